@@ -1,0 +1,34 @@
+package plan
+
+import (
+	"fmt"
+	"sync"
+)
+
+// Handles maps handles to the IDs of objects that were created while a plan was applied. It is
+// safe for concurrent use.
+type Handles struct {
+	mu  sync.Mutex
+	ids map[Handle]string
+}
+
+// Set stores the ID of the object that h names.
+func (h *Handles) Set(handle Handle, id string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.ids == nil {
+		h.ids = map[Handle]string{}
+	}
+	h.ids[handle] = id
+}
+
+// ID returns the ID stored under handle; an error means that a change ran before the creation it depends on.
+func (h *Handles) ID(handle Handle) (string, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	id, ok := h.ids[handle]
+	if !ok {
+		return "", fmt.Errorf("plan: %q has not been created yet: a change lacks a dependency", handle)
+	}
+	return id, nil
+}

@@ -1,0 +1,69 @@
+// Package plan holds the value that stands between deciding and doing: an ordered list of
+// changes to cloud objects that can be printed, compared, refused or applied. Nothing in this
+// package talks to a cloud; a change carries a function that does.
+package plan
+
+import "context"
+
+// Action says what a change does to its object.
+type Action string
+
+// The closed set of actions. An object whose change needs a new identity is a Delete and a
+// Create with a dependency between them, never a hidden replacement.
+const (
+	Create Action = "create"
+	Update Action = "update"
+	Delete Action = "delete"
+)
+
+// Ref names one change inside a plan. It is unique in the plan.
+type Ref struct {
+	// Kind is the field's standard term for the object: load balancer, listener, pool, member, security group.
+	Kind string `json:"kind"`
+	// Name is the object's name as a person would find it in the cloud.
+	Name string `json:"name"`
+	// Action is part of the identity, so that one plan may delete and create an object of one name.
+	Action Action `json:"action"`
+}
+
+// Field is one difference between what exists and what is wanted. Secrets never appear here.
+type Field struct {
+	Name   string `json:"name"`
+	Before string `json:"before"`
+	After  string `json:"after"`
+}
+
+// Handle names an object that may not exist yet. Apply fills it in when the creation answers.
+type Handle string
+
+// Change is one mutation of one cloud object.
+type Change struct {
+	Ref
+	// Fields are the differences, in a stable order. A Create lists what will be set (Before empty).
+	Fields []Field
+	// Reason says in a few words why, where the fields alone do not.
+	Reason string
+	// After lists the changes that must be done (and whose Ready must have returned) before this one starts.
+	After []Ref
+	// Membership marks a change that only concerns which nodes receive traffic: the ones that
+	// UpdateLoadBalancer may apply.
+	Membership bool
+	// Do makes the mutation: one cloud call where the cloud's API allows. A creation stores the
+	// new object's ID under its handle.
+	Do func(ctx context.Context, ids *Handles) error
+	// Ready, where set, returns once the object has reached the state that its dependants need.
+	// It polls with ctx and makes no mutation.
+	Ready func(ctx context.Context, ids *Handles) error
+}
+
+// Plan is the changes that lead from what exists to what is wanted. The zero value is "no changes".
+type Plan struct {
+	// Subject says what the plan is about: "Service default/web", "routes of cluster prod".
+	Subject string
+	Changes []Change
+	// Warnings are things that the user should know and that change nothing.
+	Warnings []string
+}
+
+// Empty says whether the plan has no changes.
+func (p Plan) Empty() bool { return len(p.Changes) == 0 }

@@ -1,0 +1,100 @@
+// Package provider is the registry beside cloudprovider.RegisterCloudProvider: what a linked
+// cloud is called, what it can do and how it is configured, without constructing it.
+package provider
+
+import (
+	"context"
+
+	"github.com/spf13/pflag"
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/tools/record"
+	cloudprovider "k8s.io/cloud-provider"
+)
+
+// Descriptor is what a provider says about itself. Help texts, reference documentation and
+// error messages are generated from it, so every text in it is written for users.
+type Descriptor struct {
+	// Name is the registry key, the scheme of provider IDs and the metric label alike. It can never change.
+	Name string
+	// Title is the name people use: "Amazon Web Services".
+	Title string
+	// Summary is one sentence for help texts.
+	Summary string
+	// Config documents every key of the cloud.conf file, in file order.
+	Config []ConfigKey
+	// Annotations documents the provider's own Service and Node annotations.
+	Annotations []Annotation
+	// Portable lists the keys of the portable annotations (package intent) that this cloud
+	// honours. One that is not listed gets a warning Event when a Service uses it.
+	Portable []string
+	// Capabilities say which jobs the provider does.
+	Capabilities Capabilities
+	// Flags adds the provider's own flags, each prefixed by Name. May be nil.
+	Flags func(*pflag.FlagSet)
+	// ValidateConfig parses and validates a configuration without touching the cloud. It returns
+	// warnings (unknown keys) apart from errors; file is used in messages only.
+	ValidateConfig func(file string, content []byte) (warnings []string, err error)
+	// New constructs the provider. It is called by the registry with its lock held: no network
+	// calls that can block for long, and no calls back into the registry. A nil reader means
+	// that no configuration file was given.
+	New cloudprovider.Factory
+}
+
+// ConfigKey documents one key of cloud.conf.
+type ConfigKey struct {
+	Section, Key string
+	// Type is how a value is written: string, bool, integer, duration, list of CIDR.
+	Type string
+	// Default is the value used when the key is absent, as it would be written; empty for none.
+	Default string
+	// Secret marks values that are never printed.
+	Secret bool
+	// Doc says what the key does, and what happens when it changes while load balancers exist.
+	Doc string
+}
+
+// Annotation documents one annotation.
+type Annotation struct {
+	Key, Type, Default, Doc, Example string
+}
+
+// Capabilities are the jobs a provider does. They are declared here and verified by the
+// conformance suite.
+type Capabilities struct {
+	LoadBalancer, InstancesV2, Instances, Zones, Clusters, Routes bool
+}
+
+// Runtime is what a running manager lends a provider; the registry's factory cannot receive it.
+type Runtime struct {
+	// Recorder records Events on Services and Nodes. Never nil.
+	Recorder record.EventRecorder
+	// ClusterUID is the UID of the kube-system namespace, which tells clusters apart that have
+	// the same name. Empty when it could not be read.
+	ClusterUID string
+}
+
+// RuntimeUser is implemented by providers that take the Runtime. It is called once, before any
+// controller starts.
+type RuntimeUser interface{ SetRuntime(Runtime) }
+
+// Checker is implemented by providers that can tell at start whether the cloud accepts their
+// credentials: one cheap read. Errors carry a class of package cloudapi.
+type Checker interface {
+	Check(ctx context.Context) error
+}
+
+// NodeOwner is implemented by providers that know their own provider IDs. It does no I/O.
+type NodeOwner interface {
+	// OwnsNode classifies a node by its spec.providerID alone.
+	OwnsNode(node *v1.Node) Ownership
+}
+
+// Ownership says whose a node is.
+type Ownership string
+
+// The three answers. Unknown is a node without a provider ID, or with one that cannot be parsed.
+const (
+	Mine    Ownership = "mine"
+	Foreign Ownership = "foreign"
+	Unknown Ownership = "unknown"
+)

@@ -1,0 +1,4 @@
+package sim
+
+// Front stands between clients and a simulator.
+type Front struct{}
