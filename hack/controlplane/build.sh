@@ -1,0 +1,116 @@
+#!/usr/bin/env bash
+# Builds etcd, kube-apiserver, kube-controller-manager and kubectl from their Go
+# modules into <repository>/bin, and does nothing for those that are up to date.
+#
+#   hack/controlplane/build.sh             build what is missing or outdated
+#   hack/controlplane/build.sh --versions  print what would be built
+#
+# KUBEBUILDER_ASSETS=DIR uses the binaries in DIR instead: nothing is built.
+set -euo pipefail
+
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+bin=$(cd "$here/../.." && pwd)/bin
+stamps=$bin/.controlplane
+
+# Neither the workspace nor the caller's build flags may change what comes out.
+export GOWORK=off CGO_ENABLED=0
+export GOFLAGS="-mod=readonly -trimpath -buildvcs=false"
+
+required_version() { # module file -> version required in that go.mod
+	awk -v module="$1" '$1 == "require" { sub(/^require /, "") } $1 == module && $2 ~ /^v/ { print $2; exit }' "$2"
+}
+
+kubernetes=$(required_version k8s.io/kubernetes "$here/go.mod")
+etcd=$(required_version go.etcd.io/etcd/server/v3 "$here/etcd/go.mod")
+staging=$(awk '$1 == "k8s.io/component-base" && $2 == "=>" { print $4 }' "$here/go.mod")
+
+if [[ ${1:-} == --versions ]]; then
+	printf 'kubernetes %s\nstaging %s\netcd %s\n' "$kubernetes" "$staging" "$etcd"
+	exit 0
+fi
+
+# Assets made for envtest hold no kube-controller-manager, and tests that need
+# none shall run with them: only what nothing works without is asked for.
+if [[ -n ${KUBEBUILDER_ASSETS:-} ]]; then
+	for name in etcd kube-apiserver; do
+		if [[ ! -x $KUBEBUILDER_ASSETS/$name ]]; then
+			echo "control plane: KUBEBUILDER_ASSETS=$KUBEBUILDER_ASSETS has no $name; unset it to build one into bin/" >&2
+			exit 1
+		fi
+	done
+	echo "control plane: using KUBEBUILDER_ASSETS=$KUBEBUILDER_ASSETS"
+	exit 0
+fi
+
+# Upstream's own binaries take their version from the same variables; "v1.37.1"
+# is also what the API server answers to clients that ask for its version.
+version_flags() {
+	local version=${kubernetes#v} package flags=""
+	local major=${version%%.*} minor=${version#*.}
+	minor=${minor%%.*}
+	for package in k8s.io/component-base/version k8s.io/client-go/pkg/version; do
+		flags+=" -X $package.gitVersion=$kubernetes -X $package.gitMajor=$major"
+		flags+=" -X $package.gitMinor=$minor -X $package.gitTreeState=clean"
+	done
+	printf '%s' "$flags"
+}
+
+fingerprint() { # directory of the module -> everything that decides the output
+	(cd "$1" && { go version && go env GOOS GOARCH && cat go.mod go.sum "$here/build.sh"; } | git hash-object --stdin)
+}
+
+up_to_date() { # name fingerprint
+	[[ -x $bin/$1 && -f $stamps/$1 && $(<"$stamps/$1") == "$2" ]]
+}
+
+# show_progress reads `go build -v` and passes on only what is an error. On a
+# terminal it keeps one line moving.
+show_progress() { # name
+	local line compiled=0 fetched=0
+	while IFS= read -r line; do
+		case $line in
+		"go: downloading "*) fetched=$((fetched + 1)) ;;
+		*" "* | *:) printf '%s\n' "$line" >&2 && continue ;;
+		*) compiled=$((compiled + 1)) ;;
+		esac
+		if [[ -t 1 ]]; then
+			printf '\r  %-24s %4d modules fetched, %4d packages compiled' "$1" "$fetched" "$compiled"
+		fi
+	done
+	if [[ -t 1 ]]; then printf '\r\033[K'; fi
+}
+
+build() { # name package version directory linker-flags
+	local name=$1 package=$2 version=$3 directory=$4 flags=$5 key started=$SECONDS
+	key=$(fingerprint "$directory")
+	if up_to_date "$name" "$key"; then return; fi
+	if ((built == 0)); then
+		echo "control plane: building into bin/ (about 4 minutes on 2 cores; only this once)"
+	fi
+	built=$((built + 1))
+	[[ -t 1 ]] || printf '  %-24s %-9s building\n' "$name" "$version"
+	# Built beside its final name: an interrupted build leaves no half binary
+	# that a later run would take for a good one.
+	(cd "$directory" && go build -v -ldflags "-s -w $flags" -o "$bin/.$name.new" "$package" 2>&1) | show_progress "$name"
+	mv "$bin/.$name.new" "$bin/$name"
+	printf '%s\n' "$key" >"$stamps/$name"
+	printf '  %-24s %-9s %3d s\n' "$name" "$version" $((SECONDS - started))
+}
+
+mkdir -p "$stamps"
+
+# Two builds at once would only compile everything twice.
+if command -v flock >/dev/null; then
+	exec 9>"$stamps/lock"
+	flock -n 9 || { echo "control plane: waiting for another build of it" && flock 9; }
+fi
+
+built=0
+flags=$(version_flags)
+build etcd go.etcd.io/etcd/server/v3 "$etcd" "$here/etcd" ""
+for name in kube-apiserver kube-controller-manager kubectl; do
+	build "$name" "k8s.io/kubernetes/cmd/$name" "$kubernetes" "$here" "$flags"
+done
+if ((built == 0)); then
+	echo "control plane: up to date (kubernetes $kubernetes, etcd $etcd)"
+fi
