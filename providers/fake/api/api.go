@@ -10,7 +10,8 @@
 //	DELETE /v1/instances/{id}                            TerminateInstance
 //	POST   /v1/instances/{id}/state                      SetInstanceState
 //	GET    /v1/ssh-keys   POST /v1/ssh-keys              ListSSHKeys, AddSSHKey
-//	GET    /v1/addresses?cluster=C   POST   DELETE /{id} ListAddresses, AllocateAddress, ReleaseAddress
+//	GET    /v1/addresses?cluster=C&name=N&page=T         ListAddresses
+//	POST   /v1/addresses  DELETE /v1/addresses/{id}      AllocateAddress, ReleaseAddress
 //	GET    /v1/load-balancers?cluster=C&name=N&page=T    ListLoadBalancers (pools and listeners included)
 //	POST   /v1/load-balancers                            CreateLoadBalancer
 //	PATCH  /v1/load-balancers/{id}   DELETE              UpdateLoadBalancer, DeleteLoadBalancer
@@ -22,6 +23,14 @@
 //	GET    /v1/routes?cluster=C&page=T                   ListRoutes (all clusters' when C is empty)
 //	POST   /v1/routes     POST /v1/routes/delete         CreateRoutes, DeleteRoutes (up to RouteBatch each)
 //	GET    /v1/zones  /v1/instance-types  /v1/quotas  /v1/clusters
+//
+// Requests: a creation's body is the Spec where there is one, else the object itself (Pool with its
+// members, Listener, SSHKey); LaunchInstances, SetMembers, CreateRoutes and DeleteRoutes take a bare
+// JSON array; a PATCH takes the Patch type. Unknown fields are refused with CodeInvalid.
+// Answers: 201 and the object for a creation, 200 and the object for a change (SetMembers: the
+// Pool), 204 and no body for a DELETE, 404 NotFound for a DELETE of what does not exist.
+// LaunchInstances, CreateRoutes and DeleteRoutes answer 200 and a Page, in the order of the request.
+// Launching is all or nothing; routes succeed and fail one by one.
 //
 // Every request carries "Authorization: Bearer TOKEN"; a cloud with a token refuses others with 401.
 package api
@@ -68,7 +77,8 @@ const (
 	StateStopped = "stopped"
 )
 
-// Instance is a machine. It vanishes from every answer when it is terminated.
+// Instance is a machine. It vanishes from every answer when it is terminated, leaves every pool,
+// and turns its routes into blackholes.
 type Instance struct {
 	ID    string `json:"id"`
 	Name  string `json:"name"` // unique in the region; the node name
@@ -89,6 +99,7 @@ type InstanceSpec struct {
 	Zone              string            `json:"zone,omitempty"`
 	Type              string            `json:"type,omitempty"`
 	InternalAddresses []string          `json:"internalAddresses,omitempty"`
+	ExternalAddresses []string          `json:"externalAddresses,omitempty"`
 	Labels            map[string]string `json:"labels,omitempty"`
 }
 
@@ -140,6 +151,9 @@ type LoadBalancer struct {
 	Subnets    []string   `json:"subnets,omitempty"`
 	Pools      []Pool     `json:"pools"`
 	Listeners  []Listener `json:"listeners"`
+	// Warning says what the data plane cannot do for it, such as open a port. It is not a
+	// setting, and differs from reader to reader.
+	Warning string `json:"warning,omitempty"`
 }
 
 // LoadBalancerSpec asks for a load balancer.
@@ -188,6 +202,13 @@ type Member struct {
 	Port       int32  `json:"port"`
 }
 
+// PoolPatch changes what can be changed in place; nil leaves it alone. Members have SetMembers.
+type PoolPatch struct {
+	ProxyProtocol   *int         `json:"proxyProtocol,omitempty"`
+	HealthCheck     *HealthCheck `json:"healthCheck,omitempty"`
+	AffinitySeconds *int         `json:"affinitySeconds,omitempty"`
+}
+
 // Listener is an open port. Protocol and Port cannot be changed.
 type Listener struct {
 	Name               string   `json:"name"` // unique in the load balancer
@@ -198,12 +219,21 @@ type Listener struct {
 	IdleTimeoutSeconds int      `json:"idleTimeoutSeconds,omitempty"`
 }
 
+// ListenerPatch changes what can be changed in place; nil leaves it alone, and a pointer to an
+// empty list empties it.
+type ListenerPatch struct {
+	Pool               *string   `json:"pool,omitempty"`
+	SourceRanges       *[]string `json:"sourceRanges,omitempty"`
+	IdleTimeoutSeconds *int      `json:"idleTimeoutSeconds,omitempty"`
+}
+
 // Route is one entry of the region's route table. (Cluster, Destination) is unique.
 type Route struct {
 	Name        string `json:"name"`
 	Cluster     string `json:"cluster"` // empty: made by hand
 	Destination string `json:"destination"`
-	InstanceID  string `json:"instanceID"`
+	// InstanceID is the target. Only a route made by hand may have none: it leads to a gateway.
+	InstanceID string `json:"instanceID"`
 	// Blackhole is set by the cloud when the instance is gone.
 	Blackhole bool `json:"blackhole,omitempty"`
 }
