@@ -12,7 +12,7 @@
 //	GET    /v1/ssh-keys   POST /v1/ssh-keys              ListSSHKeys, AddSSHKey
 //	GET    /v1/addresses?cluster=C&name=N&page=T         ListAddresses
 //	POST   /v1/addresses  DELETE /v1/addresses/{id}      AllocateAddress, ReleaseAddress
-//	GET    /v1/load-balancers?cluster=C&name=N&page=T    ListLoadBalancers (pools and listeners included)
+//	GET    /v1/load-balancers?cluster=C&name=N&page=T    ListLoadBalancers (pools and listeners included; all clusters' when C is empty)
 //	POST   /v1/load-balancers                            CreateLoadBalancer
 //	PATCH  /v1/load-balancers/{id}   DELETE              UpdateLoadBalancer, DeleteLoadBalancer
 //	POST   /v1/load-balancers/{id}/pools                 CreatePool
@@ -31,6 +31,11 @@
 // Pool), 204 and no body for a DELETE, 404 NotFound for a DELETE of what does not exist.
 // LaunchInstances, CreateRoutes and DeleteRoutes answer 200 and a Page, in the order of the request.
 // Launching is all or nothing; routes succeed and fail one by one.
+//
+// A creation or a change answers with the object as it is afterwards (SetMembers with the Pool,
+// LaunchInstances with a Page of all instances asked for), a deletion with 204 and no body. A change
+// of a load balancer is a LoadBalancerPatch. A change of a pool or listener carries the whole Pool or
+// Listener: a field left out is set to its zero value; but name, protocol, port and members stay as they are.
 //
 // Every request carries "Authorization: Bearer TOKEN"; a cloud with a token refuses others with 401.
 package api
@@ -95,6 +100,9 @@ type Instance struct {
 // InstanceSpec asks for a machine. Empty fields are chosen by the cloud. Launching a name that
 // exists answers with the existing instance if the spec does not contradict it (idempotent).
 type InstanceSpec struct {
+	// ID lets a machine that runs already, outside this cloud, be adopted under an identity that
+	// it has: a node of kind. Empty, as usual, lets the cloud choose. A taken ID is AlreadyExists.
+	ID                string            `json:"id,omitempty"`
 	Name              string            `json:"name"`
 	Zone              string            `json:"zone,omitempty"`
 	Type              string            `json:"type,omitempty"`
