@@ -10,7 +10,7 @@
 //	DELETE /v1/instances/{id}                            TerminateInstance
 //	POST   /v1/instances/{id}/state                      SetInstanceState
 //	GET    /v1/ssh-keys   POST /v1/ssh-keys              ListSSHKeys, AddSSHKey
-//	GET    /v1/addresses?cluster=C&name=N&page=T         ListAddresses
+//	GET    /v1/addresses?cluster=C&name=N&prefix=P&page=T  ListAddresses (names that begin with P; all clusters' when C is empty)
 //	POST   /v1/addresses  DELETE /v1/addresses/{id}      AllocateAddress, ReleaseAddress
 //	GET    /v1/load-balancers?cluster=C&name=N&page=T    ListLoadBalancers (pools and listeners included; all clusters' when C is empty)
 //	POST   /v1/load-balancers                            CreateLoadBalancer
@@ -31,11 +31,6 @@
 // Pool), 204 and no body for a DELETE, 404 NotFound for a DELETE of what does not exist.
 // LaunchInstances, CreateRoutes and DeleteRoutes answer 200 and a Page, in the order of the request.
 // Launching is all or nothing; routes succeed and fail one by one.
-//
-// A creation or a change answers with the object as it is afterwards (SetMembers with the Pool,
-// LaunchInstances with a Page of all instances asked for), a deletion with 204 and no body. A change
-// of a load balancer is a LoadBalancerPatch. A change of a pool or listener carries the whole Pool or
-// Listener: a field left out is set to its zero value; but name, protocol, port and members stay as they are.
 //
 // Every request carries "Authorization: Bearer TOKEN"; a cloud with a token refuses others with 401.
 package api
