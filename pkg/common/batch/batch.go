@@ -1,0 +1,183 @@
+// Package batch lets callers that come together share one bulk call. It has no timer: a call
+// that finds nothing in flight starts at once, and only what arrives while another is in flight
+// is collected. A lone caller therefore never waits, and a crowd is served in few calls.
+package batch
+
+import (
+	"context"
+	"sync"
+	"time"
+)
+
+// Func makes one bulk call for keys, which are distinct and in order of arrival. A key that is
+// absent from the result has no answer ("not found"). An error is the answer to every key.
+type Func[K comparable, V any] func(ctx context.Context, keys []K) (map[K]V, error)
+
+// Options configure a Batcher. Zero values take the defaults named at each field.
+type Options struct {
+	// MaxSize is the most keys in one call; 0 means no limit. Set it to what the cloud's API
+	// takes in one request when the Func does not split by itself.
+	MaxSize int
+	// InFlight is how many calls may run side by side; 0 means 1. More than one makes smaller
+	// batches, and is only right where calls of one kind don't exclude each other.
+	InFlight int
+	// Timeout bounds one call, because it outlives the contexts of its callers. 0 means DefaultTimeout.
+	Timeout time.Duration
+	// Split says that an error may be the fault of single keys. A call of several keys that
+	// fails so is repeated in halves, so that one bad key fails alone. nil means never.
+	Split func(error) bool
+	// Observe, where set, is told the size of every call that is made.
+	Observe func(size int)
+}
+
+// DefaultTimeout is long enough for a paged call that is throttled and retried by an SDK, and
+// short against the minutes between two passes of the framework's periodic loops.
+const DefaultTimeout = time.Minute
+
+// Batcher collects keys into bulk calls. It is safe for concurrent use.
+type Batcher[K comparable, V any] struct {
+	options Options
+	call    Func[K, V]
+
+	mu       sync.Mutex
+	queue    []*entry[K, V]
+	queued   map[K]*entry[K, V]
+	inFlight int
+}
+
+// entry is one key of one call, with everyone who waits for its answer.
+type entry[K comparable, V any] struct {
+	key     K
+	ctx     context.Context // of the first caller, for its values only; never for its cancellation
+	waiters int
+	run     *run // nil while queued
+	done    chan struct{}
+
+	value V
+	found bool
+	err   error
+}
+
+// run is one call in flight.
+type run struct {
+	cancel  context.CancelFunc
+	waiting int // entries that still have a waiter
+}
+
+// New returns a Batcher over call.
+func New[K comparable, V any](o Options, call Func[K, V]) *Batcher[K, V] {
+	if o.InFlight <= 0 {
+		o.InFlight = 1
+	}
+	if o.Timeout <= 0 {
+		o.Timeout = DefaultTimeout
+	}
+	return &Batcher[K, V]{options: o, call: call, queued: map[K]*entry[K, V]{}}
+}
+
+// Do asks for key and returns its answer, whether there was one, and the error of the call that
+// served it. The call always starts after Do was entered: an answer is never older than the
+// question. When ctx ends, only this wait ends; the call goes on while anyone else waits for it.
+func (b *Batcher[K, V]) Do(ctx context.Context, key K) (value V, found bool, err error) {
+	if err := ctx.Err(); err != nil {
+		return value, false, err
+	}
+	e := b.join(ctx, key)
+	select {
+	case <-e.done:
+		return e.value, e.found, e.err
+	case <-ctx.Done():
+		b.leave(e)
+		return value, false, ctx.Err()
+	}
+}
+
+func (b *Batcher[K, V]) join(ctx context.Context, key K) *entry[K, V] {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	e := b.queued[key]
+	if e == nil {
+		e = &entry[K, V]{key: key, ctx: context.WithoutCancel(ctx), done: make(chan struct{})}
+		b.queued[key] = e
+		b.queue = append(b.queue, e)
+	}
+	e.waiters++
+	b.startLocked()
+	return e
+}
+
+func (b *Batcher[K, V]) leave(e *entry[K, V]) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	e.waiters--
+	if e.waiters > 0 {
+		return
+	}
+	if e.run != nil {
+		e.run.waiting--
+		if e.run.waiting == 0 {
+			e.run.cancel()
+		}
+		return
+	}
+	delete(b.queued, e.key)
+	for i, q := range b.queue {
+		if q == e {
+			b.queue = append(b.queue[:i], b.queue[i+1:]...)
+			return
+		}
+	}
+}
+
+// startLocked starts calls while there is something queued and a call may start.
+func (b *Batcher[K, V]) startLocked() {
+	for len(b.queue) > 0 && b.inFlight < b.options.InFlight {
+		n := len(b.queue)
+		if b.options.MaxSize > 0 && n > b.options.MaxSize {
+			n = b.options.MaxSize
+		}
+		entries := b.queue[:n:n]
+		b.queue = b.queue[n:]
+		ctx, cancel := context.WithTimeout(entries[0].ctx, b.options.Timeout)
+		r := &run{cancel: cancel, waiting: n}
+		for _, e := range entries {
+			e.run = r
+			delete(b.queued, e.key)
+		}
+		b.inFlight++
+		go func() {
+			defer cancel()
+			b.serve(ctx, entries)
+			b.mu.Lock()
+			defer b.mu.Unlock()
+			b.inFlight--
+			b.startLocked()
+		}()
+	}
+}
+
+// serve makes the call for entries and answers them, in halves where the error asks for it.
+func (b *Batcher[K, V]) serve(ctx context.Context, entries []*entry[K, V]) {
+	keys := make([]K, len(entries))
+	for i, e := range entries {
+		keys[i] = e.key
+	}
+	if b.options.Observe != nil {
+		b.options.Observe(len(keys))
+	}
+	answers, err := b.call(ctx, keys)
+	if err != nil && len(entries) > 1 && ctx.Err() == nil && b.options.Split != nil && b.options.Split(err) {
+		half := len(entries) / 2
+		b.serve(ctx, entries[:half])
+		b.serve(ctx, entries[half:])
+		return
+	}
+	for _, e := range entries {
+		if err != nil {
+			e.err = err
+		} else {
+			e.value, e.found = answers[e.key]
+		}
+		close(e.done)
+	}
+}

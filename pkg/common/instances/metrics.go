@@ -1,0 +1,4 @@
+package instances
+
+func (i *Instances) observeCache(bool) {}
+func observeBatch(string, string, int) {}
