@@ -1,0 +1,113 @@
+# unified-ccm. `make` alone lists what there is to do.
+#
+# Only Go, git, make and a C compiler (for the race detector) are needed:
+# everything else, Kubernetes itself included, is built from pinned Go modules.
+
+SHELL := /usr/bin/env bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+MAKEFLAGS += --no-print-directory
+
+# What users may set. Each is explained by `make help`.
+PROVIDER ?=
+NODES ?=
+ONCE ?=
+ARGS ?=
+RUN ?=
+PROVIDERS_EXCLUDE ?=
+BASE ?= gcr.io/distroless/static:nonroot
+IMAGE ?= unified-ccm
+
+BIN := $(CURDIR)/bin
+MODULES := $(shell go work edit -json go.work | sed -n 's|.*"DiskPath": "\./\(.*\)".*|\1|p')
+PACKAGES := $(patsubst %,./%/...,$(MODULES))
+
+# One set of flags for every build, so that all of them share one build cache.
+export GOFLAGS := -trimpath -buildvcs=false
+export GOWORK := $(CURDIR)/go.work
+export CGO_ENABLED := 0
+
+comma := ,
+empty :=
+space := $(empty) $(empty)
+TAGS := $(subst $(space),$(comma),$(patsubst %,exclude_%,$(subst $(comma),$(space),$(PROVIDERS_EXCLUDE))))
+TEST_FLAGS = $(if $(RUN),-run '$(RUN)') $(ARGS)
+
+##@ Start here
+
+.PHONY: help
+help: ## Show this page
+	@awk -f hack/help.awk $(MAKEFILE_LIST)
+
+.PHONY: run
+run: build controlplane ## A whole cluster on this machine, with a simulated cloud (Ctrl-C cleans up)
+	@$(BIN)/ccm-lab run $(if $(PROVIDER),--provider=$(PROVIDER)) $(if $(NODES),--nodes=$(NODES)) $(if $(filter-out 0 false no,$(ONCE)),--once) $(ARGS)
+
+.PHONY: build
+build: ## bin/ccm and bin/ccm-lab, static, with the version of this checkout
+	@mkdir -p $(BIN)
+	@flags=$$(hack/version.sh --ldflags); go build -tags '$(TAGS)' -ldflags "$$flags" -o $(BIN)/ ./cmd/ccm ./cmd/ccm-lab
+	@echo "built bin/ccm and bin/ccm-lab $$(hack/version.sh)"
+
+##@ Test
+
+.PHONY: test
+test: build controlplane ## Every test of every module under the race detector, end-to-end ones last
+	@hack/test.sh all $(TEST_FLAGS)
+
+.PHONY: test-unit
+test-unit: ## The same without the end-to-end tests: no control plane needed
+	@hack/test.sh unit $(TEST_FLAGS)
+
+.PHONY: e2e
+e2e: build controlplane ## Only the end-to-end tests, against a real kube-apiserver
+	@hack/test.sh e2e $(TEST_FLAGS)
+
+.PHONY: bench
+bench: build controlplane ## Calls, seconds, CPU and memory at 1,000 nodes and 200 Services
+	@$(BIN)/ccm-lab bench $(if $(PROVIDER),--provider=$(PROVIDER)) $(ARGS)
+
+.PHONY: test-tags
+test-tags: ## Each provider builds and is listed alone, the others excluded by build tags
+	@hack/verify-tags.sh
+
+##@ Check
+
+.PHONY: verify
+verify: ## Everything that CI checks besides the tests; lists all failures at the end
+	@hack/verify.sh
+
+.PHONY: lint
+lint: ## golangci-lint, pinned, in every module
+	@hack/verify-lint.sh
+
+.PHONY: generate
+generate: ## Bring everything generated up to date: formatting, go.sum, reference docs
+	@hack/update.sh
+
+.PHONY: vulncheck
+vulncheck: ## Known vulnerabilities in what is linked (asks vuln.go.dev, so not part of CI)
+	@hack/vulncheck.sh
+
+##@ Ship
+
+.PHONY: image
+image: ## The container image from bin/ccm, with buildah or docker; BASE=scratch needs no registry
+	@BASE='$(BASE)' IMAGE='$(IMAGE)' PROVIDERS_EXCLUDE='$(PROVIDERS_EXCLUDE)' hack/image.sh
+
+.PHONY: controlplane
+controlplane: ## etcd, kube-apiserver, kube-controller-manager and kubectl into bin/, from source
+	@hack/controlplane/build.sh
+
+.PHONY: clean
+clean: ## Remove bin/ (the control plane too: rebuilding it takes minutes)
+	rm -rf $(BIN)
+
+##@ Variables
+## PROVIDER=NAME         run, bench: the cloud to simulate (default fake)
+## NODES=N               run: how many demo nodes join (default 3)
+## ONCE=1                run: print the final tables and exit, 1 when not reached
+## RUN=REGEXP            test, test-unit, e2e: only tests whose name matches
+## ARGS='...'            run, bench, test: passed on as they are
+## PROVIDERS_EXCLUDE=a,b build, image: providers to leave out
+## KUBEBUILDER_ASSETS=DIR  use the control plane in DIR and build none

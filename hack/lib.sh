@@ -1,0 +1,57 @@
+# Sourced by every script in hack/: where the repository is, which modules it
+# has, and the pinned tools. Nothing here is kept by hand: go.work and the file
+# tree say it.
+# shellcheck shell=bash
+set -euo pipefail
+
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+cd "$root"
+
+module_prefix=github.com/unified-ccm/unified-ccm
+
+# The same flags in every build share one build cache: without them linting,
+# vetting and building would each compile Kubernetes' libraries again.
+export GOFLAGS="-trimpath -buildvcs=false"
+export CGO_ENABLED=0
+
+# workspace_modules prints the folders of go.work: cmd, pkg/common, providers/...
+workspace_modules() {
+	go work edit -json go.work | sed -n 's|.*"DiskPath": "\./\(.*\)".*|\1|p'
+}
+
+# all_modules prints every folder with a go.mod, hack's own ones too.
+all_modules() {
+	git ls-files --cached --others --exclude-standard -- 'go.mod' '*/go.mod' | xargs -n1 dirname | sort
+}
+
+# providers prints the providers that the binary can link, one name per line.
+# The build tags that leave one out, exclude_<name>, are what names them.
+providers() {
+	local names
+	names=$(grep -hoE '^//go:build .*' cmd/ccm/*.go | grep -oE '!exclude_[a-z0-9]+' | sort -u | sed 's/^!exclude_//')
+	if [[ -z $names ]]; then
+		echo "hack: no file in cmd/ccm has a build tag !exclude_<name>, so no provider can be linked" >&2
+		return 1
+	fi
+	printf '%s\n' "$names"
+}
+
+# go_files prints the Go files that people wrote here.
+go_files() {
+	git ls-files --cached --others --exclude-standard -- '*.go' | while IFS= read -r file; do
+		[[ ! -e $file ]] || printf '%s\n' "$file"
+	done
+}
+
+# tool builds a pinned tool into bin/tools when its pin changed, and prints its path.
+tool() { # name package
+	local out=$root/bin/tools/$1 key
+	key=$(cat hack/tools/go.mod hack/tools/go.sum | git hash-object --stdin)
+	if [[ ! -x $out || ! -f $out.key || $(<"$out.key") != "$key" ]]; then
+		echo "building $1 (once)" >&2
+		mkdir -p bin/tools
+		(cd hack/tools && GOWORK=off go build -o "$out" "$2" >&2)
+		printf '%s\n' "$key" >"$out.key"
+	fi
+	printf '%s\n' "$out"
+}

@@ -1,0 +1,51 @@
+#!/usr/bin/env bash
+# Runs the tests of every module of the workspace under the race detector.
+#
+#   hack/test.sh all|unit|e2e [go test flags]
+#
+# Unit tests come first and alone: end-to-end tests run whole control planes,
+# and on a small machine one beside the other would only make both wait.
+source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+
+what=${1:?usage: hack/test.sh all|unit|e2e [go test flags]}
+shift
+
+# The race detector is the one thing here that needs cgo. No -trimpath: a bare
+# `go test -race` of a package shall find what this compiled, and the reverse.
+export CGO_ENABLED=1 GOFLAGS=-buildvcs=false
+if ! command -v "$(go env CC)" >/dev/null; then
+	echo "test: the race detector needs a C compiler and there is no $(go env CC): install gcc or clang, or set CC" >&2
+	exit 1
+fi
+
+mapfile -t patterns < <(workspace_modules | sed 's|.*|./&/...|')
+e2e=$module_prefix/cmd/e2e
+
+run() { # title timeout packages... -- flags
+	local title=$1 timeout=$2 packages=() started=$SECONDS
+	shift 2
+	while [[ $1 != -- ]]; do packages+=("$1") && shift; done
+	shift
+	echo "== $title"
+	if go test -race -timeout "$timeout" "$@" "${packages[@]}"; then
+		echo "== $title: ok, $((SECONDS - started)) s"
+	else
+		failed+=("$title")
+		echo "== $title: FAILED after $((SECONDS - started)) s"
+	fi
+}
+
+failed=()
+if [[ $what != e2e ]]; then
+	mapfile -t unit < <(go list "${patterns[@]}" | grep -vE "^$e2e(/|\$)")
+	run "unit tests" 15m "${unit[@]}" -- "$@"
+fi
+if [[ $what != unit ]]; then
+	# -count=1: what these test, the binaries in bin/, is nothing that go test's
+	# own cache can see.
+	run "end-to-end tests" 20m "$e2e/..." -- -count=1 "$@"
+fi
+if ((${#failed[@]} > 0)); then
+	printf 'FAILED: %s\n' "${failed[@]}" >&2
+	exit 1
+fi

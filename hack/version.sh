@@ -1,0 +1,37 @@
+#!/usr/bin/env bash
+# Prints the version of this checkout. Always a semantic version, because the
+# Kubernetes libraries parse what is stamped into them and panic on anything else.
+#
+#   hack/version.sh            v0.3.0, or v0.3.0-5-g1a2b3c4, or v0.0.0-dev+1a2b3c4
+#   hack/version.sh --ldflags  the linker flags that stamp it into a binary
+#
+# VERSION and COMMIT, where set, win: an image is built from a context without .git.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+commit=${COMMIT:-$(git rev-parse HEAD 2>/dev/null || echo unknown)}
+state=clean
+date=1970-01-01T00:00:00Z
+if git rev-parse HEAD >/dev/null 2>&1; then
+	[[ -z $(git status --porcelain 2>/dev/null) ]] || state=dirty
+	# The date of the commit and not of the build: the same commit gives the same bytes.
+	date=$(TZ=UTC git show -s --format=%cd --date=format-local:%Y-%m-%dT%H:%M:%SZ HEAD)
+fi
+version=${VERSION:-$(git describe --tags --match 'v[0-9]*' 2>/dev/null || echo "v0.0.0-dev+${commit:0:12}")}
+
+if [[ ${1:-} != --ldflags ]]; then
+	printf '%s\n' "$version"
+	exit 0
+fi
+
+number=${version#v}
+number=${number%%[-+]*}
+flags="-s -w"
+# Both: the first is what --version, /version and the build_info metric say, the
+# second is the user agent that the API server's audit log shows.
+for package in k8s.io/component-base/version k8s.io/client-go/pkg/version; do
+	flags+=" -X $package.gitVersion=$version -X $package.gitCommit=$commit"
+	flags+=" -X $package.gitTreeState=$state -X $package.buildDate=$date"
+	flags+=" -X $package.gitMajor=$(cut -d. -f1 <<<"$number") -X $package.gitMinor=$(cut -d. -f2 <<<"$number")"
+done
+printf '%s\n' "$flags"
