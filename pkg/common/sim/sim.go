@@ -1,5 +1,3 @@
-// Package sim is the kit that every simulated cloud is built with: clock, latency, token
-// buckets, fault scripts and a call log. It knows HTTP, and no cloud.
 package sim
 
 import (
@@ -16,10 +14,12 @@ type Operation struct {
 
 // Call is one request in the log.
 type Call struct {
-	// Seq counts from 1 over the life of the log.
+	// Seq counts from 1 over the life of the log, in the order in which calls ended. Reset does not restart it.
 	Seq int
 	Operation
-	At       time.Time
+	// At is when the call arrived, on the front's clock.
+	At time.Time
+	// Duration is from arrival to the answer, latency included.
 	Duration time.Duration
 	// Status is the HTTP status that the client saw; 0 if it saw no answer.
 	Status int
@@ -38,30 +38,61 @@ const (
 	FaultThrottle FaultKind = "throttle"
 	// FaultLostReply does the operation and drops the connection before the reply.
 	FaultLostReply FaultKind = "lost-reply"
-	// FaultKillBefore calls the script's Kill function, and the operation is not done.
+	// FaultKillBefore calls the function set by OnKill, and the operation is not done.
 	FaultKillBefore FaultKind = "kill-before"
-	// FaultKillAfter does the operation, then calls Kill; the client sees no reply.
+	// FaultKillAfter does the operation, then calls the function set by OnKill; the client sees no reply.
 	FaultKillAfter FaultKind = "kill-after"
 )
 
 // Fault says which calls go wrong and how.
 type Fault struct {
 	Kind FaultKind
-	// Call is the number of the call that goes wrong, counted from 1 when the script was set. 0 means by Operation.
+	// Call is the number of the first call that goes wrong, counted from 1 when the script was set:
+	// among all calls, or among those of Operation where that is set. 0 means from the first on.
 	Call int
 	// Operation, where set, restricts the fault to calls of that name.
 	Operation string
-	// Times is how many matching calls go wrong; 0 means one.
+	// Times is how many calls go wrong in all. 0 means one, or with a Rate any number; Always has no end.
 	Times int
 	// Rate, where not 0, makes each matching call go wrong with this probability instead.
 	Rate float64
+	// RetryAfter is what a FaultThrottle tells the client to wait, rounded up to a second; 0 tells nothing.
+	RetryAfter time.Duration
 }
+
+// Always, as the Times of a fault, makes every matching call go wrong until the script is replaced.
+const Always = -1
 
 // Describe names the operation of a request. It must not consume the body.
 type Describe func(*http.Request) Operation
 
 // Dialect writes errors as one cloud writes them.
 type Dialect struct {
-	// Error writes an internal error; Throttled the answer to a call over the limit.
+	// Error writes an internal error; Throttled the answer to a call over the limit. When
+	// Throttled is called, the header Retry-After is already set where the wait is known: a
+	// cloud that does not send it deletes it. Nil functions answer 500 and 429 in plain text.
 	Error, Throttled func(http.ResponseWriter, *http.Request)
+}
+
+// withDefaults fills in the functions that are nil.
+func (d Dialect) withDefaults() Dialect {
+	if d.Error == nil {
+		d.Error = plainError(http.StatusInternalServerError)
+	}
+	if d.Throttled == nil {
+		d.Throttled = plainError(http.StatusTooManyRequests)
+	}
+	return d
+}
+
+func plainError(status int) func(http.ResponseWriter, *http.Request) {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		http.Error(w, "simulated: "+http.StatusText(status), status)
+	}
+}
+
+// describeByPath names operations when the simulator does not: "GET /v1/things".
+func describeByPath(r *http.Request) Operation {
+	read := r.Method == http.MethodGet || r.Method == http.MethodHead || r.Method == http.MethodOptions
+	return Operation{Name: r.Method + " " + r.URL.Path, Mutating: !read}
 }

@@ -1,0 +1,68 @@
+package sim
+
+import (
+	"bytes"
+	"io"
+	"net/http"
+	"strconv"
+)
+
+// answer is a response that is complete before any of it is sent, so that it can be lost whole.
+// Simulated clouds answer with small documents; nothing here streams.
+type answer struct {
+	header http.Header
+	status int
+	body   bytes.Buffer
+}
+
+var _ http.ResponseWriter = (*answer)(nil)
+
+func newAnswer() *answer { return &answer{header: http.Header{}} }
+
+// Header implements http.ResponseWriter.
+func (a *answer) Header() http.Header { return a.header }
+
+// WriteHeader implements http.ResponseWriter. Only the first status counts, as over a socket.
+func (a *answer) WriteHeader(status int) {
+	if a.status == 0 {
+		a.status = status
+	}
+}
+
+// Write implements http.ResponseWriter.
+func (a *answer) Write(p []byte) (int, error) {
+	a.WriteHeader(http.StatusOK)
+	return a.body.Write(p)
+}
+
+// sendTo writes the answer to a socket.
+func (a *answer) sendTo(w http.ResponseWriter) {
+	for k, v := range a.header {
+		w.Header()[k] = v
+	}
+	w.WriteHeader(a.status)
+	// A client that has gone away makes this fail, and nobody is left to be told.
+	_, _ = w.Write(a.body.Bytes())
+}
+
+// response is the answer as a client in process receives it.
+func (a *answer) response(r *http.Request) *http.Response {
+	body := a.body.Bytes()
+	if r.Method == http.MethodHead {
+		body = nil
+	}
+	if len(body) > 0 && a.header.Get("Content-Type") == "" {
+		a.header.Set("Content-Type", http.DetectContentType(body))
+	}
+	return &http.Response{
+		Status:        strconv.Itoa(a.status) + " " + http.StatusText(a.status),
+		StatusCode:    a.status,
+		Proto:         "HTTP/1.1",
+		ProtoMajor:    1,
+		ProtoMinor:    1,
+		Header:        a.header,
+		Body:          io.NopCloser(bytes.NewReader(body)),
+		ContentLength: int64(len(body)),
+		Request:       r,
+	}
+}

@@ -1,0 +1,73 @@
+package sim
+
+import (
+	"math/rand/v2"
+)
+
+// script decides which calls go wrong. It is not safe for concurrent use: the front's lock guards
+// it, so that numbering and choosing are one step.
+type script struct {
+	faults   []faultState
+	rate     float64
+	random   *rand.Rand
+	injected int
+}
+
+// faultState is a fault with what it has seen and done so far.
+type faultState struct {
+	Fault
+	seen, fired int
+}
+
+func newScript(faults []Fault, errorRate float64, random *rand.Rand) *script {
+	s := &script{rate: errorRate, random: random}
+	for _, f := range faults {
+		s.faults = append(s.faults, faultState{Fault: f})
+	}
+	return s
+}
+
+// next numbers one call and returns the fault that it gets; the zero Fault is none. Every fault
+// counts every call that matches it, also one that another fault takes, so that numbers do not
+// depend on the other faults of the script. The first fault in the list wins.
+func (s *script) next(op Operation) Fault {
+	var chosen Fault
+	for i := range s.faults {
+		f := &s.faults[i]
+		if f.Operation != "" && f.Operation != op.Name {
+			continue
+		}
+		f.seen++
+		if chosen.Kind == "" && f.hits(s.random) {
+			f.fired++
+			chosen = f.Fault
+		}
+	}
+	if chosen.Kind == "" && s.rate > 0 && s.random.Float64() < s.rate {
+		chosen = Fault{Kind: FaultError}
+	}
+	if chosen.Kind != "" {
+		s.injected++
+	}
+	return chosen
+}
+
+// hits says whether the call just counted goes wrong.
+func (f *faultState) hits(random *rand.Rand) bool {
+	if f.seen < f.Call || f.spent() {
+		return false
+	}
+	return f.Rate == 0 || random.Float64() < f.Rate
+}
+
+// spent says whether the fault has no more calls to spoil.
+func (f *faultState) spent() bool {
+	switch {
+	case f.Times < 0 || f.Times == 0 && f.Rate > 0:
+		return false
+	case f.Times == 0:
+		return f.fired >= 1
+	default:
+		return f.fired >= f.Times
+	}
+}

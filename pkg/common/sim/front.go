@@ -1,0 +1,334 @@
+package sim
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"os"
+	"sync"
+	"syscall"
+	"time"
+
+	"k8s.io/utils/clock"
+
+	"github.com/unified-ccm/unified-ccm/pkg/common/clocks"
+)
+
+// ErrBroken is wrapped by the error that an in-process client gets when the front breaks the connection.
+var ErrBroken = errors.New("sim: connection broken")
+
+// FrontOptions configure a front. Only Handler is needed.
+type FrontOptions struct {
+	// Handler is the simulator: it does what requests ask, at once and without faults.
+	Handler http.Handler
+	// Describe names operations. Nil names them by method and path.
+	Describe Describe
+	// Dialect writes the errors that the front makes.
+	Dialect Dialect
+	// Clock is what latency, buckets and the log go by. Nil is the real one.
+	Clock clock.Clock
+	// Latency is how long each call takes before it is done.
+	Latency time.Duration
+	// Limits are token buckets by ClassRead and ClassWrite, or by the more precise keys described there.
+	Limits map[string]Bucket
+	// Seed starts the random numbers of rates: one seed, one sequence.
+	Seed int64
+	// ErrorRate is the probability with which a call that no fault takes ends in FaultError.
+	ErrorRate float64
+	// LogLimit is how many calls the log keeps, counts apart; 0 keeps all, which a simulator
+	// that runs for days should not.
+	LogLimit int
+}
+
+// Front stands between clients and a simulator. Safe for concurrent use.
+type Front struct {
+	handler  http.Handler
+	describe Describe
+	dialect  Dialect
+	clock    clock.Clock
+	latency  time.Duration
+	rate     float64
+	buckets  buckets
+	log      *Log
+
+	mu     sync.Mutex
+	random *rand.Rand
+	script *script
+	onKill func()
+	gen    *generation
+}
+
+// generation lasts from one Revive to the next. dead is closed when its client is killed.
+type generation struct {
+	dead chan struct{}
+}
+
+func newGeneration() *generation { return &generation{dead: make(chan struct{})} }
+
+func (g *generation) isDead() bool {
+	select {
+	case <-g.dead:
+		return true
+	default:
+		return false
+	}
+}
+
+var _ http.Handler = (*Front)(nil)
+
+// NewFront returns a front without faults.
+func NewFront(o FrontOptions) *Front {
+	if o.Describe == nil {
+		o.Describe = describeByPath
+	}
+	f := &Front{
+		handler:  o.Handler,
+		describe: o.Describe,
+		dialect:  o.Dialect.withDefaults(),
+		clock:    clocks.OrReal(o.Clock),
+		latency:  o.Latency,
+		rate:     o.ErrorRate,
+		buckets:  newBuckets(o.Limits),
+		log:      newLog(o.LogLimit),
+		random:   rand.New(rand.NewPCG(uint64(o.Seed), 0)),
+		gen:      newGeneration(),
+	}
+	f.script = newScript(nil, f.rate, f.random)
+	return f
+}
+
+// SetFaults replaces the fault script; none ends all faults but ErrorRate. It restarts the
+// numbering of calls and Injected.
+func (f *Front) SetFaults(faults ...Fault) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.script = newScript(faults, f.rate, f.random)
+}
+
+// OnKill sets the function that kill faults call, once for each generation and before the client
+// sees anything. It runs in the call that is killed and must not wait for that call's client.
+func (f *Front) OnKill(kill func()) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.onKill = kill
+}
+
+// Revive begins a new generation after a kill: calls that start from now on are done again.
+// Calls that started before stay broken. Without a kill it does nothing.
+func (f *Front) Revive() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.gen.isDead() {
+		f.gen = newGeneration()
+	}
+}
+
+// Injected returns the number of faults injected since the last SetFaults, those of ErrorRate included.
+func (f *Front) Injected() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.script.injected
+}
+
+// Log returns the call log.
+func (f *Front) Log() *Log { return f.log }
+
+// ServeHTTP implements http.Handler. A broken connection is a panic with http.ErrAbortHandler,
+// which net/http turns into a closed connection.
+func (f *Front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	a, err := f.handle(r)
+	if err != nil {
+		panic(http.ErrAbortHandler)
+	}
+	a.sendTo(w)
+}
+
+// Transport returns a round tripper that reaches the simulator without sockets. Calls are done
+// in the caller's goroutine. A broken connection is an error that wraps ErrBroken.
+func (f *Front) Transport() http.RoundTripper { return transport{f} }
+
+// handle takes a request through the steps of the package documentation. An error means that
+// the client gets no answer.
+func (f *Front) handle(r *http.Request) (*answer, error) {
+	op, start := f.describe(r), f.clock.Now()
+	gen := f.generation()
+	if gen.isDead() {
+		return nil, broken()
+	}
+	err := f.wait(r.Context(), gen)
+	if gen.isDead() {
+		return nil, broken()
+	}
+	if err != nil {
+		f.record(op, start, nil, "")
+		return nil, err
+	}
+	return f.arrive(r, op, start, gen)
+}
+
+// arrive does a call that has reached the cloud.
+func (f *Front) arrive(r *http.Request, op Operation, start time.Time, gen *generation) (*answer, error) {
+	fault, alive := f.next(op, gen)
+	if !alive {
+		return nil, broken()
+	}
+	if fault.Kind == FaultKillBefore {
+		f.kill(gen)
+		f.record(op, start, nil, fault.Kind)
+		return nil, broken()
+	}
+	a, err := f.do(r, op, fault)
+	switch {
+	case fault.Kind == FaultKillAfter:
+		f.kill(gen)
+		err = broken()
+	case fault.Kind == FaultLostReply, gen.isDead():
+		err = broken()
+	case err == nil:
+		err = r.Context().Err()
+	}
+	if err != nil {
+		a = nil
+	}
+	f.record(op, start, a, fault.Kind)
+	return a, err
+}
+
+// do makes the answer: the fault's, the token bucket's or the simulator's.
+func (f *Front) do(r *http.Request, op Operation, fault Fault) (*answer, error) {
+	a := newAnswer()
+	switch fault.Kind {
+	case FaultError:
+		f.dialect.Error(a, r)
+		a.WriteHeader(http.StatusInternalServerError)
+		return a, nil
+	case FaultThrottle:
+		f.throttle(a, r, fault.RetryAfter)
+		return a, nil
+	}
+	if wait, ok := f.buckets.take(op, f.clock.Now()); !ok {
+		f.throttle(a, r, wait)
+		return a, nil
+	}
+	if aborts(func() { f.handler.ServeHTTP(a, r) }) {
+		return nil, broken()
+	}
+	a.WriteHeader(http.StatusOK)
+	return a, nil
+}
+
+func (f *Front) throttle(a *answer, r *http.Request, wait time.Duration) {
+	setRetryAfter(a.header, wait)
+	f.dialect.Throttled(a, r)
+	a.WriteHeader(http.StatusTooManyRequests)
+}
+
+// next numbers a call of gen and returns its fault, unless gen is dead.
+func (f *Front) next(op Operation, gen *generation) (fault Fault, alive bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if gen.isDead() {
+		return Fault{}, false
+	}
+	return f.script.next(op), true
+}
+
+// kill ends gen. Two kills of one generation call the function once.
+func (f *Front) kill(gen *generation) {
+	f.mu.Lock()
+	first, hook := !gen.isDead(), f.onKill
+	if first {
+		close(gen.dead)
+	}
+	f.mu.Unlock()
+	if first && hook != nil {
+		hook()
+	}
+}
+
+func (f *Front) generation() *generation {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.gen
+}
+
+// record logs a call; a nil answer is none.
+func (f *Front) record(op Operation, start time.Time, a *answer, fault FaultKind) {
+	c := Call{Operation: op, At: start, Duration: f.clock.Since(start), Fault: fault}
+	if a != nil {
+		c.Status = a.status
+	}
+	f.log.add(c)
+}
+
+// wait spends the latency. It ends early with the client's context or with the generation.
+func (f *Front) wait(ctx context.Context, gen *generation) error {
+	if f.latency <= 0 {
+		return ctx.Err()
+	}
+	timer := f.clock.NewTimer(f.latency)
+	defer timer.Stop()
+	select {
+	case <-timer.C():
+		return ctx.Err()
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-gen.dead:
+		return broken()
+	}
+}
+
+// aborts runs a handler and says whether it aborted the connection itself. Other panics go on.
+func aborts(handle func()) (aborted bool) {
+	defer func() {
+		switch p := recover(); p {
+		case nil:
+		case http.ErrAbortHandler:
+			aborted = true
+		default:
+			panic(p)
+		}
+	}()
+	handle()
+	return false
+}
+
+// broken is what a client in process sees when the connection breaks: the error of a reset TCP connection.
+func broken() error {
+	return fmt.Errorf("%w: %w", ErrBroken,
+		&net.OpError{Op: "read", Net: "tcp", Err: os.NewSyscallError("read", syscall.ECONNRESET)})
+}
+
+// transport is the front as seen by a client in the same process.
+type transport struct{ front *Front }
+
+// RoundTrip implements http.RoundTripper.
+func (t transport) RoundTrip(r *http.Request) (*http.Response, error) {
+	if r.Body != nil {
+		defer func() { _ = r.Body.Close() }()
+	}
+	a, err := t.front.handle(asServerSees(r))
+	if err != nil {
+		return nil, err
+	}
+	return a.response(r), nil
+}
+
+// asServerSees turns a client's request into the one that net/http hands to a handler.
+func asServerSees(r *http.Request) *http.Request {
+	in := r.Clone(r.Context())
+	in.RequestURI = r.URL.RequestURI()
+	in.URL.Scheme, in.URL.Host, in.URL.User, in.URL.Fragment = "", "", nil, ""
+	in.RemoteAddr = "127.0.0.1:0"
+	in.Proto, in.ProtoMajor, in.ProtoMinor = "HTTP/1.1", 1, 1
+	if in.Host == "" {
+		in.Host = r.URL.Host
+	}
+	if in.Body == nil {
+		in.Body = http.NoBody
+	}
+	return in
+}

@@ -1,4 +1,0 @@
-package sim
-
-// Front stands between clients and a simulator.
-type Front struct{}
