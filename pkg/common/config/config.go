@@ -1,0 +1,172 @@
+// Package config reads cloud.conf files in the dialect of git-config that Kubernetes cloud
+// providers have always used (gcfg), so that existing files load unchanged. On top of gcfg it
+// reports all problems at once, each with its line, and warns of keys that nothing reads.
+//
+// A provider works in three steps:
+//
+//	var cfg Config
+//	f := config.Decode(file, content, &cfg) // parse
+//	cfg.setDefaults()                       // default
+//	cfg.validate(f)                         // validate, with f.Errorf(section, key, ...)
+//	return cfg, f.Warnings(), f.Err()
+package config
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"gopkg.in/gcfg.v1"
+
+	"github.com/unified-ccm/unified-ccm/pkg/common/internal/spell"
+)
+
+// File is a decoded file: it remembers where each key stands and collects what is wrong.
+type File struct {
+	// Name is used in messages only.
+	Name     string
+	lines    map[location]int
+	errors   Problems
+	warnings Problems
+}
+
+// location is a key of a section; section and key are in lower case, sub as written.
+type location struct{ section, sub, key string }
+
+// Decode parses content into the struct that into points to, by gcfg's rules: sections are
+// structs, or maps from subsection to pointer-to-struct; repeated keys fill slices. Name stands
+// in messages only. Everything that is well formed is set even where other lines are not, so
+// that validation can report its problems too.
+func Decode(name string, content []byte, into any) *File {
+	if name == "" {
+		name = "cloud.conf"
+	}
+	f := &File{Name: name, lines: map[location]int{}}
+	statements, malformed := scan(name, content)
+	f.errors = malformed
+	d := newDecoder(f, into)
+	for _, st := range statements {
+		d.check(st)
+	}
+	d.assign()
+	return f
+}
+
+// Parse is Decode for callers that do not validate: unknown sections and keys are warnings,
+// malformed lines and values of the wrong type are errors, all of them joined.
+func Parse(file string, content []byte, into any) (warnings Problems, err error) {
+	f := Decode(file, content, into)
+	return f.Warnings(), f.Err()
+}
+
+// Section names a subsection for the methods of File, as it is written in the file: Name "sub".
+func Section(name, sub string) string { return fmt.Sprintf("%s %q", name, sub) }
+
+// Line returns the line of a key (of its last occurrence, which is the one that counts), or 0
+// if the file does not have it. An empty key means the section header.
+func (f *File) Line(section, key string) int {
+	name, sub := splitSection(section)
+	return f.lines[location{strings.ToLower(name), sub, strings.ToLower(key)}]
+}
+
+// Has says whether the file sets a key, so that a default does not override a zero.
+func (f *File) Has(section, key string) bool { return f.Line(section, key) > 0 }
+
+// Errorf adds an error about a key at the key's line. The message should name the value, unless
+// it is a secret, and what to write instead.
+func (f *File) Errorf(section, key, format string, args ...any) {
+	f.errors = append(f.errors, f.problem(section, key, format, args...))
+}
+
+// Warnf adds a warning about a key at the key's line.
+func (f *File) Warnf(section, key, format string, args ...any) {
+	f.warnings = append(f.warnings, f.problem(section, key, format, args...))
+}
+
+// Warnings returns what does not keep the file from being used, in file order.
+func (f *File) Warnings() Problems { return sorted(f.warnings) }
+
+// Err returns all errors as Problems in file order, or nil.
+func (f *File) Err() error {
+	if len(f.errors) == 0 {
+		return nil
+	}
+	return sorted(f.errors)
+}
+
+func (f *File) problem(section, key, format string, args ...any) Problem {
+	line := f.Line(section, key)
+	if line == 0 {
+		line = f.Line(section, "")
+	}
+	return Problem{File: f.Name, Line: line, Message: place(section, key) + ": " + fmt.Sprintf(format, args...)}
+}
+
+func place(section, key string) string {
+	return strings.TrimSpace(fmt.Sprintf("[%s] %s", section, key))
+}
+
+// splitSection undoes Section.
+func splitSection(section string) (name, sub string) {
+	name, quoted, found := strings.Cut(section, " ")
+	if !found {
+		return name, ""
+	}
+	if _, err := fmt.Sscanf(quoted, "%q", &sub); err != nil {
+		return section, ""
+	}
+	return name, sub
+}
+
+// sorted orders by line; problems without a line come last. It keeps the order within a line.
+func sorted(ps Problems) Problems {
+	ps = slices.Clone(ps)
+	slices.SortStableFunc(ps, func(a, b Problem) int {
+		if a.Line == 0 || b.Line == 0 {
+			return b.Line - a.Line
+		}
+		return a.Line - b.Line
+	})
+	return ps
+}
+
+// Read reads a configuration as the cloud provider registry hands it over: nil when no file was
+// given. The name is that of the file, for messages.
+func Read(r io.Reader) (name string, content []byte, err error) {
+	if r == nil {
+		return "", nil, nil
+	}
+	name = FileName(r)
+	content, err = io.ReadAll(r)
+	if err != nil {
+		return name, nil, fmt.Errorf("read configuration %s: %w", name, err)
+	}
+	return name, content, nil
+}
+
+// FileName returns the name of the file behind a reader (the registry passes an *os.File), or
+// "cloud.conf" for readers without a name.
+func FileName(r io.Reader) string {
+	if named, ok := r.(interface{ Name() string }); ok && named.Name() != "" {
+		return named.Name()
+	}
+	return "cloud.conf"
+}
+
+// nearest ends a message with the word that was probably meant.
+func nearest(word string, known []string) string {
+	if near := spell.Nearest(word, known); near != "" {
+		return fmt.Sprintf("; did you mean %s?", near)
+	}
+	return ""
+}
+
+// set hands one statement to gcfg.
+func set(into any, st statement) error {
+	source := st.source
+	if !st.header {
+		source = st.headerSource + "\n" + st.source
+	}
+	return gcfg.FatalOnly(gcfg.ReadStringInto(into, source))
+}

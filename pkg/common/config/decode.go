@@ -1,0 +1,128 @@
+package config
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+)
+
+// decoder sets the statements of a file into a struct, one by one, so that every problem gets its line.
+type decoder struct {
+	file     *File
+	into     any
+	sections []field
+	accepted []accepted
+	// unknown are the sections that have been warned about.
+	unknown map[string]bool
+}
+
+// accepted is a statement that the struct has a place for.
+type accepted struct {
+	statement
+	section, key field
+}
+
+func newDecoder(f *File, into any) *decoder {
+	t := reflect.TypeOf(into)
+	if t == nil || t.Kind() != reflect.Pointer || t.Elem().Kind() != reflect.Struct {
+		panic(fmt.Errorf("config: the target must be a pointer to a struct, not %T", into))
+	}
+	return &decoder{file: f, into: into, sections: fields(t.Elem()), unknown: map[string]bool{}}
+}
+
+// check finds the place of a statement, and warns where there is none.
+func (d *decoder) check(st statement) {
+	f := d.file
+	section, ok := find(d.sections, st.section)
+	if !ok {
+		if id := strings.ToLower(st.section); !d.unknown[id] {
+			d.unknown[id] = true
+			f.warn(st.line, "unknown section [%s] is ignored%s", st.section, nearest(st.section, names(d.sections)))
+		}
+		return
+	}
+	if st.sub != "" && !hasSubsections(section) {
+		if st.header {
+			f.warn(st.line, "[%s] has no subsections, so [%s] is ignored", section.name, Section(section.name, st.sub))
+		}
+		return
+	}
+	at := location{strings.ToLower(st.section), st.sub, strings.ToLower(st.key)}
+	if st.header {
+		f.lines[at] = st.line
+		d.accepted = append(d.accepted, accepted{st, section, field{}})
+		return
+	}
+	key, ok := find(sectionKeys(section), st.key)
+	if !ok {
+		f.warn(st.line, "unknown key %s in section [%s] is ignored%s", st.key, section.name, d.hint(section, st.key))
+		return
+	}
+	if st.cut {
+		f.warn(st.line, `%s: the value ends at the comment character (# or ;) in its middle; put the value in double quotes to keep all of it`, place(section.name, key.name))
+	}
+	if earlier := f.lines[at]; earlier > 0 && !repeatable(key) {
+		f.warn(st.line, "%s is set again and overrides line %d", place(section.name, key.name), earlier)
+	}
+	f.lines[at] = st.line
+	d.accepted = append(d.accepted, accepted{st, section, key})
+}
+
+// hint says which key was probably meant: one of this section, or the same key elsewhere.
+func (d *decoder) hint(section field, key string) string {
+	for _, other := range d.sections {
+		if k, ok := find(sectionKeys(other), key); ok {
+			return fmt.Sprintf("; %s belongs in section [%s]", k.name, other.name)
+		}
+	}
+	return nearest(key, names(sectionKeys(section)))
+}
+
+// assign sets the accepted statements. Sections with subsections come second, because gcfg makes
+// new subsections from the default-NAME section, wherever in the file that stands.
+func (d *decoder) assign() {
+	slices.SortStableFunc(d.accepted, func(a, b accepted) int {
+		return rank(a.section) - rank(b.section)
+	})
+	for _, st := range d.accepted {
+		if err := set(d.into, st.statement); err != nil {
+			d.file.errors = append(d.file.errors, Problem{File: d.file.Name, Line: st.line,
+				Message: place(st.section.name, st.key.name) + ": " + explain(st, err)})
+		}
+	}
+}
+
+func rank(section field) int {
+	if hasSubsections(section) {
+		return 1
+	}
+	return 0
+}
+
+func (f *File) warn(line int, format string, args ...any) {
+	f.warnings = append(f.warnings, Problem{File: f.Name, Line: line, Message: fmt.Sprintf(format, args...)})
+}
+
+// explain turns gcfg's complaint about a value into what to write.
+func explain(st accepted, err error) string {
+	t := st.key.typ
+	if repeatable(st.key) || t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	if st.blank {
+		return fmt.Sprintf("needs a value: write %s = VALUE", st.key.name)
+	}
+	switch {
+	case reflect.PointerTo(t).Implements(textUnmarshaler):
+		// The type's own words.
+	case t.Kind() == reflect.Bool:
+		return fmt.Sprintf("must be true or false (or yes/no, on/off, 1/0), not %q", st.value)
+	case t.Kind() >= reflect.Int && t.Kind() <= reflect.Int64:
+		return fmt.Sprintf("must be a whole number from %d to %d, not %q", -1<<(t.Bits()-1), 1<<(t.Bits()-1)-1, st.value)
+	case t.Kind() >= reflect.Uint && t.Kind() <= reflect.Uint64:
+		return fmt.Sprintf("must be a whole number from 0 to %d, not %q", uint64(1)<<(t.Bits()-1)*2-1, st.value)
+	}
+	message, _, _ := strings.Cut(err.Error(), ` at section "`)
+	return message
+}

@@ -1,0 +1,216 @@
+package config
+
+import (
+	"bytes"
+	"strings"
+
+	"gopkg.in/gcfg.v1/scanner"
+	"gopkg.in/gcfg.v1/token"
+)
+
+// A statement is one section header or one key of the file, which may go on over several lines.
+type statement struct {
+	// source is the statement as written, without its line end.
+	source string
+	line   int
+	header bool
+	// section as written, in headers and keys alike; sub is the subsection, "" for none.
+	section, sub string
+	// key as written; blank says that it has no "= value".
+	key   string
+	blank bool
+	// value as written, quotes included, without a comment.
+	value string
+	// headerSource is the header that a key stands under, as written.
+	headerSource string
+	// cut says that a comment begins in the middle of a word of the value, as in "pass#word".
+	cut bool
+}
+
+// scan splits a file into statements. gcfg's own reader gives up at the first malformed
+// statement and keeps no positions; this one goes on after the line, so that all problems are
+// known at once. The tokens are gcfg's, so the grammar is the same by construction.
+func scan(file string, content []byte) ([]statement, Problems) {
+	var (
+		statements []statement
+		problems   Problems
+		section    statement
+		rest       = bytes.TrimPrefix(content, []byte("\ufeff"))
+		line       = 1
+		inSection  bool
+	)
+	for len(rest) > 0 {
+		st, size, message := next(rest)
+		st.line = line + leadingLines(rest[:size])
+		switch {
+		case message != "":
+			problems = append(problems, Problem{File: file, Line: st.line, Message: message})
+			// The keys under a broken header would land in the section before it.
+			inSection = inSection && !st.header
+		case st.header:
+			section, inSection = st, true
+			statements = append(statements, st)
+		case st.key != "" && inSection:
+			st.section, st.sub, st.headerSource = section.section, section.sub, section.source
+			statements = append(statements, st)
+		case st.key != "" && section.source == "" && len(problems) == 0:
+			problems = append(problems, Problem{File: file, Line: st.line,
+				Message: "key " + st.key + " stands before any [Section] header"})
+		}
+		line += bytes.Count(rest[:size], []byte("\n"))
+		rest = rest[size:]
+	}
+	return statements, problems
+}
+
+// leadingLines counts the line ends that a chunk starts with.
+func leadingLines(chunk []byte) int {
+	trimmed := bytes.TrimLeft(chunk, " \t\r\n")
+	return bytes.Count(chunk[:len(chunk)-len(trimmed)], []byte("\n"))
+}
+
+// next reads the statement that src starts with and returns how many bytes it takes, its line
+// end included. A message means that it is malformed and ends with its line.
+func next(src []byte) (st statement, size int, message string) {
+	p := newTokens(src)
+	tok, lit := p.next()
+	switch tok {
+	case token.EOL, token.EOF:
+		return st, p.end(), p.message()
+	case token.LBRACK:
+		st.header = true
+		message = p.readHeader(&st)
+	case token.IDENT:
+		st.key = lit
+		message = p.readValue(&st)
+	default:
+		message = "expected a [Section] header or key = value"
+	}
+	if m := p.message(); m != "" {
+		message = m
+	}
+	if message != "" {
+		return st, lineEnd(src), message
+	}
+	size = p.end()
+	st.source = strings.TrimRight(string(src[:size]), "\n")
+	return st, size, ""
+}
+
+// lineEnd returns the size of the first line, its line end included.
+func lineEnd(src []byte) int {
+	if i := bytes.IndexByte(src, '\n'); i >= 0 {
+		return i + 1
+	}
+	return len(src)
+}
+
+// tokens are gcfg's tokens of one statement.
+type tokens struct {
+	src     []byte
+	file    *token.File
+	scanner scanner.Scanner
+	errors  []string
+	pos     token.Pos
+	tok     token.Token
+}
+
+func newTokens(src []byte) *tokens {
+	p := &tokens{src: src}
+	fileSet := token.NewFileSet()
+	p.file = fileSet.AddFile("", fileSet.Base(), len(src))
+	p.scanner.Init(p.file, src, func(_ token.Position, m string) { p.errors = append(p.errors, m) }, 0)
+	return p
+}
+
+func (p *tokens) next() (token.Token, string) {
+	var lit string
+	p.pos, p.tok, lit = p.scanner.Scan()
+	return p.tok, lit
+}
+
+// end is the offset behind the token that was read last, which is a line end or the end of the file.
+func (p *tokens) end() int {
+	offset := p.file.Offset(p.pos)
+	if p.tok == token.EOL {
+		return offset + 1
+	}
+	return len(p.src)
+}
+
+// message explains the scanner's first complaint in terms of what to write.
+func (p *tokens) message() string {
+	if len(p.errors) == 0 {
+		return ""
+	}
+	switch m := p.errors[0]; {
+	case strings.HasPrefix(m, "string not terminated"):
+		return `a double quote (") is not closed on this line`
+	case strings.HasPrefix(m, "unquoted '\\'"):
+		return `a backslash must stand inside double quotes and be doubled: "a\\b"`
+	case strings.HasPrefix(m, "unknown escape"):
+		return `inside double quotes a backslash must be doubled (\\); only \", \n and \t are special`
+	default:
+		return m
+	}
+}
+
+func (p *tokens) readHeader(st *statement) string {
+	const form = `a section header must look like [Name] or [Name "subsection"]`
+	tok, lit := p.next()
+	if tok != token.IDENT {
+		return form
+	}
+	st.section = lit
+	if tok, lit = p.next(); tok == token.STRING {
+		st.sub = unescape(lit)
+		if st.sub == "" {
+			return "the subsection's name is empty"
+		}
+		tok, _ = p.next()
+	}
+	if tok != token.RBRACK {
+		return form
+	}
+	if tok, _ = p.next(); tok != token.EOL && tok != token.EOF {
+		return "nothing but a comment may follow the section header on its line"
+	}
+	return ""
+}
+
+func (p *tokens) readValue(st *statement) string {
+	tok, _ := p.next()
+	if tok == token.EOL || tok == token.EOF {
+		st.blank = true
+		return ""
+	}
+	if tok != token.ASSIGN {
+		return "expected key = value; a key is made of letters, digits and hyphens"
+	}
+	_, value := p.next()
+	after := p.file.Offset(p.pos) + len(value)
+	st.value = value
+	st.cut = value != "" && after < len(p.src) && (p.src[after] == '#' || p.src[after] == ';')
+	if tok, _ = p.next(); tok != token.EOL && tok != token.EOF {
+		return "nothing but a comment may follow the value on its line"
+	}
+	return ""
+}
+
+// unescape resolves a quoted subsection name; the scanner has made sure that it is well formed.
+func unescape(lit string) string {
+	var b strings.Builder
+	escaped := false
+	for _, r := range lit {
+		switch {
+		case escaped:
+			b.WriteRune(r)
+			escaped = false
+		case r == '\\':
+			escaped = true
+		case r != '"':
+			b.WriteRune(r)
+		}
+	}
+	return b.String()
+}

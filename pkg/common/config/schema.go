@@ -1,0 +1,97 @@
+package config
+
+import (
+	"encoding"
+	"reflect"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// A field is a section or key that the target struct has, found by gcfg's rules: the name in the
+// gcfg tag, or the field's name with hyphens for underscores, ignoring case.
+type field struct {
+	// name as a person would write it.
+	name string
+	// ident is what is compared, ignoring case; tagged says that it comes from a tag.
+	ident  string
+	tagged bool
+	typ    reflect.Type
+	index  []int
+}
+
+// fields returns what can be set in a struct type, in source order, embedded structs included.
+func fields(t reflect.Type) []field {
+	var all []field
+	for _, sf := range reflect.VisibleFields(t) {
+		if !sf.IsExported() || sf.Anonymous && !hasIdent(sf) {
+			continue
+		}
+		f := field{typ: sf.Type, index: sf.Index}
+		f.ident, _, _ = strings.Cut(sf.Tag.Get("gcfg"), ",")
+		f.name, f.tagged = f.ident, f.ident != ""
+		if !f.tagged {
+			f.ident = sf.Name
+			f.name = strings.ReplaceAll(sf.Name, "_", "-")
+		}
+		all = append(all, f)
+	}
+	return all
+}
+
+func hasIdent(sf reflect.StructField) bool {
+	ident, _, _ := strings.Cut(sf.Tag.Get("gcfg"), ",")
+	return ident != ""
+}
+
+// find returns the field that a name in the file means.
+func find(all []field, name string) (field, bool) {
+	folded := strings.ReplaceAll(name, "-", "_")
+	if r, _ := utf8.DecodeRuneInString(name); unicode.IsLetter(r) && !unicode.IsLower(r) && !unicode.IsUpper(r) {
+		// gcfg's rule for scripts without case: their Go field names carry an X in front.
+		folded = "X" + folded
+	}
+	for _, f := range all {
+		if f.tagged && strings.EqualFold(f.ident, name) || !f.tagged && strings.EqualFold(f.ident, folded) {
+			return f, true
+		}
+	}
+	return field{}, false
+}
+
+// sectionKeys returns the keys of a section field; a section with subsections is a map.
+func sectionKeys(section field) []field {
+	t := section.typ
+	if hasSubsections(section) {
+		t = t.Elem()
+		if t.Kind() == reflect.Pointer {
+			t = t.Elem()
+		}
+	}
+	if t.Kind() != reflect.Struct {
+		return nil
+	}
+	return fields(t)
+}
+
+func hasSubsections(section field) bool { return section.typ.Kind() == reflect.Map }
+
+// repeatable says whether each occurrence of a key adds a value.
+func repeatable(key field) bool {
+	t := key.typ
+	if t.Name() == "" && t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	return t.Name() == "" && t.Kind() == reflect.Slice
+}
+
+func names(all []field) []string {
+	list := make([]string, len(all))
+	for i, f := range all {
+		list[i] = f.name
+	}
+	return list
+}
+
+// textUnmarshaler is how a type reads itself from a file.
+var textUnmarshaler = reflect.TypeFor[encoding.TextUnmarshaler]()
