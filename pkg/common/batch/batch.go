@@ -15,6 +15,8 @@ type Func[K comparable, V any] func(ctx context.Context, keys []K) (map[K]V, err
 
 // Options configure a Batcher. Zero values take the defaults named at each field.
 type Options struct {
+	// Provider and Operation are the labels of the metric; without a Provider nothing is measured.
+	Provider, Operation string
 	// MaxSize is the most keys in one call; 0 means no limit. Set it to what the cloud's API
 	// takes in one request when the Func does not split by itself.
 	MaxSize int
@@ -26,8 +28,6 @@ type Options struct {
 	// Split says that an error may be the fault of single keys. A call of several keys that
 	// fails so is repeated in halves, so that one bad key fails alone. nil means never.
 	Split func(error) bool
-	// Observe, where set, is told the size of every call that is made.
-	Observe func(size int)
 }
 
 // DefaultTimeout is long enough for a paged call that is throttled and retried by an SDK, and
@@ -71,6 +71,9 @@ func New[K comparable, V any](o Options, call Func[K, V]) *Batcher[K, V] {
 	}
 	if o.Timeout <= 0 {
 		o.Timeout = DefaultTimeout
+	}
+	if o.Provider != "" {
+		shared().set.Register()
 	}
 	return &Batcher[K, V]{options: o, call: call, queued: map[K]*entry[K, V]{}}
 }
@@ -162,8 +165,8 @@ func (b *Batcher[K, V]) serve(ctx context.Context, entries []*entry[K, V]) {
 	for i, e := range entries {
 		keys[i] = e.key
 	}
-	if b.options.Observe != nil {
-		b.options.Observe(len(keys))
+	if b.options.Provider != "" {
+		shared().size.WithLabelValues(b.options.Provider, b.options.Operation).Observe(float64(len(keys)))
 	}
 	answers, err := b.call(ctx, keys)
 	if err != nil && len(entries) > 1 && ctx.Err() == nil && b.options.Split != nil && b.options.Split(err) {

@@ -28,6 +28,7 @@ type Instances struct {
 	source  Source
 	scheme  Scheme
 	known   *snapshot
+	nodes   nodes
 
 	list *batch.Batcher[struct{}, struct{}]
 	get  *batch.Batcher[string, Instance]
@@ -42,6 +43,7 @@ var (
 // New returns Instances over source. It makes no call.
 func New(o Options, source Source, scheme Scheme) *Instances {
 	o = o.withDefaults()
+	shared().set.Register()
 	i := &Instances{options: o, source: source, scheme: scheme, known: newSnapshot()}
 	i.list = batch.New(batch.Options{Timeout: o.CallTimeout}, i.refresh)
 	i.get = batch.New(i.batchOptions("get"), i.reader(source.Get, byID))
@@ -51,11 +53,10 @@ func New(o Options, source Source, scheme Scheme) *Instances {
 
 func (i *Instances) batchOptions(operation string) batch.Options {
 	return batch.Options{
-		MaxSize: i.options.MaxBatch,
-		Timeout: i.options.CallTimeout,
+		Provider: i.options.Provider, Operation: operation,
+		MaxSize: i.options.MaxBatch, Timeout: i.options.CallTimeout,
 		// An API that refuses a request as invalid means one of its IDs; the others are innocent.
-		Split:   func(err error) bool { return cloudapi.Is(err, cloudapi.Invalid) },
-		Observe: func(size int) { observeBatch(i.options.Provider, operation, size) },
+		Split: func(err error) bool { return cloudapi.Is(err, cloudapi.Invalid) },
 	}
 }
 
@@ -144,10 +145,10 @@ func (i *Instances) ofNode(ctx context.Context, node *v1.Node, age time.Duration
 func (i *Instances) lookup(ctx context.Context, r ref, age time.Duration, bulk bool) (Instance, bool, error) {
 	oldest := i.options.Clock.Now().Add(-age)
 	if in, ok := i.known.get(r, oldest); ok {
-		i.observeCache(true)
+		i.observeCache("hit")
 		return in, true, nil
 	}
-	i.observeCache(false)
+	i.observeCache("miss")
 	if bulk && i.known.wantsList(i.options.Clock.Now(), oldest, i.options.JoinAge) {
 		if err := i.relist(ctx); err != nil {
 			return Instance{}, false, err
@@ -190,7 +191,6 @@ func (i *Instances) refresh(ctx context.Context, _ []struct{}) (map[struct{}]str
 		return nil, err
 	}
 	i.known.endList(list, at)
-	observeBatch(i.options.Provider, "list", len(list))
 	return nil, nil
 }
 

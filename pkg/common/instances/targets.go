@@ -2,14 +2,51 @@ package instances
 
 import (
 	"context"
+	"sync"
 
+	v1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/labels"
+	corelisters "k8s.io/client-go/listers/core/v1"
 	cloudprovider "k8s.io/cloud-provider"
 )
 
-// InstanceIDForNode returns the ID of the instance that carries the node name;
-// cloudprovider.InstanceNotFound if there is none.
+// nodes holds the lister that SetNodeLister sets.
+type nodes struct {
+	mu     sync.RWMutex
+	lister corelisters.NodeLister
+}
+
+// SetNodeLister lends the informer's Nodes. With it, the instance behind a node name is the one
+// that its spec.providerID names, which holds for nodes whose name the cloud does not know;
+// without it, names are looked up in the cloud.
+func (i *Instances) SetNodeLister(lister corelisters.NodeLister) {
+	i.nodes.mu.Lock()
+	defer i.nodes.mu.Unlock()
+	i.nodes.lister = lister
+}
+
+func (n *nodes) get() corelisters.NodeLister {
+	n.mu.RLock()
+	defer n.mu.RUnlock()
+	return n.lister
+}
+
+// InstanceIDForNode returns the ID of the instance behind the node name, which exists;
+// cloudprovider.InstanceNotFound if there is none. A node of another cloud is a *ForeignIDError.
 func (i *Instances) InstanceIDForNode(ctx context.Context, nodeName string) (string, error) {
-	in, found, err := i.lookup(ctx, ref{name: nodeName}, i.options.SnapshotAge, true)
+	node := &v1.Node{}
+	node.Name = nodeName
+	if lister := i.nodes.get(); lister != nil {
+		listed, err := lister.Get(nodeName)
+		switch {
+		case err == nil:
+			node = listed
+		case !apierrors.IsNotFound(err):
+			return "", err
+		}
+	}
+	in, found, err := i.ofNode(ctx, node, i.options.SnapshotAge, true)
 	if err != nil {
 		return "", err
 	}
@@ -19,16 +56,59 @@ func (i *Instances) InstanceIDForNode(ctx context.Context, nodeName string) (str
 	return in.ID, nil
 }
 
-// NodeNames returns the node names of the instances. One that does not exist is absent from the result.
+// NodeNames returns the node name of each instance. One that does not exist is absent from the
+// result; an error means that nothing is known about any of them.
 func (i *Instances) NodeNames(ctx context.Context, ids []string) (map[string]string, error) {
+	byNodes, err := i.namesByProviderID()
+	if err != nil {
+		return nil, err
+	}
 	names := make(map[string]string, len(ids))
+	var mu sync.Mutex
+	var group sync.WaitGroup
+	var failed error
 	for _, id := range ids {
-		in, found, err := i.lookup(ctx, ref{id: id}, i.options.SnapshotAge, true)
-		if err != nil {
-			return nil, err
+		if name, ok := byNodes[id]; ok {
+			names[id] = name
 		}
-		if found {
-			names[id] = in.NodeName
+	}
+	for _, id := range ids {
+		// Asking side by side lets the questions share bulk calls.
+		group.Go(func() {
+			in, found, err := i.lookup(ctx, ref{id: id}, i.options.SnapshotAge, true)
+			mu.Lock()
+			defer mu.Unlock()
+			switch {
+			case err != nil:
+				failed = err
+			case !found:
+				delete(names, id)
+			case names[id] == "":
+				names[id] = in.NodeName
+			}
+		})
+	}
+	group.Wait()
+	if failed != nil {
+		return nil, failed
+	}
+	return names, nil
+}
+
+// namesByProviderID returns the names of the Nodes whose provider ID is ours, by instance ID.
+func (i *Instances) namesByProviderID() (map[string]string, error) {
+	lister := i.nodes.get()
+	if lister == nil {
+		return nil, nil
+	}
+	list, err := lister.List(labels.Everything())
+	if err != nil {
+		return nil, err
+	}
+	names := make(map[string]string, len(list))
+	for _, node := range list {
+		if id, err := i.scheme.Parse(node.Spec.ProviderID); err == nil {
+			names[id] = node.Name
 		}
 	}
 	return names, nil

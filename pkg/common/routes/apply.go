@@ -2,8 +2,15 @@ package routes
 
 import "context"
 
-// apply makes one batch: deletions first, because the framework sends the deletion of a route
-// and its creation to another node side by side.
+// operation is one route to be created or deleted; being comparable makes it a key of batches.
+type operation struct {
+	cluster string
+	create  bool
+	route   Route
+}
+
+// apply makes one batch: deletions first, because the framework sends the deletion of a route and
+// the creation of another to the same destination side by side.
 func (r *Routes) apply(ctx context.Context, ops []operation) (map[operation]error, error) {
 	results := make(map[operation]error, len(ops))
 	var deletions, creations []operation
@@ -11,35 +18,47 @@ func (r *Routes) apply(ctx context.Context, ops []operation) (map[operation]erro
 		results[op] = nil
 		switch {
 		case op.create:
-			if old, ok := r.replaced(op); ok {
-				deletions = append(deletions, operation{op.cluster, false, old})
-			}
 			creations = append(creations, op)
-		case r.recreated(op):
-			// The route was replaced after the caller listed it: what exists now is wanted.
+			if stale, ok := r.blackholeAt(op); ok {
+				deletions = append(deletions, stale)
+			}
+		case r.replaced(op):
+			// What exists at the destination now is wanted, and clouds delete by destination.
 		default:
 			deletions = append(deletions, op)
 		}
 	}
-	r.bulk(ctx, deletions, r.source.Delete, results)
-	r.bulk(ctx, creations, r.source.Create, results)
-	r.mu.Lock()
-	defer r.mu.Unlock()
+	failed := map[string]error{}
+	for op, err := range bulk(ctx, deletions, r.source.Delete) {
+		results[op] = err
+		if err != nil {
+			failed[op.route.Destination] = err
+		}
+	}
+	var possible []operation
 	for _, op := range creations {
-		if results[op] == nil {
-			r.created[op.route.Destination] = op.route.NodeName
+		if err := failed[op.route.Destination]; err != nil {
+			results[op] = err
+			continue
+		}
+		possible = append(possible, op)
+	}
+	for op, err := range bulk(ctx, possible, r.source.Create) {
+		results[op] = err
+		if err == nil {
+			r.noteCreated(op.route)
 		}
 	}
 	return results, nil
 }
 
-// bulk makes one call per cluster name; there is one in practice.
-func (r *Routes) bulk(ctx context.Context, ops []operation, call func(context.Context, string, []Route) []error, results map[operation]error) {
+// bulk hands ops to call, once per cluster name (there is one in practice), each once.
+func bulk(ctx context.Context, ops []operation, call func(context.Context, string, []Route) []error) map[operation]error {
+	results := make(map[operation]error, len(ops))
 	byCluster := map[string][]operation{}
-	seen := map[operation]bool{}
 	for _, op := range ops {
-		if !seen[op] {
-			seen[op] = true
+		if _, twice := results[op]; !twice {
+			results[op] = nil
 			byCluster[op.cluster] = append(byCluster[op.cluster], op)
 		}
 	}
@@ -52,22 +71,30 @@ func (r *Routes) bulk(ctx context.Context, ops []operation, call func(context.Co
 			results[ops[i]] = err
 		}
 	}
+	return results
 }
 
-// replaced returns the blackhole that stands where op wants to create.
-func (r *Routes) replaced(op operation) (Route, bool) {
+// blackholeAt returns the deletion of the blackhole that stands where op wants to create.
+func (r *Routes) blackholeAt(op operation) (operation, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	old, ok := r.blackholes[op.route.Destination]
-	delete(r.blackholes, op.route.Destination)
-	return old, ok
+	stale, ok := r.blackholes[op.route.Destination]
+	return operation{cluster: op.cluster, route: stale}, ok
 }
 
-// recreated says whether the destination of this deletion was given to another node since the
+// noteCreated remembers the creation until the next list.
+func (r *Routes) noteCreated(route Route) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.created[route.Destination] = route.InstanceID
+	delete(r.blackholes, route.Destination)
+}
+
+// replaced says whether the destination of this deletion was given to another target since the
 // caller listed the route.
-func (r *Routes) recreated(op operation) bool {
+func (r *Routes) replaced(op operation) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	node, ok := r.created[op.route.Destination]
-	return ok && (op.route.Blackhole || node != op.route.NodeName)
+	target, ok := r.created[op.route.Destination]
+	return ok && target != op.route.InstanceID
 }

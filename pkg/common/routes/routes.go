@@ -7,10 +7,13 @@ import (
 	"sync"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	cloudprovider "k8s.io/cloud-provider"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/batch"
+	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
 )
 
 // Options configure New. Only Provider is required.
@@ -42,29 +45,28 @@ type Routes struct {
 	targets NodeTargets
 	batches *batch.Batcher[operation, error]
 
+	// What follows is remembered from one list to the next, within one pass of the framework.
 	mu sync.Mutex
-	// blackholes are our routes that had lost their target in the last list, by destination.
+	// listed are our routes by name, so that a deletion names the target that was seen.
+	listed map[string]Route
+	// blackholes are those of them that have lost their target, by destination.
 	blackholes map[string]Route
-	// created are the targets of routes created since the last list, by destination.
+	// created are the targets of the routes created since, by destination.
 	created map[string]string
 }
 
 var _ cloudprovider.Routes = (*Routes)(nil)
-
-// operation is one route to be created or deleted; its parts make batches possible.
-type operation struct {
-	cluster string
-	create  bool
-	route   Route
-}
 
 // New returns Routes over source. It makes no call.
 func New(o Options, source Source, targets NodeTargets) *Routes {
 	if o.MaxBatch <= 0 {
 		o.MaxBatch = DefaultMaxBatch
 	}
-	r := &Routes{source: source, targets: targets, blackholes: map[string]Route{}, created: map[string]string{}}
-	r.batches = batch.New(batch.Options{MaxSize: o.MaxBatch, Timeout: o.CallTimeout}, r.apply)
+	r := &Routes{source: source, targets: targets}
+	r.remember(nil)
+	r.batches = batch.New(batch.Options{
+		Provider: o.Provider, Operation: "routes", MaxSize: o.MaxBatch, Timeout: o.CallTimeout,
+	}, r.apply)
 	return r
 }
 
@@ -129,9 +131,9 @@ func (r *Routes) list(ctx context.Context, clusterName string) ([]Route, error) 
 func (r *Routes) remember(owned []Route) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	clear(r.blackholes)
-	clear(r.created)
+	r.listed, r.blackholes, r.created = map[string]Route{}, map[string]Route{}, map[string]string{}
 	for _, route := range owned {
+		r.listed[route.Name] = route
 		if route.Blackhole {
 			r.blackholes[route.Destination] = route
 		}
@@ -151,20 +153,57 @@ func (r *Routes) CreateRoute(ctx context.Context, clusterName, nameHint string, 
 	if err != nil {
 		return fmt.Errorf("route %s: finding the instance of node %s: %w", destination, node, err)
 	}
-	return r.do(ctx, operation{clusterName, true, Route{
+	op := operation{cluster: clusterName, create: true, route: Route{
 		Name: nameHint, Destination: destination, InstanceID: id, NodeName: node, Owned: true,
-	}})
+	}}
+	if err := r.do(ctx, op); err != nil {
+		err = fmt.Errorf("route %s to node %s: %w", destination, node, err)
+		if cloudapi.Is(err, cloudapi.AlreadyExists, cloudapi.Conflict) {
+			return conflictError{err}
+		}
+		return err
+	}
+	return nil
 }
 
-// DeleteRoute removes the route. One that is already gone is no error.
+// conflictError makes the framework try again within the same pass, as it does for conflicts of
+// the Kubernetes API: the route in the way is being deleted beside us.
+type conflictError struct{ error }
+
+var _ apierrors.APIStatus = conflictError{}
+
+// Status implements apierrors.APIStatus.
+func (e conflictError) Status() metav1.Status {
+	return metav1.Status{Status: metav1.StatusFailure, Reason: metav1.StatusReasonConflict, Message: e.Error()}
+}
+
+// Unwrap returns the cloud's error.
+func (e conflictError) Unwrap() error { return e.error }
+
+// DeleteRoute removes the route. One that is already gone is no error, and neither is one whose
+// destination has been given to another node meanwhile: that route stays.
 func (r *Routes) DeleteRoute(ctx context.Context, clusterName string, route *cloudprovider.Route) error {
-	destination, err := canonical(route.DestinationCIDR)
+	full, err := r.seen(route)
 	if err != nil {
 		return err
 	}
-	return r.do(ctx, operation{clusterName, false, Route{
+	if err := r.do(ctx, operation{cluster: clusterName, route: full}); err != nil {
+		return fmt.Errorf("route %s (%s): %w", full.Destination, full.Name, err)
+	}
+	return nil
+}
+
+// seen returns the route as it was listed.
+func (r *Routes) seen(route *cloudprovider.Route) (Route, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if full, ok := r.listed[route.Name]; ok && full.Destination == route.DestinationCIDR {
+		return full, nil
+	}
+	destination, err := canonical(route.DestinationCIDR)
+	return Route{
 		Name: route.Name, Destination: destination, NodeName: string(route.TargetNode), Blackhole: route.Blackhole, Owned: true,
-	}})
+	}, err
 }
 
 func (r *Routes) do(ctx context.Context, op operation) error {
@@ -175,7 +214,7 @@ func (r *Routes) do(ctx context.Context, op operation) error {
 	return result
 }
 
-// canonical returns the CIDR in the form in which routes are compared.
+// canonical returns the CIDR in the form in which destinations are compared.
 func canonical(cidr string) (string, error) {
 	p, err := netip.ParsePrefix(cidr)
 	if err != nil {
