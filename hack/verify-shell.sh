@@ -1,0 +1,14 @@
+#!/usr/bin/env bash
+# Shell scripts parse, and those that people run can be run.
+source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+
+failed=0
+while IFS= read -r script; do
+	[[ -e $script ]] || continue
+	bash -n "$script" || failed=1
+	if [[ $script != hack/lib.sh && ! -x $script ]]; then
+		echo "$script is not executable"
+		failed=1
+	fi
+done < <(git ls-files --cached --others --exclude-standard -- '*.sh' .ci/run)
+exit $failed

@@ -1,0 +1,13 @@
+#!/usr/bin/env bash
+# Every go.mod and go.sum says exactly what its module needs. hack/update-tidy.sh
+# repairs it. Alone (GOWORK=off), because that is how others import the module.
+source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+
+failed=0
+for module in $(all_modules); do
+	if ! (cd "$module" && GOWORK=off go mod tidy -diff); then
+		echo "$module/go.mod is not tidy (hack/update-tidy.sh repairs it)"
+		failed=1
+	fi
+done
+exit $failed
