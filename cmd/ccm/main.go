@@ -1,9 +1,19 @@
+// Command ccm is the cloud controller manager: one binary for every cloud that is linked into
+// it. The clouds are the blank imports in the providers_*.go files of this folder.
 package main
 
 import (
-	_ "k8s.io/client-go/kubernetes"
-	_ "k8s.io/cloud-provider/app"
-	_ "k8s.io/component-base/cli"
+	"context"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/unified-ccm/unified-ccm/cmd/internal/ccmapp"
 )
 
-func main() {}
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	// The second signal ends the process at once.
+	context.AfterFunc(ctx, stop)
+	os.Exit(ccmapp.Main(ctx, os.Args[1:], ccmapp.Streams{Out: os.Stdout, Err: os.Stderr}))
+}

@@ -1,0 +1,32 @@
+// Package ccmapp is the command line of ccm: the daemon with its preflight checks, and the
+// subcommands. It knows no cloud; the clouds are those that registered themselves.
+package ccmapp
+
+import (
+	"context"
+	"io"
+
+	cliflag "k8s.io/component-base/cli/flag"
+	"k8s.io/component-base/logs"
+)
+
+// Streams are where a command writes: results to Out, everything else to Err.
+type Streams struct {
+	Out, Err io.Writer
+}
+
+// Main runs ccm with the arguments behind the program's name until it ends or ctx is cancelled.
+// It returns the exit code: 0 for success, 1 when the environment is wrong, 2 for a wrong command
+// line or configuration (ccm plan: 2 for changes).
+func Main(ctx context.Context, args []string, streams Streams) int {
+	defer logs.FlushLogs()
+	cmd, err := newRoot(ctx, streams)
+	if err != nil {
+		return report(streams.Err, err)
+	}
+	cmd.SetArgs(args)
+	cmd.SetOut(streams.Out)
+	cmd.SetErr(streams.Err)
+	cmd.SetGlobalNormalizationFunc(cliflag.WordSepNormalizeFunc)
+	return report(streams.Err, cmd.ExecuteContext(ctx))
+}

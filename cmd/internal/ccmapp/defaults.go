@@ -1,0 +1,93 @@
+package ccmapp
+
+import (
+	"fmt"
+	"maps"
+
+	"github.com/spf13/pflag"
+	utilfeature "k8s.io/apiserver/pkg/util/feature"
+	"k8s.io/cloud-provider/app"
+	"k8s.io/cloud-provider/options"
+	cmfeatures "k8s.io/controller-manager/pkg/features"
+)
+
+// Defaults that differ from the framework's, which suit a cluster of a few nodes. Each has its
+// reason in the help of its flag; see explainDefaults.
+const (
+	// concurrentSyncs is how many Services or nodes are worked on at once. Work on a cloud is
+	// waiting, and the rate limits of the cloud's client bound the load, so workers are cheap.
+	concurrentSyncs = 16
+	// Each of 4 × 16 workers makes a few requests per object, so the client's limits must not be
+	// what holds them back; API Priority and Fairness protects the server.
+	kubeAPIQPS   = 100
+	kubeAPIBurst = 200
+	// clientName is the name of the service account that all controllers share where
+	// --use-service-account-credentials is set: the one the manager is deployed with.
+	clientName = "cloud-controller-manager"
+)
+
+// frameworkOptions returns the framework's options with our defaults.
+func frameworkOptions() (*options.CloudControllerManagerOptions, error) {
+	// No webhook exists in the framework itself, so nothing listens unless one is asked for.
+	webhookPort := 0
+	s, err := options.NewCloudControllerManagerOptionsWithProviderDefaults(options.ProviderDefaults{WebhookBindPort: &webhookPort})
+	if err != nil {
+		return nil, fmt.Errorf("default options: %w", err)
+	}
+	s.ServiceController.ConcurrentServiceSyncs = concurrentSyncs
+	s.NodeController.ConcurrentNodeSyncs = concurrentSyncs
+	s.NodeController.ConcurrentNodeStatusUpdates = concurrentSyncs
+	s.NodeLifecycleController.ConcurrentNodeLifecycleSyncs = concurrentSyncs
+	s.Generic.ClientConnection.QPS = kubeAPIQPS
+	s.Generic.ClientConnection.Burst = kubeAPIBurst
+	return s, watchRoutesByDefault()
+}
+
+// watchRoutesByDefault turns watch-based route reconciliation on: routes follow node events at
+// once, instead of a full list of the cloud's routes every 10 seconds. --feature-gates still
+// turns it off.
+func watchRoutesByDefault() error {
+	gate := cmfeatures.CloudControllerManagerWatchBasedRoutesReconciliation
+	if utilfeature.DefaultFeatureGate.Enabled(gate) {
+		return nil
+	}
+	if err := utilfeature.DefaultMutableFeatureGate.OverrideDefault(gate, true); err != nil {
+		return fmt.Errorf("default of feature gate %s: %w", gate, err)
+	}
+	return nil
+}
+
+// constructors returns the framework's controllers. The framework's own map is shared by the
+// whole process, so it is copied before the client names are changed.
+func constructors() map[string]app.ControllerInitFuncConstructor {
+	own := maps.Clone(app.DefaultInitFuncConstructors)
+	for name, c := range own {
+		c.InitContext.ClientName = clientName
+		own[name] = c
+	}
+	return own
+}
+
+// reasons are added to the help of the framework's flags whose defaults are ours.
+var reasons = map[string]string{
+	"concurrent-service-syncs":        "16 instead of the framework's 1: one slow load balancer must not hold up the others, and each one is locked by itself.",
+	"concurrent-node-syncs":           "16 instead of the framework's 1: nodes that join together are answered by shared bulk calls.",
+	"concurrent-node-status-updates":  "16 instead of the framework's 0 (as many as node syncs): addresses come from a shared snapshot.",
+	"concurrent-node-lifecycle-syncs": "16 instead of the framework's 1: nodes that fail together are looked up together.",
+	"kube-api-qps":                    "100 instead of the framework's 20, to match 16 workers for each controller.",
+	"kube-api-burst":                  "200 instead of the framework's 30, to match 16 workers for each controller.",
+	"webhook-secure-port":             "0 unless --webhooks names one (then 10260): a port that nothing uses should not be open.",
+	"route-reconciliation-period":     "Used only with --feature-gates=CloudControllerManagerWatchBasedRoutesReconciliation=false; by default routes follow node events.",
+	"leader-elect-resource-name":      "The default is the name that the clouds' own managers use, so that during a move from one of them only one is ever active.",
+	"use-service-account-credentials": "All controllers use the one account kube-system/" + clientName + ".",
+	"cloud-provider":                  "Which clouds are linked into this binary is listed by ccm providers.",
+	"allow-untagged-cloud":            "The cluster is told apart by the UID of the kube-system namespace, so this is rarely needed.",
+}
+
+func explainDefaults(fs *pflag.FlagSet) {
+	for name, reason := range reasons {
+		if f := fs.Lookup(name); f != nil {
+			f.Usage += " " + reason
+		}
+	}
+}
