@@ -1,0 +1,296 @@
+package conformance
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
+	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
+)
+
+// Namespace is where the scenarios put their Services.
+const Namespace = metav1.NamespaceDefault
+
+// Run is one scenario at work: a cluster, a world, and what the scenario has asked of both, from
+// which Verify knows what must be there.
+type Run struct {
+	Cluster Cluster
+	World   World
+	// Capabilities are the subject's. What it does not claim is not verified.
+	Capabilities provider.Capabilities
+	// Attempts is how many times Converge settles and checks before it gives up; 0 means once.
+	Attempts int
+	// Patience, where set, is how long Converge goes on trying instead: for drivers whose Settle
+	// can't know when the controllers are done.
+	Patience time.Duration
+
+	machines map[string]*machine
+	visitors map[string]*v1.Node
+	services map[types.NamespacedName]*v1.Service
+	baseline map[string]int
+	foreign  []string
+	dryRun   bool
+}
+
+// machine is a machine of the world and the node it registered.
+type machine struct {
+	uid types.UID
+	// gone: terminated, and its kubelet silent, so that the node must go too.
+	terminated, silent bool
+	cidrs              []string
+}
+
+// NewRun returns a run on an empty cluster; what exists in the world now is what must exist after Clear.
+func NewRun(cluster Cluster, world World, capabilities provider.Capabilities) *Run {
+	return &Run{
+		Cluster: cluster, World: world, Capabilities: capabilities,
+		machines: map[string]*machine{}, visitors: map[string]*v1.Node{},
+		services: map[types.NamespacedName]*v1.Service{}, baseline: world.Objects(),
+	}
+}
+
+// Join launches machines and registers their nodes; pod CIDRs are assigned where none are given.
+func (r *Run) Join(ctx context.Context, machines ...Machine) error {
+	for _, m := range machines {
+		if len(m.PodCIDRs) == 0 {
+			m.PodCIDRs = []string{fmt.Sprintf("10.244.%d.0/24", len(r.machines)+1)}
+		}
+		node, err := r.World.Launch(m)
+		if err != nil {
+			return fmt.Errorf("launching machine %s: %w", m.Name, err)
+		}
+		if len(node.Spec.PodCIDRs) == 0 {
+			node.Spec.PodCIDR, node.Spec.PodCIDRs = m.PodCIDRs[0], m.PodCIDRs
+		}
+		if err := r.Cluster.AddNode(ctx, node); err != nil {
+			return fmt.Errorf("registering node %s: %w", m.Name, err)
+		}
+		registered, err := r.Cluster.Node(ctx, m.Name)
+		if err != nil || registered == nil {
+			return fmt.Errorf("node %s is not there after its registration: %w", m.Name, errors.Join(err))
+		}
+		r.machines[m.Name] = &machine{uid: registered.UID, cidrs: node.Spec.PodCIDRs}
+	}
+	return nil
+}
+
+// JoinN launches n machines: node-1, node-2, …
+func (r *Run) JoinN(ctx context.Context, n int) error {
+	for range n {
+		if err := r.Join(ctx, Machine{Name: fmt.Sprintf("node-%d", len(r.machines)+1)}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Visit registers a node that no machine of the world stands behind; with a provider ID of another
+// cloud it is a foreign node, with none an unknown one.
+func (r *Run) Visit(ctx context.Context, name, providerID string) error {
+	node := &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: v1.NodeSpec{ProviderID: providerID}}
+	if err := r.Cluster.AddNode(ctx, node); err != nil {
+		return fmt.Errorf("registering node %s: %w", name, err)
+	}
+	registered, err := r.Cluster.Node(ctx, name)
+	if err != nil || registered == nil {
+		return fmt.Errorf("node %s is not there after its registration: %w", name, errors.Join(err))
+	}
+	r.visitors[name] = registered
+	return nil
+}
+
+// Terminate makes a machine vanish and, where silent, its kubelet's heartbeat with it.
+func (r *Run) Terminate(ctx context.Context, name string, silent bool) error {
+	if err := r.World.Terminate(name); err != nil {
+		return err
+	}
+	r.machines[name].terminated = true
+	if !silent {
+		return nil
+	}
+	return r.Silence(ctx, name)
+}
+
+// Silence ends a node's heartbeat: its Ready condition becomes Unknown.
+func (r *Run) Silence(ctx context.Context, name string) error {
+	if m := r.machines[name]; m != nil {
+		m.silent = true
+	}
+	return r.Cluster.SetReady(ctx, name, false)
+}
+
+// Put creates or updates a Service.
+func (r *Run) Put(ctx context.Context, svc *v1.Service) error {
+	r.services[keyOf(svc)] = svc.DeepCopy()
+	return r.Cluster.PutService(ctx, svc)
+}
+
+// Drop deletes Services of the scenarios' namespace.
+func (r *Run) Drop(ctx context.Context, names ...string) error {
+	for _, name := range names {
+		delete(r.services, types.NamespacedName{Namespace: Namespace, Name: name})
+		if err := r.Cluster.DeleteService(ctx, Namespace, name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// AddForeignRoute adds a route that is not ours and must never be touched.
+func (r *Run) AddForeignRoute(destination string) error {
+	before := r.World.Objects()
+	if err := r.World.AddForeignRoute(destination); err != nil {
+		return err
+	}
+	for kind, n := range r.World.Objects() {
+		r.baseline[kind] += n - before[kind]
+	}
+	r.foreign = append(r.foreign, destination)
+	return nil
+}
+
+// Restart replaces the manager by a new one with an empty memory.
+func (r *Run) Restart(ctx context.Context, o ManagerOptions) error {
+	r.dryRun = o.DryRun
+	return r.Cluster.Restart(ctx, o)
+}
+
+// Check is something that must be true once the controllers have nothing left to do.
+type Check func(ctx context.Context) error
+
+// Converge settles, verifies the world and checks.
+func (r *Run) Converge(ctx context.Context, checks ...Check) error {
+	return r.Settled(ctx, append([]Check{r.Verify}, checks...)...)
+}
+
+// Settled settles and checks, without verifying that the world is as the cluster asks.
+func (r *Run) Settled(ctx context.Context, checks ...Check) error {
+	deadline := time.Now().Add(r.Patience)
+	for attempt := 1; ; attempt++ {
+		settleErr := r.Cluster.Settle(ctx)
+		var errs []error
+		for _, check := range checks {
+			errs = append(errs, check(ctx))
+		}
+		err := errors.Join(errs...)
+		if err == nil {
+			return nil
+		}
+		if ctx.Err() != nil || (attempt >= r.Attempts && !time.Now().Before(deadline)) {
+			return errors.Join(err, prefixed("the controllers last said", settleErr))
+		}
+	}
+}
+
+// Plan asks what the manager would change for a Service, again if a call to the cloud fails.
+func (r *Run) Plan(ctx context.Context, name string) (plan.Plan, error) {
+	for attempt := 1; ; attempt++ {
+		p, err := r.Cluster.Plan(ctx, Namespace, name)
+		if err == nil || attempt >= max(r.Attempts, 1) {
+			return p, err
+		}
+	}
+}
+
+// Balancer returns the one load balancer whose addresses the Service's status lists.
+func (r *Run) Balancer(ctx context.Context, name string) (LoadBalancer, error) {
+	return r.balancer(ctx, types.NamespacedName{Namespace: Namespace, Name: name})
+}
+
+func (r *Run) balancer(ctx context.Context, key types.NamespacedName) (LoadBalancer, error) {
+	svc, err := r.Cluster.Service(ctx, key.Namespace, key.Name)
+	if err != nil {
+		return LoadBalancer{}, err
+	}
+	if svc == nil {
+		return LoadBalancer{}, fmt.Errorf("service %s is gone", key)
+	}
+	addresses := statusAddresses(svc)
+	if len(addresses) == 0 {
+		return LoadBalancer{}, fmt.Errorf("service %s has no address in its status", key)
+	}
+	var found []LoadBalancer
+	for _, lb := range r.World.LoadBalancers() {
+		if slices.Equal(sorted(lb.Addresses), addresses) {
+			found = append(found, lb)
+		}
+	}
+	if len(found) != 1 {
+		return LoadBalancer{}, fmt.Errorf("service %s shows %s: %d load balancers have these addresses, want 1 (the world has %s)",
+			key, strings.Join(addresses, ", "), len(found), describe(r.World.LoadBalancers()))
+	}
+	return found[0], nil
+}
+
+// Clear deletes everything the scenario made, and verifies that the world is back where it began.
+func (r *Run) Clear(ctx context.Context) error {
+	if r.dryRun {
+		if err := r.Restart(ctx, ManagerOptions{}); err != nil {
+			return err
+		}
+	}
+	for _, key := range slices.SortedFunc(maps.Keys(r.services), compareKeys) {
+		if err := r.Drop(ctx, key.Name); err != nil {
+			return err
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(r.machines)) {
+		if err := r.clearMachine(ctx, name); err != nil {
+			return err
+		}
+	}
+	for name := range r.visitors {
+		delete(r.visitors, name)
+		if err := r.Cluster.DeleteNode(ctx, name); err != nil {
+			return err
+		}
+	}
+	return r.Converge(ctx, func(context.Context) error { return diffCounts(r.baseline, r.World.Objects()) })
+}
+
+func (r *Run) clearMachine(ctx context.Context, name string) error {
+	m := r.machines[name]
+	if !m.terminated {
+		return r.Terminate(ctx, name, true)
+	}
+	return r.Silence(ctx, name)
+}
+
+// Untouched returns a check that no mutating call was made, and nothing came or went, since now.
+func (r *Run) Untouched() Check {
+	log, objects := r.World.Front().Log(), r.World.Objects()
+	last := 0
+	for _, call := range log.Calls() {
+		last = max(last, call.Seq)
+	}
+	return func(context.Context) error {
+		var made []string
+		for _, call := range log.Mutations() {
+			if call.Seq > last {
+				made = append(made, call.Name)
+			}
+		}
+		if len(made) > 0 {
+			return fmt.Errorf("%d mutating calls where none was needed: %s", len(made), strings.Join(made, ", "))
+		}
+		return diffCounts(objects, r.World.Objects())
+	}
+}
+
+func compareKeys(a, b types.NamespacedName) int { return strings.Compare(a.String(), b.String()) }
+
+func prefixed(prefix string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%s: %w", prefix, err)
+}

@@ -1,0 +1,101 @@
+package conformance
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
+)
+
+// Scenario is one thing that a cluster's owner may do or suffer, and what must come of it.
+type Scenario struct {
+	// Name is a few words; it names the subtest and the row of a table.
+	Name string
+	// Doc is one sentence that says what must hold.
+	Doc string
+	// Needs are the capabilities without which the scenario has no meaning.
+	Needs provider.Capabilities
+	// OwnFaults marks a scenario that injects faults itself, into which no others are injected.
+	OwnFaults bool
+	// Steps does it. Runner and drivers verify the world after it, and clear it.
+	Steps func(ctx context.Context, r *Run) error
+}
+
+// Scenarios returns the list, in the order in which a reader should meet them.
+func Scenarios() []Scenario {
+	return slices.Concat(nodeScenarios(), serviceScenarios(), lifeScenarios(), routeScenarios(), planScenarios())
+}
+
+var (
+	needsInstances = provider.Capabilities{InstancesV2: true}
+	needsBalancer  = provider.Capabilities{InstancesV2: true, LoadBalancer: true}
+	needsRoutes    = provider.Capabilities{InstancesV2: true, Routes: true}
+)
+
+// lacks names the first capability that the scenario needs and the subject does not have.
+func (s Scenario) lacks(have provider.Capabilities) string {
+	switch {
+	case s.Needs.InstancesV2 && !have.InstancesV2:
+		return "InstancesV2"
+	case s.Needs.LoadBalancer && !have.LoadBalancer:
+		return "LoadBalancer"
+	case s.Needs.Routes && !have.Routes:
+		return "Routes"
+	default:
+		return ""
+	}
+}
+
+// Execute runs the scenario's steps and, if they succeed, verifies the world, and clears it.
+func (s Scenario) Execute(ctx context.Context, r *Run) error {
+	_, err := s.execute(ctx, r)
+	return err
+}
+
+// execute is Execute, and returns the world as the steps left it.
+func (s Scenario) execute(ctx context.Context, r *Run) (endState, error) {
+	if err := s.Steps(ctx, r); err != nil {
+		return endState{}, err
+	}
+	if !r.dryRun {
+		if err := r.Converge(ctx); err != nil {
+			return endState{}, prefixed("at the end of the scenario", err)
+		}
+	}
+	end := r.endState()
+	return end, prefixed("after deleting everything", r.Clear(ctx))
+}
+
+// balanced returns a Service of type LoadBalancer with TCP ports.
+func balanced(name string, ports ...int32) *v1.Service {
+	svc := &v1.Service{
+		ObjectMeta: metav1.ObjectMeta{Namespace: Namespace, Name: name, Annotations: map[string]string{}},
+		Spec:       v1.ServiceSpec{Type: v1.ServiceTypeLoadBalancer, Selector: map[string]string{"app": name}},
+	}
+	for _, p := range ports {
+		svc.Spec.Ports = append(svc.Spec.Ports, port(v1.ProtocolTCP, p))
+	}
+	return svc
+}
+
+func port(protocol v1.Protocol, p int32) v1.ServicePort {
+	name := fmt.Sprintf("tcp-%d", p)
+	if protocol == v1.ProtocolUDP {
+		name = fmt.Sprintf("udp-%d", p)
+	}
+	return v1.ServicePort{Name: name, Protocol: protocol, Port: p}
+}
+
+// steps runs functions in order and stops at the first error.
+func steps(todo ...func() error) error {
+	for _, do := range todo {
+		if err := do(); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,96 @@
+package conformance
+
+import (
+	"context"
+	"fmt"
+)
+
+// lifeScenarios are about managers that start again and load balancers that others delete.
+func lifeScenarios() []Scenario {
+	return []Scenario{
+		{
+			Name: "restart", Needs: needsInstances,
+			Doc: "A manager that starts on a converged cluster makes not one mutating call.",
+			Steps: func(ctx context.Context, r *Run) error {
+				if err := r.populate(ctx); err != nil {
+					return err
+				}
+				untouched := r.Untouched()
+				if err := r.Restart(ctx, ManagerOptions{}); err != nil {
+					return err
+				}
+				return r.Converge(ctx, untouched)
+			},
+		},
+		{
+			Name: "changed while away", Needs: needsBalancer,
+			Doc: "What changed between two managers is made good by the second.",
+			Steps: withNodes(2, func(ctx context.Context, r *Run) error {
+				return steps(
+					func() error { return r.Put(ctx, balanced("web", 80)) },
+					func() error { return r.change(ctx, balanced("api", 443)) },
+					func() error { return r.Drop(ctx, "api") },
+					func() error { return r.Put(ctx, balanced("web", 80, 8080)) },
+					func() error { return r.Join(ctx, Machine{Name: "node-3"}) },
+					func() error { return r.Restart(ctx, ManagerOptions{}) },
+					func() error { return r.Converge(ctx, r.gone("api")) },
+				)
+			}),
+		},
+		{
+			Name: "load balancer deleted behind our back", Needs: needsBalancer,
+			Doc: "A load balancer that someone else deleted is made again, and its leftovers are used or removed.",
+			Steps: withNodes(2, func(ctx context.Context, r *Run) error {
+				return steps(
+					func() error { return r.change(ctx, balanced("web", 80)) },
+					func() error { return r.vandalise(ctx, "web") },
+					func() error { return r.Restart(ctx, ManagerOptions{}) },
+					func() error { return r.Converge(ctx) },
+				)
+			}),
+		},
+		{
+			Name: "Service deleted after its load balancer", Needs: needsBalancer,
+			Doc: "Deleting a Service whose load balancer someone else deleted removes the leftovers too.",
+			Steps: withNodes(1, func(ctx context.Context, r *Run) error {
+				return steps(
+					func() error { return r.change(ctx, balanced("web", 80)) },
+					func() error { return r.vandalise(ctx, "web") },
+					func() error { return r.Drop(ctx, "web") },
+					func() error { return r.Converge(ctx, r.gone("web")) },
+				)
+			}),
+		},
+	}
+}
+
+// populate makes a small cluster of every kind of thing that the subject can do.
+func (r *Run) populate(ctx context.Context) error {
+	if err := r.JoinN(ctx, 3); err != nil {
+		return err
+	}
+	if r.Capabilities.LoadBalancer {
+		for _, put := range []func() error{
+			func() error { return r.Put(ctx, balanced("web", 80, 443)) },
+			func() error { return r.Put(ctx, internal(balanced("db", 5432))) },
+			func() error { return r.Put(ctx, open(balanced("admin", 8443), "203.0.113.0/24")) },
+		} {
+			if err := put(); err != nil {
+				return err
+			}
+		}
+	}
+	return r.Converge(ctx)
+}
+
+// vandalise deletes the Service's load balancer in the cloud.
+func (r *Run) vandalise(ctx context.Context, service string) error {
+	lb, err := r.Balancer(ctx, service)
+	if err != nil {
+		return err
+	}
+	if err := r.World.DeleteLoadBalancer(lb.Name); err != nil {
+		return fmt.Errorf("deleting load balancer %s behind the manager's back: %w", lb.Name, err)
+	}
+	return nil
+}

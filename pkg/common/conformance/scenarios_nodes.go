@@ -1,0 +1,240 @@
+package conformance
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	v1 "k8s.io/api/core/v1"
+	cloudproviderapi "k8s.io/cloud-provider/api"
+
+	"github.com/unified-ccm/unified-ccm/pkg/common/sim"
+)
+
+func nodeScenarios() []Scenario {
+	return []Scenario{
+		{
+			Name: "node initialisation", Needs: needsInstances,
+			Doc: "A joining node gets a provider ID of its own and loses the uninitialized taint.",
+			Steps: func(ctx context.Context, r *Run) error {
+				if err := r.JoinN(ctx, 3); err != nil {
+					return err
+				}
+				return r.Converge(ctx, r.distinctProviderIDs)
+			},
+		},
+		{
+			Name: "node addresses", Needs: needsInstances,
+			Doc:   "A node lists internal addresses before external ones, each once, keeps its host name, and keeps the order over a restart.",
+			Steps: nodeAddresses,
+		},
+		{
+			Name: "node labels", Needs: needsInstances,
+			Doc: "A node is labelled with the type, zone and region that its machine really has.",
+			Steps: func(ctx context.Context, r *Run) error {
+				if err := r.JoinN(ctx, 2); err != nil {
+					return err
+				}
+				return r.Converge(ctx, r.truthfulLabels)
+			},
+		},
+		{
+			Name: "shutdown taint", Needs: needsInstances,
+			Doc: "A machine that is powered off keeps its node, which carries the shutdown taint until it is ready again.",
+			Steps: func(ctx context.Context, r *Run) error {
+				return steps(
+					func() error { return r.JoinN(ctx, 2) },
+					func() error { return r.Converge(ctx) },
+					func() error { return r.World.Stop("node-1") },
+					func() error { return r.Silence(ctx, "node-1") },
+					func() error { return r.Converge(ctx, r.tainted("node-1", true), r.tainted("node-2", false)) },
+					func() error { return r.Cluster.SetReady(ctx, "node-1", true) },
+					func() error { return r.Converge(ctx, r.tainted("node-1", false)) },
+				)
+			},
+		},
+		{
+			Name: "vanished instance", Needs: needsInstances,
+			Doc: "The node of a machine that was terminated is deleted once it stops reporting; no other node is.",
+			Steps: func(ctx context.Context, r *Run) error {
+				return steps(
+					func() error { return r.JoinN(ctx, 3) },
+					func() error { return r.Converge(ctx) },
+					func() error { return r.Terminate(ctx, "node-2", true) },
+					func() error { return r.Converge(ctx) },
+				)
+			},
+		},
+		{
+			Name: "silent node", Needs: needsInstances,
+			Doc: "The node of a running machine that stops reporting is neither deleted nor tainted.",
+			Steps: func(ctx context.Context, r *Run) error {
+				return steps(
+					func() error { return r.JoinN(ctx, 2) },
+					func() error { return r.Converge(ctx) },
+					func() error { return r.Silence(ctx, "node-1") },
+					func() error { return r.Converge(ctx, r.tainted("node-1", false)) },
+				)
+			},
+		},
+		{
+			Name: "foreign node", Needs: needsInstances,
+			Doc:   "A node with another cloud's provider ID is never deleted, tainted, routed to or made a member.",
+			Steps: foreignNode,
+		},
+		{
+			Name: "unknown node", Needs: needsInstances,
+			Doc: "A node without a provider ID whose machine this cloud does not know is left as it is while it reports.",
+			Steps: func(ctx context.Context, r *Run) error {
+				return steps(
+					func() error { return r.JoinN(ctx, 1) },
+					func() error { return r.Visit(ctx, "unheard-of", "") },
+					func() error { return r.Converge(ctx) },
+				)
+			},
+		},
+		{
+			Name: "failing cloud", Needs: needsInstances, OwnFaults: true,
+			Doc: "While every call to the cloud fails, no node is deleted or tainted, however long nodes have been silent.",
+			Steps: func(ctx context.Context, r *Run) error {
+				return steps(
+					func() error { return r.JoinN(ctx, 2) },
+					func() error { return r.Converge(ctx) },
+					func() error {
+						r.World.Front().SetFaults(sim.Fault{Kind: sim.FaultError, Rate: 1})
+						return errors.Join(r.Silence(ctx, "node-1"), r.Silence(ctx, "node-2"))
+					},
+					func() error { return r.Converge(ctx, r.tainted("node-1", false), r.tainted("node-2", false)) },
+					func() error { r.World.Front().SetFaults(); return nil },
+				)
+			},
+		},
+	}
+}
+
+func nodeAddresses(ctx context.Context, r *Run) error {
+	var first []v1.NodeAddress
+	same := func(ctx context.Context) error {
+		node, err := r.Cluster.Node(ctx, "node-1")
+		if err != nil || node == nil {
+			return fmt.Errorf("node node-1: %w", errors.Join(err))
+		}
+		if !slices.Equal(first, node.Status.Addresses) {
+			return fmt.Errorf("the addresses of node node-1 went from %v to %v", first, node.Status.Addresses)
+		}
+		return nil
+	}
+	return steps(
+		func() error { return r.JoinN(ctx, 1) },
+		func() error { return r.Converge(ctx, r.orderedAddresses("node-1")) },
+		func() error {
+			node, err := r.Cluster.Node(ctx, "node-1")
+			if err == nil && node != nil {
+				first = slices.Clone(node.Status.Addresses)
+			}
+			return err
+		},
+		func() error { return r.Converge(ctx, same) },
+		func() error { return r.Restart(ctx, ManagerOptions{}) },
+		func() error { return r.Converge(ctx, same) },
+	)
+}
+
+func foreignNode(ctx context.Context, r *Run) error {
+	return steps(
+		func() error { return r.JoinN(ctx, 2) },
+		func() error { return r.Visit(ctx, "stranger", "elsewhere:///zone/i-0123456789") },
+		func() error {
+			if !r.Capabilities.LoadBalancer {
+				return nil
+			}
+			return r.Put(ctx, balanced("web", 80))
+		},
+		func() error { return r.Converge(ctx) },
+		func() error { return r.Silence(ctx, "stranger") },
+		func() error { return r.Converge(ctx) },
+	)
+}
+
+func (r *Run) distinctProviderIDs(ctx context.Context) error {
+	owner := map[string]string{}
+	for name := range r.machines {
+		node, err := r.Cluster.Node(ctx, name)
+		if err != nil || node == nil {
+			return fmt.Errorf("node %s: %w", name, errors.Join(err))
+		}
+		if other, taken := owner[node.Spec.ProviderID]; taken {
+			return fmt.Errorf("nodes %s and %s share provider ID %s", name, other, node.Spec.ProviderID)
+		}
+		owner[node.Spec.ProviderID] = name
+	}
+	return nil
+}
+
+func (r *Run) orderedAddresses(name string) Check {
+	return func(ctx context.Context) error {
+		node, err := r.Cluster.Node(ctx, name)
+		if err != nil || node == nil {
+			return fmt.Errorf("node %s: %w", name, errors.Join(err))
+		}
+		addresses := node.Status.Addresses
+		seen := map[v1.NodeAddress]bool{}
+		external := false
+		for _, a := range addresses {
+			if seen[a] {
+				return fmt.Errorf("node %s lists %s %s twice", name, a.Type, a.Address)
+			}
+			seen[a] = true
+			external = external || a.Type == v1.NodeExternalIP
+			if a.Type == v1.NodeInternalIP && external {
+				return fmt.Errorf("node %s lists an internal address after an external one: %v", name, addresses)
+			}
+		}
+		if len(addresses) == 0 || addresses[0].Type != v1.NodeInternalIP {
+			return fmt.Errorf("the first address of node %s is not its InternalIP: %v", name, addresses)
+		}
+		if !slices.ContainsFunc(addresses, func(a v1.NodeAddress) bool { return a.Type == v1.NodeHostName }) {
+			return fmt.Errorf("node %s lost its host name: %v", name, addresses)
+		}
+		return nil
+	}
+}
+
+func (r *Run) truthfulLabels(ctx context.Context) error {
+	var errs []error
+	for name := range r.machines {
+		node, err := r.Cluster.Node(ctx, name)
+		if err != nil || node == nil {
+			return fmt.Errorf("node %s: %w", name, errors.Join(err))
+		}
+		m, err := r.World.Machine(name)
+		if err != nil {
+			return err
+		}
+		for label, want := range map[string]string{
+			v1.LabelInstanceTypeStable: m.Type, v1.LabelInstanceType: m.Type,
+			v1.LabelTopologyZone: m.Zone, v1.LabelFailureDomainBetaZone: m.Zone,
+			v1.LabelTopologyRegion: m.Region, v1.LabelFailureDomainBetaRegion: m.Region,
+		} {
+			if have := node.Labels[label]; have != want || want == "" {
+				errs = append(errs, fmt.Errorf("node %s: label %s is %q, the machine says %q", name, label, have, want))
+			}
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// tainted checks whether the node carries the shutdown taint.
+func (r *Run) tainted(name string, want bool) Check {
+	return func(ctx context.Context) error {
+		node, err := r.Cluster.Node(ctx, name)
+		if err != nil || node == nil {
+			return fmt.Errorf("node %s: %w", name, errors.Join(err))
+		}
+		if have := hasTaint(node, cloudproviderapi.TaintNodeShutdown); have != want {
+			return fmt.Errorf("node %s carries the shutdown taint: %t, want %t", name, have, want)
+		}
+		return nil
+	}
+}

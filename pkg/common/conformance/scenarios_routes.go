@@ -1,0 +1,75 @@
+package conformance
+
+import (
+	"context"
+	"errors"
+	"fmt"
+)
+
+func routeScenarios() []Scenario {
+	return []Scenario{
+		{
+			Name: "routes added", Needs: needsRoutes,
+			Doc: "Every node's pod CIDR gets one route to its machine, on joining and once.",
+			Steps: func(ctx context.Context, r *Run) error {
+				return steps(
+					func() error { return r.JoinN(ctx, 2) },
+					func() error { return r.Converge(ctx) },
+					func() error { return r.Join(ctx, Machine{Name: "node-3"}) },
+					func() error { return r.Converge(ctx) },
+				)
+			},
+		},
+		{
+			Name: "routes removed", Needs: needsRoutes,
+			Doc: "The route of a node that an administrator deletes goes with it.",
+			Steps: func(ctx context.Context, r *Run) error {
+				return steps(
+					func() error { return r.JoinN(ctx, 2) },
+					func() error { return r.Converge(ctx) },
+					func() error { return r.Terminate(ctx, "node-1", true) },
+					func() error { return errors.Join(r.Cluster.DeleteNode(ctx, "node-1")) },
+					func() error { return r.Converge(ctx) },
+				)
+			},
+		},
+		{
+			Name: "blackhole", Needs: needsRoutes,
+			Doc: "A route whose machine vanished is removed with its node, and the others stay.",
+			Steps: func(ctx context.Context, r *Run) error {
+				return steps(
+					func() error { return r.JoinN(ctx, 3) },
+					func() error { return r.Converge(ctx) },
+					func() error { return r.Terminate(ctx, "node-2", false) },
+					func() error { return r.seesBlackhole() },
+					func() error { return r.Silence(ctx, "node-2") },
+					func() error { return r.Converge(ctx) },
+				)
+			},
+		},
+		{
+			Name: "foreign routes", Needs: needsRoutes,
+			Doc: "Routes that are not ours are never touched, inside the cluster's CIDR or out of it.",
+			Steps: func(ctx context.Context, r *Run) error {
+				return steps(
+					func() error { return r.AddForeignRoute("192.168.77.0/24") },
+					func() error { return r.AddForeignRoute("10.244.200.0/24") },
+					func() error { return r.JoinN(ctx, 2) },
+					func() error { return r.Converge(ctx) },
+					func() error { return r.Restart(ctx, ManagerOptions{}) },
+					func() error { return r.Converge(ctx) },
+				)
+			},
+		},
+	}
+}
+
+// seesBlackhole checks the scenario itself: a world that never shows a blackhole would prove nothing.
+func (r *Run) seesBlackhole() error {
+	for _, route := range r.World.Routes() {
+		if route.Blackhole {
+			return nil
+		}
+	}
+	return fmt.Errorf("the world shows no blackhole after a machine vanished: %+v", r.World.Routes())
+}

@@ -1,0 +1,215 @@
+package conformance
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
+)
+
+func serviceScenarios() []Scenario {
+	return []Scenario{
+		{
+			Name: "load balancer created", Needs: needsBalancer,
+			Doc: "A Service of type LoadBalancer gets one load balancer with a listener for each port and every node as a member.",
+			Steps: withNodes(3, func(ctx context.Context, r *Run) error {
+				return r.change(ctx, balanced("web", 80, 443))
+			}),
+		},
+		{
+			Name: "Service before nodes", Needs: needsBalancer,
+			Doc: "A load balancer asked for before there are nodes gets them as members as they join.",
+			Steps: func(ctx context.Context, r *Run) error {
+				return steps(
+					func() error { return r.change(ctx, balanced("web", 80)) },
+					func() error { return r.JoinN(ctx, 2) },
+					func() error { return r.Converge(ctx) },
+				)
+			},
+		},
+		{
+			Name: "ports changed", Needs: needsBalancer,
+			Doc: "Ports added, moved to another node port and removed change exactly those listeners, and keep the address.",
+			Steps: withNodes(2, func(ctx context.Context, r *Run) error {
+				added := balanced("web", 80, 443, 8080)
+				moved := balanced("web", 80, 443, 8080)
+				moved.Spec.Ports[0].NodePort = 32080
+				return r.changes(ctx, balanced("web", 80, 443), added, moved, balanced("web", 8080))
+			}),
+		},
+		{
+			Name: "UDP and TCP on one port", Needs: needsBalancer,
+			Doc: "Listeners of different protocols share a port number without getting in each other's way.",
+			Steps: withNodes(2, func(ctx context.Context, r *Run) error {
+				dns := balanced("dns", 53)
+				dns.Spec.Ports = append(dns.Spec.Ports, port(v1.ProtocolUDP, 53))
+				udp := balanced("dns")
+				udp.Spec.Ports = []v1.ServicePort{port(v1.ProtocolUDP, 53)}
+				return r.changes(ctx, dns, udp)
+			}),
+		},
+		{
+			Name: "nodes changed", Needs: needsBalancer,
+			Doc:   "Members follow nodes that join, leave and are labelled out.",
+			Steps: nodesChanged,
+		},
+		{
+			Name: "internal", Needs: needsBalancer,
+			Doc: "A Service with the portable scheme annotation gets an internal load balancer.",
+			Steps: withNodes(2, func(ctx context.Context, r *Run) error {
+				return r.change(ctx, internal(balanced("db", 5432)))
+			}),
+		},
+		{
+			Name: "source ranges", Needs: needsBalancer,
+			Doc: "Source ranges are set, changed and lifted on a load balancer that stays.",
+			Steps: withNodes(2, func(ctx context.Context, r *Run) error {
+				return r.changes(ctx,
+					open(balanced("web", 80), "203.0.113.0/24"),
+					open(balanced("web", 80), "203.0.113.0/25", "192.0.2.7/32"),
+					balanced("web", 80))
+			}),
+		},
+		{
+			Name: "deletion", Needs: needsBalancer,
+			Doc: "Deleting a Service deletes everything that was made for it, and no other Service's.",
+			Steps: withNodes(2, func(ctx context.Context, r *Run) error {
+				return steps(
+					func() error { return r.Put(ctx, balanced("web", 80, 443)) },
+					func() error { return r.change(ctx, balanced("api", 443)) },
+					func() error { return r.Drop(ctx, "web") },
+					func() error { return r.Converge(ctx, r.gone("web")) },
+				)
+			}),
+		},
+		{
+			Name: "type changed", Needs: needsBalancer,
+			Doc: "A Service that stops being of type LoadBalancer loses its load balancer, its address and the finalizer.",
+			Steps: withNodes(2, func(ctx context.Context, r *Run) error {
+				plain := balanced("web", 80)
+				plain.Spec.Type = v1.ServiceTypeClusterIP
+				return steps(
+					func() error { return r.change(ctx, balanced("web", 80)) },
+					func() error { return r.Put(ctx, plain) },
+					func() error { return r.Converge(ctx, r.plain("web")) },
+				)
+			}),
+		},
+		{
+			Name: "made again under the same name", Needs: needsBalancer,
+			Doc: "A Service deleted and created again under its name has one load balancer, its own.",
+			Steps: withNodes(2, func(ctx context.Context, r *Run) error {
+				return steps(
+					func() error { return r.change(ctx, balanced("web", 80)) },
+					func() error { return r.Drop(ctx, "web") },
+					func() error { return r.Converge(ctx, r.gone("web")) },
+					func() error { return r.change(ctx, balanced("web", 80)) },
+				)
+			}),
+		},
+		{
+			Name: "two Services at once", Needs: needsBalancer,
+			Doc: "Services worked on side by side don't mix and don't take each other's addresses.",
+			Steps: withNodes(2, func(ctx context.Context, r *Run) error {
+				return steps(
+					func() error { return r.Put(ctx, balanced("web", 80)) },
+					func() error { return r.Put(ctx, internal(balanced("db", 5432))) },
+					func() error { return r.Converge(ctx) },
+				)
+			}),
+		},
+	}
+}
+
+func nodesChanged(ctx context.Context, r *Run) error {
+	return steps(
+		func() error { return r.JoinN(ctx, 2) },
+		func() error { return r.change(ctx, balanced("web", 80, 443)) },
+		func() error { return r.Join(ctx, Machine{Name: "node-3"}) },
+		func() error {
+			return r.Join(ctx, Machine{Name: "node-4"})
+		},
+		func() error { return r.Converge(ctx) },
+		func() error { return r.Terminate(ctx, "node-1", true) },
+		func() error { return r.Converge(ctx) },
+	)
+}
+
+// withNodes returns steps that begin with n initialised nodes.
+func withNodes(n int, then func(context.Context, *Run) error) func(context.Context, *Run) error {
+	return func(ctx context.Context, r *Run) error {
+		return steps(
+			func() error { return r.JoinN(ctx, n) },
+			func() error { return r.Converge(ctx) },
+			func() error { return then(ctx, r) },
+		)
+	}
+}
+
+// change puts a Service and waits for the world to follow.
+func (r *Run) change(ctx context.Context, svc *v1.Service) error {
+	if err := r.Put(ctx, svc); err != nil {
+		return err
+	}
+	return r.Converge(ctx)
+}
+
+// changes puts versions of one Service one after the other, and checks that its address stays.
+func (r *Run) changes(ctx context.Context, versions ...*v1.Service) error {
+	var before LoadBalancer
+	for i, svc := range versions {
+		if err := r.change(ctx, svc); err != nil {
+			return prefixed(fmt.Sprintf("version %d of service %s", i+1, svc.Name), err)
+		}
+		now, err := r.Balancer(ctx, svc.Name)
+		if err != nil {
+			return err
+		}
+		if i > 0 && (now.Name != before.Name || !slices.Equal(now.Addresses, before.Addresses)) {
+			return fmt.Errorf("version %d of service %s moved it from %s to %s", i+1, svc.Name,
+				describe([]LoadBalancer{before}), describe([]LoadBalancer{now}))
+		}
+		before = now
+	}
+	return nil
+}
+
+func (r *Run) gone(name string) Check {
+	return func(ctx context.Context) error {
+		svc, err := r.Cluster.Service(ctx, Namespace, name)
+		if err == nil && svc != nil {
+			return fmt.Errorf("service %s is still there with finalizers %v", name, svc.Finalizers)
+		}
+		return err
+	}
+}
+
+// plain checks that nothing of a load balancer is left on the Service.
+func (r *Run) plain(name string) Check {
+	return func(ctx context.Context) error {
+		svc, err := r.Cluster.Service(ctx, Namespace, name)
+		switch {
+		case err != nil || svc == nil:
+			return fmt.Errorf("service %s: %w", name, errors.Join(err))
+		case len(svc.Finalizers) > 0:
+			return fmt.Errorf("service %s still has finalizers %v", name, svc.Finalizers)
+		case len(svc.Status.LoadBalancer.Ingress) > 0:
+			return fmt.Errorf("service %s still shows %v", name, statusAddresses(svc))
+		}
+		return nil
+	}
+}
+
+func internal(svc *v1.Service) *v1.Service {
+	svc.Annotations[intent.KeyScheme] = string(intent.Internal)
+	return svc
+}
+
+func open(svc *v1.Service, ranges ...string) *v1.Service {
+	svc.Spec.LoadBalancerSourceRanges = ranges
+	return svc
+}

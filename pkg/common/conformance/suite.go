@@ -1,0 +1,242 @@
+package conformance
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+
+	"github.com/go-logr/logr"
+	"github.com/google/go-cmp/cmp"
+	cloudprovider "k8s.io/cloud-provider"
+	"k8s.io/klog/v2"
+
+	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
+	"github.com/unified-ccm/unified-ccm/pkg/common/sim"
+)
+
+// Subject is a provider under test.
+type Subject struct {
+	// Name is the provider's name.
+	Name string
+	// Capabilities are those of its descriptor: the suite verifies that they are the truth, and
+	// skips, saying so, what they leave out.
+	Capabilities provider.Capabilities
+	// New makes an empty world and the way to start managers on it. It is called inside a
+	// synctest bubble, once for each run; t.Cleanup ends the world.
+	New func(t testing.TB) (World, Manager)
+}
+
+// Run runs every scenario against the subject, in process and without faults.
+func Run(t *testing.T, subject Subject) {
+	t.Helper()
+	t.Run("capabilities", func(t *testing.T) {
+		t.Parallel()
+		inBubble(t, func(t *testing.T) error { return subject.truthful(t) })
+	})
+	for _, scenario := range Scenarios() {
+		t.Run(scenario.Name, func(t *testing.T) {
+			t.Parallel()
+			if lack := scenario.lacks(subject.Capabilities); lack != "" {
+				t.Skipf("provider %s has no %s", subject.Name, lack)
+			}
+			inBubble(t, func(t *testing.T) error {
+				_, err := subject.run(t, scenario, nil)
+				return err
+			})
+		})
+	}
+}
+
+// inBubble runs one function in a bubble of its own and reports its error.
+func inBubble(t *testing.T, f func(t *testing.T) error) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		if err := f(t); err != nil {
+			t.Errorf("\n%v", err)
+		}
+	})
+}
+
+// outcome is what one run left behind.
+type outcome struct {
+	end endState
+	// calls are the names of the calls made, in order.
+	calls []string
+	// injected is the number of faults that hit.
+	injected int
+}
+
+// run executes one scenario in a fresh world, with a fault if one is given. It must be called
+// inside a bubble.
+func (s Subject) run(t testing.TB, scenario Scenario, fault *sim.Fault) (outcome, error) {
+	world, start := s.New(t)
+	ctx := klog.NewContext(t.Context(), logr.Discard())
+	cluster, err := newDirect(ctx, world, start, synctest.Wait)
+	if err != nil {
+		return outcome{}, err
+	}
+	defer cluster.close()
+	r := NewRun(cluster, world, s.Capabilities)
+	if fault != nil {
+		// Reads that the scenario itself asks for, a plan, meet the fault too.
+		r.Attempts = 3
+		world.Front().SetFaults(*fault)
+	}
+	end, err := scenario.execute(ctx, r)
+	out := outcome{end: end, injected: world.Front().Injected()}
+	for _, call := range world.Front().Log().Calls() {
+		out.calls = append(out.calls, call.Name)
+	}
+	return out, err
+}
+
+// truthful compares what the descriptor says with what the provider hands out.
+func (s Subject) truthful(t testing.TB) error {
+	_, start := s.New(t)
+	cloud, err := start(ManagerOptions{})
+	if err != nil {
+		return err
+	}
+	have := capabilitiesOf(cloud)
+	if diff := cmp.Diff(s.Capabilities, have); diff != "" {
+		err = fmt.Errorf("the provider does not have the capabilities it claims (-claimed +found):\n%s", diff)
+	}
+	if cloud.ProviderName() != s.Name {
+		err = errors.Join(err, fmt.Errorf("the provider calls itself %q, want %q", cloud.ProviderName(), s.Name))
+	}
+	return err
+}
+
+func capabilitiesOf(cloud cloudprovider.Interface) provider.Capabilities {
+	var c provider.Capabilities
+	_, c.LoadBalancer = cloud.LoadBalancer()
+	_, c.InstancesV2 = cloud.InstancesV2()
+	_, c.Instances = cloud.Instances()
+	_, c.Zones = cloud.Zones()
+	_, c.Clusters = cloud.Clusters()
+	_, c.Routes = cloud.Routes()
+	return c
+}
+
+// kinds are the ways in which a call is interrupted.
+func kinds() []sim.FaultKind {
+	return []sim.FaultKind{sim.FaultError, sim.FaultThrottle, sim.FaultLostReply, sim.FaultKillBefore, sim.FaultKillAfter}
+}
+
+const (
+	// sample is how many calls of each scenario are interrupted with -short.
+	sample = 6
+	// enough is how many failures of one scenario and kind are reported: more say nothing new.
+	enough = 3
+)
+
+// RunFaults interrupts every scenario at every single cloud call, in every way, and demands that
+// it ends where it ends without the fault: nothing doubled, nothing leaked, no node deleted. With
+// -short it interrupts a sample of calls.
+func RunFaults(t *testing.T, subject Subject) {
+	t.Helper()
+	var tally tally
+	t.Run("scenarios", func(t *testing.T) {
+		for _, scenario := range Scenarios() {
+			if scenario.OwnFaults || scenario.lacks(subject.Capabilities) != "" {
+				continue
+			}
+			t.Run(scenario.Name, func(t *testing.T) {
+				t.Parallel()
+				subject.interrupt(t, scenario, &tally)
+			})
+		}
+	})
+	line := tally.String(subject.Name)
+	t.Log(line)
+	// The number is part of what the test has to say, so it is printed without -v too.
+	_, _ = fmt.Fprintln(os.Stdout, line)
+}
+
+// interrupt runs one scenario once without a fault, and then once for each call and kind.
+func (s Subject) interrupt(t *testing.T, scenario Scenario, tally *tally) {
+	var clean outcome
+	inBubble(t, func(t *testing.T) (err error) {
+		clean, err = s.run(t, scenario, nil)
+		return prefixed("without any fault", err)
+	})
+	if t.Failed() {
+		return
+	}
+	for _, kind := range kinds() {
+		t.Run(string(kind), func(t *testing.T) {
+			t.Parallel()
+			var failures []string
+			for _, call := range callsToInterrupt(len(clean.calls)) {
+				err := s.interruptAt(t, scenario, sim.Fault{Kind: kind, Call: call}, clean, tally)
+				if err == nil {
+					continue
+				}
+				failures = append(failures, fmt.Sprintf("%s at call %d (%s without the fault):\n%v", kind, call, clean.calls[call-1], err))
+				if len(failures) == enough {
+					break
+				}
+			}
+			if len(failures) > 0 {
+				t.Errorf("\n%s", strings.Join(failures, "\n\n"))
+			}
+		})
+	}
+}
+
+func (s Subject) interruptAt(t *testing.T, scenario Scenario, fault sim.Fault, clean outcome, tally *tally) (err error) {
+	synctest.Test(t, func(t *testing.T) {
+		var got outcome
+		got, err = s.run(t, scenario, &fault)
+		if err == nil {
+			if diff := cmp.Diff(clean.end, got.end); diff != "" {
+				err = fmt.Errorf("the end differs from that without the fault (-without +with):\n%s", diff)
+			}
+		}
+		tally.add(scenario.Name, got.injected)
+	})
+	return err
+}
+
+// callsToInterrupt returns 1 to n, or with -short a sample spread over them.
+func callsToInterrupt(n int) []int {
+	stride := 1
+	if testing.Short() {
+		stride = max(1, n/sample)
+	}
+	var out []int
+	for call := 1; call <= n; call += stride {
+		out = append(out, call)
+	}
+	return out
+}
+
+// tally counts runs and faults over parallel tests.
+type tally struct {
+	mu        sync.Mutex
+	scenarios map[string]bool
+	runs      int
+	faults    int
+}
+
+func (t *tally) add(scenario string, faults int) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.scenarios == nil {
+		t.scenarios = map[string]bool{}
+	}
+	t.scenarios[scenario] = true
+	t.runs++
+	t.faults += faults
+}
+
+// String is the summary line.
+func (t *tally) String(name string) string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return fmt.Sprintf("conformance of %s: %d faults injected in %d runs of %d scenarios", name, t.faults, t.runs, len(t.scenarios))
+}

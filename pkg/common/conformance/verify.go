@@ -1,0 +1,306 @@
+package conformance
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	cloudproviderapi "k8s.io/cloud-provider/api"
+
+	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
+)
+
+// Verify checks that cluster and world are what the scenario asked for: every node of a living
+// machine initialised and none wrongly deleted, exactly one load balancer for each Service with
+// the right listeners and members, exactly one route for each pod CIDR, and nothing besides.
+func (r *Run) Verify(ctx context.Context) error {
+	errs := []error{r.verifyNodes(ctx), r.verifyVisitors(ctx)}
+	if r.Capabilities.LoadBalancer {
+		errs = append(errs, r.verifyBalancers(ctx))
+	}
+	if r.Capabilities.Routes {
+		errs = append(errs, r.verifyRoutes())
+	}
+	return errors.Join(errs...)
+}
+
+func (r *Run) verifyNodes(ctx context.Context) error {
+	var errs []error
+	for _, name := range slices.Sorted(maps.Keys(r.machines)) {
+		m := r.machines[name]
+		node, err := r.Cluster.Node(ctx, name)
+		switch {
+		case err != nil:
+			errs = append(errs, err)
+		case m.terminated && m.silent:
+			if node != nil {
+				errs = append(errs, fmt.Errorf("node %s is still there, its machine is gone", name))
+			}
+		case node == nil:
+			errs = append(errs, fmt.Errorf("node %s was deleted, its machine is there", name))
+		case node.UID != m.uid:
+			errs = append(errs, fmt.Errorf("node %s was replaced", name))
+		case hasTaint(node, cloudproviderapi.TaintExternalCloudProvider):
+			errs = append(errs, fmt.Errorf("node %s still carries the uninitialized taint", name))
+		case node.Spec.ProviderID == "":
+			errs = append(errs, fmt.Errorf("node %s has no provider ID", name))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// verifyVisitors checks that nodes without a machine of this world were left as they came.
+func (r *Run) verifyVisitors(ctx context.Context) error {
+	var errs []error
+	for name, came := range r.visitors {
+		node, err := r.Cluster.Node(ctx, name)
+		switch {
+		case err != nil:
+			errs = append(errs, err)
+		case node == nil || node.UID != came.UID:
+			errs = append(errs, fmt.Errorf("node %s was deleted, and it is not this cloud's", name))
+		case node.Spec.ProviderID != came.Spec.ProviderID:
+			errs = append(errs, fmt.Errorf("node %s was given provider ID %q, and it is not this cloud's", name, node.Spec.ProviderID))
+		case !reflect.DeepEqual(cloudTaints(node), cloudTaints(came)):
+			errs = append(errs, fmt.Errorf("the taints of node %s were changed to %v, and it is not this cloud's", name, cloudTaints(node)))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// cloudTaints are the taints that a cloud controller manager sets or removes; others belong to
+// controllers that the driver may run or not.
+func cloudTaints(node *v1.Node) []string {
+	var out []string
+	for _, key := range []string{cloudproviderapi.TaintExternalCloudProvider, cloudproviderapi.TaintNodeShutdown} {
+		if hasTaint(node, key) {
+			out = append(out, key)
+		}
+	}
+	return out
+}
+
+func (r *Run) verifyBalancers(ctx context.Context) error {
+	members, err := r.members(ctx)
+	if err != nil {
+		return err
+	}
+	var errs []error
+	wanted := 0
+	for _, key := range slices.SortedFunc(maps.Keys(r.services), compareKeys) {
+		if !wantsLoadBalancer(r.services[key]) {
+			continue
+		}
+		wanted++
+		lb, err := r.balancer(ctx, key)
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		svc, err := r.Cluster.Service(ctx, key.Namespace, key.Name)
+		if err != nil || svc == nil {
+			errs = append(errs, fmt.Errorf("service %s is gone: %w", key, errors.Join(err)))
+			continue
+		}
+		errs = append(errs, prefixed("service "+key.String(), compareBalancer(svc, members, lb)))
+	}
+	if have := r.World.LoadBalancers(); len(have) != wanted {
+		errs = append(errs, fmt.Errorf("the world has %d load balancers, want %d: %s", len(have), wanted, describe(have)))
+	}
+	return errors.Join(errs...)
+}
+
+// members returns the names of the nodes that must receive traffic.
+func (r *Run) members(ctx context.Context) ([]string, error) {
+	var out []string
+	for name := range r.machines {
+		node, err := r.Cluster.Node(ctx, name)
+		if err != nil {
+			return nil, err
+		}
+		if node != nil && !excluded(node) && !hasTaint(node, toBeDeleted) {
+			out = append(out, name)
+		}
+	}
+	slices.Sort(out)
+	return out, nil
+}
+
+// compareBalancer compares a load balancer with what the Service asks for.
+func compareBalancer(svc *v1.Service, members []string, lb LoadBalancer) error {
+	var errs []error
+	if want := svc.Annotations[intent.KeyScheme] == string(intent.Internal); lb.Internal != want {
+		errs = append(errs, fmt.Errorf("load balancer %s: internal is %t, want %t", lb.Name, lb.Internal, want))
+	}
+	have := map[string]Listener{}
+	for _, l := range lb.Listeners {
+		name := fmt.Sprintf("%s %d", l.Protocol, l.Port)
+		if _, double := have[name]; double {
+			errs = append(errs, fmt.Errorf("load balancer %s: listener %s exists twice", lb.Name, name))
+		}
+		have[name] = l
+	}
+	for _, p := range svc.Spec.Ports {
+		name := fmt.Sprintf("%s %d", p.Protocol, p.Port)
+		l, ok := have[name]
+		if !ok {
+			errs = append(errs, fmt.Errorf("load balancer %s: listener %s is missing", lb.Name, name))
+			continue
+		}
+		delete(have, name)
+		errs = append(errs, prefixed(fmt.Sprintf("load balancer %s: listener %s", lb.Name, name), compareListener(svc, p, members, l)))
+	}
+	for name := range have {
+		errs = append(errs, fmt.Errorf("load balancer %s: listener %s should not exist", lb.Name, name))
+	}
+	return errors.Join(errs...)
+}
+
+func compareListener(svc *v1.Service, p v1.ServicePort, members []string, l Listener) error {
+	var errs []error
+	if l.MemberPort != p.NodePort && len(l.Members) > 0 {
+		errs = append(errs, fmt.Errorf("traffic goes to port %d, want node port %d", l.MemberPort, p.NodePort))
+	}
+	if !slices.Equal(sorted(l.Members), members) {
+		errs = append(errs, fmt.Errorf("members are %v, want %v", l.Members, members))
+	}
+	if have, want := openTo(l.SourceRanges), openTo(svc.Spec.LoadBalancerSourceRanges); !slices.Equal(have, want) {
+		errs = append(errs, fmt.Errorf("source ranges are %v, want %v", have, want))
+	}
+	return errors.Join(errs...)
+}
+
+// openTo normalises source ranges: nil stands for everyone.
+func openTo(ranges []string) []string {
+	if slices.Contains(ranges, "0.0.0.0/0") {
+		return nil
+	}
+	return sorted(ranges)
+}
+
+func (r *Run) verifyRoutes() error {
+	var errs []error
+	have := map[string][]Route{}
+	for _, route := range r.World.Routes() {
+		have[route.Destination] = append(have[route.Destination], route)
+	}
+	for name, m := range r.machines {
+		if m.terminated {
+			continue
+		}
+		for _, cidr := range m.cidrs {
+			routes := have[cidr]
+			delete(have, cidr)
+			want := Route{Destination: cidr, NodeName: name, Owned: true}
+			if len(routes) != 1 || routes[0] != want {
+				errs = append(errs, fmt.Errorf("routes to %s are %+v, want %+v", cidr, routes, want))
+			}
+		}
+	}
+	for _, destination := range r.foreign {
+		routes := have[destination]
+		delete(have, destination)
+		if len(routes) != 1 || routes[0].Owned {
+			errs = append(errs, fmt.Errorf("foreign route to %s was touched: %+v", destination, routes))
+		}
+	}
+	for destination, routes := range have {
+		if !r.mayLinger(destination) {
+			errs = append(errs, fmt.Errorf("routes to %s should not exist: %+v", destination, routes))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// mayLinger says whether a route belongs to a machine that is gone while its node still reports:
+// the framework makes and unmakes such routes until the node goes too.
+func (r *Run) mayLinger(destination string) bool {
+	for _, m := range r.machines {
+		if m.terminated && !m.silent && slices.Contains(m.cidrs, destination) {
+			return true
+		}
+	}
+	return false
+}
+
+// endState is what must be the same however often the way there was interrupted. Addresses and
+// IDs are the cloud's to choose and are left out.
+type endState struct {
+	LoadBalancers []LoadBalancer
+	Routes        []Route
+	Objects       map[string]int
+}
+
+func (r *Run) endState() endState {
+	state := endState{LoadBalancers: r.World.LoadBalancers(), Routes: r.World.Routes(), Objects: nonZero(r.World.Objects())}
+	for i := range state.LoadBalancers {
+		lb := &state.LoadBalancers[i]
+		lb.Addresses = make([]string, len(lb.Addresses))
+	}
+	return state
+}
+
+func statusAddresses(svc *v1.Service) []string {
+	var out []string
+	for _, in := range svc.Status.LoadBalancer.Ingress {
+		if in.IP != "" {
+			out = append(out, in.IP)
+		} else {
+			out = append(out, in.Hostname)
+		}
+	}
+	return sorted(out)
+}
+
+func describe(lbs []LoadBalancer) string {
+	if len(lbs) == 0 {
+		return "none"
+	}
+	var out []string
+	for _, lb := range lbs {
+		out = append(out, fmt.Sprintf("%s (%s)", lb.Name, strings.Join(lb.Addresses, ", ")))
+	}
+	return strings.Join(out, "; ")
+}
+
+func diffCounts(want, have map[string]int) error {
+	var errs []error
+	for _, kind := range slices.Sorted(maps.Keys(union(want, have))) {
+		if want[kind] != have[kind] {
+			errs = append(errs, fmt.Errorf("the world has %d %s, want %d", have[kind], kind, want[kind]))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func union(a, b map[string]int) map[string]int {
+	out := maps.Clone(a)
+	if out == nil {
+		out = map[string]int{}
+	}
+	maps.Copy(out, b)
+	return out
+}
+
+func nonZero(counts map[string]int) map[string]int {
+	out := maps.Clone(counts)
+	maps.DeleteFunc(out, func(_ string, n int) bool { return n == 0 })
+	return out
+}
+
+func sorted(in []string) []string {
+	out := slices.Clone(in)
+	slices.Sort(out)
+	return out
+}
+
+// serviceKey is the key of a Service in the scenarios' namespace.
+func serviceKey(name string) types.NamespacedName {
+	return types.NamespacedName{Namespace: Namespace, Name: name}
+}
