@@ -78,3 +78,23 @@ type HealthCheck struct {
 	HealthyThreshold   int
 	UnhealthyThreshold int
 }
+
+// AllowedFrom returns who may connect over one family: everyone of it when the Service names no
+// ranges, and nobody (an empty list) when it names only ranges of the other family. Providers
+// filter by family with it, since an empty list of their own making would read as "everyone".
+func (s Service) AllowedFrom(family v1.IPFamily) []netip.Prefix {
+	if len(s.SourceRanges) == 0 {
+		everyone := netip.IPv4Unspecified()
+		if family == v1.IPv6Protocol {
+			everyone = netip.IPv6Unspecified()
+		}
+		return []netip.Prefix{netip.PrefixFrom(everyone, 0)}
+	}
+	var allowed []netip.Prefix
+	for _, prefix := range s.SourceRanges {
+		if familyOf(prefix.Addr()) == family {
+			allowed = append(allowed, prefix)
+		}
+	}
+	return allowed
+}

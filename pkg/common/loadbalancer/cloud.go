@@ -47,7 +47,10 @@ type Cloud[S, D, O any] interface {
 	// Observe reads what exists of this load balancer, leftovers without a load balancer included.
 	Observe(ctx context.Context, key Key, fresh Freshness) (O, error)
 	// Diff is pure. A nil want means that nothing should exist. Refusals (another cluster's
-	// object, a change that cannot be made in place) are errors, before the first change.
+	// object, a change that cannot be made in place) are errors, before the first change. With a
+	// nil want, objects that are not ours are left out instead of refused, and so are objects
+	// that are to be kept: a Service can always be deleted, and an empty plan means that nothing
+	// of it is left.
 	Diff(key Key, want *D, have O) (plan.Plan, error)
 	// Status is what the Service's status should say. It is nil while there is no load balancer.
 	Status(in intent.Service, have O) *v1.LoadBalancerStatus

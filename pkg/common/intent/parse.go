@@ -1,0 +1,147 @@
+package intent
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+
+	v1 "k8s.io/api/core/v1"
+	netutils "k8s.io/utils/net"
+)
+
+// splitList splits a comma list and trims spaces around its entries. An empty entry is an error,
+// because it is what is left of a value that somebody forgot to fill in.
+func splitList(value string) ([]string, error) {
+	items := strings.Split(value, ",")
+	for i := range items {
+		items[i] = strings.TrimSpace(items[i])
+		if items[i] == "" {
+			return nil, fmt.Errorf("entry %d of the list is empty: remove the comma or fill it in", i+1)
+		}
+	}
+	return items, nil
+}
+
+// parseNames reads a comma list of IDs, names or addresses: no duplicates, no spaces inside.
+func parseNames(value string) ([]string, error) {
+	items, err := splitList(value)
+	if err != nil {
+		return nil, err
+	}
+	seen := make(map[string]bool, len(items))
+	for _, item := range items {
+		if strings.ContainsFunc(item, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }) {
+			return nil, fmt.Errorf("%s contains a space: separate entries by commas", Quote(item))
+		}
+		if seen[item] {
+			return nil, fmt.Errorf("%s is listed twice: list it once", Quote(item))
+		}
+		seen[item] = true
+	}
+	return items, nil
+}
+
+// parseRange reads one source range. Like the API server it accepts host bits and leading zeros,
+// since Services with such values exist; changed says that the canonical form reads differently.
+func parseRange(text string) (prefix netip.Prefix, changed bool, err error) {
+	if addr, err := netip.ParseAddr(text); err == nil {
+		return netip.Prefix{}, false, fmt.Errorf("%s lacks its prefix length: write %s/%d", Quote(text), addr, addr.BitLen())
+	}
+	_, network, err := netutils.ParseCIDRSloppy(text)
+	if err != nil {
+		return netip.Prefix{}, false, fmt.Errorf("%s is not a CIDR: write for example 10.0.0.0/8 or 2001:db8::/32", Quote(text))
+	}
+	addr, _ := netip.AddrFromSlice(network.IP)
+	ones, bits := network.Mask.Size()
+	if bits != addr.BitLen() || addr.Is4In6() {
+		return netip.Prefix{}, false, fmt.Errorf("%s maps IPv4 into IPv6: write it as a plain IPv4 CIDR", Quote(text))
+	}
+	prefix = netip.PrefixFrom(addr, ones)
+	return prefix, prefix.String() != strings.ToLower(text), nil
+}
+
+// canonicalRanges sorts and removes duplicates.
+func canonicalRanges(ranges []netip.Prefix) []netip.Prefix {
+	slices.SortFunc(ranges, netip.Prefix.Compare)
+	return slices.Compact(ranges)
+}
+
+// familyOf is the Service's term for the address's kind.
+func familyOf(addr netip.Addr) v1.IPFamily {
+	if addr.Is4() || addr.Is4In6() {
+		return v1.IPv4Protocol
+	}
+	return v1.IPv6Protocol
+}
+
+// parseSeconds reads a duration that clouds count in whole seconds.
+func parseSeconds(value string, least, most time.Duration) (time.Duration, error) {
+	d, err := time.ParseDuration(value)
+	if err != nil {
+		if _, numErr := strconv.ParseUint(value, 10, 32); numErr == nil {
+			return 0, fmt.Errorf("a unit is missing: write %ss for seconds", value)
+		}
+		return 0, fmt.Errorf("write a duration such as 30s or 5m")
+	}
+	if d < least || d > most || d%time.Second != 0 {
+		return 0, fmt.Errorf("write whole seconds from %s to %s", short(least), short(most))
+	}
+	return d, nil
+}
+
+// short prints a duration the way people write it: 5m instead of 5m0s.
+func short(d time.Duration) string {
+	s := d.String()
+	if strings.HasSuffix(s, "m0s") {
+		s = strings.TrimSuffix(s, "0s")
+	}
+	if strings.HasSuffix(s, "h0m") {
+		s = strings.TrimSuffix(s, "0m")
+	}
+	return s
+}
+
+// parseInt reads a plain decimal number within bounds.
+func parseInt(value string, least, most int) (int, error) {
+	n, err := strconv.Atoi(value)
+	if err != nil || n < least || n > most {
+		return 0, fmt.Errorf("write a whole number from %d to %d", least, most)
+	}
+	return n, nil
+}
+
+// parseTags reads k=v,k2=v2. A value may be empty and may contain further equal signs.
+func parseTags(value string) (map[string]string, error) {
+	items, err := splitList(value)
+	if err != nil {
+		return nil, err
+	}
+	tags := make(map[string]string, len(items))
+	for _, item := range items {
+		key, val, found := strings.Cut(item, "=")
+		key, val = strings.TrimSpace(key), strings.TrimSpace(val)
+		switch _, twice := tags[key]; {
+		case !found || key == "":
+			return nil, fmt.Errorf("%s is not key=value: write for example team=web,stage=prod", Quote(item))
+		case twice:
+			return nil, fmt.Errorf("the key %s is given twice: give it once", Quote(key))
+		case strings.ContainsFunc(item, unicode.IsControl):
+			return nil, fmt.Errorf("%s contains a control character: remove it", Quote(item))
+		}
+		tags[key] = val
+	}
+	return tags, nil
+}
+
+// parsePath reads the path of an HTTP probe.
+func parsePath(value string) (string, error) {
+	bad := func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) || r == '#' }
+	if !strings.HasPrefix(value, "/") || strings.ContainsFunc(value, bad) {
+		return "", fmt.Errorf("write a path that begins with a slash and has no spaces, such as /healthz")
+	}
+	return value, nil
+}

@@ -1,0 +1,246 @@
+package intent
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+)
+
+// spec reads what the Service's own fields say.
+func (r *reader) spec() {
+	r.ports()
+	r.families()
+	spec := r.svc.Spec
+	r.out.LocalTraffic = spec.ExternalTrafficPolicy == v1.ServiceExternalTrafficPolicyLocal
+	if spec.SessionAffinity == v1.ServiceAffinityClientIP {
+		seconds := int32(defaultSticky)
+		if c := spec.SessionAffinityConfig; c != nil && c.ClientIP != nil && c.ClientIP.TimeoutSeconds != nil {
+			seconds = *c.ClientIP.TimeoutSeconds
+		}
+		r.out.ClientIPAffinity = time.Duration(seconds) * time.Second
+	}
+}
+
+func (r *reader) ports() {
+	ports := r.svc.Spec.Ports
+	if len(ports) == 0 {
+		r.problems.Add("spec.ports", "", "a load balancer needs at least one port: add one")
+	}
+	type listener struct {
+		protocol v1.Protocol
+		port     int32
+	}
+	seen := make(map[listener]int, len(ports))
+	r.out.Ports = make([]Port, 0, len(ports))
+	for i, p := range ports {
+		path := fmt.Sprintf("spec.ports[%d].", i)
+		port := Port{Name: p.Name, Protocol: p.Protocol, Port: p.Port, NodePort: p.NodePort}
+		if port.Protocol == "" {
+			port.Protocol = v1.ProtocolTCP // the API's default, which a manifest that no API server has seen lacks
+		}
+		r.protocol(path+"protocol", port.Protocol)
+		if p.Port < 1 || p.Port > maxPort {
+			r.problems.Add(path+"port", strconv.Itoa(int(p.Port)), "write a number from 1 to 65535")
+		}
+		r.nodePort(path+"nodePort", p.NodePort)
+		id := listener{port.Protocol, port.Port}
+		if first, twice := seen[id]; twice {
+			r.problems.Addf(path+"port", strconv.Itoa(int(p.Port)), "spec.ports[%d] already takes %s port %d: remove one of them", first, port.Protocol, p.Port)
+		} else {
+			seen[id] = i
+		}
+		r.out.Ports = append(r.out.Ports, port)
+	}
+}
+
+func (r *reader) protocol(path string, protocol v1.Protocol) {
+	switch {
+	case protocol == v1.ProtocolTCP, protocol == v1.ProtocolUDP:
+	case protocol == v1.ProtocolSCTP && r.vocabulary.SCTP:
+	case protocol == v1.ProtocolSCTP:
+		r.problems.Addf(path, string(protocol), "the cloud %s forwards only TCP and UDP: use one of them", r.vocabulary.Provider)
+	default:
+		r.problems.Add(path, string(protocol), "write TCP or UDP")
+	}
+}
+
+// nodePort refuses a port without a node port where the Service says that it shall have none. One
+// that merely has none yet comes from a manifest that no API server has seen.
+func (r *reader) nodePort(path string, port int32) {
+	if port != 0 || r.vocabulary.NoNodePorts {
+		return
+	}
+	if allocate := r.svc.Spec.AllocateLoadBalancerNodePorts; allocate != nil && !*allocate {
+		r.problems.Addf(path, "", "there is none and spec.allocateLoadBalancerNodePorts is false, but load balancers of the cloud %s reach pods through node ports: "+
+			"set spec.allocateLoadBalancerNodePorts to true, or write a node port", r.vocabulary.Provider)
+		return
+	}
+	r.warn(Ignored, path, "not assigned yet; the API server assigns it when the Service is created")
+}
+
+// families takes spec.ipFamilies; a manifest that no API server has seen gets IPv4, unless its
+// cluster IPs say otherwise.
+func (r *reader) families() {
+	families := slices.Clone(r.svc.Spec.IPFamilies)
+	for i, f := range families {
+		path := fmt.Sprintf("spec.ipFamilies[%d]", i)
+		if f != v1.IPv4Protocol && f != v1.IPv6Protocol {
+			r.problems.Add(path, string(f), "write IPv4 or IPv6")
+		} else if slices.Contains(families[:i], f) {
+			r.problems.Add(path, string(f), "the family is listed twice: list it once")
+		}
+	}
+	if len(families) == 0 {
+		for _, ip := range r.svc.Spec.ClusterIPs {
+			if addr, err := netip.ParseAddr(ip); err == nil && !slices.Contains(families, familyOf(addr)) {
+				families = append(families, familyOf(addr))
+			}
+		}
+	}
+	if len(families) == 0 {
+		families = []v1.IPFamily{v1.IPv4Protocol}
+	}
+	r.out.Families = families
+}
+
+// sourceRanges takes the first of the three places that is filled in. The field before the
+// beta annotation is the framework's own order; the portable annotation stands between them.
+func (r *reader) sourceRanges() {
+	const field, beta = "spec.loadBalancerSourceRanges", v1.AnnotationLoadBalancerSourceRangesKey
+	var where, value string
+	var items []string
+	var err error
+	switch old := strings.TrimSpace(r.svc.Annotations[beta]); {
+	case len(r.svc.Spec.LoadBalancerSourceRanges) > 0:
+		where, items = field, r.svc.Spec.LoadBalancerSourceRanges
+		value = strings.Join(items, ",")
+		r.overridden(KeySourceRanges, field)
+		r.overridden(beta, field)
+	case r.set(KeySourceRanges):
+		where, value = KeySourceRanges, strings.TrimSpace(r.svc.Annotations[KeySourceRanges])
+		if value == "" {
+			return // reported by option
+		}
+		items, err = splitList(value)
+		r.overridden(beta, KeySourceRanges)
+	case old != "":
+		where, value = beta, old
+		items, err = splitList(old)
+	default:
+		return
+	}
+	if where != KeySourceRanges && !r.honours(KeySourceRanges) {
+		r.warn(Unsupported, where, "the cloud "+r.vocabulary.Provider+" cannot restrict who connects: the load balancer is open to everyone")
+		return
+	}
+	if err != nil {
+		r.problems.Add(where, value, err.Error())
+		return
+	}
+	r.out.SourceRanges = r.ranges(where, items)
+	r.rangeFamilies(where, value)
+}
+
+// overridden warns where a setting loses to another one.
+func (r *reader) overridden(key, winner string) {
+	if strings.TrimSpace(r.svc.Annotations[key]) != "" && (key == v1.AnnotationLoadBalancerSourceRangesKey || r.honours(key)) {
+		r.warn(Ignored, key, winner+" is set too and wins; remove one of them")
+	}
+}
+
+func (r *reader) ranges(where string, items []string) []netip.Prefix {
+	ranges := make([]netip.Prefix, 0, len(items))
+	for _, item := range items {
+		item = strings.TrimSpace(item)
+		prefix, changed, err := parseRange(item)
+		switch {
+		case err != nil:
+			r.problems.Add(where, "", err.Error())
+			continue
+		case changed:
+			r.warn(Ignored, where, fmt.Sprintf("%s is read as %s; write it so", Quote(item), prefix))
+		}
+		ranges = append(ranges, prefix)
+	}
+	return canonicalRanges(ranges)
+}
+
+// rangeFamilies warns about ranges that no client can come from, and refuses ranges that would
+// shut everybody out.
+func (r *reader) rangeFamilies(where, value string) {
+	useful := false
+	for _, prefix := range r.out.SourceRanges {
+		family := familyOf(prefix.Addr())
+		if slices.Contains(r.out.Families, family) {
+			useful = true
+			continue
+		}
+		r.warn(Ignored, where, fmt.Sprintf("%s has no effect, because the Service has no %s (spec.ipFamilies)", prefix, family))
+	}
+	if len(r.out.SourceRanges) > 0 && !useful {
+		r.problems.Addf(where, value, "no range is %s, so nobody could connect: add one of the Service's own family", joinFamilies(r.out.Families))
+	}
+}
+
+func joinFamilies(families []v1.IPFamily) string {
+	names := make([]string, len(families))
+	for i, f := range families {
+		names[i] = string(f)
+	}
+	return strings.Join(names, " or ")
+}
+
+// staticAddresses adds the deprecated field, and checks addresses of both against the families.
+func (r *reader) staticAddresses() {
+	const field = "spec.loadBalancerIP"
+	where := KeyStaticAddresses
+	if ip := strings.TrimSpace(r.svc.Spec.LoadBalancerIP); ip != "" {
+		switch {
+		case r.set(KeyStaticAddresses):
+			if !slices.Equal(r.out.StaticAddresses, []string{ip}) {
+				r.warn(Ignored, field, KeyStaticAddresses+" is set too and wins; remove the field, which is deprecated")
+			}
+		case !r.honours(KeyStaticAddresses):
+			r.warn(Unsupported, field, "the cloud "+r.vocabulary.Provider+" does not support it, so it has no effect; remove it")
+		default:
+			where = field
+			r.out.StaticAddresses = []string{ip}
+		}
+	}
+	for _, item := range r.out.StaticAddresses {
+		addr, err := netip.ParseAddr(item)
+		if err == nil && !slices.Contains(r.out.Families, familyOf(addr)) {
+			r.problems.Addf(where, item, "it is %s, but the Service is %s (spec.ipFamilies): use an address of that family", familyOf(addr), joinFamilies(r.out.Families))
+		}
+	}
+}
+
+// healthCheck settles what the probe annotations mean together.
+func (r *reader) healthCheck() {
+	h := &r.out.HealthCheck
+	if h.Interval > 0 && h.Timeout > h.Interval {
+		r.problems.Addf(KeyHealthCheckTimeout, short(h.Timeout), "it exceeds %s, which is %s: write at most that", KeyHealthCheckInterval, short(h.Interval))
+	}
+	if !r.out.LocalTraffic {
+		if h.Path != "" && h.Protocol != HealthCheckHTTP {
+			r.problems.Addf(KeyHealthCheckPath, h.Path, "only HTTP probes have a path: set %s to HTTP as well", KeyHealthCheckProtocol)
+		}
+		return
+	}
+	// Only the health check node port knows which nodes have a ready pod, so another probe would
+	// send traffic to nodes that drop it.
+	for _, key := range []string{KeyHealthCheckProtocol, KeyHealthCheckPort, KeyHealthCheckPath} {
+		if r.set(key) {
+			r.warn(Ignored, key, "no effect with externalTrafficPolicy: Local, where the Service's health check node port is probed; remove it")
+		}
+	}
+	h.Protocol, h.Port, h.Path = HealthCheckHTTP, r.svc.Spec.HealthCheckNodePort, localProbePath
+	if h.Port == 0 {
+		r.warn(Ignored, "spec.healthCheckNodePort", "not assigned yet; the API server assigns it when the Service is created")
+	}
+}

@@ -1,0 +1,84 @@
+package intent
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/unified-ccm/unified-ccm/pkg/common/internal/spell"
+)
+
+// strangers warns about annotations that somebody expects to work and that nobody reads.
+func (r *reader) strangers() {
+	for _, key := range slices.Sorted(maps.Keys(r.svc.Annotations)) {
+		switch {
+		case slices.Contains(r.vocabulary.Own, key), key == v1.AnnotationLoadBalancerSourceRangesKey:
+		case strings.HasPrefix(key, Prefix):
+			if !slices.Contains(Keys(), key) {
+				r.unknown(key, "no such annotation", r.vocabulary.Portable)
+			}
+		default:
+			r.stranger(key)
+		}
+	}
+}
+
+// stranger decides by the longest prefix, because one cloud's may begin with another's.
+func (r *reader) stranger(key string) {
+	longest, owner := "", ""
+	for prefix, name := range r.vocabulary.ForeignPrefixes {
+		if strings.HasPrefix(key, prefix) && len(prefix) > len(longest) {
+			longest, owner = prefix, name
+		}
+	}
+	own := false
+	for _, prefix := range r.vocabulary.OwnPrefixes {
+		if strings.HasPrefix(key, prefix) && len(prefix) >= len(longest) {
+			longest, own = prefix, true
+		}
+	}
+	switch {
+	case own:
+		r.unknown(key, "the cloud "+r.vocabulary.Provider+" has no such annotation", r.vocabulary.Own)
+	case longest != "":
+		r.warn(Unsupported, key, "it is for the cloud "+owner+" and has no effect on "+r.vocabulary.Provider)
+	}
+}
+
+func (r *reader) unknown(key, message string, known []string) {
+	advice := "remove it"
+	if near := nearest(key, known); near != "" {
+		advice = "did you mean " + near + "?"
+	}
+	r.warn(UnknownKey, key, message+", so it has no effect; "+advice)
+}
+
+// nearest compares what follows the common beginning: keys are mostly prefix, which would make
+// any two of them look alike.
+func nearest(key string, known []string) string {
+	common := commonPrefix(key, known)
+	tails := make([]string, len(known))
+	for i, k := range known {
+		tails[i] = k[len(common):]
+	}
+	near := spell.Nearest(key[len(common):], tails)
+	if near == "" {
+		return ""
+	}
+	return common + near
+}
+
+// commonPrefix is how all known keys and key begin, up to the last separator.
+func commonPrefix(key string, known []string) string {
+	common := key
+	for _, k := range known {
+		n := 0
+		for n < len(common) && n < len(k) && common[n] == k[n] {
+			n++
+		}
+		common = common[:n]
+	}
+	return common[:strings.LastIndexAny(common, "/-.")+1]
+}

@@ -1,0 +1,242 @@
+package loadbalancer
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	cloudprovider "k8s.io/cloud-provider"
+	"k8s.io/utils/clock"
+
+	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
+	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
+	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
+)
+
+// DefaultTimeout bounds one call of Ensure, Update or EnsureDeleted. It is longer than the slowest
+// cloud needs to bring up a load balancer (virtual machines that boot, about 10 minutes), and it
+// is there because the framework calls Update with a context that never ends: a hung wait must
+// not keep its worker for ever.
+const DefaultTimeout = 15 * time.Minute
+
+// DefaultRetryAfter is how soon the framework asks again for a load balancer that is complete
+// and has no address yet. One read every 10 seconds is cheap, and exponential backoff would leave
+// a Service without an address for up to 5 minutes after the cloud has assigned it.
+const DefaultRetryAfter = 10 * time.Second
+
+// Options are what every cloud gives to New. Provider is required.
+type Options struct {
+	// Provider is the cloud's name, for texts and metric labels.
+	Provider string
+	// Vocabulary says which annotations the cloud reads.
+	Vocabulary intent.Vocabulary
+	// OwnsNode classifies nodes; only Mine become targets. Nil makes every node a target.
+	OwnsNode func(*v1.Node) provider.Ownership
+	// Parallel bounds the mutations of one plan that run at once; 0 means plan.DefaultParallel.
+	Parallel int
+	// Timeout bounds one call; 0 means DefaultTimeout.
+	Timeout time.Duration
+	// RetryAfter is the pause before a load balancer without an address is looked at again; 0
+	// means DefaultRetryAfter.
+	RetryAfter time.Duration
+	// Observer hears of every change that is applied, for metrics. It may be called from several
+	// goroutines at once. May be nil.
+	Observer func(change plan.Change, status plan.Status, err error)
+	// Clock measures durations; nil is the real one.
+	Clock clock.PassiveClock
+}
+
+// Controller implements cloudprovider.LoadBalancer for one cloud. It is safe for concurrent use;
+// calls for one Service queue up behind each other, calls for different Services don't.
+type Controller[S, D, O any] struct {
+	options Options
+	cloud   Cloud[S, D, O]
+	runtime atomic.Pointer[provider.Runtime]
+	locks   *keyedLock
+	told    *told
+	missing *keySet
+}
+
+var (
+	_ cloudprovider.LoadBalancer = (*Controller[any, any, any])(nil)
+	_ Planner                    = (*Controller[any, any, any])(nil)
+	_ provider.RuntimeUser       = (*Controller[any, any, any])(nil)
+)
+
+// New returns the load balancer interface of one cloud.
+func New[S, D, O any](o Options, cloud Cloud[S, D, O]) *Controller[S, D, O] {
+	if o.Timeout <= 0 {
+		o.Timeout = DefaultTimeout
+	}
+	if o.RetryAfter <= 0 {
+		o.RetryAfter = DefaultRetryAfter
+	}
+	if o.Clock == nil {
+		o.Clock = clock.RealClock{}
+	}
+	if o.Vocabulary.Provider == "" {
+		o.Vocabulary.Provider = o.Provider
+	}
+	return &Controller[S, D, O]{options: o, cloud: cloud, locks: newKeyedLock(), told: newTold(), missing: newKeySet()}
+}
+
+// SetRuntime implements provider.RuntimeUser. Before it is called, Events go nowhere and the
+// cluster's UID is unknown.
+func (c *Controller[S, D, O]) SetRuntime(r provider.Runtime) { c.runtime.Store(&r) }
+
+// GetLoadBalancerName implements cloudprovider.LoadBalancer. It makes no call.
+func (c *Controller[S, D, O]) GetLoadBalancerName(_ context.Context, clusterName string, service *v1.Service) string {
+	return c.cloud.Name(c.key(clusterName, service))
+}
+
+// GetLoadBalancer implements cloudprovider.LoadBalancer. A load balancer "exists" as long as
+// anything of it does, leftovers without a load balancer included: when the framework hears
+// false, it gives up the Service's finalizer, and nobody would ever remove the rest.
+//
+// It takes no lock, because it changes nothing and must not queue behind a creation.
+func (c *Controller[S, D, O]) GetLoadBalancer(ctx context.Context, clusterName string, service *v1.Service) (*v1.LoadBalancerStatus, bool, error) {
+	key := c.key(clusterName, service)
+	if c.missing.take(lockName(key)) {
+		return nil, false, c.missingError(key)
+	}
+	have, leftovers, err := c.leftovers(ctx, key)
+	if err != nil {
+		return nil, false, err
+	}
+	// Annotations that cannot be read don't matter here: the status needs them for its form only.
+	in, _, _ := intent.Read(service, c.options.Vocabulary)
+	return c.cloud.Status(in, have), !leftovers.Empty(), nil
+}
+
+// EnsureLoadBalancer implements cloudprovider.LoadBalancer: it makes the cloud hold what the
+// Service and the nodes ask for, and returns once that is so. When it already does, no mutating
+// call is made.
+//
+// Errors: class cloudapi.Invalid names every problem of the Service; a refusal of the provider
+// names what cannot be done; other classes come from the cloud. An api.RetryError is in the chain
+// where the cloud said when to come back, or where only an address is still missing.
+func (c *Controller[S, D, O]) EnsureLoadBalancer(ctx context.Context, clusterName string, service *v1.Service, nodes []*v1.Node) (*v1.LoadBalancerStatus, error) {
+	key := c.key(clusterName, service)
+	ctx, release, err := c.enter(ctx, key)
+	if err != nil {
+		return nil, err
+	}
+	defer release()
+	c.missing.take(lockName(key)) // it is made anew right here
+
+	t, err := c.target(ctx, key, service, nodes)
+	if err != nil {
+		return nil, err
+	}
+	have, todo, err := c.compare(ctx, key, t.want)
+	if err != nil {
+		return nil, err
+	}
+	c.tellPlanWarnings(service, todo)
+	if !todo.Empty() {
+		if err := c.apply(ctx, service, todo); err != nil {
+			return nil, err
+		}
+		if have, err = c.settled(ctx, key, t.want); err != nil {
+			return nil, err
+		}
+	}
+	status := c.cloud.Status(t.in, have)
+	if status == nil || len(status.Ingress) == 0 {
+		return nil, c.retryLater(fmt.Errorf("load balancer %s has no address yet: the cloud is still working on it", c.cloud.Name(key)))
+	}
+	return status, nil
+}
+
+// UpdateLoadBalancer implements cloudprovider.LoadBalancer: it applies the changes that only
+// concern which nodes receive traffic. When more is needed before that can be done, or when the
+// load balancer is gone, it returns an error, upon which the framework calls Ensure.
+func (c *Controller[S, D, O]) UpdateLoadBalancer(ctx context.Context, clusterName string, service *v1.Service, nodes []*v1.Node) error {
+	key := c.key(clusterName, service)
+	ctx, release, err := c.enter(ctx, key)
+	if err != nil {
+		return err
+	}
+	defer release()
+
+	t, err := c.target(ctx, key, service, nodes)
+	if err != nil {
+		return err
+	}
+	have, todo, err := c.compare(ctx, key, t.want)
+	if err != nil || todo.Empty() {
+		return err
+	}
+	left, err := c.cloud.Diff(key, nil, have)
+	if err != nil {
+		return err
+	}
+	if left.Empty() {
+		c.missing.add(lockName(key))
+		return c.missingError(key)
+	}
+	members := todo.Membership()
+	if err := c.apply(ctx, service, members); err != nil {
+		return err
+	}
+	if waiting := countMembership(todo) - len(members.Changes); waiting > 0 {
+		return fmt.Errorf("load balancer %s: %d changes of its members wait for other changes, which are made when the Service is synced next", c.cloud.Name(key), waiting)
+	}
+	return nil
+}
+
+// EnsureLoadBalancerDeleted implements cloudprovider.LoadBalancer. It needs nothing of the Service
+// but its identity, so that a Service whose annotations are wrong can be deleted, and it removes
+// leftovers when the load balancer itself is gone already.
+func (c *Controller[S, D, O]) EnsureLoadBalancerDeleted(ctx context.Context, clusterName string, service *v1.Service) error {
+	key := c.key(clusterName, service)
+	ctx, release, err := c.enter(ctx, key)
+	if err != nil {
+		return err
+	}
+	defer release()
+
+	todo, err := c.removal(ctx, key)
+	if err != nil {
+		return err
+	}
+	if !todo.Empty() {
+		if err := c.apply(ctx, service, todo); err != nil {
+			return err
+		}
+		if _, err := c.settled(ctx, key, nil); err != nil {
+			return err
+		}
+	}
+	c.missing.take(lockName(key))
+	c.told.forget(lockName(key))
+	return nil
+}
+
+// PlanLoadBalancer implements Planner. Warnings about the Service's annotations are part of the plan.
+func (c *Controller[S, D, O]) PlanLoadBalancer(ctx context.Context, clusterName string, service *v1.Service, nodes []*v1.Node, remove bool) (plan.Plan, error) {
+	key := c.key(clusterName, service)
+	if remove {
+		return c.removal(ctx, key)
+	}
+	in, warnings, err := intent.Read(service, c.options.Vocabulary)
+	if err != nil {
+		return plan.Plan{}, err
+	}
+	want, err := c.desired(ctx, key, in, nodes)
+	if err != nil {
+		return plan.Plan{}, err
+	}
+	_, todo, err := c.compare(ctx, key, want)
+	if err != nil {
+		return plan.Plan{}, err
+	}
+	texts := make([]string, 0, len(warnings)+len(todo.Warnings))
+	for _, w := range warnings {
+		texts = append(texts, w.Message)
+	}
+	todo.Warnings = append(texts, todo.Warnings...)
+	return todo, nil
+}

@@ -1,0 +1,181 @@
+package loadbalancer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/cloud-provider/api"
+	"k8s.io/klog/v2"
+
+	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
+	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
+	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
+)
+
+// target is what a Service and the nodes ask for.
+type target[D any] struct {
+	in   intent.Service
+	want *D
+}
+
+func (c *Controller[S, D, O]) key(clusterName string, service *v1.Service) Key {
+	key := Key{ClusterName: clusterName, Namespace: service.Namespace, Name: service.Name, UID: service.UID}
+	if r := c.runtime.Load(); r != nil {
+		key.ClusterUID = r.ClusterUID
+	}
+	return key
+}
+
+// enter waits for the Service's turn and bounds the time for what follows.
+func (c *Controller[S, D, O]) enter(ctx context.Context, key Key) (context.Context, func(), error) {
+	unlock, err := c.locks.lock(ctx, lockName(key))
+	if err != nil {
+		return ctx, nil, fmt.Errorf("waiting for another change of load balancer %s to finish: %w", c.cloud.Name(key), err)
+	}
+	ctx, cancel := context.WithTimeout(ctx, c.options.Timeout)
+	return ctx, func() { cancel(); unlock() }, nil
+}
+
+// target reads the Service, tells its owner what has no effect, and works out what should exist.
+func (c *Controller[S, D, O]) target(ctx context.Context, key Key, service *v1.Service, nodes []*v1.Node) (target[D], error) {
+	in, warnings, err := intent.Read(service, c.options.Vocabulary)
+	c.tellWarnings(service, warnings)
+	if err != nil {
+		return target[D]{}, err
+	}
+	want, err := c.desired(ctx, key, in, nodes)
+	return target[D]{in: in, want: want}, err
+}
+
+func (c *Controller[S, D, O]) desired(ctx context.Context, key Key, in intent.Service, nodes []*v1.Node) (*D, error) {
+	around, err := c.cloud.Surroundings(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("reading what load balancers share: %w", err)
+	}
+	want, err := c.cloud.Desired(key, in, c.targets(nodes), around)
+	if err != nil {
+		return nil, err
+	}
+	return &want, nil
+}
+
+// compare returns what exists and what has to change. The snapshot's word is enough to say that
+// nothing has to change; whatever it says beyond that, refusals included, is confirmed by an
+// authoritative read first, so that an old snapshot never makes us create or delete anything.
+func (c *Controller[S, D, O]) compare(ctx context.Context, key Key, want *D) (O, plan.Plan, error) {
+	have, todo, err := c.diff(ctx, key, want, Cached)
+	if err == nil && todo.Empty() {
+		return have, todo, nil
+	}
+	return c.diff(ctx, key, want, Authoritative)
+}
+
+func (c *Controller[S, D, O]) diff(ctx context.Context, key Key, want *D, fresh Freshness) (O, plan.Plan, error) {
+	have, err := c.cloud.Observe(ctx, key, fresh)
+	if err != nil {
+		var none O
+		return none, plan.Plan{}, fmt.Errorf("reading load balancer %s: %w", c.cloud.Name(key), err)
+	}
+	todo, err := c.cloud.Diff(key, want, have)
+	if err != nil {
+		return have, plan.Plan{}, err
+	}
+	if todo.Subject == "" {
+		todo.Subject = "Service " + lockName(key)
+	}
+	return have, todo, nil
+}
+
+// leftovers returns what exists, and what would have to be deleted of it.
+func (c *Controller[S, D, O]) leftovers(ctx context.Context, key Key) (O, plan.Plan, error) {
+	have, todo, err := c.diff(ctx, key, nil, Cached)
+	if err == nil && !todo.Empty() {
+		return have, todo, nil
+	}
+	return c.diff(ctx, key, nil, Authoritative) // "nothing exists" is never said on a snapshot's word
+}
+
+func (c *Controller[S, D, O]) removal(ctx context.Context, key Key) (plan.Plan, error) {
+	_, todo, err := c.diff(ctx, key, nil, Authoritative)
+	return todo, err
+}
+
+// settled reads the cloud after an apply and makes sure that nothing is left to do. What is left
+// is an error, since the framework would not come back before the Service's next change.
+func (c *Controller[S, D, O]) settled(ctx context.Context, key Key, want *D) (O, error) {
+	have, rest, err := c.diff(ctx, key, want, Authoritative)
+	if err == nil && !rest.Empty() {
+		err = fmt.Errorf("load balancer %s differs from what is asked after every change was made; still to do: %s", c.cloud.Name(key), plan.Summary(rest))
+	}
+	return have, err
+}
+
+// apply runs the plan, and tells what it changed.
+func (c *Controller[S, D, O]) apply(ctx context.Context, service *v1.Service, todo plan.Plan) error {
+	if todo.Empty() {
+		return nil
+	}
+	logger := klog.FromContext(ctx).WithValues("provider", c.options.Provider, "service", klog.KObj(service))
+	result, err := todo.Apply(ctx, plan.ApplyOptions{
+		Parallel: c.options.Parallel,
+		Clock:    c.options.Clock,
+		Observer: func(change plan.Change, status plan.Status, err error) {
+			if status == plan.Done || err != nil {
+				logger.V(2).Info("Load balancer change", "action", change.Action, "kind", change.Kind, "name", change.Name, "status", status, "err", err)
+			}
+			if c.options.Observer != nil {
+				c.options.Observer(change, status, err)
+			}
+		},
+	})
+	if made := result.Made(todo); !made.Empty() {
+		c.tellChanged(service, made)
+	}
+	return c.withRetry(err)
+}
+
+func (c *Controller[S, D, O]) missingError(key Key) error {
+	return &cloudapi.Error{
+		Class:     cloudapi.NotFound,
+		Operation: "load balancer " + c.cloud.Name(key),
+		Err:       fmt.Errorf("it no longer exists although Service %s/%s asks for it; it is created anew when the Service is synced next", key.Namespace, key.Name),
+	}
+}
+
+// withRetry makes the framework wait as long as the cloud asked for, where it did.
+func (c *Controller[S, D, O]) withRetry(err error) error {
+	var ce *cloudapi.Error
+	if errors.As(err, &ce) && ce.RetryAfter > 0 {
+		return &retryError{cause: err, retry: api.NewRetryError(err.Error(), ce.RetryAfter)}
+	}
+	return err
+}
+
+func (c *Controller[S, D, O]) retryLater(err error) error {
+	return &retryError{cause: err, retry: api.NewRetryError(err.Error(), c.options.RetryAfter)}
+}
+
+// retryError keeps the cause, and its class, next to the framework's RetryError.
+type retryError struct {
+	cause error
+	retry *api.RetryError
+}
+
+func (e *retryError) Error() string   { return e.cause.Error() }
+func (e *retryError) Unwrap() []error { return []error{e.cause, e.retry} }
+
+func countMembership(p plan.Plan) int {
+	n := 0
+	for _, c := range p.Changes {
+		if c.Membership {
+			n++
+		}
+	}
+	return n
+}
+
+// lockName is what calls queue up on. It leaves out the UID, because a Service that is deleted and
+// created again under its name has, on some clouds, the same load balancer.
+func lockName(key Key) string { return key.Namespace + "/" + key.Name }

@@ -1,0 +1,85 @@
+package plan
+
+import (
+	"encoding/json"
+	"io"
+)
+
+// DocumentVersion is the version of Document. It changes when a field is removed or changes its
+// meaning; new fields may come without a change.
+const DocumentVersion = "1"
+
+// Document is what RenderJSON writes, for scripts. Lists are never null.
+type Document struct {
+	Version string         `json:"version"`
+	Plans   []DocumentPlan `json:"plans"`
+	// Summary counts over all plans.
+	Summary DocumentSummary `json:"summary"`
+}
+
+// DocumentPlan is one plan: what it is about ("Service default/web"), and its changes in an order
+// in which they can be made.
+type DocumentPlan struct {
+	Subject  string           `json:"subject"`
+	Changes  []DocumentChange `json:"changes"`
+	Warnings []string         `json:"warnings"`
+}
+
+// DocumentChange is one change.
+type DocumentChange struct {
+	Ref
+	// Fields are the differences; before is empty in a creation, after is empty in a deletion.
+	Fields []Field `json:"fields"`
+	Reason string  `json:"reason,omitempty"`
+	// After are the changes of this plan that must be done first.
+	After []Ref `json:"after"`
+	// Membership says that the change only concerns which nodes receive traffic.
+	Membership bool `json:"membership"`
+}
+
+// DocumentSummary counts changes by action, and the plans that have any.
+type DocumentSummary struct {
+	Create   int `json:"create"`
+	Update   int `json:"update"`
+	Delete   int `json:"delete"`
+	Subjects int `json:"subjects"`
+	Changed  int `json:"changed"`
+}
+
+// RenderJSON writes the plans as one Document. Plans that cannot be ordered are an error.
+func RenderJSON(w io.Writer, plans ...Plan) error {
+	d := Document{Version: DocumentVersion, Plans: make([]DocumentPlan, 0, len(plans))}
+	for _, p := range plans {
+		sorted, err := p.Sorted()
+		if err != nil {
+			return err
+		}
+		n := p.Count()
+		d.Summary.Create += n[Create]
+		d.Summary.Update += n[Update]
+		d.Summary.Delete += n[Delete]
+		d.Summary.Subjects++
+		if !p.Empty() {
+			d.Summary.Changed++
+		}
+		d.Plans = append(d.Plans, documentPlan(sorted))
+	}
+	e := json.NewEncoder(w)
+	e.SetIndent("", "  ")
+	e.SetEscapeHTML(false)
+	return e.Encode(d)
+}
+
+func documentPlan(p Plan) DocumentPlan {
+	d := DocumentPlan{Subject: p.Subject, Changes: make([]DocumentChange, len(p.Changes)), Warnings: append([]string{}, p.Warnings...)}
+	for i, c := range p.Changes {
+		d.Changes[i] = DocumentChange{
+			Ref:        c.Ref,
+			Fields:     append([]Field{}, c.Fields...),
+			Reason:     c.Reason,
+			After:      append([]Ref{}, c.After...),
+			Membership: c.Membership,
+		}
+	}
+	return d
+}

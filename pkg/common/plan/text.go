@@ -1,0 +1,256 @@
+package plan
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// TextOptions say how RenderText writes.
+type TextOptions struct {
+	// Color uses ANSI colours: for terminals only.
+	Color bool
+	// Width clips long values so that lines fit; 0 means that nothing is clipped.
+	Width int
+	// Verbose clips nothing, and also lists plans without changes.
+	Verbose bool
+}
+
+// RenderText writes the plans for people: a heading for each subject, a line for each change with
+// its fields below, and one summary line at the end. Plans that cannot be ordered are an error.
+//
+//	Service default/web
+//	  + listener a1b2/80-TCP
+//	      port:         80
+//	      sourceRanges: 10.0.0.0/8
+//	      after create pool a1b2/80-TCP
+//	  ! load-balancer.unified-ccm.io/…: warning
+//
+//	Plan: 1 to create, 0 to update, 0 to delete in 1 Service.
+func RenderText(w io.Writer, o TextOptions, plans ...Plan) error {
+	t := textWriter{options: o}
+	for _, p := range plans {
+		sorted, err := p.Sorted()
+		if err != nil {
+			return err
+		}
+		t.plan(sorted)
+	}
+	t.line(0, bold, totals(plans))
+	_, err := w.Write(t.buffer.Bytes())
+	return err
+}
+
+// style is an ANSI escape sequence.
+type style string
+
+const (
+	plain  style = ""
+	bold   style = "\x1b[1m"
+	dim    style = "\x1b[2m"
+	red    style = "\x1b[31m"
+	green  style = "\x1b[32m"
+	yellow style = "\x1b[33m"
+	purple style = "\x1b[35m"
+	reset        = "\x1b[0m"
+)
+
+// look is how each action is marked: by a sign, so that colour is never needed to understand it.
+func look(a Action) (sign string, s style) {
+	switch a {
+	case Create:
+		return "+", green
+	case Delete:
+		return "-", red
+	default:
+		return "~", yellow
+	}
+}
+
+// textWriter collects the text, so that a reader never gets half of it.
+type textWriter struct {
+	options TextOptions
+	buffer  bytes.Buffer
+}
+
+func (t *textWriter) plan(p Plan) {
+	if p.Empty() && len(p.Warnings) == 0 && !t.options.Verbose {
+		return
+	}
+	t.line(0, bold, printable(p.Subject))
+	for _, c := range p.Changes {
+		t.change(c)
+	}
+	if p.Empty() {
+		t.line(2, dim, "no changes")
+	}
+	for _, warning := range p.Warnings {
+		t.line(2, purple, "! "+printable(warning))
+	}
+	t.buffer.WriteByte('\n')
+}
+
+func (t *textWriter) change(c Change) {
+	sign, colour := look(c.Action)
+	t.line(2, colour, sign+" "+printable(c.Kind)+" "+printable(c.Name))
+	if c.Reason != "" {
+		t.line(6, dim, "because "+printable(c.Reason))
+	}
+	widest := 0
+	for _, f := range c.Fields {
+		widest = max(widest, utf8.RuneCountInString(printable(f.Name)))
+	}
+	for _, f := range c.Fields {
+		name := printable(f.Name) + ":"
+		pad := strings.Repeat(" ", widest+1-utf8.RuneCountInString(name))
+		t.line(6, plain, t.fit(name+pad+" ", fieldText(c.Action, f)))
+	}
+	if len(c.After) > 0 {
+		t.line(6, dim, "after "+refs(c.After))
+	}
+}
+
+// fieldText shows one value where there is only one side to show, and otherwise the step.
+func fieldText(a Action, f Field) string {
+	switch a {
+	case Create:
+		return shown(f.After)
+	case Delete:
+		return shown(f.Before)
+	default:
+		return shown(f.Before) + " → " + shown(f.After)
+	}
+}
+
+// refs names what a change waits for. Creations are what changes mostly wait for, so they need
+// no verb.
+func refs(after []Ref) string {
+	names := make([]string, len(after))
+	for i, r := range after {
+		names[i] = printable(r.Kind + " " + r.Name)
+		if r.Action != Create {
+			names[i] = printable(r.String())
+		}
+	}
+	return strings.Join(names, ", ")
+}
+
+// fit clips the value so that the line keeps to the width.
+func (t *textWriter) fit(head, value string) string {
+	const indent = 6
+	room := t.options.Width - indent - utf8.RuneCountInString(head)
+	if t.options.Width <= 0 || t.options.Verbose || utf8.RuneCountInString(value) <= room {
+		return head + value
+	}
+	room = max(room, 10) // a value of a few letters says nothing; let the terminal wrap
+	return head + string([]rune(value)[:min(room-1, utf8.RuneCountInString(value))]) + "…"
+}
+
+func (t *textWriter) line(indent int, s style, text string) {
+	t.buffer.WriteString(strings.Repeat(" ", indent))
+	if t.options.Color && s != plain {
+		text = string(s) + text + reset
+	}
+	t.buffer.WriteString(text)
+	t.buffer.WriteByte('\n')
+}
+
+// totals is the summary line.
+func totals(plans []Plan) string {
+	n := map[Action]int{}
+	all, changed := tally{}, tally{}
+	for _, p := range plans {
+		all.count(p)
+		if p.Empty() {
+			continue
+		}
+		changed.count(p)
+		for a, k := range p.Count() {
+			n[a] += k
+		}
+	}
+	if changed.total() == 0 {
+		return "No changes: " + all.held()
+	}
+	return fmt.Sprintf("Plan: %d to create, %d to update, %d to delete in %s.", n[Create], n[Update], n[Delete], changed)
+}
+
+// tally counts subjects: Services by number, anything else by name.
+type tally struct {
+	services int
+	others   []string
+}
+
+func (t *tally) count(p Plan) {
+	if strings.HasPrefix(p.Subject, "Service ") {
+		t.services++
+		return
+	}
+	t.others = append(t.others, printable(p.Subject))
+}
+
+func (t *tally) total() int { return t.services + len(t.others) }
+
+func (t tally) String() string {
+	parts := t.others
+	if t.services > 0 {
+		parts = append([]string{plural(t.services, "Service")}, parts...)
+	}
+	return strings.Join(parts, ", ")
+}
+
+// held says that the cloud is as it should be.
+func (t tally) held() string {
+	switch {
+	case t.total() == 0:
+		return "there is nothing to compare."
+	case t.total() == 1 && t.services == 1:
+		return "the cloud holds what 1 Service asks for."
+	case t.total() == t.services:
+		return "the cloud holds what " + t.String() + " ask for."
+	default:
+		return "the cloud holds what is asked for by " + t.String() + "."
+	}
+}
+
+func plural(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return strconv.Itoa(n) + " " + noun + "s"
+}
+
+// shown is a field's value; an empty one is named, so that nobody looks for what is missing.
+func shown(value string) string {
+	if value == "" {
+		return "(none)"
+	}
+	return printable(value)
+}
+
+// printable escapes what could steer a terminal or break a line: names and values come from
+// users and clouds.
+func printable(s string) string {
+	if !strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsPrint(r) }) {
+		return s
+	}
+	quoted := strconv.Quote(s)
+	return quoted[1 : len(quoted)-1]
+}
+
+// clip shortens s to at most limit bytes, at a rune's edge.
+func clip(s string, limit int) string {
+	const dots = "…"
+	if len(s) <= limit {
+		return s
+	}
+	cut := limit - len(dots)
+	for cut > 0 && !utf8.RuneStart(s[cut]) {
+		cut--
+	}
+	return s[:cut] + dots
+}
