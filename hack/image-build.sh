@@ -1,0 +1,23 @@
+#!/usr/bin/env bash
+# Compiles the ccm that goes into an image: static, for Linux on TARGETARCH (this
+# machine's when unset), without the providers in PROVIDERS_EXCLUDE (a,b).
+#
+#   hack/image-build.sh DIRECTORY     writes DIRECTORY/ccm
+set -euo pipefail
+
+out=$(mkdir -p "${1:?usage: hack/image-build.sh DIRECTORY}" && cd "$1" && pwd)
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+tags=""
+for name in ${PROVIDERS_EXCLUDE//,/ }; do
+	# A misspelt name would otherwise silently ship what was to be left out.
+	if ! grep -qsE "^//go:build .*!exclude_$name\b" cmd/ccm/*.go; then
+		echo "image: PROVIDERS_EXCLUDE names $name, which is no provider of ccm" >&2
+		exit 1
+	fi
+	tags+="exclude_$name,"
+done
+
+export CGO_ENABLED=0 GOOS=linux GOFLAGS="-trimpath -buildvcs=false"
+[[ -z ${TARGETARCH:-} ]] || export GOARCH=$TARGETARCH
+go build -tags "${tags%,}" -ldflags "$(hack/version.sh --ldflags)" -o "$out/ccm" ./cmd/ccm
