@@ -1,0 +1,158 @@
+package sim
+
+import (
+	"net/netip"
+	"slices"
+
+	"github.com/unified-ccm/unified-ccm/providers/fake/api"
+)
+
+// Address families of package api.
+const (
+	familyIPv4 = "IPv4"
+	familyIPv6 = "IPv6"
+)
+
+func familyOf(a netip.Addr) string {
+	if a.Is4() {
+		return familyIPv4
+	}
+	return familyIPv6
+}
+
+func validFamily(family string) error {
+	if family != familyIPv4 && family != familyIPv6 {
+		return invalid("family %q is unknown: use %s or %s", family, familyIPv4, familyIPv6)
+	}
+	return nil
+}
+
+// ranges are prefixes from which addresses are taken, lowest first.
+type ranges []netip.Prefix
+
+func (r ranges) contains(a netip.Addr) bool {
+	return slices.ContainsFunc(r, func(p netip.Prefix) bool { return p.Contains(a) && usable(p, a) })
+}
+
+func (r ranges) has(family string) bool {
+	return slices.ContainsFunc(r, func(p netip.Prefix) bool { return familyOf(p.Addr()) == family })
+}
+
+// usable leaves out an IPv4 network's own and broadcast address, and IPv6's subnet-router anycast
+// address. Prefixes of one or two addresses have none to spare (RFC 3021, RFC 6164).
+func usable(p netip.Prefix, a netip.Addr) bool {
+	if p.Bits() >= a.BitLen()-1 {
+		return true
+	}
+	if a == p.Masked().Addr() {
+		return false
+	}
+	return a.Is6() || p.Contains(a.Next())
+}
+
+// allocator hands out free addresses. It knows what is used once, so that many can be taken in one operation.
+type allocator struct {
+	used map[netip.Addr]bool
+	// next is where the search goes on, for each prefix.
+	next map[netip.Prefix]netip.Addr
+}
+
+func newAllocator() *allocator {
+	return &allocator{used: map[netip.Addr]bool{}, next: map[netip.Prefix]netip.Addr{}}
+}
+
+func (a *allocator) mark(ips ...string) {
+	for _, ip := range ips {
+		if addr, err := netip.ParseAddr(ip); err == nil {
+			a.used[addr] = true
+		}
+	}
+}
+
+// take returns the lowest free address of a family, or says what is exhausted.
+func (a *allocator) take(from ranges, family, what string) (string, error) {
+	for _, p := range from {
+		if familyOf(p.Addr()) != family {
+			continue
+		}
+		start, ok := a.next[p]
+		if !ok {
+			start = p.Masked().Addr()
+		}
+		for addr := start; addr.IsValid() && p.Contains(addr); addr = addr.Next() {
+			if !a.used[addr] && usable(p, addr) {
+				a.used[addr] = true
+				a.next[p] = addr.Next()
+				return addr.String(), nil
+			}
+		}
+	}
+	if !from.has(family) {
+		return "", refuse(api.CodePoolExhausted, "this cloud has no %s range for %s", family, what)
+	}
+	return "", refuse(api.CodePoolExhausted, "no free %s address is left for %s", family, what)
+}
+
+// allocateAddress takes a public address. A name that exists is refused, so that a caller whose
+// reply was lost finds the address by its name and does not take a second one.
+func (t *tx) allocateAddress(spec api.AddressSpec) (api.Address, error) {
+	if err := validName("address", spec.Name); err != nil {
+		return api.Address{}, err
+	}
+	if err := validFamily(spec.Family); err != nil {
+		return api.Address{}, err
+	}
+	pool := newAllocator()
+	for _, a := range t.Addresses {
+		if a.Name == spec.Name {
+			return api.Address{}, refuse(api.CodeAlreadyExists, "address %q exists: it is %s (%s)", a.Name, a.ID, a.IP)
+		}
+		pool.mark(a.IP)
+	}
+	if err := t.withinQuota(quotaAddresses, 1); err != nil {
+		return api.Address{}, err
+	}
+	ip, err := t.pickAddress(pool, spec)
+	if err != nil {
+		return api.Address{}, err
+	}
+	a := &api.Address{
+		ID: t.newID("addr"), Name: spec.Name, IP: ip, Family: spec.Family, Cluster: spec.Cluster, Tags: spec.Tags,
+	}
+	t.Addresses[a.ID] = a
+	t.touch()
+	return t.renderAddress(a), nil
+}
+
+func (t *tx) pickAddress(pool *allocator, spec api.AddressSpec) (string, error) {
+	if spec.IP == "" {
+		return pool.take(t.rules.public, spec.Family, "load balancers")
+	}
+	ip, err := netip.ParseAddr(spec.IP)
+	if err != nil || ip.Zone() != "" {
+		return "", invalid("%q is not an IP address", spec.IP)
+	}
+	ip = ip.Unmap()
+	switch {
+	case familyOf(ip) != spec.Family:
+		return "", invalid("address %s is not of family %s", ip, spec.Family)
+	case !t.rules.public.contains(ip):
+		return "", invalid("address %s is in none of this cloud's pools", ip)
+	case pool.used[ip]:
+		return "", refuse(api.CodeInUse, "address %s is allocated already", ip)
+	}
+	return ip.String(), nil
+}
+
+func (t *tx) releaseAddress(id string) error {
+	a, ok := t.Addresses[id]
+	if !ok {
+		return notFound("address", id)
+	}
+	if a.LoadBalancer != "" {
+		return refuse(api.CodeInUse, "address %s (%s) is in use by load balancer %s", id, a.IP, a.LoadBalancer)
+	}
+	delete(t.Addresses, id)
+	t.touch()
+	return nil
+}

@@ -1,0 +1,256 @@
+// Package sim is the fake cloud: a world of instances, load balancers, addresses and routes
+// behind the HTTP API of package api. It runs in process or behind a socket, forgets everything
+// or keeps a state file, and can really forward traffic on the loopback.
+package sim
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"net"
+	"net/http"
+	"net/netip"
+	"slices"
+	"time"
+
+	"k8s.io/klog/v2"
+	"k8s.io/utils/clock"
+
+	"github.com/unified-ccm/unified-ccm/pkg/common/sim"
+	"github.com/unified-ccm/unified-ccm/providers/fake/api"
+)
+
+// DataPlaneProxy is the value of Options.DataPlane that forwards traffic.
+const DataPlaneProxy = "proxy"
+
+// callLogLimit bounds the memory of a cloud that runs for days; counts go on beyond it.
+const callLogLimit = 100_000
+
+// Options of a cloud. The zero value is a cloud in memory without limits, latency and faults.
+type Options struct {
+	// StateFile keeps the world across restarts; empty keeps it in memory. Several clouds, in
+	// one process or in many, may share one file: they are one world.
+	StateFile string
+	// Region is "fake-1" by default, and Zones are the region's name with a, b and c appended.
+	Region string
+	Zones  []string
+
+	// Pools are the public addresses that can be allocated: 198.51.100.0/24 and 2001:db8::/64 by
+	// default, from the ranges reserved for documentation.
+	Pools []netip.Prefix
+	// InternalPools are the addresses of internal load balancers: 10.241.0.0/16 and
+	// 2001:db8:f01::/64 by default.
+	InternalPools []netip.Prefix
+	// InstanceRanges are the internal addresses of instances: 10.240.0.0/16 and
+	// 2001:db8:f00::/64 by default. An instance has one address of each family.
+	InstanceRanges []netip.Prefix
+	// ExternalRanges are the external addresses of instances; there are none by default.
+	ExternalRanges []netip.Prefix
+
+	// Quotas by name (load-balancers, addresses, instances, routes) replace the default ones.
+	Quotas map[string]int
+	// Masters are the control planes' addresses by cluster name, where known.
+	Masters map[string]string
+	// ProvisionTime is how long a new load balancer stays in provisioning.
+	ProvisionTime time.Duration
+	// Latency of every call.
+	Latency time.Duration
+	// RateLimit is how many calls per second are answered, for reads and for changes each; 0 is
+	// no limit. An idle client may make that many at once.
+	RateLimit float64
+	// ErrorRate is the probability with which a call fails with an internal error, from 0 to 1.
+	ErrorRate float64
+	// Seed makes failures repeatable.
+	Seed int64
+	// Token is what callers must present; empty lets everyone in.
+	Token string
+
+	// DataPlane is empty, or DataPlaneProxy to forward traffic on the loopback from each load
+	// balancer's listeners to its members. All default ranges are then loopback ranges, so that
+	// every load balancer and every instance has an address of its own (on Linux, where all of
+	// 127.0.0.0/8 is local): 127.65.0.0/16 for instances, 127.66.0.0/16 and 127.67.0.0/16 for
+	// public and internal load balancers.
+	DataPlane string
+	// PageSize of lists: api.PageSize by default, which is also the most.
+	PageSize int
+	// Clock is the real one by default.
+	Clock clock.WithTicker
+}
+
+// Cloud is one world. It is safe for concurrent use. Close it.
+type Cloud struct {
+	options Options
+	store   *store
+	handler *handler
+	front   *sim.Front
+	plane   *plane // nil without a data plane
+}
+
+// New builds a cloud, or reads it from the state file. Its errors name the option or the file that
+// is at fault; all bad options are reported at once.
+func New(o Options) (*Cloud, error) {
+	o = o.withDefaults()
+	if err := o.validate(); err != nil {
+		return nil, err
+	}
+	s, err := openStore(o.StateFile, o.rules(), o.Clock)
+	if err != nil {
+		return nil, err
+	}
+	c := &Cloud{options: o, store: s}
+	c.handler = newHandler(c)
+	c.front = sim.NewFront(sim.FrontOptions{
+		Handler:   c.handler,
+		Describe:  c.handler.describe,
+		Dialect:   dialect(),
+		Clock:     o.Clock,
+		Latency:   o.Latency,
+		Limits:    o.limits(),
+		Seed:      o.Seed,
+		ErrorRate: o.ErrorRate,
+		LogLimit:  callLogLimit,
+	})
+	if o.DataPlane == DataPlaneProxy {
+		c.plane = startPlane(c)
+	}
+	return c, nil
+}
+
+// Front is where clients call: over a socket with ServeHTTP, or in process with Transport.
+func (c *Cloud) Front() *sim.Front { return c.front }
+
+// Close stops the data plane, if there is one, and lets go of the state file. The world in it stays.
+func (c *Cloud) Close() error {
+	if c.plane != nil {
+		c.plane.stop()
+	}
+	return c.store.close()
+}
+
+// Serve answers clients over TCP at addr, host:port, until ctx ends.
+func (c *Cloud) Serve(ctx context.Context, addr string) error {
+	var config net.ListenConfig
+	l, err := config.Listen(ctx, "tcp", addr)
+	if err != nil {
+		return fmt.Errorf("the fake cloud cannot listen at %s: %w", addr, err)
+	}
+	return c.ServeListener(ctx, l)
+}
+
+// shutdownTime is what calls in flight are given when a served cloud ends.
+const shutdownTime = 5 * time.Second
+
+// ServeListener is Serve on a listener that is open already; it closes the listener.
+func (c *Cloud) ServeListener(ctx context.Context, l net.Listener) error {
+	server := &http.Server{Handler: c.front, ReadHeaderTimeout: 10 * time.Second}
+	klog.FromContext(ctx).Info("Serving the fake cloud", "address", l.Addr().String(), "stateFile", c.options.StateFile)
+	failed := make(chan error, 1)
+	go func() { failed <- server.Serve(l) }()
+	select {
+	case err := <-failed:
+		return fmt.Errorf("serving the fake cloud: %w", err)
+	case <-ctx.Done():
+	}
+	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownTime)
+	defer cancel()
+	if err := server.Shutdown(grace); err != nil {
+		return errors.Join(err, server.Close())
+	}
+	return nil
+}
+
+func (o Options) withDefaults() Options {
+	if o.Region == "" {
+		o.Region = "fake-1"
+	}
+	if len(o.Zones) == 0 {
+		o.Zones = []string{o.Region + "a", o.Region + "b", o.Region + "c"}
+	}
+	loopback := o.DataPlane == DataPlaneProxy
+	o.Pools = orRanges(o.Pools, loopback, "127.66.0.0/16", "198.51.100.0/24", "2001:db8::/64")
+	o.InternalPools = orRanges(o.InternalPools, loopback, "127.67.0.0/16", "10.241.0.0/16", "2001:db8:f01::/64")
+	o.InstanceRanges = orRanges(o.InstanceRanges, loopback, "127.65.0.0/16", "10.240.0.0/16", "2001:db8:f00::/64")
+	quotas := defaultQuotas()
+	maps.Copy(quotas, o.Quotas)
+	o.Quotas = quotas
+	if o.PageSize == 0 {
+		o.PageSize = api.PageSize
+	}
+	if o.Clock == nil {
+		o.Clock = clock.RealClock{}
+	}
+	return o
+}
+
+// orRanges chooses the default ranges where none are set.
+func orRanges(set []netip.Prefix, loopback bool, local string, documentation ...string) []netip.Prefix {
+	if len(set) > 0 {
+		return set
+	}
+	if loopback {
+		return []netip.Prefix{netip.MustParsePrefix(local)}
+	}
+	out := make([]netip.Prefix, 0, len(documentation))
+	for _, p := range documentation {
+		out = append(out, netip.MustParsePrefix(p))
+	}
+	return out
+}
+
+func (o Options) validate() error {
+	var problems []error
+	add := func(format string, args ...any) { problems = append(problems, fmt.Errorf(format, args...)) }
+	for name, list := range map[string][]netip.Prefix{
+		"address pool": o.Pools, "internal pool": o.InternalPools,
+		"instance range": o.InstanceRanges, "external range": o.ExternalRanges,
+	} {
+		for _, p := range list {
+			if !p.IsValid() || p != p.Masked() {
+				add("%s %s is not a network: write %s", name, p, p.Masked())
+			}
+		}
+	}
+	known := defaultQuotas()
+	for name, limit := range o.Quotas {
+		if _, ok := known[name]; !ok {
+			add("quota %q is unknown: use one of %v", name, slices.Sorted(maps.Keys(known)))
+		}
+		if limit < 0 {
+			add("quota %s is %d: it must not be negative", name, limit)
+		}
+	}
+	if o.ErrorRate < 0 || o.ErrorRate > 1 {
+		add("error rate %v is not between 0 and 1", o.ErrorRate)
+	}
+	if o.RateLimit < 0 {
+		add("rate limit %v must not be negative", o.RateLimit)
+	}
+	if o.Latency < 0 || o.ProvisionTime < 0 {
+		add("latency %v and provision time %v must not be negative", o.Latency, o.ProvisionTime)
+	}
+	if o.PageSize < 1 || o.PageSize > api.PageSize {
+		add("page size %d is not between 1 and %d", o.PageSize, api.PageSize)
+	}
+	if o.DataPlane != "" && o.DataPlane != DataPlaneProxy {
+		add("data plane %q is unknown: use %q, or leave it empty for none", o.DataPlane, DataPlaneProxy)
+	}
+	return errors.Join(problems...)
+}
+
+func (o Options) rules() *rules {
+	return &rules{
+		region: o.Region, zones: o.Zones, masters: o.Masters, quotas: o.Quotas,
+		provisionTime: o.ProvisionTime, pageSize: o.PageSize,
+		public: o.Pools, internal: o.InternalPools, machines: o.InstanceRanges, external: o.ExternalRanges,
+	}
+}
+
+func (o Options) limits() map[string]sim.Bucket {
+	if o.RateLimit == 0 {
+		return nil
+	}
+	bucket := sim.Bucket{Rate: o.RateLimit, Burst: int(math.Ceil(o.RateLimit))}
+	return map[string]sim.Bucket{sim.ClassRead: bucket, sim.ClassWrite: bucket}
+}

@@ -1,0 +1,266 @@
+package sim
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	cloudproviderapi "k8s.io/cloud-provider/api"
+
+	"github.com/unified-ccm/unified-ccm/pkg/common/conformance"
+	"github.com/unified-ccm/unified-ccm/providers/fake/api"
+)
+
+var _ conformance.World = (*Cloud)(nil)
+
+// The methods of this file are what a person does at the cloud's console. They pass by the front:
+// no latency, limit or fault applies, and the call log does not show them.
+
+// Launch implements conformance.World.
+func (c *Cloud) Launch(m conformance.Machine) (*v1.Node, error) {
+	err := c.console(func(t *tx) error {
+		if t.instanceByName(m.Name) != nil {
+			return refuse(api.CodeAlreadyExists, "instance %q exists", m.Name)
+		}
+		launched, err := t.launch([]api.InstanceSpec{{Name: m.Name, Zone: m.Zone, Type: m.Type}})
+		if err != nil {
+			return err
+		}
+		t.Instances[launched[0].ID].PodCIDRs = slices.Clone(m.PodCIDRs)
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("launching machine %s: %w", m.Name, err)
+	}
+	return KubeletNode(m), nil
+}
+
+// KubeletNode is the node that the kubelet of a machine registers under --cloud-provider=external:
+// without provider ID and addresses, and tainted until a cloud controller manager has seen it.
+func KubeletNode(m conformance.Machine) *v1.Node {
+	node := &v1.Node{
+		ObjectMeta: metav1.ObjectMeta{
+			Name: m.Name,
+			Labels: map[string]string{
+				v1.LabelHostname:   m.Name,
+				v1.LabelOSStable:   "linux",
+				v1.LabelArchStable: "amd64",
+			},
+		},
+		Spec: v1.NodeSpec{
+			PodCIDRs: slices.Clone(m.PodCIDRs),
+			Taints: []v1.Taint{{
+				Key: cloudproviderapi.TaintExternalCloudProvider, Value: "true", Effect: v1.TaintEffectNoSchedule,
+			}},
+		},
+		Status: v1.NodeStatus{
+			Addresses:  []v1.NodeAddress{{Type: v1.NodeHostName, Address: m.Name}},
+			Conditions: []v1.NodeCondition{{Type: v1.NodeReady, Status: v1.ConditionTrue, Reason: "KubeletReady"}},
+		},
+	}
+	if len(m.PodCIDRs) > 0 {
+		node.Spec.PodCIDR = m.PodCIDRs[0]
+	}
+	return node
+}
+
+// Machine implements conformance.World.
+func (c *Cloud) Machine(nodeName string) (m conformance.Machine, err error) {
+	err = c.look(func(t *tx) error {
+		i, err := t.namedInstance(nodeName)
+		if err != nil {
+			return err
+		}
+		m = conformance.Machine{
+			Name: i.Name, Zone: i.Zone, Type: i.Type, Region: t.rules.region, PodCIDRs: slices.Clone(i.PodCIDRs),
+		}
+		return nil
+	})
+	return m, err
+}
+
+// Terminate implements conformance.World.
+func (c *Cloud) Terminate(nodeName string) error {
+	return c.console(func(t *tx) error {
+		i, err := t.namedInstance(nodeName)
+		if err != nil {
+			return err
+		}
+		return t.terminate(i.ID)
+	})
+}
+
+// Stop implements conformance.World.
+func (c *Cloud) Stop(nodeName string) error {
+	return c.console(func(t *tx) error {
+		i, err := t.namedInstance(nodeName)
+		if err != nil {
+			return err
+		}
+		_, err = t.setInstanceState(i.ID, api.StateStopped)
+		return err
+	})
+}
+
+// LoadBalancers implements conformance.World.
+func (c *Cloud) LoadBalancers() []conformance.LoadBalancer {
+	var out []conformance.LoadBalancer
+	c.mustLook(func(t *tx) {
+		for _, lb := range sortedBy(t.LoadBalancers, func(lb *loadBalancer) string { return lb.Name }) {
+			out = append(out, t.portable(lb))
+		}
+	})
+	return out
+}
+
+// DeleteLoadBalancer implements conformance.World: the addresses are left over.
+func (c *Cloud) DeleteLoadBalancer(name string) error {
+	return c.console(func(t *tx) error {
+		lb, err := t.namedLoadBalancer(name)
+		if err != nil {
+			return err
+		}
+		return t.deleteLoadBalancer(lb.ID)
+	})
+}
+
+// driftRange is what Drift lets in: one host of a documentation range (RFC 5737).
+const driftRange = "203.0.113.7/32"
+
+// Drift implements conformance.World. By hand it changes the first listener's source ranges, and
+// of its pool the health check's interval, the session affinity and, if there are any, the members.
+func (c *Cloud) Drift(name string) (fields []string, err error) {
+	err = c.console(func(t *tx) error {
+		lb, err := t.namedLoadBalancer(name)
+		if err != nil {
+			return err
+		}
+		if len(lb.Listeners) == 0 {
+			return fmt.Errorf("load balancer %q has no listener to change", name)
+		}
+		fields = lb.drift()
+		t.touch()
+		return nil
+	})
+	return fields, err
+}
+
+// drift returns the changed fields by their names in the API.
+func (lb *loadBalancer) drift() []string {
+	l := &lb.Listeners[0]
+	l.SourceRanges = []string{driftRange}
+	p := &lb.Pools[poolIndex(lb, l.Pool)]
+	p.HealthCheck.IntervalSeconds += 7
+	p.AffinitySeconds = (p.AffinitySeconds + 60) % maxAffinitySeconds
+	fields := []string{"sourceRanges", "healthCheck.intervalSeconds", "affinitySeconds"}
+	if len(p.Members) > 0 {
+		p.Members = p.Members[1:]
+		fields = append(fields, "members")
+	}
+	return fields
+}
+
+// Routes implements conformance.World.
+func (c *Cloud) Routes() []conformance.Route {
+	var out []conformance.Route
+	c.mustLook(func(t *tx) {
+		for _, r := range sortedBy(t.Routes, func(r *api.Route) string { return routeKey(r.Cluster, r.Destination) }) {
+			route := conformance.Route{Destination: r.Destination, Blackhole: t.blackhole(r), Owned: r.Cluster != ""}
+			if i := t.Instances[r.InstanceID]; i != nil {
+				route.NodeName = i.Name
+			}
+			out = append(out, route)
+		}
+	})
+	return out
+}
+
+// AddForeignRoute implements conformance.World. The route has no cluster and leads to a gateway.
+func (c *Cloud) AddForeignRoute(destination string) error {
+	return c.console(func(t *tx) error {
+		if _, err := canonicalPrefix(destination); err != nil {
+			return err
+		}
+		if t.Routes[routeKey("", destination)] != nil {
+			return refuse(api.CodeAlreadyExists, "route %s exists", destination)
+		}
+		t.addRoute(api.Route{Name: "gateway", Destination: destination})
+		return nil
+	})
+}
+
+// Objects implements conformance.World.
+func (c *Cloud) Objects() map[string]int {
+	counts := map[string]int{}
+	c.mustLook(func(t *tx) {
+		counts["instances"] = len(t.Instances)
+		counts["addresses"] = len(t.Addresses)
+		counts["load-balancers"] = len(t.LoadBalancers)
+		counts["routes"] = len(t.Routes)
+		counts["ssh-keys"] = len(t.SSHKeys)
+		for _, lb := range t.LoadBalancers {
+			counts["pools"] += len(lb.Pools)
+			counts["listeners"] += len(lb.Listeners)
+			for _, p := range lb.Pools {
+				counts["members"] += len(p.Members)
+			}
+		}
+	})
+	return counts
+}
+
+// Check says what in the world contradicts itself; all problems are joined.
+func (c *Cloud) Check() error {
+	return c.look(func(t *tx) error { return t.check() })
+}
+
+func (c *Cloud) console(do func(*tx) error) error { return c.mutate(context.Background(), do) }
+
+func (c *Cloud) look(read func(*tx) error) error { return c.store.view(context.Background(), read) }
+
+// mustLook is for methods that cannot report an error, such as a state file that was damaged
+// since it was opened: they show the world as it was last known.
+func (c *Cloud) mustLook(read func(*tx)) {
+	if c.look(func(t *tx) error { read(t); return nil }) != nil {
+		c.store.viewLastKnown(read)
+	}
+}
+
+func (t *tx) namedInstance(name string) (*instance, error) {
+	if i := t.instanceByName(name); i != nil {
+		return i, nil
+	}
+	return nil, notFound("instance", name)
+}
+
+func (t *tx) namedLoadBalancer(name string) (*loadBalancer, error) {
+	if lb := t.loadBalancerByName(name); lb != nil {
+		return lb, nil
+	}
+	return nil, notFound("load balancer", name)
+}
+
+// portable shows a load balancer with its listeners by port.
+func (t *tx) portable(lb *loadBalancer) conformance.LoadBalancer {
+	out := conformance.LoadBalancer{
+		Name: lb.Name, Internal: lb.Scheme == schemeInternal, Addresses: slices.Clone(lb.Addresses),
+	}
+	for _, l := range lb.Listeners {
+		listener := conformance.Listener{
+			Protocol: v1.Protocol(l.Protocol), Port: l.Port, SourceRanges: slices.Clone(l.SourceRanges),
+		}
+		for _, m := range lb.Pools[poolIndex(lb, l.Pool)].Members {
+			listener.Members = append(listener.Members, t.Instances[m.InstanceID].Name)
+			listener.MemberPort = m.Port
+		}
+		slices.Sort(listener.Members)
+		out.Listeners = append(out.Listeners, listener)
+	}
+	slices.SortFunc(out.Listeners, func(a, b conformance.Listener) int {
+		return cmp.Or(cmp.Compare(a.Port, b.Port), cmp.Compare(a.Protocol, b.Protocol))
+	})
+	return out
+}

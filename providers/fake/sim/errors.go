@@ -1,0 +1,57 @@
+package sim
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+
+	"github.com/unified-ccm/unified-ccm/providers/fake/api"
+)
+
+// refusal is an answer with a status of 400 and above. An operation that returns one has changed nothing.
+type refusal struct {
+	status int
+	body   api.Error
+}
+
+func (r *refusal) Error() string { return r.body.Code + ": " + r.body.Message }
+
+// refuse builds the answer for one of the codes of package api.
+func refuse(code, format string, args ...any) error {
+	return &refusal{status: statusOf(code), body: api.Error{Code: code, Message: fmt.Sprintf(format, args...)}}
+}
+
+func invalid(format string, args ...any) error { return refuse(api.CodeInvalid, format, args...) }
+
+func notFound(kind, id string) error {
+	return refuse(api.CodeNotFound, "%s %q does not exist", kind, id)
+}
+
+// statusOf is the table in the documentation of the codes.
+func statusOf(code string) int {
+	switch code {
+	case api.CodeNotFound:
+		return http.StatusNotFound
+	case api.CodeAlreadyExists, api.CodeBusy, api.CodeInUse:
+		return http.StatusConflict
+	case api.CodeThrottled:
+		return http.StatusTooManyRequests
+	case api.CodeUnauthorized:
+		return http.StatusUnauthorized
+	case api.CodeForbidden, api.CodeQuotaExceeded, api.CodePoolExhausted:
+		return http.StatusForbidden
+	case api.CodeInvalid:
+		return http.StatusBadRequest
+	}
+	return http.StatusInternalServerError
+}
+
+// refusalOf turns any error into an answer. What is not a refusal is a fault of the cloud itself,
+// such as a full disk under the state file.
+func refusalOf(err error) *refusal {
+	var r *refusal
+	if errors.As(err, &r) {
+		return r
+	}
+	return &refusal{status: http.StatusInternalServerError, body: api.Error{Code: api.CodeInternal, Message: err.Error()}}
+}

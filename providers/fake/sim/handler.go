@@ -1,0 +1,95 @@
+package sim
+
+import (
+	"crypto/subtle"
+	"encoding/json"
+	"net/http"
+
+	"github.com/unified-ccm/unified-ccm/pkg/common/sim"
+	"github.com/unified-ccm/unified-ccm/providers/fake/api"
+)
+
+// handler serves the API without faults and limits, which the front adds.
+type handler struct {
+	cloud *Cloud
+	mux   *http.ServeMux
+	// byPattern names the operation of each of the mux's patterns.
+	byPattern map[string]sim.Operation
+}
+
+var _ http.Handler = (*handler)(nil)
+
+func newHandler(c *Cloud) *handler {
+	h := &handler{cloud: c, mux: http.NewServeMux(), byPattern: map[string]sim.Operation{}}
+	for _, o := range operations() {
+		h.byPattern[o.pattern] = o.describe()
+		h.mux.HandleFunc(o.pattern, func(w http.ResponseWriter, r *http.Request) {
+			answer, err := o.serve(c, r)
+			if err != nil {
+				writeError(w, err)
+				return
+			}
+			writeJSON(w, o.status, answer)
+		})
+	}
+	return h
+}
+
+// ServeHTTP implements http.Handler.
+func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if !h.authorized(r) {
+		writeError(w, refuse(api.CodeUnauthorized, "the token is missing or wrong"))
+		return
+	}
+	if _, pattern := h.mux.Handler(r); pattern == "" {
+		writeError(w, refuse(api.CodeNotFound, "%s %s is no operation of this API", r.Method, r.URL.Path))
+		return
+	}
+	h.mux.ServeHTTP(w, r)
+}
+
+func (h *handler) authorized(r *http.Request) bool {
+	want := h.cloud.options.Token
+	if want == "" {
+		return true
+	}
+	have := r.Header.Get("Authorization")
+	return subtle.ConstantTimeCompare([]byte(have), []byte("Bearer "+want)) == 1
+}
+
+// describe implements sim.Describe.
+func (h *handler) describe(r *http.Request) sim.Operation {
+	_, pattern := h.mux.Handler(r)
+	if o, ok := h.byPattern[pattern]; ok {
+		return o
+	}
+	return sim.Operation{Service: service, Name: "Unknown", Mutating: r.Method != http.MethodGet}
+}
+
+// dialect is how this cloud words the errors that the front makes. The front adds Retry-After.
+func dialect() sim.Dialect {
+	return sim.Dialect{
+		Error: func(w http.ResponseWriter, _ *http.Request) {
+			writeError(w, refuse(api.CodeInternal, "an internal error occurred"))
+		},
+		Throttled: func(w http.ResponseWriter, _ *http.Request) {
+			writeError(w, refuse(api.CodeThrottled, "too many requests: try again later"))
+		},
+	}
+}
+
+func writeError(w http.ResponseWriter, err error) {
+	r := refusalOf(err)
+	writeJSON(w, r.status, r.body)
+}
+
+func writeJSON(w http.ResponseWriter, status int, body any) {
+	if status == http.StatusNoContent {
+		w.WriteHeader(status)
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	// A client that has gone away makes this fail, and nobody is left to be told.
+	_ = json.NewEncoder(w).Encode(body)
+}

@@ -1,0 +1,127 @@
+package sim
+
+import (
+	"cmp"
+	"encoding/base64"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/unified-ccm/unified-ccm/providers/fake/api"
+)
+
+// listing is one paged list: objects by key, which of them the query asks for, and how to show them.
+type listing[S, T any] struct {
+	kind   string
+	all    map[string]S
+	keep   func(S) bool
+	render func(S) T
+}
+
+// page answers one page in the order of keys. The token names the last key that was shown, so a
+// page is right even if objects came and went since the one before.
+func (l listing[S, T]) page(r *http.Request, size int) (api.Page[T], error) {
+	after, err := l.parseToken(r.FormValue("page"))
+	if err != nil {
+		return api.Page[T]{}, err
+	}
+	out := api.Page[T]{Items: []T{}}
+	last := ""
+	for _, key := range slices.Sorted(maps.Keys(l.all)) {
+		if key <= after || !l.keep(l.all[key]) {
+			continue
+		}
+		if len(out.Items) == size {
+			out.Next = l.token(last)
+			break
+		}
+		out.Items = append(out.Items, l.render(l.all[key]))
+		last = key
+	}
+	return out, nil
+}
+
+func (l listing[S, T]) token(last string) string {
+	return base64.RawURLEncoding.EncodeToString([]byte(l.kind + ">" + last))
+}
+
+func (l listing[S, T]) parseToken(token string) (after string, err error) {
+	if token == "" {
+		return "", nil
+	}
+	content, err := base64.RawURLEncoding.DecodeString(token)
+	after, ok := strings.CutPrefix(string(content), l.kind+">")
+	if err != nil || !ok {
+		return "", invalid("page %q is no token of a list of %s", token, l.kind)
+	}
+	return after, nil
+}
+
+// show runs a listing over the state.
+func show[S, T any](c *Cloud, r *http.Request, list func(*tx) listing[S, T]) (page api.Page[T], err error) {
+	err = c.store.view(r.Context(), func(t *tx) (err error) {
+		page, err = list(t).page(r, t.rules.pageSize)
+		return err
+	})
+	return page, err
+}
+
+// words is a comma-separated parameter as a set.
+func words(r *http.Request, name string) map[string]bool {
+	set := map[string]bool{}
+	for word := range strings.SplitSeq(r.FormValue(name), ",") {
+		if word != "" {
+			set[word] = true
+		}
+	}
+	return set
+}
+
+// matches is true if a filter is not set or has the value.
+func matches(filter, value string) bool { return filter == "" || filter == value }
+
+// listInstances answers those with one of the IDs or one of the names; all, if neither is asked for.
+func listInstances(c *Cloud, r *http.Request) (any, error) {
+	ids, names := words(r, "ids"), words(r, "names")
+	filtered := r.Form.Has("ids") || r.Form.Has("names")
+	return show(c, r, func(t *tx) listing[*instance, api.Instance] {
+		return listing[*instance, api.Instance]{"instances", t.Instances, func(i *instance) bool {
+			return !filtered || ids[i.ID] || names[i.Name]
+		}, t.renderInstance}
+	})
+}
+
+func listAddresses(c *Cloud, r *http.Request) (any, error) {
+	cluster, name, prefix := r.FormValue("cluster"), r.FormValue("name"), r.FormValue("prefix")
+	return show(c, r, func(t *tx) listing[*api.Address, api.Address] {
+		return listing[*api.Address, api.Address]{"addresses", t.Addresses, func(a *api.Address) bool {
+			return matches(cluster, a.Cluster) && matches(name, a.Name) && strings.HasPrefix(a.Name, prefix)
+		}, t.renderAddress}
+	})
+}
+
+func listLoadBalancers(c *Cloud, r *http.Request) (any, error) {
+	cluster, name := r.FormValue("cluster"), r.FormValue("name")
+	page, err := show(c, r, func(t *tx) listing[*loadBalancer, api.LoadBalancer] {
+		return listing[*loadBalancer, api.LoadBalancer]{"load-balancers", t.LoadBalancers, func(lb *loadBalancer) bool {
+			return matches(cluster, lb.Cluster) && matches(name, lb.Name)
+		}, t.renderLoadBalancer}
+	})
+	c.addWarnings(page.Items)
+	return page, err
+}
+
+func listRoutes(c *Cloud, r *http.Request) (any, error) {
+	cluster := r.FormValue("cluster")
+	return show(c, r, func(t *tx) listing[*api.Route, api.Route] {
+		return listing[*api.Route, api.Route]{"routes", t.Routes, func(route *api.Route) bool {
+			return matches(cluster, route.Cluster)
+		}, t.renderRoute}
+	})
+}
+
+// sortedBy is a sorted copy of a map's values.
+func sortedBy[V any](all map[string]V, key func(V) string) []V {
+	return slices.SortedFunc(maps.Values(all), func(a, b V) int { return cmp.Compare(key(a), key(b)) })
+}

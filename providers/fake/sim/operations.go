@@ -1,0 +1,170 @@
+package sim
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"strings"
+
+	"github.com/unified-ccm/unified-ccm/pkg/common/sim"
+	"github.com/unified-ccm/unified-ccm/providers/fake/api"
+)
+
+// service is the name under which the call log files all operations.
+const service = "fake"
+
+// operation is one line of the table in the documentation of package api.
+type operation struct {
+	pattern string
+	name    string
+	// status of an answer that is not a refusal.
+	status int
+	serve  func(c *Cloud, r *http.Request) (any, error)
+}
+
+func (o operation) describe() sim.Operation {
+	return sim.Operation{Service: service, Name: o.name, Mutating: !strings.HasPrefix(o.pattern, http.MethodGet)}
+}
+
+func operations() []operation {
+	const ok, created, gone = http.StatusOK, http.StatusCreated, http.StatusNoContent
+	return []operation{
+		{"GET /v1/instances", "ListInstances", ok, listInstances},
+		{"POST /v1/instances", "LaunchInstances", ok, changes(func(t *tx, _ *http.Request, specs []api.InstanceSpec) (any, error) {
+			return pageOrError(t.launch(specs))
+		})},
+		{"DELETE /v1/instances/{id}", "TerminateInstance", gone, deletes(func(t *tx, r *http.Request) error {
+			return t.terminate(r.PathValue("id"))
+		})},
+		{"POST /v1/instances/{id}/state", "SetInstanceState", ok, changes(func(t *tx, r *http.Request, s api.InstanceState) (any, error) {
+			return t.setInstanceState(r.PathValue("id"), s.State)
+		})},
+		{"GET /v1/ssh-keys", "ListSSHKeys", ok, reads(func(t *tx) any { return wholeList(t.SSHKeys) })},
+		{"POST /v1/ssh-keys", "AddSSHKey", created, changes(func(t *tx, _ *http.Request, k api.SSHKey) (any, error) {
+			return t.addSSHKey(k)
+		})},
+		{"GET /v1/addresses", "ListAddresses", ok, listAddresses},
+		{"POST /v1/addresses", "AllocateAddress", created, changes(func(t *tx, _ *http.Request, s api.AddressSpec) (any, error) {
+			return t.allocateAddress(s)
+		})},
+		{"DELETE /v1/addresses/{id}", "ReleaseAddress", gone, deletes(func(t *tx, r *http.Request) error {
+			return t.releaseAddress(r.PathValue("id"))
+		})},
+		{"GET /v1/load-balancers", "ListLoadBalancers", ok, listLoadBalancers},
+		{"POST /v1/load-balancers", "CreateLoadBalancer", created, changes(func(t *tx, _ *http.Request, s api.LoadBalancerSpec) (any, error) {
+			return t.createLoadBalancer(s)
+		})},
+		{"PATCH /v1/load-balancers/{id}", "UpdateLoadBalancer", ok, changes(func(t *tx, r *http.Request, p api.LoadBalancerPatch) (any, error) {
+			return t.updateLoadBalancer(r.PathValue("id"), p)
+		})},
+		{"DELETE /v1/load-balancers/{id}", "DeleteLoadBalancer", gone, deletes(func(t *tx, r *http.Request) error {
+			return t.deleteLoadBalancer(r.PathValue("id"))
+		})},
+		{"POST /v1/load-balancers/{id}/pools", "CreatePool", created, changes(func(t *tx, r *http.Request, p api.Pool) (any, error) {
+			return t.createPool(r.PathValue("id"), p)
+		})},
+		{"PATCH /v1/load-balancers/{id}/pools/{name}", "UpdatePool", ok, changes(func(t *tx, r *http.Request, p api.PoolPatch) (any, error) {
+			return t.updatePool(r.PathValue("id"), r.PathValue("name"), p)
+		})},
+		{"DELETE /v1/load-balancers/{id}/pools/{name}", "DeletePool", gone, deletes(func(t *tx, r *http.Request) error {
+			return t.deletePool(r.PathValue("id"), r.PathValue("name"))
+		})},
+		{"PUT /v1/load-balancers/{id}/pools/{name}/members", "SetMembers", ok, changes(func(t *tx, r *http.Request, m []api.Member) (any, error) {
+			return t.setMembers(r.PathValue("id"), r.PathValue("name"), m)
+		})},
+		{"POST /v1/load-balancers/{id}/listeners", "CreateListener", created, changes(func(t *tx, r *http.Request, l api.Listener) (any, error) {
+			return t.createListener(r.PathValue("id"), l)
+		})},
+		{"PATCH /v1/load-balancers/{id}/listeners/{name}", "UpdateListener", ok, changes(func(t *tx, r *http.Request, p api.ListenerPatch) (any, error) {
+			return t.updateListener(r.PathValue("id"), r.PathValue("name"), p)
+		})},
+		{"DELETE /v1/load-balancers/{id}/listeners/{name}", "DeleteListener", gone, deletes(func(t *tx, r *http.Request) error {
+			return t.deleteListener(r.PathValue("id"), r.PathValue("name"))
+		})},
+		{"GET /v1/routes", "ListRoutes", ok, listRoutes},
+		{"POST /v1/routes", "CreateRoutes", ok, changes(func(t *tx, _ *http.Request, batch []api.Route) (any, error) {
+			return pageOrError(eachRoute(batch, t.createRoute))
+		})},
+		{"POST /v1/routes/delete", "DeleteRoutes", ok, changes(func(t *tx, _ *http.Request, batch []api.Route) (any, error) {
+			return pageOrError(eachRoute(batch, t.deleteRoute))
+		})},
+		{"GET /v1/zones", "ListZones", ok, reads(func(t *tx) any { return wholeList(t.rules.zoneList()) })},
+		{"GET /v1/instance-types", "ListInstanceTypes", ok, reads(func(*tx) any { return wholeList(instanceTypes()) })},
+		{"GET /v1/quotas", "ListQuotas", ok, reads(func(t *tx) any { return wholeList(t.quotas()) })},
+		{"GET /v1/clusters", "ListClusters", ok, reads(func(t *tx) any { return wholeList(t.clusters()) })},
+	}
+}
+
+func (r *rules) zoneList() []api.Zone {
+	out := make([]api.Zone, 0, len(r.zones))
+	for _, name := range r.zones {
+		out = append(out, api.Zone{Name: name, Region: r.region})
+	}
+	return out
+}
+
+// reads serves an operation that takes no arguments and changes nothing.
+func reads(read func(*tx) any) func(*Cloud, *http.Request) (any, error) {
+	return func(c *Cloud, r *http.Request) (answer any, err error) {
+		err = c.store.view(r.Context(), func(t *tx) error {
+			answer = read(t)
+			return nil
+		})
+		return answer, err
+	}
+}
+
+// changes serves an operation with a body of type B.
+func changes[B any](change func(*tx, *http.Request, B) (any, error)) func(*Cloud, *http.Request) (any, error) {
+	return func(c *Cloud, r *http.Request) (answer any, err error) {
+		body, err := decode[B](r)
+		if err != nil {
+			return nil, err
+		}
+		err = c.mutate(r.Context(), func(t *tx) (err error) {
+			answer, err = change(t, r, body)
+			return err
+		})
+		return answer, err
+	}
+}
+
+// deletes serves an operation without body and answer.
+func deletes(remove func(*tx, *http.Request) error) func(*Cloud, *http.Request) (any, error) {
+	return func(c *Cloud, r *http.Request) (any, error) {
+		return nil, c.mutate(r.Context(), func(t *tx) error { return remove(t, r) })
+	}
+}
+
+// maxBodyBytes is far above what the largest request, 10,000 members of a pool, takes.
+const maxBodyBytes = 16 << 20
+
+// decode is strict: a field that the operation does not know is a change that it would not make.
+func decode[B any](r *http.Request) (body B, err error) {
+	d := json.NewDecoder(http.MaxBytesReader(nil, r.Body, maxBodyBytes))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&body); err != nil {
+		return body, invalid("the body of the request is not what %s %s takes, or names a field that cannot be changed: %v", r.Method, r.Pattern, err)
+	}
+	if _, err := d.Token(); !errors.Is(err, io.EOF) {
+		return body, invalid("the body of the request goes on after its JSON document")
+	}
+	return body, nil
+}
+
+func pageOrError[T any](items []T, err error) (any, error) {
+	if err != nil {
+		return nil, err
+	}
+	return wholeList(items), nil
+}
+
+// wholeList is a page of all there is, for lists that stay short.
+func wholeList[T any](items []T) api.Page[T] { return api.Page[T]{Items: orEmpty(items)} }
+
+// mutate changes the cloud on behalf of a client or of the console.
+func (c *Cloud) mutate(ctx context.Context, change func(*tx) error) error {
+	return c.store.update(ctx, change)
+}

@@ -1,0 +1,92 @@
+package sim
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/unified-ccm/unified-ccm/providers/fake/api"
+)
+
+// Names of quotas.
+const (
+	quotaLoadBalancers = "load-balancers"
+	quotaAddresses     = "addresses"
+	quotaInstances     = "instances"
+	quotaRoutes        = "routes"
+)
+
+// defaultQuotas leave room for the largest clusters that Kubernetes supports, 5,000 nodes.
+func defaultQuotas() map[string]int {
+	return map[string]int{
+		quotaLoadBalancers: 5000,
+		quotaAddresses:     5000,
+		quotaInstances:     10000,
+		quotaRoutes:        20000,
+	}
+}
+
+func (t *tx) quotaUsed(name string) int {
+	switch name {
+	case quotaLoadBalancers:
+		return len(t.LoadBalancers)
+	case quotaAddresses:
+		return len(t.Addresses)
+	case quotaInstances:
+		return len(t.Instances)
+	case quotaRoutes:
+		return len(t.Routes)
+	}
+	return 0
+}
+
+// withinQuota refuses to make more objects than the quota allows.
+func (t *tx) withinQuota(name string, more int) error {
+	limit, used := t.rules.quotas[name], t.quotaUsed(name)
+	if used+more > limit {
+		return refuse(api.CodeQuotaExceeded, "quota %s is %d, and %d are used", name, limit, used)
+	}
+	return nil
+}
+
+func (t *tx) quotas() []api.Quota {
+	out := make([]api.Quota, 0, len(t.rules.quotas))
+	for _, name := range slices.Sorted(maps.Keys(t.rules.quotas)) {
+		out = append(out, api.Quota{Name: name, Limit: t.rules.quotas[name], Used: t.quotaUsed(name)})
+	}
+	return out
+}
+
+// clusters are all names that mark an object.
+func (t *tx) clusters() []api.Cluster {
+	names := map[string]bool{}
+	for name := range t.rules.masters {
+		names[name] = true
+	}
+	for _, lb := range t.LoadBalancers {
+		names[lb.Cluster] = true
+	}
+	for _, a := range t.Addresses {
+		names[a.Cluster] = true
+	}
+	for _, r := range t.Routes {
+		names[r.Cluster] = true
+	}
+	delete(names, "")
+	out := make([]api.Cluster, 0, len(names))
+	for _, name := range slices.Sorted(maps.Keys(names)) {
+		out = append(out, api.Cluster{Name: name, Master: t.rules.masters[name]})
+	}
+	return out
+}
+
+// addSSHKey is idempotent.
+func (t *tx) addSSHKey(k api.SSHKey) (api.SSHKey, error) {
+	if k.User == "" || k.Key == "" {
+		return k, invalid("an SSH key needs a user and a key")
+	}
+	if !slices.Contains(t.SSHKeys, k) {
+		t.SSHKeys = append(t.SSHKeys, k)
+		t.touch()
+	}
+	return k, nil
+}

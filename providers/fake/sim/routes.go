@@ -1,0 +1,78 @@
+package sim
+
+import (
+	"github.com/unified-ccm/unified-ccm/providers/fake/api"
+)
+
+// routeKey is what is unique among routes.
+func routeKey(cluster, destination string) string { return destination + " " + cluster }
+
+// blackhole is true once the target is gone. IDs are never used again, so it stays true.
+func (t *tx) blackhole(r *api.Route) bool {
+	return r.InstanceID != "" && t.Instances[r.InstanceID] == nil
+}
+
+// createRoute adds one route. One that exists with the same target is no error, so that a call
+// whose reply was lost can be made again.
+func (t *tx) createRoute(r api.Route) error {
+	if r.Cluster == "" {
+		return invalid("route %s: cluster is missing", r.Destination)
+	}
+	if err := validName("route", r.Name); err != nil {
+		return err
+	}
+	if _, err := canonicalPrefix(r.Destination); err != nil {
+		return invalid("route destination %v", err)
+	}
+	if have := t.Routes[routeKey(r.Cluster, r.Destination)]; have != nil {
+		if have.InstanceID == r.InstanceID {
+			return nil
+		}
+		return refuse(api.CodeAlreadyExists, "route %s of cluster %s exists with target %s", r.Destination, r.Cluster, have.InstanceID)
+	}
+	if t.Instances[r.InstanceID] == nil {
+		return invalid("route %s: target %q is no instance of this cloud", r.Destination, r.InstanceID)
+	}
+	if err := t.withinQuota(quotaRoutes, 1); err != nil {
+		return err
+	}
+	t.addRoute(r)
+	return nil
+}
+
+func (t *tx) addRoute(r api.Route) {
+	r.Blackhole = false // follows from the target
+	t.Routes[routeKey(r.Cluster, r.Destination)] = &r
+	t.touch()
+}
+
+// deleteRoute never deletes a route made by hand: it has no cluster, and no caller can name it.
+func (t *tx) deleteRoute(r api.Route) error {
+	if r.Cluster == "" {
+		return invalid("route %s: cluster is missing", r.Destination)
+	}
+	key := routeKey(r.Cluster, r.Destination)
+	if t.Routes[key] == nil {
+		return refuse(api.CodeNotFound, "route %s of cluster %s does not exist", r.Destination, r.Cluster)
+	}
+	delete(t.Routes, key)
+	t.touch()
+	return nil
+}
+
+// eachRoute answers one by one: routes that are refused do not stop the others.
+func eachRoute(batch []api.Route, do func(api.Route) error) ([]api.RouteResult, error) {
+	if len(batch) > api.RouteBatch {
+		return nil, invalid("%d routes are more than the %d that one call takes", len(batch), api.RouteBatch)
+	}
+	out := make([]api.RouteResult, 0, len(batch))
+	for _, r := range batch {
+		result := api.RouteResult{Destination: r.Destination}
+		if err := do(r); err != nil {
+			body := refusalOf(err).body
+			result.Error = &body
+		}
+		out = append(out, result)
+	}
+	return out, nil
+}

@@ -1,0 +1,172 @@
+package sim
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"syscall"
+)
+
+// stateVersion is the form of the state file. A file of another version is refused, never guessed at.
+const stateVersion = 1
+
+// header stands at the beginning of the file, so that a change is noticed without reading the rest.
+type header struct {
+	Version int `json:"version"`
+	// World is drawn when a world begins; with it, Generation counts the writes.
+	World      string `json:"world"`
+	Generation uint64 `json:"generation"`
+}
+
+// headerBytes is more than the header's fields take: 20 digits, 16 characters and the keys.
+const headerBytes = 160
+
+// stateFile is the file and, beside it, FILE.lock. The lock is a file of its own because the
+// state file is replaced by every write, and a lock on a file that was replaced excludes nobody.
+type stateFile struct {
+	path    string
+	lockFD  *os.File
+	tempExt string
+}
+
+// openStateFile opens the lock. The state file itself need not exist.
+func openStateFile(path string) (*stateFile, error) {
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return nil, fmt.Errorf("state file %s: %w", path, err)
+	}
+	lock, err := os.OpenFile(path+".lock", os.O_CREATE|os.O_RDWR, 0o600)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("state file %s: the directory %s does not exist: create it, or name a file elsewhere: %w", path, filepath.Dir(path), err)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("state file %s: its lock file cannot be opened for writing: %w", path, err)
+	}
+	return &stateFile{path: path, lockFD: lock, tempExt: ".tmp"}, nil
+}
+
+func (f *stateFile) close() error { return f.lockFD.Close() }
+
+// lock waits for other processes, and for other Clouds in this one. The kernel releases the lock
+// of a process that was killed.
+func (f *stateFile) lock() error {
+	for {
+		err := syscall.Flock(int(f.lockFD.Fd()), syscall.LOCK_EX)
+		if !errors.Is(err, syscall.EINTR) {
+			return f.explain(err)
+		}
+	}
+}
+
+func (f *stateFile) unlock() { _ = syscall.Flock(int(f.lockFD.Fd()), syscall.LOCK_UN) }
+
+func (f *stateFile) explain(err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("state file %s: %w", f.path, err)
+}
+
+// readIfChanged returns nil if the file is as known, or if there is none and never was one.
+func (f *stateFile) readIfChanged(known header) (*state, error) {
+	file, err := os.Open(f.path)
+	if errors.Is(err, fs.ErrNotExist) {
+		if known.Generation == 0 {
+			return nil, nil
+		}
+		// An empty world would mean that every machine is gone, and every node would be deleted.
+		return nil, fmt.Errorf("state file %s has vanished: restore it, or restart to begin with an empty cloud", f.path)
+	}
+	if err != nil {
+		return nil, f.explain(err)
+	}
+	defer file.Close()
+	start := make([]byte, headerBytes)
+	n, err := io.ReadFull(file, start)
+	if err != nil && !errors.Is(err, io.ErrUnexpectedEOF) && !errors.Is(err, io.EOF) {
+		return nil, f.explain(err)
+	}
+	if known.Generation != 0 && bytes.HasPrefix(start[:n], known.prefix()) {
+		return nil, nil
+	}
+	rest, err := io.ReadAll(file)
+	if err != nil {
+		return nil, f.explain(err)
+	}
+	return f.parse(append(start[:n], rest...))
+}
+
+// prefix is how a file with this header begins; see write.
+func (h header) prefix() []byte {
+	return fmt.Appendf(nil, "{\n \"version\": %d,\n \"world\": %q,\n \"generation\": %d,\n", h.Version, h.World, h.Generation)
+}
+
+func (f *stateFile) parse(content []byte) (*state, error) {
+	const fix = "restore it from a copy, or move it away to begin with an empty cloud"
+	var h header
+	if err := json.Unmarshal(content, &h); err != nil {
+		return nil, fmt.Errorf("state file %s is damaged (%w): %s", f.path, err, fix)
+	}
+	if h.Version != stateVersion {
+		return nil, fmt.Errorf("state file %s has version %d, and this program reads version %d: use the release that wrote it, or move it away to begin with an empty cloud",
+			f.path, h.Version, stateVersion)
+	}
+	fresh := newState()
+	if err := json.Unmarshal(content, fresh); err != nil {
+		return nil, fmt.Errorf("state file %s is damaged (%w): %s", f.path, err, fix)
+	}
+	if err := fresh.check(); err != nil {
+		return nil, fmt.Errorf("state file %s contradicts itself (%s): %s", f.path, strings.ReplaceAll(err.Error(), "\n", "; "), fix)
+	}
+	return fresh, nil
+}
+
+// write replaces the file as a whole: a kill at any moment leaves the old or the new content. The
+// caller holds the lock, so the temporary name is its own, and one left over is overwritten.
+func (f *stateFile) write(s *state) error {
+	content, err := json.MarshalIndent(s, "", " ")
+	if err != nil {
+		return f.explain(err)
+	}
+	temp := f.path + f.tempExt
+	if err := writeSynced(temp, content); err != nil {
+		return fmt.Errorf("state file %s: the change is not stored: %w", f.path, err)
+	}
+	if err := os.Rename(temp, f.path); err != nil {
+		return fmt.Errorf("state file %s: the change is not stored: %w", f.path, err)
+	}
+	return f.explain(syncDir(filepath.Dir(f.path)))
+}
+
+func writeSynced(path string, content []byte) error {
+	file, err := os.OpenFile(path, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	if _, err := file.Write(content); err != nil {
+		_ = file.Close()
+		return err
+	}
+	if err := file.Sync(); err != nil {
+		_ = file.Close()
+		return err
+	}
+	return file.Close()
+}
+
+// syncDir makes the rename durable: without it, a power cut could bring the old file back.
+func syncDir(dir string) error {
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	defer d.Close()
+	return d.Sync()
+}
