@@ -198,7 +198,7 @@ func (c *Controller[S, D, O]) EnsureLoadBalancerDeleted(ctx context.Context, clu
 	}
 	defer release()
 
-	todo, err := c.removal(ctx, key)
+	_, todo, err := c.confirmed(ctx, key, nil)
 	if err != nil {
 		return err
 	}
@@ -219,7 +219,8 @@ func (c *Controller[S, D, O]) EnsureLoadBalancerDeleted(ctx context.Context, clu
 func (c *Controller[S, D, O]) PlanLoadBalancer(ctx context.Context, clusterName string, service *v1.Service, nodes []*v1.Node, remove bool) (plan.Plan, error) {
 	key := c.key(clusterName, service)
 	if remove {
-		return c.removal(ctx, key)
+		_, todo, err := c.confirmed(ctx, key, nil)
+		return todo, err
 	}
 	in, warnings, err := intent.Read(service, c.options.Vocabulary)
 	if err != nil {

@@ -65,47 +65,59 @@ func (c *Controller[S, D, O]) desired(ctx context.Context, key Key, in intent.Se
 // nothing has to change; whatever it says beyond that, refusals included, is confirmed by an
 // authoritative read first, so that an old snapshot never makes us create or delete anything.
 func (c *Controller[S, D, O]) compare(ctx context.Context, key Key, want *D) (O, plan.Plan, error) {
-	have, todo, err := c.diff(ctx, key, want, Cached)
-	if err == nil && todo.Empty() {
-		return have, todo, nil
-	}
-	return c.diff(ctx, key, want, Authoritative)
-}
-
-func (c *Controller[S, D, O]) diff(ctx context.Context, key Key, want *D, fresh Freshness) (O, plan.Plan, error) {
-	have, err := c.cloud.Observe(ctx, key, fresh)
-	if err != nil {
-		var none O
-		return none, plan.Plan{}, fmt.Errorf("reading load balancer %s: %w", c.cloud.Name(key), err)
-	}
-	todo, err := c.cloud.Diff(key, want, have)
+	have, err := c.observe(ctx, key, Cached)
 	if err != nil {
 		return have, plan.Plan{}, err
 	}
+	if todo, err := c.diff(key, want, have); err == nil && todo.Empty() {
+		return have, todo, nil
+	}
+	return c.confirmed(ctx, key, want)
+}
+
+// confirmed is compare without the snapshot.
+func (c *Controller[S, D, O]) confirmed(ctx context.Context, key Key, want *D) (O, plan.Plan, error) {
+	have, err := c.observe(ctx, key, Authoritative)
+	if err != nil {
+		return have, plan.Plan{}, err
+	}
+	todo, err := c.diff(key, want, have)
+	return have, todo, err
+}
+
+// leftovers returns what exists, and what would have to be deleted of it. The snapshot's word is
+// enough to say that something exists, and never that nothing does.
+func (c *Controller[S, D, O]) leftovers(ctx context.Context, key Key) (O, plan.Plan, error) {
+	have, err := c.observe(ctx, key, Cached)
+	if err != nil {
+		return have, plan.Plan{}, err
+	}
+	if todo, err := c.diff(key, nil, have); err == nil && !todo.Empty() {
+		return have, todo, nil
+	}
+	return c.confirmed(ctx, key, nil)
+}
+
+func (c *Controller[S, D, O]) observe(ctx context.Context, key Key, fresh Freshness) (O, error) {
+	have, err := c.cloud.Observe(ctx, key, fresh)
+	if err != nil {
+		err = fmt.Errorf("reading load balancer %s: %w", c.cloud.Name(key), err)
+	}
+	return have, err
+}
+
+func (c *Controller[S, D, O]) diff(key Key, want *D, have O) (plan.Plan, error) {
+	todo, err := c.cloud.Diff(key, want, have)
 	if todo.Subject == "" {
 		todo.Subject = "Service " + lockName(key)
 	}
-	return have, todo, nil
-}
-
-// leftovers returns what exists, and what would have to be deleted of it.
-func (c *Controller[S, D, O]) leftovers(ctx context.Context, key Key) (O, plan.Plan, error) {
-	have, todo, err := c.diff(ctx, key, nil, Cached)
-	if err == nil && !todo.Empty() {
-		return have, todo, nil
-	}
-	return c.diff(ctx, key, nil, Authoritative) // "nothing exists" is never said on a snapshot's word
-}
-
-func (c *Controller[S, D, O]) removal(ctx context.Context, key Key) (plan.Plan, error) {
-	_, todo, err := c.diff(ctx, key, nil, Authoritative)
 	return todo, err
 }
 
 // settled reads the cloud after an apply and makes sure that nothing is left to do. What is left
 // is an error, since the framework would not come back before the Service's next change.
 func (c *Controller[S, D, O]) settled(ctx context.Context, key Key, want *D) (O, error) {
-	have, rest, err := c.diff(ctx, key, want, Authoritative)
+	have, rest, err := c.confirmed(ctx, key, want)
 	if err == nil && !rest.Empty() {
 		err = fmt.Errorf("load balancer %s differs from what is asked after every change was made; still to do: %s", c.cloud.Name(key), plan.Summary(rest))
 	}
