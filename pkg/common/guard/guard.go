@@ -1,17 +1,137 @@
 // Package guard holds the decorators that stand around every provider: ownership of nodes,
 // deletion safety, metrics and dry run. They speak only of the framework's interfaces, so that
 // one set of rules holds for every cloud.
+//
+// The framework compares some errors with ==. Every decorator here returns the provider's errors
+// as they are.
 package guard
 
 import (
+	"context"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/informers"
 	cloudprovider "k8s.io/cloud-provider"
+
+	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
 )
 
-// Options configure Wrap.
-type Options struct {
-	// DryRun computes and reports, and changes nothing.
-	DryRun bool
+// guarded is a provider with the guards around it. Its accessors are reads of fields: the
+// framework calls them once per node.
+type guarded struct {
+	inner   cloudprovider.Interface
+	shared  *shared
+	dryRun  bool
+	options Options
+
+	loadBalancer cloudprovider.LoadBalancer
+	instances    cloudprovider.InstancesV2
+	routes       cloudprovider.Routes
 }
 
-// Wrap returns cloud with the guards around it.
-func Wrap(cloud cloudprovider.Interface, o Options) cloudprovider.Interface { return cloud }
+var (
+	_ cloudprovider.Interface    = (*guarded)(nil)
+	_ cloudprovider.InformerUser = (*guarded)(nil)
+	_ provider.Checker           = (*guarded)(nil)
+	_ provider.NodeOwner         = (*guarded)(nil)
+)
+
+// shared is what all decorators of one provider use.
+type shared struct {
+	provider string
+	owner    provider.NodeOwner
+	events   *events
+	nodes    *nodeLister
+	observe  *observer
+}
+
+// Wrap returns cloud with the guards around it. Optional interfaces of the provider are forwarded:
+// cloudprovider.InformerUser, provider.Checker, provider.NodeOwner, loadbalancer.Planner on the
+// load balancer and routes.Planner on the routes. Initialize hands the provider its
+// provider.Runtime before it calls the provider's own.
+//
+// A provider that only has the older Instances interface is given InstancesV2 over it, so that
+// its nodes are under the same rules.
+func Wrap(cloud cloudprovider.Interface, o Options) cloudprovider.Interface {
+	o = o.withDefaults()
+	s := &shared{
+		provider: cloud.ProviderName(),
+		owner:    ownerOf(cloud),
+		events:   newEvents(),
+		nodes:    &nodeLister{},
+		observe:  newObserver(cloud.ProviderName(), o.Clock),
+	}
+	g := &guarded{inner: cloud, shared: s, options: o}
+	if inner, ok := cloud.LoadBalancer(); ok {
+		g.loadBalancer = newBalancer(s, inner, o.DryRun)
+	}
+	if inner, ok := instancesOf(cloud); ok {
+		g.instances = newInstances(s, inner, o)
+	}
+	if inner, ok := cloud.Routes(); ok {
+		g.routes = newRoutes(s, inner, o.DryRun)
+	}
+	return g
+}
+
+// Initialize implements cloudprovider.Interface. It reads the cluster's UID and starts sending
+// Events, until stop is closed.
+func (g *guarded) Initialize(clients cloudprovider.ControllerClientBuilder, stop <-chan struct{}) {
+	runtime := newRuntime(clients, stop)
+	g.shared.events.use(runtime.Recorder)
+	if user, ok := g.inner.(provider.RuntimeUser); ok {
+		user.SetRuntime(runtime)
+	}
+	g.inner.Initialize(clients, stop)
+}
+
+// SetInformers implements cloudprovider.InformerUser.
+func (g *guarded) SetInformers(factory informers.SharedInformerFactory) {
+	g.shared.nodes.use(factory.Core().V1().Nodes(), g.shared)
+	if user, ok := g.inner.(cloudprovider.InformerUser); ok {
+		user.SetInformers(factory)
+	}
+}
+
+// Check implements provider.Checker. A provider without a check passes it.
+func (g *guarded) Check(ctx context.Context) error {
+	checker, ok := g.inner.(provider.Checker)
+	if !ok {
+		return nil
+	}
+	_, err := observed(g.shared.observe, "Provider", "Check", func() (struct{}, error) {
+		return struct{}{}, checker.Check(ctx)
+	})
+	return err
+}
+
+// OwnsNode implements provider.NodeOwner. The opt-out label counts as a foreign provider ID does.
+func (g *guarded) OwnsNode(node *v1.Node) provider.Ownership { return g.shared.ownership(node) }
+
+// LoadBalancer implements cloudprovider.Interface.
+func (g *guarded) LoadBalancer() (cloudprovider.LoadBalancer, bool) {
+	return g.loadBalancer, g.loadBalancer != nil
+}
+
+// InstancesV2 implements cloudprovider.Interface.
+func (g *guarded) InstancesV2() (cloudprovider.InstancesV2, bool) {
+	return g.instances, g.instances != nil
+}
+
+// Routes implements cloudprovider.Interface.
+func (g *guarded) Routes() (cloudprovider.Routes, bool) { return g.routes, g.routes != nil }
+
+// Instances implements cloudprovider.Interface. The framework has no use for it beside InstancesV2.
+func (g *guarded) Instances() (cloudprovider.Instances, bool) { return g.inner.Instances() }
+
+// Zones implements cloudprovider.Interface. The framework has no use for it beside InstancesV2.
+func (g *guarded) Zones() (cloudprovider.Zones, bool) { return g.inner.Zones() }
+
+// Clusters implements cloudprovider.Interface.
+func (g *guarded) Clusters() (cloudprovider.Clusters, bool) { return g.inner.Clusters() }
+
+// ProviderName implements cloudprovider.Interface.
+func (g *guarded) ProviderName() string { return g.shared.provider }
+
+// HasClusterID implements cloudprovider.Interface.
+func (g *guarded) HasClusterID() bool { return g.inner.HasClusterID() }

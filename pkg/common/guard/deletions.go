@@ -1,0 +1,145 @@
+package guard
+
+import (
+	"fmt"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
+)
+
+// suppression is why a node is kept although the cloud says that its instance does not exist. The
+// set is closed: it is a metric label.
+type suppression string
+
+const (
+	confirming suppression = "confirming"
+	grace      suppression = "grace"
+	limit      suppression = "limit"
+	dryRun     suppression = "dry-run"
+)
+
+// forgetAfter is how long an absence is remembered without being asked about. The framework asks
+// about a NotReady node every few seconds, so a longer silence means that the node was Ready in
+// between, or is gone: a new absence is then a new story.
+const forgetAfter = 5 * time.Minute
+
+// deletions decides which absences become deletions. Its memory holds only nodes whose instance
+// was last seen absent.
+type deletions struct {
+	options Options
+
+	mu      sync.Mutex
+	absent  map[types.UID]*absence
+	allowed []time.Time // deletions allowed within the interval, oldest first
+	sweptAt time.Time
+}
+
+// absence is the story of one node whose instance is not found.
+type absence struct {
+	first, last time.Time
+	kept        suppression // "" once the deletion was allowed
+	allowed     bool
+}
+
+// verdict is the answer about one absence.
+type verdict struct {
+	// kept says why the node is kept; "" means that it may be deleted.
+	kept suppression
+	// changed says that this is not what the last verdict about the node said.
+	changed bool
+	// detail explains kept to people, with the flag to change it.
+	detail string
+}
+
+func newDeletions(o Options) *deletions {
+	return &deletions{options: o, absent: map[types.UID]*absence{}}
+}
+
+// found takes the answer that the node's instance exists. It says whether it was absent before.
+func (d *deletions) found(uid types.UID) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	_, was := d.absent[uid]
+	delete(d.absent, uid)
+	return was
+}
+
+// keeping says whether the node is being kept although its instance was last found absent.
+func (d *deletions) keeping(uid types.UID) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	a, ok := d.absent[uid]
+	return ok && a.kept != ""
+}
+
+// missing takes an authoritative answer that the node's instance does not exist.
+func (d *deletions) missing(uid types.UID, owner provider.Ownership) verdict {
+	now := d.options.Clock.Now()
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.sweepLocked(now)
+	a := d.absent[uid]
+	isNew := a == nil || now.Sub(a.last) > d.memory()
+	if isNew {
+		a = &absence{first: now}
+		d.absent[uid] = a
+	}
+	a.last = now
+	v := d.judgeLocked(a, owner, now)
+	v.changed = isNew || a.kept != v.kept
+	a.kept = v.kept
+	if v.kept == "" && !a.allowed {
+		a.allowed = true
+		d.allowed = append(d.allowed, now)
+	}
+	return v
+}
+
+func (d *deletions) judgeLocked(a *absence, owner provider.Ownership, now time.Time) verdict {
+	o := d.options
+	since := now.Sub(a.first)
+	switch {
+	case a.allowed:
+		// The framework asks again when its deletion failed: that is still one deletion.
+		return verdict{}
+	case owner == provider.Unknown && o.NotFoundGrace < 0:
+		return verdict{kept: grace, detail: fmt.Sprintf("nodes without a provider ID are never deleted (--%s=%s)", flagNotFoundGrace, o.NotFoundGrace)}
+	case owner == provider.Unknown && since < o.NotFoundGrace:
+		return verdict{kept: grace, detail: fmt.Sprintf("it has no provider ID, so it is kept for %s after its instance was first not found (--%s)", o.NotFoundGrace, flagNotFoundGrace)}
+	case o.Confirmation > 0 && since < o.Confirmation:
+		return verdict{kept: confirming, detail: fmt.Sprintf("it takes a second such answer at least %s after the first (--%s)", o.Confirmation, flagConfirmation)}
+	case o.DryRun:
+		return verdict{kept: dryRun, detail: "this is a dry run; without --dry-run it would be deleted now"}
+	case o.MaxDeletions >= 0 && len(d.allowed) >= o.MaxDeletions:
+		return verdict{kept: limit, detail: fmt.Sprintf("%d nodes were deleted within %s, which is the limit (--%s, --%s); "+
+			"if so many machines were not meant to vanish, check the project and region in the cloud configuration",
+			len(d.allowed), o.DeletionInterval, flagMaxDeletions, flagDeletionInterval)}
+	default:
+		return verdict{}
+	}
+}
+
+// sweepLocked forgets what is too old to count.
+func (d *deletions) sweepLocked(now time.Time) {
+	expired := 0
+	for expired < len(d.allowed) && now.Sub(d.allowed[expired]) >= d.options.DeletionInterval {
+		expired++
+	}
+	d.allowed = d.allowed[expired:]
+	keep := d.memory()
+	if now.Sub(d.sweptAt) < keep/10 {
+		return
+	}
+	d.sweptAt = now
+	for uid, a := range d.absent {
+		if now.Sub(a.last) > keep {
+			delete(d.absent, uid)
+		}
+	}
+}
+
+// memory is how long an absence is remembered without being asked about.
+func (d *deletions) memory() time.Duration { return max(forgetAfter, 2*d.options.Confirmation) }

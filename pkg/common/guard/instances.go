@@ -1,0 +1,117 @@
+package guard
+
+import (
+	"context"
+	"errors"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	cloudprovider "k8s.io/cloud-provider"
+	"k8s.io/klog/v2"
+
+	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
+)
+
+// instances puts ownership and deletion safety around a provider's InstancesV2.
+type instances struct {
+	*shared
+	inner     cloudprovider.InstancesV2
+	dryRun    bool
+	deletions *deletions
+}
+
+var _ cloudprovider.InstancesV2 = (*instances)(nil)
+
+func newInstances(s *shared, inner cloudprovider.InstancesV2, o Options) *instances {
+	return &instances{shared: s, inner: inner, dryRun: o.DryRun, deletions: newDeletions(o)}
+}
+
+// InstanceExists implements cloudprovider.InstancesV2. The framework deletes the Node on
+// (false, nil) and on nothing else. Foreign nodes exist; a missing instance is passed on only
+// once the rules of deletions allow it; errors are passed on as they are, and decide nothing.
+func (i *instances) InstanceExists(ctx context.Context, node *v1.Node) (bool, error) {
+	owner := i.ownership(node)
+	if owner == provider.Foreign {
+		return true, nil
+	}
+	exists, err := observed(i.observe, "InstancesV2", "InstanceExists", func() (bool, error) {
+		return i.inner.InstanceExists(ctx, node)
+	})
+	if err != nil {
+		return exists, err
+	}
+	uid := identity(node)
+	if exists {
+		if i.deletions.found(uid) {
+			i.events.node(node, v1.EventTypeNormal, reasonInstanceFound,
+				"The cloud knows the instance of this node again; the node stays.")
+		}
+		return true, nil
+	}
+	v := i.deletions.missing(uid, owner)
+	if v.kept == "" {
+		return false, nil
+	}
+	if v.changed {
+		i.reportKept(ctx, node, v)
+	}
+	return true, nil
+}
+
+func (i *instances) reportKept(ctx context.Context, node *v1.Node, v verdict) {
+	i.observe.suppressed(v.kept)
+	klog.FromContext(ctx).Info("Instance not found, node is kept", "node", klog.KObj(node), "provider", i.provider,
+		"providerID", node.Spec.ProviderID, "reason", v.kept)
+	kind := v1.EventTypeWarning
+	if v.kept == confirming {
+		// Every node that is scaled down passes through this: nothing is wrong.
+		kind = v1.EventTypeNormal
+	}
+	i.events.node(node, kind, reasonDeletionSuppressed,
+		"The cloud says that the instance of this node does not exist. The node is not deleted yet: "+v.detail+".")
+}
+
+// InstanceShutdown implements cloudprovider.InstancesV2. The framework taints the Node on true.
+// A node that is kept although its instance is missing is not shut down: nothing is known of it.
+func (i *instances) InstanceShutdown(ctx context.Context, node *v1.Node) (bool, error) {
+	if i.dryRun || i.ownership(node) != provider.Mine {
+		return false, nil
+	}
+	shutdown, err := observed(i.observe, "InstancesV2", "InstanceShutdown", func() (bool, error) {
+		return i.inner.InstanceShutdown(ctx, node)
+	})
+	if errors.Is(err, cloudprovider.InstanceNotFound) && i.deletions.keeping(identity(node)) {
+		return false, nil
+	}
+	return shutdown, err
+}
+
+// InstanceMetadata implements cloudprovider.InstancesV2. A node that is left alone needs two
+// different answers. While it carries the taint of an external cloud provider, nil means "skip",
+// and anything else would remove the taint from a node that its own cloud still has to
+// initialise. Afterwards the framework's periodic pass reads the answer without looking whether
+// it is nil, and an empty one means "nothing to update".
+func (i *instances) InstanceMetadata(ctx context.Context, node *v1.Node) (*cloudprovider.InstanceMetadata, error) {
+	foreign := i.ownership(node) == provider.Foreign
+	if foreign {
+		i.events.nodeOnce(node, reasonNotOurs, "This node is left alone, because "+i.whyForeign(node)+
+			". Its own cloud's manager has to initialise it and to delete it.")
+	}
+	if foreign || i.dryRun {
+		if uninitialized(node) {
+			return nil, nil //nolint:nilnil // the framework's word for "skip"
+		}
+		return &cloudprovider.InstanceMetadata{}, nil
+	}
+	return observed(i.observe, "InstancesV2", "InstanceMetadata", func() (*cloudprovider.InstanceMetadata, error) {
+		return i.inner.InstanceMetadata(ctx, node)
+	})
+}
+
+// identity tells nodes apart that have the same name one after the other.
+func identity(node *v1.Node) types.UID {
+	if node.UID != "" {
+		return node.UID
+	}
+	return types.UID(node.Name)
+}

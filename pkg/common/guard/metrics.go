@@ -1,0 +1,107 @@
+package guard
+
+import (
+	"errors"
+	"sync"
+	"time"
+
+	cloudprovider "k8s.io/cloud-provider"
+	"k8s.io/cloud-provider/api"
+	basemetrics "k8s.io/component-base/metrics"
+	"k8s.io/utils/clock"
+
+	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
+	"github.com/unified-ccm/unified-ccm/pkg/common/metrics"
+)
+
+type instruments struct {
+	set        *metrics.Set
+	duration   *basemetrics.HistogramVec
+	errors     *basemetrics.CounterVec
+	suppressed *basemetrics.CounterVec
+	nodes      *basemetrics.GaugeVec
+}
+
+// process returns the instruments of the process, defined when they are first asked for.
+var process = sync.OnceValue(func() *instruments {
+	s := &metrics.Set{}
+	return &instruments{
+		set: s,
+		duration: s.Histogram(metrics.Doc{
+			Name:   "ccm_cloudprovider_request_duration_seconds",
+			Labels: []string{"provider", "interface", "method", "result"},
+			Help: "Time that a provider took for one call of the framework, waits included, in seconds. result is success, error, " +
+				"or one of the framework's own answers: not-found, not-implemented, elsewhere, retry.",
+			// From an answer out of a snapshot (1 ms) to a load balancer that takes minutes to build.
+		}, []float64{.001, .01, .05, .1, .5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600}),
+		errors: s.Counter(metrics.Doc{
+			Name:   "ccm_cloudprovider_errors_total",
+			Labels: []string{"provider", "interface", "method", "class"},
+			Help:   "Calls of the framework that a provider answered with an error, by class of error. The framework's own answers (not found, not implemented) are not counted.",
+		}),
+		suppressed: s.Counter(metrics.Doc{
+			Name:   "ccm_node_deletions_suppressed_total",
+			Labels: []string{"provider", "reason"},
+			Help: "Nodes that were kept although the cloud said that their instance does not exist, each counted when the reason begins. " +
+				"confirming is part of every deletion; grace is a node without a provider ID; limit is --max-node-deletions; dry-run is --dry-run.",
+		}),
+		nodes: s.Gauge(metrics.Doc{
+			Name:   "ccm_nodes",
+			Labels: []string{"provider", "ownership"},
+			Help:   "Nodes by whose they are: mine, foreign (another cloud's, or opted out by label), unknown (no provider ID that can be read).",
+		}),
+	}
+})
+
+// Metrics documents the metrics of the framework's calls and of the guards.
+func Metrics() []metrics.Doc { return process().set.Docs() }
+
+// observer measures the calls of one provider.
+type observer struct {
+	provider string
+	clock    clock.PassiveClock
+}
+
+func newObserver(provider string, c clock.PassiveClock) *observer {
+	process().set.Register()
+	return &observer{provider: provider, clock: c}
+}
+
+// observed makes the call, measures it, and returns its result as it is.
+func observed[T any](o *observer, iface, method string, call func() (T, error)) (T, error) {
+	start := o.clock.Now()
+	value, err := call()
+	o.record(iface, method, o.clock.Since(start), err)
+	return value, err
+}
+
+func (o *observer) record(iface, method string, took time.Duration, err error) {
+	result := resultOf(err)
+	process().duration.WithLabelValues(o.provider, iface, method, result).Observe(took.Seconds())
+	if result == "error" {
+		process().errors.WithLabelValues(o.provider, iface, method, string(cloudapi.ClassOf(err))).Inc()
+	}
+}
+
+func (o *observer) suppressed(reason suppression) {
+	process().suppressed.WithLabelValues(o.provider, string(reason)).Inc()
+}
+
+// resultOf is the label for an outcome.
+func resultOf(err error) string {
+	var retry *api.RetryError
+	switch {
+	case err == nil:
+		return "success"
+	case errors.Is(err, cloudprovider.InstanceNotFound):
+		return "not-found"
+	case errors.Is(err, cloudprovider.NotImplemented):
+		return "not-implemented"
+	case errors.Is(err, cloudprovider.ImplementedElsewhere):
+		return "elsewhere"
+	case errors.As(err, &retry):
+		return "retry"
+	default:
+		return "error"
+	}
+}

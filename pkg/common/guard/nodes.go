@@ -1,0 +1,70 @@
+package guard
+
+import (
+	"sync"
+
+	v1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	coreinformers "k8s.io/client-go/informers/core/v1"
+	corelisters "k8s.io/client-go/listers/core/v1"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
+)
+
+// nodeLister holds the informer's Nodes once the framework has lent them.
+type nodeLister struct {
+	mu     sync.RWMutex
+	lister corelisters.NodeLister
+}
+
+// use takes the informer, and counts its nodes by ownership.
+func (n *nodeLister) use(informer coreinformers.NodeInformer, s *shared) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.lister = informer.Lister()
+	count := func(obj any, by float64) {
+		if gone, ok := obj.(cache.DeletedFinalStateUnknown); ok {
+			obj = gone.Obj
+		}
+		if node, ok := obj.(*v1.Node); ok {
+			process().nodes.WithLabelValues(s.provider, string(s.ownership(node))).Add(by)
+		}
+	}
+	// An informer that has been stopped takes no handler; then there is nothing to count.
+	_, _ = informer.Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{
+		AddFunc:    func(obj any) { count(obj, 1) },
+		UpdateFunc: func(before, after any) { count(before, -1); count(after, 1) },
+		DeleteFunc: func(obj any) { count(obj, -1) },
+	})
+}
+
+// get returns the node, or nil if it does not exist; ok is false while the nodes are not known.
+func (n *nodeLister) get(name string) (node *v1.Node, ok bool, err error) {
+	n.mu.RLock()
+	defer n.mu.RUnlock()
+	if n.lister == nil {
+		return nil, false, nil
+	}
+	node, err = n.lister.Get(name)
+	if apierrors.IsNotFound(err) {
+		return nil, true, nil
+	}
+	return node, true, err
+}
+
+// ownershipOf says whose the node of that name is: mine while the nodes are not known, so that
+// callers without informers (a plan made from files) are not refused.
+func (s *shared) ownershipOf(name string) (provider.Ownership, error) {
+	node, ok, err := s.nodes.get(name)
+	switch {
+	case err != nil:
+		return provider.Unknown, err
+	case !ok:
+		return provider.Mine, nil
+	case node == nil:
+		return provider.Unknown, nil
+	default:
+		return s.ownership(node), nil
+	}
+}

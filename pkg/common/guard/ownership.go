@@ -1,0 +1,82 @@
+package guard
+
+import (
+	"slices"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+	cloudprovider "k8s.io/cloud-provider"
+	cloudproviderapi "k8s.io/cloud-provider/api"
+
+	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
+)
+
+// ManagedLabel set to "false" on a Node makes the manager treat it as another cloud's. The key
+// stands on people's Nodes and can never change.
+const ManagedLabel = "node.unified-ccm.io/managed"
+
+// ownership says whose the node is. It does no I/O.
+func (s *shared) ownership(node *v1.Node) provider.Ownership {
+	if optedOut(node) {
+		return provider.Foreign
+	}
+	return s.owner.OwnsNode(node)
+}
+
+func optedOut(node *v1.Node) bool { return node.Labels[ManagedLabel] == "false" }
+
+// whyForeign explains a foreign node in a few words for people.
+func (s *shared) whyForeign(node *v1.Node) string {
+	if optedOut(node) {
+		return "it has the label " + ManagedLabel + "=false"
+	}
+	return "its provider ID " + node.Spec.ProviderID + " is not one of " + s.provider
+}
+
+// ours returns the nodes that may be targets.
+func (s *shared) ours(nodes []*v1.Node) []*v1.Node {
+	if nodes == nil {
+		return nil
+	}
+	// The framework's slice is shared with its other callers: never filter in place.
+	result := make([]*v1.Node, 0, len(nodes))
+	for _, node := range nodes {
+		if s.ownership(node) == provider.Mine {
+			result = append(result, node)
+		}
+	}
+	return result
+}
+
+// ownerOf returns what the provider says about its nodes, or else goes by the framework's
+// convention that a provider ID begins with the provider's name.
+func ownerOf(cloud cloudprovider.Interface) provider.NodeOwner {
+	if owner, ok := cloud.(provider.NodeOwner); ok {
+		return owner
+	}
+	return byConvention{scheme: cloud.ProviderName()}
+}
+
+type byConvention struct{ scheme string }
+
+var _ provider.NodeOwner = byConvention{}
+
+// OwnsNode implements provider.NodeOwner.
+func (c byConvention) OwnsNode(node *v1.Node) provider.Ownership {
+	scheme, _, ok := strings.Cut(node.Spec.ProviderID, "://")
+	switch {
+	case !ok:
+		return provider.Unknown
+	case scheme == c.scheme:
+		return provider.Mine
+	default:
+		return provider.Foreign
+	}
+}
+
+// uninitialized says whether the node still waits for a cloud provider.
+func uninitialized(node *v1.Node) bool {
+	return slices.ContainsFunc(node.Spec.Taints, func(t v1.Taint) bool {
+		return t.Key == cloudproviderapi.TaintExternalCloudProvider
+	})
+}

@@ -1,0 +1,97 @@
+package guard
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+
+	v1 "k8s.io/api/core/v1"
+	cloudprovider "k8s.io/cloud-provider"
+	"k8s.io/klog/v2"
+
+	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
+	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
+	"github.com/unified-ccm/unified-ccm/pkg/common/routes"
+)
+
+// router puts ownership, metrics and dry run around a provider's Routes.
+type router struct {
+	*shared
+	inner  cloudprovider.Routes
+	dryRun bool
+}
+
+// planningRouter is a router whose provider can plan.
+type planningRouter struct {
+	*router
+	planner routes.Planner
+}
+
+var (
+	_ cloudprovider.Routes = (*router)(nil)
+	_ cloudprovider.Routes = (*planningRouter)(nil)
+	_ routes.Planner       = (*planningRouter)(nil)
+)
+
+func newRoutes(s *shared, inner cloudprovider.Routes, dryRun bool) cloudprovider.Routes {
+	r := &router{shared: s, inner: inner, dryRun: dryRun}
+	if planner, ok := inner.(routes.Planner); ok {
+		return &planningRouter{router: r, planner: planner}
+	}
+	return r
+}
+
+// ListRoutes implements cloudprovider.Routes.
+func (r *router) ListRoutes(ctx context.Context, cluster string) ([]*cloudprovider.Route, error) {
+	return observed(r.observe, "Routes", "ListRoutes", func() ([]*cloudprovider.Route, error) {
+		return r.inner.ListRoutes(ctx, cluster)
+	})
+}
+
+// CreateRoute implements cloudprovider.Routes. No route is made to a node that is not ours. For a
+// foreign node that is success: on an error the framework would declare the node's network
+// unavailable, again after each time that its own cloud's manager declares it available. For an
+// unknown node it is an error, because the route is still to come once the node is initialised.
+func (r *router) CreateRoute(ctx context.Context, cluster, nameHint string, route *cloudprovider.Route) error {
+	node := string(route.TargetNode)
+	owner, err := r.ownershipOf(node)
+	if err != nil {
+		return err
+	}
+	logger := klog.FromContext(ctx).WithValues("node", node, "destination", route.DestinationCIDR, "provider", r.provider)
+	switch {
+	case owner == provider.Foreign:
+		logger.V(4).Info("No route is made to a node of another cloud")
+		return nil
+	case owner == provider.Unknown:
+		return fmt.Errorf("no route to node %s for %s yet: the node has no provider ID of %s", node, route.DestinationCIDR, r.provider)
+	case r.dryRun:
+		logger.Info("Dry run: would create the route")
+		return nil
+	}
+	_, err = observed(r.observe, "Routes", "CreateRoute", func() (struct{}, error) {
+		return struct{}{}, r.inner.CreateRoute(ctx, cluster, nameHint, route)
+	})
+	return err
+}
+
+// DeleteRoute implements cloudprovider.Routes. Whose the node is does not matter: only routes that
+// are ours are ever listed.
+func (r *router) DeleteRoute(ctx context.Context, cluster string, route *cloudprovider.Route) error {
+	if r.dryRun {
+		klog.FromContext(ctx).Info("Dry run: would delete the route", "route", route.Name, "destination", route.DestinationCIDR,
+			"node", route.TargetNode, "provider", r.provider)
+		return nil
+	}
+	_, err := observed(r.observe, "Routes", "DeleteRoute", func() (struct{}, error) {
+		return struct{}{}, r.inner.DeleteRoute(ctx, cluster, route)
+	})
+	return err
+}
+
+// PlanRoutes implements routes.Planner. Routes are planned to nodes that are ours.
+func (r *planningRouter) PlanRoutes(ctx context.Context, cluster string, nodes []*v1.Node, ranges []netip.Prefix) (plan.Plan, error) {
+	return observed(r.observe, "Routes", "PlanRoutes", func() (plan.Plan, error) {
+		return r.planner.PlanRoutes(ctx, cluster, r.ours(nodes), ranges)
+	})
+}

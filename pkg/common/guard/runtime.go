@@ -1,0 +1,84 @@
+package guard
+
+import (
+	"context"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/kubernetes/scheme"
+	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/client-go/tools/record"
+	cloudprovider "k8s.io/cloud-provider"
+	"k8s.io/klog/v2"
+
+	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
+)
+
+const (
+	// component names the source of Events and the client's user agent.
+	component = "unified-ccm"
+	// uidTimeout bounds the start: long enough for an API server that restarts, and no longer,
+	// because no controller runs meanwhile.
+	uidTimeout = 30 * time.Second
+	// uidRetry is the pause between two attempts.
+	uidRetry = time.Second
+)
+
+// newRuntime makes what a provider is lent. Without clients (a provider run by a test), Events
+// are dropped and the cluster's UID is unknown.
+func newRuntime(clients cloudprovider.ControllerClientBuilder, stop <-chan struct{}) provider.Runtime {
+	ctx := wait.ContextForChannel(stop)
+	logger := klog.FromContext(ctx)
+	dropping := provider.Runtime{Recorder: &record.FakeRecorder{}}
+	if clients == nil {
+		return dropping
+	}
+	client, err := clients.Client(component)
+	if err != nil {
+		logger.Error(err, "No client for the Kubernetes API: Events are not sent and the cluster's UID is unknown")
+		return dropping
+	}
+	broadcaster := record.NewBroadcaster(record.WithContext(ctx))
+	broadcaster.StartRecordingToSink(&typedcorev1.EventSinkImpl{Interface: client.CoreV1().Events("")})
+	go func() {
+		<-stop
+		broadcaster.Shutdown()
+	}()
+	uid, err := clusterUID(ctx, client)
+	if err != nil {
+		logger.Error(err, "Cannot read the UID of namespace kube-system: cloud objects of clusters with the same name cannot be told apart. "+
+			"Allow the manager to get this namespace and restart it")
+	}
+	return provider.Runtime{
+		Recorder:   broadcaster.NewRecorder(scheme.Scheme, v1.EventSource{Component: component}),
+		ClusterUID: uid,
+	}
+}
+
+// clusterUID reads the UID of the kube-system namespace, which lives as long as the cluster. What
+// cannot get better by waiting (not allowed, not there) ends the attempts.
+func clusterUID(ctx context.Context, client kubernetes.Interface) (string, error) {
+	var uid string
+	var last error
+	err := wait.PollUntilContextTimeout(ctx, uidRetry, uidTimeout, true, func(ctx context.Context) (bool, error) {
+		namespace, err := client.CoreV1().Namespaces().Get(ctx, metav1.NamespaceSystem, metav1.GetOptions{})
+		switch {
+		case err == nil:
+			uid = string(namespace.UID)
+			return true, nil
+		case apierrors.IsForbidden(err), apierrors.IsUnauthorized(err), apierrors.IsNotFound(err):
+			return false, err
+		default:
+			last = err
+			return false, nil
+		}
+	})
+	if err != nil && last != nil {
+		return "", last
+	}
+	return uid, err
+}

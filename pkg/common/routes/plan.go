@@ -1,0 +1,142 @@
+package routes
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	cloudprovider "k8s.io/cloud-provider"
+
+	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
+)
+
+// Planner is implemented by Routes that can say what the framework's route controller would
+// change. It makes no mutating call.
+type Planner interface {
+	// PlanRoutes compares the routes that the nodes' pod ranges ask for with those that exist
+	// within clusterCIDRs, the manager's --cluster-cidr.
+	PlanRoutes(ctx context.Context, clusterName string, nodes []*v1.Node, clusterCIDRs []netip.Prefix) (plan.Plan, error)
+}
+
+var _ Planner = (*Routes)(nil)
+
+// kindRoute is what plans call a route.
+const kindRoute = "route"
+
+// PlanRoutes implements Planner. Applying the plan makes the calls that the framework would make.
+func (r *Routes) PlanRoutes(ctx context.Context, clusterName string, nodes []*v1.Node, clusterCIDRs []netip.Prefix) (plan.Plan, error) {
+	owned, err := r.list(ctx, clusterName)
+	if err != nil {
+		return plan.Plan{}, err
+	}
+	p := plan.Plan{Subject: "routes of cluster " + clusterName}
+	want, warnings := wanted(nodes)
+	p.Warnings = warnings
+	create, remove := diff(want, owned, clusterCIDRs)
+	for _, route := range remove {
+		p.Changes = append(p.Changes, r.deletion(clusterName, route))
+	}
+	for _, route := range create {
+		p.Changes = append(p.Changes, r.creation(clusterName, route, remove))
+	}
+	return p, nil
+}
+
+// wantedRoute is one pod range of one node.
+type wantedRoute struct {
+	destination string
+	node        *v1.Node
+}
+
+// wanted returns the routes that the nodes ask for, in their order.
+func wanted(nodes []*v1.Node) (want []wantedRoute, warnings []string) {
+	for _, node := range nodes {
+		for _, cidr := range node.Spec.PodCIDRs {
+			destination, err := canonical(cidr)
+			if err != nil {
+				warnings = append(warnings, fmt.Sprintf("node %s: %v", node.Name, err))
+				continue
+			}
+			want = append(want, wantedRoute{destination, node})
+		}
+	}
+	return want, warnings
+}
+
+// diff is pure. A route is kept if it leads to a node that wants it and has not lost its target;
+// routes outside the cluster's ranges are not touched.
+func diff(want []wantedRoute, have []Route, clusterCIDRs []netip.Prefix) (create []wantedRoute, remove []Route) {
+	type key struct{ destination, node string }
+	wants := map[key]bool{}
+	for _, w := range want {
+		wants[key{w.destination, w.node.Name}] = true
+	}
+	kept := map[key]bool{}
+	for _, route := range have {
+		k := key{route.Destination, route.NodeName}
+		switch {
+		case wants[k] && !route.Blackhole:
+			kept[k] = true
+		case within(route.Destination, clusterCIDRs):
+			remove = append(remove, route)
+		}
+	}
+	for _, w := range want {
+		if !kept[key{w.destination, w.node.Name}] {
+			create = append(create, w)
+		}
+	}
+	return create, remove
+}
+
+// within says whether the destination overlaps one of the cluster's ranges.
+func within(destination string, clusterCIDRs []netip.Prefix) bool {
+	p, err := netip.ParsePrefix(destination)
+	if err != nil {
+		return false
+	}
+	for _, cidr := range clusterCIDRs {
+		if cidr.Overlaps(p) {
+			return true
+		}
+	}
+	return false
+}
+
+func (r *Routes) deletion(clusterName string, route Route) plan.Change {
+	reason := "no node has this pod range"
+	switch {
+	case route.Blackhole:
+		reason = "its instance is gone"
+	case route.NodeName != "":
+		reason = "node " + route.NodeName + " does not have this pod range"
+	}
+	return plan.Change{
+		Ref:    plan.Ref{Kind: kindRoute, Name: route.Destination, Action: plan.Delete},
+		Fields: []plan.Field{{Name: "node", Before: route.NodeName}, {Name: "instance", Before: route.InstanceID}},
+		Reason: reason,
+		Do: func(ctx context.Context, _ *plan.Handles) error {
+			return r.do(ctx, operation{cluster: clusterName, route: route})
+		},
+	}
+}
+
+func (r *Routes) creation(clusterName string, w wantedRoute, removed []Route) plan.Change {
+	c := plan.Change{
+		Ref:    plan.Ref{Kind: kindRoute, Name: w.destination, Action: plan.Create},
+		Fields: []plan.Field{{Name: "node", After: w.node.Name}},
+		Do: func(ctx context.Context, _ *plan.Handles) error {
+			return r.CreateRoute(ctx, clusterName, string(w.node.UID), &cloudprovider.Route{
+				TargetNode: types.NodeName(w.node.Name), DestinationCIDR: w.destination,
+			})
+		},
+	}
+	for _, route := range removed {
+		if route.Destination == w.destination {
+			c.After = append(c.After, plan.Ref{Kind: kindRoute, Name: route.Destination, Action: plan.Delete})
+		}
+	}
+	return c
+}
