@@ -10,7 +10,7 @@ import (
 
 // A statement is one section header or one key of the file, which may go on over several lines.
 type statement struct {
-	// source is the statement as written, without its line end.
+	// source is the statement as written, with its line end.
 	source string
 	line   int
 	header bool
@@ -93,7 +93,7 @@ func next(src []byte) (st statement, size int, message string) {
 		return st, lineEnd(src), message
 	}
 	size = p.end()
-	st.source = strings.TrimRight(string(src[:size]), "\n")
+	st.source = string(src[:size])
 	return st, size, ""
 }
 
@@ -150,6 +150,13 @@ func (p *tokens) message() string {
 		return `a backslash must stand inside double quotes and be doubled: "a\\b"`
 	case strings.HasPrefix(m, "unknown escape"):
 		return `inside double quotes a backslash must be doubled (\\); only \", \n and \t are special`
+	case strings.HasSuffix(m, "'_'"):
+		return "a key is made of letters, digits and hyphens: write - instead of _"
+	case strings.HasPrefix(m, "illegal character NUL"), strings.HasPrefix(m, "illegal UTF-8"):
+		return "this is not UTF-8 text"
+	case strings.HasPrefix(m, "illegal character"):
+		_, char, _ := strings.Cut(strings.TrimPrefix(m, "illegal character "), " ")
+		return "unexpected " + char + ": expected a [Section] header or key = value"
 	default:
 		return m
 	}

@@ -4,6 +4,7 @@ package provider
 
 import (
 	"context"
+	"io"
 
 	"github.com/spf13/pflag"
 	v1 "k8s.io/api/core/v1"
@@ -34,6 +35,9 @@ type Descriptor struct {
 	// ValidateConfig parses and validates a configuration without touching the cloud. It returns
 	// warnings (unknown keys) apart from errors; file is used in messages only.
 	ValidateConfig func(file string, content []byte) (warnings []string, err error)
+	// ShowConfig writes a valid configuration with its defaults filled in and its secrets
+	// redacted: config.Effective of what the provider parsed. May be nil.
+	ShowConfig func(w io.Writer, file string, content []byte) error
 	// New constructs the provider. It is called by the registry with its lock held: no network
 	// calls that can block for long, and no calls back into the registry. A nil reader means
 	// that no configuration file was given.

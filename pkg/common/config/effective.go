@@ -1,0 +1,98 @@
+package config
+
+import (
+	"bufio"
+	"encoding"
+	"fmt"
+	"io"
+	"reflect"
+	"slices"
+	"strings"
+)
+
+// Effective writes the configuration that is in force, defaults included, in the form of a
+// cloud.conf file. Values of type Secret are redacted; keys without a value are left out.
+func Effective(w io.Writer, cfg any) error {
+	v := reflect.Indirect(reflect.ValueOf(cfg))
+	if v.Kind() != reflect.Struct {
+		return fmt.Errorf("config: %T is not a struct", cfg)
+	}
+	out := bufio.NewWriter(w)
+	p := &printer{out: out}
+	for _, section := range fields(v.Type()) {
+		value := v.FieldByIndex(section.index)
+		if !hasSubsections(section) {
+			p.section("["+section.name+"]", value)
+			continue
+		}
+		subs := value.MapKeys()
+		slices.SortFunc(subs, func(a, b reflect.Value) int { return strings.Compare(a.String(), b.String()) })
+		for _, sub := range subs {
+			p.section("["+Section(section.name, sub.String())+"]", value.MapIndex(sub))
+		}
+	}
+	return out.Flush()
+}
+
+type printer struct {
+	out     *bufio.Writer
+	started bool
+}
+
+// section prints a section with the keys that have a value, or nothing.
+func (p *printer) section(header string, value reflect.Value) {
+	value = reflect.Indirect(value)
+	if value.Kind() != reflect.Struct {
+		return
+	}
+	var lines []string
+	for _, key := range fields(value.Type()) {
+		for _, text := range texts(value.FieldByIndex(key.index)) {
+			lines = append(lines, key.name+" = "+quote(text))
+		}
+	}
+	if len(lines) == 0 {
+		return
+	}
+	if p.started {
+		_, _ = p.out.WriteString("\n")
+	}
+	p.started = true
+	_, _ = p.out.WriteString(header + "\n" + strings.Join(lines, "\n") + "\n")
+}
+
+// texts returns the values of a key as they would be written: none for an empty one, several for
+// a repeated key.
+func texts(v reflect.Value) []string {
+	if v.Kind() == reflect.Pointer && v.IsNil() {
+		return nil
+	}
+	if m, ok := v.Interface().(encoding.TextMarshaler); ok {
+		text, err := m.MarshalText()
+		if err != nil || len(text) == 0 {
+			return nil
+		}
+		return []string{string(text)}
+	}
+	switch v = reflect.Indirect(v); v.Kind() {
+	case reflect.Slice:
+		var all []string
+		for i := range v.Len() {
+			all = append(all, texts(v.Index(i))...)
+		}
+		return all
+	case reflect.String:
+		if v.Len() == 0 {
+			return nil
+		}
+	}
+	return []string{fmt.Sprint(v.Interface())}
+}
+
+// quote puts a value in double quotes where gcfg would otherwise read something else.
+func quote(s string) string {
+	if s == strings.TrimSpace(s) && !strings.ContainsAny(s, "#;\\\"\n\t\r") {
+		return s
+	}
+	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`, "\t", `\t`, "\r", "").Replace(s) + `"`
+}

@@ -1,0 +1,63 @@
+package provider
+
+import (
+	"io"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/spf13/pflag"
+	cloudprovider "k8s.io/cloud-provider"
+)
+
+func factory(io.Reader) (cloudprovider.Interface, error) { return nil, nil }
+
+// The registry belongs to the process, so names are used once.
+func TestRegistry(t *testing.T) {
+	Register(Descriptor{Name: "regb", Title: "B", New: factory})
+	Register(Descriptor{Name: "rega", Title: "A", New: factory})
+	if diff := cmp.Diff([]string{"rega", "regb"}, Names()); diff != "" {
+		t.Errorf("names must be sorted:\n%s", diff)
+	}
+	if d, ok := Get("regb"); !ok || d.Title != "B" {
+		t.Errorf("Get returns %v, %v", d, ok)
+	}
+	if _, ok := Get("regc"); ok {
+		t.Error("Get finds a provider that nobody registered")
+	}
+	if !cloudprovider.IsCloudProvider("rega") {
+		t.Error("the framework does not know the provider")
+	}
+	if got := Nearest("regaa", Names()); got != "rega" {
+		t.Errorf("Nearest returns %q", got)
+	}
+}
+
+func TestRegisterRefusesProgrammersErrors(t *testing.T) {
+	Register(Descriptor{Name: "twice", Title: "T", New: factory})
+	flag := func(name string) func(*pflag.FlagSet) {
+		return func(fs *pflag.FlagSet) { fs.Bool(name, false, "") }
+	}
+	for _, tc := range []struct {
+		name string
+		d    Descriptor
+		want string
+	}{
+		{"twice", Descriptor{Name: "twice", Title: "T", New: factory}, `"twice" is registered twice`},
+		{"no name", Descriptor{Title: "T", New: factory}, `provider name ""`},
+		{"a name that is no label", Descriptor{Name: "My-Cloud", Title: "T", New: factory}, `provider name "My-Cloud"`},
+		{"no factory", Descriptor{Name: "x", Title: "T"}, "New is missing"},
+		{"no title", Descriptor{Name: "x", New: factory}, "Title is missing"},
+		{"a flag of nobody", Descriptor{Name: "x", Title: "T", New: factory, Flags: flag("region")}, "--region must start with --x-"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			defer func() {
+				err, _ := recover().(error)
+				if err == nil || !strings.Contains(err.Error(), tc.want) {
+					t.Errorf("panicked with %v, want %q", err, tc.want)
+				}
+			}()
+			Register(tc.d)
+		})
+	}
+}
