@@ -1,9 +1,13 @@
 package cloudapi
 
-import "net/http"
+import (
+	"net/http"
+	"strconv"
+	"time"
+)
 
 // ClassifyStatus sorts an answer by its HTTP status alone, and a missing answer by its error. It
-// returns "" for success. Clouds that say more in the body look there first.
+// returns "" for success. Clouds that say more in the body look there first, with PeekResponse.
 func ClassifyStatus(resp *http.Response, err error) Class {
 	if err != nil {
 		if c := ClassOf(err); c != Unknown {
@@ -16,24 +20,42 @@ func ClassifyStatus(resp *http.Response, err error) Class {
 }
 
 // ClassOfStatus returns the class that an HTTP status has in most clouds, and "" below 400.
+// Statuses that clouds use in different ways are Unknown.
 func ClassOfStatus(status int) Class {
+	switch status {
+	case http.StatusUnauthorized, http.StatusForbidden:
+		return Denied
+	case http.StatusNotFound, http.StatusGone:
+		return NotFound
+	case http.StatusConflict, http.StatusPreconditionFailed:
+		return Conflict
+	case http.StatusTooManyRequests:
+		return Throttled
+	case http.StatusRequestTimeout:
+		return Unavailable
+	case http.StatusBadRequest, http.StatusMethodNotAllowed, http.StatusUnsupportedMediaType,
+		http.StatusRequestEntityTooLarge, http.StatusUnprocessableEntity:
+		return Invalid
+	}
 	switch {
 	case status < 400:
 		return ""
-	case status == http.StatusUnauthorized, status == http.StatusForbidden:
-		return Denied
-	case status == http.StatusNotFound, status == http.StatusGone:
-		return NotFound
-	case status == http.StatusConflict, status == http.StatusPreconditionFailed:
-		return Conflict
-	case status == http.StatusTooManyRequests:
-		return Throttled
-	case status == http.StatusRequestTimeout, status >= 500:
+	case status >= 500:
 		return Unavailable
-	case status == http.StatusBadRequest, status == http.StatusUnprocessableEntity,
-		status == http.StatusRequestEntityTooLarge:
-		return Invalid
 	default:
 		return Unknown
 	}
+}
+
+// RetryAfter reads the header Retry-After, in seconds or as a date, as the time to wait from now
+// on. It returns 0 where the header is missing, in the past or not understood.
+func RetryAfter(h http.Header, now time.Time) time.Duration {
+	value := h.Get("Retry-After")
+	if seconds, err := strconv.ParseUint(value, 10, 31); err == nil {
+		return time.Duration(seconds) * time.Second
+	}
+	if at, err := http.ParseTime(value); err == nil {
+		return max(at.Sub(now), 0)
+	}
+	return 0
 }

@@ -8,6 +8,12 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/metrics"
 )
 
+// Values of the label source.
+const (
+	sourceClient = "client"
+	sourceCloud  = "cloud"
+)
+
 // instruments are the metrics of this package.
 type instruments struct {
 	set       *metrics.Set

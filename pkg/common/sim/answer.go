@@ -48,11 +48,13 @@ func (a *answer) sendTo(w http.ResponseWriter) {
 // response is the answer as a client in process receives it.
 func (a *answer) response(r *http.Request) *http.Response {
 	body := a.body.Bytes()
-	if r.Method == http.MethodHead {
-		body = nil
-	}
+	length := int64(len(body))
 	if len(body) > 0 && a.header.Get("Content-Type") == "" {
 		a.header.Set("Content-Type", http.DetectContentType(body))
+	}
+	if r.Method == http.MethodHead {
+		// As over a socket: the head speaks of a body that is not sent.
+		body = nil
 	}
 	return &http.Response{
 		Status:        strconv.Itoa(a.status) + " " + http.StatusText(a.status),
@@ -62,7 +64,7 @@ func (a *answer) response(r *http.Request) *http.Response {
 		ProtoMinor:    1,
 		Header:        a.header,
 		Body:          io.NopCloser(bytes.NewReader(body)),
-		ContentLength: int64(len(body)),
+		ContentLength: length,
 		Request:       r,
 	}
 }

@@ -3,13 +3,14 @@
 //
 // A simulator is an http.Handler with the state of a cloud. A [Front] stands before it and makes
 // it behave like a cloud at the far end of a network. Clients reach it over a socket (the front
-// is an http.Handler itself) or in process ([Front.Transport]); both go the same way.
+// is an http.Handler itself) or in process ([Front.Transport]); both go the same way. Requests and
+// answers are held in memory whole: the kit is for APIs of small documents, not for streams.
 //
 // # What happens to a call
 //
 // In this order:
 //
-//  1. Latency: the call waits, on the front's clock. A client that stops waiting here is logged
+//  1. Latency: the request has been read whole, and waits on the front's clock. A client that stops waiting here is logged
 //     with Status 0; its call was not done and has no number in the fault script.
 //  2. Fault script: the call gets its number, and with it perhaps a fault. FaultKillBefore,
 //     FaultError and FaultThrottle end the call here; it is not done.

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"fmt"
 	"math/rand/v2"
 )
 
@@ -19,12 +20,32 @@ type faultState struct {
 	seen, fired int
 }
 
+// newScript panics on a fault that cannot happen: a script that silently injects nothing would
+// make the test that set it pass.
 func newScript(faults []Fault, errorRate float64, random *rand.Rand) *script {
 	s := &script{rate: errorRate, random: random}
-	for _, f := range faults {
+	for i, f := range faults {
+		if err := f.validate(); err != nil {
+			panic(fmt.Sprintf("sim: fault %d of the script: %v", i+1, err))
+		}
 		s.faults = append(s.faults, faultState{Fault: f})
 	}
 	return s
+}
+
+func (f Fault) validate() error {
+	switch f.Kind {
+	case FaultError, FaultThrottle, FaultLostReply, FaultKillBefore, FaultKillAfter:
+	default:
+		return fmt.Errorf("unknown kind %q", f.Kind)
+	}
+	if f.Call < 0 {
+		return fmt.Errorf("call %d: calls count from 1", f.Call)
+	}
+	if f.Rate < 0 || f.Rate > 1 {
+		return fmt.Errorf("rate %v is not a probability from 0 to 1", f.Rate)
+	}
+	return nil
 }
 
 // next numbers one call and returns the fault that it gets; the zero Fault is none. Every fault

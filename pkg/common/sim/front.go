@@ -2,23 +2,15 @@ package sim
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"math/rand/v2"
-	"net"
 	"net/http"
-	"os"
 	"sync"
-	"syscall"
 	"time"
 
 	"k8s.io/utils/clock"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/clocks"
 )
-
-// ErrBroken is wrapped by the error that an in-process client gets when the front breaks the connection.
-var ErrBroken = errors.New("sim: connection broken")
 
 // FrontOptions configure a front. Only Handler is needed.
 type FrontOptions struct {
@@ -34,7 +26,7 @@ type FrontOptions struct {
 	Latency time.Duration
 	// Limits are token buckets by ClassRead and ClassWrite, or by the more precise keys described there.
 	Limits map[string]Bucket
-	// Seed starts the random numbers of rates: one seed, one sequence.
+	// Seed starts the random numbers of rates.
 	Seed int64
 	// ErrorRate is the probability with which a call that no fault takes ends in FaultError.
 	ErrorRate float64
@@ -50,12 +42,12 @@ type Front struct {
 	dialect  Dialect
 	clock    clock.Clock
 	latency  time.Duration
+	seed     int64
 	rate     float64
 	buckets  buckets
 	log      *Log
 
 	mu     sync.Mutex
-	random *rand.Rand
 	script *script
 	onKill func()
 	gen    *generation
@@ -90,22 +82,24 @@ func NewFront(o FrontOptions) *Front {
 		dialect:  o.Dialect.withDefaults(),
 		clock:    clocks.OrReal(o.Clock),
 		latency:  o.Latency,
+		seed:     o.Seed,
 		rate:     o.ErrorRate,
 		buckets:  newBuckets(o.Limits),
 		log:      newLog(o.LogLimit),
-		random:   rand.New(rand.NewPCG(uint64(o.Seed), 0)),
 		gen:      newGeneration(),
 	}
-	f.script = newScript(nil, f.rate, f.random)
+	f.SetFaults()
 	return f
 }
 
 // SetFaults replaces the fault script; none ends all faults but ErrorRate. It restarts the
-// numbering of calls and Injected.
+// numbering of calls, Injected, and the random numbers, so that one script does the same to the
+// same calls each time. It panics on a fault that cannot happen.
 func (f *Front) SetFaults(faults ...Fault) {
+	s := newScript(faults, f.rate, rand.New(rand.NewPCG(uint64(f.seed), 0)))
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.script = newScript(faults, f.rate, f.random)
+	f.script = s
 }
 
 // OnKill sets the function that kill faults call, once for each generation and before the client
@@ -153,12 +147,15 @@ func (f *Front) Transport() http.RoundTripper { return transport{f} }
 // handle takes a request through the steps of the package documentation. An error means that
 // the client gets no answer.
 func (f *Front) handle(r *http.Request) (*answer, error) {
-	op, start := f.describe(r), f.clock.Now()
-	gen := f.generation()
+	start, gen := f.clock.Now(), f.generation()
 	if gen.isDead() {
 		return nil, broken()
 	}
-	err := f.wait(r.Context(), gen)
+	r, rewind, err := receive(r)
+	op := f.describe(r)
+	if err == nil {
+		err = f.wait(r.Context(), gen)
+	}
 	if gen.isDead() {
 		return nil, broken()
 	}
@@ -166,6 +163,7 @@ func (f *Front) handle(r *http.Request) (*answer, error) {
 		f.record(op, start, nil, "")
 		return nil, err
 	}
+	rewind()
 	return f.arrive(r, op, start, gen)
 }
 
@@ -176,15 +174,15 @@ func (f *Front) arrive(r *http.Request, op Operation, start time.Time, gen *gene
 		return nil, broken()
 	}
 	if fault.Kind == FaultKillBefore {
-		f.kill(gen)
-		f.record(op, start, nil, fault.Kind)
+		f.kill(gen, func() { f.record(op, start, nil, fault.Kind) })
 		return nil, broken()
 	}
 	a, err := f.do(r, op, fault)
+	if fault.Kind == FaultKillAfter {
+		f.kill(gen, func() { f.record(op, start, nil, fault.Kind) })
+		return nil, broken()
+	}
 	switch {
-	case fault.Kind == FaultKillAfter:
-		f.kill(gen)
-		err = broken()
 	case fault.Kind == FaultLostReply, gen.isDead():
 		err = broken()
 	case err == nil:
@@ -236,14 +234,16 @@ func (f *Front) next(op Operation, gen *generation) (fault Fault, alive bool) {
 	return f.script.next(op), true
 }
 
-// kill ends gen. Two kills of one generation call the function once.
-func (f *Front) kill(gen *generation) {
+// kill ends gen, logs the call with record, and calls the function set by OnKill, which thereby
+// finds the call in the log. Two kills of one generation call the function once.
+func (f *Front) kill(gen *generation, record func()) {
 	f.mu.Lock()
 	first, hook := !gen.isDead(), f.onKill
 	if first {
 		close(gen.dead)
 	}
 	f.mu.Unlock()
+	record()
 	if first && hook != nil {
 		hook()
 	}
@@ -279,56 +279,4 @@ func (f *Front) wait(ctx context.Context, gen *generation) error {
 	case <-gen.dead:
 		return broken()
 	}
-}
-
-// aborts runs a handler and says whether it aborted the connection itself. Other panics go on.
-func aborts(handle func()) (aborted bool) {
-	defer func() {
-		switch p := recover(); p {
-		case nil:
-		case http.ErrAbortHandler:
-			aborted = true
-		default:
-			panic(p)
-		}
-	}()
-	handle()
-	return false
-}
-
-// broken is what a client in process sees when the connection breaks: the error of a reset TCP connection.
-func broken() error {
-	return fmt.Errorf("%w: %w", ErrBroken,
-		&net.OpError{Op: "read", Net: "tcp", Err: os.NewSyscallError("read", syscall.ECONNRESET)})
-}
-
-// transport is the front as seen by a client in the same process.
-type transport struct{ front *Front }
-
-// RoundTrip implements http.RoundTripper.
-func (t transport) RoundTrip(r *http.Request) (*http.Response, error) {
-	if r.Body != nil {
-		defer func() { _ = r.Body.Close() }()
-	}
-	a, err := t.front.handle(asServerSees(r))
-	if err != nil {
-		return nil, err
-	}
-	return a.response(r), nil
-}
-
-// asServerSees turns a client's request into the one that net/http hands to a handler.
-func asServerSees(r *http.Request) *http.Request {
-	in := r.Clone(r.Context())
-	in.RequestURI = r.URL.RequestURI()
-	in.URL.Scheme, in.URL.Host, in.URL.User, in.URL.Fragment = "", "", nil, ""
-	in.RemoteAddr = "127.0.0.1:0"
-	in.Proto, in.ProtoMajor, in.ProtoMinor = "HTTP/1.1", 1, 1
-	if in.Host == "" {
-		in.Host = r.URL.Host
-	}
-	if in.Body == nil {
-		in.Body = http.NoBody
-	}
-	return in
 }

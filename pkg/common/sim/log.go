@@ -1,12 +1,12 @@
 package sim
 
 import (
-	"maps"
 	"sync"
 	"time"
 )
 
-// Log is what clients asked a simulator, in the order in which calls ended. Safe for concurrent use.
+// Log is what clients asked a simulator, in the order in which calls ended. Statistics are kept
+// for ever; single calls too, unless FrontOptions.LogLimit says how many. Safe for concurrent use.
 type Log struct {
 	limit int
 
@@ -115,15 +115,4 @@ func (l *Log) Reset() {
 	defer l.mu.Unlock()
 	l.len, l.oldest, l.calls = 0, 0, nil
 	l.stats = map[Operation]*Stat{}
-}
-
-// snapshot copies the statistics.
-func (l *Log) snapshot() map[Operation]Stat {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	out := make(map[Operation]Stat, len(l.stats))
-	for op, s := range maps.All(l.stats) {
-		out[op] = *s
-	}
-	return out
 }

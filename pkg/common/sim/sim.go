@@ -63,7 +63,8 @@ type Fault struct {
 // Always, as the Times of a fault, makes every matching call go wrong until the script is replaced.
 const Always = -1
 
-// Describe names the operation of a request. It must not consume the body.
+// Describe names the operation of a request. It may read the body, whole or in part: the handler
+// gets all of it again.
 type Describe func(*http.Request) Operation
 
 // Dialect writes errors as one cloud writes them.

@@ -1,0 +1,55 @@
+package cloudapi
+
+import "sync"
+
+// Label values stay a closed set even if a Describe function puts an ID into a name: past
+// maxOperations different names, or for a name that no API reference would print, the label is otherName.
+const (
+	maxOperations = 512
+	maxNameLength = 64
+	otherName     = "other"
+)
+
+// vocabulary is the set of names that a transport has used as labels. Safe for concurrent use.
+type vocabulary struct {
+	mu    sync.Mutex
+	known map[Request]struct{}
+}
+
+// labels returns the request with names that may be labels.
+func (v *vocabulary) labels(r Request) Request {
+	if !isName(r.Service) {
+		r.Service = otherName
+	}
+	if !isName(r.Operation) {
+		r.Operation = otherName
+	}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if _, ok := v.known[r]; ok {
+		return r
+	}
+	if len(v.known) >= maxOperations {
+		r.Service, r.Operation = otherName, otherName
+		return r
+	}
+	if v.known == nil {
+		v.known = map[Request]struct{}{}
+	}
+	v.known[r] = struct{}{}
+	return r
+}
+
+// isName says whether s looks like the name of a service or an operation.
+func isName(s string) bool {
+	if s == "" || len(s) > maxNameLength {
+		return false
+	}
+	for _, c := range s {
+		letter := c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9'
+		if !letter && c != '-' && c != '_' && c != '.' {
+			return false
+		}
+	}
+	return true
+}

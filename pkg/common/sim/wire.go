@@ -1,0 +1,82 @@
+package sim
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"syscall"
+)
+
+// ErrBroken is wrapped by the error that an in-process client gets when the front breaks the connection.
+var ErrBroken = errors.New("sim: connection broken")
+
+// broken is what a client in process sees when the connection breaks: the error of a reset TCP connection.
+func broken() error {
+	return fmt.Errorf("%w: %w", ErrBroken,
+		&net.OpError{Op: "read", Net: "tcp", Err: os.NewSyscallError("read", syscall.ECONNRESET)})
+}
+
+// transport is the front as seen by a client in the same process.
+type transport struct{ front *Front }
+
+var _ http.RoundTripper = transport{}
+
+// RoundTrip implements http.RoundTripper.
+func (t transport) RoundTrip(r *http.Request) (*http.Response, error) {
+	if r.Body != nil {
+		defer func() { _ = r.Body.Close() }()
+	}
+	a, err := t.front.handle(asServerSees(r))
+	if err != nil {
+		return nil, err
+	}
+	return a.response(r), nil
+}
+
+// asServerSees turns a client's request into the one that net/http hands to a handler.
+func asServerSees(r *http.Request) *http.Request {
+	in := r.Clone(r.Context())
+	in.RequestURI = r.URL.RequestURI()
+	in.URL.Scheme, in.URL.Host, in.URL.User, in.URL.Fragment = "", "", nil, ""
+	in.RemoteAddr = "127.0.0.1:0"
+	in.Proto, in.ProtoMajor, in.ProtoMinor = "HTTP/1.1", 1, 1
+	if in.Host == "" {
+		in.Host = r.URL.Host
+	}
+	return in
+}
+
+// receive reads the whole request, as a cloud does before it acts, and returns one whose body can
+// be read again after each rewind. Only then can a server notice that its client goes away.
+func receive(r *http.Request) (in *http.Request, rewind func(), err error) {
+	var content []byte
+	if r.Body != nil {
+		content, err = io.ReadAll(r.Body)
+	}
+	in = r.WithContext(r.Context())
+	in.ContentLength = int64(len(content))
+	in.TransferEncoding = nil
+	in.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(content)), nil }
+	rewind = func() { in.Body = io.NopCloser(bytes.NewReader(content)) }
+	rewind()
+	return in, rewind, err
+}
+
+// aborts runs a handler and says whether it aborted the connection itself. Other panics go on.
+func aborts(handle func()) (aborted bool) {
+	defer func() {
+		switch p := recover(); p {
+		case nil:
+		case http.ErrAbortHandler:
+			aborted = true
+		default:
+			panic(p)
+		}
+	}()
+	handle()
+	return false
+}
