@@ -1,10 +1,199 @@
 package sim
 
-import "github.com/unified-ccm/unified-ccm/providers/fake/api"
+import (
+	"context"
+	"net/netip"
+	"slices"
+	"strings"
+	"sync"
+	"time"
 
-type plane struct{}
+	"k8s.io/klog/v2"
+	"k8s.io/utils/clock"
 
-func startPlane(*Cloud) *plane { return &plane{} }
-func (p *plane) stop()         {}
+	"github.com/unified-ccm/unified-ccm/providers/fake/api"
+	"github.com/unified-ccm/unified-ccm/providers/fake/sim/dataplane"
+)
 
-func (c *Cloud) addWarnings([]api.LoadBalancer) {}
+// planeInterval is how soon the data plane notices what no operation of this process tells it:
+// another process's change of the state file, the end of provisioning, a port that became free.
+const planeInterval = 500 * time.Millisecond
+
+// plane keeps the proxy's frontends what the load balancers ask for.
+type plane struct {
+	cloud  *Cloud
+	proxy  *dataplane.Proxy
+	kick   chan struct{}
+	cancel context.CancelFunc
+	done   chan struct{}
+
+	mu sync.Mutex
+	// problems by load balancer ID.
+	problems map[string]string
+}
+
+func startPlane(c *Cloud) *plane {
+	ctx, cancel := context.WithCancel(context.Background())
+	p := &plane{
+		cloud: c, proxy: dataplane.New(c.options.Clock),
+		kick: make(chan struct{}, 1), cancel: cancel, done: make(chan struct{}),
+	}
+	c.store.notify(func() {
+		select {
+		case p.kick <- struct{}{}:
+		default: // one is pending already, and will see this change too
+		}
+	})
+	go p.run(ctx, c.options.Clock)
+	return p
+}
+
+func (p *plane) stop() {
+	p.cancel()
+	<-p.done
+}
+
+func (p *plane) run(ctx context.Context, c clock.WithTicker) {
+	defer close(p.done)
+	defer p.proxy.Close()
+	ticker := c.NewTicker(planeInterval)
+	defer ticker.Stop()
+	for {
+		p.sync(ctx)
+		select {
+		case <-ctx.Done():
+			return
+		case <-p.kick:
+		case <-ticker.C():
+		}
+	}
+}
+
+func (p *plane) sync(ctx context.Context) {
+	var want []dataplane.Frontend
+	err := p.cloud.store.view(ctx, func(t *tx) error {
+		want = t.frontends()
+		return nil
+	})
+	if err != nil {
+		if ctx.Err() == nil {
+			klog.FromContext(ctx).Error(err, "The data plane keeps forwarding as it did")
+		}
+		return
+	}
+	p.proxy.Sync(want)
+	p.note(ctx, p.proxy.Problems())
+}
+
+// note keeps problems for the API, and logs those that are new.
+func (p *plane) note(ctx context.Context, problems map[string]error) {
+	texts := map[string][]string{}
+	for id, err := range problems {
+		lb, _, _ := strings.Cut(id, "/")
+		texts[lb] = append(texts[lb], err.Error())
+	}
+	byLB := make(map[string]string, len(texts))
+	for lb, list := range texts {
+		slices.Sort(list)
+		byLB[lb] = strings.Join(slices.Compact(list), "; ")
+	}
+	p.mu.Lock()
+	before := p.problems
+	p.problems = byLB
+	p.mu.Unlock()
+	for lb, text := range byLB {
+		if before[lb] != text {
+			klog.FromContext(ctx).Info("Load balancer cannot receive traffic", "loadBalancer", lb, "reason", text)
+		}
+	}
+}
+
+// addWarnings shows callers what the data plane of this process cannot do.
+func (c *Cloud) addWarnings(list []api.LoadBalancer) {
+	if c.plane == nil {
+		return
+	}
+	c.plane.mu.Lock()
+	defer c.plane.mu.Unlock()
+	for i := range list {
+		list[i].Warning = c.plane.problems[list[i].ID]
+	}
+}
+
+// frontends are the open ports of all active load balancers, in a stable order.
+func (t *tx) frontends() []dataplane.Frontend {
+	var out []dataplane.Frontend
+	for _, lb := range sortedBy(t.LoadBalancers, func(lb *loadBalancer) string { return lb.ID }) {
+		if lb.stateAt(t.now) != api.LBActive {
+			continue
+		}
+		for _, ip := range lb.Addresses {
+			addr, err := netip.ParseAddr(ip)
+			if err != nil {
+				continue
+			}
+			for _, l := range lb.Listeners {
+				out = append(out, t.frontend(lb, l, addr))
+			}
+		}
+	}
+	return out
+}
+
+func (t *tx) frontend(lb *loadBalancer, l api.Listener, addr netip.Addr) dataplane.Frontend {
+	pool := lb.Pools[poolIndex(lb, l.Pool)]
+	f := dataplane.Frontend{
+		ID:            lb.ID + "/" + addr.String() + "/" + l.Name,
+		Protocol:      l.Protocol,
+		Address:       netip.AddrPortFrom(addr, uint16(l.Port)),
+		IdleTimeout:   seconds(l.IdleTimeoutSeconds),
+		Affinity:      seconds(pool.AffinitySeconds),
+		ProxyProtocol: pool.ProxyProtocol,
+		Check:         planeCheck(pool),
+	}
+	for _, cidr := range l.SourceRanges {
+		if p, err := netip.ParsePrefix(cidr); err == nil {
+			f.SourceRanges = append(f.SourceRanges, p)
+		}
+	}
+	for _, m := range pool.Members {
+		if target, ok := t.target(m, addr); ok {
+			f.Targets = append(f.Targets, target)
+		}
+	}
+	return f
+}
+
+// planeCheck leaves a UDP pool without a check of its own port: no TCP check of a UDP port ever passes.
+func planeCheck(p api.Pool) dataplane.Check {
+	h := p.HealthCheck
+	if p.Protocol == protocolUDP && h.Port == 0 {
+		return dataplane.Check{}
+	}
+	return dataplane.Check{
+		Protocol: h.Protocol, Port: uint16(h.Port), Path: h.Path,
+		Interval: seconds(h.IntervalSeconds), Timeout: seconds(h.TimeoutSeconds),
+		Healthy: h.HealthyThreshold, Unhealthy: h.UnhealthyThreshold,
+	}
+}
+
+// target is a running member's internal address, of the load balancer's family where it has one.
+func (t *tx) target(m api.Member, lb netip.Addr) (netip.AddrPort, bool) {
+	i := t.Instances[m.InstanceID]
+	if i.State != api.StateRunning {
+		return netip.AddrPort{}, false
+	}
+	var found netip.Addr
+	for _, ip := range i.InternalAddresses {
+		addr, err := netip.ParseAddr(ip)
+		if err != nil {
+			continue
+		}
+		if !found.IsValid() || found.Is4() != lb.Is4() && addr.Is4() == lb.Is4() {
+			found = addr
+		}
+	}
+	return netip.AddrPortFrom(found, uint16(m.Port)), found.IsValid()
+}
+
+func seconds(n int) time.Duration { return time.Duration(n) * time.Second }

@@ -65,6 +65,13 @@ func (s *store) close() error {
 	return s.file.close()
 }
 
+// notify sets what is called after each change. It must not block or call back.
+func (s *store) notify(changed func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.changed = changed
+}
+
 // view runs a read on the current state. What read keeps, it must copy.
 func (s *store) view(ctx context.Context, read func(*tx) error) error {
 	if err := ctx.Err(); err != nil {

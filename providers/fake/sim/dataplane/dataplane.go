@@ -1,0 +1,203 @@
+// Package dataplane forwards TCP and UDP in user space, from the addresses of simulated load
+// balancers to the node ports of their members. It knows sockets, and nothing of a cloud.
+package dataplane
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"reflect"
+	"sync"
+	"syscall"
+	"time"
+
+	"k8s.io/utils/clock"
+)
+
+// Protocols of frontends and checks.
+const (
+	TCP  = "TCP"
+	UDP  = "UDP"
+	HTTP = "HTTP"
+)
+
+// Frontend is one open port and where its traffic goes.
+type Frontend struct {
+	// ID names the frontend in Problems.
+	ID       string
+	Protocol string // TCP or UDP
+	Address  netip.AddrPort
+	// SourceRanges may connect; empty lets everyone in.
+	SourceRanges []netip.Prefix
+	// IdleTimeout ends a connection on which neither side sends; 0 means DefaultIdleTimeout.
+	IdleTimeout time.Duration
+	// Targets receive the traffic, in turn.
+	Targets []netip.AddrPort
+	Check   Check
+	// Affinity keeps a client's address on one target until it was silent for so long; 0 is off.
+	Affinity time.Duration
+	// ProxyProtocol is the version of the PROXY protocol header that TCP targets get; 0 is none.
+	ProxyProtocol int
+}
+
+// Check says how targets prove that they are healthy. The zero value takes them all as healthy.
+type Check struct {
+	Protocol string // TCP (a connection is accepted), HTTP (a status from 200 to 399), or empty
+	// Port to check; 0 is the target's own.
+	Port uint16
+	Path string
+	// Interval between checks, and the Timeout of one.
+	Interval, Timeout time.Duration
+	// Healthy and Unhealthy are how many results in a row change the verdict. The first result
+	// of a target counts at once, and until then it gets traffic.
+	Healthy, Unhealthy int
+}
+
+// DefaultIdleTimeout is what a frontend without its own has: the usual idle timeout of clouds.
+const DefaultIdleTimeout = 60 * time.Second
+
+// Proxy is a set of frontends. It is safe for concurrent use.
+type Proxy struct {
+	clock clock.WithTicker
+
+	mu        sync.Mutex
+	closed    bool
+	frontends map[key]*open
+	problems  map[string]error
+}
+
+// key is what cannot change about a frontend without opening another socket.
+type key struct {
+	protocol string
+	address  netip.AddrPort
+}
+
+// frontend is an open port.
+type frontend interface {
+	// update replaces all but protocol and address; connections stay.
+	update(Frontend)
+	// close ends the port and its connections, and waits for what served them.
+	close()
+}
+
+// New returns a proxy without frontends. The clock drives checks and affinity.
+func New(c clock.WithTicker) *Proxy {
+	return &Proxy{clock: c, frontends: map[key]*open{}, problems: map[string]error{}}
+}
+
+// Sync makes the frontends what is wanted: it opens, changes and closes ports, and tries again to
+// open those that could not be opened before. Problems says which could not.
+func (p *Proxy) Sync(want []Frontend) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closed {
+		return
+	}
+	wanted := make(map[key]bool, len(want))
+	for _, f := range want {
+		wanted[key{f.Protocol, f.Address}] = true
+	}
+	// Close first: a port may move from one frontend to another.
+	for k, f := range p.frontends {
+		if !wanted[k] {
+			f.close()
+			delete(p.frontends, k)
+		}
+	}
+	p.problems = map[string]error{}
+	for _, f := range want {
+		if err := p.ensure(f); err != nil {
+			p.problems[f.ID] = err
+		}
+	}
+}
+
+// open is a frontend that has its port, and the settings it runs with.
+type open struct {
+	frontend
+	settings Frontend
+}
+
+func (p *Proxy) ensure(f Frontend) error {
+	k := key{f.Protocol, f.Address}
+	if have, ok := p.frontends[k]; ok {
+		if !reflect.DeepEqual(have.settings, f) {
+			have.update(f)
+			have.settings = f
+		}
+		return nil
+	}
+	started, err := p.start(f)
+	if err != nil {
+		return explain(f, err)
+	}
+	p.frontends[k] = &open{frontend: started, settings: f}
+	return nil
+}
+
+func (p *Proxy) start(f Frontend) (frontend, error) {
+	if f.Protocol == UDP {
+		conn, err := net.ListenUDP("udp", net.UDPAddrFromAddrPort(f.Address))
+		if err != nil {
+			return nil, err
+		}
+		return startUDP(conn, f, p.clock), nil
+	}
+	listener, err := net.ListenTCP("tcp", net.TCPAddrFromAddrPort(f.Address))
+	if err != nil {
+		return nil, err
+	}
+	return startTCP(listener, f, p.clock), nil
+}
+
+// Problems says, by the frontends' IDs, what could not be opened and what helps.
+func (p *Proxy) Problems() map[string]error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.problems // replaced, never changed
+}
+
+// Close closes all ports and connections, and returns when nothing runs any more.
+func (p *Proxy) Close() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.closed = true
+	for k, f := range p.frontends {
+		f.close()
+		delete(p.frontends, k)
+	}
+}
+
+func explain(f Frontend, err error) error {
+	fix := ""
+	switch {
+	case errors.Is(err, syscall.EACCES), errors.Is(err, syscall.EPERM):
+		fix = ": ports below 1024 need CAP_NET_BIND_SERVICE, or sysctl net.ipv4.ip_unprivileged_port_start=0"
+	case errors.Is(err, syscall.EADDRINUSE):
+		fix = ": another process has the port; it is tried again until that one ends"
+	case errors.Is(err, syscall.EADDRNOTAVAIL):
+		fix = ": the address is not on this machine; use address pools inside 127.0.0.0/8"
+	}
+	return fmt.Errorf("cannot open %s port %s%s (%w)", f.Protocol, f.Address, fix, err)
+}
+
+// allows tells whether a client may connect.
+func (f Frontend) allows(client netip.Addr) bool {
+	if len(f.SourceRanges) == 0 {
+		return true
+	}
+	for _, p := range f.SourceRanges {
+		if p.Contains(client.Unmap()) {
+			return true
+		}
+	}
+	return false
+}
+
+func (f Frontend) idle() time.Duration {
+	if f.IdleTimeout > 0 {
+		return f.IdleTimeout
+	}
+	return DefaultIdleTimeout
+}

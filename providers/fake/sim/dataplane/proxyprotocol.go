@@ -1,0 +1,36 @@
+package dataplane
+
+import (
+	"encoding/binary"
+	"fmt"
+	"net/netip"
+)
+
+// signatureV2 begins every binary header of the PROXY protocol, so that no other protocol is taken for it.
+const signatureV2 = "\r\n\r\n\x00\r\nQUIT\n"
+
+// proxyHeader tells a target who connected to what, in the PROXY protocol of HAProxy
+// (proxy-protocol.txt, versions 1 and 2). Version 0 is no header.
+func proxyHeader(version int, from, to netip.AddrPort) []byte {
+	switch version {
+	case 1:
+		family := "TCP4"
+		if from.Addr().Is6() {
+			family = "TCP6"
+		}
+		return fmt.Appendf(nil, "PROXY %s %s %s %d %d\r\n", family, from.Addr(), to.Addr(), from.Port(), to.Port())
+	case 2:
+		const proxyCommand, tcp4, tcp6 = 0x21, 0x11, 0x21
+		family := byte(tcp4)
+		if from.Addr().Is6() {
+			family = tcp6
+		}
+		addresses := append(from.Addr().AsSlice(), to.Addr().AsSlice()...)
+		addresses = binary.BigEndian.AppendUint16(addresses, from.Port())
+		addresses = binary.BigEndian.AppendUint16(addresses, to.Port())
+		header := append([]byte(signatureV2), proxyCommand, family)
+		header = binary.BigEndian.AppendUint16(header, uint16(len(addresses)))
+		return append(header, addresses...)
+	}
+	return nil
+}

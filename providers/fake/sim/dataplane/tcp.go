@@ -1,0 +1,183 @@
+package dataplane
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"net/netip"
+	"sync"
+	"time"
+
+	"k8s.io/utils/clock"
+)
+
+// dialTimeout is how long a target may take to accept before the next one is tried.
+const dialTimeout = 3 * time.Second
+
+// tcpFrontend accepts connections and pipes each to a target.
+type tcpFrontend struct {
+	*backend
+	listener *net.TCPListener
+	wg       sync.WaitGroup
+	// dialing ends with the frontend, so that closing does not wait for a target.
+	dialing context.Context
+	cancel  context.CancelFunc
+
+	connsMu sync.Mutex
+	closed  bool
+	conns   map[net.Conn]struct{}
+}
+
+var _ frontend = (*tcpFrontend)(nil)
+
+func startTCP(l *net.TCPListener, f Frontend, c clock.WithTicker) *tcpFrontend {
+	ctx, cancel := context.WithCancel(context.Background())
+	t := &tcpFrontend{backend: newBackend(f, c), listener: l, dialing: ctx, cancel: cancel, conns: map[net.Conn]struct{}{}}
+	t.wg.Go(t.accept)
+	return t
+}
+
+func (t *tcpFrontend) close() {
+	_ = t.listener.Close()
+	t.cancel()
+	t.connsMu.Lock()
+	t.closed = true
+	for conn := range t.conns {
+		_ = conn.Close()
+	}
+	t.connsMu.Unlock()
+	t.wg.Wait()
+	t.stop()
+}
+
+// acceptPause keeps a lack of file descriptors from turning into a busy loop.
+const acceptPause = 50 * time.Millisecond
+
+func (t *tcpFrontend) accept() {
+	for {
+		conn, err := t.listener.AcceptTCP()
+		if errors.Is(err, net.ErrClosed) {
+			return
+		}
+		if err != nil {
+			<-t.clock.After(acceptPause)
+			continue
+		}
+		t.wg.Go(func() { t.serve(conn) })
+	}
+}
+
+// track closes a connection with the frontend. It answers false if that has happened already.
+func (t *tcpFrontend) track(conn net.Conn) bool {
+	t.connsMu.Lock()
+	defer t.connsMu.Unlock()
+	if t.closed {
+		_ = conn.Close()
+		return false
+	}
+	t.conns[conn] = struct{}{}
+	return true
+}
+
+func (t *tcpFrontend) untrack(conn net.Conn) {
+	t.connsMu.Lock()
+	defer t.connsMu.Unlock()
+	delete(t.conns, conn)
+	_ = conn.Close()
+}
+
+func (t *tcpFrontend) serve(client *net.TCPConn) {
+	if !t.track(client) {
+		return
+	}
+	defer t.untrack(client)
+	settings := t.current()
+	from := addrPort(client.RemoteAddr())
+	if !settings.allows(from.Addr()) {
+		reset(client)
+		return
+	}
+	target, ok := t.dial(from.Addr())
+	if !ok {
+		reset(client)
+		return
+	}
+	if !t.track(target) {
+		return
+	}
+	defer t.untrack(target)
+	header := proxyHeader(settings.ProxyProtocol, from, addrPort(client.LocalAddr()))
+	if _, err := target.Write(header); err != nil {
+		reset(client)
+		return
+	}
+	pipe(client, target, settings.idle())
+}
+
+// reset makes the client see a refusal and not an empty answer.
+func reset(conn *net.TCPConn) { _ = conn.SetLinger(0) }
+
+// dial connects to a usable target, trying each of them at most once.
+func (t *tcpFrontend) dial(client netip.Addr) (*net.TCPConn, bool) {
+	dialer := net.Dialer{Timeout: dialTimeout}
+	tried := map[netip.AddrPort]bool{}
+	for {
+		target, ok := t.balancer.pick(client, tried)
+		if !ok {
+			return nil, false
+		}
+		conn, err := dialer.DialContext(t.dialing, "tcp", target.String())
+		if err == nil {
+			return conn.(*net.TCPConn), true
+		}
+		tried[target] = true
+	}
+}
+
+// pipe copies both ways until both sides have ended, or neither sent anything for so long.
+func pipe(a, b *net.TCPConn, idle time.Duration) {
+	alive := func() {
+		deadline := time.Now().Add(idle)
+		_ = a.SetDeadline(deadline)
+		_ = b.SetDeadline(deadline)
+	}
+	alive()
+	var wg sync.WaitGroup
+	wg.Go(func() { forward(a, b, alive) })
+	forward(b, a, alive)
+	wg.Wait()
+}
+
+// forward copies one way, and passes on the end of the stream. Any other end ends both ways.
+func forward(to, from *net.TCPConn, alive func()) {
+	buffer := make([]byte, 32<<10)
+	for {
+		n, err := from.Read(buffer)
+		if n > 0 {
+			alive()
+			if _, err := to.Write(buffer[:n]); err != nil {
+				_ = from.Close()
+				return
+			}
+		}
+		if err == nil {
+			continue
+		}
+		if !errors.Is(err, io.EOF) || to.CloseWrite() != nil {
+			_ = to.Close()
+			_ = from.Close()
+		}
+		return
+	}
+}
+
+// addrPort of a TCP socket, IPv4 in its short form.
+func addrPort(a net.Addr) netip.AddrPort {
+	tcp, ok := a.(*net.TCPAddr)
+	if !ok {
+		return netip.AddrPort{}
+	}
+	ap := tcp.AddrPort()
+	return netip.AddrPortFrom(ap.Addr().Unmap(), ap.Port())
+}

@@ -1,0 +1,141 @@
+package dataplane
+
+import (
+	"errors"
+	"net"
+	"net/netip"
+	"sync"
+	"time"
+
+	"k8s.io/utils/clock"
+)
+
+// maxSessions bounds the sockets that one UDP frontend opens; further clients are dropped.
+const maxSessions = 1024
+
+// maxDatagram is the largest UDP payload.
+const maxDatagram = 65535
+
+// udpFrontend gives each client address a session with one target.
+type udpFrontend struct {
+	*backend
+	conn *net.UDPConn
+	wg   sync.WaitGroup
+
+	sessionsMu sync.Mutex
+	sessions   map[netip.AddrPort]*session
+}
+
+type session struct {
+	target netip.AddrPort
+	conn   *net.UDPConn
+}
+
+var _ frontend = (*udpFrontend)(nil)
+
+func startUDP(conn *net.UDPConn, f Frontend, c clock.WithTicker) *udpFrontend {
+	u := &udpFrontend{backend: newBackend(f, c), conn: conn, sessions: map[netip.AddrPort]*session{}}
+	u.wg.Go(u.receive)
+	return u
+}
+
+func (u *udpFrontend) close() {
+	_ = u.conn.Close()
+	u.sessionsMu.Lock()
+	for client, s := range u.sessions {
+		_ = s.conn.Close()
+		delete(u.sessions, client)
+	}
+	u.sessionsMu.Unlock()
+	u.wg.Wait()
+	u.stop()
+}
+
+func (u *udpFrontend) receive() {
+	buffer := make([]byte, maxDatagram)
+	for {
+		n, client, err := u.conn.ReadFromUDPAddrPort(buffer)
+		if errors.Is(err, net.ErrClosed) {
+			// A session may have been opened while close cleared them.
+			u.endAll()
+			return
+		}
+		if err != nil {
+			continue // an ICMP error of an earlier datagram
+		}
+		settings := u.current()
+		if !settings.allows(client.Addr()) {
+			continue
+		}
+		if s := u.session(client, settings.idle()); s != nil {
+			_ = s.conn.SetReadDeadline(time.Now().Add(settings.idle()))
+			_, _ = s.conn.Write(buffer[:n]) // UDP promises nothing
+		}
+	}
+}
+
+func (u *udpFrontend) endAll() {
+	u.sessionsMu.Lock()
+	defer u.sessionsMu.Unlock()
+	for client, s := range u.sessions {
+		_ = s.conn.Close()
+		delete(u.sessions, client)
+	}
+}
+
+// session returns the client's session, a new one if there is none or its target can no longer
+// be used, or nil if no target can.
+func (u *udpFrontend) session(client netip.AddrPort, idle time.Duration) *session {
+	u.sessionsMu.Lock()
+	defer u.sessionsMu.Unlock()
+	if s, ok := u.sessions[client]; ok {
+		if u.balancer.usable(s.target) {
+			return s
+		}
+		_ = s.conn.Close()
+		delete(u.sessions, client)
+	}
+	if len(u.sessions) >= maxSessions {
+		return nil
+	}
+	target, ok := u.balancer.pick(client.Addr().Unmap(), nil)
+	if !ok {
+		return nil
+	}
+	conn, err := net.DialUDP("udp", nil, net.UDPAddrFromAddrPort(target))
+	if err != nil {
+		return nil
+	}
+	s := &session{target: target, conn: conn}
+	u.sessions[client] = s
+	u.wg.Go(func() { u.answer(client, s, idle) })
+	return s
+}
+
+// answer sends the target's datagrams back until the session is idle for too long, or is closed.
+func (u *udpFrontend) answer(client netip.AddrPort, s *session, idle time.Duration) {
+	defer u.end(client, s)
+	_ = s.conn.SetReadDeadline(time.Now().Add(idle))
+	buffer := make([]byte, maxDatagram)
+	for {
+		n, err := s.conn.Read(buffer)
+		var timeout net.Error
+		switch {
+		case err == nil:
+			_ = s.conn.SetReadDeadline(time.Now().Add(idle))
+			_, _ = u.conn.WriteToUDPAddrPort(buffer[:n], client)
+		case errors.Is(err, net.ErrClosed), errors.As(err, &timeout) && timeout.Timeout():
+			return
+		}
+		// Anything else is the target's port being closed for now (ECONNREFUSED).
+	}
+}
+
+func (u *udpFrontend) end(client netip.AddrPort, s *session) {
+	u.sessionsMu.Lock()
+	defer u.sessionsMu.Unlock()
+	_ = s.conn.Close()
+	if u.sessions[client] == s {
+		delete(u.sessions, client)
+	}
+}
