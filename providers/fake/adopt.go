@@ -1,0 +1,192 @@
+package fake
+
+import (
+	"context"
+	"slices"
+	"sync"
+
+	v1 "k8s.io/api/core/v1"
+	cloudprovider "k8s.io/cloud-provider"
+	"k8s.io/klog/v2"
+
+	"github.com/unified-ccm/unified-ccm/pkg/common/instances"
+	"github.com/unified-ccm/unified-ccm/providers/fake/api"
+)
+
+// adopting gives every node an instance, where the configuration asks for it: nodes of kind and
+// kwok run without any cloud, and this one takes them in as they are. It lends the adopter the
+// node that is asked about, and leaves the rest to package instances.
+type adopting struct {
+	*instances.Instances
+	adopter *adopter
+}
+
+var _ cloudprovider.InstancesV2 = (*adopting)(nil)
+
+// InstanceExists implements cloudprovider.InstancesV2.
+func (a *adopting) InstanceExists(ctx context.Context, node *v1.Node) (bool, error) {
+	defer a.adopter.lend(node)()
+	return a.Instances.InstanceExists(ctx, node)
+}
+
+// InstanceShutdown implements cloudprovider.InstancesV2.
+func (a *adopting) InstanceShutdown(ctx context.Context, node *v1.Node) (bool, error) {
+	defer a.adopter.lend(node)()
+	return a.Instances.InstanceShutdown(ctx, node)
+}
+
+// InstanceMetadata implements cloudprovider.InstancesV2.
+func (a *adopting) InstanceMetadata(ctx context.Context, node *v1.Node) (*cloudprovider.InstanceMetadata, error) {
+	defer a.adopter.lend(node)()
+	return a.Instances.InstanceMetadata(ctx, node)
+}
+
+// adopter starts instances for nodes that have none.
+type adopter struct {
+	api     API
+	ids     *scheme
+	enabled bool
+	// forgetful says that the cloud is in this process's memory only, and began empty when the
+	// process did. A node that carries one of its IDs is then all that is left of the instance.
+	forgetful bool
+	// instanceType of adopted nodes; empty lets the cloud choose.
+	instanceType string
+
+	mu sync.Mutex
+	// lent are the nodes that are being asked about, by instance ID and by name.
+	lent  map[string]*lentNode
+	zones []string
+}
+
+// lentNode counts its callers, because several may ask about one node at once.
+type lentNode struct {
+	spec    api.InstanceSpec
+	callers int
+}
+
+func newAdopter(client API, ids *scheme, g Global, forgetful bool) *adopter {
+	return &adopter{
+		api: client, ids: ids, enabled: g.AdoptUnknownNodes, forgetful: forgetful,
+		instanceType: g.InstanceType, lent: map[string]*lentNode{},
+	}
+}
+
+// lend makes a node available for adoption until the returned function is called.
+func (a *adopter) lend(node *v1.Node) (done func()) {
+	spec, key, ok := a.specOf(node)
+	if !ok {
+		return func() {}
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.lent[key] == nil {
+		a.lent[key] = &lentNode{}
+	}
+	a.lent[key].spec = spec
+	a.lent[key].callers++
+	return func() { a.giveBack(key) }
+}
+
+func (a *adopter) giveBack(key string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.lent[key].callers--; a.lent[key].callers == 0 {
+		delete(a.lent, key)
+	}
+}
+
+// specOf returns the instance that a node would be adopted as, and the key under which package
+// instances asks for it. A node that has one of our IDs is adopted only by a forgetful cloud: in
+// any other, an instance that does not exist has been terminated.
+func (a *adopter) specOf(node *v1.Node) (spec api.InstanceSpec, key string, ok bool) {
+	if !a.enabled {
+		return spec, "", false
+	}
+	spec = api.InstanceSpec{
+		Name:              node.Name,
+		Zone:              node.Labels[v1.LabelTopologyZone],
+		Type:              a.instanceType,
+		InternalAddresses: addressesOfKind(node, v1.NodeInternalIP),
+		ExternalAddresses: addressesOfKind(node, v1.NodeExternalIP),
+	}
+	if node.Spec.ProviderID == "" {
+		return spec, node.Name, true
+	}
+	id, err := a.ids.Parse(node.Spec.ProviderID)
+	if err != nil {
+		return spec, "", false // another cloud's
+	}
+	if _, elsewhere := a.ids.adoptedID(node.Spec.ProviderID); !elsewhere && !a.forgetful {
+		return spec, "", false
+	}
+	spec.ID = id
+	return spec, id, true
+}
+
+// adopt starts instances for those keys whose nodes are lent, in one call, and returns them.
+func (a *adopter) adopt(ctx context.Context, keys []string) ([]api.Instance, error) {
+	specs := a.specs(keys)
+	if len(specs) == 0 {
+		return nil, nil
+	}
+	zones, err := a.knownZones(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for i := range specs {
+		if !slices.Contains(zones, specs[i].Zone) {
+			specs[i].Zone = "" // a label from elsewhere: the cloud chooses one of its own
+		}
+	}
+	adopted, err := a.api.LaunchInstances(ctx, specs)
+	if err != nil {
+		return nil, err
+	}
+	klog.FromContext(ctx).Info("Adopted nodes that run outside the cloud", "provider", ProviderName, "nodes", len(adopted))
+	return adopted, nil
+}
+
+func (a *adopter) specs(keys []string) []api.InstanceSpec {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	var specs []api.InstanceSpec
+	for _, key := range keys {
+		if n := a.lent[key]; n != nil {
+			specs = append(specs, n.spec)
+		}
+	}
+	return specs
+}
+
+// knownZones reads the zones once: a zone that the region gains later only goes unrecognised in
+// the labels of adopted nodes.
+func (a *adopter) knownZones(ctx context.Context) ([]string, error) {
+	a.mu.Lock()
+	zones := a.zones
+	a.mu.Unlock()
+	if zones != nil {
+		return zones, nil
+	}
+	found, err := a.api.ListZones(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, zone := range found {
+		zones = append(zones, zone.Name)
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.zones = zones
+	return zones, nil
+}
+
+// addressesOfKind returns a node's own addresses, so that the cloud's word about them changes nothing.
+func addressesOfKind(node *v1.Node, kind v1.NodeAddressType) []string {
+	var out []string
+	for _, address := range node.Status.Addresses {
+		if address.Type == kind && !slices.Contains(out, address.Address) {
+			out = append(out, address.Address)
+		}
+	}
+	return out
+}

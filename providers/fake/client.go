@@ -1,0 +1,240 @@
+package fake
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/component-base/version"
+	"k8s.io/utils/clock"
+
+	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
+	"github.com/unified-ccm/unified-ccm/pkg/common/config"
+	"github.com/unified-ccm/unified-ccm/providers/fake/api"
+)
+
+const (
+	// apiService is the name under which metrics and rate limits file all calls.
+	apiService = "fake"
+	// callTimeout bounds one attempt of one call. Reads of a full page take milliseconds; a
+	// request that has had no answer for this long will not get one.
+	callTimeout = 30 * time.Second
+	// maxAnswer bounds what is read of an answer: far above a page of load balancers with a
+	// thousand members each, and far below what would exhaust the manager's memory.
+	maxAnswer = 256 << 20
+	// maxInstancesPerCall keeps the query string of a read by ID or name below the 64 kB that
+	// proxies allow: names have at most 253 characters.
+	maxInstancesPerCall = 200
+	// inProcess is the base URL where requests do not leave the process.
+	inProcess = "http://fake.invalid"
+)
+
+// clientOptions say how to reach the cloud.
+type clientOptions struct {
+	// Endpoint is the base URL; empty where Transport knows the way.
+	Endpoint string
+	Token    config.Secret
+	// Transport sends the requests; nil is a transport of our own.
+	Transport http.RoundTripper
+	Clock     clock.Clock
+}
+
+// client implements API over HTTP. It is safe for concurrent use.
+type client struct {
+	base  *url.URL
+	token config.Secret
+	http  *http.Client
+	retry cloudapi.Retry
+}
+
+func newClient(o clientOptions) (*client, error) {
+	if o.Endpoint == "" {
+		o.Endpoint = inProcess
+	}
+	base, err := url.Parse(o.Endpoint)
+	if err != nil {
+		return nil, fmt.Errorf("endpoint: %w", err)
+	}
+	if o.Transport == nil {
+		own := http.DefaultTransport.(*http.Transport).Clone()
+		// Sixteen workers talk to one host: with the default of 2 most of them would open a new
+		// connection for each call.
+		own.MaxIdleConnsPerHost = 32
+		o.Transport = own
+	}
+	return &client{
+		base:  base,
+		token: o.Token,
+		retry: cloudapi.Retry{Clock: o.Clock},
+		http: &http.Client{
+			Transport: cloudapi.NewTransport(cloudapi.TransportOptions{
+				Provider: ProviderName,
+				Base:     o.Transport,
+				Describe: describe,
+				Clock:    o.Clock,
+				Classify: classify,
+				Limits:   cloudapi.Limits{ObeyRetryAfter: true},
+			}),
+			// A redirect would carry the token to another host.
+			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+		},
+	}, nil
+}
+
+// call is one request of the API.
+type call struct {
+	operation string
+	method    string
+	// path is below /v1, each element unescaped.
+	path  []string
+	query url.Values
+	// body is sent as JSON; nil sends none.
+	body any
+}
+
+// operationKey is how a request carries the name of its operation to the transport.
+type operationKey struct{}
+
+// describe names a request for metrics and rate limits.
+func describe(r *http.Request) cloudapi.Request {
+	operation, _ := r.Context().Value(operationKey{}).(string)
+	return request(operation, r.Method)
+}
+
+// request describes an operation. All mutations of this cloud are idempotent: what they create
+// has a name that is unique, and what a repeated creation finds is compared with what it wanted.
+func request(operation, method string) cloudapi.Request {
+	mutating := method != http.MethodGet
+	return cloudapi.Request{Service: apiService, Operation: operation, Mutating: mutating, Idempotent: mutating}
+}
+
+// do makes the call, again where that is safe and may help, and decodes the answer into out.
+func (c *client) do(ctx context.Context, call call, out any) error {
+	ctx = context.WithValue(ctx, operationKey{}, call.operation)
+	var body []byte
+	if call.body != nil {
+		var err error
+		if body, err = json.Marshal(call.body); err != nil {
+			return fmt.Errorf("%s: encode the request: %w", call.operation, err)
+		}
+	}
+	return c.retry.Do(ctx, request(call.operation, call.method), func(ctx context.Context) error {
+		return c.attempt(ctx, call, body, out)
+	})
+}
+
+// attempt makes the call once.
+func (c *client) attempt(ctx context.Context, call call, body []byte, out any) error {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	target := c.base.JoinPath("v1").JoinPath(escape(call.path)...)
+	target.RawQuery = call.query.Encode()
+	req, err := http.NewRequestWithContext(ctx, call.method, target.String(), bytes.NewReader(body))
+	if err != nil {
+		return fmt.Errorf("%s: %w", call.operation, err)
+	}
+	req.Header.Set("User-Agent", "unified-ccm/"+version.Get().GitVersion+" provider/"+ProviderName)
+	req.Header.Set("Accept", "application/json")
+	if c.token != "" {
+		req.Header.Set("Authorization", "Bearer "+c.token.Reveal())
+	}
+	if body != nil {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	resp, err := c.http.Do(req)
+	if err != nil {
+		return transportError(call.operation, err)
+	}
+	// Nothing can be done about a failure to close what has been read.
+	defer func() { _ = resp.Body.Close() }()
+	answer, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
+	if err != nil {
+		return transportError(call.operation, err)
+	}
+	if resp.StatusCode >= http.StatusMultipleChoices {
+		return answerError(call.operation, resp, answer)
+	}
+	if out == nil {
+		return nil
+	}
+	if err := json.Unmarshal(answer, out); err != nil {
+		// What was done is unknown, so this is never read as "not there".
+		return &cloudapi.Error{Class: cloudapi.Unavailable, Operation: call.operation,
+			Err: fmt.Errorf("the answer is not what the API promises: %w", err)}
+	}
+	return nil
+}
+
+func escape(path []string) []string {
+	escaped := make([]string, len(path))
+	for i, element := range path {
+		escaped[i] = url.PathEscape(element)
+	}
+	return escaped
+}
+
+// list reads all pages.
+func list[T any](ctx context.Context, c *client, operation, path string, query url.Values) ([]T, error) {
+	var all []T
+	if query == nil {
+		query = url.Values{}
+	}
+	for {
+		var page api.Page[T]
+		err := c.do(ctx, call{operation: operation, method: http.MethodGet, path: []string{path}, query: query}, &page)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, page.Items...)
+		if page.Next == "" {
+			return all, nil
+		}
+		if page.Next == query.Get("page") {
+			return nil, &cloudapi.Error{Class: cloudapi.Unknown, Operation: operation, Err: errors.New("the list does not end: a page names itself as the next")}
+		}
+		query.Set("page", page.Next)
+	}
+}
+
+// change makes a call that answers with an object.
+func change[T any](ctx context.Context, c *client, operation, method string, body any, path ...string) (T, error) {
+	var out T
+	err := c.do(ctx, call{operation: operation, method: method, path: path, body: body}, &out)
+	return out, err
+}
+
+func (c *client) remove(ctx context.Context, operation string, path ...string) error {
+	return c.do(ctx, call{operation: operation, method: http.MethodDelete, path: path}, nil)
+}
+
+// filter returns a query of the parameters that are not empty.
+func filter(pairs ...string) url.Values {
+	query := url.Values{}
+	for i := 0; i+1 < len(pairs); i += 2 {
+		if pairs[i+1] != "" {
+			query.Set(pairs[i], pairs[i+1])
+		}
+	}
+	return query
+}
+
+// inChunks asks for many things in as few calls as the length of a query allows.
+func inChunks[T any](ctx context.Context, c *client, parameter string, values []string) ([]T, error) {
+	var all []T
+	for chunk := range slices.Chunk(values, maxInstancesPerCall) {
+		found, err := list[T](ctx, c, "ListInstances", "instances", url.Values{parameter: {strings.Join(chunk, ",")}})
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, found...)
+	}
+	return all, nil
+}

@@ -1,0 +1,203 @@
+package fake
+
+import (
+	"net/netip"
+	"net/url"
+	"slices"
+	"strings"
+
+	"k8s.io/utils/clock"
+
+	"github.com/unified-ccm/unified-ccm/pkg/common/config"
+	"github.com/unified-ccm/unified-ccm/providers/fake/sim"
+)
+
+// Config is cloud.conf. The zero value is not valid: ReadConfig fills in defaults.
+type Config struct {
+	Global Global
+	Quota  Quota
+}
+
+// Global is the section [Global].
+type Global struct {
+	Region            string        `gcfg:"region"`
+	Endpoint          string        `gcfg:"endpoint"`
+	Token             config.Secret `gcfg:"token"`
+	AdoptUnknownNodes bool          `gcfg:"adopt-unknown-nodes"`
+	InstanceType      string        `gcfg:"instance-type"`
+
+	// What follows describes the cloud in this process, and has no meaning with an endpoint.
+	Zone          []string        `gcfg:"zone"`
+	StateFile     string          `gcfg:"state-file"`
+	AddressPool   []string        `gcfg:"address-pool"`
+	ProvisionTime config.Duration `gcfg:"provision-time"`
+	Latency       config.Duration `gcfg:"latency"`
+	RateLimit     float64         `gcfg:"rate-limit"`
+	ErrorRate     float64         `gcfg:"error-rate"`
+	Seed          int64           `gcfg:"seed"`
+	DataPlane     string          `gcfg:"data-plane"`
+}
+
+// Quota is the section [Quota]; 0 leaves the cloud's own limit.
+type Quota struct {
+	LoadBalancers int `gcfg:"load-balancers"`
+	Addresses     int `gcfg:"addresses"`
+	Instances     int `gcfg:"instances"`
+	Routes        int `gcfg:"routes"`
+}
+
+const (
+	sectionGlobal = "Global"
+	sectionQuota  = "Quota"
+
+	defaultRegion = "fake-1"
+	dataPlaneNone = "none"
+)
+
+// ReadConfig parses, defaults and validates a cloud.conf; no content is a valid one. It returns all
+// errors at once, each with its line. Warnings are about keys that have no effect.
+func ReadConfig(file string, content []byte) (Config, config.Problems, error) {
+	// Defaults for values whose zero is a choice of its own are set before the file is read.
+	cfg := Config{Global: Global{AdoptUnknownNodes: true}}
+	f := config.Decode(file, content, &cfg)
+	cfg.setDefaults()
+	cfg.validate(f)
+	return cfg, f.Warnings(), f.Err()
+}
+
+func (c *Config) setDefaults() {
+	g := &c.Global
+	if g.Region == "" {
+		g.Region = defaultRegion
+	}
+	if g.DataPlane == "" {
+		g.DataPlane = dataPlaneNone
+	}
+}
+
+func (c *Config) validate(f *config.File) {
+	c.validatePlace(f)
+	c.validateSimulation(f)
+	for _, q := range c.Quota.list() {
+		if q.limit < 0 {
+			f.Errorf(sectionQuota, q.name, "must not be negative, but is %d; leave it out for the cloud's own limit", q.limit)
+		}
+	}
+	c.warnUnused(f)
+}
+
+// validatePlace checks which cloud it is and where.
+func (c *Config) validatePlace(f *config.File) {
+	g := c.Global
+	validateName(f, "region", g.Region)
+	for i, zone := range g.Zone {
+		validateName(f, "zone", zone)
+		if slices.Contains(g.Zone[:i], zone) {
+			f.Errorf(sectionGlobal, "zone", "%q is given twice; give each zone once", zone)
+		}
+	}
+	if g.Endpoint == "" {
+		return
+	}
+	u, err := url.Parse(g.Endpoint)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.RawQuery != "" || u.User != nil {
+		f.Errorf(sectionGlobal, "endpoint", "must be a URL such as http://127.0.0.1:8099; credentials go into token")
+	}
+}
+
+// validateName checks what becomes a label value and a part of provider IDs.
+func validateName(f *config.File, key, value string) {
+	valid := func(r rune) bool {
+		return r >= 'a' && r <= 'z' || r >= '0' && r <= '9' || r == '-'
+	}
+	if value == "" || len(value) > 63 || strings.Trim(value, "-") != value || strings.ContainsFunc(value, func(r rune) bool { return !valid(r) }) {
+		f.Errorf(sectionGlobal, key, "must be lower-case letters, digits and inner hyphens, at most 63, not %q", value)
+	}
+}
+
+// validateSimulation checks how the cloud in this process behaves.
+func (c *Config) validateSimulation(f *config.File) {
+	g := c.Global
+	for _, text := range g.AddressPool {
+		p, err := netip.ParsePrefix(text)
+		switch {
+		case err != nil:
+			f.Errorf(sectionGlobal, "address-pool", "must be a CIDR such as 198.51.100.0/24, not %q", text)
+		case p != p.Masked():
+			f.Errorf(sectionGlobal, "address-pool", "%q has bits set behind its prefix length; write %s", text, p.Masked())
+		}
+	}
+	if g.RateLimit < 0 {
+		f.Errorf(sectionGlobal, "rate-limit", "must not be negative, but is %v; 0 means no limit", g.RateLimit)
+	}
+	if g.ErrorRate < 0 || g.ErrorRate >= 1 {
+		f.Errorf(sectionGlobal, "error-rate", "must be at least 0 and below 1, but is %v; 0.01 lets one call in a hundred fail", g.ErrorRate)
+	}
+	if g.DataPlane != dataPlaneNone && g.DataPlane != sim.DataPlaneProxy {
+		f.Errorf(sectionGlobal, "data-plane", "must be %s or %s, not %q", dataPlaneNone, sim.DataPlaneProxy, g.DataPlane)
+	}
+}
+
+// warnUnused tells of keys about the cloud in this process where the cloud is elsewhere.
+func (c *Config) warnUnused(f *config.File) {
+	if c.Global.Endpoint == "" {
+		return
+	}
+	for _, key := range configKeys() {
+		if slices.Contains(remoteKeys(), key.Key) && key.Section == sectionGlobal {
+			continue
+		}
+		if f.Has(key.Section, key.Key) {
+			f.Warnf(key.Section, key.Key, "has no effect with endpoint: it describes a cloud in this process")
+		}
+	}
+}
+
+// remoteKeys are the keys of [Global] that mean something with an endpoint.
+func remoteKeys() []string {
+	return []string{"region", "endpoint", "token", "adopt-unknown-nodes", "instance-type"}
+}
+
+// simulator returns the options of the cloud in this process.
+func (c *Config) simulator(clk clock.WithTicker) sim.Options {
+	g := c.Global
+	o := sim.Options{
+		StateFile:     g.StateFile,
+		Region:        g.Region,
+		Zones:         g.Zone,
+		ProvisionTime: g.ProvisionTime.Duration,
+		Latency:       g.Latency.Duration,
+		RateLimit:     g.RateLimit,
+		ErrorRate:     g.ErrorRate,
+		Seed:          g.Seed,
+		Token:         g.Token.Reveal(),
+		Clock:         clk,
+		Quotas:        map[string]int{},
+	}
+	if g.DataPlane != dataPlaneNone {
+		o.DataPlane = g.DataPlane
+	}
+	for _, text := range g.AddressPool {
+		if p, err := netip.ParsePrefix(text); err == nil { // validated
+			o.Pools = append(o.Pools, p)
+		}
+	}
+	for _, q := range c.Quota.list() {
+		if q.limit > 0 {
+			o.Quotas[q.name] = q.limit
+		}
+	}
+	return o
+}
+
+// namedQuota is a limit under the name that both the file and the API use.
+type namedQuota struct {
+	name  string
+	limit int
+}
+
+func (q Quota) list() []namedQuota {
+	return []namedQuota{
+		{"load-balancers", q.LoadBalancers}, {"addresses", q.Addresses}, {"instances", q.Instances}, {"routes", q.Routes},
+	}
+}

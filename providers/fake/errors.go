@@ -1,0 +1,101 @@
+package fake
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
+	"github.com/unified-ccm/unified-ccm/providers/fake/api"
+)
+
+// errorBodyLimit is how much of an answer is looked at for an error: codes and messages are short.
+const errorBodyLimit = 64 << 10
+
+// classes sorts the codes of the API. One that is not here is sorted by its HTTP status.
+func classOfCode(code string) cloudapi.Class {
+	switch code {
+	case api.CodeNotFound:
+		return cloudapi.NotFound
+	case api.CodeAlreadyExists:
+		return cloudapi.AlreadyExists
+	case api.CodeBusy, api.CodeInUse:
+		return cloudapi.Conflict
+	case api.CodeThrottled:
+		return cloudapi.Throttled
+	case api.CodeUnauthorized, api.CodeForbidden:
+		return cloudapi.Denied
+	case api.CodeQuotaExceeded, api.CodePoolExhausted:
+		return cloudapi.Quota
+	case api.CodeInvalid:
+		return cloudapi.Invalid
+	case api.CodeInternal:
+		return cloudapi.Unavailable
+	default:
+		return ""
+	}
+}
+
+// classOf sorts an answer with a status of 400 and above.
+func classOf(status int, body api.Error) cloudapi.Class {
+	if class := classOfCode(body.Code); class != "" {
+		return class
+	}
+	class := cloudapi.ClassOfStatus(status)
+	if class == cloudapi.NotFound || class == "" {
+		// A 404 without the API's own code comes from a proxy or a wrong endpoint, and a redirect
+		// is no answer of this API: neither says anything about the object.
+		return cloudapi.Unknown
+	}
+	return class
+}
+
+// classify is the transport's view of an answer, for metrics.
+func classify(resp *http.Response, err error) cloudapi.Class {
+	if err != nil || resp.StatusCode < http.StatusMultipleChoices {
+		return cloudapi.ClassifyStatus(resp, err)
+	}
+	return classOf(resp.StatusCode, parseError(cloudapi.PeekResponse(resp, errorBodyLimit)))
+}
+
+func parseError(body []byte) api.Error {
+	var e api.Error
+	if json.Unmarshal(body, &e) != nil {
+		return api.Error{}
+	}
+	return e
+}
+
+// answerError turns an answer that is no success into a classified error.
+func answerError(operation string, resp *http.Response, body []byte) error {
+	e := parseError(body)
+	cause := fmt.Errorf("%s (%s)", e.Message, e.Code)
+	if e.Code == "" {
+		cause = fmt.Errorf("HTTP status %s, and the body is no error of the fake cloud's API: is endpoint in section [Global] right?", resp.Status)
+	}
+	return &cloudapi.Error{Class: classOf(resp.StatusCode, e), Operation: operation, RetryAfter: retryAfter(resp.Header), Err: cause}
+}
+
+// retryAfter reads the header in the form that the API uses, whole seconds.
+func retryAfter(h http.Header) time.Duration {
+	n, err := strconv.Atoi(strings.TrimSpace(h.Get("Retry-After")))
+	if err != nil || n < 0 {
+		return 0
+	}
+	return time.Duration(n) * time.Second
+}
+
+// transportError classifies a request that got no whole answer. An error of the transport that
+// has a class (a rate limit of our own) keeps it.
+func transportError(operation string, err error) error {
+	class := cloudapi.ClassifyStatus(nil, err)
+	var own *cloudapi.Error
+	if errors.As(err, &own) {
+		return err
+	}
+	return &cloudapi.Error{Class: class, Operation: operation, Err: err}
+}

@@ -1,0 +1,259 @@
+// Package fake is the provider of a cloud that runs on a laptop: a cloud with instances, load
+// balancers, addresses and routes, behind an HTTP API of its own, simulated by package sim in
+// this process or in another. It goes the same way as every provider, and is the worked example
+// for those who write one: docs/guides/write-a-provider.md walks through these files.
+package fake
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/informers"
+	cloudprovider "k8s.io/cloud-provider"
+	"k8s.io/klog/v2"
+	"k8s.io/utils/clock"
+
+	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
+	"github.com/unified-ccm/unified-ccm/pkg/common/config"
+	"github.com/unified-ccm/unified-ccm/pkg/common/instances"
+	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
+	lbcommon "github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
+	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
+	"github.com/unified-ccm/unified-ccm/pkg/common/routes"
+	"github.com/unified-ccm/unified-ccm/providers/fake/loadbalancer"
+	"github.com/unified-ccm/unified-ccm/providers/fake/sim"
+)
+
+// ProviderName is the registry key, the scheme of provider IDs and the metric label alike. It can
+// never change.
+const ProviderName = "fake"
+
+func init() { provider.Register(Descriptor()) }
+
+// Descriptor is what the provider says about itself.
+func Descriptor() provider.Descriptor {
+	return provider.Descriptor{
+		Name:         ProviderName,
+		Title:        "Fake",
+		Summary:      "A cloud simulated on this machine, for trying things out, for tests, and for clusters made with kind and kwok.",
+		Config:       configKeys(),
+		Annotations:  annotations(),
+		Portable:     intent.Keys(),
+		Capabilities: provider.Capabilities{LoadBalancer: true, InstancesV2: true, Instances: true, Zones: true, Clusters: true, Routes: true},
+		ValidateConfig: func(file string, content []byte) ([]string, error) {
+			_, warnings, err := ReadConfig(file, content)
+			return warnings.Strings(), err
+		},
+		New: factory,
+	}
+}
+
+func annotations() []provider.Annotation {
+	return []provider.Annotation{{
+		Key: loadbalancer.AnnotationMemberZones, Type: "list of zones", Default: "all zones", Example: "fake-1a,fake-1b",
+		Doc: "Only nodes in these zones (label topology.kubernetes.io/zone) are members of the load balancer. " +
+			"Changing it on a live Service changes the members at once; with externalTrafficPolicy: Local make sure that the pods run there.",
+	}}
+}
+
+// factory implements cloudprovider.Factory. The registry holds its lock meanwhile, so nothing here
+// calls the network; Check does.
+func factory(r io.Reader) (cloudprovider.Interface, error) {
+	name, content, err := config.Read(r)
+	if err != nil {
+		return nil, err
+	}
+	cfg, _, err := ReadConfig(name, content)
+	if err != nil {
+		return nil, err
+	}
+	return NewCloud(cfg)
+}
+
+// Cloud implements cloudprovider.Interface. It only hands out what NewCloud has built.
+type Cloud struct {
+	loadBalancer *lbcommon.Controller[loadbalancer.Surroundings, loadbalancer.Desired, loadbalancer.Observed]
+	instances    *adopting
+	routes       *routes.Routes
+	legacy       *legacy
+	clusters     *clusters
+
+	api    API
+	config Config
+	// simulator is the cloud itself where it runs in this process.
+	simulator *sim.Cloud
+}
+
+var (
+	_ cloudprovider.Interface    = (*Cloud)(nil)
+	_ cloudprovider.InformerUser = (*Cloud)(nil)
+	_ provider.RuntimeUser       = (*Cloud)(nil)
+	_ provider.Checker           = (*Cloud)(nil)
+	_ provider.NodeOwner         = (*Cloud)(nil)
+)
+
+// Option changes how NewCloud builds a Cloud.
+type Option func(*options)
+
+type options struct {
+	transport http.RoundTripper
+	clock     clock.WithTicker
+}
+
+// WithTransport sends all requests to the cloud behind rt, instead of the one in the configuration.
+func WithTransport(rt http.RoundTripper) Option { return func(o *options) { o.transport = rt } }
+
+// WithClock sets the clock of everything, the simulated cloud included.
+func WithClock(c clock.WithTicker) Option { return func(o *options) { o.clock = c } }
+
+// NewCloud returns the provider for a valid configuration. It makes no call. Where the cloud runs
+// in this process, it runs until the channel given to Initialize is closed.
+func NewCloud(cfg Config, opts ...Option) (*Cloud, error) {
+	o := options{clock: clock.RealClock{}}
+	for _, set := range opts {
+		set(&o)
+	}
+	c := &Cloud{config: cfg}
+	if err := c.connect(&o); err != nil {
+		return nil, err
+	}
+	client, err := newClient(clientOptions{
+		Endpoint: cfg.Global.Endpoint, Token: cfg.Global.Token, Transport: o.transport, Clock: o.clock,
+	})
+	if err != nil {
+		return nil, err
+	}
+	c.api = client
+	c.build(o.clock)
+	return c, nil
+}
+
+// connect decides which cloud it is: the caller's, the configured endpoint's, or one of our own.
+func (c *Cloud) connect(o *options) error {
+	if o.transport != nil || c.config.Global.Endpoint != "" {
+		return nil
+	}
+	simulator, err := sim.New(c.config.simulator(o.clock))
+	if err != nil {
+		return fmt.Errorf("start the simulated cloud: %w", err)
+	}
+	c.simulator = simulator
+	o.transport = simulator.Front().Transport()
+	return nil
+}
+
+func (c *Cloud) build(clk clock.WithTicker) {
+	g := c.config.Global
+	ids := newScheme(g.AdoptUnknownNodes)
+	nodes := newAdopter(c.api, ids, g, c.simulator != nil && g.StateFile == "")
+	source := &instanceSource{api: c.api, region: g.Region, adopter: nodes}
+	c.instances = &adopting{
+		Instances: instances.New(instances.Options{Provider: ProviderName, Clock: clk, MaxBatch: maxInstancesPerCall}, source, ids),
+		adopter:   nodes,
+	}
+	c.routes = routes.New(routes.Options{Provider: ProviderName}, &routeSource{api: c.api}, c.instances)
+	c.loadBalancer = lbcommon.New(lbcommon.Options{
+		Provider: ProviderName,
+		Vocabulary: intent.Vocabulary{
+			Provider:    ProviderName,
+			Portable:    intent.Keys(),
+			Own:         []string{loadbalancer.AnnotationMemberZones},
+			OwnPrefixes: []string{annotationPrefix},
+		},
+		OwnsNode: c.instances.OwnsNode,
+		Clock:    clk,
+	}, loadbalancer.New(c.api, ids.Parse, clk))
+	c.legacy = &legacy{api: c.api, source: source, ids: ids, region: g.Region}
+	c.clusters = &clusters{api: c.api}
+}
+
+// Initialize implements cloudprovider.Interface.
+func (c *Cloud) Initialize(_ cloudprovider.ControllerClientBuilder, stop <-chan struct{}) {
+	if c.simulator == nil {
+		return
+	}
+	go func() {
+		<-stop
+		if err := c.simulator.Close(); err != nil {
+			klog.Background().Error(err, "Closing the simulated cloud failed", "stateFile", c.config.Global.StateFile)
+		}
+	}()
+}
+
+// SetInformers implements cloudprovider.InformerUser.
+func (c *Cloud) SetInformers(factory informers.SharedInformerFactory) {
+	c.instances.SetNodeLister(factory.Core().V1().Nodes().Lister())
+}
+
+// SetRuntime implements provider.RuntimeUser.
+func (c *Cloud) SetRuntime(r provider.Runtime) { c.loadBalancer.SetRuntime(r) }
+
+// checkTimeout bounds Check: a manager that cannot reach its cloud should say so soon.
+const checkTimeout = callTimeout
+
+// Check implements provider.Checker: it reads the zones, which says whether the cloud is there,
+// accepts the token, and has the configured region.
+func (c *Cloud) Check(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
+	defer cancel()
+	zones, err := c.api.ListZones(ctx)
+	switch {
+	case cloudapi.Is(err, cloudapi.Denied):
+		return &cloudapi.Error{Class: cloudapi.Denied, Operation: "ListZones",
+			Err: fmt.Errorf("the fake cloud refuses the credentials: set token in section [Global] to the token that the cloud was started with: %w", causeOf(err))}
+	case err != nil && c.config.Global.Endpoint != "":
+		return fmt.Errorf("the fake cloud does not answer at endpoint %s (section [Global]): %w", c.config.Global.Endpoint, err)
+	case err != nil:
+		return err
+	}
+	var regions []string
+	for _, zone := range zones {
+		regions = append(regions, zone.Region)
+	}
+	if !slices.Contains(regions, c.config.Global.Region) {
+		slices.Sort(regions)
+		return &cloudapi.Error{Class: cloudapi.Invalid, Operation: "ListZones",
+			Err: fmt.Errorf("region in section [Global] is %q, and the cloud has only %q", c.config.Global.Region, slices.Compact(regions))}
+	}
+	return nil
+}
+
+func causeOf(err error) error {
+	var e *cloudapi.Error
+	if errors.As(err, &e) {
+		return e.Err
+	}
+	return err
+}
+
+// OwnsNode implements provider.NodeOwner.
+func (c *Cloud) OwnsNode(node *v1.Node) provider.Ownership { return c.instances.OwnsNode(node) }
+
+// LoadBalancer implements cloudprovider.Interface.
+func (c *Cloud) LoadBalancer() (cloudprovider.LoadBalancer, bool) { return c.loadBalancer, true }
+
+// InstancesV2 implements cloudprovider.Interface.
+func (c *Cloud) InstancesV2() (cloudprovider.InstancesV2, bool) { return c.instances, true }
+
+// Routes implements cloudprovider.Interface.
+func (c *Cloud) Routes() (cloudprovider.Routes, bool) { return c.routes, true }
+
+// Instances implements cloudprovider.Interface.
+func (c *Cloud) Instances() (cloudprovider.Instances, bool) { return c.legacy, true }
+
+// Zones implements cloudprovider.Interface.
+func (c *Cloud) Zones() (cloudprovider.Zones, bool) { return c.legacy, true }
+
+// Clusters implements cloudprovider.Interface.
+func (c *Cloud) Clusters() (cloudprovider.Clusters, bool) { return c.clusters, true }
+
+// ProviderName implements cloudprovider.Interface.
+func (c *Cloud) ProviderName() string { return ProviderName }
+
+// HasClusterID implements cloudprovider.Interface. Clusters are told apart by their UID.
+func (c *Cloud) HasClusterID() bool { return true }

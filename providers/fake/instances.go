@@ -1,0 +1,120 @@
+package fake
+
+import (
+	"context"
+	"fmt"
+
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
+	"github.com/unified-ccm/unified-ccm/pkg/common/instances"
+	"github.com/unified-ccm/unified-ccm/providers/fake/api"
+)
+
+// instanceSource answers package instances out of the cloud. Batching, snapshots and the rule
+// about when an instance counts as gone are all there.
+type instanceSource struct {
+	api    InstanceAPI
+	region string
+	// adopter starts instances for nodes that run elsewhere.
+	adopter *adopter
+}
+
+var _ instances.Source = (*instanceSource)(nil)
+
+// List implements instances.Source.
+func (s *instanceSource) List(ctx context.Context) ([]instances.Instance, error) {
+	found, err := s.api.ListInstances(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return s.convert(found)
+}
+
+// Get implements instances.Source.
+func (s *instanceSource) Get(ctx context.Context, ids []string) ([]instances.Instance, error) {
+	found, err := s.api.GetInstances(ctx, ids)
+	if err != nil {
+		return nil, err
+	}
+	adopted, err := s.adopter.adopt(ctx, missing(ids, found, func(i api.Instance) string { return i.ID }))
+	if err != nil {
+		return nil, err
+	}
+	return s.convert(append(found, adopted...))
+}
+
+// Find implements instances.Source. The name of an instance is the name of its node.
+func (s *instanceSource) Find(ctx context.Context, nodeNames []string) ([]instances.Instance, error) {
+	found, err := s.api.FindInstances(ctx, nodeNames)
+	if err != nil {
+		return nil, err
+	}
+	adopted, err := s.adopter.adopt(ctx, missing(nodeNames, found, func(i api.Instance) string { return i.Name }))
+	if err != nil {
+		return nil, err
+	}
+	return s.convert(append(found, adopted...))
+}
+
+// missing returns the keys that no instance has.
+func missing(keys []string, found []api.Instance, key func(api.Instance) string) []string {
+	have := make(map[string]bool, len(found))
+	for _, i := range found {
+		have[key(i)] = true
+	}
+	var absent []string
+	for _, k := range keys {
+		if !have[k] {
+			absent = append(absent, k)
+		}
+	}
+	return absent
+}
+
+func (s *instanceSource) convert(found []api.Instance) ([]instances.Instance, error) {
+	out := make([]instances.Instance, 0, len(found))
+	for _, i := range found {
+		providerID, err := s.adopter.ids.format(i.Zone, i.ID)
+		if err != nil {
+			return nil, &cloudapi.Error{Class: cloudapi.Unknown, Operation: "ListInstances", Err: fmt.Errorf("instance %q: %w", i.Name, err)}
+		}
+		out = append(out, instances.Instance{
+			ID:         i.ID,
+			ProviderID: providerID,
+			NodeName:   i.Name,
+			Type:       i.Type,
+			Zone:       i.Zone,
+			Region:     s.region,
+			State:      stateOf(i.State),
+			Addresses:  addressesOf(i),
+			Labels:     i.Labels,
+		})
+	}
+	return out, nil
+}
+
+// stateOf maps the cloud's states. One that is new to us is an instance that exists and runs: the
+// answer that never taints or deletes a node.
+func stateOf(state string) instances.State {
+	switch state {
+	case api.StateStopped:
+		return instances.Stopped
+	case api.StatePending:
+		return instances.Pending
+	default:
+		return instances.Running
+	}
+}
+
+// addressesOf lists internal addresses first: the first of a kind is the one that the cluster uses.
+func addressesOf(i api.Instance) []v1.NodeAddress {
+	var out []v1.NodeAddress
+	for _, ip := range i.InternalAddresses {
+		out = append(out, v1.NodeAddress{Type: v1.NodeInternalIP, Address: ip})
+	}
+	for _, ip := range i.ExternalAddresses {
+		out = append(out, v1.NodeAddress{Type: v1.NodeExternalIP, Address: ip})
+	}
+	return append(out, v1.NodeAddress{Type: v1.NodeHostName, Address: i.Name})
+}

@@ -1,0 +1,202 @@
+package loadbalancer
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"net/netip"
+	"slices"
+
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
+	lbcommon "github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
+	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
+	"github.com/unified-ccm/unified-ccm/providers/fake/api"
+)
+
+// kindAddress is what plans call it.
+const kindAddress = "address"
+
+// addressRef is an address that the load balancer shall use: one that exists, with its ID, or
+// one that the plan creates.
+type addressRef struct{ id, name string }
+
+// handle names the address in a plan before it exists.
+func (r addressRef) handle() plan.Handle { return plan.Handle("address " + r.name) }
+
+// resolve returns the IDs, once the plan has created what was missing.
+func resolve(refs []addressRef, ids *plan.Handles) ([]string, error) {
+	resolved := []string{}
+	for _, ref := range refs {
+		if ref.id == "" {
+			id, err := ids.ID(ref.handle())
+			if err != nil {
+				return nil, err
+			}
+			ref.id = id
+		}
+		resolved = append(resolved, ref.id)
+	}
+	return resolved, nil
+}
+
+// ensureAddresses finds an address of ours for each that is wanted, and plans the creation of
+// those that are missing. It returns them, those of ours that nobody needs, and the creations.
+func (d *differ) ensureAddresses() (use []addressRef, surplus []api.Address, created []plan.Ref) {
+	free := slices.Clone(d.have.Addresses)
+	slices.SortFunc(free, func(a, b api.Address) int {
+		return cmp.Or(d.preference(b)-d.preference(a), cmp.Compare(a.Name, b.Name))
+	})
+	for _, spec := range d.want.Addresses {
+		i := slices.IndexFunc(free, func(a api.Address) bool { return d.usable(a, spec) })
+		if i >= 0 {
+			use = append(use, addressRef{free[i].ID, free[i].Name})
+			free = slices.Delete(free, i, i+1)
+			continue
+		}
+		creation := d.addressCreate(spec)
+		d.add(creation)
+		created = append(created, creation.Ref)
+		use = append(use, addressRef{name: spec.Name})
+	}
+	return use, free, created
+}
+
+// preference orders the addresses of one family: the one in use is kept, so that clients do not
+// have to follow; then come those that an interrupted creation left behind.
+func (d *differ) preference(a api.Address) int {
+	if lb := d.have.LoadBalancer; lb != nil && slices.Contains(lb.AddressIDs, a.ID) {
+		return 1
+	}
+	return 0
+}
+
+// usable says whether an address of ours serves as the one that is wanted.
+func (d *differ) usable(a api.Address, spec api.AddressSpec) bool {
+	return a.Family == spec.Family && (spec.IP == "" || sameIP(a.IP, spec.IP)) && !d.lent(a)
+}
+
+// lent says whether somebody has given an address of ours to another load balancer.
+func (d *differ) lent(a api.Address) bool {
+	return a.LoadBalancer != "" && (d.have.LoadBalancer == nil || a.LoadBalancer != d.have.LoadBalancer.ID)
+}
+
+func (d *differ) addressCreate(spec api.AddressSpec) plan.Change {
+	var f fields
+	f.diff("family", "", spec.Family)
+	f.diff("ip", "", spec.IP)
+	f.diff("tags", "", showMap(spec.Tags))
+	return plan.Change{
+		Ref:    plan.Ref{Kind: kindAddress, Name: spec.Name, Action: plan.Create},
+		Fields: f,
+		Do: func(ctx context.Context, ids *plan.Handles) error {
+			address, err := d.allocateAddress(ctx, spec)
+			if err != nil {
+				return err
+			}
+			ids.Set(addressRef{name: spec.Name}.handle(), address.ID)
+			return nil
+		},
+	}
+}
+
+// allocateAddress takes an address. If its name is taken, an earlier attempt lost its reply, or
+// another cluster uses the name: the marks on it tell.
+func (d *differ) allocateAddress(ctx context.Context, spec api.AddressSpec) (api.Address, error) {
+	address, err := d.cloud.api.AllocateAddress(ctx, spec)
+	if !cloudapi.Is(err, cloudapi.AlreadyExists) {
+		return address, d.write(err, func(o *Observed) { o.Addresses = append(slices.Clone(o.Addresses), address) })
+	}
+	have, readErr := d.cloud.store.read(ctx, d.key.ClusterName, loadBalancerName(d.key))
+	if readErr != nil {
+		return address, fmt.Errorf("%w; looking at it failed: %w", err, readErr)
+	}
+	i := slices.IndexFunc(have.Addresses, func(a api.Address) bool { return a.Name == spec.Name })
+	if i < 0 {
+		return address, err
+	}
+	if owner := foreign(d.key, have.Addresses[i].Cluster, have.Addresses[i].Tags); owner != "" {
+		return address, refuseAddress(d.key, have.Addresses[i], owner)
+	}
+	return have.Addresses[i], nil
+}
+
+// releaseAddresses plans to give back addresses of ours. The cloud refuses those still in use, so
+// the releases wait for after.
+func (d *differ) releaseAddresses(addresses []api.Address, after []plan.Ref) {
+	for _, address := range addresses {
+		if d.lent(address) {
+			d.plan.Warnings = append(d.plan.Warnings, fmt.Sprintf("address %s (%s) is not released: the load balancer %s uses it", address.Name, address.IP, address.LoadBalancer))
+			continue
+		}
+		d.add(plan.Change{
+			Ref:    plan.Ref{Kind: kindAddress, Name: address.Name, Action: plan.Delete},
+			Fields: []plan.Field{{Name: "ip", Before: address.IP}},
+			After:  after,
+			Do: func(ctx context.Context, _ *plan.Handles) error {
+				err := d.cloud.api.ReleaseAddress(ctx, address.ID)
+				if cloudapi.Is(err, cloudapi.NotFound) {
+					err = nil
+				}
+				return d.write(err, func(o *Observed) {
+					o.Addresses = slices.DeleteFunc(slices.Clone(o.Addresses), func(a api.Address) bool { return a.ID == address.ID })
+				})
+			},
+		})
+	}
+}
+
+// showIDs and showRefs show addresses by their names where those are known: an address that does
+// not exist yet has nothing else.
+func (d *differ) showIDs(ids []string) []string {
+	shown := slices.Clone(ids)
+	for i, id := range ids {
+		for _, a := range d.have.Addresses {
+			if a.ID == id {
+				shown[i] = a.Name
+			}
+		}
+	}
+	return shown
+}
+
+func showRefs(refs []addressRef) []string {
+	shown := make([]string, len(refs))
+	for i, ref := range refs {
+		shown[i] = ref.name
+	}
+	return shown
+}
+
+// refuseAddress is the error about an address of our name that is marked as another cluster's.
+func refuseAddress(key lbcommon.Key, address api.Address, owner string) error {
+	return &cloudapi.Error{Class: cloudapi.Invalid, Operation: "Service " + key.Namespace + "/" + key.Name,
+		Err: fmt.Errorf("the address %s (%s) belongs to %s, not to cluster %q, and is left alone: give each cluster its own --cluster-name, or release that address",
+			address.Name, address.ID, owner, key.ClusterName)}
+}
+
+// sameIP compares addresses however they are written.
+func sameIP(a, b string) bool {
+	x, errA := netip.ParseAddr(a)
+	y, errB := netip.ParseAddr(b)
+	return errA == nil && errB == nil && x.Unmap() == y.Unmap()
+}
+
+// familiesOf returns the families of IP addresses.
+func familiesOf(ips []string) []string {
+	var families []string
+	for _, text := range ips {
+		if family := string(familyOf(text)); !slices.Contains(families, family) {
+			families = append(families, family)
+		}
+	}
+	return families
+}
+
+func familyOf(ip string) v1.IPFamily {
+	if addr, err := netip.ParseAddr(ip); err == nil && addr.Unmap().Is6() {
+		return v1.IPv6Protocol
+	}
+	return v1.IPv4Protocol
+}

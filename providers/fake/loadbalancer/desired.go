@@ -1,0 +1,215 @@
+package loadbalancer
+
+import (
+	"cmp"
+	"maps"
+	"net/netip"
+	"slices"
+	"strings"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
+	lbcommon "github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
+	"github.com/unified-ccm/unified-ccm/providers/fake/api"
+)
+
+// AnnotationMemberZones restricts the members of a load balancer to the nodes of some zones. It
+// is the provider's own annotation, read on top of the portable ones. The key can never change.
+const AnnotationMemberZones = "fake.unified-ccm.io/member-zones"
+
+// The health check where the Service says nothing. A node that fails is out after 30 seconds,
+// which is about as long as Kubernetes itself takes to call it not ready, and back in after 20.
+const (
+	defaultInterval           = 10 * time.Second
+	defaultTimeout            = 5 * time.Second
+	defaultHealthyThreshold   = 2
+	defaultUnhealthyThreshold = 3
+)
+
+// Surroundings are what Services share and do not own.
+type Surroundings struct {
+	// Zones are the names of the region's zones.
+	Zones []string
+}
+
+// Desired are the objects that should exist for one Service.
+type Desired struct {
+	// LoadBalancer lacks AddressIDs: the addresses may not exist yet, and Diff knows their handles.
+	LoadBalancer api.LoadBalancerSpec
+	// Addresses of a public load balancer, in the order of the Service's families. IP is set
+	// for those that the user chose; any address of ours will do for the others.
+	Addresses []api.AddressSpec
+	// Pools with their members, and Listeners, one of each for each port.
+	Pools     []api.Pool
+	Listeners []api.Listener
+}
+
+// target is a node as a load balancer sees it.
+type target struct{ instanceID, zone string }
+
+// targets returns the instances behind nodes. A node without a provider ID, or with another
+// cloud's, has no instance here and receives no traffic.
+func (c *Cloud) targets(nodes []*v1.Node) []target {
+	targets := make([]target, 0, len(nodes))
+	for _, node := range nodes {
+		id, err := c.instanceID(node.Spec.ProviderID)
+		if err != nil {
+			continue
+		}
+		targets = append(targets, target{id, node.Labels[v1.LabelTopologyZone]})
+	}
+	slices.SortFunc(targets, func(a, b target) int { return cmp.Compare(a.instanceID, b.instanceID) })
+	return slices.Compact(targets)
+}
+
+// desire is the pure function from what a Service asks to what should exist.
+func desire(key lbcommon.Key, in intent.Service, targets []target, around Surroundings) (Desired, error) {
+	var problems intent.Problems
+	name := loadBalancerName(key)
+	for _, tag := range slices.Sorted(maps.Keys(in.Tags)) {
+		if strings.HasPrefix(tag, tagPrefix) {
+			problems.Addf(intent.KeyTags, tag+"="+in.Tags[tag], "tags that begin with %s mark the owner of an object; choose another key", tagPrefix)
+		}
+	}
+	lb := api.LoadBalancerSpec{
+		Name:     name,
+		Cluster:  key.ClusterName,
+		Scheme:   string(in.Scheme),
+		Families: familyNames(in.Families),
+		Subnets:  in.Subnets,
+		Tags:     ownTags(key, in.Tags),
+	}
+	d := Desired{LoadBalancer: lb, Addresses: desireAddresses(lb, in, &problems)}
+	zones := memberZones(in, around, &problems)
+	for _, port := range in.Ports {
+		d.Pools = append(d.Pools, desirePool(in, port, inZones(targets, zones)))
+		d.Listeners = append(d.Listeners, desireListener(in, port))
+	}
+	return d, problems.Err("Service " + in.Namespace + "/" + in.Name)
+}
+
+// memberZones reads the provider's own annotation. Nil means all zones.
+func memberZones(in intent.Service, around Surroundings, problems *intent.Problems) []string {
+	value, ok := in.Annotations[AnnotationMemberZones]
+	if !ok {
+		return nil
+	}
+	zones := strings.Split(value, ",")
+	for i, zone := range zones {
+		zones[i] = strings.TrimSpace(zone)
+		if !slices.Contains(around.Zones, zones[i]) {
+			problems.Addf(AnnotationMemberZones, value, "%s is not a zone of this region; its zones are %s",
+				intent.Quote(zones[i]), strings.Join(around.Zones, ", "))
+		}
+	}
+	return zones
+}
+
+func inZones(targets []target, zones []string) []target {
+	if zones == nil {
+		return targets
+	}
+	return slices.DeleteFunc(slices.Clone(targets), func(t target) bool { return !slices.Contains(zones, t.zone) })
+}
+
+// desireAddresses returns one address for each family of a public Service, with the user's choice
+// of IP where there is one.
+func desireAddresses(lb api.LoadBalancerSpec, in intent.Service, problems *intent.Problems) []api.AddressSpec {
+	chosen := staticAddresses(in, problems)
+	if in.Scheme != intent.Public {
+		return nil
+	}
+	var specs []api.AddressSpec
+	for _, family := range in.Families {
+		ip := chosen[family]
+		specs = append(specs, api.AddressSpec{
+			Name: addressName(lb.Name, family, ip), Family: string(family), IP: ip, Cluster: lb.Cluster, Tags: lb.Tags,
+		})
+	}
+	return specs
+}
+
+// staticAddresses reads the user's addresses, which in this cloud are IP addresses of its pools.
+// Whether a pool has them is the cloud's to say, when they are taken: before anything else is done.
+func staticAddresses(in intent.Service, problems *intent.Problems) map[v1.IPFamily]string {
+	chosen := map[v1.IPFamily]string{}
+	for _, text := range in.StaticAddresses {
+		ip, err := netip.ParseAddr(text)
+		family := v1.IPv4Protocol
+		if ip.Is6() {
+			family = v1.IPv6Protocol
+		}
+		switch {
+		case err != nil:
+			problems.Add(intent.KeyStaticAddresses, text, "write an IP address of one of the cloud's address pools")
+		case in.Scheme != intent.Public:
+			problems.Add(intent.KeyStaticAddresses, text, "the cloud itself chooses an internal load balancer's address; remove it")
+		case !slices.Contains(in.Families, family):
+			problems.Addf(intent.KeyStaticAddresses, text, "it is an %s address, and spec.ipFamilies does not list %[1]s", family)
+		case chosen[family] != "":
+			problems.Addf(intent.KeyStaticAddresses, text, "%s is listed too, and a load balancer has one %s address", chosen[family], family)
+		default:
+			chosen[family] = ip.String()
+		}
+	}
+	return chosen
+}
+
+func desireListener(in intent.Service, port intent.Port) api.Listener {
+	name := portName(port.Protocol, port.Port)
+	listener := api.Listener{
+		Name:               name,
+		Protocol:           string(port.Protocol),
+		Port:               port.Port,
+		Pool:               name,
+		IdleTimeoutSeconds: seconds(in.IdleTimeout),
+	}
+	for _, prefix := range in.SourceRanges {
+		listener.SourceRanges = append(listener.SourceRanges, prefix.String())
+	}
+	return listener
+}
+
+func desirePool(in intent.Service, port intent.Port, targets []target) api.Pool {
+	pool := api.Pool{
+		Name:            portName(port.Protocol, port.Port),
+		Protocol:        string(port.Protocol),
+		ProxyProtocol:   in.ProxyProtocol,
+		HealthCheck:     desireHealthCheck(in.HealthCheck),
+		AffinitySeconds: seconds(in.ClientIPAffinity),
+		Members:         make([]api.Member, 0, len(targets)),
+	}
+	for _, t := range targets {
+		pool.Members = append(pool.Members, api.Member{InstanceID: t.instanceID, Port: port.NodePort})
+	}
+	return pool
+}
+
+// desireHealthCheck fills in what the Service leaves open. A chosen interval below the default
+// timeout shortens the timeout: a probe never outlasts the time until the next.
+func desireHealthCheck(in intent.HealthCheck) api.HealthCheck {
+	interval := cmp.Or(in.Interval, defaultInterval)
+	timeout := cmp.Or(in.Timeout, min(defaultTimeout, interval))
+	return api.HealthCheck{
+		Protocol:           string(cmp.Or(in.Protocol, intent.HealthCheckTCP)),
+		Port:               in.Port,
+		Path:               in.Path,
+		IntervalSeconds:    seconds(interval),
+		TimeoutSeconds:     seconds(timeout),
+		HealthyThreshold:   cmp.Or(in.HealthyThreshold, defaultHealthyThreshold),
+		UnhealthyThreshold: cmp.Or(in.UnhealthyThreshold, defaultUnhealthyThreshold),
+	}
+}
+
+func familyNames(families []v1.IPFamily) []string {
+	names := make([]string, len(families))
+	for i, family := range families {
+		names[i] = string(family)
+	}
+	return names
+}
+
+// seconds rounds up, because a zero would mean "off" or "the default".
+func seconds(d time.Duration) int { return int((d + time.Second - 1) / time.Second) }

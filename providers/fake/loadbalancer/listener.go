@@ -1,0 +1,157 @@
+package loadbalancer
+
+import (
+	"context"
+	"slices"
+
+	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
+	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
+	"github.com/unified-ccm/unified-ccm/providers/fake/api"
+)
+
+// kindListener is what plans call it.
+const kindListener = "listener"
+
+// listenerChange is a change of a listener with the pools that it concerns.
+type listenerChange struct {
+	plan.Change
+	// pool is the one that the listener sends to afterwards, leaves the one that it sent to before.
+	pool, leaves string
+}
+
+// diffListeners plans the listeners.
+func (d *differ) diffListeners(lb api.LoadBalancer) []listenerChange {
+	var deletions, changes []listenerChange
+	for _, have := range lb.Listeners {
+		i := slices.IndexFunc(d.want.Listeners, func(l api.Listener) bool { return l.Name == have.Name })
+		// A listener of our name for another port was renamed by hand: the port cannot be changed.
+		if i < 0 || !samePort(have, d.want.Listeners[i]) {
+			deletions = append(deletions, d.listenerDelete(lb.ID, have))
+		}
+	}
+	for _, want := range d.want.Listeners {
+		i := slices.IndexFunc(lb.Listeners, func(l api.Listener) bool { return l.Name == want.Name && samePort(l, want) })
+		if i < 0 {
+			changes = append(changes, d.listenerCreate(lb, want, deletions))
+			continue
+		}
+		if change, ok := d.listenerUpdate(lb.ID, lb.Listeners[i], want); ok {
+			changes = append(changes, change)
+		}
+	}
+	return append(deletions, changes...)
+}
+
+// listenerCreate opens a port, after everything that has its name or port is gone.
+func (d *differ) listenerCreate(lb api.LoadBalancer, want api.Listener, deletions []listenerChange) listenerChange {
+	f := listenerFields(api.Listener{}, want)
+	change := plan.Change{
+		Ref:    plan.Ref{Kind: kindListener, Name: want.Name, Action: plan.Create},
+		Fields: f,
+		Do: func(ctx context.Context, ids *plan.Handles) error {
+			id, err := d.loadBalancerID(ctx, ids)
+			if err != nil {
+				return err
+			}
+			listener, err := d.cloud.api.CreateListener(ctx, id, want)
+			err = d.exists(ctx, err, func(lb api.LoadBalancer) bool {
+				return slices.ContainsFunc(lb.Listeners, func(l api.Listener) bool {
+					listener = l
+					return l.Name == want.Name && len(listenerFields(l, want)) == 0
+				})
+			})
+			return d.writeChild(err, func(lb *api.LoadBalancer) { lb.Listeners = put(lb.Listeners, listener, listenerName) })
+		},
+	}
+	for _, deletion := range deletions {
+		i := slices.IndexFunc(lb.Listeners, func(l api.Listener) bool { return l.Name == deletion.Name })
+		if deletion.Name == want.Name || samePort(lb.Listeners[i], want) {
+			change.After = append(change.After, deletion.Ref)
+		}
+	}
+	return listenerChange{Change: change, pool: want.Pool}
+}
+
+// listenerUpdate changes a listener in place, or nothing.
+func (d *differ) listenerUpdate(lbID string, have, want api.Listener) (listenerChange, bool) {
+	f := listenerFields(have, want)
+	if len(f) == 0 {
+		return listenerChange{}, false
+	}
+	// A pointer to an empty list empties it; to a nil one it would not be sent as one.
+	ranges := append([]string{}, want.SourceRanges...)
+	patch := api.ListenerPatch{Pool: &want.Pool, SourceRanges: &ranges, IdleTimeoutSeconds: &want.IdleTimeoutSeconds}
+	change := plan.Change{
+		Ref:    plan.Ref{Kind: kindListener, Name: want.Name, Action: plan.Update},
+		Fields: f,
+		Do: func(ctx context.Context, _ *plan.Handles) error {
+			if err := d.active.wait(ctx); err != nil {
+				return err
+			}
+			listener, err := d.cloud.api.UpdateListener(ctx, lbID, want.Name, patch)
+			return d.writeChild(err, func(lb *api.LoadBalancer) { lb.Listeners = put(lb.Listeners, listener, listenerName) })
+		},
+	}
+	return listenerChange{Change: change, pool: want.Pool, leaves: have.Pool}, true
+}
+
+func (d *differ) listenerDelete(lbID string, have api.Listener) listenerChange {
+	change := plan.Change{
+		Ref: plan.Ref{Kind: kindListener, Name: have.Name, Action: plan.Delete},
+		Do: func(ctx context.Context, _ *plan.Handles) error {
+			if err := d.active.wait(ctx); err != nil {
+				return err
+			}
+			err := ignoreNotFound(d.cloud.api.DeleteListener(ctx, lbID, have.Name))
+			return d.writeChild(err, func(lb *api.LoadBalancer) { lb.Listeners = drop(lb.Listeners, have.Name, listenerName) })
+		},
+	}
+	return listenerChange{Change: change, leaves: have.Pool}
+}
+
+// listenerFields are the settings in which two listeners differ, by their names in the API.
+func listenerFields(have, want api.Listener) fields {
+	var f fields
+	f.diff("protocol", have.Protocol, want.Protocol)
+	f.diffInt("port", int(have.Port), int(want.Port))
+	f.diff("pool", have.Pool, want.Pool)
+	f.diff("sourceRanges", showSet(have.SourceRanges), showSet(want.SourceRanges))
+	f.diffInt("idleTimeoutSeconds", have.IdleTimeoutSeconds, want.IdleTimeoutSeconds)
+	return f
+}
+
+func listenerName(l api.Listener) string { return l.Name }
+
+func samePort(a, b api.Listener) bool { return a.Protocol == b.Protocol && a.Port == b.Port }
+
+// loadBalancerID returns the ID of the load balancer that a pool or listener is created in: of
+// the one that exists, once it takes changes, or of the one that this plan has created.
+func (d *differ) loadBalancerID(ctx context.Context, ids *plan.Handles) (string, error) {
+	if d.active == nil {
+		return ids.ID(loadBalancerHandle)
+	}
+	return d.have.LoadBalancer.ID, d.active.wait(ctx)
+}
+
+// ignoreNotFound is for deletions: somebody was faster, or an earlier one lost its reply.
+func ignoreNotFound(err error) error {
+	if cloudapi.Is(err, cloudapi.NotFound) {
+		return nil
+	}
+	return err
+}
+
+// put replaces the item of the same name, or adds it.
+func put[T any](items []T, item T, name func(T) string) []T {
+	i := slices.IndexFunc(items, func(t T) bool { return name(t) == name(item) })
+	if i < 0 {
+		return append(items, item)
+	}
+	items[i] = item
+	return items
+}
+
+// drop removes the item of a name.
+func drop[T any](items []T, gone string, name func(T) string) []T {
+	return slices.DeleteFunc(items, func(t T) bool { return name(t) == gone })
+}

@@ -1,0 +1,246 @@
+// Package loadbalancer is what the fake cloud knows about load balancers. It fills in the seam of
+// pkg/common/loadbalancer: Desired says what should exist, Observe what does, and Diff how the
+// one becomes the other. Each kind of object has a file of its own.
+package loadbalancer
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/utils/clock"
+
+	"github.com/unified-ccm/unified-ccm/pkg/common/clocks"
+	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
+	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
+	lbcommon "github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
+	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
+	"github.com/unified-ccm/unified-ccm/providers/fake/api"
+)
+
+// kindLoadBalancer is what plans call it.
+const kindLoadBalancer = "load balancer"
+
+// loadBalancerHandle names the load balancer in a plan before it exists.
+const loadBalancerHandle plan.Handle = "load balancer"
+
+// pollInterval is how long to wait between two looks at a load balancer that is provisioning.
+// Provisioning takes seconds: a shorter interval would not finish sooner in any way that a person
+// notices, and 16 workers that wait at once should stay far below any rate limit.
+const pollInterval = time.Second
+
+// API is the part of the cloud that load balancers need. The page that lists everything the
+// provider may call is api.go of package fake; the compiler keeps the two equal.
+type API interface {
+	// ListLoadBalancers returns those of a cluster (all clusters' if empty) and name (all if empty).
+	ListLoadBalancers(ctx context.Context, cluster, name string) ([]api.LoadBalancer, error)
+	CreateLoadBalancer(ctx context.Context, spec api.LoadBalancerSpec) (api.LoadBalancer, error)
+	UpdateLoadBalancer(ctx context.Context, id string, patch api.LoadBalancerPatch) (api.LoadBalancer, error)
+	DeleteLoadBalancer(ctx context.Context, id string) error
+
+	CreatePool(ctx context.Context, loadBalancerID string, pool api.Pool) (api.Pool, error)
+	UpdatePool(ctx context.Context, loadBalancerID, name string, patch api.PoolPatch) (api.Pool, error)
+	DeletePool(ctx context.Context, loadBalancerID, name string) error
+	SetMembers(ctx context.Context, loadBalancerID, pool string, members []api.Member) (api.Pool, error)
+
+	CreateListener(ctx context.Context, loadBalancerID string, listener api.Listener) (api.Listener, error)
+	UpdateListener(ctx context.Context, loadBalancerID, name string, patch api.ListenerPatch) (api.Listener, error)
+	DeleteListener(ctx context.Context, loadBalancerID, name string) error
+
+	// ListAddresses returns those of a cluster (all clusters' if empty) whose names begin with prefix.
+	ListAddresses(ctx context.Context, cluster, prefix string) ([]api.Address, error)
+	AllocateAddress(ctx context.Context, spec api.AddressSpec) (api.Address, error)
+	ReleaseAddress(ctx context.Context, id string) error
+
+	ListZones(ctx context.Context) ([]api.Zone, error)
+}
+
+// Cloud is the fake cloud behind pkg/common/loadbalancer. It is safe for concurrent use.
+type Cloud struct {
+	api        API
+	instanceID func(providerID string) (string, error)
+	clock      clock.Clock
+	store      *store
+	zones      zoneCache
+}
+
+var _ lbcommon.Cloud[Surroundings, Desired, Observed] = (*Cloud)(nil)
+
+// New returns a Cloud over api. The function instanceID returns the instance in a provider ID and
+// an error for those of other clouds; it makes no calls. A nil clock is the real one.
+func New(client API, instanceID func(providerID string) (string, error), c clock.Clock) *Cloud {
+	c = clocks.OrReal(c)
+	return &Cloud{
+		api:        client,
+		instanceID: instanceID,
+		clock:      c,
+		store:      newStore(client, c),
+		zones:      zoneCache{clock: c, list: client.ListZones},
+	}
+}
+
+// Name implements loadbalancer.Cloud.
+func (c *Cloud) Name(key lbcommon.Key) string { return loadBalancerName(key) }
+
+// Surroundings implements loadbalancer.Cloud.
+func (c *Cloud) Surroundings(ctx context.Context) (Surroundings, error) {
+	zones, err := c.zones.get(ctx)
+	return Surroundings{Zones: zones}, err
+}
+
+// Desired implements loadbalancer.Cloud.
+func (c *Cloud) Desired(key lbcommon.Key, in intent.Service, nodes []*v1.Node, around Surroundings) (Desired, error) {
+	return desire(key, in, c.targets(nodes), around)
+}
+
+// Observe implements loadbalancer.Cloud.
+func (c *Cloud) Observe(ctx context.Context, key lbcommon.Key, fresh lbcommon.Freshness) (Observed, error) {
+	if fresh == lbcommon.Authoritative {
+		return c.store.read(ctx, key.ClusterName, loadBalancerName(key))
+	}
+	return c.store.cached(ctx, key.ClusterName, loadBalancerName(key))
+}
+
+// loadBalancerCreate is the change that creates the load balancer, without children, and waits
+// until it takes them.
+func (d *differ) loadBalancerCreate(addresses []addressRef, after []plan.Ref, reason string) plan.Change {
+	spec := d.want.LoadBalancer
+	var state string // what the creation answers; nothing, if an earlier run of the plan created it
+	return plan.Change{
+		Ref:    d.loadBalancerRef(plan.Create),
+		Fields: loadBalancerFields(spec, addresses),
+		Reason: reason,
+		After:  after,
+		Do: func(ctx context.Context, ids *plan.Handles) error {
+			addressIDs, err := resolve(addresses, ids)
+			if err != nil {
+				return err
+			}
+			spec.AddressIDs = addressIDs
+			lb, err := d.createLoadBalancer(ctx, spec)
+			if err != nil {
+				return err
+			}
+			ids.Set(loadBalancerHandle, lb.ID)
+			state = lb.State
+			return nil
+		},
+		Ready: func(ctx context.Context, _ *plan.Handles) error { return d.cloud.waitActive(ctx, d.key, state) },
+	}
+}
+
+// createLoadBalancer creates a load balancer. If its name is taken, an earlier creation lost its
+// reply, or another cluster uses the name: the marks on it tell.
+func (d *differ) createLoadBalancer(ctx context.Context, spec api.LoadBalancerSpec) (api.LoadBalancer, error) {
+	lb, err := d.cloud.api.CreateLoadBalancer(ctx, spec)
+	if cloudapi.Is(err, cloudapi.AlreadyExists) {
+		have, readErr := d.cloud.store.read(ctx, d.key.ClusterName, spec.Name)
+		switch {
+		case readErr != nil:
+			return lb, errors.Join(err, readErr)
+		case have.LoadBalancer == nil:
+			return lb, err
+		case foreign(d.key, have.LoadBalancer.Cluster, have.LoadBalancer.Tags) != "":
+			return lb, refuseForeign(d.key, *have.LoadBalancer)
+		}
+		return *have.LoadBalancer, nil
+	}
+	return lb, d.write(err, func(o *Observed) { o.LoadBalancer = &lb })
+}
+
+// loadBalancerUpdate is the change that brings tags, subnets and addresses in line, or nothing.
+func (d *differ) loadBalancerUpdate(have api.LoadBalancer, addresses []addressRef, after []plan.Ref) (plan.Change, bool) {
+	var f fields
+	patch := api.LoadBalancerPatch{}
+	if tags := mergeTags(have.Tags, d.want.LoadBalancer.Tags); f.diff("tags", showMap(have.Tags), showMap(tags)) {
+		patch.Tags = &tags
+	}
+	if want := d.want.LoadBalancer.Subnets; f.diff("subnets", showSet(have.Subnets), showSet(want)) {
+		subnets := append([]string{}, want...)
+		patch.Subnets = &subnets
+	}
+	readdress := f.diff("addressIDs", showSet(d.showIDs(have.AddressIDs)), showSet(showRefs(addresses)))
+	if len(f) == 0 {
+		return plan.Change{}, false
+	}
+	return plan.Change{
+		Ref:    d.loadBalancerRef(plan.Update),
+		Fields: f,
+		After:  after,
+		Do: func(ctx context.Context, ids *plan.Handles) error {
+			if err := d.active.wait(ctx); err != nil {
+				return err
+			}
+			if readdress {
+				addressIDs, err := resolve(addresses, ids)
+				if err != nil {
+					return err
+				}
+				patch.AddressIDs = &addressIDs
+			}
+			lb, err := d.cloud.api.UpdateLoadBalancer(ctx, have.ID, patch)
+			return d.write(err, func(o *Observed) { o.LoadBalancer = &lb })
+		},
+	}, true
+}
+
+// loadBalancerDelete is the change that deletes the load balancer with its listeners and pools.
+func (d *differ) loadBalancerDelete(have api.LoadBalancer, reason string) plan.Change {
+	return plan.Change{
+		Ref:    d.loadBalancerRef(plan.Delete),
+		Reason: reason,
+		Do: func(ctx context.Context, _ *plan.Handles) error {
+			err := d.cloud.api.DeleteLoadBalancer(ctx, have.ID)
+			if cloudapi.Is(err, cloudapi.NotFound) {
+				err = nil // Somebody was faster, or an earlier deletion lost its reply.
+			}
+			return d.write(err, func(o *Observed) { o.forget() })
+		},
+	}
+}
+
+// loadBalancerFields are what a creation sets.
+func loadBalancerFields(spec api.LoadBalancerSpec, addresses []addressRef) fields {
+	var f fields
+	f.diff("scheme", "", spec.Scheme)
+	f.diff("families", "", showSet(spec.Families))
+	f.diff("addressIDs", "", showSet(showRefs(addresses)))
+	f.diff("subnets", "", showSet(spec.Subnets))
+	f.diff("tags", "", showMap(spec.Tags))
+	return f
+}
+
+func (d *differ) loadBalancerRef(action plan.Action) plan.Ref {
+	return plan.Ref{Kind: kindLoadBalancer, Name: loadBalancerName(d.key), Action: action}
+}
+
+// waitActive returns once the load balancer, last seen in state, takes changes of its children.
+// One that vanishes in the meantime is an error, not a reason to wait until the context ends.
+func (c *Cloud) waitActive(ctx context.Context, key lbcommon.Key, state string) error {
+	name := loadBalancerName(key)
+	for state != api.LBActive {
+		if err := clocks.Sleep(ctx, c.clock, pollInterval); err != nil {
+			return fmt.Errorf("load balancer %s is still %s: %w", name, cmp.Or(state, "unseen"), err)
+		}
+		have, err := c.store.read(ctx, key.ClusterName, name)
+		if err != nil {
+			return err
+		}
+		if have.LoadBalancer == nil {
+			return &cloudapi.Error{Class: cloudapi.Conflict, Operation: "ListLoadBalancers",
+				Err: fmt.Errorf("load balancer %s was deleted while it was provisioning", name)}
+		}
+		state = have.LoadBalancer.State
+	}
+	return nil
+}
+
+// refuseForeign is the error about a load balancer of our name that is marked as another cluster's.
+func refuseForeign(key lbcommon.Key, lb api.LoadBalancer) error {
+	return &cloudapi.Error{Class: cloudapi.Invalid, Operation: "Service " + key.Namespace + "/" + key.Name,
+		Err: fmt.Errorf("the load balancer %s (%s) belongs to %s, not to cluster %q, and is left alone: give each cluster its own --cluster-name, or delete that load balancer",
+			lb.Name, lb.ID, foreign(key, lb.Cluster, lb.Tags), key.ClusterName)}
+}

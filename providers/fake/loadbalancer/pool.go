@@ -1,0 +1,202 @@
+package loadbalancer
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
+	"github.com/unified-ccm/unified-ccm/providers/fake/api"
+)
+
+// What plans call them. Members are a change of their own, because they alone change when nodes
+// come and go.
+const (
+	kindPool    = "pool"
+	kindMembers = "members"
+)
+
+// membersShown is how many members a plan lists one by one; a person does not read more.
+const membersShown = 10
+
+// diffPools plans the pools. Creations wait for base, deletions for the listeners that leave the pool.
+func (d *differ) diffPools(lb api.LoadBalancer, base []plan.Ref, listeners []listenerChange) []plan.Change {
+	var changes []plan.Change
+	for _, want := range d.want.Pools {
+		i := slices.IndexFunc(lb.Pools, func(p api.Pool) bool { return p.Name == want.Name })
+		if i < 0 {
+			changes = append(changes, d.poolCreate(want, base))
+			continue
+		}
+		if change, ok := d.poolUpdate(lb.ID, lb.Pools[i], want); ok {
+			changes = append(changes, change)
+		}
+		if change, ok := d.membersUpdate(lb.ID, lb.Pools[i], want); ok {
+			changes = append(changes, change)
+		}
+	}
+	for _, have := range lb.Pools {
+		if slices.ContainsFunc(d.want.Pools, func(p api.Pool) bool { return p.Name == have.Name }) {
+			continue
+		}
+		var after []plan.Ref
+		for _, listener := range listeners {
+			if listener.leaves == have.Name {
+				after = append(after, listener.Ref)
+			}
+		}
+		changes = append(changes, d.poolDelete(lb.ID, have, after))
+	}
+	return changes
+}
+
+// poolCreate creates a pool with its members, which saves a call.
+func (d *differ) poolCreate(want api.Pool, after []plan.Ref) plan.Change {
+	var f fields
+	f.diff("protocol", "", want.Protocol)
+	f = append(f, poolFields(api.Pool{}, want)...)
+	f.diff("members", "", showMembers(want.Members))
+	return plan.Change{
+		Ref:    plan.Ref{Kind: kindPool, Name: want.Name, Action: plan.Create},
+		Fields: f,
+		After:  slices.Clone(after),
+		Do: func(ctx context.Context, ids *plan.Handles) error {
+			id, err := d.loadBalancerID(ctx, ids)
+			if err != nil {
+				return err
+			}
+			pool, err := d.cloud.api.CreatePool(ctx, id, want)
+			err = d.exists(ctx, err, func(lb api.LoadBalancer) bool {
+				return slices.ContainsFunc(lb.Pools, func(p api.Pool) bool {
+					pool = p
+					return p.Name == want.Name && len(poolFields(p, want)) == 0 && sameMembers(p.Members, want.Members)
+				})
+			})
+			return d.writeChild(err, func(lb *api.LoadBalancer) { lb.Pools = put(lb.Pools, pool, poolName) })
+		},
+	}
+}
+
+// poolUpdate changes a pool's settings, or nothing.
+func (d *differ) poolUpdate(lbID string, have, want api.Pool) (plan.Change, bool) {
+	f := poolFields(have, want)
+	if len(f) == 0 {
+		return plan.Change{}, false
+	}
+	patch := api.PoolPatch{ProxyProtocol: &want.ProxyProtocol, HealthCheck: &want.HealthCheck, AffinitySeconds: &want.AffinitySeconds}
+	return plan.Change{
+		Ref:    plan.Ref{Kind: kindPool, Name: want.Name, Action: plan.Update},
+		Fields: f,
+		Do: func(ctx context.Context, _ *plan.Handles) error {
+			if err := d.active.wait(ctx); err != nil {
+				return err
+			}
+			pool, err := d.cloud.api.UpdatePool(ctx, lbID, want.Name, patch)
+			return d.writeChild(err, func(lb *api.LoadBalancer) { lb.Pools = put(lb.Pools, pool, poolName) })
+		},
+	}, true
+}
+
+// membersUpdate replaces a pool's members, or nothing.
+func (d *differ) membersUpdate(lbID string, have, want api.Pool) (plan.Change, bool) {
+	if sameMembers(have.Members, want.Members) {
+		return plan.Change{}, false
+	}
+	before, after := showMembersChange(have.Members, want.Members)
+	return plan.Change{
+		Ref:        plan.Ref{Kind: kindMembers, Name: want.Name, Action: plan.Update},
+		Fields:     []plan.Field{{Name: "members", Before: before, After: after}},
+		Membership: true,
+		Do: func(ctx context.Context, _ *plan.Handles) error {
+			if err := d.active.wait(ctx); err != nil {
+				return err
+			}
+			pool, err := d.cloud.api.SetMembers(ctx, lbID, want.Name, want.Members)
+			return d.writeChild(err, func(lb *api.LoadBalancer) { lb.Pools = put(lb.Pools, pool, poolName) })
+		},
+	}, true
+}
+
+func (d *differ) poolDelete(lbID string, have api.Pool, after []plan.Ref) plan.Change {
+	return plan.Change{
+		Ref:   plan.Ref{Kind: kindPool, Name: have.Name, Action: plan.Delete},
+		After: after,
+		Do: func(ctx context.Context, _ *plan.Handles) error {
+			if err := d.active.wait(ctx); err != nil {
+				return err
+			}
+			err := ignoreNotFound(d.cloud.api.DeletePool(ctx, lbID, have.Name))
+			return d.writeChild(err, func(lb *api.LoadBalancer) { lb.Pools = drop(lb.Pools, have.Name, poolName) })
+		},
+	}
+}
+
+// poolFields are the settings in which two pools differ, by their names in the API. The protocol
+// is not among them: it cannot change, and is part of the name.
+func poolFields(have, want api.Pool) fields {
+	var f fields
+	h, w := have.HealthCheck, want.HealthCheck
+	f.diffInt("proxyProtocol", have.ProxyProtocol, want.ProxyProtocol)
+	f.diffInt("affinitySeconds", have.AffinitySeconds, want.AffinitySeconds)
+	f.diff("healthCheck.protocol", h.Protocol, w.Protocol)
+	f.diffInt("healthCheck.port", int(h.Port), int(w.Port))
+	f.diff("healthCheck.path", h.Path, w.Path)
+	f.diffInt("healthCheck.intervalSeconds", h.IntervalSeconds, w.IntervalSeconds)
+	f.diffInt("healthCheck.timeoutSeconds", h.TimeoutSeconds, w.TimeoutSeconds)
+	f.diffInt("healthCheck.healthyThreshold", h.HealthyThreshold, w.HealthyThreshold)
+	f.diffInt("healthCheck.unhealthyThreshold", h.UnhealthyThreshold, w.UnhealthyThreshold)
+	return f
+}
+
+func poolName(p api.Pool) string { return p.Name }
+
+// sameMembers compares members as sets.
+func sameMembers(a, b []api.Member) bool {
+	return slices.Equal(sortedMembers(a), sortedMembers(b))
+}
+
+func sortedMembers(members []api.Member) []api.Member {
+	return slices.SortedFunc(slices.Values(members), func(a, b api.Member) int {
+		return cmp.Or(cmp.Compare(a.InstanceID, b.InstanceID), cmp.Compare(a.Port, b.Port))
+	})
+}
+
+// showMembers lists members, or counts them where they are many.
+func showMembers(members []api.Member) string {
+	if len(members) > membersShown {
+		return fmt.Sprintf("%d members", len(members))
+	}
+	shown := make([]string, 0, len(members))
+	for _, m := range sortedMembers(members) {
+		shown = append(shown, fmt.Sprintf("%s:%d", m.InstanceID, m.Port))
+	}
+	return strings.Join(shown, ", ")
+}
+
+// showMembersChange shows two sets of members such that a person sees the difference: whole where
+// they are small, else by who leaves and who joins.
+func showMembersChange(before, after []api.Member) (string, string) {
+	if len(before) <= membersShown && len(after) <= membersShown {
+		return showMembers(before), showMembers(after)
+	}
+	leave, join := without(before, after), without(after, before)
+	return fmt.Sprintf("%d members%s", len(before), suffix("; leaving: ", leave)),
+		fmt.Sprintf("%d members%s", len(after), suffix("; joining: ", join))
+}
+
+func without(members, others []api.Member) []api.Member {
+	there := make(map[api.Member]bool, len(others))
+	for _, m := range others {
+		there[m] = true
+	}
+	return slices.DeleteFunc(slices.Clone(members), func(m api.Member) bool { return there[m] })
+}
+
+func suffix(label string, members []api.Member) string {
+	if len(members) == 0 {
+		return ""
+	}
+	return label + showMembers(members)
+}

@@ -1,0 +1,33 @@
+package loadbalancer
+
+import (
+	"slices"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
+)
+
+// Status implements loadbalancer.Cloud. Addresses are listed in the order of the Service's
+// families, so that a client that takes the first gets the primary one.
+func (c *Cloud) Status(in intent.Service, have Observed) *v1.LoadBalancerStatus {
+	if have.LoadBalancer == nil {
+		return nil
+	}
+	// With VIP, nodes short-cut traffic to the load balancer's address straight to a pod. A pod
+	// that expects the PROXY protocol would then miss its header: such traffic must take the way
+	// through the load balancer.
+	mode := v1.LoadBalancerIPModeVIP
+	if in.ProxyProtocol != 0 {
+		mode = v1.LoadBalancerIPModeProxy
+	}
+	ips := slices.SortedStableFunc(slices.Values(have.LoadBalancer.Addresses), func(a, b string) int {
+		return slices.Index(in.Families, familyOf(a)) - slices.Index(in.Families, familyOf(b))
+	})
+	status := &v1.LoadBalancerStatus{}
+	for _, ip := range ips {
+		status.Ingress = append(status.Ingress, v1.LoadBalancerIngress{IP: ip, IPMode: ptr.To(mode)})
+	}
+	return status
+}
