@@ -41,7 +41,7 @@ type Options struct {
 	// RetryAfter is the pause before a load balancer without an address is looked at again; 0
 	// means DefaultRetryAfter.
 	RetryAfter time.Duration
-	// Observer hears of every change that is applied, for metrics. It may be called from several
+	// Observer hears of every step of every change that is applied, beside the metrics. It may be called from several
 	// goroutines at once. May be nil.
 	Observer func(change plan.Change, status plan.Status, err error)
 	// Clock measures durations; nil is the real one.
@@ -79,6 +79,7 @@ func New[S, D, O any](o Options, cloud Cloud[S, D, O]) *Controller[S, D, O] {
 	if o.Vocabulary.Provider == "" {
 		o.Vocabulary.Provider = o.Provider
 	}
+	process().set.Register()
 	return &Controller[S, D, O]{options: o, cloud: cloud, locks: newKeyedLock(), told: newTold(), missing: newKeySet()}
 }
 

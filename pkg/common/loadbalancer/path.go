@@ -137,6 +137,7 @@ func (c *Controller[S, D, O]) apply(ctx context.Context, service *v1.Service, to
 			if status == plan.Done || err != nil {
 				logger.V(2).Info("Load balancer change", "action", change.Action, "kind", change.Kind, "name", change.Name, "status", status, "err", err)
 			}
+			count(c.options.Provider, change, status, err)
 			if c.options.Observer != nil {
 				c.options.Observer(change, status, err)
 			}

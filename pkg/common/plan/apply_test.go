@@ -2,24 +2,383 @@ package plan
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
 	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	testingclock "k8s.io/utils/clock/testing"
+
+	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
 )
 
-func TestApplyRunsInDependencyOrder(t *testing.T) {
-	var ran []string
-	step := func(name string) func(context.Context, *Handles) error {
-		return func(context.Context, *Handles) error { ran = append(ran, name); return nil }
+func create(name string) Ref { return Ref{Kind: "pool", Name: name, Action: Create} }
+
+// diary notes what ran, in order.
+type diary struct {
+	mu      sync.Mutex
+	entries []string
+}
+
+func (d *diary) note(s string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.entries = append(d.entries, s)
+}
+
+func (d *diary) index(s string) int { return slices.Index(d.entries, s) }
+
+// does notes the name and returns err.
+func (d *diary) does(name string, err error) func(context.Context, *Handles) error {
+	return func(context.Context, *Handles) error { d.note(name); return err }
+}
+
+// change is one that succeeds, and waits for others.
+func (d *diary) change(name string, after ...string) Change {
+	c := Change{Ref: create(name), Do: d.does(name, nil)}
+	for _, a := range after {
+		c.After = append(c.After, create(a))
 	}
-	lb, pool := Ref{"load balancer", "a", Create}, Ref{"pool", "a/80", Create}
-	p := Plan{Subject: "Service default/web", Changes: []Change{
-		{Ref: Ref{"listener", "a/80", Create}, After: []Ref{pool}, Do: step("listener")},
-		{Ref: pool, After: []Ref{lb}, Do: step("pool")},
-		{Ref: lb, Do: step("lb"), Ready: step("lb ready")},
-	}}
-	if _, err := p.Apply(t.Context(), ApplyOptions{}); err != nil {
+	return c
+}
+
+func denied(what string) error {
+	return &cloudapi.Error{Class: cloudapi.Denied, Operation: what, Err: errors.New("not allowed")}
+}
+
+func statuses(r Result) string {
+	var b strings.Builder
+	for _, o := range r.Outcomes {
+		fmt.Fprintf(&b, "%s=%s ", o.Name, o.Status)
+	}
+	return strings.TrimSpace(b.String())
+}
+
+func TestApplyRunsDependantsAfterWhatTheyNeed(t *testing.T) {
+	var d diary
+	lb := d.change("lb")
+	lb.Ready = d.does("lb ready", nil)
+	p := Plan{Changes: []Change{d.change("listener", "pool"), d.change("pool", "lb"), lb}}
+	result, err := p.Apply(t.Context(), ApplyOptions{})
+	if err != nil {
 		t.Fatal(err)
 	}
-	if got := len(ran); got != 4 || ran[0] != "lb" || ran[1] != "lb ready" || ran[2] != "pool" {
-		t.Errorf("ran %v", ran)
+	if diff := cmp.Diff([]string{"lb", "lb ready", "pool", "listener"}, d.entries); diff != "" {
+		t.Errorf("order (-want +got):\n%s", diff)
+	}
+	if got := statuses(result); got != "listener=done pool=done lb=done" {
+		t.Error(got)
+	}
+}
+
+// Three changes that each wait until all three run can only finish side by side.
+func TestApplyRunsIndependentChangesSideBySide(t *testing.T) {
+	var together sync.WaitGroup
+	together.Add(3)
+	meet := func(ctx context.Context, _ *Handles) error {
+		together.Done()
+		met := make(chan struct{})
+		go func() { together.Wait(); close(met) }()
+		select {
+		case <-met:
+			return nil
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	p := Plan{Changes: []Change{{Ref: create("a"), Do: meet}, {Ref: create("b"), Do: meet}, {Ref: create("c"), Do: meet}}}
+	if _, err := p.Apply(ctx, ApplyOptions{Parallel: 3}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestApplyBoundsMutationsButNotWaits(t *testing.T) {
+	running, most := 0, 0
+	observer := func(_ Change, status Status, _ error) {
+		switch status {
+		case Started:
+			running++
+		case Applied:
+			running--
+		}
+		most = max(most, running)
+	}
+	var waiting sync.WaitGroup // passed only when all four wait at once
+	waiting.Add(4)
+	var p Plan
+	for i := range 4 {
+		p.Changes = append(p.Changes, Change{
+			Ref:   create(fmt.Sprint(i)),
+			Do:    func(context.Context, *Handles) error { return nil },
+			Ready: func(context.Context, *Handles) error { waiting.Done(); waiting.Wait(); return nil },
+		})
+	}
+	if _, err := p.Apply(t.Context(), ApplyOptions{Parallel: 1, Observer: observer}); err != nil {
+		t.Fatal(err)
+	}
+	if most != 1 {
+		t.Errorf("%d mutations ran at once, want 1", most)
+	}
+}
+
+func TestApplyStopsAtTheFirstErrorAndFinishesWhatRuns(t *testing.T) {
+	var d diary
+	failing := make(chan struct{})
+	slow := Change{Ref: create("slow"), Do: func(context.Context, *Handles) error {
+		<-failing
+		d.note("slow finished")
+		return nil
+	}}
+	bad := Change{Ref: create("bad"), Do: d.does("bad", denied("CreatePool"))}
+	observer := func(_ Change, _ Status, err error) {
+		if err != nil {
+			close(failing)
+		}
+	}
+	p := Plan{Subject: "Service a/b", Changes: []Change{slow, bad, d.change("after bad", "bad"), d.change("queued"), d.change("after slow", "slow")}}
+	result, err := p.Apply(t.Context(), ApplyOptions{Parallel: 2, Observer: observer})
+	if want := "create pool bad: CreatePool: not allowed (denied)"; err == nil || err.Error() != want {
+		t.Errorf("error %v, want %s", err, want)
+	}
+	if !cloudapi.Is(err, cloudapi.Denied) {
+		t.Errorf("class %s", cloudapi.ClassOf(err))
+	}
+	if d.index("slow finished") < 0 || d.index("after bad") >= 0 || d.index("after slow") >= 0 {
+		t.Errorf("ran %v", d.entries)
+	}
+	if s := result.Outcomes[0].Status; s != Done {
+		t.Errorf("slow is %s", s)
+	}
+	if diff := cmp.Diff([]string{"slow"}, names(result.Made(p))); diff != "" {
+		t.Errorf("made (-want +got):\n%s", diff)
+	}
+}
+
+func names(p Plan) []string {
+	var names []string
+	for _, c := range p.Changes {
+		names = append(names, c.Name)
+	}
+	return names
+}
+
+func TestApplyJoinsErrorsWithTheFirstClassInFront(t *testing.T) {
+	first := make(chan struct{})
+	observed := func(c Change, _ Status, err error) {
+		if c.Name == "one" && err != nil {
+			close(first)
+		}
+	}
+	p := Plan{Changes: []Change{
+		{Ref: create("one"), Do: func(context.Context, *Handles) error { return denied("One") }},
+		{Ref: create("two"), Do: func(context.Context, *Handles) error {
+			<-first
+			return &cloudapi.Error{Class: cloudapi.Quota, Operation: "Two", Err: errors.New("full")}
+		}},
+	}}
+	_, err := p.Apply(t.Context(), ApplyOptions{Parallel: 2, Observer: observed})
+	if cloudapi.ClassOf(err) != cloudapi.Denied || !strings.Contains(fmt.Sprint(err), "Two: full (quota)") {
+		t.Errorf("error %v", err)
+	}
+}
+
+func TestApplyCutsWaitsShortWhenAnotherChangeFails(t *testing.T) {
+	waiting := make(chan struct{})
+	p := Plan{Changes: []Change{
+		{
+			Ref: create("lb"), Do: func(context.Context, *Handles) error { return nil },
+			Ready: func(ctx context.Context, _ *Handles) error { close(waiting); <-ctx.Done(); return ctx.Err() },
+		},
+		{Ref: create("bad"), Do: func(context.Context, *Handles) error { <-waiting; return denied("Create") }},
+	}}
+	result, err := p.Apply(t.Context(), ApplyOptions{Parallel: 2})
+	if want := "create pool bad: Create: not allowed (denied)"; err == nil || err.Error() != want {
+		t.Errorf("error %v, want only %s", err, want)
+	}
+	if got := statuses(result); got != "lb=applied bad=started" {
+		t.Error(got)
+	}
+	if len(result.Made(p).Changes) != 1 {
+		t.Errorf("made %v, want lb", names(result.Made(p)))
+	}
+}
+
+func TestApplyHonoursCancellation(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	var d diary
+	p := Plan{Subject: "Service a/b", Changes: []Change{
+		d.change("first"),
+		{Ref: create("second"), After: []Ref{create("first")}, Do: func(ctx context.Context, _ *Handles) error {
+			cancel()
+			<-ctx.Done()
+			return ctx.Err()
+		}},
+		d.change("third", "second"),
+	}}
+	result, err := p.Apply(ctx, ApplyOptions{})
+	want := "create pool second: context canceled\nplan of Service a/b stopped after 1 of 3 changes: context canceled"
+	if err == nil || err.Error() != want {
+		t.Errorf("error %v, want %s", err, want)
+	}
+	if !cloudapi.Is(err, cloudapi.Canceled) {
+		t.Errorf("class %s", cloudapi.ClassOf(err))
+	}
+	if got := statuses(result); got != "first=done second=started third=pending" {
+		t.Error(got)
+	}
+}
+
+func TestApplyStartsNothingWithAnEndedContext(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	var d diary
+	p := Plan{Subject: "Service a/b", Changes: []Change{d.change("a")}}
+	if _, err := p.Apply(ctx, ApplyOptions{}); !errors.Is(err, context.Canceled) || len(d.entries) > 0 {
+		t.Errorf("error %v, ran %v", err, d.entries)
+	}
+	if _, err := (Plan{}).Apply(ctx, ApplyOptions{}); err != nil {
+		t.Errorf("an empty plan: %v", err)
+	}
+}
+
+func TestApplyNamesTheWaitThatTimedOut(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+	defer cancel()
+	p := Plan{Subject: "Service a/b", Changes: []Change{{
+		Ref: create("lb"), Do: func(context.Context, *Handles) error { return nil },
+		Ready: func(ctx context.Context, _ *Handles) error { <-ctx.Done(); return ctx.Err() },
+	}}}
+	_, err := p.Apply(ctx, ApplyOptions{})
+	if err == nil || !strings.HasPrefix(err.Error(), "create pool lb: waiting until it is ready: context deadline exceeded") {
+		t.Errorf("error %v", err)
+	}
+}
+
+// A plan of three that fails at each step in turn, and is resumed, does everything exactly once.
+func TestApplyResumesWithoutRepeating(t *testing.T) {
+	for _, failAt := range []string{"lb", "lb ready", "pool", "listener"} {
+		t.Run(failAt, func(t *testing.T) {
+			counts := map[string]int{}
+			failed := false
+			step := func(name string, needs Handle) func(context.Context, *Handles) error {
+				return func(_ context.Context, ids *Handles) error {
+					if needs != "" {
+						if _, err := ids.ID(needs); err != nil {
+							return err
+						}
+					}
+					if name == failAt && !failed {
+						failed = true
+						return denied(name)
+					}
+					counts[name]++
+					ids.Set(Handle(name), "id-of-"+name)
+					return nil
+				}
+			}
+			p := Plan{Changes: []Change{
+				{Ref: create("lb"), Do: step("lb", ""), Ready: step("lb ready", "lb")},
+				{Ref: create("pool"), After: []Ref{create("lb")}, Do: step("pool", "lb")},
+				{Ref: create("listener"), After: []Ref{create("pool")}, Do: step("listener", "pool")},
+			}}
+			first, err := p.Apply(t.Context(), ApplyOptions{})
+			if !cloudapi.Is(err, cloudapi.Denied) {
+				t.Fatalf("first: %v", err)
+			}
+			second, err := p.Apply(t.Context(), ApplyOptions{Resume: &first})
+			if err != nil {
+				t.Fatalf("second: %v", err)
+			}
+			if _, err := p.Apply(t.Context(), ApplyOptions{Resume: &second}); err != nil {
+				t.Fatalf("third: %v", err)
+			}
+			want := map[string]int{"lb": 1, "lb ready": 1, "pool": 1, "listener": 1}
+			if diff := cmp.Diff(want, counts); diff != "" {
+				t.Errorf("calls (-want +got):\n%s", diff)
+			}
+			if len(second.Made(p).Changes) != 3 {
+				t.Errorf("made %v", names(second.Made(p)))
+			}
+		})
+	}
+}
+
+func TestApplyTakesADeletionOfNothingForDone(t *testing.T) {
+	gone := func(context.Context, *Handles) error {
+		return &cloudapi.Error{Class: cloudapi.NotFound, Operation: "Delete", Err: errors.New("no such pool")}
+	}
+	for _, tc := range []struct {
+		action Action
+		fails  bool
+	}{{Delete, false}, {Update, true}, {Create, true}} {
+		t.Run(string(tc.action), func(t *testing.T) {
+			p := Plan{Changes: []Change{{Ref: Ref{"pool", "a", tc.action}, Do: gone}}}
+			if _, err := p.Apply(t.Context(), ApplyOptions{}); (err != nil) != tc.fails {
+				t.Errorf("error %v", err)
+			}
+		})
+	}
+}
+
+func TestApplyTellsTheObserverEveryStep(t *testing.T) {
+	clock := testingclock.NewFakePassiveClock(time.Unix(0, 0))
+	var steps []string
+	p := Plan{Changes: []Change{
+		{
+			Ref:   create("lb"),
+			Do:    func(context.Context, *Handles) error { clock.SetTime(clock.Now().Add(time.Second)); return nil },
+			Ready: func(context.Context, *Handles) error { clock.SetTime(clock.Now().Add(time.Minute)); return nil },
+		},
+		{Ref: create("pool"), After: []Ref{create("lb")}, Do: func(context.Context, *Handles) error { return denied("Create") }},
+	}}
+	result, _ := p.Apply(t.Context(), ApplyOptions{Clock: clock, Observer: func(c Change, s Status, err error) {
+		steps = append(steps, fmt.Sprint(c.Name, " ", s, " ", err))
+	}})
+	want := []string{
+		"lb started <nil>", "lb applied <nil>", "lb done <nil>",
+		"pool started <nil>", "pool started create pool pool: Create: not allowed (denied)",
+	}
+	if diff := cmp.Diff(want, steps); diff != "" {
+		t.Errorf("steps (-want +got):\n%s", diff)
+	}
+	if took := result.Outcomes[0].Took; took != 61*time.Second {
+		t.Errorf("lb took %s", took)
+	}
+}
+
+func TestApplyRefusesInvalidPlansBeforeTheFirstChange(t *testing.T) {
+	var d diary
+	for _, tc := range []struct {
+		name    string
+		changes []Change
+		want    string
+	}{
+		{"twice the same", []Change{d.change("a"), d.change("a")}, `two changes are called "create pool a"`},
+		{"a need that is not there", []Change{d.change("a", "b")}, `"create pool a" waits for "create pool b", which is not in the plan`},
+		{"itself", []Change{d.change("a", "a")}, "changes wait for each other: create pool a → create pool a"},
+		{
+			"a cycle behind a tail", []Change{d.change("tail", "a"), d.change("a", "b"), d.change("b", "c"), d.change("c", "a"), d.change("free")},
+			"changes wait for each other: create pool a → create pool b → create pool c → create pool a",
+		},
+		{"no name", []Change{{Ref: Ref{Kind: "pool", Action: Create}, Do: d.does("x", nil)}}, "change 0 (create pool ) lacks a kind or a name"},
+		{"no action", []Change{{Ref: Ref{Kind: "pool", Name: "a", Action: "replace"}, Do: d.does("x", nil)}}, `change 0: "replace" is no action`},
+		{"nothing to do", []Change{{Ref: create("a")}}, `"create pool a" does nothing`},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			_, err := Plan{Subject: "Service a/b", Changes: tc.changes}.Apply(t.Context(), ApplyOptions{})
+			if want := "plan of Service a/b is invalid: " + tc.want; err == nil || err.Error() != want {
+				t.Errorf("error %v, want %s", err, want)
+			}
+		})
+	}
+	if len(d.entries) > 0 {
+		t.Errorf("ran %v", d.entries)
 	}
 }

@@ -3,6 +3,7 @@ package plan
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -128,7 +129,7 @@ func (p Plan) order() (order []int, cycle []Ref) {
 func (p Plan) cycle(done map[Ref]bool) []Ref {
 	needs := make(map[Ref]Ref, len(p.Changes))
 	var at Ref
-	for _, c := range p.Changes {
+	for _, c := range slices.Backward(p.Changes) {
 		for _, need := range c.After {
 			if !done[c.Ref] && !done[need] {
 				needs[c.Ref], at = need, c.Ref
