@@ -21,8 +21,8 @@ WORKDIR /src
 # All at once and not go.mod files first: the cache mounts keep what was
 # downloaded and compiled, and a new provider needs no line here.
 COPY . .
-RUN --mount=type=cache,target=/go/pkg/mod --mount=type=cache,target=/root/.cache/go-build \
-    hack/image-build.sh /out
+ENV GOMODCACHE=/cache/modules GOCACHE=/cache/build
+RUN --mount=type=cache,target=/cache hack/image-build.sh /out
 RUN cp /etc/ssl/certs/ca-certificates.crt LICENSE /out/
 
 # What both ways of building share. 65532 is "nonroot" in distroless; a number,

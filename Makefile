@@ -19,8 +19,6 @@ BASE ?= gcr.io/distroless/static:nonroot
 IMAGE ?= unified-ccm
 
 BIN := $(CURDIR)/bin
-MODULES := $(shell go work edit -json go.work | sed -n 's|.*"DiskPath": "\./\(.*\)".*|\1|p')
-PACKAGES := $(patsubst %,./%/...,$(MODULES))
 
 # One set of flags for every build, so that all of them share one build cache.
 export GOFLAGS := -trimpath -buildvcs=false
