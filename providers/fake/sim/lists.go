@@ -28,7 +28,7 @@ func (l listing[S, T]) page(r *http.Request, size int) (api.Page[T], error) {
 	}
 	out := api.Page[T]{Items: []T{}}
 	last := ""
-	for _, key := range slices.Sorted(maps.Keys(l.all)) {
+	for _, key := range sortedKeys(l.all) {
 		if key <= after || !l.keep(l.all[key]) {
 			continue
 		}
@@ -125,3 +125,5 @@ func listRoutes(c *Cloud, r *http.Request) (any, error) {
 func sortedBy[V any](all map[string]V, key func(V) string) []V {
 	return slices.SortedFunc(maps.Values(all), func(a, b V) int { return cmp.Compare(key(a), key(b)) })
 }
+
+func sortedKeys[V any](all map[string]V) []string { return slices.Sorted(maps.Keys(all)) }

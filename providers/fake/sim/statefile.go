@@ -122,6 +122,9 @@ func (f *stateFile) parse(content []byte) (*state, error) {
 	if err := json.Unmarshal(content, fresh); err != nil {
 		return nil, fmt.Errorf("state file %s is damaged (%w): %s", f.path, err, fix)
 	}
+	if fresh.Instances == nil || fresh.Addresses == nil || fresh.LoadBalancers == nil || fresh.Routes == nil {
+		return nil, fmt.Errorf("state file %s is damaged (a kind of object is null): %s", f.path, fix)
+	}
 	if err := fresh.check(); err != nil {
 		return nil, fmt.Errorf("state file %s contradicts itself (%s): %s", f.path, strings.ReplaceAll(err.Error(), "\n", "; "), fix)
 	}
@@ -131,7 +134,7 @@ func (f *stateFile) parse(content []byte) (*state, error) {
 // write replaces the file as a whole: a kill at any moment leaves the old or the new content. The
 // caller holds the lock, so the temporary name is its own, and one left over is overwritten.
 func (f *stateFile) write(s *state) error {
-	content, err := json.MarshalIndent(s, "", " ")
+	content, err := marshalState(s)
 	if err != nil {
 		return f.explain(err)
 	}
@@ -144,6 +147,8 @@ func (f *stateFile) write(s *state) error {
 	}
 	return f.explain(syncDir(filepath.Dir(f.path)))
 }
+
+func marshalState(s *state) ([]byte, error) { return json.MarshalIndent(s, "", " ") }
 
 func writeSynced(path string, content []byte) error {
 	file, err := os.OpenFile(path, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
