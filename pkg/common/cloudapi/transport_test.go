@@ -239,7 +239,7 @@ func TestDescribeUsesTheClientsOwnGetBody(t *testing.T) {
 			}
 			return Request{}
 		},
-		Base: roundTrip(func(r *http.Request) (*http.Response, error) { return answer(200, nil), nil }),
+		Base: roundTrip(func(*http.Request) (*http.Response, error) { return answer(200, nil), nil }),
 	})
 	if _, err := rt.RoundTrip(in); err != nil {
 		t.Fatal(err)

@@ -374,3 +374,13 @@ func TestHandlerThatAborts(t *testing.T) {
 		t.Errorf("%d calls in the log, want 1", n)
 	}
 }
+
+func TestHandlerPanicsReachTheCaller(t *testing.T) {
+	x := newFixture(t, FrontOptions{Handler: http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic("bug") })})
+	defer func() {
+		if p := recover(); p != "bug" {
+			t.Errorf("recovered %v, want the simulator's own panic", p)
+		}
+	}()
+	x.post(1)
+}

@@ -25,6 +25,9 @@ func bubble(t *testing.T, o FrontOptions, test func(*fixture)) {
 	})
 }
 
+// pause lets time pass in a bubble.
+func pause(d time.Duration) { <-time.After(d) }
+
 func TestLatency(t *testing.T) {
 	bubble(t, FrontOptions{Latency: 20 * time.Millisecond}, func(x *fixture) {
 		start := time.Now()
@@ -59,7 +62,7 @@ func TestClientStopsWaiting(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			slow := &counter{}
 			handler := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-				time.Sleep(20 * time.Millisecond)
+				pause(20 * time.Millisecond)
 				slow.ServeHTTP(w, r)
 			})
 			bubble(t, FrontOptions{Latency: 20 * time.Millisecond, Handler: handler}, func(x *fixture) {
@@ -107,7 +110,7 @@ func TestKillEndsTheGeneration(t *testing.T) {
 	world := &counter{}
 	handler := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/slow" {
-			time.Sleep(time.Minute)
+			pause(time.Minute)
 		}
 		world.ServeHTTP(w, r)
 	})
@@ -119,9 +122,9 @@ func TestKillEndsTheGeneration(t *testing.T) {
 
 		slow, late := make(chan int, 1), make(chan int, 1)
 		go func() { s, _ := x.call(http.MethodPost, "/slow"); slow <- s }()
-		time.Sleep(time.Second) // /slow is being done now
+		pause(time.Second) // /slow is being done now
 		go func() {
-			time.Sleep(time.Second / 2)
+			pause(time.Second / 2)
 			s, _ := x.call(http.MethodPost, "/late")
 			late <- s
 		}()
@@ -161,7 +164,7 @@ func TestKillEndsTheGeneration(t *testing.T) {
 func TestReviveWithoutKillDoesNothing(t *testing.T) {
 	bubble(t, FrontOptions{Latency: time.Second}, func(x *fixture) {
 		go func() {
-			time.Sleep(time.Second / 2)
+			pause(time.Second / 2)
 			x.Revive()
 		}()
 		if diff := cmp.Diff([]int{201}, x.post(1)); diff != "" {

@@ -69,13 +69,14 @@ func receive(r *http.Request) (in *http.Request, rewind func(), err error) {
 // aborts runs a handler and says whether it aborted the connection itself. Other panics go on.
 func aborts(handle func()) (aborted bool) {
 	defer func() {
-		switch p := recover(); p {
-		case nil:
-		case http.ErrAbortHandler:
-			aborted = true
-		default:
+		p := recover()
+		if p == nil {
+			return
+		}
+		if err, ok := p.(error); !ok || !errors.Is(err, http.ErrAbortHandler) {
 			panic(p)
 		}
+		aborted = true
 	}()
 	handle()
 	return false
