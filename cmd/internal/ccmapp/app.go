@@ -20,7 +20,7 @@ type Streams struct {
 // line or configuration (ccm plan: 2 for changes).
 func Main(ctx context.Context, args []string, streams Streams) int {
 	defer logs.FlushLogs()
-	cmd, err := newRoot(ctx, streams)
+	cmd, err := newRoot(ctx)
 	if err != nil {
 		return report(streams.Err, err)
 	}

@@ -7,7 +7,7 @@ import (
 	"github.com/spf13/pflag"
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	"k8s.io/cloud-provider/app"
-	"k8s.io/cloud-provider/options"
+	frameworkoptions "k8s.io/cloud-provider/options"
 	cmfeatures "k8s.io/controller-manager/pkg/features"
 )
 
@@ -27,10 +27,10 @@ const (
 )
 
 // frameworkOptions returns the framework's options with our defaults.
-func frameworkOptions() (*options.CloudControllerManagerOptions, error) {
+func frameworkOptions() (*frameworkoptions.CloudControllerManagerOptions, error) {
 	// No webhook exists in the framework itself, so nothing listens unless one is asked for.
 	webhookPort := 0
-	s, err := options.NewCloudControllerManagerOptionsWithProviderDefaults(options.ProviderDefaults{WebhookBindPort: &webhookPort})
+	s, err := frameworkoptions.NewCloudControllerManagerOptionsWithProviderDefaults(frameworkoptions.ProviderDefaults{WebhookBindPort: &webhookPort})
 	if err != nil {
 		return nil, fmt.Errorf("default options: %w", err)
 	}

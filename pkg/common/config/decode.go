@@ -38,13 +38,13 @@ func (d *decoder) check(st statement) {
 	if !ok {
 		if id := strings.ToLower(st.section); !d.unknown[id] {
 			d.unknown[id] = true
-			f.warn(st.line, "unknown section [%s] is ignored%s", st.section, nearest(st.section, names(d.sections)))
+			f.warn(st.line, "unknown section [%s]%s", st.section, nearest(st.section, names(d.sections)))
 		}
 		return
 	}
 	if st.sub != "" && !hasSubsections(section) {
 		if st.header {
-			f.warn(st.line, "[%s] has no subsections, so [%s] is ignored", section.name, Section(section.name, st.sub))
+			f.warn(st.line, "[%s] has no subsections: nothing reads [%s]", section.name, Section(section.name, st.sub))
 		}
 		return
 	}
@@ -56,7 +56,7 @@ func (d *decoder) check(st statement) {
 	}
 	key, ok := find(sectionKeys(section), st.key)
 	if !ok {
-		f.warn(st.line, "unknown key %s in section [%s] is ignored%s", st.key, section.name, d.hint(section, st.key))
+		f.warn(st.line, "unknown key %s in section [%s]%s", st.key, section.name, d.hint(section, st.key))
 		return
 	}
 	if st.cut {
@@ -122,6 +122,9 @@ func explain(st accepted, err error) string {
 		return fmt.Sprintf("must be a whole number from %d to %d, not %q", -1<<(t.Bits()-1), 1<<(t.Bits()-1)-1, st.value)
 	case t.Kind() >= reflect.Uint && t.Kind() <= reflect.Uint64:
 		return fmt.Sprintf("must be a whole number from 0 to %d, not %q", uint64(1)<<(t.Bits()-1)*2-1, st.value)
+	}
+	if t.Kind() == reflect.Float32 || t.Kind() == reflect.Float64 {
+		return fmt.Sprintf("must be a number, not %q", st.value)
 	}
 	message, _, _ := strings.Cut(err.Error(), ` at section "`)
 	return message

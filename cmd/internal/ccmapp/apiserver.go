@@ -1,0 +1,132 @@
+package ccmapp
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/utils/clock"
+)
+
+const (
+	// apiServerWait is how long an API server may take to answer at start: it may be starting
+	// at the same time. After it the process ends, and whoever started it tries again.
+	apiServerWait = 10 * time.Second
+	// apiServerPause is the time between two attempts.
+	apiServerPause = time.Second
+	// apiServerTimeout bounds one attempt, for addresses that swallow packets.
+	apiServerTimeout = 3 * time.Second
+)
+
+// errNoCluster says that there is no way to a cluster, neither a kubeconfig nor a pod's account.
+var errNoCluster = errors.New("no cluster")
+
+// restConfig returns how to reach the API server, by the framework's rules: --kubeconfig and
+// --master, or else the service account of the pod.
+func (s source) restConfig() (*rest.Config, error) {
+	if s.kubeconfig == "" && s.master == "" {
+		// Not through clientcmd, which logs before it looks for the account.
+		config, err := rest.InClusterConfig()
+		if err == nil {
+			return config, nil
+		}
+		if errors.Is(err, rest.ErrNotInCluster) {
+			return nil, errors.Join(noKubeconfig(), errNoCluster)
+		}
+		return nil, environmentErrorf("this pod has no usable service account (%s): set automountServiceAccountToken: true, or give --%s=FILE", cause(err), flagKubeconfig)
+	}
+	if s.kubeconfig != "" {
+		if _, err := os.Stat(s.kubeconfig); err != nil {
+			return nil, environmentErrorf("--%s=%s: %s; check the path", flagKubeconfig, s.kubeconfig, cause(err))
+		}
+	}
+	config, err := clientcmd.BuildConfigFromFlags(s.master, s.kubeconfig)
+	if err != nil {
+		return nil, environmentErrorf("--%s=%s: this file does not say how to reach an API server: %s", flagKubeconfig, s.kubeconfig, cause(err))
+	}
+	return config, nil
+}
+
+func noKubeconfig() error {
+	hint := ""
+	if env := os.Getenv("KUBECONFIG"); env != "" {
+		hint = fmt.Sprintf(" (the KUBECONFIG variable is not used: --%s=%s)", flagKubeconfig, env)
+	}
+	return environmentErrorf("no Kubernetes API server is named, and this is not a pod of a cluster: give --%s=FILE%s", flagKubeconfig, hint)
+}
+
+// apiServer waits for an API server to answer.
+type apiServer struct {
+	clock clock.Clock
+	wait  time.Duration
+	pause time.Duration
+}
+
+// reach returns nil once the API server has given any answer that shows it at work. What waiting
+// cannot mend (certificates, refused credentials) ends the attempts.
+func (a apiServer) reach(ctx context.Context, config *rest.Config, s source) error {
+	config = rest.CopyConfig(config)
+	config.Timeout = apiServerTimeout
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return environmentErrorf("API server %s: %s; check %s", config.Host, err, s.whence())
+	}
+	start := a.clock.Now()
+	for {
+		err := client.Discovery().RESTClient().Get().AbsPath("/version").Do(ctx).Error()
+		switch {
+		case err == nil || apierrors.IsForbidden(err):
+			return nil
+		case apierrors.IsUnauthorized(err):
+			return environmentErrorf("API server %s refuses the credentials (401 Unauthorized): renew those in %s", config.Host, s.whence())
+		case untrusted(err):
+			return environmentErrorf("API server %s: the connection is not trusted: %s; check the certificate authority in %s", config.Host, urlCause(err), s.whence())
+		case a.clock.Since(start) >= a.wait:
+			return environmentErrorf("API server %s does not answer (tried for %s): %s; check that it runs, and its address in %s",
+				config.Host, a.wait, urlCause(err), s.whence())
+		}
+		select {
+		case <-ctx.Done():
+			return environmentErrorf("stopped while waiting for API server %s: %s", config.Host, urlCause(err))
+		case <-a.clock.After(a.pause):
+		}
+	}
+}
+
+// whence says where the address and the credentials come from.
+func (s source) whence() string {
+	switch {
+	case s.kubeconfig != "":
+		return "--" + flagKubeconfig + "=" + s.kubeconfig
+	case s.master != "":
+		return "--" + flagMaster
+	default:
+		return "the pod's service account"
+	}
+}
+
+// untrusted says whether TLS failed for a reason that stays.
+func untrusted(err error) bool {
+	var verification *tls.CertificateVerificationError
+	var authority x509.UnknownAuthorityError
+	var host x509.HostnameError
+	return errors.As(err, &verification) || errors.As(err, &authority) || errors.As(err, &host)
+}
+
+// urlCause is the message without the method and URL that net/http puts in front.
+func urlCause(err error) string {
+	var u *url.Error
+	if errors.As(err, &u) {
+		return u.Err.Error()
+	}
+	return err.Error()
+}

@@ -1,0 +1,82 @@
+package ccmapp
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strings"
+	"syscall"
+
+	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
+)
+
+// cloudConfig is a configuration file that has been read and found valid.
+type cloudConfig struct {
+	file     string
+	content  []byte
+	warnings []string
+}
+
+// loadConfig reads and validates the configuration of a provider, without touching the cloud.
+func (s source) loadConfig(d provider.Descriptor) (cloudConfig, error) {
+	c := cloudConfig{file: s.configFile}
+	if c.file != "" {
+		content, err := os.ReadFile(c.file)
+		if err != nil {
+			return c, unreadable(c.file, err)
+		}
+		c.content = content
+	}
+	if d.ValidateConfig == nil {
+		return c, nil
+	}
+	var err error
+	c.warnings, err = d.ValidateConfig(c.file, c.content)
+	if err != nil {
+		return c, s.invalid(err, c.warnings)
+	}
+	if s.strict && len(c.warnings) > 0 {
+		return c, &exitError{exitUsage, c.warnings}
+	}
+	return c, nil
+}
+
+// invalid reports all problems of a configuration; the warnings are among them where they count.
+func (s source) invalid(err error, warnings []string) error {
+	lines := strings.Split(err.Error(), "\n")
+	if s.configFile == "" {
+		lines = append(lines, fmt.Sprintf("no configuration file is given: use --%s=FILE", flagConfig))
+	}
+	if s.strict {
+		lines = append(lines, warnings...)
+	}
+	return &exitError{exitUsage, lines}
+}
+
+// unreadable says why a configuration file cannot be read, and what to do.
+func unreadable(file string, err error) error {
+	prefix := fmt.Sprintf("--%s=%s", flagConfig, file)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return usageErrorf("%s: there is no such file; check the path, or the volume that should hold it", prefix)
+	case errors.Is(err, fs.ErrPermission):
+		return usageErrorf("%s: the process, user ID %d, may not read this file; change the file's mode or owner", prefix, os.Getuid())
+	case errors.Is(err, syscall.EISDIR):
+		return usageErrorf("%s: this is a directory; name the file in it", prefix)
+	default:
+		return usageErrorf("%s: the file cannot be read: %s", prefix, cause(err))
+	}
+}
+
+// cause is the innermost message of a file or network error, without its path or URL, which the
+// caller names already.
+func cause(err error) string {
+	for {
+		inner := errors.Unwrap(err)
+		if inner == nil {
+			return err.Error()
+		}
+		err = inner
+	}
+}

@@ -1,0 +1,68 @@
+package ccmapp
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+)
+
+func newConfigCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "config",
+		Short: "Check a cloud's configuration file",
+		Long:  "Check a cloud's configuration file (cloud.conf).",
+		Args:  noSuchCommand,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return usageErrorf("what about the configuration? Use %s validate", cmd.CommandPath())
+		},
+	}
+	cmd.AddCommand(newValidateCommand())
+	return cmd
+}
+
+func newValidateCommand() *cobra.Command {
+	s := source{strict: true}
+	show := false
+	cmd := &cobra.Command{
+		Use:   "validate --cloud-provider=NAME --cloud-config=FILE",
+		Short: "Report everything that is wrong with a configuration file",
+		Long: `Report everything that is wrong with a cloud's configuration file: lines that
+cannot be read, values that cannot be right, and sections and keys that nothing
+reads. Each problem is one line with the file's name and line number. Neither
+the cloud nor a cluster is asked.
+
+Exit codes: 0 when there is nothing to report, 2 when there is.`,
+		Example: `  ccm config validate --cloud-provider=fake --cloud-config=cloud.conf
+  ccm config validate --cloud-provider=fake --cloud-config=cloud.conf --show`,
+		Args: noSuchCommand,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return validateConfig(cmd, s, show)
+		},
+	}
+	s.addFlags(cmd.Flags(), false)
+	cmd.Flags().BoolVarP(&show, "show", "v", false, "Also print the configuration that is in force, defaults included, secrets redacted.")
+	return cmd
+}
+
+func validateConfig(cmd *cobra.Command, s source, show bool) error {
+	d, err := s.descriptor()
+	if err != nil {
+		return err
+	}
+	config, err := s.loadConfig(d)
+	if err != nil {
+		return err
+	}
+	if show && d.ShowConfig != nil {
+		if err := d.ShowConfig(cmd.OutOrStdout(), config.file, config.content); err != nil {
+			return environmentErrorf("the configuration cannot be printed: %v", err)
+		}
+		fmt.Fprintln(cmd.OutOrStdout())
+	}
+	what := config.file
+	if what == "" {
+		what = "the configuration without a file"
+	}
+	_, err = fmt.Fprintf(cmd.OutOrStdout(), "OK: %s is valid for %s\n", what, d.Title)
+	return err
+}

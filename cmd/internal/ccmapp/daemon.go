@@ -1,0 +1,153 @@
+package ccmapp
+
+import (
+	"context"
+	"time"
+
+	"github.com/spf13/cobra"
+	cloudprovider "k8s.io/cloud-provider"
+	appconfig "k8s.io/cloud-provider/app/config"
+	"k8s.io/klog/v2"
+	"k8s.io/utils/clock"
+
+	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
+	"github.com/unified-ccm/unified-ccm/pkg/common/guard"
+	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
+)
+
+// checkTimeout bounds the question whether the cloud accepts the credentials. A cloud that does
+// not answer is no reason not to start: it may be back in a minute.
+const checkTimeout = 10 * time.Second
+
+// daemon is the manager itself. Everything that can be wrong with the command line, the
+// configuration and the environment is found before the framework takes over, which would end
+// the process with a stack trace.
+type daemon struct {
+	options   *options
+	apiServer apiServer
+	// cloud has its guards around it. Preflight makes it, and the framework is given it.
+	cloud cloudprovider.Interface
+	// warnings are logged once logging is set up.
+	warnings []warning
+}
+
+type warning struct{ message, detail string }
+
+func newDaemon(o *options) *daemon {
+	return &daemon{options: o, apiServer: apiServer{clock: clock.RealClock{}, wait: apiServerWait, pause: apiServerPause}}
+}
+
+// run is the root command. framework is the framework's own, which returns when ctx ends.
+func (d *daemon) run(framework func(*cobra.Command, []string) error) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, args []string) error {
+		if f := cmd.Flags().Lookup(flagVersion); f != nil && f.Value.String() != "false" {
+			return printVersion(cmd.OutOrStdout(), outputText)
+		}
+		d.options.complete(cmd.Flags())
+		if err := d.preflight(cmd.Context()); err != nil {
+			return err
+		}
+		if err := framework(cmd, args); err != nil {
+			// The framework has printed it.
+			return &exitError{code: exitEnvironment}
+		}
+		return nil
+	}
+}
+
+// preflight checks everything that can be checked, from the cheapest to the dearest, and
+// constructs the cloud. What it returns is for the user's eyes.
+func (d *daemon) preflight(ctx context.Context) error {
+	s := d.options.source()
+	descriptor, err := s.descriptor()
+	if err != nil {
+		return err
+	}
+	if err := d.options.validate(); err != nil {
+		return err
+	}
+	config, err := s.loadConfig(descriptor)
+	if err != nil {
+		return err
+	}
+	for _, w := range config.warnings {
+		d.warn("Cloud configuration: this has no effect as it is", w)
+	}
+	kube, err := s.restConfig()
+	if err != nil {
+		return err
+	}
+	cloud, err := s.construct(descriptor)
+	if err != nil {
+		return err
+	}
+	if !cloud.HasClusterID() && !d.options.framework.KubeCloudShared.AllowUntaggedCloud {
+		return environmentErrorf("%s does not say which cluster this is: set the cluster's ID in %s, or accept that with --allow-untagged-cloud",
+			descriptor.Title, s.configName())
+	}
+	d.cloud = guard.Wrap(cloud, d.options.guard)
+	if err := d.checkCredentials(ctx, descriptor, s); err != nil {
+		return err
+	}
+	return d.apiServer.reach(ctx, kube, s)
+}
+
+// construct makes the provider. The file has been found readable, so the framework's function,
+// which ends the process where it is not, is safe to call.
+func (s source) construct(d provider.Descriptor) (cloudprovider.Interface, error) {
+	cloud, err := cloudprovider.InitCloudProvider(d.Name, s.configFile)
+	if err != nil {
+		return nil, environmentErrorf("%s cannot be set up: %v", d.Title, err)
+	}
+	return cloud, nil
+}
+
+func (s source) configName() string {
+	if s.configFile == "" {
+		return "a file given by --" + flagConfig
+	}
+	return s.configFile
+}
+
+// checkCredentials asks the cloud whether it accepts us. Only a refusal is an error.
+func (d *daemon) checkCredentials(ctx context.Context, descriptor provider.Descriptor, s source) error {
+	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
+	defer cancel()
+	checker, ok := d.cloud.(provider.Checker)
+	if !ok {
+		return nil
+	}
+	switch err := checker.Check(ctx); {
+	case err == nil:
+		return nil
+	case cloudapi.Is(err, cloudapi.Denied):
+		return environmentErrorf("%s refuses the credentials: %v; renew those in %s", descriptor.Title, err, s.configName())
+	default:
+		d.warn(descriptor.Title+" did not answer at start; going on, because it may come back", err.Error())
+		return nil
+	}
+}
+
+func (d *daemon) warn(message, detail string) {
+	d.warnings = append(d.warnings, warning{message, detail})
+}
+
+// initialize is the framework's InitCloudFunc: it is called once, with logging set up, before
+// any controller is made.
+func (d *daemon) initialize(config *appconfig.CompletedConfig) cloudprovider.Interface {
+	logger := klog.Background()
+	for _, w := range d.warnings {
+		logger.Info("Warning: "+w.message, "detail", w.detail)
+	}
+	if d.options.guard.DryRun {
+		logger.Info("Dry run: nothing is changed, neither in the cloud nor in the cluster", "lease", config.ComponentConfig.Generic.LeaderElection.ResourceName)
+		makeDry(config)
+	}
+	// Validated with the flags.
+	if selector, err := d.options.guard.NodeSelector(); err == nil && !selector.Empty() {
+		logger.Info("Only some nodes are looked at", "selector", selector.String())
+		filterNodes(config, selector)
+	}
+	logger.Info("Starting", "provider", d.cloud.ProviderName(), "version", thisVersion().Version)
+	return d.cloud
+}

@@ -1,0 +1,137 @@
+package ccmapp
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	"k8s.io/cloud-provider/app"
+	"k8s.io/cloud-provider/names"
+	cliflag "k8s.io/component-base/cli/flag"
+	"k8s.io/component-base/term"
+
+	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
+)
+
+const rootLong = `ccm is the cloud controller manager for every cloud. It gives nodes their
+identity, makes load balancers for Services of type LoadBalancer, sets up pod
+routes, and removes nodes whose machines are gone. Which cloud it speaks to is
+chosen by --cloud-provider; each cloud's own cloud.conf and annotations work
+as they are.`
+
+const rootExample = `  # Run in a cluster, on the cloud called fake
+  ccm --cloud-provider=fake --cloud-config=/etc/kubernetes/cloud.conf
+
+  # See what it would do to your cluster beside the manager that runs now
+  ccm --cloud-provider=fake --cloud-config=cloud.conf --kubeconfig=$HOME/.kube/config --dry-run
+
+  # Check a configuration file
+  ccm config validate --cloud-provider=fake --cloud-config=cloud.conf
+
+  # See what a Service would become, before you create it
+  ccm plan --cloud-provider=fake -f service.yaml`
+
+// essentials are the flags that nearly everybody needs; the others follow in their sections.
+var essentials = []string{flagProvider, flagConfig, flagKubeconfig, flagClusterName, flagClusterCIDR, flagDryRun, "leader-elect", "v"}
+
+// printHelp prints a command's help: what it is, how it is used, examples, subcommands, flags.
+func printHelp(cmd *cobra.Command, o *options) {
+	out := cmd.OutOrStdout()
+	columns, _, err := term.TerminalSize(out)
+	if err != nil {
+		columns = 0
+	}
+	var b bytes.Buffer
+	fmt.Fprintf(&b, "%s\n\nUsage:\n", strings.TrimSpace(cmd.Long))
+	if cmd.Runnable() {
+		fmt.Fprintf(&b, "  %s\n", cmd.UseLine())
+	}
+	if cmd.HasAvailableSubCommands() {
+		fmt.Fprintf(&b, "  %s COMMAND\n", cmd.CommandPath())
+	}
+	if cmd.Example != "" {
+		fmt.Fprintf(&b, "\nExamples:\n%s\n", cmd.Example)
+	}
+	printCommands(&b, cmd)
+	if cmd.HasParent() {
+		printFlags(&b, "Flags", cmd.LocalFlags(), columns)
+	} else {
+		printProviders(&b)
+		printRootFlags(&b, cmd, o, columns)
+	}
+	_, _ = out.Write(b.Bytes())
+}
+
+func printCommands(w io.Writer, cmd *cobra.Command) {
+	if !cmd.HasAvailableSubCommands() {
+		return
+	}
+	fmt.Fprintln(w, "\nCommands:")
+	t := tabwriter.NewWriter(w, 0, 0, 3, ' ', 0)
+	for _, c := range cmd.Commands() {
+		if c.IsAvailableCommand() && c.Name() != "help" {
+			fmt.Fprintf(t, "  %s\t%s\n", c.Name(), c.Short)
+		}
+	}
+	_ = t.Flush()
+}
+
+func printProviders(w io.Writer) {
+	fmt.Fprintln(w, "\nProviders in this binary:")
+	t := tabwriter.NewWriter(w, 0, 0, 3, ' ', 0)
+	for _, d := range provider.All() {
+		fmt.Fprintf(t, "  %s\t%s. %s\n", d.Name, strings.TrimSuffix(d.Title, "."), d.Summary)
+	}
+	_ = t.Flush()
+}
+
+func printRootFlags(w io.Writer, cmd *cobra.Command, o *options, columns int) {
+	essential := pflag.NewFlagSet("essential", pflag.ContinueOnError)
+	for _, name := range essentials {
+		if f := cmd.Flags().Lookup(name); f != nil {
+			essential.AddFlag(f)
+		}
+	}
+	essential.SortFlags = false
+	printFlags(w, "The flags that you are likely to need (all of them follow by subject)", essential, columns)
+	cliflag.PrintSections(w, sections(cmd.Flags(), o), columns)
+}
+
+func printFlags(w io.Writer, title string, fs *pflag.FlagSet, columns int) {
+	if fs.HasAvailableFlags() {
+		fmt.Fprintf(w, "\n%s:\n\n%s", title, fs.FlagUsagesWrapped(columns))
+	}
+}
+
+// sections sorts the daemon's flags into sections: ours, then the framework's, then those that
+// every Kubernetes component has.
+func sections(all *pflag.FlagSet, o *options) cliflag.NamedFlagSets {
+	var sorted cliflag.NamedFlagSets
+	placed := map[string]bool{}
+	place := func(groups cliflag.NamedFlagSets) {
+		for _, section := range groups.Order {
+			groups.FlagSets[section].VisitAll(func(f *pflag.Flag) {
+				if actual := all.Lookup(f.Name); actual != nil && !placed[f.Name] {
+					placed[f.Name] = true
+					sorted.FlagSet(section).AddFlag(actual)
+				}
+			})
+		}
+	}
+	place(o.own)
+	// A second set of options tells the sections; adding flags twice to the real one would reset its values.
+	if twin, err := frameworkOptions(); err == nil {
+		place(twin.Flags(app.ControllerNames(constructors()), app.ControllersDisabledByDefault.List(),
+			names.CCMControllerAliases(), app.AllWebhooks, app.DisabledByDefaultWebhooks))
+	}
+	all.VisitAll(func(f *pflag.Flag) {
+		if !placed[f.Name] {
+			sorted.FlagSet("global").AddFlag(f)
+		}
+	})
+	return sorted
+}

@@ -1,0 +1,153 @@
+package ccmapp
+
+import (
+	"net/http"
+	"strings"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	coreinformers "k8s.io/client-go/informers/core/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
+	cloudprovider "k8s.io/cloud-provider"
+	appconfig "k8s.io/cloud-provider/app/config"
+	"k8s.io/klog/v2"
+)
+
+// filterNodes makes the shared informer of Nodes see only those that match the selector. The
+// informer that is asked for first is the one that everybody gets, so the factory of all other
+// kinds stays unfiltered: a selector for nodes must not hide Services.
+func filterNodes(config *appconfig.CompletedConfig, selector labels.Selector) {
+	config.SharedInformers.InformerFor(&v1.Node{}, func(client kubernetes.Interface, resync time.Duration) cache.SharedIndexInformer {
+		return coreinformers.NewFilteredNodeInformer(client, resync,
+			cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc},
+			func(o *metav1.ListOptions) { o.LabelSelector = selector.String() })
+	})
+}
+
+// makeDry turns every change that the manager's clients ask for into a dry run of the API server.
+func makeDry(config *appconfig.CompletedConfig) {
+	// The leader election and the informers of the framework take their clients from Kubeconfig;
+	// the controllers from ClientBuilder, which need not be made from it.
+	config.Kubeconfig.Wrap(dryTransport)
+	config.ClientBuilder = dryClients{config.ClientBuilder}
+}
+
+// dryClients builds clients that change nothing.
+type dryClients struct {
+	cloudprovider.ControllerClientBuilder
+}
+
+// Config implements cloudprovider.ControllerClientBuilder.
+func (d dryClients) Config(name string) (*rest.Config, error) {
+	config, err := d.ControllerClientBuilder.Config(name)
+	if err != nil {
+		return nil, err
+	}
+	config = rest.CopyConfig(config)
+	config.Wrap(dryTransport)
+	return config, nil
+}
+
+// ConfigOrDie implements cloudprovider.ControllerClientBuilder.
+func (d dryClients) ConfigOrDie(name string) *rest.Config { return orDie(d.Config(name)) }
+
+// Client implements cloudprovider.ControllerClientBuilder.
+func (d dryClients) Client(name string) (kubernetes.Interface, error) {
+	config, err := d.Config(name)
+	if err != nil {
+		return nil, err
+	}
+	return kubernetes.NewForConfig(config)
+}
+
+// ClientOrDie implements cloudprovider.ControllerClientBuilder.
+func (d dryClients) ClientOrDie(name string) kubernetes.Interface { return orDie(d.Client(name)) }
+
+// orDie ends the process, as the interface of the builder demands.
+func orDie[T any](value T, err error) T {
+	if err != nil {
+		klog.Background().Error(err, "No client for the Kubernetes API")
+		klog.FlushAndExit(klog.ExitFlushTimeout, exitEnvironment)
+	}
+	return value
+}
+
+func dryTransport(inner http.RoundTripper) http.RoundTripper { return roundTripper{inner} }
+
+// roundTripper adds dryRun=All to every request that would change something, except for what a
+// manager needs to run and to report: its lease, Events, tokens and reviews of access.
+type roundTripper struct{ inner http.RoundTripper }
+
+// RoundTrip implements http.RoundTripper.
+func (t roundTripper) RoundTrip(r *http.Request) (*http.Response, error) {
+	if !changes(r) {
+		return t.inner.RoundTrip(r)
+	}
+	if r.Body != nil && r.Method == http.MethodDelete {
+		// The API server reads a deletion's options from the body, and from the URL only where
+		// there is no body: with it, dryRun would go unread and the object would be gone.
+		_ = r.Body.Close()
+	}
+	r = r.Clone(r.Context())
+	if r.Method == http.MethodDelete {
+		r.Body, r.GetBody, r.ContentLength = http.NoBody, nil, 0
+		r.Header.Del("Content-Type")
+	}
+	query := r.URL.Query()
+	query.Set("dryRun", metav1.DryRunAll)
+	r.URL.RawQuery = query.Encode()
+	return t.inner.RoundTrip(r)
+}
+
+// WrappedRoundTripper lets client-go look through.
+func (t roundTripper) WrappedRoundTripper() http.RoundTripper { return t.inner }
+
+// changes says whether a request would change an object that a dry run must leave alone.
+func changes(r *http.Request) bool {
+	switch r.Method {
+	case http.MethodGet, http.MethodHead, http.MethodOptions:
+		return false
+	}
+	group, resource, subresource := target(r.URL.Path)
+	switch {
+	case resource == "events" && (group == "" || group == "events.k8s.io"):
+		return false
+	case group == "coordination.k8s.io" && resource == "leases":
+		return false
+	case group == "authentication.k8s.io" || group == "authorization.k8s.io":
+		return false
+	case group == "" && resource == "serviceaccounts" && subresource == "token":
+		return false
+	}
+	return true
+}
+
+// target reads the API group, resource and subresource from a path such as
+// /api/v1/namespaces/NS/services/NAME/status or /apis/GROUP/VERSION/RESOURCE.
+func target(path string) (group, resource, subresource string) {
+	parts := strings.Split(strings.Trim(path, "/"), "/")
+	// A prefix before api or apis belongs to a proxy in front of the API server.
+	for len(parts) > 0 && parts[0] != "api" && parts[0] != "apis" {
+		parts = parts[1:]
+	}
+	switch {
+	case len(parts) > 2 && parts[0] == "api":
+		parts = parts[2:]
+	case len(parts) > 3 && parts[0] == "apis":
+		group, parts = parts[1], parts[3:]
+	default:
+		return "", "", ""
+	}
+	if parts[0] == "namespaces" && len(parts) > 2 {
+		parts = parts[2:]
+	}
+	resource = parts[0]
+	if len(parts) > 2 {
+		subresource = parts[2]
+	}
+	return group, resource, subresource
+}

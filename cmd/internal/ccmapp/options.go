@@ -1,0 +1,171 @@
+package ccmapp
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/pflag"
+	"k8s.io/cloud-provider/app"
+	"k8s.io/cloud-provider/names"
+	frameworkoptions "k8s.io/cloud-provider/options"
+	cliflag "k8s.io/component-base/cli/flag"
+
+	"github.com/unified-ccm/unified-ccm/pkg/common/guard"
+	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
+)
+
+// Names of flags that messages speak of.
+const (
+	flagProvider     = "cloud-provider"
+	flagConfig       = "cloud-config"
+	flagKubeconfig   = "kubeconfig"
+	flagMaster       = "master"
+	flagStrict       = "strict-config"
+	flagDryRun       = "dry-run"
+	flagClusterName  = "cluster-name"
+	flagClusterCIDR  = "cluster-cidr"
+	flagCloudRoutes  = "configure-cloud-routes"
+	flagWebhooks     = "webhooks"
+	flagWebhookPort  = "webhook-secure-port"
+	flagVersion      = "version"
+	dryRunSuffix     = "-dry-run"
+	sectionUnified   = "unified-ccm"
+	sectionSafety    = "node safety"
+	sectionsProvider = " provider"
+)
+
+// source says where the cloud, its configuration and the API server are: what every command that
+// works with them is told by the same flags.
+type source struct {
+	provider, configFile string
+	kubeconfig, master   string
+	strict               bool
+}
+
+// addFlags adds the flags of a subcommand; the daemon has most of them from the framework.
+func (s *source) addFlags(fs *pflag.FlagSet, cluster bool) {
+	fs.StringVar(&s.provider, flagProvider, s.provider, "The cloud: "+providerChoice()+".")
+	fs.StringVar(&s.configFile, flagConfig, s.configFile, "The cloud's configuration file (cloud.conf).")
+	if cluster {
+		fs.StringVar(&s.kubeconfig, flagKubeconfig, s.kubeconfig, "File with the address and the credentials of the Kubernetes API server; not needed inside a cluster.")
+		fs.StringVar(&s.master, flagMaster, s.master, "Address of the Kubernetes API server; overrides the one in --kubeconfig.")
+	}
+}
+
+// options are all options of the daemon.
+type options struct {
+	framework *frameworkoptions.CloudControllerManagerOptions
+	guard     guard.Options
+	strict    bool
+	// own are our flags, by section.
+	own cliflag.NamedFlagSets
+}
+
+func newOptions() (*options, error) {
+	framework, err := frameworkOptions()
+	if err != nil {
+		return nil, err
+	}
+	o := &options{framework: framework}
+	fs := o.own.FlagSet(sectionUnified)
+	fs.BoolVar(&o.strict, flagStrict, false,
+		"Refuse a cloud configuration with warnings, such as a key that nothing reads. Off by default, because existing files often carry keys of the past.")
+	fs.BoolVar(&o.guard.DryRun, flagDryRun, false,
+		"Change nothing, neither in the cloud nor in the cluster: log what would be done, and tell it by Events. "+
+			"The leader lease gets the suffix "+dryRunSuffix+", so that it can run beside the real manager.")
+	o.guard.AddFlags(o.own.FlagSet(sectionSafety))
+	for _, d := range provider.All() {
+		if d.Flags != nil {
+			d.Flags(o.own.FlagSet(d.Title + sectionsProvider))
+		}
+	}
+	return o, nil
+}
+
+// source returns where the daemon's flags point.
+func (o *options) source() source {
+	cloud := o.framework.KubeCloudShared.CloudProvider
+	return source{
+		provider: cloud.Name, configFile: cloud.CloudConfigFile, strict: o.strict,
+		kubeconfig: o.framework.Generic.ClientConnection.Kubeconfig, master: o.framework.Master,
+	}
+}
+
+// complete derives options from others, once the flags are parsed.
+func (o *options) complete(fs *pflag.FlagSet) {
+	if len(o.framework.Webhook.Webhooks) > 0 && !fs.Changed(flagWebhookPort) {
+		o.framework.WebhookServing.BindPort = frameworkoptions.CloudControllerManagerWebhookPort
+	}
+	if lease := &o.framework.Generic.LeaderElection.ResourceName; o.guard.DryRun && !strings.HasSuffix(*lease, dryRunSuffix) {
+		*lease += dryRunSuffix
+	}
+}
+
+// validate checks the flags, all at once.
+func (o *options) validate() error {
+	var lines []string
+	if err := o.guard.Validate(); err != nil {
+		lines = append(lines, messages(err)...)
+	}
+	err := o.framework.Validate(app.ControllerNames(constructors()), app.ControllersDisabledByDefault.List(),
+		names.CCMControllerAliases(), app.AllWebhooks, app.DisabledByDefaultWebhooks)
+	if err != nil {
+		lines = append(lines, messages(err)...)
+	}
+	if len(lines) > 0 {
+		return &exitError{exitUsage, lines}
+	}
+	return nil
+}
+
+// messages returns the messages of the errors that are joined in err.
+func messages(err error) []string {
+	if joined, ok := err.(interface{ Errors() []error }); ok {
+		return flatten(joined.Errors())
+	}
+	if joined, ok := err.(interface{ Unwrap() []error }); ok {
+		return flatten(joined.Unwrap())
+	}
+	return []string{err.Error()}
+}
+
+func flatten(errs []error) []string {
+	var all []string
+	for _, err := range errs {
+		all = append(all, messages(err)...)
+	}
+	return all
+}
+
+// descriptor finds the provider that was asked for.
+func (s source) descriptor() (provider.Descriptor, error) {
+	known := provider.Names()
+	d, ok := provider.Get(s.provider)
+	switch {
+	case ok:
+		return d, nil
+	case len(known) == 0:
+		return d, usageErrorf("no cloud provider is linked into this binary: build it without the exclude_ tags")
+	case s.provider == "":
+		return d, usageErrorf("--%s is not set: use %s", flagProvider, providerChoice())
+	}
+	message := fmt.Sprintf("--%s=%s: this binary has no such provider", flagProvider, s.provider)
+	if near := provider.Nearest(s.provider, known); near != "" {
+		message += fmt.Sprintf("; did you mean %s?", near)
+	}
+	return d, usageErrorf("%s (linked: %s)", message, strings.Join(known, ", "))
+}
+
+// providerChoice lists the linked providers for help texts.
+func providerChoice() string {
+	known := provider.Names()
+	switch n := len(known); n {
+	case 0:
+		return "none is linked"
+	case 1:
+		return known[0]
+	default:
+		return strings.Join(slices.Clone(known[:n-1]), ", ") + " or " + known[n-1]
+	}
+}

@@ -1,0 +1,177 @@
+package ccmapp
+
+import (
+	"fmt"
+	"io"
+	"net/netip"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"k8s.io/component-base/term"
+	"k8s.io/klog/v2"
+
+	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
+)
+
+// Values of --color.
+const (
+	colorAuto   = "auto"
+	colorAlways = "always"
+	colorNever  = "never"
+)
+
+// planOptions are the flags of ccm plan.
+type planOptions struct {
+	source
+	files, services []string
+	all             bool
+	clusterName     string
+	clusterCIDR     string
+	routes          bool
+	output, color   string
+	verbose         bool
+}
+
+func newPlanCommand() *cobra.Command {
+	o := planOptions{clusterName: "kubernetes", routes: true, output: outputText, color: colorAuto}
+	cmd := &cobra.Command{
+		Use:   "plan --cloud-provider=NAME (-f FILE | --service=NS/NAME | --all)",
+		Short: "Show what would change in the cloud, and why, without changing anything",
+		Long: `Show what the manager would change in the cloud, and why, without changing
+anything: neither in the cloud nor in the cluster. Services come from files or
+from the cluster; nodes come from the same files if there are any in them, or
+else from the cluster.
+
+Exit codes: 0 when nothing would change, 2 when something would, 1 when a plan
+could not be made.`,
+		Example: `  # What would this Service become?
+  ccm plan --cloud-provider=fake --cloud-config=cloud.conf -f service.yaml
+
+  # Does the cloud still look as the cluster wants it?
+  ccm plan --cloud-provider=fake --cloud-config=cloud.conf --kubeconfig=$HOME/.kube/config --all
+
+  # One Service, for a script
+  ccm plan --cloud-provider=fake --kubeconfig=$HOME/.kube/config --service=default/web -o json`,
+		Args: noSuchCommand,
+		RunE: func(cmd *cobra.Command, _ []string) error { return runPlan(cmd, o) },
+	}
+	fs := cmd.Flags()
+	fs.StringSliceVarP(&o.files, "filename", "f", nil, "YAML or JSON file with Services, and Nodes if you like; - is standard input. May be repeated.")
+	fs.StringSliceVar(&o.services, "service", nil, "Service of the cluster, as NAMESPACE/NAME. May be repeated.")
+	fs.BoolVar(&o.all, "all", false, "All Services of the cluster that have or want a load balancer, and the pod routes.")
+	fs.StringVar(&o.clusterName, flagClusterName, o.clusterName, "The manager's --cluster-name: it is part of what objects in the cloud are called.")
+	fs.StringVar(&o.clusterCIDR, flagClusterCIDR, "", "The manager's --cluster-cidr: without it, routes are not planned.")
+	fs.BoolVar(&o.routes, flagCloudRoutes, o.routes, "Whether the manager sets up pod routes, which --all then includes.")
+	fs.StringVar(&o.color, "color", o.color, "auto (on a terminal, unless NO_COLOR is set), always or never.")
+	fs.BoolVar(&o.verbose, "verbose", false, "Shorten no values, and list what does not change too.")
+	o.source.addFlags(fs, true)
+	fs.BoolVar(&o.strict, flagStrict, false, "Refuse a cloud configuration with warnings, such as a key that nothing reads.")
+	addOutputFlag(cmd, &o.output)
+	return cmd
+}
+
+func runPlan(cmd *cobra.Command, o planOptions) error {
+	if err := o.check(); err != nil {
+		return err
+	}
+	// What libraries log would stand in the middle of the plan, or spoil the JSON.
+	klog.LogToStderr(false)
+	klog.SetOutput(io.Discard)
+	p, err := newPlanner(cmd.Context(), o, cmd.ErrOrStderr())
+	if err != nil {
+		return err
+	}
+	work, err := p.read(cmd.Context(), cmd.InOrStdin())
+	if err != nil {
+		return err
+	}
+	plans, failed := p.plan(cmd.Context(), work)
+	if err := render(cmd.OutOrStdout(), o, plans); err != nil {
+		return environmentErrorf("the plan cannot be printed: %v", err)
+	}
+	if len(failed) > 0 {
+		return &exitError{exitEnvironment, failed}
+	}
+	for _, p := range plans {
+		if !p.Empty() {
+			return &exitError{code: exitChanges}
+		}
+	}
+	return nil
+}
+
+// check finds what is wrong with the flags.
+func (o planOptions) check() error {
+	if err := checkOutput(o.output); err != nil {
+		return err
+	}
+	switch o.color {
+	case colorAuto, colorAlways, colorNever:
+	default:
+		return usageErrorf("--color=%s: use auto, always or never", o.color)
+	}
+	given := 0
+	for _, is := range []bool{len(o.files) > 0, len(o.services) > 0, o.all} {
+		if is {
+			given++
+		}
+	}
+	if given != 1 {
+		return usageErrorf("say what to plan: -f FILE, --service=NAMESPACE/NAME or --all, one of them")
+	}
+	for _, service := range o.services {
+		if namespace, name, ok := strings.Cut(service, "/"); !ok || namespace == "" || name == "" {
+			return usageErrorf("--service=%s: write NAMESPACE/NAME, for example default/%s", service, strings.Trim(service, "/"))
+		}
+	}
+	_, err := o.clusterCIDRs()
+	return err
+}
+
+// clusterCIDRs parses the pod ranges; none when --cluster-cidr is not given.
+func (o planOptions) clusterCIDRs() ([]netip.Prefix, error) {
+	if o.clusterCIDR == "" {
+		return nil, nil
+	}
+	var ranges []netip.Prefix
+	for _, text := range strings.Split(o.clusterCIDR, ",") {
+		prefix, err := netip.ParsePrefix(strings.TrimSpace(text))
+		if err != nil {
+			return nil, usageErrorf("--%s=%s: %q is no range of addresses; write for example 10.244.0.0/16", flagClusterCIDR, o.clusterCIDR, text)
+		}
+		ranges = append(ranges, prefix.Masked())
+	}
+	return ranges, nil
+}
+
+func render(w io.Writer, o planOptions, plans []plan.Plan) error {
+	if o.output == outputJSON {
+		return plan.RenderJSON(w, plans...)
+	}
+	width, _, err := term.TerminalSize(w)
+	if err != nil {
+		width = 0
+	}
+	return plan.RenderText(w, plan.TextOptions{Color: o.colored(w), Width: width, Verbose: o.verbose}, plans...)
+}
+
+// colored follows the convention of https://no-color.org for auto.
+func (o planOptions) colored(w io.Writer) bool {
+	switch o.color {
+	case colorAlways:
+		return true
+	case colorNever:
+		return false
+	}
+	if os.Getenv("NO_COLOR") != "" || os.Getenv("TERM") == "dumb" {
+		return false
+	}
+	_, _, err := term.TerminalSize(w)
+	return err == nil
+}
+
+// note tells the user something that is no part of the plan.
+func note(w io.Writer, format string, args ...any) {
+	fmt.Fprintf(w, "ccm: note: "+format+"\n", args...)
+}

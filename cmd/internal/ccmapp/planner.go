@@ -1,0 +1,190 @@
+package ccmapp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/record"
+	cloudprovider "k8s.io/cloud-provider"
+	"k8s.io/utils/clock"
+
+	"github.com/unified-ccm/unified-ccm/pkg/common/guard"
+	"github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
+	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
+	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
+	"github.com/unified-ccm/unified-ccm/pkg/common/routes"
+)
+
+// plansAtOnce is how many plans are made side by side: as many as the manager has workers.
+const plansAtOnce = concurrentSyncs
+
+// planner makes plans with a provider that is set up as the manager's is, in dry run.
+type planner struct {
+	options planOptions
+	title   string
+	// client is nil without a cluster.
+	client kubernetes.Interface
+	cloud  cloudprovider.Interface
+	err    io.Writer
+}
+
+func newPlanner(ctx context.Context, o planOptions, errOut io.Writer) (*planner, error) {
+	d, err := o.descriptor()
+	if err != nil {
+		return nil, err
+	}
+	config, err := o.loadConfig(d)
+	if err != nil {
+		return nil, err
+	}
+	for _, w := range config.warnings {
+		note(errOut, "%s", w)
+	}
+	p := &planner{options: o, title: d.Title, err: errOut}
+	if err := p.connect(ctx); err != nil {
+		return nil, err
+	}
+	cloud, err := o.construct(d)
+	if err != nil {
+		return nil, err
+	}
+	if err := p.lend(ctx, cloud); err != nil {
+		return nil, err
+	}
+	p.cloud = guard.Wrap(cloud, guard.Options{DryRun: true})
+	return p, p.inform(ctx)
+}
+
+// connect finds the cluster. A plan from files does without one.
+func (p *planner) connect(ctx context.Context) error {
+	config, err := p.options.restConfig()
+	if errors.Is(err, errNoCluster) && len(p.options.files) > 0 {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	config.QPS, config.Burst = kubeAPIQPS, kubeAPIBurst
+	server := apiServer{clock: clock.RealClock{}, wait: apiServerWait, pause: apiServerPause}
+	if err := server.reach(ctx, config, p.options.source); err != nil {
+		return err
+	}
+	p.client, err = kubernetes.NewForConfig(config)
+	return err
+}
+
+// lend gives the provider what the manager would: the cluster's UID, by which it knows its own
+// objects. Its Events go nowhere: a plan tells by its text.
+func (p *planner) lend(ctx context.Context, cloud cloudprovider.Interface) error {
+	user, ok := cloud.(provider.RuntimeUser)
+	if !ok {
+		return nil
+	}
+	runtime := provider.Runtime{Recorder: &record.FakeRecorder{}}
+	if p.client != nil {
+		namespace, err := p.client.CoreV1().Namespaces().Get(ctx, metav1.NamespaceSystem, metav1.GetOptions{})
+		if err != nil {
+			return environmentErrorf("the cluster's UID cannot be read, and without it other clusters' objects look like our own: %v", err)
+		}
+		runtime.ClusterUID = string(namespace.UID)
+	}
+	user.SetRuntime(runtime)
+	return nil
+}
+
+// inform gives the provider the informers that it asks for, filled.
+func (p *planner) inform(ctx context.Context) error {
+	user, ok := p.cloud.(cloudprovider.InformerUser)
+	if !ok || p.client == nil {
+		return nil
+	}
+	factory := informers.NewSharedInformerFactory(p.client, 0)
+	user.SetInformers(factory)
+	factory.Start(ctx.Done())
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	for kind, filled := range factory.WaitForCacheSync(ctx.Done()) {
+		if !filled {
+			return environmentErrorf("the list of %v cannot be read from the cluster", kind)
+		}
+	}
+	return nil
+}
+
+// work is what to plan.
+type work struct {
+	services []*v1.Service
+	nodes    []*v1.Node
+	routes   bool
+}
+
+// plan makes the plans, in the order of the work. failed has a line for each that could not be made.
+func (p *planner) plan(ctx context.Context, w work) (plans []plan.Plan, failed []string) {
+	balancer, ok := p.cloud.LoadBalancer()
+	lbPlanner, canPlan := balancer.(loadbalancer.Planner)
+	if len(w.services) > 0 && (!ok || !canPlan) {
+		failed = append(failed, p.title+" makes no load balancers that could be planned")
+		w.services = nil
+	}
+	results := make([]plan.Plan, len(w.services))
+	errs := make([]error, len(w.services))
+	eligible := trafficNodes(w.nodes)
+	slots := make(chan struct{}, plansAtOnce)
+	var done sync.WaitGroup
+	for i, service := range w.services {
+		slots <- struct{}{}
+		done.Go(func() {
+			defer func() { <-slots }()
+			if wantsLoadBalancer(service) {
+				results[i], errs[i] = lbPlanner.PlanLoadBalancer(ctx, p.options.clusterName, service, eligible, false)
+			} else {
+				results[i], errs[i] = lbPlanner.PlanLoadBalancer(ctx, p.options.clusterName, service, nil, true)
+			}
+		})
+	}
+	done.Wait()
+	for i, err := range errs {
+		if err != nil {
+			failed = append(failed, fmt.Sprintf("Service %s/%s: %s", w.services[i].Namespace, w.services[i].Name, oneLine(err)))
+			continue
+		}
+		plans = append(plans, results[i])
+	}
+	if w.routes {
+		plans, failed = p.planRoutes(ctx, w.nodes, plans, failed)
+	}
+	return plans, failed
+}
+
+// planRoutes adds the plan of the routes, where the provider has routes and can plan them.
+func (p *planner) planRoutes(ctx context.Context, nodes []*v1.Node, plans []plan.Plan, failed []string) ([]plan.Plan, []string) {
+	impl, ok := p.cloud.Routes()
+	if !ok {
+		return plans, failed
+	}
+	routePlanner, ok := impl.(routes.Planner)
+	ranges, err := p.options.clusterCIDRs()
+	switch {
+	case err != nil:
+		return plans, append(failed, oneLine(err))
+	case !ok:
+		note(p.err, "%s cannot plan routes", p.title)
+		return plans, failed
+	case len(ranges) == 0:
+		note(p.err, "routes are not planned: give the manager's --%s, or --%s=false", flagClusterCIDR, flagCloudRoutes)
+		return plans, failed
+	}
+	planned, err := routePlanner.PlanRoutes(ctx, p.options.clusterName, nodes, ranges)
+	if err != nil {
+		return plans, append(failed, "routes: "+oneLine(err))
+	}
+	return append(plans, planned), failed
+}

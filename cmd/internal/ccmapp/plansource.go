@@ -1,0 +1,308 @@
+package ccmapp
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
+	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
+	clientscheme "k8s.io/client-go/kubernetes/scheme"
+	servicehelper "k8s.io/cloud-provider/service/helpers"
+)
+
+// pageSize bounds one answer of the API server.
+const pageSize = 500
+
+// read collects what to plan from files or the cluster.
+func (p *planner) read(ctx context.Context, stdin io.Reader) (work, error) {
+	var w work
+	var err error
+	switch o := p.options; {
+	case len(o.files) > 0:
+		w, err = p.readFiles(ctx, stdin)
+	case o.all:
+		w.services, err = p.listServices(ctx)
+		w.routes = o.routes
+	default:
+		w.services, err = p.getServices(ctx)
+	}
+	if err != nil || len(w.nodes) > 0 {
+		return w, err
+	}
+	if p.client == nil {
+		note(p.err, "there are no nodes: add Nodes to the file, or give --%s to take the cluster's", flagKubeconfig)
+		return w, nil
+	}
+	w.nodes, err = p.listNodes(ctx)
+	return w, err
+}
+
+// readFiles reads Services and Nodes. A Service that the cluster has already keeps the identity
+// and the ports that it has there.
+func (p *planner) readFiles(ctx context.Context, stdin io.Reader) (work, error) {
+	var w work
+	var lines []string
+	for _, file := range p.options.files {
+		content, err := readFile(file, stdin)
+		if err != nil {
+			return w, usageErrorf("-f %s: %s", file, cause(err))
+		}
+		lines = append(lines, decodeManifests(file, content, &w)...)
+	}
+	if len(lines) > 0 {
+		return w, &exitError{exitUsage, lines}
+	}
+	if len(w.services) == 0 {
+		return w, usageErrorf("-f %s: there is no Service in it", strings.Join(p.options.files, " -f "))
+	}
+	for _, service := range w.services {
+		if err := p.identify(ctx, service); err != nil {
+			return w, err
+		}
+	}
+	return w, p.onlyBalanced(&w)
+}
+
+// onlyBalanced leaves out Services that neither have nor want a load balancer, and says so.
+func (p *planner) onlyBalanced(w *work) error {
+	w.services = slices.DeleteFunc(w.services, func(s *v1.Service) bool {
+		if wantsLoadBalancer(s) || servicehelper.HasLBFinalizer(s) {
+			return false
+		}
+		note(p.err, "Service %s/%s is not for us: its type is %s%s", s.Namespace, s.Name, typeOf(s), classOf(s))
+		return true
+	})
+	return nil
+}
+
+func readFile(file string, stdin io.Reader) ([]byte, error) {
+	if file == "-" {
+		return io.ReadAll(stdin)
+	}
+	return os.ReadFile(file)
+}
+
+// decodeManifests adds the Services and Nodes of a file, and returns a line for each document
+// that is something else.
+func decodeManifests(file string, content []byte, w *work) (problems []string) {
+	codec := serializer.NewCodecFactory(clientscheme.Scheme, serializer.EnableStrict).UniversalDeserializer()
+	reader := utilyaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(content)))
+	for n := 1; ; n++ {
+		document, err := reader.Read()
+		if errors.Is(err, io.EOF) {
+			return problems
+		}
+		if err != nil {
+			return append(problems, fmt.Sprintf("-f %s: %s", file, oneLine(err)))
+		}
+		if onlyComments(document) {
+			continue
+		}
+		object, _, err := codec.Decode(document, nil, nil)
+		if err == nil {
+			err = add(w, object)
+		}
+		if err != nil {
+			problems = append(problems, fmt.Sprintf("-f %s: document %d: %s", file, n, oneLine(err)))
+		}
+	}
+}
+
+func add(w *work, object runtime.Object) error {
+	switch o := object.(type) {
+	case *v1.Service:
+		w.services = append(w.services, o)
+	case *v1.Node:
+		w.nodes = append(w.nodes, o)
+	case *v1.List:
+		return errors.New("a List is not read; separate its items by --- lines")
+	case *v1.ServiceList:
+		for i := range o.Items {
+			w.services = append(w.services, &o.Items[i])
+		}
+	case *v1.NodeList:
+		for i := range o.Items {
+			w.nodes = append(w.nodes, &o.Items[i])
+		}
+	default:
+		return fmt.Errorf("%s is not read: only Services and Nodes are", object.GetObjectKind().GroupVersionKind().Kind)
+	}
+	return nil
+}
+
+func onlyComments(document []byte) bool {
+	for line := range strings.Lines(string(document)) {
+		if line = strings.TrimSpace(line); line != "" && line != "---" && !strings.HasPrefix(line, "#") {
+			return false
+		}
+	}
+	return true
+}
+
+// identify fills in what the API server would: the namespace and the protocols, and for a Service
+// that exists its UID (from which its load balancer's name is made) and its node ports.
+func (p *planner) identify(ctx context.Context, s *v1.Service) error {
+	if s.Namespace == "" {
+		s.Namespace = metav1.NamespaceDefault
+	}
+	for i := range s.Spec.Ports {
+		if s.Spec.Ports[i].Protocol == "" {
+			s.Spec.Ports[i].Protocol = v1.ProtocolTCP
+		}
+	}
+	if p.client == nil {
+		if s.UID == "" {
+			// A UID that no API server gives, so that nothing that exists is taken for this Service's.
+			s.UID = "00000000-0000-0000-0000-000000000000"
+		}
+		return nil
+	}
+	live, err := p.client.CoreV1().Services(s.Namespace).Get(ctx, s.Name, metav1.GetOptions{})
+	switch {
+	case apierrors.IsNotFound(err):
+		s.UID = "00000000-0000-0000-0000-000000000000"
+		return nil
+	case err != nil:
+		return environmentErrorf("Service %s/%s cannot be read from the cluster: %s", s.Namespace, s.Name, oneLine(err))
+	}
+	adopt(s, live)
+	return nil
+}
+
+// adopt gives a Service from a file what the cluster's own has and the file does not say.
+func adopt(s, live *v1.Service) {
+	s.UID, s.Finalizers, s.Status, s.DeletionTimestamp = live.UID, live.Finalizers, live.Status, live.DeletionTimestamp
+	for i := range s.Spec.Ports {
+		port := &s.Spec.Ports[i]
+		for _, other := range live.Spec.Ports {
+			if port.NodePort == 0 && other.Port == port.Port && other.Protocol == port.Protocol {
+				port.NodePort = other.NodePort
+			}
+		}
+	}
+	if len(s.Spec.IPFamilies) == 0 {
+		s.Spec.IPFamilies = live.Spec.IPFamilies
+	}
+	if len(s.Spec.ClusterIPs) == 0 {
+		s.Spec.ClusterIP, s.Spec.ClusterIPs = live.Spec.ClusterIP, live.Spec.ClusterIPs
+	}
+	if s.Spec.HealthCheckNodePort == 0 && s.Spec.ExternalTrafficPolicy == v1.ServiceExternalTrafficPolicyLocal {
+		s.Spec.HealthCheckNodePort = live.Spec.HealthCheckNodePort
+	}
+}
+
+func (p *planner) getServices(ctx context.Context) ([]*v1.Service, error) {
+	var w work
+	for _, id := range p.options.services {
+		namespace, name, _ := strings.Cut(id, "/")
+		s, err := p.client.CoreV1().Services(namespace).Get(ctx, name, metav1.GetOptions{})
+		if apierrors.IsNotFound(err) {
+			return nil, environmentErrorf("--service=%s: the cluster has no such Service", id)
+		}
+		if err != nil {
+			return nil, environmentErrorf("--service=%s: %s", id, oneLine(err))
+		}
+		w.services = append(w.services, s)
+	}
+	return w.services, p.onlyBalanced(&w)
+}
+
+// listServices returns the Services that have or want a load balancer, sorted by name.
+func (p *planner) listServices(ctx context.Context) ([]*v1.Service, error) {
+	var all []*v1.Service
+	options := metav1.ListOptions{Limit: pageSize}
+	for {
+		page, err := p.client.CoreV1().Services(metav1.NamespaceAll).List(ctx, options)
+		if err != nil {
+			return nil, environmentErrorf("the cluster's Services cannot be listed: %s", oneLine(err))
+		}
+		for i := range page.Items {
+			if s := &page.Items[i]; wantsLoadBalancer(s) || servicehelper.HasLBFinalizer(s) {
+				all = append(all, s)
+			}
+		}
+		if options.Continue = page.Continue; options.Continue == "" {
+			return all, nil
+		}
+	}
+}
+
+func (p *planner) listNodes(ctx context.Context) ([]*v1.Node, error) {
+	var all []*v1.Node
+	options := metav1.ListOptions{Limit: pageSize}
+	for {
+		page, err := p.client.CoreV1().Nodes().List(ctx, options)
+		if err != nil {
+			return nil, environmentErrorf("the cluster's nodes cannot be listed: %s", oneLine(err))
+		}
+		for i := range page.Items {
+			all = append(all, &page.Items[i])
+		}
+		if options.Continue = page.Continue; options.Continue == "" {
+			return all, nil
+		}
+	}
+}
+
+// wantsLoadBalancer is the framework's rule for which Services are ours.
+func wantsLoadBalancer(s *v1.Service) bool {
+	return s.Spec.Type == v1.ServiceTypeLoadBalancer && s.Spec.LoadBalancerClass == nil && s.DeletionTimestamp.IsZero()
+}
+
+func typeOf(s *v1.Service) v1.ServiceType {
+	if s.Spec.Type == "" {
+		return v1.ServiceTypeClusterIP
+	}
+	return s.Spec.Type
+}
+
+func classOf(s *v1.Service) string {
+	if s.Spec.LoadBalancerClass == nil {
+		return ""
+	}
+	return " and its loadBalancerClass is " + strconv.Quote(*s.Spec.LoadBalancerClass)
+}
+
+// toBeDeletedTaint is set by the cluster autoscaler on nodes that it is about to remove.
+const toBeDeletedTaint = "ToBeDeletedByClusterAutoscaler"
+
+// trafficNodes returns the nodes that the framework hands to load balancers: those that stay, and
+// are neither excluded by label nor about to be removed. Whether they are ready is for the load
+// balancer's health checks to find out.
+func trafficNodes(nodes []*v1.Node) []*v1.Node {
+	var eligible []*v1.Node
+	for _, node := range nodes {
+		leaving := slices.ContainsFunc(node.Spec.Taints, func(t v1.Taint) bool { return t.Key == toBeDeletedTaint })
+		if node.DeletionTimestamp.IsZero() && !leaving && !excluded(node) {
+			eligible = append(eligible, node)
+		}
+	}
+	return eligible
+}
+
+// excluded reads the exclusion label as the framework does: any value but a false one excludes.
+func excluded(node *v1.Node) bool {
+	value, labelled := node.Labels[v1.LabelNodeExcludeBalancers]
+	if !labelled {
+		return false
+	}
+	is, err := strconv.ParseBool(value)
+	return err != nil || is
+}
+
+// oneLine puts an error of several lines on one.
+func oneLine(err error) string {
+	return strings.ReplaceAll(strings.TrimSpace(err.Error()), "\n", "; ")
+}

@@ -1,0 +1,49 @@
+package ccmapp
+
+import (
+	"fmt"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
+)
+
+// providerInfo is an entry of what ccm providers -o json prints.
+type providerInfo struct {
+	Name         string                `json:"name"`
+	Title        string                `json:"title"`
+	Summary      string                `json:"summary"`
+	Capabilities provider.Capabilities `json:"capabilities"`
+}
+
+func newProvidersCommand() *cobra.Command {
+	output := outputText
+	cmd := &cobra.Command{
+		Use:   "providers [-o json]",
+		Short: "List the linked providers and what each one does",
+		Long:  "List the providers that are linked into this binary and which jobs each one does.",
+		Args:  noSuchCommand,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := checkOutput(output); err != nil {
+				return err
+			}
+			if output == outputJSON {
+				list := []providerInfo{}
+				for _, d := range provider.All() {
+					list = append(list, providerInfo{d.Name, d.Title, d.Summary, d.Capabilities})
+				}
+				return printJSON(cmd.OutOrStdout(), list)
+			}
+			t := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 3, ' ', 0)
+			fmt.Fprintln(t, "NAME\tTITLE\tDOES")
+			for _, d := range provider.All() {
+				fmt.Fprintf(t, "%s\t%s\t%s\n", d.Name, d.Title, strings.Join(d.Capabilities.Names(), ", "))
+			}
+			return t.Flush()
+		},
+	}
+	addOutputFlag(cmd, &output)
+	return cmd
+}
