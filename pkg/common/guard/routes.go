@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/netip"
+	"slices"
 
 	v1 "k8s.io/api/core/v1"
 	cloudprovider "k8s.io/cloud-provider"
@@ -89,9 +90,23 @@ func (r *router) DeleteRoute(ctx context.Context, cluster string, route *cloudpr
 	return err
 }
 
-// PlanRoutes implements routes.Planner. Routes are planned to nodes that are ours.
+// PlanRoutes implements routes.Planner. The provider plans with all nodes, because a route that
+// leads to a node of another cloud stays; none is planned to such a node.
 func (r *planningRouter) PlanRoutes(ctx context.Context, cluster string, nodes []*v1.Node, ranges []netip.Prefix) (plan.Plan, error) {
-	return observed(r.observe, "Routes", "PlanRoutes", func() (plan.Plan, error) {
-		return r.planner.PlanRoutes(ctx, cluster, r.ours(nodes), ranges)
+	p, err := observed(r.observe, "Routes", "PlanRoutes", func() (plan.Plan, error) {
+		return r.planner.PlanRoutes(ctx, cluster, nodes, ranges)
 	})
+	if err != nil {
+		return plan.Plan{}, err
+	}
+	others := map[string]bool{}
+	for _, node := range nodes {
+		others[node.Name] = r.ownership(node) != provider.Mine
+	}
+	p.Changes = slices.DeleteFunc(slices.Clone(p.Changes), func(c plan.Change) bool {
+		return c.Action == plan.Create && slices.ContainsFunc(c.Fields, func(f plan.Field) bool {
+			return f.Name == routes.FieldNode && others[f.After]
+		})
+	})
+	return p, nil
 }

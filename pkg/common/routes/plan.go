@@ -25,6 +25,9 @@ var _ Planner = (*Routes)(nil)
 // kindRoute is what plans call a route.
 const kindRoute = "route"
 
+// FieldNode is the field of a planned route that names its node.
+const FieldNode = "node"
+
 // PlanRoutes implements Planner. Applying the plan makes the calls that the framework would make.
 func (r *Routes) PlanRoutes(ctx context.Context, clusterName string, nodes []*v1.Node, clusterCIDRs []netip.Prefix) (plan.Plan, error) {
 	owned, err := r.list(ctx, clusterName)
@@ -35,11 +38,14 @@ func (r *Routes) PlanRoutes(ctx context.Context, clusterName string, nodes []*v1
 	want, warnings := wanted(nodes)
 	p.Warnings = warnings
 	create, remove := diff(want, owned, clusterCIDRs)
+	deletions := map[string][]plan.Ref{}
 	for _, route := range remove {
-		p.Changes = append(p.Changes, r.deletion(clusterName, route))
+		c := r.deletion(clusterName, route, len(deletions[route.Destination]) > 0)
+		deletions[route.Destination] = append(deletions[route.Destination], c.Ref)
+		p.Changes = append(p.Changes, c)
 	}
-	for _, route := range create {
-		p.Changes = append(p.Changes, r.creation(clusterName, route, remove))
+	for _, w := range create {
+		p.Changes = append(p.Changes, r.creation(clusterName, w, deletions[w.destination]))
 	}
 	return p, nil
 }
@@ -50,8 +56,10 @@ type wantedRoute struct {
 	node        *v1.Node
 }
 
-// wanted returns the routes that the nodes ask for, in their order.
+// wanted returns the routes that the nodes ask for, in their order. A range that two nodes have
+// is the first one's.
 func wanted(nodes []*v1.Node) (want []wantedRoute, warnings []string) {
+	holder := map[string]string{}
 	for _, node := range nodes {
 		for _, cidr := range node.Spec.PodCIDRs {
 			destination, err := canonical(cidr)
@@ -59,6 +67,11 @@ func wanted(nodes []*v1.Node) (want []wantedRoute, warnings []string) {
 				warnings = append(warnings, fmt.Sprintf("node %s: %v", node.Name, err))
 				continue
 			}
+			if other, taken := holder[destination]; taken {
+				warnings = append(warnings, fmt.Sprintf("nodes %s and %s both have the pod range %s", other, node.Name, destination))
+				continue
+			}
+			holder[destination] = node.Name
 			want = append(want, wantedRoute{destination, node})
 		}
 	}
@@ -105,7 +118,13 @@ func within(destination string, clusterCIDRs []netip.Prefix) bool {
 	return false
 }
 
-func (r *Routes) deletion(clusterName string, route Route) plan.Change {
+// deletion is the change that removes the route. Where several routes have one destination
+// (in several tables), the others are told apart by the cloud's name.
+func (r *Routes) deletion(clusterName string, route Route, another bool) plan.Change {
+	name := route.Destination
+	if another {
+		name += " " + route.Name
+	}
 	reason := "no node has this pod range"
 	switch {
 	case route.Blackhole:
@@ -114,8 +133,8 @@ func (r *Routes) deletion(clusterName string, route Route) plan.Change {
 		reason = "node " + route.NodeName + " does not have this pod range"
 	}
 	return plan.Change{
-		Ref:    plan.Ref{Kind: kindRoute, Name: route.Destination, Action: plan.Delete},
-		Fields: []plan.Field{{Name: "node", Before: route.NodeName}, {Name: "instance", Before: route.InstanceID}},
+		Ref:    plan.Ref{Kind: kindRoute, Name: name, Action: plan.Delete},
+		Fields: []plan.Field{{Name: FieldNode, Before: route.NodeName}, {Name: "instance", Before: route.InstanceID}},
 		Reason: reason,
 		Do: func(ctx context.Context, _ *plan.Handles) error {
 			return r.do(ctx, operation{cluster: clusterName, route: route})
@@ -123,20 +142,15 @@ func (r *Routes) deletion(clusterName string, route Route) plan.Change {
 	}
 }
 
-func (r *Routes) creation(clusterName string, w wantedRoute, removed []Route) plan.Change {
-	c := plan.Change{
+func (r *Routes) creation(clusterName string, w wantedRoute, after []plan.Ref) plan.Change {
+	return plan.Change{
 		Ref:    plan.Ref{Kind: kindRoute, Name: w.destination, Action: plan.Create},
-		Fields: []plan.Field{{Name: "node", After: w.node.Name}},
+		Fields: []plan.Field{{Name: FieldNode, After: w.node.Name}},
+		After:  after,
 		Do: func(ctx context.Context, _ *plan.Handles) error {
 			return r.CreateRoute(ctx, clusterName, string(w.node.UID), &cloudprovider.Route{
 				TargetNode: types.NodeName(w.node.Name), DestinationCIDR: w.destination,
 			})
 		},
 	}
-	for _, route := range removed {
-		if route.Destination == w.destination {
-			c.After = append(c.After, plan.Ref{Kind: kindRoute, Name: route.Destination, Action: plan.Delete})
-		}
-	}
-	return c
 }
