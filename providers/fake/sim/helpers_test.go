@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"net/http"
+	"net/netip"
 	"testing"
 	"time"
 
@@ -154,4 +155,12 @@ func fixture(t testing.TB, o Options) (c *client, lb api.LoadBalancer, nodes []a
 	must[api.Listener](c, "POST", "/v1/load-balancers/"+web.ID+"/listeners",
 		api.Listener{Name: "l", Protocol: protocolTCP, Port: 80, Pool: "p"})
 	return c, c.loadBalancer("web"), nodes
+}
+
+func mustPrefixes(list ...string) []netip.Prefix {
+	out := make([]netip.Prefix, 0, len(list))
+	for _, s := range list {
+		out = append(out, netip.MustParsePrefix(s))
+	}
+	return out
 }
