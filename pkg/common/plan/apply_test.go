@@ -249,15 +249,18 @@ func TestApplyStartsNothingWithAnEndedContext(t *testing.T) {
 }
 
 func TestApplyNamesTheWaitThatTimedOut(t *testing.T) {
-	ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
-	defer cancel()
 	p := Plan{Subject: "Service a/b", Changes: []Change{{
 		Ref: create("lb"), Do: func(context.Context, *Handles) error { return nil },
-		Ready: func(ctx context.Context, _ *Handles) error { <-ctx.Done(); return ctx.Err() },
+		Ready: func(context.Context, *Handles) error {
+			return fmt.Errorf("still PENDING: %w", context.DeadlineExceeded)
+		},
 	}}}
-	_, err := p.Apply(ctx, ApplyOptions{})
-	if err == nil || !strings.HasPrefix(err.Error(), "create pool lb: waiting until it is ready: context deadline exceeded") {
-		t.Errorf("error %v", err)
+	_, err := p.Apply(t.Context(), ApplyOptions{})
+	if want := "create pool lb: waiting until it is ready: still PENDING: context deadline exceeded"; err == nil || err.Error() != want {
+		t.Errorf("error %v, want %s", err, want)
+	}
+	if !cloudapi.Is(err, cloudapi.Unavailable) {
+		t.Errorf("class %s", cloudapi.ClassOf(err))
 	}
 }
 

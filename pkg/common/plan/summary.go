@@ -2,14 +2,16 @@ package plan
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
 // MaxSummary is the length limit of Summary in bytes. An Event's message may have 1024.
 const MaxSummary = 1000
 
-// Summary is the plan on one line, for Events and logs: how much of what, and then which, as far
-// as there is room. It has at most MaxSummary bytes.
+// Summary is the plan on one line, for Events and logs: what is created, updated with which
+// fields, and deleted, as far as there is room. It serves before an apply and after it, and has
+// at most MaxSummary bytes.
 func Summary(p Plan) string {
 	if p.Empty() {
 		return "no changes"
@@ -18,47 +20,68 @@ func Summary(p Plan) string {
 		p = sorted // parts of a plan lack dependencies and keep their order
 	}
 	var b strings.Builder
-	b.WriteString(countText(p.Count()) + ": ")
-	for i, c := range p.Changes {
-		text := summaryOf(c)
-		if i > 0 {
-			text = "; " + text
-		}
-		tail := fmt.Sprintf("; and %d more", len(p.Changes)-i)
-		if b.Len()+len(text)+len(tail) > MaxSummary {
-			if i == 0 {
-				tail = c.Kind // even one name can be too long
+	written := 0
+	for _, action := range []Action{Create, Update, Delete} {
+		join := "; " + string(action) + " "
+		for _, c := range p.Changes {
+			if c.Action != action {
+				continue
 			}
-			b.WriteString(tail)
-			break
+			text := join + summaryOf(c)
+			more := fmt.Sprintf("; and %d more", len(p.Changes)-written)
+			if b.Len()+len(text)+len(more) > MaxSummary {
+				return trimJoin(b.String() + more)
+			}
+			b.WriteString(text)
+			written++
+			join = ", "
 		}
-		b.WriteString(text)
 	}
-	return clip(b.String(), MaxSummary)
+	return trimJoin(b.String())
 }
 
-// countText says "2 created, 1 updated" without the tense: a summary serves before and after.
-func countText(n map[Action]int) string {
-	var parts []string
-	for _, a := range []Action{Create, Update, Delete} {
-		if n[a] > 0 {
-			parts = append(parts, fmt.Sprintf("%d %s", n[a], a))
-		}
-	}
-	return strings.Join(parts, ", ")
-}
+func trimJoin(s string) string { return strings.TrimPrefix(s, "; ") }
 
 // summaryOf names the change; an update also says which fields, and how, because nothing else
-// tells it apart from the next one. Long values are clipped.
+// tells it apart from the next one. Long values and names are shortened.
 func summaryOf(c Change) string {
-	const maxValue = 60
-	text := printable(c.Ref.String())
+	const maxName, maxValue = 300, 120
+	text := clip(printable(c.Kind+" "+c.Name), maxName)
 	if c.Action != Update || len(c.Fields) == 0 {
 		return text
 	}
 	fields := make([]string, len(c.Fields))
 	for i, f := range c.Fields {
-		fields[i] = fmt.Sprintf("%s: %s → %s", printable(f.Name), clip(shown(f.Before), maxValue), clip(shown(f.After), maxValue))
+		step := stepText(f, func(s string) bool { return len(s) <= maxValue })
+		fields[i] = printable(f.Name) + ": " + clip(step, maxValue)
 	}
 	return text + " (" + strings.Join(fields, ", ") + ")"
+}
+
+// stepText shows an update as "before → after". Where that doesn't fit and the values are lists,
+// it shows what joins and what leaves: in a list of a hundred members the rest says nothing.
+func stepText(f Field, fits func(string) bool) string {
+	step := shown(f.Before) + " → " + shown(f.After)
+	if fits(step) {
+		return step
+	}
+	before, after := strings.Split(f.Before, ","), strings.Split(f.After, ",")
+	if len(before) == 1 && len(after) == 1 {
+		return step
+	}
+	var parts []string
+	for _, item := range after {
+		if item != "" && !slices.Contains(before, item) {
+			parts = append(parts, "+"+printable(strings.TrimSpace(item)))
+		}
+	}
+	for _, item := range before {
+		if item != "" && !slices.Contains(after, item) {
+			parts = append(parts, "-"+printable(strings.TrimSpace(item)))
+		}
+	}
+	if len(parts) == 0 {
+		return step // only the order differs
+	}
+	return strings.Join(parts, " ")
 }

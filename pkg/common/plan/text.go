@@ -14,9 +14,10 @@ import (
 type TextOptions struct {
 	// Color uses ANSI colours: for terminals only.
 	Color bool
-	// Width clips long values so that lines fit; 0 means that nothing is clipped.
+	// Width shortens long values so that lines fit, a changed list to what joins and leaves it; 0
+	// means that everything is shown.
 	Width int
-	// Verbose clips nothing, and also lists plans without changes.
+	// Verbose shortens nothing, and also lists plans without changes.
 	Verbose bool
 }
 
@@ -107,23 +108,34 @@ func (t *textWriter) change(c Change) {
 	for _, f := range c.Fields {
 		name := printable(f.Name) + ":"
 		pad := strings.Repeat(" ", widest+1-utf8.RuneCountInString(name))
-		t.line(6, plain, t.fit(name+pad+" ", fieldText(c.Action, f)))
+		t.line(6, plain, t.field(name+pad+" ", c.Action, f))
 	}
 	if len(c.After) > 0 {
 		t.line(6, dim, "after "+refs(c.After))
 	}
 }
 
-// fieldText shows one value where there is only one side to show, and otherwise the step.
-func fieldText(a Action, f Field) string {
+// field shows one value where there is only one side to show, and otherwise the step.
+func (t *textWriter) field(head string, a Action, f Field) string {
+	const indent = 6
+	room := t.options.Width - indent - utf8.RuneCountInString(head)
+	room = max(room, 10) // a value of a few letters says nothing; let the terminal wrap
+	fits := func(s string) bool {
+		return t.options.Width <= 0 || t.options.Verbose || utf8.RuneCountInString(s) <= room
+	}
+	var value string
 	switch a {
 	case Create:
-		return shown(f.After)
+		value = shown(f.After)
 	case Delete:
-		return shown(f.Before)
+		value = shown(f.Before)
 	default:
-		return shown(f.Before) + " → " + shown(f.After)
+		value = stepText(f, fits)
 	}
+	if !fits(value) {
+		value = string([]rune(value)[:room-1]) + "…"
+	}
+	return head + value
 }
 
 // refs names what a change waits for. Creations are what changes mostly wait for, so they need
@@ -137,17 +149,6 @@ func refs(after []Ref) string {
 		}
 	}
 	return strings.Join(names, ", ")
-}
-
-// fit clips the value so that the line keeps to the width.
-func (t *textWriter) fit(head, value string) string {
-	const indent = 6
-	room := t.options.Width - indent - utf8.RuneCountInString(head)
-	if t.options.Width <= 0 || t.options.Verbose || utf8.RuneCountInString(value) <= room {
-		return head + value
-	}
-	room = max(room, 10) // a value of a few letters says nothing; let the terminal wrap
-	return head + string([]rune(value)[:min(room-1, utf8.RuneCountInString(value))]) + "…"
 }
 
 func (t *textWriter) line(indent int, s style, text string) {
