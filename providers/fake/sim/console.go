@@ -217,7 +217,7 @@ func (c *Cloud) Check() error {
 	return c.look(func(t *tx) error { return t.check() })
 }
 
-func (c *Cloud) console(do func(*tx) error) error { return c.mutate(context.Background(), do) }
+func (c *Cloud) console(do func(*tx) error) error { return c.store.update(context.Background(), do) }
 
 func (c *Cloud) look(read func(*tx) error) error { return c.store.view(context.Background(), read) }
 

@@ -414,7 +414,7 @@ func TestOperationsAreNamedInTheCallLog(t *testing.T) {
 	}
 }
 
-func TestEveryOperationIsDocumented(t *testing.T) {
+func TestOperationsAreDistinctAndMutateByMethod(t *testing.T) {
 	seen := map[string]bool{}
 	for _, o := range operations() {
 		if seen[o.name] {

@@ -1,11 +1,11 @@
 package sim
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/sim"
@@ -29,7 +29,17 @@ func (o operation) describe() sim.Operation {
 }
 
 func operations() []operation {
-	const ok, created, gone = http.StatusOK, http.StatusCreated, http.StatusNoContent
+	return slices.Concat(machineOperations(), loadBalancerOperations(), regionOperations())
+}
+
+// Statuses of answers that are not refusals.
+const (
+	ok      = http.StatusOK
+	created = http.StatusCreated
+	gone    = http.StatusNoContent
+)
+
+func machineOperations() []operation {
 	return []operation{
 		{"GET /v1/instances", "ListInstances", ok, listInstances},
 		{"POST /v1/instances", "LaunchInstances", ok, changes(func(t *tx, _ *http.Request, specs []api.InstanceSpec) (any, error) {
@@ -45,6 +55,11 @@ func operations() []operation {
 		{"POST /v1/ssh-keys", "AddSSHKey", created, changes(func(t *tx, _ *http.Request, k api.SSHKey) (any, error) {
 			return t.addSSHKey(k)
 		})},
+	}
+}
+
+func loadBalancerOperations() []operation {
+	return []operation{
 		{"GET /v1/addresses", "ListAddresses", ok, listAddresses},
 		{"POST /v1/addresses", "AllocateAddress", created, changes(func(t *tx, _ *http.Request, s api.AddressSpec) (any, error) {
 			return t.allocateAddress(s)
@@ -83,6 +98,11 @@ func operations() []operation {
 		{"DELETE /v1/load-balancers/{id}/listeners/{name}", "DeleteListener", gone, deletes(func(t *tx, r *http.Request) error {
 			return t.deleteListener(r.PathValue("id"), r.PathValue("name"))
 		})},
+	}
+}
+
+func regionOperations() []operation {
+	return []operation{
 		{"GET /v1/routes", "ListRoutes", ok, listRoutes},
 		{"POST /v1/routes", "CreateRoutes", ok, changes(func(t *tx, _ *http.Request, batch []api.Route) (any, error) {
 			return pageOrError(eachRoute(batch, t.createRoute))
@@ -123,7 +143,7 @@ func changes[B any](change func(*tx, *http.Request, B) (any, error)) func(*Cloud
 		if err != nil {
 			return nil, err
 		}
-		err = c.mutate(r.Context(), func(t *tx) (err error) {
+		err = c.store.update(r.Context(), func(t *tx) (err error) {
 			answer, err = change(t, r, body)
 			return err
 		})
@@ -134,7 +154,7 @@ func changes[B any](change func(*tx, *http.Request, B) (any, error)) func(*Cloud
 // deletes serves an operation without body and answer.
 func deletes(remove func(*tx, *http.Request) error) func(*Cloud, *http.Request) (any, error) {
 	return func(c *Cloud, r *http.Request) (any, error) {
-		return nil, c.mutate(r.Context(), func(t *tx) error { return remove(t, r) })
+		return nil, c.store.update(r.Context(), func(t *tx) error { return remove(t, r) })
 	}
 }
 
@@ -163,8 +183,3 @@ func pageOrError[T any](items []T, err error) (any, error) {
 
 // wholeList is a page of all there is, for lists that stay short.
 func wholeList[T any](items []T) api.Page[T] { return api.Page[T]{Items: orEmpty(items)} }
-
-// mutate changes the cloud on behalf of a client or of the console.
-func (c *Cloud) mutate(ctx context.Context, change func(*tx) error) error {
-	return c.store.update(ctx, change)
-}
