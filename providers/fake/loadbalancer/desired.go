@@ -176,10 +176,12 @@ func desirePool(in intent.Service, port intent.Port, targets []target) api.Pool 
 	pool := api.Pool{
 		Name:            portName(port.Protocol, port.Port),
 		Protocol:        string(port.Protocol),
-		ProxyProtocol:   in.ProxyProtocol,
 		HealthCheck:     desireHealthCheck(in.HealthCheck),
 		AffinitySeconds: seconds(in.ClientIPAffinity),
 		Members:         make([]api.Member, 0, len(targets)),
+	}
+	if port.Protocol == v1.ProtocolTCP {
+		pool.ProxyProtocol = in.ProxyProtocol // The cloud has it for TCP only, as its specification does.
 	}
 	for _, t := range targets {
 		pool.Members = append(pool.Members, api.Member{InstanceID: t.instanceID, Port: port.NodePort})
@@ -192,10 +194,14 @@ func desirePool(in intent.Service, port intent.Port, targets []target) api.Pool 
 func desireHealthCheck(in intent.HealthCheck) api.HealthCheck {
 	interval := cmp.Or(in.Interval, defaultInterval)
 	timeout := cmp.Or(in.Timeout, min(defaultTimeout, interval))
+	protocol, path := cmp.Or(in.Protocol, intent.HealthCheckTCP), ""
+	if protocol == intent.HealthCheckHTTP {
+		path = cmp.Or(in.Path, "/")
+	}
 	return api.HealthCheck{
-		Protocol:           string(cmp.Or(in.Protocol, intent.HealthCheckTCP)),
+		Protocol:           string(protocol),
 		Port:               in.Port,
-		Path:               in.Path,
+		Path:               path,
 		IntervalSeconds:    seconds(interval),
 		TimeoutSeconds:     seconds(timeout),
 		HealthyThreshold:   cmp.Or(in.HealthyThreshold, defaultHealthyThreshold),

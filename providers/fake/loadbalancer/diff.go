@@ -118,6 +118,7 @@ func (d *differ) remove() {
 	if lb := d.have.LoadBalancer; lb != nil {
 		if owner := foreign(d.key, lb.Cluster, lb.Tags); owner != "" {
 			d.plan.Warnings = append(d.plan.Warnings, fmt.Sprintf("load balancer %s belongs to %s and is left alone", lb.Name, owner))
+			d.have.LoadBalancer = nil // An address of ours that it uses is lent to it, and not released either.
 		} else {
 			removal := d.loadBalancerDelete(*lb, "")
 			d.add(removal)

@@ -42,7 +42,7 @@ const (
 	noUID = "00000000"
 )
 
-// loadBalancerName returns k8s-NAMESPACE-NAME-UID, with the first 8 digits of the Service's UID.
+// loadBalancerName returns k8s-NAMESPACE-NAME-UID, with the last 8 digits of the Service's UID.
 // Long namespaces and names are cut at their end. The UID is never cut: it is what tells two
 // Services apart whose names were, and a Service from a deleted one of the same name.
 func loadBalancerName(key lbcommon.Key) string {
@@ -50,7 +50,7 @@ func loadBalancerName(key lbcommon.Key) string {
 	if uid == "" {
 		uid = noUID
 	}
-	uid = truncate(uid, uidLength)
+	uid = uid[max(0, len(uid)-uidLength):]
 	readable := truncate(key.Namespace+"-"+key.Name, maxNameLength-len(namePrefix)-1-uidLength)
 	return namePrefix + strings.TrimRight(readable, "-.") + "-" + uid
 }

@@ -1,0 +1,50 @@
+package fake_test
+
+import (
+	"testing"
+	"time"
+
+	cloudprovider "k8s.io/cloud-provider"
+
+	"github.com/unified-ccm/unified-ccm/pkg/common/conformance"
+	"github.com/unified-ccm/unified-ccm/pkg/common/guard"
+	"github.com/unified-ccm/unified-ccm/providers/fake"
+	"github.com/unified-ccm/unified-ccm/providers/fake/sim"
+)
+
+// subject is the provider on a simulated cloud of its own, reached through its HTTP API.
+func subject() conformance.Subject {
+	return conformance.Subject{
+		Name:         fake.ProviderName,
+		Capabilities: fake.Descriptor().Capabilities,
+		New: func(t testing.TB) (conformance.World, conformance.Manager) {
+			world, err := sim.New(sim.Options{ProvisionTime: 3 * time.Second})
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() {
+				if err := world.Check(); err != nil {
+					t.Errorf("the world contradicts itself: %v", err)
+				}
+				if err := world.Close(); err != nil {
+					t.Error(err)
+				}
+			})
+			return world, func(o conformance.ManagerOptions) (cloudprovider.Interface, error) {
+				cfg, _, err := fake.ReadConfig("", []byte("[Global]\nadopt-unknown-nodes = false\n"))
+				if err != nil {
+					return nil, err
+				}
+				cloud, err := fake.NewCloud(cfg, fake.WithTransport(world.Front().Transport()))
+				if err != nil {
+					return nil, err
+				}
+				return guard.Wrap(cloud, guard.Options{DryRun: o.DryRun}), nil
+			}
+		},
+	}
+}
+
+func TestConformance(t *testing.T) { conformance.Run(t, subject()) }
+
+func TestFaults(t *testing.T) { conformance.RunFaults(t, subject()) }
