@@ -1,7 +1,10 @@
 #!/usr/bin/env bash
-# Tidies go.mod and go.sum of every module.
+# Tidies go.mod and go.sum of every module, those of the workspace at the same
+# versions of what they share: that is what one binary links anyway, and alone or
+# together they then compile to the same packages in the build cache.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
+go work sync
 for module in $(all_modules); do
 	(cd "$module" && GOWORK=off go mod tidy)
 done

@@ -134,6 +134,8 @@ has() { # template pattern object...
 	kubectl get "$@" -o "go-template=$template" | grep -qE "$pattern"
 }
 await "leadership" 60 has '{{.spec.holderIdentity}}' . -n kube-system lease "$(setting lease-name)"
+await "the node's provider ID" 60 has '{{.spec.providerID}}' '^[a-z]+://' node node-1
+await "the node's address" 30 has '{{range .status.addresses}}{{.type}} {{end}}' IP node node-1
 await "the Service's load balancer" 60 has '{{range .status.loadBalancer.ingress}}{{.ip}}{{.hostname}}{{end}}' . service web
 await "the Service's events" 30 has '{{range .items}}{{.reason}} {{end}}' EnsuredLoadBalancer events
 
