@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net/url"
 	"os"
+	"strings"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -51,9 +52,15 @@ func (s source) restConfig() (*rest.Config, error) {
 	}
 	config, err := clientcmd.BuildConfigFromFlags(s.master, s.kubeconfig)
 	if err != nil {
-		return nil, environmentErrorf("--%s=%s: this file does not say how to reach an API server: %s", flagKubeconfig, s.kubeconfig, cause(err))
+		return nil, environmentErrorf("--%s=%s: this is no kubeconfig of a cluster: %s", flagKubeconfig, s.kubeconfig, kubeconfigCause(err))
 	}
 	return config, nil
+}
+
+// kubeconfigCause leaves out what a decoder says about Go types.
+func kubeconfigCause(err error) string {
+	text, _, _ := strings.Cut(oneLine(err), "; json parse error")
+	return text
 }
 
 func noKubeconfig() error {

@@ -85,6 +85,9 @@ func (d *daemon) preflight(ctx context.Context) error {
 		return environmentErrorf("%s does not say which cluster this is: set the cluster's ID in %s, or accept that with --allow-untagged-cloud",
 			descriptor.Title, s.configName())
 	}
+	if err := d.options.checkRoutes(cloud, descriptor); err != nil {
+		return err
+	}
 	d.cloud = guard.Wrap(cloud, d.options.guard)
 	if err := d.checkCredentials(ctx, descriptor, s); err != nil {
 		return err

@@ -80,11 +80,28 @@ var reasons = map[string]string{
 	"route-reconciliation-period":     "Used only with --feature-gates=CloudControllerManagerWatchBasedRoutesReconciliation=false; by default routes follow node events.",
 	"leader-elect-resource-name":      "The default is the name that the clouds' own managers use, so that during a move from one of them only one is ever active.",
 	"use-service-account-credentials": "All controllers use the one account kube-system/" + clientName + ".",
-	"cloud-provider":                  "Which clouds are linked into this binary is listed by ccm providers.",
-	"allow-untagged-cloud":            "The cluster is told apart by the UID of the kube-system namespace, so this is rarely needed.",
+}
+
+// rewritten replaces help texts of the framework that say something else than what happens here.
+func rewritten() map[string]string {
+	return map[string]string{
+		flagProvider: "The cloud: " + providerChoice() + ".",
+		flagConfig:   "The cloud's configuration file (cloud.conf). What may be in it depends on the cloud; ccm config validate checks it.",
+		flagClusterName: "Name of the cluster. It is part of the names and tags of what is made in the cloud: " +
+			"with another name, existing load balancers and routes are not found again.",
+		flagClusterCIDR: "The addresses of all pods, such as 10.244.0.0/16; with a comma one range for each address family. " +
+			"Needed for pod routes, and routes outside of it are never touched.",
+		flagCloudRoutes:        "Set up a route to the pods of each node, where the cloud can. Not needed where the pod network finds its own way.",
+		"allow-untagged-cloud": "Start even if the cloud's configuration does not say which cluster this is.",
+	}
 }
 
 func explainDefaults(fs *pflag.FlagSet) {
+	for name, usage := range rewritten() {
+		if f := fs.Lookup(name); f != nil {
+			f.Usage = usage
+		}
+	}
 	for name, reason := range reasons {
 		if f := fs.Lookup(name); f != nil {
 			f.Usage += " " + reason

@@ -2,14 +2,17 @@ package ccmapp
 
 import (
 	"fmt"
+	"net/netip"
 	"slices"
 	"strings"
 
 	"github.com/spf13/pflag"
+	cloudprovider "k8s.io/cloud-provider"
 	"k8s.io/cloud-provider/app"
 	"k8s.io/cloud-provider/names"
 	frameworkoptions "k8s.io/cloud-provider/options"
 	cliflag "k8s.io/component-base/cli/flag"
+	controllermanagerapp "k8s.io/controller-manager/app"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/guard"
 	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
@@ -108,6 +111,16 @@ func (o *options) validate() error {
 	if err := o.guard.Validate(); err != nil {
 		lines = append(lines, messages(err)...)
 	}
+	for name, workers := range map[string]int32{
+		"concurrent-service-syncs":        o.framework.ServiceController.ConcurrentServiceSyncs,
+		"concurrent-node-syncs":           o.framework.NodeController.ConcurrentNodeSyncs,
+		"concurrent-node-lifecycle-syncs": o.framework.NodeLifecycleController.ConcurrentNodeLifecycleSyncs,
+	} {
+		if workers < 1 {
+			lines = append(lines, fmt.Sprintf("--%s=%d: without a worker nothing would be done; use at least 1", name, workers))
+		}
+	}
+	slices.Sort(lines)
 	err := o.framework.Validate(app.ControllerNames(constructors()), app.ControllersDisabledByDefault.List(),
 		names.CCMControllerAliases(), app.AllWebhooks, app.DisabledByDefaultWebhooks)
 	if err != nil {
@@ -117,6 +130,53 @@ func (o *options) validate() error {
 		return &exitError{exitUsage, lines}
 	}
 	return nil
+}
+
+// checkRoutes finds a --cluster-cidr that the route controller would end the process for.
+func (o *options) checkRoutes(cloud cloudprovider.Interface, d provider.Descriptor) error {
+	shared := o.framework.KubeCloudShared
+	if _, ok := cloud.Routes(); !ok || !shared.ConfigureCloudRoutes || !o.runs(names.NodeRouteController) {
+		return nil
+	}
+	if shared.ClusterCIDR == "" {
+		return usageErrorf("--%s is not set, but %s sets up pod routes: give the range of all pods, such as 10.244.0.0/16, or turn routes off with --%s=false",
+			flagClusterCIDR, d.Title, flagCloudRoutes)
+	}
+	ranges, err := parseCIDRs(shared.ClusterCIDR)
+	if err != nil {
+		return err
+	}
+	if len(ranges) > 2 || len(ranges) == 2 && ranges[0].Addr().Is4() == ranges[1].Addr().Is4() {
+		return usageErrorf("--%s=%s: give one range, or one IPv4 range and one IPv6 range", flagClusterCIDR, shared.ClusterCIDR)
+	}
+	return nil
+}
+
+// runs says whether --controllers lets a controller run, which may be named by its alias there.
+func (o *options) runs(controller string) bool {
+	aliases := names.CCMControllerAliases()
+	var enabled []string
+	for _, name := range o.framework.Generic.Controllers {
+		bare := strings.TrimPrefix(name, "-")
+		if canonical, ok := aliases[bare]; ok {
+			name = strings.TrimSuffix(name, bare) + canonical
+		}
+		enabled = append(enabled, name)
+	}
+	return controllermanagerapp.IsControllerEnabled(controller, app.ControllersDisabledByDefault, enabled)
+}
+
+// parseCIDRs reads the value of --cluster-cidr.
+func parseCIDRs(list string) ([]netip.Prefix, error) {
+	var ranges []netip.Prefix
+	for _, text := range strings.Split(list, ",") {
+		prefix, err := netip.ParsePrefix(strings.TrimSpace(text))
+		if err != nil {
+			return nil, usageErrorf("--%s=%s: %q is no range of addresses; write for example 10.244.0.0/16", flagClusterCIDR, list, text)
+		}
+		ranges = append(ranges, prefix.Masked())
+	}
+	return ranges, nil
 }
 
 // messages returns the messages of the errors that are joined in err.

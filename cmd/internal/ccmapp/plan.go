@@ -134,15 +134,7 @@ func (o planOptions) clusterCIDRs() ([]netip.Prefix, error) {
 	if o.clusterCIDR == "" {
 		return nil, nil
 	}
-	var ranges []netip.Prefix
-	for _, text := range strings.Split(o.clusterCIDR, ",") {
-		prefix, err := netip.ParsePrefix(strings.TrimSpace(text))
-		if err != nil {
-			return nil, usageErrorf("--%s=%s: %q is no range of addresses; write for example 10.244.0.0/16", flagClusterCIDR, o.clusterCIDR, text)
-		}
-		ranges = append(ranges, prefix.Masked())
-	}
-	return ranges, nil
+	return parseCIDRs(o.clusterCIDR)
 }
 
 func render(w io.Writer, o planOptions, plans []plan.Plan) error {

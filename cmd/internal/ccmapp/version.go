@@ -39,6 +39,10 @@ func thisVersion() versionInfo {
 		Version: v.GitVersion, Commit: v.GitCommit, State: v.GitTreeState,
 		Go: v.GoVersion, Platform: runtime.GOOS + "/" + runtime.GOARCH, Kubernetes: "unknown", Providers: provider.Names(),
 	}
+	if strings.Contains(info.Commit, "$Format") {
+		// Built without the linker flags that stamp a version.
+		info.Version, info.Commit = "v0.0.0-unstamped", "unknown"
+	}
 	if info.Providers == nil {
 		info.Providers = []string{}
 	}

@@ -118,6 +118,8 @@ func explain(st accepted, err error) string {
 		// The type's own words.
 	case t.Kind() == reflect.Bool:
 		return fmt.Sprintf("must be true or false (or yes/no, on/off, 1/0), not %q", st.value)
+	case t.Kind() == reflect.Int, t.Kind() == reflect.Int64:
+		return fmt.Sprintf("must be a whole number, not %q", st.value)
 	case t.Kind() >= reflect.Int && t.Kind() <= reflect.Int64:
 		return fmt.Sprintf("must be a whole number from %d to %d, not %q", -1<<(t.Bits()-1), 1<<(t.Bits()-1)-1, st.value)
 	case t.Kind() >= reflect.Uint && t.Kind() <= reflect.Uint64:

@@ -1,0 +1,109 @@
+package provider
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+)
+
+// WriteConfigReference writes the reference of a provider's cloud.conf as a Markdown page, each
+// section under a heading of its own, in the order of the descriptor.
+func WriteConfigReference(w io.Writer, d Descriptor) error {
+	var b strings.Builder
+	fmt.Fprintf(&b, "# Configuration of the %s provider\n\n", d.Title)
+	fmt.Fprintf(&b, "The file given by `--cloud-config` with `--cloud-provider=%s`. Names of sections and keys may be written in any case; "+
+		"values with `#`, `;` or a backslash in them stand in double quotes. `ccm config validate` checks a file.\n", d.Name)
+	if len(d.Config) == 0 {
+		b.WriteString("\nThis provider has no configuration.\n")
+	}
+	section := ""
+	for i, key := range d.Config {
+		if i == 0 || key.Section != section {
+			section = key.Section
+			fmt.Fprintf(&b, "\n## [%s]\n\n| Key | Type | Default | Meaning |\n|---|---|---|---|\n", section)
+		}
+		doc := key.Doc
+		if key.Secret {
+			doc += " The value is a secret and is never printed."
+		}
+		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", cell(key.Key), cell(key.Type), code(key.Default), cell(doc))
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// WriteAnnotationReference writes a page about annotations. An empty list is said to be empty.
+func WriteAnnotationReference(w io.Writer, title, introduction string, annotations []Annotation) error {
+	var b strings.Builder
+	fmt.Fprintf(&b, "# %s\n\n%s\n", title, introduction)
+	if len(annotations) == 0 {
+		b.WriteString("\nThere are none.\n")
+	}
+	for _, a := range annotations {
+		fmt.Fprintf(&b, "\n## %s\n\n%s\n\n- Value: %s\n", a.Key, strings.TrimSpace(a.Doc), a.Type)
+		if a.Default != "" {
+			fmt.Fprintf(&b, "- Default: %s\n", a.Default)
+		}
+		if a.Example != "" {
+			fmt.Fprintf(&b, "- Example: `%s: \"%s\"`\n", a.Key, strings.ReplaceAll(a.Example, `"`, `\"`))
+		}
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// WriteCapabilities writes the table of what each provider does, and of the portable annotations
+// that each one honours.
+func WriteCapabilities(w io.Writer, all []Descriptor, portable []string) error {
+	var b strings.Builder
+	b.WriteString("# What each provider does\n\n")
+	writeHeader(&b, "Job", all)
+	for _, c := range AllCapabilities() {
+		fmt.Fprintf(&b, "| **%s**: %s |", c.Name, c.Doc)
+		for _, d := range all {
+			fmt.Fprintf(&b, " %s |", yes(c.Has(d.Capabilities)))
+		}
+		b.WriteString("\n")
+	}
+	b.WriteString("\n## Portable annotations that each provider honours\n\n" +
+		"A Service that carries one that its cloud cannot honour gets an Event that says so.\n\n")
+	writeHeader(&b, "Annotation", all)
+	for _, key := range portable {
+		fmt.Fprintf(&b, "| `%s` |", key)
+		for _, d := range all {
+			fmt.Fprintf(&b, " %s |", yes(slices.Contains(d.Portable, key)))
+		}
+		b.WriteString("\n")
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+func writeHeader(b *strings.Builder, first string, all []Descriptor) {
+	fmt.Fprintf(b, "| %s |", first)
+	for _, d := range all {
+		fmt.Fprintf(b, " %s |", cell(d.Title))
+	}
+	b.WriteString("\n|---|" + strings.Repeat(":-:|", len(all)) + "\n")
+}
+
+func yes(is bool) string {
+	if is {
+		return "yes"
+	}
+	return "–"
+}
+
+// code formats a value, or nothing.
+func code(s string) string {
+	if s == "" {
+		return ""
+	}
+	return "`" + cell(s) + "`"
+}
+
+// cell makes a text fit into a cell of a Markdown table.
+func cell(s string) string {
+	return strings.NewReplacer("|", `\|`, "\n", " ").Replace(strings.TrimSpace(s))
+}
