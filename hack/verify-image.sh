@@ -1,0 +1,35 @@
+#!/usr/bin/env bash
+# The image builds on an empty base, where nothing can be missing by luck, and its
+# binary runs there as the user that the image names. Needs buildah, which works
+# without a daemon; where there is none this says so and passes.
+source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+
+if ! command -v buildah >/dev/null; then
+	echo "skipped: no buildah on this machine"
+	exit 0
+fi
+
+image=unified-ccm-verify
+export BUILDAH_ISOLATION=chroot COMMIT VERSION=v0.0.0-verify
+COMMIT=$(git rev-parse HEAD)
+container=""
+remove() {
+	[[ -z $container ]] || buildah rm "$container" >/dev/null
+	buildah rmi --force "$image:$VERSION" >/dev/null 2>&1 || true
+}
+trap remove EXIT
+
+BASE=scratch IMAGE=$image hack/image.sh
+container=$(buildah from "$image:$VERSION")
+
+user=$(buildah inspect --type image --format '{{.OCIv1.Config.User}}' "$image:$VERSION")
+if [[ $user != 65532:65532 ]]; then
+	echo "the image runs as \"$user\" and not as 65532:65532"
+	exit 1
+fi
+answer=$(buildah run "$container" -- /ccm version)
+printf '%s\n' "$answer"
+if [[ $answer != *"$VERSION"* || $answer != *"${COMMIT:0:12}"* ]]; then
+	echo "the binary in the image does not say $VERSION and commit ${COMMIT:0:12}"
+	exit 1
+fi
