@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"sync"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -31,6 +32,10 @@ type Instances struct {
 	nodes   nodes
 
 	list *batch.Batcher[struct{}, struct{}]
+	next *batch.Batcher[time.Time, struct{}]
+	pace pacer
+	// listing lets one list run at a time: the snapshot cannot tell two apart.
+	listing sync.Mutex
 	get  *batch.Batcher[string, Instance]
 	find *batch.Batcher[string, Instance]
 }
@@ -46,6 +51,7 @@ func New(o Options, source Source, scheme Scheme) *Instances {
 	shared().set.Register()
 	i := &Instances{options: o, source: source, scheme: scheme, known: newSnapshot()}
 	i.list = batch.New(batch.Options{Timeout: o.CallTimeout}, i.refresh)
+	i.next = batch.New(batch.Options{Timeout: o.CallTimeout + listPause}, i.awaitList)
 	i.get = batch.New(i.batchOptions("get"), i.reader(source.Get, byID))
 	i.find = batch.New(i.batchOptions("find"), i.reader(source.Find, byName))
 	return i
@@ -149,12 +155,9 @@ func (i *Instances) lookup(ctx context.Context, r ref, age time.Duration, bulk b
 		return in, true, nil
 	}
 	i.observeCache("miss")
-	if bulk && i.known.wantsList(i.options.Clock.Now(), oldest, i.options.JoinAge) {
-		if err := i.relist(ctx); err != nil {
-			return Instance{}, false, err
-		}
-		if in, ok := i.known.get(r, oldest); ok {
-			return in, true, nil
+	if bulk {
+		if in, ok, err := i.lookupByList(ctx, r, oldest); ok || err != nil {
+			return in, ok, err
 		}
 	}
 	if r.id != "" {
@@ -163,35 +166,63 @@ func (i *Instances) lookup(ctx context.Context, r ref, age time.Duration, bulk b
 	return i.find.Do(ctx, r.name)
 }
 
-// relist reads the snapshot anew, once for all who want it. A list that fails is no error where
-// reading single instances may still work (a cloud with a broken zone refuses unscoped lists);
-// after throttling it is, because single reads would only add calls.
-func (i *Instances) relist(ctx context.Context) error {
-	_, _, err := i.list.Do(ctx, struct{}{})
-	if err == nil {
-		return nil
+// lookupByList answers from a list, if one is due or if single reads have been too many.
+func (i *Instances) lookupByList(ctx context.Context, r ref, oldest time.Time) (Instance, bool, error) {
+	now := i.options.Clock.Now()
+	if i.known.wantsList(now, oldest, i.options.JoinAge) {
+		_, _, err := i.list.Do(ctx, struct{}{})
+		if err := i.listError(ctx, err); err != nil {
+			return Instance{}, false, err
+		}
+		if in, ok := i.known.get(r, oldest); ok {
+			return in, true, nil
+		}
 	}
-	if ctx.Err() != nil || cloudapi.Is(err, cloudapi.Throttled, cloudapi.Canceled) {
+	if i.pace.allow(now) {
+		return Instance{}, false, nil
+	}
+	_, _, err := i.next.Do(ctx, now)
+	if err := i.listError(ctx, err); err != nil {
+		return Instance{}, false, err
+	}
+	in, ok := i.known.get(r, oldest)
+	return in, ok, nil
+}
+
+// listError says whether a list that failed is an error to its callers. It is not where reading
+// single instances may still work (a cloud with a broken zone refuses unscoped lists); after
+// throttling it is, because single reads would only add calls.
+func (i *Instances) listError(ctx context.Context, err error) error {
+	if err == nil || ctx.Err() != nil || cloudapi.Is(err, cloudapi.Throttled, cloudapi.Canceled) {
 		return err
 	}
 	klog.FromContext(ctx).Info("Listing instances failed, reading single instances instead", "provider", i.options.Provider, "err", err)
 	return nil
 }
 
-// refresh makes the list. Callers that queued behind a list that has just ended are served by it.
+// refresh makes the list that is due. Callers that queued behind a list that has just ended are
+// served by it.
 func (i *Instances) refresh(ctx context.Context, _ []struct{}) (map[struct{}]struct{}, error) {
-	at := i.options.Clock.Now()
-	if !i.known.wantsList(at, at.Add(-i.options.JoinAge), 0) {
+	now := i.options.Clock.Now()
+	if !i.known.wantsList(now, now.Add(-i.options.JoinAge), 0) {
 		return nil, nil
 	}
+	return nil, i.readList(ctx)
+}
+
+// readList reads the snapshot anew.
+func (i *Instances) readList(ctx context.Context) error {
+	i.listing.Lock()
+	defer i.listing.Unlock()
+	at := i.options.Clock.Now()
 	i.known.beginList()
 	list, err := i.source.List(ctx)
 	if err != nil {
 		i.known.failList(i.options.Clock.Now())
-		return nil, err
+		return err
 	}
 	i.known.endList(list, at)
-	return nil, nil
+	return nil
 }
 
 // reader makes a bulk read of single instances out of Get or Find, and keeps the snapshot up to date.

@@ -13,7 +13,7 @@ type Options struct {
 	// Provider is the provider's name, as metric label and in messages.
 	Provider string
 	// Clock is the real clock when nil.
-	Clock clock.PassiveClock
+	Clock clock.Clock
 	// SnapshotAge is how old a positive answer to the periodic loops may be; 0 means DefaultSnapshotAge.
 	SnapshotAge time.Duration
 	// JoinAge is how old a positive answer about a node that is being initialised may be; 0 means DefaultJoinAge.

@@ -167,6 +167,13 @@ func (s *snapshot) fallenBehind() bool {
 	return s.readSingly >= listAfter
 }
 
+// lastList returns when the last complete list started.
+func (s *snapshot) lastList() time.Time {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return s.listedAt
+}
+
 // clear forgets everything.
 func (s *snapshot) clear() {
 	s.mu.Lock()
