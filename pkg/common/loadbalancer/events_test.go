@@ -1,0 +1,93 @@
+package loadbalancer
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
+	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
+)
+
+func TestWarningsAreToldOnceUntilTheyChange(t *testing.T) {
+	f := newFixture(t)
+	const changed = "Normal LoadBalancerChanged create address lb-web, load balancer lb-web, " +
+		"pool lb-web/443-TCP, pool lb-web/80-TCP, listener lb-web/443-TCP, listener lb-web/80-TCP"
+	const slip = "Warning UnknownAnnotation " + intent.Prefix + "schem: no such annotation, so it has no effect; did you mean " + intent.KeyScheme + "?"
+	const loose = "Warning IgnoredSetting " + intent.KeySourceRanges + `: "10.1.0.0/8" is read as 10.0.0.0/8; write it so`
+	wrong := annotated(intent.Prefix+"schem", "internal")
+	step := func(name string, want []string, act func()) {
+		t.Helper()
+		act()
+		if diff := cmp.Diff(want, f.eventsNow()); diff != "" {
+			t.Errorf("%s: events (-want +got):\n%s", name, diff)
+		}
+	}
+	step("first", []string{slip, changed}, func() { f.mustEnsure(t, web(wrong)) })
+	step("nothing new", nil, func() { f.mustEnsure(t, web(wrong)) })
+	step("one more", []string{loose, "Normal LoadBalancerChanged update listener lb-web/443-TCP (value: (none) → 10.0.0.0/8), listener lb-web/80-TCP (value: (none) → 10.0.0.0/8)"},
+		func() { f.mustEnsure(t, web(wrong, annotated(intent.KeySourceRanges, "10.1.0.0/8"))) })
+	step("all well", nil, func() { f.mustEnsure(t, web(annotated(intent.KeySourceRanges, "10.0.0.0/8"))) })
+	step("wrong again", []string{slip}, func() { f.mustEnsure(t, web(wrong, annotated(intent.KeySourceRanges, "10.0.0.0/8"))) })
+}
+
+func TestPlanWarningsAreToldOnceAndAgainForANewService(t *testing.T) {
+	f := newFixture(t)
+	f.mustEnsure(t, web())
+	f.eventsNow()
+	f.cloud.warnings = []string{"the address was made by hand and is kept"}
+	want := []string{"Warning LoadBalancerWarning the address was made by hand and is kept"}
+	for _, expected := range [][]string{want, nil} {
+		f.mustEnsure(t, web())
+		if diff := cmp.Diff(expected, f.eventsNow()); diff != "" {
+			t.Errorf("events (-want +got):\n%s", diff)
+		}
+	}
+	if err := f.EnsureLoadBalancerDeleted(t.Context(), "prod", web()); err != nil {
+		t.Fatal(err)
+	}
+	f.eventsNow()
+	f.mustEnsure(t, web())
+	if got := f.eventsNow(); len(got) == 0 || got[0] != want[0] {
+		t.Errorf("events of the new Service: %q", got)
+	}
+}
+
+func TestAFailedApplyTellsWhatItDid(t *testing.T) {
+	f := newFixture(t, func(o *Options) { o.Parallel = 1 })
+	f.cloud.fault = func(n int, _ bool) error {
+		if n == 3 {
+			return &cloudapi.Error{Class: cloudapi.Quota, Operation: "CreatePool", Err: errors.New("no room")}
+		}
+		return nil
+	}
+	_, err := f.EnsureLoadBalancer(t.Context(), "prod", web(), nil)
+	if want := "create pool lb-web/443-TCP: CreatePool: no room (quota)"; err == nil || err.Error() != want {
+		t.Errorf("error %v", err)
+	}
+	want := []string{"Normal LoadBalancerChanged create address lb-web, load balancer lb-web"}
+	if diff := cmp.Diff(want, f.eventsNow()); diff != "" {
+		t.Errorf("events (-want +got):\n%s", diff)
+	}
+}
+
+func TestLongEventsAreCut(t *testing.T) {
+	f := newFixture(t)
+	f.cloud.warnings = []string{strings.Repeat("ü", 2000)}
+	f.mustEnsure(t, web())
+	message := strings.TrimPrefix(f.eventsNow()[0], "Warning LoadBalancerWarning ")
+	if len(message) > 1024 || !utf8.ValidString(message) || !strings.HasSuffix(message, "…") {
+		t.Errorf("%d bytes, valid %t", len(message), utf8.ValidString(message))
+	}
+}
+
+func TestWithoutARuntimeEventsGoNowhere(t *testing.T) {
+	cloud := &toy{have: objects{}}
+	c := New(Options{Provider: "toy"}, cloud)
+	if _, err := c.EnsureLoadBalancer(t.Context(), "prod", web(annotated(intent.Prefix+"x", "y")), nil); err != nil {
+		t.Fatal(err)
+	}
+}
