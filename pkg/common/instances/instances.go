@@ -36,8 +36,8 @@ type Instances struct {
 	pace pacer
 	// listing lets one list run at a time: the snapshot cannot tell two apart.
 	listing sync.Mutex
-	get  *batch.Batcher[string, Instance]
-	find *batch.Batcher[string, Instance]
+	get     *batch.Batcher[string, Instance]
+	find    *batch.Batcher[string, Instance]
 }
 
 var (

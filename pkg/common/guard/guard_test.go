@@ -1,0 +1,551 @@
+package guard
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/spf13/pflag"
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes/fake"
+	"k8s.io/client-go/tools/record"
+	cloudprovider "k8s.io/cloud-provider"
+	cloudproviderapi "k8s.io/cloud-provider/api"
+	testclock "k8s.io/utils/clock/testing"
+
+	"github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
+	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
+	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
+)
+
+// spy is a provider that records what reaches it and answers what it is told to.
+type spy struct {
+	cloudprovider.Interface // Clusters, Zones, HasClusterID: never called
+	plan                    plan.Plan
+	exists                  bool
+	err                     error
+
+	mu      sync.Mutex
+	calls   []string
+	runtime provider.Runtime
+}
+
+var _ loadbalancer.Planner = (*spyBalancer)(nil)
+
+type (
+	spyInstances struct{ *spy }
+	spyBalancer  struct{ *spy }
+	spyRoutes    struct{ *spy }
+)
+
+func (s *spy) note(method string, args ...any) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.calls = append(s.calls, strings.TrimSpace(fmt.Sprintln(append([]any{method}, args...)...)))
+}
+
+func (s *spy) Initialize(cloudprovider.ControllerClientBuilder, <-chan struct{}) {
+	s.note("Initialize")
+}
+func (s *spy) SetInformers(informers.SharedInformerFactory)     { s.note("SetInformers") }
+func (s *spy) SetRuntime(r provider.Runtime)                    { s.note("SetRuntime"); s.runtime = r }
+func (s *spy) Check(context.Context) error                      { s.note("Check"); return s.err }
+func (s *spy) ProviderName() string                             { return "spy" }
+func (s *spy) Instances() (cloudprovider.Instances, bool)       { return nil, false }
+func (s *spy) InstancesV2() (cloudprovider.InstancesV2, bool)   { return spyInstances{s}, true }
+func (s *spy) LoadBalancer() (cloudprovider.LoadBalancer, bool) { return spyBalancer{s}, true }
+func (s *spy) Routes() (cloudprovider.Routes, bool)             { return spyRoutes{s}, true }
+
+func (s spyInstances) InstanceExists(_ context.Context, n *v1.Node) (bool, error) {
+	s.note("InstanceExists", n.Name)
+	return s.exists, s.err
+}
+
+func (s spyInstances) InstanceShutdown(_ context.Context, n *v1.Node) (bool, error) {
+	s.note("InstanceShutdown", n.Name)
+	return s.err == nil, s.err
+}
+
+func (s spyInstances) InstanceMetadata(_ context.Context, n *v1.Node) (*cloudprovider.InstanceMetadata, error) {
+	s.note("InstanceMetadata", n.Name)
+	if s.err != nil {
+		return nil, s.err
+	}
+	return &cloudprovider.InstanceMetadata{ProviderID: "spy://1"}, nil
+}
+
+func (s spyBalancer) GetLoadBalancer(context.Context, string, *v1.Service) (*v1.LoadBalancerStatus, bool, error) {
+	return &v1.LoadBalancerStatus{}, true, s.err
+}
+func (s spyBalancer) GetLoadBalancerName(context.Context, string, *v1.Service) string { return "lb-1" }
+func (s spyBalancer) EnsureLoadBalancer(_ context.Context, _ string, _ *v1.Service, nodes []*v1.Node) (*v1.LoadBalancerStatus, error) {
+	s.note("EnsureLoadBalancer", names(nodes))
+	return &v1.LoadBalancerStatus{}, s.err
+}
+
+func (s spyBalancer) UpdateLoadBalancer(_ context.Context, _ string, _ *v1.Service, nodes []*v1.Node) error {
+	s.note("UpdateLoadBalancer", names(nodes))
+	return s.err
+}
+
+func (s spyBalancer) EnsureLoadBalancerDeleted(context.Context, string, *v1.Service) error {
+	s.note("EnsureLoadBalancerDeleted")
+	return s.err
+}
+
+func (s spyBalancer) PlanLoadBalancer(_ context.Context, _ string, _ *v1.Service, nodes []*v1.Node, remove bool) (plan.Plan, error) {
+	s.note("PlanLoadBalancer", names(nodes), remove)
+	return s.plan, s.err
+}
+
+func (s spyRoutes) ListRoutes(context.Context, string) ([]*cloudprovider.Route, error) {
+	return nil, s.err
+}
+
+func (s spyRoutes) CreateRoute(_ context.Context, _, _ string, r *cloudprovider.Route) error {
+	s.note("CreateRoute", r.TargetNode)
+	return s.err
+}
+
+func (s spyRoutes) DeleteRoute(_ context.Context, _ string, r *cloudprovider.Route) error {
+	s.note("DeleteRoute", r.Name)
+	return s.err
+}
+
+func names(nodes []*v1.Node) (list []string) {
+	for _, n := range nodes {
+		list = append(list, n.Name)
+	}
+	return list
+}
+
+// node makes an initialised node.
+func node(name, providerID string) *v1.Node {
+	return &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID(name)}, Spec: v1.NodeSpec{ProviderID: providerID}}
+}
+
+func tainted(n *v1.Node) *v1.Node {
+	n.Spec.Taints = []v1.Taint{{Key: cloudproviderapi.TaintExternalCloudProvider, Value: "true"}}
+	return n
+}
+
+func optOut(n *v1.Node) *v1.Node {
+	n.Labels = map[string]string{ManagedLabel: "false"}
+	return n
+}
+
+// fixture is a guarded spy whose clock stands still and whose Events are kept.
+type fixture struct {
+	*guarded
+	spy    *spy
+	clock  *testclock.FakePassiveClock
+	events *record.FakeRecorder
+}
+
+func newFixture(t *testing.T, o Options) *fixture {
+	t.Helper()
+	clk := testclock.NewFakePassiveClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
+	o.Clock = clk
+	f := &fixture{spy: &spy{exists: true}, clock: clk, events: record.NewFakeRecorder(100)}
+	g, ok := Wrap(f.spy, o).(*guarded)
+	if !ok {
+		t.Fatal("Wrap returned another type")
+	}
+	g.shared.events.use(f.events)
+	f.guarded = g
+	return f
+}
+
+func (f *fixture) pass(d time.Duration) { f.clock.SetTime(f.clock.Now().Add(d)) }
+
+func (f *fixture) said() (list []string) {
+	for {
+		select {
+		case e := <-f.events.Events:
+			list = append(list, e)
+		default:
+			return list
+		}
+	}
+}
+
+func (f *fixture) exists(t *testing.T, n *v1.Node, want bool) {
+	t.Helper()
+	got, err := f.instances.InstanceExists(t.Context(), n)
+	if err != nil || got != want {
+		t.Errorf("%s exists = %v, %v, want %v", n.Name, got, err, want)
+	}
+}
+
+func TestSentinelsPassUnwrapped(t *testing.T) {
+	n, svc := node("n", "spy://1"), &v1.Service{}
+	methods := map[string]func(f *fixture) error{
+		"InstanceExists":   func(f *fixture) error { _, err := f.instances.InstanceExists(t.Context(), n); return err },
+		"InstanceShutdown": func(f *fixture) error { _, err := f.instances.InstanceShutdown(t.Context(), n); return err },
+		"InstanceMetadata": func(f *fixture) error { _, err := f.instances.InstanceMetadata(t.Context(), n); return err },
+		"GetLoadBalancer":  func(f *fixture) error { _, _, err := f.loadBalancer.GetLoadBalancer(t.Context(), "c", svc); return err },
+		"EnsureLoadBalancer": func(f *fixture) error {
+			_, err := f.loadBalancer.EnsureLoadBalancer(t.Context(), "c", svc, nil)
+			return err
+		},
+		"UpdateLoadBalancer": func(f *fixture) error { return f.loadBalancer.UpdateLoadBalancer(t.Context(), "c", svc, nil) },
+		"EnsureLoadBalancerDeleted": func(f *fixture) error {
+			return f.loadBalancer.EnsureLoadBalancerDeleted(t.Context(), "c", svc)
+		},
+		"ListRoutes":  func(f *fixture) error { _, err := f.routes.ListRoutes(t.Context(), "c"); return err },
+		"CreateRoute": func(f *fixture) error { return f.routes.CreateRoute(t.Context(), "c", "h", &cloudprovider.Route{}) },
+		"DeleteRoute": func(f *fixture) error { return f.routes.DeleteRoute(t.Context(), "c", &cloudprovider.Route{}) },
+		"Check":       func(f *fixture) error { return f.Check(t.Context()) },
+	}
+	sentinels := []error{cloudprovider.InstanceNotFound, cloudprovider.NotImplemented, cloudprovider.ImplementedElsewhere, errors.New("other")}
+	for name, call := range methods {
+		t.Run(name, func(t *testing.T) {
+			for _, want := range sentinels {
+				f := newFixture(t, Options{})
+				f.spy.err = want
+				if got := call(f); got != want { //nolint:errorlint // the framework compares with ==
+					t.Errorf("got %v, want %v itself", got, want)
+				}
+			}
+		})
+	}
+}
+
+func TestForeignNodesAreLeftAlone(t *testing.T) {
+	for name, n := range map[string]*v1.Node{
+		"another cloud's provider ID": node("n", "other://1"),
+		"opted out by label":          optOut(node("n", "spy://1")),
+		"opted out without an ID":     optOut(node("n", "")),
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newFixture(t, Options{})
+			f.spy.exists = false
+			f.exists(t, n, true)
+			if down, err := f.instances.InstanceShutdown(t.Context(), n); down || err != nil {
+				t.Errorf("shutdown = %v, %v", down, err)
+			}
+			if got, err := f.instances.InstanceMetadata(t.Context(), tainted(n.DeepCopy())); got != nil || err != nil {
+				t.Errorf("metadata while uninitialised = %v, %v, want nil: the framework takes anything else as its own node's", got, err)
+			}
+			got, err := f.instances.InstanceMetadata(t.Context(), n)
+			if err != nil || got == nil || cmp.Diff(&cloudprovider.InstanceMetadata{}, got) != "" {
+				t.Errorf("metadata once initialised = %v, %v, want empty: the framework dereferences it", got, err)
+			}
+			if len(f.spy.calls) != 0 {
+				t.Errorf("the provider was asked: %v", f.spy.calls)
+			}
+			if said := f.said(); len(said) != 1 || !strings.Contains(said[0], reasonNotOurs) {
+				t.Errorf("events = %v, want one", said)
+			}
+		})
+	}
+}
+
+func TestUnknownNodes(t *testing.T) {
+	f := newFixture(t, Options{})
+	n := tainted(node("n", ""))
+	if got, err := f.instances.InstanceMetadata(t.Context(), n); err != nil || got.ProviderID != "spy://1" {
+		t.Errorf("a joining node is looked up: %v, %v", got, err)
+	}
+	if down, err := f.instances.InstanceShutdown(t.Context(), n); down || err != nil {
+		t.Errorf("shutdown = %v, %v", down, err)
+	}
+	f.spy.err = cloudprovider.InstanceNotFound
+	if _, err := f.instances.InstanceMetadata(t.Context(), n); err != cloudprovider.InstanceNotFound { //nolint:errorlint // the framework compares with ==
+		t.Errorf("a joining node that is not found: %v", err)
+	}
+}
+
+func TestDeletionTakesTwoAnswersApart(t *testing.T) {
+	f := newFixture(t, Options{})
+	n := node("n", "spy://1")
+	f.spy.exists = false
+	f.exists(t, n, true)
+	f.exists(t, n, true)
+	f.pass(DefaultConfirmation - time.Second)
+	f.exists(t, n, true)
+	f.pass(time.Second)
+	f.exists(t, n, false)
+	f.exists(t, n, false)
+	if said := f.said(); len(said) != 1 || !strings.Contains(said[0], "--node-deletion-confirmation") {
+		t.Errorf("events = %v, want one that names the flag", said)
+	}
+}
+
+func TestAnInstanceThatComesBackStartsANewStory(t *testing.T) {
+	f := newFixture(t, Options{})
+	n := node("n", "spy://1")
+	f.spy.exists = false
+	f.exists(t, n, true)
+	f.pass(DefaultConfirmation)
+	f.spy.exists = true
+	f.exists(t, n, true)
+	f.spy.exists = false
+	f.exists(t, n, true)
+	if said := f.said(); len(said) != 3 || !strings.Contains(said[1], reasonInstanceFound) {
+		t.Errorf("events = %v", said)
+	}
+}
+
+func TestAnOldAbsenceDoesNotCount(t *testing.T) {
+	f := newFixture(t, Options{})
+	f.spy.exists = false
+	n := node("n", "spy://1")
+	f.exists(t, n, true)
+	f.pass(forgetAfter + time.Second)
+	f.exists(t, n, true)
+	f.pass(forgetAfter + time.Second)
+	f.exists(t, node("other", "spy://2"), true)
+	inst, ok := f.instances.(*instances)
+	if !ok || len(inst.deletions.absent) != 1 {
+		t.Errorf("memory holds %d absences, want the live one", len(inst.deletions.absent))
+	}
+}
+
+func TestUnknownNodesHaveAGrace(t *testing.T) {
+	tests := map[string]struct {
+		grace   time.Duration
+		after   time.Duration
+		deleted bool
+	}{
+		"within it":    {10 * time.Minute, 9 * time.Minute, false},
+		"after it":     {10 * time.Minute, 10 * time.Minute, true},
+		"for ever":     {-1, 1000 * time.Hour, false},
+		"the default":  {0, DefaultNotFoundGrace - time.Minute, false},
+		"default over": {0, DefaultNotFoundGrace, true},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			f := newFixture(t, Options{NotFoundGrace: test.grace})
+			f.spy.exists = false
+			n := node("n", "")
+			for since := time.Duration(0); since < test.after; since += time.Minute {
+				f.exists(t, n, true)
+				f.pass(min(time.Minute, test.after-since))
+				if since > 2*time.Hour {
+					break
+				}
+			}
+			f.exists(t, n, !test.deleted)
+		})
+	}
+}
+
+func TestDeletionsAreLimited(t *testing.T) {
+	f := newFixture(t, Options{MaxDeletions: 2, Confirmation: -1})
+	f.spy.exists = false
+	a, b, c := node("a", "spy://1"), node("b", "spy://2"), node("c", "spy://3")
+	f.exists(t, a, false)
+	f.exists(t, a, false) // asked again because the API refused the deletion: counts once
+	f.exists(t, b, false)
+	f.exists(t, c, true)
+	f.exists(t, c, true)
+	if said := f.said(); len(said) != 1 || !strings.Contains(said[0], "--max-node-deletions") || !strings.HasPrefix(said[0], v1.EventTypeWarning) {
+		t.Errorf("events = %v, want one warning that names the flag", said)
+	}
+	if down, err := f.instances.InstanceShutdown(t.Context(), c); err != nil || !down {
+		t.Errorf("shutdown of a node that exists = %v, %v", down, err)
+	}
+	f.spy.err = cloudprovider.InstanceNotFound
+	if down, err := f.instances.InstanceShutdown(t.Context(), c); err != nil || down {
+		t.Errorf("shutdown of a node that is kept = %v, %v, want no answer that taints or alarms", down, err)
+	}
+	f.spy.err = nil
+	f.pass(DefaultDeletionInterval)
+	f.exists(t, c, false)
+}
+
+func TestErrorsDecideNothing(t *testing.T) {
+	f := newFixture(t, Options{Confirmation: 10 * time.Second})
+	n := node("n", "spy://1")
+	f.spy.exists, f.spy.err = false, errors.New("denied")
+	for range 5 {
+		if _, err := f.instances.InstanceExists(t.Context(), n); err == nil {
+			t.Error("the error was swallowed")
+		}
+		f.pass(time.Minute)
+	}
+	f.spy.err = nil
+	f.exists(t, n, true)
+}
+
+func TestOnlyOurNodesAreMembers(t *testing.T) {
+	f := newFixture(t, Options{})
+	all := []*v1.Node{node("mine", "spy://1"), node("foreign", "other://1"), node("unknown", ""), optOut(node("out", "spy://2"))}
+	before := slices.Clone(all)
+	_, _ = f.loadBalancer.EnsureLoadBalancer(t.Context(), "c", &v1.Service{}, all)
+	_ = f.loadBalancer.UpdateLoadBalancer(t.Context(), "c", &v1.Service{}, all)
+	planner, ok := f.loadBalancer.(loadbalancer.Planner)
+	if !ok {
+		t.Fatal("Planner is not forwarded")
+	}
+	_, _ = planner.PlanLoadBalancer(t.Context(), "c", &v1.Service{}, all, false)
+	want := []string{"EnsureLoadBalancer [mine]", "UpdateLoadBalancer [mine]", "PlanLoadBalancer [mine] false"}
+	if diff := cmp.Diff(want, f.spy.calls); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if !slices.Equal(before, all) {
+		t.Error("the framework's slice was changed")
+	}
+}
+
+func TestNoRoutesToOthers(t *testing.T) {
+	f := newFixture(t, Options{})
+	objects := []*v1.Node{node("mine", "spy://1"), node("foreign", "other://1"), node("unknown", "")}
+	client := fake.NewClientset()
+	for _, n := range objects {
+		if err := client.Tracker().Add(n); err != nil {
+			t.Fatal(err)
+		}
+	}
+	factory := informers.NewSharedInformerFactory(client, 0)
+	f.SetInformers(factory)
+	factory.Start(t.Context().Done())
+	factory.WaitForCacheSync(t.Context().Done())
+	for name, fails := range map[string]bool{"mine": false, "foreign": false, "unknown": true, "gone": true} {
+		err := f.routes.CreateRoute(t.Context(), "c", "h", &cloudprovider.Route{TargetNode: types.NodeName(name)})
+		if (err != nil) != fails {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if diff := cmp.Diff([]string{"SetInformers", "CreateRoute mine"}, f.spy.calls); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestDryRun(t *testing.T) {
+	f := newFixture(t, Options{DryRun: true})
+	f.spy.plan = plan.Plan{Subject: "Service default/web", Changes: []plan.Change{{Ref: plan.Ref{Kind: "listener", Name: "80", Action: plan.Create}}}}
+	svc := &v1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web", UID: "u"}}
+	svc.Status.LoadBalancer.Ingress = []v1.LoadBalancerIngress{{IP: "198.51.100.1"}}
+	mine := node("mine", "spy://1")
+	for range 2 {
+		status, err := f.loadBalancer.EnsureLoadBalancer(t.Context(), "c", svc, []*v1.Node{mine})
+		if diff := cmp.Diff(&svc.Status.LoadBalancer, status); err != nil || diff != "" {
+			t.Errorf("Ensure: %v (-want +got):\n%s", err, diff)
+		}
+	}
+	if said := f.said(); len(said) != 1 || !strings.Contains(said[0], reasonDryRunPlan) || !strings.Contains(said[0], "listener") {
+		t.Errorf("events = %v, want the plan once", said)
+	}
+	if err := f.loadBalancer.EnsureLoadBalancerDeleted(t.Context(), "c", svc); err == nil || !strings.Contains(err.Error(), "dry run") {
+		t.Errorf("Deleted = %v, want an error that keeps the finalizer", err)
+	}
+	_ = f.routes.CreateRoute(t.Context(), "c", "h", &cloudprovider.Route{TargetNode: "mine"})
+	_ = f.routes.DeleteRoute(t.Context(), "c", &cloudprovider.Route{Name: "r"})
+	f.spy.exists = false
+	f.exists(t, mine, true)
+	f.pass(time.Minute)
+	f.exists(t, mine, true)
+	if down, err := f.instances.InstanceShutdown(t.Context(), mine); down || err != nil {
+		t.Errorf("shutdown = %v, %v", down, err)
+	}
+	if got, err := f.instances.InstanceMetadata(t.Context(), tainted(mine.DeepCopy())); got != nil || err != nil {
+		t.Errorf("metadata of a tainted node = %v, %v", got, err)
+	}
+	if got, err := f.instances.InstanceMetadata(t.Context(), mine); got == nil || err != nil {
+		t.Errorf("metadata of an initialised node = %v, %v", got, err)
+	}
+	want := []string{"PlanLoadBalancer [mine] false", "PlanLoadBalancer [mine] false", "PlanLoadBalancer [] true", "InstanceExists mine", "InstanceExists mine"}
+	if diff := cmp.Diff(want, f.spy.calls); diff != "" {
+		t.Errorf("what reached the provider (-want +got):\n%s", diff)
+	}
+	f.spy.plan = plan.Plan{}
+	if err := f.loadBalancer.EnsureLoadBalancerDeleted(t.Context(), "c", svc); err != nil {
+		t.Errorf("nothing to delete: %v", err)
+	}
+}
+
+func TestInitializeLendsTheRuntimeFirst(t *testing.T) {
+	f := newFixture(t, Options{})
+	f.Initialize(nil, make(chan struct{}))
+	if diff := cmp.Diff([]string{"SetRuntime", "Initialize"}, f.spy.calls); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if f.spy.runtime.Recorder == nil {
+		t.Error("the recorder is nil")
+	}
+}
+
+func TestClusterUID(t *testing.T) {
+	client := fake.NewClientset(&v1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: metav1.NamespaceSystem, UID: "u-1"}})
+	if uid, err := clusterUID(t.Context(), client); uid != "u-1" || err != nil {
+		t.Errorf("got %q, %v", uid, err)
+	}
+	if uid, err := clusterUID(t.Context(), fake.NewClientset()); uid != "" || err == nil {
+		t.Errorf("without the namespace: %q, %v", uid, err)
+	}
+}
+
+func TestShorten(t *testing.T) {
+	long := strings.Repeat("ü", maxEventMessage)
+	got := shorten(long)
+	if len(got) > maxEventMessage || strings.ContainsRune(got, '\uFFFD') {
+		t.Errorf("%d bytes, %q", len(got), got[len(got)-40:])
+	}
+}
+
+func TestConcurrentAnswersAreCountedOnce(t *testing.T) {
+	f := newFixture(t, Options{MaxDeletions: 3, Confirmation: -1})
+	f.spy.exists = false
+	var mu sync.Mutex
+	deleted := map[string]bool{}
+	var group sync.WaitGroup
+	for i := range 64 {
+		name := fmt.Sprintf("n%d", i%16)
+		group.Go(func() {
+			exists, err := f.instances.InstanceExists(t.Context(), node(name, "spy://"+name))
+			mu.Lock()
+			defer mu.Unlock()
+			if err == nil && !exists {
+				deleted[name] = true
+			}
+		})
+	}
+	group.Wait()
+	if len(deleted) != 3 {
+		t.Errorf("%d nodes were deleted, want the limit of 3", len(deleted))
+	}
+}
+
+func TestFlags(t *testing.T) {
+	tests := map[string]struct {
+		args []string
+		want string // part of the error; "" for none
+	}{
+		"defaults":            {},
+		"switched off":        {args: []string{"--max-node-deletions=-1", "--node-not-found-grace=-1s", "--node-deletion-confirmation=-1s"}},
+		"zero is ambiguous":   {args: []string{"--max-node-deletions=0"}, want: "or -1 for no limit"},
+		"interval of nothing": {args: []string{"--node-deletion-interval=0s"}, want: "--node-deletion-interval"},
+		"selector":            {args: []string{"--node-filter-requirements=zone=a,!edge"}},
+		"broken selector":     {args: []string{"--node-filter-requirements=zone in a"}, want: "is no label selector"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			var o Options
+			fs := pflag.NewFlagSet("test", pflag.ContinueOnError)
+			o.AddFlags(fs)
+			if err := fs.Parse(test.args); err != nil {
+				t.Fatal(err)
+			}
+			err := o.Validate()
+			if (err == nil) != (test.want == "") || (err != nil && !strings.Contains(err.Error(), test.want)) {
+				t.Errorf("Validate = %v, want %q", err, test.want)
+			}
+			fs.VisitAll(func(f *pflag.Flag) {
+				if len(f.Usage) < 40 {
+					t.Errorf("--%s does not give its reason: %q", f.Name, f.Usage)
+				}
+			})
+		})
+	}
+}
