@@ -138,9 +138,10 @@ func (c *Config) validateSimulation(f *config.File) {
 	}
 }
 
-// warnUnused tells of keys about the cloud in this process where the cloud is elsewhere.
+// warnUnused tells of keys about the cloud in this process where the cloud is elsewhere. Beside
+// errors it would only be noise: endpoint itself may be what is wrong.
 func (c *Config) warnUnused(f *config.File) {
-	if c.Global.Endpoint == "" {
+	if c.Global.Endpoint == "" || f.Err() != nil {
 		return
 	}
 	for _, key := range configKeys() {

@@ -1,0 +1,256 @@
+package fake
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	v1 "k8s.io/api/core/v1"
+	cloudprovider "k8s.io/cloud-provider"
+
+	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
+	"github.com/unified-ccm/unified-ccm/pkg/common/conformance"
+	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
+	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
+	"github.com/unified-ccm/unified-ccm/providers/fake/api"
+	"github.com/unified-ccm/unified-ccm/providers/fake/loadbalancer"
+	"github.com/unified-ccm/unified-ccm/providers/fake/sim"
+)
+
+func TestRegistered(t *testing.T) {
+	t.Parallel()
+	d, ok := provider.Get(ProviderName)
+	if !ok {
+		t.Fatal("the provider is not registered")
+	}
+	if diff := cmp.Diff(intent.Keys(), d.Portable); diff != "" {
+		t.Errorf("portable annotations (-want +got):\n%s", diff)
+	}
+	file := filepath.Join(t.TempDir(), "cloud.conf")
+	if err := os.WriteFile(file, []byte("[Global]\ndata-plane = on\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, err := cloudprovider.InitCloudProvider(ProviderName, file)
+	if err == nil || !strings.Contains(err.Error(), file+":2: [Global] data-plane") {
+		t.Errorf("InitCloudProvider = %v, want an error with file and line", err)
+	}
+	cloud, err := cloudprovider.InitCloudProvider(ProviderName, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	stop := make(chan struct{})
+	defer close(stop)
+	cloud.Initialize(nil, stop)
+	if !cloud.HasClusterID() || cloud.ProviderName() != ProviderName {
+		t.Errorf("HasClusterID = %t, ProviderName = %q", cloud.HasClusterID(), cloud.ProviderName())
+	}
+}
+
+func TestCheck(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		config string
+		class  cloudapi.Class
+		says   string
+	}{
+		"accepted":        {"token = s3cret\n", "", ""},
+		"no token":        {"", cloudapi.Denied, "set token in section [Global]"},
+		"wrong token":     {"token = wrong\n", cloudapi.Denied, "set token in section [Global]"},
+		"another region":  {"token = s3cret\nregion = elsewhere\n", cloudapi.Invalid, `region in section [Global] is "elsewhere", and the cloud has only ["fake-1"]`},
+		"no one is there": {"endpoint = http://127.0.0.1:1\n", cloudapi.Unavailable, "endpoint http://127.0.0.1:1"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := newFixture(t, sim.Options{Token: "s3cret"})
+			c := f.manager(test.config)
+			if strings.HasPrefix(test.config, "endpoint") {
+				cfg, _, err := ReadConfig("", []byte("[Global]\n"+test.config))
+				if err != nil {
+					t.Fatal(err)
+				}
+				if c, err = NewCloud(cfg); err != nil {
+					t.Fatal(err)
+				}
+			}
+			err := c.Check(t.Context())
+			if got := cloudapi.ClassOf(err); got != test.class {
+				t.Fatalf("Check = %v, class %q, want %q", err, got, test.class)
+			}
+			if err != nil && !strings.Contains(err.Error(), test.says) {
+				t.Errorf("the error lacks %q: %v", test.says, err)
+			}
+		})
+	}
+}
+
+func TestStaticAddress(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, sim.Options{})
+	c := f.manager("")
+	svc := service(1)
+	first := f.ensure(c, svc, nil).Ingress[0].IP
+
+	svc.Annotations[intent.KeyStaticAddresses] = "198.51.100.77"
+	if got := f.ensure(c, svc, nil).Ingress[0].IP; got != "198.51.100.77" {
+		t.Errorf("address = %s, want the chosen one", got)
+	}
+	delete(svc.Annotations, intent.KeyStaticAddresses)
+	if got := f.ensure(c, svc, nil).Ingress[0].IP; got != "198.51.100.77" {
+		t.Errorf("address = %s: an address that is no longer asked for must be kept, since clients know it", got)
+	}
+	if n := f.world.Objects()["addresses"]; n != 1 {
+		t.Errorf("%d addresses, want 1: %s is to be released", n, first)
+	}
+	svc.Annotations[intent.KeyStaticAddresses] = "203.0.113.1"
+	f.world.Front().Log().Reset()
+	_, err := c.loadBalancer.EnsureLoadBalancer(t.Context(), clusterName, svc, nil)
+	if !cloudapi.Is(err, cloudapi.Invalid) || !strings.Contains(err.Error(), "203.0.113.1") {
+		t.Errorf("an address of no pool: %v, want a refusal that names it", err)
+	}
+	if n := f.world.Objects()["addresses"]; n != 1 {
+		t.Errorf("%d addresses after the refusal, want 1", n)
+	}
+}
+
+func TestMemberZones(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, sim.Options{})
+	c := f.manager("")
+	nodes := f.launch(c, 1, 3) // one in each zone
+	svc := service(1)
+	svc.Annotations[loadbalancer.AnnotationMemberZones] = nodes[1].Labels[v1.LabelTopologyZone]
+	f.ensure(c, svc, nodes)
+	if diff := cmp.Diff([]string{nodes[1].Name}, f.world.LoadBalancers()[0].Listeners[0].Members); diff != "" {
+		t.Errorf("members (-want +got):\n%s", diff)
+	}
+}
+
+// Two clusters of one name, told apart by their UIDs only.
+func TestAnotherClustersLoadBalancerIsNeverAdopted(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, sim.Options{})
+	f.ensure(f.manager(""), service(1), nil)
+	other := f.manager("")
+	other.SetRuntime(provider.Runtime{Recorder: nil, ClusterUID: "c-2"})
+	before := f.world.Objects()
+	_, err := other.loadBalancer.EnsureLoadBalancer(t.Context(), clusterName, service(1), nil)
+	if !cloudapi.Is(err, cloudapi.Invalid) || !strings.Contains(err.Error(), "UID c-1") {
+		t.Errorf("EnsureLoadBalancer = %v, want a refusal that names the owner", err)
+	}
+	if err := other.loadBalancer.EnsureLoadBalancerDeleted(t.Context(), clusterName, service(1)); err != nil {
+		t.Errorf("EnsureLoadBalancerDeleted = %v: the Service must be able to go", err)
+	}
+	if diff := cmp.Diff(before, f.world.Objects()); diff != "" {
+		t.Errorf("another cluster's objects were touched (-before +after):\n%s", diff)
+	}
+}
+
+func TestInterruptedProvisioningIsContinued(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t, sim.Options{ProvisionTime: time.Minute})
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		defer cancel()
+		if _, err := f.manager("").loadBalancer.EnsureLoadBalancer(ctx, clusterName, service(1), nil); err == nil {
+			t.Fatal("EnsureLoadBalancer returned before the load balancer was active")
+		}
+		f.ensure(f.manager(""), service(1), nil)
+		if objects := f.world.Objects(); objects["load-balancers"] != 1 || objects["listeners"] != 1 || objects["addresses"] != 1 {
+			t.Errorf("objects = %v, want one of each", objects)
+		}
+	})
+}
+
+func TestLegacyInstancesAndZones(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, sim.Options{})
+	c := f.manager("adopt-unknown-nodes = false\n")
+	if _, err := f.world.Launch(conformance.Machine{Name: "n", Zone: "fake-1b", Type: "fake.large"}); err != nil {
+		t.Fatal(err)
+	}
+	ctx := t.Context()
+	providerID, err := cloudprovider.GetInstanceProviderID(ctx, c, "n")
+	if err != nil || !strings.HasPrefix(providerID, "fake://fake-1b/") {
+		t.Fatalf("GetInstanceProviderID = %q, %v", providerID, err)
+	}
+	if kind, err := c.legacy.InstanceTypeByProviderID(ctx, providerID); kind != "fake.large" || err != nil {
+		t.Errorf("InstanceTypeByProviderID = %q, %v", kind, err)
+	}
+	if addresses, err := c.legacy.NodeAddresses(ctx, "n"); err != nil || addresses[0].Type != v1.NodeInternalIP {
+		t.Errorf("NodeAddresses = %v, %v", addresses, err)
+	}
+	zone, err := c.legacy.GetZoneByProviderID(ctx, providerID)
+	if diff := cmp.Diff(cloudprovider.Zone{FailureDomain: "fake-1b", Region: "fake-1"}, zone); diff != "" || err != nil {
+		t.Errorf("GetZoneByProviderID (-want +got):\n%s%v", diff, err)
+	}
+	if zone, err := c.legacy.GetZone(ctx); zone.FailureDomain != "fake-1a" || err != nil {
+		t.Errorf("GetZone = %v, %v", zone, err)
+	}
+	if err := f.world.Stop("n"); err != nil {
+		t.Fatal(err)
+	}
+	if down, err := c.legacy.InstanceShutdownByProviderID(ctx, providerID); !down || err != nil {
+		t.Errorf("InstanceShutdownByProviderID = %t, %v, want true", down, err)
+	}
+	if err := f.world.Terminate("n"); err != nil {
+		t.Fatal(err)
+	}
+	if exists, err := c.legacy.InstanceExistsByProviderID(ctx, providerID); exists || err != nil {
+		t.Errorf("InstanceExistsByProviderID = %t, %v, want false", exists, err)
+	}
+	if _, err := c.legacy.InstanceID(ctx, "n"); err != cloudprovider.InstanceNotFound { //nolint:errorlint // the framework compares with ==
+		t.Errorf("InstanceID = %v, want the bare InstanceNotFound", err)
+	}
+	if exists, err := c.legacy.InstanceExistsByProviderID(ctx, "aws:///a/i-1"); exists || err == nil {
+		t.Errorf("InstanceExistsByProviderID of another cloud = %t, %v, want an error", exists, err)
+	}
+}
+
+func TestLegacySSHKeys(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, sim.Options{})
+	c := f.manager("")
+	if err := c.legacy.AddSSHKeyToAllInstances(t.Context(), "core", []byte("ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJ6PUs0lRZLvtCqEQEXbxHWeuM8uzzLNcSTKjHrFT0XS me\n")); err != nil {
+		t.Fatal(err)
+	}
+	if n := f.world.Objects()["ssh-keys"]; n != 1 {
+		t.Errorf("%d keys, want 1", n)
+	}
+	for name, key := range map[string]string{"no blob": "ssh-ed25519", "two lines": "ssh-ed25519 AAAA\nssh-ed25519 BBBB"} {
+		if err := c.legacy.AddSSHKeyToAllInstances(t.Context(), "core", []byte(key)); err == nil {
+			t.Errorf("%s: accepted", name)
+		}
+	}
+}
+
+func TestClusters(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, sim.Options{Masters: map[string]string{clusterName: "10.0.0.1"}})
+	c := f.manager("")
+	f.ensure(c, service(1), nil)
+	names, err := c.clusters.ListClusters(t.Context())
+	if diff := cmp.Diff([]string{clusterName}, names); diff != "" || err != nil {
+		t.Errorf("ListClusters (-want +got):\n%s%v", diff, err)
+	}
+	if master, err := c.clusters.Master(t.Context(), clusterName); master != "10.0.0.1" || err != nil {
+		t.Errorf("Master = %q, %v", master, err)
+	}
+	if _, err := c.clusters.Master(t.Context(), "unheard-of"); err == nil {
+		t.Error("Master of an unknown cluster is no error")
+	}
+}
+
+func TestStatesOfInstances(t *testing.T) {
+	t.Parallel()
+	for state, want := range map[string]string{api.StatePending: "pending", api.StateRunning: "running", api.StateStopped: "stopped", "hibernating": "running"} {
+		if got := string(stateOf(state)); got != want {
+			t.Errorf("stateOf(%q) = %q, want %q", state, got, want)
+		}
+	}
+}
