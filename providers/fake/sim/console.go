@@ -10,17 +10,17 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	cloudproviderapi "k8s.io/cloud-provider/api"
 
-	"github.com/unified-ccm/unified-ccm/pkg/common/conformance"
+	"github.com/unified-ccm/unified-ccm/pkg/common/conformance/world"
 	"github.com/unified-ccm/unified-ccm/providers/fake/api"
 )
 
-var _ conformance.World = (*Cloud)(nil)
+var _ world.World = (*Cloud)(nil)
 
 // The methods of this file are what a person does at the cloud's console. They pass by the front:
 // no latency, limit or fault applies, and the call log does not show them.
 
-// Launch implements conformance.World.
-func (c *Cloud) Launch(m conformance.Machine) (*v1.Node, error) {
+// Launch implements world.World.
+func (c *Cloud) Launch(m world.Machine) (*v1.Node, error) {
 	err := c.console(func(t *tx) error {
 		if t.instanceByName(m.Name) != nil {
 			return refuse(api.CodeAlreadyExists, "instance %q exists", m.Name)
@@ -40,7 +40,7 @@ func (c *Cloud) Launch(m conformance.Machine) (*v1.Node, error) {
 
 // KubeletNode is the node that the kubelet of a machine registers under --cloud-provider=external:
 // without provider ID and addresses, and tainted until a cloud controller manager has seen it.
-func KubeletNode(m conformance.Machine) *v1.Node {
+func KubeletNode(m world.Machine) *v1.Node {
 	node := &v1.Node{
 		ObjectMeta: metav1.ObjectMeta{
 			Name: m.Name,
@@ -67,14 +67,14 @@ func KubeletNode(m conformance.Machine) *v1.Node {
 	return node
 }
 
-// Machine implements conformance.World.
-func (c *Cloud) Machine(nodeName string) (m conformance.Machine, err error) {
+// Machine implements world.World.
+func (c *Cloud) Machine(nodeName string) (m world.Machine, err error) {
 	err = c.look(func(t *tx) error {
 		i, err := t.namedInstance(nodeName)
 		if err != nil {
 			return err
 		}
-		m = conformance.Machine{
+		m = world.Machine{
 			Name: i.Name, Zone: i.Zone, Type: i.Type, Region: t.rules.region, PodCIDRs: slices.Clone(i.PodCIDRs),
 		}
 		return nil
@@ -82,7 +82,7 @@ func (c *Cloud) Machine(nodeName string) (m conformance.Machine, err error) {
 	return m, err
 }
 
-// Terminate implements conformance.World.
+// Terminate implements world.World.
 func (c *Cloud) Terminate(nodeName string) error {
 	return c.console(func(t *tx) error {
 		i, err := t.namedInstance(nodeName)
@@ -93,7 +93,7 @@ func (c *Cloud) Terminate(nodeName string) error {
 	})
 }
 
-// Stop implements conformance.World.
+// Stop implements world.World.
 func (c *Cloud) Stop(nodeName string) error {
 	return c.console(func(t *tx) error {
 		i, err := t.namedInstance(nodeName)
@@ -105,9 +105,9 @@ func (c *Cloud) Stop(nodeName string) error {
 	})
 }
 
-// LoadBalancers implements conformance.World.
-func (c *Cloud) LoadBalancers() []conformance.LoadBalancer {
-	var out []conformance.LoadBalancer
+// LoadBalancers implements world.World.
+func (c *Cloud) LoadBalancers() []world.LoadBalancer {
+	var out []world.LoadBalancer
 	c.mustLook(func(t *tx) {
 		for _, lb := range sortedBy(t.LoadBalancers, func(lb *loadBalancer) string { return lb.Name }) {
 			out = append(out, t.portable(lb))
@@ -116,7 +116,7 @@ func (c *Cloud) LoadBalancers() []conformance.LoadBalancer {
 	return out
 }
 
-// DeleteLoadBalancer implements conformance.World: the addresses are left over.
+// DeleteLoadBalancer implements world.World: the addresses are left over.
 func (c *Cloud) DeleteLoadBalancer(name string) error {
 	return c.console(func(t *tx) error {
 		lb, err := t.namedLoadBalancer(name)
@@ -130,7 +130,7 @@ func (c *Cloud) DeleteLoadBalancer(name string) error {
 // driftRange is what Drift lets in: one host of a documentation range (RFC 5737).
 const driftRange = "203.0.113.7/32"
 
-// Drift implements conformance.World. By hand it changes the first listener's source ranges, and
+// Drift implements world.World. By hand it changes the first listener's source ranges, and
 // of its pool the health check's interval, the session affinity and, if there are any, the members.
 func (c *Cloud) Drift(name string) (fields []string, err error) {
 	err = c.console(func(t *tx) error {
@@ -163,12 +163,12 @@ func (lb *loadBalancer) drift() []string {
 	return fields
 }
 
-// Routes implements conformance.World.
-func (c *Cloud) Routes() []conformance.Route {
-	var out []conformance.Route
+// Routes implements world.World.
+func (c *Cloud) Routes() []world.Route {
+	var out []world.Route
 	c.mustLook(func(t *tx) {
 		for _, r := range sortedBy(t.Routes, func(r *api.Route) string { return routeKey(r.Cluster, r.Destination) }) {
-			route := conformance.Route{Destination: r.Destination, Blackhole: t.blackhole(r), Owned: r.Cluster != ""}
+			route := world.Route{Destination: r.Destination, Blackhole: t.blackhole(r), Owned: r.Cluster != ""}
 			if i := t.Instances[r.InstanceID]; i != nil {
 				route.NodeName = i.Name
 			}
@@ -178,7 +178,7 @@ func (c *Cloud) Routes() []conformance.Route {
 	return out
 }
 
-// AddForeignRoute implements conformance.World. The route has no cluster and leads to a gateway.
+// AddForeignRoute implements world.World. The route has no cluster and leads to a gateway.
 func (c *Cloud) AddForeignRoute(destination string) error {
 	return c.console(func(t *tx) error {
 		if _, err := canonicalPrefix(destination); err != nil {
@@ -192,7 +192,7 @@ func (c *Cloud) AddForeignRoute(destination string) error {
 	})
 }
 
-// Objects implements conformance.World.
+// Objects implements world.World.
 func (c *Cloud) Objects() map[string]int {
 	counts := map[string]int{}
 	c.mustLook(func(t *tx) {
@@ -244,12 +244,12 @@ func (t *tx) namedLoadBalancer(name string) (*loadBalancer, error) {
 }
 
 // portable shows a load balancer with its listeners by port.
-func (t *tx) portable(lb *loadBalancer) conformance.LoadBalancer {
-	out := conformance.LoadBalancer{
+func (t *tx) portable(lb *loadBalancer) world.LoadBalancer {
+	out := world.LoadBalancer{
 		Name: lb.Name, Internal: lb.Scheme == schemeInternal, Addresses: slices.Clone(lb.Addresses),
 	}
 	for _, l := range lb.Listeners {
-		listener := conformance.Listener{
+		listener := world.Listener{
 			Protocol: v1.Protocol(l.Protocol), Port: l.Port, SourceRanges: slices.Clone(l.SourceRanges),
 		}
 		for _, m := range lb.Pools[poolIndex(lb, l.Pool)].Members {
@@ -259,7 +259,7 @@ func (t *tx) portable(lb *loadBalancer) conformance.LoadBalancer {
 		slices.Sort(listener.Members)
 		out.Listeners = append(out.Listeners, listener)
 	}
-	slices.SortFunc(out.Listeners, func(a, b conformance.Listener) int {
+	slices.SortFunc(out.Listeners, func(a, b world.Listener) int {
 		return cmp.Or(cmp.Compare(a.Port, b.Port), cmp.Compare(a.Protocol, b.Protocol))
 	})
 	return out

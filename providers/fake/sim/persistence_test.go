@@ -15,7 +15,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/unified-ccm/unified-ccm/pkg/common/conformance"
+	"github.com/unified-ccm/unified-ccm/pkg/common/conformance/world"
 	"github.com/unified-ccm/unified-ccm/providers/fake/api"
 )
 
@@ -112,7 +112,7 @@ func TestVanishedStateFileIsNotAnEmptyWorld(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	if _, err := c.Launch(conformance.Machine{Name: "node-a"}); err != nil {
+	if _, err := c.Launch(world.Machine{Name: "node-a"}); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.Remove(path); err != nil {
@@ -270,7 +270,7 @@ func TestKilledProcess(t *testing.T) {
 		wg.Go(func() {
 			for i := 0; ; i++ {
 				name := fmt.Sprintf("%s-%d-%d", os.Getenv(killName), worker, i)
-				if _, err := c.Launch(conformance.Machine{Name: name}); err != nil {
+				if _, err := c.Launch(world.Machine{Name: name}); err != nil {
 					t.Error(err)
 					return
 				}

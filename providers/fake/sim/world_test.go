@@ -9,15 +9,15 @@ import (
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/unified-ccm/unified-ccm/pkg/common/conformance"
+	"github.com/unified-ccm/unified-ccm/pkg/common/conformance/world"
 	"github.com/unified-ccm/unified-ccm/providers/fake/api"
 )
 
 func TestLoadBalancersInPortableTerms(t *testing.T) {
 	c, lb, _ := fixture(t, Options{})
-	want := []conformance.LoadBalancer{{
+	want := []world.LoadBalancer{{
 		Name: "web", Addresses: lb.Addresses,
-		Listeners: []conformance.Listener{{
+		Listeners: []world.Listener{{
 			Protocol: v1.ProtocolTCP, Port: 80, Members: []string{"node-a", "node-b"}, MemberPort: 30080,
 		}},
 	}}
@@ -44,7 +44,7 @@ func TestLoadBalancersInPortableTerms(t *testing.T) {
 
 func TestLaunchReturnsTheKubeletsNode(t *testing.T) {
 	c := newCloud(t, Options{})
-	m := conformance.Machine{Name: "node-a", PodCIDRs: []string{"10.1.0.0/24", "fd00::/64"}}
+	m := world.Machine{Name: "node-a", PodCIDRs: []string{"10.1.0.0/24", "fd00::/64"}}
 	got, err := c.Launch(m)
 	if err != nil {
 		t.Fatal(err)
@@ -140,7 +140,7 @@ func TestRoutesOfTheWorld(t *testing.T) {
 	if err := c.cloud.Terminate("node-b"); err != nil {
 		t.Fatal(err)
 	}
-	want := []conformance.Route{
+	want := []world.Route{
 		{Destination: "10.1.0.0/24", NodeName: "node-a", Owned: true},
 		{Destination: "10.2.0.0/24", Blackhole: true, Owned: true},
 		{Destination: "10.9.0.0/16"},

@@ -1,0 +1,72 @@
+// Package world is what the conformance suite sees of a cloud. It stands apart from the suite, so
+// that a simulator that is linked into a shipped program does not bring package testing with it.
+package world
+
+import (
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/unified-ccm/unified-ccm/pkg/common/sim"
+)
+
+// World is the cloud under test, seen from outside: what a person with the cloud's console could
+// do and see. Every provider's simulator implements it. It is safe for concurrent use, and its
+// methods never show up in the Front's call log.
+type World interface {
+	// Launch starts a machine and returns the node that its kubelet would register: name, and
+	// pod CIDRs; no provider ID, no addresses but the host name.
+	Launch(m Machine) (*v1.Node, error)
+	// Machine returns what was launched, with the fields that the cloud chose filled in.
+	Machine(nodeName string) (Machine, error)
+	// Terminate makes a machine vanish; Stop powers it off.
+	Terminate(nodeName string) error
+	Stop(nodeName string) error
+	// LoadBalancers returns what exists, in portable terms, sorted by name.
+	LoadBalancers() []LoadBalancer
+	// DeleteLoadBalancer removes a load balancer behind the manager's back, leaving its leftovers.
+	DeleteLoadBalancer(name string) error
+	// Drift changes one field of the load balancer by hand and returns the name by which a plan calls it.
+	Drift(name string) (fields []string, err error)
+	// Routes returns the routes in the cluster's tables, sorted by destination.
+	Routes() []Route
+	// AddForeignRoute adds a route that is not ours.
+	AddForeignRoute(destination string) error
+	// Objects counts everything that exists by kind, so that leaks and doubles show. Machines
+	// are among them; kinds of which nothing exists may be absent.
+	Objects() map[string]int
+	// Front is the simulator's kit: faults and call log.
+	Front() *sim.Front
+}
+
+// Machine is what to launch. Empty fields are chosen by the cloud.
+type Machine struct {
+	Name, Zone, Type string
+	// Region is only read.
+	Region   string
+	PodCIDRs []string
+}
+
+// LoadBalancer is a load balancer in portable terms.
+type LoadBalancer struct {
+	Name     string
+	Internal bool
+	// Addresses are what the Service's status should list, IP addresses or host names.
+	Addresses []string
+	Listeners []Listener
+}
+
+// Listener is one port of a load balancer.
+type Listener struct {
+	Protocol v1.Protocol
+	Port     int32
+	// SourceRanges that may connect; empty, or all of 0.0.0.0/0, for everyone.
+	SourceRanges []string
+	// Members are the node names that receive traffic, sorted, and the port they receive it on.
+	Members    []string
+	MemberPort int32
+}
+
+// Route is a route in portable terms.
+type Route struct {
+	Destination, NodeName string
+	Blackhole, Owned      bool
+}
