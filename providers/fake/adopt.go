@@ -6,10 +6,14 @@ import (
 	"sync"
 
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	corelisters "k8s.io/client-go/listers/core/v1"
 	cloudprovider "k8s.io/cloud-provider"
+	cloudproviderapi "k8s.io/cloud-provider/api"
 	"k8s.io/klog/v2"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/instances"
+	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
 	"github.com/unified-ccm/unified-ccm/providers/fake/api"
 )
 
@@ -53,8 +57,10 @@ type adopter struct {
 	instanceType string
 
 	mu sync.Mutex
-	// lent are the nodes that are being asked about, by instance ID and by name.
-	lent  map[string]*lentNode
+	// lent are the nodes that are being asked about, by instance ID or, without one, by name.
+	lent map[string]*lentNode
+	// nodes are all that the cluster has; nil before the informers are there.
+	nodes corelisters.NodeLister
 	zones []string
 }
 
@@ -95,6 +101,13 @@ func (a *adopter) giveBack(key string) {
 	}
 }
 
+// setNodeLister lends all Nodes of the cluster.
+func (a *adopter) setNodeLister(nodes corelisters.NodeLister) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.nodes = nodes
+}
+
 // specOf returns the instance that a node would be adopted as, and the key under which package
 // instances asks for it. A node that has one of our IDs is adopted only by a forgetful cloud: in
 // any other, an instance that does not exist has been terminated.
@@ -129,6 +142,72 @@ func (a *adopter) adopt(ctx context.Context, keys []string) ([]api.Instance, err
 	if len(specs) == 0 {
 		return nil, nil
 	}
+	adopted, err := a.launch(ctx, specs)
+	if err != nil {
+		return nil, err
+	}
+	// Nodes of kwok join by the thousand. The others will be asked about next, a few at a time:
+	// taken in now, they are all in the next list of instances.
+	if err := a.adoptJoining(ctx, adopted); err != nil {
+		klog.FromContext(ctx).Info("Nodes could not be adopted together and will be one by one", "provider", ProviderName, "err", err)
+	}
+	return adopted, nil
+}
+
+// adoptJoining adopts every node that waits for its initialisation, without those adopted already.
+func (a *adopter) adoptJoining(ctx context.Context, adopted []api.Instance) error {
+	specs, err := a.joiningSpecs(adopted)
+	if err != nil || len(specs) == 0 {
+		return err
+	}
+	names := make([]string, len(specs))
+	for i, spec := range specs {
+		names[i] = spec.Name
+	}
+	exist, err := a.api.FindInstances(ctx, names)
+	if err != nil {
+		return err
+	}
+	specs = slices.DeleteFunc(specs, func(spec api.InstanceSpec) bool {
+		return slices.ContainsFunc(exist, func(i api.Instance) bool { return i.Name == spec.Name })
+	})
+	if len(specs) == 0 {
+		return nil
+	}
+	_, err = a.launch(ctx, specs)
+	return err
+}
+
+func (a *adopter) joiningSpecs(adopted []api.Instance) ([]api.InstanceSpec, error) {
+	a.mu.Lock()
+	nodes := a.nodes
+	a.mu.Unlock()
+	if nodes == nil {
+		return nil, nil
+	}
+	list, err := nodes.List(labels.Everything())
+	if err != nil {
+		return nil, err
+	}
+	var specs []api.InstanceSpec
+	for _, node := range list {
+		spec, _, ok := a.specOf(node)
+		known := slices.ContainsFunc(adopted, func(i api.Instance) bool { return i.Name == node.Name })
+		if ok && !known && waitsForCloud(node) {
+			specs = append(specs, spec)
+		}
+	}
+	return specs, nil
+}
+
+// waitsForCloud says whether a node still has the taint with which it joined, and is not opted out.
+func waitsForCloud(node *v1.Node) bool {
+	return node.Labels[provider.ManagedLabel] != "false" && slices.ContainsFunc(node.Spec.Taints, func(t v1.Taint) bool {
+		return t.Key == cloudproviderapi.TaintExternalCloudProvider
+	})
+}
+
+func (a *adopter) launch(ctx context.Context, specs []api.InstanceSpec) ([]api.Instance, error) {
 	zones, err := a.knownZones(ctx)
 	if err != nil {
 		return nil, err
@@ -138,12 +217,12 @@ func (a *adopter) adopt(ctx context.Context, keys []string) ([]api.Instance, err
 			specs[i].Zone = "" // a label from elsewhere: the cloud chooses one of its own
 		}
 	}
-	adopted, err := a.api.LaunchInstances(ctx, specs)
+	launched, err := a.api.LaunchInstances(ctx, specs)
 	if err != nil {
 		return nil, err
 	}
-	klog.FromContext(ctx).Info("Adopted nodes that run outside the cloud", "provider", ProviderName, "nodes", len(adopted))
-	return adopted, nil
+	klog.FromContext(ctx).Info("Adopted nodes that run outside the cloud", "provider", ProviderName, "nodes", len(launched))
+	return launched, nil
 }
 
 func (a *adopter) specs(keys []string) []api.InstanceSpec {

@@ -2,9 +2,12 @@ package fake
 
 import (
 	"testing"
+	"testing/synctest"
 
 	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
+	corelisters "k8s.io/client-go/listers/core/v1"
+	"k8s.io/client-go/tools/cache"
 	cloudprovider "k8s.io/cloud-provider"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
@@ -109,18 +112,29 @@ func TestForgetfulCloudAdoptsItsOwnNodesAgain(t *testing.T) {
 	}
 }
 
-func TestNodesAreAdoptedTogether(t *testing.T) {
+func TestAThousandNodesAreAdoptedTogether(t *testing.T) {
 	t.Parallel()
-	const nodes, workers = 200, 16
-	f := newFixture(t, sim.Options{})
-	c := f.manager("")
-	got := f.calls(func() {
-		initialise(t, c, workers, nodes, func(i int) *v1.Node { return joining(service(i).Name, "") })
+	const nodes, workers, most = 1000, 16, 20
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture(t, sim.Options{})
+		c := f.manager("")
+		indexer := cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{})
+		for i := range nodes {
+			if err := indexer.Add(joining(service(i).Name, "")); err != nil {
+				t.Fatal(err)
+			}
+		}
+		lister := corelisters.NewNodeLister(indexer)
+		c.instances.SetNodeLister(lister)
+		c.instances.adopter.setNodeLister(lister)
+		got := f.calls(func() {
+			initialise(t, c, workers, nodes, func(i int) *v1.Node { return joining(service(i).Name, "") })
+		})
+		if n := f.world.Objects()["instances"]; n != nodes {
+			t.Errorf("%d instances, want %d", n, nodes)
+		}
+		if n := f.world.Front().Log().Len(); n > most {
+			t.Errorf("%d nodes were adopted in %d calls, want at most %d: %v", nodes, n, most, got)
+		}
 	})
-	if n := f.world.Objects()["instances"]; n != nodes {
-		t.Errorf("%d instances, want %d", n, nodes)
-	}
-	if got["LaunchInstances"] > nodes/2 {
-		t.Errorf("%d nodes were adopted in %d calls: those that come together are to share one", nodes, got["LaunchInstances"])
-	}
 }

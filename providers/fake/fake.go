@@ -187,7 +187,9 @@ func (c *Cloud) Initialize(_ cloudprovider.ControllerClientBuilder, stop <-chan 
 
 // SetInformers implements cloudprovider.InformerUser.
 func (c *Cloud) SetInformers(factory informers.SharedInformerFactory) {
-	c.instances.SetNodeLister(factory.Core().V1().Nodes().Lister())
+	nodes := factory.Core().V1().Nodes().Lister()
+	c.instances.SetNodeLister(nodes)
+	c.instances.adopter.setNodeLister(nodes)
 }
 
 // SetRuntime implements provider.RuntimeUser.
