@@ -27,12 +27,13 @@ import (
 type Manager func(o ManagerOptions) (cloudprovider.Interface, error)
 
 const (
-	// tick is how far apart two rounds of the controllers are: the service controller's resync,
-	// and longer than the lifecycle controller's period.
-	tick = 30 * time.Second
-	// quiet is how long nothing may change before the direct driver believes that nothing will:
-	// longer than any confirmation interval or grace period of the guards.
-	quiet = 10 * time.Minute
+	// tick is how far apart two rounds of the controllers are: more than the service controller's
+	// resync, the lifecycle controller's period, the age at which snapshots are read again, and
+	// the interval between the two answers by which the guards believe that a machine is gone.
+	tick = 45 * time.Second
+	// quiet is how many rounds nothing may change before the direct driver believes that nothing
+	// will: what is held back for a time is held back for less than this many ticks.
+	quiet = 3
 	// patience is how long the direct driver waits for that.
 	patience = 4 * time.Hour
 	// lingering is how long the calls of a killed manager get to die, back-offs included, before
@@ -158,9 +159,11 @@ func (d *direct) AddNode(ctx context.Context, node *v1.Node) error {
 	node = node.DeepCopy()
 	node.UID = d.uid()
 	node.CreationTimestamp = metav1.Now()
-	node.Spec.Taints = append(node.Spec.Taints, v1.Taint{
-		Key: cloudproviderapi.TaintExternalCloudProvider, Value: "true", Effect: v1.TaintEffectNoSchedule,
-	})
+	if !hasTaint(node, cloudproviderapi.TaintExternalCloudProvider) {
+		node.Spec.Taints = append(node.Spec.Taints, v1.Taint{
+			Key: cloudproviderapi.TaintExternalCloudProvider, Value: "true", Effect: v1.TaintEffectNoSchedule,
+		})
+	}
 	setCondition(node, v1.NodeReady, v1.ConditionTrue, "KubeletReady")
 	return d.store.createNode(ctx, node)
 }
@@ -298,6 +301,7 @@ func (d *direct) Plan(ctx context.Context, namespace, name string) (plan.Plan, e
 	if err != nil {
 		return plan.Plan{}, err
 	}
+	d.idle()
 	balancer, ok := d.manager.cloud.LoadBalancer()
 	if !ok {
 		return plan.Plan{}, errors.New("the provider has no load balancers")
@@ -312,9 +316,9 @@ func (d *direct) Plan(ctx context.Context, namespace, name string) (plan.Plan, e
 }
 
 // Settle implements Cluster: rounds of all controllers, tick apart, until nothing has changed for
-// the time quiet.
+// quiet of them.
 func (d *direct) Settle(ctx context.Context) error {
-	var calm time.Duration
+	calm := 0
 	for waited := time.Duration(0); waited < patience; waited += tick {
 		if err := d.revive(ctx); err != nil {
 			return err
@@ -325,7 +329,7 @@ func (d *direct) Settle(ctx context.Context) error {
 			return ctx.Err()
 		}
 		changed := d.killed.Load() || d.store.writes.Load() != before || len(d.world.Front().Log().Mutations()) != mutations
-		calm += tick
+		calm++
 		if changed {
 			calm = 0
 		}
@@ -343,6 +347,7 @@ func (d *direct) round() error {
 	m := d.manager
 	ctx, end := m.call(context.Background())
 	defer end()
+	d.idle() // Informers see what was written since.
 	var errs []error
 	for _, controller := range []func(context.Context, *manager) error{
 		d.initialiseNodes, d.refreshNodes, d.monitorNodes, d.syncServices, d.syncNodes, d.syncRoutes,
@@ -372,8 +377,9 @@ func (m *manager) touch(key types.NamespacedName) {
 	m.services[key].dirty = true
 }
 
+// uid makes UIDs that differ at their front, because names of load balancers may cut their end off.
 func (d *direct) uid() types.UID {
-	return types.UID(fmt.Sprintf("00000000-0000-4000-8000-%012d", d.sequence.Add(1)))
+	return types.UID(fmt.Sprintf("%08x-0000-4000-8000-000000000000", d.sequence.Add(1)))
 }
 
 func keyOf(svc *v1.Service) types.NamespacedName {

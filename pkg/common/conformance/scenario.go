@@ -22,7 +22,7 @@ type Scenario struct {
 	// OwnFaults marks a scenario that injects faults itself, into which no others are injected.
 	OwnFaults bool
 	// Steps does it. Runner and drivers verify the world after it, and clear it.
-	Steps func(ctx context.Context, r *Run) error
+	Steps func(ctx context.Context, r *Session) error
 }
 
 // Scenarios returns the list, in the order in which a reader should meet them.
@@ -51,13 +51,13 @@ func (s Scenario) lacks(have provider.Capabilities) string {
 }
 
 // Execute runs the scenario's steps and, if they succeed, verifies the world, and clears it.
-func (s Scenario) Execute(ctx context.Context, r *Run) error {
+func (s Scenario) Execute(ctx context.Context, r *Session) error {
 	_, err := s.execute(ctx, r)
 	return err
 }
 
 // execute is Execute, and returns the world as the steps left it.
-func (s Scenario) execute(ctx context.Context, r *Run) (endState, error) {
+func (s Scenario) execute(ctx context.Context, r *Session) (endState, error) {
 	if err := s.Steps(ctx, r); err != nil {
 		return endState{}, err
 	}

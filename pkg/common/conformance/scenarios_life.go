@@ -11,7 +11,7 @@ func lifeScenarios() []Scenario {
 		{
 			Name: "restart", Needs: needsInstances,
 			Doc: "A manager that starts on a converged cluster makes not one mutating call.",
-			Steps: func(ctx context.Context, r *Run) error {
+			Steps: func(ctx context.Context, r *Session) error {
 				if err := r.populate(ctx); err != nil {
 					return err
 				}
@@ -25,7 +25,7 @@ func lifeScenarios() []Scenario {
 		{
 			Name: "changed while away", Needs: needsBalancer,
 			Doc: "What changed between two managers is made good by the second.",
-			Steps: withNodes(2, func(ctx context.Context, r *Run) error {
+			Steps: withNodes(2, func(ctx context.Context, r *Session) error {
 				return steps(
 					func() error { return r.Put(ctx, balanced("web", 80)) },
 					func() error { return r.change(ctx, balanced("api", 443)) },
@@ -40,7 +40,7 @@ func lifeScenarios() []Scenario {
 		{
 			Name: "load balancer deleted behind our back", Needs: needsBalancer,
 			Doc: "A load balancer that someone else deleted is made again, and its leftovers are used or removed.",
-			Steps: withNodes(2, func(ctx context.Context, r *Run) error {
+			Steps: withNodes(2, func(ctx context.Context, r *Session) error {
 				return steps(
 					func() error { return r.change(ctx, balanced("web", 80)) },
 					func() error { return r.vandalise(ctx, "web") },
@@ -52,7 +52,7 @@ func lifeScenarios() []Scenario {
 		{
 			Name: "Service deleted after its load balancer", Needs: needsBalancer,
 			Doc: "Deleting a Service whose load balancer someone else deleted removes the leftovers too.",
-			Steps: withNodes(1, func(ctx context.Context, r *Run) error {
+			Steps: withNodes(1, func(ctx context.Context, r *Session) error {
 				return steps(
 					func() error { return r.change(ctx, balanced("web", 80)) },
 					func() error { return r.vandalise(ctx, "web") },
@@ -65,7 +65,7 @@ func lifeScenarios() []Scenario {
 }
 
 // populate makes a small cluster of every kind of thing that the subject can do.
-func (r *Run) populate(ctx context.Context) error {
+func (r *Session) populate(ctx context.Context) error {
 	if err := r.JoinN(ctx, 3); err != nil {
 		return err
 	}
@@ -84,7 +84,7 @@ func (r *Run) populate(ctx context.Context) error {
 }
 
 // vandalise deletes the Service's load balancer in the cloud.
-func (r *Run) vandalise(ctx context.Context, service string) error {
+func (r *Session) vandalise(ctx context.Context, service string) error {
 	lb, err := r.Balancer(ctx, service)
 	if err != nil {
 		return err

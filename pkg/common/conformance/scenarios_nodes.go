@@ -17,7 +17,7 @@ func nodeScenarios() []Scenario {
 		{
 			Name: "node initialisation", Needs: needsInstances,
 			Doc: "A joining node gets a provider ID of its own and loses the uninitialized taint.",
-			Steps: func(ctx context.Context, r *Run) error {
+			Steps: func(ctx context.Context, r *Session) error {
 				if err := r.JoinN(ctx, 3); err != nil {
 					return err
 				}
@@ -32,7 +32,7 @@ func nodeScenarios() []Scenario {
 		{
 			Name: "node labels", Needs: needsInstances,
 			Doc: "A node is labelled with the type, zone and region that its machine really has.",
-			Steps: func(ctx context.Context, r *Run) error {
+			Steps: func(ctx context.Context, r *Session) error {
 				if err := r.JoinN(ctx, 2); err != nil {
 					return err
 				}
@@ -42,7 +42,7 @@ func nodeScenarios() []Scenario {
 		{
 			Name: "shutdown taint", Needs: needsInstances,
 			Doc: "A machine that is powered off keeps its node, which carries the shutdown taint until it is ready again.",
-			Steps: func(ctx context.Context, r *Run) error {
+			Steps: func(ctx context.Context, r *Session) error {
 				return steps(
 					func() error { return r.JoinN(ctx, 2) },
 					func() error { return r.Converge(ctx) },
@@ -57,7 +57,7 @@ func nodeScenarios() []Scenario {
 		{
 			Name: "vanished instance", Needs: needsInstances,
 			Doc: "The node of a machine that was terminated is deleted once it stops reporting; no other node is.",
-			Steps: func(ctx context.Context, r *Run) error {
+			Steps: func(ctx context.Context, r *Session) error {
 				return steps(
 					func() error { return r.JoinN(ctx, 3) },
 					func() error { return r.Converge(ctx) },
@@ -69,7 +69,7 @@ func nodeScenarios() []Scenario {
 		{
 			Name: "silent node", Needs: needsInstances,
 			Doc: "The node of a running machine that stops reporting is neither deleted nor tainted.",
-			Steps: func(ctx context.Context, r *Run) error {
+			Steps: func(ctx context.Context, r *Session) error {
 				return steps(
 					func() error { return r.JoinN(ctx, 2) },
 					func() error { return r.Converge(ctx) },
@@ -86,7 +86,7 @@ func nodeScenarios() []Scenario {
 		{
 			Name: "unknown node", Needs: needsInstances,
 			Doc: "A node without a provider ID whose machine this cloud does not know is left as it is while it reports.",
-			Steps: func(ctx context.Context, r *Run) error {
+			Steps: func(ctx context.Context, r *Session) error {
 				return steps(
 					func() error { return r.JoinN(ctx, 1) },
 					func() error { return r.Visit(ctx, "unheard-of", "") },
@@ -97,7 +97,7 @@ func nodeScenarios() []Scenario {
 		{
 			Name: "failing cloud", Needs: needsInstances, OwnFaults: true,
 			Doc: "While every call to the cloud fails, no node is deleted or tainted, however long nodes have been silent.",
-			Steps: func(ctx context.Context, r *Run) error {
+			Steps: func(ctx context.Context, r *Session) error {
 				return steps(
 					func() error { return r.JoinN(ctx, 2) },
 					func() error { return r.Converge(ctx) },
@@ -113,7 +113,7 @@ func nodeScenarios() []Scenario {
 	}
 }
 
-func nodeAddresses(ctx context.Context, r *Run) error {
+func nodeAddresses(ctx context.Context, r *Session) error {
 	var first []v1.NodeAddress
 	same := func(ctx context.Context) error {
 		node, err := r.Cluster.Node(ctx, "node-1")
@@ -141,7 +141,7 @@ func nodeAddresses(ctx context.Context, r *Run) error {
 	)
 }
 
-func foreignNode(ctx context.Context, r *Run) error {
+func foreignNode(ctx context.Context, r *Session) error {
 	return steps(
 		func() error { return r.JoinN(ctx, 2) },
 		func() error { return r.Visit(ctx, "stranger", "elsewhere:///zone/i-0123456789") },
@@ -157,7 +157,7 @@ func foreignNode(ctx context.Context, r *Run) error {
 	)
 }
 
-func (r *Run) distinctProviderIDs(ctx context.Context) error {
+func (r *Session) distinctProviderIDs(ctx context.Context) error {
 	owner := map[string]string{}
 	for name := range r.machines {
 		node, err := r.Cluster.Node(ctx, name)
@@ -172,7 +172,7 @@ func (r *Run) distinctProviderIDs(ctx context.Context) error {
 	return nil
 }
 
-func (r *Run) orderedAddresses(name string) Check {
+func (r *Session) orderedAddresses(name string) Check {
 	return func(ctx context.Context) error {
 		node, err := r.Cluster.Node(ctx, name)
 		if err != nil || node == nil {
@@ -201,7 +201,7 @@ func (r *Run) orderedAddresses(name string) Check {
 	}
 }
 
-func (r *Run) truthfulLabels(ctx context.Context) error {
+func (r *Session) truthfulLabels(ctx context.Context) error {
 	var errs []error
 	for name := range r.machines {
 		node, err := r.Cluster.Node(ctx, name)
@@ -226,7 +226,7 @@ func (r *Run) truthfulLabels(ctx context.Context) error {
 }
 
 // tainted checks whether the node carries the shutdown taint.
-func (r *Run) tainted(name string, want bool) Check {
+func (r *Session) tainted(name string, want bool) Check {
 	return func(ctx context.Context) error {
 		node, err := r.Cluster.Node(ctx, name)
 		if err != nil || node == nil {

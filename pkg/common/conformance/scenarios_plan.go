@@ -14,7 +14,7 @@ func planScenarios() []Scenario {
 		{
 			Name: "plan of a converged Service", Needs: needsBalancer,
 			Doc: "A plan for a Service that has what it asks for is empty, and planning changes nothing.",
-			Steps: withNodes(2, func(ctx context.Context, r *Run) error {
+			Steps: withNodes(2, func(ctx context.Context, r *Session) error {
 				if err := r.change(ctx, open(balanced("web", 80, 443), "203.0.113.0/24")); err != nil {
 					return err
 				}
@@ -28,7 +28,7 @@ func planScenarios() []Scenario {
 		{
 			Name: "drift", Needs: needsBalancer,
 			Doc: "A plan names the field that someone changed by hand; the next manager puts it right.",
-			Steps: withNodes(2, func(ctx context.Context, r *Run) error {
+			Steps: withNodes(2, func(ctx context.Context, r *Session) error {
 				var fields []string
 				return steps(
 					func() error { return r.change(ctx, balanced("web", 80)) },
@@ -42,7 +42,7 @@ func planScenarios() []Scenario {
 		{
 			Name: "dry run", Needs: needsBalancer,
 			Doc: "A manager with --dry-run makes no mutating call, leaves nodes alone, and its plan shows what is missing.",
-			Steps: withNodes(2, func(ctx context.Context, r *Run) error {
+			Steps: withNodes(2, func(ctx context.Context, r *Session) error {
 				if err := r.change(ctx, balanced("web", 80)); err != nil {
 					return err
 				}
@@ -63,7 +63,7 @@ func planScenarios() []Scenario {
 }
 
 // planned checks the plan of a Service.
-func (r *Run) planned(name string, check func(plan.Plan) error) Check {
+func (r *Session) planned(name string, check func(plan.Plan) error) Check {
 	return func(ctx context.Context) error {
 		p, err := r.Plan(ctx, name)
 		if err != nil {
@@ -116,7 +116,7 @@ func summaries(p plan.Plan) []string {
 }
 
 // drift changes one field of the Service's load balancer by hand.
-func (r *Run) drift(ctx context.Context, service string) ([]string, error) {
+func (r *Session) drift(ctx context.Context, service string) ([]string, error) {
 	lb, err := r.Balancer(ctx, service)
 	if err != nil {
 		return nil, err

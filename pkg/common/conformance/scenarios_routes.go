@@ -11,7 +11,7 @@ func routeScenarios() []Scenario {
 		{
 			Name: "routes added", Needs: needsRoutes,
 			Doc: "Every node's pod CIDR gets one route to its machine, on joining and once.",
-			Steps: func(ctx context.Context, r *Run) error {
+			Steps: func(ctx context.Context, r *Session) error {
 				return steps(
 					func() error { return r.JoinN(ctx, 2) },
 					func() error { return r.Converge(ctx) },
@@ -23,7 +23,7 @@ func routeScenarios() []Scenario {
 		{
 			Name: "routes removed", Needs: needsRoutes,
 			Doc: "The route of a node that an administrator deletes goes with it.",
-			Steps: func(ctx context.Context, r *Run) error {
+			Steps: func(ctx context.Context, r *Session) error {
 				return steps(
 					func() error { return r.JoinN(ctx, 2) },
 					func() error { return r.Converge(ctx) },
@@ -36,7 +36,7 @@ func routeScenarios() []Scenario {
 		{
 			Name: "blackhole", Needs: needsRoutes,
 			Doc: "A route whose machine vanished is removed with its node, and the others stay.",
-			Steps: func(ctx context.Context, r *Run) error {
+			Steps: func(ctx context.Context, r *Session) error {
 				return steps(
 					func() error { return r.JoinN(ctx, 3) },
 					func() error { return r.Converge(ctx) },
@@ -50,7 +50,7 @@ func routeScenarios() []Scenario {
 		{
 			Name: "foreign routes", Needs: needsRoutes,
 			Doc: "Routes that are not ours are never touched, inside the cluster's CIDR or out of it.",
-			Steps: func(ctx context.Context, r *Run) error {
+			Steps: func(ctx context.Context, r *Session) error {
 				return steps(
 					func() error { return r.AddForeignRoute("192.168.77.0/24") },
 					func() error { return r.AddForeignRoute("10.244.200.0/24") },
@@ -65,7 +65,7 @@ func routeScenarios() []Scenario {
 }
 
 // seesBlackhole checks the scenario itself: a world that never shows a blackhole would prove nothing.
-func (r *Run) seesBlackhole() error {
+func (r *Session) seesBlackhole() error {
 	for _, route := range r.World.Routes() {
 		if route.Blackhole {
 			return nil

@@ -16,14 +16,14 @@ func serviceScenarios() []Scenario {
 		{
 			Name: "load balancer created", Needs: needsBalancer,
 			Doc: "A Service of type LoadBalancer gets one load balancer with a listener for each port and every node as a member.",
-			Steps: withNodes(3, func(ctx context.Context, r *Run) error {
+			Steps: withNodes(3, func(ctx context.Context, r *Session) error {
 				return r.change(ctx, balanced("web", 80, 443))
 			}),
 		},
 		{
 			Name: "Service before nodes", Needs: needsBalancer,
 			Doc: "A load balancer asked for before there are nodes gets them as members as they join.",
-			Steps: func(ctx context.Context, r *Run) error {
+			Steps: func(ctx context.Context, r *Session) error {
 				return steps(
 					func() error { return r.change(ctx, balanced("web", 80)) },
 					func() error { return r.JoinN(ctx, 2) },
@@ -34,7 +34,7 @@ func serviceScenarios() []Scenario {
 		{
 			Name: "ports changed", Needs: needsBalancer,
 			Doc: "Ports added, moved to another node port and removed change exactly those listeners, and keep the address.",
-			Steps: withNodes(2, func(ctx context.Context, r *Run) error {
+			Steps: withNodes(2, func(ctx context.Context, r *Session) error {
 				added := balanced("web", 80, 443, 8080)
 				moved := balanced("web", 80, 443, 8080)
 				moved.Spec.Ports[0].NodePort = 32080
@@ -44,7 +44,7 @@ func serviceScenarios() []Scenario {
 		{
 			Name: "UDP and TCP on one port", Needs: needsBalancer,
 			Doc: "Listeners of different protocols share a port number without getting in each other's way.",
-			Steps: withNodes(2, func(ctx context.Context, r *Run) error {
+			Steps: withNodes(2, func(ctx context.Context, r *Session) error {
 				dns := balanced("dns", 53)
 				dns.Spec.Ports = append(dns.Spec.Ports, port(v1.ProtocolUDP, 53))
 				udp := balanced("dns")
@@ -60,14 +60,14 @@ func serviceScenarios() []Scenario {
 		{
 			Name: "internal", Needs: needsBalancer,
 			Doc: "A Service with the portable scheme annotation gets an internal load balancer.",
-			Steps: withNodes(2, func(ctx context.Context, r *Run) error {
+			Steps: withNodes(2, func(ctx context.Context, r *Session) error {
 				return r.change(ctx, internal(balanced("db", 5432)))
 			}),
 		},
 		{
 			Name: "source ranges", Needs: needsBalancer,
 			Doc: "Source ranges are set, changed and lifted on a load balancer that stays.",
-			Steps: withNodes(2, func(ctx context.Context, r *Run) error {
+			Steps: withNodes(2, func(ctx context.Context, r *Session) error {
 				return r.changes(ctx,
 					open(balanced("web", 80), "203.0.113.0/24"),
 					open(balanced("web", 80), "203.0.113.0/25", "192.0.2.7/32"),
@@ -77,7 +77,7 @@ func serviceScenarios() []Scenario {
 		{
 			Name: "deletion", Needs: needsBalancer,
 			Doc: "Deleting a Service deletes everything that was made for it, and no other Service's.",
-			Steps: withNodes(2, func(ctx context.Context, r *Run) error {
+			Steps: withNodes(2, func(ctx context.Context, r *Session) error {
 				return steps(
 					func() error { return r.Put(ctx, balanced("web", 80, 443)) },
 					func() error { return r.change(ctx, balanced("api", 443)) },
@@ -89,7 +89,7 @@ func serviceScenarios() []Scenario {
 		{
 			Name: "type changed", Needs: needsBalancer,
 			Doc: "A Service that stops being of type LoadBalancer loses its load balancer, its address and the finalizer.",
-			Steps: withNodes(2, func(ctx context.Context, r *Run) error {
+			Steps: withNodes(2, func(ctx context.Context, r *Session) error {
 				plain := balanced("web", 80)
 				plain.Spec.Type = v1.ServiceTypeClusterIP
 				return steps(
@@ -102,7 +102,7 @@ func serviceScenarios() []Scenario {
 		{
 			Name: "made again under the same name", Needs: needsBalancer,
 			Doc: "A Service deleted and created again under its name has one load balancer, its own.",
-			Steps: withNodes(2, func(ctx context.Context, r *Run) error {
+			Steps: withNodes(2, func(ctx context.Context, r *Session) error {
 				return steps(
 					func() error { return r.change(ctx, balanced("web", 80)) },
 					func() error { return r.Drop(ctx, "web") },
@@ -114,7 +114,7 @@ func serviceScenarios() []Scenario {
 		{
 			Name: "two Services at once", Needs: needsBalancer,
 			Doc: "Services worked on side by side don't mix and don't take each other's addresses.",
-			Steps: withNodes(2, func(ctx context.Context, r *Run) error {
+			Steps: withNodes(2, func(ctx context.Context, r *Session) error {
 				return steps(
 					func() error { return r.Put(ctx, balanced("web", 80)) },
 					func() error { return r.Put(ctx, internal(balanced("db", 5432))) },
@@ -125,7 +125,7 @@ func serviceScenarios() []Scenario {
 	}
 }
 
-func nodesChanged(ctx context.Context, r *Run) error {
+func nodesChanged(ctx context.Context, r *Session) error {
 	return steps(
 		func() error { return r.JoinN(ctx, 2) },
 		func() error { return r.change(ctx, balanced("web", 80, 443)) },
@@ -140,8 +140,8 @@ func nodesChanged(ctx context.Context, r *Run) error {
 }
 
 // withNodes returns steps that begin with n initialised nodes.
-func withNodes(n int, then func(context.Context, *Run) error) func(context.Context, *Run) error {
-	return func(ctx context.Context, r *Run) error {
+func withNodes(n int, then func(context.Context, *Session) error) func(context.Context, *Session) error {
+	return func(ctx context.Context, r *Session) error {
 		return steps(
 			func() error { return r.JoinN(ctx, n) },
 			func() error { return r.Converge(ctx) },
@@ -151,7 +151,7 @@ func withNodes(n int, then func(context.Context, *Run) error) func(context.Conte
 }
 
 // change puts a Service and waits for the world to follow.
-func (r *Run) change(ctx context.Context, svc *v1.Service) error {
+func (r *Session) change(ctx context.Context, svc *v1.Service) error {
 	if err := r.Put(ctx, svc); err != nil {
 		return err
 	}
@@ -159,7 +159,7 @@ func (r *Run) change(ctx context.Context, svc *v1.Service) error {
 }
 
 // changes puts versions of one Service one after the other, and checks that its address stays.
-func (r *Run) changes(ctx context.Context, versions ...*v1.Service) error {
+func (r *Session) changes(ctx context.Context, versions ...*v1.Service) error {
 	var before LoadBalancer
 	for i, svc := range versions {
 		if err := r.change(ctx, svc); err != nil {
@@ -178,7 +178,7 @@ func (r *Run) changes(ctx context.Context, versions ...*v1.Service) error {
 	return nil
 }
 
-func (r *Run) gone(name string) Check {
+func (r *Session) gone(name string) Check {
 	return func(ctx context.Context) error {
 		svc, err := r.Cluster.Service(ctx, Namespace, name)
 		if err == nil && svc != nil {
@@ -189,7 +189,7 @@ func (r *Run) gone(name string) Check {
 }
 
 // plain checks that nothing of a load balancer is left on the Service.
-func (r *Run) plain(name string) Check {
+func (r *Session) plain(name string) Check {
 	return func(ctx context.Context) error {
 		svc, err := r.Cluster.Service(ctx, Namespace, name)
 		switch {

@@ -80,7 +80,7 @@ func (s Subject) run(t testing.TB, scenario Scenario, fault *sim.Fault) (outcome
 		return outcome{}, err
 	}
 	defer cluster.close()
-	r := NewRun(cluster, world, s.Capabilities)
+	r := NewSession(cluster, world, s.Capabilities)
 	if fault != nil {
 		// Reads that the scenario itself asks for, a plan, meet the fault too.
 		r.Attempts = 3
@@ -170,22 +170,27 @@ func (s Subject) interrupt(t *testing.T, scenario Scenario, tally *tally) {
 	for _, kind := range kinds() {
 		t.Run(string(kind), func(t *testing.T) {
 			t.Parallel()
-			var failures []string
-			for _, call := range callsToInterrupt(len(clean.calls)) {
-				err := s.interruptAt(t, scenario, sim.Fault{Kind: kind, Call: call}, clean, tally)
-				if err == nil {
-					continue
-				}
-				failures = append(failures, fmt.Sprintf("%s at call %d (%s without the fault):\n%v", kind, call, clean.calls[call-1], err))
-				if len(failures) == enough {
-					break
-				}
-			}
-			if len(failures) > 0 {
+			if failures := s.interruptBy(t, scenario, kind, clean, tally); len(failures) > 0 {
 				t.Errorf("\n%s", strings.Join(failures, "\n\n"))
 			}
 		})
 	}
+}
+
+// interruptBy interrupts the scenario at each call in one way, and returns what failed.
+func (s Subject) interruptBy(t *testing.T, scenario Scenario, kind sim.FaultKind, clean outcome, tally *tally) []string {
+	var failures []string
+	for _, call := range callsToInterrupt(len(clean.calls)) {
+		err := s.interruptAt(t, scenario, sim.Fault{Kind: kind, Call: call}, clean, tally)
+		if err == nil {
+			continue
+		}
+		failures = append(failures, fmt.Sprintf("%s at call %d (%s without the fault):\n%v", kind, call, clean.calls[call-1], err))
+		if len(failures) == enough {
+			break
+		}
+	}
+	return failures
 }
 
 func (s Subject) interruptAt(t *testing.T, scenario Scenario, fault sim.Fault, clean outcome, tally *tally) (err error) {

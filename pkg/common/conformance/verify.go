@@ -19,7 +19,7 @@ import (
 // Verify checks that cluster and world are what the scenario asked for: every node of a living
 // machine initialised and none wrongly deleted, exactly one load balancer for each Service with
 // the right listeners and members, exactly one route for each pod CIDR, and nothing besides.
-func (r *Run) Verify(ctx context.Context) error {
+func (r *Session) Verify(ctx context.Context) error {
 	errs := []error{r.verifyNodes(ctx), r.verifyVisitors(ctx)}
 	if r.Capabilities.LoadBalancer {
 		errs = append(errs, r.verifyBalancers(ctx))
@@ -30,7 +30,7 @@ func (r *Run) Verify(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-func (r *Run) verifyNodes(ctx context.Context) error {
+func (r *Session) verifyNodes(ctx context.Context) error {
 	var errs []error
 	for _, name := range slices.Sorted(maps.Keys(r.machines)) {
 		m := r.machines[name]
@@ -56,7 +56,7 @@ func (r *Run) verifyNodes(ctx context.Context) error {
 }
 
 // verifyVisitors checks that nodes without a machine of this world were left as they came.
-func (r *Run) verifyVisitors(ctx context.Context) error {
+func (r *Session) verifyVisitors(ctx context.Context) error {
 	var errs []error
 	for name, came := range r.visitors {
 		node, err := r.Cluster.Node(ctx, name)
@@ -86,7 +86,7 @@ func cloudTaints(node *v1.Node) []string {
 	return out
 }
 
-func (r *Run) verifyBalancers(ctx context.Context) error {
+func (r *Session) verifyBalancers(ctx context.Context) error {
 	members, err := r.members(ctx)
 	if err != nil {
 		return err
@@ -117,7 +117,7 @@ func (r *Run) verifyBalancers(ctx context.Context) error {
 }
 
 // members returns the names of the nodes that must receive traffic.
-func (r *Run) members(ctx context.Context) ([]string, error) {
+func (r *Session) members(ctx context.Context) ([]string, error) {
 	var out []string
 	for name := range r.machines {
 		node, err := r.Cluster.Node(ctx, name)
@@ -184,7 +184,7 @@ func openTo(ranges []string) []string {
 	return sorted(ranges)
 }
 
-func (r *Run) verifyRoutes() error {
+func (r *Session) verifyRoutes() error {
 	var errs []error
 	have := map[string][]Route{}
 	for _, route := range r.World.Routes() {
@@ -220,7 +220,7 @@ func (r *Run) verifyRoutes() error {
 
 // mayLinger says whether a route belongs to a machine that is gone while its node still reports:
 // the framework makes and unmakes such routes until the node goes too.
-func (r *Run) mayLinger(destination string) bool {
+func (r *Session) mayLinger(destination string) bool {
 	for _, m := range r.machines {
 		if m.terminated && !m.silent && slices.Contains(m.cidrs, destination) {
 			return true
@@ -237,7 +237,7 @@ type endState struct {
 	Objects       map[string]int
 }
 
-func (r *Run) endState() endState {
+func (r *Session) endState() endState {
 	state := endState{LoadBalancers: r.World.LoadBalancers(), Routes: r.World.Routes(), Objects: nonZero(r.World.Objects())}
 	for i := range state.LoadBalancers {
 		lb := &state.LoadBalancers[i]

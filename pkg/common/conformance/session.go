@@ -20,9 +20,9 @@ import (
 // Namespace is where the scenarios put their Services.
 const Namespace = metav1.NamespaceDefault
 
-// Run is one scenario at work: a cluster, a world, and what the scenario has asked of both, from
+// Session is one scenario at work: a cluster, a world, and what the scenario has asked of both, from
 // which Verify knows what must be there.
-type Run struct {
+type Session struct {
 	Cluster Cluster
 	World   World
 	// Capabilities are the subject's. What it does not claim is not verified.
@@ -49,9 +49,9 @@ type machine struct {
 	cidrs              []string
 }
 
-// NewRun returns a run on an empty cluster; what exists in the world now is what must exist after Clear.
-func NewRun(cluster Cluster, world World, capabilities provider.Capabilities) *Run {
-	return &Run{
+// NewSession returns a session on an empty cluster; what exists in the world now is what must exist after Clear.
+func NewSession(cluster Cluster, world World, capabilities provider.Capabilities) *Session {
+	return &Session{
 		Cluster: cluster, World: world, Capabilities: capabilities,
 		machines: map[string]*machine{}, visitors: map[string]*v1.Node{},
 		services: map[types.NamespacedName]*v1.Service{}, baseline: world.Objects(),
@@ -59,7 +59,7 @@ func NewRun(cluster Cluster, world World, capabilities provider.Capabilities) *R
 }
 
 // Join launches machines and registers their nodes; pod CIDRs are assigned where none are given.
-func (r *Run) Join(ctx context.Context, machines ...Machine) error {
+func (r *Session) Join(ctx context.Context, machines ...Machine) error {
 	for _, m := range machines {
 		if len(m.PodCIDRs) == 0 {
 			m.PodCIDRs = []string{fmt.Sprintf("10.244.%d.0/24", len(r.machines)+1)}
@@ -84,7 +84,7 @@ func (r *Run) Join(ctx context.Context, machines ...Machine) error {
 }
 
 // JoinN launches n machines: node-1, node-2, …
-func (r *Run) JoinN(ctx context.Context, n int) error {
+func (r *Session) JoinN(ctx context.Context, n int) error {
 	for range n {
 		if err := r.Join(ctx, Machine{Name: fmt.Sprintf("node-%d", len(r.machines)+1)}); err != nil {
 			return err
@@ -95,7 +95,7 @@ func (r *Run) JoinN(ctx context.Context, n int) error {
 
 // Visit registers a node that no machine of the world stands behind; with a provider ID of another
 // cloud it is a foreign node, with none an unknown one.
-func (r *Run) Visit(ctx context.Context, name, providerID string) error {
+func (r *Session) Visit(ctx context.Context, name, providerID string) error {
 	node := &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: v1.NodeSpec{ProviderID: providerID}}
 	if err := r.Cluster.AddNode(ctx, node); err != nil {
 		return fmt.Errorf("registering node %s: %w", name, err)
@@ -109,7 +109,7 @@ func (r *Run) Visit(ctx context.Context, name, providerID string) error {
 }
 
 // Terminate makes a machine vanish and, where silent, its kubelet's heartbeat with it.
-func (r *Run) Terminate(ctx context.Context, name string, silent bool) error {
+func (r *Session) Terminate(ctx context.Context, name string, silent bool) error {
 	if err := r.World.Terminate(name); err != nil {
 		return err
 	}
@@ -121,7 +121,7 @@ func (r *Run) Terminate(ctx context.Context, name string, silent bool) error {
 }
 
 // Silence ends a node's heartbeat: its Ready condition becomes Unknown.
-func (r *Run) Silence(ctx context.Context, name string) error {
+func (r *Session) Silence(ctx context.Context, name string) error {
 	if m := r.machines[name]; m != nil {
 		m.silent = true
 	}
@@ -129,13 +129,13 @@ func (r *Run) Silence(ctx context.Context, name string) error {
 }
 
 // Put creates or updates a Service.
-func (r *Run) Put(ctx context.Context, svc *v1.Service) error {
+func (r *Session) Put(ctx context.Context, svc *v1.Service) error {
 	r.services[keyOf(svc)] = svc.DeepCopy()
 	return r.Cluster.PutService(ctx, svc)
 }
 
 // Drop deletes Services of the scenarios' namespace.
-func (r *Run) Drop(ctx context.Context, names ...string) error {
+func (r *Session) Drop(ctx context.Context, names ...string) error {
 	for _, name := range names {
 		delete(r.services, types.NamespacedName{Namespace: Namespace, Name: name})
 		if err := r.Cluster.DeleteService(ctx, Namespace, name); err != nil {
@@ -146,7 +146,7 @@ func (r *Run) Drop(ctx context.Context, names ...string) error {
 }
 
 // AddForeignRoute adds a route that is not ours and must never be touched.
-func (r *Run) AddForeignRoute(destination string) error {
+func (r *Session) AddForeignRoute(destination string) error {
 	before := r.World.Objects()
 	if err := r.World.AddForeignRoute(destination); err != nil {
 		return err
@@ -159,7 +159,7 @@ func (r *Run) AddForeignRoute(destination string) error {
 }
 
 // Restart replaces the manager by a new one with an empty memory.
-func (r *Run) Restart(ctx context.Context, o ManagerOptions) error {
+func (r *Session) Restart(ctx context.Context, o ManagerOptions) error {
 	r.dryRun = o.DryRun
 	return r.Cluster.Restart(ctx, o)
 }
@@ -168,12 +168,12 @@ func (r *Run) Restart(ctx context.Context, o ManagerOptions) error {
 type Check func(ctx context.Context) error
 
 // Converge settles, verifies the world and checks.
-func (r *Run) Converge(ctx context.Context, checks ...Check) error {
+func (r *Session) Converge(ctx context.Context, checks ...Check) error {
 	return r.Settled(ctx, append([]Check{r.Verify}, checks...)...)
 }
 
 // Settled settles and checks, without verifying that the world is as the cluster asks.
-func (r *Run) Settled(ctx context.Context, checks ...Check) error {
+func (r *Session) Settled(ctx context.Context, checks ...Check) error {
 	deadline := time.Now().Add(r.Patience)
 	for attempt := 1; ; attempt++ {
 		settleErr := r.Cluster.Settle(ctx)
@@ -192,7 +192,7 @@ func (r *Run) Settled(ctx context.Context, checks ...Check) error {
 }
 
 // Plan asks what the manager would change for a Service, again if a call to the cloud fails.
-func (r *Run) Plan(ctx context.Context, name string) (plan.Plan, error) {
+func (r *Session) Plan(ctx context.Context, name string) (plan.Plan, error) {
 	for attempt := 1; ; attempt++ {
 		p, err := r.Cluster.Plan(ctx, Namespace, name)
 		if err == nil || attempt >= max(r.Attempts, 1) {
@@ -202,11 +202,11 @@ func (r *Run) Plan(ctx context.Context, name string) (plan.Plan, error) {
 }
 
 // Balancer returns the one load balancer whose addresses the Service's status lists.
-func (r *Run) Balancer(ctx context.Context, name string) (LoadBalancer, error) {
+func (r *Session) Balancer(ctx context.Context, name string) (LoadBalancer, error) {
 	return r.balancer(ctx, types.NamespacedName{Namespace: Namespace, Name: name})
 }
 
-func (r *Run) balancer(ctx context.Context, key types.NamespacedName) (LoadBalancer, error) {
+func (r *Session) balancer(ctx context.Context, key types.NamespacedName) (LoadBalancer, error) {
 	svc, err := r.Cluster.Service(ctx, key.Namespace, key.Name)
 	if err != nil {
 		return LoadBalancer{}, err
@@ -232,7 +232,7 @@ func (r *Run) balancer(ctx context.Context, key types.NamespacedName) (LoadBalan
 }
 
 // Clear deletes everything the scenario made, and verifies that the world is back where it began.
-func (r *Run) Clear(ctx context.Context) error {
+func (r *Session) Clear(ctx context.Context) error {
 	if r.dryRun {
 		if err := r.Restart(ctx, ManagerOptions{}); err != nil {
 			return err
@@ -257,7 +257,7 @@ func (r *Run) Clear(ctx context.Context) error {
 	return r.Converge(ctx, func(context.Context) error { return diffCounts(r.baseline, r.World.Objects()) })
 }
 
-func (r *Run) clearMachine(ctx context.Context, name string) error {
+func (r *Session) clearMachine(ctx context.Context, name string) error {
 	m := r.machines[name]
 	if !m.terminated {
 		return r.Terminate(ctx, name, true)
@@ -266,7 +266,7 @@ func (r *Run) clearMachine(ctx context.Context, name string) error {
 }
 
 // Untouched returns a check that no mutating call was made, and nothing came or went, since now.
-func (r *Run) Untouched() Check {
+func (r *Session) Untouched() Check {
 	log, objects := r.World.Front().Log(), r.World.Objects()
 	last := 0
 	for _, call := range log.Calls() {

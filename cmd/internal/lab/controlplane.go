@@ -1,0 +1,93 @@
+package lab
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
+)
+
+const (
+	// startTimeout is generous: on a busy machine with two cores kube-apiserver takes 10 seconds.
+	startTimeout = 90 * time.Second
+	stopTimeout  = 10 * time.Second
+	// serviceRange has room for the cluster IPs of any number of Services that a lab makes.
+	serviceRange = "10.96.0.0/16"
+)
+
+// ControlPlane is etcd and kube-apiserver, running on free ports of the loopback.
+type ControlPlane struct {
+	// Config and Kubeconfig (a file) give the rights of a cluster's administrator.
+	Config     *rest.Config
+	Kubeconfig string
+	Client     kubernetes.Interface
+
+	plane *envtest.ControlPlane
+	dir   string
+}
+
+// StartControlPlane starts both and waits until the API server answers. Logs and the kubeconfig
+// are put into dir, which must exist. Stop it.
+func StartControlPlane(ctx context.Context, b Binaries, dir string) (*ControlPlane, error) {
+	etcdLog, err := os.Create(filepath.Join(dir, "etcd.log"))
+	if err != nil {
+		return nil, err
+	}
+	serverLog, err := os.Create(filepath.Join(dir, "kube-apiserver.log"))
+	if err != nil {
+		return nil, errors.Join(err, etcdLog.Close())
+	}
+	c := &ControlPlane{dir: dir, plane: &envtest.ControlPlane{
+		Etcd: &envtest.Etcd{
+			Path: b.Etcd, Out: etcdLog, Err: etcdLog, StartTimeout: startTimeout, StopTimeout: stopTimeout,
+		},
+		APIServer: &envtest.APIServer{
+			Path: b.APIServer, Out: serverLog, Err: serverLog, StartTimeout: startTimeout, StopTimeout: stopTimeout,
+		},
+		KubectlPath: b.Kubectl,
+	}}
+	c.plane.APIServer.Configure().Set("service-cluster-ip-range", serviceRange)
+	started := make(chan error, 1)
+	go func() { started <- c.plane.Start() }()
+	select {
+	case err = <-started:
+	case <-ctx.Done():
+		// Start cannot be cancelled: it is waited for, and undone.
+		if err := <-started; err == nil {
+			_ = c.Stop()
+		}
+		return nil, ctx.Err()
+	}
+	if err != nil {
+		return nil, fmt.Errorf("starting the control plane: %w (see %s and %s)", err, etcdLog.Name(), serverLog.Name())
+	}
+	return c, c.connect()
+}
+
+func (c *ControlPlane) connect() error {
+	user, err := c.plane.AddUser(envtest.User{Name: "lab", Groups: []string{"system:masters"}}, &rest.Config{QPS: 500, Burst: 1000})
+	if err != nil {
+		return errors.Join(err, c.Stop())
+	}
+	content, err := user.KubeConfig()
+	if err == nil {
+		c.Config, c.Kubeconfig = user.Config(), filepath.Join(c.dir, "kubeconfig")
+		err = os.WriteFile(c.Kubeconfig, content, 0o600)
+	}
+	if err == nil {
+		c.Client, err = kubernetes.NewForConfig(c.Config)
+	}
+	if err != nil {
+		return errors.Join(fmt.Errorf("connecting to the control plane: %w", err), c.Stop())
+	}
+	return nil
+}
+
+// Stop ends both processes and removes their data.
+func (c *ControlPlane) Stop() error { return c.plane.Stop() }

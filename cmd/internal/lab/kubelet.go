@@ -1,0 +1,65 @@
+package lab
+
+import (
+	"context"
+	"fmt"
+
+	v1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/util/retry"
+	cloudproviderapi "k8s.io/cloud-provider/api"
+)
+
+// RegisterNode creates the node as its kubelet does with an external cloud provider: with the
+// uninitialized taint, NotReady first, Ready then. There are no heartbeats: nothing in a lab looks for them.
+func RegisterNode(ctx context.Context, client kubernetes.Interface, node *v1.Node) error {
+	node = node.DeepCopy()
+	hasTaint := false
+	for _, taint := range node.Spec.Taints {
+		hasTaint = hasTaint || taint.Key == cloudproviderapi.TaintExternalCloudProvider
+	}
+	if !hasTaint {
+		node.Spec.Taints = append(node.Spec.Taints, v1.Taint{
+			Key: cloudproviderapi.TaintExternalCloudProvider, Value: "true", Effect: v1.TaintEffectNoSchedule,
+		})
+	}
+	node.Status.Conditions = []v1.NodeCondition{{
+		Type: v1.NodeReady, Status: v1.ConditionFalse, Reason: "KubeletNotReady", LastTransitionTime: metav1.Now(),
+	}}
+	if _, err := client.CoreV1().Nodes().Create(ctx, node, metav1.CreateOptions{}); err != nil {
+		return fmt.Errorf("registering node %s: %w", node.Name, err)
+	}
+	return SetReady(ctx, client, node.Name, true)
+}
+
+// SetReady writes the node's Ready condition: True as its kubelet, or Unknown as the node
+// lifecycle controller does when the kubelet is silent.
+func SetReady(ctx context.Context, client kubernetes.Interface, name string, ready bool) error {
+	condition := v1.NodeCondition{Type: v1.NodeReady, Status: v1.ConditionTrue, Reason: "KubeletReady"}
+	if !ready {
+		condition.Status, condition.Reason = v1.ConditionUnknown, "NodeStatusUnknown"
+	}
+	condition.LastTransitionTime = metav1.Now()
+	return retry.RetryOnConflict(retry.DefaultBackoff, func() error {
+		node, err := client.CoreV1().Nodes().Get(ctx, name, metav1.GetOptions{})
+		if apierrors.IsNotFound(err) {
+			return nil // It was deleted meanwhile, and a kubelet does not mind.
+		}
+		if err != nil {
+			return err
+		}
+		replaced := false
+		for i, c := range node.Status.Conditions {
+			if c.Type == condition.Type {
+				node.Status.Conditions[i], replaced = condition, true
+			}
+		}
+		if !replaced {
+			node.Status.Conditions = append(node.Status.Conditions, condition)
+		}
+		_, err = client.CoreV1().Nodes().UpdateStatus(ctx, node, metav1.UpdateOptions{})
+		return err
+	})
+}

@@ -1,0 +1,266 @@
+package lab
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os/exec"
+	"strings"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/util/retry"
+
+	"github.com/unified-ccm/unified-ccm/pkg/common/conformance"
+	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
+	"github.com/unified-ccm/unified-ccm/pkg/common/sim"
+)
+
+const (
+	// calm is how long no mutating call may reach the cloud before a live cluster counts as settled.
+	calm = time.Second
+	// poll is how often conditions are looked at.
+	poll = 50 * time.Millisecond
+	// firstSign is how long a new manager may take until its first call to the cloud.
+	firstSign = 30 * time.Second
+)
+
+// Live is a cluster with a real API server and the real ccm process.
+type Live struct {
+	Client kubernetes.Interface
+	World  conformance.World
+	// Options start the manager.
+	Options ManagerOptions
+
+	manager *Manager
+}
+
+var _ conformance.Cluster = (*Live)(nil)
+
+// Start starts the manager, and waits until it talks to the cloud.
+func (l *Live) Start(ctx context.Context, o conformance.ManagerOptions) error {
+	options := l.Options
+	if o.DryRun {
+		options.Args = append([]string{"--dry-run"}, options.Args...)
+	}
+	before := lastCall(l.World.Front())
+	manager, err := StartManager(options)
+	if err != nil {
+		return err
+	}
+	l.manager = manager
+	ctx, cancel := context.WithTimeout(ctx, firstSign)
+	defer cancel()
+	err = wait.PollUntilContextCancel(ctx, poll, true, func(context.Context) (bool, error) {
+		select {
+		case <-manager.Done():
+			return false, fmt.Errorf("ccm ended: %w\n%s", errors.Join(manager.Err()), strings.Join(Tail(options.Log, 5), "\n"))
+		default:
+			return lastCall(l.World.Front()) > before, nil
+		}
+	})
+	if wait.Interrupted(err) {
+		err = fmt.Errorf("ccm made no call to the cloud within %s; its log %s ends:\n%s", firstSign, options.Log, strings.Join(Tail(options.Log, 5), "\n"))
+	}
+	return err
+}
+
+// Manager returns the running process, or nil.
+func (l *Live) Manager() *Manager { return l.manager }
+
+// Stop ends the manager.
+func (l *Live) Stop(ctx context.Context) {
+	if l.manager != nil {
+		l.manager.Stop(ctx)
+		l.manager = nil
+	}
+}
+
+// Restart implements conformance.Cluster.
+func (l *Live) Restart(ctx context.Context, o conformance.ManagerOptions) error {
+	l.Stop(ctx)
+	return l.Start(ctx, o)
+}
+
+// AddNode implements conformance.Cluster.
+func (l *Live) AddNode(ctx context.Context, node *v1.Node) error {
+	return RegisterNode(ctx, l.Client, node)
+}
+
+// SetReady implements conformance.Cluster.
+func (l *Live) SetReady(ctx context.Context, nodeName string, ready bool) error {
+	return SetReady(ctx, l.Client, nodeName, ready)
+}
+
+// Node implements conformance.Cluster.
+func (l *Live) Node(ctx context.Context, nodeName string) (*v1.Node, error) {
+	node, err := l.Client.CoreV1().Nodes().Get(ctx, nodeName, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	return node, err
+}
+
+// DeleteNode implements conformance.Cluster. A node that is gone already is no error: the manager
+// may have been faster.
+func (l *Live) DeleteNode(ctx context.Context, nodeName string) error {
+	return ignoreNotFound(l.Client.CoreV1().Nodes().Delete(ctx, nodeName, metav1.DeleteOptions{}))
+}
+
+// PutService implements conformance.Cluster.
+func (l *Live) PutService(ctx context.Context, svc *v1.Service) error {
+	services := l.Client.CoreV1().Services(svc.Namespace)
+	return retry.RetryOnConflict(retry.DefaultBackoff, func() error {
+		have, err := services.Get(ctx, svc.Name, metav1.GetOptions{})
+		if apierrors.IsNotFound(err) {
+			_, err = services.Create(ctx, svc, metav1.CreateOptions{})
+			return err
+		}
+		if err != nil {
+			return err
+		}
+		want := have.DeepCopy()
+		want.Annotations, want.Labels = svc.Annotations, svc.Labels
+		applySpec(&want.Spec, svc.Spec)
+		_, err = services.Update(ctx, want, metav1.UpdateOptions{})
+		return err
+	})
+}
+
+// applySpec changes what a user's manifest says, and leaves what the API server chose.
+func applySpec(have *v1.ServiceSpec, want v1.ServiceSpec) {
+	nodePorts := map[string]int32{}
+	for _, p := range have.Ports {
+		nodePorts[fmt.Sprintf("%s/%d", p.Protocol, p.Port)] = p.NodePort
+	}
+	have.Ports = want.DeepCopy().Ports
+	for i := range have.Ports {
+		p := &have.Ports[i]
+		if want.Type != v1.ServiceTypeLoadBalancer {
+			p.NodePort = 0
+		} else if p.NodePort == 0 {
+			p.NodePort = nodePorts[fmt.Sprintf("%s/%d", p.Protocol, p.Port)]
+		}
+	}
+	have.Type, have.Selector = want.Type, want.Selector
+	have.LoadBalancerSourceRanges = want.LoadBalancerSourceRanges
+	if want.Type != v1.ServiceTypeLoadBalancer {
+		have.ExternalTrafficPolicy, have.AllocateLoadBalancerNodePorts = "", nil
+	}
+}
+
+// DeleteService implements conformance.Cluster.
+func (l *Live) DeleteService(ctx context.Context, namespace, name string) error {
+	return ignoreNotFound(l.Client.CoreV1().Services(namespace).Delete(ctx, name, metav1.DeleteOptions{}))
+}
+
+// Service implements conformance.Cluster.
+func (l *Live) Service(ctx context.Context, namespace, name string) (*v1.Service, error) {
+	svc, err := l.Client.CoreV1().Services(namespace).Get(ctx, name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	return svc, err
+}
+
+// Events implements conformance.Cluster.
+func (l *Live) Events(ctx context.Context, kind, namespace, name string) ([]string, error) {
+	list, err := l.Client.CoreV1().Events(metav1.NamespaceAll).List(ctx, metav1.ListOptions{
+		FieldSelector: "involvedObject.kind=" + kind + ",involvedObject.name=" + name,
+	})
+	if err != nil {
+		return nil, err
+	}
+	var out []string
+	for _, e := range list.Items {
+		if e.InvolvedObject.Namespace == namespace {
+			out = append(out, e.Reason+": "+e.Message)
+		}
+	}
+	return out, nil
+}
+
+// Plan implements conformance.Cluster: it runs `ccm plan`.
+func (l *Live) Plan(ctx context.Context, namespace, name string) (plan.Plan, error) {
+	out, err := l.RunPlan(ctx, "--service="+namespace+"/"+name, "-o", "json")
+	if err != nil {
+		return plan.Plan{}, err
+	}
+	var document plan.Document
+	if err := json.Unmarshal(out, &document); err != nil {
+		return plan.Plan{}, fmt.Errorf("ccm plan printed no JSON: %w\n%s", err, out)
+	}
+	if len(document.Plans) != 1 {
+		return plan.Plan{}, fmt.Errorf("ccm plan printed %d plans, want 1:\n%s", len(document.Plans), out)
+	}
+	p := plan.Plan{Subject: document.Plans[0].Subject, Warnings: document.Plans[0].Warnings}
+	for _, c := range document.Plans[0].Changes {
+		p.Changes = append(p.Changes, plan.Change{Ref: c.Ref, Fields: c.Fields, Reason: c.Reason, After: c.After, Membership: c.Membership})
+	}
+	return p, nil
+}
+
+// changesExit is the exit code by which `ccm plan` says that there are changes.
+const changesExit = 2
+
+// RunPlan runs `ccm plan` with the manager's flags and returns its output. That there are changes is no error.
+func (l *Live) RunPlan(ctx context.Context, args ...string) ([]byte, error) {
+	options := l.Options
+	options.Args = args
+	cmd := exec.CommandContext(ctx, options.Binary, append([]string{"plan"}, options.arguments()...)...)
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	var exit *exec.ExitError
+	if errors.As(err, &exit) && exit.ExitCode() == changesExit && len(out) > 0 {
+		err = nil
+	}
+	if err != nil {
+		return out, fmt.Errorf("ccm plan: %w: %s", err, strings.TrimSpace(stderr.String()))
+	}
+	return out, nil
+}
+
+// Settle implements conformance.Cluster. It can only see that nothing mutates the cloud any more;
+// what the controllers have failed to do is for the caller's checks.
+func (l *Live) Settle(ctx context.Context) error {
+	front := l.World.Front()
+	last, since := lastMutation(front), time.Now()
+	return wait.PollUntilContextCancel(ctx, poll, false, func(context.Context) (bool, error) {
+		if l.manager != nil {
+			select {
+			case <-l.manager.Done():
+				return false, fmt.Errorf("ccm ended: %w\n%s", errors.Join(l.manager.Err()), strings.Join(Tail(l.Options.Log, 5), "\n"))
+			default:
+			}
+		}
+		if now := lastMutation(front); now != last {
+			last, since = now, time.Now()
+		}
+		return time.Since(since) >= calm, nil
+	})
+}
+
+func lastCall(front *sim.Front) int { return lastSeq(front.Log().Calls()) }
+
+func lastMutation(front *sim.Front) int { return lastSeq(front.Log().Mutations()) }
+
+func lastSeq(calls []sim.Call) int {
+	if len(calls) == 0 {
+		return 0
+	}
+	return calls[len(calls)-1].Seq
+}
+
+func ignoreNotFound(err error) error {
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	return err
+}

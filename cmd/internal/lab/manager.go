@@ -1,0 +1,117 @@
+package lab
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// ManagerOptions say how to start a ccm process.
+type ManagerOptions struct {
+	// Binary is the path of ccm.
+	Binary string
+	// Provider, Kubeconfig, CloudConfig and ClusterName are the flags of these names; empty leaves one out.
+	Provider, Kubeconfig, CloudConfig, ClusterName string
+	// Args are further arguments, and win over the above.
+	Args []string
+	// Log is the file to which the process's output is appended.
+	Log string
+}
+
+// Manager is a running ccm process.
+type Manager struct {
+	cmd  *exec.Cmd
+	log  *os.File
+	done chan struct{}
+	err  error
+}
+
+// StartManager starts ccm. It ends when Stop or Kill ends it, or with this process.
+func StartManager(o ManagerOptions) (*Manager, error) {
+	log, err := os.OpenFile(o.Log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	// Not CommandContext: a context would end the process by SIGKILL, where a manager that is
+	// asked to stop shall give its lease back.
+	m := &Manager{cmd: exec.Command(o.Binary, o.arguments()...), log: log, done: make(chan struct{})}
+	m.cmd.Stdout, m.cmd.Stderr = log, log
+	m.cmd.SysProcAttr = childAttributes()
+	if err := m.cmd.Start(); err != nil {
+		return nil, errors.Join(fmt.Errorf("starting ccm: %w", err), log.Close())
+	}
+	go func() {
+		defer close(m.done)
+		m.err = errors.Join(m.cmd.Wait(), log.Close())
+	}()
+	return m, nil
+}
+
+func (o ManagerOptions) arguments() []string {
+	var args []string
+	for _, flag := range []struct{ name, value string }{
+		{"cloud-provider", o.Provider}, {"kubeconfig", o.Kubeconfig},
+		{"cloud-config", o.CloudConfig}, {"cluster-name", o.ClusterName},
+	} {
+		if flag.value != "" {
+			args = append(args, "--"+flag.name+"="+flag.value)
+		}
+	}
+	return append(args, o.Args...)
+}
+
+// Done is closed when the process has ended.
+func (m *Manager) Done() <-chan struct{} { return m.done }
+
+// Err says how the process ended; nil is exit code 0. It must be called after Done.
+func (m *Manager) Err() error { return m.err }
+
+// Kill ends the process as the kernel ends one that is out of memory, and waits until it is gone.
+func (m *Manager) Kill() {
+	_ = m.cmd.Process.Kill() // An error means that it has ended already.
+	<-m.done
+}
+
+// Stop asks the process to end, kills it where it does not, and waits until it is gone.
+func (m *Manager) Stop(ctx context.Context) {
+	_ = m.cmd.Process.Signal(syscall.SIGTERM) // As in Kill.
+	ctx, cancel := context.WithTimeout(ctx, stopTimeout)
+	defer cancel()
+	select {
+	case <-m.done:
+	case <-ctx.Done():
+		m.Kill()
+	}
+}
+
+// Usage is what a process has used.
+type Usage struct {
+	// CPU is user and system time; PeakMemory the largest resident set in bytes.
+	CPU        time.Duration
+	PeakMemory int64
+}
+
+// Tail returns the last n lines of a log file.
+func Tail(path string, n int) []string {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil
+	}
+	defer func() { _ = f.Close() }()
+	var lines []string
+	scanner := bufio.NewScanner(f)
+	scanner.Buffer(nil, 1<<20)
+	for scanner.Scan() {
+		lines = append(lines, strings.TrimRight(scanner.Text(), "\r"))
+		if len(lines) > n {
+			lines = lines[1:]
+		}
+	}
+	return lines
+}

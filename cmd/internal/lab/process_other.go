@@ -1,0 +1,17 @@
+//go:build !linux
+
+package lab
+
+import (
+	"errors"
+	"syscall"
+)
+
+// childAttributes puts a child into a process group of its own, so that Ctrl-C in a terminal
+// reaches only this program.
+func childAttributes() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }
+
+// Usage returns what the running process has used so far.
+func (m *Manager) Usage() (Usage, error) {
+	return Usage{}, errors.New("the usage of a running process is only read on Linux")
+}

@@ -1,0 +1,104 @@
+package lab
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"net"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/unified-ccm/unified-ccm/pkg/common/conformance"
+	"github.com/unified-ccm/unified-ccm/providers/fake"
+	fakesim "github.com/unified-ccm/unified-ccm/providers/fake/sim"
+)
+
+// SimulatorOptions say how a simulated cloud behaves.
+type SimulatorOptions struct {
+	// Latency of every call, and ProvisionTime of a load balancer.
+	Latency, ProvisionTime time.Duration
+	// StateFile keeps the world over restarts, where the simulator can.
+	StateFile string
+	// Proxy asks for load balancers that really forward traffic on the loopback, where the simulator can.
+	Proxy bool
+}
+
+// Simulator is a cloud that a lab can simulate.
+type Simulator struct {
+	// New makes a world, and the function that ends it.
+	New func(o SimulatorOptions) (conformance.World, func() error, error)
+	// CloudConfig returns the cloud.conf for a simulator that answers at endpoint, a URL.
+	CloudConfig func(endpoint string, o SimulatorOptions) string
+}
+
+// simulators are the clouds that can be simulated, by provider name. A new one is one entry here.
+func simulators() map[string]Simulator {
+	return map[string]Simulator{
+		fake.ProviderName: {
+			New: func(o SimulatorOptions) (conformance.World, func() error, error) {
+				options := fakesim.Options{Latency: o.Latency, ProvisionTime: o.ProvisionTime, StateFile: o.StateFile,
+					// Room for the benchmark.
+					Quotas: map[string]int{"instances": 10_000, "load-balancers": 10_000, "addresses": 10_000, "routes": 10_000}}
+				if o.Proxy {
+					options.DataPlane = fakesim.DataPlaneProxy
+				}
+				cloud, err := fakesim.New(options)
+				if err != nil {
+					return nil, nil, err
+				}
+				return cloud, cloud.Close, nil
+			},
+			CloudConfig: func(endpoint string, _ SimulatorOptions) string {
+				return fmt.Sprintf("[Global]\nendpoint = %s\n", endpoint)
+			},
+		},
+	}
+}
+
+// Providers are the names of the clouds that can be simulated, sorted.
+func Providers() []string { return slices.Sorted(maps.Keys(simulators())) }
+
+// Cloud is a simulated cloud, served over HTTP.
+type Cloud struct {
+	World conformance.World
+	// Endpoint is where it answers; Config is the content of a cloud.conf for it.
+	Endpoint, Config string
+
+	server *http.Server
+	close  func() error
+}
+
+// StartCloud serves a simulated cloud of the provider at addr, host:port; port 0 takes a free one.
+func StartCloud(ctx context.Context, provider, addr string, o SimulatorOptions) (*Cloud, error) {
+	simulator, ok := simulators()[provider]
+	if !ok {
+		return nil, fmt.Errorf("no simulator for provider %q; there is one for %s", provider, strings.Join(Providers(), ", "))
+	}
+	world, closeWorld, err := simulator.New(o)
+	if err != nil {
+		return nil, err
+	}
+	var config net.ListenConfig
+	listener, err := config.Listen(ctx, "tcp", addr)
+	if err != nil {
+		return nil, fmt.Errorf("the simulated cloud cannot listen at %s: %w", addr, err)
+	}
+	c := &Cloud{
+		World: world, Endpoint: "http://" + listener.Addr().String(), close: closeWorld,
+		server: &http.Server{Handler: world.Front(), ReadHeaderTimeout: 10 * time.Second},
+	}
+	c.Config = simulator.CloudConfig(c.Endpoint, o)
+	go func() { _ = c.server.Serve(listener) }() // It ends with an error always, when the server is closed.
+	return c, nil
+}
+
+// Close stops answering, and ends the world.
+func (c *Cloud) Close() error {
+	err := c.server.Close()
+	if closeErr := c.close(); err == nil {
+		err = closeErr
+	}
+	return err
+}
