@@ -225,27 +225,27 @@ func TestUpdateReportsMembersThatMustWait(t *testing.T) {
 }
 
 func TestDeletion(t *testing.T) {
-	everything := func(f *fixture, t *testing.T) { f.mustEnsure(t, web(), node("a")) }
+	everything := func(t *testing.T, f *fixture) { f.mustEnsure(t, web(), node("a")) }
 	for _, tc := range []struct {
 		name    string
-		prepare func(*fixture, *testing.T)
+		prepare func(*testing.T, *fixture)
 		svc     *v1.Service
 	}{
 		{"of everything", everything, web()},
-		{"of nothing", func(*fixture, *testing.T) {}, web()},
-		{"of leftovers", func(f *fixture, t *testing.T) {
-			everything(f, t)
+		{"of nothing", func(*testing.T, *fixture) {}, web()},
+		{"of leftovers", func(t *testing.T, f *fixture) {
+			everything(t, f)
 			delete(f.cloud.have, ref("load balancer", "lb-web"))
 		}, web()},
 		{"with annotations that are wrong", everything, web(annotated(intent.KeyScheme, "?"), func(svc *v1.Service) { svc.Spec.Ports = nil })},
-		{"with a snapshot that knows nothing", func(f *fixture, t *testing.T) {
-			everything(f, t)
+		{"with a snapshot that knows nothing", func(t *testing.T, f *fixture) {
+			everything(t, f)
 			f.cloud.snapshot = objects{}
 		}, web()},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			f := newFixture(t)
-			tc.prepare(f, t)
+			tc.prepare(t, f)
 			left := len(f.cloud.have)
 			if _, exists, err := f.GetLoadBalancer(t.Context(), "prod", tc.svc); err != nil || exists != (left > 0) {
 				t.Errorf("before: exists %t, %v, want %t", exists, err, left > 0)

@@ -23,21 +23,21 @@ func sorted(s []string) []string { return slices.Sorted(slices.Values(s)) }
 // and once after (the reply is lost), and called again until it succeeds.
 func TestInterruptedOperationsConverge(t *testing.T) {
 	nodes := []*v1.Node{node("a")}
-	ensure := func(f *fixture, ctx context.Context) error {
+	ensure := func(ctx context.Context, f *fixture) error {
 		_, err := f.EnsureLoadBalancer(ctx, "prod", web(), nodes)
 		return err
 	}
-	remove := func(f *fixture, ctx context.Context) error {
+	remove := func(ctx context.Context, f *fixture) error {
 		return f.EnsureLoadBalancerDeleted(ctx, "prod", web())
 	}
-	change := func(f *fixture, ctx context.Context) error {
+	change := func(ctx context.Context, f *fixture) error {
 		_, err := f.EnsureLoadBalancer(ctx, "prod", web(func(svc *v1.Service) { svc.Spec.Ports = svc.Spec.Ports[1:] }), []*v1.Node{node("b")})
 		return err
 	}
 	for _, tc := range []struct {
 		name      string
-		prepare   func(*fixture, context.Context) error
-		operation func(*fixture, context.Context) error
+		prepare   func(context.Context, *fixture) error
+		operation func(context.Context, *fixture) error
 	}{
 		{"create", nil, ensure},
 		{"change", ensure, change},
@@ -46,7 +46,7 @@ func TestInterruptedOperationsConverge(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			clean := newPrepared(t, tc.prepare)
 			before := len(clean.cloud.mutations)
-			if err := tc.operation(clean, t.Context()); err != nil {
+			if err := tc.operation(t.Context(), clean); err != nil {
 				t.Fatal(err)
 			}
 			injected := len(clean.cloud.mutations) - before
@@ -61,10 +61,10 @@ func TestInterruptedOperationsConverge(t *testing.T) {
 							}
 							return nil
 						}
-						if err := tc.operation(f, t.Context()); !cloudapi.Is(err, cloudapi.Unavailable) {
+						if err := tc.operation(t.Context(), f); !cloudapi.Is(err, cloudapi.Unavailable) {
 							t.Fatalf("the interrupted call: %v", err)
 						}
-						if err := tc.operation(f, t.Context()); err != nil {
+						if err := tc.operation(t.Context(), f); err != nil {
 							t.Fatalf("the call after it: %v", err)
 						}
 						if diff := cmp.Diff(clean.cloud.have, f.cloud.have); diff != "" {
@@ -79,11 +79,11 @@ func TestInterruptedOperationsConverge(t *testing.T) {
 
 // newPrepared is a fixture on which prepare has run. Mutations run one after another, so that
 // their numbers mean the same in each run.
-func newPrepared(t *testing.T, prepare func(*fixture, context.Context) error) *fixture {
+func newPrepared(t *testing.T, prepare func(context.Context, *fixture) error) *fixture {
 	t.Helper()
 	f := newFixture(t, func(o *Options) { o.Parallel = 1 })
 	if prepare != nil {
-		if err := prepare(f, t.Context()); err != nil {
+		if err := prepare(t.Context(), f); err != nil {
 			t.Fatal(err)
 		}
 	}
