@@ -132,7 +132,7 @@ var options = []option{
 		},
 		read: func(s *Service, value string) error {
 			port, err := parseInt(value, 1, maxPort)
-			s.HealthCheck.Port = int32(port) //nolint:gosec // parseInt bounds it to 65535
+			s.HealthCheck.Port = int32(port) // within 65535
 			return err
 		},
 	},
