@@ -123,7 +123,7 @@ func TestBadInput(t *testing.T) {
 			[]string{`^ccm: --concurrent-service-syncs=0: `, `^ccm: --max-node-deletions=0: `, `^ccm: "foo" is not in the list of known controllers$`}},
 		{"unknown flag", []string{"--cloud-providr=fake"}, 2, []string{`^ccm: there is no flag --cloud-providr; did you mean --cloud-provider\?$`}},
 		{"unknown command", []string{"plna"}, 2, []string{`^ccm: there is no command "plna"; did you mean plan\?$`}},
-		{"plan of nothing", []string{"plan", "--cloud-provider=fake"}, 2, []string{`^ccm: say what to plan: -f FILE, --service=NAMESPACE/NAME or --all`}},
+		{"plan of nothing", []string{"plan", "--cloud-provider=fake"}, 1, []string{`^ccm: say what to plan: -f FILE, --service=NAMESPACE/NAME or --all`}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
@@ -198,7 +198,7 @@ func TestPlanFromFile(t *testing.T) {
 		t.Errorf("no load balancer: exit code %d, stdout %s, stderr %s", code, stdout, stderr)
 	}
 	_, stderr, code = ccm(t, "plan", "--cloud-provider=fake", "-f", other)
-	if code != 2 || !strings.Contains(stderr, "document 1: Pod is not read") || !strings.Contains(stderr, `unknown field "spec.tpye"`) {
+	if code != 1 || !strings.Contains(stderr, "document 1: Pod is not read") || !strings.Contains(stderr, `unknown field "spec.tpye"`) {
 		t.Errorf("other kinds and typos: exit code %d, stderr %s", code, stderr)
 	}
 }

@@ -17,7 +17,7 @@ type Streams struct {
 
 // Main runs ccm with the arguments behind the program's name until it ends or ctx is cancelled.
 // It returns the exit code: 0 for success, 1 when the environment is wrong, 2 for a wrong command
-// line or configuration (ccm plan: 2 for changes).
+// line or configuration (ccm plan: 2 for changes, 1 for everything that is wrong).
 func Main(ctx context.Context, args []string, streams Streams) int {
 	defer logs.FlushLogs()
 	cmd, err := newRoot(ctx)
@@ -28,5 +28,11 @@ func Main(ctx context.Context, args []string, streams Streams) int {
 	cmd.SetOut(streams.Out)
 	cmd.SetErr(streams.Err)
 	cmd.SetGlobalNormalizationFunc(cliflag.WordSepNormalizeFunc)
-	return report(streams.Err, cmd.ExecuteContext(ctx))
+	executed, err := cmd.ExecuteContextC(ctx)
+	code := report(streams.Err, err)
+	if executed.Name() == planCommand && code == exitUsage && !changesFound(err) {
+		// For a script, 2 means changes and nothing else.
+		return exitEnvironment
+	}
+	return code
 }

@@ -8,10 +8,11 @@ import (
 
 func newConfigCommand() *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "config",
-		Short: "Check a cloud's configuration file",
-		Long:  "Check a cloud's configuration file (cloud.conf).",
-		Args:  noSuchCommand,
+		Use:                   "config",
+		Short:                 "Check a cloud's configuration file",
+		Long:                  "Check a cloud's configuration file (cloud.conf).",
+		Args:                  noSuchCommand,
+		DisableFlagsInUseLine: true,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return usageErrorf("what about the configuration? Use %s validate", cmd.CommandPath())
 		},
@@ -34,7 +35,8 @@ the cloud nor a cluster is asked.
 Exit codes: 0 when there is nothing to report, 2 when there is.`,
 		Example: `  ccm config validate --cloud-provider=fake --cloud-config=cloud.conf
   ccm config validate --cloud-provider=fake --cloud-config=cloud.conf --show`,
-		Args: noSuchCommand,
+		Args:                  noSuchCommand,
+		DisableFlagsInUseLine: true,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return validateConfig(cmd, s, show)
 		},

@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"io"
 	"strings"
-
-	"github.com/unified-ccm/unified-ccm/pkg/common/config"
 )
 
 // Exit codes. They are part of the interface: scripts and probes tell a wrong command line,
@@ -30,6 +28,11 @@ type exitError struct {
 // Error implements error.
 func (e *exitError) Error() string { return strings.Join(e.lines, "\n") }
 
+// errChanges is the outcome of a plan with changes. It has no message: the plan has been printed.
+var errChanges = &exitError{code: exitChanges}
+
+func changesFound(err error) bool { return errors.Is(err, errChanges) }
+
 // usageErrorf says what is wrong with the command line or the configuration, and how to mend it.
 func usageErrorf(format string, args ...any) error {
 	return &exitError{exitUsage, []string{fmt.Sprintf(format, args...)}}
@@ -38,15 +41,6 @@ func usageErrorf(format string, args ...any) error {
 // environmentErrorf says what is wrong around the process, and how to mend it.
 func environmentErrorf(format string, args ...any) error {
 	return &exitError{exitEnvironment, []string{fmt.Sprintf(format, args...)}}
-}
-
-// configError reports every problem of a configuration file on a line of its own.
-func configError(err error) error {
-	var problems config.Problems
-	if errors.As(err, &problems) {
-		return &exitError{exitUsage, problems.Strings()}
-	}
-	return &exitError{exitUsage, strings.Split(err.Error(), "\n")}
 }
 
 // report prints what ended a command and returns the exit code. Every message is one line.

@@ -21,6 +21,9 @@ const (
 	colorNever  = "never"
 )
 
+// planCommand is the name of the command, whose exit codes are its own.
+const planCommand = "plan"
+
 // planOptions are the flags of ccm plan.
 type planOptions struct {
 	source
@@ -36,7 +39,7 @@ type planOptions struct {
 func newPlanCommand() *cobra.Command {
 	o := planOptions{clusterName: "kubernetes", routes: true, output: outputText, color: colorAuto}
 	cmd := &cobra.Command{
-		Use:   "plan --cloud-provider=NAME (-f FILE | --service=NS/NAME | --all)",
+		Use:   planCommand + " --cloud-provider=NAME (-f FILE | --service=NS/NAME | --all)",
 		Short: "Show what would change in the cloud, and why, without changing anything",
 		Long: `Show what the manager would change in the cloud, and why, without changing
 anything: neither in the cloud nor in the cluster. Services come from files or
@@ -53,8 +56,9 @@ could not be made.`,
 
   # One Service, for a script
   ccm plan --cloud-provider=fake --kubeconfig=$HOME/.kube/config --service=default/web -o json`,
-		Args: noSuchCommand,
-		RunE: func(cmd *cobra.Command, _ []string) error { return runPlan(cmd, o) },
+		Args:                  noSuchCommand,
+		DisableFlagsInUseLine: true,
+		RunE:                  func(cmd *cobra.Command, _ []string) error { return runPlan(cmd, o) },
 	}
 	fs := cmd.Flags()
 	fs.StringSliceVarP(&o.files, "filename", "f", nil, "YAML or JSON file with Services, and Nodes if you like; - is standard input. May be repeated.")
@@ -95,7 +99,7 @@ func runPlan(cmd *cobra.Command, o planOptions) error {
 	}
 	for _, p := range plans {
 		if !p.Empty() {
-			return &exitError{code: exitChanges}
+			return errChanges
 		}
 	}
 	return nil

@@ -3,8 +3,8 @@ package ccmapp
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
+	"strings"
 	"sync"
 	"time"
 
@@ -17,6 +17,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/guard"
+	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
 	"github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
@@ -153,7 +154,7 @@ func (p *planner) plan(ctx context.Context, w work) (plans []plan.Plan, failed [
 	done.Wait()
 	for i, err := range errs {
 		if err != nil {
-			failed = append(failed, fmt.Sprintf("Service %s/%s: %s", w.services[i].Namespace, w.services[i].Name, oneLine(err)))
+			failed = append(failed, about(intent.Subject(w.services[i]), err))
 			continue
 		}
 		plans = append(plans, results[i])
@@ -162,6 +163,15 @@ func (p *planner) plan(ctx context.Context, w work) (plans []plan.Plan, failed [
 		plans, failed = p.planRoutes(ctx, w.nodes, plans, failed)
 	}
 	return plans, failed
+}
+
+// about puts the subject in front of an error that does not begin with it.
+func about(subject string, err error) string {
+	text := oneLine(err)
+	if strings.HasPrefix(text, subject) {
+		return text
+	}
+	return subject + ": " + text
 }
 
 // planRoutes adds the plan of the routes, where the provider has routes and can plan them.

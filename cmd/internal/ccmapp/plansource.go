@@ -72,11 +72,12 @@ func (p *planner) readFiles(ctx context.Context, stdin io.Reader) (work, error) 
 			return w, err
 		}
 	}
-	return w, p.onlyBalanced(&w)
+	p.onlyBalanced(&w)
+	return w, nil
 }
 
 // onlyBalanced leaves out Services that neither have nor want a load balancer, and says so.
-func (p *planner) onlyBalanced(w *work) error {
+func (p *planner) onlyBalanced(w *work) {
 	w.services = slices.DeleteFunc(w.services, func(s *v1.Service) bool {
 		if wantsLoadBalancer(s) || servicehelper.HasLBFinalizer(s) {
 			return false
@@ -84,7 +85,6 @@ func (p *planner) onlyBalanced(w *work) error {
 		note(p.err, "Service %s/%s is not for us: its type is %s%s", s.Namespace, s.Name, typeOf(s), classOf(s))
 		return true
 	})
-	return nil
 }
 
 func readFile(file string, stdin io.Reader) ([]byte, error) {
@@ -151,6 +151,10 @@ func onlyComments(document []byte) bool {
 	return true
 }
 
+// noUID stands for the UID of a Service that does not exist yet. No API server gives it, so
+// nothing that exists in the cloud is taken for the Service's.
+const noUID = "00000000-0000-0000-0000-000000000000"
+
 // identify fills in what the API server would: the namespace and the protocols, and for a Service
 // that exists its UID (from which its load balancer's name is made) and its node ports.
 func (p *planner) identify(ctx context.Context, s *v1.Service) error {
@@ -164,15 +168,14 @@ func (p *planner) identify(ctx context.Context, s *v1.Service) error {
 	}
 	if p.client == nil {
 		if s.UID == "" {
-			// A UID that no API server gives, so that nothing that exists is taken for this Service's.
-			s.UID = "00000000-0000-0000-0000-000000000000"
+			s.UID = noUID
 		}
 		return nil
 	}
 	live, err := p.client.CoreV1().Services(s.Namespace).Get(ctx, s.Name, metav1.GetOptions{})
 	switch {
 	case apierrors.IsNotFound(err):
-		s.UID = "00000000-0000-0000-0000-000000000000"
+		s.UID = noUID
 		return nil
 	case err != nil:
 		return environmentErrorf("Service %s/%s cannot be read from the cluster: %s", s.Namespace, s.Name, oneLine(err))
@@ -216,7 +219,8 @@ func (p *planner) getServices(ctx context.Context) ([]*v1.Service, error) {
 		}
 		w.services = append(w.services, s)
 	}
-	return w.services, p.onlyBalanced(&w)
+	p.onlyBalanced(&w)
+	return w.services, nil
 }
 
 // listServices returns the Services that have or want a load balancer, sorted by name.

@@ -21,10 +21,11 @@ type providerInfo struct {
 func newProvidersCommand() *cobra.Command {
 	output := outputText
 	cmd := &cobra.Command{
-		Use:   "providers [-o json]",
-		Short: "List the linked providers and what each one does",
-		Long:  "List the providers that are linked into this binary and which jobs each one does.",
-		Args:  noSuchCommand,
+		Use:                   "providers [-o json]",
+		Short:                 "List the linked providers and what each one does",
+		Long:                  "List the providers that are linked into this binary and which jobs each one does.",
+		Args:                  noSuchCommand,
+		DisableFlagsInUseLine: true,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := checkOutput(output); err != nil {
 				return err
