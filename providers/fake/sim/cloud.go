@@ -13,6 +13,7 @@ import (
 	"net/http"
 	"net/netip"
 	"slices"
+	"strings"
 	"time"
 
 	"k8s.io/klog/v2"
@@ -200,27 +201,8 @@ func orRanges(set []netip.Prefix, loopback bool, local string, documentation ...
 }
 
 func (o Options) validate() error {
-	var problems []error
+	problems := append(o.rangeProblems(), o.quotaProblems()...)
 	add := func(format string, args ...any) { problems = append(problems, fmt.Errorf(format, args...)) }
-	for name, list := range map[string][]netip.Prefix{
-		"address pool": o.Pools, "internal pool": o.InternalPools,
-		"instance range": o.InstanceRanges, "external range": o.ExternalRanges,
-	} {
-		for _, p := range list {
-			if !p.IsValid() || p != p.Masked() {
-				add("%s %s is not a network: write %s", name, p, p.Masked())
-			}
-		}
-	}
-	known := defaultQuotas()
-	for name, limit := range o.Quotas {
-		if _, ok := known[name]; !ok {
-			add("quota %q is unknown: use one of %v", name, slices.Sorted(maps.Keys(known)))
-		}
-		if limit < 0 {
-			add("quota %s is %d: it must not be negative", name, limit)
-		}
-	}
 	if o.ErrorRate < 0 || o.ErrorRate > 1 {
 		add("error rate %v is not between 0 and 1", o.ErrorRate)
 	}
@@ -237,6 +219,36 @@ func (o Options) validate() error {
 		add("data plane %q is unknown: use %q, or leave it empty for none", o.DataPlane, DataPlaneProxy)
 	}
 	return errors.Join(problems...)
+}
+
+func (o Options) rangeProblems() (problems []error) {
+	for _, list := range []struct {
+		name     string
+		prefixes []netip.Prefix
+	}{
+		{"address pool", o.Pools}, {"internal pool", o.InternalPools},
+		{"instance range", o.InstanceRanges}, {"external range", o.ExternalRanges},
+	} {
+		for _, p := range list.prefixes {
+			if !p.IsValid() || p != p.Masked() {
+				problems = append(problems, fmt.Errorf("%s %s is not a network: write %s", list.name, p, p.Masked()))
+			}
+		}
+	}
+	return problems
+}
+
+func (o Options) quotaProblems() (problems []error) {
+	known := sortedKeys(defaultQuotas())
+	for _, name := range sortedKeys(o.Quotas) {
+		if !slices.Contains(known, name) {
+			problems = append(problems, fmt.Errorf("quota %q is unknown: use one of %s", name, strings.Join(known, ", ")))
+		}
+		if limit := o.Quotas[name]; limit < 0 {
+			problems = append(problems, fmt.Errorf("quota %s is %d: it must not be negative", name, limit))
+		}
+	}
+	return problems
 }
 
 func (o Options) rules() *rules {

@@ -8,17 +8,17 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/fake/api"
 )
 
-// refusal is an answer with a status of 400 and above. An operation that returns one has changed nothing.
-type refusal struct {
+// refusalError is an answer with a status of 400 and above. An operation that returns one has changed nothing.
+type refusalError struct {
 	status int
 	body   api.Error
 }
 
-func (r *refusal) Error() string { return r.body.Code + ": " + r.body.Message }
+func (r *refusalError) Error() string { return r.body.Code + ": " + r.body.Message }
 
 // refuse builds the answer for one of the codes of package api.
 func refuse(code, format string, args ...any) error {
-	return &refusal{status: statusOf(code), body: api.Error{Code: code, Message: fmt.Sprintf(format, args...)}}
+	return &refusalError{status: statusOf(code), body: api.Error{Code: code, Message: fmt.Sprintf(format, args...)}}
 }
 
 func invalid(format string, args ...any) error { return refuse(api.CodeInvalid, format, args...) }
@@ -48,10 +48,10 @@ func statusOf(code string) int {
 
 // refusalOf turns any error into an answer. What is not a refusal is a fault of the cloud itself,
 // such as a full disk under the state file.
-func refusalOf(err error) *refusal {
-	var r *refusal
+func refusalOf(err error) *refusalError {
+	var r *refusalError
 	if errors.As(err, &r) {
 		return r
 	}
-	return &refusal{status: http.StatusInternalServerError, body: api.Error{Code: api.CodeInternal, Message: err.Error()}}
+	return &refusalError{status: http.StatusInternalServerError, body: api.Error{Code: api.CodeInternal, Message: err.Error()}}
 }

@@ -88,8 +88,13 @@ func writeJSON(w http.ResponseWriter, status int, body any) {
 		w.WriteHeader(status)
 		return
 	}
+	content, err := json.Marshal(body)
+	if err != nil { // no type of package api can fail
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+		return
+	}
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
 	// A client that has gone away makes this fail, and nobody is left to be told.
-	_ = json.NewEncoder(w).Encode(body)
+	_, _ = w.Write(content)
 }

@@ -17,7 +17,7 @@ func TestBadOptionsAreReportedAtOnce(t *testing.T) {
 		t.Fatal("the options were accepted")
 	}
 	for _, want := range []string{
-		"write 198.51.100.0/24", `quota "volumes" is unknown: use one of [addresses instances`, "quota routes is -1", "error rate 1.5",
+		"write 198.51.100.0/24", `quota "volumes" is unknown: use one of addresses, instances`, "quota routes is -1", "error rate 1.5",
 		"rate limit -1", "latency -1s", "page size 501", `data plane "ebpf" is unknown: use "proxy"`,
 	} {
 		if !strings.Contains(err.Error(), want) {

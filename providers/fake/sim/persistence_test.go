@@ -2,7 +2,6 @@ package sim
 
 import (
 	"bufio"
-	"context"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -223,7 +222,7 @@ func TestMutationsAreWrittenTogether(t *testing.T) {
 	var wg sync.WaitGroup
 	for i := range queued {
 		wg.Go(func() {
-			err := s.update(context.Background(), func(t *tx) error {
+			err := s.update(t.Context(), func(t *tx) error {
 				_, err := t.launch([]api.InstanceSpec{{Name: fmt.Sprintf("node-%d", i)}})
 				return err
 			})
@@ -239,7 +238,7 @@ func TestMutationsAreWrittenTogether(t *testing.T) {
 		if n == queued {
 			break
 		}
-		time.Sleep(time.Millisecond)
+		<-time.After(time.Millisecond)
 	}
 	s.mu.Unlock()
 	wg.Wait()
@@ -331,7 +330,6 @@ func TestKillLosesNothingAcknowledged(t *testing.T) {
 // returns all that it acknowledged.
 func runUntilKilled(t *testing.T, path, name string) (acknowledged []string) {
 	t.Helper()
-	//nolint:gosec // runs this very test binary
 	process := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestKilledProcess$")
 	process.Env = append(os.Environ(), killFile+"="+path, killName+"="+name)
 	out, err := process.StdoutPipe()
@@ -350,7 +348,6 @@ func runUntilKilled(t *testing.T, path, name string) (acknowledged []string) {
 			continue
 		}
 		if len(acknowledged) == 0 {
-			//nolint:gosec // any moment will do
 			time.AfterFunc(time.Duration(rand.IntN(60_000))*time.Microsecond, func() { _ = process.Process.Kill() })
 		}
 		acknowledged = append(acknowledged, name)

@@ -21,7 +21,7 @@ const patience = 10 * time.Second
 // eventually polls, because sockets have no clock that a test could step.
 func eventually(t *testing.T, what string, holds func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
+	for deadline := time.Now().Add(patience); time.Now().Before(deadline); <-time.After(5 * time.Millisecond) {
 		if holds() {
 			return
 		}
