@@ -29,19 +29,22 @@ var _ cloudprovider.InstancesV2 = (*adopting)(nil)
 
 // InstanceExists implements cloudprovider.InstancesV2.
 func (a *adopting) InstanceExists(ctx context.Context, node *v1.Node) (bool, error) {
-	defer a.adopter.lend(node)()
+	done := a.adopter.lend(node)
+	defer done()
 	return a.Instances.InstanceExists(ctx, node)
 }
 
 // InstanceShutdown implements cloudprovider.InstancesV2.
 func (a *adopting) InstanceShutdown(ctx context.Context, node *v1.Node) (bool, error) {
-	defer a.adopter.lend(node)()
+	done := a.adopter.lend(node)
+	defer done()
 	return a.Instances.InstanceShutdown(ctx, node)
 }
 
 // InstanceMetadata implements cloudprovider.InstancesV2.
 func (a *adopting) InstanceMetadata(ctx context.Context, node *v1.Node) (*cloudprovider.InstanceMetadata, error) {
-	defer a.adopter.lend(node)()
+	done := a.adopter.lend(node)
+	defer done()
 	return a.Instances.InstanceMetadata(ctx, node)
 }
 

@@ -2,6 +2,7 @@ package fake
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -107,7 +108,7 @@ func (l *legacy) CurrentNodeName(_ context.Context, hostname string) (types.Node
 // of that one instance; every error leaves the question open.
 func (l *legacy) InstanceExistsByProviderID(ctx context.Context, providerID string) (bool, error) {
 	_, err := l.byProviderID(ctx, providerID)
-	if err == cloudprovider.InstanceNotFound { //nolint:errorlint // byProviderID returns the sentinel itself
+	if errors.Is(err, cloudprovider.InstanceNotFound) {
 		return false, nil
 	}
 	return err == nil, err

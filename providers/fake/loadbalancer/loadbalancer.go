@@ -225,15 +225,16 @@ func (c *Cloud) waitActive(ctx context.Context, key lbcommon.Key, state string) 
 		if err := clocks.Sleep(ctx, c.clock, pollInterval); err != nil {
 			return fmt.Errorf("load balancer %s is still %s: %w", name, cmp.Or(state, "unseen"), err)
 		}
-		have, err := c.store.read(ctx, key.ClusterName, name)
+		found, err := c.api.ListLoadBalancers(ctx, "", name)
 		if err != nil {
 			return err
 		}
-		if have.LoadBalancer == nil {
+		if len(found) == 0 {
 			return &cloudapi.Error{Class: cloudapi.Conflict, Operation: "ListLoadBalancers",
 				Err: fmt.Errorf("load balancer %s was deleted while it was provisioning", name)}
 		}
-		state = have.LoadBalancer.State
+		c.store.wrote(key.ClusterName, name, func(o *Observed) { o.LoadBalancer = &found[0] })
+		state = found[0].State
 	}
 	return nil
 }
