@@ -9,7 +9,8 @@ out=$(mkdir -p "${1:?usage: hack/image-build.sh DIRECTORY}" && cd "$1" && pwd)
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 tags=""
-for name in ${PROVIDERS_EXCLUDE//,/ }; do
+exclude=${PROVIDERS_EXCLUDE:-}
+for name in ${exclude//,/ }; do
 	# A misspelt name would otherwise silently ship what was to be left out.
 	if ! grep -qsE "^//go:build .*!exclude_$name\b" cmd/ccm/*.go; then
 		echo "image: PROVIDERS_EXCLUDE names $name, which is no provider of ccm" >&2
