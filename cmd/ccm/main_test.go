@@ -19,6 +19,7 @@ import (
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/guard"
 	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
+	"github.com/unified-ccm/unified-ccm/providers/fake/sim"
 )
 
 // runMain makes the test binary be ccm, so that tests see the process that users see.
@@ -238,5 +239,42 @@ func TestNoForeignMetrics(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// TestPlanMutatesNothing: neither new Services nor nodes that the cloud has never seen make a
+// plan change the cloud.
+func TestPlanMutatesNothing(t *testing.T) {
+	cloud, err := sim.New(sim.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = cloud.Close() })
+	server := httptest.NewServer(cloud.Front())
+	t.Cleanup(server.Close)
+	conf := write(t, "cloud.conf", "[Global]\nendpoint = "+server.URL+"\n")
+	objects := write(t, "objects.yaml", `apiVersion: v1
+kind: Service
+metadata: {name: web}
+spec: {type: LoadBalancer, ports: [{port: 80, nodePort: 30080}]}
+---
+apiVersion: v1
+kind: Node
+metadata: {name: node-1}
+---
+apiVersion: v1
+kind: Node
+metadata: {name: node-2}
+spec: {providerID: "kind://cluster/node-2"}
+`)
+	stdout, stderr, code := ccm(t, "plan", "--cloud-provider=fake", "--cloud-config="+conf, "-f", objects)
+	if code != 2 || !strings.Contains(stdout, "load balancer") {
+		t.Fatalf("exit code %d, stdout %s, stderr %s", code, stdout, stderr)
+	}
+	if calls := cloud.Front().Log().Mutations(); len(calls) > 0 {
+		t.Errorf("a plan made mutating calls: %v", calls)
+	}
+	if cloud.Front().Log().Len() == 0 {
+		t.Error("the plan never asked the cloud")
 	}
 }

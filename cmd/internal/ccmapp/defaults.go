@@ -3,6 +3,8 @@ package ccmapp
 import (
 	"fmt"
 	"maps"
+	"strconv"
+	"strings"
 
 	"github.com/spf13/pflag"
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
@@ -96,7 +98,15 @@ func rewritten() map[string]string {
 	}
 }
 
-func explainDefaults(fs *pflag.FlagSet) {
+// explainDefaults gives flags of the framework our defaults, where it has them fixed, and our help.
+func explainDefaults(fs *pflag.FlagSet) error {
+	// The framework registers this flag with a default of 0, whatever the options say.
+	if f := fs.Lookup("concurrent-node-status-updates"); f != nil {
+		f.DefValue = strconv.Itoa(concurrentSyncs)
+		if err := f.Value.Set(f.DefValue); err != nil {
+			return fmt.Errorf("default of --%s: %w", f.Name, err)
+		}
+	}
 	for name, usage := range rewritten() {
 		if f := fs.Lookup(name); f != nil {
 			f.Usage = usage
@@ -104,7 +114,8 @@ func explainDefaults(fs *pflag.FlagSet) {
 	}
 	for name, reason := range reasons {
 		if f := fs.Lookup(name); f != nil {
-			f.Usage += " " + reason
+			f.Usage = strings.TrimSuffix(f.Usage, ".") + ". " + reason
 		}
 	}
+	return nil
 }

@@ -30,7 +30,9 @@ func newRoot(ctx context.Context) (*cobra.Command, error) {
 	cmd.Args = noSuchCommand
 	cmd.SilenceErrors, cmd.SilenceUsage = true, true
 	cmd.CompletionOptions.HiddenDefaultCmd = true
-	explainDefaults(cmd.Flags())
+	if err := explainDefaults(cmd.Flags()); err != nil {
+		return nil, err
+	}
 	cmd.AddCommand(newPlanCommand(), newConfigCommand(), newProvidersCommand(), newVersionCommand(), newDocsCommand(o))
 	cmd.SetFlagErrorFunc(badFlag)
 	cmd.SetHelpFunc(func(c *cobra.Command, _ []string) { printHelp(c, o) })

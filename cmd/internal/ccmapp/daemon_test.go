@@ -1,0 +1,153 @@
+package ccmapp
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	utilfeature "k8s.io/apiserver/pkg/util/feature"
+	"k8s.io/client-go/rest"
+	cloudprovider "k8s.io/cloud-provider"
+	"k8s.io/cloud-provider/app"
+	cmfeatures "k8s.io/controller-manager/pkg/features"
+	testclock "k8s.io/utils/clock/testing"
+
+	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
+	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
+)
+
+func TestDefaults(t *testing.T) {
+	root, err := newRoot(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for flag, want := range map[string]string{
+		"concurrent-service-syncs": "16", "concurrent-node-syncs": "16", "concurrent-node-status-updates": "16", "concurrent-node-lifecycle-syncs": "16",
+		"kube-api-qps": "100", "kube-api-burst": "200", "webhook-secure-port": "0", "leader-elect-resource-name": "cloud-controller-manager",
+	} {
+		f := root.Flags().Lookup(flag)
+		if f == nil {
+			t.Errorf("there is no --%s", flag)
+			continue
+		}
+		if f.DefValue != want || !strings.Contains(f.Usage, reasons[flag]) {
+			t.Errorf("--%s: default %s, want %s with its reason; help: %s", flag, f.DefValue, want, f.Usage)
+		}
+	}
+	if !utilfeature.DefaultFeatureGate.Enabled(cmfeatures.CloudControllerManagerWatchBasedRoutesReconciliation) {
+		t.Error("routes are not reconciled by watching")
+	}
+	constructors()
+	for name, c := range app.DefaultInitFuncConstructors {
+		if c.InitContext.ClientName == clientName {
+			t.Errorf("the framework's own table was changed: %s", name)
+		}
+	}
+}
+
+func TestOptionsThatFollowFromOthers(t *testing.T) {
+	root, err := newRoot(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	o, err := newOptions()
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.framework.Webhook.Webhooks = []string{"*"}
+	o.guard.DryRun = true
+	o.complete(root.Flags())
+	o.complete(root.Flags())
+	if got := o.framework.WebhookServing.BindPort; got != 10260 {
+		t.Errorf("webhook port %d", got)
+	}
+	if got := o.framework.Generic.LeaderElection.ResourceName; got != "cloud-controller-manager-dry-run" {
+		t.Errorf("lease %s", got)
+	}
+}
+
+// checked is a cloud that answers Check with err.
+type checked struct {
+	cloudprovider.Interface
+	err error
+}
+
+func (c checked) Check(context.Context) error { return c.err }
+
+func TestCredentialsCheck(t *testing.T) {
+	denied := &cloudapi.Error{Class: cloudapi.Denied, Operation: "List", Err: errors.New("bad token")}
+	for _, tc := range []struct {
+		name     string
+		err      error
+		fatal    bool
+		warnings int
+	}{
+		{"accepted", nil, false, 0},
+		{"refused", denied, true, 0},
+		{"no answer", &cloudapi.Error{Class: cloudapi.Unavailable, Operation: "List", Err: errors.New("timeout")}, false, 1},
+		{"throttled", &cloudapi.Error{Class: cloudapi.Throttled, Operation: "List", Err: errors.New("slow down")}, false, 1},
+		{"an error of no class", errors.New("what"), false, 1},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			d := &daemon{cloud: checked{err: tc.err}}
+			err := d.checkCredentials(t.Context(), provider.Descriptor{Title: "Cloud"}, source{configFile: "c.conf"})
+			if (err != nil) != tc.fatal || len(d.warnings) != tc.warnings {
+				t.Errorf("error %v, warnings %v", err, d.warnings)
+			}
+			var exit *exitError
+			if tc.fatal && (!errors.As(err, &exit) || exit.code != exitEnvironment || !strings.Contains(err.Error(), "c.conf")) {
+				t.Errorf("error %v", err)
+			}
+		})
+	}
+}
+
+func TestReachTriesUntilTheTimeIsUp(t *testing.T) {
+	for _, tc := range []struct {
+		name     string
+		answers  []int // HTTP status of each answer; the last one stays
+		want     string
+		attempts int
+	}{
+		{"up", []int{200}, "", 1},
+		{"up, but not for us", []int{403}, "", 1},
+		{"starting", []int{500, 500, 200}, "", 3},
+		{"credentials refused", []int{401}, "refuses the credentials", 1},
+		{"never up", []int{500}, "does not answer (tried for 10s)", 11},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			attempts := 0
+			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+				w.WriteHeader(tc.answers[min(attempts, len(tc.answers)-1)])
+				attempts++
+			}))
+			defer server.Close()
+			c := testclock.NewFakeClock(time.Unix(0, 0))
+			done := make(chan error, 1)
+			go func() {
+				done <- apiServer{clock: c, wait: 10 * time.Second, pause: time.Second}.reach(t.Context(), &rest.Config{Host: server.URL}, source{kubeconfig: "kc"})
+			}()
+			var err error
+			for waiting := true; waiting; {
+				select {
+				case err = <-done:
+					waiting = false
+				default:
+					if c.HasWaiters() {
+						c.Step(time.Second)
+					}
+				}
+			}
+			if (err == nil) != (tc.want == "") || err != nil && !strings.Contains(err.Error(), tc.want) {
+				t.Errorf("got %v, want %q", err, tc.want)
+			}
+			if attempts != tc.attempts {
+				t.Errorf("%d attempts, want %d", attempts, tc.attempts)
+			}
+		})
+	}
+}
