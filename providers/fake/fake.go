@@ -49,6 +49,13 @@ func Descriptor() provider.Descriptor {
 			_, warnings, err := ReadConfig(file, content)
 			return warnings.Strings(), err
 		},
+		ShowConfig: func(w io.Writer, file string, content []byte) error {
+			cfg, _, err := ReadConfig(file, content)
+			if err != nil {
+				return err
+			}
+			return config.Effective(w, cfg)
+		},
 		New: factory,
 	}
 }
