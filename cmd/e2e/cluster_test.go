@@ -1,0 +1,283 @@
+package e2e
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+
+	"github.com/unified-ccm/unified-ccm/cmd/internal/lab"
+	"github.com/unified-ccm/unified-ccm/pkg/common/conformance"
+	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
+	"github.com/unified-ccm/unified-ccm/pkg/common/sim"
+	"github.com/unified-ccm/unified-ccm/providers/fake"
+)
+
+const (
+	// patience is how long a test waits for what must happen: minutes, because a machine that
+	// also compiles is slow, while a test that passes never waits this long.
+	patience = 2 * time.Minute
+	// poll is how often a condition is looked at.
+	poll = 100 * time.Millisecond
+	// calm is how long nothing may happen before a test believes that nothing will.
+	calm = 2 * time.Second
+
+	namespace = conformance.Namespace
+	leaseName = "cloud-controller-manager"
+)
+
+// setup says how a test's cluster differs from the usual one.
+type setup struct {
+	// provider is the cloud; fake if empty.
+	provider string
+	// flags are added to the manager's usual ones, and win over them.
+	flags []string
+	// simulator are the cloud's options.
+	simulator lab.SimulatorOptions
+	// front, where set, stands between the manager and the cloud: it is given the cloud's URL
+	// and returns its own.
+	front func(endpoint string) string
+}
+
+// cluster is a real control plane, a simulated cloud, and ccm processes.
+type cluster struct {
+	t     *testing.T
+	plane *lab.ControlPlane
+	world conformance.World
+	// live has the manager of tests that run one at a time; replica starts more.
+	live *lab.Live
+	// session asks for things, and knows from that what must be there.
+	session *conformance.Session
+	dir     string
+	logs    []string
+}
+
+// newCluster returns an empty cluster. No manager is started. When the test ends, all of it is
+// removed and, if the test has failed, what a reader needs to know is printed.
+func newCluster(t *testing.T, s setup) *cluster {
+	t.Helper()
+	if s.provider == "" {
+		s.provider = fake.ProviderName
+	}
+	plane, err := planes.take(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &cluster{t: t, plane: plane, dir: t.TempDir()}
+	t.Cleanup(func() {
+		if err := c.wipe(); err != nil {
+			t.Errorf("removing what the test made: %v", err)
+		}
+		planes.give(plane)
+	})
+	cloud, err := lab.StartCloud(t.Context(), s.provider, "127.0.0.1:0", s.simulator)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := cloud.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	c.world = cloud.World
+	config := cloud.Config
+	if s.front != nil {
+		config = strings.ReplaceAll(config, cloud.Endpoint, s.front(cloud.Endpoint))
+	}
+	if s.provider == fake.ProviderName {
+		// By default the fake cloud takes in every machine it sees, as other clouds never would.
+		config += "adopt-unknown-nodes = false\n"
+	}
+	c.live = &lab.Live{Client: plane.Client, World: cloud.World, Options: c.managerOptions(s, config)}
+	t.Cleanup(func() {
+		ctx, cancel := c.cleanupContext()
+		defer cancel()
+		c.live.Stop(ctx)
+	})
+	descriptor, _ := provider.Get(s.provider)
+	c.session = conformance.NewSession(c.live, cloud.World, descriptor.Capabilities)
+	c.session.Patience = patience
+	t.Cleanup(func() {
+		if t.Failed() {
+			c.report()
+		}
+	})
+	return c
+}
+
+func (c *cluster) managerOptions(s setup, config string) lab.ManagerOptions {
+	return lab.ManagerOptions{
+		Binary: planes.binaries.CCM, Provider: s.provider, ClusterName: conformance.ClusterName,
+		Kubeconfig: c.plane.Kubeconfig, CloudConfig: c.write("cloud.conf", config), Log: c.log("ccm.log"),
+		Args: append([]string{
+			"--cluster-cidr=10.244.0.0/16",
+			// One manager at a time: nobody to elect, and a lease would hold up each restart.
+			"--leader-elect=false",
+			// Tests run side by side on one host.
+			"--secure-port=0",
+			// What takes minutes in a cluster must not take them in a test.
+			"--node-monitor-period=500ms", "--node-deletion-confirmation=1s", "--max-node-deletions=-1",
+		}, s.flags...),
+	}
+}
+
+// log returns the path of a log file that is printed if the test fails.
+func (c *cluster) log(name string) string {
+	path := filepath.Join(c.dir, name)
+	c.logs = append(c.logs, path)
+	return path
+}
+
+// write makes a file.
+func (c *cluster) write(name, content string) string {
+	c.t.Helper()
+	path := filepath.Join(c.dir, name)
+	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+		c.t.Fatal(err)
+	}
+	return path
+}
+
+// cleanupContext is for functions given to t.Cleanup, when the test's own context has ended.
+func (c *cluster) cleanupContext() (context.Context, context.CancelFunc) {
+	return context.WithTimeout(context.WithoutCancel(c.t.Context()), patience)
+}
+
+// must ends the test on an error.
+func (c *cluster) must(errs ...error) {
+	c.t.Helper()
+	if err := errors.Join(errs...); err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+// start starts the manager and waits until it talks to the cloud.
+func (c *cluster) start() {
+	c.t.Helper()
+	c.must(c.live.Start(c.t.Context(), conformance.ManagerOptions{}))
+}
+
+// converge waits until cluster and cloud are as the session has asked, and nothing besides.
+func (c *cluster) converge(checks ...conformance.Check) {
+	c.t.Helper()
+	c.must(c.session.Converge(c.t.Context(), append(checks, c.consistent, c.noneTerminating)...))
+}
+
+// consistent checks that the cloud does not contradict itself, where it can tell.
+func (c *cluster) consistent(context.Context) error {
+	if checker, ok := c.world.(interface{ Check() error }); ok {
+		return checker.Check()
+	}
+	return nil
+}
+
+// noneTerminating checks that no Service waits for its load balancer to go.
+func (c *cluster) noneTerminating(ctx context.Context) error {
+	list, err := c.plane.Client.CoreV1().Services(namespace).List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return err
+	}
+	for _, svc := range list.Items {
+		if svc.DeletionTimestamp != nil {
+			err = errors.Join(err, fmt.Errorf("service %s is still being deleted: finalizers %v", svc.Name, svc.Finalizers))
+		}
+	}
+	return err
+}
+
+// eventually waits until check returns nil, and ends the test with its last error if it never does.
+func (c *cluster) eventually(what string, check conformance.Check) {
+	c.t.Helper()
+	var last error
+	err := wait.PollUntilContextTimeout(c.t.Context(), poll, patience, true, func(ctx context.Context) (bool, error) {
+		last = check(ctx)
+		return last == nil, nil
+	})
+	if err != nil {
+		c.t.Fatalf("waiting for %s: %v", what, errors.Join(err, last))
+	}
+}
+
+// unchangedFor checks again and again for a while that check returns nil.
+func (c *cluster) unchangedFor(d time.Duration, check conformance.Check) {
+	c.t.Helper()
+	deadline := time.Now().Add(d)
+	c.must(wait.PollUntilContextCancel(c.t.Context(), poll, true, func(ctx context.Context) (bool, error) {
+		return !time.Now().Before(deadline), check(ctx)
+	}))
+}
+
+// calls returns the calls that the cloud has got after the one numbered seq.
+func (c *cluster) calls(seq int) []sim.Call {
+	return slices.DeleteFunc(c.world.Front().Log().Calls(), func(call sim.Call) bool { return call.Seq <= seq })
+}
+
+// lastCall returns the number of the last call that the cloud has got.
+func (c *cluster) lastCall() int {
+	seq := 0
+	for _, call := range c.calls(0) {
+		seq = max(seq, call.Seq)
+	}
+	return seq
+}
+
+// tally counts calls by name: "ListInstances 2, ListZones 1".
+func tally(calls []sim.Call) string {
+	counts := map[string]int{}
+	for _, call := range calls {
+		counts[call.Name]++
+	}
+	var out []string
+	for name, n := range counts {
+		out = append(out, fmt.Sprintf("%s %d", name, n))
+	}
+	slices.Sort(out)
+	return strings.Join(out, ", ")
+}
+
+// ccm runs the binary to its end.
+func ccm(t *testing.T, args ...string) (stdout, stderr string, code int) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	var out, errOut bytes.Buffer
+	cmd := exec.CommandContext(ctx, planes.binaries.CCM, args...)
+	cmd.Stdout, cmd.Stderr = &out, &errOut
+	err := cmd.Run()
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		t.Fatalf("ccm %s: %v", strings.Join(args, " "), err)
+	}
+	if ctx.Err() != nil {
+		t.Fatalf("ccm %s did not end within %s:\n%s", strings.Join(args, " "), patience, errOut.String())
+	}
+	return out.String(), errOut.String(), cmd.ProcessState.ExitCode()
+}
+
+// service returns a Service of type LoadBalancer with TCP ports.
+func service(name string, ports ...int32) *v1.Service {
+	svc := &v1.Service{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
+		Spec:       v1.ServiceSpec{Type: v1.ServiceTypeLoadBalancer, Selector: map[string]string{"app": name}},
+	}
+	for _, p := range ports {
+		svc.Spec.Ports = append(svc.Spec.Ports, v1.ServicePort{Name: fmt.Sprintf("tcp-%d", p), Protocol: v1.ProtocolTCP, Port: p})
+	}
+	return svc
+}
+
+// called says whether one of the calls has the name.
+func called(calls []sim.Call, name string) bool {
+	return slices.ContainsFunc(calls, func(call sim.Call) bool { return call.Name == name })
+}

@@ -1,0 +1,50 @@
+package e2e
+
+import (
+	"testing"
+
+	"github.com/unified-ccm/unified-ccm/cmd/internal/lab"
+	"github.com/unified-ccm/unified-ccm/pkg/common/conformance"
+	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
+)
+
+// TestConformance runs the scenarios that every provider passes in process against the real thing.
+func TestConformance(t *testing.T) {
+	t.Parallel()
+	for _, name := range lab.Providers() {
+		descriptor, ok := provider.Get(name)
+		if !ok {
+			continue // Left out of this build.
+		}
+		for _, scenario := range conformance.Scenarios() {
+			t.Run(name+"/"+scenario.Name, func(t *testing.T) {
+				t.Parallel()
+				if lack := lacks(scenario.Needs, descriptor.Capabilities); lack != "" {
+					t.Skipf("provider %s has no %s", name, lack)
+				}
+				c := newCluster(t, setup{provider: name})
+				c.start()
+				if err := scenario.Execute(t.Context(), c.session); err != nil {
+					t.Errorf("%s\n%v", scenario.Doc, err)
+				}
+				if err := c.consistent(t.Context()); err != nil {
+					t.Errorf("the cloud contradicts itself: %v", err)
+				}
+			})
+		}
+	}
+}
+
+// lacks names a capability that a scenario needs and a provider does not have.
+func lacks(needs, have provider.Capabilities) string {
+	switch {
+	case needs.InstancesV2 && !have.InstancesV2:
+		return "InstancesV2"
+	case needs.LoadBalancer && !have.LoadBalancer:
+		return "LoadBalancer"
+	case needs.Routes && !have.Routes:
+		return "Routes"
+	default:
+		return ""
+	}
+}

@@ -1,0 +1,115 @@
+package e2e
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"sync"
+	"testing"
+
+	"github.com/unified-ccm/unified-ccm/cmd/internal/lab"
+)
+
+// planes are the control planes of this test binary. They take seconds to start, so tests share
+// them, one after the other.
+var planes *pool
+
+func TestMain(m *testing.M) { os.Exit(run(m)) }
+
+func run(m *testing.M) (code int) {
+	binaries, err := lab.FindBinaries()
+	if err != nil {
+		// Never a skip: a suite that runs nothing must not look like one that passes.
+		fmt.Fprintln(os.Stderr, "e2e:", err)
+		return 1
+	}
+	dir, err := os.MkdirTemp("", "ccm-e2e-")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "e2e:", err)
+		return 1
+	}
+	planes = newPool(binaries, dir)
+	defer func() {
+		if err := errors.Join(planes.stop(), os.RemoveAll(dir)); err != nil {
+			fmt.Fprintln(os.Stderr, "e2e:", err)
+			code = 1
+		}
+	}()
+	return m.Run()
+}
+
+// maxPlanes bounds the memory: a control plane takes about half a gigabyte.
+const maxPlanes = 4
+
+// pool lends control planes, and starts one when all are lent and there is a processor for it.
+type pool struct {
+	binaries lab.Binaries
+	dir      string
+	idle     chan *lab.ControlPlane
+
+	mu      sync.Mutex
+	started int
+	running []*lab.ControlPlane
+}
+
+func newPool(binaries lab.Binaries, dir string) *pool {
+	return &pool{binaries: binaries, dir: dir, idle: make(chan *lab.ControlPlane, min(runtime.GOMAXPROCS(0), maxPlanes))}
+}
+
+// take returns a control plane with nothing in it. It must be given back the same way.
+func (p *pool) take(ctx context.Context) (*lab.ControlPlane, error) {
+	select {
+	case plane := <-p.idle:
+		return plane, nil
+	default:
+	}
+	if number, ok := p.reserve(); ok {
+		return p.start(ctx, number)
+	}
+	select {
+	case plane := <-p.idle:
+		return plane, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+func (p *pool) give(plane *lab.ControlPlane) { p.idle <- plane }
+
+func (p *pool) reserve() (number int, ok bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.started == cap(p.idle) {
+		return 0, false
+	}
+	p.started++
+	return p.started, true
+}
+
+func (p *pool) start(ctx context.Context, number int) (*lab.ControlPlane, error) {
+	dir := filepath.Join(p.dir, fmt.Sprintf("control-plane-%d", number))
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		return nil, err
+	}
+	plane, err := lab.StartControlPlane(ctx, p.binaries, dir)
+	if err != nil {
+		return nil, err
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.running = append(p.running, plane)
+	return plane, nil
+}
+
+func (p *pool) stop() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	var errs []error
+	for _, plane := range p.running {
+		errs = append(errs, plane.Stop())
+	}
+	return errors.Join(errs...)
+}
