@@ -16,6 +16,7 @@ package conformance
 
 import (
 	"context"
+	"errors"
 
 	v1 "k8s.io/api/core/v1"
 
@@ -41,6 +42,10 @@ type ManagerOptions struct {
 	DryRun bool
 }
 
+// ErrUnsettled is wrapped by the error of Settle when the controllers never come to rest, or the
+// manager is gone.
+var ErrUnsettled = errors.New("not settled")
+
 // Cluster is the Kubernetes side, as a driver provides it.
 type Cluster interface {
 	// AddNode registers the node as its kubelet would with an external cloud provider: Ready, and
@@ -63,7 +68,7 @@ type Cluster interface {
 	// of the answer carry no functions.
 	Plan(ctx context.Context, namespace, name string) (plan.Plan, error)
 	// Settle runs the controllers until they have nothing left to do, as far as the driver can
-	// tell. It returns the errors of the last round, joined.
+	// tell. It returns the errors of the last round, joined, or an ErrUnsettled.
 	Settle(ctx context.Context) error
 	// Restart replaces the manager by a new one with an empty memory.
 	Restart(ctx context.Context, o ManagerOptions) error

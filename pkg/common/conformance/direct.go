@@ -32,8 +32,8 @@ const (
 	// the interval between the two answers by which the guards believe that a machine is gone.
 	tick = 45 * time.Second
 	// quiet is how many rounds nothing may change before the direct driver believes that nothing
-	// will: what is held back for a time is held back for less than this many ticks.
-	quiet = 3
+	// will: one may be quiet because the guards wait for their second answer, two may not.
+	quiet = 2
 	// patience is how long the direct driver waits for that.
 	patience = 4 * time.Hour
 	// lingering is how long the calls of a killed manager get to die, back-offs included, before
@@ -51,9 +51,12 @@ type direct struct {
 	// idle waits until no goroutine can go on without time passing.
 	idle func()
 
-	sequence atomic.Int64
-	killed   atomic.Bool
-	options  ManagerOptions
+	// Each kind of thing is numbered for itself, so that an interruption, which makes more
+	// Events, moves no UID and no node port.
+	uids, nodePorts, eventNumbers atomic.Int64
+
+	killed  atomic.Bool
+	options ManagerOptions
 
 	mu      sync.Mutex // guards manager against the kill fault, which comes from another goroutine
 	manager *manager
@@ -247,7 +250,7 @@ func (d *direct) defaultService(svc, have *v1.Service) {
 			p.NodePort = nodePortOf(have, *p)
 		}
 		if p.NodePort == 0 {
-			p.NodePort = 30000 + int32(d.sequence.Add(1)) // counts from 1 in every run: small
+			p.NodePort = 30000 + int32(d.nodePorts.Add(1)) // counts from 1 in every run: small
 		}
 	}
 }
@@ -338,7 +341,7 @@ func (d *direct) Settle(ctx context.Context) error {
 		}
 		time.Sleep(tick)
 	}
-	return fmt.Errorf("the controllers still change things after %s", patience)
+	return fmt.Errorf("%w: the controllers still change things after %s", ErrUnsettled, patience)
 }
 
 // round runs every controller once, in the order in which a joining node needs them. The
@@ -379,7 +382,7 @@ func (m *manager) touch(key types.NamespacedName) {
 
 // uid makes UIDs that differ at their front, because names of load balancers may cut their end off.
 func (d *direct) uid() types.UID {
-	return types.UID(fmt.Sprintf("%08x-0000-4000-8000-000000000000", d.sequence.Add(1)))
+	return types.UID(fmt.Sprintf("%08x-0000-4000-8000-000000000000", d.uids.Add(1)))
 }
 
 func keyOf(svc *v1.Service) types.NamespacedName {

@@ -90,7 +90,8 @@ func (d *direct) refreshNodes(ctx context.Context, m *manager) error {
 }
 
 // setAddresses puts the cloud's addresses on the node and keeps the kubelet's host name, and says
-// whether that changed anything. It shares the framework's blind spot: a changed order alone is no change.
+// whether that changed anything. It shares the framework's blind spot: where no type has two
+// addresses, a changed order alone is not seen.
 func setAddresses(node *v1.Node, addresses []v1.NodeAddress) bool {
 	if len(addresses) == 0 {
 		return false
@@ -110,6 +111,9 @@ func setAddresses(node *v1.Node, addresses []v1.NodeAddress) bool {
 	}
 	differs := func(a v1.NodeAddress) bool { return last[a.Type] != a.Address }
 	if len(addresses) == len(node.Status.Addresses) && !slices.ContainsFunc(addresses, differs) {
+		return false
+	}
+	if slices.Equal(addresses, node.Status.Addresses) {
 		return false
 	}
 	node.Status.Addresses = addresses

@@ -142,7 +142,7 @@ func (d *direct) syncNodes(ctx context.Context, m *manager) error {
 func (d *direct) event(svc *v1.Service, reason, message string) {
 	ref := v1.ObjectReference{Kind: "Service", Namespace: svc.Namespace, Name: svc.Name, UID: svc.UID}
 	// Not the call's context: an Event about a call that was cancelled is still wanted.
-	d.store.recordEvent(context.Background(), d.sequence.Add(1), ref, reason, message)
+	d.store.recordEvent(context.Background(), d.eventNumbers.Add(1), ref, reason, message)
 }
 
 // dirtyServices returns the queue of the service controller, sorted.

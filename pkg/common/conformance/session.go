@@ -177,6 +177,9 @@ func (r *Session) Settled(ctx context.Context, checks ...Check) error {
 	deadline := time.Now().Add(r.Patience)
 	for attempt := 1; ; attempt++ {
 		settleErr := r.Cluster.Settle(ctx)
+		if errors.Is(settleErr, ErrUnsettled) {
+			return settleErr
+		}
 		var errs []error
 		for _, check := range checks {
 			errs = append(errs, check(ctx))
