@@ -26,13 +26,14 @@ func newRoot(ctx context.Context) (*cobra.Command, error) {
 	cmd.Short = "The cloud controller manager for every cloud"
 	cmd.Long = rootLong
 	cmd.Example = rootExample
-	cmd.RunE = d.run(cmd.RunE)
+	cmd.RunE = d.run(cmd.RunE) //nolint:contextcheck // It takes the command's context.
 	cmd.Args = noSuchCommand
 	cmd.SilenceErrors, cmd.SilenceUsage = true, true
 	cmd.CompletionOptions.HiddenDefaultCmd = true
 	if err := explainDefaults(cmd.Flags()); err != nil {
 		return nil, err
 	}
+	//nolint:contextcheck // Each takes its command's context.
 	cmd.AddCommand(newPlanCommand(), newConfigCommand(), newProvidersCommand(), newVersionCommand(), newDocsCommand(o))
 	cmd.SetFlagErrorFunc(badFlag)
 	cmd.SetHelpFunc(func(c *cobra.Command, _ []string) { printHelp(c, o) })

@@ -6,7 +6,7 @@ import (
 )
 
 // Problem is one thing that is wrong with a file, at its place.
-type Problem struct {
+type Problem struct { //nolint:errname // A warning is a Problem too, and no error.
 	File string
 	// Line counts from 1; 0 when the problem has no place, such as a missing key.
 	Line    int
@@ -22,7 +22,7 @@ func (p Problem) Error() string {
 }
 
 // Problems are all that is wrong with a file, in file order.
-type Problems []Problem
+type Problems []Problem //nolint:errname // As Problem.
 
 // Error implements error, with one line for each problem.
 func (ps Problems) Error() string { return strings.Join(ps.Strings(), "\n") }
