@@ -20,7 +20,7 @@ type sample struct {
 		Zone           []string
 		AuthURL        string `gcfg:"auth-url"`
 		Password       Secret
-		Adopt_Unknown  bool //nolint:revive,staticcheck // gcfg writes the hyphen of adopt-unknown as an underscore.
+		Adopt_Unknown  bool //nolint:staticcheck // gcfg writes the hyphen of adopt-unknown as an underscore.
 		Wait           Duration
 		Port           uint16
 		Count          int
@@ -32,7 +32,7 @@ type sample struct {
 	}
 	ServiceOverride map[string]*override
 	// A section of this name sets what new subsections start with.
-	Default_ServiceOverride override //nolint:revive,staticcheck // The name is gcfg's.
+	Default_ServiceOverride override //nolint:staticcheck // The name is gcfg's.
 }
 
 type override struct {
