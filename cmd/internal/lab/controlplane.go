@@ -32,9 +32,13 @@ type ControlPlane struct {
 	dir   string
 }
 
-// StartControlPlane starts both and waits until the API server answers. Logs and the kubeconfig
-// are put into dir, which must exist. Stop it.
+// StartControlPlane starts both and waits until the API server answers. Logs, the kubeconfig,
+// certificates and etcd's data are put into dir, which must exist. Stop it.
 func StartControlPlane(ctx context.Context, b Binaries, dir string) (*ControlPlane, error) {
+	etcdData, certificates := filepath.Join(dir, "etcd"), filepath.Join(dir, "certificates")
+	if err := errors.Join(os.MkdirAll(etcdData, 0o700), os.MkdirAll(certificates, 0o700)); err != nil {
+		return nil, err
+	}
 	etcdLog, err := os.Create(filepath.Join(dir, "etcd.log"))
 	if err != nil {
 		return nil, err
@@ -46,9 +50,11 @@ func StartControlPlane(ctx context.Context, b Binaries, dir string) (*ControlPla
 	c := &ControlPlane{dir: dir, plane: &envtest.ControlPlane{
 		Etcd: &envtest.Etcd{
 			Path: b.Etcd, Out: etcdLog, Err: etcdLog, StartTimeout: startTimeout, StopTimeout: stopTimeout,
+			DataDir: etcdData,
 		},
 		APIServer: &envtest.APIServer{
 			Path: b.APIServer, Out: serverLog, Err: serverLog, StartTimeout: startTimeout, StopTimeout: stopTimeout,
+			CertDir: certificates,
 		},
 		KubectlPath: b.Kubectl,
 	}}
@@ -89,5 +95,5 @@ func (c *ControlPlane) connect() error {
 	return nil
 }
 
-// Stop ends both processes and removes their data.
+// Stop ends both processes. What they wrote stays in their directory.
 func (c *ControlPlane) Stop() error { return c.plane.Stop() }

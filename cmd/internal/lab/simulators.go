@@ -19,6 +19,11 @@ import (
 type SimulatorOptions struct {
 	// Latency of every call, and ProvisionTime of a load balancer.
 	Latency, ProvisionTime time.Duration
+	// Seed makes faults repeatable, of which ErrorRate, from 0 to 1, is the probability for each call.
+	Seed      int64
+	ErrorRate float64
+	// Token is what callers must present; empty lets everyone in.
+	Token string
 	// StateFile keeps the world over restarts, where the simulator can.
 	StateFile string
 	// Proxy asks for load balancers that really forward traffic on the loopback, where the simulator can.
@@ -39,6 +44,7 @@ func simulators() map[string]Simulator {
 		fake.ProviderName: {
 			New: func(o SimulatorOptions) (conformance.World, func() error, error) {
 				options := fakesim.Options{Latency: o.Latency, ProvisionTime: o.ProvisionTime, StateFile: o.StateFile,
+					Seed: o.Seed, ErrorRate: o.ErrorRate, Token: o.Token,
 					// Room for the benchmark.
 					Quotas: map[string]int{"instances": 10_000, "load-balancers": 10_000, "addresses": 10_000, "routes": 10_000}}
 				if o.Proxy {
@@ -50,8 +56,12 @@ func simulators() map[string]Simulator {
 				}
 				return cloud, cloud.Close, nil
 			},
-			CloudConfig: func(endpoint string, _ SimulatorOptions) string {
-				return fmt.Sprintf("[Global]\nendpoint = %s\n", endpoint)
+			CloudConfig: func(endpoint string, o SimulatorOptions) string {
+				config := fmt.Sprintf("[Global]\nendpoint = %s\n", endpoint)
+				if o.Token != "" {
+					config += fmt.Sprintf("token = %q\n", o.Token)
+				}
+				return config
 			},
 		},
 	}

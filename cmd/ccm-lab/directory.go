@@ -1,0 +1,73 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"k8s.io/klog/v2"
+	"k8s.io/klog/v2/textlogger"
+	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
+)
+
+// directory is where a run puts everything: logs, the kubeconfig, etcd's data.
+type directory struct {
+	path string
+	keep bool
+	log  *os.File
+}
+
+// makeDirectory makes one, and sends the logs of this program itself there: on the screen they
+// would be in the way.
+func makeDirectory(keep bool) (*directory, error) {
+	path, err := os.MkdirTemp("", "ccm-lab-")
+	if err != nil {
+		return nil, err
+	}
+	log, err := os.Create(filepath.Join(path, "ccm-lab.log"))
+	if err != nil {
+		return nil, errors.Join(err, os.RemoveAll(path))
+	}
+	logger := textlogger.NewLogger(textlogger.NewConfig(textlogger.Output(log)))
+	klog.SetLogger(logger)
+	ctrllog.SetLogger(logger)
+	return &directory{path: path, keep: keep, log: log}, nil
+}
+
+func (d *directory) file(name string) string { return filepath.Join(d.path, name) }
+
+// close removes the directory, or says where it is.
+func (d *directory) close(p *progress) error {
+	err := d.log.Close()
+	if d.keep {
+		p.say("kept logs and state in %s", d.path)
+		return err
+	}
+	return errors.Join(err, os.RemoveAll(d.path))
+}
+
+// writeKubeconfig copies a kubeconfig to where the user wants it. It never replaces a file: that
+// could be the user's only one. The function it returns removes the file again.
+func writeKubeconfig(from, to string) (remove func() error, err error) {
+	content, err := os.ReadFile(from)
+	if err != nil {
+		return nil, err
+	}
+	file, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if errors.Is(err, os.ErrExist) {
+		return nil, kubeconfigExists(to)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("--kubeconfig-out=%s: %w", to, err)
+	}
+	_, err = file.Write(content)
+	if err := errors.Join(err, file.Close()); err != nil {
+		return nil, fmt.Errorf("--kubeconfig-out=%s: %w", to, err)
+	}
+	return func() error { return os.Remove(to) }, nil
+}
+
+func kubeconfigExists(path string) error {
+	return usageErrorf("--kubeconfig-out=%s: this file exists and is not overwritten; remove it or name another", path)
+}

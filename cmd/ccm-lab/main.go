@@ -1,0 +1,31 @@
+// Command ccm-lab is the laptop side of ccm: it runs a whole cluster with a simulated cloud on
+// this machine, serves simulated clouds alone, and measures.
+package main
+
+import (
+	"context"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+)
+
+// streams are where output goes: results to out, progress and errors to err.
+type streams struct{ out, err io.Writer }
+
+func main() {
+	// A second Ctrl-C changes nothing: what was started has to be ended in any case.
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	code := execute(ctx, os.Args[1:], streams{os.Stdout, os.Stderr})
+	stop()
+	os.Exit(code)
+}
+
+// execute runs one command line and returns the exit code.
+func execute(ctx context.Context, args []string, s streams) int {
+	root := newRoot(s)
+	root.SetArgs(args)
+	root.SetOut(s.out)
+	root.SetErr(s.err)
+	return report(s.err, root.ExecuteContext(ctx))
+}

@@ -1,0 +1,146 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"os"
+	"runtime"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/unified-ccm/unified-ccm/cmd/internal/lab"
+	"github.com/unified-ccm/unified-ccm/cmd/internal/lab/screen"
+	"github.com/unified-ccm/unified-ccm/providers/fake"
+)
+
+const runLong = `Run a whole cluster on this machine: etcd, kube-apiserver, the real ccm process
+and a simulated cloud that it talks to over HTTP. Demo nodes join as they would
+with a kubelet, and demo Services of type LoadBalancer are made: web (public),
+internal, restricted (source ranges) and dns (UDP), then more of the same.
+
+The cloud really forwards traffic: curl reaches a stand-in for the pods through
+each load balancer, on loopback addresses of this machine. Everything else is
+as in a real cluster; use kubectl with the KUBECONFIG line that is printed, and
+watch what happens in the cloud.
+
+On a terminal the state is shown live until Ctrl-C, which removes everything.`
+
+const runExample = `  ccm-lab run
+  ccm-lab run --nodes=10 --services=12
+  ccm-lab run --once                       # for scripts: final tables, exit code 0 or 1
+  ccm-lab run --kubeconfig-out=lab.yaml    # then: kubectl --kubeconfig=lab.yaml get svc -A`
+
+type runOptions struct {
+	provider        string
+	nodes, services int
+	kubeconfigOut   string
+	once, keep      bool
+	timeout         time.Duration
+}
+
+func newRunCommand(s streams) *cobra.Command {
+	o := runOptions{provider: fake.ProviderName, nodes: 3, services: 4, timeout: 2 * time.Minute}
+	cmd := &cobra.Command{
+		Use: "run [flags]", Short: "Run a whole cluster with a simulated cloud, shown live",
+		Long: runLong, Example: runExample, Args: noSuchCommand, DisableFlagsInUseLine: true,
+		RunE: func(cmd *cobra.Command, _ []string) error { return run(cmd.Context(), o, s) },
+	}
+	fs := cmd.Flags()
+	fs.SortFlags = false
+	fs.StringVar(&o.provider, "provider", o.provider, "The cloud to simulate: "+strings.Join(lab.Providers(), ", ")+".")
+	fs.IntVar(&o.nodes, "nodes", o.nodes, "How many demo nodes join.")
+	fs.IntVar(&o.services, "services", o.services, "How many demo Services are made.")
+	fs.BoolVar(&o.once, "once", o.once, "Exit when everything is ready, with the final tables and code 0; or with what is missing and code 1.")
+	fs.DurationVar(&o.timeout, "timeout", o.timeout, "With --once: how long everything may take from the moment the nodes join.")
+	fs.StringVar(&o.kubeconfigOut, "kubeconfig-out", "", "Also write the kubeconfig to this file, which must not exist; it is removed in the end.")
+	fs.BoolVar(&o.keep, "keep", o.keep, "Keep the directory with logs, etcd's data and the state of the cloud after the end, and say where it is.")
+	return cmd
+}
+
+// maxServices keeps the demo within the addresses that the cloud has and the screen can show.
+const maxServices = 200
+
+func (o runOptions) validate() error {
+	var timeout, kubeconfig error
+	if o.timeout <= 0 {
+		timeout = usageErrorf("--timeout=%s: use a time such as 2m", o.timeout)
+	}
+	if o.kubeconfigOut != "" {
+		if _, err := os.Lstat(o.kubeconfigOut); err == nil {
+			kubeconfig = kubeconfigExists(o.kubeconfigOut)
+		}
+	}
+	return usageErrors(
+		checkProvider("--provider="+o.provider, o.provider),
+		checkRange("nodes", o.nodes, 1, lab.MaxNodes),
+		checkRange("services", o.services, 0, maxServices),
+		timeout, kubeconfig,
+	)
+}
+
+func run(ctx context.Context, o runOptions, s streams) (err error) {
+	if err := o.validate(); err != nil {
+		return err
+	}
+	binaries, err := lab.FindBinaries()
+	if err != nil {
+		return err
+	}
+	p := newProgress(s.err)
+	dir, err := makeDirectory(o.keep)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, dir.close(p)) }()
+	started := time.Now()
+	// Loopback addresses other than 127.0.0.1 are there only on Linux.
+	proxy := runtime.GOOS == "linux"
+	simulator := lab.SimulatorOptions{Proxy: proxy}
+	if o.keep {
+		simulator.StateFile = dir.file("cloud.json")
+	}
+	cluster, err := lab.StartCluster(ctx, binaries, lab.ClusterOptions{
+		Provider: o.provider, Dir: dir.path, Cloud: simulator, Step: p.step,
+		ManagerArgs: []string{"--cluster-cidr=" + lab.PodRange, "--configure-cloud-routes=true"},
+	})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, stopCluster(context.WithoutCancel(ctx), p, cluster)) }()
+
+	view := &view{
+		options: o, streams: s, progress: p, cluster: cluster, kubeconfig: cluster.Plane.Kubeconfig,
+		observer: &lab.Observer{
+			Cluster: cluster, Provider: o.provider, Started: started,
+			Want: screen.Want{Nodes: o.nodes, Services: o.services, Routes: o.nodes},
+		},
+	}
+	if proxy {
+		view.observer.StandIns = lab.NewStandIns()
+		defer func() { err = errors.Join(err, view.observer.StandIns.Close()) }()
+	}
+	if o.kubeconfigOut != "" {
+		remove, err := writeKubeconfig(cluster.Plane.Kubeconfig, o.kubeconfigOut)
+		if err != nil {
+			return err
+		}
+		defer func() { _ = remove() }() // It may be gone already, and is of no use any more.
+		view.kubeconfig = o.kubeconfigOut
+	}
+	if err := p.step(ctx, "joining "+screen.Plural(o.nodes, "node"), view.join); err != nil {
+		return err
+	}
+	if err := p.step(ctx, "creating "+screen.Plural(o.services, "Service"), view.createServices); err != nil {
+		return err
+	}
+	if o.once {
+		return view.once(ctx)
+	}
+	return view.live(ctx)
+}
+
+func stopCluster(ctx context.Context, p *progress, cluster *lab.Cluster) error {
+	return p.step(ctx, "stopping everything", cluster.Stop)
+}

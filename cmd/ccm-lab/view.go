@@ -1,0 +1,251 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"strconv"
+	"strings"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/unified-ccm/unified-ccm/cmd/internal/lab"
+	"github.com/unified-ccm/unified-ccm/cmd/internal/lab/screen"
+)
+
+const (
+	// lookEvery is how often the cluster is looked at.
+	lookEvery = 500 * time.Millisecond
+	// answerTime is how long the final tables wait for an answer through every load balancer: its
+	// health checks and the stand-ins for pods may need a moment.
+	answerTime = 10 * time.Second
+	// initialiseTime is how long the demo Services wait for the nodes.
+	initialiseTime = 20 * time.Second
+	// firstNodePort begins the node ports of the demo Services. They are chosen here, so that
+	// stand-ins can listen before the Services exist.
+	firstNodePort = 30001
+	// logTail is how many lines of ccm's log an explanation shows.
+	logTail = 5
+)
+
+// view shows a cluster that runs.
+type view struct {
+	options    runOptions
+	streams    streams
+	progress   *progress
+	cluster    *lab.Cluster
+	observer   *lab.Observer
+	kubeconfig string
+}
+
+// join makes the demo nodes, and waits until they are initialised, as they are in a cluster that
+// gets its Services. That they are not is for others to find.
+func (v *view) join(ctx context.Context) error {
+	for i := range v.options.nodes {
+		if err := lab.JoinNode(ctx, v.cluster.Plane.Client, v.cluster.Cloud.World, lab.DemoMachine(i+1)); err != nil {
+			return err
+		}
+	}
+	waiting, cancel := context.WithTimeout(ctx, initialiseTime)
+	defer cancel()
+	err := v.follow(waiting, func(s screen.State) bool { return s.Ended != "" || s.Initialised() })
+	if errors.Is(err, context.DeadlineExceeded) {
+		return nil
+	}
+	return err
+}
+
+// createServices makes the demo Services. Their stand-ins listen before load balancers check
+// whether they do: a member that is down at first is only looked at again after an interval.
+func (v *view) createServices(ctx context.Context) error {
+	client := v.cluster.Plane.Client
+	if err := lab.CreateNamespace(ctx, client); err != nil {
+		return err
+	}
+	services := lab.DemoServices(v.options.services)
+	for i, svc := range services {
+		svc.Spec.Ports[0].NodePort = int32(firstNodePort + i)
+	}
+	if err := v.observer.Expect(ctx, services); err != nil {
+		return err
+	}
+	for _, svc := range services {
+		if err := lab.CreateService(ctx, client, svc); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// once waits until everything is ready and prints it, or says what is not.
+func (v *view) once(ctx context.Context) error {
+	state, err := v.waitReady(ctx)
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if err != nil {
+		return err
+	}
+	v.printTables(state)
+	if !state.Ready() {
+		return v.notReady(state)
+	}
+	fmt.Fprintf(v.streams.out, "\nOK: %s\n", state.Summary())
+	return nil
+}
+
+// waitReady waits until everything is ready, and then a moment for answers through the load
+// balancers. The last state is returned also if that is not reached.
+func (v *view) waitReady(ctx context.Context) (state screen.State, err error) {
+	ctx, cancel := context.WithTimeout(ctx, v.options.timeout)
+	defer cancel()
+	err = v.progress.step(ctx, "waiting for nodes, load balancers and routes", func(ctx context.Context) error {
+		answersUntil := time.Time{}
+		return v.follow(ctx, func(s screen.State) bool {
+			state = s
+			if s.Ready() && answersUntil.IsZero() {
+				answersUntil = time.Now().Add(answerTime)
+				v.observer.AskAgain()
+				return false
+			}
+			return s.Ended != "" || s.Ready() && (lab.Answered(s) || time.Now().After(answersUntil))
+		})
+	})
+	if errors.Is(err, context.DeadlineExceeded) {
+		err = nil // What the state is lacking says more.
+	}
+	return state, err
+}
+
+// follow looks at the cluster until show returns true or ctx ends.
+func (v *view) follow(ctx context.Context, show func(screen.State) bool) error {
+	tick := time.NewTicker(lookEvery)
+	defer tick.Stop()
+	for {
+		state, err := v.observer.Look(ctx)
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if err != nil {
+			return err
+		}
+		if show(state) {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-tick.C:
+		}
+	}
+}
+
+func (v *view) notReady(s screen.State) error {
+	missing := s.Missing()
+	tail := lab.Tail(v.cluster.ManagerOptions.Log, logTail)
+	if len(tail) > 0 {
+		missing = append(missing, "the log of ccm ends:")
+		for _, line := range tail {
+			missing = append(missing, "  "+line)
+		}
+	}
+	if !v.options.keep {
+		missing = append(missing, "run it again with --keep to have all logs")
+	}
+	what := "not ready after " + v.options.timeout.String()
+	if s.Ended != "" {
+		what = "ccm ended"
+	}
+	return &notReadyError{summary: what + ": " + s.Summary(), details: missing}
+}
+
+func (v *view) printTables(s screen.State) {
+	width, _, _ := screen.Size(v.streams.out)
+	fmt.Fprint(v.streams.out, "\n"+screen.Tables(s, screen.Options{Width: width, Colour: screen.Colours(v.streams.out)}))
+}
+
+// live shows the cluster until the user ends it.
+func (v *view) live(ctx context.Context) error {
+	var err error
+	if _, _, ok := screen.Size(v.streams.out); ok {
+		err = v.liveScreen(ctx)
+	} else {
+		err = v.liveLines(ctx)
+	}
+	if errors.Is(err, context.Canceled) {
+		return nil // That is how it ends.
+	}
+	return err
+}
+
+func (v *view) liveScreen(ctx context.Context) error {
+	var last screen.State
+	terminal := screen.OpenTerminal(v.streams.out)
+	colour := screen.Colours(v.streams.out)
+	err := v.follow(ctx, func(s screen.State) bool {
+		last = s
+		width, height, _ := screen.Size(v.streams.out)
+		terminal.Draw(screen.Screen(s, screen.Options{Width: width, Height: height, Colour: colour, Hints: v.hints(s)}))
+		return false
+	})
+	terminal.Close()
+	// The alternate screen is gone with all that it showed: leave the last state where it can be read.
+	v.printTables(last)
+	fmt.Fprintf(v.streams.out, "\n%s\n", last.Summary())
+	return err
+}
+
+// liveLines is for output that is no terminal: the tables when everything is ready, and each Event.
+func (v *view) liveLines(ctx context.Context) error {
+	shown, seen := false, map[screen.Event]bool{}
+	fmt.Fprintf(v.streams.out, "export KUBECONFIG=%s\n", v.kubeconfig)
+	return v.follow(ctx, func(s screen.State) bool {
+		for _, e := range s.Events {
+			if !seen[e] {
+				seen[e] = true
+				fmt.Fprintln(v.streams.out, e)
+			}
+		}
+		if ready := s.Ready(); ready != shown {
+			shown = ready
+			if ready {
+				v.printTables(s)
+				fmt.Fprintf(v.streams.out, "\nOK: %s\n%s\n", s.Summary(), strings.Join(v.hints(s), "\n"))
+			} else {
+				fmt.Fprintln(v.streams.out, s.Summary())
+			}
+		}
+		return false
+	})
+}
+
+// hints are what a user can do now.
+func (v *view) hints(s screen.State) []string {
+	var out []string
+	if v.observer.StandIns != nil {
+		out = append(out, curl(s)...)
+	}
+	return append(out,
+		"export KUBECONFIG="+v.kubeconfig,
+		"log of ccm: "+v.cluster.ManagerOptions.Log,
+		"Ctrl-C ends and removes everything",
+	)
+}
+
+// curl is a command that reaches a stand-in through the first load balancer that curl can talk to.
+func curl(s screen.State) []string {
+	for _, name := range []string{"web", ""} {
+		for _, svc := range s.Services {
+			if len(svc.Addresses) == 0 || len(svc.Ports) == 0 || name != "" && svc.Name != name {
+				continue
+			}
+			port, protocol, _ := strings.Cut(svc.Ports[0], "/")
+			if n, err := strconv.Atoi(port); err == nil && n > 0 && protocol == string(v1.ProtocolTCP) {
+				return []string{"curl http://" + net.JoinHostPort(svc.Addresses[0], port)}
+			}
+		}
+	}
+	return nil
+}

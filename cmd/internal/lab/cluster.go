@@ -1,0 +1,163 @@
+package lab
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// ClusterOptions say what a cluster is made of.
+type ClusterOptions struct {
+	// Provider is one of Providers.
+	Provider string
+	// Dir takes logs, the kubeconfig and the data of all processes. It must exist.
+	Dir string
+	// Cloud says how the simulated cloud behaves.
+	Cloud SimulatorOptions
+	// ManagerArgs are ccm's arguments beside those that say where everything is.
+	ManagerArgs []string
+	// Step runs one step of the start and tells whom it may concern; nil runs it silently.
+	Step func(ctx context.Context, what string, do func(context.Context) error) error
+}
+
+// Cluster is a whole cluster: control plane, simulated cloud and ccm.
+type Cluster struct {
+	Plane *ControlPlane
+	Cloud *Cloud
+	// ManagerOptions start ccm, again and again.
+	ManagerOptions ManagerOptions
+
+	manager *Manager
+}
+
+// ClusterName is the --cluster-name of a lab's cluster.
+const ClusterName = "lab"
+
+// StartCluster starts all three; what had been started before an error or the end of ctx is stopped again.
+func StartCluster(ctx context.Context, b Binaries, o ClusterOptions) (_ *Cluster, err error) {
+	step := o.Step
+	if step == nil {
+		step = func(ctx context.Context, _ string, do func(context.Context) error) error { return do(ctx) }
+	}
+	c := &Cluster{}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, c.Stop(context.WithoutCancel(ctx)))
+		}
+	}()
+	err = step(ctx, "starting the simulated cloud "+o.Provider, func(ctx context.Context) (err error) {
+		c.Cloud, err = StartCloud(ctx, o.Provider, "127.0.0.1:0", o.Cloud)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	err = step(ctx, "starting etcd and kube-apiserver", func(ctx context.Context) (err error) {
+		c.Plane, err = StartControlPlane(ctx, b, o.Dir)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	config := filepath.Join(o.Dir, "cloud.conf")
+	if err := os.WriteFile(config, []byte(c.Cloud.Config), 0o600); err != nil {
+		return nil, err
+	}
+	c.ManagerOptions = ManagerOptions{
+		Binary: b.CCM, Provider: o.Provider, Kubeconfig: c.Plane.Kubeconfig, CloudConfig: config,
+		ClusterName: ClusterName, Log: filepath.Join(o.Dir, "ccm.log"), Args: o.ManagerArgs,
+	}
+	err = step(ctx, "starting ccm", func(ctx context.Context) error { return c.StartManager(ctx) })
+	if err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+// StartManager starts ccm with further arguments, and waits until it has made its first call to the cloud.
+// There is one ccm at a time, so it needs no lease.
+func (c *Cluster) StartManager(ctx context.Context, args ...string) error {
+	port, err := freePort(ctx)
+	if err != nil {
+		return err
+	}
+	o := c.ManagerOptions
+	o.Args = append([]string{"--leader-elect=false", "--bind-address=127.0.0.1", fmt.Sprintf("--secure-port=%d", port)}, o.Args...)
+	o.Args = append(o.Args, args...)
+	before := c.Cloud.World.Front().Log().Len()
+	if c.manager, err = StartManager(o); err != nil {
+		return err
+	}
+	deadline := time.NewTimer(firstSign)
+	defer deadline.Stop()
+	tick := time.NewTicker(poll)
+	defer tick.Stop()
+	for c.Cloud.World.Front().Log().Len() == before {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-c.manager.Done():
+			return errors.New(c.Ended())
+		case <-deadline.C:
+			return fmt.Errorf("ccm made no call to the cloud within %s; its log ends: %s", firstSign, strings.Join(Tail(o.Log, 3), "; "))
+		case <-tick.C:
+		}
+	}
+	return nil
+}
+
+// Manager is the ccm process that runs, or ran last; nil before StartManager.
+func (c *Cluster) Manager() *Manager { return c.manager }
+
+// Ended says how ccm ended, with the last line of its log; it is empty while ccm runs.
+func (c *Cluster) Ended() string {
+	if c.manager == nil {
+		return ""
+	}
+	select {
+	case <-c.manager.Done():
+	default:
+		return ""
+	}
+	how := "exit status 0"
+	if err := c.manager.Err(); err != nil {
+		how = err.Error()
+	}
+	return "ccm ended: " + how + ": " + strings.Join(Tail(c.ManagerOptions.Log, 1), "")
+}
+
+// StopManager ends ccm, and waits until it is gone.
+func (c *Cluster) StopManager(ctx context.Context) {
+	if c.manager != nil {
+		c.manager.Stop(ctx)
+	}
+}
+
+// Stop ends everything, in the order in which one needs the other.
+func (c *Cluster) Stop(ctx context.Context) error {
+	c.StopManager(ctx)
+	var errs []error
+	if c.Plane != nil {
+		errs = append(errs, c.Plane.Stop())
+	}
+	if c.Cloud != nil {
+		errs = append(errs, c.Cloud.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// freePort returns a TCP port of the loopback that was free a moment ago.
+func freePort(ctx context.Context) (int, error) {
+	var config net.ListenConfig
+	listener, err := config.Listen(ctx, "tcp", "127.0.0.1:0")
+	if err != nil {
+		return 0, fmt.Errorf("looking for a free port: %w", err)
+	}
+	port := listener.Addr().(*net.TCPAddr).Port
+	return port, listener.Close()
+}

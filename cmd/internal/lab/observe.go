@@ -1,0 +1,255 @@
+package lab
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	cloudproviderapi "k8s.io/cloud-provider/api"
+
+	"github.com/unified-ccm/unified-ccm/cmd/internal/lab/screen"
+	"github.com/unified-ccm/unified-ccm/pkg/common/conformance/world"
+)
+
+const (
+	// askEvery is how often each load balancer is asked who is behind it, and askTimeout how long it may take.
+	askEvery   = 2 * time.Second
+	askTimeout = time.Second
+	// eventsShown bounds how many events a screen gets.
+	eventsShown = 50
+)
+
+// Observer looks at a cluster and its cloud. It is for one goroutine.
+type Observer struct {
+	Cluster *Cluster
+	Want    screen.Want
+	// StandIns follow what is seen, and are asked through the load balancers; nil without a data plane.
+	StandIns *StandIns
+	// Provider and Started are shown.
+	Provider string
+	Started  time.Time
+
+	asked   time.Time
+	answers map[string]string
+}
+
+// Look returns what there is now.
+func (o *Observer) Look(ctx context.Context) (screen.State, error) {
+	core := o.Cluster.Plane.Client.CoreV1()
+	nodes, err := core.Nodes().List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return screen.State{}, fmt.Errorf("listing nodes: %w", err)
+	}
+	all, err := core.Services(metav1.NamespaceAll).List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return screen.State{}, fmt.Errorf("listing Services: %w", err)
+	}
+	events, err := core.Events(metav1.NamespaceAll).List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return screen.State{}, fmt.Errorf("listing Events: %w", err)
+	}
+	services := slices.DeleteFunc(all.Items, func(svc v1.Service) bool { return svc.Spec.Type != v1.ServiceTypeLoadBalancer })
+	cloud := o.Cluster.Cloud.World
+	state := screen.State{
+		Provider: o.Provider, Running: time.Since(o.Started), Want: o.Want,
+		Nodes: describeNodes(nodes.Items), Services: describeServices(services, nodes.Items, cloud.LoadBalancers()),
+		Routes: describeRoutes(cloud.Routes()), Objects: describeObjects(cloud.Objects()), Calls: o.calls(),
+		Events: describeEvents(events.Items), Ended: strings.TrimPrefix(o.Cluster.Ended(), "ccm ended: "),
+	}
+	if o.StandIns != nil {
+		o.StandIns.Sync(ctx, nodes.Items, services)
+		state.Problems = o.StandIns.Problems()
+		o.askAll(ctx, services)
+		for i, svc := range state.Services {
+			state.Services[i].Answers = o.answers[svc.Namespace+"/"+svc.Name]
+		}
+	}
+	return state, nil
+}
+
+// Expect makes stand-ins for Services that are about to be created with these node ports.
+func (o *Observer) Expect(ctx context.Context, services []*v1.Service) error {
+	if o.StandIns == nil {
+		return nil
+	}
+	nodes, err := o.Cluster.Plane.Client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return fmt.Errorf("listing nodes: %w", err)
+	}
+	expected := make([]v1.Service, 0, len(services))
+	for _, svc := range services {
+		expected = append(expected, *svc)
+	}
+	o.StandIns.Sync(ctx, nodes.Items, expected)
+	return nil
+}
+
+// askAll asks through every load balancer who is there, unless it has just been done.
+func (o *Observer) askAll(ctx context.Context, services []v1.Service) {
+	if time.Since(o.asked) < askEvery {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, askTimeout)
+	defer cancel()
+	var mu sync.Mutex
+	var wg sync.WaitGroup
+	o.answers = map[string]string{}
+	for _, svc := range services {
+		if len(svc.Status.LoadBalancer.Ingress) == 0 || len(svc.Spec.Ports) == 0 {
+			continue
+		}
+		address, port := svc.Status.LoadBalancer.Ingress[0].IP, svc.Spec.Ports[0]
+		wg.Go(func() {
+			who := ask(ctx, port.Protocol, address, port.Port)
+			mu.Lock()
+			defer mu.Unlock()
+			o.answers[svc.Namespace+"/"+svc.Name] = who
+		})
+	}
+	wg.Wait()
+	o.asked = time.Now()
+}
+
+// Answered says whether somebody answers through every load balancer, as far as anybody has been asked.
+func Answered(s screen.State) bool {
+	return !slices.ContainsFunc(s.Services, func(svc screen.Service) bool { return svc.Answers == nobody })
+}
+
+// AskAgain makes the next Look ask through every load balancer.
+func (o *Observer) AskAgain() { o.asked = time.Time{} }
+
+func (o *Observer) calls() []screen.Operation {
+	var out []screen.Operation
+	for _, s := range o.Cluster.Cloud.World.Front().Log().Stats() {
+		out = append(out, screen.Operation{Name: s.Name, Mutating: s.Mutating, Calls: s.Calls, Failed: s.Failed + s.NoAnswer})
+	}
+	return out
+}
+
+func describeNodes(nodes []v1.Node) []screen.Node {
+	out := make([]screen.Node, 0, len(nodes))
+	for _, node := range nodes {
+		out = append(out, screen.Node{
+			Name: node.Name, Ready: isReady(node), Initialised: isInitialised(node), ProviderID: node.Spec.ProviderID,
+			Zone: node.Labels[v1.LabelTopologyZone], Type: node.Labels[v1.LabelInstanceTypeStable], InternalIP: internalIP(node),
+		})
+	}
+	slices.SortFunc(out, func(a, b screen.Node) int {
+		return cmp.Or(cmp.Compare(len(a.Name), len(b.Name)), cmp.Compare(a.Name, b.Name))
+	})
+	return out
+}
+
+func isReady(node v1.Node) bool {
+	return slices.ContainsFunc(node.Status.Conditions, func(c v1.NodeCondition) bool {
+		return c.Type == v1.NodeReady && c.Status == v1.ConditionTrue
+	})
+}
+
+// isInitialised says whether a cloud controller manager has seen the node.
+func isInitialised(node v1.Node) bool {
+	return !slices.ContainsFunc(node.Spec.Taints, func(t v1.Taint) bool { return t.Key == cloudproviderapi.TaintExternalCloudProvider })
+}
+
+func describeServices(services []v1.Service, nodes []v1.Node, balancers []world.LoadBalancer) []screen.Service {
+	members := 0
+	for _, node := range nodes {
+		if isReady(node) && isInitialised(node) {
+			members++
+		}
+	}
+	slices.SortFunc(services, func(a, b v1.Service) int {
+		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+	})
+	var out []screen.Service
+	for _, svc := range services {
+		s := screen.Service{Namespace: svc.Namespace, Name: svc.Name}
+		for _, port := range svc.Spec.Ports {
+			s.Ports = append(s.Ports, fmt.Sprintf("%d/%s", port.Port, port.Protocol))
+		}
+		for _, ingress := range svc.Status.LoadBalancer.Ingress {
+			s.Addresses = append(s.Addresses, cmp.Or(ingress.IP, ingress.Hostname))
+		}
+		for _, lb := range balancers {
+			if slices.ContainsFunc(lb.Addresses, func(a string) bool { return slices.Contains(s.Addresses, a) }) {
+				s.LoadBalancer = describeLoadBalancer(lb, members)
+			}
+		}
+		out = append(out, s)
+	}
+	return out
+}
+
+func describeLoadBalancer(lb world.LoadBalancer, nodes int) *screen.LoadBalancer {
+	out := &screen.LoadBalancer{Internal: lb.Internal, Listeners: len(lb.Listeners), Members: nodes, Nodes: nodes}
+	for _, l := range lb.Listeners {
+		out.Members = min(out.Members, len(l.Members))
+		for _, r := range l.SourceRanges {
+			if r != "0.0.0.0/0" && r != "::/0" && !slices.Contains(out.SourceRanges, r) {
+				out.SourceRanges = append(out.SourceRanges, r)
+			}
+		}
+	}
+	return out
+}
+
+func describeRoutes(routes []world.Route) screen.Routes {
+	var out screen.Routes
+	for _, r := range routes {
+		switch {
+		case !r.Owned:
+		case r.Blackhole:
+			out.Blackholes++
+		default:
+			out.Ready++
+		}
+	}
+	return out
+}
+
+func describeObjects(counts map[string]int) []screen.Count {
+	var out []screen.Count
+	for _, kind := range slices.Sorted(maps.Keys(counts)) {
+		if counts[kind] > 0 {
+			out = append(out, screen.Count{Kind: kind, N: counts[kind]})
+		}
+	}
+	return out
+}
+
+func describeEvents(events []v1.Event) []screen.Event {
+	out := make([]screen.Event, 0, len(events))
+	for _, e := range events {
+		object := e.InvolvedObject.Kind + " " + e.InvolvedObject.Name
+		if e.InvolvedObject.Namespace != "" {
+			object = e.InvolvedObject.Kind + " " + e.InvolvedObject.Namespace + "/" + e.InvolvedObject.Name
+		}
+		out = append(out, screen.Event{
+			At: eventTime(e), Warning: e.Type == v1.EventTypeWarning, Object: object,
+			Reason: e.Reason, Message: e.Message, Times: int(max(e.Count, 1)),
+		})
+	}
+	slices.SortStableFunc(out, func(a, b screen.Event) int { return a.At.Compare(b.At) })
+	if len(out) > eventsShown {
+		out = out[len(out)-eventsShown:]
+	}
+	return out
+}
+
+func eventTime(e v1.Event) time.Time {
+	switch {
+	case !e.LastTimestamp.IsZero():
+		return e.LastTimestamp.Time
+	case !e.EventTime.IsZero():
+		return e.EventTime.Time
+	default:
+		return e.CreationTimestamp.Time
+	}
+}

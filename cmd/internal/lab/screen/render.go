@@ -1,0 +1,269 @@
+package screen
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Options say how to render.
+type Options struct {
+	// Width and Height in characters; 0 is as much as it takes.
+	Width, Height int
+	// Colour paints what is ready and what is not.
+	Colour bool
+	// Hints are printed below everything.
+	Hints []string
+}
+
+// section is a part of the screen: what is above its rows, and the rows, of which some may be left out.
+type section struct {
+	head []line
+	rows []line
+	// newest is set where the last rows matter most.
+	newest bool
+}
+
+// Screen renders everything, as a live screen shows it. The result ends with a newline.
+func Screen(s State, o Options) string {
+	t := s.totals()
+	status := span{busy, "starting: "}
+	switch {
+	case s.Ended != "":
+		status = span{bad, "ccm ended: " + oneLine(s.Ended) + ": "}
+	case s.Ready():
+		status = span{good, "ready: "}
+	}
+	top := line{{bold, "unified-ccm lab"}, {dim, "  cloud "}, {plain, s.Provider}, {dim, "  up "},
+		{plain, s.Running.Truncate(time.Second).String()}, {plain, "   "}, status, {plain, s.Summary()}}
+	sections := []section{
+		{head: []line{top}},
+		split(fmt.Sprintf("NODES %d/%d", t.nodes, t.wantNodes), nodeTable(s.Nodes, o.Width)),
+		split(fmt.Sprintf("SERVICES %d/%d", t.services, t.wantServices), serviceTable(s.Services, o.Width)),
+		{head: []line{{}, heading("CLOUD OBJECTS")}, rows: objects(s, o.Width)},
+		{head: []line{{}, heading(callsTitle(s.Calls))}, rows: calls(s.Calls, o.Width)},
+		{head: []line{{}, heading("EVENTS")}, rows: events(s.Events), newest: true},
+	}
+	if len(s.Problems) > 0 {
+		sections = append(sections, section{head: []line{{}, {{bad, "PROBLEMS"}}}, rows: texts(s.Problems)})
+	}
+	hints := section{head: []line{{}}}
+	hints.head = append(hints.head, texts(o.Hints)...)
+	sections = append(sections, hints)
+	return paint(fit(sections, o.Height), o)
+}
+
+// Tables renders what there is in the end: nodes, Services and the cloud, without events.
+func Tables(s State, o Options) string {
+	sections := []section{
+		{head: nodeTable(s.Nodes, o.Width)},
+		{head: append([]line{{}}, serviceTable(s.Services, o.Width)...)},
+		{head: append([]line{{}, {{dim, "CLOUD OBJECTS"}}}, objects(s, o.Width)...)},
+		{head: append([]line{{}, {{dim, callsTitle(s.Calls)}}}, calls(s.Calls, o.Width)...)},
+	}
+	if len(s.Problems) > 0 {
+		sections = append(sections, section{head: append([]line{{}, {{bad, "PROBLEMS"}}}, texts(s.Problems)...)})
+	}
+	return paint(fit(sections, 0), o)
+}
+
+func paint(lines []line, o Options) string {
+	var b strings.Builder
+	for _, l := range lines {
+		b.WriteString(l.paint(o.Width, o.Colour))
+		b.WriteByte('\n')
+	}
+	return b.String()
+}
+
+func heading(t string) line { return line{{bold, t}} }
+
+func split(title string, table []line) section {
+	return section{head: []line{{}, heading(title), table[0]}, rows: table[1:]}
+}
+
+func texts(list []string) []line {
+	out := make([]line, len(list))
+	for i, t := range list {
+		out[i] = text(oneLine(t))
+	}
+	return out
+}
+
+// fit leaves rows out, from the longest section first, until everything is in height lines.
+func fit(sections []section, height int) []line {
+	shown := make([]int, len(sections))
+	for i, s := range sections {
+		shown[i] = len(s.rows)
+	}
+	for height > 0 && count(sections, shown) > height {
+		longest := 0
+		for i := range sections {
+			if shown[i] > shown[longest] {
+				longest = i
+			}
+		}
+		if shown[longest] <= 1 {
+			break
+		}
+		shown[longest]--
+	}
+	var out []line
+	for i, s := range sections {
+		out = append(out, s.head...)
+		out = append(out, s.visible(shown[i])...)
+	}
+	if height > 0 && len(out) > height {
+		out = out[:height]
+	}
+	return out
+}
+
+// count is how many lines it takes to show so many rows of each section.
+func count(sections []section, shown []int) int {
+	total := 0
+	for i, s := range sections {
+		total += len(s.head) + len(s.visible(shown[i]))
+	}
+	return total
+}
+
+// visible are n rows and, where that is not all, a line that counts the others.
+func (s section) visible(n int) []line {
+	hidden := len(s.rows) - n
+	if hidden <= 0 {
+		return s.rows
+	}
+	more := line{{dim, fmt.Sprintf("… and %d more", hidden)}}
+	if s.newest {
+		return append([]line{{{dim, fmt.Sprintf("… %d earlier", hidden)}}}, s.rows[hidden:]...)
+	}
+	return append(slices.Clone(s.rows[:n]), more)
+}
+
+func nodeTable(nodes []Node, width int) []line {
+	var rows [][]span
+	for _, n := range nodes {
+		rows = append(rows, []span{
+			{plain, n.Name}, mark(n.Ready), mark(n.Initialised && n.ProviderID != ""),
+			orDash(n.ProviderID), orDash(n.Zone), orDash(n.Type), orDash(n.InternalIP),
+		})
+	}
+	return table([]string{"NODE", "READY", "INITIALISED", "PROVIDER ID", "ZONE", "TYPE", "INTERNAL IP"}, rows, width)
+}
+
+func serviceTable(services []Service, width int) []line {
+	var rows [][]span
+	for _, s := range services {
+		row := []span{
+			{plain, s.Namespace + "/" + s.Name}, {plain, strings.Join(s.Ports, ",")},
+			orDash(""), orDash(strings.Join(s.Addresses, ",")), orDash(""), orDash(""), orDash(""), orDash(s.Answers),
+		}
+		if lb := s.LoadBalancer; lb != nil {
+			row[2] = span{plain, scheme(lb)}
+			row[4] = ratio(lb.Listeners, len(s.Ports))
+			row[5] = ratio(lb.Members, lb.Nodes)
+			row[6] = span{plain, "everyone"}
+			if len(lb.SourceRanges) > 0 {
+				row[6].text = strings.Join(lb.SourceRanges, ",")
+			}
+		}
+		rows = append(rows, row)
+	}
+	return table([]string{"SERVICE", "PORTS", "SCHEME", "ADDRESS", "LISTENERS", "MEMBERS", "OPEN TO", "ANSWERS"}, rows, width)
+}
+
+func scheme(lb *LoadBalancer) string {
+	if lb.Internal {
+		return "internal"
+	}
+	return "public"
+}
+
+func objects(s State, width int) []line {
+	var cells []line
+	for _, c := range s.Objects {
+		cells = append(cells, line{{plain, fmt.Sprintf("%-5d", c.N)}, {dim, c.Kind}})
+	}
+	if len(cells) == 0 {
+		return []line{{{dim, "none yet"}}}
+	}
+	return flow(cells, width)
+}
+
+func callsTitle(list []Operation) string {
+	reads, mutations := 0, 0
+	for _, c := range list {
+		if c.Mutating {
+			mutations += c.Calls
+		} else {
+			reads += c.Calls
+		}
+	}
+	return fmt.Sprintf("CLOUD CALLS  %d that read, %d that change", reads, mutations)
+}
+
+func calls(list []Operation, width int) []line {
+	var cells []line
+	for _, c := range list {
+		cell := line{{plain, fmt.Sprintf("%-5d", c.Calls)}, {plain, c.Name}}
+		if c.Failed > 0 {
+			cell = append(cell, span{bad, fmt.Sprintf(" (%d failed)", c.Failed)})
+		}
+		cells = append(cells, cell)
+	}
+	if len(cells) == 0 {
+		return []line{{{dim, "none yet"}}}
+	}
+	return flow(cells, width)
+}
+
+func events(list []Event) []line {
+	var out []line
+	for _, e := range list {
+		out = append(out, eventLine(e))
+	}
+	if len(out) == 0 {
+		return []line{{{dim, "none yet"}}}
+	}
+	return out
+}
+
+func eventLine(e Event) line {
+	reason := span{plain, e.Reason}
+	if e.Warning {
+		reason.style = bad
+	}
+	times := ""
+	if e.Times > 1 {
+		times = " (" + strconv.Itoa(e.Times) + " times)"
+	}
+	return line{{dim, e.At.Format(time.TimeOnly)}, {plain, "  " + e.Object + "  "}, reason, {plain, "  " + oneLine(e.Message) + times}}
+}
+
+// String is the event in one line.
+func (e Event) String() string { return eventLine(e).paint(0, false) }
+
+func mark(yes bool) span {
+	if yes {
+		return span{good, "yes"}
+	}
+	return span{busy, "no"}
+}
+
+func ratio(have, want int) span {
+	s := span{good, fmt.Sprintf("%d/%d", have, want)}
+	if have < want {
+		s.style = busy
+	}
+	return s
+}
+
+func orDash(t string) span {
+	if t == "" {
+		return span{dim, "-"}
+	}
+	return span{plain, t}
+}

@@ -1,0 +1,231 @@
+// Package screen shows a lab's cluster and its cloud as text: what there is, what is missing and
+// why. It is pure but for the terminal: a State goes in, lines come out.
+package screen
+
+import (
+	"fmt"
+	"slices"
+	"time"
+)
+
+// State is a cluster and its cloud at one moment.
+type State struct {
+	// Provider is the name of the cloud, and Running how long the lab has been there.
+	Provider string
+	Running  time.Duration
+	// Want is how many there shall be. What a user adds is on top.
+	Want Want
+
+	Nodes    []Node
+	Services []Service
+	Routes   Routes
+	// Objects and Calls of the cloud, in the order in which they are shown.
+	Objects []Count
+	Calls   []Operation
+	// Events, the latest last.
+	Events []Event
+	// Ended says how the ccm process ended; empty while it runs.
+	Ended string
+	// Problems of the lab itself, such as a port that is taken.
+	Problems []string
+}
+
+// Want is the size of a lab.
+type Want struct{ Nodes, Services, Routes int }
+
+// Node is a Node of the cluster.
+type Node struct {
+	Name               string
+	Ready, Initialised bool
+	ProviderID         string
+	Zone, Type         string
+	InternalIP         string
+}
+
+// Service is a Service of type LoadBalancer, and what became of it.
+type Service struct {
+	Namespace, Name string
+	// Ports as the spec lists them, such as "8080/TCP".
+	Ports []string
+	// Addresses are those of the Service's status.
+	Addresses []string
+	// LoadBalancer is what the cloud has for these addresses, nil without one.
+	LoadBalancer *LoadBalancer
+	// Answers says who answered last through the load balancer; empty where nobody has been asked.
+	Answers string
+}
+
+// LoadBalancer is one of the cloud.
+type LoadBalancer struct {
+	Internal  bool
+	Listeners int
+	// Members is how many nodes the listener with the fewest has, of Nodes that could be members.
+	Members, Nodes int
+	// SourceRanges that may connect; empty for everyone.
+	SourceRanges []string
+}
+
+// Routes to the pods of nodes.
+type Routes struct {
+	// Ready routes are ours and lead to a node that exists; the others of ours are blackholes.
+	Ready, Blackholes int
+}
+
+// Count of one kind of cloud object.
+type Count struct {
+	Kind string
+	N    int
+}
+
+// Operation is one kind of call to the cloud.
+type Operation struct {
+	Name     string
+	Mutating bool
+	// Calls in all, and those that failed or got no answer.
+	Calls, Failed int
+}
+
+// Event is a Kubernetes Event.
+type Event struct {
+	At      time.Time
+	Warning bool
+	// Object is kind and name, such as "Service demo/web".
+	Object          string
+	Reason, Message string
+	// Times it happened.
+	Times int
+}
+
+// problem is what the Service is lacking, or "".
+func (s Service) problem() string {
+	lb := s.LoadBalancer
+	switch {
+	case len(s.Addresses) == 0:
+		return "has no address yet"
+	case lb == nil:
+		return fmt.Sprintf("has address %s, but the cloud has no load balancer with it", s.Addresses[0])
+	case lb.Listeners != len(s.Ports):
+		return fmt.Sprintf("its load balancer has %d of %s", lb.Listeners, Plural(len(s.Ports), "listener"))
+	case lb.Members < lb.Nodes || lb.Nodes == 0:
+		return fmt.Sprintf("its load balancer sends traffic to %d of %s", lb.Members, Plural(lb.Nodes, "ready node"))
+	default:
+		return ""
+	}
+}
+
+// problem is what a node is lacking, or "".
+func (n Node) problem() string {
+	switch {
+	case n.ProviderID == "":
+		return "has no provider ID yet"
+	case !n.Initialised:
+		return "still has the taint node.cloudprovider.kubernetes.io/uninitialized"
+	default:
+		return ""
+	}
+}
+
+// totals count what is ready, and of how many.
+type totals struct{ nodes, wantNodes, services, wantServices, routes, wantRoutes int }
+
+func (s State) totals() totals {
+	t := totals{
+		wantNodes:    max(s.Want.Nodes, len(s.Nodes)),
+		wantServices: max(s.Want.Services, len(s.Services)),
+		routes:       s.Routes.Ready, wantRoutes: s.Want.Routes,
+	}
+	// A node that a user adds gets a route too, in a cloud that has routes at all.
+	if s.Want.Routes > 0 {
+		t.wantRoutes = max(s.Want.Routes, s.Routes.Ready+s.Routes.Blackholes)
+	}
+	for _, n := range s.Nodes {
+		if n.problem() == "" {
+			t.nodes++
+		}
+	}
+	for _, svc := range s.Services {
+		if svc.problem() == "" {
+			t.services++
+		}
+	}
+	return t
+}
+
+// Ready says whether everything that is wanted is there.
+func (s State) Ready() bool {
+	t := s.totals()
+	return s.Ended == "" && t.nodes == t.wantNodes && t.services == t.wantServices && t.routes == t.wantRoutes
+}
+
+// Initialised says whether all nodes that are wanted are initialised.
+func (s State) Initialised() bool {
+	t := s.totals()
+	return t.nodes == t.wantNodes
+}
+
+// Summary is the state in one line, such as "3/3 nodes initialised, 4/4 load balancers ready, 3/3 routes".
+func (s State) Summary() string {
+	t := s.totals()
+	text := fmt.Sprintf("%d/%d nodes initialised, %d/%d load balancers ready", t.nodes, t.wantNodes, t.services, t.wantServices)
+	if t.wantRoutes > 0 {
+		text += fmt.Sprintf(", %d/%d routes", t.routes, t.wantRoutes)
+	}
+	return text
+}
+
+// Missing says for each thing that is not ready what it lacks and, where an Event warns of it, why.
+// It is empty for a State that is Ready.
+func (s State) Missing() []string {
+	var out []string
+	if s.Ended != "" {
+		out = append(out, "ccm ended: "+s.Ended)
+	}
+	t := s.totals()
+	if n := t.wantNodes - len(s.Nodes); n > 0 {
+		out = append(out, Plural(n, "node")+" not registered yet")
+	}
+	for _, n := range s.Nodes {
+		if problem := n.problem(); problem != "" {
+			out = append(out, fmt.Sprintf("node %s %s%s", n.Name, problem, s.why("Node "+n.Name)))
+		}
+	}
+	if n := t.wantServices - len(s.Services); n > 0 {
+		out = append(out, Plural(n, "Service")+" not created yet")
+	}
+	for _, svc := range s.Services {
+		if problem := svc.problem(); problem != "" {
+			name := svc.Namespace + "/" + svc.Name
+			out = append(out, fmt.Sprintf("Service %s %s%s", name, problem, s.why("Service "+name)))
+		}
+	}
+	if s.Routes.Blackholes > 0 {
+		out = append(out, Plural(s.Routes.Blackholes, "route")+" to a node that is gone")
+	}
+	if n := t.wantRoutes - t.routes - s.Routes.Blackholes; n > 0 {
+		out = append(out, Plural(n, "route")+" not made yet")
+	}
+	return out
+}
+
+// why is the last warning about an object.
+func (s State) why(object string) string {
+	for _, e := range slices.Backward(s.Events) {
+		if !e.Warning || e.Object != object {
+			continue
+		}
+		times := ""
+		if e.Times > 1 {
+			times = fmt.Sprintf(" (%d times)", e.Times)
+		}
+		return fmt.Sprintf(": %s: %s%s", e.Reason, oneLine(e.Message), times)
+	}
+	return ""
+}
+
+// Plural is a number and a noun, such as "3 nodes".
+func Plural(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}

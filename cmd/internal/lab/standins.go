@@ -1,0 +1,222 @@
+package lab
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/netip"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+)
+
+// StandIns answer in the place of the pods behind Services, which a cluster without kubelets does
+// not have: at each node's internal address and each Service's node port, where kube-proxy would
+// be. They only listen on loopback addresses. Safe for concurrent use.
+type StandIns struct {
+	mu       sync.Mutex
+	closed   bool
+	open     map[standIn]io.Closer
+	problems []string
+}
+
+// standIn is one port of one node.
+type standIn struct {
+	node, service string
+	protocol      v1.Protocol
+	address       netip.AddrPort
+}
+
+// NewStandIns returns stand-ins for nothing. Close them.
+func NewStandIns() *StandIns { return &StandIns{open: map[standIn]io.Closer{}} }
+
+// Sync listens where these nodes and Services say, and nowhere else.
+func (s *StandIns) Sync(ctx context.Context, nodes []v1.Node, services []v1.Service) {
+	want := standInsOf(nodes, services)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return
+	}
+	for have, closer := range s.open {
+		if !slices.Contains(want, have) {
+			_ = closer.Close()
+			delete(s.open, have)
+		}
+	}
+	s.problems = nil
+	for _, w := range want {
+		if _, ok := s.open[w]; ok {
+			continue
+		}
+		closer, err := w.listen(ctx)
+		if err != nil {
+			s.problems = append(s.problems, fmt.Sprintf("the stand-in for %s on %s cannot listen: %s", w.service, w.node, err))
+			continue
+		}
+		s.open[w] = closer
+	}
+}
+
+// Problems says which stand-ins could not listen, and why.
+func (s *StandIns) Problems() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.problems)
+}
+
+// Close ends all.
+func (s *StandIns) Close() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.closed = true
+	var errs []error
+	for have, closer := range s.open {
+		errs = append(errs, closer.Close())
+		delete(s.open, have)
+	}
+	return errors.Join(errs...)
+}
+
+func standInsOf(nodes []v1.Node, services []v1.Service) []standIn {
+	var out []standIn
+	for _, node := range nodes {
+		addr, err := netip.ParseAddr(internalIP(node))
+		if err != nil || !addr.IsLoopback() {
+			continue
+		}
+		for _, svc := range services {
+			for _, port := range svc.Spec.Ports {
+				if port.NodePort == 0 || port.Protocol == v1.ProtocolSCTP {
+					continue
+				}
+				out = append(out, standIn{
+					node: node.Name, service: svc.Name, protocol: port.Protocol,
+					address: netip.AddrPortFrom(addr, uint16(port.NodePort)),
+				})
+			}
+		}
+	}
+	return out
+}
+
+func internalIP(node v1.Node) string {
+	for _, address := range node.Status.Addresses {
+		if address.Type == v1.NodeInternalIP {
+			return address.Address
+		}
+	}
+	return ""
+}
+
+// greeting is what a stand-in says; answeredBy reads it.
+func (s standIn) greeting() string { return "hello from " + s.node + " through service " + s.service }
+
+func answeredBy(greeting string) (node string, ok bool) {
+	rest, ok := strings.CutPrefix(greeting, "hello from ")
+	node, _, found := strings.Cut(rest, " ")
+	return node, ok && found
+}
+
+func (s standIn) listen(ctx context.Context) (io.Closer, error) {
+	var config net.ListenConfig
+	if s.protocol == v1.ProtocolUDP {
+		conn, err := config.ListenPacket(ctx, "udp", s.address.String())
+		if err != nil {
+			return nil, err
+		}
+		go s.echo(conn)
+		return conn, nil
+	}
+	listener, err := config.Listen(ctx, "tcp", s.address.String())
+	if err != nil {
+		return nil, err
+	}
+	server := &http.Server{
+		ReadHeaderTimeout: 10 * time.Second,
+		Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			// One answer for each connection, so that the load balancer chooses again for the next.
+			w.Header().Set("Connection", "close")
+			fmt.Fprintln(w, s.greeting())
+		}),
+	}
+	go func() { _ = server.Serve(listener) }() // It ends with an error always, when it is closed.
+	return server, nil
+}
+
+// maxDatagram is the most that fits into one UDP datagram.
+const maxDatagram = 65507
+
+// echo answers each datagram with the greeting and what came in, until the socket is closed.
+func (s standIn) echo(conn net.PacketConn) {
+	buffer := make([]byte, maxDatagram)
+	for {
+		n, from, err := conn.ReadFrom(buffer)
+		if errors.Is(err, net.ErrClosed) {
+			return
+		}
+		if err != nil {
+			continue // such as the ICMP answer to an earlier reply
+		}
+		answer := s.greeting() + ": " + string(buffer[:n])
+		_, _ = conn.WriteTo([]byte(answer[:min(len(answer), maxDatagram)]), from) // UDP may lose it anyway.
+	}
+}
+
+// nobody is who answers where no stand-in does.
+const nobody = "nobody"
+
+// ask sends something through a load balancer and returns the name of the node that answered, or nobody.
+func ask(ctx context.Context, protocol v1.Protocol, address string, port int32) string {
+	target := net.JoinHostPort(address, strconv.Itoa(int(port)))
+	send := askHTTP
+	if protocol == v1.ProtocolUDP {
+		send = askUDP
+	}
+	answer, err := send(ctx, target)
+	if node, ok := answeredBy(answer); err == nil && ok {
+		return node
+	}
+	return nobody
+}
+
+func askHTTP(ctx context.Context, target string) (string, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+target, nil)
+	if err != nil {
+		return "", err
+	}
+	transport := &http.Transport{DisableKeepAlives: true} // Not through a proxy of the environment.
+	answer, err := transport.RoundTrip(request)
+	if err != nil {
+		return "", err
+	}
+	body, err := io.ReadAll(io.LimitReader(answer.Body, maxDatagram))
+	return string(body), errors.Join(err, answer.Body.Close())
+}
+
+func askUDP(ctx context.Context, target string) (answer string, err error) {
+	var dialer net.Dialer
+	conn, err := dialer.DialContext(ctx, "udp", target)
+	if err != nil {
+		return "", err
+	}
+	defer func() { err = errors.Join(err, conn.Close()) }()
+	if deadline, ok := ctx.Deadline(); ok {
+		if err := conn.SetDeadline(deadline); err != nil {
+			return "", err
+		}
+	}
+	if _, err := conn.Write([]byte("who is there?")); err != nil {
+		return "", err
+	}
+	buffer := make([]byte, maxDatagram)
+	n, err := conn.Read(buffer)
+	return string(buffer[:n]), err
+}
