@@ -60,6 +60,8 @@ type adopter struct {
 	instanceType string
 
 	mu sync.Mutex
+	// dryRun keeps the adopter from starting anything.
+	dryRun bool
 	// lent are the nodes that are being asked about, by instance ID or, without one, by name.
 	lent map[string]*lentNode
 	// nodes are all that the cluster has; nil before the informers are there.
@@ -102,6 +104,13 @@ func (a *adopter) giveBack(key string) {
 	if a.lent[key].callers--; a.lent[key].callers == 0 {
 		delete(a.lent, key)
 	}
+}
+
+// setDryRun makes nodes without an instance stay without one.
+func (a *adopter) setDryRun(dryRun bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.dryRun = dryRun
 }
 
 // setNodeLister lends all Nodes of the cluster.
@@ -231,6 +240,9 @@ func (a *adopter) launch(ctx context.Context, specs []api.InstanceSpec) ([]api.I
 func (a *adopter) specs(keys []string) []api.InstanceSpec {
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	if a.dryRun {
+		return nil
+	}
 	var specs []api.InstanceSpec
 	for _, key := range keys {
 		if n := a.lent[key]; n != nil {

@@ -8,6 +8,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	corelisters "k8s.io/client-go/listers/core/v1"
 	"k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/tools/record"
 	cloudprovider "k8s.io/cloud-provider"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
@@ -137,4 +138,17 @@ func TestAThousandNodesAreAdoptedTogether(t *testing.T) {
 			t.Errorf("%d nodes were adopted in %d calls, want at most %d: %v", nodes, n, most, got)
 		}
 	})
+}
+
+func TestDryRunAdoptsNothing(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, sim.Options{})
+	c := f.manager("")
+	c.SetRuntime(provider.Runtime{Recorder: &record.FakeRecorder{}, DryRun: true})
+	if exists, err := c.instances.InstanceExists(t.Context(), joining("worker", "")); exists || err != nil {
+		t.Errorf("InstanceExists = %t, %v; want false and no error", exists, err)
+	}
+	if changes := f.world.Front().Log().Mutations(); len(changes) > 0 {
+		t.Errorf("a dry run changed the cloud: %v", changes)
+	}
 }

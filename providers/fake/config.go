@@ -174,6 +174,7 @@ func (c *Config) simulator(clk clock.WithTicker) sim.Options {
 		Token:         g.Token.Reveal(),
 		Clock:         clk,
 		Quotas:        map[string]int{},
+		Standby:       true, // until Initialize: a plan must not open ports
 	}
 	if g.DataPlane != dataPlaneNone {
 		o.DataPlane = g.DataPlane

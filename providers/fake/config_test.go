@@ -50,7 +50,7 @@ func TestConfigReachesTheSimulator(t *testing.T) {
 	want := sim.Options{
 		Region: "here", Zones: []string{"here-1", "here-2"}, Token: "s3cret", StateFile: "/var/lib/fake.json",
 		Pools:         []netip.Prefix{netip.MustParsePrefix("203.0.113.0/24"), netip.MustParsePrefix("2001:db8:1::/64")},
-		ProvisionTime: 2 * time.Second, Latency: 20 * time.Millisecond, RateLimit: 50.5, ErrorRate: 0.01, Seed: 7, DataPlane: sim.DataPlaneProxy,
+		ProvisionTime: 2 * time.Second, Latency: 20 * time.Millisecond, RateLimit: 50.5, ErrorRate: 0.01, Seed: 7, DataPlane: sim.DataPlaneProxy, Standby: true,
 		Quotas: map[string]int{"load-balancers": 1, "addresses": 2, "instances": 3, "routes": 4},
 	}
 	got := cfg.simulator(clock.RealClock{})

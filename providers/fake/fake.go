@@ -94,6 +94,8 @@ type Cloud struct {
 	config Config
 	// simulator is the cloud itself where it runs in this process.
 	simulator *sim.Cloud
+	// dryRun is set before Initialize, once.
+	dryRun bool
 }
 
 var (
@@ -184,6 +186,9 @@ func (c *Cloud) Initialize(_ cloudprovider.ControllerClientBuilder, stop <-chan 
 	if c.simulator == nil {
 		return
 	}
+	if !c.dryRun {
+		c.simulator.Forward()
+	}
 	go func() {
 		<-stop
 		if err := c.simulator.Close(); err != nil {
@@ -200,7 +205,11 @@ func (c *Cloud) SetInformers(factory informers.SharedInformerFactory) {
 }
 
 // SetRuntime implements provider.RuntimeUser.
-func (c *Cloud) SetRuntime(r provider.Runtime) { c.loadBalancer.SetRuntime(r) }
+func (c *Cloud) SetRuntime(r provider.Runtime) {
+	c.loadBalancer.SetRuntime(r)
+	c.instances.adopter.setDryRun(r.DryRun)
+	c.dryRun = r.DryRun
+}
 
 // checkTimeout bounds Check: a manager that cannot reach its cloud should say so soon.
 const checkTimeout = callTimeout

@@ -77,7 +77,7 @@ func Wrap(cloud cloudprovider.Interface, o Options) cloudprovider.Interface {
 // Initialize implements cloudprovider.Interface. It reads the cluster's UID and starts sending
 // Events, until stop is closed.
 func (g *guarded) Initialize(clients cloudprovider.ControllerClientBuilder, stop <-chan struct{}) {
-	runtime := newRuntime(clients, stop)
+	runtime := newRuntime(clients, stop, g.dryRun)
 	g.shared.events.use(runtime.Recorder)
 	if user, ok := g.inner.(provider.RuntimeUser); ok {
 		user.SetRuntime(runtime)

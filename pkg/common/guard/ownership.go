@@ -11,10 +11,6 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
 )
 
-// ManagedLabel set to "false" on a Node makes the manager treat it as another cloud's. The key
-// stands on people's Nodes and can never change.
-const ManagedLabel = "node.unified-ccm.io/managed"
-
 // ownership says whose the node is. It does no I/O.
 func (s *shared) ownership(node *v1.Node) provider.Ownership {
 	if optedOut(node) {
@@ -23,12 +19,12 @@ func (s *shared) ownership(node *v1.Node) provider.Ownership {
 	return s.owner.OwnsNode(node)
 }
 
-func optedOut(node *v1.Node) bool { return node.Labels[ManagedLabel] == "false" }
+func optedOut(node *v1.Node) bool { return node.Labels[provider.ManagedLabel] == "false" }
 
 // whyForeign explains a foreign node in a few words for people.
 func (s *shared) whyForeign(node *v1.Node) string {
 	if optedOut(node) {
-		return "it has the label " + ManagedLabel + "=false"
+		return "it has the label " + provider.ManagedLabel + "=false"
 	}
 	return "its provider ID " + node.Spec.ProviderID + " is not one of " + s.provider
 }

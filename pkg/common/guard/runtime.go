@@ -30,10 +30,10 @@ const (
 
 // newRuntime makes what a provider is lent. Without clients (a provider run by a test), Events
 // are dropped and the cluster's UID is unknown.
-func newRuntime(clients cloudprovider.ControllerClientBuilder, stop <-chan struct{}) provider.Runtime {
+func newRuntime(clients cloudprovider.ControllerClientBuilder, stop <-chan struct{}, dryRun bool) provider.Runtime {
 	ctx := wait.ContextForChannel(stop)
 	logger := klog.FromContext(ctx)
-	dropping := provider.Runtime{Recorder: &record.FakeRecorder{}}
+	dropping := provider.Runtime{Recorder: &record.FakeRecorder{}, DryRun: dryRun}
 	if clients == nil {
 		return dropping
 	}
@@ -56,6 +56,7 @@ func newRuntime(clients cloudprovider.ControllerClientBuilder, stop <-chan struc
 	return provider.Runtime{
 		Recorder:   broadcaster.NewRecorder(scheme.Scheme, v1.EventSource{Component: component}),
 		ClusterUID: uid,
+		DryRun:     dryRun,
 	}
 }
 

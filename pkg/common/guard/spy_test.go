@@ -134,7 +134,7 @@ func tainted(n *v1.Node) *v1.Node {
 }
 
 func optOut(n *v1.Node) *v1.Node {
-	n.Labels = map[string]string{ManagedLabel: "false"}
+	n.Labels = map[string]string{provider.ManagedLabel: "false"}
 	return n
 }
 

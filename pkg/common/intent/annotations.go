@@ -75,7 +75,7 @@ var options = []option{
 		doc: Annotation{
 			Key: KeyScheme, Type: "public or internal", Default: "public", Example: "internal",
 			Doc: "Who can reach the load balancer: anybody, or only the cloud's private network. " +
-				"Changing it on a live Service gives the load balancer a new address; where a cloud would have to replace the load balancer, the change is refused.",
+				"Changing it on a live Service gives the load balancer a new address; where a cloud cannot do that in place, the load balancer is replaced, with an interruption.",
 		},
 		read: func(s *Service, value string) error {
 			switch scheme := Scheme(value); scheme {
@@ -199,7 +199,7 @@ var options = []option{
 	{
 		doc: Annotation{
 			Key: KeyStaticAddresses, Type: "list of IP addresses or the cloud's IDs of addresses", Default: "chosen by the cloud", Example: "198.51.100.7",
-			Doc: "Addresses that exist already and are to be used. Wins over the deprecated spec.loadBalancerIP. They are never released by us. " +
+			Doc: "Addresses that exist already and are to be used. Wins over the deprecated spec.loadBalancerIP. Where they are objects of your own in the cloud, they stay when the Service goes; an address that the manager took from a pool goes back to it. " +
 				"Changing them on a live Service moves it to the new addresses, so clients must follow; where a cloud cannot move it, the change is refused.",
 		},
 		read: func(s *Service, value string) (err error) {

@@ -75,6 +75,10 @@ type Runtime struct {
 	// ClusterUID is the UID of the kube-system namespace, which tells clusters apart that have
 	// the same name. Empty when it could not be read.
 	ClusterUID string
+	// DryRun says that nothing may be changed, in the cloud or anywhere else. The guards keep
+	// mutations from the provider's interfaces; a provider that mutates where the framework
+	// only reads must heed it itself.
+	DryRun bool
 }
 
 // RuntimeUser is implemented by providers that take the Runtime. It is called once, before any

@@ -14,6 +14,7 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"k8s.io/klog/v2"
@@ -74,6 +75,9 @@ type Options struct {
 	// 127.0.0.0/8 is local): 127.65.0.0/16 for instances, 127.66.0.0/16 and 127.67.0.0/16 for
 	// public and internal load balancers.
 	DataPlane string
+	// Standby leaves the data plane off until Forward is called: a process that only looks at a
+	// shared world must not take its ports.
+	Standby bool
 	// PageSize of lists: api.PageSize by default, which is also the most.
 	PageSize int
 	// Clock is the real one by default.
@@ -86,7 +90,7 @@ type Cloud struct {
 	store   *store
 	handler *handler
 	front   *sim.Front
-	plane   *plane // nil without a data plane
+	plane   atomic.Pointer[plane] // nil without a data plane
 }
 
 // New builds a cloud, or reads it from the state file. Its errors name the option or the file that
@@ -113,10 +117,17 @@ func New(o Options) (*Cloud, error) {
 		ErrorRate: o.ErrorRate,
 		LogLimit:  callLogLimit,
 	})
-	if o.DataPlane == DataPlaneProxy {
-		c.plane = startPlane(c)
+	if !o.Standby {
+		c.Forward()
 	}
 	return c, nil
+}
+
+// Forward starts the data plane, where the options ask for one. It is called once.
+func (c *Cloud) Forward() {
+	if c.options.DataPlane == DataPlaneProxy {
+		c.plane.Store(startPlane(c))
+	}
 }
 
 // Front is where clients call: over a socket with ServeHTTP, or in process with Transport.
@@ -124,8 +135,8 @@ func (c *Cloud) Front() *sim.Front { return c.front }
 
 // Close stops the data plane, if there is one, and lets go of the state file. The world in it stays.
 func (c *Cloud) Close() error {
-	if c.plane != nil {
-		c.plane.stop()
+	if p := c.plane.Load(); p != nil {
+		p.stop()
 	}
 	return c.store.close()
 }

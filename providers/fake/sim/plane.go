@@ -110,13 +110,14 @@ func (p *plane) note(ctx context.Context, problems map[string]error) {
 
 // addWarnings shows callers what the data plane of this process cannot do.
 func (c *Cloud) addWarnings(list []api.LoadBalancer) {
-	if c.plane == nil {
+	p := c.plane.Load()
+	if p == nil {
 		return
 	}
-	c.plane.mu.Lock()
-	defer c.plane.mu.Unlock()
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	for i := range list {
-		list[i].Warning = c.plane.problems[list[i].ID]
+		list[i].Warning = p.problems[list[i].ID]
 	}
 }
 
