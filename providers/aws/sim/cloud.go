@@ -1,0 +1,154 @@
+// Package sim is a simulation of AWS: the HTTP APIs of EC2, both generations of Elastic Load
+// Balancing, STS and the instance metadata service, with state, at one endpoint. Clients that are
+// pointed at it by endpoint settings work unchanged.
+//
+// It simulates control, not traffic: nothing is forwarded, and targets are healthy when their
+// instance runs.
+package sim
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+
+	"k8s.io/klog/v2"
+	"k8s.io/utils/clock"
+
+	kit "github.com/unified-ccm/unified-ccm/pkg/common/sim"
+)
+
+// callLogLimit bounds the memory of a cloud that runs for days; counts go on beyond it.
+const callLogLimit = 100_000
+
+// Cloud is one account in one region. It is safe for concurrent use.
+type Cloud struct {
+	options Options
+	clock   clock.PassiveClock
+	front   *kit.Front
+
+	mu     sync.Mutex // guards all below
+	state  *state
+	random *rand.Rand
+}
+
+// New builds a cloud. All bad options are reported at once.
+func New(o Options) (*Cloud, error) {
+	o = o.withDefaults()
+	if err := o.validate(); err != nil {
+		return nil, err
+	}
+	c := &Cloud{options: o, clock: o.Clock, state: newState(), random: rand.New(rand.NewPCG(uint64(o.Seed), 1))}
+	h := &handler{cloud: c, catalogue: catalogue()}
+	c.front = kit.NewFront(kit.FrontOptions{
+		Handler:   h,
+		Describe:  h.describe,
+		Dialect:   h.dialect(),
+		Clock:     o.Clock,
+		Latency:   o.Latency,
+		Limits:    o.Limits,
+		Seed:      o.Seed,
+		ErrorRate: o.ErrorRate,
+		LogLimit:  callLogLimit,
+	})
+	if err := c.console((*tx).furnish); err != nil {
+		return nil, fmt.Errorf("building the simulated VPC: %w", err)
+	}
+	return c, nil
+}
+
+// Front is where clients call: over a socket with ServeHTTP, or in process with Transport.
+func (c *Cloud) Front() *kit.Front { return c.front }
+
+// Serve answers clients over TCP at addr, host:port, until ctx ends.
+func (c *Cloud) Serve(ctx context.Context, addr string) error {
+	var config net.ListenConfig
+	l, err := config.Listen(ctx, "tcp", addr)
+	if err != nil {
+		return fmt.Errorf("simulated AWS cannot listen at %s: %w", addr, err)
+	}
+	return c.ServeListener(ctx, l)
+}
+
+// shutdownTime is what calls in flight are given when a served cloud ends.
+const shutdownTime = 5 * time.Second
+
+// ServeListener is Serve on a listener that is open already; it closes the listener.
+func (c *Cloud) ServeListener(ctx context.Context, l net.Listener) error {
+	server := &http.Server{Handler: c.front, ReadHeaderTimeout: 10 * time.Second}
+	klog.FromContext(ctx).Info("Serving simulated AWS", "address", l.Addr().String(), "region", c.options.Region)
+	failed := make(chan error, 1)
+	go func() { failed <- server.Serve(l) }()
+	select {
+	case err := <-failed:
+		return fmt.Errorf("serving simulated AWS: %w", err)
+	case <-ctx.Done():
+	}
+	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownTime)
+	defer cancel()
+	if err := server.Shutdown(grace); err != nil {
+		return errors.Join(err, server.Close())
+	}
+	return nil
+}
+
+// tx is one operation on the state. It holds the cloud's lock.
+type tx struct {
+	*state
+	cloud *Cloud
+	call  call
+	now   time.Time
+	o     *Options
+}
+
+// do runs one operation. Operations check everything before they change anything, so that an
+// error leaves the state as it was.
+func (c *Cloud) do(k call, work func(*tx) (any, error)) (any, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	t := &tx{state: c.state, cloud: c, call: k, now: c.clock.Now(), o: &c.options}
+	t.pass()
+	return work(t)
+}
+
+// console is what a person does at the AWS console: no latency, limit, fault or settle time applies.
+func (c *Cloud) console(work func(*tx) error) error {
+	_, err := c.do(call{}, func(t *tx) (any, error) {
+		return nil, work(t)
+	})
+	return err
+}
+
+// requestID is a random UUID.
+func (c *Cloud) requestID() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	hi, lo := c.random.Uint64(), c.random.Uint64()
+	return fmt.Sprintf("%08x-%04x-4%03x-%04x-%012x", hi>>32, hi>>16&0xffff, hi&0xfff, lo>>48&0x3fff|0x8000, lo&0xffffffffffff)
+}
+
+// newID is an ID in the long form: the prefix and 17 hexadecimal digits of which the first is 0.
+func (t *tx) newID(prefix string) string {
+	return fmt.Sprintf("%s-0%016x", prefix, t.cloud.random.Uint64())
+}
+
+// born hides a new object from reads for the settle time, unless it was made at the console.
+func (t *tx) born(id string) {
+	if t.o.SettleTime > 0 && t.call.service != "" {
+		t.visibleAt[id] = t.now.Add(t.o.SettleTime)
+	}
+}
+
+func (t *tx) visible(id string) bool {
+	at, hidden := t.visibleAt[id]
+	return !hidden || !t.now.Before(at)
+}
+
+// arn names a resource of this account and region.
+func (t *tx) arn(service, resource string) string {
+	return fmt.Sprintf("arn:%s:%s:%s:%s:%s", t.o.partition(), service, t.o.Region, t.o.Account, resource)
+}

@@ -1,0 +1,173 @@
+package sim
+
+import (
+	"fmt"
+	"maps"
+	"net/netip"
+	"slices"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	cloudproviderapi "k8s.io/cloud-provider/api"
+
+	"github.com/unified-ccm/unified-ccm/pkg/common/conformance/world"
+)
+
+var _ world.World = (*Cloud)(nil)
+
+// Launch implements world.World.
+func (c *Cloud) Launch(m world.Machine) (node *v1.Node, err error) {
+	err = c.console(func(t *tx) error {
+		i, err := t.launch(m)
+		if err == nil {
+			node = kubeletNode(i)
+		}
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("launching machine %s: %w", m.Name, err)
+	}
+	return node, nil
+}
+
+// kubeletNode is the node that a kubelet registers under --cloud-provider=external.
+func kubeletNode(i *instance) *v1.Node {
+	node := &v1.Node{
+		ObjectMeta: metav1.ObjectMeta{Name: i.nodeName, Labels: map[string]string{
+			v1.LabelHostname: i.nodeName, v1.LabelOSStable: "linux", v1.LabelArchStable: "amd64",
+		}},
+		Spec: v1.NodeSpec{
+			PodCIDRs: slices.Clone(i.podCIDRs),
+			Taints: []v1.Taint{{
+				Key: cloudproviderapi.TaintExternalCloudProvider, Value: "true", Effect: v1.TaintEffectNoSchedule,
+			}},
+		},
+		Status: v1.NodeStatus{
+			Addresses:  []v1.NodeAddress{{Type: v1.NodeHostName, Address: i.nodeName}},
+			Conditions: []v1.NodeCondition{{Type: v1.NodeReady, Status: v1.ConditionTrue, Reason: "KubeletReady"}},
+		},
+	}
+	if len(i.podCIDRs) > 0 {
+		node.Spec.PodCIDR = i.podCIDRs[0]
+	}
+	return node
+}
+
+// Machine implements world.World.
+func (c *Cloud) Machine(nodeName string) (m world.Machine, err error) {
+	err = c.console(func(t *tx) error {
+		i, err := t.machine(nodeName)
+		if err == nil {
+			m = world.Machine{Name: i.nodeName, Zone: i.zone, Type: i.kind, Region: t.o.Region, PodCIDRs: slices.Clone(i.podCIDRs)}
+		}
+		return err
+	})
+	return m, err
+}
+
+// Terminate implements world.World.
+func (c *Cloud) Terminate(nodeName string) error { return c.moveMachine(nodeName, stateTerminated) }
+
+// Stop implements world.World.
+func (c *Cloud) Stop(nodeName string) error { return c.moveMachine(nodeName, stateStopped) }
+
+func (c *Cloud) moveMachine(nodeName, to string) error {
+	return c.console(func(t *tx) error {
+		i, err := t.machine(nodeName)
+		if err == nil {
+			t.move(i, to)
+		}
+		return err
+	})
+}
+
+// Routes implements world.World: of the cluster's table those that people or programs made.
+func (c *Cloud) Routes() []world.Route {
+	var out []world.Route
+	c.look(func(t *tx) {
+		for _, table := range t.clusterTables() {
+			for _, r := range table.routes {
+				if r.gateway == "local" || r.destination.Bits() == 0 {
+					continue
+				}
+				w := world.Route{Destination: r.destination.String(), Blackhole: t.blackhole(r), Owned: r.iface != ""}
+				if n := t.interfaces[r.iface]; n != nil && n.instance != "" {
+					w.NodeName = t.instances[n.instance].nodeName
+				}
+				out = append(out, w)
+			}
+		}
+	})
+	slices.SortFunc(out, func(a, b world.Route) int {
+		return netip.MustParsePrefix(a.Destination).Compare(netip.MustParsePrefix(b.Destination))
+	})
+	return out
+}
+
+func (t *tx) clusterTables() []*routeTable {
+	var out []*routeTable
+	for _, id := range sortedIDs(t.tables) {
+		if has(t.tags[id], tagClusterPrefix+t.o.Cluster) {
+			out = append(out, t.tables[id])
+		}
+	}
+	return out
+}
+
+// AddForeignRoute implements world.World. The route leads to a peering connection.
+func (c *Cloud) AddForeignRoute(destination string) error {
+	return c.console(func(t *tx) error {
+		p, err := netip.ParsePrefix(destination)
+		if err != nil {
+			return fmt.Errorf("foreign route: %w", err)
+		}
+		for _, table := range t.clusterTables() {
+			if table.index(p.Masked()) >= 0 {
+				return fmt.Errorf("foreign route: a route to %s exists", p)
+			}
+			table.routes = append(table.routes, &route{destination: p.Masked(), gateway: t.newID("pcx"), origin: "CreateRoute"})
+		}
+		return nil
+	})
+}
+
+// Objects implements world.World. Terminated instances are gone; network interfaces come and go with what they belong to.
+func (c *Cloud) Objects() map[string]int {
+	out := map[string]int{}
+	c.look(func(t *tx) {
+		for _, i := range t.instances {
+			if i.state != stateTerminated {
+				out["instances"]++
+			}
+		}
+		out["security-groups"] = len(t.groups)
+		for _, g := range t.groups {
+			out["security-group-rules"] += len(g.ingress) + len(g.egress)
+		}
+		for _, r := range t.tables {
+			out["routes"] += len(r.routes)
+		}
+		out["addresses"] = len(t.addresses)
+		out["load-balancers"] = len(t.balancers)
+		out["listeners"] = len(t.listeners)
+		out["target-groups"] = len(t.targetGroups)
+		for _, g := range t.targetGroups {
+			out["targets"] += len(t.registered(g))
+		}
+		out["classic-load-balancers"] = len(t.classics)
+		for _, b := range t.classics {
+			out["classic-listeners"] += len(b.listeners)
+			out["classic-registrations"] += len(b.instances)
+			out["classic-policies"] += len(b.policies)
+		}
+	})
+	return out
+}
+
+// look reads the state.
+func (c *Cloud) look(read func(*tx)) {
+	// A function that returns no error makes console return none.
+	_ = c.console(func(t *tx) error { read(t); return nil })
+}
+
+func sortedIDs[T any](m map[string]T) []string { return slices.Sorted(maps.Keys(m)) }

@@ -1,0 +1,42 @@
+package sim
+
+import "slices"
+
+// elbPage is how both generations of Elastic Load Balancing page.
+type elbPage struct {
+	Marker   string
+	PageSize *int32
+}
+
+const (
+	maxELBPage = 400
+	// maxDescribeV2 is how many objects one Describe or tag operation may name.
+	maxDescribeV2 = 20
+)
+
+// elbCut cuts one page out of a list that is sorted by what key returns.
+func elbCut[T any](all []T, p elbPage, key func(T) string) (out []T, next string, err error) {
+	size := maxELBPage
+	if p.PageSize != nil {
+		if size = int(*p.PageSize); size < 1 || size > maxELBPage {
+			return nil, "", validation("1 validation error detected: Value '%d' at 'pageSize' failed to satisfy constraint: "+
+				"Member must have value between 1 and %d", size, maxELBPage)
+		}
+	}
+	from := 0
+	if p.Marker != "" {
+		after, ok := openToken(p.Marker)
+		if !ok {
+			return nil, "", validation("Invalid marker '%s'", p.Marker)
+		}
+		from = slices.IndexFunc(all, func(v T) bool { return key(v) > after })
+		if from < 0 {
+			from = len(all)
+		}
+	}
+	to := min(from+size, len(all))
+	if to < len(all) {
+		next = sealToken(key(all[to-1]))
+	}
+	return all[from:to], next, nil
+}

@@ -1,0 +1,302 @@
+package sim
+
+import (
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/unified-ccm/unified-ccm/providers/aws/sim/query"
+)
+
+var instanceKind = idKind{"i", "InvalidInstanceID", "instance ID"}
+
+// States of an instance.
+const (
+	statePending    = "pending"
+	stateRunning    = "running"
+	stateTerminated = "terminated"
+	stateStopped    = "stopped"
+)
+
+// stateCodes are the low bytes of state codes.
+var stateCodes = map[string]int{statePending: 0, stateRunning: 16, "shutting-down": 32, stateTerminated: 48, "stopping": 64, stateStopped: 80}
+
+func instanceOperations() []operation {
+	return []operation{
+		read("DescribeInstances", (*tx).describeInstances),
+		read("DescribeInstanceStatus", (*tx).describeInstanceStatus),
+		read("DescribeInstanceTopology", (*tx).describeTopology),
+		write("ModifyInstanceAttribute", (*tx).modifyInstanceAttribute),
+		write("StartInstances", (*tx).startInstances),
+		write("StopInstances", (*tx).stopInstances),
+		write("TerminateInstances", (*tx).terminateInstances),
+	}
+}
+
+// stateOf is what an instance's state is by now.
+func (t *tx) stateOf(i *instance) string {
+	if i.state == stateRunning && t.now.Before(i.launched.Add(t.o.BootTime)) {
+		return statePending
+	}
+	return i.state
+}
+
+type describeInstancesInput struct {
+	selection
+	InstanceID              []string `q:"InstanceId"`
+	IncludeManagedResources bool
+}
+
+type describeInstancesOutput struct {
+	Reservations query.Items[reservationView] `xml:"reservationSet"`
+	NextToken    string                       `xml:"nextToken,omitempty"`
+}
+
+// describeInstances implements the operation. Each instance is a reservation of its own, so that a page ends between two.
+func (t *tx) describeInstances(in describeInstancesInput) (out describeInstancesOutput, err error) {
+	if len(in.InstanceID) > 0 && in.MaxResults != nil {
+		return out, refuse("InvalidParameterCombination", "The parameter instancesSet cannot be used with the parameter maxResults")
+	}
+	found, ids, err := choose(t, instanceKind, t.instances, in.InstanceID, in.selection, instanceFields(t))
+	if err != nil {
+		return out, err
+	}
+	found, out.NextToken, err = page(found, ids, in.selection, everyEC2Page)
+	for _, i := range found {
+		out.Reservations.Item = append(out.Reservations.Item, reservationView{
+			ID: i.reservation, Owner: t.o.Account, Instances: query.ItemsOf([]instanceView{t.viewInstance(i)}),
+		})
+	}
+	return out, err
+}
+
+// instanceFields are the values of an instance's filters.
+func instanceFields(t *tx) fields[*instance] {
+	one := func(s string) ([]string, bool) { return []string{s}, true }
+	return func(i *instance, name string) ([]string, bool) {
+		if i == nil {
+			i = &instance{}
+		}
+		switch name {
+		case "instance-id":
+			return one(i.id)
+		case "instance-state-name":
+			return one(t.stateOf(i))
+		case "instance-state-code":
+			return one(strconv.Itoa(stateCodes[t.stateOf(i)]))
+		case "instance-type":
+			return one(i.kind)
+		case "availability-zone":
+			return one(i.zone)
+		case "availability-zone-id":
+			return one(t.o.zoneID(i.zone))
+		case "image-id":
+			return one(i.image)
+		case "owner-id":
+			return one(t.o.Account)
+		case "reservation-id":
+			return one(i.reservation)
+		case "launch-time":
+			return one(timestamp(i.launched))
+		case "iam-instance-profile.arn":
+			return one(t.profileARN(i))
+		case "source-dest-check", "network-interface.source-dest-check":
+			return one(strconv.FormatBool(i.checkTraffic))
+		}
+		return t.interfaceFieldsOf(i, name)
+	}
+}
+
+// interfaceFieldsOf are filters whose values come from the network interfaces; those of a terminated instance are gone.
+func (t *tx) interfaceFieldsOf(i *instance, name string) (values []string, ok bool) {
+	primary := &networkInterface{}
+	if n := t.primary(i); n != nil {
+		primary = n
+	}
+	alive := func(s string) []string {
+		if len(i.enis) == 0 {
+			return nil
+		}
+		return []string{s}
+	}
+	switch name {
+	case "vpc-id", "network-interface.vpc-id":
+		return alive(i.vpc), true
+	case "subnet-id", "network-interface.subnet-id":
+		return alive(i.subnet), true
+	case "private-dns-name", "network-interface.private-dns-name":
+		return alive(i.dnsName), true
+	case "dns-name":
+		return alive(t.publicName(primary)), true
+	case "ip-address", "network-interface.association.public-ip":
+		return alive(addressText(t.publicOf(primary))), true
+	case "private-ip-address":
+		return alive(addressText(primary.primaryIP())), true
+	}
+	return t.eachInterface(i, name)
+}
+
+func (t *tx) eachInterface(i *instance, name string) (values []string, ok bool) {
+	for _, n := range append(t.interfacesOf(i), nil) {
+		switch name {
+		case "network-interface.network-interface-id":
+			if n != nil {
+				values = append(values, n.id)
+			}
+		case "network-interface.addresses.private-ip-address":
+			if n != nil {
+				values = append(values, texts(n.private)...)
+			}
+		case "network-interface.ipv6-addresses.ipv6-address", "ipv6-address":
+			if n != nil {
+				values = append(values, texts(n.ipv6)...)
+			}
+		case "instance.group-id", "network-interface.group-id":
+			if n != nil {
+				values = append(values, n.groups...)
+			}
+		case "instance.group-name":
+			if n != nil {
+				for _, g := range n.groups {
+					values = append(values, t.groups[g].name)
+				}
+			}
+		default:
+			return nil, false
+		}
+	}
+	return values, true
+}
+
+type describeInstanceStatusInput struct {
+	selection
+	InstanceID              []string `q:"InstanceId"`
+	IncludeAllInstances     bool
+	IncludeManagedResources bool
+}
+
+type statusSummary struct {
+	Status  string `xml:"status"`
+	Details query.Items[struct {
+		Name   string `xml:"name"`
+		Status string `xml:"status"`
+	}] `xml:"details"`
+}
+
+type instanceStatusView struct {
+	ID       string        `xml:"instanceId"`
+	Zone     string        `xml:"availabilityZone"`
+	State    instanceState `xml:"instanceState"`
+	System   statusSummary `xml:"systemStatus"`
+	Instance statusSummary `xml:"instanceStatus"`
+}
+
+// describeInstanceStatus shows running instances, or with IncludeAllInstances all.
+func (t *tx) describeInstanceStatus(in describeInstanceStatusInput) (out struct {
+	Statuses  query.Items[instanceStatusView] `xml:"instanceStatusSet"`
+	NextToken string                          `xml:"nextToken,omitempty"`
+}, err error) {
+	if len(in.InstanceID) > 0 && in.MaxResults != nil {
+		return out, refuse("InvalidParameterCombination", "The parameter instancesSet cannot be used with the parameter maxResults")
+	}
+	found, ids, err := choose(t, instanceKind, t.instances, in.InstanceID, in.selection, instanceFields(t))
+	if err != nil {
+		return out, err
+	}
+	var shown []instanceStatusView
+	var names []string
+	for n, i := range found {
+		state := t.stateOf(i)
+		status := "ok"
+		if state != stateRunning {
+			status = "not-applicable"
+		}
+		if state == stateRunning || in.IncludeAllInstances {
+			shown = append(shown, instanceStatusView{i.id, i.zone, instanceStateOf(state), summary(status), summary(status)})
+			names = append(names, ids[n])
+		}
+	}
+	out.Statuses.Item, out.NextToken, err = page(shown, names, in.selection, everyEC2Page)
+	return out, err
+}
+
+func summary(status string) statusSummary { return statusSummary{Status: status} }
+
+type instanceIDs struct {
+	InstanceID []string `q:"InstanceId"`
+	Force      bool
+	Hibernate  bool
+}
+
+type stateChange struct {
+	ID       string        `xml:"instanceId"`
+	Current  instanceState `xml:"currentState"`
+	Previous instanceState `xml:"previousState"`
+}
+
+type stateChanges struct {
+	Changes query.Items[stateChange] `xml:"instancesSet"`
+}
+
+func (t *tx) startInstances(in instanceIDs) (stateChanges, error) {
+	return t.moveAll(in, stateRunning)
+}
+
+func (t *tx) stopInstances(in instanceIDs) (stateChanges, error) { return t.moveAll(in, stateStopped) }
+
+func (t *tx) terminateInstances(in instanceIDs) (stateChanges, error) {
+	return t.moveAll(in, stateTerminated)
+}
+
+// moveAll changes the state of instances. The states between are skipped.
+func (t *tx) moveAll(in instanceIDs, to string) (out stateChanges, err error) {
+	if len(in.InstanceID) == 0 {
+		return out, missingParameter("InstanceId")
+	}
+	names, err := chooseNames(t, instanceKind, t.instances, in.InstanceID)
+	if err != nil {
+		return out, err
+	}
+	for _, id := range names {
+		if s := t.instances[id].state; s == stateTerminated && to != stateTerminated {
+			return out, refuse("IncorrectInstanceState", "The instance '%s' is not in a state from which it can be moved to '%s'.", id, to)
+		}
+	}
+	for _, id := range names {
+		i := t.instances[id]
+		before := instanceStateOf(t.stateOf(i))
+		t.move(i, to)
+		out.Changes.Item = append(out.Changes.Item, stateChange{id, instanceStateOf(t.stateOf(i)), before})
+	}
+	return out, nil
+}
+
+// move changes an instance's state. One that is terminated loses its network interfaces, and with
+// them its place in target groups; its routes become blackholes.
+func (t *tx) move(i *instance, to string) {
+	if to == stateRunning && i.state == stateStopped {
+		i.launched = t.now
+	}
+	if to == stateTerminated && i.state != stateTerminated {
+		i.terminated = t.now
+		for _, id := range i.enis {
+			delete(t.interfaces, id)
+			t.forget(id)
+			for _, a := range t.addresses {
+				if a.iface == id {
+					a.iface, a.association = "", ""
+				}
+			}
+		}
+		i.enis = nil
+		for _, g := range t.targetGroups {
+			g.targets = slices.DeleteFunc(g.targets, func(x *target) bool { return x.id == i.id })
+		}
+		for _, c := range t.classics {
+			c.instances = slices.DeleteFunc(c.instances, func(id string) bool { return id == i.id })
+		}
+	}
+	i.state = to
+}
+
+func timestamp(at time.Time) string { return at.UTC().Format("2006-01-02T15:04:05.000Z") }

@@ -1,0 +1,53 @@
+package query
+
+import (
+	"net/http"
+	"strings"
+)
+
+// Credential is what the signature of a request says about the caller and the service.
+type Credential struct {
+	AccessKey, Region, Service string
+}
+
+// signature is the algorithm of AWS Signature Version 4, and what its credential scope ends with.
+const (
+	signature  = "AWS4-HMAC-SHA256"
+	terminator = "aws4_request"
+)
+
+// CredentialOf reads the credential scope of a request that is signed in its header or, as presigned
+// requests are, in its query. The signature itself is not checked. ok is false for a request
+// that is not signed at all or whose scope cannot be read; the latter has malformed set.
+func CredentialOf(r *http.Request) (c Credential, malformed, ok bool) {
+	scope := r.URL.Query().Get("X-Amz-Credential")
+	if header := r.Header.Get("Authorization"); header != "" {
+		var found bool
+		if scope, found = scopeOf(header); !found {
+			return Credential{}, true, false
+		}
+	}
+	if scope == "" {
+		return Credential{}, false, false
+	}
+	parts := strings.Split(scope, "/")
+	if len(parts) < 5 || parts[len(parts)-1] != terminator {
+		return Credential{}, true, false
+	}
+	n := len(parts)
+	// An access key may itself hold slashes; the scope is the last four parts.
+	return Credential{AccessKey: strings.Join(parts[:n-4], "/"), Region: parts[n-3], Service: parts[n-2]}, false, true
+}
+
+func scopeOf(header string) (scope string, ok bool) {
+	fields, ok := strings.CutPrefix(header, signature+" ")
+	if !ok {
+		return "", false
+	}
+	for field := range strings.SplitSeq(fields, ",") {
+		if scope, ok := strings.CutPrefix(strings.TrimSpace(field), "Credential="); ok {
+			return scope, true
+		}
+	}
+	return "", false
+}

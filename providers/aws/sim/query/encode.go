@@ -1,0 +1,82 @@
+package query
+
+import (
+	"bytes"
+	"encoding/xml"
+	"fmt"
+)
+
+// Items is a list as EC2 writes it: its element is there even when the list is empty, which
+// clients in other languages rely upon.
+type Items[T any] struct {
+	Item []T `xml:"item"`
+}
+
+// Members is a list as Elastic Load Balancing and STS write it.
+type Members[T any] struct {
+	Member []T `xml:"member"`
+}
+
+// ItemsOf returns the list of the values given.
+func ItemsOf[T any](values []T) Items[T] { return Items[T]{Item: values} }
+
+// MembersOf returns the list of the values given.
+func MembersOf[T any](values []T) Members[T] { return Members[T]{Member: values} }
+
+const header = `<?xml version="1.0" encoding="UTF-8"?>` + "\n"
+
+// EC2Answer is the document that answers an operation of EC2. The body is a struct, or nil for none.
+func EC2Answer(operation, namespace, requestID string, body any) ([]byte, error) {
+	inner, err := contents(body)
+	if err != nil {
+		return nil, err
+	}
+	return fmt.Appendf([]byte(header), "<%[1]sResponse xmlns=%[2]q><requestId>%[3]s</requestId>%[4]s</%[1]sResponse>",
+		operation, namespace, requestID, inner), nil
+}
+
+// QueryAnswer is the document that answers an operation of Elastic Load Balancing or STS.
+func QueryAnswer(operation, namespace, requestID string, body any) ([]byte, error) {
+	inner, err := contents(body)
+	if err != nil {
+		return nil, err
+	}
+	return fmt.Appendf([]byte(header), "<%[1]sResponse xmlns=%[2]q>\n<%[1]sResult>%[4]s</%[1]sResult>\n"+
+		"<ResponseMetadata><RequestId>%[3]s</RequestId></ResponseMetadata>\n</%[1]sResponse>",
+		operation, namespace, requestID, inner), nil
+}
+
+// EC2Error is EC2's document for an error.
+func EC2Error(code, message, requestID string) []byte {
+	return fmt.Appendf([]byte(header), "<Response><Errors><Error><Code>%s</Code><Message>%s</Message></Error></Errors>"+
+		"<RequestID>%s</RequestID></Response>", escape(code), escape(message), requestID)
+}
+
+// QueryError is the other services' document for an error. fault is Sender or Receiver.
+func QueryError(namespace, fault, code, message, requestID string) []byte {
+	return fmt.Appendf([]byte(header), "<ErrorResponse xmlns=%q>\n<Error><Type>%s</Type><Code>%s</Code><Message>%s</Message></Error>\n"+
+		"<RequestId>%s</RequestId>\n</ErrorResponse>", namespace, fault, escape(code), escape(message), requestID)
+}
+
+// contents is the XML inside of a body's own element.
+func contents(body any) ([]byte, error) {
+	if body == nil {
+		return nil, nil
+	}
+	var out bytes.Buffer
+	e := xml.NewEncoder(&out)
+	if err := e.EncodeElement(body, xml.StartElement{Name: xml.Name{Local: "b"}}); err != nil {
+		return nil, fmt.Errorf("encoding the answer: %w", err)
+	}
+	if err := e.Close(); err != nil {
+		return nil, fmt.Errorf("encoding the answer: %w", err)
+	}
+	return bytes.TrimSuffix(bytes.TrimPrefix(out.Bytes(), []byte("<b>")), []byte("</b>")), nil
+}
+
+func escape(text string) string {
+	var out bytes.Buffer
+	// Writing to memory cannot fail.
+	_ = xml.EscapeText(&out, []byte(text))
+	return out.String()
+}

@@ -1,0 +1,182 @@
+package sim
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+
+	"github.com/unified-ccm/unified-ccm/providers/aws/sim/query"
+)
+
+type revokeOutput struct {
+	done
+	Unknown query.Items[permissionView] `xml:"unknownIpPermissionSet"`
+	Revoked query.Items[ruleView]       `xml:"revokedSecurityGroupRuleSet"`
+}
+
+func (t *tx) revokeIngress(in rulesInput) (revokeOutput, error) { return t.revokeRules(in, false) }
+
+func (t *tx) revokeEgress(in rulesInput) (revokeOutput, error) { return t.revokeRules(in, true) }
+
+// revokeRules removes all rules of a request or none; in a VPC a rule that does not exist is an error.
+func (t *tx) revokeRules(in rulesInput, egress bool) (out revokeOutput, err error) {
+	g, err := t.groupOf(in.GroupID, in.GroupName)
+	if err != nil {
+		return out, err
+	}
+	list := g.rules(egress)
+	gone, err := t.revokable(*list, in)
+	if err != nil {
+		return out, err
+	}
+	for _, r := range gone {
+		v := t.viewRule(g, r, egress)
+		v.Reference, v.ReferenceID = nil, r.group
+		out.Revoked.Item = append(out.Revoked.Item, v)
+		t.forget(r.id)
+	}
+	*list = slices.DeleteFunc(*list, func(r *rule) bool { return slices.Contains(gone, r) })
+	out.Return = true
+	return out, nil
+}
+
+func (t *tx) revokable(have []*rule, in rulesInput) (gone []*rule, err error) {
+	for _, id := range in.SecurityGroupRuleID {
+		if err := ruleKind.check(id); err != nil {
+			return nil, err
+		}
+		at := slices.IndexFunc(have, func(r *rule) bool { return r.id == id })
+		if at < 0 {
+			return nil, ruleKind.notFound(id)
+		}
+		gone = append(gone, have[at])
+	}
+	if len(in.SecurityGroupRuleID) > 0 && len(in.IPPermissions) == 0 {
+		return gone, nil
+	}
+	rules, err := t.rulesOf(in)
+	if err != nil {
+		return nil, err
+	}
+	for _, want := range rules {
+		at := slices.IndexFunc(have, func(r *rule) bool { return r.key() == want.key() })
+		if at < 0 {
+			return nil, refuse("InvalidPermission.NotFound", "The specified rule does not exist in this security group.")
+		}
+		gone = append(gone, have[at])
+	}
+	return gone, nil
+}
+
+// permissionView is rules that share protocol and ports, as DescribeSecurityGroups shows them.
+type permissionView struct {
+	Protocol    string                  `xml:"ipProtocol"`
+	From        *int32                  `xml:"fromPort"`
+	To          *int32                  `xml:"toPort"`
+	Groups      query.Items[pairView]   `xml:"groups"`
+	Ranges      query.Items[rangeView]  `xml:"ipRanges"`
+	Ranges6     query.Items[range6View] `xml:"ipv6Ranges"`
+	PrefixLists query.Items[listView]   `xml:"prefixListIds"`
+}
+
+type pairView struct {
+	User        string `xml:"userId"`
+	Group       string `xml:"groupId"`
+	Description string `xml:"description,omitempty"`
+}
+
+type rangeView struct {
+	CIDR        string `xml:"cidrIp"`
+	Description string `xml:"description,omitempty"`
+}
+
+type range6View struct {
+	CIDR        string `xml:"cidrIpv6"`
+	Description string `xml:"description,omitempty"`
+}
+
+type listView struct {
+	ID          string `xml:"prefixListId"`
+	Description string `xml:"description,omitempty"`
+}
+
+// viewPermissions groups rules by protocol and ports. Rules for all traffic show no ports.
+func (t *tx) viewPermissions(rules []*rule) query.Items[permissionView] {
+	var out []permissionView
+	index := map[string]int{}
+	for _, r := range rules {
+		key := r.protocol + " " + strconv.Itoa(int(r.from)) + " " + strconv.Itoa(int(r.to))
+		at, ok := index[key]
+		if !ok {
+			at = len(out)
+			index[key] = at
+			v := permissionView{Protocol: r.protocol}
+			if r.protocol != allProtocols {
+				from, to := r.from, r.to
+				v.From, v.To = &from, &to
+			}
+			out = append(out, v)
+		}
+		v := &out[at]
+		switch {
+		case r.cidr4 != "":
+			v.Ranges.Item = append(v.Ranges.Item, rangeView{r.cidr4, r.description})
+		case r.cidr6 != "":
+			v.Ranges6.Item = append(v.Ranges6.Item, range6View{r.cidr6, r.description})
+		case r.group != "":
+			v.Groups.Item = append(v.Groups.Item, pairView{t.o.Account, r.group, r.description})
+		default:
+			v.PrefixLists.Item = append(v.PrefixLists.Item, listView{r.prefixList, r.description})
+		}
+	}
+	return query.ItemsOf(out)
+}
+
+// ruleByID finds a rule and its group.
+func (t *tx) ruleByID(id string) (*securityGroup, *rule) {
+	for _, g := range t.groups {
+		for _, r := range slices.Concat(g.ingress, g.egress) {
+			if r.id == id {
+				return g, r
+			}
+		}
+	}
+	return nil, nil
+}
+
+func (t *tx) describeRules(in struct {
+	selection
+	SecurityGroupRuleID []string `q:"SecurityGroupRuleId"`
+}) (out struct {
+	Rules     query.Items[ruleView] `xml:"securityGroupRuleSet"`
+	NextToken string                `xml:"nextToken,omitempty"`
+}, err error) {
+	all := map[string]ruleView{}
+	for _, g := range t.groups {
+		if !t.visible(g.id) {
+			continue
+		}
+		for _, r := range g.ingress {
+			all[r.id] = t.viewRule(g, r, false)
+		}
+		for _, r := range g.egress {
+			all[r.id] = t.viewRule(g, r, true)
+		}
+	}
+	values := func(v ruleView, name string) ([]string, bool) {
+		switch name {
+		case "group-id":
+			return []string{v.Group}, true
+		case "security-group-rule-id":
+			return []string{v.ID}, true
+		}
+		return nil, false
+	}
+	found, ids, err := choose(t, ruleKind, all, in.SecurityGroupRuleID, in.selection, values)
+	if err != nil {
+		return out, err
+	}
+	slices.SortFunc(found, func(a, b ruleView) int { return cmp.Compare(a.ID, b.ID) })
+	out.Rules.Item, out.NextToken, err = page(found, ids, in.selection, everyEC2Page)
+	return out, err
+}

@@ -1,0 +1,134 @@
+package sim
+
+import (
+	"net/netip"
+	"time"
+)
+
+// state is everything that exists, by ID, or by ARN or name where that is the identity.
+type state struct {
+	vpcs       map[string]*vpc
+	subnets    map[string]*subnet
+	tables     map[string]*routeTable
+	groups     map[string]*securityGroup
+	instances  map[string]*instance
+	interfaces map[string]*networkInterface
+	addresses  map[string]*elasticIP
+	// balancers, listeners and targetGroups are those of the second generation, by ARN.
+	balancers    map[string]*balancer
+	listeners    map[string]*listener
+	targetGroups map[string]*targetGroup
+	// classics are load balancers of the first generation, by name.
+	classics map[string]*classic
+	sessions map[string]session
+	// tags of every object, by its ID, ARN, or "classic/" and its name.
+	tags map[string]map[string]string
+	// visibleAt is when reads begin to show an object.
+	visibleAt map[string]time.Time
+	// addressesMade counts addresses given out, by subnet ID or pool.
+	addressesMade map[string]int
+	// selfID is the instance that the metadata service belongs to; empty is the oldest one.
+	selfID string
+	made   int
+}
+
+func newState() *state {
+	return &state{
+		vpcs: map[string]*vpc{}, subnets: map[string]*subnet{}, tables: map[string]*routeTable{},
+		groups: map[string]*securityGroup{}, instances: map[string]*instance{},
+		interfaces: map[string]*networkInterface{}, addresses: map[string]*elasticIP{},
+		balancers: map[string]*balancer{}, listeners: map[string]*listener{}, targetGroups: map[string]*targetGroup{},
+		classics: map[string]*classic{}, sessions: map[string]session{}, tags: map[string]map[string]string{},
+		visibleAt: map[string]time.Time{}, addressesMade: map[string]int{},
+	}
+}
+
+type vpc struct {
+	id         string
+	cidr       netip.Prefix
+	cidr6      netip.Prefix
+	dhcp       string
+	isDefault  bool
+	gatewayID  string
+	natGateway string
+}
+
+type subnet struct {
+	id, vpc, zone string
+	cidr, cidr6   netip.Prefix
+	mapPublic     bool
+	assign6       bool
+}
+
+type instance struct {
+	id, reservation, image, kind string
+	// order is the place in the order of launches.
+	order   int
+	subnet  string
+	vpc     string
+	zone    string
+	dnsName string
+	// enis are its network interfaces by device index.
+	enis []string
+	// nodeName is how the cluster calls it.
+	nodeName string
+	podCIDRs []string
+	// state is the last one that was asked for; stateOf adds what time does to it.
+	state        string
+	launched     time.Time
+	terminated   time.Time
+	checkTraffic bool
+	profile      string
+}
+
+type networkInterface struct {
+	id, subnet, vpc, zone string
+	// instance and device say where it is attached; empty for those that are not, or to a load balancer.
+	instance, attachment string
+	device               int
+	attached             time.Time
+	mac, description     string
+	kind, requester      string
+	private              []netip.Addr
+	ipv6                 []netip.Addr
+	prefixes             []netip.Prefix
+	publicIP             netip.Addr
+	groups               []string
+	checkTraffic         bool
+	// releaseAt is when AWS removes the interface of a load balancer that was deleted.
+	releaseAt time.Time
+}
+
+type elasticIP struct {
+	id          string
+	ip          netip.Addr
+	association string
+	iface       string
+}
+
+// pass lets time do its work: what was to vanish by now has vanished.
+func (t *tx) pass() {
+	for id, i := range t.instances {
+		if i.state == stateTerminated && !t.now.Before(i.terminated.Add(max(t.o.TerminatedTime, 0))) {
+			delete(t.instances, id)
+			t.forget(id)
+		}
+	}
+	for id, n := range t.interfaces {
+		if !n.releaseAt.IsZero() && !t.now.Before(n.releaseAt) {
+			delete(t.interfaces, id)
+			t.forget(id)
+		}
+	}
+}
+
+// forget removes what is kept of an object by its ID.
+func (t *tx) forget(id string) {
+	delete(t.tags, id)
+	delete(t.visibleAt, id)
+}
+
+func has[T any](m map[string]T, id string) bool {
+	_, ok := m[id]
+	return ok
+}
