@@ -35,6 +35,9 @@ type Options struct {
 	// Allow is the IAM policy: it is asked whether an action such as ec2:DescribeInstances is allowed. Nil allows all.
 	Allow func(action string) bool
 
+	// Certificates are the ARNs of all certificates that exist; without any, every well-formed ARN does.
+	Certificates []string
+
 	// BootTime is how long a launched instance is pending.
 	BootTime time.Duration
 	// TerminatedTime is how long terminated instances stay visible; an hour by default, negative is none.

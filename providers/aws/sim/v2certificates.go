@@ -1,0 +1,89 @@
+package sim
+
+import (
+	"slices"
+
+	"github.com/unified-ccm/unified-ccm/providers/aws/sim/query"
+)
+
+type certificatesInput struct {
+	elbPage
+	ListenerArn  string
+	Certificates []certificate
+}
+
+type certificatesOutput struct {
+	Certificates query.Members[certificateView] `xml:"Certificates"`
+	NextMarker   string                         `xml:"NextMarker,omitempty"`
+}
+
+// describeCertificates lists the default certificate too, and says which it is.
+func (t *tx) describeCertificates(in certificatesInput) (out certificatesOutput, err error) {
+	l, err := t.listenerOf(in.ListenerArn)
+	if err != nil {
+		return out, err
+	}
+	for n, c := range l.certificates {
+		first := n == 0
+		out.Certificates.Member = append(out.Certificates.Member, certificateView{c, &first})
+	}
+	slices.SortFunc(out.Certificates.Member, func(a, b certificateView) int { return compareText(a.ARN, b.ARN) })
+	out.Certificates.Member, out.NextMarker, err = elbCut(out.Certificates.Member, in.elbPage, func(c certificateView) string { return c.ARN })
+	return out, err
+}
+
+// addCertificates adds to those for server name indication. What is there already stays.
+func (t *tx) addCertificates(in certificatesInput) (out certificatesOutput, err error) {
+	l, err := t.listenerOf(in.ListenerArn)
+	if err != nil {
+		return out, err
+	}
+	if l.protocol != "TLS" {
+		return out, refuse("UnsupportedProtocol", "Certificates cannot be added to %s listeners", l.protocol)
+	}
+	after := slices.Clone(l.certificates)
+	for _, c := range in.Certificates {
+		if err := t.checkCertificate(c.CertificateArn); err != nil {
+			return out, err
+		}
+		if !slices.Contains(after, c.CertificateArn) {
+			after = append(after, c.CertificateArn)
+		}
+	}
+	// The quota does not count the default certificate.
+	if len(after)-1 > t.o.Quotas[QuotaCertificates] {
+		return out, refuse("TooManyCertificates", "The maximum number of certificates for listener '%s' has been reached", l.arn)
+	}
+	l.certificates = after
+	for _, c := range in.Certificates {
+		no := false
+		out.Certificates.Member = append(out.Certificates.Member, certificateView{c.CertificateArn, &no})
+	}
+	return out, nil
+}
+
+func (t *tx) removeCertificates(in certificatesInput) (nothing, error) {
+	l, err := t.listenerOf(in.ListenerArn)
+	if err != nil {
+		return nothing{}, err
+	}
+	for _, c := range in.Certificates {
+		if len(l.certificates) > 0 && l.certificates[0] == c.CertificateArn {
+			return nothing{}, refuse("OperationNotPermitted", "The default certificate cannot be removed")
+		}
+	}
+	for _, c := range in.Certificates {
+		l.certificates = slices.DeleteFunc(l.certificates, func(arn string) bool { return arn == c.CertificateArn })
+	}
+	return nothing{}, nil
+}
+
+func compareText(a, b string) int {
+	switch {
+	case a < b:
+		return -1
+	case a > b:
+		return 1
+	}
+	return 0
+}

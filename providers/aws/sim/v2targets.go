@@ -1,0 +1,252 @@
+package sim
+
+import (
+	"cmp"
+	"net/netip"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/unified-ccm/unified-ccm/providers/aws/sim/query"
+)
+
+// target is a member of a target group: an instance or an IP address, and a port.
+type target struct {
+	id, zone   string
+	port       int32
+	registered time.Time
+	// drained is when a target that was removed is gone; zero for those that were not.
+	drained time.Time
+}
+
+func v2TargetOperations() []operation {
+	return []operation{
+		read("DescribeTargetHealth", (*tx).describeTargetHealth),
+		write("RegisterTargets", (*tx).registerTargets),
+		write("DeregisterTargets", (*tx).deregisterTargets),
+	}
+}
+
+type targetInput struct {
+	ID               string `q:"Id"`
+	Port             *int32
+	AvailabilityZone string
+}
+
+type targetsInput struct {
+	TargetGroupArn string
+	Targets        []targetInput
+	Include        []string
+}
+
+// registered are the targets that were not removed.
+func (t *tx) registered(g *targetGroup) []*target {
+	return slices.DeleteFunc(slices.Clone(g.targets), func(x *target) bool { return !x.drained.IsZero() })
+}
+
+func (t *tx) registerTargets(in targetsInput) (nothing, error) {
+	g, err := t.targetGroupOf(in.TargetGroupArn)
+	if err != nil {
+		return nothing{}, err
+	}
+	if len(in.Targets) == 0 {
+		return nothing{}, validation("1 validation error detected: Value null at 'targets' failed to satisfy constraint: Member must not be null")
+	}
+	if err := t.checkTargets(g, in.Targets); err != nil {
+		return nothing{}, err
+	}
+	fresh := 0
+	for _, x := range in.Targets {
+		if old := g.find(x); old == nil || !old.drained.IsZero() {
+			fresh++
+		}
+	}
+	if len(t.registered(g))+fresh > t.o.Quotas[QuotaTargetsPerGroup] {
+		return nothing{}, refuse("TooManyTargets", "The maximum number of targets for target group '%s' has been reached", g.arn)
+	}
+	for _, x := range in.Targets {
+		old := g.find(x)
+		if old == nil {
+			g.targets = append(g.targets, &target{id: x.ID, port: g.portOf(x), zone: x.AvailabilityZone, registered: t.now})
+		} else if !old.drained.IsZero() {
+			old.drained, old.registered = time.Time{}, t.now
+		}
+	}
+	return nothing{}, nil
+}
+
+func (g *targetGroup) portOf(x targetInput) int32 {
+	if x.Port != nil {
+		return *x.Port
+	}
+	return g.port
+}
+
+func (g *targetGroup) find(x targetInput) *target {
+	for _, old := range g.targets {
+		if old.id == x.ID && old.port == g.portOf(x) {
+			return old
+		}
+	}
+	return nil
+}
+
+// checkTargets refuses all if any cannot be a target.
+func (t *tx) checkTargets(g *targetGroup, targets []targetInput) error {
+	var idle, foreign []string
+	for _, x := range targets {
+		if p := g.portOf(x); p < 1 || p > 65535 {
+			return validation("Port '%d' must be between 1 and 65535", p)
+		}
+		if g.targetType == "ip" {
+			if err := t.checkIPTarget(g, x); err != nil {
+				return err
+			}
+			continue
+		}
+		if instanceKind.check(x.ID) != nil {
+			return validation("Instance ID '%s' is not valid", x.ID)
+		}
+		i := t.instances[x.ID]
+		switch {
+		case i == nil || i.vpc != g.vpc:
+			foreign = append(foreign, "'"+x.ID+"'")
+		case t.stateOf(i) != stateRunning:
+			idle = append(idle, "'"+x.ID+"'")
+		}
+	}
+	if len(foreign) > 0 {
+		return refuse("InvalidTarget", "The following targets are not in the target group VPC '%s': %s", g.vpc, strings.Join(foreign, ", "))
+	}
+	if len(idle) > 0 {
+		return refuse("InvalidTarget", "The following targets are not in a running state and cannot be registered: %s", strings.Join(idle, ", "))
+	}
+	return nil
+}
+
+func (t *tx) checkIPTarget(g *targetGroup, x targetInput) error {
+	ip, err := netip.ParseAddr(x.ID)
+	if err != nil {
+		return validation("The IP address '%s' is not a valid IP address", x.ID)
+	}
+	if ip.Is4() != (g.addressType == "ipv4") {
+		return refuse("InvalidTarget", "The IP address '%s' does not match the IP address type '%s' of the target group", x.ID, g.addressType)
+	}
+	v := t.vpcs[g.vpc]
+	if v.cidr.Contains(ip) || v.cidr6.Contains(ip) {
+		return nil
+	}
+	if !ip.IsPrivate() {
+		return refuse("InvalidTarget", "The IP address '%s' is not in a private range", x.ID)
+	}
+	if x.AvailabilityZone != "all" {
+		return refuse("InvalidTarget", "You must specify an Availability Zone for the IP address '%s', which is outside the VPC", x.ID)
+	}
+	return nil
+}
+
+// deregisterTargets starts to drain. Targets that are not registered are no error.
+func (t *tx) deregisterTargets(in targetsInput) (nothing, error) {
+	g, err := t.targetGroupOf(in.TargetGroupArn)
+	if err != nil {
+		return nothing{}, err
+	}
+	for _, x := range in.Targets {
+		// Without a port a target goes on all its ports.
+		for _, old := range g.targets {
+			if old.id == x.ID && (x.Port == nil || old.port == *x.Port) && old.drained.IsZero() {
+				old.drained = t.now.Add(t.drainTime(g))
+			}
+		}
+	}
+	g.targets = slices.DeleteFunc(g.targets, func(x *target) bool { return t.isDrained(x) })
+	return nothing{}, nil
+}
+
+func (t *tx) drainTime(g *targetGroup) time.Duration {
+	if len(t.balancersOf(g.arn)) == 0 {
+		return 0
+	}
+	delay, err := strconv.Atoi(g.attributes["deregistration_delay.timeout_seconds"])
+	if err != nil {
+		return 0
+	}
+	return min(time.Duration(delay)*time.Second, t.o.DrainTime)
+}
+
+func (t *tx) isDrained(x *target) bool { return !x.drained.IsZero() && !t.now.Before(x.drained) }
+
+type targetView struct {
+	ID   string `xml:"Id"`
+	Port int32  `xml:"Port"`
+	Zone string `xml:"AvailabilityZone,omitempty"`
+}
+
+type healthView struct {
+	State       string `xml:"State"`
+	Reason      string `xml:"Reason,omitempty"`
+	Description string `xml:"Description,omitempty"`
+}
+
+type targetHealthView struct {
+	Target targetView `xml:"Target"`
+	Port   string     `xml:"HealthCheckPort,omitempty"`
+	Health healthView `xml:"TargetHealth"`
+}
+
+func (t *tx) describeTargetHealth(in targetsInput) (out struct {
+	Health query.Members[targetHealthView] `xml:"TargetHealthDescriptions"`
+}, err error) {
+	g, err := t.targetGroupOf(in.TargetGroupArn)
+	if err != nil {
+		return out, err
+	}
+	g.targets = slices.DeleteFunc(g.targets, func(x *target) bool { return t.isDrained(x) })
+	show := g.targets
+	used := len(t.balancersOf(g.arn)) > 0
+	if len(in.Targets) > 0 {
+		show = nil
+		for _, x := range in.Targets {
+			if old := g.find(x); old != nil {
+				show = append(show, old)
+				continue
+			}
+			out.Health.Member = append(out.Health.Member, targetHealthView{
+				Target: targetView{ID: x.ID, Port: g.portOf(x)},
+				Health: healthView{"unused", "Target.NotRegistered", "Target is not registered to the target group"},
+			})
+		}
+	}
+	for _, x := range show {
+		v := targetHealthView{Target: targetView{x.id, x.port, x.zone}, Port: g.check.HealthCheckPort, Health: t.health(g, x, used)}
+		if v.Port == "traffic-port" {
+			v.Port = strconv.Itoa(int(x.port))
+		}
+		out.Health.Member = append(out.Health.Member, v)
+	}
+	return out, nil
+}
+
+// health is what the load balancer knows of a target by now. Every instance that runs passes its checks.
+func (t *tx) health(g *targetGroup, x *target, used bool) healthView {
+	i := t.instances[x.id]
+	switch {
+	case !x.drained.IsZero():
+		return healthView{"draining", "Target.DeregistrationInProgress", "Target deregistration is in progress"}
+	case !used:
+		return healthView{"unused", "Target.NotInUse", "Target group is not configured to receive traffic from the load balancer"}
+	case i != nil && t.stateOf(i) != stateRunning:
+		return healthView{"unused", "Target.InvalidState", "Target is in the " + t.stateOf(i) + " state"}
+	case t.now.Before(later(x.registered, g.usedSince).Add(t.o.HealthTime)):
+		return healthView{"initial", "Elb.RegistrationInProgress", "Target registration is in progress"}
+	}
+	return healthView{State: "healthy"}
+}
+
+func later(a, b time.Time) time.Time {
+	if cmp.Compare(a.UnixNano(), b.UnixNano()) < 0 && !b.IsZero() {
+		return b
+	}
+	return a
+}
