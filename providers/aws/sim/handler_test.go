@@ -1,0 +1,197 @@
+package sim
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	clocktesting "k8s.io/utils/clock/testing"
+
+	"github.com/unified-ccm/unified-ccm/pkg/common/conformance/world"
+)
+
+func newCloud(t *testing.T, o Options) *Cloud {
+	t.Helper()
+	c, err := New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// post sends a form, signed for a service unless that is empty.
+func post(c *Cloud, service, form string) *httptest.ResponseRecorder {
+	r := httptest.NewRequest(http.MethodPost, "/", strings.NewReader(form))
+	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	if service != "" {
+		r.Header.Set("Authorization", "AWS4-HMAC-SHA256 Credential=AKIA/20260102/us-west-2/"+service+"/aws4_request, SignedHeaders=host, Signature=0")
+	}
+	w := httptest.NewRecorder()
+	c.Front().ServeHTTP(w, r)
+	return w
+}
+
+func TestProtocolErrors(t *testing.T) {
+	c := newCloud(t, Options{})
+	const elb = "elasticloadbalancing"
+	for _, tc := range []struct {
+		name, service, form string
+		status              int
+		want                string
+	}{
+		{"unknown EC2 action", "ec2", "Action=Fly&Version=2016-11-15", 400, "<Response><Errors><Error><Code>InvalidAction</Code>"},
+		{"no action", "ec2", "Version=2016-11-15", 400, "<Code>MissingParameter</Code>"},
+		{"unknown ELB action", elb, "Action=Fly&Version=2015-12-01", 400, "<Message>Could not find operation Fly for version 2015-12-01</Message>"},
+		{"an operation of the other generation", elb, "Action=CreateTargetGroup&Version=2012-06-01", 400, "<Code>InvalidAction</Code>"},
+		{"unsigned EC2", "", "Action=DescribeVpcs&Version=2016-11-15", 401, "<Code>AuthFailure</Code>"},
+		{"unsigned ELB", "", "Action=DescribeLoadBalancers&Version=2015-12-01", 403, "<Code>MissingAuthenticationToken</Code>"},
+		{"unknown parameter", "ec2", "Action=DescribeVpcs&Version=2016-11-15&Colour=red", 400, "<Code>UnknownParameter</Code><Message>The parameter Colour is not recognized"},
+		{"not a number", "ec2", "Action=DescribeVpcs&Version=2016-11-15&MaxResults=x", 400, "<Code>InvalidParameterValue</Code>"},
+		{"not a number, ELB", elb, "Action=DescribeLoadBalancers&Version=2015-12-01&PageSize=x", 400, "<Code>MalformedInput</Code>"},
+		{"error namespace", elb, "Action=DescribeLoadBalancers&Version=2012-06-01&LoadBalancerNames.member.1=x", 400,
+			`<ErrorResponse xmlns="http://elasticloadbalancing.amazonaws.com/doc/2012-06-01/">`},
+		{"an old version of EC2", "ec2", "Action=DescribeVpcs&Version=2014-10-01", 200, `<DescribeVpcsResponse xmlns="http://ec2.amazonaws.com/doc/2014-10-01/"><requestId>`},
+		{"ELB result", elb, "Action=DescribeLoadBalancers&Version=2015-12-01", 200, "<DescribeLoadBalancersResult><LoadBalancers></LoadBalancers></DescribeLoadBalancersResult>"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			w := post(c, tc.service, tc.form)
+			if w.Code != tc.status || !strings.Contains(w.Body.String(), tc.want) {
+				t.Errorf("status %d, body %s", w.Code, w.Body)
+			}
+		})
+	}
+}
+
+func TestAnotherRegion(t *testing.T) {
+	c := newCloud(t, Options{Region: "eu-west-1"})
+	if w := post(c, "ec2", "Action=DescribeVpcs&Version=2016-11-15"); w.Code != http.StatusUnauthorized {
+		t.Errorf("status %d", w.Code)
+	}
+	if w := post(c, "elasticloadbalancing", "Action=DescribeLoadBalancers&Version=2015-12-01"); w.Code != http.StatusForbidden {
+		t.Errorf("status %d", w.Code)
+	}
+}
+
+// TestOperations holds what a cloud controller manager for AWS calls, or may want to.
+func TestOperations(t *testing.T) {
+	want := map[string]string{
+		serviceEC2: `DescribeInstances DescribeInstanceTopology DescribeAvailabilityZones DescribeNetworkInterfaces DescribeSubnets
+			DescribeRouteTables DescribeSecurityGroups CreateSecurityGroup DeleteSecurityGroup AuthorizeSecurityGroupIngress
+			RevokeSecurityGroupIngress CreateTags DeleteTags CreateRoute DeleteRoute ModifyInstanceAttribute DescribeVpcs ReplaceRoute
+			DescribeSecurityGroupRules DescribeInstanceStatus DescribeAddresses`,
+		serviceELB: `CreateLoadBalancer DeleteLoadBalancer DescribeLoadBalancers AddTags RegisterInstancesWithLoadBalancer
+			DeregisterInstancesFromLoadBalancer CreateLoadBalancerPolicy DescribeLoadBalancerPolicies SetLoadBalancerPoliciesForBackendServer
+			SetLoadBalancerPoliciesOfListener AttachLoadBalancerToSubnets DetachLoadBalancerFromSubnets CreateLoadBalancerListeners
+			DeleteLoadBalancerListeners ApplySecurityGroupsToLoadBalancer ConfigureHealthCheck DescribeLoadBalancerAttributes
+			ModifyLoadBalancerAttributes DescribeTags RemoveTags`,
+		serviceELBv2: `CreateLoadBalancer DeleteLoadBalancer DescribeLoadBalancers SetSecurityGroups DescribeLoadBalancerAttributes
+			ModifyLoadBalancerAttributes CreateTargetGroup DescribeTargetGroups ModifyTargetGroup DeleteTargetGroup DescribeTargetHealth
+			DescribeTargetGroupAttributes ModifyTargetGroupAttributes RegisterTargets DeregisterTargets CreateListener DescribeListeners
+			ModifyListener DeleteListener AddTags RemoveTags DescribeTags SetSubnets SetIpAddressType AddListenerCertificates
+			RemoveListenerCertificates DescribeListenerCertificates`,
+		serviceSTS: `GetCallerIdentity AssumeRole AssumeRoleWithWebIdentity`,
+	}
+	have := catalogue()
+	for service, names := range want {
+		for _, name := range strings.Fields(names) {
+			o, ok := have[service][name]
+			if !ok {
+				t.Errorf("%s %s is missing", service, name)
+			}
+			if reads := strings.HasPrefix(name, "Describe") || strings.HasPrefix(name, "Get"); ok && reads == o.mutating {
+				t.Errorf("%s %s: mutating is %v", service, name, o.mutating)
+			}
+		}
+	}
+}
+
+// TestWrongRequestsChangeNothing sends every operation without parameters: what is refused must leave the world as it was.
+func TestWrongRequestsChangeNothing(t *testing.T) {
+	c := newCloud(t, Options{})
+	if _, err := c.Launch(world.Machine{Name: "a"}); err != nil {
+		t.Fatal(err)
+	}
+	versions := map[string]string{serviceEC2: versionEC2, serviceELB: versionELB, serviceELBv2: versionELBv2, serviceSTS: versionSTS}
+	scopes := map[string]string{serviceEC2: "ec2", serviceSTS: "sts", serviceELB: "elasticloadbalancing", serviceELBv2: "elasticloadbalancing"}
+	for service, operations := range catalogue() {
+		for name, o := range operations {
+			before := c.Objects()
+			w := post(c, scopes[service], "Action="+name+"&Version="+versions[service])
+			if w.Code >= http.StatusInternalServerError {
+				t.Errorf("%s %s: status %d: %s", service, name, w.Code, w.Body)
+			}
+			if after := c.Objects(); w.Code != http.StatusOK && !equalCounts(before, after) {
+				t.Errorf("%s %s: refused, and yet %v became %v", service, name, before, after)
+			}
+			if !o.mutating && w.Code != http.StatusOK && service == serviceEC2 {
+				t.Errorf("%s: status %d: %s", name, w.Code, w.Body)
+			}
+		}
+	}
+}
+
+func equalCounts(a, b map[string]int) bool {
+	return slices.EqualFunc(sortedIDs(a), sortedIDs(b), func(x, y string) bool { return x == y && a[x] == b[y] })
+}
+
+func TestFilterWildcards(t *testing.T) {
+	for _, tc := range []struct {
+		pattern, text string
+		want          bool
+	}{
+		{"a", "a", true}, {"a", "ab", false}, {"a*", "ab", true}, {"a?", "ab", true}, {"a?", "a", false},
+		{`a\*`, "a*", true}, {`a\*`, "ab", false}, {"a.c", "abc", false}, {"a.*", "abc", false}, {"*", "", true},
+	} {
+		if got := matches(tc.pattern, tc.text); got != tc.want {
+			t.Errorf("%q matches %q: %v", tc.pattern, tc.text, got)
+		}
+	}
+}
+
+func TestTerminatedInstancesVanish(t *testing.T) {
+	clock := clocktesting.NewFakeClock(time.Unix(1_700_000_000, 0))
+	c := newCloud(t, Options{Clock: clock})
+	if _, err := c.Launch(world.Machine{Name: "a"}); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Terminate("a"); err != nil {
+		t.Fatal(err)
+	}
+	const describe = "Action=DescribeInstances&Version=2016-11-15"
+	if w := post(c, "ec2", describe); !strings.Contains(w.Body.String(), "<name>terminated</name>") {
+		t.Errorf("at once: %s", w.Body)
+	}
+	clock.Step(time.Hour)
+	if w := post(c, "ec2", describe); !strings.Contains(w.Body.String(), "<reservationSet></reservationSet>") {
+		t.Errorf("after an hour: %s", w.Body)
+	}
+}
+
+func TestBadOptionsAreReportedTogether(t *testing.T) {
+	_, err := New(Options{Region: "us-west-2", Zones: []string{"us-east-1a"}, ErrorRate: 2, Quotas: map[string]int{"x": 1}, BootTime: -1})
+	for _, word := range []string{"us-east-1a", "error rate", `quota "x"`, "negative"} {
+		if err == nil || !strings.Contains(err.Error(), word) {
+			t.Errorf("error %v does not speak of %s", err, word)
+		}
+	}
+}
+
+func BenchmarkDescribeFiveThousandInstances(b *testing.B) {
+	c, err := New(Options{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	for range 5000 {
+		if _, err := c.Launch(world.Machine{}); err != nil {
+			b.Fatal(err)
+		}
+	}
+	for b.Loop() {
+		if w := post(c, "ec2", "Action=DescribeInstances&Version=2016-11-15&MaxResults=1000&Filter.1.Name=tag-key&Filter.1.Value.1=kubernetes.io/cluster/sim"); w.Code != http.StatusOK {
+			b.Fatal(w.Body)
+		}
+	}
+}
