@@ -65,6 +65,16 @@ func (c *Cloud) Machine(nodeName string) (m world.Machine, err error) {
 	return m, err
 }
 
+// Instance returns the ID of a machine's instance, or nothing if there is no such machine.
+func (c *Cloud) Instance(nodeName string) (id string) {
+	c.look(func(t *tx) {
+		if i := t.byNodeName(nodeName); i != nil {
+			id = i.id
+		}
+	})
+	return id
+}
+
 // Terminate implements world.World.
 func (c *Cloud) Terminate(nodeName string) error { return c.moveMachine(nodeName, stateTerminated) }
 
