@@ -64,7 +64,8 @@ func inBubble(t *testing.T, f func(t *testing.T) error) {
 // outcome is what one run left behind.
 type outcome struct {
 	end endState
-	// calls are the names of the calls made, in order.
+	// calls are the names of the calls made, in order, those of deleting everything left out
+	// unless the scenario counts them in.
 	calls []string
 	// injected is the number of faults that hit.
 	injected int
@@ -90,6 +91,9 @@ func (s Subject) run(t testing.TB, scenario Scenario, fault *sim.Fault) (outcome
 	out := outcome{end: end, injected: world.Front().Injected()}
 	for _, call := range world.Front().Log().Calls() {
 		out.calls = append(out.calls, call.Name)
+	}
+	if !scenario.Teardown && err == nil {
+		out.calls = out.calls[:r.stepCalls]
 	}
 	return out, err
 }
@@ -167,6 +171,7 @@ func (s Subject) interrupt(t *testing.T, scenario Scenario, tally *tally) {
 	if t.Failed() {
 		return
 	}
+	t.Logf("%d calls to interrupt", len(clean.calls))
 	for _, kind := range kinds() {
 		t.Run(string(kind), func(t *testing.T) {
 			t.Parallel()
