@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"path/filepath"
 	"time"
@@ -96,4 +97,33 @@ func (c *ControlPlane) connect() error {
 }
 
 // Stop ends both processes. What they wrote stays in their directory.
-func (c *ControlPlane) Stop() error { return c.plane.Stop() }
+func (c *ControlPlane) Stop() error {
+	err := c.plane.Stop()
+	if err == nil || !c.answers() {
+		// An API server that waits for its clients' watches is killed in the end, and that is no
+		// error: it is gone.
+		return nil
+	}
+	return fmt.Errorf("stopping the control plane: %w", err)
+}
+
+// answers says whether one of the processes is still there, shortly after it was killed.
+func (c *ControlPlane) answers() bool {
+	serving := c.plane.APIServer.SecureServing
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	for _, address := range []string{net.JoinHostPort(serving.Address, serving.Port), c.plane.Etcd.URL.Host} {
+		for {
+			var dialer net.Dialer
+			conn, err := dialer.DialContext(ctx, "tcp", address)
+			if ctx.Err() != nil {
+				return true
+			}
+			if err != nil {
+				break
+			}
+			_ = conn.Close()
+		}
+	}
+	return false
+}

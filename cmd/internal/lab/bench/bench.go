@@ -12,6 +12,7 @@ import (
 	"k8s.io/client-go/util/workqueue"
 
 	"github.com/unified-ccm/unified-ccm/cmd/internal/lab"
+	"github.com/unified-ccm/unified-ccm/pkg/common/instances"
 )
 
 // Options of a benchmark.
@@ -34,8 +35,10 @@ const (
 	calm = 5 * time.Second
 	// patience is how long a phase may last.
 	patience = 10 * time.Minute
-	// refreshEvery is the --node-status-update-frequency under which the refresh is measured.
-	refreshEvery = 20 * time.Second
+	// refreshEvery is the --node-status-update-frequency under which the refresh is measured. Its
+	// default is 5m; like that one it is longer than what a refresh may take from memory, so that
+	// it has to ask the cloud.
+	refreshEvery = instances.DefaultSnapshotAge + 15*time.Second
 )
 
 // ManagerArgs are ccm's arguments in a benchmark. Pod routes are left out, because one route for
@@ -50,9 +53,14 @@ func Run(ctx context.Context, b lab.Binaries, o Options) (_ Report, err error) {
 	if err != nil {
 		return Report{}, err
 	}
-	defer func() { err = errors.Join(err, cluster.Stop(context.WithoutCancel(ctx))) }()
+	defer func() {
+		err = errors.Join(err, o.Step(context.WithoutCancel(ctx), "stopping everything", cluster.Stop))
+	}()
 	r := &runner{Options: o, cluster: cluster}
-	r.watch, err = startWatch(ctx, cluster.Plane.Client)
+	// The API server waits for watches when it is stopped, so they end before.
+	watching, stopWatching := context.WithCancel(ctx)
+	defer stopWatching()
+	r.watch, err = startWatch(watching, cluster.Plane.Client)
 	if err != nil {
 		return Report{}, err
 	}

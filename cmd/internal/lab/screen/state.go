@@ -105,9 +105,9 @@ func (s Service) problem() string {
 	case lb == nil:
 		return fmt.Sprintf("has address %s, but the cloud has no load balancer with it", s.Addresses[0])
 	case lb.Listeners != len(s.Ports):
-		return fmt.Sprintf("its load balancer has %d of %s", lb.Listeners, Plural(len(s.Ports), "listener"))
+		return fmt.Sprintf("has a load balancer with %d of %s", lb.Listeners, Plural(len(s.Ports), "listener"))
 	case lb.Members < lb.Nodes || lb.Nodes == 0:
-		return fmt.Sprintf("its load balancer sends traffic to %d of %s", lb.Members, Plural(lb.Nodes, "ready node"))
+		return fmt.Sprintf("has a load balancer that sends traffic to %d of %s", lb.Members, Plural(lb.Nodes, "ready node"))
 	default:
 		return ""
 	}
