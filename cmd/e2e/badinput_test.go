@@ -128,7 +128,7 @@ func (c *cluster) powerlessToken() string {
 // ends by itself, without a stack trace, and a new one goes on where it stopped.
 func TestAPIServerGoesAway(t *testing.T) {
 	t.Parallel()
-	c := newCluster(t, setup{flags: []string{
+	c := newCluster(t, setup{noRoutes: true, flags: []string{
 		"--leader-elect=true", "--leader-elect-lease-duration=4s", "--leader-elect-renew-deadline=3s", "--leader-elect-retry-period=500ms",
 	}})
 	line := c.tunnel(strings.TrimPrefix(c.plane.Config.Host, "https://"))

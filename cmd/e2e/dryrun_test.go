@@ -20,7 +20,7 @@ import (
 // it would do, and does none of it, neither in the cloud nor in the cluster.
 func TestDryRun(t *testing.T) {
 	t.Parallel()
-	c := newCluster(t, setup{flags: []string{"--leader-elect=true"}})
+	c := newCluster(t, setup{noRoutes: true, flags: []string{"--leader-elect=true"}})
 	names := []string{"web", "api"}
 	c.must(c.session.JoinN(t.Context(), 2))
 	for _, name := range names {

@@ -3,10 +3,11 @@ package e2e
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
-	"runtime"
+	"strconv"
 	"sync"
 	"testing"
 
@@ -17,7 +18,10 @@ import (
 // them, one after the other.
 var planes *pool
 
-func TestMain(m *testing.M) { os.Exit(run(m)) }
+func TestMain(m *testing.M) {
+	flag.Parse()
+	os.Exit(run(m))
+}
 
 func run(m *testing.M) (code int) {
 	binaries, err := lab.FindBinaries()
@@ -31,6 +35,10 @@ func run(m *testing.M) (code int) {
 		fmt.Fprintln(os.Stderr, "e2e:", err)
 		return 1
 	}
+	if err := flag.Set("test.parallel", strconv.Itoa(lanes)); err != nil {
+		fmt.Fprintln(os.Stderr, "e2e:", err)
+		return 1
+	}
 	planes = newPool(binaries, dir)
 	defer func() {
 		if err := errors.Join(planes.stop(), os.RemoveAll(dir)); err != nil {
@@ -41,10 +49,12 @@ func run(m *testing.M) (code int) {
 	return m.Run()
 }
 
-// maxPlanes bounds the memory: a control plane takes about half a gigabyte.
-const maxPlanes = 4
+// lanes is how many tests run at a time, each on a control plane of its own, whatever the number of
+// processors: most of their time is waiting for what a manager does every ten or thirty seconds.
+// A control plane takes about half a gigabyte of memory.
+const lanes = 4
 
-// pool lends control planes, and starts one when all are lent and there is a processor for it.
+// pool lends control planes, and starts one when all are lent and there may be more.
 type pool struct {
 	binaries lab.Binaries
 	dir      string
@@ -56,7 +66,7 @@ type pool struct {
 }
 
 func newPool(binaries lab.Binaries, dir string) *pool {
-	return &pool{binaries: binaries, dir: dir, idle: make(chan *lab.ControlPlane, min(runtime.GOMAXPROCS(0), maxPlanes))}
+	return &pool{binaries: binaries, dir: dir, idle: make(chan *lab.ControlPlane, lanes)}
 }
 
 // take returns a control plane with nothing in it. It must be given back the same way.
