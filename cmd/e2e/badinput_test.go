@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"net/http/httptest"
+	"net/url"
 	"regexp"
 	"strings"
 	"sync"
@@ -131,7 +132,9 @@ func TestAPIServerGoesAway(t *testing.T) {
 	c := newCluster(t, setup{noRoutes: true, flags: []string{
 		"--leader-elect=true", "--leader-elect-lease-duration=4s", "--leader-elect-renew-deadline=3s", "--leader-elect-retry-period=500ms",
 	}})
-	line := c.tunnel(strings.TrimPrefix(c.plane.Config.Host, "https://"))
+	server, err := url.Parse(c.plane.Config.Host)
+	c.must(err)
+	line := c.tunnel(server.Host)
 	admin := c.live.Options.Kubeconfig
 	c.live.Options.Kubeconfig = c.kubeconfig("tunnel", func(r *rest.Config) { r.Host = "https://" + line.addr() })
 	c.must(c.session.JoinN(t.Context(), 1))
