@@ -212,7 +212,8 @@ func (t *tunnel) forward(from net.Conn, target string) {
 		return
 	}
 	hangUp := func() { _ = errors.Join(from.Close(), to.Close()) }
-	defer context.AfterFunc(t.ctx, hangUp)()
+	stop := context.AfterFunc(t.ctx, hangUp)
+	defer stop()
 	var both sync.WaitGroup
 	for _, pair := range [][2]net.Conn{{from, to}, {to, from}} {
 		both.Go(func() {

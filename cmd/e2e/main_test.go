@@ -59,14 +59,17 @@ type pool struct {
 	binaries lab.Binaries
 	dir      string
 	idle     chan *lab.ControlPlane
+	// broken is closed when one did not start, so that nobody waits for it.
+	broken chan struct{}
 
 	mu      sync.Mutex
 	started int
 	running []*lab.ControlPlane
+	err     error
 }
 
 func newPool(binaries lab.Binaries, dir string) *pool {
-	return &pool{binaries: binaries, dir: dir, idle: make(chan *lab.ControlPlane, lanes)}
+	return &pool{binaries: binaries, dir: dir, idle: make(chan *lab.ControlPlane, lanes), broken: make(chan struct{})}
 }
 
 // take returns a control plane with nothing in it. It must be given back the same way.
@@ -82,6 +85,8 @@ func (p *pool) take(ctx context.Context) (*lab.ControlPlane, error) {
 	select {
 	case plane := <-p.idle:
 		return plane, nil
+	case <-p.broken:
+		return nil, errors.New("a control plane did not start; see the test that failed first")
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
@@ -101,17 +106,21 @@ func (p *pool) reserve() (number int, ok bool) {
 
 func (p *pool) start(ctx context.Context, number int) (*lab.ControlPlane, error) {
 	dir := filepath.Join(p.dir, fmt.Sprintf("control-plane-%d", number))
-	if err := os.Mkdir(dir, 0o700); err != nil {
-		return nil, err
-	}
-	plane, err := lab.StartControlPlane(ctx, p.binaries, dir)
-	if err != nil {
-		return nil, err
+	err := os.Mkdir(dir, 0o700)
+	var plane *lab.ControlPlane
+	if err == nil {
+		plane, err = lab.StartControlPlane(ctx, p.binaries, dir)
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.running = append(p.running, plane)
-	return plane, nil
+	switch {
+	case err == nil:
+		p.running = append(p.running, plane)
+	case p.err == nil:
+		p.err = err
+		close(p.broken)
+	}
+	return plane, err
 }
 
 func (p *pool) stop() error {
