@@ -24,7 +24,7 @@ The phases, one after the other on one cluster:
   nodes refreshed    one pass of --node-status-update-frequency over all nodes
   Services created   until every one has the address of its load balancer
   1 node added       until it is initialised and a member of every load balancer
-  restart            a new ccm with an empty memory, until it leaves the cloud alone
+  restart            a new ccm with an empty memory, until every Service is ensured
   delete all         Services, until no load balancer is left, then the nodes
 
 Pod routes are off, because one for each node would hide everything else, and
