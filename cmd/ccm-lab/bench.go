@@ -48,12 +48,12 @@ const (
 	maxBench    = 5000
 )
 
-func newBenchCommand(s streams) *cobra.Command {
+func newBenchCommand(ctx context.Context, s streams) *cobra.Command {
 	o := benchOptions{provider: fake.ProviderName, output: outputTable, nodes: 1000, services: 200, latency: 20 * time.Millisecond}
 	cmd := &cobra.Command{
 		Use: "bench [flags]", Short: "Measure calls, seconds, CPU and memory",
 		Long: benchLong, Example: benchExample, Args: noSuchCommand, DisableFlagsInUseLine: true,
-		RunE: func(cmd *cobra.Command, _ []string) error { return benchmark(cmd.Context(), o, s) },
+		RunE: func(*cobra.Command, []string) error { return benchmark(ctx, o, s) },
 	}
 	fs := cmd.Flags()
 	fs.SortFlags = false

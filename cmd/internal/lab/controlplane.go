@@ -107,22 +107,20 @@ func (c *ControlPlane) Stop() error {
 	return fmt.Errorf("stopping the control plane: %w", err)
 }
 
-// answers says whether one of the processes is still there, shortly after it was killed.
+// answers says whether one of the processes is still there, a moment after it was killed.
 func (c *ControlPlane) answers() bool {
 	serving := c.plane.APIServer.SecureServing
-	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
-	defer cancel()
+	deadline := time.Now().Add(time.Second)
 	for _, address := range []string{net.JoinHostPort(serving.Address, serving.Port), c.plane.Etcd.URL.Host} {
-		for {
-			var dialer net.Dialer
-			conn, err := dialer.DialContext(ctx, "tcp", address)
-			if ctx.Err() != nil {
+		target, err := net.ResolveTCPAddr("tcp", address)
+		for err == nil {
+			if time.Now().After(deadline) {
 				return true
 			}
-			if err != nil {
-				break
+			var conn *net.TCPConn
+			if conn, err = net.DialTCP("tcp", nil, target); err == nil {
+				_ = conn.Close()
 			}
-			_ = conn.Close()
 		}
 	}
 	return false

@@ -17,18 +17,20 @@ const (
 	// firstLoopback begins the ranges of the first lab: 127.65.0.0/16 and the two after it, which
 	// are also the fake cloud's own defaults.
 	firstLoopback = 65
+	// claimPort at the end of the first range is taken while a lab uses the three.
+	claimPort = 65065
 	// maxLabs is how many labs can forward traffic at once.
 	maxLabs = 20
 )
 
-// claimLoopback finds ranges that are free. A port at their end that nobody else would use says that they
-// are taken; the kernel frees it whatever becomes of this process.
+// claimLoopback finds ranges that are free. That they are taken is said by an open port, which
+// the kernel closes whatever becomes of this process.
 func claimLoopback() (*loopback, error) {
 	var err error
 	for i := range maxLabs {
 		first := byte(firstLoopback + 3*i)
-		var listener net.Listener
-		listener, err = net.Listen("tcp", netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, first, 255, 254}), 65065).String())
+		var listener *net.TCPListener
+		listener, err = net.ListenTCP("tcp", net.TCPAddrFromAddrPort(netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, first, 255, 254}), claimPort)))
 		if err == nil {
 			return &loopback{Listener: listener, first: first}, nil
 		}

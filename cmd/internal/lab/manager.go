@@ -40,7 +40,7 @@ func StartManager(o ManagerOptions) (*Manager, error) {
 	}
 	// Not CommandContext: a context would end the process by SIGKILL, where a manager that is
 	// asked to stop shall give its lease back.
-	m := &Manager{cmd: exec.Command(o.Binary, o.arguments()...), log: log, done: make(chan struct{})}
+	m := &Manager{cmd: exec.Command(o.Binary, o.arguments()...), log: log, done: make(chan struct{})} //nolint:noctx // see above
 	m.cmd.Stdout, m.cmd.Stderr = log, log
 	m.cmd.SysProcAttr = childAttributes()
 	if err := m.cmd.Start(); err != nil {

@@ -208,7 +208,7 @@ func (r *runner) untilCalm(ctx context.Context) error {
 func each(ctx context.Context, n int, do func(ctx context.Context, i int) error) error {
 	errs := make([]error, n)
 	workqueue.ParallelizeUntil(ctx, clients, n, func(i int) { errs[i] = do(ctx, i+1) })
-	return errors.Join(append(errs, ctx.Err())...)
+	return errors.Join(errors.Join(errs...), ctx.Err())
 }
 
 func (r *runner) join(ctx context.Context) (time.Duration, error) {
