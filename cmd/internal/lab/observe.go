@@ -31,6 +31,9 @@ const (
 type Observer struct {
 	Cluster *Cluster
 	Want    screen.Want
+	// settled is set once there was all that is wanted. From then on a user adds and deletes, and
+	// what there is is what is wanted.
+	settled bool
 	// StandIns follow what is seen, and are asked through the load balancers; nil without a data plane.
 	StandIns *StandIns
 	// Provider and Started are shown.
@@ -64,6 +67,10 @@ func (o *Observer) Look(ctx context.Context) (screen.State, error) {
 		Routes: describeRoutes(cloud.Routes()), Objects: describeObjects(cloud.Objects()), Calls: o.calls(),
 		Events: describeEvents(events.Items), Ended: strings.TrimPrefix(o.Cluster.Ended(), "ccm ended: "),
 	}
+	if o.settled {
+		state.Want = screen.Want{Routes: min(o.Want.Routes, 1) * len(nodes.Items)}
+	}
+	o.settled = o.settled || state.Ready()
 	if o.StandIns != nil {
 		o.StandIns.Sync(ctx, nodes.Items, services)
 		state.Problems = firstOf(o.StandIns.Problems(), problemsShown)
