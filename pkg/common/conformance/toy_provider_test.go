@@ -2,6 +2,7 @@ package conformance
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"reflect"
@@ -208,7 +209,7 @@ func (p *toyProvider) EnsureLoadBalancer(ctx context.Context, cluster string, sv
 	}
 	made, err := p.find(ctx, svc)
 	if err != nil || made == nil {
-		return nil, fmt.Errorf("%w: no balancer after creation: %v", errToy, err)
+		return nil, fmt.Errorf("%w: no balancer after creation: %w", errToy, errors.Join(err))
 	}
 	return toyStatus(made), nil
 }
