@@ -123,31 +123,6 @@ func newCluster(t *testing.T, s setup) *cluster {
 	return c
 }
 
-// driver is a live cluster whose manager may be stopped while the cluster changes: whoever then
-// waits for the controllers starts it.
-type driver struct {
-	*lab.Live
-	dryRun bool
-}
-
-var _ conformance.Cluster = (*driver)(nil)
-
-// Restart implements conformance.Cluster.
-func (d *driver) Restart(ctx context.Context, o conformance.ManagerOptions) error {
-	d.dryRun = o.DryRun
-	return d.Live.Restart(ctx, o)
-}
-
-// Settle implements conformance.Cluster.
-func (d *driver) Settle(ctx context.Context) error {
-	if d.Manager() == nil {
-		if err := d.Start(ctx, conformance.ManagerOptions{}); err != nil {
-			return err
-		}
-	}
-	return d.Live.Settle(ctx)
-}
-
 // clear deletes everything and waits until the cloud is as it was at first. The manager is away
 // meanwhile: one that has just seen an instance believes in it for half a minute.
 func (c *cluster) clear() {
