@@ -24,7 +24,7 @@ The phases, one after the other on one cluster:
   nodes refreshed    one pass of --node-status-update-frequency over all nodes
   Services created   until every one has the address of its load balancer
   1 node added       until it is initialised and a member of every load balancer
-  restart            a new ccm with an empty memory, until it leaves the cloud alone
+  restart            a new ccm with an empty memory, until every Service is ensured
   delete all         Services, until no load balancer is left, then the nodes
 
 Pod routes are off, because one for each node would hide everything else, and
@@ -48,12 +48,12 @@ const (
 	maxBench    = 5000
 )
 
-func newBenchCommand(s streams) *cobra.Command {
+func newBenchCommand(ctx context.Context, s streams) *cobra.Command {
 	o := benchOptions{provider: fake.ProviderName, output: outputTable, nodes: 1000, services: 200, latency: 20 * time.Millisecond}
 	cmd := &cobra.Command{
 		Use: "bench [flags]", Short: "Measure calls, seconds, CPU and memory",
 		Long: benchLong, Example: benchExample, Args: noSuchCommand, DisableFlagsInUseLine: true,
-		RunE: func(cmd *cobra.Command, _ []string) error { return benchmark(cmd.Context(), o, s) },
+		RunE: func(*cobra.Command, []string) error { return benchmark(ctx, o, s) },
 	}
 	fs := cmd.Flags()
 	fs.SortFlags = false

@@ -23,7 +23,7 @@ func main() {
 
 // execute runs one command line and returns the exit code.
 func execute(ctx context.Context, args []string, s streams) int {
-	root := newRoot(s)
+	root := newRoot(ctx, s)
 	root.SetArgs(args)
 	root.SetOut(s.out)
 	root.SetErr(s.err)

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -34,7 +35,7 @@ const rootExample = `  # A whole cluster, shown live; Ctrl-C ends it
   # What 1,000 nodes and 200 Services cost
   ccm-lab bench`
 
-func newRoot(s streams) *cobra.Command {
+func newRoot(ctx context.Context, s streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "ccm-lab", Short: "A whole cluster with a simulated cloud, on this machine",
 		Long: rootLong, Example: rootExample,
@@ -42,7 +43,7 @@ func newRoot(s streams) *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.CompletionOptions.HiddenDefaultCmd = true
-	cmd.AddCommand(newRunCommand(s), newSimCommand(s), newBenchCommand(s))
+	cmd.AddCommand(newRunCommand(ctx, s), newSimCommand(ctx, s), newBenchCommand(ctx, s))
 	cmd.SetHelpCommand(&cobra.Command{Hidden: true})
 	cmd.SetFlagErrorFunc(badFlag)
 	cmd.SetHelpFunc(func(c *cobra.Command, _ []string) { printHelp(c) })

@@ -40,12 +40,12 @@ type runOptions struct {
 	timeout         time.Duration
 }
 
-func newRunCommand(s streams) *cobra.Command {
+func newRunCommand(ctx context.Context, s streams) *cobra.Command {
 	o := runOptions{provider: fake.ProviderName, nodes: 3, services: 4, timeout: 2 * time.Minute}
 	cmd := &cobra.Command{
 		Use: "run [flags]", Short: "Run a whole cluster with a simulated cloud, shown live",
 		Long: runLong, Example: runExample, Args: noSuchCommand, DisableFlagsInUseLine: true,
-		RunE: func(cmd *cobra.Command, _ []string) error { return run(cmd.Context(), o, s) },
+		RunE: func(*cobra.Command, []string) error { return run(ctx, o, s) },
 	}
 	fs := cmd.Flags()
 	fs.SortFlags = false

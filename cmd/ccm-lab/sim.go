@@ -28,7 +28,7 @@ type simOptions struct {
 	cloud     lab.SimulatorOptions
 }
 
-func newSimCommand(s streams) *cobra.Command {
+func newSimCommand(ctx context.Context, s streams) *cobra.Command {
 	o := simOptions{listen: "127.0.0.1:0"}
 	cmd := &cobra.Command{
 		Use: "sim NAME [flags]", Short: "Serve a simulated cloud over HTTP",
@@ -39,7 +39,7 @@ func newSimCommand(s streams) *cobra.Command {
 			}
 			return checkProvider("sim "+args[0], args[0])
 		},
-		RunE: func(cmd *cobra.Command, args []string) error { return simulate(cmd.Context(), args[0], o, s) },
+		RunE: func(_ *cobra.Command, args []string) error { return simulate(ctx, args[0], o, s) },
 	}
 	fs := cmd.Flags()
 	fs.SortFlags = false

@@ -26,7 +26,7 @@ const (
 	// firstNodePort begins the node ports of the demo Services. They are chosen here, so that
 	// stand-ins can listen before the Services exist.
 	firstNodePort = 30001
-	// logTail is how many lines of ccm's log an explanation shows.
+	// logTail is how many warnings and errors of ccm's log an explanation shows.
 	logTail = 5
 )
 
@@ -144,10 +144,9 @@ func (v *view) follow(ctx context.Context, show func(screen.State) bool) error {
 
 func (v *view) notReady(s screen.State) error {
 	missing := s.Missing()
-	tail := lab.Tail(v.cluster.ManagerOptions.Log, logTail)
-	if len(tail) > 0 {
-		missing = append(missing, "the log of ccm ends:")
-		for _, line := range tail {
+	if complaints := lab.Complaints(v.cluster.ManagerOptions.Log, logTail); len(complaints) > 0 {
+		missing = append(missing, "the last warnings and errors in the log of ccm:")
+		for _, line := range complaints {
 			missing = append(missing, "  "+line)
 		}
 	}

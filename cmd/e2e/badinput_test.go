@@ -6,18 +6,18 @@ import (
 	"io"
 	"net"
 	"net/http/httptest"
+	"net/url"
 	"regexp"
 	"strings"
 	"sync"
 	"testing"
 
-	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/clientcmd"
-	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
-
 	authenticationv1 "k8s.io/api/authentication/v1"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
 	"github.com/unified-ccm/unified-ccm/cmd/internal/lab"
 	"github.com/unified-ccm/unified-ccm/pkg/common/conformance"
@@ -128,10 +128,12 @@ func (c *cluster) powerlessToken() string {
 // ends by itself, without a stack trace, and a new one goes on where it stopped.
 func TestAPIServerGoesAway(t *testing.T) {
 	t.Parallel()
-	c := newCluster(t, setup{flags: []string{
+	c := newCluster(t, setup{noRoutes: true, flags: []string{
 		"--leader-elect=true", "--leader-elect-lease-duration=4s", "--leader-elect-renew-deadline=3s", "--leader-elect-retry-period=500ms",
 	}})
-	line := c.tunnel(strings.TrimPrefix(c.plane.Config.Host, "https://"))
+	server, err := url.Parse(c.plane.Config.Host)
+	c.must(err)
+	line := c.tunnel(server.Host)
 	admin := c.live.Options.Kubeconfig
 	c.live.Options.Kubeconfig = c.kubeconfig("tunnel", func(r *rest.Config) { r.Host = "https://" + line.addr() })
 	c.must(c.session.JoinN(t.Context(), 1))
@@ -209,7 +211,8 @@ func (t *tunnel) forward(from net.Conn, target string) {
 		return
 	}
 	hangUp := func() { _ = errors.Join(from.Close(), to.Close()) }
-	defer context.AfterFunc(t.ctx, hangUp)()
+	stop := context.AfterFunc(t.ctx, hangUp)
+	defer stop()
 	var both sync.WaitGroup
 	for _, pair := range [][2]net.Conn{{from, to}, {to, from}} {
 		both.Go(func() {

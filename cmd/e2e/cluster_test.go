@@ -43,6 +43,9 @@ type setup struct {
 	provider string
 	// flags are added to the manager's usual ones, and win over them.
 	flags []string
+	// noRoutes leaves pod routes out: the framework looks at them every ten seconds only, for
+	// which a test about something else should not wait.
+	noRoutes bool
 	// simulator are the cloud's options.
 	simulator lab.SimulatorOptions
 	// front, where set, stands between the manager and the cloud: it is given the cloud's URL
@@ -57,6 +60,8 @@ type cluster struct {
 	world conformance.World
 	// live has the manager of tests that run one at a time; replica starts more.
 	live *lab.Live
+	// driver is live as the session sees it.
+	driver *driver
 	// session asks for things, and knows from that what must be there.
 	session *conformance.Session
 	dir     string
@@ -106,7 +111,9 @@ func newCluster(t *testing.T, s setup) *cluster {
 		c.live.Stop(ctx)
 	})
 	descriptor, _ := provider.Get(s.provider)
-	c.session = conformance.NewSession(c.live, cloud.World, descriptor.Capabilities)
+	c.driver = &driver{Live: c.live}
+	c.session = conformance.NewSession(c.driver, cloud.World, descriptor.Capabilities)
+	c.session.Capabilities.Routes = descriptor.Capabilities.Routes && !s.noRoutes
 	c.session.Patience = patience
 	t.Cleanup(func() {
 		if t.Failed() {
@@ -116,7 +123,19 @@ func newCluster(t *testing.T, s setup) *cluster {
 	return c
 }
 
+// clear deletes everything and waits until the cloud is as it was at first. The manager is away
+// meanwhile: one that has just seen an instance believes in it for half a minute.
+func (c *cluster) clear() {
+	c.t.Helper()
+	c.live.Stop(c.t.Context())
+	c.must(c.session.Clear(c.t.Context()))
+}
+
 func (c *cluster) managerOptions(s setup, config string) lab.ManagerOptions {
+	flags := s.flags
+	if s.noRoutes {
+		flags = append([]string{"--configure-cloud-routes=false"}, flags...)
+	}
 	return lab.ManagerOptions{
 		Binary: planes.binaries.CCM, Provider: s.provider, ClusterName: conformance.ClusterName,
 		Kubeconfig: c.plane.Kubeconfig, CloudConfig: c.write("cloud.conf", config), Log: c.log("ccm.log"),
@@ -128,7 +147,7 @@ func (c *cluster) managerOptions(s setup, config string) lab.ManagerOptions {
 			"--secure-port=0",
 			// What takes minutes in a cluster must not take them in a test.
 			"--node-monitor-period=500ms", "--node-deletion-confirmation=1s", "--max-node-deletions=-1",
-		}, s.flags...),
+		}, flags...),
 	}
 }
 

@@ -22,14 +22,16 @@ func TestConformance(t *testing.T) {
 				if lack := lacks(scenario.Needs, descriptor.Capabilities); lack != "" {
 					t.Skipf("provider %s has no %s", name, lack)
 				}
-				c := newCluster(t, setup{provider: name})
+				c := newCluster(t, setup{provider: name, noRoutes: !scenario.Needs.Routes})
 				c.start()
-				if err := scenario.Execute(t.Context(), c.session); err != nil {
-					t.Errorf("%s\n%v", scenario.Doc, err)
+				if err := scenario.Steps(t.Context(), c.session); err != nil {
+					t.Fatalf("%s\n%v", scenario.Doc, err)
 				}
-				if err := c.consistent(t.Context()); err != nil {
-					t.Errorf("the cloud contradicts itself: %v", err)
+				if !c.driver.dryRun {
+					c.converge()
 				}
+				c.clear()
+				c.must(c.consistent(t.Context()))
 			})
 		}
 	}

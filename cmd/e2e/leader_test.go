@@ -17,7 +17,7 @@ import (
 func TestLeaderKilled(t *testing.T) {
 	t.Parallel()
 	const leaders, services = 2, 6
-	c := newCluster(t, setup{flags: []string{
+	c := newCluster(t, setup{noRoutes: true, flags: []string{
 		"--leader-elect=true", "--leader-elect-lease-duration=5s", "--leader-elect-renew-deadline=4s", "--leader-elect-retry-period=500ms",
 	}})
 	c.must(c.session.JoinN(t.Context(), 3))
@@ -45,7 +45,7 @@ func TestLeaderKilled(t *testing.T) {
 	}
 	c.converge()
 	t.Logf("%d Services, %d leaders killed: %s", leaders*services, leaders, tally(c.calls(0)))
-	c.must(c.session.Clear(t.Context()))
+	c.clear()
 }
 
 // replica starts one more manager, which ends with the test.

@@ -3,10 +3,11 @@ package e2e
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
-	"runtime"
+	"strconv"
 	"sync"
 	"testing"
 
@@ -17,7 +18,10 @@ import (
 // them, one after the other.
 var planes *pool
 
-func TestMain(m *testing.M) { os.Exit(run(m)) }
+func TestMain(m *testing.M) {
+	flag.Parse()
+	os.Exit(run(m))
+}
 
 func run(m *testing.M) (code int) {
 	binaries, err := lab.FindBinaries()
@@ -31,6 +35,10 @@ func run(m *testing.M) (code int) {
 		fmt.Fprintln(os.Stderr, "e2e:", err)
 		return 1
 	}
+	if err := flag.Set("test.parallel", strconv.Itoa(lanes)); err != nil {
+		fmt.Fprintln(os.Stderr, "e2e:", err)
+		return 1
+	}
 	planes = newPool(binaries, dir)
 	defer func() {
 		if err := errors.Join(planes.stop(), os.RemoveAll(dir)); err != nil {
@@ -41,22 +49,27 @@ func run(m *testing.M) (code int) {
 	return m.Run()
 }
 
-// maxPlanes bounds the memory: a control plane takes about half a gigabyte.
-const maxPlanes = 4
+// lanes is how many tests run at a time, each on a control plane of its own, whatever the number of
+// processors: most of their time is waiting for what a manager does every ten or thirty seconds.
+// A control plane takes about half a gigabyte of memory.
+const lanes = 4
 
-// pool lends control planes, and starts one when all are lent and there is a processor for it.
+// pool lends control planes, and starts one when all are lent and there may be more.
 type pool struct {
 	binaries lab.Binaries
 	dir      string
 	idle     chan *lab.ControlPlane
+	// broken is closed when one did not start, so that nobody waits for it.
+	broken chan struct{}
 
 	mu      sync.Mutex
 	started int
 	running []*lab.ControlPlane
+	err     error
 }
 
 func newPool(binaries lab.Binaries, dir string) *pool {
-	return &pool{binaries: binaries, dir: dir, idle: make(chan *lab.ControlPlane, min(runtime.GOMAXPROCS(0), maxPlanes))}
+	return &pool{binaries: binaries, dir: dir, idle: make(chan *lab.ControlPlane, lanes), broken: make(chan struct{})}
 }
 
 // take returns a control plane with nothing in it. It must be given back the same way.
@@ -72,6 +85,8 @@ func (p *pool) take(ctx context.Context) (*lab.ControlPlane, error) {
 	select {
 	case plane := <-p.idle:
 		return plane, nil
+	case <-p.broken:
+		return nil, errors.New("a control plane did not start; see the test that failed first")
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
@@ -91,17 +106,21 @@ func (p *pool) reserve() (number int, ok bool) {
 
 func (p *pool) start(ctx context.Context, number int) (*lab.ControlPlane, error) {
 	dir := filepath.Join(p.dir, fmt.Sprintf("control-plane-%d", number))
-	if err := os.Mkdir(dir, 0o700); err != nil {
-		return nil, err
-	}
-	plane, err := lab.StartControlPlane(ctx, p.binaries, dir)
-	if err != nil {
-		return nil, err
+	err := os.Mkdir(dir, 0o700)
+	var plane *lab.ControlPlane
+	if err == nil {
+		plane, err = lab.StartControlPlane(ctx, p.binaries, dir)
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.running = append(p.running, plane)
-	return plane, nil
+	switch {
+	case err == nil:
+		p.running = append(p.running, plane)
+	case p.err == nil:
+		p.err = err
+		close(p.broken)
+	}
+	return plane, err
 }
 
 func (p *pool) stop() error {

@@ -21,7 +21,7 @@ import (
 func TestMetrics(t *testing.T) {
 	t.Parallel()
 	serve, scrape := metricsPort(t)
-	c := newCluster(t, setup{flags: serve})
+	c := newCluster(t, setup{noRoutes: true, flags: serve})
 	c.must(c.session.JoinN(t.Context(), 1), c.session.Put(t.Context(), service("web", 80)))
 	c.start()
 	c.converge()

@@ -30,14 +30,12 @@ spec:
 // TestPlan follows one cluster: converged, changed by hand, without its routes. No plan touches the cloud.
 func TestPlan(t *testing.T) {
 	t.Parallel()
-	c := newCluster(t, setup{flags: []string{"--configure-cloud-routes=false"}})
+	c := newCluster(t, setup{noRoutes: true})
 	c.must(
 		c.session.JoinN(t.Context(), 2),
 		c.session.Put(t.Context(), service("web", 80, 443)),
 		c.session.Put(t.Context(), service("db", 5432)),
 	)
-	// Routes come later; until then none must be there.
-	c.session.Capabilities.Routes = false
 	c.start()
 	c.converge()
 	c.live.Stop(t.Context())

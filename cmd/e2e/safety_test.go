@@ -24,7 +24,7 @@ func TestNodeSafety(t *testing.T) {
 	t.Parallel()
 	var refuse gate
 	serve, scrape := metricsPort(t)
-	c := newCluster(t, setup{flags: append(serve, "--node-deletion-confirmation=2s"), front: refuse.serve(t)})
+	c := newCluster(t, setup{noRoutes: true, flags: append(serve, "--node-deletion-confirmation=2s"), front: refuse.serve(t)})
 	ctx, s := t.Context(), c.session
 	c.must(s.JoinN(ctx, 2), s.Visit(ctx, "foreign", foreignID))
 	c.start()

@@ -74,7 +74,7 @@ func TestRestartChangesNothing(t *testing.T) {
 func TestThousandNodesJoin(t *testing.T) {
 	t.Parallel()
 	const nodes, registrars, maxCalls = 1000, 16, 20
-	c := newCluster(t, setup{flags: []string{"--configure-cloud-routes=false"}})
+	c := newCluster(t, setup{noRoutes: true})
 	kubelets := make(chan *v1.Node, nodes)
 	for i := range nodes {
 		node, err := c.world.Launch(conformance.Machine{Name: fmt.Sprintf("node-%d", i+1)})

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"path/filepath"
 	"time"
@@ -96,4 +97,31 @@ func (c *ControlPlane) connect() error {
 }
 
 // Stop ends both processes. What they wrote stays in their directory.
-func (c *ControlPlane) Stop() error { return c.plane.Stop() }
+func (c *ControlPlane) Stop() error {
+	err := c.plane.Stop()
+	if err == nil || !c.answers() {
+		// An API server that waits for its clients' watches is killed in the end, and that is no
+		// error: it is gone.
+		return nil
+	}
+	return fmt.Errorf("stopping the control plane: %w", err)
+}
+
+// answers says whether one of the processes is still there, a moment after it was killed.
+func (c *ControlPlane) answers() bool {
+	serving := c.plane.APIServer.SecureServing
+	deadline := time.Now().Add(time.Second)
+	for _, address := range []string{net.JoinHostPort(serving.Address, serving.Port), c.plane.Etcd.URL.Host} {
+		target, err := net.ResolveTCPAddr("tcp", address)
+		for err == nil {
+			if time.Now().After(deadline) {
+				return true
+			}
+			var conn *net.TCPConn
+			if conn, err = net.DialTCP("tcp", nil, target); err == nil {
+				_ = conn.Close()
+			}
+		}
+	}
+	return false
+}

@@ -236,7 +236,7 @@ func (l *Live) Settle(ctx context.Context) error {
 		if l.manager != nil {
 			select {
 			case <-l.manager.Done():
-				return false, fmt.Errorf("ccm ended: %w\n%s", errors.Join(l.manager.Err()), strings.Join(Tail(l.Options.Log, 5), "\n"))
+				return false, fmt.Errorf("%w: ccm ended: %w\n%s", conformance.ErrUnsettled, errors.Join(l.manager.Err()), strings.Join(Tail(l.Options.Log, 5), "\n"))
 			default:
 			}
 		}

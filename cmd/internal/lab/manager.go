@@ -40,7 +40,7 @@ func StartManager(o ManagerOptions) (*Manager, error) {
 	}
 	// Not CommandContext: a context would end the process by SIGKILL, where a manager that is
 	// asked to stop shall give its lease back.
-	m := &Manager{cmd: exec.Command(o.Binary, o.arguments()...), log: log, done: make(chan struct{})}
+	m := &Manager{cmd: exec.Command(o.Binary, o.arguments()...), log: log, done: make(chan struct{})} //nolint:noctx // see above
 	m.cmd.Stdout, m.cmd.Stderr = log, log
 	m.cmd.SysProcAttr = childAttributes()
 	if err := m.cmd.Start(); err != nil {
@@ -99,6 +99,21 @@ type Usage struct {
 
 // Tail returns the last n lines of a log file.
 func Tail(path string, n int) []string {
+	return tail(path, n, func(string) bool { return true })
+}
+
+// Complaints returns the last n warnings and errors of a log file in klog's format, each shortened
+// to what fits into an explanation.
+func Complaints(path string, n int) []string {
+	return tail(path, n, func(line string) bool {
+		return strings.HasPrefix(line, "E") || strings.HasPrefix(line, "W") || strings.HasPrefix(line, "ccm: ")
+	})
+}
+
+// maxLine is how much of a line an explanation shows.
+const maxLine = 300
+
+func tail(path string, n int, keep func(line string) bool) []string {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil
@@ -108,7 +123,14 @@ func Tail(path string, n int) []string {
 	scanner := bufio.NewScanner(f)
 	scanner.Buffer(nil, 1<<20)
 	for scanner.Scan() {
-		lines = append(lines, strings.TrimRight(scanner.Text(), "\r"))
+		line := strings.TrimRight(scanner.Text(), "\r")
+		if !keep(line) {
+			continue
+		}
+		if runes := []rune(line); len(runes) > maxLine {
+			line = string(runes[:maxLine]) + "…"
+		}
+		lines = append(lines, line)
 		if len(lines) > n {
 			lines = lines[1:]
 		}

@@ -22,14 +22,18 @@ const (
 	// askEvery is how often each load balancer is asked who is behind it, and askTimeout how long it may take.
 	askEvery   = 2 * time.Second
 	askTimeout = time.Second
-	// eventsShown bounds how many events a screen gets.
-	eventsShown = 50
+	// eventsShown and problemsShown bound what a screen gets.
+	eventsShown   = 50
+	problemsShown = 3
 )
 
 // Observer looks at a cluster and its cloud. It is for one goroutine.
 type Observer struct {
 	Cluster *Cluster
 	Want    screen.Want
+	// settled is set once there was all that is wanted. From then on a user adds and deletes, and
+	// what there is is what is wanted.
+	settled bool
 	// StandIns follow what is seen, and are asked through the load balancers; nil without a data plane.
 	StandIns *StandIns
 	// Provider and Started are shown.
@@ -63,9 +67,13 @@ func (o *Observer) Look(ctx context.Context) (screen.State, error) {
 		Routes: describeRoutes(cloud.Routes()), Objects: describeObjects(cloud.Objects()), Calls: o.calls(),
 		Events: describeEvents(events.Items), Ended: strings.TrimPrefix(o.Cluster.Ended(), "ccm ended: "),
 	}
+	if o.settled {
+		state.Want = screen.Want{Routes: min(o.Want.Routes, 1) * len(nodes.Items)}
+	}
+	o.settled = o.settled || state.Ready()
 	if o.StandIns != nil {
 		o.StandIns.Sync(ctx, nodes.Items, services)
-		state.Problems = o.StandIns.Problems()
+		state.Problems = firstOf(o.StandIns.Problems(), problemsShown)
 		o.askAll(ctx, services)
 		for i, svc := range state.Services {
 			state.Services[i].Answers = o.answers[svc.Namespace+"/"+svc.Name]
@@ -89,6 +97,14 @@ func (o *Observer) Expect(ctx context.Context, services []*v1.Service) error {
 	}
 	o.StandIns.Sync(ctx, nodes.Items, expected)
 	return nil
+}
+
+// firstOf is the first n of a list, and how many there are beyond them.
+func firstOf(list []string, n int) []string {
+	if len(list) <= n+1 {
+		return list
+	}
+	return append(slices.Clone(list[:n]), fmt.Sprintf("… and %d more", len(list)-n))
 }
 
 // askAll asks through every load balancer who is there, unless it has just been done.

@@ -2,6 +2,7 @@ package lab
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"net"
@@ -47,14 +48,20 @@ func simulators() map[string]Simulator {
 					Seed: o.Seed, ErrorRate: o.ErrorRate, Token: o.Token,
 					// Room for the benchmark.
 					Quotas: map[string]int{"instances": 10_000, "load-balancers": 10_000, "addresses": 10_000, "routes": 10_000}}
-				if o.Proxy {
-					options.DataPlane = fakesim.DataPlaneProxy
+				if !o.Proxy {
+					return newFake(options)
 				}
-				cloud, err := fakesim.New(options)
+				options.DataPlane = fakesim.DataPlaneProxy
+				loopback, err := claimLoopback()
 				if err != nil {
 					return nil, nil, err
 				}
-				return cloud, cloud.Close, nil
+				options.InstanceRanges, options.Pools, options.InternalPools = loopback.ranges()
+				cloud, closeCloud, err := newFake(options)
+				if err != nil {
+					return nil, nil, errors.Join(err, loopback.Close())
+				}
+				return cloud, func() error { return errors.Join(closeCloud(), loopback.Close()) }, nil
 			},
 			CloudConfig: func(endpoint string, o SimulatorOptions) string {
 				config := fmt.Sprintf("[Global]\nendpoint = %s\n", endpoint)
@@ -65,6 +72,14 @@ func simulators() map[string]Simulator {
 			},
 		},
 	}
+}
+
+func newFake(o fakesim.Options) (conformance.World, func() error, error) {
+	cloud, err := fakesim.New(o)
+	if err != nil {
+		return nil, nil, err
+	}
+	return cloud, cloud.Close, nil
 }
 
 // Providers are the names of the clouds that can be simulated, sorted.

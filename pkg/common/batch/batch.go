@@ -105,7 +105,7 @@ func (b *Batcher[K, V]) join(ctx context.Context, key K) *entry[K, V] {
 		b.queue = append(b.queue, e)
 	}
 	e.waiters++
-	b.startLocked()
+	b.startLocked() //nolint:contextcheck // a call outlives the callers that share it; each entry carries its values
 	return e
 }
 
@@ -154,7 +154,7 @@ func (b *Batcher[K, V]) startLocked() {
 			b.mu.Lock()
 			defer b.mu.Unlock()
 			b.inFlight--
-			b.startLocked()
+			b.startLocked() //nolint:contextcheck // the next call is other callers'
 		}()
 	}
 }

@@ -29,11 +29,16 @@ const ClusterName = "conformance"
 
 // The cloud under test, as package world describes it.
 type (
-	World        = world.World
-	Machine      = world.Machine
+	// World is the whole of it.
+	World = world.World
+	// Machine is what to launch.
+	Machine = world.Machine
+	// LoadBalancer is a load balancer in portable terms.
 	LoadBalancer = world.LoadBalancer
-	Listener     = world.Listener
-	Route        = world.Route
+	// Listener is one port of a load balancer.
+	Listener = world.Listener
+	// Route is a route in portable terms.
+	Route = world.Route
 )
 
 // ManagerOptions say how the manager under test is started.

@@ -17,7 +17,9 @@ import (
 	cloudprovider "k8s.io/cloud-provider"
 	cloudproviderapi "k8s.io/cloud-provider/api"
 	servicehelper "k8s.io/cloud-provider/service/helpers"
+	"k8s.io/utils/clock"
 
+	"github.com/unified-ccm/unified-ccm/pkg/common/clocks"
 	"github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 )
@@ -132,7 +134,9 @@ func (d *direct) revive(ctx context.Context) error {
 	if !d.killed.Load() {
 		return nil
 	}
-	time.Sleep(lingering)
+	if err := clocks.Sleep(ctx, clock.RealClock{}, lingering); err != nil {
+		return err
+	}
 	d.idle()
 	d.world.Front().Revive()
 	d.killed.Store(false)
@@ -327,7 +331,7 @@ func (d *direct) Settle(ctx context.Context) error {
 			return err
 		}
 		before, mutations := d.store.writes.Load(), len(d.world.Front().Log().Mutations())
-		err := d.round()
+		err := d.round(ctx)
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
@@ -339,16 +343,18 @@ func (d *direct) Settle(ctx context.Context) error {
 		if calm >= quiet {
 			return err
 		}
-		time.Sleep(tick)
+		if err := clocks.Sleep(ctx, clock.RealClock{}, tick); err != nil {
+			return err
+		}
 	}
 	return fmt.Errorf("%w: the controllers still change things after %s", ErrUnsettled, patience)
 }
 
 // round runs every controller once, in the order in which a joining node needs them. The
 // objects within one controller are handled side by side, as its workers do.
-func (d *direct) round() error {
+func (d *direct) round(ctx context.Context) error {
 	m := d.manager
-	ctx, end := m.call(context.Background())
+	ctx, end := m.call(ctx)
 	defer end()
 	d.idle() // Informers see what was written since.
 	var errs []error

@@ -83,7 +83,7 @@ func (d *direct) refreshNodes(ctx context.Context, m *manager) error {
 			return fmt.Errorf("nil metadata for initialised node %s crashes the node controller", node.Name)
 		}
 		if m.life.Err() != nil || !setAddresses(node, metadata.NodeAddresses) {
-			return nil
+			return m.life.Err()
 		}
 		return d.store.updateNode(ctx, node)
 	})

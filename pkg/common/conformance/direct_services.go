@@ -42,7 +42,7 @@ func (d *direct) syncServices(ctx context.Context, m *manager) error {
 			err = nil
 		}
 		if err != nil {
-			d.event(svc, "SyncLoadBalancerFailed", fmt.Sprintf("Error syncing load balancer: %v", err))
+			d.event(ctx, svc, "SyncLoadBalancerFailed", fmt.Sprintf("Error syncing load balancer: %v", err))
 		}
 		return err
 	})
@@ -96,7 +96,7 @@ func (d *direct) cleanUp(ctx context.Context, m *manager, balancer cloudprovider
 	if err := d.store.updateService(ctx, svc); err != nil {
 		return err
 	}
-	d.event(svc, "DeletedLoadBalancer", "Deleted load balancer")
+	d.event(ctx, svc, "DeletedLoadBalancer", "Deleted load balancer")
 	m.forget(keyOf(svc))
 	return nil
 }
@@ -139,10 +139,10 @@ func (d *direct) syncNodes(ctx context.Context, m *manager) error {
 	})
 }
 
-func (d *direct) event(svc *v1.Service, reason, message string) {
+func (d *direct) event(ctx context.Context, svc *v1.Service, reason, message string) {
 	ref := v1.ObjectReference{Kind: "Service", Namespace: svc.Namespace, Name: svc.Name, UID: svc.UID}
-	// Not the call's context: an Event about a call that was cancelled is still wanted.
-	d.store.recordEvent(context.Background(), d.eventNumbers.Add(1), ref, reason, message)
+	// An Event about a call that was cancelled is still wanted.
+	d.store.recordEvent(context.WithoutCancel(ctx), d.eventNumbers.Add(1), ref, reason, message)
 }
 
 // dirtyServices returns the queue of the service controller, sorted.

@@ -21,6 +21,9 @@ type Scenario struct {
 	Needs provider.Capabilities
 	// OwnFaults marks a scenario that injects faults itself, into which no others are injected.
 	OwnFaults bool
+	// Teardown says that deleting everything is interrupted too. All scenarios end with that, so
+	// one that has made something of every kind is enough.
+	Teardown bool
 	// Steps does it. Runner and drivers verify the world after it, and clear it.
 	Steps func(ctx context.Context, r *Session) error
 }
@@ -67,6 +70,7 @@ func (s Scenario) execute(ctx context.Context, r *Session) (endState, error) {
 		}
 	}
 	end := r.endState()
+	r.stepCalls = r.World.Front().Log().Len()
 	return end, prefixed("after deleting everything", r.Clear(ctx))
 }
 

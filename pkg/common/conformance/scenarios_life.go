@@ -9,7 +9,7 @@ import (
 func lifeScenarios() []Scenario {
 	return []Scenario{
 		{
-			Name: "restart", Needs: needsInstances,
+			Name: "restart", Needs: needsInstances, Teardown: true,
 			Doc: "A manager that starts on a converged cluster makes not one mutating call.",
 			Steps: func(ctx context.Context, r *Session) error {
 				if err := r.populate(ctx); err != nil {

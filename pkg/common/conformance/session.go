@@ -39,6 +39,8 @@ type Session struct {
 	baseline map[string]int
 	foreign  []string
 	dryRun   bool
+	// stepCalls is the number of cloud calls before everything was deleted.
+	stepCalls int
 }
 
 // machine is a machine of the world and the node it registered.

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"runtime/debug"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -64,7 +66,8 @@ func inBubble(t *testing.T, f func(t *testing.T) error) {
 // outcome is what one run left behind.
 type outcome struct {
 	end endState
-	// calls are the names of the calls made, in order.
+	// calls are the names of the calls made, in order, those of deleting everything left out
+	// unless the scenario counts them in.
 	calls []string
 	// injected is the number of faults that hit.
 	injected int
@@ -90,6 +93,9 @@ func (s Subject) run(t testing.TB, scenario Scenario, fault *sim.Fault) (outcome
 	out := outcome{end: end, injected: world.Front().Injected()}
 	for _, call := range world.Front().Log().Calls() {
 		out.calls = append(out.calls, call.Name)
+	}
+	if !scenario.Teardown && err == nil {
+		out.calls = out.calls[:r.stepCalls]
 	}
 	return out, err
 }
@@ -132,17 +138,25 @@ const (
 	sample = 6
 	// enough is how many failures of one scenario and kind are reported: more say nothing new.
 	enough = 3
+	// gcPercent trades some ten megabytes for time.
+	gcPercent = 800
 )
 
 // RunFaults interrupts every scenario at every single cloud call, in every way, and demands that
 // it ends where it ends without the fault: nothing doubled, nothing leaked, no node deleted. With
-// -short it interrupts a sample of calls.
-func RunFaults(t *testing.T, subject Subject) {
+// -short it interrupts a sample of calls; with names, only those scenarios.
+func RunFaults(t *testing.T, subject Subject, names ...string) {
 	t.Helper()
+	// Thousands of small worlds live for milliseconds each: collecting their garbage less often
+	// saves a quarter of the time. The next test has the old setting again.
+	defer debug.SetGCPercent(debug.SetGCPercent(gcPercent))
 	var tally tally
 	t.Run("scenarios", func(t *testing.T) {
 		for _, scenario := range Scenarios() {
 			if scenario.OwnFaults || scenario.lacks(subject.Capabilities) != "" {
+				continue
+			}
+			if len(names) > 0 && !slices.Contains(names, scenario.Name) {
 				continue
 			}
 			t.Run(scenario.Name, func(t *testing.T) {
@@ -167,6 +181,7 @@ func (s Subject) interrupt(t *testing.T, scenario Scenario, tally *tally) {
 	if t.Failed() {
 		return
 	}
+	t.Logf("%d calls to interrupt", len(clean.calls))
 	for _, kind := range kinds() {
 		t.Run(string(kind), func(t *testing.T) {
 			t.Parallel()

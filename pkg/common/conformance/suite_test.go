@@ -14,7 +14,9 @@ func nodeName(name string) types.NodeName { return types.NodeName(name) }
 func TestToy(t *testing.T) { Run(t, toySubject(noMistake)) }
 
 // TestToyFaults shows that it also passes interrupted.
-func TestToyFaults(t *testing.T) { RunFaults(t, toySubject(noMistake)) }
+func TestToyFaults(t *testing.T) {
+	RunFaults(t, toySubject(noMistake), "vanished instance", "ports changed", "deletion", "routes added")
+}
 
 // TestMistakes shows that the suite can fail: each mistake is found by the scenario that is meant
 // to find it, with a message that says what is wrong.

@@ -2,6 +2,7 @@ package conformance
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"reflect"
@@ -42,12 +43,16 @@ var toyCapabilities = provider.Capabilities{InstancesV2: true, LoadBalancer: tru
 type toyProvider struct {
 	client  toyClient
 	mistake mistake
-	made    map[string]string // names of load balancers by Service, for remembersOnly
-	serial  *int
+	// serial is different for each manager, for remembersOnly.
+	serial int
 }
 
 func newToyProvider(w *toyWorld, m mistake, o ManagerOptions) cloudprovider.Interface {
-	p := &toyProvider{client: toyClient{&http.Client{Transport: w.front.Transport()}}, mistake: m, made: map[string]string{}, serial: &w.made}
+	w.mu.Lock()
+	w.made++
+	serial := w.made
+	w.mu.Unlock()
+	p := &toyProvider{client: toyClient{&http.Client{Transport: w.front.Transport()}}, mistake: m, serial: serial}
 	return guard.Wrap(p, guard.Options{DryRun: o.DryRun})
 }
 
@@ -120,13 +125,10 @@ func (p *toyProvider) GetLoadBalancerName(_ context.Context, _ string, svc *v1.S
 // name is GetLoadBalancerName, or with remembersOnly a new one for each manager.
 func (p *toyProvider) name(svc *v1.Service) string {
 	name := cloudprovider.DefaultLoadBalancerName(svc)
-	if p.mistake != remembersOnly {
-		return name
+	if p.mistake == remembersOnly {
+		name = fmt.Sprintf("%s-%d", name, p.serial)
 	}
-	if p.made[name] == "" {
-		p.made[name] = fmt.Sprintf("%s-%d", name, *p.serial)
-	}
-	return p.made[name]
+	return name
 }
 
 func (p *toyProvider) find(ctx context.Context, svc *v1.Service) (*toyBalancer, error) {
@@ -207,7 +209,7 @@ func (p *toyProvider) EnsureLoadBalancer(ctx context.Context, cluster string, sv
 	}
 	made, err := p.find(ctx, svc)
 	if err != nil || made == nil {
-		return nil, fmt.Errorf("%w: no balancer after creation: %v", errToy, err)
+		return nil, fmt.Errorf("%w: no balancer after creation: %w", errToy, errors.Join(err))
 	}
 	return toyStatus(made), nil
 }

@@ -10,7 +10,6 @@ import (
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/types"
 	cloudproviderapi "k8s.io/cloud-provider/api"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
@@ -298,9 +297,4 @@ func sorted(in []string) []string {
 	out := slices.Clone(in)
 	slices.Sort(out)
 	return out
-}
-
-// serviceKey is the key of a Service in the scenarios' namespace.
-func serviceKey(name string) types.NamespacedName {
-	return types.NamespacedName{Namespace: Namespace, Name: name}
 }

@@ -221,7 +221,7 @@ func (r *run) take(e event) {
 			return // cut short by us, because of an error that is in the list already
 		}
 		r.fail(e.index, Applied, fmt.Errorf("%s: waiting until it is ready: %w", c.Ref, e.err))
-	case e.err != nil && !(c.Action == Delete && cloudapi.Is(e.err, cloudapi.NotFound)):
+	case e.err != nil && (c.Action != Delete || !cloudapi.Is(e.err, cloudapi.NotFound)):
 		r.fail(e.index, Started, fmt.Errorf("%s: %w", c.Ref, e.err))
 	case e.wait || c.Ready == nil:
 		r.set(e.index, Done, nil)

@@ -133,7 +133,7 @@ func (f *Front) Log() *Log { return f.log }
 // ServeHTTP implements http.Handler. A broken connection is a panic with http.ErrAbortHandler,
 // which net/http turns into a closed connection.
 func (f *Front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	a, err := f.handle(r)
+	a, err := f.handle(r) //nolint:contextcheck // the request carries its context
 	if err != nil {
 		panic(http.ErrAbortHandler)
 	}

@@ -60,7 +60,7 @@ type Fault struct {
 	RetryAfter time.Duration
 }
 
-// Always, as the Times of a fault, makes every matching call go wrong until the script is replaced.
+// Always is the Times of a fault that makes every matching call go wrong until the script is replaced.
 const Always = -1
 
 // Describe names the operation of a request. It may read the body, whole or in part: the handler

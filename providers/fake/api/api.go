@@ -253,7 +253,7 @@ type SSHKey struct {
 	Key  string `json:"key"`
 }
 
-// Zone, InstanceType and Quota describe the cloud.
+// Zone is one part of a region.
 type Zone struct {
 	Name   string `json:"name"`
 	Region string `json:"region"`

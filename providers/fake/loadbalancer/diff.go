@@ -237,8 +237,8 @@ func (f *fields) diff(name, before, after string) bool {
 }
 
 // diffInt is diff for numbers, where 0 means that nothing is set.
-func (f *fields) diffInt(name string, before, after int) bool {
-	return f.diff(name, showInt(before), showInt(after))
+func (f *fields) diffInt(name string, before, after int) {
+	f.diff(name, showInt(before), showInt(after))
 }
 
 func showInt(n int) string {

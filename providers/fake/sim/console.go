@@ -181,7 +181,7 @@ func (c *Cloud) Routes() []world.Route {
 // AddForeignRoute implements world.World. The route has no cluster and leads to a gateway.
 func (c *Cloud) AddForeignRoute(destination string) error {
 	return c.console(func(t *tx) error {
-		if _, err := canonicalPrefix(destination); err != nil {
+		if err := checkCanonical(destination); err != nil {
 			return err
 		}
 		if t.Routes[routeKey("", destination)] != nil {

@@ -81,7 +81,7 @@ func (p *plane) sync(ctx context.Context) {
 		}
 		return
 	}
-	p.proxy.Sync(want)
+	p.proxy.Sync(want) //nolint:contextcheck // what it starts lives until the proxy is closed, not until this pass ends
 	p.note(ctx, p.proxy.Problems())
 }
 

@@ -21,7 +21,7 @@ func (t *tx) createRoute(r api.Route) error {
 	if err := validName("route", r.Name); err != nil {
 		return err
 	}
-	if _, err := canonicalPrefix(r.Destination); err != nil {
+	if err := checkCanonical(r.Destination); err != nil {
 		return invalid("route destination %v", err)
 	}
 	if have := t.Routes[routeKey(r.Cluster, r.Destination)]; have != nil {

@@ -125,22 +125,22 @@ func validListener(lb *loadBalancer, l api.Listener) error {
 		return invalid("%s: idleTimeoutSeconds %d must not be negative", what, l.IdleTimeoutSeconds)
 	}
 	for _, cidr := range l.SourceRanges {
-		if _, err := canonicalPrefix(cidr); err != nil {
+		if err := checkCanonical(cidr); err != nil {
 			return invalid("%s: source range %v", what, err)
 		}
 	}
 	return nil
 }
 
-// canonicalPrefix refuses a CIDR with host bits: it would read back in another form than it was
+// checkCanonical refuses a CIDR with host bits: it would read back in another form than it was
 // written in, and look changed for ever after.
-func canonicalPrefix(cidr string) (netip.Prefix, error) {
+func checkCanonical(cidr string) error {
 	p, err := netip.ParsePrefix(cidr)
 	if err != nil {
-		return p, invalid("%q is not a CIDR", cidr)
+		return invalid("%q is not a CIDR", cidr)
 	}
 	if canonical := p.Masked(); canonical.String() != cidr {
-		return p, invalid("%q is not canonical: write %s", cidr, canonical)
+		return invalid("%q is not canonical: write %s", cidr, canonical)
 	}
-	return p, nil
+	return nil
 }

@@ -12,6 +12,7 @@ import (
 	"k8s.io/client-go/util/workqueue"
 
 	"github.com/unified-ccm/unified-ccm/cmd/internal/lab"
+	"github.com/unified-ccm/unified-ccm/pkg/common/instances"
 )
 
 // Options of a benchmark.
@@ -34,8 +35,10 @@ const (
 	calm = 5 * time.Second
 	// patience is how long a phase may last.
 	patience = 10 * time.Minute
-	// refreshEvery is the --node-status-update-frequency under which the refresh is measured.
-	refreshEvery = 20 * time.Second
+	// refreshEvery is the --node-status-update-frequency under which the refresh is measured. Its
+	// default is 5m; like that one it is longer than what a refresh may take from memory, so that
+	// it has to ask the cloud.
+	refreshEvery = instances.DefaultSnapshotAge + 15*time.Second
 )
 
 // ManagerArgs are ccm's arguments in a benchmark. Pod routes are left out, because one route for
@@ -50,9 +53,14 @@ func Run(ctx context.Context, b lab.Binaries, o Options) (_ Report, err error) {
 	if err != nil {
 		return Report{}, err
 	}
-	defer func() { err = errors.Join(err, cluster.Stop(context.WithoutCancel(ctx))) }()
+	defer func() {
+		err = errors.Join(err, o.Step(context.WithoutCancel(ctx), "stopping everything", cluster.Stop))
+	}()
 	r := &runner{Options: o, cluster: cluster}
-	r.watch, err = startWatch(ctx, cluster.Plane.Client)
+	// The API server waits for watches when it is stopped, so they end before.
+	watching, stopWatching := context.WithCancel(ctx)
+	defer stopWatching()
+	r.watch, err = startWatch(watching, cluster.Plane.Client)
 	if err != nil {
 		return Report{}, err
 	}
@@ -105,8 +113,8 @@ func (r *runner) phases() []phase {
 		{name: count(r.Nodes, "node") + " joining", do: r.join},
 		{name: count(r.Nodes, "node") + " refreshed", prepare: r.restartForRefresh, do: r.refresh},
 		{name: count(r.Services, "Service") + " created", prepare: r.restart, do: r.createServices},
-		{name: "1 node added", do: r.addNode, lastCall: true},
-		{name: "restart", prepare: r.stop, do: r.start, lastCall: true},
+		{name: "1 node added", prepare: r.untilCalm, do: r.addNode, lastCall: true},
+		{name: "restart", prepare: r.stop, do: r.start},
 		{name: "delete all", do: r.deleteAll, lastCall: true},
 	}
 }
@@ -125,9 +133,8 @@ func (r *runner) measure(ctx context.Context, p phase) (Phase, error) {
 	took, err := p.do(ctx)
 	if err == nil && took == 0 {
 		took = time.Since(started)
-		if calls := log.Calls(); p.lastCall && len(calls) > 0 {
-			last := calls[len(calls)-1]
-			took = last.At.Add(last.Duration).Sub(started)
+		if last := r.lastCall(started); p.lastCall && last > 0 {
+			took = last
 		}
 	}
 	if err != nil {
@@ -201,7 +208,7 @@ func (r *runner) untilCalm(ctx context.Context) error {
 func each(ctx context.Context, n int, do func(ctx context.Context, i int) error) error {
 	errs := make([]error, n)
 	workqueue.ParallelizeUntil(ctx, clients, n, func(i int) { errs[i] = do(ctx, i+1) })
-	return errors.Join(append(errs, ctx.Err())...)
+	return errors.Join(errors.Join(errs...), ctx.Err())
 }
 
 func (r *runner) join(ctx context.Context) (time.Duration, error) {
@@ -252,6 +259,7 @@ func (r *runner) stop(ctx context.Context) error {
 
 // start ends when every Service has been ensured again and the cloud is left alone.
 func (r *runner) start(ctx context.Context) (time.Duration, error) {
+	started := time.Now()
 	r.watch.forgetEnsured()
 	if err := r.cluster.StartManager(ctx); err != nil {
 		return 0, err
@@ -260,7 +268,22 @@ func (r *runner) start(ctx context.Context) (time.Duration, error) {
 	if err != nil {
 		return 0, err
 	}
-	return 0, r.untilCalm(ctx)
+	// What needs no change makes no call, so that the last call alone does not tell the end.
+	ensured := time.Since(started)
+	if err := r.untilCalm(ctx); err != nil {
+		return 0, err
+	}
+	return max(ensured, r.lastCall(started)), nil
+}
+
+// lastCall is when the last call to the cloud ended, since the start of a phase.
+func (r *runner) lastCall(started time.Time) time.Duration {
+	calls := r.cluster.Cloud.World.Front().Log().Calls()
+	if len(calls) == 0 {
+		return 0
+	}
+	last := calls[len(calls)-1]
+	return last.At.Add(last.Duration).Sub(started)
 }
 
 func (r *runner) restart(ctx context.Context) error {

@@ -37,9 +37,9 @@ func Screen(s State, o Options) string {
 		status = span{good, "ready: "}
 	}
 	top := line{{bold, "unified-ccm lab"}, {dim, "  cloud "}, {plain, s.Provider}, {dim, "  up "},
-		{plain, s.Running.Truncate(time.Second).String()}, {plain, "   "}, status, {plain, s.Summary()}}
+		{plain, s.Running.Truncate(time.Second).String()}}
 	sections := []section{
-		{head: []line{top}},
+		{head: []line{top, {status, {plain, s.Summary()}}}},
 		split(fmt.Sprintf("NODES %d/%d", t.nodes, t.wantNodes), nodeTable(s.Nodes, o.Width)),
 		split(fmt.Sprintf("SERVICES %d/%d", t.services, t.wantServices), serviceTable(s.Services, o.Width)),
 		{head: []line{{}, heading("CLOUD OBJECTS")}, rows: objects(s, o.Width)},
@@ -133,8 +133,8 @@ func count(sections []section, shown []int) int {
 // visible are n rows and, where that is not all, a line that counts the others.
 func (s section) visible(n int) []line {
 	hidden := len(s.rows) - n
-	if hidden <= 0 {
-		return s.rows
+	if hidden <= 1 {
+		return s.rows // The line that counts would take the place of the one that is left out.
 	}
 	more := line{{dim, fmt.Sprintf("… and %d more", hidden)}}
 	if s.newest {
@@ -183,9 +183,13 @@ func scheme(lb *LoadBalancer) string {
 }
 
 func objects(s State, width int) []line {
+	most := 0
+	for _, c := range s.Objects {
+		most = max(most, c.N)
+	}
 	var cells []line
 	for _, c := range s.Objects {
-		cells = append(cells, line{{plain, fmt.Sprintf("%-5d", c.N)}, {dim, c.Kind}})
+		cells = append(cells, line{{plain, number(c.N, most)}, {plain, c.Kind}})
 	}
 	if len(cells) == 0 {
 		return []line{{{dim, "none yet"}}}
@@ -206,9 +210,13 @@ func callsTitle(list []Operation) string {
 }
 
 func calls(list []Operation, width int) []line {
+	most := 0
+	for _, c := range list {
+		most = max(most, c.Calls)
+	}
 	var cells []line
 	for _, c := range list {
-		cell := line{{plain, fmt.Sprintf("%-5d", c.Calls)}, {plain, c.Name}}
+		cell := line{{plain, number(c.Calls, most)}, {plain, c.Name}}
 		if c.Failed > 0 {
 			cell = append(cell, span{bad, fmt.Sprintf(" (%d failed)", c.Failed)})
 		}
@@ -218,6 +226,11 @@ func calls(list []Operation, width int) []line {
 		return []line{{{dim, "none yet"}}}
 	}
 	return flow(cells, width)
+}
+
+// number is n, as wide as the largest of its column, and a gap.
+func number(n, largest int) string {
+	return fmt.Sprintf("%*d ", len(strconv.Itoa(largest)), n)
 }
 
 func events(list []Event) []line {

@@ -5,6 +5,7 @@ package screen
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -105,9 +106,9 @@ func (s Service) problem() string {
 	case lb == nil:
 		return fmt.Sprintf("has address %s, but the cloud has no load balancer with it", s.Addresses[0])
 	case lb.Listeners != len(s.Ports):
-		return fmt.Sprintf("its load balancer has %d of %s", lb.Listeners, Plural(len(s.Ports), "listener"))
+		return fmt.Sprintf("has a load balancer with %d of %s", lb.Listeners, Plural(len(s.Ports), "listener"))
 	case lb.Members < lb.Nodes || lb.Nodes == 0:
-		return fmt.Sprintf("its load balancer sends traffic to %d of %s", lb.Members, Plural(lb.Nodes, "ready node"))
+		return fmt.Sprintf("has a load balancer that sends traffic to %d of %s", lb.Members, Plural(lb.Nodes, "ready node"))
 	default:
 		return ""
 	}
@@ -202,15 +203,22 @@ func (s State) Missing() []string {
 		out = append(out, Plural(s.Routes.Blackholes, "route")+" to a node that is gone")
 	}
 	if n := t.wantRoutes - t.routes - s.Routes.Blackholes; n > 0 {
-		out = append(out, Plural(n, "route")+" not made yet")
+		out = append(out, Plural(n, "route")+" not made yet"+s.lastWarning(isAboutRoutes))
 	}
 	return out
 }
 
 // why is the last warning about an object.
 func (s State) why(object string) string {
+	return s.lastWarning(func(e Event) bool { return e.Object == object && !isAboutRoutes(e) })
+}
+
+// isAboutRoutes tells the warnings about a node's route from those about the node.
+func isAboutRoutes(e Event) bool { return strings.Contains(e.Reason, "Route") }
+
+func (s State) lastWarning(about func(Event) bool) string {
 	for _, e := range slices.Backward(s.Events) {
-		if !e.Warning || e.Object != object {
+		if !e.Warning || !about(e) {
 			continue
 		}
 		times := ""

@@ -1,0 +1,120 @@
+package bench
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func sample() Report {
+	return Report{
+		Provider: "fake", Nodes: 1000, Services: 1, LatencyMilliseconds: 20, CPUs: 2,
+		Phases: []Phase{
+			{Name: "1,000 nodes joining", Reads: 3, Seconds: 21.04, CPUSeconds: 7.129, PeakMemoryBytes: 100 << 20},
+			{Name: "restart", Reads: 1234567, Mutations: 1, Failed: 2, Seconds: 0.25, CPUSeconds: 1, PeakMemoryBytes: 90<<20 - 1},
+		},
+	}
+}
+
+func TestWriteTable(t *testing.T) {
+	want := `cloud fake, 20 ms per call; 1,000 nodes and 1 Service; 2 CPUs for everything
+
+                         READS  MUTATIONS  FAILED  SECONDS  CPU SECONDS  PEAK MEMORY
+  1,000 nodes joining        3          0       0     21.0         7.13      100 MiB
+  restart              1,234,567          1       2      0.2         1.00       90 MiB
+`
+	var b strings.Builder
+	if err := sample().WriteTable(&b); err != nil {
+		t.Fatal(err)
+	}
+	// The width of columns is for tabwriter.
+	if diff := cmp.Diff(fields(want), fields(b.String())); diff != "" {
+		t.Errorf("WriteTable (-want +got):\n%s\n%s", diff, b.String())
+	}
+}
+
+func fields(text string) (out [][]string) {
+	for line := range strings.Lines(text) {
+		out = append(out, strings.Fields(line))
+	}
+	return out
+}
+
+func TestWriteJSON(t *testing.T) {
+	var b strings.Builder
+	if err := sample().WriteJSON(&b); err != nil {
+		t.Fatal(err)
+	}
+	var got Report
+	if err := json.Unmarshal([]byte(b.String()), &got); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(sample(), got); diff != "" {
+		t.Errorf("JSON and back (-want +got):\n%s", diff)
+	}
+	for _, key := range []string{`"latencyMilliseconds": 20`, `"reads": 3`, `"cpuSeconds": 7.129`, `"peakMemoryBytes": 104857600`} {
+		if !strings.Contains(b.String(), key) {
+			t.Errorf("no %s in:\n%s", key, b.String())
+		}
+	}
+}
+
+func TestThousands(t *testing.T) {
+	for n, want := range map[int]string{0: "0", 999: "999", 1000: "1,000", 1234567: "1,234,567"} {
+		if got := thousands(n); got != want {
+			t.Errorf("thousands(%d) is %q, want %q", n, got, want)
+		}
+	}
+}
+
+func TestParseRefresh(t *testing.T) {
+	nodes, took, ok := parseRefresh(`I1121 05:28:03.634795   16380 node_controller.go:274] Update 1000 nodes status took 1.5s.`)
+	if nodes != 1000 || took != 1500*time.Millisecond || !ok {
+		t.Errorf("got %d, %s, %t", nodes, took, ok)
+	}
+	if _, _, ok := parseRefresh("I1121 05:28:03.6 16380 node_controller.go:477] Successfully initialized node node-3"); ok {
+		t.Error("took another line for the one of a refresh")
+	}
+}
+
+func TestFollower(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "log")
+	write := func(text string) {
+		t.Helper()
+		file, err := os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := file.WriteString(text); err != nil {
+			t.Fatal(err)
+		}
+		if err := file.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("before\n")
+	f, err := follow(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, step := range []struct {
+		text string
+		want []string
+	}{
+		{"one\ntw", []string{"one"}}, {"", []string{}}, {"o\nthree\n", []string{"two", "three"}},
+	} {
+		write(step.text)
+		got, err := f.lines()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(step.want, got); diff != "" {
+			t.Errorf("after %q (-want +got):\n%s", step.text, diff)
+		}
+	}
+}

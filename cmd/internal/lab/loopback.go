@@ -1,0 +1,46 @@
+package lab
+
+import (
+	"fmt"
+	"net"
+	"net/netip"
+)
+
+// loopback is three neighbouring /16 of the loopback network that no other lab on this machine
+// uses: for instances, for public and for internal load balancers.
+type loopback struct {
+	net.Listener
+	first byte
+}
+
+const (
+	// firstLoopback begins the ranges of the first lab: 127.65.0.0/16 and the two after it, which
+	// are also the fake cloud's own defaults.
+	firstLoopback = 65
+	// claimPort at the end of the first range is taken while a lab uses the three.
+	claimPort = 65065
+	// maxLabs is how many labs can forward traffic at once.
+	maxLabs = 20
+)
+
+// claimLoopback finds ranges that are free. That they are taken is said by an open port, which
+// the kernel closes whatever becomes of this process.
+func claimLoopback() (*loopback, error) {
+	var err error
+	for i := range maxLabs {
+		first := byte(firstLoopback + 3*i)
+		var listener *net.TCPListener
+		listener, err = net.ListenTCP("tcp", net.TCPAddrFromAddrPort(netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, first, 255, 254}), claimPort)))
+		if err == nil {
+			return &loopback{Listener: listener, first: first}, nil
+		}
+	}
+	return nil, fmt.Errorf("no free range of loopback addresses to forward traffic with, of %d: %w", maxLabs, err)
+}
+
+func (l *loopback) ranges() (instances, public, internal []netip.Prefix) {
+	prefix := func(n byte) []netip.Prefix {
+		return []netip.Prefix{netip.PrefixFrom(netip.AddrFrom4([4]byte{127, l.first + n, 0, 0}), 16)}
+	}
+	return prefix(0), prefix(1), prefix(2)
+}
