@@ -159,7 +159,7 @@ func (t *tx) classicSubnets(have, add []string) error {
 			return refuse("InvalidSubnet", "The subnets must all belong to one VPC: %s does not", id)
 		}
 		if old := zones[s.zone]; old != "" && old != id {
-			return refuseWith(409, "InvalidConfigurationRequest", "ELB cannot be attached to multiple subnets in the same AZ.")
+			return refuseClassic("ELB cannot be attached to multiple subnets in the same AZ.")
 		}
 		zones[s.zone] = id
 	}
@@ -173,7 +173,7 @@ func (t *tx) classicGroups(groups []string, vpc string) error {
 		}
 	}
 	if limit := t.o.Quotas[QuotaGroupsPerInterface]; len(groups) > limit {
-		return refuseWith(409, "InvalidConfigurationRequest", "At most %d security groups can be specified.", limit)
+		return refuseClassic("At most %d security groups can be specified.", limit)
 	}
 	return nil
 }
@@ -232,7 +232,7 @@ func (t *tx) applyGroups(in classicInput) (out struct {
 		return out, err
 	}
 	if len(in.SecurityGroups) == 0 {
-		return out, refuseWith(409, "InvalidConfigurationRequest", "At least one security group must be specified.")
+		return out, refuseClassic("At least one security group must be specified.")
 	}
 	if err := t.classicGroups(in.SecurityGroups, b.vpc); err != nil {
 		return out, err
@@ -270,7 +270,7 @@ func (t *tx) detachSubnets(in classicInput) (out subnetsOutput, err error) {
 	}
 	after := slices.DeleteFunc(slices.Clone(b.subnets), func(id string) bool { return slices.Contains(in.Subnets, id) })
 	if len(after) == 0 {
-		return out, refuseWith(409, "InvalidConfigurationRequest", "You cannot detach all subnets from a load balancer.")
+		return out, refuseClassic("You cannot detach all subnets from a load balancer.")
 	}
 	err = t.attachClassic(b, after)
 	return subnetsOutput{query.MembersOf(b.subnets)}, err

@@ -73,20 +73,20 @@ func (t *tx) modifyClassicAttributes(in struct {
 	return out, nil
 }
 
-func (a classicAttributes) validate() error {
+func (a classicAttributes) validate() error { //nolint:cyclop // a list of independent checks, read from top to bottom
 	if l := a.AccessLog; l != nil && l.Enabled {
 		if l.S3BucketName == "" {
-			return refuseWith(409, "InvalidConfigurationRequest", "S3BucketName is required when access logs are enabled")
+			return refuseClassic("S3BucketName is required when access logs are enabled")
 		}
 		if i := l.EmitInterval; i != nil && *i != 5 && *i != 60 {
-			return refuseWith(409, "InvalidConfigurationRequest", "EmitInterval %d must be 5 or 60", *i)
+			return refuseClassic("EmitInterval %d must be 5 or 60", *i)
 		}
 	}
 	if d := a.ConnectionDraining; d != nil && d.Timeout != nil && (*d.Timeout < 1 || *d.Timeout > 3600) {
-		return refuseWith(409, "InvalidConfigurationRequest", "ConnectionDraining timeout %d must be between 1 and 3600", *d.Timeout)
+		return refuseClassic("ConnectionDraining timeout %d must be between 1 and 3600", *d.Timeout)
 	}
 	if s := a.ConnectionSettings; s != nil && (s.IdleTimeout < 1 || s.IdleTimeout > 4000) {
-		return refuseWith(409, "InvalidConfigurationRequest", "ConnectionSettings idle timeout %d must be between 1 and 4000", s.IdleTimeout)
+		return refuseClassic("ConnectionSettings idle timeout %d must be between 1 and 4000", s.IdleTimeout)
 	}
 	for _, x := range a.AdditionalAttributes {
 		if x.Key != desyncMode {

@@ -13,8 +13,8 @@ type classicListener struct {
 	LoadBalancerPort int32
 	InstanceProtocol string
 	InstancePort     int32
-	SSLCertificateID string   `q:"SSLCertificateId"`
-	policies         []string `q:"-"`
+	SSLCertificateID string `q:"SSLCertificateId"`
+	policies         []string
 }
 
 func classicListenerOperations() []operation {
@@ -152,7 +152,7 @@ func (t *tx) setClassicCertificate(in struct {
 	case l == nil:
 		return nothing{}, refuse("ListenerNotFound", "No listener found on port %d for load balancer %s", in.LoadBalancerPort, b.name)
 	case l.SSLCertificateID == "":
-		return nothing{}, refuseWith(409, "InvalidConfigurationRequest", "The listener on port %d does not use SSL or HTTPS", in.LoadBalancerPort)
+		return nothing{}, refuseClassic("The listener on port %d does not use SSL or HTTPS", in.LoadBalancerPort)
 	case t.checkCertificate(in.SSLCertificateID) != nil:
 		return nothing{}, refuse("CertificateNotFound", "Server Certificate not found for the key: %s", in.SSLCertificateID)
 	}

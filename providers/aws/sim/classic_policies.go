@@ -83,7 +83,7 @@ func (t *tx) deletePolicy(in policyInput) (nothing, error) {
 		used = used || slices.Contains(names, in.PolicyName)
 	}
 	if used {
-		return nothing{}, refuseWith(409, "InvalidConfigurationRequest", "The policy %s is in use", in.PolicyName)
+		return nothing{}, refuseClassic("The policy %s is in use", in.PolicyName)
 	}
 	b.policies = slices.DeleteFunc(b.policies, func(p *classicPolicy) bool { return p.name == in.PolicyName })
 	return nothing{}, nil
@@ -109,7 +109,7 @@ func (t *tx) setBackendPolicies(in policyInput) (nothing, error) {
 		return nothing{}, err
 	}
 	if !slices.ContainsFunc(b.listeners, func(l *classicListener) bool { return l.InstancePort == in.InstancePort }) {
-		return nothing{}, refuseWith(409, "InvalidConfigurationRequest", "No listener of load balancer %s uses instance port %d", b.name, in.InstancePort)
+		return nothing{}, refuseClassic("No listener of load balancer %s uses instance port %d", b.name, in.InstancePort)
 	}
 	if len(in.PolicyNames) == 0 {
 		delete(b.backends, in.InstancePort)

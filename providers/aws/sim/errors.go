@@ -19,9 +19,10 @@ func refuse(code, format string, args ...any) error {
 	return &refusalError{status: statusOf(code), code: code, message: fmt.Sprintf(format, args...)}
 }
 
-// refuseWith is refuse for codes whose status depends on the service.
-func refuseWith(status int, code, format string, args ...any) error {
-	return &refusalError{status: status, code: code, message: fmt.Sprintf(format, args...)}
+// refuseClassic builds the classic API's answer to a configuration that cannot be. The other API
+// answers the same code with another status.
+func refuseClassic(format string, args ...any) error {
+	return &refusalError{status: http.StatusConflict, code: "InvalidConfigurationRequest", message: fmt.Sprintf(format, args...)}
 }
 
 // statusOf is the HTTP status that goes with a code; what is not listed in the API references' tables is 400.

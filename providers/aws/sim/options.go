@@ -145,7 +145,7 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-func (o Options) validate() error {
+func (o Options) validate() error { //nolint:cyclop // a list of independent checks, read from top to bottom
 	var problems []error
 	add := func(format string, args ...any) { problems = append(problems, fmt.Errorf(format, args...)) }
 	if len(o.Zones) > 3 {

@@ -152,7 +152,7 @@ func (t *tx) rulesOfOne(p permission) ([]*rule, error) {
 }
 
 // portsOf reads protocol and ports, which for ICMP are type and code.
-func portsOf(p permission) (rule, error) {
+func portsOf(p permission) (rule, error) { //nolint:cyclop // a list of independent checks, read from top to bottom
 	protocol := strings.ToLower(p.IPProtocol)
 	if name := protocolNumbers[protocol]; name != "" {
 		protocol = name
@@ -275,7 +275,7 @@ func (t *tx) authorizeRules(in rulesInput, egress bool) (out authorizeOutput, er
 	return out, nil
 }
 
-func (t *tx) addable(g *securityGroup, have, rules []*rule) error {
+func (t *tx) addable(_ *securityGroup, have, rules []*rule) error {
 	keys := map[string]bool{}
 	for _, r := range have {
 		keys[r.key()] = true

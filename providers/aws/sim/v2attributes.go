@@ -78,7 +78,7 @@ var attributeWords = map[string][]string{
 }
 
 // checkAttributes refuses attributes that an object does not have, and values that they cannot have.
-func checkAttributes(have map[string]string, changes []attribute) error {
+func checkAttributes(have map[string]string, changes []attribute) error { //nolint:cyclop // a list of independent checks, read from top to bottom
 	for _, a := range changes {
 		old, known := have[a.Key]
 		if !known {
@@ -94,7 +94,7 @@ func checkAttributes(have map[string]string, changes []attribute) error {
 		}
 		boolean := old == "true" || old == "false" || a.Key == "load_balancing.cross_zone.enabled"
 		special := old == "use_load_balancer_configuration" || a.Value == "use_load_balancer_configuration" && has(have, "proxy_protocol_v2.enabled")
-		if boolean && a.Value != "true" && a.Value != "false" && !(special && a.Value == "use_load_balancer_configuration") {
+		if boolean && a.Value != "true" && a.Value != "false" && (!special || a.Value != "use_load_balancer_configuration") {
 			return refuse("InvalidConfigurationRequest", "The value of '%s' must be 'true' or 'false'", a.Key)
 		}
 	}

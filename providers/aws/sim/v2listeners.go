@@ -174,7 +174,7 @@ func (t *tx) change(l *listener, in listenerInput) error {
 		for _, c := range in.Certificates {
 			after.certificates = append(after.certificates, c.CertificateArn)
 		}
-		if l.certificates != nil && len(l.certificates) > 1 {
+		if len(l.certificates) > 1 {
 			after.certificates = append(after.certificates, l.certificates[1:]...)
 		}
 	}
@@ -197,7 +197,7 @@ func (t *tx) change(l *listener, in listenerInput) error {
 	return nil
 }
 
-func (t *tx) checkListener(l *listener) error {
+func (t *tx) checkListener(l *listener) error { //nolint:cyclop // a list of independent checks, read from top to bottom
 	if l.port < 1 || l.port > 65535 {
 		return validation("Port '%d' must be between 1 and 65535", l.port)
 	}

@@ -2,6 +2,7 @@ package query
 
 import (
 	"errors"
+	"net/http"
 	"net/http/httptest"
 	"net/url"
 	"testing"
@@ -40,8 +41,8 @@ func TestDecode(t *testing.T) {
 		{name: "empty list", form: "InstanceId=", want: request{ID: []string{}}},
 		{name: "optional values", form: "MaxResults=10&Check.Value=false&DryRun=True",
 			want: request{MaxResults: &ten, Check: &struct{ Value bool }{}, DryRun: true}},
-		{name: "unknown parameters", form: "Fitler.1.Name=x&DryRun=false&Filter.1.Nmae=y",
-			want: request{Filter: []filter{{}}}, unknown: []string{"Filter.1.Nmae", "Fitler.1.Name"}},
+		{name: "unknown parameters", form: "Fitler.1.Name=x&DryRun=false&Filter.1.Nome=y",
+			want: request{Filter: []filter{{}}}, unknown: []string{"Filter.1.Nome", "Fitler.1.Name"}},
 		{name: "numbers that are no member", form: "InstanceId.0=a&InstanceId.01=b&InstanceId.99999999=c",
 			want: request{ID: []string{}}, unknown: []string{"InstanceId.0", "InstanceId.01", "InstanceId.99999999"}},
 		{name: "not a number", form: "MaxResults=ten", bad: "MaxResults"},
@@ -131,7 +132,7 @@ func TestCredentialOf(t *testing.T) {
 		{name: "no scope", target: "/", header: "AWS4-HMAC-SHA256 Credential=AKIA", malformed: true},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			r := httptest.NewRequest("POST", tc.target, nil)
+			r := httptest.NewRequest(http.MethodPost, tc.target, nil)
 			if tc.header != "" {
 				r.Header.Set("Authorization", tc.header)
 			}
