@@ -42,7 +42,7 @@ if [[ $what != e2e ]]; then
 	run "unit tests" 15m "${unit[@]}" -- -race -short "$@"
 	# -short interrupts a sample of calls under the race detector. Every call is then
 	# interrupted without it, several times faster; what can race was seen above.
-	mapfile -t providers < <(workspace_modules | sed -n 's|^providers/.*|./&|p')
+	mapfile -t providers < <(workspace_modules | sed -n 's|^providers/.*|./&/...|p')
 	# -v, because the number of faults is part of the result; a line for each test and
 	# what the framework logs about provoked failures are not.
 	filter=(grep -vE '^ *(=== |--- PASS|PASS$|[EIW][0-9]{4} )')
