@@ -5,6 +5,7 @@ package batch
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 )
@@ -48,7 +49,8 @@ type Batcher[K comparable, V any] struct {
 // entry is one key of one call, with everyone who waits for its answer.
 type entry[K comparable, V any] struct {
 	key     K
-	ctx     context.Context // of the first caller, for its values only; never for its cancellation
+	ctx     context.Context   // of the first caller, for its values only; never for its cancellation
+	callers []context.Context // of everyone who waits, to know whether anyone still does
 	waiters int
 	run     *run // nil while queued
 	done    chan struct{}
@@ -105,6 +107,7 @@ func (b *Batcher[K, V]) join(ctx context.Context, key K) *entry[K, V] {
 		b.queue = append(b.queue, e)
 	}
 	e.waiters++
+	e.callers = append(e.callers, ctx)
 	b.startLocked() //nolint:contextcheck // a call outlives the callers that share it; each entry carries its values
 	return e
 }
@@ -123,17 +126,31 @@ func (b *Batcher[K, V]) leave(e *entry[K, V]) {
 		}
 		return
 	}
-	delete(b.queued, e.key)
-	for i, q := range b.queue {
-		if q == e {
-			b.queue = append(b.queue[:i], b.queue[i+1:]...)
-			return
+	b.dropLocked(func(q *entry[K, V]) bool { return q == e })
+}
+
+// dropLocked takes entries out of the queue, and out of the way of a later question for their key.
+func (b *Batcher[K, V]) dropLocked(unwanted func(*entry[K, V]) bool) {
+	b.queue = slices.DeleteFunc(b.queue, func(q *entry[K, V]) bool {
+		if !unwanted(q) {
+			return false
 		}
-	}
+		delete(b.queued, q.key)
+		return true
+	})
+}
+
+// abandoned says that every caller's context has ended. Callers that share a context leave
+// together, and the call that ends with the first of them must not start one for the others.
+func (e *entry[K, V]) abandoned() bool {
+	return !slices.ContainsFunc(e.callers, func(ctx context.Context) bool { return ctx.Err() == nil })
 }
 
 // startLocked starts calls while there is something queued and a call may start.
 func (b *Batcher[K, V]) startLocked() {
+	if b.inFlight < b.options.InFlight {
+		b.dropLocked((*entry[K, V]).abandoned)
+	}
 	for len(b.queue) > 0 && b.inFlight < b.options.InFlight {
 		n := len(b.queue)
 		if b.options.MaxSize > 0 && n > b.options.MaxSize {
