@@ -20,15 +20,15 @@ func TestCallsOfOneService(t *testing.T) {
 	nodes := f.launch(c, 1, 2)
 	f.ensure(c, service(1), nodes) // reads what Services share
 
-	// Two reads confirm that nothing is there before the creation, and two that all is there after it.
+	// Two reads confirm that nothing is there before the creation; what the cloud answers to it says the rest.
 	f.wantCalls(map[string]int{
-		"ListLoadBalancers": 2, "ListAddresses": 2, "AllocateAddress": 1, "CreateLoadBalancer": 1, "CreatePool": 1, "CreateListener": 1,
+		"ListLoadBalancers": 1, "ListAddresses": 1, "AllocateAddress": 1, "CreateLoadBalancer": 1, "CreatePool": 1, "CreateListener": 1,
 	}, func() { f.ensure(c, service(2), nodes) })
 
 	f.wantCalls(map[string]int{}, func() { f.ensure(c, service(2), nodes) })
 
 	f.wantCalls(map[string]int{
-		"ListLoadBalancers": 2, "ListAddresses": 2, "DeleteLoadBalancer": 1, "ReleaseAddress": 1,
+		"ListLoadBalancers": 1, "ListAddresses": 1, "DeleteLoadBalancer": 1, "ReleaseAddress": 1,
 	}, func() {
 		if err := c.loadBalancer.EnsureLoadBalancerDeleted(f.Context(), clusterName, service(2)); err != nil {
 			t.Fatal(err)

@@ -28,7 +28,9 @@ type Key struct {
 type Freshness int
 
 const (
-	// Cached allows an answer from a shared snapshot within its age limit.
+	// Cached allows an answer from a shared snapshot within its age limit. The snapshot must hold
+	// what the cloud answered to our own changes; after one that failed, or whose outcome is
+	// unclear, the next Cached must be a read.
 	Cached Freshness = iota
 	// Authoritative demands a read of this load balancer from the cloud: needed before
 	// anything is created, deleted or declared missing.

@@ -2,6 +2,7 @@ package loadbalancer
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync/atomic"
 	"time"
@@ -166,21 +167,13 @@ func (c *Controller[S, D, O]) UpdateLoadBalancer(ctx context.Context, clusterNam
 	if err != nil {
 		return err
 	}
-	have, todo, err := c.compare(ctx, key, t.want)
+	todo, err := c.memberChanges(ctx, key, t.want)
 	if err != nil || todo.Empty() {
 		return err
 	}
-	left, err := c.cloud.Diff(key, nil, have)
-	if err != nil {
-		return err
-	}
-	if left.Empty() {
-		c.missing.add(lockName(key))
-		return c.missingError(key)
-	}
 	members := todo.Membership()
 	if err := c.apply(ctx, service, members); err != nil {
-		return err
+		return errors.Join(err, c.missingAfter(ctx, key, err))
 	}
 	if waiting := countMembership(todo) - len(members.Changes); waiting > 0 {
 		return fmt.Errorf("load balancer %s: %d changes of its members wait for other changes, which are made when the Service is synced next", c.cloud.Name(key), waiting)

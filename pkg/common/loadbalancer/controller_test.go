@@ -3,6 +3,7 @@ package loadbalancer
 import (
 	"context"
 	"errors"
+	"maps"
 	"strings"
 	"testing"
 	"time"
@@ -212,6 +213,38 @@ func TestUpdateOfAVanishedLoadBalancerLeadsToEnsure(t *testing.T) {
 	}
 	f.mustEnsure(t, svc, node("b"))
 	f.converged(t, svc, node("b"))
+}
+
+// One node that joins many load balancers costs the changes of their members, not reads before them.
+func TestUpdateTakesTheSnapshotsWordForMembers(t *testing.T) {
+	f := newFixture(t)
+	f.mustEnsure(t, web(), node("a"))
+	reads := f.cloud.fresh
+	if err := f.UpdateLoadBalancer(t.Context(), "prod", web(), []*v1.Node{node("a"), node("b")}); err != nil {
+		t.Fatal(err)
+	}
+	if f.cloud.fresh != reads {
+		t.Errorf("%d authoritative reads", f.cloud.fresh-reads)
+	}
+	f.converged(t, web(), node("a"), node("b"))
+}
+
+func TestUpdateNoticesALoadBalancerThatVanishedBehindTheSnapshot(t *testing.T) {
+	f, svc := newFixture(t), web()
+	f.mustEnsure(t, svc, node("a"))
+	f.cloud.snapshot = maps.Clone(f.cloud.have)
+	clear(f.cloud.have)
+	f.cloud.fault = func(int, bool) error {
+		return &cloudapi.Error{Class: cloudapi.NotFound, Operation: "UpdatePool", Err: errors.New("no such pool")}
+	}
+
+	err := f.UpdateLoadBalancer(t.Context(), "prod", svc, []*v1.Node{node("b")})
+	if !cloudapi.Is(err, cloudapi.NotFound) || !strings.Contains(err.Error(), "created anew") {
+		t.Errorf("Update: %v", err)
+	}
+	if _, exists, err := f.GetLoadBalancer(t.Context(), "prod", svc); err == nil || exists {
+		t.Errorf("the framework's Get: exists %t, error %v; want an error", exists, err)
+	}
 }
 
 func TestUpdateReportsMembersThatMustWait(t *testing.T) {
