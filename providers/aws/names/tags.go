@@ -1,0 +1,82 @@
+package names
+
+import (
+	"strings"
+
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// Keys of tags.
+const (
+	// ClusterTagPrefix and the cluster's ID mark what belongs to a cluster.
+	ClusterTagPrefix = "kubernetes.io/cluster/"
+	// LegacyClusterTag marked it before, with the ID as its value.
+	LegacyClusterTag = "KubernetesCluster"
+	// ServiceTag holds the namespace and name of the Service that an object is for.
+	ServiceTag = "kubernetes.io/service-name"
+	// RoleELBTag and RoleInternalELBTag prefer a subnet for public and for internal load balancers;
+	// their values do not matter.
+	RoleELBTag         = "kubernetes.io/role/elb"
+	RoleInternalELBTag = "kubernetes.io/role/internal-elb"
+	// NameTag is what the console shows as the name of an object that has none of its own.
+	NameTag = "Name"
+)
+
+// Tags of our own.
+const (
+	// ClusterUIDTag holds the UID of the namespace kube-system, which tells clusters apart that
+	// were given the same ID.
+	ClusterUIDTag = "unified-ccm.io/cluster-uid"
+	// AppliedTag holds a hash of everything that was applied to a load balancer except its
+	// targets; TargetsTag holds one of the targets.
+	AppliedTag = "unified-ccm.io/applied"
+	TargetsTag = "unified-ccm.io/targets"
+)
+
+// Values of the cluster's tag. Any other value counts like Shared.
+const (
+	Owned  = "owned"
+	Shared = "shared"
+)
+
+// ClusterTag is the key of the tag that marks what belongs to a cluster.
+func ClusterTag(clusterID string) string { return ClusterTagPrefix + clusterID }
+
+// ServiceTagValue is the value of ServiceTag.
+func ServiceTagValue(service types.NamespacedName) string { return service.String() }
+
+// HasCluster says whether the tags mark an object as the cluster's own or as shared with it.
+func HasCluster(tags map[string]string, clusterID string) bool {
+	if _, ok := tags[ClusterTag(clusterID)]; ok {
+		return true
+	}
+	legacy, ok := tags[LegacyClusterTag]
+	return ok && legacy == clusterID
+}
+
+// OwnedByCluster says whether the tags mark an object as made for the cluster alone.
+func OwnedByCluster(tags map[string]string, clusterID string) bool {
+	legacy, ok := tags[LegacyClusterTag]
+	return tags[ClusterTag(clusterID)] == Owned || ok && legacy == clusterID
+}
+
+// HasAnyCluster says whether the tags mark an object for any cluster at all. Subnets without such
+// a tag are open to every cluster. The legacy tag does not count here.
+func HasAnyCluster(tags map[string]string) bool {
+	for key := range tags {
+		if strings.HasPrefix(key, ClusterTagPrefix) {
+			return true
+		}
+	}
+	return false
+}
+
+// System are the tags of an object that the manager makes for a Service and that it alone owns.
+// With legacy the tag of earlier days is among them.
+func System(clusterID string, legacy bool, service types.NamespacedName) map[string]string {
+	tags := map[string]string{ClusterTag(clusterID): Owned, ServiceTag: ServiceTagValue(service)}
+	if legacy {
+		tags[LegacyClusterTag] = clusterID
+	}
+	return tags
+}
