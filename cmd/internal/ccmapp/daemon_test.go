@@ -41,7 +41,7 @@ func TestDefaults(t *testing.T) {
 	if !utilfeature.DefaultFeatureGate.Enabled(cmfeatures.CloudControllerManagerWatchBasedRoutesReconciliation) {
 		t.Error("routes are not reconciled by watching")
 	}
-	constructors()
+	(&options{}).constructors()
 	for name, c := range app.DefaultInitFuncConstructors {
 		if c.InitContext.ClientName == clientName {
 			t.Errorf("the framework's own table was changed: %s", name)

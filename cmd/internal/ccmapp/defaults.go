@@ -59,10 +59,11 @@ func watchRoutesByDefault() error {
 	return nil
 }
 
-// constructors returns the framework's controllers. The framework's own map is shared by the
-// whole process, so it is copied before the client names are changed.
-func constructors() map[string]app.ControllerInitFuncConstructor {
+// constructors returns the framework's controllers and ours. The framework's own map is shared by
+// the whole process, so it is copied before the client names are changed.
+func (o *options) constructors() map[string]app.ControllerInitFuncConstructor {
 	own := maps.Clone(app.DefaultInitFuncConstructors)
+	own[auditController] = app.ControllerInitFuncConstructor{Constructor: o.startAudit}
 	for name, c := range own {
 		c.InitContext.ClientName = clientName
 		own[name] = c

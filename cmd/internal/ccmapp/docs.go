@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/unified-ccm/unified-ccm/pkg/common/audit"
 	"github.com/unified-ccm/unified-ccm/pkg/common/batch"
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
 	"github.com/unified-ccm/unified-ccm/pkg/common/guard"
@@ -173,7 +174,7 @@ func writeCommand(w io.Writer, c *cobra.Command) {
 
 func writeMetrics(w io.Writer) error {
 	var all []metrics.Doc
-	for _, docs := range [][]metrics.Doc{batch.Metrics(), cloudapi.Metrics(), guard.Metrics(), instances.Metrics(), loadbalancer.Metrics()} {
+	for _, docs := range [][]metrics.Doc{audit.Metrics(), batch.Metrics(), cloudapi.Metrics(), guard.Metrics(), instances.Metrics(), loadbalancer.Metrics()} {
 		all = append(all, docs...)
 	}
 	slices.SortFunc(all, func(a, b metrics.Doc) int { return strings.Compare(a.Name, b.Name) })

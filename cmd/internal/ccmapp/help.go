@@ -125,7 +125,7 @@ func sections(all *pflag.FlagSet, o *options) cliflag.NamedFlagSets {
 	place(o.own)
 	// A second set of options tells the sections; adding flags twice to the real one would reset its values.
 	if twin, err := frameworkOptions(); err == nil {
-		place(twin.Flags(app.ControllerNames(constructors()), app.ControllersDisabledByDefault.List(),
+		place(twin.Flags(app.ControllerNames(o.constructors()), app.ControllersDisabledByDefault.List(),
 			names.CCMControllerAliases(), app.AllWebhooks, app.DisabledByDefaultWebhooks))
 	}
 	all.VisitAll(func(f *pflag.Flag) {

@@ -5,6 +5,7 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/pflag"
 	cloudprovider "k8s.io/cloud-provider"
@@ -14,6 +15,7 @@ import (
 	cliflag "k8s.io/component-base/cli/flag"
 	controllermanagerapp "k8s.io/controller-manager/app"
 
+	"github.com/unified-ccm/unified-ccm/pkg/common/audit"
 	"github.com/unified-ccm/unified-ccm/pkg/common/guard"
 	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
 )
@@ -32,6 +34,7 @@ const (
 	flagWebhooks     = "webhooks"
 	flagWebhookPort  = "webhook-secure-port"
 	flagVersion      = "version"
+	flagAuditPeriod  = "load-balancer-audit-period"
 	dryRunSuffix     = "-dry-run"
 	sectionUnified   = "unified-ccm"
 	sectionSafety    = "node safety"
@@ -61,6 +64,8 @@ type options struct {
 	framework *frameworkoptions.CloudControllerManagerOptions
 	guard     guard.Options
 	strict    bool
+	// auditPeriod is how long a change that somebody else made in the cloud may last.
+	auditPeriod time.Duration
 	// own are our flags, by section.
 	own cliflag.NamedFlagSets
 }
@@ -77,6 +82,8 @@ func newOptions() (*options, error) {
 	fs.BoolVar(&o.guard.DryRun, flagDryRun, false,
 		"Change nothing, neither in the cloud nor in the cluster: log what would be done, and tell it by Events. "+
 			"The leader lease gets the suffix "+dryRunSuffix+", so that it can run beside the real manager.")
+	fs.DurationVar(&o.auditPeriod, flagAuditPeriod, audit.DefaultPeriod,
+		"How long it may take until a load balancer that somebody else changed in the cloud is changed back. Each is compared with the cloud once in this time, evenly spread. 0 turns it off.")
 	o.guard.AddFlags(o.own.FlagSet(sectionSafety))
 	for _, d := range provider.All() {
 		if d.Flags != nil {
@@ -120,8 +127,11 @@ func (o *options) validate() error {
 			lines = append(lines, fmt.Sprintf("--%s=%d: without a worker nothing would be done; use at least 1", name, workers))
 		}
 	}
+	if o.auditPeriod < 0 {
+		lines = append(lines, fmt.Sprintf("--%s=%s: a time cannot be negative; use 0 to turn the audit off", flagAuditPeriod, o.auditPeriod))
+	}
 	slices.Sort(lines)
-	err := o.framework.Validate(app.ControllerNames(constructors()), app.ControllersDisabledByDefault.List(),
+	err := o.framework.Validate(app.ControllerNames(o.constructors()), app.ControllersDisabledByDefault.List(),
 		names.CCMControllerAliases(), app.AllWebhooks, app.DisabledByDefaultWebhooks)
 	if err != nil {
 		lines = append(lines, messages(err)...)

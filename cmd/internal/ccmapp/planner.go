@@ -137,14 +137,14 @@ func (p *planner) plan(ctx context.Context, w work) (plans []plan.Plan, failed [
 	}
 	results := make([]plan.Plan, len(w.services))
 	errs := make([]error, len(w.services))
-	eligible := trafficNodes(w.nodes)
+	eligible := loadbalancer.TrafficNodes(w.nodes)
 	slots := make(chan struct{}, plansAtOnce)
 	var done sync.WaitGroup
 	for i, service := range w.services {
 		slots <- struct{}{}
 		done.Go(func() {
 			defer func() { <-slots }()
-			if wantsLoadBalancer(service) {
+			if loadbalancer.Wanted(service) {
 				results[i], errs[i] = lbPlanner.PlanLoadBalancer(ctx, p.options.clusterName, service, eligible, false)
 			} else {
 				results[i], errs[i] = lbPlanner.PlanLoadBalancer(ctx, p.options.clusterName, service, nil, true)

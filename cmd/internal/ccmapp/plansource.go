@@ -20,6 +20,8 @@ import (
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 	clientscheme "k8s.io/client-go/kubernetes/scheme"
 	servicehelper "k8s.io/cloud-provider/service/helpers"
+
+	"github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
 )
 
 // pageSize bounds one answer of the API server.
@@ -79,7 +81,7 @@ func (p *planner) readFiles(ctx context.Context, stdin io.Reader) (work, error) 
 // onlyBalanced leaves out Services that neither have nor want a load balancer, and says so.
 func (p *planner) onlyBalanced(w *work) {
 	w.services = slices.DeleteFunc(w.services, func(s *v1.Service) bool {
-		if wantsLoadBalancer(s) || servicehelper.HasLBFinalizer(s) {
+		if loadbalancer.Wanted(s) || servicehelper.HasLBFinalizer(s) {
 			return false
 		}
 		note(p.err, "Service %s/%s is not for us: its type is %s%s", s.Namespace, s.Name, typeOf(s), classOf(s))
@@ -233,7 +235,7 @@ func (p *planner) listServices(ctx context.Context) ([]*v1.Service, error) {
 			return nil, environmentErrorf("the cluster's Services cannot be listed: %s", oneLine(err))
 		}
 		for i := range page.Items {
-			if s := &page.Items[i]; wantsLoadBalancer(s) || servicehelper.HasLBFinalizer(s) {
+			if s := &page.Items[i]; loadbalancer.Wanted(s) || servicehelper.HasLBFinalizer(s) {
 				all = append(all, s)
 			}
 		}
@@ -260,11 +262,6 @@ func (p *planner) listNodes(ctx context.Context) ([]*v1.Node, error) {
 	}
 }
 
-// wantsLoadBalancer is the framework's rule for which Services are ours.
-func wantsLoadBalancer(s *v1.Service) bool {
-	return s.Spec.Type == v1.ServiceTypeLoadBalancer && s.Spec.LoadBalancerClass == nil && s.DeletionTimestamp.IsZero()
-}
-
 func typeOf(s *v1.Service) v1.ServiceType {
 	if s.Spec.Type == "" {
 		return v1.ServiceTypeClusterIP
@@ -277,33 +274,6 @@ func classOf(s *v1.Service) string {
 		return ""
 	}
 	return " and its loadBalancerClass is " + strconv.Quote(*s.Spec.LoadBalancerClass)
-}
-
-// toBeDeletedTaint is set by the cluster autoscaler on nodes that it is about to remove.
-const toBeDeletedTaint = "ToBeDeletedByClusterAutoscaler"
-
-// trafficNodes returns the nodes that the framework hands to load balancers: those that stay, and
-// are neither excluded by label nor about to be removed. Whether they are ready is for the load
-// balancer's health checks to find out.
-func trafficNodes(nodes []*v1.Node) []*v1.Node {
-	var eligible []*v1.Node
-	for _, node := range nodes {
-		leaving := slices.ContainsFunc(node.Spec.Taints, func(t v1.Taint) bool { return t.Key == toBeDeletedTaint })
-		if node.DeletionTimestamp.IsZero() && !leaving && !excluded(node) {
-			eligible = append(eligible, node)
-		}
-	}
-	return eligible
-}
-
-// excluded reads the exclusion label as the framework does: any value but a false one excludes.
-func excluded(node *v1.Node) bool {
-	value, labelled := node.Labels[v1.LabelNodeExcludeBalancers]
-	if !labelled {
-		return false
-	}
-	is, err := strconv.ParseBool(value)
-	return err != nil || is
 }
 
 // oneLine puts an error of several lines on one.

@@ -21,7 +21,7 @@ func newRoot(ctx context.Context) (*cobra.Command, error) {
 		return nil, err
 	}
 	d := newDaemon(o)
-	cmd := app.NewCloudControllerManagerCommand(o.framework, d.initialize, constructors(), names.CCMControllerAliases(), o.own, ctx.Done())
+	cmd := app.NewCloudControllerManagerCommand(o.framework, d.initialize, o.constructors(), names.CCMControllerAliases(), o.own, ctx.Done())
 	cmd.Use = "ccm"
 	cmd.Short = "The cloud controller manager for every cloud"
 	cmd.Long = rootLong

@@ -23,6 +23,7 @@ type balancer struct {
 type planningBalancer struct {
 	*balancer
 	planner loadbalancer.Planner
+	auditor loadbalancer.Auditor // nil if the provider cannot audit
 }
 
 // dryBalancer reports what a balancer would do, and does none of it.
@@ -41,6 +42,7 @@ var (
 	_ cloudprovider.LoadBalancer = (*balancer)(nil)
 	_ cloudprovider.LoadBalancer = (*planningBalancer)(nil)
 	_ loadbalancer.Planner       = (*planningBalancer)(nil)
+	_ loadbalancer.Auditor       = (*planningBalancer)(nil)
 	_ cloudprovider.LoadBalancer = (*dryBalancer)(nil)
 	_ cloudprovider.LoadBalancer = (*dryPlanningBalancer)(nil)
 	_ loadbalancer.Planner       = (*dryPlanningBalancer)(nil)
@@ -49,7 +51,8 @@ var (
 func newBalancer(s *shared, inner cloudprovider.LoadBalancer, dryRun bool) cloudprovider.LoadBalancer {
 	b := &balancer{shared: s, inner: inner}
 	planner, plans := inner.(loadbalancer.Planner)
-	planning := planningBalancer{balancer: b, planner: planner}
+	auditor, _ := inner.(loadbalancer.Auditor)
+	planning := planningBalancer{balancer: b, planner: planner, auditor: auditor}
 	switch {
 	case dryRun && plans:
 		return &dryPlanningBalancer{dryBalancer: &dryBalancer{balancer: b, planner: &planning}, planningBalancer: planning}
@@ -105,6 +108,23 @@ func (p *planningBalancer) PlanLoadBalancer(ctx context.Context, cluster string,
 	return observed(p.observe, "LoadBalancer", "PlanLoadBalancer", func() (plan.Plan, error) {
 		return p.planner.PlanLoadBalancer(ctx, cluster, service, p.ours(nodes), remove)
 	})
+}
+
+// AuditLoadBalancer implements loadbalancer.Auditor. A dry run has none: what it would put right is
+// in the plans that it reports.
+func (p *planningBalancer) AuditLoadBalancer(ctx context.Context, cluster string, current loadbalancer.Current) (plan.Plan, *v1.LoadBalancerStatus, error) {
+	if p.auditor == nil {
+		return plan.Plan{}, nil, nil
+	}
+	var drift plan.Plan
+	status, err := observed(p.observe, "LoadBalancer", "AuditLoadBalancer", func() (status *v1.LoadBalancerStatus, err error) {
+		drift, status, err = p.auditor.AuditLoadBalancer(ctx, cluster, func() (*v1.Service, []*v1.Node) {
+			service, nodes := current()
+			return service, p.ours(nodes)
+		})
+		return status, err
+	})
+	return drift, status, err
 }
 
 // PlanLoadBalancer implements loadbalancer.Planner.

@@ -22,6 +22,8 @@ const (
 	// EventLoadBalancerWarning (Warning): something about the cloud's objects that the owner
 	// should know and that stops nothing.
 	EventLoadBalancerWarning = "LoadBalancerWarning"
+	// EventLoadBalancerDrift (Warning): an audit found cloud objects changed by somebody else.
+	EventLoadBalancerDrift = "LoadBalancerDrift"
 	// EventLoadBalancerChanged (Normal): cloud objects were changed; the message says which.
 	EventLoadBalancerChanged = "LoadBalancerChanged"
 )

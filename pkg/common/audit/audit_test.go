@@ -1,0 +1,165 @@
+package audit
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes/fake"
+	corelisters "k8s.io/client-go/listers/core/v1"
+	"k8s.io/client-go/tools/cache"
+	cloudprovider "k8s.io/cloud-provider"
+	servicehelper "k8s.io/cloud-provider/service/helpers"
+
+	"github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
+	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
+)
+
+// cloud is a provider whose load balancers only audit, and note when.
+type cloud struct {
+	cloudprovider.LoadBalancer
+	start  time.Time
+	status *v1.LoadBalancerStatus
+	err    error
+
+	mu    sync.Mutex
+	audit []string
+	nodes int
+}
+
+func (c *cloud) AuditLoadBalancer(_ context.Context, _ string, current loadbalancer.Current) (plan.Plan, *v1.LoadBalancerStatus, error) {
+	service, nodes := current()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.audit = append(c.audit, service.Name+" at "+time.Since(c.start).String())
+	c.nodes = len(nodes)
+	return plan.Plan{}, c.status, c.err
+}
+
+// provider hands the cloud out as its load balancers.
+type provider struct {
+	cloudprovider.Interface
+	balancer cloudprovider.LoadBalancer
+}
+
+func (p provider) LoadBalancer() (cloudprovider.LoadBalancer, bool) {
+	return p.balancer, p.balancer != nil
+}
+
+func service(name string, edits ...func(*v1.Service)) *v1.Service {
+	s := &v1.Service{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name, Finalizers: []string{servicehelper.LoadBalancerCleanupFinalizer}},
+		Spec:       v1.ServiceSpec{Type: v1.ServiceTypeLoadBalancer},
+		Status:     v1.ServiceStatus{LoadBalancer: v1.LoadBalancerStatus{Ingress: []v1.LoadBalancerIngress{{IP: "198.51.100.1"}}}},
+	}
+	for _, edit := range edits {
+		edit(s)
+	}
+	return s
+}
+
+func start(t *testing.T, c *cloud, services ...*v1.Service) (client *fake.Clientset) {
+	t.Helper()
+	client = fake.NewClientset()
+	indexer := func() cache.Indexer {
+		return cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc})
+	}
+	known, nodes := indexer(), indexer()
+	for _, s := range services {
+		if err := errors.Join(known.Add(s), client.Tracker().Add(s)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	excluded := &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: "b", Labels: map[string]string{v1.LabelNodeExcludeBalancers: ""}}}
+	if err := errors.Join(nodes.Add(&v1.Node{ObjectMeta: metav1.ObjectMeta{Name: "a"}}), nodes.Add(excluded)); err != nil {
+		t.Fatal(err)
+	}
+	c.start = time.Now()
+	a, ok := New(Options{
+		Provider: "test", ClusterName: "prod", Period: 10 * time.Minute, Client: client,
+		Services: corelisters.NewServiceLister(known), Nodes: corelisters.NewNodeLister(nodes),
+	}, provider{balancer: c})
+	if !ok {
+		t.Fatal("no audit")
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	t.Cleanup(stop)
+	go a.Run(ctx)
+	return client
+}
+
+func TestLoadBalancersAreSpreadOverThePeriod(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		now := metav1.Now()
+		c := &cloud{err: errors.New("throttled")} // an error ends nothing
+		start(t, c, service("b"), service("a"),
+			service("going", func(s *v1.Service) { s.DeletionTimestamp = &now }),
+			service("another type", func(s *v1.Service) { s.Spec.Type = v1.ServiceTypeNodePort }),
+			service("not made yet", func(s *v1.Service) { s.Status.LoadBalancer.Ingress = nil }),
+			service("never ours", func(s *v1.Service) { s.Finalizers = nil }))
+		time.Sleep(16 * time.Minute)
+		synctest.Wait()
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		if diff := cmp.Diff([]string{"a at 5m0s", "b at 10m0s", "a at 15m0s"}, c.audit); diff != "" {
+			t.Error(diff)
+		}
+		if c.nodes != 1 {
+			t.Errorf("%d nodes, want the one that takes traffic", c.nodes)
+		}
+	})
+}
+
+func TestANewAddressIsPublished(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := &cloud{status: &v1.LoadBalancerStatus{Ingress: []v1.LoadBalancerIngress{{IP: "198.51.100.2"}}}}
+		client := start(t, c, service("a"))
+		time.Sleep(11 * time.Minute)
+		synctest.Wait()
+		got, err := client.CoreV1().Services("default").Get(t.Context(), "a", metav1.GetOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(*c.status, got.Status.LoadBalancer); diff != "" {
+			t.Error(diff)
+		}
+	})
+}
+
+func TestAnUnchangedAddressIsNotWritten(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := service("a")
+		client := start(t, &cloud{status: s.Status.LoadBalancer.DeepCopy()}, s)
+		time.Sleep(11 * time.Minute)
+		synctest.Wait()
+		for _, action := range client.Actions() {
+			if slices.Contains([]string{"patch", "update"}, action.GetVerb()) {
+				t.Errorf("%s %s", action.GetVerb(), action.GetResource().Resource)
+			}
+		}
+	})
+}
+
+func TestNoAudit(t *testing.T) {
+	type plain struct{ cloudprovider.LoadBalancer }
+	for name, tc := range map[string]struct {
+		period   time.Duration
+		balancer cloudprovider.LoadBalancer
+	}{
+		"turned off":                      {0, &cloud{}},
+		"without load balancers":          {time.Minute, nil},
+		"with a provider that cannot":     {time.Minute, plain{}},
+		"with a time that makes no sense": {-time.Minute, &cloud{}},
+	} {
+		if _, ok := New(Options{Period: tc.period}, provider{balancer: tc.balancer}); ok {
+			t.Errorf("there is an audit %s", name)
+		}
+	}
+}

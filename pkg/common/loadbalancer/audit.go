@@ -1,0 +1,63 @@
+package loadbalancer
+
+import (
+	"context"
+
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
+)
+
+// Auditor is implemented by every LoadBalancer built by this package.
+type Auditor interface {
+	// AuditLoadBalancer reads the load balancer of a Service from the cloud, past every snapshot,
+	// and puts right what differs from what is asked. It returns what differed, which is empty in
+	// a healthy cluster, and the status the Service should have, nil where that is not known.
+	//
+	// Current returns the Service and the nodes as they are at the moment it is called. It is
+	// called once the load balancer's turn has come: an audit with a Service of a second ago would
+	// undo what has been done since. A nil Service means that there is nothing to audit any more.
+	AuditLoadBalancer(ctx context.Context, clusterName string, current Current) (drift plan.Plan, status *v1.LoadBalancerStatus, err error)
+}
+
+// Current returns a Service, nil if it needs no load balancer, and the nodes that may receive
+// traffic. What it returns is not changed.
+type Current func() (*v1.Service, []*v1.Node)
+
+// AuditLoadBalancer implements Auditor.
+func (c *Controller[S, D, O]) AuditLoadBalancer(ctx context.Context, clusterName string, current Current) (plan.Plan, *v1.LoadBalancerStatus, error) {
+	service, _ := current()
+	if service == nil {
+		return plan.Plan{}, nil, nil
+	}
+	key := c.key(clusterName, service)
+	ctx, release, err := c.enter(ctx, key)
+	if err != nil {
+		return plan.Plan{}, nil, err
+	}
+	defer release()
+
+	service, nodes := current()
+	if service == nil || service.UID != key.UID {
+		return plan.Plan{}, nil, nil
+	}
+	t, err := c.target(ctx, key, service, nodes)
+	if err != nil {
+		return plan.Plan{}, nil, err
+	}
+	have, drift, err := c.confirmed(ctx, key, t.want)
+	if err != nil {
+		return plan.Plan{}, nil, err
+	}
+	if !drift.Empty() {
+		c.event(service, v1.EventTypeWarning, EventLoadBalancerDrift,
+			"The load balancer is not as this Service asks; somebody else changed it, and it is changed back: "+plan.Summary(drift))
+		if err := c.apply(ctx, service, drift); err != nil {
+			return drift, nil, err
+		}
+		if have, err = c.settled(ctx, key, t.want); err != nil {
+			return drift, nil, err
+		}
+	}
+	return drift, c.cloud.Status(t.in, have), nil
+}

@@ -1,0 +1,41 @@
+package loadbalancer
+
+import (
+	"slices"
+	"strconv"
+
+	v1 "k8s.io/api/core/v1"
+)
+
+// Wanted says whether the framework's service controller keeps a load balancer for the Service:
+// its type asks for one, no other manager's class is named, and it is not being deleted.
+func Wanted(s *v1.Service) bool {
+	return s.Spec.Type == v1.ServiceTypeLoadBalancer && s.Spec.LoadBalancerClass == nil && s.DeletionTimestamp.IsZero()
+}
+
+// TaintToBeDeleted is set by the cluster autoscaler on nodes that it is about to remove.
+const TaintToBeDeleted = "ToBeDeletedByClusterAutoscaler"
+
+// TrafficNodes returns the nodes that the framework hands to load balancers: those that stay, and
+// are neither excluded by label nor about to be removed. Whether they are ready is for the load
+// balancer's health checks to find out.
+func TrafficNodes(nodes []*v1.Node) []*v1.Node {
+	var eligible []*v1.Node
+	for _, node := range nodes {
+		leaving := slices.ContainsFunc(node.Spec.Taints, func(t v1.Taint) bool { return t.Key == TaintToBeDeleted })
+		if node.DeletionTimestamp.IsZero() && !leaving && !excluded(node) {
+			eligible = append(eligible, node)
+		}
+	}
+	return eligible
+}
+
+// excluded reads the exclusion label as the framework does: any value but a false one excludes.
+func excluded(node *v1.Node) bool {
+	value, labelled := node.Labels[v1.LabelNodeExcludeBalancers]
+	if !labelled {
+		return false
+	}
+	is, err := strconv.ParseBool(value)
+	return err != nil || is
+}
