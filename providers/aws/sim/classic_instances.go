@@ -104,6 +104,8 @@ func (t *tx) describeHealth(in classicInstancesInput) (out struct {
 			v = classicHealthView{id, "OutOfService", "Instance", "Instance is in stopped state."}
 		case t.now.Before(b.registered[id].Add(t.o.HealthTime)):
 			v = classicHealthView{id, "OutOfService", "ELB", "Instance registration is still in progress."}
+		case t.sick[t.nodeOf(id)], !t.reachable(b, id):
+			v = classicHealthView{id, "OutOfService", "Instance", "Instance has failed at least the UnhealthyThreshold number of health checks consecutively."}
 		}
 		out.States.Member = append(out.States.Member, v)
 	}

@@ -31,9 +31,10 @@ type Cloud struct {
 	clock   clock.PassiveClock
 	front   *kit.Front
 
-	mu     sync.Mutex // guards all below
-	state  *state
-	random *rand.Rand
+	mu      sync.Mutex // guards all below
+	state   *state
+	random  *rand.Rand
+	trouble Trouble
 }
 
 // New builds a cloud. All bad options are reported at once.
@@ -112,6 +113,9 @@ func (c *Cloud) do(k call, work func(*tx) (any, error)) (any, error) {
 	defer c.mu.Unlock()
 	t := &tx{state: c.state, cloud: c, call: k, now: c.clock.Now(), o: &c.options}
 	t.pass()
+	if k.blind {
+		t.state = newState()
+	}
 	return work(t)
 }
 

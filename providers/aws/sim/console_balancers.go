@@ -36,29 +36,22 @@ func (t *tx) portable(b *balancer) world.LoadBalancer {
 		for _, arn := range l.targetGroups() {
 			g := t.targetGroups[arn]
 			listener.MemberPort = g.port
+			reach := t.reachOf(b, g)
 			for _, x := range t.registered(g) {
-				listener.Members = append(listener.Members, t.nodeOf(x.id))
+				if reach.target(x) {
+					listener.Members = append(listener.Members, t.nodeOf(x.id))
+				}
 			}
 		}
-		listener.SourceRanges = t.sources(b, l, listener.MemberPort)
 		slices.Sort(listener.Members)
 		for _, protocol := range transports(l.protocol) {
 			listener.Protocol = protocol
+			listener.SourceRanges = t.sources(b, l, listener.MemberPort, protocol)
 			out.Listeners = append(out.Listeners, listener)
 		}
 	}
 	sortListeners(out.Listeners)
 	return out
-}
-
-func transports(protocol string) []v1.Protocol {
-	switch protocol {
-	case "UDP":
-		return []v1.Protocol{v1.ProtocolUDP}
-	case "TCP_UDP":
-		return []v1.Protocol{v1.ProtocolTCP, v1.ProtocolUDP}
-	}
-	return []v1.Protocol{v1.ProtocolTCP}
 }
 
 func sortListeners(list []world.Listener) {
@@ -81,23 +74,31 @@ func (t *tx) nodeOf(id string) string {
 }
 
 // sources are the networks that may connect: by the load balancer's own security groups, or if it has
-// none, by the client rules on the nodes'. A port that only other groups may reach has no sources.
-func (t *tx) sources(b *balancer, l *listener, memberPort int32) []string {
-	groups, port := b.groups, l.port
-	if !b.withGroups {
-		g, err := t.nodeGroup()
-		if err != nil {
-			return nil
-		}
-		groups, port = []string{g.id}, memberPort
+// none, by the client rules on its targets'.
+func (t *tx) sources(b *balancer, l *listener, memberPort int32, transport v1.Protocol) []string {
+	protocol := strings.ToLower(string(transport))
+	if b.withGroups {
+		return t.rangesOf(b.groups, protocol, l.port, func(*rule) bool { return true })
 	}
-	protocol := string(transports(l.protocol)[0])
-	return t.rangesOf(groups, strings.ToLower(protocol), port, func(r *rule) bool {
-		return b.withGroups || !strings.HasPrefix(r.description, "kubernetes.io/rule/nlb/health")
-	})
+	var groups []string
+	for _, arn := range l.targetGroups() {
+		for _, x := range t.registered(t.targetGroups[arn]) {
+			if n := t.interfaceOf(x.id); n != nil {
+				groups = append(groups, n.groups...)
+			}
+		}
+	}
+	slices.Sort(groups)
+	if groups = slices.Compact(groups); len(groups) == 0 {
+		return nil // There is nothing yet that could refuse anyone.
+	}
+	return t.rangesOf(groups, protocol, memberPort, func(r *rule) bool { return !strings.HasPrefix(r.description, healthRule) })
 }
 
-// rangesOf are the networks that rules of the groups let in on a port.
+// healthRule begins the description of rules on nodes that let health checks in, as all cloud controller managers for AWS write it.
+const healthRule = "kubernetes.io/rule/nlb/health"
+
+// rangesOf are the networks that rules of the groups let in on a port, noSource if there is none.
 func (t *tx) rangesOf(groups []string, protocol string, port int32, keep func(*rule) bool) []string {
 	var out []string
 	for _, id := range groups {
@@ -106,11 +107,13 @@ func (t *tx) rangesOf(groups []string, protocol string, port int32, keep func(*r
 			continue
 		}
 		for _, r := range g.ingress {
-			covers := r.protocol == allProtocols || r.protocol == protocol && r.from <= port && port <= r.to
-			if cidr := cmp.Or(r.cidr4, r.cidr6); covers && cidr != "" && keep(r) {
+			if cidr := cmp.Or(r.cidr4, r.cidr6); cidr != "" && r.covers(protocol, port) && keep(r) {
 				out = append(out, cidr)
 			}
 		}
+	}
+	if len(out) == 0 {
+		return []string{noSource}
 	}
 	slices.Sort(out)
 	return slices.Compact(out)
@@ -120,7 +123,9 @@ func (t *tx) portableClassic(b *classic) world.LoadBalancer {
 	out := world.LoadBalancer{Name: b.name, Internal: b.scheme == schemeInternal, Addresses: []string{b.dns}}
 	var members []string
 	for _, id := range b.instances {
-		members = append(members, t.nodeOf(id))
+		if t.reachable(b, id) {
+			members = append(members, t.nodeOf(id))
+		}
 	}
 	slices.Sort(members)
 	for _, l := range b.listeners {
@@ -148,8 +153,15 @@ func (c *Cloud) DeleteLoadBalancer(name string) error {
 	})
 }
 
+// Names by which Drift calls what it changed, and a plan is expected to.
+const (
+	driftInterval  = "healthCheck.interval"
+	driftTargets   = "targets"
+	driftInstances = "instances"
+)
+
 // Drift implements world.World. By hand it changes the health check's interval of a network load
-// balancer's first target group, or of a classic load balancer, and takes the first member out.
+// balancer's first target group, or of a classic load balancer, and takes the first member out, if there is one.
 func (c *Cloud) Drift(name string) (fields []string, err error) {
 	err = c.console(func(t *tx) error {
 		if b := t.balancerByName(name); b != nil {
@@ -157,9 +169,7 @@ func (c *Cloud) Drift(name string) (fields []string, err error) {
 			return err
 		}
 		if b := t.classics[name]; b != nil {
-			b.check.Interval += 7
-			b.instances = b.instances[min(1, len(b.instances)):]
-			fields = []string{"healthCheck.interval", "instances"}
+			fields = b.drift()
 			return nil
 		}
 		return fmt.Errorf("no load balancer is called %q", name)
@@ -167,16 +177,46 @@ func (c *Cloud) Drift(name string) (fields []string, err error) {
 	return fields, err
 }
 
-func (t *tx) drift(b *balancer) ([]string, error) {
-	for _, arn := range sortedIDs(t.listeners) {
-		l := t.listeners[arn]
-		if l.balancer != b.arn {
-			continue
-		}
-		g := t.targetGroups[l.targetGroups()[0]]
-		g.check.HealthCheckIntervalSeconds += 7
-		g.targets = g.targets[min(1, len(g.targets)):]
-		return []string{"healthCheck.interval", "targets"}, nil
+func (b *classic) drift() []string {
+	fields := []string{driftInterval}
+	b.check.Interval = driftedInterval(b.check.Interval)
+	if len(b.instances) > 0 {
+		b.instances = b.instances[1:]
+		fields = append(fields, driftInstances)
 	}
-	return nil, fmt.Errorf("load balancer %q has no listener to change", b.name)
+	return fields
+}
+
+// driftedInterval is another interval of health checks, within the bounds of both generations and above any timeout of theirs.
+func driftedInterval(seconds int32) int32 {
+	if seconds > 200 {
+		return seconds - 7
+	}
+	return seconds + 7
+}
+
+func (t *tx) drift(b *balancer) ([]string, error) {
+	l := t.firstListener(b)
+	if l == nil {
+		return nil, fmt.Errorf("load balancer %q has no listener to change", b.name)
+	}
+	fields := []string{driftInterval}
+	g := t.targetGroups[l.targetGroups()[0]]
+	g.check.HealthCheckIntervalSeconds = driftedInterval(g.check.HealthCheckIntervalSeconds)
+	if len(g.targets) > 0 {
+		g.targets = g.targets[1:]
+		fields = append(fields, driftTargets)
+	}
+	return fields, nil
+}
+
+// firstListener is the one with the lowest port.
+func (t *tx) firstListener(b *balancer) *listener {
+	var first *listener
+	for _, l := range t.listeners {
+		if l.balancer == b.arn && (first == nil || l.port < first.port) {
+			first = l
+		}
+	}
+	return first
 }

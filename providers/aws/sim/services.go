@@ -43,6 +43,8 @@ type call struct {
 	service, version, action string
 	credential               query.Credential
 	signed, malformed        bool
+	// blind calls see a cloud in which nothing exists.
+	blind bool
 }
 
 // understand tells the services apart, which all answer at one endpoint: by what the request was

@@ -27,6 +27,8 @@ type state struct {
 	visibleAt map[string]time.Time
 	// addressesMade counts addresses given out, by subnet ID or pool.
 	addressesMade map[string]int
+	// sick are the nodes that fail health checks.
+	sick map[string]bool
 	// selfID is the instance that the metadata service belongs to; empty is the oldest one.
 	selfID string
 	made   int
@@ -39,7 +41,7 @@ func newState() *state {
 		interfaces: map[string]*networkInterface{}, addresses: map[string]*elasticIP{},
 		balancers: map[string]*balancer{}, listeners: map[string]*listener{}, targetGroups: map[string]*targetGroup{},
 		classics: map[string]*classic{}, sessions: map[string]session{}, tags: map[string]map[string]string{},
-		visibleAt: map[string]time.Time{}, addressesMade: map[string]int{},
+		visibleAt: map[string]time.Time{}, addressesMade: map[string]int{}, sick: map[string]bool{},
 	}
 }
 

@@ -14,11 +14,12 @@ type session struct {
 }
 
 func stsOperations() []operation {
-	web := write("AssumeRoleWithWebIdentity", (*tx).assumeWithWebIdentity)
+	// A session is nothing that a cluster's owner would call a change.
+	web := read("AssumeRoleWithWebIdentity", (*tx).assumeWithWebIdentity)
 	web.open = true
 	return []operation{
 		read("GetCallerIdentity", (*tx).callerIdentity),
-		write("AssumeRole", (*tx).assumeRole),
+		read("AssumeRole", (*tx).assumeRole),
 		web,
 	}
 }

@@ -204,7 +204,6 @@ func (t *tx) describeTargetHealth(in targetsInput) (out struct {
 	}
 	g.targets = slices.DeleteFunc(g.targets, func(x *target) bool { return t.isDrained(x) })
 	show := g.targets
-	used := len(t.balancersOf(g.arn)) > 0
 	if len(in.Targets) > 0 {
 		show = nil
 		for _, x := range in.Targets {
@@ -218,8 +217,9 @@ func (t *tx) describeTargetHealth(in targetsInput) (out struct {
 			})
 		}
 	}
+	reach := t.reachOfGroup(g)
 	for _, x := range show {
-		v := targetHealthView{Target: targetView{x.id, x.port, x.zone}, Port: g.check.HealthCheckPort, Health: t.health(g, x, used)}
+		v := targetHealthView{Target: targetView{x.id, x.port, x.zone}, Port: g.check.HealthCheckPort, Health: t.health(g, x, reach)}
 		if v.Port == "traffic-port" {
 			v.Port = strconv.Itoa(int(x.port))
 		}
@@ -228,18 +228,29 @@ func (t *tx) describeTargetHealth(in targetsInput) (out struct {
 	return out, nil
 }
 
-// health is what the load balancer knows of a target by now. Every instance that runs passes its checks.
-func (t *tx) health(g *targetGroup, x *target, used bool) healthView {
+// reachOfGroup is how the load balancer that forwards to a group reaches its targets; nil if none does.
+func (t *tx) reachOfGroup(g *targetGroup) *reach {
+	if used := t.balancersOf(g.arn); len(used) > 0 {
+		return t.reachOf(t.balancers[used[0]], g)
+	}
+	return nil
+}
+
+// health is what the load balancer knows of a target by now. An instance that runs passes its checks, unless
+// a person has said otherwise or no security group lets them in.
+func (t *tx) health(g *targetGroup, x *target, reach *reach) healthView {
 	i := t.instances[x.id]
 	switch {
 	case !x.drained.IsZero():
 		return healthView{"draining", "Target.DeregistrationInProgress", "Target deregistration is in progress"}
-	case !used:
+	case reach == nil:
 		return healthView{"unused", "Target.NotInUse", "Target group is not configured to receive traffic from the load balancer"}
 	case i != nil && t.stateOf(i) != stateRunning:
 		return healthView{"unused", "Target.InvalidState", "Target is in the " + t.stateOf(i) + " state"}
 	case t.now.Before(later(x.registered, g.usedSince).Add(t.o.HealthTime)):
 		return healthView{"initial", "Elb.RegistrationInProgress", "Target registration is in progress"}
+	case t.sick[t.nodeOf(x.id)], !reach.target(x):
+		return healthView{"unhealthy", "Target.FailedHealthChecks", "Health checks failed"}
 	}
 	return healthView{State: "healthy"}
 }

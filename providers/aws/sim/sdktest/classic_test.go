@@ -16,8 +16,10 @@ func TestClassicLoadBalancer(t *testing.T) {
 	ctx := t.Context()
 	c.launch(t, world.Machine{Name: "a"})
 	subnets := subnetIDs(c.subnets(t, "elb"))
+	front := c.group(t, "lb")
+	c.open(t, front, 80, 30080, 10256)
 	create := &elb.CreateLoadBalancerInput{
-		LoadBalancerName: ptr("web"), Subnets: subnets[:2], SecurityGroups: []string{c.group(t, "lb")},
+		LoadBalancerName: ptr("web"), Subnets: subnets[:2], SecurityGroups: []string{front},
 		Listeners: []types.Listener{{Protocol: ptr("tcp"), LoadBalancerPort: 80, InstancePort: ptr(int32(30080))}},
 		Tags:      []types.Tag{{Key: ptr("k"), Value: ptr("v")}},
 	}

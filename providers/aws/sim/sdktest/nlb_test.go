@@ -40,8 +40,10 @@ func newNLB(t *testing.T, o sim.Options) nlb {
 	c := newClients(t, o)
 	c.launch(t, world.Machine{Name: "a"}, world.Machine{Name: "b"})
 	subnets := c.subnets(t, "elb")
+	front := c.group(t, "lb")
+	c.open(t, front, 80, 30080)
 	b := must(c.elbv2.CreateLoadBalancer(t.Context(), &elbv2.CreateLoadBalancerInput{
-		Name: ptr("web"), Type: types.LoadBalancerTypeEnumNetwork, Subnets: subnetIDs(subnets), SecurityGroups: []string{c.group(t, "lb")},
+		Name: ptr("web"), Type: types.LoadBalancerTypeEnumNetwork, Subnets: subnetIDs(subnets), SecurityGroups: []string{front},
 		Tags: []types.Tag{{Key: ptr("k"), Value: ptr("v")}},
 	}))(t).LoadBalancers[0]
 	g := must(c.elbv2.CreateTargetGroup(t.Context(), &elbv2.CreateTargetGroupInput{
@@ -85,7 +87,7 @@ func TestNetworkLoadBalancer(t *testing.T) {
 	}
 	want := []world.LoadBalancer{{
 		Name: "web", Addresses: []string{*b.DNSName},
-		Listeners: []world.Listener{{Protocol: v1.ProtocolTCP, Port: 80, Members: []string{"a", "b"}, MemberPort: 30080}},
+		Listeners: []world.Listener{{Protocol: v1.ProtocolTCP, Port: 80, SourceRanges: []string{"0.0.0.0/0"}, Members: []string{"a", "b"}, MemberPort: 30080}},
 	}}
 	if diff := cmp.Diff(want, n.cloud.LoadBalancers()); diff != "" {
 		t.Error(diff)
@@ -107,6 +109,7 @@ func TestNetworkLoadBalancer(t *testing.T) {
 	if len(tags) != 2 || len(tags[0].Tags) != 1 || len(tags[1].Tags) != 0 {
 		t.Errorf("tags %+v", tags)
 	}
+	n.shut(t, b.SecurityGroups[0], 30080)
 	_, err := n.ec2.DeleteSecurityGroup(t.Context(), &ec2.DeleteSecurityGroupInput{GroupId: &b.SecurityGroups[0]})
 	wantCode(t, err, "DependencyViolation", 400)
 	must(n.elbv2.DeleteLoadBalancer(t.Context(), &elbv2.DeleteLoadBalancerInput{LoadBalancerArn: &n.arn}))(t)
@@ -200,6 +203,7 @@ func TestNetworkLoadBalancerTimes(t *testing.T) {
 		t.Errorf("drained: %v", h)
 	}
 	group := must(n.elbv2.DescribeLoadBalancers(t.Context(), nil))(t).LoadBalancers[0].SecurityGroups[0]
+	n.shut(t, group, 30080)
 	must(n.elbv2.DeleteLoadBalancer(t.Context(), &elbv2.DeleteLoadBalancerInput{LoadBalancerArn: &n.arn}))(t)
 	remove := func() error {
 		_, err := n.ec2.DeleteSecurityGroup(t.Context(), &ec2.DeleteSecurityGroupInput{GroupId: &group})

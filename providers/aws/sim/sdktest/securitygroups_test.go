@@ -18,6 +18,37 @@ func (c *clients) group(t *testing.T, name string) string {
 	}))(t).GroupId
 }
 
+// nodes is the security group of the nodes.
+func (c *clients) nodes(t *testing.T) *string {
+	t.Helper()
+	in := &ec2.DescribeSecurityGroupsInput{Filters: []types.Filter{filter("group-name", "nodes.sim")}}
+	return must(c.ec2.DescribeSecurityGroups(t.Context(), in))(t).SecurityGroups[0].GroupId
+}
+
+// open lets everyone reach a load balancer's group on a port, and that group the nodes on others.
+func (c *clients) open(t *testing.T, group string, port int32, nodePorts ...int32) {
+	t.Helper()
+	must(c.ec2.AuthorizeSecurityGroupIngress(t.Context(), &ec2.AuthorizeSecurityGroupIngressInput{
+		GroupId: &group, IpPermissions: []types.IpPermission{tcp(port, "0.0.0.0/0")}}))(t)
+	for _, p := range nodePorts {
+		must(c.ec2.AuthorizeSecurityGroupIngress(t.Context(), &ec2.AuthorizeSecurityGroupIngressInput{
+			GroupId: c.nodes(t), IpPermissions: []types.IpPermission{from(group, p)}}))(t)
+	}
+}
+
+// shut takes back what open let reach the nodes.
+func (c *clients) shut(t *testing.T, group string, nodePort int32) {
+	t.Helper()
+	must(c.ec2.RevokeSecurityGroupIngress(t.Context(), &ec2.RevokeSecurityGroupIngressInput{
+		GroupId: c.nodes(t), IpPermissions: []types.IpPermission{from(group, nodePort)}}))(t)
+}
+
+func from(group string, port int32) types.IpPermission {
+	p := tcp(port)
+	p.UserIdGroupPairs = []types.UserIdGroupPair{{GroupId: &group}}
+	return p
+}
+
 func tcp(port int32, cidrs ...string) types.IpPermission {
 	p := types.IpPermission{IpProtocol: ptr("tcp"), FromPort: &port, ToPort: &port}
 	for _, c := range cidrs {

@@ -1,0 +1,26 @@
+package iam
+
+// Match compares with IAM's wildcards: * stands for any text, ? for any one character, slashes included.
+func Match(pattern, text string) bool {
+	// back is where in the pattern to go on after the last star, and from where in the text it was tried.
+	p, t, back, from := 0, 0, -1, 0
+	for t < len(text) {
+		switch {
+		case p < len(pattern) && pattern[p] == '*':
+			back, from = p+1, t
+			p++
+		case p < len(pattern) && (pattern[p] == '?' || pattern[p] == text[t]):
+			p++
+			t++
+		case back >= 0:
+			from++
+			p, t = back, from
+		default:
+			return false
+		}
+	}
+	for p < len(pattern) && pattern[p] == '*' {
+		p++
+	}
+	return p == len(pattern)
+}

@@ -1,0 +1,148 @@
+package sim
+
+import (
+	"net/netip"
+	"slices"
+	"strconv"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+)
+
+// Nothing is forwarded here, but the security groups say what could be: a load balancer whose
+// target no rule lets it reach shows that target as unhealthy, and the world leaves it out.
+
+// noSource is what a listener's source ranges show when no rule lets any client in: an empty list would mean everyone.
+const noSource = "nobody"
+
+// peer is who opens a connection: a load balancer's network interfaces.
+type peer struct {
+	groups    []string
+	addresses []netip.Addr
+}
+
+func (t *tx) peerOf(enis map[string]string, groups []string) peer {
+	p := peer{groups: groups}
+	for _, id := range enis {
+		if n := t.interfaces[id]; n != nil {
+			p.addresses = append(p.addresses, slices.Concat(n.private, n.ipv6)...)
+		}
+	}
+	return p
+}
+
+// covers says whether a rule is about a protocol, tcp or udp, and a port.
+func (r *rule) covers(protocol string, port int32) bool {
+	return r.protocol == allProtocols || r.protocol == protocol && r.from <= port && port <= r.to
+}
+
+// admits says whether the rules of any of the groups let a peer in. A rule for networks must cover
+// each of the peer's addresses of its family.
+func (t *tx) admits(groups []string, p peer, protocol string, port int32) bool {
+	var networks []netip.Prefix
+	for _, id := range groups {
+		g := t.groups[id]
+		if g == nil {
+			continue
+		}
+		for _, r := range g.ingress {
+			if !r.covers(protocol, port) {
+				continue
+			}
+			if r.group != "" && slices.Contains(p.groups, r.group) {
+				return true
+			}
+			if network, err := netip.ParsePrefix(r.cidr4 + r.cidr6); err == nil {
+				networks = append(networks, network)
+			}
+		}
+	}
+	if len(networks) == 0 {
+		return false
+	}
+	return !slices.ContainsFunc(p.addresses, func(ip netip.Addr) bool {
+		return ip.Is4() && !slices.ContainsFunc(networks, func(n netip.Prefix) bool { return n.Contains(ip) })
+	})
+}
+
+// reach answers for one target group of one load balancer whether targets can be reached. Thousands of
+// targets share few sets of security groups, so answers are kept by set.
+type reach struct {
+	t     *tx
+	b     *balancer
+	g     *targetGroup
+	from  peer
+	known map[string]bool
+}
+
+func (t *tx) reachOf(b *balancer, g *targetGroup) *reach {
+	return &reach{t: t, b: b, g: g, from: t.peerOf(b.enis, b.groups), known: map[string]bool{}}
+}
+
+// target says whether health checks reach a target, and where the load balancer has security groups of
+// its own, traffic too: otherwise traffic arrives with its clients' addresses, which sources shows.
+func (r *reach) target(x *target) bool {
+	n := r.t.interfaceOf(x.id)
+	if n == nil {
+		return true // It is outside the VPC.
+	}
+	key := strings.Join(n.groups, " ") + " " + strconv.Itoa(int(x.port))
+	if ok, found := r.known[key]; found {
+		return ok
+	}
+	check := x.port
+	if p, err := strconv.ParseInt(r.g.check.HealthCheckPort, 10, 32); err == nil {
+		check = int32(p)
+	}
+	ok := r.t.admits(n.groups, r.from, "tcp", check)
+	if r.b.withGroups {
+		for _, protocol := range transports(r.g.protocol) {
+			ok = ok && r.t.admits(n.groups, r.from, strings.ToLower(string(protocol)), x.port)
+		}
+	}
+	r.known[key] = ok
+	return ok
+}
+
+// interfaceOf is the network interface of an instance, by its ID or by any of its addresses.
+func (t *tx) interfaceOf(id string) *networkInterface {
+	if i := t.instances[id]; i != nil {
+		return t.primary(i)
+	}
+	ip, err := netip.ParseAddr(id)
+	if err != nil {
+		return nil
+	}
+	for _, n := range t.interfaces {
+		if slices.Contains(n.private, ip) || slices.Contains(n.ipv6, ip) {
+			return n
+		}
+	}
+	return nil
+}
+
+// reachable says whether a classic load balancer reaches an instance on all of its listeners' ports and with its checks.
+func (t *tx) reachable(b *classic, instanceID string) bool {
+	i := t.instances[instanceID]
+	if i == nil || t.primary(i) == nil {
+		return false
+	}
+	from, groups := t.peerOf(b.enis, b.groups), t.primary(i).groups
+	parts := checkTarget.FindStringSubmatch(b.check.Target)
+	if parts != nil {
+		if port, err := strconv.ParseInt(parts[1]+parts[2], 10, 32); err == nil && !t.admits(groups, from, "tcp", int32(port)) {
+			return false
+		}
+	}
+	return !slices.ContainsFunc(b.listeners, func(l *classicListener) bool { return !t.admits(groups, from, "tcp", l.InstancePort) })
+}
+
+func transports(protocol string) []v1.Protocol {
+	switch protocol {
+	case "UDP":
+		return []v1.Protocol{v1.ProtocolUDP}
+	case "TCP_UDP":
+		return []v1.Protocol{v1.ProtocolTCP, v1.ProtocolUDP}
+	}
+	return []v1.Protocol{v1.ProtocolTCP}
+}
