@@ -12,17 +12,22 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
 )
 
-// list splits a comma list, without the spaces around its entries. Entries that are empty or come twice are errors.
+// list splits a comma list, without the spaces around its entries. Empty entries, which templates
+// leave behind, don't count; one that comes twice is an error.
 func list(value string) ([]string, error) {
-	items := strings.Split(value, ",")
-	for i, item := range items {
-		items[i] = strings.TrimSpace(item)
+	var items []string
+	for item := range strings.SplitSeq(value, ",") {
+		item = strings.TrimSpace(item)
 		switch {
-		case items[i] == "":
-			return nil, fmt.Errorf("entry %d of the list is empty: remove the comma or fill it in", i+1)
-		case slices.Contains(items[:i], items[i]):
-			return nil, fmt.Errorf("%s is listed twice: list it once", intent.Quote(items[i]))
+		case item == "":
+		case slices.Contains(items, item):
+			return nil, fmt.Errorf("%s is listed twice: list it once", intent.Quote(item))
+		default:
+			items = append(items, item)
 		}
+	}
+	if len(items) == 0 {
+		return nil, fmt.Errorf("the list is empty: fill it in, or remove the annotation")
 	}
 	return items, nil
 }

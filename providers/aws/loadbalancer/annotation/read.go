@@ -12,10 +12,8 @@ import (
 // entry is one annotation: its documentation, and how a value gets into the options. The value is
 // trimmed; an error says what to write instead.
 type entry struct {
-	doc provider.Annotation
-	// empty values are read too, where Services rely on what they mean.
-	empty bool
-	read  func(o *Options, value string) error
+	doc  provider.Annotation
+	read func(o *Options, value string) error
 }
 
 // Documentation of every annotation of the provider's own, in the order in which Read reports problems.
@@ -59,7 +57,10 @@ func Read(in intent.Service) (Options, error) {
 			continue
 		}
 		value = strings.TrimSpace(value)
-		if value == "" && !e.empty {
+		if value == "" && strings.HasPrefix(e.doc.Key, Prefix) {
+			continue // what templates leave behind: it has always meant "not set"
+		}
+		if value == "" {
 			problems.Addf(e.doc.Key, "", "the value is empty: write for example %s, or remove the annotation", e.doc.Example)
 			continue
 		}

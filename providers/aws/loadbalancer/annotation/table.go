@@ -19,14 +19,12 @@ func placement() []entry {
 			doc: provider.Annotation{Key: KeyType, Type: "nlb, nlb-ip or external", Default: "a classic load balancer", Example: "nlb",
 				Doc: "nlb makes a network load balancer. nlb-ip and external leave the Service to the AWS Load Balancer Controller. Anything else is a classic load balancer. " +
 					"It cannot change while the load balancer exists: delete the Service and create it again."},
-			empty: true,
-			read:  func(*Options, string) error { return nil }, // TypeOf reads it
+			read: func(*Options, string) error { return nil }, // TypeOf reads it
 		},
 		{
 			doc: provider.Annotation{Key: KeyInternal, Type: "true or false", Default: "false", Example: "true",
 				Doc: "Whether only the VPC reaches the load balancer. Any text other than false makes it internal, and one that is not true is warned about. " +
 					"It cannot change while the load balancer exists: the change is refused."},
-			empty: true,
 			read: func(o *Options, value string) error {
 				o.Internal = value != "" && value != "false"
 				if o.Internal && value != "true" {
@@ -204,8 +202,7 @@ func settings() []entry {
 		{
 			doc: provider.Annotation{Key: KeyAccessLogPrefix, Type: "path", Default: "none", Example: "prod/web",
 				Doc: "What the names of access logs begin with. Changes apply in place."},
-			empty: true,
-			read:  func(o *Options, value string) error { o.AccessLog.Prefix = value; return nil },
+			read: func(o *Options, value string) error { o.AccessLog.Prefix = value; return nil },
 		},
 		{
 			doc: provider.Annotation{Key: KeyDraining, Type: "true or false", Default: "false", Example: "true",
