@@ -1,0 +1,268 @@
+package vpc
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
+
+	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
+	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
+	"github.com/unified-ccm/unified-ccm/providers/aws/awserr"
+	"github.com/unified-ccm/unified-ccm/providers/aws/names"
+)
+
+// KindGroup is what plans call a security group.
+const KindGroup = "security group"
+
+// ManagedGroup is the security group that is made for one load balancer.
+type ManagedGroup struct {
+	// Name and Description cannot change. The name can be found again and is unique in the VPC.
+	Name, Description string
+	// Tags that it should have beside those that others gave it. The values of the cluster's own
+	// tags are never changed.
+	Tags map[string]string
+	// Rules are exactly the ingress rules that it should have: others are removed.
+	Rules []Rule
+	// Handle is under what the ID is stored when the group is created.
+	Handle plan.Handle
+}
+
+// ManagedGroupChanges plans what makes the group exist as wanted, and returns what names it. An
+// error of class Invalid means that the group of that name is another cluster's.
+func (s *GroupStore) ManagedGroupChanges(have Groups, want ManagedGroup, after []plan.Ref) ([]plan.Change, GroupRef, error) {
+	ref := GroupRef{Handle: want.Handle, Name: want.Name}
+	group, ok := have.Named(want.Name)
+	if !ok {
+		creation := s.groupCreate(want, after)
+		changes := []plan.Change{creation}
+		if len(want.Rules) > 0 {
+			changes = append(changes, s.groupAuthorize(want.Name, ref, want.Rules, []plan.Ref{creation.Ref}))
+		}
+		return changes, ref, nil
+	}
+	if s.options.Cluster.foreign(group.Tags) {
+		return nil, ref, refuseGroup(group)
+	}
+	ref.ID = group.ID
+	var changes []plan.Change
+	if change, ok := s.groupTag(group, want, after); ok {
+		changes = append(changes, change)
+	}
+	authorize, revoke := DiffRules(want.Rules, group.Rules)
+	removalAfter := after
+	if len(authorize) > 0 {
+		change := s.groupAuthorize(want.Name, ref, authorize, after)
+		changes = append(changes, change)
+		removalAfter = []plan.Ref{change.Ref}
+	}
+	if len(revoke) > 0 {
+		changes = append(changes, s.groupRevoke(group, revoke, "only the rules of the Service are kept", removalAfter))
+	}
+	return changes, ref, nil
+}
+
+func refuseGroup(group Group) error {
+	return &cloudapi.Error{Class: cloudapi.Invalid, Operation: "security group " + group.Name,
+		Err: fmt.Errorf("%s has the tag of another cluster and is left alone: delete it if that cluster is gone", group)}
+}
+
+func (s *GroupStore) groupCreate(want ManagedGroup, after []plan.Ref) plan.Change {
+	return plan.Change{
+		Ref:    plan.Ref{Kind: KindGroup, Name: want.Name, Action: plan.Create},
+		Fields: []plan.Field{{Name: "description", After: want.Description}, {Name: "tags", After: showTags(want.Tags)}},
+		After:  slices.Clone(after),
+		Do: func(ctx context.Context, ids *plan.Handles) error {
+			id, err := s.create(ctx, want)
+			if err == nil {
+				ids.Set(want.Handle, id)
+			}
+			return err
+		},
+	}
+}
+
+// create makes a group. One of that name that is not another cluster's was made by an earlier call
+// whose reply was lost.
+func (s *GroupStore) create(ctx context.Context, want ManagedGroup) (string, error) {
+	out, err := s.options.API.CreateSecurityGroup(ctx, &ec2.CreateSecurityGroupInput{
+		GroupName: &want.Name, Description: &want.Description, VpcId: &s.options.VPC,
+		TagSpecifications: []ec2types.TagSpecification{{ResourceType: ec2types.ResourceTypeSecurityGroup, Tags: toTags(want.Tags)}},
+	})
+	if err = awserr.Wrap("CreateSecurityGroup", err); err == nil {
+		id := aws.ToString(out.GroupId)
+		s.made(Group{ID: id, Name: want.Name, Description: want.Description, Tags: want.Tags})
+		return id, nil
+	}
+	s.InDoubt()
+	if !cloudapi.Is(err, cloudapi.AlreadyExists) {
+		return "", err
+	}
+	if readErr := s.readNamed(ctx, want.Name); readErr != nil {
+		return "", fmt.Errorf("%w; looking at it failed: %w", err, readErr)
+	}
+	s.mu.Lock()
+	group, ok := Groups{byID: s.groups}.Named(want.Name)
+	s.mu.Unlock()
+	switch {
+	case !ok:
+		return "", &cloudapi.Error{Class: cloudapi.Conflict, Operation: "CreateSecurityGroup", Err: err} // EC2 does not show it yet
+	case s.options.Cluster.foreign(group.Tags):
+		return "", refuseGroup(group)
+	}
+	return group.ID, nil
+}
+
+// groupTag plans the tags that are missing or differ.
+func (s *GroupStore) groupTag(group Group, want ManagedGroup, after []plan.Ref) (plan.Change, bool) {
+	missing := map[string]string{}
+	before := map[string]string{}
+	for key, value := range want.Tags {
+		have, ok := group.Tags[key]
+		if ok && (have == value || key == names.ClusterTag(s.options.Cluster.ID)) {
+			continue
+		}
+		missing[key] = value
+		if ok {
+			before[key] = have
+		}
+	}
+	return plan.Change{
+		Ref:    plan.Ref{Kind: KindGroup, Name: want.Name, Action: plan.Update},
+		Fields: []plan.Field{{Name: "tags", Before: showTags(before), After: showTags(missing)}},
+		After:  slices.Clone(after),
+		Do:     func(ctx context.Context, _ *plan.Handles) error { return s.tag(ctx, group.ID, missing) },
+	}, len(missing) > 0
+}
+
+func (s *GroupStore) groupAuthorize(name string, ref GroupRef, rules []Rule, after []plan.Ref) plan.Change {
+	return plan.Change{
+		Ref:    plan.Ref{Kind: KindRules, Name: name, Action: plan.Create},
+		Fields: []plan.Field{{Name: "ingress", After: showRules(rules)}},
+		After:  slices.Clone(after),
+		Do: func(ctx context.Context, ids *plan.Handles) error {
+			id, err := ref.resolve(ids)
+			if err != nil {
+				return err
+			}
+			return s.authorize(ctx, id, rules)
+		},
+	}
+}
+
+func (s *GroupStore) groupRevoke(group Group, rules []Rule, reason string, after []plan.Ref) plan.Change {
+	return plan.Change{
+		Ref:    plan.Ref{Kind: KindRules, Name: group.Name, Action: plan.Delete},
+		Fields: []plan.Field{{Name: "ingress", Before: showRules(rules)}},
+		Reason: reason,
+		After:  slices.Clone(after),
+		Do:     func(ctx context.Context, _ *plan.Handles) error { return s.revoke(ctx, group.ID, rules) },
+	}
+}
+
+// GroupDeleteChanges plans the deletion of a group that belongs to the cluster, after the rules of
+// other groups that refer to it. While something still uses the group, the deletion fails with an
+// error of class Conflict that says when to come back: no worker waits for it.
+func (s *GroupStore) GroupDeleteChanges(have Groups, group Group, after []plan.Ref) []plan.Change {
+	var changes []plan.Change
+	last := slices.Clone(after)
+	for _, other := range have.All() {
+		var referring []Rule
+		for _, r := range other.Rules {
+			if r.SourceGroup == group.ID && other.ID != group.ID {
+				referring = append(referring, r)
+			}
+		}
+		if len(referring) == 0 {
+			continue
+		}
+		change := plan.Change{
+			Ref:    plan.Ref{Kind: KindRules, Name: other.String() + " from " + group.Name, Action: plan.Delete},
+			Fields: []plan.Field{{Name: "ingress", Before: showRules(referring)}},
+			Reason: "they refer to a security group that is deleted",
+			After:  slices.Clone(after),
+			Do:     func(ctx context.Context, _ *plan.Handles) error { return s.revoke(ctx, other.ID, referring) },
+		}
+		changes = append(changes, change)
+		last = append(last, change.Ref)
+	}
+	return append(changes, plan.Change{
+		Ref:   plan.Ref{Kind: KindGroup, Name: group.Name, Action: plan.Delete},
+		After: last,
+		Do:    func(ctx context.Context, _ *plan.Handles) error { return s.delete(ctx, group) },
+	})
+}
+
+// delete deletes a group. If it is still in use, rules that the snapshot does not know of are
+// looked for once.
+func (s *GroupStore) delete(ctx context.Context, group Group) error {
+	err := s.deleteOnce(ctx, group.ID)
+	if !cloudapi.Is(err, cloudapi.Conflict) {
+		return err
+	}
+	referring := map[string]Group{}
+	if readErr := s.describe(ctx, referring, inVPC(s.options.VPC), filter("ip-permission.group-id", group.ID)); readErr != nil {
+		return readErr
+	}
+	own := fromRule(group.ID, "")
+	var others []string
+	for _, other := range referring {
+		if other.ID == group.ID {
+			continue
+		}
+		var ours []Rule
+		for _, r := range other.Rules {
+			if r.key() == own.key() {
+				ours = append(ours, r)
+			} else if r.SourceGroup == group.ID {
+				others = append(others, other.String()+": "+r.String())
+			}
+		}
+		if err := s.revoke(ctx, other.ID, ours); err != nil {
+			return err
+		}
+	}
+	if len(others) == 0 && len(referring) > 0 {
+		err = s.deleteOnce(ctx, group.ID)
+	}
+	if cloudapi.Is(err, cloudapi.Conflict) {
+		return stillInUse(group, others, err)
+	}
+	return err
+}
+
+func (s *GroupStore) deleteOnce(ctx context.Context, id string) error {
+	_, err := s.options.API.DeleteSecurityGroup(ctx, &ec2.DeleteSecurityGroupInput{GroupId: &id})
+	err = awserr.Wrap("DeleteSecurityGroup", err)
+	switch {
+	case err == nil || awserr.Is(err, codeNoSuchGroup):
+		s.forget(id)
+		return nil
+	case !cloudapi.Is(err, cloudapi.Conflict): // EC2 said that it did nothing
+		s.InDoubt()
+	}
+	return err
+}
+
+func stillInUse(group Group, others []string, err error) error {
+	slices.Sort(others)
+	what := "the network interfaces of the load balancer are released a while after it is deleted"
+	if len(others) > 0 {
+		what = "rules of other groups refer to it, remove them: " + strings.Join(others, "; ")
+	}
+	return &cloudapi.Error{Class: cloudapi.Conflict, Operation: "DeleteSecurityGroup", RetryAfter: releaseTime,
+		Err: fmt.Errorf("security group %s is still in use (%s) and is tried again: %w", group, what, err)}
+}
+
+func showTags(tags map[string]string) string {
+	shown := make([]string, 0, len(tags))
+	for key, value := range tags {
+		shown = append(shown, key+"="+value)
+	}
+	slices.Sort(shown)
+	return strings.Join(shown, ", ")
+}

@@ -1,0 +1,269 @@
+package vpc
+
+import (
+	"cmp"
+	"context"
+	"net/netip"
+	"slices"
+
+	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
+	"github.com/unified-ccm/unified-ccm/providers/aws/names"
+)
+
+// KindRules is what plans call rules of security groups.
+const KindRules = "security group rules"
+
+// ICMP types and codes by which routers say that a packet is too big.
+const (
+	icmpUnreachable, icmpFragmentationNeeded = 3, 4
+	icmpv6PacketTooBig, icmpv6NoCode         = 2, 0
+)
+
+// Port is where nodes take traffic.
+type Port struct {
+	// Protocol is tcp or udp.
+	Protocol string
+	Port     int32
+}
+
+// ByCIDR is how a network load balancer without security groups reaches nodes: packets keep the
+// address of the client, and health checks come from the load balancer's subnets.
+type ByCIDR struct {
+	// LoadBalancer is its name, which is part of the rules' descriptions.
+	LoadBalancer string
+	// Traffic are the node ports, Sources who may connect, in both families.
+	Traffic []Port
+	Sources []netip.Prefix
+	// Health are the TCP ports that are probed, Subnets from where, in both families.
+	Health  []int32
+	Subnets []netip.Prefix
+}
+
+// Rules returns the rules for each security group of nodes, with the descriptions by which they
+// are found again.
+func (b ByCIDR) Rules() []Rule {
+	var rules []Rule
+	for _, source := range b.Sources {
+		for _, port := range b.Traffic {
+			rules = append(rules, Rule{Protocol: port.Protocol, FromPort: port.Port, ToPort: port.Port, CIDR: source, Description: names.ClientRule(b.LoadBalancer)})
+		}
+		rules = append(rules, TooBig(source, names.MTURule))
+	}
+	for _, subnet := range b.Subnets {
+		if b.open(subnet.Addr().Is4()) {
+			continue // probes are let in with the clients
+		}
+		for _, port := range b.Health {
+			rules = append(rules, Rule{Protocol: ProtocolTCP, FromPort: port, ToPort: port, CIDR: subnet, Description: names.HealthRule(b.LoadBalancer)})
+		}
+	}
+	return without(rules, nil)
+}
+
+// open says whether everyone of a family may connect by TCP to the very ports that are probed.
+func (b ByCIDR) open(v4 bool) bool {
+	sources := slices.DeleteFunc(slices.Clone(b.Sources), func(p netip.Prefix) bool { return p.Addr().Is4() != v4 })
+	if len(sources) != 1 || sources[0].Bits() != 0 {
+		return false
+	}
+	var ports []int32
+	for _, port := range b.Traffic {
+		if port.Protocol != ProtocolTCP {
+			return false
+		}
+		ports = append(ports, port.Port)
+	}
+	return slices.Equal(sortedSet(ports), sortedSet(b.Health))
+}
+
+// TooBig is the rule that lets path MTU discovery through from a source.
+func TooBig(source netip.Prefix, description string) Rule {
+	if source.Addr().Is4() {
+		return Rule{Protocol: ProtocolICMP, FromPort: icmpUnreachable, ToPort: icmpFragmentationNeeded, CIDR: source, Description: description}
+	}
+	return Rule{Protocol: ProtocolICMPv6, FromPort: icmpv6PacketTooBig, ToPort: icmpv6NoCode, CIDR: source, Description: description}
+}
+
+// GroupRef is a security group that exists (ID), or that the plan creates (Handle).
+type GroupRef struct {
+	ID     string
+	Handle plan.Handle
+	// Name is for people.
+	Name string
+}
+
+func (r GroupRef) resolve(ids *plan.Handles) (string, error) {
+	if r.ID != "" {
+		return r.ID, nil
+	}
+	return ids.ID(r.Handle)
+}
+
+// NodeRules are the rules on the security groups of nodes that belong to one load balancer.
+type NodeRules struct {
+	// LoadBalancer is its name. Rules with its description on any group that is known are its own,
+	// and nobody else's are touched.
+	LoadBalancer string
+	// Groups are those of the nodes. None means that no rule is wanted anywhere.
+	Groups []string
+	// Rules for each of the Groups: those of ByCIDR.
+	Rules []Rule
+	// From lets all traffic in from one of the load balancer's security groups: one rule for each
+	// of the Groups, whatever ports there are. Nil for none.
+	From *GroupRef
+	// FromDescription describes that rule.
+	FromDescription string
+	// NotFrom are IDs of groups of the load balancer of which no rule is wanted, beside From.
+	NotFrom []string
+}
+
+// fromRule lets in all traffic of a group.
+func fromRule(groupID, description string) Rule {
+	return Rule{Protocol: ProtocolAll, FromPort: noPort, ToPort: noPort, SourceGroup: groupID, Description: description}
+}
+
+// ruleDiff is what has to change in one group.
+type ruleDiff struct {
+	group             Group
+	authorize, revoke []Rule
+	// from says that the rule of NodeRules.From is missing.
+	from bool
+}
+
+// Satisfied says whether the groups have the rules already.
+func (n NodeRules) Satisfied(have Groups) bool { return len(n.diff(have)) == 0 }
+
+// Leftover says whether a rule of the load balancer is left on any group.
+func (n NodeRules) Leftover(have Groups) bool {
+	return len(NodeRules{LoadBalancer: n.LoadBalancer, NotFrom: n.NotFrom}.diff(have)) > 0
+}
+
+// diff compares the rules with what the groups have.
+func (n NodeRules) diff(have Groups) []ruleDiff {
+	var diffs []ruleDiff
+	for _, group := range have.All() {
+		wanted := slices.Contains(n.Groups, group.ID)
+		d := ruleDiff{group: group}
+		var desired []Rule
+		if wanted {
+			desired = slices.Clone(n.Rules)
+			if n.From != nil && n.From.ID != "" {
+				desired = append(desired, fromRule(n.From.ID, n.FromDescription))
+			}
+			d.from = n.From != nil && n.From.ID == ""
+		}
+		d.authorize, _ = DiffRules(desired, group.Rules)
+		_, d.revoke = DiffRules(desired, n.own(group.Rules))
+		d.revoke = append(d.revoke, unusedMTU(group.Rules, d.revoke, desired)...)
+		if len(d.authorize)+len(d.revoke) > 0 || d.from {
+			diffs = append(diffs, d)
+		}
+	}
+	return diffs
+}
+
+// own returns the rules that belong to the load balancer alone.
+func (n NodeRules) own(rules []Rule) []Rule {
+	var own []Rule
+	for _, r := range rules {
+		described := n.LoadBalancer != "" && (r.Description == names.ClientRule(n.LoadBalancer) || r.Description == names.HealthRule(n.LoadBalancer))
+		from := r.SourceGroup != "" && r.Protocol == ProtocolAll && slices.Contains(n.NotFrom, r.SourceGroup)
+		if described || from {
+			own = append(own, r)
+		}
+	}
+	return own
+}
+
+// unusedMTU returns the rules for path MTU discovery that nobody needs any more once some rules are
+// revoked: all load balancers share them, so each source counts the rules of clients that remain.
+func unusedMTU(have, revoked, desired []Rule) []Rule {
+	leaving := map[netip.Prefix]bool{}
+	for _, r := range revoked {
+		if r.CIDR.IsValid() && isClientRule(r) {
+			leaving[r.CIDR] = true
+		}
+	}
+	_, remain := DiffRules(revoked, have)
+	for _, r := range slices.Concat(remain, desired) {
+		if isClientRule(r) {
+			delete(leaving, r.CIDR)
+		}
+	}
+	var unused []Rule
+	for _, r := range have {
+		if r.Description == names.MTURule && leaving[r.CIDR] {
+			unused = append(unused, r)
+		}
+	}
+	return unused
+}
+
+// NodeRuleChanges plans what makes the groups have the rules: for each group one call that adds
+// and then one that removes. They wait for after.
+func (s *GroupStore) NodeRuleChanges(have Groups, n NodeRules, after []plan.Ref) []plan.Change {
+	var changes []plan.Change
+	for _, d := range n.diff(have) {
+		removalAfter := after
+		if len(d.authorize) > 0 || d.from {
+			change := s.nodeAuthorize(n, d, after)
+			changes = append(changes, change)
+			removalAfter = []plan.Ref{change.Ref}
+		}
+		if len(d.revoke) > 0 {
+			changes = append(changes, s.nodeRevoke(d, removalAfter))
+		}
+	}
+	return changes
+}
+
+func (s *GroupStore) nodeAuthorize(n NodeRules, d ruleDiff, after []plan.Ref) plan.Change {
+	shown := d.authorize
+	if d.from {
+		shown = append(slices.Clone(shown), fromRule(n.From.Name, ""))
+	}
+	return plan.Change{
+		Ref:        plan.Ref{Kind: KindRules, Name: d.group.String(), Action: plan.Create},
+		Fields:     []plan.Field{{Name: "ingress", After: showRules(shown)}},
+		Reason:     "lets the load balancer reach nodes",
+		After:      slices.Clone(after),
+		Membership: true, // a node in a group that no node was in before needs it
+		Do: func(ctx context.Context, ids *plan.Handles) error {
+			rules := slices.Clone(d.authorize)
+			if d.from {
+				id, err := n.From.resolve(ids)
+				if err != nil {
+					return err
+				}
+				rules = append(rules, fromRule(id, n.FromDescription))
+			}
+			return s.authorize(ctx, d.group.ID, rules)
+		},
+	}
+}
+
+func (s *GroupStore) nodeRevoke(d ruleDiff, after []plan.Ref) plan.Change {
+	return plan.Change{
+		Ref:        plan.Ref{Kind: KindRules, Name: d.group.String(), Action: plan.Delete},
+		Fields:     []plan.Field{{Name: "ingress", Before: showRules(d.revoke)}},
+		Reason:     "no longer needed by the load balancer",
+		After:      slices.Clone(after),
+		Membership: true,
+		Do: func(ctx context.Context, _ *plan.Handles) error {
+			return s.revoke(ctx, d.group.ID, s.unshared(d.group.ID, d.revoke))
+		},
+	}
+}
+
+// unshared leaves out the shared rules that another load balancer has come to need since the plan was made.
+func (s *GroupStore) unshared(groupID string, revoke []Rule) []Rule {
+	group, _ := s.group(groupID)
+	unused := unusedMTU(group.Rules, revoke, nil)
+	return slices.DeleteFunc(slices.Clone(revoke), func(r Rule) bool {
+		return r.Description == names.MTURule && !slices.ContainsFunc(unused, func(u Rule) bool { return u.key() == r.key() })
+	})
+}
+
+func sortedSet[T cmp.Ordered](items []T) []T {
+	return slices.Compact(slices.Sorted(slices.Values(items)))
+}

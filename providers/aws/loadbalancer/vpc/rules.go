@@ -1,0 +1,196 @@
+package vpc
+
+import (
+	"cmp"
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
+)
+
+// Protocols of rules as EC2 writes them.
+const (
+	ProtocolTCP    = "tcp"
+	ProtocolUDP    = "udp"
+	ProtocolICMP   = "icmp"
+	ProtocolICMPv6 = "icmpv6"
+	ProtocolAll    = "-1"
+)
+
+// noPort is what stands for the ports of a rule whose protocol has none.
+const noPort = -1
+
+// Rule is one ingress rule of a security group: one source. Exactly one of CIDR, SourceGroup and
+// PrefixList is set. For ICMP the ports are type and code.
+type Rule struct {
+	// GroupID is the group that has the rule. It is empty in rules that are wanted for a group
+	// that does not exist yet.
+	GroupID          string
+	Protocol         string
+	FromPort, ToPort int32
+	CIDR             netip.Prefix
+	// SourceGroup is the ID of a group, SourceAccount its owner, where AWS names it.
+	SourceGroup, SourceAccount string
+	PrefixList                 string
+	Description                string
+}
+
+// ruleKey is what no two rules of one group share. Neither the description nor the owner of the
+// source is part of it.
+type ruleKey struct {
+	protocol                string
+	from, to                int32
+	cidr                    netip.Prefix
+	sourceGroup, prefixList string
+}
+
+func (r Rule) key() ruleKey {
+	return ruleKey{r.Protocol, r.FromPort, r.ToPort, r.CIDR, r.SourceGroup, r.PrefixList}
+}
+
+// source is where the rule lets traffic in from.
+func (r Rule) source() string {
+	if r.CIDR.IsValid() {
+		return r.CIDR.String()
+	}
+	return cmp.Or(r.SourceGroup, r.PrefixList)
+}
+
+// String shows the rule to people: "tcp 80 from 0.0.0.0/0".
+func (r Rule) String() string {
+	ports := ""
+	switch {
+	case r.Protocol == ProtocolAll:
+		return "all traffic from " + r.source()
+	case r.Protocol == ProtocolICMP || r.Protocol == ProtocolICMPv6:
+		ports = fmt.Sprintf(" type %d code %d", r.FromPort, r.ToPort)
+	case r.FromPort == r.ToPort:
+		ports = fmt.Sprintf(" %d", r.FromPort)
+	default:
+		ports = fmt.Sprintf(" %d-%d", r.FromPort, r.ToPort)
+	}
+	return r.Protocol + ports + " from " + r.source()
+}
+
+// DiffRules compares rules of one group by all that makes them different rules for EC2: protocol,
+// ports and source, of IPv4, IPv6, groups and prefix lists alike. It returns what to add and what
+// to remove, in a stable order. A rule that differs in its description only stays.
+func DiffRules(desired, have []Rule) (authorize, revoke []Rule) {
+	return without(desired, have), without(have, desired)
+}
+
+// without returns the rules that are not among others, each once, in a stable order.
+func without(rules, others []Rule) []Rule {
+	skip := make(map[ruleKey]bool, len(others))
+	for _, r := range others {
+		skip[r.key()] = true
+	}
+	var out []Rule
+	for _, r := range rules {
+		if !skip[r.key()] {
+			skip[r.key()] = true
+			out = append(out, r)
+		}
+	}
+	slices.SortFunc(out, compareRules)
+	return out
+}
+
+func compareRules(a, b Rule) int {
+	return cmp.Or(cmp.Compare(a.Protocol, b.Protocol), cmp.Compare(a.FromPort, b.FromPort), cmp.Compare(a.ToPort, b.ToPort), cmp.Compare(a.source(), b.source()))
+}
+
+// showRules lists rules for people.
+func showRules(rules []Rule) string {
+	shown := make([]string, len(rules))
+	for i, r := range rules {
+		shown[i] = r.String()
+	}
+	return strings.Join(shown, ", ")
+}
+
+// permissions are rules as requests send them, those of the same protocol and ports together.
+func permissions(rules []Rule) []ec2types.IpPermission {
+	var out []ec2types.IpPermission
+	index := map[ruleKey]int{}
+	for _, r := range rules {
+		ports := ruleKey{protocol: r.Protocol, from: r.FromPort, to: r.ToPort}
+		at, ok := index[ports]
+		if !ok {
+			at = len(out)
+			index[ports] = at
+			p := ec2types.IpPermission{IpProtocol: aws.String(r.Protocol)}
+			if r.Protocol != ProtocolAll {
+				p.FromPort, p.ToPort = aws.Int32(r.FromPort), aws.Int32(r.ToPort)
+			}
+			out = append(out, p)
+		}
+		addSource(&out[at], r)
+	}
+	return out
+}
+
+func addSource(p *ec2types.IpPermission, r Rule) {
+	var description *string
+	if r.Description != "" {
+		description = aws.String(r.Description)
+	}
+	switch {
+	case r.CIDR.IsValid() && r.CIDR.Addr().Is4():
+		p.IpRanges = append(p.IpRanges, ec2types.IpRange{CidrIp: aws.String(r.CIDR.String()), Description: description})
+	case r.CIDR.IsValid():
+		p.Ipv6Ranges = append(p.Ipv6Ranges, ec2types.Ipv6Range{CidrIpv6: aws.String(r.CIDR.String()), Description: description})
+	case r.PrefixList != "":
+		p.PrefixListIds = append(p.PrefixListIds, ec2types.PrefixListId{PrefixListId: aws.String(r.PrefixList), Description: description})
+	default:
+		pair := ec2types.UserIdGroupPair{GroupId: aws.String(r.SourceGroup), Description: description}
+		if r.SourceAccount != "" {
+			pair.UserId = aws.String(r.SourceAccount)
+		}
+		p.UserIdGroupPairs = append(p.UserIdGroupPairs, pair)
+	}
+}
+
+// toRules reads permissions of a group, one rule for each source.
+func toRules(groupID string, permissions []ec2types.IpPermission) ([]Rule, error) {
+	var rules []Rule
+	for _, p := range permissions {
+		base := Rule{GroupID: groupID, Protocol: aws.ToString(p.IpProtocol), FromPort: noPort, ToPort: noPort}
+		if p.FromPort != nil {
+			base.FromPort = *p.FromPort
+		}
+		if p.ToPort != nil {
+			base.ToPort = *p.ToPort
+		}
+		add := func(description *string, set func(*Rule)) {
+			r := base
+			r.Description = aws.ToString(description)
+			set(&r)
+			rules = append(rules, r)
+		}
+		for _, x := range p.IpRanges {
+			prefix, err := parsePrefix("DescribeSecurityGroups", aws.ToString(x.CidrIp))
+			if err != nil {
+				return nil, err
+			}
+			add(x.Description, func(r *Rule) { r.CIDR = prefix })
+		}
+		for _, x := range p.Ipv6Ranges {
+			prefix, err := parsePrefix("DescribeSecurityGroups", aws.ToString(x.CidrIpv6))
+			if err != nil {
+				return nil, err
+			}
+			add(x.Description, func(r *Rule) { r.CIDR = prefix })
+		}
+		for _, x := range p.UserIdGroupPairs {
+			add(x.Description, func(r *Rule) { r.SourceGroup, r.SourceAccount = aws.ToString(x.GroupId), aws.ToString(x.UserId) })
+		}
+		for _, x := range p.PrefixListIds {
+			add(x.Description, func(r *Rule) { r.PrefixList = aws.ToString(x.PrefixListId) })
+		}
+	}
+	return rules, nil
+}

@@ -1,0 +1,207 @@
+package vpc
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
+
+	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
+	"github.com/unified-ccm/unified-ccm/providers/aws/awserr"
+	"github.com/unified-ccm/unified-ccm/providers/aws/names"
+)
+
+// Page sizes, the largest that the API reference allows.
+const (
+	subnetPage     = 1000
+	routeTablePage = 100
+	groupPage      = 1000
+)
+
+// zoneTypeStandard is the type of zones that every load balancer can be in, unlike local zones,
+// wavelength zones and outposts.
+const zoneTypeStandard = "availability-zone"
+
+// Subnet is a subnet as load balancers see it.
+type Subnet struct {
+	ID, Zone, VPC string
+	// CIDR4 is not valid for a subnet that has only IPv6.
+	CIDR4 netip.Prefix
+	CIDR6 []netip.Prefix
+	// Public says that its route table leads to an internet gateway.
+	Public bool
+	// Name is the value of the tag Name.
+	Name string
+	// ClusterTagged says that it is marked for this cluster, ForeignTagged for others only.
+	ClusterTagged, ForeignTagged bool
+	// RoleELB and RoleInternal say that it is marked for public and for internal load balancers.
+	RoleELB, RoleInternal bool
+	// ZoneType is "availability-zone", "local-zone" and so on; "" where it is not known.
+	ZoneType string
+}
+
+// String shows the subnet to people.
+func (s Subnet) String() string {
+	if s.Name == "" {
+		return s.ID
+	}
+	return s.ID + " (" + s.Name + ")"
+}
+
+// readSubnets reads the subnets of the VPC with their route tables and zones.
+func (r *Reader) readSubnets(ctx context.Context) ([]Subnet, error) {
+	listed, err := r.listSubnets(ctx)
+	if err != nil {
+		return nil, err
+	}
+	public, err := r.publicSubnets(ctx, listed)
+	if err != nil {
+		return nil, err
+	}
+	zones, err := r.zoneTypes(ctx, listed)
+	if err != nil {
+		return nil, err
+	}
+	subnets := make([]Subnet, 0, len(listed))
+	for _, in := range listed {
+		subnet, err := toSubnet(in, r.options.Cluster)
+		if err != nil {
+			return nil, err
+		}
+		subnet.Public, subnet.ZoneType = public[subnet.ID], zones[subnet.Zone]
+		subnets = append(subnets, subnet)
+	}
+	slices.SortFunc(subnets, func(a, b Subnet) int { return cmp.Compare(a.ID, b.ID) })
+	return subnets, nil
+}
+
+func (r *Reader) listSubnets(ctx context.Context) ([]ec2types.Subnet, error) {
+	pages := ec2.NewDescribeSubnetsPaginator(r.options.API, &ec2.DescribeSubnetsInput{
+		Filters: []ec2types.Filter{inVPC(r.options.VPC)}, MaxResults: aws.Int32(subnetPage),
+	})
+	var subnets []ec2types.Subnet
+	for pages.HasMorePages() {
+		page, err := pages.NextPage(ctx)
+		if err != nil {
+			return nil, awserr.Wrap("DescribeSubnets", err)
+		}
+		subnets = append(subnets, page.Subnets...)
+	}
+	return subnets, nil
+}
+
+// publicSubnets says of which subnets the route table, their own or the VPC's main one, has a
+// route through an internet gateway.
+func (r *Reader) publicSubnets(ctx context.Context, subnets []ec2types.Subnet) (map[string]bool, error) {
+	pages := ec2.NewDescribeRouteTablesPaginator(r.options.API, &ec2.DescribeRouteTablesInput{
+		Filters: []ec2types.Filter{inVPC(r.options.VPC)}, MaxResults: aws.Int32(routeTablePage),
+	})
+	own, main := map[string]bool{}, false
+	for pages.HasMorePages() {
+		page, err := pages.NextPage(ctx)
+		if err != nil {
+			return nil, awserr.Wrap("DescribeRouteTables", err)
+		}
+		for _, table := range page.RouteTables {
+			public := slices.ContainsFunc(table.Routes, func(r ec2types.Route) bool { return strings.HasPrefix(aws.ToString(r.GatewayId), "igw") })
+			for _, a := range table.Associations {
+				if aws.ToBool(a.Main) {
+					main = public
+				} else if a.SubnetId != nil {
+					own[*a.SubnetId] = public
+				}
+			}
+		}
+	}
+	public := make(map[string]bool, len(subnets))
+	for _, subnet := range subnets {
+		id := aws.ToString(subnet.SubnetId)
+		known, ok := own[id]
+		public[id] = known || !ok && main
+	}
+	return public, nil
+}
+
+// zoneTypes returns the types of zones by name, and reads them anew where a subnet is in an unknown one.
+func (r *Reader) zoneTypes(ctx context.Context, subnets []ec2types.Subnet) (map[string]string, error) {
+	started := r.options.Clock.Now()
+	types, err := r.zones.get(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, subnet := range subnets {
+		if _, ok := types[aws.ToString(subnet.AvailabilityZone)]; !ok {
+			return r.zones.newer(ctx, started.Add(-1)) // nothing is read if this very call has just read it
+		}
+	}
+	return types, nil
+}
+
+func (r *Reader) readZones(ctx context.Context) (map[string]string, error) {
+	out, err := r.options.API.DescribeAvailabilityZones(ctx, &ec2.DescribeAvailabilityZonesInput{})
+	if err != nil {
+		return nil, awserr.Wrap("DescribeAvailabilityZones", err)
+	}
+	types := make(map[string]string, len(out.AvailabilityZones))
+	for _, zone := range out.AvailabilityZones {
+		types[aws.ToString(zone.ZoneName)] = aws.ToString(zone.ZoneType)
+	}
+	return types, nil
+}
+
+func toSubnet(in ec2types.Subnet, cluster Cluster) (Subnet, error) {
+	tags := tagMap(in.Tags)
+	_, elb := tags[names.RoleELBTag]
+	_, internal := tags[names.RoleInternalELBTag]
+	subnet := Subnet{
+		ID: aws.ToString(in.SubnetId), Zone: aws.ToString(in.AvailabilityZone), VPC: aws.ToString(in.VpcId),
+		Name: tags[names.NameTag], ClusterTagged: cluster.has(tags), ForeignTagged: !cluster.has(tags) && names.HasAnyCluster(tags),
+		RoleELB: elb, RoleInternal: internal,
+	}
+	var err error
+	if cidr := aws.ToString(in.CidrBlock); cidr != "" {
+		if subnet.CIDR4, err = parsePrefix("DescribeSubnets", cidr); err != nil {
+			return subnet, err
+		}
+	}
+	for _, a := range in.Ipv6CidrBlockAssociationSet {
+		if a.Ipv6CidrBlockState != nil && a.Ipv6CidrBlockState.State != ec2types.SubnetCidrBlockStateCodeAssociated {
+			continue
+		}
+		prefix, err := parsePrefix("DescribeSubnets", aws.ToString(a.Ipv6CidrBlock))
+		if err != nil {
+			return subnet, err
+		}
+		subnet.CIDR6 = append(subnet.CIDR6, prefix)
+	}
+	return subnet, nil
+}
+
+// parsePrefix reads a network that AWS returned.
+func parsePrefix(operation, text string) (netip.Prefix, error) {
+	prefix, err := netip.ParsePrefix(text)
+	if err != nil {
+		return prefix, &cloudapi.Error{Class: cloudapi.Unknown, Operation: operation, Err: fmt.Errorf("the answer cannot be read: %w", err)}
+	}
+	return prefix.Masked(), nil
+}
+
+func inVPC(id string) ec2types.Filter { return filter("vpc-id", id) }
+
+func filter(name string, values ...string) ec2types.Filter {
+	return ec2types.Filter{Name: &name, Values: values}
+}
+
+func tagMap(tags []ec2types.Tag) map[string]string {
+	m := make(map[string]string, len(tags))
+	for _, tag := range tags {
+		m[aws.ToString(tag.Key)] = aws.ToString(tag.Value)
+	}
+	return m
+}

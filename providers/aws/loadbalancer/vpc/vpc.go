@@ -1,0 +1,134 @@
+// Package vpc is what load balancers of both generations share of their VPC: subnets, security
+// groups, and the rules that let load balancers reach nodes. Reading is cached and shared between
+// Services; what to select and what to change are pure functions.
+package vpc
+
+import (
+	"context"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
+	"k8s.io/utils/clock"
+
+	"github.com/unified-ccm/unified-ccm/pkg/common/clocks"
+	"github.com/unified-ccm/unified-ccm/providers/aws/api"
+	"github.com/unified-ccm/unified-ccm/providers/aws/names"
+)
+
+// API is the part of EC2 that this package needs.
+type API interface {
+	DescribeSubnets(ctx context.Context, in *ec2.DescribeSubnetsInput, opts ...func(*ec2.Options)) (*ec2.DescribeSubnetsOutput, error)
+	DescribeRouteTables(ctx context.Context, in *ec2.DescribeRouteTablesInput, opts ...func(*ec2.Options)) (*ec2.DescribeRouteTablesOutput, error)
+	DescribeAvailabilityZones(ctx context.Context, in *ec2.DescribeAvailabilityZonesInput, opts ...func(*ec2.Options)) (*ec2.DescribeAvailabilityZonesOutput, error)
+
+	DescribeSecurityGroups(ctx context.Context, in *ec2.DescribeSecurityGroupsInput, opts ...func(*ec2.Options)) (*ec2.DescribeSecurityGroupsOutput, error)
+	CreateSecurityGroup(ctx context.Context, in *ec2.CreateSecurityGroupInput, opts ...func(*ec2.Options)) (*ec2.CreateSecurityGroupOutput, error)
+	DeleteSecurityGroup(ctx context.Context, in *ec2.DeleteSecurityGroupInput, opts ...func(*ec2.Options)) (*ec2.DeleteSecurityGroupOutput, error)
+	AuthorizeSecurityGroupIngress(ctx context.Context, in *ec2.AuthorizeSecurityGroupIngressInput, opts ...func(*ec2.Options)) (*ec2.AuthorizeSecurityGroupIngressOutput, error)
+	RevokeSecurityGroupIngress(ctx context.Context, in *ec2.RevokeSecurityGroupIngressInput, opts ...func(*ec2.Options)) (*ec2.RevokeSecurityGroupIngressOutput, error)
+	CreateTags(ctx context.Context, in *ec2.CreateTagsInput, opts ...func(*ec2.Options)) (*ec2.CreateTagsOutput, error)
+}
+
+var _ API = api.EC2(nil)
+
+// InstanceSource knows the instances behind nodes.
+type InstanceSource interface {
+	// Described returns the instances of these IDs that exist, out of a shared snapshot unless fresh.
+	Described(ctx context.Context, ids []string, fresh bool) (map[string]ec2types.Instance, error)
+}
+
+// Cluster is how the cluster's objects are marked.
+type Cluster struct {
+	// ID is the cluster's ID in tags. Legacy says that the tag of earlier days is written too.
+	ID     string
+	Legacy bool
+}
+
+// has says whether tags mark an object as the cluster's own or as shared with it.
+func (c Cluster) has(tags map[string]string) bool { return names.HasCluster(tags, c.ID) }
+
+// foreign says whether tags mark an object as another cluster's and not as this one's.
+func (c Cluster) foreign(tags map[string]string) bool {
+	if c.has(tags) {
+		return false
+	}
+	legacy, ok := tags[names.LegacyClusterTag]
+	return names.HasAnyCluster(tags) || ok && legacy != c.ID
+}
+
+// Options of a Reader.
+type Options struct {
+	API API
+	// VPC is the ID of the VPC in which the nodes are.
+	VPC     string
+	Cluster Cluster
+	// FallbackSubnet is used where no subnet qualifies by its tags: the configured one, or the
+	// manager's own. May be empty.
+	FallbackSubnet string
+	Instances      InstanceSource
+	// Clock is the real one if nil.
+	Clock clock.Clock
+}
+
+const (
+	// subnetsAge is how old shared lists may be. It only has to span a burst, such as a restart
+	// that looks at every Service within seconds; beyond that it is how long a change made by
+	// hand may stay unnoticed by a reconcile that happens anyway.
+	subnetsAge = 30 * time.Second
+	// groupsAge is the same for security groups. Our own writes keep their snapshot true meanwhile.
+	groupsAge = 30 * time.Second
+	// zonesAge: the type of a zone never changes, and a region gets a new one about once in its
+	// life; a zone that is not known is looked up at once.
+	zonesAge = time.Hour
+)
+
+// Reader reads the VPC for all Services. It is safe for concurrent use.
+type Reader struct {
+	options Options
+	subnets *shared[[]Subnet]
+	zones   *shared[map[string]string]
+	groups  *GroupStore
+}
+
+// NewReader returns a Reader. It makes no calls.
+func NewReader(o Options) *Reader {
+	o.Clock = clocks.OrReal(o.Clock)
+	r := &Reader{options: o, groups: newGroupStore(o)}
+	r.zones = newShared(o.Clock, zonesAge, r.readZones)
+	r.subnets = newShared(o.Clock, subnetsAge, r.readSubnets)
+	return r
+}
+
+// Groups is the store of security groups.
+func (r *Reader) Groups() *GroupStore { return r.groups }
+
+// Surroundings are what Services share of the VPC and do not own. Nobody changes what they hold.
+type Surroundings struct {
+	VPC     string
+	Cluster Cluster
+	// Subnets of the VPC, by ID in ascending order.
+	Subnets []Subnet
+	// FallbackSubnet is used where no subnet qualifies by its tags; "" for none.
+	FallbackSubnet string
+	// Instances that were asked for and exist, by ID.
+	Instances map[string]ec2types.Instance
+	// Groups are the cluster's security groups, and those of the Instances.
+	Groups Groups
+}
+
+// Surroundings returns the VPC with the instances of these IDs. Errors carry a class of package cloudapi.
+func (r *Reader) Surroundings(ctx context.Context, instanceIDs []string) (Surroundings, error) {
+	subnets, err := r.subnets.get(ctx)
+	if err != nil {
+		return Surroundings{}, err
+	}
+	s := Surroundings{VPC: r.options.VPC, Cluster: r.options.Cluster, Subnets: subnets, FallbackSubnet: r.options.FallbackSubnet}
+	if len(instanceIDs) > 0 && r.options.Instances != nil {
+		if s.Instances, err = r.options.Instances.Described(ctx, instanceIDs, false); err != nil {
+			return Surroundings{}, err
+		}
+	}
+	s.Groups, err = r.groups.Get(ctx, GroupQuery{IDs: groupIDs(s.Instances)})
+	return s, err
+}

@@ -1,0 +1,188 @@
+package vpc
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
+
+	"github.com/unified-ccm/unified-ccm/pkg/common/clocks"
+	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
+	"github.com/unified-ccm/unified-ccm/providers/aws/awserr"
+	"github.com/unified-ccm/unified-ccm/providers/aws/names"
+)
+
+const (
+	codeNoSuchGroup = "InvalidGroup.NotFound"
+	codeNoSuchRule  = "InvalidPermission.NotFound"
+
+	// A group that has just been created may be unknown to the next call for some seconds. Beyond
+	// that the Service is tried again as a whole, so that no worker is held up.
+	settleTries = 4
+	settlePause = time.Second
+
+	// releaseTime is when to ask again whether a group is free: the network interfaces of a
+	// deleted load balancer hold it for a minute or so.
+	releaseTime = 15 * time.Second
+)
+
+func isClientRule(r Rule) bool { return strings.HasPrefix(r.Description, names.ClientRulePrefix) }
+
+// authorize adds rules to a group in one call. Rules that exist already are as good as added.
+func (s *GroupStore) authorize(ctx context.Context, groupID string, rules []Rule) error {
+	err := s.authorizeOnce(ctx, groupID, rules)
+	for try := 1; awserr.Is(err, codeNoSuchGroup) && s.isNew(groupID) && try < settleTries; try++ {
+		if err := clocks.Sleep(ctx, s.options.Clock, settlePause); err != nil {
+			return err
+		}
+		err = s.authorizeOnce(ctx, groupID, rules)
+	}
+	if cloudapi.Is(err, cloudapi.AlreadyExists) {
+		// One of them exists, so EC2 has added none: an earlier reply was lost, or somebody was faster.
+		group, readErr := s.read(ctx, groupID)
+		if readErr != nil {
+			return fmt.Errorf("%w; looking at the group failed: %w", err, readErr)
+		}
+		missing, _ := DiffRules(rules, group.Rules)
+		if len(missing) == 0 {
+			return nil
+		}
+		err = s.authorizeOnce(ctx, groupID, missing)
+	}
+	return err
+}
+
+func (s *GroupStore) authorizeOnce(ctx context.Context, groupID string, rules []Rule) error {
+	_, err := s.options.API.AuthorizeSecurityGroupIngress(ctx, &ec2.AuthorizeSecurityGroupIngressInput{GroupId: &groupID, IpPermissions: permissions(rules)})
+	if err != nil {
+		s.InDoubt()
+		return advise(awserr.Wrap("AuthorizeSecurityGroupIngress", err), groupID)
+	}
+	s.wrote(groupID, func(g *Group) {
+		g.Rules = slices.Clone(g.Rules)
+		for _, r := range rules {
+			r.GroupID = groupID
+			g.Rules = append(g.Rules, r)
+		}
+	})
+	return nil
+}
+
+// advise says what to do about a group that is full.
+func advise(err error, groupID string) error {
+	if !cloudapi.Is(err, cloudapi.Quota) {
+		return err
+	}
+	return fmt.Errorf("security group %s has no room for more rules; raise the quota \"Inbound or outbound rules per security group\", "+
+		"or set NLBSecurityGroupMode=Managed, with which a network load balancer needs one rule: %w", groupID, err)
+}
+
+// revoke removes rules of a group in one call. Rules that are gone already are as good as removed.
+func (s *GroupStore) revoke(ctx context.Context, groupID string, rules []Rule) error {
+	if len(rules) == 0 {
+		return nil
+	}
+	err := s.revokeOnce(ctx, groupID, rules)
+	if awserr.Is(err, codeNoSuchRule) {
+		group, readErr := s.read(ctx, groupID)
+		if readErr != nil {
+			return fmt.Errorf("%w; looking at the group failed: %w", err, readErr)
+		}
+		_, gone := DiffRules(group.Rules, rules)
+		_, left := DiffRules(gone, rules)
+		if len(left) == 0 {
+			return nil
+		}
+		err = s.revokeOnce(ctx, groupID, left)
+	}
+	if awserr.Is(err, codeNoSuchGroup) {
+		s.forget(groupID)
+		return nil
+	}
+	return err
+}
+
+func (s *GroupStore) revokeOnce(ctx context.Context, groupID string, rules []Rule) error {
+	// Descriptions are left out: EC2 finds a rule by its ports and source.
+	bare := slices.Clone(rules)
+	for i := range bare {
+		bare[i].Description = ""
+	}
+	_, err := s.options.API.RevokeSecurityGroupIngress(ctx, &ec2.RevokeSecurityGroupIngressInput{GroupId: &groupID, IpPermissions: permissions(bare)})
+	if err != nil {
+		s.InDoubt()
+		return awserr.Wrap("RevokeSecurityGroupIngress", err)
+	}
+	s.wrote(groupID, func(g *Group) { _, g.Rules = diffKeepOrder(rules, g.Rules) })
+	return nil
+}
+
+// diffKeepOrder splits have into what is among gone and what is not.
+func diffKeepOrder(gone, have []Rule) (removed, left []Rule) {
+	keys := make(map[ruleKey]bool, len(gone))
+	for _, r := range gone {
+		keys[r.key()] = true
+	}
+	for _, r := range have {
+		if keys[r.key()] {
+			removed = append(removed, r)
+		} else {
+			left = append(left, r)
+		}
+	}
+	return removed, left
+}
+
+// read reads one group from EC2. One that does not exist is an error of class NotFound.
+func (s *GroupStore) read(ctx context.Context, id string) (Group, error) {
+	found := map[string]Group{}
+	if err := s.describe(ctx, found, filter("group-id", id)); err != nil {
+		return Group{}, err
+	}
+	group, ok := found[id]
+	if !ok {
+		s.InDoubt()
+		return Group{}, &cloudapi.Error{Class: cloudapi.NotFound, Operation: "DescribeSecurityGroups", Err: fmt.Errorf("there is no security group %s", id)}
+	}
+	s.wrote(id, func(g *Group) { *g = group })
+	return group, nil
+}
+
+// isNew says whether we made the group a moment ago.
+func (s *GroupStore) isNew(id string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	at, ok := s.madeAt[id]
+	return ok && s.options.Clock.Since(at) < settleTime
+}
+
+func (s *GroupStore) tag(ctx context.Context, id string, tags map[string]string) error {
+	_, err := s.options.API.CreateTags(ctx, &ec2.CreateTagsInput{Resources: []string{id}, Tags: toTags(tags)})
+	if err != nil {
+		s.InDoubt()
+		return awserr.Wrap("CreateTags", err)
+	}
+	s.wrote(id, func(g *Group) {
+		merged := maps.Clone(g.Tags)
+		if merged == nil {
+			merged = map[string]string{}
+		}
+		maps.Copy(merged, tags)
+		g.Tags = merged
+	})
+	return nil
+}
+
+func toTags(m map[string]string) []ec2types.Tag {
+	tags := make([]ec2types.Tag, 0, len(m))
+	for _, key := range slices.Sorted(maps.Keys(m)) {
+		tags = append(tags, ec2types.Tag{Key: aws.String(key), Value: aws.String(m[key])})
+	}
+	return tags
+}
