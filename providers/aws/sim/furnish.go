@@ -94,17 +94,19 @@ func (t *tx) subnetFor(zone string) (*subnet, error) {
 	return nil, fmt.Errorf("zone %q has no subnet for instances: zones are %v", zone, t.o.Zones)
 }
 
-// defaultType is what machines are that ask for no type.
-const defaultType = "m5.large"
+// What machines are that ask for nothing else.
+const (
+	defaultType  = "m5.large"
+	defaultImage = "ami-0123456789abcdef0"
+)
 
-// launch starts an instance. A machine that asks for a name has it as its private DNS name, because
-// that is how a node finds its instance.
+// launch starts the instance of a node. A machine that asks for a name has it as its private DNS name,
+// because that is how a node finds its instance.
 func (t *tx) launch(m world.Machine) (*instance, error) {
 	if m.Name != "" && t.byNodeName(m.Name) != nil {
 		return nil, fmt.Errorf("machine %q exists", m.Name)
 	}
-	zone := cmp.Or(m.Zone, t.o.Zones[t.made%len(t.o.Zones)])
-	s, err := t.subnetFor(zone)
+	s, err := t.subnetFor(cmp.Or(m.Zone, t.o.Zones[t.made%len(t.o.Zones)]))
 	if err != nil {
 		return nil, err
 	}
@@ -112,23 +114,42 @@ func (t *tx) launch(m world.Machine) (*instance, error) {
 	if err != nil {
 		return nil, err
 	}
-	n, err := t.newInterface(s, t.o.IPv6)
+	i, err := t.boot(s, bootOptions{name: m.Name, kind: m.Type, groups: []string{g.id}, public: t.o.PublicNodes})
+	if err != nil {
+		return nil, err
+	}
+	i.podCIDRs = slices.Clone(m.PodCIDRs)
+	t.setTags(i.id, map[string]string{tagName: i.nodeName, tagClusterPrefix + t.o.Cluster: "owned"})
+	return i, nil
+}
+
+// bootOptions say what instance to start. Empty fields have defaults.
+type bootOptions struct {
+	// name is the private DNS name and thereby the node's; the one of its address by default.
+	name, kind, image, reservation string
+	groups                         []string
+	// public gives it a public IPv4 address.
+	public bool
+}
+
+// boot starts an instance in a subnet.
+func (t *tx) boot(s *subnet, o bootOptions) (*instance, error) {
+	n, err := t.newInterface(s, s.assign6)
 	if err != nil {
 		return nil, err
 	}
 	i := &instance{
-		id: t.newID("i"), reservation: t.newID("r"), image: "ami-0123456789abcdef0", kind: cmp.Or(m.Type, defaultType), order: t.made,
-		subnet: s.id, vpc: s.vpc, zone: s.zone, dnsName: cmp.Or(m.Name, t.privateName(n.primaryIP())), enis: []string{n.id},
-		podCIDRs: slices.Clone(m.PodCIDRs), state: stateRunning, launched: t.now, checkTraffic: true, profile: "nodes." + t.o.Cluster,
+		id: t.newID("i"), reservation: cmp.Or(o.reservation, t.newID("r")), image: cmp.Or(o.image, defaultImage), kind: cmp.Or(o.kind, defaultType),
+		order: t.made, subnet: s.id, vpc: s.vpc, zone: s.zone, dnsName: cmp.Or(o.name, t.privateName(n.primaryIP())), enis: []string{n.id},
+		state: stateRunning, launched: t.now, checkTraffic: true, profile: "nodes." + t.o.Cluster,
 	}
 	i.nodeName = i.dnsName
-	n.instance, n.groups = i.id, []string{g.id}
-	if t.o.PublicNodes {
+	n.instance, n.groups = i.id, slices.Clone(o.groups)
+	if o.public {
 		n.publicIP = t.publicAddress()
 	}
 	t.made++
 	t.instances[i.id] = i
-	t.setTags(i.id, map[string]string{tagName: i.nodeName, tagClusterPrefix + t.o.Cluster: "owned"})
 	return i, nil
 }
 

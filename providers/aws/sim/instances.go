@@ -27,6 +27,7 @@ func instanceOperations() []operation {
 		read("DescribeInstanceStatus", (*tx).describeInstanceStatus),
 		read("DescribeInstanceTopology", (*tx).describeTopology),
 		write("ModifyInstanceAttribute", (*tx).modifyInstanceAttribute),
+		write("RunInstances", (*tx).runInstances),
 		write("StartInstances", (*tx).startInstances),
 		write("StopInstances", (*tx).stopInstances),
 		write("TerminateInstances", (*tx).terminateInstances),
@@ -52,7 +53,7 @@ type describeInstancesOutput struct {
 	NextToken    string                       `xml:"nextToken,omitempty"`
 }
 
-// describeInstances implements the operation. Each instance is a reservation of its own, so that a page ends between two.
+// describeInstances implements the operation. Pages count instances; those of one page that were started together share a reservation.
 func (t *tx) describeInstances(in describeInstancesInput) (out describeInstancesOutput, err error) {
 	if len(in.InstanceID) > 0 && in.MaxResults != nil {
 		return out, refuse("InvalidParameterCombination", "The parameter instancesSet cannot be used with the parameter maxResults")
@@ -62,10 +63,14 @@ func (t *tx) describeInstances(in describeInstancesInput) (out describeInstances
 		return out, err
 	}
 	found, out.NextToken, err = page(found, ids, in.selection, everyEC2Page)
+	at := map[string]int{}
 	for _, i := range found {
-		out.Reservations.Item = append(out.Reservations.Item, reservationView{
-			ID: i.reservation, Owner: t.o.Account, Instances: query.ItemsOf([]instanceView{t.viewInstance(i)}),
-		})
+		if _, ok := at[i.reservation]; !ok {
+			at[i.reservation] = len(out.Reservations.Item)
+			out.Reservations.Item = append(out.Reservations.Item, reservationView{ID: i.reservation, Owner: t.o.Account})
+		}
+		r := &out.Reservations.Item[at[i.reservation]]
+		r.Instances.Item = append(r.Instances.Item, t.viewInstance(i))
 	}
 	return out, err
 }

@@ -20,6 +20,8 @@ const (
 	metadataToken  = "/latest/api/token"
 	identityPath   = "/latest/dynamic/instance-identity/document"
 	instancePrefix = "/instances/"
+	// credentialsPath is followed by the name of the instance's role.
+	credentialsPath = metadataTree + "iam/security-credentials/"
 )
 
 const (
@@ -150,6 +152,9 @@ func (t *tx) metadata(i *instance, path string) (string, bool) {
 	if path == identityPath {
 		return t.identity(i), true
 	}
+	if path == credentialsPath+i.profile {
+		return t.roleCredentials(i), true
+	}
 	key, ok := strings.CutPrefix(path+"/", metadataTree)
 	if !ok {
 		return "", false
@@ -183,7 +188,7 @@ func (t *tx) metadataValues(i *instance) map[string]string {
 		"ami-id": i.image, "ami-launch-index": "0", "instance-id": i.id, "instance-type": i.kind,
 		"instance-life-cycle": "on-demand", "reservation-id": i.reservation, "profile": "default-hvm",
 		"placement/availability-zone": i.zone, "placement/availability-zone-id": t.o.zoneID(i.zone), "placement/region": t.o.Region,
-		"services/domain": t.o.dnsSuffix(), "services/partition": t.o.partition(), "iam/info": t.profileInfo(i),
+		"services/domain": t.o.dnsSuffix(), "services/partition": t.o.partition(), "iam/info": t.profileInfo(i), "iam/security-credentials/" + i.profile: "",
 	}
 	primary := t.primary(i)
 	if primary == nil {
@@ -252,6 +257,34 @@ func (t *tx) profileInfo(i *instance) string {
 		"Code": "Success", "LastUpdated": t.now.UTC().Format(time.RFC3339), "InstanceProfileArn": t.profileARN(i),
 		"InstanceProfileId": "AIPA" + strings.ToUpper(i.id[len("i-0"):]),
 	})
+}
+
+// roleLifetime is how long an instance's credentials are good; new ones are issued when half of it is over.
+const roleLifetime = 6 * time.Hour
+
+// roleCredentials are those of the role in the instance's profile. They belong to a session of STS.
+func (t *tx) roleCredentials(i *instance) string {
+	if t.now.After(i.credentials.issued.Add(roleLifetime / 2)) {
+		seconds := int32(roleLifetime / time.Second)
+		role := fmt.Sprintf("arn:%s:iam::%s:role/%s", t.o.partition(), t.o.Account, i.profile)
+		// Nothing in this request can be refused: its parts are made here.
+		issued, err := t.issue(role, i.id, &seconds)
+		if err != nil {
+			panic(err)
+		}
+		i.credentials = instanceCredentials{t.now, issued.Credentials}
+	}
+	c := i.credentials
+	return mustJSON(map[string]string{
+		"Code": "Success", "LastUpdated": c.issued.UTC().Format("2006-01-02T15:04:05Z"), "Type": "AWS-HMAC",
+		"AccessKeyId": c.Key, "SecretAccessKey": c.Secret, "Token": c.Token, "Expiration": c.Expires,
+	})
+}
+
+// instanceCredentials are the last ones that the metadata service issued for an instance.
+type instanceCredentials struct {
+	issued time.Time
+	credentialsView
 }
 
 // identity is the instance identity document.

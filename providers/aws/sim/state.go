@@ -27,6 +27,8 @@ type state struct {
 	visibleAt map[string]time.Time
 	// addressesMade counts addresses given out, by subnet ID or pool.
 	addressesMade map[string]int
+	// launches are reservations by the client token of the request that made them.
+	launches map[string]string
 	// sick are the nodes that fail health checks.
 	sick map[string]bool
 	// selfID is the instance that the metadata service belongs to; empty is the oldest one.
@@ -41,7 +43,7 @@ func newState() *state {
 		interfaces: map[string]*networkInterface{}, addresses: map[string]*elasticIP{},
 		balancers: map[string]*balancer{}, listeners: map[string]*listener{}, targetGroups: map[string]*targetGroup{},
 		classics: map[string]*classic{}, sessions: map[string]session{}, tags: map[string]map[string]string{},
-		visibleAt: map[string]time.Time{}, addressesMade: map[string]int{}, sick: map[string]bool{},
+		visibleAt: map[string]time.Time{}, addressesMade: map[string]int{}, sick: map[string]bool{}, launches: map[string]string{},
 	}
 }
 
@@ -80,7 +82,9 @@ type instance struct {
 	launched     time.Time
 	terminated   time.Time
 	checkTraffic bool
-	profile      string
+	// profile is the name of the instance profile and of the role in it.
+	profile     string
+	credentials instanceCredentials
 }
 
 type networkInterface struct {

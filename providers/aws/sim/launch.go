@@ -1,0 +1,132 @@
+package sim
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/unified-ccm/unified-ccm/providers/aws/sim/query"
+)
+
+type runInput struct {
+	ImageID          string `q:"ImageId"`
+	InstanceType     string
+	MinCount         int32
+	MaxCount         int32
+	ClientToken      string
+	SubnetID         string   `q:"SubnetId"`
+	SecurityGroupID  []string `q:"SecurityGroupId"`
+	TagSpecification []tagSpecification
+	Placement        *struct{ AvailabilityZone string }
+	NetworkInterface []struct {
+		DeviceIndex              int32
+		SubnetID                 string   `q:"SubnetId"`
+		SecurityGroupID          []string `q:"SecurityGroupId"`
+		AssociatePublicIPAddress *bool    `q:"AssociatePublicIpAddress"`
+		Description              string
+		DeleteOnTermination      *bool
+	}
+	// What follows is taken, and of no consequence here.
+	KeyName            string
+	UserData           string
+	EbsOptimized       *bool
+	IamInstanceProfile *struct {
+		Arn  string
+		Name string
+	}
+}
+
+// maxRun bounds what one request starts; AWS bounds it by quotas of virtual processors.
+const maxRun = 5000
+
+// runInstances starts instances in one subnet. Its instances are the cluster's only if they are tagged so.
+func (t *tx) runInstances(in runInput) (out reservationView, err error) {
+	if old := t.launches[in.ClientToken]; old != "" && in.ClientToken != "" {
+		return t.viewReservation(old), nil
+	}
+	s, o, err := t.runnable(in)
+	if err != nil {
+		return out, err
+	}
+	tags, err := tagsFor("instance", in.TagSpecification)
+	if err != nil {
+		return out, err
+	}
+	if free := t.freeAddresses(s); free < int(in.MinCount) {
+		return out, refuse("InsufficientFreeAddressesInSubnet", "There are not enough free addresses in subnet '%s' to satisfy the requested number of instances.", s.id)
+	}
+	o.reservation = t.newID("r")
+	for range min(int(in.MaxCount), t.freeAddresses(s)) {
+		i, err := t.boot(s, o)
+		if err != nil {
+			return out, err
+		}
+		t.setTags(i.id, tags)
+		t.born(i.id)
+	}
+	if in.ClientToken != "" {
+		t.launches[in.ClientToken] = o.reservation
+	}
+	return t.viewReservation(o.reservation), nil
+}
+
+// runnable checks a request and returns where and what to start.
+func (t *tx) runnable(in runInput) (*subnet, bootOptions, error) {
+	o := bootOptions{kind: in.InstanceType, image: in.ImageID, groups: in.SecurityGroupID}
+	switch {
+	case in.ImageID == "":
+		return nil, o, missingParameter("ImageId")
+	case in.MinCount < 1 || in.MaxCount < in.MinCount || in.MaxCount > maxRun:
+		return nil, o, invalidValue("Value (%d) for parameter minCount or (%d) for maxCount is invalid. Both are between 1 and %d, in this order.", in.MinCount, in.MaxCount, maxRun)
+	case len(in.NetworkInterface) > 1:
+		return nil, o, invalidValue("The simulated region starts instances with one network interface.")
+	}
+	id := in.SubnetID
+	if len(in.NetworkInterface) == 1 {
+		n := in.NetworkInterface[0]
+		if id != "" || len(o.groups) > 0 {
+			return nil, o, refuse("InvalidParameterCombination", "Network interfaces and an instance-level subnet ID or security groups may not be specified on the same request")
+		}
+		id, o.groups = n.SubnetID, n.SecurityGroupID
+		o.public = n.AssociatePublicIPAddress != nil && *n.AssociatePublicIPAddress
+	}
+	if id == "" {
+		zone := t.o.Zones[0]
+		if in.Placement != nil {
+			zone = cmp.Or(in.Placement.AvailabilityZone, zone)
+		}
+		s, err := t.subnetFor(zone)
+		if err != nil {
+			return nil, o, invalidValue("Invalid availability zone: [%s]", zone)
+		}
+		id = s.id
+	}
+	s, err := find(subnetKind, t.subnets, id)
+	if err != nil {
+		return nil, o, err
+	}
+	o.public = o.public || s.mapPublic
+	if len(o.groups) == 0 {
+		if g := t.groupByName("default", s.vpc); g != nil {
+			o.groups = []string{g.id}
+		}
+	}
+	return s, o, t.attachable(o.groups, s.vpc)
+}
+
+// viewReservation shows the instances that were started together, in the order of their launch.
+func (t *tx) viewReservation(id string) reservationView {
+	var members []*instance
+	for _, i := range t.instances {
+		if i.reservation == id {
+			members = append(members, i)
+		}
+	}
+	slices.SortFunc(members, func(a, b *instance) int { return a.order - b.order })
+	out := reservationView{ID: id, Owner: t.o.Account, Instances: query.Items[instanceView]{}}
+	for n, i := range members {
+		v := t.viewInstance(i)
+		v.LaunchIndex = n
+		out.Instances.Item = append(out.Instances.Item, v)
+	}
+	return out
+}
