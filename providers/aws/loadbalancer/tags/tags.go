@@ -1,0 +1,161 @@
+// Package tags says which tags the objects of a Service's load balancer have, whose an object is by
+// its tags, and how tags become what they should be without touching anybody else's.
+package tags
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
+	lbcommon "github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
+	"github.com/unified-ccm/unified-ccm/providers/aws/names"
+)
+
+// ExtraTag lists which tags came from the Service: 6 digits of a hash of each key, joined by dots,
+// because the values of tags of load balancers may contain few characters and at most 256 of them.
+// It is what lets a tag be removed when it leaves the Service, while one that somebody added by
+// hand stays. The key and its form can never change.
+const ExtraTag = "unified-ccm.io/extra-tags"
+
+const (
+	// ownPrefix is reserved: a Service cannot set tags that begin with it.
+	ownPrefix = "unified-ccm.io/"
+	// awsPrefix is reserved by AWS.
+	awsPrefix = "aws:"
+	// hashDigits and maxListed keep ExtraTag within the 256 characters of a value.
+	hashDigits, maxListed = 6, 36
+)
+
+// Service is the namespace and name of the Service of a key.
+func Service(key lbcommon.Key) types.NamespacedName {
+	return types.NamespacedName{Namespace: key.Namespace, Name: key.Name}
+}
+
+// Wanted are the tags of every object of a Service's load balancer: the cluster's, and those that
+// the Service asks for, where they don't collide. With legacy the tag of earlier days is among them.
+func Wanted(clusterID string, legacy bool, key lbcommon.Key, extra map[string]string) map[string]string {
+	tags := maps.Clone(extra)
+	if tags == nil {
+		tags = map[string]string{}
+	}
+	maps.Copy(tags, names.System(clusterID, legacy, Service(key)))
+	if key.ClusterUID != "" {
+		tags[names.ClusterUIDTag] = key.ClusterUID
+	}
+	if len(extra) > 0 {
+		tags[ExtraTag] = list(extra)
+	}
+	return tags
+}
+
+// Check notes a problem for each tag that a Service cannot have. Where is the annotation.
+func Check(extra map[string]string, where string, problems *intent.Problems) {
+	for _, key := range slices.Sorted(maps.Keys(extra)) {
+		switch {
+		case strings.HasPrefix(strings.ToLower(key), awsPrefix):
+			problems.Addf(where, key+"="+extra[key], "AWS reserves keys that begin with %s: choose another key", awsPrefix)
+		case strings.HasPrefix(key, ownPrefix):
+			problems.Addf(where, key+"="+extra[key], "keys that begin with %s mark the owner of an object: choose another key", ownPrefix)
+		case len(key) > 128 || len(extra[key]) > 256:
+			problems.Addf(where, key+"="+extra[key], "a key has at most 128 and a value at most 256 characters: shorten it")
+		}
+	}
+	if len(extra) > maxListed {
+		problems.Addf(where, "", "there are %d tags: at most %d are possible", len(extra), maxListed)
+	}
+}
+
+// Diff returns which tags to set and which keys to remove so that an object has the tags that it
+// should, keeping those that others gave it. Marks that are missing from an object that an earlier
+// manager made are no reason for a change; they are added together with the next one.
+func Diff(have, want map[string]string) (set map[string]string, remove []string) {
+	set = map[string]string{}
+	reason := false
+	for key, value := range want {
+		old, ok := have[key]
+		if ok && (old == value || strings.HasPrefix(key, names.ClusterTagPrefix)) {
+			continue // the value of a cluster's tag is never changed
+		}
+		set[key] = value
+		reason = reason || ok || key != names.ClusterUIDTag && key != ExtraTag
+	}
+	for _, key := range slices.Sorted(maps.Keys(have)) {
+		if _, wanted := want[key]; !wanted && ours(key, have[ExtraTag]) {
+			remove = append(remove, key)
+			reason = true
+		}
+	}
+	if !reason {
+		return nil, nil
+	}
+	if _, listed := have[ExtraTag]; listed && want[ExtraTag] == "" && len(remove) > 0 {
+		remove = append(remove, ExtraTag)
+	}
+	return set, remove
+}
+
+// Foreign says whose an object is, and "" if it is the cluster's. An object without any cluster's
+// tag is ours if it names the Service, as objects of earlier managers do.
+func Foreign(have map[string]string, clusterID string, key lbcommon.Key) string {
+	uid := have[names.ClusterUIDTag]
+	switch {
+	case uid != "" && key.ClusterUID != "" && uid != key.ClusterUID:
+		return fmt.Sprintf("another cluster with the ID %q, whose namespace kube-system has the UID %s", clusterID, uid)
+	case names.HasCluster(have, clusterID):
+		return ""
+	case names.HasAnyCluster(have):
+		return "cluster " + strings.Join(clusters(have), ", ")
+	case have[names.LegacyClusterTag] != "":
+		return "cluster " + have[names.LegacyClusterTag]
+	case have[names.ServiceTag] == names.ServiceTagValue(Service(key)):
+		return ""
+	default:
+		return "nobody that its tags name"
+	}
+}
+
+// IsFor says whether tags mark an object as made for the Service in the cluster.
+func IsFor(have map[string]string, clusterID string, key lbcommon.Key) bool {
+	return have[names.ServiceTag] == names.ServiceTagValue(Service(key)) && names.HasCluster(have, clusterID)
+}
+
+func clusters(have map[string]string) []string {
+	var ids []string
+	for key := range have {
+		if id, ok := strings.CutPrefix(key, names.ClusterTagPrefix); ok {
+			ids = append(ids, id)
+		}
+	}
+	slices.Sort(ids)
+	return ids
+}
+
+// list is the value of ExtraTag.
+func list(extra map[string]string) string {
+	var hashes []string
+	for key := range extra {
+		hashes = append(hashes, hash(key))
+	}
+	slices.Sort(hashes)
+	return strings.Join(hashes[:min(len(hashes), maxListed)], ".")
+}
+
+// ours says whether a key is listed as having come from the Service. Marks never are, whatever
+// somebody has written into the list.
+func ours(key, listed string) bool {
+	if listed == "" || strings.HasPrefix(key, ownPrefix) || strings.HasPrefix(key, names.ClusterTagPrefix) || key == names.ServiceTag {
+		return false
+	}
+	return slices.Contains(strings.Split(listed, "."), hash(key))
+}
+
+func hash(key string) string {
+	sum := sha256.Sum256([]byte(key))
+	return hex.EncodeToString(sum[:])[:hashDigits]
+}

@@ -1,0 +1,85 @@
+package tags
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
+	lbcommon "github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
+)
+
+var web = lbcommon.Key{ClusterUID: "c-1", Namespace: "ns", Name: "web"}
+
+func TestDiff(t *testing.T) {
+	system := map[string]string{"kubernetes.io/cluster/prod": "owned", "kubernetes.io/service-name": "ns/web"}
+	with := func(more ...string) map[string]string {
+		m := map[string]string{}
+		for k, v := range system {
+			m[k] = v
+		}
+		for i := 0; i < len(more); i += 2 {
+			m[more[i]] = more[i+1]
+		}
+		return m
+	}
+	for _, tc := range []struct {
+		name       string
+		have       map[string]string
+		extra      map[string]string
+		wantSet    map[string]string
+		wantRemove []string
+	}{
+		{name: "an earlier manager's object needs no mark", have: system},
+		{name: "an earlier manager's object with the Service's tags", have: with("a", "1"), extra: map[string]string{"a": "1"}},
+		{name: "a new value brings the marks along", have: with("a", "1"), extra: map[string]string{"a": "2"},
+			wantSet: map[string]string{"a": "2", "unified-ccm.io/cluster-uid": "c-1", ExtraTag: hash("a")}},
+		{name: "by hand", have: with("hand", "made"), extra: nil},
+		{name: "removed from the Service", have: with("a", "1", "hand", "made", ExtraTag, hash("a"), "unified-ccm.io/cluster-uid", "c-1"),
+			wantSet: map[string]string{}, wantRemove: []string{"a", ExtraTag}},
+		{name: "the list cannot take away marks", have: with(ExtraTag, hash("kubernetes.io/service-name"))},
+		{name: "a shared cluster tag stays", have: map[string]string{"kubernetes.io/cluster/prod": "shared", "kubernetes.io/service-name": "ns/web"}},
+		{name: "nothing", have: nil, wantSet: Wanted("prod", false, web, nil)},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			set, remove := Diff(tc.have, Wanted("prod", false, web, tc.extra))
+			if d := cmp.Diff(tc.wantSet, set); d != "" {
+				t.Errorf("set (-want +got):\n%s", d)
+			}
+			if d := cmp.Diff(tc.wantRemove, remove); d != "" {
+				t.Errorf("remove (-want +got):\n%s", d)
+			}
+		})
+	}
+}
+
+func TestForeign(t *testing.T) {
+	for _, tc := range []struct {
+		name    string
+		have    map[string]string
+		foreign bool
+	}{
+		{"ours", map[string]string{"kubernetes.io/cluster/prod": "owned"}, false},
+		{"ours by the legacy tag", map[string]string{"KubernetesCluster": "prod"}, false},
+		{"unmarked, of the Service", map[string]string{"kubernetes.io/service-name": "ns/web"}, false},
+		{"unmarked", map[string]string{}, true},
+		{"another cluster's", map[string]string{"kubernetes.io/cluster/test": "owned", "kubernetes.io/service-name": "ns/web"}, true},
+		{"another cluster's by the legacy tag", map[string]string{"KubernetesCluster": "test"}, true},
+		{"another cluster of our ID", map[string]string{"kubernetes.io/cluster/prod": "owned", "unified-ccm.io/cluster-uid": "c-2"}, true},
+		{"our own UID", map[string]string{"kubernetes.io/cluster/prod": "owned", "unified-ccm.io/cluster-uid": "c-1"}, false},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			if owner := Foreign(tc.have, "prod", web); (owner != "") != tc.foreign {
+				t.Errorf("belongs to %q", owner)
+			}
+		})
+	}
+}
+
+func TestCheck(t *testing.T) {
+	var problems intent.Problems
+	Check(map[string]string{"aws:x": "", "unified-ccm.io/x": "", "fine": "1"}, "tags", &problems)
+	if problems.Len() != 2 {
+		t.Errorf("%d problems: %v", problems.Len(), problems.Err("x"))
+	}
+}
