@@ -100,6 +100,9 @@ func (i *Instances) InstanceMetadata(ctx context.Context, node *v1.Node) (*cloud
 	if !found {
 		return nil, cloudprovider.InstanceNotFound
 	}
+	if in.Incomplete != nil && joining(node) {
+		return nil, in.Incomplete
+	}
 	return &cloudprovider.InstanceMetadata{
 		ProviderID:    in.ProviderID,
 		InstanceType:  in.Type,
@@ -142,6 +145,10 @@ func (i *Instances) ofNode(ctx context.Context, node *v1.Node, age time.Duration
 			return Instance{}, false, fmt.Errorf("node %s: %w", node.Name, err)
 		}
 		r = ref{id: id}
+	} else if i.options.IDOfName != nil {
+		if id, ok := i.options.IDOfName(node.Name); ok {
+			r = ref{id: id}
+		}
 	}
 	return i.lookup(ctx, r, age, bulk)
 }

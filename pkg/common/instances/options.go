@@ -22,6 +22,9 @@ type Options struct {
 	CallTimeout time.Duration
 	// MaxBatch is the most instances that one Get or Find is asked for; 0 means DefaultMaxBatch.
 	MaxBatch int
+	// IDOfName, where set, returns the ID of the instance behind a node that has no provider ID,
+	// where the node's name holds it. Such nodes are looked up by ID.
+	IDOfName func(nodeName string) (id string, ok bool)
 }
 
 const (

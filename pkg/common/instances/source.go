@@ -36,6 +36,10 @@ type Instance struct {
 	Addresses []v1.NodeAddress
 	// Labels are set on the node beside those of type, zone and region.
 	Labels map[string]string
+	// Incomplete, where set, is why Labels or Addresses lack something that a node is given at its
+	// initialisation and never again. InstanceMetadata of a node that is being initialised returns
+	// it, so that the node is tried again; everything else goes on.
+	Incomplete error
 }
 
 // Source is what a cloud must fill. Every method makes as few calls as the cloud's API allows

@@ -1,0 +1,163 @@
+package aws
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
+	"k8s.io/utils/clock"
+
+	"github.com/unified-ccm/unified-ccm/providers/aws/names"
+)
+
+const (
+	// describedAge is how old what Described says about an instance may be. Load balancers and
+	// routes use what hardly changes: network, security groups, zone, tags.
+	describedAge = 10 * time.Minute
+	// absentAge is how long an instance that was not found is not asked for again. It is shorter,
+	// because an instance may be read before EC2 shows it everywhere.
+	absentAge = 30 * time.Second
+)
+
+// describedInstances remembers instances as EC2 described them, and those that it did not have. It
+// is safe for concurrent use.
+type describedInstances struct {
+	clock clock.Clock
+	// reading is held by the one who reads for Described, so that callers with the same question
+	// find the answer.
+	reading chan struct{}
+
+	mu     sync.Mutex
+	byID   map[string]describedAt
+	absent map[string]time.Time
+}
+
+type describedAt struct {
+	instance ec2types.Instance
+	// at is when the read started: the oldest state that the answer can show.
+	at time.Time
+}
+
+func newDescribedInstances(c clock.Clock) *describedInstances {
+	return &describedInstances{
+		clock: c, reading: make(chan struct{}, 1),
+		byID: map[string]describedAt{}, absent: map[string]time.Time{},
+	}
+}
+
+// putList takes all instances in scope, from a read that started at. One that should be among them
+// and is not is forgotten, so that it is asked for by ID before anybody concludes anything.
+func (d *describedInstances) putList(in scope, list []ec2types.Instance, at time.Time) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	maps.DeleteFunc(d.byID, func(_ string, o describedAt) bool {
+		listed := o.at.Before(at) && (in.VPC == "" || in.VPC == aws.ToString(o.instance.VpcId)) && in.has(&o.instance)
+		return listed || at.Sub(o.at) > describedAge
+	})
+	maps.DeleteFunc(d.absent, func(_ string, since time.Time) bool { return at.Sub(since) > absentAge })
+	for _, i := range list {
+		d.putLocked(i, at)
+	}
+}
+
+// put takes the answer to a question for ids, from a read that started at.
+func (d *describedInstances) put(ids []string, found []ec2types.Instance, at time.Time) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	have := make(map[string]bool, len(found))
+	for _, i := range found {
+		have[aws.ToString(i.InstanceId)] = true
+		d.putLocked(i, at)
+	}
+	for _, id := range ids {
+		if o, ok := d.byID[id]; !have[id] && (!ok || !o.at.After(at)) {
+			delete(d.byID, id)
+			d.absent[id] = at
+		}
+	}
+}
+
+func (d *describedInstances) putLocked(i ec2types.Instance, at time.Time) {
+	id := aws.ToString(i.InstanceId)
+	if o, ok := d.byID[id]; ok && o.at.After(at) {
+		return
+	}
+	d.byID[id] = describedAt{i, at}
+	delete(d.absent, id)
+}
+
+// change lets a caller note what it has changed about an instance itself.
+func (d *describedInstances) change(id string, edit func(*ec2types.Instance)) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if o, ok := d.byID[id]; ok {
+		edit(&o.instance)
+		d.byID[id] = o
+	}
+}
+
+// get returns what is known about ids, and those that have to be read because what is known was
+// read before since. A zero since means what describedAge and absentAge say.
+func (d *describedInstances) get(ids []string, since time.Time) (found map[string]ec2types.Instance, unknown []string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	now := d.clock.Now()
+	oldest, oldestAbsent := since, since
+	if since.IsZero() {
+		oldest, oldestAbsent = now.Add(-describedAge), now.Add(-absentAge)
+	}
+	found = make(map[string]ec2types.Instance, len(ids))
+	for _, id := range ids {
+		if o, ok := d.byID[id]; ok && !o.at.Before(oldest) {
+			found[id] = o.instance
+		} else if at, ok := d.absent[id]; !ok || at.Before(oldestAbsent) {
+			unknown = append(unknown, id)
+		}
+	}
+	return found, unknown
+}
+
+// Described returns instances as EC2 describes them, those that exist; Fargate nodes have none. With
+// fresh every answer is read after the call, else one of the last minutes will do. Callers that come
+// together share reads: what they need is read by ID in bulk, or by a list where that takes fewer calls.
+func (s *instanceSource) Described(ctx context.Context, ids []string, fresh bool) (map[string]ec2types.Instance, error) {
+	ids = slices.DeleteFunc(slices.Clone(ids), func(id string) bool { return names.IsFargate(id) || !machineID.MatchString(id) })
+	slices.Sort(ids)
+	ids = slices.Compact(ids)
+	var since time.Time
+	if fresh {
+		since = s.clock.Now()
+	}
+	found, unknown := s.known.get(ids, since)
+	if len(unknown) == 0 {
+		return found, nil
+	}
+	select {
+	case s.known.reading <- struct{}{}:
+		defer func() { <-s.known.reading }()
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	_, unknown = s.known.get(ids, since)
+	if len(unknown) > maxFilterValues {
+		in, err := s.scope(ctx)
+		if err != nil {
+			return nil, err
+		}
+		if _, err := s.list(ctx, in); err != nil {
+			return nil, err
+		}
+		_, unknown = s.known.get(ids, since)
+	}
+	if len(unknown) > 0 {
+		if _, err := s.get(ctx, unknown); err != nil {
+			return nil, err
+		}
+	}
+	found, _ = s.known.get(ids, since)
+	return found, nil
+}
