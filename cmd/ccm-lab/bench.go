@@ -23,23 +23,38 @@ The phases, one after the other on one cluster:
   nodes joining      machines are launched and register, until all are initialised
   nodes refreshed    one pass of --node-status-update-frequency over all nodes
   Services created   until every one has the address of its load balancer
+  1 Service          one more is created, and deleted
   1 node added       until it is initialised and a member of every load balancer
-  restart            a new ccm with an empty memory, until every Service is ensured
+  restart            a new ccm with an empty memory, until every Service is ensured;
+                     twice, since what the first one has noted may help the second
   delete all         Services, until no load balancer is left, then the nodes
+  idle with routes   one node with a pod route, and nothing to do for a minute
 
-Pod routes are off, because one for each node would hide everything else, and
+Until then pod routes are off, because one for each node would hide everything else, and
 so is leader election. Seconds include the API server's share; CPU and memory
-are of the ccm process alone, memory being its peak since it was started.`
+are of the ccm process alone, memory being its peak since it was started.
+
+Another cloud controller manager is measured the same way: name its binary and
+give it a configuration that leads it to the simulated cloud.`
 
 const benchExample = `  ccm-lab bench
   ccm-lab bench --nodes=100 --services=20
-  ccm-lab bench -o json > bench.json`
+  ccm-lab bench -o json > bench.json
+
+  # Another manager; ${ENDPOINT} in its cloud.conf stands for the simulated cloud
+  ccm-lab bench --ccm-binary=./other-ccm --cloud-config=other.conf --ccm-arg=--v=4
+
+  # One that is told by its environment where the cloud is
+  AWS_ENDPOINT_URL=http://127.0.0.1:8099 ccm-lab bench --listen=127.0.0.1:8099 --ccm-binary=./other-ccm`
 
 type benchOptions struct {
 	provider, output, jsonFile string
 	nodes, services            int
 	latency                    time.Duration
 	keep                       bool
+	annotations                map[string]string
+	manager                    bench.Manager
+	cloudConfig                string
 }
 
 const (
@@ -61,6 +76,11 @@ func newBenchCommand(ctx context.Context, s streams) *cobra.Command {
 	fs.IntVar(&o.nodes, "nodes", o.nodes, "How many nodes join.")
 	fs.IntVar(&o.services, "services", o.services, "How many Services are made.")
 	fs.DurationVar(&o.latency, "latency", o.latency, "How long the cloud takes for each call.")
+	fs.StringVar(&o.manager.Binary, "ccm-binary", "", "The cloud controller manager to measure; ccm of this repository if empty.")
+	fs.StringVar(&o.cloudConfig, "cloud-config", "", "Its configuration file, in which "+bench.EndpointVariable+" stands for the simulated cloud's URL; a fitting one is written if empty.")
+	fs.StringArrayVar(&o.manager.Args, "ccm-arg", nil, "A further argument for it. May be repeated.")
+	fs.StringVar(&o.manager.Listen, "listen", "", "The address and the port of the simulated cloud; a free port of the loopback if empty.")
+	fs.StringToStringVar(&o.annotations, "service-annotation", nil, "A further annotation of all Services, as key=value. May be repeated.")
 	fs.StringVarP(&o.output, "output", "o", o.output, "How to print: table for people, json for machines.")
 	fs.StringVar(&o.jsonFile, "json-file", "", "Also write the JSON to this file.")
 	fs.BoolVar(&o.keep, "keep", o.keep, "Keep the directory with logs and etcd's data, and say where it is.")
@@ -75,8 +95,12 @@ func (o benchOptions) validate() error {
 	if o.latency < 0 {
 		latency = usageErrorf("--latency=%s: it must not be negative", o.latency)
 	}
+	var binary error
+	if info, err := os.Stat(o.manager.Binary); o.manager.Binary != "" && (err != nil || info.IsDir() || info.Mode()&0o111 == 0) {
+		binary = usageErrorf("--ccm-binary=%s: there is no program of this name", o.manager.Binary)
+	}
 	return usageErrors(
-		checkProvider("--provider="+o.provider, o.provider),
+		checkProvider("--provider="+o.provider, o.provider), binary,
 		checkRange("nodes", o.nodes, 1, maxBench),
 		checkRange("services", o.services, 1, maxBench),
 		latency, output,
@@ -86,6 +110,13 @@ func (o benchOptions) validate() error {
 func benchmark(ctx context.Context, o benchOptions, s streams) (err error) {
 	if err := o.validate(); err != nil {
 		return err
+	}
+	if o.cloudConfig != "" {
+		content, err := os.ReadFile(o.cloudConfig)
+		if err != nil {
+			return usageErrorf("--cloud-config=%s cannot be read: %v", o.cloudConfig, err)
+		}
+		o.manager.CloudConfig = string(content)
 	}
 	binaries, err := lab.FindBinaries()
 	if err != nil {
@@ -99,6 +130,7 @@ func benchmark(ctx context.Context, o benchOptions, s streams) (err error) {
 	defer func() { err = errors.Join(err, dir.close(p)) }()
 	result, err := bench.Run(ctx, binaries, bench.Options{
 		Provider: o.provider, Dir: dir.path, Step: p.step, Nodes: o.nodes, Services: o.services, Latency: o.latency,
+		Annotations: o.annotations, Manager: o.manager,
 	})
 	if ctx.Err() != nil {
 		return ctx.Err()

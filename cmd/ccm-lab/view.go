@@ -64,7 +64,7 @@ func (v *view) createServices(ctx context.Context) error {
 	if err := lab.CreateNamespace(ctx, client); err != nil {
 		return err
 	}
-	services := lab.DemoServices(v.options.services)
+	services := lab.DemoServices(v.options.provider, v.options.services)
 	for i, svc := range services {
 		svc.Spec.Ports[0].NodePort = int32(firstNodePort + i)
 	}

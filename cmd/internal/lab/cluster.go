@@ -1,6 +1,7 @@
 package lab
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -19,6 +20,11 @@ type ClusterOptions struct {
 	Dir string
 	// Cloud says how the simulated cloud behaves.
 	Cloud SimulatorOptions
+	// Listen is the address that the simulated cloud answers at; empty for a free port of the loopback.
+	Listen string
+	// CloudConfig returns the content of ccm's cloud.conf, given the cloud's URL and what the
+	// simulator would write; nil takes the latter.
+	CloudConfig func(endpoint, own string) string
 	// ManagerArgs are ccm's arguments beside those that say where everything is.
 	ManagerArgs []string
 	// Step runs one step of the start and tells whom it may concern; nil runs it silently.
@@ -51,7 +57,7 @@ func StartCluster(ctx context.Context, b Binaries, o ClusterOptions) (_ *Cluster
 		}
 	}()
 	err = step(ctx, "starting the simulated cloud "+o.Provider, func(ctx context.Context) (err error) {
-		c.Cloud, err = StartCloud(ctx, o.Provider, "127.0.0.1:0", o.Cloud)
+		c.Cloud, err = StartCloud(ctx, o.Provider, cmp.Or(o.Listen, "127.0.0.1:0"), o.Cloud)
 		return err
 	})
 	if err != nil {
@@ -65,7 +71,11 @@ func StartCluster(ctx context.Context, b Binaries, o ClusterOptions) (_ *Cluster
 		return nil, err
 	}
 	config := filepath.Join(o.Dir, "cloud.conf")
-	if err := os.WriteFile(config, []byte(c.Cloud.Config), 0o600); err != nil {
+	content := c.Cloud.Config
+	if o.CloudConfig != nil {
+		content = o.CloudConfig(c.Cloud.Endpoint, content)
+	}
+	if err := os.WriteFile(config, []byte(content), 0o600); err != nil {
 		return nil, err
 	}
 	c.ManagerOptions = ManagerOptions{

@@ -3,6 +3,7 @@ package lab
 import (
 	"context"
 	"fmt"
+	"maps"
 
 	v1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -47,22 +48,22 @@ const (
 	demoDNSPort  = 5353
 )
 
-// DemoServices are n Services, of four kinds in turn: public, internal, restricted to some source
+// DemoServices are n Services for a lab on a cloud, of four kinds in turn: public, internal, restricted to some source
 // ranges, and UDP. The restricted one lets curl in, but not curl --interface 127.0.0.2.
-func DemoServices(n int) []*v1.Service {
+func DemoServices(provider string, n int) []*v1.Service {
 	kinds := []func() *v1.Service{
-		func() *v1.Service { return demoService("web", v1.ProtocolTCP, demoHTTPPort) },
+		func() *v1.Service { return demoService(provider, "web", v1.ProtocolTCP, demoHTTPPort) },
 		func() *v1.Service {
-			svc := demoService("internal", v1.ProtocolTCP, demoHTTPPort)
-			svc.Annotations = map[string]string{intent.KeyScheme: string(intent.Internal)}
+			svc := demoService(provider, "internal", v1.ProtocolTCP, demoHTTPPort)
+			svc.Annotations[intent.KeyScheme] = string(intent.Internal)
 			return svc
 		},
 		func() *v1.Service {
-			svc := demoService("restricted", v1.ProtocolTCP, demoHTTPPort)
+			svc := demoService(provider, "restricted", v1.ProtocolTCP, demoHTTPPort)
 			svc.Spec.LoadBalancerSourceRanges = []string{"127.0.0.1/32", "203.0.113.0/24"}
 			return svc
 		},
-		func() *v1.Service { return demoService("dns", v1.ProtocolUDP, demoDNSPort) },
+		func() *v1.Service { return demoService(provider, "dns", v1.ProtocolUDP, demoDNSPort) },
 	}
 	out := make([]*v1.Service, 0, n)
 	for i := range n {
@@ -76,9 +77,11 @@ func DemoServices(n int) []*v1.Service {
 	return out
 }
 
-func demoService(name string, protocol v1.Protocol, port int32) *v1.Service {
+func demoService(provider, name string, protocol v1.Protocol, port int32) *v1.Service {
+	annotations := map[string]string{}
+	maps.Copy(annotations, ServiceAnnotations(provider))
 	return &v1.Service{
-		ObjectMeta: metav1.ObjectMeta{Namespace: DemoNamespace, Name: name},
+		ObjectMeta: metav1.ObjectMeta{Namespace: DemoNamespace, Name: name, Annotations: annotations},
 		Spec: v1.ServiceSpec{
 			Type:           v1.ServiceTypeLoadBalancer,
 			Selector:       map[string]string{"app": name},

@@ -39,13 +39,13 @@ func testService(name string, protocol v1.Protocol, nodePort int32, addresses ..
 
 func TestDemoServices(t *testing.T) {
 	var names []string
-	for _, svc := range DemoServices(6) {
+	for _, svc := range DemoServices("fake", 6) {
 		names = append(names, svc.Name)
 	}
 	if diff := cmp.Diff([]string{"web", "internal", "restricted", "dns", "web-2", "internal-2"}, names); diff != "" {
 		t.Errorf("names (-want +got):\n%s", diff)
 	}
-	services := DemoServices(4)
+	services := DemoServices("fake", 4)
 	for i := range services {
 		services[i].Spec.Ports[0].NodePort = 30001
 		in, warnings, err := intent.Read(services[i], intent.Vocabulary{Provider: "any", Portable: intent.Keys()})

@@ -37,6 +37,9 @@ type Simulator struct {
 	New func(o SimulatorOptions) (conformance.World, func() error, error)
 	// CloudConfig returns the cloud.conf for a simulator that answers at endpoint, a URL.
 	CloudConfig func(endpoint string, o SimulatorOptions) string
+	// ServiceAnnotations are what Services need for the kind of load balancer that the lab shows
+	// and measures, where the cloud has several.
+	ServiceAnnotations map[string]string
 }
 
 // simulators are the clouds that can be simulated, by provider name. A new one is one entry here.
@@ -80,6 +83,11 @@ func newFake(o fakesim.Options) (conformance.World, func() error, error) {
 		return nil, nil, err
 	}
 	return cloud, cloud.Close, nil
+}
+
+// ServiceAnnotations are what the Services of a lab on this cloud are annotated with.
+func ServiceAnnotations(provider string) map[string]string {
+	return simulators()[provider].ServiceAnnotations
 }
 
 // Providers are the names of the clouds that can be simulated, sorted.

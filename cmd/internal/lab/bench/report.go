@@ -15,6 +15,8 @@ import (
 // Report is what a benchmark has measured.
 type Report struct {
 	Provider string `json:"provider"`
+	// Manager is the binary that was measured; empty for this repository's ccm.
+	Manager  string `json:"manager,omitempty"`
 	Nodes    int    `json:"nodes"`
 	Services int    `json:"services"`
 	// LatencyMilliseconds is how long the cloud takes for each call.
@@ -48,6 +50,9 @@ func (r Report) WriteJSON(w io.Writer) error {
 
 // WriteTable writes the report for people.
 func (r Report) WriteTable(w io.Writer) error {
+	if r.Manager != "" {
+		fmt.Fprintf(w, "manager %s\n", r.Manager)
+	}
 	fmt.Fprintf(w, "cloud %s, %d ms per call; %s and %s; %d CPUs for everything\n\n",
 		r.Provider, r.LatencyMilliseconds, count(r.Nodes, "node"), count(r.Services, "Service"), r.CPUs)
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)

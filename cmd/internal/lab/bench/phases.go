@@ -1,0 +1,258 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/util/workqueue"
+	"k8s.io/utils/ptr"
+
+	"github.com/unified-ccm/unified-ccm/cmd/internal/lab"
+)
+
+// phase is one thing to measure.
+type phase struct {
+	name string
+	// prepare is not measured.
+	prepare func(ctx context.Context) error
+	// do is, and returns when everything is done. Where it returns a duration, that is how long
+	// it took; zero is until do returned, or until the last call where lastCall is set.
+	do func(ctx context.Context) (time.Duration, error)
+	// lastCall ends the time at the last call to the cloud.
+	lastCall bool
+}
+
+func (r *runner) phases() []phase {
+	return []phase{
+		{name: count(r.Nodes, "node") + " joining", do: r.join},
+		{name: count(r.Nodes, "node") + " refreshed", prepare: r.restartForRefresh, do: r.refresh},
+		{name: count(r.Services, "Service") + " created", prepare: r.restart, do: r.createServices},
+		{name: "1 Service created", prepare: r.untilCalm, do: r.createOne, lastCall: true},
+		{name: "1 Service deleted", prepare: r.untilCalm, do: r.deleteOne, lastCall: true},
+		{name: "1 node added", prepare: r.untilCalm, do: r.addNode, lastCall: true},
+		{name: "restart", prepare: r.stop, do: r.start},
+		{name: "restart again", prepare: r.stopWhenCalm, do: r.start},
+		{name: "delete all", do: r.deleteAll, lastCall: true},
+		{name: "idle with routes, " + idle.String(), prepare: r.restartWithRoutes, do: r.idle},
+	}
+}
+
+// each calls do for the numbers from 1 to n, some side by side.
+func each(ctx context.Context, n int, do func(ctx context.Context, i int) error) error {
+	errs := make([]error, n)
+	workqueue.ParallelizeUntil(ctx, clients, n, func(i int) { errs[i] = do(ctx, i+1) })
+	return errors.Join(errors.Join(errs...), ctx.Err())
+}
+
+func (r *runner) join(ctx context.Context) (time.Duration, error) {
+	err := each(ctx, r.Nodes, func(ctx context.Context, i int) error {
+		return lab.JoinNode(ctx, r.cluster.Plane.Client, r.cluster.Cloud.World, lab.DemoMachine(i))
+	})
+	if err != nil {
+		return 0, err
+	}
+	return 0, r.until(ctx, "all nodes initialised", func() bool { return r.watch.initialised() == r.Nodes })
+}
+
+func (r *runner) createServices(ctx context.Context) (time.Duration, error) {
+	err := each(ctx, r.Services, func(ctx context.Context, i int) error {
+		return lab.CreateService(ctx, r.cluster.Plane.Client, r.service(i))
+	})
+	if err != nil {
+		return 0, err
+	}
+	return 0, r.until(ctx, "an address for every Service", func() bool { return r.watch.addressed() == r.Services })
+}
+
+// service is the Service number i, from 1: two TCP ports, which every kind of load balancer can have.
+func (r *runner) service(i int) *v1.Service {
+	annotations := maps.Clone(lab.ServiceAnnotations(r.Provider))
+	if annotations == nil {
+		annotations = map[string]string{}
+	}
+	maps.Copy(annotations, r.Annotations)
+	return &v1.Service{
+		ObjectMeta: metav1.ObjectMeta{Namespace: lab.DemoNamespace, Name: fmt.Sprintf("bench-%d", i), Annotations: annotations},
+		Spec: v1.ServiceSpec{
+			Type:           v1.ServiceTypeLoadBalancer,
+			IPFamilyPolicy: ptr.To(v1.IPFamilyPolicySingleStack),
+			Ports: []v1.ServicePort{
+				{Name: "http", Protocol: v1.ProtocolTCP, Port: 80},
+				{Name: "https", Protocol: v1.ProtocolTCP, Port: 443},
+			},
+		},
+	}
+}
+
+// createOne makes one Service more, on a manager that has worked for a while.
+func (r *runner) createOne(ctx context.Context) (time.Duration, error) {
+	if err := lab.CreateService(ctx, r.cluster.Plane.Client, r.service(r.Services+1)); err != nil {
+		return 0, err
+	}
+	return 0, r.until(ctx, "an address for the Service", func() bool { return r.watch.addressed() == r.Services+1 })
+}
+
+func (r *runner) deleteOne(ctx context.Context) (time.Duration, error) {
+	err := r.cluster.Plane.Client.CoreV1().Services(lab.DemoNamespace).Delete(ctx, r.service(r.Services+1).Name, metav1.DeleteOptions{})
+	if err != nil {
+		return 0, err
+	}
+	return 0, r.until(ctx, "no Service of that name", func() bool { return r.watch.services() == r.Services })
+}
+
+func (r *runner) addNode(ctx context.Context) (time.Duration, error) {
+	added := lab.DemoMachine(r.Nodes + 1)
+	if err := lab.JoinNode(ctx, r.cluster.Plane.Client, r.cluster.Cloud.World, added); err != nil {
+		return 0, err
+	}
+	return 0, r.until(ctx, "the new node being a member everywhere", func() bool {
+		if r.watch.initialised() != r.Nodes+1 {
+			return false
+		}
+		for _, lb := range r.cluster.Cloud.World.LoadBalancers() {
+			for _, l := range lb.Listeners {
+				if _, found := slices.BinarySearch(l.Members, added.Name); !found {
+					return false
+				}
+			}
+		}
+		return true
+	})
+}
+
+func (r *runner) stop(ctx context.Context) error {
+	r.cluster.StopManager(ctx)
+	return ctx.Err()
+}
+
+// stopWhenCalm lets the manager finish what it does in the background.
+func (r *runner) stopWhenCalm(ctx context.Context) error {
+	return errors.Join(r.untilCalm(ctx), r.stop(ctx))
+}
+
+// start ends when every Service has been ensured again and the cloud is left alone.
+func (r *runner) start(ctx context.Context) (time.Duration, error) {
+	started := time.Now()
+	r.watch.forgetEnsured()
+	if err := r.cluster.StartManager(ctx); err != nil {
+		return 0, err
+	}
+	err := r.until(ctx, "every Service ensured again", func() bool { return r.watch.ensured() >= r.Services })
+	if err != nil {
+		return 0, err
+	}
+	// What needs no change makes no call, so that the last call alone does not tell the end.
+	ensured := time.Since(started)
+	if err := r.untilCalm(ctx); err != nil {
+		return 0, err
+	}
+	return max(ensured, r.lastCall(started)), nil
+}
+
+// lastCall is when the last call to the cloud ended, since the start of a phase.
+func (r *runner) lastCall(started time.Time) time.Duration {
+	calls := r.cluster.Cloud.World.Front().Log().Calls()
+	if len(calls) == 0 {
+		return 0
+	}
+	last := calls[len(calls)-1]
+	return last.At.Add(last.Duration).Sub(started)
+}
+
+func (r *runner) restart(ctx context.Context) error {
+	r.cluster.StopManager(ctx)
+	if err := r.cluster.StartManager(ctx); err != nil {
+		return err
+	}
+	return r.untilCalm(ctx)
+}
+
+// restartForRefresh starts ccm with a refresh that comes soon, and waits for the one that every
+// start begins with.
+func (r *runner) restartForRefresh(ctx context.Context) error {
+	log, err := follow(r.cluster.ManagerOptions.Log)
+	if err != nil {
+		return err
+	}
+	r.cluster.StopManager(ctx)
+	if err := r.cluster.StartManager(ctx, "--node-status-update-frequency="+refreshEvery.String()); err != nil {
+		return err
+	}
+	_, err = r.refreshed(ctx, log)
+	return err
+}
+
+// refresh ends with the next refresh of all nodes, and lasts as long as the framework says that one took.
+func (r *runner) refresh(ctx context.Context) (time.Duration, error) {
+	log, err := follow(r.cluster.ManagerOptions.Log)
+	if err != nil {
+		return 0, err
+	}
+	return r.refreshed(ctx, log)
+}
+
+func (r *runner) refreshed(ctx context.Context, log *follower) (took time.Duration, err error) {
+	var readErr error
+	err = r.until(ctx, "a refresh of all nodes", func() bool {
+		var lines []string
+		lines, readErr = log.lines()
+		for _, line := range lines {
+			if nodes, d, ok := parseRefresh(line); ok && nodes >= r.Nodes {
+				took = d
+			}
+		}
+		return took > 0 || readErr != nil
+	})
+	return took, errors.Join(err, readErr)
+}
+
+func (r *runner) deleteAll(ctx context.Context) (time.Duration, error) {
+	client := r.cluster.Plane.Client.CoreV1()
+	err := each(ctx, r.Services, func(ctx context.Context, i int) error {
+		return client.Services(lab.DemoNamespace).Delete(ctx, r.service(i).Name, metav1.DeleteOptions{})
+	})
+	if err != nil {
+		return 0, err
+	}
+	if err := r.until(ctx, "no Service left", func() bool { return r.watch.services() == 0 }); err != nil {
+		return 0, err
+	}
+	if left := r.cluster.Cloud.World.LoadBalancers(); len(left) > 0 {
+		return 0, fmt.Errorf("the Services are gone, but %s left, the first is %s", count(len(left), "load balancer"), left[0].Name)
+	}
+	err = each(ctx, r.Nodes+1, func(ctx context.Context, i int) error {
+		return client.Nodes().Delete(ctx, lab.DemoMachine(i).Name, metav1.DeleteOptions{})
+	})
+	return 0, err
+}
+
+// restartWithRoutes leaves one node, with its pod route, to a manager that takes care of routes.
+func (r *runner) restartWithRoutes(ctx context.Context) error {
+	r.cluster.StopManager(ctx)
+	routed := lab.DemoMachine(1)
+	routed.Name = "node-routed" // The machines of the nodes that were deleted still run.
+	if err := lab.JoinNode(ctx, r.cluster.Plane.Client, r.cluster.Cloud.World, routed); err != nil {
+		return err
+	}
+	if err := r.cluster.StartManager(ctx, "--configure-cloud-routes=true", "--cluster-cidr="+lab.PodRange); err != nil {
+		return err
+	}
+	err := r.until(ctx, "a route to the node's pods", func() bool { return len(r.cluster.Cloud.World.Routes()) > 0 })
+	return errors.Join(err, r.untilCalm(ctx))
+}
+
+// idle lets time pass.
+func (r *runner) idle(ctx context.Context) (time.Duration, error) {
+	select {
+	case <-time.After(idle):
+		return idle, nil
+	case <-ctx.Done():
+		return 0, ctx.Err()
+	}
+}
