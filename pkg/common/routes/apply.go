@@ -74,12 +74,13 @@ func bulk(ctx context.Context, ops []operation, call func(context.Context, strin
 	return results
 }
 
-// blackholeAt returns the deletion of the blackhole that stands where op wants to create.
+// blackholeAt returns the deletion of the blackhole that stands where op wants to create, where
+// creating does not replace it.
 func (r *Routes) blackholeAt(op operation) (operation, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	stale, ok := r.blackholes[op.route.Destination]
-	return operation{cluster: op.cluster, route: stale}, ok
+	return operation{cluster: op.cluster, route: stale}, ok && !r.replaces
 }
 
 // noteCreated remembers the creation until the next list.

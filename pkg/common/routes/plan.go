@@ -91,7 +91,7 @@ func diff(want []wantedRoute, have []Route, clusterCIDRs []netip.Prefix) (create
 		k := key{route.Destination, route.NodeName}
 		switch {
 		case wants[k] && !route.Blackhole:
-			kept[k] = true
+			kept[k] = !route.Incomplete
 		case within(route.Destination, clusterCIDRs):
 			remove = append(remove, route)
 		}
@@ -104,18 +104,29 @@ func diff(want []wantedRoute, have []Route, clusterCIDRs []netip.Prefix) (create
 	return create, remove
 }
 
-// within says whether the destination overlaps one of the cluster's ranges.
+// within says whether the destination begins or ends in one of the cluster's ranges, which is when
+// the framework takes it for its own. A default route, which holds them all, is not.
 func within(destination string, clusterCIDRs []netip.Prefix) bool {
 	p, err := netip.ParsePrefix(destination)
 	if err != nil {
 		return false
 	}
 	for _, cidr := range clusterCIDRs {
-		if cidr.Overlaps(p) {
+		if cidr.Contains(p.Masked().Addr()) || cidr.Contains(lastOf(p)) {
 			return true
 		}
 	}
 	return false
+}
+
+// lastOf is the last address of a network.
+func lastOf(p netip.Prefix) netip.Addr {
+	bytes := p.Masked().Addr().AsSlice()
+	for bit := p.Bits(); bit < len(bytes)*8; bit++ {
+		bytes[bit/8] |= 1 << (7 - bit%8)
+	}
+	last, _ := netip.AddrFromSlice(bytes)
+	return last
 }
 
 // deletion is the change that removes the route. Where several routes have one destination

@@ -25,6 +25,9 @@ type Options struct {
 	MaxBatch int
 	// CallTimeout bounds one bulk call; 0 means batch.DefaultTimeout.
 	CallTimeout time.Duration
+	// ReplacesBlackholes says that the Source's Create turns a route that has lost its target into
+	// the one asked for, so that it need not be deleted before.
+	ReplacesBlackholes bool
 }
 
 // DefaultMaxBatch is how many calls the framework's route controller makes side by side at most,
@@ -44,6 +47,9 @@ type Routes struct {
 	source  Source
 	targets NodeTargets
 	batches *batch.Batcher[operation, error]
+	nodes   ranges
+	// replaces is Options.ReplacesBlackholes.
+	replaces bool
 
 	// What follows is remembered from one list to the next, within one pass of the framework.
 	mu sync.Mutex
@@ -62,7 +68,7 @@ func New(o Options, source Source, targets NodeTargets) *Routes {
 	if o.MaxBatch <= 0 {
 		o.MaxBatch = DefaultMaxBatch
 	}
-	r := &Routes{source: source, targets: targets}
+	r := &Routes{source: source, targets: targets, replaces: o.ReplacesBlackholes}
 	r.remember(nil)
 	r.batches = batch.New(batch.Options{
 		Provider: o.Provider, Operation: "routes", MaxSize: o.MaxBatch, Timeout: o.CallTimeout,
@@ -80,6 +86,10 @@ func (r *Routes) ListRoutes(ctx context.Context, clusterName string) ([]*cloudpr
 	r.remember(owned)
 	result := make([]*cloudprovider.Route, 0, len(owned))
 	for _, route := range owned {
+		if route.Incomplete && r.nodes.want(route) {
+			// The framework makes what it doesn't see, and thereby completes it.
+			continue
+		}
 		result = append(result, &cloudprovider.Route{
 			Name:            route.Name,
 			TargetNode:      types.NodeName(route.NodeName),

@@ -16,6 +16,9 @@ type Route struct {
 	NodeName string
 	// Blackhole says that the target is gone and traffic is dropped.
 	Blackhole bool
+	// Incomplete says that only some of the cluster's tables have the route. If its node wants it,
+	// Create completes it.
+	Incomplete bool
 	// Owned says that the route carries this cluster's mark (or the marks that today's manager leaves).
 	Owned bool
 }

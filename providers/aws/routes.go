@@ -1,0 +1,236 @@
+package aws
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
+	"k8s.io/utils/clock"
+
+	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
+	"github.com/unified-ccm/unified-ccm/pkg/common/routes"
+	"github.com/unified-ccm/unified-ccm/providers/aws/api"
+	"github.com/unified-ccm/unified-ccm/providers/aws/awserr"
+	"github.com/unified-ccm/unified-ccm/providers/aws/names"
+)
+
+const (
+	// routeBatch is how many routes are made in one go. EC2 takes one route a call, and lets an
+	// account make 5 such calls a second for long, so that this many, with an attribute to change
+	// for each, end well within routeTimeout.
+	routeBatch   = 100
+	routeTimeout = 3 * time.Minute
+	// routeCalls is how many of these calls run side by side.
+	routeCalls = 8
+	// tablesAge is how old the tables may be that routes are made and deleted by. The framework
+	// lists them before each pass.
+	tablesAge = 30 * time.Second
+)
+
+// newRoutes puts package routes over EC2's route tables.
+func newRoutes(source routes.Source, targets routes.NodeTargets) *routes.Routes {
+	return routes.New(routes.Options{
+		Provider: names.Scheme, MaxBatch: routeBatch, CallTimeout: routeTimeout, ReplacesBlackholes: true,
+	}, source, targets)
+}
+
+// routeSource answers package routes out of the cluster's route tables. A pod route is one to the
+// same instance in each of them; where tables differ, it is incomplete.
+type routeSource struct {
+	ec2   api.EC2
+	scope func(context.Context) (scope, error)
+	// tableID is the one table to use; without it those in the VPC with the cluster's tag are.
+	tableID   string
+	instances *instanceSource
+	clock     clock.Clock
+
+	mu     sync.Mutex
+	tables []*routeTable
+	// readAt is when the tables were read last; zero when something about them is in doubt.
+	readAt time.Time
+}
+
+var _ routes.Source = (*routeSource)(nil)
+
+// newRouteSource makes no call. tableID may be empty.
+func newRouteSource(instances *instanceSource, tableID string) *routeSource {
+	return &routeSource{ec2: instances.ec2, scope: instances.scope, tableID: tableID, instances: instances, clock: instances.clock}
+}
+
+// List implements routes.Source.
+func (s *routeSource) List(ctx context.Context, clusterName string) ([]routes.Route, error) {
+	tables, err := s.read(ctx)
+	if err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return merge(clusterName, tables), nil
+}
+
+// Create implements routes.Source.
+func (s *routeSource) Create(ctx context.Context, _ string, list []routes.Route) []error {
+	tables, err := s.current(ctx)
+	if err != nil {
+		return same(err, len(list))
+	}
+	ids := make([]string, len(list))
+	for n, r := range list {
+		ids[n] = r.InstanceID
+	}
+	machines, err := s.instances.Described(ctx, ids, false)
+	if err != nil {
+		return same(err, len(list))
+	}
+	return sideBySide(len(list), func(n int) error {
+		machine, ok := machines[list[n].InstanceID]
+		if !ok {
+			return &cloudapi.Error{Class: cloudapi.NotFound, Operation: "CreateRoute", Err: fmt.Errorf("instance %s does not exist", list[n].InstanceID)}
+		}
+		return s.create(ctx, tables, list[n].Destination, &machine)
+	})
+}
+
+// create makes one route in all tables.
+func (s *routeSource) create(ctx context.Context, tables []*routeTable, destination string, machine *ec2types.Instance) error {
+	if err := s.forward(ctx, machine); err != nil {
+		return err
+	}
+	for _, table := range tables {
+		err := s.point(ctx, table, destination, machine)
+		if overtaken(err) {
+			// Somebody else changed the table since it was read.
+			table, err = s.reread(ctx, table)
+			if err == nil {
+				err = s.point(ctx, table, destination, machine)
+			}
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// overtaken says whether a change was refused because the route was not what it was taken for.
+func overtaken(err error) bool {
+	return awserr.Is(err, "RouteAlreadyExists", "InvalidRoute.NotFound", "InvalidParameterValue")
+}
+
+// forward lets an instance handle packets that are not addressed to itself, unless it may already.
+func (s *routeSource) forward(ctx context.Context, machine *ec2types.Instance) error {
+	if machine.SourceDestCheck != nil && !*machine.SourceDestCheck {
+		return nil
+	}
+	id := aws.ToString(machine.InstanceId)
+	off := &ec2types.AttributeBooleanValue{Value: aws.Bool(false)}
+	_, err := s.ec2.ModifyInstanceAttribute(ctx, &ec2.ModifyInstanceAttributeInput{InstanceId: &id, SourceDestCheck: off})
+	if err != nil {
+		return fmt.Errorf("letting instance %s forward packets: %w", id, awserr.Wrap("ModifyInstanceAttribute", err))
+	}
+	s.instances.known.change(id, func(i *ec2types.Instance) { i.SourceDestCheck = aws.Bool(false) })
+	return nil
+}
+
+// point makes the table's route to destination lead to the machine. A route that does is left
+// alone, one that has lost its target is replaced, and any other is in the way.
+func (s *routeSource) point(ctx context.Context, table *routeTable, destination string, machine *ec2types.Instance) error {
+	id := aws.ToString(machine.InstanceId)
+	s.mu.Lock()
+	have, exists := table.routes[destination]
+	s.mu.Unlock()
+	v4, v6 := families(destination)
+	var err error
+	switch {
+	case exists && have.kind == toMachine && have.instance == id:
+		return nil
+	case exists && have.kind == toNothing:
+		_, err = s.ec2.ReplaceRoute(ctx, &ec2.ReplaceRouteInput{
+			RouteTableId: &table.id, DestinationCidrBlock: v4, DestinationIpv6CidrBlock: v6, InstanceId: &id,
+		})
+		err = awserr.Wrap("ReplaceRoute", err)
+	case exists:
+		return &cloudapi.Error{Class: cloudapi.AlreadyExists, Operation: "CreateRoute",
+			Err: fmt.Errorf("route table %s has another route to %s, through %s: remove it, or give the node another pod range", table.id, destination, have.through)}
+	default:
+		_, err = s.ec2.CreateRoute(ctx, &ec2.CreateRouteInput{
+			RouteTableId: &table.id, DestinationCidrBlock: v4, DestinationIpv6CidrBlock: v6, InstanceId: &id,
+		})
+		err = awserr.Wrap("CreateRoute", err)
+	}
+	if err != nil {
+		s.doubt()
+		return fmt.Errorf("route table %s: %w", table.id, err)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	table.routes[destination] = tableRoute{kind: toMachine, instance: id, through: id}
+	return nil
+}
+
+// Delete implements routes.Source. What a destination leads to now decides: a route to another
+// instance, or one that is not ours, stays.
+func (s *routeSource) Delete(ctx context.Context, _ string, list []routes.Route) []error {
+	tables, err := s.current(ctx)
+	if err != nil {
+		return same(err, len(list))
+	}
+	return sideBySide(len(list), func(n int) error {
+		for _, table := range tables {
+			if err := s.remove(ctx, table, list[n]); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// remove deletes the route from one table, if it is there.
+func (s *routeSource) remove(ctx context.Context, table *routeTable, route routes.Route) error {
+	s.mu.Lock()
+	have, exists := table.routes[route.Destination]
+	s.mu.Unlock()
+	if !exists || !have.is(route) {
+		return nil
+	}
+	v4, v6 := families(route.Destination)
+	_, err := s.ec2.DeleteRoute(ctx, &ec2.DeleteRouteInput{RouteTableId: &table.id, DestinationCidrBlock: v4, DestinationIpv6CidrBlock: v6})
+	err = awserr.Wrap("DeleteRoute", err)
+	if err != nil && !awserr.Is(err, "InvalidRoute.NotFound") {
+		s.doubt()
+		return fmt.Errorf("route table %s: %w", table.id, err)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(table.routes, route.Destination)
+	return nil
+}
+
+// sideBySide runs do for 0 to n-1, some at a time, and returns their errors in order.
+func sideBySide(n int, do func(int) error) []error {
+	errs := make([]error, n)
+	free := make(chan struct{}, routeCalls)
+	var group sync.WaitGroup
+	for at := range n {
+		free <- struct{}{}
+		group.Go(func() {
+			defer func() { <-free }()
+			errs[at] = do(at)
+		})
+	}
+	group.Wait()
+	return errs
+}
+
+// same returns n times the same error.
+func same(err error, n int) []error {
+	errs := make([]error, n)
+	for at := range errs {
+		errs[at] = err
+	}
+	return errs
+}
