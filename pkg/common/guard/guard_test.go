@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -16,6 +17,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes/fake"
+	corelisters "k8s.io/client-go/listers/core/v1"
+	"k8s.io/client-go/tools/cache"
 	cloudprovider "k8s.io/cloud-provider"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
@@ -255,6 +258,34 @@ func TestNoRoutesToOthers(t *testing.T) {
 	}
 	if diff := cmp.Diff([]string{"SetInformers", "CreateRoute mine"}, f.spy.calls); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// The framework would come back for the route after 10 seconds, and warn on the node until then.
+func TestARouteWaitsForItsNodeToBeInitialised(t *testing.T) {
+	for name, tc := range map[string]struct {
+		initialised time.Duration
+		fails       bool
+	}{
+		"a node that is initialised soon":  {initialised: time.Second},
+		"a node that is not initialised":   {initialised: time.Hour, fails: true},
+		"a node that has been initialised": {initialised: 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f := newFixture(t, Options{})
+				known := cache.NewIndexer(cache.MetaNamespaceKeyFunc, nil)
+				f.shared.nodes.lister = corelisters.NewNodeLister(known)
+				if err := known.Add(tainted(node("new", ""))); err != nil {
+					t.Fatal(err)
+				}
+				time.AfterFunc(tc.initialised, func() { _ = known.Update(node("new", "spy://1")) })
+				err := f.routes.CreateRoute(t.Context(), "c", "h", &cloudprovider.Route{TargetNode: "new"})
+				if (err != nil) != tc.fails {
+					t.Errorf("CreateRoute: %v", err)
+				}
+			})
+		})
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
+	"time"
 
 	v1 "k8s.io/api/core/v1"
 	cloudprovider "k8s.io/cloud-provider"
@@ -49,13 +50,45 @@ func (r *router) ListRoutes(ctx context.Context, cluster string) ([]*cloudprovid
 	})
 }
 
+// A node and its pod range appear together, and the route controller is as fast as the node
+// controller. A route that fails is tried again after 10 seconds, with a warning on the node for
+// each time; waiting a moment for the provider ID spares both. Clouds answer for a node that joins
+// within a second or two.
+const (
+	initialisationWait = 5 * time.Second
+	initialisationPoll = 100 * time.Millisecond
+)
+
+// ownershipOnceKnown is ownershipOf for a node that may be about to be initialised.
+func (r *router) ownershipOnceKnown(ctx context.Context, name string) (owner provider.Ownership, err error) {
+	ctx, cancel := context.WithTimeout(ctx, initialisationWait)
+	defer cancel()
+	for {
+		owner, err = r.ownershipOf(name)
+		if err != nil || owner != provider.Unknown || !r.joining(name) {
+			return owner, err
+		}
+		select {
+		case <-ctx.Done():
+			return owner, nil
+		case <-time.After(initialisationPoll):
+		}
+	}
+}
+
+// joining says whether the node still waits for a cloud provider.
+func (r *router) joining(name string) bool {
+	node, _, err := r.nodes.get(name)
+	return err == nil && node != nil && uninitialized(node)
+}
+
 // CreateRoute implements cloudprovider.Routes. No route is made to a node that is not ours. For a
 // foreign node that is success: on an error the framework would declare the node's network
 // unavailable, again after each time that its own cloud's manager declares it available. For an
 // unknown node it is an error, because the route is still to come once the node is initialised.
 func (r *router) CreateRoute(ctx context.Context, cluster, nameHint string, route *cloudprovider.Route) error {
 	node := string(route.TargetNode)
-	owner, err := r.ownershipOf(node)
+	owner, err := r.ownershipOnceKnown(ctx, node)
 	if err != nil {
 		return err
 	}
