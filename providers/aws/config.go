@@ -21,7 +21,7 @@ type Global struct {
 	Region                      string
 	VPC                         string
 	SubnetID                    string
-	RouteTableID                []string
+	RouteTableID                string
 	RoleARN                     string
 	SourceARN                   string
 	KubernetesClusterTag        string
@@ -132,4 +132,6 @@ func (c *Config) topologyPattern() (*regexp.Regexp, error) {
 }
 
 // hasFamily says whether Nodes get addresses of an IP family.
-func (c *Config) hasFamily(family string) bool { return slices.Contains(c.Global.NodeIPFamilies, family) }
+func (c *Config) hasFamily(family string) bool {
+	return slices.Contains(c.Global.NodeIPFamilies, family)
+}

@@ -58,9 +58,9 @@ func (c *Config) overrideNames() []string { return slices.Sorted(maps.Keys(c.Ser
 func (c *Config) validateOverride(f *config.File, name string) {
 	o, section := c.ServiceOverride[name], config.Section(sectionOverride, name)
 	o.trim()
-	for key, value := range map[string]string{"Service": o.Service, "Region": o.Region, "URL": o.URL, "SigningRegion": o.SigningRegion} {
-		if value == "" {
-			f.Errorf(section, key, "is missing: Service, Region, URL and SigningRegion are all needed")
+	for _, p := range []pair{{"Service", o.Service}, {"Region", o.Region}, {"URL", o.URL}, {"SigningRegion", o.SigningRegion}} {
+		if p.value == "" {
+			f.Errorf(section, p.key, "is missing: Service, Region, URL and SigningRegion are all needed")
 		}
 	}
 	services, unused := servicesNamed(o.Service)

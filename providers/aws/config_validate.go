@@ -31,6 +31,9 @@ func (c *Config) validate(f *config.File) {
 	}
 }
 
+// pair is a key with its value.
+type pair struct{ key, value string }
+
 // validatePlace checks where the cluster is.
 func (c *Config) validatePlace(f *config.File) {
 	g := c.Global
@@ -47,12 +50,7 @@ func (c *Config) validatePlace(f *config.File) {
 	validateID(f, "VPC", "vpc-", g.VPC)
 	validateID(f, "SubnetID", "subnet-", g.SubnetID)
 	validateID(f, "ElbSecurityGroup", "sg-", g.ElbSecurityGroup)
-	for i, table := range g.RouteTableID {
-		validateID(f, "RouteTableID", "rtb-", table)
-		if slices.Contains(g.RouteTableID[:i], table) {
-			f.Errorf(sectionGlobal, "RouteTableID", "%q is given twice; give each route table once", table)
-		}
-	}
+	validateID(f, "RouteTableID", "rtb-", g.RouteTableID)
 }
 
 func validateID(f *config.File, key, prefix, value string) {
@@ -83,9 +81,9 @@ func (c *Config) validateCluster(f *config.File) {
 		f.Errorf(sectionGlobal, "KubernetesClusterTag", "is %q, and KubernetesClusterID is %q: both name the same cluster and must be equal; "+
 			"keep KubernetesClusterTag only if the tag %s is still needed", g.KubernetesClusterTag, g.KubernetesClusterID, names.LegacyClusterTag)
 	}
-	for key, id := range map[string]string{"KubernetesClusterTag": g.KubernetesClusterTag, "KubernetesClusterID": g.KubernetesClusterID} {
-		if len(names.ClusterTag(id)) > maxTagKey {
-			f.Errorf(sectionGlobal, key, "is %d characters long; AWS allows %d, since it becomes a part of a tag's key", len(id), maxTagKey-len(names.ClusterTagPrefix))
+	for _, id := range []pair{{"KubernetesClusterTag", g.KubernetesClusterTag}, {"KubernetesClusterID", g.KubernetesClusterID}} {
+		if len(names.ClusterTag(id.value)) > maxTagKey {
+			f.Errorf(sectionGlobal, id.key, "is %d characters long; AWS allows %d, since it becomes a part of a tag's key", len(id.value), maxTagKey-len(names.ClusterTagPrefix))
 		}
 	}
 }

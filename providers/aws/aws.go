@@ -1,0 +1,243 @@
+// Package aws is the provider of Amazon Web Services: EC2 instances and Fargate as nodes, network
+// and classic load balancers, and pod routes in the VPC's route tables. It finds and continues
+// what earlier managers of clusters on AWS have made, by the names and tags of package names.
+package aws
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+
+	awssdk "github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/sts"
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/informers"
+	cloudprovider "k8s.io/cloud-provider"
+	"k8s.io/utils/clock"
+
+	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
+	"github.com/unified-ccm/unified-ccm/pkg/common/config"
+	"github.com/unified-ccm/unified-ccm/pkg/common/instances"
+	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
+	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
+	"github.com/unified-ccm/unified-ccm/pkg/common/routes"
+	"github.com/unified-ccm/unified-ccm/providers/aws/names"
+)
+
+// ProviderName is the registry key, the scheme of provider IDs and the metric label alike. It can
+// never change.
+const ProviderName = names.Scheme
+
+func init() { provider.Register(Descriptor()) }
+
+// Descriptor is what the provider says about itself.
+func Descriptor() provider.Descriptor {
+	return provider.Descriptor{
+		Name:         ProviderName,
+		Title:        "Amazon Web Services",
+		Summary:      "EC2 instances as nodes, network and classic load balancers, and pod routes in the VPC's route tables.",
+		Config:       configKeys(),
+		Portable:     intent.Keys(),
+		Capabilities: provider.Capabilities{InstancesV2: true, Routes: true},
+		ValidateConfig: func(file string, content []byte) ([]string, error) {
+			_, warnings, err := ReadConfig(file, content)
+			return warnings.Strings(), err
+		},
+		ShowConfig: func(w io.Writer, file string, content []byte) error {
+			cfg, _, err := ReadConfig(file, content)
+			if err != nil {
+				return err
+			}
+			return config.Effective(w, cfg)
+		},
+		New: factory,
+	}
+}
+
+// factory implements cloudprovider.Factory. The registry holds its lock meanwhile, so nothing here
+// calls the network; Check does.
+func factory(r io.Reader) (cloudprovider.Interface, error) {
+	name, content, err := config.Read(r)
+	if err != nil {
+		return nil, err
+	}
+	cfg, _, err := ReadConfig(name, content)
+	if err != nil {
+		return nil, err
+	}
+	return NewCloud(cfg)
+}
+
+// Cloud implements cloudprovider.Interface. It only hands out what NewCloud has built. Which
+// region, VPC and cluster it is about may be known only when the first call is made.
+type Cloud struct {
+	config     Config
+	connection *connection
+	region     *lazy[string]
+	parts      *lazy[*parts]
+
+	instances *instances.Instances
+	routes    *routes.Routes
+}
+
+// parts are what needs to know the region, the VPC and the cluster.
+type parts struct {
+	identity  identity
+	clients   *clients
+	instances *instanceSource
+	routes    *routeSource
+}
+
+var (
+	_ cloudprovider.Interface    = (*Cloud)(nil)
+	_ cloudprovider.InformerUser = (*Cloud)(nil)
+	_ provider.RuntimeUser       = (*Cloud)(nil)
+	_ provider.Checker           = (*Cloud)(nil)
+	_ provider.NodeOwner         = (*Cloud)(nil)
+)
+
+// Option changes how NewCloud builds a Cloud.
+type Option func(*options)
+
+type options struct {
+	transport   http.RoundTripper
+	clock       clock.WithTicker
+	credentials awssdk.CredentialsProvider
+}
+
+// WithTransport sends all requests through rt, those to the metadata service and for credentials included.
+func WithTransport(rt http.RoundTripper) Option { return func(o *options) { o.transport = rt } }
+
+// WithClock sets the clock of everything but deadlines.
+func WithClock(c clock.WithTicker) Option { return func(o *options) { o.clock = c } }
+
+// WithCredentials signs all requests with p instead of what the SDK's default chain finds.
+func WithCredentials(p awssdk.CredentialsProvider) Option {
+	return func(o *options) { o.credentials = p }
+}
+
+// NewCloud returns the provider for a valid configuration. It makes no call.
+func NewCloud(cfg Config, opts ...Option) (*Cloud, error) {
+	o := options{clock: clock.RealClock{}}
+	for _, set := range opts {
+		set(&o)
+	}
+	c := &Cloud{config: cfg}
+	c.connection = newConnection(connectionOptions{Config: &c.config, Clock: o.clock, Transport: o.transport, Credentials: o.credentials})
+	c.region = newLazy(o.clock, func(ctx context.Context) (string, error) {
+		return regionOf(ctx, &c.config, c.connection.metadata)
+	})
+	ids := names.ProviderIDs(c.knownRegion)
+	pattern, err := cfg.topologyPattern()
+	if err != nil {
+		return nil, fmt.Errorf("SupportedTopologyInstanceTypePattern: %w", err)
+	}
+	c.parts = newLazy(o.clock, func(ctx context.Context) (*parts, error) {
+		p, err := c.connect(ctx)
+		if err != nil {
+			return nil, err
+		}
+		in := scope{ClusterID: p.identity.ClusterID, VPC: p.identity.VPC, Region: p.identity.Region}
+		p.instances = newInstanceSource(instanceSourceOptions{
+			EC2: p.clients.ec2, Scope: func(context.Context) (scope, error) { return in, nil }, ProviderIDs: ids,
+			Families: cfg.Global.NodeIPFamilies, TopologyTypes: pattern, Clock: o.clock,
+		})
+		p.routes = newRouteSource(p.instances, cfg.Global.RouteTableID)
+		return p, nil
+	})
+	c.instances = instances.New(instances.Options{Provider: ProviderName, Clock: o.clock}, lateInstances{c.parts}, ids)
+	c.routes = newRoutes(lateRoutes{c.parts}, c.instances)
+	return c, nil
+}
+
+// connect finds out which cluster it is and makes the clients.
+func (c *Cloud) connect(ctx context.Context) (*parts, error) {
+	region, err := c.region.get(ctx)
+	if err != nil {
+		return nil, err
+	}
+	clients, err := c.connection.connect(ctx, region)
+	if err != nil {
+		return nil, err
+	}
+	id, err := identify(ctx, &c.config, region, clients.ec2, c.connection.metadata)
+	if err != nil {
+		return nil, err
+	}
+	return &parts{identity: id, clients: clients}, nil
+}
+
+// knownRegion is the region as far as it is known without a call, "" if it is not.
+func (c *Cloud) knownRegion() string {
+	if region := c.config.region(); region != "" {
+		return region
+	}
+	region, _ := c.region.now()
+	return region
+}
+
+// Initialize implements cloudprovider.Interface.
+func (c *Cloud) Initialize(cloudprovider.ControllerClientBuilder, <-chan struct{}) {}
+
+// SetInformers implements cloudprovider.InformerUser.
+func (c *Cloud) SetInformers(factory informers.SharedInformerFactory) {
+	c.instances.SetNodeLister(factory.Core().V1().Nodes().Lister())
+}
+
+// SetRuntime implements provider.RuntimeUser.
+func (c *Cloud) SetRuntime(provider.Runtime) {}
+
+// Check implements provider.Checker. It finds out which cluster it is, and asks STS whose the
+// credentials are: one call that needs no permission, so that a refusal means the credentials themselves.
+func (c *Cloud) Check(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	p, err := c.parts.get(ctx)
+	if err != nil {
+		return err
+	}
+	_, err = p.clients.sts.GetCallerIdentity(ctx, &sts.GetCallerIdentityInput{})
+	switch {
+	case cloudapi.Is(err, cloudapi.Denied):
+		return &cloudapi.Error{Class: cloudapi.Denied, Operation: "GetCallerIdentity", Err: fmt.Errorf("AWS refuses the credentials%s: %w", c.whose(), causeOf(err))}
+	case err != nil:
+		return fmt.Errorf("AWS in %s cannot be asked whose the credentials are%s: %w", p.identity.Region, c.whose(), err)
+	}
+	return nil
+}
+
+// whose says in messages whose credentials they are.
+func (c *Cloud) whose() string {
+	if role := c.config.Global.RoleARN; role != "" {
+		return fmt.Sprintf(" (role %s, RoleARN in section [%s])", role, sectionGlobal)
+	}
+	return ""
+}
+
+// OwnsNode implements provider.NodeOwner.
+func (c *Cloud) OwnsNode(node *v1.Node) provider.Ownership { return c.instances.OwnsNode(node) }
+
+// LoadBalancer implements cloudprovider.Interface.
+func (c *Cloud) LoadBalancer() (cloudprovider.LoadBalancer, bool) { return nil, false }
+
+// InstancesV2 implements cloudprovider.Interface.
+func (c *Cloud) InstancesV2() (cloudprovider.InstancesV2, bool) { return c.instances, true }
+
+// Routes implements cloudprovider.Interface.
+func (c *Cloud) Routes() (cloudprovider.Routes, bool) { return c.routes, true }
+
+// Instances implements cloudprovider.Interface. The framework does not use it beside InstancesV2.
+func (c *Cloud) Instances() (cloudprovider.Instances, bool) { return nil, false }
+
+// Zones implements cloudprovider.Interface. The framework does not use it beside InstancesV2.
+func (c *Cloud) Zones() (cloudprovider.Zones, bool) { return nil, false }
+
+// Clusters implements cloudprovider.Interface.
+func (c *Cloud) Clusters() (cloudprovider.Clusters, bool) { return nil, false }
+
+// ProviderName implements cloudprovider.Interface.
+func (c *Cloud) ProviderName() string { return ProviderName }
+
+// HasClusterID implements cloudprovider.Interface. Without an ID nothing works, and Check says so.
+func (c *Cloud) HasClusterID() bool { return true }

@@ -1,0 +1,87 @@
+package aws
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	awsmiddleware "github.com/aws/aws-sdk-go-v2/aws/middleware"
+	"github.com/aws/smithy-go/middleware"
+	"k8s.io/component-base/version"
+
+	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
+	"github.com/unified-ccm/unified-ccm/providers/aws/awserr"
+)
+
+const (
+	// callTimeout bounds a call with all its attempts and waits, where the caller sets no earlier
+	// deadline. It leaves room for two attempts that time out.
+	callTimeout = 90 * time.Second
+	// metadataCallTimeout is the same for the metadata service.
+	metadataCallTimeout = 10 * time.Second
+	// metadataAttempts are few, because where there is no metadata service every attempt takes its whole time.
+	metadataAttempts = 2
+)
+
+// middleware is what the SDK's clients do around each call: name the manager in the user agent,
+// bound the time, sort errors into classes, and retry by class.
+func (c *connection) middleware() []func(*middleware.Stack) error {
+	calls := &calls{retry: cloudapi.Retry{Clock: c.clock}, legacy: c.legacy}
+	return []func(*middleware.Stack) error{
+		awsmiddleware.AddUserAgentKeyValue("unified-ccm", version.Get().GitVersion),
+		func(s *middleware.Stack) error { return s.Initialize.Add(calls, middleware.Before) },
+	}
+}
+
+// calls is the outermost middleware of every client. The SDK's own retries are off: they know
+// neither classes nor the injected clock.
+type calls struct {
+	retry  cloudapi.Retry
+	legacy *legacyMetrics
+}
+
+var _ middleware.InitializeMiddleware = (*calls)(nil)
+
+// ID implements middleware.InitializeMiddleware.
+func (*calls) ID() string { return "UnifiedCCMCalls" }
+
+// HandleInitialize implements middleware.InitializeMiddleware. Each attempt goes through the whole
+// stack again, so that it is signed anew, by the time and the credentials of that moment.
+func (c *calls) HandleInitialize(ctx context.Context, in middleware.InitializeInput, next middleware.InitializeHandler) (
+	out middleware.InitializeOutput, metadata middleware.Metadata, err error,
+) {
+	req := request(middleware.GetServiceID(ctx), middleware.GetOperationName(ctx))
+	retry, timeout := c.retry, callTimeout
+	if req.Service == string(serviceIMDS) {
+		retry.Attempts, timeout = metadataAttempts, metadataCallTimeout
+	}
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	start := c.retry.Clock.Now()
+	skewed := false
+	for again := true; again; {
+		err = retry.Do(ctx, req, func(ctx context.Context) error {
+			var failed error
+			out, metadata, failed = next.HandleInitialize(ctx, in)
+			return awserr.Wrap(req.Operation, failed)
+		})
+		// The refusal has told the SDK how wrong our clock is.
+		again, skewed = !skewed && isSkew(err), true
+	}
+	c.legacy.called(req, c.retry.Clock.Since(start), err)
+	return out, metadata, err
+}
+
+// isSkew says whether AWS refused a signature in a way in which it does when clocks differ.
+func isSkew(err error) bool {
+	return awserr.Is(err, "RequestExpired", "RequestInTheFuture", "RequestTimeTooSkewed", "SignatureDoesNotMatch", "InvalidSignatureException")
+}
+
+// causeOf is what AWS said, without the operation.
+func causeOf(err error) error {
+	var e *cloudapi.Error
+	if errors.As(err, &e) {
+		return e.Err
+	}
+	return err
+}

@@ -1,0 +1,214 @@
+package aws
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"regexp"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/aws/smithy-go/middleware"
+	"k8s.io/utils/clock"
+
+	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
+	"github.com/unified-ccm/unified-ccm/providers/aws/awserr"
+)
+
+const (
+	// attemptTimeout bounds one request: reads of a full page take a second or two, and a request
+	// that has had no answer for this long will not get one.
+	attemptTimeout = 30 * time.Second
+	// metadataTimeout is the same for the metadata service, which answers from the same machine
+	// within milliseconds, or not at all where there is none.
+	metadataTimeout = 3 * time.Second
+	// slowAnswer is the time after which an answer's date says more about the network than about
+	// clocks: the SDK signs later requests by it, and AWS refuses signatures that are 5 minutes off.
+	slowAnswer = 5 * time.Second
+	// errorBodyLimit is how much of an answer is looked at for an error: codes and messages are short.
+	errorBodyLimit = 64 << 10
+	// requestIDHeader is the header by which AWS' support finds a request. EC2 calls it so, and the
+	// other services call it so in one of two headers.
+	requestIDHeader = "X-Amzn-Requestid"
+)
+
+// limits are the rates to which the manager keeps by itself. Those of EC2 are the buckets that its
+// user guide publishes for reads (100, refilled with 20 a second) and for changes of security
+// group rules (50 and 5). Elastic Load Balancing publishes none: AWS' own controller keeps to 50
+// reads a second and about 10 changes of all kinds, of which we take twice for reads, since ours
+// are shared between Services and only come in crowds after a restart.
+func limits() cloudapi.Limits {
+	balancers := cloudapi.ServiceLimits{Read: cloudapi.Limit{QPS: 100, Burst: 200}, Mutate: cloudapi.Limit{QPS: 10, Burst: 100}}
+	return cloudapi.Limits{
+		ObeyRetryAfter: true,
+		Services: map[string]cloudapi.ServiceLimits{
+			string(serviceEC2):   {Read: cloudapi.Limit{QPS: 20, Burst: 100}, Mutate: cloudapi.Limit{QPS: 5, Burst: 50}},
+			string(serviceELB):   balancers,
+			string(serviceELBv2): balancers,
+		},
+	}
+}
+
+// newTransport is what all clients send through.
+func newTransport(base http.RoundTripper, c clock.Clock, legacy *legacyMetrics) http.RoundTripper {
+	o := cloudapi.TransportOptions{
+		Provider:        ProviderName,
+		Base:            &bounded{base},
+		Describe:        describe,
+		Limits:          limits(),
+		Clock:           c,
+		Classify:        classify,
+		RequestIDHeader: requestIDHeader,
+	}
+	if legacy != nil {
+		o.Observe = legacy.answered
+	}
+	return &undated{cloudapi.NewTransport(o)}
+}
+
+// describe names a request by what the SDK's client left in its context.
+func describe(r *http.Request) cloudapi.Request {
+	return request(middleware.GetServiceID(r.Context()), middleware.GetOperationName(r.Context()))
+}
+
+// request describes an operation. All changes lead to the same state when they are made twice,
+// because what they make has a unique name or says which object it is part of; where AWS answers
+// the second time that it exists or is gone, the caller looks.
+func request(serviceID, operation string) cloudapi.Request {
+	mutating := !strings.HasPrefix(operation, "Describe") && !strings.HasPrefix(operation, "Get") &&
+		!strings.HasPrefix(operation, "AssumeRole") && serviceOf(serviceID) != serviceIMDS
+	return cloudapi.Request{Service: string(serviceOf(serviceID)), Operation: operation, Mutating: mutating, Idempotent: mutating}
+}
+
+// serviceOf is the name of a service for metrics and limits.
+func serviceOf(serviceID string) service {
+	switch serviceID {
+	case "EC2":
+		return serviceEC2
+	case "Elastic Load Balancing":
+		return serviceELB
+	case "Elastic Load Balancing v2":
+		return serviceELBv2
+	case "STS":
+		return serviceSTS
+	case "ec2imds":
+		return serviceIMDS
+	default:
+		// A credential provider of the SDK's default chain.
+		return "credentials"
+	}
+}
+
+// codeInBody finds the code in the answers of the query protocol, whose forms differ from service to service.
+var codeInBody = regexp.MustCompile(`<Code>([A-Za-z0-9._]+)</Code>`)
+
+// classify is the transport's view of an answer, for metrics and rate limits.
+func classify(resp *http.Response, err error) cloudapi.Class {
+	if err != nil || resp.StatusCode < http.StatusMultipleChoices {
+		return cloudapi.ClassifyStatus(resp, err)
+	}
+	if code := codeInBody.FindSubmatch(cloudapi.PeekResponse(resp, errorBodyLimit)); code != nil {
+		if class := awserr.ClassOfCode(string(code[1])); class != "" {
+			return class
+		}
+	}
+	return awserr.ClassOfStatus(resp.StatusCode)
+}
+
+// undated removes the date of slow answers, so that no skew of clocks is concluded from them.
+type undated struct{ base http.RoundTripper }
+
+// RoundTrip implements http.RoundTripper. It measures what the SDK does, waiting for a rate limit included.
+func (u *undated) RoundTrip(r *http.Request) (*http.Response, error) {
+	start := time.Now()
+	resp, err := u.base.RoundTrip(r)
+	if err == nil && time.Since(start) > slowAnswer {
+		resp.Header.Del("Date")
+	}
+	return resp, err
+}
+
+// CloseIdleConnections lets http.Client.CloseIdleConnections reach the base.
+func (u *undated) CloseIdleConnections() { closeIdle(u.base) }
+
+// bounded gives each request, and the reading of its answer, a time limit of its own.
+type bounded struct{ base http.RoundTripper }
+
+// RoundTrip implements http.RoundTripper.
+func (b *bounded) RoundTrip(r *http.Request) (*http.Response, error) {
+	timeout := attemptTimeout
+	if describe(r).Service == string(serviceIMDS) {
+		timeout = metadataTimeout
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), timeout)
+	resp, err := b.base.RoundTrip(r.WithContext(ctx))
+	if err != nil {
+		cancel()
+		return nil, err
+	}
+	resp.Body = &releasing{resp.Body, cancel}
+	return resp, nil
+}
+
+// CloseIdleConnections lets http.Client.CloseIdleConnections reach the base.
+func (b *bounded) CloseIdleConnections() { closeIdle(b.base) }
+
+// releasing ends a request's time limit when its answer has been read.
+type releasing struct {
+	io.ReadCloser
+	release func()
+}
+
+// Close implements io.Closer.
+func (r *releasing) Close() error {
+	defer r.release()
+	return r.ReadCloser.Close()
+}
+
+func closeIdle(rt http.RoundTripper) {
+	if c, ok := rt.(interface{ CloseIdleConnections() }); ok {
+		c.CloseIdleConnections()
+	}
+}
+
+// lateTransport is a transport that is known only after clients have been made.
+type lateTransport struct {
+	mu sync.RWMutex
+	rt http.RoundTripper
+}
+
+func (l *lateTransport) set(rt http.RoundTripper) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.rt = rt
+}
+
+// setDefault sets the transport if none is set, so that its connections are kept.
+func (l *lateTransport) setDefault(rt *http.Transport) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.rt != nil {
+		return
+	}
+	// Sixteen workers talk to one host: with few idle connections most calls would open a new one.
+	rt.MaxIdleConnsPerHost = 32
+	l.rt = rt
+}
+
+func (l *lateTransport) get() http.RoundTripper {
+	l.mu.RLock()
+	defer l.mu.RUnlock()
+	if l.rt == nil {
+		return http.DefaultTransport
+	}
+	return l.rt
+}
+
+// RoundTrip implements http.RoundTripper.
+func (l *lateTransport) RoundTrip(r *http.Request) (*http.Response, error) {
+	return l.get().RoundTrip(r)
+}
+
+// CloseIdleConnections lets http.Client.CloseIdleConnections reach the transport.
+func (l *lateTransport) CloseIdleConnections() { closeIdle(l.get()) }

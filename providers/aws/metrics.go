@@ -1,0 +1,102 @@
+package aws
+
+import (
+	"strconv"
+	"sync"
+	"time"
+
+	"k8s.io/component-base/metrics"
+	"k8s.io/component-base/metrics/legacyregistry"
+
+	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
+	"github.com/unified-ccm/unified-ccm/providers/aws/awserr"
+)
+
+// legacyMetrics are those of managers before this one, under their names and with their labels,
+// for dashboards and alerts. A nil pointer records nothing.
+type legacyMetrics struct {
+	duration  *metrics.HistogramVec
+	errors    *metrics.CounterVec
+	throttled *metrics.CounterVec
+	status    *metrics.CounterVec
+}
+
+// newLegacyMetrics returns the metrics of the process, and exposes them with the first call.
+var newLegacyMetrics = sync.OnceValue(func() *legacyMetrics {
+	const stage = metrics.ALPHA
+	m := &legacyMetrics{
+		duration: metrics.NewHistogramVec(&metrics.HistogramOpts{
+			Name: "cloudprovider_aws_api_request_duration_seconds", StabilityLevel: stage,
+			Help: "Latency of some AWS API calls, in seconds. See ccm_cloud_api_request_duration_seconds for all of them.",
+		}, []string{"request"}),
+		errors: metrics.NewCounterVec(&metrics.CounterOpts{
+			Name: "cloudprovider_aws_api_request_errors", StabilityLevel: stage,
+			Help: "Errors of the same AWS API calls.",
+		}, []string{"request"}),
+		throttled: metrics.NewCounterVec(&metrics.CounterOpts{
+			Name: "cloudprovider_aws_api_throttled_requests_total", StabilityLevel: stage,
+			Help: "AWS API calls that failed because AWS throttled them, by operation.",
+		}, []string{"operation_name"}),
+		status: metrics.NewCounterVec(&metrics.CounterOpts{
+			Name: "cloudprovider_aws_api_response_status_total", StabilityLevel: stage,
+			Help: "Answers of the AWS API with a status of 400 and above.",
+		}, []string{"service", "operation", "status_code"}),
+	}
+	legacyregistry.MustRegister(m.duration, m.errors, m.throttled, m.status)
+	return m
+})
+
+// legacyRequest is what those metrics call an operation; "" for those that they do not know.
+func legacyRequest(operation string) string {
+	switch operation {
+	case "DescribeInstances":
+		return "describe_instance"
+	case "DescribeNetworkInterfaces":
+		return "describe_network_interfaces"
+	case "DescribeSecurityGroups":
+		return "describe_security_groups"
+	case "DescribeRouteTables":
+		return "describe_route_tables"
+	case "CreateTags":
+		return "create_tags"
+	case "DeleteTags":
+		return "delete_tags"
+	default:
+		return ""
+	}
+}
+
+// called records a call with all its attempts.
+func (m *legacyMetrics) called(req cloudapi.Request, took time.Duration, err error) {
+	if m == nil {
+		return
+	}
+	if awserr.Is(err, "RequestLimitExceeded") {
+		m.throttled.WithLabelValues(req.Operation).Inc()
+	}
+	name := legacyRequest(req.Operation)
+	switch {
+	case name == "" || req.Service != string(serviceEC2):
+	case err != nil:
+		m.errors.WithLabelValues(name).Inc()
+	default:
+		m.duration.WithLabelValues(name).Observe(took.Seconds())
+	}
+}
+
+// legacyServices are the SDK's names of the services, which the label service has.
+func legacyServices() map[string]string {
+	return map[string]string{
+		string(serviceEC2): "EC2", string(serviceELB): "Elastic Load Balancing", string(serviceELBv2): "Elastic Load Balancing v2", string(serviceSTS): "STS",
+	}
+}
+
+// answered records one attempt.
+func (m *legacyMetrics) answered(call cloudapi.Call) {
+	service, known := legacyServices()[call.Service]
+	status, err := strconv.Atoi(call.Code)
+	if !known || err != nil || status < 400 {
+		return
+	}
+	m.status.WithLabelValues(service, call.Operation, call.Code).Inc()
+}
