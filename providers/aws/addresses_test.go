@@ -33,7 +33,9 @@ func withIPv6(n ec2types.InstanceNetworkInterface, addresses ...string) ec2types
 func TestAddresses(t *testing.T) {
 	detaching := eni(1, "10.0.0.9")
 	detaching.Status = ec2types.NetworkInterfaceStatusDetaching
-	address := func(kind v1.NodeAddressType, text string) v1.NodeAddress { return v1.NodeAddress{Type: kind, Address: text} }
+	address := func(kind v1.NodeAddressType, text string) v1.NodeAddress {
+		return v1.NodeAddress{Type: kind, Address: text}
+	}
 	one := []v1.NodeAddress{
 		address(v1.NodeInternalIP, "10.0.0.1"), address(v1.NodeExternalIP, "198.51.100.1"),
 		address(v1.NodeInternalDNS, "in"), address(v1.NodeHostName, "in"), address(v1.NodeExternalDNS, "out"),

@@ -170,7 +170,7 @@ func (s *instanceSource) convertFargate(ctx context.Context, in scope, found []e
 			addresses, err = fargateAddresses(&found[n], s.families)
 			out = append(out, instances.Instance{
 				ID: id, ProviderID: providerID, NodeName: id, Zone: zone, Region: in.Region,
-				State: instances.Running, Addresses: addresses, Labels: labels(zoneIDs[zone], nil),
+				State: instances.Running, Addresses: addresses, Labels: nodeLabels(zoneIDs[zone], nil),
 			})
 		}
 		if err != nil {

@@ -185,7 +185,7 @@ func (s *instanceSource) convert(ctx context.Context, in scope, found []ec2types
 			ID: id, ProviderID: providerID, NodeName: aws.ToString(i.PrivateDnsName),
 			Type: string(i.InstanceType), Zone: zone, Region: in.Region,
 			State: stateOf(i), Addresses: addresses,
-			Labels:     labels(zoneIDs[zone], places.layers[id]),
+			Labels:     nodeLabels(zoneIDs[zone], places.layers[id]),
 			Incomplete: places.errs[id],
 		})
 	}
@@ -206,8 +206,8 @@ func zoneOf(i *ec2types.Instance) string {
 	return aws.ToString(i.Placement.AvailabilityZone)
 }
 
-// labels of a node beside those that the framework sets.
-func labels(zoneID string, layers []string) map[string]string {
+// nodeLabels are the labels of a node beside those that the framework sets.
+func nodeLabels(zoneID string, layers []string) map[string]string {
 	out := map[string]string{}
 	if zoneID != "" {
 		out[names.ZoneIDLabel] = zoneID

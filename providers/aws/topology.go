@@ -49,7 +49,8 @@ type topology struct {
 	// failedAt is when a question failed otherwise, and err how.
 	failedAt time.Time
 	err      error
-	// labelled says which instances are behind nodes that have the label already; may be nil.
+	// labelled says which instances are behind nodes that have the labels already, for which nothing
+	// is asked; may be nil.
 	labelled func() map[string]bool
 }
 

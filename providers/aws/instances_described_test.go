@@ -1,0 +1,84 @@
+package aws
+
+import (
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/unified-ccm/unified-ccm/providers/aws/sim"
+)
+
+func TestDescribed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newNodeWorld(t, sim.Options{})
+		a, b := w.machine("a"), w.machine("b")
+		asked := []string{b, a, a, "i-00000000000000001", "fargate-ip-10-0-0-1", "i-kwok"}
+		described := func(fresh bool, want ...string) {
+			t.Helper()
+			got, err := w.source.Described(t.Context(), asked, fresh)
+			if err != nil {
+				t.Fatal(err)
+			}
+			have := []string{}
+			for id, i := range got {
+				if *i.InstanceId != id {
+					t.Errorf("%s under %s", *i.InstanceId, id)
+				}
+				have = append(have, id)
+			}
+			if diff := cmp.Diff(want, have, cmpopts.SortSlices(func(x, y string) bool { return x < y })); diff != "" {
+				t.Errorf("described (-want +got):\n%s", diff)
+			}
+		}
+		described(false, a, b)
+		w.wantCalls(1)
+		described(false, a, b)
+		w.wantCalls(0)
+		time.Sleep(absentAge + time.Second)
+		described(false, a, b)
+		w.wantCalls(1) // The one that was absent is asked for again.
+		if err := w.cloud.Terminate("b"); err != nil {
+			t.Fatal(err)
+		}
+		described(false, a, b)
+		w.wantCalls(0)
+		described(true, a)
+		w.wantCalls(1)
+		described(false, a)
+		w.wantCalls(0)
+	})
+}
+
+func TestDescribedListsWhereThatIsCheaper(t *testing.T) {
+	w := newNodeWorld(t, sim.Options{})
+	var asked []string
+	for _, n := range w.launch(machines(1500, "")...) {
+		asked = append(asked, w.cloud.Instance(n.Name))
+	}
+	got, err := w.source.Described(t.Context(), append(asked, "i-00000000000000001"), true)
+	if err != nil || len(got) != 1500 {
+		t.Errorf("%d instances, %v", len(got), err)
+	}
+	w.wantCalls(3)
+}
+
+func TestListForgetsWhatLeft(t *testing.T) {
+	w := newNodeWorld(t, sim.Options{})
+	a, b := w.machine("a"), w.machine("b")
+	if _, err := w.source.List(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.cloud.Terminate("b"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.source.List(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if found, unknown := w.source.known.get([]string{a, b}, time.Time{}); len(found) != 1 || !slices.Equal(unknown, []string{b}) {
+		t.Errorf("known %v, unknown %v", found, unknown)
+	}
+}

@@ -1,0 +1,159 @@
+package aws
+
+import (
+	"errors"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	corelisters "k8s.io/client-go/listers/core/v1"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/unified-ccm/unified-ccm/pkg/common/conformance/world"
+	"github.com/unified-ccm/unified-ccm/pkg/common/instances"
+	kit "github.com/unified-ccm/unified-ccm/pkg/common/sim"
+	"github.com/unified-ccm/unified-ccm/providers/aws/names"
+	"github.com/unified-ccm/unified-ccm/providers/aws/sim"
+)
+
+func machines(n int, kind string) []world.Machine {
+	return slices.Repeat([]world.Machine{{Type: kind}}, n)
+}
+
+// layersOf is how many instances of a list have labels of the network's layers.
+func layersOf(list []instances.Instance) (n int) {
+	for _, i := range list {
+		if i.Labels[names.NetworkNodeLabelPrefix+"1"] != "" && i.Labels[names.NetworkNodeLabelPrefix+"3"] != "" {
+			n++
+		}
+	}
+	return n
+}
+
+func TestTopology(t *testing.T) {
+	w := newNodeWorld(t, sim.Options{})
+	w.launch(slices.Concat(machines(250, "p5.48xlarge"), machines(20, "m5.large"), machines(20, "c7g.large"))...)
+	list, err := w.source.List(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := layersOf(list); got != 250 {
+		t.Errorf("%d instances have labels, want 250", got)
+	}
+	// One page of instances, three times 100 IDs; one of each other type is among them.
+	w.wantCalls(4)
+	if list, err = w.source.List(t.Context()); err != nil || layersOf(list) != 250 {
+		t.Errorf("second list: %d labelled, %v", layersOf(list), err)
+	}
+	w.wantCalls(1)
+	w.launch(machines(3, "p5.48xlarge")...)
+	if list, err = w.source.List(t.Context()); err != nil || layersOf(list) != 253 {
+		t.Errorf("with new ones: %d labelled, %v", layersOf(list), err)
+	}
+	w.wantCalls(2)
+}
+
+func TestTopologyOfTypesThatNeedNotHaveIt(t *testing.T) {
+	w := newNodeWorld(t, sim.Options{})
+	w.source.topology.required = nil
+	w.launch(machines(30, "p5.48xlarge")...)
+	list, err := w.source.List(t.Context())
+	if err != nil || layersOf(list) != 30 {
+		t.Errorf("%d labelled, %v", layersOf(list), err)
+	}
+	// One page of instances, one instance to find out, and the others.
+	w.wantCalls(3)
+}
+
+func TestTopologyHoldsUpOnlyInitialisation(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newNodeWorld(t, sim.Options{})
+		nodes := w.launch(world.Machine{Type: "p5.48xlarge"}, world.Machine{})
+		w.cloud.Front().SetFaults(kit.Fault{Kind: kit.FaultThrottle, Operation: "DescribeInstanceTopology", Times: kit.Always})
+		i := w.instances()
+		if _, err := i.InstanceMetadata(t.Context(), nodes[0]); err == nil {
+			t.Error("a node of a required type was initialised")
+		}
+		if _, err := i.InstanceMetadata(t.Context(), nodes[1]); err != nil {
+			t.Errorf("a node of another type: %v", err)
+		}
+		ready := initialised(nodes[0].Name, "aws:///us-west-2a/"+w.cloud.Instance(nodes[0].Name))
+		if exists, err := i.InstanceExists(t.Context(), ready); !exists || err != nil {
+			t.Errorf("exists %v, %v", exists, err)
+		}
+		if _, err := i.InstanceMetadata(t.Context(), ready); err != nil {
+			t.Errorf("refresh: %v", err)
+		}
+		w.cloud.Front().SetFaults()
+		time.Sleep(instances.DefaultJoinAge + time.Second)
+		m, err := i.InstanceMetadata(t.Context(), nodes[0])
+		if err != nil || m.AdditionalLabels[names.NetworkNodeLabelPrefix+"1"] == "" {
+			t.Errorf("when EC2 answers again: %v, %v", m, err)
+		}
+	})
+}
+
+func TestTopologyThatIsRefusedIsNotAskedForADay(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newNodeWorld(t, sim.Options{Allow: func(action string) bool { return action != "ec2:DescribeInstanceTopology" }})
+		node := w.launch(world.Machine{Type: "p5.48xlarge"})[0]
+		i := w.instances()
+		for range 3 {
+			if m, err := i.InstanceMetadata(t.Context(), node); err != nil || m.AdditionalLabels[names.NetworkNodeLabelPrefix+"1"] != "" {
+				t.Errorf("metadata %v, %v", m, err)
+			}
+			time.Sleep(time.Minute)
+		}
+		if n := w.cloud.Front().Log().Count()["DescribeInstanceTopology"]; n != 1 {
+			t.Errorf("asked %d times", n)
+		}
+		time.Sleep(topologyAge)
+		w.metadata(t.Context(), i, node)
+		if n := w.cloud.Front().Log().Count()["DescribeInstanceTopology"]; n != 2 {
+			t.Errorf("asked %d times after a day", n)
+		}
+	})
+}
+
+func TestTopologyWithoutTheOneThatIsGone(t *testing.T) {
+	w := newNodeWorld(t, sim.Options{})
+	w.launch(machines(4, "p5.48xlarge")...)
+	found, err := w.source.describe(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	missing := "i-00000000000000001"
+	found[2].InstanceId = &missing
+	p := w.source.topology.of(t.Context(), found)
+	if len(p.errs) != 0 || len(p.layers) != 3 {
+		t.Errorf("layers %v, errors %v", p.layers, p.errs)
+	}
+}
+
+func TestWithoutMentioned(t *testing.T) {
+	err := errors.New("The instance IDs 'i-b, i-d' do not exist")
+	if diff := cmp.Diff([]string{"i-a", "i-c"}, withoutMentioned([]string{"i-a", "i-b", "i-c", "i-d"}, err)); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestTopologyIsNotAskedForNodesWithLabels(t *testing.T) {
+	w := newNodeWorld(t, sim.Options{})
+	nodes := w.launch(machines(3, "p5.48xlarge")...)
+	indexer := cache.NewIndexer(cache.MetaNamespaceKeyFunc, nil)
+	for _, n := range nodes {
+		node := initialised(n.Name, "aws:///us-west-2a/"+w.cloud.Instance(n.Name))
+		node.Labels = map[string]string{names.NetworkNodeLabelPrefix + "1": "nn-1"}
+		if err := indexer.Add(node); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w.source.SetNodeLister(corelisters.NewNodeLister(indexer))
+	if list, err := w.source.List(t.Context()); err != nil || len(list) != 3 {
+		t.Errorf("%d instances, %v", len(list), err)
+	}
+	w.wantCalls(1)
+}
