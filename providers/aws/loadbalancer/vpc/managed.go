@@ -13,18 +13,20 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 	"github.com/unified-ccm/unified-ccm/providers/aws/awserr"
-	"github.com/unified-ccm/unified-ccm/providers/aws/names"
+	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/tags"
 )
 
-// KindGroup is what plans call a security group.
-const KindGroup = "security group"
+// What plans call a security group and its tags.
+const (
+	KindGroup     = "security group"
+	kindGroupTags = "tags of security group"
+)
 
 // ManagedGroup is the security group that is made for one load balancer.
 type ManagedGroup struct {
 	// Name and Description cannot change. The name can be found again and is unique in the VPC.
 	Name, Description string
-	// Tags that it should have beside those that others gave it. The values of the cluster's own
-	// tags are never changed.
+	// Tags that it should have beside those that others gave it, of package tags.
 	Tags map[string]string
 	// Rules are exactly the ingress rules that it should have: others are removed.
 	Rules []Rule
@@ -45,14 +47,12 @@ func (s *GroupStore) ManagedGroupChanges(have Groups, want ManagedGroup, after [
 		}
 		return changes, ref, nil
 	}
-	if s.options.Cluster.foreign(group.Tags) {
+	if s.options.Cluster.Foreign(group.Tags) {
 		return nil, ref, refuseGroup(group)
 	}
 	ref.ID = group.ID
 	var changes []plan.Change
-	if change, ok := s.groupTag(group, want, after); ok {
-		changes = append(changes, change)
-	}
+	changes = append(changes, s.groupTags(group, want, after)...)
 	authorize, revoke := DiffRules(want.Rules, group.Rules)
 	removalAfter := after
 	if len(authorize) > 0 {
@@ -111,32 +111,33 @@ func (s *GroupStore) create(ctx context.Context, want ManagedGroup) (string, err
 	switch {
 	case !ok:
 		return "", &cloudapi.Error{Class: cloudapi.Conflict, Operation: "CreateSecurityGroup", Err: err} // EC2 does not show it yet
-	case s.options.Cluster.foreign(group.Tags):
+	case s.options.Cluster.Foreign(group.Tags):
 		return "", refuseGroup(group)
 	}
 	return group.ID, nil
 }
 
-// groupTag plans the tags that are missing or differ.
-func (s *GroupStore) groupTag(group Group, want ManagedGroup, after []plan.Ref) (plan.Change, bool) {
-	missing := map[string]string{}
-	before := map[string]string{}
-	for key, value := range want.Tags {
-		have, ok := group.Tags[key]
-		if ok && (have == value || key == names.ClusterTag(s.options.Cluster.ID)) {
-			continue
-		}
-		missing[key] = value
-		if ok {
-			before[key] = have
-		}
+// groupTags plans the tags that are missing or differ, and those that the Service no longer asks for.
+func (s *GroupStore) groupTags(group Group, want ManagedGroup, after []plan.Ref) []plan.Change {
+	set, gone := tags.Diff(group.Tags, want.Tags)
+	var changes []plan.Change
+	if len(set) > 0 {
+		changes = append(changes, plan.Change{
+			Ref:    plan.Ref{Kind: kindGroupTags, Name: want.Name, Action: plan.Update},
+			Fields: []plan.Field{{Name: "tags", After: showTags(set)}},
+			After:  slices.Clone(after),
+			Do:     func(ctx context.Context, _ *plan.Handles) error { return s.tag(ctx, group.ID, set) },
+		})
 	}
-	return plan.Change{
-		Ref:    plan.Ref{Kind: KindGroup, Name: want.Name, Action: plan.Update},
-		Fields: []plan.Field{{Name: "tags", Before: showTags(before), After: showTags(missing)}},
-		After:  slices.Clone(after),
-		Do:     func(ctx context.Context, _ *plan.Handles) error { return s.tag(ctx, group.ID, missing) },
-	}, len(missing) > 0
+	if len(gone) > 0 {
+		changes = append(changes, plan.Change{
+			Ref:    plan.Ref{Kind: kindGroupTags, Name: want.Name, Action: plan.Delete},
+			Fields: []plan.Field{{Name: "tags", Before: strings.Join(gone, ", ")}},
+			After:  slices.Clone(after),
+			Do:     func(ctx context.Context, _ *plan.Handles) error { return s.untag(ctx, group.ID, gone) },
+		})
+	}
+	return changes
 }
 
 func (s *GroupStore) groupAuthorize(name string, ref GroupRef, rules []Rule, after []plan.Ref) plan.Change {
@@ -145,7 +146,7 @@ func (s *GroupStore) groupAuthorize(name string, ref GroupRef, rules []Rule, aft
 		Fields: []plan.Field{{Name: "ingress", After: showRules(rules)}},
 		After:  slices.Clone(after),
 		Do: func(ctx context.Context, ids *plan.Handles) error {
-			id, err := ref.resolve(ids)
+			id, err := ref.Resolve(ids)
 			if err != nil {
 				return err
 			}

@@ -92,7 +92,8 @@ type GroupRef struct {
 	Name string
 }
 
-func (r GroupRef) resolve(ids *plan.Handles) (string, error) {
+// Resolve returns the ID, which is known once the group's creation has run.
+func (r GroupRef) Resolve(ids *plan.Handles) (string, error) {
 	if r.ID != "" {
 		return r.ID, nil
 	}
@@ -113,8 +114,11 @@ type NodeRules struct {
 	From *GroupRef
 	// FromDescription describes that rule.
 	FromDescription string
-	// NotFrom are IDs of groups of the load balancer of which no rule is wanted, beside From.
+	// NotFrom are IDs of groups of the load balancer, From among them where nobody else uses it:
+	// rules that let all their traffic in are the load balancer's own too.
 	NotFrom []string
+	// RevokeAfter are changes that rules are removed after, beside those that add some.
+	RevokeAfter []plan.Ref
 }
 
 // fromRule lets in all traffic of a group.
@@ -135,7 +139,7 @@ func (n NodeRules) Satisfied(have Groups) bool { return len(n.diff(have)) == 0 }
 
 // Leftover says whether a rule of the load balancer is left on any group.
 func (n NodeRules) Leftover(have Groups) bool {
-	return len(NodeRules{LoadBalancer: n.LoadBalancer, NotFrom: n.NotFrom}.diff(have)) > 0
+	return len(NodeRules{LoadBalancer: n.LoadBalancer, NotFrom: n.NotFrom, FromDescription: n.FromDescription}.diff(have)) > 0
 }
 
 // diff compares the rules with what the groups have.
@@ -167,7 +171,7 @@ func (n NodeRules) own(rules []Rule) []Rule {
 	var own []Rule
 	for _, r := range rules {
 		described := n.LoadBalancer != "" && (r.Description == names.ClientRule(n.LoadBalancer) || r.Description == names.HealthRule(n.LoadBalancer))
-		from := r.SourceGroup != "" && r.Protocol == ProtocolAll && slices.Contains(n.NotFrom, r.SourceGroup)
+		from := r.SourceGroup != "" && r.Protocol == ProtocolAll && r.Description == n.FromDescription && slices.Contains(n.NotFrom, r.SourceGroup)
 		if described || from {
 			own = append(own, r)
 		}
@@ -204,11 +208,11 @@ func unusedMTU(have, revoked, desired []Rule) []Rule {
 func (s *GroupStore) NodeRuleChanges(have Groups, n NodeRules, after []plan.Ref) []plan.Change {
 	var changes []plan.Change
 	for _, d := range n.diff(have) {
-		removalAfter := after
+		removalAfter := slices.Concat(after, n.RevokeAfter)
 		if len(d.authorize) > 0 || d.from {
 			change := s.nodeAuthorize(n, d, after)
 			changes = append(changes, change)
-			removalAfter = []plan.Ref{change.Ref}
+			removalAfter = append(removalAfter, change.Ref)
 		}
 		if len(d.revoke) > 0 {
 			changes = append(changes, s.nodeRevoke(d, removalAfter))
@@ -231,7 +235,7 @@ func (s *GroupStore) nodeAuthorize(n NodeRules, d ruleDiff, after []plan.Ref) pl
 		Do: func(ctx context.Context, ids *plan.Handles) error {
 			rules := slices.Clone(d.authorize)
 			if d.from {
-				id, err := n.From.resolve(ids)
+				id, err := n.From.Resolve(ids)
 				if err != nil {
 					return err
 				}

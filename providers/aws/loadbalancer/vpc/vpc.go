@@ -28,6 +28,7 @@ type API interface {
 	AuthorizeSecurityGroupIngress(ctx context.Context, in *ec2.AuthorizeSecurityGroupIngressInput, opts ...func(*ec2.Options)) (*ec2.AuthorizeSecurityGroupIngressOutput, error)
 	RevokeSecurityGroupIngress(ctx context.Context, in *ec2.RevokeSecurityGroupIngressInput, opts ...func(*ec2.Options)) (*ec2.RevokeSecurityGroupIngressOutput, error)
 	CreateTags(ctx context.Context, in *ec2.CreateTagsInput, opts ...func(*ec2.Options)) (*ec2.CreateTagsOutput, error)
+	DeleteTags(ctx context.Context, in *ec2.DeleteTagsInput, opts ...func(*ec2.Options)) (*ec2.DeleteTagsOutput, error)
 }
 
 var _ API = api.EC2(nil)
@@ -48,8 +49,8 @@ type Cluster struct {
 // has says whether tags mark an object as the cluster's own or as shared with it.
 func (c Cluster) has(tags map[string]string) bool { return names.HasCluster(tags, c.ID) }
 
-// foreign says whether tags mark an object as another cluster's and not as this one's.
-func (c Cluster) foreign(tags map[string]string) bool {
+// Foreign says whether tags mark an object as another cluster's and not as this one's.
+func (c Cluster) Foreign(tags map[string]string) bool {
 	if c.has(tags) {
 		return false
 	}

@@ -179,6 +179,25 @@ func (s *GroupStore) tag(ctx context.Context, id string, tags map[string]string)
 	return nil
 }
 
+func (s *GroupStore) untag(ctx context.Context, id string, keys []string) error {
+	list := make([]ec2types.Tag, len(keys))
+	for i, key := range keys {
+		list[i] = ec2types.Tag{Key: aws.String(key)}
+	}
+	_, err := s.options.API.DeleteTags(ctx, &ec2.DeleteTagsInput{Resources: []string{id}, Tags: list})
+	if err != nil {
+		s.InDoubt()
+		return awserr.Wrap("DeleteTags", err)
+	}
+	s.wrote(id, func(g *Group) {
+		g.Tags = maps.Clone(g.Tags)
+		for _, key := range keys {
+			delete(g.Tags, key)
+		}
+	})
+	return nil
+}
+
 func toTags(m map[string]string) []ec2types.Tag {
 	tags := make([]ec2types.Tag, 0, len(m))
 	for _, key := range slices.Sorted(maps.Keys(m)) {

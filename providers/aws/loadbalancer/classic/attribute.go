@@ -1,0 +1,168 @@
+package classic
+
+import (
+	"context"
+	"strconv"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancing"
+	elbtypes "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancing/types"
+
+	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
+	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/annotation"
+)
+
+// defaultIdle is the idle timeout where a Service says nothing: AWS' own default.
+const defaultIdle = 60
+
+// initialDrain is the draining timeout that AWS shows for a new load balancer, in seconds.
+const initialDrain = 300
+
+// Attributes are those of a classic load balancer. Times are in seconds. In what is wanted, a zero
+// number and an empty text mean that the value is not asked for; whatever else AWS returns is not
+// ours to compare.
+type Attributes struct {
+	CrossZone bool
+	AccessLog AccessLog
+	Draining  bool
+	// DrainTimeout matters while Draining.
+	DrainTimeout int32
+	IdleTimeout  int32
+}
+
+// AccessLog says where connections are logged. All but Enabled matters while Enabled.
+type AccessLog struct {
+	Enabled bool
+	// Interval is in minutes.
+	Interval       int32
+	Bucket, Prefix string
+}
+
+func desireAttributes(o annotation.Options) Attributes {
+	a := Attributes{
+		CrossZone: o.CrossZone, Draining: o.DrainConnections, DrainTimeout: int32(o.DrainTimeout / time.Second), IdleTimeout: int32(o.IdleTimeout / time.Second),
+		AccessLog: AccessLog{Enabled: o.AccessLog.Enabled, Interval: int32(o.AccessLog.EmitInterval / time.Minute), Bucket: o.AccessLog.Bucket, Prefix: o.AccessLog.Prefix},
+	}
+	if a.IdleTimeout == 0 {
+		a.IdleTimeout = defaultIdle
+	}
+	return a
+}
+
+// diffAttributes plans the attributes that differ. What is not asked for is neither compared nor sent.
+func (d *differ) diffAttributes(have Attributes) {
+	want := d.want.Attributes
+	after := have // what there is once the request is made
+	var f fields
+	request := &elbtypes.LoadBalancerAttributes{}
+	if f.diff("crossZone", strconv.FormatBool(have.CrossZone), strconv.FormatBool(want.CrossZone)) {
+		after.CrossZone = want.CrossZone
+		request.CrossZoneLoadBalancing = &elbtypes.CrossZoneLoadBalancing{Enabled: want.CrossZone}
+	}
+	after.AccessLog = want.AccessLog.over(have.AccessLog)
+	if f.diffLog(have.AccessLog, after.AccessLog) {
+		request.AccessLog = after.AccessLog.request()
+	}
+	draining := f.diff("draining", strconv.FormatBool(have.Draining), strconv.FormatBool(want.Draining))
+	after.Draining = want.Draining
+	if want.Draining && want.DrainTimeout != 0 {
+		draining = f.diffInt("drainTimeout", have.DrainTimeout, want.DrainTimeout) || draining
+		after.DrainTimeout = want.DrainTimeout
+	}
+	if draining {
+		request.ConnectionDraining = &elbtypes.ConnectionDraining{Enabled: want.Draining}
+		if want.Draining && after.DrainTimeout != 0 {
+			request.ConnectionDraining.Timeout = aws.Int32(after.DrainTimeout)
+		}
+	}
+	if f.diffInt("idleTimeout", have.IdleTimeout, want.IdleTimeout) {
+		after.IdleTimeout = want.IdleTimeout
+		request.ConnectionSettings = &elbtypes.ConnectionSettings{IdleTimeout: aws.Int32(want.IdleTimeout)}
+	}
+	if len(f) > 0 {
+		d.add(d.attributesUpdate(f, request, after))
+	}
+}
+
+func (d *differ) attributesUpdate(f fields, request *elbtypes.LoadBalancerAttributes, after Attributes) plan.Change {
+	return plan.Change{
+		Ref:    plan.Ref{Kind: "attributes", Name: d.name, Action: plan.Update},
+		Fields: f,
+		Do: func(ctx context.Context, _ *plan.Handles) error {
+			_, err := d.cloud.options.API.ModifyLoadBalancerAttributes(ctx, &elb.ModifyLoadBalancerAttributesInput{LoadBalancerName: &d.name, LoadBalancerAttributes: request})
+			return d.write(d.blame("ModifyLoadBalancerAttributes", err), func(b *Balancer) { b.Attributes = after })
+		},
+	}
+}
+
+// over returns the settings with those filled in that are not asked for and exist.
+func (l AccessLog) over(have AccessLog) AccessLog {
+	if !l.Enabled {
+		have.Enabled = false
+		return have
+	}
+	if l.Interval == 0 {
+		l.Interval = have.Interval
+	}
+	if l.Bucket == "" {
+		l.Bucket = have.Bucket
+	}
+	if l.Prefix == "" {
+		l.Prefix = have.Prefix
+	}
+	return l
+}
+
+func (l AccessLog) request() *elbtypes.AccessLog {
+	out := &elbtypes.AccessLog{Enabled: l.Enabled}
+	if !l.Enabled {
+		return out
+	}
+	out.S3BucketName = aws.String(l.Bucket)
+	if l.Prefix != "" {
+		out.S3BucketPrefix = aws.String(l.Prefix)
+	}
+	if l.Interval != 0 {
+		out.EmitInterval = aws.Int32(l.Interval)
+	}
+	return out
+}
+
+// diffLog compares access logs, of which nothing matters while they are off.
+func (f *fields) diffLog(have, after AccessLog) bool {
+	before := len(*f)
+	f.diff("accessLog", strconv.FormatBool(have.Enabled), strconv.FormatBool(after.Enabled))
+	if after.Enabled {
+		f.diff("accessLog.bucket", have.Bucket, after.Bucket)
+		f.diff("accessLog.prefix", have.Prefix, after.Prefix)
+		f.diffInt("accessLog.interval", have.Interval, after.Interval)
+	}
+	return len(*f) > before
+}
+
+// toAttributes reads what AWS returned.
+func toAttributes(in *elbtypes.LoadBalancerAttributes) Attributes {
+	var a Attributes
+	if in == nil {
+		return a
+	}
+	if c := in.CrossZoneLoadBalancing; c != nil {
+		a.CrossZone = c.Enabled
+	}
+	if l := in.AccessLog; l != nil {
+		a.AccessLog = AccessLog{l.Enabled, aws.ToInt32(l.EmitInterval), aws.ToString(l.S3BucketName), aws.ToString(l.S3BucketPrefix)}
+	}
+	if c := in.ConnectionDraining; c != nil {
+		a.Draining, a.DrainTimeout = c.Enabled, aws.ToInt32(c.Timeout)
+	}
+	if s := in.ConnectionSettings; s != nil {
+		a.IdleTimeout = aws.ToInt32(s.IdleTimeout)
+	}
+	return a
+}
+
+// initialAttributes are what AWS gives a new load balancer, by the documentation of the API.
+func initialAttributes() Attributes {
+	return Attributes{DrainTimeout: initialDrain, IdleTimeout: defaultIdle}
+}

@@ -1,0 +1,240 @@
+package classic
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancing"
+	elbtypes "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancing/types"
+
+	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
+	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
+	"github.com/unified-ccm/unified-ccm/providers/aws/awserr"
+	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/annotation"
+	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/vpc"
+)
+
+const (
+	kindLoadBalancer = "load balancer"
+	kindSubnets      = "subnets"
+)
+
+// Balancer is a classic load balancer that exists. Its name is its identity.
+type Balancer struct {
+	Name, DNS, Scheme, VPC string
+	Listeners              []Listener
+	// Policies are the names of all its policies, Sticky of those for sticky sessions.
+	Policies, Sticky []string
+	// Backends are the policies of node ports.
+	Backends    map[int32][]string
+	Subnets     []string
+	Groups      []string
+	Instances   []string
+	HealthCheck HealthCheck
+	Attributes  Attributes
+	Tags        map[string]string
+}
+
+// listener returns the listener that can become the wanted one in place, or else the wanted one as
+// it will be when it is made.
+func (b Balancer) listener(want Listener) Listener {
+	for _, l := range b.Listeners {
+		if l.sameBut(want) {
+			return l
+		}
+	}
+	return want
+}
+
+// changeListener changes one listener in a copy of the list.
+func (b *Balancer) changeListener(port int32, change func(*Listener)) {
+	b.Listeners = slices.Clone(b.Listeners)
+	for i := range b.Listeners {
+		if b.Listeners[i].Port == port {
+			change(&b.Listeners[i])
+		}
+	}
+}
+
+// setBackend changes the policies of one node port in a copy of the map.
+func (b *Balancer) setBackend(port int32, policies []string) {
+	backends := make(map[int32][]string, len(b.Backends)+1)
+	for p, names := range b.Backends {
+		backends[p] = names
+	}
+	backends[port] = policies
+	b.Backends = backends
+}
+
+func toBalancer(in elbtypes.LoadBalancerDescription) Balancer {
+	b := Balancer{
+		Name: aws.ToString(in.LoadBalancerName), DNS: aws.ToString(in.DNSName), Scheme: aws.ToString(in.Scheme), VPC: aws.ToString(in.VPCId),
+		Subnets: in.Subnets, Groups: in.SecurityGroups, Instances: fromInstances(in.Instances), Backends: map[int32][]string{},
+	}
+	for _, l := range in.ListenerDescriptions {
+		if l.Listener == nil {
+			continue
+		}
+		b.Listeners = append(b.Listeners, Listener{
+			Protocol: aws.ToString(l.Listener.Protocol), Port: l.Listener.LoadBalancerPort,
+			InstanceProtocol: aws.ToString(l.Listener.InstanceProtocol), InstancePort: aws.ToInt32(l.Listener.InstancePort),
+			Certificate: aws.ToString(l.Listener.SSLCertificateId), Policies: l.PolicyNames,
+		})
+	}
+	slices.SortFunc(b.Listeners, compareListeners)
+	for _, backend := range in.BackendServerDescriptions {
+		b.Backends[aws.ToInt32(backend.InstancePort)] = backend.PolicyNames
+	}
+	if p := in.Policies; p != nil {
+		for _, s := range p.AppCookieStickinessPolicies {
+			b.Sticky = append(b.Sticky, aws.ToString(s.PolicyName))
+		}
+		for _, s := range p.LBCookieStickinessPolicies {
+			b.Sticky = append(b.Sticky, aws.ToString(s.PolicyName))
+		}
+		b.Policies = slices.Concat(p.OtherPolicies, b.Sticky)
+	}
+	if h := in.HealthCheck; h != nil {
+		b.HealthCheck = HealthCheck{Target: aws.ToString(h.Target), Interval: aws.ToInt32(h.Interval), Timeout: aws.ToInt32(h.Timeout),
+			Healthy: aws.ToInt32(h.HealthyThreshold), Unhealthy: aws.ToInt32(h.UnhealthyThreshold)}
+	}
+	return b
+}
+
+// initial is the load balancer as AWS makes it on our request.
+func (d *differ) initial() Balancer {
+	return Balancer{
+		Name: d.name, Scheme: d.want.Scheme, VPC: d.cloud.options.VPC, Listeners: d.want.Listeners, Backends: map[int32][]string{},
+		Subnets: d.want.Subnets, HealthCheck: initialHealthCheck(d.want.Listeners[0]), Attributes: initialAttributes(), Tags: d.want.Tags,
+	}
+}
+
+// create plans the load balancer with its listeners, subnets, groups and tags, which are one call.
+func (d *differ) create(groups []vpc.GroupRef, after []plan.Ref) plan.Change {
+	var f fields
+	f.diff("scheme", "", d.want.Scheme)
+	f.diff("listeners", "", showListeners(d.want.Listeners))
+	f.diff("subnets", "", showSet(d.want.Subnets))
+	f.diff("securityGroups", "", showRefs(groups))
+	f.diff("tags", "", showMap(d.want.Tags))
+	return plan.Change{
+		Ref:    plan.Ref{Kind: kindLoadBalancer, Name: d.name, Action: plan.Create},
+		Fields: f,
+		After:  after,
+		Do: func(ctx context.Context, ids *plan.Handles) error {
+			groupIDs, err := resolve(groups, ids)
+			if err != nil {
+				return err
+			}
+			in := &elb.CreateLoadBalancerInput{LoadBalancerName: &d.name, Listeners: toListeners(d.want.Listeners), Subnets: d.want.Subnets, SecurityGroups: groupIDs, Tags: toTags(d.want.Tags)}
+			if d.want.Scheme == schemeInternal {
+				in.Scheme = aws.String(schemeInternal)
+			}
+			out, err := d.cloud.options.API.CreateLoadBalancer(ctx, in)
+			if err != nil {
+				return d.created(ctx, d.blame("CreateLoadBalancer", err))
+			}
+			b := d.initial()
+			b.DNS, b.Groups = aws.ToString(out.DNSName), groupIDs
+			d.cloud.store.made(b)
+			return nil
+		},
+	}
+}
+
+// created looks at what there is where the name was taken: an earlier reply may have been lost, or
+// the load balancer is somebody else's.
+func (d *differ) created(ctx context.Context, err error) error {
+	d.cloud.store.doubt(d.name)
+	if !cloudapi.Is(err, cloudapi.AlreadyExists) {
+		return err
+	}
+	have, readErr := d.cloud.store.read(ctx, d.name, full)
+	switch {
+	case readErr != nil:
+		return fmt.Errorf("%w; looking at it failed: %w", err, readErr)
+	case have == nil:
+		return &cloudapi.Error{Class: cloudapi.Conflict, Operation: "CreateLoadBalancer", Err: err} // AWS does not show it yet
+	}
+	if err := d.refuseForeign(*have); err != nil {
+		return err
+	}
+	return nil // What differs from the wish is planned as soon as it is looked at again.
+}
+
+func (d *differ) delete(after []plan.Ref) plan.Change {
+	return plan.Change{
+		Ref:   plan.Ref{Kind: kindLoadBalancer, Name: d.name, Action: plan.Delete},
+		After: after,
+		Do: func(ctx context.Context, _ *plan.Handles) error {
+			_, err := d.cloud.options.API.DeleteLoadBalancer(ctx, &elb.DeleteLoadBalancerInput{LoadBalancerName: &d.name})
+			err = awserr.Wrap("DeleteLoadBalancer", err)
+			if err != nil && !cloudapi.Is(err, cloudapi.NotFound) {
+				d.cloud.store.doubt(d.name)
+				return err
+			}
+			d.cloud.store.gone(d.name)
+			return nil
+		},
+	}
+}
+
+// diffSubnets plans the subnets. Those of new zones are attached before others are detached, so
+// that traffic goes on; in a zone that keeps a subnet the old one has to go first, since a load
+// balancer has one in each zone.
+func (d *differ) diffSubnets(have []string) {
+	join, leave := without(d.want.Subnets, have), without(have, d.want.Subnets)
+	var first, later []string
+	for _, id := range join {
+		if slices.ContainsFunc(leave, func(old string) bool { return d.want.Zones[old] == d.want.Zones[id] }) {
+			later = append(later, id)
+		} else {
+			first = append(first, id)
+		}
+	}
+	if len(leave) == len(have) && len(first) == 0 && len(leave) > 0 {
+		d.impossible(kindSubnets, plan.Field{Name: "subnets", Before: showSet(have), After: showSet(d.want.Subnets)},
+			fmt.Errorf("AWS takes no second subnet in a zone, and does not let go of the last one: list a subnet of another zone in %s for a while, then the wanted ones", annotation.KeySubnets))
+		return
+	}
+	var attached, detached []plan.Ref
+	if len(first) > 0 {
+		change := d.attach("new zones", first, nil)
+		d.add(change)
+		attached = []plan.Ref{change.Ref}
+	}
+	if len(leave) > 0 {
+		change := d.detach(leave, attached)
+		d.add(change)
+		detached = []plan.Ref{change.Ref}
+	}
+	if len(later) > 0 {
+		d.add(d.attach("same zones", later, detached))
+	}
+}
+
+func (d *differ) attach(where string, ids []string, after []plan.Ref) plan.Change {
+	return plan.Change{
+		Ref:    plan.Ref{Kind: kindSubnets, Name: d.name + ", " + where, Action: plan.Create},
+		Fields: []plan.Field{{Name: "subnets", After: showSet(ids)}},
+		After:  after,
+		Do: func(ctx context.Context, _ *plan.Handles) error {
+			out, err := d.cloud.options.API.AttachLoadBalancerToSubnets(ctx, &elb.AttachLoadBalancerToSubnetsInput{LoadBalancerName: &d.name, Subnets: ids})
+			return d.write(d.blame("AttachLoadBalancerToSubnets", err), func(b *Balancer) { b.Subnets = out.Subnets })
+		},
+	}
+}
+
+func (d *differ) detach(ids []string, after []plan.Ref) plan.Change {
+	return plan.Change{
+		Ref:    plan.Ref{Kind: kindSubnets, Name: d.name, Action: plan.Delete},
+		Fields: []plan.Field{{Name: "subnets", Before: showSet(ids)}},
+		After:  after,
+		Do: func(ctx context.Context, _ *plan.Handles) error {
+			out, err := d.cloud.options.API.DetachLoadBalancerFromSubnets(ctx, &elb.DetachLoadBalancerFromSubnetsInput{LoadBalancerName: &d.name, Subnets: ids})
+			return d.write(awserr.Wrap("DetachLoadBalancerFromSubnets", err), func(b *Balancer) { b.Subnets = out.Subnets })
+		},
+	}
+}

@@ -1,0 +1,139 @@
+package classic
+
+import (
+	"slices"
+
+	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
+	lbcommon "github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
+	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
+	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/annotation"
+	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/tags"
+	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/vpc"
+	"github.com/unified-ccm/unified-ccm/providers/aws/names"
+)
+
+// Schemes as the API writes them.
+const (
+	schemePublic   = "internet-facing"
+	schemeInternal = "internal"
+)
+
+// groupHandle names the managed security group in a plan before it exists.
+const groupHandle plan.Handle = "security group"
+
+// Request is what Desire works from.
+type Request struct {
+	Key     lbcommon.Key
+	Service intent.Service
+	Options annotation.Options
+	// Instances are the IDs behind the nodes that may receive traffic.
+	Instances []string
+	Around    vpc.Surroundings
+}
+
+// Desired are the objects that should exist for one Service.
+type Desired struct {
+	Name, Scheme string
+	// Listeners by port.
+	Listeners []Listener
+	// TLSPolicy is AWS' policy that encrypted listeners refer to; "" for the default one.
+	TLSPolicy string
+	// ProxyProtocol says whether nodes get a PROXY protocol header.
+	ProxyProtocol bool
+	HealthCheck   HealthCheck
+	Attributes    Attributes
+	// Subnets are IDs, sorted; Zones has the zone of every subnet of the VPC.
+	Subnets []string
+	Zones   map[string]string
+	// Managed is the group made for this load balancer, nil where others are used. Groups are IDs
+	// of groups that exist; the managed one stands before them.
+	Managed *vpc.ManagedGroup
+	Groups  []string
+	// NodeGroups are the security groups of the nodes.
+	NodeGroups []string
+	// Instances are IDs, sorted.
+	Instances []string
+	Tags      map[string]string
+	Warnings  []string
+}
+
+// Desire is the pure function from what a Service asks to what should exist. The error names all
+// problems.
+func (c *Cloud) Desire(r Request) (Desired, error) {
+	var problems intent.Problems
+	in, o := r.Service, r.Options
+	service := types.NamespacedName{Namespace: in.Namespace, Name: in.Name}
+	o.OnlyNetwork(in.Annotations)
+	d := Desired{
+		Name: Name(r.Key), Scheme: schemePublic, TLSPolicy: o.TLSPolicy, ProxyProtocol: o.ProxyProtocol,
+		Attributes: desireAttributes(o), Instances: running(r.Instances, r.Around.Instances),
+		Tags: tags.Wanted(c.options.Cluster.ID, c.options.Cluster.Legacy, r.Key, o.Tags), Warnings: o.Warnings,
+	}
+	if o.Internal {
+		d.Scheme = schemeInternal
+	}
+	refuseUnknown(in, o, &problems)
+	tags.Check(o.Tags, annotation.KeyTags, &problems)
+	d.Listeners = desireListeners(in, o, &problems)
+	d.HealthCheck = c.desireHealthCheck(in, o, &problems)
+	d.desireGroups(c.options, r)
+	subnetErr := d.desireSubnets(r)
+	var nodeErr error
+	if !c.options.DisableIngress {
+		d.NodeGroups, nodeErr = vpc.NodeGroups(r.Around, d.Instances)
+	}
+	subject := "Service " + service.String()
+	return d, intent.Join(subject, problems.Err(subject), subnetErr, nodeErr)
+}
+
+// Name is the load balancer's name.
+func Name(key lbcommon.Key) string { return names.LoadBalancerName(key.UID) }
+
+// refuseUnknown notes what classic load balancers cannot do at all.
+func refuseUnknown(in intent.Service, o annotation.Options, problems *intent.Problems) {
+	if value, ok := in.Annotations[annotation.KeyGroupAttributes]; ok && len(o.GroupAttributes) > 0 {
+		problems.Addf(annotation.KeyGroupAttributes, value, "classic load balancers have no target groups: remove it, or set %s to nlb on a new Service", annotation.KeyType)
+	}
+	if !slices.Contains(in.Families, v1.IPv4Protocol) {
+		problems.Addf("spec.ipFamilies", "IPv6", "classic load balancers have IPv4 only: add IPv4, or set %s to nlb on a new Service", annotation.KeyType)
+	}
+}
+
+func (d *Desired) desireSubnets(r Request) error {
+	request := vpc.Request{Scheme: intent.Public, IDsOrNames: r.Options.Subnets, Annotation: annotation.KeySubnets}
+	if r.Options.Internal {
+		request.Scheme = intent.Internal
+	}
+	subnets, err := vpc.Select(r.Around, request)
+	for _, s := range subnets {
+		d.Subnets = append(d.Subnets, s.ID)
+	}
+	slices.Sort(d.Subnets)
+	d.Zones = make(map[string]string, len(r.Around.Subnets))
+	for _, s := range r.Around.Subnets {
+		d.Zones[s.ID] = s.Zone
+	}
+	return err
+}
+
+// running returns the instances that can be registered, sorted: AWS refuses a whole request for
+// one that is terminated.
+func running(ids []string, known map[string]ec2types.Instance) []string {
+	kept := make([]string, 0, len(ids))
+	for _, id := range ids {
+		instance, ok := known[id]
+		if !ok {
+			continue
+		}
+		if s := instance.State; s != nil && (s.Name == ec2types.InstanceStateNameTerminated || s.Name == ec2types.InstanceStateNameShuttingDown) {
+			continue
+		}
+		kept = append(kept, id)
+	}
+	slices.Sort(kept)
+	return slices.Compact(kept)
+}

@@ -1,0 +1,247 @@
+package classic
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
+	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
+	lbcommon "github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
+	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
+	"github.com/unified-ccm/unified-ccm/providers/aws/awserr"
+	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/annotation"
+	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/tags"
+	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/vpc"
+	"github.com/unified-ccm/unified-ccm/providers/aws/names"
+)
+
+// Diff plans what leads from what exists to what is wanted; nothing is wanted if want is nil. It
+// makes no call. An error refuses an object that is another cluster's, before the first change.
+func (c *Cloud) Diff(key lbcommon.Key, want *Desired, have Observed) (plan.Plan, error) {
+	d := &differ{cloud: c, key: key, name: Name(key), have: have}
+	d.plan.Subject = "Service " + key.Namespace + "/" + key.Name
+	if want == nil {
+		d.remove()
+		return d.plan, nil
+	}
+	d.want = *want
+	d.plan.Warnings = slices.Clone(want.Warnings)
+	if b := have.Balancer; b != nil {
+		if err := d.refuseForeign(*b); err != nil {
+			return plan.Plan{}, err
+		}
+	}
+	if err := d.ensure(); err != nil {
+		return plan.Plan{}, err
+	}
+	return d.plan, nil
+}
+
+// differ builds one plan.
+type differ struct {
+	cloud *Cloud
+	key   lbcommon.Key
+	name  string
+	want  Desired
+	have  Observed
+	plan  plan.Plan
+	// base is what every change of the load balancer waits for: its creation.
+	base []plan.Ref
+	// listeners is what policies of new listeners wait for.
+	listeners []plan.Ref
+	// refused are changes that AWS cannot make.
+	refused []plan.Change
+}
+
+// ensure plans what leads to the wanted objects.
+func (d *differ) ensure() error {
+	refs, created, err := d.diffManaged()
+	if err != nil {
+		return err
+	}
+	var applied []plan.Ref
+	var b Balancer
+	if d.have.Balancer == nil {
+		creation := d.create(refs, created)
+		d.add(creation)
+		d.base = []plan.Ref{creation.Ref}
+		b = d.initial()
+	} else {
+		b = *d.have.Balancer
+		applied = d.diffGroups(b.Groups, refs, created)
+		if d.diffScheme(b.Scheme) {
+			d.diffSubnets(b.Subnets)
+		}
+		d.diffListeners(b.Listeners)
+		d.diffTags(b.Tags)
+	}
+	d.diffPolicies(b)
+	d.diffHealthCheck(b.HealthCheck)
+	d.diffAttributes(b.Attributes)
+	d.diffInstances(b.Instances)
+	retired := d.retireManaged(applied)
+	d.diffNodeRules(refs, created, applied, retired)
+	d.finish()
+	return nil
+}
+
+// diffScheme says whether the load balancer has the wanted scheme. If not, everything else is
+// still kept up, in the subnets that it has: nodes have to come and go.
+func (d *differ) diffScheme(have string) bool {
+	if have == d.want.Scheme {
+		return true
+	}
+	d.impossible("scheme", plan.Field{Name: "scheme", Before: have, After: d.want.Scheme},
+		fmt.Errorf("a load balancer cannot change from %s to %s: set %s back, or delete the Service and create it again, which gives it a new address",
+			have, d.want.Scheme, annotation.KeyInternal))
+	return false
+}
+
+// impossible plans a change that AWS cannot make in place. It comes last and fails with advice, so
+// that everything else is kept up and the Service's owner hears of it.
+func (d *differ) impossible(kind string, field plan.Field, advice error) {
+	d.refused = append(d.refused, plan.Change{
+		Ref:    plan.Ref{Kind: kind, Name: d.name, Action: plan.Update},
+		Fields: []plan.Field{field},
+		Reason: "refused: " + advice.Error(),
+		Do: func(context.Context, *plan.Handles) error {
+			return &cloudapi.Error{Class: cloudapi.Invalid, Operation: d.plan.Subject, Err: advice}
+		},
+	})
+}
+
+// finish puts what cannot be done behind everything else.
+func (d *differ) finish() {
+	var all []plan.Ref
+	for _, change := range d.plan.Changes {
+		all = append(all, change.Ref)
+	}
+	for _, change := range d.refused {
+		change.After = slices.Clone(all)
+		d.plan.Changes = append(d.plan.Changes, change)
+		all = append(all, change.Ref)
+	}
+}
+
+// remove plans the deletion of everything of ours. What another cluster has marked is as good as
+// not there: it must keep neither the Service from going nor be touched.
+func (d *differ) remove() {
+	var after []plan.Ref
+	if b := d.have.Balancer; b != nil {
+		if owner := d.foreign(*b); owner != "" {
+			d.plan.Warnings = append(d.plan.Warnings, fmt.Sprintf("load balancer %s belongs to %s and is left alone", b.Name, owner))
+			return // its security group is its own too
+		}
+		after = d.removeNodeRules()
+		removal := d.delete(after)
+		d.add(removal)
+		after = []plan.Ref{removal.Ref}
+	}
+	if group, ok := d.managedGroup(); ok {
+		d.plan.Changes = append(d.plan.Changes, d.cloud.options.Groups.GroupDeleteChanges(d.have.Groups, group, after)...)
+	}
+}
+
+// removeNodeRules plans the removal of the rules that let the traffic of groups in that are not
+// deleted with the load balancer and that no other one uses. It comes first, since the load
+// balancer is what tells which groups those are.
+func (d *differ) removeNodeRules() []plan.Ref {
+	if d.cloud.options.DisableIngress {
+		return nil
+	}
+	managed, _ := d.managedGroup()
+	var refs []plan.Ref
+	for _, change := range d.cloud.options.Groups.NodeRuleChanges(d.have.Groups, vpc.NodeRules{NotFrom: d.exclusive(nil, managed.ID)}, nil) {
+		d.plan.Changes = append(d.plan.Changes, change)
+		refs = append(refs, change.Ref)
+	}
+	return refs
+}
+
+// add appends a change of the load balancer, which waits for its creation.
+func (d *differ) add(change plan.Change) {
+	change.After = append(slices.Clone(change.After), d.base...)
+	d.plan.Changes = append(d.plan.Changes, change)
+}
+
+// foreign says whose a load balancer of our name is, and "" for ours. One without any mark is ours:
+// its name is made of the Service's UID.
+func (d *differ) foreign(b Balancer) string {
+	marked := names.HasAnyCluster(b.Tags) || b.Tags[names.LegacyClusterTag] != "" || b.Tags[names.ServiceTag] != ""
+	if owner := tags.Foreign(b.Tags, d.cloud.options.Cluster.ID, d.key); owner != "" && marked {
+		return owner
+	}
+	if b.VPC != d.cloud.options.VPC {
+		return "a cluster in VPC " + b.VPC
+	}
+	return ""
+}
+
+func (d *differ) refuseForeign(b Balancer) error {
+	owner := d.foreign(b)
+	if owner == "" {
+		return nil
+	}
+	return &cloudapi.Error{Class: cloudapi.Invalid, Operation: "Service " + d.key.Namespace + "/" + d.key.Name,
+		Err: fmt.Errorf("the load balancer %s belongs to %s, not to cluster %q in VPC %s, and is left alone: delete it if that cluster is gone, or create the Service again under another name",
+			b.Name, owner, d.cloud.options.Cluster.ID, d.cloud.options.VPC)}
+}
+
+// write books a mutation in the shared snapshot: what it changed, or, when it failed, that nobody
+// knows how far it got. It returns err.
+func (d *differ) write(err error, change func(*Balancer)) error {
+	if err != nil {
+		d.cloud.store.doubt(d.name)
+		return err
+	}
+	d.cloud.store.wrote(d.name, change)
+	return nil
+}
+
+// blame classifies an error, and names the annotation that is behind it.
+func (d *differ) blame(operation string, err error) error {
+	wrapped := awserr.Wrap(operation, err)
+	if err == nil {
+		return nil
+	}
+	var key, value, fix string
+	switch {
+	case awserr.Is(err, "CertificateNotFound"):
+		key, fix = annotation.KeyCertificates, "write the ARN of a certificate of this region and account"
+		for _, l := range d.want.Listeners {
+			if l.Certificate != "" {
+				value = l.Certificate
+			}
+		}
+	case awserr.Is(err, "InvalidSecurityGroup") && len(d.want.Groups) > 0:
+		key, value, fix = annotation.KeySecurityGroups+" or "+annotation.KeyExtraSecurityGroups, strings.Join(d.want.Groups, ","), "list security groups of VPC "+d.cloud.options.VPC
+	case operation == "CreateLoadBalancerPolicy" && d.want.TLSPolicy != "" && cloudapi.Is(wrapped, cloudapi.Invalid):
+		key, value, fix = annotation.KeyTLSPolicy, d.want.TLSPolicy, "write the name of one of AWS' predefined policies for classic load balancers"
+	case operation == "ModifyLoadBalancerAttributes" && d.want.Attributes.AccessLog.Enabled && cloudapi.Is(wrapped, cloudapi.Invalid):
+		key, value, fix = annotation.KeyAccessLogBucket, d.want.Attributes.AccessLog.Bucket, "name a bucket of this region whose policy lets AWS write there"
+	default:
+		return wrapped
+	}
+	return fmt.Errorf("%s is %s: %s: %w", key, intent.Quote(value), fix, wrapped)
+}
+
+// fields collects the differences of one object.
+type fields []plan.Field
+
+// diff adds a field if the two texts differ, and says whether they do.
+func (f *fields) diff(name, before, after string) bool {
+	if before == after {
+		return false
+	}
+	*f = append(*f, plan.Field{Name: name, Before: before, After: after})
+	return true
+}
+
+func (f *fields) diffInt(name string, before, after int32) bool {
+	return f.diff(name, fmt.Sprint(before), fmt.Sprint(after))
+}
+
+// showSet shows a list whose order means nothing.
+func showSet(items []string) string { return strings.Join(slices.Sorted(slices.Values(items)), ", ") }

@@ -1,0 +1,179 @@
+package classic
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancing"
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
+	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/tags"
+	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/vpc"
+	"github.com/unified-ccm/unified-ccm/providers/aws/names"
+)
+
+const kindGroups = "security groups of load balancer"
+
+// desireGroups chooses the security groups: those that the Service lists, else the one that all
+// share, else one of the load balancer's own; then the extra ones. The first is the one from which
+// nodes let traffic in.
+func (d *Desired) desireGroups(c Options, r Request) {
+	switch {
+	case len(r.Options.SecurityGroups) > 0:
+		d.Groups = r.Options.SecurityGroups
+	case c.SecurityGroup != "":
+		d.Groups = []string{c.SecurityGroup}
+	default:
+		d.Managed = &vpc.ManagedGroup{
+			Name: names.ClassicGroupName(d.Name), Description: names.ClassicGroupDescription(d.Name, tags.Service(r.Key)),
+			Tags: groupTags(d.Tags), Rules: clientRules(r, d.Listeners), Handle: groupHandle,
+		}
+	}
+	for _, id := range r.Options.ExtraSecurityGroups {
+		if !slices.Contains(d.Groups, id) {
+			d.Groups = append(slices.Clone(d.Groups), id)
+		}
+	}
+}
+
+// groupTags are the load balancer's without the name of the Service, which its group has never had.
+func groupTags(balancer map[string]string) map[string]string {
+	tags := cloneMap(balancer)
+	delete(tags, names.ServiceTag)
+	return tags
+}
+
+// clientRules let clients in, by IPv4, which is all that a classic load balancer in a VPC has.
+func clientRules(r Request, listeners []Listener) []vpc.Rule {
+	var rules []vpc.Rule
+	for _, source := range r.Service.AllowedFrom(v1.IPv4Protocol) {
+		for _, l := range listeners {
+			rules = append(rules, vpc.Rule{Protocol: vpc.ProtocolTCP, FromPort: l.Port, ToPort: l.Port, CIDR: source})
+		}
+		rules = append(rules, vpc.TooBig(source, ""))
+	}
+	return rules
+}
+
+// diffManaged plans the managed group, and returns all groups that the load balancer should have
+// with the change that creates one of them.
+func (d *differ) diffManaged() (refs []vpc.GroupRef, created []plan.Ref, err error) {
+	if d.want.Managed != nil {
+		changes, ref, err := d.cloud.options.Groups.ManagedGroupChanges(d.have.Groups, *d.want.Managed, nil)
+		if err != nil {
+			return nil, nil, err
+		}
+		for _, change := range changes {
+			if change.Kind == vpc.KindGroup && change.Action == plan.Create {
+				created = append(created, change.Ref)
+			}
+		}
+		d.plan.Changes = append(d.plan.Changes, changes...)
+		refs = append(refs, ref)
+	}
+	for _, id := range d.want.Groups {
+		ref := vpc.GroupRef{ID: id, Name: id}
+		if group, ok := d.have.Groups.ByID(id); ok {
+			ref.Name = group.String()
+		}
+		refs = append(refs, ref)
+	}
+	return refs, created, nil
+}
+
+// diffGroups plans which groups an existing load balancer has.
+func (d *differ) diffGroups(have []string, refs []vpc.GroupRef, created []plan.Ref) (applied []plan.Ref) {
+	var want []string
+	for _, ref := range refs {
+		want = append(want, ref.ID)
+	}
+	if slices.Equal(slices.Sorted(slices.Values(have)), slices.Sorted(slices.Values(want))) {
+		return nil
+	}
+	change := plan.Change{
+		Ref:    plan.Ref{Kind: kindGroups, Name: d.name, Action: plan.Update},
+		Fields: []plan.Field{{Name: "securityGroups", Before: showSet(have), After: showRefs(refs)}},
+		After:  created,
+		Do: func(ctx context.Context, ids *plan.Handles) error {
+			groupIDs, err := resolve(refs, ids)
+			if err != nil {
+				return err
+			}
+			_, err = d.cloud.options.API.ApplySecurityGroupsToLoadBalancer(ctx, &elb.ApplySecurityGroupsToLoadBalancerInput{LoadBalancerName: &d.name, SecurityGroups: groupIDs})
+			return d.write(d.blame("ApplySecurityGroupsToLoadBalancer", err), func(b *Balancer) { b.Groups = groupIDs })
+		},
+	}
+	d.add(change)
+	return []plan.Ref{change.Ref}
+}
+
+// diffNodeRules plans the rule of each security group of nodes that lets the load balancer's
+// traffic in. A group that other load balancers use too keeps its rules wherever they are.
+func (d *differ) diffNodeRules(refs []vpc.GroupRef, created, applied []plan.Ref, retired string) {
+	if d.cloud.options.DisableIngress || len(refs) == 0 {
+		return
+	}
+	rules := vpc.NodeRules{Groups: d.want.NodeGroups, From: &refs[0], NotFrom: d.exclusive(refs, retired), RevokeAfter: applied}
+	for _, change := range d.cloud.options.Groups.NodeRuleChanges(d.have.Groups, rules, created) {
+		d.plan.Changes = append(d.plan.Changes, change)
+	}
+}
+
+// exclusive returns the groups, of those that the load balancer has and should have, that no other
+// load balancer uses. The retired one is left out: its deletion looks after its rules.
+func (d *differ) exclusive(refs []vpc.GroupRef, retired string) []string {
+	var groups []string
+	if b := d.have.Balancer; b != nil {
+		groups = append(groups, b.Groups...)
+	}
+	for _, ref := range refs {
+		if ref.ID != "" {
+			groups = append(groups, ref.ID)
+		}
+	}
+	groups = slices.Compact(slices.Sorted(slices.Values(groups)))
+	return slices.DeleteFunc(groups, func(id string) bool { return d.have.InUse[id] || id == retired })
+}
+
+// managedGroup returns the group that was made for this load balancer, if it is ours to delete.
+func (d *differ) managedGroup() (vpc.Group, bool) {
+	group, ok := d.have.Groups.Named(names.ClassicGroupName(d.name))
+	return group, ok && !d.cloud.options.Cluster.Foreign(group.Tags)
+}
+
+// retireManaged plans the deletion of the group that was made for the load balancer, once it uses
+// others. Groups that others have made are never deleted, whatever their tags say.
+func (d *differ) retireManaged(applied []plan.Ref) (retired string) {
+	group, ok := d.managedGroup()
+	if !ok || d.want.Managed != nil {
+		return ""
+	}
+	d.plan.Changes = append(d.plan.Changes, d.cloud.options.Groups.GroupDeleteChanges(d.have.Groups, group, applied)...)
+	return group.ID
+}
+
+func resolve(refs []vpc.GroupRef, ids *plan.Handles) ([]string, error) {
+	list := make([]string, len(refs))
+	for i, ref := range refs {
+		id, err := ref.Resolve(ids)
+		if err != nil {
+			return nil, err
+		}
+		list[i] = id
+	}
+	return list, nil
+}
+
+func showRefs(refs []vpc.GroupRef) string {
+	list := make([]string, len(refs))
+	for i, ref := range refs {
+		list[i] = ref.Name
+		if ref.ID != "" {
+			list[i] = ref.ID
+		}
+	}
+	slices.Sort(list)
+	return strings.Join(list, ", ")
+}

@@ -1,0 +1,109 @@
+package classic
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancing"
+	elbtypes "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancing/types"
+
+	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
+	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
+	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/annotation"
+)
+
+// The health check where a Service says nothing. Every classic load balancer of Kubernetes has
+// these values, so they can never change.
+const (
+	defaultInterval  = 10 * time.Second
+	defaultTimeout   = 5 * time.Second
+	defaultHealthy   = 2
+	defaultUnhealthy = 6
+)
+
+// maxTimeout is the longest that the API accepts; an interval is always longer than the timeout.
+const maxTimeout = 60 * time.Second
+
+// HealthCheck is the one health check of a classic load balancer. Times are in seconds.
+type HealthCheck struct {
+	// Target is PROTOCOL:PORT, for HTTP and HTTPS with a path behind.
+	Target                                string
+	Interval, Timeout, Healthy, Unhealthy int32
+}
+
+// desireHealthCheck fills in what the Service leaves open. The first port stands for all.
+func (c *Cloud) desireHealthCheck(in intent.Service, o annotation.Options, problems *intent.Problems) HealthCheck {
+	asked := o.HealthCheck
+	protocol, port, path := protocolTCP, annotation.TrafficPort, "/"
+	if o.BackendProtocol == "https" || o.BackendProtocol == "ssl" {
+		protocol = protocolSSL
+	}
+	switch {
+	case in.LocalTraffic:
+		// Port and path are what the Service's own probe says; see annotation.Read.
+		protocol = protocolHTTP
+	case c.options.SharedProbe != nil:
+		protocol, port, path = protocolHTTP, strconv.Itoa(int(c.options.SharedProbe.Port)), c.options.SharedProbe.Path
+	}
+	protocol, port, path = cmp.Or(asked.Protocol, protocol), cmp.Or(asked.Port, port), cmp.Or(asked.Path, path)
+	if port == annotation.TrafficPort && len(in.Ports) > 0 {
+		port = strconv.Itoa(int(in.Ports[0].NodePort))
+	}
+	target := protocol + ":" + port
+	if protocol == protocolHTTP || protocol == protocolHTTPS {
+		target += path
+	}
+	interval := cmp.Or(asked.Interval, defaultInterval)
+	timeout := cmp.Or(asked.Timeout, min(defaultTimeout, interval-time.Second))
+	switch {
+	case timeout > maxTimeout:
+		problems.Addf(annotation.KeyHealthCheckTimeout, inSeconds(timeout), "classic load balancers wait at most %s for a probe: write at most that", inSeconds(maxTimeout))
+	case timeout >= interval:
+		problems.Addf(annotation.KeyHealthCheckTimeout, inSeconds(timeout), "it must be less than the interval of a classic load balancer's probes, which is %s seconds: write less, or raise %s",
+			inSeconds(interval), annotation.KeyHealthCheckInterval)
+	}
+	return HealthCheck{
+		Target: target, Interval: int32(interval / time.Second), Timeout: int32(timeout / time.Second),
+		Healthy: int32(cmp.Or(asked.Healthy, defaultHealthy)), Unhealthy: int32(cmp.Or(asked.Unhealthy, defaultUnhealthy)), //nolint:gosec // 2 to 10
+	}
+}
+
+func inSeconds(d time.Duration) string { return strconv.Itoa(int(d / time.Second)) }
+
+// diffHealthCheck plans the health check.
+func (d *differ) diffHealthCheck(have HealthCheck) {
+	want := d.want.HealthCheck
+	var f fields
+	f.diff("target", have.Target, want.Target)
+	f.diffInt("interval", have.Interval, want.Interval)
+	f.diffInt("timeout", have.Timeout, want.Timeout)
+	f.diffInt("healthyThreshold", have.Healthy, want.Healthy)
+	f.diffInt("unhealthyThreshold", have.Unhealthy, want.Unhealthy)
+	if len(f) == 0 {
+		return
+	}
+	d.add(plan.Change{
+		Ref:    plan.Ref{Kind: "health check", Name: d.name, Action: plan.Update},
+		Fields: f,
+		Do: func(ctx context.Context, _ *plan.Handles) error {
+			_, err := d.cloud.options.API.ConfigureHealthCheck(ctx, &elb.ConfigureHealthCheckInput{LoadBalancerName: &d.name, HealthCheck: &elbtypes.HealthCheck{
+				Target: &want.Target, Interval: aws.Int32(want.Interval), Timeout: aws.Int32(want.Timeout),
+				HealthyThreshold: aws.Int32(want.Healthy), UnhealthyThreshold: aws.Int32(want.Unhealthy),
+			}})
+			return d.write(d.blame("ConfigureHealthCheck", err), func(b *Balancer) { b.HealthCheck = want })
+		},
+	})
+}
+
+// initialHealthCheck is what AWS gives a new load balancer, by the documentation of the API.
+func initialHealthCheck(first Listener) HealthCheck {
+	protocol := protocolTCP
+	if first.InstanceProtocol == protocolSSL {
+		protocol = protocolSSL
+	}
+	return HealthCheck{Target: fmt.Sprintf("%s:%d", protocol, first.InstancePort), Interval: 30, Timeout: 5, Unhealthy: 2, Healthy: 10}
+}

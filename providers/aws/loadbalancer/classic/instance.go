@@ -1,0 +1,145 @@
+package classic
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancing"
+	elbtypes "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancing/types"
+
+	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
+	"github.com/unified-ccm/unified-ccm/providers/aws/awserr"
+)
+
+const kindInstances = "instances"
+
+// instancesShown is how many instances a plan lists one by one; a person does not read more.
+const instancesShown = 10
+
+// codeNoSuchInstance is the answer to registering an instance that does not exist, and to
+// removing one that is not registered.
+const codeNoSuchInstance = "InvalidInstance"
+
+// diffInstances plans which instances receive traffic. They are added before others are removed.
+func (d *differ) diffInstances(have []string) {
+	join, leave := without(d.want.Instances, have), without(have, d.want.Instances)
+	var after []plan.Ref
+	if len(join) > 0 {
+		change := d.register(join)
+		d.add(change)
+		after = []plan.Ref{change.Ref}
+	}
+	if len(leave) > 0 {
+		d.add(d.deregister(leave, after))
+	}
+}
+
+func (d *differ) register(ids []string) plan.Change {
+	return plan.Change{
+		Ref:        plan.Ref{Kind: kindInstances, Name: d.name, Action: plan.Create},
+		Fields:     []plan.Field{{Name: "instances", After: showInstances(ids)}},
+		Membership: true,
+		Do: func(ctx context.Context, _ *plan.Handles) error {
+			registered, err := d.registerOnce(ctx, ids)
+			if awserr.Is(err, codeNoSuchInstance) {
+				// One of them has gone since it was last seen, and AWS has taken none.
+				if left := d.stillThere(ctx, ids); len(left) > 0 && len(left) < len(ids) {
+					registered, err = d.registerOnce(ctx, left)
+				}
+			}
+			return d.write(err, func(b *Balancer) { b.Instances = registered })
+		},
+	}
+}
+
+func (d *differ) registerOnce(ctx context.Context, ids []string) ([]string, error) {
+	out, err := d.cloud.options.API.RegisterInstancesWithLoadBalancer(ctx, &elb.RegisterInstancesWithLoadBalancerInput{LoadBalancerName: &d.name, Instances: toInstances(ids)})
+	if err != nil {
+		return nil, awserr.Wrap("RegisterInstancesWithLoadBalancer", err)
+	}
+	return fromInstances(out.Instances), nil
+}
+
+// stillThere asks EC2 which instances exist; nil if that cannot be said.
+func (d *differ) stillThere(ctx context.Context, ids []string) []string {
+	if d.cloud.options.Instances == nil {
+		return nil
+	}
+	known, err := d.cloud.options.Instances.Described(ctx, ids, true)
+	if err != nil {
+		return nil // the refusal itself is what gets reported
+	}
+	return running(ids, known)
+}
+
+func (d *differ) deregister(ids []string, after []plan.Ref) plan.Change {
+	return plan.Change{
+		Ref:        plan.Ref{Kind: kindInstances, Name: d.name, Action: plan.Delete},
+		Fields:     []plan.Field{{Name: "instances", Before: showInstances(ids)}},
+		After:      after,
+		Membership: true,
+		Do: func(ctx context.Context, _ *plan.Handles) error {
+			left, err := d.deregisterOnce(ctx, ids)
+			if awserr.Is(err, codeNoSuchInstance) {
+				// Terminated instances leave by themselves, and AWS has removed none of the others.
+				have, readErr := d.cloud.store.read(ctx, d.name, shallow)
+				switch {
+				case readErr != nil:
+					err = fmt.Errorf("%w; looking at it failed: %w", err, readErr)
+				case have == nil || len(common(ids, have.Instances)) == 0:
+					return nil
+				default:
+					left, err = d.deregisterOnce(ctx, common(ids, have.Instances))
+				}
+			}
+			return d.write(err, func(b *Balancer) { b.Instances = left })
+		},
+	}
+}
+
+func (d *differ) deregisterOnce(ctx context.Context, ids []string) ([]string, error) {
+	out, err := d.cloud.options.API.DeregisterInstancesFromLoadBalancer(ctx, &elb.DeregisterInstancesFromLoadBalancerInput{LoadBalancerName: &d.name, Instances: toInstances(ids)})
+	if err != nil {
+		return nil, awserr.Wrap("DeregisterInstancesFromLoadBalancer", err)
+	}
+	return fromInstances(out.Instances), nil
+}
+
+func toInstances(ids []string) []elbtypes.Instance {
+	out := make([]elbtypes.Instance, len(ids))
+	for i, id := range ids {
+		out[i] = elbtypes.Instance{InstanceId: aws.String(id)}
+	}
+	return out
+}
+
+func fromInstances(in []elbtypes.Instance) []string {
+	ids := make([]string, len(in))
+	for i, instance := range in {
+		ids[i] = aws.ToString(instance.InstanceId)
+	}
+	slices.Sort(ids)
+	return ids
+}
+
+// without returns the sorted items that are not among others.
+func without(items, others []string) []string {
+	there := make(map[string]bool, len(others))
+	for _, s := range others {
+		there[s] = true
+	}
+	return slices.Sorted(slices.Values(slices.DeleteFunc(slices.Clone(items), func(s string) bool { return there[s] })))
+}
+
+// common returns the items that are among others.
+func common(items, others []string) []string { return without(items, without(items, others)) }
+
+func showInstances(ids []string) string {
+	if len(ids) > instancesShown {
+		return fmt.Sprintf("%d instances", len(ids))
+	}
+	return strings.Join(ids, ", ")
+}

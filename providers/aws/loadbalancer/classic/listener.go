@@ -1,0 +1,216 @@
+package classic
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancing"
+	elbtypes "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancing/types"
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
+	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
+	"github.com/unified-ccm/unified-ccm/providers/aws/awserr"
+	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/annotation"
+)
+
+// Protocols as the API writes them.
+const (
+	protocolTCP   = "TCP"
+	protocolSSL   = "SSL"
+	protocolHTTP  = "HTTP"
+	protocolHTTPS = "HTTPS"
+)
+
+// kindListeners is what plans call them. One call makes or deletes all that change.
+const kindListeners = "listeners"
+
+// Listener is one port of a classic load balancer.
+type Listener struct {
+	Protocol         string
+	Port             int32
+	InstanceProtocol string
+	InstancePort     int32
+	// Certificate is the ARN for SSL and HTTPS.
+	Certificate string
+	// Policies are what an existing listener has; nothing is wanted of them here.
+	Policies []string
+}
+
+// String shows the listener to people.
+func (l Listener) String() string {
+	return fmt.Sprintf("%s %d → %s %d", l.Protocol, l.Port, l.InstanceProtocol, l.InstancePort)
+}
+
+func (l Listener) encrypted() bool { return l.Protocol == protocolSSL || l.Protocol == protocolHTTPS }
+
+// sameBut says whether two listeners differ at most in what can be changed in place.
+func (l Listener) sameBut(other Listener) bool {
+	return l.Protocol == other.Protocol && l.Port == other.Port && l.InstanceProtocol == other.InstanceProtocol && l.InstancePort == other.InstancePort
+}
+
+// desireListeners returns one listener for each port.
+func desireListeners(in intent.Service, o annotation.Options, problems *intent.Problems) []Listener {
+	listeners := make([]Listener, 0, len(in.Ports))
+	for i, port := range in.Ports {
+		if port.Protocol != v1.ProtocolTCP {
+			problems.Addf(fmt.Sprintf("spec.ports[%d].protocol", i), string(port.Protocol),
+				"classic load balancers forward TCP only: write TCP, or set %s to nlb on a new Service", annotation.KeyType)
+			continue
+		}
+		l := Listener{Port: port.Port, InstancePort: port.NodePort, Protocol: protocolTCP, InstanceProtocol: protocolTCP}
+		switch {
+		case o.TLSPort(port.Name, port.Port):
+			l.Certificate = o.Certificates[0]
+			l.Protocol, l.InstanceProtocol = encryptedProtocols(o.BackendProtocol)
+		case o.BackendProtocol == "http":
+			l.Protocol, l.InstanceProtocol = protocolHTTP, protocolHTTP
+		}
+		listeners = append(listeners, l)
+	}
+	if len(o.Certificates) > 1 {
+		problems.Addf(annotation.KeyCertificates, strings.Join(o.Certificates, ","), "a listener of a classic load balancer has one certificate: list one, or set %s to nlb on a new Service", annotation.KeyType)
+	}
+	slices.SortFunc(listeners, compareListeners)
+	return listeners
+}
+
+func compareListeners(a, b Listener) int { return cmp.Compare(a.Port, b.Port) }
+
+// encryptedProtocols are the protocols of a listener with a certificate, on both sides: the side of
+// the clients is of the same layer as that of the nodes.
+func encryptedProtocols(backend string) (front, back string) {
+	switch backend {
+	case "http":
+		return protocolHTTPS, protocolHTTP
+	case "https":
+		return protocolHTTPS, protocolHTTPS
+	case "ssl":
+		return protocolSSL, protocolSSL
+	default:
+		return protocolSSL, protocolTCP
+	}
+}
+
+// diffListeners plans the listeners. A listener whose protocol or node port changes has to be
+// replaced; between the two calls its port is closed.
+func (d *differ) diffListeners(have []Listener) {
+	var fresh, renewed, gone []Listener
+	for _, want := range d.want.Listeners {
+		i := slices.IndexFunc(have, func(l Listener) bool { return l.Port == want.Port })
+		switch {
+		case i < 0:
+			fresh = append(fresh, want)
+		case !have[i].sameBut(want):
+			renewed = append(renewed, want)
+			gone = append(gone, have[i])
+		case have[i].Certificate != want.Certificate:
+			d.add(d.certificateUpdate(have[i], want))
+		}
+	}
+	for _, l := range have {
+		if !slices.ContainsFunc(d.want.Listeners, func(w Listener) bool { return w.Port == l.Port }) {
+			gone = append(gone, l)
+		}
+	}
+	var after []plan.Ref
+	creation, removal := d.listenersRef(plan.Create), d.listenersRef(plan.Delete)
+	if len(gone) > 0 {
+		if len(renewed) == 0 && len(fresh) > 0 {
+			after = []plan.Ref{creation} // the load balancer is never without a listener
+		}
+		d.add(d.listenersDelete(gone, after))
+		after = nil
+	}
+	if len(renewed) > 0 {
+		after = []plan.Ref{removal}
+	}
+	if fresh = append(fresh, renewed...); len(fresh) > 0 {
+		d.add(d.listenersCreate(fresh, after))
+		d.listeners = []plan.Ref{creation}
+	}
+}
+
+func (d *differ) listenersCreate(want []Listener, after []plan.Ref) plan.Change {
+	slices.SortFunc(want, compareListeners)
+	return plan.Change{
+		Ref:    d.listenersRef(plan.Create),
+		Fields: []plan.Field{{Name: "listeners", After: showListeners(want)}},
+		After:  after,
+		Do: func(ctx context.Context, _ *plan.Handles) error {
+			_, err := d.cloud.options.API.CreateLoadBalancerListeners(ctx, &elb.CreateLoadBalancerListenersInput{LoadBalancerName: &d.name, Listeners: toListeners(want)})
+			return d.write(d.blame("CreateLoadBalancerListeners", err), func(b *Balancer) {
+				for _, l := range want {
+					b.Listeners = slices.DeleteFunc(slices.Clone(b.Listeners), func(x Listener) bool { return x.Port == l.Port })
+					b.Listeners = append(b.Listeners, l)
+				}
+				slices.SortFunc(b.Listeners, compareListeners)
+			})
+		},
+	}
+}
+
+func (d *differ) listenersDelete(gone []Listener, after []plan.Ref) plan.Change {
+	slices.SortFunc(gone, compareListeners)
+	ports := make([]int32, len(gone))
+	for i, l := range gone {
+		ports[i] = l.Port
+	}
+	return plan.Change{
+		Ref:    d.listenersRef(plan.Delete),
+		Fields: []plan.Field{{Name: "listeners", Before: showListeners(gone)}},
+		After:  after,
+		Do: func(ctx context.Context, _ *plan.Handles) error {
+			_, err := d.cloud.options.API.DeleteLoadBalancerListeners(ctx, &elb.DeleteLoadBalancerListenersInput{LoadBalancerName: &d.name, LoadBalancerPorts: ports})
+			return d.write(awserr.Wrap("DeleteLoadBalancerListeners", err), func(b *Balancer) {
+				b.Listeners = slices.DeleteFunc(slices.Clone(b.Listeners), func(l Listener) bool { return slices.Contains(ports, l.Port) })
+			})
+		},
+	}
+}
+
+// certificateUpdate replaces a listener's certificate without an interruption.
+func (d *differ) certificateUpdate(have, want Listener) plan.Change {
+	return plan.Change{
+		Ref:    plan.Ref{Kind: "listener", Name: strconv.Itoa(int(want.Port)), Action: plan.Update},
+		Fields: []plan.Field{{Name: "certificate", Before: have.Certificate, After: want.Certificate}},
+		Do: func(ctx context.Context, _ *plan.Handles) error {
+			_, err := d.cloud.options.API.SetLoadBalancerListenerSSLCertificate(ctx, &elb.SetLoadBalancerListenerSSLCertificateInput{
+				LoadBalancerName: &d.name, LoadBalancerPort: want.Port, SSLCertificateId: &want.Certificate,
+			})
+			return d.write(d.blame("SetLoadBalancerListenerSSLCertificate", err), func(b *Balancer) {
+				b.changeListener(want.Port, func(l *Listener) { l.Certificate = want.Certificate })
+			})
+		},
+	}
+}
+
+func (d *differ) listenersRef(action plan.Action) plan.Ref {
+	return plan.Ref{Kind: kindListeners, Name: d.name, Action: action}
+}
+
+func showListeners(listeners []Listener) string {
+	shown := make([]string, len(listeners))
+	for i, l := range listeners {
+		shown[i] = l.String()
+	}
+	return strings.Join(shown, ", ")
+}
+
+func toListeners(listeners []Listener) []elbtypes.Listener {
+	out := make([]elbtypes.Listener, len(listeners))
+	for i, l := range listeners {
+		out[i] = elbtypes.Listener{
+			Protocol: aws.String(l.Protocol), LoadBalancerPort: l.Port, InstanceProtocol: aws.String(l.InstanceProtocol), InstancePort: aws.Int32(l.InstancePort),
+		}
+		if l.Certificate != "" {
+			out[i].SSLCertificateId = aws.String(l.Certificate)
+		}
+	}
+	return out
+}

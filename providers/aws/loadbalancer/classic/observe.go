@@ -1,0 +1,48 @@
+package classic
+
+import (
+	"context"
+
+	lbcommon "github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
+	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/vpc"
+	"github.com/unified-ccm/unified-ccm/providers/aws/names"
+)
+
+// Observed is what exists of one Service's load balancer. It is shared between readers: nobody
+// changes what it holds.
+type Observed struct {
+	// Balancer is nil if there is none.
+	Balancer *Balancer
+	// Groups are the cluster's security groups, and the one with the managed group's name.
+	Groups vpc.Groups
+	// InUse are the security groups that other classic load balancers use.
+	InUse map[string]bool
+}
+
+// Observe reads what exists of a Service's load balancer, leftovers without it included. A cached
+// answer costs nothing while the shared lists are fresh.
+func (c *Cloud) Observe(ctx context.Context, key lbcommon.Key, fresh lbcommon.Freshness) (Observed, error) {
+	return c.observe(ctx, key, fresh == lbcommon.Authoritative, full)
+}
+
+// Inventory reads what exists and whose it is, but not how it is set.
+func (c *Cloud) Inventory(ctx context.Context, key lbcommon.Key) (Observed, error) {
+	return c.observe(ctx, key, true, marked)
+}
+
+func (c *Cloud) observe(ctx context.Context, key lbcommon.Key, fresh bool, d depth) (Observed, error) {
+	name := Name(key)
+	balancer, err := c.store.cached(ctx, name, fresh, d)
+	if err != nil {
+		return Observed{}, err
+	}
+	query := vpc.GroupQuery{Name: names.ClassicGroupName(name), Fresh: fresh}
+	if balancer != nil {
+		query.IDs = balancer.Groups
+	}
+	groups, err := c.options.Groups.Get(ctx, query)
+	if err != nil {
+		return Observed{}, err
+	}
+	return Observed{Balancer: balancer, Groups: groups, InUse: c.store.groupsOfOthers(name)}, nil
+}

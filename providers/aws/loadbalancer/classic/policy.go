@@ -1,0 +1,161 @@
+package classic
+
+import (
+	"context"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancing"
+	elbtypes "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancing/types"
+
+	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
+	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
+	"github.com/unified-ccm/unified-ccm/providers/aws/awserr"
+	"github.com/unified-ccm/unified-ccm/providers/aws/names"
+)
+
+// Types of policies, and their attributes, as the API names them.
+const (
+	proxyPolicyType      = "ProxyProtocolPolicyType"
+	proxyPolicyAttribute = "ProxyProtocol"
+	tlsPolicyType        = "SSLNegotiationPolicyType"
+	tlsPolicyAttribute   = "Reference-Security-Policy"
+	// predefinedPrefix begins the names of AWS' own policies. A load balancer has the default one
+	// from the day of its first encrypted listener.
+	predefinedPrefix = "ELBSecurityPolicy-"
+	// defaultTLSPolicy is what the documentation of predefined policies names as the default.
+	defaultTLSPolicy = predefinedPrefix + "2016-08"
+)
+
+const (
+	kindPolicy          = "policy"
+	kindListenerPolicy  = "policies of listener"
+	kindBackendPolicies = "policies of node port"
+)
+
+// diffPolicies plans the policies of node ports and of encrypted listeners. Policies cannot
+// change: each is created once and then referred to.
+func (d *differ) diffPolicies(have Balancer) {
+	created := map[string][]plan.Ref{}
+	need := func(name, kind, attribute, value string) []plan.Ref {
+		if slices.Contains(have.Policies, name) {
+			return nil
+		}
+		if created[name] == nil {
+			change := d.policyCreate(name, kind, attribute, value)
+			d.add(change)
+			created[name] = []plan.Ref{change.Ref}
+		}
+		return created[name]
+	}
+	for _, port := range d.nodePorts() {
+		policies := have.Backends[port]
+		on := slices.Contains(policies, names.ProxyProtocolPolicy)
+		switch {
+		case d.want.ProxyProtocol && !on:
+			after := need(names.ProxyProtocolPolicy, proxyPolicyType, proxyPolicyAttribute, "true")
+			d.add(d.backendPolicies(port, policies, append(slices.Clone(policies), names.ProxyProtocolPolicy), after))
+		case !d.want.ProxyProtocol && on:
+			d.add(d.backendPolicies(port, policies, remove(policies, names.ProxyProtocolPolicy), nil))
+		}
+	}
+	for _, want := range d.want.Listeners {
+		if !want.encrypted() {
+			continue
+		}
+		listener := have.listener(want)
+		name, reference := d.tlsPolicy(have, listener)
+		if name == "" || slices.Contains(listener.Policies, name) {
+			continue
+		}
+		after := need(name, tlsPolicyType, tlsPolicyAttribute, reference)
+		// Of the listener's policies only those for sticky sessions stay: it has one for encryption.
+		policies := append(slices.DeleteFunc(slices.Clone(listener.Policies), func(p string) bool { return !slices.Contains(have.Sticky, p) }), name)
+		d.add(d.listenerPolicies(want.Port, listener.Policies, policies, after))
+	}
+}
+
+// nodePorts are those of the wanted listeners, each once.
+func (d *differ) nodePorts() []int32 {
+	var ports []int32
+	for _, l := range d.want.Listeners {
+		ports = append(ports, l.InstancePort)
+	}
+	slices.Sort(ports)
+	return slices.Compact(ports)
+}
+
+// tlsPolicy returns the policy that an encrypted listener should have, and what AWS calls it; ""
+// if any will do. A policy that an annotation once asked for gives way to AWS' default.
+func (d *differ) tlsPolicy(have Balancer, listener Listener) (name, reference string) {
+	if d.want.TLSPolicy != "" {
+		return names.SSLNegotiationPolicy(d.want.TLSPolicy), d.want.TLSPolicy
+	}
+	if !slices.ContainsFunc(listener.Policies, func(p string) bool { return strings.HasPrefix(p, names.SSLNegotiationPolicyPrefix) }) {
+		return "", ""
+	}
+	for _, p := range have.Policies {
+		if strings.HasPrefix(p, predefinedPrefix) {
+			return p, p
+		}
+	}
+	return names.SSLNegotiationPolicy(defaultTLSPolicy), defaultTLSPolicy
+}
+
+func (d *differ) policyCreate(name, kind, attribute, value string) plan.Change {
+	return plan.Change{
+		Ref:    plan.Ref{Kind: kindPolicy, Name: name, Action: plan.Create},
+		Fields: []plan.Field{{Name: attribute, After: value}},
+		Do: func(ctx context.Context, _ *plan.Handles) error {
+			_, err := d.cloud.options.API.CreateLoadBalancerPolicy(ctx, &elb.CreateLoadBalancerPolicyInput{
+				LoadBalancerName: &d.name, PolicyName: &name, PolicyTypeName: &kind,
+				PolicyAttributes: []elbtypes.PolicyAttribute{{AttributeName: aws.String(attribute), AttributeValue: aws.String(value)}},
+			})
+			err = d.blame("CreateLoadBalancerPolicy", err)
+			if cloudapi.Is(err, cloudapi.AlreadyExists) {
+				err = nil // An earlier reply was lost. The name says what the policy holds.
+			}
+			return d.write(err, func(b *Balancer) {
+				if !slices.Contains(b.Policies, name) {
+					b.Policies = append(slices.Clone(b.Policies), name)
+				}
+			})
+		},
+	}
+}
+
+func (d *differ) backendPolicies(port int32, before, policies []string, after []plan.Ref) plan.Change {
+	return plan.Change{
+		Ref:    plan.Ref{Kind: kindBackendPolicies, Name: strconv.Itoa(int(port)), Action: plan.Update},
+		Fields: []plan.Field{{Name: "policies", Before: showSet(before), After: showSet(policies)}},
+		After:  slices.Concat(after, d.listeners),
+		Do: func(ctx context.Context, _ *plan.Handles) error {
+			_, err := d.cloud.options.API.SetLoadBalancerPoliciesForBackendServer(ctx, &elb.SetLoadBalancerPoliciesForBackendServerInput{
+				LoadBalancerName: &d.name, InstancePort: aws.Int32(port), PolicyNames: policies,
+			})
+			return d.write(awserr.Wrap("SetLoadBalancerPoliciesForBackendServer", err), func(b *Balancer) { b.setBackend(port, policies) })
+		},
+	}
+}
+
+func (d *differ) listenerPolicies(port int32, before, policies []string, after []plan.Ref) plan.Change {
+	return plan.Change{
+		Ref:    plan.Ref{Kind: kindListenerPolicy, Name: strconv.Itoa(int(port)), Action: plan.Update},
+		Fields: []plan.Field{{Name: "policies", Before: showSet(before), After: showSet(policies)}},
+		After:  slices.Concat(after, d.listeners),
+		Do: func(ctx context.Context, _ *plan.Handles) error {
+			_, err := d.cloud.options.API.SetLoadBalancerPoliciesOfListener(ctx, &elb.SetLoadBalancerPoliciesOfListenerInput{
+				LoadBalancerName: &d.name, LoadBalancerPort: port, PolicyNames: policies,
+			})
+			return d.write(awserr.Wrap("SetLoadBalancerPoliciesOfListener", err), func(b *Balancer) {
+				b.changeListener(port, func(l *Listener) { l.Policies = policies })
+			})
+		},
+	}
+}
+
+func remove(items []string, gone string) []string {
+	return slices.DeleteFunc(slices.Clone(items), func(s string) bool { return s == gone })
+}

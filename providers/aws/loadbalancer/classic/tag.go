@@ -1,0 +1,90 @@
+package classic
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancing"
+	elbtypes "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancing/types"
+
+	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
+	"github.com/unified-ccm/unified-ccm/providers/aws/awserr"
+	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/tags"
+)
+
+const kindTags = "tags"
+
+// diffTags plans the tags. Those that go are removed first: the memory of which tags are the
+// Service's must not lose one that is still there.
+func (d *differ) diffTags(have map[string]string) {
+	set, gone := tags.Diff(have, d.want.Tags)
+	var after []plan.Ref
+	if len(gone) > 0 {
+		change := d.tagsRemove(gone, have)
+		d.add(change)
+		after = []plan.Ref{change.Ref}
+	}
+	if len(set) > 0 {
+		d.add(d.tagsSet(set, after))
+	}
+}
+
+func (d *differ) tagsSet(set map[string]string, after []plan.Ref) plan.Change {
+	return plan.Change{
+		Ref:    plan.Ref{Kind: kindTags, Name: d.name, Action: plan.Update},
+		Fields: []plan.Field{{Name: "tags", After: showMap(set)}},
+		After:  after,
+		Do: func(ctx context.Context, _ *plan.Handles) error {
+			_, err := d.cloud.options.API.AddTags(ctx, &elb.AddTagsInput{LoadBalancerNames: []string{d.name}, Tags: toTags(set)})
+			return d.write(awserr.Wrap("AddTags", err), func(b *Balancer) {
+				b.Tags = cloneMap(b.Tags)
+				maps.Copy(b.Tags, set)
+			})
+		},
+	}
+}
+
+func (d *differ) tagsRemove(keys []string, have map[string]string) plan.Change {
+	before := map[string]string{}
+	list := make([]elbtypes.TagKeyOnly, len(keys))
+	for i, key := range keys {
+		before[key] = have[key]
+		list[i] = elbtypes.TagKeyOnly{Key: aws.String(key)}
+	}
+	return plan.Change{
+		Ref:    plan.Ref{Kind: kindTags, Name: d.name, Action: plan.Delete},
+		Fields: []plan.Field{{Name: "tags", Before: showMap(before)}},
+		Do: func(ctx context.Context, _ *plan.Handles) error {
+			_, err := d.cloud.options.API.RemoveTags(ctx, &elb.RemoveTagsInput{LoadBalancerNames: []string{d.name}, Tags: list})
+			return d.write(awserr.Wrap("RemoveTags", err), func(b *Balancer) {
+				b.Tags = cloneMap(b.Tags)
+				maps.DeleteFunc(b.Tags, func(key, _ string) bool { return slices.Contains(keys, key) })
+			})
+		},
+	}
+}
+
+func toTags(m map[string]string) []elbtypes.Tag {
+	tags := make([]elbtypes.Tag, 0, len(m))
+	for _, key := range slices.Sorted(maps.Keys(m)) {
+		tags = append(tags, elbtypes.Tag{Key: aws.String(key), Value: aws.String(m[key])})
+	}
+	return tags
+}
+
+func cloneMap(m map[string]string) map[string]string {
+	out := make(map[string]string, len(m))
+	maps.Copy(out, m)
+	return out
+}
+
+func showMap(m map[string]string) string {
+	items := make([]string, 0, len(m))
+	for _, key := range slices.Sorted(maps.Keys(m)) {
+		items = append(items, key+"="+m[key])
+	}
+	return strings.Join(items, ", ")
+}
