@@ -1,17 +1,21 @@
 package lab
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"maps"
 	"net"
 	"net/http"
+	"os"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/conformance"
+	"github.com/unified-ccm/unified-ccm/providers/aws"
+	awssim "github.com/unified-ccm/unified-ccm/providers/aws/sim"
 	"github.com/unified-ccm/unified-ccm/providers/fake"
 	fakesim "github.com/unified-ccm/unified-ccm/providers/fake/sim"
 )
@@ -35,8 +39,8 @@ type SimulatorOptions struct {
 type Simulator struct {
 	// New makes a world, and the function that ends it.
 	New func(o SimulatorOptions) (conformance.World, func() error, error)
-	// CloudConfig returns the cloud.conf for a simulator that answers at endpoint, a URL.
-	CloudConfig func(endpoint string, o SimulatorOptions) string
+	// CloudConfig returns the cloud.conf for a world that answers at endpoint, a URL.
+	CloudConfig func(endpoint string, world conformance.World, o SimulatorOptions) string
 	// ServiceAnnotations are what Services need for the kind of load balancer that the lab shows
 	// and measures, where the cloud has several.
 	ServiceAnnotations map[string]string
@@ -45,36 +49,76 @@ type Simulator struct {
 // simulators are the clouds that can be simulated, by provider name. A new one is one entry here.
 func simulators() map[string]Simulator {
 	return map[string]Simulator{
-		fake.ProviderName: {
-			New: func(o SimulatorOptions) (conformance.World, func() error, error) {
-				options := fakesim.Options{Latency: o.Latency, ProvisionTime: o.ProvisionTime, StateFile: o.StateFile,
-					Seed: o.Seed, ErrorRate: o.ErrorRate, Token: o.Token,
-					// Room for the benchmark.
-					Quotas: map[string]int{"instances": 10_000, "load-balancers": 10_000, "addresses": 10_000, "routes": 10_000}}
-				if !o.Proxy {
-					return newFake(options)
-				}
-				options.DataPlane = fakesim.DataPlaneProxy
-				loopback, err := claimLoopback()
-				if err != nil {
-					return nil, nil, err
-				}
-				options.InstanceRanges, options.Pools, options.InternalPools = loopback.ranges()
-				cloud, closeCloud, err := newFake(options)
-				if err != nil {
-					return nil, nil, errors.Join(err, loopback.Close())
-				}
-				return cloud, func() error { return errors.Join(closeCloud(), loopback.Close()) }, nil
-			},
-			CloudConfig: func(endpoint string, o SimulatorOptions) string {
-				config := fmt.Sprintf("[Global]\nendpoint = %s\n", endpoint)
-				if o.Token != "" {
-					config += fmt.Sprintf("token = %q\n", o.Token)
-				}
-				return config
-			},
-		},
+		aws.ProviderName: {New: newAWS, CloudConfig: awsConfig,
+			ServiceAnnotations: map[string]string{"service.beta.kubernetes.io/aws-load-balancer-type": "nlb"}},
+		fake.ProviderName: {New: newFakeWorld, CloudConfig: fakeConfig},
 	}
+}
+
+// newAWS has no data plane and no state file: what is asked of those has no effect.
+func newAWS(o SimulatorOptions) (conformance.World, func() error, error) {
+	options := awssim.Options{Latency: o.Latency, ProvisionTime: o.ProvisionTime, Seed: o.Seed, ErrorRate: o.ErrorRate}
+	key := cmp.Or(o.Token, "AKIASIMULATED")
+	if o.Token != "" {
+		options.AccessKeys = []string{o.Token}
+	}
+	// Managers take their credentials from the environment, which they inherit from this process.
+	// Nobody's real ones are sent to a simulation.
+	for name, value := range map[string]string{
+		"AWS_ACCESS_KEY_ID": key, "AWS_SECRET_ACCESS_KEY": "simulated", "AWS_SESSION_TOKEN": "", "AWS_PROFILE": "", "AWS_WEB_IDENTITY_TOKEN_FILE": "",
+	} {
+		if err := os.Setenv(name, value); err != nil {
+			return nil, nil, err
+		}
+	}
+	cloud, err := awssim.New(options)
+	if err != nil {
+		return nil, nil, err
+	}
+	return cloud, func() error { return nil }, nil
+}
+
+// awsConfig names the cluster, so that it is not asked for at an instance that the manager does not run on.
+func awsConfig(endpoint string, world conformance.World, o SimulatorOptions) string {
+	cloud, ok := world.(*awssim.Cloud)
+	if !ok {
+		return ""
+	}
+	config := "# Credentials come from the environment: AWS_ACCESS_KEY_ID=" + cmp.Or(o.Token, "AKIASIMULATED") + " AWS_SECRET_ACCESS_KEY=simulated\n"
+	config += fmt.Sprintf("[Global]\nRegion = %s\nVPC = %s\nKubernetesClusterID = %s\n", cloud.Region(), cloud.VPC(), cloud.ClusterID())
+	for _, service := range []string{"EC2", "Elastic Load Balancing", "Elastic Load Balancing v2", "STS", "ec2imds"} {
+		config += fmt.Sprintf("\n[ServiceOverride %q]\nService = %[1]s\nRegion = %[2]s\nURL = %[3]s\nSigningRegion = %[2]s\n", service, cloud.Region(), endpoint)
+	}
+	return config
+}
+
+func newFakeWorld(o SimulatorOptions) (conformance.World, func() error, error) {
+	options := fakesim.Options{Latency: o.Latency, ProvisionTime: o.ProvisionTime, StateFile: o.StateFile,
+		Seed: o.Seed, ErrorRate: o.ErrorRate, Token: o.Token,
+		// Room for the benchmark.
+		Quotas: map[string]int{"instances": 10_000, "load-balancers": 10_000, "addresses": 10_000, "routes": 10_000}}
+	if !o.Proxy {
+		return newFake(options)
+	}
+	options.DataPlane = fakesim.DataPlaneProxy
+	loopback, err := claimLoopback()
+	if err != nil {
+		return nil, nil, err
+	}
+	options.InstanceRanges, options.Pools, options.InternalPools = loopback.ranges()
+	cloud, closeCloud, err := newFake(options)
+	if err != nil {
+		return nil, nil, errors.Join(err, loopback.Close())
+	}
+	return cloud, func() error { return errors.Join(closeCloud(), loopback.Close()) }, nil
+}
+
+func fakeConfig(endpoint string, _ conformance.World, o SimulatorOptions) string {
+	config := fmt.Sprintf("[Global]\nendpoint = %s\n", endpoint)
+	if o.Token != "" {
+		config += fmt.Sprintf("token = %q\n", o.Token)
+	}
+	return config
 }
 
 func newFake(o fakesim.Options) (conformance.World, func() error, error) {
@@ -122,7 +166,7 @@ func StartCloud(ctx context.Context, provider, addr string, o SimulatorOptions) 
 		World: world, Endpoint: "http://" + listener.Addr().String(), close: closeWorld,
 		server: &http.Server{Handler: world.Front(), ReadHeaderTimeout: 10 * time.Second},
 	}
-	c.Config = simulator.CloudConfig(c.Endpoint, o)
+	c.Config = simulator.CloudConfig(c.Endpoint, world, o)
 	go func() { _ = c.server.Serve(listener) }() // It ends with an error always, when the server is closed.
 	return c, nil
 }
