@@ -1,0 +1,116 @@
+package network
+
+import (
+	"context"
+	"maps"
+	"slices"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	elbv2 "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
+	"github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
+
+	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
+	"github.com/unified-ccm/unified-ccm/providers/aws/awserr"
+)
+
+// changed returns the wanted attributes that are not so, and the fields that show it. Attributes
+// that were not read count as different: the authoritative read that follows tells.
+func changed(have, want map[string]string) (map[string]string, fields) {
+	var f fields
+	set := map[string]string{}
+	for _, key := range slices.Sorted(maps.Keys(want)) {
+		if have == nil || have[key] != want[key] {
+			set[key] = want[key]
+			f = append(f, plan.Field{Name: key, Before: have[key], After: want[key]})
+		}
+	}
+	return set, f
+}
+
+// attributesAfterCreate sets what a new load balancer lacks.
+func (d *differ) attributesAfterCreate(after []plan.Ref) {
+	if set, f := changed(newAttributes(), d.want.Attributes); len(set) > 0 {
+		d.add(d.attributesChange(set, f, after))
+	}
+}
+
+// attributesUpdate brings the attributes of the load balancer in line, or nothing.
+func (d *differ) attributesUpdate(Balancer) (plan.Change, bool) {
+	set, f := changed(d.have.Attributes, d.want.Attributes)
+	return d.attributesChange(set, f, nil), len(set) > 0
+}
+
+func (d *differ) attributesChange(set map[string]string, f fields, after []plan.Ref) plan.Change {
+	return plan.Change{
+		Ref: plan.Ref{Kind: kindAttributes, Name: d.name(), Action: plan.Update}, Fields: f, After: after,
+		Do: func(ctx context.Context, ids *plan.Handles) error {
+			arn, err := d.balancerARN(ids)
+			if err != nil {
+				return err
+			}
+			in := &elbv2.ModifyLoadBalancerAttributesInput{LoadBalancerArn: &arn}
+			for _, key := range slices.Sorted(maps.Keys(set)) {
+				in.Attributes = append(in.Attributes, types.LoadBalancerAttribute{Key: aws.String(key), Value: aws.String(set[key])})
+			}
+			_, err = d.cloud.options.API.ModifyLoadBalancerAttributes(ctx, in)
+			return d.wrote(awserr.Wrap("ModifyLoadBalancerAttributes", err), func(s *Store) {
+				s.wroteBalancer(arn, func(r *balancerRecord) { r.attributes = merged(r.attributes, set) })
+			})
+		},
+	}
+}
+
+// merged returns a map with changes, leaving the first as it is.
+func merged(have, set map[string]string) map[string]string {
+	after := maps.Clone(have)
+	if after == nil {
+		after = map[string]string{}
+	}
+	maps.Copy(after, set)
+	return after
+}
+
+// groupAttributes sets the attributes that the Service asks for, or nothing.
+func (d *differ) groupAttributes(g groupRef, have map[string]string, want WantedGroup, after []plan.Ref) (plan.Change, bool) {
+	set, f := changed(have, want.Attributes)
+	return plan.Change{
+		Ref: plan.Ref{Kind: kindTargetGroup + " " + kindAttributes, Name: want.Name, Action: plan.Update}, Fields: f, After: after,
+		Do: func(ctx context.Context, ids *plan.Handles) error {
+			arn, err := g.resolve(ids)
+			if err != nil {
+				return err
+			}
+			in := &elbv2.ModifyTargetGroupAttributesInput{TargetGroupArn: &arn}
+			for _, key := range slices.Sorted(maps.Keys(set)) {
+				in.Attributes = append(in.Attributes, types.TargetGroupAttribute{Key: aws.String(key), Value: aws.String(set[key])})
+			}
+			_, err = d.cloud.options.API.ModifyTargetGroupAttributes(ctx, in)
+			return d.wrote(awserr.Wrap("ModifyTargetGroupAttributes", err), func(s *Store) {
+				s.wroteGroup(arn, func(r *groupRecord) { r.Attributes = merged(r.Attributes, set) })
+			})
+		},
+	}, len(set) > 0
+}
+
+// listenerAttributes sets the idle timeout, or nothing.
+func (d *differ) listenerAttributes(l listenerRef, have map[string]string, want WantedListener, after []plan.Ref) (plan.Change, bool) {
+	if want.IdleTimeout == 0 {
+		return plan.Change{}, false
+	}
+	set, f := changed(have, map[string]string{attributeIdleTimeout: showInt(want.IdleTimeout)})
+	return plan.Change{
+		Ref: plan.Ref{Kind: kindListener + " " + kindAttributes, Name: l.name, Action: plan.Update}, Fields: f, After: after,
+		Do: func(ctx context.Context, ids *plan.Handles) error {
+			arn, err := l.resolve(ids)
+			if err != nil {
+				return err
+			}
+			_, err = d.cloud.options.API.ModifyListenerAttributes(ctx, &elbv2.ModifyListenerAttributesInput{
+				ListenerArn: &arn, Attributes: []types.ListenerAttribute{{Key: aws.String(attributeIdleTimeout), Value: aws.String(set[attributeIdleTimeout])}},
+			})
+			return d.wrote(awserr.Wrap("ModifyListenerAttributes", err), func(s *Store) {
+				s.changeListener(l.balancer(ids, d), arn, func(l *Listener) { l.Attributes = merged(l.Attributes, set) })
+			})
+		},
+	}, len(set) > 0
+}

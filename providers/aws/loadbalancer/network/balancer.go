@@ -1,0 +1,371 @@
+package network
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	elbv2 "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
+	"github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
+
+	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
+	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
+	"github.com/unified-ccm/unified-ccm/providers/aws/awserr"
+	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/tags"
+	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/vpc"
+)
+
+// balancerHandle names the load balancer in a plan before it exists.
+const balancerHandle plan.Handle = "load balancer"
+
+// newAttributes are what AWS gives every new network load balancer, of those that we own.
+func newAttributes() map[string]string {
+	return map[string]string{attributeCrossZone: "false", attributeLogs: "false", attributeLogBucket: "", attributeLogPrefix: ""}
+}
+
+// balancerARN is the ARN of the load balancer that exists, or of the one that this plan has created.
+func (d *differ) balancerARN(ids *plan.Handles) (string, error) {
+	if b := d.have.Balancer; b != nil {
+		return b.ARN, nil
+	}
+	return ids.ID(balancerHandle)
+}
+
+func (d *differ) balancerRef(action plan.Action) plan.Ref {
+	return plan.Ref{Kind: kindBalancer, Name: d.name(), Action: action}
+}
+
+// balancerCreate is the change that creates the load balancer.
+func (d *differ) balancerCreate(groups []vpc.GroupRef, after []plan.Ref) plan.Change {
+	var f fields
+	f.diff("scheme", "", d.want.Scheme)
+	f.diff("addressType", "", d.want.AddressType)
+	f.diff("subnets", "", showZones(d.want.Zones))
+	f.diff("securityGroups", "", showGroups(groups))
+	f.diff("tags", "", showMap(d.want.Tags))
+	return plan.Change{
+		Ref: d.balancerRef(plan.Create), Fields: f, After: after,
+		Do: func(ctx context.Context, ids *plan.Handles) error {
+			attach, err := groupIDs(groups, ids)
+			if err != nil {
+				return err
+			}
+			arn, err := d.createBalancer(ctx, attach)
+			if err == nil {
+				ids.Set(balancerHandle, arn)
+			}
+			return err
+		},
+	}
+}
+
+// createBalancer creates the load balancer and returns its ARN. AWS answers with one that exists
+// if it has the same name and settings: that was made by an earlier call whose reply was lost.
+func (d *differ) createBalancer(ctx context.Context, groups []string) (string, error) {
+	w := d.want
+	in := &elbv2.CreateLoadBalancerInput{
+		Name: aws.String(w.Name), Type: types.LoadBalancerTypeEnumNetwork, Scheme: types.LoadBalancerSchemeEnum(w.Scheme),
+		IpAddressType: types.IpAddressType(w.AddressType), SecurityGroups: groups, Tags: toTags(w.Tags),
+	}
+	in.Subnets, in.SubnetMappings = toMappings(w.Zones)
+	if w.SourceNAT {
+		in.EnablePrefixForIpv6SourceNat = types.EnablePrefixForIpv6SourceNatEnumOn
+	}
+	out, err := d.cloud.options.API.CreateLoadBalancer(ctx, in)
+	var list []types.LoadBalancer
+	if out != nil {
+		list = out.LoadBalancers
+	}
+	made, err := first("CreateLoadBalancer", list, err)
+	if err != nil {
+		d.cloud.store.doubt(d.key)
+		return "", d.adviseCreate(err)
+	}
+	b := toBalancer(made)
+	if w.Name != DefaultName(d.key) {
+		// A name that the user chose may be in use, and AWS then answers with what exists.
+		if err := d.checkNew(ctx, b); err != nil {
+			return "", err
+		}
+	}
+	s := d.cloud.store
+	s.madeTags(b.ARN, w.Tags)
+	now := d.cloud.options.Clock.Now()
+	s.wroteBalancer(b.ARN, func(r *balancerRecord) {
+		r.Balancer, r.listeners, r.attributes, r.detailAt, r.made = b, []Listener{}, newAttributes(), now, now
+	})
+	return b.ARN, nil
+}
+
+// adviseCreate says what to do about a name that is taken.
+func (d *differ) adviseCreate(err error) error {
+	if !cloudapi.Is(err, cloudapi.AlreadyExists) {
+		return err
+	}
+	return &cloudapi.Error{Class: cloudapi.Conflict, Operation: "CreateLoadBalancer",
+		Err: fmt.Errorf("the name %s is in use by a load balancer with other settings: if it is not this Service's, choose another name, or delete it: %w", d.want.Name, err)}
+}
+
+// checkNew refuses a load balancer that is somebody else's.
+func (d *differ) checkNew(ctx context.Context, b Balancer) error {
+	s := d.cloud.store
+	if err := s.readTagsOf(ctx, []string{b.ARN}); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	have := s.tags[b.ARN].tags
+	s.mu.Unlock()
+	if !tags.IsFor(have, d.cloud.options.Cluster.ID, d.key) {
+		return refuseForeign(d.key, b, "another Service or to nobody that its tags name")
+	}
+	return nil
+}
+
+// balancerUpdate plans the changes of a load balancer that exists. It returns those that target
+// groups and listeners have to wait for.
+func (d *differ) balancerUpdate(groups []vpc.GroupRef, after []plan.Ref) (base []plan.Ref) {
+	b := *d.have.Balancer
+	if b.Scheme != d.want.Scheme {
+		d.warnf("load balancer %s is %s, and AWS cannot make it %s: delete the Service and create it again", b.Name, b.Scheme, d.want.Scheme)
+	}
+	if b.Name != d.want.Name && d.want.Name != DefaultName(d.key) {
+		d.warnf("load balancer %s was made under that name, which cannot become %s: delete the Service and create it again", b.Name, d.want.Name)
+	}
+	if change, ok := d.placeUpdate(b); ok {
+		d.add(change)
+		base = append(base, change.Ref)
+	}
+	d.groupsUpdate(b, groups, after)
+	if change, ok := d.attributesUpdate(b); ok {
+		d.add(change)
+	}
+	return base
+}
+
+// widens says whether the load balancer gets IPv6 now.
+func (d *differ) widens(b Balancer) bool {
+	return d.want.AddressType == string(types.IpAddressTypeDualstack) && b.AddressType != d.want.AddressType
+}
+
+// placeUpdate changes subnets, addresses and, to IPv6, the address type in place, or nothing.
+func (d *differ) placeUpdate(b Balancer) (plan.Change, bool) {
+	var f fields
+	zones := b.Zones
+	if d.want.Listed && b.Scheme == d.want.Scheme && !d.sameZones(b) {
+		zones = d.want.Zones
+		f.diff("subnets", showZones(b.Zones), showZones(zones))
+	}
+	moved := len(f) > 0
+	widens := d.widens(b) && f.diff("addressType", b.AddressType, d.want.AddressType)
+	nat := d.want.SourceNAT && !b.SourceNAT && f.diff("enablePrefixForIpv6SourceNat", "off", "on")
+	if len(f) == 0 {
+		return plan.Change{}, false
+	}
+	change := plan.Change{Ref: plan.Ref{Kind: kindBalancer, Name: b.Name, Action: plan.Update}, Fields: f}
+	change.Do = func(ctx context.Context, _ *plan.Handles) error {
+		if !moved && !nat {
+			return d.setAddressType(ctx, b.ARN, d.want.AddressType)
+		}
+		in := &elbv2.SetSubnetsInput{LoadBalancerArn: &b.ARN}
+		in.Subnets, in.SubnetMappings = toMappings(zones)
+		if widens {
+			in.IpAddressType = types.IpAddressTypeDualstack
+		}
+		if nat || b.SourceNAT {
+			in.EnablePrefixForIpv6SourceNat = types.EnablePrefixForIpv6SourceNatEnumOn
+		}
+		out, err := d.cloud.options.API.SetSubnets(ctx, in)
+		return d.wrote(awserr.Wrap("SetSubnets", err), func(s *Store) {
+			s.wroteBalancer(b.ARN, func(r *balancerRecord) {
+				r.Zones, r.SourceNAT = toZones(out.AvailabilityZones), r.SourceNAT || nat
+				if out.IpAddressType != "" {
+					r.AddressType = string(out.IpAddressType)
+				}
+			})
+		})
+	}
+	return change, true
+}
+
+// narrow takes IPv6 away, after the listeners no longer send to IPv6 targets.
+func (d *differ) narrow(after []plan.Ref) {
+	b := d.have.Balancer
+	if b == nil || b.AddressType == d.want.AddressType || d.widens(*b) {
+		return
+	}
+	d.add(plan.Change{
+		Ref:    plan.Ref{Kind: "address type", Name: b.Name, Action: plan.Update},
+		Fields: []plan.Field{{Name: "addressType", Before: b.AddressType, After: d.want.AddressType}},
+		After:  after,
+		Do: func(ctx context.Context, _ *plan.Handles) error {
+			return d.setAddressType(ctx, b.ARN, d.want.AddressType)
+		},
+	})
+}
+
+func (d *differ) setAddressType(ctx context.Context, arn, to string) error {
+	_, err := d.cloud.options.API.SetIpAddressType(ctx, &elbv2.SetIpAddressTypeInput{LoadBalancerArn: &arn, IpAddressType: types.IpAddressType(to)})
+	return d.wrote(awserr.Wrap("SetIpAddressType", err), func(s *Store) {
+		s.wroteBalancer(arn, func(r *balancerRecord) { r.AddressType = to })
+	})
+}
+
+// sameZones compares subnets, and addresses as far as the user chose them. An earlier manager
+// matched addresses with subnets in an order of AWS' making; which of them is where stays then.
+func (d *differ) sameZones(b Balancer) bool {
+	have, want := b.Zones, d.want.Zones
+	if showSet(each(have, subnetOf)) != showSet(each(want, subnetOf)) {
+		return false
+	}
+	if d.adopted() {
+		return sameChosen(have, want, func(z Zone) string { return z.Allocation }) &&
+			sameChosen(have, want, func(z Zone) string { return z.PrivateIPv4 }) &&
+			sameChosen(have, want, func(z Zone) string { return z.IPv6 })
+	}
+	in := map[string]Zone{}
+	for _, z := range have {
+		in[z.Subnet] = z
+	}
+	return !slices.ContainsFunc(want, func(z Zone) bool {
+		h := in[z.Subnet]
+		return differs(h.Allocation, z.Allocation) || differs(h.PrivateIPv4, z.PrivateIPv4) || differs(h.IPv6, z.IPv6)
+	})
+}
+
+// sameChosen compares the addresses of one kind as sets, if any is chosen.
+func sameChosen(have, want []Zone, kind func(Zone) string) bool {
+	chosen := each(want, kind)
+	return strings.Join(chosen, "") == "" || showSet(chosen) == showSet(each(have, kind))
+}
+
+func subnetOf(z Zone) string { return z.Subnet }
+
+func each(zones []Zone, of func(Zone) string) []string {
+	var out []string
+	for _, z := range zones {
+		out = append(out, of(z))
+	}
+	return out
+}
+
+// differs says whether a wanted value, if there is one, is not what exists.
+func differs(have, want string) bool { return want != "" && have != want }
+
+// groupsUpdate replaces the security groups of a load balancer, and deletes a managed one that it no longer has.
+func (d *differ) groupsUpdate(b Balancer, groups []vpc.GroupRef, after []plan.Ref) {
+	if groups == nil {
+		return
+	}
+	var want []string
+	for _, g := range groups {
+		want = append(want, g.ID)
+	}
+	var detached []plan.Ref
+	if showSet(b.SecurityGroups) != showSet(want) {
+		change := plan.Change{
+			Ref:    plan.Ref{Kind: "security groups of load balancer", Name: b.Name, Action: plan.Update},
+			Fields: []plan.Field{{Name: "securityGroups", Before: showSet(b.SecurityGroups), After: showGroups(groups)}},
+			After:  after,
+			Do: func(ctx context.Context, ids *plan.Handles) error {
+				attach, err := groupIDs(groups, ids)
+				if err != nil {
+					return err
+				}
+				_, err = d.cloud.options.API.SetSecurityGroups(ctx, &elbv2.SetSecurityGroupsInput{LoadBalancerArn: &b.ARN, SecurityGroups: attach})
+				return d.wrote(awserr.Wrap("SetSecurityGroups", err), func(s *Store) {
+					s.wroteBalancer(b.ARN, func(r *balancerRecord) { r.SecurityGroups = attach })
+				})
+			},
+		}
+		d.add(change)
+		detached = []plan.Ref{change.Ref}
+	}
+	for _, g := range d.managedGroups() {
+		if !slices.Contains(want, g.ID) {
+			d.add(d.cloud.options.Groups.GroupDeleteChanges(d.have.Groups, g, detached)...)
+		}
+	}
+}
+
+// balancerDelete is the change that deletes the load balancer with its listeners.
+func (d *differ) balancerDelete(b Balancer) plan.Change {
+	return plan.Change{
+		Ref: plan.Ref{Kind: kindBalancer, Name: b.Name, Action: plan.Delete},
+		Do: func(ctx context.Context, _ *plan.Handles) error {
+			_, err := d.cloud.options.API.DeleteLoadBalancer(ctx, &elbv2.DeleteLoadBalancerInput{LoadBalancerArn: &b.ARN})
+			return d.wrote(ignoreNotFound(awserr.Wrap("DeleteLoadBalancer", err)), func(s *Store) { s.balancerGone(b.ARN) })
+		},
+	}
+}
+
+// toMappings are subnets as requests name them: plain where no address is chosen.
+func toMappings(zones []Zone) (plain []string, mappings []types.SubnetMapping) {
+	chosen := slices.ContainsFunc(zones, func(z Zone) bool { return z.Allocation+z.PrivateIPv4+z.IPv6 != "" })
+	for _, z := range zones {
+		if !chosen {
+			plain = append(plain, z.Subnet)
+			continue
+		}
+		mappings = append(mappings, types.SubnetMapping{
+			SubnetId: aws.String(z.Subnet), AllocationId: optional(z.Allocation), PrivateIPv4Address: optional(z.PrivateIPv4), IPv6Address: optional(z.IPv6),
+		})
+	}
+	return plain, mappings
+}
+
+// optional is nil for an empty text.
+func optional(s string) *string {
+	if s == "" {
+		return nil
+	}
+	return &s
+}
+
+// groupIDs are the IDs of security groups, once the plan has created what was missing.
+func groupIDs(groups []vpc.GroupRef, ids *plan.Handles) ([]string, error) {
+	var out []string
+	for _, g := range groups {
+		id := g.ID
+		if id == "" {
+			var err error
+			if id, err = ids.ID(g.Handle); err != nil {
+				return nil, err
+			}
+		}
+		out = append(out, id)
+	}
+	return out, nil
+}
+
+func showGroups(groups []vpc.GroupRef) string {
+	var shown []string
+	for _, g := range groups {
+		shown = append(shown, g.Name)
+	}
+	return showSet(shown)
+}
+
+// showZones shows subnets with the addresses that were chosen.
+func showZones(zones []Zone) string {
+	var shown []string
+	for _, z := range zones {
+		text := z.Subnet
+		for _, a := range []string{z.Allocation, z.PrivateIPv4, z.IPv6} {
+			if a != "" {
+				text += " " + a
+			}
+		}
+		shown = append(shown, text)
+	}
+	return showSet(shown)
+}
+
+// ignoreNotFound is for deletions: somebody was faster, or an earlier one lost its reply.
+func ignoreNotFound(err error) error {
+	if cloudapi.Is(err, cloudapi.NotFound) {
+		return nil
+	}
+	return err
+}

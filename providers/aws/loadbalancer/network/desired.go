@@ -1,0 +1,411 @@
+package network
+
+import (
+	"cmp"
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+
+	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
+	"github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
+	lbcommon "github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
+	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
+	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/annotation"
+	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/tags"
+	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/vpc"
+	"github.com/unified-ccm/unified-ccm/providers/aws/names"
+)
+
+// Attributes of load balancers and listeners that we own.
+const (
+	attributeCrossZone   = "load_balancing.cross_zone.enabled"
+	attributeLogs        = "access_logs.s3.enabled"
+	attributeLogBucket   = "access_logs.s3.bucket"
+	attributeLogPrefix   = "access_logs.s3.prefix"
+	attributeIdleTimeout = "tcp.idle_timeout.seconds"
+)
+
+// managedHandle names the managed security group in a plan before it exists.
+const managedHandle plan.Handle = "managed security group"
+
+// Node is a node as a load balancer sees it.
+type Node struct {
+	InstanceID string
+	// Addresses are the internal ones.
+	Addresses []string
+}
+
+// Request is all that Desired builds on.
+type Request struct {
+	Key     lbcommon.Key
+	Service intent.Service
+	Options annotation.Options
+	// Nodes may receive traffic; those without the labels that the Service asks for are left out already.
+	Nodes  []Node
+	Around vpc.Surroundings
+}
+
+// WantedTarget is a target that should be registered.
+type WantedTarget struct {
+	Target
+	// Keep says that it stays if it is registered, but cannot be registered now: its instance is stopped.
+	Keep bool
+}
+
+// WantedGroup is a target group that should exist.
+type WantedGroup struct {
+	Name, Protocol          string
+	Port                    int32
+	TargetType, AddressType string
+	// Health has a timeout of zero where AWS' default will do.
+	Health HealthCheck
+	// Attributes are those that the Service asks for; others are left as they are.
+	Attributes map[string]string
+	Targets    []WantedTarget
+}
+
+// WantedListener is a port that should be open.
+type WantedListener struct {
+	Port             int32
+	Protocol, Policy string
+	// Certificates begin with the default one.
+	Certificates []string
+	Group        WantedGroup
+	// IdleTimeout is in seconds, zero for no opinion.
+	IdleTimeout int32
+}
+
+// Desired are the objects that should exist for one Service.
+type Desired struct {
+	Key lbcommon.Key
+	// Name is that of a new load balancer.
+	Name, Scheme, VPC string
+	AddressType       string
+	SourceNAT         bool
+	// Zones are in the order written. Listed says that the user chose them; if not, those of a load balancer that exists stay.
+	Zones  []Zone
+	Listed bool
+	// Attributes of the load balancer that we own.
+	Attributes map[string]string
+	Listeners  []WantedListener
+	Tags       map[string]string
+	// Secured gives a new load balancer security groups: those that the user lists, or else Managed.
+	Secured        bool
+	SecurityGroups []string
+	Managed        vpc.ManagedGroup
+	// NodeGroups are the security groups of nodes; ByCIDR lets in traffic without security groups of the load balancer's own.
+	NodeGroups  []string
+	NoNodeRules bool
+	ByCIDR      vpc.ByCIDR
+	// Warnings are for the Service's owner.
+	Warnings []string
+}
+
+// Desire is the pure function from what a Service asks to what should exist. All problems are joined.
+func (c *Cloud) Desire(r Request) (Desired, error) {
+	b := &builder{Request: r, settings: c.options.Settings, warnings: slices.Clone(r.Options.Warnings)}
+	subject := "Service " + r.Service.Namespace + "/" + r.Service.Name
+	o := r.Options
+	o.Warnings = nil
+	o.OnlyClassic(r.Service.Annotations)
+	b.warnings = append(b.warnings, o.Warnings...)
+	b.check()
+	zones, zonesErr := b.zones()
+	groups, groupsErr := b.nodeGroups()
+	d := Desired{
+		Key: r.Key, Name: cmp.Or(o.Name, DefaultName(r.Key)), Scheme: b.scheme(), VPC: r.Around.VPC,
+		AddressType: string(types.IpAddressTypeIpv4), Zones: zones, Listed: o.Subnets != nil || b.addressed(),
+		Attributes: loadBalancerAttributes(o),
+		Tags:       tags.Wanted(r.Around.Cluster.ID, r.Around.Cluster.Legacy, r.Key, o.Tags),
+		Secured:    b.settings.Managed, SecurityGroups: o.SecurityGroups, NodeGroups: groups, NoNodeRules: b.settings.NoNodeRules,
+	}
+	if b.dual {
+		d.AddressType = string(types.IpAddressTypeDualstack)
+	}
+	d.Listeners = b.listeners()
+	for _, l := range d.Listeners {
+		d.SourceNAT = d.SourceNAT || b.dual && (l.Protocol == protocolUDP || l.Protocol == protocolTCPUDP)
+	}
+	d.ByCIDR = b.byCIDR(d)
+	d.Managed = b.managedGroup(d)
+	d.Warnings = b.warnings
+	return d, intent.Join(subject, b.problems.Err(subject), zonesErr, groupsErr)
+}
+
+// builder carries one Desire through its steps.
+type builder struct {
+	Request
+	settings Settings
+	// dual says that the load balancer has addresses of both families.
+	dual     bool
+	problems intent.Problems
+	warnings []string
+	seen     map[string]bool
+}
+
+func (b *builder) warnf(format string, args ...any) {
+	b.warnings = append(b.warnings, fmt.Sprintf(format, args...))
+}
+
+// check refuses what a network load balancer cannot do.
+func (b *builder) check() {
+	o, annotations := b.Options, b.Service.Annotations
+	if len(o.ExtraSecurityGroups) > 0 {
+		b.problems.Addf(annotation.KeyExtraSecurityGroups, annotations[annotation.KeyExtraSecurityGroups],
+			"only classic load balancers have extra security groups: list all of them in %s, or remove it", annotation.KeySecurityGroups)
+	}
+	if len(o.SecurityGroups) > 0 && !b.settings.Managed {
+		b.problems.Addf(annotation.KeySecurityGroups, annotations[annotation.KeySecurityGroups],
+			"a network load balancer gets security groups only with NLBSecurityGroupMode=Managed in the cloud configuration: set that, or remove the annotation")
+	}
+	tags.Check(o.Tags, annotation.KeyTags, &b.problems)
+	if o.BackendProtocol != "" && o.BackendProtocol != "ssl" && o.BackendProtocol != "tcp" {
+		b.warnf("%s: network load balancers forward bytes, so %s has no effect; write ssl to encrypt to the nodes, or remove it", annotation.KeyBackendProtocol, intent.Quote(o.BackendProtocol))
+	}
+	if o.GroupAttributes[annotation.AttributePreserveClientIP] == "false" {
+		for _, p := range b.Service.Ports {
+			if p.Protocol == v1.ProtocolUDP {
+				b.problems.Addf(annotation.KeyGroupAttributes, annotation.AttributePreserveClientIP+"=false",
+					"UDP port %d always shows the client's address: remove the attribute, or the port", p.Port)
+			}
+		}
+	}
+	if b.settings.Shared != nil && !b.Service.LocalTraffic {
+		for _, key := range []string{annotation.KeyHealthCheckProtocol, annotation.KeyHealthCheckPort, annotation.KeyHealthCheckPath} {
+			if annotations[key] != "" {
+				b.warnf("%s: no effect, because the configuration probes kube-proxy instead (ClusterServiceLoadBalancerHealthProbeMode=Shared); remove it", key)
+			}
+		}
+	}
+}
+
+func (b *builder) scheme() string {
+	if b.Options.Internal {
+		return string(types.LoadBalancerSchemeEnumInternal)
+	}
+	return string(types.LoadBalancerSchemeEnumInternetFacing)
+}
+
+// addressed says whether the user chose addresses.
+func (b *builder) addressed() bool {
+	o := b.Options
+	return len(o.Allocations)+len(o.PrivateIPv4)+len(o.IPv6) > 0
+}
+
+// zones selects subnets and matches addresses with them by position.
+func (b *builder) zones() ([]Zone, error) {
+	o := b.Options
+	request := vpc.Request{Scheme: intent.Public, IDsOrNames: o.Subnets, Annotation: annotation.KeySubnets}
+	if o.Internal {
+		request.Scheme = intent.Internal
+	}
+	subnets, err := vpc.Select(b.Around, request)
+	if err != nil {
+		return nil, err
+	}
+	b.dual = b.dualStack(subnets)
+	zones := make([]Zone, len(subnets))
+	for i, s := range subnets {
+		zones[i].Subnet = s.ID
+	}
+	b.match(annotation.KeyAllocations, o.Allocations, subnets, func(i int, v string) { zones[i].Allocation = v })
+	b.match(annotation.KeyPrivateIPv4, o.PrivateIPv4, subnets, func(i int, v string) {
+		if addr, err := netip.ParseAddr(v); err == nil && !subnets[i].CIDR4.Contains(addr) {
+			b.problems.Addf(annotation.KeyPrivateIPv4, v, "it is not in %s, the network of subnet %s, which has the same place in the order: write an address of that network", subnets[i].CIDR4, subnets[i])
+		}
+		zones[i].PrivateIPv4 = v
+	})
+	b.match(annotation.KeyIPv6, o.IPv6, subnets, func(i int, v string) {
+		if addr, err := netip.ParseAddr(v); err == nil && !contains(subnets[i].CIDR6, addr) {
+			b.problems.Addf(annotation.KeyIPv6, v, "it is in no IPv6 network of subnet %s, which has the same place in the order: write an address of it", subnets[i])
+		}
+		zones[i].IPv6 = v
+	})
+	b.checkAddresses()
+	return zones, nil
+}
+
+func (b *builder) checkAddresses() {
+	o := b.Options
+	if len(o.Allocations) > 0 && o.Internal {
+		b.problems.Add(annotation.KeyAllocations, strings.Join(o.Allocations, ","), "an internal load balancer has no Elastic IPs: remove it, or "+annotation.KeyInternal)
+	}
+	if len(o.PrivateIPv4) > 0 && !o.Internal {
+		b.problems.Add(annotation.KeyPrivateIPv4, strings.Join(o.PrivateIPv4, ","), "only an internal load balancer takes private addresses: set "+annotation.KeyInternal+" as well, or remove it")
+	}
+	if len(o.IPv6) > 0 && !b.dual {
+		b.problems.Add(annotation.KeyIPv6, strings.Join(o.IPv6, ","), "the load balancer has no IPv6: add IPv6 to spec.ipFamilies and to the subnets, or remove it")
+	}
+}
+
+// match gives each subnet the value of its place in the order.
+func (b *builder) match(key string, values []string, subnets []vpc.Subnet, give func(i int, value string)) {
+	if len(values) == 0 {
+		return
+	}
+	if len(values) != len(subnets) {
+		var ids []string
+		for _, s := range subnets {
+			ids = append(ids, s.ID)
+		}
+		b.problems.Addf(key, strings.Join(values, ","), "there are %d, and %d subnets (%s): list one for each subnet, in that order, and the subnets in %s",
+			len(values), len(subnets), strings.Join(ids, ", "), annotation.KeySubnets)
+		return
+	}
+	for i, v := range values {
+		give(i, v)
+	}
+}
+
+// dualStack says whether the load balancer gets both families. A Service that merely has IPv6 beside
+// IPv4 goes without where the VPC, or its own source ranges, don't allow it.
+func (b *builder) dualStack(subnets []vpc.Subnet) bool {
+	families := b.Service.Families
+	if !slices.Contains(families, v1.IPv6Protocol) {
+		return false
+	}
+	why := b.noDualStack(subnets)
+	if why == "" {
+		return true
+	}
+	if families[0] == v1.IPv4Protocol {
+		b.warnf("spec.ipFamilies: the load balancer has IPv4 only, because %s", why)
+		return false
+	}
+	b.problems.Add("spec.ipFamilies", string(families[0]), "the load balancer cannot have IPv6, because "+why)
+	return false
+}
+
+func (b *builder) noDualStack(subnets []vpc.Subnet) string {
+	for _, s := range subnets {
+		if len(s.CIDR6) == 0 {
+			return fmt.Sprintf("subnet %s has no IPv6 network: give it one, or list other subnets in %s", s, annotation.KeySubnets)
+		}
+	}
+	// A packet of the other family reaches nodes under the load balancer's address, so no rule on
+	// nodes could tell who sent it.
+	if len(b.Service.SourceRanges) > 0 && !b.settings.Managed {
+		return "without security groups of its own it could not restrict who connects over both families: set NLBSecurityGroupMode=Managed in the cloud configuration"
+	}
+	return ""
+}
+
+func contains(networks []netip.Prefix, addr netip.Addr) bool {
+	return slices.ContainsFunc(networks, func(p netip.Prefix) bool { return p.Contains(addr) })
+}
+
+// nodeGroups are the security groups in which the load balancer needs rules.
+func (b *builder) nodeGroups() ([]string, error) {
+	if b.settings.NoNodeRules {
+		return nil, nil
+	}
+	var ids []string
+	for _, n := range b.Nodes {
+		ids = append(ids, n.InstanceID)
+	}
+	return vpc.NodeGroups(b.Around, ids)
+}
+
+// loadBalancerAttributes are the attributes that are kept as the Service asks, whoever changes them.
+func loadBalancerAttributes(o annotation.Options) map[string]string {
+	attributes := map[string]string{attributeCrossZone: fmt.Sprint(o.CrossZone), attributeLogs: fmt.Sprint(o.AccessLog.Enabled)}
+	if o.AccessLog.Enabled {
+		attributes[attributeLogBucket], attributes[attributeLogPrefix] = o.AccessLog.Bucket, o.AccessLog.Prefix
+	}
+	return attributes
+}
+
+// byCIDR are the rules on nodes for a load balancer without security groups.
+func (b *builder) byCIDR(d Desired) vpc.ByCIDR {
+	rules := vpc.ByCIDR{LoadBalancer: DefaultName(b.Key)} // also where it has another name: they must be found without it
+	// Packets have the family of the targets, whatever clients use.
+	family := v1.IPv4Protocol
+	if b.targetFamily() == addressIPv6 {
+		family = v1.IPv6Protocol
+	}
+	rules.Sources = b.Service.AllowedFrom(family)
+	for _, l := range d.Listeners {
+		g := l.Group
+		for _, protocol := range transport(g.Protocol) {
+			rules.Traffic = append(rules.Traffic, vpc.Port{Protocol: protocol, Port: g.Port})
+		}
+		rules.Health = append(rules.Health, healthPort(g))
+	}
+	slices.Sort(rules.Health)
+	rules.Health = slices.Compact(rules.Health)
+	for _, z := range d.Zones {
+		for _, s := range b.Around.Subnets {
+			if s.ID != z.Subnet {
+				continue
+			}
+			switch {
+			case family == v1.IPv6Protocol:
+				rules.Subnets = append(rules.Subnets, s.CIDR6...)
+			case s.CIDR4.IsValid():
+				rules.Subnets = append(rules.Subnets, s.CIDR4)
+			}
+		}
+	}
+	return rules
+}
+
+// clientFamilies are the families that clients can use.
+func (b *builder) clientFamilies() []v1.IPFamily {
+	if b.dual {
+		return []v1.IPFamily{v1.IPv4Protocol, v1.IPv6Protocol}
+	}
+	return []v1.IPFamily{v1.IPv4Protocol}
+}
+
+// managedGroup is the security group of the load balancer's own.
+func (b *builder) managedGroup(d Desired) vpc.ManagedGroup {
+	service := tags.Service(b.Key)
+	group := vpc.ManagedGroup{
+		Name:        names.ManagedGroupName(b.Key.ClusterName, service, b.Key.UID),
+		Description: names.ClassicGroupDescription(d.Name, service),
+		Tags:        d.Tags, Handle: managedHandle,
+	}
+	for _, family := range b.clientFamilies() {
+		for _, source := range b.Service.AllowedFrom(family) {
+			for _, l := range d.Listeners {
+				for _, protocol := range transport(l.Protocol) {
+					group.Rules = append(group.Rules, vpc.Rule{Protocol: protocol, FromPort: l.Port, ToPort: l.Port, CIDR: source})
+				}
+			}
+			group.Rules = append(group.Rules, vpc.TooBig(source, ""))
+		}
+	}
+	return group
+}
+
+// transport is what a listener's or target group's protocol is on the wire, as rules of security
+// groups name it: TLS is no protocol to them.
+func transport(protocol string) []string {
+	switch protocol {
+	case protocolUDP:
+		return []string{vpc.ProtocolUDP}
+	case protocolTCPUDP:
+		return []string{vpc.ProtocolTCP, vpc.ProtocolUDP}
+	default:
+		return []string{vpc.ProtocolTCP}
+	}
+}
+
+// instanceState sorts instances by whether they can be registered.
+func instanceState(i ec2types.Instance) (can, keep bool) {
+	if i.State == nil {
+		return true, true
+	}
+	switch i.State.Name {
+	case ec2types.InstanceStateNameTerminated, ec2types.InstanceStateNameShuttingDown:
+		return false, false
+	case ec2types.InstanceStateNameStopped, ec2types.InstanceStateNameStopping:
+		return false, true
+	default:
+		return true, true
+	}
+}

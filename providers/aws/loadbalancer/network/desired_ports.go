@@ -1,0 +1,222 @@
+package network
+
+import (
+	"cmp"
+	"net/netip"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
+	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/annotation"
+	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/tags"
+	"github.com/unified-ccm/unified-ccm/providers/aws/names"
+)
+
+// Protocols as the ELBv2 API writes them.
+const (
+	protocolTCP    = string(types.ProtocolEnumTcp)
+	protocolTLS    = string(types.ProtocolEnumTls)
+	protocolUDP    = string(types.ProtocolEnumUdp)
+	protocolTCPUDP = string(types.ProtocolEnumTcpUdp)
+	protocolHTTP   = string(types.ProtocolEnumHttp)
+)
+
+// Kinds of targets, and families of their addresses.
+const (
+	targetInstance = string(types.TargetTypeEnumInstance)
+	targetIP       = string(types.TargetTypeEnumIp)
+	addressIPv4    = string(types.TargetGroupIpAddressTypeEnumIpv4)
+	addressIPv6    = string(types.TargetGroupIpAddressTypeEnumIpv6)
+)
+
+// Health checks where the Service says nothing. They are what load balancers of today's clusters
+// have: another interval would replace every target group.
+const (
+	clusterInterval, clusterThreshold = 30 * time.Second, 3
+	localInterval, localThreshold     = 10 * time.Second, 2
+)
+
+// Bounds of the idle timeout, as AWS documents them.
+const leastIdle, mostIdle = time.Minute, 6000 * time.Second
+
+// listeners returns one for each port number: TCP and UDP on one number share one.
+func (b *builder) listeners() []WantedListener {
+	var out []WantedListener
+	for i, p := range b.Service.Ports {
+		first := slices.IndexFunc(b.Service.Ports, func(q intent.Port) bool { return q.Port == p.Port })
+		if first < i {
+			continue // joined to the first of its number
+		}
+		l := b.listener(p)
+		for _, q := range b.Service.Ports[i+1:] {
+			if q.Port == p.Port {
+				b.join(&l, p, q)
+			}
+		}
+		l.Group = b.targetGroup(l, p)
+		out = append(out, l)
+	}
+	slices.SortFunc(out, func(a, b WantedListener) int { return cmp.Compare(a.Port, b.Port) })
+	return out
+}
+
+func (b *builder) listener(p intent.Port) WantedListener {
+	l := WantedListener{Port: p.Port, Protocol: string(p.Protocol)}
+	if p.Protocol == v1.ProtocolTCP && b.Options.TLSPort(p.Name, p.Port) {
+		l.Protocol, l.Policy, l.Certificates = protocolTLS, b.Options.TLSPolicy, b.Options.Certificates
+	}
+	if idle := b.Options.IdleTimeout; idle > 0 && l.Protocol == protocolTCP {
+		if idle < leastIdle || idle > mostIdle {
+			b.problems.Addf(intent.KeyIdleTimeout, idle.String(), "network load balancers keep TCP connections from %s to %s: write that much", leastIdle, mostIdle)
+		}
+		l.IdleTimeout = int32(idle / time.Second)
+	}
+	return l
+}
+
+// join makes a listener take both protocols on its port.
+func (b *builder) join(l *WantedListener, p, q intent.Port) {
+	where := "spec.ports (" + strconv.Itoa(int(p.Port)) + "/" + string(q.Protocol) + ")"
+	switch {
+	case l.Protocol == protocolTLS || q.Protocol == v1.ProtocolTCP && b.Options.TLSPort(q.Name, q.Port):
+		b.problems.Addf(where, "", "a port cannot be TLS and UDP at once: leave it out of %s, or move one of them to another port", annotation.KeyTLSPorts)
+	case p.NodePort != q.NodePort:
+		b.problems.Addf(where, strconv.Itoa(int(q.NodePort)), "TCP and UDP on one port share one listener, which sends to one node port: give both the same nodePort, such as %d", p.NodePort)
+	default:
+		l.Protocol, l.IdleTimeout = protocolTCPUDP, 0
+	}
+}
+
+// targetGroup returns the target group of a listener.
+func (b *builder) targetGroup(l WantedListener, p intent.Port) WantedGroup {
+	g := WantedGroup{Protocol: l.Protocol, Port: p.NodePort, TargetType: targetInstance, Health: b.health(), Attributes: b.Options.GroupAttributes}
+	if l.Protocol == protocolTLS && b.Options.BackendProtocol != "ssl" {
+		g.Protocol = protocolTCP
+	}
+	if b.Options.IPTargets {
+		g.TargetType = targetIP
+	}
+	variant := ""
+	if g.AddressType = b.targetFamily(); g.AddressType != addressIPv4 {
+		variant = g.AddressType
+	}
+	g.Targets = b.targets(g)
+	g.Name = names.TargetGroupName(names.TargetGroup{
+		ClusterID: b.Around.Cluster.ID, Service: tags.Service(b.Key), Port: l.Port, NodePort: g.Port, Protocol: g.Protocol, TargetType: g.TargetType,
+		HealthProtocol: g.Health.Protocol, HealthInterval: g.Health.Interval, Variant: variant,
+	})
+	if l.Protocol == protocolUDP && g.Health.Protocol == protocolTCP && g.Health.Port == annotation.TrafficPort {
+		b.warnf("spec.ports (%d/UDP): its nodes are probed by TCP on the UDP node port, and count as unhealthy unless something listens there: set %s and %s, or externalTrafficPolicy: Local",
+			l.Port, annotation.KeyHealthCheckProtocol, annotation.KeyHealthCheckPort)
+	}
+	return g
+}
+
+// targetFamily is the family of the targets' addresses: the Service's first.
+func (b *builder) targetFamily() string {
+	if len(b.Service.Families) > 0 && b.Service.Families[0] == v1.IPv6Protocol {
+		return addressIPv6
+	}
+	return addressIPv4
+}
+
+// health is how the targets of a listener are probed.
+func (b *builder) health() HealthCheck {
+	local := b.Service.LocalTraffic
+	o := b.Options.HealthCheck
+	interval, threshold := clusterInterval, clusterThreshold
+	if local {
+		interval, threshold = localInterval, localThreshold
+	}
+	h := HealthCheck{
+		Protocol: cmp.Or(o.Protocol, protocolTCP), Port: cmp.Or(o.Port, annotation.TrafficPort), Path: o.Path,
+		Interval: seconds(cmp.Or(o.Interval, interval)), Timeout: seconds(o.Timeout),
+		Healthy: int32(cmp.Or(o.Healthy, threshold)), Unhealthy: int32(cmp.Or(o.Unhealthy, threshold)), //nolint:gosec // at most 10
+	}
+	if shared := b.settings.Shared; shared != nil && !local {
+		h.Protocol, h.Port, h.Path = protocolHTTP, strconv.Itoa(int(shared.Port)), shared.Path
+	}
+	if h.Protocol == protocolTCP {
+		h.Path = ""
+	} else {
+		h.Path = cmp.Or(h.Path, "/")
+	}
+	b.checkHealth(h)
+	return h
+}
+
+// checkHealth refuses what AWS would refuse. Portable annotations allow more than network load balancers do.
+func (b *builder) checkHealth(h HealthCheck) {
+	for _, c := range []struct {
+		key                string
+		value, least, most int32
+	}{
+		{intent.KeyHealthCheckInterval, h.Interval, 5, 300},
+		{intent.KeyHealthCheckHealthyThreshold, h.Healthy, 2, 10},
+		{intent.KeyHealthCheckUnhealthyThreshold, h.Unhealthy, 2, 10},
+		{intent.KeyHealthCheckTimeout, cmp.Or(h.Timeout, 2), 2, 120},
+	} {
+		if _, portable := b.Service.Annotations[c.key]; portable && (c.value < c.least || c.value > c.most) && !b.reported(c.key) {
+			b.problems.Addf(c.key, b.Service.Annotations[c.key], "network load balancers take %d to %d", c.least, c.most)
+		}
+	}
+}
+
+// reported says whether there is a problem with a key already: every listener has the same health check.
+func (b *builder) reported(key string) bool {
+	if b.seen == nil {
+		b.seen = map[string]bool{}
+	}
+	was := b.seen[key]
+	b.seen[key] = true
+	return was
+}
+
+func seconds(d time.Duration) int32 { return int32(d / time.Second) } //nolint:gosec // at most 6000
+
+// targets returns the nodes as targets of a group, sorted.
+func (b *builder) targets(g WantedGroup) []WantedTarget {
+	var out []WantedTarget
+	for _, node := range b.Nodes {
+		instance, ok := b.Around.Instances[node.InstanceID]
+		if !ok {
+			continue // gone, or in another VPC
+		}
+		can, keep := instanceState(instance)
+		if !keep {
+			continue
+		}
+		id := node.InstanceID
+		if g.TargetType == targetIP {
+			if id = address(node.Addresses, g.AddressType); id == "" {
+				continue
+			}
+		}
+		out = append(out, WantedTarget{Target: Target{ID: id, Port: g.Port}, Keep: !can})
+	}
+	slices.SortFunc(out, func(a, b WantedTarget) int { return cmp.Compare(a.ID, b.ID) })
+	return slices.CompactFunc(out, func(a, b WantedTarget) bool { return a.ID == b.ID })
+}
+
+// address returns the first address of a family.
+func address(addresses []string, family string) string {
+	for _, text := range addresses {
+		if addr, err := netip.ParseAddr(text); err == nil && addr.Unmap().Is6() == (family == addressIPv6) {
+			return addr.Unmap().String()
+		}
+	}
+	return ""
+}
+
+// healthPort is the port of the nodes that is probed.
+func healthPort(g WantedGroup) int32 {
+	port, err := strconv.ParseInt(g.Health.Port, 10, 32)
+	if err != nil {
+		return g.Port
+	}
+	return int32(port)
+}

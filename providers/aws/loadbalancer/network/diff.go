@@ -1,0 +1,310 @@
+package network
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
+	lbcommon "github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
+	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
+	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/tags"
+	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/vpc"
+	"github.com/unified-ccm/unified-ccm/providers/aws/names"
+)
+
+// Diff plans what makes the wanted objects out of those that exist: security groups first, then
+// the load balancer, then target groups with their targets, then the listeners that send to them.
+// What has to go goes the other way round. With a nil want nothing shall exist; what is not ours is
+// left out then. The error refuses another cluster's load balancer.
+func (c *Cloud) Diff(key lbcommon.Key, want *Desired, have Observed) (changes []plan.Change, warnings []string, err error) {
+	d := &differ{cloud: c, key: key, have: have}
+	if want == nil {
+		d.remove()
+		return d.changes, d.warnings, nil
+	}
+	d.want = *want
+	d.warnings = slices.Clone(want.Warnings)
+	if b := have.Balancer; b != nil {
+		if owner := tags.Foreign(b.Tags, c.options.Cluster.ID, key); owner != "" {
+			return nil, nil, refuseForeign(key, *b, owner)
+		}
+	}
+	if err := d.ensure(); err != nil {
+		return nil, nil, err
+	}
+	return d.changes, d.warnings, nil
+}
+
+// differ builds one plan.
+type differ struct {
+	cloud    *Cloud
+	key      lbcommon.Key
+	want     Desired
+	have     Observed
+	changes  []plan.Change
+	warnings []string
+}
+
+func (d *differ) add(changes ...plan.Change) { d.changes = append(d.changes, changes...) }
+
+func (d *differ) warnf(format string, args ...any) {
+	d.warnings = append(d.warnings, fmt.Sprintf(format, args...))
+}
+
+// ensure plans what leads to the wanted objects.
+func (d *differ) ensure() error {
+	attach, groups, err := d.securityGroups()
+	if err != nil {
+		return err
+	}
+	var base []plan.Ref // what new target groups and listeners wait for
+	if d.have.Balancer == nil {
+		creation := d.balancerCreate(attach, groups)
+		d.add(creation)
+		base = []plan.Ref{creation.Ref}
+		d.attributesAfterCreate(base)
+	} else {
+		base = d.balancerUpdate(attach, groups)
+	}
+	listeners := d.ports(base)
+	d.narrow(listeners)
+	d.tags(listeners)
+	return nil
+}
+
+// remove plans the deletion of everything of ours. What another cluster has marked is as good as
+// not there: it must keep neither the Service from going nor be touched.
+func (d *differ) remove() {
+	var after []plan.Ref
+	var attached []string
+	if b := d.have.Balancer; b != nil {
+		if owner := tags.Foreign(b.Tags, d.cloud.options.Cluster.ID, d.key); owner != "" {
+			d.warnf("load balancer %s belongs to %s and is left alone", b.Name, owner)
+		} else {
+			deletion := d.balancerDelete(*b)
+			d.add(deletion)
+			after, attached = []plan.Ref{deletion.Ref}, b.SecurityGroups
+		}
+	}
+	for _, g := range d.have.TargetGroups {
+		if d.keepGroup(g) {
+			continue
+		}
+		d.add(d.groupDelete(g, after, ""))
+	}
+	d.removeRules(attached, after)
+}
+
+// keepGroup says whether a target group stays when the Service goes: it is used by a load balancer
+// that is not ours, or another cluster's.
+func (d *differ) keepGroup(g TargetGroup) bool {
+	if len(g.Balancers) > 1 || g.Tags != nil && tags.Foreign(g.Tags, d.cloud.options.Cluster.ID, d.key) != "" {
+		return true
+	}
+	if len(g.Balancers) == 0 {
+		return false
+	}
+	b := d.have.Balancer
+	return b == nil || tags.Foreign(b.Tags, d.cloud.options.Cluster.ID, d.key) != "" || g.Balancers[0] != b.ARN
+}
+
+// adopted says whether an earlier manager made the load balancer: ours bear the cluster's UID.
+func (d *differ) adopted() bool {
+	return d.have.Balancer != nil && d.have.Balancer.Tags[names.ClusterUIDTag] == ""
+}
+
+// securityGroups plans the load balancer's security groups and the rules on nodes. It returns what
+// the load balancer shall be given, nil to leave it as it is, and the changes that this waits for.
+func (d *differ) securityGroups() (attach []vpc.GroupRef, after []plan.Ref, err error) {
+	b := d.have.Balancer
+	if b == nil && !d.want.Secured || b != nil && len(b.SecurityGroups) == 0 {
+		if d.want.Secured && len(d.want.SecurityGroups) > 0 {
+			d.warnf("load balancer %s was made without security groups, and AWS gives none to it later: to use the listed ones, delete the Service and create it again", b.Name)
+		}
+		d.nodeRules(nil)
+		return nil, nil, nil
+	}
+	if b != nil && !d.want.Secured {
+		return nil, nil, d.keptGroups(*b)
+	}
+	for _, id := range d.want.SecurityGroups {
+		attach = append(attach, vpc.GroupRef{ID: id, Name: id})
+	}
+	if len(attach) == 0 {
+		changes, ref, err := d.cloud.options.Groups.ManagedGroupChanges(d.have.Groups, d.want.Managed, nil)
+		if err != nil {
+			return nil, nil, err
+		}
+		d.add(changes...)
+		for _, change := range changes {
+			if change.Kind == vpc.KindGroup && change.Action == plan.Create {
+				after = append(after, change.Ref)
+			}
+		}
+		attach = []vpc.GroupRef{ref}
+	}
+	d.nodeRulesAfter(&attach[0], after)
+	return attach, after, nil
+}
+
+// keptGroups keeps the rules of a managed group true after the mode was switched off: the load
+// balancer keeps what is attached.
+func (d *differ) keptGroups(b Balancer) error {
+	if group, ok := d.have.Groups.Named(d.want.Managed.Name); ok && slices.Contains(b.SecurityGroups, group.ID) {
+		changes, _, err := d.cloud.options.Groups.ManagedGroupChanges(d.have.Groups, d.want.Managed, nil)
+		if err != nil {
+			return err
+		}
+		d.add(changes...)
+	}
+	d.nodeRules(&vpc.GroupRef{ID: b.SecurityGroups[0], Name: b.SecurityGroups[0]})
+	return nil
+}
+
+func (d *differ) nodeRules(from *vpc.GroupRef) { d.nodeRulesAfter(from, nil) }
+
+// fromDescription describes the rules that let in all traffic of a load balancer's security group.
+const fromDescription = "kubernetes.io/rule/nlb/security-group"
+
+// nodeRulesAfter plans the rules on the security groups of nodes. A load balancer with a security
+// group needs one rule, whatever ports it has; but where an earlier manager's rules by address
+// let everything through, they stay.
+func (d *differ) nodeRulesAfter(from *vpc.GroupRef, after []plan.Ref) {
+	if d.want.NoNodeRules {
+		return
+	}
+	byCIDR := vpc.NodeRules{LoadBalancer: DefaultName(d.key), Groups: d.want.NodeGroups, Rules: d.want.ByCIDR.Rules()}
+	rules := byCIDR
+	if from != nil {
+		if d.have.Balancer != nil && from.ID != "" && byCIDR.Satisfied(d.have.Groups) {
+			return
+		}
+		rules = vpc.NodeRules{LoadBalancer: byCIDR.LoadBalancer, Groups: d.want.NodeGroups, From: from, FromDescription: fromDescription}
+	}
+	d.add(d.cloud.options.Groups.NodeRuleChanges(d.have.Groups, rules, after)...)
+}
+
+// removeRules plans the removal of rules on nodes and of the managed security group.
+func (d *differ) removeRules(attached []string, after []plan.Ref) {
+	groups := d.cloud.options.Groups
+	managed := d.managedGroups()
+	if !d.cloud.options.Settings.NoNodeRules {
+		rules := vpc.NodeRules{LoadBalancer: DefaultName(d.key), NotFrom: d.ownSources(attached, managed)}
+		d.add(groups.NodeRuleChanges(d.have.Groups, rules, nil)...)
+	}
+	for _, group := range managed {
+		d.add(groups.GroupDeleteChanges(d.have.Groups, group, after)...)
+	}
+}
+
+// managedGroups are the security groups that were made for the Service's load balancer.
+func (d *differ) managedGroups() []vpc.Group {
+	name := names.ManagedGroupName(d.key.ClusterName, tags.Service(d.key), d.key.UID)
+	var out []vpc.Group
+	for _, g := range d.have.Groups.All() {
+		made := strings.HasPrefix(g.Name, "k8s-") && !strings.HasPrefix(g.Name, names.ClassicGroupName("")) && tags.IsFor(g.Tags, d.cloud.options.Cluster.ID, d.key)
+		if (g.Name == name || made) && d.have.Groups.Owned(g.ID) && tags.Foreign(g.Tags, d.cloud.options.Cluster.ID, d.key) == "" {
+			out = append(out, g)
+		}
+	}
+	return out
+}
+
+// ownSources are the listed security groups of a load balancer that goes, as far as rules of ours
+// refer to them and no other network load balancer needs those.
+func (d *differ) ownSources(attached []string, managed []vpc.Group) []string {
+	var out []string
+	for _, id := range attached {
+		deleted := slices.ContainsFunc(managed, func(g vpc.Group) bool { return g.ID == id })
+		if deleted || slices.Contains(d.have.UsedElsewhere, id) {
+			continue // rules that refer to a deleted group are removed with it
+		}
+		if d.onlyOurs(id) {
+			out = append(out, id)
+		}
+	}
+	return out
+}
+
+// onlyOurs says whether all rules for the traffic of a security group are described as ours.
+func (d *differ) onlyOurs(source string) bool {
+	for _, g := range d.have.Groups.All() {
+		for _, r := range g.Rules {
+			if r.SourceGroup == source && r.Protocol == vpc.ProtocolAll && r.Description != fromDescription {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// refuseForeign is the error about a load balancer of our name that is not ours.
+func refuseForeign(key lbcommon.Key, b Balancer, owner string) error {
+	return &cloudapi.Error{Class: cloudapi.Invalid, Operation: "Service " + key.Namespace + "/" + key.Name,
+		Err: fmt.Errorf("the load balancer %s belongs to %s and is left alone: give each cluster an ID of its own, or delete that load balancer", b.Name, owner)}
+}
+
+// wrote books a mutation: what it changed, or, when it failed, that nobody knows how far it got. It returns err.
+func (d *differ) wrote(err error, change func(*Store)) error {
+	if err != nil {
+		d.cloud.store.doubt(d.key)
+		return err
+	}
+	change(d.cloud.store)
+	return nil
+}
+
+// fields collects the differences of one object.
+type fields []plan.Field
+
+// diff adds a field if the two texts differ, and says whether they do.
+func (f *fields) diff(name, before, after string) bool {
+	if before == after {
+		return false
+	}
+	*f = append(*f, plan.Field{Name: name, Before: before, After: after})
+	return true
+}
+
+// diffInt is diff for numbers, where 0 means that nothing is set.
+func (f *fields) diffInt(name string, before, after int32) bool {
+	return f.diff(name, showInt(before), showInt(after))
+}
+
+func showInt(n int32) string {
+	if n == 0 {
+		return ""
+	}
+	return fmt.Sprint(n)
+}
+
+// showSet shows a list whose order means nothing.
+func showSet(items []string) string { return strings.Join(slices.Sorted(slices.Values(items)), ", ") }
+
+func showMap(m map[string]string) string {
+	var items []string
+	for _, key := range slices.Sorted(maps.Keys(m)) {
+		items = append(items, key+"="+m[key])
+	}
+	return strings.Join(items, ", ")
+}
+
+// refs are the references of changes.
+func refs(changes []plan.Change) []plan.Ref {
+	var out []plan.Ref
+	for _, c := range changes {
+		out = append(out, c.Ref)
+	}
+	return out
+}
+
+// name is what the load balancer is called.
+func (d *differ) name() string {
+	if b := d.have.Balancer; b != nil {
+		return b.Name
+	}
+	return cmp.Or(d.want.Name, DefaultName(d.key))
+}

@@ -1,0 +1,366 @@
+package network
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	elbv2 "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
+	"github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
+
+	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
+	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
+	"github.com/unified-ccm/unified-ccm/providers/aws/awserr"
+)
+
+// listenerRef is a listener: one that exists, with its ARN, or one that the plan creates.
+type listenerRef struct{ arn, name string }
+
+func (l listenerRef) handle() plan.Handle { return plan.Handle("listener " + l.name) }
+
+func (l listenerRef) resolve(ids *plan.Handles) (string, error) {
+	if l.arn != "" {
+		return l.arn, nil
+	}
+	return ids.ID(l.handle())
+}
+
+// balancer is the ARN of the load balancer, which exists when a listener does.
+func (l listenerRef) balancer(ids *plan.Handles, d *differ) string {
+	arn, err := d.balancerARN(ids)
+	if err != nil {
+		return ""
+	}
+	return arn
+}
+
+// ports plans target groups and listeners. Creations wait for base. It returns the changes of listeners.
+func (d *differ) ports(base []plan.Ref) []plan.Ref {
+	var done []plan.Ref
+	deletions := d.listenersDelete()
+	done = append(done, refs(deletions)...)
+	moved := map[string][]plan.Ref{} // target groups that listeners leave, with the changes by which they do
+	for _, want := range d.want.Listeners {
+		group, ready := d.targetGroup(want.Group, base)
+		have, exists := d.listenerOn(want.Port)
+		name := fmt.Sprintf("%s/%d", d.name(), want.Port)
+		after := slices.Concat(base, ready)
+		if exists && replaced(have, want) {
+			after = append(after, refOf(deletions, listenerName(d.name(), have)))
+			exists = false
+		}
+		if !exists {
+			done = append(done, d.listenerCreate(name, group, want, after)...)
+			continue
+		}
+		updates := d.listenerUpdate(name, have, want, group, after)
+		done = append(done, updates...)
+		if len(updates) > 0 {
+			for _, f := range have.Forwards {
+				if f.Group != group.arn {
+					moved[f.Group] = append(moved[f.Group], updates...)
+				}
+			}
+		}
+	}
+	d.add(deletions...)
+	d.surplusGroups(deletions, moved)
+	return done
+}
+
+func (d *differ) listenerOn(port int32) (Listener, bool) {
+	for _, l := range d.have.Listeners {
+		if l.Port == port {
+			return l, true
+		}
+	}
+	return Listener{}, false
+}
+
+// replaced says whether a listener must make room for another on its port. TCP and TLS change into
+// each other in place; to and from UDP they don't.
+func replaced(have Listener, want WantedListener) bool {
+	stream := func(protocol string) bool { return protocol == protocolTCP || protocol == protocolTLS }
+	return have.Protocol != want.Protocol && !(stream(have.Protocol) && stream(want.Protocol))
+}
+
+func listenerName(balancer string, l Listener) string {
+	return fmt.Sprintf("%s/%d", balancer, l.Port)
+}
+
+func refOf(changes []plan.Change, name string) plan.Ref {
+	for _, c := range changes {
+		if c.Name == name {
+			return c.Ref
+		}
+	}
+	return plan.Ref{}
+}
+
+// listenersDelete plans the deletion of listeners that are not wanted, or are in the way of those that are.
+func (d *differ) listenersDelete() []plan.Change {
+	var changes []plan.Change
+	for _, have := range d.have.Listeners {
+		i := slices.IndexFunc(d.want.Listeners, func(w WantedListener) bool { return w.Port == have.Port })
+		if i >= 0 && !replaced(have, d.want.Listeners[i]) {
+			continue
+		}
+		balancer := d.have.Balancer.ARN
+		changes = append(changes, plan.Change{
+			Ref:    plan.Ref{Kind: kindListener, Name: listenerName(d.name(), have), Action: plan.Delete},
+			Fields: []plan.Field{{Name: "protocol", Before: have.Protocol}},
+			Do: func(ctx context.Context, _ *plan.Handles) error {
+				_, err := d.cloud.options.API.DeleteListener(ctx, &elbv2.DeleteListenerInput{ListenerArn: aws.String(have.ARN)})
+				return d.wrote(ignoreNotFound(awserr.Wrap("DeleteListener", err)), func(s *Store) { s.listenerGone(balancer, have.ARN) })
+			},
+		})
+	}
+	return changes
+}
+
+// listenerCreate opens a port.
+func (d *differ) listenerCreate(name string, group groupRef, want WantedListener, after []plan.Ref) []plan.Ref {
+	var f fields
+	f.diff("protocol", "", want.Protocol)
+	f.diffInt("port", 0, want.Port)
+	f.diff("targetGroup", "", group.name)
+	f.diff("certificates", "", showSet(want.Certificates))
+	f.diff("sslPolicy", "", want.Policy)
+	ref := listenerRef{name: name}
+	creation := plan.Change{
+		Ref: plan.Ref{Kind: kindListener, Name: name, Action: plan.Create}, Fields: f, After: after,
+		Do: func(ctx context.Context, ids *plan.Handles) error {
+			arn, err := d.createListener(ctx, ids, group, want)
+			if err == nil {
+				ids.Set(ref.handle(), arn)
+			}
+			return err
+		},
+	}
+	d.add(creation)
+	done := []plan.Ref{creation.Ref}
+	return append(done, d.listenerParts(ref, Listener{CertificatesRead: true, Attributes: newListenerAttributes()}, want, done)...)
+}
+
+// newListenerAttributes are what AWS gives a new listener for TCP.
+func newListenerAttributes() map[string]string { return map[string]string{attributeIdleTimeout: "350"} }
+
+// listenerParts plans what has calls of its own: further certificates and attributes.
+func (d *differ) listenerParts(ref listenerRef, have Listener, want WantedListener, after []plan.Ref) []plan.Ref {
+	changes := d.certificates(ref, have, want, after)
+	if change, ok := d.listenerAttributes(ref, have.Attributes, want, after); ok {
+		changes = append(changes, change)
+	}
+	d.add(changes...)
+	return refs(changes)
+}
+
+func (d *differ) createListener(ctx context.Context, ids *plan.Handles, group groupRef, want WantedListener) (string, error) {
+	balancer, err := d.balancerARN(ids)
+	if err != nil {
+		return "", err
+	}
+	groupARN, err := group.resolve(ids)
+	if err != nil {
+		return "", err
+	}
+	out, err := d.cloud.options.API.CreateListener(ctx, &elbv2.CreateListenerInput{
+		LoadBalancerArn: &balancer, Port: aws.Int32(want.Port), Protocol: types.ProtocolEnum(want.Protocol), SslPolicy: optional(want.Policy),
+		Certificates: defaultCertificate(want), DefaultActions: forwardTo(groupARN), Tags: toTags(d.want.Tags),
+	})
+	var list []types.Listener
+	if out != nil {
+		list = out.Listeners
+	}
+	made, err := first("CreateListener", list, err)
+	if err != nil {
+		d.cloud.store.doubt(d.key)
+		if cloudapi.Is(err, cloudapi.AlreadyExists) {
+			err = &cloudapi.Error{Class: cloudapi.Conflict, Operation: "CreateListener", Err: err} // seen and changed by the next reconcile
+		}
+		return "", err
+	}
+	l := toListener(made)
+	l.CertificatesRead = true
+	if l.Protocol == protocolTCP {
+		l.Attributes = newListenerAttributes()
+	}
+	d.cloud.store.madeTags(l.ARN, d.want.Tags)
+	d.cloud.store.wroteListener(balancer, l)
+	return l.ARN, nil
+}
+
+// listenerUpdate changes a listener in place, or nothing. A listener that moves to another target
+// group sends to both first, to the new one with no weight: only then does AWS probe its targets.
+func (d *differ) listenerUpdate(name string, have Listener, want WantedListener, group groupRef, after []plan.Ref) []plan.Ref {
+	ref := listenerRef{arn: have.ARN, name: name}
+	var f fields
+	f.diff("protocol", have.Protocol, want.Protocol)
+	if want.Policy != "" { // without an opinion, AWS' default is as good as any other
+		f.diff("sslPolicy", have.Policy, want.Policy)
+	}
+	if len(want.Certificates) > 0 {
+		f.diff("certificate", firstOf(have.Certificates), want.Certificates[0])
+	}
+	if moves := len(have.Forwards) != 1 || have.Forwards[0].Group != group.arn; moves {
+		f.diff("targetGroup", d.showForwards(have.Forwards), group.name)
+		if have.Protocol == want.Protocol {
+			after = d.listenerJoin(name, have, group, after)
+		}
+	}
+	if len(f) == 0 {
+		return d.listenerParts(ref, have, want, nil)
+	}
+	change := plan.Change{
+		Ref: plan.Ref{Kind: kindListener, Name: name, Action: plan.Update}, Fields: f, After: after,
+		Do: func(ctx context.Context, ids *plan.Handles) error {
+			arn, err := group.resolve(ids)
+			if err != nil {
+				return err
+			}
+			in := &elbv2.ModifyListenerInput{ListenerArn: aws.String(have.ARN), DefaultActions: forwardTo(arn)}
+			if have.Protocol != want.Protocol {
+				in.Protocol = types.ProtocolEnum(want.Protocol)
+			}
+			if want.Protocol == protocolTLS {
+				in.Certificates, in.SslPolicy = defaultCertificate(want), optional(want.Policy)
+			}
+			return d.modifyListener(ctx, have, in)
+		},
+	}
+	d.add(change)
+	if have.Protocol != want.Protocol {
+		have.CertificatesRead, have.Certificates, have.Attributes = true, nil, newListenerAttributes()
+	}
+	done := []plan.Ref{change.Ref}
+	return append(done, d.listenerParts(ref, have, want, done)...)
+}
+
+// listenerJoin lets a listener send to its new target group as well, with no weight, and waits
+// until that can take over. It returns what the move waits for.
+func (d *differ) listenerJoin(name string, have Listener, group groupRef, after []plan.Ref) []plan.Ref {
+	if len(have.Forwards) == 0 {
+		return after
+	}
+	old := have.Forwards[0].Group
+	if old == group.arn || slices.ContainsFunc(have.Forwards, func(f Forward) bool { return group.arn != "" && f.Group == group.arn }) {
+		return after // an earlier run has come this far
+	}
+	var fresh string
+	change := plan.Change{
+		Ref:    plan.Ref{Kind: "probes of listener", Name: name, Action: plan.Update},
+		Fields: []plan.Field{{Name: "targetGroup", After: group.name + " with weight 0"}},
+		Reason: "the new target group becomes healthy before the listener moves to it",
+		After:  after,
+		Do: func(ctx context.Context, ids *plan.Handles) error {
+			arn, err := group.resolve(ids)
+			if err != nil {
+				return err
+			}
+			actions := []types.Action{{Type: types.ActionTypeEnumForward, ForwardConfig: &types.ForwardActionConfig{TargetGroups: []types.TargetGroupTuple{
+				{TargetGroupArn: aws.String(old), Weight: aws.Int32(1)}, {TargetGroupArn: aws.String(arn), Weight: aws.Int32(0)},
+			}}}}
+			err = d.modifyListener(ctx, have, &elbv2.ModifyListenerInput{ListenerArn: aws.String(have.ARN), DefaultActions: actions})
+			if cloudapi.Is(err, cloudapi.Invalid) {
+				return nil // these two cannot stand side by side: the listener moves at once
+			}
+			fresh = arn
+			return err
+		},
+		Ready: func(ctx context.Context, _ *plan.Handles) error {
+			if fresh == "" {
+				return nil
+			}
+			return d.waitHealthy(ctx, fresh, old)
+		},
+	}
+	d.add(change)
+	return []plan.Ref{change.Ref}
+}
+
+func (d *differ) modifyListener(ctx context.Context, have Listener, in *elbv2.ModifyListenerInput) error {
+	out, err := d.cloud.options.API.ModifyListener(ctx, in)
+	var list []types.Listener
+	if out != nil {
+		list = out.Listeners
+	}
+	changed, err := first("ModifyListener", list, err)
+	return d.wrote(err, func(s *Store) {
+		l := toListener(changed)
+		l.CertificatesRead, l.Attributes = have.CertificatesRead, have.Attributes
+		if l.Protocol == have.Protocol {
+			l.Certificates = append(l.Certificates, rest(have.Certificates)...)
+		} else {
+			l.CertificatesRead, l.Attributes = true, nil
+			if l.Protocol == protocolTCP {
+				l.Attributes = newListenerAttributes()
+			}
+		}
+		s.wroteListener(d.have.Balancer.ARN, l)
+	})
+}
+
+// surplusGroups plans what becomes of target groups that are not wanted. Those that a listener
+// leaves are retired; those whose listener goes, and those that nobody uses, are deleted. One whose
+// connections are still finishing has time.
+func (d *differ) surplusGroups(deletions []plan.Change, moved map[string][]plan.Ref) {
+	for _, g := range d.have.TargetGroups {
+		if slices.ContainsFunc(d.want.Listeners, func(w WantedListener) bool { return w.Group.Name == g.Name }) || d.foreignGroup(g) {
+			continue
+		}
+		var closed []plan.Ref
+		for _, l := range d.have.Listeners {
+			if i := slices.IndexFunc(deletions, func(c plan.Change) bool { return c.Name == listenerName(d.name(), l) }); i >= 0 &&
+				slices.ContainsFunc(l.Forwards, func(f Forward) bool { return f.Group == g.ARN }) {
+				closed = append(closed, deletions[i].Ref)
+			}
+		}
+		switch {
+		case len(moved[g.ARN]) > 0:
+			d.add(d.groupRetire(g, slices.Concat(moved[g.ARN], closed)))
+		case len(closed) > 0:
+			d.add(d.groupDelete(g, closed, "its listener goes"))
+		case len(g.Balancers) == 0 && !g.draining():
+			d.add(d.groupRetire(g, nil))
+		}
+	}
+}
+
+// foreignGroup says whether a target group is somebody else's, such as one that a person attached.
+func (d *differ) foreignGroup(g TargetGroup) bool {
+	return g.Tags != nil && d.keepGroup(g)
+}
+
+func (d *differ) showForwards(forwards []Forward) string {
+	var shown []string
+	for _, f := range forwards {
+		shown = append(shown, nameInARN(f.Group))
+	}
+	return showSet(shown)
+}
+
+func forwardTo(arn string) []types.Action {
+	return []types.Action{{Type: types.ActionTypeEnumForward, TargetGroupArn: aws.String(arn)}}
+}
+
+func defaultCertificate(want WantedListener) []types.Certificate {
+	if len(want.Certificates) == 0 {
+		return nil
+	}
+	return []types.Certificate{{CertificateArn: aws.String(want.Certificates[0])}}
+}
+
+func firstOf(items []string) string {
+	if len(items) == 0 {
+		return ""
+	}
+	return items[0]
+}
+
+func rest(items []string) []string {
+	if len(items) == 0 {
+		return nil
+	}
+	return items[1:]
+}

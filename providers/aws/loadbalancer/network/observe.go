@@ -1,0 +1,463 @@
+package network
+
+import (
+	"cmp"
+	"context"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	lbcommon "github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
+	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/tags"
+	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/vpc"
+)
+
+const (
+	// listAge is how old the shared lists may be. It only has to span a burst: a restart that looks
+	// at every Service within seconds reads them once. Beyond that it is how long a load balancer
+	// deleted by hand may stay unnoticed by a reconcile that happens anyway.
+	listAge = 30 * time.Second
+	// detailAge is how old what is read for each load balancer may be: listeners, attributes and
+	// targets. The audit reads them anew every 30 minutes, so that they grow older only without it.
+	detailAge = 40 * time.Minute
+	// settleTime is how long AWS may take to show in lists what we have just made or deleted. It
+	// documents no bound; until then our own word counts.
+	settleTime = 2 * time.Minute
+)
+
+// balancerRecord is what is known of one load balancer.
+type balancerRecord struct {
+	Balancer
+	listeners  []Listener
+	attributes map[string]string
+	detailAt   time.Time
+	// made is when we created it, writtenAt the count of writes when we last changed it.
+	made      time.Time
+	writtenAt uint64
+}
+
+// groupRecord is what is known of one target group.
+type groupRecord struct {
+	TargetGroup
+	detailAt  time.Time
+	made      time.Time
+	writtenAt uint64
+}
+
+// Store is what all Services know together: shared lists of load balancers and target groups, and
+// for each load balancer what only a call of its own tells. Our own writes keep it true. It is
+// never the truth: before anything is created or deleted, one load balancer is read again.
+type Store struct {
+	options Options
+	// turn is held by the one caller that reads the lists; others wait and find its result.
+	turn chan struct{}
+
+	mu        sync.Mutex
+	listedAt  time.Time
+	balancers map[string]balancerRecord
+	groups    map[string]groupRecord
+	// tags of objects by ARN, with the time at which they were read. Lists don't have them.
+	tags map[string]tagRecord
+	// gone are objects that we deleted, which lists may still show for a while.
+	gone map[string]time.Time
+	// doubted are Services with a write that failed in a way that leaves open what was done.
+	doubted map[string]bool
+	writes  uint64
+}
+
+type tagRecord struct {
+	tags   map[string]string
+	readAt time.Time
+}
+
+func newStore(o Options) *Store {
+	return &Store{
+		options: o, turn: make(chan struct{}, 1),
+		balancers: map[string]balancerRecord{}, groups: map[string]groupRecord{}, tags: map[string]tagRecord{},
+		gone: map[string]time.Time{}, doubted: map[string]bool{},
+	}
+}
+
+// serviceName is what Services are told apart by in the store.
+func serviceName(key lbcommon.Key) string { return key.Namespace + "/" + key.Name }
+
+// Observe returns what exists of a Service's load balancer.
+func (s *Store) Observe(ctx context.Context, key lbcommon.Key, fresh lbcommon.Freshness) (Observed, error) {
+	if fresh == lbcommon.Authoritative || s.inDoubt(key) {
+		if err := s.readOne(ctx, key, true); err != nil {
+			return Observed{}, err
+		}
+		return s.view(ctx, key)
+	}
+	if err := s.lists(ctx); err != nil {
+		return Observed{}, err
+	}
+	if err := s.readDetails(ctx, key); err != nil {
+		return Observed{}, err
+	}
+	return s.view(ctx, key)
+}
+
+// Inventory is Observe without the settings of what exists: enough to delete it.
+func (s *Store) Inventory(ctx context.Context, key lbcommon.Key) (Observed, error) {
+	if err := s.readOne(ctx, key, false); err != nil {
+		return Observed{}, err
+	}
+	return s.view(ctx, key)
+}
+
+// Exists says whether the Service has a network load balancer, or anything left of one, at most half a minute ago.
+func (s *Store) Exists(ctx context.Context, key lbcommon.Key) (bool, error) {
+	if err := s.lists(ctx); err != nil {
+		return false, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	_, ok := s.find(key)
+	return ok, nil
+}
+
+// lists makes sure that the shared lists are fresh.
+func (s *Store) lists(ctx context.Context) error {
+	if s.listed() {
+		return nil
+	}
+	select {
+	case s.turn <- struct{}{}:
+		defer func() { <-s.turn }()
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	if s.listed() {
+		return nil
+	}
+	return s.refresh(ctx)
+}
+
+func (s *Store) listed() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return !s.listedAt.IsZero() && s.options.Clock.Since(s.listedAt) < listAge
+}
+
+// refresh reads the lists, and the tags that are not known yet of what may be a Service's.
+func (s *Store) refresh(ctx context.Context) error {
+	started, before := s.options.Clock.Now(), s.countWrites()
+	balancers, err := s.listBalancers(ctx)
+	if err != nil {
+		return err
+	}
+	groups, err := s.listGroups(ctx)
+	if err != nil {
+		return err
+	}
+	var unknown []string
+	s.mu.Lock()
+	s.takeBalancers(balancers, started, before)
+	s.takeGroups(groups, started, before)
+	for arn, b := range s.balancers {
+		if b.VPC == s.options.VPC && !s.knowsTags(arn) {
+			unknown = append(unknown, arn)
+		}
+	}
+	for arn, g := range s.groups {
+		// Those in use are found through their load balancer.
+		if g.VPC == s.options.VPC && len(g.Balancers) == 0 && !s.knowsTags(arn) {
+			unknown = append(unknown, arn)
+		}
+	}
+	s.mu.Unlock()
+	slices.Sort(unknown)
+	if err := s.readTags(ctx, unknown); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.listedAt = started
+	return nil
+}
+
+// takeBalancers takes over a list that was begun when there had been so many writes. The lock is held.
+func (s *Store) takeBalancers(list []Balancer, started time.Time, before uint64) {
+	seen := map[string]bool{}
+	for _, b := range list {
+		seen[b.ARN] = true
+		if at, deleted := s.gone[b.ARN]; deleted && started.Sub(at) < settleTime {
+			continue
+		}
+		if old := s.balancers[b.ARN]; old.writtenAt <= before {
+			old.Balancer = b
+			s.balancers[b.ARN] = old
+		}
+	}
+	for arn, old := range s.balancers {
+		if !seen[arn] && old.writtenAt <= before && (old.made.IsZero() || started.Sub(old.made) >= settleTime) {
+			delete(s.balancers, arn)
+			delete(s.tags, arn)
+		}
+	}
+	for arn, at := range s.gone {
+		if started.Sub(at) >= settleTime {
+			delete(s.gone, arn)
+		}
+	}
+}
+
+func (s *Store) takeGroups(list []TargetGroup, started time.Time, before uint64) {
+	seen := map[string]bool{}
+	for _, g := range list {
+		seen[g.ARN] = true
+		if at, deleted := s.gone[g.ARN]; deleted && started.Sub(at) < settleTime {
+			continue
+		}
+		s.takeGroup(g, before)
+	}
+	for arn, old := range s.groups {
+		if !seen[arn] && old.writtenAt <= before && (old.made.IsZero() || started.Sub(old.made) >= settleTime) {
+			delete(s.groups, arn)
+			delete(s.tags, arn)
+		}
+	}
+}
+
+// takeGroup takes over a target group from a list, which knows neither its targets nor its attributes.
+func (s *Store) takeGroup(g TargetGroup, before uint64) {
+	old := s.groups[g.ARN]
+	if old.writtenAt > before {
+		return
+	}
+	g.Targets, g.Attributes = old.Targets, old.Attributes
+	old.TargetGroup = g
+	s.groups[g.ARN] = old
+}
+
+// knowsTags says whether an object's tags need not be read again. The lock is held.
+func (s *Store) knowsTags(arn string) bool {
+	t, ok := s.tags[arn]
+	return ok && s.options.Clock.Since(t.readAt) < detailAge
+}
+
+// find returns the ARN of the Service's load balancer, and whether anything of it exists. The lock is held.
+func (s *Store) find(key lbcommon.Key) (arn string, exists bool) {
+	name := DefaultName(key)
+	for _, candidate := range slices.Sorted(maps.Keys(s.balancers)) {
+		b := s.balancers[candidate]
+		if b.Name == name {
+			return candidate, true
+		}
+		if b.VPC == s.options.VPC && tags.IsFor(s.tags[candidate].tags, s.options.Cluster.ID, key) {
+			arn, exists = candidate, true
+		}
+	}
+	for candidate := range s.groups {
+		exists = exists || s.isLeftover(candidate, key)
+	}
+	return arn, exists
+}
+
+// isLeftover says whether a target group is the Service's, and nobody forwards to it. The lock is held.
+func (s *Store) isLeftover(arn string, key lbcommon.Key) bool {
+	g := s.groups[arn]
+	return len(g.Balancers) == 0 && g.VPC == s.options.VPC && tags.IsFor(s.tags[arn].tags, s.options.Cluster.ID, key)
+}
+
+// groupsOf returns the ARNs of the target groups of a Service, sorted. The lock is held.
+func (s *Store) groupsOf(key lbcommon.Key, balancer string) []string {
+	var arns []string
+	for arn, g := range s.groups {
+		if balancer != "" && slices.Contains(g.Balancers, balancer) || s.isLeftover(arn, key) {
+			arns = append(arns, arn)
+		}
+	}
+	slices.Sort(arns)
+	return arns
+}
+
+// view puts together what is known.
+func (s *Store) view(ctx context.Context, key lbcommon.Key) (Observed, error) {
+	groups, err := s.options.Groups.Get(ctx, vpc.GroupQuery{})
+	if err != nil {
+		return Observed{}, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	have := Observed{Groups: groups}
+	arn, _ := s.find(key)
+	if b, ok := s.balancers[arn]; ok {
+		balancer := b.Balancer
+		balancer.Tags = s.tags[arn].tags
+		have.Balancer = &balancer
+		have.Attributes = b.attributes
+		if b.listeners != nil {
+			have.Listeners = make([]Listener, len(b.listeners))
+			for i, l := range b.listeners {
+				l.Tags = s.tags[l.ARN].tags
+				have.Listeners[i] = l
+			}
+		}
+	}
+	for other, b := range s.balancers {
+		if other != arn {
+			have.UsedElsewhere = append(have.UsedElsewhere, b.SecurityGroups...)
+		}
+	}
+	for _, g := range s.groupsOf(key, arn) {
+		group := s.groups[g].TargetGroup
+		group.Tags = s.tags[g].tags
+		have.TargetGroups = append(have.TargetGroups, group)
+	}
+	slices.SortFunc(have.TargetGroups, func(a, b TargetGroup) int { return strings.Compare(a.Name, b.Name) })
+	return have, nil
+}
+
+// inDoubt says whether nobody knows how far a write of the Service's got.
+func (s *Store) inDoubt(key lbcommon.Key) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.doubted[serviceName(key)]
+}
+
+// doubt makes the next look at a Service's load balancer a read.
+func (s *Store) doubt(key lbcommon.Key) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.doubted[serviceName(key)] = true
+}
+
+func (s *Store) countWrites() uint64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.writes
+}
+
+// wroteBalancer changes what is known of a load balancer after a write of ours.
+func (s *Store) wroteBalancer(arn string, change func(*balancerRecord)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.writes++
+	r := s.balancers[arn]
+	r.writtenAt = s.writes
+	change(&r)
+	s.balancers[arn] = r
+}
+
+// changeListener changes what is known of one listener.
+func (s *Store) changeListener(balancer, arn string, change func(*Listener)) {
+	s.wroteBalancer(balancer, func(r *balancerRecord) {
+		r.listeners = slices.Clone(r.listeners)
+		for i := range r.listeners {
+			if r.listeners[i].ARN == arn {
+				change(&r.listeners[i])
+			}
+		}
+	})
+}
+
+// wroteListener changes what is known of a listener, or adds it.
+func (s *Store) wroteListener(balancer string, listener Listener) {
+	s.wroteBalancer(balancer, func(r *balancerRecord) {
+		list := slices.DeleteFunc(slices.Clone(r.listeners), func(l Listener) bool { return l.ARN == listener.ARN })
+		list = append(list, listener)
+		slices.SortFunc(list, func(a, b Listener) int { return cmp.Compare(a.Port, b.Port) })
+		r.listeners = list
+	})
+	s.relink(balancer)
+}
+
+func (s *Store) listenerGone(balancer, listener string) {
+	s.wroteBalancer(balancer, func(r *balancerRecord) {
+		r.listeners = slices.DeleteFunc(slices.Clone(r.listeners), func(l Listener) bool { return l.ARN == listener })
+	})
+	s.relink(balancer)
+}
+
+// relink works out anew which target groups a load balancer forwards to.
+func (s *Store) relink(balancer string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	used := map[string]bool{}
+	for _, l := range s.balancers[balancer].listeners {
+		for _, f := range l.Forwards {
+			used[f.Group] = true
+		}
+	}
+	for arn, g := range s.groups {
+		if linked := slices.Contains(g.Balancers, balancer); linked == used[arn] {
+			continue
+		}
+		g.Balancers = slices.DeleteFunc(slices.Clone(g.Balancers), func(b string) bool { return b == balancer })
+		if used[arn] {
+			g.Balancers = append(g.Balancers, balancer)
+		}
+		s.writes++
+		g.writtenAt = s.writes
+		s.groups[arn] = g
+	}
+}
+
+// wroteGroup changes what is known of a target group after a write of ours.
+func (s *Store) wroteGroup(arn string, change func(*groupRecord)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.writes++
+	r := s.groups[arn]
+	r.writtenAt = s.writes
+	change(&r)
+	s.groups[arn] = r
+}
+
+// wroteTags changes the tags that are known of an object.
+func (s *Store) wroteTags(arn string, set map[string]string, remove []string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r, known := s.tags[arn]
+	if !known {
+		return
+	}
+	after := maps.Clone(r.tags)
+	if after == nil {
+		after = map[string]string{}
+	}
+	maps.Copy(after, set)
+	for _, key := range remove {
+		delete(after, key)
+	}
+	r.tags = after
+	s.tags[arn] = r
+}
+
+// madeTags notes the tags with which an object was created.
+func (s *Store) madeTags(arn string, made map[string]string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.tags[arn] = tagRecord{tags: maps.Clone(made), readAt: s.options.Clock.Now()}
+}
+
+// balancerGone removes a load balancer that was deleted. Its listeners go with it, its target groups stay.
+func (s *Store) balancerGone(arn string) {
+	s.mu.Lock()
+	delete(s.balancers, arn)
+	delete(s.tags, arn)
+	s.gone[arn] = s.options.Clock.Now()
+	s.mu.Unlock()
+	s.relink(arn)
+}
+
+func (s *Store) groupGone(arn string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.writes++
+	delete(s.groups, arn)
+	delete(s.tags, arn)
+	s.gone[arn] = s.options.Clock.Now()
+}
+
+// group returns what is known of a target group now, our own writes included.
+func (s *Store) group(arn string) (TargetGroup, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r, ok := s.groups[arn]
+	return r.TargetGroup, ok
+}

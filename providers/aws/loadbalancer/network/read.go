@@ -1,0 +1,497 @@
+package network
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	elbv2 "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
+	"github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
+
+	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
+	lbcommon "github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
+	"github.com/unified-ccm/unified-ccm/providers/aws/awserr"
+)
+
+const (
+	// listPage is the most objects that a page of Elastic Load Balancing has.
+	listPage = 400
+	// tagsAtOnce is the most objects that DescribeTags and AddTags take.
+	tagsAtOnce = 20
+	// readsAtOnce bounds the calls that reading one load balancer makes side by side.
+	readsAtOnce = 4
+)
+
+// readOne reads one Service's load balancer past the snapshot: with all its settings, or only what exists.
+func (s *Store) readOne(ctx context.Context, key lbcommon.Key, full bool) (err error) {
+	s.mu.Lock()
+	doubted := s.doubted[serviceName(key)]
+	delete(s.doubted, serviceName(key)) // a write that fails from now on is in doubt again
+	if doubted {
+		s.listedAt = s.listedAt.Add(-listAge) // something may exist that no list has shown yet
+	}
+	s.mu.Unlock()
+	defer func() {
+		if err != nil && doubted {
+			s.doubt(key)
+		}
+	}()
+	if err := s.lists(ctx); err != nil {
+		return err
+	}
+	arn, err := s.readBalancer(ctx, key)
+	if err != nil {
+		return err
+	}
+	if arn != "" {
+		if err := s.readGroups(ctx, arn); err != nil {
+			return err
+		}
+	}
+	return s.readRest(ctx, key, arn, full)
+}
+
+// readBalancer reads the load balancer itself and returns its ARN, or "" if there is none.
+func (s *Store) readBalancer(ctx context.Context, key lbcommon.Key) (string, error) {
+	s.mu.Lock()
+	arn, _ := s.find(key)
+	known, before := s.balancers[arn], s.writes
+	s.mu.Unlock()
+	in := &elbv2.DescribeLoadBalancersInput{LoadBalancerArns: []string{arn}}
+	if arn == "" {
+		in = &elbv2.DescribeLoadBalancersInput{Names: []string{DefaultName(key)}}
+	}
+	out, err := s.options.API.DescribeLoadBalancers(ctx, in)
+	err = awserr.Wrap("DescribeLoadBalancers", err)
+	found := err == nil && len(out.LoadBalancers) > 0 && out.LoadBalancers[0].Type == types.LoadBalancerTypeEnumNetwork
+	switch {
+	case cloudapi.Is(err, cloudapi.NotFound), err == nil && !found:
+		if arn == "" || !known.made.IsZero() && s.options.Clock.Since(known.made) < settleTime {
+			return arn, nil
+		}
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		delete(s.balancers, arn)
+		return "", nil
+	case err != nil:
+		return "", err
+	}
+	b := toBalancer(out.LoadBalancers[0])
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if old := s.balancers[b.ARN]; old.writtenAt <= before {
+		old.Balancer = b
+		s.balancers[b.ARN] = old
+	}
+	return b.ARN, nil
+}
+
+// readGroups reads the target groups of a load balancer.
+func (s *Store) readGroups(ctx context.Context, balancer string) error {
+	before := s.countWrites()
+	list, err := s.describeGroups(ctx, &elbv2.DescribeTargetGroupsInput{LoadBalancerArn: &balancer})
+	if cloudapi.Is(err, cloudapi.NotFound) {
+		return nil // it has just been made, or has just gone; what is known of it counts
+	}
+	if err != nil {
+		return err
+	}
+	seen := map[string]bool{}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, g := range list {
+		seen[g.ARN] = true
+		s.takeGroup(g, before)
+	}
+	for arn, g := range s.groups {
+		if !seen[arn] && g.writtenAt <= before && slices.Contains(g.Balancers, balancer) {
+			g.Balancers = slices.DeleteFunc(slices.Clone(g.Balancers), func(b string) bool { return b == balancer })
+			s.groups[arn] = g
+		}
+	}
+	return nil
+}
+
+// readRest reads tags and, if asked, every setting of what exists.
+func (s *Store) readRest(ctx context.Context, key lbcommon.Key, balancer string, full bool) error {
+	s.mu.Lock()
+	groups := s.groupsOf(key, balancer)
+	s.mu.Unlock()
+	arns := slices.Clone(groups)
+	if balancer != "" {
+		arns = append(arns, balancer)
+	}
+	if !full {
+		return s.readTags(ctx, arns)
+	}
+	var work []func(context.Context) error
+	if balancer != "" {
+		work = append(work,
+			func(ctx context.Context) error { return s.readListeners(ctx, balancer, true) },
+			func(ctx context.Context) error { return s.readAttributes(ctx, balancer) })
+	}
+	for _, arn := range groups {
+		work = append(work,
+			func(ctx context.Context) error { return s.readTargets(ctx, arn) },
+			func(ctx context.Context) error { return s.readGroupAttributes(ctx, arn) })
+	}
+	if err := together(ctx, work); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	for _, l := range s.balancers[balancer].listeners {
+		arns = append(arns, l.ARN)
+	}
+	s.mu.Unlock()
+	return s.readTags(ctx, arns)
+}
+
+// readDetails reads what lists don't tell of a Service's load balancer, unless it is known.
+func (s *Store) readDetails(ctx context.Context, key lbcommon.Key) error {
+	now := s.options.Clock.Now()
+	var work []func(context.Context) error
+	s.mu.Lock()
+	arn, _ := s.find(key)
+	if b, ok := s.balancers[arn]; ok && (b.detailAt.IsZero() || now.Sub(b.detailAt) >= detailAge) {
+		work = append(work,
+			func(ctx context.Context) error { return s.readListeners(ctx, arn, false) },
+			func(ctx context.Context) error { return s.readAttributes(ctx, arn) })
+	}
+	for _, group := range s.groupsOf(key, arn) {
+		if g := s.groups[group]; g.detailAt.IsZero() || now.Sub(g.detailAt) >= detailAge {
+			work = append(work, func(ctx context.Context) error { return s.readTargets(ctx, group) })
+		}
+	}
+	s.mu.Unlock()
+	return together(ctx, work)
+}
+
+// readListeners reads the listeners of a load balancer: with what only calls of their own tell, if full.
+func (s *Store) readListeners(ctx context.Context, balancer string, full bool) error {
+	before, now := s.countWrites(), s.options.Clock.Now()
+	pages := elbv2.NewDescribeListenersPaginator(s.options.API, &elbv2.DescribeListenersInput{LoadBalancerArn: &balancer, PageSize: aws.Int32(listPage)})
+	list := []Listener{}
+	for pages.HasMorePages() {
+		page, err := pages.NextPage(ctx)
+		if err = awserr.Wrap("DescribeListeners", err); err != nil {
+			return s.ignoreNew(balancer, err)
+		}
+		for _, l := range page.Listeners {
+			list = append(list, toListener(l))
+		}
+	}
+	slices.SortFunc(list, func(a, b Listener) int { return cmp.Compare(a.Port, b.Port) })
+	if full {
+		var work []func(context.Context) error
+		for i := range list {
+			work = append(work, func(ctx context.Context) error { return s.readListener(ctx, &list[i]) })
+		}
+		if err := together(ctx, work); err != nil {
+			return err
+		}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if r := s.balancers[balancer]; r.writtenAt <= before {
+		r.listeners, r.detailAt = list, now
+		s.balancers[balancer] = r
+	}
+	return nil
+}
+
+// ignoreNew drops an error that says that there is no such load balancer, if we made it a moment ago.
+func (s *Store) ignoreNew(balancer string, err error) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	made := s.balancers[balancer].made
+	if cloudapi.Is(err, cloudapi.NotFound) && !made.IsZero() && s.options.Clock.Since(made) < settleTime {
+		return nil
+	}
+	return err
+}
+
+// readListener completes a listener. One that goes meanwhile stays as it is.
+func (s *Store) readListener(ctx context.Context, l *Listener) error {
+	if l.Protocol == string(types.ProtocolEnumTls) {
+		certificates, err := s.describeCertificates(ctx, l.ARN)
+		if err != nil && !cloudapi.Is(err, cloudapi.NotFound) {
+			return err
+		}
+		l.Certificates = append(l.Certificates[:min(1, len(l.Certificates)):1], certificates...)
+		l.CertificatesRead = err == nil
+	}
+	if l.Protocol != string(types.ProtocolEnumTcp) {
+		return nil
+	}
+	out, err := s.options.API.DescribeListenerAttributes(ctx, &elbv2.DescribeListenerAttributesInput{ListenerArn: &l.ARN})
+	if err = awserr.Wrap("DescribeListenerAttributes", err); err != nil {
+		if cloudapi.Is(err, cloudapi.NotFound) {
+			return nil
+		}
+		return err
+	}
+	l.Attributes = map[string]string{}
+	for _, a := range out.Attributes {
+		l.Attributes[aws.ToString(a.Key)] = aws.ToString(a.Value)
+	}
+	return nil
+}
+
+// readAttributes reads the attributes of a load balancer.
+func (s *Store) readAttributes(ctx context.Context, balancer string) error {
+	before := s.countWrites()
+	out, err := s.options.API.DescribeLoadBalancerAttributes(ctx, &elbv2.DescribeLoadBalancerAttributesInput{LoadBalancerArn: &balancer})
+	if err = awserr.Wrap("DescribeLoadBalancerAttributes", err); err != nil {
+		return s.ignoreNew(balancer, err)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if r := s.balancers[balancer]; r.writtenAt <= before {
+		r.attributes = attributeMap(out.Attributes)
+		s.balancers[balancer] = r
+	}
+	return nil
+}
+
+// readTargets reads the targets of a target group. A group that is gone has none.
+func (s *Store) readTargets(ctx context.Context, group string) error {
+	before, now := s.countWrites(), s.options.Clock.Now()
+	out, err := s.options.API.DescribeTargetHealth(ctx, &elbv2.DescribeTargetHealthInput{TargetGroupArn: &group})
+	if err = awserr.Wrap("DescribeTargetHealth", err); err != nil {
+		return s.groupMayBeGone(group, err)
+	}
+	targets := map[Target]types.TargetHealthStateEnum{}
+	for _, d := range out.TargetHealthDescriptions {
+		if d.Target != nil && d.TargetHealth != nil {
+			targets[Target{ID: aws.ToString(d.Target.Id), Port: aws.ToInt32(d.Target.Port)}] = d.TargetHealth.State
+		}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if r, ok := s.groups[group]; ok && r.writtenAt <= before {
+		r.Targets, r.detailAt = targets, now
+		s.groups[group] = r
+	}
+	return nil
+}
+
+func (s *Store) readGroupAttributes(ctx context.Context, group string) error {
+	before := s.countWrites()
+	out, err := s.options.API.DescribeTargetGroupAttributes(ctx, &elbv2.DescribeTargetGroupAttributesInput{TargetGroupArn: &group})
+	if err = awserr.Wrap("DescribeTargetGroupAttributes", err); err != nil {
+		return s.groupMayBeGone(group, err)
+	}
+	attributes := map[string]string{}
+	for _, a := range out.Attributes {
+		attributes[aws.ToString(a.Key)] = aws.ToString(a.Value)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if r, ok := s.groups[group]; ok && r.writtenAt <= before {
+		r.Attributes = attributes
+		s.groups[group] = r
+	}
+	return nil
+}
+
+// groupMayBeGone forgets a target group that AWS says is gone, unless we made it a moment ago.
+func (s *Store) groupMayBeGone(group string, err error) error {
+	if !cloudapi.Is(err, cloudapi.NotFound) {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if made := s.groups[group].made; made.IsZero() || s.options.Clock.Since(made) >= settleTime {
+		delete(s.groups, group)
+	}
+	return nil
+}
+
+// readTags reads the tags of objects, as many at once as AWS allows. When one of them is gone,
+// AWS answers for none; then each is asked about alone.
+func (s *Store) readTags(ctx context.Context, arns []string) error {
+	var work []func(context.Context) error
+	for chunk := range slices.Chunk(arns, tagsAtOnce) {
+		work = append(work, func(ctx context.Context) error { return s.readTagsOf(ctx, chunk) })
+	}
+	return together(ctx, work)
+}
+
+func (s *Store) readTagsOf(ctx context.Context, arns []string) error {
+	now := s.options.Clock.Now()
+	out, err := s.options.API.DescribeTags(ctx, &elbv2.DescribeTagsInput{ResourceArns: arns})
+	err = awserr.Wrap("DescribeTags", err)
+	switch {
+	case cloudapi.Is(err, cloudapi.NotFound) && len(arns) == 1:
+		return nil
+	case cloudapi.Is(err, cloudapi.NotFound):
+		half := len(arns) / 2
+		return errors.Join(s.readTagsOf(ctx, arns[:half]), s.readTagsOf(ctx, arns[half:]))
+	case err != nil:
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, d := range out.TagDescriptions {
+		tags := map[string]string{}
+		for _, tag := range d.Tags {
+			tags[aws.ToString(tag.Key)] = aws.ToString(tag.Value)
+		}
+		s.tags[aws.ToString(d.ResourceArn)] = tagRecord{tags: tags, readAt: now}
+	}
+	return nil
+}
+
+func (s *Store) listBalancers(ctx context.Context) ([]Balancer, error) {
+	pages := elbv2.NewDescribeLoadBalancersPaginator(s.options.API, &elbv2.DescribeLoadBalancersInput{PageSize: aws.Int32(listPage)})
+	var list []Balancer
+	for pages.HasMorePages() {
+		page, err := pages.NextPage(ctx)
+		if err != nil {
+			return nil, awserr.Wrap("DescribeLoadBalancers", err)
+		}
+		for _, b := range page.LoadBalancers {
+			if b.Type == types.LoadBalancerTypeEnumNetwork {
+				list = append(list, toBalancer(b))
+			}
+		}
+	}
+	return list, nil
+}
+
+func (s *Store) listGroups(ctx context.Context) ([]TargetGroup, error) {
+	return s.describeGroups(ctx, &elbv2.DescribeTargetGroupsInput{PageSize: aws.Int32(listPage)})
+}
+
+func (s *Store) describeGroups(ctx context.Context, in *elbv2.DescribeTargetGroupsInput) ([]TargetGroup, error) {
+	pages := elbv2.NewDescribeTargetGroupsPaginator(s.options.API, in)
+	var list []TargetGroup
+	for pages.HasMorePages() {
+		page, err := pages.NextPage(ctx)
+		if err != nil {
+			return nil, awserr.Wrap("DescribeTargetGroups", err)
+		}
+		for _, g := range page.TargetGroups {
+			list = append(list, toGroup(g))
+		}
+	}
+	return list, nil
+}
+
+// describeCertificates returns the certificates of a listener besides the default one, sorted.
+func (s *Store) describeCertificates(ctx context.Context, listener string) ([]string, error) {
+	pages := elbv2.NewDescribeListenerCertificatesPaginator(s.options.API, &elbv2.DescribeListenerCertificatesInput{ListenerArn: &listener, PageSize: aws.Int32(listPage)})
+	var list []string
+	for pages.HasMorePages() {
+		page, err := pages.NextPage(ctx)
+		if err != nil {
+			return nil, awserr.Wrap("DescribeListenerCertificates", err)
+		}
+		for _, c := range page.Certificates {
+			if !aws.ToBool(c.IsDefault) {
+				list = append(list, aws.ToString(c.CertificateArn))
+			}
+		}
+	}
+	slices.Sort(list)
+	return list, nil
+}
+
+// together runs work side by side, a few at once, and joins the errors.
+func together(ctx context.Context, work []func(context.Context) error) error {
+	var wg sync.WaitGroup
+	errs := make([]error, len(work))
+	slots := make(chan struct{}, readsAtOnce)
+	for i, do := range work {
+		slots <- struct{}{}
+		wg.Go(func() {
+			defer func() { <-slots }()
+			errs[i] = do(ctx)
+		})
+	}
+	wg.Wait()
+	return errors.Join(errs...)
+}
+
+func toBalancer(in types.LoadBalancer) Balancer {
+	b := Balancer{
+		ARN: aws.ToString(in.LoadBalancerArn), Name: aws.ToString(in.LoadBalancerName), DNSName: aws.ToString(in.DNSName), VPC: aws.ToString(in.VpcId),
+		Scheme: string(in.Scheme), AddressType: string(in.IpAddressType), SecurityGroups: in.SecurityGroups,
+		SourceNAT: in.EnablePrefixForIpv6SourceNat == types.EnablePrefixForIpv6SourceNatEnumOn,
+	}
+	if in.State != nil {
+		b.State = string(in.State.Code)
+	}
+	b.Zones = toZones(in.AvailabilityZones)
+	return b
+}
+
+func toZones(in []types.AvailabilityZone) []Zone {
+	zones := make([]Zone, 0, len(in))
+	for _, z := range in {
+		zone := Zone{Subnet: aws.ToString(z.SubnetId)}
+		for _, a := range z.LoadBalancerAddresses {
+			zone.Allocation = cmp.Or(zone.Allocation, aws.ToString(a.AllocationId))
+			zone.PrivateIPv4 = cmp.Or(zone.PrivateIPv4, aws.ToString(a.PrivateIPv4Address))
+			zone.IPv6 = cmp.Or(zone.IPv6, aws.ToString(a.IPv6Address))
+		}
+		zones = append(zones, zone)
+	}
+	slices.SortFunc(zones, func(a, b Zone) int { return cmp.Compare(a.Subnet, b.Subnet) })
+	return zones
+}
+
+func toListener(in types.Listener) Listener {
+	l := Listener{ARN: aws.ToString(in.ListenerArn), Protocol: string(in.Protocol), Port: aws.ToInt32(in.Port), Policy: aws.ToString(in.SslPolicy)}
+	for _, c := range in.Certificates {
+		l.Certificates = append(l.Certificates, aws.ToString(c.CertificateArn))
+	}
+	for _, a := range in.DefaultActions {
+		switch {
+		case a.ForwardConfig != nil && len(a.ForwardConfig.TargetGroups) > 0:
+			for _, g := range a.ForwardConfig.TargetGroups {
+				l.Forwards = append(l.Forwards, Forward{Group: aws.ToString(g.TargetGroupArn), Weight: aws.ToInt32(g.Weight)})
+			}
+		case a.TargetGroupArn != nil:
+			l.Forwards = append(l.Forwards, Forward{Group: *a.TargetGroupArn})
+		}
+	}
+	return l
+}
+
+func toGroup(in types.TargetGroup) TargetGroup {
+	return TargetGroup{
+		ARN: aws.ToString(in.TargetGroupArn), Name: aws.ToString(in.TargetGroupName), Protocol: string(in.Protocol), VPC: aws.ToString(in.VpcId),
+		TargetType: string(in.TargetType), AddressType: cmp.Or(string(in.IpAddressType), string(types.TargetGroupIpAddressTypeEnumIpv4)),
+		Port: aws.ToInt32(in.Port), Balancers: in.LoadBalancerArns,
+		Health: HealthCheck{
+			Protocol: string(in.HealthCheckProtocol), Port: aws.ToString(in.HealthCheckPort), Path: aws.ToString(in.HealthCheckPath),
+			Interval: aws.ToInt32(in.HealthCheckIntervalSeconds), Timeout: aws.ToInt32(in.HealthCheckTimeoutSeconds),
+			Healthy: aws.ToInt32(in.HealthyThresholdCount), Unhealthy: aws.ToInt32(in.UnhealthyThresholdCount),
+		},
+	}
+}
+
+func attributeMap(in []types.LoadBalancerAttribute) map[string]string {
+	m := make(map[string]string, len(in))
+	for _, a := range in {
+		m[aws.ToString(a.Key)] = aws.ToString(a.Value)
+	}
+	return m
+}
+
+// first returns the only object that a creation answers with.
+func first[T any](operation string, items []T, err error) (T, error) {
+	var zero T
+	if err = awserr.Wrap(operation, err); err != nil {
+		return zero, err
+	}
+	if len(items) == 0 {
+		return zero, &cloudapi.Error{Class: cloudapi.Unknown, Operation: operation, Err: fmt.Errorf("the answer is empty")}
+	}
+	return items[0], nil
+}

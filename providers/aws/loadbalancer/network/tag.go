@@ -1,0 +1,121 @@
+package network
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	elbv2 "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
+	"github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
+
+	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
+	"github.com/unified-ccm/unified-ccm/providers/aws/awserr"
+	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/tags"
+)
+
+// tagged is an object whose tags are known.
+type tagged struct {
+	arn, name string
+	tags      map[string]string
+}
+
+// tagChange is one call's worth: the same change for several objects.
+type tagChange struct {
+	set    map[string]string
+	remove []string
+	arns   []string
+}
+
+// tags plans the tags of what exists: objects that need the same share a call, and the load
+// balancer comes last. So its tags tell, without reading those of its listeners and target groups,
+// that all of them were brought in line.
+func (d *differ) tags(after []plan.Ref) {
+	b := d.have.Balancer
+	if b == nil {
+		return
+	}
+	var parts []tagged
+	for _, l := range d.have.Listeners {
+		if i := slices.IndexFunc(d.want.Listeners, func(w WantedListener) bool { return w.Port == l.Port }); i >= 0 && !replaced(l, d.want.Listeners[i]) {
+			parts = append(parts, tagged{l.ARN, listenerName(b.Name, l), l.Tags})
+		}
+	}
+	for _, g := range d.have.TargetGroups {
+		if slices.ContainsFunc(d.want.Listeners, func(w WantedListener) bool { return w.Group.Name == g.Name }) {
+			parts = append(parts, tagged{g.ARN, g.Name, g.Tags})
+		}
+	}
+	changes := d.tagChanges("parts of load balancer "+b.Name, parts, after)
+	d.add(changes...)
+	d.add(d.tagChanges("load balancer "+b.Name, []tagged{{b.ARN, b.Name, b.Tags}}, slices.Concat(after, refs(changes)))...)
+}
+
+// tagChanges groups objects by what they need. Those whose tags were not read need nothing.
+func (d *differ) tagChanges(what string, objects []tagged, after []plan.Ref) []plan.Change {
+	var groups []tagChange
+	for _, o := range objects {
+		if o.tags == nil {
+			continue
+		}
+		set, remove := tags.Diff(o.tags, d.want.Tags)
+		if len(set)+len(remove) == 0 {
+			continue
+		}
+		i := slices.IndexFunc(groups, func(c tagChange) bool {
+			return len(c.arns) < tagsAtOnce && maps.Equal(c.set, set) && slices.Equal(c.remove, remove)
+		})
+		if i < 0 {
+			groups = append(groups, tagChange{set: set, remove: remove})
+			i = len(groups) - 1
+		}
+		groups[i].arns = append(groups[i].arns, o.arn)
+	}
+	var changes []plan.Change
+	for i, g := range groups {
+		name := what
+		if i > 0 {
+			name += " (" + showInt(int32(i+1)) + ")" //nolint:gosec // few
+		}
+		changes = append(changes, d.retag(name, g, after))
+	}
+	return changes
+}
+
+func (d *differ) retag(name string, c tagChange, after []plan.Ref) plan.Change {
+	return plan.Change{
+		Ref:    plan.Ref{Kind: kindTags, Name: name, Action: plan.Update},
+		Fields: []plan.Field{{Name: "tags", Before: strings.Join(c.remove, ", "), After: showMap(c.set)}},
+		After:  after,
+		Do: func(ctx context.Context, _ *plan.Handles) error {
+			if len(c.set) > 0 {
+				_, err := d.cloud.options.API.AddTags(ctx, &elbv2.AddTagsInput{ResourceArns: c.arns, Tags: toTags(c.set)})
+				if err := d.retagged(awserr.Wrap("AddTags", err), c.arns, c.set, nil); err != nil {
+					return err
+				}
+			}
+			if len(c.remove) == 0 {
+				return nil
+			}
+			_, err := d.cloud.options.API.RemoveTags(ctx, &elbv2.RemoveTagsInput{ResourceArns: c.arns, TagKeys: c.remove})
+			return d.retagged(awserr.Wrap("RemoveTags", err), c.arns, nil, c.remove)
+		},
+	}
+}
+
+func (d *differ) retagged(err error, arns []string, set map[string]string, remove []string) error {
+	return d.wrote(err, func(s *Store) {
+		for _, arn := range arns {
+			s.wroteTags(arn, set, remove)
+		}
+	})
+}
+
+func toTags(m map[string]string) []types.Tag {
+	out := make([]types.Tag, 0, len(m))
+	for _, key := range slices.Sorted(maps.Keys(m)) {
+		out = append(out, types.Tag{Key: aws.String(key), Value: aws.String(m[key])})
+	}
+	return out
+}

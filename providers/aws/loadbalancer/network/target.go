@@ -1,0 +1,203 @@
+package network
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	elbv2 "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
+	"github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
+
+	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
+	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
+	"github.com/unified-ccm/unified-ccm/providers/aws/awserr"
+)
+
+const (
+	// targetsAtOnce is how many targets one call names.
+	targetsAtOnce = 100
+	// targetsShown is how many a plan lists one by one; a person does not read more.
+	targetsShown = 10
+	// codeInvalidTarget is AWS' answer when any of the targets cannot be registered.
+	codeInvalidTarget = "InvalidTarget"
+	// startTime is when to try again an instance that is not running yet.
+	startTime = 15 * time.Second
+)
+
+// targetsUpdate registers and removes targets, or nothing. Those that are draining count as absent.
+func (d *differ) targetsUpdate(g groupRef, have TargetGroup, want WantedGroup, after []plan.Ref) (plan.Change, bool) {
+	join, leave := diffTargets(have.Targets, want.Targets)
+	if len(join)+len(leave) == 0 {
+		return plan.Change{}, false
+	}
+	return plan.Change{
+		Ref:        plan.Ref{Kind: kindTargets, Name: want.Name, Action: plan.Update},
+		Fields:     []plan.Field{{Name: "targets", Before: suffix("leaving: ", leave), After: suffix("joining: ", join)}},
+		After:      slices.Clone(after),
+		Membership: true,
+		Do: func(ctx context.Context, ids *plan.Handles) error {
+			arn, err := g.resolve(ids)
+			if err != nil {
+				return err
+			}
+			err = d.register(ctx, arn, join)
+			if cloudapi.Is(err, cloudapi.Quota) && len(leave) > 0 {
+				// There is no room for both at once. Removing first leaves fewer nodes for a moment, as nobody else can help.
+				if err := d.deregister(ctx, arn, leave); err != nil {
+					return err
+				}
+				leave, err = nil, d.register(ctx, arn, join)
+			}
+			// A target that cannot join must not keep others from leaving.
+			return adviseTargets(errors.Join(err, d.deregister(ctx, arn, leave)))
+		},
+	}, true
+}
+
+// diffTargets returns which targets to register and which to remove, sorted.
+func diffTargets(have map[Target]types.TargetHealthStateEnum, want []WantedTarget) (join, leave []Target) {
+	keep := make(map[Target]bool, len(want))
+	for _, w := range want {
+		keep[w.Target] = true
+		if state, ok := have[w.Target]; !w.Keep && (!ok || state == types.TargetHealthStateEnumDraining) {
+			join = append(join, w.Target)
+		}
+	}
+	for target, state := range have {
+		if !keep[target] && state != types.TargetHealthStateEnumDraining {
+			leave = append(leave, target)
+		}
+	}
+	for _, list := range [][]Target{join, leave} {
+		slices.SortFunc(list, func(a, b Target) int { return strings.Compare(a.ID, b.ID) })
+	}
+	return join, leave
+}
+
+// register registers targets. AWS refuses all of a call if it refuses one: those are found, the
+// others registered, and an error names those.
+func (d *differ) register(ctx context.Context, arn string, targets []Target) error {
+	var refused []string
+	var errs []error
+	for chunk := range slices.Chunk(targets, targetsAtOnce) {
+		bad, err := d.registerSome(ctx, arn, chunk)
+		refused = append(refused, bad...)
+		if err != nil {
+			errs = append(errs, err)
+		}
+	}
+	if len(refused) > 0 {
+		errs = append(errs, &cloudapi.Error{Class: cloudapi.Conflict, Operation: "RegisterTargets", RetryAfter: startTime,
+			Err: fmt.Errorf("AWS does not take %s as targets, most likely because they are not running; all others are registered, and these are tried again", strings.Join(refused, ", "))})
+	}
+	return errors.Join(errs...)
+}
+
+// registerSome registers a chunk and returns the targets that AWS refuses.
+func (d *differ) registerSome(ctx context.Context, arn string, targets []Target) (refused []string, err error) {
+	_, err = d.cloud.options.API.RegisterTargets(ctx, &elbv2.RegisterTargetsInput{TargetGroupArn: &arn, Targets: descriptions(targets)})
+	if !awserr.Is(err, codeInvalidTarget) {
+		return nil, d.wroteTargets(awserr.Wrap("RegisterTargets", err), arn, targets, types.TargetHealthStateEnumInitial)
+	}
+	if len(targets) == 1 {
+		return []string{targets[0].ID}, nil
+	}
+	// The message names those that it refuses; where it does not, halves tell.
+	named, others := split(targets, func(t Target) bool { return strings.Contains(err.Error(), t.ID) })
+	if len(named) == 0 || len(others) == 0 {
+		named, others = targets[:len(targets)/2], targets[len(targets)/2:]
+		bad, err := d.registerSome(ctx, arn, named)
+		more, otherErr := d.registerSome(ctx, arn, others)
+		return append(bad, more...), errors.Join(err, otherErr)
+	}
+	for _, t := range named {
+		refused = append(refused, t.ID)
+	}
+	more, err := d.registerSome(ctx, arn, others)
+	return append(refused, more...), err
+}
+
+// deregister removes targets. One that AWS does not know is as good as removed.
+func (d *differ) deregister(ctx context.Context, arn string, targets []Target) error {
+	var errs []error
+	for chunk := range slices.Chunk(targets, targetsAtOnce) {
+		errs = append(errs, d.deregisterSome(ctx, arn, chunk))
+	}
+	return errors.Join(errs...)
+}
+
+func (d *differ) deregisterSome(ctx context.Context, arn string, targets []Target) error {
+	_, err := d.cloud.options.API.DeregisterTargets(ctx, &elbv2.DeregisterTargetsInput{TargetGroupArn: &arn, Targets: descriptions(targets)})
+	if !awserr.Is(err, codeInvalidTarget) || len(targets) == 1 {
+		if awserr.Is(err, codeInvalidTarget) {
+			err = nil
+		}
+		return d.wroteTargets(awserr.Wrap("DeregisterTargets", err), arn, targets, types.TargetHealthStateEnumDraining)
+	}
+	half := len(targets) / 2
+	return errors.Join(d.deregisterSome(ctx, arn, targets[:half]), d.deregisterSome(ctx, arn, targets[half:]))
+}
+
+// wroteTargets books targets that were registered or removed.
+func (d *differ) wroteTargets(err error, arn string, targets []Target, state types.TargetHealthStateEnum) error {
+	return d.wrote(err, func(s *Store) {
+		s.wroteGroup(arn, func(r *groupRecord) {
+			after := maps.Clone(r.Targets)
+			if after == nil {
+				after = map[Target]types.TargetHealthStateEnum{}
+			}
+			for _, t := range targets {
+				after[t] = state
+			}
+			r.Targets = after
+		})
+	})
+}
+
+// adviseTargets says what to do when there are too many targets.
+func adviseTargets(err error) error {
+	if !cloudapi.Is(err, cloudapi.Quota) {
+		return err
+	}
+	return fmt.Errorf("there are more nodes than the load balancer may have targets; raise the quota \"Targets per Availability Zone per Network Load Balancer\", "+
+		"or choose fewer nodes by labels: %w", err)
+}
+
+func descriptions(targets []Target) []types.TargetDescription {
+	out := make([]types.TargetDescription, len(targets))
+	for i, t := range targets {
+		out[i] = types.TargetDescription{Id: aws.String(t.ID), Port: aws.Int32(t.Port)}
+	}
+	return out
+}
+
+func split(targets []Target, is func(Target) bool) (yes, no []Target) {
+	for _, t := range targets {
+		if is(t) {
+			yes = append(yes, t)
+		} else {
+			no = append(no, t)
+		}
+	}
+	return yes, no
+}
+
+// suffix shows targets after a label: one by one, or counted where they are many.
+func suffix(label string, targets []Target) string {
+	if len(targets) == 0 {
+		return ""
+	}
+	if len(targets) > targetsShown {
+		return fmt.Sprintf("%s%d targets", label, len(targets))
+	}
+	var shown []string
+	for _, t := range targets {
+		shown = append(shown, fmt.Sprintf("%s:%d", t.ID, t.Port))
+	}
+	return label + strings.Join(shown, ", ")
+}

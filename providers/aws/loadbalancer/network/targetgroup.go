@@ -1,0 +1,261 @@
+package network
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	elbv2 "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
+	"github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
+
+	"github.com/unified-ccm/unified-ccm/pkg/common/clocks"
+	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
+	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
+	"github.com/unified-ccm/unified-ccm/providers/aws/awserr"
+)
+
+// groupRef is a target group: one that exists, with its ARN, or one that the plan creates.
+type groupRef struct{ arn, name string }
+
+func (g groupRef) handle() plan.Handle { return plan.Handle("target group " + g.name) }
+
+func (g groupRef) resolve(ids *plan.Handles) (string, error) {
+	if g.arn != "" {
+		return g.arn, nil
+	}
+	return ids.ID(g.handle())
+}
+
+// targetGroup plans a wanted target group with its targets. It returns the group, and the changes
+// after which listeners may send to it. Creations wait for base.
+func (d *differ) targetGroup(want WantedGroup, base []plan.Ref) (groupRef, []plan.Ref) {
+	have, exists := d.have.groupNamed(want.Name)
+	if exists && !sameKind(have, want) && len(have.Balancers) == 0 {
+		// Something of our name that is no use blocks the name.
+		deletion := d.groupDelete(have, nil, "it has the name of a target group that is needed, and other settings that cannot change")
+		d.add(deletion)
+		exists, base = false, append(slices.Clone(base), deletion.Ref)
+	}
+	if !exists {
+		return d.newTargetGroup(want, base)
+	}
+	ref := groupRef{arn: have.ARN, name: have.Name}
+	if change, ok := d.groupUpdate(have, want); ok {
+		d.add(change)
+	}
+	if change, ok := d.groupAttributes(ref, have.Attributes, want, nil); ok {
+		d.add(change)
+	}
+	if change, ok := d.targetsUpdate(ref, have, want, nil); ok {
+		d.add(change)
+		if len(have.Balancers) == 0 {
+			return ref, []plan.Ref{change.Ref}
+		}
+	}
+	return ref, nil
+}
+
+func (d *differ) newTargetGroup(want WantedGroup, base []plan.Ref) (groupRef, []plan.Ref) {
+	creation := d.groupCreate(want, base)
+	d.add(creation)
+	ref, ready := groupRef{name: want.Name}, []plan.Ref{creation.Ref}
+	if change, ok := d.groupAttributes(ref, map[string]string{}, want, []plan.Ref{creation.Ref}); ok {
+		d.add(change)
+		ready = append(ready, change.Ref)
+	}
+	if change, ok := d.targetsUpdate(ref, TargetGroup{}, want, []plan.Ref{creation.Ref}); ok {
+		d.add(change)
+		ready = append(ready, change.Ref)
+	}
+	return ref, ready
+}
+
+// sameKind compares what cannot change.
+func sameKind(have TargetGroup, want WantedGroup) bool {
+	return have.Protocol == want.Protocol && have.Port == want.Port && have.TargetType == want.TargetType && have.AddressType == want.AddressType
+}
+
+func (d *differ) groupCreate(want WantedGroup, after []plan.Ref) plan.Change {
+	var f fields
+	f.diff("protocol", "", want.Protocol)
+	f.diffInt("port", 0, want.Port)
+	f.diff("targetType", "", want.TargetType)
+	f = append(f, healthFields(HealthCheck{}, want.Health)...)
+	f.diff("tags", "", showMap(d.want.Tags))
+	return plan.Change{
+		Ref: plan.Ref{Kind: kindTargetGroup, Name: want.Name, Action: plan.Create}, Fields: f, After: slices.Clone(after),
+		Do: func(ctx context.Context, ids *plan.Handles) error {
+			arn, err := d.createGroup(ctx, want)
+			if err == nil {
+				ids.Set(groupRef{name: want.Name}.handle(), arn)
+			}
+			return err
+		},
+	}
+}
+
+func (d *differ) createGroup(ctx context.Context, want WantedGroup) (string, error) {
+	h := want.Health
+	in := &elbv2.CreateTargetGroupInput{
+		Name: aws.String(want.Name), Protocol: types.ProtocolEnum(want.Protocol), Port: aws.Int32(want.Port), VpcId: aws.String(d.want.VPC),
+		TargetType: types.TargetTypeEnum(want.TargetType), Tags: toTags(d.want.Tags),
+		HealthCheckProtocol: types.ProtocolEnum(h.Protocol), HealthCheckPort: aws.String(h.Port), HealthCheckPath: optional(h.Path),
+		HealthCheckIntervalSeconds: aws.Int32(h.Interval), HealthyThresholdCount: aws.Int32(h.Healthy), UnhealthyThresholdCount: aws.Int32(h.Unhealthy),
+	}
+	if h.Timeout > 0 {
+		in.HealthCheckTimeoutSeconds = aws.Int32(h.Timeout)
+	}
+	if want.AddressType != addressIPv4 {
+		in.IpAddressType = types.TargetGroupIpAddressTypeEnum(want.AddressType)
+	}
+	out, err := d.cloud.options.API.CreateTargetGroup(ctx, in)
+	var list []types.TargetGroup
+	if out != nil {
+		list = out.TargetGroups
+	}
+	made, err := first("CreateTargetGroup", list, err)
+	if err != nil {
+		d.cloud.store.doubt(d.key)
+		if cloudapi.Is(err, cloudapi.AlreadyExists) {
+			err = &cloudapi.Error{Class: cloudapi.Conflict, Operation: "CreateTargetGroup",
+				Err: fmt.Errorf("a target group %s with other settings exists; it is deleted if its tags name this Service, else delete it: %w", want.Name, err)}
+		}
+		return "", err
+	}
+	g := toGroup(made)
+	g.Targets, g.Attributes = map[Target]types.TargetHealthStateEnum{}, map[string]string{}
+	s, now := d.cloud.store, d.cloud.options.Clock.Now()
+	s.madeTags(g.ARN, d.want.Tags)
+	s.wroteGroup(g.ARN, func(r *groupRecord) {
+		*r = groupRecord{TargetGroup: g, detailAt: now, made: now, writtenAt: r.writtenAt}
+	})
+	return g.ARN, nil
+}
+
+// groupUpdate changes a target group's health check in place, or nothing.
+func (d *differ) groupUpdate(have TargetGroup, want WantedGroup) (plan.Change, bool) {
+	h := want.Health
+	if h.Timeout == 0 {
+		h.Timeout = have.Health.Timeout
+	}
+	f := healthFields(have.Health, h)
+	if len(f) == 0 {
+		return plan.Change{}, false
+	}
+	return plan.Change{
+		Ref: plan.Ref{Kind: kindTargetGroup, Name: want.Name, Action: plan.Update}, Fields: f,
+		Do: func(ctx context.Context, _ *plan.Handles) error {
+			in := &elbv2.ModifyTargetGroupInput{
+				TargetGroupArn: aws.String(have.ARN), HealthCheckProtocol: types.ProtocolEnum(h.Protocol), HealthCheckPort: aws.String(h.Port), HealthCheckPath: optional(h.Path),
+				HealthCheckIntervalSeconds: aws.Int32(h.Interval), HealthyThresholdCount: aws.Int32(h.Healthy), UnhealthyThresholdCount: aws.Int32(h.Unhealthy),
+			}
+			if want.Health.Timeout > 0 {
+				in.HealthCheckTimeoutSeconds = aws.Int32(h.Timeout)
+			}
+			_, err := d.cloud.options.API.ModifyTargetGroup(ctx, in)
+			return d.wrote(awserr.Wrap("ModifyTargetGroup", err), func(s *Store) {
+				s.wroteGroup(have.ARN, func(r *groupRecord) { r.Health = h })
+			})
+		},
+	}, true
+}
+
+// healthFields are the settings in which two health checks differ, by their names in the API. All
+// of them are compared with what exists.
+func healthFields(have, want HealthCheck) fields {
+	var f fields
+	f.diff("healthCheckProtocol", have.Protocol, want.Protocol)
+	f.diff("healthCheckPort", have.Port, want.Port)
+	f.diff("healthCheckPath", have.Path, want.Path)
+	f.diffInt("healthCheckIntervalSeconds", have.Interval, want.Interval)
+	f.diffInt("healthCheckTimeoutSeconds", have.Timeout, want.Timeout)
+	f.diffInt("healthyThresholdCount", have.Healthy, want.Healthy)
+	f.diffInt("unhealthyThresholdCount", have.Unhealthy, want.Unhealthy)
+	return f
+}
+
+// groupDelete deletes a target group that nobody forwards to any more.
+func (d *differ) groupDelete(have TargetGroup, after []plan.Ref, reason string) plan.Change {
+	return plan.Change{
+		Ref: plan.Ref{Kind: kindTargetGroup, Name: have.Name, Action: plan.Delete}, After: slices.Clone(after), Reason: reason,
+		Do: func(ctx context.Context, _ *plan.Handles) error { return d.deleteGroup(ctx, have.ARN) },
+	}
+}
+
+func (d *differ) deleteGroup(ctx context.Context, arn string) error {
+	_, err := d.cloud.options.API.DeleteTargetGroup(ctx, &elbv2.DeleteTargetGroupInput{TargetGroupArn: &arn})
+	err = ignoreNotFound(awserr.Wrap("DeleteTargetGroup", err))
+	if cloudapi.Is(err, cloudapi.Conflict) {
+		// A deleted load balancer may count as a user of its target groups for some seconds.
+		err = &cloudapi.Error{Class: cloudapi.Conflict, Operation: "DeleteTargetGroup", RetryAfter: releaseTime, Err: err}
+	}
+	return d.wrote(err, func(s *Store) { s.groupGone(arn) })
+}
+
+// releaseTime is when to try again what a load balancer that was just deleted still holds.
+const releaseTime = 15 * time.Second
+
+// groupRetire takes a target group out of service after its listener has moved to another one: its
+// connections may finish, and then it is deleted. What AWS still lets finish is left to a later
+// reconcile, so that nobody waits for it; the audit comes by for certain.
+func (d *differ) groupRetire(have TargetGroup, after []plan.Ref) plan.Change {
+	return plan.Change{
+		Ref: plan.Ref{Kind: kindTargetGroup, Name: have.Name, Action: plan.Delete}, After: slices.Clone(after),
+		Reason: "no listener sends to it any more: its targets are removed, and it goes when their connections have finished",
+		Do: func(ctx context.Context, _ *plan.Handles) error {
+			var leaving []Target
+			for target, state := range have.Targets {
+				if state != types.TargetHealthStateEnumDraining {
+					leaving = append(leaving, target)
+				}
+			}
+			slices.SortFunc(leaving, func(a, b Target) int { return cmp.Compare(a.ID, b.ID) })
+			if err := d.deregister(ctx, have.ARN, leaving); err != nil {
+				return err
+			}
+			if len(leaving) > 0 {
+				if err := d.cloud.store.readTargets(ctx, have.ARN); err != nil {
+					return err
+				}
+			}
+			if left, ok := d.cloud.store.group(have.ARN); ok && left.draining() {
+				return nil
+			}
+			return d.deleteGroup(ctx, have.ARN)
+		},
+	}
+}
+
+// waitHealthy returns once a new target group can take over: a target of it is healthy, or the old
+// one has none that is, or it has taken too long.
+func (d *differ) waitHealthy(ctx context.Context, fresh, old string) error {
+	s, c := d.cloud.store, d.cloud.options.Clock
+	for deadline := c.Now().Add(healthWait); c.Now().Before(deadline); {
+		for _, arn := range []string{fresh, old} {
+			if err := s.readTargets(ctx, arn); err != nil {
+				return err
+			}
+		}
+		a, okA := s.group(fresh)
+		b, okB := s.group(old)
+		if !okA || !okB || a.healthy() > 0 || b.healthy() == 0 {
+			return nil
+		}
+		if err := clocks.Sleep(ctx, c, healthPoll); err != nil {
+			return fmt.Errorf("waiting until targets of %s are healthy: %w", a.Name, err)
+		}
+	}
+	return nil
+}
+
+func (g TargetGroup) healthy() (n int) {
+	for _, state := range g.Targets {
+		if state == types.TargetHealthStateEnumHealthy {
+			n++
+		}
+	}
+	return n
+}
