@@ -81,7 +81,10 @@ func simulate(ctx context.Context, name string, o simOptions, s streams) (err er
 	fmt.Fprint(s.out, cloud.Config)
 	fmt.Fprintf(s.err, "cloud %s answers at %s; its cloud.conf is on standard output; Ctrl-C ends it\n", name, cloud.Endpoint)
 	<-ctx.Done()
-	calls := cloud.World.Front().Log().Len()
-	fmt.Fprintf(s.err, "ended after %s and %d calls\n", time.Since(started).Round(time.Second), calls)
-	return nil
+	log := cloud.World.Front().Log()
+	fmt.Fprintf(s.err, "ended after %s and %d calls\n", time.Since(started).Round(time.Second), log.Len())
+	if log.Len() == 0 {
+		return nil
+	}
+	return log.WriteTable(s.err)
 }

@@ -20,6 +20,7 @@ import (
 	"k8s.io/utils/clock"
 
 	kit "github.com/unified-ccm/unified-ccm/pkg/common/sim"
+	"github.com/unified-ccm/unified-ccm/providers/aws/sim/iam"
 )
 
 // callLogLimit bounds the memory of a cloud that runs for days; counts go on beyond it.
@@ -30,11 +31,14 @@ type Cloud struct {
 	options Options
 	clock   clock.PassiveClock
 	front   *kit.Front
+	policy  *iam.Policy // nil allows everything
 
 	mu      sync.Mutex // guards all below
 	state   *state
 	random  *rand.Rand
 	trouble Trouble
+	// used counts actions that were allowed, by what IAM calls them.
+	used map[string]int
 }
 
 // New builds a cloud. All bad options are reported at once.
@@ -43,7 +47,14 @@ func New(o Options) (*Cloud, error) {
 	if err := o.validate(); err != nil {
 		return nil, err
 	}
-	c := &Cloud{options: o, clock: o.Clock, state: newState(), random: rand.New(rand.NewPCG(uint64(o.Seed), 1))}
+	c := &Cloud{options: o, clock: o.Clock, state: newState(), random: rand.New(rand.NewPCG(uint64(o.Seed), 1)), used: map[string]int{}}
+	if len(o.Policy) > 0 {
+		policy, err := iam.Parse(o.Policy)
+		if err != nil {
+			return nil, err
+		}
+		c.policy = &policy
+	}
 	h := &handler{cloud: c, catalogue: catalogue()}
 	c.front = kit.NewFront(kit.FrontOptions{
 		Handler:   h,

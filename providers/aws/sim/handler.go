@@ -44,8 +44,11 @@ func (h *handler) serve(c call, r *http.Request) (any, error) {
 	if err := h.cloud.authenticate(c, o); err != nil {
 		return nil, err
 	}
-	if err := h.cloud.authorize(c); err != nil {
-		return nil, err
+	c.mutating = o.mutating
+	if !o.open {
+		if err := h.cloud.authorize(c, r.Form); err != nil {
+			return nil, err
+		}
 	}
 	c.blind = h.cloud.troubled().Empty && !o.mutating && c.service != serviceSTS
 	return h.cloud.do(c, func(t *tx) (any, error) { return o.do(t, r.Form) })
@@ -110,30 +113,6 @@ func (c *Cloud) knowsKey(key string) bool {
 	defer c.mu.Unlock()
 	s, ok := c.state.sessions[key]
 	return ok && c.clock.Now().Before(s.expires)
-}
-
-// authorize asks the options' policy.
-func (c *Cloud) authorize(k call) error {
-	action := policyAction(k)
-	if !c.troubled().denies(action) && (c.options.Allow == nil || c.options.Allow(action)) {
-		return nil
-	}
-	if k.service == serviceEC2 {
-		return refuse("UnauthorizedOperation", "You are not authorized to perform this operation. User: %s is not authorized to perform: %s "+
-			"because no identity-based policy allows the %s action", c.callerARN(k.credential.AccessKey), action, action)
-	}
-	return refuse("AccessDenied", "User: %s is not authorized to perform: %s because no identity-based policy allows the %s action",
-		c.callerARN(k.credential.AccessKey), action, action)
-}
-
-// policyAction is what an IAM policy calls an operation; both generations of Elastic Load Balancing share a prefix.
-func policyAction(k call) string {
-	switch k.service {
-	case serviceELB, serviceELBv2:
-		return "elasticloadbalancing:" + k.action
-	default:
-		return k.service + ":" + k.action
-	}
 }
 
 // dialect is how AWS words the errors that the front makes. AWS sends no Retry-After.

@@ -78,7 +78,7 @@ type instanceView struct {
 	Architecture   string                             `xml:"architecture"`
 	RootType       string                             `xml:"rootDeviceType"`
 	RootName       string                             `xml:"rootDeviceName"`
-	Devices        query.Items[nothing]               `xml:"blockDeviceMapping"`
+	Devices        query.Items[deviceView]            `xml:"blockDeviceMapping"`
 	Virtualization string                             `xml:"virtualizationType"`
 	ClientToken    string                             `xml:"clientToken"`
 	Tags           query.Items[tag]                   `xml:"tagSet"`
@@ -90,7 +90,48 @@ type instanceView struct {
 	Metadata       metadataOptionsView                `xml:"metadataOptions"`
 	Platform       string                             `xml:"platformDetails"`
 	Usage          string                             `xml:"usageOperation"`
+	UsageUpdated   string                             `xml:"usageOperationUpdateTime"`
+	CPU            cpuView                            `xml:"cpuOptions"`
+	Reservation    reservationPreference              `xml:"capacityReservationSpecification"`
+	Hibernation    configuredView                     `xml:"hibernationOptions"`
+	Enclave        enabledView                        `xml:"enclaveOptions"`
+	Maintenance    maintenanceView                    `xml:"maintenanceOptions"`
 	Hostnames      *hostnamesView                     `xml:"privateDnsNameOptions"`
+}
+
+// What follows is the same for all instances, but for the ID of the root volume.
+
+type deviceView struct {
+	Name string     `xml:"deviceName"`
+	EBS  volumeView `xml:"ebs"`
+}
+
+type volumeView struct {
+	Volume   string `xml:"volumeId"`
+	Status   string `xml:"status"`
+	Attached string `xml:"attachTime"`
+	Delete   bool   `xml:"deleteOnTermination"`
+}
+
+type cpuView struct {
+	Cores   int `xml:"coreCount"`
+	Threads int `xml:"threadsPerCore"`
+}
+
+type reservationPreference struct {
+	Preference string `xml:"capacityReservationPreference"`
+}
+
+type configuredView struct {
+	Configured bool `xml:"configured"`
+}
+
+type enabledView struct {
+	Enabled bool `xml:"enabled"`
+}
+
+type maintenanceView struct {
+	AutoRecovery string `xml:"autoRecovery"`
 }
 
 type stateText struct {
@@ -109,7 +150,8 @@ func (t *tx) viewInstance(i *instance) instanceView {
 		Monitoring: stateText{"disabled"}, Architecture: "x86_64", RootType: "ebs", RootName: "/dev/xvda", Virtualization: "hvm",
 		Tags: t.tagSet(i.id), Hypervisor: "xen", EBSOptimized: true, ENA: true, Check: i.checkTraffic,
 		Metadata: metadataOptionsView{"applied", "required", 2, "enabled", "disabled", "disabled"},
-		Platform: "Linux/UNIX", Usage: "RunInstances",
+		Platform: "Linux/UNIX", Usage: "RunInstances", UsageUpdated: timestamp(i.launched), CPU: cpuView{1, 2},
+		Reservation: reservationPreference{"open"}, Maintenance: maintenanceView{"default"},
 	}
 	if i.state == stateStopped || i.state == stateTerminated {
 		v.Reason = "User initiated"
@@ -119,6 +161,7 @@ func (t *tx) viewInstance(i *instance) instanceView {
 	if primary == nil {
 		return v
 	}
+	v.Devices = query.ItemsOf([]deviceView{{"/dev/xvda", volumeView{"vol-" + i.id[len("i-"):], "attached", timestamp(i.launched), true}}})
 	v.Subnet, v.VPC, v.PrivateName = i.subnet, i.vpc, i.dnsName
 	v.PrivateIP = addressText(primary.primaryIP())
 	v.PublicName, v.PublicIP = t.publicName(primary), addressText(t.publicOf(primary))
@@ -129,7 +172,9 @@ func (t *tx) viewInstance(i *instance) instanceView {
 		v.IPv6 = primary.ipv6[0].String()
 	}
 	for _, n := range t.interfacesOf(i) {
-		v.Interfaces.Item = append(v.Interfaces.Item, t.viewAttached(n))
+		w := t.viewAttached(n)
+		w.Attachment.Instance, w.Attachment.Owner = "", ""
+		v.Interfaces.Item = append(v.Interfaces.Item, w)
 	}
 	return v
 }

@@ -11,7 +11,11 @@ import (
 var interfaceKind = idKind{"eni", "InvalidNetworkInterfaceID", "networkInterface ID"}
 
 func interfaceOperations() []operation {
-	return []operation{read("DescribeNetworkInterfaces", (*tx).describeInterfaces)}
+	return []operation{
+		read("DescribeNetworkInterfaces", (*tx).describeInterfaces),
+		write("AssignIpv6Addresses", (*tx).assignIPv6),
+		write("UnassignIpv6Addresses", (*tx).unassignIPv6),
+	}
 }
 
 type associationView struct {
@@ -41,7 +45,7 @@ type prefixView struct {
 type attachmentView struct {
 	ID       string `xml:"attachmentId"`
 	Instance string `xml:"instanceId,omitempty"`
-	Owner    string `xml:"instanceOwnerId"`
+	Owner    string `xml:"instanceOwnerId,omitempty"`
 	Device   int    `xml:"deviceIndex"`
 	Card     int    `xml:"networkCardIndex"`
 	Status   string `xml:"status"`

@@ -43,6 +43,7 @@ type call struct {
 	service, version, action string
 	credential               query.Credential
 	signed, malformed        bool
+	mutating                 bool
 	// blind calls see a cloud in which nothing exists.
 	blind bool
 }

@@ -27,14 +27,12 @@ func stsOperations() []operation {
 // userName is the IAM user whose keys are valid without STS.
 const userName = "sim"
 
-// callerARN is who signs with an access key. It takes the lock.
-func (c *Cloud) callerARN(key string) string {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if s, ok := c.state.sessions[key]; ok {
+// callerARN is who signs a call.
+func (t *tx) callerARN() string {
+	if s, ok := t.sessions[t.call.credential.AccessKey]; ok {
 		return s.arn
 	}
-	return fmt.Sprintf("arn:%s:iam::%s:user/%s", c.options.partition(), c.options.Account, userName)
+	return fmt.Sprintf("arn:%s:iam::%s:user/%s", t.o.partition(), t.o.Account, userName)
 }
 
 func (t *tx) callerIdentity(nothing) (out struct {
@@ -43,11 +41,11 @@ func (t *tx) callerIdentity(nothing) (out struct {
 	Account string `xml:"Account"`
 }, err error) {
 	out.Account = t.o.Account
+	out.ARN = t.callerARN()
 	if s, ok := t.sessions[t.call.credential.AccessKey]; ok {
-		out.ARN, out.UserID = s.arn, s.userID
+		out.UserID = s.userID
 		return out, nil
 	}
-	out.ARN = fmt.Sprintf("arn:%s:iam::%s:user/%s", t.o.partition(), t.o.Account, userName)
 	out.UserID = "AIDASIMULATEDUSER00000"[:21]
 	return out, nil
 }

@@ -1,0 +1,242 @@
+package sim
+
+import (
+	"fmt"
+	"maps"
+	"net/url"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/unified-ccm/unified-ccm/providers/aws/sim/iam"
+)
+
+// authorize asks the policy of the options about everything that a call touches; all of it must be allowed.
+// Actions that the caller may do are noted, see UsedActions.
+func (c *Cloud) authorize(k call, form url.Values) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	t := &tx{state: c.state, cloud: c, call: k, now: c.clock.Now(), o: &c.options}
+	for _, claim := range t.claims(form) {
+		d := iam.Decision{Allowed: c.options.Allow == nil || c.options.Allow(claim.Action)}
+		if c.policy != nil && d.Allowed {
+			d = c.policy.Decide(claim)
+		}
+		if c.trouble.denies(claim.Action) {
+			d = iam.Decision{Explicit: true}
+		}
+		if !d.Allowed {
+			return t.unauthorized(claim, d)
+		}
+		c.used[claim.Action]++
+	}
+	return nil
+}
+
+// UsedActions are the actions, as IAM calls them, that callers did or were refused only for other reasons than
+// permissions, sorted. They include those that a call needs besides its own, such as tagging what it makes.
+func (c *Cloud) UsedActions() []string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.Sorted(maps.Keys(c.used))
+}
+
+func (t *tx) unauthorized(claim iam.Request, d iam.Decision) error {
+	reason := fmt.Sprintf("because no identity-based policy allows the %s action", claim.Action)
+	if d.Explicit {
+		reason = "with an explicit deny in an identity-based policy"
+	}
+	on := ""
+	if claim.Resource != "*" {
+		on = " on resource: " + claim.Resource
+	}
+	text := fmt.Sprintf("User: %s is not authorized to perform: %s%s %s", t.callerARN(), claim.Action, on, reason)
+	if t.call.service == serviceEC2 {
+		return refuse("UnauthorizedOperation", "You are not authorized to perform this operation. %s", text)
+	}
+	return refuse("AccessDenied", "%s", text)
+}
+
+// claims are what a call asks of IAM: its own action on each resource that it names or makes, and where it
+// makes something with tags, the action of tagging.
+func (t *tx) claims(form url.Values) []iam.Request {
+	switch t.call.service {
+	case serviceEC2:
+		return t.claimsEC2(form)
+	case serviceELB, serviceELBv2:
+		return t.claimsELB(form)
+	case serviceSTS:
+		// Everyone may ask who they are.
+		if t.call.action == "AssumeRole" {
+			return []iam.Request{{Action: "sts:AssumeRole", Resource: form.Get("RoleArn")}}
+		}
+	}
+	return nil
+}
+
+// namingEC2 are the parameters of changes that name the resources which IAM is asked about; N stands for a number.
+var namingEC2 = map[string][]string{
+	"CreateRoute": {"RouteTableId"}, "ReplaceRoute": {"RouteTableId"}, "DeleteRoute": {"RouteTableId"},
+	"ModifyInstanceAttribute": {"InstanceId"}, "StartInstances": {"InstanceId.N"}, "StopInstances": {"InstanceId.N"},
+	"TerminateInstances": {"InstanceId.N"}, "RunInstances": {"SubnetId", "SecurityGroupId.N"},
+	"CreateSecurityGroup": {"VpcId"}, "DeleteSecurityGroup": {"GroupId"},
+	"AuthorizeSecurityGroupIngress": {"GroupId"}, "RevokeSecurityGroupIngress": {"GroupId"},
+	"AuthorizeSecurityGroupEgress": {"GroupId"}, "RevokeSecurityGroupEgress": {"GroupId"},
+	"CreateTags": {"ResourceId.N"}, "DeleteTags": {"ResourceId.N"}, "ReleaseAddress": {"AllocationId"},
+	"AssignIpv6Addresses": {"NetworkInterfaceId"}, "UnassignIpv6Addresses": {"NetworkInterfaceId"},
+}
+
+// makingEC2 is what kind of resource an action makes.
+var makingEC2 = map[string]string{
+	"CreateSecurityGroup": "security-group", "RunInstances": "instance", "AllocateAddress": "elastic-ip",
+}
+
+func (t *tx) claimsEC2(form url.Values) []iam.Request {
+	action := "ec2:" + t.call.action
+	if !t.call.mutating {
+		return []iam.Request{{Action: action, Resource: "*", Context: t.contextOf("", nil)}}
+	}
+	tags := requestTags(form, "TagSpecification.N.Tag.N")
+	maps.Copy(tags, requestTags(form, "Tag.N"))
+	var out []iam.Request
+	for _, parameter := range namingEC2[t.call.action] {
+		for _, id := range parameters(form, parameter) {
+			prefix, _, _ := strings.Cut(id, "-")
+			out = append(out, iam.Request{Action: action, Resource: t.arn("ec2", resourceTypes[prefix]+"/"+id), Context: t.contextOf(id, tags)})
+		}
+	}
+	if kind := makingEC2[t.call.action]; kind != "" {
+		made := t.arn("ec2", kind+"/*")
+		out = append(out, iam.Request{Action: action, Resource: made, Context: t.contextOf("", tags)})
+		if len(tags) > 0 {
+			context := t.contextOf("", tags)
+			context["ec2:CreateAction"] = []string{t.call.action}
+			out = append(out, iam.Request{Action: "ec2:CreateTags", Resource: made, Context: context})
+		}
+	}
+	return out
+}
+
+func (t *tx) claimsELB(form url.Values) []iam.Request {
+	action := "elasticloadbalancing:" + t.call.action
+	if !t.call.mutating {
+		return []iam.Request{{Action: action, Resource: "*", Context: t.contextOf("", nil)}}
+	}
+	tags := requestTags(form, "Tags.member.N")
+	var out []iam.Request
+	for _, resource := range t.resourcesELB(form) {
+		out = append(out, iam.Request{Action: action, Resource: resource.arn, Context: t.contextOf(resource.id, tags)})
+	}
+	if making := strings.HasPrefix(t.call.action, "Create"); making && len(tags) > 0 {
+		context := t.contextOf("", tags)
+		context["elasticloadbalancing:CreateAction"] = []string{t.call.action}
+		out = append(out, iam.Request{Action: "elasticloadbalancing:AddTags", Resource: t.madeELB(form), Context: context})
+	}
+	return out
+}
+
+// resource is something that IAM is asked about: its ARN, and under what its tags are kept.
+type resource struct{ arn, id string }
+
+// resourcesELB are what a change names. A change of a listener is about the listener, not its load balancer.
+func (t *tx) resourcesELB(form url.Values) []resource {
+	if t.call.service == serviceELB {
+		var out []resource
+		for _, name := range append(parameters(form, "LoadBalancerNames.member.N"), parameters(form, "LoadBalancerName")...) {
+			out = append(out, resource{t.arn("elasticloadbalancing", "loadbalancer/"+name), classicTags(name)})
+		}
+		return out
+	}
+	if t.call.action == "CreateLoadBalancer" || t.call.action == "CreateTargetGroup" {
+		return []resource{{arn: t.madeELB(form)}}
+	}
+	for _, parameter := range []string{"ResourceArns.member.N", "ListenerArn", "LoadBalancerArn", "TargetGroupArn"} {
+		var out []resource
+		for _, arn := range parameters(form, parameter) {
+			out = append(out, resource{arn, arn})
+		}
+		if len(out) > 0 {
+			return out
+		}
+	}
+	return nil
+}
+
+// madeELB is the ARN of what a request makes, as far as it is known before.
+func (t *tx) madeELB(form url.Values) string {
+	switch {
+	case t.call.service == serviceELB:
+		return t.arn("elasticloadbalancing", "loadbalancer/"+form.Get("LoadBalancerName"))
+	case t.call.action == "CreateTargetGroup":
+		return t.arn("elasticloadbalancing", "targetgroup/"+form.Get("Name")+"/*")
+	case t.call.action == "CreateListener":
+		_, name, _ := strings.Cut(form.Get("LoadBalancerArn"), ":loadbalancer/")
+		return t.arn("elasticloadbalancing", "listener/"+name+"/*")
+	}
+	return t.arn("elasticloadbalancing", "loadbalancer/net/"+form.Get("Name")+"/*")
+}
+
+// contextOf are the condition keys of a request: the tags that a resource has, those that the request sets, and the region.
+func (t *tx) contextOf(id string, tags map[string]string) map[string][]string {
+	out := map[string][]string{"aws:RequestedRegion": {t.o.Region}}
+	prefix := "elasticloadbalancing"
+	if t.call.service == serviceEC2 {
+		prefix = "ec2"
+		out["ec2:Region"] = []string{t.o.Region}
+	}
+	for key, value := range t.tags[id] {
+		out["aws:ResourceTag/"+key], out[prefix+":ResourceTag/"+key] = []string{value}, []string{value}
+	}
+	for _, key := range sortedIDs(tags) {
+		out["aws:RequestTag/"+key] = []string{tags[key]}
+		out["aws:TagKeys"] = append(out["aws:TagKeys"], key)
+	}
+	return out
+}
+
+// parameters are the values of a parameter of that name, where N stands for any number, in no particular order.
+func parameters(form url.Values, name string) []string {
+	var out []string
+	for _, found := range parameterNames(form, name) {
+		out = append(out, form.Get(found))
+	}
+	return out
+}
+
+// parameterNames are the names of parameters of a form that fit a pattern; empty values are left out.
+func parameterNames(form url.Values, pattern string) []string {
+	if form.Get(pattern) != "" {
+		return []string{pattern}
+	}
+	if !strings.Contains(pattern, "N") {
+		return nil
+	}
+	parts := strings.Split(pattern, ".")
+	var out []string
+	for name := range form {
+		if have := strings.Split(name, "."); len(have) == len(parts) && form.Get(name) != "" && slices.EqualFunc(parts, have, fitsPart) {
+			out = append(out, name)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+var number = regexp.MustCompile(`^[1-9][0-9]*$`)
+
+func fitsPart(pattern, part string) bool {
+	return pattern == part || pattern == "N" && number.MatchString(part)
+}
+
+// requestTags are the tags that a request sets or removes: Key and Value below each parameter that fits the pattern.
+func requestTags(form url.Values, pattern string) map[string]string {
+	out := map[string]string{}
+	for _, name := range parameterNames(form, pattern+".Key") {
+		out[form.Get(name)] = form.Get(strings.TrimSuffix(name, "Key") + "Value")
+	}
+	for n := 1; form.Get("TagKeys.member."+strconv.Itoa(n)) != ""; n++ {
+		out[form.Get("TagKeys.member."+strconv.Itoa(n))] = ""
+	}
+	return out
+}

@@ -1,0 +1,155 @@
+package iam
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// Policy is an identity-based policy: who asks is not part of it.
+type Policy struct{ statements []statement }
+
+// Version is the only version of the language whose policies are taken.
+const Version = "2012-10-17"
+
+type statement struct {
+	sid       string
+	deny      bool
+	actions   []string
+	resources []string
+	// notActions and notResources invert, where set.
+	notActions, notResources bool
+	conditions               []condition
+}
+
+// Request is one thing that somebody wants to do to one resource.
+type Request struct {
+	// Action is such as ec2:CreateTags.
+	Action string
+	// Resource is an ARN, or * for actions that are about no resource in particular.
+	Resource string
+	// Context are the condition keys that the request has, by name, such as aws:ResourceTag/team. Names of keys
+	// are compared without regard to case. Keys with several values have all of them.
+	Context map[string][]string
+}
+
+// Decision is what a policy says to a request.
+type Decision struct {
+	Allowed bool
+	// Explicit says that a statement denied, rather than that none allowed; Sid names the statement that decided, if it has a name.
+	Explicit bool
+	Sid      string
+}
+
+// list is a JSON array of texts, or one text.
+type list []string
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (l *list) UnmarshalJSON(data []byte) error {
+	var one string
+	if json.Unmarshal(data, &one) == nil {
+		*l = list{one}
+		return nil
+	}
+	return json.Unmarshal(data, (*[]string)(l))
+}
+
+type document struct {
+	Version   string
+	ID        string `json:"Id"`
+	Statement []struct {
+		Sid         string
+		Effect      string
+		Action      list
+		NotAction   list
+		Resource    list
+		NotResource list
+		Condition   map[string]map[string]list
+	}
+}
+
+// Parse reads a policy document. An element or an operator that is not understood is an error: a policy that
+// was half understood would allow or deny the wrong things.
+func Parse(text []byte) (Policy, error) {
+	decoder := json.NewDecoder(strings.NewReader(string(text)))
+	decoder.DisallowUnknownFields()
+	var d document
+	if err := decoder.Decode(&d); err != nil {
+		return Policy{}, fmt.Errorf("policy document: %w", err)
+	}
+	if d.Version != Version {
+		return Policy{}, fmt.Errorf("policy document: version %q, want %q", d.Version, Version)
+	}
+	var p Policy
+	var problems []error
+	for n, s := range d.Statement {
+		name := s.Sid
+		if name == "" {
+			name = fmt.Sprintf("number %d", n+1)
+		}
+		out := statement{sid: s.Sid, deny: s.Effect == "Deny", actions: s.Action, resources: s.Resource}
+		if s.Effect != "Allow" && s.Effect != "Deny" {
+			problems = append(problems, fmt.Errorf("statement %s: effect %q is neither Allow nor Deny", name, s.Effect))
+		}
+		if (len(s.Action) == 0) == (len(s.NotAction) == 0) || (len(s.Resource) == 0) == (len(s.NotResource) == 0) {
+			problems = append(problems, fmt.Errorf("statement %s: needs Action or NotAction, and Resource or NotResource", name))
+		}
+		if len(s.NotAction) > 0 {
+			out.actions, out.notActions = s.NotAction, true
+		}
+		if len(s.NotResource) > 0 {
+			out.resources, out.notResources = s.NotResource, true
+		}
+		conditions, err := readConditions(s.Condition)
+		if err != nil {
+			problems = append(problems, fmt.Errorf("statement %s: %w", name, err))
+		}
+		out.conditions = conditions
+		p.statements = append(p.statements, out)
+	}
+	return p, errors.Join(problems...)
+}
+
+// Decide says whether the request is allowed: by at least one statement, and denied by none.
+func (p Policy) Decide(r Request) Decision {
+	var d Decision
+	for _, s := range p.statements {
+		if !s.matches(r) {
+			continue
+		}
+		if s.deny {
+			return Decision{Explicit: true, Sid: s.sid}
+		}
+		if !d.Allowed {
+			d = Decision{Allowed: true, Sid: s.sid}
+		}
+	}
+	return d
+}
+
+// Actions are the patterns of actions that statements allow, sorted, each once.
+func (p Policy) Actions() []string {
+	all := map[string]bool{}
+	for _, s := range p.statements {
+		for _, a := range s.actions {
+			if !s.deny && !s.notActions {
+				all[a] = true
+			}
+		}
+	}
+	return slices.Sorted(maps.Keys(all))
+}
+
+func (s statement) matches(r Request) bool {
+	action := slices.ContainsFunc(s.actions, func(pattern string) bool {
+		return Match(strings.ToLower(pattern), strings.ToLower(r.Action))
+	})
+	resource := slices.ContainsFunc(s.resources, func(pattern string) bool { return Match(pattern, r.Resource) })
+	if action == s.notActions || resource == s.notResources {
+		return false
+	}
+	return !slices.ContainsFunc(s.conditions, func(c condition) bool { return !c.holds(r.Context) })
+}

@@ -1,0 +1,102 @@
+package iam
+
+import (
+	"slices"
+	"strings"
+	"testing"
+)
+
+const example = `{"Version": "2012-10-17", "Statement": [
+  {"Sid": "Read", "Effect": "Allow", "Action": "ec2:Describe*", "Resource": "*"},
+  {"Sid": "Own", "Effect": "Allow", "Action": ["ec2:DeleteRoute", "ec2:CreateTags"], "Resource": "arn:*:ec2:*:*:route-table/*",
+   "Condition": {"StringEquals": {"aws:ResourceTag/cluster": ["a", "b"]}}},
+  {"Sid": "Tagged", "Effect": "Allow", "Action": "ec2:CreateSecurityGroup", "Resource": "*",
+   "Condition": {"Null": {"aws:RequestTag/cluster": "false"}, "ForAllValues:StringLike": {"aws:TagKeys": ["cluster", "x*"]}}},
+  {"Sid": "Never", "Effect": "Deny", "Action": "ec2:DescribeVpcs", "Resource": "*", "Condition": {"StringNotEquals": {"aws:RequestedRegion": "here"}}},
+  {"Sid": "Rest", "Effect": "Allow", "NotAction": "ec2:*", "Resource": "*", "Condition": {"Bool": {"mfa": "true"}}}
+]}`
+
+func TestDecide(t *testing.T) {
+	p, err := Parse([]byte(example))
+	if err != nil {
+		t.Fatal(err)
+	}
+	here := map[string][]string{"aws:RequestedRegion": {"here"}}
+	const table = "arn:aws:ec2:r:1:route-table/rtb-1"
+	for _, tc := range []struct {
+		name, action, resource string
+		context                map[string][]string
+		want                   Decision
+	}{
+		{"a wildcard", "ec2:DescribeSubnets", "*", nil, Decision{Allowed: true, Sid: "Read"}},
+		{"actions have no case", "EC2:describesubnets", "*", nil, Decision{Allowed: true, Sid: "Read"}},
+		{"no statement", "ec2:RunInstances", "*", nil, Decision{}},
+		{"a tag", "ec2:DeleteRoute", table, map[string][]string{"aws:ResourceTag/cluster": {"b"}}, Decision{Allowed: true, Sid: "Own"}},
+		{"another value", "ec2:DeleteRoute", table, map[string][]string{"aws:ResourceTag/cluster": {"c"}}, Decision{}},
+		{"no tag", "ec2:DeleteRoute", table, nil, Decision{}},
+		{"keys have no case", "ec2:DeleteRoute", table, map[string][]string{"AWS:resourcetag/Cluster": {"a"}}, Decision{Allowed: true, Sid: "Own"}},
+		{"another resource", "ec2:CreateTags", "arn:aws:ec2:r:1:vpc/v", map[string][]string{"aws:ResourceTag/cluster": {"a"}}, Decision{}},
+		{"all conditions hold", "ec2:CreateSecurityGroup", "x",
+			map[string][]string{"aws:RequestTag/cluster": {"a"}, "aws:TagKeys": {"cluster", "xy"}}, Decision{Allowed: true, Sid: "Tagged"}},
+		{"one of several values does not match", "ec2:CreateSecurityGroup", "x",
+			map[string][]string{"aws:RequestTag/cluster": {"a"}, "aws:TagKeys": {"cluster", "y"}}, Decision{}},
+		{"a key that must be there", "ec2:CreateSecurityGroup", "x", map[string][]string{"aws:TagKeys": {"cluster"}}, Decision{}},
+		{"a denial beats what allows", "ec2:DescribeVpcs", "*", nil, Decision{Explicit: true, Sid: "Never"}},
+		{"a denial that does not apply", "ec2:DescribeVpcs", "*", here, Decision{Allowed: true, Sid: "Read"}},
+		{"all but some actions", "s3:GetObject", "*", map[string][]string{"mfa": {"true"}}, Decision{Allowed: true, Sid: "Rest"}},
+		{"a boolean", "s3:GetObject", "*", map[string][]string{"mfa": {"false"}}, Decision{}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			if got := p.Decide(Request{tc.action, tc.resource, tc.context}); got != tc.want {
+				t.Errorf("got %+v, want %+v", got, tc.want)
+			}
+		})
+	}
+	want := []string{"ec2:CreateSecurityGroup", "ec2:CreateTags", "ec2:DeleteRoute", "ec2:Describe*"}
+	if got := p.Actions(); !slices.Equal(got, want) {
+		t.Errorf("actions %v, want %v", got, want)
+	}
+}
+
+func TestParseRefusesWhatItWouldMisread(t *testing.T) {
+	statement := func(s string) string { return `{"Version": "2012-10-17", "Statement": [` + s + `]}` }
+	for _, tc := range []struct{ name, text, want string }{
+		{"no JSON", "x", "policy document"},
+		{"an old version", `{"Version": "2008-10-17", "Statement": []}`, "version"},
+		{"an element of resource policies", statement(`{"Effect": "Allow", "Principal": "*", "Action": "*", "Resource": "*"}`), "Principal"},
+		{"an effect", statement(`{"Effect": "allow", "Action": "*", "Resource": "*"}`), "effect"},
+		{"no action", statement(`{"Effect": "Allow", "Resource": "*"}`), "number 1: needs Action"},
+		{"an operator", statement(`{"Sid": "S", "Effect": "Allow", "Action": "*", "Resource": "*", "Condition": {"IpAddress": {"aws:SourceIp": "1.2.3.4"}}}`),
+			`statement S: condition operator "IpAddress"`},
+		{"Null with a text", statement(`{"Effect": "Allow", "Action": "*", "Resource": "*", "Condition": {"Null": {"k": "maybe"}}}`), "maybe"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			if _, err := Parse([]byte(tc.text)); err == nil || !strings.Contains(err.Error(), tc.want) {
+				t.Errorf("error %v, want one about %s", err, tc.want)
+			}
+		})
+	}
+}
+
+func TestMatch(t *testing.T) {
+	for _, tc := range []struct {
+		pattern, text string
+		want          bool
+	}{
+		{"a", "a", true}, {"a", "b", false}, {"*", "", true}, {"*", "a/b", true}, {"a*c", "abbc", true}, {"a*c", "abcd", false},
+		{"a?c", "abc", true}, {"a?c", "ac", false}, {"*a*b*", "xaybz", true}, {"", "a", false}, {"a**", "a", true}, {"*ab", "aab", true},
+	} {
+		if got := Match(tc.pattern, tc.text); got != tc.want {
+			t.Errorf("Match(%q, %q) is %v", tc.pattern, tc.text, got)
+		}
+	}
+}
+
+func FuzzParse(f *testing.F) {
+	f.Add([]byte(example))
+	f.Fuzz(func(_ *testing.T, text []byte) {
+		if p, err := Parse(text); err == nil {
+			p.Decide(Request{Action: "ec2:CreateTags", Resource: "*", Context: map[string][]string{"aws:TagKeys": {"a"}}})
+		}
+	})
+}

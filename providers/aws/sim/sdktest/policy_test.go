@@ -1,0 +1,60 @@
+package sdktest
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
+	elbv2 "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
+	"github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
+
+	"github.com/unified-ccm/unified-ccm/providers/aws/sim"
+)
+
+const clusterPolicy = `{"Version": "2012-10-17", "Statement": [
+  {"Effect": "Allow", "Action": ["ec2:Describe*", "elasticloadbalancing:Describe*"], "Resource": "*"},
+  {"Effect": "Allow", "Action": "ec2:CreateSecurityGroup", "Resource": "arn:*:ec2:*:*:vpc/*"},
+  {"Effect": "Allow", "Action": "ec2:CreateSecurityGroup", "Resource": "arn:*:ec2:*:*:security-group/*",
+   "Condition": {"Null": {"aws:RequestTag/k": "false"}}},
+  {"Effect": "Allow", "Action": "ec2:CreateTags", "Resource": "arn:*:ec2:*:*:security-group/*",
+   "Condition": {"StringEquals": {"ec2:CreateAction": "CreateSecurityGroup"}}},
+  {"Effect": "Allow", "Action": "ec2:DeleteSecurityGroup", "Resource": "*", "Condition": {"Null": {"aws:ResourceTag/k": "false"}}},
+  {"Effect": "Allow", "Action": ["elasticloadbalancing:CreateTargetGroup", "elasticloadbalancing:AddTags"],
+   "Resource": "arn:*:elasticloadbalancing:*:*:targetgroup/*", "Condition": {"StringEquals": {"aws:RequestTag/k": "v"}}},
+  {"Effect": "Allow", "Action": "elasticloadbalancing:DeleteTargetGroup", "Resource": "*", "Condition": {"StringEquals": {"elasticloadbalancing:ResourceTag/k": "v"}}}
+]}`
+
+func TestPolicy(t *testing.T) {
+	c := newClients(t, sim.Options{Policy: []byte(clusterPolicy)})
+	ctx := t.Context()
+	vpc := must(c.ec2.DescribeVpcs(ctx, nil))(t).Vpcs[0].VpcId
+	group := c.group(t, "tagged")
+	_, err := c.ec2.CreateSecurityGroup(ctx, &ec2.CreateSecurityGroupInput{GroupName: ptr("x"), Description: ptr("x"), VpcId: vpc})
+	wantCode(t, err, "UnauthorizedOperation", 403)
+	_, err = c.ec2.CreateTags(ctx, &ec2.CreateTagsInput{Resources: []string{group}, Tags: []ec2types.Tag{{Key: ptr("a"), Value: ptr("b")}}})
+	wantCode(t, err, "UnauthorizedOperation", 403)
+	_, err = c.ec2.DeleteSecurityGroup(ctx, &ec2.DeleteSecurityGroupInput{GroupId: c.nodes(t)})
+	wantCode(t, err, "UnauthorizedOperation", 403)
+	must(c.ec2.DeleteSecurityGroup(ctx, &ec2.DeleteSecurityGroupInput{GroupId: &group}))(t)
+
+	create := &elbv2.CreateTargetGroupInput{Name: ptr("g"), Protocol: types.ProtocolEnumTcp, Port: ptr(int32(80)), VpcId: vpc}
+	_, err = c.elbv2.CreateTargetGroup(ctx, create)
+	wantCode(t, err, "AccessDenied", 403)
+	create.Tags = []types.Tag{{Key: ptr("k"), Value: ptr("v")}}
+	made := must(c.elbv2.CreateTargetGroup(ctx, create))(t).TargetGroups[0].TargetGroupArn
+	_, err = c.elbv2.ModifyTargetGroup(ctx, &elbv2.ModifyTargetGroupInput{TargetGroupArn: made})
+	wantCode(t, err, "AccessDenied", 403)
+	must(c.elbv2.DeleteTargetGroup(ctx, &elbv2.DeleteTargetGroupInput{TargetGroupArn: made}))(t)
+	want := []string{"ec2:CreateSecurityGroup", "ec2:CreateTags", "ec2:DeleteSecurityGroup", "ec2:DescribeSecurityGroups", "ec2:DescribeVpcs",
+		"elasticloadbalancing:AddTags", "elasticloadbalancing:CreateTargetGroup", "elasticloadbalancing:DeleteTargetGroup"}
+	if used := c.cloud.UsedActions(); !slices.Equal(used, want) {
+		t.Errorf("used %v, want %v", used, want)
+	}
+}
+
+func TestBadPolicy(t *testing.T) {
+	if _, err := sim.New(sim.Options{Policy: []byte(`{"Version": "1"}`)}); err == nil {
+		t.Error("a policy that cannot be understood was taken")
+	}
+}
