@@ -21,6 +21,9 @@ const (
 	// absentAge is how long an instance that was not found is not asked for again. It is shorter,
 	// because an instance may be read before EC2 shows it everywhere.
 	absentAge = 30 * time.Second
+	// ownerAge is how old the tags may be that say whether an instance is the cluster's. They are
+	// set when it is launched, so that an idle day costs no reads for them.
+	ownerAge = 24 * time.Hour
 )
 
 // describedInstances remembers instances as EC2 described them, and those that it did not have. It
@@ -56,7 +59,7 @@ func (d *describedInstances) putList(in scope, list []ec2types.Instance, at time
 	defer d.mu.Unlock()
 	maps.DeleteFunc(d.byID, func(_ string, o describedAt) bool {
 		listed := o.at.Before(at) && (in.VPC == "" || in.VPC == aws.ToString(o.instance.VpcId)) && in.has(&o.instance)
-		return listed || at.Sub(o.at) > describedAge
+		return listed || at.Sub(o.at) > ownerAge
 	})
 	maps.DeleteFunc(d.absent, func(_ string, since time.Time) bool { return at.Sub(since) > absentAge })
 	for _, i := range list {
@@ -100,21 +103,19 @@ func (d *describedInstances) change(id string, edit func(*ec2types.Instance)) {
 	}
 }
 
-// get returns what is known about ids, and those that have to be read because what is known was
-// read before since. A zero since means what describedAge and absentAge say.
-func (d *describedInstances) get(ids []string, since time.Time) (found map[string]ec2types.Instance, unknown []string) {
+// since says how old an answer may be.
+type since struct{ found, absent time.Time }
+
+// get returns what is known about ids, and those that have to be read because too old an answer, or
+// none, is known.
+func (d *describedInstances) get(ids []string, oldest since) (found map[string]ec2types.Instance, unknown []string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	now := d.clock.Now()
-	oldest, oldestAbsent := since, since
-	if since.IsZero() {
-		oldest, oldestAbsent = now.Add(-describedAge), now.Add(-absentAge)
-	}
 	found = make(map[string]ec2types.Instance, len(ids))
 	for _, id := range ids {
-		if o, ok := d.byID[id]; ok && !o.at.Before(oldest) {
+		if o, ok := d.byID[id]; ok && !o.at.Before(oldest.found) {
 			found[id] = o.instance
-		} else if at, ok := d.absent[id]; !ok || at.Before(oldestAbsent) {
+		} else if at, ok := d.absent[id]; !ok || at.Before(oldest.absent) {
 			unknown = append(unknown, id)
 		}
 	}
@@ -125,14 +126,27 @@ func (d *describedInstances) get(ids []string, since time.Time) (found map[strin
 // fresh every answer is read after the call, else one of the last minutes will do. Callers that come
 // together share reads: what they need is read by ID in bulk, or by a list where that takes fewer calls.
 func (s *instanceSource) Described(ctx context.Context, ids []string, fresh bool) (map[string]ec2types.Instance, error) {
+	now := s.clock.Now()
+	if fresh {
+		return s.described(ctx, ids, since{now, now})
+	}
+	return s.described(ctx, ids, since{now.Add(-describedAge), now.Add(-absentAge)})
+}
+
+// owned returns those of the instances that carry the cluster's tag.
+func (s *instanceSource) owned(ctx context.Context, in scope, ids []string) (map[string]ec2types.Instance, error) {
+	now := s.clock.Now()
+	found, err := s.described(ctx, ids, since{now.Add(-ownerAge), now.Add(-absentAge)})
+	maps.DeleteFunc(found, func(_ string, i ec2types.Instance) bool { return !in.has(&i) })
+	return found, err
+}
+
+// described is Described with any age.
+func (s *instanceSource) described(ctx context.Context, ids []string, oldest since) (map[string]ec2types.Instance, error) {
 	ids = slices.DeleteFunc(slices.Clone(ids), func(id string) bool { return names.IsFargate(id) || !machineID.MatchString(id) })
 	slices.Sort(ids)
 	ids = slices.Compact(ids)
-	var since time.Time
-	if fresh {
-		since = s.clock.Now()
-	}
-	found, unknown := s.known.get(ids, since)
+	found, unknown := s.known.get(ids, oldest)
 	if len(unknown) == 0 {
 		return found, nil
 	}
@@ -142,7 +156,8 @@ func (s *instanceSource) Described(ctx context.Context, ids []string, fresh bool
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
-	_, unknown = s.known.get(ids, since)
+	// Whoever read before us may have read what we need.
+	_, unknown = s.known.get(ids, oldest)
 	if len(unknown) > maxFilterValues {
 		in, err := s.scope(ctx)
 		if err != nil {
@@ -151,13 +166,13 @@ func (s *instanceSource) Described(ctx context.Context, ids []string, fresh bool
 		if _, err := s.list(ctx, in); err != nil {
 			return nil, err
 		}
-		_, unknown = s.known.get(ids, since)
+		_, unknown = s.known.get(ids, oldest)
 	}
 	if len(unknown) > 0 {
 		if _, err := s.get(ctx, unknown); err != nil {
 			return nil, err
 		}
 	}
-	found, _ = s.known.get(ids, since)
+	found, _ = s.known.get(ids, oldest)
 	return found, nil
 }

@@ -78,7 +78,7 @@ func TestListForgetsWhatLeft(t *testing.T) {
 	if _, err := w.source.List(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if found, unknown := w.source.known.get([]string{a, b}, time.Time{}); len(found) != 1 || !slices.Equal(unknown, []string{b}) {
+	if found, unknown := w.source.known.get([]string{a, b}, since{}); len(found) != 1 || !slices.Equal(unknown, []string{b}) {
 		t.Errorf("known %v, unknown %v", found, unknown)
 	}
 }

@@ -109,11 +109,10 @@ func (s *routeSource) read(ctx context.Context) ([]*routeTable, error) {
 	if len(found) == 0 {
 		return nil, s.noTable(in)
 	}
-	machines, err := s.instances.Described(ctx, targetsOf(found), false)
+	machines, err := s.instances.owned(ctx, in, targetsOf(found))
 	if err != nil {
 		return nil, err
 	}
-	maps.DeleteFunc(machines, func(_ string, i ec2types.Instance) bool { return !in.has(&i) })
 	tables := make([]*routeTable, 0, len(found))
 	for _, t := range found {
 		table := &routeTable{id: aws.ToString(t.RouteTableId), routes: map[string]tableRoute{}}

@@ -418,6 +418,30 @@ func TestRouteBudgets(t *testing.T) {
 	})
 }
 
+// TestIdleRoutes is a day in which nothing happens. The framework lists routes when nodes change, and
+// at each resync of its informers, which the manager has every 30 to 60 minutes.
+func TestIdleRoutes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const nodes = 60
+		w := newRouteWorld(t, sim.Options{Latency: 20 * time.Millisecond})
+		w.node("n", "10.244.0.0/24")
+		for n := range nodes {
+			w.node(fmt.Sprint("n", n), fmt.Sprintf("10.%d.%d.0/24", 100+n/250, n%250))
+		}
+		workqueue.ParallelizeUntil(t.Context(), nodes, nodes, func(n int) {
+			w.mustCreate(fmt.Sprint("n", n), fmt.Sprintf("10.%d.%d.0/24", 100+n/250, n%250))
+		})
+		w.cloud.Front().Log().Reset()
+		for range 48 {
+			if got := len(w.list()); got != nodes {
+				t.Fatalf("%d routes", got)
+			}
+			time.Sleep(30 * time.Minute)
+		}
+		w.wantCalls(300)
+	})
+}
+
 func TestForwardingIsSwitchedOnlyWhereItIsOff(t *testing.T) {
 	w := newRouteWorld(t, sim.Options{})
 	id := w.node("a", "10.244.0.0/24", "10.244.1.0/24")

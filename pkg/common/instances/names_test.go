@@ -1,0 +1,52 @@
+package instances_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/unified-ccm/unified-ccm/pkg/common/instances"
+)
+
+func TestAnIDInTheNameIsLookedUpByID(t *testing.T) {
+	c := newCloud(2)
+	i := instances.New(instances.Options{Provider: "fake", IDOfName: func(name string) (string, bool) {
+		id, ok := strings.CutSuffix(name, ".internal")
+		return id, ok
+	}}, c, fakeScheme)
+	node := joiningNode(1)
+	node.Name = "m-1.internal"
+	if m := mustMetadata(t, i, node); m != "fake://a/m-1" {
+		t.Errorf("provider ID %s", m)
+	}
+	if m := mustMetadata(t, i, joiningNode(0)); m != "fake://a/m-0" {
+		t.Errorf("provider ID %s of the node whose name holds none", m)
+	}
+}
+
+func mustMetadata(t *testing.T, i *instances.Instances, node *v1.Node) string {
+	t.Helper()
+	m, err := i.InstanceMetadata(t.Context(), node)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m.ProviderID
+}
+
+func TestWhatIsIncompleteHoldsUpInitialisationOnly(t *testing.T) {
+	c := newCloud(1)
+	want := errors.New("not known yet")
+	in := c.instances["m-0"]
+	in.Incomplete = want
+	c.instances["m-0"] = in
+	i := newInstances(c)
+	if _, err := i.InstanceMetadata(t.Context(), joiningNode(0)); !errors.Is(err, want) {
+		t.Errorf("error %v, want %v", err, want)
+	}
+	if _, err := i.InstanceMetadata(t.Context(), readyNode(0)); err != nil {
+		t.Errorf("refresh: %v", err)
+	}
+	mustExist(t, i, readyNode(0), true)
+}
