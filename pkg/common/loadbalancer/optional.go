@@ -15,6 +15,14 @@ type Chooser interface {
 	Elsewhere(service *v1.Service) bool
 }
 
+// Hinter is implemented by a Cloud that reads differently for different Services, such as one that
+// has several kinds of load balancers.
+type Hinter interface {
+	// Hint is what Observe and Inventory find in the key. It makes no call, and decides about the
+	// depth of a read only.
+	Hint(service *v1.Service) string
+}
+
 // NodeSurroundings is implemented by a Cloud whose surroundings depend on the nodes that may
 // receive traffic. It is called instead of Surroundings wherever there are nodes.
 type NodeSurroundings[S any] interface {

@@ -25,6 +25,9 @@ func (c *Controller[S, D, O]) key(clusterName string, service *v1.Service) Key {
 	if r := c.runtime.Load(); r != nil {
 		key.ClusterUID = r.ClusterUID
 	}
+	if h, ok := any(c.cloud).(Hinter); ok {
+		key.Hint = h.Hint(service)
+	}
 	return key
 }
 
