@@ -2,6 +2,7 @@ package aws
 
 import (
 	"strconv"
+	"strings"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
 )
@@ -46,7 +47,7 @@ func globalKeys() []provider.ConfigKey {
 			"The port of the shared probe. Health checks that exist are changed in place."),
 		key("ClusterServiceSharedLoadBalancerHealthProbePath", "path", defaultProbePath,
 			"The path of the shared probe. Health checks that exist are changed in place."),
-		key("SupportedTopologyInstanceTypePattern", "regular expression", defaultTopologyPattern,
+		key("SupportedTopologyInstanceTypePattern", "regular expression, in double quotes and with backslashes doubled", `"`+strings.ReplaceAll(defaultTopologyPattern, `\`, `\\`)+`"`,
 			"Instance types whose nodes are not initialised before their network topology is known. Nodes of other types get the topology's labels if it is to be had at once."),
 		key("NLBSecurityGroupMode", GroupsManaged+" or left out", "",
 			"With "+GroupsManaged+", each new network load balancer gets a security group of its own. AWS cannot give one to a load balancer that was made without; those keep working without."),
