@@ -1,0 +1,145 @@
+package loadbalancer
+
+import (
+	"context"
+	"fmt"
+
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
+	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
+	lbcommon "github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
+	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
+	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/annotation"
+	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/network"
+	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/tags"
+)
+
+// Observe implements lbcommon.Cloud. The generation that the Service asks for is read as freshly
+// as demanded; of the other one, which is only looked at for a change of type, the shared list will do.
+func (c *Cloud) Observe(ctx context.Context, key lbcommon.Key, fresh lbcommon.Freshness) (Observed, error) {
+	made, err := c.generations(ctx)
+	if err != nil {
+		return Observed{}, err
+	}
+	depth := func(of annotation.Type) lbcommon.Freshness {
+		if key.Hint == string(of) {
+			return fresh
+		}
+		return lbcommon.Cached
+	}
+	have := Observed{made: made}
+	if have.Network, err = made.network.Store().Observe(ctx, key, depth(annotation.Network)); err != nil {
+		return Observed{}, err
+	}
+	have.Classic, err = made.classic.Observe(ctx, key, depth(annotation.Classic))
+	return have, err
+}
+
+// Inventory implements lbcommon.Inventory: it reads the generation that the Service asks for, and
+// the other one where the shared list shows something.
+func (c *Cloud) Inventory(ctx context.Context, key lbcommon.Key) (Observed, error) {
+	have, err := c.Observe(ctx, key, lbcommon.Cached)
+	if err != nil {
+		return Observed{}, err
+	}
+	if key.Hint == string(annotation.Network) || key.Hint == string(annotation.Elsewhere) || !empty(have.made.network.Diff(key, nil, have.Network)) {
+		if have.Network, err = have.made.network.Store().Inventory(ctx, key); err != nil {
+			return Observed{}, err
+		}
+	}
+	if left, diffErr := have.made.classic.Diff(key, nil, have.Classic); key.Hint != string(annotation.Network) || diffErr != nil || !left.Empty() {
+		have.Classic, err = have.made.classic.Inventory(ctx, key)
+	}
+	return have, err
+}
+
+func empty(changes []plan.Change, _ []string, err error) bool { return err == nil && len(changes) == 0 }
+
+// Diff implements lbcommon.Cloud. Both generations are removed when nothing shall exist, whichever
+// the Service asks for by then.
+func (c *Cloud) Diff(key lbcommon.Key, want *Desired, have Observed) (plan.Plan, error) {
+	subject := "Service " + key.Namespace + "/" + key.Name
+	switch {
+	case want == nil:
+		old, err := have.made.classic.Diff(key, nil, have.Classic)
+		if err != nil {
+			return plan.Plan{}, err
+		}
+		changes, warnings, err := have.made.network.Diff(key, nil, have.Network)
+		return join(plan.Plan{Subject: subject, Changes: changes, Warnings: warnings}, old), err
+	case want.Network != nil:
+		if err := c.refuseChange(key, annotation.Network, have); err != nil {
+			return plan.Plan{}, err
+		}
+		changes, warnings, err := have.made.network.Diff(key, want.Network, have.Network)
+		return plan.Plan{Subject: subject, Changes: changes, Warnings: warnings}, err
+	default:
+		if err := c.refuseChange(key, annotation.Classic, have); err != nil {
+			return plan.Plan{}, err
+		}
+		p, err := have.made.classic.Diff(key, want.Classic, have.Classic)
+		p.Subject = subject
+		return p, err
+	}
+}
+
+// refuseChange refuses to make a load balancer beside one of the other generation that is the
+// Service's: what exists counts, not what a host name looks like.
+func (c *Cloud) refuseChange(key lbcommon.Key, to annotation.Type, have Observed) error {
+	cluster := have.made.cluster.ID
+	var name, kind, back string
+	switch n, b := have.Network.Balancer, have.Classic.Balancer; {
+	case to == annotation.Classic && n != nil && tags.Foreign(n.Tags, cluster, key) == "":
+		name, kind, back = n.Name, "network", "set "+annotation.KeyType+" back to nlb"
+	case to == annotation.Network && b != nil && tags.Foreign(b.Tags, cluster, key) == "":
+		name, kind, back = b.Name, "classic", "remove "+annotation.KeyType
+	default:
+		return nil
+	}
+	return &cloudapi.Error{Class: cloudapi.Invalid, Operation: "Service " + key.Namespace + "/" + key.Name,
+		Err: fmt.Errorf("%s: the Service has the %s load balancer %s, and no load balancer can change its type: %s, or delete the Service and create it again, which gives it a new address",
+			annotation.KeyType, kind, name, back)}
+}
+
+// Status implements lbcommon.Cloud.
+func (c *Cloud) Status(_ intent.Service, have Observed) *v1.LoadBalancerStatus {
+	if have.Network.Balancer != nil || have.made == nil {
+		return network.Status(have.Network)
+	}
+	return have.made.classic.Status(have.Classic)
+}
+
+// join appends a plan to another one. Both may change one security group: then the second change
+// gets a name of its own, and comes after the first.
+func join(p, q plan.Plan) plan.Plan {
+	taken := map[plan.Ref]bool{}
+	for _, change := range p.Changes {
+		taken[change.Ref] = true
+	}
+	renamed := map[plan.Ref]plan.Ref{}
+	for _, change := range q.Changes {
+		if taken[change.Ref] {
+			other := change.Ref
+			other.Name += " (classic)"
+			renamed[change.Ref] = other
+		}
+	}
+	for _, change := range q.Changes {
+		after := make([]plan.Ref, 0, len(change.After)+1)
+		for _, ref := range change.After {
+			if other, ok := renamed[ref]; ok {
+				ref = other
+			}
+			after = append(after, ref)
+		}
+		if other, ok := renamed[change.Ref]; ok {
+			after = append(after, change.Ref)
+			change.Ref = other
+		}
+		change.After = after
+		p.Changes = append(p.Changes, change)
+	}
+	p.Warnings = append(p.Warnings, q.Warnings...)
+	return p
+}

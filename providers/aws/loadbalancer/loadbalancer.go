@@ -1,0 +1,220 @@
+// Package loadbalancer fills in the seam of pkg/common/loadbalancer for AWS: it reads annotations,
+// picks the generation of load balancer that a Service asks for, and hands on to package network or
+// classic. Both share subnets and security groups, in package vpc.
+package loadbalancer
+
+import (
+	"context"
+	"strings"
+	"sync"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/utils/clock"
+
+	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
+	lbcommon "github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
+	"github.com/unified-ccm/unified-ccm/providers/aws/api"
+	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/annotation"
+	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/classic"
+	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/network"
+	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/vpc"
+	"github.com/unified-ccm/unified-ccm/providers/aws/names"
+)
+
+// instancePrefix begins the IDs of EC2 instances; other nodes, such as Fargate's, are no targets.
+const instancePrefix = "i-"
+
+// Connection is what load balancers need of an AWS account. It may become known only when the
+// first call is made.
+type Connection struct {
+	EC2   vpc.API
+	ELB   api.ELB
+	ELBV2 api.ELBV2
+	// VPC is the ID of the cluster's VPC.
+	VPC     string
+	Cluster vpc.Cluster
+	// FallbackSubnet is used where no subnet qualifies by its tags. May be empty.
+	FallbackSubnet string
+	Instances      vpc.InstanceSource
+}
+
+// SharedProbe is where kube-proxy says whether a node takes traffic.
+type SharedProbe struct {
+	Port int32
+	Path string
+}
+
+// Settings are what the configuration says about load balancers.
+type Settings struct {
+	// ManagedGroups is NLBSecurityGroupMode=Managed.
+	ManagedGroups bool
+	// ClassicGroup is ElbSecurityGroup: one security group for all classic load balancers.
+	ClassicGroup string
+	// NoNodeRules is DisableSecurityGroupIngress.
+	NoNodeRules bool
+	// Shared is ClusterServiceLoadBalancerHealthProbeMode=Shared; nil probes each Service.
+	Shared *SharedProbe
+}
+
+// Options of a Cloud. Connect and InstanceID are required.
+type Options struct {
+	// Connect returns the connection. It is called again until it succeeds, and not thereafter.
+	Connect func(context.Context) (Connection, error)
+	// InstanceID returns the instance in a provider ID, and an error for those of other clouds. It makes no call.
+	InstanceID func(providerID string) (string, error)
+	Settings   Settings
+	// Clock is the real one if nil.
+	Clock clock.Clock
+}
+
+// generations are both kinds of load balancers over one connection.
+type generations struct {
+	reader  *vpc.Reader
+	network *network.Cloud
+	classic *classic.Cloud
+	cluster vpc.Cluster
+}
+
+// Cloud implements lbcommon.Cloud. It is safe for concurrent use.
+type Cloud struct {
+	options Options
+
+	mu   sync.Mutex
+	made *generations
+}
+
+var (
+	_ lbcommon.Cloud[Surroundings, Desired, Observed] = (*Cloud)(nil)
+	_ lbcommon.NodeSurroundings[Surroundings]         = (*Cloud)(nil)
+	_ lbcommon.Inventory[Observed]                    = (*Cloud)(nil)
+	_ lbcommon.Chooser                                = (*Cloud)(nil)
+	_ lbcommon.Hinter                                 = (*Cloud)(nil)
+)
+
+// New returns a Cloud. It makes no call.
+func New(o Options) *Cloud { return &Cloud{options: o} }
+
+// Vocabulary is what Services can say to AWS. Foreign maps the beginnings of other clouds' annotations to their names.
+func Vocabulary(provider string, foreign map[string]string) intent.Vocabulary {
+	return intent.Vocabulary{
+		Provider: provider, Portable: annotation.Portable(), Own: annotation.Keys(), OwnPrefixes: annotation.Prefixes(),
+		ForeignPrefixes: foreign, Advice: annotation.Advice(),
+	}
+}
+
+// Surroundings are what Services share and do not own.
+type Surroundings struct {
+	vpc.Surroundings
+	made *generations
+}
+
+// Desired are the objects that should exist for one Service: those of one generation.
+type Desired struct {
+	Network *network.Desired
+	Classic *classic.Desired
+}
+
+// Observed is what exists of one Service's load balancer, in both generations.
+type Observed struct {
+	Network network.Observed
+	Classic classic.Observed
+	made    *generations
+}
+
+// Name implements lbcommon.Cloud. A network load balancer may have another name that its Service chose.
+func (c *Cloud) Name(key lbcommon.Key) string { return names.LoadBalancerName(key.UID) }
+
+// Elsewhere implements lbcommon.Chooser.
+func (c *Cloud) Elsewhere(service *v1.Service) bool {
+	return annotation.TypeOf(service.Annotations) == annotation.Elsewhere
+}
+
+// Hint implements lbcommon.Hinter.
+func (c *Cloud) Hint(service *v1.Service) string {
+	return string(annotation.TypeOf(service.Annotations))
+}
+
+// generations connects, once.
+func (c *Cloud) generations(ctx context.Context) (*generations, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.made != nil {
+		return c.made, nil
+	}
+	to, err := c.options.Connect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	settings := c.options.Settings
+	reader := vpc.NewReader(vpc.Options{
+		API: to.EC2, VPC: to.VPC, Cluster: to.Cluster, FallbackSubnet: to.FallbackSubnet, Instances: to.Instances, Clock: c.options.Clock,
+	})
+	networks := network.Options{
+		API: to.ELBV2, Groups: reader.Groups(), VPC: to.VPC, Cluster: to.Cluster, Clock: c.options.Clock,
+		Settings: network.Settings{Managed: settings.ManagedGroups, NoNodeRules: settings.NoNodeRules, Shared: (*network.SharedProbe)(settings.Shared)},
+	}
+	c.made = &generations{
+		reader: reader, cluster: to.Cluster, network: network.New(networks),
+		classic: classic.New(classic.Options{
+			API: to.ELB, VPC: to.VPC, Cluster: to.Cluster, Groups: reader.Groups(), Instances: to.Instances, SecurityGroup: settings.ClassicGroup,
+			DisableIngress: settings.NoNodeRules, SharedProbe: (*classic.SharedProbe)(settings.Shared), Clock: c.options.Clock,
+		}),
+	}
+	return c.made, nil
+}
+
+// Surroundings implements lbcommon.Cloud, for no nodes.
+func (c *Cloud) Surroundings(ctx context.Context) (Surroundings, error) {
+	return c.SurroundingsOf(ctx, nil)
+}
+
+// SurroundingsOf implements lbcommon.NodeSurroundings: the VPC, and the instances behind the nodes with their security groups.
+func (c *Cloud) SurroundingsOf(ctx context.Context, nodes []*v1.Node) (Surroundings, error) {
+	made, err := c.generations(ctx)
+	if err != nil {
+		return Surroundings{}, err
+	}
+	around, err := made.reader.Surroundings(ctx, c.instanceIDs(nodes))
+	return Surroundings{Surroundings: around, made: made}, err
+}
+
+// instanceIDs are the instances behind nodes. A node without a provider ID, or with another
+// cloud's, has none and receives no traffic.
+func (c *Cloud) instanceIDs(nodes []*v1.Node) []string {
+	ids := make([]string, 0, len(nodes))
+	for _, node := range c.targets(nodes) {
+		ids = append(ids, node.InstanceID)
+	}
+	return ids
+}
+
+func (c *Cloud) targets(nodes []*v1.Node) []network.Node {
+	out := make([]network.Node, 0, len(nodes))
+	for _, node := range nodes {
+		id, err := c.options.InstanceID(node.Spec.ProviderID)
+		if err != nil || !strings.HasPrefix(id, instancePrefix) {
+			continue
+		}
+		target := network.Node{InstanceID: id}
+		for _, a := range node.Status.Addresses {
+			if a.Type == v1.NodeInternalIP {
+				target.Addresses = append(target.Addresses, a.Address)
+			}
+		}
+		out = append(out, target)
+	}
+	return out
+}
+
+// Desired implements lbcommon.Cloud.
+func (c *Cloud) Desired(key lbcommon.Key, in intent.Service, nodes []*v1.Node, around Surroundings) (Desired, error) {
+	options, err := annotation.Read(in)
+	nodes = options.Targets(nodes)
+	subject := "Service " + in.Namespace + "/" + in.Name
+	if options.Type == annotation.Network {
+		d, more := around.made.network.Desire(network.Request{Key: key, Service: in, Options: options, Nodes: c.targets(nodes), Around: around.Surroundings})
+		return Desired{Network: &d}, intent.Join(subject, err, more)
+	}
+	d, more := around.made.classic.Desire(classic.Request{Key: key, Service: in, Options: options, Instances: c.instanceIDs(nodes), Around: around.Surroundings})
+	return Desired{Classic: &d}, intent.Join(subject, err, more)
+}
