@@ -3,7 +3,9 @@ package classic
 import (
 	"context"
 	"net/http"
+	"net/netip"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -322,4 +324,66 @@ func (r *rig) remaining(svc *v1.Service) plan.Plan {
 		r.t.Fatal(err)
 	}
 	return p
+}
+
+// publicSubnets returns the public subnets in the order of their zones, and one more of the first zone.
+func (r *rig) publicSubnets() []string {
+	r.t.Helper()
+	out, err := r.ec2.DescribeSubnets(r.t.Context(), &ec2.DescribeSubnetsInput{Filters: []ec2types.Filter{{Name: aws.String("tag-key"), Values: []string{"kubernetes.io/role/elb"}}}})
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	slices.SortFunc(out.Subnets, func(a, b ec2types.Subnet) int { return strings.Compare(*a.AvailabilityZone, *b.AvailabilityZone) })
+	var list []string
+	for _, s := range out.Subnets {
+		list = append(list, *s.SubnetId)
+	}
+	more, err := r.sim.AddSubnet("us-west-2a", netip.MustParsePrefix("10.0.48.0/24"), true, map[string]string{"Name": "spare"})
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return append(list, more)
+}
+
+// until tries as the framework does.
+func (r *rig) until(step func() error) {
+	r.t.Helper()
+	var err error
+	for range 10 {
+		if err = step(); err == nil {
+			return
+		}
+		r.clock.Step(releasePause)
+	}
+	r.t.Fatalf("it never ends well: %v", err)
+}
+
+// check fails unless the cloud holds what a Service asks for (nothing if it is none), and a manager
+// that knows nothing agrees; nothing is left once the Service is gone.
+func (r *rig) check(step string, kind kit.FaultKind, k int, asked any, before map[string]int) {
+	r.t.Helper()
+	r.restart()
+	if svc, ok := asked.(*v1.Service); ok {
+		if p := r.remaining(svc); !p.Empty() {
+			r.t.Errorf("%s with %s at call %d: left to do: %v", step, kind, k, p.Changes)
+		}
+		r.remove(svc)
+	}
+	after := r.sim.Objects()
+	for name, n := range before {
+		if after[name] != n {
+			r.t.Errorf("%s with %s at call %d: %d %s before, %d after", step, kind, k, n, name, after[name])
+		}
+	}
+	if rules := r.sourceGroups(); len(rules) != 0 {
+		r.t.Errorf("%s with %s at call %d: rules are left: %v", step, kind, k, rules)
+	}
+}
+
+func tagKeys(keys ...string) []elbtypes.TagKeyOnly {
+	var list []elbtypes.TagKeyOnly
+	for _, key := range keys {
+		list = append(list, elbtypes.TagKeyOnly{Key: aws.String(key)})
+	}
+	return list
 }

@@ -1,0 +1,110 @@
+package classic
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"k8s.io/cloud-provider/api"
+
+	kit "github.com/unified-ccm/unified-ccm/pkg/common/sim"
+	"github.com/unified-ccm/unified-ccm/providers/aws/sim"
+)
+
+// TestGroupIsReleasedLate pins that no worker waits for AWS to release the security group: the
+// deletion says when to come back.
+func TestGroupIsReleasedLate(t *testing.T) {
+	r := newRig(t, sim.Options{ReleaseTime: time.Minute})
+	svc := service()
+	r.ensure(svc)
+	r.mutations()
+	err := r.manager.EnsureLoadBalancerDeleted(t.Context(), clusterName, svc)
+	var retry *api.RetryError
+	if !errors.As(err, &retry) || retry.RetryAfter() != 15*time.Second {
+		t.Errorf("error %v, want one that says to come back in 15 s", err)
+	}
+	if _, exists, err := r.manager.GetLoadBalancer(t.Context(), clusterName, svc); !exists || err != nil {
+		t.Errorf("exists %t, error %v, while its group is left", exists, err)
+	}
+	r.restart() // a new manager finds the group by its name
+	r.remove(svc)
+	if r.group(managedName) != nil {
+		t.Error("the group leaks")
+	}
+	if _, exists, err := r.manager.GetLoadBalancer(t.Context(), clusterName, svc); exists || err != nil {
+		t.Errorf("exists %t, error %v, after the end", exists, err)
+	}
+}
+
+// TestDeletedByHand pins that leftovers are found although the load balancer is gone.
+func TestDeletedByHand(t *testing.T) {
+	r := newRig(t, sim.Options{})
+	svc := service()
+	r.ensure(svc)
+	if err := r.sim.DeleteLoadBalancer("a1111111122223333444455555555555"); err != nil {
+		t.Fatal(err)
+	}
+	r.restart()
+	r.remove(svc)
+	if r.group(managedName) != nil || len(r.sourceGroups()) != 0 {
+		t.Errorf("leftovers: group %v, rules %v", r.group(managedName), r.sourceGroups())
+	}
+}
+
+// TestDeleteCalls pins what a deletion costs.
+func TestDeleteCalls(t *testing.T) {
+	r := newRig(t, sim.Options{})
+	svc := service()
+	r.ensure(svc)
+	r.mutations()
+	r.remove(svc)
+	if got := r.lbCalls(); got > 8 {
+		t.Errorf("%d calls: %v", got, operations(r.sim.Front().Log().Calls()))
+	}
+}
+
+// TestFaults lets every single call of every step go wrong in every way, and then tries again:
+// everything converges, and nothing is doubled or left behind.
+func TestFaults(t *testing.T) {
+	first := service(annotate("ssl-cert", certificate, "ssl-ports", "443", "proxy-protocol", "*", "additional-resource-tags", "a=b"))
+	second := service(local, annotate("ssl-cert", otherCertificate, "ssl-ports", "443", "ssl-negotiation-policy", "ELBSecurityPolicy-TLS-1-2-2017-01",
+		"additional-resource-tags", "c=d", "connection-idle-timeout", "90"))
+	second.Spec.Ports[0].NodePort = 31080
+	second.Spec.LoadBalancerSourceRanges = []string{"10.0.0.0/8"}
+	injected := 0
+	for _, kind := range []kit.FaultKind{kit.FaultError, kit.FaultThrottle, kit.FaultLostReply} {
+		for _, step := range []string{"create", "change", "delete"} {
+			for k := 1; ; k++ {
+				r := newRig(t, sim.Options{})
+				before := r.sim.Objects()
+				if step != "create" {
+					r.ensure(first)
+				}
+				r.restart()
+				r.setFault(kit.Fault{Kind: kind, Call: k})
+				switch step {
+				case "create":
+					r.until(func() error {
+						_, err := r.manager.EnsureLoadBalancer(t.Context(), clusterName, first, r.nodes)
+						return err
+					})
+				case "change":
+					r.until(func() error {
+						_, err := r.manager.EnsureLoadBalancer(t.Context(), clusterName, second, r.nodes)
+						return err
+					})
+				default:
+					r.until(func() error { return r.manager.EnsureLoadBalancerDeleted(t.Context(), clusterName, first) })
+				}
+				hit := r.sim.Front().Injected()
+				r.setFault(kit.Fault{Kind: kind, Call: 1 << 30})
+				r.check(step, kind, k, map[string]any{"create": first, "change": second}[step], before)
+				if hit == 0 {
+					break
+				}
+				injected += hit
+			}
+		}
+	}
+	t.Logf("%d faults injected", injected)
+}
