@@ -19,9 +19,12 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
 	"github.com/unified-ccm/unified-ccm/pkg/common/config"
 	"github.com/unified-ccm/unified-ccm/pkg/common/instances"
-	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
+	lbcommon "github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
 	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
 	"github.com/unified-ccm/unified-ccm/pkg/common/routes"
+	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer"
+	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/annotation"
+	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/vpc"
 	"github.com/unified-ccm/unified-ccm/providers/aws/names"
 )
 
@@ -38,8 +41,9 @@ func Descriptor() provider.Descriptor {
 		Title:        "Amazon Web Services",
 		Summary:      "EC2 instances as nodes, network and classic load balancers, and pod routes in the VPC's route tables.",
 		Config:       configKeys(),
-		Portable:     intent.Keys(),
-		Capabilities: provider.Capabilities{InstancesV2: true, Routes: true},
+		Annotations:  annotation.Documentation(),
+		Portable:     annotation.Portable(),
+		Capabilities: provider.Capabilities{LoadBalancer: true, InstancesV2: true, Routes: true},
 		ValidateConfig: func(file string, content []byte) ([]string, error) {
 			_, warnings, err := ReadConfig(file, content)
 			return warnings.Strings(), err
@@ -77,8 +81,9 @@ type Cloud struct {
 	region     *lazy[string]
 	parts      *lazy[*parts]
 
-	instances *instances.Instances
-	routes    *routes.Routes
+	loadBalancer *lbcommon.Controller[loadbalancer.Surroundings, loadbalancer.Desired, loadbalancer.Observed]
+	instances    *instances.Instances
+	routes       *routes.Routes
 }
 
 // parts are what needs to know the region, the VPC and the cluster.
@@ -148,7 +153,25 @@ func NewCloud(cfg Config, opts ...Option) (*Cloud, error) {
 	})
 	c.instances = instances.New(instances.Options{Provider: ProviderName, Clock: o.clock}, lateInstances{c.parts}, ids)
 	c.routes = newRoutes(lateRoutes{c.parts}, c.instances)
+	c.loadBalancer = lbcommon.New(lbcommon.Options{
+		Provider: ProviderName, Vocabulary: loadbalancer.Vocabulary(ProviderName, nil), OwnsNode: c.instances.OwnsNode, Clock: o.clock,
+	}, loadbalancer.New(loadbalancer.Options{
+		Connect: c.balancers, InstanceID: ids.Parse, Settings: cfg.balancers(), Clock: o.clock,
+	}))
 	return c, nil
+}
+
+// balancers is what load balancers need to know about the cluster.
+func (c *Cloud) balancers(ctx context.Context) (loadbalancer.Connection, error) {
+	p, err := c.parts.get(ctx)
+	if err != nil {
+		return loadbalancer.Connection{}, err
+	}
+	return loadbalancer.Connection{
+		EC2: p.clients.ec2, ELB: p.clients.elb, ELBV2: p.clients.elbv2,
+		VPC: p.identity.VPC, Cluster: vpc.Cluster{ID: p.identity.ClusterID, Legacy: p.identity.Legacy}, FallbackSubnet: p.identity.Subnet,
+		Instances: p.instances,
+	}, nil
 }
 
 // connect finds out which cluster it is and makes the clients.
@@ -186,7 +209,7 @@ func (c *Cloud) SetInformers(factory informers.SharedInformerFactory) {
 }
 
 // SetRuntime implements provider.RuntimeUser.
-func (c *Cloud) SetRuntime(provider.Runtime) {}
+func (c *Cloud) SetRuntime(r provider.Runtime) { c.loadBalancer.SetRuntime(r) }
 
 // Check implements provider.Checker. It finds out which cluster it is, and asks STS whose the
 // credentials are: one call that needs no permission, so that a refusal means the credentials themselves.
@@ -219,7 +242,7 @@ func (c *Cloud) whose() string {
 func (c *Cloud) OwnsNode(node *v1.Node) provider.Ownership { return c.instances.OwnsNode(node) }
 
 // LoadBalancer implements cloudprovider.Interface.
-func (c *Cloud) LoadBalancer() (cloudprovider.LoadBalancer, bool) { return nil, false }
+func (c *Cloud) LoadBalancer() (cloudprovider.LoadBalancer, bool) { return c.loadBalancer, true }
 
 // InstancesV2 implements cloudprovider.Interface.
 func (c *Cloud) InstancesV2() (cloudprovider.InstancesV2, bool) { return c.instances, true }

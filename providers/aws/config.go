@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/config"
+	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer"
 	"github.com/unified-ccm/unified-ccm/providers/aws/names"
 )
 
@@ -134,4 +135,16 @@ func (c *Config) topologyPattern() (*regexp.Regexp, error) {
 // hasFamily says whether Nodes get addresses of an IP family.
 func (c *Config) hasFamily(family string) bool {
 	return slices.Contains(c.Global.NodeIPFamilies, family)
+}
+
+// balancers are the settings of load balancers.
+func (c *Config) balancers() loadbalancer.Settings {
+	g := c.Global
+	s := loadbalancer.Settings{
+		ManagedGroups: g.NLBSecurityGroupMode == GroupsManaged, ClassicGroup: g.ElbSecurityGroup, NoNodeRules: g.DisableSecurityGroupIngress,
+	}
+	if g.ClusterServiceLoadBalancerHealthProbeMode == ProbeShared {
+		s.Shared = &loadbalancer.SharedProbe{Port: g.ClusterServiceSharedLoadBalancerHealthProbePort, Path: g.ClusterServiceSharedLoadBalancerHealthProbePath}
+	}
+	return s
 }

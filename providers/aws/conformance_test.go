@@ -1,0 +1,49 @@
+package aws_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/credentials"
+	cloudprovider "k8s.io/cloud-provider"
+
+	"github.com/unified-ccm/unified-ccm/pkg/common/conformance"
+	"github.com/unified-ccm/unified-ccm/pkg/common/guard"
+	"github.com/unified-ccm/unified-ccm/providers/aws"
+	"github.com/unified-ccm/unified-ccm/providers/aws/sim"
+)
+
+// subject is the provider on a simulated cloud of its own, reached through AWS' APIs by AWS' SDK.
+// Its Services get load balancers of one generation.
+func subject(annotations map[string]string) conformance.Subject {
+	return conformance.Subject{
+		Name:         aws.ProviderName,
+		Capabilities: aws.Descriptor().Capabilities,
+		New: func(t testing.TB) (conformance.World, conformance.Manager) {
+			world, err := sim.New(sim.Options{
+				ProvisionTime: 3 * time.Second, DrainTime: 2 * time.Second, ReleaseTime: 2 * time.Second,
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return world, func(o conformance.ManagerOptions) (cloudprovider.Interface, error) {
+				cfg, _, err := aws.ReadConfig("", fmt.Appendf(nil, "[Global]\nRegion = %s\nVPC = %s\nKubernetesClusterID = %s\n",
+					world.Region(), world.VPC(), world.ClusterID()))
+				if err != nil {
+					return nil, err
+				}
+				cloud, err := aws.NewCloud(cfg, aws.WithTransport(world.Front().Transport()),
+					aws.WithCredentials(credentials.NewStaticCredentialsProvider("AKIASIMULATED", "simulated", "")))
+				if err != nil {
+					return nil, err
+				}
+				return guard.Wrap(cloud, guard.Options{DryRun: o.DryRun}), nil
+			}
+		},
+	}
+}
+
+func TestConformance(t *testing.T) { conformance.Run(t, subject(nil)) }
+
+func TestFaults(t *testing.T) { conformance.RunFaults(t, subject(nil)) }
