@@ -1,0 +1,384 @@
+package loadbalancer
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	awssdk "github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/credentials"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
+	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancing"
+	elbv2 "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
+	elbv2types "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/record"
+	"k8s.io/utils/clock"
+	clocktesting "k8s.io/utils/clock/testing"
+
+	"github.com/unified-ccm/unified-ccm/pkg/common/conformance/world"
+	lbcommon "github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
+	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
+	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
+	kit "github.com/unified-ccm/unified-ccm/pkg/common/sim"
+	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/annotation"
+	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/vpc"
+	"github.com/unified-ccm/unified-ccm/providers/aws/sim"
+)
+
+const clusterName = "kubernetes"
+
+// certificateA and B are certificates that the simulator takes for existing.
+const (
+	certificateA = "arn:aws:acm:us-west-2:123456789012:certificate/aaaaaaaa-1234-1234-1234-123456789012"
+	certificateB = "arn:aws:acm:us-west-2:123456789012:certificate/bbbbbbbb-1234-1234-1234-123456789012"
+)
+
+// rig is a manager of load balancers, in process with a simulated cloud, by the SDK's own clients.
+type rig struct {
+	t      *testing.T
+	sim    *sim.Cloud
+	ec2    *ec2.Client
+	elb    *elb.Client
+	elbv2  *elbv2.Client
+	clock  *clocktesting.FakeClock
+	vpc    string
+	config Settings
+	nodes  []*v1.Node
+	events *record.FakeRecorder
+
+	manager *lbcommon.Controller[Surroundings, Desired, Observed]
+}
+
+func newRig(t *testing.T, o sim.Options, settings ...func(*Settings)) *rig {
+	t.Helper()
+	r := &rig{t: t, clock: clocktesting.NewFakeClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))}
+	o.Clock = r.clock
+	cloud, err := sim.New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.sim = cloud
+	config := awssdk.Config{
+		Region: "us-west-2", BaseEndpoint: awssdk.String("http://aws.invalid"),
+		Credentials: credentials.NewStaticCredentialsProvider("AKIAEXAMPLE", "secret", ""),
+		HTTPClient:  &http.Client{Transport: cloud.Front().Transport()},
+		Retryer:     func() awssdk.Retryer { return awssdk.NopRetryer{} },
+	}
+	r.ec2, r.elb, r.elbv2 = ec2.NewFromConfig(config), elb.NewFromConfig(config), elbv2.NewFromConfig(config)
+	vpcs, err := r.ec2.DescribeVpcs(t.Context(), &ec2.DescribeVpcsInput{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.vpc = *vpcs.Vpcs[0].VpcId
+	r.launch("a", "b", "c")
+	for _, set := range settings {
+		set(&r.config)
+	}
+	r.restart()
+	return r
+}
+
+// restart gives the rig a new manager, which knows nothing.
+func (r *rig) restart() {
+	source := &instances{client: r.ec2, clock: r.clock}
+	cloud := New(Options{
+		Connect: func(context.Context) (Connection, error) {
+			return Connection{EC2: r.ec2, ELB: r.elb, ELBV2: r.elbv2, VPC: r.vpc, Cluster: vpc.Cluster{ID: "sim"}, Instances: source}, nil
+		},
+		InstanceID: func(id string) (string, error) {
+			if rest, ok := strings.CutPrefix(id, "aws:///"); ok {
+				return rest[strings.LastIndex(rest, "/")+1:], nil
+			}
+			return "", fmt.Errorf("%q is not of AWS", id)
+		},
+		Settings: r.config, Clock: r.clock,
+	})
+	r.manager = lbcommon.New(lbcommon.Options{Provider: "aws", Clock: r.clock, Vocabulary: Vocabulary("aws", nil)}, cloud)
+	r.events = record.NewFakeRecorder(1000)
+	r.manager.SetRuntime(provider.Runtime{Recorder: r.events, ClusterUID: "cluster-1"})
+	r.sim.Front().Log().Reset()
+}
+
+// instances is a bulk snapshot of half a minute.
+type instances struct {
+	client *ec2.Client
+	clock  clock.PassiveClock
+	readAt time.Time
+	known  map[string]ec2types.Instance
+}
+
+func (i *instances) Described(ctx context.Context, ids []string, fresh bool) (map[string]ec2types.Instance, error) {
+	missing := slices.ContainsFunc(ids, func(id string) bool { _, ok := i.known[id]; return !ok })
+	if fresh || missing || i.clock.Since(i.readAt) > 30*time.Second {
+		out, err := i.client.DescribeInstances(ctx, &ec2.DescribeInstancesInput{})
+		if err != nil {
+			return nil, err
+		}
+		i.known, i.readAt = map[string]ec2types.Instance{}, i.clock.Now()
+		for _, reservation := range out.Reservations {
+			for _, instance := range reservation.Instances {
+				i.known[*instance.InstanceId] = instance
+			}
+		}
+	}
+	return i.known, nil
+}
+
+func (r *rig) launch(names ...string) {
+	r.t.Helper()
+	for _, name := range names {
+		node, err := r.sim.Launch(world.Machine{Name: name})
+		if err != nil {
+			r.t.Fatal(err)
+		}
+		node.Spec.ProviderID = "aws:///us-west-2a/" + r.sim.Instance(name)
+		r.nodes = append(r.nodes, node)
+	}
+}
+
+// web is a Service that asks for a network load balancer with two ports.
+func web(change ...func(*v1.Service)) *v1.Service {
+	svc := &v1.Service{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: "default", Name: "web", UID: types.UID("0123abcd-4567-89ef-0123-456789abcdef"),
+			Annotations: map[string]string{annotation.KeyType: "nlb"},
+		},
+		Spec: v1.ServiceSpec{Type: v1.ServiceTypeLoadBalancer, IPFamilies: []v1.IPFamily{v1.IPv4Protocol}, Ports: []v1.ServicePort{
+			{Name: "http", Protocol: v1.ProtocolTCP, Port: 80, NodePort: 30080},
+			{Name: "https", Protocol: v1.ProtocolTCP, Port: 443, NodePort: 30443},
+		}},
+	}
+	for _, f := range change {
+		f(svc)
+	}
+	return svc
+}
+
+const webName = "a0123abcd456789ef0123456789abcde"
+
+func with(key, value string) func(*v1.Service) {
+	return func(s *v1.Service) { s.Annotations[key] = value }
+}
+
+func without(key string) func(*v1.Service) {
+	return func(s *v1.Service) { delete(s.Annotations, key) }
+}
+
+// ensure brings the cloud in line and returns the Service's status.
+func (r *rig) ensure(svc *v1.Service) *v1.LoadBalancerStatus {
+	r.t.Helper()
+	status, err := r.manager.EnsureLoadBalancer(r.t.Context(), clusterName, svc, r.nodes)
+	if err != nil {
+		r.t.Fatalf("ensure: %v", err)
+	}
+	return status
+}
+
+// converged fails unless neither this manager nor a new one has anything to do.
+func (r *rig) converged(svc *v1.Service) {
+	r.t.Helper()
+	r.log().Reset()
+	r.ensure(svc)
+	r.noMutations("a second ensure")
+	r.restart()
+	r.ensure(svc)
+	r.noMutations("a restart")
+	drift, _, err := r.manager.AuditLoadBalancer(r.t.Context(), clusterName, func() (*v1.Service, []*v1.Node) { return svc, r.nodes })
+	if err != nil || !drift.Empty() {
+		r.t.Errorf("audit: %v, %v", plan.Summary(drift), err)
+	}
+	r.noMutations("an audit")
+}
+
+func (r *rig) noMutations(what string) {
+	r.t.Helper()
+	for _, call := range r.log().Mutations() {
+		r.t.Errorf("%s calls %s", what, call.Operation.Name)
+	}
+}
+
+// delete removes the load balancer as the framework does.
+func (r *rig) delete(svc *v1.Service) {
+	r.t.Helper()
+	_, exists, err := r.manager.GetLoadBalancer(r.t.Context(), clusterName, svc)
+	if err != nil {
+		r.t.Fatalf("get: %v", err)
+	}
+	if !exists {
+		return
+	}
+	if err := r.manager.EnsureLoadBalancerDeleted(r.t.Context(), clusterName, svc); err != nil {
+		r.t.Fatalf("delete: %v", err)
+	}
+}
+
+func (r *rig) log() *kit.Log { return r.sim.Front().Log() }
+
+// calls counts what was called, and shows it when it is more than most.
+func (r *rig) atMost(what string, most int) {
+	r.t.Helper()
+	if n := r.log().Len(); n > most {
+		r.t.Errorf("%s: %d calls, at most %d are allowed: %v", what, n, most, r.log().Count())
+	}
+}
+
+// told returns the events since the last time.
+func (r *rig) told() []string {
+	var out []string
+	for {
+		select {
+		case e := <-r.events.Events:
+			out = append(out, e)
+		default:
+			return out
+		}
+	}
+}
+
+func (r *rig) toldOf(t *testing.T, text string) {
+	t.Helper()
+	events := r.told()
+	if !slices.ContainsFunc(events, func(e string) bool { return strings.Contains(e, text) }) {
+		t.Errorf("no event says %q: %q", text, events)
+	}
+}
+
+// plainly is what exists in the load balancer generation of this package, for comparisons.
+func (r *rig) balancer(name string) elbv2types.LoadBalancer {
+	r.t.Helper()
+	out, err := r.elbv2.DescribeLoadBalancers(r.t.Context(), &elbv2.DescribeLoadBalancersInput{Names: []string{name}})
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return out.LoadBalancers[0]
+}
+
+func (r *rig) listeners() map[int32]elbv2types.Listener {
+	r.t.Helper()
+	out, err := r.elbv2.DescribeListeners(r.t.Context(), &elbv2.DescribeListenersInput{LoadBalancerArn: r.balancer(webName).LoadBalancerArn})
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	list := map[int32]elbv2types.Listener{}
+	for _, l := range out.Listeners {
+		list[*l.Port] = l
+	}
+	return list
+}
+
+func (r *rig) groups() map[string]elbv2types.TargetGroup {
+	r.t.Helper()
+	out, err := r.elbv2.DescribeTargetGroups(r.t.Context(), &elbv2.DescribeTargetGroupsInput{})
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	list := map[string]elbv2types.TargetGroup{}
+	for _, g := range out.TargetGroups {
+		list[*g.TargetGroupName] = g
+	}
+	return list
+}
+
+// groupOn is the target group that a listener sends to.
+func (r *rig) groupOn(port int32) elbv2types.TargetGroup {
+	r.t.Helper()
+	l, ok := r.listeners()[port]
+	if !ok {
+		r.t.Fatalf("no listener on port %d", port)
+	}
+	for _, g := range r.groups() {
+		if *g.TargetGroupArn == *l.DefaultActions[0].TargetGroupArn {
+			return g
+		}
+	}
+	r.t.Fatalf("no target group on port %d", port)
+	return elbv2types.TargetGroup{}
+}
+
+func (r *rig) tagsOf(arn *string) map[string]string {
+	r.t.Helper()
+	out, err := r.elbv2.DescribeTags(r.t.Context(), &elbv2.DescribeTagsInput{ResourceArns: []string{*arn}})
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	tags := map[string]string{}
+	for _, tag := range out.TagDescriptions[0].Tags {
+		tags[*tag.Key] = *tag.Value
+	}
+	return tags
+}
+
+// rules are the ingress rules of the nodes' security group that have a description.
+func (r *rig) rules() []string {
+	r.t.Helper()
+	out, err := r.ec2.DescribeSecurityGroups(r.t.Context(), &ec2.DescribeSecurityGroupsInput{})
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	var list []string
+	for _, g := range out.SecurityGroups {
+		if *g.GroupName != "nodes.sim" {
+			continue
+		}
+		for _, p := range g.IpPermissions {
+			ports := fmt.Sprintf("%s %d-%d", *p.IpProtocol, awssdk.ToInt32(p.FromPort), awssdk.ToInt32(p.ToPort))
+			for _, x := range p.IpRanges {
+				list = append(list, fmt.Sprintf("%s %s %s", ports, *x.CidrIp, awssdk.ToString(x.Description)))
+			}
+			for _, x := range p.Ipv6Ranges {
+				list = append(list, fmt.Sprintf("%s %s %s", ports, *x.CidrIpv6, awssdk.ToString(x.Description)))
+			}
+			for _, x := range p.UserIdGroupPairs {
+				if x.Description != nil {
+					list = append(list, fmt.Sprintf("%s %s", ports, *x.Description))
+				}
+			}
+		}
+	}
+	slices.Sort(list)
+	return list
+}
+
+// privateIP is the address of a node's instance.
+func (r *rig) privateIP(n *v1.Node) string {
+	r.t.Helper()
+	out, err := r.ec2.DescribeInstances(r.t.Context(), &ec2.DescribeInstancesInput{InstanceIds: []string{r.sim.Instance(n.Name)}})
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return *out.Reservations[0].Instances[0].PrivateIpAddress
+}
+
+// healthCheckPort is the node port on which kube-proxy answers for externalTrafficPolicy: Local.
+func local(s *v1.Service) {
+	s.Spec.ExternalTrafficPolicy, s.Spec.HealthCheckNodePort = v1.ServiceExternalTrafficPolicyLocal, 31000
+}
+
+// bare is what exists before any Service.
+func (r *rig) bare() map[string]int { return maps.Clone(r.sim.Objects()) }
+
+func (r *rig) sameAs(t *testing.T, before map[string]int) {
+	t.Helper()
+	if after := r.sim.Objects(); !maps.Equal(nonZero(before), nonZero(after)) {
+		t.Errorf("objects\nbefore %v\nafter  %v", nonZero(before), nonZero(after))
+	}
+}
+
+func nonZero(m map[string]int) map[string]int {
+	out := map[string]int{}
+	for k, v := range m {
+		if v != 0 {
+			out[k] = v
+		}
+	}
+	return out
+}
