@@ -133,7 +133,19 @@ func (t *tx) claimsELB(form url.Values) []iam.Request {
 		context["elasticloadbalancing:CreateAction"] = []string{t.call.action}
 		out = append(out, iam.Request{Action: "elasticloadbalancing:AddTags", Resource: t.madeELB(form), Context: context})
 	}
+	if t.call.action == "CreateLoadBalancer" && !t.linkedRole {
+		out = append(out, t.claimLinkedRole())
+	}
 	return out
+}
+
+// claimLinkedRole is what the first load balancer of an account needs besides.
+func (t *tx) claimLinkedRole() iam.Request {
+	const name = "elasticloadbalancing.amazonaws.com"
+	context := t.contextOf("", nil)
+	context["iam:AWSServiceName"] = []string{name}
+	return iam.Request{Action: "iam:CreateServiceLinkedRole", Context: context, Resource: fmt.Sprintf(
+		"arn:%s:iam::%s:role/aws-service-role/%s/AWSServiceRoleForElasticLoadBalancing", t.o.partition(), t.o.Account, name)}
 }
 
 // resource is something that IAM is asked about: its ARN, and under what its tags are kept.

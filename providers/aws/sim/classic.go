@@ -90,7 +90,7 @@ func (t *tx) createClassic(in classicInput) (out struct {
 	if err := t.attachClassic(b, b.subnets); err != nil {
 		return out, err
 	}
-	t.classics[b.name] = b
+	t.classics[b.name], t.linkedRole = b, true
 	t.setTags(classicTags(b.name), tags)
 	t.born(classicTags(b.name))
 	out.DNS = b.dns

@@ -29,6 +29,8 @@ type state struct {
 	addressesMade map[string]int
 	// launches are reservations by the client token of the request that made them.
 	launches map[string]string
+	// linkedRole is the role by which Elastic Load Balancing acts; the first load balancer makes it.
+	linkedRole bool
 	// sick are the nodes that fail health checks.
 	sick map[string]bool
 	// selfID is the instance that the metadata service belongs to; empty is the oldest one.

@@ -28,8 +28,10 @@ type balancer struct {
 	// withGroups is decided when it is made and can never change: one made without security groups cannot get any.
 	withGroups  bool
 	privateLink string
-	attributes  map[string]string
-	made        time.Time
+	// sourceNAT is on or off: whether UDP of IPv6 clients reaches IPv4 targets.
+	sourceNAT  string
+	attributes map[string]string
+	made       time.Time
 	// enis are the network interfaces by subnet.
 	enis map[string]string
 }
@@ -92,6 +94,7 @@ type createBalancerInput struct {
 	Subnets        []string
 	SubnetMappings []subnetMapping
 	SecurityGroups []string
+	SourceNAT      string `q:"EnablePrefixForIpv6SourceNat"`
 	Tags           []elbTag
 }
 
@@ -123,6 +126,7 @@ func (t *tx) createBalancer(in createBalancerInput) (out balancersOutput, err er
 		t.forget(b.arn)
 		return out, err
 	}
+	t.linkedRole = true
 	out.Balancers.Member = []balancerView{t.viewBalancer(b)}
 	return out, nil
 }
@@ -140,7 +144,10 @@ func (t *tx) newBalancer(in createBalancerInput) (*balancer, map[string]string, 
 	b := &balancer{
 		name: in.Name, scheme: cmp.Or(in.Scheme, schemePublic), addressType: cmp.Or(in.IPAddressType, "ipv4"), made: t.now,
 		groups: slices.Clone(in.SecurityGroups), withGroups: len(in.SecurityGroups) > 0, enis: map[string]string{}, privateLink: "on",
-		attributes: balancerAttributes(),
+		sourceNAT: cmp.Or(in.SourceNAT, "off"), attributes: balancerAttributes(),
+	}
+	if err := checkSourceNAT(b.sourceNAT, b.addressType); err != nil {
+		return nil, nil, err
 	}
 	if b.scheme != schemePublic && b.scheme != schemeInternal {
 		return nil, nil, validation("Scheme '%s' must be 'internal' or 'internet-facing'", b.scheme)

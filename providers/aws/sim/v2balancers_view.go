@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"net/netip"
 	"slices"
 
@@ -47,7 +48,7 @@ const hostedZone = "Z18D5FSROUN65G"
 func (t *tx) viewBalancer(b *balancer) balancerView {
 	v := balancerView{
 		ARN: b.arn, DNS: t.balancerDNS(b), HostedZone: hostedZone, Made: timestamp(b.made), Name: b.name, Scheme: b.scheme,
-		VPC: b.vpc, State: balancerState{"active"}, Type: "network", Zones: t.balancerZones(b), AddressType: b.addressType, SourceNAT: "off",
+		VPC: b.vpc, State: balancerState{"active"}, Type: "network", Zones: t.balancerZones(b), AddressType: b.addressType, SourceNAT: b.sourceNAT,
 	}
 	if t.now.Before(b.made.Add(t.o.ProvisionTime)) {
 		v.State.Code = "provisioning"
@@ -182,15 +183,28 @@ func (t *tx) setSecurityGroups(in struct {
 	return out, nil
 }
 
+// checkSourceNAT refuses IPv6 prefixes for source NAT where there is no IPv6.
+func checkSourceNAT(sourceNAT, addressType string) error {
+	switch {
+	case sourceNAT != "on" && sourceNAT != "off":
+		return validation("EnablePrefixForIpv6SourceNat '%s' must be 'on' or 'off'", sourceNAT)
+	case sourceNAT == "on" && addressType != "dualstack":
+		return refuse("InvalidConfigurationRequest", "EnablePrefixForIpv6SourceNat requires the IP address type 'dualstack'")
+	}
+	return nil
+}
+
 // setSubnets replaces the subnets.
 func (t *tx) setSubnets(in struct {
 	LoadBalancerArn string
 	Subnets         []string
 	SubnetMappings  []subnetMapping
 	IPAddressType   string `q:"IpAddressType"`
+	SourceNAT       string `q:"EnablePrefixForIpv6SourceNat"`
 }) (out struct {
 	Zones       query.Members[balancerZoneView] `xml:"AvailabilityZones"`
 	AddressType string                          `xml:"IpAddressType"`
+	SourceNAT   string                          `xml:"EnablePrefixForIpv6SourceNat"`
 }, err error) {
 	b, err := t.balancerOf(in.LoadBalancerArn)
 	if err != nil {
@@ -199,6 +213,10 @@ func (t *tx) setSubnets(in struct {
 	checked := *b
 	if in.IPAddressType != "" {
 		checked.addressType = in.IPAddressType
+	}
+	checked.sourceNAT = cmp.Or(in.SourceNAT, b.sourceNAT)
+	if err := checkSourceNAT(checked.sourceNAT, checked.addressType); err != nil {
+		return out, err
 	}
 	mappings, vpc, err := t.mappings(&checked, in.Subnets, in.SubnetMappings)
 	if err != nil {
@@ -210,8 +228,8 @@ func (t *tx) setSubnets(in struct {
 	if err := t.attachBalancer(b, mappings); err != nil {
 		return out, err
 	}
-	b.addressType = checked.addressType
-	out.Zones, out.AddressType = t.balancerZones(b), b.addressType
+	b.addressType, b.sourceNAT = checked.addressType, checked.sourceNAT
+	out.Zones, out.AddressType, out.SourceNAT = t.balancerZones(b), b.addressType, b.sourceNAT
 	return out, nil
 }
 

@@ -53,6 +53,14 @@ func TestPolicy(t *testing.T) {
 	}
 }
 
+func TestTheFirstLoadBalancerMakesARole(t *testing.T) {
+	const document = `{"Version": "2012-10-17", "Statement": [{"Effect": "Allow", "Action": ["ec2:*", "elasticloadbalancing:*"], "Resource": "*"}]}`
+	c := newClients(t, sim.Options{Policy: []byte(document)})
+	in := &elbv2.CreateLoadBalancerInput{Name: ptr("web"), Type: types.LoadBalancerTypeEnumNetwork, Subnets: subnetIDs(c.subnets(t, "elb"))}
+	_, err := c.elbv2.CreateLoadBalancer(t.Context(), in)
+	wantCode(t, err, "AccessDenied", 403)
+}
+
 func TestBadPolicy(t *testing.T) {
 	if _, err := sim.New(sim.Options{Policy: []byte(`{"Version": "1"}`)}); err == nil {
 		t.Error("a policy that cannot be understood was taken")

@@ -1,0 +1,79 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/unified-ccm/unified-ccm/providers/aws/api"
+	"github.com/unified-ccm/unified-ccm/providers/aws/sim/iam"
+)
+
+// maxSize is how many characters a managed policy may have, white space apart (IAM's quotas).
+const maxSize = 6144
+
+// Actions are what IAM calls the provider's calls, sorted, each once, and what AWS asks for besides: the role that
+// the first load balancer of an account makes.
+func Actions() []string {
+	out := []string{"iam:CreateServiceLinkedRole"}
+	for _, service := range []struct {
+		prefix string
+		calls  reflect.Type
+	}{
+		{"ec2:", reflect.TypeFor[api.EC2]()},
+		{"elasticloadbalancing:", reflect.TypeFor[api.ELB]()},
+		{"elasticloadbalancing:", reflect.TypeFor[api.ELBV2]()},
+		{"sts:", reflect.TypeFor[api.STS]()},
+	} {
+		for n := range service.calls.NumMethod() {
+			out = append(out, service.prefix+service.calls.Method(n).Name)
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// Document is the policy, in JSON. A call whose scope nobody has thought of is an error.
+func Document() ([]byte, error) {
+	all := statements()
+	index := map[string]*statement{}
+	for n := range all {
+		all[n].Effect = "Allow"
+		index[all[n].Sid] = &all[n]
+	}
+	var problems []error
+	known := scopes()
+	for _, action := range Actions() {
+		in, ok := known[action]
+		if _, name, _ := strings.Cut(action, ":"); !ok && strings.HasPrefix(name, "Describe") {
+			in, ok = []string{reading}, true
+		}
+		if !ok {
+			problems = append(problems, fmt.Errorf("%s: package api lists the call, scopes.go does not say on what it may act", action))
+		}
+		for _, sid := range in {
+			index[sid].Action = append(index[sid].Action, action)
+		}
+	}
+	all = slices.DeleteFunc(all, func(s statement) bool { return len(s.Action) == 0 })
+	document, err := json.MarshalIndent(struct {
+		Version   string
+		Statement []statement
+	}{iam.Version, all}, "", "  ")
+	return append(document, '\n'), errors.Join(append(problems, err, checkSize(document))...)
+}
+
+func checkSize(document []byte) error {
+	var compact bytes.Buffer
+	if err := json.Compact(&compact, document); err != nil {
+		return err
+	}
+	if n := compact.Len(); n > maxSize {
+		return fmt.Errorf("the policy has %d characters, and IAM takes at most %d in one", n, maxSize)
+	}
+	return nil
+}
