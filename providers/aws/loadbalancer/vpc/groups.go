@@ -118,6 +118,8 @@ type GroupStore struct {
 	writes    uint64
 	writtenAt map[string]uint64
 	madeAt    map[string]time.Time
+
+	claims claims
 }
 
 func newGroupStore(o Options) *GroupStore {

@@ -204,8 +204,9 @@ func unusedMTU(have, revoked, desired []Rule) []Rule {
 }
 
 // NodeRuleChanges plans what makes the groups have the rules: for each group one call that adds
-// and then one that removes. They wait for after.
+// and then one that removes. They wait for after. The store remembers what is wanted, see claims.
 func (s *GroupStore) NodeRuleChanges(have Groups, n NodeRules, after []plan.Ref) []plan.Change {
+	s.claims.set(n)
 	var changes []plan.Change
 	for _, d := range n.diff(have) {
 		removalAfter := slices.Concat(after, n.RevokeAfter)
@@ -215,7 +216,7 @@ func (s *GroupStore) NodeRuleChanges(have Groups, n NodeRules, after []plan.Ref)
 			removalAfter = append(removalAfter, change.Ref)
 		}
 		if len(d.revoke) > 0 {
-			changes = append(changes, s.nodeRevoke(d, removalAfter))
+			changes = append(changes, s.nodeRevoke(n.LoadBalancer, d, removalAfter))
 		}
 	}
 	return changes
@@ -246,7 +247,7 @@ func (s *GroupStore) nodeAuthorize(n NodeRules, d ruleDiff, after []plan.Ref) pl
 	}
 }
 
-func (s *GroupStore) nodeRevoke(d ruleDiff, after []plan.Ref) plan.Change {
+func (s *GroupStore) nodeRevoke(loadBalancer string, d ruleDiff, after []plan.Ref) plan.Change {
 	return plan.Change{
 		Ref:        plan.Ref{Kind: KindRules, Name: d.group.String(), Action: plan.Delete},
 		Fields:     []plan.Field{{Name: "ingress", Before: showRules(d.revoke)}},
@@ -254,7 +255,13 @@ func (s *GroupStore) nodeRevoke(d ruleDiff, after []plan.Ref) plan.Change {
 		After:      slices.Clone(after),
 		Membership: true,
 		Do: func(ctx context.Context, _ *plan.Handles) error {
-			return s.revoke(ctx, d.group.ID, s.unshared(d.group.ID, d.revoke))
+			if err := s.revoke(ctx, d.group.ID, s.unshared(d.group.ID, d.revoke)); err != nil {
+				return err
+			}
+			if heirs := s.claims.heirs(loadBalancer, d.group.ID, d.revoke); len(heirs) > 0 {
+				return s.authorize(ctx, d.group.ID, heirs)
+			}
+			return nil
 		},
 	}
 }

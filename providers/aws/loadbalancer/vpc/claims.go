@@ -1,0 +1,52 @@
+package vpc
+
+import (
+	"maps"
+	"slices"
+	"sync"
+)
+
+// claims remembers which rules each load balancer needs on nodes. EC2 has one rule of a kind in a
+// group, with one description: if two load balancers are probed at the same port, the rule bears
+// the name of the first. When that one goes, the rule has to be written again for the other.
+//
+// A manager that has just started knows the claims of the Services that it has looked at. Those of
+// the others are made good when it gets to them, moments later.
+type claims struct {
+	mu sync.Mutex
+	// wanted is by the load balancer's name.
+	wanted map[string]NodeRules
+}
+
+func (c *claims) set(n NodeRules) {
+	if n.LoadBalancer == "" {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(n.Groups) == 0 || len(n.Rules) == 0 {
+		delete(c.wanted, n.LoadBalancer)
+		return
+	}
+	if c.wanted == nil {
+		c.wanted = map[string]NodeRules{}
+	}
+	c.wanted[n.LoadBalancer] = n
+}
+
+// heirs returns, of the rules that a load balancer gives up in a group, those that another one
+// needs, as that one describes them.
+func (c *claims) heirs(loadBalancer, groupID string, revoked []Rule) []Rule {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var heirs []Rule
+	for _, name := range slices.Sorted(maps.Keys(c.wanted)) {
+		n := c.wanted[name]
+		if name == loadBalancer || !slices.Contains(n.Groups, groupID) {
+			continue
+		}
+		needed := without(n.Rules, without(n.Rules, revoked))
+		heirs = append(heirs, without(needed, heirs)...)
+	}
+	return heirs
+}
