@@ -153,11 +153,12 @@ func (c *Cloud) DeleteLoadBalancer(name string) error {
 	})
 }
 
-// Names by which Drift calls what it changed, and a plan is expected to.
+// Names by which Drift calls what it changed, which are those of AWS, and a plan is expected to.
 const (
-	driftInterval  = "healthCheck.interval"
-	driftTargets   = "targets"
-	driftInstances = "instances"
+	driftInterval        = "healthCheckIntervalSeconds"
+	driftTargets         = "targets"
+	driftClassicInterval = "interval"
+	driftInstances       = "instances"
 )
 
 // Drift implements world.World. By hand it changes the health check's interval of a network load
@@ -178,7 +179,7 @@ func (c *Cloud) Drift(name string) (fields []string, err error) {
 }
 
 func (b *classic) drift() []string {
-	fields := []string{driftInterval}
+	fields := []string{driftClassicInterval}
 	b.check.Interval = driftedInterval(b.check.Interval)
 	if len(b.instances) > 0 {
 		b.instances = b.instances[1:]

@@ -22,6 +22,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		h.cloud.serveMetadata(w, r)
 		return
 	}
+	w.Header().Set("Date", h.cloud.now().UTC().Format(http.TimeFormat))
 	c := understand(r)
 	id := h.cloud.requestID()
 	body, err := h.serve(c, r)
@@ -42,6 +43,9 @@ func (h *handler) serve(c call, r *http.Request) (any, error) {
 		return nil, unknownAction(c)
 	}
 	if err := h.cloud.authenticate(c, o); err != nil {
+		return nil, err
+	}
+	if err := h.cloud.checkSignature(c, o, r); err != nil {
 		return nil, err
 	}
 	c.mutating = o.mutating
@@ -75,7 +79,7 @@ func unknownAction(c call) error {
 	return refuse("InvalidAction", "Could not find operation %s for version %s", c.action, c.version)
 }
 
-// authenticate checks who signed. The signature itself is taken for right.
+// authenticate checks who signed, and for which region.
 func (c *Cloud) authenticate(k call, o operation) error {
 	if o.open {
 		return nil

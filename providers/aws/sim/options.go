@@ -32,6 +32,11 @@ type Options struct {
 	IPv6, PublicNodes bool
 	// AccessKeys are valid; without any, every key is.
 	AccessKeys []string
+	// Secret is the secret of all AccessKeys. Where it is set, signatures are checked, also those of sessions.
+	Secret string
+	// Skew is how far the cloud's clock is ahead of Clock, or behind if negative, in the dates of answers and for signatures.
+	// Where Skew or Secret is set, requests that are not of the last or the next five minutes are refused.
+	Skew time.Duration
 	// Policy is an IAM policy document, in JSON, that every caller is subject to; see package iam for what it may hold.
 	// Empty allows all.
 	Policy []byte

@@ -10,6 +10,7 @@ import (
 // session is what STS issued credentials for.
 type session struct {
 	arn, userID string
+	secret      string
 	expires     time.Time
 }
 
@@ -106,12 +107,13 @@ func (t *tx) issue(role, name string, seconds *int32) (out assumeOutput, err err
 	s := session{
 		arn:     fmt.Sprintf("arn:%s:sts::%s:assumed-role/%s/%s", parts[1], parts[2], parts[3], name),
 		userID:  "AROA" + roleID + ":" + name,
+		secret:  fmt.Sprintf("%040x", t.cloud.random.Uint64()),
 		expires: t.now.Add(lasts),
 	}
 	t.sessions[key] = s
 	out.User = assumedView{s.userID, s.arn}
 	out.Credentials = credentialsView{
-		Key: key, Secret: fmt.Sprintf("%040x", t.cloud.random.Uint64()), Token: fmt.Sprintf("IQoJb3JpZ2lu%x", t.cloud.random.Uint64()),
+		Key: key, Secret: s.secret, Token: fmt.Sprintf("IQoJb3JpZ2lu%x", t.cloud.random.Uint64()),
 		Expires: s.expires.UTC().Format("2006-01-02T15:04:05Z"),
 	}
 	return out, nil

@@ -89,9 +89,9 @@ func TestDriftNamesWhatItChanged(t *testing.T) {
 		want            []string
 		targets, member int
 	}{
-		{[]string{"healthCheck.interval", "targets"}, 1, 1},
-		{[]string{"healthCheck.interval", "targets"}, 0, 0},
-		{[]string{"healthCheck.interval"}, 0, 0},
+		{[]string{"healthCheckIntervalSeconds", "targets"}, 1, 1},
+		{[]string{"healthCheckIntervalSeconds", "targets"}, 0, 0},
+		{[]string{"healthCheckIntervalSeconds"}, 0, 0},
 	} {
 		before := *group().HealthCheckIntervalSeconds
 		fields := must(n.cloud.Drift("web"))(t)
@@ -108,7 +108,7 @@ func TestDriftOfAClassicLoadBalancer(t *testing.T) {
 	c := newClients(t, sim.Options{})
 	must(c.elb.CreateLoadBalancer(t.Context(), &elb.CreateLoadBalancerInput{LoadBalancerName: ptr("web"), Subnets: subnetIDs(c.subnets(t, "elb")),
 		Listeners: []elbtypes.Listener{{Protocol: ptr("TCP"), LoadBalancerPort: 80, InstancePort: ptr(int32(30080))}}}))(t)
-	if fields := must(c.cloud.Drift("web"))(t); !slices.Equal(fields, []string{"healthCheck.interval"}) {
+	if fields := must(c.cloud.Drift("web"))(t); !slices.Equal(fields, []string{"interval"}) {
 		t.Errorf("named %v", fields)
 	}
 	b := must(c.elb.DescribeLoadBalancers(t.Context(), nil))(t).LoadBalancerDescriptions[0]
