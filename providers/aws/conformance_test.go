@@ -11,15 +11,21 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/conformance"
 	"github.com/unified-ccm/unified-ccm/pkg/common/guard"
 	"github.com/unified-ccm/unified-ccm/providers/aws"
+	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/annotation"
 	"github.com/unified-ccm/unified-ccm/providers/aws/sim"
 )
 
 // subject is the provider on a simulated cloud of its own, reached through AWS' APIs by AWS' SDK.
-// Its Services get load balancers of one generation.
-func subject(annotations map[string]string) conformance.Subject {
+// Its Services get load balancers of the generation with that value of the annotation.
+func subject(generation string) conformance.Subject {
+	var cannot map[string]string
+	if generation == "" {
+		cannot = map[string]string{"UDP and TCP on one port": "classic load balancers know no UDP"}
+	}
 	return conformance.Subject{
 		Name:         aws.ProviderName,
-		Capabilities: aws.Descriptor().Capabilities,
+		Capabilities: aws.Descriptor().Capabilities, ServiceAnnotations: map[string]string{annotation.KeyType: generation},
+		Cannot: cannot,
 		New: func(t testing.TB) (conformance.World, conformance.Manager) {
 			world, err := sim.New(sim.Options{
 				ProvisionTime: 3 * time.Second, DrainTime: 2 * time.Second, ReleaseTime: 2 * time.Second,
@@ -44,6 +50,17 @@ func subject(annotations map[string]string) conformance.Subject {
 	}
 }
 
-func TestConformance(t *testing.T) { conformance.Run(t, subject(nil)) }
+// generations are the values of the annotation that chooses one.
+func generations() map[string]string { return map[string]string{"classic": "", "network": "nlb"} }
 
-func TestFaults(t *testing.T) { conformance.RunFaults(t, subject(nil)) }
+func TestConformance(t *testing.T) {
+	for name, generation := range generations() {
+		t.Run(name, func(t *testing.T) { conformance.Run(t, subject(generation)) })
+	}
+}
+
+func TestFaults(t *testing.T) {
+	for name, generation := range generations() {
+		t.Run(name, func(t *testing.T) { conformance.RunFaults(t, subject(generation)) })
+	}
+}

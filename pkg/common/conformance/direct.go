@@ -254,6 +254,9 @@ func (d *direct) defaultService(svc, have *v1.Service) {
 			p.NodePort = nodePortOf(have, *p)
 		}
 		if p.NodePort == 0 {
+			p.NodePort = samePort(svc.Spec.Ports[:i], *p)
+		}
+		if p.NodePort == 0 {
 			p.NodePort = 30000 + int32(d.nodePorts.Add(1)) // counts from 1 in every run: small
 		}
 	}
@@ -272,6 +275,17 @@ func nodePortOf(svc *v1.Service, p v1.ServicePort) int32 {
 		return 0
 	}
 	return svc.Spec.Ports[i].NodePort
+}
+
+// samePort returns the node port of an earlier port of the same number and another protocol, because
+// the API server gives both the same.
+func samePort(earlier []v1.ServicePort, p v1.ServicePort) int32 {
+	for _, q := range earlier {
+		if q.Port == p.Port && q.Protocol != p.Protocol {
+			return q.NodePort
+		}
+	}
+	return 0
 }
 
 // DeleteService implements Cluster.

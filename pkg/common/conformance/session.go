@@ -32,6 +32,9 @@ type Session struct {
 	// Patience, where set, is how long Converge goes on trying instead: for drivers whose Settle
 	// can't know when the controllers are done.
 	Patience time.Duration
+	// ServiceAnnotations are on every Service that does not set them itself, for clouds that make
+	// several kinds of load balancers.
+	ServiceAnnotations map[string]string
 
 	machines map[string]*machine
 	visitors map[string]*v1.Node
@@ -132,6 +135,12 @@ func (r *Session) Silence(ctx context.Context, name string) error {
 
 // Put creates or updates a Service.
 func (r *Session) Put(ctx context.Context, svc *v1.Service) error {
+	svc = svc.DeepCopy()
+	for key, value := range r.ServiceAnnotations {
+		if _, set := svc.Annotations[key]; !set {
+			metav1.SetMetaDataAnnotation(&svc.ObjectMeta, key, value)
+		}
+	}
 	r.services[keyOf(svc)] = svc.DeepCopy()
 	return r.Cluster.PutService(ctx, svc)
 }

@@ -30,6 +30,10 @@ type Subject struct {
 	// New makes an empty world and the way to start managers on it. It is called inside a
 	// synctest bubble, once for each run; t.Cleanup ends the world.
 	New func(t testing.TB) (World, Manager)
+	// ServiceAnnotations choose the kind of load balancer, where the cloud makes several.
+	ServiceAnnotations map[string]string
+	// Cannot are scenarios that this kind of load balancer cannot do, with the reason; the suite skips them, saying so.
+	Cannot map[string]string
 }
 
 // Run runs every scenario against the subject, in process and without faults.
@@ -44,6 +48,9 @@ func Run(t *testing.T, subject Subject) {
 			t.Parallel()
 			if lack := scenario.lacks(subject.Capabilities); lack != "" {
 				t.Skipf("provider %s has no %s", subject.Name, lack)
+			}
+			if reason, cannot := subject.Cannot[scenario.Name]; cannot {
+				t.Skipf("provider %s: %s", subject.Name, reason)
 			}
 			inBubble(t, func(t *testing.T) error {
 				_, err := subject.run(t, scenario, nil)
@@ -84,6 +91,7 @@ func (s Subject) run(t testing.TB, scenario Scenario, fault *sim.Fault) (outcome
 	}
 	defer cluster.close()
 	r := NewSession(cluster, world, s.Capabilities)
+	r.ServiceAnnotations = s.ServiceAnnotations
 	if fault != nil {
 		// Reads that the scenario itself asks for, a plan, meet the fault too.
 		r.Attempts = 3
@@ -153,7 +161,8 @@ func RunFaults(t *testing.T, subject Subject, names ...string) {
 	var tally tally
 	t.Run("scenarios", func(t *testing.T) {
 		for _, scenario := range Scenarios() {
-			if scenario.OwnFaults || scenario.lacks(subject.Capabilities) != "" {
+			_, cannot := subject.Cannot[scenario.Name]
+			if scenario.OwnFaults || cannot || scenario.lacks(subject.Capabilities) != "" {
 				continue
 			}
 			if len(names) > 0 && !slices.Contains(names, scenario.Name) {
