@@ -14,6 +14,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 	"github.com/unified-ccm/unified-ccm/providers/aws/awserr"
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/tags"
+	"github.com/unified-ccm/unified-ccm/providers/aws/names"
 )
 
 // What plans call a security group and its tags.
@@ -120,6 +121,9 @@ func (s *GroupStore) create(ctx context.Context, want ManagedGroup) (string, err
 // groupTags plans the tags that are missing or differ, and those that the Service no longer asks for.
 func (s *GroupStore) groupTags(group Group, want ManagedGroup, after []plan.Ref) []plan.Change {
 	set, gone := tags.Diff(group.Tags, want.Tags)
+	if len(gone) == 0 && onlyMarks(group.Tags, set) {
+		return nil
+	}
 	var changes []plan.Change
 	if len(set) > 0 {
 		changes = append(changes, plan.Change{
@@ -138,6 +142,18 @@ func (s *GroupStore) groupTags(group Group, want ManagedGroup, after []plan.Ref)
 		})
 	}
 	return changes
+}
+
+// onlyMarks says whether nothing is missing but what earlier managers have never put on a security
+// group. It is added together with the next change.
+func onlyMarks(have, set map[string]string) bool {
+	for key := range set {
+		_, exists := have[key]
+		if exists || key != names.ServiceTag && key != names.ClusterUIDTag && key != tags.ExtraTag {
+			return false
+		}
+	}
+	return true
 }
 
 func (s *GroupStore) groupAuthorize(name string, ref GroupRef, rules []Rule, after []plan.Ref) plan.Change {
