@@ -1,12 +1,15 @@
 package loadbalancer
 
 import (
+	"slices"
 	"testing"
 
+	elbv2 "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
 	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/conformance/world"
+	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/annotation"
 	"github.com/unified-ccm/unified-ccm/providers/aws/sim"
 )
@@ -96,5 +99,153 @@ func both(s *v1.Service) {
 	s.Spec.Ports = []v1.ServicePort{
 		{Name: "dns", Protocol: v1.ProtocolUDP, Port: 53, NodePort: 30053}, {Name: "dns-tcp", Protocol: v1.ProtocolTCP, Port: 53, NodePort: 30053},
 		{Name: "web", Protocol: v1.ProtocolTCP, Port: 80, NodePort: 30080},
+	}
+}
+
+// A Service that is changed from everything to everything else, one step after the other.
+func TestChangesOfAService(t *testing.T) {
+	base := web()
+	for _, tc := range []struct {
+		name     string
+		from, to *v1.Service
+		// check looks at the result, and does not want these calls.
+		check func(t *testing.T, r *rig)
+		never []string
+	}{
+		{name: "TCP to TLS in place", from: base, to: web(with(annotation.KeyCertificates, certificateA), with(annotation.KeyTLSPorts, "443")), never: []string{"CreateListener", "DeleteListener"},
+			check: func(t *testing.T, r *rig) {
+				if l := r.listeners()[443]; l.Protocol != "TLS" || *l.Certificates[0].CertificateArn != certificateA || r.listeners()[80].Protocol != "TCP" {
+					t.Errorf("listener %+v", l)
+				}
+			}},
+		{name: "TLS to TCP in place", from: web(with(annotation.KeyCertificates, certificateA)), to: base, never: []string{"CreateListener", "DeleteListener"},
+			check: func(t *testing.T, r *rig) {
+				if l := r.listeners()[443]; l.Protocol != "TCP" || len(l.Certificates) != 0 {
+					t.Errorf("listener %+v", l)
+				}
+			}},
+		{name: "a second certificate", from: web(with(annotation.KeyCertificates, certificateA)), to: web(with(annotation.KeyCertificates, certificateA+","+certificateB)), never: []string{"ModifyListener"},
+			check: func(t *testing.T, r *rig) { r.certificates(t, certificateA, certificateB) }},
+		{name: "one certificate less", from: web(with(annotation.KeyCertificates, certificateA+","+certificateB)), to: web(with(annotation.KeyCertificates, certificateA)),
+			check: func(t *testing.T, r *rig) { r.certificates(t, certificateA) }},
+		{name: "certificates change places", from: web(with(annotation.KeyCertificates, certificateA+","+certificateB)), to: web(with(annotation.KeyCertificates, certificateB+","+certificateA)),
+			check: func(t *testing.T, r *rig) { r.certificates(t, certificateB, certificateA) }},
+		{name: "the unhealthy threshold alone", from: base, to: web(with(annotation.KeyHealthCheckUnhealthy, "5")), never: []string{"CreateTargetGroup"},
+			check: func(t *testing.T, r *rig) {
+				if g := r.groupOn(80); *g.UnhealthyThresholdCount != 5 || *g.HealthyThresholdCount != 3 {
+					t.Errorf("thresholds %d, %d", *g.UnhealthyThresholdCount, *g.HealthyThresholdCount)
+				}
+			}},
+		{name: "the timeout of probes", from: base, to: web(with(annotation.KeyHealthCheckTimeout, "4")),
+			check: func(t *testing.T, r *rig) {
+				if g := r.groupOn(80); *g.HealthCheckTimeoutSeconds != 4 {
+					t.Errorf("timeout %d", *g.HealthCheckTimeoutSeconds)
+				}
+			}},
+		{name: "another node port", from: base, to: web(func(s *v1.Service) { s.Spec.Ports[0].NodePort = 30099 }), never: []string{"CreateListener", "DeleteListener", "CreateLoadBalancer"},
+			check: func(t *testing.T, r *rig) {
+				if g := r.groupOn(80); *g.Port != 30099 || len(r.groups()) != 2 {
+					t.Errorf("target group %+v of %d", g, len(r.groups()))
+				}
+			}},
+		{name: "a port less", from: base, to: web(func(s *v1.Service) { s.Spec.Ports = s.Spec.Ports[:1] }),
+			check: func(t *testing.T, r *rig) {
+				if len(r.listeners()) != 1 || len(r.groups()) != 1 || len(r.rules()) != 2 {
+					t.Errorf("%d listeners, %d target groups, rules %v", len(r.listeners()), len(r.groups()), r.rules())
+				}
+			}},
+		{name: "TCP to UDP", from: base, to: web(udp), check: func(t *testing.T, r *rig) {
+			if l := r.listeners()[53]; l.Protocol != "UDP" || len(r.groups()) != 1 {
+				t.Errorf("listener %+v, %d target groups", l, len(r.groups()))
+			}
+		}},
+		{name: "UDP becomes both", from: web(udp), to: web(both), check: func(t *testing.T, r *rig) {
+			if l := r.listeners()[53]; l.Protocol != "TCP_UDP" {
+				t.Errorf("listener %+v", l)
+			}
+		}},
+		{name: "source ranges open again", from: web(func(s *v1.Service) { s.Spec.LoadBalancerSourceRanges = []string{"10.1.0.0/16"} }), to: base,
+			check: func(t *testing.T, r *rig) {
+				want := []string{
+					"icmp 3-4 0.0.0.0/0 kubernetes.io/rule/nlb/mtu",
+					"tcp 30080-30080 0.0.0.0/0 kubernetes.io/rule/nlb/client=" + webName,
+					"tcp 30443-30443 0.0.0.0/0 kubernetes.io/rule/nlb/client=" + webName,
+				}
+				if diff := cmp.Diff(want, r.rules()); diff != "" {
+					t.Errorf("rules (-want +got):\n%s", diff)
+				}
+			}},
+		{name: "tags", from: web(with(annotation.KeyTags, "a=1,b=2")), to: web(with(annotation.KeyTags, "a=3")), check: func(t *testing.T, r *rig) {
+			for _, arn := range []*string{r.balancer(webName).LoadBalancerArn, r.groupOn(80).TargetGroupArn, r.listeners()[80].ListenerArn} {
+				if tags := r.tagsOf(arn); tags["a"] != "3" || tags["b"] != "" || tags["kubernetes.io/cluster/sim"] != "owned" || tags["kubernetes.io/service-name"] != "default/web" {
+					t.Errorf("%s has the tags %v", *arn, tags)
+				}
+			}
+		}},
+		{name: "dual stack and back", from: web(func(s *v1.Service) { s.Spec.IPFamilies = []v1.IPFamily{v1.IPv4Protocol, v1.IPv6Protocol} }), to: base,
+			check: func(t *testing.T, r *rig) {
+				if b := r.balancer(webName); b.IpAddressType != "ipv4" {
+					t.Errorf("address type %s", b.IpAddressType)
+				}
+			}},
+		{name: "to IPv6", from: base, to: web(func(s *v1.Service) { s.Spec.IPFamilies = []v1.IPFamily{v1.IPv6Protocol} }),
+			check: func(t *testing.T, r *rig) {
+				if b, g := r.balancer(webName), r.groupOn(80); b.IpAddressType != "dualstack" || g.IpAddressType != "ipv6" {
+					t.Errorf("address types %s, %s", b.IpAddressType, g.IpAddressType)
+				}
+			}},
+		{name: "an attribute of target groups", from: web(with(annotation.KeyGroupAttributes, "stickiness.enabled=true")), to: web(with(annotation.KeyGroupAttributes, "stickiness.enabled=false"))},
+		{name: "cross zone and back", from: web(with(annotation.KeyCrossZone, "true")), to: base},
+		{name: "local traffic", from: base, to: web(local), check: func(t *testing.T, r *rig) {
+			if g := r.groupOn(80); g.HealthCheckProtocol != "HTTP" || *g.HealthCheckPort != "31000" || *g.HealthCheckPath != "/healthz" || *g.HealthCheckIntervalSeconds != 10 || *g.HealthyThresholdCount != 2 {
+				t.Errorf("target group %+v", g)
+			}
+		}},
+		{name: "instances to addresses", from: base, to: web(with(annotation.KeyTargetType, "ip"))},
+		{name: "an idle timeout", from: base, to: web(with(intent.KeyIdleTimeout, "60s"))},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			r := newRig(t, sim.Options{IPv6: true})
+			for _, n := range r.nodes {
+				n.Status.Addresses = []v1.NodeAddress{{Type: v1.NodeInternalIP, Address: r.privateIP(n)}}
+			}
+			before := r.bare()
+			r.ensure(tc.from)
+			r.log().Reset()
+			r.ensure(tc.to)
+			for _, call := range r.log().Mutations() {
+				if slices.Contains(tc.never, call.Operation.Name) {
+					t.Errorf("calls %s", call.Operation.Name)
+				}
+			}
+			if tc.check != nil {
+				tc.check(t, r)
+			}
+			r.converged(tc.to)
+			r.ensure(tc.from)
+			r.converged(tc.from)
+			r.delete(tc.from)
+			r.sameAs(t, before)
+		})
+	}
+}
+
+// certificates fails unless the listener on port 443 has these, the first as its default.
+func (r *rig) certificates(t *testing.T, want ...string) {
+	t.Helper()
+	out, err := r.elbv2.DescribeListenerCertificates(t.Context(), &elbv2.DescribeListenerCertificatesInput{ListenerArn: r.listeners()[443].ListenerArn})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var have []string
+	for _, c := range out.Certificates {
+		if *c.IsDefault {
+			have = append([]string{*c.CertificateArn}, have...)
+		} else if *c.CertificateArn != want[0] { // AWS keeps the default one in the list as well, if it was there
+			have = append(have, *c.CertificateArn)
+		}
+	}
+	if diff := cmp.Diff(want, have); diff != "" {
+		t.Errorf("certificates (-want +got):\n%s", diff)
 	}
 }

@@ -42,6 +42,15 @@ const (
 	certificateB = "arn:aws:acm:us-west-2:123456789012:certificate/bbbbbbbb-1234-1234-1234-123456789012"
 )
 
+// skipping is a clock on which waiting takes no time, and time passes all the same.
+type skipping struct{ *clocktesting.FakeClock }
+
+func (s skipping) NewTimer(d time.Duration) clock.Timer {
+	timer := s.FakeClock.NewTimer(d)
+	s.Step(d)
+	return timer
+}
+
 // rig is a manager of load balancers, in process with a simulated cloud, by the SDK's own clients.
 type rig struct {
 	t      *testing.T
@@ -49,7 +58,7 @@ type rig struct {
 	ec2    *ec2.Client
 	elb    *elb.Client
 	elbv2  *elbv2.Client
-	clock  *clocktesting.FakeClock
+	clock  skipping
 	vpc    string
 	config Settings
 	nodes  []*v1.Node
@@ -60,7 +69,7 @@ type rig struct {
 
 func newRig(t *testing.T, o sim.Options, settings ...func(*Settings)) *rig {
 	t.Helper()
-	r := &rig{t: t, clock: clocktesting.NewFakeClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))}
+	r := &rig{t: t, clock: skipping{clocktesting.NewFakeClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))}}
 	o.Clock = r.clock
 	cloud, err := sim.New(o)
 	if err != nil {

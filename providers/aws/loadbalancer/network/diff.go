@@ -46,6 +46,10 @@ type differ struct {
 	have     Observed
 	changes  []plan.Change
 	warnings []string
+	// opened are the changes that let the load balancer reach nodes, closing are the indexes of
+	// those that no longer do.
+	opened  []plan.Ref
+	closing []int
 }
 
 func (d *differ) add(changes ...plan.Change) { d.changes = append(d.changes, changes...) }
@@ -70,6 +74,10 @@ func (d *differ) ensure() error {
 		base = d.balancerUpdate(attach, groups)
 	}
 	listeners := d.ports(base)
+	for _, i := range d.closing {
+		// Node ports close when no listener sends to them any more.
+		d.changes[i].After = append(d.changes[i].After, listeners...)
+	}
 	d.narrow(listeners)
 	d.tags(listeners)
 	return nil
@@ -184,7 +192,14 @@ func (d *differ) nodeRulesAfter(from *vpc.GroupRef, after []plan.Ref) {
 		}
 		rules = vpc.NodeRules{LoadBalancer: byCIDR.LoadBalancer, Groups: d.want.NodeGroups, From: from, FromDescription: fromDescription}
 	}
-	d.add(d.cloud.options.Groups.NodeRuleChanges(d.have.Groups, rules, after)...)
+	for _, change := range d.cloud.options.Groups.NodeRuleChanges(d.have.Groups, rules, after) {
+		if change.Action == plan.Delete {
+			d.closing = append(d.closing, len(d.changes))
+		} else {
+			d.opened = append(d.opened, change.Ref)
+		}
+		d.add(change)
+	}
 }
 
 // removeRules plans the removal of rules on nodes and of the managed security group.

@@ -252,7 +252,7 @@ func (d *differ) listenerJoin(name string, have Listener, group groupRef, after 
 		Ref:    plan.Ref{Kind: "probes of listener", Name: name, Action: plan.Update},
 		Fields: []plan.Field{{Name: "targetGroup", After: group.name + " with weight 0"}},
 		Reason: "the new target group becomes healthy before the listener moves to it",
-		After:  after,
+		After:  slices.Concat(after, d.opened),
 		Do: func(ctx context.Context, ids *plan.Handles) error {
 			arn, err := group.resolve(ids)
 			if err != nil {
