@@ -5,12 +5,15 @@ import (
 	"maps"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/spf13/pflag"
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	"k8s.io/cloud-provider/app"
 	frameworkoptions "k8s.io/cloud-provider/options"
 	cmfeatures "k8s.io/controller-manager/pkg/features"
+
+	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
 )
 
 // Defaults that differ from the framework's, which suit a cluster of a few nodes. Each has its
@@ -23,6 +26,9 @@ const (
 	// what holds them back; API Priority and Fairness protects the server.
 	kubeAPIQPS   = 100
 	kubeAPIBurst = 200
+	// minResync is how often at most the cloud's routes are compared with the nodes while nothing
+	// happens: the framework does so at each resync. In a day these are at most 48 lists.
+	minResync = 30 * time.Minute
 	// clientName is the name of the service account that all controllers share where
 	// --use-service-account-credentials is set: the one the manager is deployed with.
 	clientName = "cloud-controller-manager"
@@ -42,6 +48,7 @@ func frameworkOptions() (*frameworkoptions.CloudControllerManagerOptions, error)
 	s.NodeLifecycleController.ConcurrentNodeLifecycleSyncs = concurrentSyncs
 	s.Generic.ClientConnection.QPS = kubeAPIQPS
 	s.Generic.ClientConnection.Burst = kubeAPIBurst
+	s.Generic.MinResyncPeriod.Duration = minResync
 	return s, watchRoutesByDefault()
 }
 
@@ -64,6 +71,11 @@ func watchRoutesByDefault() error {
 func (o *options) constructors() map[string]app.ControllerInitFuncConstructor {
 	own := maps.Clone(app.DefaultInitFuncConstructors)
 	own[auditController] = app.ControllerInitFuncConstructor{Constructor: o.startAudit}
+	for _, d := range provider.All() {
+		for _, c := range d.Controllers {
+			own[c.Name] = app.ControllerInitFuncConstructor{Constructor: providerController(c.Name)}
+		}
+	}
 	for name, c := range own {
 		c.InitContext.ClientName = clientName
 		own[name] = c
@@ -79,6 +91,7 @@ var reasons = map[string]string{
 	"concurrent-node-lifecycle-syncs": "16 instead of the framework's 1: nodes that fail together are looked up together.",
 	"kube-api-qps":                    "100 instead of the framework's 20, to match 16 workers for each controller.",
 	"kube-api-burst":                  "200 instead of the framework's 30, to match 16 workers for each controller.",
+	"min-resync-period":               "30m instead of the framework's 12h, because pod routes that somebody else changed are found at a resync.",
 	"webhook-secure-port":             "0 unless --webhooks names one (then 10260): a port that nothing uses should not be open.",
 	"route-reconciliation-period":     "Used only with --feature-gates=CloudControllerManagerWatchBasedRoutesReconciliation=false; by default routes follow node events.",
 	"leader-elect-resource-name":      "The default is the name that the clouds' own managers use, so that during a move from one of them only one is ever active.",

@@ -19,10 +19,9 @@ import (
 // guarded is a provider with the guards around it. Its accessors are reads of fields: the
 // framework calls them once per node.
 type guarded struct {
-	inner   cloudprovider.Interface
-	shared  *shared
-	dryRun  bool
-	options Options
+	inner  cloudprovider.Interface
+	shared *shared
+	dryRun bool
 
 	loadBalancer cloudprovider.LoadBalancer
 	instances    cloudprovider.InstancesV2
@@ -34,6 +33,7 @@ var (
 	_ cloudprovider.InformerUser = (*guarded)(nil)
 	_ provider.Checker           = (*guarded)(nil)
 	_ provider.NodeOwner         = (*guarded)(nil)
+	_ provider.ControllerStarter = (*guarded)(nil)
 )
 
 // shared is what all decorators of one provider use.
@@ -46,8 +46,8 @@ type shared struct {
 }
 
 // Wrap returns cloud with the guards around it. Optional interfaces of the provider are forwarded:
-// cloudprovider.InformerUser, provider.Checker, provider.NodeOwner, loadbalancer.Planner on the
-// load balancer and routes.Planner on the routes. Initialize hands the provider its
+// cloudprovider.InformerUser, provider.Checker, provider.NodeOwner, provider.ControllerStarter,
+// loadbalancer.Planner on the load balancer and routes.Planner on the routes. Initialize hands the provider its
 // provider.Runtime before it calls the provider's own.
 //
 // A provider that only has the older Instances interface is given InstancesV2 over it, so that
@@ -61,7 +61,7 @@ func Wrap(cloud cloudprovider.Interface, o Options) cloudprovider.Interface {
 		nodes:    &nodeLister{},
 		observe:  newObserver(cloud.ProviderName(), o.Clock),
 	}
-	g := &guarded{inner: cloud, shared: s, options: o}
+	g := &guarded{inner: cloud, shared: s, dryRun: o.DryRun}
 	if inner, ok := cloud.LoadBalancer(); ok {
 		g.loadBalancer = newBalancer(s, inner, o.DryRun)
 	}
@@ -103,6 +103,18 @@ func (g *guarded) Check(ctx context.Context) error {
 		return struct{}{}, checker.Check(ctx)
 	})
 	return err
+}
+
+// StartController implements provider.ControllerStarter. The provider's controller is lent the
+// rules that hold here: whose a node is, and whether anything may be changed. It comes after
+// Initialize. A provider without controllers starts none.
+func (g *guarded) StartController(ctx context.Context, name string, lent provider.ControllerContext) (bool, error) {
+	starter, ok := g.inner.(provider.ControllerStarter)
+	if !ok {
+		return false, nil
+	}
+	lent.Owns, lent.DryRun, lent.Recorder = g.OwnsNode, g.dryRun, g.shared.events.get()
+	return starter.StartController(ctx, name, lent)
 }
 
 // OwnsNode implements provider.NodeOwner. The opt-out label counts as a foreign provider ID does.

@@ -1,0 +1,51 @@
+package ccmapp
+
+import (
+	"context"
+	"slices"
+
+	cloudprovider "k8s.io/cloud-provider"
+	"k8s.io/cloud-provider/app"
+	appconfig "k8s.io/cloud-provider/app/config"
+	controllermanagerapp "k8s.io/controller-manager/app"
+	"k8s.io/controller-manager/controller"
+
+	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
+)
+
+// providerController makes a controller that a provider brings one of the framework's. All linked
+// providers' controllers are known to --controllers; only those of the chosen provider start.
+func providerController(name string) app.InitFuncConstructor {
+	return func(start app.ControllerInitContext, config *appconfig.CompletedConfig, cloud cloudprovider.Interface) app.InitFunc {
+		return func(ctx context.Context, _ controllermanagerapp.ControllerContext) (controller.Interface, bool, error) {
+			starter, ok := cloud.(provider.ControllerStarter)
+			d, _ := provider.Get(cloud.ProviderName())
+			if !ok || !wanted(name, d.Controllers, config.ComponentConfig.Generic.Controllers) {
+				return nil, false, nil
+			}
+			shared := config.ComponentConfig.KubeCloudShared
+			lent := provider.ControllerContext{
+				Client:            config.ClientBuilder.ClientOrDie(start.ClientName),
+				Nodes:             config.SharedInformers.Core().V1().Nodes(),
+				AllocateNodeCIDRs: shared.AllocateNodeCIDRs,
+				CIDRAllocatorType: shared.CIDRAllocatorType,
+			}
+			if shared.ClusterCIDR != "" {
+				ranges, err := parseCIDRs(shared.ClusterCIDR)
+				if err != nil {
+					return nil, false, err
+				}
+				lent.ClusterCIDRs = ranges
+			}
+			started, err := starter.StartController(ctx, name, lent)
+			return nil, started, err
+		}
+	}
+}
+
+// wanted says whether the name is one of the provider's controllers and --controllers, which has
+// been found to let it run, is enough to run it.
+func wanted(name string, own []provider.Controller, controllers []string) bool {
+	at := slices.IndexFunc(own, func(c provider.Controller) bool { return c.Name == name })
+	return at >= 0 && (!own[at].OptIn || slices.Contains(controllers, name))
+}

@@ -1,0 +1,28 @@
+package ccmapp
+
+import (
+	"testing"
+
+	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
+)
+
+func TestControllersOfAProvider(t *testing.T) {
+	own := []provider.Controller{{Name: "tagging", OptIn: true}, {Name: "ipam"}}
+	for _, tc := range []struct {
+		title, name string
+		own         []provider.Controller
+		controllers []string
+		want        bool
+	}{
+		{"always on", "ipam", own, []string{"*"}, true},
+		{"opt-in, not named", "tagging", own, []string{"*"}, false},
+		{"opt-in, named", "tagging", own, []string{"*", "tagging"}, true},
+		{"of another provider", "tagging", nil, []string{"*", "tagging"}, false},
+	} {
+		t.Run(tc.title, func(t *testing.T) {
+			if got := wanted(tc.name, tc.own, tc.controllers); got != tc.want {
+				t.Errorf("wanted %v", got)
+			}
+		})
+	}
+}
