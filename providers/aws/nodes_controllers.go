@@ -1,0 +1,51 @@
+package aws
+
+import (
+	"context"
+	"fmt"
+
+	"k8s.io/utils/clock"
+
+	"github.com/unified-ccm/unified-ccm/pkg/common/instances"
+	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
+	"github.com/unified-ccm/unified-ccm/providers/aws/api"
+)
+
+// controllers are those that the provider brings.
+func controllers() []provider.Controller {
+	return []provider.Controller{{Name: taggingController, OptIn: true}, {Name: ipamController}}
+}
+
+// nodeControllers starts the provider's own controllers.
+type nodeControllers struct {
+	tagging   *taggingOptions
+	ids       instances.Scheme
+	families  []string
+	ec2       func(context.Context) (api.EC2, error)
+	described func(context.Context) (describer, error)
+	clock     clock.PassiveClock
+}
+
+// start implements provider.ControllerStarter.
+func (n *nodeControllers) start(ctx context.Context, name string, lent provider.ControllerContext) (bool, error) {
+	var queue *nodeQueue
+	var err error
+	switch {
+	case name == taggingController:
+		if err := n.tagging.validate(); err != nil {
+			return false, err
+		}
+		t := &tagging{ec2: n.ec2, ids: n.ids, tags: n.tagging.Tags, clock: n.clock, lent: lent}
+		queue, err = t.queue(*n.tagging)
+	case name == ipamController && lent.AllocateNodeCIDRs && lent.CIDRAllocatorType == cloudAllocator:
+		p := &ipam{described: n.described, ids: n.ids, order: n.families, lent: lent}
+		queue, err = p.queue()
+	default:
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("starting controller %s: %w", name, err)
+	}
+	go queue.run(ctx)
+	return true, nil
+}
