@@ -69,6 +69,10 @@ e2e: build controlplane ## Only the end-to-end tests, against a real kube-apiser
 bench: build controlplane ## Calls, seconds, CPU and memory at 1,000 nodes and 200 Services
 	@$(BIN)/ccm-lab bench $(if $(PROVIDER),--provider=$(PROVIDER)) $(ARGS)
 
+.PHONY: sim-clients
+sim-clients: ## The aws command line against simulated AWS, every operation, and its answers against AWS' documentation
+	@hack/sim-clients.sh
+
 .PHONY: test-tags
 test-tags: ## Each provider builds and is listed alone, the others excluded by build tags
 	@hack/verify-tags.sh

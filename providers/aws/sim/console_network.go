@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"fmt"
 	"net/netip"
 	"slices"
@@ -114,4 +115,35 @@ func (c *Cloud) AddSubnet(zone string, network netip.Prefix, public bool, tags m
 		return nil
 	})
 	return id, err
+}
+
+// AddSecurityGroup makes a security group in the VPC, without rules that let anything in, and returns its ID.
+func (c *Cloud) AddSecurityGroup(name string, tags map[string]string) (id string, err error) {
+	err = c.console(func(t *tx) error {
+		v := t.vpcs[sortedIDs(t.vpcs)[0]]
+		if t.groupByName(name, v.id) != nil {
+			return fmt.Errorf("a security group called %q exists", name)
+		}
+		id = t.newGroup(v, name, "made by hand").id
+		t.setTags(id, tags)
+		return nil
+	})
+	return id, err
+}
+
+// Subnets are the IDs of the subnets in which public load balancers may be, or internal ones, by zone.
+func (c *Cloud) Subnets(internal bool) (ids []string) {
+	role := tagPublicRole
+	if internal {
+		role = tagInternalRole
+	}
+	c.look(func(t *tx) {
+		for _, id := range sortedIDs(t.subnets) {
+			if has(t.tags[id], role) {
+				ids = append(ids, id)
+			}
+		}
+		slices.SortFunc(ids, func(a, b string) int { return cmp.Compare(t.subnets[a].zone, t.subnets[b].zone) })
+	})
+	return ids
 }

@@ -181,11 +181,13 @@ type describeInstanceStatusInput struct {
 }
 
 type statusSummary struct {
-	Status  string `xml:"status"`
-	Details query.Items[struct {
-		Name   string `xml:"name"`
-		Status string `xml:"status"`
-	}] `xml:"details"`
+	Status  string                    `xml:"status"`
+	Details query.Items[statusDetail] `xml:"details"`
+}
+
+type statusDetail struct {
+	Name   string `xml:"name"`
+	Status string `xml:"status"`
 }
 
 type instanceStatusView struct {
@@ -225,7 +227,13 @@ func (t *tx) describeInstanceStatus(in describeInstanceStatusInput) (out struct 
 	return out, err
 }
 
-func summary(status string) statusSummary { return statusSummary{Status: status} }
+func summary(status string) statusSummary {
+	s := statusSummary{Status: status}
+	if status == "ok" {
+		s.Details.Item = []statusDetail{{"reachability", "passed"}}
+	}
+	return s
+}
 
 type instanceIDs struct {
 	InstanceID []string `q:"InstanceId"`

@@ -61,6 +61,7 @@ type instanceView struct {
 	PrivateName    string                             `xml:"privateDnsName"`
 	PublicName     string                             `xml:"dnsName"`
 	Reason         string                             `xml:"reason"`
+	Key            string                             `xml:"keyName,omitempty"`
 	LaunchIndex    int                                `xml:"amiLaunchIndex"`
 	Products       query.Items[nothing]               `xml:"productCodes"`
 	Type           string                             `xml:"instanceType"`
@@ -145,7 +146,7 @@ type stateReason struct {
 
 func (t *tx) viewInstance(i *instance) instanceView {
 	v := instanceView{
-		ID: i.id, Image: i.image, State: instanceStateOf(t.stateOf(i)), Type: i.kind, Launched: timestamp(i.launched),
+		ID: i.id, Image: i.image, Key: i.key, State: instanceStateOf(t.stateOf(i)), Type: i.kind, Launched: timestamp(i.launched),
 		Placement:  placementView{Zone: i.zone, ZoneID: t.o.zoneID(i.zone), Tenancy: "default"},
 		Monitoring: stateText{"disabled"}, Architecture: "x86_64", RootType: "ebs", RootName: "/dev/xvda", Virtualization: "hvm",
 		Tags: t.tagSet(i.id), Hypervisor: "xen", EBSOptimized: true, ENA: true, Check: i.checkTraffic,

@@ -25,8 +25,8 @@ type runInput struct {
 		Description              string
 		DeleteOnTermination      *bool
 	}
+	KeyName string
 	// What follows is taken, and of no consequence here.
-	KeyName            string
 	UserData           string
 	EbsOptimized       *bool
 	IamInstanceProfile *struct {
@@ -60,6 +60,7 @@ func (t *tx) runInstances(in runInput) (out reservationView, err error) {
 		if err != nil {
 			return out, err
 		}
+		i.key = in.KeyName
 		t.setTags(i.id, tags)
 		t.born(i.id)
 	}
@@ -113,7 +114,7 @@ func (t *tx) runnable(in runInput) (*subnet, bootOptions, error) {
 	return s, o, t.attachable(o.groups, s.vpc)
 }
 
-// viewReservation shows the instances that were started together, in the order of their launch.
+// viewReservation answers a request to start instances with those that were, in the order of their launch.
 func (t *tx) viewReservation(id string) reservationView {
 	var members []*instance
 	for _, i := range t.instances {
@@ -125,7 +126,8 @@ func (t *tx) viewReservation(id string) reservationView {
 	out := reservationView{ID: id, Owner: t.o.Account, Instances: query.Items[instanceView]{}}
 	for n, i := range members {
 		v := t.viewInstance(i)
-		v.LaunchIndex = n
+		// However soon an instance runs, the answer says that it will.
+		v.LaunchIndex, v.State, v.StateReason = n, instanceStateOf(statePending), &stateReason{statePending, statePending}
 		out.Instances.Item = append(out.Instances.Item, v)
 	}
 	return out

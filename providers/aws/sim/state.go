@@ -86,6 +86,7 @@ type instance struct {
 	checkTraffic bool
 	// profile is the name of the instance profile and of the role in it.
 	profile     string
+	key         string
 	credentials instanceCredentials
 }
 

@@ -6,7 +6,7 @@ the examples of the command reference.
 
 Two things are an error: an element in an answer that the model does not have, because every client
 would drop it without a word, and a field that an example shows and no answer of that operation had.
-EXCEPTIONS lists fields of the second kind that do not apply, with the reason.
+EXCEPTIONS lists those that are none, as SERVICE.COMMAND.FIELD in regular expressions, with the reasons.
 """
 import ast
 import collections
@@ -53,7 +53,7 @@ class Walk:
             item = "item" if "locationName" not in shape["member"] else shape["member"]["locationName"]
             for child in element:
                 if local(child) not in (item, "member"):
-                    self.unknown.add(f"{path}/{local(child)}")
+                    self.unknown.add(f"{path}.{local(child)}")
                 else:
                     self.value(child, shape["member"]["shape"], path + "[]")
 
@@ -61,7 +61,7 @@ class Walk:
         members = {m.get("locationName", name): (name, m) for name, m in shape["members"].items()}
         for child in element:
             if local(child) not in members:
-                self.unknown.add(f"{path}/{local(child)}")
+                self.unknown.add(f"{path}.{local(child)}".lstrip("."))
                 continue
             name, member = members[local(child)]
             here = f"{path}.{name}" if path else name
@@ -94,7 +94,12 @@ def walk_json(value, path, fields):
 
 
 def main(work, exceptions):
-    excused = [line.split("#")[0].split() for line in open(exceptions) if line.split("#")[0].strip()]
+    patterns = [line.split("#")[0].strip() for line in open(exceptions)]
+    excused = [re.compile(pattern) for pattern in patterns if pattern]
+
+    def odd(service, command, fields):
+        return sorted(f for f in fields if not any(e.fullmatch(f"{service}.{command}.{f}") for e in excused))
+
     seen = collections.defaultdict(set)
     problems, models = [], {}
     for log in glob.glob(f"{work}/**/wire.*", recursive=True):
@@ -112,12 +117,11 @@ def main(work, exceptions):
                 copy = xml.Element("root")
                 copy.extend(body)
                 walk.structure(copy, m["shapes"][output["shape"]], "")
-            problems += [f"{service} {command}: the API reference knows no {u}" for u in sorted(walk.unknown)]
+            problems += [f"{service} {command}: the API reference knows no {u}" for u in odd(service, command, walk.unknown)]
             seen[service, command] |= walk.fields
     for (service, command), fields in sorted(seen.items()):
-        for field in sorted(examples(service, command) - fields):
-            if not any(re.fullmatch(p, f"{service}.{command}.{field}") for p, *_ in excused):
-                problems.append(f"{service} {command}: the command reference shows {field}, which no answer had")
+        for field in odd(service, command, examples(service, command) - fields):
+            problems.append(f"{service} {command}: the command reference shows {field}, which no answer had")
     for problem in sorted(set(problems)):
         print("FAIL", problem, file=sys.stderr)
     print(f"{len(seen)} commands: {sum(map(len, seen.values()))} fields compared with AWS' documentation, {len(set(problems))} problems")

@@ -46,13 +46,16 @@ ok "False False" ec2 describe-instances --instance-ids "$first" \
 refused InvalidInstanceID.NotFound ec2 modify-instance-attribute --instance-id i-00000000000000000 --no-source-dest-check
 
 # An instance's life; the type is one whose network topology is known.
-subnet=$(get ec2 describe-subnets --filters Name=tag-key,Values=kubernetes.io/role/internal-elb --query 'Subnets[0].SubnetId')
-launched=$(get ec2 run-instances --image-id ami-12345678 --instance-type p4d.24xlarge --count 2 --subnet-id "$subnet" \
+subnet=$(get ec2 describe-subnets --filters Name=tag-key,Values=kubernetes.io/role/elb --query 'Subnets[0].SubnetId')
+launched=$(get ec2 run-instances --image-id ami-12345678 --instance-type p4d.24xlarge --count 2 --subnet-id "$subnet" --key-name key \
 	--tag-specifications 'ResourceType=instance,Tags=[{Key=Name,Value=extra}]' --query 'Instances[].InstanceId')
 read -r extra other <<<"$launched"
 ok "" ec2 wait instance-running --instance-ids "$extra" "$other"
 ok "" ec2 wait instance-status-ok --instance-ids "$extra"
 ok "extra 2" ec2 describe-instances --instance-ids "$extra" "$other" --query 'Reservations[0].[Instances[0].Tags[0].Value, length(Instances)]'
+ok "key True" ec2 describe-instances --instance-ids "$extra" \
+	--query 'Reservations[0].Instances[0].[KeyName, starts_with(PublicDnsName, `ec2-`)]'
+ok "True" ec2 describe-network-interfaces --filters "Name=attachment.instance-id,Values=$extra" --query 'NetworkInterfaces[0].Association.PublicIp != null'
 if "$aws" ec2 describe-instance-topology help >/dev/null 2>&1; then
 	ok "p4d.24xlarge 3" ec2 describe-instance-topology --instance-ids "$extra" --query 'Instances[0].[InstanceType,length(NetworkNodes)]'
 fi
@@ -91,16 +94,19 @@ group=$(get ec2 create-security-group --group-name web --description "of a load 
 refused InvalidGroup.Duplicate ec2 create-security-group --group-name web --description x --vpc-id "$vpc"
 nodes=$(get ec2 describe-security-groups --filters "Name=group-name,Values=nodes.$cluster" --query 'SecurityGroups[0].GroupId')
 ok "True 80 203.0.113.0/24" ec2 authorize-security-group-ingress --group-id "$group" \
-	--ip-permissions 'IpProtocol=tcp,FromPort=80,ToPort=80,IpRanges=[{CidrIp=203.0.113.0/24,Description=why}],Ipv6Ranges=[{CidrIpv6=2001:db8::/32}]' \
+	--ip-permissions 'IpProtocol=tcp,FromPort=80,ToPort=80,IpRanges=[{CidrIp=203.0.113.0/24,Description=why}],Ipv6Ranges=[{CidrIpv6=2001:db8::/32}],PrefixListIds=[{PrefixListId=pl-12345678}]' \
 	--query '[Return, SecurityGroupRules[0].FromPort, SecurityGroupRules[0].CidrIpv4]'
 refused InvalidPermission.Duplicate ec2 authorize-security-group-ingress --group-id "$group" --protocol tcp --port 80 --cidr 203.0.113.0/24
-refused InvalidParameterValue ec2 authorize-security-group-ingress --group-id "$group" --protocol tls --port 80 --cidr 203.0.113.0/24
+refused InvalidParameterValue ec2 authorize-security-group-ingress --group-id "$group" \
+	--ip-permissions 'IpProtocol=tls,FromPort=80,ToPort=80,IpRanges=[{CidrIp=203.0.113.0/24}]'
 ok "True" ec2 authorize-security-group-ingress --group-id "$nodes" --ip-permissions "IpProtocol=-1,UserIdGroupPairs=[{GroupId=$group}]" --query Return
 ok "web v tcp 80 80 203.0.113.0/24 why 2001:db8::/32" ec2 describe-security-groups --group-ids "$group" --query 'SecurityGroups[0].[GroupName, Tags[0].Value,
 	IpPermissions[0].IpProtocol, IpPermissions[0].FromPort, IpPermissions[0].ToPort, IpPermissions[0].IpRanges[0].CidrIp,
 	IpPermissions[0].IpRanges[0].Description, IpPermissions[0].Ipv6Ranges[0].CidrIpv6]'
 ok "$nodes" ec2 describe-security-groups --filters "Name=ip-permission.group-id,Values=$group" --query 'SecurityGroups[].GroupId'
-ok "3 False" ec2 describe-security-group-rules --filters "Name=group-id,Values=$group" --query '[length(SecurityGroupRules),
+ok "$group" ec2 describe-security-group-rules --filters "Name=group-id,Values=$nodes" \
+	--query "SecurityGroupRules[?ReferencedGroupInfo.GroupId=='$group'].ReferencedGroupInfo.GroupId"
+ok "4 False" ec2 describe-security-group-rules --filters "Name=group-id,Values=$group" --query '[length(SecurityGroupRules),
 	SecurityGroupRules[?FromPort==`80`].IsEgress | [0]]'
 refused DependencyViolation ec2 delete-security-group --group-id "$group"
 ok "True" ec2 revoke-security-group-ingress --group-id "$nodes" --ip-permissions "IpProtocol=-1,UserIdGroupPairs=[{GroupId=$group}]" --query Return

@@ -26,6 +26,9 @@ refused LoadBalancerNotFound elbv2 describe-load-balancers --names none
 allocation=$(get ec2 allocate-address --domain vpc --query AllocationId)
 static=$(get elbv2 create-load-balancer --name static --type network --subnet-mappings "SubnetId=$one,AllocationId=$allocation" --query 'LoadBalancers[0].LoadBalancerArn')
 ok "$allocation" elbv2 describe-load-balancers --names static --query 'LoadBalancers[0].AvailabilityZones[0].LoadBalancerAddresses[0].AllocationId'
+ok "True False" ec2 describe-addresses --allocation-ids "$allocation" --query 'Addresses[0].[AssociationId != null, InstanceId != null]'
+ok "network_load_balancer $allocation" ec2 describe-network-interfaces --filters 'Name=description,Values=ELB net/static/*' \
+	--query 'NetworkInterfaces[0].[InterfaceType, Association.AllocationId]'
 read -r name marker <<<"$(get elbv2 describe-load-balancers --page-size 1 --query '[LoadBalancers[0].LoadBalancerName, NextMarker]')"
 [[ $name == static ]] || failed "elbv2 describe-load-balancers: the first page has $name"
 ok "web None" elbv2 describe-load-balancers --page-size 1 --marker "$marker" --query '[LoadBalancers[0].LoadBalancerName, NextMarker]'
