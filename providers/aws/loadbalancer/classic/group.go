@@ -116,9 +116,7 @@ func (d *differ) diffNodeRules(refs []vpc.GroupRef, created, applied []plan.Ref,
 		return
 	}
 	rules := vpc.NodeRules{Groups: d.want.NodeGroups, From: &refs[0], NotFrom: d.exclusive(refs, retired), RevokeAfter: applied}
-	for _, change := range d.cloud.options.Groups.NodeRuleChanges(d.have.Groups, rules, created) {
-		d.plan.Changes = append(d.plan.Changes, change)
-	}
+	d.plan.Changes = append(d.plan.Changes, d.cloud.options.Groups.NodeRuleChanges(d.have.Groups, rules, created)...)
 }
 
 // exclusive returns the groups, of those that the load balancer has and should have, that no other

@@ -45,8 +45,7 @@ func (c *claims) heirs(loadBalancer, groupID string, revoked []Rule) []Rule {
 		if name == loadBalancer || !slices.Contains(n.Groups, groupID) {
 			continue
 		}
-		needed := without(n.Rules, without(n.Rules, revoked))
-		heirs = append(heirs, without(needed, heirs)...)
+		heirs = append(heirs, without(among(n.Rules, revoked), heirs)...)
 	}
 	return heirs
 }

@@ -137,11 +137,6 @@ type ruleDiff struct {
 // Satisfied says whether the groups have the rules already.
 func (n NodeRules) Satisfied(have Groups) bool { return len(n.diff(have)) == 0 }
 
-// Leftover says whether a rule of the load balancer is left on any group.
-func (n NodeRules) Leftover(have Groups) bool {
-	return len(NodeRules{LoadBalancer: n.LoadBalancer, NotFrom: n.NotFrom, FromDescription: n.FromDescription}.diff(have)) > 0
-}
-
 // diff compares the rules with what the groups have.
 func (n NodeRules) diff(have Groups) []ruleDiff {
 	var diffs []ruleDiff

@@ -61,7 +61,7 @@ func (r Rule) source() string {
 
 // String shows the rule to people: "tcp 80 from 0.0.0.0/0".
 func (r Rule) String() string {
-	ports := ""
+	var ports string
 	switch {
 	case r.Protocol == ProtocolAll:
 		return "all traffic from " + r.source()
@@ -98,6 +98,9 @@ func without(rules, others []Rule) []Rule {
 	slices.SortFunc(out, compareRules)
 	return out
 }
+
+// among returns the rules that are among others, too, in a stable order.
+func among(rules, others []Rule) []Rule { return without(rules, without(rules, others)) }
 
 func compareRules(a, b Rule) int {
 	return cmp.Or(cmp.Compare(a.Protocol, b.Protocol), cmp.Compare(a.FromPort, b.FromPort), cmp.Compare(a.ToPort, b.ToPort), cmp.Compare(a.source(), b.source()))

@@ -94,8 +94,7 @@ func (s *GroupStore) revoke(ctx context.Context, groupID string, rules []Rule) e
 		if readErr != nil {
 			return fmt.Errorf("%w; looking at the group failed: %w", err, readErr)
 		}
-		_, gone := DiffRules(group.Rules, rules)
-		_, left := DiffRules(gone, rules)
+		left := among(rules, group.Rules)
 		if len(left) == 0 {
 			return nil
 		}
@@ -119,24 +118,8 @@ func (s *GroupStore) revokeOnce(ctx context.Context, groupID string, rules []Rul
 		s.InDoubt()
 		return awserr.Wrap("RevokeSecurityGroupIngress", err)
 	}
-	s.wrote(groupID, func(g *Group) { _, g.Rules = diffKeepOrder(rules, g.Rules) })
+	s.wrote(groupID, func(g *Group) { g.Rules = without(g.Rules, rules) })
 	return nil
-}
-
-// diffKeepOrder splits have into what is among gone and what is not.
-func diffKeepOrder(gone, have []Rule) (removed, left []Rule) {
-	keys := make(map[ruleKey]bool, len(gone))
-	for _, r := range gone {
-		keys[r.key()] = true
-	}
-	for _, r := range have {
-		if keys[r.key()] {
-			removed = append(removed, r)
-		} else {
-			left = append(left, r)
-		}
-	}
-	return removed, left
 }
 
 // read reads one group from EC2. One that does not exist is an error of class NotFound.

@@ -1,0 +1,88 @@
+package classic
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/unified-ccm/unified-ccm/providers/aws/sim"
+)
+
+// TestNewObjectsAreSeenLate pins that a load balancer is not made twice, and a deletion not thought
+// done, while AWS does not show yet what was made.
+func TestNewObjectsAreSeenLate(t *testing.T) {
+	r := newRig(t, sim.Options{SettleTime: 40 * time.Second})
+	before := r.sim.Objects()
+	svc := service()
+	r.ensure(svc)
+	r.mutations()
+	for range 4 {
+		r.ensure(svc)
+		if got := r.mutations(); len(got) != 0 {
+			t.Fatalf("the same again made the calls %v", got)
+		}
+		r.clock.Step(20 * time.Second)
+	}
+	r.remove(svc)
+	if after := r.sim.Objects(); after["security-groups"] != before["security-groups"] || after["classic-load-balancers"] != before["classic-load-balancers"] {
+		t.Errorf("objects before %v, after %v", before, after)
+	}
+}
+
+// TestRestartWhileObjectsAreUnseen pins that a manager that knows nothing waits instead of giving up.
+func TestRestartWhileObjectsAreUnseen(t *testing.T) {
+	r := newRig(t, sim.Options{SettleTime: 40 * time.Second})
+	svc := service()
+	r.ensure(svc)
+	r.restart()
+	r.until(func() error {
+		_, err := r.manager.EnsureLoadBalancer(t.Context(), clusterName, svc, r.nodes)
+		return err
+	})
+	if b := r.balancer(); len(b.Instances) != 3 || len(r.sourceGroups()) != 1 {
+		t.Errorf("load balancer %+v", b)
+	}
+	r.restart()
+	if p := r.remaining(svc); !p.Empty() {
+		t.Errorf("left to do: %v", p.Changes)
+	}
+}
+
+// TestDyingInstance pins that an instance that went since it was last seen does not keep others from receiving traffic.
+func TestDyingInstance(t *testing.T) {
+	r := newRig(t, sim.Options{TerminatedTime: -1})
+	svc := service()
+	r.ensure(svc)
+	r.launch()
+	r.launch()
+	_ = r.remaining(svc) // the instances are known by now
+	if err := r.sim.Terminate(r.nodes[4].Name); err != nil {
+		t.Fatal(err)
+	}
+	_ = r.manager.UpdateLoadBalancer(t.Context(), clusterName, svc, r.nodes) // one of them cannot be registered
+	var have []string
+	for _, i := range r.balancer().Instances {
+		have = append(have, *i.InstanceId)
+	}
+	if !slices.Contains(have, r.nodes[3].Spec.ProviderID) {
+		t.Errorf("instances %v lack %s", have, r.nodes[3].Spec.ProviderID)
+	}
+}
+
+// TestRemovedByOthers pins that an instance that is no longer registered does not keep others from being removed.
+func TestRemovedByOthers(t *testing.T) {
+	r := newRig(t, sim.Options{})
+	svc := service()
+	r.ensure(svc)
+	first, second := r.nodes[0], r.nodes[1]
+	other := New(r.cloud.options)
+	d := &differ{cloud: other, name: *r.balancer().LoadBalancerName}
+	if _, err := d.deregisterOnce(t.Context(), []string{first.Spec.ProviderID}); err != nil {
+		t.Fatal(err)
+	}
+	r.nodes = r.nodes[2:]
+	r.update(svc)
+	if b := r.balancer(); len(b.Instances) != 1 || *b.Instances[0].InstanceId == second.Spec.ProviderID {
+		t.Errorf("instances %+v", b.Instances)
+	}
+}
