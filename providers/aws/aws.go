@@ -36,6 +36,7 @@ func init() { provider.Register(Descriptor()) }
 
 // Descriptor is what the provider says about itself.
 func Descriptor() provider.Descriptor {
+	tagging := &taggingOptions{}
 	return provider.Descriptor{
 		Name:         ProviderName,
 		Title:        "Amazon Web Services",
@@ -55,13 +56,16 @@ func Descriptor() provider.Descriptor {
 			}
 			return config.Effective(w, cfg)
 		},
-		New: factory,
+		Flags:          tagging.addFlags,
+		InheritedFlags: inheritedFlags(),
+		Controllers:    controllers(),
+		New:            func(r io.Reader) (cloudprovider.Interface, error) { return factory(r, tagging) },
 	}
 }
 
-// factory implements cloudprovider.Factory. The registry holds its lock meanwhile, so nothing here
-// calls the network; Check does.
-func factory(r io.Reader) (cloudprovider.Interface, error) {
+// factory is behind the cloudprovider.Factory. The registry holds its lock meanwhile, so nothing
+// here calls the network; Check does.
+func factory(r io.Reader, tagging *taggingOptions) (cloudprovider.Interface, error) {
 	name, content, err := config.Read(r)
 	if err != nil {
 		return nil, err
@@ -70,7 +74,7 @@ func factory(r io.Reader) (cloudprovider.Interface, error) {
 	if err != nil {
 		return nil, err
 	}
-	return NewCloud(cfg)
+	return NewCloud(cfg, withTagging(tagging))
 }
 
 // Cloud implements cloudprovider.Interface. It only hands out what NewCloud has built. Which
@@ -84,6 +88,9 @@ type Cloud struct {
 	loadBalancer *lbcommon.Controller[loadbalancer.Surroundings, loadbalancer.Desired, loadbalancer.Observed]
 	instances    *instances.Instances
 	routes       *routes.Routes
+	controllers  *nodeControllers
+	// nodes are the informer's, once they are lent.
+	nodes nodeLister
 }
 
 // parts are what needs to know the region, the VPC and the cluster.
@@ -100,6 +107,7 @@ var (
 	_ provider.RuntimeUser       = (*Cloud)(nil)
 	_ provider.Checker           = (*Cloud)(nil)
 	_ provider.NodeOwner         = (*Cloud)(nil)
+	_ provider.ControllerStarter = (*Cloud)(nil)
 )
 
 // Option changes how NewCloud builds a Cloud.
@@ -109,7 +117,11 @@ type options struct {
 	transport   http.RoundTripper
 	clock       clock.WithTicker
 	credentials awssdk.CredentialsProvider
+	tagging     *taggingOptions
 }
+
+// withTagging gives the tagging controller its flags.
+func withTagging(t *taggingOptions) Option { return func(o *options) { o.tagging = t } }
 
 // WithTransport sends all requests through rt, those to the metadata service and for credentials included.
 func WithTransport(rt http.RoundTripper) Option { return func(o *options) { o.transport = rt } }
@@ -124,7 +136,7 @@ func WithCredentials(p awssdk.CredentialsProvider) Option {
 
 // NewCloud returns the provider for a valid configuration. It makes no call.
 func NewCloud(cfg Config, opts ...Option) (*Cloud, error) {
-	o := options{clock: clock.RealClock{}}
+	o := options{clock: clock.RealClock{}, tagging: &taggingOptions{}}
 	for _, set := range opts {
 		set(&o)
 	}
@@ -146,18 +158,21 @@ func NewCloud(cfg Config, opts ...Option) (*Cloud, error) {
 		in := scope{ClusterID: p.identity.ClusterID, VPC: p.identity.VPC, Region: p.identity.Region}
 		p.instances = newInstanceSource(instanceSourceOptions{
 			EC2: p.clients.ec2, Scope: func(context.Context) (scope, error) { return in, nil }, ProviderIDs: ids,
-			Families: cfg.Global.NodeIPFamilies, TopologyTypes: pattern, Clock: o.clock,
+			Families: cfg.Global.NodeIPFamilies, TopologyTypes: pattern, Clock: o.clock, Nodes: &c.nodes,
 		})
 		p.routes = newRouteSource(p.instances, cfg.Global.RouteTableID)
 		return p, nil
 	})
-	c.instances = instances.New(instances.Options{Provider: ProviderName, Clock: o.clock}, lateInstances{c.parts}, ids)
+	c.instances = instances.New(instances.Options{Provider: ProviderName, Clock: o.clock, IDOfName: idOfName}, lateInstances{c.parts}, ids)
 	c.routes = newRoutes(lateRoutes{c.parts}, c.instances)
 	c.loadBalancer = lbcommon.New(lbcommon.Options{
 		Provider: ProviderName, Vocabulary: loadbalancer.Vocabulary(ProviderName, nil), OwnsNode: c.instances.OwnsNode, Clock: o.clock,
 	}, loadbalancer.New(loadbalancer.Options{
 		Connect: c.balancers, InstanceID: ids.Parse, Settings: cfg.balancers(), Clock: o.clock,
 	}))
+	c.controllers = &nodeControllers{
+		tagging: o.tagging, ids: ids, families: cfg.Global.NodeIPFamilies, clock: o.clock, ec2: c.connectEC2, described: c.describer,
+	}
 	return c, nil
 }
 
@@ -205,7 +220,10 @@ func (c *Cloud) Initialize(cloudprovider.ControllerClientBuilder, <-chan struct{
 
 // SetInformers implements cloudprovider.InformerUser.
 func (c *Cloud) SetInformers(factory informers.SharedInformerFactory) {
-	c.instances.SetNodeLister(factory.Core().V1().Nodes().Lister())
+	nodes := factory.Core().V1().Nodes().Lister()
+	c.nodes.set(nodes)
+	c.instances.SetNodeLister(nodes)
+	c.routes.SetNodeLister(nodes)
 }
 
 // SetRuntime implements provider.RuntimeUser.

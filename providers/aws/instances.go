@@ -23,6 +23,7 @@ type instanceSource struct {
 	scope    func(context.Context) (scope, error)
 	ids      *instances.TableScheme
 	families []string
+	nodes    *nodeLister
 	clock    clock.Clock
 
 	known    *describedInstances
@@ -33,7 +34,7 @@ type instanceSource struct {
 
 var _ instances.Source = (*instanceSource)(nil)
 
-// instanceSourceOptions configure newInstanceSource. All but TopologyTypes are required.
+// instanceSourceOptions configure newInstanceSource. All but TopologyTypes and Nodes are required.
 type instanceSourceOptions struct {
 	EC2 api.EC2
 	// Scope says what to look after. It may make calls, and remembers their answers.
@@ -46,17 +47,21 @@ type instanceSourceOptions struct {
 	// in the network is known; nil matches none.
 	TopologyTypes *regexp.Regexp
 	Clock         clock.Clock
+	// Nodes are the cluster's, once they are lent.
+	Nodes *nodeLister
 }
 
 // newInstanceSource makes no call.
 func newInstanceSource(o instanceSourceOptions) *instanceSource {
-	return &instanceSource{
-		ec2: o.EC2, scope: o.Scope, ids: o.ProviderIDs, families: o.Families, clock: o.Clock,
+	s := &instanceSource{
+		ec2: o.EC2, scope: o.Scope, ids: o.ProviderIDs, families: o.Families, clock: o.Clock, nodes: o.Nodes,
 		known:    newDescribedInstances(o.Clock),
 		zones:    &zoneIDs{ec2: o.EC2, clock: o.Clock},
 		topology: newTopology(o.EC2, o.Clock, o.TopologyTypes),
 		fargate:  newFargateNodes(),
 	}
+	s.topology.labelled = s.placed
+	return s
 }
 
 // List implements instances.Source: the cluster's instances, and the Fargate nodes that were asked

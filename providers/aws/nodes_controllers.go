@@ -49,3 +49,25 @@ func (n *nodeControllers) start(ctx context.Context, name string, lent provider.
 	go queue.run(ctx)
 	return true, nil
 }
+
+// StartController implements provider.ControllerStarter. Which cluster it is, is found out when
+// there is something to do for the first time.
+func (c *Cloud) StartController(ctx context.Context, name string, lent provider.ControllerContext) (bool, error) {
+	return c.controllers.start(ctx, name, lent)
+}
+
+func (c *Cloud) connectEC2(ctx context.Context) (api.EC2, error) {
+	p, err := c.parts.get(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return p.clients.ec2, nil
+}
+
+func (c *Cloud) describer(ctx context.Context) (describer, error) {
+	p, err := c.parts.get(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return p.instances, nil
+}

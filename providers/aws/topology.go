@@ -50,7 +50,7 @@ type topology struct {
 	failedAt time.Time
 	err      error
 	// labelled says which instances are behind nodes that have the labels already, for which nothing
-	// is asked; may be nil.
+	// is asked.
 	labelled func() map[string]bool
 }
 
@@ -125,10 +125,7 @@ func (t *topology) mayAskLocked(now time.Time) bool {
 // askLocked asks about the instances that may have an answer, in at most two rounds: single instances of
 // types about which nothing is known are in the first, and all others of types that have one in the second.
 func (t *topology) askLocked(ctx context.Context, found []ec2types.Instance, now time.Time) error {
-	var labelled map[string]bool
-	if t.labelled != nil {
-		labelled = t.labelled()
-	}
+	labelled := t.labelled()
 	for range 2 {
 		ids := t.worthAskingLocked(found, labelled)
 		if len(ids) == 0 {

@@ -151,7 +151,8 @@ func TestTopologyIsNotAskedForNodesWithLabels(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	w.source.SetNodeLister(corelisters.NewNodeLister(indexer))
+	w.source.nodes = &nodeLister{}
+	w.source.nodes.set(corelisters.NewNodeLister(indexer))
 	if list, err := w.source.List(t.Context()); err != nil || len(list) != 3 {
 		t.Errorf("%d instances, %v", len(list), err)
 	}
