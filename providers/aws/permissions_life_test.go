@@ -1,0 +1,207 @@
+package aws_test
+
+import (
+	"context"
+	"maps"
+	"strings"
+	"testing"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	cloudprovider "k8s.io/cloud-provider"
+
+	"github.com/unified-ccm/unified-ccm/pkg/common/conformance"
+	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
+	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/annotation"
+	"github.com/unified-ccm/unified-ccm/providers/aws/sim"
+)
+
+// life is what happens to Services with annotations that the scenarios, which speak of all clouds, do not know.
+type life struct {
+	*testing.T
+	world *sim.Cloud
+	cloud cloudprovider.Interface
+	nodes []*v1.Node
+}
+
+func newLife(t *testing.T, document []byte) *life {
+	t.Helper()
+	world, err := sim.New(sim.Options{Policy: document})
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := &life{T: t, world: world, cloud: start(t, world)}
+	for _, name := range []string{"a", "b"} {
+		l.nodes = append(l.nodes, l.join(name, "10.244.1.0/24"))
+	}
+	return l
+}
+
+func start(t *testing.T, world *sim.Cloud) cloudprovider.Interface {
+	t.Helper()
+	cloud, err := managerOn(world, "NLBSecurityGroupMode = Managed\n")(conformance.ManagerOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return cloud
+}
+
+// join launches a machine, and returns its node as it is once it is initialised.
+func (l *life) join(name string, cidrs ...string) *v1.Node {
+	l.Helper()
+	node, err := l.world.Launch(conformance.Machine{Name: name, Zone: "us-west-2a", PodCIDRs: cidrs})
+	if err != nil {
+		l.Fatal(err)
+	}
+	node.Spec.ProviderID = "aws:///us-west-2a/" + l.world.Instance(name)
+	node.Spec.Taints = nil
+	return node
+}
+
+// service is a Service of two ports with these annotations.
+func service(annotations map[string]string) *v1.Service {
+	return &v1.Service{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web", UID: types.UID("01234567-89ab-cdef-0123-456789abcdef"), Annotations: annotations},
+		Spec: v1.ServiceSpec{
+			Type: v1.ServiceTypeLoadBalancer, SessionAffinity: v1.ServiceAffinityNone, ExternalTrafficPolicy: v1.ServiceExternalTrafficPolicyCluster,
+			IPFamilies: []v1.IPFamily{v1.IPv4Protocol},
+			Ports: []v1.ServicePort{
+				{Name: "http", Protocol: v1.ProtocolTCP, Port: 80, NodePort: 30080}, {Name: "https", Protocol: v1.ProtocolTCP, Port: 443, NodePort: 30443},
+			},
+		},
+	}
+}
+
+// ensure asks for the Service until it is as it should be.
+func (l *life) ensure(svc *v1.Service, nodes []*v1.Node) {
+	l.Helper()
+	balancers, _ := l.cloud.LoadBalancer()
+	if _, err := balancers.EnsureLoadBalancer(l.Context(), "conformance", svc, nodes); err != nil {
+		l.Errorf("annotations %v: %v", svc.Annotations, err)
+	}
+}
+
+func (l *life) remove(svc *v1.Service) {
+	l.Helper()
+	balancers, _ := l.cloud.LoadBalancer()
+	if err := balancers.EnsureLoadBalancerDeleted(l.Context(), "conformance", svc); err != nil {
+		l.Errorf("deleting: %v", err)
+	}
+}
+
+func certificate(letter string) string {
+	return "arn:aws:acm:us-west-2:123456789012:certificate/" + strings.Repeat(letter, 8) + "-1234-1234-1234-123456789012"
+}
+
+// with are the annotations of one version of a Service, over those of all versions.
+func with(all map[string]string, pairs ...string) map[string]string {
+	out := maps.Clone(all)
+	for i := 0; i < len(pairs); i += 2 {
+		out[pairs[i]] = pairs[i+1]
+	}
+	return out
+}
+
+// networkLife changes everything that can be changed of a network load balancer.
+func (l *life) networkLife() {
+	subnets := l.world.Subnets(false)
+	first, second := l.group("first"), l.group("second")
+	nlb := map[string]string{annotation.KeyType: "nlb", annotation.KeySecurityGroups: first, annotation.KeySubnets: strings.Join(subnets[:2], ",")}
+	versions := []*v1.Service{
+		service(with(nlb)),
+		service(with(nlb, annotation.KeySecurityGroups, second, annotation.KeySubnets, strings.Join(subnets, ","))),
+		service(with(nlb, annotation.KeyCrossZone, "true", annotation.KeyTags, "team=a", intent.KeyIdleTimeout, "100s",
+			annotation.KeyGroupAttributes, "deregistration_delay.timeout_seconds=10")),
+		service(with(nlb, annotation.KeyCertificates, certificate("a")+","+certificate("b"), annotation.KeyTLSPorts, "https")),
+		service(with(nlb, annotation.KeyCertificates, certificate("a")+","+certificate("c"), annotation.KeyTLSPorts, "https")),
+	}
+	dual := service(with(nlb))
+	both := v1.IPFamilyPolicyPreferDualStack
+	dual.Spec.IPFamilies, dual.Spec.IPFamilyPolicy = []v1.IPFamily{v1.IPv4Protocol, v1.IPv6Protocol}, &both
+	for _, svc := range append(versions, dual) {
+		l.ensure(svc, l.nodes)
+	}
+	l.remove(dual)
+}
+
+// classicLife changes everything that can be changed of a classic load balancer.
+func (l *life) classicLife() {
+	subnets := l.world.Subnets(false)
+	group := l.group("classic")
+	some := map[string]string{annotation.KeySubnets: strings.Join(subnets[:2], ",")}
+	tls := with(some, annotation.KeyTLSPorts, "https", annotation.KeyBackendProtocol, "tcp")
+	versions := []*v1.Service{
+		service(with(some, annotation.KeyTags, "team=a")),
+		service(with(some, annotation.KeySubnets, strings.Join(subnets[1:], ","), annotation.KeyExtraSecurityGroups, group)),
+		service(with(some, annotation.KeyProxyProtocol, "*", annotation.KeyCrossZone, "true")),
+		service(with(tls, annotation.KeyCertificates, certificate("a"))),
+		service(with(tls, annotation.KeyCertificates, certificate("b"), annotation.KeyTLSPolicy, "ELBSecurityPolicy-TLS-1-2-2017-01")),
+	}
+	for _, svc := range versions {
+		l.ensure(svc, l.nodes)
+	}
+	last := versions[len(versions)-1]
+	l.ensure(last, l.nodes[:1])
+	l.remove(last)
+}
+
+func (l *life) group(name string) string {
+	l.Helper()
+	id, err := l.world.AddSecurityGroup(name, map[string]string{"kubernetes.io/cluster/" + l.world.ClusterID(): "shared"})
+	if err != nil {
+		l.Fatal(err)
+	}
+	return id
+}
+
+// nodeLife moves a pod range to another machine, whose route takes the place of the blackhole, and asks about Fargate.
+func (l *life) nodeLife(ctx context.Context) {
+	routes, _ := l.cloud.Routes()
+	add := func(node *v1.Node) {
+		l.Helper()
+		route := &cloudprovider.Route{TargetNode: types.NodeName(node.Name), DestinationCIDR: "10.244.7.0/24"}
+		if err := routes.CreateRoute(ctx, "conformance", node.Name, route); err != nil {
+			l.Errorf("route to node %s: %v", node.Name, err)
+		}
+	}
+	instances, _ := l.cloud.InstancesV2()
+	for _, name := range []string{"c", "d"} {
+		node := l.join(name, "10.244.7.0/24")
+		if _, err := instances.InstanceMetadata(ctx, node); err != nil {
+			l.Errorf("node %s: %v", name, err)
+		}
+		add(node)
+		if name == "c" {
+			if err := l.world.Terminate(name); err != nil {
+				l.Fatal(err)
+			}
+			l.cloud = start(l.T, l.world)
+			routes, _ = l.cloud.Routes()
+			instances, _ = l.cloud.InstancesV2()
+		}
+	}
+	ip, err := l.world.LaunchFargate("us-west-2a")
+	if err != nil {
+		l.Fatal(err)
+	}
+	fargate := &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: "fargate"}}
+	fargate.Spec.ProviderID = "aws:///us-west-2a/fargate-" + ip.String()
+	if exists, err := instances.InstanceExists(ctx, fargate); err != nil || !exists {
+		l.Errorf("Fargate node exists: %v, %v", exists, err)
+	}
+}
+
+// leavesNothing checks that the load balancers went with everything that was made for them.
+func (l *life) leavesNothing(before map[string]int) {
+	l.Helper()
+	after := l.world.Objects()
+	for _, kind := range []string{"load-balancers", "listeners", "target-groups", "targets", "classic-load-balancers"} {
+		if after[kind] != 0 {
+			l.Errorf("%d %s are left over", after[kind], kind)
+		}
+	}
+	if after["security-group-rules"] < before["security-group-rules"] {
+		l.Errorf("of %d rules of security groups, %d are left", before["security-group-rules"], after["security-group-rules"])
+	}
+}
