@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -63,6 +64,8 @@ type rig struct {
 	config Settings
 	nodes  []*v1.Node
 	events *record.FakeRecorder
+	// killed says that a fault has ended the manager.
+	killed atomic.Bool
 
 	manager *lbcommon.Controller[Surroundings, Desired, Observed]
 }

@@ -191,6 +191,9 @@ func (d *differ) nodeRulesAfter(from *vpc.GroupRef, after []plan.Ref) {
 			return
 		}
 		rules = vpc.NodeRules{LoadBalancer: byCIDR.LoadBalancer, Groups: d.want.NodeGroups, From: from, FromDescription: fromDescription}
+		if b := d.have.Balancer; b != nil {
+			rules.NotFrom = without(d.ownSources(b.SecurityGroups, d.managedGroups()), []string{from.ID})
+		}
 	}
 	for _, change := range d.cloud.options.Groups.NodeRuleChanges(d.have.Groups, rules, after) {
 		if change.Action == plan.Delete {
@@ -207,7 +210,7 @@ func (d *differ) removeRules(attached []string, after []plan.Ref) {
 	groups := d.cloud.options.Groups
 	managed := d.managedGroups()
 	if !d.cloud.options.Settings.NoNodeRules {
-		rules := vpc.NodeRules{LoadBalancer: DefaultName(d.key), NotFrom: d.ownSources(attached, managed)}
+		rules := vpc.NodeRules{LoadBalancer: DefaultName(d.key), FromDescription: fromDescription, NotFrom: d.ownSources(attached, managed)}
 		d.add(groups.NodeRuleChanges(d.have.Groups, rules, nil)...)
 	}
 	for _, group := range managed {
@@ -228,32 +231,13 @@ func (d *differ) managedGroups() []vpc.Group {
 	return out
 }
 
-// ownSources are the listed security groups of a load balancer that goes, as far as rules of ours
-// refer to them and no other network load balancer needs those.
+// ownSources are the security groups of a load balancer that no other network load balancer has.
+// Rules of ours that refer to them go with it; those that refer to a group that is deleted are
+// removed with that anyway.
 func (d *differ) ownSources(attached []string, managed []vpc.Group) []string {
-	var out []string
-	for _, id := range attached {
-		deleted := slices.ContainsFunc(managed, func(g vpc.Group) bool { return g.ID == id })
-		if deleted || slices.Contains(d.have.UsedElsewhere, id) {
-			continue // rules that refer to a deleted group are removed with it
-		}
-		if d.onlyOurs(id) {
-			out = append(out, id)
-		}
-	}
-	return out
-}
-
-// onlyOurs says whether all rules for the traffic of a security group are described as ours.
-func (d *differ) onlyOurs(source string) bool {
-	for _, g := range d.have.Groups.All() {
-		for _, r := range g.Rules {
-			if r.SourceGroup == source && r.Protocol == vpc.ProtocolAll && r.Description != fromDescription {
-				return false
-			}
-		}
-	}
-	return true
+	return slices.DeleteFunc(slices.Clone(attached), func(id string) bool {
+		return slices.Contains(d.have.UsedElsewhere, id) || slices.ContainsFunc(managed, func(g vpc.Group) bool { return g.ID == id })
+	})
 }
 
 // refuseForeign is the error about a load balancer of our name that is not ours.

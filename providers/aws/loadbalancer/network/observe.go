@@ -242,19 +242,24 @@ func (s *Store) knowsTags(arn string) bool {
 // find returns the ARN of the Service's load balancer, and whether anything of it exists. The lock is held.
 func (s *Store) find(key lbcommon.Key) (arn string, exists bool) {
 	name := DefaultName(key)
-	for _, candidate := range slices.Sorted(maps.Keys(s.balancers)) {
-		b := s.balancers[candidate]
+	for candidate, b := range s.balancers {
 		if b.Name == name {
 			return candidate, true
 		}
-		if b.VPC == s.options.VPC && tags.IsFor(s.tags[candidate].tags, s.options.Cluster.ID, key) {
+		// A name of the Service's choice is found by its tags; the smallest ARN, so that the answer never varies.
+		if b.VPC == s.options.VPC && (arn == "" || candidate < arn) && tags.IsFor(s.tags[candidate].tags, s.options.Cluster.ID, key) {
 			arn, exists = candidate, true
 		}
 	}
-	for candidate := range s.groups {
-		exists = exists || s.isLeftover(candidate, key)
+	if exists {
+		return arn, true
 	}
-	return arn, exists
+	for candidate := range s.groups {
+		if s.isLeftover(candidate, key) {
+			return "", true
+		}
+	}
+	return "", false
 }
 
 // isLeftover says whether a target group is the Service's, and nobody forwards to it. The lock is held.

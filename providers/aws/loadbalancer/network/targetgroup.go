@@ -213,7 +213,12 @@ func (d *differ) groupRetire(have TargetGroup, after []plan.Ref) plan.Change {
 				}
 			}
 			slices.SortFunc(leaving, func(a, b Target) int { return cmp.Compare(a.ID, b.ID) })
-			if err := d.deregister(ctx, have.ARN, leaving); err != nil {
+			err := d.deregister(ctx, have.ARN, leaving)
+			if cloudapi.Is(err, cloudapi.NotFound) {
+				d.cloud.store.groupGone(have.ARN)
+				return nil
+			}
+			if err != nil {
 				return err
 			}
 			if len(leaving) > 0 {

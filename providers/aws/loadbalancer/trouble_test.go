@@ -1,0 +1,340 @@
+package loadbalancer
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	awssdk "github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	elbv2 "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
+	elbv2types "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
+	v1 "k8s.io/api/core/v1"
+	cloudprovider "k8s.io/cloud-provider"
+	"k8s.io/cloud-provider/api"
+
+	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
+	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
+	kit "github.com/unified-ccm/unified-ccm/pkg/common/sim"
+	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/annotation"
+	"github.com/unified-ccm/unified-ccm/providers/aws/sim"
+)
+
+func (r *rig) refused(t *testing.T, svc *v1.Service, texts ...string) {
+	t.Helper()
+	r.log().Reset()
+	_, err := r.manager.EnsureLoadBalancer(t.Context(), clusterName, svc, r.nodes)
+	if err == nil {
+		t.Fatal("it is not refused")
+	}
+	for _, text := range texts {
+		if !strings.Contains(err.Error(), text) {
+			t.Errorf("the error does not say %q: %v", text, err)
+		}
+	}
+	r.noMutations("a refused Service")
+}
+
+// What an earlier manager does only by the end of a host name is decided by what exists.
+func TestTypeChangeIsRefusedByWhatExists(t *testing.T) {
+	classic := web(without(annotation.KeyType))
+	for name, tc := range map[string]struct{ from, to *v1.Service }{"classic to network": {classic, web()}, "network to classic": {web(), classic}} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t, sim.Options{})
+			before := r.bare()
+			r.ensure(tc.from)
+			r.refused(t, tc.to, annotation.KeyType, "delete the Service")
+			r.ensure(tc.from)
+			r.restart()
+			r.delete(tc.to) // whatever the annotation says by now
+			r.sameAs(t, before)
+		})
+	}
+}
+
+func TestServicesOfTheOtherController(t *testing.T) {
+	r := newRig(t, sim.Options{})
+	before := r.bare()
+	for _, kind := range []string{"external", "nlb-ip"} {
+		svc := web(with(annotation.KeyType, kind))
+		if _, err := r.manager.EnsureLoadBalancer(t.Context(), clusterName, svc, r.nodes); !errors.Is(err, cloudprovider.ImplementedElsewhere) {
+			t.Errorf("ensure: %v", err)
+		}
+		if err := r.manager.UpdateLoadBalancer(t.Context(), clusterName, svc, r.nodes); !errors.Is(err, cloudprovider.ImplementedElsewhere) {
+			t.Errorf("update: %v", err)
+		}
+		if _, exists, err := r.manager.GetLoadBalancer(t.Context(), clusterName, svc); exists || err != nil {
+			t.Errorf("get: %t, %v", exists, err)
+		}
+	}
+	r.ensure(web())
+	r.delete(web(with(annotation.KeyType, "external")))
+	r.sameAs(t, before)
+}
+
+func TestAnotherClustersLoadBalancerIsLeftAlone(t *testing.T) {
+	for name, tags := range map[string]map[string]string{
+		"another cluster": {"kubernetes.io/cluster/other": "owned"}, "another cluster of our ID": {"kubernetes.io/cluster/sim": "owned", "unified-ccm.io/cluster-uid": "cluster-2"}, "nobody's": {"x": "y"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t, sim.Options{})
+			in := &elbv2.CreateLoadBalancerInput{Name: awssdk.String(webName), Type: elbv2types.LoadBalancerTypeEnumNetwork, Subnets: r.sim.Subnets(false)}
+			for k, v := range tags {
+				in.Tags = append(in.Tags, elbv2types.Tag{Key: awssdk.String(k), Value: awssdk.String(v)})
+			}
+			if _, err := r.elbv2.CreateLoadBalancer(t.Context(), in); err != nil {
+				t.Fatal(err)
+			}
+			before := r.bare()
+			r.refused(t, web(), webName, "left alone")
+			r.delete(web())
+			r.sameAs(t, before)
+		})
+	}
+}
+
+// Whatever fails after the load balancer itself is gone is tried again until nothing is left.
+func TestDeletionThatFailsHalfWayLeaksNothing(t *testing.T) {
+	for _, operation := range []string{"DeleteTargetGroup", "RevokeSecurityGroupIngress", "DeleteSecurityGroup", "DeleteLoadBalancer"} {
+		t.Run(operation, func(t *testing.T) {
+			r := newRig(t, sim.Options{}, func(s *Settings) { s.ManagedGroups = operation == "DeleteSecurityGroup" })
+			before := r.bare()
+			r.ensure(web())
+			r.sim.Front().SetFaults(kit.Fault{Kind: kit.FaultThrottle, Operation: operation, Times: kit.Always})
+			if err := r.manager.EnsureLoadBalancerDeleted(t.Context(), clusterName, web()); !cloudapi.Is(err, cloudapi.Throttled) {
+				t.Errorf("delete: %v", err)
+			}
+			r.sim.Front().SetFaults()
+			r.restart()
+			r.delete(web())
+			r.sameAs(t, before)
+		})
+	}
+}
+
+// AWS holds the security group of a deleted load balancer for a while. Nobody waits for it.
+func TestDeletionDoesNotWaitForTheSecurityGroup(t *testing.T) {
+	r := newRig(t, sim.Options{ReleaseTime: 5 * time.Minute}, func(s *Settings) { s.ManagedGroups = true })
+	before := r.bare()
+	r.ensure(web())
+	began := r.clock.Now()
+	err := r.manager.EnsureLoadBalancerDeleted(t.Context(), clusterName, web())
+	var again *api.RetryError
+	if !errors.As(err, &again) || !cloudapi.Is(err, cloudapi.Conflict) {
+		t.Fatalf("delete: %v", err)
+	}
+	if waited := r.clock.Since(began); waited > time.Minute {
+		t.Errorf("it has waited %s", waited)
+	}
+	if _, exists, err := r.manager.GetLoadBalancer(t.Context(), clusterName, web()); !exists || err != nil {
+		t.Errorf("get: %t, %v", exists, err)
+	}
+	r.clock.Step(5 * time.Minute)
+	r.delete(web())
+	r.sameAs(t, before)
+}
+
+// One instance that cannot be a target must not keep the others from it.
+func TestOneBadTargetDoesNotFailTheOthers(t *testing.T) {
+	r := newRig(t, sim.Options{})
+	r.ensure(web())
+	r.launch("d", "e")
+	r.manager.UpdateLoadBalancer(t.Context(), clusterName, web(), r.nodes[:4]) //nolint:errcheck // it makes the manager know d
+	if err := r.sim.Terminate("e"); err != nil {
+		t.Fatal(err)
+	}
+	bad := r.nodes[4]
+	svc := web()
+	r.log().Reset()
+	if err := r.manager.UpdateLoadBalancer(t.Context(), clusterName, svc, append(r.nodes[:4:4], bad)); err != nil && !strings.Contains(err.Error(), r.sim.Instance("e")) {
+		t.Errorf("update: %v", err)
+	}
+	for _, b := range r.sim.LoadBalancers() {
+		for _, l := range b.Listeners {
+			if strings.Join(l.Members, "") != "abcd" {
+				t.Errorf("port %d has %v", l.Port, l.Members)
+			}
+		}
+	}
+}
+
+// A leftover of the same name and other settings must not block a new load balancer.
+func TestLeftoverTargetGroupDoesNotBlock(t *testing.T) {
+	r := newRig(t, sim.Options{})
+	r.ensure(web())
+	group := r.groupOn(80)
+	r.delete(web())
+	_, err := r.elbv2.CreateTargetGroup(t.Context(), &elbv2.CreateTargetGroupInput{
+		Name: group.TargetGroupName, Protocol: elbv2types.ProtocolEnumUdp, Port: awssdk.Int32(1), VpcId: &r.vpc,
+		Tags: []elbv2types.Tag{{Key: awssdk.String("kubernetes.io/cluster/sim"), Value: awssdk.String("owned")}, {Key: awssdk.String("kubernetes.io/service-name"), Value: awssdk.String("default/web")}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.restart()
+	r.ensure(web())
+	r.converged(web())
+}
+
+// Elastic IPs go to subnets in the order written.
+func TestAddressesMatchSubnetsAsWritten(t *testing.T) {
+	r := newRig(t, sim.Options{})
+	subnets := r.sim.Subnets(false)
+	var allocations []string
+	for range 4 {
+		out, err := r.ec2.AllocateAddress(t.Context(), &ec2.AllocateAddressInput{Domain: "vpc"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		allocations = append(allocations, *out.AllocationId)
+	}
+	before := r.bare()
+	svc := func(subnetsAt, allocationsAt []int) *v1.Service {
+		return web(with(annotation.KeySubnets, pick(subnets, subnetsAt)), with(annotation.KeyAllocations, pick(allocations, allocationsAt)))
+	}
+	check := func(subnetsAt, allocationsAt []int) {
+		t.Helper()
+		s := svc(subnetsAt, allocationsAt)
+		r.ensure(s)
+		zones := r.balancer(webName).AvailabilityZones
+		if len(zones) != len(subnetsAt) {
+			t.Errorf("%d zones", len(zones))
+		}
+		for i, at := range subnetsAt {
+			for _, z := range zones {
+				if *z.SubnetId == subnets[at] && *z.LoadBalancerAddresses[0].AllocationId != allocations[allocationsAt[i]] {
+					t.Errorf("subnet %d has %s", at, *z.LoadBalancerAddresses[0].AllocationId)
+				}
+			}
+		}
+		r.converged(s)
+	}
+	check([]int{2, 0}, []int{0, 1})
+	check([]int{2, 0}, []int{0, 2})
+	check([]int{2, 0, 1}, []int{0, 2, 3})
+	check([]int{1}, []int{3})
+	r.refused(t, svc([]int{2, 0}, []int{0}), annotation.KeyAllocations, "one for each subnet")
+	r.delete(svc([]int{1}, []int{3}))
+	r.sameAs(t, before)
+}
+
+func pick(items []string, at []int) string {
+	var out []string
+	for _, i := range at {
+		out = append(out, items[i])
+	}
+	return strings.Join(out, ",")
+}
+
+// Every bad value is named before the first object is made.
+func TestBadAnnotationsAreAllFoundBeforeTheFirstObject(t *testing.T) {
+	r := newRig(t, sim.Options{})
+	before := r.bare()
+	bad := map[string]string{
+		annotation.KeyCrossZone: "perhaps", annotation.KeyAccessLog: "true", annotation.KeyHealthCheckProtocol: "icmp", annotation.KeyHealthCheckPort: "http",
+		annotation.KeyHealthCheckInterval: "1", annotation.KeyGroupAttributes: "preserve_client_ip=true", annotation.KeyCertificates: "my-cert",
+		annotation.KeyExtraSecurityGroups: "sg-1", annotation.KeySecurityGroups: "web", annotation.KeyAllocations: "eip-1", annotation.KeyPrivateIPv4: "10.0.0.300",
+		annotation.KeyTargetType: "pod", annotation.KeyName: "-web-", annotation.KeyTags: "aws:x=1", annotation.KeySubnets: "subnet-nowhere",
+		intent.KeyProxyProtocol: "v1", intent.KeyStaticAddresses: "192.0.2.1",
+	}
+	svc := web(func(s *v1.Service) { s.Spec.SessionAffinity = v1.ServiceAffinityClientIP })
+	for k, v := range bad {
+		svc.Annotations[k] = v
+	}
+	_, err := r.manager.EnsureLoadBalancer(t.Context(), clusterName, svc, r.nodes)
+	if !cloudapi.Is(err, cloudapi.Invalid) {
+		t.Fatalf("error %v", err)
+	}
+	for key := range bad {
+		if !strings.Contains(err.Error(), key) {
+			t.Errorf("nothing is said about %s: %v", key, err)
+		}
+	}
+	if !strings.Contains(err.Error(), "sessionAffinity") {
+		t.Errorf("nothing is said about the session affinity: %v", err)
+	}
+	r.noMutations("a bad Service")
+	r.sameAs(t, before)
+}
+
+func TestAnnotationsWithoutEffectGetAnEvent(t *testing.T) {
+	for name, tc := range map[string]struct{ key, value, event string }{
+		"of the other controller":  {annotation.Prefix + "scheme", "internal", annotation.KeyInternal},
+		"misspelt":                 {annotation.Prefix + "internel", "true", "did you mean " + annotation.KeyInternal},
+		"of classic ones":          {annotation.KeyProxyProtocol, "*", "proxy_protocol_v2.enabled=true"},
+		"internal in another case": {annotation.KeyInternal, "False", "write true or false"},
+		"policy without TLS":       {annotation.KeyTLSPolicy, "ELBSecurityPolicy-2016-08", annotation.KeyCertificates},
+		"a port that is not there": {annotation.KeyTLSPorts, "8443", "no port"},
+		"cut":                      {annotation.KeyTags, "a=b=c", "second equal sign"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t, sim.Options{})
+			r.ensure(web(with(tc.key, tc.value)))
+			r.toldOf(t, tc.event)
+		})
+	}
+}
+
+// An IPv6 range on an IPv4 load balancer is warned about, and everything else works.
+func TestIPv6RangeOnIPv4LoadBalancer(t *testing.T) {
+	r := newRig(t, sim.Options{})
+	svc := web(func(s *v1.Service) { s.Spec.LoadBalancerSourceRanges = []string{"10.1.0.0/16", "2001:db8::/32"} })
+	if status := r.ensure(svc); len(status.Ingress) != 1 {
+		t.Errorf("status %+v", status)
+	}
+	r.toldOf(t, "2001:db8::/32")
+	r.converged(svc)
+}
+
+// A Service of two families is served by IPv4 alone where the cloud gives no IPv6 without harm.
+func TestDualStackNeedsWaysToRestrictWhoConnects(t *testing.T) {
+	r := newRig(t, sim.Options{IPv6: true})
+	r.ensure(web(func(s *v1.Service) {
+		s.Spec.IPFamilies = []v1.IPFamily{v1.IPv4Protocol, v1.IPv6Protocol}
+		s.Spec.LoadBalancerSourceRanges = []string{"10.1.0.0/16", "2001:db8::/32"}
+	}))
+	if b := r.balancer(webName); b.IpAddressType != "ipv4" {
+		t.Errorf("address type %s", b.IpAddressType)
+	}
+	r.toldOf(t, "spec.ipFamilies")
+}
+
+func TestManagedAndListedSecurityGroups(t *testing.T) {
+	r := newRig(t, sim.Options{}, func(s *Settings) { s.ManagedGroups = true })
+	own, err := r.sim.AddSecurityGroup("mine", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := r.bare()
+	listed := web(with(annotation.KeySecurityGroups, own))
+	r.ensure(web())
+	r.converged(web())
+	r.ensure(listed)
+	if b := r.balancer(webName); len(b.SecurityGroups) != 1 || b.SecurityGroups[0] != own {
+		t.Errorf("security groups %v", b.SecurityGroups)
+	}
+	r.converged(listed)
+	r.ensure(web())
+	r.converged(web())
+	r.ensure(listed)
+	r.delete(listed)
+	r.sameAs(t, before)
+	if rules := r.rules(); len(rules) > 0 {
+		t.Errorf("rules are left: %q", rules)
+	}
+}
+
+func TestManagedGroupOfTLSListenerOpensTCP(t *testing.T) {
+	r := newRig(t, sim.Options{}, func(s *Settings) { s.ManagedGroups = true })
+	r.ensure(web(with(annotation.KeyCertificates, certificateA)))
+	out, err := r.ec2.DescribeSecurityGroups(t.Context(), &ec2.DescribeSecurityGroupsInput{GroupIds: r.balancer(webName).SecurityGroups})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range out.SecurityGroups[0].IpPermissions {
+		if protocol := *p.IpProtocol; protocol != "tcp" && protocol != "icmp" {
+			t.Errorf("protocol %s", protocol)
+		}
+	}
+}
