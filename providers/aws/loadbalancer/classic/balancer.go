@@ -195,8 +195,8 @@ func (d *differ) diffSubnets(have []string) {
 		}
 	}
 	if len(leave) == len(have) && len(first) == 0 && len(leave) > 0 {
-		d.impossible(kindSubnets, plan.Field{Name: "subnets", Before: showSet(have), After: showSet(d.want.Subnets)},
-			fmt.Errorf("AWS takes no second subnet in a zone, and does not let go of the last one: list a subnet of another zone in %s for a while, then the wanted ones", annotation.KeySubnets))
+		d.warnf("%s: load balancer %s stays in %s, because AWS takes no second subnet in a zone and does not let go of the last one: to move it to %s, list a subnet of another zone for a while, then the wanted one",
+			annotation.KeySubnets, d.name, showSet(have), showSet(d.want.Subnets))
 		return
 	}
 	var attached, detached []plan.Ref

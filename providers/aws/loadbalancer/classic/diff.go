@@ -1,7 +1,6 @@
 package classic
 
 import (
-	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -51,8 +50,6 @@ type differ struct {
 	base []plan.Ref
 	// listeners is what policies of new listeners wait for.
 	listeners []plan.Ref
-	// refused are changes that AWS cannot make.
-	refused []plan.Change
 }
 
 // ensure plans what leads to the wanted objects.
@@ -83,46 +80,21 @@ func (d *differ) ensure() error {
 	d.diffInstances(b.Instances)
 	retired := d.retireManaged(applied)
 	d.diffNodeRules(refs, created, applied, retired)
-	d.finish()
 	return nil
 }
 
-// diffScheme says whether the load balancer has the wanted scheme. If not, everything else is
-// still kept up, in the subnets that it has: nodes have to come and go.
+// diffScheme says whether the load balancer has the wanted scheme. If not, the change is refused
+// with advice, and everything else is kept up in the subnets that it has: nodes have to come and go.
 func (d *differ) diffScheme(have string) bool {
-	if have == d.want.Scheme {
-		return true
+	if have != d.want.Scheme {
+		d.warnf("%s: load balancer %s is %s, and AWS cannot make it %s, so it stays as it is: set the annotation back, or delete the Service and create it again, which gives it a new address",
+			annotation.KeyInternal, d.name, have, d.want.Scheme)
 	}
-	d.impossible("scheme", plan.Field{Name: "scheme", Before: have, After: d.want.Scheme},
-		fmt.Errorf("a load balancer cannot change from %s to %s: set %s back, or delete the Service and create it again, which gives it a new address",
-			have, d.want.Scheme, annotation.KeyInternal))
-	return false
+	return have == d.want.Scheme
 }
 
-// impossible plans a change that AWS cannot make in place. It comes last and fails with advice, so
-// that everything else is kept up and the Service's owner hears of it.
-func (d *differ) impossible(kind string, field plan.Field, advice error) {
-	d.refused = append(d.refused, plan.Change{
-		Ref:    plan.Ref{Kind: kind, Name: d.name, Action: plan.Update},
-		Fields: []plan.Field{field},
-		Reason: "refused: " + advice.Error(),
-		Do: func(context.Context, *plan.Handles) error {
-			return &cloudapi.Error{Class: cloudapi.Invalid, Operation: d.plan.Subject, Err: advice}
-		},
-	})
-}
-
-// finish puts what cannot be done behind everything else.
-func (d *differ) finish() {
-	var all []plan.Ref
-	for _, change := range d.plan.Changes {
-		all = append(all, change.Ref)
-	}
-	for _, change := range d.refused {
-		change.After = slices.Clone(all)
-		d.plan.Changes = append(d.plan.Changes, change)
-		all = append(all, change.Ref)
-	}
+func (d *differ) warnf(format string, args ...any) {
+	d.plan.Warnings = append(d.plan.Warnings, fmt.Sprintf(format, args...))
 }
 
 // remove plans the deletion of everything of ours. What another cluster has marked is as good as
@@ -131,7 +103,7 @@ func (d *differ) remove() {
 	var after []plan.Ref
 	if b := d.have.Balancer; b != nil {
 		if owner := d.foreign(*b); owner != "" {
-			d.plan.Warnings = append(d.plan.Warnings, fmt.Sprintf("load balancer %s belongs to %s and is left alone", b.Name, owner))
+			d.warnf("load balancer %s belongs to %s and is left alone", b.Name, owner)
 			return // its security group is its own too
 		}
 		after = d.removeNodeRules()

@@ -62,7 +62,9 @@ func TestManyAtOnce(t *testing.T) {
 	r.launch()
 	r.sim.Front().Log().Reset()
 	r.update(numbered(0))
-	r.all(func(svc *v1.Service) error { return r.manager.UpdateLoadBalancer(t.Context(), clusterName, svc, r.nodes) })
+	r.all(func(svc *v1.Service) error {
+		return r.manager.UpdateLoadBalancer(t.Context(), clusterName, svc, r.nodes)
+	})
 	if got := r.lbCalls(); got > many+1 {
 		t.Errorf("a node that joins made %d calls, want at most %d: %v", got, many+1, r.sim.Front().Log().Count())
 	}
