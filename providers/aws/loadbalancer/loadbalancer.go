@@ -213,7 +213,10 @@ func (c *Cloud) Desired(key lbcommon.Key, in intent.Service, nodes []*v1.Node, a
 	subject := "Service " + in.Namespace + "/" + in.Name
 	if options.Type == annotation.Network {
 		d, more := around.made.network.Desire(network.Request{Key: key, Service: in, Options: options, Nodes: c.targets(nodes), Around: around.Surroundings})
-		return Desired{Network: &d}, intent.Join(subject, err, more)
+		if err = intent.Join(subject, err, more); err == nil {
+			around.made.network.Store().Expect(key, d)
+		}
+		return Desired{Network: &d}, err
 	}
 	d, more := around.made.classic.Desire(classic.Request{Key: key, Service: in, Options: options, Instances: c.instanceIDs(nodes), Around: around.Surroundings})
 	return Desired{Classic: &d}, intent.Join(subject, err, more)

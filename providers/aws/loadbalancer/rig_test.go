@@ -67,6 +67,7 @@ type rig struct {
 	// killed says that a fault has ended the manager.
 	killed atomic.Bool
 
+	cloud   *Cloud
 	manager *lbcommon.Controller[Surroundings, Desired, Observed]
 }
 
@@ -102,7 +103,7 @@ func newRig(t *testing.T, o sim.Options, settings ...func(*Settings)) *rig {
 // restart gives the rig a new manager, which knows nothing.
 func (r *rig) restart() {
 	source := &instances{client: r.ec2, clock: r.clock}
-	cloud := New(Options{
+	r.cloud = New(Options{
 		Connect: func(context.Context) (Connection, error) {
 			return Connection{EC2: r.ec2, ELB: r.elb, ELBV2: r.elbv2, VPC: r.vpc, Cluster: vpc.Cluster{ID: "sim"}, Instances: source}, nil
 		},
@@ -114,7 +115,7 @@ func (r *rig) restart() {
 		},
 		Settings: r.config, Clock: r.clock,
 	})
-	r.manager = lbcommon.New(lbcommon.Options{Provider: "aws", Clock: r.clock, Vocabulary: Vocabulary("aws", nil)}, cloud)
+	r.manager = lbcommon.New(lbcommon.Options{Provider: "aws", Clock: r.clock, Vocabulary: Vocabulary("aws", nil)}, r.cloud)
 	r.events = record.NewFakeRecorder(1000)
 	r.manager.SetRuntime(provider.Runtime{Recorder: r.events, ClusterUID: "cluster-1"})
 	r.sim.Front().Log().Reset()

@@ -5,9 +5,11 @@ import (
 	"testing"
 	"time"
 
+	elbv2 "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/annotation"
 	"github.com/unified-ccm/unified-ccm/providers/aws/sim"
 )
 
@@ -63,4 +65,77 @@ func TestTwoHundredLoadBalancersWithinTheirBudgets(t *testing.T) {
 		}
 	}
 	r.atMost("no change", 0)
+
+	r.fingerprints(t, list)
+}
+
+// fingerprints walks on from load balancers that bear none yet.
+func (r *rig) fingerprints(t *testing.T, list []*v1.Service) {
+	t.Helper()
+	mark := func(most int) {
+		t.Helper()
+		r.log().Reset()
+		if err := r.cloud.Fingerprint(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		r.atMost("fingerprints", most)
+	}
+	start := func(most int) {
+		t.Helper()
+		r.clock.Step(time.Hour)
+		r.restart()
+		for _, svc := range list {
+			r.ensure(svc)
+		}
+		r.atMost("a restart with fingerprints", most)
+		r.noMutations("a restart with fingerprints")
+		t.Logf("restart with fingerprints: %d calls", r.log().Len())
+	}
+	mark(len(list))
+	mark(0)
+	start(250)
+	r.launch("e")
+	r.log().Reset()
+	for _, svc := range list {
+		if err := r.manager.UpdateLoadBalancer(t.Context(), clusterName, svc, r.nodes); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r.atMost("a node that joins after a restart with fingerprints", 2*len(list)+20)
+	mark(len(list)/20 + 1) // the nodes are the same for all
+	start(250)
+}
+
+// Fingerprints must not hide what an audit looks for, nor what changed while nobody looked.
+func TestFingerprintsHideNothing(t *testing.T) {
+	r := newRig(t, sim.Options{})
+	svc := web(with(annotation.KeyCrossZone, "true"), with(annotation.KeyCertificates, certificateA+","+certificateB))
+	r.ensure(svc)
+	if err := r.cloud.Fingerprint(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	r.restart()
+	r.ensure(svc)
+	if n := r.log().Count()["DescribeListeners"]; n > 0 {
+		t.Errorf("the listeners are read %d times", n)
+	}
+	b := r.balancer(webName)
+	if _, err := r.elbv2.DeleteListener(t.Context(), &elbv2.DeleteListenerInput{ListenerArn: r.listeners()[80].ListenerArn}); err != nil {
+		t.Fatal(err)
+	}
+	drift, _, err := r.manager.AuditLoadBalancer(t.Context(), clusterName, func() (*v1.Service, []*v1.Node) { return svc, r.nodes })
+	if err != nil || drift.Empty() || len(r.listeners()) != 2 {
+		t.Errorf("audit: %v, %d listeners", err, len(r.listeners()))
+	}
+	r.restart()
+	r.launch("d")
+	r.ensure(svc)
+	r.converged(svc)
+	changed := web()
+	r.restart()
+	r.ensure(changed)
+	r.converged(changed)
+	if r.balancer(webName).LoadBalancerArn == nil || *r.balancer(webName).LoadBalancerArn != *b.LoadBalancerArn {
+		t.Error("it is another load balancer")
+	}
 }

@@ -295,7 +295,7 @@ func (d *differ) balancerDelete(b Balancer) plan.Change {
 		Ref: plan.Ref{Kind: kindBalancer, Name: b.Name, Action: plan.Delete},
 		Do: func(ctx context.Context, _ *plan.Handles) error {
 			_, err := d.cloud.options.API.DeleteLoadBalancer(ctx, &elbv2.DeleteLoadBalancerInput{LoadBalancerArn: &b.ARN})
-			return d.wrote(ignoreNotFound(awserr.Wrap("DeleteLoadBalancer", err)), func(s *Store) { s.balancerGone(b.ARN) })
+			return d.wrote(ignoreNotFound(awserr.Wrap("DeleteLoadBalancer", err)), func(s *Store) { s.balancerGone(d.key, b.ARN) })
 		},
 	}
 }

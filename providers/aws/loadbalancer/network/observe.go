@@ -64,7 +64,9 @@ type Store struct {
 	gone map[string]time.Time
 	// doubted are Services with a write that failed in a way that leaves open what was done.
 	doubted map[string]bool
-	writes  uint64
+	// expected is what Services were last seen to ask for.
+	expected map[string]expectation
+	writes   uint64
 }
 
 type tagRecord struct {
@@ -76,7 +78,7 @@ func newStore(o Options) *Store {
 	return &Store{
 		options: o, turn: make(chan struct{}, 1),
 		balancers: map[string]balancerRecord{}, groups: map[string]groupRecord{}, tags: map[string]tagRecord{},
-		gone: map[string]time.Time{}, doubted: map[string]bool{},
+		gone: map[string]time.Time{}, doubted: map[string]bool{}, expected: map[string]expectation{},
 	}
 }
 
@@ -441,8 +443,9 @@ func (s *Store) madeTags(arn string, made map[string]string) {
 }
 
 // balancerGone removes a load balancer that was deleted. Its listeners go with it, its target groups stay.
-func (s *Store) balancerGone(arn string) {
+func (s *Store) balancerGone(key lbcommon.Key, arn string) {
 	s.mu.Lock()
+	delete(s.expected, serviceName(key))
 	delete(s.balancers, arn)
 	delete(s.tags, arn)
 	s.gone[arn] = s.options.Clock.Now()

@@ -156,6 +156,7 @@ func (s *Store) readDetails(ctx context.Context, key lbcommon.Key) error {
 	var work []func(context.Context) error
 	s.mu.Lock()
 	arn, _ := s.find(key)
+	s.trust(key, arn)
 	if b, ok := s.balancers[arn]; ok && (b.detailAt.IsZero() || now.Sub(b.detailAt) >= detailAge) {
 		work = append(work,
 			func(ctx context.Context) error { return s.readListeners(ctx, arn, false) },
