@@ -141,7 +141,7 @@ func tls() []entry {
 		},
 		{
 			doc: provider.Annotation{Key: KeyTLSPolicy, Type: "name of a security policy", Default: "AWS' default", Example: "ELBSecurityPolicy-TLS13-1-2-2021-06",
-				Doc: "The ciphers and versions that encrypted listeners accept. Changes apply in place; removing it keeps the policy that is set."},
+				Doc: "The ciphers and versions that encrypted listeners accept. Changes apply in place. Removing it gives a classic load balancer AWS' default again; a network load balancer keeps the policy that it has."},
 			read: func(o *Options, value string) error {
 				if strings.ContainsAny(value, " ,/") {
 					return fmt.Errorf("write the name of one security policy, such as ELBSecurityPolicy-TLS13-1-2-2021-06")
