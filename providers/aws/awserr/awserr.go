@@ -57,10 +57,15 @@ func Classify(err error) cloudapi.Class {
 	if errors.As(err, &response) && response.Response != nil && response.HTTPStatusCode() >= http.StatusMultipleChoices {
 		return ClassOfStatus(response.HTTPStatusCode())
 	}
-	if noAnswer(err) {
+	var incomplete smithy.InvalidParamsError
+	switch {
+	case errors.As(err, &incomplete):
+		return cloudapi.Invalid
+	case noAnswer(err):
 		return cloudapi.Unavailable
+	default:
+		return cloudapi.Unknown
 	}
-	return cloudapi.Unknown
 }
 
 // noAnswer says whether what was done is unknown because no answer arrived, or none that can be read.
@@ -87,10 +92,17 @@ func ClassOfStatus(status int) cloudapi.Class {
 
 // Wrap returns err as a *cloudapi.Error with its class, and nil for nil. Its text has the code and
 // AWS' message but no request ID, so that the same error always reads the same and events about it
-// are counted instead of repeated; the request ID is in the chain, and in the log.
+// are counted instead of repeated; the request ID is in the chain, and in the log. What the
+// provider's own clients return has been wrapped already: of that the SDK's frame is taken off.
 func Wrap(operation string, err error) error {
 	var own *cloudapi.Error
-	if err == nil || errors.As(err, &own) {
+	var frame *smithy.OperationError
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &frame) && errors.As(frame.Err, &own) && error(frame) == err: //nolint:errorlint // the outermost
+		return own
+	case errors.As(err, &own):
 		return err
 	}
 	return &cloudapi.Error{Class: Classify(err), Operation: operation, RetryAfter: retryAfter(err), Err: &answer{err}}

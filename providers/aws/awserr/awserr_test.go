@@ -85,6 +85,7 @@ func TestClassify(t *testing.T) {
 		{name: "deadline", err: fmt.Errorf("x: %w", context.DeadlineExceeded), want: cloudapi.Unavailable},
 		{name: "we stopped", err: &smithy.CanceledError{Err: context.Canceled}, want: cloudapi.Canceled},
 		{name: "a class of our own", err: fmt.Errorf("x: %w", &cloudapi.Error{Class: cloudapi.Throttled, Err: context.Canceled}), want: cloudapi.Throttled},
+		{name: "refused by the SDK itself", err: fmt.Errorf("x: %w", smithy.InvalidParamsError{Context: "CreateTagsInput"}), want: cloudapi.Invalid},
 		{name: "something else", err: errors.New("x"), want: cloudapi.Unknown},
 	}
 	for _, tt := range tests {
@@ -110,6 +111,10 @@ func TestWrap(t *testing.T) {
 	}
 	if again := Wrap("Other", fmt.Errorf("x: %w", err)); !errors.As(again, &own) || own.Operation != "DescribeInstances" {
 		t.Errorf("wrapped twice: %v", again)
+	}
+	framed := &smithy.OperationError{ServiceID: "EC2", OperationName: "DescribeInstances", Err: err}
+	if got := Wrap("Other", framed); got.Error() != err.Error() {
+		t.Errorf("what a client returns reads %q", got)
 	}
 	if !Is(err, "Throttling", "RequestLimitExceeded") || Is(err, "Throttling") || Is(errors.New("x"), "") {
 		t.Error("Is does not go by the code")

@@ -1,0 +1,422 @@
+package aws
+
+import (
+	"errors"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
+	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancing"
+	elbv2 "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
+	"github.com/aws/aws-sdk-go-v2/service/sts"
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/component-base/metrics/testutil"
+
+	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
+	kit "github.com/unified-ccm/unified-ccm/pkg/common/sim"
+	"github.com/unified-ccm/unified-ccm/providers/aws/awserr"
+	"github.com/unified-ccm/unified-ccm/providers/aws/sim"
+)
+
+// given is a configuration with which no metadata service is needed.
+const given = "Region = us-west-2\nVPC = vpc-0123\nKubernetesClusterID = sim\n"
+
+// newTestClients are the clients of a manager.
+func newTestClients(t *testing.T, rt http.RoundTripper, conf string) *clients {
+	t.Helper()
+	p, err := newManager(t, rt, conf).parts.get(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p.clients
+}
+
+// wire records requests on their way to a cloud, and may change answers.
+type wire struct {
+	to     http.RoundTripper
+	change func(*http.Response)
+
+	mu   sync.Mutex
+	sent []*http.Request
+}
+
+func (w *wire) RoundTrip(r *http.Request) (*http.Response, error) {
+	w.mu.Lock()
+	w.sent = append(w.sent, r.Clone(r.Context()))
+	w.mu.Unlock()
+	resp, err := w.to.RoundTrip(r)
+	if err == nil && w.change != nil {
+		w.change(resp)
+	}
+	return resp, err
+}
+
+func (w *wire) last() *http.Request {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.sent[len(w.sent)-1]
+}
+
+func TestErrorsHaveClasses(t *testing.T) {
+	garbled := func(resp *http.Response) { resp.Body = io.NopCloser(strings.NewReader("<html>")) }
+	proxy := func(status int) func(*http.Response) {
+		return func(resp *http.Response) {
+			garbled(resp)
+			resp.StatusCode, resp.Header = status, http.Header{}
+		}
+	}
+	tests := []struct {
+		name    string
+		options sim.Options
+		change  func(*http.Response)
+		call    func(*testing.T, *clients) error
+		want    cloudapi.Class
+	}{
+		{name: "EC2 does not find", call: describeGroup("sg-0123456789abcdef0"), want: cloudapi.NotFound},
+		{name: "ELBv2 does not find", want: cloudapi.NotFound, call: func(t *testing.T, c *clients) error {
+			_, err := c.elbv2.DescribeLoadBalancers(t.Context(), &elbv2.DescribeLoadBalancersInput{Names: []string{"web"}})
+			return err
+		}},
+		{name: "ELB does not find", want: cloudapi.NotFound, call: func(t *testing.T, c *clients) error {
+			_, err := c.elb.DescribeLoadBalancers(t.Context(), &elb.DescribeLoadBalancersInput{LoadBalancerNames: []string{"web"}})
+			return err
+		}},
+		{name: "invalid", call: describeGroup("web"), want: cloudapi.Invalid},
+		{name: "denied", options: sim.Options{Allow: func(string) bool { return false }}, call: describeGroup("sg-0123456789abcdef0"), want: cloudapi.Denied},
+		{name: "unknown key", options: sim.Options{AccessKeys: []string{"AKIAOTHER"}}, call: describeGroup("sg-0123456789abcdef0"), want: cloudapi.Denied},
+		{name: "a refusal that cannot be read", change: garbled, call: describeGroup("sg-0123456789abcdef0"), want: cloudapi.Unknown},
+		{name: "a success that cannot be read", change: garbled, want: cloudapi.Unavailable, call: func(t *testing.T, c *clients) error {
+			_, err := c.ec2.DescribeSubnets(t.Context(), nil)
+			return err
+		}},
+		{name: "a proxy's 404 is not gone", change: proxy(404), call: describeGroup("sg-0123456789abcdef0"), want: cloudapi.Unknown},
+		{name: "a gateway's 502", change: proxy(502), call: describeGroup("sg-0123456789abcdef0"), want: cloudapi.Unavailable},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				world, _ := newWorld(t, tt.options)
+				err := tt.call(t, newTestClients(t, &wire{to: world.Front().Transport(), change: tt.change}, given))
+				if got := cloudapi.ClassOf(err); got != tt.want {
+					t.Errorf("got %s, want %s: %v", got, tt.want, err)
+				}
+				var own *cloudapi.Error
+				if !errors.As(err, &own) || !strings.HasPrefix(own.Operation, "Describe") {
+					t.Errorf("the operation is not named: %v", err)
+				}
+			})
+		})
+	}
+}
+
+func describeGroup(id string) func(*testing.T, *clients) error {
+	return func(t *testing.T, c *clients) error {
+		_, err := c.ec2.DescribeSecurityGroups(t.Context(), &ec2.DescribeSecurityGroupsInput{GroupIds: []string{id}})
+		return err
+	}
+}
+
+func TestRetries(t *testing.T) {
+	tests := []struct {
+		name  string
+		fault kit.Fault
+		calls int
+		want  cloudapi.Class
+	}{
+		{name: "none needed", calls: 1},
+		{name: "throttled once", fault: kit.Fault{Kind: kit.FaultThrottle, Times: 1}, calls: 2},
+		{name: "throttled for ever", fault: kit.Fault{Kind: kit.FaultThrottle, Times: kit.Always}, calls: 4, want: cloudapi.Throttled},
+		{name: "failing twice", fault: kit.Fault{Kind: kit.FaultError, Times: 2}, calls: 3},
+		{name: "failing for ever", fault: kit.Fault{Kind: kit.FaultError, Times: kit.Always}, calls: 4, want: cloudapi.Unavailable},
+		{name: "reply lost", fault: kit.Fault{Kind: kit.FaultLostReply, Times: 1}, calls: 2},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				world, _ := newWorld(t, sim.Options{})
+				c := newTestClients(t, world.Front().Transport(), given)
+				if tt.fault.Kind != "" {
+					world.Front().SetFaults(tt.fault)
+				}
+				start := time.Now()
+				_, err := c.elbv2.DescribeLoadBalancers(t.Context(), nil)
+				if got := cloudapi.ClassOf(err); got != tt.want {
+					t.Errorf("got %q, want %q: %v", got, tt.want, err)
+				}
+				if got := len(operations(world)); got != tt.calls {
+					t.Errorf("%d calls, want %d", got, tt.calls)
+				}
+				if took := time.Since(start); took > 10*time.Second {
+					t.Errorf("took %v", took)
+				}
+			})
+		})
+	}
+}
+
+// TestSilenceEnds checks that a cloud that never answers keeps no worker for ever.
+func TestSilenceEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		silent := roundTrip(func(r *http.Request) (*http.Response, error) {
+			<-r.Context().Done()
+			return nil, r.Context().Err()
+		})
+		c := newTestClients(t, silent, given)
+		start := time.Now()
+		_, err := c.elb.DescribeLoadBalancers(t.Context(), nil)
+		if took := time.Since(start); !cloudapi.Is(err, cloudapi.Unavailable) || took < attemptTimeout || took > callTimeout {
+			t.Errorf("after %v: %v", took, err)
+		}
+	})
+}
+
+type roundTrip func(*http.Request) (*http.Response, error)
+
+func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+// TestSlowAnswersDoNotMoveTheClock: the SDK corrects its clock by the date of answers, and a slow
+// one must not make it sign the next request with a wrong time.
+func TestSlowAnswersDoNotMoveTheClock(t *testing.T) {
+	for _, delay := range []time.Duration{0, 29 * time.Second} {
+		synctest.Test(t, func(t *testing.T) {
+			world, _ := newWorld(t, sim.Options{})
+			w := &wire{to: world.Front().Transport(), change: func(resp *http.Response) {
+				// The answer was written at once, and arrives late.
+				resp.Header.Set("Date", time.Now().UTC().Format(http.TimeFormat))
+				time.Sleep(delay)
+			}}
+			c := newTestClients(t, w, given)
+			for range 2 {
+				if _, err := c.elbv2.DescribeLoadBalancers(t.Context(), nil); err != nil {
+					t.Fatal(err)
+				}
+			}
+			signed, err := time.Parse("20060102T150405Z", w.last().Header.Get("X-Amz-Date"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			// The last request was sent one delay ago.
+			if skew := time.Since(signed) - delay; skew.Abs() > slowAnswer {
+				t.Errorf("answers after %v: signed %v off", delay, skew)
+			}
+		})
+	}
+}
+
+func TestOverridesAndEnvironment(t *testing.T) {
+	t.Setenv("AWS_ENDPOINT_URL", "http://all.test")
+	t.Setenv("AWS_ENDPOINT_URL_ELASTIC_LOAD_BALANCING", "http://classic.test/env")
+	world, _ := newWorld(t, sim.Options{})
+	conf := given + override("1", "ec2", "us-west-2", "http://ec2.test/path") + "SigningName = other\n" +
+		override("2", "sts", "us-west-2", "http://sts.test") + override("3", "ec2imds", "us-west-2", "http://imds.test")
+	conf = strings.Replace(conf, "SigningRegion = us-west-2", "SigningRegion = us-east-1", 1)
+	w := &wire{to: world.Front().Transport()}
+	m := newManager(t, w, conf)
+	p, err := m.parts.get(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := p.clients
+	for _, tt := range []struct {
+		name, host, scope string
+		call              func() error
+	}{
+		{"EC2", "ec2.test/path", "/us-east-1/other/aws4_request", func() error { return describeGroup("sg-1")(t, c) }},
+		{"STS", "sts.test", "/us-west-2/sts/aws4_request", func() error {
+			_, err := c.sts.GetCallerIdentity(t.Context(), &sts.GetCallerIdentityInput{})
+			return err
+		}},
+		{"ELBv2", "all.test", "/us-west-2/elasticloadbalancing/aws4_request", func() error {
+			_, err := c.elbv2.DescribeLoadBalancers(t.Context(), nil)
+			return err
+		}},
+		{"ELB", "classic.test/env", "/us-west-2/elasticloadbalancing/aws4_request", func() error {
+			_, err := c.elb.DescribeLoadBalancers(t.Context(), nil)
+			return err
+		}},
+		{"metadata", "imds.test", "", func() error {
+			_, err := metadataText(t.Context(), m.connection.imds, "instance-id")
+			return err
+		}},
+	} {
+		_ = tt.call() // what the cloud says to it does not matter
+		sent := w.last()
+		if got := sent.URL.Host + sent.URL.Path; !strings.HasPrefix(got, tt.host) {
+			t.Errorf("%s: sent to %s, want %s", tt.name, got, tt.host)
+		}
+		if !strings.Contains(sent.Header.Get("Authorization"), tt.scope) {
+			t.Errorf("%s: signed %s, want %s", tt.name, sent.Header.Get("Authorization"), tt.scope)
+		}
+		if !strings.Contains(sent.Header.Get("User-Agent"), "unified-ccm/") {
+			t.Errorf("%s: user agent %s", tt.name, sent.Header.Get("User-Agent"))
+		}
+	}
+}
+
+func TestAssumedRole(t *testing.T) {
+	world, _ := newWorld(t, sim.Options{})
+	w := &wire{to: world.Front().Transport()}
+	c := newTestClients(t, w, given+"RoleARN = arn:aws:iam::123456789012:role/ccm\nSourceARN = arn:aws:eks:us-west-2:123456789012:cluster/prod\n")
+	for range 2 {
+		_, err := c.elbv2.DescribeLoadBalancers(t.Context(), nil)
+		_, err2 := c.elb.DescribeLoadBalancers(t.Context(), nil)
+		if _, err3 := c.ec2.DescribeSubnets(t.Context(), nil); err != nil || err2 != nil || err3 != nil {
+			t.Fatal(err, err2, err3)
+		}
+	}
+	calls := operations(world)
+	if n := len(slices.DeleteFunc(calls, func(name string) bool { return name != "AssumeRole" })); n != 1 {
+		t.Errorf("the role is assumed %d times by four clients, want once", n)
+	}
+	assume := w.sent[0].Header
+	if assume.Get("X-Amz-Source-Account") != "123456789012" || assume.Get("X-Amz-Source-Arn") != "arn:aws:eks:us-west-2:123456789012:cluster/prod" ||
+		!strings.Contains(assume.Get("Authorization"), "x-amz-source-account;x-amz-source-arn") {
+		t.Errorf("headers %v", assume)
+	}
+	who, err := c.sts.GetCallerIdentity(t.Context(), &sts.GetCallerIdentityInput{})
+	if err != nil || *who.Arn != "arn:aws:sts::123456789012:assumed-role/ccm/unified-ccm" {
+		t.Errorf("who %+v, %v", who, err)
+	}
+}
+
+// TestDefaultChain runs without WithCredentials.
+func TestDefaultChain(t *testing.T) {
+	empty := filepath.Join(t.TempDir(), "none")
+	isolate := func(t *testing.T) {
+		for _, name := range []string{"AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AWS_PROFILE", "AWS_WEB_IDENTITY_TOKEN_FILE", "AWS_ROLE_ARN"} {
+			t.Setenv(name, "")
+		}
+		t.Setenv("AWS_SHARED_CREDENTIALS_FILE", empty)
+		t.Setenv("AWS_CONFIG_FILE", empty)
+	}
+	whoami := func(t *testing.T, conf string) (string, error) {
+		world, _ := newWorld(t, sim.Options{})
+		cfg, _, err := ReadConfig("", []byte("[Global]\n"+given+conf))
+		if err != nil {
+			t.Fatal(err)
+		}
+		m, err := NewCloud(cfg, WithTransport(world.Front().Transport()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, err := m.parts.get(t.Context())
+		if err != nil {
+			return "", err
+		}
+		out, err := p.clients.sts.GetCallerIdentity(t.Context(), &sts.GetCallerIdentityInput{})
+		if err != nil {
+			return "", err
+		}
+		return *out.Arn, nil
+	}
+	t.Run("environment", func(t *testing.T) {
+		isolate(t)
+		t.Setenv("AWS_ACCESS_KEY_ID", "AKIAEXAMPLE")
+		t.Setenv("AWS_SECRET_ACCESS_KEY", "secret")
+		if who, err := whoami(t, ""); err != nil || !strings.HasSuffix(who, ":user/sim") {
+			t.Errorf("who %s, %v", who, err)
+		}
+	})
+	t.Run("web identity", func(t *testing.T) {
+		isolate(t)
+		token := filepath.Join(t.TempDir(), "token")
+		if err := os.WriteFile(token, []byte("a.b.c"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		t.Setenv("AWS_WEB_IDENTITY_TOKEN_FILE", token)
+		t.Setenv("AWS_ROLE_ARN", "arn:aws:iam::123456789012:role/pod")
+		if who, err := whoami(t, ""); err != nil || who != "arn:aws:sts::123456789012:assumed-role/pod/unified-ccm" {
+			t.Errorf("who %s, %v", who, err)
+		}
+		if who, err := whoami(t, "RoleARN = arn:aws:iam::123456789012:role/ccm\n"); err != nil || who != "arn:aws:sts::123456789012:assumed-role/ccm/unified-ccm" {
+			t.Errorf("role after role: who %s, %v", who, err)
+		}
+	})
+	t.Run("instance profile", func(t *testing.T) {
+		isolate(t)
+		if who, err := whoami(t, ""); err != nil || !strings.Contains(who, ":assumed-role/") {
+			t.Errorf("who %s, %v", who, err)
+		}
+	})
+}
+
+func TestLegacyMetrics(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		world, _ := newWorld(t, sim.Options{})
+		quiet := newTestClients(t, world.Front().Transport(), given)
+		loud := newTestClients(t, world.Front().Transport(), given+"LegacyMetrics = true\n")
+		for _, c := range []*clients{quiet, loud} {
+			if _, err := c.ec2.DescribeInstances(t.Context(), nil); err != nil {
+				t.Fatal(err)
+			}
+			if err := describeGroup("sg-0123456789abcdef0")(t, c); !awserr.Is(err, "InvalidGroup.NotFound") {
+				t.Fatal(err)
+			}
+			world.Front().SetFaults(kit.Fault{Kind: kit.FaultThrottle, Times: kit.Always})
+			if _, err := c.ec2.CreateTags(t.Context(), &ec2.CreateTagsInput{Resources: []string{"i-1"}, Tags: []ec2types.Tag{{}}}); err == nil {
+				t.Fatal("not throttled")
+			}
+			world.Front().SetFaults()
+		}
+		testutil.AssertHistogramTotalCount(t, "cloudprovider_aws_api_request_duration_seconds", map[string]string{"request": "describe_instance"}, 1)
+		testutil.AssertVectorCount(t, "cloudprovider_aws_api_request_errors", map[string]string{"request": "describe_security_groups"}, 1)
+		testutil.AssertVectorCount(t, "cloudprovider_aws_api_request_errors", map[string]string{"request": "create_tags"}, 1)
+		testutil.AssertVectorCount(t, "cloudprovider_aws_api_throttled_requests_total", map[string]string{"operation_name": "CreateTags"}, 1)
+		testutil.AssertVectorCount(t, "cloudprovider_aws_api_response_status_total",
+			map[string]string{"service": "EC2", "operation": "DescribeSecurityGroups", "status_code": "400"}, 1)
+		testutil.AssertVectorCount(t, "cloudprovider_aws_api_response_status_total",
+			map[string]string{"service": "EC2", "operation": "CreateTags", "status_code": "503"}, 4)
+	})
+}
+
+func TestRequest(t *testing.T) {
+	for _, tt := range []struct {
+		id, operation string
+		want          cloudapi.Request
+	}{
+		{"EC2", "DescribeInstances", cloudapi.Request{Service: "ec2", Operation: "DescribeInstances"}},
+		{"EC2", "CreateTags", cloudapi.Request{Service: "ec2", Operation: "CreateTags", Mutating: true, Idempotent: true}},
+		{"Elastic Load Balancing", "ConfigureHealthCheck", cloudapi.Request{Service: "elb", Operation: "ConfigureHealthCheck", Mutating: true, Idempotent: true}},
+		{"Elastic Load Balancing v2", "RegisterTargets", cloudapi.Request{Service: "elbv2", Operation: "RegisterTargets", Mutating: true, Idempotent: true}},
+		{"STS", "AssumeRole", cloudapi.Request{Service: "sts", Operation: "AssumeRole"}},
+		{"ec2imds", "getToken", cloudapi.Request{Service: "imds", Operation: "getToken"}},
+		{"SSO", "GetRoleCredentials", cloudapi.Request{Service: "credentials", Operation: "GetRoleCredentials"}},
+	} {
+		if diff := cmp.Diff(tt.want, request(tt.id, tt.operation)); diff != "" {
+			t.Errorf("%s %s (-want +got):\n%s", tt.id, tt.operation, diff)
+		}
+	}
+}
+
+func TestClassify(t *testing.T) {
+	answer := func(status int, body string) *http.Response {
+		return &http.Response{StatusCode: status, Body: io.NopCloser(strings.NewReader(body))}
+	}
+	for _, tt := range []struct {
+		name string
+		resp *http.Response
+		err  error
+		want cloudapi.Class
+	}{
+		{name: "success", resp: answer(200, "<Code>InvalidGroup.NotFound</Code>")},
+		{name: "code", resp: answer(400, "<Response><Errors><Error><Code>InvalidGroup.NotFound</Code>"), want: cloudapi.NotFound},
+		{name: "throttled with 400", resp: answer(400, "<ErrorResponse><Error><Type>Sender</Type><Code>Throttling</Code>"), want: cloudapi.Throttled},
+		{name: "404 without code", resp: answer(404, "not here"), want: cloudapi.Unknown},
+		{name: "503 without code", resp: answer(503, ""), want: cloudapi.Unavailable},
+		{name: "no answer", err: &url.Error{Op: "Post", Err: io.EOF}, want: cloudapi.Unavailable},
+	} {
+		if got := classify(tt.resp, tt.err); got != tt.want {
+			t.Errorf("%s: got %q, want %q", tt.name, got, tt.want)
+		}
+	}
+}
