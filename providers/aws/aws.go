@@ -8,10 +8,12 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"sync/atomic"
 
 	awssdk "github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/sts"
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/informers"
 	cloudprovider "k8s.io/cloud-provider"
 	"k8s.io/utils/clock"
@@ -86,6 +88,8 @@ type Cloud struct {
 	parts      *lazy[*parts]
 
 	loadBalancer *lbcommon.Controller[loadbalancer.Surroundings, loadbalancer.Desired, loadbalancer.Observed]
+	balancing    *loadbalancer.Cloud
+	dryRun       atomic.Bool
 	instances    *instances.Instances
 	routes       *routes.Routes
 	controllers  *nodeControllers
@@ -165,11 +169,10 @@ func NewCloud(cfg Config, opts ...Option) (*Cloud, error) {
 	})
 	c.instances = instances.New(instances.Options{Provider: ProviderName, Clock: o.clock, IDOfName: idOfName}, lateInstances{c.parts}, ids)
 	c.routes = newRoutes(lateRoutes{c.parts}, c.instances)
+	c.balancing = loadbalancer.New(loadbalancer.Options{Connect: c.balancers, InstanceID: ids.Parse, Settings: cfg.balancers(), Clock: o.clock})
 	c.loadBalancer = lbcommon.New(lbcommon.Options{
 		Provider: ProviderName, Vocabulary: loadbalancer.Vocabulary(ProviderName, nil), OwnsNode: c.instances.OwnsNode, Clock: o.clock,
-	}, loadbalancer.New(loadbalancer.Options{
-		Connect: c.balancers, InstanceID: ids.Parse, Settings: cfg.balancers(), Clock: o.clock,
-	}))
+	}, c.balancing)
 	c.controllers = &nodeControllers{
 		tagging: o.tagging, ids: ids, families: cfg.Global.NodeIPFamilies, clock: o.clock, ec2: c.connectEC2, described: c.describer,
 	}
@@ -215,8 +218,13 @@ func (c *Cloud) knownRegion() string {
 	return region
 }
 
-// Initialize implements cloudprovider.Interface.
-func (c *Cloud) Initialize(cloudprovider.ControllerClientBuilder, <-chan struct{}) {}
+// Initialize implements cloudprovider.Interface. Unless nothing may be changed, it keeps the marks
+// of load balancers up to date in the background, which make the next start cheap.
+func (c *Cloud) Initialize(_ cloudprovider.ControllerClientBuilder, stop <-chan struct{}) {
+	if !c.dryRun.Load() {
+		go c.balancing.Run(wait.ContextForChannel(stop))
+	}
+}
 
 // SetInformers implements cloudprovider.InformerUser.
 func (c *Cloud) SetInformers(factory informers.SharedInformerFactory) {
@@ -227,7 +235,10 @@ func (c *Cloud) SetInformers(factory informers.SharedInformerFactory) {
 }
 
 // SetRuntime implements provider.RuntimeUser.
-func (c *Cloud) SetRuntime(r provider.Runtime) { c.loadBalancer.SetRuntime(r) }
+func (c *Cloud) SetRuntime(r provider.Runtime) {
+	c.dryRun.Store(r.DryRun)
+	c.loadBalancer.SetRuntime(r)
+}
 
 // Check implements provider.Checker. It finds out which cluster it is, and asks STS whose the
 // credentials are: one call that needs no permission, so that a refusal means the credentials themselves.
