@@ -13,6 +13,7 @@ import (
 	"math/rand/v2"
 	"net"
 	"net/http"
+	"net/netip"
 	"sync"
 	"time"
 
@@ -115,6 +116,8 @@ type tx struct {
 	call  call
 	now   time.Time
 	o     *Options
+	// byAddress are the network interfaces by each of their addresses, from when it is first needed in the operation.
+	byAddress map[netip.Addr]*networkInterface
 }
 
 // do runs one operation. Operations check everything before they change anything, so that an

@@ -65,10 +65,8 @@ func (t *tx) nodeOf(id string) string {
 	if i := t.instances[id]; i != nil {
 		return i.nodeName
 	}
-	for _, n := range t.interfaces {
-		if i := t.instances[n.instance]; i != nil && (slices.Contains(texts(n.private), id) || slices.Contains(texts(n.ipv6), id)) {
-			return i.nodeName
-		}
+	if n := t.interfaceOf(id); n != nil && t.instances[n.instance] != nil {
+		return t.instances[n.instance].nodeName
 	}
 	return id
 }

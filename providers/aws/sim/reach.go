@@ -66,17 +66,20 @@ func (t *tx) admits(groups []string, p peer, protocol string, port int32) bool {
 }
 
 // reach answers for one target group of one load balancer whether targets can be reached. Thousands of
-// targets share few sets of security groups, so answers are kept by set.
+// targets in a row share their security groups and port, so the last answer is kept.
 type reach struct {
-	t     *tx
-	b     *balancer
-	g     *targetGroup
-	from  peer
-	known map[string]bool
+	t    *tx
+	b    *balancer
+	g    *targetGroup
+	from peer
+
+	groups []string
+	port   int32
+	last   bool
 }
 
 func (t *tx) reachOf(b *balancer, g *targetGroup) *reach {
-	return &reach{t: t, b: b, g: g, from: t.peerOf(b.enis, b.groups), known: map[string]bool{}}
+	return &reach{t: t, b: b, g: g, from: t.peerOf(b.enis, b.groups)}
 }
 
 // target says whether health checks reach a target, and where the load balancer has security groups of
@@ -86,21 +89,23 @@ func (r *reach) target(x *target) bool {
 	if n == nil {
 		return true // It is outside the VPC.
 	}
-	key := strings.Join(n.groups, " ") + " " + strconv.Itoa(int(x.port))
-	if ok, found := r.known[key]; found {
-		return ok
+	if r.port != x.port || !slices.Equal(r.groups, n.groups) {
+		r.groups, r.port, r.last = n.groups, x.port, r.admitted(n.groups, x.port)
 	}
-	check := x.port
+	return r.last
+}
+
+func (r *reach) admitted(groups []string, port int32) bool {
+	check := port
 	if p, err := strconv.ParseInt(r.g.check.HealthCheckPort, 10, 32); err == nil {
 		check = int32(p)
 	}
-	ok := r.t.admits(n.groups, r.from, "tcp", check)
+	ok := r.t.admits(groups, r.from, "tcp", check)
 	if r.b.withGroups {
 		for _, protocol := range transports(r.g.protocol) {
-			ok = ok && r.t.admits(n.groups, r.from, strings.ToLower(string(protocol)), x.port)
+			ok = ok && r.t.admits(groups, r.from, strings.ToLower(string(protocol)), port)
 		}
 	}
-	r.known[key] = ok
 	return ok
 }
 
@@ -113,12 +118,15 @@ func (t *tx) interfaceOf(id string) *networkInterface {
 	if err != nil {
 		return nil
 	}
-	for _, n := range t.interfaces {
-		if slices.Contains(n.private, ip) || slices.Contains(n.ipv6, ip) {
-			return n
+	if t.byAddress == nil {
+		t.byAddress = map[netip.Addr]*networkInterface{}
+		for _, n := range t.interfaces {
+			for _, own := range slices.Concat(n.private, n.ipv6) {
+				t.byAddress[own] = n
+			}
 		}
 	}
-	return nil
+	return t.byAddress[ip]
 }
 
 // reachable says whether a classic load balancer reaches an instance on all of its listeners' ports and with its checks.

@@ -249,7 +249,7 @@ func (t *tx) health(g *targetGroup, x *target, reach *reach) healthView {
 		return healthView{"unused", "Target.InvalidState", "Target is in the " + t.stateOf(i) + " state"}
 	case t.now.Before(later(x.registered, g.usedSince).Add(t.o.HealthTime)):
 		return healthView{"initial", "Elb.RegistrationInProgress", "Target registration is in progress"}
-	case t.sick[t.nodeOf(x.id)], !reach.target(x):
+	case len(t.sick) > 0 && t.sick[t.nodeOf(x.id)], !reach.target(x):
 		return healthView{"unhealthy", "Target.FailedHealthChecks", "Health checks failed"}
 	}
 	return healthView{State: "healthy"}
