@@ -2,11 +2,16 @@ package classic
 
 import (
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
 	"k8s.io/cloud-provider/api"
 
+	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
 	kit "github.com/unified-ccm/unified-ccm/pkg/common/sim"
 	"github.com/unified-ccm/unified-ccm/providers/aws/sim"
 )
@@ -107,4 +112,45 @@ func TestFaults(t *testing.T) {
 		}
 	}
 	t.Logf("%d faults injected", injected)
+}
+
+// TestRulesOutOfSight pins that rules in groups without the cluster's tag are found when they keep
+// the security group of a load balancer from being deleted, by a manager that has never seen them.
+func TestRulesOutOfSight(t *testing.T) {
+	r := newRig(t, sim.Options{})
+	only := r.newGroup("only")
+	for _, node := range r.nodes {
+		r.setGroups(node, only)
+	}
+	svc := service()
+	r.ensure(svc)
+	if got := len(r.group("only").IpPermissions); got != 1 {
+		t.Fatalf("%d rules in the only group of the nodes", got)
+	}
+	r.restart()
+	r.remove(svc)
+	if got := len(r.group("only").IpPermissions); got != 0 || r.group(managedName) != nil {
+		t.Errorf("%d rules are left, and the group %v", got, r.group(managedName))
+	}
+}
+
+// TestRuleByHandKeepsGroup pins that a rule that somebody made is not removed but named.
+func TestRuleByHandKeepsGroup(t *testing.T) {
+	r := newRig(t, sim.Options{})
+	svc := service()
+	r.ensure(svc)
+	mine := r.newGroup("mine")
+	permission := []ec2types.IpPermission{{IpProtocol: aws.String("tcp"), FromPort: aws.Int32(9000), ToPort: aws.Int32(9000),
+		UserIdGroupPairs: []ec2types.UserIdGroupPair{{GroupId: r.group(managedName).GroupId}}}}
+	if _, err := r.ec2.AuthorizeSecurityGroupIngress(t.Context(), &ec2.AuthorizeSecurityGroupIngressInput{GroupId: &mine, IpPermissions: permission}); err != nil {
+		t.Fatal(err)
+	}
+	err := r.manager.EnsureLoadBalancerDeleted(t.Context(), clusterName, svc)
+	if !cloudapi.Is(err, cloudapi.Conflict) || !strings.Contains(err.Error(), mine+" (mine): tcp 9000") {
+		t.Errorf("error %v", err)
+	}
+	if _, err := r.ec2.RevokeSecurityGroupIngress(t.Context(), &ec2.RevokeSecurityGroupIngressInput{GroupId: &mine, IpPermissions: permission}); err != nil {
+		t.Fatal(err)
+	}
+	r.remove(svc)
 }

@@ -45,15 +45,6 @@ type Groups struct {
 	byID    map[string]Group
 }
 
-// NewGroups returns Groups of a cluster, for tests.
-func NewGroups(cluster Cluster, groups ...Group) Groups {
-	g := Groups{cluster: cluster, byID: map[string]Group{}}
-	for _, group := range groups {
-		g.byID[group.ID] = group
-	}
-	return g
-}
-
 // ByID returns a group that was read.
 func (g Groups) ByID(id string) (Group, bool) {
 	group, ok := g.byID[id]
