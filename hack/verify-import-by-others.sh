@@ -1,21 +1,30 @@
 #!/usr/bin/env bash
-# Someone else's program can link pkg/common and a provider: a module outside of
-# the workspace that knows them only through replace directives builds and runs.
+# Someone else's program can link pkg/common and a provider: for each provider of the workspace, a
+# module outside of it that knows them only through replace directives builds and runs.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
 program=$(mktemp -d)
 trap 'rm -rf "$program"' EXIT
+mapfile -t providers < <(workspace_modules | grep '^providers/')
+if ((${#providers[@]} == 0)); then
+	echo "go.work names no provider" >&2
+	exit 1
+fi
 export GOWORK=off
 
-{
-	printf 'module example.com/other\n\ngo %s\n\n' "$(awk '$1 == "go" { print $2 }' providers/fake/go.mod)"
-	for module in pkg/common providers/fake; do
-		printf 'require %s/%s v0.0.0\nreplace %s/%s => %s/%s\n' \
-			"$module_prefix" "$module" "$module_prefix" "$module" "$root" "$module"
-	done
-} >"$program/go.mod"
+# link makes a program that links one provider, in the folder $2, and runs it.
+link() {
+	local provider=$1 folder=$2 module
+	mkdir "$folder"
+	{
+		printf 'module example.com/other\n\ngo %s\n\n' "$(awk '$1 == "go" { print $2 }' "$provider/go.mod")"
+		for module in pkg/common "$provider"; do
+			printf 'require %s/%s v0.0.0\nreplace %s/%s => %s/%s\n' \
+				"$module_prefix" "$module" "$module_prefix" "$module" "$root" "$module"
+		done
+	} >"$folder/go.mod"
 
-cat >"$program/main.go" <<'GO'
+	cat >"$folder/main.go" <<GO
 package main
 
 import (
@@ -25,27 +34,29 @@ import (
 
 	cloudprovider "k8s.io/cloud-provider"
 
-	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
-	"github.com/unified-ccm/unified-ccm/providers/fake"
+	"$module_prefix/pkg/common/provider"
+	linked "$module_prefix/$provider"
 )
 
 func main() {
-	descriptor, known := provider.Get(fake.ProviderName)
-	if !known || !cloudprovider.IsCloudProvider(fake.ProviderName) {
-		fmt.Fprintln(os.Stderr, "importing providers/fake did not register it")
+	descriptor, known := provider.Get(linked.ProviderName)
+	if !known || !cloudprovider.IsCloudProvider(linked.ProviderName) {
+		fmt.Fprintln(os.Stderr, "importing $provider did not register it")
 		os.Exit(1)
 	}
 	if strings.TrimSpace(descriptor.Title) == "" {
-		fmt.Fprintln(os.Stderr, "the descriptor of providers/fake has no title")
+		fmt.Fprintln(os.Stderr, "the descriptor of $provider has no title")
 		os.Exit(1)
 	}
 	fmt.Println(descriptor.Name, descriptor.Title)
 }
 GO
+	# Only what this repository's own go.sum files name is looked up: same versions, nothing new
+	# to download.
+	cat pkg/common/go.sum "$provider/go.sum" | sort -u >"$folder/go.sum"
+	(cd "$folder" && go mod tidy && go run .)
+}
 
-cd "$program"
-# Only what this repository's own go.sum files name is looked up: same versions,
-# nothing new to download.
-cat "$root"/pkg/common/go.sum "$root"/providers/fake/go.sum | sort -u >go.sum
-go mod tidy
-go run .
+for provider in "${providers[@]}"; do
+	link "$provider" "$program/${provider##*/}"
+done
