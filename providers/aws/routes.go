@@ -123,10 +123,22 @@ func overtaken(err error) bool {
 
 // forward lets an instance handle packets that are not addressed to itself, unless it may already.
 func (s *routeSource) forward(ctx context.Context, machine *ec2types.Instance) error {
-	if machine.SourceDestCheck != nil && !*machine.SourceDestCheck {
-		return nil
-	}
 	id := aws.ToString(machine.InstanceId)
+	check := machine.SourceDestCheck
+	primary, several := primaryOf(machine)
+	if several {
+		check = primary.SourceDestCheck
+	}
+	switch {
+	case check != nil && !*check:
+		return nil
+	case several:
+		// EC2 changes it for an instance with one interface only, and for interfaces by another
+		// action, which the manager is not given for this one case.
+		return &cloudapi.Error{Class: cloudapi.Conflict, Operation: "ModifyInstanceAttribute", Err: fmt.Errorf(
+			"instance %s has several network interfaces, and the first drops packets to pods: run aws ec2 modify-network-interface-attribute --network-interface-id %s --no-source-dest-check",
+			id, aws.ToString(primary.NetworkInterfaceId))}
+	}
 	off := &ec2types.AttributeBooleanValue{Value: aws.Bool(false)}
 	_, err := s.ec2.ModifyInstanceAttribute(ctx, &ec2.ModifyInstanceAttributeInput{InstanceId: &id, SourceDestCheck: off})
 	if err != nil {
@@ -134,6 +146,23 @@ func (s *routeSource) forward(ctx context.Context, machine *ec2types.Instance) e
 	}
 	s.instances.known.change(id, func(i *ec2types.Instance) { i.SourceDestCheck = aws.Bool(false) })
 	return nil
+}
+
+// primaryOf returns the first network interface, and whether there are several. EC2 then wants
+// routes to name the interface.
+func primaryOf(machine *ec2types.Instance) (primary ec2types.InstanceNetworkInterface, several bool) {
+	if interfaces := inUse(machine.NetworkInterfaces); len(interfaces) > 1 {
+		return interfaces[0], true
+	}
+	return primary, false
+}
+
+// throughOf is what a route to the machine names: its instance, or its first network interface.
+func throughOf(machine *ec2types.Instance) (instance, networkInterface *string) {
+	if primary, several := primaryOf(machine); several {
+		return nil, primary.NetworkInterfaceId
+	}
+	return machine.InstanceId, nil
 }
 
 // point makes the table's route to destination lead to the machine. A route that does is left
@@ -144,13 +173,15 @@ func (s *routeSource) point(ctx context.Context, table *routeTable, destination 
 	have, exists := table.routes[destination]
 	s.mu.Unlock()
 	v4, v6 := families(destination)
+	instance, networkInterface := throughOf(machine)
 	var err error
 	switch {
 	case exists && have.kind == toMachine && have.instance == id:
 		return nil
 	case exists && have.kind == toNothing:
 		_, err = s.ec2.ReplaceRoute(ctx, &ec2.ReplaceRouteInput{
-			RouteTableId: &table.id, DestinationCidrBlock: v4, DestinationIpv6CidrBlock: v6, InstanceId: &id,
+			RouteTableId: &table.id, DestinationCidrBlock: v4, DestinationIpv6CidrBlock: v6,
+			InstanceId: instance, NetworkInterfaceId: networkInterface,
 		})
 		err = awserr.Wrap("ReplaceRoute", err)
 	case exists:
@@ -158,7 +189,8 @@ func (s *routeSource) point(ctx context.Context, table *routeTable, destination 
 			Err: fmt.Errorf("route table %s has another route to %s, through %s: remove it, or give the node another pod range", table.id, destination, have.through)}
 	default:
 		_, err = s.ec2.CreateRoute(ctx, &ec2.CreateRouteInput{
-			RouteTableId: &table.id, DestinationCidrBlock: v4, DestinationIpv6CidrBlock: v6, InstanceId: &id,
+			RouteTableId: &table.id, DestinationCidrBlock: v4, DestinationIpv6CidrBlock: v6,
+			InstanceId: instance, NetworkInterfaceId: networkInterface,
 		})
 		err = awserr.Wrap("CreateRoute", err)
 	}

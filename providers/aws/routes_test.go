@@ -456,6 +456,34 @@ func TestForwardingIsSwitchedOnlyWhereItIsOff(t *testing.T) {
 	}
 }
 
+func TestSeveralInterfaces(t *testing.T) {
+	w := newRouteWorld(t, sim.Options{})
+	id := w.node("a", "10.244.0.0/24")
+	off := &ec2types.AttributeBooleanValue{Value: aws.Bool(false)}
+	if _, err := w.ec2.ModifyInstanceAttribute(t.Context(), &ec2.ModifyInstanceAttributeInput{InstanceId: &id, SourceDestCheck: off}); err != nil {
+		t.Fatal(err)
+	}
+	second, err := w.cloud.AttachInterface("a", sim.Interface{Device: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.mustCreate("a", "10.244.0.0/24")
+	if got := w.table(w.own)["10.244.0.0/24"]; got != id {
+		t.Errorf("the route leads to %q", got)
+	}
+	w.wantList(map[string]string{"10.244.0.0/24": "a"})
+	w.node("b", "10.244.1.0/24")
+	first, err := w.cloud.AttachInterface("b", sim.Interface{Device: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = w.create("b", "10.244.1.0/24")
+	if !cloudapi.Is(err, cloudapi.Conflict) || !strings.Contains(err.Error(), "--no-source-dest-check") ||
+		strings.Contains(err.Error(), first) || strings.Contains(err.Error(), second) {
+		t.Errorf("error %v, want one that says how to change the first interface", err)
+	}
+}
+
 func TestRouteTrouble(t *testing.T) {
 	for name, fault := range map[string]kit.Fault{
 		"create fails":       {Kind: kit.FaultError, Operation: "CreateRoute"},

@@ -35,7 +35,7 @@ const (
 	// taggingBatch is how many instances one call tags. EC2 takes 1,000 and advises fewer.
 	taggingBatch = 100
 	// taggingRetries and taggingBackoff let a task live for about five minutes.
-	taggingRetries = 15
+	taggingRetries = 18
 	taggingBackoff = time.Minute
 	// freshNode is how long after a node's creation its instance may still be unknown to parts of EC2.
 	freshNode = 5 * time.Minute
