@@ -26,6 +26,7 @@ func subject(generation string) conformance.Subject {
 		Name:         aws.ProviderName,
 		Capabilities: aws.Descriptor().Capabilities, ServiceAnnotations: map[string]string{annotation.KeyType: generation},
 		Cannot: cannot,
+		Sample: 2,
 		New: func(t testing.TB) (conformance.World, conformance.Manager) {
 			world, err := sim.New(sim.Options{
 				ProvisionTime: 3 * time.Second, DrainTime: 2 * time.Second, ReleaseTime: 2 * time.Second,
@@ -62,5 +63,11 @@ func TestConformance(t *testing.T) {
 func TestFaults(t *testing.T) {
 	for name, generation := range generations() {
 		t.Run(name, func(t *testing.T) { conformance.RunFaults(t, subject(generation)) })
+	}
+}
+
+func TestRandomLoad(t *testing.T) {
+	for name, generation := range generations() {
+		t.Run(name, func(t *testing.T) { conformance.RunRandom(t, subject(generation)) })
 	}
 }

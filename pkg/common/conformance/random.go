@@ -79,6 +79,7 @@ func (c *chance) run(t testing.TB, subject Subject) error {
 	}
 	defer cluster.close()
 	c.session = NewSession(cluster, world, subject.Capabilities)
+	c.session.ServiceAnnotations = subject.ServiceAnnotations
 	// One in three attempts to verify the world may meet a guard that waits for its second answer.
 	c.session.Attempts = 3
 	rounds := randomRounds

@@ -1,6 +1,7 @@
 package conformance
 
 import (
+	stdcmp "cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -32,6 +33,9 @@ type Subject struct {
 	New func(t testing.TB) (World, Manager)
 	// ServiceAnnotations choose the kind of load balancer, where the cloud makes several.
 	ServiceAnnotations map[string]string
+	// Sample is how many calls of each scenario are interrupted in each way with -short; 0 means
+	// DefaultSample. A cloud whose SDK takes its time has a smaller one.
+	Sample int
 	// Cannot are scenarios that this kind of load balancer cannot do, with the reason; the suite skips them, saying so.
 	Cannot map[string]string
 }
@@ -142,8 +146,8 @@ func kinds() []sim.FaultKind {
 }
 
 const (
-	// sample is how many calls of each scenario are interrupted with -short.
-	sample = 6
+	// DefaultSample is the Sample of a subject that names none.
+	DefaultSample = 6
 	// enough is how many failures of one scenario and kind are reported: more say nothing new.
 	enough = 3
 	// gcPercent trades some ten megabytes for time.
@@ -204,7 +208,7 @@ func (s Subject) interrupt(t *testing.T, scenario Scenario, tally *tally) {
 // interruptBy interrupts the scenario at each call in one way, and returns what failed.
 func (s Subject) interruptBy(t *testing.T, scenario Scenario, kind sim.FaultKind, clean outcome, tally *tally) []string {
 	var failures []string
-	for _, call := range callsToInterrupt(len(clean.calls)) {
+	for _, call := range callsToInterrupt(len(clean.calls), s.Sample, kind) {
 		err := s.interruptAt(t, scenario, sim.Fault{Kind: kind, Call: call}, clean, tally)
 		if err == nil {
 			continue
@@ -231,14 +235,16 @@ func (s Subject) interruptAt(t *testing.T, scenario Scenario, fault sim.Fault, c
 	return err
 }
 
-// callsToInterrupt returns 1 to n, or with -short a sample spread over them.
-func callsToInterrupt(n int) []int {
-	stride := 1
+// callsToInterrupt returns 1 to n, or with -short a sample spread over them, which is another one
+// for each kind of fault.
+func callsToInterrupt(n, sample int, kind sim.FaultKind) []int {
+	stride, first := 1, 0
 	if testing.Short() {
-		stride = max(1, n/sample)
+		stride = max(1, n/stdcmp.Or(sample, DefaultSample))
+		first = slices.Index(kinds(), kind) * stride / len(kinds())
 	}
 	var out []int
-	for call := 1; call <= n; call += stride {
+	for call := 1 + first; call <= n; call += stride {
 		out = append(out, call)
 	}
 	return out
