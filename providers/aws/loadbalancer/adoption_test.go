@@ -222,3 +222,22 @@ func shown(tags map[string]string) []string {
 	}
 	return lines
 }
+
+// TestLeftoversOfAnEarlierManager pins that the health rules that it forgets, when source ranges
+// are opened to everyone, are all that is cleaned up.
+func TestLeftoversOfAnEarlierManager(t *testing.T) {
+	r := newRig(t, sim.Options{})
+	m := oldManager{r, t.Context()}
+	m.network(networkShape{})
+	_, networks := m.publicSubnets()
+	m.authorize(m.nodeGroup(), cidr("tcp", 30080, 30080, oldHealthRule, networks...))
+	r.restart()
+	r.ensure(web())
+	if calls := r.log().Mutations(); len(calls) != 1 || calls[0].Operation.Name != "RevokeSecurityGroupIngress" {
+		t.Errorf("calls %v", calls)
+	}
+	if slices.ContainsFunc(r.rules(), func(s string) bool { return strings.Contains(s, oldHealthRule) }) {
+		t.Errorf("rules %q", r.rules())
+	}
+	r.converged(web())
+}
