@@ -226,7 +226,7 @@ func (t *tx) targetGroupOf(arn string) (*targetGroup, error) {
 func (t *tx) balancersOf(arn string) []string {
 	var out []string
 	for _, l := range t.listeners {
-		if slices.Contains(l.targetGroups(), arn) {
+		if l.forwardsTo(arn) {
 			out = append(out, l.balancer)
 		}
 	}

@@ -65,6 +65,11 @@ func (t *tx) registerTargets(in targetsInput) (nothing, error) {
 	if len(t.registered(g))+fresh > t.o.Quotas[QuotaTargetsPerGroup] {
 		return nothing{}, refuse("TooManyTargets", "The maximum number of targets for target group '%s' has been reached", g.arn)
 	}
+	for _, arn := range t.balancersOf(g.arn) {
+		if err := t.roomFor(arn, g, in.Targets); err != nil {
+			return nothing{}, err
+		}
+	}
 	for _, x := range in.Targets {
 		old := g.find(x)
 		if old == nil {
@@ -74,6 +79,44 @@ func (t *tx) registerTargets(in targetsInput) (nothing, error) {
 		}
 	}
 	return nothing{}, nil
+}
+
+// roomFor refuses more targets than a load balancer may have in any zone. Each registration counts.
+func (t *tx) roomFor(balancer string, g *targetGroup, more []targetInput) error {
+	count := map[string]int{}
+	seen := map[string]bool{}
+	for _, l := range t.listeners {
+		if l.balancer != balancer {
+			continue
+		}
+		for _, arn := range l.targetGroups() {
+			if !seen[arn] {
+				seen[arn] = true
+				for _, x := range t.registered(t.targetGroups[arn]) {
+					count[t.zoneOf(x.id)]++
+				}
+			}
+		}
+	}
+	for _, x := range more {
+		if old := g.find(x); old == nil || !old.drained.IsZero() {
+			count[t.zoneOf(x.ID)]++
+		}
+	}
+	for _, zone := range sortedIDs(count) {
+		if count[zone] > t.o.Quotas[QuotaTargetsPerBalancer] {
+			return refuse("TooManyTargets", "The maximum number of targets per Availability Zone for load balancer '%s' has been reached in zone '%s'", balancer, zone)
+		}
+	}
+	return nil
+}
+
+// zoneOf is where a target is; targets outside the VPC are in all zones.
+func (t *tx) zoneOf(id string) string {
+	if n := t.interfaceOf(id); n != nil {
+		return n.zone
+	}
+	return "all"
 }
 
 func (g *targetGroup) portOf(x targetInput) int32 {

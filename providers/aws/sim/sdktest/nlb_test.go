@@ -178,6 +178,18 @@ func TestNetworkLoadBalancerErrors(t *testing.T) {
 	}
 }
 
+func TestTargetQuotas(t *testing.T) {
+	n := newNLB(t, sim.Options{Quotas: map[string]int{sim.QuotaTargetsPerBalancer: 1}})
+	// The two machines are in two zones, and one more target in either is one too many.
+	targets := n.targets(t)
+	targets[0].Port = ptr(int32(1))
+	_, err := n.elbv2.RegisterTargets(t.Context(), &elbv2.RegisterTargetsInput{TargetGroupArn: &n.group, Targets: targets[:1]})
+	wantCode(t, err, "TooManyTargets", 400)
+	if o := n.cloud.Objects(); o["targets"] != 2 {
+		t.Errorf("%d targets", o["targets"])
+	}
+}
+
 func TestNetworkLoadBalancerTimes(t *testing.T) {
 	clock := clocktesting.NewFakeClock(time.Unix(1_700_000_000, 0))
 	n := newNLB(t, sim.Options{Clock: clock, ProvisionTime: time.Minute, HealthTime: 30 * time.Second, DrainTime: 10 * time.Minute, ReleaseTime: time.Minute})
