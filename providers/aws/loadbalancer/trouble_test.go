@@ -140,23 +140,87 @@ func TestOneBadTargetDoesNotFailTheOthers(t *testing.T) {
 	r := newRig(t, sim.Options{})
 	r.ensure(web())
 	r.launch("d", "e")
-	r.manager.UpdateLoadBalancer(t.Context(), clusterName, web(), r.nodes[:4]) //nolint:errcheck // it makes the manager know d
+	bad := r.nodes[4]
+	update := func(nodes ...*v1.Node) error {
+		return r.manager.UpdateLoadBalancer(t.Context(), clusterName, web(), nodes)
+	}
+	if err := update(r.nodes[1:4]...); err != nil { // the manager comes to know e as well
+		t.Fatal(err)
+	}
 	if err := r.sim.Terminate("e"); err != nil {
 		t.Fatal(err)
 	}
-	bad := r.nodes[4]
-	svc := web()
-	r.log().Reset()
-	if err := r.manager.UpdateLoadBalancer(t.Context(), clusterName, svc, append(r.nodes[:4:4], bad)); err != nil && !strings.Contains(err.Error(), r.sim.Instance("e")) {
+	err := update(append(r.nodes[:3:3], bad)...)
+	if !cloudapi.Is(err, cloudapi.Conflict) || !strings.Contains(err.Error(), r.sim.Instance("e")) || strings.Contains(err.Error(), r.sim.Instance("a")) {
 		t.Errorf("update: %v", err)
 	}
 	for _, b := range r.sim.LoadBalancers() {
 		for _, l := range b.Listeners {
-			if strings.Join(l.Members, "") != "abcd" {
+			if strings.Join(l.Members, "") != "abc" {
 				t.Errorf("port %d has %v", l.Port, l.Members)
 			}
 		}
 	}
+	r.clock.Step(time.Minute)
+	if err := update(append(r.nodes[:3:3], bad)...); err != nil {
+		t.Errorf("update, once the instance is known to be gone: %v", err)
+	}
+}
+
+// An instance that is stopped stays a target: it comes back without anybody telling.
+func TestStoppedInstanceStaysATarget(t *testing.T) {
+	r := newRig(t, sim.Options{})
+	r.ensure(web())
+	if err := r.sim.Stop("c"); err != nil {
+		t.Fatal(err)
+	}
+	r.clock.Step(time.Minute)
+	r.converged(web())
+	if members := r.sim.LoadBalancers()[0].Listeners[0].Members; len(members) != 3 {
+		t.Errorf("members %v", members)
+	}
+}
+
+// A new target group takes over when it is healthy, and the old one goes when its connections have
+// finished; nobody waits for that.
+func TestTargetGroupIsReplacedWithoutAnOutage(t *testing.T) {
+	r := newRig(t, sim.Options{HealthTime: 30 * time.Second, DrainTime: 10 * time.Minute})
+	r.ensure(web())
+	r.clock.Step(time.Hour)
+	before := *r.groupOn(80).TargetGroupArn
+	moved := web(with(annotation.KeyHealthCheckInterval, "15"))
+	r.log().Reset()
+	began := r.clock.Now()
+	r.ensure(moved)
+	if took := r.clock.Since(began); took < 30*time.Second || took > 3*time.Minute {
+		t.Errorf("it took %s", took)
+	}
+	var order []string
+	for _, call := range r.log().Mutations() {
+		order = append(order, call.Operation.Name)
+	}
+	if n := strings.Count(strings.Join(order, " "), "ModifyListener"); n != 4 { // for each of two listeners: both groups, then the new one
+		t.Errorf("%d changes of listeners: %v", n, order)
+	}
+	for _, f := range r.listeners()[80].DefaultActions[0].ForwardConfig.TargetGroups {
+		if old := *f.TargetGroupArn == before; old != (*f.Weight == 0) {
+			t.Errorf("%s has the weight %d", *f.TargetGroupArn, *f.Weight)
+		}
+	}
+	if len(r.groups()) != 4 {
+		t.Errorf("%d target groups", len(r.groups()))
+	}
+	r.log().Reset()
+	r.ensure(moved)
+	r.noMutations("while connections finish, an ensure")
+	r.clock.Step(10 * time.Minute)
+	if _, _, err := r.manager.AuditLoadBalancer(t.Context(), clusterName, func() (*v1.Service, []*v1.Node) { return moved, r.nodes }); err != nil {
+		t.Fatal(err)
+	}
+	if len(r.groups()) != 2 {
+		t.Errorf("%d target groups are left", len(r.groups()))
+	}
+	r.converged(moved)
 }
 
 // A leftover of the same name and other settings must not block a new load balancer.

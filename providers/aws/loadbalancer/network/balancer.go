@@ -189,12 +189,18 @@ func (d *differ) placeUpdate(b Balancer) (plan.Change, bool) {
 	return change, true
 }
 
+// narrows says whether the load balancer loses IPv6.
+func (d *differ) narrows() bool {
+	b := d.have.Balancer
+	return b != nil && b.AddressType != d.want.AddressType && !d.widens(*b)
+}
+
 // narrow takes IPv6 away, after the listeners no longer send to IPv6 targets.
 func (d *differ) narrow(after []plan.Ref) {
-	b := d.have.Balancer
-	if b == nil || b.AddressType == d.want.AddressType || d.widens(*b) {
+	if !d.narrows() {
 		return
 	}
+	b := d.have.Balancer
 	d.add(plan.Change{
 		Ref:    plan.Ref{Kind: "address type", Name: b.Name, Action: plan.Update},
 		Fields: []plan.Field{{Name: "addressType", Before: b.AddressType, After: d.want.AddressType}},

@@ -305,7 +305,10 @@ func (b *builder) nodeGroups() ([]string, error) {
 	}
 	var ids []string
 	for _, n := range b.Nodes {
-		ids = append(ids, n.InstanceID)
+		// A terminated instance has lost its groups, and must not stand in the others' way.
+		if _, keep := instanceState(b.Around.Instances[n.InstanceID]); keep {
+			ids = append(ids, n.InstanceID)
+		}
 	}
 	return vpc.NodeGroups(b.Around, ids)
 }

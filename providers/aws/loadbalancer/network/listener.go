@@ -193,6 +193,7 @@ func (d *differ) createListener(ctx context.Context, ids *plan.Handles, group gr
 
 // listenerUpdate changes a listener in place, or nothing. A listener that moves to another target
 // group sends to both first, to the new one with no weight: only then does AWS probe its targets.
+// Afterwards the old one stays, with no weight, while its connections finish.
 func (d *differ) listenerUpdate(name string, have Listener, want WantedListener, group groupRef, after []plan.Ref) []plan.Ref {
 	ref := listenerRef{arn: have.ARN, name: name}
 	var f fields
@@ -203,10 +204,12 @@ func (d *differ) listenerUpdate(name string, have Listener, want WantedListener,
 	if len(want.Certificates) > 0 {
 		f.diff("certificate", firstOf(have.Certificates), want.Certificates[0])
 	}
-	if moves := len(have.Forwards) != 1 || have.Forwards[0].Group != group.arn; moves {
+	m := &move{listener: have, group: group}
+	if !d.moved(have.Forwards, group.arn) {
 		f.diff("targetGroup", d.showForwards(have.Forwards), group.name)
-		if have.Protocol == want.Protocol {
-			after = d.listenerJoin(name, have, group, after)
+		// IPv6 can only be taken away once no listener names an IPv6 group: then there is no time to finish.
+		if have.Protocol == want.Protocol && !d.narrows() {
+			after = d.listenerJoin(name, m, after)
 		}
 	}
 	if len(f) == 0 {
@@ -220,6 +223,9 @@ func (d *differ) listenerUpdate(name string, have Listener, want WantedListener,
 				return err
 			}
 			in := &elbv2.ModifyListenerInput{ListenerArn: aws.String(have.ARN), DefaultActions: forwardTo(arn)}
+			if m.old != "" {
+				in.DefaultActions = forwardToBoth(m.old, 0, arn, 1)
+			}
 			if have.Protocol != want.Protocol {
 				in.Protocol = types.ProtocolEnum(want.Protocol)
 			}
@@ -237,17 +243,46 @@ func (d *differ) listenerUpdate(name string, have Listener, want WantedListener,
 	return append(done, d.listenerParts(ref, have, want, done)...)
 }
 
+// move is a listener on its way to another target group.
+type move struct {
+	listener Listener
+	group    groupRef
+	// old is the ARN of the group that it sends to beside the new one; it is known when both are attached.
+	old string
+}
+
+// moved says whether a listener sends to a target group alone, but for others that only finish
+// their connections.
+func (d *differ) moved(forwards []Forward, group string) bool {
+	there := false
+	for _, f := range forwards {
+		if f.Group == group {
+			there = true
+			continue
+		}
+		if g, ok := d.have.group(f.Group); !ok || f.Weight != 0 || !g.draining() || g.active() > 0 {
+			return false
+		}
+	}
+	return there
+}
+
 // listenerJoin lets a listener send to its new target group as well, with no weight, and waits
 // until that can take over. It returns what the move waits for.
-func (d *differ) listenerJoin(name string, have Listener, group groupRef, after []plan.Ref) []plan.Ref {
-	if len(have.Forwards) == 0 {
+func (d *differ) listenerJoin(name string, m *move, after []plan.Ref) []plan.Ref {
+	forwards, group := m.listener.Forwards, m.group
+	i := slices.IndexFunc(forwards, func(f Forward) bool { return f.Group != group.arn })
+	if i < 0 {
 		return after
 	}
-	old := have.Forwards[0].Group
-	if old == group.arn || slices.ContainsFunc(have.Forwards, func(f Forward) bool { return group.arn != "" && f.Group == group.arn }) {
-		return after // an earlier run has come this far
+	old := forwards[i].Group
+	if group.arn != "" && slices.ContainsFunc(forwards, func(f Forward) bool { return f.Group == group.arn }) {
+		// An earlier run has come this far. What has no targets any more needs no time to finish.
+		if g, ok := d.have.group(old); ok && (g.active() > 0 || g.draining()) {
+			m.old = old
+		}
+		return after
 	}
-	var fresh string
 	change := plan.Change{
 		Ref:    plan.Ref{Kind: "probes of listener", Name: name, Action: plan.Update},
 		Fields: []plan.Field{{Name: "targetGroup", After: group.name + " with weight 0"}},
@@ -258,25 +293,39 @@ func (d *differ) listenerJoin(name string, have Listener, group groupRef, after 
 			if err != nil {
 				return err
 			}
-			actions := []types.Action{{Type: types.ActionTypeEnumForward, ForwardConfig: &types.ForwardActionConfig{TargetGroups: []types.TargetGroupTuple{
-				{TargetGroupArn: aws.String(old), Weight: aws.Int32(1)}, {TargetGroupArn: aws.String(arn), Weight: aws.Int32(0)},
-			}}}}
-			err = d.modifyListener(ctx, have, &elbv2.ModifyListenerInput{ListenerArn: aws.String(have.ARN), DefaultActions: actions})
+			err = d.modifyListener(ctx, m.listener, &elbv2.ModifyListenerInput{ListenerArn: aws.String(m.listener.ARN), DefaultActions: forwardToBoth(old, 1, arn, 0)})
 			if cloudapi.Is(err, cloudapi.Invalid) {
 				return nil // these two cannot stand side by side: the listener moves at once
 			}
-			fresh = arn
+			if err == nil {
+				m.old = old
+			}
 			return err
 		},
-		Ready: func(ctx context.Context, _ *plan.Handles) error {
-			if fresh == "" {
-				return nil
+		Ready: func(ctx context.Context, ids *plan.Handles) error {
+			arn, err := group.resolve(ids)
+			if err != nil || m.old == "" {
+				return err
 			}
-			return d.waitHealthy(ctx, fresh, old)
+			return d.waitHealthy(ctx, arn, old)
 		},
 	}
 	d.add(change)
 	return []plan.Ref{change.Ref}
+}
+
+// detach takes a target group without connections off the listeners that still name it.
+func (d *differ) detach(ctx context.Context, group string) error {
+	for _, l := range d.cloud.store.listenersWith(d.have.Balancer, group) {
+		others := slices.DeleteFunc(slices.Clone(l.Forwards), func(f Forward) bool { return f.Group == group })
+		if len(others) != 1 {
+			continue
+		}
+		if err := d.modifyListener(ctx, l, &elbv2.ModifyListenerInput{ListenerArn: aws.String(l.ARN), DefaultActions: forwardTo(others[0].Group)}); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (d *differ) modifyListener(ctx context.Context, have Listener, in *elbv2.ModifyListenerInput) error {
@@ -342,6 +391,12 @@ func (d *differ) showForwards(forwards []Forward) string {
 
 func forwardTo(arn string) []types.Action {
 	return []types.Action{{Type: types.ActionTypeEnumForward, TargetGroupArn: aws.String(arn)}}
+}
+
+func forwardToBoth(old string, oldWeight int32, fresh string, freshWeight int32) []types.Action {
+	return []types.Action{{Type: types.ActionTypeEnumForward, ForwardConfig: &types.ForwardActionConfig{TargetGroups: []types.TargetGroupTuple{
+		{TargetGroupArn: aws.String(old), Weight: aws.Int32(oldWeight)}, {TargetGroupArn: aws.String(fresh), Weight: aws.Int32(freshWeight)},
+	}}}}
 }
 
 func defaultCertificate(want WantedListener) []types.Certificate {

@@ -145,6 +145,16 @@ func (g TargetGroup) draining() bool {
 	return false
 }
 
+// active counts the targets that take new connections.
+func (g TargetGroup) active() (n int) {
+	for _, state := range g.Targets {
+		if state != types.TargetHealthStateEnumDraining {
+			n++
+		}
+	}
+	return n
+}
+
 // Observed is what exists of one Service's network load balancer. It is shared between readers:
 // nobody changes what it points to.
 type Observed struct {

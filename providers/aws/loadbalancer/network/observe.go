@@ -469,3 +469,15 @@ func (s *Store) group(arn string) (TargetGroup, bool) {
 	r, ok := s.groups[arn]
 	return r.TargetGroup, ok
 }
+
+// listenersWith returns the listeners of a load balancer that name a target group, as they are known now.
+func (s *Store) listenersWith(balancer *Balancer, group string) []Listener {
+	if balancer == nil {
+		return nil
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.DeleteFunc(slices.Clone(s.balancers[balancer.ARN].listeners), func(l Listener) bool {
+		return !slices.ContainsFunc(l.Forwards, func(f Forward) bool { return f.Group == group })
+	})
+}

@@ -229,6 +229,9 @@ func (d *differ) groupRetire(have TargetGroup, after []plan.Ref) plan.Change {
 			if left, ok := d.cloud.store.group(have.ARN); ok && left.draining() {
 				return nil
 			}
+			if err := d.detach(ctx, have.ARN); err != nil {
+				return err
+			}
 			return d.deleteGroup(ctx, have.ARN)
 		},
 	}
