@@ -84,7 +84,7 @@ func newConnection(o connectionOptions) *connection {
 		// A redirect would carry credentials to another host.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
-	options := imds.Options{HTTPClient: c.http, Retryer: aws.NopRetryer{}, APIOptions: c.middleware()}
+	options := imds.Options{HTTPClient: c.http, Retryer: aws.NopRetryer{}, APIOptions: c.middleware(imds.ServiceID)}
 	if o := o.Config.override(serviceIMDS, ""); o != nil {
 		options.Endpoint = o.URL
 	}
@@ -98,7 +98,7 @@ func (c *connection) load(ctx context.Context, region string) (aws.Config, error
 		awsconfig.WithRegion(region),
 		// The middleware retries, by the class of errors and the injected clock.
 		awsconfig.WithRetryer(func() aws.Retryer { return aws.NopRetryer{} }),
-		awsconfig.WithAPIOptions(c.middleware()),
+		awsconfig.WithAPIOptions(c.middleware("")),
 		awsconfig.WithCredentialsCacheOptions(cacheOptions),
 		awsconfig.WithEC2RoleCredentialOptions(func(o *ec2rolecreds.Options) { o.Client = c.imds }),
 		awsconfig.WithEndpointCredentialOptions(func(o *endpointcreds.Options) { o.HTTPClient = c.http }),

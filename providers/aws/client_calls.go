@@ -1,6 +1,7 @@
 package aws
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"time"
@@ -21,12 +22,15 @@ const (
 	metadataCallTimeout = 10 * time.Second
 	// metadataAttempts are few, because where there is no metadata service every attempt takes its whole time.
 	metadataAttempts = 2
+	// metadataOperation is what calls of the metadata service are called, whose client names none.
+	metadataOperation = "GetMetadata"
 )
 
 // middleware is what the SDK's clients do around each call: name the manager in the user agent,
-// bound the time, sort errors into classes, and retry by class.
-func (c *connection) middleware() []func(*middleware.Stack) error {
-	calls := &calls{retry: cloudapi.Retry{Clock: c.clock}, legacy: c.legacy}
+// bound the time, sort errors into classes, and retry by class. serviceID is the SDK's ID of the
+// service for clients that do not name it themselves.
+func (c *connection) middleware(serviceID string) []func(*middleware.Stack) error {
+	calls := &calls{serviceID: serviceID, retry: cloudapi.Retry{Clock: c.clock}, legacy: c.legacy}
 	return []func(*middleware.Stack) error{
 		awsmiddleware.AddUserAgentKeyValue("unified-ccm", version.Get().GitVersion),
 		func(s *middleware.Stack) error { return s.Initialize.Add(calls, middleware.Before) },
@@ -36,8 +40,9 @@ func (c *connection) middleware() []func(*middleware.Stack) error {
 // calls is the outermost middleware of every client. The SDK's own retries are off: they know
 // neither classes nor the injected clock.
 type calls struct {
-	retry  cloudapi.Retry
-	legacy *legacyMetrics
+	serviceID string
+	retry     cloudapi.Retry
+	legacy    *legacyMetrics
 }
 
 var _ middleware.InitializeMiddleware = (*calls)(nil)
@@ -50,7 +55,7 @@ func (*calls) ID() string { return "UnifiedCCMCalls" }
 func (c *calls) HandleInitialize(ctx context.Context, in middleware.InitializeInput, next middleware.InitializeHandler) (
 	out middleware.InitializeOutput, metadata middleware.Metadata, err error,
 ) {
-	req := request(middleware.GetServiceID(ctx), middleware.GetOperationName(ctx))
+	req := request(cmp.Or(c.serviceID, middleware.GetServiceID(ctx)), cmp.Or(middleware.GetOperationName(ctx), metadataOperation))
 	retry, timeout := c.retry, callTimeout
 	if req.Service == string(serviceIMDS) {
 		retry.Attempts, timeout = metadataAttempts, metadataCallTimeout

@@ -9,6 +9,11 @@ import (
 	"sync"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/feature/ec2/imds"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancing"
+	elbv2 "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
+	"github.com/aws/aws-sdk-go-v2/service/sts"
 	"github.com/aws/smithy-go/middleware"
 	"k8s.io/utils/clock"
 
@@ -67,8 +72,19 @@ func newTransport(base http.RoundTripper, c clock.Clock, legacy *legacyMetrics) 
 	return &undated{cloudapi.NewTransport(o)}
 }
 
-// describe names a request by what the SDK's client left in its context.
+// metadataPath begins the paths of the metadata service, and of no other.
+const metadataPath = "/latest/"
+
+// describe names a request by what the SDK's client left in its context, and one to the metadata
+// service, whose client leaves nothing, by its path.
 func describe(r *http.Request) cloudapi.Request {
+	switch {
+	case !strings.HasPrefix(r.URL.Path, metadataPath):
+	case r.Method == http.MethodPut:
+		return request(imds.ServiceID, "GetToken")
+	default:
+		return request(imds.ServiceID, metadataOperation)
+	}
 	return request(middleware.GetServiceID(r.Context()), middleware.GetOperationName(r.Context()))
 }
 
@@ -84,15 +100,15 @@ func request(serviceID, operation string) cloudapi.Request {
 // serviceOf is the name of a service for metrics and limits.
 func serviceOf(serviceID string) service {
 	switch serviceID {
-	case "EC2":
+	case ec2.ServiceID:
 		return serviceEC2
-	case "Elastic Load Balancing":
+	case elb.ServiceID:
 		return serviceELB
-	case "Elastic Load Balancing v2":
+	case elbv2.ServiceID:
 		return serviceELBv2
-	case "STS":
+	case sts.ServiceID:
 		return serviceSTS
-	case "ec2imds":
+	case imds.ServiceID:
 		return serviceIMDS
 	default:
 		// A credential provider of the SDK's default chain.
