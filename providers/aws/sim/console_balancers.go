@@ -22,6 +22,12 @@ func (c *Cloud) LoadBalancers() []world.LoadBalancer {
 			out = append(out, t.portableClassic(b))
 		}
 	})
+	// Nobody has to wait for the cloud while this is put in order.
+	for _, lb := range out {
+		for _, l := range lb.Listeners {
+			slices.Sort(l.Members)
+		}
+	}
 	slices.SortFunc(out, func(a, b world.LoadBalancer) int { return cmp.Compare(a.Name, b.Name) })
 	return out
 }
@@ -33,20 +39,16 @@ func (t *tx) portable(b *balancer) world.LoadBalancer {
 			continue
 		}
 		listener := world.Listener{Port: l.port}
+		var behind []string
 		for _, arn := range l.targetGroups() {
 			g := t.targetGroups[arn]
 			listener.MemberPort = g.port
-			reach := t.reachOf(b, g)
-			for _, x := range t.registered(g) {
-				if reach.target(x) {
-					listener.Members = append(listener.Members, t.nodeOf(x.id))
-				}
-			}
+			members, groups := t.membersOf(b, g)
+			listener.Members, behind = append(listener.Members, members...), append(behind, groups...)
 		}
-		slices.Sort(listener.Members)
 		for _, protocol := range transports(l.protocol) {
 			listener.Protocol = protocol
-			listener.SourceRanges = t.sources(b, l, listener.MemberPort, protocol)
+			listener.SourceRanges = t.sources(b, l, listener.MemberPort, protocol, behind)
 			out.Listeners = append(out.Listeners, listener)
 		}
 	}
@@ -71,26 +73,37 @@ func (t *tx) nodeOf(id string) string {
 	return id
 }
 
+// membersOf are the nodes of a target group that can be reached, and the security groups of all, of which there are few.
+func (t *tx) membersOf(b *balancer, g *targetGroup) (nodes, groups []string) {
+	reach := t.reachOf(b, g)
+	var last []string
+	for _, x := range g.targets {
+		if !x.drained.IsZero() {
+			continue
+		}
+		if reach.target(x) {
+			nodes = append(nodes, t.nodeOf(x.id))
+		}
+		if n := t.interfaceOf(x.id); n != nil && !slices.Equal(last, n.groups) {
+			last = n.groups
+			groups = append(groups, last...)
+		}
+	}
+	return nodes, groups
+}
+
 // sources are the networks that may connect: by the load balancer's own security groups, or if it has
-// none, by the client rules on its targets'.
-func (t *tx) sources(b *balancer, l *listener, memberPort int32, transport v1.Protocol) []string {
+// none, by the client rules of those behind it.
+func (t *tx) sources(b *balancer, l *listener, memberPort int32, transport v1.Protocol, behind []string) []string {
 	protocol := strings.ToLower(string(transport))
 	if b.withGroups {
 		return t.rangesOf(b.groups, protocol, l.port, func(*rule) bool { return true })
 	}
-	var groups []string
-	for _, arn := range l.targetGroups() {
-		for _, x := range t.registered(t.targetGroups[arn]) {
-			if n := t.interfaceOf(x.id); n != nil {
-				groups = append(groups, n.groups...)
-			}
-		}
-	}
-	slices.Sort(groups)
-	if groups = slices.Compact(groups); len(groups) == 0 {
+	if len(behind) == 0 {
 		return nil // There is nothing yet that could refuse anyone.
 	}
-	return t.rangesOf(groups, protocol, memberPort, func(r *rule) bool { return !strings.HasPrefix(r.description, healthRule) })
+	slices.Sort(behind)
+	return t.rangesOf(slices.Compact(behind), protocol, memberPort, func(r *rule) bool { return !strings.HasPrefix(r.description, healthRule) })
 }
 
 // healthRule begins the description of rules on nodes that let health checks in, as all cloud controller managers for AWS write it.
@@ -125,10 +138,9 @@ func (t *tx) portableClassic(b *classic) world.LoadBalancer {
 			members = append(members, t.nodeOf(id))
 		}
 	}
-	slices.Sort(members)
 	for _, l := range b.listeners {
 		out.Listeners = append(out.Listeners, world.Listener{
-			Protocol: v1.ProtocolTCP, Port: l.LoadBalancerPort, MemberPort: l.InstancePort, Members: members,
+			Protocol: v1.ProtocolTCP, Port: l.LoadBalancerPort, MemberPort: l.InstancePort, Members: slices.Clone(members),
 			SourceRanges: t.rangesOf(b.groups, "tcp", l.LoadBalancerPort, func(*rule) bool { return true }),
 		})
 	}
