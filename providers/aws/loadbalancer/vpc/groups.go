@@ -111,6 +111,8 @@ type GroupStore struct {
 	madeAt    map[string]time.Time
 
 	claims claims
+	// removals are the turns of those who remove rules, by group.
+	removals turns
 }
 
 func newGroupStore(o Options) *GroupStore {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"net/netip"
 	"slices"
+	"sync"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 	"github.com/unified-ccm/unified-ccm/providers/aws/names"
@@ -250,10 +251,18 @@ func (s *GroupStore) nodeRevoke(loadBalancer string, d ruleDiff, after []plan.Re
 		After:      slices.Clone(after),
 		Membership: true,
 		Do: func(ctx context.Context, _ *plan.Handles) error {
-			if err := s.revoke(ctx, d.group.ID, s.unshared(d.group.ID, d.revoke)); err != nil {
+			// One after the other: of two load balancers that leave at once, the second one sees
+			// that nobody needs their shared rules any more.
+			release, err := s.removals.enter(ctx, d.group.ID)
+			if err != nil {
 				return err
 			}
-			if heirs := s.claims.heirs(loadBalancer, d.group.ID, d.revoke); len(heirs) > 0 {
+			defer release()
+			revoke := s.unneeded(d.group.ID, d.revoke)
+			if err := s.revoke(ctx, d.group.ID, revoke); err != nil {
+				return err
+			}
+			if heirs := s.claims.heirs(loadBalancer, d.group.ID, revoke); len(heirs) > 0 {
 				return s.authorize(ctx, d.group.ID, heirs)
 			}
 			return nil
@@ -261,13 +270,38 @@ func (s *GroupStore) nodeRevoke(loadBalancer string, d ruleDiff, after []plan.Re
 	}
 }
 
-// unshared leaves out the shared rules that another load balancer has come to need since the plan was made.
-func (s *GroupStore) unshared(groupID string, revoke []Rule) []Rule {
+// unneeded are the rules that a load balancer gives up, with the shared rules as they are needed
+// now: since the plan was made another load balancer may have come to need one, or have left.
+func (s *GroupStore) unneeded(groupID string, revoke []Rule) []Rule {
 	group, _ := s.group(groupID)
-	unused := unusedMTU(group.Rules, revoke, nil)
-	return slices.DeleteFunc(slices.Clone(revoke), func(r Rule) bool {
-		return r.Description == names.MTURule && !slices.ContainsFunc(unused, func(u Rule) bool { return u.key() == r.key() })
-	})
+	own := slices.DeleteFunc(slices.Clone(revoke), func(r Rule) bool { return r.Description == names.MTURule })
+	return append(own, unusedMTU(group.Rules, own, nil)...)
+}
+
+// turns lets callers in one after the other, for each key apart.
+type turns struct {
+	mu   sync.Mutex
+	keys map[string]chan struct{}
+}
+
+// enter waits for the caller's turn, which lasts until it calls release.
+func (t *turns) enter(ctx context.Context, key string) (release func(), err error) {
+	t.mu.Lock()
+	if t.keys == nil {
+		t.keys = map[string]chan struct{}{}
+	}
+	turn, ok := t.keys[key]
+	if !ok {
+		turn = make(chan struct{}, 1)
+		t.keys[key] = turn
+	}
+	t.mu.Unlock()
+	select {
+	case turn <- struct{}{}:
+		return func() { <-turn }, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
 }
 
 func sortedSet[T cmp.Ordered](items []T) []T {
