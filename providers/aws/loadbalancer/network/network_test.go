@@ -1,0 +1,210 @@
+package network
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
+	"github.com/google/go-cmp/cmp"
+
+	lbcommon "github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
+	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
+	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/tags"
+	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/vpc"
+)
+
+var (
+	web     = lbcommon.Key{ClusterName: "kubernetes", ClusterUID: "c-1", Namespace: "ns", Name: "web", UID: "0123abcd-4567-89ef-0123-456789abcdef"}
+	cluster = vpc.Cluster{ID: "prod"}
+)
+
+const webName = "a0123abcd456789ef0123456789abcde"
+
+// cloud plans, and cannot make a call.
+func cloud() *Cloud {
+	groups := vpc.NewReader(vpc.Options{VPC: "vpc-1", Cluster: cluster}).Groups()
+	return New(Options{VPC: "vpc-1", Cluster: cluster, Groups: groups})
+}
+
+// wanted is a load balancer with one port and one node.
+func wanted(change ...func(*Desired)) *Desired {
+	d := &Desired{
+		Key: web, Name: webName, Scheme: "internet-facing", VPC: "vpc-1", AddressType: "ipv4",
+		Zones: []Zone{{Subnet: "subnet-a"}, {Subnet: "subnet-b"}}, Attributes: newAttributes(), Tags: tags.Wanted(cluster.ID, false, web, nil),
+		Listeners: []WantedListener{{Port: 80, Protocol: "TCP", Group: WantedGroup{
+			Name: "group", Protocol: "TCP", Port: 30080, TargetType: "instance", AddressType: "ipv4",
+			Health:  HealthCheck{Protocol: "TCP", Port: "traffic-port", Interval: 30, Healthy: 3, Unhealthy: 3},
+			Targets: []WantedTarget{{Target: Target{"i-1", 30080}}},
+		}}},
+		ByCIDR: vpc.ByCIDR{LoadBalancer: webName},
+	}
+	for _, f := range change {
+		f(d)
+	}
+	return d
+}
+
+// existing is what wanted looks like once it is made.
+func existing(change ...func(*Observed)) Observed {
+	o := Observed{
+		Balancer: &Balancer{
+			ARN: "arn:lb/net/web/1", Name: webName, DNSName: "web.elb", VPC: "vpc-1", State: "active", Scheme: "internet-facing", AddressType: "ipv4",
+			Zones: []Zone{{Subnet: "subnet-a"}, {Subnet: "subnet-b"}}, Tags: tags.Wanted(cluster.ID, false, web, nil),
+		},
+		Attributes: newAttributes(),
+		Listeners:  []Listener{{ARN: "arn:listener", Port: 80, Protocol: "TCP", Forwards: []Forward{{Group: "arn:tg/group/1"}}}},
+		TargetGroups: []TargetGroup{{
+			ARN: "arn:tg/group/1", Name: "group", Protocol: "TCP", VPC: "vpc-1", TargetType: "instance", AddressType: "ipv4", Port: 30080, Balancers: []string{"arn:lb/net/web/1"},
+			Health:  HealthCheck{Protocol: "TCP", Port: "traffic-port", Interval: 30, Timeout: 10, Healthy: 3, Unhealthy: 3},
+			Targets: map[Target]types.TargetHealthStateEnum{{"i-1", 30080}: "healthy"},
+		}},
+		Groups: vpc.Groups{},
+	}
+	for _, f := range change {
+		f(&o)
+	}
+	return o
+}
+
+// summary shows a plan in few words.
+func summary(changes []plan.Change) []string {
+	var out []string
+	for _, c := range changes {
+		text := c.Ref.String()
+		for _, f := range c.Fields {
+			if c.Action == plan.Update {
+				text += fmt.Sprintf(" %s:%s>%s", f.Name, f.Before, f.After)
+			}
+		}
+		out = append(out, text)
+	}
+	return out
+}
+
+func TestDiff(t *testing.T) {
+	balancer := func(f func(*Balancer)) func(*Observed) { return func(o *Observed) { f(o.Balancer) } }
+	group := func(f func(*TargetGroup)) func(*Observed) { return func(o *Observed) { f(&o.TargetGroups[0]) } }
+	listener := func(f func(*Listener)) func(*Observed) { return func(o *Observed) { f(&o.Listeners[0]) } }
+	theirs := map[string]string{"kubernetes.io/cluster/prod": "owned", "kubernetes.io/service-name": "ns/web"}
+	for _, tc := range []struct {
+		name string
+		want *Desired
+		have Observed
+		plan []string
+	}{
+		{"as asked", wanted(), existing(), nil},
+		{"another manager's default certificate policy", wanted(), existing(listener(func(l *Listener) { l.Policy = "ELBSecurityPolicy-2016-08" })), nil},
+		{"tags of an earlier manager", wanted(), existing(balancer(func(b *Balancer) { b.Tags = theirs })), nil},
+		{"a default timeout of AWS' choice", wanted(), existing(group(func(g *TargetGroup) { g.Health.Timeout = 6 })), nil},
+		{"the unhealthy threshold alone", wanted(), existing(group(func(g *TargetGroup) { g.Health.Unhealthy = 2 })),
+			[]string{"update target group group unhealthyThresholdCount:2>3"}},
+		{"more subnets than are found by tags", wanted(), existing(balancer(func(b *Balancer) { b.Zones = b.Zones[:1] })), nil},
+		{"other subnets than are listed", wanted(func(d *Desired) { d.Listed = true }), existing(balancer(func(b *Balancer) { b.Zones = b.Zones[:1] })),
+			[]string{"update load balancer " + webName + " subnets:subnet-a>subnet-a, subnet-b"}},
+		{"addresses that change places", wanted(addresses("eip-2", "eip-1")), existing(placed("eip-1", "eip-2")),
+			[]string{"update load balancer " + webName + " subnets:subnet-a eip-1, subnet-b eip-2>subnet-a eip-2, subnet-b eip-1"}},
+		{"addresses in an earlier manager's order", wanted(addresses("eip-2", "eip-1")), existing(placed("eip-1", "eip-2"), balancer(func(b *Balancer) { b.Tags = theirs })), nil},
+		{"a target joins, another leaves", wanted(func(d *Desired) { d.Listeners[0].Group.Targets[0].ID = "i-2" }), existing(),
+			[]string{"update targets group targets:leaving: i-1:30080>joining: i-2:30080"}},
+		{"a target that was removed and is wanted again", wanted(), existing(group(func(g *TargetGroup) { g.Targets = map[Target]types.TargetHealthStateEnum{{"i-1", 30080}: "draining"} })),
+			[]string{"update targets group targets:>joining: i-1:30080"}},
+		{"a stopped node stays", wanted(func(d *Desired) { d.Listeners[0].Group.Targets[0].Keep = true }), existing(), nil},
+		{"a stopped node does not join", wanted(func(d *Desired) { d.Listeners[0].Group.Targets[0].Keep = true }), existing(group(func(g *TargetGroup) { g.Targets = map[Target]types.TargetHealthStateEnum{} })), nil},
+		{"a leftover target group", wanted(), existing(func(o *Observed) {
+			o.TargetGroups = append(o.TargetGroups, TargetGroup{ARN: "arn:tg/old/2", Name: "old"})
+		}),
+			[]string{"delete target group old"}},
+		{"a leftover whose connections are finishing", wanted(), existing(func(o *Observed) {
+			o.TargetGroups = append(o.TargetGroups, TargetGroup{ARN: "arn:tg/old/2", Name: "old", Targets: map[Target]types.TargetHealthStateEnum{{"i-1", 1}: "draining"}})
+		}), nil},
+		{"cross zone switched off by hand", wanted(func(d *Desired) { d.Attributes[attributeCrossZone] = "true" }), existing(),
+			[]string{"update attributes " + webName + " load_balancing.cross_zone.enabled:false>true"}},
+		{"an impossible scheme", wanted(func(d *Desired) { d.Scheme = "internal" }), existing(), nil},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			changes, _, err := cloud().Diff(web, tc.want, tc.have)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := (plan.Plan{Changes: changes}).Validate(); err != nil {
+				t.Error(err)
+			}
+			if diff := cmp.Diff(tc.plan, summary(changes)); diff != "" {
+				t.Errorf("plan (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func addresses(allocations ...string) func(*Desired) {
+	return func(d *Desired) {
+		d.Listed = true
+		for i, a := range allocations {
+			d.Zones[i].Allocation = a
+		}
+	}
+}
+
+func placed(allocations ...string) func(*Observed) {
+	return func(o *Observed) {
+		for i, a := range allocations {
+			o.Balancer.Zones[i].Allocation = a
+		}
+	}
+}
+
+func TestDiffOfNothingWanted(t *testing.T) {
+	all := []string{"delete load balancer " + webName, "delete target group group"}
+	for name, tc := range map[string]struct {
+		have Observed
+		plan []string
+	}{
+		"everything":       {existing(), all},
+		"nothing":          {Observed{Groups: vpc.Groups{}}, nil},
+		"leftovers":        {existing(func(o *Observed) { o.Balancer, o.TargetGroups[0].Balancers = nil, nil }), all[1:]},
+		"another's":        {existing(func(o *Observed) { o.Balancer.Tags = map[string]string{"kubernetes.io/cluster/test": "owned"} }), nil},
+		"a borrowed group": {existing(func(o *Observed) { o.TargetGroups[0].Balancers = []string{"arn:lb/net/web/1", "arn:lb/net/other/1"} }), all[:1]},
+	} {
+		t.Run(name, func(t *testing.T) {
+			changes, _, err := cloud().Diff(web, nil, tc.have)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(tc.plan, summary(changes)); diff != "" {
+				t.Errorf("plan (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// A load balancer that is impaired still serves, and keeps its address in the Service's status.
+func TestStatus(t *testing.T) {
+	for state, addresses := range map[string]int{"active": 1, "provisioning": 1, "active_impaired": 1, "failed": 0} {
+		status := Status(existing(func(o *Observed) { o.Balancer.State = state }))
+		if len(status.Ingress) != addresses {
+			t.Errorf("%s: %+v", state, status)
+		}
+	}
+	if Status(Observed{}) != nil {
+		t.Error("no load balancer has a status")
+	}
+}
+
+func TestHashes(t *testing.T) {
+	base := wanted()
+	node := wanted(func(d *Desired) {
+		d.Listeners[0].Group.Targets = append(d.Listeners[0].Group.Targets, WantedTarget{Target: Target{"i-2", 30080}})
+	})
+	policy := wanted(func(d *Desired) { d.Listeners[0].Policy = "x" })
+	port := wanted(func(d *Desired) { d.Listeners[0].Group.Targets[0].Port = 1 })
+	stopped := wanted(func(d *Desired) { d.Listeners[0].Group.Targets[0].Keep = true })
+	if appliedHash(*base) != appliedHash(*node) || appliedHash(*base) == appliedHash(*policy) {
+		t.Error("the hash of what is applied covers the targets, or leaves out the rest")
+	}
+	if targetsHash(*base) == targetsHash(*node) || targetsHash(*base) != targetsHash(*port) || targetsHash(*stopped) != "" {
+		t.Error("the hash of targets is not that of their nodes")
+	}
+	if len(base.Listeners[0].Group.Targets) != 1 {
+		t.Error("hashing has changed what is wanted")
+	}
+}
