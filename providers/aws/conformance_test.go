@@ -30,6 +30,8 @@ func subject(generation string) conformance.Subject {
 		New: func(t testing.TB) (conformance.World, conformance.Manager) {
 			world, err := sim.New(sim.Options{
 				ProvisionTime: 3 * time.Second, DrainTime: 2 * time.Second, ReleaseTime: 2 * time.Second,
+				// Random load makes more Services than the rules of one security group have room for by default.
+				Quotas: map[string]int{sim.QuotaRulesPerGroup: 1000, sim.QuotaRoutesPerTable: 500},
 			})
 			if err != nil {
 				t.Fatal(err)

@@ -339,6 +339,7 @@ func (d *direct) Plan(ctx context.Context, namespace, name string) (plan.Plan, e
 // Settle implements Cluster: rounds of all controllers, tick apart, until nothing has changed for
 // quiet of them.
 func (d *direct) Settle(ctx context.Context) error {
+	var said error
 	calm := 0
 	for waited := time.Duration(0); waited < patience; waited += tick {
 		if err := d.revive(ctx); err != nil {
@@ -349,6 +350,7 @@ func (d *direct) Settle(ctx context.Context) error {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
+		said = err
 		changed := d.killed.Load() || d.store.writes.Load() != before || len(d.world.Front().Log().Mutations()) != mutations
 		calm++
 		if changed {
@@ -361,7 +363,7 @@ func (d *direct) Settle(ctx context.Context) error {
 			return err
 		}
 	}
-	return fmt.Errorf("%w: the controllers still change things after %s", ErrUnsettled, patience)
+	return errors.Join(fmt.Errorf("%w: the controllers still change things after %s", ErrUnsettled, patience), prefixed("they last said", said))
 }
 
 // round runs every controller once, in the order in which a joining node needs them. The
