@@ -81,25 +81,9 @@ func (t *tx) runnable(in runInput) (*subnet, bootOptions, error) {
 	case len(in.NetworkInterface) > 1:
 		return nil, o, invalidValue("The simulated region starts instances with one network interface.")
 	}
-	id := in.SubnetID
-	if len(in.NetworkInterface) == 1 {
-		n := in.NetworkInterface[0]
-		if id != "" || len(o.groups) > 0 {
-			return nil, o, refuse("InvalidParameterCombination", "Network interfaces and an instance-level subnet ID or security groups may not be specified on the same request")
-		}
-		id, o.groups = n.SubnetID, n.SecurityGroupID
-		o.public = n.AssociatePublicIPAddress != nil && *n.AssociatePublicIPAddress
-	}
-	if id == "" {
-		zone := t.o.Zones[0]
-		if in.Placement != nil {
-			zone = cmp.Or(in.Placement.AvailabilityZone, zone)
-		}
-		s, err := t.subnetFor(zone)
-		if err != nil {
-			return nil, o, invalidValue("Invalid availability zone: [%s]", zone)
-		}
-		id = s.id
+	id, err := t.placeOf(in, &o)
+	if err != nil {
+		return nil, o, err
 	}
 	s, err := find(subnetKind, t.subnets, id)
 	if err != nil {
@@ -112,6 +96,31 @@ func (t *tx) runnable(in runInput) (*subnet, bootOptions, error) {
 		}
 	}
 	return s, o, t.attachable(o.groups, s.vpc)
+}
+
+// placeOf is the subnet that a request names, or one of the zone. What it says of the network interface is put into o.
+func (t *tx) placeOf(in runInput, o *bootOptions) (subnetID string, err error) {
+	id := in.SubnetID
+	if len(in.NetworkInterface) == 1 {
+		n := in.NetworkInterface[0]
+		if id != "" || len(o.groups) > 0 {
+			return "", refuse("InvalidParameterCombination", "Network interfaces and an instance-level subnet ID or security groups may not be specified on the same request")
+		}
+		id, o.groups = n.SubnetID, n.SecurityGroupID
+		o.public = n.AssociatePublicIPAddress != nil && *n.AssociatePublicIPAddress
+	}
+	if id != "" {
+		return id, nil
+	}
+	zone := t.o.Zones[0]
+	if in.Placement != nil {
+		zone = cmp.Or(in.Placement.AvailabilityZone, zone)
+	}
+	s, err := t.subnetFor(zone)
+	if err != nil {
+		return "", invalidValue("Invalid availability zone: [%s]", zone)
+	}
+	return s.id, nil
 }
 
 // viewReservation answers a request to start instances with those that were, in the order of their launch.
