@@ -25,8 +25,8 @@ func TestGroupIsReleasedLate(t *testing.T) {
 	r.mutations()
 	err := r.manager.EnsureLoadBalancerDeleted(t.Context(), clusterName, svc)
 	var retry *api.RetryError
-	if !errors.As(err, &retry) || retry.RetryAfter() != 15*time.Second {
-		t.Errorf("error %v, want one that says to come back in 15 s", err)
+	if !errors.As(err, &retry) || retry.RetryAfter() != 2*time.Second {
+		t.Errorf("error %v, want one that says to come back in 2 s", err)
 	}
 	if _, exists, err := r.manager.GetLoadBalancer(t.Context(), clusterName, svc); !exists || err != nil {
 		t.Errorf("exists %t, error %v, while its group is left", exists, err)

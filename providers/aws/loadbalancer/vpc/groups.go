@@ -109,6 +109,8 @@ type GroupStore struct {
 	writes    uint64
 	writtenAt map[string]uint64
 	madeAt    map[string]time.Time
+	// releasing is since when groups are to be deleted that something still uses.
+	releasing map[string]time.Time
 
 	claims claims
 	// removals are the turns of those who remove rules, by group.
@@ -117,7 +119,7 @@ type GroupStore struct {
 
 func newGroupStore(o Options) *GroupStore {
 	return &GroupStore{options: o, turn: make(chan struct{}, 1), groups: map[string]Group{},
-		asked: map[string]bool{}, writtenAt: map[string]uint64{}, madeAt: map[string]time.Time{}}
+		asked: map[string]bool{}, writtenAt: map[string]uint64{}, madeAt: map[string]time.Time{}, releasing: map[string]time.Time{}}
 }
 
 // Get returns the cluster's groups and those of the query.
@@ -288,6 +290,7 @@ func (s *GroupStore) forget(id string) {
 	s.book(id, nil)
 	delete(s.asked, id)
 	delete(s.madeAt, id)
+	delete(s.releasing, id)
 }
 
 // made adds a group that was created.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
@@ -247,9 +248,22 @@ func (s *GroupStore) delete(ctx context.Context, group Group) error {
 		err = s.deleteOnce(ctx, group.ID)
 	}
 	if cloudapi.Is(err, cloudapi.Conflict) {
-		return stillInUse(group, others, err)
+		return stillInUse(group, others, s.releasePause(group.ID), err)
 	}
 	return err
+}
+
+// releasePause says when to ask again for a group that is still in use.
+func (s *GroupStore) releasePause(id string) time.Duration {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := s.options.Clock.Now()
+	since, ok := s.releasing[id]
+	if !ok {
+		since = now
+		s.releasing[id] = now
+	}
+	return min(max(now.Sub(since), minReleasePause), maxReleasePause)
 }
 
 func (s *GroupStore) deleteOnce(ctx context.Context, id string) error {
@@ -265,13 +279,13 @@ func (s *GroupStore) deleteOnce(ctx context.Context, id string) error {
 	return err
 }
 
-func stillInUse(group Group, others []string, err error) error {
+func stillInUse(group Group, others []string, pause time.Duration, err error) error {
 	slices.Sort(others)
 	what := "the network interfaces of the load balancer are released a while after it is deleted"
 	if len(others) > 0 {
 		what = "rules of other groups refer to it, remove them: " + strings.Join(others, "; ")
 	}
-	return &cloudapi.Error{Class: cloudapi.Conflict, Operation: "DeleteSecurityGroup", RetryAfter: releaseTime,
+	return &cloudapi.Error{Class: cloudapi.Conflict, Operation: "DeleteSecurityGroup", RetryAfter: pause,
 		Err: fmt.Errorf("security group %s is still in use (%s) and is tried again: %w", group, what, err)}
 }
 

@@ -27,9 +27,10 @@ const (
 	settleTries = 4
 	settlePause = time.Second
 
-	// releaseTime is when to ask again whether a group is free: the network interfaces of a
-	// deleted load balancer hold it for a minute or so.
-	releaseTime = 15 * time.Second
+	// When to ask again whether a group is free: the network interfaces of a deleted load balancer
+	// hold it for seconds to some minutes, so the pause grows with the time that it has taken.
+	minReleasePause = 2 * time.Second
+	maxReleasePause = 15 * time.Second
 )
 
 func isClientRule(r Rule) bool { return strings.HasPrefix(r.Description, names.ClientRulePrefix) }
