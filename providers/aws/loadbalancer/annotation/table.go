@@ -2,6 +2,7 @@ package annotation
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
@@ -9,11 +10,11 @@ import (
 
 // table is every annotation of the provider's own.
 func table() []entry {
-	return append(append(append(placement(), tls()...), settings()...), probes()...)
+	return slices.Concat(kind(), placement(), targets(), tls(), settings(), probes())
 }
 
-// placement is which load balancer there is, and where.
-func placement() []entry {
+// kind is which load balancer there is.
+func kind() []entry {
 	return []entry{
 		{
 			doc: provider.Annotation{Key: KeyType, Type: "nlb, nlb-ip or external", Default: "a classic load balancer", Example: "nlb",
@@ -24,7 +25,7 @@ func placement() []entry {
 		{
 			doc: provider.Annotation{Key: KeyInternal, Type: "true or false", Default: "false", Example: "true",
 				Doc: "Whether only the VPC reaches the load balancer. Any text other than false makes it internal, and one that is not true is warned about. " +
-					"It cannot change while the load balancer exists: the change is refused."},
+					"It cannot change while the load balancer exists: a change has no effect and is warned about."},
 			read: func(o *Options, value string) error {
 				o.Internal = value != "" && value != "false"
 				if o.Internal && value != "true" {
@@ -44,6 +45,12 @@ func placement() []entry {
 				return nil
 			},
 		},
+	}
+}
+
+// placement is where the load balancer is, and what it is given there.
+func placement() []entry {
+	return []entry{
 		{
 			doc: provider.Annotation{Key: KeySubnets, Type: "list of subnet IDs or Name tags", Default: "one subnet in each zone", Example: "subnet-0a1b2c3d,public-b",
 				Doc: "The subnets of the load balancer, one in each zone. Changes apply in place. Addresses are matched with them in the order written."},
@@ -76,7 +83,7 @@ func placement() []entry {
 		},
 		{
 			doc: provider.Annotation{Key: KeyPrivateIPv4, Type: "list of IPv4 addresses", Default: "addresses of AWS' choice", Example: "10.0.1.10,10.0.2.10",
-				Doc: "Addresses of an internal network load balancer, one for each subnet, in the subnets' order. A change needs other subnets: AWS keeps the address of a subnet that stays, and such a change is refused."},
+				Doc: "Addresses of an internal network load balancer, one for each subnet, in the subnets' order. AWS may refuse another address in a subnet that stays: list another subnet as well."},
 			read: func(o *Options, value string) (err error) {
 				o.PrivateIPv4, err = listOf(value, isIPv4, "an IPv4 address")
 				return err
@@ -101,6 +108,12 @@ func placement() []entry {
 				return err
 			},
 		},
+	}
+}
+
+// targets is which nodes receive traffic, and how.
+func targets() []entry {
+	return []entry{
 		{
 			doc: provider.Annotation{Key: KeyNodeLabels, Type: "list of key=value", Default: "all nodes", Example: "pool=ingress,edge=",
 				Doc: "The labels that a node needs to receive traffic; an empty value asks for the key alone. Labels that change on a node count from the next change of the Service or of the set of nodes on."},

@@ -269,8 +269,8 @@ func (f *fields) diff(name, before, after string) bool {
 }
 
 // diffInt is diff for numbers, where 0 means that nothing is set.
-func (f *fields) diffInt(name string, before, after int32) bool {
-	return f.diff(name, showInt(before), showInt(after))
+func (f *fields) diffInt(name string, before, after int32) {
+	f.diff(name, showInt(before), showInt(after))
 }
 
 func showInt(n int32) string {

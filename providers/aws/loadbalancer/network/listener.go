@@ -82,7 +82,7 @@ func (d *differ) listenerOn(port int32) (Listener, bool) {
 // each other in place; to and from UDP they don't.
 func replaced(have Listener, want WantedListener) bool {
 	stream := func(protocol string) bool { return protocol == protocolTCP || protocol == protocolTLS }
-	return have.Protocol != want.Protocol && !(stream(have.Protocol) && stream(want.Protocol))
+	return have.Protocol != want.Protocol && (!stream(have.Protocol) || !stream(want.Protocol))
 }
 
 func listenerName(balancer string, l Listener) string {

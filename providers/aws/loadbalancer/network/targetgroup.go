@@ -17,6 +17,9 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/aws/awserr"
 )
 
+// defaultTimeout is how long AWS lets a probe by TCP take, in seconds.
+const defaultTimeout = 10
+
 // groupRef is a target group: one that exists, with its ARN, or one that the plan creates.
 type groupRef struct{ arn, name string }
 
@@ -105,8 +108,11 @@ func (d *differ) createGroup(ctx context.Context, want WantedGroup) (string, err
 		HealthCheckProtocol: types.ProtocolEnum(h.Protocol), HealthCheckPort: aws.String(h.Port), HealthCheckPath: optional(h.Path),
 		HealthCheckIntervalSeconds: aws.Int32(h.Interval), HealthyThresholdCount: aws.Int32(h.Healthy), UnhealthyThresholdCount: aws.Int32(h.Unhealthy),
 	}
-	if h.Timeout > 0 {
+	switch {
+	case h.Timeout > 0:
 		in.HealthCheckTimeoutSeconds = aws.Int32(h.Timeout)
+	case h.Interval < defaultTimeout:
+		in.HealthCheckTimeoutSeconds = aws.Int32(h.Interval) // a probe cannot outlast the time until the next
 	}
 	if want.AddressType != addressIPv4 {
 		in.IpAddressType = types.TargetGroupIpAddressTypeEnum(want.AddressType)
