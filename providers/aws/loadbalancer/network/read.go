@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"sync"
 
@@ -416,83 +415,4 @@ func together(ctx context.Context, work []func(context.Context) error) error {
 	}
 	wg.Wait()
 	return errors.Join(errs...)
-}
-
-func toBalancer(in types.LoadBalancer) Balancer {
-	b := Balancer{
-		ARN: aws.ToString(in.LoadBalancerArn), Name: aws.ToString(in.LoadBalancerName), DNSName: aws.ToString(in.DNSName), VPC: aws.ToString(in.VpcId),
-		Scheme: string(in.Scheme), AddressType: string(in.IpAddressType), SecurityGroups: in.SecurityGroups,
-		SourceNAT: in.EnablePrefixForIpv6SourceNat == types.EnablePrefixForIpv6SourceNatEnumOn,
-	}
-	if in.State != nil {
-		b.State = string(in.State.Code)
-	}
-	b.Zones = toZones(in.AvailabilityZones)
-	return b
-}
-
-func toZones(in []types.AvailabilityZone) []Zone {
-	zones := make([]Zone, 0, len(in))
-	for _, z := range in {
-		zone := Zone{Subnet: aws.ToString(z.SubnetId)}
-		for _, a := range z.LoadBalancerAddresses {
-			zone.Allocation = cmp.Or(zone.Allocation, aws.ToString(a.AllocationId))
-			zone.PrivateIPv4 = cmp.Or(zone.PrivateIPv4, aws.ToString(a.PrivateIPv4Address))
-			zone.IPv6 = cmp.Or(zone.IPv6, aws.ToString(a.IPv6Address))
-		}
-		zones = append(zones, zone)
-	}
-	slices.SortFunc(zones, func(a, b Zone) int { return cmp.Compare(a.Subnet, b.Subnet) })
-	return zones
-}
-
-func toListener(in types.Listener) Listener {
-	l := Listener{ARN: aws.ToString(in.ListenerArn), Protocol: string(in.Protocol), Port: aws.ToInt32(in.Port), Policy: aws.ToString(in.SslPolicy)}
-	for _, c := range in.Certificates {
-		l.Certificates = append(l.Certificates, aws.ToString(c.CertificateArn))
-	}
-	for _, a := range in.DefaultActions {
-		switch {
-		case a.ForwardConfig != nil && len(a.ForwardConfig.TargetGroups) > 0:
-			for _, g := range a.ForwardConfig.TargetGroups {
-				l.Forwards = append(l.Forwards, Forward{Group: aws.ToString(g.TargetGroupArn), Weight: aws.ToInt32(g.Weight)})
-			}
-		case a.TargetGroupArn != nil:
-			l.Forwards = append(l.Forwards, Forward{Group: *a.TargetGroupArn})
-		}
-	}
-	return l
-}
-
-func toGroup(in types.TargetGroup) TargetGroup {
-	return TargetGroup{
-		ARN: aws.ToString(in.TargetGroupArn), Name: aws.ToString(in.TargetGroupName), Protocol: string(in.Protocol), VPC: aws.ToString(in.VpcId),
-		TargetType: string(in.TargetType), AddressType: cmp.Or(string(in.IpAddressType), string(types.TargetGroupIpAddressTypeEnumIpv4)),
-		Port: aws.ToInt32(in.Port), Balancers: in.LoadBalancerArns,
-		Health: HealthCheck{
-			Protocol: string(in.HealthCheckProtocol), Port: aws.ToString(in.HealthCheckPort), Path: aws.ToString(in.HealthCheckPath),
-			Interval: aws.ToInt32(in.HealthCheckIntervalSeconds), Timeout: aws.ToInt32(in.HealthCheckTimeoutSeconds),
-			Healthy: aws.ToInt32(in.HealthyThresholdCount), Unhealthy: aws.ToInt32(in.UnhealthyThresholdCount),
-		},
-	}
-}
-
-func attributeMap(in []types.LoadBalancerAttribute) map[string]string {
-	m := make(map[string]string, len(in))
-	for _, a := range in {
-		m[aws.ToString(a.Key)] = aws.ToString(a.Value)
-	}
-	return m
-}
-
-// first returns the only object that a creation answers with.
-func first[T any](operation string, items []T, err error) (T, error) {
-	var zero T
-	if err = awserr.Wrap(operation, err); err != nil {
-		return zero, err
-	}
-	if len(items) == 0 {
-		return zero, &cloudapi.Error{Class: cloudapi.Unknown, Operation: operation, Err: fmt.Errorf("the answer is empty")}
-	}
-	return items[0], nil
 }

@@ -1,0 +1,122 @@
+package network
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
+	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/annotation"
+	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/vpc"
+)
+
+// addressed says whether the user chose addresses.
+func (b *builder) addressed() bool {
+	o := b.Options
+	return len(o.Allocations)+len(o.PrivateIPv4)+len(o.IPv6) > 0
+}
+
+// zones selects subnets and matches addresses with them by position.
+func (b *builder) zones() ([]Zone, error) {
+	o := b.Options
+	request := vpc.Request{Scheme: intent.Public, IDsOrNames: o.Subnets, Annotation: annotation.KeySubnets}
+	if o.Internal {
+		request.Scheme = intent.Internal
+	}
+	subnets, err := vpc.Select(b.Around, request)
+	if err != nil {
+		return nil, err
+	}
+	b.dual = b.dualStack(subnets)
+	zones := make([]Zone, len(subnets))
+	for i, s := range subnets {
+		zones[i].Subnet = s.ID
+	}
+	b.match(annotation.KeyAllocations, o.Allocations, subnets, func(i int, v string) { zones[i].Allocation = v })
+	b.match(annotation.KeyPrivateIPv4, o.PrivateIPv4, subnets, func(i int, v string) {
+		if addr, err := netip.ParseAddr(v); err == nil && !subnets[i].CIDR4.Contains(addr) {
+			b.problems.Addf(annotation.KeyPrivateIPv4, v, "it is not in %s, the network of subnet %s, which has the same place in the order: write an address of that network", subnets[i].CIDR4, subnets[i])
+		}
+		zones[i].PrivateIPv4 = v
+	})
+	b.match(annotation.KeyIPv6, o.IPv6, subnets, func(i int, v string) {
+		if addr, err := netip.ParseAddr(v); err == nil && !contains(subnets[i].CIDR6, addr) {
+			b.problems.Addf(annotation.KeyIPv6, v, "it is in no IPv6 network of subnet %s, which has the same place in the order: write an address of it", subnets[i])
+		}
+		zones[i].IPv6 = v
+	})
+	b.checkAddresses()
+	return zones, nil
+}
+
+func (b *builder) checkAddresses() {
+	o := b.Options
+	if len(o.Allocations) > 0 && o.Internal {
+		b.problems.Add(annotation.KeyAllocations, strings.Join(o.Allocations, ","), "an internal load balancer has no Elastic IPs: remove it, or "+annotation.KeyInternal)
+	}
+	if len(o.PrivateIPv4) > 0 && !o.Internal {
+		b.problems.Add(annotation.KeyPrivateIPv4, strings.Join(o.PrivateIPv4, ","), "only an internal load balancer takes private addresses: set "+annotation.KeyInternal+" as well, or remove it")
+	}
+	if len(o.IPv6) > 0 && !b.dual {
+		b.problems.Add(annotation.KeyIPv6, strings.Join(o.IPv6, ","), "the load balancer has no IPv6: add IPv6 to spec.ipFamilies and to the subnets, or remove it")
+	}
+}
+
+// match gives each subnet the value of its place in the order.
+func (b *builder) match(key string, values []string, subnets []vpc.Subnet, give func(i int, value string)) {
+	if len(values) == 0 {
+		return
+	}
+	if len(values) != len(subnets) {
+		var ids []string
+		for _, s := range subnets {
+			ids = append(ids, s.ID)
+		}
+		b.problems.Addf(key, strings.Join(values, ","), "there are %d, and %d subnets (%s): list one for each subnet, in that order, and the subnets in %s",
+			len(values), len(subnets), strings.Join(ids, ", "), annotation.KeySubnets)
+		return
+	}
+	for i, v := range values {
+		give(i, v)
+	}
+}
+
+// dualStack says whether the load balancer gets both families. A Service that merely has IPv6 beside
+// IPv4 goes without where the VPC, or its own source ranges, don't allow it.
+func (b *builder) dualStack(subnets []vpc.Subnet) bool {
+	families := b.Service.Families
+	if !slices.Contains(families, v1.IPv6Protocol) {
+		return false
+	}
+	why := b.noDualStack(subnets)
+	if why == "" {
+		return true
+	}
+	if families[0] == v1.IPv4Protocol {
+		b.warnf("spec.ipFamilies: the load balancer has IPv4 only, because %s", why)
+		return false
+	}
+	b.problems.Add("spec.ipFamilies", string(families[0]), "the load balancer cannot have IPv6, because "+why)
+	return false
+}
+
+func (b *builder) noDualStack(subnets []vpc.Subnet) string {
+	for _, s := range subnets {
+		if len(s.CIDR6) == 0 {
+			return fmt.Sprintf("subnet %s has no IPv6 network: give it one, or list other subnets in %s", s, annotation.KeySubnets)
+		}
+	}
+	// A packet of the other family reaches nodes under the load balancer's address, so no rule on
+	// nodes could tell who sent it.
+	if len(b.Service.SourceRanges) > 0 && !b.settings.Managed {
+		return "without security groups of its own it could not restrict who connects over both families: set NLBSecurityGroupMode=Managed in the cloud configuration"
+	}
+	return ""
+}
+
+func contains(networks []netip.Prefix, addr netip.Addr) bool {
+	return slices.ContainsFunc(networks, func(p netip.Prefix) bool { return p.Contains(addr) })
+}

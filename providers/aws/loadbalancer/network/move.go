@@ -1,0 +1,97 @@
+package network
+
+import (
+	"context"
+	"slices"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	elbv2 "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
+
+	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
+	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
+)
+
+// move is a listener on its way to another target group.
+type move struct {
+	listener Listener
+	group    groupRef
+	// old is the ARN of the group that it sends to beside the new one; it is known when both are attached.
+	old string
+}
+
+// moved says whether a listener sends to a target group alone, but for others that only finish
+// their connections.
+func (d *differ) moved(forwards []Forward, group string) bool {
+	there := false
+	for _, f := range forwards {
+		if f.Group == group {
+			there = true
+			continue
+		}
+		if g, ok := d.have.group(f.Group); !ok || f.Weight != 0 || !g.draining() || g.active() > 0 {
+			return false
+		}
+	}
+	return there
+}
+
+// listenerJoin lets a listener send to its new target group as well, with no weight, and waits
+// until that can take over. It returns what the move waits for.
+func (d *differ) listenerJoin(name string, m *move, after []plan.Ref) []plan.Ref {
+	forwards, group := m.listener.Forwards, m.group
+	i := slices.IndexFunc(forwards, func(f Forward) bool { return f.Group != group.arn })
+	if i < 0 {
+		return after
+	}
+	old := forwards[i].Group
+	if group.arn != "" && slices.ContainsFunc(forwards, func(f Forward) bool { return f.Group == group.arn }) {
+		// An earlier run has come this far. What has no targets any more needs no time to finish.
+		if g, ok := d.have.group(old); ok && (g.active() > 0 || g.draining()) {
+			m.old = old
+		}
+		return after
+	}
+	change := plan.Change{
+		Ref:    plan.Ref{Kind: "probes of listener", Name: name, Action: plan.Update},
+		Fields: []plan.Field{{Name: "targetGroup", After: group.name + " with weight 0"}},
+		Reason: "the new target group becomes healthy before the listener moves to it",
+		After:  slices.Concat(after, d.opened),
+		Do: func(ctx context.Context, ids *plan.Handles) error {
+			arn, err := group.resolve(ids)
+			if err != nil {
+				return err
+			}
+			err = d.modifyListener(ctx, m.listener, &elbv2.ModifyListenerInput{ListenerArn: aws.String(m.listener.ARN), DefaultActions: forwardToBoth(old, 1, arn, 0)})
+			if cloudapi.Is(err, cloudapi.Invalid) {
+				return nil // these two cannot stand side by side: the listener moves at once
+			}
+			if err == nil {
+				m.old = old
+			}
+			return err
+		},
+		Ready: func(ctx context.Context, ids *plan.Handles) error {
+			arn, err := group.resolve(ids)
+			if err != nil || m.old == "" {
+				return err
+			}
+			return d.waitHealthy(ctx, arn, old)
+		},
+	}
+	d.add(change)
+	return []plan.Ref{change.Ref}
+}
+
+// detach takes a target group without connections off the listeners that still name it.
+func (d *differ) detach(ctx context.Context, group string) error {
+	for _, l := range d.cloud.store.listenersWith(d.have.Balancer, group) {
+		others := slices.DeleteFunc(slices.Clone(l.Forwards), func(f Forward) bool { return f.Group == group })
+		if len(others) != 1 {
+			continue
+		}
+		if err := d.modifyListener(ctx, l, &elbv2.ModifyListenerInput{ListenerArn: aws.String(l.ARN), DefaultActions: forwardTo(others[0].Group)}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
