@@ -6,7 +6,6 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -34,6 +33,9 @@ const (
 	taggingController = "tagging"
 	// taggingBatch is how many instances one call tags. EC2 takes 1,000 and advises fewer.
 	taggingBatch = 100
+	// taggingCalls bounds the search for the one instance that a call is refused for: 15 calls find
+	// one of 100, while a policy that allows nothing is not asked about each.
+	taggingCalls = 20
 	// taggingRetries and taggingBackoff let a task live for about five minutes.
 	taggingRetries = 18
 	taggingBackoff = time.Minute
@@ -113,22 +115,21 @@ func (t *tagging) do(ctx context.Context, batch []nodeWork) map[nodeTask]error {
 
 // tag tags instances and labels their nodes.
 func (t *tagging) tag(ctx context.Context, client api.EC2, work map[string]nodeWork) map[nodeTask]error {
-	missing, err := inOneCall(work, func(ids []string) error {
+	refused := together(work, func(ids []string) error {
 		_, err := client.CreateTags(ctx, &ec2.CreateTagsInput{Resources: ids, Tags: t.list()})
 		return awserr.Wrap("CreateTags", err)
 	})
 	errs := map[nodeTask]error{}
 	var label []nodeWork
 	for id, w := range work {
+		err := refused[id]
 		switch {
-		case slices.Contains(missing, id) && t.clock.Since(w.object.CreationTimestamp.Time) < freshNode:
-			errs[w.nodeTask] = &cloudapi.Error{Class: cloudapi.NotFound, Operation: "CreateTags", Err: fmt.Errorf("instance %s is not known yet", id)}
-		case slices.Contains(missing, id):
-			klog.FromContext(ctx).Info("No tags for an instance that does not exist", "instance", id, "node", w.node)
-		case err != nil:
-			errs[w.nodeTask] = err
-		default:
+		case err == nil:
 			label = append(label, w)
+		case cloudapi.Is(err, cloudapi.NotFound) && t.clock.Since(w.object.CreationTimestamp.Time) >= freshNode:
+			klog.FromContext(ctx).Info("No tags for an instance that does not exist", "instance", id, "node", w.node)
+		default:
+			errs[w.nodeTask] = err
 		}
 	}
 	written := make([]error, len(label))
@@ -163,14 +164,16 @@ func (t *tagging) untag(ctx context.Context, client api.EC2, work map[string]nod
 			}
 		}
 	}
-	_, err := inOneCall(work, func(ids []string) error {
+	errs := map[nodeTask]error{}
+	for id, err := range together(work, func(ids []string) error {
 		_, err := client.DeleteTags(ctx, &ec2.DeleteTagsInput{Resources: ids, Tags: t.list()})
 		return awserr.Wrap("DeleteTags", err)
-	})
-	if err == nil {
-		return nil
+	}) {
+		if !cloudapi.Is(err, cloudapi.NotFound) {
+			errs[work[id].nodeTask] = err
+		}
 	}
-	return failed(slices.Collect(maps.Values(work)), err)
+	return errs
 }
 
 // list is the tags in EC2's terms, sorted.
@@ -183,23 +186,42 @@ func (t *tagging) list() []ec2types.Tag {
 	return list
 }
 
-// inOneCall calls with all instances. One that does not exist makes EC2 refuse the whole call and
-// name it; it is then left out. missing are those; err is about all others.
-func inOneCall(work map[string]nodeWork, call func(ids []string) error) (missing []string, err error) {
-	ids := slices.Sorted(maps.Keys(work))
-	for len(ids) > 0 {
-		err = call(ids)
-		rest := ids
-		if cloudapi.Is(err, cloudapi.NotFound) {
+// together calls with all instances, and returns the errors by instance. EC2 refuses a whole call
+// for one instance: it names one that does not exist, which is then left out; one that the policy
+// does not allow (it lacks the cluster's tag) or that is invalid is found by halving.
+func together(work map[string]nodeWork, call func(ids []string) error) map[string]error {
+	errs := map[string]error{}
+	calls := 0
+	var try func(ids []string)
+	try = func(ids []string) {
+		if len(ids) == 0 {
+			return
+		}
+		err := call(ids)
+		calls++
+		var rest []string
+		switch {
+		case err == nil:
+			return
+		case cloudapi.Is(err, cloudapi.NotFound):
 			rest = withoutMentioned(ids, err)
+		case cloudapi.Is(err, cloudapi.Denied, cloudapi.Invalid) && len(ids) > 1 && calls < taggingCalls:
+			try(ids[:len(ids)/2])
+			try(ids[len(ids)/2:])
+			return
 		}
-		if err == nil || len(rest) == len(ids) {
-			return missing, err
+		again := len(rest) > 0 && len(rest) < len(ids)
+		for _, id := range ids {
+			if !again || !slices.Contains(rest, id) {
+				errs[id] = err
+			}
 		}
-		missing = append(missing, slices.DeleteFunc(ids, func(id string) bool { return slices.Contains(rest, id) })...)
-		ids = rest
+		if again {
+			try(rest)
+		}
 	}
-	return missing, nil
+	try(slices.Sorted(maps.Keys(work)))
+	return errs
 }
 
 // failed is one error of all tasks.

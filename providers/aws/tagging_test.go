@@ -2,6 +2,7 @@ package aws
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -15,6 +16,7 @@ import (
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
 	kit "github.com/unified-ccm/unified-ccm/pkg/common/sim"
 	"github.com/unified-ccm/unified-ccm/providers/aws/names"
 	"github.com/unified-ccm/unified-ccm/providers/aws/sim"
@@ -236,10 +238,32 @@ func TestTaggingFlags(t *testing.T) {
 	}
 }
 
-func TestInOneCall(t *testing.T) {
-	refusals := errors.New("refused")
-	missing, err := inOneCall(map[string]nodeWork{"i-a": {}}, func([]string) error { return refusals })
-	if len(missing) != 0 || !errors.Is(err, refusals) {
-		t.Errorf("missing %v, %v", missing, err)
+func TestOneRefusalDoesNotHoldUpTheOthers(t *testing.T) {
+	denied := &cloudapi.Error{Class: cloudapi.Denied, Operation: "CreateTags", Err: errors.New("not authorized")}
+	work := map[string]nodeWork{}
+	for n := range taggingBatch {
+		work[fmt.Sprintf("i-%03d", n)] = nodeWork{}
+	}
+	for name, tc := range map[string]struct {
+		refuse       func(id string) bool
+		failed, most int
+	}{
+		"none": {func(string) bool { return false }, 0, 1},
+		"one":  {func(id string) bool { return id == "i-037" }, 1, 15},
+		"all":  {func(string) bool { return true }, taggingBatch, 40},
+	} {
+		t.Run(name, func(t *testing.T) {
+			calls := 0
+			errs := together(work, func(ids []string) error {
+				calls++
+				if slices.ContainsFunc(ids, tc.refuse) {
+					return denied
+				}
+				return nil
+			})
+			if len(errs) != tc.failed || calls > tc.most {
+				t.Errorf("%d failed in %d calls, want %d in at most %d", len(errs), calls, tc.failed, tc.most)
+			}
+		})
 	}
 }
