@@ -114,6 +114,7 @@ func newCluster(t *testing.T, s setup) *cluster {
 	c.driver = &driver{Live: c.live}
 	c.session = conformance.NewSession(c.driver, cloud.World, descriptor.Capabilities)
 	c.session.Capabilities.Routes = descriptor.Capabilities.Routes && !s.noRoutes
+	c.session.ServiceAnnotations = lab.ServiceAnnotations(s.provider)
 	c.session.Patience = patience
 	t.Cleanup(func() {
 		if t.Failed() {
