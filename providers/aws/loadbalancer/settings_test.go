@@ -1,0 +1,106 @@
+package loadbalancer
+
+import (
+	"fmt"
+	"testing"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/annotation"
+	"github.com/unified-ccm/unified-ccm/providers/aws/sim"
+)
+
+// With the shared probe, kube-proxy is asked, whatever the annotations say; a Service with local
+// traffic keeps its own probe.
+func TestSharedProbe(t *testing.T) {
+	shared := func(s *Settings) { s.Shared = &SharedProbe{Port: 10256, Path: "/healthz"} }
+	r := newRig(t, sim.Options{}, shared)
+	svc := web(with(annotation.KeyHealthCheckPort, "8080"))
+	r.ensure(svc)
+	if g := r.groupOn(80); g.HealthCheckProtocol != "HTTP" || *g.HealthCheckPort != "10256" || *g.HealthCheckPath != "/healthz" {
+		t.Errorf("target group %+v", g)
+	}
+	r.toldOf(t, annotation.KeyHealthCheckPort)
+	r.converged(svc)
+	r.ensure(web(local))
+	if g := r.groupOn(80); *g.HealthCheckPort != "31000" {
+		t.Errorf("target group %+v", g)
+	}
+	r.converged(web(local))
+}
+
+// Rules on nodes are left to the user, and a deletion does not touch them either.
+func TestNoNodeRules(t *testing.T) {
+	r := newRig(t, sim.Options{}, func(s *Settings) { s.NoNodeRules = true })
+	before := r.bare()
+	r.ensure(web())
+	if rules := r.rules(); len(rules) > 0 {
+		t.Errorf("rules %v", rules)
+	}
+	r.converged(web())
+	r.delete(web())
+	r.sameAs(t, before)
+}
+
+func TestServiceWithoutNodePortsIsRefused(t *testing.T) {
+	r := newRig(t, sim.Options{})
+	r.refused(t, web(func(s *v1.Service) {
+		s.Spec.AllocateLoadBalancerNodePorts = ptr.To(false)
+		s.Spec.Ports[0].NodePort = 0
+	}), "spec.ports[0].nodePort", "allocateLoadBalancerNodePorts")
+}
+
+// Only nodes with the labels receive traffic.
+func TestNodesByLabels(t *testing.T) {
+	r := newRig(t, sim.Options{})
+	r.nodes[1].Labels["pool"] = "ingress"
+	svc := web(with(annotation.KeyNodeLabels, "pool=ingress"))
+	r.ensure(svc)
+	if members := r.sim.LoadBalancers()[0].Listeners[0].Members; len(members) != 1 || members[0] != "b" {
+		t.Errorf("members %v", members)
+	}
+	r.converged(svc)
+}
+
+// A call names at most 100 targets.
+func TestManyTargetsInChunks(t *testing.T) {
+	r := newRig(t, sim.Options{})
+	for i := range 247 {
+		r.launch(fmt.Sprintf("node-%d", i))
+	}
+	one := web(func(s *v1.Service) { s.Spec.Ports = s.Spec.Ports[:1] })
+	r.ensure(one)
+	if n := r.log().Count()["RegisterTargets"]; n != 3 {
+		t.Errorf("%d calls register 250 targets", n)
+	}
+	r.converged(one)
+	r.nodes = r.nodes[:3]
+	r.log().Reset()
+	if err := r.manager.UpdateLoadBalancer(t.Context(), clusterName, one, r.nodes); err != nil {
+		t.Fatal(err)
+	}
+	if n := r.log().Count()["DeregisterTargets"]; n != 3 {
+		t.Errorf("%d calls remove 247 targets", n)
+	}
+	r.converged(one)
+}
+
+// The name that a Service chooses is found again without the Service, and another's is refused.
+func TestChosenName(t *testing.T) {
+	r := newRig(t, sim.Options{})
+	before := r.bare()
+	named := web(with(annotation.KeyName, "web-prod"))
+	r.ensure(named)
+	r.balancer("web-prod")
+	other := web(with(annotation.KeyName, "web-prod"), func(s *v1.Service) { s.Name, s.UID = "other", "ffffffff-4567-89ef-0123-456789abcdef" })
+	if _, err := r.manager.EnsureLoadBalancer(t.Context(), clusterName, other, r.nodes); err == nil {
+		t.Error("two Services share a load balancer")
+	}
+	r.delete(other)
+	r.ensure(web(with(annotation.KeyName, "web-test")))
+	r.toldOf(t, "web-test")
+	r.restart()
+	r.delete(web())
+	r.sameAs(t, before)
+}
