@@ -59,7 +59,7 @@ func limits() cloudapi.Limits {
 func newTransport(base http.RoundTripper, c clock.Clock, legacy *legacyMetrics) http.RoundTripper {
 	o := cloudapi.TransportOptions{
 		Provider:        ProviderName,
-		Base:            &bounded{base},
+		Base:            &patient{base: &bounded{base}, clock: c},
 		Describe:        describe,
 		Limits:          limits(),
 		Clock:           c,
