@@ -301,6 +301,17 @@ func (r *rig) groups() map[string]elbv2types.TargetGroup {
 	return list
 }
 
+func (r *rig) groupByARN(arn string) elbv2types.TargetGroup {
+	r.t.Helper()
+	for _, g := range r.groups() {
+		if *g.TargetGroupArn == arn {
+			return g
+		}
+	}
+	r.t.Fatalf("there is no target group %s", arn)
+	return elbv2types.TargetGroup{}
+}
+
 // groupOn is the target group that a listener sends to.
 func (r *rig) groupOn(port int32) elbv2types.TargetGroup {
 	r.t.Helper()

@@ -2,6 +2,7 @@ package loadbalancer
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -213,6 +214,16 @@ func TestTargetGroupIsReplacedWithoutAnOutage(t *testing.T) {
 	r.log().Reset()
 	r.ensure(moved)
 	r.noMutations("while connections finish, an ensure")
+	// Another move while those connections still finish, and back again.
+	for _, interval := range []string{"20", "15"} {
+		again := web(with(annotation.KeyHealthCheckInterval, interval))
+		r.ensure(again)
+		for _, f := range r.listeners()[80].DefaultActions[0].ForwardConfig.TargetGroups {
+			if wanted := interval == fmt.Sprint(*r.groupByARN(*f.TargetGroupArn).HealthCheckIntervalSeconds); wanted != (awssdk.ToInt32(f.Weight) > 0) {
+				t.Errorf("interval %s: %s has the weight %d", interval, *f.TargetGroupArn, awssdk.ToInt32(f.Weight))
+			}
+		}
+	}
 	r.clock.Step(10 * time.Minute)
 	if _, _, err := r.manager.AuditLoadBalancer(t.Context(), clusterName, func() (*v1.Service, []*v1.Node) { return moved, r.nodes }); err != nil {
 		t.Fatal(err)

@@ -1,6 +1,7 @@
 package network
 
 import (
+	"cmp"
 	"context"
 	"slices"
 
@@ -39,11 +40,12 @@ func (d *differ) moved(forwards []Forward, group string) bool {
 // until that can take over. It returns what the move waits for.
 func (d *differ) listenerJoin(name string, m *move, after []plan.Ref) []plan.Ref {
 	forwards, group := m.listener.Forwards, m.group
-	i := slices.IndexFunc(forwards, func(f Forward) bool { return f.Group != group.arn })
-	if i < 0 {
+	others := slices.DeleteFunc(slices.Clone(forwards), func(f Forward) bool { return f.Group == group.arn })
+	if len(others) == 0 {
 		return after
 	}
-	old := forwards[i].Group
+	// Of several, the one with traffic: the others only finish their connections.
+	old := slices.MaxFunc(others, func(a, b Forward) int { return cmp.Compare(a.Weight, b.Weight) }).Group
 	if group.arn != "" && slices.ContainsFunc(forwards, func(f Forward) bool { return f.Group == group.arn }) {
 		// An earlier run has come this far. What has no targets any more needs no time to finish.
 		if g, ok := d.have.group(old); ok && (g.active() > 0 || g.draining()) {
