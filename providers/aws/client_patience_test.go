@@ -17,9 +17,9 @@ func TestPatience(t *testing.T) {
 	throttling := true
 	p := &patient{clock: clock, base: roundTrip(func(*http.Request) (*http.Response, error) {
 		if throttling {
-			return &http.Response{StatusCode: 503, Header: http.Header{}, Body: io.NopCloser(strings.NewReader("<Code>RequestLimitExceeded</Code>"))}, nil
+			return &http.Response{StatusCode: http.StatusServiceUnavailable, Header: http.Header{}, Body: io.NopCloser(strings.NewReader("<Code>RequestLimitExceeded</Code>"))}, nil
 		}
-		return &http.Response{StatusCode: 200, Header: http.Header{}, Body: http.NoBody}, nil
+		return &http.Response{StatusCode: http.StatusOK, Header: http.Header{}, Body: http.NoBody}, nil
 	})}
 	ask := func(want string) {
 		t.Helper()

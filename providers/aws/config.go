@@ -2,7 +2,6 @@ package aws
 
 import (
 	"regexp"
-	"slices"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/config"
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer"
@@ -130,11 +129,6 @@ func (c *Config) legacyTags() bool { return c.Global.KubernetesClusterTag != "" 
 // topologyPattern is the compiled SupportedTopologyInstanceTypePattern of a valid configuration.
 func (c *Config) topologyPattern() (*regexp.Regexp, error) {
 	return regexp.Compile(c.Global.SupportedTopologyInstanceTypePattern)
-}
-
-// hasFamily says whether Nodes get addresses of an IP family.
-func (c *Config) hasFamily(family string) bool {
-	return slices.Contains(c.Global.NodeIPFamilies, family)
 }
 
 // balancers are the settings of load balancers.

@@ -63,14 +63,8 @@ func (c *Config) validateOverride(f *config.File, name string) {
 			f.Errorf(section, p.key, "is missing: Service, Region, URL and SigningRegion are all needed")
 		}
 	}
-	services, unused := servicesNamed(o.Service)
-	switch {
-	case unused:
-		f.Warnf(section, "Service", "has no effect: this manager does not call %s", o.Service)
-	case o.Service != "" && services == nil:
-		f.Errorf(section, "Service", "%q is no service that is called%s", o.Service, knownServices(o.Service))
-	}
-	if u, err := url.Parse(o.URL); o.URL != "" && (err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.RawQuery != "" || u.User != nil) {
+	services := o.validateService(f, section)
+	if o.URL != "" && !isBaseURL(o.URL) {
 		f.Errorf(section, "URL", "must be a URL such as https://ec2.us-west-2.amazonaws.com, not %q", o.URL)
 	}
 	if o.SigningMethod != "" && !strings.EqualFold(o.SigningMethod, "v4") {
@@ -79,14 +73,41 @@ func (c *Config) validateOverride(f *config.File, name string) {
 	if region := c.region(); region != "" && o.Region != "" && o.Region != region && !slices.Contains(services, serviceIMDS) {
 		f.Warnf(section, "Region", "has no effect: it is for %s, and the manager works in %s", o.Region, region)
 	}
+	if other := c.sameOverride(name); other != "" {
+		f.Errorf(section, "Service", "%s in %s is overridden twice, here and in [%s]; keep one", o.Service, o.Region, config.Section(sectionOverride, other))
+	}
+}
+
+// validateService returns the services that the section is about.
+func (o *ServiceOverride) validateService(f *config.File, section string) []service {
+	services, unused := servicesNamed(o.Service)
+	switch {
+	case unused:
+		f.Warnf(section, "Service", "has no effect: this manager does not call %s", o.Service)
+	case o.Service != "" && services == nil:
+		f.Errorf(section, "Service", "%q is no service that is called%s", o.Service, knownServices(o.Service))
+	}
+	return services
+}
+
+// isBaseURL says whether requests can be sent below the URL.
+func isBaseURL(text string) bool {
+	u, err := url.Parse(text)
+	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != "" && u.RawQuery == "" && u.User == nil
+}
+
+// sameOverride returns an earlier section for the same service and region, "" if there is none.
+func (c *Config) sameOverride(name string) string {
+	o := c.ServiceOverride[name]
 	for _, other := range c.overrideNames() {
 		if other >= name {
 			break
 		}
 		if p := c.ServiceOverride[other]; o.Service != "" && strings.EqualFold(p.Service, o.Service) && p.Region == o.Region {
-			f.Errorf(section, "Service", "%s in %s is overridden twice, here and in [%s]; keep one", o.Service, o.Region, config.Section(sectionOverride, other))
+			return other
 		}
 	}
+	return ""
 }
 
 func (o *ServiceOverride) trim() {

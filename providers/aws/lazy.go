@@ -58,7 +58,7 @@ func (l *lazy[T]) get(ctx context.Context) (T, error) {
 	return value, err
 }
 
-func (l *lazy[T]) lookup() (value T, err error, known bool) { //nolint:revive,staticcheck // the error is part of what is known
+func (l *lazy[T]) lookup() (value T, err error, known bool) { //nolint:revive // the error is part of what is known
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.done {
