@@ -102,7 +102,7 @@ func TestPermissions(t *testing.T) {
 		l.nodeLife(t.Context())
 		used.add(l.world)
 	})
-	if all := 2 * len(conformance.Scenarios()); t.Failed() || used.worlds < all {
+	if all := len(conformance.Scenarios()); t.Failed() || used.worlds < all {
 		t.Logf("%d worlds, of at least %d: what is unused shows only after all of them", used.worlds, all)
 		return
 	}
