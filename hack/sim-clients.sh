@@ -31,6 +31,9 @@ drive() { # script
 	mkdir "$here"
 	"$work/ccm-lab" sim aws --listen=127.0.0.1:0 --instances=7 --seed=1 >"$here/cloud.conf" 2>"$here/log" &
 	local simulator=$!
+	# This runs in a shell of its own, which may be ended.
+	# shellcheck disable=SC2064
+	trap "kill $simulator 2>/dev/null || true" EXIT
 	until endpoint=$(grep -oE 'answers at http://[0-9.:]+' "$here/log" | sed 's/answers at //'); do
 		kill -0 $simulator 2>/dev/null || { cat "$here/log" >&2; return 1; }
 		read -rt 0.1 <> <(:) || true
