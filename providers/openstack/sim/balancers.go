@@ -1,0 +1,6 @@
+package sim
+
+const (
+	providerAmphora = "amphora"
+	providerOVN     = "ovn"
+)
