@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/unified-ccm/unified-ccm/cmd/internal/cli"
 	"github.com/unified-ccm/unified-ccm/cmd/internal/lab"
 	"github.com/unified-ccm/unified-ccm/cmd/internal/lab/bench"
 	"github.com/unified-ccm/unified-ccm/providers/fake"
@@ -67,7 +68,7 @@ func newBenchCommand(ctx context.Context, s streams) *cobra.Command {
 	o := benchOptions{provider: fake.ProviderName, output: outputTable, nodes: 1000, services: 200, latency: 20 * time.Millisecond}
 	cmd := &cobra.Command{
 		Use: "bench [flags]", Short: "Measure calls, seconds, CPU and memory",
-		Long: benchLong, Example: benchExample, Args: noSuchCommand, DisableFlagsInUseLine: true,
+		Long: benchLong, Example: benchExample, Args: cli.NoSuchCommand, DisableFlagsInUseLine: true,
 		RunE: func(*cobra.Command, []string) error { return benchmark(ctx, o, s) },
 	}
 	fs := cmd.Flags()
@@ -90,16 +91,16 @@ func newBenchCommand(ctx context.Context, s streams) *cobra.Command {
 func (o benchOptions) validate() error {
 	var output, latency error
 	if o.output != outputTable && o.output != outputJSON {
-		output = usageErrorf("--output=%s: use table or json", o.output)
+		output = cli.UsageErrorf("--output=%s: use table or json", o.output)
 	}
 	if o.latency < 0 {
-		latency = usageErrorf("--latency=%s: it must not be negative", o.latency)
+		latency = cli.UsageErrorf("--latency=%s: it must not be negative", o.latency)
 	}
 	var binary error
 	if info, err := os.Stat(o.manager.Binary); o.manager.Binary != "" && (err != nil || info.IsDir() || info.Mode()&0o111 == 0) {
-		binary = usageErrorf("--ccm-binary=%s: there is no program of this name", o.manager.Binary)
+		binary = cli.UsageErrorf("--ccm-binary=%s: there is no program of this name", o.manager.Binary)
 	}
-	return usageErrors(
+	return cli.UsageErrors(
 		checkProvider("--provider="+o.provider, o.provider), binary,
 		checkRange("nodes", o.nodes, 1, maxBench),
 		checkRange("services", o.services, 1, maxBench),
@@ -114,7 +115,7 @@ func benchmark(ctx context.Context, o benchOptions, s streams) (err error) {
 	if o.cloudConfig != "" {
 		content, err := os.ReadFile(o.cloudConfig)
 		if err != nil {
-			return usageErrorf("--cloud-config=%s cannot be read: %v", o.cloudConfig, err)
+			return cli.UsageErrorf("--cloud-config=%s cannot be read: %v", o.cloudConfig, err)
 		}
 		o.manager.CloudConfig = string(content)
 	}

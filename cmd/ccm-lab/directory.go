@@ -9,6 +9,8 @@ import (
 	"k8s.io/klog/v2"
 	"k8s.io/klog/v2/textlogger"
 	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/unified-ccm/unified-ccm/cmd/internal/cli"
 )
 
 // directory is where a run puts everything: logs, the kubeconfig, etcd's data.
@@ -69,5 +71,5 @@ func writeKubeconfig(from, to string) (remove func() error, err error) {
 }
 
 func kubeconfigExists(path string) error {
-	return usageErrorf("--kubeconfig-out=%s: this file exists and is not overwritten; remove it or name another", path)
+	return cli.UsageErrorf("--kubeconfig-out=%s: this file exists and is not overwritten; remove it or name another", path)
 }

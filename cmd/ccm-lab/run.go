@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/unified-ccm/unified-ccm/cmd/internal/cli"
 	"github.com/unified-ccm/unified-ccm/cmd/internal/lab"
 	"github.com/unified-ccm/unified-ccm/cmd/internal/lab/screen"
 	"github.com/unified-ccm/unified-ccm/providers/fake"
@@ -44,7 +45,7 @@ func newRunCommand(ctx context.Context, s streams) *cobra.Command {
 	o := runOptions{provider: fake.ProviderName, nodes: 3, services: 4, timeout: 2 * time.Minute}
 	cmd := &cobra.Command{
 		Use: "run [flags]", Short: "Run a whole cluster with a simulated cloud, shown live",
-		Long: runLong, Example: runExample, Args: noSuchCommand, DisableFlagsInUseLine: true,
+		Long: runLong, Example: runExample, Args: cli.NoSuchCommand, DisableFlagsInUseLine: true,
 		RunE: func(*cobra.Command, []string) error { return run(ctx, o, s) },
 	}
 	fs := cmd.Flags()
@@ -65,14 +66,14 @@ const maxServices = 200
 func (o runOptions) validate() error {
 	var timeout, kubeconfig error
 	if o.timeout <= 0 {
-		timeout = usageErrorf("--timeout=%s: use a time such as 2m", o.timeout)
+		timeout = cli.UsageErrorf("--timeout=%s: use a time such as 2m", o.timeout)
 	}
 	if o.kubeconfigOut != "" {
 		if _, err := os.Lstat(o.kubeconfigOut); err == nil {
 			kubeconfig = kubeconfigExists(o.kubeconfigOut)
 		}
 	}
-	return usageErrors(
+	return cli.UsageErrors(
 		checkProvider("--provider="+o.provider, o.provider),
 		checkRange("nodes", o.nodes, 1, lab.MaxNodes),
 		checkRange("services", o.services, 0, maxServices),

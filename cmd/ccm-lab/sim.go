@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/unified-ccm/unified-ccm/cmd/internal/cli"
 	"github.com/unified-ccm/unified-ccm/cmd/internal/lab"
 )
 
@@ -35,7 +36,7 @@ func newSimCommand(ctx context.Context, s streams) *cobra.Command {
 		Long: simLong + "\n\nThe clouds: " + strings.Join(lab.Providers(), ", ") + ".", Example: simExample, DisableFlagsInUseLine: true,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 {
-				return usageErrorf("name one cloud to simulate, such as ccm-lab sim %s", lab.Providers()[0])
+				return cli.UsageErrorf("name one cloud to simulate, such as ccm-lab sim %s", lab.Providers()[0])
 			}
 			return checkProvider("sim "+args[0], args[0])
 		},

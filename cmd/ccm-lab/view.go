@@ -157,7 +157,7 @@ func (v *view) notReady(s screen.State) error {
 	if s.Ended != "" {
 		what = "ccm ended"
 	}
-	return &notReadyError{summary: what + ": " + s.Summary(), details: missing}
+	return notReady(what+": "+s.Summary(), missing)
 }
 
 func (v *view) printTables(s screen.State) {

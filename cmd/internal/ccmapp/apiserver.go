@@ -16,6 +16,8 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/utils/clock"
+
+	"github.com/unified-ccm/unified-ccm/cmd/internal/cli"
 )
 
 const (
@@ -43,16 +45,16 @@ func (s source) restConfig() (*rest.Config, error) {
 		if errors.Is(err, rest.ErrNotInCluster) {
 			return nil, errors.Join(noKubeconfig(), errNoCluster)
 		}
-		return nil, environmentErrorf("this pod has no usable service account (%s): set automountServiceAccountToken: true, or give --%s=FILE", cause(err), flagKubeconfig)
+		return nil, cli.EnvironmentErrorf("this pod has no usable service account (%s): set automountServiceAccountToken: true, or give --%s=FILE", cause(err), flagKubeconfig)
 	}
 	if s.kubeconfig != "" {
 		if _, err := os.Stat(s.kubeconfig); err != nil {
-			return nil, environmentErrorf("--%s=%s: %s; check the path", flagKubeconfig, s.kubeconfig, cause(err))
+			return nil, cli.EnvironmentErrorf("--%s=%s: %s; check the path", flagKubeconfig, s.kubeconfig, cause(err))
 		}
 	}
 	config, err := clientcmd.BuildConfigFromFlags(s.master, s.kubeconfig)
 	if err != nil {
-		return nil, environmentErrorf("--%s=%s: this is no kubeconfig of a cluster: %s", flagKubeconfig, s.kubeconfig, kubeconfigCause(err))
+		return nil, cli.EnvironmentErrorf("--%s=%s: this is no kubeconfig of a cluster: %s", flagKubeconfig, s.kubeconfig, kubeconfigCause(err))
 	}
 	return config, nil
 }
@@ -68,7 +70,7 @@ func noKubeconfig() error {
 	if env := os.Getenv("KUBECONFIG"); env != "" {
 		hint = fmt.Sprintf(" (the KUBECONFIG variable is not used: --%s=%s)", flagKubeconfig, env)
 	}
-	return environmentErrorf("no Kubernetes API server is named, and this is not a pod of a cluster: give --%s=FILE%s", flagKubeconfig, hint)
+	return cli.EnvironmentErrorf("no Kubernetes API server is named, and this is not a pod of a cluster: give --%s=FILE%s", flagKubeconfig, hint)
 }
 
 // apiServer waits for an API server to answer.
@@ -85,7 +87,7 @@ func (a apiServer) reach(ctx context.Context, config *rest.Config, s source) err
 	config.Timeout = apiServerTimeout
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
-		return environmentErrorf("API server %s: %s; check %s", config.Host, err, s.whence())
+		return cli.EnvironmentErrorf("API server %s: %s; check %s", config.Host, err, s.whence())
 	}
 	start := a.clock.Now()
 	for {
@@ -94,16 +96,16 @@ func (a apiServer) reach(ctx context.Context, config *rest.Config, s source) err
 		case err == nil || apierrors.IsForbidden(err):
 			return nil
 		case apierrors.IsUnauthorized(err):
-			return environmentErrorf("API server %s refuses the credentials (401 Unauthorized): renew those in %s", config.Host, s.whence())
+			return cli.EnvironmentErrorf("API server %s refuses the credentials (401 Unauthorized): renew those in %s", config.Host, s.whence())
 		case untrusted(err):
-			return environmentErrorf("API server %s: the connection is not trusted: %s; check the certificate authority in %s", config.Host, urlCause(err), s.whence())
+			return cli.EnvironmentErrorf("API server %s: the connection is not trusted: %s; check the certificate authority in %s", config.Host, urlCause(err), s.whence())
 		case a.clock.Since(start) >= a.wait:
-			return environmentErrorf("API server %s does not answer (tried for %s): %s; check that it runs, and its address in %s",
+			return cli.EnvironmentErrorf("API server %s does not answer (tried for %s): %s; check that it runs, and its address in %s",
 				config.Host, a.wait, urlCause(err), s.whence())
 		}
 		select {
 		case <-ctx.Done():
-			return environmentErrorf("stopped while waiting for API server %s: %s", config.Host, urlCause(err))
+			return cli.EnvironmentErrorf("stopped while waiting for API server %s: %s", config.Host, urlCause(err))
 		case <-a.clock.After(a.pause):
 		}
 	}

@@ -8,6 +8,8 @@ import (
 
 	cliflag "k8s.io/component-base/cli/flag"
 	"k8s.io/component-base/logs"
+
+	"github.com/unified-ccm/unified-ccm/cmd/internal/cli"
 )
 
 // Streams are where a command writes: results to Out, everything else to Err.
@@ -22,17 +24,17 @@ func Main(ctx context.Context, args []string, streams Streams) int {
 	defer logs.FlushLogs()
 	cmd, err := newRoot(ctx)
 	if err != nil {
-		return report(streams.Err, err)
+		return cli.Report(streams.Err, "ccm", err)
 	}
 	cmd.SetArgs(args)
 	cmd.SetOut(streams.Out)
 	cmd.SetErr(streams.Err)
 	cmd.SetGlobalNormalizationFunc(cliflag.WordSepNormalizeFunc)
 	executed, err := cmd.ExecuteContextC(ctx)
-	code := report(streams.Err, err)
-	if executed.Name() == planCommand && code == exitUsage && !changesFound(err) {
+	code := cli.Report(streams.Err, "ccm", err)
+	if executed.Name() == planCommand && code == cli.ExitUsage && !changesFound(err) {
 		// For a script, 2 means changes and nothing else.
-		return exitEnvironment
+		return cli.ExitEnvironment
 	}
 	return code
 }

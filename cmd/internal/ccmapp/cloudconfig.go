@@ -8,6 +8,7 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/unified-ccm/unified-ccm/cmd/internal/cli"
 	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
 )
 
@@ -37,7 +38,7 @@ func (s source) loadConfig(d provider.Descriptor) (cloudConfig, error) {
 		return c, s.invalid(err, c.warnings)
 	}
 	if s.strict && len(c.warnings) > 0 {
-		return c, &exitError{exitUsage, c.warnings}
+		return c, &cli.ExitError{Code: cli.ExitUsage, Lines: c.warnings}
 	}
 	return c, nil
 }
@@ -51,7 +52,7 @@ func (s source) invalid(err error, warnings []string) error {
 	if s.strict {
 		lines = append(lines, warnings...)
 	}
-	return &exitError{exitUsage, lines}
+	return &cli.ExitError{Code: cli.ExitUsage, Lines: lines}
 }
 
 // unreadable says why a configuration file cannot be read, and what to do.
@@ -59,13 +60,13 @@ func unreadable(file string, err error) error {
 	prefix := fmt.Sprintf("--%s=%s", flagConfig, file)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return usageErrorf("%s: there is no such file; check the path, or the volume that should hold it", prefix)
+		return cli.UsageErrorf("%s: there is no such file; check the path, or the volume that should hold it", prefix)
 	case errors.Is(err, fs.ErrPermission):
-		return usageErrorf("%s: the process, user ID %d, may not read this file; change the file's mode or owner", prefix, os.Getuid())
+		return cli.UsageErrorf("%s: the process, user ID %d, may not read this file; change the file's mode or owner", prefix, os.Getuid())
 	case errors.Is(err, syscall.EISDIR):
-		return usageErrorf("%s: this is a directory; name the file in it", prefix)
+		return cli.UsageErrorf("%s: this is a directory; name the file in it", prefix)
 	default:
-		return usageErrorf("%s: the file cannot be read: %s", prefix, cause(err))
+		return cli.UsageErrorf("%s: the file cannot be read: %s", prefix, cause(err))
 	}
 }
 

@@ -4,6 +4,8 @@ import (
 	"fmt"
 
 	"github.com/spf13/cobra"
+
+	"github.com/unified-ccm/unified-ccm/cmd/internal/cli"
 )
 
 func newConfigCommand() *cobra.Command {
@@ -11,10 +13,10 @@ func newConfigCommand() *cobra.Command {
 		Use:                   "config",
 		Short:                 "Check a cloud's configuration file",
 		Long:                  "Check a cloud's configuration file (cloud.conf).",
-		Args:                  noSuchCommand,
+		Args:                  cli.NoSuchCommand,
 		DisableFlagsInUseLine: true,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return usageErrorf("what about the configuration? Use %s validate", cmd.CommandPath())
+			return cli.UsageErrorf("what about the configuration? Use %s validate", cmd.CommandPath())
 		},
 	}
 	cmd.AddCommand(newValidateCommand())
@@ -35,7 +37,7 @@ the cloud nor a cluster is asked.
 Exit codes: 0 when there is nothing to report, 2 when there is.`,
 		Example: `  ccm config validate --cloud-provider=fake --cloud-config=cloud.conf
   ccm config validate --cloud-provider=fake --cloud-config=cloud.conf --show`,
-		Args:                  noSuchCommand,
+		Args:                  cli.NoSuchCommand,
 		DisableFlagsInUseLine: true,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return validateConfig(cmd, s, show)
@@ -57,7 +59,7 @@ func validateConfig(cmd *cobra.Command, s source, show bool) error {
 	}
 	if show && d.ShowConfig != nil {
 		if err := d.ShowConfig(cmd.OutOrStdout(), config.file, config.content); err != nil {
-			return environmentErrorf("the configuration cannot be printed: %v", err)
+			return cli.EnvironmentErrorf("the configuration cannot be printed: %v", err)
 		}
 		fmt.Fprintln(cmd.OutOrStdout())
 	}

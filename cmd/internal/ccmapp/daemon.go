@@ -10,6 +10,7 @@ import (
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 
+	"github.com/unified-ccm/unified-ccm/cmd/internal/cli"
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
 	"github.com/unified-ccm/unified-ccm/pkg/common/guard"
 	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
@@ -49,7 +50,7 @@ func (d *daemon) run(framework func(*cobra.Command, []string) error) func(*cobra
 		}
 		if err := framework(cmd, args); err != nil {
 			// The framework has printed it.
-			return &exitError{code: exitEnvironment}
+			return &cli.ExitError{Code: cli.ExitEnvironment}
 		}
 		return nil
 	}
@@ -82,7 +83,7 @@ func (d *daemon) preflight(ctx context.Context) error {
 		return err
 	}
 	if !cloud.HasClusterID() && !d.options.framework.KubeCloudShared.AllowUntaggedCloud {
-		return environmentErrorf("%s does not say which cluster this is: set the cluster's ID in %s, or accept that with --allow-untagged-cloud",
+		return cli.EnvironmentErrorf("%s does not say which cluster this is: set the cluster's ID in %s, or accept that with --allow-untagged-cloud",
 			descriptor.Title, s.configName())
 	}
 	if err := d.options.checkRoutes(cloud, descriptor); err != nil {
@@ -100,7 +101,7 @@ func (d *daemon) preflight(ctx context.Context) error {
 func (s source) construct(d provider.Descriptor) (cloudprovider.Interface, error) {
 	cloud, err := cloudprovider.InitCloudProvider(d.Name, s.configFile)
 	if err != nil {
-		return nil, environmentErrorf("%s cannot be set up: %v", d.Title, err)
+		return nil, cli.EnvironmentErrorf("%s cannot be set up: %v", d.Title, err)
 	}
 	return cloud, nil
 }
@@ -124,7 +125,7 @@ func (d *daemon) checkCredentials(ctx context.Context, descriptor provider.Descr
 	case err == nil:
 		return nil
 	case cloudapi.Is(err, cloudapi.Denied):
-		return environmentErrorf("%s refuses the credentials: %v; renew those in %s", descriptor.Title, err, s.configName())
+		return cli.EnvironmentErrorf("%s refuses the credentials: %v; renew those in %s", descriptor.Title, err, s.configName())
 	default:
 		d.warn(descriptor.Title+" did not answer at start; going on, because it may come back", err.Error())
 		return nil

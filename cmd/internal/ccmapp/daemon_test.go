@@ -16,6 +16,7 @@ import (
 	cmfeatures "k8s.io/controller-manager/pkg/features"
 	testclock "k8s.io/utils/clock/testing"
 
+	"github.com/unified-ccm/unified-ccm/cmd/internal/cli"
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
 	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
 )
@@ -98,8 +99,8 @@ func TestCredentialsCheck(t *testing.T) {
 			if (err != nil) != tc.fatal || len(d.warnings) != tc.warnings {
 				t.Errorf("error %v, warnings %v", err, d.warnings)
 			}
-			var exit *exitError
-			if tc.fatal && (!errors.As(err, &exit) || exit.code != exitEnvironment || !strings.Contains(err.Error(), "c.conf")) {
+			var exit *cli.ExitError
+			if tc.fatal && (!errors.As(err, &exit) || exit.Code != cli.ExitEnvironment || !strings.Contains(err.Error(), "c.conf")) {
 				t.Errorf("error %v", err)
 			}
 		})

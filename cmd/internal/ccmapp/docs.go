@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/unified-ccm/unified-ccm/cmd/internal/cli"
 	"github.com/unified-ccm/unified-ccm/pkg/common/audit"
 	"github.com/unified-ccm/unified-ccm/pkg/common/batch"
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
@@ -35,11 +36,11 @@ func newDocsCommand(o *options) *cobra.Command {
 		Short:                 "Write the reference documentation",
 		Long:                  "Write the reference documentation of this binary and its providers as Markdown pages.",
 		Hidden:                true,
-		Args:                  noSuchCommand,
+		Args:                  cli.NoSuchCommand,
 		DisableFlagsInUseLine: true,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if dir == "" {
-				return usageErrorf("--dir is not set: name the folder to write to")
+				return cli.UsageErrorf("--dir is not set: name the folder to write to")
 			}
 			return writeDocs(dir, pages(cmd.Root(), o))
 		},
@@ -80,20 +81,20 @@ func pages(root *cobra.Command, o *options) []page {
 // writeDocs writes the pages and removes those of earlier versions.
 func writeDocs(dir string, list []page) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return environmentErrorf("the reference cannot be written: %v", err)
+		return cli.EnvironmentErrorf("the reference cannot be written: %v", err)
 	}
 	old, err := filepath.Glob(filepath.Join(dir, "*.md"))
 	if err != nil {
-		return environmentErrorf("--dir=%s: %v", dir, err)
+		return cli.EnvironmentErrorf("--dir=%s: %v", dir, err)
 	}
 	for _, p := range list {
 		b := bytes.NewBufferString(generated)
 		if err := p.write(b); err != nil {
-			return environmentErrorf("%s: %v", p.name, err)
+			return cli.EnvironmentErrorf("%s: %v", p.name, err)
 		}
 		file := filepath.Join(dir, p.name)
 		if err := os.WriteFile(file, b.Bytes(), 0o644); err != nil {
-			return environmentErrorf("the reference cannot be written: %v", err)
+			return cli.EnvironmentErrorf("the reference cannot be written: %v", err)
 		}
 		old = slices.DeleteFunc(old, func(o string) bool { return o == file })
 	}
@@ -103,7 +104,7 @@ func writeDocs(dir string, list []page) error {
 			err = os.Remove(file)
 		}
 		if err != nil {
-			return environmentErrorf("a page of an earlier version cannot be removed: %v", err)
+			return cli.EnvironmentErrorf("a page of an earlier version cannot be removed: %v", err)
 		}
 	}
 	return nil

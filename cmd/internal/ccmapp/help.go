@@ -14,6 +14,7 @@ import (
 	cliflag "k8s.io/component-base/cli/flag"
 	"k8s.io/component-base/term"
 
+	"github.com/unified-ccm/unified-ccm/cmd/internal/cli"
 	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
 )
 
@@ -56,7 +57,7 @@ func printHelp(cmd *cobra.Command, o *options) {
 	if cmd.Example != "" {
 		fmt.Fprintf(&b, "\nExamples:\n%s\n", cmd.Example)
 	}
-	printCommands(&b, cmd)
+	cli.PrintCommands(&b, cmd)
 	if cmd.HasParent() {
 		printFlags(&b, "Flags", cmd.LocalFlags(), columns)
 	} else {
@@ -64,20 +65,6 @@ func printHelp(cmd *cobra.Command, o *options) {
 		printRootFlags(&b, cmd, o, columns)
 	}
 	_, _ = out.Write(b.Bytes())
-}
-
-func printCommands(w io.Writer, cmd *cobra.Command) {
-	if !cmd.HasAvailableSubCommands() {
-		return
-	}
-	fmt.Fprintln(w, "\nCommands:")
-	t := tabwriter.NewWriter(w, 0, 0, 3, ' ', 0)
-	for _, c := range cmd.Commands() {
-		if c.IsAvailableCommand() && c.Name() != "help" {
-			fmt.Fprintf(t, "  %s\t%s\n", c.Name(), c.Short)
-		}
-	}
-	_ = t.Flush()
 }
 
 func printProviders(w io.Writer) {

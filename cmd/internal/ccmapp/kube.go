@@ -15,6 +15,8 @@ import (
 	cloudprovider "k8s.io/cloud-provider"
 	appconfig "k8s.io/cloud-provider/app/config"
 	"k8s.io/klog/v2"
+
+	"github.com/unified-ccm/unified-ccm/cmd/internal/cli"
 )
 
 // filterNodes makes the shared informer of Nodes see only those that match the selector. The
@@ -71,7 +73,7 @@ func (d dryClients) ClientOrDie(name string) kubernetes.Interface { return orDie
 func orDie[T any](value T, err error) T {
 	if err != nil {
 		klog.Background().Error(err, "No client for the Kubernetes API")
-		klog.FlushAndExit(klog.ExitFlushTimeout, exitEnvironment)
+		klog.FlushAndExit(klog.ExitFlushTimeout, cli.ExitEnvironment)
 	}
 	return value
 }

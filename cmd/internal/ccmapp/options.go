@@ -15,6 +15,7 @@ import (
 	cliflag "k8s.io/component-base/cli/flag"
 	controllermanagerapp "k8s.io/controller-manager/app"
 
+	"github.com/unified-ccm/unified-ccm/cmd/internal/cli"
 	"github.com/unified-ccm/unified-ccm/pkg/common/audit"
 	"github.com/unified-ccm/unified-ccm/pkg/common/guard"
 	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
@@ -137,7 +138,7 @@ func (o *options) validate() error {
 		lines = append(lines, messages(err)...)
 	}
 	if len(lines) > 0 {
-		return &exitError{exitUsage, lines}
+		return &cli.ExitError{Code: cli.ExitUsage, Lines: lines}
 	}
 	return nil
 }
@@ -149,7 +150,7 @@ func (o *options) checkRoutes(cloud cloudprovider.Interface, d provider.Descript
 		return nil
 	}
 	if shared.ClusterCIDR == "" {
-		return usageErrorf("--%s is not set, but %s sets up pod routes: give the range of all pods, such as 10.244.0.0/16, or turn routes off with --%s=false",
+		return cli.UsageErrorf("--%s is not set, but %s sets up pod routes: give the range of all pods, such as 10.244.0.0/16, or turn routes off with --%s=false",
 			flagClusterCIDR, d.Title, flagCloudRoutes)
 	}
 	ranges, err := parseCIDRs(shared.ClusterCIDR)
@@ -157,7 +158,7 @@ func (o *options) checkRoutes(cloud cloudprovider.Interface, d provider.Descript
 		return err
 	}
 	if len(ranges) > 2 || len(ranges) == 2 && ranges[0].Addr().Is4() == ranges[1].Addr().Is4() {
-		return usageErrorf("--%s=%s: give one range, or one IPv4 range and one IPv6 range", flagClusterCIDR, shared.ClusterCIDR)
+		return cli.UsageErrorf("--%s=%s: give one range, or one IPv4 range and one IPv6 range", flagClusterCIDR, shared.ClusterCIDR)
 	}
 	return nil
 }
@@ -182,7 +183,7 @@ func parseCIDRs(list string) ([]netip.Prefix, error) {
 	for _, text := range strings.Split(list, ",") {
 		prefix, err := netip.ParsePrefix(strings.TrimSpace(text))
 		if err != nil {
-			return nil, usageErrorf("--%s=%s: %q is no range of addresses; write for example 10.244.0.0/16", flagClusterCIDR, list, text)
+			return nil, cli.UsageErrorf("--%s=%s: %q is no range of addresses; write for example 10.244.0.0/16", flagClusterCIDR, list, text)
 		}
 		ranges = append(ranges, prefix.Masked())
 	}
@@ -216,15 +217,15 @@ func (s source) descriptor() (provider.Descriptor, error) {
 	case ok:
 		return d, nil
 	case len(known) == 0:
-		return d, usageErrorf("no cloud provider is linked into this binary: build it without the exclude_ tags")
+		return d, cli.UsageErrorf("no cloud provider is linked into this binary: build it without the exclude_ tags")
 	case s.provider == "":
-		return d, usageErrorf("--%s is not set: use %s", flagProvider, providerChoice())
+		return d, cli.UsageErrorf("--%s is not set: use %s", flagProvider, providerChoice())
 	}
 	message := fmt.Sprintf("--%s=%s: this binary has no such provider", flagProvider, s.provider)
 	if near := provider.Nearest(s.provider, known); near != "" {
 		message += fmt.Sprintf("; did you mean %s?", near)
 	}
-	return d, usageErrorf("%s (linked: %s)", message, strings.Join(known, ", "))
+	return d, cli.UsageErrorf("%s (linked: %s)", message, strings.Join(known, ", "))
 }
 
 // providerChoice lists the linked providers for help texts.

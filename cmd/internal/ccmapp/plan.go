@@ -11,6 +11,7 @@ import (
 	"k8s.io/component-base/term"
 	"k8s.io/klog/v2"
 
+	"github.com/unified-ccm/unified-ccm/cmd/internal/cli"
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 )
 
@@ -56,7 +57,7 @@ could not be made.`,
 
   # One Service, for a script
   ccm plan --cloud-provider=fake --kubeconfig=$HOME/.kube/config --service=default/web -o json`,
-		Args:                  noSuchCommand,
+		Args:                  cli.NoSuchCommand,
 		DisableFlagsInUseLine: true,
 		RunE:                  func(cmd *cobra.Command, _ []string) error { return runPlan(cmd, o) },
 	}
@@ -92,10 +93,10 @@ func runPlan(cmd *cobra.Command, o planOptions) error {
 	}
 	plans, failed := p.plan(cmd.Context(), work)
 	if err := render(cmd.OutOrStdout(), o, plans); err != nil {
-		return environmentErrorf("the plan cannot be printed: %v", err)
+		return cli.EnvironmentErrorf("the plan cannot be printed: %v", err)
 	}
 	if len(failed) > 0 {
-		return &exitError{exitEnvironment, failed}
+		return &cli.ExitError{Code: cli.ExitEnvironment, Lines: failed}
 	}
 	for _, p := range plans {
 		if !p.Empty() {
@@ -113,7 +114,7 @@ func (o planOptions) check() error {
 	switch o.color {
 	case colorAuto, colorAlways, colorNever:
 	default:
-		return usageErrorf("--color=%s: use auto, always or never", o.color)
+		return cli.UsageErrorf("--color=%s: use auto, always or never", o.color)
 	}
 	given := 0
 	for _, is := range []bool{len(o.files) > 0, len(o.services) > 0, o.all} {
@@ -122,11 +123,11 @@ func (o planOptions) check() error {
 		}
 	}
 	if given != 1 {
-		return usageErrorf("say what to plan: -f FILE, --service=NAMESPACE/NAME or --all, one of them")
+		return cli.UsageErrorf("say what to plan: -f FILE, --service=NAMESPACE/NAME or --all, one of them")
 	}
 	for _, service := range o.services {
 		if namespace, name, ok := strings.Cut(service, "/"); !ok || namespace == "" || name == "" {
-			return usageErrorf("--service=%s: write NAMESPACE/NAME, for example default/%s", service, strings.Trim(service, "/"))
+			return cli.UsageErrorf("--service=%s: write NAMESPACE/NAME, for example default/%s", service, strings.Trim(service, "/"))
 		}
 	}
 	_, err := o.clusterCIDRs()

@@ -16,6 +16,7 @@ import (
 	cloudprovider "k8s.io/cloud-provider"
 	"k8s.io/utils/clock"
 
+	"github.com/unified-ccm/unified-ccm/cmd/internal/cli"
 	"github.com/unified-ccm/unified-ccm/pkg/common/guard"
 	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
 	"github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
@@ -93,7 +94,7 @@ func (p *planner) lend(ctx context.Context, cloud cloudprovider.Interface) error
 	if p.client != nil {
 		namespace, err := p.client.CoreV1().Namespaces().Get(ctx, metav1.NamespaceSystem, metav1.GetOptions{})
 		if err != nil {
-			return environmentErrorf("the cluster's UID cannot be read, and without it other clusters' objects look like our own: %v", err)
+			return cli.EnvironmentErrorf("the cluster's UID cannot be read, and without it other clusters' objects look like our own: %v", err)
 		}
 		runtime.ClusterUID = string(namespace.UID)
 	}
@@ -114,7 +115,7 @@ func (p *planner) inform(ctx context.Context) error {
 	defer cancel()
 	for kind, filled := range factory.WaitForCacheSync(ctx.Done()) {
 		if !filled {
-			return environmentErrorf("the list of %v cannot be read from the cluster", kind)
+			return cli.EnvironmentErrorf("the list of %v cannot be read from the cluster", kind)
 		}
 	}
 	return nil

@@ -21,6 +21,7 @@ import (
 	clientscheme "k8s.io/client-go/kubernetes/scheme"
 	servicehelper "k8s.io/cloud-provider/service/helpers"
 
+	"github.com/unified-ccm/unified-ccm/cmd/internal/cli"
 	"github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
 )
 
@@ -59,15 +60,15 @@ func (p *planner) readFiles(ctx context.Context, stdin io.Reader) (work, error) 
 	for _, file := range p.options.files {
 		content, err := readFile(file, stdin)
 		if err != nil {
-			return w, usageErrorf("-f %s: %s", file, cause(err))
+			return w, cli.UsageErrorf("-f %s: %s", file, cause(err))
 		}
 		lines = append(lines, decodeManifests(file, content, &w)...)
 	}
 	if len(lines) > 0 {
-		return w, &exitError{exitUsage, lines}
+		return w, &cli.ExitError{Code: cli.ExitUsage, Lines: lines}
 	}
 	if len(w.services) == 0 {
-		return w, usageErrorf("-f %s: there is no Service in it", strings.Join(p.options.files, " -f "))
+		return w, cli.UsageErrorf("-f %s: there is no Service in it", strings.Join(p.options.files, " -f "))
 	}
 	for _, service := range w.services {
 		if err := p.identify(ctx, service); err != nil {
@@ -180,7 +181,7 @@ func (p *planner) identify(ctx context.Context, s *v1.Service) error {
 		s.UID = noUID
 		return nil
 	case err != nil:
-		return environmentErrorf("Service %s/%s cannot be read from the cluster: %s", s.Namespace, s.Name, oneLine(err))
+		return cli.EnvironmentErrorf("Service %s/%s cannot be read from the cluster: %s", s.Namespace, s.Name, oneLine(err))
 	}
 	adopt(s, live)
 	return nil
@@ -214,10 +215,10 @@ func (p *planner) getServices(ctx context.Context) ([]*v1.Service, error) {
 		namespace, name, _ := strings.Cut(id, "/")
 		s, err := p.client.CoreV1().Services(namespace).Get(ctx, name, metav1.GetOptions{})
 		if apierrors.IsNotFound(err) {
-			return nil, environmentErrorf("--service=%s: the cluster has no such Service", id)
+			return nil, cli.EnvironmentErrorf("--service=%s: the cluster has no such Service", id)
 		}
 		if err != nil {
-			return nil, environmentErrorf("--service=%s: %s", id, oneLine(err))
+			return nil, cli.EnvironmentErrorf("--service=%s: %s", id, oneLine(err))
 		}
 		w.services = append(w.services, s)
 	}
@@ -232,7 +233,7 @@ func (p *planner) listServices(ctx context.Context) ([]*v1.Service, error) {
 	for {
 		page, err := p.client.CoreV1().Services(metav1.NamespaceAll).List(ctx, options)
 		if err != nil {
-			return nil, environmentErrorf("the cluster's Services cannot be listed: %s", oneLine(err))
+			return nil, cli.EnvironmentErrorf("the cluster's Services cannot be listed: %s", oneLine(err))
 		}
 		for i := range page.Items {
 			if s := &page.Items[i]; loadbalancer.Wanted(s) || servicehelper.HasLBFinalizer(s) {
@@ -251,7 +252,7 @@ func (p *planner) listNodes(ctx context.Context) ([]*v1.Node, error) {
 	for {
 		page, err := p.client.CoreV1().Nodes().List(ctx, options)
 		if err != nil {
-			return nil, environmentErrorf("the cluster's nodes cannot be listed: %s", oneLine(err))
+			return nil, cli.EnvironmentErrorf("the cluster's nodes cannot be listed: %s", oneLine(err))
 		}
 		for i := range page.Items {
 			all = append(all, &page.Items[i])

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/unified-ccm/unified-ccm/cmd/internal/cli"
 	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
 )
 
@@ -24,7 +25,7 @@ func newProvidersCommand() *cobra.Command {
 		Use:                   "providers [-o json]",
 		Short:                 "List the linked providers and what each one does",
 		Long:                  "List the providers that are linked into this binary and which jobs each one does.",
-		Args:                  noSuchCommand,
+		Args:                  cli.NoSuchCommand,
 		DisableFlagsInUseLine: true,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := checkOutput(output); err != nil {

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/component-base/version"
 
+	"github.com/unified-ccm/unified-ccm/cmd/internal/cli"
 	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
 )
 
@@ -62,7 +63,7 @@ func newVersionCommand() *cobra.Command {
 		Use:                   "version [-o json]",
 		Short:                 "Print the version, that of the Kubernetes libraries, and the linked providers",
 		Long:                  "Print the version of this binary, the release of the Kubernetes libraries in it, and the providers that are linked.",
-		Args:                  noSuchCommand,
+		Args:                  cli.NoSuchCommand,
 		DisableFlagsInUseLine: true,
 		RunE:                  func(cmd *cobra.Command, _ []string) error { return printVersion(cmd.OutOrStdout(), output) },
 	}
@@ -96,7 +97,7 @@ func addOutputFlag(cmd *cobra.Command, output *string) {
 
 func checkOutput(output string) error {
 	if output != outputText && output != outputJSON {
-		return usageErrorf("--output=%s: use text or json", output)
+		return cli.UsageErrorf("--output=%s: use text or json", output)
 	}
 	return nil
 }

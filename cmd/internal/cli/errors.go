@@ -1,0 +1,79 @@
+// Package cli is what the command lines of ccm and ccm-lab have in common: how they end, and how
+// they answer slips.
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+)
+
+// Exit codes. They are part of the interface: scripts and probes tell a wrong command line,
+// which will never work, from a wrong environment, which may recover.
+const (
+	ExitOK = 0
+	// ExitEnvironment: something outside the command line and the configuration is wrong.
+	ExitEnvironment = 1
+	// ExitUsage: the command line or the configuration file is wrong.
+	ExitUsage = 2
+	// ExitInterrupted is what shells give a command that Ctrl-C has ended.
+	ExitInterrupted = 130
+)
+
+// ExitError ends the process with a code.
+type ExitError struct {
+	Code int
+	// Lines are all that the user sees, one message each.
+	Lines []string
+	// Details are printed below them, indented.
+	Details []string
+}
+
+// Error implements error.
+func (e *ExitError) Error() string { return strings.Join(e.Lines, "\n") }
+
+// UsageErrorf says what is wrong with the command line or the configuration, and how to mend it.
+func UsageErrorf(format string, args ...any) error {
+	return &ExitError{Code: ExitUsage, Lines: []string{fmt.Sprintf(format, args...)}}
+}
+
+// EnvironmentErrorf says what is wrong around the process, and how to mend it.
+func EnvironmentErrorf(format string, args ...any) error {
+	return &ExitError{Code: ExitEnvironment, Lines: []string{fmt.Sprintf(format, args...)}}
+}
+
+// UsageErrors joins errors about the command line: all of them are reported, each in its line.
+// Nil errors are left out, and nil is returned when nothing else was given.
+func UsageErrors(errs ...error) error {
+	var lines []string
+	for _, err := range errs {
+		if err != nil {
+			lines = append(lines, strings.Split(err.Error(), "\n")...)
+		}
+	}
+	if len(lines) == 0 {
+		return nil
+	}
+	return &ExitError{Code: ExitUsage, Lines: lines}
+}
+
+// Report prints what ended a command of a program, and returns the exit code. Every message is one line.
+func Report(w io.Writer, program string, err error) int {
+	var exit *ExitError
+	switch {
+	case err == nil:
+		return ExitOK
+	case errors.As(err, &exit):
+		for _, line := range exit.Lines {
+			fmt.Fprintf(w, "%s: %s\n", program, line)
+		}
+		for _, line := range exit.Details {
+			fmt.Fprintf(w, "  %s\n", line)
+		}
+		return exit.Code
+	default:
+		fmt.Fprintf(w, "%s: %s\n", program, strings.ReplaceAll(err.Error(), "\n", "; "))
+		return ExitEnvironment
+	}
+}
