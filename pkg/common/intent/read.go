@@ -24,6 +24,9 @@ type Vocabulary struct {
 	// ForeignPrefixes maps the beginnings of other clouds' annotations to those clouds' names.
 	// The longest match decides, OwnPrefixes included.
 	ForeignPrefixes map[string]string
+	// Advice says what to do instead of annotations that people expect to work here and that don't,
+	// by key; it wins over the prefixes.
+	Advice map[string]string
 	// SCTP says that the cloud's load balancers forward SCTP.
 	SCTP bool
 	// NoNodePorts says that the cloud reaches pods without node ports.

@@ -13,7 +13,10 @@ import (
 // strangers warns about annotations that somebody expects to work and that nobody reads.
 func (r *reader) strangers() {
 	for _, key := range slices.Sorted(maps.Keys(r.svc.Annotations)) {
+		advice, known := r.vocabulary.Advice[key]
 		switch {
+		case known:
+			r.warn(Unsupported, key, advice)
 		case slices.Contains(r.vocabulary.Own, key), key == v1.AnnotationLoadBalancerSourceRangesKey:
 		case strings.HasPrefix(key, Prefix):
 			if !slices.Contains(Keys(), key) {

@@ -38,7 +38,7 @@ func (c *Controller[S, D, O]) AuditLoadBalancer(ctx context.Context, clusterName
 	defer release()
 
 	service, nodes := current()
-	if service == nil || service.UID != key.UID {
+	if service == nil || service.UID != key.UID || c.elsewhere(service) {
 		return plan.Plan{}, nil, nil
 	}
 	t, err := c.target(ctx, key, service, nodes)

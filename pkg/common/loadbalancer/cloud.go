@@ -22,6 +22,9 @@ type Key struct {
 	Namespace  string
 	Name       string
 	UID        types.UID
+	// Hint is what a Cloud that is a Hinter wants to know of the Service besides. It may differ
+	// between two calls for one load balancer, and is no part of its identity.
+	Hint string
 }
 
 // Freshness says how old an observation may be.

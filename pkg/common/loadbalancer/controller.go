@@ -120,6 +120,9 @@ func (c *Controller[S, D, O]) GetLoadBalancer(ctx context.Context, clusterName s
 // names what cannot be done; other classes come from the cloud. An api.RetryError is in the chain
 // where the cloud said when to come back, or where only an address is still missing.
 func (c *Controller[S, D, O]) EnsureLoadBalancer(ctx context.Context, clusterName string, service *v1.Service, nodes []*v1.Node) (*v1.LoadBalancerStatus, error) {
+	if c.elsewhere(service) {
+		return nil, cloudprovider.ImplementedElsewhere
+	}
 	key := c.key(clusterName, service)
 	ctx, release, err := c.enter(ctx, key)
 	if err != nil {
@@ -156,6 +159,9 @@ func (c *Controller[S, D, O]) EnsureLoadBalancer(ctx context.Context, clusterNam
 // concern which nodes receive traffic. When more is needed before that can be done, or when the
 // load balancer is gone, it returns an error, upon which the framework calls Ensure.
 func (c *Controller[S, D, O]) UpdateLoadBalancer(ctx context.Context, clusterName string, service *v1.Service, nodes []*v1.Node) error {
+	if c.elsewhere(service) {
+		return cloudprovider.ImplementedElsewhere
+	}
 	key := c.key(clusterName, service)
 	ctx, release, err := c.enter(ctx, key)
 	if err != nil {
@@ -215,6 +221,9 @@ func (c *Controller[S, D, O]) PlanLoadBalancer(ctx context.Context, clusterName 
 	if remove {
 		_, todo, err := c.confirmed(ctx, key, nil)
 		return todo, err
+	}
+	if c.elsewhere(service) {
+		return plan.Plan{Subject: intent.Subject(service), Warnings: []string{"another controller makes this Service's load balancer: nothing is done here"}}, nil
 	}
 	in, warnings, err := intent.Read(service, c.options.Vocabulary)
 	if err != nil {

@@ -25,6 +25,9 @@ func (c *Controller[S, D, O]) key(clusterName string, service *v1.Service) Key {
 	if r := c.runtime.Load(); r != nil {
 		key.ClusterUID = r.ClusterUID
 	}
+	if h, ok := any(c.cloud).(Hinter); ok {
+		key.Hint = h.Hint(service)
+	}
 	return key
 }
 
@@ -50,11 +53,12 @@ func (c *Controller[S, D, O]) target(ctx context.Context, key Key, service *v1.S
 }
 
 func (c *Controller[S, D, O]) desired(ctx context.Context, key Key, in intent.Service, nodes []*v1.Node) (*D, error) {
-	around, err := c.cloud.Surroundings(ctx)
+	members := c.targets(nodes)
+	around, err := c.surroundings(ctx, members)
 	if err != nil {
 		return nil, fmt.Errorf("reading what load balancers share: %w", err)
 	}
-	want, err := c.cloud.Desired(key, in, c.targets(nodes), around)
+	want, err := c.cloud.Desired(key, in, members, around)
 	if err != nil {
 		return nil, err
 	}
@@ -77,7 +81,13 @@ func (c *Controller[S, D, O]) compare(ctx context.Context, key Key, want *D) (O,
 
 // confirmed is compare without the snapshot.
 func (c *Controller[S, D, O]) confirmed(ctx context.Context, key Key, want *D) (O, plan.Plan, error) {
-	have, err := c.observe(ctx, key, Authoritative)
+	var have O
+	var err error
+	if want == nil {
+		have, err = c.inventory(ctx, key)
+	} else {
+		have, err = c.observe(ctx, key, Authoritative)
+	}
 	if err != nil {
 		return have, plan.Plan{}, err
 	}
@@ -143,10 +153,14 @@ func (c *Controller[S, D, O]) leftovers(ctx context.Context, key Key) (O, plan.P
 
 func (c *Controller[S, D, O]) observe(ctx context.Context, key Key, fresh Freshness) (O, error) {
 	have, err := c.cloud.Observe(ctx, key, fresh)
-	if err != nil {
-		err = fmt.Errorf("reading load balancer %s: %w", c.cloud.Name(key), err)
+	return have, c.readError(key, err)
+}
+
+func (c *Controller[S, D, O]) readError(key Key, err error) error {
+	if err == nil {
+		return nil
 	}
-	return have, err
+	return fmt.Errorf("reading load balancer %s: %w", c.cloud.Name(key), err)
 }
 
 func (c *Controller[S, D, O]) diff(key Key, want *D, have O) (plan.Plan, error) {
