@@ -190,6 +190,8 @@ func (c *Cloud) Objects() map[string]int {
 		out["floating-ips"] = len(t.addresses)
 		out["security-groups"] = len(t.groups)
 		out["security-group-rules"] = len(t.rules)
+		out["load-balancers"], out["listeners"], out["pools"] = len(t.balancers), len(t.listeners), len(t.pools)
+		out["members"], out["health-monitors"] = t.memberCount(), len(t.monitors)
 		for _, r := range t.routers {
 			out["routes"] += len(r.Routes)
 		}

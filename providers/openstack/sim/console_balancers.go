@@ -1,12 +1,127 @@
 package sim
 
-import "github.com/unified-ccm/unified-ccm/pkg/common/conformance/world"
+import (
+	"cmp"
+	"fmt"
+	"slices"
 
-// LoadBalancers implements world.World.
-func (c *Cloud) LoadBalancers() []world.LoadBalancer { return nil }
+	v1 "k8s.io/api/core/v1"
 
-// DeleteLoadBalancer implements world.World.
-func (c *Cloud) DeleteLoadBalancer(string) error { return nil }
+	"github.com/unified-ccm/unified-ccm/pkg/common/conformance/world"
+)
 
-// Drift implements world.World.
-func (c *Cloud) Drift(string) ([]string, error) { return nil, nil }
+// LoadBalancers implements world.World for the cluster's project. Those whose deletion has begun are left out.
+func (c *Cloud) LoadBalancers() []world.LoadBalancer {
+	var out []world.LoadBalancer
+	c.look(func(t *tx) {
+		names := t.nodeNames()
+		for _, b := range t.balancers {
+			if b.Project == t.clusterProject && b.Provisioning != pendingDelete {
+				out = append(out, t.portable(b, names))
+			}
+		}
+	})
+	slices.SortFunc(out, func(a, b world.LoadBalancer) int { return cmp.Compare(a.Name, b.Name) })
+	return out
+}
+
+// nodeNames are the names of the cluster's servers by their addresses.
+func (t *tx) nodeNames() map[string]string {
+	out := map[string]string{}
+	for _, p := range t.ports {
+		if s := t.servers[p.DeviceID]; s != nil && s.Project == t.clusterProject {
+			for _, f := range p.FixedIPs {
+				out[f.Address] = s.Name
+			}
+		}
+	}
+	return out
+}
+
+// portable shows a load balancer; it is internal if no floating IP leads to it.
+func (t *tx) portable(b *balancer, names map[string]string) world.LoadBalancer {
+	out := world.LoadBalancer{Name: b.Name, Internal: true, Addresses: []string{b.VIP}}
+	for _, f := range t.addresses {
+		if deref(f.Port) == b.VIPPort {
+			out.Internal, out.Addresses[0] = false, f.Address
+		}
+	}
+	for _, a := range b.Additional {
+		out.Addresses = append(out.Addresses, a.Address)
+	}
+	for _, l := range b.listeners {
+		if l.Provisioning == pendingDelete {
+			continue
+		}
+		listener := world.Listener{Protocol: v1.Protocol(transportOf(l.Protocol)), Port: int32(l.Port), SourceRanges: slices.Clone(l.CIDRs)} //nolint:gosec // a port
+		if p := t.pools[deref(l.DefaultPool)]; p != nil {
+			for _, m := range p.members {
+				if m.Provisioning != pendingDelete {
+					listener.Members = append(listener.Members, cmp.Or(names[m.Address], m.Address))
+					listener.MemberPort = int32(m.Port) //nolint:gosec // a port
+				}
+			}
+		}
+		slices.Sort(listener.Members)
+		out.Listeners = append(out.Listeners, listener)
+	}
+	slices.SortFunc(out.Listeners, func(a, b world.Listener) int {
+		return cmp.Or(cmp.Compare(a.Port, b.Port), cmp.Compare(a.Protocol, b.Protocol))
+	})
+	return out
+}
+
+// named finds a load balancer of the cluster's project.
+func (t *tx) named(name string) (*balancer, error) {
+	for _, b := range t.balancers {
+		if b.Name == name && b.Project == t.clusterProject {
+			return b, nil
+		}
+	}
+	return nil, fmt.Errorf("no load balancer is called %q", name)
+}
+
+// DeleteLoadBalancer implements world.World: floating IPs and security groups are left over.
+func (c *Cloud) DeleteLoadBalancer(name string) error {
+	return c.console(func(t *tx) error {
+		b, err := t.named(name)
+		if err == nil {
+			t.removeBalancer(b)
+		}
+		return err
+	})
+}
+
+// Drift implements world.World. By hand it changes the connection limit of the first listener, and takes the
+// first member out of its pool. The fields are named as in Octavia's API.
+func (c *Cloud) Drift(name string) (fields []string, err error) {
+	err = c.console(func(t *tx) error {
+		b, err := t.named(name)
+		if err != nil {
+			return err
+		}
+		if len(b.listeners) == 0 {
+			return fmt.Errorf("load balancer %q has no listener to change", name)
+		}
+		l := b.listeners[0]
+		l.Connections = 7
+		fields = []string{"connection_limit"}
+		if p := t.pools[deref(l.DefaultPool)]; p != nil && len(p.members) > 0 {
+			p.members = p.members[1:]
+			fields = append(fields, "members")
+		}
+		return nil
+	})
+	return fields, err
+}
+
+// SetLoadBalancerStatus puts a load balancer into a provisioning status, such as ERROR, until its next change.
+func (c *Cloud) SetLoadBalancerStatus(name, status string) error {
+	return c.console(func(t *tx) error {
+		b, err := t.named(name)
+		if err == nil {
+			b.Provisioning = status
+		}
+		return err
+	})
+}

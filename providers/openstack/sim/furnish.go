@@ -68,6 +68,10 @@ func (t *tx) furnish() error {
 	}
 	t.defaultGroup(k8s.ID)
 	t.defaultGroup(other.ID)
+	for _, name := range []string{"small", "large"} {
+		f := &lbFlavor{object: object{ID: t.newID(), seq: t.next()}, Name: name, Enabled: true, Profile: t.newID()}
+		t.lbFlavors[f.ID] = f
+	}
 	t.clusterProject, t.clusterRouter, t.clusterNetwork = k8s.ID, r.ID, private.ID
 	return nil
 }

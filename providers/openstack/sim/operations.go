@@ -72,6 +72,8 @@ func catalogue() map[string][]operation {
 	add(serviceIdentity, identityOperations())
 	add(serviceCompute, serverOperations(), flavorOperations())
 	add(serviceNetwork, networkOperations(), portOperations(), routerOperations(), floatingIPOperations(), securityGroupOperations(), tagOperations())
+	add(serviceLoadBalancer, balancerOperations(), listenerOperations(), poolOperations(), memberOperations(), monitorOperations(), choiceOperations())
+	add(serviceKeyManager, secretOperations())
 	return out
 }
 

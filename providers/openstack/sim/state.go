@@ -23,6 +23,17 @@ type state struct {
 	addresses map[string]*floatingIP
 	groups    map[string]*securityGroup
 	rules     map[string]*securityRule
+	balancers map[string]*balancer
+	listeners map[string]*listener
+	pools     map[string]*pool
+	monitors  map[string]*monitor
+	lbFlavors map[string]*lbFlavor
+	secrets   map[string]*secret
+	// containers are Barbican's.
+	containers map[string]*container
+	// changes of load balancers that have not ended, and how future ones will.
+	changes []*ongoing
+	fates   []*fateState
 	// used are the addresses taken in each subnet.
 	used map[string]map[netip.Addr]bool
 	// foreign are destinations of routes that were made at the console.
@@ -40,6 +51,8 @@ func newState() *state {
 		tokens: map[string]*token{}, servers: map[string]*server{}, flavors: map[string]*flavor{}, networks: map[string]*network{},
 		subnets: map[string]*subnet{}, ports: map[string]*port{}, routers: map[string]*router{}, addresses: map[string]*floatingIP{},
 		groups: map[string]*securityGroup{}, rules: map[string]*securityRule{},
+		balancers: map[string]*balancer{}, listeners: map[string]*listener{}, pools: map[string]*pool{}, monitors: map[string]*monitor{},
+		lbFlavors: map[string]*lbFlavor{}, secrets: map[string]*secret{}, containers: map[string]*container{},
 		used: map[string]map[netip.Addr]bool{}, foreign: map[string]bool{},
 	}
 }
@@ -97,6 +110,7 @@ func (t *tx) touched(n *neutronObject) {
 
 // pass lets time do its work: what was to happen by now has happened.
 func (t *tx) pass() {
+	t.settleDue()
 	for _, s := range t.servers {
 		if s.Status == statusBuild && due(t.now, s.ready) {
 			t.running(s)
