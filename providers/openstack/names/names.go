@@ -45,7 +45,9 @@ func Listener(index int, loadBalancer string) string { return child("listener", 
 func Pool(index int, loadBalancer string) string { return child("pool", index, loadBalancer) }
 
 // HealthMonitor is the name of the health monitor for the port with that index.
-func HealthMonitor(index int, loadBalancer string) string { return child("monitor", index, loadBalancer) }
+func HealthMonitor(index int, loadBalancer string) string {
+	return child("monitor", index, loadBalancer)
+}
 
 func child(kind string, index int, loadBalancer string) string {
 	return cut(fmt.Sprintf("%s_%d_%s", kind, index, loadBalancer))
