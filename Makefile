@@ -57,6 +57,10 @@ test: build controlplane ## Every test of every module under the race detector, 
 test-unit: ## The same without the end-to-end tests: no control plane needed
 	@hack/test.sh unit $(TEST_FLAGS)
 
+.PHONY: test-faults
+test-faults: ## Every provider, interrupted at every single call to its cloud, and under random load
+	@hack/test.sh faults $(TEST_FLAGS)
+
 .PHONY: e2e
 e2e: build controlplane ## Only the end-to-end tests, against a real kube-apiserver
 	@hack/test.sh e2e $(TEST_FLAGS)
@@ -105,7 +109,7 @@ clean: ## Remove bin/ (the control plane too: rebuilding it takes minutes)
 ## PROVIDER=NAME         run, bench: the cloud to simulate (default fake)
 ## NODES=N               run: how many demo nodes join (default 3)
 ## ONCE=1                run: print the final tables and exit, 1 when not reached
-## RUN=REGEXP            test, test-unit, e2e: only tests whose name matches
+## RUN=REGEXP            test, test-unit, test-faults, e2e: only tests whose name matches
 ## ARGS='...'            run, bench, test: passed on as they are
 ## PROVIDERS_EXCLUDE=a,b build, image: providers to leave out
 ## KUBEBUILDER_ASSETS=DIR  use the control plane in DIR and build none

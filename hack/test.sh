@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
 # Runs the tests of every module of the workspace, under the race detector where it pays.
 #
-#   hack/test.sh all|unit|e2e [go test flags]
+#   hack/test.sh all|unit|faults|e2e [go test flags]
 #
 # Unit tests come first and alone: end-to-end tests run whole control planes,
 # and on a small machine one beside the other would only make both wait.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
-what=${1:?usage: hack/test.sh all|unit|e2e [go test flags]}
+what=${1:?usage: hack/test.sh all|unit|faults|e2e [go test flags]}
 shift
 
 # The race detector is the one thing here that needs cgo. No -trimpath: a bare
@@ -37,19 +37,23 @@ run() { # title timeout packages... -- flags
 
 failed=()
 filter=(cat)
-if [[ $what != e2e ]]; then
+if [[ $what == all || $what == unit ]]; then
 	mapfile -t unit < <(go list "${patterns[@]}" | grep -vE "^$e2e(/|\$)")
 	run "unit tests" 15m "${unit[@]}" -- -race -short "$@"
+fi
+if [[ $what == all || $what == faults ]]; then
 	# -short interrupts a sample of calls under the race detector. Every call is then
 	# interrupted without it, several times faster; what can race was seen above.
-	mapfile -t providers < <(workspace_modules | sed -n 's|^providers/.*|./&/...|p')
+	mapfile -t providers < <(workspace_modules | while read -r module; do
+		[[ $module == providers/* ]] && compgen -G "$module/conformance_test.go" >/dev/null && echo "./$module"
+	done)
 	# -v, because the number of faults is part of the result; a line for each test and
 	# what the framework logs about provoked failures are not.
 	filter=(grep -vE '^ *(=== |--- PASS|PASS$|[EIW][0-9]{4} )')
-	run "every fault at every call" 15m "${providers[@]}" -- -v -run '^TestFaults$' "$@"
+	run "every fault at every call, and random load" 30m "${providers[@]}" -- -v -run '^Test(Faults|RandomLoad)$' "$@"
 	filter=(cat)
 fi
-if [[ $what != unit ]]; then
+if [[ $what == all || $what == e2e ]]; then
 	# -count=1: what these test, the binaries in bin/, is nothing that go test's
 	# own cache can see.
 	run "end-to-end tests" 20m "$e2e/..." -- -race -count=1 "$@"

@@ -48,3 +48,5 @@ func subject() conformance.Subject {
 func TestConformance(t *testing.T) { conformance.Run(t, subject()) }
 
 func TestFaults(t *testing.T) { conformance.RunFaults(t, subject()) }
+
+func TestRandomLoad(t *testing.T) { conformance.RunRandom(t, subject()) }

@@ -1,0 +1,173 @@
+package conformance
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"github.com/go-logr/logr"
+	"k8s.io/klog/v2"
+
+	"github.com/unified-ccm/unified-ccm/pkg/common/sim"
+)
+
+const (
+	// randomServices is how many Services there are at most.
+	randomServices = 50
+	// randomRounds is how many times the controllers come to rest in between, and shortRounds with -short.
+	randomRounds = 60
+	shortRounds  = 12
+	// randomChanges is how many things users do at most before they do.
+	randomChanges = 12
+	// faultRate is the share of calls that go wrong, among the first faultyCalls of a round: a
+	// cloud in which something always fails would never be at rest.
+	faultRate   = 0.05
+	faultyCalls = 600
+	// killRate is the share of rounds in which the manager is killed at a call.
+	killRate = 0.25
+)
+
+// randomSeeds are the cases. A failure names its seed; any number may be added.
+var randomSeeds = []uint64{1, 2, 3}
+
+// RunRandom changes a cluster of up to 50 Services at random, under a cloud in which 5 % of the
+// calls fail and with a manager that is killed every now and then, and demands that in the end the
+// cloud holds exactly what the cluster asks for.
+func RunRandom(t *testing.T, subject Subject) {
+	t.Helper()
+	for _, seed := range randomSeeds {
+		t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				c := &chance{random: rand.New(rand.NewPCG(seed, 0))} //nolint:gosec // It shall be repeatable.
+				err := c.run(t, subject)
+				line := fmt.Sprintf("random load on %s, seed %d: %d changes in %d rounds, %d faults, %d kills", subject.Name, seed, c.changes, c.rounds, c.faults, c.kills)
+				_, _ = fmt.Fprintln(os.Stdout, line)
+				if err != nil {
+					t.Errorf("%s; the last changes were %s\n%v", line, strings.Join(c.last, ", "), err)
+				}
+			})
+		})
+	}
+}
+
+// chance changes a cluster at random.
+type chance struct {
+	random             *rand.Rand
+	session            *Session
+	services, machines []string
+	// settled is how many of the machines, from the first, have nodes that were initialised. Others
+	// are not terminated: a node that was never ours is only deleted after its grace period.
+	settled int
+
+	changes, rounds, faults, kills int
+	// last are the changes of the current round.
+	last []string
+}
+
+func (c *chance) run(t testing.TB, subject Subject) error {
+	world, start := subject.New(t)
+	ctx := klog.NewContext(t.Context(), logr.Discard())
+	cluster, err := newDirect(ctx, world, start, synctest.Wait)
+	if err != nil {
+		return err
+	}
+	defer cluster.close()
+	c.session = NewSession(cluster, world, subject.Capabilities)
+	// One in three attempts to verify the world may meet a guard that waits for its second answer.
+	c.session.Attempts = 3
+	rounds := randomRounds
+	if testing.Short() {
+		rounds = shortRounds
+	}
+	for range rounds {
+		if err := c.round(ctx); err != nil {
+			return fmt.Errorf("round %d: %w", c.rounds, err)
+		}
+	}
+	if err := c.session.Converge(ctx); err != nil {
+		return fmt.Errorf("at the end: %w", err)
+	}
+	if err := c.session.Clear(ctx); err != nil {
+		return fmt.Errorf("after deleting everything: %w", err)
+	}
+	return nil
+}
+
+// round changes a few things, lets the controllers work against the faults, and verifies the world
+// once these are over.
+func (c *chance) round(ctx context.Context) error {
+	c.rounds++
+	c.last = nil
+	c.settled = len(c.machines)
+	front := c.session.World.Front()
+	front.SetFaults(c.script()...)
+	for range 1 + c.random.IntN(randomChanges) {
+		what, err := c.change(ctx)
+		if err != nil {
+			return fmt.Errorf("%s: %w", what, err)
+		}
+		c.changes++
+		c.last = append(c.last, what)
+	}
+	// What the controllers say under faults is no failure; where they end is.
+	_ = c.session.Cluster.Settle(ctx)
+	c.faults += front.Injected()
+	front.SetFaults()
+	return c.session.Converge(ctx)
+}
+
+// script is which calls of a round go wrong.
+func (c *chance) script() []sim.Fault {
+	kinds := []sim.FaultKind{sim.FaultError, sim.FaultThrottle, sim.FaultLostReply}
+	var faults []sim.Fault
+	for call := range faultyCalls {
+		if c.random.Float64() < faultRate {
+			faults = append(faults, sim.Fault{Kind: kinds[c.random.IntN(len(kinds))], Call: call + 1})
+		}
+	}
+	if c.random.Float64() < killRate {
+		c.kills++
+		kill := sim.Fault{Kind: sim.FaultKillBefore, Call: 1 + c.random.IntN(40)}
+		if c.random.IntN(2) == 0 {
+			kill.Kind = sim.FaultKillAfter
+		}
+		faults = append([]sim.Fault{kill}, faults...)
+	}
+	return faults
+}
+
+// change does one thing that users and machines do, and says what.
+func (c *chance) change(ctx context.Context) (string, error) {
+	s := c.session
+	number := c.changes + 1
+	switch what := c.random.IntN(10); {
+	case len(c.machines) == 0 || what == 0 && len(c.machines) < randomServices:
+		name := fmt.Sprintf("machine-%d", number)
+		c.machines = append(c.machines, name)
+		return "launch " + name, s.Join(ctx, Machine{Name: name})
+	case what == 1 && c.settled > 1:
+		name := c.machines[0]
+		c.machines = c.machines[1:]
+		c.settled--
+		return "terminate " + name, s.Terminate(ctx, name, true)
+	case what < 6 && len(c.services) < randomServices || len(c.services) == 0:
+		name := fmt.Sprintf("svc-%d", number)
+		c.services = append(c.services, name)
+		return "create " + name, s.Put(ctx, balanced(name, 80, 443))
+	case what < 8:
+		svc := balanced(c.services[c.random.IntN(len(c.services))], 80, int32(8000+number))
+		svc.Spec.LoadBalancerSourceRanges = []string{fmt.Sprintf("203.0.113.%d/32", number%250)}
+		return "change " + svc.Name, s.Put(ctx, svc)
+	default:
+		i := c.random.IntN(len(c.services))
+		name := c.services[i]
+		c.services = slices.Delete(c.services, i, i+1)
+		return "delete " + name, s.Drop(ctx, name)
+	}
+}
