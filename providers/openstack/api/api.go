@@ -91,7 +91,7 @@ type LoadBalancingAPI interface {
 	ListLoadBalancers(ctx context.Context, f LoadBalancerFilter) ([]LoadBalancer, error)
 	GetLoadBalancer(ctx context.Context, id string) (LoadBalancer, error)
 	// CreateLoadBalancer makes a load balancer with everything in it.
-	CreateLoadBalancer(ctx context.Context, s LoadBalancerSpec) (LoadBalancer, error)
+	CreateLoadBalancer(ctx context.Context, s LoadBalancerSpec) (CreatedLoadBalancer, error)
 	UpdateLoadBalancer(ctx context.Context, id string, p LoadBalancerPatch) (LoadBalancer, error)
 	// DeleteLoadBalancer deletes it, with everything in it if cascade is set.
 	DeleteLoadBalancer(ctx context.Context, id string, cascade bool) error

@@ -39,8 +39,8 @@ func (c *Clients) GetLoadBalancer(ctx context.Context, id string) (LoadBalancer,
 }
 
 // CreateLoadBalancer implements LoadBalancingAPI.
-func (c *Clients) CreateLoadBalancer(ctx context.Context, s LoadBalancerSpec) (LoadBalancer, error) {
-	return change[LoadBalancer](ctx, c, post(LoadBalancing, "CreateLoadBalancer", lbaas, loadBalancers), "loadbalancer", s)
+func (c *Clients) CreateLoadBalancer(ctx context.Context, s LoadBalancerSpec) (CreatedLoadBalancer, error) {
+	return change[CreatedLoadBalancer](ctx, c, post(LoadBalancing, "CreateLoadBalancer", lbaas, loadBalancers), "loadbalancer", s)
 }
 
 // UpdateLoadBalancer implements LoadBalancingAPI.
@@ -118,7 +118,7 @@ func (c *Clients) SetMembers(ctx context.Context, poolID string, set []MemberSpe
 	if set == nil {
 		set = []MemberSpec{}
 	}
-	r := put(LoadBalancing, "ReplaceMembers", 0, lbaas, pools, poolID, members)
+	r := put(LoadBalancing, "BatchUpdateMembers", 0, lbaas, pools, poolID, members)
 	r.body = envelope[[]MemberSpec]{"members": set}
 	return c.do(ctx, r, nil)
 }

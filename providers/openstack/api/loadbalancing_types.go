@@ -36,6 +36,20 @@ type LoadBalancer struct {
 	Pools          []Ref    `json:"pools"`
 }
 
+// CreatedLoadBalancer is the answer to a creation, with everything in it.
+type CreatedLoadBalancer struct {
+	LoadBalancer
+	Listeners []Listener    `json:"listeners"`
+	Pools     []CreatedPool `json:"pools"`
+}
+
+// CreatedPool is a pool of the answer to a creation.
+type CreatedPool struct {
+	Pool
+	Members       []Member       `json:"members"`
+	HealthMonitor *HealthMonitor `json:"healthmonitor"`
+}
+
 // VIP is an address of a load balancer beside the first one.
 type VIP struct {
 	SubnetID string `json:"subnet_id"`

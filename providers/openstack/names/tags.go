@@ -16,6 +16,11 @@ const (
 	// MembersTagPrefix and a hash say which members.
 	AppliedTagPrefix = "unified-ccm:applied="
 	MembersTagPrefix = "unified-ccm:members="
+	// ExtraTagPrefix and the tags that a Service's annotations ask for, separated by commas, are what
+	// lets a tag be removed when it leaves the annotation, while one that somebody else set stays.
+	ExtraTagPrefix = "unified-ccm:extra="
+	// KeepTag marks a floating IP that outlives its Service.
+	KeepTag = "unified-ccm:keep"
 )
 
 // ClusterTag marks what belongs to the cluster with that UID.
