@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 
 	v1 "k8s.io/api/core/v1"
 
@@ -63,12 +64,49 @@ func (t *tx) portable(b *balancer, names map[string]string) world.LoadBalancer {
 			}
 		}
 		slices.Sort(listener.Members)
+		if b.Provider == providerOVN {
+			listener.SourceRanges = t.openedBy(l)
+		}
 		out.Listeners = append(out.Listeners, listener)
 	}
 	slices.SortFunc(out.Listeners, func(a, b world.Listener) int {
 		return cmp.Or(cmp.Compare(a.Port, b.Port), cmp.Compare(a.Protocol, b.Protocol))
 	})
 	return out
+}
+
+// openedBy are the networks that the security groups of a listener's members let in on the members' port, the project's
+// own group apart. That is where clients are refused if the load balancer keeps their addresses.
+func (t *tx) openedBy(l *listener) []string {
+	p := t.pools[deref(l.DefaultPool)]
+	if p == nil || len(p.members) == 0 {
+		return nil
+	}
+	var out []string
+	for _, owner := range t.ports {
+		if !slices.ContainsFunc(owner.FixedIPs, func(f fixedIP) bool { return f.Address == p.members[0].Address }) {
+			continue
+		}
+		for _, id := range owner.Groups {
+			g := t.groups[id]
+			if g == nil || g.Name == defaultGroupName {
+				continue
+			}
+			for _, r := range g.Rules {
+				if r.opens(transportOf(l.Protocol), p.members[0].Port) {
+					out = append(out, *r.RemoteIP)
+				}
+			}
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// opens says whether a rule lets a network in on a port.
+func (r *securityRule) opens(protocol string, port int) bool {
+	return r.Direction == "ingress" && r.RemoteIP != nil && r.Protocol != nil && strings.EqualFold(*r.Protocol, protocol) &&
+		r.PortMin != nil && *r.PortMin <= port && port <= *r.PortMax
 }
 
 // named finds a load balancer of the cluster's project.

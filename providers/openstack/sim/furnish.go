@@ -127,7 +127,7 @@ func (t *tx) launch(m world.Machine) (*server, error) {
 	if !t.o.PublicNodes {
 		return s, nil
 	}
-	f, err := t.allocate(t.clusterProject, t.external(), "", "")
+	f, err := t.allocate(s.Project, t.external(), "", "")
 	if err != nil {
 		return nil, err
 	}

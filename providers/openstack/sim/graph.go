@@ -181,7 +181,7 @@ func (t *tx) takeVIP(b *balancer, in balancerSpec, n *network, s *subnet) error 
 			if other.Network != n.ID {
 				return invalid("All VIP subnets must belong to the same network.")
 			}
-			wanted = append(wanted, fixedIP{Subnet: a.Subnet, Address: a.Address})
+			wanted = append(wanted, fixedIP(a))
 		}
 		var err error
 		if p, err = t.newPort(b.Project, "octavia-lb-"+b.ID, n, wanted); err != nil {
@@ -193,7 +193,7 @@ func (t *tx) takeVIP(b *balancer, in balancerSpec, n *network, s *subnet) error 
 	b.VIPPort, b.VIPSubnet, b.VIP = p.ID, p.FixedIPs[0].Subnet, p.FixedIPs[0].Address
 	for i := range in.Additional {
 		f := p.FixedIPs[i+1]
-		b.Additional = append(b.Additional, additionalVIP{Subnet: f.Subnet, Address: f.Address})
+		b.Additional = append(b.Additional, additionalVIP(f))
 	}
 	return nil
 }

@@ -1,7 +1,6 @@
 package sim
 
 import (
-	"encoding/json"
 	"io"
 	"net/http"
 	"slices"
@@ -82,7 +81,12 @@ func (h *handler) serve(k *call) (answer, error) {
 				return answer{}, refuse(http.StatusForbidden, "", "Policy does not allow this request to be performed.")
 			}
 		}
-		return k.op.do(t)
+		a, err := k.op.do(t)
+		if err == nil {
+			// Encoded under the lock: the body refers to the state.
+			err = a.encode()
+		}
+		return a, err
 	})
 }
 
@@ -114,6 +118,10 @@ func sendError(w http.ResponseWriter, k *call, e *refusalError) {
 	if e.status == http.StatusUnauthorized {
 		a.header = http.Header{"Www-Authenticate": {`Keystone uri="` + k.base + `/identity"`}}
 	}
+	if err := a.encode(); err != nil {
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+		return
+	}
 	send(w, k, a)
 }
 
@@ -128,18 +136,12 @@ func send(w http.ResponseWriter, k *call, a answer) {
 		header.Set("X-OpenStack-Nova-API-Version", version)
 		header.Add("Vary", "OpenStack-API-Version, X-OpenStack-Nova-API-Version")
 	}
-	if a.body == nil {
+	if a.document == nil {
 		w.WriteHeader(a.status)
-		return
-	}
-	document, err := json.Marshal(a.body)
-	if err != nil {
-		// Every answer is made of types that can be encoded; a test that sees this has found a fault of the simulator.
-		http.Error(w, err.Error(), http.StatusInternalServerError)
 		return
 	}
 	header.Set("Content-Type", "application/json")
 	w.WriteHeader(a.status)
 	// A client that has gone away makes this fail, and nobody is left to be told.
-	_, _ = w.Write(document)
+	_, _ = w.Write(a.document)
 }

@@ -9,7 +9,6 @@ type secret struct {
 	object
 	name    string
 	project string
-	payload string
 	kind    string
 }
 

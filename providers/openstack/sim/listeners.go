@@ -291,9 +291,11 @@ func (t *tx) checkListener(b *balancer, l *listener) error {
 }
 
 func (t *tx) checkListenerSettings(b *balancer, l *listener) error {
-	if err := l.checkHeaders(); err != nil {
-		return err
-	}
+	return firstOf(l.checkHeaders(), t.checkTLS(l), checkCIDRs(b, l), ovnListener(b, l))
+}
+
+// checkTLS checks certificates and what goes with them.
+func (t *tx) checkTLS(l *listener) error {
 	refs := slices.Clone(l.SNI)
 	if l.Certificate != nil {
 		refs = append(refs, *l.Certificate)
@@ -316,17 +318,21 @@ func (t *tx) checkListenerSettings(b *balancer, l *listener) error {
 			return refuse(http.StatusBadRequest, "", "Could not retrieve certificate: ['%s']", r)
 		}
 	}
+	return nil
+}
+
+func checkCIDRs(b *balancer, l *listener) error {
 	vip := netip.MustParseAddr(b.VIP)
 	for _, cidr := range l.CIDRs {
 		p, err := netip.ParsePrefix(cidr)
 		if err != nil {
-			return refuse(http.StatusBadRequest, "", "Invalid input for field/attribute allowed_cidrs. Value: '%s'. Value should be IPv4 or IPv6 CIDR format", cidr)
+			return badField("allowed_cidrs", cidr, "Value should be IPv4 or IPv6 CIDR format")
 		}
-		if !slices.ContainsFunc(b.families(vip), func(v4 bool) bool { return v4 == p.Addr().Is4() }) {
+		if !slices.Contains(b.families(vip), p.Addr().Is4()) {
 			return invalid("CIDR %s IP version incompatible with all VIPs %s IP version.", cidr, b.VIP)
 		}
 	}
-	return ovnListener(b, l)
+	return nil
 }
 
 // families are the IP versions of a load balancer's addresses.

@@ -101,15 +101,15 @@ const defaultRetriesDown = 3
 
 func (in *monitorSettings) check() error {
 	var errs []error
-	number := func(field string, o opt[int], least, most int) {
+	number := func(field string, o opt[int], most int) {
 		if o.given && !o.null {
-			errs = append(errs, within(field, o.v, least, most))
+			errs = append(errs, within(field, o.v, 1, most))
 		}
 	}
-	number("delay", in.Delay, 1, 1<<31-1)
-	number("timeout", in.Timeout, 1, 1<<31-1)
-	number("max_retries", in.Retries, 1, 10)
-	number("max_retries_down", in.Down, 1, 10)
+	number("delay", in.Delay, 1<<31-1)
+	number("timeout", in.Timeout, 1<<31-1)
+	number("max_retries", in.Retries, 10)
+	number("max_retries_down", in.Down, 10)
 	if in.Method.v != "" {
 		errs = append(errs, oneOf("http_method", in.Method.v, "CONNECT", "DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT", "TRACE"))
 	}

@@ -25,6 +25,15 @@ type answer struct {
 	status int
 	body   any
 	header http.Header
+	// document is the body as it is sent.
+	document []byte
+}
+
+func (a *answer) encode() (err error) {
+	if a.body != nil {
+		a.document, err = json.Marshal(a.body)
+	}
+	return err
 }
 
 // read builds an operation that looks.

@@ -117,7 +117,7 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-func (o Options) validate() error {
+func (o Options) validate() error { //nolint:cyclop // a list of independent checks, read from top to bottom
 	var problems []error
 	add := func(format string, args ...any) { problems = append(problems, fmt.Errorf(format, args...)) }
 	for name, p := range map[string]netip.Prefix{"private": o.Private, "public": o.Public} {

@@ -289,15 +289,8 @@ func (t *tx) updatePort() (any, error) {
 	if err := t.checkPort(in); err != nil {
 		return nil, err
 	}
-	secure := p.PortSecurity
-	if in.PortSecurity != nil {
-		secure = *in.PortSecurity
-	}
-	if !secure && (in.Groups != nil && len(*in.Groups) > 0 || in.Groups == nil && len(p.Groups) > 0) {
-		return nil, conflict("PortSecurityPortHasSecurityGroup", "Port has security group associated. Cannot disable port security or IP address until security group is removed.")
-	}
-	if !secure && in.Pairs != nil && len(*in.Pairs) > 0 {
-		return nil, conflict("AddressPairAndPortSecurityRequired", "Port Security must be enabled in order to have allowed address pairs on a port.")
+	if err := p.checkSecurity(in); err != nil {
+		return nil, err
 	}
 	if in.FixedIPs != nil {
 		if err := t.moveFixedIPs(p, *in.FixedIPs); err != nil {
@@ -307,6 +300,19 @@ func (t *tx) updatePort() (any, error) {
 	t.applyPort(p, in)
 	t.touched(&p.neutronObject)
 	return map[string]any{"port": p}, nil
+}
+
+// checkSecurity refuses security groups and address pairs on a port whose security is off.
+func (p *port) checkSecurity(in portInput) error {
+	secure := p.PortSecurity
+	set(&secure, in.PortSecurity)
+	if !secure && (in.Groups != nil && len(*in.Groups) > 0 || in.Groups == nil && len(p.Groups) > 0) {
+		return conflict("PortSecurityPortHasSecurityGroup", "Port has security group associated. Cannot disable port security or IP address until security group is removed.")
+	}
+	if !secure && in.Pairs != nil && len(*in.Pairs) > 0 {
+		return conflict("AddressPairAndPortSecurityRequired", "Port Security must be enabled in order to have allowed address pairs on a port.")
+	}
+	return nil
 }
 
 // moveFixedIPs replaces a port's addresses; those that it has and keeps stay.

@@ -22,7 +22,6 @@ type server struct {
 	Access4  string `json:"accessIPv4"`
 	Access6  string `json:"accessIPv6"`
 	metadata map[string]string
-	tags     []string
 	created  time.Time
 	updated  time.Time
 	// ready is when a server that is being built runs.
@@ -138,23 +137,25 @@ func (t *tx) serverFilter() (func(*server) bool, error) {
 				return false
 			}
 		}
-		if want := q.Get("status"); want != "" && !strings.EqualFold(want, s.Status) {
-			return false
-		}
-		if want := q.Get("flavor"); want != "" && want != s.Flavor {
-			return false
-		}
-		if want := q.Get("tags"); want != "" && t.call.micro >= 26 {
-			for tag := range strings.SplitSeq(want, ",") {
-				if !contains(s.tags, tag) {
-					return false
-				}
-			}
-		}
-		zone := q.Get("availability_zone")
-		return zone == "" || t.call.micro < 83 || zone == s.Zone
+		return t.hasValues(s)
 	}, nil
 }
+
+// hasValues applies the filters that name a value.
+func (t *tx) hasValues(s *server) bool {
+	q := t.call.query
+	if want := q.Get("status"); want != "" && !strings.EqualFold(want, s.Status) {
+		return false
+	}
+	if want := q.Get("flavor"); want != "" && want != s.Flavor {
+		return false
+	}
+	zone := q.Get("availability_zone")
+	return zone == "" || t.call.micro < microUserFilters || zone == s.Zone
+}
+
+// microUserFilters is the microversion since which users may filter by availability zone.
+const microUserFilters = 83
 
 func (t *tx) serverIPs(s *server) []string {
 	var out []string
@@ -231,7 +232,7 @@ func (t *tx) serverView(s *server) map[string]any {
 		out["description"] = s.Name
 	}
 	if t.call.micro >= 26 {
-		out["tags"] = append([]string{}, s.tags...)
+		out["tags"] = []string{}
 	}
 	if t.call.micro >= 9 {
 		out["locked"] = false

@@ -66,7 +66,7 @@ func tagOperations() []operation {
 func (t *tx) taggable() (*neutronObject, error) {
 	kind, id := t.call.params["kind"], t.call.params["id"]
 	var x neutronEntity
-	found := false
+	var found bool
 	switch kind {
 	case "ports":
 		x, found = find(t.ports, id)

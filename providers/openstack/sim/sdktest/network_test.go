@@ -48,10 +48,10 @@ func TestPorts(t *testing.T) {
 	}
 	wantStatus(t, attributestags.Delete(t.Context(), c.network, "ports", p.ID, "x").ExtractErr(), 404, "TagNotFound")
 	c.network.MoreHeaders = nil
-	resp, err := c.network.Get(t.Context(), c.network.ServiceURL("ports")+"?device_id="+s[0].ID+"&device_id="+s[1].ID+"&fields=id", ptr(struct {
+	_, err = c.network.Get(t.Context(), c.network.ServiceURL("ports")+"?device_id="+s[0].ID+"&device_id="+s[1].ID+"&fields=id", ptr(struct {
 		Ports []map[string]any `json:"ports"`
 	}{}), nil)
-	if err != nil || resp.StatusCode != 200 {
+	if err != nil {
 		t.Errorf("%v", err)
 	}
 	_, err = c.network.Get(t.Context(), c.network.ServiceURL("ports")+"?colour=red", nil, nil)
