@@ -197,8 +197,9 @@ func FuzzRequests(f *testing.F) {
 		ids := append(idsIn(made.body), p.PrivateNetwork, p.PrivateSubnet, p.Router, p.DefaultGroup, cloud.Server("a"), "x")
 		body = strings.NewReplacer("SUBNET", p.PrivateSubnet, "NETWORK", p.PrivateNetwork, "GROUP", p.DefaultGroup, "PUBLIC", p.PublicNetwork, "ID", ids[0]).Replace(body)
 		random := rand.New(rand.NewPCG(seed, 0))
-		for service, list := range catalogue() {
-			for _, o := range list {
+		operations := catalogue()
+		for _, service := range sortedKeys(operations) {
+			for _, o := range operations[service] {
 				path := "/" + service + "/" + versionOf(service)
 				for _, part := range o.path {
 					if strings.HasPrefix(part, "{") && part != "{kind}" {
