@@ -83,7 +83,7 @@ func balancerOperations() []operation {
 			for _, b := range list {
 				b.refresh()
 			}
-			return listing[*balancer]{plural: "loadbalancers", filters: map[string]filter[*balancer]{"id": nil, "listeners": nil, "pools": nil}}.answer(t, list)
+			return listing[*balancer]{plural: "loadbalancers", filters: map[string]filter[*balancer]{"listeners": nil, "pools": nil}}.answer(t, list)
 		}),
 		read("ShowLoadBalancer", lbs+"/{id}", func(t *tx) (any, error) {
 			b, err := t.balancer(t.call.params["id"])

@@ -138,6 +138,11 @@ func (c *Cloud) EndTokens() {
 	c.look(func(t *tx) { clear(t.tokens) })
 }
 
+// EndTokensAfter does so after a number of further calls that a token was good for.
+func (c *Cloud) EndTokensAfter(calls int) {
+	c.look(func(t *tx) { t.tokensEndAfter = calls })
+}
+
 // Routes implements world.World.
 func (c *Cloud) Routes() []world.Route {
 	var out []world.Route

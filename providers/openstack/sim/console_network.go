@@ -83,6 +83,7 @@ func (c *Cloud) DrySubnet(id string) error {
 		if s == nil {
 			return fmt.Errorf("no subnet has the ID %q", id)
 		}
+		t.dried[id] = true
 		for {
 			if _, err := t.takeAddress(s, netip.Addr{}); err != nil {
 				return nil //nolint:nilerr // that is what was asked for

@@ -77,6 +77,11 @@ func (h *handler) serve(k *call) (answer, error) {
 			if k.token = t.valid(k.header.Get("X-Auth-Token")); k.token == nil {
 				return answer{}, errUnauthorized()
 			}
+			if t.tokensEndAfter > 0 {
+				if t.tokensEndAfter--; t.tokensEndAfter == 0 {
+					clear(t.tokens)
+				}
+			}
 			if k.service != serviceIdentity && k.token.project == "" {
 				return answer{}, refuse(http.StatusForbidden, "", "Policy does not allow this request to be performed.")
 			}

@@ -173,6 +173,9 @@ func TestConcurrentCalls(t *testing.T) {
 		})
 	}
 	work.Wait()
+	if err := cloud.Check(); err != nil {
+		t.Error(err)
+	}
 	if n := cloud.Objects()["load-balancers"]; n != 40 {
 		t.Errorf("%d load balancers", n)
 	}
@@ -209,6 +212,9 @@ func FuzzRequests(f *testing.F) {
 				}
 				if r := k.do(o.method, path, body); r.status >= 500 && r.status != http.StatusNotImplemented {
 					t.Fatalf("%s %s: %d %s", o.method, path, r.status, r.body)
+				}
+				if err := cloud.Check(); err != nil {
+					t.Fatalf("after %s %s: %v", o.method, path, err)
 				}
 			}
 		}

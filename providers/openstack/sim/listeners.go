@@ -52,7 +52,7 @@ func listenerOperations() []operation {
 	return []operation{
 		read("ListListeners", path, func(t *tx) (any, error) {
 			return listing[*listener]{plural: "listeners", filters: map[string]filter[*listener]{
-				"loadbalancer_id": byBalancer, "load_balancer_id": byBalancer, "id": nil,
+				"loadbalancer_id": byBalancer, "load_balancer_id": byBalancer,
 			}}.answer(t, only(bySeq(t.listeners), func(l *listener) bool { return t.call.may(l.Project) }))
 		}),
 		read("ShowListener", path+"/{id}", func(t *tx) (any, error) {

@@ -55,7 +55,7 @@ func (t *tx) listMembers() (any, error) {
 		return nil, err
 	}
 	t.judge(p.members)
-	return listing[*member]{plural: "members", filters: map[string]filter[*member]{"id": nil}}.answer(t, slices.Clone(p.members))
+	return listing[*member]{plural: "members", filters: map[string]filter[*member]{}}.answer(t, slices.Clone(p.members))
 }
 
 func (t *tx) member() (*member, error) {

@@ -36,7 +36,7 @@ func monitorOperations() []operation {
 	return []operation{
 		read("ListHealthMonitors", path, func(t *tx) (any, error) {
 			return listing[*monitor]{plural: "healthmonitors", filters: map[string]filter[*monitor]{
-				"pool_id": func(m *monitor, ids []string) bool { return contains(ids, m.pool.ID) }, "id": nil, "pools": nil,
+				"pool_id": func(m *monitor, ids []string) bool { return contains(ids, m.pool.ID) }, "pools": nil,
 			}}.answer(t, only(bySeq(t.monitors), func(m *monitor) bool { return t.call.may(m.Project) }))
 		}),
 		read("ShowHealthMonitor", path+"/{id}", func(t *tx) (any, error) {

@@ -54,7 +54,7 @@ func poolOperations() []operation {
 				p.refresh()
 			}
 			return listing[*pool]{plural: "pools", filters: map[string]filter[*pool]{
-				"loadbalancer_id": func(p *pool, ids []string) bool { return contains(ids, p.balancer.ID) }, "id": nil, "listeners": nil, "members": nil,
+				"loadbalancer_id": func(p *pool, ids []string) bool { return contains(ids, p.balancer.ID) }, "listeners": nil, "members": nil,
 			}}.answer(t, list)
 		}),
 		read("ShowPool", path+"/{id}", func(t *tx) (any, error) {

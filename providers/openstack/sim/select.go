@@ -60,6 +60,9 @@ func (listing[T]) limit(t *tx) int {
 }
 
 func (l listing[T]) filterBy(t *tx, name string, values []string) (func(T) bool, error) {
+	if name == "id" && len(values) > 1 && t.call.service == serviceLoadBalancer {
+		return nil, refuse(http.StatusInternalServerError, "", "Internal Server Error") // Octavia fails at this.
+	}
 	f, special := l.filters[name]
 	if !special {
 		f = tagFilters[T]()[name]

@@ -41,6 +41,10 @@ type state struct {
 	// clusterProject, clusterRouter and clusterNetwork are those in which machines are launched.
 	clusterProject, clusterRouter, clusterNetwork string
 	launched                                      int
+	// dried are subnets whose free addresses were taken at the console.
+	dried map[string]bool
+	// tokensEndAfter is after how many more calls with a token all tokens end; 0 is never.
+	tokensEndAfter int
 	// made counts objects in the order of creation.
 	made int
 }
@@ -53,7 +57,7 @@ func newState() *state {
 		groups: map[string]*securityGroup{}, rules: map[string]*securityRule{},
 		balancers: map[string]*balancer{}, listeners: map[string]*listener{}, pools: map[string]*pool{}, monitors: map[string]*monitor{},
 		lbFlavors: map[string]*lbFlavor{}, secrets: map[string]*secret{}, containers: map[string]*container{},
-		used: map[string]map[netip.Addr]bool{}, foreign: map[string]bool{},
+		used: map[string]map[netip.Addr]bool{}, foreign: map[string]bool{}, dried: map[string]bool{},
 	}
 }
 

@@ -64,6 +64,9 @@ func tagOperations() []operation {
 
 // taggable finds the object whose tags are asked for.
 func (t *tx) taggable() (*neutronObject, error) {
+	if !t.hasExtension("standard-attr-tag") {
+		return nil, errNoResource()
+	}
 	kind, id := t.call.params["kind"], t.call.params["id"]
 	var x neutronEntity
 	var found bool

@@ -99,6 +99,13 @@ func TestTokensEnd(t *testing.T) {
 	if n := list(); n["CreateToken"] != 1 || n["ListPorts"] != 2 {
 		t.Errorf("after the end of tokens: %v", n)
 	}
+	c.cloud.EndTokensAfter(1)
+	if n := list(); n["CreateToken"] != 0 {
+		t.Errorf("the last call of tokens: %v", n)
+	}
+	if n := list(); n["CreateToken"] != 1 {
+		t.Errorf("after the last call of tokens: %v", n)
+	}
 	c.cloud.EndTokens()
 	c.cloud.SetPassword("new")
 	_, err := ports.List(c.network, nil).AllPages(t.Context())
