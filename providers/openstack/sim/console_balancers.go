@@ -130,8 +130,8 @@ func (c *Cloud) DeleteLoadBalancer(name string) error {
 	})
 }
 
-// Drift implements world.World. By hand it changes the connection limit of the first listener, and takes the
-// first member out of its pool. The fields are named as in Octavia's API.
+// Drift implements world.World. By hand it changes the connection limit of the first listener, and of its pool takes the
+// first member out and changes how often the monitor, if there is one, looks at members. The fields are named as in Octavia's API.
 func (c *Cloud) Drift(name string) (fields []string, err error) {
 	err = c.console(func(t *tx) error {
 		b, err := t.named(name)
@@ -144,9 +144,14 @@ func (c *Cloud) Drift(name string) (fields []string, err error) {
 		l := b.listeners[0]
 		l.Connections = 7
 		fields = []string{"connection_limit"}
-		if p := t.pools[deref(l.DefaultPool)]; p != nil && len(p.members) > 0 {
+		p := t.pools[deref(l.DefaultPool)]
+		if p != nil && len(p.members) > 0 {
 			p.members = p.members[1:]
 			fields = append(fields, "members")
+		}
+		if p != nil && p.monitor != nil {
+			p.monitor.Delay += 7
+			fields = append(fields, "delay")
 		}
 		return nil
 	})
