@@ -35,6 +35,13 @@ func (t *tx) check() error {
 			add("floating IP %s leads to port %s, which does not exist", f.Address, *f.Port)
 		}
 	}
+	problems = append(problems, t.checkBalancers()...)
+	return errors.Join(append(problems, t.checkAddresses()...)...)
+}
+
+func (t *tx) checkBalancers() []error {
+	var problems []error
+	add := func(format string, args ...any) { problems = append(problems, fmt.Errorf(format, args...)) }
 	for _, b := range t.balancers {
 		problems = append(problems, t.checkBalancer(b)...)
 	}
@@ -53,7 +60,7 @@ func (t *tx) check() error {
 			add("monitor %s belongs to pool %s, which has another or none", m.ID, m.pool.ID)
 		}
 	}
-	return errors.Join(append(problems, t.checkAddresses()...)...)
+	return problems
 }
 
 func (t *tx) checkBalancer(b *balancer) []error {

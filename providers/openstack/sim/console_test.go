@@ -63,7 +63,7 @@ func TestConsole(t *testing.T) {
 
 func TestOptions(t *testing.T) {
 	_, err := New(Options{ErrorRate: 2, BootTime: -1, Without: []string{"identity", "mail"}, Quotas: map[string]int{"x": 1}, UnversionedCatalogue: true, VersionedCatalogue: true})
-	joined, ok := err.(interface{ Unwrap() []error }) //nolint:errorlint // the shape is what is tested
+	joined, ok := err.(interface{ Unwrap() []error })
 	if !ok || len(joined.Unwrap()) != 6 {
 		t.Errorf("want all six problems: %v", err)
 	}

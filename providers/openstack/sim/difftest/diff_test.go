@@ -59,25 +59,25 @@ func do(t *testing.T, c *target) map[string]observation {
 }
 
 func TestSameAsRealServices(t *testing.T) {
-	var real map[string]observation
+	var actual map[string]observation
 	if dir := os.Getenv("LAB_DIR"); dir != "" {
-		real = do(t, realTarget(t, dir))
+		actual = do(t, realTarget(t, dir))
 		if *record {
-			keep(t, real)
+			keep(t, actual)
 		}
 	} else {
 		content, err := os.ReadFile(recording)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := json.Unmarshal(content, &real); err != nil {
+		if err := json.Unmarshal(content, &actual); err != nil {
 			t.Fatal(err)
 		}
 	}
 	simulated := do(t, simulated(t))
 	known := accepted()
 	for _, s := range steps() {
-		r, ok := real[s.name]
+		r, ok := actual[s.name]
 		if !ok {
 			t.Logf("%s: was not recorded", s.name)
 			continue
@@ -92,9 +92,9 @@ func TestSameAsRealServices(t *testing.T) {
 	}
 }
 
-func keep(t *testing.T, real map[string]observation) {
+func keep(t *testing.T, actual map[string]observation) {
 	t.Helper()
-	content, err := json.MarshalIndent(real, "", " ")
+	content, err := json.MarshalIndent(actual, "", " ")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -81,21 +81,21 @@ func shape(path string, x any, lines map[string]bool) {
 
 // differences between what was observed on the real services and on the simulator. A null stands for a value of any type,
 // an empty list for any list.
-func differences(real, simulated observation) []string {
+func differences(actual, simulated observation) []string {
 	var out []string
-	if real.Status != simulated.Status {
-		return []string{fmt.Sprintf("status %d %s, really %d %s", simulated.Status, simulated.Error, real.Status, real.Error)}
+	if actual.Status != simulated.Status {
+		return []string{fmt.Sprintf("status %d %s, really %d %s", simulated.Status, simulated.Error, actual.Status, actual.Error)}
 	}
-	if real.Error != simulated.Error {
-		out = append(out, fmt.Sprintf("error\n      %s\n    is really\n      %s", simulated.Error, real.Error))
+	if actual.Error != simulated.Error {
+		out = append(out, fmt.Sprintf("error\n      %s\n    is really\n      %s", simulated.Error, actual.Error))
 	}
-	for _, line := range real.Shape {
+	for _, line := range actual.Shape {
 		if !has(simulated.Shape, line) {
 			out = append(out, "lacks "+line)
 		}
 	}
 	for _, line := range simulated.Shape {
-		if !has(real.Shape, line) {
+		if !has(actual.Shape, line) {
 			out = append(out, "has "+line)
 		}
 	}
