@@ -49,8 +49,8 @@ func (c *Clients) GetSubnet(ctx context.Context, id string) (Subnet, error) {
 func (c *Clients) ListPorts(ctx context.Context, f PortFilter) ([]Port, error) {
 	query := filter{}.add("id", f.IDs...).add("device_id", f.DeviceIDs...).add("device_owner", f.DeviceOwner).
 		add("network_id", f.NetworkID).add("name", f.Name).add("security_groups", f.SecurityGroups...)
-	if f.Address != "" {
-		query.add("fixed_ips", "ip_address="+f.Address)
+	for _, address := range f.Addresses {
+		query.add("fixed_ips", "ip_address="+address)
 	}
 	return list[Port](ctx, c, Network, "ListPorts", "ports", url.Values(query), Ports)
 }

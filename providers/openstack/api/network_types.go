@@ -88,8 +88,8 @@ type PortFilter struct {
 	DeviceIDs []string
 	// DeviceOwner is what uses the port, such as network:router_interface.
 	DeviceOwner, NetworkID, Name string
-	// Address is one of the fixed addresses.
-	Address        string
+	// Addresses are fixed addresses, of which a port has one.
+	Addresses      []string
 	SecurityGroups []string
 }
 
