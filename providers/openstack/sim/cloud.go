@@ -35,13 +35,16 @@ type Cloud struct {
 	random *rand.Rand
 }
 
+// furnishSeed makes the IDs of what every cloud is furnished with the same in all clouds, so that a configuration fits them all.
+const furnishSeed = 1
+
 // New builds a cloud. All bad options are reported at once.
 func New(o Options) (*Cloud, error) {
 	o = o.withDefaults()
 	if err := o.validate(); err != nil {
 		return nil, err
 	}
-	c := &Cloud{options: o, clock: o.Clock, state: newState(), random: rand.New(rand.NewPCG(uint64(o.Seed), 1))}
+	c := &Cloud{options: o, clock: o.Clock, state: newState(), random: rand.New(rand.NewPCG(furnishSeed, 1))}
 	h := &handler{cloud: c, catalogue: catalogue()}
 	c.front = kit.NewFront(kit.FrontOptions{
 		Handler:   h,
@@ -57,6 +60,7 @@ func New(o Options) (*Cloud, error) {
 	if err := c.console((*tx).furnish); err != nil {
 		return nil, fmt.Errorf("building the simulated project: %w", err)
 	}
+	c.random = rand.New(rand.NewPCG(uint64(o.Seed), 1))
 	return c, nil
 }
 

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/conformance/world"
@@ -66,5 +67,19 @@ func TestOptions(t *testing.T) {
 	joined, ok := err.(interface{ Unwrap() []error })
 	if !ok || len(joined.Unwrap()) != 6 {
 		t.Errorf("want all six problems: %v", err)
+	}
+}
+
+func TestCloudConfigFitsAllClouds(t *testing.T) {
+	a, err := New(Options{Seed: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := CloudConfig("http://127.0.0.1:1", Options{Seed: 2, Clock: a.options.Clock})
+	if err != nil || b != a.CloudConfig("http://127.0.0.1:1") {
+		t.Errorf("%v\n%s", err, b)
+	}
+	if !strings.Contains(b, `auth-url = "http://127.0.0.1:1/identity/v3"`) {
+		t.Error(b)
 	}
 }

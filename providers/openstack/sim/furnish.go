@@ -9,7 +9,10 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/conformance/world"
 )
 
-// Names of what every cloud has. The user's password and the secrets are random, from the seed.
+// DefaultPassword is the manager's user's, if the options name none.
+const DefaultPassword = "simulated"
+
+// Names of what every cloud has.
 const (
 	userName        = "ccm"
 	appCredName     = "ccm-credential"
@@ -39,6 +42,7 @@ type Account struct {
 func (t *tx) furnish() error {
 	k8s, other, admin := t.newProject(t.o.Cluster), t.newProject(otherProject), t.newProject("admin")
 	ccm := t.newUser(userName, k8s, roleMember, roleLoadBalance, "reader")
+	ccm.password = t.o.Password
 	t.newUser(otherUser, other, roleMember, roleLoadBalance, "reader")
 	t.newUser(adminUser, admin, "admin", roleMember, "reader")
 	trustee := t.newUser("trustee", nil)

@@ -74,16 +74,8 @@ func versionsOf(service string) []string {
 func (h *handler) serve(k *call) (answer, error) {
 	return h.cloud.do(k, func(t *tx) (answer, error) {
 		if !k.op.open {
-			if k.token = t.valid(k.header.Get("X-Auth-Token")); k.token == nil {
-				return answer{}, errUnauthorized()
-			}
-			if t.tokensEndAfter > 0 {
-				if t.tokensEndAfter--; t.tokensEndAfter == 0 {
-					clear(t.tokens)
-				}
-			}
-			if k.service != serviceIdentity && k.token.project == "" {
-				return answer{}, refuse(http.StatusForbidden, "", "Policy does not allow this request to be performed.")
+			if err := t.authorize(k); err != nil {
+				return answer{}, err
 			}
 		}
 		a, err := k.op.do(t)
@@ -93,6 +85,23 @@ func (h *handler) serve(k *call) (answer, error) {
 		}
 		return a, err
 	})
+}
+
+// authorize checks the token of a call and what it may do.
+func (t *tx) authorize(k *call) error {
+	if k.token = t.valid(k.header.Get("X-Auth-Token")); k.token == nil {
+		return errUnauthorized()
+	}
+	if t.tokensEndAfter > 0 {
+		if t.tokensEndAfter--; t.tokensEndAfter == 0 {
+			clear(t.tokens)
+		}
+	}
+	unscoped := k.service != serviceIdentity && k.token.project == ""
+	if unscoped || t.o.Deny != nil && !k.token.admin && t.o.Deny(k.service, k.op.name) {
+		return refuse(http.StatusForbidden, "", "Policy does not allow this request to be performed.")
+	}
+	return nil
 }
 
 // describe implements kit.Describe.

@@ -144,6 +144,16 @@ func TestFaultsAndLimits(t *testing.T) {
 	}
 }
 
+func TestDeniedOperations(t *testing.T) {
+	_, k := newClient(t, Options{Deny: func(service, operation string) bool { return service == serviceNetwork && operation == "ListPorts" }})
+	if r := k.do("GET", "/network/v2.0/ports", ""); r.status != http.StatusForbidden {
+		t.Errorf("%+v", r)
+	}
+	if r := k.do("GET", "/network/v2.0/networks", ""); r.status != http.StatusOK {
+		t.Errorf("%+v", r)
+	}
+}
+
 // aBalancer is a body that makes a load balancer with a listener, a pool and a monitor.
 func aBalancer(subnet string) string {
 	return fmt.Sprintf(`{"loadbalancer": {"name": "x", "vip_subnet_id": %q, "listeners": [{"protocol": "TCP", "protocol_port": 80,

@@ -22,8 +22,8 @@ type Options struct {
 	Zones  []string
 	// OtherRegions are in the catalogue too, with endpoints that do not answer.
 	OtherRegions []string
-	// Cluster is the prefix of the names of the project's network, router and security group: "k8s" by default.
-	Cluster string
+	// Cluster is the name of the project in which the cluster lives: "k8s" by default. Password is that of its user, ccm.
+	Cluster, Password string
 
 	// Private is the network of the machines, 10.0.0.0/16 by default, and Public that of floating IPs, 172.24.4.0/22.
 	Private, Public netip.Prefix
@@ -43,6 +43,10 @@ type Options struct {
 	TokenLife time.Duration
 	// Providers are Octavia's, the first of which is the default one: amphora and ovn by default.
 	Providers []string
+
+	// Deny is the services' policy for users: it is asked whether an operation such as CreateFloatingIP of the service
+	// network is refused. Nil refuses nothing.
+	Deny func(service, operation string) bool
 
 	// BootTime is how long a launched server is in BUILD.
 	BootTime time.Duration
@@ -95,6 +99,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.Cluster == "" {
 		o.Cluster = "k8s"
+	}
+	if o.Password == "" {
+		o.Password = DefaultPassword
 	}
 	if !o.Private.IsValid() {
 		o.Private = netip.MustParsePrefix("10.0.0.0/16")

@@ -329,12 +329,15 @@ func (t *tx) listInterfaces() (any, error) {
 	return map[string]any{"interfaceAttachments": out}, nil
 }
 
-// setStatus moves a server to a state. Its ports keep their status: they are bound for as long as the server exists.
+// setStatus moves a server to a state. Its ports are up while it runs.
 func (t *tx) setStatus(s *server, status string) {
 	s.Status, s.updated = status, t.now
-	if status == statusActive {
-		for _, p := range t.portsOfServer(s.ID) {
+	for _, p := range t.portsOfServer(s.ID) {
+		switch status {
+		case statusActive:
 			p.Status = statusActive
+		case statusShutoff:
+			p.Status = statusDown
 		}
 	}
 }
