@@ -10,6 +10,7 @@ import (
 	"k8s.io/component-base/version"
 	"k8s.io/utils/clock"
 
+	"github.com/unified-ccm/unified-ccm/pkg/common/clocks"
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/api"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/oserr"
@@ -52,6 +53,7 @@ type client struct {
 var _ api.Caller = (*client)(nil)
 
 func newClient(o clientOptions) *client {
+	o.Clock = clocks.OrReal(o.Clock)
 	c := &client{
 		options: o, global: o.Global, timeout: o.Global.RequestTimeout.Duration,
 		transport: &switchable{fixed: o.Transport}, retry: cloudapi.Retry{Clock: o.Clock},
