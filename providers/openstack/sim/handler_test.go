@@ -257,3 +257,21 @@ func idsIn(document string) []string {
 	walk(tree)
 	return out
 }
+
+// TestSeeds: what is made after furnishing has IDs of its own, whatever the seed.
+func TestSeeds(t *testing.T) {
+	for seed := range int64(3) {
+		cloud, err := New(Options{Seed: seed})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range 100 {
+			if _, err := cloud.Launch(world.Machine{}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if o := cloud.Objects(); o["servers"] != 100 || o["ports"] != 101 || cloud.Check() != nil {
+			t.Errorf("seed %d: %v, %v", seed, o, cloud.Check())
+		}
+	}
+}
