@@ -27,6 +27,7 @@ type testWorld struct {
 	api    *api.Clients
 	source *instanceSource
 	ids    *instances.TableScheme
+	clock  clock.Clock
 }
 
 // accountGlobal is the section [Global] for an application credential of the cloud.
@@ -47,7 +48,7 @@ func newTestWorld(t *testing.T, o sim.Options, networking Networking) *testWorld
 	if o.Clock == nil {
 		o.Clock = clock.RealClock{}
 	}
-	w := &testWorld{t: t, cloud: cloud}
+	w := &testWorld{t: t, cloud: cloud, clock: o.Clock}
 	g := accountGlobal(cloud)
 	w.client = newClient(clientOptions{Global: g, Transport: cloud.Front().Transport(), Clock: o.Clock})
 	w.api = api.New(w.client)
