@@ -41,6 +41,7 @@ func (d *differ) booked(err error, note func(write uint64)) error {
 	if note != nil {
 		d.cloud.store.write(note)
 	}
+	d.cloud.store.touched(d.key)
 	return nil
 }
 

@@ -62,7 +62,7 @@ func (d *differ) loadBalancerCreate(after []plan.Ref) plan.Change {
 				return d.booked(err, nil)
 			}
 			d.cloud.store.settleParts(id)
-			return nil
+			return d.booked(nil, nil)
 		},
 	}
 }

@@ -48,6 +48,8 @@ type depth struct {
 	members bool
 	// groups that open node ports.
 	groups bool
+	// known says that the lists can tell nothing new.
+	known bool
 }
 
 // observe returns what exists.
@@ -69,6 +71,10 @@ func (s *store) cached(ctx context.Context, key lbcommon.Key, d depth) (Observed
 		if err := s.read(ctx, key, d); err != nil {
 			return Observed{}, err
 		}
+		return s.assemble(ctx, key, d)
+	}
+	if s.known(key) && (key.Hint == "" || s.knows(key.Hint)) {
+		d.known = true
 		return s.assemble(ctx, key, d)
 	}
 	if err := s.refresh(ctx, listBalancers, listFloatingIPs); err != nil {

@@ -176,14 +176,16 @@ func (s *store) children(ctx context.Context, lb api.LoadBalancer, d depth) erro
 	if d.authoritative {
 		return nil // read has just read them
 	}
-	if err := s.refresh(ctx, listListeners, listPools); err != nil {
-		return err
+	if !d.known {
+		if err := s.refresh(ctx, listListeners, listPools); err != nil {
+			return err
+		}
 	}
 	if !d.members {
 		return nil
 	}
 	pools, monitored := s.unread(lb.ID)
-	if monitored {
+	if monitored && !d.known {
 		if err := s.refresh(ctx, listMonitors); err != nil {
 			return err
 		}

@@ -325,3 +325,8 @@ func (r *rig) wantEvent(text string) {
 func lbName(name string) string {
 	return names.LoadBalancer(clusterName, types.NamespacedName{Namespace: "default", Name: name})
 }
+
+func contextWithTimeout(t *testing.T, d time.Duration) (context.Context, context.CancelFunc) {
+	t.Helper()
+	return context.WithTimeout(t.Context(), d)
+}

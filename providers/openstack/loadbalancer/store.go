@@ -73,6 +73,8 @@ type store struct {
 	refused, gone map[string]bool
 	// looked is when each Service was read.
 	looked map[string]lookedAt
+	// wrote is when each Service was last changed by us, which is only done when all of it is known.
+	wrote map[string]time.Time
 }
 
 // lookedAt is when a Service was read, and with the count of writes then.
@@ -86,7 +88,7 @@ func newStore(client API, c clock.PassiveClock, withGroups bool) *store {
 	return &store{
 		api: client, clock: c, withGroups: withGroups,
 		reading: map[kind]chan struct{}{}, members: map[string]memberList{},
-		doubts: map[string]bool{}, refused: map[string]bool{}, gone: map[string]bool{}, looked: map[string]lookedAt{},
+		doubts: map[string]bool{}, refused: map[string]bool{}, gone: map[string]bool{}, looked: map[string]lookedAt{}, wrote: map[string]time.Time{},
 	}
 }
 
@@ -125,6 +127,21 @@ func (s *store) doubtful(key lbcommon.Key) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.doubts[subject(key)]
+}
+
+// known says whether a Service was changed by us lately, so that no list can tell more of it.
+func (s *store) known(key lbcommon.Key) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	at, ok := s.wrote[subject(key)]
+	return ok && s.clock.Now().Sub(at) < listAge && !s.doubts[subject(key)]
+}
+
+// touched notes a change of ours that succeeded.
+func (s *store) touched(key lbcommon.Key) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.wrote[subject(key)] = s.clock.Now()
 }
 
 func (s *store) knows(id string) bool {
