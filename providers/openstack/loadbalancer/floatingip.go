@@ -181,25 +181,27 @@ func (d *differ) keepMark(f api.FloatingIP) {
 	d.add(plan.Change{
 		Ref:    d.ref(kindFloatingIP, f.Address, plan.Update, "keep"),
 		Fields: []plan.Field{{Name: "keep", Before: before, After: after}},
-		Do: func(ctx context.Context, _ *plan.Handles) error {
-			var err error
-			if keep {
-				err = d.cloud.api.AddTag(ctx, api.FloatingIPs, f.ID, names.KeepTag)
-			} else {
-				err = ignoreNotFound(d.cloud.api.RemoveTag(ctx, api.FloatingIPs, f.ID, names.KeepTag))
-			}
-			return d.booked(err, func(write uint64) {
-				now, ok := d.cloud.store.fips.get(f.ID)
-				if !ok {
-					return
-				}
-				now.Tags = slices.DeleteFunc(slices.Clone(now.Tags), func(tag string) bool { return tag == names.KeepTag })
-				if keep {
-					now.Tags = append(now.Tags, names.KeepTag)
-				}
-				d.cloud.store.fips.put(f.ID, now, write)
-			})
-		},
+		Do:     func(ctx context.Context, _ *plan.Handles) error { return d.setKept(ctx, f, keep) },
+	})
+}
+
+func (d *differ) setKept(ctx context.Context, f api.FloatingIP, keep bool) error {
+	var err error
+	if keep {
+		err = d.cloud.api.AddTag(ctx, api.FloatingIPs, f.ID, names.KeepTag)
+	} else {
+		err = ignoreNotFound(d.cloud.api.RemoveTag(ctx, api.FloatingIPs, f.ID, names.KeepTag))
+	}
+	return d.booked(err, func(write uint64) {
+		now, ok := d.cloud.store.fips.get(f.ID)
+		if !ok {
+			return
+		}
+		now.Tags = slices.DeleteFunc(slices.Clone(now.Tags), func(tag string) bool { return tag == names.KeepTag })
+		if keep {
+			now.Tags = append(now.Tags, names.KeepTag)
+		}
+		d.cloud.store.fips.put(f.ID, now, write)
 	})
 }
 
@@ -208,6 +210,7 @@ func (d *differ) floatingIPCreate(want FloatingIP, after []plan.Ref) plan.Change
 	var f fields
 	f.diff("floating_network_id", "", want.NetworkID)
 	f.diff("floating_ip_address", "", want.Address)
+	keep := d.want.KeepFloatingIP
 	f.diff("subnet", "", strings.TrimSpace(want.SubnetID+" "+want.SubnetPattern+" "+want.SubnetTags))
 	return plan.Change{
 		Ref: d.ref(kindFloatingIP, d.want.Name, plan.Create, ""), Fields: f, After: after,
@@ -217,7 +220,10 @@ func (d *differ) floatingIPCreate(want FloatingIP, after []plan.Ref) plan.Change
 				return err
 			}
 			made, err := d.cloud.takeFloatingIP(ctx, want, port)
-			return d.booked(err, func(write uint64) { d.cloud.store.fips.put(made.ID, made, write) })
+			if d.booked(err, func(write uint64) { d.cloud.store.fips.put(made.ID, made, write) }) != nil || !keep {
+				return err
+			}
+			return d.setKept(ctx, made, true)
 		},
 	}
 }
