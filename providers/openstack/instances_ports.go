@@ -26,8 +26,9 @@ type nodePorts struct {
 	clock clock.PassiveClock
 
 	mu sync.Mutex
-	// byAddress are the ports that were read lately, by each of their fixed addresses.
-	byAddress map[string]seenPort
+	// byAddress are the ports that were read lately, by each of their fixed addresses, of which
+	// several networks may have the same.
+	byAddress map[string][]seenPort
 }
 
 type seenPort struct {
@@ -36,7 +37,7 @@ type seenPort struct {
 }
 
 func newNodePorts(network api.NetworkAPI, c clock.PassiveClock) *nodePorts {
-	return &nodePorts{api: network, clock: c, byAddress: map[string]seenPort{}}
+	return &nodePorts{api: network, clock: c, byAddress: map[string][]seenPort{}}
 }
 
 // of returns the ports of servers, by server, in the order of Neutron: of few servers by their IDs, of
@@ -154,26 +155,39 @@ func (n *nodePorts) portsAndNetworks(ctx context.Context, ids []string) ([]api.P
 }
 
 func (n *nodePorts) remember(port api.Port, at time.Time) {
+	n.forget(port)
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	for _, ip := range port.FixedIPs {
-		n.byAddress[ip.Address] = seenPort{port, at}
+		n.byAddress[ip.Address] = append(n.byAddress[ip.Address], seenPort{port, at})
 	}
 }
 
-// at returns the ports that have these addresses, those that were not read lately by few calls. An
-// address without a port is absent.
-func (n *nodePorts) at(ctx context.Context, addresses []string) (map[string]api.Port, error) {
+// forget lets a port be read again before it is used.
+func (n *nodePorts) forget(port api.Port) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for _, ip := range port.FixedIPs {
+		n.byAddress[ip.Address] = slices.DeleteFunc(n.byAddress[ip.Address], func(seen seenPort) bool { return seen.port.ID == port.ID })
+	}
+}
+
+// at returns the ports that have these addresses and suit, those that were not read lately by few
+// calls. An address without one is absent.
+func (n *nodePorts) at(ctx context.Context, addresses []string, suits func(address string, port api.Port) bool) (map[string]api.Port, error) {
 	out := make(map[string]api.Port, len(addresses))
 	now := n.clock.Now()
 	var unknown []string
 	n.mu.Lock()
 	for _, address := range addresses {
-		if seen, ok := n.byAddress[address]; ok && now.Sub(seen.at) < portsAge {
-			out[address] = seen.port
-		} else {
+		i := slices.IndexFunc(n.byAddress[address], func(seen seenPort) bool {
+			return now.Sub(seen.at) < portsAge && suits(address, seen.port)
+		})
+		if i < 0 {
 			unknown = append(unknown, address)
+			continue
 		}
+		out[address] = n.byAddress[address][i].port
 	}
 	n.mu.Unlock()
 	for chunk := range slices.Chunk(unknown, idsPerCall) {
@@ -184,7 +198,7 @@ func (n *nodePorts) at(ctx context.Context, addresses []string) (map[string]api.
 		for _, port := range list {
 			n.remember(port, now)
 			for _, ip := range port.FixedIPs {
-				if slices.Contains(chunk, ip.Address) {
+				if slices.Contains(chunk, ip.Address) && suits(ip.Address, port) {
 					out[ip.Address] = port
 				}
 			}

@@ -70,7 +70,7 @@ type NetworkAPI interface {
 	CreateSecurityGroupRules(ctx context.Context, rules []SecurityGroupRuleSpec) ([]SecurityGroupRule, error)
 	DeleteSecurityGroupRule(ctx context.Context, id string) error
 
-	// Tags. kind is the plural in paths: Ports, FloatingIPs, SecurityGroups.
+	// Tags. kind is the plural in paths: Ports, FloatingIPs, SecurityGroups, Routers.
 	SetTags(ctx context.Context, kind, id string, tags []string) ([]string, error)
 	AddTag(ctx context.Context, kind, id, tag string) error
 	RemoveTag(ctx context.Context, kind, id, tag string) error

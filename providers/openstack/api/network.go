@@ -134,11 +134,9 @@ func (c *Clients) RemoveTag(ctx context.Context, kind, id, tag string) error {
 	return c.remove(ctx, Network, "RemoveTag", nil, kind, id, "tags", tag)
 }
 
-const routers = "routers"
-
 // GetRouter implements NetworkAPI.
 func (c *Clients) GetRouter(ctx context.Context, id string) (Router, error) {
-	return get[Router](ctx, c, Network, "ShowRouter", "router", routers, id)
+	return get[Router](ctx, c, Network, "ShowRouter", "router", Routers, id)
 }
 
 // routesBody is how routes are sent.
@@ -151,17 +149,17 @@ func (c *Clients) SetRoutes(ctx context.Context, id string, revision int, routes
 	if routes == nil {
 		routes = []ExtraRoute{}
 	}
-	return change[Router](ctx, c, put(Network, "UpdateRouter", revision, routers, id), "router", routesBody{routes})
+	return change[Router](ctx, c, put(Network, "UpdateRouter", revision, Routers, id), "router", routesBody{routes})
 }
 
 // AddRoutes implements NetworkAPI. A route that is there already is no error.
 func (c *Clients) AddRoutes(ctx context.Context, id string, revision int, routes []ExtraRoute) (Router, error) {
-	return change[Router](ctx, c, put(Network, "AddExtraRoutes", revision, routers, id, "add_extraroutes"), "router", routesBody{routes})
+	return change[Router](ctx, c, put(Network, "AddExtraRoutes", revision, Routers, id, "add_extraroutes"), "router", routesBody{routes})
 }
 
 // RemoveRoutes implements NetworkAPI. A route that is not there is no error.
 func (c *Clients) RemoveRoutes(ctx context.Context, id string, revision int, routes []ExtraRoute) (Router, error) {
-	return change[Router](ctx, c, put(Network, "RemoveExtraRoutes", revision, routers, id, "remove_extraroutes"), "router", routesBody{routes})
+	return change[Router](ctx, c, put(Network, "RemoveExtraRoutes", revision, Routers, id, "remove_extraroutes"), "router", routesBody{routes})
 }
 
 func post(service, operation string, path ...string) request {

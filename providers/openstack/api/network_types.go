@@ -5,6 +5,7 @@ const (
 	Ports          = "ports"
 	FloatingIPs    = "floatingips"
 	SecurityGroups = "security-groups"
+	Routers        = "routers"
 )
 
 // NeutronNetwork is a network.
@@ -184,6 +185,7 @@ type Router struct {
 	ID       string       `json:"id"`
 	Name     string       `json:"name"`
 	Routes   []ExtraRoute `json:"routes"`
+	Tags     []string     `json:"tags"`
 	Revision int          `json:"revision_number"`
 }
 

@@ -35,6 +35,7 @@ func TestNamesNeverChange(t *testing.T) {
 		{"Service's tag", ServiceTag(lb), "kube_service_kubernetes_default_web"},
 		{"cluster's tag", ClusterTag(uid), "unified-ccm:cluster=" + uid},
 		{"tag of what was applied", AppliedTagPrefix, "unified-ccm:applied="},
+		{"tag of a route", RouteTag(uid, "10.244.1.0/24", "10.0.0.4"), "unified-ccm:route=51b7566d-3e8aa55726177066"},
 		{"tag of the members", MembersTagPrefix, "unified-ccm:members="},
 	} {
 		if tt.got != tt.want {
@@ -56,8 +57,10 @@ func TestNamesAreCutAt255Bytes(t *testing.T) {
 			t.Errorf("the name of the %s has %d bytes, want 255", what, len(name))
 		}
 	}
-	if len(ClusterTag(uid)) > 60 {
-		t.Errorf("Neutron stores no more than 60 characters of a tag, and %q has %d", ClusterTag(uid), len(ClusterTag(uid)))
+	for _, tag := range []string{ClusterTag(uid), RouteTag(uid, "2001:db8:1234:5678:9abc:def0::/112", "2001:db8:1234:5678:9abc:def0:1234:5678")} {
+		if len(tag) > 60 {
+			t.Errorf("Neutron stores no more than 60 characters of a tag, and %q has %d", tag, len(tag))
+		}
 	}
 }
 

@@ -1,6 +1,8 @@
 package names
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"slices"
 	"strings"
 )
@@ -59,4 +61,23 @@ func Services(tags []string) []string {
 		}
 	}
 	return out
+}
+
+// RouteTagPrefix begins the tags of a router that say which of its routes are a cluster's.
+const RouteTagPrefix = "unified-ccm:route="
+
+// RouteTagsOf is how the tags of all routes of one cluster begin. cluster is the UID of the namespace
+// kube-system, or the cluster's name where that is not known.
+func RouteTagsOf(cluster string) string { return RouteTagPrefix + digest(8, cluster) + "-" }
+
+// RouteTag marks a router's route as one of the cluster's. Routes have no names and no tags of their
+// own, and the text of an IPv6 route is longer than a tag: hence the hash.
+func RouteTag(cluster, destination, nextHop string) string {
+	return RouteTagsOf(cluster) + digest(16, destination, nextHop)
+}
+
+// digest is the first digits of a hash over the parts.
+func digest(digits int, parts ...string) string {
+	sum := sha256.Sum256([]byte(strings.Join(parts, " ")))
+	return hex.EncodeToString(sum[:])[:digits]
 }
