@@ -237,8 +237,9 @@ func (d *differ) loadBalancerTags(have []string) []string {
 func (d *differ) loadBalancerUpdate(have api.LoadBalancer) (plan.Change, bool) {
 	var f fields
 	var patch api.LoadBalancerPatch
-	if tags := d.loadBalancerTags(have.Tags); f.diff("tags", showSet(have.Tags), showSet(tags)) {
-		patch.Tags = api.To(tags)
+	var retag func([]string) []string
+	if f.diff("tags", showSet(have.Tags), showSet(d.loadBalancerTags(have.Tags))) {
+		retag = d.loadBalancerTags
 	}
 	if renamed(d.key, have) && f.diff("name", have.Name, d.want.Name) {
 		patch.Name, patch.Description = api.To(d.want.Name), api.To(d.want.LoadBalancer.Description)
@@ -258,33 +259,68 @@ func (d *differ) loadBalancerUpdate(have api.LoadBalancer) (plan.Change, bool) {
 			if reason != "" {
 				return d.booked(d.cloud.atRest(ctx, have.ID), nil)
 			}
-			return d.patchLoadBalancer(ctx, ids, have.ID, patch)
+			return d.patchLoadBalancer(ctx, ids, have, patch, retag)
 		},
 	}, true
 }
 
-func (d *differ) patchLoadBalancer(ctx context.Context, ids *plan.Handles, id string, patch api.LoadBalancerPatch) error {
+// patchLoadBalancer changes a load balancer. Tags are worked out when it is this change's turn, since
+// another Service that shares the load balancer may have changed them in the meantime.
+func (d *differ) patchLoadBalancer(ctx context.Context, ids *plan.Handles, have api.LoadBalancer, patch api.LoadBalancerPatch, retag func([]string) []string) error {
 	var made api.LoadBalancer
 	return d.mutate(ctx, ids, func(ctx context.Context) (err error) {
-		made, err = d.cloud.api.UpdateLoadBalancer(ctx, id, patch)
+		if retag != nil {
+			tags := have.Tags
+			if now, ok := d.cloud.store.balancer(have.ID); ok {
+				tags = now.Tags
+			}
+			patch.Tags = api.To(retag(tags))
+		}
+		made, err = d.cloud.api.UpdateLoadBalancer(ctx, have.ID, patch)
 		return err
-	}, func(write uint64) { d.cloud.store.balancers.put(id, made, write) })
+	}, func(write uint64) { d.cloud.store.balancers.put(have.ID, made, write) })
 }
 
-// untag takes this Service's tags off a load balancer that stays.
+// untag takes this Service's tag off a load balancer that stays. Where other Services left at the
+// same time, whoever is the last deletes it.
 func (d *differ) untag(have api.LoadBalancer, after []plan.Ref) plan.Change {
-	tags := slices.DeleteFunc(slices.Clone(have.Tags), func(tag string) bool { return tag == names.ServiceTag(d.serviceTag()) })
-	if tags == nil {
-		tags = []string{}
+	mine := names.ServiceTag(d.serviceTag())
+	retag := func(tags []string) []string {
+		left := slices.DeleteFunc(slices.Clone(tags), func(tag string) bool { return tag == mine })
+		if left == nil {
+			left = []string{}
+		}
+		return left
 	}
 	return plan.Change{
 		Ref:    d.ref(kindLoadBalancer, have.Name, plan.Update, have.ID),
-		Fields: []plan.Field{{Name: "tags", Before: showSet(have.Tags), After: showSet(tags)}},
+		Fields: []plan.Field{{Name: "tags", Before: showSet(have.Tags), After: showSet(retag(have.Tags))}},
 		After:  after,
 		Do: func(ctx context.Context, ids *plan.Handles) error {
-			return d.patchLoadBalancer(ctx, ids, have.ID, api.LoadBalancerPatch{Tags: api.To(tags)})
+			if err := d.patchLoadBalancer(ctx, ids, have, api.LoadBalancerPatch{}, retag); err != nil {
+				return err
+			}
+			now, ok := d.cloud.store.balancer(have.ID)
+			if !ok || !d.madeHere(now) || len(names.Services(now.Tags)) > 0 {
+				return nil
+			}
+			return d.deleteAbandoned(ctx, now)
 		},
 	}
+}
+
+// deleteAbandoned deletes a load balancer that no Service uses any more, and its floating IP.
+func (d *differ) deleteAbandoned(ctx context.Context, lb api.LoadBalancer) error {
+	for _, f := range d.attached(&lb) {
+		if !d.madeByUs(f) || kept(f) {
+			continue
+		}
+		err := ignoreNotFound(d.cloud.api.DeleteFloatingIP(ctx, f.ID))
+		if err := d.booked(err, func(write uint64) { d.cloud.store.fips.drop(f.ID, write) }); err != nil {
+			return err
+		}
+	}
+	return d.booked(d.cloud.deleteBalancer(ctx, lb), func(write uint64) { d.cloud.store.forget(lb.ID, write) })
 }
 
 // replaceReason says why an existing load balancer cannot become the wanted one, or "". It is an

@@ -289,8 +289,13 @@ func (d *differ) remove() {
 // last says whether a load balancer goes with this Service: it was made for a Service of this
 // cluster, and no other Service is left on it. One that somebody made by hand stays.
 func (d *differ) last(lb api.LoadBalancer) bool {
-	made := d.owner || strings.HasPrefix(lb.Name, names.LoadBalancerPrefix+d.key.ClusterName+"_") && slices.Contains(lb.Tags, names.ServiceTag(d.serviceTag()))
-	return made && foreign(d.key, lb) == "" && len(guests(d.key, lb)) == 0
+	ours := d.owner || slices.Contains(lb.Tags, names.ServiceTag(d.serviceTag()))
+	return ours && d.madeHere(lb) && len(guests(d.key, lb)) == 0
+}
+
+// madeHere says whether a load balancer was made for a Service of this cluster.
+func (d *differ) madeHere(lb api.LoadBalancer) bool {
+	return foreign(d.key, lb) == "" && (owns(d.key, lb) || strings.HasPrefix(lb.Name, names.LoadBalancerPrefix+d.key.ClusterName+"_"))
 }
 
 // leave plans to take everything of this Service out of a load balancer that stays.
