@@ -32,6 +32,11 @@ type Descriptor struct {
 	Capabilities Capabilities
 	// Flags adds the provider's own flags, each prefixed by Name. May be nil.
 	Flags func(*pflag.FlagSet)
+	// InheritedFlags are the names of those of Flags that have no prefix, because the manager that
+	// users of this cloud come from has them. They can never change.
+	InheritedFlags []string
+	// Controllers are the provider's own; what New returns then implements ControllerStarter.
+	Controllers []Controller
 	// ValidateConfig parses and validates a configuration without touching the cloud. It returns
 	// warnings (unknown keys) apart from errors; file is used in messages only.
 	ValidateConfig func(file string, content []byte) (warnings []string, err error)
@@ -79,6 +84,9 @@ type Runtime struct {
 	// mutations from the provider's interfaces; a provider that mutates where the framework
 	// only reads must heed it itself.
 	DryRun bool
+	// Annotate sets annotations of a Service in the cluster; others stay. It fails if the Service was
+	// deleted and made again. Nil where nothing may be written.
+	Annotate func(ctx context.Context, service *v1.Service, annotations map[string]string) error
 }
 
 // RuntimeUser is implemented by providers that take the Runtime. It is called once, before any

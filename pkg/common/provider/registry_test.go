@@ -61,3 +61,15 @@ func TestRegisterRefusesProgrammersErrors(t *testing.T) {
 		})
 	}
 }
+
+func TestFlagsThatAreInherited(t *testing.T) {
+	d := Descriptor{Name: "heir", Title: "T", New: factory, InheritedFlags: []string{"tags"}}
+	d.Flags = func(fs *pflag.FlagSet) { fs.Bool("tags", false, ""); fs.Bool("heir-x", false, "") }
+	if err := check(d); err != nil {
+		t.Error(err)
+	}
+	d.InheritedFlags = nil
+	if err := check(d); err == nil {
+		t.Error("a flag without the prefix passed")
+	}
+}
