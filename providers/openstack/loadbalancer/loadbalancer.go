@@ -99,6 +99,7 @@ var (
 	_ lbcommon.NodeSurroundings[Surroundings]         = (*Cloud)(nil)
 	_ lbcommon.Hinter                                 = (*Cloud)(nil)
 	_ lbcommon.Inventory[Observed]                    = (*Cloud)(nil)
+	_ lbcommon.Annotator[Observed]                    = (*Cloud)(nil)
 )
 
 // New returns a Cloud. It makes no call.
