@@ -330,3 +330,10 @@ func contextWithTimeout(t *testing.T, d time.Duration) (context.Context, context
 	t.Helper()
 	return context.WithTimeout(t.Context(), d)
 }
+
+// restartQuietly replaces the manager in the middle of its work, as a kill does.
+func (r *rig) restartQuietly() {
+	old := r.recorder
+	r.restart()
+	r.recorder = old
+}
