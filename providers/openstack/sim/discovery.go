@@ -54,6 +54,8 @@ func (t *tx) versions() []any {
 		}
 	case serviceNetwork:
 		return []any{t.versionView("v2.0", "CURRENT", "v2.0/", nil)}
+	case serviceImage:
+		return []any{t.versionView("v2.15", "CURRENT", "v2/", nil)}
 	case serviceKeyManager:
 		return []any{t.versionView("v1", "stable", "v1/", map[string]any{
 			"updated":     "2015-04-28T00:00:00Z",
@@ -78,7 +80,11 @@ func (t *tx) listVersions() (answer, error) {
 	case serviceIdentity, serviceKeyManager:
 		return answer{status: http.StatusMultipleChoices, body: map[string]any{"versions": map[string]any{"values": versions}}}, nil
 	}
-	return answer{status: http.StatusOK, body: map[string]any{"versions": versions}}, nil
+	status := http.StatusOK
+	if t.call.service == serviceImage {
+		status = http.StatusMultipleChoices
+	}
+	return answer{status: status, body: map[string]any{"versions": versions}}, nil
 }
 
 func (t *tx) showVersion() (answer, error) {
@@ -87,7 +93,7 @@ func (t *tx) showVersion() (answer, error) {
 	switch t.call.service {
 	case serviceNetwork:
 		return answer{status: http.StatusOK, body: map[string]any{"resources": []any{}}}, nil
-	case serviceLoadBalancer:
+	case serviceLoadBalancer, serviceImage:
 		return answer{}, errNoResource()
 	}
 	return answer{status: http.StatusOK, body: map[string]any{"version": one}}, nil

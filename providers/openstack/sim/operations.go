@@ -83,6 +83,7 @@ func catalogue() map[string][]operation {
 	add(serviceNetwork, networkOperations(), portOperations(), routerOperations(), floatingIPOperations(), securityGroupOperations(), tagOperations())
 	add(serviceLoadBalancer, balancerOperations(), listenerOperations(), poolOperations(), memberOperations(), monitorOperations(), choiceOperations())
 	add(serviceKeyManager, secretOperations())
+	add(serviceImage, imageOperations())
 	return out
 }
 

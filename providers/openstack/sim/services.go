@@ -15,17 +15,19 @@ const (
 	serviceNetwork      = "network"
 	serviceLoadBalancer = "load-balancer"
 	serviceKeyManager   = "key-manager"
+	// serviceImage is Glance, without any image: command lines ask for it when they list servers.
+	serviceImage = "image"
 )
 
 func serviceTypes() []string {
-	return []string{serviceIdentity, serviceCompute, serviceNetwork, serviceLoadBalancer, serviceKeyManager}
+	return []string{serviceIdentity, serviceCompute, serviceNetwork, serviceLoadBalancer, serviceKeyManager, serviceImage}
 }
 
 // serviceNames are the names in the catalogue, by type.
 func serviceNames() map[string]string {
 	return map[string]string{
 		serviceIdentity: "keystone", serviceCompute: "nova", serviceNetwork: "neutron",
-		serviceLoadBalancer: "octavia", serviceKeyManager: "barbican",
+		serviceLoadBalancer: "octavia", serviceKeyManager: "barbican", serviceImage: "glance",
 	}
 }
 
@@ -38,6 +40,8 @@ func versionOf(service string) string {
 		return "v2.1"
 	case serviceKeyManager:
 		return "v1"
+	case serviceImage:
+		return "v2"
 	default:
 		return "v2.0"
 	}
