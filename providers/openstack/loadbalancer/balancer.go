@@ -349,10 +349,10 @@ func (d *differ) replaceReason(lb api.LoadBalancer) (string, error) {
 // immovable says what of a load balancer would have to change that never can.
 func (d *differ) immovable(lb api.LoadBalancer) string {
 	want := d.want.LoadBalancer
-	switch {
-	case lb.Provisioning == api.PendingDelete:
+	switch lb.Provisioning {
+	case api.PendingDelete:
 		return "it is being deleted"
-	case lb.Provisioning == api.Error:
+	case api.Error:
 		return "it is in the state ERROR, which it cannot leave"
 	}
 	for _, c := range []struct {

@@ -127,42 +127,17 @@ func first(given *string, others ...string) (value string, own bool) {
 	return cmp.Or(others...), false
 }
 
-// loadBalancer says where the load balancer is and how it is made. The Service's subnet and network
-// win over those of its class, except for an external load balancer, which has always been made
-// where the class says.
+// loadBalancer says where the load balancer is and how it is made.
 func (w *wisher) loadBalancer() LoadBalancer {
-	p, f := w.options.Place, w.around.features
+	f := w.around.features
 	lb := LoadBalancer{
 		Description: names.LoadBalancerDescription(w.key.ClusterName, serviceOf(w.key)), Provider: w.settings.Provider,
 		PortID: w.options.PortID,
 	}
-	lb.asked.port = lb.PortID != ""
-	lb.SubnetID, lb.asked.subnet = first(p.SubnetID, w.class.SubnetID, w.settings.SubnetID)
-	lb.NetworkID, lb.asked.network = first(p.NetworkID, w.class.NetworkID, w.settings.NetworkID)
-	if !w.internal {
-		if w.class.SubnetID != "" {
-			lb.SubnetID, lb.asked.subnet = w.class.SubnetID, false
-		}
-		if w.class.NetworkID != "" {
-			lb.NetworkID, lb.asked.network = w.class.NetworkID, false
-		}
-	}
-	// A network that the Service or its class names is not meant to go with the configured subnet.
-	if w.class.SubnetID == "" && p.SubnetID == nil && (lb.asked.network || w.class.NetworkID != "") {
-		lb.SubnetID = ""
-	}
-	if w.class.NetworkID == "" && p.NetworkID == nil && lb.SubnetID != "" && lb.SubnetID != w.settings.SubnetID {
-		lb.NetworkID = ""
-	}
-	switch {
-	case lb.PortID != "":
-		lb.SubnetID, lb.NetworkID = "", ""
-		lb.asked.subnet, lb.asked.network = false, false
-	case lb.SubnetID == "" && lb.NetworkID == "":
-		lb.SubnetID = w.around.nodeSubnet
-		if lb.SubnetID == "" {
-			w.problems.Addf(annotation.KeySubnetID, "", "nobody says where the load balancer gets its address, and no node's port shows it: set the annotation, or subnet-id in section [LoadBalancer] of the configuration")
-		}
+	if lb.PortID != "" {
+		lb.asked.port = true
+	} else {
+		w.place(&lb)
 	}
 	lb.FlavorID, lb.asked.flavor = first(w.options.FlavorID, w.settings.FlavorID)
 	if lb.FlavorID != "" && !f.flavors() {
@@ -180,6 +155,34 @@ func (w *wisher) loadBalancer() LoadBalancer {
 		lb.Tags = w.options.LoadBalancerTags
 	}
 	return lb
+}
+
+// place finds subnet and network. The Service's win over those of its class, except for an external
+// load balancer, which has always been made where the class says.
+func (w *wisher) place(lb *LoadBalancer) {
+	p := w.options.Place
+	lb.SubnetID, lb.asked.subnet = first(p.SubnetID, w.class.SubnetID, w.settings.SubnetID)
+	lb.NetworkID, lb.asked.network = first(p.NetworkID, w.class.NetworkID, w.settings.NetworkID)
+	if !w.internal && w.class.SubnetID != "" {
+		lb.SubnetID, lb.asked.subnet = w.class.SubnetID, false
+	}
+	if !w.internal && w.class.NetworkID != "" {
+		lb.NetworkID, lb.asked.network = w.class.NetworkID, false
+	}
+	// A network that the Service or its class names is not meant to go with the configured subnet, nor
+	// their subnet with the configured network.
+	if w.class.SubnetID == "" && p.SubnetID == nil && (lb.asked.network || w.class.NetworkID != "") {
+		lb.SubnetID = ""
+	}
+	if w.class.NetworkID == "" && p.NetworkID == nil && lb.SubnetID != w.settings.SubnetID {
+		lb.NetworkID = ""
+	}
+	if lb.SubnetID != "" || lb.NetworkID != "" {
+		return
+	}
+	if lb.SubnetID = w.around.nodeSubnet; lb.SubnetID == "" {
+		w.problems.Add(annotation.KeySubnetID, "", "nobody says where the load balancer gets its address, and no node's port shows it: set the annotation, or subnet-id in section [LoadBalancer] of the configuration")
+	}
 }
 
 // unsupported warns about a setting that this Octavia cannot do.
@@ -227,17 +230,24 @@ func (w *wisher) check() {
 			w.problems.Add(key, value, "it works for TCP, and the Service has no TCP port: remove it")
 		}
 	}
+	w.checkFeatures()
 	if ref := w.tlsContainer(); ref != "" && w.settings.ContainerStore == ContainerStoreBarbican {
 		if _, err := annotation.ParseContainer(ref); err != nil {
 			w.problems.Add(annotation.KeyTLSContainer, ref, err.Error())
 		}
 	}
-	if !w.around.features.sctp() && slices.ContainsFunc(w.in.Ports, func(p intent.Port) bool { return p.Protocol == v1.ProtocolSCTP }) {
-		w.problems.Addf("spec.ports", "", "version %s of Octavia's API has no SCTP, which came with %s: use TCP or UDP", w.around.features.version, versionSCTP)
+}
+
+// checkFeatures finds what this Octavia or its provider cannot do.
+func (w *wisher) checkFeatures() {
+	f := w.around.features
+	if !f.sctp() && slices.ContainsFunc(w.in.Ports, func(p intent.Port) bool { return p.Protocol == v1.ProtocolSCTP }) {
+		w.problems.Addf("spec.ports", "", "version %s of Octavia's API has no SCTP, which came with %s: use TCP or UDP", f.version, versionSCTP)
 	}
-	if len(w.in.SourceRanges) > 0 && !w.around.features.allowedCIDRs() && !(w.around.features.ovn && w.settings.ManageSecurityGroups) {
+	filtered := f.allowedCIDRs() || f.ovn && w.settings.ManageSecurityGroups
+	if len(w.in.SourceRanges) > 0 && !filtered {
 		w.warnf("spec.loadBalancerSourceRanges has no effect: Octavia's provider %s, with version %s of its API, cannot restrict who connects; set manage-security-groups in the configuration where the provider is ovn",
-			w.settings.Provider, w.around.features.version)
+			w.settings.Provider, f.version)
 	}
 	if w.settings.Internal && w.options.Internal != nil && !*w.options.Internal {
 		w.warnf("%s is \"false\", but internal-lb in the configuration makes every load balancer internal", annotation.KeyInternal)

@@ -76,11 +76,11 @@ func (d *differ) ref(kind, name string, action plan.Action, detail string) plan.
 // refuse returns an error if the load balancer must not be used for this Service.
 func (d *differ) refuse() error {
 	if d.have.Refused != "" {
-		return d.invalid(annotation.KeyLoadBalancerID, d.have.Refused, "it belongs to another project: write the ID of one in this project, or remove the annotation")
+		return d.badReference(d.have.Refused, "it belongs to another project: write the ID of one in this project, or remove the annotation")
 	}
 	if len(d.have.Others) > 0 {
 		if owner := foreign(d.key, d.have.Others[0]); owner == "" && d.have.LoadBalancer != nil && d.have.LoadBalancer.ID != d.key.Hint {
-			return d.invalid(annotation.KeyLoadBalancerID, "", fmt.Sprintf("the load balancers %s and %s have the same name %s: delete one of them, or write the ID of the one to use",
+			return d.badReference("", fmt.Sprintf("the load balancers %s and %s have the same name %s: delete one of them, or write the ID of the one to use",
 				d.have.LoadBalancer.ID, d.have.Others[0].ID, d.have.LoadBalancer.Name))
 		}
 	}
@@ -101,22 +101,23 @@ func (d *differ) refuse() error {
 // refuseGuest says why this Service cannot share a load balancer.
 func (d *differ) refuseGuest(lb api.LoadBalancer) error {
 	if !d.want.features.tags() {
-		return d.invalid(annotation.KeyLoadBalancerID, lb.ID, fmt.Sprintf("sharing needs tags, which came with version %s of Octavia's API: remove the annotation", versionTags))
+		return d.badReference(lb.ID, fmt.Sprintf("sharing needs tags, which came with version %s of Octavia's API: remove the annotation", versionTags))
 	}
 	others := guests(d.key, lb)
 	if !slices.Contains(lb.Tags, names.ServiceTag(d.serviceTag())) && len(others) >= d.want.maxShared {
-		return d.invalid(annotation.KeyLoadBalancerID, lb.ID, fmt.Sprintf("%d Services share it already (%s), and max-shared-lb in the configuration is %d: raise it, or use another load balancer",
+		return d.badReference(lb.ID, fmt.Sprintf("%d Services share it already (%s), and max-shared-lb in the configuration is %d: raise it, or use another load balancer",
 			len(others), strings.Join(others, ", "), d.want.maxShared))
 	}
 	if d.want.FloatingIP != nil && len(d.attached(&lb)) == 0 {
-		return d.invalid(annotation.KeyLoadBalancerID, lb.ID, fmt.Sprintf("it has no floating IP, so that only an internal Service can share it: set %s to \"true\"", annotation.KeyInternal))
+		return d.badReference(lb.ID, fmt.Sprintf("it has no floating IP, so that only an internal Service can share it: set %s to \"true\"", annotation.KeyInternal))
 	}
 	return d.clashes()
 }
 
-func (d *differ) invalid(key, value, fix string) error {
+// badReference is the error about the load balancer that the Service names.
+func (d *differ) badReference(value, fix string) error {
 	var problems intent.Problems
-	problems.Add(key, value, fix)
+	problems.Add(annotation.KeyLoadBalancerID, value, fix)
 	return problems.Err(d.plan.Subject)
 }
 
@@ -271,7 +272,6 @@ func (d *differ) remove() {
 	case lb == nil:
 	case d.owner && foreign(d.key, *lb) != "":
 		d.warnf("load balancer %s belongs to %s and is left alone", lb.Name, foreign(d.key, *lb))
-		lb = nil
 	case d.last(*lb):
 		d.add(d.loadBalancerDelete(*lb, ""))
 		for _, f := range d.attached(lb) {

@@ -78,8 +78,7 @@ func (s *store) uses(key lbcommon.Key) bool {
 
 // readFloatingIPs reads all of the project, which is one request like any selection of them.
 func (s *store) readFloatingIPs(ctx context.Context) error {
-	before, at := s.mark(), s.clock.Now()
-	return s.list(ctx, listFloatingIPs, before, at)
+	return s.list(ctx, listFloatingIPs, reading{before: s.mark(), at: s.clock.Now()})
 }
 
 // readGroups reads the Service's security group, and the ports that use it.

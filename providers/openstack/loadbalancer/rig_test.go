@@ -20,7 +20,6 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
 	"github.com/unified-ccm/unified-ccm/pkg/common/conformance/world"
 	lbcommon "github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
-	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
 	kit "github.com/unified-ccm/unified-ccm/pkg/common/sim"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/api"
@@ -230,15 +229,6 @@ func (r *rig) remove(svc *v1.Service) {
 	}
 }
 
-func (r *rig) plan(svc *v1.Service) plan.Plan {
-	r.t.Helper()
-	p, err := r.manager.PlanLoadBalancer(r.t.Context(), r.cluster, svc, r.nodes, false)
-	if err != nil {
-		r.t.Fatalf("plan: %v", err)
-	}
-	return p
-}
-
 // steady checks that nothing is left to do, for the snapshot and for a manager that knows nothing.
 func (r *rig) steady(svc *v1.Service) {
 	r.t.Helper()
@@ -264,12 +254,6 @@ func operations(calls []kit.Call) []string {
 		list[i] = c.Name
 	}
 	return list
-}
-
-// fresh forgets the calls so far, and waits until nothing that was read counts as read now.
-func (r *rig) fresh() {
-	time.Sleep(2 * time.Second)
-	r.sim.Front().Log().Reset()
 }
 
 func (r *rig) balancer() api.LoadBalancer {

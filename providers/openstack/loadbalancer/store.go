@@ -162,15 +162,25 @@ func (s *store) justRead(key lbcommon.Key, d depth) bool {
 	if l, ok := s.looked[subject(key)]; ok && now.Sub(l.at) < readNow && (l.members || !d.members) && (l.groups || !d.groups) {
 		return true
 	}
-	if !s.balancers.fresh(now, readNow) || !s.fips.fresh(now, readNow) || d.groups && !s.groups.fresh(now, readNow) {
+	return s.listed(now, d) && s.nothingOf(key)
+}
+
+// listed says whether the lists that a Service needs were read just now. The lock is held.
+func (s *store) listed(now time.Time, d depth) bool {
+	return s.balancers.fresh(now, readNow) && s.fips.fresh(now, readNow) && (!d.groups || s.groups.fresh(now, readNow))
+}
+
+// nothingOf says whether a Service has no load balancer: lists say that for certain, while how one is
+// set is read in full. The lock is held.
+func (s *store) nothingOf(key lbcommon.Key) bool {
+	if key.Hint != "" {
 		return false
 	}
-	// Lists say for certain that there is nothing; how something is set is read in full.
 	name := names.LoadBalancer(key.ClusterName, serviceOf(key))
 	mine := s.balancers.all(func(lb api.LoadBalancer) bool {
-		return lb.Name == name || lb.ID == key.Hint || lb.Name == names.LegacyLoadBalancer(key.UID) || slices.Contains(lb.Tags, name)
+		return lb.Name == name || lb.Name == names.LegacyLoadBalancer(key.UID) || slices.Contains(lb.Tags, name)
 	})
-	return len(mine) == 0 && key.Hint == ""
+	return len(mine) == 0
 }
 
 // refresh reads the lists that are too old. Callers that come while one is reading wait for it.
@@ -198,13 +208,13 @@ func (s *store) refreshOne(ctx context.Context, k kind) error {
 		return ctx.Err()
 	}
 	s.mu.Lock()
-	before, at := s.writes, s.clock.Now()
-	fresh := s.readAt(k).Add(listAge).After(at) && !s.readAt(k).IsZero()
+	now := reading{before: s.writes, at: s.clock.Now()}
+	fresh := s.readAt(k).Add(listAge).After(now.at) && !s.readAt(k).IsZero()
 	s.mu.Unlock()
 	if fresh {
 		return nil
 	}
-	return s.list(ctx, k, before, at)
+	return s.list(ctx, k, now)
 }
 
 // readAt is when a list was read. The lock is held.
@@ -227,41 +237,47 @@ func (s *store) readAt(k kind) time.Time {
 	}
 }
 
+// reading is when a list was asked for, and the count of writes then.
+type reading struct {
+	before uint64
+	at     time.Time
+}
+
 // list reads a list of the whole project.
-func (s *store) list(ctx context.Context, k kind, before uint64, at time.Time) error {
+func (s *store) list(ctx context.Context, k kind, r reading) error {
 	switch k {
 	case listBalancers:
 		list, err := s.api.ListLoadBalancers(ctx, api.LoadBalancerFilter{})
 		list = slices.DeleteFunc(list, func(lb api.LoadBalancer) bool { return lb.Provisioning == api.Deleted })
-		return fill(s, &s.balancers, list, err, balancerID, before, at)
+		return fill(s, &s.balancers, list, err, balancerID, r)
 	case listListeners:
 		list, err := s.api.ListListeners(ctx, "")
-		return fill(s, &s.listeners, list, err, listenerID, before, at)
+		return fill(s, &s.listeners, list, err, listenerID, r)
 	case listPools:
 		list, err := s.api.ListPools(ctx, "")
-		return fill(s, &s.pools, list, err, poolID, before, at)
+		return fill(s, &s.pools, list, err, poolID, r)
 	case listMonitors:
 		list, err := s.api.ListHealthMonitors(ctx)
-		return fill(s, &s.monitors, list, err, monitorID, before, at)
+		return fill(s, &s.monitors, list, err, monitorID, r)
 	case listFloatingIPs:
 		list, err := s.api.ListFloatingIPs(ctx, api.FloatingIPFilter{})
-		return fill(s, &s.fips, list, err, floatingIPID, before, at)
+		return fill(s, &s.fips, list, err, floatingIPID, r)
 	case listGroups:
 		list, err := s.api.ListSecurityGroups(ctx, api.SecurityGroupFilter{})
-		return fill(s, &s.groups, list, err, groupID, before, at)
+		return fill(s, &s.groups, list, err, groupID, r)
 	default:
 		list, err := s.api.ListPorts(ctx, api.PortFilter{})
-		return fill(s, &s.ports, list, err, portID, before, at)
+		return fill(s, &s.ports, list, err, portID, r)
 	}
 }
 
-func fill[T any](s *store, t *table[T], list []T, err error, id func(T) string, before uint64, at time.Time) error {
+func fill[T any](s *store, t *table[T], list []T, err error, id func(T) string, r reading) error {
 	if err != nil {
 		return err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	t.fill(list, id, before, at)
+	t.fill(list, id, r.before, r.at)
 	return nil
 }
 

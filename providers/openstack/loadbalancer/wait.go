@@ -52,7 +52,6 @@ const (
 
 // wait is one that waits for a load balancer to be at rest.
 type wait struct {
-	ctx  context.Context
 	id   string
 	why  cause
 	step time.Duration
@@ -73,12 +72,13 @@ func newWaiter(client api.LoadBalancingAPI, c clock.Clock, s *store) *waiter {
 
 // rest waits until a load balancer is neither changing nor being deleted. Gone says that it does not exist any more.
 func (w *waiter) rest(ctx context.Context, id string, why cause) (lb api.LoadBalancer, gone bool, err error) {
-	one := &wait{ctx: ctx, id: id, why: why, step: firstLook, due: w.clock.Now().Add(firstLook), done: make(chan settled, 1)}
+	one := &wait{id: id, why: why, step: firstLook, due: w.clock.Now().Add(firstLook), done: make(chan settled, 1)}
 	w.mu.Lock()
 	w.waiting[one] = struct{}{}
 	if !w.running {
 		w.running = true
-		go w.run()
+		// The others who wait want to know also when this one gives up; each call has a deadline of its own.
+		go w.run(context.WithoutCancel(ctx))
 	}
 	w.mu.Unlock()
 	w.nudge()
@@ -104,7 +104,7 @@ func (w *waiter) nudge() {
 }
 
 // run looks as long as anybody waits.
-func (w *waiter) run() {
+func (w *waiter) run(ctx context.Context) {
 	for {
 		due, ok := w.next()
 		if !ok {
@@ -113,7 +113,7 @@ func (w *waiter) run() {
 		timer := w.clock.NewTimer(due.Sub(w.clock.Now()))
 		select {
 		case <-timer.C():
-			w.look()
+			w.look(ctx)
 		case <-w.wake:
 		}
 		timer.Stop()
@@ -141,19 +141,15 @@ func (w *waiter) next() (time.Time, bool) {
 }
 
 // look asks about everybody's load balancer at once, and lets those go that are at rest.
-func (w *waiter) look() {
+func (w *waiter) look(ctx context.Context) {
 	w.mu.Lock()
 	ids := map[string]cause{}
-	var ctx context.Context
 	for one := range w.waiting {
 		ids[one.id] = one.why
-		if ctx == nil || one.ctx.Err() == nil {
-			ctx = one.ctx
-		}
 	}
 	w.last = w.clock.Now()
 	w.mu.Unlock()
-	if ctx == nil {
+	if len(ids) == 0 {
 		return
 	}
 	found, err := w.ask(ctx, ids)

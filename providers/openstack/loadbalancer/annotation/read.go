@@ -73,20 +73,32 @@ func (o *Options) portable(in intent.Service, problems *intent.Problems) {
 		}
 		o.ProxyProtocol = in.ProxyProtocol
 	}
-	if in.IdleTimeout > 0 {
-		ms := int(in.IdleTimeout / time.Millisecond)
-		for _, t := range []struct {
-			field **int
-			key   string
-		}{{&o.Timeouts.Client, KeyClientTimeout}, {&o.Timeouts.Member, KeyMemberTimeout}} {
-			if *t.field != nil && **t.field != ms {
-				both(intent.KeyIdleTimeout, t.key)
-			}
-			*t.field = &ms
-		}
-	}
+	o.portableTimeout(in, both)
 	o.portableSubnet(in, problems, both)
 	o.portableMonitor(in, both)
+	o.portableTags(in, problems)
+	o.StaticAddresses = in.StaticAddresses
+}
+
+// portableTimeout is that of a connection on either side.
+func (o *Options) portableTimeout(in intent.Service, both func(string, string)) {
+	if in.IdleTimeout == 0 {
+		return
+	}
+	ms := int(in.IdleTimeout / time.Millisecond)
+	for _, t := range []struct {
+		field **int
+		key   string
+	}{{&o.Timeouts.Client, KeyClientTimeout}, {&o.Timeouts.Member, KeyMemberTimeout}} {
+		if *t.field != nil && **t.field != ms {
+			both(intent.KeyIdleTimeout, t.key)
+		}
+		*t.field = &ms
+	}
+}
+
+// portableTags are Octavia's tags on every kind of object: key=value, or the key alone.
+func (o *Options) portableTags(in intent.Service, problems *intent.Problems) {
 	for _, key := range sortedKeys(in.Tags) {
 		tag := key
 		if in.Tags[key] != "" {
@@ -102,7 +114,6 @@ func (o *Options) portable(in intent.Service, problems *intent.Problems) {
 			}
 		}
 	}
-	o.StaticAddresses = in.StaticAddresses
 }
 
 // portableSubnet takes the one subnet in which the address is.
