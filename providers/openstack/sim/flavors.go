@@ -15,6 +15,12 @@ func flavorOperations() []operation {
 			}
 			return map[string]any{"flavor": t.flavorView(f, true)}, nil
 		}),
+		read("ListFlavorExtraSpecs", "flavors/{id}/os-extra_specs", func(t *tx) (any, error) {
+			if t.flavors[t.call.params["id"]] == nil {
+				return nil, refuse(http.StatusNotFound, "itemNotFound", "Flavor %s could not be found.", t.call.params["id"])
+			}
+			return map[string]any{"extra_specs": map[string]string{}}, nil
+		}),
 		read("ListAvailabilityZones", "os-availability-zone", func(t *tx) (any, error) {
 			out := []any{}
 			for _, zone := range t.o.Zones {

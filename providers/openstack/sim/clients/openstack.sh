@@ -39,9 +39,9 @@ ok "*private*" network list
 ok "*m1.small*" flavor list
 refused "No Server found" server show nobody
 
-ok "" router add route "$router" --route "destination=10.244.0.0/24,gateway=$address"
+ok "*" router add route "$router" --route "destination=10.244.0.0/24,gateway=$address"
 ok "*10.244.0.0/24*" router show "$router" -f value -c routes
-ok "" router remove route "$router" --route "destination=10.244.0.0/24,gateway=$address"
+ok "*" router remove route "$router" --route "destination=10.244.0.0/24,gateway=$address"
 ok "" port set "$port" --allowed-address ip-address=10.244.0.0/24
 ok "*10.244.0.0/24*" port show "$port" -f value -c allowed_address_pairs
 ok "" port unset "$port" --allowed-address ip-address=10.244.0.0/24
