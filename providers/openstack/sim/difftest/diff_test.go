@@ -75,6 +75,9 @@ func TestSameAsRealServices(t *testing.T) {
 		}
 	}
 	simulated := do(t, simulated(t))
+	if len(actual) == 0 {
+		t.Skip("the answers of the real services were not recorded: all steps were done on the simulator only; set LAB_DIR")
+	}
 	known := accepted()
 	for _, s := range steps() {
 		r, ok := actual[s.name]
