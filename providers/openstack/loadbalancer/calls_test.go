@@ -1,13 +1,17 @@
 package loadbalancer
 
 import (
+	"context"
 	"fmt"
+	"maps"
 	"sync"
 	"testing"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/api"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/sim"
 )
 
@@ -94,6 +98,47 @@ func TestCallsOfARestart(t *testing.T) {
 		r.wantCalls("restart", 220)
 		if m := r.mutations(); len(m) > 0 {
 			t.Errorf("a restart changed something: %v", m)
+		}
+	})
+}
+
+// Once Services remember what their members are, a restart costs a few lists.
+func TestCallsOfARestartThatTrusts(t *testing.T) {
+	bubble(t, sim.Options{Latency: latency}, Settings{}, func(r *rig) {
+		services := fleet(100)
+		note := func() {
+			r.manager.SetRuntime(provider.Runtime{Recorder: r.recorder, ClusterUID: r.uid, Annotate: func(_ context.Context, s *v1.Service, a map[string]string) error {
+				maps.Copy(s.Annotations, a)
+				return nil
+			}})
+		}
+		note()
+		together(services, func(svc *v1.Service) { r.ensure(svc) })
+		r.restart()
+		together(services, func(svc *v1.Service) { r.ensure(svc) })
+		r.wantCalls("restart that trusts", 20)
+		if m := r.mutations(); len(m) > 0 {
+			t.Errorf("a restart changed something: %v", m)
+		}
+
+		// Another member by hand, and a node that joined meanwhile, are noticed all the same.
+		pool := r.pool(80)
+		if _, err := r.api.CreateMember(r.t.Context(), pool.ID, api.MemberSpec{Address: "10.0.9.9", Port: 30080}); err != nil {
+			t.Fatal(err)
+		}
+		r.restart()
+		together(services, func(svc *v1.Service) { r.ensure(svc) })
+		if m := r.mutations(); len(m) != 1 {
+			t.Errorf("changes %v, want one of the members that were changed by hand", m)
+		}
+		r.launch("another")
+		r.restart()
+		together(services, func(svc *v1.Service) { r.update(svc) })
+		if m := r.mutations(); len(m) != 200 {
+			t.Errorf("%d changes, want one of each of 200 pools", len(m))
+		}
+		if m := r.membersAt(80); len(m) != 4 {
+			t.Errorf("members %+v", m)
 		}
 	})
 }

@@ -79,7 +79,7 @@ func (d *differ) refuse() error {
 		return d.badReference(d.have.Refused, "it belongs to another project: write the ID of one in this project, or remove the annotation")
 	}
 	if len(d.have.Others) > 0 {
-		if owner := foreign(d.key, d.have.Others[0]); owner == "" && d.have.LoadBalancer != nil && d.have.LoadBalancer.ID != d.key.Hint {
+		if owner := foreign(d.key, d.have.Others[0]); owner == "" && d.have.LoadBalancer != nil && d.have.LoadBalancer.ID != reference(d.key.Hint) {
 			return d.badReference("", fmt.Sprintf("the load balancers %s and %s have the same name %s: delete one of them, or write the ID of the one to use",
 				d.have.LoadBalancer.ID, d.have.Others[0].ID, d.have.LoadBalancer.Name))
 		}
@@ -124,8 +124,8 @@ func (d *differ) badReference(value, fix string) error {
 // ensure plans what leads to the wanted objects.
 func (d *differ) ensure() error {
 	lb := d.have.LoadBalancer
-	if d.key.Hint != "" && lb != nil && lb.ID != d.key.Hint && d.want.Reference != "" {
-		d.warnf("the load balancer %s in %s does not exist any more: %s is used instead", d.key.Hint, annotation.KeyLoadBalancerID, lb.ID)
+	if reference(d.key.Hint) != "" && lb != nil && lb.ID != reference(d.key.Hint) && d.want.Reference != "" {
+		d.warnf("the load balancer %s in %s does not exist any more: %s is used instead", reference(d.key.Hint), annotation.KeyLoadBalancerID, lb.ID)
 	}
 	var replaced []plan.Ref
 	var freed []api.FloatingIP

@@ -159,9 +159,10 @@ func serviceOf(key lbcommon.Key) types.NamespacedName {
 	return types.NamespacedName{Namespace: key.Namespace, Name: key.Name}
 }
 
-// Hint implements loadbalancer.Hinter: a Service can name the load balancer that it uses.
+// Hint implements loadbalancer.Hinter: a Service can name the load balancer that it uses, and it
+// remembers what the members of its pools were.
 func (c *Cloud) Hint(service *v1.Service) string {
-	return annotation.LoadBalancerID(service.Annotations)
+	return annotation.LoadBalancerID(service.Annotations) + " " + service.Annotations[annotation.KeyMembers]
 }
 
 // Surroundings implements loadbalancer.Cloud.
@@ -182,7 +183,11 @@ func (c *Cloud) Desired(key lbcommon.Key, in intent.Service, nodes []*v1.Node, a
 
 // Observe implements loadbalancer.Cloud.
 func (c *Cloud) Observe(ctx context.Context, key lbcommon.Key, fresh lbcommon.Freshness) (Observed, error) {
-	return c.store.observe(ctx, key, depth{authoritative: fresh == lbcommon.Authoritative, members: true, groups: c.settings.ManageSecurityGroups})
+	d := depth{authoritative: fresh == lbcommon.Authoritative, members: true, groups: c.settings.ManageSecurityGroups}
+	if !c.settings.Serial { // where members change one by one, each has to be known
+		d.seals = parseSeals(key.Hint)
+	}
+	return c.store.observe(ctx, key, d)
 }
 
 // Inventory implements loadbalancer.Inventory: what a deletion has to find. Members go with their pools.

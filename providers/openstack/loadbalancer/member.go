@@ -27,10 +27,13 @@ type identity struct {
 // membersUpdate replaces a pool's members with one call, or does nothing.
 func (d *differ) membersUpdate(have Pool, port Port) (plan.Change, bool) {
 	want := port.Pool.Members
-	if sameMembers(have.Members, want) {
+	if have.sealed != "" && have.sealed == hashMembers(want) || have.sealed == "" && sameMembers(have.Members, want) {
 		return plan.Change{}, false
 	}
 	before, after := showMembersChange(specsOf(have.Members), want)
+	if have.sealed != "" {
+		before = "others"
+	}
 	return plan.Change{
 		Ref:        d.ref(kindMembers, have.Name, plan.Update, have.ID),
 		Fields:     []plan.Field{{Name: "members", Before: before, After: after}},

@@ -59,7 +59,7 @@ func owns(key lbcommon.Key, lb api.LoadBalancer) bool {
 // renamed says whether a load balancer was made for this Service under another --cluster-name of
 // the same cluster. The cluster's mark proves it; a name alone never does.
 func renamed(key lbcommon.Key, lb api.LoadBalancer) bool {
-	return key.ClusterUID != "" && names.ClusterUID(lb.Tags) == key.ClusterUID && lb.ID == key.Hint &&
+	return key.ClusterUID != "" && names.ClusterUID(lb.Tags) == key.ClusterUID && lb.ID == reference(key.Hint) &&
 		strings.HasPrefix(lb.Name, names.LoadBalancerPrefix) && strings.HasSuffix(lb.Name, "_"+key.Namespace+"_"+key.Name)
 }
 

@@ -39,6 +39,8 @@ type Pool struct {
 	Members []api.Member
 	// Monitor is nil if there is none.
 	Monitor *api.HealthMonitor
+	// sealed stands in for the members where they were not read: a hash of what they are known to be.
+	sealed string
 }
 
 // depth says how much to read.
@@ -50,6 +52,8 @@ type depth struct {
 	groups bool
 	// known says that the lists can tell nothing new.
 	known bool
+	// seals are what the Service remembers of members.
+	seals seals
 }
 
 // observe returns what exists.
@@ -73,7 +77,7 @@ func (s *store) cached(ctx context.Context, key lbcommon.Key, d depth) (Observed
 		}
 		return s.assemble(ctx, key, d)
 	}
-	if s.known(key) && (key.Hint == "" || s.knows(key.Hint)) {
+	if s.known(key) && (reference(key.Hint) == "" || s.knows(reference(key.Hint))) {
 		d.known = true
 		return s.assemble(ctx, key, d)
 	}
@@ -85,9 +89,9 @@ func (s *store) cached(ctx context.Context, key lbcommon.Key, d depth) (Observed
 			return Observed{}, err
 		}
 	}
-	if key.Hint != "" && !s.knows(key.Hint) {
+	if reference(key.Hint) != "" && !s.knows(reference(key.Hint)) {
 		// It is no load balancer of the project's lists: gone, or somebody else's.
-		if err := s.readNamed(ctx, key.Hint); err != nil {
+		if err := s.readNamed(ctx, reference(key.Hint)); err != nil {
 			return Observed{}, err
 		}
 	}
@@ -119,7 +123,7 @@ func (s *store) find(key lbcommon.Key) Observed {
 	slices.SortFunc(named, func(a, b api.LoadBalancer) int {
 		return cmp.Or(cmp.Compare(rank(a, name), rank(b, name)), cmp.Compare(a.ID, b.ID))
 	})
-	if lb, ok := s.balancers.get(key.Hint); ok && key.Hint != "" && lb.Provisioning != api.PendingDelete {
+	if lb, ok := s.balancers.get(reference(key.Hint)); ok && reference(key.Hint) != "" && lb.Provisioning != api.PendingDelete {
 		have.LoadBalancer = &lb
 		have.Others = slices.DeleteFunc(named, func(o api.LoadBalancer) bool { return o.ID == lb.ID || o.Provisioning == api.PendingDelete })
 	} else if guest := s.sharedBy(name); guest != nil && len(named) == 0 {
@@ -128,8 +132,8 @@ func (s *store) find(key lbcommon.Key) Observed {
 		have.LoadBalancer = &named[0]
 		have.Others = slices.DeleteFunc(named[1:], func(o api.LoadBalancer) bool { return o.Provisioning == api.PendingDelete })
 	}
-	if s.refused[key.Hint] {
-		have.Refused = key.Hint
+	if s.refused[reference(key.Hint)] {
+		have.Refused = reference(key.Hint)
 	}
 	description := names.FloatingIPDescription(key.ClusterName, serviceOf(key))
 	have.FloatingIPs = s.fips.all(func(f api.FloatingIP) bool {
@@ -181,7 +185,11 @@ func (s *store) withChildren(have Observed, d depth) Observed {
 	for _, p := range s.pools.all(func(p api.Pool) bool { return within(p.LoadBalancers, id) }) {
 		pool := Pool{Pool: p}
 		if d.members {
-			pool.Members = s.members[p.ID].list
+			if known, ok := s.members[p.ID]; ok {
+				pool.Members = known.list
+			} else {
+				pool.sealed = d.seals.of(p)
+			}
 			if monitor, ok := s.monitors.get(p.HealthMonitorID); ok {
 				pool.Monitor = &monitor
 			}

@@ -39,8 +39,8 @@ func (s *store) read(ctx context.Context, key lbcommon.Key, d depth) error {
 
 // readBalancers reads the load balancers that may be the Service's.
 func (s *store) readBalancers(ctx context.Context, key lbcommon.Key) error {
-	if key.Hint != "" {
-		if err := s.readNamed(ctx, key.Hint); err != nil {
+	if reference(key.Hint) != "" {
+		if err := s.readNamed(ctx, reference(key.Hint)); err != nil {
 			return err
 		}
 		if s.uses(key) {
@@ -72,7 +72,7 @@ func (s *store) readBalancers(ctx context.Context, key lbcommon.Key) error {
 func (s *store) uses(key lbcommon.Key) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	lb, ok := s.balancers.get(key.Hint)
+	lb, ok := s.balancers.get(reference(key.Hint))
 	return ok && lb.Provisioning != api.PendingDelete
 }
 
@@ -183,7 +183,7 @@ func (s *store) children(ctx context.Context, lb api.LoadBalancer, d depth) erro
 	if !d.members {
 		return nil
 	}
-	pools, monitored := s.unread(lb.ID)
+	pools, monitored := s.unread(lb.ID, d.seals)
 	if monitored && !d.known {
 		if err := s.refresh(ctx, listMonitors); err != nil {
 			return err
@@ -199,13 +199,14 @@ func (s *store) children(ctx context.Context, lb api.LoadBalancer, d depth) erro
 
 // unread are the pools of a load balancer whose members are not known, or were read too long ago,
 // and whether any pool is monitored.
-func (s *store) unread(balancer string) (pools []string, monitored bool) {
+func (s *store) unread(balancer string, known seals) (pools []string, monitored bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	oldest := s.clock.Now().Add(-objectAge)
 	for _, p := range s.pools.all(func(p api.Pool) bool { return within(p.LoadBalancers, balancer) }) {
 		monitored = monitored || p.HealthMonitorID != ""
-		if m, ok := s.members[p.ID]; !ok || !m.readAt.After(oldest) {
+		m, ok := s.members[p.ID]
+		if ok && !m.readAt.After(oldest) || !ok && known.of(p) == "" {
 			pools = append(pools, p.ID)
 		}
 	}

@@ -173,7 +173,7 @@ func (s *store) listed(now time.Time, d depth) bool {
 // nothingOf says whether a Service has no load balancer: lists say that for certain, while how one is
 // set is read in full. The lock is held.
 func (s *store) nothingOf(key lbcommon.Key) bool {
-	if key.Hint != "" {
+	if reference(key.Hint) != "" {
 		return false
 	}
 	name := names.LoadBalancer(key.ClusterName, serviceOf(key))

@@ -20,6 +20,9 @@ const (
 	KeyLoadBalancerID      = Prefix + "load-balancer-id"
 	KeyLoadBalancerAddress = Prefix + "load-balancer-address"
 
+	// KeyMembers is written by the manager only, and is its own.
+	KeyMembers = "openstack.unified-ccm.io/members"
+
 	KeyClass              = Prefix + "class"
 	KeyFloatingNetworkID  = Prefix + "floating-network-id"
 	KeyFloatingSubnetID   = Prefix + "floating-subnet-id"
