@@ -129,8 +129,9 @@ func classOfConflict(e fault) cloudapi.Class {
 	return cloudapi.Conflict
 }
 
+// isImmutable knows both of Octavia's texts: the one about what is in a load balancer, and the one about itself.
 func isImmutable(message string) bool {
-	return strings.Contains(message, "immutable")
+	return strings.Contains(message, "immutable") || strings.Contains(message, "Invalid state PENDING_")
 }
 
 // Wrap returns err as a *cloudapi.Error with its class, and nil for nil. Its text has the service's
