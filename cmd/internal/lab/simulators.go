@@ -14,6 +14,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/conformance"
 	"github.com/unified-ccm/unified-ccm/providers/fake"
 	fakesim "github.com/unified-ccm/unified-ccm/providers/fake/sim"
+	"github.com/unified-ccm/unified-ccm/providers/openstack"
 )
 
 // SimulatorOptions say how a simulated cloud behaves.
@@ -35,8 +36,8 @@ type SimulatorOptions struct {
 type Simulator struct {
 	// New makes a world, and the function that ends it.
 	New func(o SimulatorOptions) (conformance.World, func() error, error)
-	// CloudConfig returns the cloud.conf for a simulator that answers at endpoint, a URL.
-	CloudConfig func(endpoint string, o SimulatorOptions) string
+	// CloudConfig returns the cloud.conf for a world that answers at endpoint, a URL.
+	CloudConfig func(endpoint string, world conformance.World, o SimulatorOptions) string
 	// ServiceAnnotations are what Services need for the kind of load balancer that the lab shows
 	// and measures, where the cloud has several.
 	ServiceAnnotations map[string]string
@@ -45,36 +46,38 @@ type Simulator struct {
 // simulators are the clouds that can be simulated, by provider name. A new one is one entry here.
 func simulators() map[string]Simulator {
 	return map[string]Simulator{
-		fake.ProviderName: {
-			New: func(o SimulatorOptions) (conformance.World, func() error, error) {
-				options := fakesim.Options{Latency: o.Latency, ProvisionTime: o.ProvisionTime, StateFile: o.StateFile,
-					Seed: o.Seed, ErrorRate: o.ErrorRate, Token: o.Token,
-					// Room for the benchmark.
-					Quotas: map[string]int{"instances": 10_000, "load-balancers": 10_000, "addresses": 10_000, "routes": 10_000}}
-				if !o.Proxy {
-					return newFake(options)
-				}
-				options.DataPlane = fakesim.DataPlaneProxy
-				loopback, err := claimLoopback()
-				if err != nil {
-					return nil, nil, err
-				}
-				options.InstanceRanges, options.Pools, options.InternalPools = loopback.ranges()
-				cloud, closeCloud, err := newFake(options)
-				if err != nil {
-					return nil, nil, errors.Join(err, loopback.Close())
-				}
-				return cloud, func() error { return errors.Join(closeCloud(), loopback.Close()) }, nil
-			},
-			CloudConfig: func(endpoint string, o SimulatorOptions) string {
-				config := fmt.Sprintf("[Global]\nendpoint = %s\n", endpoint)
-				if o.Token != "" {
-					config += fmt.Sprintf("token = %q\n", o.Token)
-				}
-				return config
-			},
-		},
+		fake.ProviderName:      {New: newFakeWorld, CloudConfig: fakeConfig},
+		openstack.ProviderName: {New: newOpenStack, CloudConfig: openStackConfig},
 	}
+}
+
+func newFakeWorld(o SimulatorOptions) (conformance.World, func() error, error) {
+	options := fakesim.Options{Latency: o.Latency, ProvisionTime: o.ProvisionTime, StateFile: o.StateFile,
+		Seed: o.Seed, ErrorRate: o.ErrorRate, Token: o.Token,
+		// Room for the benchmark.
+		Quotas: map[string]int{"instances": 10_000, "load-balancers": 10_000, "addresses": 10_000, "routes": 10_000}}
+	if !o.Proxy {
+		return newFake(options)
+	}
+	options.DataPlane = fakesim.DataPlaneProxy
+	loopback, err := claimLoopback()
+	if err != nil {
+		return nil, nil, err
+	}
+	options.InstanceRanges, options.Pools, options.InternalPools = loopback.ranges()
+	cloud, closeCloud, err := newFake(options)
+	if err != nil {
+		return nil, nil, errors.Join(err, loopback.Close())
+	}
+	return cloud, func() error { return errors.Join(closeCloud(), loopback.Close()) }, nil
+}
+
+func fakeConfig(endpoint string, _ conformance.World, o SimulatorOptions) string {
+	config := fmt.Sprintf("[Global]\nendpoint = %s\n", endpoint)
+	if o.Token != "" {
+		config += fmt.Sprintf("token = %q\n", o.Token)
+	}
+	return config
 }
 
 func newFake(o fakesim.Options) (conformance.World, func() error, error) {
@@ -122,7 +125,7 @@ func StartCloud(ctx context.Context, provider, addr string, o SimulatorOptions) 
 		World: world, Endpoint: "http://" + listener.Addr().String(), close: closeWorld,
 		server: &http.Server{Handler: world.Front(), ReadHeaderTimeout: 10 * time.Second},
 	}
-	c.Config = simulator.CloudConfig(c.Endpoint, o)
+	c.Config = simulator.CloudConfig(c.Endpoint, world, o)
 	go func() { _ = c.server.Serve(listener) }() // It ends with an error always, when the server is closed.
 	return c, nil
 }
