@@ -145,7 +145,7 @@ func (d *differ) pick(want FloatingIP, free []api.FloatingIP) (*api.FloatingIP, 
 	if want.Address == "" {
 		return nil, nil
 	}
-	for _, f := range d.have.asked {
+	for _, f := range d.have.project {
 		if !sameIP(f.Address, want.Address) {
 			continue
 		}

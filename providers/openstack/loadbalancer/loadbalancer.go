@@ -105,7 +105,7 @@ var (
 // New returns a Cloud. It makes no call.
 func New(o Options) *Cloud {
 	c := clocks.OrReal(o.Clock)
-	s := newStore(o.API, c, o.Settings.ManageSecurityGroups)
+	s := newStore(o.API, c)
 	return &Cloud{
 		api: o.API, serverID: o.ServerID, settings: o.Settings.withDefaults(), clock: c,
 		store: s, waiter: newWaiter(o.API, c, s), turns: newTurns(),

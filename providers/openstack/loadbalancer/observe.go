@@ -29,8 +29,8 @@ type Observed struct {
 	// Groups have the name of the Service's security group; GroupPorts use one of them.
 	Groups     []api.SecurityGroup
 	GroupPorts []api.Port
-	// Port is the one of a floating IP's address that the Service asks for.
-	asked []api.FloatingIP
+	// project are all floating IPs of the project: one of them may have the address that the Service asks for.
+	project []api.FloatingIP
 }
 
 // Pool is a pool with what is in it.
@@ -140,7 +140,7 @@ func (s *store) find(key lbcommon.Key) Observed {
 		return f.Description == description || have.LoadBalancer != nil && f.PortID != "" && f.PortID == have.LoadBalancer.VIPPortID
 	})
 	slices.SortFunc(have.FloatingIPs, func(a, b api.FloatingIP) int { return cmp.Compare(a.ID, b.ID) })
-	have.asked = s.fips.all(func(api.FloatingIP) bool { return true })
+	have.project = s.fips.all(func(api.FloatingIP) bool { return true })
 	group := names.SecurityGroup(key.UID, serviceOf(key))
 	have.Groups = s.groups.all(func(g api.SecurityGroup) bool { return g.Name == group })
 	slices.SortFunc(have.Groups, func(a, b api.SecurityGroup) int { return cmp.Compare(a.ID, b.ID) })

@@ -50,11 +50,8 @@ type memberList struct {
 // our own writes keep it true in the meantime. It is never the truth: the caller confirms with an
 // authoritative read before it creates or deletes anything.
 type store struct {
-	api    API
-	clock  clock.PassiveClock
-	groups table[api.SecurityGroup]
-	// withGroups says that Services have security groups.
-	withGroups bool
+	api   API
+	clock clock.PassiveClock
 
 	mu        sync.Mutex
 	writes    uint64
@@ -65,6 +62,7 @@ type store struct {
 	monitors  table[api.HealthMonitor]
 	fips      table[api.FloatingIP]
 	ports     table[api.Port]
+	groups    table[api.SecurityGroup]
 	members   map[string]memberList
 	// doubts are Services of which a write failed in a way that leaves open what was done, and load
 	// balancers whose children are not known.
@@ -84,9 +82,9 @@ type lookedAt struct {
 	groups  bool
 }
 
-func newStore(client API, c clock.PassiveClock, withGroups bool) *store {
+func newStore(client API, c clock.PassiveClock) *store {
 	return &store{
-		api: client, clock: c, withGroups: withGroups,
+		api: client, clock: c,
 		reading: map[kind]chan struct{}{}, members: map[string]memberList{},
 		doubts: map[string]bool{}, refused: map[string]bool{}, gone: map[string]bool{}, looked: map[string]lookedAt{}, wrote: map[string]time.Time{},
 	}
