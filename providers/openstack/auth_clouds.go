@@ -206,18 +206,27 @@ func convert(from, into any) error {
 // credentials of one kind are never completed with those of another.
 func (g Global) fill(c clouds.Cloud) Global {
 	a := c.AuthInfo
-	own := g.method()
 	text := func(into *string, value string) {
 		if *into == "" {
 			*into = value
 		}
 	}
+	text(&g.AuthURL, a.AuthURL)
+	g.fillCredentials(a, text)
+	g.fillScope(a, text)
+	text(&g.Region, c.RegionName)
+	g.fillTransport(c, text)
+	return g
+}
+
+// fillCredentials adds what the section's own way to authenticate still lacks, or else all that there is.
+func (g *Global) fillCredentials(a *clouds.AuthInfo, text func(*string, string)) {
+	own := g.method()
 	secret := func(into *config.Secret, value string) {
 		if *into == "" {
 			*into = config.Secret(value)
 		}
 	}
-	text(&g.AuthURL, a.AuthURL)
 	if own == methodNone || own == methodTrust {
 		text(&g.TrustID, a.TrustID)
 	}
@@ -242,10 +251,6 @@ func (g Global) fill(c clouds.Cloud) Global {
 		}
 		secret(&g.Password, a.Password)
 	}
-	g.fillScope(a, text)
-	text(&g.Region, c.RegionName)
-	g.fillTransport(c, text)
-	return g
 }
 
 func (g *Global) fillScope(a *clouds.AuthInfo, text func(*string, string)) {

@@ -150,7 +150,7 @@ func (c *client) attempt(ctx context.Context, r cloudapi.Request, call func(cont
 				continue
 			}
 		}
-		break //nolint:staticcheck // the loop is left after the first answer that means something
+		break
 	}
 	return oserr.Wrap(r.Service, r.Operation, c.options.Clock.Now(), err)
 }

@@ -117,7 +117,7 @@ func (c *client) renew(ctx context.Context) (*renewal, *session) {
 		}
 		c.renewing = &renewal{done: make(chan struct{})}
 		// The token is for everyone, and not only for as long as the first who asks still waits.
-		go c.authenticate(context.WithoutCancel(ctx), c.renewing, c.global) //nolint:contextcheck // see above
+		go c.authenticate(context.WithoutCancel(ctx), c.renewing, c.global)
 	}
 	return c.renewing, c.current
 }
@@ -194,7 +194,7 @@ func denied(g Global, now time.Time, err error) error {
 	wrapped := oserr.Wrap(api.Identity, tokenRequest().Operation, now, err)
 	var classified *cloudapi.Error
 	if errors.As(wrapped, &classified) {
-		classified.Err = fmt.Errorf("Keystone at %s refuses the credentials: check %s in section [Global]: %w", g.AuthURL, keys, classified.Err) //nolint:staticcheck // a name
+		classified.Err = fmt.Errorf("Keystone at %s refuses the credentials: check %s in section [Global]: %w", g.AuthURL, keys, classified.Err)
 	}
 	return wrapped
 }

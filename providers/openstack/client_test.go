@@ -1,7 +1,6 @@
 package openstack
 
 import (
-	"context"
 	"errors"
 	"net/http"
 	"net/http/httptest"
@@ -228,7 +227,7 @@ func TestAuthenticationHasADeadline(t *testing.T) {
 	c.retry = cloudapi.Retry{Attempts: 1}
 	done := make(chan error, 1)
 	go func() {
-		_, err := api.New(c).ListServers(context.Background(), "")
+		_, err := api.New(c).ListServers(t.Context(), "")
 		done <- err
 	}()
 	select {

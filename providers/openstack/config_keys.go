@@ -29,8 +29,8 @@ func key(section, name, kind, value, doc string) provider.ConfigKey {
 	return provider.ConfigKey{Section: section, Key: name, Type: kind, Default: value, Doc: doc}
 }
 
-func secretKey(section, name, doc string) provider.ConfigKey {
-	k := key(section, name, "string", "", doc)
+func secretKey(name, doc string) provider.ConfigKey {
+	k := key(sectionGlobal, name, "string", "", doc)
 	k.Secret = true
 	return k
 }
@@ -53,14 +53,14 @@ func credentialKeys() []provider.ConfigKey {
 	return []provider.ConfigKey{
 		key(sectionGlobal, "username", "string", "", "The user, with password. Needs the user's domain."),
 		key(sectionGlobal, "user-id", "string", "", "The user by ID, instead of username and domain."),
-		secretKey(sectionGlobal, "password", "The user's password. Like all credentials it is read again when the file changes, without a restart."),
+		secretKey("password", "The user's password. Like all credentials it is read again when the file changes, without a restart."),
 		key(sectionGlobal, "application-credential-id", "string", "", "An application credential. The project that it is for is part of it."),
 		key(sectionGlobal, "application-credential-name", "string", "", "An application credential by name, instead of its ID. Needs the user."),
-		secretKey(sectionGlobal, "application-credential-secret", "The secret of the application credential."),
-		secretKey(sectionGlobal, "token", "A token to exchange for others. They cannot outlive it, so that it is for short use only. Needs a project."),
+		secretKey("application-credential-secret", "The secret of the application credential."),
+		secretKey("token", "A token to exchange for others. They cannot outlive it, so that it is for short use only. Needs a project."),
 		key(sectionGlobal, "trust-id", "string", "", "A trust, by which the user below acts for another user in another project. Not with token."),
 		key(sectionGlobal, "trustee-id", "string", "user-id", "The user that the trust was given to, by ID."),
-		secretKey(sectionGlobal, "trustee-password", "The password of that user, instead of password."),
+		secretKey("trustee-password", "The password of that user, instead of password."),
 	}
 }
 

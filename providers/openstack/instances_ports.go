@@ -44,9 +44,9 @@ func newNodePorts(network api.NetworkAPI, c clock.PassiveClock) *nodePorts {
 // many out of one list of all that can be seen.
 func (n *nodePorts) of(ctx context.Context, servers []api.Server) (map[string][]api.Port, error) {
 	out := make(map[string][]api.Port, len(servers))
-	wanted := make([]string, len(servers))
-	for i, s := range servers {
-		wanted[i] = s.ID
+	wanted := make([]string, 0, len(servers))
+	for _, s := range servers {
+		wanted = append(wanted, s.ID)
 		out[s.ID] = nil
 	}
 	if len(wanted) > idsPerCall {

@@ -102,9 +102,8 @@ func (c *Clients) remove(ctx context.Context, service, operation string, query u
 }
 
 // list reads all pages of the objects under key.
-func list[T any](ctx context.Context, c *Clients, service, operation, key string, query url.Values, path ...string) ([]T, error) {
+func list[T any](ctx context.Context, c *Clients, r request, key string) ([]T, error) {
 	var all []T
-	r := request{service: service, operation: operation, method: http.MethodGet, path: path, query: query}
 	for seen := map[string]bool{}; ; {
 		var page envelope[json.RawMessage]
 		if err := c.do(ctx, r, &page); err != nil {
@@ -113,10 +112,10 @@ func list[T any](ctx context.Context, c *Clients, service, operation, key string
 		var items []T
 		raw, ok := page[key]
 		if !ok {
-			return nil, unexpected(operation, fmt.Errorf("it has no %s", key))
+			return nil, unexpected(r.operation, fmt.Errorf("it has no %s", key))
 		}
 		if err := json.Unmarshal(raw, &items); err != nil {
-			return nil, unexpected(operation, err)
+			return nil, unexpected(r.operation, err)
 		}
 		all = append(all, items...)
 		next := nextPage(page[key+"_links"])
@@ -124,11 +123,16 @@ func list[T any](ctx context.Context, c *Clients, service, operation, key string
 			return all, nil
 		}
 		if seen[next.Encode()] {
-			return nil, unexpected(operation, errors.New("the list does not end: a page is followed by one that was read already"))
+			return nil, unexpected(r.operation, errors.New("the list does not end: a page is followed by one that was read already"))
 		}
 		seen[next.Encode()] = true
 		r.query = next
 	}
+}
+
+// reads is the request of a list.
+func reads(service, operation string, query url.Values, path ...string) request {
+	return request{service: service, operation: operation, method: http.MethodGet, path: path, query: query}
 }
 
 // nextPage returns the query of the page that follows, nil after the last. Scheme and host of the

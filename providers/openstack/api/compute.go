@@ -51,7 +51,7 @@ type Flavor struct {
 // ListServers implements ComputeAPI.
 func (c *Clients) ListServers(ctx context.Context, name string) ([]Server, error) {
 	query := url.Values(filter{}.add("name", name).add("limit", "1000"))
-	return list[Server](ctx, c, Compute, "ListServersDetailed", "servers", query, "servers", "detail")
+	return list[Server](ctx, c, reads(Compute, "ListServersDetailed", query, "servers", "detail"), "servers")
 }
 
 // GetServer implements ComputeAPI.
@@ -61,7 +61,7 @@ func (c *Clients) GetServer(ctx context.Context, id string) (Server, error) {
 
 // ListFlavors implements ComputeAPI.
 func (c *Clients) ListFlavors(ctx context.Context) ([]Flavor, error) {
-	return list[Flavor](ctx, c, Compute, "ListFlavors", "flavors", nil, "flavors")
+	return list[Flavor](ctx, c, reads(Compute, "ListFlavors", nil, "flavors"), "flavors")
 }
 
 // GetFlavor implements ComputeAPI.

@@ -10,7 +10,7 @@ func (c *Clients) ListVersions(ctx context.Context) ([]string, error) {
 	type version struct {
 		ID string `json:"id"`
 	}
-	found, err := list[version](ctx, c, LoadBalancing, "ListVersions", "versions", nil)
+	found, err := list[version](ctx, c, reads(LoadBalancing, "ListVersions", nil), "versions")
 	ids := make([]string, len(found))
 	for i, v := range found {
 		ids[i] = v.ID
@@ -30,7 +30,7 @@ const (
 // ListLoadBalancers implements LoadBalancingAPI.
 func (c *Clients) ListLoadBalancers(ctx context.Context, f LoadBalancerFilter) ([]LoadBalancer, error) {
 	query := filter{}.add("name", f.Name).add("vip_port_id", f.VIPPortID).joined("tags", f.Tags).joined("tags-any", f.TagsAny)
-	return list[LoadBalancer](ctx, c, LoadBalancing, "ListLoadBalancers", "loadbalancers", url.Values(query), lbaas, loadBalancers)
+	return list[LoadBalancer](ctx, c, reads(LoadBalancing, "ListLoadBalancers", url.Values(query), lbaas, loadBalancers), "loadbalancers")
 }
 
 // GetLoadBalancer implements LoadBalancingAPI.
@@ -69,7 +69,7 @@ func (c *Clients) GetStatusTree(ctx context.Context, id string) (StatusTree, err
 // ListListeners implements LoadBalancingAPI.
 func (c *Clients) ListListeners(ctx context.Context, loadBalancerID string) ([]Listener, error) {
 	query := filter{}.add("loadbalancer_id", loadBalancerID)
-	return list[Listener](ctx, c, LoadBalancing, "ListListeners", "listeners", url.Values(query), lbaas, listeners)
+	return list[Listener](ctx, c, reads(LoadBalancing, "ListListeners", url.Values(query), lbaas, listeners), "listeners")
 }
 
 // CreateListener implements LoadBalancingAPI.
@@ -90,7 +90,7 @@ func (c *Clients) DeleteListener(ctx context.Context, id string) error {
 // ListPools implements LoadBalancingAPI.
 func (c *Clients) ListPools(ctx context.Context, loadBalancerID string) ([]Pool, error) {
 	query := filter{}.add("loadbalancer_id", loadBalancerID)
-	return list[Pool](ctx, c, LoadBalancing, "ListPools", "pools", url.Values(query), lbaas, pools)
+	return list[Pool](ctx, c, reads(LoadBalancing, "ListPools", url.Values(query), lbaas, pools), "pools")
 }
 
 // CreatePool implements LoadBalancingAPI.
@@ -110,7 +110,7 @@ func (c *Clients) DeletePool(ctx context.Context, id string) error {
 
 // ListMembers implements LoadBalancingAPI.
 func (c *Clients) ListMembers(ctx context.Context, poolID string) ([]Member, error) {
-	return list[Member](ctx, c, LoadBalancing, "ListMembers", "members", nil, lbaas, pools, poolID, members)
+	return list[Member](ctx, c, reads(LoadBalancing, "ListMembers", nil, lbaas, pools, poolID, members), "members")
 }
 
 // SetMembers implements LoadBalancingAPI.
@@ -135,7 +135,7 @@ func (c *Clients) DeleteMember(ctx context.Context, poolID, id string) error {
 
 // ListHealthMonitors implements LoadBalancingAPI.
 func (c *Clients) ListHealthMonitors(ctx context.Context) ([]HealthMonitor, error) {
-	return list[HealthMonitor](ctx, c, LoadBalancing, "ListHealthMonitors", "healthmonitors", nil, lbaas, healthMonitors)
+	return list[HealthMonitor](ctx, c, reads(LoadBalancing, "ListHealthMonitors", nil, lbaas, healthMonitors), "healthmonitors")
 }
 
 // GetHealthMonitor implements LoadBalancingAPI.

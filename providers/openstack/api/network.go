@@ -11,7 +11,7 @@ func (c *Clients) ListExtensions(ctx context.Context) ([]string, error) {
 	type extension struct {
 		Alias string `json:"alias"`
 	}
-	found, err := list[extension](ctx, c, Network, "ListExtensions", "extensions", nil, "extensions")
+	found, err := list[extension](ctx, c, reads(Network, "ListExtensions", nil, "extensions"), "extensions")
 	aliases := make([]string, len(found))
 	for i, e := range found {
 		aliases[i] = e.Alias
@@ -25,7 +25,7 @@ func (c *Clients) ListNetworks(ctx context.Context, f NetworkFilter) ([]NeutronN
 	if f.External {
 		query.add("router:external", "true")
 	}
-	return list[NeutronNetwork](ctx, c, Network, "ListNetworks", "networks", url.Values(query), "networks")
+	return list[NeutronNetwork](ctx, c, reads(Network, "ListNetworks", url.Values(query), "networks"), "networks")
 }
 
 // GetNetwork implements NetworkAPI.
@@ -37,7 +37,7 @@ func (c *Clients) GetNetwork(ctx context.Context, id string) (NeutronNetwork, er
 func (c *Clients) ListSubnets(ctx context.Context, f SubnetFilter) ([]Subnet, error) {
 	query := filter{}.add("id", f.IDs...).add("network_id", f.NetworkID).
 		joined("tags", f.Tags).joined("tags-any", f.TagsAny).joined("not-tags", f.NotTags).joined("not-tags-any", f.NotTagsAny)
-	return list[Subnet](ctx, c, Network, "ListSubnets", "subnets", url.Values(query), "subnets")
+	return list[Subnet](ctx, c, reads(Network, "ListSubnets", url.Values(query), "subnets"), "subnets")
 }
 
 // GetSubnet implements NetworkAPI.
@@ -52,7 +52,7 @@ func (c *Clients) ListPorts(ctx context.Context, f PortFilter) ([]Port, error) {
 	for _, address := range f.Addresses {
 		query.add("fixed_ips", "ip_address="+address)
 	}
-	return list[Port](ctx, c, Network, "ListPorts", "ports", url.Values(query), Ports)
+	return list[Port](ctx, c, reads(Network, "ListPorts", url.Values(query), Ports), "ports")
 }
 
 // GetPort implements NetworkAPI.
@@ -73,7 +73,7 @@ func (c *Clients) DeletePort(ctx context.Context, id string) error {
 // ListFloatingIPs implements NetworkAPI.
 func (c *Clients) ListFloatingIPs(ctx context.Context, f FloatingIPFilter) ([]FloatingIP, error) {
 	query := filter{}.add("port_id", f.PortIDs...).add("floating_ip_address", f.Address).joined("tags", f.Tags)
-	return list[FloatingIP](ctx, c, Network, "ListFloatingIPs", "floatingips", url.Values(query), FloatingIPs)
+	return list[FloatingIP](ctx, c, reads(Network, "ListFloatingIPs", url.Values(query), FloatingIPs), "floatingips")
 }
 
 // CreateFloatingIP implements NetworkAPI.
@@ -94,7 +94,7 @@ func (c *Clients) DeleteFloatingIP(ctx context.Context, id string) error {
 // ListSecurityGroups implements NetworkAPI.
 func (c *Clients) ListSecurityGroups(ctx context.Context, f SecurityGroupFilter) ([]SecurityGroup, error) {
 	query := filter{}.add("id", f.IDs...).add("name", f.Names...).joined("tags", f.Tags)
-	return list[SecurityGroup](ctx, c, Network, "ListSecurityGroups", "security_groups", url.Values(query), SecurityGroups)
+	return list[SecurityGroup](ctx, c, reads(Network, "ListSecurityGroups", url.Values(query), SecurityGroups), "security_groups")
 }
 
 // CreateSecurityGroup implements NetworkAPI.
