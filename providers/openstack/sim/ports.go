@@ -343,7 +343,7 @@ func (t *tx) checkPort(in portInput) error {
 	if in.Groups != nil {
 		for _, id := range *in.Groups {
 			if g := t.groups[id]; g == nil || !t.call.may(g.Project) {
-				return notFound("SecurityGroup", id)
+				return refuse(http.StatusNotFound, "SecurityGroupNotFound", "Security group %s does not exist", id)
 			}
 		}
 	}

@@ -141,12 +141,8 @@ func (t *tx) checkRoutes(r *router, routes []route) error {
 	}
 	seen := map[route]bool{}
 	for _, x := range routes {
-		destination, err := netip.ParsePrefix(x.Destination)
-		if err != nil {
+		if _, err := netip.ParsePrefix(x.Destination); err != nil {
 			return badRequest("HTTPBadRequest", "Invalid input for routes. Reason: '%s' is not a valid CIDR.", x.Destination)
-		}
-		if destination != destination.Masked() {
-			return badRequest("HTTPBadRequest", "Invalid input for routes. Reason: '%s' is not a recognized CIDR, '%s' is recommended.", x.Destination, destination.Masked())
 		}
 		hop, err := netip.ParseAddr(x.NextHop)
 		if err != nil {

@@ -73,7 +73,7 @@ func (l listing[T]) filterBy(t *tx, name string, values []string) (func(T) bool,
 	index, known := fieldIndex[T](name)
 	if special || !known {
 		if t.call.service == serviceNetwork {
-			return nil, refuse(http.StatusBadRequest, "HTTPBadRequest", "['%s'] is invalid attribute for filtering", name)
+			return func(T) bool { return true }, nil // Neutron ignores what it does not know.
 		}
 		return nil, refuse(http.StatusBadRequest, "", "Validation failure: Invalid filter '%s'", name)
 	}
@@ -208,6 +208,9 @@ func paged[T entity](t *tx, objects []T, most int) (page []T, links []link, err 
 	if marker := q.Get("marker"); marker != "" {
 		at := slices.IndexFunc(objects, func(x T) bool { return x.meta().ID == marker })
 		if at < 0 {
+			if t.call.service == serviceNetwork {
+				return nil, nil, refuse(http.StatusNotFound, "HTTPNotFound", "%s could not be found.", marker)
+			}
 			return nil, nil, badBody(t.call.service, "Supplied pagination marker '%s' is not valid.", marker)
 		}
 		from = at + 1

@@ -129,7 +129,7 @@ func microOf(h http.Header) (int, error) {
 		return 0, refuse(http.StatusBadRequest, "badRequest", "API Version String %s is of invalid format. Must be of format MajorNum.MinorNum.", text)
 	}
 	if major != "2" || n < minMicro || n > maxMicro {
-		return 0, refuse(http.StatusNotAcceptable, "itemNotAcceptable",
+		return 0, refuse(http.StatusNotAcceptable, "computeFault",
 			"Version %s is not supported by the API. Minimum is 2.%d and maximum is 2.%d.", text, minMicro, maxMicro)
 	}
 	return n, nil

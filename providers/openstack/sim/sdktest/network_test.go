@@ -54,8 +54,6 @@ func TestPorts(t *testing.T) {
 	if err != nil {
 		t.Errorf("%v", err)
 	}
-	_, err = c.network.Get(t.Context(), c.network.ServiceURL("ports")+"?colour=red", nil, nil)
-	wantStatus(t, err, 400, "colour")
 }
 
 func TestRouters(t *testing.T) {
