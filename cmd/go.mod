@@ -29,8 +29,10 @@ require (
 	github.com/aws/aws-sdk-go-v2/service/sts v1.51.7 // indirect
 	github.com/aws/smithy-go v1.28.8 // indirect
 	github.com/evanphx/json-patch/v5 v5.9.11 // indirect
+	github.com/gophercloud/gophercloud/v2 v2.15.0 // indirect
 	gopkg.in/gcfg.v1 v1.2.3 // indirect
 	gopkg.in/warnings.v0 v0.1.2 // indirect
+	gopkg.in/yaml.v2 v2.4.0 // indirect
 	k8s.io/apiextensions-apiserver v0.37.1 // indirect
 )
 
@@ -90,6 +92,7 @@ require (
 	github.com/unified-ccm/unified-ccm/pkg/common v0.0.0
 	github.com/unified-ccm/unified-ccm/providers/aws v0.0.0
 	github.com/unified-ccm/unified-ccm/providers/fake v0.0.0
+	github.com/unified-ccm/unified-ccm/providers/openstack v0.0.0
 	github.com/x448/float16 v0.8.4 // indirect
 	go.etcd.io/etcd/api/v3 v3.7.0 // indirect
 	go.etcd.io/etcd/client/pkg/v3 v3.7.0 // indirect
@@ -108,14 +111,14 @@ require (
 	go.uber.org/zap v1.27.1 // indirect
 	go.yaml.in/yaml/v2 v2.4.4 // indirect
 	go.yaml.in/yaml/v3 v3.0.4 // indirect
-	golang.org/x/crypto v0.54.0 // indirect
+	golang.org/x/crypto v0.55.0 // indirect
 	golang.org/x/exp v0.0.0-20260410095643-746e56fc9e2f // indirect
 	golang.org/x/net v0.57.0 // indirect
 	golang.org/x/oauth2 v0.36.0 // indirect
 	golang.org/x/sync v0.24.0 // indirect
 	golang.org/x/sys v0.49.0 // indirect
 	golang.org/x/term v0.47.0 // indirect
-	golang.org/x/text v0.40.0 // indirect
+	golang.org/x/text v0.41.0 // indirect
 	golang.org/x/time v0.15.0 // indirect
 	google.golang.org/genproto/googleapis/api v0.0.0-20260526163538-3dc84a4a5aaa // indirect
 	google.golang.org/genproto/googleapis/rpc v0.0.0-20260526163538-3dc84a4a5aaa // indirect
@@ -145,4 +148,5 @@ replace (
 	github.com/unified-ccm/unified-ccm/pkg/common => ../pkg/common
 	github.com/unified-ccm/unified-ccm/providers/aws => ../providers/aws
 	github.com/unified-ccm/unified-ccm/providers/fake => ../providers/fake
+	github.com/unified-ccm/unified-ccm/providers/openstack => ../providers/openstack
 )

@@ -1,23 +1,21 @@
 package lab
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"maps"
 	"net"
 	"net/http"
-	"os"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/conformance"
 	"github.com/unified-ccm/unified-ccm/providers/aws"
-	awssim "github.com/unified-ccm/unified-ccm/providers/aws/sim"
 	"github.com/unified-ccm/unified-ccm/providers/fake"
 	fakesim "github.com/unified-ccm/unified-ccm/providers/fake/sim"
+	"github.com/unified-ccm/unified-ccm/providers/openstack"
 )
 
 // SimulatorOptions say how a simulated cloud behaves.
@@ -51,45 +49,9 @@ func simulators() map[string]Simulator {
 	return map[string]Simulator{
 		aws.ProviderName: {New: newAWS, CloudConfig: awsConfig,
 			ServiceAnnotations: map[string]string{"service.beta.kubernetes.io/aws-load-balancer-type": "nlb"}},
-		fake.ProviderName: {New: newFakeWorld, CloudConfig: fakeConfig},
+		fake.ProviderName:      {New: newFakeWorld, CloudConfig: fakeConfig},
+		openstack.ProviderName: {New: newOpenStack, CloudConfig: openStackConfig},
 	}
-}
-
-// newAWS has no data plane and no state file: what is asked of those has no effect.
-func newAWS(o SimulatorOptions) (conformance.World, func() error, error) {
-	options := awssim.Options{Latency: o.Latency, ProvisionTime: o.ProvisionTime, Seed: o.Seed, ErrorRate: o.ErrorRate}
-	key := cmp.Or(o.Token, "AKIASIMULATED")
-	if o.Token != "" {
-		options.AccessKeys = []string{o.Token}
-	}
-	// Managers take their credentials from the environment, which they inherit from this process.
-	// Nobody's real ones are sent to a simulation.
-	for name, value := range map[string]string{
-		"AWS_ACCESS_KEY_ID": key, "AWS_SECRET_ACCESS_KEY": "simulated", "AWS_SESSION_TOKEN": "", "AWS_PROFILE": "", "AWS_WEB_IDENTITY_TOKEN_FILE": "",
-	} {
-		if err := os.Setenv(name, value); err != nil {
-			return nil, nil, err
-		}
-	}
-	cloud, err := awssim.New(options)
-	if err != nil {
-		return nil, nil, err
-	}
-	return cloud, func() error { return nil }, nil
-}
-
-// awsConfig names the cluster, so that it is not asked for at an instance that the manager does not run on.
-func awsConfig(endpoint string, world conformance.World, o SimulatorOptions) string {
-	cloud, ok := world.(*awssim.Cloud)
-	if !ok {
-		return ""
-	}
-	config := "# Credentials come from the environment: AWS_ACCESS_KEY_ID=" + cmp.Or(o.Token, "AKIASIMULATED") + " AWS_SECRET_ACCESS_KEY=simulated\n"
-	config += fmt.Sprintf("[Global]\nRegion = %s\nVPC = %s\nKubernetesClusterID = %s\n", cloud.Region(), cloud.VPC(), cloud.ClusterID())
-	for _, service := range []string{"EC2", "Elastic Load Balancing", "Elastic Load Balancing v2", "STS", "ec2imds"} {
-		config += fmt.Sprintf("\n[ServiceOverride %q]\nService = %[1]s\nRegion = %[2]s\nURL = %[3]s\nSigningRegion = %[2]s\n", service, cloud.Region(), endpoint)
-	}
-	return config
 }
 
 func newFakeWorld(o SimulatorOptions) (conformance.World, func() error, error) {

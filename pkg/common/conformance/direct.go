@@ -340,7 +340,8 @@ func (d *direct) Plan(ctx context.Context, namespace, name string) (plan.Plan, e
 // quiet of them.
 func (d *direct) Settle(ctx context.Context) error {
 	var said error
-	calm := 0
+	// The first round may be answered by what was read just before the world changed.
+	calm := -1
 	for waited := time.Duration(0); waited < patience; waited += tick {
 		if err := d.revive(ctx); err != nil {
 			return err

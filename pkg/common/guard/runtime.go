@@ -2,11 +2,13 @@ package guard
 
 import (
 	"context"
+	"encoding/json"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/scheme"
@@ -53,10 +55,28 @@ func newRuntime(clients cloudprovider.ControllerClientBuilder, stop <-chan struc
 		logger.Error(err, "Cannot read the UID of namespace kube-system: cloud objects of clusters with the same name cannot be told apart. "+
 			"Allow the manager to get this namespace and restart it")
 	}
-	return provider.Runtime{
+	runtime := provider.Runtime{
 		Recorder:   broadcaster.NewRecorder(scheme.Scheme, v1.EventSource{Component: component}),
 		ClusterUID: uid,
 		DryRun:     dryRun,
+	}
+	if !dryRun {
+		runtime.Annotate = annotator(client)
+	}
+	return runtime
+}
+
+// annotator sets annotations of Services. It writes through the status subresource, as the service
+// controller does, so that the manager needs no right to change Services as such. The UID in the
+// patch makes the API server refuse it for another Service of the same name.
+func annotator(client kubernetes.Interface) func(context.Context, *v1.Service, map[string]string) error {
+	return func(ctx context.Context, service *v1.Service, annotations map[string]string) error {
+		patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"uid": service.UID, "annotations": annotations}})
+		if err != nil {
+			return err
+		}
+		_, err = client.CoreV1().Services(service.Namespace).Patch(ctx, service.Name, types.MergePatchType, patch, metav1.PatchOptions{}, "status")
+		return err
 	}
 }
 

@@ -59,5 +59,6 @@ func (c *Controller[S, D, O]) AuditLoadBalancer(ctx context.Context, clusterName
 			return drift, nil, err
 		}
 	}
+	c.annotate(ctx, service, t.in, have)
 	return drift, c.cloud.Status(t.in, have), nil
 }

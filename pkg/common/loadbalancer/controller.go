@@ -148,6 +148,7 @@ func (c *Controller[S, D, O]) EnsureLoadBalancer(ctx context.Context, clusterNam
 			return nil, err
 		}
 	}
+	c.annotate(ctx, service, t.in, have)
 	status := c.cloud.Status(t.in, have)
 	if status == nil || len(status.Ingress) == 0 {
 		return nil, c.retryLater(fmt.Errorf("load balancer %s has no address yet: the cloud is still working on it", c.cloud.Name(key)))

@@ -4,6 +4,9 @@ import (
 	"context"
 
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/klog/v2"
+
+	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
 )
 
 // Chooser is implemented by a Cloud on which other controllers make load balancers too.
@@ -34,6 +37,34 @@ type NodeSurroundings[S any] interface {
 // and is as authoritative about what exists.
 type Inventory[O any] interface {
 	Inventory(ctx context.Context, key Key) (O, error)
+}
+
+// Annotator is implemented by a Cloud that writes something on the Service for people and tools.
+type Annotator[O any] interface {
+	// Annotations are what the Service shall say once its load balancer is as asked. It makes no call.
+	Annotations(in intent.Service, have O) map[string]string
+}
+
+// annotate writes what the Service does not say yet. A failure is logged only: the load balancer is
+// as asked, and the next sync or audit tries again.
+func (c *Controller[S, D, O]) annotate(ctx context.Context, service *v1.Service, in intent.Service, have O) {
+	cloud, ok := any(c.cloud).(Annotator[O])
+	r := c.runtime.Load()
+	if !ok || r == nil || r.Annotate == nil {
+		return
+	}
+	missing := map[string]string{}
+	for key, value := range cloud.Annotations(in, have) {
+		if old, set := service.Annotations[key]; !set || old != value {
+			missing[key] = value
+		}
+	}
+	if len(missing) == 0 {
+		return
+	}
+	if err := r.Annotate(ctx, service, missing); err != nil {
+		klog.FromContext(ctx).Error(err, "Cannot annotate the Service", "service", klog.KObj(service), "annotations", missing)
+	}
 }
 
 // elsewhere says whether another controller makes the Service's load balancer.

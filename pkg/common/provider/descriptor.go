@@ -84,6 +84,9 @@ type Runtime struct {
 	// mutations from the provider's interfaces; a provider that mutates where the framework
 	// only reads must heed it itself.
 	DryRun bool
+	// Annotate sets annotations of a Service in the cluster; others stay. It fails if the Service was
+	// deleted and made again. Nil where nothing may be written.
+	Annotate func(ctx context.Context, service *v1.Service, annotations map[string]string) error
 }
 
 // RuntimeUser is implemented by providers that take the Runtime. It is called once, before any

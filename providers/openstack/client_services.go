@@ -1,0 +1,149 @@
+package openstack
+
+import (
+	"crypto/tls"
+	"fmt"
+	"net/http"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/gophercloud/gophercloud/v2"
+
+	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/api"
+)
+
+// computeMicroversion is the first in which a server says the name of its flavor.
+const computeMicroversion = "2.47"
+
+// serviceForms are how services are called in the catalogue, and the version that is added to an
+// endpoint without one. Asking each service for its versions would be a request at every start,
+// which can fail, for an answer that has not changed in ten years.
+type serviceForm struct {
+	types   []string
+	version string
+	// keeps says that the path of a versioned endpoint is used as it is.
+	keeps bool
+}
+
+func serviceForms() map[string]serviceForm {
+	return map[string]serviceForm{
+		api.Compute:       {[]string{"compute"}, "v2.1", true},
+		api.Network:       {[]string{"network"}, "v2.0", false},
+		api.LoadBalancing: {[]string{"load-balancer", "octavia"}, "v2.0", false},
+		api.KeyManager:    {[]string{"key-manager", "keymanager"}, "v1", false},
+	}
+}
+
+// service returns the client of a request's service, as the catalogue has it.
+func (s *session) service(r cloudapi.Request) (*gophercloud.ServiceClient, error) {
+	form, ok := serviceForms()[r.Service]
+	if !ok {
+		return nil, fmt.Errorf("%s: there is no service %q", r.Operation, r.Service)
+	}
+	endpoint := s.endpoint(form.types)
+	if endpoint == "" {
+		where := ""
+		if s.region != "" {
+			where = fmt.Sprintf(" in region %s", s.region)
+		}
+		return nil, &cloudapi.Error{Class: cloudapi.Unknown, Operation: r.Operation,
+			Err: fmt.Errorf("the catalogue has no %s endpoint of the service %s%s: check region and os-endpoint-type in section [Global], or whether the cloud has this service", s.availability, r.Service, where)}
+	}
+	root, base := splitEndpoint(endpoint, form)
+	client := &gophercloud.ServiceClient{ProviderClient: s.provider, Endpoint: root, ResourceBase: base, Type: r.Service}
+	if r.Service == api.Compute && !s.plainCompute.Load() {
+		client.Microversion = computeMicroversion
+	}
+	return client, nil
+}
+
+// endpoint returns the first endpoint in the catalogue that fits, or "".
+func (s *session) endpoint(types []string) string {
+	for _, entry := range s.catalog.Entries {
+		if !slices.Contains(types, entry.Type) {
+			continue
+		}
+		for _, e := range entry.Endpoints {
+			if e.Interface == string(s.availability) && (s.region == "" || e.Region == s.region || e.RegionID == s.region) {
+				return e.URL
+			}
+		}
+	}
+	return ""
+}
+
+// versionInPath is the version in an endpoint, with what follows it.
+var versionInPath = regexp.MustCompile(`/(v[0-9]+(\.[0-9]+)?)(/.*)?\z`)
+
+// splitEndpoint returns the root of a service and the base of its resources, both with a slash at
+// the end.
+func splitEndpoint(endpoint string, form serviceForm) (root, base string) {
+	endpoint = strings.TrimRight(endpoint, "/")
+	at := versionInPath.FindStringIndex(endpoint)
+	if at == nil {
+		return endpoint + "/", endpoint + "/" + form.version + "/"
+	}
+	root = endpoint[:at[0]] + "/"
+	if form.keeps {
+		return root, endpoint + "/"
+	}
+	return root, root + form.version + "/"
+}
+
+// forgoMicroversion says whether a call is worth repeating without the microversion.
+func (s *session) forgoMicroversion() bool { return s.plainCompute.CompareAndSwap(false, true) }
+
+// switchable is a transport whose certificates can change.
+type switchable struct {
+	// fixed is somebody else's, which never changes.
+	fixed http.RoundTripper
+
+	mu   sync.RWMutex
+	own  *http.Transport
+	from [4]string
+	seen []stamp
+}
+
+// use makes the transport trust and present what the section says.
+func (s *switchable) use(g Global) error {
+	from := [4]string{g.CAFile, g.CertFile, g.KeyFile, g.TLSInsecure}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.fixed != nil || s.own != nil && s.from == from && !changed(s.seen) {
+		return nil
+	}
+	seen := stamps(g.files())
+	config, err := g.tlsConfig()
+	if err != nil {
+		return err
+	}
+	before := s.own
+	s.own, s.from, s.seen = newHTTPTransport(config), from, seen
+	if before != nil {
+		before.CloseIdleConnections()
+	}
+	return nil
+}
+
+func newHTTPTransport(config *tls.Config) *http.Transport {
+	t := http.DefaultTransport.(*http.Transport).Clone()
+	t.TLSClientConfig = config
+	// Sixteen workers talk to four hosts: with the default of 2 most of them would open a new
+	// connection for each call.
+	t.MaxIdleConnsPerHost = 32
+	return t
+}
+
+// RoundTrip implements http.RoundTripper.
+func (s *switchable) RoundTrip(req *http.Request) (*http.Response, error) {
+	if s.fixed != nil {
+		return s.fixed.RoundTrip(req)
+	}
+	s.mu.RLock()
+	own := s.own
+	s.mu.RUnlock()
+	return own.RoundTrip(req)
+}

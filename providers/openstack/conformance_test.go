@@ -1,0 +1,67 @@
+package openstack_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	cloudprovider "k8s.io/cloud-provider"
+
+	"github.com/unified-ccm/unified-ccm/pkg/common/conformance"
+	"github.com/unified-ccm/unified-ccm/pkg/common/guard"
+	"github.com/unified-ccm/unified-ccm/providers/openstack"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/sim"
+)
+
+// subject is the provider on a simulated cloud of its own, whose load balancers have that driver.
+func subject(driver string) conformance.Subject {
+	return conformance.Subject{
+		Name:         openstack.ProviderName,
+		Capabilities: openstack.Descriptor().Capabilities,
+		New: func(t testing.TB) (conformance.World, conformance.Manager) {
+			world, err := sim.New(sim.Options{ProvisionTime: 3 * time.Second, SettleTime: 500 * time.Millisecond, TokenLife: 24 * time.Hour})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return world, func(o conformance.ManagerOptions) (cloudprovider.Interface, error) {
+				a := world.Account()
+				cfg, _, err := openstack.ReadConfig("", fmt.Appendf(nil, `[Global]
+auth-url = http://openstack.invalid/identity/v3
+application-credential-id = %s
+application-credential-secret = %s
+region = %s
+[LoadBalancer]
+lb-provider = %s
+subnet-id = %s
+create-monitor = true
+[Route]
+router-id = %s
+`, a.ApplicationCredentialID, a.ApplicationCredentialSecret, a.Region, driver, world.Places().PrivateSubnet, world.Places().Router))
+				if err != nil {
+					return nil, err
+				}
+				cloud, err := openstack.NewCloud(cfg, openstack.WithTransport(world.Front().Transport()))
+				if err != nil {
+					return nil, err
+				}
+				return guard.Wrap(cloud, guard.Options{DryRun: o.DryRun}), nil
+			}
+		},
+	}
+}
+
+// drivers are those of Octavia whose load balancers keep every promise of the scenarios. OVN's have no
+// source ranges; what they do have is tested in package loadbalancer.
+func drivers() []string { return []string{"amphora"} }
+
+func TestConformance(t *testing.T) {
+	for _, driver := range drivers() {
+		t.Run(driver, func(t *testing.T) { conformance.Run(t, subject(driver)) })
+	}
+}
+
+func TestFaults(t *testing.T) {
+	for _, driver := range drivers() {
+		t.Run(driver, func(t *testing.T) { conformance.RunFaults(t, subject(driver)) })
+	}
+}

@@ -1,0 +1,253 @@
+package openstack
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	testingclock "k8s.io/utils/clock/testing"
+
+	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
+	"github.com/unified-ccm/unified-ccm/pkg/common/conformance/world"
+	"github.com/unified-ccm/unified-ccm/pkg/common/instances"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/api"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/sim"
+)
+
+// instances puts package instances over the source, as the provider does.
+func (w *testWorld) instances() *instances.Instances {
+	return instances.New(instances.Options{Provider: ProviderName, Clock: w.clock}, w.source, w.ids)
+}
+
+func TestRefreshOfThousandNodes(t *testing.T) {
+	t.Parallel()
+	w := newTestWorld(t, sim.Options{}, Networking{})
+	nodes := w.launch(1000)
+	w.initialised(nodes)
+	all := w.instances()
+	for _, node := range nodes {
+		meta, err := all.InstanceMetadata(t.Context(), node)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if meta.InstanceType != "m1.small" || meta.Region != "RegionOne" || !strings.HasPrefix(meta.Zone, "az-") || len(meta.NodeAddresses) == 0 {
+			t.Fatalf("%s: %+v", node.Name, meta)
+		}
+	}
+	w.wantCalls(6)
+}
+
+func TestSingleNodeInitialisation(t *testing.T) {
+	t.Parallel()
+	w := newTestWorld(t, sim.Options{}, Networking{}).authenticated()
+	w.launch(3)
+	for _, tt := range []struct {
+		name string
+		do   func(context.Context) ([]instances.Instance, error)
+	}{
+		{"by name", func(ctx context.Context) ([]instances.Instance, error) { return w.source.Find(ctx, []string{"node-1"}) }},
+		{"by ID", func(ctx context.Context) ([]instances.Instance, error) {
+			return w.source.Get(ctx, []string{w.cloud.Server("node-1")})
+		}},
+	} {
+		found, err := tt.do(t.Context())
+		if err != nil {
+			t.Fatalf("%s: %v", tt.name, err)
+		}
+		if len(found) != 1 || found[0].NodeName != "node-1" || found[0].ProviderID != "openstack:///"+w.cloud.Server("node-1") || found[0].State != instances.Running {
+			t.Errorf("%s: found %+v", tt.name, found)
+		}
+		w.wantCalls(2)
+	}
+}
+
+// The lifecycle controller asks about every NotReady node, twice, every five seconds.
+func TestNotReadyNodes(t *testing.T) {
+	t.Parallel()
+	c := testingclock.NewFakeClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
+	w := newTestWorld(t, sim.Options{Clock: c, TokenLife: 24 * time.Hour}, Networking{}).authenticated()
+	nodes := w.launch(50)
+	w.initialised(nodes)
+	all := instances.New(instances.Options{Provider: ProviderName, Clock: c}, w.source, w.ids)
+	for range 12 {
+		for _, node := range nodes {
+			if exists, err := all.InstanceExists(t.Context(), node); err != nil || !exists {
+				t.Fatalf("%s: %v, %v", node.Name, exists, err)
+			}
+			if stopped, err := all.InstanceShutdown(t.Context(), node); err != nil || stopped {
+				t.Fatalf("%s: stopped %v, %v", node.Name, stopped, err)
+			}
+		}
+		c.Step(5 * time.Second)
+	}
+	w.wantCalls(15)
+}
+
+func TestGoneIsSaidByNovaAlone(t *testing.T) {
+	t.Parallel()
+	w := newTestWorld(t, sim.Options{}, Networking{}).authenticated()
+	w.launch(3)
+	gone, stays := w.cloud.Server("node-0"), w.cloud.Server("node-1")
+	if err := w.cloud.Terminate("node-0"); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 { // singly, and out of a list
+		found, err := w.source.Get(t.Context(), []string{gone})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, one := range found {
+			if one.ID == gone {
+				t.Errorf("found %+v, which is gone", one)
+			}
+		}
+		if w.cloud.Front().Log().Count()["ShowServer"] == 0 {
+			t.Errorf("nobody asked about the server itself: %v", w.cloud.Front().Log().Count())
+		}
+		w.cloud.Front().Log().Reset()
+	}
+	found, err := w.source.Get(t.Context(), []string{gone, stays})
+	if err != nil || len(found) != 2 {
+		t.Errorf("found %d servers, %v, want the two that there are", len(found), err)
+	}
+}
+
+func TestStates(t *testing.T) {
+	t.Parallel()
+	for status, want := range map[string]instances.State{
+		"ACTIVE": instances.Running, "SHUTOFF": instances.Stopped, "BUILD": instances.Pending, "PAUSED": instances.Running, "SUSPENDED": instances.Running,
+		"SHELVED": instances.Running, "SHELVED_OFFLOADED": instances.Running, "ERROR": instances.Running, "SOFT_DELETED": instances.Terminating, "NEW_IN_NOVA": instances.Running,
+	} {
+		if got := stateOf(status); got != want {
+			t.Errorf("a server that is %s counts as %s, want %s", status, got, want)
+		}
+	}
+}
+
+func TestFindByNames(t *testing.T) {
+	t.Parallel()
+	w := newTestWorld(t, sim.Options{}, Networking{}).authenticated()
+	w.launch(30)
+	if _, err := w.cloud.Launch(world.Machine{Name: "node-1.example.com"}); err != nil {
+		t.Fatal(err)
+	}
+	w.cloud.Front().Log().Reset()
+	for _, tt := range []struct {
+		names []string
+		want  int
+	}{
+		{[]string{"node-1"}, 1}, {[]string{"node-1", "node-2", "missing"}, 2}, {[]string{"node-1.example.com"}, 1}, {[]string{"node-1xexample.com"}, 0}, {[]string{"node"}, 0},
+		{[]string{"node-0", "node-1", "node-2", "node-3", "node-4", "node-5", "node-6", "node-7", "node-8", "node-9", "node-10", "node-11", "node-12", "node-13", "node-14",
+			"node-15", "node-16", "node-17", "node-18", "node-19", "node-20"}, 21},
+	} {
+		found, err := w.source.Find(t.Context(), tt.names)
+		if err != nil || len(found) != tt.want {
+			t.Errorf("%d names %s...: found %d, %v, want %d", len(tt.names), tt.names[0], len(found), err, tt.want)
+		}
+		w.wantCalls(2)
+	}
+}
+
+// twins is a Nova with two servers of one name, and one whose name has capital letters.
+type twins struct{ api.ComputeAPI }
+
+func (twins) ListServers(context.Context, string) ([]api.Server, error) {
+	return []api.Server{{ID: "1", Name: "web"}, {ID: "2", Name: "web"}, {ID: "8a7c6c2e-3d1f-4f67-9f5c-0d9e8b7a6c5d", Name: "DB-1"}}, nil
+}
+
+func TestNames(t *testing.T) {
+	t.Parallel()
+	w := newTestWorld(t, sim.Options{}, Networking{})
+	w.source.compute = twins{w.api}
+	if _, err := w.source.Find(t.Context(), []string{"web"}); !cloudapi.Is(err, cloudapi.Invalid) || !strings.Contains(err.Error(), "the servers 1 and 2 are both called web") {
+		t.Errorf("two servers of one name: %v, want an error that names both", err)
+	}
+	found, err := w.source.Find(t.Context(), []string{"db-1"})
+	if err != nil || len(found) != 1 || found[0].NodeName != "db-1" {
+		t.Errorf("found %+v, %v, want DB-1 as db-1", found, err)
+	}
+}
+
+// manyFlavors answers about flavors only.
+type manyFlavors struct {
+	api.ComputeAPI
+	listed, shown int
+	fail          error
+}
+
+func (m *manyFlavors) ListFlavors(context.Context) ([]api.Flavor, error) {
+	m.listed++
+	return []api.Flavor{{ID: "id-1", Name: "m1.small"}, {ID: "id-2", Name: "GPU (8x) big"}}, nil
+}
+
+func (m *manyFlavors) GetFlavor(_ context.Context, id string) (api.Flavor, error) {
+	m.shown++
+	if m.fail != nil {
+		return api.Flavor{}, m.fail
+	}
+	return api.Flavor{ID: id, Name: "hidden"}, nil
+}
+
+func TestTypes(t *testing.T) {
+	t.Parallel()
+	gone := &cloudapi.Error{Class: cloudapi.NotFound}
+	down := &cloudapi.Error{Class: cloudapi.Unavailable}
+	for _, tt := range []struct {
+		name, id, original string
+		fail               error
+		want               string
+		listed, shown      int
+	}{
+		{name: "the server says it", original: "m1.small", want: "m1.small"},
+		{name: "a name that is no label", original: "GPU (8x) big", want: "id-2", listed: 1},
+		{name: "the same, of a flavor that was deleted", original: "GPU (4x)", want: "GPU-4x", listed: 1},
+		{name: "an older Nova", id: "id-1", want: "m1.small", listed: 1},
+		{name: "an older Nova, and a hidden flavor", id: "id-9", want: "hidden", listed: 1, shown: 1},
+		{name: "an older Nova, and a flavor that was deleted", id: "id-9", fail: gone, want: "id-9", listed: 1, shown: 1},
+		{name: "Nova does not answer", id: "id-9", fail: down, listed: 1, shown: 2},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			m := &manyFlavors{fail: tt.fail}
+			f := &flavors{api: m, clock: testingclock.NewFakePassiveClock(time.Unix(0, 0))}
+			s := api.Server{}
+			s.Flavor.ID, s.Flavor.OriginalName = tt.id, tt.original
+			for range 2 { // the second time from memory
+				got, err := f.typeOf(t.Context(), s)
+				if got != tt.want || (err != nil) != (tt.fail == down) { //nolint:errorlint // the very value
+					t.Errorf("typeOf = %q, %v, want %q", got, err, tt.want)
+				}
+			}
+			if m.listed != tt.listed || m.shown != tt.shown {
+				t.Errorf("%d lists and %d flavors read, want %d and %d", m.listed, m.shown, tt.listed, tt.shown)
+			}
+		})
+	}
+}
+
+func TestRegionalProviderIDs(t *testing.T) {
+	t.Parallel()
+	w := newTestWorld(t, sim.Options{}, Networking{})
+	w.launch(1)
+	w.source.regional = true
+	found, err := w.source.Find(t.Context(), []string{"node-0"})
+	if err != nil || len(found) != 1 || found[0].ProviderID != "openstack://RegionOne/"+w.cloud.Server("node-0") {
+		t.Errorf("found %+v, %v", found, err)
+	}
+	node := &v1.Node{}
+	node.Name, node.Spec.ProviderID = "far", "openstack://RegionTwo/"+w.cloud.Server("node-0")
+	if exists, err := w.instances().InstanceExists(t.Context(), node); err == nil || exists {
+		t.Errorf("a node of another region: exists %v, %v, want an error: it is somebody else's", exists, err)
+	}
+}
+
+// An older Nova refuses the microversion, and works without.
+func TestOlderNova(t *testing.T) {
+	t.Parallel()
+	s := &session{}
+	if !s.forgoMicroversion() || s.forgoMicroversion() {
+		t.Error("the microversion must be given up once")
+	}
+}

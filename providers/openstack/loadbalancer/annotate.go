@@ -1,0 +1,25 @@
+package loadbalancer
+
+import (
+	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/annotation"
+)
+
+// Annotations implements loadbalancer.Annotator: the ID, by which the load balancer is found also
+// when its name is no longer the one that the Service would give it, the address that clients
+// use, and what the members of its pools are, by which the next manager need not read them.
+func (c *Cloud) Annotations(in intent.Service, have Observed) map[string]string {
+	if have.LoadBalancer == nil {
+		return nil
+	}
+	options, _ := annotation.Read(in)
+	internal := c.settings.Internal || options.Internal != nil && *options.Internal
+	notes := map[string]string{annotation.KeyLoadBalancerID: have.LoadBalancer.ID}
+	if ips := addresses(in, have, internal); len(ips) > 0 {
+		notes[annotation.KeyLoadBalancerAddress] = ips[0]
+	}
+	if text, ok := sealPools(have.Pools); ok {
+		notes[annotation.KeyMembers] = text
+	}
+	return notes
+}

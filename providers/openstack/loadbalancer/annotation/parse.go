@@ -1,0 +1,200 @@
+package annotation
+
+import (
+	"fmt"
+	"net/url"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// uuid is the form of the IDs of Octavia and Neutron, with and without hyphens.
+var uuid = regexp.MustCompile(`\A[0-9a-fA-F]{8}-?([0-9a-fA-F]{4}-?){3}[0-9a-fA-F]{12}\z`)
+
+// maxTag is the longest tag that Octavia stores.
+const maxTag = 255
+
+func boolean(value string) (bool, error) {
+	switch value {
+	case "true":
+		return true, nil
+	case "false":
+		return false, nil
+	}
+	return false, fmt.Errorf("write true or false, in lower case")
+}
+
+func boolPointer(value string) (*bool, error) {
+	b, err := boolean(value)
+	return &b, err
+}
+
+func text(value string) (*string, error) { return &value, nil }
+
+// id reads an ID; an empty one means none.
+func id(value string) (*string, error) {
+	if value != "" && !uuid.MatchString(value) {
+		return nil, fmt.Errorf("write an ID such as 8a7c6c2e-3d1f-4f67-9f5c-0d9e8b7a6c5d")
+	}
+	return &value, nil
+}
+
+func number(value string, least, most int) (*int, error) {
+	n, err := strconv.Atoi(value)
+	if err != nil || n < least || n > most {
+		return nil, fmt.Errorf("write a whole number from %d to %d", least, most)
+	}
+	return &n, nil
+}
+
+// seconds reads whole seconds, which is how these annotations have always counted; a duration is
+// understood too.
+func seconds(value string, most time.Duration) (*time.Duration, error) {
+	var d time.Duration
+	if n, err := strconv.Atoi(value); err == nil {
+		d = time.Duration(n) * time.Second
+	} else if d, err = time.ParseDuration(value); err != nil {
+		return nil, fmt.Errorf("write whole seconds from 1 to %d", int(most/time.Second))
+	}
+	if d < time.Second || d > most || d%time.Second != 0 {
+		return nil, fmt.Errorf("write whole seconds from 1 to %d", int(most/time.Second))
+	}
+	return &d, nil
+}
+
+func oneOf(value string, words ...string) (*string, error) {
+	if !slices.Contains(words, value) {
+		return nil, fmt.Errorf("write %s", strings.Join(words, ", "))
+	}
+	return &value, nil
+}
+
+// Pattern matches names of subnets: a glob, or a regular expression behind a tilde; a leading
+// exclamation mark negates. The whole name has to match.
+type Pattern struct {
+	negate bool
+	expr   *regexp.Regexp
+}
+
+// ParsePattern reads a pattern of subnet names.
+func ParsePattern(value string) (Pattern, error) {
+	var p Pattern
+	rest, negate := strings.CutPrefix(value, "!")
+	p.negate = negate
+	source, isExpr := strings.CutPrefix(rest, "~")
+	if !isExpr {
+		source = globSource(rest)
+	}
+	expr, err := regexp.Compile(`\A(?:` + source + `)\z`)
+	if err != nil {
+		return p, fmt.Errorf("it is not a regular expression: write a name, a glob such as public-*, or an expression behind a tilde such as ~public-[ab]")
+	}
+	p.expr = expr
+	return p, nil
+}
+
+// Match says whether a name matches.
+func (p Pattern) Match(name string) bool { return p.expr.MatchString(name) != p.negate }
+
+func globSource(glob string) string {
+	var b strings.Builder
+	for _, r := range glob {
+		switch r {
+		case '*':
+			b.WriteString(".*")
+		case '?':
+			b.WriteString(".")
+		default:
+			b.WriteString(regexp.QuoteMeta(string(r)))
+		}
+	}
+	return b.String()
+}
+
+// TagFilter chooses subnets by their tags: any of them by default, all of them behind an ampersand;
+// a leading exclamation mark negates.
+type TagFilter struct {
+	Tags        []string
+	All, Negate bool
+}
+
+// ParseTagFilter reads a list of tags such as a,b or &a,b or !a or !&a,b.
+func ParseTagFilter(value string) TagFilter {
+	var f TagFilter
+	value, f.Negate = strings.CutPrefix(value, "!")
+	value, f.All = strings.CutPrefix(value, "&")
+	for tag := range strings.SplitSeq(value, ",") {
+		if tag = strings.TrimSpace(tag); tag != "" {
+			f.Tags = append(f.Tags, tag)
+		}
+	}
+	return f
+}
+
+// Match says whether something with these tags is chosen.
+func (f TagFilter) Match(tags []string) bool {
+	found := 0
+	for _, tag := range f.Tags {
+		if slices.Contains(tags, tag) {
+			found++
+		}
+	}
+	matched := found > 0
+	if f.All {
+		matched = found == len(f.Tags)
+	}
+	return matched != f.Negate
+}
+
+// tags reads a comma list of Octavia's tags.
+func tags(value string) ([]string, error) {
+	var list []string
+	for item := range strings.SplitSeq(value, ",") {
+		item = strings.TrimSpace(item)
+		switch {
+		case item == "":
+			return nil, fmt.Errorf("an entry is empty: remove the comma or fill it in")
+		case len(item) > maxTag:
+			return nil, fmt.Errorf("a tag has %d characters: write at most %d", len(item), maxTag)
+		case reserved(item):
+			return nil, fmt.Errorf("%q marks whose an object is; write another tag", item)
+		case !slices.Contains(list, item):
+			list = append(list, item)
+		}
+	}
+	return list, nil
+}
+
+// reserved says whether a tag would be taken for one of the manager's own.
+func reserved(tag string) bool {
+	return strings.HasPrefix(tag, "kube_service_") || strings.HasPrefix(tag, "unified-ccm:")
+}
+
+// Container is a reference to a certificate in Barbican.
+type Container struct {
+	// Secret tells a secret, which holds a PKCS #12 bundle, from a container.
+	Secret bool
+	ID     string
+}
+
+// ParseContainer reads the reference: its last two parts are containers or secrets, and the ID.
+func ParseContainer(ref string) (Container, error) {
+	bad := fmt.Errorf("write the reference that Barbican shows, such as https://barbican.example.org/v1/containers/8a7c6c2e-3d1f-4f67-9f5c-0d9e8b7a6c5d")
+	u, err := url.Parse(ref)
+	if err != nil {
+		return Container{}, bad
+	}
+	parts := strings.Split(strings.TrimSuffix(u.Path, "/"), "/")
+	if len(parts) < 2 || parts[len(parts)-1] == "" {
+		return Container{}, bad
+	}
+	switch parts[len(parts)-2] {
+	case "containers":
+		return Container{ID: parts[len(parts)-1]}, nil
+	case "secrets":
+		return Container{Secret: true, ID: parts[len(parts)-1]}, nil
+	}
+	return Container{}, bad
+}

@@ -1,0 +1,209 @@
+package loadbalancer
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/unified-ccm/unified-ccm/pkg/common/clocks"
+	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
+	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/api"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/oserr"
+)
+
+const (
+	// busyTries is how often a change is tried that Octavia refuses because of another one: our own
+	// never meet, so that it takes somebody else to refuse even the second.
+	busyTries = 10
+	// busyPause is for a load balancer at rest that refuses all the same, because a part of it is not.
+	busyPause = time.Second
+)
+
+// mutate makes one change in the load balancer once it takes changes, notes it, and waits until the
+// load balancer is at rest again.
+func (d *differ) mutate(ctx context.Context, ids *plan.Handles, do func(context.Context) error, note func(write uint64)) error {
+	id, err := d.loadBalancerID(ids)
+	if err != nil {
+		return err
+	}
+	return d.booked(d.cloud.mutate(ctx, id, do, note), nil)
+}
+
+// booked notes a write of ours, or, when it failed, that nobody knows how far it got. It returns err.
+func (d *differ) booked(err error, note func(write uint64)) error {
+	if err != nil {
+		d.cloud.store.doubt(d.key)
+		return err
+	}
+	if note != nil {
+		d.cloud.store.write(note)
+	}
+	d.cloud.store.touched(d.key)
+	return nil
+}
+
+// loadBalancerID returns the ID of the load balancer that exists, or of the one that this plan has created.
+func (d *differ) loadBalancerID(ids *plan.Handles) (string, error) {
+	if d.have.LoadBalancer != nil {
+		return d.have.LoadBalancer.ID, nil
+	}
+	return ids.ID(loadBalancerHandle)
+}
+
+func (c *Cloud) mutate(ctx context.Context, id string, do func(context.Context) error, note func(write uint64)) error {
+	done, err := c.turns.take(ctx, id)
+	if err != nil {
+		return err
+	}
+	defer done()
+	if err := c.atRest(ctx, id); err != nil {
+		return err
+	}
+	for try := 1; ; try++ {
+		err := do(ctx)
+		if err == nil {
+			break
+		}
+		if !oserr.Immutable(err) || try == busyTries {
+			return err
+		}
+		c.store.setStatus(id, api.PendingUpdate)
+		if try > 1 {
+			if err := clocks.Sleep(ctx, c.clock, busyPause); err != nil {
+				return err
+			}
+		}
+		if err := c.atRest(ctx, id); err != nil {
+			return err
+		}
+	}
+	c.store.write(note)
+	c.store.setStatus(id, api.PendingUpdate)
+	if err := c.atRest(ctx, id); err != nil {
+		return err
+	}
+	c.store.settleParts(id)
+	return nil
+}
+
+// atRest waits until a load balancer takes changes. One that cannot come to rest any more is an error.
+func (c *Cloud) atRest(ctx context.Context, id string) error {
+	lb, ok := c.store.balancer(id)
+	if ok && lb.Provisioning == api.Active {
+		return nil
+	}
+	why := changing
+	if lb.Provisioning == api.PendingCreate {
+		why = booting
+	}
+	if !ok || lb.Provisioning != api.Error {
+		var gone bool
+		var err error
+		if lb, gone, err = c.waiter.rest(ctx, id, why); err != nil {
+			return err
+		}
+		if gone {
+			c.store.write(func(write uint64) { c.store.forget(id, write) })
+			return &cloudapi.Error{Class: cloudapi.NotFound, Operation: "load balancer " + id, Err: fmt.Errorf("it was deleted while it was being changed")}
+		}
+	}
+	if lb.Provisioning == api.Active {
+		return nil
+	}
+	return &cloudapi.Error{Class: cloudapi.Unavailable, Operation: "load balancer " + id,
+		Err: fmt.Errorf("it is in the state %s, in which Octavia changes nothing: it is made anew when the Service is synced next if it is this Service's alone; otherwise ask the cloud's operator for a failover", lb.Provisioning)}
+}
+
+// balancer is what is known of a load balancer.
+func (s *store) balancer(id string) (api.LoadBalancer, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.balancers.get(id)
+}
+
+func (s *store) setStatus(id, status string) {
+	s.write(func(write uint64) {
+		lb, ok := s.balancers.get(id)
+		if !ok {
+			return
+		}
+		lb.Provisioning = status
+		s.balancers.put(id, lb, write)
+	})
+}
+
+// settleParts notes that what is in a load balancer has come to rest with it.
+func (s *store) settleParts(id string) {
+	s.write(func(write uint64) {
+		for _, l := range s.listeners.all(func(l api.Listener) bool { return within(l.LoadBalancers, id) && pending(l.Provisioning) }) {
+			l.Provisioning = api.Active
+			s.listeners.put(l.ID, l, write)
+		}
+		for _, p := range s.pools.all(func(p api.Pool) bool { return within(p.LoadBalancers, id) && pending(p.Provisioning) }) {
+			p.Provisioning = api.Active
+			s.pools.put(p.ID, p, write)
+		}
+	})
+}
+
+// forget removes a load balancer and what was in it, and detaches its floating IPs, as the cloud does
+// when it is deleted. The lock is held.
+func (s *store) forget(id string, write uint64) {
+	lb, _ := s.balancers.get(id)
+	s.balancers.drop(id, write)
+	s.gone[id] = true
+	for _, l := range s.listeners.all(func(l api.Listener) bool { return within(l.LoadBalancers, id) }) {
+		s.listeners.drop(l.ID, write)
+	}
+	for _, p := range s.pools.all(func(p api.Pool) bool { return within(p.LoadBalancers, id) }) {
+		s.pools.drop(p.ID, write)
+		delete(s.members, p.ID)
+	}
+	for _, f := range s.fips.all(func(f api.FloatingIP) bool { return lb.VIPPortID != "" && f.PortID == lb.VIPPortID }) {
+		f.PortID, f.FixedIP = "", ""
+		s.fips.put(f.ID, f, write)
+	}
+}
+
+// ignoreNotFound is for deletions: somebody was faster, or an earlier one lost its reply.
+func ignoreNotFound(err error) error {
+	if cloudapi.Is(err, cloudapi.NotFound) {
+		return nil
+	}
+	return err
+}
+
+// fields collects the differences of one object.
+type fields []plan.Field
+
+// diff adds a field if the two texts differ, and says whether they do.
+func (f *fields) diff(name, before, after string) bool {
+	if before == after {
+		return false
+	}
+	*f = append(*f, plan.Field{Name: name, Before: before, After: after})
+	return true
+}
+
+// diffInt is diff for numbers, where 0 means that nothing is set.
+func (f *fields) diffInt(name string, before, after int) {
+	f.diff(name, showInt(before), showInt(after))
+}
+
+// has says whether a field differs.
+func (f fields) has(name string) bool {
+	return slices.ContainsFunc(f, func(one plan.Field) bool { return one.Name == name })
+}
+
+func showInt(n int) string {
+	if n == 0 {
+		return ""
+	}
+	return fmt.Sprint(n)
+}
+
+// showSet shows a list whose order means nothing.
+func showSet(items []string) string { return strings.Join(slices.Sorted(slices.Values(items)), ", ") }

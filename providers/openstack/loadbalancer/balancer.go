@@ -1,0 +1,360 @@
+package loadbalancer
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/unified-ccm/unified-ccm/pkg/common/clocks"
+	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
+	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/api"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/names"
+)
+
+// kindLoadBalancer is what plans call it.
+const kindLoadBalancer = "load balancer"
+
+// loadBalancerHandle names the load balancer in a plan before it exists.
+const loadBalancerHandle = plan.Handle("load balancer")
+
+const (
+	// portOwner is what Neutron says of ports that Octavia made; their names are portPrefix and the
+	// load balancer's ID.
+	portOwner  = "Octavia"
+	portPrefix = "octavia-lb-"
+	// creationTime is longer than Octavia needs between making a port and showing the load balancer
+	// that it is for. What has no load balancer by then was left by a creation that was refused.
+	creationTime = 5 * time.Second
+)
+
+// loadBalancerCreate makes the load balancer with everything in it, and waits until it works.
+func (d *differ) loadBalancerCreate(after []plan.Ref) plan.Change {
+	return plan.Change{
+		Ref:    d.ref(kindLoadBalancer, d.want.Name, plan.Create, ""),
+		Fields: d.createFields(),
+		After:  after,
+		Do: func(ctx context.Context, ids *plan.Handles) error {
+			spec, err := d.createSpec(ctx)
+			if err != nil {
+				return err
+			}
+			made, err := d.cloud.api.CreateLoadBalancer(ctx, spec)
+			if cloudapi.Is(err, cloudapi.Invalid, cloudapi.Quota, cloudapi.Denied, cloudapi.Conflict) {
+				d.cloud.sweepPorts(ctx, spec)
+			}
+			if err != nil {
+				return d.booked(err, nil)
+			}
+			d.cloud.store.write(func(write uint64) { d.cloud.bookCreation(made, write) })
+			ids.Set(loadBalancerHandle, made.ID)
+			return nil
+		},
+		Ready: func(ctx context.Context, ids *plan.Handles) error {
+			id, err := ids.ID(loadBalancerHandle)
+			if err != nil {
+				return err
+			}
+			if err := d.cloud.atRest(ctx, id); err != nil {
+				return d.booked(err, nil)
+			}
+			d.cloud.store.settleParts(id)
+			return d.booked(nil, nil)
+		},
+	}
+}
+
+// createSpec is what a creation sends.
+func (d *differ) createSpec(ctx context.Context) (api.LoadBalancerSpec, error) {
+	w := d.want.LoadBalancer
+	spec := api.LoadBalancerSpec{
+		Name: d.want.Name, Description: w.Description, Provider: w.Provider, VIPAddress: w.Address, VIPPortID: w.PortID,
+		VIPSubnetID: w.SubnetID, VIPNetworkID: w.NetworkID, FlavorID: w.FlavorID, Zone: w.Zone,
+	}
+	if d.want.features.tags() {
+		spec.Tags = d.loadBalancerTags(nil)
+	}
+	families := d.want.families[:1]
+	if len(d.want.families) > 1 && d.want.features.additionalVIPs() && w.PortID == "" {
+		subnet, err := secondSubnet(ctx, d.cloud.api, w, d.want.families[1])
+		if err != nil {
+			return spec, err
+		}
+		if subnet != "" {
+			spec.AdditionalVIPs = []api.VIP{{SubnetID: subnet}}
+			families = d.want.families
+		}
+	}
+	checked := map[string]bool{}
+	for _, port := range d.want.Ports {
+		if ref := port.Listener.TLSContainer; !checked[ref] {
+			checked[ref] = true
+			if err := d.cloud.checkContainer(ctx, ref); err != nil {
+				return spec, err
+			}
+		}
+		if d.want.serial {
+			continue
+		}
+		listener, pool := port.Listener, port.Pool
+		listener.Tags, pool.Tags = d.listenerTags(nil, port), d.poolTags(nil, port)
+		listener.AllowedCIDRs = ofFamilies(listener.AllowedCIDRs, families)
+		listener.DefaultPool = &pool
+		spec.Listeners = append(spec.Listeners, listener)
+	}
+	return spec, nil
+}
+
+func (d *differ) createFields() fields {
+	var f fields
+	w := d.want.LoadBalancer
+	f.diff("provider", "", w.Provider)
+	f.diff("vip_subnet_id", "", w.SubnetID)
+	f.diff("vip_network_id", "", w.NetworkID)
+	f.diff("vip_port_id", "", w.PortID)
+	f.diff("vip_address", "", w.Address)
+	f.diff("flavor_id", "", w.FlavorID)
+	f.diff("availability_zone", "", w.Zone)
+	f.diff("tags", "", showSet(d.loadBalancerTags(nil)))
+	for _, port := range d.want.Ports {
+		f.diff(fmt.Sprintf("listener %s %d", port.Transport, port.Number), "", showMembers(port.Pool.Members))
+	}
+	return f
+}
+
+// bookCreation notes what a creation answered. What it does not say is read before it is used. The lock is held.
+func (c *Cloud) bookCreation(made api.CreatedLoadBalancer, write uint64) {
+	s, here := c.store, []api.Ref{{ID: made.ID}}
+	lb := made.LoadBalancer
+	s.balancers.put(lb.ID, lb, write)
+	delete(s.gone, lb.ID)
+	for _, l := range made.Listeners {
+		l.LoadBalancers = here
+		s.listeners.put(l.ID, l, write)
+		if l.Protocol == "" || l.DefaultPoolID == "" {
+			s.doubts[lb.ID] = true
+		}
+	}
+	for _, p := range made.Pools {
+		p.LoadBalancers = here
+		if p.Protocol == "" {
+			s.doubts[lb.ID] = true
+		}
+		if p.HealthMonitor != nil {
+			p.HealthMonitorID = p.HealthMonitor.ID
+			s.monitors.put(p.HealthMonitor.ID, *p.HealthMonitor, write)
+		}
+		s.pools.put(p.ID, p.Pool, write)
+		c.bookMemberList(p.ID, p.Members, write)
+	}
+}
+
+// sweepPorts deletes the port that a refused creation has left behind: one that Octavia made in our
+// network for a load balancer that does not exist. It waits before it decides, so that it never takes
+// the port of a creation that is under way.
+func (c *Cloud) sweepPorts(ctx context.Context, spec api.LoadBalancerSpec) {
+	if spec.VIPPortID != "" {
+		return
+	}
+	suspects, err := c.strayPorts(ctx, spec)
+	if err != nil || len(suspects) == 0 || clocks.Sleep(ctx, c.clock, creationTime) != nil {
+		return
+	}
+	still, err := c.strayPorts(ctx, spec)
+	if err != nil {
+		return
+	}
+	for _, p := range still {
+		if slices.ContainsFunc(suspects, func(s api.Port) bool { return s.ID == p.ID }) {
+			_ = c.api.DeletePort(ctx, p.ID) // the refusal is what the caller hears about
+		}
+	}
+}
+
+// strayPorts are ports that Octavia made where a creation would have, for load balancers that do not exist.
+func (c *Cloud) strayPorts(ctx context.Context, spec api.LoadBalancerSpec) ([]api.Port, error) {
+	ports, err := c.api.ListPorts(ctx, api.PortFilter{DeviceOwner: portOwner, NetworkID: spec.VIPNetworkID})
+	if err != nil {
+		return nil, err
+	}
+	var stray []api.Port
+	for _, p := range ports {
+		id, ok := strings.CutPrefix(p.Name, portPrefix)
+		here := spec.VIPSubnetID == "" || slices.ContainsFunc(p.FixedIPs, func(f api.FixedIP) bool { return f.SubnetID == spec.VIPSubnetID })
+		if !ok || !here {
+			continue
+		}
+		if _, known := c.store.balancer(id); known {
+			continue
+		}
+		gone, err := ignoreGone(errOf(c.api.GetLoadBalancer(ctx, id)))
+		if err != nil {
+			return nil, err
+		}
+		if gone {
+			stray = append(stray, p)
+		}
+	}
+	return stray, nil
+}
+
+func errOf[T any](_ T, err error) error { return err }
+
+// loadBalancerTags are ours, the ones that the Service asks for, and everybody else's as they are.
+// Only the owner marks the cluster: a load balancer that somebody made by hand stays theirs.
+func (d *differ) loadBalancerTags(have []string) []string {
+	if !d.want.features.tags() {
+		return have
+	}
+	want := append([]string{names.ServiceTag(d.serviceTag())}, d.want.LoadBalancer.Tags...)
+	extra := d.want.LoadBalancer.Tags
+	lb := d.have.LoadBalancer
+	if lb == nil || d.owner {
+		if d.key.ClusterUID != "" {
+			want = append(want, names.ClusterTag(d.key.ClusterUID))
+		}
+		if lb != nil && renamed(d.key, *lb) {
+			have = slices.DeleteFunc(slices.Clone(have), func(tag string) bool { return tag == lb.Name })
+		}
+	} else {
+		extra = nil
+		want = want[:1] // a guest marks that it is there, and nothing else
+	}
+	if lb != nil && !d.owner {
+		merged := slices.Clone(have)
+		if !slices.Contains(merged, want[0]) {
+			merged = append(merged, want[0])
+		}
+		return merged
+	}
+	return mergeTags(have, want, extra)
+}
+
+// loadBalancerUpdate brings tags and name in line, or waits for one that is still being made, or does nothing.
+func (d *differ) loadBalancerUpdate(have api.LoadBalancer) (plan.Change, bool) {
+	var f fields
+	var patch api.LoadBalancerPatch
+	var retag func([]string) []string
+	if f.diff("tags", showSet(have.Tags), showSet(d.loadBalancerTags(have.Tags))) {
+		retag = d.loadBalancerTags
+	}
+	if renamed(d.key, have) && f.diff("name", have.Name, d.want.Name) {
+		patch.Name, patch.Description = api.To(d.want.Name), api.To(d.want.LoadBalancer.Description)
+	}
+	reason := ""
+	if len(f) == 0 {
+		if have.Provisioning != api.PendingCreate {
+			return plan.Change{}, false
+		}
+		reason = "it is still being made"
+		f.diff("provisioning_status", have.Provisioning, api.Active)
+	}
+	return plan.Change{
+		Ref:    d.ref(kindLoadBalancer, have.Name, plan.Update, have.ID),
+		Fields: f, Reason: reason,
+		Do: func(ctx context.Context, ids *plan.Handles) error {
+			if reason != "" {
+				return d.booked(d.cloud.atRest(ctx, have.ID), nil)
+			}
+			return d.patchLoadBalancer(ctx, ids, have, patch, retag)
+		},
+	}, true
+}
+
+// patchLoadBalancer changes a load balancer. Tags are worked out when it is this change's turn, since
+// another Service that shares the load balancer may have changed them in the meantime.
+func (d *differ) patchLoadBalancer(ctx context.Context, ids *plan.Handles, have api.LoadBalancer, patch api.LoadBalancerPatch, retag func([]string) []string) error {
+	var made api.LoadBalancer
+	return d.mutate(ctx, ids, func(ctx context.Context) (err error) {
+		if retag != nil {
+			tags := have.Tags
+			if now, ok := d.cloud.store.balancer(have.ID); ok {
+				tags = now.Tags
+			}
+			patch.Tags = api.To(retag(tags))
+		}
+		made, err = d.cloud.api.UpdateLoadBalancer(ctx, have.ID, patch)
+		return err
+	}, func(write uint64) { d.cloud.store.balancers.put(have.ID, made, write) })
+}
+
+// untag takes this Service's tag off a load balancer that stays. Where other Services left at the
+// same time, whoever is the last deletes it.
+func (d *differ) untag(have api.LoadBalancer, after []plan.Ref) plan.Change {
+	mine := names.ServiceTag(d.serviceTag())
+	retag := func(tags []string) []string {
+		left := slices.DeleteFunc(slices.Clone(tags), func(tag string) bool { return tag == mine })
+		if left == nil {
+			left = []string{}
+		}
+		return left
+	}
+	return plan.Change{
+		Ref:    d.ref(kindLoadBalancer, have.Name, plan.Update, have.ID),
+		Fields: []plan.Field{{Name: "tags", Before: showSet(have.Tags), After: showSet(retag(have.Tags))}},
+		After:  after,
+		Do: func(ctx context.Context, ids *plan.Handles) error {
+			if err := d.patchLoadBalancer(ctx, ids, have, api.LoadBalancerPatch{}, retag); err != nil {
+				return err
+			}
+			now, ok := d.cloud.store.balancer(have.ID)
+			if !ok || !d.madeHere(now) || len(names.Services(now.Tags)) > 0 {
+				return nil
+			}
+			return d.deleteAbandoned(ctx, now)
+		},
+	}
+}
+
+// replaceReason says why an existing load balancer cannot become the wanted one, or "". It is an
+// error if it must not be replaced, because others use it.
+func (d *differ) replaceReason(lb api.LoadBalancer) (string, error) {
+	reason := d.immovable(lb)
+	if reason == "" {
+		return "", nil
+	}
+	if lb.Provisioning == api.PendingDelete {
+		return reason, nil
+	}
+	others := guests(d.key, lb)
+	switch {
+	case d.owner && len(others) == 0:
+		return reason, nil
+	case lb.Provisioning == api.Error:
+		return "", &cloudapi.Error{Class: cloudapi.Unavailable, Operation: d.plan.Subject,
+			Err: fmt.Errorf("the load balancer %s is in the state ERROR, and is not this Service's alone: ask the cloud's operator for a failover, or move the Services %s to others", lb.ID, strings.Join(others, ", "))}
+	case d.owner:
+		d.warnf("%s; it is not done, because other Services share the load balancer: %s", reason, strings.Join(others, ", "))
+	}
+	return "", nil
+}
+
+// immovable says what of a load balancer would have to change that never can.
+func (d *differ) immovable(lb api.LoadBalancer) string {
+	want := d.want.LoadBalancer
+	switch lb.Provisioning {
+	case api.PendingDelete:
+		return "it is being deleted"
+	case api.Error:
+		return "it is in the state ERROR, which it cannot leave"
+	}
+	for _, c := range []struct {
+		asked        bool
+		what         string
+		have, wanted string
+	}{
+		{want.asked.port, "port", lb.VIPPortID, want.PortID}, {want.asked.subnet, "subnet", lb.VIPSubnetID, want.SubnetID},
+		{want.asked.network, "network", lb.VIPNetworkID, want.NetworkID}, {want.asked.flavor, "flavor", lb.FlavorID, want.FlavorID},
+		{want.asked.zone, "availability zone", lb.Zone, want.Zone},
+	} {
+		if c.asked && c.have != c.wanted && c.wanted != "" {
+			return fmt.Sprintf("the %s changes from %s to %s, which no load balancer can do in place", c.what, c.have, c.wanted)
+		}
+	}
+	if want.asked.address && !sameIP(lb.VIPAddress, want.Address) {
+		return fmt.Sprintf("the address changes from %s to %s, which no load balancer can do in place: clients have to follow", lb.VIPAddress, want.Address)
+	}
+	return ""
+}

@@ -1,0 +1,111 @@
+package loadbalancer
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
+	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/api"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/oserr"
+)
+
+// loadBalancerDelete deletes the load balancer with everything in it, and waits until it is gone.
+func (d *differ) loadBalancerDelete(have api.LoadBalancer, reason string) plan.Change {
+	listeners, pools := d.have.Listeners, d.have.Pools
+	return plan.Change{
+		Ref:    d.ref(kindLoadBalancer, have.Name, plan.Delete, have.ID),
+		Reason: reason,
+		Do: func(ctx context.Context, _ *plan.Handles) error {
+			if d.cloud.settings.NoCascade && have.Provisioning == api.Active {
+				if err := d.cloud.deleteParts(ctx, have.ID, listeners, pools); err != nil {
+					return d.booked(err, nil)
+				}
+			}
+			err := d.cloud.deleteBalancer(ctx, have)
+			if cloudapi.Is(err, cloudapi.Denied) {
+				// It is another project's: it stays, and must not keep the Service from going.
+				d.cloud.store.write(func(write uint64) {
+					d.cloud.store.balancers.drop(have.ID, write)
+					d.cloud.store.refused[have.ID] = true
+				})
+				return nil
+			}
+			return d.booked(err, func(write uint64) { d.cloud.store.forget(have.ID, write) })
+		},
+	}
+}
+
+// deleteParts deletes what is in a load balancer piece by piece, for drivers that cannot do it at once.
+func (c *Cloud) deleteParts(ctx context.Context, id string, listeners []api.Listener, pools []Pool) error {
+	nothing := func(uint64) {}
+	for _, p := range pools {
+		if p.HealthMonitorID == "" {
+			continue
+		}
+		if err := c.mutate(ctx, id, func(ctx context.Context) error {
+			return ignoreNotFound(c.api.DeleteHealthMonitor(ctx, p.HealthMonitorID))
+		}, nothing); err != nil {
+			return err
+		}
+	}
+	for _, p := range pools {
+		if err := c.mutate(ctx, id, func(ctx context.Context) error { return ignoreNotFound(c.api.DeletePool(ctx, p.ID)) }, nothing); err != nil {
+			return err
+		}
+	}
+	for _, l := range listeners {
+		if err := c.mutate(ctx, id, func(ctx context.Context) error { return ignoreNotFound(c.api.DeleteListener(ctx, l.ID)) }, nothing); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// deleteBalancer deletes one load balancer once Octavia takes the deletion, and waits until it is gone.
+func (c *Cloud) deleteBalancer(ctx context.Context, have api.LoadBalancer) error {
+	done, err := c.turns.take(ctx, have.ID)
+	if err != nil {
+		return err
+	}
+	defer done()
+	leavingNow := have.Provisioning == api.PendingDelete
+	for try := 1; !leavingNow; try++ {
+		err := c.api.DeleteLoadBalancer(ctx, have.ID, !c.settings.NoCascade || have.Provisioning == api.Error)
+		switch {
+		case cloudapi.Is(err, cloudapi.NotFound):
+			return nil
+		case err == nil:
+			leavingNow = true
+			continue
+		case !oserr.Immutable(err) || try == busyTries:
+			return err
+		}
+		lb, gone, err := c.waiter.rest(ctx, have.ID, changing)
+		if err != nil || gone {
+			return err
+		}
+		have.Provisioning = lb.Provisioning
+	}
+	c.store.setStatus(have.ID, api.PendingDelete)
+	lb, gone, err := c.waiter.rest(ctx, have.ID, leaving)
+	if err != nil || gone {
+		return err
+	}
+	return &cloudapi.Error{Class: cloudapi.Unavailable, Operation: "load balancer " + have.ID,
+		Err: fmt.Errorf("it is in the state %s instead of gone: its deletion is tried again", lb.Provisioning)}
+}
+
+// deleteAbandoned deletes a load balancer that no Service uses any more, and its floating IP.
+func (d *differ) deleteAbandoned(ctx context.Context, lb api.LoadBalancer) error {
+	for _, f := range d.attached(&lb) {
+		if !d.madeByUs(f) || kept(f) {
+			continue
+		}
+		err := ignoreNotFound(d.cloud.api.DeleteFloatingIP(ctx, f.ID))
+		if err := d.booked(err, func(write uint64) { d.cloud.store.fips.drop(f.ID, write) }); err != nil {
+			return err
+		}
+	}
+	return d.booked(d.cloud.deleteBalancer(ctx, lb), func(write uint64) { d.cloud.store.forget(lb.ID, write) })
+}

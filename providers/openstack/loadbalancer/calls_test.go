@@ -1,0 +1,182 @@
+package loadbalancer
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"sync"
+	"testing"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/api"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/sim"
+)
+
+// fleet are Services of two ports each.
+func fleet(n int) []*v1.Service {
+	var list []*v1.Service
+	for i := range n {
+		list = append(list, service(named(fmt.Sprintf("web-%03d", i))))
+	}
+	return list
+}
+
+// together runs work for all Services at once.
+func together(services []*v1.Service, work func(*v1.Service)) {
+	var group sync.WaitGroup
+	for _, svc := range services {
+		group.Go(func() { work(svc) })
+	}
+	group.Wait()
+}
+
+// wantCalls checks how many calls were made, and lists them if there were too many.
+func (r *rig) wantCalls(what string, most int) {
+	r.t.Helper()
+	calls := r.calls()
+	r.t.Logf("%s: %d calls, at most %d", what, len(calls), most)
+	if len(calls) > most {
+		count := map[string]int{}
+		for _, c := range calls {
+			count[c]++
+		}
+		r.t.Errorf("%s: %d calls, want at most %d: %v", what, len(calls), most, count)
+	}
+}
+
+func (r *rig) wantTime(what string, began time.Time, most time.Duration) {
+	r.t.Helper()
+	took := time.Since(began)
+	r.t.Logf("%s: %s, at most %s", what, took, most)
+	if took > most {
+		r.t.Errorf("%s took %s, want at most %s", what, took, most)
+	}
+}
+
+const latency = 5 * time.Millisecond
+
+func TestCallsOfACreationThatSettlesAfterAMinute(t *testing.T) {
+	bubble(t, sim.Options{ProvisionTime: time.Minute, SettleTime: 3 * time.Second, Latency: latency}, Settings{}, func(r *rig) {
+		began := time.Now()
+		r.ensure(service())
+		r.wantTime("create", began, 62500*time.Millisecond)
+		r.wantCalls("create", 31)
+		r.sim.Front().Log().Reset()
+		r.ensure(service())
+		r.wantCalls("the sync that our own annotations cause", 3)
+	})
+}
+
+func TestCallsOfACreationThatSettlesAtOnce(t *testing.T) {
+	bubble(t, sim.Options{ProvisionTime: 200 * time.Millisecond, SettleTime: 200 * time.Millisecond, Latency: latency}, Settings{}, func(r *rig) {
+		began := time.Now()
+		r.ensure(service())
+		r.wantTime("create", began, 500*time.Millisecond)
+		r.wantCalls("create", 7)
+	})
+}
+
+func TestCallsOfTwentyCreations(t *testing.T) {
+	bubble(t, sim.Options{ProvisionTime: time.Minute, SettleTime: 3 * time.Second, Latency: latency}, Settings{}, func(r *rig) {
+		services := fleet(20)
+		began := time.Now()
+		together(services, func(svc *v1.Service) { r.ensure(svc) })
+		r.wantTime("20 creations", began, 65*time.Second)
+		r.wantCalls("20 creations", 200)
+	})
+}
+
+func TestCallsOfARestart(t *testing.T) {
+	bubble(t, sim.Options{Latency: latency}, Settings{}, func(r *rig) {
+		services := fleet(100)
+		together(services, func(svc *v1.Service) { r.ensure(svc) })
+		r.restart()
+		together(services, func(svc *v1.Service) { r.ensure(svc) })
+		r.wantCalls("restart", 220)
+		if m := r.mutations(); len(m) > 0 {
+			t.Errorf("a restart changed something: %v", m)
+		}
+	})
+}
+
+// Once Services remember what their members are, a restart costs a few lists.
+func TestCallsOfARestartThatTrusts(t *testing.T) {
+	bubble(t, sim.Options{Latency: latency}, Settings{}, func(r *rig) {
+		services := fleet(100)
+		note := func() {
+			r.manager.SetRuntime(provider.Runtime{Recorder: r.recorder, ClusterUID: r.uid, Annotate: func(_ context.Context, s *v1.Service, a map[string]string) error {
+				maps.Copy(s.Annotations, a)
+				return nil
+			}})
+		}
+		note()
+		together(services, func(svc *v1.Service) { r.ensure(svc) })
+		r.restart()
+		together(services, func(svc *v1.Service) { r.ensure(svc) })
+		r.wantCalls("restart that trusts", 20)
+		if m := r.mutations(); len(m) > 0 {
+			t.Errorf("a restart changed something: %v", m)
+		}
+
+		// Another member by hand, and a node that joined meanwhile, are noticed all the same.
+		pool := r.pool(80)
+		if _, err := r.api.CreateMember(r.t.Context(), pool.ID, api.MemberSpec{Address: "10.0.9.9", Port: 30080}); err != nil {
+			t.Fatal(err)
+		}
+		r.restart()
+		together(services, func(svc *v1.Service) { r.ensure(svc) })
+		if m := r.mutations(); len(m) != 1 {
+			t.Errorf("changes %v, want one of the members that were changed by hand", m)
+		}
+		r.launch("another")
+		r.restart()
+		together(services, func(svc *v1.Service) { r.update(svc) })
+		if m := r.mutations(); len(m) != 200 {
+			t.Errorf("%d changes, want one of each of 200 pools", len(m))
+		}
+		if m := r.membersAt(80); len(m) != 4 {
+			t.Errorf("members %+v", m)
+		}
+	})
+}
+
+func TestCallsOfANodeThatJoins(t *testing.T) {
+	bubble(t, sim.Options{SettleTime: 3 * time.Second, Latency: latency}, Settings{}, func(r *rig) {
+		services := fleet(50)
+		together(services, func(svc *v1.Service) { r.ensure(svc) })
+		time.Sleep(time.Minute) // as long after as nodes join
+		r.launch("another")
+		r.sim.Front().Log().Reset()
+		began := time.Now()
+		together(services, func(svc *v1.Service) { r.update(svc) })
+		r.wantTime("one node joins", began, 10*time.Second)
+		r.wantCalls("one node joins", 120)
+		if n := len(r.mutations()); n != 100 {
+			t.Errorf("%d updates, want 100", n)
+		}
+	})
+}
+
+func TestSlowLoadBalancersHoldUpNobody(t *testing.T) {
+	bubble(t, sim.Options{ProvisionTime: 10 * time.Second, SettleTime: time.Second, Latency: latency}, Settings{}, func(r *rig) {
+		r.sim.SetFates(sim.Fate{Operation: "CreateLoadBalancer", Outcome: sim.OutcomeStuck})
+		ctx, cancel := contextWithTimeout(r.t, time.Minute)
+		defer cancel()
+		var group sync.WaitGroup
+		group.Go(func() {
+			if _, err := r.manager.EnsureLoadBalancer(ctx, r.cluster, service(named("stuck")), r.nodes); err == nil {
+				t.Error("a load balancer that stays PENDING was ready")
+			}
+		})
+		time.Sleep(time.Second)
+		began := time.Now()
+		r.ensure(service(named("quick")))
+		r.wantTime("beside a stuck one", began, 13*time.Second)
+		group.Wait()
+		r.sim.Unstick()
+		r.remove(service(named("stuck")))
+	})
+}

@@ -1,0 +1,177 @@
+package loadbalancer
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/api"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/annotation"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/names"
+)
+
+// Timeouts of listeners in milliseconds, where the Service says nothing. They are sent in any case,
+// as they have always been, whatever the operator's own defaults are.
+const (
+	defaultClientTimeout  = 50_000
+	defaultConnectTimeout = 5_000
+	defaultMemberTimeout  = 50_000
+	defaultInspectTimeout = 0
+)
+
+// noLimit of connections.
+const noLimit = -1
+
+// shortestUDPProbe is the shortest time between two probes of a UDP pool that Octavia accepts.
+const shortestUDPProbe = 3 * time.Second
+
+// forwardedFor is the header that names the client.
+const forwardedFor = "X-Forwarded-For"
+
+// node is one that receives traffic.
+type node struct{ name, address, subnet, server string }
+
+// members are the nodes that the Service wants traffic on and that have an address, in the order of their names.
+func (w *wisher) members(nodes []*v1.Node, subnet string) []node {
+	selector := w.selector()
+	selected := annotation.Targets(nodes, selector)
+	if len(selected) == 0 && len(nodes) > 0 {
+		w.warnf("no node has the labels %s, so that nobody receives traffic: correct %s or label nodes", annotation.ShowNodeLabels(selector), annotation.KeyNodeSelector)
+	}
+	var found []node
+	var without []string
+	for _, n := range selected {
+		address := nodeAddress(n, w.in.Families[0])
+		if address == "" {
+			without = append(without, n.Name)
+			continue
+		}
+		server, err := w.serverID(n.Spec.ProviderID)
+		if err != nil {
+			server = ""
+		}
+		found = append(found, node{name: n.Name, address: address, subnet: subnet, server: server})
+	}
+	if len(without) > 0 && len(found) == 0 {
+		slices.Sort(without)
+		w.warnf("no node has an %s address, so that nobody receives traffic", w.in.Families[0])
+	}
+	slices.SortFunc(found, func(a, b node) int { return cmp.Or(cmp.Compare(a.name, b.name), cmp.Compare(a.address, b.address)) })
+	return slices.CompactFunc(found, func(a, b node) bool { return a.address == b.address })
+}
+
+// port works out one port of the Service.
+func (w *wisher) port(lbName string, index int, port intent.Port, nodes []node) Port {
+	transport := string(port.Protocol)
+	listener, pool := w.protocols(port.Protocol)
+	f := w.around.features
+	p := Port{
+		Transport: transport, Number: int(port.Port),
+		Listener: api.ListenerSpec{
+			Name: names.Listener(index, lbName), Protocol: listener, Port: int(port.Port), ConnectionLimit: orDefault(w.options.ConnectionLimit, noLimit),
+		},
+		Pool: api.PoolSpec{Name: names.Pool(index, lbName), Protocol: pool, Algorithm: w.algorithm()},
+	}
+	if f.timeouts() {
+		t := w.options.Timeouts
+		p.Listener.TimeoutClientData = orDefault(t.Client, defaultClientTimeout)
+		p.Listener.TimeoutMemberConnect = orDefault(t.Connect, defaultConnectTimeout)
+		p.Listener.TimeoutMemberData = orDefault(t.Member, defaultMemberTimeout)
+		p.Listener.TimeoutTCPInspect = orDefault(t.Inspect, defaultInspectTimeout)
+	}
+	if f.allowedCIDRs() {
+		p.Listener.AllowedCIDRs = w.allowedCIDRs()
+	}
+	if port.Protocol == v1.ProtocolTCP {
+		p.Listener.TLSContainer = w.tlsContainer()
+		if w.options.XForwardedFor {
+			p.Listener.InsertHeaders = map[string]string{forwardedFor: "true"}
+		}
+	}
+	if w.in.ClientIPAffinity > 0 {
+		p.Pool.Persistence = &api.SessionPersistence{Type: api.PersistenceSourceIP}
+	}
+	if f.tags() {
+		p.ListenerTags, p.PoolTags = w.options.ListenerTags, w.options.PoolTags
+	}
+	p.Pool.HealthMonitor = w.monitor(lbName, index, port)
+	p.Pool.Members = w.membersOf(port, nodes, p.Pool.HealthMonitor)
+	return p
+}
+
+func orDefault(given *int, standard int) *int {
+	if given != nil {
+		return given
+	}
+	return &standard
+}
+
+// protocols are those of the listener and its pool. What ends or changes HTTP or adds the PROXY
+// header is for TCP ports; the others of the Service are passed on as they are.
+func (w *wisher) protocols(protocol v1.Protocol) (listener, pool string) {
+	listener, pool = string(protocol), string(protocol)
+	if protocol != v1.ProtocolTCP {
+		return listener, pool
+	}
+	switch {
+	case w.tlsContainer() != "":
+		listener, pool = api.ProtocolTerminatedHTTPS, api.ProtocolHTTP
+	case w.options.XForwardedFor:
+		listener, pool = api.ProtocolHTTP, api.ProtocolHTTP
+	}
+	switch w.options.ProxyProtocol {
+	case 1:
+		pool = api.ProtocolPROXY
+	case 2:
+		pool = api.ProtocolPROXYV2
+	}
+	return listener, pool
+}
+
+// algorithm is how nodes are chosen. The provider ovn has one of its own and no other; the default
+// of the configuration is not meant for it.
+func (w *wisher) algorithm() string {
+	method, own := first(w.options.Method, w.settings.Method)
+	ovn := w.around.features.ovn
+	switch {
+	case own && ovn && method != api.AlgorithmSourceIPPort:
+		w.problemOnce(annotation.KeyMethod, method, "Octavia's provider ovn has SOURCE_IP_PORT only: write that, or remove the annotation")
+	case !ovn && method == api.AlgorithmSourceIPPort && own:
+		w.problemOnce(annotation.KeyMethod, method, "only Octavia's provider ovn has it: write ROUND_ROBIN, LEAST_CONNECTIONS or SOURCE_IP")
+	case ovn:
+		return api.AlgorithmSourceIPPort
+	}
+	return cmp.Or(method, api.AlgorithmRoundRobin)
+}
+
+// problemOnce notes a problem that every port would note.
+func (w *wisher) problemOnce(key, value, fix string) {
+	if slices.Contains(w.noted, key) {
+		return
+	}
+	w.noted = append(w.noted, key)
+	w.problems.Add(key, value, fix)
+}
+
+// membersOf are the members of one port's pool. A port without a node port has none.
+func (w *wisher) membersOf(port intent.Port, nodes []node, monitor *api.HealthMonitorSpec) []api.MemberSpec {
+	members := []api.MemberSpec{}
+	if port.NodePort == 0 {
+		return members
+	}
+	probe := 0
+	if monitor != nil && !w.around.features.ovn {
+		probe = w.probePort(monitor.Type)
+	}
+	for _, n := range nodes {
+		name := n.name
+		if w.settings.Serial {
+			name = names.SerialMember(n.name, n.address, int(port.NodePort))
+		}
+		members = append(members, api.MemberSpec{Name: name, Address: n.address, Port: int(port.NodePort), SubnetID: n.subnet, MonitorPort: probe})
+	}
+	return members
+}

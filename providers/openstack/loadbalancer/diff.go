@@ -1,0 +1,319 @@
+package loadbalancer
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
+	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
+	lbcommon "github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
+	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/api"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/annotation"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/names"
+)
+
+// Diff implements loadbalancer.Cloud. A new load balancer is made with everything in it, and its
+// floating IP follows. In one that exists, a pool is complete before a listener sends to it, and
+// what has to go goes after what replaces it wherever Octavia lets both exist.
+func (c *Cloud) Diff(key lbcommon.Key, want *Desired, have Observed) (plan.Plan, error) {
+	d := &differ{cloud: c, key: key, have: have, refs: map[plan.Ref]bool{}, taken: map[string]bool{}}
+	d.plan.Subject = "Service " + key.Namespace + "/" + key.Name
+	if lb := have.LoadBalancer; lb != nil {
+		d.owner = owns(key, *lb)
+	}
+	if want == nil {
+		d.want.serial = c.settings.Serial
+		d.remove()
+		return d.plan, nil
+	}
+	d.want = *want
+	d.plan.Warnings = append(d.plan.Warnings, want.Warnings...)
+	if err := d.refuse(); err != nil {
+		return plan.Plan{}, err
+	}
+	if err := d.ensure(); err != nil {
+		return plan.Plan{}, err
+	}
+	return d.plan, nil
+}
+
+// differ builds one plan.
+type differ struct {
+	cloud *Cloud
+	key   lbcommon.Key
+	want  Desired
+	have  Observed
+	plan  plan.Plan
+	// owner says that the load balancer that exists was made for this Service.
+	owner bool
+	// refs are the changes that have been named, taken the pools that stay.
+	refs  map[plan.Ref]bool
+	taken map[string]bool
+}
+
+func (d *differ) add(change plan.Change) { d.plan.Changes = append(d.plan.Changes, change) }
+
+func (d *differ) warnf(format string, args ...any) {
+	d.plan.Warnings = append(d.plan.Warnings, fmt.Sprintf(format, args...))
+}
+
+// ref names a change. Octavia's names are not unique, so that a second one of a name is told apart
+// by the object's ID.
+func (d *differ) ref(kind, name string, action plan.Action, detail string) plan.Ref {
+	ref := plan.Ref{Kind: kind, Name: name, Action: action}
+	for n := 2; d.refs[ref]; n++ {
+		ref.Name = strings.TrimSpace(name + " " + detail)
+		if d.refs[ref] {
+			ref.Name = fmt.Sprintf("%s (%d)", name, n)
+		}
+	}
+	d.refs[ref] = true
+	return ref
+}
+
+// refuse returns an error if the load balancer must not be used for this Service.
+func (d *differ) refuse() error {
+	if d.have.Refused != "" {
+		return d.badReference(d.have.Refused, "it belongs to another project: write the ID of one in this project, or remove the annotation")
+	}
+	if len(d.have.Others) > 0 {
+		if owner := foreign(d.key, d.have.Others[0]); owner == "" && d.have.LoadBalancer != nil && d.have.LoadBalancer.ID != reference(d.key.Hint) {
+			return d.badReference("", fmt.Sprintf("the load balancers %s and %s have the same name %s: delete one of them, or write the ID of the one to use",
+				d.have.LoadBalancer.ID, d.have.Others[0].ID, d.have.LoadBalancer.Name))
+		}
+	}
+	lb := d.have.LoadBalancer
+	if lb == nil {
+		return nil
+	}
+	if owner := foreign(d.key, *lb); owner != "" && d.owner {
+		return &cloudapi.Error{Class: cloudapi.Invalid, Operation: d.plan.Subject,
+			Err: fmt.Errorf("the load balancer %s (%s) belongs to %s, and is left alone: give each cluster its own --cluster-name, or delete that load balancer", lb.Name, lb.ID, owner)}
+	}
+	if d.owner {
+		return nil
+	}
+	return d.refuseGuest(*lb)
+}
+
+// refuseGuest says why this Service cannot share a load balancer.
+func (d *differ) refuseGuest(lb api.LoadBalancer) error {
+	if !d.want.features.tags() {
+		return d.badReference(lb.ID, fmt.Sprintf("sharing needs tags, which came with version %s of Octavia's API: remove the annotation", versionTags))
+	}
+	others := guests(d.key, lb)
+	if !slices.Contains(lb.Tags, names.ServiceTag(d.serviceTag())) && len(others) >= d.want.maxShared {
+		return d.badReference(lb.ID, fmt.Sprintf("%d Services share it already (%s), and max-shared-lb in the configuration is %d: raise it, or use another load balancer",
+			len(others), strings.Join(others, ", "), d.want.maxShared))
+	}
+	if d.want.FloatingIP != nil && len(d.attached(&lb)) == 0 {
+		return d.badReference(lb.ID, fmt.Sprintf("it has no floating IP, so that only an internal Service can share it: set %s to \"true\"", annotation.KeyInternal))
+	}
+	return d.clashes()
+}
+
+// badReference is the error about the load balancer that the Service names.
+func (d *differ) badReference(value, fix string) error {
+	var problems intent.Problems
+	problems.Add(annotation.KeyLoadBalancerID, value, fix)
+	return problems.Err(d.plan.Subject)
+}
+
+// ensure plans what leads to the wanted objects.
+func (d *differ) ensure() error {
+	lb := d.have.LoadBalancer
+	if reference(d.key.Hint) != "" && lb != nil && lb.ID != reference(d.key.Hint) && d.want.Reference != "" {
+		d.warnf("the load balancer %s in %s does not exist any more: %s is used instead", reference(d.key.Hint), annotation.KeyLoadBalancerID, lb.ID)
+	}
+	var replaced []plan.Ref
+	var freed []api.FloatingIP
+	if lb != nil {
+		reason, err := d.replaceReason(*lb)
+		if err != nil {
+			return err
+		}
+		if reason != "" {
+			freed = d.attached(lb)
+			removal := d.loadBalancerDelete(*lb, reason)
+			d.add(removal)
+			replaced = []plan.Ref{removal.Ref}
+			d.have.LoadBalancer, d.have.Listeners, d.have.Pools, lb = nil, nil, nil, nil
+		}
+	}
+	d.diffGroup()
+	if lb == nil {
+		creation := d.loadBalancerCreate(replaced)
+		d.add(creation)
+		if d.want.serial {
+			d.ensurePorts([]plan.Ref{creation.Ref})
+		}
+		return d.diffFloatingIP(nil, freed, []plan.Ref{creation.Ref})
+	}
+	if change, ok := d.loadBalancerUpdate(*lb); ok {
+		d.add(change)
+	}
+	d.ensurePorts(nil)
+	d.adviseStuck(*lb)
+	if !d.owner {
+		return nil
+	}
+	if len(d.want.families) > 1 && len(lb.AdditionalVIPs) == 0 {
+		d.warnf("the load balancer has no %s address, and Octavia adds none to one that exists: delete the Service and create it again, with a subnet of that family in the load balancer's network", d.want.families[1])
+	}
+	return d.diffFloatingIP(lb, nil, nil)
+}
+
+// adviseStuck tells about parts that stay unfinished in a load balancer that is at rest.
+func (d *differ) adviseStuck(lb api.LoadBalancer) {
+	if lb.Provisioning != api.Active {
+		return
+	}
+	for _, l := range d.have.Listeners {
+		if pending(l.Provisioning) {
+			d.warnf("the listener %s (%s) stays %s although its load balancer is %s: Octavia refuses every change of it until the cloud's operator resets it", l.Name, l.ID, l.Provisioning, lb.Provisioning)
+		}
+	}
+	for _, p := range d.have.Pools {
+		if pending(p.Provisioning) {
+			d.warnf("the pool %s (%s) stays %s although its load balancer is %s: Octavia refuses every change of it until the cloud's operator resets it", p.Name, p.ID, p.Provisioning, lb.Provisioning)
+		}
+	}
+}
+
+// ensurePorts plans listeners and pools. Creations wait for base.
+func (d *differ) ensurePorts(base []plan.Ref) {
+	stale := d.staleListeners()
+	for _, port := range d.want.Ports {
+		have, exists := d.listenerOf(port)
+		pool, hasPool := d.poolOf(have.DefaultPoolID)
+		fits := hasPool && d.reusable(pool, port)
+		keep := pool
+		if !fits {
+			keep, fits = d.orphan(port)
+		}
+		ref, ready := d.ensurePool(keep, fits, port, base)
+		ready = append(ready, base...)
+		switch {
+		case exists && have.Protocol == port.Listener.Protocol:
+			change, ok := d.listenerUpdate(have, port, ref, ready)
+			if ok {
+				d.add(change)
+			}
+			if hasPool && pool.ID != ref.id && !d.sharedPool(pool.ID, have.ID) {
+				d.add(d.poolDelete(pool, "another pool replaces it", []plan.Ref{change.Ref}))
+				d.taken[pool.ID] = true
+			}
+		case exists:
+			removal := d.listenerDelete(have, "its protocol changes from "+have.Protocol+" to "+port.Listener.Protocol, ready)
+			d.add(removal)
+			d.add(d.listenerCreate(port, ref, append(slices.Clone(ready), removal.Ref)))
+			if hasPool && pool.ID != ref.id && !d.sharedPool(pool.ID, have.ID) {
+				d.add(d.poolDelete(pool, "another pool replaces it", []plan.Ref{removal.Ref}))
+				d.taken[pool.ID] = true
+			}
+		default:
+			d.add(d.listenerCreate(port, ref, ready))
+		}
+	}
+	d.dropListeners(stale)
+	d.dropPools()
+}
+
+// sharedPool says whether another listener sends to the pool too.
+func (d *differ) sharedPool(pool, listener string) bool {
+	return slices.ContainsFunc(d.have.Listeners, func(l api.Listener) bool { return l.DefaultPoolID == pool && l.ID != listener })
+}
+
+// staleListeners are ours for ports that the Service no longer has.
+func (d *differ) staleListeners() []api.Listener {
+	var stale []api.Listener
+	for _, l := range d.have.Listeners {
+		wanted := slices.ContainsFunc(d.want.Ports, func(p Port) bool { return p.Number == l.Port && p.Transport == transportOf(l.Protocol) })
+		if !wanted && d.ours(l) {
+			stale = append(stale, l)
+		}
+	}
+	return stale
+}
+
+// dropListeners deletes listeners and their pools.
+func (d *differ) dropListeners(stale []api.Listener) {
+	for _, l := range stale {
+		removal := d.listenerDelete(l, "the Service has no such port", nil)
+		d.add(removal)
+		if pool, ok := d.poolOf(l.DefaultPoolID); ok && !d.taken[pool.ID] && !d.sharedPool(pool.ID, l.ID) {
+			d.taken[pool.ID] = true
+			d.add(d.poolDelete(pool, "", []plan.Ref{removal.Ref}))
+		}
+	}
+}
+
+// dropPools deletes pools of ours that no listener uses: what interrupted changes left.
+func (d *differ) dropPools() {
+	for _, p := range d.have.Pools {
+		if !d.taken[p.ID] && !d.used(p.ID) && d.namedOurs(p) {
+			d.add(d.poolDelete(p, "no listener uses it", nil))
+		}
+	}
+}
+
+// remove plans the deletion of everything of ours. What is another cluster's or another project's is
+// as good as not there: it must keep neither the Service from going nor be touched.
+func (d *differ) remove() {
+	for _, lb := range d.have.Others {
+		if foreign(d.key, lb) == "" && len(guests(d.key, lb)) == 0 {
+			d.add(d.loadBalancerDelete(lb, "it has the name of this Service's load balancer"))
+		}
+	}
+	lb := d.have.LoadBalancer
+	switch {
+	case lb == nil:
+	case d.owner && foreign(d.key, *lb) != "":
+		d.warnf("load balancer %s belongs to %s and is left alone", lb.Name, foreign(d.key, *lb))
+	case d.last(*lb):
+		d.add(d.loadBalancerDelete(*lb, ""))
+		for _, f := range d.attached(lb) {
+			if d.madeByUs(f) && !kept(f) {
+				d.add(d.floatingIPRelease(f, ""))
+			}
+		}
+	default:
+		d.leave(*lb)
+	}
+	d.releaseFloatingIPs(d.leftovers(), nil)
+	d.removeGroups()
+}
+
+// last says whether a load balancer goes with this Service: it was made for a Service of this
+// cluster, and no other Service is left on it. One that somebody made by hand stays.
+func (d *differ) last(lb api.LoadBalancer) bool {
+	ours := d.owner || slices.Contains(lb.Tags, names.ServiceTag(d.serviceTag()))
+	return ours && d.madeHere(lb) && len(guests(d.key, lb)) == 0
+}
+
+// madeHere says whether a load balancer was made for a Service of this cluster.
+func (d *differ) madeHere(lb api.LoadBalancer) bool {
+	return foreign(d.key, lb) == "" && (owns(d.key, lb) || strings.HasPrefix(lb.Name, names.LoadBalancerPrefix+d.key.ClusterName+"_"))
+}
+
+// leave plans to take everything of this Service out of a load balancer that stays.
+func (d *differ) leave(lb api.LoadBalancer) {
+	var mine []api.Listener
+	for _, l := range d.have.Listeners {
+		if d.ours(l) {
+			mine = append(mine, l)
+		}
+	}
+	before := len(d.plan.Changes)
+	d.dropListeners(mine)
+	d.dropPools()
+	var after []plan.Ref
+	for _, change := range d.plan.Changes[before:] {
+		after = append(after, change.Ref)
+	}
+	if slices.Contains(lb.Tags, names.ServiceTag(d.serviceTag())) {
+		d.add(d.untag(lb, after))
+	}
+}

@@ -1,0 +1,123 @@
+package loadbalancer
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+
+	kit "github.com/unified-ccm/unified-ccm/pkg/common/sim"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/annotation"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/sim"
+)
+
+// attempts is how often the framework would try before the test gives up.
+const attempts = 12
+
+// until tries as the framework does, with pauses, until work succeeds.
+func (r *rig) until(what string, work func(context.Context) error) {
+	r.t.Helper()
+	var err error
+	for range attempts {
+		ctx, cancel := context.WithTimeout(r.t.Context(), 2*time.Minute)
+		err = work(ctx)
+		cancel()
+		if err == nil {
+			return
+		}
+		r.sim.Front().Revive()
+		time.Sleep(5 * time.Second)
+	}
+	r.t.Fatalf("%s never succeeds: %v", what, err)
+}
+
+// life is the whole life of a Service: created, changed in several ways, its nodes changed, made
+// internal, deleted.
+func (r *rig) life() {
+	svc := service()
+	ensure := func(ctx context.Context) error {
+		_, err := r.manager.EnsureLoadBalancer(ctx, r.cluster, svc, r.nodes)
+		return err
+	}
+	r.until("create", ensure)
+	annotate("x-forwarded-for", "true", "enable-health-monitor", "true")(svc)
+	svc.Spec.Ports = append(svc.Spec.Ports[1:], v1.ServicePort{Protocol: v1.ProtocolUDP, Port: 53, NodePort: 30053})
+	r.until("change", ensure)
+	r.nodes = r.nodes[1:]
+	r.until("update", func(ctx context.Context) error {
+		if err := r.manager.UpdateLoadBalancer(ctx, r.cluster, svc, r.nodes); err != nil {
+			return ensure(ctx) // which is what the framework does
+		}
+		return nil
+	})
+	svc.Annotations[annotation.KeyInternal] = "true"
+	r.until("internal", ensure)
+	r.until("delete", func(ctx context.Context) error {
+		_, exists, err := r.manager.GetLoadBalancer(ctx, r.cluster, svc)
+		if err != nil || !exists {
+			return err
+		}
+		return r.manager.EnsureLoadBalancerDeleted(ctx, r.cluster, svc)
+	})
+	r.sim.Front().SetFaults()
+	r.nothing()
+}
+
+// A fault at every single call of a Service's life leads to the same end, and leaves nothing behind.
+func TestAFaultAtEveryCall(t *testing.T) {
+	options := sim.Options{SettleTime: 300 * time.Millisecond}
+	settings := Settings{ManageSecurityGroups: true}
+	calls := 0
+	bubble(t, options, settings, func(r *rig) {
+		r.life()
+		calls = len(r.calls())
+	})
+	if calls < 30 {
+		t.Fatalf("a life of %d calls is no test", calls)
+	}
+	for _, kind := range []kit.FaultKind{kit.FaultError, kit.FaultLostReply, kit.FaultThrottle, kit.FaultKillAfter} {
+		for n := 1; n <= calls; n += 1 + n/30 {
+			t.Run(fmt.Sprintf("%s at call %d", kind, n), func(t *testing.T) {
+				t.Parallel()
+				bubble(t, options, settings, func(r *rig) {
+					r.sim.Front().OnKill(r.restartQuietly)
+					r.sim.Front().SetFaults(kit.Fault{Kind: kind, Call: n})
+					r.life()
+				})
+			})
+		}
+	}
+}
+
+// A load balancer that goes to ERROR at any of its changes is made anew, and nothing leaks.
+func TestErrorAtEveryChange(t *testing.T) {
+	for n := 1; n <= 16; n++ {
+		t.Run(fmt.Sprint(n), func(t *testing.T) {
+			t.Parallel()
+			bubble(t, sim.Options{SettleTime: 300 * time.Millisecond}, Settings{ManageSecurityGroups: true}, func(r *rig) {
+				r.sim.SetFates(sim.Fate{Outcome: sim.OutcomeError, Call: n})
+				r.life()
+			})
+		})
+	}
+}
+
+// A failure to read the version of the API is an error. Today it reads as an old version, in which a
+// shared load balancer looks like one that is the Service's alone.
+func TestUnknownVersionChangesNothing(t *testing.T) {
+	bubble(t, sim.Options{}, Settings{}, func(r *rig) {
+		owner := service()
+		r.ensure(owner)
+		r.ensure(service(named("guest"), onPorts(8080), annotate("load-balancer-id", r.balancer().ID)))
+		r.restart()
+		r.sim.Front().SetFaults(kit.Fault{Kind: kit.FaultError, Operation: "ListVersions", Times: kit.Always})
+		if _, err := r.manager.EnsureLoadBalancer(r.t.Context(), r.cluster, owner, r.nodes); err == nil {
+			t.Error("no error although nobody knows what Octavia can do")
+		}
+		r.remove(owner)
+		r.sim.Front().SetFaults()
+		r.wantPorts(1)
+	})
+}

@@ -1,0 +1,316 @@
+package loadbalancer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
+	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
+	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/api"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/annotation"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/names"
+)
+
+// kindFloatingIP is what plans call it.
+const kindFloatingIP = "floating IP"
+
+// FloatingIP is the public address of a load balancer.
+type FloatingIP struct {
+	// NetworkID is empty if Neutron has to be asked.
+	NetworkID string
+	// SubnetID wins over the pattern and the tags, all of which may be empty.
+	SubnetID, SubnetPattern, SubnetTags string
+	// Address is empty for any.
+	Address     string
+	Description string
+}
+
+// floatingIP says which public address the Service needs; nil for none. Only IPv4 has floating IPs.
+// The class wins over the Service here, and the Service over the configuration.
+func (w *wisher) floatingIP() *FloatingIP {
+	if w.internal || w.in.Families[0] != v1.IPv4Protocol {
+		return nil
+	}
+	p, c, s := w.options.Place, w.class, w.settings
+	f := &FloatingIP{Description: names.FloatingIPDescription(w.key.ClusterName, serviceOf(w.key))}
+	pick := func(class string, own *string, configured string) string {
+		if class != "" {
+			return class
+		}
+		value, _ := first(own, configured)
+		return value
+	}
+	f.NetworkID = pick(c.FloatingNetworkID, p.FloatingNetworkID, s.FloatingNetworkID)
+	f.SubnetID = pick(c.FloatingSubnetID, p.FloatingSubnetID, s.FloatingSubnetID)
+	f.SubnetPattern = pick(c.FloatingSubnet, p.FloatingSubnet, s.FloatingSubnet)
+	f.SubnetTags = pick(c.FloatingSubnetTags, p.FloatingSubnetTags, s.FloatingSubnetTags)
+	for _, text := range w.options.StaticAddresses {
+		if familyOf(text) == v1.IPv4Protocol {
+			f.Address = text
+		}
+	}
+	if f.NetworkID == "" {
+		f.NetworkID = w.around.external
+	}
+	if f.NetworkID == "" && w.around.noExternal {
+		w.warnf("there is no external network, so that the load balancer is internal: set %s, or floating-network-id in section [LoadBalancer] of the configuration; or set %s to \"true\" if it is meant to be internal",
+			annotation.KeyFloatingNetworkID, annotation.KeyInternal)
+		return nil
+	}
+	return f
+}
+
+// madeByUs says whether a floating IP was made for a Service of this cluster: its description is the only mark.
+func (d *differ) madeByUs(f api.FloatingIP) bool {
+	return strings.HasPrefix(f.Description, names.FloatingIPMark) && strings.HasSuffix(f.Description, " from cluster "+d.key.ClusterName)
+}
+
+func kept(f api.FloatingIP) bool { return slices.Contains(f.Tags, names.KeepTag) }
+
+// attached are the floating IPs at the load balancer's port.
+func (d *differ) attached(lb *api.LoadBalancer) []api.FloatingIP {
+	var found []api.FloatingIP
+	for _, f := range d.have.FloatingIPs {
+		if lb != nil && f.PortID != "" && f.PortID == lb.VIPPortID {
+			found = append(found, f)
+		}
+	}
+	return found
+}
+
+// leftovers were made for this Service, and nobody uses them.
+func (d *differ) leftovers() []api.FloatingIP {
+	var found []api.FloatingIP
+	for _, f := range d.have.FloatingIPs {
+		if f.PortID == "" {
+			found = append(found, f)
+		}
+	}
+	return found
+}
+
+// diffFloatingIP plans the public address of a load balancer that is ours alone or that we share as
+// its owner. lb is nil for one that the plan creates; freed are those that its predecessor has until
+// the change named by after.
+func (d *differ) diffFloatingIP(lb *api.LoadBalancer, freed []api.FloatingIP, after []plan.Ref) error {
+	attached, free := d.attached(lb), append(d.leftovers(), freed...)
+	want := d.want.FloatingIP
+	if want == nil {
+		for _, f := range attached {
+			d.add(d.floatingIPRelease(f, "the load balancer becomes internal"))
+		}
+		d.releaseFloatingIPs(free, after)
+		return nil
+	}
+	for _, f := range attached {
+		if want.Address == "" || sameIP(f.Address, want.Address) {
+			d.keepMark(f)
+			d.releaseFloatingIPs(free, nil)
+			return nil
+		}
+	}
+	for _, f := range attached {
+		release := d.floatingIPRelease(f, "the Service asks for "+want.Address)
+		d.add(release)
+		after = append(after, release.Ref)
+	}
+	use, err := d.pick(*want, free)
+	if err != nil {
+		return err
+	}
+	if use == nil {
+		d.add(d.floatingIPCreate(*want, after))
+	} else {
+		d.add(d.floatingIPAttach(*use, after))
+		d.keepMark(*use)
+	}
+	d.releaseFloatingIPs(slices.DeleteFunc(free, func(f api.FloatingIP) bool { return use != nil && f.ID == use.ID }), after)
+	return nil
+}
+
+// pick finds a floating IP that exists and serves: one that an interrupted creation or a replaced
+// load balancer left, or the one of the address that the Service asks for.
+func (d *differ) pick(want FloatingIP, free []api.FloatingIP) (*api.FloatingIP, error) {
+	for _, f := range free {
+		if want.Address == "" || sameIP(f.Address, want.Address) {
+			return &f, nil
+		}
+	}
+	if want.Address == "" {
+		return nil, nil
+	}
+	for _, f := range d.have.project {
+		if !sameIP(f.Address, want.Address) {
+			continue
+		}
+		if f.PortID == "" {
+			return &f, nil
+		}
+		var problems intent.Problems
+		problems.Addf(intent.KeyStaticAddresses, want.Address, "the floating IP %s has this address and is in use at port %s: detach it there, or choose another", f.ID, f.PortID)
+		return nil, problems.Err(d.plan.Subject)
+	}
+	return nil, nil
+}
+
+func (d *differ) releaseFloatingIPs(list []api.FloatingIP, after []plan.Ref) {
+	for _, f := range list {
+		if kept(f) || d.want.KeepFloatingIP || !d.madeByUs(f) {
+			continue
+		}
+		change := d.floatingIPRelease(f, "nobody uses it")
+		change.After = after
+		d.add(change)
+	}
+}
+
+// keepMark remembers on the floating IP whether it outlives the Service: when the Service is deleted,
+// its annotations are no longer ours to read.
+func (d *differ) keepMark(f api.FloatingIP) {
+	if kept(f) == d.want.KeepFloatingIP {
+		return
+	}
+	before, after := fmt.Sprint(kept(f)), fmt.Sprint(d.want.KeepFloatingIP)
+	keep := d.want.KeepFloatingIP
+	d.add(plan.Change{
+		Ref:    d.ref(kindFloatingIP, f.Address, plan.Update, "keep"),
+		Fields: []plan.Field{{Name: "keep", Before: before, After: after}},
+		Do:     func(ctx context.Context, _ *plan.Handles) error { return d.setKept(ctx, f, keep) },
+	})
+}
+
+func (d *differ) setKept(ctx context.Context, f api.FloatingIP, keep bool) error {
+	var err error
+	if keep {
+		err = d.cloud.api.AddTag(ctx, api.FloatingIPs, f.ID, names.KeepTag)
+	} else {
+		err = ignoreNotFound(d.cloud.api.RemoveTag(ctx, api.FloatingIPs, f.ID, names.KeepTag))
+	}
+	return d.booked(err, func(write uint64) {
+		now, ok := d.cloud.store.fips.get(f.ID)
+		if !ok {
+			return
+		}
+		now.Tags = slices.DeleteFunc(slices.Clone(now.Tags), func(tag string) bool { return tag == names.KeepTag })
+		if keep {
+			now.Tags = append(now.Tags, names.KeepTag)
+		}
+		d.cloud.store.fips.put(f.ID, now, write)
+	})
+}
+
+// floatingIPCreate takes a new public address, from one subnet after the other until one has any left.
+func (d *differ) floatingIPCreate(want FloatingIP, after []plan.Ref) plan.Change {
+	var f fields
+	f.diff("floating_network_id", "", want.NetworkID)
+	f.diff("floating_ip_address", "", want.Address)
+	keep := d.want.KeepFloatingIP
+	f.diff("subnet", "", strings.TrimSpace(want.SubnetID+" "+want.SubnetPattern+" "+want.SubnetTags))
+	return plan.Change{
+		Ref: d.ref(kindFloatingIP, d.want.Name, plan.Create, ""), Fields: f, After: after,
+		Do: func(ctx context.Context, ids *plan.Handles) error {
+			port, err := d.vipPort(ids)
+			if err != nil {
+				return err
+			}
+			made, err := d.cloud.takeFloatingIP(ctx, want, port)
+			if d.booked(err, func(write uint64) { d.cloud.store.fips.put(made.ID, made, write) }) != nil || !keep {
+				return err
+			}
+			return d.setKept(ctx, made, true)
+		},
+	}
+}
+
+func (c *Cloud) takeFloatingIP(ctx context.Context, want FloatingIP, port string) (api.FloatingIP, error) {
+	if want.NetworkID == "" {
+		network, err := findExternal(ctx, c.api)
+		if err != nil {
+			return api.FloatingIP{}, err
+		}
+		if network == "" {
+			return api.FloatingIP{}, &cloudapi.Error{Class: cloudapi.Invalid, Operation: "choosing a network for the floating IP",
+				Err: fmt.Errorf("there is no external network: name one in %s", annotation.KeyFloatingNetworkID)}
+		}
+		want.NetworkID = network
+	}
+	subnets := []string{want.SubnetID}
+	if want.Address == "" {
+		var err error
+		if subnets, err = floatingSubnets(ctx, c.api, want); err != nil {
+			return api.FloatingIP{}, err
+		}
+	}
+	var failed []error
+	for _, subnet := range subnets {
+		made, err := c.api.CreateFloatingIP(ctx, api.FloatingIPSpec{
+			NetworkID: want.NetworkID, SubnetID: subnet, Address: want.Address, PortID: port, Description: want.Description,
+		})
+		if err == nil {
+			return made, nil
+		}
+		failed = append(failed, err)
+		if !cloudapi.Is(err, cloudapi.Quota) {
+			break // only a subnet that has run dry makes the next one worth a try
+		}
+	}
+	return api.FloatingIP{}, errors.Join(failed...)
+}
+
+func (d *differ) floatingIPAttach(f api.FloatingIP, after []plan.Ref) plan.Change {
+	return plan.Change{
+		Ref:    d.ref(kindFloatingIP, f.Address, plan.Update, "attach"),
+		Fields: []plan.Field{{Name: "load balancer", After: d.want.Name}},
+		After:  after,
+		Do: func(ctx context.Context, ids *plan.Handles) error {
+			port, err := d.vipPort(ids)
+			if err != nil {
+				return err
+			}
+			made, err := d.cloud.api.UpdateFloatingIP(ctx, f.ID, api.FloatingIPPatch{PortID: api.To(port)})
+			return d.booked(err, func(write uint64) { d.cloud.store.fips.put(made.ID, made, write) })
+		},
+	}
+}
+
+// floatingIPRelease gives a floating IP back, or detaches one that was not made by us or is to be kept.
+func (d *differ) floatingIPRelease(f api.FloatingIP, reason string) plan.Change {
+	if !d.madeByUs(f) || kept(f) || d.want.KeepFloatingIP {
+		return plan.Change{
+			Ref:    d.ref(kindFloatingIP, f.Address, plan.Update, "detach"),
+			Reason: reason + "; it is kept",
+			Fields: []plan.Field{{Name: "port", Before: f.PortID}},
+			Do: func(ctx context.Context, _ *plan.Handles) error {
+				made, err := d.cloud.api.UpdateFloatingIP(ctx, f.ID, api.FloatingIPPatch{PortID: api.Null[string]()})
+				return d.booked(err, func(write uint64) { d.cloud.store.fips.put(made.ID, made, write) })
+			},
+		}
+	}
+	return plan.Change{
+		Ref:    d.ref(kindFloatingIP, f.Address, plan.Delete, f.ID),
+		Reason: reason,
+		Do: func(ctx context.Context, _ *plan.Handles) error {
+			err := ignoreNotFound(d.cloud.api.DeleteFloatingIP(ctx, f.ID))
+			return d.booked(err, func(write uint64) { d.cloud.store.fips.drop(f.ID, write) })
+		},
+	}
+}
+
+// vipPort is the port of the load balancer's address.
+func (d *differ) vipPort(ids *plan.Handles) (string, error) {
+	id, err := d.loadBalancerID(ids)
+	if err != nil {
+		return "", err
+	}
+	lb, ok := d.cloud.store.balancer(id)
+	if !ok || lb.VIPPortID == "" {
+		return "", &cloudapi.Error{Class: cloudapi.Conflict, Operation: "load balancer " + id, Err: errors.New("it has no port yet")}
+	}
+	return lb.VIPPortID, nil
+}

@@ -1,0 +1,210 @@
+package loadbalancer
+
+import (
+	"net/netip"
+	"slices"
+	"strings"
+	"testing"
+
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/unified-ccm/unified-ccm/providers/openstack/api"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/annotation"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/names"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/sim"
+)
+
+func (r *rig) fips() []api.FloatingIP {
+	r.t.Helper()
+	list, err := r.api.ListFloatingIPs(r.t.Context(), api.FloatingIPFilter{})
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return list
+}
+
+// takeFIP makes a floating IP as a person does.
+func (r *rig) takeFIP() api.FloatingIP {
+	r.t.Helper()
+	f, err := r.api.CreateFloatingIP(r.t.Context(), api.FloatingIPSpec{NetworkID: r.sim.Places().PublicNetwork, Description: "mine"})
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return f
+}
+
+func (r *rig) dropFIPs() {
+	r.t.Helper()
+	for _, f := range r.fips() {
+		if err := r.api.DeleteFloatingIP(r.t.Context(), f.ID); err != nil {
+			r.t.Fatal(err)
+		}
+	}
+}
+
+func TestFloatingIPComesAndGoes(t *testing.T) {
+	bubble(t, sim.Options{}, Settings{}, func(r *rig) {
+		svc := service()
+		status := r.ensure(svc)
+		fips := r.fips()
+		if len(fips) != 1 || status.Ingress[0].IP != fips[0].Address || *status.Ingress[0].IPMode != v1.LoadBalancerIPModeVIP {
+			t.Fatalf("status %+v, floating IPs %+v", status, fips)
+		}
+		if want := "Floating IP for Kubernetes external service default/web from cluster kubernetes"; fips[0].Description != want {
+			t.Errorf("description %q, want %q", fips[0].Description, want)
+		}
+		r.steady(svc)
+		internal(svc)
+		if status := r.ensure(svc); status.Ingress[0].IP != r.balancer().VIPAddress {
+			t.Errorf("internal status %+v", status)
+		}
+		if n := len(r.fips()); n != 0 {
+			t.Errorf("%d floating IPs although the load balancer is internal", n)
+		}
+		r.steady(svc)
+		delete(svc.Annotations, annotation.KeyInternal)
+		r.ensure(svc)
+		r.steady(svc)
+		r.remove(svc)
+		r.nothing()
+	})
+}
+
+func TestKeptFloatingIPOutlivesItsService(t *testing.T) {
+	bubble(t, sim.Options{}, Settings{}, func(r *rig) {
+		svc := service(annotate("keep-floatingip", "true"))
+		r.ensure(svc)
+		r.steady(svc)
+		svc.Annotations = nil // the Service that is deleted need not be the one that was made
+		r.restart()
+		r.remove(svc)
+		fips := r.fips()
+		if len(fips) != 1 || fips[0].PortID != "" || !slices.Contains(fips[0].Tags, names.KeepTag) {
+			t.Fatalf("kept %+v", fips)
+		}
+		if _, exists, err := r.manager.GetLoadBalancer(r.t.Context(), r.cluster, svc); exists || err != nil {
+			t.Errorf("something is left: %v, %v", exists, err)
+		}
+		again := service()
+		if status := r.ensure(again); status.Ingress[0].IP != fips[0].Address {
+			t.Errorf("a Service of the same name gets %s, want the kept %s", status.Ingress[0].IP, fips[0].Address)
+		}
+		r.remove(again)
+		r.nothing()
+	})
+}
+
+func TestFloatingIPOfTheUserIsUsedAndStays(t *testing.T) {
+	bubble(t, sim.Options{}, Settings{}, func(r *rig) {
+		mine := r.takeFIP()
+		svc := service(func(s *v1.Service) { s.Spec.LoadBalancerIP = mine.Address })
+		if status := r.ensure(svc); status.Ingress[0].IP != mine.Address {
+			t.Errorf("status %+v, want %s", status, mine.Address)
+		}
+		r.steady(svc)
+		// Another address, on a live Service: clients follow, nothing leaks.
+		other := r.takeFIP()
+		svc.Spec.LoadBalancerIP = other.Address
+		if status := r.ensure(svc); status.Ingress[0].IP != other.Address {
+			t.Errorf("status %+v, want %s", status, other.Address)
+		}
+		r.steady(svc)
+		r.remove(svc)
+		if n := len(r.fips()); n != 2 {
+			t.Errorf("%d of the user's 2 floating IPs are left", n)
+		}
+		r.dropFIPs()
+	})
+}
+
+func TestFloatingIPInUseElsewhereIsAProblem(t *testing.T) {
+	bubble(t, sim.Options{}, Settings{}, func(r *rig) {
+		other := service(named("other"))
+		address := r.ensure(other).Ingress[0].IP
+		svc := service(func(s *v1.Service) { s.Spec.LoadBalancerIP = address })
+		r.ensureError(svc, address, "in use")
+		if n := r.sim.Objects()["load-balancers"]; n != 1 {
+			t.Errorf("%d load balancers: one was made before the problem was found", n)
+		}
+	})
+}
+
+func TestFloatingSubnets(t *testing.T) {
+	bubble(t, sim.Options{}, Settings{}, func(r *rig) {
+		public := r.sim.Places().PublicNetwork
+		dry, err := r.sim.AddSubnet(public, "tier-a", netip.MustParsePrefix("198.51.100.0/29"), "gold")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := r.sim.DrySubnet(dry); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := r.sim.AddSubnet(public, "tier-b", netip.MustParsePrefix("203.0.113.0/28"), "gold", "spare"); err != nil {
+			t.Fatal(err)
+		}
+		for name, change := range map[string]func(*v1.Service){
+			"glob":        annotate("floating-subnet", "tier-*"),
+			"expression":  annotate("floating-subnet", "~tier-[ab]"),
+			"tags":        annotate("floating-subnet-tags", "gold"),
+			"all tags":    annotate("floating-subnet-tags", "&gold,spare"),
+			"not pattern": annotate("floating-subnet", "!public*"),
+		} {
+			svc := service(change)
+			if ip := r.ensure(svc).Ingress[0].IP; !strings.HasPrefix(ip, "203.0.113.") {
+				t.Errorf("%s: %s is not of the subnet that has addresses left", name, ip)
+			}
+			r.remove(svc)
+		}
+		r.ensureError(service(annotate("floating-subnet", "none-*")), annotation.KeyFloatingSubnet, "none-*")
+		r.remove(service())
+		r.nothing()
+	})
+}
+
+// Today's filters for several negated tags are swapped.
+func TestNegatedTagsOfSubnets(t *testing.T) {
+	for _, tt := range []struct {
+		filter string
+		tags   []string
+		want   bool
+	}{
+		{"a,b", []string{"b"}, true}, {"a,b", nil, false}, {"&a,b", []string{"a"}, false}, {"&a,b", []string{"a", "b", "c"}, true},
+		{"!a,b", []string{"b"}, false}, {"!a,b", []string{"c"}, true}, {"!&a,b", []string{"a"}, true}, {"!&a,b", []string{"a", "b"}, false},
+	} {
+		if got := annotation.ParseTagFilter(tt.filter).Match(tt.tags); got != tt.want {
+			t.Errorf("%s matches %q: %v, want %v", tt.filter, tt.tags, got, tt.want)
+		}
+	}
+}
+
+func TestNothingLeaksWhenTheLoadBalancerWasDeletedByHand(t *testing.T) {
+	bubble(t, sim.Options{}, Settings{ManageSecurityGroups: true}, func(r *rig) {
+		svc := service()
+		r.ensure(svc)
+		if err := r.sim.DeleteLoadBalancer(lbName("web")); err != nil {
+			t.Fatal(err)
+		}
+		r.restart()
+		if _, exists, err := r.manager.GetLoadBalancer(r.t.Context(), r.cluster, svc); !exists || err != nil {
+			t.Fatalf("leftovers are not reported: %v, %v", exists, err)
+		}
+		r.remove(svc)
+		r.nothing()
+	})
+}
+
+func TestFloatingIPOfANameIsNotGuessed(t *testing.T) {
+	bubble(t, sim.Options{}, Settings{}, func(r *rig) {
+		r.settings.FloatingNetworkID = ""
+		r.restart()
+		svc := service()
+		r.ensure(svc) // the first external network
+		r.remove(svc)
+		r.settings.FloatingNetworkID = "8a7c6c2e-3d1f-4f67-9f5c-000000000000"
+		r.restart()
+		svc = service(annotate("floating-network-id", ""))
+		r.ensure(svc) // an empty annotation ignores the configured network
+		r.remove(svc)
+		r.nothing()
+	})
+}

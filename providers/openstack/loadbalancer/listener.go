@@ -1,0 +1,239 @@
+package loadbalancer
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
+	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/api"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/names"
+)
+
+// kindListener is what plans call it.
+const kindListener = "listener"
+
+// transportOf is what a listener occupies its port with: TCP, UDP and SCTP may share a number, all
+// others are TCP.
+func transportOf(protocol string) string {
+	switch protocol {
+	case api.ProtocolUDP, api.ProtocolSCTP:
+		return protocol
+	}
+	return api.ProtocolTCP
+}
+
+// listenerOf returns the listener at the transport and number of a port.
+func (d *differ) listenerOf(port Port) (api.Listener, bool) {
+	i := slices.IndexFunc(d.have.Listeners, func(l api.Listener) bool {
+		return l.Port == port.Number && transportOf(l.Protocol) == port.Transport
+	})
+	if i < 0 {
+		return api.Listener{}, false
+	}
+	return d.have.Listeners[i], true
+}
+
+// ours says whether a listener is for this Service. One without a tag that names a Service was made
+// before there were tags, where its name says so too, and belongs to the owner of the load balancer.
+// A listener of another name that nobody tagged was made by hand, and is left alone.
+func (d *differ) ours(l api.Listener) bool {
+	if slices.Contains(l.Tags, names.ServiceTag(d.serviceTag())) {
+		return true
+	}
+	if len(names.Services(l.Tags)) > 0 {
+		return d.owner && slices.Contains(l.Tags, d.have.LoadBalancer.Name)
+	}
+	return d.owner && strings.HasPrefix(l.Name, "listener_") && strings.HasSuffix(l.Name, "_"+d.have.LoadBalancer.Name)
+}
+
+// serviceTag is the tag of everything that is for this Service.
+func (d *differ) serviceTag() string { return names.LoadBalancer(d.key.ClusterName, serviceOf(d.key)) }
+
+// clashes returns a problem for each port that another Service has on a shared load balancer.
+func (d *differ) clashes() error {
+	var problems intent.Problems
+	for _, port := range d.want.Ports {
+		l, ok := d.listenerOf(port)
+		if !ok || d.ours(l) || d.owner && len(names.Services(l.Tags)) == 0 {
+			continue
+		}
+		whose := strings.Join(names.Services(l.Tags), ", ")
+		if whose == "" {
+			whose = "somebody else"
+		}
+		problems.Addf("spec.ports", fmt.Sprintf("%s %d", port.Transport, port.Number),
+			"the listener %s of the shared load balancer %s has this port for %s: choose another port", l.Name, d.have.LoadBalancer.ID, whose)
+	}
+	return problems.Err(d.plan.Subject)
+}
+
+// listenerTags are what a listener's tags should be: ours, the ones that the Service asks for, and
+// everybody else's as they are.
+func (d *differ) listenerTags(have []string, port Port) []string {
+	if !d.want.features.tags() {
+		return have
+	}
+	return mergeTags(have, append([]string{names.ServiceTag(d.serviceTag())}, port.ListenerTags...), port.ListenerTags)
+}
+
+// listenerCreate opens a port, once its pool is there and what had the port before is gone.
+func (d *differ) listenerCreate(port Port, pool poolRef, after []plan.Ref) plan.Change {
+	spec := port.Listener
+	spec.Tags = d.listenerTags(nil, port)
+	return plan.Change{
+		Ref:    d.ref(kindListener, spec.Name, plan.Create, ""),
+		Fields: d.listenerFields(api.Listener{}, port, pool),
+		After:  after,
+		Do: func(ctx context.Context, ids *plan.Handles) (err error) {
+			if spec.LoadBalancerID, err = d.loadBalancerID(ids); err != nil {
+				return err
+			}
+			if spec.DefaultPoolID, err = pool.resolve(ids); err != nil {
+				return err
+			}
+			if err := d.cloud.checkContainer(ctx, spec.TLSContainer); err != nil {
+				return err
+			}
+			spec.AllowedCIDRs = d.cidrs(spec.LoadBalancerID, port)
+			var made api.Listener
+			return d.mutate(ctx, ids, func(ctx context.Context) (err error) {
+				made, err = d.cloud.api.CreateListener(ctx, spec)
+				return err
+			}, func(write uint64) { d.cloud.store.listeners.put(made.ID, made, write) })
+		},
+	}
+}
+
+// cidrs are who may connect, of the families that the load balancer has.
+func (d *differ) cidrs(balancer string, port Port) []string {
+	families := []v1.IPFamily{}
+	if lb, ok := d.cloud.store.balancer(balancer); ok {
+		families = vipFamilies(lb)
+	}
+	return ofFamilies(port.Listener.AllowedCIDRs, families)
+}
+
+// listenerUpdate changes a listener in place, or nothing.
+func (d *differ) listenerUpdate(have api.Listener, port Port, pool poolRef, after []plan.Ref) (plan.Change, bool) {
+	f := d.listenerFields(have, port, pool)
+	if len(f) == 0 {
+		return plan.Change{}, false
+	}
+	patch := d.listenerPatch(have, port, f)
+	return plan.Change{
+		Ref:    d.ref(kindListener, have.Name, plan.Update, have.ID),
+		Fields: f,
+		After:  after,
+		Do: func(ctx context.Context, ids *plan.Handles) error {
+			if f.has("default_pool_id") {
+				id, err := pool.resolve(ids)
+				if err != nil {
+					return err
+				}
+				patch.DefaultPoolID = api.To(id)
+			}
+			if ref, ok := patch.TLSContainer.Get(); ok {
+				if err := d.cloud.checkContainer(ctx, ref); err != nil {
+					return err
+				}
+			}
+			var made api.Listener
+			return d.mutate(ctx, ids, func(ctx context.Context) (err error) {
+				made, err = d.cloud.api.UpdateListener(ctx, have.ID, patch)
+				return err
+			}, func(write uint64) { d.cloud.store.listeners.put(made.ID, made, write) })
+		},
+	}, true
+}
+
+// listenerPatch is what an update sends: only what differs, so that it disturbs as little as possible.
+func (d *differ) listenerPatch(have api.Listener, port Port, f fields) api.ListenerPatch {
+	want := port.Listener
+	var patch api.ListenerPatch
+	if f.has("connection_limit") {
+		patch.ConnectionLimit = api.To(*want.ConnectionLimit)
+	}
+	if f.has("allowed_cidrs") {
+		patch.AllowedCIDRs = api.To(ofFamilies(want.AllowedCIDRs, vipFamilies(*d.have.LoadBalancer)))
+	}
+	if f.has("insert_headers") {
+		headers := want.InsertHeaders
+		if headers == nil {
+			headers = map[string]string{}
+		}
+		patch.InsertHeaders = api.To(headers)
+	}
+	if f.has("default_tls_container_ref") {
+		patch.TLSContainer = api.To(want.TLSContainer)
+	}
+	for name, t := range map[string]struct {
+		field *api.Field[int]
+		value *int
+	}{
+		"timeout_client_data": {&patch.TimeoutClientData, want.TimeoutClientData}, "timeout_member_connect": {&patch.TimeoutMemberConnect, want.TimeoutMemberConnect},
+		"timeout_member_data": {&patch.TimeoutMemberData, want.TimeoutMemberData}, "timeout_tcp_inspect": {&patch.TimeoutTCPInspect, want.TimeoutTCPInspect},
+	} {
+		if f.has(name) {
+			*t.field = api.To(*t.value)
+		}
+	}
+	if f.has("tags") {
+		patch.Tags = api.To(d.listenerTags(have.Tags, port))
+	}
+	return patch
+}
+
+func (d *differ) listenerDelete(have api.Listener, reason string, after []plan.Ref) plan.Change {
+	return plan.Change{
+		Ref:    d.ref(kindListener, have.Name, plan.Delete, have.ID),
+		Reason: reason,
+		After:  after,
+		Do: func(ctx context.Context, ids *plan.Handles) error {
+			return d.mutate(ctx, ids, func(ctx context.Context) error {
+				return ignoreNotFound(d.cloud.api.DeleteListener(ctx, have.ID))
+			}, func(write uint64) { d.cloud.store.listeners.drop(have.ID, write) })
+		},
+	}
+}
+
+// listenerFields are the settings in which two listeners differ, by their names in the API. Names are
+// left as they are: they tell the index that the port had when the listener was made.
+func (d *differ) listenerFields(have api.Listener, port Port, pool poolRef) fields {
+	var f fields
+	want := port.Listener
+	f.diff("protocol", have.Protocol, want.Protocol)
+	f.diffInt("protocol_port", have.Port, want.Port)
+	f.diff("default_pool_id", have.DefaultPoolID, pool.show())
+	f.diff("connection_limit", fmt.Sprint(have.ConnectionLimit), fmt.Sprint(*want.ConnectionLimit))
+	f.diff("insert_headers", showMap(have.InsertHeaders), showMap(want.InsertHeaders))
+	f.diff("default_tls_container_ref", have.TLSContainer, want.TLSContainer)
+	if d.want.features.allowedCIDRs() {
+		cidrs := want.AllowedCIDRs
+		if d.have.LoadBalancer != nil {
+			cidrs = ofFamilies(cidrs, vipFamilies(*d.have.LoadBalancer))
+		}
+		f.diff("allowed_cidrs", showSet(have.AllowedCIDRs), showSet(cidrs))
+	}
+	if d.want.features.timeouts() {
+		f.diff("timeout_client_data", fmt.Sprint(have.TimeoutClientData), fmt.Sprint(*want.TimeoutClientData))
+		f.diff("timeout_member_connect", fmt.Sprint(have.TimeoutMemberConnect), fmt.Sprint(*want.TimeoutMemberConnect))
+		f.diff("timeout_member_data", fmt.Sprint(have.TimeoutMemberData), fmt.Sprint(*want.TimeoutMemberData))
+		f.diff("timeout_tcp_inspect", fmt.Sprint(have.TimeoutTCPInspect), fmt.Sprint(*want.TimeoutTCPInspect))
+	}
+	f.diff("tags", showSet(have.Tags), showSet(d.listenerTags(have.Tags, port)))
+	return f
+}
+
+func showMap(m map[string]string) string {
+	var items []string
+	for _, key := range slices.Sorted(maps.Keys(m)) {
+		items = append(items, key+"="+m[key])
+	}
+	return strings.Join(items, ", ")
+}

@@ -1,0 +1,196 @@
+// Package loadbalancer fills in the seam of pkg/common/loadbalancer for Octavia: intent → desired →
+// diff, with one file for each kind of resource.
+package loadbalancer
+
+import (
+	"context"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
+
+	"github.com/unified-ccm/unified-ccm/pkg/common/clocks"
+	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
+	lbcommon "github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/api"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/annotation"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/names"
+)
+
+// API is what load balancers need of OpenStack.
+type API interface {
+	api.LoadBalancingAPI
+	api.NetworkAPI
+	api.KeyManagerAPI
+}
+
+// ProviderOVN is Octavia's provider that works without machines of its own, and with fewer features.
+const ProviderOVN = "ovn"
+
+// ContainerStoreBarbican is the container-store whose references are looked up before they are used.
+const ContainerStoreBarbican = "barbican"
+
+// Place is where addresses come from: a section of the configuration. FloatingSubnet is a pattern
+// and FloatingSubnetTags an expression; all others are IDs. Empty fields say nothing.
+type Place struct {
+	FloatingNetworkID, FloatingSubnetID, FloatingSubnet, FloatingSubnetTags string
+	SubnetID, NetworkID, MemberSubnetID                                     string
+}
+
+// Settings are what the configuration says about load balancers.
+type Settings struct {
+	// Provider is Octavia's provider.
+	Provider string
+	// Method is Octavia's algorithm; the provider ovn has only one, which replaces the default ROUND_ROBIN.
+	Method string
+	Place
+	// Classes by name.
+	Classes map[string]Place
+	// Internal makes every load balancer internal.
+	Internal             bool
+	ManageSecurityGroups bool
+	// CreateMonitor is whether nodes are probed where the Service does not say.
+	CreateMonitor                          bool
+	MonitorDelay, MonitorTimeout           time.Duration
+	MonitorMaxRetries, MonitorMaxRetryDown int
+	// NodeSelector limits the nodes that receive traffic: label=value,label.
+	NodeSelector string
+	// NoCascade deletes load balancers piece by piece.
+	NoCascade bool
+	// FlavorID and AvailabilityZone are Octavia's.
+	FlavorID, AvailabilityZone string
+	// IngressHostname makes the status show a host name, IP address and suffix, where the PROXY protocol is used.
+	IngressHostname       bool
+	IngressHostnameSuffix string
+	// TLSContainer is used where the Service does not say.
+	TLSContainer   string
+	ContainerStore string
+	// MaxShared is how many Services may share a load balancer.
+	MaxShared int
+	// Serial makes one object with each call.
+	Serial bool
+}
+
+// Options of a Cloud. API and ServerID are required.
+type Options struct {
+	API API
+	// ServerID returns the server in a provider ID, and an error for those of other clouds. It makes no call.
+	ServerID func(providerID string) (string, error)
+	Settings Settings
+	// Clock is the real one if nil.
+	Clock clock.Clock
+}
+
+// Cloud implements lbcommon.Cloud. It is safe for concurrent use.
+type Cloud struct {
+	api      API
+	serverID func(string) (string, error)
+	settings Settings
+	clock    clock.Clock
+	store    *store
+	waiter   *waiter
+	turns    *turns
+	around   *surroundings
+}
+
+var (
+	_ lbcommon.Cloud[Surroundings, Desired, Observed] = (*Cloud)(nil)
+	_ lbcommon.NodeSurroundings[Surroundings]         = (*Cloud)(nil)
+	_ lbcommon.Hinter                                 = (*Cloud)(nil)
+	_ lbcommon.Inventory[Observed]                    = (*Cloud)(nil)
+	_ lbcommon.Annotator[Observed]                    = (*Cloud)(nil)
+)
+
+// New returns a Cloud. It makes no call.
+func New(o Options) *Cloud {
+	c := clocks.OrReal(o.Clock)
+	s := newStore(o.API, c)
+	return &Cloud{
+		api: o.API, serverID: o.ServerID, settings: o.Settings.withDefaults(), clock: c,
+		store: s, waiter: newWaiter(o.API, c, s), turns: newTurns(),
+		around: newSurroundings(o.API, c, o.Settings, o.ServerID),
+	}
+}
+
+// withDefaults fills in what a configuration without any key means.
+func (s Settings) withDefaults() Settings {
+	if s.Provider == "" {
+		s.Provider = "amphora"
+	}
+	if s.MaxShared == 0 {
+		s.MaxShared = 2
+	}
+	if s.MonitorDelay == 0 {
+		s.MonitorDelay = 5 * time.Second
+	}
+	if s.MonitorTimeout == 0 {
+		s.MonitorTimeout = 3 * time.Second
+	}
+	if s.MonitorMaxRetries == 0 {
+		s.MonitorMaxRetries = 1
+	}
+	if s.MonitorMaxRetryDown == 0 {
+		s.MonitorMaxRetryDown = 3
+	}
+	if s.ContainerStore == "" {
+		s.ContainerStore = ContainerStoreBarbican
+	}
+	if s.IngressHostnameSuffix == "" {
+		s.IngressHostnameSuffix = "nip.io"
+	}
+	return s
+}
+
+// Vocabulary is what Services can say to OpenStack. Foreign maps the beginnings of other clouds' annotations to their names.
+func Vocabulary(provider string, foreign map[string]string) intent.Vocabulary {
+	return intent.Vocabulary{
+		Provider: provider, Portable: annotation.Portable(), Own: annotation.Keys(), OwnPrefixes: annotation.Prefixes(),
+		ForeignPrefixes: foreign, SCTP: true, NoNodePorts: true,
+	}
+}
+
+// Name implements loadbalancer.Cloud.
+func (c *Cloud) Name(key lbcommon.Key) string {
+	return names.LoadBalancer(key.ClusterName, serviceOf(key))
+}
+
+func serviceOf(key lbcommon.Key) types.NamespacedName {
+	return types.NamespacedName{Namespace: key.Namespace, Name: key.Name}
+}
+
+// Hint implements loadbalancer.Hinter: a Service can name the load balancer that it uses, and it
+// remembers what the members of its pools were.
+func (c *Cloud) Hint(service *v1.Service) string {
+	return annotation.LoadBalancerID(service.Annotations) + " " + service.Annotations[annotation.KeyMembers]
+}
+
+// Surroundings implements loadbalancer.Cloud.
+func (c *Cloud) Surroundings(ctx context.Context) (Surroundings, error) {
+	return c.around.get(ctx, nil)
+}
+
+// SurroundingsOf implements loadbalancer.NodeSurroundings.
+func (c *Cloud) SurroundingsOf(ctx context.Context, nodes []*v1.Node) (Surroundings, error) {
+	return c.around.get(ctx, nodes)
+}
+
+// Desired implements loadbalancer.Cloud.
+func (c *Cloud) Desired(key lbcommon.Key, in intent.Service, nodes []*v1.Node, around Surroundings) (Desired, error) {
+	w := wisher{key: key, in: in, settings: c.settings, around: around, serverID: c.serverID}
+	return w.desire(nodes)
+}
+
+// Observe implements loadbalancer.Cloud.
+func (c *Cloud) Observe(ctx context.Context, key lbcommon.Key, fresh lbcommon.Freshness) (Observed, error) {
+	d := depth{authoritative: fresh == lbcommon.Authoritative, members: true, groups: c.settings.ManageSecurityGroups}
+	if !c.settings.Serial { // where members change one by one, each has to be known
+		d.seals = parseSeals(key.Hint)
+	}
+	return c.store.observe(ctx, key, d)
+}
+
+// Inventory implements loadbalancer.Inventory: what a deletion has to find. Members go with their pools.
+func (c *Cloud) Inventory(ctx context.Context, key lbcommon.Key) (Observed, error) {
+	return c.store.observe(ctx, key, depth{authoritative: true, groups: true})
+}

@@ -1,0 +1,216 @@
+package loadbalancer
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/api"
+)
+
+// kindMembers is what plans call them. They are a change of their own, because they alone change
+// when nodes come and go.
+const kindMembers = "members"
+
+// membersShown is how many members a plan lists one by one; a person does not read more.
+const membersShown = 10
+
+// identity is what Octavia knows a member by: a batch that names both keeps the member.
+type identity struct {
+	address string
+	port    int
+}
+
+// membersUpdate replaces a pool's members with one call, or does nothing.
+func (d *differ) membersUpdate(have Pool, port Port) (plan.Change, bool) {
+	want := port.Pool.Members
+	if have.sealed != "" && have.sealed == hashMembers(want) || have.sealed == "" && sameMembers(have.Members, want) {
+		return plan.Change{}, false
+	}
+	before, after := showMembersChange(specsOf(have.Members), want)
+	if have.sealed != "" {
+		before = "others"
+	}
+	return plan.Change{
+		Ref:        d.ref(kindMembers, have.Name, plan.Update, have.ID),
+		Fields:     []plan.Field{{Name: "members", Before: before, After: after}},
+		Membership: true,
+		Do: func(ctx context.Context, ids *plan.Handles) error {
+			return d.setMembers(ctx, ids, have.ID, have.Members, want)
+		},
+	}, true
+}
+
+// membersCreate fills a pool that the plan creates.
+func (d *differ) membersCreate(port Port, pool poolRef, after plan.Ref) plan.Change {
+	want := port.Pool.Members
+	return plan.Change{
+		Ref:    d.ref(kindMembers, port.Pool.Name, plan.Create, ""),
+		Fields: []plan.Field{{Name: "members", After: showMembers(want)}},
+		After:  []plan.Ref{after},
+		Do: func(ctx context.Context, ids *plan.Handles) error {
+			id, err := pool.resolve(ids)
+			if err != nil {
+				return err
+			}
+			return d.setMembers(ctx, ids, id, nil, want)
+		},
+	}
+}
+
+func (d *differ) setMembers(ctx context.Context, ids *plan.Handles, pool string, have []api.Member, want []api.MemberSpec) error {
+	if d.want.serial {
+		return d.setMembersSerially(ctx, ids, pool, have, want)
+	}
+	return d.mutate(ctx, ids, func(ctx context.Context) error {
+		return d.cloud.api.SetMembers(ctx, pool, want)
+	}, func(write uint64) { d.cloud.bookMembers(pool, want, write) })
+}
+
+// setMembersSerially makes one call for each member that leaves, joins or changes: some drivers
+// cannot do more at once.
+func (d *differ) setMembersSerially(ctx context.Context, ids *plan.Handles, pool string, have []api.Member, want []api.MemberSpec) error {
+	current := slices.Clone(have)
+	for _, m := range have {
+		if slices.ContainsFunc(want, func(s api.MemberSpec) bool { return sameMember(m, s) }) {
+			continue
+		}
+		current = slices.DeleteFunc(current, func(c api.Member) bool { return identityOf(c) == identityOf(m) })
+		err := d.mutate(ctx, ids, func(ctx context.Context) error {
+			return ignoreNotFound(d.cloud.api.DeleteMember(ctx, pool, m.ID))
+		}, func(write uint64) { d.cloud.bookMemberList(pool, slices.Clone(current), write) })
+		if err != nil {
+			return err
+		}
+	}
+	for _, spec := range want {
+		if slices.ContainsFunc(current, func(m api.Member) bool { return sameMember(m, spec) }) {
+			continue
+		}
+		var made api.Member
+		err := d.mutate(ctx, ids, func(ctx context.Context) (err error) {
+			made, err = d.cloud.api.CreateMember(ctx, pool, spec)
+			return err
+		}, func(write uint64) {
+			current = append(current, made)
+			d.cloud.bookMemberList(pool, slices.Clone(current), write)
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// bookMembers notes what a pool's members are after a batch. Octavia answers without them.
+func (c *Cloud) bookMembers(pool string, want []api.MemberSpec, write uint64) {
+	old := map[identity]api.Member{}
+	for _, m := range c.store.members[pool].list {
+		old[identityOf(m)] = m
+	}
+	list := make([]api.Member, 0, len(want))
+	for _, s := range want {
+		m := api.Member{
+			ID: old[identity{s.Address, s.Port}].ID, Name: s.Name, Address: s.Address, Port: s.Port, SubnetID: s.SubnetID, MonitorPort: s.MonitorPort, Weight: 1,
+		}
+		if subnet := old[identity{s.Address, s.Port}].SubnetID; subnet != "" {
+			m.SubnetID = subnet
+		}
+		list = append(list, m)
+	}
+	c.bookMemberList(pool, list, write)
+}
+
+func (c *Cloud) bookMemberList(pool string, list []api.Member, write uint64) {
+	c.store.members[pool] = memberList{list: list, readAt: c.clock.Now(), writtenAt: write}
+}
+
+func identityOf(m api.Member) identity { return identity{m.Address, m.Port} }
+
+// sameMember says whether a member is as it should be. The subnet of one that exists cannot change,
+// and one that Octavia was not told is not held against it.
+func sameMember(have api.Member, want api.MemberSpec) bool {
+	return have.Name == want.Name && sameIP(have.Address, want.Address) && have.Port == want.Port && have.MonitorPort == want.MonitorPort
+}
+
+// movesSubnet says whether a member that stays has to be reached from another subnet.
+func movesSubnet(have []api.Member, want []api.MemberSpec) bool {
+	subnets := map[identity]string{}
+	for _, m := range have {
+		subnets[identityOf(m)] = m.SubnetID
+	}
+	return slices.ContainsFunc(want, func(s api.MemberSpec) bool {
+		before := subnets[identity{s.Address, s.Port}]
+		return before != "" && s.SubnetID != "" && before != s.SubnetID
+	})
+}
+
+// sameMembers compares members as sets.
+func sameMembers(have []api.Member, want []api.MemberSpec) bool {
+	if len(have) != len(want) {
+		return false
+	}
+	byIdentity := make(map[identity]api.Member, len(have))
+	for _, m := range have {
+		byIdentity[identityOf(m)] = m
+	}
+	return !slices.ContainsFunc(want, func(s api.MemberSpec) bool {
+		m, ok := byIdentity[identity{s.Address, s.Port}]
+		return !ok || !sameMember(m, s)
+	})
+}
+
+func specsOf(members []api.Member) []api.MemberSpec {
+	specs := make([]api.MemberSpec, len(members))
+	for i, m := range members {
+		specs[i] = api.MemberSpec{Name: m.Name, Address: m.Address, Port: m.Port, MonitorPort: m.MonitorPort}
+	}
+	return specs
+}
+
+// showMembers lists members, or counts them where they are many.
+func showMembers(members []api.MemberSpec) string {
+	if len(members) > membersShown {
+		return fmt.Sprintf("%d members", len(members))
+	}
+	sorted := slices.SortedFunc(slices.Values(members), func(a, b api.MemberSpec) int {
+		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Address, b.Address), cmp.Compare(a.Port, b.Port))
+	})
+	shown := make([]string, 0, len(sorted))
+	for _, m := range sorted {
+		text := fmt.Sprintf("%s %s:%d", m.Name, m.Address, m.Port)
+		if m.MonitorPort != 0 {
+			text += fmt.Sprintf(" (probed at %d)", m.MonitorPort)
+		}
+		shown = append(shown, text)
+	}
+	return strings.Join(shown, ", ")
+}
+
+// showMembersChange shows two sets of members such that a person sees the difference: whole where
+// they are small, else by who leaves and who joins.
+func showMembersChange(before, after []api.MemberSpec) (string, string) {
+	if len(before) <= membersShown && len(after) <= membersShown {
+		return showMembers(before), showMembers(after)
+	}
+	return fmt.Sprintf("%d members%s", len(before), suffix("; leaving: ", without(before, after))),
+		fmt.Sprintf("%d members%s", len(after), suffix("; joining: ", without(after, before)))
+}
+
+func without(members, others []api.MemberSpec) []api.MemberSpec {
+	there := make(map[identity]bool, len(others))
+	for _, m := range others {
+		there[identity{m.Address, m.Port}] = true
+	}
+	return slices.DeleteFunc(slices.Clone(members), func(m api.MemberSpec) bool { return there[identity{m.Address, m.Port}] })
+}
+
+func suffix(label string, members []api.MemberSpec) string {
+	if len(members) == 0 {
+		return ""
+	}
+	return label + showMembers(members)
+}

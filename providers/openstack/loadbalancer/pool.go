@@ -1,0 +1,207 @@
+package loadbalancer
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/api"
+)
+
+// kindPool is what plans call it.
+const kindPool = "pool"
+
+// poolRef is a pool that a listener shall use: one that exists, with its ID, or one that the plan creates.
+type poolRef struct {
+	id, name string
+	handle   plan.Handle
+}
+
+func (r poolRef) resolve(ids *plan.Handles) (string, error) {
+	if r.id != "" {
+		return r.id, nil
+	}
+	return ids.ID(r.handle)
+}
+
+// show is the ID, or the name while there is none.
+func (r poolRef) show() string {
+	if r.id != "" {
+		return r.id
+	}
+	return r.name
+}
+
+// poolOf returns the pool with that ID.
+func (d *differ) poolOf(id string) (Pool, bool) {
+	i := slices.IndexFunc(d.have.Pools, func(p Pool) bool { return p.ID == id && id != "" })
+	if i < 0 {
+		return Pool{}, false
+	}
+	return d.have.Pools[i], true
+}
+
+// orphan returns a pool that was made for a port and that no listener uses: a creation was interrupted.
+func (d *differ) orphan(port Port) (Pool, bool) {
+	i := slices.IndexFunc(d.have.Pools, func(p Pool) bool {
+		return p.Name == port.Pool.Name && !d.used(p.ID) && d.reusable(p, port) && !d.taken[p.ID]
+	})
+	if i < 0 {
+		return Pool{}, false
+	}
+	return d.have.Pools[i], true
+}
+
+// used says whether any listener sends to the pool.
+func (d *differ) used(pool string) bool {
+	return slices.ContainsFunc(d.have.Listeners, func(l api.Listener) bool { return l.DefaultPoolID == pool })
+}
+
+// reusable says whether a pool can become the wanted one in place: its protocol cannot change, nor
+// the subnet of a member.
+func (d *differ) reusable(have Pool, port Port) bool {
+	return have.Protocol == port.Pool.Protocol && !movesSubnet(have.Members, port.Pool.Members)
+}
+
+// ensurePool plans the pool of one port and what is in it. It returns the pool, and the changes that
+// a listener waits for which is to use it.
+func (d *differ) ensurePool(have Pool, exists bool, port Port, base []plan.Ref) (poolRef, []plan.Ref) {
+	if exists {
+		d.taken[have.ID] = true
+		if change, ok := d.poolUpdate(have, port); ok {
+			d.add(change)
+		}
+		if change, ok := d.membersUpdate(have, port); ok {
+			d.add(change)
+		}
+		d.diffMonitor(have, port)
+		return poolRef{id: have.ID, name: have.Name}, nil
+	}
+	creation := d.poolCreate(port, base)
+	d.add(creation)
+	ref := poolRef{name: port.Pool.Name, handle: plan.Handle(creation.Ref.Name)}
+	ready := []plan.Ref{creation.Ref}
+	if len(port.Pool.Members) > 0 {
+		members := d.membersCreate(port, ref, creation.Ref)
+		d.add(members)
+		ready = append(ready, members.Ref)
+	}
+	if port.Pool.HealthMonitor != nil {
+		monitor := d.monitorCreate(*port.Pool.HealthMonitor, ref.resolve, []plan.Ref{creation.Ref})
+		d.add(monitor)
+		ready = append(ready, monitor.Ref)
+	}
+	return ref, ready
+}
+
+// poolCreate makes a pool without members: Octavia takes those with a new load balancer only.
+func (d *differ) poolCreate(port Port, after []plan.Ref) plan.Change {
+	ref := d.ref(kindPool, port.Pool.Name, plan.Create, "")
+	spec := api.PoolSpec{
+		Name: port.Pool.Name, Protocol: port.Pool.Protocol, Algorithm: port.Pool.Algorithm, Persistence: port.Pool.Persistence, Tags: d.poolTags(nil, port),
+	}
+	var f fields
+	f.diff("protocol", "", spec.Protocol)
+	f = append(f, d.poolFields(api.Pool{}, port)...)
+	return plan.Change{
+		Ref: ref, Fields: f, After: after,
+		Do: func(ctx context.Context, ids *plan.Handles) (err error) {
+			if spec.LoadBalancerID, err = d.loadBalancerID(ids); err != nil {
+				return err
+			}
+			var made api.Pool
+			return d.mutate(ctx, ids, func(ctx context.Context) (err error) {
+				made, err = d.cloud.api.CreatePool(ctx, spec)
+				return err
+			}, func(write uint64) {
+				d.cloud.store.pools.put(made.ID, made, write)
+				d.cloud.store.members[made.ID] = memberList{list: []api.Member{}, readAt: d.cloud.clock.Now(), writtenAt: write}
+				ids.Set(plan.Handle(ref.Name), made.ID)
+			})
+		},
+	}
+}
+
+// poolUpdate changes a pool's settings, or nothing.
+func (d *differ) poolUpdate(have Pool, port Port) (plan.Change, bool) {
+	f := d.poolFields(have.Pool, port)
+	if len(f) == 0 {
+		return plan.Change{}, false
+	}
+	var patch api.PoolPatch
+	if f.has("lb_algorithm") {
+		patch.Algorithm = api.To(port.Pool.Algorithm)
+	}
+	if f.has("session_persistence") {
+		patch.Persistence = api.Null[api.SessionPersistence]()
+		if port.Pool.Persistence != nil {
+			patch.Persistence = api.To(*port.Pool.Persistence)
+		}
+	}
+	if f.has("tags") {
+		patch.Tags = api.To(d.poolTags(have.Tags, port))
+	}
+	return plan.Change{
+		Ref:    d.ref(kindPool, have.Name, plan.Update, have.ID),
+		Fields: f,
+		Do: func(ctx context.Context, ids *plan.Handles) error {
+			var made api.Pool
+			return d.mutate(ctx, ids, func(ctx context.Context) (err error) {
+				made, err = d.cloud.api.UpdatePool(ctx, have.ID, patch)
+				return err
+			}, func(write uint64) { d.cloud.store.pools.put(made.ID, made, write) })
+		},
+	}, true
+}
+
+// poolDelete deletes a pool with its members and health monitor, once no listener sends to it.
+func (d *differ) poolDelete(have Pool, reason string, after []plan.Ref) plan.Change {
+	return plan.Change{
+		Ref:    d.ref(kindPool, have.Name, plan.Delete, have.ID),
+		Reason: reason,
+		After:  after,
+		Do: func(ctx context.Context, ids *plan.Handles) error {
+			return d.mutate(ctx, ids, func(ctx context.Context) error {
+				return ignoreNotFound(d.cloud.api.DeletePool(ctx, have.ID))
+			}, func(write uint64) {
+				s := d.cloud.store
+				s.pools.drop(have.ID, write)
+				delete(s.members, have.ID)
+				if have.HealthMonitorID != "" {
+					s.monitors.drop(have.HealthMonitorID, write)
+				}
+			})
+		},
+	}
+}
+
+// poolFields are the settings in which two pools differ, by their names in the API. The protocol is
+// not among them: it cannot change.
+func (d *differ) poolFields(have api.Pool, port Port) fields {
+	var f fields
+	f.diff("lb_algorithm", have.Algorithm, port.Pool.Algorithm)
+	f.diff("session_persistence", showPersistence(have.Persistence), showPersistence(port.Pool.Persistence))
+	f.diff("tags", showSet(have.Tags), showSet(d.poolTags(have.Tags, port)))
+	return f
+}
+
+func showPersistence(p *api.SessionPersistence) string {
+	if p == nil {
+		return ""
+	}
+	return p.Type
+}
+
+// poolTags are the ones that the Service asks for, and everybody else's as they are.
+func (d *differ) poolTags(have []string, port Port) []string {
+	if !d.want.features.tags() {
+		return have
+	}
+	return mergeTags(have, port.PoolTags, port.PoolTags)
+}
+
+// namedOurs says whether a pool's name says that it was made for this Service.
+func (d *differ) namedOurs(p Pool) bool {
+	return strings.HasPrefix(p.Name, "pool_") && strings.HasSuffix(p.Name, "_"+d.serviceTag())
+}

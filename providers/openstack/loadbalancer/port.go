@@ -1,0 +1,99 @@
+package loadbalancer
+
+import (
+	"context"
+	"slices"
+
+	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
+	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/api"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/oserr"
+)
+
+// kindPort is what plans call it.
+const kindPort = "port"
+
+// portTries is how often a change of a port is tried that somebody else changes at the same time.
+const portTries = 8
+
+// groupRef is a security group that exists, with its ID, or one that the plan creates.
+type groupRef struct{ id, name string }
+
+// portAttach puts the Service's group on a port of a node. It belongs to which nodes receive traffic.
+func (d *differ) portAttach(port api.Port, group groupRef, after []plan.Ref) plan.Change {
+	return plan.Change{
+		Ref:        d.ref(kindPort, port.ID, plan.Update, ""),
+		Fields:     []plan.Field{{Name: "security_groups", After: group.name}},
+		After:      after,
+		Membership: true,
+		Do: func(ctx context.Context, ids *plan.Handles) error {
+			id := group.id
+			if id == "" {
+				var err error
+				if id, err = ids.ID(groupHandle); err != nil {
+					return err
+				}
+			}
+			return d.changeGroups(ctx, port, func(groups []string) []string {
+				if slices.Contains(groups, id) {
+					return groups
+				}
+				return append(slices.Clone(groups), id)
+			})
+		},
+	}
+}
+
+// portDetach takes groups off a port.
+func (d *differ) portDetach(port api.Port, groups []string, reason string) plan.Change {
+	return plan.Change{
+		Ref:        d.ref(kindPort, port.ID, plan.Update, "detach"),
+		Fields:     []plan.Field{{Name: "security_groups", Before: showSet(groups)}},
+		Reason:     reason,
+		Membership: true,
+		Do: func(ctx context.Context, _ *plan.Handles) error {
+			return d.changeGroups(ctx, port, func(have []string) []string {
+				return slices.DeleteFunc(slices.Clone(have), func(g string) bool { return slices.Contains(groups, g) })
+			})
+		},
+	}
+}
+
+// changeGroups changes the groups of a port on the condition that nobody else has changed the port
+// since it was read: groups are replaced as a whole, and what another manager has added would be
+// lost. A port that is gone needs no change.
+func (d *differ) changeGroups(ctx context.Context, port api.Port, change func([]string) []string) error {
+	done, err := d.cloud.turns.take(ctx, port.ID)
+	if err != nil {
+		return err
+	}
+	defer done()
+	if known, ok := d.cloud.store.port(port.ID); ok && known.Revision > port.Revision {
+		port = known
+	}
+	for try := 1; ; try++ {
+		groups := change(port.SecurityGroups)
+		if slices.Equal(groups, port.SecurityGroups) {
+			return d.booked(nil, func(write uint64) { d.cloud.store.ports.put(port.ID, port, write) })
+		}
+		changed, err := d.cloud.api.UpdatePort(ctx, port.ID, port.Revision, api.PortPatch{SecurityGroups: api.To(groups)})
+		switch {
+		case err == nil:
+			return d.booked(nil, func(write uint64) { d.cloud.store.ports.put(changed.ID, changed, write) })
+		case cloudapi.Is(err, cloudapi.NotFound):
+			return d.booked(nil, func(write uint64) { d.cloud.store.ports.drop(port.ID, write) })
+		case !oserr.Changed(err) || try == portTries:
+			return d.booked(err, nil)
+		}
+		if port, err = d.cloud.api.GetPort(ctx, port.ID); err != nil {
+			return d.booked(ignoreNotFound(err), nil)
+		}
+	}
+}
+
+// port is what is known of a port.
+func (s *store) port(id string) (api.Port, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.ports.get(id)
+}

@@ -1,0 +1,215 @@
+package loadbalancer
+
+import (
+	"context"
+	"slices"
+
+	lbcommon "github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/api"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/names"
+)
+
+// read asks the cloud about one Service alone, in all clusters: a load balancer of our name that is
+// another cluster's must be seen to be refused.
+func (s *store) read(ctx context.Context, key lbcommon.Key, d depth) error {
+	at := s.clock.Now()
+	if err := s.readBalancers(ctx, key); err != nil {
+		return err
+	}
+	if err := s.readFloatingIPs(ctx); err != nil {
+		return err
+	}
+	if d.groups {
+		if err := s.readGroups(ctx, key); err != nil {
+			return err
+		}
+	}
+	have := s.find(key)
+	if have.LoadBalancer != nil {
+		if err := s.readChildren(ctx, *have.LoadBalancer, d); err != nil {
+			return err
+		}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.doubts, subject(key))
+	s.looked[subject(key)] = lookedAt{at: at, members: d.members, groups: d.groups}
+	return nil
+}
+
+// readBalancers reads the load balancers that may be the Service's.
+func (s *store) readBalancers(ctx context.Context, key lbcommon.Key) error {
+	if reference(key.Hint) != "" {
+		if err := s.readNamed(ctx, reference(key.Hint)); err != nil {
+			return err
+		}
+		if s.uses(key) {
+			return nil
+		}
+	}
+	wanted := []string{names.LoadBalancer(key.ClusterName, serviceOf(key))}
+	if key.UID != "" {
+		wanted = append(wanted, names.LegacyLoadBalancer(key.UID))
+	}
+	for _, name := range wanted {
+		before := s.mark()
+		list, err := s.api.ListLoadBalancers(ctx, api.LoadBalancerFilter{Name: name})
+		if err != nil {
+			return err
+		}
+		list = slices.DeleteFunc(list, func(lb api.LoadBalancer) bool { return lb.Provisioning == api.Deleted })
+		s.mu.Lock()
+		s.balancers.replace(list, balancerID, before, func(lb api.LoadBalancer) bool { return lb.Name == name })
+		s.mu.Unlock()
+		if len(list) > 0 {
+			break
+		}
+	}
+	return nil
+}
+
+// uses says whether the load balancer that the Service names is there to be used.
+func (s *store) uses(key lbcommon.Key) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	lb, ok := s.balancers.get(reference(key.Hint))
+	return ok && lb.Provisioning != api.PendingDelete
+}
+
+// readFloatingIPs reads all of the project, which is one request like any selection of them.
+func (s *store) readFloatingIPs(ctx context.Context) error {
+	return s.list(ctx, listFloatingIPs, reading{before: s.mark(), at: s.clock.Now()})
+}
+
+// readGroups reads the Service's security group, and the ports that use it.
+func (s *store) readGroups(ctx context.Context, key lbcommon.Key) error {
+	before := s.mark()
+	name := names.SecurityGroup(key.UID, serviceOf(key))
+	groups, err := s.api.ListSecurityGroups(ctx, api.SecurityGroupFilter{Names: []string{name}})
+	if err != nil {
+		return err
+	}
+	s.mu.Lock()
+	s.groups.replace(groups, groupID, before, func(g api.SecurityGroup) bool { return g.Name == name })
+	s.mu.Unlock()
+	for _, g := range groups {
+		before := s.mark()
+		ports, err := s.api.ListPorts(ctx, api.PortFilter{SecurityGroups: []string{g.ID}})
+		if err != nil {
+			return err
+		}
+		s.mu.Lock()
+		s.ports.replace(ports, portID, before, func(p api.Port) bool { return slices.Contains(p.SecurityGroups, g.ID) })
+		s.mu.Unlock()
+	}
+	return nil
+}
+
+// readChildren reads what is in one load balancer.
+func (s *store) readChildren(ctx context.Context, lb api.LoadBalancer, d depth) error {
+	before := s.mark()
+	listeners, err := s.api.ListListeners(ctx, lb.ID)
+	if err != nil {
+		return err
+	}
+	pools, err := s.api.ListPools(ctx, lb.ID)
+	if err != nil {
+		return err
+	}
+	s.mu.Lock()
+	s.listeners.replace(listeners, listenerID, before, func(l api.Listener) bool { return within(l.LoadBalancers, lb.ID) })
+	s.pools.replace(pools, poolID, before, func(p api.Pool) bool { return within(p.LoadBalancers, lb.ID) })
+	delete(s.doubts, lb.ID)
+	s.mu.Unlock()
+	if !d.members {
+		return nil
+	}
+	for _, p := range pools {
+		if err := s.readMembers(ctx, p.ID); err != nil {
+			return err
+		}
+		if p.HealthMonitorID != "" {
+			if err := s.readMonitor(ctx, p.HealthMonitorID); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (s *store) readMonitor(ctx context.Context, id string) error {
+	before := s.mark()
+	monitor, err := s.api.GetHealthMonitor(ctx, id)
+	if gone, err := ignoreGone(err); gone || err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.monitors.saw(id, monitor, before)
+	return nil
+}
+
+func (s *store) readMembers(ctx context.Context, pool string) error {
+	before, at := s.mark(), s.clock.Now()
+	list, err := s.api.ListMembers(ctx, pool)
+	if gone, err := ignoreGone(err); gone || err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if m := s.members[pool]; m.writtenAt > before {
+		return nil
+	}
+	s.members[pool] = memberList{list: list, readAt: at}
+	return nil
+}
+
+// children makes sure that what is in a load balancer is known.
+func (s *store) children(ctx context.Context, lb api.LoadBalancer, d depth) error {
+	s.mu.Lock()
+	doubt := s.doubts[lb.ID]
+	s.mu.Unlock()
+	if doubt {
+		return s.readChildren(ctx, lb, d)
+	}
+	if d.authoritative {
+		return nil // read has just read them
+	}
+	if !d.known {
+		if err := s.refresh(ctx, listListeners, listPools); err != nil {
+			return err
+		}
+	}
+	if !d.members {
+		return nil
+	}
+	pools, monitored := s.unread(lb.ID, d.seals)
+	if monitored && !d.known {
+		if err := s.refresh(ctx, listMonitors); err != nil {
+			return err
+		}
+	}
+	for _, id := range pools {
+		if err := s.readMembers(ctx, id); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// unread are the pools of a load balancer whose members are not known, or were read too long ago,
+// and whether any pool is monitored.
+func (s *store) unread(balancer string, known seals) (pools []string, monitored bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	oldest := s.clock.Now().Add(-objectAge)
+	for _, p := range s.pools.all(func(p api.Pool) bool { return within(p.LoadBalancers, balancer) }) {
+		monitored = monitored || p.HealthMonitorID != ""
+		m, ok := s.members[p.ID]
+		if ok && !m.readAt.After(oldest) || !ok && known.of(p) == "" {
+			pools = append(pools, p.ID)
+		}
+	}
+	slices.Sort(pools)
+	return pools, monitored
+}

@@ -1,0 +1,269 @@
+package loadbalancer
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/api"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/names"
+)
+
+// What plans call them.
+const (
+	kindGroup = "security group"
+	kindRules = "security group rules"
+)
+
+const ingress = "ingress"
+
+// groupHandle names the group in a plan before it exists.
+const groupHandle = plan.Handle("security group")
+
+// Group opens the node ports of a Service on the Neutron ports of nodes.
+type Group struct {
+	Name, Description string
+	// Rules without the group's ID.
+	Rules []api.SecurityGroupRuleSpec
+	// Ports are the node's ports that get the group, by ID.
+	Ports []api.Port
+}
+
+// group works out the managed security group. Connections come from the load balancer's place in
+// the members' subnet, or, with the provider ovn, from the clients themselves.
+func (w *wisher) group(ports []Port, nodes []node) *Group {
+	g := &Group{
+		Name:        names.SecurityGroup(w.key.UID, serviceOf(w.key)),
+		Description: names.SecurityGroupDescription(w.key.ClusterName, serviceOf(w.key)),
+	}
+	var subnets []string
+	for _, n := range nodes {
+		port, subnet := portWith(w.around.nodePorts[n.server], n.address)
+		if port.ID == "" {
+			w.warnf("node %s has no port with the address %s, so that its node ports cannot be opened for the load balancer", n.name, n.address)
+			continue
+		}
+		if n.subnet != "" {
+			subnet = n.subnet
+		}
+		if !slices.Contains(subnets, subnet) {
+			subnets = append(subnets, subnet)
+		}
+		if port.PortSecurity == nil || *port.PortSecurity {
+			g.Ports = append(g.Ports, port)
+		}
+	}
+	slices.SortFunc(g.Ports, func(a, b api.Port) int { return cmp.Compare(a.ID, b.ID) })
+	g.Ports = slices.CompactFunc(g.Ports, func(a, b api.Port) bool { return a.ID == b.ID })
+	var inside []string
+	for _, id := range subnets {
+		if s, ok := w.around.subnets[id]; ok {
+			inside = append(inside, s.CIDR)
+		}
+	}
+	slices.Sort(inside)
+	from := inside
+	if w.around.features.ovn {
+		from = w.allowedCIDRs()
+	}
+	for i, port := range ports {
+		nodePort := int(w.in.Ports[i].NodePort)
+		if nodePort == 0 {
+			continue
+		}
+		for _, cidr := range from {
+			g.Rules = append(g.Rules, rule(strings.ToLower(port.Transport), nodePort, cidr))
+		}
+	}
+	if probe := int(w.in.HealthCheck.Port); probe != 0 {
+		for _, cidr := range inside {
+			g.Rules = append(g.Rules, rule("tcp", probe, cidr))
+		}
+	}
+	g.Rules = sortRules(g.Rules)
+	return g
+}
+
+func rule(protocol string, port int, cidr string) api.SecurityGroupRuleSpec {
+	ether := string(v1.IPv4Protocol)
+	if strings.Contains(cidr, ":") {
+		ether = string(v1.IPv6Protocol)
+	}
+	return api.SecurityGroupRuleSpec{Direction: ingress, EtherType: ether, Protocol: protocol, PortMin: port, PortMax: port, RemoteCIDR: cidr}
+}
+
+func sortRules(rules []api.SecurityGroupRuleSpec) []api.SecurityGroupRuleSpec {
+	slices.SortFunc(rules, func(a, b api.SecurityGroupRuleSpec) int { return cmp.Compare(showRule(a), showRule(b)) })
+	return slices.Compact(rules)
+}
+
+// showRule is a rule as a person reads it, and what tells it from others.
+func showRule(r api.SecurityGroupRuleSpec) string {
+	return fmt.Sprintf("%s %s %d-%d from %s", r.EtherType, r.Protocol, r.PortMin, r.PortMax, cmp.Or(r.RemoteCIDR, r.RemoteGroup, "everywhere"))
+}
+
+// diffGroup plans the managed security group, its rules, and the ports that it is on. Where groups
+// are no longer managed, what was made before goes.
+func (d *differ) diffGroup() {
+	want := d.want.Group
+	if want == nil {
+		d.removeGroups()
+		return
+	}
+	if len(d.have.Groups) == 0 {
+		creation := d.groupCreate(*want)
+		d.add(creation)
+		for _, port := range want.Ports {
+			d.add(d.portAttach(port, groupRef{name: want.Name}, []plan.Ref{creation.Ref}))
+		}
+		return
+	}
+	group := d.have.Groups[0]
+	if change, ok := d.rulesUpdate(group, *want); ok {
+		d.add(change)
+	}
+	for _, port := range want.Ports {
+		if !d.carries(port.ID, group.ID) {
+			d.add(d.portAttach(port, groupRef{id: group.ID, name: group.Name}, nil))
+		}
+	}
+	for _, port := range d.have.GroupPorts {
+		stays := slices.ContainsFunc(want.Ports, func(p api.Port) bool { return p.ID == port.ID })
+		if !stays && slices.Contains(port.SecurityGroups, group.ID) {
+			d.add(d.portDetach(port, []string{group.ID}, "its node receives no traffic any more"))
+		}
+	}
+}
+
+// carries says whether a port has the group, by what was seen last.
+func (d *differ) carries(port, group string) bool {
+	return slices.ContainsFunc(d.have.GroupPorts, func(p api.Port) bool { return p.ID == port && slices.Contains(p.SecurityGroups, group) })
+}
+
+// groupCreate makes the group with its rules. Neutron's own rules for what nodes send stay.
+func (d *differ) groupCreate(want Group) plan.Change {
+	var f fields
+	for _, r := range want.Rules {
+		f.diff("rule", "", showRule(r))
+	}
+	return plan.Change{
+		Ref: d.ref(kindGroup, want.Name, plan.Create, ""), Fields: f,
+		Do: func(ctx context.Context, ids *plan.Handles) error {
+			made, err := d.cloud.api.CreateSecurityGroup(ctx, api.SecurityGroupSpec{Name: want.Name, Description: want.Description})
+			if d.booked(err, func(write uint64) { d.cloud.store.groups.put(made.ID, made, write) }) != nil {
+				return err
+			}
+			ids.Set(groupHandle, made.ID)
+			return d.addRules(ctx, made, want.Rules)
+		},
+	}
+}
+
+// addRules makes all rules with one call.
+func (d *differ) addRules(ctx context.Context, group api.SecurityGroup, rules []api.SecurityGroupRuleSpec) error {
+	if len(rules) == 0 {
+		return nil
+	}
+	specs := slices.Clone(rules)
+	for i := range specs {
+		specs[i].GroupID = group.ID
+	}
+	made, err := d.cloud.api.CreateSecurityGroupRules(ctx, specs)
+	return d.booked(err, func(write uint64) {
+		now, ok := d.cloud.store.groups.get(group.ID)
+		if !ok {
+			now = group
+		}
+		now.Rules = append(slices.Clone(now.Rules), made...)
+		d.cloud.store.groups.put(group.ID, now, write)
+	})
+}
+
+// rulesUpdate adds what is missing and then removes what is too much: for a moment more is open than
+// needed, and never less.
+func (d *differ) rulesUpdate(group api.SecurityGroup, want Group) (plan.Change, bool) {
+	have := map[string]api.SecurityGroupRule{}
+	for _, r := range group.Rules {
+		if r.Direction == ingress {
+			have[showRule(normal(r.SecurityGroupRuleSpec))] = r
+		}
+	}
+	var f fields
+	var missing []api.SecurityGroupRuleSpec
+	for _, r := range want.Rules {
+		if _, ok := have[showRule(r)]; !ok {
+			missing = append(missing, r)
+			f.diff("rule", "", showRule(r))
+		}
+		delete(have, showRule(r))
+	}
+	surplus := make([]api.SecurityGroupRule, 0, len(have))
+	for _, r := range have {
+		surplus = append(surplus, r)
+	}
+	slices.SortFunc(surplus, func(a, b api.SecurityGroupRule) int { return cmp.Compare(a.ID, b.ID) })
+	for _, r := range surplus {
+		f.diff("rule", showRule(r.SecurityGroupRuleSpec), "")
+	}
+	if len(f) == 0 {
+		return plan.Change{}, false
+	}
+	return plan.Change{
+		Ref: d.ref(kindRules, group.Name, plan.Update, group.ID), Fields: f,
+		Do: func(ctx context.Context, _ *plan.Handles) error {
+			if err := d.addRules(ctx, group, missing); err != nil {
+				return err
+			}
+			for _, r := range surplus {
+				err := ignoreNotFound(d.cloud.api.DeleteSecurityGroupRule(ctx, r.ID))
+				if err := d.booked(err, func(write uint64) { d.cloud.dropRule(group.ID, r.ID, write) }); err != nil {
+					return err
+				}
+			}
+			return nil
+		},
+	}, true
+}
+
+// normal writes a rule as we do: Neutron keeps protocols as they were sent.
+func normal(r api.SecurityGroupRuleSpec) api.SecurityGroupRuleSpec {
+	r.Protocol = strings.ToLower(r.Protocol)
+	return r
+}
+
+// dropRule notes a deletion. The lock is held.
+func (c *Cloud) dropRule(group, id string, write uint64) {
+	now, ok := c.store.groups.get(group)
+	if !ok {
+		return
+	}
+	now.Rules = slices.DeleteFunc(slices.Clone(now.Rules), func(r api.SecurityGroupRule) bool { return r.ID == id })
+	c.store.groups.put(group, now, write)
+}
+
+// removeGroups takes the Service's groups off all ports and deletes them: Neutron refuses to delete
+// one that is in use.
+func (d *differ) removeGroups() {
+	for _, group := range d.have.Groups {
+		var after []plan.Ref
+		for _, port := range d.have.GroupPorts {
+			if slices.Contains(port.SecurityGroups, group.ID) {
+				change := d.portDetach(port, []string{group.ID}, "")
+				d.add(change)
+				after = append(after, change.Ref)
+			}
+		}
+		d.add(plan.Change{
+			Ref: d.ref(kindGroup, group.Name, plan.Delete, group.ID), After: after,
+			Do: func(ctx context.Context, _ *plan.Handles) error {
+				err := ignoreNotFound(d.cloud.api.DeleteSecurityGroup(ctx, group.ID))
+				return d.booked(err, func(write uint64) { d.cloud.store.groups.drop(group.ID, write) })
+			},
+		})
+	}
+}

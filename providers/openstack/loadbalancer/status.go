@@ -1,0 +1,63 @@
+package loadbalancer
+
+import (
+	"slices"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/api"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/annotation"
+)
+
+// Status implements loadbalancer.Cloud. Addresses are listed in the order of the Service's families,
+// so that a client that takes the first gets the primary one.
+func (c *Cloud) Status(in intent.Service, have Observed) *v1.LoadBalancerStatus {
+	if have.LoadBalancer == nil || have.LoadBalancer.Provisioning == api.PendingDelete {
+		return nil
+	}
+	options, _ := annotation.Read(in) // annotations that cannot be read matter for the form only
+	if options.Hostname != "" {
+		return &v1.LoadBalancerStatus{Ingress: []v1.LoadBalancerIngress{{Hostname: options.Hostname}}}
+	}
+	internal := c.settings.Internal || options.Internal != nil && *options.Internal
+	status := &v1.LoadBalancerStatus{}
+	for _, ip := range addresses(in, have, internal) {
+		switch {
+		case options.ProxyProtocol != 0 && c.settings.IngressHostname:
+			status.Ingress = append(status.Ingress, v1.LoadBalancerIngress{Hostname: ip + "." + c.settings.IngressHostnameSuffix})
+		case options.ProxyProtocol != 0:
+			// With VIP, nodes short-cut traffic to the load balancer's address straight to a pod, which
+			// would then miss the header that it expects.
+			status.Ingress = append(status.Ingress, v1.LoadBalancerIngress{IP: ip, IPMode: ptr.To(v1.LoadBalancerIPModeProxy)})
+		default:
+			status.Ingress = append(status.Ingress, v1.LoadBalancerIngress{IP: ip, IPMode: ptr.To(v1.LoadBalancerIPModeVIP)})
+		}
+	}
+	return status
+}
+
+// addresses are where clients reach the load balancer: its floating IP where it has one and the
+// Service is not internal, else its own address; and the other addresses that it has.
+func addresses(in intent.Service, have Observed, internal bool) []string {
+	lb := have.LoadBalancer
+	main := lb.VIPAddress
+	for _, f := range have.FloatingIPs {
+		if !internal && f.PortID != "" && f.PortID == lb.VIPPortID {
+			main = f.Address
+			break
+		}
+	}
+	ips := []string{main}
+	for _, vip := range lb.AdditionalVIPs {
+		if slices.Contains(in.Families, familyOf(vip.Address)) {
+			ips = append(ips, vip.Address)
+		}
+	}
+	ips = slices.DeleteFunc(ips, func(ip string) bool { return ip == "" })
+	slices.SortStableFunc(ips, func(a, b string) int {
+		return slices.Index(in.Families, familyOf(a)) - slices.Index(in.Families, familyOf(b))
+	})
+	return ips
+}

@@ -1,0 +1,99 @@
+package loadbalancer
+
+import (
+	"testing"
+	"time"
+
+	"github.com/unified-ccm/unified-ccm/providers/openstack/sim"
+)
+
+// A part that stays PENDING under a load balancer at rest is told about, and not waited for without end.
+func TestPartsThatStayPendingAreToldAbout(t *testing.T) {
+	bubble(t, sim.Options{}, Settings{}, func(r *rig) {
+		r.sim.SetFates(sim.Fate{Operation: "CreateLoadBalancer", Outcome: sim.OutcomeChildrenStuck})
+		svc := service()
+		r.ensure(svc)
+		r.restart()
+		svc.Spec.Ports[0].NodePort = 31111
+		ctx, cancel := contextWithTimeout(r.t, time.Minute)
+		defer cancel()
+		began := time.Now()
+		if _, err := r.manager.EnsureLoadBalancer(ctx, r.cluster, svc, r.nodes); err == nil {
+			t.Error("a member of a pool that stays PENDING was changed")
+		}
+		if took := time.Since(began); took > 45*time.Second {
+			t.Errorf("it took %s to give up", took)
+		}
+		r.wantEvent("stays PENDING_CREATE although its load balancer is ACTIVE")
+		r.sim.Unstick()
+		r.ensure(svc)
+		r.steady(svc)
+		r.remove(svc)
+		r.nothing()
+	})
+}
+
+// Today the two ways to change a guest's health monitors rename each other's.
+func TestMonitorsOfAGuestKeepTheirNames(t *testing.T) {
+	bubble(t, sim.Options{}, Settings{CreateMonitor: true}, func(r *rig) {
+		owner := service()
+		r.ensure(owner)
+		guest := service(named("guest"), onPorts(8080), annotate("load-balancer-id", r.balancer().ID))
+		r.ensure(guest)
+		name := r.monitor(8080).Name
+		if want := "monitor_0_" + lbName("guest"); name != want {
+			t.Errorf("the monitor's name is %s, want %s", name, want)
+		}
+		r.sim.Front().Log().Reset()
+		r.update(guest)
+		r.steady(guest)
+		if m := r.mutations(); len(m) > 0 || r.monitor(8080).Name != name {
+			t.Errorf("changes %v, name %s", m, r.monitor(8080).Name)
+		}
+		r.remove(guest)
+		r.remove(owner)
+		r.nothing()
+	})
+}
+
+// A manager that was killed while its load balancer was being made finds it, and waits for it.
+func TestCreationThatWasInterrupted(t *testing.T) {
+	bubble(t, sim.Options{ProvisionTime: 30 * time.Second}, Settings{}, func(r *rig) {
+		svc := service()
+		ctx, cancel := contextWithTimeout(r.t, 5*time.Second)
+		defer cancel()
+		if _, err := r.manager.EnsureLoadBalancer(ctx, r.cluster, svc, r.nodes); err == nil {
+			t.Fatal("ready before its time")
+		}
+		r.restart()
+		r.ensure(svc)
+		if lb := r.balancer(); lb.Provisioning != "ACTIVE" {
+			t.Errorf("the status of the Service was told while the load balancer is %s", lb.Provisioning)
+		}
+		r.steady(svc)
+		r.remove(svc)
+		r.nothing()
+	})
+}
+
+// A Service can be deleted while its load balancer is being made, or being deleted by somebody else.
+func TestDeletionOfWhatIsBusy(t *testing.T) {
+	bubble(t, sim.Options{ProvisionTime: 30 * time.Second, SettleTime: 10 * time.Second}, Settings{}, func(r *rig) {
+		svc := service()
+		ctx, cancel := contextWithTimeout(r.t, 5*time.Second)
+		defer cancel()
+		if _, err := r.manager.EnsureLoadBalancer(ctx, r.cluster, svc, r.nodes); err == nil {
+			t.Fatal("ready before its time")
+		}
+		r.restart()
+		r.remove(svc)
+		r.nothing()
+		r.ensure(svc)
+		if err := r.api.DeleteLoadBalancer(r.t.Context(), r.balancer().ID, true); err != nil {
+			t.Fatal(err)
+		}
+		r.restart()
+		r.remove(svc)
+		r.nothing()
+	})
+}

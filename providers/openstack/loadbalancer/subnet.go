@@ -1,0 +1,328 @@
+package loadbalancer
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"net/netip"
+	"slices"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/utils/clock"
+
+	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/api"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/annotation"
+)
+
+const (
+	// versionAge: an Octavia is upgraded about twice a year.
+	versionAge = time.Hour
+	// networkAge: networks and subnets change about as often as clusters are made.
+	networkAge = 10 * time.Minute
+	// nodePortsAge: the ports of a node change when it is made, which is noticed by its absence.
+	nodePortsAge = 5 * time.Minute
+	// manyServers is how many servers' ports are read with one request, so that its line stays short
+	// enough for every proxy: an ID takes 47 characters of it.
+	manyServers = 50
+)
+
+// Surroundings are what Services share and do not own.
+type Surroundings struct {
+	features features
+	// nodeSubnet is where the nodes are; it is known where the configuration names no subnet.
+	nodeSubnet string
+	// subnets by ID; known where security groups are managed.
+	subnets map[string]api.Subnet
+	// nodePorts are the ports of each server; known where security groups are managed.
+	nodePorts map[string][]api.Port
+	// external is the network that floating IPs come from where nobody names one; noExternal says that there is none.
+	external   string
+	noExternal bool
+}
+
+// surroundings reads them, and remembers for a while.
+type surroundings struct {
+	api      API
+	clock    clock.PassiveClock
+	settings Settings
+	serverID func(string) (string, error)
+
+	// turn is held by the one caller that reads; the others wait for it and find its result.
+	turn     chan struct{}
+	version  remembered[version]
+	external remembered[string]
+	subnets  remembered[map[string]api.Subnet]
+	ports    map[string]remembered[[]api.Port]
+}
+
+type remembered[T any] struct {
+	value  T
+	readAt time.Time
+}
+
+func newSurroundings(client API, c clock.PassiveClock, s Settings, serverID func(string) (string, error)) *surroundings {
+	return &surroundings{api: client, clock: c, settings: s, serverID: serverID, turn: make(chan struct{}, 1), ports: map[string]remembered[[]api.Port]{}}
+}
+
+// get reads what is missing or too old. Callers wait for each other, so that everything is read once.
+func (s *surroundings) get(ctx context.Context, nodes []*v1.Node) (Surroundings, error) {
+	select {
+	case s.turn <- struct{}{}:
+		defer func() { <-s.turn }()
+	case <-ctx.Done():
+		return Surroundings{}, ctx.Err()
+	}
+	v, err := recall(s.clock, &s.version, versionAge, func() (version, error) {
+		list, err := s.api.ListVersions(ctx)
+		if err != nil {
+			return version{}, err
+		}
+		return newest(list)
+	})
+	if err != nil {
+		return Surroundings{}, err
+	}
+	out := Surroundings{features: features{version: v, ovn: s.settings.Provider == ProviderOVN}}
+	if s.settings.FloatingNetworkID == "" && !s.settings.Internal {
+		if out.external, err = recall(s.clock, &s.external, networkAge, func() (string, error) { return findExternal(ctx, s.api) }); err != nil {
+			return Surroundings{}, err
+		}
+		out.noExternal = out.external == ""
+	}
+	if s.settings.ManageSecurityGroups {
+		if out.subnets, err = s.allSubnets(ctx); err != nil {
+			return Surroundings{}, err
+		}
+		if out.nodePorts, err = s.portsOf(ctx, s.servers(nodes)); err != nil {
+			return Surroundings{}, err
+		}
+	}
+	if s.settings.SubnetID == "" && s.settings.NetworkID == "" {
+		out.nodeSubnet, err = s.subnetOfNodes(ctx, nodes)
+	}
+	return out, err
+}
+
+func recall[T any](c clock.PassiveClock, r *remembered[T], age time.Duration, read func() (T, error)) (T, error) {
+	now := c.Now()
+	if !r.readAt.IsZero() && now.Sub(r.readAt) < age {
+		return r.value, nil
+	}
+	value, err := read()
+	if err == nil {
+		*r = remembered[T]{value, now}
+	}
+	return value, err
+}
+
+func (s *surroundings) allSubnets(ctx context.Context) (map[string]api.Subnet, error) {
+	return recall(s.clock, &s.subnets, networkAge, func() (map[string]api.Subnet, error) {
+		list, err := s.api.ListSubnets(ctx, api.SubnetFilter{})
+		byID := make(map[string]api.Subnet, len(list))
+		for _, one := range list {
+			byID[one.ID] = one
+		}
+		return byID, err
+	})
+}
+
+func (s *surroundings) servers(nodes []*v1.Node) []string {
+	var ids []string
+	for _, n := range nodes {
+		if id, err := s.serverID(n.Spec.ProviderID); err == nil {
+			ids = append(ids, id)
+		}
+	}
+	slices.Sort(ids)
+	return slices.Compact(ids)
+}
+
+// portsOf reads the ports of servers, many at once.
+func (s *surroundings) portsOf(ctx context.Context, servers []string) (map[string][]api.Port, error) {
+	now := s.clock.Now()
+	var missing []string
+	for _, id := range servers {
+		if r, ok := s.ports[id]; !ok || now.Sub(r.readAt) >= nodePortsAge || len(r.value) == 0 {
+			missing = append(missing, id)
+		}
+	}
+	for chunk := range slices.Chunk(missing, manyServers) {
+		list, err := s.api.ListPorts(ctx, api.PortFilter{DeviceIDs: chunk})
+		if err != nil {
+			return nil, err
+		}
+		for _, id := range chunk {
+			s.ports[id] = remembered[[]api.Port]{readAt: now}
+		}
+		for _, p := range list {
+			r := s.ports[p.DeviceID]
+			r.value = append(r.value, p)
+			r.readAt = now
+			s.ports[p.DeviceID] = r
+		}
+	}
+	out := make(map[string][]api.Port, len(servers))
+	for _, id := range servers {
+		out[id] = s.ports[id].value
+	}
+	return out, nil
+}
+
+// subnetOfNodes finds the subnet of the first node's internal address, in the order of names, so
+// that every manager finds the same one.
+func (s *surroundings) subnetOfNodes(ctx context.Context, nodes []*v1.Node) (string, error) {
+	nodes = slices.SortedFunc(slices.Values(nodes), func(a, b *v1.Node) int { return cmp.Compare(a.Name, b.Name) })
+	for _, n := range nodes {
+		id, err := s.serverID(n.Spec.ProviderID)
+		address := nodeAddress(n, v1.IPv4Protocol)
+		if address == "" {
+			address = nodeAddress(n, v1.IPv6Protocol)
+		}
+		if err != nil || address == "" {
+			continue
+		}
+		ports, err := s.portsOf(ctx, []string{id})
+		if err != nil {
+			return "", err
+		}
+		if _, subnet := portWith(ports[id], address); subnet != "" {
+			return subnet, nil
+		}
+	}
+	return "", nil
+}
+
+// portWith returns the port that has the address, and its subnet.
+func portWith(ports []api.Port, address string) (port api.Port, subnet string) {
+	for _, p := range ports {
+		for _, f := range p.FixedIPs {
+			if sameIP(f.Address, address) {
+				return p, f.SubnetID
+			}
+		}
+	}
+	return api.Port{}, ""
+}
+
+// findExternal returns the first external network with an IPv4 subnet, or one whose subnets cannot
+// be seen. It is "" if there is none.
+func findExternal(ctx context.Context, client api.NetworkAPI) (string, error) {
+	networks, err := client.ListNetworks(ctx, api.NetworkFilter{External: true})
+	if err != nil {
+		return "", err
+	}
+	for _, n := range networks {
+		if len(n.Subnets) == 0 {
+			return n.ID, nil
+		}
+		subnets, err := client.ListSubnets(ctx, api.SubnetFilter{NetworkID: n.ID})
+		if err != nil {
+			return "", err
+		}
+		if len(subnets) == 0 || slices.ContainsFunc(subnets, func(s api.Subnet) bool { return s.IPVersion == 4 }) {
+			return n.ID, nil
+		}
+	}
+	return "", nil
+}
+
+// floatingSubnets are the subnets in which a floating IP is tried, in the order of their names. One
+// empty ID leaves the choice to Neutron.
+func floatingSubnets(ctx context.Context, client api.NetworkAPI, f FloatingIP) ([]string, error) {
+	switch {
+	case f.SubnetID != "":
+		return []string{f.SubnetID}, nil
+	case f.SubnetPattern == "" && f.SubnetTags == "":
+		return []string{""}, nil
+	}
+	subnets, err := client.ListSubnets(ctx, api.SubnetFilter{NetworkID: f.NetworkID})
+	if err != nil {
+		return nil, err
+	}
+	match := func(api.Subnet) bool { return true }
+	if f.SubnetPattern != "" {
+		pattern, err := annotation.ParsePattern(f.SubnetPattern)
+		if err != nil {
+			return nil, err
+		}
+		match = func(s api.Subnet) bool { return pattern.Match(s.Name) }
+	}
+	filter := annotation.ParseTagFilter(f.SubnetTags)
+	slices.SortFunc(subnets, func(a, b api.Subnet) int { return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.ID, b.ID)) })
+	var ids []string
+	for _, s := range subnets {
+		if s.IPVersion == 4 && match(s) && (f.SubnetTags == "" || filter.Match(s.Tags)) {
+			ids = append(ids, s.ID)
+		}
+	}
+	if len(ids) == 0 {
+		return nil, &cloudapi.Error{Class: cloudapi.Invalid, Operation: "choosing a subnet for the floating IP",
+			Err: fmt.Errorf("no IPv4 subnet of network %s matches %s %q, %s %q: correct them, or name the subnet's ID in %s",
+				f.NetworkID, annotation.KeyFloatingSubnet, f.SubnetPattern, annotation.KeyFloatingSubnetTags, f.SubnetTags, annotation.KeyFloatingSubnetID)}
+	}
+	return ids, nil
+}
+
+// secondSubnet returns a subnet of the other family in the network of the first, for a second
+// address. It is "" if there is none.
+func secondSubnet(ctx context.Context, client api.NetworkAPI, place LoadBalancer, family v1.IPFamily) (string, error) {
+	network := place.NetworkID
+	if network == "" {
+		if place.SubnetID == "" {
+			return "", nil
+		}
+		first, err := client.GetSubnet(ctx, place.SubnetID)
+		if err != nil {
+			return "", err
+		}
+		network = first.NetworkID
+	}
+	subnets, err := client.ListSubnets(ctx, api.SubnetFilter{NetworkID: network})
+	if err != nil {
+		return "", err
+	}
+	version := 4
+	if family == v1.IPv6Protocol {
+		version = 6
+	}
+	slices.SortFunc(subnets, func(a, b api.Subnet) int { return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.ID, b.ID)) })
+	for _, s := range subnets {
+		if s.IPVersion == version {
+			return s.ID, nil
+		}
+	}
+	return "", nil
+}
+
+// nodeAddress is where a node receives traffic: its first internal address of the family, else its first external one.
+func nodeAddress(n *v1.Node, family v1.IPFamily) string {
+	for _, kind := range []v1.NodeAddressType{v1.NodeInternalIP, v1.NodeExternalIP} {
+		for _, a := range n.Status.Addresses {
+			if a.Type == kind && familyOf(a.Address) == family {
+				return a.Address
+			}
+		}
+	}
+	return ""
+}
+
+// familyOf is "" for what is no address.
+func familyOf(ip string) v1.IPFamily {
+	addr, err := netip.ParseAddr(ip)
+	switch {
+	case err != nil:
+		return ""
+	case addr.Unmap().Is6():
+		return v1.IPv6Protocol
+	}
+	return v1.IPv4Protocol
+}
+
+// sameIP compares addresses however they are written.
+func sameIP(a, b string) bool {
+	x, errA := netip.ParseAddr(a)
+	y, errB := netip.ParseAddr(b)
+	return errA == nil && errB == nil && x.Unmap() == y.Unmap()
+}

@@ -1,0 +1,234 @@
+// Package openstack is the provider of OpenStack clouds: Nova servers as nodes, Octavia load
+// balancers with Neutron floating IPs, and pod routes in a Neutron router. It finds and continues
+// what earlier managers of clusters on OpenStack have made, by the names and tags of package names.
+package openstack
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"sync/atomic"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/informers"
+	cloudprovider "k8s.io/cloud-provider"
+	"k8s.io/utils/clock"
+
+	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
+	"github.com/unified-ccm/unified-ccm/pkg/common/config"
+	"github.com/unified-ccm/unified-ccm/pkg/common/instances"
+	lbcommon "github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
+	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
+	"github.com/unified-ccm/unified-ccm/pkg/common/routes"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/api"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/annotation"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/names"
+)
+
+// ProviderName is the registry key, the scheme of provider IDs and the metric label alike. It can
+// never change.
+const ProviderName = names.Scheme
+
+// envRegional is the environment variable that, with the value true, puts the region into the
+// provider IDs of new nodes. Without it, managers of several regions in one cluster would take each
+// other's nodes for gone.
+const envRegional = "OS_CCM_REGIONAL"
+
+func init() { provider.Register(Descriptor()) }
+
+// Descriptor is what the provider says about itself.
+func Descriptor() provider.Descriptor {
+	flags := &flags{}
+	return provider.Descriptor{
+		Name:           ProviderName,
+		Title:          "OpenStack",
+		Summary:        "Nova servers as nodes, Octavia load balancers with floating IPs, and pod routes in a Neutron router.",
+		Config:         configKeys(),
+		Annotations:    annotation.Documentation(),
+		Portable:       annotation.Portable(),
+		Capabilities:   provider.Capabilities{LoadBalancer: true, InstancesV2: true, Routes: true},
+		Flags:          flags.add,
+		InheritedFlags: inheritedFlags(),
+		ValidateConfig: func(file string, content []byte) ([]string, error) {
+			_, warnings, err := ReadConfig(file, content)
+			return warnings.Strings(), err
+		},
+		ShowConfig: func(w io.Writer, file string, content []byte) error {
+			cfg, _, err := ReadConfig(file, content)
+			if err != nil {
+				return err
+			}
+			return config.Effective(w, cfg)
+		},
+		New: func(r io.Reader) (cloudprovider.Interface, error) { return factory(r, flags) },
+	}
+}
+
+// factory implements cloudprovider.Factory. The registry holds its lock meanwhile, so nothing here
+// calls the network; Check does.
+func factory(r io.Reader, f *flags) (cloudprovider.Interface, error) {
+	name, content, err := config.Read(r)
+	if err != nil {
+		return nil, err
+	}
+	cfg, _, err := ReadConfig(name, content)
+	if err != nil {
+		return nil, err
+	}
+	return NewCloud(cfg, WithConfigFile(name), withFlags(f))
+}
+
+// Cloud implements cloudprovider.Interface. It only hands out what NewCloud has built.
+type Cloud struct {
+	config Config
+	client *client
+
+	loadBalancer *lbcommon.Controller[loadbalancer.Surroundings, loadbalancer.Desired, loadbalancer.Observed]
+	instances    *instances.Instances
+	routes       *routes.Routes
+	nodes        *nodeTable
+	clusterUID   atomic.Value
+}
+
+var (
+	_ cloudprovider.Interface    = (*Cloud)(nil)
+	_ cloudprovider.InformerUser = (*Cloud)(nil)
+	_ provider.RuntimeUser       = (*Cloud)(nil)
+	_ provider.Checker           = (*Cloud)(nil)
+	_ provider.NodeOwner         = (*Cloud)(nil)
+)
+
+// Option changes how NewCloud builds a Cloud.
+type Option func(*options)
+
+type options struct {
+	transport  http.RoundTripper
+	clock      clock.WithTicker
+	configFile string
+	userAgent  []string
+	regional   bool
+}
+
+// WithTransport sends all requests through rt, those for tokens included.
+func WithTransport(rt http.RoundTripper) Option { return func(o *options) { o.transport = rt } }
+
+// WithClock sets the clock of everything but deadlines.
+func WithClock(c clock.WithTicker) Option { return func(o *options) { o.clock = c } }
+
+// WithConfigFile names the file that the configuration is from. Credentials are read again when it changes.
+func WithConfigFile(name string) Option { return func(o *options) { o.configFile = name } }
+
+func withFlags(f *flags) Option { return func(o *options) { o.userAgent = f.userAgent } }
+
+// NewCloud returns the provider for a valid configuration. It makes no call, but reads clouds.yaml
+// where that is to be used.
+func NewCloud(cfg Config, opts ...Option) (*Cloud, error) {
+	o := options{clock: clock.RealClock{}, regional: os.Getenv(envRegional) == "true"}
+	for _, set := range opts {
+		set(&o)
+	}
+	complete, _, err := cfg.Global.complete()
+	if err != nil {
+		return nil, err
+	}
+	// What nodes are labelled with must not change while the manager runs.
+	cfg.Global.Region = complete.Region
+	if o.regional && cfg.Global.Region == "" {
+		return nil, fmt.Errorf("%s = true needs region in section [%s]", envRegional, sectionGlobal)
+	}
+	c := &Cloud{config: cfg, nodes: &nodeTable{}}
+	c.client = newClient(clientOptions{
+		Global: cfg.Global, ConfigFile: o.configFile, Transport: o.transport, Clock: o.clock, UserAgent: o.userAgent,
+	})
+	c.build(api.New(c.client), o)
+	return c, nil
+}
+
+func (c *Cloud) build(calls *api.Clients, o options) {
+	region := c.config.Global.Region
+	ids := names.ProviderIDs(region)
+	source := newInstanceSource(instanceSourceOptions{
+		Compute: calls, Network: calls, ProviderIDs: ids, Region: region, Regional: o.regional,
+		Networking: c.config.Networking, Clock: o.clock,
+	})
+	c.instances = instances.New(instances.Options{Provider: ProviderName, Clock: o.clock}, source, ids)
+	c.routes = routes.New(routes.Options{Provider: ProviderName}, newRouteSource(routeSourceOptions{
+		Network: calls, RouterID: c.config.Route.RouterID, Ports: source.ports, Nodes: c.nodes, ProviderIDs: ids, Clock: o.clock,
+		ClusterUID: c.knownClusterUID,
+	}), c.instances)
+	c.loadBalancer = lbcommon.New(lbcommon.Options{
+		Provider: ProviderName, Vocabulary: loadbalancer.Vocabulary(ProviderName, nil), OwnsNode: c.instances.OwnsNode, Clock: o.clock,
+	}, loadbalancer.New(loadbalancer.Options{API: calls, ServerID: ids.Parse, Settings: c.config.balancers(), Clock: o.clock}))
+}
+
+// knownClusterUID is the cluster's UID, "" as long as it is not known.
+func (c *Cloud) knownClusterUID() string {
+	uid, _ := c.clusterUID.Load().(string)
+	return uid
+}
+
+// Initialize implements cloudprovider.Interface.
+func (c *Cloud) Initialize(cloudprovider.ControllerClientBuilder, <-chan struct{}) {}
+
+// SetInformers implements cloudprovider.InformerUser.
+func (c *Cloud) SetInformers(factory informers.SharedInformerFactory) {
+	c.nodes.set(factory)
+	c.instances.SetNodeLister(factory.Core().V1().Nodes().Lister())
+}
+
+// SetRuntime implements provider.RuntimeUser.
+func (c *Cloud) SetRuntime(r provider.Runtime) {
+	c.clusterUID.Store(r.ClusterUID)
+	c.loadBalancer.SetRuntime(r)
+}
+
+// Check implements provider.Checker: it gets a token, and looks into the catalogue that comes with it
+// for what nodes need. A missing Octavia is said here too, but stops only load balancers.
+func (c *Cloud) Check(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, c.client.timeout)
+	defer cancel()
+	s, err := c.client.session(ctx)
+	if err != nil {
+		return err
+	}
+	for _, service := range []string{api.Compute, api.Network} {
+		if _, err := s.service(cloudapi.Request{Service: service, Operation: tokenRequest().Operation}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// OwnsNode implements provider.NodeOwner.
+func (c *Cloud) OwnsNode(node *v1.Node) provider.Ownership { return c.instances.OwnsNode(node) }
+
+// LoadBalancer implements cloudprovider.Interface.
+func (c *Cloud) LoadBalancer() (cloudprovider.LoadBalancer, bool) {
+	return c.loadBalancer, c.config.LoadBalancer.Enabled
+}
+
+// InstancesV2 implements cloudprovider.Interface.
+func (c *Cloud) InstancesV2() (cloudprovider.InstancesV2, bool) { return c.instances, true }
+
+// Routes implements cloudprovider.Interface.
+func (c *Cloud) Routes() (cloudprovider.Routes, bool) {
+	return c.routes, c.config.Route.RouterID != ""
+}
+
+// Instances implements cloudprovider.Interface. The framework does not use it beside InstancesV2.
+func (c *Cloud) Instances() (cloudprovider.Instances, bool) { return nil, false }
+
+// Zones implements cloudprovider.Interface. The framework does not use it beside InstancesV2.
+func (c *Cloud) Zones() (cloudprovider.Zones, bool) { return nil, false }
+
+// Clusters implements cloudprovider.Interface.
+func (c *Cloud) Clusters() (cloudprovider.Clusters, bool) { return nil, false }
+
+// ProviderName implements cloudprovider.Interface.
+func (c *Cloud) ProviderName() string { return ProviderName }
+
+// HasClusterID implements cloudprovider.Interface. Clusters are told apart by their UID.
+func (c *Cloud) HasClusterID() bool { return true }

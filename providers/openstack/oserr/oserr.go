@@ -1,0 +1,257 @@
+// Package oserr sorts the errors of OpenStack's services into the classes of package cloudapi. The
+// services say what is wrong in different ways: by status alone (Octavia), by type (Neutron), by the
+// key of the object that holds the message (Nova).
+package oserr
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/gophercloud/gophercloud/v2"
+
+	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
+)
+
+const (
+	// longestRetryAfter bounds what a service may ask us to wait: more is a fault of a proxy in between,
+	// and the work queues come back sooner anyway.
+	longestRetryAfter = 5 * time.Minute
+	// immutableWait is when to look again at a load balancer that is busy with a change before. The
+	// fastest driver takes about as long.
+	immutableWait = time.Second
+)
+
+// Status returns the HTTP status that a service answered with, and 0 for an error that is no answer.
+func Status(err error) int {
+	var answer gophercloud.ErrUnexpectedResponseCode
+	if !errors.As(err, &answer) {
+		return 0
+	}
+	return answer.Actual
+}
+
+// Immutable says whether Octavia refused a change because the load balancer is busy with one before.
+// The same change is accepted once that has ended.
+func Immutable(err error) bool {
+	return Status(err) == http.StatusConflict && isImmutable(messageOf(err))
+}
+
+// Changed says whether Neutron refused a change because the object has another revision than the
+// one that the change was made for. It must be read again.
+func Changed(err error) bool { return Status(err) == http.StatusPreconditionFailed }
+
+// Classify returns the class of an error: the one that it carries already, else the one of the
+// service's words, else of its status. A nil error has no class (""). The class is NotFound only where
+// the service itself says so: a status 404 alone comes from proxies and wrong endpoints too.
+func Classify(err error) cloudapi.Class {
+	var (
+		own    *cloudapi.Error
+		answer gophercloud.ErrUnexpectedResponseCode
+	)
+	switch {
+	case err == nil:
+		return ""
+	case errors.As(err, &own):
+		return own.Class
+	case errors.Is(err, context.Canceled):
+		return cloudapi.Canceled
+	case errors.As(err, &answer):
+		return ClassOfAnswer(answer.Actual, answer.ResponseHeader, answer.Body)
+	case noAnswer(err):
+		return cloudapi.Unavailable
+	}
+	return cloudapi.Unknown
+}
+
+// noAnswer says whether what was done is unknown because no answer arrived, or none that can be read.
+func noAnswer(err error) bool {
+	var (
+		network net.Error
+		syntax  *json.SyntaxError
+		typ     *json.UnmarshalTypeError
+	)
+	return errors.Is(err, context.DeadlineExceeded) || errors.As(err, &network) || errors.As(err, &syntax) || errors.As(err, &typ)
+}
+
+// ClassOfAnswer sorts an answer with a status of 300 and above.
+func ClassOfAnswer(status int, header http.Header, body []byte) cloudapi.Class {
+	e := parse(body)
+	switch status {
+	case http.StatusNotFound:
+		if e.service && !e.noRoute() {
+			return cloudapi.NotFound
+		}
+		return cloudapi.Unknown
+	case http.StatusConflict:
+		return classOfConflict(e)
+	case http.StatusForbidden:
+		if e.saysQuota() {
+			return cloudapi.Quota
+		}
+	case http.StatusRequestEntityTooLarge:
+		// Nova's older way to say that there were too many requests. From a proxy it is what it says.
+		if e.kind == "overLimit" || header.Get("Retry-After") != "" {
+			return cloudapi.Throttled
+		}
+	case http.StatusBadRequest:
+		if e.kind == "ExternalIpAddressExhausted" {
+			return cloudapi.Quota
+		}
+	case http.StatusNotImplemented, http.StatusNotAcceptable:
+		// The driver of a load balancer, or the service's version, will never do this.
+		return cloudapi.Invalid
+	case http.StatusGone:
+		return cloudapi.Unknown
+	}
+	if class := cloudapi.ClassOfStatus(status); class != "" {
+		return class
+	}
+	return cloudapi.Unknown
+}
+
+func classOfConflict(e fault) cloudapi.Class {
+	switch {
+	case e.saysQuota(), e.kind == "IpAddressGenerationFailure", e.kind == "ExternalIpAddressExhausted":
+		return cloudapi.Quota
+	case isImmutable(e.message):
+		return cloudapi.Conflict
+	case strings.HasSuffix(e.kind, "Exists"), strings.Contains(e.message, "already using protocol_port"),
+		strings.Contains(e.message, "already has a health monitor"), strings.Contains(e.message, "already present"):
+		return cloudapi.AlreadyExists
+	}
+	return cloudapi.Conflict
+}
+
+// isImmutable knows both of Octavia's texts: the one about what is in a load balancer, and the one about itself.
+func isImmutable(message string) bool {
+	return strings.Contains(message, "immutable") || strings.Contains(message, "Invalid state PENDING_")
+}
+
+// Wrap returns err as a *cloudapi.Error with its class, and nil for nil. Its text has the service's
+// message and the status, and no request ID, so that the same error always reads the same and events
+// about it are counted instead of repeated. service and operation name the call.
+func Wrap(service, operation string, now time.Time, err error) error {
+	var own *cloudapi.Error
+	if err == nil || errors.As(err, &own) {
+		return err
+	}
+	return &cloudapi.Error{
+		Class: Classify(err), Operation: operation, RetryAfter: retryAfter(err, now), Err: &readable{service: service, err: err},
+	}
+}
+
+// retryAfter is how long the service asked to wait, within bounds.
+func retryAfter(err error, now time.Time) time.Duration {
+	var answer gophercloud.ErrUnexpectedResponseCode
+	if !errors.As(err, &answer) {
+		return 0
+	}
+	if wait := cloudapi.RetryAfter(answer.ResponseHeader, now); wait > 0 {
+		return min(wait, longestRetryAfter)
+	}
+	if Immutable(err) {
+		return immutableWait
+	}
+	return 0
+}
+
+// readable is an error with a text for users.
+type readable struct {
+	service string
+	err     error
+}
+
+// Error implements error.
+func (r *readable) Error() string {
+	var answer gophercloud.ErrUnexpectedResponseCode
+	if !errors.As(r.err, &answer) {
+		return r.service + ": " + r.err.Error()
+	}
+	text := parse(answer.Body).message
+	if text == "" {
+		text = "the answer has no message that OpenStack's services would write; is the endpoint in the catalogue right?"
+	}
+	return fmt.Sprintf("%s: %s (HTTP %d)", r.service, text, answer.Actual)
+}
+
+// Unwrap returns the SDK's error.
+func (r *readable) Unwrap() error { return r.err }
+
+func messageOf(err error) string {
+	var answer gophercloud.ErrUnexpectedResponseCode
+	if !errors.As(err, &answer) {
+		return ""
+	}
+	return parse(answer.Body).message
+}
+
+// fault is what a service says is wrong.
+type fault struct {
+	// kind is Neutron's type, or the key that Nova puts the message under.
+	kind, message string
+	// service says that the body has the form of one of the services.
+	service bool
+}
+
+// requestID is what Nova and Keystone end messages with.
+var requestID = regexp.MustCompile(`\s*(\(Request-ID:? |<br ?/>|\n|req-)[^\n]*\z`)
+
+// parse reads an error's body.
+func parse(body []byte) fault {
+	var document map[string]json.RawMessage
+	if json.Unmarshal(body, &document) != nil {
+		return fault{}
+	}
+	if text, ok := stringAt(document, "faultstring"); ok { // Octavia
+		return fault{message: clean(text), service: true}
+	}
+	if text, ok := stringAt(document, "description"); ok { // Barbican
+		return fault{message: clean(text), service: true}
+	}
+	for kind, raw := range document { // one key in all others
+		var inner struct {
+			Type    string `json:"type"`
+			Message string `json:"message"`
+			Title   string `json:"title"`
+		}
+		if json.Unmarshal(raw, &inner) == nil && inner.Message != "" {
+			if inner.Type != "" {
+				kind = inner.Type
+			}
+			return fault{kind: kind, message: clean(inner.Message), service: true}
+		}
+		var text string
+		if kind == "NeutronError" && json.Unmarshal(raw, &text) == nil {
+			return fault{kind: kind, message: clean(text), service: true}
+		}
+	}
+	// What the web framework under a service writes by itself, when it knows no such path.
+	text, _ := stringAt(document, "message")
+	return fault{message: clean(text)}
+}
+
+// noRoute says whether the service has no such path, as when an extension is switched off.
+func (f fault) noRoute() bool {
+	return f.kind == "HTTPNotFound" || f.message == "The resource could not be found."
+}
+
+func (f fault) saysQuota() bool {
+	return f.kind == "OverQuota" || strings.Contains(strings.ToLower(f.message), "quota")
+}
+
+func stringAt(document map[string]json.RawMessage, key string) (string, bool) {
+	var text string
+	ok := json.Unmarshal(document[key], &text) == nil
+	return text, ok
+}
+
+func clean(message string) string {
+	return strings.TrimSpace(requestID.ReplaceAllString(strings.TrimSpace(message), ""))
+}

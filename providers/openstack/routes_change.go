@@ -1,0 +1,266 @@
+package openstack
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"k8s.io/klog/v2"
+
+	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/api"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/names"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/oserr"
+)
+
+const (
+	// attempts is how often a change is tried that is refused because somebody else was faster.
+	attempts = 5
+	// portsAtOnce is how many ports are changed side by side.
+	portsAtOnce = 8
+	// tagsPause is how long tags are not written after Neutron refused them.
+	tagsPause = time.Hour
+)
+
+// Extensions of Neutron that routes need, or use.
+const (
+	extensionRoutes  = "extraroute"
+	extensionAtomic  = "extraroute-atomic"
+	extensionPairs   = "allowed-address-pairs"
+	extensionTags    = "standard-attr-tag"
+	extensionOldTags = "tag-ext"
+)
+
+// verb is what is done with routes.
+type verb int
+
+const (
+	add verb = iota
+	remove
+)
+
+// changeEach changes all routes that have no error yet, in one call. A route that Neutron refuses
+// as invalid must not keep the others from theirs.
+func (s *routeSource) changeEach(ctx context.Context, list []api.ExtraRoute, errs []error, v verb) {
+	var indexes []int
+	for i, r := range list {
+		if errs[i] == nil && r != (api.ExtraRoute{}) {
+			indexes = append(indexes, i)
+		}
+	}
+	s.changeSome(ctx, list, errs, indexes, v)
+}
+
+func (s *routeSource) changeSome(ctx context.Context, list []api.ExtraRoute, errs []error, indexes []int, v verb) {
+	if len(indexes) == 0 {
+		return
+	}
+	some := make([]api.ExtraRoute, len(indexes))
+	for n, i := range indexes {
+		some[n] = list[i]
+	}
+	err := s.change(ctx, some, v)
+	if half := len(indexes) / 2; half > 0 && cloudapi.Is(err, cloudapi.Invalid) {
+		s.changeSome(ctx, list, errs, indexes[:half], v)
+		s.changeSome(ctx, list, errs, indexes[half:], v)
+		return
+	}
+	for _, i := range indexes {
+		errs[i] = err
+		if err == nil && v == add {
+			s.mine[list[i]] = true
+		}
+	}
+}
+
+// change adds routes to the router or removes them. With Neutron's extension for it that is one call
+// that touches nothing else; without it the whole list is written, on the condition that nobody has
+// changed the router since it was read.
+func (s *routeSource) change(ctx context.Context, list []api.ExtraRoute, v verb) error {
+	if len(list) == 0 {
+		return nil
+	}
+	atomic, err := s.has(ctx, extensionAtomic)
+	if err != nil {
+		return err
+	}
+	if classic, err := s.has(ctx, extensionRoutes); err != nil || !atomic && !classic {
+		return errors.Join(err, noExtraRoutes(classic))
+	}
+	for attempt := 1; ; attempt++ {
+		if !atomic {
+			if err := s.read(ctx); err != nil {
+				return err
+			}
+		}
+		r, err := s.send(ctx, list, v, atomic)
+		if err == nil {
+			s.known, s.readAt = &r, s.clock.Now()
+			return nil
+		}
+		// Whatever came of it, the router is not what we know.
+		s.known = nil
+		if !oserr.Changed(err) || attempt == attempts {
+			return err
+		}
+	}
+}
+
+func noExtraRoutes(has bool) error {
+	if has {
+		return nil
+	}
+	return &cloudapi.Error{Class: cloudapi.Invalid, Operation: "ListExtensions",
+		Err: errors.New("this Neutron has neither of the extensions extraroute-atomic and extraroute: remove router-id from section [Route]")}
+}
+
+func (s *routeSource) send(ctx context.Context, list []api.ExtraRoute, v verb, atomic bool) (api.Router, error) {
+	switch {
+	case atomic && v == add:
+		return s.api.AddRoutes(ctx, s.router, 0, list)
+	case atomic:
+		return s.api.RemoveRoutes(ctx, s.router, 0, list)
+	}
+	all := slices.DeleteFunc(slices.Clone(s.known.Routes), func(r api.ExtraRoute) bool { return slices.Contains(list, r) })
+	if v == add {
+		all = append(all, list...)
+	}
+	return s.api.SetRoutes(ctx, s.router, s.known.Revision, all)
+}
+
+// has says whether Neutron has an extension.
+func (s *routeSource) has(ctx context.Context, aliases ...string) (bool, error) {
+	if s.extensions == nil {
+		list, err := s.api.ListExtensions(ctx)
+		if err != nil {
+			return false, err
+		}
+		s.extensions = list
+	}
+	return slices.ContainsFunc(aliases, func(alias string) bool { return slices.Contains(s.extensions, alias) }), nil
+}
+
+// mark writes tags on the router that say which routes are the cluster's, before they are made. They
+// are needed only where a node and its machine vanish while no manager runs, so that a router that
+// cannot be tagged is no error.
+func (s *routeSource) mark(ctx context.Context, cluster string, wanted []api.ExtraRoute) {
+	now := s.clock.Now()
+	if can, err := s.has(ctx, extensionTags, extensionOldTags); err != nil || !can || !s.tagsOff.IsZero() && now.Sub(s.tagsOff) < tagsPause {
+		return
+	}
+	prefix := names.RouteTagsOf(cluster)
+	tags := slices.DeleteFunc(slices.Clone(s.known.Tags), func(tag string) bool { return strings.HasPrefix(tag, prefix) })
+	for _, r := range append(slices.Clone(wanted), s.known.Routes...) {
+		if slices.Contains(wanted, r) || s.mine[r] {
+			if tag := names.RouteTag(cluster, r.Destination, r.NextHop); !slices.Contains(tags, tag) {
+				tags = append(tags, tag)
+			}
+		}
+	}
+	if !slices.ContainsFunc(tags, func(tag string) bool { return !slices.Contains(s.known.Tags, tag) }) {
+		return
+	}
+	written, err := s.api.SetTags(ctx, api.Routers, s.router, tags)
+	if err != nil {
+		s.tagsOff = now
+		klog.FromContext(ctx).Info("Tagging the router failed; routes whose node and machine vanish while no manager runs will stay", "router", s.router, "err", err)
+		return
+	}
+	// Tags change the revision, which their answer does not have.
+	s.known.Tags, s.readAt = written, time.Time{}
+}
+
+// pairChange changes the addresses that a port may send from. It says whether there is anything to do.
+type pairChange func(pairs []api.AddressPair, destination string) ([]api.AddressPair, bool)
+
+func addPair(pairs []api.AddressPair, destination string) ([]api.AddressPair, bool) {
+	if slices.ContainsFunc(pairs, func(p api.AddressPair) bool { return p.Address == destination }) {
+		return pairs, false
+	}
+	return append(slices.Clone(pairs), api.AddressPair{Address: destination}), true
+}
+
+func dropPair(pairs []api.AddressPair, destination string) ([]api.AddressPair, bool) {
+	left := slices.DeleteFunc(slices.Clone(pairs), func(p api.AddressPair) bool { return p.Address == destination })
+	if left == nil {
+		left = []api.AddressPair{}
+	}
+	return left, len(left) != len(pairs)
+}
+
+func hasPair(port api.Port, destination string) bool {
+	_, missing := addPair(port.AllowedAddressPairs, destination)
+	return !missing
+}
+
+// pairAll changes the ports at the next hops of all routes that have no error yet.
+func (s *routeSource) pairAll(ctx context.Context, list []api.ExtraRoute, errs []error, suits func(string, api.Port) bool, change pairChange) {
+	var hops []string
+	for i, r := range list {
+		if errs[i] == nil && r.NextHop != "" {
+			hops = append(hops, r.NextHop)
+		}
+	}
+	can, err := s.has(ctx, extensionPairs)
+	if err == nil && (!can || len(hops) == 0) {
+		return
+	}
+	var ports map[string]api.Port
+	if err == nil {
+		ports, err = s.ports.at(ctx, hops, suits)
+	}
+	if err != nil {
+		sameError(errs, err)
+		return
+	}
+	slots := make(chan struct{}, portsAtOnce)
+	var group sync.WaitGroup
+	// Two ranges of one node are two changes of one port, one after the other.
+	byPort := map[string][]int{}
+	for i, r := range list {
+		if port, ok := ports[r.NextHop]; ok && errs[i] == nil {
+			byPort[port.ID] = append(byPort[port.ID], i)
+		}
+	}
+	for _, indexes := range byPort {
+		slots <- struct{}{}
+		group.Go(func() {
+			defer func() { <-slots }()
+			port := ports[list[indexes[0]].NextHop]
+			for _, i := range indexes {
+				port, errs[i] = s.pair(ctx, port, list[i].Destination, change)
+			}
+		})
+	}
+	group.Wait()
+}
+
+// pair changes one port, on the condition that nobody has changed it since it was read. It returns
+// the port as it is now.
+func (s *routeSource) pair(ctx context.Context, port api.Port, destination string, change pairChange) (api.Port, error) {
+	for attempt := 1; ; attempt++ {
+		pairs, needed := change(port.AllowedAddressPairs, destination)
+		if !needed || port.PortSecurity != nil && !*port.PortSecurity {
+			return port, nil
+		}
+		changed, err := s.api.UpdatePort(ctx, port.ID, port.Revision, api.PortPatch{AllowedAddressPairs: api.To(pairs)})
+		if err == nil {
+			s.ports.remember(changed, s.clock.Now())
+			return changed, nil
+		}
+		s.ports.forget(port)
+		if cloudapi.Is(err, cloudapi.NotFound) {
+			// Its machine is gone, and the next list says so.
+			return port, nil
+		}
+		if !oserr.Changed(err) || attempt == attempts {
+			return port, err
+		}
+		if port, err = s.api.GetPort(ctx, port.ID); err != nil {
+			return port, err
+		}
+	}
+}

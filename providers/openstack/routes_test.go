@@ -1,0 +1,428 @@
+package openstack
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	corelisters "k8s.io/client-go/listers/core/v1"
+	"k8s.io/client-go/tools/cache"
+	cloudprovider "k8s.io/cloud-provider"
+	testingclock "k8s.io/utils/clock/testing"
+
+	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
+	"github.com/unified-ccm/unified-ccm/pkg/common/instances"
+	"github.com/unified-ccm/unified-ccm/pkg/common/routes"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/api"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/sim"
+)
+
+const clusterUID = "2f2c1d67-33f5-4a65-8d7a-7d4c5a3e9b10"
+
+// routeWorld is a cluster with nodes, and the route part of a manager.
+type routeWorld struct {
+	*testWorld
+	indexer   cache.Indexer
+	source    *routeSource
+	routes    *routes.Routes
+	instances *instances.Instances
+	nodes     []*v1.Node
+}
+
+func newRouteWorld(t *testing.T, o sim.Options, nodes int) *routeWorld {
+	t.Helper()
+	w := &routeWorld{testWorld: newTestWorld(t, o, Networking{}).authenticated()}
+	w.indexer = cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{})
+	w.nodes = w.launch(nodes)
+	w.initialised(w.nodes)
+	all := instances.New(instances.Options{Provider: ProviderName, Clock: w.clock}, w.testWorld.source, w.ids)
+	for _, node := range w.nodes {
+		meta, err := all.InstanceMetadata(t.Context(), node)
+		if err != nil {
+			t.Fatal(err)
+		}
+		node.Status.Addresses = meta.NodeAddresses
+		if err := w.indexer.Add(node); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w.restart()
+	w.cloud.Front().Log().Reset()
+	return w
+}
+
+// restart begins with a manager that remembers nothing.
+func (w *routeWorld) restart() {
+	w.testWorld.source.ports = newNodePorts(w.api, w.clock)
+	w.instances = instances.New(instances.Options{Provider: ProviderName, Clock: w.clock}, w.testWorld.source, w.ids)
+	w.instances.SetNodeLister(corelisters.NewNodeLister(w.indexer))
+	w.source = newRouteSource(routeSourceOptions{
+		Network: w.api, RouterID: w.cloud.Places().Router, Ports: w.testWorld.source.ports, ProviderIDs: w.ids, Clock: w.clock,
+		Nodes:      &nodeTable{lister: corelisters.NewNodeLister(w.indexer), synced: func() bool { return true }},
+		ClusterUID: func() string { return clusterUID },
+	})
+	w.routes = routes.New(routes.Options{Provider: ProviderName}, w.source, w.instances)
+}
+
+// sync is one pass of the route controller, whose creations and deletions run side by side.
+func (w *routeWorld) sync() error {
+	w.t.Helper()
+	have, err := w.routes.ListRoutes(w.t.Context(), "kubernetes")
+	if err != nil {
+		return err
+	}
+	wants := map[string]string{}
+	for _, object := range w.indexer.List() {
+		node := object.(*v1.Node)
+		for _, cidr := range node.Spec.PodCIDRs {
+			wants[cidr] = node.Name
+		}
+	}
+	var (
+		group sync.WaitGroup
+		mu    sync.Mutex
+		errs  []error
+	)
+	run := func(do func() error) {
+		group.Go(func() {
+			err := do()
+			mu.Lock()
+			defer mu.Unlock()
+			errs = append(errs, err)
+		})
+	}
+	for _, r := range have {
+		if name, ok := wants[r.DestinationCIDR]; ok && name == string(r.TargetNode) && !r.Blackhole {
+			delete(wants, r.DestinationCIDR)
+			continue
+		}
+		run(func() error { return w.routes.DeleteRoute(w.t.Context(), "kubernetes", r) })
+	}
+	for cidr, name := range wants {
+		run(func() error {
+			return w.routes.CreateRoute(w.t.Context(), "kubernetes", name, &cloudprovider.Route{TargetNode: types.NodeName(name), DestinationCIDR: cidr})
+		})
+	}
+	group.Wait()
+	return errors.Join(errs...)
+}
+
+func (w *routeWorld) mustSync() {
+	w.t.Helper()
+	if err := w.sync(); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// wantRoutes compares the cloud's routes with the nodes that shall have one, and the foreign ones.
+func (w *routeWorld) wantRoutes(want ...string) {
+	w.t.Helper()
+	var got []string
+	for _, r := range w.cloud.Routes() {
+		text := r.Destination + " " + r.NodeName
+		if r.Blackhole {
+			text += "blackhole"
+		}
+		if !r.Owned {
+			text += "foreign"
+		}
+		got = append(got, text)
+	}
+	slices.Sort(got)
+	slices.Sort(want)
+	if !slices.Equal(got, want) {
+		w.t.Errorf("routes are\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+}
+
+func (w *routeWorld) pairs(node *v1.Node) []api.AddressPair {
+	w.t.Helper()
+	ports, err := w.api.ListPorts(w.t.Context(), api.PortFilter{DeviceIDs: []string{w.cloud.Server(node.Name)}})
+	if err != nil || len(ports) != 1 {
+		w.t.Fatalf("ports of %s: %d, %v", node.Name, len(ports), err)
+	}
+	return ports[0].AllowedAddressPairs
+}
+
+func TestHundredNewRoutes(t *testing.T) {
+	t.Parallel()
+	w := newRouteWorld(t, sim.Options{}, 100)
+	w.mustSync()
+	w.wantCalls(110)
+	w.mustSync()
+	w.wantCalls(0)
+	if got := len(w.cloud.Routes()); got != 100 {
+		t.Errorf("%d routes, want 100", got)
+	}
+	if pairs := w.pairs(w.nodes[7]); len(pairs) != 1 || pairs[0].Address != w.nodes[7].Spec.PodCIDRs[0] {
+		t.Errorf("address pairs of a node's port are %v, want its pod range", pairs)
+	}
+}
+
+func TestIdleRoutesPerDay(t *testing.T) {
+	t.Parallel()
+	c := testingclock.NewFakeClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
+	w := newRouteWorld(t, sim.Options{Clock: c, TokenLife: 48 * time.Hour}, 3)
+	w.mustSync()
+	w.cloud.Front().Log().Reset()
+	for range 24 * 60 * 6 {
+		c.Step(10 * time.Second)
+		if _, err := w.routes.ListRoutes(t.Context(), "kubernetes"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w.wantCalls(300)
+}
+
+func TestForeignRoutesStay(t *testing.T) {
+	t.Parallel()
+	w := newRouteWorld(t, sim.Options{}, 2)
+	for _, destination := range []string{"192.168.77.0/24", "10.128.200.0/24"} {
+		if err := w.cloud.AddForeignRoute(destination); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for range 2 {
+		w.mustSync()
+		w.wantRoutes("10.128.0.0/24 node-0", "10.128.1.0/24 node-1", "192.168.77.0/24 foreign", "10.128.200.0/24 foreign")
+		w.restart()
+	}
+}
+
+func TestForeignRouteInTheWay(t *testing.T) {
+	t.Parallel()
+	w := newRouteWorld(t, sim.Options{}, 2)
+	if err := w.cloud.AddForeignRoute("10.128.1.0/24"); err != nil {
+		t.Fatal(err)
+	}
+	err := w.sync()
+	if !cloudapi.Is(err, cloudapi.AlreadyExists) || !strings.Contains(err.Error(), "and it is somebody else's") {
+		t.Errorf("error %v, want one that says whose the route is", err)
+	}
+	w.wantRoutes("10.128.0.0/24 node-0", "10.128.1.0/24 foreign")
+}
+
+func TestRouteOfAMachineThatIsGone(t *testing.T) {
+	t.Parallel()
+	for _, restarted := range []bool{false, true} {
+		t.Run(fmt.Sprintf("restarted %v", restarted), func(t *testing.T) {
+			t.Parallel()
+			w := newRouteWorld(t, sim.Options{}, 3)
+			w.mustSync()
+			if err := errors.Join(w.cloud.Terminate("node-1"), w.indexer.Delete(w.nodes[1])); err != nil {
+				t.Fatal(err)
+			}
+			if restarted {
+				w.restart()
+			}
+			w.wantRoutes("10.128.0.0/24 node-0", "10.128.1.0/24 blackhole", "10.128.2.0/24 node-2")
+			w.mustSync()
+			w.wantRoutes("10.128.0.0/24 node-0", "10.128.2.0/24 node-2")
+		})
+	}
+}
+
+// A Node that is deleted while its server lives leaves no address pair behind, also where another
+// manager has made the route.
+func TestAddressPairsGoWithTheNode(t *testing.T) {
+	t.Parallel()
+	for _, adopted := range []bool{false, true} {
+		t.Run(fmt.Sprintf("adopted %v", adopted), func(t *testing.T) {
+			t.Parallel()
+			w := newRouteWorld(t, sim.Options{}, 2)
+			w.mustSync()
+			if adopted {
+				if _, err := w.api.SetTags(t.Context(), api.Routers, w.cloud.Places().Router, []string{}); err != nil {
+					t.Fatal(err)
+				}
+				w.restart()
+			}
+			if err := w.indexer.Delete(w.nodes[0]); err != nil {
+				t.Fatal(err)
+			}
+			w.mustSync()
+			w.wantRoutes("10.128.1.0/24 node-1")
+			if pairs := w.pairs(w.nodes[0]); len(pairs) != 0 {
+				t.Errorf("address pairs %v stay on the port", pairs)
+			}
+			if pairs := w.pairs(w.nodes[1]); len(pairs) != 1 {
+				t.Errorf("address pairs of the other node are %v", pairs)
+			}
+		})
+	}
+}
+
+// A pod range that goes from one node to another leaves one route.
+func TestRangeMoves(t *testing.T) {
+	t.Parallel()
+	w := newRouteWorld(t, sim.Options{}, 2)
+	w.mustSync()
+	w.nodes[1].Spec.PodCIDRs, w.nodes[0].Spec.PodCIDRs = w.nodes[0].Spec.PodCIDRs, nil
+	for range 2 {
+		_ = w.sync() // the framework tries again as well
+	}
+	w.mustSync()
+	var got []string
+	for _, r := range w.cloud.Routes() {
+		got = append(got, r.Destination+" "+r.NodeName)
+	}
+	if want := []string{"10.128.0.0/24 node-1"}; !slices.Equal(got, want) {
+		t.Errorf("routes are %q, want %q", got, want)
+	}
+}
+
+func TestDualStackRoutes(t *testing.T) {
+	t.Parallel()
+	w := newRouteWorld(t, sim.Options{IPv6: true}, 2)
+	for i, node := range w.nodes {
+		node.Spec.PodCIDRs = append(node.Spec.PodCIDRs, fmt.Sprintf("2001:db8:1:%d::/64", i))
+	}
+	w.mustSync()
+	w.wantRoutes("10.128.0.0/24 node-0", "10.128.1.0/24 node-1", "2001:db8:1::/64 node-0", "2001:db8:1:1::/64 node-1")
+	if pairs := w.pairs(w.nodes[0]); len(pairs) != 2 {
+		t.Errorf("address pairs are %v, want one for each family", pairs)
+	}
+}
+
+func TestOlderNeutron(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name    string
+		without []string
+		pairs   int
+		problem string
+	}{
+		{"without atomic changes", []string{"extraroute-atomic"}, 1, ""},
+		{"without address pairs", []string{"allowed-address-pairs"}, 0, ""},
+		{"without tags", []string{"standard-attr-tag"}, 1, ""},
+		{"without routes", []string{"extraroute", "extraroute-atomic"}, 1, "remove router-id from section [Route]"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			w := newRouteWorld(t, sim.Options{WithoutExtensions: tt.without}, 3)
+			err := w.sync()
+			if tt.problem != "" {
+				if err == nil || !strings.Contains(err.Error(), tt.problem) {
+					t.Errorf("error %v, want one with %q", err, tt.problem)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			w.wantRoutes("10.128.0.0/24 node-0", "10.128.1.0/24 node-1", "10.128.2.0/24 node-2")
+			if pairs := w.pairs(w.nodes[0]); len(pairs) != tt.pairs {
+				t.Errorf("address pairs are %v, want %d", pairs, tt.pairs)
+			}
+			if err := w.indexer.Delete(w.nodes[0]); err != nil {
+				t.Fatal(err)
+			}
+			w.mustSync()
+			w.wantRoutes("10.128.1.0/24 node-1", "10.128.2.0/24 node-2")
+		})
+	}
+}
+
+// racing lets somebody else change the router, or a port, just before we do.
+type racing struct {
+	api.NetworkAPI
+	before func()
+	left   int
+}
+
+func (r *racing) interfere() {
+	if r.left > 0 {
+		r.left--
+		r.before()
+	}
+}
+
+func (r *racing) SetRoutes(ctx context.Context, id string, revision int, list []api.ExtraRoute) (api.Router, error) {
+	r.interfere()
+	return r.NetworkAPI.SetRoutes(ctx, id, revision, list)
+}
+
+func (r *racing) UpdatePort(ctx context.Context, id string, revision int, p api.PortPatch) (api.Port, error) {
+	r.interfere()
+	return r.NetworkAPI.UpdatePort(ctx, id, revision, p)
+}
+
+func TestChangesOfOthersAreNotLost(t *testing.T) {
+	t.Parallel()
+	t.Run("of the router", func(t *testing.T) {
+		t.Parallel()
+		w := newRouteWorld(t, sim.Options{WithoutExtensions: []string{"extraroute-atomic", "allowed-address-pairs"}}, 1)
+		n := 0
+		w.source.api = &racing{NetworkAPI: w.api, left: 2, before: func() {
+			n++
+			if err := w.cloud.AddForeignRoute(fmt.Sprintf("192.168.%d.0/24", n)); err != nil {
+				t.Error(err)
+			}
+		}}
+		w.mustSync()
+		w.wantRoutes("10.128.0.0/24 node-0", "192.168.1.0/24 foreign", "192.168.2.0/24 foreign")
+		if w.cloud.Front().Log().Count()["UpdateRouter"] < 3 {
+			t.Error("the race did not take place")
+		}
+	})
+	t.Run("of a port", func(t *testing.T) {
+		t.Parallel()
+		w := newRouteWorld(t, sim.Options{}, 1)
+		other := api.AddressPair{Address: "172.30.0.1"}
+		w.source.api = &racing{NetworkAPI: w.api, left: 1, before: func() {
+			ports, err := w.api.ListPorts(t.Context(), api.PortFilter{DeviceIDs: []string{w.cloud.Server("node-0")}})
+			if err == nil {
+				_, err = w.api.UpdatePort(t.Context(), ports[0].ID, 0, api.PortPatch{AllowedAddressPairs: api.To([]api.AddressPair{other})})
+			}
+			if err != nil {
+				t.Error(err)
+			}
+		}}
+		w.mustSync()
+		if pairs := w.pairs(w.nodes[0]); len(pairs) != 2 || pairs[0].Address != other.Address {
+			t.Errorf("address pairs are %v, want the other one and ours", pairs)
+		}
+	})
+}
+
+// Until all nodes are known, no route may pass for one whose node is gone.
+func TestListWaitsForTheNodes(t *testing.T) {
+	t.Parallel()
+	w := newRouteWorld(t, sim.Options{}, 1)
+	w.mustSync()
+	w.source.nodes.synced = func() bool { return false }
+	if _, err := w.routes.ListRoutes(t.Context(), "kubernetes"); !cloudapi.Is(err, cloudapi.Unavailable) {
+		t.Errorf("error %v, want Unavailable", err)
+	}
+}
+
+// One route that Neutron refuses must not keep the others from theirs.
+func TestOneBadRoute(t *testing.T) {
+	t.Parallel()
+	w := newRouteWorld(t, sim.Options{}, 5)
+	for i, a := range w.nodes[3].Status.Addresses {
+		if a.Type == v1.NodeInternalIP {
+			w.nodes[3].Status.Addresses[i].Address = "203.0.113.7" // no network of the router has it
+		}
+	}
+	if err := w.sync(); err == nil {
+		t.Error("the bad route had no error")
+	}
+	w.wantRoutes("10.128.0.0/24 node-0", "10.128.1.0/24 node-1", "10.128.2.0/24 node-2", "10.128.4.0/24 node-4")
+}
+
+func TestMissingRouter(t *testing.T) {
+	t.Parallel()
+	w := newRouteWorld(t, sim.Options{}, 1)
+	w.source.router = "00000000-0000-0000-0000-000000000000"
+	if err := w.sync(); err == nil || !strings.Contains(err.Error(), "router-id in section [Route]") {
+		t.Errorf("error %v, want one that names the key", err)
+	}
+}

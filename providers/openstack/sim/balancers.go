@@ -1,0 +1,423 @@
+package sim
+
+import (
+	"encoding/json"
+	"net/http"
+	"slices"
+	"time"
+)
+
+// Provisioning and operating statuses of Octavia. Active is that of Neutron too.
+const (
+	pendingCreate = "PENDING_CREATE"
+	pendingUpdate = "PENDING_UPDATE"
+	pendingDelete = "PENDING_DELETE"
+	statusError   = "ERROR"
+
+	operatingOnline    = "ONLINE"
+	operatingOffline   = "OFFLINE"
+	operatingNoMonitor = "NO_MONITOR"
+	operatingError     = "ERROR"
+)
+
+// octaviaObject is what all objects of Octavia have.
+type octaviaObject struct {
+	object
+	Name         string   `json:"name"`
+	Project      string   `json:"project_id"`
+	AdminStateUp bool     `json:"admin_state_up"`
+	Provisioning string   `json:"provisioning_status"`
+	Operating    string   `json:"operating_status"`
+	Created      string   `json:"created_at"`
+	Updated      *string  `json:"updated_at"`
+	Tags         []string `json:"tags"`
+}
+
+func (o *octaviaObject) octavia() *octaviaObject { return o }
+
+// octaviaEntity is a pointer to a struct that embeds octaviaObject.
+type octaviaEntity interface {
+	entity
+	octavia() *octaviaObject
+}
+
+func (t *tx) newOctavia(project string) octaviaObject {
+	return octaviaObject{object: object{ID: t.newID(), seq: t.next()}, Project: project, AdminStateUp: true, Provisioning: pendingCreate,
+		Operating: operatingOffline, Created: t.now.UTC().Format(octaviaTime), Tags: []string{}}
+}
+
+// ref names another object.
+type ref struct {
+	ID string `json:"id"`
+}
+
+type additionalVIP struct {
+	Subnet  string `json:"subnet_id"`
+	Address string `json:"ip_address"`
+}
+
+type balancer struct {
+	octaviaObject
+	Description string          `json:"description"`
+	Provider    string          `json:"provider"`
+	VIP         string          `json:"vip_address"`
+	VIPPort     string          `json:"vip_port_id"`
+	VIPSubnet   string          `json:"vip_subnet_id"`
+	VIPNetwork  string          `json:"vip_network_id"`
+	VIPQoS      *string         `json:"vip_qos_policy_id"`
+	Additional  []additionalVIP `json:"additional_vips"`
+	Flavor      *string         `json:"flavor_id"`
+	Zone        *string         `json:"availability_zone"`
+	Listeners   []ref           `json:"listeners"`
+	Pools       []ref           `json:"pools"`
+
+	listeners []*listener
+	pools     []*pool
+}
+
+func balancerOperations() []operation {
+	const lbs = "lbaas/loadbalancers"
+	return []operation{
+		read("ListLoadBalancers", lbs, func(t *tx) (any, error) {
+			list := only(bySeq(t.balancers), func(b *balancer) bool { return t.call.may(b.Project) })
+			for _, b := range list {
+				b.refresh()
+			}
+			return listing[*balancer]{plural: "loadbalancers", filters: map[string]filter[*balancer]{"listeners": nil, "pools": nil}}.answer(t, list)
+		}),
+		read("ShowLoadBalancer", lbs+"/{id}", func(t *tx) (any, error) {
+			b, err := t.balancer(t.call.params["id"])
+			if err != nil {
+				return nil, err
+			}
+			b.refresh()
+			return show(t, "loadbalancer", b), nil
+		}),
+		create("CreateLoadBalancer", lbs, (*tx).createBalancer),
+		change("UpdateLoadBalancer", lbs+"/{id}", (*tx).updateBalancer),
+		remove("DeleteLoadBalancer", lbs+"/{id}", (*tx).deleteBalancer),
+		read("ShowLoadBalancerStatusTree", lbs+"/{id}/status", (*tx).statusTree),
+		read("ShowLoadBalancerStatusTree", lbs+"/{id}/statuses", (*tx).statusTree),
+		read("ShowLoadBalancerStatistics", lbs+"/{id}/stats", func(t *tx) (any, error) {
+			_, err := t.balancer(t.call.params["id"])
+			return map[string]any{"stats": map[string]int{"active_connections": 0, "bytes_in": 0, "bytes_out": 0, "request_errors": 0, "total_connections": 0}}, err
+		}),
+		write("FailoverLoadBalancer", http.MethodPut, lbs+"/{id}/failover", http.StatusAccepted, func(t *tx) (any, error) {
+			b, err := t.balancer(t.call.params["id"])
+			if err != nil {
+				return nil, err
+			}
+			if !t.call.admin() {
+				return nil, errPolicy()
+			}
+			if b.Provisioning != statusActive && b.Provisioning != statusError {
+				return nil, errState(b)
+			}
+			t.begin(b, pendingUpdate, nil)
+			return nil, nil
+		}),
+	}
+}
+
+// refresh fills in what a load balancer shows of its children.
+func (b *balancer) refresh() {
+	b.Listeners, b.Pools = []ref{}, []ref{}
+	for _, l := range b.listeners {
+		b.Listeners = append(b.Listeners, ref{l.ID})
+	}
+	for _, p := range b.pools {
+		b.Pools = append(b.Pools, ref{p.ID})
+	}
+}
+
+func errPolicy() error {
+	return refuse(http.StatusForbidden, "", "Policy does not allow this request to be performed.")
+}
+
+// errMissing is how Octavia says that something does not exist.
+func errMissing(kind, id string) error {
+	return refuse(http.StatusNotFound, "", "%s %s not found.", kind, id)
+}
+
+// errUnknown is how it says so of what a request refers to.
+func errUnknown(kind, id string) error {
+	return refuse(http.StatusBadRequest, "", "%s %s not found.", kind, id)
+}
+
+// errImmutable refuses a change of a child of a load balancer that cannot be changed now.
+func errImmutable(kind, id string) error {
+	return refuse(http.StatusConflict, "", "%s %s is immutable and cannot be updated.", kind, id)
+}
+
+// errState refuses a change of a load balancer that cannot be changed now.
+func errState(b *balancer) error {
+	return refuse(http.StatusConflict, "", "Invalid state %s of loadbalancer resource %s", b.Provisioning, b.ID)
+}
+
+func invalid(format string, args ...any) error {
+	return refuse(http.StatusBadRequest, "", "Validation failure: "+format, args...)
+}
+
+func (t *tx) balancer(id string) (*balancer, error) {
+	b := t.balancers[id]
+	if b == nil {
+		return nil, errMissing("Load Balancer", id)
+	}
+	if !t.call.may(b.Project) {
+		return nil, errPolicy()
+	}
+	return b, nil
+}
+
+// mutable says whether a child can be changed: its load balancer must be at rest, and so must it.
+func (t *tx) mutable(b *balancer, children ...octaviaEntity) error {
+	if b.Provisioning != statusActive {
+		return errImmutable("Load Balancer", b.ID)
+	}
+	for _, c := range children {
+		switch c.octavia().Provisioning {
+		case pendingCreate, pendingUpdate, pendingDelete:
+			return errImmutable(kindOf(c), c.meta().ID)
+		}
+	}
+	return nil
+}
+
+func kindOf(c octaviaEntity) string {
+	switch c.(type) {
+	case *listener:
+		return "Listener"
+	case *pool:
+		return "Pool"
+	case *member:
+		return "Member"
+	case *monitor:
+		return "Health Monitor"
+	}
+	return "Load Balancer"
+}
+
+// ongoing is a change that takes its time.
+type ongoing struct {
+	at       time.Time
+	balancer *balancer
+	// parts are what the change concerns besides the load balancer.
+	parts   []octaviaEntity
+	outcome Outcome
+}
+
+// begin starts a change of a load balancer. Parts that have no pending status yet are being updated.
+func (t *tx) begin(b *balancer, status string, parts []octaviaEntity) {
+	took := t.o.SettleTime
+	if status == pendingCreate {
+		took = t.o.ProvisionTime
+	}
+	now := t.now.UTC().Format(octaviaTime)
+	for _, p := range parts {
+		if o := p.octavia(); o.Provisioning != pendingCreate && o.Provisioning != pendingDelete {
+			o.Provisioning, o.Updated = pendingUpdate, &now
+		}
+	}
+	b.Provisioning = status
+	if status != pendingCreate {
+		b.Updated = &now
+	}
+	t.changes = append(t.changes, &ongoing{at: t.now.Add(took), balancer: b, parts: parts, outcome: t.fate()})
+}
+
+// settleDue ends the changes whose time has come.
+func (t *tx) settleDue() {
+	var later []*ongoing
+	for _, g := range t.changes {
+		if t.now.Before(g.at) || g.outcome == OutcomeStuck {
+			later = append(later, g)
+			continue
+		}
+		t.settle(g)
+	}
+	t.changes = later
+}
+
+// settle ends a change.
+func (t *tx) settle(g *ongoing) {
+	b := g.balancer
+	if t.balancers[b.ID] != b {
+		return
+	}
+	deleting := b.Provisioning == pendingDelete
+	switch {
+	case g.outcome == OutcomeError:
+		b.Provisioning, b.Operating = statusError, operatingError
+	case deleting:
+		t.removeBalancer(b)
+		return
+	default:
+		b.Provisioning, b.Operating = statusActive, operatingOnline
+	}
+	for _, p := range g.parts {
+		o := p.octavia()
+		switch {
+		case g.outcome == OutcomeChildrenStuck:
+		case g.outcome == OutcomeError, g.outcome == OutcomeChildrenError:
+			o.Provisioning, o.Operating = statusError, operatingError
+		case o.Provisioning == pendingDelete:
+			t.removePart(b, p)
+		default:
+			o.Provisioning, o.Operating = statusActive, operatingOnline
+		}
+	}
+}
+
+// removePart deletes a child at the end of its deletion.
+func (t *tx) removePart(b *balancer, part octaviaEntity) {
+	switch x := part.(type) {
+	case *listener:
+		delete(t.listeners, x.ID)
+		b.listeners = only(b.listeners, func(l *listener) bool { return l != x })
+	case *pool:
+		delete(t.pools, x.ID)
+		b.pools = only(b.pools, func(p *pool) bool { return p != x })
+		if x.monitor != nil {
+			delete(t.monitors, x.monitor.ID)
+		}
+		for _, l := range b.listeners {
+			if l.DefaultPool != nil && *l.DefaultPool == x.ID {
+				l.DefaultPool = nil
+			}
+		}
+	case *member:
+		x.pool.members = only(x.pool.members, func(m *member) bool { return m != x })
+	case *monitor:
+		delete(t.monitors, x.ID)
+		x.pool.monitor = nil
+	}
+}
+
+// removeBalancer deletes a load balancer with all it has. A VIP port that Octavia made goes too, and a floating IP there is detached.
+func (t *tx) removeBalancer(b *balancer) {
+	for _, l := range b.listeners {
+		delete(t.listeners, l.ID)
+	}
+	for _, p := range b.pools {
+		delete(t.pools, p.ID)
+		if p.monitor != nil {
+			delete(t.monitors, p.monitor.ID)
+		}
+	}
+	delete(t.balancers, b.ID)
+	p := t.ports[b.VIPPort]
+	switch {
+	case p == nil:
+	case p.DeviceOwner == ownerLoadBalancer:
+		t.removePort(p)
+	default:
+		p.DeviceID = ""
+	}
+}
+
+type balancerUpdate struct {
+	Name         opt[string]   `json:"name"`
+	Description  opt[string]   `json:"description"`
+	AdminStateUp opt[bool]     `json:"admin_state_up"`
+	VIPQoS       opt[string]   `json:"vip_qos_policy_id"`
+	Tags         opt[[]string] `json:"tags"`
+}
+
+func (t *tx) updateBalancer() (any, error) {
+	b, err := t.balancer(t.call.params["id"])
+	if err != nil {
+		return nil, err
+	}
+	in, err := decode[balancerUpdate](t, "loadbalancer")
+	if err != nil {
+		return nil, err
+	}
+	if err := checkTexts(in.Name.v, in.Description.v, in.Tags.v); err != nil {
+		return nil, err
+	}
+	if b.Provisioning != statusActive {
+		return nil, errState(b)
+	}
+	in.Name.into(&b.Name, "")
+	in.Description.into(&b.Description, "")
+	in.AdminStateUp.into(&b.AdminStateUp, true)
+	in.VIPQoS.intoPointer(&b.VIPQoS)
+	in.Tags.into(&b.Tags, []string{})
+	t.begin(b, pendingUpdate, nil)
+	b.refresh()
+	return map[string]any{"loadbalancer": b}, nil
+}
+
+func (t *tx) deleteBalancer() error {
+	b, err := t.balancer(t.call.params["id"])
+	if err != nil {
+		return err
+	}
+	cascade := contains([]string{"true", "True", "1", "yes"}, t.call.query.Get("cascade"))
+	if len(b.listeners)+len(b.pools) > 0 && !cascade {
+		return invalid("Cannot delete Load Balancer %s - it has children", b.ID)
+	}
+	if b.Provisioning != statusActive && b.Provisioning != statusError {
+		return errState(b)
+	}
+	t.begin(b, pendingDelete, nil)
+	return nil
+}
+
+// opt is a field of a request that may be absent, null, or given.
+type opt[T any] struct {
+	given, null bool
+	v           T
+}
+
+// UnmarshalJSON implements json.Unmarshaler. It is called for null too, and not for what is absent.
+func (o *opt[T]) UnmarshalJSON(raw []byte) error {
+	o.given = true
+	if string(raw) == "null" {
+		o.null = true
+		return nil
+	}
+	return json.Unmarshal(raw, &o.v)
+}
+
+// into sets a field to what was given; null stands for the default.
+func (o opt[T]) into(field *T, standard T) {
+	switch {
+	case o.null:
+		*field = standard
+	case o.given:
+		*field = o.v
+	}
+}
+
+// intoPointer sets a field that has no default.
+func (o opt[T]) intoPointer(field **T) {
+	switch {
+	case o.null:
+		*field = nil
+	case o.given:
+		v := o.v
+		*field = &v
+	}
+}
+
+// or is what was given, or the default.
+func (o opt[T]) or(standard T) T {
+	o.into(&standard, standard)
+	return standard
+}
+
+// maxText is the longest name, description and tag of Octavia.
+const maxText = 255
+
+func checkTexts(name, description string, tags []string) error {
+	for field, text := range map[string]string{"name": name, "description": description} {
+		if len(text) > maxText {
+			return badBody(serviceLoadBalancer, "Invalid input for field/attribute %s. Value: '%s'. Value should have a maximum character requirement of %d", field, text, maxText)
+		}
+	}
+	if i := slices.IndexFunc(tags, func(s string) bool { return len(s) > maxText }); i >= 0 {
+		return badBody(serviceLoadBalancer, "Invalid input for field/attribute tags. Value: '%s'. Value should have a maximum character requirement of %d", tags[i], maxText)
+	}
+	return nil
+}

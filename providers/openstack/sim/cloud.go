@@ -1,0 +1,144 @@
+// Package sim is a simulation of OpenStack: the HTTP APIs of Keystone, Nova, Neutron, Octavia and
+// Barbican, with state, at one endpoint, each at the path that is its type. Clients that are pointed at
+// its Keystone, at /identity/v3, find the rest in the catalogue and work unchanged.
+//
+// It simulates control, not traffic: nothing is forwarded, and members are healthy when their server runs.
+package sim
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+
+	"k8s.io/klog/v2"
+	"k8s.io/utils/clock"
+
+	kit "github.com/unified-ccm/unified-ccm/pkg/common/sim"
+)
+
+// callLogLimit bounds the memory of a cloud that runs for days; counts go on beyond it.
+const callLogLimit = 100_000
+
+// Cloud is one region with the projects of its Keystone. It is safe for concurrent use.
+type Cloud struct {
+	options Options
+	clock   clock.PassiveClock
+	front   *kit.Front
+
+	mu     sync.Mutex // guards all below
+	state  *state
+	random *rand.Rand
+}
+
+// furnishSeed makes the IDs of what every cloud is furnished with the same in all clouds, so that a configuration fits them all.
+const furnishSeed = 0
+
+// New builds a cloud. All bad options are reported at once.
+func New(o Options) (*Cloud, error) {
+	o = o.withDefaults()
+	if err := o.validate(); err != nil {
+		return nil, err
+	}
+	c := &Cloud{options: o, clock: o.Clock, state: newState(), random: rand.New(rand.NewPCG(furnishSeed, 2))}
+	h := &handler{cloud: c, catalogue: catalogue()}
+	c.front = kit.NewFront(kit.FrontOptions{
+		Handler:   h,
+		Describe:  h.describe,
+		Dialect:   h.dialect(),
+		Clock:     o.Clock,
+		Latency:   o.Latency,
+		Limits:    o.Limits,
+		Seed:      o.Seed,
+		ErrorRate: o.ErrorRate,
+		LogLimit:  callLogLimit,
+	})
+	if err := c.console((*tx).furnish); err != nil {
+		return nil, fmt.Errorf("building the simulated project: %w", err)
+	}
+	c.random = rand.New(rand.NewPCG(uint64(o.Seed), 1))
+	return c, nil
+}
+
+// Front is where clients call: over a socket with ServeHTTP, or in process with Transport.
+func (c *Cloud) Front() *kit.Front { return c.front }
+
+// Serve answers clients over TCP at addr, host:port, until ctx ends.
+func (c *Cloud) Serve(ctx context.Context, addr string) error {
+	var config net.ListenConfig
+	l, err := config.Listen(ctx, "tcp", addr)
+	if err != nil {
+		return fmt.Errorf("simulated OpenStack cannot listen at %s: %w", addr, err)
+	}
+	return c.ServeListener(ctx, l)
+}
+
+// shutdownTime is what calls in flight are given when a served cloud ends.
+const shutdownTime = 5 * time.Second
+
+// ServeListener is Serve on a listener that is open already; it closes the listener.
+func (c *Cloud) ServeListener(ctx context.Context, l net.Listener) error {
+	server := &http.Server{Handler: c.front, ReadHeaderTimeout: 10 * time.Second}
+	klog.FromContext(ctx).Info("Serving simulated OpenStack", "address", l.Addr().String(), "region", c.options.Region)
+	failed := make(chan error, 1)
+	go func() { failed <- server.Serve(l) }()
+	select {
+	case err := <-failed:
+		return fmt.Errorf("serving simulated OpenStack: %w", err)
+	case <-ctx.Done():
+	}
+	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownTime)
+	defer cancel()
+	if err := server.Shutdown(grace); err != nil {
+		return errors.Join(err, server.Close())
+	}
+	return nil
+}
+
+// tx is one operation on the state. It holds the cloud's lock.
+type tx struct {
+	*state
+	cloud *Cloud
+	call  *call
+	now   time.Time
+	o     *Options
+}
+
+// do runs one operation. Operations check everything before they change anything, so that an
+// error leaves the state as it was.
+func (c *Cloud) do(k *call, work func(*tx) (answer, error)) (answer, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	t := &tx{state: c.state, cloud: c, call: k, now: c.clock.Now(), o: &c.options}
+	t.pass()
+	return work(t)
+}
+
+// console is what a person does at the cloud's dashboard as its administrator: no latency, limit, fault or settle time applies.
+func (c *Cloud) console(work func(*tx) error) error {
+	_, err := c.do(&call{}, func(t *tx) (answer, error) {
+		return answer{}, work(t)
+	})
+	return err
+}
+
+// newID is a random UUID.
+func (t *tx) newID() string {
+	hi, lo := t.cloud.random.Uint64(), t.cloud.random.Uint64()
+	return fmt.Sprintf("%08x-%04x-4%03x-%04x-%012x", hi>>32, hi>>16&0xffff, hi&0xfff, lo>>48&0x3fff|0x8000, lo&0xffffffffffff)
+}
+
+// newHex is a random ID as Keystone makes them, a UUID without dashes.
+func (t *tx) newHex() string {
+	return fmt.Sprintf("%016x%016x", t.cloud.random.Uint64(), t.cloud.random.Uint64())
+}
+
+// next numbers an object in the order of creation.
+func (t *tx) next() int {
+	t.made++
+	return t.made
+}

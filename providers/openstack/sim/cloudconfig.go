@@ -1,0 +1,32 @@
+package sim
+
+import "fmt"
+
+// CloudConfig is the cloud.conf of a manager for this cloud, reached at endpoint, a URL.
+func (c *Cloud) CloudConfig(endpoint string) string {
+	a, p := c.Account(), c.Places()
+	return fmt.Sprintf(`[Global]
+auth-url = %q
+username = %q
+password = %q
+tenant-name = %q
+domain-name = %q
+region = %q
+
+[LoadBalancer]
+subnet-id = %q
+floating-network-id = %q
+
+[Route]
+router-id = %q
+`, endpoint+"/identity/v3", a.Username, a.Password, a.ProjectName, a.DomainName, a.Region, p.PrivateSubnet, p.PublicNetwork, p.Router)
+}
+
+// CloudConfig is the cloud.conf of a manager for any cloud with these options, reached at endpoint, a URL.
+func CloudConfig(endpoint string, o Options) (string, error) {
+	c, err := New(o)
+	if err != nil {
+		return "", err
+	}
+	return c.CloudConfig(endpoint), nil
+}

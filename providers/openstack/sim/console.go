@@ -1,0 +1,211 @@
+package sim
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	cloudproviderapi "k8s.io/cloud-provider/api"
+
+	"github.com/unified-ccm/unified-ccm/pkg/common/conformance/world"
+)
+
+var _ world.World = (*Cloud)(nil)
+
+// Launch implements world.World.
+func (c *Cloud) Launch(m world.Machine) (node *v1.Node, err error) {
+	err = c.console(func(t *tx) error {
+		s, err := t.launch(m)
+		if err == nil {
+			node = kubeletNode(s)
+		}
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("launching machine %s: %w", m.Name, err)
+	}
+	return node, nil
+}
+
+// kubeletNode is the node that a kubelet registers under --cloud-provider=external.
+func kubeletNode(s *server) *v1.Node {
+	node := &v1.Node{
+		ObjectMeta: metav1.ObjectMeta{Name: s.Name, Labels: map[string]string{
+			v1.LabelHostname: s.Name, v1.LabelOSStable: "linux", v1.LabelArchStable: "amd64",
+		}},
+		Spec: v1.NodeSpec{
+			PodCIDRs: slices.Clone(s.podCIDRs),
+			Taints: []v1.Taint{{
+				Key: cloudproviderapi.TaintExternalCloudProvider, Value: "true", Effect: v1.TaintEffectNoSchedule,
+			}},
+		},
+		Status: v1.NodeStatus{
+			Addresses:  []v1.NodeAddress{{Type: v1.NodeHostName, Address: s.Name}},
+			Conditions: []v1.NodeCondition{{Type: v1.NodeReady, Status: v1.ConditionTrue, Reason: "KubeletReady"}},
+		},
+	}
+	if len(s.podCIDRs) > 0 {
+		node.Spec.PodCIDR = s.podCIDRs[0]
+	}
+	return node
+}
+
+// Machine implements world.World.
+func (c *Cloud) Machine(nodeName string) (m world.Machine, err error) {
+	err = c.console(func(t *tx) error {
+		s, err := t.machine(nodeName)
+		if err == nil {
+			m = world.Machine{Name: s.Name, Zone: s.Zone, Type: t.flavors[s.Flavor].Name, Region: t.o.Region, PodCIDRs: slices.Clone(s.podCIDRs)}
+		}
+		return err
+	})
+	return m, err
+}
+
+// Server returns the ID of a machine's server, or nothing if there is no such machine.
+func (c *Cloud) Server(nodeName string) (id string) {
+	c.look(func(t *tx) {
+		if s := t.byNodeName(nodeName); s != nil {
+			id = s.ID
+		}
+	})
+	return id
+}
+
+// Terminate implements world.World.
+func (c *Cloud) Terminate(nodeName string) error {
+	return c.console(func(t *tx) error {
+		s, err := t.machine(nodeName)
+		if err == nil {
+			t.terminate(s)
+		}
+		return err
+	})
+}
+
+// Stop implements world.World.
+func (c *Cloud) Stop(nodeName string) error { return c.SetServerStatus(nodeName, statusShutoff) }
+
+// SetServerStatus puts a machine's server into a state of Nova's, such as SUSPENDED or ERROR.
+func (c *Cloud) SetServerStatus(nodeName, status string) error {
+	return c.console(func(t *tx) error {
+		s, err := t.machine(nodeName)
+		if err == nil {
+			t.setStatus(s, status)
+		}
+		return err
+	})
+}
+
+// Account is how a manager gets into the cluster's project.
+func (c *Cloud) Account() (a Account) {
+	c.look(func(t *tx) {
+		u, p, trustee := t.userNamed(userName), t.projects[t.clusterProject], t.userNamed("trustee")
+		cred, trust := bySeq(t.appCreds)[0], bySeq(t.trusts)[0]
+		a = Account{
+			UserID: u.ID, Username: u.name, Password: u.password, ProjectID: p.ID, ProjectName: p.name, DomainID: domainID, DomainName: domainName,
+			Region: t.o.Region, ApplicationCredentialID: cred.ID, ApplicationCredentialName: cred.name, ApplicationCredentialSecret: cred.secret,
+			TrustID: trust.ID, TrusteeID: trustee.ID, TrusteeUsername: trustee.name, TrusteePassword: trustee.password,
+		}
+	})
+	return a
+}
+
+// Stranger is how to get into another project than the cluster's; Administrator into the one that sees all.
+func (c *Cloud) Stranger() Account { return c.accountOf(otherUser, otherProject) }
+
+// Administrator is how to get in as the cloud's administrator.
+func (c *Cloud) Administrator() Account { return c.accountOf(adminUser, "admin") }
+
+func (c *Cloud) accountOf(userName, projectName string) (a Account) {
+	c.look(func(t *tx) {
+		u, p := t.userNamed(userName), t.projectOf(&reference{Name: projectName, Domain: &reference{ID: domainID}})
+		a = Account{UserID: u.ID, Username: u.name, Password: u.password, ProjectID: p.ID, ProjectName: p.name,
+			DomainID: domainID, DomainName: domainName, Region: t.o.Region}
+	})
+	return a
+}
+
+// SetPassword changes the password of the manager's user. Tokens stay valid.
+func (c *Cloud) SetPassword(password string) {
+	c.look(func(t *tx) { t.userNamed(userName).password = password })
+}
+
+// EndTokens makes every token that was issued invalid, as the end of its life does.
+func (c *Cloud) EndTokens() {
+	c.look(func(t *tx) { clear(t.tokens) })
+}
+
+// EndTokensAfter does so after a number of further calls that a token was good for.
+func (c *Cloud) EndTokensAfter(calls int) {
+	c.look(func(t *tx) { t.tokensEndAfter = calls })
+}
+
+// Routes implements world.World.
+func (c *Cloud) Routes() []world.Route {
+	var out []world.Route
+	c.look(func(t *tx) {
+		for _, r := range t.routers[t.clusterRouter].Routes {
+			name, ok := t.nodeOf(r.NextHop)
+			foreign := t.foreign[r.Destination]
+			if !ok {
+				name = ""
+			}
+			out = append(out, world.Route{Destination: r.Destination, NodeName: name, Blackhole: !ok && !foreign, Owned: !foreign})
+		}
+	})
+	slices.SortFunc(out, func(a, b world.Route) int {
+		return netip.MustParsePrefix(a.Destination).Compare(netip.MustParsePrefix(b.Destination))
+	})
+	return out
+}
+
+// AddForeignRoute implements world.World. The route leads to an address of the private network that no machine has.
+func (c *Cloud) AddForeignRoute(destination string) error {
+	return c.console(func(t *tx) error {
+		p, err := netip.ParsePrefix(destination)
+		if err != nil {
+			return fmt.Errorf("foreign route: %w", err)
+		}
+		r := t.routers[t.clusterRouter]
+		if slices.ContainsFunc(r.Routes, func(x route) bool { return x.Destination == p.Masked().String() }) {
+			return fmt.Errorf("foreign route: a route to %s exists", p)
+		}
+		hop := lastOf(t.o.Private).Prev().Prev()
+		t.used[t.subnetsOf(t.clusterNetwork, 4)[0].ID][hop] = true
+		r.Routes = append(r.Routes, route{Destination: p.Masked().String(), NextHop: hop.String()})
+		t.foreign[p.Masked().String()] = true
+		t.touched(&r.neutronObject)
+		return nil
+	})
+}
+
+// Objects implements world.World. The objects of all projects are counted; those that come with Octavia's service are not.
+func (c *Cloud) Objects() map[string]int {
+	out := map[string]int{}
+	c.look(func(t *tx) {
+		out["servers"] = len(t.servers)
+		out["ports"] = len(t.ports)
+		for _, p := range t.ports {
+			out["allowed-address-pairs"] += len(p.Pairs)
+			out["port-security-groups"] += len(p.Groups)
+		}
+		out["floating-ips"] = len(t.addresses)
+		out["security-groups"] = len(t.groups)
+		out["security-group-rules"] = len(t.rules)
+		out["load-balancers"], out["listeners"], out["pools"] = len(t.balancers), len(t.listeners), len(t.pools)
+		out["members"], out["health-monitors"] = t.memberCount(), len(t.monitors)
+		for _, r := range t.routers {
+			out["routes"] += len(r.Routes)
+		}
+	})
+	return out
+}
+
+// look reads the state.
+func (c *Cloud) look(read func(*tx)) {
+	// A function that returns no error makes console return none.
+	_ = c.console(func(t *tx) error { read(t); return nil })
+}

@@ -1,0 +1,85 @@
+package sim
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/unified-ccm/unified-ccm/pkg/common/conformance/world"
+)
+
+func TestConsole(t *testing.T) {
+	c, err := New(Options{IPv6: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	baseline := c.Objects()
+	node, err := c.Launch(world.Machine{Name: "a", Zone: "az-2", PodCIDRs: []string{"10.244.0.0/24"}})
+	if err != nil || node.Spec.PodCIDR != "10.244.0.0/24" || node.Spec.ProviderID != "" || len(node.Spec.Taints) != 1 {
+		t.Fatalf("node %+v, %v", node, err)
+	}
+	m, err := c.Machine("a")
+	if err != nil || m.Region != "RegionOne" || m.Type != defaultFlavor || m.Zone != "az-2" {
+		t.Errorf("machine %+v, %v", m, err)
+	}
+	for _, bad := range []world.Machine{{Name: "a"}, {Zone: "nowhere"}, {Type: "huge"}} {
+		if _, err := c.Launch(bad); err == nil {
+			t.Errorf("%+v was launched", bad)
+		}
+	}
+	places := c.Places()
+	if _, err := c.AttachPort("a", places.PrivateNetwork); err != nil {
+		t.Error(err)
+	}
+	if _, err := c.AttachSubPort("a", places.PrivateNetwork); err != nil {
+		t.Error(err)
+	}
+	if err := c.DrySubnet(places.PublicSubnet); err != nil {
+		t.Error(err)
+	}
+	if a, err := c.AttachFloatingIP("a"); err == nil {
+		t.Errorf("a dry subnet gave %s", a)
+	}
+	if places.PrivateSubnet6 == "" || len(c.Leaks()) != 0 {
+		t.Errorf("places %+v, leaks %v", places, c.Leaks())
+	}
+	if err := c.Terminate("a"); err != nil {
+		t.Error(err)
+	}
+	if err := c.Terminate("a"); err == nil {
+		t.Error("a machine was terminated twice")
+	}
+	for kind, n := range c.Objects() {
+		// The sub-port is the user's own to delete.
+		if kind == "ports" {
+			n--
+		}
+		if n != baseline[kind] {
+			t.Errorf("%d %s, at first %d", n, kind, baseline[kind])
+		}
+	}
+	if c.Front().Log().Len() != 0 {
+		t.Error("the console is in the call log")
+	}
+}
+
+func TestOptions(t *testing.T) {
+	_, err := New(Options{ErrorRate: 2, BootTime: -1, Without: []string{"identity", "mail"}, Quotas: map[string]int{"x": 1}, UnversionedCatalogue: true, VersionedCatalogue: true})
+	joined, ok := err.(interface{ Unwrap() []error })
+	if !ok || len(joined.Unwrap()) != 6 {
+		t.Errorf("want all six problems: %v", err)
+	}
+}
+
+func TestCloudConfigFitsAllClouds(t *testing.T) {
+	a, err := New(Options{Seed: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := CloudConfig("http://127.0.0.1:1", Options{Seed: 2, Clock: a.options.Clock})
+	if err != nil || b != a.CloudConfig("http://127.0.0.1:1") {
+		t.Errorf("%v\n%s", err, b)
+	}
+	if !strings.Contains(b, `auth-url = "http://127.0.0.1:1/identity/v3"`) {
+		t.Error(b)
+	}
+}

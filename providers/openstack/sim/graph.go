@@ -1,0 +1,312 @@
+package sim
+
+import (
+	"net/http"
+	"net/netip"
+)
+
+type balancerSpec struct {
+	Name         opt[string]     `json:"name"`
+	Description  opt[string]     `json:"description"`
+	AdminStateUp opt[bool]       `json:"admin_state_up"`
+	VIPPort      string          `json:"vip_port_id"`
+	VIPSubnet    string          `json:"vip_subnet_id"`
+	VIPNetwork   string          `json:"vip_network_id"`
+	VIP          string          `json:"vip_address"`
+	VIPQoS       opt[string]     `json:"vip_qos_policy_id"`
+	Additional   []additionalVIP `json:"additional_vips"`
+	Project      string          `json:"project_id"`
+	Tenant       string          `json:"tenant_id"`
+	Provider     string          `json:"provider"`
+	Flavor       string          `json:"flavor_id"`
+	Zone         string          `json:"availability_zone"`
+	Listeners    []listenerInput `json:"listeners"`
+	Pools        []poolSpec      `json:"pools"`
+	Tags         opt[[]string]   `json:"tags"`
+}
+
+// checkTypes checks every value of a create by itself, down to the members, which Octavia does before all else.
+func (in *balancerSpec) checkTypes() error {
+	errs := []error{checkTexts(in.Name.v, in.Description.v, in.Tags.v)}
+	for i := range in.Listeners {
+		l := &in.Listeners[i]
+		errs = append(errs, l.checkTypes())
+		if l.Pool != nil {
+			errs = append(errs, l.Pool.checkTypes(true))
+		}
+	}
+	for i := range in.Pools {
+		errs = append(errs, in.Pools[i].checkTypes(true))
+	}
+	if in.VIP != "" {
+		errs = append(errs, isAddress("vip_address", in.VIP))
+	}
+	return firstOf(errs...)
+}
+
+// createBalancer makes a load balancer with all that the request has. The VIP port is made first, and a refusal
+// of what comes after it leaves it behind, as Octavia does.
+func (t *tx) createBalancer() (any, error) {
+	in, err := decode[balancerSpec](t, "loadbalancer")
+	if err != nil {
+		return nil, err
+	}
+	if err := in.checkTypes(); err != nil {
+		return nil, err
+	}
+	project := t.call.project()
+	if in.Project != "" && in.Project != project {
+		if !t.call.admin() {
+			return nil, errPolicy()
+		}
+		project = in.Project
+	}
+	n, s, err := t.vipPlace(in)
+	if err != nil {
+		return nil, err
+	}
+	if in.Provider == "" || in.Provider == "octavia" {
+		in.Provider = t.o.Providers[0]
+	}
+	if err := t.checkPlacement(in); err != nil {
+		return nil, err
+	}
+	if err := t.octaviaQuota(QuotaLoadBalancers, "Load Balancer", len(t.balancers), 1); err != nil {
+		return nil, err
+	}
+	b := &balancer{octaviaObject: t.newOctavia(project), Provider: in.Provider, VIPNetwork: n.ID, Additional: []additionalVIP{}}
+	in.Name.into(&b.Name, "")
+	in.Description.into(&b.Description, "")
+	in.AdminStateUp.into(&b.AdminStateUp, true)
+	in.Tags.into(&b.Tags, []string{})
+	in.VIPQoS.intoPointer(&b.VIPQoS)
+	if in.Flavor != "" {
+		b.Flavor = &in.Flavor
+	}
+	if in.Zone != "" {
+		b.Zone = &in.Zone
+	}
+	if err := t.takeVIP(b, in, n, s); err != nil {
+		return nil, err
+	}
+	if err := t.grow(b, in); err != nil {
+		t.abandon(b)
+		return nil, err
+	}
+	t.balancers[b.ID] = b
+	t.begin(b, pendingCreate, b.everyPart())
+	return map[string]any{"loadbalancer": t.fullView(b)}, nil
+}
+
+// vipPlace finds the network and the subnet of a VIP.
+func (t *tx) vipPlace(in balancerSpec) (*network, *subnet, error) {
+	switch {
+	case in.VIPPort != "":
+		p := t.ports[in.VIPPort]
+		if p == nil || !t.call.may(p.Project) {
+			return nil, nil, errUnknown("Port", in.VIPPort)
+		}
+		if p.DeviceID != "" {
+			return nil, nil, invalid("Port %s is already used by device %s ", p.ID, p.DeviceID)
+		}
+		if len(p.FixedIPs) == 0 {
+			return nil, nil, invalid("VIP port's subnet could not be determined. Please specify either a VIP subnet or address.")
+		}
+		return t.networks[p.Network], t.subnets[p.FixedIPs[0].Subnet], nil
+	case in.VIPNetwork != "":
+		return t.vipOnNetwork(in)
+	case in.VIPSubnet != "":
+		s, err := t.subnet(in.VIPSubnet)
+		if err != nil {
+			return nil, nil, errUnknown("Subnet", in.VIPSubnet)
+		}
+		return t.networks[s.Network], s, nil
+	}
+	return nil, nil, invalid("VIP must contain one of: vip_port_id, vip_network_id, vip_subnet_id.")
+}
+
+func (t *tx) vipOnNetwork(in balancerSpec) (*network, *subnet, error) {
+	n := t.networks[in.VIPNetwork]
+	if n == nil || !t.seesNetwork(n) {
+		return nil, nil, errUnknown("Network", in.VIPNetwork)
+	}
+	if in.VIPSubnet != "" {
+		if s := t.subnets[in.VIPSubnet]; s != nil && s.Network == n.ID {
+			return n, s, nil
+		}
+		return nil, nil, errUnknown("Subnet", in.VIPSubnet)
+	}
+	for _, version := range []int{4, 6} {
+		for _, s := range t.subnetsOf(n.ID, version) {
+			if ip, err := netip.ParseAddr(in.VIP); in.VIP == "" || err == nil && s.prefix.Contains(ip) {
+				return n, s, nil
+			}
+		}
+	}
+	if in.VIP != "" {
+		return nil, nil, invalid("Supplied network does not contain a subnet for VIP address specified.")
+	}
+	return nil, nil, invalid("Supplied network does not contain a subnet.")
+}
+
+// checkPlacement checks provider, flavor and availability zone.
+func (t *tx) checkPlacement(in balancerSpec) error {
+	if !contains(t.o.Providers, in.Provider) {
+		return refuse(http.StatusBadRequest, "", "Provider '%s' is not enabled.", in.Provider)
+	}
+	if in.Flavor != "" {
+		if t.lbFlavors[in.Flavor] == nil {
+			return errUnknown("Flavor", in.Flavor)
+		}
+		if in.Provider == providerOVN {
+			return unsupported(providerOVN, "OVN provider does not support flavors")
+		}
+	}
+	if in.Zone != "" && !contains(t.o.Zones, in.Zone) {
+		return errUnknown("Availability Zone", in.Zone)
+	}
+	return nil
+}
+
+// takeVIP gives a load balancer its port: the one that is named, or a new one.
+func (t *tx) takeVIP(b *balancer, in balancerSpec, n *network, s *subnet) error {
+	p := t.ports[in.VIPPort]
+	if p == nil {
+		wanted := []fixedIP{{Subnet: s.ID, Address: in.VIP}}
+		for _, a := range in.Additional {
+			other, err := t.subnet(a.Subnet)
+			if err != nil {
+				return errUnknown("Subnet", a.Subnet)
+			}
+			if other.Network != n.ID {
+				return invalid("All VIP subnets must belong to the same network.")
+			}
+			wanted = append(wanted, fixedIP(a))
+		}
+		var err error
+		if p, err = t.newPort(b.Project, "octavia-lb-"+b.ID, n, wanted); err != nil {
+			return err
+		}
+		p.AdminStateUp, p.DeviceOwner = false, ownerLoadBalancer
+	}
+	p.DeviceID = "lb-" + b.ID
+	b.VIPPort, b.VIPSubnet, b.VIP = p.ID, p.FixedIPs[0].Subnet, p.FixedIPs[0].Address
+	for i := range in.Additional {
+		f := p.FixedIPs[i+1]
+		b.Additional = append(b.Additional, additionalVIP(f))
+	}
+	return nil
+}
+
+// grow makes the pools and the listeners of a new load balancer.
+func (t *tx) grow(b *balancer, in balancerSpec) error {
+	specs, err := gatherPools(in)
+	if err != nil {
+		return err
+	}
+	if err := t.octaviaQuota(QuotaPools, "Pool", len(t.pools), len(specs)); err != nil {
+		return err
+	}
+	byName := map[string]*pool{}
+	for _, spec := range specs {
+		if spec.Protocol == "" || !spec.Algorithm.given {
+			attribute := "protocol"
+			if spec.Protocol != "" {
+				attribute = "lb_algorithm"
+			}
+			return invalid("Pool definition for '%s' missing required attribute: %s", spec.Name.v, attribute)
+		}
+		p := t.newPool(b, spec)
+		t.pools[p.ID] = p
+		b.pools = append(b.pools, p)
+		if err := firstOf(p.check(), t.fill(p, spec)); err != nil {
+			return err
+		}
+		byName[p.Name] = p
+	}
+	if err := t.octaviaQuota(QuotaListeners, "Listener", len(t.listeners), len(in.Listeners)); err != nil {
+		return err
+	}
+	for _, spec := range in.Listeners {
+		l := t.newListener(b, spec)
+		if spec.Pool != nil {
+			p := byName[spec.Pool.Name.v]
+			if err := compatible(l.Protocol, p.Protocol); err != nil {
+				return err
+			}
+			l.DefaultPool = &p.ID
+		}
+		if err := t.checkListener(b, l); err != nil {
+			return err
+		}
+		t.listeners[l.ID] = l
+		b.listeners = append(b.listeners, l)
+	}
+	return nil
+}
+
+// gatherPools are the pools of a new load balancer, in the list or inside of listeners. A listener may also name one of the list.
+func gatherPools(in balancerSpec) ([]poolSpec, error) {
+	specs := append([]poolSpec{}, in.Pools...)
+	var named []string
+	for _, l := range in.Listeners {
+		switch {
+		case l.Pool == nil:
+		case l.Pool.Name.v == "":
+			return nil, invalid("Pools must be named when creating a fully populated loadbalancer.")
+		case l.Pool.Protocol != "" || l.Pool.Algorithm.given || len(l.Pool.Members) > 0:
+			specs = append(specs, *l.Pool)
+		default:
+			named = append(named, l.Pool.Name.v)
+		}
+	}
+	seen := map[string]bool{}
+	for _, s := range specs {
+		if seen[s.Name.v] {
+			return nil, invalid("Pool names must be unique when creating a fully populated loadbalancer.")
+		}
+		seen[s.Name.v] = true
+	}
+	for _, name := range named {
+		if !seen[name] {
+			return nil, invalid("Pool '%s' was referenced but no full definition was found.", name)
+		}
+	}
+	return specs, nil
+}
+
+// abandon undoes what grow made. The VIP port stays, and is marked as used by a load balancer that does not exist.
+func (t *tx) abandon(b *balancer) {
+	for _, l := range b.listeners {
+		delete(t.listeners, l.ID)
+	}
+	for _, p := range b.pools {
+		delete(t.pools, p.ID)
+		if p.monitor != nil {
+			delete(t.monitors, p.monitor.ID)
+		}
+	}
+}
+
+// fullView shows a new load balancer with all that it has.
+func (t *tx) fullView(b *balancer) any {
+	b.refresh()
+	out := asMap(b)
+	listeners, pools := []any{}, []any{}
+	for _, l := range b.listeners {
+		listeners = append(listeners, l)
+	}
+	for _, p := range b.pools {
+		p.refresh()
+		one := asMap(p)
+		members := []any{}
+		for _, m := range p.members {
+			members = append(members, m)
+		}
+		one["members"] = members
+		one["healthmonitor"] = p.monitor
+		pools = append(pools, one)
+	}
+	out["listeners"], out["pools"] = listeners, pools
+	return out
+}

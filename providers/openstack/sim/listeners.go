@@ -1,0 +1,368 @@
+package sim
+
+import (
+	"net/http"
+	"net/netip"
+	"slices"
+)
+
+type listener struct {
+	octaviaObject
+	Description   string            `json:"description"`
+	Protocol      string            `json:"protocol"`
+	Port          int               `json:"protocol_port"`
+	Connections   int               `json:"connection_limit"`
+	DefaultPool   *string           `json:"default_pool_id"`
+	Certificate   *string           `json:"default_tls_container_ref"`
+	SNI           []string          `json:"sni_container_refs"`
+	Headers       map[string]string `json:"insert_headers"`
+	ClientData    int               `json:"timeout_client_data"`
+	MemberConnect int               `json:"timeout_member_connect"`
+	MemberData    int               `json:"timeout_member_data"`
+	Inspect       int               `json:"timeout_tcp_inspect"`
+	CIDRs         []string          `json:"allowed_cidrs"`
+	ClientAuth    string            `json:"client_authentication"`
+	ClientCA      *string           `json:"client_ca_tls_container_ref"`
+	ClientCRL     *string           `json:"client_crl_container_ref"`
+	Ciphers       *string           `json:"tls_ciphers"`
+	TLSVersions   []string          `json:"tls_versions"`
+	ALPN          []string          `json:"alpn_protocols"`
+	Policies      []any             `json:"l7policies"`
+	LoadBalancers []ref             `json:"loadbalancers"`
+
+	balancer *balancer
+}
+
+// Protocols of listeners and pools.
+const (
+	protocolTCP        = "TCP"
+	protocolUDP        = "UDP"
+	protocolSCTP       = "SCTP"
+	protocolHTTP       = "HTTP"
+	protocolHTTPS      = "HTTPS"
+	protocolTerminated = "TERMINATED_HTTPS"
+	protocolPROXY      = "PROXY"
+	protocolPROXYv2    = "PROXYV2"
+	protocolPrometheus = "PROMETHEUS"
+)
+
+func listenerOperations() []operation {
+	const path = "lbaas/listeners"
+	byBalancer := func(l *listener, ids []string) bool { return contains(ids, l.balancer.ID) }
+	return []operation{
+		read("ListListeners", path, func(t *tx) (any, error) {
+			return listing[*listener]{plural: "listeners", filters: map[string]filter[*listener]{
+				"loadbalancer_id": byBalancer, "load_balancer_id": byBalancer,
+			}}.answer(t, only(bySeq(t.listeners), func(l *listener) bool { return t.call.may(l.Project) }))
+		}),
+		read("ShowListener", path+"/{id}", func(t *tx) (any, error) {
+			l, err := t.listener(t.call.params["id"])
+			if err != nil {
+				return nil, err
+			}
+			return show(t, "listener", l), nil
+		}),
+		create("CreateListener", path, (*tx).createListener),
+		change("UpdateListener", path+"/{id}", (*tx).updateListener),
+		remove("DeleteListener", path+"/{id}", func(t *tx) error {
+			l, err := t.listener(t.call.params["id"])
+			if err == nil {
+				err = t.mutable(l.balancer, l)
+			}
+			if err != nil {
+				return err
+			}
+			l.Provisioning = pendingDelete
+			t.begin(l.balancer, pendingUpdate, []octaviaEntity{l})
+			return nil
+		}),
+		read("ShowListenerStatistics", path+"/{id}/stats", func(t *tx) (any, error) {
+			_, err := t.listener(t.call.params["id"])
+			return map[string]any{"stats": map[string]int{"active_connections": 0, "bytes_in": 0, "bytes_out": 0, "request_errors": 0, "total_connections": 0}}, err
+		}),
+	}
+}
+
+func (t *tx) listener(id string) (*listener, error) {
+	l := t.listeners[id]
+	if l == nil {
+		return nil, errMissing("Listener", id)
+	}
+	if !t.call.may(l.Project) {
+		return nil, errPolicy()
+	}
+	return l, nil
+}
+
+// listenerSettings are what a create and an update may give.
+type listenerSettings struct {
+	Name          opt[string]            `json:"name"`
+	Description   opt[string]            `json:"description"`
+	AdminStateUp  opt[bool]              `json:"admin_state_up"`
+	Connections   opt[int]               `json:"connection_limit"`
+	DefaultPool   opt[string]            `json:"default_pool_id"`
+	Certificate   opt[string]            `json:"default_tls_container_ref"`
+	SNI           opt[[]string]          `json:"sni_container_refs"`
+	Headers       opt[map[string]string] `json:"insert_headers"`
+	ClientData    opt[int]               `json:"timeout_client_data"`
+	MemberConnect opt[int]               `json:"timeout_member_connect"`
+	MemberData    opt[int]               `json:"timeout_member_data"`
+	Inspect       opt[int]               `json:"timeout_tcp_inspect"`
+	CIDRs         opt[[]string]          `json:"allowed_cidrs"`
+	ClientAuth    opt[string]            `json:"client_authentication"`
+	ClientCA      opt[string]            `json:"client_ca_tls_container_ref"`
+	ClientCRL     opt[string]            `json:"client_crl_container_ref"`
+	Ciphers       opt[string]            `json:"tls_ciphers"`
+	TLSVersions   opt[[]string]          `json:"tls_versions"`
+	ALPN          opt[[]string]          `json:"alpn_protocols"`
+	Tags          opt[[]string]          `json:"tags"`
+}
+
+type listenerInput struct {
+	listenerSettings
+	Balancer string    `json:"loadbalancer_id"`
+	Protocol string    `json:"protocol"`
+	Port     int       `json:"protocol_port"`
+	Project  string    `json:"project_id"`
+	Tenant   string    `json:"tenant_id"`
+	Pool     *poolSpec `json:"default_pool"`
+	Policies []any     `json:"l7policies"`
+}
+
+// The defaults of Octavia for what a listener does not give; times are in milliseconds.
+const (
+	defaultConnections   = -1
+	defaultClientData    = 50_000
+	defaultMemberConnect = 5_000
+	defaultMemberData    = 50_000
+	maxTimeout           = 365 * 24 * 60 * 60 * 1000
+)
+
+func (t *tx) newListener(b *balancer, in listenerInput) *listener {
+	l := &listener{octaviaObject: t.newOctavia(b.Project), Protocol: in.Protocol, Port: in.Port, Connections: defaultConnections,
+		ClientData: defaultClientData, MemberConnect: defaultMemberConnect, MemberData: defaultMemberData, SNI: []string{},
+		Headers: map[string]string{}, ClientAuth: "NONE", TLSVersions: []string{}, ALPN: []string{}, Policies: []any{},
+		LoadBalancers: []ref{{b.ID}}, balancer: b}
+	if in.Protocol == protocolTerminated {
+		l.TLSVersions, l.ALPN = []string{"TLSv1.2", "TLSv1.3"}, []string{"h2", "http/1.1", "http/1.0"}
+	}
+	l.apply(in.listenerSettings)
+	return l
+}
+
+// apply sets what was given.
+func (l *listener) apply(in listenerSettings) {
+	in.Name.into(&l.Name, "")
+	in.Description.into(&l.Description, "")
+	in.AdminStateUp.into(&l.AdminStateUp, true)
+	in.Connections.into(&l.Connections, defaultConnections)
+	in.DefaultPool.intoPointer(&l.DefaultPool)
+	in.Certificate.intoPointer(&l.Certificate)
+	in.SNI.into(&l.SNI, []string{})
+	in.Headers.into(&l.Headers, map[string]string{})
+	in.ClientData.into(&l.ClientData, defaultClientData)
+	in.MemberConnect.into(&l.MemberConnect, defaultMemberConnect)
+	in.MemberData.into(&l.MemberData, defaultMemberData)
+	in.Inspect.into(&l.Inspect, 0)
+	in.CIDRs.into(&l.CIDRs, nil)
+	in.ClientAuth.into(&l.ClientAuth, "NONE")
+	in.ClientCA.intoPointer(&l.ClientCA)
+	in.ClientCRL.intoPointer(&l.ClientCRL)
+	in.Ciphers.intoPointer(&l.Ciphers)
+	in.TLSVersions.into(&l.TLSVersions, []string{})
+	in.ALPN.into(&l.ALPN, []string{})
+	in.Tags.into(&l.Tags, []string{})
+	if len(l.CIDRs) == 0 {
+		l.CIDRs = nil
+	}
+}
+
+func (t *tx) createListener() (any, error) {
+	in, err := decode[listenerInput](t, "listener")
+	if err != nil {
+		return nil, err
+	}
+	if err := in.checkTypes(); err != nil {
+		return nil, err
+	}
+	if in.Balancer == "" {
+		return nil, refuse(http.StatusBadRequest, "", "Invalid input for field/attribute loadbalancer_id. Value: 'None'. Mandatory field missing.")
+	}
+	b, err := t.balancer(in.Balancer)
+	if err != nil {
+		return nil, err
+	}
+	if err := t.octaviaQuota(QuotaListeners, "Listener", len(t.listeners), 1); err != nil {
+		return nil, err
+	}
+	if in.DefaultPool.v != "" {
+		if err := t.checkDefaultPool(b, in.Protocol, in.DefaultPool.v); err != nil {
+			return nil, err
+		}
+	}
+	if err := t.mutable(b); err != nil {
+		return nil, err
+	}
+	l := t.newListener(b, in)
+	if err := t.checkListener(b, l); err != nil {
+		return nil, err
+	}
+	t.listeners[l.ID] = l
+	b.listeners = append(b.listeners, l)
+	t.begin(b, pendingUpdate, []octaviaEntity{l})
+	return map[string]any{"listener": l}, nil
+}
+
+func (t *tx) updateListener() (any, error) {
+	l, err := t.listener(t.call.params["id"])
+	if err != nil {
+		return nil, err
+	}
+	in, err := decode[listenerSettings](t, "listener")
+	if err != nil {
+		return nil, err
+	}
+	if err := in.check(); err != nil {
+		return nil, err
+	}
+	if in.DefaultPool.v != "" {
+		if err := t.checkDefaultPool(l.balancer, l.Protocol, in.DefaultPool.v); err != nil {
+			return nil, err
+		}
+	}
+	changed := *l
+	changed.apply(in)
+	if err := t.checkListenerSettings(l.balancer, &changed); err != nil {
+		return nil, err
+	}
+	if err := t.mutable(l.balancer, l); err != nil {
+		return nil, err
+	}
+	*l = changed
+	t.begin(l.balancer, pendingUpdate, []octaviaEntity{l})
+	return map[string]any{"listener": l}, nil
+}
+
+// checkDefaultPool checks the pool that a listener of a load balancer is to use.
+func (t *tx) checkDefaultPool(b *balancer, protocol, id string) error {
+	p := t.pools[id]
+	if p == nil || p.balancer != b {
+		return errMissing("Pool", id)
+	}
+	return compatible(protocol, p.Protocol)
+}
+
+// compatible says whether a listener can send its traffic to a pool.
+func compatible(listenerProtocol, poolProtocol string) error {
+	pools := map[string][]string{
+		protocolTCP:        {protocolHTTP, protocolHTTPS, protocolPROXY, protocolPROXYv2, protocolTCP},
+		protocolHTTP:       {protocolHTTP, protocolPROXY, protocolPROXYv2},
+		protocolHTTPS:      {protocolHTTPS, protocolPROXY, protocolPROXYv2, protocolTCP},
+		protocolTerminated: {protocolHTTP, protocolPROXY, protocolPROXYv2},
+		protocolUDP:        {protocolUDP},
+		protocolSCTP:       {protocolSCTP},
+	}
+	if !contains(pools[listenerProtocol], poolProtocol) {
+		return invalid("The pool protocol '%s' is invalid while the listener protocol is '%s'.", poolProtocol, listenerProtocol)
+	}
+	return nil
+}
+
+// transportOf is the protocol below, of which two listeners cannot share a port.
+func transportOf(protocol string) string {
+	switch protocol {
+	case protocolUDP, protocolSCTP:
+		return protocol
+	}
+	return protocolTCP
+}
+
+// checkListener checks a new listener against its load balancer, in the order in which Octavia does.
+func (t *tx) checkListener(b *balancer, l *listener) error {
+	if err := t.checkListenerSettings(b, l); err != nil {
+		return err
+	}
+	for _, other := range b.listeners {
+		if other.Port == l.Port && transportOf(other.Protocol) == transportOf(l.Protocol) {
+			return refuse(http.StatusConflict, "", "Another Listener on this Load Balancer is already using protocol %s and protocol_port %d", other.Protocol, l.Port)
+		}
+	}
+	return nil
+}
+
+func (t *tx) checkListenerSettings(b *balancer, l *listener) error {
+	return firstOf(l.checkHeaders(), t.checkTLS(l), checkCIDRs(b, l), ovnListener(b, l))
+}
+
+// checkTLS checks certificates and what goes with them.
+func (t *tx) checkTLS(l *listener) error {
+	refs := slices.Clone(l.SNI)
+	if l.Certificate != nil {
+		refs = append(refs, *l.Certificate)
+	}
+	withTLS := len(refs) > 0 || l.ClientCA != nil
+	switch {
+	case transportOf(l.Protocol) != protocolTCP && withTLS:
+		return invalid("%s protocol listener does not support TLS or header insertion.", l.Protocol)
+	case l.Protocol != protocolTerminated && withTLS:
+		return invalid("Certificate container references are only allowed on %s protocol listeners.", protocolTerminated)
+	case l.Protocol == protocolTerminated && len(refs) == 0:
+		return invalid("An SNI or default certificate container reference must be provided for %s protocol listeners.", protocolTerminated)
+	case l.ClientAuth != "NONE" && l.ClientCA == nil:
+		return invalid("Client authentication setting %s requires a client CA container reference.", l.ClientAuth)
+	case l.ClientCRL != nil && l.ClientCA == nil:
+		return invalid("A client authentication CA reference is required to specify a client authentication revocation list.")
+	}
+	for _, r := range refs {
+		if !t.hasSecret(r) {
+			return refuse(http.StatusBadRequest, "", "Could not retrieve certificate: ['%s']", r)
+		}
+	}
+	return nil
+}
+
+func checkCIDRs(b *balancer, l *listener) error {
+	vip := netip.MustParseAddr(b.VIP)
+	for _, cidr := range l.CIDRs {
+		p, err := netip.ParsePrefix(cidr)
+		if err != nil {
+			return badField("allowed_cidrs", cidr, "Value should be IPv4 or IPv6 CIDR format")
+		}
+		if !slices.Contains(b.families(vip), p.Addr().Is4()) {
+			return invalid("CIDR %s IP version incompatible with all VIPs %s IP version.", cidr, b.VIP)
+		}
+	}
+	return nil
+}
+
+// families are the IP versions of a load balancer's addresses.
+func (b *balancer) families(vip netip.Addr) []bool {
+	out := []bool{vip.Is4()}
+	for _, a := range b.Additional {
+		if ip, err := netip.ParseAddr(a.Address); err == nil {
+			out = append(out, ip.Is4())
+		}
+	}
+	return out
+}
+
+// checkHeaders checks which headers a listener is to insert.
+func (l *listener) checkHeaders() error {
+	if len(l.Headers) == 0 {
+		return nil
+	}
+	if l.Protocol != protocolHTTP && l.Protocol != protocolTerminated {
+		return refuse(http.StatusBadRequest, "", "insert-headers is not a valid option for a %s protocol listener.", l.Protocol)
+	}
+	plain := []string{"X-Forwarded-For", "X-Forwarded-Port", "X-Forwarded-Proto"}
+	for _, name := range sortedKeys(l.Headers) {
+		tls := len(name) > 6 && name[:6] == "X-SSL-"
+		if !contains(plain, name) && !tls {
+			return refuse(http.StatusBadRequest, "", "['%s'] is not a valid option for insert_headers", name)
+		}
+		if tls && l.Protocol != protocolTerminated {
+			return refuse(http.StatusBadRequest, "", "['%s'] is not a valid option for %s protocol listener.", name, l.Protocol)
+		}
+	}
+	return nil
+}

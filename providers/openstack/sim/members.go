@@ -1,0 +1,321 @@
+package sim
+
+import (
+	"net/http"
+	"net/netip"
+	"slices"
+)
+
+type member struct {
+	octaviaObject
+	Address        string  `json:"address"`
+	Port           int     `json:"protocol_port"`
+	Weight         int     `json:"weight"`
+	Backup         bool    `json:"backup"`
+	Subnet         *string `json:"subnet_id"`
+	MonitorAddress *string `json:"monitor_address"`
+	MonitorPort    *int    `json:"monitor_port"`
+
+	pool *pool
+}
+
+func memberOperations() []operation {
+	const path = "lbaas/pools/{pool}/members"
+	return []operation{
+		read("ListMembers", path, (*tx).listMembers),
+		read("ShowMember", path+"/{id}", func(t *tx) (any, error) {
+			m, err := t.member()
+			if err != nil {
+				return nil, err
+			}
+			t.judge([]*member{m})
+			return show(t, "member", m), nil
+		}),
+		create("CreateMember", path, (*tx).createMember),
+		write("BatchUpdateMembers", http.MethodPut, path, http.StatusAccepted, (*tx).batchUpdate),
+		change("UpdateMember", path+"/{id}", (*tx).updateMember),
+		remove("DeleteMember", path+"/{id}", func(t *tx) error {
+			m, err := t.member()
+			if err == nil {
+				err = t.mutable(m.pool.balancer, m.pool, m)
+			}
+			if err != nil {
+				return err
+			}
+			m.Provisioning = pendingDelete
+			t.begin(m.pool.balancer, pendingUpdate, append(m.pool.chain(), m))
+			return nil
+		}),
+	}
+}
+
+func (t *tx) listMembers() (any, error) {
+	p, err := t.pool(t.call.params["pool"])
+	if err != nil {
+		return nil, err
+	}
+	t.judge(p.members)
+	return listing[*member]{plural: "members", filters: map[string]filter[*member]{}}.answer(t, slices.Clone(p.members))
+}
+
+func (t *tx) member() (*member, error) {
+	p, err := t.pool(t.call.params["pool"])
+	if err != nil {
+		return nil, err
+	}
+	for _, m := range p.members {
+		if m.ID == t.call.params["id"] {
+			return m, nil
+		}
+	}
+	return nil, errMissing("Member", t.call.params["id"])
+}
+
+// judge sets the operating status of members: without a monitor there is none, and with one a member is up when its server runs.
+func (t *tx) judge(members []*member) {
+	up := map[string]bool{}
+	for _, p := range t.ports {
+		if s := t.servers[p.DeviceID]; s != nil && s.Status == statusActive {
+			for _, f := range p.FixedIPs {
+				up[f.Address] = true
+			}
+		}
+	}
+	for _, m := range members {
+		switch {
+		case m.pool.monitor == nil:
+			m.Operating = operatingNoMonitor
+		case m.Provisioning == pendingCreate:
+			m.Operating = operatingOffline
+		case up[m.Address]:
+			m.Operating = operatingOnline
+		default:
+			m.Operating = operatingError
+		}
+	}
+}
+
+type memberSettings struct {
+	Name           opt[string]   `json:"name"`
+	AdminStateUp   opt[bool]     `json:"admin_state_up"`
+	Weight         opt[int]      `json:"weight"`
+	Backup         opt[bool]     `json:"backup"`
+	MonitorAddress opt[string]   `json:"monitor_address"`
+	MonitorPort    opt[int]      `json:"monitor_port"`
+	Tags           opt[[]string] `json:"tags"`
+}
+
+type memberSpec struct {
+	memberSettings
+	Address string      `json:"address"`
+	Port    int         `json:"protocol_port"`
+	Subnet  opt[string] `json:"subnet_id"`
+	Project string      `json:"project_id"`
+	Tenant  string      `json:"tenant_id"`
+}
+
+const defaultWeight = 1
+
+func (in *memberSettings) check() error {
+	errs := []error{checkTexts(in.Name.v, "", in.Tags.v), within("weight", in.Weight.or(defaultWeight), 0, 256)}
+	if in.MonitorPort.given && !in.MonitorPort.null {
+		errs = append(errs, within("monitor_port", in.MonitorPort.v, 1, 65535))
+	}
+	if in.MonitorAddress.v != "" {
+		errs = append(errs, isAddress("monitor_address", in.MonitorAddress.v))
+	}
+	return firstOf(errs...)
+}
+
+func isAddress(field, value string) error {
+	if _, err := netip.ParseAddr(value); err != nil {
+		return badField(field, value, "Value should be IPv4 or IPv6 format")
+	}
+	return nil
+}
+
+func (in *memberSpec) checkTypes() error {
+	return firstOf(isAddress("address", in.Address), within("protocol_port", in.Port, 1, 65535), in.check())
+}
+
+func (m *member) apply(in memberSettings) {
+	in.Name.into(&m.Name, "")
+	in.AdminStateUp.into(&m.AdminStateUp, true)
+	in.Weight.into(&m.Weight, defaultWeight)
+	in.Backup.into(&m.Backup, false)
+	in.MonitorAddress.intoPointer(&m.MonitorAddress)
+	in.MonitorPort.intoPointer(&m.MonitorPort)
+	in.Tags.into(&m.Tags, []string{})
+}
+
+// addMember puts a new member into a pool. It does not look at the subnet: nor does Octavia when it makes a whole load balancer.
+func (t *tx) addMember(p *pool, in memberSpec) (*member, error) {
+	if in.Address == "169.254.169.254" {
+		return nil, refuse(http.StatusBadRequest, "", "%s is not a valid option for member address", in.Address)
+	}
+	for _, other := range p.members {
+		if other.Address == in.Address && other.Port == in.Port && other.Provisioning != pendingDelete {
+			return nil, errDuplicateMember(in)
+		}
+	}
+	m := &member{octaviaObject: t.newOctavia(p.Project), Address: in.Address, Port: in.Port, Weight: defaultWeight, pool: p}
+	m.Operating = operatingNoMonitor
+	in.Subnet.intoPointer(&m.Subnet)
+	m.apply(in.memberSettings)
+	if err := ovnMember(m); err != nil {
+		return nil, err
+	}
+	p.members = append(p.members, m)
+	return m, nil
+}
+
+func errDuplicateMember(in memberSpec) error {
+	return refuse(http.StatusConflict, "", "Another member on this pool is already using ip %s on protocol_port %d", in.Address, in.Port)
+}
+
+// checkSubnet checks the subnet of a member. It need not be one that the caller sees.
+func (t *tx) checkSubnet(in memberSpec) error {
+	if id := in.Subnet.v; id != "" && t.subnets[id] == nil {
+		return errUnknown("Subnet", id)
+	}
+	return nil
+}
+
+func (t *tx) memberCount() int {
+	n := 0
+	for _, p := range t.pools {
+		n += len(p.members)
+	}
+	return n
+}
+
+func (t *tx) createMember() (any, error) {
+	in, err := decode[memberSpec](t, "member")
+	if err != nil {
+		return nil, err
+	}
+	if err := in.checkTypes(); err != nil {
+		return nil, err
+	}
+	if err := t.checkSubnet(in); err != nil {
+		return nil, err
+	}
+	p, err := t.pool(t.call.params["pool"])
+	if err != nil {
+		return nil, err
+	}
+	if err := t.octaviaQuota(QuotaMembers, "Member", t.memberCount(), 1); err != nil {
+		return nil, err
+	}
+	if err := t.mutable(p.balancer, p); err != nil {
+		return nil, err
+	}
+	m, err := t.addMember(p, in)
+	if err != nil {
+		return nil, err
+	}
+	t.begin(p.balancer, pendingUpdate, append(p.chain(), m))
+	return map[string]any{"member": m}, nil
+}
+
+func (t *tx) updateMember() (any, error) {
+	m, err := t.member()
+	if err != nil {
+		return nil, err
+	}
+	in, err := decode[memberSettings](t, "member")
+	if err != nil {
+		return nil, err
+	}
+	if err := in.check(); err != nil {
+		return nil, err
+	}
+	if err := t.mutable(m.pool.balancer, m.pool, m); err != nil {
+		return nil, err
+	}
+	m.apply(in)
+	t.begin(m.pool.balancer, pendingUpdate, append(m.pool.chain(), m))
+	return map[string]any{"member": m}, nil
+}
+
+// batchUpdate makes a pool's members those of the request, or with additive_only only adds and updates.
+// A member is known by address and port. What the request leaves out of one that exists goes back to its
+// default, but for name, administrative state and tags, which stay.
+func (t *tx) batchUpdate() (any, error) {
+	p, err := t.pool(t.call.params["pool"])
+	if err != nil {
+		return nil, err
+	}
+	list, err := decode[[]memberSpec](t, "members")
+	if err != nil {
+		return nil, err
+	}
+	if err := t.checkBatch(p, list); err != nil {
+		return nil, err
+	}
+	additive := contains([]string{"true", "True", "1"}, t.call.query.Get("additive_only"))
+	parts, kept := p.chain(), map[*member]bool{}
+	for _, in := range list {
+		m := p.memberAt(in.Address, in.Port)
+		if m == nil {
+			if m, err = t.addMember(p, in); err != nil {
+				return nil, err
+			}
+		} else {
+			m.reset()
+			m.apply(in.memberSettings)
+		}
+		kept[m] = true
+		parts = append(parts, m)
+	}
+	for _, m := range p.members {
+		if !kept[m] && !additive {
+			m.Provisioning = pendingDelete
+			parts = append(parts, m)
+		}
+	}
+	t.begin(p.balancer, pendingUpdate, parts)
+	return nil, nil
+}
+
+// checkBatch checks all of a batch before any of it is done.
+func (t *tx) checkBatch(p *pool, list []memberSpec) error {
+	type key struct {
+		address string
+		port    int
+	}
+	seen := map[key]bool{}
+	for _, in := range list {
+		if err := firstOf(in.checkTypes(), t.checkSubnet(in)); err != nil {
+			return err
+		}
+		k := key{in.Address, in.Port}
+		if seen[k] {
+			return errDuplicateMember(in)
+		}
+		seen[k] = true
+		trial := &member{Address: in.Address, Port: in.Port, pool: p}
+		trial.apply(in.memberSettings)
+		if err := ovnMember(trial); err != nil {
+			return err
+		}
+	}
+	if err := t.octaviaQuota(QuotaMembers, "Member", t.memberCount()-len(p.members), len(list)); err != nil {
+		return err
+	}
+	return t.mutable(p.balancer, p)
+}
+
+func (p *pool) memberAt(address string, port int) *member {
+	for _, m := range p.members {
+		if m.Address == address && m.Port == port {
+			return m
+		}
+	}
+	return nil
+}
+
+// reset puts back what a batch update does not keep.
+func (m *member) reset() {
+	m.Weight, m.Backup, m.MonitorAddress, m.MonitorPort = defaultWeight, false, nil, nil
+}

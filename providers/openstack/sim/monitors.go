@@ -1,0 +1,241 @@
+package sim
+
+import (
+	"net/http"
+	"strings"
+)
+
+type monitor struct {
+	octaviaObject
+	Type     string   `json:"type"`
+	Delay    int      `json:"delay"`
+	Timeout  int      `json:"timeout"`
+	Retries  int      `json:"max_retries"`
+	Down     int      `json:"max_retries_down"`
+	Method   *string  `json:"http_method"`
+	Path     *string  `json:"url_path"`
+	Codes    *string  `json:"expected_codes"`
+	Version  *float64 `json:"http_version"`
+	Domain   *string  `json:"domain_name"`
+	PoolRefs []ref    `json:"pools"`
+
+	pool *pool
+}
+
+// Types of health monitors.
+const (
+	monitorHTTP = "HTTP"
+	monitorPing = "PING"
+	monitorTCP  = "TCP"
+	monitorUDP  = "UDP-CONNECT"
+	monitorSCTP = "SCTP"
+)
+
+func monitorOperations() []operation {
+	const path = "lbaas/healthmonitors"
+	return []operation{
+		read("ListHealthMonitors", path, func(t *tx) (any, error) {
+			return listing[*monitor]{plural: "healthmonitors", filters: map[string]filter[*monitor]{
+				"pool_id": func(m *monitor, ids []string) bool { return contains(ids, m.pool.ID) }, "pools": nil,
+			}}.answer(t, only(bySeq(t.monitors), func(m *monitor) bool { return t.call.may(m.Project) }))
+		}),
+		read("ShowHealthMonitor", path+"/{id}", func(t *tx) (any, error) {
+			m, err := t.monitor()
+			if err != nil {
+				return nil, err
+			}
+			return show(t, "healthmonitor", m), nil
+		}),
+		create("CreateHealthMonitor", path, (*tx).createMonitor),
+		change("UpdateHealthMonitor", path+"/{id}", (*tx).updateMonitor),
+		remove("DeleteHealthMonitor", path+"/{id}", func(t *tx) error {
+			m, err := t.monitor()
+			if err == nil {
+				err = t.mutable(m.pool.balancer, m.pool, m)
+			}
+			if err != nil {
+				return err
+			}
+			m.Provisioning = pendingDelete
+			t.begin(m.pool.balancer, pendingUpdate, append(m.pool.chain(), m))
+			return nil
+		}),
+	}
+}
+
+func (t *tx) monitor() (*monitor, error) {
+	m := t.monitors[t.call.params["id"]]
+	if m == nil {
+		return nil, errMissing("Health Monitor", t.call.params["id"])
+	}
+	if !t.call.may(m.Project) {
+		return nil, errPolicy()
+	}
+	return m, nil
+}
+
+type monitorSettings struct {
+	Name         opt[string]   `json:"name"`
+	AdminStateUp opt[bool]     `json:"admin_state_up"`
+	Delay        opt[int]      `json:"delay"`
+	Timeout      opt[int]      `json:"timeout"`
+	Retries      opt[int]      `json:"max_retries"`
+	Down         opt[int]      `json:"max_retries_down"`
+	Method       opt[string]   `json:"http_method"`
+	Path         opt[string]   `json:"url_path"`
+	Codes        opt[string]   `json:"expected_codes"`
+	Version      opt[float64]  `json:"http_version"`
+	Domain       opt[string]   `json:"domain_name"`
+	Tags         opt[[]string] `json:"tags"`
+}
+
+type monitorSpec struct {
+	monitorSettings
+	Type    string `json:"type"`
+	Pool    string `json:"pool_id"`
+	Project string `json:"project_id"`
+	Tenant  string `json:"tenant_id"`
+}
+
+const defaultRetriesDown = 3
+
+func (in *monitorSettings) check() error {
+	var errs []error
+	number := func(field string, o opt[int], most int) {
+		if o.given && !o.null {
+			errs = append(errs, within(field, o.v, 1, most))
+		}
+	}
+	number("delay", in.Delay, 1<<31-1)
+	number("timeout", in.Timeout, 1<<31-1)
+	number("max_retries", in.Retries, 10)
+	number("max_retries_down", in.Down, 10)
+	if in.Method.v != "" {
+		errs = append(errs, oneOf("http_method", in.Method.v, "CONNECT", "DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT", "TRACE"))
+	}
+	if in.Path.v != "" && !strings.HasPrefix(in.Path.v, "/") {
+		errs = append(errs, badField("url_path", in.Path.v, "Not a valid URL Path: "+in.Path.v))
+	}
+	return firstOf(append(errs, checkTexts(in.Name.v, "", in.Tags.v))...)
+}
+
+// checkTypes checks a new monitor's values; one inside a pool names no pool.
+func (in *monitorSpec) checkTypes(inside bool) error {
+	if err := oneOf("type", in.Type, monitorHTTP, protocolHTTPS, monitorPing, monitorSCTP, monitorTCP, "TLS-HELLO", monitorUDP); err != nil {
+		return err
+	}
+	for field, o := range map[string]opt[int]{"delay": in.Delay, "timeout": in.Timeout, "max_retries": in.Retries} {
+		if !o.given || o.null {
+			return badField(field, "None", "Mandatory field missing.")
+		}
+	}
+	if !inside && in.Pool == "" {
+		return badField("pool_id", "None", "Mandatory field missing.")
+	}
+	return in.check()
+}
+
+func (m *monitor) apply(in monitorSettings) {
+	in.Name.into(&m.Name, "")
+	in.AdminStateUp.into(&m.AdminStateUp, true)
+	in.Delay.into(&m.Delay, m.Delay)
+	in.Timeout.into(&m.Timeout, m.Timeout)
+	in.Retries.into(&m.Retries, m.Retries)
+	in.Down.into(&m.Down, defaultRetriesDown)
+	in.Method.intoPointer(&m.Method)
+	in.Path.intoPointer(&m.Path)
+	in.Codes.intoPointer(&m.Codes)
+	in.Version.intoPointer(&m.Version)
+	in.Domain.intoPointer(&m.Domain)
+	in.Tags.into(&m.Tags, []string{})
+	if m.speaksHTTP() {
+		for field, standard := range map[**string]string{&m.Method: http.MethodGet, &m.Path: "/", &m.Codes: "200"} {
+			if *field == nil {
+				*field = &standard
+			}
+		}
+	}
+}
+
+func (m *monitor) speaksHTTP() bool { return m.Type == monitorHTTP || m.Type == protocolHTTPS }
+
+// addMonitor gives a pool its monitor.
+func (t *tx) addMonitor(p *pool, in monitorSpec) (*monitor, error) {
+	if p.monitor != nil {
+		return nil, refuse(http.StatusConflict, "", "This pool already has a health monitor")
+	}
+	m := &monitor{octaviaObject: t.newOctavia(p.Project), Type: in.Type, Down: defaultRetriesDown, PoolRefs: []ref{{p.ID}}, pool: p}
+	m.apply(in.monitorSettings)
+	if err := m.check(); err != nil {
+		return nil, err
+	}
+	p.monitor, t.monitors[m.ID] = m, m
+	return m, nil
+}
+
+// check checks the settings against each other and the pool. That the timeout may not exceed the delay is not checked.
+func (m *monitor) check() error {
+	datagrams := transportOf(m.pool.Protocol) != protocolTCP
+	switch {
+	case datagrams && !contains([]string{monitorUDP, monitorHTTP, monitorTCP, monitorSCTP}, m.Type):
+		return invalid("The associated pool protocol is %s, so only a HTTP, SCTP, TCP, UDP-CONNECT health monitor is supported.", m.pool.Protocol)
+	case !datagrams && (m.Type == monitorUDP || m.Type == monitorSCTP):
+		return invalid("The %s type is only supported for pools of type SCTP, UDP.", m.Type)
+	case !m.speaksHTTP() && (m.Method != nil || m.Path != nil || m.Codes != nil):
+		return invalid("http_method, url_path and expected_codes are only valid for HTTP and HTTPS monitors.")
+	case m.Domain != nil && (m.Version == nil || *m.Version < 1.1):
+		return invalid("'http_version' must be greater than 1.0 when 'domain_name' is used")
+	}
+	return ovnMonitor(m)
+}
+
+func (t *tx) createMonitor() (any, error) {
+	in, err := decode[monitorSpec](t, "healthmonitor")
+	if err != nil {
+		return nil, err
+	}
+	if err := in.checkTypes(false); err != nil {
+		return nil, err
+	}
+	p, err := t.pool(in.Pool)
+	if err != nil {
+		return nil, err
+	}
+	if err := t.octaviaQuota(QuotaHealthMonitors, "Health Monitor", len(t.monitors), 1); err != nil {
+		return nil, err
+	}
+	if err := t.mutable(p.balancer, p); err != nil {
+		return nil, err
+	}
+	m, err := t.addMonitor(p, in)
+	if err != nil {
+		return nil, err
+	}
+	t.begin(p.balancer, pendingUpdate, append(p.chain(), m))
+	return map[string]any{"healthmonitor": m}, nil
+}
+
+func (t *tx) updateMonitor() (any, error) {
+	m, err := t.monitor()
+	if err != nil {
+		return nil, err
+	}
+	in, err := decode[monitorSettings](t, "healthmonitor")
+	if err != nil {
+		return nil, err
+	}
+	if err := in.check(); err != nil {
+		return nil, err
+	}
+	changed := *m
+	changed.apply(in)
+	if err := changed.check(); err != nil {
+		return nil, err
+	}
+	if err := t.mutable(m.pool.balancer, m.pool, m); err != nil {
+		return nil, err
+	}
+	*m = changed
+	t.begin(m.pool.balancer, pendingUpdate, append(m.pool.chain(), m))
+	return map[string]any{"healthmonitor": m}, nil
+}

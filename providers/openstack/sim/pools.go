@@ -1,0 +1,323 @@
+package sim
+
+import (
+	"net/http"
+	"slices"
+)
+
+type persistence struct {
+	Type        string  `json:"type"`
+	Cookie      *string `json:"cookie_name"`
+	Timeout     *int    `json:"persistence_timeout"`
+	Granularity *string `json:"persistence_granularity"`
+}
+
+type pool struct {
+	octaviaObject
+	Description   string       `json:"description"`
+	Protocol      string       `json:"protocol"`
+	Algorithm     string       `json:"lb_algorithm"`
+	Persistence   *persistence `json:"session_persistence"`
+	LoadBalancers []ref        `json:"loadbalancers"`
+	Listeners     []ref        `json:"listeners"`
+	Members       []ref        `json:"members"`
+	Monitor       *string      `json:"healthmonitor_id"`
+	TLS           bool         `json:"tls_enabled"`
+	Certificate   *string      `json:"tls_container_ref"`
+	CA            *string      `json:"ca_tls_container_ref"`
+	CRL           *string      `json:"crl_container_ref"`
+	Ciphers       *string      `json:"tls_ciphers"`
+	TLSVersions   []string     `json:"tls_versions"`
+	ALPN          []string     `json:"alpn_protocols"`
+
+	balancer *balancer
+	members  []*member
+	monitor  *monitor
+}
+
+// Algorithms of pools.
+const (
+	algorithmRoundRobin       = "ROUND_ROBIN"
+	algorithmLeastConnections = "LEAST_CONNECTIONS"
+	algorithmSourceIP         = "SOURCE_IP"
+	algorithmSourceIPPort     = "SOURCE_IP_PORT"
+)
+
+const persistenceSourceIP = "SOURCE_IP"
+
+func poolOperations() []operation {
+	const path = "lbaas/pools"
+	return []operation{
+		read("ListPools", path, func(t *tx) (any, error) {
+			list := only(bySeq(t.pools), func(p *pool) bool { return t.call.may(p.Project) })
+			for _, p := range list {
+				p.refresh()
+			}
+			return listing[*pool]{plural: "pools", filters: map[string]filter[*pool]{
+				"loadbalancer_id": func(p *pool, ids []string) bool { return contains(ids, p.balancer.ID) }, "listeners": nil, "members": nil,
+			}}.answer(t, list)
+		}),
+		read("ShowPool", path+"/{id}", func(t *tx) (any, error) {
+			p, err := t.pool(t.call.params["id"])
+			if err != nil {
+				return nil, err
+			}
+			p.refresh()
+			return show(t, "pool", p), nil
+		}),
+		create("CreatePool", path, (*tx).createPool),
+		change("UpdatePool", path+"/{id}", (*tx).updatePool),
+		remove("DeletePool", path+"/{id}", func(t *tx) error {
+			p, err := t.pool(t.call.params["id"])
+			if err == nil {
+				err = t.mutable(p.balancer, p)
+			}
+			if err != nil {
+				return err
+			}
+			parts := p.chain()
+			p.Provisioning = pendingDelete
+			t.begin(p.balancer, pendingUpdate, parts)
+			return nil
+		}),
+	}
+}
+
+func (t *tx) pool(id string) (*pool, error) {
+	p := t.pools[id]
+	if p == nil {
+		return nil, errMissing("Pool", id)
+	}
+	if !t.call.may(p.Project) {
+		return nil, errPolicy()
+	}
+	return p, nil
+}
+
+// refresh fills in what a pool shows of what it is related to.
+func (p *pool) refresh() {
+	p.Listeners, p.Members, p.Monitor = []ref{}, []ref{}, nil
+	for _, l := range p.users() {
+		p.Listeners = append(p.Listeners, ref{l.ID})
+	}
+	for _, m := range p.members {
+		p.Members = append(p.Members, ref{m.ID})
+	}
+	if p.monitor != nil {
+		p.Monitor = &p.monitor.ID
+	}
+}
+
+// users are the listeners that send their traffic to the pool.
+func (p *pool) users() []*listener {
+	return only(slices.Clone(p.balancer.listeners), func(l *listener) bool { return l.DefaultPool != nil && *l.DefaultPool == p.ID })
+}
+
+// chain is the pool and its listeners: what a change of the pool or of anything in it makes pending.
+func (p *pool) chain() []octaviaEntity {
+	out := []octaviaEntity{p}
+	for _, l := range p.users() {
+		out = append(out, l)
+	}
+	return out
+}
+
+type poolSettings struct {
+	Name         opt[string]      `json:"name"`
+	Description  opt[string]      `json:"description"`
+	AdminStateUp opt[bool]        `json:"admin_state_up"`
+	Algorithm    opt[string]      `json:"lb_algorithm"`
+	Persistence  opt[persistence] `json:"session_persistence"`
+	TLS          opt[bool]        `json:"tls_enabled"`
+	Certificate  opt[string]      `json:"tls_container_ref"`
+	CA           opt[string]      `json:"ca_tls_container_ref"`
+	CRL          opt[string]      `json:"crl_container_ref"`
+	Ciphers      opt[string]      `json:"tls_ciphers"`
+	TLSVersions  opt[[]string]    `json:"tls_versions"`
+	ALPN         opt[[]string]    `json:"alpn_protocols"`
+	Tags         opt[[]string]    `json:"tags"`
+}
+
+// poolSpec is a pool in a request that makes one, by itself or with its load balancer.
+type poolSpec struct {
+	poolSettings
+	Protocol string       `json:"protocol"`
+	Balancer string       `json:"loadbalancer_id"`
+	Listener string       `json:"listener_id"`
+	Project  string       `json:"project_id"`
+	Tenant   string       `json:"tenant_id"`
+	Members  []memberSpec `json:"members"`
+	Monitor  *monitorSpec `json:"healthmonitor"`
+}
+
+func algorithms() []string {
+	return []string{algorithmLeastConnections, algorithmRoundRobin, algorithmSourceIP, algorithmSourceIPPort}
+}
+
+func poolProtocols() []string {
+	return []string{protocolHTTP, protocolHTTPS, protocolPROXY, protocolPROXYv2, protocolSCTP, protocolTCP, protocolUDP}
+}
+
+func (in *poolSettings) check() error {
+	errs := []error{checkTexts(in.Name.v, in.Description.v, in.Tags.v)}
+	if in.Algorithm.given {
+		errs = append(errs, oneOf("lb_algorithm", in.Algorithm.v, algorithms()...))
+	}
+	if in.Persistence.given && !in.Persistence.null {
+		errs = append(errs, oneOf("type", in.Persistence.v.Type, "APP_COOKIE", "HTTP_COOKIE", persistenceSourceIP))
+	}
+	return firstOf(errs...)
+}
+
+// checkTypes checks the values by themselves, also of what the pool contains. A pool that is only named has no protocol.
+func (in *poolSpec) checkTypes(named bool) error {
+	errs := []error{in.check()}
+	if !named || in.Protocol != "" {
+		errs = append(errs, oneOf("protocol", in.Protocol, poolProtocols()...))
+	}
+	for i := range in.Members {
+		errs = append(errs, in.Members[i].checkTypes())
+	}
+	if in.Monitor != nil {
+		errs = append(errs, in.Monitor.checkTypes(true))
+	}
+	return firstOf(errs...)
+}
+
+func (t *tx) newPool(b *balancer, in poolSpec) *pool {
+	p := &pool{octaviaObject: t.newOctavia(b.Project), Protocol: in.Protocol, TLSVersions: []string{}, ALPN: []string{}, LoadBalancers: []ref{{b.ID}}, balancer: b}
+	p.apply(in.poolSettings)
+	return p
+}
+
+func (p *pool) apply(in poolSettings) {
+	in.Name.into(&p.Name, "")
+	in.Description.into(&p.Description, "")
+	in.AdminStateUp.into(&p.AdminStateUp, true)
+	in.Algorithm.into(&p.Algorithm, algorithmRoundRobin)
+	in.Persistence.intoPointer(&p.Persistence)
+	in.TLS.into(&p.TLS, false)
+	in.Certificate.intoPointer(&p.Certificate)
+	in.CA.intoPointer(&p.CA)
+	in.CRL.intoPointer(&p.CRL)
+	in.Ciphers.intoPointer(&p.Ciphers)
+	in.TLSVersions.into(&p.TLSVersions, []string{})
+	in.ALPN.into(&p.ALPN, []string{})
+	in.Tags.into(&p.Tags, []string{})
+}
+
+func (t *tx) createPool() (any, error) {
+	in, err := decode[poolSpec](t, "pool")
+	if err != nil {
+		return nil, err
+	}
+	if err := in.checkTypes(false); err != nil {
+		return nil, err
+	}
+	if !in.Algorithm.given {
+		return nil, badField("lb_algorithm", "None", "Mandatory field missing.")
+	}
+	b, l, err := t.parentsOf(in)
+	if err != nil {
+		return nil, err
+	}
+	if err := t.octaviaQuota(QuotaPools, "Pool", len(t.pools), 1); err != nil {
+		return nil, err
+	}
+	p := t.newPool(b, in)
+	if err := p.check(); err != nil {
+		return nil, err
+	}
+	if l != nil && l.DefaultPool != nil {
+		return nil, refuse(http.StatusConflict, "", "This Listener already has a default pool")
+	}
+	if err := t.mutable(b); err != nil {
+		return nil, err
+	}
+	t.pools[p.ID] = p
+	b.pools = append(b.pools, p)
+	if l != nil {
+		l.DefaultPool = &p.ID
+	}
+	if err := t.fill(p, in); err != nil {
+		t.removePart(b, p)
+		return nil, err
+	}
+	t.begin(b, pendingUpdate, append(p.everyPart(), p.chain()[1:]...))
+	p.refresh()
+	return map[string]any{"pool": p}, nil
+}
+
+// parentsOf are the load balancer and, if one is named, the listener that a new pool is for.
+func (t *tx) parentsOf(in poolSpec) (*balancer, *listener, error) {
+	if in.Listener == "" {
+		if in.Balancer == "" {
+			return nil, nil, invalid("Must provide at least one of: loadbalancer_id, listener_id.")
+		}
+		b, err := t.balancer(in.Balancer)
+		return b, nil, err
+	}
+	l, err := t.listener(in.Listener)
+	if err != nil {
+		return nil, nil, err
+	}
+	return l.balancer, l, compatible(l.Protocol, in.Protocol)
+}
+
+// fill makes the members and the monitor of a new pool.
+func (t *tx) fill(p *pool, in poolSpec) error {
+	for i := range in.Members {
+		if _, err := t.addMember(p, in.Members[i]); err != nil {
+			return err
+		}
+	}
+	if in.Monitor == nil {
+		return nil
+	}
+	_, err := t.addMonitor(p, *in.Monitor)
+	return err
+}
+
+// check checks the settings of a pool against each other.
+func (p *pool) check() error {
+	if s := p.Persistence; s != nil {
+		app := s.Type == "APP_COOKIE"
+		switch {
+		case s.Cookie != nil && *s.Cookie != "" && !app:
+			return invalid(`Field "cookie_name" can only be specified with session persistence of type "APP_COOKIE".`)
+		case app && (s.Cookie == nil || *s.Cookie == ""):
+			return invalid(`Field "cookie_name" must be specified when using the "APP_COOKIE" session persistence type.`)
+		case transportOf(p.Protocol) != protocolTCP && s.Type != persistenceSourceIP:
+			return invalid("Session persistence of type %s is not supported for %s protocol pools.", s.Type, p.Protocol)
+		case transportOf(p.Protocol) == protocolTCP && (s.Timeout != nil || s.Granularity != nil):
+			return invalid("persistence_timeout and persistence_granularity is only supported with UDP and SCTP protocol pools and session persistence type SOURCE_IP.")
+		}
+	}
+	return driverPool(p)
+}
+
+func (t *tx) updatePool() (any, error) {
+	p, err := t.pool(t.call.params["id"])
+	if err != nil {
+		return nil, err
+	}
+	in, err := decode[poolSettings](t, "pool")
+	if err != nil {
+		return nil, err
+	}
+	if err := in.check(); err != nil {
+		return nil, err
+	}
+	changed := *p
+	changed.apply(in)
+	if err := changed.check(); err != nil {
+		return nil, err
+	}
+	if err := t.mutable(p.balancer, p); err != nil {
+		return nil, err
+	}
+	*p = changed
+	t.begin(p.balancer, pendingUpdate, p.chain())
+	p.refresh()
+	return map[string]any{"pool": p}, nil
+}

@@ -1,0 +1,295 @@
+package sim
+
+import (
+	"cmp"
+	"encoding/json"
+	"net/http"
+	"net/url"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// filter decides by the values of a query parameter whether an object is listed.
+type filter[T any] func(x T, values []string) bool
+
+// listing is how objects of one kind are listed.
+type listing[T entity] struct {
+	plural string
+	// filters besides those by field. A nil one refuses the field of its name.
+	filters map[string]filter[T]
+}
+
+// pagingParameters are parameters of lists that are no filters.
+var pagingParameters = []string{"fields", "limit", "marker", "page_reverse", "sort_key", "sort_dir", "sort"}
+
+// answer filters, sorts, cuts and selects the fields of what the caller may see.
+func (l listing[T]) answer(t *tx, objects []T) (any, error) {
+	q := t.call.query
+	for _, name := range sortedKeys(q) {
+		if slices.Contains(pagingParameters, name) {
+			continue
+		}
+		keep, err := l.filterBy(t, name, q[name])
+		if err != nil {
+			return nil, err
+		}
+		objects = only(objects, keep)
+	}
+	if err := l.sort(t, objects); err != nil {
+		return nil, err
+	}
+	page, links, err := paged(t, objects, l.limit(t))
+	if err != nil {
+		return nil, err
+	}
+	out := map[string]any{l.plural: picked(page, q["fields"])}
+	if t.call.service == serviceLoadBalancer || len(links) > 0 {
+		out[l.plural+"_links"] = links
+	}
+	return out, nil
+}
+
+// limit is the largest page of a service; 0 is without end.
+func (listing[T]) limit(t *tx) int {
+	if t.call.service == serviceNetwork {
+		return 0
+	}
+	return 1000
+}
+
+func (l listing[T]) filterBy(t *tx, name string, values []string) (func(T) bool, error) {
+	if name == "id" && len(values) > 1 && t.call.service == serviceLoadBalancer {
+		return nil, refuse(http.StatusInternalServerError, "", "Internal Server Error") // Octavia fails at this.
+	}
+	f, special := l.filters[name]
+	if !special {
+		f = tagFilters[T]()[name]
+	}
+	if f != nil {
+		return func(x T) bool { return f(x, values) }, nil
+	}
+	index, known := fieldIndex[T](name)
+	if special || !known {
+		if t.call.service == serviceNetwork {
+			return func(T) bool { return true }, nil // Neutron ignores what it does not know.
+		}
+		return nil, refuse(http.StatusBadRequest, "", "Validation failure: Invalid filter '%s'", name)
+	}
+	return func(x T) bool {
+		have := texts(reflect.ValueOf(x).Elem().FieldByIndex(index))
+		return slices.ContainsFunc(values, func(v string) bool { return slices.Contains(have, normal(v)) })
+	}, nil
+}
+
+// tagFilters are the four ways to select by tags, each a comma-separated list.
+func tagFilters[T any]() map[string]filter[T] {
+	count := func(x T, values []string) (has, of int) {
+		index, _ := fieldIndex[T]("tags")
+		if index == nil {
+			return 0, len(values)
+		}
+		tags, _ := reflect.ValueOf(x).Elem().FieldByIndex(index).Interface().([]string)
+		for _, v := range values {
+			for tag := range strings.SplitSeq(v, ",") {
+				of++
+				if slices.Contains(tags, tag) {
+					has++
+				}
+			}
+		}
+		return has, of
+	}
+	return map[string]filter[T]{
+		"tags":         func(x T, v []string) bool { has, of := count(x, v); return has == of },
+		"tags-any":     func(x T, v []string) bool { has, _ := count(x, v); return has > 0 },
+		"not-tags":     func(x T, v []string) bool { has, of := count(x, v); return has < of },
+		"not-tags-any": func(x T, v []string) bool { has, _ := count(x, v); return has == 0 },
+	}
+}
+
+// fieldIndex finds the field of a pointer's struct by its name in JSON.
+func fieldIndex[T any](name string) ([]int, bool) {
+	for _, f := range reflect.VisibleFields(reflect.TypeFor[T]().Elem()) {
+		tag, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		if tag == name && f.IsExported() {
+			return f.Index, true
+		}
+	}
+	return nil, false
+}
+
+// texts are a field's values as queries spell them.
+func texts(v reflect.Value) []string {
+	switch v.Kind() {
+	case reflect.String:
+		return []string{v.String()}
+	case reflect.Bool:
+		return []string{strconv.FormatBool(v.Bool())}
+	case reflect.Int:
+		return []string{strconv.FormatInt(v.Int(), 10)}
+	case reflect.Pointer:
+		if v.IsNil() {
+			return []string{""}
+		}
+		return texts(v.Elem())
+	case reflect.Slice:
+		var out []string
+		for i := range v.Len() {
+			out = append(out, texts(v.Index(i))...)
+		}
+		return out
+	case reflect.Struct:
+		if id := v.FieldByName("ID"); id.IsValid() {
+			return texts(id)
+		}
+	}
+	return nil
+}
+
+// normal spells a boolean of Python as Go does.
+func normal(v string) string {
+	switch v {
+	case "True", "TRUE":
+		return "true"
+	case "False", "FALSE":
+		return "false"
+	}
+	return v
+}
+
+func (listing[T]) sort(t *tx, objects []T) error {
+	q := t.call.query
+	keys, dirs := q["sort_key"], q["sort_dir"]
+	if both := q.Get("sort"); both != "" {
+		keys, dirs = nil, nil
+		for one := range strings.SplitSeq(both, ",") {
+			key, dir, _ := strings.Cut(one, ":")
+			keys, dirs = append(keys, key), append(dirs, dir)
+		}
+	}
+	for i := len(keys) - 1; i >= 0; i-- {
+		index, ok := fieldIndex[T](keys[i])
+		if !ok {
+			return badBody(t.call.service, "Supplied sort key '%s' is not valid.", keys[i])
+		}
+		descending := i < len(dirs) && dirs[i] == "desc"
+		slices.SortStableFunc(objects, func(a, b T) int {
+			c := slices.Compare(texts(reflect.ValueOf(a).Elem().FieldByIndex(index)), texts(reflect.ValueOf(b).Elem().FieldByIndex(index)))
+			if descending {
+				return -c
+			}
+			return c
+		})
+	}
+	return nil
+}
+
+type link struct {
+	Rel  string `json:"rel"`
+	HRef string `json:"href"`
+}
+
+// paged cuts the page that a query asks for out of the whole list. most is the largest that there is; 0 is without end.
+func paged[T entity](t *tx, objects []T, most int) (page []T, links []link, err error) {
+	q, links := t.call.query, []link{}
+	limit := most
+	if text := q.Get("limit"); text != "" {
+		n, err := strconv.Atoi(text)
+		if err != nil || n < 0 {
+			return nil, nil, badBody(t.call.service, "Supplied pagination limit '%s' is not valid.", text)
+		}
+		if n > 0 && (most == 0 || n < most) {
+			limit = n
+		}
+	}
+	from := 0
+	if marker := q.Get("marker"); marker != "" {
+		at := slices.IndexFunc(objects, func(x T) bool { return x.meta().ID == marker })
+		if at < 0 {
+			if t.call.service == serviceNetwork {
+				return nil, nil, refuse(http.StatusNotFound, "HTTPNotFound", "%s could not be found.", marker)
+			}
+			return nil, nil, badBody(t.call.service, "Supplied pagination marker '%s' is not valid.", marker)
+		}
+		from = at + 1
+	}
+	page = objects[from:]
+	if limit > 0 && len(page) >= limit {
+		page = page[:limit]
+		links = append(links, link{Rel: "next", HRef: t.pageURL(page[limit-1].meta().ID, limit)})
+	}
+	if from > 0 && len(page) > 0 && t.call.service != serviceCompute {
+		q := url.Values{"page_reverse": {"True"}}
+		links = append(links, link{Rel: "previous", HRef: t.pageURL(page[0].meta().ID, limit) + "&" + q.Encode()})
+	}
+	return page, links, nil
+}
+
+// pageURL is the request with another marker.
+func (t *tx) pageURL(marker string, limit int) string {
+	q := url.Values{}
+	for name, values := range t.call.query {
+		q[name] = values
+	}
+	q.Set("marker", marker)
+	q.Set("limit", strconv.Itoa(limit))
+	q.Del("page_reverse")
+	return t.call.base + t.call.path + "?" + q.Encode()
+}
+
+// picked are objects with some of their fields; without any named, with all.
+func picked[T any](objects []T, fields []string) any {
+	if objects == nil {
+		objects = []T{}
+	}
+	if len(fields) == 0 {
+		return objects
+	}
+	var all []string
+	for _, f := range fields {
+		all = append(all, strings.Split(f, ",")...)
+	}
+	out := make([]map[string]any, 0, len(objects))
+	for _, x := range objects {
+		have := asMap(x)
+		one := map[string]any{}
+		for _, f := range all {
+			if v, ok := have[f]; ok {
+				one[f] = v
+			}
+		}
+		out = append(out, one)
+	}
+	return out
+}
+
+// show is the answer with one object, of which a query may name the fields.
+func show[T any](t *tx, singular string, x T) any {
+	fields := t.call.query["fields"]
+	if len(fields) == 0 {
+		return map[string]any{singular: x}
+	}
+	list, _ := picked([]T{x}, fields).([]map[string]any)
+	return map[string]any{singular: list[0]}
+}
+
+// asMap is an object as JSON shows it.
+func asMap(x any) map[string]any {
+	out := map[string]any{}
+	// All objects are plain structs, which always encode.
+	if raw, err := json.Marshal(x); err == nil {
+		_ = json.Unmarshal(raw, &out)
+	}
+	return out
+}
+
+func sortedKeys[K cmp.Ordered, V any, M ~map[K]V](m M) []K {
+	out := make([]K, 0, len(m))
+	for k := range m {
+		out = append(out, k)
+	}
+	slices.Sort(out)
+	return out
+}
