@@ -171,7 +171,7 @@ func TestSlowLoadBalancersHoldUpNobody(t *testing.T) {
 				t.Error("a load balancer that stays PENDING was ready")
 			}
 		})
-		time.Sleep(time.Second)
+		r.sleep(time.Second)
 		began := time.Now()
 		r.ensure(service(named("quick")))
 		r.wantTime("beside a stuck one", began, 13*time.Second)

@@ -28,7 +28,7 @@ func (r *rig) until(what string, work func(context.Context) error) {
 			return
 		}
 		r.sim.Front().Revive()
-		time.Sleep(5 * time.Second)
+		r.sleep(5 * time.Second)
 	}
 	r.t.Fatalf("%s never succeeds: %v", what, err)
 }

@@ -321,3 +321,9 @@ func (r *rig) restartQuietly() {
 	r.restart()
 	r.recorder = old
 }
+
+// sleep lets the bubble's time pass.
+func (r *rig) sleep(d time.Duration) {
+	r.t.Helper()
+	time.Sleep(d)
+}
