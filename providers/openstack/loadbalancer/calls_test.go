@@ -147,7 +147,7 @@ func TestCallsOfANodeThatJoins(t *testing.T) {
 	bubble(t, sim.Options{SettleTime: 3 * time.Second, Latency: latency}, Settings{}, func(r *rig) {
 		services := fleet(50)
 		together(services, func(svc *v1.Service) { r.ensure(svc) })
-		time.Sleep(time.Minute) // as long after as nodes join
+		r.sleep(time.Minute) // as long after as nodes join
 		r.launch("another")
 		r.sim.Front().Log().Reset()
 		began := time.Now()
