@@ -26,7 +26,7 @@ func subject(generation string) conformance.Subject {
 		Name:         aws.ProviderName,
 		Capabilities: aws.Descriptor().Capabilities, ServiceAnnotations: map[string]string{annotation.KeyType: generation},
 		Cannot: cannot,
-		Sample: 2,
+		Sample: 1,
 		New: func(t testing.TB) (conformance.World, conformance.Manager) {
 			world, err := sim.New(sim.Options{
 				ProvisionTime: 3 * time.Second, DrainTime: 2 * time.Second, ReleaseTime: 2 * time.Second,
