@@ -1,5 +1,0 @@
-//go:build !exclude_openstack
-
-package main
-
-import _ "github.com/unified-ccm/unified-ccm/providers/openstack"
