@@ -145,5 +145,4 @@ replace (
 	github.com/unified-ccm/unified-ccm/pkg/common => ../pkg/common
 	github.com/unified-ccm/unified-ccm/providers/aws => ../providers/aws
 	github.com/unified-ccm/unified-ccm/providers/fake => ../providers/fake
-	github.com/unified-ccm/unified-ccm/providers/openstack => ../providers/openstack
 )
