@@ -29,8 +29,10 @@ require (
 	github.com/aws/aws-sdk-go-v2/service/sts v1.51.7 // indirect
 	github.com/aws/smithy-go v1.28.8 // indirect
 	github.com/evanphx/json-patch/v5 v5.9.11 // indirect
+	github.com/gophercloud/gophercloud/v2 v2.15.0 // indirect
 	gopkg.in/gcfg.v1 v1.2.3 // indirect
 	gopkg.in/warnings.v0 v0.1.2 // indirect
+	gopkg.in/yaml.v2 v2.4.0 // indirect
 	k8s.io/apiextensions-apiserver v0.37.1 // indirect
 )
 
@@ -90,6 +92,7 @@ require (
 	github.com/unified-ccm/unified-ccm/pkg/common v0.0.0
 	github.com/unified-ccm/unified-ccm/providers/aws v0.0.0
 	github.com/unified-ccm/unified-ccm/providers/fake v0.0.0
+	github.com/unified-ccm/unified-ccm/providers/openstack v0.0.0
 	github.com/x448/float16 v0.8.4 // indirect
 	go.etcd.io/etcd/api/v3 v3.7.0 // indirect
 	go.etcd.io/etcd/client/pkg/v3 v3.7.0 // indirect
@@ -145,4 +148,5 @@ replace (
 	github.com/unified-ccm/unified-ccm/pkg/common => ../pkg/common
 	github.com/unified-ccm/unified-ccm/providers/aws => ../providers/aws
 	github.com/unified-ccm/unified-ccm/providers/fake => ../providers/fake
+	github.com/unified-ccm/unified-ccm/providers/openstack => ../providers/openstack
 )

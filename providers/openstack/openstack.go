@@ -186,7 +186,7 @@ func (c *Cloud) SetRuntime(r provider.Runtime) {
 }
 
 // Check implements provider.Checker: it gets a token, and looks into the catalogue that comes with it
-// for what nodes need. A missing Octavia is said here too, but stops only load balancers.
+// for what nodes need. A missing Octavia stops only load balancers, so it is not looked for here.
 func (c *Cloud) Check(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, c.client.timeout)
 	defer cancel()

@@ -15,6 +15,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/aws"
 	"github.com/unified-ccm/unified-ccm/providers/fake"
 	fakesim "github.com/unified-ccm/unified-ccm/providers/fake/sim"
+	"github.com/unified-ccm/unified-ccm/providers/openstack"
 )
 
 // SimulatorOptions say how a simulated cloud behaves.
@@ -48,7 +49,8 @@ func simulators() map[string]Simulator {
 	return map[string]Simulator{
 		aws.ProviderName: {New: newAWS, CloudConfig: awsConfig,
 			ServiceAnnotations: map[string]string{"service.beta.kubernetes.io/aws-load-balancer-type": "nlb"}},
-		fake.ProviderName: {New: newFakeWorld, CloudConfig: fakeConfig},
+		fake.ProviderName:      {New: newFakeWorld, CloudConfig: fakeConfig},
+		openstack.ProviderName: {New: newOpenStack, CloudConfig: openStackConfig},
 	}
 }
 

@@ -83,3 +83,12 @@ func Is(err error, classes ...Class) bool {
 	}
 	return false
 }
+
+// IgnoreNotFound returns nil for an error of class NotFound, and any other error as it is. It is for
+// deleting: what is already gone is as good as deleted.
+func IgnoreNotFound(err error) error {
+	if Is(err, NotFound) {
+		return nil
+	}
+	return err
+}

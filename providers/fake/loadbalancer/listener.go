@@ -102,7 +102,7 @@ func (d *differ) listenerDelete(lbID string, have api.Listener) listenerChange {
 			if err := d.active.wait(ctx); err != nil {
 				return err
 			}
-			err := ignoreNotFound(d.cloud.api.DeleteListener(ctx, lbID, have.Name))
+			err := cloudapi.IgnoreNotFound(d.cloud.api.DeleteListener(ctx, lbID, have.Name))
 			return d.writeChild(err, func(lb *api.LoadBalancer) { lb.Listeners = drop(lb.Listeners, have.Name, listenerName) })
 		},
 	}
@@ -131,14 +131,6 @@ func (d *differ) loadBalancerID(ctx context.Context, ids *plan.Handles) (string,
 		return ids.ID(loadBalancerHandle)
 	}
 	return d.have.LoadBalancer.ID, d.active.wait(ctx)
-}
-
-// ignoreNotFound is for deletions: somebody was faster, or an earlier one lost its reply.
-func ignoreNotFound(err error) error {
-	if cloudapi.Is(err, cloudapi.NotFound) {
-		return nil
-	}
-	return err
 }
 
 // put replaces the item of the same name, or adds it.

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 	"github.com/unified-ccm/unified-ccm/providers/fake/api"
 )
@@ -127,7 +128,7 @@ func (d *differ) poolDelete(lbID string, have api.Pool, after []plan.Ref) plan.C
 			if err := d.active.wait(ctx); err != nil {
 				return err
 			}
-			err := ignoreNotFound(d.cloud.api.DeletePool(ctx, lbID, have.Name))
+			err := cloudapi.IgnoreNotFound(d.cloud.api.DeletePool(ctx, lbID, have.Name))
 			return d.writeChild(err, func(lb *api.LoadBalancer) { lb.Pools = drop(lb.Pools, have.Name, poolName) })
 		},
 	}

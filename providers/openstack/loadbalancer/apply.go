@@ -168,14 +168,6 @@ func (s *store) forget(id string, write uint64) {
 	}
 }
 
-// ignoreNotFound is for deletions: somebody was faster, or an earlier one lost its reply.
-func ignoreNotFound(err error) error {
-	if cloudapi.Is(err, cloudapi.NotFound) {
-		return nil
-	}
-	return err
-}
-
 // fields collects the differences of one object.
 type fields []plan.Field
 

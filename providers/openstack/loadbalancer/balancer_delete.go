@@ -44,18 +44,18 @@ func (c *Cloud) deleteParts(ctx context.Context, id string, listeners []api.List
 			continue
 		}
 		if err := c.mutate(ctx, id, func(ctx context.Context) error {
-			return ignoreNotFound(c.api.DeleteHealthMonitor(ctx, p.HealthMonitorID))
+			return cloudapi.IgnoreNotFound(c.api.DeleteHealthMonitor(ctx, p.HealthMonitorID))
 		}, nothing); err != nil {
 			return err
 		}
 	}
 	for _, p := range pools {
-		if err := c.mutate(ctx, id, func(ctx context.Context) error { return ignoreNotFound(c.api.DeletePool(ctx, p.ID)) }, nothing); err != nil {
+		if err := c.mutate(ctx, id, func(ctx context.Context) error { return cloudapi.IgnoreNotFound(c.api.DeletePool(ctx, p.ID)) }, nothing); err != nil {
 			return err
 		}
 	}
 	for _, l := range listeners {
-		if err := c.mutate(ctx, id, func(ctx context.Context) error { return ignoreNotFound(c.api.DeleteListener(ctx, l.ID)) }, nothing); err != nil {
+		if err := c.mutate(ctx, id, func(ctx context.Context) error { return cloudapi.IgnoreNotFound(c.api.DeleteListener(ctx, l.ID)) }, nothing); err != nil {
 			return err
 		}
 	}
@@ -102,7 +102,7 @@ func (d *differ) deleteAbandoned(ctx context.Context, lb api.LoadBalancer) error
 		if !d.madeByUs(f) || kept(f) {
 			continue
 		}
-		err := ignoreNotFound(d.cloud.api.DeleteFloatingIP(ctx, f.ID))
+		err := cloudapi.IgnoreNotFound(d.cloud.api.DeleteFloatingIP(ctx, f.ID))
 		if err := d.booked(err, func(write uint64) { d.cloud.store.fips.drop(f.ID, write) }); err != nil {
 			return err
 		}

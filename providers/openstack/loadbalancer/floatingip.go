@@ -190,7 +190,7 @@ func (d *differ) setKept(ctx context.Context, f api.FloatingIP, keep bool) error
 	if keep {
 		err = d.cloud.api.AddTag(ctx, api.FloatingIPs, f.ID, names.KeepTag)
 	} else {
-		err = ignoreNotFound(d.cloud.api.RemoveTag(ctx, api.FloatingIPs, f.ID, names.KeepTag))
+		err = cloudapi.IgnoreNotFound(d.cloud.api.RemoveTag(ctx, api.FloatingIPs, f.ID, names.KeepTag))
 	}
 	return d.booked(err, func(write uint64) {
 		now, ok := d.cloud.store.fips.get(f.ID)
@@ -296,7 +296,7 @@ func (d *differ) floatingIPRelease(f api.FloatingIP, reason string) plan.Change 
 		Ref:    d.ref(kindFloatingIP, f.Address, plan.Delete, f.ID),
 		Reason: reason,
 		Do: func(ctx context.Context, _ *plan.Handles) error {
-			err := ignoreNotFound(d.cloud.api.DeleteFloatingIP(ctx, f.ID))
+			err := cloudapi.IgnoreNotFound(d.cloud.api.DeleteFloatingIP(ctx, f.ID))
 			return d.booked(err, func(write uint64) { d.cloud.store.fips.drop(f.ID, write) })
 		},
 	}

@@ -9,6 +9,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
 	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/api"
@@ -196,7 +197,7 @@ func (d *differ) listenerDelete(have api.Listener, reason string, after []plan.R
 		After:  after,
 		Do: func(ctx context.Context, ids *plan.Handles) error {
 			return d.mutate(ctx, ids, func(ctx context.Context) error {
-				return ignoreNotFound(d.cloud.api.DeleteListener(ctx, have.ID))
+				return cloudapi.IgnoreNotFound(d.cloud.api.DeleteListener(ctx, have.ID))
 			}, func(write uint64) { d.cloud.store.listeners.drop(have.ID, write) })
 		},
 	}

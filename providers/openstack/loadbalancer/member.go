@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/api"
 )
@@ -80,7 +81,7 @@ func (d *differ) setMembersSerially(ctx context.Context, ids *plan.Handles, pool
 		}
 		current = slices.DeleteFunc(current, func(c api.Member) bool { return identityOf(c) == identityOf(m) })
 		err := d.mutate(ctx, ids, func(ctx context.Context) error {
-			return ignoreNotFound(d.cloud.api.DeleteMember(ctx, pool, m.ID))
+			return cloudapi.IgnoreNotFound(d.cloud.api.DeleteMember(ctx, pool, m.ID))
 		}, func(write uint64) { d.cloud.bookMemberList(pool, slices.Clone(current), write) })
 		if err != nil {
 			return err

@@ -8,6 +8,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
 	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/api"
@@ -173,7 +174,7 @@ func (d *differ) monitorDelete(pool Pool, have api.HealthMonitor) plan.Change {
 		Ref: plan.Ref{Kind: kindMonitor, Name: have.Name, Action: plan.Delete},
 		Do: func(ctx context.Context, ids *plan.Handles) error {
 			return d.mutate(ctx, ids, func(ctx context.Context) error {
-				return ignoreNotFound(d.cloud.api.DeleteHealthMonitor(ctx, have.ID))
+				return cloudapi.IgnoreNotFound(d.cloud.api.DeleteHealthMonitor(ctx, have.ID))
 			}, func(write uint64) {
 				s := d.cloud.store
 				s.monitors.drop(have.ID, write)

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/api"
 )
@@ -163,7 +164,7 @@ func (d *differ) poolDelete(have Pool, reason string, after []plan.Ref) plan.Cha
 		After:  after,
 		Do: func(ctx context.Context, ids *plan.Handles) error {
 			return d.mutate(ctx, ids, func(ctx context.Context) error {
-				return ignoreNotFound(d.cloud.api.DeletePool(ctx, have.ID))
+				return cloudapi.IgnoreNotFound(d.cloud.api.DeletePool(ctx, have.ID))
 			}, func(write uint64) {
 				s := d.cloud.store
 				s.pools.drop(have.ID, write)

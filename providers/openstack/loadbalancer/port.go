@@ -86,7 +86,7 @@ func (d *differ) changeGroups(ctx context.Context, port api.Port, change func([]
 			return d.booked(err, nil)
 		}
 		if port, err = d.cloud.api.GetPort(ctx, port.ID); err != nil {
-			return d.booked(ignoreNotFound(err), nil)
+			return d.booked(cloudapi.IgnoreNotFound(err), nil)
 		}
 	}
 }

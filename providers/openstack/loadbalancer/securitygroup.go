@@ -9,6 +9,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/api"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/names"
@@ -220,7 +221,7 @@ func (d *differ) rulesUpdate(group api.SecurityGroup, want Group) (plan.Change, 
 				return err
 			}
 			for _, r := range surplus {
-				err := ignoreNotFound(d.cloud.api.DeleteSecurityGroupRule(ctx, r.ID))
+				err := cloudapi.IgnoreNotFound(d.cloud.api.DeleteSecurityGroupRule(ctx, r.ID))
 				if err := d.booked(err, func(write uint64) { d.cloud.dropRule(group.ID, r.ID, write) }); err != nil {
 					return err
 				}
@@ -261,7 +262,7 @@ func (d *differ) removeGroups() {
 		d.add(plan.Change{
 			Ref: d.ref(kindGroup, group.Name, plan.Delete, group.ID), After: after,
 			Do: func(ctx context.Context, _ *plan.Handles) error {
-				err := ignoreNotFound(d.cloud.api.DeleteSecurityGroup(ctx, group.ID))
+				err := cloudapi.IgnoreNotFound(d.cloud.api.DeleteSecurityGroup(ctx, group.ID))
 				return d.booked(err, func(write uint64) { d.cloud.store.groups.drop(group.ID, write) })
 			},
 		})

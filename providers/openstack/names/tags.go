@@ -14,10 +14,6 @@ const (
 	// ClusterTagPrefix and the UID of the namespace kube-system mark what belongs to a cluster, and
 	// tell clusters apart that have the same name.
 	ClusterTagPrefix = "unified-ccm:cluster="
-	// AppliedTagPrefix and a hash say what was applied to a load balancer, except its members;
-	// MembersTagPrefix and a hash say which members.
-	AppliedTagPrefix = "unified-ccm:applied="
-	MembersTagPrefix = "unified-ccm:members="
 	// ExtraTagPrefix and the tags that a Service's annotations ask for, separated by commas, are what
 	// lets a tag be removed when it leaves the annotation, while one that somebody else set stays.
 	ExtraTagPrefix = "unified-ccm:extra="

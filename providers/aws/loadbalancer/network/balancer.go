@@ -301,7 +301,7 @@ func (d *differ) balancerDelete(b Balancer) plan.Change {
 		Ref: plan.Ref{Kind: kindBalancer, Name: b.Name, Action: plan.Delete},
 		Do: func(ctx context.Context, _ *plan.Handles) error {
 			_, err := d.cloud.options.API.DeleteLoadBalancer(ctx, &elbv2.DeleteLoadBalancerInput{LoadBalancerArn: &b.ARN})
-			return d.wrote(ignoreNotFound(awserr.Wrap("DeleteLoadBalancer", err)), func(s *Store) { s.balancerGone(d.key, b.ARN) })
+			return d.wrote(cloudapi.IgnoreNotFound(awserr.Wrap("DeleteLoadBalancer", err)), func(s *Store) { s.balancerGone(d.key, b.ARN) })
 		},
 	}
 }
@@ -366,12 +366,4 @@ func showZones(zones []Zone) string {
 		shown = append(shown, text)
 	}
 	return showSet(shown)
-}
-
-// ignoreNotFound is for deletions: somebody was faster, or an earlier one lost its reply.
-func ignoreNotFound(err error) error {
-	if cloudapi.Is(err, cloudapi.NotFound) {
-		return nil
-	}
-	return err
 }

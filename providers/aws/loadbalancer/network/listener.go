@@ -112,7 +112,7 @@ func (d *differ) listenersDelete() []plan.Change {
 			Fields: []plan.Field{{Name: "protocol", Before: have.Protocol}},
 			Do: func(ctx context.Context, _ *plan.Handles) error {
 				_, err := d.cloud.options.API.DeleteListener(ctx, &elbv2.DeleteListenerInput{ListenerArn: aws.String(have.ARN)})
-				return d.wrote(ignoreNotFound(awserr.Wrap("DeleteListener", err)), func(s *Store) { s.listenerGone(balancer, have.ARN) })
+				return d.wrote(cloudapi.IgnoreNotFound(awserr.Wrap("DeleteListener", err)), func(s *Store) { s.listenerGone(balancer, have.ARN) })
 			},
 		})
 	}

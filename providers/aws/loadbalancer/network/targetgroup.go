@@ -193,7 +193,7 @@ func (d *differ) groupDelete(have TargetGroup, after []plan.Ref, reason string) 
 
 func (d *differ) deleteGroup(ctx context.Context, arn string) error {
 	_, err := d.cloud.options.API.DeleteTargetGroup(ctx, &elbv2.DeleteTargetGroupInput{TargetGroupArn: &arn})
-	err = ignoreNotFound(awserr.Wrap("DeleteTargetGroup", err))
+	err = cloudapi.IgnoreNotFound(awserr.Wrap("DeleteTargetGroup", err))
 	if cloudapi.Is(err, cloudapi.Conflict) {
 		// A deleted load balancer may count as a user of its target groups for some seconds.
 		err = &cloudapi.Error{Class: cloudapi.Conflict, Operation: "DeleteTargetGroup", RetryAfter: releaseTime, Err: err}

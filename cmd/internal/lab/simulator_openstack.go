@@ -1,0 +1,49 @@
+package lab
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/unified-ccm/unified-ccm/pkg/common/conformance"
+	openstacksim "github.com/unified-ccm/unified-ccm/providers/openstack/sim"
+)
+
+// settleTime is how long a change of a load balancer takes in a lab: about what amphora takes.
+const settleTime = 500 * time.Millisecond
+
+// newOpenStack has no data plane and no state file: what is asked of those has no effect.
+func newOpenStack(o SimulatorOptions) (conformance.World, func() error, error) {
+	options := openstacksim.Options{Latency: o.Latency, ProvisionTime: o.ProvisionTime, Seed: o.Seed, ErrorRate: o.ErrorRate}
+	if o.ProvisionTime > 0 {
+		options.SettleTime = min(settleTime, o.ProvisionTime)
+	}
+	cloud, err := openstacksim.New(options)
+	if err != nil {
+		return nil, nil, err
+	}
+	return cloud, func() error { return nil }, nil
+}
+
+// openStackConfig has the application credential of the cluster's project. The cloud issues the tokens
+// itself, so that one of the caller's has no effect.
+func openStackConfig(endpoint string, world conformance.World, _ SimulatorOptions) string {
+	cloud, ok := world.(*openstacksim.Cloud)
+	if !ok {
+		return ""
+	}
+	a, places := cloud.Account(), cloud.Places()
+	return fmt.Sprintf(`[Global]
+auth-url = %s/identity/v3
+application-credential-id = %s
+application-credential-secret = %s
+region = %s
+
+[LoadBalancer]
+subnet-id = %s
+floating-network-id = %s
+create-monitor = true
+
+[Route]
+router-id = %s
+`, endpoint, a.ApplicationCredentialID, a.ApplicationCredentialSecret, a.Region, places.PrivateSubnet, places.PublicNetwork, places.Router)
+}
