@@ -333,7 +333,7 @@ func (d *direct) Plan(ctx context.Context, namespace, name string) (plan.Plan, e
 	}
 	call, end := d.manager.call(ctx)
 	defer end()
-	return planner.PlanLoadBalancer(call, ClusterName, svc, balancedNodes(nodes), !wantsLoadBalancer(svc) || svc.DeletionTimestamp != nil)
+	return planner.PlanLoadBalancer(call, ClusterName, svc, loadbalancer.TrafficNodes(nodes), !loadbalancer.Wanted(svc))
 }
 
 // Settle implements Cluster: rounds of all controllers, tick apart, until nothing has changed for
@@ -368,7 +368,9 @@ func (d *direct) Settle(ctx context.Context) error {
 }
 
 // round runs every controller once, in the order in which a joining node needs them. The
-// objects within one controller are handled side by side, as its workers do.
+// objects within one controller are handled side by side, as its workers do. Load balancers learn
+// of joined nodes at the worst moment that the framework allows: between the two writes of a
+// node's initialisation, when it has a provider ID and no addresses.
 func (d *direct) round(ctx context.Context) error {
 	m := d.manager
 	ctx, end := m.call(ctx)
@@ -376,7 +378,7 @@ func (d *direct) round(ctx context.Context) error {
 	d.idle() // Informers see what was written since.
 	var errs []error
 	for _, controller := range []func(context.Context, *manager) error{
-		d.initialiseNodes, d.refreshNodes, d.monitorNodes, d.syncServices, d.syncNodes, d.syncRoutes,
+		d.initialiseNodes, d.syncNodes, d.refreshNodes, d.monitorNodes, d.syncServices, d.syncNodes, d.syncRoutes,
 	} {
 		if m.life.Err() != nil {
 			break
@@ -410,10 +412,6 @@ func (d *direct) uid() types.UID {
 
 func keyOf(svc *v1.Service) types.NamespacedName {
 	return types.NamespacedName{Namespace: svc.Namespace, Name: svc.Name}
-}
-
-func wantsLoadBalancer(svc *v1.Service) bool {
-	return svc.Spec.Type == v1.ServiceTypeLoadBalancer && svc.Spec.LoadBalancerClass == nil
 }
 
 func needsCleanup(svc *v1.Service) bool {

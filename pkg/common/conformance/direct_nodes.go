@@ -14,7 +14,8 @@ import (
 
 var kubernetesLabel = regexp.MustCompile(`(^|\.)(kubernetes|k8s)\.io/`)
 
-// initialiseNodes is the node controller's work on nodes that still carry the uninitialized taint.
+// initialiseNodes is the node controller's work on nodes that still carry the uninitialized taint:
+// the first of its two writes. The addresses follow, see refreshNodes.
 func (d *direct) initialiseNodes(ctx context.Context, m *manager) error {
 	instances, ok := m.cloud.InstancesV2()
 	if !ok {
@@ -38,7 +39,7 @@ func (d *direct) initialiseNodes(ctx context.Context, m *manager) error {
 	})
 }
 
-// initialise is what the node controller writes into a node.
+// initialise is what the node controller writes into a node, but for its status.
 func initialise(node *v1.Node, metadata *cloudprovider.InstanceMetadata) {
 	if node.Spec.ProviderID == "" {
 		node.Spec.ProviderID = metadata.ProviderID
@@ -61,10 +62,10 @@ func initialise(node *v1.Node, metadata *cloudprovider.InstanceMetadata) {
 		}
 	}
 	removeTaint(node, cloudproviderapi.TaintExternalCloudProvider)
-	setAddresses(node, metadata.NodeAddresses)
 }
 
-// refreshNodes is the node controller's periodic pass over initialised nodes.
+// refreshNodes is the node controller's pass over initialised nodes, periodic and right after
+// their initialisation.
 func (d *direct) refreshNodes(ctx context.Context, m *manager) error {
 	instances, ok := m.cloud.InstancesV2()
 	if !ok {

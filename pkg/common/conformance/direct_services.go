@@ -6,17 +6,15 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	cloudprovider "k8s.io/cloud-provider"
 	servicehelper "k8s.io/cloud-provider/service/helpers"
-)
 
-// toBeDeleted is the taint by which the cluster autoscaler announces that a node goes.
-const toBeDeleted = "ToBeDeletedByClusterAutoscaler"
+	"github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
+)
 
 // syncServices is the service controller's work on the Services in its queue.
 func (d *direct) syncServices(ctx context.Context, m *manager) error {
@@ -29,7 +27,7 @@ func (d *direct) syncServices(ctx context.Context, m *manager) error {
 		if err != nil {
 			return err
 		}
-		if svc == nil || (!wantsLoadBalancer(svc) && !needsCleanup(svc)) {
+		if svc == nil || (!loadbalancer.Wanted(svc) && !needsCleanup(svc)) {
 			m.forget(key)
 			return nil
 		}
@@ -60,7 +58,7 @@ func (d *direct) ensure(ctx context.Context, m *manager, balancer cloudprovider.
 	if err != nil {
 		return err
 	}
-	nodes := balancedNodes(all)
+	nodes := loadbalancer.TrafficNodes(all)
 	m.synced(keyOf(svc), nodes, false)
 	status, err := balancer.EnsureLoadBalancer(ctx, ClusterName, svc.DeepCopy(), nodes)
 	switch {
@@ -120,10 +118,10 @@ func (d *direct) syncNodes(ctx context.Context, m *manager) error {
 	if err != nil {
 		return err
 	}
-	nodes := balancedNodes(all)
+	nodes := loadbalancer.TrafficNodes(all)
 	return sideBySide(m.staleServices(nodes), func(key types.NamespacedName) error {
 		svc, err := d.store.service(ctx, key.Namespace, key.Name)
-		if err != nil || svc == nil || !wantsLoadBalancer(svc) {
+		if err != nil || svc == nil || !loadbalancer.Wanted(svc) {
 			return err
 		}
 		m.synced(key, nodes, false)
@@ -158,7 +156,7 @@ func (m *manager) staleServices(nodes []*v1.Node) []types.NamespacedName {
 	defer m.mu.Unlock()
 	want := providerIDs(nodes)
 	return m.sorted(func(s *knownService) bool {
-		return !s.dirty && !maps.Equal(providerIDs(balancedNodes(s.nodes)), want)
+		return !s.dirty && !maps.Equal(providerIDs(loadbalancer.TrafficNodes(s.nodes)), want)
 	})
 }
 
@@ -185,28 +183,6 @@ func (m *manager) forget(key types.NamespacedName) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	delete(m.services, key)
-}
-
-// balancedNodes are the nodes that the service controller hands to a load balancer.
-func balancedNodes(nodes []*v1.Node) []*v1.Node {
-	var out []*v1.Node
-	for _, node := range nodes {
-		if node.DeletionTimestamp == nil && !excluded(node) && !hasTaint(node, toBeDeleted) {
-			out = append(out, node)
-		}
-	}
-	return out
-}
-
-// excluded says whether the node is labelled out of load balancers. As in the framework, a value
-// that is no boolean excludes.
-func excluded(node *v1.Node) bool {
-	value, labelled := node.Labels[v1.LabelNodeExcludeBalancers]
-	if !labelled {
-		return false
-	}
-	exclude, err := strconv.ParseBool(value)
-	return err != nil || exclude
 }
 
 func providerIDs(nodes []*v1.Node) map[string]string {

@@ -13,6 +13,7 @@ import (
 	cloudproviderapi "k8s.io/cloud-provider/api"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
+	"github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
 )
 
 // Verify checks that cluster and world are what the scenario asked for: every node of a living
@@ -93,7 +94,7 @@ func (r *Session) verifyBalancers(ctx context.Context) error {
 	var errs []error
 	wanted := 0
 	for _, key := range slices.SortedFunc(maps.Keys(r.services), compareKeys) {
-		if !wantsLoadBalancer(r.services[key]) {
+		if !loadbalancer.Wanted(r.services[key]) {
 			continue
 		}
 		wanted++
@@ -117,15 +118,19 @@ func (r *Session) verifyBalancers(ctx context.Context) error {
 
 // members returns the names of the nodes that must receive traffic.
 func (r *Session) members(ctx context.Context) ([]string, error) {
-	var out []string
+	var nodes []*v1.Node
 	for name := range r.machines {
 		node, err := r.Cluster.Node(ctx, name)
 		if err != nil {
 			return nil, err
 		}
-		if node != nil && !excluded(node) && !hasTaint(node, toBeDeleted) {
-			out = append(out, name)
+		if node != nil {
+			nodes = append(nodes, node)
 		}
+	}
+	var out []string
+	for _, node := range loadbalancer.TrafficNodes(nodes) {
+		out = append(out, node.Name)
 	}
 	slices.Sort(out)
 	return out, nil

@@ -12,6 +12,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	cloudprovider "k8s.io/cloud-provider"
 	cloudproviderapi "k8s.io/cloud-provider/api"
+	cloudnodeutil "k8s.io/cloud-provider/node/helpers"
 	"k8s.io/klog/v2"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/batch"
@@ -112,6 +113,23 @@ func (i *Instances) InstanceMetadata(ctx context.Context, node *v1.Node) (*cloud
 		// The framework and its callers may write to what they get.
 		AdditionalLabels: maps.Clone(in.Labels),
 	}, nil
+}
+
+// NodeAddresses returns the addresses that the framework is about to write to the node's status: the
+// instance's, those first that the kubelet was told to use. An instance that does not exist is
+// cloudprovider.InstanceNotFound.
+func (i *Instances) NodeAddresses(ctx context.Context, node *v1.Node) ([]v1.NodeAddress, error) {
+	in, found, err := i.ofNode(ctx, node, i.options.SnapshotAge, true)
+	if err != nil {
+		return nil, err
+	}
+	if !found {
+		return nil, cloudprovider.InstanceNotFound
+	}
+	if told, ok := node.Annotations[cloudproviderapi.AnnotationAlphaProvidedIPAddr]; ok {
+		return cloudnodeutil.GetNodeAddressesFromNodeIP(told, in.Addresses)
+	}
+	return slices.Clone(in.Addresses), nil
 }
 
 // OwnsNode says whose the node is by its provider ID. It does no I/O.

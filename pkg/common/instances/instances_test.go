@@ -232,6 +232,42 @@ func TestMetadata(t *testing.T) {
 	})
 }
 
+func TestNodeAddresses(t *testing.T) {
+	first, second := v1.NodeAddress{Type: v1.NodeInternalIP, Address: "10.0.0.1"}, v1.NodeAddress{Type: v1.NodeInternalIP, Address: "10.9.0.1"}
+	tests := []struct {
+		name    string
+		node    int
+		told    string
+		want    []v1.NodeAddress
+		wantErr error
+	}{
+		{name: "all of the instance", want: []v1.NodeAddress{first, second}},
+		{name: "the one that the kubelet was told to use", told: "10.9.0.1", want: []v1.NodeAddress{second}},
+		{name: "no instance", node: 7, wantErr: cloudprovider.InstanceNotFound},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				c := newCloud(1)
+				in := c.instances["m-0"]
+				in.Addresses = []v1.NodeAddress{first, second}
+				c.instances["m-0"] = in
+				node := joiningNode(tt.node)
+				if tt.told != "" {
+					node.Annotations = map[string]string{cloudproviderapi.AnnotationAlphaProvidedIPAddr: tt.told}
+				}
+				got, err := newInstances(c).NodeAddresses(t.Context(), node)
+				if err != tt.wantErr {
+					t.Fatalf("error %v, want %v", err, tt.wantErr)
+				}
+				if diff := cmp.Diff(tt.want, got); diff != "" {
+					t.Errorf("(-want +got):\n%s", diff)
+				}
+			})
+		})
+	}
+}
+
 func TestAMachineLaunchedAfterTheSnapshotIsFound(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCloud(1)

@@ -35,6 +35,12 @@ type Options struct {
 	Vocabulary intent.Vocabulary
 	// OwnsNode classifies nodes; only Mine become targets. Nil makes every node a target.
 	OwnsNode func(*v1.Node) provider.Ownership
+	// NodeAddresses is asked about nodes whose status has no addresses yet, and returns what the
+	// cloud knows; cloudprovider.InstanceNotFound for a node whose instance does not exist. Clouds
+	// that send traffic to addresses need it: the framework syncs load balancers when a node gets
+	// its provider ID, writes the addresses after that, and then does not sync again. Nil for
+	// clouds that send traffic to instances.
+	NodeAddresses func(context.Context, *v1.Node) ([]v1.NodeAddress, error)
 	// Parallel bounds the mutations of one plan that run at once; 0 means plan.DefaultParallel.
 	Parallel int
 	// Timeout bounds one call; 0 means DefaultTimeout.

@@ -239,7 +239,7 @@ func TestUpdateNoticesALoadBalancerThatVanishedBehindTheSnapshot(t *testing.T) {
 	}
 
 	err := f.UpdateLoadBalancer(t.Context(), "prod", svc, []*v1.Node{node("b")})
-	if !cloudapi.Is(err, cloudapi.NotFound) || !strings.Contains(err.Error(), "created anew") {
+	if !cloudapi.Is(err, cloudapi.NotFound) || !strings.Contains(err.Error(), "does not exist although") {
 		t.Errorf("Update: %v", err)
 	}
 	if _, exists, err := f.GetLoadBalancer(t.Context(), "prod", svc); err == nil || exists {

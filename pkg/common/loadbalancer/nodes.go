@@ -1,7 +1,13 @@
 package loadbalancer
 
 import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
 	v1 "k8s.io/api/core/v1"
+	cloudprovider "k8s.io/cloud-provider"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
 )
@@ -24,3 +30,30 @@ func (c *Controller[S, D, O]) targets(nodes []*v1.Node) []*v1.Node {
 	}
 	return kept
 }
+
+// addressed returns the nodes with the addresses that their status is about to get. A node that has
+// IP addresses keeps them, so that the cloud is asked only in the moment between the two writes of a
+// node's initialisation, when the kubelet's host name is all there is.
+func (c *Controller[S, D, O]) addressed(ctx context.Context, nodes []*v1.Node) ([]*v1.Node, error) {
+	if c.options.NodeAddresses == nil {
+		return nodes, nil
+	}
+	for i, node := range nodes {
+		if slices.ContainsFunc(node.Status.Addresses, isIP) {
+			continue
+		}
+		addresses, err := c.options.NodeAddresses(ctx, node)
+		if errors.Is(err, cloudprovider.InstanceNotFound) {
+			continue
+		}
+		if err != nil {
+			return nil, fmt.Errorf("reading the addresses of node %s: %w", node.Name, err)
+		}
+		// The informer's object is not ours to write to.
+		nodes[i] = node.DeepCopy()
+		nodes[i].Status.Addresses = append(nodes[i].Status.Addresses, addresses...)
+	}
+	return nodes, nil
+}
+
+func isIP(a v1.NodeAddress) bool { return a.Type == v1.NodeInternalIP || a.Type == v1.NodeExternalIP }

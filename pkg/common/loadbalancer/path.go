@@ -53,7 +53,10 @@ func (c *Controller[S, D, O]) target(ctx context.Context, key Key, service *v1.S
 }
 
 func (c *Controller[S, D, O]) desired(ctx context.Context, key Key, in intent.Service, nodes []*v1.Node) (*D, error) {
-	members := c.targets(nodes)
+	members, err := c.addressed(ctx, c.targets(nodes))
+	if err != nil {
+		return nil, err
+	}
 	around, err := c.surroundings(ctx, members)
 	if err != nil {
 		return nil, fmt.Errorf("reading what load balancers share: %w", err)
@@ -212,7 +215,7 @@ func (c *Controller[S, D, O]) missingError(key Key) error {
 	return &cloudapi.Error{
 		Class:     cloudapi.NotFound,
 		Operation: "load balancer " + c.cloud.Name(key),
-		Err:       fmt.Errorf("it no longer exists although Service %s/%s asks for it; it is created anew when the Service is synced next", key.Namespace, key.Name),
+		Err:       fmt.Errorf("it does not exist although Service %s/%s asks for it; it is created when the Service is synced next", key.Namespace, key.Name),
 	}
 }
 

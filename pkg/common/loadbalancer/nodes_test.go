@@ -1,0 +1,99 @@
+package loadbalancer
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"testing"
+
+	v1 "k8s.io/api/core/v1"
+	cloudprovider "k8s.io/cloud-provider"
+
+	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
+)
+
+// reachable is a toy cloud whose members are addresses.
+type reachable struct{ *toy }
+
+func (c reachable) Desired(key Key, in intent.Service, nodes []*v1.Node, around string) (objects, error) {
+	var with []*v1.Node
+	for _, n := range nodes {
+		for _, a := range n.Status.Addresses {
+			if a.Type == v1.NodeInternalIP {
+				with = append(with, node(a.Address))
+			}
+		}
+	}
+	return c.toy.Desired(key, in, with, around)
+}
+
+// The framework syncs load balancers when a node has its provider ID, which is before it has addresses, and
+// does not come back when it gets them.
+func TestNodesWhoseAddressesAreNotWrittenYet(t *testing.T) {
+	unreachable := errors.New("the cloud does not answer")
+	known := func(address string) []v1.NodeAddress {
+		return []v1.NodeAddress{{Type: v1.NodeInternalIP, Address: address}}
+	}
+	joined := func(name string) *v1.Node {
+		n := node(name)
+		n.Status.Addresses = []v1.NodeAddress{{Type: v1.NodeHostName, Address: name}}
+		return n
+	}
+	written := joined("written")
+	written.Status.Addresses = append(written.Status.Addresses, known("10.0.0.1")...)
+
+	tests := []struct {
+		name      string
+		addresses map[string][]v1.NodeAddress
+		err       error
+		nodes     []*v1.Node
+		want      string
+		wantErr   error
+		wantAsked []string
+	}{
+		{name: "written addresses are not asked for", nodes: []*v1.Node{written}, want: "10.0.0.1"},
+		{
+			name: "the cloud knows them already", nodes: []*v1.Node{written, joined("new")},
+			addresses: map[string][]v1.NodeAddress{"new": known("10.0.0.2")},
+			want:      "10.0.0.1,10.0.0.2", wantAsked: []string{"new"},
+		},
+		{
+			name: "no instance, no member", nodes: []*v1.Node{written, joined("gone")}, err: cloudprovider.InstanceNotFound,
+			want: "10.0.0.1", wantAsked: []string{"gone"},
+		},
+		{
+			name: "no answer is an error, so that the framework comes back", nodes: []*v1.Node{written, joined("new")}, err: unreachable,
+			wantErr: unreachable, wantAsked: []string{"new"},
+		},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			cloud := reachable{&toy{have: objects{}}}
+			var asked []string
+			c := New[string, objects, objects](Options{
+				Provider: "toy", Vocabulary: intent.Vocabulary{Portable: intent.Keys()},
+				NodeAddresses: func(_ context.Context, n *v1.Node) ([]v1.NodeAddress, error) {
+					if !slices.Contains(asked, n.Name) {
+						asked = append(asked, n.Name)
+					}
+					return tt.addresses[n.Name], tt.err
+				},
+			}, cloud)
+			_, err := c.EnsureLoadBalancer(t.Context(), "prod", web(), tt.nodes)
+			if !errors.Is(err, tt.wantErr) {
+				t.Fatalf("error %v, want %v", err, tt.wantErr)
+			}
+			if !slices.Equal(asked, tt.wantAsked) {
+				t.Errorf("asked about %v, want %v", asked, tt.wantAsked)
+			}
+			for _, n := range tt.nodes {
+				if n != written && len(n.Status.Addresses) > 1 {
+					t.Errorf("the informer's node %s was written to", n.Name)
+				}
+			}
+			if got := cloud.have[ref("pool", "lb-web/80-TCP")]; got != tt.want {
+				t.Errorf("members %q, want %q", got, tt.want)
+			}
+		})
+	}
+}
