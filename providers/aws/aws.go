@@ -171,7 +171,7 @@ func NewCloud(cfg Config, opts ...Option) (*Cloud, error) {
 	c.routes = newRoutes(lateRoutes{c.parts}, c.instances)
 	c.balancing = loadbalancer.New(loadbalancer.Options{Connect: c.balancers, InstanceID: ids.Parse, Settings: cfg.balancers(), Clock: o.clock})
 	c.loadBalancer = lbcommon.New(lbcommon.Options{
-		Provider: ProviderName, Vocabulary: loadbalancer.Vocabulary(ProviderName, nil), OwnsNode: c.instances.OwnsNode, NodeAddresses: c.instances.NodeAddresses, Clock: o.clock,
+		Provider: ProviderName, Vocabulary: loadbalancer.Vocabulary(ProviderName), OwnsNode: c.instances.OwnsNode, NodeAddresses: c.instances.NodeAddresses, Clock: o.clock,
 	}, c.balancing)
 	c.controllers = &nodeControllers{
 		tagging: o.tagging, ids: ids, families: cfg.Global.NodeIPFamilies, clock: o.clock, ec2: c.connectEC2, described: c.describer,

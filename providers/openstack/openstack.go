@@ -160,7 +160,7 @@ func (c *Cloud) build(calls *api.Clients, o options) {
 		ClusterUID: c.knownClusterUID,
 	}), c.instances)
 	c.loadBalancer = lbcommon.New(lbcommon.Options{
-		Provider: ProviderName, Vocabulary: loadbalancer.Vocabulary(ProviderName, nil), OwnsNode: c.instances.OwnsNode, NodeAddresses: c.instances.NodeAddresses, Clock: o.clock,
+		Provider: ProviderName, Vocabulary: loadbalancer.Vocabulary(ProviderName), OwnsNode: c.instances.OwnsNode, NodeAddresses: c.instances.NodeAddresses, Clock: o.clock,
 	}, loadbalancer.New(loadbalancer.Options{API: calls, ServerID: ids.Parse, Settings: c.config.balancers(), Clock: o.clock}))
 }
 

@@ -21,9 +21,6 @@ type Vocabulary struct {
 	// OwnPrefixes are how all of them begin. A key that has such a beginning and is not in Own is
 	// taken for a slip.
 	OwnPrefixes []string
-	// ForeignPrefixes maps the beginnings of other clouds' annotations to those clouds' names.
-	// The longest match decides, OwnPrefixes included.
-	ForeignPrefixes map[string]string
 	// Advice says what to do instead of annotations that people expect to work here and that don't,
 	// by key; it wins over the prefixes.
 	Advice map[string]string

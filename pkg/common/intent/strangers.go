@@ -28,10 +28,31 @@ func (r *reader) strangers() {
 	}
 }
 
+// foreignPrefixes are how the Service annotations of managers for other clouds begin, and those clouds'
+// names: manifests move between clouds, and what they say to the other one has no effect here.
+func foreignPrefixes() map[string]string {
+	return map[string]string{
+		"service.beta.kubernetes.io/aws-load-balancer-":           "aws",
+		"loadbalancer.openstack.org/":                             "openstack",
+		"service.beta.kubernetes.io/openstack-":                   "openstack",
+		"fake.unified-ccm.io/":                                    "fake",
+		"service.beta.kubernetes.io/azure-":                       "azure",
+		"cloud.google.com/":                                       "gce",
+		"networking.gke.io/":                                      "gce",
+		"load-balancer.hetzner.cloud/":                            "hcloud",
+		"service.beta.kubernetes.io/do-loadbalancer-":             "digitalocean",
+		"service.beta.kubernetes.io/oci-":                         "oci",
+		"oci.oraclecloud.com/":                                    "oci",
+		"service.kubernetes.io/ibm-load-balancer-cloud-provider-": "ibm",
+		"service.beta.kubernetes.io/linode-loadbalancer-":         "linode",
+		"service.beta.kubernetes.io/scw-loadbalancer-":            "scaleway",
+	}
+}
+
 // stranger decides by the longest prefix, because one cloud's may begin with another's.
 func (r *reader) stranger(key string) {
 	longest, owner := "", ""
-	for prefix, name := range r.vocabulary.ForeignPrefixes {
+	for prefix, name := range foreignPrefixes() {
 		if strings.HasPrefix(key, prefix) && len(prefix) > len(longest) {
 			longest, owner = prefix, name
 		}
@@ -43,7 +64,7 @@ func (r *reader) stranger(key string) {
 		}
 	}
 	switch {
-	case own:
+	case own || owner == r.vocabulary.Provider && owner != "":
 		r.unknown(key, "the cloud "+r.vocabulary.Provider+" has no such annotation", r.vocabulary.Own)
 	case longest != "":
 		r.warn(Unsupported, key, "it is for the cloud "+owner+" and has no effect on "+r.vocabulary.Provider)

@@ -21,10 +21,6 @@ func TestReadWarnings(t *testing.T) {
 		Provider: "aws", Portable: Keys(),
 		Own:         []string{own + "internal", own + "ssl-cert"},
 		OwnPrefixes: []string{own},
-		ForeignPrefixes: map[string]string{
-			"service.beta.kubernetes.io/aws-": "another", // shorter than our own: ours decides
-			"loadbalancer.openstack.org/":     "openstack",
-		},
 	}
 	nothing := Vocabulary{Provider: "bare"}
 	local := func(svc *v1.Service) {
@@ -45,6 +41,10 @@ func TestReadWarnings(t *testing.T) {
 		{
 			"nothing like any of our own keys", aws, []func(*v1.Service){annotated(own+"target-group-attributes", "x")},
 			[]string{"unknown " + own + "target-group-attributes: the cloud aws has no such annotation, so it has no effect; remove it"},
+		},
+		{
+			"a slip in a key whose beginning is in no list of ours", Vocabulary{Provider: "gce", Portable: Keys()}, []func(*v1.Service){annotated("networking.gke.io/x", "y")},
+			[]string{"unknown networking.gke.io/x: the cloud gce has no such annotation, so it has no effect; remove it"},
 		},
 		{
 			"another cloud's key", aws, []func(*v1.Service){annotated("loadbalancer.openstack.org/flavor-id", "x")},

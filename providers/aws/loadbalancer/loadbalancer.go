@@ -94,19 +94,11 @@ var (
 // New returns a Cloud. It makes no call.
 func New(o Options) *Cloud { return &Cloud{options: o} }
 
-// Vocabulary is what Services can say to AWS. Foreign maps the beginnings of other clouds'
-// annotations to their names; nil stands for those of the managers that clusters come from most.
-func Vocabulary(provider string, foreign map[string]string) intent.Vocabulary {
-	if foreign == nil {
-		foreign = map[string]string{
-			"loadbalancer.openstack.org/": "openstack", "service.beta.kubernetes.io/openstack-": "openstack",
-			"service.beta.kubernetes.io/azure-": "azure", "cloud.google.com/": "gce", "networking.gke.io/": "gce",
-			"service.beta.kubernetes.io/do-loadbalancer-": "digitalocean", "service.beta.kubernetes.io/oci-": "oci",
-		}
-	}
+// Vocabulary is what Services can say to AWS.
+func Vocabulary(provider string) intent.Vocabulary {
 	return intent.Vocabulary{
 		Provider: provider, Portable: annotation.Portable(), Own: annotation.Keys(), OwnPrefixes: annotation.Prefixes(),
-		ForeignPrefixes: foreign, Advice: annotation.Advice(),
+		Advice: annotation.Advice(),
 	}
 }
 

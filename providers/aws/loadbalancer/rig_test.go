@@ -115,7 +115,7 @@ func (r *rig) restart() {
 		},
 		Settings: r.config, Clock: r.clock,
 	})
-	r.manager = lbcommon.New(lbcommon.Options{Provider: "aws", Clock: r.clock, Vocabulary: Vocabulary("aws", nil)}, r.cloud)
+	r.manager = lbcommon.New(lbcommon.Options{Provider: "aws", Clock: r.clock, Vocabulary: Vocabulary("aws")}, r.cloud)
 	r.events = record.NewFakeRecorder(1000)
 	r.manager.SetRuntime(provider.Runtime{Recorder: r.events, ClusterUID: "cluster-1"})
 	r.sim.Front().Log().Reset()

@@ -142,11 +142,11 @@ func (s Settings) withDefaults() Settings {
 	return s
 }
 
-// Vocabulary is what Services can say to OpenStack. Foreign maps the beginnings of other clouds' annotations to their names.
-func Vocabulary(provider string, foreign map[string]string) intent.Vocabulary {
+// Vocabulary is what Services can say to OpenStack.
+func Vocabulary(provider string) intent.Vocabulary {
 	return intent.Vocabulary{
 		Provider: provider, Portable: annotation.Portable(), Own: annotation.Keys(), OwnPrefixes: annotation.Prefixes(),
-		ForeignPrefixes: foreign, SCTP: true, NoNodePorts: true,
+		SCTP: true, NoNodePorts: true,
 	}
 }
 
