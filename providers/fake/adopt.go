@@ -50,7 +50,7 @@ func (a *adopting) InstanceMetadata(ctx context.Context, node *v1.Node) (*cloudp
 
 // adopter starts instances for nodes that have none.
 type adopter struct {
-	api     API
+	api     api.API
 	ids     *scheme
 	enabled bool
 	// forgetful says that the cloud is in this process's memory only, and began empty when the
@@ -75,7 +75,7 @@ type lentNode struct {
 	callers int
 }
 
-func newAdopter(client API, ids *scheme, g Global, forgetful bool) *adopter {
+func newAdopter(client api.API, ids *scheme, g Global, forgetful bool) *adopter {
 	return &adopter{
 		api: client, ids: ids, enabled: g.AdoptUnknownNodes, forgetful: forgetful,
 		instanceType: g.InstanceType, lent: map[string]*lentNode{},

@@ -25,6 +25,7 @@ import (
 	lbcommon "github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
 	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
 	"github.com/unified-ccm/unified-ccm/pkg/common/routes"
+	"github.com/unified-ccm/unified-ccm/providers/fake/api"
 	"github.com/unified-ccm/unified-ccm/providers/fake/loadbalancer"
 	"github.com/unified-ccm/unified-ccm/providers/fake/sim"
 )
@@ -90,7 +91,7 @@ type Cloud struct {
 	legacy       *legacy
 	clusters     *clusters
 
-	api    API
+	api    api.API
 	config Config
 	// simulator is the cloud itself where it runs in this process.
 	simulator *sim.Cloud

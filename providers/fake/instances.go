@@ -14,7 +14,7 @@ import (
 // instanceSource answers package instances out of the cloud. Batching, snapshots and the rule
 // about when an instance counts as gone are all there.
 type instanceSource struct {
-	api    InstanceAPI
+	api    api.InstanceAPI
 	region string
 	// adopter starts instances for nodes that run elsewhere.
 	adopter *adopter

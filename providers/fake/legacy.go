@@ -18,7 +18,7 @@ import (
 // The controllers do not use them beside InstancesV2. Every method reads the cloud anew: there is
 // no snapshot here, and no batching.
 type legacy struct {
-	api    API
+	api    api.API
 	source instances.Source
 	ids    *scheme
 	region string
@@ -150,7 +150,7 @@ func zoneOf(i instances.Instance, err error) (cloudprovider.Zone, error) {
 }
 
 // clusters implements cloudprovider.Clusters over the cluster names that the cloud's objects bear.
-type clusters struct{ api PlaceAPI }
+type clusters struct{ api api.PlaceAPI }
 
 var _ cloudprovider.Clusters = (*clusters)(nil)
 

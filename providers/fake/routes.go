@@ -12,7 +12,7 @@ import (
 )
 
 // routeSource answers package routes out of the region's route table.
-type routeSource struct{ api RouteAPI }
+type routeSource struct{ api api.RouteAPI }
 
 var _ routes.Source = (*routeSource)(nil)
 

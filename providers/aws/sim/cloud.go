@@ -7,17 +7,12 @@
 package sim
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"math/rand/v2"
-	"net"
-	"net/http"
 	"net/netip"
 	"sync"
 	"time"
 
-	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 
 	kit "github.com/unified-ccm/unified-ccm/pkg/common/sim"
@@ -76,38 +71,6 @@ func New(o Options) (*Cloud, error) {
 
 // Front is where clients call: over a socket with ServeHTTP, or in process with Transport.
 func (c *Cloud) Front() *kit.Front { return c.front }
-
-// Serve answers clients over TCP at addr, host:port, until ctx ends.
-func (c *Cloud) Serve(ctx context.Context, addr string) error {
-	var config net.ListenConfig
-	l, err := config.Listen(ctx, "tcp", addr)
-	if err != nil {
-		return fmt.Errorf("simulated AWS cannot listen at %s: %w", addr, err)
-	}
-	return c.ServeListener(ctx, l)
-}
-
-// shutdownTime is what calls in flight are given when a served cloud ends.
-const shutdownTime = 5 * time.Second
-
-// ServeListener is Serve on a listener that is open already; it closes the listener.
-func (c *Cloud) ServeListener(ctx context.Context, l net.Listener) error {
-	server := &http.Server{Handler: c.front, ReadHeaderTimeout: 10 * time.Second}
-	klog.FromContext(ctx).Info("Serving simulated AWS", "address", l.Addr().String(), "region", c.options.Region)
-	failed := make(chan error, 1)
-	go func() { failed <- server.Serve(l) }()
-	select {
-	case err := <-failed:
-		return fmt.Errorf("serving simulated AWS: %w", err)
-	case <-ctx.Done():
-	}
-	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownTime)
-	defer cancel()
-	if err := server.Shutdown(grace); err != nil {
-		return errors.Join(err, server.Close())
-	}
-	return nil
-}
 
 // tx is one operation on the state. It holds the cloud's lock.
 type tx struct {

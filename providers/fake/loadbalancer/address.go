@@ -83,10 +83,10 @@ func (d *differ) lent(a api.Address) bool {
 }
 
 func (d *differ) addressCreate(spec api.AddressSpec) plan.Change {
-	var f fields
-	f.diff("family", "", spec.Family)
-	f.diff("ip", "", spec.IP)
-	f.diff("tags", "", showMap(spec.Tags))
+	var f plan.Fields
+	f.Diff("family", "", spec.Family)
+	f.Diff("ip", "", spec.IP)
+	f.Diff("tags", "", plan.ShowMap(spec.Tags))
 	return plan.Change{
 		Ref:    plan.Ref{Kind: kindAddress, Name: spec.Name, Action: plan.Create},
 		Fields: f,

@@ -3,9 +3,7 @@ package loadbalancer
 import (
 	"context"
 	"fmt"
-	"maps"
 	"slices"
-	"strings"
 	"sync"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
@@ -143,9 +141,9 @@ func (d *differ) replaceReason(lb api.LoadBalancer) string {
 		return fmt.Sprintf("the scheme changes from %s to %s, which no load balancer can do in place: clients have to follow to a new address", lb.Scheme, want.Scheme)
 	}
 	have := familiesOf(lb.Addresses)
-	if lb.Scheme == string(intent.Internal) && len(have) > 0 && showSet(have) != showSet(want.Families) {
+	if lb.Scheme == string(intent.Internal) && len(have) > 0 && plan.ShowSet(have) != plan.ShowSet(want.Families) {
 		return fmt.Sprintf("the address families change from %s to %s, which an internal load balancer cannot do in place: clients have to follow to a new address",
-			showSet(have), showSet(want.Families))
+			plan.ShowSet(have), plan.ShowSet(want.Families))
 	}
 	return ""
 }
@@ -222,39 +220,4 @@ func (g *activeGate) wait(ctx context.Context) error {
 	err := g.poll(ctx)
 	g.passed = err == nil
 	return err
-}
-
-// fields collects the differences of one object.
-type fields []plan.Field
-
-// diff adds a field if the two texts differ, and says whether they do.
-func (f *fields) diff(name, before, after string) bool {
-	if before == after {
-		return false
-	}
-	*f = append(*f, plan.Field{Name: name, Before: before, After: after})
-	return true
-}
-
-// diffInt is diff for numbers, where 0 means that nothing is set.
-func (f *fields) diffInt(name string, before, after int) {
-	f.diff(name, showInt(before), showInt(after))
-}
-
-func showInt(n int) string {
-	if n == 0 {
-		return ""
-	}
-	return fmt.Sprint(n)
-}
-
-// showSet shows a list whose order means nothing.
-func showSet(items []string) string { return strings.Join(slices.Sorted(slices.Values(items)), ", ") }
-
-func showMap(m map[string]string) string {
-	var items []string
-	for _, key := range slices.Sorted(maps.Keys(m)) {
-		items = append(items, key+"="+m[key])
-	}
-	return strings.Join(items, ", ")
 }

@@ -110,13 +110,13 @@ func (d *differ) listenerDelete(lbID string, have api.Listener) listenerChange {
 }
 
 // listenerFields are the settings in which two listeners differ, by their names in the API.
-func listenerFields(have, want api.Listener) fields {
-	var f fields
-	f.diff("protocol", have.Protocol, want.Protocol)
-	f.diffInt("port", int(have.Port), int(want.Port))
-	f.diff("pool", have.Pool, want.Pool)
-	f.diff("sourceRanges", showSet(have.SourceRanges), showSet(want.SourceRanges))
-	f.diffInt("idleTimeoutSeconds", have.IdleTimeoutSeconds, want.IdleTimeoutSeconds)
+func listenerFields(have, want api.Listener) plan.Fields {
+	var f plan.Fields
+	f.Diff("protocol", have.Protocol, want.Protocol)
+	f.DiffInt("port", int(have.Port), int(want.Port))
+	f.Diff("pool", have.Pool, want.Pool)
+	f.Diff("sourceRanges", plan.ShowSet(have.SourceRanges), plan.ShowSet(want.SourceRanges))
+	f.DiffInt("idleTimeoutSeconds", have.IdleTimeoutSeconds, want.IdleTimeoutSeconds)
 	return f
 }
 

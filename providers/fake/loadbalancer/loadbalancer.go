@@ -32,29 +32,9 @@ const loadBalancerHandle plan.Handle = "load balancer"
 // notices, and 16 workers that wait at once should stay far below any rate limit.
 const pollInterval = time.Second
 
-// API is the part of the cloud that load balancers need. The page that lists everything the
-// provider may call is api.go of package fake; the compiler keeps the two equal.
+// API is the part of the cloud that load balancers need.
 type API interface {
-	// ListLoadBalancers returns those of a cluster (all clusters' if empty) and name (all if empty).
-	ListLoadBalancers(ctx context.Context, cluster, name string) ([]api.LoadBalancer, error)
-	CreateLoadBalancer(ctx context.Context, spec api.LoadBalancerSpec) (api.LoadBalancer, error)
-	UpdateLoadBalancer(ctx context.Context, id string, patch api.LoadBalancerPatch) (api.LoadBalancer, error)
-	DeleteLoadBalancer(ctx context.Context, id string) error
-
-	CreatePool(ctx context.Context, loadBalancerID string, pool api.Pool) (api.Pool, error)
-	UpdatePool(ctx context.Context, loadBalancerID, name string, patch api.PoolPatch) (api.Pool, error)
-	DeletePool(ctx context.Context, loadBalancerID, name string) error
-	SetMembers(ctx context.Context, loadBalancerID, pool string, members []api.Member) (api.Pool, error)
-
-	CreateListener(ctx context.Context, loadBalancerID string, listener api.Listener) (api.Listener, error)
-	UpdateListener(ctx context.Context, loadBalancerID, name string, patch api.ListenerPatch) (api.Listener, error)
-	DeleteListener(ctx context.Context, loadBalancerID, name string) error
-
-	// ListAddresses returns those of a cluster (all clusters' if empty) whose names begin with prefix.
-	ListAddresses(ctx context.Context, cluster, prefix string) ([]api.Address, error)
-	AllocateAddress(ctx context.Context, spec api.AddressSpec) (api.Address, error)
-	ReleaseAddress(ctx context.Context, id string) error
-
+	api.LoadBalancerAPI
 	ListZones(ctx context.Context) ([]api.Zone, error)
 }
 
@@ -153,16 +133,16 @@ func (d *differ) createLoadBalancer(ctx context.Context, spec api.LoadBalancerSp
 
 // loadBalancerUpdate is the change that brings tags, subnets and addresses in line, or nothing.
 func (d *differ) loadBalancerUpdate(have api.LoadBalancer, addresses []addressRef, after []plan.Ref) (plan.Change, bool) {
-	var f fields
+	var f plan.Fields
 	patch := api.LoadBalancerPatch{}
-	if tags := mergeTags(have.Tags, d.want.LoadBalancer.Tags); f.diff("tags", showMap(have.Tags), showMap(tags)) {
+	if tags := mergeTags(have.Tags, d.want.LoadBalancer.Tags); f.Diff("tags", plan.ShowMap(have.Tags), plan.ShowMap(tags)) {
 		patch.Tags = &tags
 	}
-	if want := d.want.LoadBalancer.Subnets; f.diff("subnets", showSet(have.Subnets), showSet(want)) {
+	if want := d.want.LoadBalancer.Subnets; f.Diff("subnets", plan.ShowSet(have.Subnets), plan.ShowSet(want)) {
 		subnets := append([]string{}, want...)
 		patch.Subnets = &subnets
 	}
-	readdress := f.diff("addressIDs", showSet(d.showIDs(have.AddressIDs)), showSet(showRefs(addresses)))
+	readdress := f.Diff("addressIDs", plan.ShowSet(d.showIDs(have.AddressIDs)), plan.ShowSet(showRefs(addresses)))
 	if len(f) == 0 {
 		return plan.Change{}, false
 	}
@@ -203,13 +183,13 @@ func (d *differ) loadBalancerDelete(have api.LoadBalancer, reason string) plan.C
 }
 
 // loadBalancerFields are what a creation sets.
-func loadBalancerFields(spec api.LoadBalancerSpec, addresses []addressRef) fields {
-	var f fields
-	f.diff("scheme", "", spec.Scheme)
-	f.diff("families", "", showSet(spec.Families))
-	f.diff("addressIDs", "", showSet(showRefs(addresses)))
-	f.diff("subnets", "", showSet(spec.Subnets))
-	f.diff("tags", "", showMap(spec.Tags))
+func loadBalancerFields(spec api.LoadBalancerSpec, addresses []addressRef) plan.Fields {
+	var f plan.Fields
+	f.Diff("scheme", "", spec.Scheme)
+	f.Diff("families", "", plan.ShowSet(spec.Families))
+	f.Diff("addressIDs", "", plan.ShowSet(showRefs(addresses)))
+	f.Diff("subnets", "", plan.ShowSet(spec.Subnets))
+	f.Diff("tags", "", plan.ShowMap(spec.Tags))
 	return f
 }
 

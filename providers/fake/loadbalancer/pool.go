@@ -55,10 +55,10 @@ func (d *differ) diffPools(lb api.LoadBalancer, base []plan.Ref, listeners []lis
 
 // poolCreate creates a pool with its members, which saves a call.
 func (d *differ) poolCreate(want api.Pool, after []plan.Ref) plan.Change {
-	var f fields
-	f.diff("protocol", "", want.Protocol)
+	var f plan.Fields
+	f.Diff("protocol", "", want.Protocol)
 	f = append(f, poolFields(api.Pool{}, want)...)
-	f.diff("members", "", showMembers(want.Members))
+	f.Diff("members", "", showMembers(want.Members))
 	return plan.Change{
 		Ref:    plan.Ref{Kind: kindPool, Name: want.Name, Action: plan.Create},
 		Fields: f,
@@ -136,18 +136,18 @@ func (d *differ) poolDelete(lbID string, have api.Pool, after []plan.Ref) plan.C
 
 // poolFields are the settings in which two pools differ, by their names in the API. The protocol
 // is not among them: it cannot change, and is part of the name.
-func poolFields(have, want api.Pool) fields {
-	var f fields
+func poolFields(have, want api.Pool) plan.Fields {
+	var f plan.Fields
 	h, w := have.HealthCheck, want.HealthCheck
-	f.diffInt("proxyProtocol", have.ProxyProtocol, want.ProxyProtocol)
-	f.diffInt("affinitySeconds", have.AffinitySeconds, want.AffinitySeconds)
-	f.diff("healthCheck.protocol", h.Protocol, w.Protocol)
-	f.diffInt("healthCheck.port", int(h.Port), int(w.Port))
-	f.diff("healthCheck.path", h.Path, w.Path)
-	f.diffInt("healthCheck.intervalSeconds", h.IntervalSeconds, w.IntervalSeconds)
-	f.diffInt("healthCheck.timeoutSeconds", h.TimeoutSeconds, w.TimeoutSeconds)
-	f.diffInt("healthCheck.healthyThreshold", h.HealthyThreshold, w.HealthyThreshold)
-	f.diffInt("healthCheck.unhealthyThreshold", h.UnhealthyThreshold, w.UnhealthyThreshold)
+	f.DiffInt("proxyProtocol", have.ProxyProtocol, want.ProxyProtocol)
+	f.DiffInt("affinitySeconds", have.AffinitySeconds, want.AffinitySeconds)
+	f.Diff("healthCheck.protocol", h.Protocol, w.Protocol)
+	f.DiffInt("healthCheck.port", int(h.Port), int(w.Port))
+	f.Diff("healthCheck.path", h.Path, w.Path)
+	f.DiffInt("healthCheck.intervalSeconds", h.IntervalSeconds, w.IntervalSeconds)
+	f.DiffInt("healthCheck.timeoutSeconds", h.TimeoutSeconds, w.TimeoutSeconds)
+	f.DiffInt("healthCheck.healthyThreshold", h.HealthyThreshold, w.HealthyThreshold)
+	f.DiffInt("healthCheck.unhealthyThreshold", h.UnhealthyThreshold, w.UnhealthyThreshold)
 	return f
 }
 

@@ -4,20 +4,16 @@
 package sim
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"maps"
 	"math"
-	"net"
-	"net/http"
 	"net/netip"
 	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
 
-	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/sim"
@@ -139,38 +135,6 @@ func (c *Cloud) Close() error {
 		p.stop()
 	}
 	return c.store.close()
-}
-
-// Serve answers clients over TCP at addr, host:port, until ctx ends.
-func (c *Cloud) Serve(ctx context.Context, addr string) error {
-	var config net.ListenConfig
-	l, err := config.Listen(ctx, "tcp", addr)
-	if err != nil {
-		return fmt.Errorf("the fake cloud cannot listen at %s: %w", addr, err)
-	}
-	return c.ServeListener(ctx, l)
-}
-
-// shutdownTime is what calls in flight are given when a served cloud ends.
-const shutdownTime = 5 * time.Second
-
-// ServeListener is Serve on a listener that is open already; it closes the listener.
-func (c *Cloud) ServeListener(ctx context.Context, l net.Listener) error {
-	server := &http.Server{Handler: c.front, ReadHeaderTimeout: 10 * time.Second}
-	klog.FromContext(ctx).Info("Serving the fake cloud", "address", l.Addr().String(), "stateFile", c.options.StateFile)
-	failed := make(chan error, 1)
-	go func() { failed <- server.Serve(l) }()
-	select {
-	case err := <-failed:
-		return fmt.Errorf("serving the fake cloud: %w", err)
-	case <-ctx.Done():
-	}
-	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownTime)
-	defer cancel()
-	if err := server.Shutdown(grace); err != nil {
-		return errors.Join(err, server.Close())
-	}
-	return nil
 }
 
 func (o Options) withDefaults() Options {

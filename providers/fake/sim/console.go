@@ -7,8 +7,6 @@ import (
 	"slices"
 
 	v1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	cloudproviderapi "k8s.io/cloud-provider/api"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/conformance/world"
 	"github.com/unified-ccm/unified-ccm/providers/fake/api"
@@ -35,36 +33,7 @@ func (c *Cloud) Launch(m world.Machine) (*v1.Node, error) {
 	if err != nil {
 		return nil, fmt.Errorf("launching machine %s: %w", m.Name, err)
 	}
-	return KubeletNode(m), nil
-}
-
-// KubeletNode is the node that the kubelet of a machine registers under --cloud-provider=external:
-// without provider ID and addresses, and tainted until a cloud controller manager has seen it.
-func KubeletNode(m world.Machine) *v1.Node {
-	node := &v1.Node{
-		ObjectMeta: metav1.ObjectMeta{
-			Name: m.Name,
-			Labels: map[string]string{
-				v1.LabelHostname:   m.Name,
-				v1.LabelOSStable:   "linux",
-				v1.LabelArchStable: "amd64",
-			},
-		},
-		Spec: v1.NodeSpec{
-			PodCIDRs: slices.Clone(m.PodCIDRs),
-			Taints: []v1.Taint{{
-				Key: cloudproviderapi.TaintExternalCloudProvider, Value: "true", Effect: v1.TaintEffectNoSchedule,
-			}},
-		},
-		Status: v1.NodeStatus{
-			Addresses:  []v1.NodeAddress{{Type: v1.NodeHostName, Address: m.Name}},
-			Conditions: []v1.NodeCondition{{Type: v1.NodeReady, Status: v1.ConditionTrue, Reason: "KubeletReady"}},
-		},
-	}
-	if len(m.PodCIDRs) > 0 {
-		node.Spec.PodCIDR = m.PodCIDRs[0]
-	}
-	return node
+	return m.Node(), nil
 }
 
 // Machine implements world.World.

@@ -1,8 +1,6 @@
 package sim
 
 import (
-	"context"
-	"encoding/json"
 	"fmt"
 	"net"
 	"net/http"
@@ -113,36 +111,5 @@ func TestReplicasTakeTurnsInForwarding(t *testing.T) {
 	eventually(t, "the second takes over", func() bool { return reachable(url) })
 	if warning := second.loadBalancer("web").Warning; warning != "" {
 		t.Errorf("still warns: %s", warning)
-	}
-}
-
-func TestServeAnswersOverTCPUntilItIsStopped(t *testing.T) {
-	c := newCloud(t, Options{})
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, stop := context.WithCancel(t.Context())
-	ended := make(chan error, 1)
-	go func() { ended <- c.ServeListener(ctx, l) }()
-	answer, err := http.Get("http://" + l.Addr().String() + "/v1/zones")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer answer.Body.Close()
-	var zones api.Page[api.Zone]
-	if err := json.NewDecoder(answer.Body).Decode(&zones); err != nil || len(zones.Items) != 3 {
-		t.Errorf("got %+v, %v", zones, err)
-	}
-	stop()
-	if err := <-ended; err != nil {
-		t.Error(err)
-	}
-}
-
-func TestServeSaysWhyItCannotListen(t *testing.T) {
-	c := newCloud(t, Options{})
-	if err := c.Serve(t.Context(), "192.0.2.1:1"); err == nil || !strings.Contains(err.Error(), "192.0.2.1:1") {
-		t.Errorf("got %v", err)
 	}
 }

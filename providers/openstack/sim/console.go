@@ -6,8 +6,6 @@ import (
 	"slices"
 
 	v1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	cloudproviderapi "k8s.io/cloud-provider/api"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/conformance/world"
 )
@@ -19,7 +17,7 @@ func (c *Cloud) Launch(m world.Machine) (node *v1.Node, err error) {
 	err = c.console(func(t *tx) error {
 		s, err := t.launch(m)
 		if err == nil {
-			node = kubeletNode(s)
+			node = world.Machine{Name: s.Name, PodCIDRs: s.podCIDRs}.Node()
 		}
 		return err
 	})
@@ -27,29 +25,6 @@ func (c *Cloud) Launch(m world.Machine) (node *v1.Node, err error) {
 		return nil, fmt.Errorf("launching machine %s: %w", m.Name, err)
 	}
 	return node, nil
-}
-
-// kubeletNode is the node that a kubelet registers under --cloud-provider=external.
-func kubeletNode(s *server) *v1.Node {
-	node := &v1.Node{
-		ObjectMeta: metav1.ObjectMeta{Name: s.Name, Labels: map[string]string{
-			v1.LabelHostname: s.Name, v1.LabelOSStable: "linux", v1.LabelArchStable: "amd64",
-		}},
-		Spec: v1.NodeSpec{
-			PodCIDRs: slices.Clone(s.podCIDRs),
-			Taints: []v1.Taint{{
-				Key: cloudproviderapi.TaintExternalCloudProvider, Value: "true", Effect: v1.TaintEffectNoSchedule,
-			}},
-		},
-		Status: v1.NodeStatus{
-			Addresses:  []v1.NodeAddress{{Type: v1.NodeHostName, Address: s.Name}},
-			Conditions: []v1.NodeCondition{{Type: v1.NodeReady, Status: v1.ConditionTrue, Reason: "KubeletReady"}},
-		},
-	}
-	if len(s.podCIDRs) > 0 {
-		node.Spec.PodCIDR = s.podCIDRs[0]
-	}
-	return node
 }
 
 // Machine implements world.World.

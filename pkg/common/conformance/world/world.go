@@ -3,7 +3,11 @@
 package world
 
 import (
+	"slices"
+
 	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	cloudproviderapi "k8s.io/cloud-provider/api"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/sim"
 )
@@ -43,6 +47,29 @@ type Machine struct {
 	// Region is only read.
 	Region   string
 	PodCIDRs []string
+}
+
+// Node is what the machine's kubelet registers under --cloud-provider=external, and what Launch returns.
+func (m Machine) Node() *v1.Node {
+	node := &v1.Node{
+		ObjectMeta: metav1.ObjectMeta{Name: m.Name, Labels: map[string]string{
+			v1.LabelHostname: m.Name, v1.LabelOSStable: "linux", v1.LabelArchStable: "amd64",
+		}},
+		Spec: v1.NodeSpec{
+			PodCIDRs: slices.Clone(m.PodCIDRs),
+			Taints: []v1.Taint{{
+				Key: cloudproviderapi.TaintExternalCloudProvider, Value: "true", Effect: v1.TaintEffectNoSchedule,
+			}},
+		},
+		Status: v1.NodeStatus{
+			Addresses:  []v1.NodeAddress{{Type: v1.NodeHostName, Address: m.Name}},
+			Conditions: []v1.NodeCondition{{Type: v1.NodeReady, Status: v1.ConditionTrue, Reason: "KubeletReady"}},
+		},
+	}
+	if len(m.PodCIDRs) > 0 {
+		node.Spec.PodCIDR = m.PodCIDRs[0]
+	}
+	return node
 }
 
 // LoadBalancer is a load balancer in portable terms.
