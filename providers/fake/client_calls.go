@@ -7,6 +7,8 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/fake/api"
 )
 
+var _ api.API = (*client)(nil)
+
 // The operations of the API, one method each, as providers/fake/api names them.
 
 const (
