@@ -27,7 +27,7 @@ const instancePrefix = "i-"
 // Connection is what load balancers need of an AWS account. It may become known only when the
 // first call is made.
 type Connection struct {
-	EC2   vpc.API
+	EC2   api.EC2
 	ELB   api.ELB
 	ELBV2 api.ELBV2
 	// VPC is the ID of the cluster's VPC.
@@ -36,12 +36,6 @@ type Connection struct {
 	// FallbackSubnet is used where no subnet qualifies by its tags. May be empty.
 	FallbackSubnet string
 	Instances      vpc.InstanceSource
-}
-
-// SharedProbe is where kube-proxy says whether a node takes traffic.
-type SharedProbe struct {
-	Port int32
-	Path string
 }
 
 // Settings are what the configuration says about load balancers.
@@ -53,7 +47,7 @@ type Settings struct {
 	// NoNodeRules is DisableSecurityGroupIngress.
 	NoNodeRules bool
 	// Shared is ClusterServiceLoadBalancerHealthProbeMode=Shared; nil probes each Service.
-	Shared *SharedProbe
+	Shared *annotation.SharedProbe
 }
 
 // Options of a Cloud. Connect and InstanceID are required.
@@ -159,13 +153,13 @@ func (c *Cloud) generations(ctx context.Context) (*generations, error) {
 	})
 	networks := network.Options{
 		API: to.ELBV2, Groups: reader.Groups(), VPC: to.VPC, Cluster: to.Cluster, Clock: c.options.Clock,
-		Settings: network.Settings{Managed: settings.ManagedGroups, NoNodeRules: settings.NoNodeRules, Shared: (*network.SharedProbe)(settings.Shared)},
+		Settings: network.Settings{Managed: settings.ManagedGroups, NoNodeRules: settings.NoNodeRules, Shared: settings.Shared},
 	}
 	c.made = &generations{
 		reader: reader, cluster: to.Cluster, network: network.New(networks),
 		classic: classic.New(classic.Options{
 			API: to.ELB, VPC: to.VPC, Cluster: to.Cluster, Groups: reader.Groups(), Instances: to.Instances, SecurityGroup: settings.ClassicGroup,
-			DisableIngress: settings.NoNodeRules, SharedProbe: (*classic.SharedProbe)(settings.Shared), Clock: c.options.Clock,
+			DisableIngress: settings.NoNodeRules, SharedProbe: settings.Shared, Clock: c.options.Clock,
 		}),
 	}
 	return c.made, nil
