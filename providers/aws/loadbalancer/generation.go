@@ -18,7 +18,7 @@ import (
 // Observe implements lbcommon.Cloud. The generation that the Service asks for is read as freshly
 // as demanded; of the other one, which is only looked at for a change of type, the shared list will do.
 func (c *Cloud) Observe(ctx context.Context, key lbcommon.Key, fresh lbcommon.Freshness) (Observed, error) {
-	made, err := c.generations(ctx)
+	made, err := c.made.Get(ctx)
 	if err != nil {
 		return Observed{}, err
 	}

@@ -6,13 +6,14 @@ package loadbalancer
 import (
 	"context"
 	"strings"
-	"sync"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/utils/clock"
 
+	"github.com/unified-ccm/unified-ccm/pkg/common/clocks"
 	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
 	lbcommon "github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
+	"github.com/unified-ccm/unified-ccm/pkg/common/shared"
 	"github.com/unified-ccm/unified-ccm/providers/aws/api"
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/annotation"
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/classic"
@@ -72,9 +73,8 @@ type generations struct {
 // Cloud implements lbcommon.Cloud. It is safe for concurrent use.
 type Cloud struct {
 	options Options
-
-	mu   sync.Mutex
-	made *generations
+	// made is connected with the first call.
+	made *shared.Value[*generations]
 }
 
 var (
@@ -86,7 +86,12 @@ var (
 )
 
 // New returns a Cloud. It makes no call.
-func New(o Options) *Cloud { return &Cloud{options: o} }
+func New(o Options) *Cloud {
+	o.Clock = clocks.OrReal(o.Clock)
+	c := &Cloud{options: o}
+	c.made = shared.New(shared.Options[*generations]{Read: c.connect, Clock: o.Clock})
+	return c
+}
 
 // Vocabulary is what Services can say to AWS. Foreign maps the beginnings of other clouds'
 // annotations to their names; nil stands for those of the managers that clusters come from most.
@@ -136,13 +141,8 @@ func (c *Cloud) Hint(service *v1.Service) string {
 	return string(annotation.TypeOf(service.Annotations))
 }
 
-// generations connects, once.
-func (c *Cloud) generations(ctx context.Context) (*generations, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.made != nil {
-		return c.made, nil
-	}
+// connect makes both generations.
+func (c *Cloud) connect(ctx context.Context) (*generations, error) {
 	to, err := c.options.Connect(ctx)
 	if err != nil {
 		return nil, err
@@ -155,14 +155,13 @@ func (c *Cloud) generations(ctx context.Context) (*generations, error) {
 		API: to.ELBV2, Groups: reader.Groups(), VPC: to.VPC, Cluster: to.Cluster, Clock: c.options.Clock,
 		Settings: network.Settings{Managed: settings.ManagedGroups, NoNodeRules: settings.NoNodeRules, Shared: settings.Shared},
 	}
-	c.made = &generations{
+	return &generations{
 		reader: reader, cluster: to.Cluster, network: network.New(networks),
 		classic: classic.New(classic.Options{
 			API: to.ELB, VPC: to.VPC, Cluster: to.Cluster, Groups: reader.Groups(), Instances: to.Instances, SecurityGroup: settings.ClassicGroup,
 			DisableIngress: settings.NoNodeRules, SharedProbe: settings.Shared, Clock: c.options.Clock,
 		}),
-	}
-	return c.made, nil
+	}, nil
 }
 
 // Surroundings implements lbcommon.Cloud, for no nodes.
@@ -172,7 +171,7 @@ func (c *Cloud) Surroundings(ctx context.Context) (Surroundings, error) {
 
 // SurroundingsOf implements lbcommon.NodeSurroundings: the VPC, and the instances behind the nodes with their security groups.
 func (c *Cloud) SurroundingsOf(ctx context.Context, nodes []*v1.Node) (Surroundings, error) {
-	made, err := c.generations(ctx)
+	made, err := c.made.Get(ctx)
 	if err != nil {
 		return Surroundings{}, err
 	}

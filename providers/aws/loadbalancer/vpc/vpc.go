@@ -11,6 +11,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/clocks"
+	"github.com/unified-ccm/unified-ccm/pkg/common/shared"
 	"github.com/unified-ccm/unified-ccm/providers/aws/api"
 	"github.com/unified-ccm/unified-ccm/providers/aws/names"
 )
@@ -69,8 +70,8 @@ const (
 // Reader reads the VPC for all Services. It is safe for concurrent use.
 type Reader struct {
 	options Options
-	subnets *shared[[]Subnet]
-	zones   *shared[map[string]string]
+	subnets *shared.Value[[]Subnet]
+	zones   *shared.Value[map[string]string]
 	groups  *GroupStore
 }
 
@@ -78,8 +79,8 @@ type Reader struct {
 func NewReader(o Options) *Reader {
 	o.Clock = clocks.OrReal(o.Clock)
 	r := &Reader{options: o, groups: newGroupStore(o)}
-	r.zones = newShared(o.Clock, zonesAge, r.readZones)
-	r.subnets = newShared(o.Clock, subnetsAge, r.readSubnets)
+	r.zones = shared.New(shared.Options[map[string]string]{Read: r.readZones, Clock: o.Clock, Age: zonesAge})
+	r.subnets = shared.New(shared.Options[[]Subnet]{Read: r.readSubnets, Clock: o.Clock, Age: subnetsAge})
 	return r
 }
 
@@ -102,7 +103,7 @@ type Surroundings struct {
 
 // Surroundings returns the VPC with the instances of these IDs. Errors carry a class of package cloudapi.
 func (r *Reader) Surroundings(ctx context.Context, instanceIDs []string) (Surroundings, error) {
-	subnets, err := r.subnets.get(ctx)
+	subnets, err := r.subnets.Get(ctx)
 	if err != nil {
 		return Surroundings{}, err
 	}
