@@ -6,8 +6,18 @@ import (
 	"os"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/conformance"
+	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/annotation"
 	awssim "github.com/unified-ccm/unified-ccm/providers/aws/sim"
 )
+
+// awsBalancers are both generations. The lab shows network load balancers, because classic ones have no UDP;
+// what it demands of one it demands of the other, which is what a Service without annotations gets.
+func awsBalancers() []BalancerKind {
+	return []BalancerKind{
+		{Name: "network", ServiceAnnotations: map[string]string{annotation.KeyType: "nlb"}},
+		{Name: "classic", Cannot: map[string]string{"UDP and TCP on one port": "classic load balancers know no UDP"}},
+	}
+}
 
 // newAWS has no data plane and no state file: what is asked of those has no effect.
 func newAWS(o SimulatorOptions) (conformance.World, func() error, error) {

@@ -39,16 +39,26 @@ type Simulator struct {
 	New func(o SimulatorOptions) (conformance.World, func() error, error)
 	// CloudConfig returns the cloud.conf for a world that answers at endpoint, a URL.
 	CloudConfig func(endpoint string, world conformance.World, o SimulatorOptions) string
-	// ServiceAnnotations are what Services need for the kind of load balancer that the lab shows
-	// and measures, where the cloud has several.
+	// Balancers are the kinds of load balancers that the cloud makes, where there are several. The
+	// lab shows and measures the first.
+	Balancers []BalancerKind
+}
+
+// BalancerKind is a kind of load balancer that a cloud makes. The zero value is the only one of a
+// cloud that makes one kind.
+type BalancerKind struct {
+	// Name is a word.
+	Name string
+	// ServiceAnnotations are what Services need to get one.
 	ServiceAnnotations map[string]string
+	// Cannot are conformance scenarios that it cannot do, by their names, with the reason.
+	Cannot map[string]string
 }
 
 // simulators are the clouds that can be simulated, by provider name. A new one is one entry here.
 func simulators() map[string]Simulator {
 	return map[string]Simulator{
-		aws.ProviderName: {New: newAWS, CloudConfig: awsConfig,
-			ServiceAnnotations: map[string]string{"service.beta.kubernetes.io/aws-load-balancer-type": "nlb"}},
+		aws.ProviderName:       {New: newAWS, CloudConfig: awsConfig, Balancers: awsBalancers()},
 		fake.ProviderName:      {New: newFakeWorld, CloudConfig: fakeConfig},
 		openstack.ProviderName: {New: newOpenStack, CloudConfig: openStackConfig},
 	}
@@ -91,9 +101,17 @@ func newFake(o fakesim.Options) (conformance.World, func() error, error) {
 	return cloud, cloud.Close, nil
 }
 
+// Balancers are the kinds of load balancers that a cloud makes, at least one.
+func Balancers(provider string) []BalancerKind {
+	if kinds := simulators()[provider].Balancers; len(kinds) > 0 {
+		return kinds
+	}
+	return []BalancerKind{{}}
+}
+
 // ServiceAnnotations are what the Services of a lab on this cloud are annotated with.
 func ServiceAnnotations(provider string) map[string]string {
-	return simulators()[provider].ServiceAnnotations
+	return Balancers(provider)[0].ServiceAnnotations
 }
 
 // Providers are the names of the clouds that can be simulated, sorted.
