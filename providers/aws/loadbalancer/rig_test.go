@@ -64,6 +64,8 @@ type rig struct {
 	config Settings
 	nodes  []*v1.Node
 	events *record.FakeRecorder
+	// named are IDs and the names that a test has given them.
+	named [][]string
 	// killed says that a fault has ended the manager.
 	killed atomic.Bool
 

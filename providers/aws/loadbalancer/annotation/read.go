@@ -144,10 +144,12 @@ func fill[T comparable](have *T, value T) (differs bool) {
 
 // portableAddresses sorts static addresses by their form.
 func (o *Options) portableAddresses(in intent.Service, problems *intent.Problems) {
+	if o.Type != Network && len(in.StaticAddresses) > 0 {
+		problems.Add(intent.KeyStaticAddresses, strings.Join(in.StaticAddresses, ","), "classic load balancers have no static addresses: set "+KeyType+" to nlb on a new Service, or remove it")
+		return
+	}
 	for _, item := range in.StaticAddresses {
 		switch {
-		case o.Type != Network:
-			problems.Add(intent.KeyStaticAddresses, item, "classic load balancers have no static addresses: set "+KeyType+" to nlb for a new Service, or remove it")
 		case strings.HasPrefix(item, "eipalloc-"):
 			o.Allocations = append(o.Allocations, item)
 		case isIPv6(item):
@@ -202,16 +204,30 @@ func (o *Options) together(in intent.Service, problems *intent.Problems) {
 			o.warnf(KeyTLSPorts, "the Service has no port %s, so it has no effect; write a port's number or name", intent.Quote(p))
 		}
 	}
-	if len(o.Certificates) == 0 {
-		for _, key := range []string{KeyTLSPorts, KeyTLSPolicy} {
-			if _, set := in.Annotations[key]; set {
-				o.warnf(key, "it has no effect without %s; set that, or remove it", KeyCertificates)
-			}
-		}
+	o.idle(in.Annotations, len(o.Certificates) > 0, KeyCertificates, KeyTLSPorts, KeyTLSPolicy)
+	logs := []string{KeyAccessLogBucket, KeyAccessLogPrefix}
+	if o.Type == Classic {
+		logs = append(logs, KeyAccessLogInterval) // OnlyClassic speaks of it otherwise
+		o.idle(in.Annotations, o.DrainConnections, KeyDraining+": \"true\"", KeyDrainTimeout)
 	}
+	o.idle(in.Annotations, o.AccessLog.Enabled, KeyAccessLog+": \"true\"", logs...)
 	if value, ok := in.Annotations[KeyType]; ok && o.Type == Classic && value != "" {
 		o.warnf(KeyType, "%s is no type, so the load balancer is a classic one; for a network load balancer write nlb, which must be done before it is created", intent.Quote(value))
 	}
+}
+
+// idle warns about annotations that have no effect without another one.
+func (o *Options) idle(annotations map[string]string, met bool, other string, keys ...string) {
+	for _, key := range keys {
+		if value, set := annotations[key]; set && !met && strings.TrimSpace(value) != "" {
+			o.warnf(key, "it has no effect without %s; set that, or remove it", other)
+		}
+	}
+}
+
+// NoPath warns about the path of a probe that asks for none.
+func (o *Options) NoPath(annotations map[string]string) {
+	o.idle(annotations, false, KeyHealthCheckProtocol+": http or https", KeyHealthCheckPath)
 }
 
 // OnlyClassic warns about annotations that a network load balancer ignores.

@@ -2,6 +2,7 @@ package classic
 
 import (
 	"slices"
+	"strings"
 
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
 	v1 "k8s.io/api/core/v1"
@@ -71,7 +72,7 @@ func (c *Cloud) Desire(r Request) (Desired, error) {
 	d := Desired{
 		Name: Name(r.Key), Scheme: schemePublic, TLSPolicy: o.TLSPolicy, ProxyProtocol: o.ProxyProtocol,
 		Attributes: desireAttributes(o), Instances: running(r.Instances, r.Around.Instances),
-		Tags: tags.Wanted(c.options.Cluster.ID, c.options.Cluster.Legacy, r.Key, o.Tags), Warnings: o.Warnings,
+		Tags: tags.Wanted(c.options.Cluster.ID, c.options.Cluster.Legacy, r.Key, o.Tags),
 	}
 	if o.Internal {
 		d.Scheme = schemeInternal
@@ -80,6 +81,10 @@ func (c *Cloud) Desire(r Request) (Desired, error) {
 	tags.Check(o.Tags, annotation.KeyTags, &problems)
 	d.Listeners = desireListeners(in, o, &problems)
 	d.HealthCheck = c.desireHealthCheck(in, o, &problems)
+	if !strings.HasPrefix(d.HealthCheck.Target, protocolHTTP) {
+		o.NoPath(in.Annotations)
+	}
+	d.Warnings = o.Warnings
 	d.desireGroups(c.options, r)
 	subnetErr := d.desireSubnets(r)
 	var nodeErr error

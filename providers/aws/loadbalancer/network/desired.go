@@ -110,7 +110,6 @@ func (c *Cloud) Desire(r Request) (Desired, error) {
 	o := r.Options
 	o.Warnings = nil
 	o.OnlyClassic(r.Service.Annotations)
-	b.warnings = append(b.warnings, o.Warnings...)
 	b.check()
 	zones, zonesErr := b.zones()
 	groups, groupsErr := b.nodeGroups()
@@ -125,6 +124,10 @@ func (c *Cloud) Desire(r Request) (Desired, error) {
 		d.AddressType = string(types.IpAddressTypeDualstack)
 	}
 	d.Listeners = b.listeners()
+	if len(d.Listeners) > 0 && d.Listeners[0].Group.Health.Path == "" {
+		o.NoPath(r.Service.Annotations)
+	}
+	b.warnings = append(b.warnings, o.Warnings...)
 	for _, l := range d.Listeners {
 		d.SourceNAT = d.SourceNAT || b.dual && (l.Protocol == protocolUDP || l.Protocol == protocolTCPUDP)
 	}
