@@ -1,6 +1,7 @@
 package lab
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -42,6 +43,24 @@ type Simulator struct {
 	// Balancers are the kinds of load balancers that the cloud makes, where there are several. The
 	// lab shows and measures the first.
 	Balancers []BalancerKind
+	// Budgets returns what the phases of the benchmark may cost at most, by the names of bench's
+	// phases; nil where nobody has set targets. They hold at Latency per call, which is what the
+	// benchmark takes where no other is asked for; zero is DefaultLatency.
+	Budgets func(nodes, services int) map[string]Budget
+	Latency time.Duration
+}
+
+// DefaultLatency is how long a call takes in the benchmark on a cloud that says nothing else.
+const DefaultLatency = 20 * time.Millisecond
+
+// Budget is what one phase of the benchmark may cost at most.
+type Budget struct {
+	// Calls to the cloud, of all kinds.
+	Calls int `json:"calls"`
+	// ReadOnly: no call may change anything.
+	ReadOnly bool `json:"readOnly,omitempty"`
+	// Seconds from the start until everything is done; 0 sets no target.
+	Seconds float64 `json:"seconds,omitempty"`
 }
 
 // BalancerKind is a kind of load balancer that a cloud makes. The zero value is the only one of a
@@ -58,7 +77,7 @@ type BalancerKind struct {
 // simulators are the clouds that can be simulated, by provider name. A new one is one entry here.
 func simulators() map[string]Simulator {
 	return map[string]Simulator{
-		aws.ProviderName:       {New: newAWS, CloudConfig: awsConfig, Balancers: awsBalancers()},
+		aws.ProviderName:       {New: newAWS, CloudConfig: awsConfig, Balancers: awsBalancers(), Budgets: awsBudgets, Latency: awsLatency},
 		fake.ProviderName:      {New: newFakeWorld, CloudConfig: fakeConfig},
 		openstack.ProviderName: {New: newOpenStack, CloudConfig: openStackConfig},
 	}
@@ -112,6 +131,19 @@ func Balancers(provider string) []BalancerKind {
 // ServiceAnnotations are what the Services of a lab on this cloud are annotated with.
 func ServiceAnnotations(provider string) map[string]string {
 	return Balancers(provider)[0].ServiceAnnotations
+}
+
+// Budgets are what the phases of the benchmark may cost at most on a cloud, by their names.
+func Budgets(provider string, nodes, services int) map[string]Budget {
+	if of := simulators()[provider].Budgets; of != nil {
+		return of(nodes, services)
+	}
+	return nil
+}
+
+// Latency is how long each call to a cloud takes in the benchmark, where no other is asked for.
+func Latency(provider string) time.Duration {
+	return cmp.Or(simulators()[provider].Latency, DefaultLatency)
 }
 
 // Providers are the names of the clouds that can be simulated, sorted.

@@ -18,7 +18,8 @@ import (
 
 // phase is one thing to measure.
 type phase struct {
-	name string
+	// name is what a reader sees; key is one of lab's names of phases.
+	key, name string
 	// prepare is not measured.
 	prepare func(ctx context.Context) error
 	// do is, and returns when everything is done. Where it returns a duration, that is how long
@@ -30,16 +31,16 @@ type phase struct {
 
 func (r *runner) phases() []phase {
 	return []phase{
-		{name: count(r.Nodes, "node") + " joining", do: r.join},
-		{name: count(r.Nodes, "node") + " refreshed", prepare: r.restartForRefresh, do: r.refresh},
-		{name: count(r.Services, "Service") + " created", prepare: r.restart, do: r.createServices},
-		{name: "1 Service created", prepare: r.untilCalm, do: r.createOne, lastCall: true},
-		{name: "1 Service deleted", prepare: r.untilCalm, do: r.deleteOne, lastCall: true},
-		{name: "1 node added", prepare: r.untilCalm, do: r.addNode, lastCall: true},
-		{name: "restart", prepare: r.stop, do: r.start},
-		{name: "restart again", prepare: r.stopWhenCalm, do: r.start},
-		{name: "delete all", do: r.deleteAll, lastCall: true},
-		{name: "idle with routes, " + idle.String(), prepare: r.restartWithRoutes, do: r.idle},
+		{key: lab.PhaseJoin, name: count(r.Nodes, "node") + " joining", do: r.join},
+		{key: lab.PhaseRefresh, name: count(r.Nodes, "node") + " refreshed", prepare: r.restartForRefresh, do: r.refresh},
+		{key: lab.PhaseCreateAll, name: count(r.Services, "Service") + " created", prepare: r.restart, do: r.createServices},
+		{key: lab.PhaseCreateOne, name: "1 Service created", prepare: r.untilCalm, do: r.createOne, lastCall: true},
+		{key: lab.PhaseDeleteOne, name: "1 Service deleted", prepare: r.untilCalm, do: r.deleteOne, lastCall: true},
+		{key: lab.PhaseAddNode, name: "1 node added", prepare: r.untilCalm, do: r.addNode, lastCall: true},
+		{key: lab.PhaseRestart, name: "restart", prepare: r.stop, do: r.start},
+		{key: lab.PhaseRestartAgain, name: "restart again", prepare: r.stopWhenCalm, do: r.start},
+		{key: lab.PhaseDeleteAll, name: "delete all", do: r.deleteAll, lastCall: true},
+		{key: lab.PhaseIdle, name: "idle with routes, 1 min", prepare: r.restartWithRoutes, do: r.idle},
 	}
 }
 
