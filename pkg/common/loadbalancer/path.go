@@ -46,7 +46,7 @@ func (c *Controller[S, D, O]) target(ctx context.Context, key Key, service *v1.S
 	in, warnings, err := intent.Read(service, c.options.Vocabulary)
 	c.tellWarnings(service, warnings)
 	if err != nil {
-		return target[D]{}, err
+		return target[D]{}, c.invalid(in, err)
 	}
 	want, err := c.desired(ctx, key, in, nodes)
 	return target[D]{in: in, want: want}, err
