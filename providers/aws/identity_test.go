@@ -7,7 +7,6 @@ import (
 	"testing/synctest"
 	"time"
 
-
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
 	kit "github.com/unified-ccm/unified-ccm/pkg/common/sim"
 	"github.com/unified-ccm/unified-ccm/providers/aws/sim"

@@ -83,6 +83,7 @@ var (
 	_ lbcommon.Inventory[Observed]                    = (*Cloud)(nil)
 	_ lbcommon.Chooser                                = (*Cloud)(nil)
 	_ lbcommon.Hinter                                 = (*Cloud)(nil)
+	_ lbcommon.Validator                              = (*Cloud)(nil)
 )
 
 // New returns a Cloud. It makes no call.
@@ -140,6 +141,9 @@ func (c *Cloud) Elsewhere(service *v1.Service) bool {
 func (c *Cloud) Hint(service *v1.Service) string {
 	return string(annotation.TypeOf(service.Annotations))
 }
+
+// Validate implements lbcommon.Validator.
+func (c *Cloud) Validate(in intent.Service) error { return annotation.Validate(in) }
 
 // connect makes both generations.
 func (c *Cloud) connect(ctx context.Context) (*generations, error) {

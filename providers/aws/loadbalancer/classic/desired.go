@@ -77,7 +77,7 @@ func (c *Cloud) Desire(r Request) (Desired, error) {
 	if o.Internal {
 		d.Scheme = schemeInternal
 	}
-	refuseUnknown(in, o, &problems)
+	refuseIPv6(in, &problems)
 	tags.Check(o.Tags, annotation.KeyTags, &problems)
 	d.Listeners = desireListeners(in, o, &problems)
 	d.HealthCheck = c.desireHealthCheck(in, o, &problems)
@@ -98,11 +98,8 @@ func (c *Cloud) Desire(r Request) (Desired, error) {
 // Name is the load balancer's name.
 func Name(key lbcommon.Key) string { return names.LoadBalancerName(key.UID) }
 
-// refuseUnknown notes what classic load balancers cannot do at all.
-func refuseUnknown(in intent.Service, o annotation.Options, problems *intent.Problems) {
-	if value, ok := in.Annotations[annotation.KeyGroupAttributes]; ok && len(o.GroupAttributes) > 0 {
-		problems.Addf(annotation.KeyGroupAttributes, value, "classic load balancers have no target groups: remove it, or set %s to nlb on a new Service", annotation.KeyType)
-	}
+// refuseIPv6 notes that classic load balancers have IPv4 only.
+func refuseIPv6(in intent.Service, problems *intent.Problems) {
 	if !slices.Contains(in.Families, v1.IPv4Protocol) {
 		problems.Addf("spec.ipFamilies", "IPv6", "classic load balancers have IPv4 only: add IPv4, or set %s to nlb on a new Service", annotation.KeyType)
 	}

@@ -155,10 +155,6 @@ func (b *builder) warnf(format string, args ...any) {
 // check refuses what a network load balancer cannot do.
 func (b *builder) check() {
 	o, annotations := b.Options, b.Service.Annotations
-	if len(o.ExtraSecurityGroups) > 0 {
-		b.problems.Addf(annotation.KeyExtraSecurityGroups, annotations[annotation.KeyExtraSecurityGroups],
-			"only classic load balancers have extra security groups: list all of them in %s, or remove it", annotation.KeySecurityGroups)
-	}
 	if len(o.SecurityGroups) > 0 && !b.settings.Managed {
 		b.problems.Addf(annotation.KeySecurityGroups, annotations[annotation.KeySecurityGroups],
 			"a network load balancer gets security groups only with NLBSecurityGroupMode=Managed in the cloud configuration: set that, or remove the annotation")
