@@ -98,8 +98,9 @@ type patient struct {
 type pace struct {
 	// rate is in requests a second.
 	rate float64
-	// next is when the next request may go; since is when AWS throttled last.
-	next, since time.Time
+	// next is when the next request may go, slowed when the rate was last lowered, and since when AWS
+	// throttled last.
+	next, slowed, since time.Time
 }
 
 // RoundTrip implements http.RoundTripper. A request whose turn would come after its deadline is not sent.
@@ -167,13 +168,13 @@ func (p *patient) throttled(c class) {
 		if p.paces == nil {
 			p.paces = map[class]*pace{}
 		}
-		at = &pace{rate: c.refill(), next: now}
+		at = &pace{rate: c.refill(), slowed: now}
 		at.next = now.Add(at.gap())
 		p.paces[c] = at
-	case now.Sub(at.since) < 2*max(firstPause, at.gap()):
+	case now.Sub(at.slowed) < 2*max(firstPause, at.gap()):
 		// Sent before, or out of a bucket that is just being refilled.
 	default:
-		at.rate = max(at.rate/2, slowest*c.refill())
+		at.rate, at.slowed = max(at.rate/2, slowest*c.refill()), now
 	}
 	at.since = now
 }

@@ -10,11 +10,10 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/aws/smithy-go/middleware"
 	"golang.org/x/time/rate"
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/clock"
-
-	"github.com/aws/smithy-go/middleware"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
 )
@@ -51,7 +50,7 @@ func TestPatience(t *testing.T) {
 	}{
 		"reads of a restart, AWS' own limits":      {"DescribeListeners", rate.NewLimiter(10, 40), 820, 90 * time.Second, 60},
 		"reads of a restart, no limit to be felt":  {"DescribeListeners", rate.NewLimiter(100, 200), 820, 10 * time.Second, 0},
-		"reads of a restart, half is someone's":    {"DescribeListeners", rate.NewLimiter(5, 40), 820, 4 * time.Minute, 120},
+		"reads of a restart, half is someone's":    {"DescribeListeners", rate.NewLimiter(5, 40), 820, 3 * time.Minute, 60},
 		"a node joins 200 load balancers":          {"RegisterTargets", rate.NewLimiter(4, 20), 400, 2 * time.Minute, 60},
 		"load balancers, of which few may be made": {"CreateLoadBalancer", rate.NewLimiter(0.2, 10), 15, time.Minute, 20},
 	} {
