@@ -13,11 +13,9 @@ import (
 	elbv2types "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
 	v1 "k8s.io/api/core/v1"
 	cloudprovider "k8s.io/cloud-provider"
-	"k8s.io/cloud-provider/api"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
 	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
-	kit "github.com/unified-ccm/unified-ccm/pkg/common/sim"
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/annotation"
 	"github.com/unified-ccm/unified-ccm/providers/aws/sim"
 )
@@ -93,47 +91,6 @@ func TestAnotherClustersLoadBalancerIsLeftAlone(t *testing.T) {
 			r.sameAs(t, before)
 		})
 	}
-}
-
-// Whatever fails after the load balancer itself is gone is tried again until nothing is left.
-func TestDeletionThatFailsHalfWayLeaksNothing(t *testing.T) {
-	for _, operation := range []string{"DeleteTargetGroup", "RevokeSecurityGroupIngress", "DeleteSecurityGroup", "DeleteLoadBalancer"} {
-		t.Run(operation, func(t *testing.T) {
-			r := newRig(t, sim.Options{}, func(s *Settings) { s.ManagedGroups = operation == "DeleteSecurityGroup" })
-			before := r.bare()
-			r.ensure(web())
-			r.sim.Front().SetFaults(kit.Fault{Kind: kit.FaultThrottle, Operation: operation, Times: kit.Always})
-			if err := r.manager.EnsureLoadBalancerDeleted(t.Context(), clusterName, web()); !cloudapi.Is(err, cloudapi.Throttled) {
-				t.Errorf("delete: %v", err)
-			}
-			r.sim.Front().SetFaults()
-			r.restart()
-			r.delete(web())
-			r.sameAs(t, before)
-		})
-	}
-}
-
-// AWS holds the security group of a deleted load balancer for a while. Nobody waits for it.
-func TestDeletionDoesNotWaitForTheSecurityGroup(t *testing.T) {
-	r := newRig(t, sim.Options{ReleaseTime: 5 * time.Minute}, func(s *Settings) { s.ManagedGroups = true })
-	before := r.bare()
-	r.ensure(web())
-	began := r.clock.Now()
-	err := r.manager.EnsureLoadBalancerDeleted(t.Context(), clusterName, web())
-	var again *api.RetryError
-	if !errors.As(err, &again) || !cloudapi.Is(err, cloudapi.Conflict) {
-		t.Fatalf("delete: %v", err)
-	}
-	if waited := r.clock.Since(began); waited > time.Minute {
-		t.Errorf("it has waited %s", waited)
-	}
-	if _, exists, err := r.manager.GetLoadBalancer(t.Context(), clusterName, web()); !exists || err != nil {
-		t.Errorf("get: %t, %v", exists, err)
-	}
-	r.clock.Step(5 * time.Minute)
-	r.delete(web())
-	r.sameAs(t, before)
 }
 
 // One instance that cannot be a target must not keep the others from it.
