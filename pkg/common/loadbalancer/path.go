@@ -108,8 +108,11 @@ func (c *Controller[S, D, O]) memberChanges(ctx context.Context, key Key, want *
 		return todo, nil
 	}
 	have, todo, err := c.confirmed(ctx, key, want)
-	if err != nil || todo.Empty() {
+	if err != nil {
 		return plan.Plan{}, err
+	}
+	if todo.Empty() {
+		return todo, nil
 	}
 	return todo, c.missingIn(key, have)
 }
