@@ -370,3 +370,29 @@ func TestManagedGroupOfTLSListenerOpensTCP(t *testing.T) {
 		}
 	}
 }
+
+// Nodes in a zone where the load balancer has no subnet get no traffic, which their owner is told
+// when the first one joins and not again.
+func TestNodesOutsideTheZonesOfALoadBalancer(t *testing.T) {
+	for name, kind := range map[string]func(*v1.Service){"classic": without(annotation.KeyType), "network": func(*v1.Service) {}} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t, sim.Options{})
+			svc := web(kind, with(annotation.KeySubnets, strings.Join(r.sim.Subnets(false)[:2], ",")))
+			all := r.nodes
+			r.nodes = all[:2] // one in each zone
+			r.ensure(svc)
+			if events := strings.Join(r.told(), "\n"); strings.Contains(events, "receive no traffic") {
+				t.Errorf("all nodes receive traffic: %s", events)
+			}
+			r.nodes = all
+			if err := r.manager.UpdateLoadBalancer(t.Context(), clusterName, svc, r.nodes); err != nil {
+				t.Fatal(err)
+			}
+			r.toldOf(t, "nodes in us-west-2c receive no traffic, because the load balancer has no subnet there: list a subnet of each zone in "+annotation.KeySubnets)
+			r.ensure(svc)
+			if events := strings.Join(r.told(), "\n"); strings.Contains(events, "receive no traffic") {
+				t.Errorf("told twice: %s", events)
+			}
+		})
+	}
+}

@@ -115,9 +115,9 @@ func (d *Desired) desireSubnets(r Request) error {
 		d.Subnets = append(d.Subnets, s.ID)
 	}
 	slices.Sort(d.Subnets)
-	d.Zones = make(map[string]string, len(r.Around.Subnets))
-	for _, s := range r.Around.Subnets {
-		d.Zones[s.ID] = s.Zone
+	d.Zones = r.Around.ZonesOfSubnets()
+	if warning := vpc.UnservedZones(r.Around.ZonesOf(d.Instances), d.Subnets, d.Zones, annotation.KeySubnets); warning != "" && err == nil {
+		d.Warnings = append(d.Warnings, warning)
 	}
 	return err
 }

@@ -47,6 +47,15 @@ type Request struct {
 	Around vpc.Surroundings
 }
 
+// instanceIDs are those behind the nodes.
+func (r Request) instanceIDs() []string {
+	ids := make([]string, len(r.Nodes))
+	for i, n := range r.Nodes {
+		ids[i] = n.InstanceID
+	}
+	return ids
+}
+
 // WantedTarget is a target that should be registered.
 type WantedTarget struct {
 	Target
@@ -87,6 +96,9 @@ type Desired struct {
 	// Zones are in the order written. Listed says that the user chose them; if not, those of a load balancer that exists stay.
 	Zones  []Zone
 	Listed bool
+	// NodeZones are the zones of the nodes that receive traffic, ZoneOf those of the VPC's subnets.
+	NodeZones []string
+	ZoneOf    map[string]string
 	// Attributes of the load balancer that we own.
 	Attributes map[string]string
 	Listeners  []WantedListener
@@ -120,6 +132,7 @@ func (c *Cloud) Desire(r Request) (Desired, error) {
 		Tags:       tags.Wanted(r.Around.Cluster.ID, r.Around.Cluster.Legacy, r.Key, o.Tags),
 		Secured:    b.settings.Managed, SecurityGroups: o.SecurityGroups, NodeGroups: groups, NoNodeRules: b.settings.NoNodeRules,
 	}
+	d.NodeZones, d.ZoneOf = r.Around.ZonesOf(r.instanceIDs()), r.Around.ZonesOfSubnets()
 	if b.dual {
 		d.AddressType = string(types.IpAddressTypeDualstack)
 	}
