@@ -150,12 +150,14 @@ func benchmark(ctx context.Context, o benchOptions, s streams) (err error) {
 		Provider: o.provider, Dir: dir.path, Step: p.step, Nodes: o.nodes, Services: o.services, Latency: o.latency,
 		Annotations: o.annotations, Manager: o.manager,
 	})
+	// What was measured before an error, or before somebody had enough, is worth seeing too.
+	if len(result.Phases) > 0 {
+		if printErr := printReport(result, o, s); printErr != nil {
+			err = errors.Join(err, printErr)
+		}
+	}
 	if ctx.Err() != nil {
 		return ctx.Err()
-	}
-	// What was measured before an error is worth seeing too.
-	if len(result.Phases) > 0 {
-		err = errors.Join(err, printReport(result, o, s))
 	}
 	// The targets are ours: another manager is shown beside them, and does not fail by them.
 	if missed := result.Missed(); len(missed) > 0 && o.manager.Binary == "" {

@@ -24,7 +24,7 @@ func awsBalancers() []BalancerKind {
 const awsLatency = 100 * time.Millisecond
 
 // awsBudgets are the targets that the provider's tests assert too. Those of Services are for network load
-// balancers with two ports.
+// balancers with two ports and up to 100 nodes, which is what one call registers.
 func awsBudgets(nodes, services int) map[string]Budget {
 	// EC2 answers with up to 1,000 instances at a time.
 	pages := (nodes + 999) / 1000

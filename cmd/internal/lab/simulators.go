@@ -14,6 +14,7 @@ import (
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/conformance"
 	"github.com/unified-ccm/unified-ccm/providers/aws"
+	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/annotation"
 	"github.com/unified-ccm/unified-ccm/providers/fake"
 	fakesim "github.com/unified-ccm/unified-ccm/providers/fake/sim"
 	"github.com/unified-ccm/unified-ccm/providers/openstack"
@@ -48,7 +49,15 @@ type Simulator struct {
 	// benchmark takes where no other is asked for; zero is DefaultLatency.
 	Budgets func(nodes, services int) map[string]Budget
 	Latency time.Duration
+	// TargetAnnotation is the one by which a Service chooses its nodes by a label, on clouds whose
+	// load balancers cannot have all nodes of a large cluster as targets. The benchmark's then have
+	// those that bear TargetLabel.
+	TargetAnnotation string
 }
+
+// TargetLabel is the label, with the value "yes", of the nodes that the benchmark's load balancers
+// have as targets; see Simulator.TargetAnnotation.
+const TargetLabel = "lab.unified-ccm.io/target"
 
 // DefaultLatency is how long a call takes in the benchmark on a cloud that says nothing else.
 const DefaultLatency = 20 * time.Millisecond
@@ -77,7 +86,8 @@ type BalancerKind struct {
 // simulators are the clouds that can be simulated, by provider name. A new one is one entry here.
 func simulators() map[string]Simulator {
 	return map[string]Simulator{
-		aws.ProviderName:       {New: newAWS, CloudConfig: awsConfig, Balancers: awsBalancers(), Budgets: awsBudgets, Latency: awsLatency},
+		aws.ProviderName: {New: newAWS, CloudConfig: awsConfig, Balancers: awsBalancers(),
+			Budgets: awsBudgets, Latency: awsLatency, TargetAnnotation: annotation.KeyNodeLabels},
 		fake.ProviderName:      {New: newFakeWorld, CloudConfig: fakeConfig},
 		openstack.ProviderName: {New: newOpenStack, CloudConfig: openStackConfig},
 	}
@@ -145,6 +155,9 @@ func Budgets(provider string, nodes, services int) map[string]Budget {
 func Latency(provider string) time.Duration {
 	return cmp.Or(simulators()[provider].Latency, DefaultLatency)
 }
+
+// TargetAnnotation is Simulator.TargetAnnotation of a cloud.
+func TargetAnnotation(provider string) string { return simulators()[provider].TargetAnnotation }
 
 // Providers are the names of the clouds that can be simulated, sorted.
 func Providers() []string { return slices.Sorted(maps.Keys(simulators())) }

@@ -21,6 +21,8 @@ type Report struct {
 	Manager  string `json:"manager,omitempty"`
 	Nodes    int    `json:"nodes"`
 	Services int    `json:"services"`
+	// Targets are how many of the nodes are targets of load balancers; 0 for all.
+	Targets int `json:"targets,omitempty"`
 	// LatencyMilliseconds is how long the cloud takes for each call.
 	LatencyMilliseconds int64 `json:"latencyMilliseconds"`
 	// CPUs of this machine, which ccm shares with the API server, etcd and the cloud.
@@ -94,8 +96,12 @@ func (r Report) WriteTable(w io.Writer) error {
 	if r.Manager != "" {
 		fmt.Fprintf(w, "manager %s\n", r.Manager)
 	}
+	nodes := count(r.Nodes, "node")
+	if r.Targets > 0 && r.Targets < r.Nodes {
+		nodes += fmt.Sprintf(", %d of them targets,", r.Targets)
+	}
 	fmt.Fprintf(w, "cloud %s, %d ms per call; %s and %s; %d CPUs for everything\n",
-		r.Provider, r.LatencyMilliseconds, count(r.Nodes, "node"), count(r.Services, "Service"), r.CPUs)
+		r.Provider, r.LatencyMilliseconds, nodes, count(r.Services, "Service"), r.CPUs)
 	fmt.Fprint(w, "CALLS to the cloud, CHANGES among them; SECONDS on the clock; CPU and peak MEMORY of the manager\n\n")
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprint(t, "\tCALLS\tCHANGES\tFAILED\tSECONDS\tCPU SECONDS\tMEMORY\t")

@@ -15,7 +15,7 @@ import (
 
 func sample() Report {
 	return Report{
-		Provider: "fake", Nodes: 1000, Services: 1, LatencyMilliseconds: 20, CPUs: 2,
+		Provider: "fake", Nodes: 1000, Targets: 100, Services: 1, LatencyMilliseconds: 20, CPUs: 2,
 		Phases: []Phase{
 			{Name: "1,000 nodes joining", Reads: 3, Seconds: 21.04, CPUSeconds: 7.129, PeakMemoryBytes: 100 << 20, Target: &lab.Budget{Calls: 3}},
 			{
@@ -28,7 +28,7 @@ func sample() Report {
 }
 
 func TestWriteTable(t *testing.T) {
-	want := `cloud fake, 20 ms per call; 1,000 nodes and 1 Service; 2 CPUs for everything
+	want := `cloud fake, 20 ms per call; 1,000 nodes, 100 of them targets, and 1 Service; 2 CPUs for everything
 CALLS to the cloud, CHANGES among them; SECONDS on the clock; CPU and peak MEMORY of the manager
 
                          CALLS  CHANGES  FAILED  SECONDS  CPU SECONDS   MEMORY  TARGET
