@@ -41,6 +41,8 @@ const (
 type setup struct {
 	// provider is the cloud; fake if empty.
 	provider string
+	// balancers is the kind of load balancers that Services get; without a name the one that the lab shows.
+	balancers lab.BalancerKind
 	// flags are added to the manager's usual ones, and win over them.
 	flags []string
 	// noRoutes leaves pod routes out: the framework looks at them every ten seconds only, for
@@ -74,6 +76,9 @@ func newCluster(t *testing.T, s setup) *cluster {
 	t.Helper()
 	if s.provider == "" {
 		s.provider = fake.ProviderName
+	}
+	if s.balancers.Name == "" {
+		s.balancers = lab.Balancers(s.provider)[0]
 	}
 	plane, err := planes.take(t.Context())
 	if err != nil {
@@ -114,7 +119,7 @@ func newCluster(t *testing.T, s setup) *cluster {
 	c.driver = &driver{Live: c.live}
 	c.session = conformance.NewSession(c.driver, cloud.World, descriptor.Capabilities)
 	c.session.Capabilities.Routes = descriptor.Capabilities.Routes && !s.noRoutes
-	c.session.ServiceAnnotations = lab.ServiceAnnotations(s.provider)
+	c.session.ServiceAnnotations = s.balancers.ServiceAnnotations
 	c.session.Patience = patience
 	t.Cleanup(func() {
 		if t.Failed() {

@@ -24,6 +24,7 @@ import (
 	lbcommon "github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
 	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
 	"github.com/unified-ccm/unified-ccm/pkg/common/routes"
+	"github.com/unified-ccm/unified-ccm/pkg/common/shared"
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer"
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/annotation"
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/vpc"
@@ -84,8 +85,8 @@ func factory(r io.Reader, tagging *taggingOptions) (cloudprovider.Interface, err
 type Cloud struct {
 	config     Config
 	connection *connection
-	region     *lazy[string]
-	parts      *lazy[*parts]
+	region     *shared.Value[string]
+	parts      *shared.Value[*parts]
 
 	loadBalancer *lbcommon.Controller[loadbalancer.Surroundings, loadbalancer.Desired, loadbalancer.Observed]
 	balancing    *loadbalancer.Cloud
@@ -146,7 +147,7 @@ func NewCloud(cfg Config, opts ...Option) (*Cloud, error) {
 	}
 	c := &Cloud{config: cfg}
 	c.connection = newConnection(connectionOptions{Config: &c.config, Clock: o.clock, Transport: o.transport, Credentials: o.credentials})
-	c.region = newLazy(o.clock, func(ctx context.Context) (string, error) {
+	c.region = newOnce(o.clock, func(ctx context.Context) (string, error) {
 		return regionOf(ctx, &c.config, c.connection.metadata)
 	})
 	ids := names.ProviderIDs(c.knownRegion)
@@ -154,7 +155,7 @@ func NewCloud(cfg Config, opts ...Option) (*Cloud, error) {
 	if err != nil {
 		return nil, fmt.Errorf("SupportedTopologyInstanceTypePattern: %w", err)
 	}
-	c.parts = newLazy(o.clock, func(ctx context.Context) (*parts, error) {
+	c.parts = newOnce(o.clock, func(ctx context.Context) (*parts, error) {
 		p, err := c.connect(ctx)
 		if err != nil {
 			return nil, err
@@ -181,7 +182,7 @@ func NewCloud(cfg Config, opts ...Option) (*Cloud, error) {
 
 // balancers is what load balancers need to know about the cluster.
 func (c *Cloud) balancers(ctx context.Context) (loadbalancer.Connection, error) {
-	p, err := c.parts.get(ctx)
+	p, err := c.parts.Get(ctx)
 	if err != nil {
 		return loadbalancer.Connection{}, err
 	}
@@ -194,7 +195,7 @@ func (c *Cloud) balancers(ctx context.Context) (loadbalancer.Connection, error) 
 
 // connect finds out which cluster it is and makes the clients.
 func (c *Cloud) connect(ctx context.Context) (*parts, error) {
-	region, err := c.region.get(ctx)
+	region, err := c.region.Get(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -214,7 +215,7 @@ func (c *Cloud) knownRegion() string {
 	if region := c.config.region(); region != "" {
 		return region
 	}
-	region, _ := c.region.now()
+	region, _ := c.region.Peek()
 	return region
 }
 
@@ -245,7 +246,7 @@ func (c *Cloud) SetRuntime(r provider.Runtime) {
 func (c *Cloud) Check(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	p, err := c.parts.get(ctx)
+	p, err := c.parts.Get(ctx)
 	if err != nil {
 		return err
 	}

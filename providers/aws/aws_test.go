@@ -67,7 +67,7 @@ func TestCallsBeforeTheFirstQuestion(t *testing.T) {
 	if diff := cmp.Diff(want, operations(world)); diff != "" {
 		t.Errorf("calls of Check (-want +got):\n%s", diff)
 	}
-	p, err := c.parts.get(t.Context())
+	p, err := c.parts.Get(t.Context())
 	if err != nil || p.identity.Region != "us-west-2" || p.identity.ClusterID != "sim" || !strings.HasPrefix(p.identity.VPC, "vpc-") || !strings.HasPrefix(p.identity.Subnet, "subnet-") {
 		t.Errorf("identity %+v, %v", p.identity, err)
 	}

@@ -34,7 +34,7 @@ const given = "Region = us-west-2\nVPC = vpc-0123\nKubernetesClusterID = sim\n"
 // newTestClients are the clients of a manager.
 func newTestClients(t *testing.T, rt http.RoundTripper, conf string) *clients {
 	t.Helper()
-	p, err := newManager(t, rt, conf).parts.get(t.Context())
+	p, err := newManager(t, rt, conf).parts.Get(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -222,7 +222,7 @@ func TestOverridesAndEnvironment(t *testing.T) {
 	conf = strings.Replace(conf, "SigningRegion = us-west-2", "SigningRegion = us-east-1", 1)
 	w := &wire{to: world.Front().Transport()}
 	m := newManager(t, w, conf)
-	p, err := m.parts.get(t.Context())
+	p, err := m.parts.Get(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -309,7 +309,7 @@ func TestDefaultChain(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		p, err := m.parts.get(t.Context())
+		p, err := m.parts.Get(t.Context())
 		if err != nil {
 			return "", err
 		}

@@ -38,11 +38,12 @@ const (
 	requestIDHeader = "X-Amzn-Requestid"
 )
 
-// limits are the rates to which the manager keeps by itself. Those of EC2 are the buckets that its
-// user guide publishes for reads (100, refilled with 20 a second) and for changes of security
-// group rules (50 and 5). Elastic Load Balancing publishes none: AWS' own controller keeps to 50
-// reads a second and about 10 changes of all kinds, of which we take twice for reads, since ours
-// are shared between Services and only come in crowds after a restart.
+// limits are the rates to which the manager keeps by itself, however large the account's buckets are.
+// Those of EC2 are the ones that AWS publishes for most reads (100 at once, 20 a second) and changes (50 and
+// 5), there for each operation, here for all together. Those of Elastic Load Balancing are higher than AWS'
+// own (40 and 10 for reads, 20 and 3 for changes, fewer for some): AWS grants more to those who ask, and
+// with its own a restart with 200 load balancers would take more than a minute also for them. Where AWS has not
+// granted more it throttles, and patient keeps to what AWS publishes.
 func limits() cloudapi.Limits {
 	balancers := cloudapi.ServiceLimits{Read: cloudapi.Limit{QPS: 100, Burst: 200}, Mutate: cloudapi.Limit{QPS: 10, Burst: 100}}
 	return cloudapi.Limits{

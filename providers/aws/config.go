@@ -5,6 +5,7 @@ import (
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/config"
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer"
+	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/annotation"
 	"github.com/unified-ccm/unified-ccm/providers/aws/names"
 )
 
@@ -138,7 +139,7 @@ func (c *Config) balancers() loadbalancer.Settings {
 		ManagedGroups: g.NLBSecurityGroupMode == GroupsManaged, ClassicGroup: g.ElbSecurityGroup, NoNodeRules: g.DisableSecurityGroupIngress,
 	}
 	if g.ClusterServiceLoadBalancerHealthProbeMode == ProbeShared {
-		s.Shared = &loadbalancer.SharedProbe{Port: g.ClusterServiceSharedLoadBalancerHealthProbePort, Path: g.ClusterServiceSharedLoadBalancerHealthProbePath}
+		s.Shared = &annotation.SharedProbe{Port: g.ClusterServiceSharedLoadBalancerHealthProbePort, Path: g.ClusterServiceSharedLoadBalancerHealthProbePath}
 	}
 	return s
 }

@@ -1,15 +1,11 @@
 package aws
 
 import (
-	"context"
-	"errors"
 	"net/http"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
-
-	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
 	kit "github.com/unified-ccm/unified-ccm/pkg/common/sim"
@@ -114,26 +110,4 @@ func TestNoMetadataServiceAtAll(t *testing.T) {
 			t.Errorf("the next caller waits %v for %v", time.Since(again), err)
 		}
 	})
-}
-
-func TestLazy(t *testing.T) {
-	clock := clocktesting.NewFakeClock(time.Unix(0, 0))
-	calls, failure := 0, errors.New("not yet")
-	l := newLazy(clock, func(context.Context) (int, error) { calls++; return calls, failure })
-	ask := func(wantCalls int, wantErr bool) {
-		t.Helper()
-		if _, err := l.get(t.Context()); (err != nil) != wantErr || calls != wantCalls {
-			t.Errorf("%d calls, error %v; want %d, %v", calls, err, wantCalls, wantErr)
-		}
-	}
-	ask(1, true)
-	ask(1, true)
-	clock.Step(retryAfterFailure)
-	failure = nil
-	ask(2, false)
-	clock.Step(time.Hour)
-	ask(2, false)
-	if v, ok := l.now(); !ok || v != 2 {
-		t.Errorf("now %d, %v", v, ok)
-	}
 }

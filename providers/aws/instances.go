@@ -56,7 +56,7 @@ func newInstanceSource(o instanceSourceOptions) *instanceSource {
 	s := &instanceSource{
 		ec2: o.EC2, scope: o.Scope, ids: o.ProviderIDs, families: o.Families, clock: o.Clock, nodes: o.Nodes,
 		known:    newDescribedInstances(o.Clock),
-		zones:    &zoneIDs{ec2: o.EC2, clock: o.Clock},
+		zones:    newZoneIDs(o.EC2, o.Clock),
 		topology: newTopology(o.EC2, o.Clock, o.TopologyTypes),
 		fargate:  newFargateNodes(),
 	}

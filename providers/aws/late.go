@@ -2,21 +2,34 @@ package aws
 
 import (
 	"context"
+	"time"
+
+	"k8s.io/utils/clock"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/instances"
 	"github.com/unified-ccm/unified-ccm/pkg/common/routes"
+	"github.com/unified-ccm/unified-ccm/pkg/common/shared"
 )
+
+// retryAfterFailure is how soon what could not be found out is tried again. Meanwhile all callers get
+// the same error, since each try may take the whole time of a metadata service that does not answer.
+const retryAfterFailure = 5 * time.Second
+
+// newOnce returns a value that is made with the first call that needs it, and then stays.
+func newOnce[T any](c clock.PassiveClock, build func(context.Context) (T, error)) *shared.Value[T] {
+	return shared.New(shared.Options[T]{Read: build, Clock: c, RetryAfter: retryAfterFailure})
+}
 
 // The types of this file hand calls on to parts, which are made with the first of them.
 
 // lateInstances is an instance source whose cluster may not be known yet.
-type lateInstances struct{ parts *lazy[*parts] }
+type lateInstances struct{ parts *shared.Value[*parts] }
 
 var _ instances.Source = lateInstances{}
 
 // List implements instances.Source.
 func (l lateInstances) List(ctx context.Context) ([]instances.Instance, error) {
-	p, err := l.parts.get(ctx)
+	p, err := l.parts.Get(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -25,7 +38,7 @@ func (l lateInstances) List(ctx context.Context) ([]instances.Instance, error) {
 
 // Get implements instances.Source.
 func (l lateInstances) Get(ctx context.Context, ids []string) ([]instances.Instance, error) {
-	p, err := l.parts.get(ctx)
+	p, err := l.parts.Get(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -34,7 +47,7 @@ func (l lateInstances) Get(ctx context.Context, ids []string) ([]instances.Insta
 
 // Find implements instances.Source.
 func (l lateInstances) Find(ctx context.Context, nodeNames []string) ([]instances.Instance, error) {
-	p, err := l.parts.get(ctx)
+	p, err := l.parts.Get(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -42,13 +55,13 @@ func (l lateInstances) Find(ctx context.Context, nodeNames []string) ([]instance
 }
 
 // lateRoutes is a route source whose cluster may not be known yet.
-type lateRoutes struct{ parts *lazy[*parts] }
+type lateRoutes struct{ parts *shared.Value[*parts] }
 
 var _ routes.Source = lateRoutes{}
 
 // List implements routes.Source.
 func (l lateRoutes) List(ctx context.Context, clusterName string) ([]routes.Route, error) {
-	p, err := l.parts.get(ctx)
+	p, err := l.parts.Get(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -57,7 +70,7 @@ func (l lateRoutes) List(ctx context.Context, clusterName string) ([]routes.Rout
 
 // Create implements routes.Source.
 func (l lateRoutes) Create(ctx context.Context, clusterName string, list []routes.Route) []error {
-	p, err := l.parts.get(ctx)
+	p, err := l.parts.Get(ctx)
 	if err != nil {
 		return same(err, len(list))
 	}
@@ -66,7 +79,7 @@ func (l lateRoutes) Create(ctx context.Context, clusterName string, list []route
 
 // Delete implements routes.Source.
 func (l lateRoutes) Delete(ctx context.Context, clusterName string, list []routes.Route) []error {
-	p, err := l.parts.get(ctx)
+	p, err := l.parts.Get(ctx)
 	if err != nil {
 		return same(err, len(list))
 	}

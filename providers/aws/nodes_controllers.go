@@ -57,7 +57,7 @@ func (c *Cloud) StartController(ctx context.Context, name string, lent provider.
 }
 
 func (c *Cloud) connectEC2(ctx context.Context) (api.EC2, error) {
-	p, err := c.parts.get(ctx)
+	p, err := c.parts.Get(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -65,7 +65,7 @@ func (c *Cloud) connectEC2(ctx context.Context) (api.EC2, error) {
 }
 
 func (c *Cloud) describer(ctx context.Context) (describer, error) {
-	p, err := c.parts.get(ctx)
+	p, err := c.parts.Get(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -11,6 +11,7 @@ import (
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 
+	"github.com/unified-ccm/unified-ccm/pkg/common/shared"
 	"github.com/unified-ccm/unified-ccm/providers/aws/api"
 	"github.com/unified-ccm/unified-ccm/providers/aws/awserr"
 )
@@ -21,12 +22,19 @@ const zonePause = 10 * time.Minute
 // zoneIDs knows the IDs of availability zones, which name the same place in every account. They
 // never change, so that one read is enough; most often EC2 tells them with the instances already.
 type zoneIDs struct {
-	ec2   api.EC2
-	clock clock.Clock
+	// all are those that EC2 lists.
+	all *shared.Value[map[string]string]
 
 	mu     sync.Mutex
 	byName map[string]string
-	readAt time.Time
+}
+
+func newZoneIDs(client api.EC2, c clock.PassiveClock) *zoneIDs {
+	read := func(ctx context.Context) (map[string]string, error) { return readZoneIDs(ctx, client) }
+	return &zoneIDs{
+		all:    shared.New(shared.Options[map[string]string]{Read: read, Clock: c, Age: zonePause, RetryAfter: zonePause}),
+		byName: map[string]string{},
+	}
 }
 
 // of returns the zone IDs of instances by zone name. Those that cannot be read are absent: a label
@@ -45,49 +53,49 @@ func (z *zoneIDs) of(ctx context.Context, found []ec2types.Instance) map[string]
 
 // named returns the IDs of zones; told are those that an answer of EC2 named beside.
 func (z *zoneIDs) named(ctx context.Context, zones []string, told map[string]string) map[string]string {
+	out, complete := z.learn(told, zones)
+	if complete {
+		return out
+	}
+	all, err := z.all.Get(ctx)
+	if err != nil {
+		return out // readZoneIDs has said so
+	}
+	out, _ = z.learn(all, zones)
+	return out
+}
+
+// learn takes in IDs by zone name, and returns those of zones that are known then, and whether all are.
+func (z *zoneIDs) learn(told map[string]string, zones []string) (known map[string]string, complete bool) {
 	z.mu.Lock()
 	defer z.mu.Unlock()
-	if z.byName == nil {
-		z.byName = map[string]string{}
-	}
 	for name, id := range told {
 		if id != "" {
 			z.byName[name] = id
 		}
 	}
-	if !z.allKnownLocked(zones) {
-		z.readLocked(ctx)
-	}
-	out := make(map[string]string, len(zones))
+	known, complete = make(map[string]string, len(zones)), true
 	for _, name := range zones {
-		if id := z.byName[name]; id != "" {
-			out[name] = id
+		switch id := z.byName[name]; {
+		case id != "":
+			known[name] = id
+		case name != "":
+			complete = false
 		}
 	}
-	return out
+	return known, complete
 }
 
-func (z *zoneIDs) allKnownLocked(zones []string) bool {
-	for _, name := range zones {
-		if name != "" && z.byName[name] == "" {
-			return false
-		}
-	}
-	return true
-}
-
-func (z *zoneIDs) readLocked(ctx context.Context) {
-	now := z.clock.Now()
-	if !z.readAt.IsZero() && now.Sub(z.readAt) < zonePause {
-		return
-	}
-	z.readAt = now
-	answer, err := z.ec2.DescribeAvailabilityZones(ctx, &ec2.DescribeAvailabilityZonesInput{})
+func readZoneIDs(ctx context.Context, client api.EC2) (map[string]string, error) {
+	answer, err := client.DescribeAvailabilityZones(ctx, &ec2.DescribeAvailabilityZonesInput{})
 	if err != nil {
-		klog.FromContext(ctx).Info("Zone IDs cannot be read; nodes get no label of it meanwhile", "err", awserr.Wrap("DescribeAvailabilityZones", err))
-		return
+		err = awserr.Wrap("DescribeAvailabilityZones", err)
+		klog.FromContext(ctx).Info("Zone IDs cannot be read; nodes get no label of it meanwhile", "err", err)
+		return nil, err
 	}
+	ids := make(map[string]string, len(answer.AvailabilityZones))
 	for _, zone := range answer.AvailabilityZones {
-		z.byName[aws.ToString(zone.ZoneName)] = aws.ToString(zone.ZoneId)
+		ids[aws.ToString(zone.ZoneName)] = aws.ToString(zone.ZoneId)
 	}
+	return ids, nil
 }

@@ -181,8 +181,12 @@ func (c *Controller[S, D, O]) UpdateLoadBalancer(ctx context.Context, clusterNam
 		return err
 	}
 	todo, err := c.memberChanges(ctx, key, t.want)
-	if err != nil || todo.Empty() {
+	if err != nil {
 		return err
+	}
+	c.tellPlanWarnings(service, todo)
+	if todo.Empty() {
+		return nil
 	}
 	members := todo.Membership()
 	if err := c.apply(ctx, service, members); err != nil {

@@ -7,6 +7,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
+	v1 "k8s.io/api/core/v1"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
 	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
@@ -89,5 +90,29 @@ func TestWithoutARuntimeEventsGoNowhere(t *testing.T) {
 	c := New(Options{Provider: "toy"}, cloud)
 	if _, err := c.EnsureLoadBalancer(t.Context(), "prod", web(annotated(intent.Prefix+"x", "y")), nil); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// What a change of nodes brings about is told with it, and not again with the next sync.
+func TestPlanWarningsAreToldOnAChangeOfNodes(t *testing.T) {
+	f := newFixture(t)
+	svc := web()
+	f.mustEnsure(t, svc, node("a"))
+	f.eventsNow()
+	f.cloud.warnings = []string{"nodes in zone-b receive no traffic"}
+	for _, nodes := range [][]*v1.Node{{node("a"), node("b")}, {node("a"), node("b"), node("c")}, {node("a"), node("b"), node("c")}} {
+		if err := f.UpdateLoadBalancer(t.Context(), "prod", svc, nodes); err != nil {
+			t.Fatal(err)
+		}
+	}
+	f.mustEnsure(t, svc, node("a"), node("b"), node("c"))
+	told := 0
+	for _, event := range f.eventsNow() {
+		if strings.Contains(event, "zone-b") {
+			told++
+		}
+	}
+	if told != 1 {
+		t.Errorf("told %d times", told)
 	}
 }

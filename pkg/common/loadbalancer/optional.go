@@ -39,6 +39,22 @@ type Inventory[O any] interface {
 	Inventory(ctx context.Context, key Key) (O, error)
 }
 
+// Validator is implemented by a Cloud that has annotations of its own, so that one Event names what
+// is wrong with them together with what is wrong with the rest of the Service.
+type Validator interface {
+	// Validate names the problems of the cloud's own annotations. It is called with what could be
+	// read of a Service that has other problems; Desired is not called then. It makes no call.
+	Validate(in intent.Service) error
+}
+
+// invalid adds what the cloud finds wrong with a Service to what is known to be.
+func (c *Controller[S, D, O]) invalid(in intent.Service, err error) error {
+	if cloud, ok := any(c.cloud).(Validator); ok {
+		return intent.Join("Service "+in.Namespace+"/"+in.Name, err, cloud.Validate(in))
+	}
+	return err
+}
+
 // Annotator is implemented by a Cloud that writes something on the Service for people and tools.
 type Annotator[O any] interface {
 	// Annotations are what the Service shall say once its load balancer is as asked. It makes no call.

@@ -30,9 +30,18 @@ var (
 	_ Hinter                   = (*choosy)(nil)
 	_ NodeSurroundings[string] = (*choosy)(nil)
 	_ Inventory[objects]       = (*choosy)(nil)
+	_ Validator                = (*choosy)(nil)
 )
 
 func (c *choosy) Elsewhere(s *v1.Service) bool { return s.Annotations[keyElsewhere] != "" }
+
+func (c *choosy) Validate(in intent.Service) error {
+	var problems intent.Problems
+	if value, set := in.Annotations[keyElsewhere+"-bad"]; set {
+		problems.Add(keyElsewhere+"-bad", value, "write something else")
+	}
+	return problems.Err("Service " + in.Namespace + "/" + in.Name)
+}
 
 func (c *choosy) Hint(s *v1.Service) string { return "hint of " + s.Name }
 
@@ -118,5 +127,19 @@ func TestCloudIsToldNodesAndHints(t *testing.T) {
 	}
 	if cloud.inventory == 0 || cloud.fresh != fresh {
 		t.Errorf("%d inventories and %d authoritative reads before a deletion", cloud.inventory, cloud.fresh-fresh)
+	}
+}
+
+// What is wrong with portable annotations and with the cloud's own is said at once.
+func TestAllProblemsInOneError(t *testing.T) {
+	cloud, controller := newChoosy()
+	svc := web(annotated(intent.KeyScheme, "open"), annotated(keyElsewhere+"-bad", "no"))
+	_, err := controller.EnsureLoadBalancer(t.Context(), "kubernetes", svc, nil)
+	const want = `Service default/web: load-balancer.unified-ccm.io/scheme is "open": write public or internal; toy/elsewhere-bad is "no": write something else (invalid)`
+	if err == nil || err.Error() != want {
+		t.Errorf("error %v, want %s", err, want)
+	}
+	if len(cloud.hints) > 0 {
+		t.Errorf("the cloud is read for a Service that is refused: %v", cloud.hints)
 	}
 }

@@ -46,7 +46,7 @@ func (c *Controller[S, D, O]) target(ctx context.Context, key Key, service *v1.S
 	in, warnings, err := intent.Read(service, c.options.Vocabulary)
 	c.tellWarnings(service, warnings)
 	if err != nil {
-		return target[D]{}, err
+		return target[D]{}, c.invalid(in, err)
 	}
 	want, err := c.desired(ctx, key, in, nodes)
 	return target[D]{in: in, want: want}, err
@@ -111,8 +111,11 @@ func (c *Controller[S, D, O]) memberChanges(ctx context.Context, key Key, want *
 		return todo, nil
 	}
 	have, todo, err := c.confirmed(ctx, key, want)
-	if err != nil || todo.Empty() {
+	if err != nil {
 		return plan.Plan{}, err
+	}
+	if todo.Empty() {
+		return todo, nil
 	}
 	return todo, c.missingIn(key, have)
 }

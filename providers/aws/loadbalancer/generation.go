@@ -18,7 +18,7 @@ import (
 // Observe implements lbcommon.Cloud. The generation that the Service asks for is read as freshly
 // as demanded; of the other one, which is only looked at for a change of type, the shared list will do.
 func (c *Cloud) Observe(ctx context.Context, key lbcommon.Key, fresh lbcommon.Freshness) (Observed, error) {
-	made, err := c.generations(ctx)
+	made, err := c.made.Get(ctx)
 	if err != nil {
 		return Observed{}, err
 	}
@@ -39,6 +39,15 @@ func (c *Cloud) Observe(ctx context.Context, key lbcommon.Key, fresh lbcommon.Fr
 // Inventory implements lbcommon.Inventory: it reads the generation that the Service asks for, and
 // the other one where the shared list shows something.
 func (c *Cloud) Inventory(ctx context.Context, key lbcommon.Key) (Observed, error) {
+	made, err := c.made.Get(ctx)
+	if err != nil {
+		return Observed{}, err
+	}
+	if !c.options.Settings.NoNodeRules {
+		if err := made.reader.LearnNodeGroups(ctx); err != nil {
+			return Observed{}, err
+		}
+	}
 	have, err := c.Observe(ctx, key, lbcommon.Cached)
 	if err != nil {
 		return Observed{}, err

@@ -6,13 +6,14 @@ package loadbalancer
 import (
 	"context"
 	"strings"
-	"sync"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/utils/clock"
 
+	"github.com/unified-ccm/unified-ccm/pkg/common/clocks"
 	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
 	lbcommon "github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
+	"github.com/unified-ccm/unified-ccm/pkg/common/shared"
 	"github.com/unified-ccm/unified-ccm/providers/aws/api"
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/annotation"
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/classic"
@@ -27,7 +28,7 @@ const instancePrefix = "i-"
 // Connection is what load balancers need of an AWS account. It may become known only when the
 // first call is made.
 type Connection struct {
-	EC2   vpc.API
+	EC2   api.EC2
 	ELB   api.ELB
 	ELBV2 api.ELBV2
 	// VPC is the ID of the cluster's VPC.
@@ -36,12 +37,6 @@ type Connection struct {
 	// FallbackSubnet is used where no subnet qualifies by its tags. May be empty.
 	FallbackSubnet string
 	Instances      vpc.InstanceSource
-}
-
-// SharedProbe is where kube-proxy says whether a node takes traffic.
-type SharedProbe struct {
-	Port int32
-	Path string
 }
 
 // Settings are what the configuration says about load balancers.
@@ -53,7 +48,7 @@ type Settings struct {
 	// NoNodeRules is DisableSecurityGroupIngress.
 	NoNodeRules bool
 	// Shared is ClusterServiceLoadBalancerHealthProbeMode=Shared; nil probes each Service.
-	Shared *SharedProbe
+	Shared *annotation.SharedProbe
 }
 
 // Options of a Cloud. Connect and InstanceID are required.
@@ -78,9 +73,8 @@ type generations struct {
 // Cloud implements lbcommon.Cloud. It is safe for concurrent use.
 type Cloud struct {
 	options Options
-
-	mu   sync.Mutex
-	made *generations
+	// made is connected with the first call.
+	made *shared.Value[*generations]
 }
 
 var (
@@ -89,10 +83,16 @@ var (
 	_ lbcommon.Inventory[Observed]                    = (*Cloud)(nil)
 	_ lbcommon.Chooser                                = (*Cloud)(nil)
 	_ lbcommon.Hinter                                 = (*Cloud)(nil)
+	_ lbcommon.Validator                              = (*Cloud)(nil)
 )
 
 // New returns a Cloud. It makes no call.
-func New(o Options) *Cloud { return &Cloud{options: o} }
+func New(o Options) *Cloud {
+	o.Clock = clocks.OrReal(o.Clock)
+	c := &Cloud{options: o}
+	c.made = shared.New(shared.Options[*generations]{Read: c.connect, Clock: o.Clock})
+	return c
+}
 
 // Vocabulary is what Services can say to AWS.
 func Vocabulary(provider string) intent.Vocabulary {
@@ -134,13 +134,11 @@ func (c *Cloud) Hint(service *v1.Service) string {
 	return string(annotation.TypeOf(service.Annotations))
 }
 
-// generations connects, once.
-func (c *Cloud) generations(ctx context.Context) (*generations, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.made != nil {
-		return c.made, nil
-	}
+// Validate implements lbcommon.Validator.
+func (c *Cloud) Validate(in intent.Service) error { return annotation.Validate(in) }
+
+// connect makes both generations.
+func (c *Cloud) connect(ctx context.Context) (*generations, error) {
 	to, err := c.options.Connect(ctx)
 	if err != nil {
 		return nil, err
@@ -151,16 +149,15 @@ func (c *Cloud) generations(ctx context.Context) (*generations, error) {
 	})
 	networks := network.Options{
 		API: to.ELBV2, Groups: reader.Groups(), VPC: to.VPC, Cluster: to.Cluster, Clock: c.options.Clock,
-		Settings: network.Settings{Managed: settings.ManagedGroups, NoNodeRules: settings.NoNodeRules, Shared: (*network.SharedProbe)(settings.Shared)},
+		Settings: network.Settings{Managed: settings.ManagedGroups, NoNodeRules: settings.NoNodeRules, Shared: settings.Shared},
 	}
-	c.made = &generations{
+	return &generations{
 		reader: reader, cluster: to.Cluster, network: network.New(networks),
 		classic: classic.New(classic.Options{
 			API: to.ELB, VPC: to.VPC, Cluster: to.Cluster, Groups: reader.Groups(), Instances: to.Instances, SecurityGroup: settings.ClassicGroup,
-			DisableIngress: settings.NoNodeRules, SharedProbe: (*classic.SharedProbe)(settings.Shared), Clock: c.options.Clock,
+			DisableIngress: settings.NoNodeRules, SharedProbe: settings.Shared, Clock: c.options.Clock,
 		}),
-	}
-	return c.made, nil
+	}, nil
 }
 
 // Surroundings implements lbcommon.Cloud, for no nodes.
@@ -170,7 +167,7 @@ func (c *Cloud) Surroundings(ctx context.Context) (Surroundings, error) {
 
 // SurroundingsOf implements lbcommon.NodeSurroundings: the VPC, and the instances behind the nodes with their security groups.
 func (c *Cloud) SurroundingsOf(ctx context.Context, nodes []*v1.Node) (Surroundings, error) {
-	made, err := c.generations(ctx)
+	made, err := c.made.Get(ctx)
 	if err != nil {
 		return Surroundings{}, err
 	}

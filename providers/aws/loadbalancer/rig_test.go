@@ -64,6 +64,8 @@ type rig struct {
 	config Settings
 	nodes  []*v1.Node
 	events *record.FakeRecorder
+	// named are IDs and the names that a test has given them.
+	named [][]string
 	// killed says that a fault has ended the manager.
 	killed atomic.Bool
 
@@ -127,6 +129,10 @@ type instances struct {
 	clock  clock.PassiveClock
 	readAt time.Time
 	known  map[string]ec2types.Instance
+}
+
+func (i *instances) Cluster(ctx context.Context) (map[string]ec2types.Instance, error) {
+	return i.Described(ctx, nil, false)
 }
 
 func (i *instances) Described(ctx context.Context, ids []string, fresh bool) (map[string]ec2types.Instance, error) {

@@ -17,8 +17,7 @@ const fingerprintPeriod = 5 * time.Minute
 // Run keeps the fingerprints of network load balancers up to date until ctx ends. A manager that
 // may change nothing must not run it.
 func (c *Cloud) Run(ctx context.Context) {
-	clock := clocks.OrReal(c.options.Clock)
-	for clocks.Sleep(ctx, clock, fingerprintPeriod) == nil {
+	for clocks.Sleep(ctx, c.options.Clock, fingerprintPeriod) == nil {
 		if err := c.Fingerprint(ctx); err != nil && ctx.Err() == nil {
 			klog.FromContext(ctx).Info("Writing fingerprints of load balancers failed; it is tried again", "after", fingerprintPeriod, "err", err)
 		}
@@ -28,10 +27,8 @@ func (c *Cloud) Run(ctx context.Context) {
 // Fingerprint brings the fingerprints of network load balancers up to date once. It does nothing
 // before the first load balancer was looked at.
 func (c *Cloud) Fingerprint(ctx context.Context) error {
-	c.mu.Lock()
-	made := c.made
-	c.mu.Unlock()
-	if made == nil {
+	made, connected := c.made.Peek()
+	if !connected {
 		return nil
 	}
 	return made.network.Fingerprint(ctx)

@@ -14,7 +14,7 @@ import (
 // With the shared probe, kube-proxy is asked, whatever the annotations say; a Service with local
 // traffic keeps its own probe.
 func TestSharedProbe(t *testing.T) {
-	shared := func(s *Settings) { s.Shared = &SharedProbe{Port: 10256, Path: "/healthz"} }
+	shared := func(s *Settings) { s.Shared = &annotation.SharedProbe{Port: 10256, Path: "/healthz"} }
 	r := newRig(t, sim.Options{}, shared)
 	svc := web(with(annotation.KeyHealthCheckPort, "8080"))
 	r.ensure(svc)

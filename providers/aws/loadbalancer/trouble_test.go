@@ -13,11 +13,9 @@ import (
 	elbv2types "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
 	v1 "k8s.io/api/core/v1"
 	cloudprovider "k8s.io/cloud-provider"
-	"k8s.io/cloud-provider/api"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
 	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
-	kit "github.com/unified-ccm/unified-ccm/pkg/common/sim"
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/annotation"
 	"github.com/unified-ccm/unified-ccm/providers/aws/sim"
 )
@@ -93,47 +91,6 @@ func TestAnotherClustersLoadBalancerIsLeftAlone(t *testing.T) {
 			r.sameAs(t, before)
 		})
 	}
-}
-
-// Whatever fails after the load balancer itself is gone is tried again until nothing is left.
-func TestDeletionThatFailsHalfWayLeaksNothing(t *testing.T) {
-	for _, operation := range []string{"DeleteTargetGroup", "RevokeSecurityGroupIngress", "DeleteSecurityGroup", "DeleteLoadBalancer"} {
-		t.Run(operation, func(t *testing.T) {
-			r := newRig(t, sim.Options{}, func(s *Settings) { s.ManagedGroups = operation == "DeleteSecurityGroup" })
-			before := r.bare()
-			r.ensure(web())
-			r.sim.Front().SetFaults(kit.Fault{Kind: kit.FaultThrottle, Operation: operation, Times: kit.Always})
-			if err := r.manager.EnsureLoadBalancerDeleted(t.Context(), clusterName, web()); !cloudapi.Is(err, cloudapi.Throttled) {
-				t.Errorf("delete: %v", err)
-			}
-			r.sim.Front().SetFaults()
-			r.restart()
-			r.delete(web())
-			r.sameAs(t, before)
-		})
-	}
-}
-
-// AWS holds the security group of a deleted load balancer for a while. Nobody waits for it.
-func TestDeletionDoesNotWaitForTheSecurityGroup(t *testing.T) {
-	r := newRig(t, sim.Options{ReleaseTime: 5 * time.Minute}, func(s *Settings) { s.ManagedGroups = true })
-	before := r.bare()
-	r.ensure(web())
-	began := r.clock.Now()
-	err := r.manager.EnsureLoadBalancerDeleted(t.Context(), clusterName, web())
-	var again *api.RetryError
-	if !errors.As(err, &again) || !cloudapi.Is(err, cloudapi.Conflict) {
-		t.Fatalf("delete: %v", err)
-	}
-	if waited := r.clock.Since(began); waited > time.Minute {
-		t.Errorf("it has waited %s", waited)
-	}
-	if _, exists, err := r.manager.GetLoadBalancer(t.Context(), clusterName, web()); !exists || err != nil {
-		t.Errorf("get: %t, %v", exists, err)
-	}
-	r.clock.Step(5 * time.Minute)
-	r.delete(web())
-	r.sameAs(t, before)
 }
 
 // One instance that cannot be a target must not keep the others from it.
@@ -411,5 +368,31 @@ func TestManagedGroupOfTLSListenerOpensTCP(t *testing.T) {
 		if protocol := *p.IpProtocol; protocol != "tcp" && protocol != "icmp" {
 			t.Errorf("protocol %s", protocol)
 		}
+	}
+}
+
+// Nodes in a zone where the load balancer has no subnet get no traffic, which their owner is told
+// when the first one joins and not again.
+func TestNodesOutsideTheZonesOfALoadBalancer(t *testing.T) {
+	for name, kind := range map[string]func(*v1.Service){"classic": without(annotation.KeyType), "network": func(*v1.Service) {}} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t, sim.Options{})
+			svc := web(kind, with(annotation.KeySubnets, strings.Join(r.sim.Subnets(false)[:2], ",")))
+			all := r.nodes
+			r.nodes = all[:2] // one in each zone
+			r.ensure(svc)
+			if events := strings.Join(r.told(), "\n"); strings.Contains(events, "receive no traffic") {
+				t.Errorf("all nodes receive traffic: %s", events)
+			}
+			r.nodes = all
+			if err := r.manager.UpdateLoadBalancer(t.Context(), clusterName, svc, r.nodes); err != nil {
+				t.Fatal(err)
+			}
+			r.toldOf(t, "nodes in us-west-2c receive no traffic, because the load balancer has no subnet there: list a subnet of each zone in "+annotation.KeySubnets)
+			r.ensure(svc)
+			if events := strings.Join(r.told(), "\n"); strings.Contains(events, "receive no traffic") {
+				t.Errorf("told twice: %s", events)
+			}
+		})
 	}
 }

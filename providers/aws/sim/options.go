@@ -109,17 +109,32 @@ func defaultQuotas() map[string]int {
 	}
 }
 
-// PublishedLimits are the token buckets that the EC2 user guide publishes for most actions, and for
-// Elastic Load Balancing, which publishes none, those that its own controller keeps to.
+// PublishedLimits are the token buckets that AWS publishes: for EC2 those of most actions, in the chapter on
+// request throttling of its developer guide, though for each action, and here for all; for both generations of
+// Elastic Load Balancing those of the chapter of the same name in its user guide, without the one that an
+// account has for all actions together.
 func PublishedLimits() map[string]kit.Bucket {
-	return map[string]kit.Bucket{
-		serviceEC2 + "/" + kit.ClassRead:    {Rate: 20, Burst: 100},
-		serviceEC2 + "/" + kit.ClassWrite:   {Rate: 5, Burst: 50},
-		serviceELBv2 + "/" + kit.ClassRead:  {Rate: 50, Burst: 200},
-		serviceELBv2 + "/" + kit.ClassWrite: {Rate: 4, Burst: 20},
-		serviceELB + "/" + kit.ClassRead:    {Rate: 50, Burst: 200},
-		serviceELB + "/" + kit.ClassWrite:   {Rate: 4, Burst: 20},
+	limits := map[string]kit.Bucket{
+		serviceEC2 + "/" + kit.ClassRead:              {Rate: 20, Burst: 100},
+		serviceEC2 + "/" + kit.ClassWrite:             {Rate: 5, Burst: 50},
+		serviceEC2 + "/DescribeInstanceTopology":      {Rate: 1, Burst: 1},
+		serviceEC2 + "/CreateTags":                    {Rate: 10, Burst: 100},
+		serviceEC2 + "/DeleteTags":                    {Rate: 10, Burst: 100},
+		serviceELBv2 + "/SetSubnets":                  {Rate: 0.2, Burst: 10},
+		serviceELBv2 + "/RegisterTargets":             {Rate: 4, Burst: 20},
+		serviceELBv2 + "/DeregisterTargets":           {Rate: 4, Burst: 20},
+		serviceELB + "/AttachLoadBalancerToSubnets":   {Rate: 0.2, Burst: 10},
+		serviceELB + "/DetachLoadBalancerFromSubnets": {Rate: 0.2, Burst: 10},
+
+		serviceELB + "/RegisterInstancesWithLoadBalancer":   {Rate: 4, Burst: 20},
+		serviceELB + "/DeregisterInstancesFromLoadBalancer": {Rate: 4, Burst: 20},
 	}
+	for _, service := range []string{serviceELB, serviceELBv2} {
+		limits[service+"/"+kit.ClassRead] = kit.Bucket{Rate: 10, Burst: 40}
+		limits[service+"/"+kit.ClassWrite] = kit.Bucket{Rate: 3, Burst: 20}
+		limits[service+"/CreateLoadBalancer"] = kit.Bucket{Rate: 0.2, Burst: 10}
+	}
+	return limits
 }
 
 func (o Options) withDefaults() Options {

@@ -18,6 +18,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
 	lbcommon "github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
+	"github.com/unified-ccm/unified-ccm/pkg/common/shared"
 	"github.com/unified-ccm/unified-ccm/providers/fake/api"
 )
 
@@ -44,7 +45,7 @@ type Cloud struct {
 	instanceID func(providerID string) (string, error)
 	clock      clock.Clock
 	store      *store
-	zones      zoneCache
+	zones      *shared.Value[[]string]
 }
 
 var _ lbcommon.Cloud[Surroundings, Desired, Observed] = (*Cloud)(nil)
@@ -58,7 +59,7 @@ func New(client API, instanceID func(providerID string) (string, error), c clock
 		instanceID: instanceID,
 		clock:      c,
 		store:      newStore(client, c),
-		zones:      zoneCache{clock: c, list: client.ListZones},
+		zones:      newZones(client, c),
 	}
 }
 
@@ -67,7 +68,7 @@ func (c *Cloud) Name(key lbcommon.Key) string { return loadBalancerName(key) }
 
 // Surroundings implements loadbalancer.Cloud.
 func (c *Cloud) Surroundings(ctx context.Context) (Surroundings, error) {
-	zones, err := c.zones.get(ctx)
+	zones, err := c.zones.Get(ctx)
 	return Surroundings{Zones: zones}, err
 }
 

@@ -2,13 +2,13 @@ package loadbalancer
 
 import (
 	"context"
-	"maps"
 	"slices"
 	"sync"
 	"time"
 
 	"k8s.io/utils/clock"
 
+	"github.com/unified-ccm/unified-ccm/pkg/common/shared"
 	"github.com/unified-ccm/unified-ccm/providers/fake/api"
 )
 
@@ -229,35 +229,18 @@ func group(lbs []api.LoadBalancer, addresses []api.Address) map[string]Observed 
 	return all
 }
 
-// zoneCache remembers the names of the region's zones.
-type zoneCache struct {
-	clock  clock.PassiveClock
-	list   func(context.Context) ([]api.Zone, error)
-	mu     sync.Mutex
-	readAt time.Time
-	names  []string
-}
-
-// get returns the names. Callers that come while one is reading read too: it is one small call.
-func (z *zoneCache) get(ctx context.Context) ([]string, error) {
-	z.mu.Lock()
-	names, fresh := z.names, !z.readAt.IsZero() && z.clock.Since(z.readAt) < zonesAge
-	z.mu.Unlock()
-	if fresh {
-		return names, nil
-	}
-	now := z.clock.Now()
-	zones, err := z.list(ctx)
-	if err != nil {
-		return nil, err
-	}
-	set := map[string]struct{}{}
-	for _, zone := range zones {
-		set[zone.Name] = struct{}{}
-	}
-	names = slices.Sorted(maps.Keys(set))
-	z.mu.Lock()
-	defer z.mu.Unlock()
-	z.names, z.readAt = names, now
-	return names, nil
+// newZones returns the names of the region's zones, sorted.
+func newZones(client API, c clock.PassiveClock) *shared.Value[[]string] {
+	return shared.New(shared.Options[[]string]{Clock: c, Age: zonesAge, Read: func(ctx context.Context) ([]string, error) {
+		zones, err := client.ListZones(ctx)
+		if err != nil {
+			return nil, err
+		}
+		names := make([]string, 0, len(zones))
+		for _, zone := range zones {
+			names = append(names, zone.Name)
+		}
+		slices.Sort(names)
+		return slices.Compact(names), nil
+	}})
 }

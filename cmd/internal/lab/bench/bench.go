@@ -52,7 +52,11 @@ const (
 	poll = 200 * time.Millisecond
 	// calm is how long no call may reach the cloud before a phase ends whose end nothing else shows.
 	calm = 5 * time.Second
-	// idle is how long nothing is asked of the manager in the last phase.
+	// maxTargets is how many of the nodes are targets of load balancers where not all can be, and
+	// targetValue the value of the label that says so.
+	maxTargets  = 100
+	targetValue = "yes"
+	// idle is how long nothing is asked of the manager in the last phase, whose name says so.
 	idle = time.Minute
 	// patience is how long a phase may last.
 	patience = 10 * time.Minute
@@ -102,6 +106,10 @@ func Run(ctx context.Context, b lab.Binaries, o Options) (_ Report, err error) {
 		Provider: o.Provider, Manager: o.Manager.Binary, Nodes: o.Nodes, Services: o.Services,
 		LatencyMilliseconds: o.Latency.Milliseconds(), CPUs: runtime.NumCPU(),
 	}
+	if lab.TargetAnnotation(o.Provider) != "" {
+		report.Targets = min(o.Nodes, maxTargets)
+	}
+	budgets := lab.Budgets(o.Provider, o.Nodes, o.Services)
 	for _, p := range r.phases() {
 		err := o.Step(ctx, p.name, func(ctx context.Context) error {
 			if p.prepare != nil {
@@ -110,8 +118,14 @@ func Run(ctx context.Context, b lab.Binaries, o Options) (_ Report, err error) {
 				}
 			}
 			measured, err := r.measure(ctx, p)
+			if err != nil {
+				return err
+			}
+			if budget, ok := budgets[p.key]; ok {
+				measured.Target = &budget
+			}
 			report.Phases = append(report.Phases, measured)
-			return err
+			return nil
 		})
 		if err != nil {
 			return report, fmt.Errorf("%s: %w", p.name, err)

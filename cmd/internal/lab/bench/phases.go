@@ -14,11 +14,13 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/unified-ccm/unified-ccm/cmd/internal/lab"
+	"github.com/unified-ccm/unified-ccm/pkg/common/conformance/world"
 )
 
 // phase is one thing to measure.
 type phase struct {
-	name string
+	// name is what a reader sees; key is one of lab's names of phases.
+	key, name string
 	// prepare is not measured.
 	prepare func(ctx context.Context) error
 	// do is, and returns when everything is done. Where it returns a duration, that is how long
@@ -30,16 +32,16 @@ type phase struct {
 
 func (r *runner) phases() []phase {
 	return []phase{
-		{name: count(r.Nodes, "node") + " joining", do: r.join},
-		{name: count(r.Nodes, "node") + " refreshed", prepare: r.restartForRefresh, do: r.refresh},
-		{name: count(r.Services, "Service") + " created", prepare: r.restart, do: r.createServices},
-		{name: "1 Service created", prepare: r.untilCalm, do: r.createOne, lastCall: true},
-		{name: "1 Service deleted", prepare: r.untilCalm, do: r.deleteOne, lastCall: true},
-		{name: "1 node added", prepare: r.untilCalm, do: r.addNode, lastCall: true},
-		{name: "restart", prepare: r.stop, do: r.start},
-		{name: "restart again", prepare: r.stopWhenCalm, do: r.start},
-		{name: "delete all", do: r.deleteAll, lastCall: true},
-		{name: "idle with routes, " + idle.String(), prepare: r.restartWithRoutes, do: r.idle},
+		{key: lab.PhaseJoin, name: count(r.Nodes, "node") + " joining", do: r.join},
+		{key: lab.PhaseRefresh, name: count(r.Nodes, "node") + " refreshed", prepare: r.restartForRefresh, do: r.refresh},
+		{key: lab.PhaseCreateAll, name: count(r.Services, "Service") + " created", prepare: r.restart, do: r.createServices},
+		{key: lab.PhaseCreateOne, name: "1 Service created", prepare: r.untilCalm, do: r.createOne, lastCall: true},
+		{key: lab.PhaseDeleteOne, name: "1 Service deleted", prepare: r.untilCalm, do: r.deleteOne, lastCall: true},
+		{key: lab.PhaseAddNode, name: "1 node added", prepare: r.untilCalm, do: r.addNode, lastCall: true},
+		{key: lab.PhaseRestart, name: "restart", prepare: r.stop, do: r.start},
+		{key: lab.PhaseRestartAgain, name: "restart again", prepare: r.stopWhenCalm, do: r.start},
+		{key: lab.PhaseDeleteAll, name: "delete all", do: r.deleteAll, lastCall: true},
+		{key: lab.PhaseIdle, name: "idle with routes, 1 min", prepare: r.restartWithRoutes, do: r.idle},
 	}
 }
 
@@ -52,12 +54,24 @@ func each(ctx context.Context, n int, do func(ctx context.Context, i int) error)
 
 func (r *runner) join(ctx context.Context) (time.Duration, error) {
 	err := each(ctx, r.Nodes, func(ctx context.Context, i int) error {
-		return lab.JoinNode(ctx, r.cluster.Plane.Client, r.cluster.Cloud.World, lab.DemoMachine(i))
+		return r.joinNode(ctx, lab.DemoMachine(i), i <= maxTargets)
 	})
 	if err != nil {
 		return 0, err
 	}
 	return 0, r.until(ctx, "all nodes initialised", func() bool { return r.watch.initialised() == r.Nodes })
+}
+
+// joinNode launches the machine in the cloud and registers its node, perhaps as a target of load balancers.
+func (r *runner) joinNode(ctx context.Context, m world.Machine, target bool) error {
+	node, err := r.cluster.Cloud.World.Launch(m)
+	if err != nil {
+		return err
+	}
+	if target {
+		metav1.SetMetaDataLabel(&node.ObjectMeta, lab.TargetLabel, targetValue)
+	}
+	return lab.RegisterNode(ctx, r.cluster.Plane.Client, node)
 }
 
 func (r *runner) createServices(ctx context.Context) (time.Duration, error) {
@@ -75,6 +89,9 @@ func (r *runner) service(i int) *v1.Service {
 	annotations := maps.Clone(lab.ServiceAnnotations(r.Provider))
 	if annotations == nil {
 		annotations = map[string]string{}
+	}
+	if key := lab.TargetAnnotation(r.Provider); key != "" {
+		annotations[key] = lab.TargetLabel + "=" + targetValue
 	}
 	maps.Copy(annotations, r.Annotations)
 	return &v1.Service{
@@ -108,7 +125,7 @@ func (r *runner) deleteOne(ctx context.Context) (time.Duration, error) {
 
 func (r *runner) addNode(ctx context.Context) (time.Duration, error) {
 	added := lab.DemoMachine(r.Nodes + 1)
-	if err := lab.JoinNode(ctx, r.cluster.Plane.Client, r.cluster.Cloud.World, added); err != nil {
+	if err := r.joinNode(ctx, added, true); err != nil {
 		return 0, err
 	}
 	return 0, r.until(ctx, "the new node being a member everywhere", func() bool {
@@ -237,7 +254,7 @@ func (r *runner) restartWithRoutes(ctx context.Context) error {
 	r.cluster.StopManager(ctx)
 	routed := lab.DemoMachine(1)
 	routed.Name = "node-routed" // The machines of the nodes that were deleted still run.
-	if err := lab.JoinNode(ctx, r.cluster.Plane.Client, r.cluster.Cloud.World, routed); err != nil {
+	if err := r.joinNode(ctx, routed, false); err != nil {
 		return err
 	}
 	if err := r.cluster.StartManager(ctx, "--configure-cloud-routes=true", "--cluster-cidr="+lab.PodRange); err != nil {

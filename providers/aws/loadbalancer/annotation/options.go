@@ -85,6 +85,13 @@ type HealthCheck struct {
 	Healthy, Unhealthy int
 }
 
+// SharedProbe is one probe for all Services with externalTrafficPolicy: Cluster: the port and path
+// at which kube-proxy says whether its node takes traffic. The configuration asks for it.
+type SharedProbe struct {
+	Port int32
+	Path string
+}
+
 // TrafficPort is the health check port that means each port's own node port.
 const TrafficPort = "traffic-port"
 

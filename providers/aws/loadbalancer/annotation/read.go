@@ -49,8 +49,22 @@ func TypeOf(annotations map[string]string) Type {
 // Read reads the provider's own annotations of a Service, and joins what its portable ones ask for.
 // The error, of class cloudapi.Invalid, names every problem.
 func Read(in intent.Service) (Options, error) {
-	o := Options{Type: TypeOf(in.Annotations)}
-	var problems intent.Problems
+	o, problems := readOwn(in)
+	o.portable(in, &problems)
+	o.together(in, &problems)
+	return o, problems.Err("Service " + in.Namespace + "/" + in.Name)
+}
+
+// Validate is the error of Read for a Service whose portable annotations, or whose spec, could not
+// be read: it is about the provider's own annotations alone.
+func Validate(in intent.Service) error {
+	o, problems := readOwn(in)
+	o.together(in, &problems)
+	return problems.Err("Service " + in.Namespace + "/" + in.Name)
+}
+
+func readOwn(in intent.Service) (o Options, problems intent.Problems) {
+	o.Type = TypeOf(in.Annotations)
 	for _, e := range table() {
 		value, ok := in.Annotations[e.doc.Key]
 		if !ok {
@@ -68,9 +82,7 @@ func Read(in intent.Service) (Options, error) {
 			problems.Add(e.doc.Key, value, err.Error())
 		}
 	}
-	o.portable(in, &problems)
-	o.together(in, &problems)
-	return o, problems.Err("Service " + in.Namespace + "/" + in.Name)
+	return o, problems
 }
 
 // portable adds what the portable annotations ask for. Where both kinds speak and differ, the owner has to decide.
@@ -144,20 +156,37 @@ func fill[T comparable](have *T, value T) (differs bool) {
 
 // portableAddresses sorts static addresses by their form.
 func (o *Options) portableAddresses(in intent.Service, problems *intent.Problems) {
+	all := strings.Join(in.StaticAddresses, ",")
+	if o.Type != Network && all != "" {
+		problems.Add(intent.KeyStaticAddresses, all, "classic load balancers have no static addresses: set "+KeyType+" to nlb on a new Service, or remove it")
+		return
+	}
+	var allocations, ipv4, ipv6 []string
 	for _, item := range in.StaticAddresses {
 		switch {
-		case o.Type != Network:
-			problems.Add(intent.KeyStaticAddresses, item, "classic load balancers have no static addresses: set "+KeyType+" to nlb for a new Service, or remove it")
 		case strings.HasPrefix(item, "eipalloc-"):
-			o.Allocations = append(o.Allocations, item)
+			allocations = append(allocations, item)
 		case isIPv6(item):
-			o.IPv6 = append(o.IPv6, item)
+			ipv6 = append(ipv6, item)
 		case isIPv4(item) && o.Internal:
-			o.PrivateIPv4 = append(o.PrivateIPv4, item)
+			ipv4 = append(ipv4, item)
 		case isIPv4(item):
 			problems.Add(intent.KeyStaticAddresses, item, "a public address is named by its allocation: write its ID, eipalloc-…")
 		default:
 			problems.Add(intent.KeyStaticAddresses, item, "write an Elastic IP's allocation ID, eipalloc-…, or an address of the subnet")
+		}
+	}
+	for _, kind := range []struct {
+		key  string
+		own  *[]string
+		here []string
+	}{{KeyAllocations, &o.Allocations, allocations}, {KeyPrivateIPv4, &o.PrivateIPv4, ipv4}, {KeyIPv6, &o.IPv6, ipv6}} {
+		switch {
+		case len(kind.here) == 0:
+		case len(*kind.own) == 0:
+			*kind.own = kind.here
+		case !slices.Equal(*kind.own, kind.here):
+			problems.Addf(intent.KeyStaticAddresses, all, "%s is set too and asks for something else: remove one of them", kind.key)
 		}
 	}
 }
@@ -194,6 +223,7 @@ func (o *Options) together(in intent.Service, problems *intent.Problems) {
 	if o.AccessLog.Enabled && o.AccessLog.Bucket == "" {
 		problems.Add(KeyAccessLog, "true", "access logs need a bucket: set "+KeyAccessLogBucket+" as well")
 	}
+	o.impossible(in.Annotations, problems)
 	if in.ClientIPAffinity > 0 {
 		problems.Add("spec.sessionAffinity", "ClientIP", "load balancers of AWS don't keep it: write None; on a network load balancer, "+KeyGroupAttributes+": stickiness.enabled=true comes close")
 	}
@@ -202,16 +232,44 @@ func (o *Options) together(in intent.Service, problems *intent.Problems) {
 			o.warnf(KeyTLSPorts, "the Service has no port %s, so it has no effect; write a port's number or name", intent.Quote(p))
 		}
 	}
-	if len(o.Certificates) == 0 {
-		for _, key := range []string{KeyTLSPorts, KeyTLSPolicy} {
-			if _, set := in.Annotations[key]; set {
-				o.warnf(key, "it has no effect without %s; set that, or remove it", KeyCertificates)
-			}
-		}
+	o.idle(in.Annotations, len(o.Certificates) > 0, KeyCertificates, KeyTLSPorts, KeyTLSPolicy)
+	logs := []string{KeyAccessLogBucket, KeyAccessLogPrefix}
+	if o.Type == Classic {
+		logs = append(logs, KeyAccessLogInterval) // OnlyClassic speaks of it otherwise
+		o.idle(in.Annotations, o.DrainConnections, KeyDraining+": \"true\"", KeyDrainTimeout)
 	}
+	o.idle(in.Annotations, o.AccessLog.Enabled, KeyAccessLog+": \"true\"", logs...)
 	if value, ok := in.Annotations[KeyType]; ok && o.Type == Classic && value != "" {
 		o.warnf(KeyType, "%s is no type, so the load balancer is a classic one; for a network load balancer write nlb, which must be done before it is created", intent.Quote(value))
 	}
+}
+
+// impossible refuses what the other generation of load balancers has and what this one would need.
+func (o *Options) impossible(annotations map[string]string, problems *intent.Problems) {
+	switch {
+	case o.Type == Network && len(o.ExtraSecurityGroups) > 0:
+		problems.Addf(KeyExtraSecurityGroups, annotations[KeyExtraSecurityGroups],
+			"only classic load balancers have extra security groups: list all of them in %s, or remove it", KeySecurityGroups)
+	case o.Type == Classic && len(annotations[KeyGroupAttributes]) > 0 && len(o.GroupAttributes) > 0:
+		problems.Addf(KeyGroupAttributes, annotations[KeyGroupAttributes], "classic load balancers have no target groups: remove it, or set %s to nlb on a new Service", KeyType)
+	}
+	if o.Type == Classic && len(o.Certificates) > 1 {
+		problems.Addf(KeyCertificates, strings.Join(o.Certificates, ","), "a listener of a classic load balancer has one certificate: list one, or set %s to nlb on a new Service", KeyType)
+	}
+}
+
+// idle warns about annotations that have no effect without another one.
+func (o *Options) idle(annotations map[string]string, met bool, other string, keys ...string) {
+	for _, key := range keys {
+		if value, set := annotations[key]; set && !met && strings.TrimSpace(value) != "" {
+			o.warnf(key, "it has no effect without %s; set that, or remove it", other)
+		}
+	}
+}
+
+// NoPath warns about the path of a probe that asks for none.
+func (o *Options) NoPath(annotations map[string]string) {
+	o.idle(annotations, false, KeyHealthCheckProtocol+": http or https", KeyHealthCheckPath)
 }
 
 // OnlyClassic warns about annotations that a network load balancer ignores.

@@ -11,6 +11,7 @@ import (
 	elbtypes "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancing/types"
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/annotation"
 	"github.com/unified-ccm/unified-ccm/providers/aws/sim"
 )
 
@@ -131,7 +132,7 @@ func TestSharedProbe(t *testing.T) {
 		{"local traffic", service(local), "HTTP:31000/healthz 10 5 2 6"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			r := newRig(t, sim.Options{}, func(o *Options) { o.SharedProbe = &SharedProbe{Port: 10256, Path: "/healthz"} })
+			r := newRig(t, sim.Options{}, func(o *Options) { o.SharedProbe = &annotation.SharedProbe{Port: 10256, Path: "/healthz"} })
 			r.ensure(tc.svc)
 			if got := showCheck(r.state()); got != tc.want {
 				t.Errorf("health check %s, want %s", got, tc.want)

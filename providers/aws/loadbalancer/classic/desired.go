@@ -2,6 +2,7 @@ package classic
 
 import (
 	"slices"
+	"strings"
 
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
 	v1 "k8s.io/api/core/v1"
@@ -71,15 +72,19 @@ func (c *Cloud) Desire(r Request) (Desired, error) {
 	d := Desired{
 		Name: Name(r.Key), Scheme: schemePublic, TLSPolicy: o.TLSPolicy, ProxyProtocol: o.ProxyProtocol,
 		Attributes: desireAttributes(o), Instances: running(r.Instances, r.Around.Instances),
-		Tags: tags.Wanted(c.options.Cluster.ID, c.options.Cluster.Legacy, r.Key, o.Tags), Warnings: o.Warnings,
+		Tags: tags.Wanted(c.options.Cluster.ID, c.options.Cluster.Legacy, r.Key, o.Tags),
 	}
 	if o.Internal {
 		d.Scheme = schemeInternal
 	}
-	refuseUnknown(in, o, &problems)
+	refuseIPv6(in, &problems)
 	tags.Check(o.Tags, annotation.KeyTags, &problems)
 	d.Listeners = desireListeners(in, o, &problems)
 	d.HealthCheck = c.desireHealthCheck(in, o, &problems)
+	if !strings.HasPrefix(d.HealthCheck.Target, protocolHTTP) {
+		o.NoPath(in.Annotations)
+	}
+	d.Warnings = o.Warnings
 	d.desireGroups(c.options, r)
 	subnetErr := d.desireSubnets(r)
 	var nodeErr error
@@ -93,11 +98,8 @@ func (c *Cloud) Desire(r Request) (Desired, error) {
 // Name is the load balancer's name.
 func Name(key lbcommon.Key) string { return names.LoadBalancerName(key.UID) }
 
-// refuseUnknown notes what classic load balancers cannot do at all.
-func refuseUnknown(in intent.Service, o annotation.Options, problems *intent.Problems) {
-	if value, ok := in.Annotations[annotation.KeyGroupAttributes]; ok && len(o.GroupAttributes) > 0 {
-		problems.Addf(annotation.KeyGroupAttributes, value, "classic load balancers have no target groups: remove it, or set %s to nlb on a new Service", annotation.KeyType)
-	}
+// refuseIPv6 notes that classic load balancers have IPv4 only.
+func refuseIPv6(in intent.Service, problems *intent.Problems) {
 	if !slices.Contains(in.Families, v1.IPv4Protocol) {
 		problems.Addf("spec.ipFamilies", "IPv6", "classic load balancers have IPv4 only: add IPv4, or set %s to nlb on a new Service", annotation.KeyType)
 	}
@@ -113,9 +115,9 @@ func (d *Desired) desireSubnets(r Request) error {
 		d.Subnets = append(d.Subnets, s.ID)
 	}
 	slices.Sort(d.Subnets)
-	d.Zones = make(map[string]string, len(r.Around.Subnets))
-	for _, s := range r.Around.Subnets {
-		d.Zones[s.ID] = s.Zone
+	d.Zones = r.Around.ZonesOfSubnets()
+	if warning := vpc.UnservedZones(r.Around.ZonesOf(d.Instances), d.Subnets, d.Zones, annotation.KeySubnets); warning != "" && err == nil {
+		d.Warnings = append(d.Warnings, warning)
 	}
 	return err
 }

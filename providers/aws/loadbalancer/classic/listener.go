@@ -73,9 +73,6 @@ func desireListeners(in intent.Service, o annotation.Options, problems *intent.P
 		}
 		listeners = append(listeners, l)
 	}
-	if len(o.Certificates) > 1 {
-		problems.Addf(annotation.KeyCertificates, strings.Join(o.Certificates, ","), "a listener of a classic load balancer has one certificate: list one, or set %s to nlb on a new Service", annotation.KeyType)
-	}
 	slices.SortFunc(listeners, compareListeners)
 	return listeners
 }

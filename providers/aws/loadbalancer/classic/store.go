@@ -13,6 +13,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
+	"github.com/unified-ccm/unified-ccm/providers/aws/api"
 	"github.com/unified-ccm/unified-ccm/providers/aws/awserr"
 )
 
@@ -50,7 +51,7 @@ const (
 // store is the snapshot that all Services share: one bulk read serves everybody until it is too
 // old, and our own writes keep it true in the meantime.
 type store struct {
-	api   API
+	api   api.ELB
 	clock clock.PassiveClock
 	// listing and tagging are held by the one caller that reads.
 	listing, tagging chan struct{}
@@ -76,7 +77,7 @@ type entry struct {
 	stale bool
 }
 
-func newStore(client API, c clock.PassiveClock) *store {
+func newStore(client api.ELB, c clock.PassiveClock) *store {
 	return &store{api: client, clock: c, listing: make(chan struct{}, 1), tagging: make(chan struct{}, 1), entries: map[string]*entry{}}
 }
 

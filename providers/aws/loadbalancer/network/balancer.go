@@ -149,11 +149,15 @@ func (d *differ) widens(b Balancer) bool {
 	return d.want.AddressType == string(types.IpAddressTypeDualstack) && b.AddressType != d.want.AddressType
 }
 
+// replaces says whether the subnets of a load balancer that exists become those that are wanted:
+// only where the user chose them, since its addresses go with them.
+func (d *differ) replaces(b Balancer) bool { return d.want.Listed && b.Scheme == d.want.Scheme }
+
 // placeUpdate changes subnets, addresses and, to IPv6, the address type in place, or nothing.
 func (d *differ) placeUpdate(b Balancer) (plan.Change, bool) {
 	var f fields
 	zones := b.Zones
-	if d.want.Listed && b.Scheme == d.want.Scheme && !d.sameZones(b) {
+	if d.replaces(b) && !d.sameZones(b) {
 		zones = d.want.Zones
 		f.diff("subnets", showZones(b.Zones), showZones(zones))
 	}

@@ -47,6 +47,15 @@ type Request struct {
 	Around vpc.Surroundings
 }
 
+// instanceIDs are those behind the nodes.
+func (r Request) instanceIDs() []string {
+	ids := make([]string, len(r.Nodes))
+	for i, n := range r.Nodes {
+		ids[i] = n.InstanceID
+	}
+	return ids
+}
+
 // WantedTarget is a target that should be registered.
 type WantedTarget struct {
 	Target
@@ -87,6 +96,9 @@ type Desired struct {
 	// Zones are in the order written. Listed says that the user chose them; if not, those of a load balancer that exists stay.
 	Zones  []Zone
 	Listed bool
+	// NodeZones are the zones of the nodes that receive traffic, ZoneOf those of the VPC's subnets.
+	NodeZones []string
+	ZoneOf    map[string]string
 	// Attributes of the load balancer that we own.
 	Attributes map[string]string
 	Listeners  []WantedListener
@@ -110,7 +122,6 @@ func (c *Cloud) Desire(r Request) (Desired, error) {
 	o := r.Options
 	o.Warnings = nil
 	o.OnlyClassic(r.Service.Annotations)
-	b.warnings = append(b.warnings, o.Warnings...)
 	b.check()
 	zones, zonesErr := b.zones()
 	groups, groupsErr := b.nodeGroups()
@@ -121,10 +132,15 @@ func (c *Cloud) Desire(r Request) (Desired, error) {
 		Tags:       tags.Wanted(r.Around.Cluster.ID, r.Around.Cluster.Legacy, r.Key, o.Tags),
 		Secured:    b.settings.Managed, SecurityGroups: o.SecurityGroups, NodeGroups: groups, NoNodeRules: b.settings.NoNodeRules,
 	}
+	d.NodeZones, d.ZoneOf = r.Around.ZonesOf(r.instanceIDs()), r.Around.ZonesOfSubnets()
 	if b.dual {
 		d.AddressType = string(types.IpAddressTypeDualstack)
 	}
 	d.Listeners = b.listeners()
+	if len(d.Listeners) > 0 && d.Listeners[0].Group.Health.Path == "" {
+		o.NoPath(r.Service.Annotations)
+	}
+	b.warnings = append(b.warnings, o.Warnings...)
 	for _, l := range d.Listeners {
 		d.SourceNAT = d.SourceNAT || b.dual && (l.Protocol == protocolUDP || l.Protocol == protocolTCPUDP)
 	}
@@ -152,10 +168,6 @@ func (b *builder) warnf(format string, args ...any) {
 // check refuses what a network load balancer cannot do.
 func (b *builder) check() {
 	o, annotations := b.Options, b.Service.Annotations
-	if len(o.ExtraSecurityGroups) > 0 {
-		b.problems.Addf(annotation.KeyExtraSecurityGroups, annotations[annotation.KeyExtraSecurityGroups],
-			"only classic load balancers have extra security groups: list all of them in %s, or remove it", annotation.KeySecurityGroups)
-	}
 	if len(o.SecurityGroups) > 0 && !b.settings.Managed {
 		b.problems.Addf(annotation.KeySecurityGroups, annotations[annotation.KeySecurityGroups],
 			"a network load balancer gets security groups only with NLBSecurityGroupMode=Managed in the cloud configuration: set that, or remove the annotation")

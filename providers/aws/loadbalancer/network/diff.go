@@ -10,6 +10,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
 	lbcommon "github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
+	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/annotation"
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/tags"
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/vpc"
 	"github.com/unified-ccm/unified-ccm/providers/aws/names"
@@ -80,7 +81,23 @@ func (d *differ) ensure() error {
 	}
 	d.narrow(listeners)
 	d.tags(listeners)
+	d.warnUnserved()
 	return nil
+}
+
+// warnUnserved tells of nodes in zones where the load balancer will have no subnet.
+func (d *differ) warnUnserved() {
+	zones := d.want.Zones
+	if b := d.have.Balancer; b != nil && !d.replaces(*b) {
+		zones = b.Zones
+	}
+	subnets := make([]string, len(zones))
+	for i, z := range zones {
+		subnets[i] = z.Subnet
+	}
+	if warning := vpc.UnservedZones(d.want.NodeZones, subnets, d.want.ZoneOf, annotation.KeySubnets); warning != "" {
+		d.warnf("%s", warning)
+	}
 }
 
 // remove plans the deletion of everything of ours. What another cluster has marked is as good as

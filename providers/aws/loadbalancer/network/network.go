@@ -13,6 +13,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/clocks"
 	lbcommon "github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
 	"github.com/unified-ccm/unified-ccm/providers/aws/api"
+	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/annotation"
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/vpc"
 	"github.com/unified-ccm/unified-ccm/providers/aws/names"
 )
@@ -35,13 +36,7 @@ type Settings struct {
 	// NoNodeRules leaves the security groups of nodes alone (DisableSecurityGroupIngress).
 	NoNodeRules bool
 	// Shared probes kube-proxy instead of each Service, where all nodes take its traffic; nil does not.
-	Shared *SharedProbe
-}
-
-// SharedProbe is where kube-proxy says whether a node takes traffic.
-type SharedProbe struct {
-	Port int32
-	Path string
+	Shared *annotation.SharedProbe
 }
 
 // Options of a Store. All are required but the clock.

@@ -131,13 +131,13 @@ func (r *Reader) publicSubnets(ctx context.Context, subnets []ec2types.Subnet) (
 // zoneTypes returns the types of zones by name, and reads them anew where a subnet is in an unknown one.
 func (r *Reader) zoneTypes(ctx context.Context, subnets []ec2types.Subnet) (map[string]string, error) {
 	started := r.options.Clock.Now()
-	types, err := r.zones.get(ctx)
+	types, err := r.zones.Get(ctx)
 	if err != nil {
 		return nil, err
 	}
 	for _, subnet := range subnets {
 		if _, ok := types[aws.ToString(subnet.AvailabilityZone)]; !ok {
-			return r.zones.newer(ctx, started.Add(-1)) // nothing is read if this very call has just read it
+			return r.zones.GetSince(ctx, started) // nothing is read if this very call has just read it
 		}
 	}
 	return types, nil

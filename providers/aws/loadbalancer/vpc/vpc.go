@@ -7,36 +7,21 @@ import (
 	"context"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
 	"k8s.io/utils/clock"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/clocks"
+	"github.com/unified-ccm/unified-ccm/pkg/common/shared"
 	"github.com/unified-ccm/unified-ccm/providers/aws/api"
 	"github.com/unified-ccm/unified-ccm/providers/aws/names"
 )
-
-// API is the part of EC2 that this package needs.
-type API interface {
-	DescribeSubnets(ctx context.Context, in *ec2.DescribeSubnetsInput, opts ...func(*ec2.Options)) (*ec2.DescribeSubnetsOutput, error)
-	DescribeRouteTables(ctx context.Context, in *ec2.DescribeRouteTablesInput, opts ...func(*ec2.Options)) (*ec2.DescribeRouteTablesOutput, error)
-	DescribeAvailabilityZones(ctx context.Context, in *ec2.DescribeAvailabilityZonesInput, opts ...func(*ec2.Options)) (*ec2.DescribeAvailabilityZonesOutput, error)
-
-	DescribeSecurityGroups(ctx context.Context, in *ec2.DescribeSecurityGroupsInput, opts ...func(*ec2.Options)) (*ec2.DescribeSecurityGroupsOutput, error)
-	CreateSecurityGroup(ctx context.Context, in *ec2.CreateSecurityGroupInput, opts ...func(*ec2.Options)) (*ec2.CreateSecurityGroupOutput, error)
-	DeleteSecurityGroup(ctx context.Context, in *ec2.DeleteSecurityGroupInput, opts ...func(*ec2.Options)) (*ec2.DeleteSecurityGroupOutput, error)
-	AuthorizeSecurityGroupIngress(ctx context.Context, in *ec2.AuthorizeSecurityGroupIngressInput, opts ...func(*ec2.Options)) (*ec2.AuthorizeSecurityGroupIngressOutput, error)
-	RevokeSecurityGroupIngress(ctx context.Context, in *ec2.RevokeSecurityGroupIngressInput, opts ...func(*ec2.Options)) (*ec2.RevokeSecurityGroupIngressOutput, error)
-	CreateTags(ctx context.Context, in *ec2.CreateTagsInput, opts ...func(*ec2.Options)) (*ec2.CreateTagsOutput, error)
-	DeleteTags(ctx context.Context, in *ec2.DeleteTagsInput, opts ...func(*ec2.Options)) (*ec2.DeleteTagsOutput, error)
-}
-
-var _ API = api.EC2(nil)
 
 // InstanceSource knows the instances behind nodes.
 type InstanceSource interface {
 	// Described returns the instances of these IDs that exist, out of a shared snapshot unless fresh.
 	Described(ctx context.Context, ids []string, fresh bool) (map[string]ec2types.Instance, error)
+	// Cluster returns the cluster's instances, out of a shared snapshot of the last minutes.
+	Cluster(ctx context.Context) (map[string]ec2types.Instance, error)
 }
 
 // Cluster is how the cluster's objects are marked.
@@ -60,7 +45,7 @@ func (c Cluster) Foreign(tags map[string]string) bool {
 
 // Options of a Reader.
 type Options struct {
-	API API
+	API api.EC2
 	// VPC is the ID of the VPC in which the nodes are.
 	VPC     string
 	Cluster Cluster
@@ -87,8 +72,8 @@ const (
 // Reader reads the VPC for all Services. It is safe for concurrent use.
 type Reader struct {
 	options Options
-	subnets *shared[[]Subnet]
-	zones   *shared[map[string]string]
+	subnets *shared.Value[[]Subnet]
+	zones   *shared.Value[map[string]string]
 	groups  *GroupStore
 }
 
@@ -96,8 +81,8 @@ type Reader struct {
 func NewReader(o Options) *Reader {
 	o.Clock = clocks.OrReal(o.Clock)
 	r := &Reader{options: o, groups: newGroupStore(o)}
-	r.zones = newShared(o.Clock, zonesAge, r.readZones)
-	r.subnets = newShared(o.Clock, subnetsAge, r.readSubnets)
+	r.zones = shared.New(shared.Options[map[string]string]{Read: r.readZones, Clock: o.Clock, Age: zonesAge})
+	r.subnets = shared.New(shared.Options[[]Subnet]{Read: r.readSubnets, Clock: o.Clock, Age: subnetsAge})
 	return r
 }
 
@@ -120,7 +105,7 @@ type Surroundings struct {
 
 // Surroundings returns the VPC with the instances of these IDs. Errors carry a class of package cloudapi.
 func (r *Reader) Surroundings(ctx context.Context, instanceIDs []string) (Surroundings, error) {
-	subnets, err := r.subnets.get(ctx)
+	subnets, err := r.subnets.Get(ctx)
 	if err != nil {
 		return Surroundings{}, err
 	}
@@ -132,4 +117,19 @@ func (r *Reader) Surroundings(ctx context.Context, instanceIDs []string) (Surrou
 	}
 	s.Groups, err = r.groups.Get(ctx, GroupQuery{IDs: groupIDs(s.Instances)})
 	return s, err
+}
+
+// LearnNodeGroups makes the security groups of all the cluster's instances known, so that rules in
+// those without the cluster's tag are found although nobody has asked for a node's group yet, as
+// when the first thing after a start is a deletion.
+func (r *Reader) LearnNodeGroups(ctx context.Context) error {
+	if r.options.Instances == nil {
+		return nil
+	}
+	instances, err := r.options.Instances.Cluster(ctx)
+	if err != nil {
+		return err
+	}
+	_, err = r.groups.Get(ctx, GroupQuery{IDs: groupIDs(instances)})
+	return err
 }

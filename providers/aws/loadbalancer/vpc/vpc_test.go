@@ -65,6 +65,10 @@ func newRig(t *testing.T, o sim.Options) *rig {
 // everything is an instance source without a cache.
 type everything struct{ client *ec2.Client }
 
+func (e everything) Cluster(ctx context.Context) (map[string]ec2types.Instance, error) {
+	return e.Described(ctx, nil, false)
+}
+
 func (e everything) Described(ctx context.Context, ids []string, _ bool) (map[string]ec2types.Instance, error) {
 	answer, err := e.client.DescribeInstances(ctx, &ec2.DescribeInstancesInput{Filters: []ec2types.Filter{filter("instance-id", ids...)}})
 	if err != nil {

@@ -1,0 +1,112 @@
+// Package shared holds values that many callers need and that cost a call: whoever comes first
+// reads, the others wait for the result, and every wait ends with its caller's context. A value
+// that is young enough is served to all.
+package shared
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"k8s.io/utils/clock"
+)
+
+// Options of a Value. Read and Clock are required.
+type Options[T any] struct {
+	// Read returns the value as it is now. It is called by one caller at a time, with that caller's
+	// context, and the value that it returns is shared: nobody changes what it points to.
+	Read  func(context.Context) (T, error)
+	Clock clock.PassiveClock
+	// Age is how old the value may be; zero keeps the first one for ever.
+	Age time.Duration
+	// RetryAfter is how long a failure is everybody's answer, for reads that take long to fail. Zero
+	// remembers no failure: the next in line tries itself. A caller that gave up is never remembered:
+	// it says nothing about the next one's chances.
+	RetryAfter time.Duration
+}
+
+// Value is a value that is read when it is needed. It is safe for concurrent use.
+type Value[T any] struct {
+	options Options[T]
+	// turn is held by the one caller that reads.
+	turn chan struct{}
+
+	mu     sync.Mutex
+	value  T
+	known  bool
+	readAt time.Time
+	// err is how the last read failed, nil if it did not, and failedAt when.
+	err      error
+	failedAt time.Time
+}
+
+// New returns a Value. It reads nothing.
+func New[T any](o Options[T]) *Value[T] {
+	return &Value[T]{options: o, turn: make(chan struct{}, 1)}
+}
+
+// Get returns the value, at most its age old. The error is that of the read, or of ctx.
+func (v *Value[T]) Get(ctx context.Context) (T, error) {
+	return v.obtain(ctx, v.young)
+}
+
+// GetSince returns the value as it was read at a time or later, whatever its age: for callers that
+// know of something that older reads cannot show.
+func (v *Value[T]) GetSince(ctx context.Context, oldest time.Time) (T, error) {
+	return v.obtain(ctx, func() bool { return !v.readAt.Before(oldest) })
+}
+
+// Peek returns the last value that was read, whatever its age, and whether there is one. It reads nothing.
+func (v *Value[T]) Peek() (T, bool) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return v.value, v.known
+}
+
+func (v *Value[T]) young() bool {
+	return v.options.Age == 0 || v.options.Clock.Since(v.readAt) < v.options.Age
+}
+
+// obtain serves what is known if it is good enough, which is asked under the lock, and reads otherwise.
+func (v *Value[T]) obtain(ctx context.Context, good func() bool) (T, error) {
+	if value, err, served := v.lookup(good); served {
+		return value, err
+	}
+	var none T
+	select {
+	case v.turn <- struct{}{}:
+		defer func() { <-v.turn }()
+	case <-ctx.Done():
+		return none, ctx.Err()
+	}
+	// Another caller may have read meanwhile.
+	if value, err, served := v.lookup(good); served {
+		return value, err
+	}
+	// The age counts from here, since the answer may show the state of any moment after it.
+	started := v.options.Clock.Now()
+	value, err := v.options.Read(ctx)
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	switch {
+	case err == nil:
+		v.value, v.known, v.readAt, v.err = value, true, started, nil
+		return value, nil
+	case ctx.Err() == nil:
+		v.err, v.failedAt = err, v.options.Clock.Now()
+	}
+	return none, err
+}
+
+// lookup returns the answer that needs no read, if there is one.
+func (v *Value[T]) lookup(good func() bool) (value T, err error, served bool) { //nolint:revive // the error is part of what is known
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	switch {
+	case v.known && good():
+		return v.value, nil, true
+	case v.err != nil && v.options.Clock.Since(v.failedAt) < v.options.RetryAfter:
+		return value, v.err, true
+	}
+	return value, nil, false
+}

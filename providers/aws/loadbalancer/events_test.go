@@ -1,0 +1,138 @@
+package loadbalancer
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
+	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/annotation"
+	"github.com/unified-ccm/unified-ccm/providers/aws/sim"
+)
+
+// valid has a good value for every annotation, all of which one Service can carry at once, but for
+// the two kinds of addresses that another choice excludes: of internal load balancers, and of IPv6.
+func valid() map[string]string {
+	return map[string]string{
+		annotation.KeyInternal: "false", annotation.KeySubnets: "{public-2},{public-0}", annotation.KeySecurityGroups: "{group-own}",
+		annotation.KeyExtraSecurityGroups: "{group-own}", annotation.KeyAllocations: "{elastic-0},{elastic-1}", annotation.KeyTags: "team=web",
+		annotation.KeyCertificates: certificateA, annotation.KeyTLSPorts: "https", annotation.KeyTLSPolicy: "ELBSecurityPolicy-TLS-1-2-2017-01",
+		annotation.KeyBackendProtocol: "ssl", annotation.KeyProxyProtocol: "*", annotation.KeyCrossZone: "true", annotation.KeyAccessLog: "true",
+		annotation.KeyAccessLogInterval: "5", annotation.KeyAccessLogBucket: "logs", annotation.KeyAccessLogPrefix: "web", annotation.KeyDraining: "true",
+		annotation.KeyDrainTimeout: "60", annotation.KeyIdleTimeout: "300", annotation.KeyHealthCheckProtocol: "http", annotation.KeyHealthCheckPort: "10256",
+		annotation.KeyHealthCheckPath: "/healthz", annotation.KeyHealthCheckHealthy: "2", annotation.KeyHealthCheckUnhealthy: "3",
+		annotation.KeyHealthCheckTimeout: "4", annotation.KeyHealthCheckInterval: "10", annotation.KeyGroupAttributes: "deregistration_delay.timeout_seconds=60",
+		annotation.KeyNodeLabels: "pool=ingress", annotation.KeyName: "web-prod", annotation.KeyTargetType: "instance",
+		v1.AnnotationLoadBalancerSourceRangesKey: "192.0.2.0/24",
+
+		intent.KeyScheme: "public", intent.KeySourceRanges: "192.0.2.0/24", intent.KeyProxyProtocol: "v2", intent.KeyHealthCheckProtocol: "HTTP",
+		intent.KeyHealthCheckPort: "10256", intent.KeyHealthCheckPath: "/healthz", intent.KeyHealthCheckInterval: "10s", intent.KeyHealthCheckTimeout: "4s",
+		intent.KeyHealthCheckHealthyThreshold: "2", intent.KeyHealthCheckUnhealthyThreshold: "3", intent.KeyIdleTimeout: "5m",
+		intent.KeyStaticAddresses: "{elastic-0},{elastic-1}", intent.KeyTags: "team=web", intent.KeySubnets: "{public-2},{public-0}",
+	}
+}
+
+// invalid has a bad value for every annotation.
+func invalid() map[string]string {
+	return map[string]string{
+		annotation.KeyInternal: "no", annotation.KeySubnets: "subnet-a,subnet-a", annotation.KeySecurityGroups: "web",
+		annotation.KeyExtraSecurityGroups: "sg-1,sg-1", annotation.KeyAllocations: "198.51.100.7", annotation.KeyPrivateIPv4: "10.0.0.300",
+		annotation.KeyIPv6: "10.0.0.1", annotation.KeyTags: "=web", annotation.KeyCertificates: "my-cert", annotation.KeyTLSPorts: ",",
+		annotation.KeyTLSPolicy: "a b", annotation.KeyBackendProtocol: "grpc", annotation.KeyProxyProtocol: "true", annotation.KeyCrossZone: "on",
+		annotation.KeyAccessLog: "ja", annotation.KeyAccessLogInterval: "10", annotation.KeyDraining: "2", annotation.KeyDrainTimeout: "1m",
+		annotation.KeyIdleTimeout: "0", annotation.KeyHealthCheckProtocol: "udp", annotation.KeyHealthCheckPort: "http", annotation.KeyHealthCheckPath: "healthz",
+		annotation.KeyHealthCheckHealthy: "1", annotation.KeyHealthCheckUnhealthy: "11", annotation.KeyHealthCheckTimeout: "5s",
+		annotation.KeyHealthCheckInterval: "1", annotation.KeyGroupAttributes: "proxy_protocol_v2.enable=true", annotation.KeyNodeLabels: "=",
+		annotation.KeyName: "-web-", annotation.KeyTargetType: "pod", v1.AnnotationLoadBalancerSourceRangesKey: "192.0.2.0/33",
+
+		intent.KeyScheme: "internet-facing", intent.KeySourceRanges: "anyone", intent.KeyProxyProtocol: "true", intent.KeyHealthCheckProtocol: "UDP",
+		intent.KeyHealthCheckPort: "http", intent.KeyHealthCheckPath: "healthz", intent.KeyHealthCheckInterval: "10", intent.KeyHealthCheckTimeout: "4",
+		intent.KeyHealthCheckHealthyThreshold: "0", intent.KeyHealthCheckUnhealthyThreshold: "11", intent.KeyIdleTimeout: "300",
+		intent.KeyStaticAddresses: "a,a", intent.KeyTags: "web", intent.KeySubnets: ",",
+	}
+}
+
+// harmless are keys whose bad values stop nothing: the one is read as it always was, the other is
+// overruled by a portable annotation.
+var harmless = map[string]bool{annotation.KeyInternal: true, v1.AnnotationLoadBalancerSourceRangesKey: true}
+
+// A Service with every annotation at once, with good and with bad values, tells its owner all there
+// is to know, in words that need no look into the code: see testdata/events.golden. Nothing is made
+// before the last bad value is gone.
+func TestEventsOfAServiceWithEveryAnnotation(t *testing.T) {
+	var out strings.Builder
+	for _, kind := range []annotation.Type{onClassic, onNetwork} {
+		for _, values := range []string{"valid", "invalid"} {
+			r := newRig(t, sim.Options{}, managed)
+			r.name()
+			r.nodes[0].Labels["pool"] = "ingress"
+			before := r.bare()
+			annotations := valid()
+			if values == "invalid" {
+				annotations = invalid()
+			}
+			svc := web(generation(kind))
+			for key, value := range annotations {
+				svc.Annotations[key] = r.expand(value)
+			}
+			if kind == onClassic && values == "valid" {
+				// What a classic load balancer refuses, one after the other would be no use.
+				for _, key := range []string{annotation.KeyGroupAttributes, intent.KeyStaticAddresses} {
+					delete(svc.Annotations, key)
+				}
+				svc.Annotations[intent.KeyProxyProtocol] = "v1"
+			}
+			if kind == onNetwork && values == "valid" {
+				delete(svc.Annotations, annotation.KeyExtraSecurityGroups)
+			}
+			r.log().Reset()
+			_, err := r.manager.EnsureLoadBalancer(t.Context(), clusterName, svc, r.nodes)
+			fmt.Fprintf(&out, "# %s, %s\n", kind, values)
+			for _, event := range r.told() {
+				fmt.Fprintln(&out, r.withNames(event))
+			}
+			if values == "valid" {
+				if err != nil {
+					t.Errorf("%s: %v", kind, err)
+				}
+				r.converged(svc)
+				continue
+			}
+			if err == nil {
+				t.Errorf("%s: bad values are accepted", kind)
+				continue
+			}
+			// How the service controller words the event.
+			fmt.Fprintf(&out, "Warning SyncLoadBalancerFailed Error syncing load balancer: failed to ensure load balancer: %s\n", r.withNames(err.Error()))
+			for key := range annotations {
+				if !strings.Contains(err.Error(), key+" is ") && !strings.Contains(err.Error(), key+": ") && !harmless[key] {
+					t.Errorf("%s: nothing is said about %s", kind, key)
+				}
+			}
+			r.noMutations("a Service with bad annotations")
+			r.sameAs(t, before)
+		}
+	}
+	golden(t, "events.golden", out.String())
+}
+
+// A slip in any key is told with the key that was meant.
+func TestMisspeltKeys(t *testing.T) {
+	r := newRig(t, sim.Options{})
+	for _, key := range append(annotation.Keys(), annotation.Portable()...) {
+		for name, slip := range map[string]string{
+			"last letter missing": key[:len(key)-1],
+			"a letter twice":      key[:len(key)-3] + key[len(key)-3:len(key)-2] + key[len(key)-3:],
+		} {
+			svc := web(with(slip, "x"))
+			r.ensure(svc)
+			want := "did you mean " + key + "?"
+			events := strings.Join(r.told(), "\n")
+			if !strings.Contains(events, slip+": ") || !strings.Contains(events, want) {
+				t.Errorf("%s, %s: no event says %q: %s", slip, name, want, events)
+			}
+		}
+	}
+}

@@ -1,0 +1,49 @@
+package vpc
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+)
+
+// ZonesOf returns the zones of the instances that are in the surroundings, sorted.
+func (s Surroundings) ZonesOf(instanceIDs []string) []string {
+	var zones []string
+	for _, id := range instanceIDs {
+		if instance, ok := s.Instances[id]; ok && instance.Placement != nil {
+			zones = append(zones, aws.ToString(instance.Placement.AvailabilityZone))
+		}
+	}
+	return sortedSet(zones)
+}
+
+// ZonesOfSubnets returns the zone of each subnet of the VPC, by its ID.
+func (s Surroundings) ZonesOfSubnets() map[string]string {
+	zones := make(map[string]string, len(s.Subnets))
+	for _, subnet := range s.Subnets {
+		zones[subnet.ID] = subnet.Zone
+	}
+	return zones
+}
+
+// UnservedZones returns a warning about nodes that receive no traffic, because the load balancer
+// has none of its subnets in their zone; "" if there are none. The annotation lists subnets. Of subnets that
+// are not in zoneOf nothing is known, so that nothing is said.
+func UnservedZones(nodeZones, subnets []string, zoneOf map[string]string, annotation string) string {
+	served := map[string]bool{"": true}
+	for _, id := range subnets {
+		zone, known := zoneOf[id]
+		if !known {
+			return ""
+		}
+		served[zone] = true
+	}
+	unserved := slices.DeleteFunc(slices.Clone(nodeZones), func(zone string) bool { return served[zone] })
+	if len(unserved) == 0 || len(subnets) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("nodes in %s receive no traffic, because the load balancer has no subnet there: list a subnet of each zone in %s",
+		strings.Join(unserved, ", "), annotation)
+}
