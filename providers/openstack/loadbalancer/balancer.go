@@ -5,9 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
-	"github.com/unified-ccm/unified-ccm/pkg/common/clocks"
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/api"
@@ -20,16 +18,6 @@ const kindLoadBalancer = "load balancer"
 // loadBalancerHandle names the load balancer in a plan before it exists.
 const loadBalancerHandle = plan.Handle("load balancer")
 
-const (
-	// portOwner is what Neutron says of ports that Octavia made; their names are portPrefix and the
-	// load balancer's ID.
-	portOwner  = "Octavia"
-	portPrefix = "octavia-lb-"
-	// creationTime is longer than Octavia needs between making a port and showing the load balancer
-	// that it is for. What has no load balancer by then was left by a creation that was refused.
-	creationTime = 5 * time.Second
-)
-
 // loadBalancerCreate makes the load balancer with everything in it, and waits until it works.
 func (d *differ) loadBalancerCreate(after []plan.Ref) plan.Change {
 	return plan.Change{
@@ -41,9 +29,10 @@ func (d *differ) loadBalancerCreate(after []plan.Ref) plan.Change {
 			if err != nil {
 				return err
 			}
+			creation := d.cloud.strays.begin(ctx, spec)
 			made, err := d.cloud.api.CreateLoadBalancer(ctx, spec)
 			if cloudapi.Is(err, cloudapi.Invalid, cloudapi.Quota, cloudapi.Denied, cloudapi.Conflict) {
-				d.cloud.sweepPorts(ctx, spec)
+				d.cloud.strays.refused(ctx, creation)
 			}
 			if err != nil {
 				return d.booked(err, nil)
@@ -150,57 +139,6 @@ func (c *Cloud) bookCreation(made api.CreatedLoadBalancer, write uint64) {
 		c.bookMemberList(p.ID, p.Members, write)
 	}
 }
-
-// sweepPorts deletes the port that a refused creation has left behind: one that Octavia made in our
-// network for a load balancer that does not exist. It waits before it decides, so that it never takes
-// the port of a creation that is under way.
-func (c *Cloud) sweepPorts(ctx context.Context, spec api.LoadBalancerSpec) {
-	if spec.VIPPortID != "" {
-		return
-	}
-	suspects, err := c.strayPorts(ctx, spec)
-	if err != nil || len(suspects) == 0 || clocks.Sleep(ctx, c.clock, creationTime) != nil {
-		return
-	}
-	still, err := c.strayPorts(ctx, spec)
-	if err != nil {
-		return
-	}
-	for _, p := range still {
-		if slices.ContainsFunc(suspects, func(s api.Port) bool { return s.ID == p.ID }) {
-			_ = c.api.DeletePort(ctx, p.ID) // the refusal is what the caller hears about
-		}
-	}
-}
-
-// strayPorts are ports that Octavia made where a creation would have, for load balancers that do not exist.
-func (c *Cloud) strayPorts(ctx context.Context, spec api.LoadBalancerSpec) ([]api.Port, error) {
-	ports, err := c.api.ListPorts(ctx, api.PortFilter{DeviceOwner: portOwner, NetworkID: spec.VIPNetworkID})
-	if err != nil {
-		return nil, err
-	}
-	var stray []api.Port
-	for _, p := range ports {
-		id, ok := strings.CutPrefix(p.Name, portPrefix)
-		here := spec.VIPSubnetID == "" || slices.ContainsFunc(p.FixedIPs, func(f api.FixedIP) bool { return f.SubnetID == spec.VIPSubnetID })
-		if !ok || !here {
-			continue
-		}
-		if _, known := c.store.balancer(id); known {
-			continue
-		}
-		gone, err := ignoreGone(errOf(c.api.GetLoadBalancer(ctx, id)))
-		if err != nil {
-			return nil, err
-		}
-		if gone {
-			stray = append(stray, p)
-		}
-	}
-	return stray, nil
-}
-
-func errOf[T any](_ T, err error) error { return err }
 
 // loadBalancerTags are ours, the ones that the Service asks for, and everybody else's as they are.
 // Only the owner marks the cluster: a load balancer that somebody made by hand stays theirs.

@@ -92,6 +92,7 @@ type Cloud struct {
 	waiter   *waiter
 	turns    *turns
 	around   *surroundings
+	strays   *strayPorts
 }
 
 var (
@@ -109,7 +110,7 @@ func New(o Options) *Cloud {
 	return &Cloud{
 		api: o.API, serverID: o.ServerID, settings: o.Settings.withDefaults(), clock: c,
 		store: s, waiter: newWaiter(o.API, c, s), turns: newTurns(),
-		around: newSurroundings(o.API, c, o.Settings, o.ServerID),
+		around: newSurroundings(o.API, c, o.Settings, o.ServerID), strays: &strayPorts{api: o.API, clock: c},
 	}
 }
 
