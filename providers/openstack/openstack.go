@@ -4,7 +4,6 @@
 package openstack
 
 import (
-	"context"
 	"fmt"
 	"io"
 	"net/http"
@@ -16,7 +15,6 @@ import (
 	cloudprovider "k8s.io/cloud-provider"
 	"k8s.io/utils/clock"
 
-	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
 	"github.com/unified-ccm/unified-ccm/pkg/common/config"
 	"github.com/unified-ccm/unified-ccm/pkg/common/instances"
 	lbcommon "github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
@@ -98,6 +96,7 @@ var (
 	_ cloudprovider.InformerUser = (*Cloud)(nil)
 	_ provider.RuntimeUser       = (*Cloud)(nil)
 	_ provider.Checker           = (*Cloud)(nil)
+	_ provider.HealthReporter    = (*Cloud)(nil)
 	_ provider.NodeOwner         = (*Cloud)(nil)
 )
 
@@ -183,23 +182,6 @@ func (c *Cloud) SetInformers(factory informers.SharedInformerFactory) {
 func (c *Cloud) SetRuntime(r provider.Runtime) {
 	c.clusterUID.Store(r.ClusterUID)
 	c.loadBalancer.SetRuntime(r)
-}
-
-// Check implements provider.Checker: it gets a token, and looks into the catalogue that comes with it
-// for what nodes need. A missing Octavia stops only load balancers, so it is not looked for here.
-func (c *Cloud) Check(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, c.client.timeout)
-	defer cancel()
-	s, err := c.client.session(ctx)
-	if err != nil {
-		return err
-	}
-	for _, service := range []string{api.Compute, api.Network} {
-		if _, err := s.service(cloudapi.Request{Service: service, Operation: tokenRequest().Operation}); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // OwnsNode implements provider.NodeOwner.
