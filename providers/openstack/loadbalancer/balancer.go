@@ -29,10 +29,10 @@ func (d *differ) loadBalancerCreate(after []plan.Ref) plan.Change {
 			if err != nil {
 				return err
 			}
-			creation := d.cloud.strays.begin(ctx, spec)
+			began := d.cloud.clock.Now()
 			made, err := d.cloud.api.CreateLoadBalancer(ctx, spec)
 			if cloudapi.Is(err, cloudapi.Invalid, cloudapi.Quota, cloudapi.Denied, cloudapi.Conflict) {
-				d.cloud.strays.refused(ctx, creation)
+				d.cloud.strays.refused(ctx, spec, began)
 			}
 			if err != nil {
 				return d.booked(err, nil)

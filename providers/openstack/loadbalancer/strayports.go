@@ -19,13 +19,13 @@ import (
 // behind when it then refuses: one more with each retry. It writes nobody's name on it, so that what
 // says whose it is are circumstances, all of which have to hold:
 //   - our creation was refused: an answer that was lost, or an error of the server's, says nothing;
-//   - the port came while that creation ran, in the network, the subnet and with the address that the
-//     creation asked for;
+//   - the port was made while that creation ran, in the network, the subnet and with the address that
+//     the creation asked for;
 //   - Octavia owns it, and it is named after a load balancer that does not exist;
 //   - that is still so after refusalAge, when no creation of anybody's can be under way any more, and
 //     no floating IP is at the port;
-//   - no more such ports came than creations of ours were refused meanwhile. If others came too,
-//     nobody can tell which are ours, and all stay.
+//   - no more such ports were made than creations of ours were refused meanwhile. If there are
+//     others too, nobody can tell which are ours, and all stay.
 
 const (
 	// portOwner is what Neutron says of ports that Octavia made; their names are portPrefix and the
@@ -37,6 +37,9 @@ const (
 	// when its creation has been answered, and Octavia, its proxies and clients give up on a request
 	// after one to a few minutes.
 	refusalAge = 10 * time.Minute
+	// clockSkew is how far Neutron's clock, which counts whole seconds, may be from ours. Where it is
+	// further away, ports stay.
+	clockSkew = 3 * time.Second
 )
 
 // strayPorts finds and deletes the ports that refused creations leave behind.
@@ -52,51 +55,34 @@ type strayPorts struct {
 // refusal is one creation that Octavia refused.
 type refusal struct {
 	began, ended time.Time
-	// suspects are the ports that came meanwhile, by ID.
+	// suspects are the ports that were made meanwhile, by ID.
 	suspects map[string]api.Port
 }
 
-// during says whether two creations ran at the same time.
-func (r *refusal) during(other *refusal) bool {
-	return !r.began.After(other.ended) && !other.began.After(r.ended)
+// during says whether something that was made then, by Neutron's clock, can be of this creation.
+func (r *refusal) during(then time.Time) bool {
+	return !then.Before(r.began.Add(-clockSkew)) && !then.After(r.ended.Add(clockSkew))
 }
 
-// creation is one that runs.
-type creation struct {
-	spec  api.LoadBalancerSpec
-	began time.Time
-	// before are the ports that Octavia had already; known says that they could be read.
-	before map[string]bool
-	known  bool
+// beside says whether the ports of two creations cannot be told apart.
+func (r *refusal) beside(other *refusal) bool {
+	return !r.began.Add(-clockSkew).After(other.ended.Add(clockSkew)) && !other.began.Add(-clockSkew).After(r.ended.Add(clockSkew))
 }
 
-// begin looks which ports there are before a creation. Where that fails, nothing will be deleted.
-func (s *strayPorts) begin(ctx context.Context, spec api.LoadBalancerSpec) creation {
-	c := creation{spec: spec, before: map[string]bool{}}
+// refused is called when Octavia has refused a creation that began then. The ports that it left are
+// deleted later, for which nobody waits. The context says where to log, and not how long.
+func (s *strayPorts) refused(ctx context.Context, spec api.LoadBalancerSpec, began time.Time) {
 	if spec.VIPPortID != "" {
-		return c // the port is the user's own
+		return // the port is the user's own
 	}
-	ports, err := s.ports(ctx, spec)
-	for _, p := range ports {
-		c.before[p.ID] = true
-	}
-	c.began, c.known = s.clock.Now(), err == nil
-	return c
-}
-
-// refused is called when Octavia has refused a creation. The ports that it left are deleted later,
-// for which nobody waits. The context says where to log, and not how long.
-func (s *strayPorts) refused(ctx context.Context, c creation) {
-	if !c.known {
-		return
-	}
-	r := &refusal{began: c.began, ended: s.clock.Now(), suspects: map[string]api.Port{}}
-	ports, err := s.ports(ctx, c.spec)
+	r := &refusal{began: began, ended: s.clock.Now(), suspects: map[string]api.Port{}}
+	ports, err := s.api.ListPorts(ctx, api.PortFilter{DeviceOwner: portOwner, NetworkID: spec.VIPNetworkID})
 	if err != nil {
 		return
 	}
 	for _, p := range ports {
-		if !c.before[p.ID] {
+		then, err := time.Parse(time.RFC3339, p.CreatedAt)
+		if err == nil && r.during(then) && unowned(p) && placed(p, spec) {
 			r.suspects[p.ID] = p
 		}
 	}
@@ -127,7 +113,7 @@ func (s *strayPorts) sweep(ctx context.Context, r *refusal) {
 		}
 	}
 	if len(stray) > refusals {
-		logger.Info("More ports without a load balancer came than creations of ours were refused, so that nobody can tell which are whose; they stay",
+		logger.Info("More ports without a load balancer were made than creations of ours were refused, so that nobody can tell which are whose; they stay",
 			"ports", idsOf(stray), "refused", refusals)
 		return
 	}
@@ -149,7 +135,7 @@ func (s *strayPorts) together(r *refusal) (map[string]api.Port, int) {
 	defer s.mu.Unlock()
 	suspects, refusals := map[string]api.Port{}, 0
 	for _, other := range s.refusals {
-		if !r.during(other) {
+		if !r.beside(other) {
 			continue
 		}
 		refusals++
@@ -160,12 +146,6 @@ func (s *strayPorts) together(r *refusal) (map[string]api.Port, int) {
 	oldest := s.clock.Now().Add(-2 * refusalAge)
 	s.refusals = slices.DeleteFunc(s.refusals, func(other *refusal) bool { return other.ended.Before(oldest) })
 	return suspects, refusals
-}
-
-// ports are those that Octavia made where a creation would make one.
-func (s *strayPorts) ports(ctx context.Context, spec api.LoadBalancerSpec) ([]api.Port, error) {
-	ports, err := s.api.ListPorts(ctx, api.PortFilter{DeviceOwner: portOwner, NetworkID: spec.VIPNetworkID})
-	return slices.DeleteFunc(ports, func(p api.Port) bool { return !unowned(p) || !placed(p, spec) }), err
 }
 
 // placed says whether a port is where a creation asked for one.

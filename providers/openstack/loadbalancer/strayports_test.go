@@ -59,7 +59,7 @@ func (c *strayCloud) DeletePort(_ context.Context, id string) error {
 
 // come is Octavia making the port of a load balancer.
 func (c *strayCloud) come(id string, change ...func(*api.Port)) {
-	p := api.Port{ID: id, Name: "octavia-lb-" + id, DeviceID: "lb-" + id, DeviceOwner: "Octavia", Status: "DOWN", FixedIPs: []api.FixedIP{{SubnetID: "here", Address: "10.0.0.9"}}}
+	p := api.Port{ID: id, Name: "octavia-lb-" + id, DeviceID: "lb-" + id, DeviceOwner: "Octavia", Status: "DOWN", CreatedAt: time.Now().UTC().Format(time.RFC3339), FixedIPs: []api.FixedIP{{SubnetID: "here", Address: "10.0.0.9"}}}
 	for _, f := range change {
 		f(&p)
 	}
@@ -93,8 +93,9 @@ func TestStrayPorts(t *testing.T) {
 			later: func(c *strayCloud) {
 				c.balancers["ours"] = &cloudapi.Error{Class: cloudapi.Unavailable, Err: errors.New("down")}
 			}, left: []string{"ours"}},
-		{name: "nobody knows which ports there were", before: func(c *strayCloud) { c.failure = errors.New("down") },
-			while: func(c *strayCloud) { c.failure = nil; c.come("ours") }, left: []string{"ours"}},
+		{name: "nobody knows which ports there are", while: func(c *strayCloud) { c.come("ours"); c.failure = errors.New("down") },
+			after: func(c *strayCloud) { c.failure = nil }, left: []string{"ours"}},
+		{name: "nobody knows when the port was made", while: func(c *strayCloud) { c.come("ours", func(p *api.Port) { p.CreatedAt = "" }) }, left: []string{"ours"}},
 		{name: "a port that is not Octavia's", while: func(c *strayCloud) { c.come("a", func(p *api.Port) { p.DeviceOwner = "compute:nova" }) }, left: []string{"a"}},
 		{name: "a port of another name", while: func(c *strayCloud) { c.come("a", func(p *api.Port) { p.Name = "mine" }) }, left: []string{"a"}},
 		{name: "a port that a device uses", while: func(c *strayCloud) { c.come("a", func(p *api.Port) { p.DeviceID = "server" }) }, left: []string{"a"}},
@@ -117,12 +118,15 @@ func TestStrayPorts(t *testing.T) {
 				}
 				s := &strayPorts{api: cloud, clock: clock.RealClock{}}
 				step(tt.before)
-				running := s.begin(t.Context(), api.LoadBalancerSpec{VIPSubnetID: "here", VIPAddress: "10.0.0.9"})
+				time.Sleep(time.Minute)
+				began := time.Now()
 				step(tt.while)
-				s.refused(t.Context(), running)
+				time.Sleep(10 * time.Second)
+				s.refused(t.Context(), api.LoadBalancerSpec{VIPSubnetID: "here", VIPAddress: "10.0.0.9"}, began)
+				time.Sleep(10 * time.Second)
 				step(tt.after)
 				came := len(cloud.ports)
-				time.Sleep(refusalAge - time.Second)
+				time.Sleep(refusalAge - 11*time.Second)
 				if len(cloud.ports) != came {
 					t.Error("a port went while a creation could still be under way")
 				}
@@ -142,11 +146,11 @@ func TestStrayPortsOfCreationsAtOnce(t *testing.T) {
 		cloud := &strayCloud{ports: map[string]api.Port{}, balancers: map[string]error{}}
 		s := &strayPorts{api: cloud, clock: clock.RealClock{}}
 		spec := api.LoadBalancerSpec{VIPSubnetID: "here"}
-		first, second := s.begin(t.Context(), spec), s.begin(t.Context(), spec)
+		began := time.Now()
 		cloud.come("a")
 		cloud.come("b")
-		s.refused(t.Context(), first)
-		s.refused(t.Context(), second)
+		s.refused(t.Context(), spec, began)
+		s.refused(t.Context(), spec, began)
 		time.Sleep(refusalAge + time.Second)
 		if len(cloud.ports) != 0 {
 			t.Errorf("left %v", cloud.ports)
@@ -155,9 +159,9 @@ func TestStrayPortsOfCreationsAtOnce(t *testing.T) {
 			t.Errorf("%d refusals are remembered before the next one", len(s.refusals))
 		}
 		cloud.come("old")
-		third := s.begin(t.Context(), spec)
+		time.Sleep(time.Minute)
 		cloud.come("c")
-		s.refused(t.Context(), third)
+		s.refused(t.Context(), spec, time.Now())
 		time.Sleep(refusalAge + time.Second)
 		if len(s.refusals) != 1 || len(cloud.ports) != 1 {
 			t.Errorf("%d refusals are remembered, and %d ports left", len(s.refusals), len(cloud.ports))
@@ -170,9 +174,8 @@ func TestRefusedCreationLeavesThePortOfTheUser(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cloud := &strayCloud{ports: map[string]api.Port{}, balancers: map[string]error{}}
 		s := &strayPorts{api: cloud, clock: clock.RealClock{}}
-		running := s.begin(t.Context(), api.LoadBalancerSpec{VIPPortID: "mine"})
 		cloud.come("other")
-		s.refused(t.Context(), running)
+		s.refused(t.Context(), api.LoadBalancerSpec{VIPPortID: "mine"}, time.Now())
 		time.Sleep(2 * refusalAge)
 		if len(cloud.ports) != 1 {
 			t.Error("a port was deleted although the creation named one of the user's")
