@@ -65,6 +65,10 @@ test-faults: ## Every provider, interrupted at every single call to its cloud, a
 e2e: build controlplane ## Only the end-to-end tests, against a real kube-apiserver
 	@hack/test.sh e2e $(TEST_FLAGS)
 
+.PHONY: e2e-openstack
+e2e-openstack: build controlplane ## The conformance list on real OpenStack services (Debian 12 and root; minutes), not part of CI
+	@hack/e2e-openstack.sh $(ARGS)
+
 .PHONY: bench
 bench: build controlplane ## Calls, seconds, CPU and memory at 1,000 nodes and 200 Services
 	@$(BIN)/ccm-lab bench $(if $(PROVIDER),--provider=$(PROVIDER)) $(ARGS)

@@ -1,17 +1,19 @@
 package e2e
 
 import (
+	"os"
 	"testing"
 
 	"github.com/unified-ccm/unified-ccm/cmd/internal/lab"
 	"github.com/unified-ccm/unified-ccm/pkg/common/conformance"
 	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
+	"github.com/unified-ccm/unified-ccm/providers/openstack"
 )
 
 // TestConformance runs the scenarios that every provider passes in process against the real thing.
 func TestConformance(t *testing.T) {
 	t.Parallel()
-	for _, name := range lab.Providers() {
+	for _, name := range conformanceProviders() {
 		descriptor, ok := provider.Get(name)
 		if !ok {
 			continue // Left out of this build.
@@ -22,7 +24,7 @@ func TestConformance(t *testing.T) {
 				if lack := lacks(scenario.Needs, descriptor.Capabilities); lack != "" {
 					t.Skipf("provider %s has no %s", name, lack)
 				}
-				c := newCluster(t, setup{provider: name, noRoutes: !scenario.Needs.Routes})
+				c := newCluster(t, setup{provider: name, noRoutes: !scenario.Needs.Routes, simulator: lab.SimulatorOptions{Services: realServices()}})
 				c.start()
 				if err := scenario.Steps(t.Context(), c.session); err != nil {
 					t.Fatalf("%s\n%v", scenario.Doc, err)
@@ -35,6 +37,17 @@ func TestConformance(t *testing.T) {
 			})
 		}
 	}
+}
+
+// realServices is the folder of a lab of real OpenStack services, if the scenarios shall run on those.
+func realServices() string { return os.Getenv("OPENSTACK_LAB") }
+
+// conformanceProviders are the clouds that the scenarios run on.
+func conformanceProviders() []string {
+	if realServices() != "" {
+		return []string{openstack.ProviderName}
+	}
+	return lab.Providers()
 }
 
 // lacks names a capability that a scenario needs and a provider does not have.

@@ -19,7 +19,7 @@ func (c *Cloud) Launch(m world.Machine) (node *v1.Node, err error) {
 	err = c.console(func(t *tx) error {
 		s, err := t.launch(m)
 		if err == nil {
-			node = kubeletNode(s)
+			node = KubeletNode(s.Name, s.podCIDRs)
 		}
 		return err
 	})
@@ -29,25 +29,25 @@ func (c *Cloud) Launch(m world.Machine) (node *v1.Node, err error) {
 	return node, nil
 }
 
-// kubeletNode is the node that a kubelet registers under --cloud-provider=external.
-func kubeletNode(s *server) *v1.Node {
+// KubeletNode is the node that a kubelet registers under --cloud-provider=external.
+func KubeletNode(name string, podCIDRs []string) *v1.Node {
 	node := &v1.Node{
-		ObjectMeta: metav1.ObjectMeta{Name: s.Name, Labels: map[string]string{
-			v1.LabelHostname: s.Name, v1.LabelOSStable: "linux", v1.LabelArchStable: "amd64",
+		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{
+			v1.LabelHostname: name, v1.LabelOSStable: "linux", v1.LabelArchStable: "amd64",
 		}},
 		Spec: v1.NodeSpec{
-			PodCIDRs: slices.Clone(s.podCIDRs),
+			PodCIDRs: slices.Clone(podCIDRs),
 			Taints: []v1.Taint{{
 				Key: cloudproviderapi.TaintExternalCloudProvider, Value: "true", Effect: v1.TaintEffectNoSchedule,
 			}},
 		},
 		Status: v1.NodeStatus{
-			Addresses:  []v1.NodeAddress{{Type: v1.NodeHostName, Address: s.Name}},
+			Addresses:  []v1.NodeAddress{{Type: v1.NodeHostName, Address: name}},
 			Conditions: []v1.NodeCondition{{Type: v1.NodeReady, Status: v1.ConditionTrue, Reason: "KubeletReady"}},
 		},
 	}
-	if len(s.podCIDRs) > 0 {
-		node.Spec.PodCIDR = s.podCIDRs[0]
+	if len(podCIDRs) > 0 {
+		node.Spec.PodCIDR = podCIDRs[0]
 	}
 	return node
 }
