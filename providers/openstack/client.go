@@ -41,6 +41,7 @@ type client struct {
 	// health is that of the services: Keystone's is whether there is a token, the others' whether the
 	// catalogue has them and they answer.
 	health *cloudapi.Health
+	legacy *legacyMetrics
 
 	mu      sync.Mutex
 	current *session
@@ -65,9 +66,8 @@ func newClient(o clientOptions) *client {
 	if c.timeout == 0 {
 		c.timeout = defaultRequestTimeout
 	}
-	var legacy *legacyMetrics
 	if o.Global.LegacyMetrics {
-		legacy = newLegacyMetrics()
+		c.legacy = newLegacyMetrics()
 	}
 	c.http = http.Client{
 		Transport: cloudapi.NewTransport(cloudapi.TransportOptions{
@@ -80,7 +80,7 @@ func newClient(o clientOptions) *client {
 			// Every service answers with it, and its logs have it.
 			RequestIDHeader: "X-Openstack-Request-Id",
 			Observe: func(call cloudapi.Call) {
-				legacy.answered(call)
+				c.legacy.answered(call)
 				if call.Service != api.Identity {
 					c.health.Observe(call)
 				}
