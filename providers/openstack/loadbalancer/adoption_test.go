@@ -58,11 +58,11 @@ func TestAdoption(t *testing.T) {
 		changes  []string
 		provider string
 	}{
-		{name: "today's", lb: lbName("web"), tagged: true, noted: true, changes: []string{"UpdateLoadBalancer"}},
-		{name: "its annotation is lost", lb: lbName("web"), tagged: true, changes: []string{"UpdateLoadBalancer"}},
-		{name: "before there were tags", lb: lbName("web"), noted: true, changes: []string{"UpdateListener", "UpdateListener", "UpdateLoadBalancer"}},
+		{name: "today's", lb: lbName("web"), tagged: true, noted: true, changes: []string{"AddTag", "UpdateLoadBalancer"}},
+		{name: "its annotation is lost", lb: lbName("web"), tagged: true, changes: []string{"AddTag", "UpdateLoadBalancer"}},
+		{name: "before there were tags", lb: lbName("web"), noted: true, changes: []string{"AddTag", "UpdateListener", "UpdateListener", "UpdateLoadBalancer"}},
 		// Today its own Service is taken for a guest once the annotation is written, and it is never deleted.
-		{name: "of the name of old", lb: names.LegacyLoadBalancer(service().UID), tagged: true, noted: true, changes: []string{"UpdateLoadBalancer"}},
+		{name: "of the name of old", lb: names.LegacyLoadBalancer(service().UID), tagged: true, noted: true, changes: []string{"AddTag", "UpdateLoadBalancer"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()

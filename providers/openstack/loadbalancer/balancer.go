@@ -196,16 +196,17 @@ func (d *differ) loadBalancerUpdate(have api.LoadBalancer) (plan.Change, bool) {
 			if reason != "" {
 				return d.booked(d.cloud.atRest(ctx, have.ID), nil)
 			}
-			return d.patchLoadBalancer(ctx, ids, have, patch, retag)
+			do, note := d.patch(have, patch, retag)
+			return d.mutate(ctx, ids, do, note)
 		},
 	}, true
 }
 
-// patchLoadBalancer changes a load balancer. Tags are worked out when it is this change's turn, since
+// patch changes a load balancer, and notes it. Tags are worked out when it is this change's turn, since
 // another Service that shares the load balancer may have changed them in the meantime.
-func (d *differ) patchLoadBalancer(ctx context.Context, ids *plan.Handles, have api.LoadBalancer, patch api.LoadBalancerPatch, retag func([]string) []string) error {
+func (d *differ) patch(have api.LoadBalancer, patch api.LoadBalancerPatch, retag func([]string) []string) (do func(context.Context) error, note func(write uint64)) {
 	var made api.LoadBalancer
-	return d.mutate(ctx, ids, func(ctx context.Context) (err error) {
+	do = func(ctx context.Context) (err error) {
 		if retag != nil {
 			tags := have.Tags
 			if now, ok := d.cloud.store.balancer(have.ID); ok {
@@ -215,11 +216,12 @@ func (d *differ) patchLoadBalancer(ctx context.Context, ids *plan.Handles, have 
 		}
 		made, err = d.cloud.api.UpdateLoadBalancer(ctx, have.ID, patch)
 		return err
-	}, func(write uint64) { d.cloud.store.balancers.put(have.ID, made, write) })
+	}
+	return do, func(write uint64) { d.cloud.store.balancers.put(have.ID, made, write) }
 }
 
-// untag takes this Service's tag off a load balancer that stays. Where other Services left at the
-// same time, whoever is the last deletes it.
+// untag takes this Service's tag off a load balancer that stays. Where other Services left meanwhile,
+// whoever is the last deletes it.
 func (d *differ) untag(have api.LoadBalancer, after []plan.Ref) plan.Change {
 	mine := names.ServiceTag(d.serviceTag())
 	retag := func(tags []string) []string {
@@ -233,15 +235,18 @@ func (d *differ) untag(have api.LoadBalancer, after []plan.Ref) plan.Change {
 		Ref:    d.ref(kindLoadBalancer, have.Name, plan.Update, have.ID),
 		Fields: []plan.Field{{Name: "tags", Before: showSet(have.Tags), After: showSet(retag(have.Tags))}},
 		After:  after,
-		Do: func(ctx context.Context, ids *plan.Handles) error {
-			if err := d.patchLoadBalancer(ctx, ids, have, api.LoadBalancerPatch{}, retag); err != nil {
+		Do: func(ctx context.Context, _ *plan.Handles) error {
+			done, err := d.cloud.turns.take(ctx, have.ID)
+			if err != nil {
 				return err
 			}
-			now, ok := d.cloud.store.balancer(have.ID)
-			if !ok || !d.madeHere(now) || len(names.Services(now.Tags)) > 0 {
-				return nil
+			defer done()
+			deleted, err := d.deleteIfLast(ctx, have.ID)
+			if deleted || err != nil {
+				return err
 			}
-			return d.deleteAbandoned(ctx, now)
+			do, note := d.patch(have, api.LoadBalancerPatch{}, retag)
+			return d.booked(d.cloud.mutateInTurn(ctx, have.ID, do, note), nil)
 		},
 	}
 }

@@ -22,6 +22,9 @@ func (c *Cloud) Diff(key lbcommon.Key, want *Desired, have Observed) (plan.Plan,
 	d.plan.Subject = "Service " + key.Namespace + "/" + key.Name
 	if lb := have.LoadBalancer; lb != nil {
 		d.owner = owns(key, *lb)
+		if d.madeHere(*lb) {
+			d.home = lb.VIPPortID
+		}
 	}
 	if want == nil {
 		d.want.serial = c.settings.Serial
@@ -48,6 +51,8 @@ type differ struct {
 	plan  plan.Plan
 	// owner says that the load balancer that exists was made for this Service.
 	owner bool
+	// home is the port of the load balancer that exists, if it was made for a Service of this cluster.
+	home string
 	// refs are the changes that have been named, taken the pools that stay.
 	refs  map[plan.Ref]bool
 	taken map[string]bool
@@ -91,6 +96,10 @@ func (d *differ) refuse() error {
 	if owner := foreign(d.key, *lb); owner != "" && d.owner {
 		return &cloudapi.Error{Class: cloudapi.Invalid, Operation: d.plan.Subject,
 			Err: fmt.Errorf("the load balancer %s (%s) belongs to %s, and is left alone: give each cluster its own --cluster-name, or delete that load balancer", lb.Name, lb.ID, owner)}
+	}
+	if d.owner && !proven(d.key, *lb) && !d.servesUs() {
+		return d.badReference("", fmt.Sprintf("the load balancer %s has the name %s, and nothing shows that it is this cluster's rather than that of another one with the --cluster-name %s: "+
+			"if it is this Service's, write its ID here; if not, give each cluster its own --cluster-name", lb.ID, lb.Name, d.key.ClusterName))
 	}
 	if d.owner {
 		return nil
@@ -263,7 +272,7 @@ func (d *differ) dropPools() {
 // as good as not there: it must keep neither the Service from going nor be touched.
 func (d *differ) remove() {
 	for _, lb := range d.have.Others {
-		if foreign(d.key, lb) == "" && len(guests(d.key, lb)) == 0 {
+		if foreign(d.key, lb) == "" && proven(d.key, lb) && len(guests(d.key, lb)) == 0 {
 			d.add(d.loadBalancerDelete(lb, "it has the name of this Service's load balancer"))
 		}
 	}
@@ -271,7 +280,10 @@ func (d *differ) remove() {
 	switch {
 	case lb == nil:
 	case d.owner && foreign(d.key, *lb) != "":
-		d.warnf("load balancer %s belongs to %s and is left alone", lb.Name, foreign(d.key, *lb))
+		d.warnf("the load balancer %s (%s) belongs to %s, and is left alone", lb.Name, lb.ID, foreign(d.key, *lb))
+	case d.owner && !proven(d.key, *lb):
+		d.warnf("the load balancer %s (%s) has the name of this Service's, and nothing shows that it is this cluster's rather than that of another one with the --cluster-name %s: it is left alone; delete it if nobody needs it",
+			lb.Name, lb.ID, d.key.ClusterName)
 	case d.last(*lb):
 		d.add(d.loadBalancerDelete(*lb, ""))
 		for _, f := range d.attached(lb) {
