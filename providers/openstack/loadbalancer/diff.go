@@ -83,11 +83,9 @@ func (d *differ) refuse() error {
 	if d.have.Refused != "" {
 		return d.badReference(d.have.Refused, "it belongs to another project: write the ID of one in this project, or remove the annotation")
 	}
-	if len(d.have.Others) > 0 {
-		if owner := foreign(d.key, d.have.Others[0]); owner == "" && d.have.LoadBalancer != nil && d.have.LoadBalancer.ID != reference(d.key.Hint) {
-			return d.badReference("", fmt.Sprintf("the load balancers %s and %s have the same name %s: delete one of them, or write the ID of the one to use",
-				d.have.LoadBalancer.ID, d.have.Others[0].ID, d.have.LoadBalancer.Name))
-		}
+	if twins := d.twins(); len(twins) > 0 && d.have.LoadBalancer.ID != reference(d.key.Hint) {
+		return d.badReference("", fmt.Sprintf("the load balancers %s and %s have the same name %s: delete one of them, or write the ID of the one to use",
+			d.have.LoadBalancer.ID, twins[0].ID, d.have.LoadBalancer.Name))
 	}
 	lb := d.have.LoadBalancer
 	if lb == nil {
@@ -105,6 +103,11 @@ func (d *differ) refuse() error {
 		return nil
 	}
 	return d.refuseGuest(*lb)
+}
+
+// twins are other load balancers of this cluster that have the name of this Service's.
+func (d *differ) twins() []api.LoadBalancer {
+	return slices.DeleteFunc(slices.Clone(d.have.Others), func(lb api.LoadBalancer) bool { return foreign(d.key, lb) != "" || !proven(d.key, lb) })
 }
 
 // refuseGuest says why this Service cannot share a load balancer.
@@ -271,8 +274,8 @@ func (d *differ) dropPools() {
 // remove plans the deletion of everything of ours. What is another cluster's or another project's is
 // as good as not there: it must keep neither the Service from going nor be touched.
 func (d *differ) remove() {
-	for _, lb := range d.have.Others {
-		if foreign(d.key, lb) == "" && proven(d.key, lb) && len(guests(d.key, lb)) == 0 {
+	for _, lb := range d.twins() {
+		if len(guests(d.key, lb)) == 0 {
 			d.add(d.loadBalancerDelete(lb, "it has the name of this Service's load balancer"))
 		}
 	}
