@@ -74,8 +74,9 @@ bench: build controlplane ## Calls, seconds, CPU and memory at 1,000 nodes and 2
 	@$(BIN)/ccm-lab bench $(if $(PROVIDER),--provider=$(PROVIDER)) $(ARGS)
 
 .PHONY: sim-clients
-sim-clients: ## The aws command line against simulated AWS, every operation, and its answers against AWS' documentation
+sim-clients: ## The command lines of clouds against their simulators, every operation, and AWS' answers against its documentation
 	@hack/sim-clients.sh
+	@hack/sim-clients-openstack.sh
 
 .PHONY: test-tags
 test-tags: ## Each provider builds and is listed alone, the others excluded by build tags

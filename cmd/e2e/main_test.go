@@ -35,7 +35,7 @@ func run(m *testing.M) (code int) {
 		fmt.Fprintln(os.Stderr, "e2e:", err)
 		return 1
 	}
-	if err := flag.Set("test.parallel", strconv.Itoa(lanes())); err != nil {
+	if err := flag.Set("test.parallel", strconv.Itoa(lanes)); err != nil {
 		fmt.Fprintln(os.Stderr, "e2e:", err)
 		return 1
 	}
@@ -51,13 +51,8 @@ func run(m *testing.M) (code int) {
 
 // lanes is how many tests run at a time, each on a control plane of its own, whatever the number of
 // processors: most of their time is waiting for what a manager does every ten or thirty seconds.
-// A control plane takes about half a gigabyte of memory. Real services share the processors with them.
-func lanes() int {
-	if realServices() != "" {
-		return 2
-	}
-	return 4
-}
+// A control plane takes about half a gigabyte of memory.
+const lanes = 4
 
 // pool lends control planes, and starts one when all are lent and there may be more.
 type pool struct {
@@ -74,7 +69,7 @@ type pool struct {
 }
 
 func newPool(binaries lab.Binaries, dir string) *pool {
-	return &pool{binaries: binaries, dir: dir, idle: make(chan *lab.ControlPlane, lanes()), broken: make(chan struct{})}
+	return &pool{binaries: binaries, dir: dir, idle: make(chan *lab.ControlPlane, lanes), broken: make(chan struct{})}
 }
 
 // take returns a control plane with nothing in it. It must be given back the same way.

@@ -32,11 +32,14 @@ func newOpenStack(o SimulatorOptions) (conformance.World, func() error, error) {
 // furnishTime is how long the making of a project on real services may take.
 const furnishTime = 5 * time.Minute
 
+// spareServers is how many machines most scenarios launch at most.
+const spareServers = 4
+
 // newOpenStackProject has a project of its own on real services, so that several can be used side by side.
 func newOpenStackProject(o SimulatorOptions) (conformance.World, func() error, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), furnishTime)
 	defer cancel()
-	cloud, err := realworld.New(ctx, realworld.Options{Dir: o.Services, Latency: o.Latency, Seed: o.Seed, ErrorRate: o.ErrorRate})
+	cloud, err := realworld.New(ctx, realworld.Options{Dir: o.Services, Spares: spareServers, Latency: o.Latency, Seed: o.Seed, ErrorRate: o.ErrorRate})
 	if err != nil {
 		return nil, nil, err
 	}

@@ -73,19 +73,18 @@ func (c *Cloud) LoadBalancers() []world.LoadBalancer {
 }
 
 func (c *Cloud) loadBalancers(ctx context.Context) ([]world.LoadBalancer, error) {
-	balancers, err := list[balancer](ctx, c.tenant, "load-balancer/lbaas/loadbalancers")
-	if err != nil || len(balancers) == 0 {
-		return nil, err
-	}
-	listeners, err := list[listener](ctx, c.tenant, "load-balancer/lbaas/listeners")
-	if err != nil {
-		return nil, err
-	}
-	addresses, err := list[floatingIP](ctx, c.tenant, "network/floatingips")
-	if err != nil {
-		return nil, err
-	}
-	names, err := c.nodeNames(ctx)
+	var (
+		balancers []balancer
+		listeners []listener
+		addresses []floatingIP
+		names     map[string]string
+	)
+	err := atOnce(
+		into(ctx, c.tenant, "load-balancer/lbaas/loadbalancers", &balancers),
+		into(ctx, c.tenant, "load-balancer/lbaas/listeners", &listeners),
+		into(ctx, c.tenant, "network/floatingips", &addresses),
+		func() (err error) { names, err = c.nodeNames(ctx); return err },
+	)
 	if err != nil {
 		return nil, err
 	}

@@ -32,7 +32,10 @@ func (c *Cloud) furnish(ctx context.Context) error {
 	if err := c.tenant.login(ctx); err != nil {
 		return err
 	}
-	return errors.Join(c.choose(ctx), c.connect(ctx))
+	if err := c.choose(ctx); err != nil {
+		return err
+	}
+	return c.connect(ctx)
 }
 
 // grant gives the user its roles in the project.
@@ -58,20 +61,23 @@ func (c *Cloud) grant(ctx context.Context) error {
 
 // choose finds what machines are booted from, and the network of floating IPs.
 func (c *Cloud) choose(ctx context.Context) error {
-	var errs []error
-	for path, id := range map[string]*string{
-		"compute/flavors": &c.places.flavor, "image/images?visibility=public": &c.places.image, "network/networks?router:external=true": &c.places.public,
-	} {
-		found, err := list[named](ctx, c.tenant, path)
-		if err == nil && len(found) == 0 {
-			err = fmt.Errorf("the cloud has none of %s", path)
+	first := func(path string, id *string) func() error {
+		return func() error {
+			found, err := list[named](ctx, c.tenant, path)
+			if err == nil && len(found) == 0 {
+				err = fmt.Errorf("the cloud has none of %s", path)
+			}
+			if err == nil {
+				*id = found[0].ID
+			}
+			return err
 		}
-		if err == nil {
-			*id = found[0].ID
-		}
-		errs = append(errs, err)
 	}
-	return errors.Join(errs...)
+	return atOnce(
+		first("compute/flavors", &c.places.flavor),
+		first("image/images?visibility=public", &c.places.image),
+		first("network/networks?router:external=true", &c.places.public),
+	)
 }
 
 // connect makes the machines' network. Its subnet has room for foreign routes' next hops, which no machine gets.

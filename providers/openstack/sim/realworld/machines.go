@@ -24,18 +24,70 @@ type server struct {
 func (c *Cloud) Launch(m world.Machine) (*v1.Node, error) {
 	ctx, cancel := atConsole()
 	defer cancel()
-	attributes := object{"name": m.Name, "flavorRef": c.places.flavor, "imageRef": c.places.image, "networks": []object{{"uuid": c.places.network}}}
-	if m.Zone != "" {
-		attributes["availability_zone"] = m.Zone
-	}
-	id, err := c.tenant.make(ctx, "compute/servers", "server", attributes)
-	if err == nil {
-		err = c.awaitServer(ctx, id, "ACTIVE")
+	var err error
+	if id := c.takeSpare(); id != "" && m.Zone == "" {
+		err = c.useSpare(ctx, id, m.Name)
+	} else {
+		err = c.boot(ctx, m)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("launching machine %s: %w", m.Name, err)
 	}
 	return sim.KubeletNode(m.Name, m.PodCIDRs), nil
+}
+
+// specOf is what Nova is asked for.
+func (c *Cloud) specOf(name string) object {
+	return object{"name": name, "flavorRef": c.places.flavor, "imageRef": c.places.image, "networks": []object{{"uuid": c.places.network}}}
+}
+
+func (c *Cloud) boot(ctx context.Context, m world.Machine) error {
+	spec := c.specOf(m.Name)
+	if m.Zone != "" {
+		spec["availability_zone"] = m.Zone
+	}
+	id, err := c.tenant.make(ctx, "compute/servers", "server", spec)
+	if err != nil {
+		return err
+	}
+	return c.awaitServer(ctx, id, active)
+}
+
+// bootSpares does not wait until they run: who takes one does.
+func (c *Cloud) bootSpares(ctx context.Context, n int) error {
+	spec := c.specOf("spare")
+	spec["min_count"] = n
+	if _, err := c.tenant.make(ctx, "compute/servers", "server", spec); err != nil {
+		return err
+	}
+	all, err := list[named](ctx, c.tenant, "compute/servers")
+	for _, s := range all {
+		c.spares = append(c.spares, s.ID)
+	}
+	return err
+}
+
+func (c *Cloud) takeSpare() (id string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.spares) > 0 {
+		id, c.spares = c.spares[0], c.spares[1:]
+	}
+	return id
+}
+
+func (c *Cloud) isSpare(server string) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.Contains(c.spares, server)
+}
+
+// useSpare gives a server the name of a machine. Its node's name is all that a manager knows it by.
+func (c *Cloud) useSpare(ctx context.Context, id, name string) error {
+	if err := c.awaitServer(ctx, id, active); err != nil {
+		return err
+	}
+	return c.tenant.call(ctx, "PUT compute/servers/"+id, object{"server": object{"name": name}}, nil)
 }
 
 func (c *Cloud) awaitServer(ctx context.Context, id, status string) error {

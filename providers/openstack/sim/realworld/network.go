@@ -2,8 +2,10 @@ package realworld
 
 import (
 	"context"
+	"errors"
 	"net/netip"
 	"slices"
+	"sync"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/conformance/world"
 )
@@ -79,36 +81,60 @@ func (c *Cloud) Objects() map[string]int {
 }
 
 func (c *Cloud) objects(ctx context.Context) (map[string]int, error) {
-	out := map[string]int{}
-	for kind, path := range map[string]string{
-		"servers": "compute/servers", "floating-ips": "network/floatingips", "security-groups": "network/security-groups",
-		"security-group-rules": "network/security-group-rules", "load-balancers": "load-balancer/lbaas/loadbalancers",
-		"listeners": "load-balancer/lbaas/listeners", "health-monitors": "load-balancer/lbaas/healthmonitors",
-	} {
-		found, err := list[named](ctx, c.tenant, path)
-		if err != nil {
-			return nil, err
-		}
-		out[kind] = len(found)
-	}
-	ports, err := list[port](ctx, c.tenant, "network/ports")
+	var (
+		servers, addresses, groups, rules, balancers, listeners, monitors []named
+
+		ports  []port
+		pools  []struct{ Members []named }
+		routes []route
+	)
+	err := atOnce(
+		into(ctx, c.tenant, "compute/servers", &servers),
+		into(ctx, c.tenant, "network/floatingips", &addresses),
+		into(ctx, c.tenant, "network/security-groups", &groups),
+		into(ctx, c.tenant, "network/security-group-rules", &rules),
+		into(ctx, c.tenant, "load-balancer/lbaas/loadbalancers", &balancers),
+		into(ctx, c.tenant, "load-balancer/lbaas/listeners", &listeners),
+		into(ctx, c.tenant, "load-balancer/lbaas/healthmonitors", &monitors),
+		into(ctx, c.tenant, "network/ports", &ports),
+		into(ctx, c.tenant, "load-balancer/lbaas/pools", &pools),
+		func() (err error) { routes, err = c.routerRoutes(ctx); return err },
+	)
 	if err != nil {
 		return nil, err
 	}
-	out["ports"] = len(ports)
+	servers = slices.DeleteFunc(servers, func(s named) bool { return c.isSpare(s.ID) })
+	ports = slices.DeleteFunc(ports, func(p port) bool { return c.isSpare(p.DeviceID) })
+	out := map[string]int{
+		"servers": len(servers), "ports": len(ports), "routes": len(routes), "floating-ips": len(addresses),
+		"security-groups": len(groups), "security-group-rules": len(rules), "load-balancers": len(balancers),
+		"listeners": len(listeners), "pools": len(pools), "health-monitors": len(monitors),
+	}
 	for _, p := range ports {
 		out["allowed-address-pairs"] += len(p.Pairs)
 		out["port-security-groups"] += len(p.Groups)
 	}
-	pools, err := list[struct{ Members []named }](ctx, c.tenant, "load-balancer/lbaas/pools")
-	if err != nil {
-		return nil, err
-	}
-	out["pools"] = len(pools)
 	for _, p := range pools {
 		out["members"] += len(p.Members)
 	}
-	routes, err := c.routerRoutes(ctx)
-	out["routes"] = len(routes)
-	return out, err
+	return out, nil
+}
+
+// into reads a list.
+func into[T any](ctx context.Context, s *session, path string, out *[]T) func() error {
+	return func() (err error) {
+		*out, err = list[T](ctx, s, path)
+		return err
+	}
+}
+
+// atOnce does all side by side.
+func atOnce(todo ...func() error) error {
+	errs := make([]error, len(todo))
+	var all sync.WaitGroup
+	for i, do := range todo {
+		all.Go(func() { errs[i] = do() })
+	}
+	all.Wait()
+	return errors.Join(errs...)
 }

@@ -22,6 +22,9 @@ import (
 type Options struct {
 	// Dir has the administrator's credentials in a file openrc-admin, as hack/openstack-lab writes it.
 	Dir string
+	// Spares is how many servers are booted in advance, all at once, because one after the other takes many times longer.
+	// They count as machines only when they are launched.
+	Spares int
 	// Latency is added to every call; Seed and ErrorRate are those of the front.
 	Latency   time.Duration
 	Seed      int64
@@ -37,6 +40,7 @@ type Cloud struct {
 
 	mu      sync.Mutex
 	foreign map[string]bool // destinations of routes that are not the manager's
+	spares  []string        // servers that machines are made of when they are launched
 }
 
 var _ world.World = (*Cloud)(nil)
@@ -63,7 +67,11 @@ func New(ctx context.Context, o Options) (*Cloud, error) {
 		return nil, err
 	}
 	c.front = newFront(c.admin.roots(), o)
-	if err := c.furnish(ctx); err != nil {
+	err = c.furnish(ctx)
+	if err == nil && o.Spares > 0 {
+		err = c.bootSpares(ctx, o.Spares)
+	}
+	if err != nil {
 		return nil, errors.Join(fmt.Errorf("furnishing a project: %w", err), c.Close())
 	}
 	return c, nil

@@ -162,11 +162,12 @@ func (s *session) send(ctx context.Context, method, target, token string, in, ou
 	return answer.Header, nil
 }
 
-// list reads all objects of a list, whose key in the answer is the last part of its path. Lists of real services are not
-// paged unless they are asked to be, or Octavia's are long.
+// list reads all objects of a list, whose key in the answer is the last part of its path. The services page lists that are
+// longer than a thousand objects, which is more than a lab can hold.
 func list[T any](ctx context.Context, s *session, path string) ([]T, error) {
-	key := path[strings.LastIndex(path, "/")+1:]
-	key, _, _ = strings.Cut(key, "?")
+	resource, _, _ := strings.Cut(path, "?")
+	resource = strings.TrimSuffix(resource, "/detail")
+	key := resource[strings.LastIndex(resource, "/")+1:]
 	var out map[string]json.RawMessage
 	if err := s.call(ctx, "GET "+path, nil, &out); err != nil {
 		return nil, err
