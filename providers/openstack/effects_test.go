@@ -114,17 +114,22 @@ func (e balancerEffect) made(t *testing.T, configured bool) *madeBalancer {
 	for i := range 2 {
 		m.nodes = append(m.nodes, m.node(fmt.Sprintf("node-%d", i)))
 	}
-	m.service = &v1.Service{
-		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web", UID: types.UID("11111111-2222-3333-4444-555555555555"), Annotations: map[string]string{}},
-		Spec: v1.ServiceSpec{Type: v1.ServiceTypeLoadBalancer, IPFamilies: []v1.IPFamily{v1.IPv4Protocol},
-			Ports: []v1.ServicePort{{Protocol: v1.ProtocolTCP, Port: 80, NodePort: 30080}}},
-	}
+	m.service = webService()
 	for key, value := range e.annotations {
 		m.service.Annotations["loadbalancer.openstack.org/"+key] = value
 	}
 	m.world.Front().Log().Reset()
 	m.status, m.err = m.ensure(m.service)
 	return m
+}
+
+// webService is a Service of one TCP port.
+func webService() *v1.Service {
+	return &v1.Service{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web", UID: types.UID("11111111-2222-3333-4444-555555555555"), Annotations: map[string]string{}},
+		Spec: v1.ServiceSpec{Type: v1.ServiceTypeLoadBalancer, IPFamilies: []v1.IPFamily{v1.IPv4Protocol},
+			Ports: []v1.ServicePort{{Protocol: v1.ProtocolTCP, Port: 80, NodePort: 30080}}},
+	}
 }
 
 // cloudOn is the provider on a cloud that exists, with more lines of configuration.

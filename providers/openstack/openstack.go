@@ -79,12 +79,15 @@ func factory(r io.Reader, f *flags) (cloudprovider.Interface, error) {
 	return NewCloud(cfg, WithConfigFile(name), withFlags(f))
 }
 
+// balancers are the load balancers of Services.
+type balancers = lbcommon.Controller[loadbalancer.Surroundings, loadbalancer.Desired, loadbalancer.Observed]
+
 // Cloud implements cloudprovider.Interface. It only hands out what NewCloud has built.
 type Cloud struct {
 	config Config
 	client *client
 
-	loadBalancer *lbcommon.Controller[loadbalancer.Surroundings, loadbalancer.Desired, loadbalancer.Observed]
+	loadBalancer *balancers
 	instances    *instances.Instances
 	routes       *routes.Routes
 	nodes        *nodeTable
@@ -189,6 +192,9 @@ func (c *Cloud) OwnsNode(node *v1.Node) provider.Ownership { return c.instances.
 
 // LoadBalancer implements cloudprovider.Interface.
 func (c *Cloud) LoadBalancer() (cloudprovider.LoadBalancer, bool) {
+	if c.client.legacy != nil {
+		return measured{c.loadBalancer, c.client.legacy, c.client.options.Clock}, c.config.LoadBalancer.Enabled
+	}
 	return c.loadBalancer, c.config.LoadBalancer.Enabled
 }
 
