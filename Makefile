@@ -65,13 +65,18 @@ test-faults: ## Every provider, interrupted at every single call to its cloud, a
 e2e: build controlplane ## Only the end-to-end tests, against a real kube-apiserver
 	@hack/test.sh e2e $(TEST_FLAGS)
 
+.PHONY: e2e-openstack
+e2e-openstack: build controlplane ## The conformance list on real OpenStack services (Debian 12 and root; minutes), not part of CI
+	@hack/e2e-openstack.sh $(ARGS)
+
 .PHONY: bench
 bench: build controlplane ## Calls, seconds, CPU and memory at 1,000 nodes and 200 Services
 	@$(BIN)/ccm-lab bench $(if $(PROVIDER),--provider=$(PROVIDER)) $(ARGS)
 
 .PHONY: sim-clients
-sim-clients: ## The aws command line against simulated AWS, every operation, and its answers against AWS' documentation
+sim-clients: ## The command lines of clouds against their simulators, every operation, and AWS' answers against its documentation
 	@hack/sim-clients.sh
+	@hack/sim-clients-openstack.sh
 
 .PHONY: test-tags
 test-tags: ## Each provider builds and is listed alone, the others excluded by build tags

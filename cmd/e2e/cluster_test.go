@@ -28,6 +28,8 @@ const (
 	// patience is how long a test waits for what must happen: minutes, because a machine that
 	// also compiles is slow, while a test that passes never waits this long.
 	patience = 2 * time.Minute
+	// realPatience is the same for real services, which need seconds for what a simulation does at once.
+	realPatience = 5 * time.Minute
 	// poll is how often a condition is looked at.
 	poll = 100 * time.Millisecond
 	// calm is how long nothing may happen before a test believes that nothing will.
@@ -121,6 +123,9 @@ func newCluster(t *testing.T, s setup) *cluster {
 	c.session.Capabilities.Routes = descriptor.Capabilities.Routes && !s.noRoutes
 	c.session.ServiceAnnotations = s.balancers.ServiceAnnotations
 	c.session.Patience = patience
+	if s.simulator.Services != "" {
+		c.session.Patience = realPatience
+	}
 	t.Cleanup(func() {
 		if t.Failed() {
 			c.report()

@@ -1,19 +1,21 @@
 package e2e
 
 import (
+	"os"
 	"path"
 	"testing"
 
 	"github.com/unified-ccm/unified-ccm/cmd/internal/lab"
 	"github.com/unified-ccm/unified-ccm/pkg/common/conformance"
 	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
+	"github.com/unified-ccm/unified-ccm/providers/openstack"
 )
 
 // TestConformance runs the scenarios that every provider passes in process against the real thing,
 // for each kind of load balancer that its cloud makes.
 func TestConformance(t *testing.T) {
 	t.Parallel()
-	for _, name := range lab.Providers() {
+	for _, name := range conformanceProviders() {
 		descriptor, ok := provider.Get(name)
 		if !ok {
 			continue // Left out of this build.
@@ -41,7 +43,9 @@ func conform(t *testing.T, scenario conformance.Scenario, kind lab.BalancerKind,
 	if reason, cannot := kind.Cannot[scenario.Name]; cannot {
 		t.Skip(reason)
 	}
-	c := newCluster(t, setup{provider: descriptor.Name, balancers: kind, noRoutes: !scenario.Needs.Routes})
+	c := newCluster(t, setup{
+		provider: descriptor.Name, balancers: kind, noRoutes: !scenario.Needs.Routes, simulator: lab.SimulatorOptions{Services: realServices()},
+	})
 	c.start()
 	if err := scenario.Steps(t.Context(), c.session); err != nil {
 		t.Fatalf("%s\n%v", scenario.Doc, err)
@@ -51,6 +55,17 @@ func conform(t *testing.T, scenario conformance.Scenario, kind lab.BalancerKind,
 	}
 	c.clear()
 	c.must(c.consistent(t.Context()))
+}
+
+// realServices is the folder of a lab of real OpenStack services, if the scenarios shall run on those.
+func realServices() string { return os.Getenv("OPENSTACK_LAB") }
+
+// conformanceProviders are the clouds that the scenarios run on.
+func conformanceProviders() []string {
+	if realServices() != "" {
+		return []string{openstack.ProviderName}
+	}
+	return lab.Providers()
 }
 
 // lacks names a capability that a scenario needs and a provider does not have.

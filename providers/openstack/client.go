@@ -38,6 +38,10 @@ type client struct {
 	http      http.Client
 	retry     cloudapi.Retry
 	timeout   time.Duration
+	// health is that of the services: Keystone's is whether there is a token, the others' whether the
+	// catalogue has them and they answer.
+	health *cloudapi.Health
+	legacy *legacyMetrics
 
 	mu      sync.Mutex
 	current *session
@@ -57,13 +61,13 @@ func newClient(o clientOptions) *client {
 	c := &client{
 		options: o, global: o.Global, timeout: o.Global.RequestTimeout.Duration,
 		transport: &switchable{fixed: o.Transport}, retry: cloudapi.Retry{Clock: o.Clock},
+		health: cloudapi.NewHealth(o.Clock),
 	}
 	if c.timeout == 0 {
 		c.timeout = defaultRequestTimeout
 	}
-	var legacy *legacyMetrics
 	if o.Global.LegacyMetrics {
-		legacy = newLegacyMetrics()
+		c.legacy = newLegacyMetrics()
 	}
 	c.http = http.Client{
 		Transport: cloudapi.NewTransport(cloudapi.TransportOptions{
@@ -75,7 +79,12 @@ func newClient(o clientOptions) *client {
 			Limits:   cloudapi.Limits{ObeyRetryAfter: true},
 			// Every service answers with it, and its logs have it.
 			RequestIDHeader: "X-Openstack-Request-Id",
-			Observe:         legacy.answered,
+			Observe: func(call cloudapi.Call) {
+				c.legacy.answered(call)
+				if call.Service != api.Identity {
+					c.health.Observe(call)
+				}
+			},
 		}),
 		// A redirect would carry the token to another host.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
@@ -137,7 +146,7 @@ func (c *client) attempt(ctx context.Context, r cloudapi.Request, call func(cont
 		}
 		service, serviceErr := s.service(r)
 		if serviceErr != nil {
-			c.renewSoon(s)
+			c.renewAfter(s, catalogPause)
 			return serviceErr
 		}
 		err = call(describedAs(ctx, r), service)

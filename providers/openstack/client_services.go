@@ -37,22 +37,28 @@ func serviceForms() map[string]serviceForm {
 	}
 }
 
+// missing returns an error if the catalogue does not have a service, which says where to look.
+func (s *session) missing(service string) error {
+	if s.endpoint(serviceForms()[service].types) != "" {
+		return nil
+	}
+	where := ""
+	if s.region != "" {
+		where = fmt.Sprintf(" in region %s", s.region)
+	}
+	return fmt.Errorf("the catalogue has no %s endpoint of the service %s%s: check region and os-endpoint-type in section [Global], or whether the cloud has this service", s.availability, service, where)
+}
+
 // service returns the client of a request's service, as the catalogue has it.
 func (s *session) service(r cloudapi.Request) (*gophercloud.ServiceClient, error) {
 	form, ok := serviceForms()[r.Service]
 	if !ok {
 		return nil, fmt.Errorf("%s: there is no service %q", r.Operation, r.Service)
 	}
-	endpoint := s.endpoint(form.types)
-	if endpoint == "" {
-		where := ""
-		if s.region != "" {
-			where = fmt.Sprintf(" in region %s", s.region)
-		}
-		return nil, &cloudapi.Error{Class: cloudapi.Unknown, Operation: r.Operation,
-			Err: fmt.Errorf("the catalogue has no %s endpoint of the service %s%s: check region and os-endpoint-type in section [Global], or whether the cloud has this service", s.availability, r.Service, where)}
+	if err := s.missing(r.Service); err != nil {
+		return nil, &cloudapi.Error{Class: cloudapi.Unknown, Operation: r.Operation, Err: err}
 	}
-	root, base := splitEndpoint(endpoint, form)
+	root, base := splitEndpoint(s.endpoint(form.types), form)
 	client := &gophercloud.ServiceClient{ProviderClient: s.provider, Endpoint: root, ResourceBase: base, Type: r.Service}
 	if r.Service == api.Compute && !s.plainCompute.Load() {
 		client.Microversion = computeMicroversion

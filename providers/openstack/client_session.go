@@ -142,11 +142,18 @@ func (c *client) authenticate(ctx context.Context, r *renewal, g Global) {
 	switch {
 	case err == nil:
 		c.current, c.refused = s, refusal{}
+		c.health.Set(api.Identity, nil)
+		for service := range serviceForms() {
+			c.health.Set(service, s.missing(service))
+		}
 	case c.current != nil:
 		c.current.renewAt = now.Add(renewPause)
 		klog.FromContext(ctx).Error(err, "Renewing the token failed; the one that there is goes on", "expires", c.current.expires)
-	case cloudapi.Is(err, cloudapi.Denied, cloudapi.Invalid):
-		c.refused = refusal{err: err, at: now}
+	default:
+		c.health.Set(api.Identity, err)
+		if cloudapi.Is(err, cloudapi.Denied, cloudapi.Invalid) {
+			c.refused = refusal{err: err, at: now}
+		}
 	}
 	r.err = err
 }
@@ -235,11 +242,11 @@ func (c *client) discard(s *session) {
 	}
 }
 
-// renewSoon lets a catalogue that lacks a service be read again before the token ends.
-func (c *client) renewSoon(s *session) {
+// renewAfter lets a catalogue that lacks a service be read again at that age, before the token ends.
+func (c *client) renewAfter(s *session, age time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if soon := s.issued.Add(catalogPause); soon.Before(s.renewAt) {
+	if soon := s.issued.Add(age); soon.Before(s.renewAt) {
 		s.renewAt = soon
 	}
 }

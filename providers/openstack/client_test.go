@@ -35,8 +35,9 @@ func TestEveryMethodAuthenticates(t *testing.T) {
 	}
 	password := Global{UserID: a.UserID, Password: config.Secret(a.Password), TenantID: a.ProjectID}
 	for name, g := range map[string]Global{
-		"password by IDs":   password,
-		"password by names": {Username: a.Username, Password: config.Secret(a.Password), TenantName: a.ProjectName, DomainName: a.DomainName},
+		"password by IDs":              password,
+		"password by names":            {Username: a.Username, Password: config.Secret(a.Password), TenantName: a.ProjectName, DomainName: a.DomainName},
+		"application credential by ID": {ApplicationCredentialID: a.ApplicationCredentialID, ApplicationCredentialSecret: config.Secret(a.ApplicationCredentialSecret)},
 		"application credential by name": {ApplicationCredentialName: a.ApplicationCredentialName, ApplicationCredentialSecret: config.Secret(a.ApplicationCredentialSecret),
 			Username: a.Username, UserDomainID: a.DomainID},
 		"token": {Token: config.Secret(s.provider.Token()), TenantID: a.ProjectID},
@@ -295,18 +296,6 @@ func TestKeystoneURL(t *testing.T) {
 	} {
 		if got := keystoneURL(from); got != want {
 			t.Errorf("keystoneURL(%q) = %q, want %q", from, got, want)
-		}
-	}
-}
-
-func TestLegacyMetricNames(t *testing.T) {
-	t.Parallel()
-	m := newLegacyMetrics()
-	m.answered(cloudapi.Call{Request: cloudapi.Request{Operation: "ShowLoadBalancer"}, Sent: true})
-	(*legacyMetrics)(nil).answered(cloudapi.Call{Sent: true})
-	for operation, want := range map[string]string{"ShowLoadBalancer": "loadbalancer_get", "BatchUpdateMembers": "loadbalancer_members_update", "CreateToken": ""} {
-		if got := legacyRequest(operation); got != want {
-			t.Errorf("%s is counted as %q, want %q", operation, got, want)
 		}
 	}
 }

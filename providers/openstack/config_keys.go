@@ -85,7 +85,8 @@ func transportKeys() []provider.ConfigKey {
 		key(sectionGlobal, "tls-insecure", "true", "", "Accepts every certificate, which lets anyone on the way read the credentials. Only the exact word true counts."),
 		key(sectionGlobal, "request-timeout", "duration", defaultRequestTimeout.String(), "How long one request may take, those for tokens included."),
 		key(sectionGlobal, "legacy-metrics", "bool", "false",
-			"Also exposes the metrics openstack_api_request_duration_seconds, openstack_api_requests_total and openstack_api_request_errors_total, for dashboards that exist."),
+			"Also exposes the metrics openstack_api_request_duration_seconds, openstack_api_requests_total and openstack_api_request_errors_total, "+
+				"and cloudprovider_openstack_reconcile_duration_seconds, _total and _errors_total, for dashboards that exist."),
 		key(sectionMetadata, "request-timeout", "duration", "", "The older place of request-timeout in [Global], which wins."),
 		key(sectionMetadata, "search-order", "configDrive and metadataService", "", "Checked, and not used: nodes are found by their names and provider IDs."),
 	}

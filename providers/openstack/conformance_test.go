@@ -10,6 +10,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/conformance"
 	"github.com/unified-ccm/unified-ccm/pkg/common/guard"
 	"github.com/unified-ccm/unified-ccm/providers/openstack"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/sim"
 )
 
@@ -34,9 +35,10 @@ region = %s
 lb-provider = %s
 subnet-id = %s
 create-monitor = true
+manage-security-groups = %t
 [Route]
 router-id = %s
-`, a.ApplicationCredentialID, a.ApplicationCredentialSecret, a.Region, driver, world.Places().PrivateSubnet, world.Places().Router))
+`, a.ApplicationCredentialID, a.ApplicationCredentialSecret, a.Region, driver, world.Places().PrivateSubnet, driver == loadbalancer.ProviderOVN, world.Places().Router))
 				if err != nil {
 					return nil, err
 				}
@@ -50,9 +52,9 @@ router-id = %s
 	}
 }
 
-// drivers are those of Octavia whose load balancers keep every promise of the scenarios. OVN's have no
-// source ranges; what they do have is tested in package loadbalancer.
-func drivers() []string { return []string{"amphora"} }
+// drivers are Octavia's providers. Load balancers of the provider ovn keep the addresses of clients, so
+// that the security groups of the nodes' ports restrict who connects.
+func drivers() []string { return []string{"amphora", loadbalancer.ProviderOVN} }
 
 func TestConformance(t *testing.T) {
 	for _, driver := range drivers() {
@@ -63,5 +65,11 @@ func TestConformance(t *testing.T) {
 func TestFaults(t *testing.T) {
 	for _, driver := range drivers() {
 		t.Run(driver, func(t *testing.T) { conformance.RunFaults(t, subject(driver)) })
+	}
+}
+
+func TestRandomLoad(t *testing.T) {
+	for _, driver := range drivers() {
+		t.Run(driver, func(t *testing.T) { conformance.RunRandom(t, subject(driver)) })
 	}
 }

@@ -1,10 +1,14 @@
 package openstack
 
 import (
+	"context"
 	"sync"
+	"time"
 
+	v1 "k8s.io/api/core/v1"
 	"k8s.io/component-base/metrics"
 	"k8s.io/component-base/metrics/legacyregistry"
+	"k8s.io/utils/clock"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
 )
@@ -15,6 +19,11 @@ type legacyMetrics struct {
 	duration *metrics.HistogramVec
 	total    *metrics.CounterVec
 	errors   *metrics.CounterVec
+
+	// Of what the service controller asks for.
+	reconcileDuration *metrics.HistogramVec
+	reconcileTotal    *metrics.CounterVec
+	reconcileErrors   *metrics.CounterVec
 }
 
 // newLegacyMetrics returns the metrics of the process, and exposes them with the first call.
@@ -23,18 +32,31 @@ var newLegacyMetrics = sync.OnceValue(func() *legacyMetrics {
 	m := &legacyMetrics{
 		duration: metrics.NewHistogramVec(&metrics.HistogramOpts{
 			Name: "openstack_api_request_duration_seconds", StabilityLevel: stage,
-			Help: "Latency of an OpenStack API call. See ccm_cloud_api_request_duration_seconds.",
+			Help: "Seconds that a request to an OpenStack service took, under its name of before: see ccm_cloud_api_request_duration_seconds.",
 		}, []string{"request"}),
 		total: metrics.NewCounterVec(&metrics.CounterOpts{
 			Name: "openstack_api_requests_total", StabilityLevel: stage,
-			Help: "Total number of OpenStack API calls.",
+			Help: "Requests to OpenStack services, under their name of before.",
 		}, []string{"request"}),
 		errors: metrics.NewCounterVec(&metrics.CounterOpts{
 			Name: "openstack_api_request_errors_total", StabilityLevel: stage,
-			Help: "Total number of errors for an OpenStack API call.",
+			Help: "Requests to OpenStack services that failed, under their name of before.",
 		}, []string{"request"}),
+		reconcileDuration: metrics.NewHistogramVec(&metrics.HistogramOpts{
+			Name: "cloudprovider_openstack_reconcile_duration_seconds", StabilityLevel: stage,
+			Help:    "Seconds that a load balancer took to make, update or delete, under its name of before: see ccm_cloudprovider_request_duration_seconds.",
+			Buckets: []float64{0.01, 0.1, 0.5, 1, 2.5, 5, 10, 20, 30, 60, 100, 300, 1000},
+		}, []string{"operation"}),
+		reconcileTotal: metrics.NewCounterVec(&metrics.CounterOpts{
+			Name: "cloudprovider_openstack_reconcile_total", StabilityLevel: stage,
+			Help: "Load balancers that were made, updated or deleted, under their name of before.",
+		}, []string{"operation"}),
+		reconcileErrors: metrics.NewCounterVec(&metrics.CounterOpts{
+			Name: "cloudprovider_openstack_reconcile_errors_total", StabilityLevel: stage,
+			Help: "Load balancers that could not be made, updated or deleted, under their name of before.",
+		}, []string{"operation"}),
 	}
-	legacyregistry.MustRegister(m.duration, m.total, m.errors)
+	legacyregistry.MustRegister(m.duration, m.total, m.errors, m.reconcileDuration, m.reconcileTotal, m.reconcileErrors)
 	return m
 })
 
@@ -73,4 +95,51 @@ func (m *legacyMetrics) answered(call cloudapi.Call) {
 	if call.Class != "" {
 		m.errors.WithLabelValues(name).Inc()
 	}
+}
+
+// What those metrics call the requests of the service controller.
+const (
+	reconcileEnsure = "loadbalancer_ensure"
+	reconcileUpdate = "loadbalancer_update"
+	reconcileDelete = "loadbalancer_delete"
+)
+
+// reconciled records one request of the service controller.
+func (m *legacyMetrics) reconciled(operation string, took time.Duration, err error) {
+	m.reconcileDuration.WithLabelValues(operation).Observe(took.Seconds())
+	m.reconcileTotal.WithLabelValues(operation).Inc()
+	if err != nil {
+		m.reconcileErrors.WithLabelValues(operation).Inc()
+	}
+}
+
+// measured are load balancers whose reconciliations are recorded under the names of before.
+type measured struct {
+	*balancers
+	metrics *legacyMetrics
+	clock   clock.PassiveClock
+}
+
+// EnsureLoadBalancer implements cloudprovider.LoadBalancer.
+func (m measured) EnsureLoadBalancer(ctx context.Context, clusterName string, service *v1.Service, nodes []*v1.Node) (*v1.LoadBalancerStatus, error) {
+	start := m.clock.Now()
+	status, err := m.balancers.EnsureLoadBalancer(ctx, clusterName, service, nodes)
+	m.metrics.reconciled(reconcileEnsure, m.clock.Since(start), err)
+	return status, err
+}
+
+// UpdateLoadBalancer implements cloudprovider.LoadBalancer.
+func (m measured) UpdateLoadBalancer(ctx context.Context, clusterName string, service *v1.Service, nodes []*v1.Node) error {
+	start := m.clock.Now()
+	err := m.balancers.UpdateLoadBalancer(ctx, clusterName, service, nodes)
+	m.metrics.reconciled(reconcileUpdate, m.clock.Since(start), err)
+	return err
+}
+
+// EnsureLoadBalancerDeleted implements cloudprovider.LoadBalancer.
+func (m measured) EnsureLoadBalancerDeleted(ctx context.Context, clusterName string, service *v1.Service) error {
+	start := m.clock.Now()
+	err := m.balancers.EnsureLoadBalancerDeleted(ctx, clusterName, service)
+	m.metrics.reconciled(reconcileDelete, m.clock.Since(start), err)
+	return err
 }

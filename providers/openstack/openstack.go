@@ -4,7 +4,6 @@
 package openstack
 
 import (
-	"context"
 	"fmt"
 	"io"
 	"net/http"
@@ -16,7 +15,6 @@ import (
 	cloudprovider "k8s.io/cloud-provider"
 	"k8s.io/utils/clock"
 
-	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
 	"github.com/unified-ccm/unified-ccm/pkg/common/config"
 	"github.com/unified-ccm/unified-ccm/pkg/common/instances"
 	lbcommon "github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
@@ -81,12 +79,15 @@ func factory(r io.Reader, f *flags) (cloudprovider.Interface, error) {
 	return NewCloud(cfg, WithConfigFile(name), withFlags(f))
 }
 
+// balancers are the load balancers of Services.
+type balancers = lbcommon.Controller[loadbalancer.Surroundings, loadbalancer.Desired, loadbalancer.Observed]
+
 // Cloud implements cloudprovider.Interface. It only hands out what NewCloud has built.
 type Cloud struct {
 	config Config
 	client *client
 
-	loadBalancer *lbcommon.Controller[loadbalancer.Surroundings, loadbalancer.Desired, loadbalancer.Observed]
+	loadBalancer *balancers
 	instances    *instances.Instances
 	routes       *routes.Routes
 	nodes        *nodeTable
@@ -98,6 +99,7 @@ var (
 	_ cloudprovider.InformerUser = (*Cloud)(nil)
 	_ provider.RuntimeUser       = (*Cloud)(nil)
 	_ provider.Checker           = (*Cloud)(nil)
+	_ provider.HealthReporter    = (*Cloud)(nil)
 	_ provider.NodeOwner         = (*Cloud)(nil)
 )
 
@@ -185,28 +187,14 @@ func (c *Cloud) SetRuntime(r provider.Runtime) {
 	c.loadBalancer.SetRuntime(r)
 }
 
-// Check implements provider.Checker: it gets a token, and looks into the catalogue that comes with it
-// for what nodes need. A missing Octavia stops only load balancers, so it is not looked for here.
-func (c *Cloud) Check(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, c.client.timeout)
-	defer cancel()
-	s, err := c.client.session(ctx)
-	if err != nil {
-		return err
-	}
-	for _, service := range []string{api.Compute, api.Network} {
-		if _, err := s.service(cloudapi.Request{Service: service, Operation: tokenRequest().Operation}); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // OwnsNode implements provider.NodeOwner.
 func (c *Cloud) OwnsNode(node *v1.Node) provider.Ownership { return c.instances.OwnsNode(node) }
 
 // LoadBalancer implements cloudprovider.Interface.
 func (c *Cloud) LoadBalancer() (cloudprovider.LoadBalancer, bool) {
+	if c.client.legacy != nil {
+		return measured{c.loadBalancer, c.client.legacy, c.client.options.Clock}, c.config.LoadBalancer.Enabled
+	}
 	return c.loadBalancer, c.config.LoadBalancer.Enabled
 }
 

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/util/wait"
 	cloudprovider "k8s.io/cloud-provider"
 	appconfig "k8s.io/cloud-provider/app/config"
 	"k8s.io/klog/v2"
@@ -27,15 +28,20 @@ type daemon struct {
 	options   *options
 	apiServer apiServer
 	// cloud has its guards around it. Preflight makes it, and the framework is given it.
-	cloud cloudprovider.Interface
+	cloud  cloudprovider.Interface
+	health *Health
+	clock  clock.Clock
+	// stop ends with the process.
+	stop <-chan struct{}
 	// warnings are logged once logging is set up.
 	warnings []warning
 }
 
 type warning struct{ message, detail string }
 
-func newDaemon(o *options) *daemon {
-	return &daemon{options: o, apiServer: apiServer{clock: clock.RealClock{}, wait: apiServerWait, pause: apiServerPause}}
+func newDaemon(o *options, stop <-chan struct{}) *daemon {
+	c := clock.RealClock{}
+	return &daemon{options: o, clock: c, stop: stop, apiServer: apiServer{clock: c, wait: apiServerWait, pause: apiServerPause}}
 }
 
 // run is the root command. framework is the framework's own, which returns when ctx ends.
@@ -90,6 +96,7 @@ func (d *daemon) preflight(ctx context.Context) error {
 		return err
 	}
 	d.cloud = guard.Wrap(cloud, d.options.guard)
+	d.health = NewHealth(d.cloud, d.clock)
 	if err := d.checkCredentials(ctx, descriptor, s); err != nil {
 		return err
 	}
@@ -115,13 +122,7 @@ func (s source) configName() string {
 
 // checkCredentials asks the cloud whether it accepts us. Only a refusal is an error.
 func (d *daemon) checkCredentials(ctx context.Context, descriptor provider.Descriptor, s source) error {
-	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
-	defer cancel()
-	checker, ok := d.cloud.(provider.Checker)
-	if !ok {
-		return nil
-	}
-	switch err := checker.Check(ctx); {
+	switch err := d.health.Check(ctx); {
 	case err == nil:
 		return nil
 	case cloudapi.Is(err, cloudapi.Denied):
@@ -147,6 +148,11 @@ func (d *daemon) initialize(config *appconfig.CompletedConfig) cloudprovider.Int
 		logger.Info("Dry run: nothing is changed, neither in the cloud nor in the cluster", "lease", config.ComponentConfig.Generic.LeaderElection.ResourceName)
 		makeDry(config)
 	}
+	if err := d.serve(config, d.stop); err != nil {
+		logger.Error(err, "The secure port cannot be served")
+		klog.FlushAndExit(klog.ExitFlushTimeout, cli.ExitEnvironment)
+	}
+	go d.health.Watch(wait.ContextForChannel(d.stop))
 	// Validated with the flags.
 	if selector, err := d.options.guard.NodeSelector(); err == nil && !selector.Empty() {
 		logger.Info("Only some nodes are looked at", "selector", selector.String())

@@ -94,7 +94,7 @@ func TestCredentialsCheck(t *testing.T) {
 		{"an error of no class", errors.New("what"), false, 1},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			d := &daemon{cloud: checked{err: tc.err}}
+			d := &daemon{health: NewHealth(checked{err: tc.err}, testclock.NewFakeClock(time.Unix(0, 0)))}
 			err := d.checkCredentials(t.Context(), provider.Descriptor{Title: "Cloud"}, source{configFile: "c.conf"})
 			if (err != nil) != tc.fatal || len(d.warnings) != tc.warnings {
 				t.Errorf("error %v, warnings %v", err, d.warnings)

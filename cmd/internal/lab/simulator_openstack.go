@@ -1,11 +1,13 @@
 package lab
 
 import (
+	"context"
 	"fmt"
 	"time"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/conformance"
 	openstacksim "github.com/unified-ccm/unified-ccm/providers/openstack/sim"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/sim/realworld"
 )
 
 // settleTime is how long a change of a load balancer takes in a lab: about what amphora takes.
@@ -13,6 +15,9 @@ const settleTime = 500 * time.Millisecond
 
 // newOpenStack has no data plane and no state file: what is asked of those has no effect.
 func newOpenStack(o SimulatorOptions) (conformance.World, func() error, error) {
+	if o.Services != "" {
+		return newOpenStackProject(o)
+	}
 	options := openstacksim.Options{Latency: o.Latency, ProvisionTime: o.ProvisionTime, Seed: o.Seed, ErrorRate: o.ErrorRate}
 	if o.ProvisionTime > 0 {
 		options.SettleTime = min(settleTime, o.ProvisionTime)
@@ -24,9 +29,29 @@ func newOpenStack(o SimulatorOptions) (conformance.World, func() error, error) {
 	return cloud, func() error { return nil }, nil
 }
 
+// furnishTime is how long the making of a project on real services may take.
+const furnishTime = 5 * time.Minute
+
+// spareServers is how many machines most scenarios launch at most.
+const spareServers = 4
+
+// newOpenStackProject has a project of its own on real services, so that several can be used side by side.
+func newOpenStackProject(o SimulatorOptions) (conformance.World, func() error, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), furnishTime)
+	defer cancel()
+	cloud, err := realworld.New(ctx, realworld.Options{Dir: o.Services, Spares: spareServers, Latency: o.Latency, Seed: o.Seed, ErrorRate: o.ErrorRate})
+	if err != nil {
+		return nil, nil, err
+	}
+	return cloud, cloud.Close, nil
+}
+
 // openStackConfig has the application credential of the cluster's project. The cloud issues the tokens
 // itself, so that one of the caller's has no effect.
 func openStackConfig(endpoint string, world conformance.World, _ SimulatorOptions) string {
+	if project, ok := world.(*realworld.Cloud); ok {
+		return project.CloudConfig(endpoint)
+	}
 	cloud, ok := world.(*openstacksim.Cloud)
 	if !ok {
 		return ""

@@ -31,6 +31,9 @@ type SimulatorOptions struct {
 	Token string
 	// StateFile keeps the world over restarts, where the simulator can.
 	StateFile string
+	// Services is the folder of a lab of real services, which then take the place of the simulation, where the
+	// provider has such a lab. Latency and ErrorRate apply to them too.
+	Services string
 	// Proxy asks for load balancers that really forward traffic on the loopback, where the simulator can.
 	Proxy bool
 }
@@ -41,6 +44,8 @@ type Simulator struct {
 	New func(o SimulatorOptions) (conformance.World, func() error, error)
 	// CloudConfig returns the cloud.conf for a world that answers at endpoint, a URL.
 	CloudConfig func(endpoint string, world conformance.World, o SimulatorOptions) string
+	// Services says that New can stand for real services too.
+	Services bool
 	// Balancers are the kinds of load balancers that the cloud makes, where there are several. The
 	// lab shows and measures the first.
 	Balancers []BalancerKind
@@ -89,7 +94,7 @@ func simulators() map[string]Simulator {
 		aws.ProviderName: {New: newAWS, CloudConfig: awsConfig, Balancers: awsBalancers(),
 			Budgets: awsBudgets, Latency: awsLatency, TargetAnnotation: annotation.KeyNodeLabels},
 		fake.ProviderName:      {New: newFakeWorld, CloudConfig: fakeConfig},
-		openstack.ProviderName: {New: newOpenStack, CloudConfig: openStackConfig},
+		openstack.ProviderName: {New: newOpenStack, CloudConfig: openStackConfig, Services: true},
 	}
 }
 
@@ -162,7 +167,7 @@ func TargetAnnotation(provider string) string { return simulators()[provider].Ta
 // Providers are the names of the clouds that can be simulated, sorted.
 func Providers() []string { return slices.Sorted(maps.Keys(simulators())) }
 
-// Cloud is a simulated cloud, served over HTTP.
+// Cloud is a simulated cloud, or real services, served over HTTP.
 type Cloud struct {
 	World conformance.World
 	// Endpoint is where it answers; Config is the content of a cloud.conf for it.
@@ -177,6 +182,9 @@ func StartCloud(ctx context.Context, provider, addr string, o SimulatorOptions) 
 	simulator, ok := simulators()[provider]
 	if !ok {
 		return nil, fmt.Errorf("no simulator for provider %q; there is one for %s", provider, strings.Join(Providers(), ", "))
+	}
+	if o.Services != "" && !simulator.Services {
+		return nil, fmt.Errorf("there is no lab of real services for provider %q", provider)
 	}
 	world, closeWorld, err := simulator.New(o)
 	if err != nil {

@@ -32,6 +32,7 @@ var (
 	_ cloudprovider.Interface    = (*guarded)(nil)
 	_ cloudprovider.InformerUser = (*guarded)(nil)
 	_ provider.Checker           = (*guarded)(nil)
+	_ provider.HealthReporter    = (*guarded)(nil)
 	_ provider.NodeOwner         = (*guarded)(nil)
 	_ provider.ControllerStarter = (*guarded)(nil)
 )
@@ -46,8 +47,8 @@ type shared struct {
 }
 
 // Wrap returns cloud with the guards around it. Optional interfaces of the provider are forwarded:
-// cloudprovider.InformerUser, provider.Checker, provider.NodeOwner, provider.ControllerStarter,
-// loadbalancer.Planner on the load balancer and routes.Planner on the routes. Initialize hands the provider its
+// cloudprovider.InformerUser, provider.Checker, provider.HealthReporter, provider.NodeOwner,
+// provider.ControllerStarter, loadbalancer.Planner on the load balancer and routes.Planner on the routes. Initialize hands the provider its
 // provider.Runtime before it calls the provider's own.
 //
 // A provider that only has the older Instances interface is given InstancesV2 over it, so that
@@ -103,6 +104,14 @@ func (g *guarded) Check(ctx context.Context) error {
 		return struct{}{}, checker.Check(ctx)
 	})
 	return err
+}
+
+// Health implements provider.HealthReporter. A provider that does not tell its parts apart has none.
+func (g *guarded) Health() []provider.PartHealth {
+	if reporter, ok := g.inner.(provider.HealthReporter); ok {
+		return reporter.Health()
+	}
+	return nil
 }
 
 // StartController implements provider.ControllerStarter. The provider's controller is lent the

@@ -55,10 +55,12 @@ type Port struct {
 	SecurityGroups      []string      `json:"security_groups"`
 	AllowedAddressPairs []AddressPair `json:"allowed_address_pairs"`
 	// PortSecurity is nil where the extension is switched off, and means true then.
-	PortSecurity *bool    `json:"port_security_enabled"`
-	Tags         []string `json:"tags"`
-	Revision     int      `json:"revision_number"`
-	Trunk        *Trunk   `json:"trunk_details"`
+	PortSecurity *bool `json:"port_security_enabled"`
+	// CreatedAt is by Neutron's clock, in whole seconds of RFC 3339; empty where the extension is switched off.
+	CreatedAt string   `json:"created_at"`
+	Tags      []string `json:"tags"`
+	Revision  int      `json:"revision_number"`
+	Trunk     *Trunk   `json:"trunk_details"`
 }
 
 // StatusActive is the status of a port that works.

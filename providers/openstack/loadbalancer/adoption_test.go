@@ -4,8 +4,7 @@ import (
 	"slices"
 	"testing"
 
-	"k8s.io/apimachinery/pkg/types"
-
+	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/unified-ccm/unified-ccm/providers/openstack/api"
@@ -13,56 +12,134 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/openstack/sim"
 )
 
-// left makes what today's manager leaves behind for a Service: its names, tags and descriptions, and no mark of ours.
+// left makes what today's manager leaves behind for a Service.
 func (r *rig) left(svc *v1.Service, name string, tagged bool) api.CreatedLoadBalancer {
 	r.t.Helper()
-	of := types.NamespacedName{Namespace: svc.Namespace, Name: svc.Name}
-	spec := api.LoadBalancerSpec{Name: name, Description: names.LoadBalancerDescription(clusterName, of), VIPSubnetID: r.sim.Places().PrivateSubnet}
-	tag := names.LoadBalancer(clusterName, of)
-	if tagged {
-		spec.Tags = []string{tag}
-	}
-	limit, client, connect, inspect := -1, 50000, 5000, 0
-	for i, p := range svc.Spec.Ports {
-		pool := api.PoolSpec{Name: names.Pool(i, name), Protocol: "TCP", Algorithm: "ROUND_ROBIN"}
-		for _, n := range r.nodes {
-			pool.Members = append(pool.Members, api.MemberSpec{Name: n.Name, Address: nodeAddress(n, v1.IPv4Protocol), Port: int(p.NodePort), SubnetID: spec.VIPSubnetID})
-		}
-		slices.Reverse(pool.Members) // in any order
-		listener := api.ListenerSpec{
-			Name: names.Listener(i, name), Protocol: "TCP", Port: int(p.Port), ConnectionLimit: &limit, AllowedCIDRs: []string{"0.0.0.0/0"},
-			TimeoutClientData: &client, TimeoutMemberData: &client, TimeoutMemberConnect: &connect, TimeoutTCPInspect: &inspect, DefaultPool: &pool,
-		}
-		if tagged {
-			listener.Tags = []string{tag}
-		}
-		spec.Listeners = append(spec.Listeners, listener)
-	}
-	lb, err := r.api.CreateLoadBalancer(r.t.Context(), spec)
-	if err != nil {
-		r.t.Fatal(err)
-	}
-	_, err = r.api.CreateFloatingIP(r.t.Context(), api.FloatingIPSpec{NetworkID: r.sim.Places().PublicNetwork, PortID: lb.VIPPortID, Description: names.FloatingIPDescription(clusterName, of)})
-	if err != nil {
-		r.t.Fatal(err)
-	}
-	return lb
+	return legacy{r: r, svc: svc, name: name, untagged: !tagged}.balancer()
 }
 
+// certificate is what a case writes for a certificate in Barbican.
+const certificate = "{certificate}"
+
+// legacies are what today's manager leaves behind for one Service, in each of the ways that it can.
+func legacies() map[string]struct {
+	settings Settings
+	service  func(*v1.Service)
+} {
+	type one = struct {
+		settings Settings
+		service  func(*v1.Service)
+	}
+	ovn := Settings{Provider: ProviderOVN}
+	grouped := Settings{ManageSecurityGroups: true}
+	local := func(s *v1.Service) {
+		s.Spec.ExternalTrafficPolicy, s.Spec.HealthCheckNodePort = v1.ServiceExternalTrafficPolicyLocal, 32000
+	}
+	udp := func(s *v1.Service) { s.Spec.Ports[1].Protocol = v1.ProtocolUDP }
+	return map[string]one{
+		"amphora":                         {},
+		"internal":                        {service: internal},
+		"one port":                        {service: onPorts(80)},
+		"many ports":                      {service: onPorts(80, 443, 8080, 8443, 9000)},
+		"TCP and UDP":                     {service: udp},
+		"PROXY protocol":                  {service: annotate("proxy-protocol", "true")},
+		"PROXY protocol v2":               {service: annotate("proxy-protocol", "v2")},
+		"X-Forwarded-For":                 {service: annotate("x-forwarded-for", "true")},
+		"TLS":                             {service: annotate("default-tls-container-ref", certificate)},
+		"session affinity":                {service: func(s *v1.Service) { s.Spec.SessionAffinity = v1.ServiceAffinityClientIP }},
+		"monitors":                        {settings: Settings{CreateMonitor: true}, service: udp},
+		"Local with monitors":             {settings: Settings{CreateMonitor: true}, service: local},
+		"managed groups":                  {settings: grouped},
+		"managed groups, Local":           {settings: Settings{ManageSecurityGroups: true, CreateMonitor: true}, service: local},
+		"ovn":                             {settings: ovn, service: udp},
+		"ovn, internal":                   {settings: ovn, service: internal},
+		"ovn with monitors":               {settings: Settings{Provider: ProviderOVN, CreateMonitor: true}, service: udp},
+		"ovn with monitors and Local":     {settings: Settings{Provider: ProviderOVN, CreateMonitor: true}, service: local},
+		"ovn with managed groups":         {settings: Settings{Provider: ProviderOVN, ManageSecurityGroups: true}},
+		"ovn with managed groups, Local":  {settings: Settings{Provider: ProviderOVN, ManageSecurityGroups: true, CreateMonitor: true}, service: local},
+		"ovn with managed groups and UDP": {settings: Settings{Provider: ProviderOVN, ManageSecurityGroups: true}, service: udp},
+	}
+}
+
+// onLegacy runs a test for each of legacies, with its Service.
+func onLegacy(t *testing.T, test func(*rig, *v1.Service)) {
+	t.Helper()
+	for name, tt := range legacies() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			bubble(t, sim.Options{}, tt.settings, func(r *rig) {
+				svc := service()
+				if tt.service != nil {
+					tt.service(svc)
+				}
+				for key, value := range svc.Annotations {
+					if value == certificate {
+						svc.Annotations[key] = r.sim.AddSecret("http://openstack.invalid", "web", true)
+					}
+				}
+				test(r, svc)
+			})
+		})
+	}
+}
+
+// What today's manager leaves is taken over as it is: our tags come, and nothing else changes.
 func TestAdoption(t *testing.T) {
+	onLegacy(t, func(r *rig, svc *v1.Service) {
+		lb := legacy{r: r, svc: svc}.balancer()
+		annotate("load-balancer-id", lb.ID)(svc)
+		before := r.records(true)
+		r.restart()
+		r.ensure(svc)
+		if others := slices.DeleteFunc(r.mutations(), func(m string) bool { return m == "UpdateLoadBalancer" || m == "AddTag" }); len(others) > 0 {
+			r.t.Errorf("changes beside tags: %v", others)
+		}
+		if diff := cmp.Diff(before, r.records(true)); diff != "" {
+			r.t.Errorf("what changed (-before +after):\n%s", diff)
+		}
+		if names.ClusterUID(r.balancer().Tags) != clusterUID {
+			r.t.Errorf("tags %q", r.balancer().Tags)
+		}
+		r.steady(svc)
+		r.remove(svc)
+		r.nothing()
+	})
+}
+
+// What we make is what today's manager makes and looks for: it can take over again.
+func TestRollback(t *testing.T) {
+	onLegacy(t, func(r *rig, svc *v1.Service) {
+		legacy{r: r, svc: svc}.balancer()
+		theirs := r.records(false)
+		r.restart()
+		r.uid = "" // so that it counts as ours, for its deletion
+		r.restart()
+		r.remove(svc)
+		r.nothing()
+		r.uid = clusterUID
+		r.restart()
+		r.ensure(svc)
+		if diff := cmp.Diff(theirs, r.records(false)); diff != "" {
+			r.t.Errorf("what differs (-theirs +ours):\n%s", diff)
+		}
+		r.remove(svc)
+		r.nothing()
+	})
+}
+
+// What older managers left is taken over too.
+func TestAdoptionOfWhatIsOlder(t *testing.T) {
 	for _, tt := range []struct {
-		name     string
-		lb       string
-		tagged   bool
-		noted    bool
-		changes  []string
-		provider string
+		name    string
+		lb      string
+		tagged  bool
+		noted   bool
+		changes []string
 	}{
-		{name: "today's", lb: lbName("web"), tagged: true, noted: true, changes: []string{"UpdateLoadBalancer"}},
-		{name: "its annotation is lost", lb: lbName("web"), tagged: true, changes: []string{"UpdateLoadBalancer"}},
-		{name: "before there were tags", lb: lbName("web"), noted: true, changes: []string{"UpdateListener", "UpdateListener", "UpdateLoadBalancer"}},
+		{name: "the annotation is lost", lb: lbName("web"), tagged: true, changes: []string{"AddTag", "UpdateLoadBalancer"}},
+		{name: "before there were tags", lb: lbName("web"), noted: true, changes: []string{"AddTag", "UpdateListener", "UpdateListener", "UpdateLoadBalancer"}},
 		// Today its own Service is taken for a guest once the annotation is written, and it is never deleted.
-		{name: "of the name of old", lb: names.LegacyLoadBalancer(service().UID), tagged: true, noted: true, changes: []string{"UpdateLoadBalancer"}},
+		{name: "of the name of old", lb: "a1111111122223333444455555555555", tagged: true, noted: true, changes: []string{"AddTag", "UpdateLoadBalancer"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
@@ -72,7 +149,7 @@ func TestAdoption(t *testing.T) {
 				if tt.noted {
 					annotate("load-balancer-id", lb.ID)(svc)
 				}
-				r.sim.Front().Log().Reset()
+				r.restart()
 				address := r.ensure(svc).Ingress[0].IP
 				changes := r.mutations()
 				slices.Sort(changes)
@@ -82,7 +159,7 @@ func TestAdoption(t *testing.T) {
 				if address != r.fips()[0].Address {
 					t.Errorf("address %s", address)
 				}
-				if got := r.balancer(); got.ID != lb.ID || got.Name != tt.lb || names.ClusterUID(got.Tags) != clusterUID {
+				if got := r.balancer(); got.ID != lb.ID || got.Name != lb.Name || names.ClusterUID(got.Tags) != clusterUID {
 					t.Errorf("load balancer %+v", got)
 				}
 				r.steady(svc)
@@ -93,27 +170,43 @@ func TestAdoption(t *testing.T) {
 	}
 }
 
-// What we leave is what today's manager would look for.
-func TestRollback(t *testing.T) {
-	bubble(t, sim.Options{}, Settings{ManageSecurityGroups: true}, func(r *rig) {
-		svc := service()
-		r.ensure(svc)
-		lb, of := r.balancer(), types.NamespacedName{Namespace: "default", Name: "web"}
-		if lb.Name != lbName("web") || !slices.Contains(lb.Tags, lbName("web")) || lb.Description != names.LoadBalancerDescription(clusterName, of) {
-			t.Errorf("load balancer %+v", lb)
-		}
-		if l := r.listener(80); l.Name != "listener_0_"+lbName("web") || !slices.Equal(l.Tags, []string{lbName("web")}) {
-			t.Errorf("listener %+v", l)
-		}
-		if p := r.pool(443); p.Name != "pool_1_"+lbName("web") {
-			t.Errorf("pool %+v", p)
-		}
-		if m := r.membersAt(80); !slices.ContainsFunc(m, func(m api.Member) bool { return m.Name == "node-0" && m.SubnetID == r.sim.Places().PrivateSubnet }) {
-			t.Errorf("members %+v", m)
-		}
-		r.remove(svc)
-		r.nothing()
-	})
+// Services that share a load balancer are taken over together, whichever of them comes first.
+func TestAdoptionOfASharedLoadBalancer(t *testing.T) {
+	for name, guestFirst := range map[string]bool{"the owner first": false, "the guest first": true} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, sim.Options{}, Settings{ManageSecurityGroups: true}, func(r *rig) {
+				owner, guest := service(), service(named("guest"), onPorts(8080, 9090))
+				lb := legacy{r: r, svc: owner}.balancer()
+				legacy{r: r, svc: guest}.join(lb.LoadBalancer)
+				legacy{r: r, svc: guest}.group()
+				services := []*v1.Service{owner, guest}
+				for _, svc := range services {
+					annotate("load-balancer-id", lb.ID)(svc)
+				}
+				if guestFirst {
+					slices.Reverse(services)
+				}
+				before := r.records(true)
+				r.restart()
+				for _, svc := range services {
+					r.ensure(svc)
+				}
+				if others := slices.DeleteFunc(r.mutations(), func(m string) bool { return m == "UpdateLoadBalancer" || m == "AddTag" }); len(others) > 0 {
+					t.Errorf("changes beside tags: %v", others)
+				}
+				if diff := cmp.Diff(before, r.records(true)); diff != "" {
+					t.Errorf("what changed (-before +after):\n%s", diff)
+				}
+				r.steady(owner)
+				r.steady(guest)
+				r.remove(owner)
+				r.wantPorts(2)
+				r.steady(guest)
+				r.remove(guest)
+				r.nothing()
+			})
+		})
+	}
 }
 
 func TestAddressFamilies(t *testing.T) {

@@ -59,6 +59,11 @@ func (c *Cloud) mutate(ctx context.Context, id string, do func(context.Context) 
 		return err
 	}
 	defer done()
+	return c.mutateInTurn(ctx, id, do, note)
+}
+
+// mutateInTurn is mutate for who holds the load balancer's turn.
+func (c *Cloud) mutateInTurn(ctx context.Context, id string, do func(context.Context) error, note func(write uint64)) error {
 	if err := c.atRest(ctx, id); err != nil {
 		return err
 	}

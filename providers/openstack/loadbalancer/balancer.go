@@ -5,12 +5,11 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
-	"github.com/unified-ccm/unified-ccm/pkg/common/clocks"
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/api"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/annotation"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/names"
 )
 
@@ -19,16 +18,6 @@ const kindLoadBalancer = "load balancer"
 
 // loadBalancerHandle names the load balancer in a plan before it exists.
 const loadBalancerHandle = plan.Handle("load balancer")
-
-const (
-	// portOwner is what Neutron says of ports that Octavia made; their names are portPrefix and the
-	// load balancer's ID.
-	portOwner  = "Octavia"
-	portPrefix = "octavia-lb-"
-	// creationTime is longer than Octavia needs between making a port and showing the load balancer
-	// that it is for. What has no load balancer by then was left by a creation that was refused.
-	creationTime = 5 * time.Second
-)
 
 // loadBalancerCreate makes the load balancer with everything in it, and waits until it works.
 func (d *differ) loadBalancerCreate(after []plan.Ref) plan.Change {
@@ -41,12 +30,13 @@ func (d *differ) loadBalancerCreate(after []plan.Ref) plan.Change {
 			if err != nil {
 				return err
 			}
+			began := d.cloud.clock.Now()
 			made, err := d.cloud.api.CreateLoadBalancer(ctx, spec)
 			if cloudapi.Is(err, cloudapi.Invalid, cloudapi.Quota, cloudapi.Denied, cloudapi.Conflict) {
-				d.cloud.sweepPorts(ctx, spec)
+				d.cloud.strays.refused(ctx, spec, began)
 			}
 			if err != nil {
-				return d.booked(err, nil)
+				return d.booked(d.explain(err, spec), nil)
 			}
 			d.cloud.store.write(func(write uint64) { d.cloud.bookCreation(made, write) })
 			ids.Set(loadBalancerHandle, made.ID)
@@ -66,8 +56,36 @@ func (d *differ) loadBalancerCreate(after []plan.Ref) plan.Change {
 	}
 }
 
-// createSpec is what a creation sends.
+// explain adds to a refusal which annotation has the value that Octavia does not know: it names the
+// value, or only its own word for it.
+func (d *differ) explain(err error, spec api.LoadBalancerSpec) error {
+	if !cloudapi.Is(err, cloudapi.Invalid) {
+		return err
+	}
+	asked := d.want.LoadBalancer.asked
+	for _, named := range []struct {
+		asked            bool
+		key, value, word string
+	}{
+		{asked.flavor, annotation.KeyFlavorID, spec.FlavorID, "flavor_id"}, {asked.zone, annotation.KeyAvailabilityZone, spec.Zone, "availability"},
+		{asked.port, annotation.KeyPortID, spec.VIPPortID, "port_id"}, {asked.subnet, annotation.KeySubnetID, spec.VIPSubnetID, "subnet_id"},
+		{asked.network, annotation.KeyNetworkID, spec.VIPNetworkID, "network_id"},
+	} {
+		text := strings.ToLower(err.Error())
+		if named.asked && named.value != "" && (strings.Contains(text, strings.ToLower(named.value)) || strings.Contains(text, named.word)) {
+			return fmt.Errorf("%w; %s is %q: write one that exists, or remove the annotation", err, named.key, named.value)
+		}
+	}
+	return err
+}
+
+// createSpec is what a creation sends. What would stop the load balancer's floating IP is found before.
 func (d *differ) createSpec(ctx context.Context) (api.LoadBalancerSpec, error) {
+	if f := d.want.FloatingIP; f != nil && f.NetworkID != "" && f.Address == "" {
+		if _, err := floatingSubnets(ctx, d.cloud.api, *f); err != nil {
+			return api.LoadBalancerSpec{}, err
+		}
+	}
 	w := d.want.LoadBalancer
 	spec := api.LoadBalancerSpec{
 		Name: d.want.Name, Description: w.Description, Provider: w.Provider, VIPAddress: w.Address, VIPPortID: w.PortID,
@@ -151,57 +169,6 @@ func (c *Cloud) bookCreation(made api.CreatedLoadBalancer, write uint64) {
 	}
 }
 
-// sweepPorts deletes the port that a refused creation has left behind: one that Octavia made in our
-// network for a load balancer that does not exist. It waits before it decides, so that it never takes
-// the port of a creation that is under way.
-func (c *Cloud) sweepPorts(ctx context.Context, spec api.LoadBalancerSpec) {
-	if spec.VIPPortID != "" {
-		return
-	}
-	suspects, err := c.strayPorts(ctx, spec)
-	if err != nil || len(suspects) == 0 || clocks.Sleep(ctx, c.clock, creationTime) != nil {
-		return
-	}
-	still, err := c.strayPorts(ctx, spec)
-	if err != nil {
-		return
-	}
-	for _, p := range still {
-		if slices.ContainsFunc(suspects, func(s api.Port) bool { return s.ID == p.ID }) {
-			_ = c.api.DeletePort(ctx, p.ID) // the refusal is what the caller hears about
-		}
-	}
-}
-
-// strayPorts are ports that Octavia made where a creation would have, for load balancers that do not exist.
-func (c *Cloud) strayPorts(ctx context.Context, spec api.LoadBalancerSpec) ([]api.Port, error) {
-	ports, err := c.api.ListPorts(ctx, api.PortFilter{DeviceOwner: portOwner, NetworkID: spec.VIPNetworkID})
-	if err != nil {
-		return nil, err
-	}
-	var stray []api.Port
-	for _, p := range ports {
-		id, ok := strings.CutPrefix(p.Name, portPrefix)
-		here := spec.VIPSubnetID == "" || slices.ContainsFunc(p.FixedIPs, func(f api.FixedIP) bool { return f.SubnetID == spec.VIPSubnetID })
-		if !ok || !here {
-			continue
-		}
-		if _, known := c.store.balancer(id); known {
-			continue
-		}
-		gone, err := ignoreGone(errOf(c.api.GetLoadBalancer(ctx, id)))
-		if err != nil {
-			return nil, err
-		}
-		if gone {
-			stray = append(stray, p)
-		}
-	}
-	return stray, nil
-}
-
-func errOf[T any](_ T, err error) error { return err }
-
 // loadBalancerTags are ours, the ones that the Service asks for, and everybody else's as they are.
 // Only the owner marks the cluster: a load balancer that somebody made by hand stays theirs.
 func (d *differ) loadBalancerTags(have []string) []string {
@@ -258,16 +225,17 @@ func (d *differ) loadBalancerUpdate(have api.LoadBalancer) (plan.Change, bool) {
 			if reason != "" {
 				return d.booked(d.cloud.atRest(ctx, have.ID), nil)
 			}
-			return d.patchLoadBalancer(ctx, ids, have, patch, retag)
+			do, note := d.patch(have, patch, retag)
+			return d.mutate(ctx, ids, do, note)
 		},
 	}, true
 }
 
-// patchLoadBalancer changes a load balancer. Tags are worked out when it is this change's turn, since
+// patch changes a load balancer, and notes it. Tags are worked out when it is this change's turn, since
 // another Service that shares the load balancer may have changed them in the meantime.
-func (d *differ) patchLoadBalancer(ctx context.Context, ids *plan.Handles, have api.LoadBalancer, patch api.LoadBalancerPatch, retag func([]string) []string) error {
+func (d *differ) patch(have api.LoadBalancer, patch api.LoadBalancerPatch, retag func([]string) []string) (do func(context.Context) error, note func(write uint64)) {
 	var made api.LoadBalancer
-	return d.mutate(ctx, ids, func(ctx context.Context) (err error) {
+	do = func(ctx context.Context) (err error) {
 		if retag != nil {
 			tags := have.Tags
 			if now, ok := d.cloud.store.balancer(have.ID); ok {
@@ -277,11 +245,12 @@ func (d *differ) patchLoadBalancer(ctx context.Context, ids *plan.Handles, have 
 		}
 		made, err = d.cloud.api.UpdateLoadBalancer(ctx, have.ID, patch)
 		return err
-	}, func(write uint64) { d.cloud.store.balancers.put(have.ID, made, write) })
+	}
+	return do, func(write uint64) { d.cloud.store.balancers.put(have.ID, made, write) }
 }
 
-// untag takes this Service's tag off a load balancer that stays. Where other Services left at the
-// same time, whoever is the last deletes it.
+// untag takes this Service's tag off a load balancer that stays. Where other Services left meanwhile,
+// whoever is the last deletes it.
 func (d *differ) untag(have api.LoadBalancer, after []plan.Ref) plan.Change {
 	mine := names.ServiceTag(d.serviceTag())
 	retag := func(tags []string) []string {
@@ -295,15 +264,18 @@ func (d *differ) untag(have api.LoadBalancer, after []plan.Ref) plan.Change {
 		Ref:    d.ref(kindLoadBalancer, have.Name, plan.Update, have.ID),
 		Fields: []plan.Field{{Name: "tags", Before: showSet(have.Tags), After: showSet(retag(have.Tags))}},
 		After:  after,
-		Do: func(ctx context.Context, ids *plan.Handles) error {
-			if err := d.patchLoadBalancer(ctx, ids, have, api.LoadBalancerPatch{}, retag); err != nil {
+		Do: func(ctx context.Context, _ *plan.Handles) error {
+			done, err := d.cloud.turns.take(ctx, have.ID)
+			if err != nil {
 				return err
 			}
-			now, ok := d.cloud.store.balancer(have.ID)
-			if !ok || !d.madeHere(now) || len(names.Services(now.Tags)) > 0 {
-				return nil
+			defer done()
+			deleted, err := d.deleteIfLast(ctx, have.ID)
+			if deleted || err != nil {
+				return err
 			}
-			return d.deleteAbandoned(ctx, now)
+			do, note := d.patch(have, api.LoadBalancerPatch{}, retag)
+			return d.booked(d.cloud.mutateInTurn(ctx, have.ID, do, note), nil)
 		},
 	}
 }

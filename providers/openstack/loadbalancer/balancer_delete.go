@@ -69,6 +69,11 @@ func (c *Cloud) deleteBalancer(ctx context.Context, have api.LoadBalancer) error
 		return err
 	}
 	defer done()
+	return c.deleteInTurn(ctx, have)
+}
+
+// deleteInTurn is deleteBalancer for who holds the load balancer's turn.
+func (c *Cloud) deleteInTurn(ctx context.Context, have api.LoadBalancer) error {
 	leavingNow := have.Provisioning == api.PendingDelete
 	for try := 1; !leavingNow; try++ {
 		err := c.api.DeleteLoadBalancer(ctx, have.ID, !c.settings.NoCascade || have.Provisioning == api.Error)
@@ -96,16 +101,28 @@ func (c *Cloud) deleteBalancer(ctx context.Context, have api.LoadBalancer) error
 		Err: fmt.Errorf("it is in the state %s instead of gone: its deletion is tried again", lb.Provisioning)}
 }
 
-// deleteAbandoned deletes a load balancer that no Service uses any more, and its floating IP.
-func (d *differ) deleteAbandoned(ctx context.Context, lb api.LoadBalancer) error {
+// deleteIfLast deletes a load balancer, and its floating IP, if this Service is the last that uses it
+// and it was made for a Service of this cluster. The caller holds the load balancer's turn, so that of
+// several Services that leave at once the last is sure to know it; and what the cloud says now counts.
+func (d *differ) deleteIfLast(ctx context.Context, id string) (bool, error) {
+	if known, ok := d.cloud.store.balancer(id); ok && len(guests(d.key, known)) > 0 {
+		return false, nil
+	}
+	lb, err := d.cloud.api.GetLoadBalancer(ctx, id)
+	if gone, err := ignoreGone(err); gone || err != nil {
+		return gone, err
+	}
+	if !d.madeHere(lb) || len(guests(d.key, lb)) > 0 {
+		return false, nil
+	}
 	for _, f := range d.attached(&lb) {
 		if !d.madeByUs(f) || kept(f) {
 			continue
 		}
 		err := cloudapi.IgnoreNotFound(d.cloud.api.DeleteFloatingIP(ctx, f.ID))
 		if err := d.booked(err, func(write uint64) { d.cloud.store.fips.drop(f.ID, write) }); err != nil {
-			return err
+			return true, err
 		}
 	}
-	return d.booked(d.cloud.deleteBalancer(ctx, lb), func(write uint64) { d.cloud.store.forget(lb.ID, write) })
+	return true, d.booked(d.cloud.deleteInTurn(ctx, lb), func(write uint64) { d.cloud.store.forget(lb.ID, write) })
 }

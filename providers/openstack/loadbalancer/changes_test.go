@@ -326,15 +326,6 @@ func TestWarnings(t *testing.T) {
 	})
 }
 
-func TestRefusedCreationLeavesNoPort(t *testing.T) {
-	bubble(t, sim.Options{Quotas: map[string]int{sim.QuotaListeners: 1}}, Settings{}, func(r *rig) {
-		r.ensureError(service())
-		if leaks := r.sim.Leaks(); len(leaks) > 0 {
-			t.Errorf("left %v", leaks)
-		}
-	})
-}
-
 func TestErrorDuringCreationIsMadeAnew(t *testing.T) {
 	bubble(t, sim.Options{}, Settings{}, func(r *rig) {
 		r.sim.SetFates(sim.Fate{Operation: "CreateLoadBalancer", Outcome: sim.OutcomeError})

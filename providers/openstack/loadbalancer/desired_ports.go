@@ -59,8 +59,15 @@ func (w *wisher) members(nodes []*v1.Node, subnet string) []node {
 		slices.Sort(without)
 		w.warnf("no node has an %s address, so that nobody receives traffic", w.in.Families[0])
 	}
-	slices.SortFunc(found, func(a, b node) int { return cmp.Or(cmp.Compare(a.name, b.name), cmp.Compare(a.address, b.address)) })
-	return slices.CompactFunc(found, func(a, b node) bool { return a.address == b.address })
+	slices.SortFunc(found, func(a, b node) int { return cmp.Compare(a.name, b.name) })
+	// A member is its address. Octavia accepts a batch that names one twice, and then its worker cannot carry it out: the load
+	// balancer stays PENDING_UPDATE, which nobody can change or delete.
+	taken := map[string]bool{}
+	return slices.DeleteFunc(found, func(n node) bool {
+		twice := taken[n.address]
+		taken[n.address] = true
+		return twice
+	})
 }
 
 // port works out one port of the Service.

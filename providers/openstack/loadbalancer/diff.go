@@ -22,6 +22,9 @@ func (c *Cloud) Diff(key lbcommon.Key, want *Desired, have Observed) (plan.Plan,
 	d.plan.Subject = "Service " + key.Namespace + "/" + key.Name
 	if lb := have.LoadBalancer; lb != nil {
 		d.owner = owns(key, *lb)
+		if d.madeHere(*lb) {
+			d.home = lb.VIPPortID
+		}
 	}
 	if want == nil {
 		d.want.serial = c.settings.Serial
@@ -48,6 +51,8 @@ type differ struct {
 	plan  plan.Plan
 	// owner says that the load balancer that exists was made for this Service.
 	owner bool
+	// home is the port of the load balancer that exists, if it was made for a Service of this cluster.
+	home string
 	// refs are the changes that have been named, taken the pools that stay.
 	refs  map[plan.Ref]bool
 	taken map[string]bool
@@ -78,11 +83,9 @@ func (d *differ) refuse() error {
 	if d.have.Refused != "" {
 		return d.badReference(d.have.Refused, "it belongs to another project: write the ID of one in this project, or remove the annotation")
 	}
-	if len(d.have.Others) > 0 {
-		if owner := foreign(d.key, d.have.Others[0]); owner == "" && d.have.LoadBalancer != nil && d.have.LoadBalancer.ID != reference(d.key.Hint) {
-			return d.badReference("", fmt.Sprintf("the load balancers %s and %s have the same name %s: delete one of them, or write the ID of the one to use",
-				d.have.LoadBalancer.ID, d.have.Others[0].ID, d.have.LoadBalancer.Name))
-		}
+	if twins := d.twins(); len(twins) > 0 && d.have.LoadBalancer.ID != reference(d.key.Hint) {
+		return d.badReference("", fmt.Sprintf("the load balancers %s and %s have the same name %s: delete one of them, or write the ID of the one to use",
+			d.have.LoadBalancer.ID, twins[0].ID, d.have.LoadBalancer.Name))
 	}
 	lb := d.have.LoadBalancer
 	if lb == nil {
@@ -92,10 +95,19 @@ func (d *differ) refuse() error {
 		return &cloudapi.Error{Class: cloudapi.Invalid, Operation: d.plan.Subject,
 			Err: fmt.Errorf("the load balancer %s (%s) belongs to %s, and is left alone: give each cluster its own --cluster-name, or delete that load balancer", lb.Name, lb.ID, owner)}
 	}
+	if d.owner && !proven(d.key, *lb) && !d.servesUs() {
+		return d.badReference("", fmt.Sprintf("the load balancer %s has the name %s, and nothing shows that it is this cluster's rather than that of another one with the --cluster-name %s: "+
+			"if it is this Service's, write its ID here; if not, give each cluster its own --cluster-name", lb.ID, lb.Name, d.key.ClusterName))
+	}
 	if d.owner {
 		return nil
 	}
 	return d.refuseGuest(*lb)
+}
+
+// twins are other load balancers of this cluster that have the name of this Service's.
+func (d *differ) twins() []api.LoadBalancer {
+	return slices.DeleteFunc(slices.Clone(d.have.Others), func(lb api.LoadBalancer) bool { return foreign(d.key, lb) != "" || !proven(d.key, lb) })
 }
 
 // refuseGuest says why this Service cannot share a load balancer.
@@ -124,8 +136,12 @@ func (d *differ) badReference(value, fix string) error {
 // ensure plans what leads to the wanted objects.
 func (d *differ) ensure() error {
 	lb := d.have.LoadBalancer
-	if reference(d.key.Hint) != "" && lb != nil && lb.ID != reference(d.key.Hint) && d.want.Reference != "" {
-		d.warnf("the load balancer %s in %s does not exist any more: %s is used instead", reference(d.key.Hint), annotation.KeyLoadBalancerID, lb.ID)
+	if named := reference(d.key.Hint); named != "" && d.want.Reference != "" && (lb == nil || lb.ID != named) {
+		instead := "one is made"
+		if lb != nil {
+			instead = lb.ID + " is used"
+		}
+		d.warnf("%s is %q: there is no such load balancer any more, and %s instead", annotation.KeyLoadBalancerID, named, instead)
 	}
 	var replaced []plan.Ref
 	var freed []api.FloatingIP
@@ -262,8 +278,8 @@ func (d *differ) dropPools() {
 // remove plans the deletion of everything of ours. What is another cluster's or another project's is
 // as good as not there: it must keep neither the Service from going nor be touched.
 func (d *differ) remove() {
-	for _, lb := range d.have.Others {
-		if foreign(d.key, lb) == "" && len(guests(d.key, lb)) == 0 {
+	for _, lb := range d.twins() {
+		if len(guests(d.key, lb)) == 0 {
 			d.add(d.loadBalancerDelete(lb, "it has the name of this Service's load balancer"))
 		}
 	}
@@ -271,7 +287,10 @@ func (d *differ) remove() {
 	switch {
 	case lb == nil:
 	case d.owner && foreign(d.key, *lb) != "":
-		d.warnf("load balancer %s belongs to %s and is left alone", lb.Name, foreign(d.key, *lb))
+		d.warnf("the load balancer %s (%s) belongs to %s, and is left alone", lb.Name, lb.ID, foreign(d.key, *lb))
+	case d.owner && !proven(d.key, *lb):
+		d.warnf("the load balancer %s (%s) has the name of this Service's, and nothing shows that it is this cluster's rather than that of another one with the --cluster-name %s: it is left alone; delete it if nobody needs it",
+			lb.Name, lb.ID, d.key.ClusterName)
 	case d.last(*lb):
 		d.add(d.loadBalancerDelete(*lb, ""))
 		for _, f := range d.attached(lb) {

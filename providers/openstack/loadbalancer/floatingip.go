@@ -11,6 +11,7 @@ import (
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
 	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
+	lbcommon "github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/api"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/annotation"
@@ -66,10 +67,32 @@ func (w *wisher) floatingIP() *FloatingIP {
 	return f
 }
 
-// madeByUs says whether a floating IP was made for a Service of this cluster: its description is the only mark.
-func (d *differ) madeByUs(f api.FloatingIP) bool {
-	return strings.HasPrefix(f.Description, names.FloatingIPMark) && strings.HasSuffix(f.Description, " from cluster "+d.key.ClusterName)
+// madeFor says whether a floating IP was made for this Service: by its description, in which the name
+// of the cluster counts only where no mark tells the cluster.
+func madeFor(key lbcommon.Key, f api.FloatingIP) bool {
+	if uid := names.ClusterUID(f.Tags); uid != "" && key.ClusterUID != "" {
+		return uid == key.ClusterUID && strings.HasPrefix(f.Description, names.FloatingIPMark+" "+serviceOf(key).String()+" from cluster ")
+	}
+	return f.Description == names.FloatingIPDescription(key.ClusterName, serviceOf(key))
 }
+
+// madeByUs says whether a floating IP was made for a Service of this cluster. What proves it is our
+// mark. Today's managers put nothing but the cluster's name on it, and two clusters may have the
+// same: without the mark it is ours at a load balancer of ours, and nowhere else. Where nothing can be
+// marked, because nobody knows the cluster's UID or because Neutron has no tags, the description has to do.
+func (d *differ) madeByUs(f api.FloatingIP) bool {
+	if !strings.HasPrefix(f.Description, names.FloatingIPMark) {
+		return false
+	}
+	if uid := names.ClusterUID(f.Tags); uid != "" && d.key.ClusterUID != "" {
+		return uid == d.key.ClusterUID
+	}
+	named := strings.HasSuffix(f.Description, " from cluster "+d.key.ClusterName)
+	return named && (!d.markable(f) || f.PortID != "" && f.PortID == d.home)
+}
+
+// markable says whether a floating IP can have our mark.
+func (d *differ) markable(f api.FloatingIP) bool { return d.key.ClusterUID != "" && f.Tags != nil }
 
 func kept(f api.FloatingIP) bool { return slices.Contains(f.Tags, names.KeepTag) }
 
@@ -88,7 +111,7 @@ func (d *differ) attached(lb *api.LoadBalancer) []api.FloatingIP {
 func (d *differ) leftovers() []api.FloatingIP {
 	var found []api.FloatingIP
 	for _, f := range d.have.FloatingIPs {
-		if f.PortID == "" {
+		if f.PortID == "" && d.madeByUs(f) {
 			found = append(found, f)
 		}
 	}
@@ -110,7 +133,7 @@ func (d *differ) diffFloatingIP(lb *api.LoadBalancer, freed []api.FloatingIP, af
 	}
 	for _, f := range attached {
 		if want.Address == "" || sameIP(f.Address, want.Address) {
-			d.keepMark(f)
+			d.mark(f)
 			d.releaseFloatingIPs(free, nil)
 			return nil
 		}
@@ -128,7 +151,7 @@ func (d *differ) diffFloatingIP(lb *api.LoadBalancer, freed []api.FloatingIP, af
 		d.add(d.floatingIPCreate(*want, after))
 	} else {
 		d.add(d.floatingIPAttach(*use, after))
-		d.keepMark(*use)
+		d.mark(*use)
 	}
 	d.releaseFloatingIPs(slices.DeleteFunc(free, func(f api.FloatingIP) bool { return use != nil && f.ID == use.ID }), after)
 	return nil
@@ -170,38 +193,58 @@ func (d *differ) releaseFloatingIPs(list []api.FloatingIP, after []plan.Ref) {
 	}
 }
 
-// keepMark remembers on the floating IP whether it outlives the Service: when the Service is deleted,
-// its annotations are no longer ours to read.
-func (d *differ) keepMark(f api.FloatingIP) {
-	if kept(f) == d.want.KeepFloatingIP {
+// mark plans the tags of a floating IP that the Service uses: whose it is, and whether it outlives the
+// Service, since a Service that is deleted has annotations that are no longer ours to read.
+func (d *differ) mark(f api.FloatingIP) {
+	want := d.marks(f, d.markable(f) && d.madeByUs(f))
+	if showSet(f.Tags) == showSet(want) {
 		return
 	}
-	before, after := fmt.Sprint(kept(f)), fmt.Sprint(d.want.KeepFloatingIP)
-	keep := d.want.KeepFloatingIP
+	if f.Tags == nil {
+		d.warnf("%s has no effect: this Neutron has no tags for floating IPs, on which it would be remembered; it needs the extension standard-attr-tag", annotation.KeyKeepFloatingIP)
+		return
+	}
 	d.add(plan.Change{
-		Ref:    d.ref(kindFloatingIP, f.Address, plan.Update, "keep"),
-		Fields: []plan.Field{{Name: "keep", Before: before, After: after}},
-		Do:     func(ctx context.Context, _ *plan.Handles) error { return d.setKept(ctx, f, keep) },
+		Ref:    d.ref(kindFloatingIP, f.Address, plan.Update, "tags"),
+		Fields: []plan.Field{{Name: "tags", Before: showSet(f.Tags), After: showSet(want)}},
+		Do:     func(ctx context.Context, _ *plan.Handles) error { return d.retag(ctx, f, want) },
 	})
 }
 
-func (d *differ) setKept(ctx context.Context, f api.FloatingIP, keep bool) error {
+// marks are what the tags of a floating IP should be: ours, and everybody else's as they are. One that
+// is not ours, having been made by somebody else, says only whether it is kept.
+func (d *differ) marks(f api.FloatingIP, ours bool) []string {
+	want := slices.DeleteFunc(slices.Clone(f.Tags), func(tag string) bool { return tag == names.KeepTag })
+	if d.want.KeepFloatingIP {
+		want = append(want, names.KeepTag)
+	}
+	if ours && names.ClusterUID(f.Tags) == "" {
+		want = append(want, names.ClusterTag(d.key.ClusterUID))
+	}
+	return want
+}
+
+// retag adds and removes tags one by one, so that what somebody else tags meanwhile stays.
+func (d *differ) retag(ctx context.Context, f api.FloatingIP, want []string) error {
+	if f.Tags == nil {
+		return nil // Neutron has none; mark says so
+	}
 	var err error
-	if keep {
-		err = d.cloud.api.AddTag(ctx, api.FloatingIPs, f.ID, names.KeepTag)
-	} else {
-		err = cloudapi.IgnoreNotFound(d.cloud.api.RemoveTag(ctx, api.FloatingIPs, f.ID, names.KeepTag))
+	for _, tag := range want {
+		if err == nil && !slices.Contains(f.Tags, tag) {
+			err = d.cloud.api.AddTag(ctx, api.FloatingIPs, f.ID, tag)
+		}
+	}
+	for _, tag := range f.Tags {
+		if err == nil && !slices.Contains(want, tag) {
+			err = cloudapi.IgnoreNotFound(d.cloud.api.RemoveTag(ctx, api.FloatingIPs, f.ID, tag))
+		}
 	}
 	return d.booked(err, func(write uint64) {
-		now, ok := d.cloud.store.fips.get(f.ID)
-		if !ok {
-			return
+		if now, ok := d.cloud.store.fips.get(f.ID); ok {
+			now.Tags = want
+			d.cloud.store.fips.put(f.ID, now, write)
 		}
-		now.Tags = slices.DeleteFunc(slices.Clone(now.Tags), func(tag string) bool { return tag == names.KeepTag })
-		if keep {
-			now.Tags = append(now.Tags, names.KeepTag)
-		}
-		d.cloud.store.fips.put(f.ID, now, write)
 	})
 }
 
@@ -210,7 +253,6 @@ func (d *differ) floatingIPCreate(want FloatingIP, after []plan.Ref) plan.Change
 	var f fields
 	f.diff("floating_network_id", "", want.NetworkID)
 	f.diff("floating_ip_address", "", want.Address)
-	keep := d.want.KeepFloatingIP
 	f.diff("subnet", "", strings.TrimSpace(want.SubnetID+" "+want.SubnetPattern+" "+want.SubnetTags))
 	return plan.Change{
 		Ref: d.ref(kindFloatingIP, d.want.Name, plan.Create, ""), Fields: f, After: after,
@@ -220,10 +262,10 @@ func (d *differ) floatingIPCreate(want FloatingIP, after []plan.Ref) plan.Change
 				return err
 			}
 			made, err := d.cloud.takeFloatingIP(ctx, want, port)
-			if d.booked(err, func(write uint64) { d.cloud.store.fips.put(made.ID, made, write) }) != nil || !keep {
+			if err := d.booked(err, func(write uint64) { d.cloud.store.fips.put(made.ID, made, write) }); err != nil {
 				return err
 			}
-			return d.setKept(ctx, made, true)
+			return d.retag(ctx, made, d.marks(made, d.markable(made)))
 		},
 	}
 }
@@ -260,7 +302,13 @@ func (c *Cloud) takeFloatingIP(ctx context.Context, want FloatingIP, port string
 			break // only a subnet that has run dry makes the next one worth a try
 		}
 	}
-	return api.FloatingIP{}, errors.Join(failed...)
+	err := errors.Join(failed...)
+	if cloudapi.Is(err, cloudapi.NotFound, cloudapi.Invalid) && strings.Contains(err.Error(), want.NetworkID) {
+		// Neutron does not tell a network that does not exist from one that no router connects.
+		err = &cloudapi.Error{Class: cloudapi.Invalid, Operation: "making a floating IP",
+			Err: fmt.Errorf("%w; name in %s an external network that a router connects with the load balancer's subnet", err, annotation.KeyFloatingNetworkID)}
+	}
+	return api.FloatingIP{}, err
 }
 
 func (d *differ) floatingIPAttach(f api.FloatingIP, after []plan.Ref) plan.Change {

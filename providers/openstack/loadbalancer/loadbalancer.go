@@ -92,6 +92,7 @@ type Cloud struct {
 	waiter   *waiter
 	turns    *turns
 	around   *surroundings
+	strays   *strayPorts
 }
 
 var (
@@ -109,7 +110,7 @@ func New(o Options) *Cloud {
 	return &Cloud{
 		api: o.API, serverID: o.ServerID, settings: o.Settings.withDefaults(), clock: c,
 		store: s, waiter: newWaiter(o.API, c, s), turns: newTurns(),
-		around: newSurroundings(o.API, c, o.Settings, o.ServerID),
+		around: newSurroundings(o.API, c, o.Settings, o.ServerID), strays: &strayPorts{api: o.API, clock: c},
 	}
 }
 
@@ -179,6 +180,12 @@ func (c *Cloud) SurroundingsOf(ctx context.Context, nodes []*v1.Node) (Surroundi
 func (c *Cloud) Desired(key lbcommon.Key, in intent.Service, nodes []*v1.Node, around Surroundings) (Desired, error) {
 	w := wisher{key: key, in: in, settings: c.settings, around: around, serverID: c.serverID}
 	return w.desire(nodes)
+}
+
+// Validate names the problems of the provider's own annotations, for a Service that has others too.
+func (c *Cloud) Validate(in intent.Service) error {
+	_, err := annotation.Read(in)
+	return err
 }
 
 // Observe implements loadbalancer.Cloud.

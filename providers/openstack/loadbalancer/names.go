@@ -50,6 +50,31 @@ func foreign(key lbcommon.Key, lb api.LoadBalancer) string {
 	return "another cluster, whose namespace kube-system has the UID " + uid
 }
 
+// proven says whether a load balancer that has the name of this Service's is this cluster's beyond
+// doubt. Today's managers put nothing but the cluster's name on it, and two clusters may have the
+// same: what proves it is our mark, the Service that names it, or a name made of the Service's UID.
+// Where nothing can be marked, because nobody knows the cluster's UID or because Octavia has no
+// tags, the name has to do.
+func proven(key lbcommon.Key, lb api.LoadBalancer) bool {
+	return key.ClusterUID == "" || lb.Tags == nil || names.ClusterUID(lb.Tags) == key.ClusterUID ||
+		lb.ID == reference(key.Hint) || key.UID != "" && lb.Name == names.LegacyLoadBalancer(key.UID)
+}
+
+// servesUs says whether a load balancer has a node of this cluster among its members, by name and
+// address: that shows whose it is, too.
+func (d *differ) servesUs() bool {
+	type member struct{ name, address string }
+	nodes := map[member]bool{}
+	for _, port := range d.want.Ports {
+		for _, m := range port.Pool.Members {
+			nodes[member{m.Name, m.Address}] = true
+		}
+	}
+	return slices.ContainsFunc(d.have.Pools, func(p Pool) bool {
+		return slices.ContainsFunc(p.Members, func(m api.Member) bool { return nodes[member{m.Name, m.Address}] })
+	})
+}
+
 // owns says whether a load balancer was made for this Service: by its name, of today or of before.
 func owns(key lbcommon.Key, lb api.LoadBalancer) bool {
 	name := names.LoadBalancer(key.ClusterName, serviceOf(key))

@@ -121,7 +121,7 @@ func (s *store) find(key lbcommon.Key) Observed {
 		return lb.Name == name || lb.Name == legacy && key.UID != ""
 	})
 	slices.SortFunc(named, func(a, b api.LoadBalancer) int {
-		return cmp.Or(cmp.Compare(rank(a, name), rank(b, name)), cmp.Compare(a.ID, b.ID))
+		return cmp.Or(cmp.Compare(rank(key, a, name), rank(key, b, name)), cmp.Compare(a.ID, b.ID))
 	})
 	if lb, ok := s.balancers.get(reference(key.Hint)); ok && reference(key.Hint) != "" && lb.Provisioning != api.PendingDelete {
 		have.LoadBalancer = &lb
@@ -135,9 +135,8 @@ func (s *store) find(key lbcommon.Key) Observed {
 	if s.refused[reference(key.Hint)] {
 		have.Refused = reference(key.Hint)
 	}
-	description := names.FloatingIPDescription(key.ClusterName, serviceOf(key))
 	have.FloatingIPs = s.fips.all(func(f api.FloatingIP) bool {
-		return f.Description == description || have.LoadBalancer != nil && f.PortID != "" && f.PortID == have.LoadBalancer.VIPPortID
+		return madeFor(key, f) || have.LoadBalancer != nil && f.PortID != "" && f.PortID == have.LoadBalancer.VIPPortID
 	})
 	slices.SortFunc(have.FloatingIPs, func(a, b api.FloatingIP) int { return cmp.Compare(a.ID, b.ID) })
 	have.project = s.fips.all(func(api.FloatingIP) bool { return true })
@@ -151,9 +150,12 @@ func (s *store) find(key lbcommon.Key) Observed {
 	return have
 }
 
-// rank puts the one to use first: of today's name, and not on its way out.
-func rank(lb api.LoadBalancer, name string) int {
+// rank puts the one to use first: this cluster's, not on its way out, and of today's name.
+func rank(key lbcommon.Key, lb api.LoadBalancer, name string) int {
 	r := 0
+	if foreign(key, lb) != "" || !proven(key, lb) {
+		r += 4
+	}
 	if lb.Provisioning == api.PendingDelete {
 		r += 2
 	}

@@ -19,7 +19,7 @@ const (
 	firstLook    = 250 * time.Millisecond
 	slowest      = 2 * time.Second
 	growth       = 2
-	slowestBoot  = 2500 * time.Millisecond
+	slowestBoot  = 2600 * time.Millisecond
 	growthBoot   = 3
 	closestLooks = 200 * time.Millisecond
 	// crowd is how many waiting load balancers make one list of all cheaper than a look at each.

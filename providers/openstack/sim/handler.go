@@ -127,6 +127,13 @@ func (h *handler) dialect() kit.Dialect {
 	}
 }
 
+// Language returns how the APIs name operations and word errors, for a front before services that were not simulated. Their
+// URLs must be laid out as the simulator's are: all at one address, each at the path that is its type.
+func Language() (kit.Describe, kit.Dialect) {
+	h := &handler{cloud: &Cloud{}, catalogue: catalogue()}
+	return h.describe, h.dialect()
+}
+
 func sendError(w http.ResponseWriter, k *call, e *refusalError) {
 	a := answer{status: e.status, body: e.document(k.service)}
 	if e.status == http.StatusUnauthorized {

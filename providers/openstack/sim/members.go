@@ -253,6 +253,7 @@ func (t *tx) batchUpdate() (any, error) {
 	if err := t.checkBatch(p, list); err != nil {
 		return nil, err
 	}
+	stuck := repeats(list)
 	additive := contains([]string{"true", "True", "1"}, t.call.query.Get("additive_only"))
 	parts, kept := p.chain(), map[*member]bool{}
 	for _, in := range list {
@@ -265,8 +266,9 @@ func (t *tx) batchUpdate() (any, error) {
 			m.reset()
 			m.apply(in.memberSettings)
 		}
-		kept[m] = true
-		parts = append(parts, m)
+		if !kept[m] {
+			kept[m], parts = true, append(parts, m)
+		}
 	}
 	for _, m := range p.members {
 		if !kept[m] && !additive {
@@ -275,25 +277,36 @@ func (t *tx) batchUpdate() (any, error) {
 		}
 	}
 	t.begin(p.balancer, pendingUpdate, parts)
+	if stuck {
+		t.changes[len(t.changes)-1].outcome = OutcomeStuck
+	}
 	return nil, nil
 }
 
-// checkBatch checks all of a batch before any of it is done.
-func (t *tx) checkBatch(p *pool, list []memberSpec) error {
+// repeats says whether a batch names a member twice. Octavia does not look: the change of the load balancer begins, and its
+// worker then fails to plan it, so that it never ends.
+func repeats(list []memberSpec) bool {
 	type key struct {
 		address string
 		port    int
 	}
 	seen := map[key]bool{}
 	for _, in := range list {
+		k := key{in.Address, in.Port}
+		if seen[k] {
+			return true
+		}
+		seen[k] = true
+	}
+	return false
+}
+
+// checkBatch checks all of a batch before any of it is done.
+func (t *tx) checkBatch(p *pool, list []memberSpec) error {
+	for _, in := range list {
 		if err := firstOf(in.checkTypes(), t.checkSubnet(in)); err != nil {
 			return err
 		}
-		k := key{in.Address, in.Port}
-		if seen[k] {
-			return errDuplicateMember(in)
-		}
-		seen[k] = true
 		trial := &member{Address: in.Address, Port: in.Port, pool: p}
 		trial.apply(in.memberSettings)
 		if err := ovnMember(trial); err != nil {

@@ -166,7 +166,7 @@ func (c *target) machine(t *testing.T) string {
 // await polls until a status is ACTIVE, or what it belongs to is gone.
 func (c *target) await(t *testing.T, url, field string) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
 	defer cancel()
 	for {
 		r, err := c.send(ctx, http.MethodGet, url, "", nil)

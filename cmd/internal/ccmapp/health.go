@@ -1,0 +1,141 @@
+package ccmapp
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	cloudprovider "k8s.io/cloud-provider"
+	"k8s.io/klog/v2"
+	"k8s.io/utils/clock"
+
+	"github.com/unified-ccm/unified-ccm/pkg/common/clocks"
+	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
+)
+
+// recheckPeriod is how often a cloud is asked again that is not well. A replica that waits for its
+// turn asks for nothing by itself, and would not see that the cloud is back.
+const recheckPeriod = 30 * time.Second
+
+// partCloud is the one part of a provider that does not tell its parts apart.
+const partCloud = "cloud"
+
+// Health is what the manager knows of its cloud, for /readyz.
+//
+// The manager is ready as long as any part of its work can be done: a cloud without load balancers
+// must not look like a manager that initialises no nodes, and an outage of one service must not stop
+// a rollout. It is not ready while nothing works, as with a cloud that cannot be reached: then a
+// rollout stops before it has replaced the replicas that do work. Readiness never restarts a process,
+// and the leader goes on either way: what failed is tried again by whoever needs it.
+type Health struct {
+	cloud cloudprovider.Interface
+	clock clock.Clock
+
+	mu sync.Mutex
+	// refused is what the last check found, and since when.
+	refused error
+	since   time.Time
+}
+
+// NewHealth returns the health of a cloud.
+func NewHealth(cloud cloudprovider.Interface, c clock.Clock) *Health {
+	return &Health{cloud: cloud, clock: c}
+}
+
+// Check asks the cloud whether it accepts us, and remembers the answer. A provider that cannot ask
+// passes.
+func (h *Health) Check(ctx context.Context) error {
+	checker, ok := h.cloud.(provider.Checker)
+	if !ok {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
+	defer cancel()
+	err := checker.Check(ctx)
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if err != nil && h.refused == nil {
+		h.since = h.clock.Now()
+	}
+	h.refused = err
+	return err
+}
+
+// Parts returns how each part of the work fares.
+func (h *Health) Parts() []provider.PartHealth {
+	if reporter, ok := h.cloud.(provider.HealthReporter); ok {
+		if parts := reporter.Health(); len(parts) > 0 {
+			return parts
+		}
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return []provider.PartHealth{{Part: partCloud, Err: h.refused, Since: h.since}}
+}
+
+// Watch asks a cloud that is not well again, from time to time, until ctx ends. It logs when a part
+// fails and when it is back.
+func (h *Health) Watch(ctx context.Context) {
+	logger := klog.FromContext(ctx)
+	failing := map[string]bool{}
+	for clocks.Sleep(ctx, h.clock, recheckPeriod) == nil {
+		if slices.ContainsFunc(h.Parts(), failed) {
+			// What came of it is in the parts.
+			_ = h.Check(ctx)
+		}
+		for _, p := range h.Parts() {
+			switch {
+			case p.Err != nil && !failing[p.Part]:
+				logger.Error(p.Err, "A part of the work cannot be done; the others go on", "part", p.Part, "since", p.Since)
+			case p.Err == nil && failing[p.Part]:
+				logger.Info("A part of the work can be done again", "part", p.Part)
+			}
+			failing[p.Part] = p.Err != nil
+		}
+	}
+}
+
+func failed(p provider.PartHealth) bool { return p.Err != nil }
+
+// ServeHTTP answers /readyz, /readyz?verbose with a line for each part, and /readyz/PART, which fails
+// as soon as that part does.
+func (h *Health) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	w.Header().Set("X-Content-Type-Options", "nosniff")
+	parts := h.Parts()
+	if part := strings.Trim(strings.TrimPrefix(r.URL.Path, pathReady), "/"); part != "" {
+		parts = slices.DeleteFunc(parts, func(p provider.PartHealth) bool { return p.Part != part })
+		if len(parts) == 0 {
+			http.NotFound(w, r)
+			return
+		}
+	}
+	var out strings.Builder
+	for _, p := range parts {
+		out.WriteString(h.line(p))
+	}
+	_, verbose := r.URL.Query()["verbose"]
+	switch {
+	case len(parts) > 0 && !slices.ContainsFunc(parts, func(p provider.PartHealth) bool { return p.Err == nil }):
+		w.WriteHeader(http.StatusServiceUnavailable)
+		out.WriteString("readyz check failed\n")
+	case verbose:
+		out.WriteString("readyz check passed\n")
+	default:
+		out.Reset()
+		out.WriteString("ok")
+	}
+	_, _ = w.Write([]byte(out.String()))
+}
+
+// line is how a part fares, in the form of Kubernetes' own checks.
+func (h *Health) line(p provider.PartHealth) string {
+	if p.Err == nil {
+		return fmt.Sprintf("[+]%s ok\n", p.Part)
+	}
+	return fmt.Sprintf("[-]%s failing for %s: %s\n", p.Part, h.clock.Since(p.Since).Round(time.Second), oneLine(p.Err))
+}

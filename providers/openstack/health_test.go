@@ -1,0 +1,131 @@
+package openstack
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	testingclock "k8s.io/utils/clock/testing"
+
+	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
+	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
+	kit "github.com/unified-ccm/unified-ccm/pkg/common/sim"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/api"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/sim"
+)
+
+// newTestCloud is the provider on a simulated cloud, with routes, and what else the configuration says.
+func newTestCloud(t *testing.T, o sim.Options, config string) (*Cloud, *sim.Cloud) {
+	t.Helper()
+	world, err := sim.New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := world.Account()
+	cfg := readOK(t, fmt.Sprintf("[Global]\nauth-url = %s\napplication-credential-id = %s\napplication-credential-secret = %s\nregion = %s\n[Route]\nrouter-id = %s\n%s",
+		simURL, a.ApplicationCredentialID, a.ApplicationCredentialSecret, a.Region, world.Places().Router, config))
+	cloud, err := NewCloud(cfg, WithTransport(world.Front().Transport()), WithClock(o.Clock))
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Repetitions would wait for the clock of the test.
+	cloud.client.retry = cloudapi.Retry{Attempts: 1}
+	return cloud, world
+}
+
+// wantHealth compares the parts with what each one's error shall have in it, "" for none.
+func wantHealth(t *testing.T, cloud *Cloud, when string, want map[string]string) {
+	t.Helper()
+	got := cloud.Health()
+	if len(got) != len(want) {
+		t.Errorf("%s: %d parts, want %d", when, len(got), len(want))
+	}
+	for _, p := range got {
+		part, ok := want[p.Part]
+		if !ok || (p.Err != nil) != (part != "") || p.Err != nil && !strings.Contains(p.Err.Error(), part) {
+			t.Errorf("%s: %s: %v, want %q", when, p.Part, p.Err, part)
+		}
+	}
+}
+
+func TestACloudWithoutOctaviaHasNoLoadBalancersAndEverythingElse(t *testing.T) {
+	t.Parallel()
+	c := testingclock.NewFakeClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
+	cloud, world := newTestCloud(t, sim.Options{Clock: c, Without: []string{api.LoadBalancing}, TokenLife: 24 * time.Hour}, "")
+	if err := cloud.Check(t.Context()); err != nil {
+		t.Errorf("the process would say that the cloud does not answer: %v", err)
+	}
+	const missing = "the catalogue has no public endpoint of the service load-balancer in region RegionOne: check region and os-endpoint-type in section [Global]"
+	wantHealth(t, cloud, "with nothing but the token", map[string]string{provider.PartNodes: "", provider.PartLoadBalancers: missing, provider.PartRoutes: ""})
+	// That it is missing is looked at again, but not with each check.
+	for range 30 {
+		c.Step(30 * time.Second)
+		if err := cloud.Check(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		cloud.client.settle()
+	}
+	if got := world.Front().Log().Count()["CreateToken"]; got != 2 {
+		t.Errorf("%d tokens in a quarter of an hour, want 2", got)
+	}
+	off, _ := newTestCloud(t, sim.Options{Clock: c, Without: []string{api.LoadBalancing}}, "[LoadBalancer]\nenabled = false\n")
+	if err := off.Check(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	wantHealth(t, off, "with enabled = false", map[string]string{provider.PartNodes: "", provider.PartRoutes: ""})
+}
+
+func TestAKeystoneThatFailsAtStartDelaysAndEndsNothing(t *testing.T) {
+	t.Parallel()
+	c := testingclock.NewFakeClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
+	cloud, world := newTestCloud(t, sim.Options{Clock: c}, "")
+	world.Front().SetFaults(kit.Fault{Operation: "CreateToken", Kind: kit.FaultError, Times: 3})
+	for range 3 { // at start, and every 10 seconds
+		if err := cloud.Check(t.Context()); !cloudapi.Is(err, cloudapi.Unavailable) {
+			t.Fatalf("error %v, want Unavailable: with Denied the process would end", err)
+		}
+		wantHealth(t, cloud, "without a token", map[string]string{provider.PartNodes: "CreateToken", provider.PartLoadBalancers: "CreateToken", provider.PartRoutes: "CreateToken"})
+		c.Step(10 * time.Second)
+	}
+	if since := cloud.Health()[0].Since; c.Since(since) != 30*time.Second {
+		t.Errorf("failing since %v, want for 30s", since)
+	}
+	if _, err := api.New(cloud.client).ListServers(t.Context(), ""); err != nil {
+		t.Errorf("once Keystone is back: %v", err)
+	}
+	wantHealth(t, cloud, "once Keystone is back", map[string]string{provider.PartNodes: "", provider.PartLoadBalancers: "", provider.PartRoutes: ""})
+}
+
+func TestAnOctaviaThatFailsLater(t *testing.T) {
+	t.Parallel()
+	c := testingclock.NewFakeClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
+	cloud, world := newTestCloud(t, sim.Options{Clock: c}, "")
+	calls := api.New(cloud.client)
+	list := func() error { _, err := calls.ListLoadBalancers(t.Context(), api.LoadBalancerFilter{}); return err }
+	if err := errors.Join(cloud.Check(t.Context()), list()); err != nil {
+		t.Fatal(err)
+	}
+	world.Front().SetFaults(
+		kit.Fault{Operation: "ListLoadBalancers", Kind: kit.FaultError, Times: -1}, kit.Fault{Operation: "ListVersions", Kind: kit.FaultError, Times: -1})
+	for range 3 {
+		if list() == nil {
+			t.Fatal("the fault was not injected")
+		}
+	}
+	wantHealth(t, cloud, "after three failures", map[string]string{
+		provider.PartNodes: "", provider.PartLoadBalancers: "the last 3 requests to the service load-balancer failed, most recently ListLoadBalancers: unavailable", provider.PartRoutes: ""})
+	if err := cloud.Check(t.Context()); !cloudapi.Is(err, cloudapi.Unavailable) {
+		t.Errorf("the check asks Octavia again: %v, want Unavailable", err)
+	}
+	world.Front().SetFaults()
+	if err := cloud.Check(t.Context()); err != nil {
+		t.Error(err)
+	}
+	wantHealth(t, cloud, "once Octavia is back", map[string]string{provider.PartNodes: "", provider.PartLoadBalancers: "", provider.PartRoutes: ""})
+	world.Front().Log().Reset()
+	if err := cloud.Check(t.Context()); err != nil || world.Front().Log().Len() != 0 {
+		t.Errorf("%v, %d calls: a cloud that is well needs none", err, world.Front().Log().Len())
+	}
+}

@@ -1,0 +1,283 @@
+package loadbalancer
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/unified-ccm/unified-ccm/providers/openstack/api"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/annotation"
+)
+
+// legacy makes in the cloud what today's manager leaves behind for a Service: its names, tags and
+// descriptions are written out here, because no byte of them may change with ours.
+type legacy struct {
+	r   *rig
+	svc *v1.Service
+	// name is the load balancer's; serviceName if it is empty.
+	name string
+	// untagged is from before there were tags.
+	untagged bool
+}
+
+// serviceName is the name of the Service's load balancer, and its tag.
+func (l legacy) serviceName() string {
+	return "kube_service_kubernetes_" + l.svc.Namespace + "_" + l.svc.Name
+}
+
+func (l legacy) tags() []string {
+	if l.untagged {
+		return nil
+	}
+	return []string{l.serviceName()}
+}
+
+func (l legacy) annotation(key string) string { return l.svc.Annotations[annotation.Prefix+key] }
+
+func (l legacy) ovn() bool { return l.r.settings.Provider == ProviderOVN }
+
+// balancer makes the load balancer with everything in it, its floating IP and its security group.
+func (l legacy) balancer() api.CreatedLoadBalancer {
+	r := l.r
+	r.t.Helper()
+	spec := api.LoadBalancerSpec{
+		Name: cmp.Or(l.name, l.serviceName()), Tags: l.tags(), VIPSubnetID: r.sim.Places().PrivateSubnet, Provider: cmp.Or(r.settings.Provider, "amphora"),
+		Description: fmt.Sprintf("Kubernetes external service %s/%s from cluster kubernetes", l.svc.Namespace, l.svc.Name),
+	}
+	for i := range l.svc.Spec.Ports {
+		spec.Listeners = append(spec.Listeners, l.listener(i, spec.Name))
+	}
+	lb, err := r.api.CreateLoadBalancer(r.t.Context(), spec)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	if l.svc.Annotations[annotation.KeyInternal] != "true" {
+		if _, err := r.api.CreateFloatingIP(r.t.Context(), api.FloatingIPSpec{
+			NetworkID: r.sim.Places().PublicNetwork, PortID: lb.VIPPortID,
+			Description: fmt.Sprintf("Floating IP for Kubernetes external service %s/%s from cluster kubernetes", l.svc.Namespace, l.svc.Name),
+		}); err != nil {
+			r.t.Fatal(err)
+		}
+	}
+	if r.settings.ManageSecurityGroups {
+		l.group()
+	}
+	return lb
+}
+
+// join makes a guest's part of a load balancer that another Service has.
+func (l legacy) join(lb api.LoadBalancer) {
+	l.r.t.Helper()
+	ctx := l.r.t.Context()
+	for i := range l.svc.Spec.Ports {
+		spec := l.listener(i, l.serviceName())
+		pool := *spec.DefaultPool
+		members := pool.Members
+		spec.LoadBalancerID, spec.DefaultPool, pool.Members = lb.ID, nil, nil
+		made, err := l.r.api.CreateListener(ctx, spec)
+		if err != nil {
+			l.r.t.Fatal(err)
+		}
+		pool.ListenerID = made.ID
+		in, err := l.r.api.CreatePool(ctx, pool)
+		if err == nil {
+			err = l.r.api.SetMembers(ctx, in.ID, members)
+		}
+		if err != nil {
+			l.r.t.Fatal(err)
+		}
+	}
+	if _, err := l.r.api.UpdateLoadBalancer(ctx, lb.ID, api.LoadBalancerPatch{Tags: api.To(append(slices.Clone(lb.Tags), l.tags()...))}); err != nil {
+		l.r.t.Fatal(err)
+	}
+}
+
+// listener is that of one port, with its pool.
+func (l legacy) listener(i int, name string) api.ListenerSpec {
+	port := l.svc.Spec.Ports[i]
+	limit := -1
+	pool := api.PoolSpec{Name: fmt.Sprintf("pool_%d_%s", i, name), Protocol: string(port.Protocol), Algorithm: "ROUND_ROBIN"}
+	spec := api.ListenerSpec{Name: fmt.Sprintf("listener_%d_%s", i, name), Protocol: string(port.Protocol), Port: int(port.Port), ConnectionLimit: &limit, Tags: l.tags()}
+	if l.ovn() {
+		pool.Algorithm = "SOURCE_IP_PORT"
+	} else {
+		data, connect, inspect := 50000, 5000, 0
+		spec.TimeoutClientData, spec.TimeoutMemberData, spec.TimeoutMemberConnect, spec.TimeoutTCPInspect = &data, &data, &connect, &inspect
+		spec.AllowedCIDRs = []string{"0.0.0.0/0"}
+	}
+	switch {
+	case l.annotation("default-tls-container-ref") != "":
+		spec.Protocol, pool.Protocol, spec.TLSContainer = "TERMINATED_HTTPS", "HTTP", l.annotation("default-tls-container-ref")
+	case l.annotation("x-forwarded-for") == "true":
+		spec.Protocol, pool.Protocol, spec.InsertHeaders = "HTTP", "HTTP", map[string]string{"X-Forwarded-For": "true"}
+	}
+	switch l.annotation("proxy-protocol") {
+	case "true", "v1":
+		pool.Protocol = "PROXY"
+	case "v2":
+		pool.Protocol = "PROXYV2"
+	}
+	if l.svc.Spec.SessionAffinity == v1.ServiceAffinityClientIP {
+		pool.Persistence = &api.SessionPersistence{Type: "SOURCE_IP"}
+	}
+	probe := l.monitor(&pool, i, name)
+	for _, n := range l.r.nodes {
+		pool.Members = append(pool.Members, api.MemberSpec{
+			Name: n.Name, Address: nodeAddress(n, v1.IPv4Protocol), Port: int(port.NodePort), SubnetID: l.r.sim.Places().PrivateSubnet, MonitorPort: probe,
+		})
+	}
+	slices.Reverse(pool.Members) // in any order
+	spec.DefaultPool = &pool
+	return spec
+}
+
+// monitor adds the pool's health monitor, and returns the port of members that it looks at; 0 for that of traffic.
+func (l legacy) monitor(pool *api.PoolSpec, i int, name string) int {
+	if !l.r.settings.CreateMonitor {
+		return 0
+	}
+	kind := map[v1.Protocol]string{v1.ProtocolTCP: "TCP", v1.ProtocolUDP: "UDP-CONNECT"}[l.svc.Spec.Ports[i].Protocol]
+	pool.HealthMonitor = &api.HealthMonitorSpec{Name: fmt.Sprintf("monitor_%d_%s", i, name), Type: kind, Delay: 5, Timeout: 3, MaxRetries: 1, MaxRetriesDown: 3}
+	if l.svc.Spec.HealthCheckNodePort == 0 || l.ovn() {
+		return 0
+	}
+	m := pool.HealthMonitor
+	m.Type, m.URLPath, m.HTTPMethod, m.ExpectedCodes = "HTTP", "/healthz", "GET", "200"
+	return int(l.svc.Spec.HealthCheckNodePort)
+}
+
+// group makes the security group on the nodes' ports, without the rules that Neutron gives it.
+func (l legacy) group() {
+	r := l.r
+	r.t.Helper()
+	ctx := r.t.Context()
+	g, err := r.api.CreateSecurityGroup(ctx, api.SecurityGroupSpec{
+		Name:        fmt.Sprintf("lb-sg-%s-%s-%s", l.svc.UID, l.svc.Namespace, l.svc.Name),
+		Description: fmt.Sprintf("Security Group for %s/%s Service LoadBalancer in cluster kubernetes", l.svc.Namespace, l.svc.Name),
+	})
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	for _, rule := range g.Rules {
+		if err := r.api.DeleteSecurityGroupRule(ctx, rule.ID); err != nil {
+			r.t.Fatal(err)
+		}
+	}
+	from := "10.0.0.0/16"
+	if l.ovn() {
+		from = "0.0.0.0/0"
+	}
+	var rules []api.SecurityGroupRuleSpec
+	for _, p := range l.svc.Spec.Ports {
+		rules = append(rules, api.SecurityGroupRuleSpec{
+			GroupID: g.ID, Direction: "ingress", EtherType: "IPv4", Protocol: strings.ToLower(string(p.Protocol)), PortMin: int(p.NodePort), PortMax: int(p.NodePort), RemoteCIDR: from,
+		})
+	}
+	if probe := int(l.svc.Spec.HealthCheckNodePort); probe != 0 {
+		rules = append(rules, api.SecurityGroupRuleSpec{GroupID: g.ID, Direction: "ingress", EtherType: "IPv4", Protocol: "tcp", PortMin: probe, PortMax: probe, RemoteCIDR: "10.0.0.0/16"})
+	}
+	if _, err := r.api.CreateSecurityGroupRules(ctx, rules); err != nil {
+		r.t.Fatal(err)
+	}
+	for _, n := range r.nodes {
+		ports, err := r.api.ListPorts(ctx, api.PortFilter{DeviceIDs: []string{r.sim.Server(n.Name)}})
+		if err == nil {
+			_, err = r.api.UpdatePort(ctx, ports[0].ID, ports[0].Revision, api.PortPatch{SecurityGroups: api.To(append(ports[0].SecurityGroups, g.ID))})
+		}
+		if err != nil {
+			r.t.Fatal(err)
+		}
+	}
+}
+
+// records is everything that the cloud has for load balancers, one line an object, without our own
+// tags. ids says whether their IDs are told, and with them what refers to what.
+func (r *rig) records(ids bool) []string {
+	r.t.Helper()
+	ctx := r.t.Context()
+	var out []string
+	line := func(id, format string, args ...any) {
+		text := fmt.Sprintf(format, args...)
+		if ids {
+			text += " " + id
+		}
+		out = append(out, text)
+	}
+	must := func(err error) {
+		if err != nil {
+			r.t.Fatal(err)
+		}
+	}
+	balancers, err := r.api.ListLoadBalancers(ctx, api.LoadBalancerFilter{})
+	must(err)
+	for _, b := range balancers {
+		line(b.ID+b.VIPPortID+b.VIPAddress, "load balancer %s %q %s %s %q", b.Name, b.Description, b.Provider, b.VIPSubnetID, theirTags(b.Tags))
+	}
+	listeners, err := r.api.ListListeners(ctx, "")
+	must(err)
+	for _, l := range listeners {
+		line(l.ID+l.DefaultPoolID, "listener %s %s %d limit %d, timeouts %d %d %d %d, from %q, headers %v, TLS %q %q", l.Name, l.Protocol, l.Port, l.ConnectionLimit,
+			l.TimeoutClientData, l.TimeoutMemberConnect, l.TimeoutMemberData, l.TimeoutTCPInspect, l.AllowedCIDRs, l.InsertHeaders, l.TLSContainer, theirTags(l.Tags))
+	}
+	pools, err := r.api.ListPools(ctx, "")
+	must(err)
+	for _, p := range pools {
+		line(p.ID, "pool %s %s %s %s %q", p.Name, p.Protocol, p.Algorithm, showPersistence(p.Persistence), theirTags(p.Tags))
+		members, err := r.api.ListMembers(ctx, p.ID)
+		must(err)
+		for _, m := range members {
+			line(m.ID, "member of %s: %s %s:%d in %s, probed at %d, weight %d", p.Name, m.Name, m.Address, m.Port, m.SubnetID, m.MonitorPort, m.Weight)
+		}
+	}
+	monitors, err := r.api.ListHealthMonitors(ctx)
+	must(err)
+	for _, m := range monitors {
+		line(m.ID, "monitor %s %s %d %d %d %d %s %s %s", m.Name, m.Type, m.Delay, m.Timeout, m.MaxRetries, m.MaxRetriesDown, m.URLPath, m.HTTPMethod, m.ExpectedCodes)
+	}
+	for _, f := range r.fips() {
+		line(f.ID+f.PortID+f.Address, "floating IP %q, attached %t, %q", f.Description, f.PortID != "", theirTags(f.Tags))
+	}
+	out = append(out, r.groupRecords(ids)...)
+	slices.Sort(out)
+	return out
+}
+
+// groupRecords are security groups with the rules for what comes in, and the ports that have them.
+func (r *rig) groupRecords(ids bool) []string {
+	r.t.Helper()
+	groups, err := r.api.ListSecurityGroups(r.t.Context(), api.SecurityGroupFilter{})
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	var out []string
+	for _, g := range groups {
+		if !strings.HasPrefix(g.Name, "lb-sg-") {
+			continue
+		}
+		ports, err := r.api.ListPorts(r.t.Context(), api.PortFilter{SecurityGroups: []string{g.ID}})
+		if err != nil {
+			r.t.Fatal(err)
+		}
+		var rules []string
+		for _, rule := range g.Rules {
+			if rule.Direction == ingress {
+				rules = append(rules, showRule(rule.SecurityGroupRuleSpec))
+			}
+		}
+		slices.Sort(rules)
+		text := fmt.Sprintf("group %s %q on %d ports: %s", g.Name, g.Description, len(ports), strings.Join(rules, ", "))
+		if ids {
+			text += " " + g.ID
+		}
+		out = append(out, text)
+	}
+	return out
+}
+
+// theirTags are tags without ours.
+func theirTags(tags []string) []string {
+	return slices.DeleteFunc(slices.Clone(tags), func(tag string) bool { return strings.HasPrefix(tag, "unified-ccm:") || tag == "" })
+}

@@ -1,0 +1,200 @@
+package loadbalancer
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"k8s.io/utils/clock"
+
+	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/api"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/sim"
+)
+
+// strayCloud is what ports and load balancers look like while others work in the same project.
+type strayCloud struct {
+	API
+	ports     map[string]api.Port
+	balancers map[string]error
+	fips      []api.FloatingIP
+	failure   error
+}
+
+func (c *strayCloud) ListPorts(_ context.Context, f api.PortFilter) ([]api.Port, error) {
+	if c.failure != nil {
+		return nil, c.failure
+	}
+	return slices.DeleteFunc(slices.Collect(maps.Values(c.ports)), func(p api.Port) bool { return f.DeviceOwner != "" && p.DeviceOwner != f.DeviceOwner }), nil
+}
+
+func (c *strayCloud) GetPort(_ context.Context, id string) (api.Port, error) {
+	p, ok := c.ports[id]
+	if !ok {
+		return p, &cloudapi.Error{Class: cloudapi.NotFound, Err: errors.New("no port")}
+	}
+	return p, c.failure
+}
+
+func (c *strayCloud) GetLoadBalancer(_ context.Context, id string) (api.LoadBalancer, error) {
+	err, known := c.balancers[id]
+	if !known {
+		err = &cloudapi.Error{Class: cloudapi.NotFound, Err: errors.New("no load balancer")}
+	}
+	return api.LoadBalancer{ID: id}, err
+}
+
+func (c *strayCloud) ListFloatingIPs(_ context.Context, f api.FloatingIPFilter) ([]api.FloatingIP, error) {
+	return slices.DeleteFunc(slices.Clone(c.fips), func(one api.FloatingIP) bool { return !slices.Contains(f.PortIDs, one.PortID) }), nil
+}
+
+func (c *strayCloud) DeletePort(_ context.Context, id string) error {
+	delete(c.ports, id)
+	return nil
+}
+
+// come is Octavia making the port of a load balancer.
+func (c *strayCloud) come(id string, change ...func(*api.Port)) {
+	p := api.Port{ID: id, Name: "octavia-lb-" + id, DeviceID: "lb-" + id, DeviceOwner: "Octavia", Status: "DOWN", CreatedAt: time.Now().UTC().Format(time.RFC3339), FixedIPs: []api.FixedIP{{SubnetID: "here", Address: "10.0.0.9"}}}
+	for _, f := range change {
+		f(&p)
+	}
+	c.ports[id] = p
+}
+
+// Only what a refused creation of ours has left behind is deleted. Every other case is a port of
+// somebody who is at work, or about whom nobody can tell.
+func TestStrayPorts(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		// before, while, after and later change the cloud before the creation, while it runs, after it
+		// was refused, and just before the port is decided upon.
+		before, while, after, later func(*strayCloud)
+		left                        []string
+	}{
+		{name: "what our creation left behind goes", while: func(c *strayCloud) { c.come("ours") }},
+		{name: "a creation that leaves nothing", while: func(*strayCloud) {}},
+		{name: "a port that was there before", before: func(c *strayCloud) { c.come("old") }, while: func(c *strayCloud) { c.come("ours") }, left: []string{"old"}},
+		{name: "a port that came after", while: func(c *strayCloud) { c.come("ours") }, after: func(c *strayCloud) { c.come("new") }, left: []string{"new"}},
+		{name: "a slow creation of another cluster", while: func(c *strayCloud) { c.come("theirs") },
+			later: func(c *strayCloud) { c.balancers["theirs"] = nil }, left: []string{"theirs"}},
+		{name: "a slow creation of another cluster beside ours", while: func(c *strayCloud) { c.come("ours"); c.come("theirs") },
+			later: func(c *strayCloud) { c.balancers["theirs"] = nil }, left: []string{"theirs"}},
+		{name: "a creation of another cluster that was refused too", while: func(c *strayCloud) { c.come("ours"); c.come("theirs") }, left: []string{"ours", "theirs"}},
+		{name: "another project's load balancer", while: func(c *strayCloud) { c.come("theirs") },
+			later: func(c *strayCloud) {
+				c.balancers["theirs"] = &cloudapi.Error{Class: cloudapi.Denied, Err: errors.New("policy")}
+			}, left: []string{"theirs"}},
+		{name: "nobody knows whether the load balancer exists", while: func(c *strayCloud) { c.come("ours") },
+			later: func(c *strayCloud) {
+				c.balancers["ours"] = &cloudapi.Error{Class: cloudapi.Unavailable, Err: errors.New("down")}
+			}, left: []string{"ours"}},
+		{name: "nobody knows which ports there are", while: func(c *strayCloud) { c.come("ours"); c.failure = errors.New("down") },
+			after: func(c *strayCloud) { c.failure = nil }, left: []string{"ours"}},
+		{name: "nobody knows when the port was made", while: func(c *strayCloud) { c.come("ours", func(p *api.Port) { p.CreatedAt = "" }) }, left: []string{"ours"}},
+		{name: "a port that is not Octavia's", while: func(c *strayCloud) { c.come("a", func(p *api.Port) { p.DeviceOwner = "compute:nova" }) }, left: []string{"a"}},
+		{name: "a port of another name", while: func(c *strayCloud) { c.come("a", func(p *api.Port) { p.Name = "mine" }) }, left: []string{"a"}},
+		{name: "a port that a device uses", while: func(c *strayCloud) { c.come("a", func(p *api.Port) { p.DeviceID = "server" }) }, left: []string{"a"}},
+		{name: "a port in another subnet", while: func(c *strayCloud) { c.come("a", func(p *api.Port) { p.FixedIPs[0].SubnetID = "there" }) }, left: []string{"a"}},
+		{name: "a port of another address", while: func(c *strayCloud) { c.come("a", func(p *api.Port) { p.FixedIPs[0].Address = "10.0.0.8" }) }, left: []string{"a"}},
+		{name: "a port that came into use", while: func(c *strayCloud) { c.come("ours") },
+			later: func(c *strayCloud) { c.come("ours", func(p *api.Port) { p.Status = api.StatusActive }) }, left: []string{"ours"}},
+		{name: "a port that somebody gave a name", while: func(c *strayCloud) { c.come("ours") },
+			later: func(c *strayCloud) { c.come("ours", func(p *api.Port) { p.Name = "kept" }) }, left: []string{"ours"}},
+		{name: "a port with a floating IP", while: func(c *strayCloud) { c.come("ours") },
+			later: func(c *strayCloud) { c.fips = []api.FloatingIP{{ID: "f", PortID: "ours"}} }, left: []string{"ours"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				cloud := &strayCloud{ports: map[string]api.Port{}, balancers: map[string]error{}}
+				step := func(f func(*strayCloud)) {
+					if f != nil {
+						f(cloud)
+					}
+				}
+				s := &strayPorts{api: cloud, clock: clock.RealClock{}}
+				step(tt.before)
+				time.Sleep(time.Minute)
+				began := time.Now()
+				step(tt.while)
+				time.Sleep(10 * time.Second)
+				s.refused(t.Context(), api.LoadBalancerSpec{VIPSubnetID: "here", VIPAddress: "10.0.0.9"}, began)
+				time.Sleep(10 * time.Second)
+				step(tt.after)
+				came := len(cloud.ports)
+				time.Sleep(refusalAge - 11*time.Second)
+				if len(cloud.ports) != came {
+					t.Error("a port went while a creation could still be under way")
+				}
+				step(tt.later)
+				time.Sleep(2 * time.Second)
+				if left := slices.Sorted(maps.Keys(cloud.ports)); !slices.Equal(left, tt.left) {
+					t.Errorf("left %q, want %q", left, tt.left)
+				}
+			})
+		})
+	}
+}
+
+// Several creations that are refused at once leave as many ports, all of which go.
+func TestStrayPortsOfCreationsAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		cloud := &strayCloud{ports: map[string]api.Port{}, balancers: map[string]error{}}
+		s := &strayPorts{api: cloud, clock: clock.RealClock{}}
+		spec := api.LoadBalancerSpec{VIPSubnetID: "here"}
+		began := time.Now()
+		cloud.come("a")
+		cloud.come("b")
+		s.refused(t.Context(), spec, began)
+		s.refused(t.Context(), spec, began)
+		time.Sleep(refusalAge + time.Second)
+		if len(cloud.ports) != 0 {
+			t.Errorf("left %v", cloud.ports)
+		}
+		if time.Sleep(3 * refusalAge); len(s.refusals) != 2 {
+			t.Errorf("%d refusals are remembered before the next one", len(s.refusals))
+		}
+		cloud.come("old")
+		time.Sleep(time.Minute)
+		cloud.come("c")
+		s.refused(t.Context(), spec, time.Now())
+		time.Sleep(refusalAge + time.Second)
+		if len(s.refusals) != 1 || len(cloud.ports) != 1 {
+			t.Errorf("%d refusals are remembered, and %d ports left", len(s.refusals), len(cloud.ports))
+		}
+	})
+}
+
+// A port of the user's own that a refused creation named stays, and is not even looked for.
+func TestRefusedCreationLeavesThePortOfTheUser(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		cloud := &strayCloud{ports: map[string]api.Port{}, balancers: map[string]error{}}
+		s := &strayPorts{api: cloud, clock: clock.RealClock{}}
+		cloud.come("other")
+		s.refused(t.Context(), api.LoadBalancerSpec{VIPPortID: "mine"}, time.Now())
+		time.Sleep(2 * refusalAge)
+		if len(cloud.ports) != 1 {
+			t.Error("a port was deleted although the creation named one of the user's")
+		}
+	})
+}
+
+func TestRefusedCreationLeavesNoPort(t *testing.T) {
+	bubble(t, sim.Options{Quotas: map[string]int{sim.QuotaListeners: 1}}, Settings{}, func(r *rig) {
+		for range 3 { // as the framework tries again
+			r.ensureError(service())
+			r.sleep(time.Minute)
+		}
+		if leaks := r.sim.Leaks(); len(leaks) == 0 {
+			t.Error("nothing was left behind to begin with: this tests nothing")
+		}
+		r.sleep(refusalAge)
+		if leaks := r.sim.Leaks(); len(leaks) > 0 {
+			t.Errorf("left %v", leaks)
+		}
+	})
+}

@@ -1,0 +1,255 @@
+package realworld
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/unified-ccm/unified-ccm/pkg/common/conformance/world"
+)
+
+// balancer, listener, pool, member and monitor are what of Octavia's objects matters here.
+type balancer struct {
+	ID, Name   string
+	Status     string `json:"provisioning_status"`
+	VIP        string `json:"vip_address"`
+	VIPPort    string `json:"vip_port_id"`
+	Additional []struct {
+		Address string `json:"ip_address"`
+	} `json:"additional_vips"`
+}
+
+type listener struct {
+	ID, Protocol  string
+	Port          int32    `json:"protocol_port"`
+	CIDRs         []string `json:"allowed_cidrs"`
+	Pool          string   `json:"default_pool_id"`
+	Status        string   `json:"provisioning_status"`
+	LoadBalancers []named  `json:"loadbalancers"`
+}
+
+type pool struct {
+	ID      string
+	Monitor string `json:"healthmonitor_id"`
+}
+
+type member struct {
+	ID, Address string
+	Port        int32  `json:"protocol_port"`
+	Status      string `json:"provisioning_status"`
+}
+
+type monitor struct {
+	ID    string
+	Delay int
+}
+
+type floatingIP struct {
+	ID, Port string
+	Address  string `json:"floating_ip_address"`
+	PortID   string `json:"port_id"`
+}
+
+const (
+	active        = "ACTIVE"
+	pendingDelete = "PENDING_DELETE"
+)
+
+// LoadBalancers implements world.World. Those whose deletion has begun are left out.
+func (c *Cloud) LoadBalancers() []world.LoadBalancer {
+	ctx, cancel := atConsole()
+	defer cancel()
+	out, err := c.loadBalancers(ctx)
+	if err != nil {
+		return []world.LoadBalancer{{Name: unreadable("load balancers", err)}}
+	}
+	return out
+}
+
+func (c *Cloud) loadBalancers(ctx context.Context) ([]world.LoadBalancer, error) {
+	var (
+		balancers []balancer
+		listeners []listener
+		addresses []floatingIP
+		names     map[string]string
+	)
+	err := atOnce(
+		into(ctx, c.tenant, "load-balancer/lbaas/loadbalancers", &balancers),
+		into(ctx, c.tenant, "load-balancer/lbaas/listeners", &listeners),
+		into(ctx, c.tenant, "network/floatingips", &addresses),
+		func() (err error) { names, err = c.nodeNames(ctx); return err },
+	)
+	if err != nil {
+		return nil, err
+	}
+	var out []world.LoadBalancer
+	for _, b := range balancers {
+		if b.Status == pendingDelete {
+			continue
+		}
+		lb := b.portable(addresses)
+		for _, l := range listeners {
+			if l.Status == pendingDelete || !slices.ContainsFunc(l.LoadBalancers, func(n named) bool { return n.ID == b.ID }) {
+				continue
+			}
+			seen, err := c.listener(ctx, l, names)
+			if err != nil {
+				return nil, err
+			}
+			lb.Listeners = append(lb.Listeners, seen)
+		}
+		slices.SortFunc(lb.Listeners, func(a, b world.Listener) int {
+			return cmp.Or(cmp.Compare(a.Port, b.Port), cmp.Compare(a.Protocol, b.Protocol))
+		})
+		out = append(out, lb)
+	}
+	slices.SortFunc(out, func(a, b world.LoadBalancer) int { return cmp.Compare(a.Name, b.Name) })
+	return out, nil
+}
+
+// portable shows a load balancer; it is internal if no floating IP leads to it.
+func (b balancer) portable(addresses []floatingIP) world.LoadBalancer {
+	out := world.LoadBalancer{Name: b.Name, Internal: true, Addresses: []string{b.VIP}}
+	for _, f := range addresses {
+		if f.PortID == b.VIPPort {
+			out.Internal, out.Addresses[0] = false, f.Address
+		}
+	}
+	for _, a := range b.Additional {
+		out.Addresses = append(out.Addresses, a.Address)
+	}
+	return out
+}
+
+func (c *Cloud) listener(ctx context.Context, l listener, names map[string]string) (world.Listener, error) {
+	out := world.Listener{Protocol: transportOf(l.Protocol), Port: l.Port, SourceRanges: l.CIDRs}
+	if l.Pool == "" {
+		return out, nil
+	}
+	members, err := list[member](ctx, c.tenant, "load-balancer/lbaas/pools/"+l.Pool+"/members")
+	if err != nil && !hasStatus(err, http.StatusNotFound) { // It may have been deleted since the listener was read.
+		return out, err
+	}
+	for _, m := range members {
+		if m.Status != pendingDelete {
+			out.Members, out.MemberPort = append(out.Members, cmp.Or(names[m.Address], m.Address)), m.Port
+		}
+	}
+	slices.Sort(out.Members)
+	return out, nil
+}
+
+// transportOf is what Kubernetes calls the transport under a listener's protocol.
+func transportOf(protocol string) v1.Protocol {
+	if strings.EqualFold(protocol, "UDP") || strings.EqualFold(protocol, "SCTP") {
+		return v1.Protocol(protocol)
+	}
+	return v1.ProtocolTCP
+}
+
+// named finds a load balancer.
+func (c *Cloud) named(ctx context.Context, name string) (balancer, error) {
+	all, err := list[balancer](ctx, c.tenant, "load-balancer/lbaas/loadbalancers")
+	if err != nil {
+		return balancer{}, err
+	}
+	i := slices.IndexFunc(all, func(b balancer) bool { return b.Name == name })
+	if i < 0 {
+		return balancer{}, fmt.Errorf("no load balancer is called %q", name)
+	}
+	return all[i], nil
+}
+
+// DeleteLoadBalancer implements world.World: floating IPs and security groups are left over.
+func (c *Cloud) DeleteLoadBalancer(name string) error {
+	ctx, cancel := atConsole()
+	defer cancel()
+	b, err := c.named(ctx, name)
+	if err != nil {
+		return err
+	}
+	return c.removeBalancer(ctx, b.ID)
+}
+
+// removeBalancer deletes a load balancer once nothing else is done with it.
+func (c *Cloud) removeBalancer(ctx context.Context, id string) error {
+	return until(ctx, "the end of load balancer "+id, func() (bool, error) {
+		err := c.tenant.call(ctx, "DELETE load-balancer/lbaas/loadbalancers/"+id+"?cascade=true", nil, nil)
+		if hasStatus(err, http.StatusNotFound) {
+			return true, nil
+		}
+		if hasStatus(err, http.StatusConflict) {
+			return false, nil
+		}
+		return false, err
+	})
+}
+
+func (c *Cloud) removeBalancers(ctx context.Context) error {
+	all, err := list[balancer](ctx, c.tenant, "load-balancer/lbaas/loadbalancers")
+	errs := []error{err}
+	for _, b := range all {
+		errs = append(errs, c.removeBalancer(ctx, b.ID))
+	}
+	return errors.Join(errs...)
+}
+
+// Drift implements world.World. By hand it changes the connection limit of the first listener, and of its pool takes the
+// first member out and changes how often the monitor, if there is one, looks at members. The fields are named as in Octavia's API.
+func (c *Cloud) Drift(name string) (fields []string, err error) {
+	ctx, cancel := atConsole()
+	defer cancel()
+	b, err := c.named(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	listeners, err := list[listener](ctx, c.tenant, "load-balancer/lbaas/listeners?loadbalancer_id="+b.ID)
+	if err != nil {
+		return nil, err
+	}
+	if len(listeners) == 0 {
+		return nil, fmt.Errorf("load balancer %q has no listener to change", name)
+	}
+	l := listeners[0]
+	change := func(field, request string, body object) {
+		if err == nil {
+			fields, err = append(fields, field), c.change(ctx, b.ID, request, body)
+		}
+	}
+	change("connection_limit", "PUT load-balancer/lbaas/listeners/"+l.ID, object{"listener": object{"connection_limit": 7}})
+	if l.Pool == "" || err != nil {
+		return fields, err
+	}
+	members, err := list[member](ctx, c.tenant, "load-balancer/lbaas/pools/"+l.Pool+"/members")
+	if len(members) > 0 {
+		change("members", "DELETE load-balancer/lbaas/pools/"+l.Pool+"/members/"+members[0].ID, nil)
+	}
+	monitors, listErr := list[monitor](ctx, c.tenant, "load-balancer/lbaas/healthmonitors?pool_id="+l.Pool)
+	err = errors.Join(err, listErr)
+	if len(monitors) > 0 {
+		change("delay", "PUT load-balancer/lbaas/healthmonitors/"+monitors[0].ID, object{"healthmonitor": object{"delay": monitors[0].Delay + 7}})
+	}
+	return fields, err
+}
+
+// change does something to a part of a load balancer, and waits until that is done.
+func (c *Cloud) change(ctx context.Context, balancerID, request string, body object) error {
+	var in any
+	if body != nil {
+		in = body
+	}
+	if err := c.tenant.call(ctx, request, in, nil); err != nil {
+		return err
+	}
+	return until(ctx, "load balancer "+balancerID+" at rest", func() (bool, error) {
+		var out struct{ LoadBalancer balancer }
+		err := c.tenant.call(ctx, "GET load-balancer/lbaas/loadbalancers/"+balancerID, nil, &out)
+		return out.LoadBalancer.Status == active, err
+	})
+}

@@ -1,0 +1,158 @@
+package realworld
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// roles are what the services' policies want of somebody who makes load balancers.
+func roles() []string { return []string{"member", "load-balancer_member", "creator"} }
+
+// named is an object of which only name and ID matter.
+type named struct{ ID, Name string }
+
+// furnish makes the project and what machines need in it.
+func (c *Cloud) furnish(ctx context.Context) error {
+	name, password := "ccm-"+strings.ToLower(rand.Text()[:10]), rand.Text()
+	var err error
+	p := &c.places
+	if p.project, err = c.admin.make(ctx, "identity/projects", "project", object{"name": name, "domain_id": "default"}); err != nil {
+		return err
+	}
+	if p.user, err = c.admin.make(ctx, "identity/users", "user", object{"name": name, "password": password, "domain_id": "default"}); err != nil {
+		return err
+	}
+	if err := c.grant(ctx); err != nil {
+		return err
+	}
+	c.tenant = newSession(c.admin.auth, name, password, name)
+	if err := c.tenant.login(ctx); err != nil {
+		return err
+	}
+	if err := c.choose(ctx); err != nil {
+		return err
+	}
+	return c.connect(ctx)
+}
+
+// grant gives the user its roles in the project.
+func (c *Cloud) grant(ctx context.Context) error {
+	known, err := list[named](ctx, c.admin, "identity/roles")
+	if err != nil {
+		return err
+	}
+	ids := map[string]string{}
+	for _, r := range known {
+		ids[r.Name] = r.ID
+	}
+	for _, role := range roles() {
+		if ids[role] == "" {
+			return fmt.Errorf("the cloud has no role %s", role)
+		}
+		if err := c.admin.call(ctx, fmt.Sprintf("PUT identity/projects/%s/users/%s/roles/%s", c.places.project, c.places.user, ids[role]), nil, nil); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// choose finds what machines are booted from, and the network of floating IPs.
+func (c *Cloud) choose(ctx context.Context) error {
+	first := func(path string, id *string) func() error {
+		return func() error {
+			found, err := list[named](ctx, c.tenant, path)
+			if err == nil && len(found) == 0 {
+				err = fmt.Errorf("the cloud has none of %s", path)
+			}
+			if err == nil {
+				*id = found[0].ID
+			}
+			return err
+		}
+	}
+	return atOnce(
+		first("compute/flavors", &c.places.flavor),
+		first("image/images?visibility=public", &c.places.image),
+		first("network/networks?router:external=true", &c.places.public),
+	)
+}
+
+// connect makes the machines' network. Its subnet has room for foreign routes' next hops, which no machine gets.
+func (c *Cloud) connect(ctx context.Context) (err error) {
+	p := &c.places
+	if p.network, err = c.tenant.make(ctx, "network/networks", "network", object{"name": "private"}); err != nil {
+		return err
+	}
+	p.subnet, err = c.tenant.make(ctx, "network/subnets", "subnet", object{
+		"name": "private", "network_id": p.network, "ip_version": 4, "cidr": "10.0.0.0/16",
+		"allocation_pools": []object{{"start": "10.0.0.2", "end": "10.0.254.255"}},
+	})
+	if err != nil {
+		return err
+	}
+	p.router, err = c.tenant.make(ctx, "network/routers", "router", object{"name": "router", "external_gateway_info": object{"network_id": p.public}})
+	if err != nil {
+		return err
+	}
+	if err := c.tenant.call(ctx, "PUT network/routers/"+p.router+"/add_router_interface", object{"subnet_id": p.subnet}, nil); err != nil {
+		return err
+	}
+	// Neutron makes a project's default group when somebody first looks.
+	_, err = list[named](ctx, c.tenant, "network/security-groups")
+	return err
+}
+
+// Close removes the project and all that is in it.
+func (c *Cloud) Close() error {
+	ctx, cancel := atConsole()
+	defer cancel()
+	var errs []error
+	if c.tenant != nil {
+		errs = append(errs, c.empty(ctx))
+	}
+	// What hides a service's refusal to remove a part is of no use to anybody: user and project go last.
+	for path, id := range map[string]string{"users": c.places.user, "projects": c.places.project} {
+		if id != "" {
+			errs = append(errs, c.admin.remove(ctx, "identity/"+path+"/"+id))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// empty removes everything in the project, in the order in which the services let go of it.
+func (c *Cloud) empty(ctx context.Context) error {
+	p := c.places
+	var errs []error
+	note := func(err error) { errs = append(errs, err) }
+	note(c.removeBalancers(ctx))
+	note(c.removeAll(ctx, "network/floatingips"))
+	note(c.removeServers(ctx))
+	if p.router != "" {
+		note(c.tenant.call(ctx, "PUT network/routers/"+p.router, object{"router": object{"routes": []object{}}}, nil))
+		note(c.tenant.call(ctx, "PUT network/routers/"+p.router+"/remove_router_interface", object{"subnet_id": p.subnet}, nil))
+		note(c.tenant.remove(ctx, "network/routers/"+p.router))
+	}
+	if p.network != "" {
+		note(c.removeAll(ctx, "network/ports"))
+		note(c.tenant.remove(ctx, "network/networks/"+p.network))
+	}
+	groups, err := list[named](ctx, c.tenant, "network/security-groups")
+	note(err)
+	for _, g := range groups {
+		// The default one is the administrator's to remove, together with the project.
+		note(c.admin.remove(ctx, "network/security-groups/"+g.ID))
+	}
+	return errors.Join(errs...)
+}
+
+// removeAll deletes what is on a list of the project's.
+func (c *Cloud) removeAll(ctx context.Context, path string) error {
+	found, err := list[named](ctx, c.tenant, path)
+	for _, x := range found {
+		err = errors.Join(err, c.tenant.remove(ctx, path+"/"+x.ID))
+	}
+	return err
+}

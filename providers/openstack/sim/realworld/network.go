@@ -1,0 +1,140 @@
+package realworld
+
+import (
+	"context"
+	"errors"
+	"net/netip"
+	"slices"
+	"sync"
+
+	"github.com/unified-ccm/unified-ccm/pkg/common/conformance/world"
+)
+
+// route is one of the router's.
+type route struct {
+	Destination string `json:"destination"`
+	NextHop     string `json:"nexthop"`
+}
+
+// foreignHop is an address of the machines' subnet that no machine gets.
+const foreignHop = "10.0.255.253"
+
+// Routes implements world.World.
+func (c *Cloud) Routes() []world.Route {
+	ctx, cancel := atConsole()
+	defer cancel()
+	out, err := c.routes(ctx)
+	if err != nil {
+		return []world.Route{{Destination: unreadable("routes", err)}}
+	}
+	return out
+}
+
+func (c *Cloud) routes(ctx context.Context) ([]world.Route, error) {
+	have, err := c.routerRoutes(ctx)
+	if err != nil || len(have) == 0 {
+		return nil, err
+	}
+	names, err := c.nodeNames(ctx)
+	if err != nil {
+		return nil, err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var out []world.Route
+	for _, r := range have {
+		name, foreign := names[r.NextHop], c.foreign[r.Destination]
+		out = append(out, world.Route{Destination: r.Destination, NodeName: name, Blackhole: name == "" && !foreign, Owned: !foreign})
+	}
+	slices.SortFunc(out, func(a, b world.Route) int {
+		return netip.MustParsePrefix(a.Destination).Compare(netip.MustParsePrefix(b.Destination))
+	})
+	return out, nil
+}
+
+func (c *Cloud) routerRoutes(ctx context.Context) ([]route, error) {
+	var out struct{ Router struct{ Routes []route } }
+	err := c.tenant.call(ctx, "GET network/routers/"+c.places.router, nil, &out)
+	return out.Router.Routes, err
+}
+
+// AddForeignRoute implements world.World. The route leads to an address of the private network that no machine has.
+func (c *Cloud) AddForeignRoute(destination string) error {
+	ctx, cancel := atConsole()
+	defer cancel()
+	c.mu.Lock()
+	c.foreign[destination] = true
+	c.mu.Unlock()
+	return c.tenant.call(ctx, "PUT network/routers/"+c.places.router+"/add_extraroutes",
+		object{"router": object{"routes": []route{{destination, foreignHop}}}}, nil)
+}
+
+// Objects implements world.World for the project.
+func (c *Cloud) Objects() map[string]int {
+	ctx, cancel := atConsole()
+	defer cancel()
+	out, err := c.objects(ctx)
+	if err != nil {
+		return map[string]int{unreadable("objects", err): 1}
+	}
+	return out
+}
+
+func (c *Cloud) objects(ctx context.Context) (map[string]int, error) {
+	var (
+		servers, addresses, groups, rules, balancers, listeners, monitors []named
+
+		ports  []port
+		pools  []struct{ Members []named }
+		routes []route
+	)
+	err := atOnce(
+		into(ctx, c.tenant, "compute/servers", &servers),
+		into(ctx, c.tenant, "network/floatingips", &addresses),
+		into(ctx, c.tenant, "network/security-groups", &groups),
+		into(ctx, c.tenant, "network/security-group-rules", &rules),
+		into(ctx, c.tenant, "load-balancer/lbaas/loadbalancers", &balancers),
+		into(ctx, c.tenant, "load-balancer/lbaas/listeners", &listeners),
+		into(ctx, c.tenant, "load-balancer/lbaas/healthmonitors", &monitors),
+		into(ctx, c.tenant, "network/ports", &ports),
+		into(ctx, c.tenant, "load-balancer/lbaas/pools", &pools),
+		func() (err error) { routes, err = c.routerRoutes(ctx); return err },
+	)
+	if err != nil {
+		return nil, err
+	}
+	servers = slices.DeleteFunc(servers, func(s named) bool { return c.isSpare(s.ID) })
+	ports = slices.DeleteFunc(ports, func(p port) bool { return c.isSpare(p.DeviceID) })
+	out := map[string]int{
+		"servers": len(servers), "ports": len(ports), "routes": len(routes), "floating-ips": len(addresses),
+		"security-groups": len(groups), "security-group-rules": len(rules), "load-balancers": len(balancers),
+		"listeners": len(listeners), "pools": len(pools), "health-monitors": len(monitors),
+	}
+	for _, p := range ports {
+		out["allowed-address-pairs"] += len(p.Pairs)
+		out["port-security-groups"] += len(p.Groups)
+	}
+	for _, p := range pools {
+		out["members"] += len(p.Members)
+	}
+	return out, nil
+}
+
+// into reads a list.
+func into[T any](ctx context.Context, s *session, path string, out *[]T) func() error {
+	return func() (err error) {
+		*out, err = list[T](ctx, s, path)
+		return err
+	}
+}
+
+// atOnce does all side by side.
+func atOnce(todo ...func() error) error {
+	errs := make([]error, len(todo))
+	var all sync.WaitGroup
+	for i, do := range todo {
+		all.Go(func() { errs[i] = do() })
+	}
+	all.Wait()
+	return errors.Join(errs...)
+}

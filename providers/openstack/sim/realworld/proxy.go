@@ -1,0 +1,83 @@
+package realworld
+
+import (
+	"bytes"
+	"io"
+	"net/http"
+	"net/http/httputil"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+
+	kit "github.com/unified-ccm/unified-ccm/pkg/common/sim"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/sim"
+)
+
+// newFront puts the kit's front before services. As on the simulator all of them are at one address, each at the path
+// that is its type, so that the call log names their operations in the same words.
+func newFront(roots map[string]string, o Options) *kit.Front {
+	describe, dialect := sim.Language()
+	return kit.NewFront(kit.FrontOptions{
+		Handler: newProxy(roots), Describe: describe, Dialect: dialect, Latency: o.Latency, Seed: o.Seed, ErrorRate: o.ErrorRate,
+	})
+}
+
+// newProxy forwards calls to services, and puts its own address where they speak of theirs.
+func newProxy(roots map[string]string) http.Handler {
+	return &httputil.ReverseProxy{
+		Rewrite: func(r *httputil.ProxyRequest) {
+			service, path, _ := strings.Cut(strings.TrimPrefix(r.In.URL.Path, "/"), "/")
+			if target, err := url.Parse(roots[service]); err == nil {
+				r.Out.URL.Scheme, r.Out.URL.Host, r.Out.Host = target.Scheme, target.Host, target.Host
+			}
+			r.Out.URL.Path, r.Out.URL.RawPath = "/"+path, ""
+			r.Out.Header.Set(whereHeader, "http://"+r.In.Host)
+			r.Out.Header.Del("Accept-Encoding") // Bodies are rewritten, so that they must be text.
+			translate(r.Out.Header, &r.Out.Body, &r.Out.ContentLength, names(roots, "http://"+r.In.Host, true))
+		},
+		ModifyResponse: func(r *http.Response) error {
+			translate(r.Header, &r.Body, &r.ContentLength, names(roots, r.Request.Header.Get(whereHeader), false))
+			return nil
+		},
+		Transport: &http.Transport{MaxIdleConnsPerHost: 32},
+		// A service that does not answer is to clients what it is without the front: a connection that breaks.
+		ErrorHandler: func(http.ResponseWriter, *http.Request, error) { panic(http.ErrAbortHandler) },
+	}
+}
+
+// whereHeader carries the address at which the client reached the front. The services ignore it.
+const whereHeader = "X-Front"
+
+// names replaces the addresses of services by those behind the front, or the reverse.
+func names(roots map[string]string, front string, toServices bool) *strings.Replacer {
+	var pairs []string
+	for service, root := range roots {
+		pair := []string{root, front + "/" + service}
+		if toServices {
+			slices.Reverse(pair)
+		}
+		pairs = append(pairs, pair...)
+	}
+	return strings.NewReplacer(pairs...)
+}
+
+// translate replaces addresses in a message.
+func translate(header http.Header, body *io.ReadCloser, length *int64, names *strings.Replacer) {
+	for _, name := range []string{"Location", "Www-Authenticate", "Link"} {
+		if value := header.Get(name); value != "" {
+			header.Set(name, names.Replace(value))
+		}
+	}
+	if *body == nil || *body == http.NoBody {
+		return
+	}
+	content, err := io.ReadAll(*body)
+	if err != nil {
+		panic(http.ErrAbortHandler) // Half an answer is none.
+	}
+	_ = (*body).Close() // All of it has been read.
+	translated := []byte(names.Replace(string(content)))
+	*body, *length = io.NopCloser(bytes.NewReader(translated)), int64(len(translated))
+	header.Set("Content-Length", strconv.Itoa(len(translated)))
+}

@@ -1,0 +1,142 @@
+// Package realworld is a real OpenStack as the conformance suite and the laptop tool see a cloud: a project of its own
+// in it, and the kit's front, with call log and faults, as a proxy before its services.
+//
+// It is for clouds that hold nothing of value, such as the one that hack/openstack-lab starts: it needs an administrator.
+package realworld
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"sync"
+	"time"
+
+	"github.com/unified-ccm/unified-ccm/pkg/common/conformance/world"
+	kit "github.com/unified-ccm/unified-ccm/pkg/common/sim"
+)
+
+// Options of a real cloud.
+type Options struct {
+	// Dir has the administrator's credentials in a file openrc-admin, as hack/openstack-lab writes it.
+	Dir string
+	// Spares is how many servers are booted in advance, all at once, because one after the other takes many times longer.
+	// They count as machines only when they are launched.
+	Spares int
+	// Latency is added to every call; Seed and ErrorRate are those of the front.
+	Latency   time.Duration
+	Seed      int64
+	ErrorRate float64
+}
+
+// Cloud is one project of a real cloud. It is safe for concurrent use.
+type Cloud struct {
+	front *kit.Front
+	// admin makes and removes the project, and tenant is its user.
+	admin, tenant *session
+	places        places
+
+	mu      sync.Mutex
+	foreign map[string]bool // destinations of routes that are not the manager's
+	spares  []string        // servers that machines are made of when they are launched
+}
+
+var _ world.World = (*Cloud)(nil)
+
+// places are the IDs of what the project is furnished with.
+type places struct {
+	project, user, public, network, subnet, router, flavor, image string
+}
+
+// patience is how long one change may take: minutes, because the services of a lab share few processors.
+const patience = 5 * time.Minute
+
+// credentials is the file that Options.Dir must have.
+const credentials = "openrc-admin"
+
+// New makes a project with a network that is connected to the outside, for machines that Launch boots. Close it.
+func New(ctx context.Context, o Options) (*Cloud, error) {
+	env, err := readCredentials(filepath.Join(o.Dir, credentials))
+	if err != nil {
+		return nil, err
+	}
+	c := &Cloud{admin: newSession(env["OS_AUTH_URL"], env["OS_USERNAME"], env["OS_PASSWORD"], env["OS_PROJECT_NAME"]), foreign: map[string]bool{}}
+	if err := c.admin.login(ctx); err != nil {
+		return nil, err
+	}
+	c.front = newFront(c.admin.roots(), o)
+	err = c.furnish(ctx)
+	if err == nil && o.Spares > 0 {
+		err = c.bootSpares(ctx, o.Spares)
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("furnishing a project: %w", err), c.Close())
+	}
+	return c, nil
+}
+
+var exported = regexp.MustCompile(`(?m)^export (\w+)='(.*)'$`)
+
+func readCredentials(path string) (map[string]string, error) {
+	content, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("the administrator of the real services: %w; hack/openstack-lab writes such a file", err)
+	}
+	out := map[string]string{}
+	for _, m := range exported.FindAllStringSubmatch(string(content), -1) {
+		out[m[1]] = m[2]
+	}
+	for _, name := range []string{"OS_AUTH_URL", "OS_USERNAME", "OS_PASSWORD", "OS_PROJECT_NAME"} {
+		if out[name] == "" {
+			return nil, fmt.Errorf("%s does not export %s", path, name)
+		}
+	}
+	return out, nil
+}
+
+// Front implements world.World: clients that log in at its /identity/v3 find all services behind it.
+func (c *Cloud) Front() *kit.Front { return c.front }
+
+// CloudConfig is the cloud.conf of a manager for the project, which reaches the front at endpoint, a URL.
+func (c *Cloud) CloudConfig(endpoint string) string {
+	return fmt.Sprintf(`[Global]
+auth-url = %q
+username = %q
+password = %q
+tenant-name = %q
+domain-name = "Default"
+region = %q
+
+[LoadBalancer]
+subnet-id = %q
+floating-network-id = %q
+create-monitor = true
+
+[Route]
+router-id = %q
+`, endpoint+"/identity/v3", c.tenant.user, c.tenant.password, c.tenant.project, region, c.places.subnet, c.places.public, c.places.router)
+}
+
+// atConsole bounds what a person does at the cloud's console.
+func atConsole() (context.Context, context.CancelFunc) {
+	return context.WithTimeout(context.Background(), patience)
+}
+
+// pollEvery is how often a change is looked after.
+const pollEvery = 300 * time.Millisecond
+
+// until polls until done, or an error.
+func until(ctx context.Context, what string, done func() (bool, error)) error {
+	for {
+		if ok, err := done(); ok || err != nil {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("waiting for %s: %w", what, ctx.Err())
+		case <-time.After(pollEvery):
+		}
+	}
+}
