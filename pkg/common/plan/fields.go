@@ -19,18 +19,13 @@ func (f *Fields) Diff(name, before, after string) bool {
 	return true
 }
 
-// DiffInt is Diff for numbers, where 0 means that nothing is set.
-func (f *Fields) DiffInt(name string, before, after int) bool {
-	return f.Diff(name, ShowInt(before), ShowInt(after))
-}
-
 // Has says whether the field differs.
 func (f Fields) Has(name string) bool {
 	return slices.ContainsFunc(f, func(one Field) bool { return one.Name == name })
 }
 
-// ShowInt shows a number, and nothing for 0.
-func ShowInt(n int) string {
+// ShowInt shows a number, and nothing for 0, which is how clouds say that nothing is set.
+func ShowInt[N int | int32 | int64](n N) string {
 	if n == 0 {
 		return ""
 	}

@@ -8,10 +8,10 @@ import (
 
 func TestFields(t *testing.T) {
 	var f Fields
-	if f.Diff("name", "a", "a") || f.DiffInt("port", 80, 80) {
+	if f.Diff("name", "a", "a") || f.Diff("port", ShowInt(80), ShowInt(80)) {
 		t.Error("what is equal differs")
 	}
-	if !f.Diff("protocol", "TCP", "UDP") || !f.DiffInt("timeout", 0, 60) {
+	if !f.Diff("protocol", "TCP", "UDP") || !f.Diff("timeout", ShowInt(0), ShowInt(60)) {
 		t.Error("what differs is equal")
 	}
 	want := Fields{{Name: "protocol", Before: "TCP", After: "UDP"}, {Name: "timeout", After: "60"}}

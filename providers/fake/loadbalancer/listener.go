@@ -113,10 +113,10 @@ func (d *differ) listenerDelete(lbID string, have api.Listener) listenerChange {
 func listenerFields(have, want api.Listener) plan.Fields {
 	var f plan.Fields
 	f.Diff("protocol", have.Protocol, want.Protocol)
-	f.DiffInt("port", int(have.Port), int(want.Port))
+	f.Diff("port", plan.ShowInt(have.Port), plan.ShowInt(want.Port))
 	f.Diff("pool", have.Pool, want.Pool)
 	f.Diff("sourceRanges", plan.ShowSet(have.SourceRanges), plan.ShowSet(want.SourceRanges))
-	f.DiffInt("idleTimeoutSeconds", have.IdleTimeoutSeconds, want.IdleTimeoutSeconds)
+	f.Diff("idleTimeoutSeconds", plan.ShowInt(have.IdleTimeoutSeconds), plan.ShowInt(want.IdleTimeoutSeconds))
 	return f
 }
 

@@ -139,15 +139,15 @@ func (d *differ) poolDelete(lbID string, have api.Pool, after []plan.Ref) plan.C
 func poolFields(have, want api.Pool) plan.Fields {
 	var f plan.Fields
 	h, w := have.HealthCheck, want.HealthCheck
-	f.DiffInt("proxyProtocol", have.ProxyProtocol, want.ProxyProtocol)
-	f.DiffInt("affinitySeconds", have.AffinitySeconds, want.AffinitySeconds)
+	f.Diff("proxyProtocol", plan.ShowInt(have.ProxyProtocol), plan.ShowInt(want.ProxyProtocol))
+	f.Diff("affinitySeconds", plan.ShowInt(have.AffinitySeconds), plan.ShowInt(want.AffinitySeconds))
 	f.Diff("healthCheck.protocol", h.Protocol, w.Protocol)
-	f.DiffInt("healthCheck.port", int(h.Port), int(w.Port))
+	f.Diff("healthCheck.port", plan.ShowInt(h.Port), plan.ShowInt(w.Port))
 	f.Diff("healthCheck.path", h.Path, w.Path)
-	f.DiffInt("healthCheck.intervalSeconds", h.IntervalSeconds, w.IntervalSeconds)
-	f.DiffInt("healthCheck.timeoutSeconds", h.TimeoutSeconds, w.TimeoutSeconds)
-	f.DiffInt("healthCheck.healthyThreshold", h.HealthyThreshold, w.HealthyThreshold)
-	f.DiffInt("healthCheck.unhealthyThreshold", h.UnhealthyThreshold, w.UnhealthyThreshold)
+	f.Diff("healthCheck.intervalSeconds", plan.ShowInt(h.IntervalSeconds), plan.ShowInt(w.IntervalSeconds))
+	f.Diff("healthCheck.timeoutSeconds", plan.ShowInt(h.TimeoutSeconds), plan.ShowInt(w.TimeoutSeconds))
+	f.Diff("healthCheck.healthyThreshold", plan.ShowInt(h.HealthyThreshold), plan.ShowInt(w.HealthyThreshold))
+	f.Diff("healthCheck.unhealthyThreshold", plan.ShowInt(h.UnhealthyThreshold), plan.ShowInt(w.UnhealthyThreshold))
 	return f
 }
 
