@@ -45,6 +45,8 @@ func newTestClients(t *testing.T, rt http.RoundTripper, conf string) *clients {
 type wire struct {
 	to     http.RoundTripper
 	change func(*http.Response)
+	// changeOnly is the operation whose answers change; empty for all.
+	changeOnly string
 
 	mu   sync.Mutex
 	sent []*http.Request
@@ -55,7 +57,7 @@ func (w *wire) RoundTrip(r *http.Request) (*http.Response, error) {
 	w.sent = append(w.sent, r.Clone(r.Context()))
 	w.mu.Unlock()
 	resp, err := w.to.RoundTrip(r)
-	if err == nil && w.change != nil {
+	if err == nil && w.change != nil && (w.changeOnly == "" || w.changeOnly == describe(r).Operation) {
 		w.change(resp)
 	}
 	return resp, err
