@@ -344,6 +344,19 @@ func TestDefaultChain(t *testing.T) {
 			t.Errorf("role after role: who %s, %v", who, err)
 		}
 	})
+	t.Run("role of a profile", func(t *testing.T) {
+		isolate(t)
+		file := filepath.Join(t.TempDir(), "config")
+		content := "[profile ccm]\nrole_arn = arn:aws:iam::123456789012:role/profile\nsource_profile = base\n[profile base]\naws_access_key_id = AKIAEXAMPLE\naws_secret_access_key = secret\n"
+		if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		t.Setenv("AWS_CONFIG_FILE", file)
+		t.Setenv("AWS_PROFILE", "ccm")
+		if who, err := whoami(t, ""); err != nil || who != "arn:aws:sts::123456789012:assumed-role/profile/unified-ccm" {
+			t.Errorf("who %s, %v", who, err)
+		}
+	})
 	t.Run("instance profile", func(t *testing.T) {
 		isolate(t)
 		if who, err := whoami(t, ""); err != nil || !strings.Contains(who, ":assumed-role/") {
