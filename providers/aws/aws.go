@@ -176,6 +176,7 @@ func NewCloud(cfg Config, opts ...Option) (*Cloud, error) {
 	}, c.balancing)
 	c.controllers = &nodeControllers{
 		tagging: o.tagging, ids: ids, families: cfg.Global.NodeIPFamilies, clock: o.clock, ec2: c.connectEC2, described: c.describer,
+		legacy: c.connection.legacy,
 	}
 	return c, nil
 }

@@ -38,6 +38,11 @@ func newManager(t *testing.T, rt http.RoundTripper, conf string) *Cloud {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return newManagerOf(t, rt, cfg)
+}
+
+func newManagerOf(t *testing.T, rt http.RoundTripper, cfg Config) *Cloud {
+	t.Helper()
 	c, err := NewCloud(cfg, WithTransport(rt), WithCredentials(credentials.NewStaticCredentialsProvider("AKIAEXAMPLE", "secret", "")))
 	if err != nil {
 		t.Fatal(err)

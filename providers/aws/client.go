@@ -108,6 +108,12 @@ func (c *connection) load(ctx context.Context, region string) (aws.Config, error
 				o.RoleSessionName = sessionName
 			}
 		}),
+		awsconfig.WithAssumeRoleCredentialOptions(func(o *stscreds.AssumeRoleOptions) {
+			o.Client = profileRole{c, o.Client, region}
+			if o.RoleSessionName == "" {
+				o.RoleSessionName = sessionName
+			}
+		}),
 	}
 	if c.credentials != nil {
 		options = append(options, awsconfig.WithCredentialsProvider(c.credentials))
@@ -184,4 +190,23 @@ func (w webIdentity) AssumeRoleWithWebIdentity(ctx context.Context, in *sts.Assu
 		return nil, errors.New("credentials are asked for before the region is known")
 	}
 	return client.AssumeRoleWithWebIdentity(ctx, in, opts...)
+}
+
+// profileRole lets the SDK assume the role of a profile through our transport and to our endpoint
+// of STS. The SDK's own client alone has the credentials of the profile that the role is assumed from.
+type profileRole struct {
+	c      *connection
+	sdk    stscreds.AssumeRoleAPIClient
+	region string
+}
+
+var _ stscreds.AssumeRoleAPIClient = profileRole{}
+
+// AssumeRole implements stscreds.AssumeRoleAPIClient.
+func (p profileRole) AssumeRole(ctx context.Context, in *sts.AssumeRoleInput, opts ...func(*sts.Options)) (*sts.AssumeRoleOutput, error) {
+	ours := func(o *sts.Options) {
+		o.HTTPClient = p.c.http
+		p.c.atSTS(p.region)(o)
+	}
+	return p.sdk.AssumeRole(ctx, in, append(opts, ours)...)
 }

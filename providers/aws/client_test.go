@@ -45,6 +45,8 @@ func newTestClients(t *testing.T, rt http.RoundTripper, conf string) *clients {
 type wire struct {
 	to     http.RoundTripper
 	change func(*http.Response)
+	// changeOnly is the operation whose answers change; empty for all.
+	changeOnly string
 
 	mu   sync.Mutex
 	sent []*http.Request
@@ -55,7 +57,7 @@ func (w *wire) RoundTrip(r *http.Request) (*http.Response, error) {
 	w.sent = append(w.sent, r.Clone(r.Context()))
 	w.mu.Unlock()
 	resp, err := w.to.RoundTrip(r)
-	if err == nil && w.change != nil {
+	if err == nil && w.change != nil && (w.changeOnly == "" || w.changeOnly == describe(r).Operation) {
 		w.change(resp)
 	}
 	return resp, err
@@ -340,6 +342,19 @@ func TestDefaultChain(t *testing.T) {
 		}
 		if who, err := whoami(t, "RoleARN = arn:aws:iam::123456789012:role/ccm\n"); err != nil || who != "arn:aws:sts::123456789012:assumed-role/ccm/unified-ccm" {
 			t.Errorf("role after role: who %s, %v", who, err)
+		}
+	})
+	t.Run("role of a profile", func(t *testing.T) {
+		isolate(t)
+		file := filepath.Join(t.TempDir(), "config")
+		content := "[profile ccm]\nrole_arn = arn:aws:iam::123456789012:role/profile\nsource_profile = base\n[profile base]\naws_access_key_id = AKIAEXAMPLE\naws_secret_access_key = secret\n"
+		if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		t.Setenv("AWS_CONFIG_FILE", file)
+		t.Setenv("AWS_PROFILE", "ccm")
+		if who, err := whoami(t, ""); err != nil || who != "arn:aws:sts::123456789012:assumed-role/profile/unified-ccm" {
+			t.Errorf("who %s, %v", who, err)
 		}
 	})
 	t.Run("instance profile", func(t *testing.T) {

@@ -60,7 +60,7 @@ func limits() cloudapi.Limits {
 func newTransport(base http.RoundTripper, c clock.Clock, legacy *legacyMetrics) http.RoundTripper {
 	o := cloudapi.TransportOptions{
 		Provider:        ProviderName,
-		Base:            &patient{base: &bounded{base}, clock: c},
+		Base:            &patient{base: &bounded{&genuine{base}}, clock: c},
 		Describe:        describe,
 		Limits:          limits(),
 		Clock:           c,

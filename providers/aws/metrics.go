@@ -19,6 +19,9 @@ type legacyMetrics struct {
 	errors    *metrics.CounterVec
 	throttled *metrics.CounterVec
 	status    *metrics.CounterVec
+	// tagErrors and tagDelay are those of the tagging controller.
+	tagErrors *metrics.CounterVec
+	tagDelay  *metrics.Histogram
 }
 
 // newLegacyMetrics returns the metrics of the process, and exposes them with the first call.
@@ -41,8 +44,18 @@ var newLegacyMetrics = sync.OnceValue(func() *legacyMetrics {
 			Name: "cloudprovider_aws_api_response_status_total", StabilityLevel: stage,
 			Help: "Answers of the AWS API with a status of 400 and above.",
 		}, []string{"service", "operation", "status_code"}),
+		tagErrors: metrics.NewCounterVec(&metrics.CounterOpts{
+			Name: "cloudprovider_aws_tagging_controller_work_item_errors_total", StabilityLevel: stage,
+			Help: "Nodes whose instances could not be tagged or untagged: each try (total_errors), and the last one (errors_after_retries_exhausted). The label instance_id is empty, since it would have a value for each instance that there ever was.",
+		}, []string{"error_type", "instance_id"}),
+		tagDelay: metrics.NewHistogram(&metrics.HistogramOpts{
+			Name: "tagging_controller_inital_node_tagging_delay_seconds", StabilityLevel: stage, // spelt as ever
+			Help: "Time from the creation of a node until its instance was first tagged, in seconds.",
+			// From 1 s to 17 min, as dashboards have them.
+			Buckets: metrics.ExponentialBuckets(1, 4, 6),
+		}),
 	}
-	legacyregistry.MustRegister(m.duration, m.errors, m.throttled, m.status)
+	legacyregistry.MustRegister(m.duration, m.errors, m.throttled, m.status, m.tagErrors, m.tagDelay)
 	return m
 })
 
@@ -81,6 +94,25 @@ func (m *legacyMetrics) called(req cloudapi.Request, took time.Duration, err err
 		m.errors.WithLabelValues(name).Inc()
 	default:
 		m.duration.WithLabelValues(name).Observe(took.Seconds())
+	}
+}
+
+// tagFailed records a try to tag or untag the instance of a node that failed; last says that it was the last one.
+func (m *legacyMetrics) tagFailed(last bool) {
+	if m == nil {
+		return
+	}
+	kind := "total_errors"
+	if last {
+		kind = "errors_after_retries_exhausted"
+	}
+	m.tagErrors.WithLabelValues(kind, "").Inc()
+}
+
+// tagged records that the instance of a node was tagged for the first time, so long after the node was created.
+func (m *legacyMetrics) tagged(after time.Duration) {
+	if m != nil {
+		m.tagDelay.Observe(after.Seconds())
 	}
 }
 

@@ -24,6 +24,7 @@ type nodeControllers struct {
 	ec2       func(context.Context) (api.EC2, error)
 	described func(context.Context) (describer, error)
 	clock     clock.PassiveClock
+	legacy    *legacyMetrics
 }
 
 // start implements provider.ControllerStarter.
@@ -35,7 +36,7 @@ func (n *nodeControllers) start(ctx context.Context, name string, lent provider.
 		if err := n.tagging.validate(); err != nil {
 			return false, err
 		}
-		t := &tagging{ec2: n.ec2, ids: n.ids, tags: n.tagging.Tags, clock: n.clock, lent: lent}
+		t := &tagging{ec2: n.ec2, ids: n.ids, tags: n.tagging.Tags, clock: n.clock, lent: lent, legacy: n.legacy}
 		queue, err = t.queue(*n.tagging)
 	case name == ipamController && lent.AllocateNodeCIDRs && lent.CIDRAllocatorType == cloudAllocator:
 		p := &ipam{described: n.described, ids: n.ids, order: n.families, lent: lent}

@@ -41,6 +41,8 @@ type nodeQueueOptions struct {
 	MaxRetries int
 	// MaxBackoff is the longest time between two tries.
 	MaxBackoff time.Duration
+	// Failed, where set, is told of each try for a node that failed, and whether it was the last.
+	Failed func(last bool)
 	// Rate, where set, limits the tasks that are begun.
 	Rate *rate.Limiter
 }
@@ -171,12 +173,20 @@ func (q *nodeQueue) work(ctx context.Context, tasks []nodeTask) {
 		case err == nil || ctx.Err() != nil:
 			q.queue.Forget(task)
 		case q.options.MaxRetries > 0 && q.queue.NumRequeues(task) >= q.options.MaxRetries:
+			q.failed(true)
 			logger.Error(err, "Giving up on a node until it changes", "queue", q.options.Name, "node", task.node, "tries", q.options.MaxRetries+1)
 			q.queue.Forget(task)
 		default:
+			q.failed(false)
 			logger.V(2).Info("A node is tried again", "queue", q.options.Name, "node", task.node, "err", err)
 			q.queue.AddRateLimited(task)
 		}
 		q.queue.Done(task)
+	}
+}
+
+func (q *nodeQueue) failed(last bool) {
+	if q.options.Failed != nil {
+		q.options.Failed(last)
 	}
 }

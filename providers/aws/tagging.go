@@ -54,6 +54,8 @@ type tagging struct {
 	tags  map[string]string
 	clock clock.PassiveClock
 	lent  provider.ControllerContext
+	// legacy are the metrics of earlier managers; nil records nothing.
+	legacy *legacyMetrics
 }
 
 // tagsHash is what the label says of tags. It can never change, or each upgrade would tag every instance anew.
@@ -71,7 +73,7 @@ func tagsHash(tags map[string]string) string {
 func (t *tagging) queue(o taggingOptions) (*nodeQueue, error) {
 	return newNodeQueue(nodeQueueOptions{
 		Name: taggingController, Wants: t.wants, Gone: t.instanceOf, Do: t.do,
-		MaxBatch: taggingBatch, Workers: o.Workers, MaxRetries: taggingRetries, MaxBackoff: taggingBackoff, Rate: o.limiter(),
+		MaxBatch: taggingBatch, Workers: o.Workers, MaxRetries: taggingRetries, MaxBackoff: taggingBackoff, Rate: o.limiter(), Failed: t.legacy.tagFailed,
 	}, t.lent.Nodes)
 }
 
@@ -137,6 +139,8 @@ func (t *tagging) tag(ctx context.Context, client api.EC2, work map[string]nodeW
 	for n, err := range written {
 		if err = errors.Join(err, ctx.Err()); err != nil {
 			errs[label[n].nodeTask] = err
+		} else if node := label[n].object; node.Labels[names.TaggedLabel] == "" {
+			t.legacy.tagged(t.clock.Since(node.CreationTimestamp.Time))
 		}
 	}
 	return errs

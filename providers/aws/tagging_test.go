@@ -15,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/tools/cache"
+	"k8s.io/component-base/metrics/testutil"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
 	kit "github.com/unified-ccm/unified-ccm/pkg/common/sim"
@@ -148,6 +149,7 @@ func TestTaggingWithoutTheOneThatIsGone(t *testing.T) {
 func TestTaggingTriesAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newControllerWorld(t, sim.Options{})
+		w.start.legacy = newLegacyMetrics()
 		w.register("a")
 		w.cloud.Front().SetFaults(kit.Fault{Kind: kit.FaultThrottle, Operation: "CreateTags", Times: 5})
 		stop := w.run(taggingController)
@@ -155,6 +157,8 @@ func TestTaggingTriesAgain(t *testing.T) {
 			t.Errorf("tags %v", got)
 		}
 		stop()
+		testutil.AssertVectorCount(t, "cloudprovider_aws_tagging_controller_work_item_errors_total", map[string]string{"error_type": "total_errors", "instance_id": ""}, 5)
+		testutil.AssertHistogramTotalCount(t, "tagging_controller_inital_node_tagging_delay_seconds", nil, 1)
 	})
 }
 

@@ -27,13 +27,13 @@ const (
 
 // oldPort is a port with the name of its target group, by how it is probed.
 type oldPort struct {
-	port, nodePort    int32
-	plain, localProbe string
+	port, nodePort              int32
+	plain, localProbe, localUDP string
 }
 
 var oldPorts = []oldPort{
-	{80, 30080, "k8s-default-web-0c0c21ccc4", "k8s-default-web-253aec8c49"},
-	{443, 30443, "k8s-default-web-34dd572b18", "k8s-default-web-1981d1a945"},
+	{80, 30080, "k8s-default-web-0c0c21ccc4", "k8s-default-web-253aec8c49", "k8s-default-web-f2d3d0caab"},
+	{443, 30443, "k8s-default-web-34dd572b18", "k8s-default-web-1981d1a945", "k8s-default-web-dd71e97f52"},
 }
 
 // oldManager writes what the earlier manager wrote.
@@ -108,8 +108,8 @@ func (m oldManager) group(name string) string {
 
 // classicShape says which options of a classic load balancer are in use.
 type classicShape struct {
-	proxy bool
-	tls   string // the policy
+	proxy, local bool
+	tls          string // the policy
 }
 
 // classic leaves a classic load balancer behind.
@@ -150,8 +150,12 @@ func (m oldManager) classic(shape classicShape) {
 		AccessLog: &elbtypes.AccessLog{}, ConnectionDraining: &elbtypes.ConnectionDraining{}, CrossZoneLoadBalancing: &elbtypes.CrossZoneLoadBalancing{},
 		ConnectionSettings: &elbtypes.ConnectionSettings{IdleTimeout: awssdk.Int32(60)},
 	}}))(t)
+	target := "TCP:30080"
+	if shape.local {
+		target = "HTTP:31000/healthz"
+	}
 	must(m.elb.ConfigureHealthCheck(m.ctx, &elb.ConfigureHealthCheckInput{LoadBalancerName: name, HealthCheck: &elbtypes.HealthCheck{
-		Target: awssdk.String("TCP:30080"), Interval: awssdk.Int32(10), Timeout: awssdk.Int32(5), HealthyThreshold: awssdk.Int32(2), UnhealthyThreshold: awssdk.Int32(6)}}))(t)
+		Target: &target, Interval: awssdk.Int32(10), Timeout: awssdk.Int32(5), HealthyThreshold: awssdk.Int32(2), UnhealthyThreshold: awssdk.Int32(6)}}))(t)
 	m.authorize(m.nodeGroup(), ec2types.IpPermission{IpProtocol: awssdk.String("-1"), UserIdGroupPairs: []ec2types.UserIdGroupPair{{GroupId: &group}}})
 	var instances []elbtypes.Instance
 	for _, id := range m.instanceIDs() {
@@ -162,8 +166,12 @@ func (m oldManager) classic(shape classicShape) {
 
 // networkShape says which options of a network load balancer are in use.
 type networkShape struct {
-	managed, local bool
-	sources        []string
+	managed, local, udp bool
+	sources             []string
+	// tls is the policy of port 443.
+	tls string
+	// addresses are the Elastic IPs of the subnets, which are those of {public-2} and {public-0} then.
+	addresses []string
 }
 
 var oldTags = []elbv2types.Tag{
@@ -177,7 +185,14 @@ func (m oldManager) network(shape networkShape) {
 	t.Helper()
 	subnets, networks := m.publicSubnets()
 	in := &elbv2.CreateLoadBalancerInput{Name: awssdk.String(webName), Type: elbv2types.LoadBalancerTypeEnumNetwork, Scheme: elbv2types.LoadBalancerSchemeEnumInternetFacing, Tags: oldTags}
-	for _, id := range subnets {
+	if len(shape.addresses) > 0 {
+		subnets = []string{m.expand("{public-2}"), m.expand("{public-0}")}
+	}
+	for i, id := range subnets {
+		if len(shape.addresses) > 0 {
+			in.SubnetMappings = append(in.SubnetMappings, elbv2types.SubnetMapping{SubnetId: awssdk.String(id), AllocationId: awssdk.String(m.expand(shape.addresses[i]))})
+			continue
+		}
 		in.SubnetMappings = append(in.SubnetMappings, elbv2types.SubnetMapping{SubnetId: awssdk.String(id)})
 	}
 	if shape.managed {
@@ -185,13 +200,13 @@ func (m oldManager) network(shape networkShape) {
 	}
 	b := must(m.elbv2.CreateLoadBalancer(m.ctx, in))(t).LoadBalancers[0]
 	for _, p := range oldPorts {
-		m.port(*b.LoadBalancerArn, p, shape.local)
+		m.port(*b.LoadBalancerArn, p, shape)
 	}
 	m.nodeRules(shape, networks)
 }
 
 // port makes one port's target group and listener.
-func (m oldManager) port(balancer string, p oldPort, local bool) {
+func (m oldManager) port(balancer string, p oldPort, shape networkShape) {
 	t := m.t
 	t.Helper()
 	in := &elbv2.CreateTargetGroupInput{
@@ -199,10 +214,14 @@ func (m oldManager) port(balancer string, p oldPort, local bool) {
 		HealthCheckPort: awssdk.String("traffic-port"), HealthCheckProtocol: elbv2types.ProtocolEnumTcp, HealthCheckIntervalSeconds: awssdk.Int32(30),
 		HealthyThresholdCount: awssdk.Int32(3), UnhealthyThresholdCount: awssdk.Int32(3),
 	}
-	if local {
+	if shape.local {
 		in.Name, in.HealthCheckPort, in.HealthCheckPath = awssdk.String(p.localProbe), awssdk.String("31000"), awssdk.String("/healthz")
 		in.HealthCheckProtocol, in.HealthCheckIntervalSeconds = elbv2types.ProtocolEnumHttp, awssdk.Int32(10)
 		in.HealthyThresholdCount, in.UnhealthyThresholdCount = awssdk.Int32(2), awssdk.Int32(2)
+	}
+	protocol := elbv2types.ProtocolEnumTcp
+	if shape.udp {
+		protocol, in.Protocol, in.Name = elbv2types.ProtocolEnumUdp, elbv2types.ProtocolEnumUdp, awssdk.String(p.localUDP)
 	}
 	group := must(m.elbv2.CreateTargetGroup(m.ctx, in))(t).TargetGroups[0].TargetGroupArn
 	var targets []elbv2types.TargetDescription
@@ -210,10 +229,15 @@ func (m oldManager) port(balancer string, p oldPort, local bool) {
 		targets = append(targets, elbv2types.TargetDescription{Id: awssdk.String(id), Port: awssdk.Int32(p.nodePort)})
 	}
 	must(m.elbv2.RegisterTargets(m.ctx, &elbv2.RegisterTargetsInput{TargetGroupArn: group, Targets: targets}))(t)
-	must(m.elbv2.CreateListener(m.ctx, &elbv2.CreateListenerInput{
-		LoadBalancerArn: &balancer, Port: awssdk.Int32(p.port), Protocol: elbv2types.ProtocolEnumTcp, Tags: oldTags,
+	listener := &elbv2.CreateListenerInput{
+		LoadBalancerArn: &balancer, Port: awssdk.Int32(p.port), Protocol: protocol, Tags: oldTags,
 		DefaultActions: []elbv2types.Action{{Type: elbv2types.ActionTypeEnumForward, TargetGroupArn: group}},
-	}))(t)
+	}
+	if shape.tls != "" && p.port == 443 {
+		listener.Protocol, listener.SslPolicy = elbv2types.ProtocolEnumTls, awssdk.String(shape.tls)
+		listener.Certificates = []elbv2types.Certificate{{CertificateArn: awssdk.String(certificateA)}}
+	}
+	must(m.elbv2.CreateListener(m.ctx, listener))(t)
 }
 
 // nodeRules opens the nodes, by address in every mode.
@@ -223,9 +247,16 @@ func (m oldManager) nodeRules(shape networkShape, networks []string) {
 	if len(sources) == 0 {
 		sources = []string{"0.0.0.0/0"}
 	}
+	if len(shape.addresses) > 0 {
+		networks = []string{networks[2], networks[0]}
+	}
 	rules := []ec2types.IpPermission{cidr("icmp", 3, 4, oldMTURule, sources...)}
+	protocol := "tcp"
+	if shape.udp {
+		protocol = "udp"
+	}
 	for _, p := range oldPorts {
-		rules = append(rules, cidr("tcp", p.nodePort, p.nodePort, oldClientRule, sources...))
+		rules = append(rules, cidr(protocol, p.nodePort, p.nodePort, oldClientRule, sources...))
 		if len(shape.sources) > 0 && !shape.local {
 			rules = append(rules, cidr("tcp", p.nodePort, p.nodePort, oldHealthRule, networks...))
 		}

@@ -38,6 +38,12 @@ func adoptions() []adoption {
 		{name: "classic, PROXY protocol", svc: web(classic, with(annotation.KeyProxyProtocol, "*")), leave: func(m oldManager) { m.classic(classicShape{proxy: true}) }},
 		{name: "classic, TLS", svc: web(classic, with(annotation.KeyCertificates, certificateA), with(annotation.KeyTLSPorts, "443"), with(annotation.KeyTLSPolicy, policy)),
 			leave: func(m oldManager) { m.classic(classicShape{tls: policy}) }},
+		{name: "classic, local traffic", svc: web(classic, local), leave: func(m oldManager) { m.classic(classicShape{local: true}) }},
+		{name: "network, TLS", svc: web(with(annotation.KeyCertificates, certificateA), with(annotation.KeyTLSPorts, "443"), with(annotation.KeyTLSPolicy, policy)),
+			leave: func(m oldManager) { m.network(networkShape{tls: policy}) }},
+		{name: "network, UDP, local traffic", svc: web(local, allUDP), leave: func(m oldManager) { m.network(networkShape{local: true, udp: true}) }},
+		{name: "network, Elastic IPs", svc: web(with(annotation.KeySubnets, "{public-2},{public-0}"), with(annotation.KeyAllocations, "{elastic-1},{elastic-0}")),
+			leave: func(m oldManager) { m.network(networkShape{addresses: []string{"{elastic-1}", "{elastic-0}"}}) }},
 		{name: "network", svc: web(), leave: func(m oldManager) { m.network(networkShape{}) }},
 		{name: "network, local traffic", svc: web(local), leave: func(m oldManager) { m.network(networkShape{local: true}) }},
 		{name: "network, source ranges", svc: web(ranges), leave: func(m oldManager) { m.network(networkShape{sources: []string{"192.168.0.0/16"}}) }},
@@ -46,12 +52,25 @@ func adoptions() []adoption {
 	}
 }
 
+// rig is a cloud that gives the same IDs each time, and which the Service names.
 func (a adoption) rig(t *testing.T) *rig {
 	t.Helper()
-	if a.settings == nil {
-		return newRig(t, sim.Options{})
+	settings := a.settings
+	if settings == nil {
+		settings = func(*Settings) {}
 	}
-	return newRig(t, sim.Options{}, a.settings)
+	r := newRig(t, sim.Options{}, settings)
+	r.name()
+	for key, value := range a.svc.Annotations {
+		a.svc.Annotations[key] = r.expand(value)
+	}
+	return r
+}
+
+func allUDP(s *v1.Service) {
+	for i := range s.Spec.Ports {
+		s.Spec.Ports[i].Protocol = v1.ProtocolUDP
+	}
 }
 
 // TestAdoption pins that taking over from an earlier manager changes nothing, that nodes come and
@@ -204,6 +223,11 @@ func (r *rig) networkInventory(list map[string][]string, groupNames map[string]s
 		lines := []string{fmt.Sprintf("%s %s %s in %d zones", b.Type, b.Scheme, b.IpAddressType, len(b.AvailabilityZones))}
 		for _, id := range b.SecurityGroups {
 			lines = append(lines, "in "+groupNames[id])
+		}
+		for _, z := range b.AvailabilityZones {
+			for _, a := range z.LoadBalancerAddresses {
+				lines = append(lines, *z.SubnetId+" has "+awssdk.ToString(a.AllocationId))
+			}
 		}
 		list["network "+*b.LoadBalancerName] = append(lines, shown(r.tagsOf(b.LoadBalancerArn))...)
 		for _, l := range must(r.elbv2.DescribeListeners(ctx, &elbv2.DescribeListenersInput{LoadBalancerArn: b.LoadBalancerArn}))(r.t).Listeners {

@@ -14,10 +14,14 @@ import (
 // for 20 load balancers does for all of it.
 const fingerprintPeriod = 5 * time.Minute
 
+// firstFingerprint is when they are first brought up to date: soon, because a manager that is replaced
+// or fails right after its start would read everything once more.
+const firstFingerprint = 30 * time.Second
+
 // Run keeps the fingerprints of network load balancers up to date until ctx ends. A manager that
 // may change nothing must not run it.
 func (c *Cloud) Run(ctx context.Context) {
-	for clocks.Sleep(ctx, c.options.Clock, fingerprintPeriod) == nil {
+	for wait := firstFingerprint; clocks.Sleep(ctx, c.options.Clock, wait) == nil; wait = fingerprintPeriod {
 		if err := c.Fingerprint(ctx); err != nil && ctx.Err() == nil {
 			klog.FromContext(ctx).Info("Writing fingerprints of load balancers failed; it is tried again", "after", fingerprintPeriod, "err", err)
 		}

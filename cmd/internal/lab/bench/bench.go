@@ -60,6 +60,8 @@ const (
 	idle = time.Minute
 	// patience is how long a phase may last.
 	patience = 10 * time.Minute
+	// notes is how long a manager has, once it has started, to note what makes its next start cheap.
+	notes = 45 * time.Second
 	// refreshEvery is the --node-status-update-frequency under which the refresh is measured. Its
 	// default is 5m; like that one it is longer than what a refresh may take from memory, so that
 	// it has to ask the cloud.
@@ -171,7 +173,7 @@ func (r *runner) measure(ctx context.Context, p phase) (Phase, error) {
 	}
 	out := Phase{
 		Name: p.name, Seconds: seconds(took),
-		CPUSeconds: seconds(after.CPU - before.CPU), PeakMemoryBytes: after.PeakMemory,
+		CPUSeconds: seconds(after.CPU - before.CPU), PeakMemoryBytes: after.PeakMemory, Operations: log.Count(),
 	}
 	for _, s := range log.Stats() {
 		out.Failed += s.Failed + s.NoAnswer

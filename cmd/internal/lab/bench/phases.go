@@ -35,8 +35,8 @@ func (r *runner) phases() []phase {
 		{key: lab.PhaseJoin, name: count(r.Nodes, "node") + " joining", do: r.join},
 		{key: lab.PhaseRefresh, name: count(r.Nodes, "node") + " refreshed", prepare: r.restartForRefresh, do: r.refresh},
 		{key: lab.PhaseCreateAll, name: count(r.Services, "Service") + " created", prepare: r.restart, do: r.createServices},
-		{key: lab.PhaseCreateOne, name: "1 Service created", prepare: r.untilCalm, do: r.createOne, lastCall: true},
-		{key: lab.PhaseDeleteOne, name: "1 Service deleted", prepare: r.untilCalm, do: r.deleteOne, lastCall: true},
+		{key: lab.PhaseCreateOne, name: "1 Service created", prepare: r.warmUp, do: r.createOne, lastCall: true},
+		{key: lab.PhaseDeleteOne, name: "1 Service deleted", prepare: r.warmUpDeleted, do: r.deleteOne, lastCall: true},
 		{key: lab.PhaseAddNode, name: "1 node added", prepare: r.untilCalm, do: r.addNode, lastCall: true},
 		{key: lab.PhaseRestart, name: "restart", prepare: r.stop, do: r.start},
 		{key: lab.PhaseRestartAgain, name: "restart again", prepare: r.stopWhenCalm, do: r.start},
@@ -107,20 +107,52 @@ func (r *runner) service(i int) *v1.Service {
 	}
 }
 
-// createOne makes one Service more, on a manager that has worked for a while.
+// warmUp makes a Service before the one that is measured, so that the manager remembers what it
+// remembers while it is at work. How cold it would be otherwise depends on how fast this machine is.
+func (r *runner) warmUp(ctx context.Context) error {
+	if err := r.untilCalm(ctx); err != nil {
+		return err
+	}
+	if err := lab.CreateService(ctx, r.cluster.Plane.Client, r.service(r.Services+warmUp)); err != nil {
+		return err
+	}
+	err := r.until(ctx, "an address for the Service", func() bool { return r.watch.addressed() == r.Services+1 })
+	return errors.Join(err, r.untilCalm(ctx))
+}
+
+// warmUpDeleted deletes that Service.
+func (r *runner) warmUpDeleted(ctx context.Context) error {
+	if err := r.deleteService(ctx, r.Services+warmUp, r.Services+1); err != nil {
+		return err
+	}
+	return r.untilCalm(ctx)
+}
+
+// warmUp and measured are the numbers, after those of all other Services, of two that come and go.
+const (
+	warmUp   = 1
+	measured = 2
+)
+
+// createOne makes one Service more, on a manager that is at work.
 func (r *runner) createOne(ctx context.Context) (time.Duration, error) {
-	if err := lab.CreateService(ctx, r.cluster.Plane.Client, r.service(r.Services+1)); err != nil {
+	if err := lab.CreateService(ctx, r.cluster.Plane.Client, r.service(r.Services+measured)); err != nil {
 		return 0, err
 	}
-	return 0, r.until(ctx, "an address for the Service", func() bool { return r.watch.addressed() == r.Services+1 })
+	return 0, r.until(ctx, "an address for the Service", func() bool { return r.watch.addressed() == r.Services+2 })
 }
 
 func (r *runner) deleteOne(ctx context.Context) (time.Duration, error) {
-	err := r.cluster.Plane.Client.CoreV1().Services(lab.DemoNamespace).Delete(ctx, r.service(r.Services+1).Name, metav1.DeleteOptions{})
+	return 0, r.deleteService(ctx, r.Services+measured, r.Services)
+}
+
+// deleteService deletes the Service with that number, and waits until so many are left.
+func (r *runner) deleteService(ctx context.Context, number, left int) error {
+	err := r.cluster.Plane.Client.CoreV1().Services(lab.DemoNamespace).Delete(ctx, r.service(number).Name, metav1.DeleteOptions{})
 	if err != nil {
-		return 0, err
+		return err
 	}
-	return 0, r.until(ctx, "no Service of that name", func() bool { return r.watch.services() == r.Services })
+	return r.until(ctx, "no Service of that name", func() bool { return r.watch.services() == left })
 }
 
 func (r *runner) addNode(ctx context.Context) (time.Duration, error) {
@@ -150,6 +182,11 @@ func (r *runner) stop(ctx context.Context) error {
 
 // stopWhenCalm lets the manager finish what it does in the background.
 func (r *runner) stopWhenCalm(ctx context.Context) error {
+	select {
+	case <-time.After(notes):
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 	return errors.Join(r.untilCalm(ctx), r.stop(ctx))
 }
 

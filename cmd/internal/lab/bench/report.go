@@ -3,9 +3,12 @@
 package bench
 
 import (
+	stdcmp "cmp"
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 	"text/tabwriter"
@@ -43,6 +46,8 @@ type Phase struct {
 	// CPUSeconds that ccm used meanwhile, and PeakMemoryBytes its largest resident set since its start.
 	CPUSeconds      float64 `json:"cpuSeconds"`
 	PeakMemoryBytes int64   `json:"peakMemoryBytes"`
+	// Operations are how many calls there were of each operation.
+	Operations map[string]int `json:"operations,omitempty"`
 	// Target is what the phase may cost at most; nil where nobody has set one.
 	Target *lab.Budget `json:"target,omitempty"`
 }
@@ -121,7 +126,29 @@ func (r Report) WriteTable(w io.Writer) error {
 		}
 	}
 	fmt.Fprintln(t)
-	return t.Flush()
+	if err := t.Flush(); err != nil {
+		return err
+	}
+	return r.writeMissed(w)
+}
+
+// writeMissed says which calls the phases consist of that made too many.
+func (r Report) writeMissed(w io.Writer) error {
+	for _, p := range r.Phases {
+		if p.met() || len(p.Operations) == 0 {
+			continue
+		}
+		var calls []string
+		for _, name := range slices.SortedFunc(maps.Keys(p.Operations), func(a, b string) int {
+			return stdcmp.Or(stdcmp.Compare(p.Operations[b], p.Operations[a]), stdcmp.Compare(a, b))
+		}) {
+			calls = append(calls, thousands(p.Operations[name])+" "+name)
+		}
+		if _, err := fmt.Fprintf(w, "\nMISSED %s: %s\n", p.Name, strings.Join(calls, ", ")); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func mebibytes(n int64) string { return fmt.Sprintf("%d MiB", (n+1<<19)>>20) }

@@ -20,7 +20,8 @@ func sample() Report {
 			{Name: "1,000 nodes joining", Reads: 3, Seconds: 21.04, CPUSeconds: 7.129, PeakMemoryBytes: 100 << 20, Target: &lab.Budget{Calls: 3}},
 			{
 				Name: "restart", Reads: 1234567, Mutations: 1, Failed: 2, Seconds: 0.25, CPUSeconds: 1, PeakMemoryBytes: 90<<20 - 1,
-				Target: &lab.Budget{Calls: 9999999, ReadOnly: true, Seconds: 10},
+				Target:     &lab.Budget{Calls: 9999999, ReadOnly: true, Seconds: 10},
+				Operations: map[string]int{"DescribeA": 4, "DescribeB": 1234563, "DescribeC": 4},
 			},
 			{Name: "delete all", Mutations: 7},
 		},
@@ -35,6 +36,8 @@ CALLS to the cloud, CHANGES among them; SECONDS on the clock; CPU and peak MEMOR
   1,000 nodes joining        3        0       0     21.0         7.13  100 MiB  ≤ 3
   restart            1,234,568        1       2      0.2         1.00   90 MiB  ≤ 9,999,999, 0 changes, 10 s  MISSED
   delete all                 7        7       0      0.0         0.00    0 MiB
+
+MISSED restart: 1,234,563 DescribeB, 4 DescribeA, 4 DescribeC
 `
 	var b strings.Builder
 	if err := sample().WriteTable(&b); err != nil {
