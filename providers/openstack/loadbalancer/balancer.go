@@ -9,6 +9,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/api"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/annotation"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/names"
 )
 
@@ -35,7 +36,7 @@ func (d *differ) loadBalancerCreate(after []plan.Ref) plan.Change {
 				d.cloud.strays.refused(ctx, spec, began)
 			}
 			if err != nil {
-				return d.booked(err, nil)
+				return d.booked(d.explain(err, spec), nil)
 			}
 			d.cloud.store.write(func(write uint64) { d.cloud.bookCreation(made, write) })
 			ids.Set(loadBalancerHandle, made.ID)
@@ -55,8 +56,33 @@ func (d *differ) loadBalancerCreate(after []plan.Ref) plan.Change {
 	}
 }
 
-// createSpec is what a creation sends.
+// explain adds to a refusal which annotation has the value that Octavia does not know.
+func (d *differ) explain(err error, spec api.LoadBalancerSpec) error {
+	if !cloudapi.Is(err, cloudapi.Invalid) {
+		return err
+	}
+	asked := d.want.LoadBalancer.asked
+	for _, named := range []struct {
+		asked      bool
+		key, value string
+	}{
+		{asked.flavor, annotation.KeyFlavorID, spec.FlavorID}, {asked.zone, annotation.KeyAvailabilityZone, spec.Zone}, {asked.port, annotation.KeyPortID, spec.VIPPortID},
+		{asked.subnet, annotation.KeySubnetID, spec.VIPSubnetID}, {asked.network, annotation.KeyNetworkID, spec.VIPNetworkID},
+	} {
+		if named.asked && named.value != "" && strings.Contains(err.Error(), named.value) {
+			return fmt.Errorf("%w; it is named by %s: write one that exists, or remove the annotation", err, named.key)
+		}
+	}
+	return err
+}
+
+// createSpec is what a creation sends. What would stop the load balancer's floating IP is found before.
 func (d *differ) createSpec(ctx context.Context) (api.LoadBalancerSpec, error) {
+	if f := d.want.FloatingIP; f != nil && f.NetworkID != "" && f.Address == "" {
+		if _, err := floatingSubnets(ctx, d.cloud.api, *f); err != nil {
+			return api.LoadBalancerSpec{}, err
+		}
+	}
 	w := d.want.LoadBalancer
 	spec := api.LoadBalancerSpec{
 		Name: d.want.Name, Description: w.Description, Provider: w.Provider, VIPAddress: w.Address, VIPPortID: w.PortID,

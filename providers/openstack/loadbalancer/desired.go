@@ -244,6 +244,12 @@ func (w *wisher) checkFeatures() {
 	if !f.sctp() && slices.ContainsFunc(w.in.Ports, func(p intent.Port) bool { return p.Protocol == v1.ProtocolSCTP }) {
 		w.problems.Addf("spec.ports", "", "version %s of Octavia's API has no SCTP, which came with %s: use TCP or UDP", f.version, versionSCTP)
 	}
+	if !f.timeouts() {
+		for _, key := range []string{annotation.KeyClientTimeout, annotation.KeyConnectTimeout, annotation.KeyMemberTimeout, annotation.KeyInspectTimeout, intent.KeyIdleTimeout} {
+			value := strings.TrimSpace(w.in.Annotations[key])
+			w.unsupported(value != "", key, value)
+		}
+	}
 	filtered := f.allowedCIDRs() || f.ovn && w.settings.ManageSecurityGroups
 	if len(w.in.SourceRanges) > 0 && !filtered {
 		w.warnf("spec.loadBalancerSourceRanges has no effect: Octavia's provider %s, with version %s of its API, cannot restrict who connects; set manage-security-groups in the configuration where the provider is ovn",

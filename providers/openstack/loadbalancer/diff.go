@@ -136,8 +136,12 @@ func (d *differ) badReference(value, fix string) error {
 // ensure plans what leads to the wanted objects.
 func (d *differ) ensure() error {
 	lb := d.have.LoadBalancer
-	if reference(d.key.Hint) != "" && lb != nil && lb.ID != reference(d.key.Hint) && d.want.Reference != "" {
-		d.warnf("the load balancer %s in %s does not exist any more: %s is used instead", reference(d.key.Hint), annotation.KeyLoadBalancerID, lb.ID)
+	if named := reference(d.key.Hint); named != "" && d.want.Reference != "" && (lb == nil || lb.ID != named) {
+		instead := "one is made"
+		if lb != nil {
+			instead = lb.ID + " is used"
+		}
+		d.warnf("%s is %q: there is no such load balancer any more, and %s instead", annotation.KeyLoadBalancerID, named, instead)
 	}
 	var replaced []plan.Ref
 	var freed []api.FloatingIP

@@ -302,7 +302,13 @@ func (c *Cloud) takeFloatingIP(ctx context.Context, want FloatingIP, port string
 			break // only a subnet that has run dry makes the next one worth a try
 		}
 	}
-	return api.FloatingIP{}, errors.Join(failed...)
+	err := errors.Join(failed...)
+	if cloudapi.Is(err, cloudapi.NotFound, cloudapi.Invalid) && strings.Contains(err.Error(), want.NetworkID) {
+		// Neutron does not tell a network that does not exist from one that no router connects.
+		err = &cloudapi.Error{Class: cloudapi.Invalid, Operation: "making a floating IP",
+			Err: fmt.Errorf("%w; name in %s an external network that a router connects with the load balancer's subnet", err, annotation.KeyFloatingNetworkID)}
+	}
+	return api.FloatingIP{}, err
 }
 
 func (d *differ) floatingIPAttach(f api.FloatingIP, after []plan.Ref) plan.Change {

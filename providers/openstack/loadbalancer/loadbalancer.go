@@ -182,6 +182,12 @@ func (c *Cloud) Desired(key lbcommon.Key, in intent.Service, nodes []*v1.Node, a
 	return w.desire(nodes)
 }
 
+// Validate names the problems of the provider's own annotations, for a Service that has others too.
+func (c *Cloud) Validate(in intent.Service) error {
+	_, err := annotation.Read(in)
+	return err
+}
+
 // Observe implements loadbalancer.Cloud.
 func (c *Cloud) Observe(ctx context.Context, key lbcommon.Key, fresh lbcommon.Freshness) (Observed, error) {
 	d := depth{authoritative: fresh == lbcommon.Authoritative, members: true, groups: c.settings.ManageSecurityGroups}

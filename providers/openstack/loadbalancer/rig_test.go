@@ -46,6 +46,11 @@ func (c *caller) Call(ctx context.Context, r cloudapi.Request, call func(context
 // newAPI is what the manager's user can do.
 func newAPI(t *testing.T, cloud *sim.Cloud, a sim.Account) *api.Clients {
 	t.Helper()
+	return api.New(connect(t, cloud, a))
+}
+
+func connect(t *testing.T, cloud *sim.Cloud, a sim.Account) *caller {
+	t.Helper()
 	p, err := openstack.NewClient("http://openstack.invalid/identity/v3")
 	if err != nil {
 		t.Fatal(err)
@@ -65,7 +70,7 @@ func newAPI(t *testing.T, cloud *sim.Cloud, a sim.Account) *api.Clients {
 			t.Fatal(err)
 		}
 	}
-	return api.New(c)
+	return c
 }
 
 // rig is a manager of load balancers alone, in process with a simulated cloud, in a bubble where time is cheap.
@@ -77,6 +82,8 @@ type rig struct {
 	nodes    []*v1.Node
 	cluster  string
 	uid      string
+	// named are IDs and the names that a test has given them.
+	named [][2]string
 
 	cloud    *Cloud
 	manager  *lbcommon.Controller[Surroundings, Desired, Observed]

@@ -10,7 +10,6 @@ import (
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 
-	"github.com/unified-ccm/unified-ccm/pkg/common/clocks"
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/api"
 )
@@ -90,15 +89,24 @@ func (s *strayPorts) refused(ctx context.Context, spec api.LoadBalancerSpec, beg
 	s.refusals = append(s.refusals, r)
 	s.mu.Unlock()
 	if len(r.suspects) > 0 {
-		go s.sweep(context.WithoutCancel(ctx), r)
+		s.later(func() { s.sweep(context.WithoutCancel(ctx), r) })
 	}
+}
+
+// later runs work after refusalAge, with a timer rather than a goroutine that waits where the clock has them.
+func (s *strayPorts) later(work func()) {
+	if timers, ok := s.clock.(clock.WithDelayedExecution); ok {
+		timers.AfterFunc(refusalAge, work)
+		return
+	}
+	go func() {
+		<-s.clock.After(refusalAge)
+		work()
+	}()
 }
 
 // sweep deletes the ports that a refused creation has left behind, once that is certain.
 func (s *strayPorts) sweep(ctx context.Context, r *refusal) {
-	if clocks.Sleep(ctx, s.clock, refusalAge) != nil {
-		return
-	}
 	logger := klog.FromContext(ctx)
 	suspects, refusals := s.together(r)
 	var stray []api.Port

@@ -12,6 +12,9 @@ import (
 // Prefix begins the annotations that Services carry today. It can never change.
 const Prefix = "loadbalancer.openstack.org/"
 
+// ownPrefix begins what only this manager knows.
+const ownPrefix = "openstack.unified-ccm.io/"
+
 // The keys. They are in users' manifests and can never change.
 const (
 	KeyInternal = "service.beta.kubernetes.io/openstack-internal-load-balancer"
@@ -21,7 +24,7 @@ const (
 	KeyLoadBalancerAddress = Prefix + "load-balancer-address"
 
 	// KeyMembers is written by the manager only, and is its own.
-	KeyMembers = "openstack.unified-ccm.io/members"
+	KeyMembers = ownPrefix + "members"
 
 	KeyClass              = Prefix + "class"
 	KeyFloatingNetworkID  = Prefix + "floating-network-id"
@@ -70,7 +73,7 @@ func Keys() []string {
 
 // Prefixes are how the provider's own annotations begin.
 func Prefixes() []string {
-	return []string{Prefix, "service.beta.kubernetes.io/openstack-"}
+	return []string{Prefix, "service.beta.kubernetes.io/openstack-", ownPrefix}
 }
 
 // Portable are the portable annotations that the provider honours: all of them.

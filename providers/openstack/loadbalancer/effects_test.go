@@ -1,0 +1,347 @@
+package loadbalancer
+
+import (
+	"cmp"
+	"errors"
+	"flag"
+	"fmt"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	gocmp "github.com/google/go-cmp/cmp"
+	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/ports"
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/api"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/annotation"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/sim"
+)
+
+var update = flag.Bool("update", false, "write the golden files anew")
+
+// effect is one value of an annotation, and what it needs to have an effect.
+type effect struct {
+	// on is Octavia's provider; both if it is empty.
+	on    string
+	value string
+	// instead is the value without it; empty for none.
+	instead string
+	// given is what the Service has besides, with and without the annotation.
+	given    []func(*v1.Service)
+	settings func(*Settings)
+}
+
+func also(changes ...func(*v1.Service)) []func(*v1.Service) { return changes }
+
+const onAmphora = "amphora"
+
+var (
+	probed  = also(annotate(annotation.KeyMonitor, "true"))
+	httped  = also(annotate(intent.KeyHealthCheckProtocol, "HTTP"))
+	private = also(internal)
+)
+
+// configured names in the configuration what an empty annotation ignores.
+func configured(s *Settings) { s.TLSContainer, s.NodeSelector = certificate, "pool=none" }
+
+// classed has a class whose floating IPs come from another subnet.
+func classed(s *Settings) {
+	s.Classes = map[string]Place{"tiered": {FloatingSubnet: "tier-*"}}
+}
+
+// effects says for every annotation that a Service may carry which values are tried with each of
+// Octavia's providers. What comes of it is in testdata/annotations.golden.
+func effects() map[string][]effect {
+	return map[string][]effect{
+		annotation.KeyInternal:            {{value: "true"}, {value: "True"}},
+		annotation.KeyLoadBalancerID:      {{value: "{shared}"}, {value: "8a7c6c2e-3d1f-4f67-9f5c-0d9e8b7a6c5d"}, {value: "web"}},
+		annotation.KeyLoadBalancerAddress: {{value: "192.0.2.1"}},
+		annotation.KeyMembers:             {{value: "8a7c6c2e-3:0123456789:abcdef0123"}},
+		annotation.KeyClass:               {{value: "tiered", settings: classed}, {value: "other", settings: classed}},
+		annotation.KeySubnetID:            {{value: "{other-subnet}", given: private}, {value: "other"}},
+		annotation.KeyNetworkID:           {{value: "{other-network}", given: private}, {value: "other"}},
+		annotation.KeyMemberSubnetID:      {{value: "{other-subnet}"}, {value: "other"}},
+		annotation.KeyPortID:              {{value: "{port}", given: private}, {value: "port"}},
+		annotation.KeyFlavorID:            {{value: "{flavor-large}"}, {value: "8a7c6c2e-3d1f-4f67-9f5c-0d9e8b7a6c5d"}},
+		annotation.KeyAvailabilityZone:    {{value: "az-2"}},
+		annotation.KeyHostname:            {{value: "web.example.org"}},
+		annotation.KeyNodeSelector:        {{value: "pool=ingress"}, {value: "pool=nowhere"}, {value: "", settings: configured, given: also(annotate(annotation.KeyTLSContainer, ""))}},
+		annotation.KeyFloatingNetworkID:   {{value: "{public-2}"}, {value: "public"}},
+		annotation.KeyFloatingSubnetID:    {{value: "{tier-a}"}, {value: "tier"}},
+		annotation.KeyFloatingSubnet:      {{value: "tier-*"}, {value: "~[", given: nil}, {value: "none-*"}},
+		annotation.KeyFloatingSubnetTags:  {{value: "gold"}, {value: "silver"}},
+		annotation.KeyKeepFloatingIP:      {{value: "true"}},
+		annotation.KeyMethod:              {{value: "LEAST_CONNECTIONS"}, {on: onAmphora, value: "SOURCE_IP_PORT"}, {value: "RANDOM"}},
+		annotation.KeyProxyProtocol:       {{value: "true"}, {value: "v2"}, {value: "v3"}},
+		annotation.KeyXForwardedFor:       {{value: "true"}, {value: "true", given: also(annotate(annotation.KeyProxyProtocol, "v1"))}},
+		annotation.KeyTLSContainer:        {{value: certificate}, {value: "", settings: func(s *Settings) { s.TLSContainer = certificate }}, {value: "my-certificate"}},
+		annotation.KeyConnectionLimit:     {{value: "77"}, {value: "many"}},
+		annotation.KeyClientTimeout:       {{value: "60000"}, {value: "60s"}},
+		annotation.KeyConnectTimeout:      {{value: "6000"}, {value: "-1"}},
+		annotation.KeyMemberTimeout:       {{value: "60000"}, {value: "x"}},
+		annotation.KeyInspectTimeout:      {{value: "500"}, {value: "86400001"}},
+		annotation.KeyMonitor:             {{value: "true"}, {value: "false", given: also(local)}},
+		annotation.KeyMonitorDelay:        {{value: "11", given: probed}, {value: "0"}},
+		annotation.KeyMonitorTimeout:      {{value: "2", given: probed}, {value: "9", given: probed}},
+		annotation.KeyMonitorRetries:      {{value: "4", given: probed}, {value: "11"}},
+		annotation.KeyMonitorDown:         {{value: "4", given: probed}, {value: "0"}},
+		annotation.KeyLoadBalancerTags:    {{value: "team-web,prod"}, {value: "kube_service_x"}},
+		annotation.KeyListenerTags:        {{value: "team-web"}},
+		annotation.KeyPoolTags:            {{value: "team-web"}},
+
+		intent.KeyScheme:                         {{value: "internal"}},
+		intent.KeySourceRanges:                   {{value: "192.0.2.0/24"}, {on: ProviderOVN, value: "192.0.2.0/24", settings: func(s *Settings) { s.ManageSecurityGroups = true }}},
+		intent.KeyProxyProtocol:                  {{value: "v2"}},
+		intent.KeyHealthCheckProtocol:            {{value: "HTTP"}},
+		intent.KeyHealthCheckPort:                {{value: "10256"}},
+		intent.KeyHealthCheckPath:                {{on: onAmphora, value: "/ready", given: httped}, {value: "/ready", given: probed}},
+		intent.KeyHealthCheckInterval:            {{value: "15s"}},
+		intent.KeyHealthCheckTimeout:             {{value: "2s"}},
+		intent.KeyHealthCheckHealthyThreshold:    {{value: "4"}},
+		intent.KeyHealthCheckUnhealthyThreshold:  {{value: "4"}},
+		intent.KeyIdleTimeout:                    {{value: "5m"}},
+		intent.KeyStaticAddresses:                {{value: "{address}"}, {value: "{vip}", given: private}, {value: "{address-in-use}"}},
+		intent.KeyTags:                           {{value: "team=web"}},
+		intent.KeySubnets:                        {{value: "{other-subnet}", given: private}, {value: "other"}},
+		v1.AnnotationLoadBalancerSourceRangesKey: {{value: "192.0.2.0/24"}},
+	}
+}
+
+func local(s *v1.Service) {
+	s.Spec.ExternalTrafficPolicy, s.Spec.HealthCheckNodePort = v1.ServiceExternalTrafficPolicyLocal, 32000
+}
+
+// documented are the keys of every annotation that the provider says it honours.
+func documented() []string {
+	return append(slices.Concat(annotation.Keys(), annotation.Portable()), v1.AnnotationLoadBalancerSourceRangesKey)
+}
+
+// silent are annotations that only the manager writes, for people and for itself.
+var silent = []string{annotation.KeyLoadBalancerAddress, annotation.KeyMembers}
+
+// Every annotation has an effect with each of Octavia's providers, or its owner is told why not:
+// facts that it adds (+) and removes (-), events, or a refusal.
+func TestEveryAnnotationDoesWhatItSays(t *testing.T) {
+	table := effects()
+	for key := range table {
+		if !slices.Contains(documented(), key) {
+			t.Errorf("%s is tried and not documented", key)
+		}
+	}
+	var report strings.Builder
+	for _, key := range documented() {
+		tried := map[string]bool{}
+		for _, e := range table[key] {
+			for _, driver := range []string{onAmphora, ProviderOVN} {
+				if e.on != "" && e.on != driver {
+					continue
+				}
+				tried[driver] = true
+				fmt.Fprintf(&report, "%s: %q (%s)\n%s\n", key, e.value, driver, e.difference(t, key, driver))
+			}
+		}
+		if !tried[onAmphora] || !tried[ProviderOVN] {
+			t.Errorf("%s is not tried with both providers: %v", key, tried)
+		}
+	}
+	golden(t, "annotations.golden", report.String())
+}
+
+// difference is what the annotation changes for a new Service.
+func (e effect) difference(t *testing.T, key, driver string) string {
+	t.Helper()
+	instead := func(svc *v1.Service) { delete(svc.Annotations, key) }
+	if e.instead != "" {
+		instead = annotate(key, e.instead)
+	}
+	before, eventsBefore, err := look(t, driver, e.settings, service(append(slices.Clone(e.given), instead)...))
+	if err != nil && key != annotation.KeyXForwardedFor && (driver != ProviderOVN || e.settings == nil) {
+		t.Fatalf("%s without the annotation: %v", key, err)
+	}
+	after, events, err := look(t, driver, e.settings, service(append(slices.Clone(e.given), annotate(key, e.value))...))
+	var out strings.Builder
+	if err != nil {
+		fmt.Fprintf(&out, "  refused: %v\n", err)
+	}
+	for _, event := range events {
+		if strings.HasPrefix(event, v1.EventTypeWarning) && !slices.Contains(eventsBefore, event) {
+			fmt.Fprintf(&out, "  event: %s\n", event)
+		}
+	}
+	if err == nil {
+		for _, fact := range before {
+			if !slices.Contains(after, fact) {
+				fmt.Fprintf(&out, "  - %s\n", fact)
+			}
+		}
+		for _, fact := range after {
+			if !slices.Contains(before, fact) {
+				fmt.Fprintf(&out, "  + %s\n", fact)
+			}
+		}
+	}
+	if out.Len() == 0 && !slices.Contains(silent, key) {
+		t.Errorf("%s: %q does nothing with the provider %s, and nobody is told", key, e.value, driver)
+	}
+	return out.String()
+}
+
+// look is what a Service with these annotations leads to in a cloud of its own: all facts, and the events.
+func look(t *testing.T, driver string, settings func(*Settings), svc *v1.Service) (facts, events []string, err error) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		s := Settings{Provider: driver}
+		if settings != nil {
+			settings(&s)
+		}
+		r := newRig(t, sim.Options{}, s)
+		r.name()
+		r.settings.TLSContainer = r.expand(r.settings.TLSContainer)
+		r.restart()
+		for key, value := range svc.Annotations {
+			svc.Annotations[key] = r.expand(value)
+		}
+		r.nodes[0].Labels["pool"] = "ingress"
+		var status *v1.LoadBalancerStatus
+		status, err = r.manager.EnsureLoadBalancer(t.Context(), r.cluster, svc, r.nodes)
+		for _, event := range r.events() {
+			events = append(events, r.withNames(event))
+		}
+		if err != nil {
+			err = errors.New(r.withNames(err.Error()))
+			return
+		}
+		facts = r.shown(status)
+	})
+	return facts, events, err
+}
+
+// shown is everything that the cloud says about the Service's load balancer, one fact a line, with
+// names for IDs.
+func (r *rig) shown(status *v1.LoadBalancerStatus) []string {
+	r.t.Helper()
+	out := r.records(false)
+	list, err := r.api.ListLoadBalancers(r.t.Context(), api.LoadBalancerFilter{})
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	for _, b := range list {
+		kind := "a port of Octavia's"
+		if slices.ContainsFunc(r.named, func(pair [2]string) bool { return pair[0] == b.VIPPortID }) {
+			kind = "port " + b.VIPPortID
+		}
+		out = append(out, fmt.Sprintf("placed: %s in network %s, flavor %s, zone %s, address of %s", b.Name, b.VIPNetworkID, cmp.Or(b.FlavorID, "none"), cmp.Or(b.Zone, "none"), kind))
+	}
+	for _, f := range r.fips() {
+		out = append(out, fmt.Sprintf("floating IP in network %s, tags %q", f.NetworkID, f.Tags))
+	}
+	for _, in := range status.Ingress {
+		out = append(out, strings.TrimSpace(fmt.Sprintf("status: %s %s", r.place(in.IP), in.Hostname)))
+		if in.IPMode != nil {
+			out = append(out, "status: mode "+string(*in.IPMode))
+		}
+	}
+	for i := range out {
+		out[i] = r.withNames(out[i])
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// place names where an address comes from, since which one of a subnet it is means nothing.
+func (r *rig) place(ip string) string {
+	for prefix, name := range map[string]string{"10.0.0.0/16": "{private}", "10.9.0.0/24": "{other-subnet}", "172.24.4.0/22": "{public}", "198.51.100.0/28": "{tier-a}", "192.0.2.0/28": "{public-2}"} {
+		if a, err := netip.ParseAddr(ip); err == nil && netip.MustParsePrefix(prefix).Contains(a) {
+			for _, pair := range r.named {
+				if pair[0] == ip {
+					return pair[1]
+				}
+			}
+			return "address of " + name
+		}
+	}
+	return ip
+}
+
+// name gives things of the cloud names, in values of annotations and in what is shown.
+func (r *rig) name() {
+	r.t.Helper()
+	must := func(err error) {
+		if err != nil {
+			r.t.Fatal(err)
+		}
+	}
+	p := r.sim.Places()
+	r.called("{private}", p.PrivateSubnet)
+	r.called("{vip}", "10.0.44.44")
+	r.called("{private-network}", p.PrivateNetwork)
+	r.called("{public}", p.PublicNetwork)
+	r.called("{flavor-large}", p.LoadBalancerFlavors["large"])
+	r.called(certificate, r.sim.AddSecret("http://openstack.invalid", "web", true))
+	network, subnet, err := r.sim.AddNetwork("other", netip.MustParsePrefix("10.9.0.0/24"), false)
+	must(err)
+	r.called("{other-network}", network)
+	r.called("{other-subnet}", subnet)
+	network, _, err = r.sim.AddNetwork("public-2", netip.MustParsePrefix("192.0.2.0/28"), true)
+	must(err)
+	r.called("{public-2}", network)
+	subnet, err = r.sim.AddSubnet(p.PublicNetwork, "tier-a", netip.MustParsePrefix("198.51.100.0/28"), "gold")
+	must(err)
+	r.called("{tier-a}", subnet)
+	port, err := ports.Create(r.t.Context(), connect(r.t, r.sim, r.sim.Account()).services[api.Network], ports.CreateOpts{NetworkID: p.PrivateNetwork, Name: "mine"}).Extract()
+	must(err)
+	r.called("{port}", port.ID)
+	free, err := r.api.CreateFloatingIP(r.t.Context(), api.FloatingIPSpec{NetworkID: p.PublicNetwork, Description: "mine"})
+	must(err)
+	r.called("{address}", free.Address)
+	lb, err := r.api.CreateLoadBalancer(r.t.Context(), api.LoadBalancerSpec{Name: "shared", Provider: cmp.Or(r.settings.Provider, "amphora"), VIPSubnetID: p.PrivateSubnet})
+	must(err)
+	r.called("{shared}", lb.ID)
+	used, err := r.api.CreateFloatingIP(r.t.Context(), api.FloatingIPSpec{NetworkID: p.PublicNetwork, Description: "in use", PortID: lb.VIPPortID})
+	must(err)
+	r.called("{address-in-use}", used.Address)
+	r.called("{floating-IP-in-use}", used.ID)
+	r.called("{shared-port}", lb.VIPPortID)
+}
+
+func (r *rig) called(name, id string) { r.named = append(r.named, [2]string{id, name}) }
+
+// withNames puts names in the place of IDs.
+func (r *rig) withNames(text string) string {
+	for _, pair := range r.named {
+		text = strings.ReplaceAll(text, pair[0], pair[1])
+	}
+	return strings.TrimRight(text, " ")
+}
+
+// expand puts IDs in the place of their names.
+func (r *rig) expand(text string) string {
+	for _, pair := range r.named {
+		text = strings.ReplaceAll(text, pair[1], pair[0])
+	}
+	return text
+}
+
+// golden compares a text with a file in testdata.
+func golden(t *testing.T, name, got string) {
+	t.Helper()
+	path := filepath.Join("testdata", name)
+	if *update {
+		if err := os.WriteFile(path, []byte(got), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := gocmp.Diff(string(want), got); diff != "" {
+		t.Errorf("%s (-want +got), written anew by -update:\n%s", path, diff)
+	}
+}
