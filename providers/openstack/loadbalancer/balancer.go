@@ -56,21 +56,24 @@ func (d *differ) loadBalancerCreate(after []plan.Ref) plan.Change {
 	}
 }
 
-// explain adds to a refusal which annotation has the value that Octavia does not know.
+// explain adds to a refusal which annotation has the value that Octavia does not know: it names the
+// value, or only its own word for it.
 func (d *differ) explain(err error, spec api.LoadBalancerSpec) error {
 	if !cloudapi.Is(err, cloudapi.Invalid) {
 		return err
 	}
 	asked := d.want.LoadBalancer.asked
 	for _, named := range []struct {
-		asked      bool
-		key, value string
+		asked            bool
+		key, value, word string
 	}{
-		{asked.flavor, annotation.KeyFlavorID, spec.FlavorID}, {asked.zone, annotation.KeyAvailabilityZone, spec.Zone}, {asked.port, annotation.KeyPortID, spec.VIPPortID},
-		{asked.subnet, annotation.KeySubnetID, spec.VIPSubnetID}, {asked.network, annotation.KeyNetworkID, spec.VIPNetworkID},
+		{asked.flavor, annotation.KeyFlavorID, spec.FlavorID, "flavor_id"}, {asked.zone, annotation.KeyAvailabilityZone, spec.Zone, "availability"},
+		{asked.port, annotation.KeyPortID, spec.VIPPortID, "port_id"}, {asked.subnet, annotation.KeySubnetID, spec.VIPSubnetID, "subnet_id"},
+		{asked.network, annotation.KeyNetworkID, spec.VIPNetworkID, "network_id"},
 	} {
-		if named.asked && named.value != "" && strings.Contains(err.Error(), named.value) {
-			return fmt.Errorf("%w; it is named by %s: write one that exists, or remove the annotation", err, named.key)
+		text := strings.ToLower(err.Error())
+		if named.asked && named.value != "" && (strings.Contains(text, strings.ToLower(named.value)) || strings.Contains(text, named.word)) {
+			return fmt.Errorf("%w; %s is %q: write one that exists, or remove the annotation", err, named.key, named.value)
 		}
 	}
 	return err
