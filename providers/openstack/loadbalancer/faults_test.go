@@ -28,6 +28,7 @@ func (r *rig) until(what string, work func(context.Context) error) {
 			return
 		}
 		r.sim.Front().Revive()
+		r.sim.Unstick() // which the cloud's operator does
 		r.sleep(5 * time.Second)
 	}
 	r.t.Fatalf("%s never succeeds: %v", what, err)
@@ -42,7 +43,10 @@ func (r *rig) life() {
 		return err
 	}
 	r.until("create", ensure)
-	annotate("x-forwarded-for", "true", "enable-health-monitor", "true")(svc)
+	annotate("enable-health-monitor", "true")(svc)
+	if r.settings.Provider != ProviderOVN {
+		annotate("x-forwarded-for", "true")(svc)
+	}
 	svc.Spec.Ports = append(svc.Spec.Ports[1:], v1.ServicePort{Protocol: v1.ProtocolUDP, Port: 53, NodePort: 30053})
 	r.until("change", ensure)
 	r.nodes = r.nodes[1:]
@@ -91,14 +95,40 @@ func TestAFaultAtEveryCall(t *testing.T) {
 	}
 }
 
-// A load balancer that goes to ERROR at any of its changes is made anew, and nothing leaks.
-func TestErrorAtEveryChange(t *testing.T) {
-	for n := 1; n <= 16; n++ {
+// A load balancer, or only what is changed in it, that goes to ERROR or stays PENDING at any of its
+// changes is made anew, or changed once the cloud's operator has set it right; and nothing leaks.
+func TestTroubleAtEveryChange(t *testing.T) {
+	const changes = 14
+	for _, driver := range []string{"amphora", ProviderOVN} {
+		for _, outcome := range []sim.Outcome{sim.OutcomeError, sim.OutcomeChildrenError, sim.OutcomeStuck, sim.OutcomeChildrenStuck} {
+			for n := 1; n <= changes; n++ {
+				t.Run(fmt.Sprintf("%s, %s at change %d", driver, outcome, n), func(t *testing.T) {
+					t.Parallel()
+					bubble(t, sim.Options{SettleTime: 300 * time.Millisecond}, Settings{Provider: driver, ManageSecurityGroups: true}, func(r *rig) {
+						r.sim.SetFates(sim.Fate{Outcome: outcome, Call: n})
+						r.life()
+					})
+				})
+			}
+		}
+	}
+}
+
+// A token that ends at any call in the middle of a plan is replaced, and the plan goes on.
+func TestTokenThatEndsAtAnyCall(t *testing.T) {
+	for n := 1; n <= 60; n += 1 + n/12 {
 		t.Run(fmt.Sprint(n), func(t *testing.T) {
 			t.Parallel()
 			bubble(t, sim.Options{SettleTime: 300 * time.Millisecond}, Settings{ManageSecurityGroups: true}, func(r *rig) {
-				r.sim.SetFates(sim.Fate{Outcome: sim.OutcomeError, Call: n})
-				r.life()
+				r.sim.EndTokensAfter(n)
+				svc := service()
+				r.ensure(svc)
+				annotate("x-forwarded-for", "true")(svc)
+				r.ensure(svc)
+				r.nodes = r.nodes[1:]
+				r.update(svc)
+				r.remove(svc)
+				r.nothing()
 			})
 		})
 	}
