@@ -29,7 +29,7 @@ const (
 	// also compiles is slow, while a test that passes never waits this long.
 	patience = 2 * time.Minute
 	// realPatience is the same for real services, which need seconds for what a simulation does at once.
-	realPatience = 5 * time.Minute
+	realPatience = 15 * time.Minute
 	// poll is how often a condition is looked at.
 	poll = 100 * time.Millisecond
 	// calm is how long nothing may happen before a test believes that nothing will.
@@ -43,6 +43,8 @@ const (
 type setup struct {
 	// provider is the cloud; fake if empty.
 	provider string
+	// balancers is the kind of load balancers that Services get; without a name the one that the lab shows.
+	balancers lab.BalancerKind
 	// flags are added to the manager's usual ones, and win over them.
 	flags []string
 	// noRoutes leaves pod routes out: the framework looks at them every ten seconds only, for
@@ -76,6 +78,9 @@ func newCluster(t *testing.T, s setup) *cluster {
 	t.Helper()
 	if s.provider == "" {
 		s.provider = fake.ProviderName
+	}
+	if s.balancers.Name == "" {
+		s.balancers = lab.Balancers(s.provider)[0]
 	}
 	plane, err := planes.take(t.Context())
 	if err != nil {
@@ -116,7 +121,7 @@ func newCluster(t *testing.T, s setup) *cluster {
 	c.driver = &driver{Live: c.live}
 	c.session = conformance.NewSession(c.driver, cloud.World, descriptor.Capabilities)
 	c.session.Capabilities.Routes = descriptor.Capabilities.Routes && !s.noRoutes
-	c.session.ServiceAnnotations = lab.ServiceAnnotations(s.provider)
+	c.session.ServiceAnnotations = s.balancers.ServiceAnnotations
 	c.session.Patience = patience
 	if s.simulator.Services != "" {
 		c.session.Patience = realPatience

@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"os"
+	"path"
 	"testing"
 
 	"github.com/unified-ccm/unified-ccm/cmd/internal/lab"
@@ -10,7 +11,8 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/openstack"
 )
 
-// TestConformance runs the scenarios that every provider passes in process against the real thing.
+// TestConformance runs the scenarios that every provider passes in process against the real thing,
+// for each kind of load balancer that its cloud makes.
 func TestConformance(t *testing.T) {
 	t.Parallel()
 	for _, name := range conformanceProviders() {
@@ -18,25 +20,39 @@ func TestConformance(t *testing.T) {
 		if !ok {
 			continue // Left out of this build.
 		}
-		for _, scenario := range conformance.Scenarios() {
-			t.Run(name+"/"+scenario.Name, func(t *testing.T) {
-				t.Parallel()
-				if lack := lacks(scenario.Needs, descriptor.Capabilities); lack != "" {
-					t.Skipf("provider %s has no %s", name, lack)
+		for i, kind := range lab.Balancers(name) {
+			for _, scenario := range conformance.Scenarios() {
+				if i > 0 && scenario.Needs.Routes {
+					continue // Pod routes know nothing of load balancers.
 				}
-				c := newCluster(t, setup{provider: name, noRoutes: !scenario.Needs.Routes, simulator: lab.SimulatorOptions{Services: realServices()}})
-				c.start()
-				if err := scenario.Steps(t.Context(), c.session); err != nil {
-					t.Fatalf("%s\n%v", scenario.Doc, err)
-				}
-				if !c.driver.dryRun {
-					c.converge()
-				}
-				c.clear()
-				c.must(c.consistent(t.Context()))
-			})
+				t.Run(path.Join(name, kind.Name, scenario.Name), func(t *testing.T) {
+					t.Parallel()
+					conform(t, scenario, kind, descriptor)
+				})
+			}
 		}
 	}
+}
+
+// conform runs one scenario on a cluster of its own.
+func conform(t *testing.T, scenario conformance.Scenario, kind lab.BalancerKind, descriptor provider.Descriptor) {
+	t.Helper()
+	if lack := lacks(scenario.Needs, descriptor.Capabilities); lack != "" {
+		t.Skipf("provider %s has no %s", descriptor.Name, lack)
+	}
+	if reason, cannot := kind.Cannot[scenario.Name]; cannot {
+		t.Skip(reason)
+	}
+	c := newCluster(t, setup{provider: descriptor.Name, balancers: kind, noRoutes: !scenario.Needs.Routes, simulator: lab.SimulatorOptions{Services: realServices()}})
+	c.start()
+	if err := scenario.Steps(t.Context(), c.session); err != nil {
+		t.Fatalf("%s\n%v", scenario.Doc, err)
+	}
+	if !c.driver.dryRun {
+		c.converge()
+	}
+	c.clear()
+	c.must(c.consistent(t.Context()))
 }
 
 // realServices is the folder of a lab of real OpenStack services, if the scenarios shall run on those.

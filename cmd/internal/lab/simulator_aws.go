@@ -4,10 +4,44 @@ import (
 	"cmp"
 	"fmt"
 	"os"
+	"time"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/conformance"
+	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/annotation"
 	awssim "github.com/unified-ccm/unified-ccm/providers/aws/sim"
 )
+
+// awsBalancers are both generations. The lab shows network load balancers, because classic ones have no UDP;
+// what it demands of one it demands of the other, which is what a Service without annotations gets.
+func awsBalancers() []BalancerKind {
+	return []BalancerKind{
+		{Name: "network", ServiceAnnotations: map[string]string{annotation.KeyType: "nlb"}},
+		{Name: "classic", Cannot: map[string]string{"UDP and TCP on one port": "classic load balancers know no UDP"}},
+	}
+}
+
+// awsLatency is about what a call to EC2 or Elastic Load Balancing takes within its region.
+const awsLatency = 100 * time.Millisecond
+
+// awsBudgets are the targets that the provider's tests assert too. Those of Services are for network load
+// balancers with two ports.
+func awsBudgets(nodes, services int) map[string]Budget {
+	// EC2 answers with up to 1,000 instances at a time.
+	pages := (nodes + 999) / 1000
+	return map[string]Budget{
+		PhaseJoin:      {Calls: 12 * pages},
+		PhaseRefresh:   {Calls: pages + 1},
+		PhaseCreateOne: {Calls: 10},
+		PhaseDeleteOne: {Calls: 9},
+		// The registrations, and what tells which.
+		PhaseAddNode: {Calls: 2*services + 20},
+		// Listeners, attributes and two lists of targets for each.
+		PhaseRestart:      {Calls: 4*services + 20, ReadOnly: true, Seconds: 10},
+		PhaseRestartAgain: {Calls: services + 50, ReadOnly: true},
+		// A day may have 300 calls. A look at the routes, which a minute may have one of, is two.
+		PhaseIdle: {Calls: 2, ReadOnly: true},
+	}
+}
 
 // newAWS has no data plane and no state file: what is asked of those has no effect.
 func newAWS(o SimulatorOptions) (conformance.World, func() error, error) {
@@ -34,14 +68,16 @@ func newAWS(o SimulatorOptions) (conformance.World, func() error, error) {
 	return cloud, func() error { return nil }, nil
 }
 
-// awsConfig names the cluster, so that it is not asked for at an instance that the manager does not run on.
+// awsConfig names the cluster, so that it is not asked for at an instance that the manager does not run on. The
+// subnet is for the manager of Kubernetes' own cloud-provider-aws, which takes its VPC from here only with one.
 func awsConfig(endpoint string, world conformance.World, o SimulatorOptions) string {
 	cloud, ok := world.(*awssim.Cloud)
 	if !ok {
 		return ""
 	}
 	config := "# Credentials come from the environment: AWS_ACCESS_KEY_ID=" + cmp.Or(o.Token, "AKIASIMULATED") + " AWS_SECRET_ACCESS_KEY=simulated\n"
-	config += fmt.Sprintf("[Global]\nRegion = %s\nVPC = %s\nKubernetesClusterID = %s\n", cloud.Region(), cloud.VPC(), cloud.ClusterID())
+	config += fmt.Sprintf("[Global]\nRegion = %s\nVPC = %s\nSubnetID = %s\nKubernetesClusterID = %s\n",
+		cloud.Region(), cloud.VPC(), cloud.Subnets(false)[0], cloud.ClusterID())
 	for _, service := range []string{"EC2", "Elastic Load Balancing", "Elastic Load Balancing v2", "STS", "ec2imds"} {
 		config += fmt.Sprintf("\n[ServiceOverride %q]\nService = %[1]s\nRegion = %[2]s\nURL = %[3]s\nSigningRegion = %[2]s\n", service, cloud.Region(), endpoint)
 	}

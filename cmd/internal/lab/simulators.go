@@ -1,6 +1,7 @@
 package lab
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -44,18 +45,46 @@ type Simulator struct {
 	CloudConfig func(endpoint string, world conformance.World, o SimulatorOptions) string
 	// Services says that New can stand for real services too.
 	Services bool
-	// ServiceAnnotations are what Services need for the kind of load balancer that the lab shows
-	// and measures, where the cloud has several.
+	// Balancers are the kinds of load balancers that the cloud makes, where there are several. The
+	// lab shows and measures the first.
+	Balancers []BalancerKind
+	// Budgets returns what the phases of the benchmark may cost at most, by the names of bench's
+	// phases; nil where nobody has set targets. They hold at Latency per call, which is what the
+	// benchmark takes where no other is asked for; zero is DefaultLatency.
+	Budgets func(nodes, services int) map[string]Budget
+	Latency time.Duration
+}
+
+// DefaultLatency is how long a call takes in the benchmark on a cloud that says nothing else.
+const DefaultLatency = 20 * time.Millisecond
+
+// Budget is what one phase of the benchmark may cost at most.
+type Budget struct {
+	// Calls to the cloud, of all kinds.
+	Calls int `json:"calls"`
+	// ReadOnly: no call may change anything.
+	ReadOnly bool `json:"readOnly,omitempty"`
+	// Seconds from the start until everything is done; 0 sets no target.
+	Seconds float64 `json:"seconds,omitempty"`
+}
+
+// BalancerKind is a kind of load balancer that a cloud makes. The zero value is the only one of a
+// cloud that makes one kind.
+type BalancerKind struct {
+	// Name is a word.
+	Name string
+	// ServiceAnnotations are what Services need to get one.
 	ServiceAnnotations map[string]string
+	// Cannot are conformance scenarios that it cannot do, by their names, with the reason.
+	Cannot map[string]string
 }
 
 // simulators are the clouds that can be simulated, by provider name. A new one is one entry here.
 func simulators() map[string]Simulator {
 	return map[string]Simulator{
-		aws.ProviderName: {New: newAWS, CloudConfig: awsConfig,
-			ServiceAnnotations: map[string]string{"service.beta.kubernetes.io/aws-load-balancer-type": "nlb"}},
+		aws.ProviderName:       {New: newAWS, CloudConfig: awsConfig, Balancers: awsBalancers(), Budgets: awsBudgets, Latency: awsLatency},
 		fake.ProviderName:      {New: newFakeWorld, CloudConfig: fakeConfig},
-		openstack.ProviderName: {New: newOpenStack, CloudConfig: openStackConfig, Services: true},
+		openstack.ProviderName: {New: newOpenStack, CloudConfig: openStackConfig, Services: true, Budgets: openStackBudgets},
 	}
 }
 
@@ -96,9 +125,30 @@ func newFake(o fakesim.Options) (conformance.World, func() error, error) {
 	return cloud, cloud.Close, nil
 }
 
+// Balancers are the kinds of load balancers that a cloud makes, at least one.
+func Balancers(provider string) []BalancerKind {
+	if kinds := simulators()[provider].Balancers; len(kinds) > 0 {
+		return kinds
+	}
+	return []BalancerKind{{}}
+}
+
 // ServiceAnnotations are what the Services of a lab on this cloud are annotated with.
 func ServiceAnnotations(provider string) map[string]string {
-	return simulators()[provider].ServiceAnnotations
+	return Balancers(provider)[0].ServiceAnnotations
+}
+
+// Budgets are what the phases of the benchmark may cost at most on a cloud, by their names.
+func Budgets(provider string, nodes, services int) map[string]Budget {
+	if of := simulators()[provider].Budgets; of != nil {
+		return of(nodes, services)
+	}
+	return nil
+}
+
+// Latency is how long each call to a cloud takes in the benchmark, where no other is asked for.
+func Latency(provider string) time.Duration {
+	return cmp.Or(simulators()[provider].Latency, DefaultLatency)
 }
 
 // Providers are the names of the clouds that can be simulated, sorted.

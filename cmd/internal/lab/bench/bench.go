@@ -23,6 +23,8 @@ type Options struct {
 	Latency         time.Duration
 	// Annotations are put on every Service, beside those that the provider's benchmark needs.
 	Annotations map[string]string
+	// ServicesAt is lab.SimulatorOptions.Services.
+	ServicesAt string
 	// Manager is the process to measure: another cloud controller manager than our own, perhaps.
 	Manager Manager
 }
@@ -41,8 +43,12 @@ type Manager struct {
 	Args []string
 }
 
-// EndpointVariable stands for the simulated cloud's URL in Manager.CloudConfig.
-const EndpointVariable = "${ENDPOINT}"
+// In Manager.CloudConfig EndpointVariable stands for the cloud's URL, and ConfigVariable for the whole configuration that our own
+// manager gets: what is in a project of real services cannot be known beforehand.
+const (
+	EndpointVariable = "${ENDPOINT}"
+	ConfigVariable   = "${CLOUD_CONFIG}"
+)
 
 const (
 	// clients is how many kubelets or users are busy at once.
@@ -52,7 +58,7 @@ const (
 	poll = 200 * time.Millisecond
 	// calm is how long no call may reach the cloud before a phase ends whose end nothing else shows.
 	calm = 5 * time.Second
-	// idle is how long nothing is asked of the manager in the last phase.
+	// idle is how long nothing is asked of the manager in the last phase, whose name says so.
 	idle = time.Minute
 	// patience is how long a phase may last.
 	patience = 10 * time.Minute
@@ -72,13 +78,13 @@ func Run(ctx context.Context, b lab.Binaries, o Options) (_ Report, err error) {
 		b.CCM = o.Manager.Binary
 	}
 	cluster, err := lab.StartCluster(ctx, b, lab.ClusterOptions{
-		Provider: o.Provider, Dir: o.Dir, Step: o.Step, Cloud: lab.SimulatorOptions{Latency: o.Latency}, Listen: o.Manager.Listen,
+		Provider: o.Provider, Dir: o.Dir, Step: o.Step, Cloud: lab.SimulatorOptions{Latency: o.Latency, Services: o.ServicesAt}, Listen: o.Manager.Listen,
 		ManagerArgs: slices.Concat(ManagerArgs(), o.Manager.Args),
 		CloudConfig: func(endpoint, own string) string {
 			if o.Manager.CloudConfig == "" {
 				return own
 			}
-			return strings.ReplaceAll(o.Manager.CloudConfig, EndpointVariable, endpoint)
+			return strings.NewReplacer(EndpointVariable, endpoint, ConfigVariable, own).Replace(o.Manager.CloudConfig)
 		},
 	})
 	if err != nil {
@@ -87,7 +93,10 @@ func Run(ctx context.Context, b lab.Binaries, o Options) (_ Report, err error) {
 	defer func() {
 		err = errors.Join(err, o.Step(context.WithoutCancel(ctx), "stopping everything", cluster.Stop))
 	}()
-	r := &runner{Options: o, cluster: cluster}
+	r := &runner{Options: o, cluster: cluster, budgets: lab.Budgets(o.Provider, o.Nodes, o.Services)}
+	if _, ok := r.budgets[lab.PhaseCreateSlow]; ok {
+		r.settle(lab.QuickSettle, lab.QuickSettle)
+	}
 	// The API server waits for watches when it is stopped, so they end before.
 	watching, stopWatching := context.WithCancel(ctx)
 	defer stopWatching()
@@ -100,7 +109,7 @@ func Run(ctx context.Context, b lab.Binaries, o Options) (_ Report, err error) {
 	}
 	report := Report{
 		Provider: o.Provider, Manager: o.Manager.Binary, Nodes: o.Nodes, Services: o.Services,
-		LatencyMilliseconds: o.Latency.Milliseconds(), CPUs: runtime.NumCPU(),
+		RealServices: o.ServicesAt != "", LatencyMilliseconds: o.Latency.Milliseconds(), CPUs: runtime.NumCPU(),
 	}
 	for _, p := range r.phases() {
 		err := o.Step(ctx, p.name, func(ctx context.Context) error {
@@ -110,6 +119,9 @@ func Run(ctx context.Context, b lab.Binaries, o Options) (_ Report, err error) {
 				}
 			}
 			measured, err := r.measure(ctx, p)
+			if budget, ok := r.budgets[p.key]; ok && !r.real() {
+				measured.Target = &budget
+			}
 			report.Phases = append(report.Phases, measured)
 			return err
 		})
@@ -125,6 +137,9 @@ type runner struct {
 	Options
 	cluster *lab.Cluster
 	watch   *watch
+	budgets map[string]lab.Budget
+	// made is how many Services there are besides the first ones.
+	made int
 }
 
 func (r *runner) measure(ctx context.Context, p phase) (Phase, error) {

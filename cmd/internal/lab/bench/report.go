@@ -10,6 +10,8 @@ import (
 	"strings"
 	"text/tabwriter"
 	"time"
+
+	"github.com/unified-ccm/unified-ccm/cmd/internal/lab"
 )
 
 // Report is what a benchmark has measured.
@@ -19,6 +21,8 @@ type Report struct {
 	Manager  string `json:"manager,omitempty"`
 	Nodes    int    `json:"nodes"`
 	Services int    `json:"services"`
+	// RealServices says that the cloud was not a simulation.
+	RealServices bool `json:"realServices,omitempty"`
 	// LatencyMilliseconds is how long the cloud takes for each call.
 	LatencyMilliseconds int64 `json:"latencyMilliseconds"`
 	// CPUs of this machine, which ccm shares with the API server, etcd and the cloud.
@@ -39,6 +43,45 @@ type Phase struct {
 	// CPUSeconds that ccm used meanwhile, and PeakMemoryBytes its largest resident set since its start.
 	CPUSeconds      float64 `json:"cpuSeconds"`
 	PeakMemoryBytes int64   `json:"peakMemoryBytes"`
+	// Target is what the phase may cost at most; nil where nobody has set one.
+	Target *lab.Budget `json:"target,omitempty"`
+}
+
+// calls are calls to the cloud of all kinds.
+func (p Phase) calls() int { return p.Reads + p.Mutations }
+
+// met says whether the phase costs no more calls than its target allows. Seconds are the machine's
+// too, so that nothing is concluded from them.
+func (p Phase) met() bool {
+	return p.Target == nil || p.calls() <= p.Target.Calls && (p.Mutations == 0 || !p.Target.ReadOnly)
+}
+
+// target says what the target is.
+func (p Phase) target() string {
+	if p.Target == nil {
+		return ""
+	}
+	text := "≤ " + thousands(p.Target.Calls)
+	if p.Target.ReadOnly {
+		text += ", 0 changes"
+	}
+	if p.Target.Seconds > 0 {
+		text += fmt.Sprintf(", %g s", p.Target.Seconds)
+	}
+	if !p.met() {
+		text += "  MISSED"
+	}
+	return text
+}
+
+// Missed are the names of the phases that made more calls than their target allows.
+func (r Report) Missed() (names []string) {
+	for _, p := range r.Phases {
+		if !p.met() {
+			names = append(names, p.Name)
+		}
+	}
+	return names
 }
 
 // WriteJSON writes the report for machines.
@@ -53,18 +96,31 @@ func (r Report) WriteTable(w io.Writer) error {
 	if r.Manager != "" {
 		fmt.Fprintf(w, "manager %s\n", r.Manager)
 	}
-	fmt.Fprintf(w, "cloud %s, %d ms per call; %s and %s; %d CPUs for everything\n\n",
-		r.Provider, r.LatencyMilliseconds, count(r.Nodes, "node"), count(r.Services, "Service"), r.CPUs)
+	latency := fmt.Sprintf("%d ms per call", r.LatencyMilliseconds)
+	if r.RealServices {
+		latency = fmt.Sprintf("real services, %d ms more per call", r.LatencyMilliseconds)
+	}
+	fmt.Fprintf(w, "cloud %s, %s; %s and %s; %d CPUs for everything\n",
+		r.Provider, latency, count(r.Nodes, "node"), count(r.Services, "Service"), r.CPUs)
+	fmt.Fprint(w, "CALLS to the cloud, CHANGES among them; SECONDS on the clock; CPU and peak MEMORY of the manager\n\n")
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprint(t, "\tREADS\tMUTATIONS\tFAILED\tSECONDS\tCPU SECONDS\tPEAK MEMORY\t\n")
-	width := 0
+	fmt.Fprint(t, "\tCALLS\tCHANGES\tFAILED\tSECONDS\tCPU SECONDS\tMEMORY\t")
+	width, targets := 0, false
 	for _, p := range r.Phases {
 		width = max(width, len(p.Name))
+		targets = targets || p.Target != nil
+	}
+	if targets {
+		fmt.Fprint(t, "  TARGET")
 	}
 	for _, p := range r.Phases {
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%.1f\t%.2f\t%s\t\n", p.Name+strings.Repeat(" ", width-len(p.Name)),
-			thousands(p.Reads), thousands(p.Mutations), thousands(p.Failed), p.Seconds, p.CPUSeconds, mebibytes(p.PeakMemoryBytes))
+		fmt.Fprintf(t, "\n%s\t%s\t%s\t%s\t%.1f\t%.2f\t%s\t", p.Name+strings.Repeat(" ", width-len(p.Name)),
+			thousands(p.calls()), thousands(p.Mutations), thousands(p.Failed), p.Seconds, p.CPUSeconds, mebibytes(p.PeakMemoryBytes))
+		if target := p.target(); target != "" {
+			fmt.Fprint(t, "  "+target)
+		}
 	}
+	fmt.Fprintln(t)
 	return t.Flush()
 }
 

@@ -9,24 +9,32 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/unified-ccm/unified-ccm/cmd/internal/lab"
 )
 
 func sample() Report {
 	return Report{
 		Provider: "fake", Nodes: 1000, Services: 1, LatencyMilliseconds: 20, CPUs: 2,
 		Phases: []Phase{
-			{Name: "1,000 nodes joining", Reads: 3, Seconds: 21.04, CPUSeconds: 7.129, PeakMemoryBytes: 100 << 20},
-			{Name: "restart", Reads: 1234567, Mutations: 1, Failed: 2, Seconds: 0.25, CPUSeconds: 1, PeakMemoryBytes: 90<<20 - 1},
+			{Name: "1,000 nodes joining", Reads: 3, Seconds: 21.04, CPUSeconds: 7.129, PeakMemoryBytes: 100 << 20, Target: &lab.Budget{Calls: 3}},
+			{
+				Name: "restart", Reads: 1234567, Mutations: 1, Failed: 2, Seconds: 0.25, CPUSeconds: 1, PeakMemoryBytes: 90<<20 - 1,
+				Target: &lab.Budget{Calls: 9999999, ReadOnly: true, Seconds: 10},
+			},
+			{Name: "delete all", Mutations: 7},
 		},
 	}
 }
 
 func TestWriteTable(t *testing.T) {
 	want := `cloud fake, 20 ms per call; 1,000 nodes and 1 Service; 2 CPUs for everything
+CALLS to the cloud, CHANGES among them; SECONDS on the clock; CPU and peak MEMORY of the manager
 
-                         READS  MUTATIONS  FAILED  SECONDS  CPU SECONDS  PEAK MEMORY
-  1,000 nodes joining        3          0       0     21.0         7.13      100 MiB
-  restart              1,234,567          1       2      0.2         1.00       90 MiB
+                         CALLS  CHANGES  FAILED  SECONDS  CPU SECONDS   MEMORY  TARGET
+  1,000 nodes joining        3        0       0     21.0         7.13  100 MiB  ≤ 3
+  restart            1,234,568        1       2      0.2         1.00   90 MiB  ≤ 9,999,999, 0 changes, 10 s  MISSED
+  delete all                 7        7       0      0.0         0.00    0 MiB
 `
 	var b strings.Builder
 	if err := sample().WriteTable(&b); err != nil {
@@ -35,6 +43,21 @@ func TestWriteTable(t *testing.T) {
 	// The width of columns is for tabwriter.
 	if diff := cmp.Diff(fields(want), fields(b.String())); diff != "" {
 		t.Errorf("WriteTable (-want +got):\n%s\n%s", diff, b.String())
+	}
+}
+
+func TestMissed(t *testing.T) {
+	budget := func(b lab.Budget) *lab.Budget { return &b }
+	r := Report{Phases: []Phase{
+		{Name: "no target", Reads: 100},
+		{Name: "just met", Reads: 2, Mutations: 1, Target: budget(lab.Budget{Calls: 3})},
+		{Name: "one too many", Reads: 2, Mutations: 2, Target: budget(lab.Budget{Calls: 3})},
+		{Name: "no changes", Reads: 3, Target: budget(lab.Budget{Calls: 3, ReadOnly: true})},
+		{Name: "a change", Mutations: 1, Target: budget(lab.Budget{Calls: 3, ReadOnly: true})},
+		{Name: "slow", Seconds: 11, Target: budget(lab.Budget{Calls: 3, Seconds: 10})},
+	}}
+	if diff := cmp.Diff([]string{"one too many", "a change"}, r.Missed()); diff != "" {
+		t.Errorf("Missed (-want +got):\n%s", diff)
 	}
 }
 
