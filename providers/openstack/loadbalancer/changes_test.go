@@ -277,6 +277,48 @@ func TestReplacements(t *testing.T) {
 	}
 }
 
+// The address of an internal load balancer is its own: a change replaces the load balancer, which
+// today does nothing and tells nobody.
+func TestReplacementsOfInternalOnes(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		to     func(*v1.Service)
+		status string
+	}{
+		{"subnet", annotate("subnet-id", "{other-subnet}"), "10.9.0."},
+		{"network", annotate("network-id", "{other-network}"), "10.9.0."},
+		{"port", annotate("port-id", "{port}"), "10.0."},
+		{"address", func(s *v1.Service) { s.Spec.LoadBalancerIP = "10.0.44.44" }, "10.0.44.44"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			bubble(t, sim.Options{}, Settings{}, func(r *rig) {
+				r.name()
+				svc := service(internal)
+				r.ensure(svc)
+				before := r.records(true)
+				tt.to(svc)
+				for key, value := range svc.Annotations {
+					svc.Annotations[key] = r.expand(value)
+				}
+				if got := r.ensure(svc).Ingress[0].IP; !strings.HasPrefix(got, tt.status) {
+					t.Errorf("the address is %s, want %s…", got, tt.status)
+				}
+				if slices.Equal(before, r.records(true)) {
+					t.Error("nothing changed")
+				}
+				r.steady(svc)
+				r.remove(svc)
+				if err := r.sim.DeleteLoadBalancer("shared"); err != nil {
+					t.Fatal(err)
+				}
+				r.dropFIPs()
+				r.nothing()
+			})
+		})
+	}
+}
+
 func TestBadAnnotationsAreAllFoundBeforeAnythingIsMade(t *testing.T) {
 	bubble(t, sim.Options{}, Settings{}, func(r *rig) {
 		svc := service(annotate(
