@@ -72,7 +72,7 @@ func New(ctx context.Context, o Options) (*Cloud, error) {
 		err = c.bootSpares(ctx, o.Spares)
 	}
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("furnishing a project: %w", err), c.Close())
+		return nil, errors.Join(fmt.Errorf("furnishing a project: %w", err), c.Close()) //nolint:contextcheck // removed even if ctx has ended
 	}
 	return c, nil
 }
