@@ -29,7 +29,7 @@ const (
 	// also compiles is slow, while a test that passes never waits this long.
 	patience = 2 * time.Minute
 	// realPatience is the same for real services, which need seconds for what a simulation does at once.
-	realPatience = 5 * time.Minute
+	realPatience = 15 * time.Minute
 	// poll is how often a condition is looked at.
 	poll = 100 * time.Millisecond
 	// calm is how long nothing may happen before a test believes that nothing will.

@@ -229,7 +229,7 @@ configure_octavia() {
 		image_driver = image_glance_driver
 		loadbalancer_topology = SINGLE
 		amp_image_tag = amphora
-		amp_active_retries = 300
+		amp_active_retries = 3600
 		amp_active_wait_sec = 1
 		[networking]
 		retry_interval = 1

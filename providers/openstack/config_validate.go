@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/config"
+	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/api"
 )
 
@@ -191,11 +192,16 @@ func (c *Config) validateNetworking(f *config.File) {
 	}
 }
 
-// oneOf adds an error for a value outside a closed set.
+// oneOf checks a value of a closed set, which is compared as written.
 func oneOf(f *config.File, section, key, value string, allowed ...string) {
-	if !slices.Contains(allowed, value) {
-		f.Errorf(section, key, "must be one of %s, not %q", strings.Join(allowed, ", "), value)
+	if slices.Contains(allowed, value) {
+		return
 	}
+	hint := ""
+	if near := provider.Nearest(value, allowed); near != "" {
+		hint = "; did you mean " + near + "?"
+	}
+	f.Errorf(section, key, "must be one of %s, not %q%s", strings.Join(allowed, ", "), value, hint)
 }
 
 func isURL(text string) bool {

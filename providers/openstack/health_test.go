@@ -86,6 +86,13 @@ func TestAKeystoneThatFailsAtStartDelaysAndEndsNothing(t *testing.T) {
 		if err := cloud.Check(t.Context()); !cloudapi.Is(err, cloudapi.Unavailable) {
 			t.Fatalf("error %v, want Unavailable: with Denied the process would end", err)
 		}
+		// Had one of them been off at this moment, its controller would not have started until a restart.
+		_, nodes := cloud.InstancesV2()
+		_, balancers := cloud.LoadBalancer()
+		_, routes := cloud.Routes()
+		if !nodes || !balancers || !routes {
+			t.Errorf("nodes %v, load balancers %v, routes %v, want all on", nodes, balancers, routes)
+		}
 		wantHealth(t, cloud, "without a token", map[string]string{provider.PartNodes: "CreateToken", provider.PartLoadBalancers: "CreateToken", provider.PartRoutes: "CreateToken"})
 		c.Step(10 * time.Second)
 	}

@@ -90,7 +90,7 @@ type Cloud struct {
 	loadBalancer *balancers
 	instances    *instances.Instances
 	routes       *routes.Routes
-	nodes        *nodeTable
+	nodes        *nodeLister
 	clusterUID   atomic.Value
 }
 
@@ -141,7 +141,7 @@ func NewCloud(cfg Config, opts ...Option) (*Cloud, error) {
 	if o.regional && cfg.Global.Region == "" {
 		return nil, fmt.Errorf("%s = true needs region in section [%s]", envRegional, sectionGlobal)
 	}
-	c := &Cloud{config: cfg, nodes: &nodeTable{}}
+	c := &Cloud{config: cfg, nodes: &nodeLister{}}
 	c.client = newClient(clientOptions{
 		Global: cfg.Global, ConfigFile: o.configFile, Transport: o.transport, Clock: o.clock, UserAgent: o.userAgent,
 	})

@@ -13,14 +13,14 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
 )
 
-// nodeTable finds Nodes by what routes know of them: their addresses.
-type nodeTable struct {
+// nodeLister finds Nodes by what routes know of them: their addresses.
+type nodeLister struct {
 	mu     sync.RWMutex
 	lister corelisters.NodeLister
 	synced func() bool
 }
 
-func (n *nodeTable) set(factory informers.SharedInformerFactory) {
+func (n *nodeLister) set(factory informers.SharedInformerFactory) {
 	nodes := factory.Core().V1().Nodes()
 	informer := nodes.Informer()
 	n.mu.Lock()
@@ -30,7 +30,7 @@ func (n *nodeTable) set(factory informers.SharedInformerFactory) {
 
 // all returns the cluster's Nodes. Before they are all known it is an error: a route to a Node that
 // is not known yet would pass for one whose Node is gone.
-func (n *nodeTable) all() ([]*v1.Node, error) {
+func (n *nodeLister) all() ([]*v1.Node, error) {
 	n.mu.RLock()
 	lister, synced := n.lister, n.synced
 	n.mu.RUnlock()

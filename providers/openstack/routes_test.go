@@ -65,7 +65,7 @@ func (w *routeWorld) restart() {
 	w.instances.SetNodeLister(corelisters.NewNodeLister(w.indexer))
 	w.source = newRouteSource(routeSourceOptions{
 		Network: w.api, RouterID: w.cloud.Places().Router, Ports: w.testWorld.source.ports, ProviderIDs: w.ids, Clock: w.clock,
-		Nodes:      &nodeTable{lister: corelisters.NewNodeLister(w.indexer), synced: func() bool { return true }},
+		Nodes:      &nodeLister{lister: corelisters.NewNodeLister(w.indexer), synced: func() bool { return true }},
 		ClusterUID: func() string { return clusterUID },
 	})
 	w.routes = routes.New(routes.Options{Provider: ProviderName}, w.source, w.instances)

@@ -1,5 +1,7 @@
 package lab
 
+import "time"
+
 // Names of the benchmark's phases, by which clouds name their budgets.
 const (
 	PhaseJoin         = "join"
@@ -12,4 +14,25 @@ const (
 	PhaseRestartAgain = "restart-again"
 	PhaseDeleteAll    = "delete-all"
 	PhaseIdle         = "idle"
+
+	// Those that are measured only on clouds that name a budget for them.
+	PhaseCreateSlow = "create-slow"
+	PhaseCreateMany = "create-many"
+	PhaseSilent     = "silent"
+	PhaseRoutes     = "routes"
 )
+
+// What the phases that not every cloud has are about. Targets are set for these numbers.
+const (
+	// SilentNodes stop reporting, for a minute. ManyServices are made at once, and RoutedNodes get a route each.
+	SilentNodes, ManyServices, RoutedNodes = 50, 20, 100
+	// SlowSettle is how long a new load balancer takes in them; QuickSettle in all others.
+	SlowSettle, QuickSettle = 60 * time.Second, 200 * time.Millisecond
+	// MemberSettle is how long a change of members takes where a node joins.
+	MemberSettle = 3 * time.Second
+)
+
+// Settler is a simulated cloud whose load balancers take as long as it is told: new ones, and changes of them.
+type Settler interface {
+	SetSettleTimes(provision, settle time.Duration)
+}

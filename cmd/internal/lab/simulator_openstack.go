@@ -13,6 +13,27 @@ import (
 // settleTime is how long a change of a load balancer takes in a lab: about what amphora takes.
 const settleTime = 500 * time.Millisecond
 
+// openStackBudgets are the targets that the provider's tests assert too, for Services of two ports.
+func openStackBudgets(nodes, services int) map[string]Budget {
+	// Nova and Neutron answer with up to 1,000 objects at a time.
+	pages := (nodes + 999) / 1000
+	return map[string]Budget{
+		PhaseRefresh:    {Calls: 6 * pages},
+		PhaseSilent:     {Calls: 15, ReadOnly: true},
+		PhaseCreateOne:  {Calls: 7, Seconds: 0.5},
+		PhaseCreateSlow: {Calls: 31, Seconds: (SlowSettle + 2500*time.Millisecond).Seconds()},
+		PhaseCreateMany: {Calls: 200, Seconds: (SlowSettle + 5*time.Second).Seconds()},
+		// The updates of two pools for each Service, and what tells which.
+		PhaseAddNode: {Calls: 2*services + 20, Seconds: 10},
+		// The members of two pools for each, because no list has those.
+		PhaseRestart:      {Calls: 2*services + 20, ReadOnly: true},
+		PhaseRestartAgain: {Calls: 20, ReadOnly: true},
+		PhaseRoutes:       {Calls: RoutedNodes + 10},
+		// A day may have 300 calls. A look at the routes, which a minute may have one of, is one.
+		PhaseIdle: {Calls: 1, ReadOnly: true},
+	}
+}
+
 // newOpenStack has no data plane and no state file: what is asked of those has no effect.
 func newOpenStack(o SimulatorOptions) (conformance.World, func() error, error) {
 	if o.Services != "" {
@@ -30,10 +51,10 @@ func newOpenStack(o SimulatorOptions) (conformance.World, func() error, error) {
 }
 
 // furnishTime is how long the making of a project on real services may take.
-const furnishTime = 5 * time.Minute
+const furnishTime = 15 * time.Minute
 
-// spareServers is how many machines most scenarios launch at most.
-const spareServers = 4
+// spareServers is how many machines most scenarios launch.
+const spareServers = 3
 
 // newOpenStackProject has a project of its own on real services, so that several can be used side by side.
 func newOpenStackProject(o SimulatorOptions) (conformance.World, func() error, error) {

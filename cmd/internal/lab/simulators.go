@@ -94,7 +94,7 @@ func simulators() map[string]Simulator {
 		aws.ProviderName: {New: newAWS, CloudConfig: awsConfig, Balancers: awsBalancers(),
 			Budgets: awsBudgets, Latency: awsLatency, TargetAnnotation: annotation.KeyNodeLabels},
 		fake.ProviderName:      {New: newFakeWorld, CloudConfig: fakeConfig},
-		openstack.ProviderName: {New: newOpenStack, CloudConfig: openStackConfig, Services: true},
+		openstack.ProviderName: {New: newOpenStack, CloudConfig: openStackConfig, Services: true, Budgets: openStackBudgets},
 	}
 }
 

@@ -180,3 +180,53 @@ func TestSlowLoadBalancersHoldUpNobody(t *testing.T) {
 		r.remove(service(named("stuck")))
 	})
 }
+
+// Managed security groups cost what they are: a group, its rules, and a port of each node.
+func TestCallsWithSecurityGroups(t *testing.T) {
+	const nodes = 3
+	settings := Settings{ManageSecurityGroups: true}
+	t.Run("a creation that settles at once", func(t *testing.T) {
+		bubble(t, sim.Options{ProvisionTime: 200 * time.Millisecond, SettleTime: 200 * time.Millisecond, Latency: latency}, settings, func(r *rig) {
+			began := time.Now()
+			r.ensure(service())
+			r.wantTime("create", began, 500*time.Millisecond)
+			// Beside the group: the lists of groups, of subnets and of the nodes' ports.
+			r.wantCalls("create", 7+2+nodes+4)
+		})
+	})
+	t.Run("twenty creations", func(t *testing.T) {
+		bubble(t, sim.Options{ProvisionTime: time.Minute, SettleTime: 3 * time.Second, Latency: latency}, settings, func(r *rig) {
+			services := fleet(20)
+			began := time.Now()
+			together(services, func(svc *v1.Service) { r.ensure(svc) })
+			r.wantTime("20 creations", began, 65*time.Second)
+			r.wantCalls("20 creations", 200+20*(2+nodes))
+		})
+	})
+	t.Run("a restart", func(t *testing.T) {
+		bubble(t, sim.Options{Latency: latency}, settings, func(r *rig) {
+			services := fleet(100)
+			together(services, func(svc *v1.Service) { r.ensure(svc) })
+			r.restart()
+			together(services, func(svc *v1.Service) { r.ensure(svc) })
+			r.wantCalls("restart", 220)
+			if m := r.mutations(); len(m) > 0 {
+				t.Errorf("a restart changed something: %v", m)
+			}
+		})
+	})
+	t.Run("a node that joins", func(t *testing.T) {
+		bubble(t, sim.Options{SettleTime: 3 * time.Second, Latency: latency}, settings, func(r *rig) {
+			services := fleet(50)
+			together(services, func(svc *v1.Service) { r.ensure(svc) })
+			r.sleep(time.Minute)
+			r.launch("another")
+			r.sim.Front().Log().Reset()
+			began := time.Now()
+			together(services, func(svc *v1.Service) { r.update(svc) })
+			r.wantTime("one node joins", began, 10*time.Second)
+			// One change of each pool, and one of the node's port for each group.
+			r.wantCalls("one node joins", 100+50+20)
+		})
+	})
+}

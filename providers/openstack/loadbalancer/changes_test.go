@@ -239,44 +239,6 @@ func TestTLS(t *testing.T) {
 	})
 }
 
-// What no load balancer can change in place replaces one that is the Service's alone, and keeps its
-// floating IP.
-func TestReplacements(t *testing.T) {
-	for _, tt := range []struct {
-		name string
-		to   func(*rig, *v1.Service)
-	}{
-		{"flavor", func(r *rig, s *v1.Service) { annotate("flavor-id", r.sim.Places().LoadBalancerFlavors["large"])(s) }},
-		{"availability zone", func(_ *rig, s *v1.Service) { annotate("availability-zone", "az-2")(s) }},
-		{"error", func(r *rig, _ *v1.Service) {
-			if err := r.sim.SetLoadBalancerStatus(lbName("web"), "ERROR"); err != nil {
-				r.t.Fatal(err)
-			}
-			r.restart()
-		}},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-			bubble(t, sim.Options{}, Settings{}, func(r *rig) {
-				svc := service()
-				address := r.ensure(svc).Ingress[0].IP
-				id := r.balancer().ID
-				annotate("load-balancer-id", id)(svc)
-				tt.to(r, svc)
-				if got := r.ensure(svc).Ingress[0].IP; got != address {
-					t.Errorf("the floating IP is %s, was %s", got, address)
-				}
-				if r.balancer().ID == id {
-					t.Error("the load balancer was not replaced")
-				}
-				r.steady(svc)
-				r.remove(svc)
-				r.nothing()
-			})
-		})
-	}
-}
-
 func TestBadAnnotationsAreAllFoundBeforeAnythingIsMade(t *testing.T) {
 	bubble(t, sim.Options{}, Settings{}, func(r *rig) {
 		svc := service(annotate(

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"slices"
 	"strings"
 
@@ -16,6 +17,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/openstack/api"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/annotation"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/names"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/oserr"
 )
 
 // kindFloatingIP is what plans call it.
@@ -92,7 +94,10 @@ func (d *differ) madeByUs(f api.FloatingIP) bool {
 }
 
 // markable says whether a floating IP can have our mark.
-func (d *differ) markable(f api.FloatingIP) bool { return d.key.ClusterUID != "" && f.Tags != nil }
+func (d *differ) markable(f api.FloatingIP) bool { return d.key.ClusterUID != "" && d.taggable(f) }
+
+// taggable says whether this Neutron has tags for floating IPs, as far as is known.
+func (d *differ) taggable(f api.FloatingIP) bool { return f.Tags != nil && !d.cloud.untagged.Load() }
 
 func kept(f api.FloatingIP) bool { return slices.Contains(f.Tags, names.KeepTag) }
 
@@ -200,7 +205,7 @@ func (d *differ) mark(f api.FloatingIP) {
 	if showSet(f.Tags) == showSet(want) {
 		return
 	}
-	if f.Tags == nil {
+	if !d.taggable(f) {
 		d.warnf("%s has no effect: this Neutron has no tags for floating IPs, on which it would be remembered; it needs the extension standard-attr-tag", annotation.KeyKeepFloatingIP)
 		return
 	}
@@ -226,8 +231,8 @@ func (d *differ) marks(f api.FloatingIP, ours bool) []string {
 
 // retag adds and removes tags one by one, so that what somebody else tags meanwhile stays.
 func (d *differ) retag(ctx context.Context, f api.FloatingIP, want []string) error {
-	if f.Tags == nil {
-		return nil // Neutron has none; mark says so
+	if !d.taggable(f) {
+		return nil // mark says so
 	}
 	var err error
 	for _, tag := range want {
@@ -239,6 +244,11 @@ func (d *differ) retag(ctx context.Context, f api.FloatingIP, want []string) err
 		if err == nil && !slices.Contains(want, tag) {
 			err = cloudapi.IgnoreNotFound(d.cloud.api.RemoveTag(ctx, api.FloatingIPs, f.ID, tag))
 		}
+	}
+	if oserr.Status(err) == http.StatusNotFound && !cloudapi.Is(err, cloudapi.NotFound) {
+		// Neutron does not know the path: the extension is switched off.
+		d.cloud.untagged.Store(true)
+		return nil
 	}
 	return d.booked(err, func(write uint64) {
 		if now, ok := d.cloud.store.fips.get(f.ID); ok {

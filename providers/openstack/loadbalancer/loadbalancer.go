@@ -4,6 +4,7 @@ package loadbalancer
 
 import (
 	"context"
+	"sync/atomic"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -93,6 +94,8 @@ type Cloud struct {
 	turns    *turns
 	around   *surroundings
 	strays   *strayPorts
+	// untagged says that Neutron has turned out to have no tags.
+	untagged atomic.Bool
 }
 
 var (

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"bytes"
 	"encoding/json"
 	"net/http"
 	"slices"
@@ -25,6 +26,7 @@ type octaviaObject struct {
 	object
 	Name         string   `json:"name"`
 	Project      string   `json:"project_id"`
+	Tenant       string   `json:"tenant_id"`
 	AdminStateUp bool     `json:"admin_state_up"`
 	Provisioning string   `json:"provisioning_status"`
 	Operating    string   `json:"operating_status"`
@@ -42,7 +44,7 @@ type octaviaEntity interface {
 }
 
 func (t *tx) newOctavia(project string) octaviaObject {
-	return octaviaObject{object: object{ID: t.newID(), seq: t.next()}, Project: project, AdminStateUp: true, Provisioning: pendingCreate,
+	return octaviaObject{object: object{ID: t.newID(), seq: t.next()}, Project: project, Tenant: project, AdminStateUp: true, Provisioning: pendingCreate,
 		Operating: operatingOffline, Created: t.now.UTC().Format(octaviaTime), Tags: []string{}}
 }
 
@@ -376,6 +378,9 @@ func (o *opt[T]) UnmarshalJSON(raw []byte) error {
 	if string(raw) == "null" {
 		o.null = true
 		return nil
+	}
+	if _, number := any(o.v).(int); number {
+		raw = bytes.Trim(raw, `"`) // Octavia takes numbers as text too, which is how its command line sends some.
 	}
 	return json.Unmarshal(raw, &o.v)
 }

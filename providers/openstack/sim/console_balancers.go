@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	v1 "k8s.io/api/core/v1"
 
@@ -167,4 +168,9 @@ func (c *Cloud) SetLoadBalancerStatus(name, status string) error {
 		}
 		return err
 	})
+}
+
+// SetSettleTimes replaces Options.ProvisionTime and SettleTime for what begins from now on.
+func (c *Cloud) SetSettleTimes(provision, settle time.Duration) {
+	c.look(func(t *tx) { t.o.ProvisionTime, t.o.SettleTime = provision, settle })
 }

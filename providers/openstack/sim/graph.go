@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"errors"
 	"net/http"
 	"net/netip"
 )
@@ -87,7 +88,7 @@ func (t *tx) createBalancer() (any, error) {
 		b.Zone = &in.Zone
 	}
 	if err := t.takeVIP(b, in, n, s); err != nil {
-		return nil, err
+		return nil, ofProvider(in.Provider, err)
 	}
 	if err := t.grow(b, in); err != nil {
 		t.abandon(b)
@@ -156,16 +157,25 @@ func (t *tx) checkPlacement(in balancerSpec) error {
 	}
 	if in.Flavor != "" {
 		if t.lbFlavors[in.Flavor] == nil {
-			return errUnknown("Flavor", in.Flavor)
+			return invalid("Invalid flavor_id.")
 		}
 		if in.Provider == providerOVN {
 			return unsupported(providerOVN, "OVN provider does not support flavors")
 		}
 	}
 	if in.Zone != "" && !contains(t.o.Zones, in.Zone) {
-		return errUnknown("Availability Zone", in.Zone)
+		return invalid("Invalid availability zone.")
 	}
 	return nil
+}
+
+// ofProvider is how Octavia passes on what Neutron has to say about the address of a VIP, which its provider asks for.
+func ofProvider(name string, err error) error {
+	var r *refusalError
+	if errors.As(err, &r) && (r.kind == "InvalidIpForSubnet" || r.kind == "IpAddressAlreadyAllocated") {
+		return refuse(http.StatusInternalServerError, "", "Provider '%s' reports error: %s", name, r.message)
+	}
+	return err
 }
 
 // takeVIP gives a load balancer its port: the one that is named, or a new one.
@@ -294,7 +304,9 @@ func (t *tx) fullView(b *balancer) any {
 	out := asMap(b)
 	listeners, pools := []any{}, []any{}
 	for _, l := range b.listeners {
-		listeners = append(listeners, l)
+		one := asMap(l)
+		delete(one, "loadbalancers")
+		listeners = append(listeners, one)
 	}
 	for _, p := range b.pools {
 		p.refresh()
@@ -304,7 +316,10 @@ func (t *tx) fullView(b *balancer) any {
 			members = append(members, m)
 		}
 		one["members"] = members
-		one["healthmonitor"] = p.monitor
+		// Octavia shows none here, although there may be one.
+		one["healthmonitor"] = nil
+		delete(one, "healthmonitor_id")
+		delete(one, "loadbalancers")
 		pools = append(pools, one)
 	}
 	out["listeners"], out["pools"] = listeners, pools

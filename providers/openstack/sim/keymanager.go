@@ -34,7 +34,7 @@ func secretOperations() []operation {
 		read("ShowSecret", "secrets/{id}", func(t *tx) (any, error) {
 			s := t.secrets[t.call.params["id"]]
 			if s == nil {
-				return nil, refuse(http.StatusNotFound, "", "Not Found. Sorry but your secret is in another castle.")
+				return nil, refuse(http.StatusNotFound, "", "Secret not found.")
 			}
 			if !t.call.may(s.project) {
 				return nil, refuse(http.StatusForbidden, "", "Secret retrieval attempt not allowed - please review your user/project privileges")
@@ -53,7 +53,7 @@ func secretOperations() []operation {
 		read("ShowContainer", "containers/{id}", func(t *tx) (any, error) {
 			c := t.containers[t.call.params["id"]]
 			if c == nil {
-				return nil, refuse(http.StatusNotFound, "", "Not Found. Sorry but your container is in another castle.")
+				return nil, refuse(http.StatusNotFound, "", "Secrets container not found.")
 			}
 			if !t.call.may(c.project) {
 				return nil, refuse(http.StatusForbidden, "", "Container retrieval attempt not allowed - please review your user/project privileges")

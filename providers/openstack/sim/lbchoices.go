@@ -49,8 +49,10 @@ func choiceOperations() []operation {
 				return nil, errPolicy()
 			}
 			out := map[string]int{"l7policy": -1, "l7rule": -1}
-			for _, name := range []string{QuotaLoadBalancers, QuotaListeners, QuotaPools, QuotaMembers, QuotaHealthMonitors} {
-				out[name] = t.o.Quotas[name]
+			for shown, name := range map[string]string{
+				"load_balancer": QuotaLoadBalancers, "listener": QuotaListeners, "pool": QuotaPools, "member": QuotaMembers, "health_monitor": QuotaHealthMonitors,
+			} {
+				out[shown] = t.o.Quotas[name]
 			}
 			return map[string]any{"quota": out}, nil
 		}),

@@ -141,7 +141,7 @@ const (
 func (t *tx) newListener(b *balancer, in listenerInput) *listener {
 	l := &listener{octaviaObject: t.newOctavia(b.Project), Protocol: in.Protocol, Port: in.Port, Connections: defaultConnections,
 		ClientData: defaultClientData, MemberConnect: defaultMemberConnect, MemberData: defaultMemberData, SNI: []string{},
-		Headers: map[string]string{}, ClientAuth: "NONE", TLSVersions: []string{}, ALPN: []string{}, Policies: []any{},
+		Headers: map[string]string{}, ClientAuth: "NONE", Policies: []any{},
 		LoadBalancers: []ref{{b.ID}}, balancer: b}
 	if in.Protocol == protocolTerminated {
 		l.TLSVersions, l.ALPN = []string{"TLSv1.2", "TLSv1.3"}, []string{"h2", "http/1.1", "http/1.0"}
@@ -169,8 +169,8 @@ func (l *listener) apply(in listenerSettings) {
 	in.ClientCA.intoPointer(&l.ClientCA)
 	in.ClientCRL.intoPointer(&l.ClientCRL)
 	in.Ciphers.intoPointer(&l.Ciphers)
-	in.TLSVersions.into(&l.TLSVersions, []string{})
-	in.ALPN.into(&l.ALPN, []string{})
+	in.TLSVersions.into(&l.TLSVersions, nil)
+	in.ALPN.into(&l.ALPN, nil)
 	in.Tags.into(&l.Tags, []string{})
 	if len(l.CIDRs) == 0 {
 		l.CIDRs = nil
@@ -303,9 +303,9 @@ func (t *tx) checkTLS(l *listener) error {
 	withTLS := len(refs) > 0 || l.ClientCA != nil
 	switch {
 	case transportOf(l.Protocol) != protocolTCP && withTLS:
-		return invalid("%s protocol listener does not support TLS or header insertion.", l.Protocol)
+		return invalid("%s protocol listener does not support TLS.", l.Protocol)
 	case l.Protocol != protocolTerminated && withTLS:
-		return invalid("Certificate container references are only allowed on %s protocol listeners.", protocolTerminated)
+		return invalid("Certificate container references are not allowed on %s protocol listeners.", l.Protocol)
 	case l.Protocol == protocolTerminated && len(refs) == 0:
 		return invalid("An SNI or default certificate container reference must be provided for %s protocol listeners.", protocolTerminated)
 	case l.ClientAuth != "NONE" && l.ClientCA == nil:
@@ -326,10 +326,10 @@ func checkCIDRs(b *balancer, l *listener) error {
 	for _, cidr := range l.CIDRs {
 		p, err := netip.ParsePrefix(cidr)
 		if err != nil {
-			return badField("allowed_cidrs", cidr, "Value should be IPv4 or IPv6 CIDR format")
+			return badField("allowed_cidrs", "['"+cidr+"']", "Value should be IPv4 or IPv6 CIDR format")
 		}
 		if !slices.Contains(b.families(vip), p.Addr().Is4()) {
-			return invalid("CIDR %s IP version incompatible with all VIPs %s IP version.", cidr, b.VIP)
+			return invalid("CIDR %s IP version incompatible with VIP %s IP version.", cidr, b.VIP)
 		}
 	}
 	return nil
@@ -358,7 +358,7 @@ func (l *listener) checkHeaders() error {
 	for _, name := range sortedKeys(l.Headers) {
 		tls := len(name) > 6 && name[:6] == "X-SSL-"
 		if !contains(plain, name) && !tls {
-			return refuse(http.StatusBadRequest, "", "['%s'] is not a valid option for insert_headers", name)
+			return refuse(http.StatusBadRequest, "", "dict_keys(['%s']) is not a valid option for insert_headers", name)
 		}
 		if tls && l.Protocol != protocolTerminated {
 			return refuse(http.StatusBadRequest, "", "['%s'] is not a valid option for %s protocol listener.", name, l.Protocol)

@@ -301,10 +301,10 @@ func repeats(list []memberSpec) bool {
 	return false
 }
 
-// checkBatch checks all of a batch before any of it is done.
+// checkBatch checks all of a batch before any of it is done. Octavia does not look at the subnets.
 func (t *tx) checkBatch(p *pool, list []memberSpec) error {
 	for _, in := range list {
-		if err := firstOf(in.checkTypes(), t.checkSubnet(in)); err != nil {
+		if err := in.checkTypes(); err != nil {
 			return err
 		}
 		trial := &member{Address: in.Address, Port: in.Port, pool: p}

@@ -114,7 +114,7 @@ func (in *monitorSettings) check() error {
 		errs = append(errs, oneOf("http_method", in.Method.v, "CONNECT", "DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT", "TRACE"))
 	}
 	if in.Path.v != "" && !strings.HasPrefix(in.Path.v, "/") {
-		errs = append(errs, badField("url_path", in.Path.v, "Not a valid URL Path: "+in.Path.v))
+		errs = append(errs, badField("url_path", in.Path.v, "Value must be a valid URL Path string"))
 	}
 	return firstOf(append(errs, checkTexts(in.Name.v, "", in.Tags.v))...)
 }
@@ -180,7 +180,7 @@ func (m *monitor) check() error {
 	case datagrams && !contains([]string{monitorUDP, monitorHTTP, monitorTCP, monitorSCTP}, m.Type):
 		return invalid("The associated pool protocol is %s, so only a HTTP, SCTP, TCP, UDP-CONNECT health monitor is supported.", m.pool.Protocol)
 	case !datagrams && (m.Type == monitorUDP || m.Type == monitorSCTP):
-		return invalid("The %s type is only supported for pools of type SCTP, UDP.", m.Type)
+		return invalid("The %s type is only supported for pools of type UDP/SCTP.", m.Type)
 	case !m.speaksHTTP() && (m.Method != nil || m.Path != nil || m.Codes != nil):
 		return invalid("http_method, url_path and expected_codes are only valid for HTTP and HTTPS monitors.")
 	case m.Domain != nil && (m.Version == nil || *m.Version < 1.1):

@@ -153,6 +153,9 @@ func strict(service string, raw []byte, into any) error {
 }
 
 func malformed(service string) error {
+	if service == serviceLoadBalancer {
+		return badBody(service, "Request is not in valid JSON format")
+	}
 	return badBody(service, "Malformed request body: it is not valid JSON.")
 }
 

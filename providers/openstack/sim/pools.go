@@ -185,7 +185,7 @@ func (in *poolSpec) checkTypes(named bool) error {
 }
 
 func (t *tx) newPool(b *balancer, in poolSpec) *pool {
-	p := &pool{octaviaObject: t.newOctavia(b.Project), Protocol: in.Protocol, TLSVersions: []string{}, ALPN: []string{}, LoadBalancers: []ref{{b.ID}}, balancer: b}
+	p := &pool{octaviaObject: t.newOctavia(b.Project), Protocol: in.Protocol, LoadBalancers: []ref{{b.ID}}, balancer: b}
 	p.apply(in.poolSettings)
 	return p
 }
@@ -201,8 +201,8 @@ func (p *pool) apply(in poolSettings) {
 	in.CA.intoPointer(&p.CA)
 	in.CRL.intoPointer(&p.CRL)
 	in.Ciphers.intoPointer(&p.Ciphers)
-	in.TLSVersions.into(&p.TLSVersions, []string{})
-	in.ALPN.into(&p.ALPN, []string{})
+	in.TLSVersions.into(&p.TLSVersions, nil)
+	in.ALPN.into(&p.ALPN, nil)
 	in.Tags.into(&p.Tags, []string{})
 }
 
@@ -252,7 +252,7 @@ func (t *tx) createPool() (any, error) {
 func (t *tx) parentsOf(in poolSpec) (*balancer, *listener, error) {
 	if in.Listener == "" {
 		if in.Balancer == "" {
-			return nil, nil, invalid("Must provide at least one of: loadbalancer_id, listener_id.")
+			return nil, nil, invalid("Must provide at least one of: loadbalancer_id, listener_id")
 		}
 		b, err := t.balancer(in.Balancer)
 		return b, nil, err
@@ -288,9 +288,9 @@ func (p *pool) check() error {
 		case app && (s.Cookie == nil || *s.Cookie == ""):
 			return invalid(`Field "cookie_name" must be specified when using the "APP_COOKIE" session persistence type.`)
 		case transportOf(p.Protocol) != protocolTCP && s.Type != persistenceSourceIP:
-			return invalid("Session persistence of type %s is not supported for %s protocol pools.", s.Type, p.Protocol)
+			return invalid("Session persistence of type %s is not supported for UDP/SCTP protocol pools.", s.Type)
 		case transportOf(p.Protocol) == protocolTCP && (s.Timeout != nil || s.Granularity != nil):
-			return invalid("persistence_timeout and persistence_granularity is only supported with UDP and SCTP protocol pools and session persistence type SOURCE_IP.")
+			return invalid("persistence_timeout and persistence_granularity is only for UDP and SCTP protocol pools.")
 		}
 	}
 	return driverPool(p)

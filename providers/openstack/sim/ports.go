@@ -358,7 +358,7 @@ func (t *tx) checkPort(in portInput) error {
 		_, errPrefix := netip.ParsePrefix(pair.Address)
 		_, errAddr := netip.ParseAddr(pair.Address)
 		if errPrefix != nil && errAddr != nil {
-			return badRequest("HTTPBadRequest", "Invalid input for allowed_address_pairs. Reason: '%s' is not a valid IP subnet.", pair.Address)
+			return badRequest("HTTPBadRequest", "'%s' is not a valid IP address", pair.Address)
 		}
 		if seen[pair] {
 			return badRequest("DuplicateAddressPairInRequest", "Request contains duplicate address pair: mac_address %s ip_address %s.", pair.MAC, pair.Address)

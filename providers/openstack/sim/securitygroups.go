@@ -260,7 +260,7 @@ func (t *tx) rule(in ruleInput) (*securityRule, error) {
 	r := &securityRule{Direction: in.Direction, EtherType: cmp.Or(in.EtherType, "IPv4"), PortMin: in.PortMin, PortMax: in.PortMax, RemoteGroup: in.RemoteGroup}
 	r.Description = in.Description
 	if !contains([]string{"ingress", "egress"}, in.Direction) {
-		return nil, badRequest("HTTPBadRequest", "Invalid input for direction. Reason: '%s' is not in ['ingress', 'egress'].", in.Direction)
+		return nil, badRequest("HTTPBadRequest", "Invalid input for direction. Reason: %s is not in valid_values.", in.Direction)
 	}
 	if !contains([]string{"IPv4", "IPv6"}, r.EtherType) {
 		return nil, badRequest("SecurityGroupRuleInvalidEtherType", "Security group rule for ethertype '%s' not supported. Allowed values are ['IPv4', 'IPv6'].", r.EtherType)

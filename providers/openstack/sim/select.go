@@ -27,6 +27,9 @@ var pagingParameters = []string{"fields", "limit", "marker", "page_reverse", "so
 // answer filters, sorts, cuts and selects the fields of what the caller may see.
 func (l listing[T]) answer(t *tx, objects []T) (any, error) {
 	q := t.call.query
+	if of := q.Get("project_id"); of != "" && t.call.service == serviceLoadBalancer && !t.call.may(of) {
+		return nil, errPolicy()
+	}
 	for _, name := range sortedKeys(q) {
 		if slices.Contains(pagingParameters, name) {
 			continue
@@ -75,7 +78,7 @@ func (l listing[T]) filterBy(t *tx, name string, values []string) (func(T) bool,
 		if t.call.service == serviceNetwork {
 			return func(T) bool { return true }, nil // Neutron ignores what it does not know.
 		}
-		return nil, refuse(http.StatusBadRequest, "", "Validation failure: Invalid filter '%s'", name)
+		return nil, refuse(http.StatusBadRequest, "", "One or more arguments are either duplicate or invalid")
 	}
 	return func(x T) bool {
 		have := texts(reflect.ValueOf(x).Elem().FieldByIndex(index))
@@ -209,7 +212,7 @@ func paged[T entity](t *tx, objects []T, most int) (page []T, links []link, err 
 		at := slices.IndexFunc(objects, func(x T) bool { return x.meta().ID == marker })
 		if at < 0 {
 			if t.call.service == serviceNetwork {
-				return nil, nil, refuse(http.StatusNotFound, "HTTPNotFound", "%s could not be found.", marker)
+				return nil, nil, refuse(http.StatusNotFound, "PortNotFound", "Port %s could not be found.", marker)
 			}
 			return nil, nil, badBody(t.call.service, "Supplied pagination marker '%s' is not valid.", marker)
 		}

@@ -1,26 +1,23 @@
 package sim
 
-// statusTree is what /status shows: names and statuses of everything, and little more.
+// statusTree is what /status shows: names and statuses of what is below listeners, and little more.
 func (t *tx) statusTree() (any, error) {
 	b, err := t.balancer(t.call.params["id"])
 	if err != nil {
 		return nil, err
 	}
 	out := statusOf(&b.octaviaObject)
-	listeners, pools := []any{}, []any{}
+	listeners := []any{}
 	for _, l := range b.listeners {
 		one := statusOf(&l.octaviaObject)
 		own := []any{}
 		if p := t.pools[deref(l.DefaultPool)]; p != nil {
 			own = append(own, t.poolStatus(p))
 		}
-		one["pools"], one["l7policies"] = own, []any{}
+		one["pools"] = own
 		listeners = append(listeners, one)
 	}
-	for _, p := range b.pools {
-		pools = append(pools, t.poolStatus(p))
-	}
-	out["listeners"], out["pools"] = listeners, pools
+	out["listeners"] = listeners
 	return map[string]any{"statuses": map[string]any{"loadbalancer": out}}, nil
 }
 
@@ -41,7 +38,7 @@ func (t *tx) poolStatus(p *pool) map[string]any {
 	if p.monitor != nil {
 		one := statusOf(&p.monitor.octaviaObject)
 		one["type"] = p.monitor.Type
-		out["healthmonitor"] = one
+		out["health_monitor"] = one
 	}
 	return out
 }

@@ -35,7 +35,7 @@ func tagOperations() []operation {
 				slices.Sort(n.Tags)
 				t.touched(n)
 			}
-			return nil, nil
+			return json.RawMessage("null"), nil
 		}),
 		remove("RemoveTag", "{kind}/{id}/tags/{tag}", func(t *tx) error {
 			n, err := t.taggable()

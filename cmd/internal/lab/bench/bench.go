@@ -23,6 +23,8 @@ type Options struct {
 	Latency         time.Duration
 	// Annotations are put on every Service, beside those that the provider's benchmark needs.
 	Annotations map[string]string
+	// ServicesAt is lab.SimulatorOptions.Services.
+	ServicesAt string
 	// Manager is the process to measure: another cloud controller manager than our own, perhaps.
 	Manager Manager
 }
@@ -41,8 +43,12 @@ type Manager struct {
 	Args []string
 }
 
-// EndpointVariable stands for the simulated cloud's URL in Manager.CloudConfig.
-const EndpointVariable = "${ENDPOINT}"
+// In Manager.CloudConfig EndpointVariable stands for the cloud's URL, and ConfigVariable for the whole configuration that our own
+// manager gets: what is in a project of real services cannot be known beforehand.
+const (
+	EndpointVariable = "${ENDPOINT}"
+	ConfigVariable   = "${CLOUD_CONFIG}"
+)
 
 const (
 	// clients is how many kubelets or users are busy at once.
@@ -78,13 +84,13 @@ func Run(ctx context.Context, b lab.Binaries, o Options) (_ Report, err error) {
 		b.CCM = o.Manager.Binary
 	}
 	cluster, err := lab.StartCluster(ctx, b, lab.ClusterOptions{
-		Provider: o.Provider, Dir: o.Dir, Step: o.Step, Cloud: lab.SimulatorOptions{Latency: o.Latency}, Listen: o.Manager.Listen,
+		Provider: o.Provider, Dir: o.Dir, Step: o.Step, Cloud: lab.SimulatorOptions{Latency: o.Latency, Services: o.ServicesAt}, Listen: o.Manager.Listen,
 		ManagerArgs: slices.Concat(ManagerArgs(), o.Manager.Args),
 		CloudConfig: func(endpoint, own string) string {
 			if o.Manager.CloudConfig == "" {
 				return own
 			}
-			return strings.ReplaceAll(o.Manager.CloudConfig, EndpointVariable, endpoint)
+			return strings.NewReplacer(EndpointVariable, endpoint, ConfigVariable, own).Replace(o.Manager.CloudConfig)
 		},
 	})
 	if err != nil {
@@ -93,7 +99,10 @@ func Run(ctx context.Context, b lab.Binaries, o Options) (_ Report, err error) {
 	defer func() {
 		err = errors.Join(err, o.Step(context.WithoutCancel(ctx), "stopping everything", cluster.Stop))
 	}()
-	r := &runner{Options: o, cluster: cluster}
+	r := &runner{Options: o, cluster: cluster, budgets: lab.Budgets(o.Provider, o.Nodes, o.Services)}
+	if _, ok := r.budgets[lab.PhaseCreateSlow]; ok {
+		r.settle(lab.QuickSettle, lab.QuickSettle)
+	}
 	// The API server waits for watches when it is stopped, so they end before.
 	watching, stopWatching := context.WithCancel(ctx)
 	defer stopWatching()
@@ -106,7 +115,7 @@ func Run(ctx context.Context, b lab.Binaries, o Options) (_ Report, err error) {
 	}
 	report := Report{
 		Provider: o.Provider, Manager: o.Manager.Binary, Nodes: o.Nodes, Services: o.Services,
-		LatencyMilliseconds: o.Latency.Milliseconds(), CPUs: runtime.NumCPU(),
+		RealServices: o.ServicesAt != "", LatencyMilliseconds: o.Latency.Milliseconds(), CPUs: runtime.NumCPU(),
 	}
 	if lab.TargetAnnotation(o.Provider) != "" {
 		report.Targets = min(o.Nodes, maxTargets)
@@ -123,7 +132,7 @@ func Run(ctx context.Context, b lab.Binaries, o Options) (_ Report, err error) {
 			if err != nil {
 				return err
 			}
-			if budget, ok := budgets[p.key]; ok {
+			if budget, ok := budgets[p.key]; ok && !r.real() {
 				measured.Target = &budget
 			}
 			report.Phases = append(report.Phases, measured)
@@ -141,6 +150,9 @@ type runner struct {
 	Options
 	cluster *lab.Cluster
 	watch   *watch
+	budgets map[string]lab.Budget
+	// made is how many Services there are besides the first ones.
+	made int
 }
 
 func (r *runner) measure(ctx context.Context, p phase) (Phase, error) {

@@ -30,15 +30,36 @@ type phase struct {
 	lastCall bool
 }
 
+// phases are all that are measured on this cloud, in their order.
 func (r *runner) phases() []phase {
+	usual := r.usualPhases()
+	var out []phase
+	for _, p := range usual {
+		out = append(out, p)
+		switch p.key {
+		case lab.PhaseRefresh:
+			out = append(out, r.extra(phase{key: lab.PhaseSilent, name: count(lab.SilentNodes, "node") + " silent, 1 min", prepare: r.silence, do: r.idle})...)
+		case lab.PhaseDeleteOne:
+			out = append(out, r.extra(
+				phase{key: lab.PhaseCreateSlow, name: "1 Service, settles in " + lab.SlowSettle.String(), prepare: r.slow, do: r.create(1)},
+				phase{key: lab.PhaseCreateMany, name: count(lab.ManyServices, "Service") + ", settle in " + lab.SlowSettle.String(), prepare: r.slow, do: r.create(lab.ManyServices)},
+			)...)
+		case lab.PhaseDeleteAll:
+			out = append(out, r.extra(phase{key: lab.PhaseRoutes, name: count(lab.RoutedNodes, "new route"), prepare: r.restartForRoutes, do: r.makeRoutes, lastCall: true})...)
+		}
+	}
+	return out
+}
+
+func (r *runner) usualPhases() []phase {
 	return []phase{
 		{key: lab.PhaseJoin, name: count(r.Nodes, "node") + " joining", do: r.join},
 		{key: lab.PhaseRefresh, name: count(r.Nodes, "node") + " refreshed", prepare: r.restartForRefresh, do: r.refresh},
 		{key: lab.PhaseCreateAll, name: count(r.Services, "Service") + " created", prepare: r.restart, do: r.createServices},
 		{key: lab.PhaseCreateOne, name: "1 Service created", prepare: r.warmUp, do: r.createOne, lastCall: true},
 		{key: lab.PhaseDeleteOne, name: "1 Service deleted", prepare: r.warmUpDeleted, do: r.deleteOne, lastCall: true},
-		{key: lab.PhaseAddNode, name: "1 node added", prepare: r.untilCalm, do: r.addNode, lastCall: true},
-		{key: lab.PhaseRestart, name: "restart", prepare: r.stop, do: r.start},
+		{key: lab.PhaseAddNode, name: "1 node added", prepare: r.beforeNode, do: r.addNode, lastCall: true},
+		{key: lab.PhaseRestart, name: "restart", prepare: r.stopQuick, do: r.start},
 		{key: lab.PhaseRestartAgain, name: "restart again", prepare: r.stopWhenCalm, do: r.start},
 		{key: lab.PhaseDeleteAll, name: "delete all", do: r.deleteAll, lastCall: true},
 		{key: lab.PhaseIdle, name: "idle with routes, 1 min", prepare: r.restartWithRoutes, do: r.idle},
@@ -220,6 +241,9 @@ func (r *runner) lastCall(started time.Time) time.Duration {
 }
 
 func (r *runner) restart(ctx context.Context) error {
+	if err := r.awaken(ctx); err != nil {
+		return err
+	}
 	r.cluster.StopManager(ctx)
 	if err := r.cluster.StartManager(ctx); err != nil {
 		return err

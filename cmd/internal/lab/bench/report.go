@@ -26,6 +26,8 @@ type Report struct {
 	Services int    `json:"services"`
 	// Targets are how many of the nodes are targets of load balancers; 0 for all.
 	Targets int `json:"targets,omitempty"`
+	// RealServices says that the cloud was not a simulation.
+	RealServices bool `json:"realServices,omitempty"`
 	// LatencyMilliseconds is how long the cloud takes for each call.
 	LatencyMilliseconds int64 `json:"latencyMilliseconds"`
 	// CPUs of this machine, which ccm shares with the API server, etcd and the cloud.
@@ -101,12 +103,16 @@ func (r Report) WriteTable(w io.Writer) error {
 	if r.Manager != "" {
 		fmt.Fprintf(w, "manager %s\n", r.Manager)
 	}
+	latency := fmt.Sprintf("%d ms per call", r.LatencyMilliseconds)
+	if r.RealServices {
+		latency = fmt.Sprintf("real services, %d ms more per call", r.LatencyMilliseconds)
+	}
 	nodes := count(r.Nodes, "node")
 	if r.Targets > 0 && r.Targets < r.Nodes {
 		nodes += fmt.Sprintf(", %d of them targets,", r.Targets)
 	}
-	fmt.Fprintf(w, "cloud %s, %d ms per call; %s and %s; %d CPUs for everything\n",
-		r.Provider, r.LatencyMilliseconds, nodes, count(r.Services, "Service"), r.CPUs)
+	fmt.Fprintf(w, "cloud %s, %s; %s and %s; %d CPUs for everything\n",
+		r.Provider, latency, nodes, count(r.Services, "Service"), r.CPUs)
 	fmt.Fprint(w, "CALLS to the cloud, CHANGES among them; SECONDS on the clock; CPU and peak MEMORY of the manager\n\n")
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprint(t, "\tCALLS\tCHANGES\tFAILED\tSECONDS\tCPU SECONDS\tMEMORY\t")

@@ -43,7 +43,7 @@ read -r server < <(run server list -n -f value -c ID)
 ok "ACTIVE" server show "$server" -f value -c status
 ok "*m1.small*" flavor list
 ok "m1.small" flavor show m1.small -f value -c name
-refused "No Server found" server show nobody
+refused "No server with a name or ID" server show nobody
 port=$(run port list --server "$server" -f value -c ID)
 read -r address < <(run port list --server "$server" -f json | sed -nE 's/.*"ip_address": "([^"]*)".*/\1/p')
 ok "$port" port list --fixed-ip "ip-address=$address" -f value -c ID
@@ -61,7 +61,7 @@ ok "" router set "$router" --route "destination=10.244.1.0/24,gateway=$address"
 ok "" router unset "$router" --route "destination=10.244.1.0/24,gateway=$address"
 ok "" port set "$port" --allowed-address ip-address=10.244.0.0/24
 ok "*10.244.0.0/24*" port show "$port" -f value -c allowed_address_pairs
-ok "" port unset "$port" --allowed-address ip-address=10.244.0.0/24
+ok "" port set "$port" --no-allowed-address
 ok "" port set "$port" --tag node
 ok "$port" port list --tags node -f value -c ID
 ok "" port unset "$port" --tag node

@@ -1,8 +1,43 @@
 package difftest
 
-// accepted are differences that stay, by step, and why.
-func accepted() map[string]string {
-	return map[string]string{}
+import (
+	"regexp"
+	"slices"
+)
+
+// acceptance is a difference between simulator and services that may stay: a pattern for it, after the step's name, and the reason.
+type acceptance struct{ pattern, reason string }
+
+// accepted are all of them. One that no difference fits any more is an error too.
+func accepted() []acceptance {
+	const (
+		extension = "the lab's Neutron runs without the extension; many clouds have it"
+		wider     = "the simulator shows an attribute that all objects have in common, and these have not"
+		words     = "other words for the same refusal, and the same status"
+	)
+	return []acceptance{
+		{`has \S*(qos_policy_id|port_forwardings|segment_id|quota\.trunk)`, extension},
+		{`(floating IP|floatingips|security_group)\S* ?.*: has \S*\.(name|tags)\b`, wider},
+		{`has \S*(floatingips?|security_group\S*)(\[\])?\.(name|tags)\b`, wider},
+		{`lacks \S*\.standard_attr_id`, "an internal of Neutron's that it shows in this answer alone"},
+		{`lacks \.router\.(ha|ha_vr_id|distributed|gw_port_id)\b`, "internals of Neutron's, which it does not take out of this answer alone"},
+		{`lacks \S*\.is_default`, "only external networks have it, and no client reads it"},
+		{`(lacks|has) \S*\.image`, "simulated servers are booted from volumes, because there is no Glance beside them"},
+		{`has \.(providers_links|pool\.healthmonitor_id)`, "an empty attribute more"},
+		{`Neutron server returns request_ids`, "Octavia passes on the number of a request to Neutron"},
+		{`load balancers by two IDs: error`, "an error of Octavia's, with the SQL statement that it could not make"},
+		{`no load balancer: status 400`, "an error of Octavia's at a request that makes no sense"},
+		{`of another revision: error`, "Neutron counts revisions in larger steps"},
+		{`UDP pool, PING monitor: error`, "Octavia prints the address of a Python object"},
+		{`Value should be one of`, "Octavia lists the choices in any order"},
+		{`error\n[^\n]*\n[^\n]*\n[^\n]*(Mandatory field missing|Unknown attribute for argument|Value should be UUID format|is not a 'regex')`, words},
+		{`(members of no pool|add a route out of reach|second floating IP at a port|delete a floating IP again|create a second default pool|two IDs): error`, words},
+	}
+}
+
+// reasonFor is why a difference is accepted, and which acceptance says so; -1 if none does.
+func reasonFor(difference string) (at int) {
+	return slices.IndexFunc(accepted(), func(a acceptance) bool { return regexp.MustCompile(a.pattern).MatchString(difference) })
 }
 
 // steps are in order: later ones use what earlier ones made, and the last ones delete all of it.

@@ -14,7 +14,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/conformance/world"
 )
 
-// balancer, listener, pool, member and monitor are what of Octavia's objects matters here.
+// balancer, listener, member and monitor are what of Octavia's objects matters here.
 type balancer struct {
 	ID, Name   string
 	Status     string `json:"provisioning_status"`
@@ -34,11 +34,6 @@ type listener struct {
 	LoadBalancers []named  `json:"loadbalancers"`
 }
 
-type pool struct {
-	ID      string
-	Monitor string `json:"healthmonitor_id"`
-}
-
 type member struct {
 	ID, Address string
 	Port        int32  `json:"protocol_port"`
@@ -51,9 +46,8 @@ type monitor struct {
 }
 
 type floatingIP struct {
-	ID, Port string
-	Address  string `json:"floating_ip_address"`
-	PortID   string `json:"port_id"`
+	Address string `json:"floating_ip_address"`
+	PortID  string `json:"port_id"`
 }
 
 const (

@@ -50,8 +50,8 @@ type places struct {
 	project, user, public, network, subnet, router, flavor, image string
 }
 
-// patience is how long one change may take: minutes, because the services of a lab share few processors.
-const patience = 5 * time.Minute
+// patience is how long one change may take: many minutes, because the services of a lab share few processors with all else.
+const patience = 15 * time.Minute
 
 // credentials is the file that Options.Dir must have.
 const credentials = "openrc-admin"
@@ -72,7 +72,7 @@ func New(ctx context.Context, o Options) (*Cloud, error) {
 		err = c.bootSpares(ctx, o.Spares)
 	}
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("furnishing a project: %w", err), c.Close())
+		return nil, errors.Join(fmt.Errorf("furnishing a project: %w", err), c.Close()) //nolint:contextcheck // removed even if ctx has ended
 	}
 	return c, nil
 }

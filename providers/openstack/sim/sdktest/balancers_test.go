@@ -96,7 +96,7 @@ func TestFullyPopulatedLoadBalancer(t *testing.T) {
 		t.Errorf("pools %+v, monitors %+v", all2, m)
 	}
 	tree := must(loadbalancers.GetStatuses(t.Context(), c.balancer, b.ID).Extract())(t).Loadbalancer
-	if len(tree.Listeners) != 2 || tree.Listeners[0].Pools[0].Members[0].OperatingStatus != "ONLINE" || tree.Pools[1].Monitor.Type != "UDP-CONNECT" {
+	if len(tree.Listeners) != 2 || tree.Listeners[0].Pools[0].Members[0].OperatingStatus != "ONLINE" {
 		t.Errorf("status tree %+v", tree)
 	}
 	wantStatus(t, loadbalancers.Delete(t.Context(), c.balancer, b.ID, nil).ExtractErr(), 400, "it has children")
@@ -193,7 +193,9 @@ func TestBatchUpdateOfMembers(t *testing.T) {
 		t.Errorf("members %+v", got)
 	}
 	err := pools.BatchUpdateMembers(t.Context(), c.balancer, pool, []pools.BatchUpdateMemberOpts{{Address: "10.0.0.52", ProtocolPort: 1, SubnetID: ptr("nil")}}).ExtractErr()
-	wantStatus(t, err, 400, "Subnet nil not found.")
+	if err != nil {
+		t.Errorf("Octavia does not look at the subnets of a batch: %v", err)
+	}
 }
 
 func TestRefusals(t *testing.T) {
@@ -224,8 +226,8 @@ func TestRefusals(t *testing.T) {
 		{"no subnet", lb(loadbalancers.CreateOpts{VipSubnetID: "x"}), 400, "Subnet x not found."},
 		{"nothing for the VIP", lb(loadbalancers.CreateOpts{Name: "x"}), 400, "VIP must contain one of"},
 		{"provider", lb(loadbalancers.CreateOpts{VipSubnetID: s.ID, Provider: "f5"}), 400, "Provider 'f5' is not enabled."},
-		{"flavor", lb(loadbalancers.CreateOpts{VipSubnetID: s.ID, FlavorID: "f"}), 400, "Flavor f not found."},
-		{"address in use", lb(loadbalancers.CreateOpts{VipSubnetID: s.ID, VipAddress: b.VipAddress}), 409, "already allocated"},
+		{"flavor", lb(loadbalancers.CreateOpts{VipSubnetID: s.ID, FlavorID: "f"}), 400, "Invalid flavor_id."},
+		{"address in use", lb(loadbalancers.CreateOpts{VipSubnetID: s.ID, VipAddress: b.VipAddress}), 500, "already allocated"},
 	} {
 		if tc.status == 0 {
 			if tc.err != nil {

@@ -1,0 +1,132 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/unified-ccm/unified-ccm/cmd/internal/lab"
+)
+
+// extra are those of the phases that the cloud has a budget for.
+func (r *runner) extra(phases ...phase) (out []phase) {
+	for _, p := range phases {
+		if _, ok := r.budgets[p.key]; ok && !r.real() {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+// real says whether the cloud is none that can be told how long something takes.
+func (r *runner) real() bool { return r.ServicesAt != "" }
+
+// settle tells the cloud how long load balancers take, where it can be told.
+func (r *runner) settle(provision, settle time.Duration) {
+	if cloud, ok := r.cluster.Cloud.World.(lab.Settler); ok {
+		cloud.SetSettleTimes(provision, settle)
+	}
+}
+
+// silence has some nodes stop reporting while their machines run. The controllers then ask for them again and again.
+func (r *runner) silence(ctx context.Context) error {
+	return errors.Join(r.untilCalm(ctx), each(ctx, min(lab.SilentNodes, r.Nodes), func(ctx context.Context, i int) error {
+		return lab.SetReady(ctx, r.cluster.Plane.Client, lab.DemoMachine(i).Name, false)
+	}))
+}
+
+// awaken has them report again.
+func (r *runner) awaken(ctx context.Context) error {
+	if _, ok := r.budgets[lab.PhaseSilent]; !ok || r.real() {
+		return nil
+	}
+	return each(ctx, min(lab.SilentNodes, r.Nodes), func(ctx context.Context, i int) error {
+		return lab.SetReady(ctx, r.cluster.Plane.Client, lab.DemoMachine(i).Name, true)
+	})
+}
+
+// slow makes new load balancers take long, and removes the Services of the phase before.
+func (r *runner) slow(ctx context.Context) error {
+	err := r.removeMade(ctx)
+	r.settle(lab.SlowSettle, lab.QuickSettle)
+	return errors.Join(err, r.untilCalm(ctx))
+}
+
+// create makes Services, all at once, beside those that there are.
+func (r *runner) create(n int) func(context.Context) (time.Duration, error) {
+	return func(ctx context.Context) (time.Duration, error) {
+		started := time.Now()
+		err := each(ctx, n, func(ctx context.Context, i int) error {
+			return lab.CreateService(ctx, r.cluster.Plane.Client, r.service(r.Services+i))
+		})
+		r.made = n
+		if err == nil {
+			err = r.until(ctx, "an address for every Service", func() bool { return r.watch.addressed() == r.Services+n })
+		}
+		took := time.Since(started)
+		// Calls that follow belong to the Services too.
+		return took, errors.Join(err, r.untilCalm(ctx))
+	}
+}
+
+// removeMade deletes what create has made.
+func (r *runner) removeMade(ctx context.Context) error {
+	err := each(ctx, r.made, func(ctx context.Context, i int) error {
+		return r.cluster.Plane.Client.CoreV1().Services(lab.DemoNamespace).Delete(ctx, r.service(r.Services+i).Name, metav1.DeleteOptions{})
+	})
+	r.made = 0
+	if err != nil {
+		return err
+	}
+	return r.until(ctx, "no Service besides the first ones", func() bool { return r.watch.services() == r.Services })
+}
+
+// beforeNode makes changes of load balancers take what they take where a node joins.
+func (r *runner) beforeNode(ctx context.Context) error {
+	err := r.removeMade(ctx)
+	if _, ok := r.budgets[lab.PhaseCreateSlow]; ok {
+		r.settle(lab.QuickSettle, lab.MemberSettle)
+	}
+	return errors.Join(err, r.untilCalm(ctx))
+}
+
+// stopQuick stops the manager, and lets load balancers be quick again.
+func (r *runner) stopQuick(ctx context.Context) error {
+	if _, ok := r.budgets[lab.PhaseCreateSlow]; ok {
+		r.settle(lab.QuickSettle, lab.QuickSettle)
+	}
+	return r.stop(ctx)
+}
+
+// routedMachine is one that joins for its route. The machines of the nodes that were deleted still run.
+func routedMachine(i int) string { return fmt.Sprintf("node-routed-%d", i) }
+
+// restartForRoutes gives a manager that takes care of routes nodes without any, and waits until it knows them.
+func (r *runner) restartForRoutes(ctx context.Context) error {
+	r.cluster.StopManager(ctx)
+	if err := r.cluster.StartManager(ctx); err != nil {
+		return err
+	}
+	err := each(ctx, lab.RoutedNodes, func(ctx context.Context, i int) error {
+		m := lab.DemoMachine(i)
+		m.Name = routedMachine(i)
+		return lab.JoinNode(ctx, r.cluster.Plane.Client, r.cluster.Cloud.World, m)
+	})
+	if err == nil {
+		err = r.until(ctx, "all nodes initialised", func() bool { return r.watch.initialised() == lab.RoutedNodes })
+	}
+	r.cluster.StopManager(ctx)
+	return err
+}
+
+// makeRoutes starts the manager, which finds that all routes are missing.
+func (r *runner) makeRoutes(ctx context.Context) (time.Duration, error) {
+	if err := r.cluster.StartManager(ctx, "--configure-cloud-routes=true", "--cluster-cidr="+lab.PodRange); err != nil {
+		return 0, err
+	}
+	err := r.until(ctx, "a route for each node", func() bool { return len(r.cluster.Cloud.World.Routes()) == lab.RoutedNodes })
+	return 0, errors.Join(err, r.untilCalm(ctx))
+}

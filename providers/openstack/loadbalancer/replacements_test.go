@@ -1,0 +1,91 @@
+package loadbalancer
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/unified-ccm/unified-ccm/providers/openstack/sim"
+)
+
+// What no load balancer can change in place replaces one that is the Service's alone, and keeps its
+// floating IP.
+func TestReplacements(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		to   func(*rig, *v1.Service)
+	}{
+		{"flavor", func(r *rig, s *v1.Service) { annotate("flavor-id", r.sim.Places().LoadBalancerFlavors["large"])(s) }},
+		{"availability zone", func(_ *rig, s *v1.Service) { annotate("availability-zone", "az-2")(s) }},
+		{"error", func(r *rig, _ *v1.Service) {
+			if err := r.sim.SetLoadBalancerStatus(lbName("web"), "ERROR"); err != nil {
+				r.t.Fatal(err)
+			}
+			r.restart()
+		}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			bubble(t, sim.Options{}, Settings{}, func(r *rig) {
+				svc := service()
+				address := r.ensure(svc).Ingress[0].IP
+				id := r.balancer().ID
+				annotate("load-balancer-id", id)(svc)
+				tt.to(r, svc)
+				if got := r.ensure(svc).Ingress[0].IP; got != address {
+					t.Errorf("the floating IP is %s, was %s", got, address)
+				}
+				if r.balancer().ID == id {
+					t.Error("the load balancer was not replaced")
+				}
+				r.steady(svc)
+				r.remove(svc)
+				r.nothing()
+			})
+		})
+	}
+}
+
+// The address of an internal load balancer is its own: a change replaces the load balancer, which
+// today does nothing and tells nobody.
+func TestReplacementsOfInternalOnes(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		to     func(*v1.Service)
+		status string
+	}{
+		{"subnet", annotate("subnet-id", "{other-subnet}"), "10.9.0."},
+		{"network", annotate("network-id", "{other-network}"), "10.9.0."},
+		{"port", annotate("port-id", "{port}"), "10.0."},
+		{"address", func(s *v1.Service) { s.Spec.LoadBalancerIP = "10.0.44.44" }, "10.0.44.44"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			bubble(t, sim.Options{}, Settings{}, func(r *rig) {
+				r.name()
+				svc := service(internal)
+				r.ensure(svc)
+				before := r.records(true)
+				tt.to(svc)
+				for key, value := range svc.Annotations {
+					svc.Annotations[key] = r.expand(value)
+				}
+				if got := r.ensure(svc).Ingress[0].IP; !strings.HasPrefix(got, tt.status) {
+					t.Errorf("the address is %s, want %s…", got, tt.status)
+				}
+				if slices.Equal(before, r.records(true)) {
+					t.Error("nothing changed")
+				}
+				r.steady(svc)
+				r.remove(svc)
+				if err := r.sim.DeleteLoadBalancer("shared"); err != nil {
+					t.Fatal(err)
+				}
+				r.dropFIPs()
+				r.nothing()
+			})
+		})
+	}
+}
