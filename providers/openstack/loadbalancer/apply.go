@@ -3,8 +3,6 @@ package loadbalancer
 import (
 	"context"
 	"fmt"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/clocks"
@@ -172,35 +170,3 @@ func (s *store) forget(id string, write uint64) {
 		s.fips.put(f.ID, f, write)
 	}
 }
-
-// fields collects the differences of one object.
-type fields []plan.Field
-
-// diff adds a field if the two texts differ, and says whether they do.
-func (f *fields) diff(name, before, after string) bool {
-	if before == after {
-		return false
-	}
-	*f = append(*f, plan.Field{Name: name, Before: before, After: after})
-	return true
-}
-
-// diffInt is diff for numbers, where 0 means that nothing is set.
-func (f *fields) diffInt(name string, before, after int) {
-	f.diff(name, showInt(before), showInt(after))
-}
-
-// has says whether a field differs.
-func (f fields) has(name string) bool {
-	return slices.ContainsFunc(f, func(one plan.Field) bool { return one.Name == name })
-}
-
-func showInt(n int) string {
-	if n == 0 {
-		return ""
-	}
-	return fmt.Sprint(n)
-}
-
-// showSet shows a list whose order means nothing.
-func showSet(items []string) string { return strings.Join(slices.Sorted(slices.Values(items)), ", ") }

@@ -125,19 +125,19 @@ func (d *differ) createSpec(ctx context.Context) (api.LoadBalancerSpec, error) {
 	return spec, nil
 }
 
-func (d *differ) createFields() fields {
-	var f fields
+func (d *differ) createFields() plan.Fields {
+	var f plan.Fields
 	w := d.want.LoadBalancer
-	f.diff("provider", "", w.Provider)
-	f.diff("vip_subnet_id", "", w.SubnetID)
-	f.diff("vip_network_id", "", w.NetworkID)
-	f.diff("vip_port_id", "", w.PortID)
-	f.diff("vip_address", "", w.Address)
-	f.diff("flavor_id", "", w.FlavorID)
-	f.diff("availability_zone", "", w.Zone)
-	f.diff("tags", "", showSet(d.loadBalancerTags(nil)))
+	f.Diff("provider", "", w.Provider)
+	f.Diff("vip_subnet_id", "", w.SubnetID)
+	f.Diff("vip_network_id", "", w.NetworkID)
+	f.Diff("vip_port_id", "", w.PortID)
+	f.Diff("vip_address", "", w.Address)
+	f.Diff("flavor_id", "", w.FlavorID)
+	f.Diff("availability_zone", "", w.Zone)
+	f.Diff("tags", "", plan.ShowSet(d.loadBalancerTags(nil)))
 	for _, port := range d.want.Ports {
-		f.diff(fmt.Sprintf("listener %s %d", port.Transport, port.Number), "", showMembers(port.Pool.Members))
+		f.Diff(fmt.Sprintf("listener %s %d", port.Transport, port.Number), "", showMembers(port.Pool.Members))
 	}
 	return f
 }
@@ -201,13 +201,13 @@ func (d *differ) loadBalancerTags(have []string) []string {
 
 // loadBalancerUpdate brings tags and name in line, or waits for one that is still being made, or does nothing.
 func (d *differ) loadBalancerUpdate(have api.LoadBalancer) (plan.Change, bool) {
-	var f fields
+	var f plan.Fields
 	var patch api.LoadBalancerPatch
 	var retag func([]string) []string
-	if f.diff("tags", showSet(have.Tags), showSet(d.loadBalancerTags(have.Tags))) {
+	if f.Diff("tags", plan.ShowSet(have.Tags), plan.ShowSet(d.loadBalancerTags(have.Tags))) {
 		retag = d.loadBalancerTags
 	}
-	if renamed(d.key, have) && f.diff("name", have.Name, d.want.Name) {
+	if renamed(d.key, have) && f.Diff("name", have.Name, d.want.Name) {
 		patch.Name, patch.Description = api.To(d.want.Name), api.To(d.want.LoadBalancer.Description)
 	}
 	reason := ""
@@ -216,7 +216,7 @@ func (d *differ) loadBalancerUpdate(have api.LoadBalancer) (plan.Change, bool) {
 			return plan.Change{}, false
 		}
 		reason = "it is still being made"
-		f.diff("provisioning_status", have.Provisioning, api.Active)
+		f.Diff("provisioning_status", have.Provisioning, api.Active)
 	}
 	return plan.Change{
 		Ref:    d.ref(kindLoadBalancer, have.Name, plan.Update, have.ID),
@@ -262,7 +262,7 @@ func (d *differ) untag(have api.LoadBalancer, after []plan.Ref) plan.Change {
 	}
 	return plan.Change{
 		Ref:    d.ref(kindLoadBalancer, have.Name, plan.Update, have.ID),
-		Fields: []plan.Field{{Name: "tags", Before: showSet(have.Tags), After: showSet(retag(have.Tags))}},
+		Fields: []plan.Field{{Name: "tags", Before: plan.ShowSet(have.Tags), After: plan.ShowSet(retag(have.Tags))}},
 		After:  after,
 		Do: func(ctx context.Context, _ *plan.Handles) error {
 			done, err := d.cloud.turns.take(ctx, have.ID)

@@ -202,7 +202,7 @@ func (d *differ) releaseFloatingIPs(list []api.FloatingIP, after []plan.Ref) {
 // Service, since a Service that is deleted has annotations that are no longer ours to read.
 func (d *differ) mark(f api.FloatingIP) {
 	want := d.marks(f, d.markable(f) && d.madeByUs(f))
-	if showSet(f.Tags) == showSet(want) {
+	if plan.ShowSet(f.Tags) == plan.ShowSet(want) {
 		return
 	}
 	if !d.taggable(f) {
@@ -211,7 +211,7 @@ func (d *differ) mark(f api.FloatingIP) {
 	}
 	d.add(plan.Change{
 		Ref:    d.ref(kindFloatingIP, f.Address, plan.Update, "tags"),
-		Fields: []plan.Field{{Name: "tags", Before: showSet(f.Tags), After: showSet(want)}},
+		Fields: []plan.Field{{Name: "tags", Before: plan.ShowSet(f.Tags), After: plan.ShowSet(want)}},
 		Do:     func(ctx context.Context, _ *plan.Handles) error { return d.retag(ctx, f, want) },
 	})
 }
@@ -260,10 +260,10 @@ func (d *differ) retag(ctx context.Context, f api.FloatingIP, want []string) err
 
 // floatingIPCreate takes a new public address, from one subnet after the other until one has any left.
 func (d *differ) floatingIPCreate(want FloatingIP, after []plan.Ref) plan.Change {
-	var f fields
-	f.diff("floating_network_id", "", want.NetworkID)
-	f.diff("floating_ip_address", "", want.Address)
-	f.diff("subnet", "", strings.TrimSpace(want.SubnetID+" "+want.SubnetPattern+" "+want.SubnetTags))
+	var f plan.Fields
+	f.Diff("floating_network_id", "", want.NetworkID)
+	f.Diff("floating_ip_address", "", want.Address)
+	f.Diff("subnet", "", strings.TrimSpace(want.SubnetID+" "+want.SubnetPattern+" "+want.SubnetTags))
 	return plan.Change{
 		Ref: d.ref(kindFloatingIP, d.want.Name, plan.Create, ""), Fields: f, After: after,
 		Do: func(ctx context.Context, ids *plan.Handles) error {

@@ -3,7 +3,6 @@ package loadbalancer
 import (
 	"context"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -132,7 +131,7 @@ func (d *differ) listenerUpdate(have api.Listener, port Port, pool poolRef, afte
 		Fields: f,
 		After:  after,
 		Do: func(ctx context.Context, ids *plan.Handles) error {
-			if f.has("default_pool_id") {
+			if f.Has("default_pool_id") {
 				id, err := pool.resolve(ids)
 				if err != nil {
 					return err
@@ -154,23 +153,23 @@ func (d *differ) listenerUpdate(have api.Listener, port Port, pool poolRef, afte
 }
 
 // listenerPatch is what an update sends: only what differs, so that it disturbs as little as possible.
-func (d *differ) listenerPatch(have api.Listener, port Port, f fields) api.ListenerPatch {
+func (d *differ) listenerPatch(have api.Listener, port Port, f plan.Fields) api.ListenerPatch {
 	want := port.Listener
 	var patch api.ListenerPatch
-	if f.has("connection_limit") {
+	if f.Has("connection_limit") {
 		patch.ConnectionLimit = api.To(*want.ConnectionLimit)
 	}
-	if f.has("allowed_cidrs") {
+	if f.Has("allowed_cidrs") {
 		patch.AllowedCIDRs = api.To(ofFamilies(want.AllowedCIDRs, vipFamilies(*d.have.LoadBalancer)))
 	}
-	if f.has("insert_headers") {
+	if f.Has("insert_headers") {
 		headers := want.InsertHeaders
 		if headers == nil {
 			headers = map[string]string{}
 		}
 		patch.InsertHeaders = api.To(headers)
 	}
-	if f.has("default_tls_container_ref") {
+	if f.Has("default_tls_container_ref") {
 		patch.TLSContainer = api.To(want.TLSContainer)
 	}
 	for name, t := range map[string]struct {
@@ -180,11 +179,11 @@ func (d *differ) listenerPatch(have api.Listener, port Port, f fields) api.Liste
 		"timeout_client_data": {&patch.TimeoutClientData, want.TimeoutClientData}, "timeout_member_connect": {&patch.TimeoutMemberConnect, want.TimeoutMemberConnect},
 		"timeout_member_data": {&patch.TimeoutMemberData, want.TimeoutMemberData}, "timeout_tcp_inspect": {&patch.TimeoutTCPInspect, want.TimeoutTCPInspect},
 	} {
-		if f.has(name) {
+		if f.Has(name) {
 			*t.field = api.To(*t.value)
 		}
 	}
-	if f.has("tags") {
+	if f.Has("tags") {
 		patch.Tags = api.To(d.listenerTags(have.Tags, port))
 	}
 	return patch
@@ -205,36 +204,28 @@ func (d *differ) listenerDelete(have api.Listener, reason string, after []plan.R
 
 // listenerFields are the settings in which two listeners differ, by their names in the API. Names are
 // left as they are: they tell the index that the port had when the listener was made.
-func (d *differ) listenerFields(have api.Listener, port Port, pool poolRef) fields {
-	var f fields
+func (d *differ) listenerFields(have api.Listener, port Port, pool poolRef) plan.Fields {
+	var f plan.Fields
 	want := port.Listener
-	f.diff("protocol", have.Protocol, want.Protocol)
-	f.diffInt("protocol_port", have.Port, want.Port)
-	f.diff("default_pool_id", have.DefaultPoolID, pool.show())
-	f.diff("connection_limit", fmt.Sprint(have.ConnectionLimit), fmt.Sprint(*want.ConnectionLimit))
-	f.diff("insert_headers", showMap(have.InsertHeaders), showMap(want.InsertHeaders))
-	f.diff("default_tls_container_ref", have.TLSContainer, want.TLSContainer)
+	f.Diff("protocol", have.Protocol, want.Protocol)
+	f.Diff("protocol_port", plan.ShowInt(have.Port), plan.ShowInt(want.Port))
+	f.Diff("default_pool_id", have.DefaultPoolID, pool.show())
+	f.Diff("connection_limit", fmt.Sprint(have.ConnectionLimit), fmt.Sprint(*want.ConnectionLimit))
+	f.Diff("insert_headers", plan.ShowMap(have.InsertHeaders), plan.ShowMap(want.InsertHeaders))
+	f.Diff("default_tls_container_ref", have.TLSContainer, want.TLSContainer)
 	if d.want.features.allowedCIDRs() {
 		cidrs := want.AllowedCIDRs
 		if d.have.LoadBalancer != nil {
 			cidrs = ofFamilies(cidrs, vipFamilies(*d.have.LoadBalancer))
 		}
-		f.diff("allowed_cidrs", showSet(have.AllowedCIDRs), showSet(cidrs))
+		f.Diff("allowed_cidrs", plan.ShowSet(have.AllowedCIDRs), plan.ShowSet(cidrs))
 	}
 	if d.want.features.timeouts() {
-		f.diff("timeout_client_data", fmt.Sprint(have.TimeoutClientData), fmt.Sprint(*want.TimeoutClientData))
-		f.diff("timeout_member_connect", fmt.Sprint(have.TimeoutMemberConnect), fmt.Sprint(*want.TimeoutMemberConnect))
-		f.diff("timeout_member_data", fmt.Sprint(have.TimeoutMemberData), fmt.Sprint(*want.TimeoutMemberData))
-		f.diff("timeout_tcp_inspect", fmt.Sprint(have.TimeoutTCPInspect), fmt.Sprint(*want.TimeoutTCPInspect))
+		f.Diff("timeout_client_data", fmt.Sprint(have.TimeoutClientData), fmt.Sprint(*want.TimeoutClientData))
+		f.Diff("timeout_member_connect", fmt.Sprint(have.TimeoutMemberConnect), fmt.Sprint(*want.TimeoutMemberConnect))
+		f.Diff("timeout_member_data", fmt.Sprint(have.TimeoutMemberData), fmt.Sprint(*want.TimeoutMemberData))
+		f.Diff("timeout_tcp_inspect", fmt.Sprint(have.TimeoutTCPInspect), fmt.Sprint(*want.TimeoutTCPInspect))
 	}
-	f.diff("tags", showSet(have.Tags), showSet(d.listenerTags(have.Tags, port)))
+	f.Diff("tags", plan.ShowSet(have.Tags), plan.ShowSet(d.listenerTags(have.Tags, port)))
 	return f
-}
-
-func showMap(m map[string]string) string {
-	var items []string
-	for _, key := range slices.Sorted(maps.Keys(m)) {
-		items = append(items, key+"="+m[key])
-	}
-	return strings.Join(items, ", ")
 }

@@ -188,17 +188,17 @@ func (d *differ) monitorDelete(pool Pool, have api.HealthMonitor) plan.Change {
 }
 
 // monitorFields are the settings in which two health monitors differ, by their names in the API.
-func monitorFields(have api.HealthMonitor, want api.HealthMonitorSpec) fields {
-	var f fields
-	f.diff("type", have.Type, want.Type)
-	f.diffInt("delay", have.Delay, want.Delay)
-	f.diffInt("timeout", have.Timeout, want.Timeout)
-	f.diffInt("max_retries", have.MaxRetries, want.MaxRetries)
-	f.diffInt("max_retries_down", have.MaxRetriesDown, want.MaxRetriesDown)
+func monitorFields(have api.HealthMonitor, want api.HealthMonitorSpec) plan.Fields {
+	var f plan.Fields
+	f.Diff("type", have.Type, want.Type)
+	f.Diff("delay", plan.ShowInt(have.Delay), plan.ShowInt(want.Delay))
+	f.Diff("timeout", plan.ShowInt(have.Timeout), plan.ShowInt(want.Timeout))
+	f.Diff("max_retries", plan.ShowInt(have.MaxRetries), plan.ShowInt(want.MaxRetries))
+	f.Diff("max_retries_down", plan.ShowInt(have.MaxRetriesDown), plan.ShowInt(want.MaxRetriesDown))
 	if want.Type == api.MonitorHTTP {
-		f.diff("url_path", have.URLPath, want.URLPath)
-		f.diff("http_method", have.HTTPMethod, want.HTTPMethod)
-		f.diff("expected_codes", have.ExpectedCodes, want.ExpectedCodes)
+		f.Diff("url_path", have.URLPath, want.URLPath)
+		f.Diff("http_method", have.HTTPMethod, want.HTTPMethod)
+		f.Diff("expected_codes", have.ExpectedCodes, want.ExpectedCodes)
 	}
 	return f
 }

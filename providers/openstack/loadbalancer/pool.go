@@ -102,8 +102,8 @@ func (d *differ) poolCreate(port Port, after []plan.Ref) plan.Change {
 	spec := api.PoolSpec{
 		Name: port.Pool.Name, Protocol: port.Pool.Protocol, Algorithm: port.Pool.Algorithm, Persistence: port.Pool.Persistence, Tags: d.poolTags(nil, port),
 	}
-	var f fields
-	f.diff("protocol", "", spec.Protocol)
+	var f plan.Fields
+	f.Diff("protocol", "", spec.Protocol)
 	f = append(f, d.poolFields(api.Pool{}, port)...)
 	return plan.Change{
 		Ref: ref, Fields: f, After: after,
@@ -131,16 +131,16 @@ func (d *differ) poolUpdate(have Pool, port Port) (plan.Change, bool) {
 		return plan.Change{}, false
 	}
 	var patch api.PoolPatch
-	if f.has("lb_algorithm") {
+	if f.Has("lb_algorithm") {
 		patch.Algorithm = api.To(port.Pool.Algorithm)
 	}
-	if f.has("session_persistence") {
+	if f.Has("session_persistence") {
 		patch.Persistence = api.Null[api.SessionPersistence]()
 		if port.Pool.Persistence != nil {
 			patch.Persistence = api.To(*port.Pool.Persistence)
 		}
 	}
-	if f.has("tags") {
+	if f.Has("tags") {
 		patch.Tags = api.To(d.poolTags(have.Tags, port))
 	}
 	return plan.Change{
@@ -179,11 +179,11 @@ func (d *differ) poolDelete(have Pool, reason string, after []plan.Ref) plan.Cha
 
 // poolFields are the settings in which two pools differ, by their names in the API. The protocol is
 // not among them: it cannot change.
-func (d *differ) poolFields(have api.Pool, port Port) fields {
-	var f fields
-	f.diff("lb_algorithm", have.Algorithm, port.Pool.Algorithm)
-	f.diff("session_persistence", showPersistence(have.Persistence), showPersistence(port.Pool.Persistence))
-	f.diff("tags", showSet(have.Tags), showSet(d.poolTags(have.Tags, port)))
+func (d *differ) poolFields(have api.Pool, port Port) plan.Fields {
+	var f plan.Fields
+	f.Diff("lb_algorithm", have.Algorithm, port.Pool.Algorithm)
+	f.Diff("session_persistence", showPersistence(have.Persistence), showPersistence(port.Pool.Persistence))
+	f.Diff("tags", plan.ShowSet(have.Tags), plan.ShowSet(d.poolTags(have.Tags, port)))
 	return f
 }
 

@@ -48,7 +48,7 @@ func (d *differ) portAttach(port api.Port, group groupRef, after []plan.Ref) pla
 func (d *differ) portDetach(port api.Port, groups []string, reason string) plan.Change {
 	return plan.Change{
 		Ref:        d.ref(kindPort, port.ID, plan.Update, "detach"),
-		Fields:     []plan.Field{{Name: "security_groups", Before: showSet(groups)}},
+		Fields:     []plan.Field{{Name: "security_groups", Before: plan.ShowSet(groups)}},
 		Reason:     reason,
 		Membership: true,
 		Do: func(ctx context.Context, _ *plan.Handles) error {

@@ -148,9 +148,9 @@ func (d *differ) carries(port, group string) bool {
 
 // groupCreate makes the group with its rules. Neutron's own rules for what nodes send stay.
 func (d *differ) groupCreate(want Group) plan.Change {
-	var f fields
+	var f plan.Fields
 	for _, r := range want.Rules {
-		f.diff("rule", "", showRule(r))
+		f.Diff("rule", "", showRule(r))
 	}
 	return plan.Change{
 		Ref: d.ref(kindGroup, want.Name, plan.Create, ""), Fields: f,
@@ -194,12 +194,12 @@ func (d *differ) rulesUpdate(group api.SecurityGroup, want Group) (plan.Change, 
 			have[showRule(normal(r.SecurityGroupRuleSpec))] = r
 		}
 	}
-	var f fields
+	var f plan.Fields
 	var missing []api.SecurityGroupRuleSpec
 	for _, r := range want.Rules {
 		if _, ok := have[showRule(r)]; !ok {
 			missing = append(missing, r)
-			f.diff("rule", "", showRule(r))
+			f.Diff("rule", "", showRule(r))
 		}
 		delete(have, showRule(r))
 	}
@@ -209,7 +209,7 @@ func (d *differ) rulesUpdate(group api.SecurityGroup, want Group) (plan.Change, 
 	}
 	slices.SortFunc(surplus, func(a, b api.SecurityGroupRule) int { return cmp.Compare(a.ID, b.ID) })
 	for _, r := range surplus {
-		f.diff("rule", showRule(r.SecurityGroupRuleSpec), "")
+		f.Diff("rule", showRule(r.SecurityGroupRuleSpec), "")
 	}
 	if len(f) == 0 {
 		return plan.Change{}, false

@@ -54,20 +54,20 @@ func desireAttributes(o annotation.Options) Attributes {
 func (d *differ) diffAttributes(have Attributes) {
 	want := d.want.Attributes
 	after := have // what there is once the request is made
-	var f fields
+	var f plan.Fields
 	request := &elbtypes.LoadBalancerAttributes{}
-	if f.diff("crossZone", strconv.FormatBool(have.CrossZone), strconv.FormatBool(want.CrossZone)) {
+	if f.Diff("crossZone", strconv.FormatBool(have.CrossZone), strconv.FormatBool(want.CrossZone)) {
 		after.CrossZone = want.CrossZone
 		request.CrossZoneLoadBalancing = &elbtypes.CrossZoneLoadBalancing{Enabled: want.CrossZone}
 	}
 	after.AccessLog = want.AccessLog.over(have.AccessLog)
-	if f.diffLog(have.AccessLog, after.AccessLog) {
+	if diffLog(&f, have.AccessLog, after.AccessLog) {
 		request.AccessLog = after.AccessLog.request()
 	}
-	draining := f.diff("draining", strconv.FormatBool(have.Draining), strconv.FormatBool(want.Draining))
+	draining := f.Diff("draining", strconv.FormatBool(have.Draining), strconv.FormatBool(want.Draining))
 	after.Draining = want.Draining
 	if want.Draining && want.DrainTimeout != 0 {
-		draining = f.diffInt("drainTimeout", have.DrainTimeout, want.DrainTimeout) || draining
+		draining = f.Diff("drainTimeout", plan.ShowInt(have.DrainTimeout), plan.ShowInt(want.DrainTimeout)) || draining
 		after.DrainTimeout = want.DrainTimeout
 	}
 	if draining {
@@ -76,7 +76,7 @@ func (d *differ) diffAttributes(have Attributes) {
 			request.ConnectionDraining.Timeout = aws.Int32(after.DrainTimeout)
 		}
 	}
-	if f.diffInt("idleTimeout", have.IdleTimeout, want.IdleTimeout) {
+	if f.Diff("idleTimeout", plan.ShowInt(have.IdleTimeout), plan.ShowInt(want.IdleTimeout)) {
 		after.IdleTimeout = want.IdleTimeout
 		request.ConnectionSettings = &elbtypes.ConnectionSettings{IdleTimeout: aws.Int32(want.IdleTimeout)}
 	}
@@ -85,7 +85,7 @@ func (d *differ) diffAttributes(have Attributes) {
 	}
 }
 
-func (d *differ) attributesUpdate(f fields, request *elbtypes.LoadBalancerAttributes, after Attributes) plan.Change {
+func (d *differ) attributesUpdate(f plan.Fields, request *elbtypes.LoadBalancerAttributes, after Attributes) plan.Change {
 	return plan.Change{
 		Ref:    plan.Ref{Kind: "attributes", Name: d.name, Action: plan.Update},
 		Fields: f,
@@ -130,13 +130,13 @@ func (l AccessLog) request() *elbtypes.AccessLog {
 }
 
 // diffLog compares access logs, of which nothing matters while they are off.
-func (f *fields) diffLog(have, after AccessLog) bool {
+func diffLog(f *plan.Fields, have, after AccessLog) bool {
 	before := len(*f)
-	f.diff("accessLog", strconv.FormatBool(have.Enabled), strconv.FormatBool(after.Enabled))
+	f.Diff("accessLog", strconv.FormatBool(have.Enabled), strconv.FormatBool(after.Enabled))
 	if after.Enabled {
-		f.diff("accessLog.bucket", have.Bucket, after.Bucket)
-		f.diff("accessLog.prefix", have.Prefix, after.Prefix)
-		f.diffInt("accessLog.interval", have.Interval, after.Interval)
+		f.Diff("accessLog.bucket", have.Bucket, after.Bucket)
+		f.Diff("accessLog.prefix", have.Prefix, after.Prefix)
+		f.Diff("accessLog.interval", plan.ShowInt(have.Interval), plan.ShowInt(after.Interval))
 	}
 	return len(*f) > before
 }

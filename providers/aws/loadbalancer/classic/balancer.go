@@ -113,12 +113,12 @@ func (d *differ) initial() Balancer {
 
 // create plans the load balancer with its listeners, subnets, groups and tags, which are one call.
 func (d *differ) create(groups []vpc.GroupRef, after []plan.Ref) plan.Change {
-	var f fields
-	f.diff("scheme", "", d.want.Scheme)
-	f.diff("listeners", "", showListeners(d.want.Listeners))
-	f.diff("subnets", "", showSet(d.want.Subnets))
-	f.diff("securityGroups", "", showRefs(groups))
-	f.diff("tags", "", showMap(d.want.Tags))
+	var f plan.Fields
+	f.Diff("scheme", "", d.want.Scheme)
+	f.Diff("listeners", "", showListeners(d.want.Listeners))
+	f.Diff("subnets", "", plan.ShowSet(d.want.Subnets))
+	f.Diff("securityGroups", "", showRefs(groups))
+	f.Diff("tags", "", plan.ShowMap(d.want.Tags))
 	return plan.Change{
 		Ref:    plan.Ref{Kind: kindLoadBalancer, Name: d.name, Action: plan.Create},
 		Fields: f,
@@ -196,7 +196,7 @@ func (d *differ) diffSubnets(have []string) {
 	}
 	if len(leave) == len(have) && len(first) == 0 && len(leave) > 0 {
 		d.warnf("%s: load balancer %s stays in %s, because AWS takes no second subnet in a zone and does not let go of the last one: to move it to %s, list a subnet of another zone for a while, then the wanted one",
-			annotation.KeySubnets, d.name, showSet(have), showSet(d.want.Subnets))
+			annotation.KeySubnets, d.name, plan.ShowSet(have), plan.ShowSet(d.want.Subnets))
 		return
 	}
 	var attached, detached []plan.Ref
@@ -218,7 +218,7 @@ func (d *differ) diffSubnets(have []string) {
 func (d *differ) attach(where string, ids []string, after []plan.Ref) plan.Change {
 	return plan.Change{
 		Ref:    plan.Ref{Kind: kindSubnets, Name: d.name + ", " + where, Action: plan.Create},
-		Fields: []plan.Field{{Name: "subnets", After: showSet(ids)}},
+		Fields: []plan.Field{{Name: "subnets", After: plan.ShowSet(ids)}},
 		After:  after,
 		Do: func(ctx context.Context, _ *plan.Handles) error {
 			out, err := d.cloud.options.API.AttachLoadBalancerToSubnets(ctx, &elb.AttachLoadBalancerToSubnetsInput{LoadBalancerName: &d.name, Subnets: ids})
@@ -230,7 +230,7 @@ func (d *differ) attach(where string, ids []string, after []plan.Ref) plan.Chang
 func (d *differ) detach(ids []string, after []plan.Ref) plan.Change {
 	return plan.Change{
 		Ref:    plan.Ref{Kind: kindSubnets, Name: d.name, Action: plan.Delete},
-		Fields: []plan.Field{{Name: "subnets", Before: showSet(ids)}},
+		Fields: []plan.Field{{Name: "subnets", Before: plan.ShowSet(ids)}},
 		After:  after,
 		Do: func(ctx context.Context, _ *plan.Handles) error {
 			out, err := d.cloud.options.API.DetachLoadBalancerFromSubnets(ctx, &elb.DetachLoadBalancerFromSubnetsInput{LoadBalancerName: &d.name, Subnets: ids})

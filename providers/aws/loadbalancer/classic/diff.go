@@ -198,22 +198,3 @@ func (d *differ) blame(operation string, err error) error {
 	}
 	return fmt.Errorf("%s is %s: %s: %w", key, intent.Quote(value), fix, wrapped)
 }
-
-// fields collects the differences of one object.
-type fields []plan.Field
-
-// diff adds a field if the two texts differ, and says whether they do.
-func (f *fields) diff(name, before, after string) bool {
-	if before == after {
-		return false
-	}
-	*f = append(*f, plan.Field{Name: name, Before: before, After: after})
-	return true
-}
-
-func (f *fields) diffInt(name string, before, after int32) bool {
-	return f.diff(name, fmt.Sprint(before), fmt.Sprint(after))
-}
-
-// showSet shows a list whose order means nothing.
-func showSet(items []string) string { return strings.Join(slices.Sorted(slices.Values(items)), ", ") }

@@ -94,7 +94,7 @@ func (d *differ) diffGroups(have []string, refs []vpc.GroupRef, created []plan.R
 	}
 	change := plan.Change{
 		Ref:    plan.Ref{Kind: kindGroups, Name: d.name, Action: plan.Update},
-		Fields: []plan.Field{{Name: "securityGroups", Before: showSet(have), After: showRefs(refs)}},
+		Fields: []plan.Field{{Name: "securityGroups", Before: plan.ShowSet(have), After: showRefs(refs)}},
 		After:  created,
 		Do: func(ctx context.Context, ids *plan.Handles) error {
 			groupIDs, err := resolve(refs, ids)

@@ -77,12 +77,12 @@ func inSeconds(d time.Duration) string { return strconv.Itoa(int(d / time.Second
 // diffHealthCheck plans the health check.
 func (d *differ) diffHealthCheck(have HealthCheck) {
 	want := d.want.HealthCheck
-	var f fields
-	f.diff("target", have.Target, want.Target)
-	f.diffInt("interval", have.Interval, want.Interval)
-	f.diffInt("timeout", have.Timeout, want.Timeout)
-	f.diffInt("healthyThreshold", have.Healthy, want.Healthy)
-	f.diffInt("unhealthyThreshold", have.Unhealthy, want.Unhealthy)
+	var f plan.Fields
+	f.Diff("target", have.Target, want.Target)
+	f.Diff("interval", plan.ShowInt(have.Interval), plan.ShowInt(want.Interval))
+	f.Diff("timeout", plan.ShowInt(have.Timeout), plan.ShowInt(want.Timeout))
+	f.Diff("healthyThreshold", plan.ShowInt(have.Healthy), plan.ShowInt(want.Healthy))
+	f.Diff("unhealthyThreshold", plan.ShowInt(have.Unhealthy), plan.ShowInt(want.Unhealthy))
 	if len(f) == 0 {
 		return
 	}

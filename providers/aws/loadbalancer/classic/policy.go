@@ -129,7 +129,7 @@ func (d *differ) policyCreate(name, kind, attribute, value string) plan.Change {
 func (d *differ) backendPolicies(port int32, before, policies []string, after []plan.Ref) plan.Change {
 	return plan.Change{
 		Ref:    plan.Ref{Kind: kindBackendPolicies, Name: strconv.Itoa(int(port)), Action: plan.Update},
-		Fields: []plan.Field{{Name: "policies", Before: showSet(before), After: showSet(policies)}},
+		Fields: []plan.Field{{Name: "policies", Before: plan.ShowSet(before), After: plan.ShowSet(policies)}},
 		After:  slices.Concat(after, d.listeners),
 		Do: func(ctx context.Context, _ *plan.Handles) error {
 			_, err := d.cloud.options.API.SetLoadBalancerPoliciesForBackendServer(ctx, &elb.SetLoadBalancerPoliciesForBackendServerInput{
@@ -143,7 +143,7 @@ func (d *differ) backendPolicies(port int32, before, policies []string, after []
 func (d *differ) listenerPolicies(port int32, before, policies []string, after []plan.Ref) plan.Change {
 	return plan.Change{
 		Ref:    plan.Ref{Kind: kindListenerPolicy, Name: strconv.Itoa(int(port)), Action: plan.Update},
-		Fields: []plan.Field{{Name: "policies", Before: showSet(before), After: showSet(policies)}},
+		Fields: []plan.Field{{Name: "policies", Before: plan.ShowSet(before), After: plan.ShowSet(policies)}},
 		After:  slices.Concat(after, d.listeners),
 		Do: func(ctx context.Context, _ *plan.Handles) error {
 			_, err := d.cloud.options.API.SetLoadBalancerPoliciesOfListener(ctx, &elb.SetLoadBalancerPoliciesOfListenerInput{

@@ -4,7 +4,6 @@ import (
 	"context"
 	"maps"
 	"slices"
-	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancing"
@@ -35,7 +34,7 @@ func (d *differ) diffTags(have map[string]string) {
 func (d *differ) tagsSet(set map[string]string, after []plan.Ref) plan.Change {
 	return plan.Change{
 		Ref:    plan.Ref{Kind: kindTags, Name: d.name, Action: plan.Update},
-		Fields: []plan.Field{{Name: "tags", After: showMap(set)}},
+		Fields: []plan.Field{{Name: "tags", After: plan.ShowMap(set)}},
 		After:  after,
 		Do: func(ctx context.Context, _ *plan.Handles) error {
 			_, err := d.cloud.options.API.AddTags(ctx, &elb.AddTagsInput{LoadBalancerNames: []string{d.name}, Tags: toTags(set)})
@@ -56,7 +55,7 @@ func (d *differ) tagsRemove(keys []string, have map[string]string) plan.Change {
 	}
 	return plan.Change{
 		Ref:    plan.Ref{Kind: kindTags, Name: d.name, Action: plan.Delete},
-		Fields: []plan.Field{{Name: "tags", Before: showMap(before)}},
+		Fields: []plan.Field{{Name: "tags", Before: plan.ShowMap(before)}},
 		Do: func(ctx context.Context, _ *plan.Handles) error {
 			_, err := d.cloud.options.API.RemoveTags(ctx, &elb.RemoveTagsInput{LoadBalancerNames: []string{d.name}, Tags: list})
 			return d.write(awserr.Wrap("RemoveTags", err), func(b *Balancer) {
@@ -79,12 +78,4 @@ func cloneMap(m map[string]string) map[string]string {
 	out := make(map[string]string, len(m))
 	maps.Copy(out, m)
 	return out
-}
-
-func showMap(m map[string]string) string {
-	items := make([]string, 0, len(m))
-	for _, key := range slices.Sorted(maps.Keys(m)) {
-		items = append(items, key+"="+m[key])
-	}
-	return strings.Join(items, ", ")
 }

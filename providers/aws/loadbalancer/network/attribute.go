@@ -4,6 +4,7 @@ import (
 	"context"
 	"maps"
 	"slices"
+	"strconv"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	elbv2 "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
@@ -15,8 +16,8 @@ import (
 
 // changed returns the wanted attributes that are not so, and the fields that show it. Attributes
 // that were not read count as different: the authoritative read that follows tells.
-func changed(have, want map[string]string) (map[string]string, fields) {
-	var f fields
+func changed(have, want map[string]string) (map[string]string, plan.Fields) {
+	var f plan.Fields
 	set := map[string]string{}
 	for _, key := range slices.Sorted(maps.Keys(want)) {
 		if have == nil || have[key] != want[key] {
@@ -40,7 +41,7 @@ func (d *differ) attributesUpdate(Balancer) (plan.Change, bool) {
 	return d.attributesChange(set, f, nil), len(set) > 0
 }
 
-func (d *differ) attributesChange(set map[string]string, f fields, after []plan.Ref) plan.Change {
+func (d *differ) attributesChange(set map[string]string, f plan.Fields, after []plan.Ref) plan.Change {
 	return plan.Change{
 		Ref: plan.Ref{Kind: kindAttributes, Name: d.name(), Action: plan.Update}, Fields: f, After: after,
 		Do: func(ctx context.Context, ids *plan.Handles) error {
@@ -97,7 +98,7 @@ func (d *differ) listenerAttributes(l listenerRef, have map[string]string, want 
 	if want.IdleTimeout == 0 {
 		return plan.Change{}, false
 	}
-	set, f := changed(have, map[string]string{attributeIdleTimeout: showInt(want.IdleTimeout)})
+	set, f := changed(have, map[string]string{attributeIdleTimeout: strconv.Itoa(int(want.IdleTimeout))})
 	return plan.Change{
 		Ref: plan.Ref{Kind: kindListener + " " + kindAttributes, Name: l.name, Action: plan.Update}, Fields: f, After: after,
 		Do: func(ctx context.Context, ids *plan.Handles) error {

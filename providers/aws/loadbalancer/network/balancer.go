@@ -39,12 +39,12 @@ func (d *differ) balancerRef(action plan.Action) plan.Ref {
 
 // balancerCreate is the change that creates the load balancer.
 func (d *differ) balancerCreate(groups []vpc.GroupRef, after []plan.Ref) plan.Change {
-	var f fields
-	f.diff("scheme", "", d.want.Scheme)
-	f.diff("addressType", "", d.want.AddressType)
-	f.diff("subnets", "", showZones(d.want.Zones))
-	f.diff("securityGroups", "", showGroups(groups))
-	f.diff("tags", "", showMap(d.want.Tags))
+	var f plan.Fields
+	f.Diff("scheme", "", d.want.Scheme)
+	f.Diff("addressType", "", d.want.AddressType)
+	f.Diff("subnets", "", showZones(d.want.Zones))
+	f.Diff("securityGroups", "", showGroups(groups))
+	f.Diff("tags", "", plan.ShowMap(d.want.Tags))
 	return plan.Change{
 		Ref: d.balancerRef(plan.Create), Fields: f, After: after,
 		Do: func(ctx context.Context, ids *plan.Handles) error {
@@ -155,15 +155,15 @@ func (d *differ) replaces(b Balancer) bool { return d.want.Listed && b.Scheme ==
 
 // placeUpdate changes subnets, addresses and, to IPv6, the address type in place, or nothing.
 func (d *differ) placeUpdate(b Balancer) (plan.Change, bool) {
-	var f fields
+	var f plan.Fields
 	zones := b.Zones
 	if d.replaces(b) && !d.sameZones(b) {
 		zones = d.want.Zones
-		f.diff("subnets", showZones(b.Zones), showZones(zones))
+		f.Diff("subnets", showZones(b.Zones), showZones(zones))
 	}
 	moved := len(f) > 0
-	widens := d.widens(b) && f.diff("addressType", b.AddressType, d.want.AddressType)
-	nat := d.want.SourceNAT && !b.SourceNAT && f.diff("enablePrefixForIpv6SourceNat", "off", "on")
+	widens := d.widens(b) && f.Diff("addressType", b.AddressType, d.want.AddressType)
+	nat := d.want.SourceNAT && !b.SourceNAT && f.Diff("enablePrefixForIpv6SourceNat", "off", "on")
 	if len(f) == 0 {
 		return plan.Change{}, false
 	}
@@ -226,7 +226,7 @@ func (d *differ) setAddressType(ctx context.Context, arn, to string) error {
 // matched addresses with subnets in an order of AWS' making; which of them is where stays then.
 func (d *differ) sameZones(b Balancer) bool {
 	have, want := b.Zones, d.want.Zones
-	if showSet(each(have, subnetOf)) != showSet(each(want, subnetOf)) {
+	if plan.ShowSet(each(have, subnetOf)) != plan.ShowSet(each(want, subnetOf)) {
 		return false
 	}
 	if d.adopted() {
@@ -247,7 +247,7 @@ func (d *differ) sameZones(b Balancer) bool {
 // sameChosen compares the addresses of one kind as sets, if any is chosen.
 func sameChosen(have, want []Zone, kind func(Zone) string) bool {
 	chosen := each(want, kind)
-	return strings.Join(chosen, "") == "" || showSet(chosen) == showSet(each(have, kind))
+	return strings.Join(chosen, "") == "" || plan.ShowSet(chosen) == plan.ShowSet(each(have, kind))
 }
 
 func subnetOf(z Zone) string { return z.Subnet }
@@ -273,10 +273,10 @@ func (d *differ) groupsUpdate(b Balancer, groups []vpc.GroupRef, after []plan.Re
 		want = append(want, g.ID)
 	}
 	var detached []plan.Ref
-	if showSet(b.SecurityGroups) != showSet(want) {
+	if plan.ShowSet(b.SecurityGroups) != plan.ShowSet(want) {
 		change := plan.Change{
 			Ref:    plan.Ref{Kind: "security groups of load balancer", Name: b.Name, Action: plan.Update},
-			Fields: []plan.Field{{Name: "securityGroups", Before: showSet(b.SecurityGroups), After: showGroups(groups)}},
+			Fields: []plan.Field{{Name: "securityGroups", Before: plan.ShowSet(b.SecurityGroups), After: showGroups(groups)}},
 			After:  after,
 			Do: func(ctx context.Context, ids *plan.Handles) error {
 				attach, err := groupIDs(groups, ids)
@@ -354,7 +354,7 @@ func showGroups(groups []vpc.GroupRef) string {
 	for _, g := range groups {
 		shown = append(shown, g.Name)
 	}
-	return showSet(shown)
+	return plan.ShowSet(shown)
 }
 
 // showZones shows subnets with the addresses that were chosen.
@@ -369,5 +369,5 @@ func showZones(zones []Zone) string {
 		}
 		shown = append(shown, text)
 	}
-	return showSet(shown)
+	return plan.ShowSet(shown)
 }

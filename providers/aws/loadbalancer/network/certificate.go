@@ -38,7 +38,7 @@ func (d *differ) certificates(ref listenerRef, have Listener, want WantedListene
 }
 
 func (d *differ) certificateChange(ref listenerRef, action plan.Action, arns []string, after []plan.Ref) plan.Change {
-	field := plan.Field{Name: "certificates", After: showSet(arns)}
+	field := plan.Field{Name: "certificates", After: plan.ShowSet(arns)}
 	if action == plan.Delete {
 		field.Before, field.After = field.After, ""
 	}

@@ -3,7 +3,6 @@ package network
 import (
 	"cmp"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -271,41 +270,6 @@ func (d *differ) wrote(err error, change func(*Store)) error {
 	}
 	change(d.cloud.store)
 	return nil
-}
-
-// fields collects the differences of one object.
-type fields []plan.Field
-
-// diff adds a field if the two texts differ, and says whether they do.
-func (f *fields) diff(name, before, after string) bool {
-	if before == after {
-		return false
-	}
-	*f = append(*f, plan.Field{Name: name, Before: before, After: after})
-	return true
-}
-
-// diffInt is diff for numbers, where 0 means that nothing is set.
-func (f *fields) diffInt(name string, before, after int32) {
-	f.diff(name, showInt(before), showInt(after))
-}
-
-func showInt(n int32) string {
-	if n == 0 {
-		return ""
-	}
-	return fmt.Sprint(n)
-}
-
-// showSet shows a list whose order means nothing.
-func showSet(items []string) string { return strings.Join(slices.Sorted(slices.Values(items)), ", ") }
-
-func showMap(m map[string]string) string {
-	var items []string
-	for _, key := range slices.Sorted(maps.Keys(m)) {
-		items = append(items, key+"="+m[key])
-	}
-	return strings.Join(items, ", ")
 }
 
 // refs are the references of changes.

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	elbv2 "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
@@ -124,7 +125,7 @@ func (s *Store) trust(key lbcommon.Key, arn string) {
 func trusted(w WantedListener, group string) Listener {
 	l := Listener{Port: w.Port, Protocol: w.Protocol, Policy: w.Policy, Certificates: w.Certificates, CertificatesRead: true, Forwards: []Forward{{Group: group}}}
 	if w.IdleTimeout > 0 {
-		l.Attributes = map[string]string{attributeIdleTimeout: showInt(w.IdleTimeout)}
+		l.Attributes = map[string]string{attributeIdleTimeout: strconv.Itoa(int(w.IdleTimeout))}
 	}
 	return l
 }

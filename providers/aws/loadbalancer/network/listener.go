@@ -121,12 +121,12 @@ func (d *differ) listenersDelete() []plan.Change {
 
 // listenerCreate opens a port.
 func (d *differ) listenerCreate(name string, group groupRef, want WantedListener, after []plan.Ref) []plan.Ref {
-	var f fields
-	f.diff("protocol", "", want.Protocol)
-	f.diffInt("port", 0, want.Port)
-	f.diff("targetGroup", "", group.name)
-	f.diff("certificates", "", showSet(want.Certificates))
-	f.diff("sslPolicy", "", want.Policy)
+	var f plan.Fields
+	f.Diff("protocol", "", want.Protocol)
+	f.Diff("port", "", plan.ShowInt(want.Port))
+	f.Diff("targetGroup", "", group.name)
+	f.Diff("certificates", "", plan.ShowSet(want.Certificates))
+	f.Diff("sslPolicy", "", want.Policy)
 	ref := listenerRef{name: name}
 	creation := plan.Change{
 		Ref: plan.Ref{Kind: kindListener, Name: name, Action: plan.Create}, Fields: f, After: after,
@@ -196,17 +196,17 @@ func (d *differ) createListener(ctx context.Context, ids *plan.Handles, group gr
 // Afterwards the old one stays, with no weight, while its connections finish.
 func (d *differ) listenerUpdate(name string, have Listener, want WantedListener, group groupRef, after []plan.Ref) []plan.Ref {
 	ref := listenerRef{arn: have.ARN, name: name}
-	var f fields
-	f.diff("protocol", have.Protocol, want.Protocol)
+	var f plan.Fields
+	f.Diff("protocol", have.Protocol, want.Protocol)
 	if want.Policy != "" { // without an opinion, AWS' default is as good as any other
-		f.diff("sslPolicy", have.Policy, want.Policy)
+		f.Diff("sslPolicy", have.Policy, want.Policy)
 	}
 	if len(want.Certificates) > 0 {
-		f.diff("certificate", firstOf(have.Certificates), want.Certificates[0])
+		f.Diff("certificate", firstOf(have.Certificates), want.Certificates[0])
 	}
 	m := &move{listener: have, group: group}
 	if !d.moved(have.Forwards, group.arn) {
-		f.diff("targetGroup", d.showForwards(have.Forwards), group.name)
+		f.Diff("targetGroup", d.showForwards(have.Forwards), group.name)
 		// IPv6 can only be taken away once no listener names an IPv6 group: then there is no time to finish.
 		if have.Protocol == want.Protocol && !d.narrows() {
 			after = d.listenerJoin(name, m, after)
@@ -301,7 +301,7 @@ func (d *differ) showForwards(forwards []Forward) string {
 	for _, f := range forwards {
 		shown = append(shown, nameInARN(f.Group))
 	}
-	return showSet(shown)
+	return plan.ShowSet(shown)
 }
 
 func forwardTo(arn string) []types.Action {

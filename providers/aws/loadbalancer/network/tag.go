@@ -4,6 +4,7 @@ import (
 	"context"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -76,7 +77,7 @@ func (d *differ) tagChanges(what string, objects []tagged, after []plan.Ref) []p
 	for i, g := range groups {
 		name := what
 		if i > 0 {
-			name += " (" + showInt(int32(i+1)) + ")" //nolint:gosec // few
+			name += " (" + strconv.Itoa(i+1) + ")"
 		}
 		changes = append(changes, d.retag(name, g, after))
 	}
@@ -86,7 +87,7 @@ func (d *differ) tagChanges(what string, objects []tagged, after []plan.Ref) []p
 func (d *differ) retag(name string, c tagChange, after []plan.Ref) plan.Change {
 	return plan.Change{
 		Ref:    plan.Ref{Kind: kindTags, Name: name, Action: plan.Update},
-		Fields: []plan.Field{{Name: "tags", Before: strings.Join(c.remove, ", "), After: showMap(c.set)}},
+		Fields: []plan.Field{{Name: "tags", Before: strings.Join(c.remove, ", "), After: plan.ShowMap(c.set)}},
 		After:  after,
 		Do: func(ctx context.Context, _ *plan.Handles) error {
 			if len(c.set) > 0 {

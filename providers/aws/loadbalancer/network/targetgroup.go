@@ -82,12 +82,12 @@ func sameKind(have TargetGroup, want WantedGroup) bool {
 }
 
 func (d *differ) groupCreate(want WantedGroup, after []plan.Ref) plan.Change {
-	var f fields
-	f.diff("protocol", "", want.Protocol)
-	f.diffInt("port", 0, want.Port)
-	f.diff("targetType", "", want.TargetType)
+	var f plan.Fields
+	f.Diff("protocol", "", want.Protocol)
+	f.Diff("port", "", plan.ShowInt(want.Port))
+	f.Diff("targetType", "", want.TargetType)
 	f = append(f, healthFields(HealthCheck{}, want.Health)...)
-	f.diff("tags", "", showMap(d.want.Tags))
+	f.Diff("tags", "", plan.ShowMap(d.want.Tags))
 	return plan.Change{
 		Ref: plan.Ref{Kind: kindTargetGroup, Name: want.Name, Action: plan.Create}, Fields: f, After: slices.Clone(after),
 		Do: func(ctx context.Context, ids *plan.Handles) error {
@@ -171,15 +171,15 @@ func (d *differ) groupUpdate(have TargetGroup, want WantedGroup) (plan.Change, b
 
 // healthFields are the settings in which two health checks differ, by their names in the API. All
 // of them are compared with what exists.
-func healthFields(have, want HealthCheck) fields {
-	var f fields
-	f.diff("healthCheckProtocol", have.Protocol, want.Protocol)
-	f.diff("healthCheckPort", have.Port, want.Port)
-	f.diff("healthCheckPath", have.Path, want.Path)
-	f.diffInt("healthCheckIntervalSeconds", have.Interval, want.Interval)
-	f.diffInt("healthCheckTimeoutSeconds", have.Timeout, want.Timeout)
-	f.diffInt("healthyThresholdCount", have.Healthy, want.Healthy)
-	f.diffInt("unhealthyThresholdCount", have.Unhealthy, want.Unhealthy)
+func healthFields(have, want HealthCheck) plan.Fields {
+	var f plan.Fields
+	f.Diff("healthCheckProtocol", have.Protocol, want.Protocol)
+	f.Diff("healthCheckPort", have.Port, want.Port)
+	f.Diff("healthCheckPath", have.Path, want.Path)
+	f.Diff("healthCheckIntervalSeconds", plan.ShowInt(have.Interval), plan.ShowInt(want.Interval))
+	f.Diff("healthCheckTimeoutSeconds", plan.ShowInt(have.Timeout), plan.ShowInt(want.Timeout))
+	f.Diff("healthyThresholdCount", plan.ShowInt(have.Healthy), plan.ShowInt(want.Healthy))
+	f.Diff("unhealthyThresholdCount", plan.ShowInt(have.Unhealthy), plan.ShowInt(want.Unhealthy))
 	return f
 }
 

@@ -76,7 +76,7 @@ func refuseGroup(group Group) error {
 func (s *GroupStore) groupCreate(want ManagedGroup, after []plan.Ref) plan.Change {
 	return plan.Change{
 		Ref:    plan.Ref{Kind: KindGroup, Name: want.Name, Action: plan.Create},
-		Fields: []plan.Field{{Name: "description", After: want.Description}, {Name: "tags", After: showTags(want.Tags)}},
+		Fields: []plan.Field{{Name: "description", After: want.Description}, {Name: "tags", After: plan.ShowMap(want.Tags)}},
 		After:  slices.Clone(after),
 		Do: func(ctx context.Context, ids *plan.Handles) error {
 			id, err := s.create(ctx, want)
@@ -129,7 +129,7 @@ func (s *GroupStore) groupTags(group Group, want ManagedGroup, after []plan.Ref)
 	if len(set) > 0 {
 		changes = append(changes, plan.Change{
 			Ref:    plan.Ref{Kind: kindGroupTags, Name: want.Name, Action: plan.Update},
-			Fields: []plan.Field{{Name: "tags", After: showTags(set)}},
+			Fields: []plan.Field{{Name: "tags", After: plan.ShowMap(set)}},
 			After:  slices.Clone(after),
 			Do:     func(ctx context.Context, _ *plan.Handles) error { return s.tag(ctx, group.ID, set) },
 		})
@@ -287,13 +287,4 @@ func stillInUse(group Group, others []string, pause time.Duration, err error) er
 	}
 	return &cloudapi.Error{Class: cloudapi.Conflict, Operation: "DeleteSecurityGroup", RetryAfter: pause,
 		Err: fmt.Errorf("security group %s is still in use (%s) and is tried again: %w", group, what, err)}
-}
-
-func showTags(tags map[string]string) string {
-	shown := make([]string, 0, len(tags))
-	for key, value := range tags {
-		shown = append(shown, key+"="+value)
-	}
-	slices.Sort(shown)
-	return strings.Join(shown, ", ")
 }
