@@ -104,6 +104,7 @@ var (
 	_ lbcommon.Hinter                                 = (*Cloud)(nil)
 	_ lbcommon.Inventory[Observed]                    = (*Cloud)(nil)
 	_ lbcommon.Annotator[Observed]                    = (*Cloud)(nil)
+	_ lbcommon.Validator                              = (*Cloud)(nil)
 )
 
 // New returns a Cloud. It makes no call.
@@ -185,7 +186,7 @@ func (c *Cloud) Desired(key lbcommon.Key, in intent.Service, nodes []*v1.Node, a
 	return w.desire(nodes)
 }
 
-// Validate names the problems of the provider's own annotations, for a Service that has others too.
+// Validate implements lbcommon.Validator.
 func (c *Cloud) Validate(in intent.Service) error {
 	_, err := annotation.Read(in)
 	return err
