@@ -1,6 +1,7 @@
 package loadbalancer
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -182,6 +183,9 @@ func (d *differ) loadBalancerTags(have []string) []string {
 		if d.key.ClusterUID != "" {
 			want = append(want, names.ClusterTag(d.key.ClusterUID))
 		}
+		if lb != nil && d.inherited(*lb) && d.misplaced(*lb) != "" {
+			want = append(want, names.TakenTagPrefix+d.want.LoadBalancer.place())
+		}
 		if lb != nil && renamed(d.key, *lb) {
 			have = slices.DeleteFunc(slices.Clone(have), func(tag string) bool { return tag == lb.Name })
 		}
@@ -283,8 +287,12 @@ func (d *differ) untag(have api.LoadBalancer, after []plan.Ref) plan.Change {
 // replaceReason says why an existing load balancer cannot become the wanted one, or "". It is an
 // error if it must not be replaced, because others use it.
 func (d *differ) replaceReason(lb api.LoadBalancer) (string, error) {
-	reason := d.immovable(lb)
-	if reason == "" {
+	reason := cmp.Or(broken(lb), d.misplaced(lb))
+	switch {
+	case reason == "":
+		return "", nil
+	case broken(lb) == "" && d.inherited(lb):
+		d.warnf("%s; it is not done, because the Service asked for it before this manager came: to have it, delete the Service and make it again", reason)
 		return "", nil
 	}
 	if lb.Provisioning == api.PendingDelete {
@@ -303,15 +311,30 @@ func (d *differ) replaceReason(lb api.LoadBalancer) (string, error) {
 	return "", nil
 }
 
-// immovable says what of a load balancer would have to change that never can.
-func (d *differ) immovable(lb api.LoadBalancer) string {
-	want := d.want.LoadBalancer
+// broken says which state a load balancer is in that it cannot leave.
+func broken(lb api.LoadBalancer) string {
 	switch lb.Provisioning {
 	case api.PendingDelete:
 		return "it is being deleted"
 	case api.Error:
 		return "it is in the state ERROR, which it cannot leave"
 	}
+	return ""
+}
+
+// inherited says that the load balancer is where another manager made it, and that the Service has asked
+// for no other place since we took it over. That manager reads where to make one once; a move to us must
+// not change the address of a Service that nobody touched.
+func (d *differ) inherited(lb api.LoadBalancer) bool {
+	if noted := names.Value(lb.Tags, names.TakenTagPrefix); noted != "" {
+		return noted == d.want.LoadBalancer.place()
+	}
+	return d.owner && d.want.features.tags() && d.key.ClusterUID != "" && names.ClusterUID(lb.Tags) == ""
+}
+
+// misplaced says what of a load balancer would have to change that never can.
+func (d *differ) misplaced(lb api.LoadBalancer) string {
+	want := d.want.LoadBalancer
 	for _, c := range []struct {
 		asked        bool
 		what         string

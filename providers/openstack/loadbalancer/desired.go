@@ -2,6 +2,8 @@ package loadbalancer
 
 import (
 	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"net/netip"
 	"slices"
@@ -52,6 +54,13 @@ type LoadBalancer struct {
 
 // asked is what of a load balancer a Service itself names.
 type asked struct{ subnet, network, port, address, flavor, zone bool }
+
+// place is a short hash of where the Service asks its load balancer to be, for a tag.
+func (lb LoadBalancer) place() string {
+	asked := fmt.Sprintf("%q %q %q %q %q %q %v", lb.SubnetID, lb.NetworkID, lb.PortID, lb.Address, lb.FlavorID, lb.Zone, lb.asked)
+	sum := sha256.Sum256([]byte(asked))
+	return hex.EncodeToString(sum[:8])
+}
 
 // Port is what makes one port of the Service: a listener with its pool, the pool's members and
 // health monitor.

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/unified-ccm/unified-ccm/providers/openstack/sim"
@@ -88,4 +89,40 @@ func TestReplacementsOfInternalOnes(t *testing.T) {
 			})
 		})
 	}
+}
+
+// Today's manager reads once where a load balancer shall be. A Service that has asked for another place
+// since then keeps its load balancer when we come, and gets another as soon as it asks anew.
+func TestAMoveToUsMovesNoLoadBalancer(t *testing.T) {
+	bubble(t, sim.Options{}, Settings{}, func(r *rig) {
+		r.name()
+		svc := service(internal)
+		lb := legacy{r: r, svc: svc}.balancer()
+		annotate("load-balancer-id", lb.ID)(svc)
+		annotate("subnet-id", r.expand("{other-subnet}"))(svc)
+		before := r.records(true)
+		r.restart()
+		r.ensure(svc)
+		if others := slices.DeleteFunc(r.mutations(), func(m string) bool { return m == "UpdateLoadBalancer" || m == "AddTag" }); len(others) > 0 {
+			t.Errorf("changes beside tags: %v", others)
+		}
+		if diff := cmp.Diff(before, r.records(true)); diff != "" {
+			t.Errorf("what changed (-before +after):\n%s", diff)
+		}
+		r.wantEvent("asked for it before this manager came")
+		r.restart()
+		r.steady(svc)
+
+		svc.Spec.LoadBalancerIP = "10.9.0.44"
+		if got := r.ensure(svc).Ingress[0].IP; got != "10.9.0.44" {
+			t.Errorf("the address is %s: a place that is asked for later is not given", got)
+		}
+		r.steady(svc)
+		r.remove(svc)
+		if err := r.sim.DeleteLoadBalancer("shared"); err != nil {
+			t.Fatal(err)
+		}
+		r.dropFIPs()
+		r.nothing()
+	})
 }

@@ -17,6 +17,9 @@ const (
 	// ExtraTagPrefix and the tags that a Service's annotations ask for, separated by commas, are what
 	// lets a tag be removed when it leaves the annotation, while one that somebody else set stays.
 	ExtraTagPrefix = "unified-ccm:extra="
+	// TakenTagPrefix and a hash say what the Service asked of the place of a load balancer that another
+	// manager had made elsewhere: as long as it asks the same, the load balancer stays where it is.
+	TakenTagPrefix = "unified-ccm:taken="
 	// KeepTag marks a floating IP that outlives its Service.
 	KeepTag = "unified-ccm:keep"
 )
