@@ -15,10 +15,11 @@ import (
 )
 
 const (
-	// listAge is how old a list of the whole project may be. It only has to span a burst: a restart
-	// that looks at every Service within seconds reads the cloud once. Beyond that it is how long a
-	// change made by hand may stay unnoticed by a reconcile that happens anyway.
-	listAge = 30 * time.Second
+	// listAge is how old a list of the whole project may be. It has to span a burst, a restart that looks
+	// at every Service within seconds, and the making of a load balancer, which takes about a minute and
+	// after which the framework looks at the Service again. Beyond that it is how long a change made by
+	// hand may stay unnoticed by a reconcile that happens anyway.
+	listAge = 2 * time.Minute
 	// objectAge is how old may be what is read for each pool alone. An audit reads it this often.
 	objectAge = 30 * time.Minute
 	// readNow is how old a read may be that counts as one made now: the decision that follows from it
