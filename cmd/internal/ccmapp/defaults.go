@@ -19,10 +19,13 @@ import (
 // Defaults that differ from the framework's, which suit a cluster of a few nodes. Each has its
 // reason in the help of its flag; see explainDefaults.
 const (
-	// concurrentSyncs is how many Services or nodes are worked on at once. Work on a cloud is
-	// waiting, and the rate limits of the cloud's client bound the load, so workers are cheap.
-	concurrentSyncs = 16
-	// Each of 4 × 16 workers makes a few requests per object, so the client's limits must not be
+	// concurrentSyncs is how many nodes are worked on at once, concurrentServiceSyncs how many
+	// Services. Work on a cloud is waiting, and the rate limits of the cloud's client bound the load,
+	// so workers are cheap. A Service holds its worker while its load balancer boots, which takes a
+	// minute where it is a virtual machine: a batch of Services should not wait for another.
+	concurrentSyncs        = 16
+	concurrentServiceSyncs = 32
+	// Each of these workers makes a few requests per object, so the client's limits must not be
 	// what holds them back; API Priority and Fairness protects the server.
 	kubeAPIQPS   = 100
 	kubeAPIBurst = 200
@@ -42,7 +45,7 @@ func frameworkOptions() (*frameworkoptions.CloudControllerManagerOptions, error)
 	if err != nil {
 		return nil, fmt.Errorf("default options: %w", err)
 	}
-	s.ServiceController.ConcurrentServiceSyncs = concurrentSyncs
+	s.ServiceController.ConcurrentServiceSyncs = concurrentServiceSyncs
 	s.NodeController.ConcurrentNodeSyncs = concurrentSyncs
 	s.NodeController.ConcurrentNodeStatusUpdates = concurrentSyncs
 	s.NodeLifecycleController.ConcurrentNodeLifecycleSyncs = concurrentSyncs
@@ -85,12 +88,12 @@ func (o *options) constructors() map[string]app.ControllerInitFuncConstructor {
 
 // reasons are added to the help of the framework's flags whose defaults are ours.
 var reasons = map[string]string{
-	"concurrent-service-syncs":        "16 instead of the framework's 1: one slow load balancer must not hold up the others, and each one is locked by itself.",
+	"concurrent-service-syncs":        "32 instead of the framework's 1: one slow load balancer must not hold up the others, and each one is locked by itself.",
 	"concurrent-node-syncs":           "16 instead of the framework's 1: nodes that join together are answered by shared bulk calls.",
 	"concurrent-node-status-updates":  "16 instead of the framework's 0 (as many as node syncs): addresses come from a shared snapshot.",
 	"concurrent-node-lifecycle-syncs": "16 instead of the framework's 1: nodes that fail together are looked up together.",
-	"kube-api-qps":                    "100 instead of the framework's 20, to match 16 workers for each controller.",
-	"kube-api-burst":                  "200 instead of the framework's 30, to match 16 workers for each controller.",
+	"kube-api-qps":                    "100 instead of the framework's 20, to match the workers of the controllers.",
+	"kube-api-burst":                  "200 instead of the framework's 30, to match the workers of the controllers.",
 	"min-resync-period":               "30m instead of the framework's 12h, because pod routes that somebody else changed are found at a resync.",
 	"webhook-secure-port":             "0 unless --webhooks names one (then 10260): a port that nothing uses should not be open.",
 	"route-reconciliation-period":     "Used only with --feature-gates=CloudControllerManagerWatchBasedRoutesReconciliation=false; by default routes follow node events.",
