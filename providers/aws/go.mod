@@ -52,6 +52,7 @@ require (
 	gopkg.in/evanphx/json-patch.v4 v4.13.0 // indirect
 	gopkg.in/gcfg.v1 v1.2.3 // indirect
 	gopkg.in/warnings.v0 v0.1.2 // indirect
+	k8s.io/component-helpers v0.37.1 // indirect
 	sigs.k8s.io/yaml v1.6.0 // indirect
 )
 
