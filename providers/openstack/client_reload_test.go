@@ -14,6 +14,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -117,9 +118,9 @@ func TestEveryCallHasADeadline(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var hangs func(path string) bool
+	var hangs atomic.Value // of func(path string) bool
 	server := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
-		if hangs(r.URL.Path) {
+		if hangs.Load().(func(string) bool)(r.URL.Path) {
 			// A server learns that a client has gone only once it has read what it sent.
 			_, _ = io.Copy(io.Discard, r.Body)
 			<-r.Context().Done()
@@ -141,15 +142,16 @@ func TestEveryCallHasADeadline(t *testing.T) {
 		a := w.Account()
 		g := readOK(t, fmt.Sprintf("[Global]\nauth-url = %s/identity/v3\nuser-id = %s\npassword = %s\ntenant-id = %s\nrequest-timeout = 1\n", server.URL, a.UserID, a.Password, a.ProjectID)).Global
 		c := newClient(clientOptions{Global: g})
-		c.retry, c.timeout = cloudapi.Retry{Attempts: 1}, 50*time.Millisecond
-		hangs = func(string) bool { return false }
+		c.retry = cloudapi.Retry{Attempts: 1}
+		hangs.Store(func(string) bool { return false })
 		if tt.again {
 			if _, err := api.New(c).ListServers(t.Context(), ""); err != nil {
 				t.Fatal(err)
 			}
 			w.EndTokens()
 		}
-		hangs = tt.hangs
+		c.timeout = 50 * time.Millisecond // nothing that answers is asked any more
+		hangs.Store(tt.hangs)
 		if _, err := api.New(c).ListServers(t.Context(), ""); !cloudapi.Is(err, cloudapi.Unavailable) {
 			t.Errorf("%s: error %v, want Unavailable", tt.name, err)
 		}
