@@ -5,6 +5,7 @@ import (
 	"errors"
 	"maps"
 	"slices"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -19,6 +20,7 @@ import (
 // strayCloud is what ports and load balancers look like while others work in the same project.
 type strayCloud struct {
 	API
+	mu        sync.Mutex
 	ports     map[string]api.Port
 	balancers map[string]error
 	fips      []api.FloatingIP
@@ -26,6 +28,8 @@ type strayCloud struct {
 }
 
 func (c *strayCloud) ListPorts(_ context.Context, f api.PortFilter) ([]api.Port, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	if c.failure != nil {
 		return nil, c.failure
 	}
@@ -33,6 +37,8 @@ func (c *strayCloud) ListPorts(_ context.Context, f api.PortFilter) ([]api.Port,
 }
 
 func (c *strayCloud) GetPort(_ context.Context, id string) (api.Port, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	p, ok := c.ports[id]
 	if !ok {
 		return p, &cloudapi.Error{Class: cloudapi.NotFound, Err: errors.New("no port")}
@@ -41,6 +47,8 @@ func (c *strayCloud) GetPort(_ context.Context, id string) (api.Port, error) {
 }
 
 func (c *strayCloud) GetLoadBalancer(_ context.Context, id string) (api.LoadBalancer, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	err, known := c.balancers[id]
 	if !known {
 		err = &cloudapi.Error{Class: cloudapi.NotFound, Err: errors.New("no load balancer")}
@@ -49,12 +57,30 @@ func (c *strayCloud) GetLoadBalancer(_ context.Context, id string) (api.LoadBala
 }
 
 func (c *strayCloud) ListFloatingIPs(_ context.Context, f api.FloatingIPFilter) ([]api.FloatingIP, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	return slices.DeleteFunc(slices.Clone(c.fips), func(one api.FloatingIP) bool { return !slices.Contains(f.PortIDs, one.PortID) }), nil
 }
 
 func (c *strayCloud) DeletePort(_ context.Context, id string) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	delete(c.ports, id)
 	return nil
+}
+
+// left returns the IDs of the ports.
+func (c *strayCloud) left() []string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.Sorted(maps.Keys(c.ports))
+}
+
+// change is what happens in the cloud from elsewhere.
+func (c *strayCloud) change(f func(*strayCloud)) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	f(c)
 }
 
 // come is Octavia making the port of a load balancer.
@@ -113,7 +139,7 @@ func TestStrayPorts(t *testing.T) {
 				cloud := &strayCloud{ports: map[string]api.Port{}, balancers: map[string]error{}}
 				step := func(f func(*strayCloud)) {
 					if f != nil {
-						f(cloud)
+						cloud.change(f)
 					}
 				}
 				s := &strayPorts{api: cloud, clock: clock.RealClock{}}
@@ -125,19 +151,25 @@ func TestStrayPorts(t *testing.T) {
 				s.refused(t.Context(), api.LoadBalancerSpec{VIPSubnetID: "here", VIPAddress: "10.0.0.9"}, began)
 				time.Sleep(10 * time.Second)
 				step(tt.after)
-				came := len(cloud.ports)
+				came := len(cloud.left())
 				time.Sleep(refusalAge - 11*time.Second)
-				if len(cloud.ports) != came {
+				if len(cloud.left()) != came {
 					t.Error("a port went while a creation could still be under way")
 				}
 				step(tt.later)
 				time.Sleep(2 * time.Second)
-				if left := slices.Sorted(maps.Keys(cloud.ports)); !slices.Equal(left, tt.left) {
+				if left := cloud.left(); !slices.Equal(left, tt.left) {
 					t.Errorf("left %q, want %q", left, tt.left)
 				}
 			})
 		})
 	}
+}
+
+func refusalsOf(s *strayPorts) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.refusals)
 }
 
 // Several creations that are refused at once leave as many ports, all of which go.
@@ -147,24 +179,24 @@ func TestStrayPortsOfCreationsAtOnce(t *testing.T) {
 		s := &strayPorts{api: cloud, clock: clock.RealClock{}}
 		spec := api.LoadBalancerSpec{VIPSubnetID: "here"}
 		began := time.Now()
-		cloud.come("a")
-		cloud.come("b")
+		cloud.change(func(c *strayCloud) { c.come("a") })
+		cloud.change(func(c *strayCloud) { c.come("b") })
 		s.refused(t.Context(), spec, began)
 		s.refused(t.Context(), spec, began)
 		time.Sleep(refusalAge + time.Second)
-		if len(cloud.ports) != 0 {
-			t.Errorf("left %v", cloud.ports)
+		if len(cloud.left()) != 0 {
+			t.Errorf("left %v", cloud.left())
 		}
-		if time.Sleep(3 * refusalAge); len(s.refusals) != 2 {
-			t.Errorf("%d refusals are remembered before the next one", len(s.refusals))
+		if time.Sleep(3 * refusalAge); refusalsOf(s) != 2 {
+			t.Errorf("%d refusals are remembered before the next one", refusalsOf(s))
 		}
-		cloud.come("old")
+		cloud.change(func(c *strayCloud) { c.come("old") })
 		time.Sleep(time.Minute)
-		cloud.come("c")
+		cloud.change(func(c *strayCloud) { c.come("c") })
 		s.refused(t.Context(), spec, time.Now())
 		time.Sleep(refusalAge + time.Second)
-		if len(s.refusals) != 1 || len(cloud.ports) != 1 {
-			t.Errorf("%d refusals are remembered, and %d ports left", len(s.refusals), len(cloud.ports))
+		if refusalsOf(s) != 1 || len(cloud.left()) != 1 {
+			t.Errorf("%d refusals are remembered, and %d ports left", refusalsOf(s), len(cloud.left()))
 		}
 	})
 }
@@ -174,10 +206,10 @@ func TestRefusedCreationLeavesThePortOfTheUser(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cloud := &strayCloud{ports: map[string]api.Port{}, balancers: map[string]error{}}
 		s := &strayPorts{api: cloud, clock: clock.RealClock{}}
-		cloud.come("other")
+		cloud.change(func(c *strayCloud) { c.come("other") })
 		s.refused(t.Context(), api.LoadBalancerSpec{VIPPortID: "mine"}, time.Now())
 		time.Sleep(2 * refusalAge)
-		if len(cloud.ports) != 1 {
+		if len(cloud.left()) != 1 {
 			t.Error("a port was deleted although the creation named one of the user's")
 		}
 	})
