@@ -60,7 +60,7 @@ func TestPatience(t *testing.T) {
 				client := http.Client{Transport: newTransport(aws, clock.RealClock{}, nil)}
 				start := time.Now()
 				workqueue.ParallelizeUntil(t.Context(), 16, tc.requests, func(int) {
-					for !ask(as(t.Context(), tc.operation), t, client) { //nolint:revive // asks until it is answered, as work queues do
+					for !ask(as(t.Context(), tc.operation), t, client) { // asks until it is answered, as work queues do
 					}
 				})
 				took := time.Since(start)

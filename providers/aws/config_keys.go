@@ -53,7 +53,7 @@ func globalKeys() []provider.ConfigKey {
 			"With "+GroupsManaged+", each new network load balancer gets a security group of its own. AWS cannot give one to a load balancer that was made without; those keep working without."),
 		key("LegacyMetrics", "bool", "false",
 			"Also expose the metrics of managers before this one, for dashboards that still use them: cloudprovider_aws_api_request_duration_seconds, cloudprovider_aws_api_request_errors, cloudprovider_aws_api_throttled_requests_total, "+
-				"cloudprovider_aws_api_response_status_total, cloudprovider_aws_tagging_controller_work_item_errors_total (its label instance_id stays empty) and tagging_controller_inital_node_tagging_delay_seconds."),
+				"cloudprovider_aws_api_response_status_total, cloudprovider_aws_tagging_controller_work_item_errors_total (its label instance_id stays empty) and tagging_controller_inital_node_tagging_delay_seconds."), //nolint:misspell // spelt as ever
 	}
 }
 

@@ -49,7 +49,7 @@ var newLegacyMetrics = sync.OnceValue(func() *legacyMetrics {
 			Help: "Nodes whose instances could not be tagged or untagged: each try (total_errors), and the last one (errors_after_retries_exhausted). The label instance_id is empty, since it would have a value for each instance that there ever was.",
 		}, []string{"error_type", "instance_id"}),
 		tagDelay: metrics.NewHistogram(&metrics.HistogramOpts{
-			Name: "tagging_controller_inital_node_tagging_delay_seconds", StabilityLevel: stage, // spelt as ever
+			Name: "tagging_controller_inital_node_tagging_delay_seconds", StabilityLevel: stage, //nolint:misspell // spelt as ever
 			Help: "Time from the creation of a node until its instance was first tagged, in seconds.",
 			// From 1 s to 17 min, as dashboards have them.
 			Buckets: metrics.ExponentialBuckets(1, 4, 6),

@@ -158,7 +158,7 @@ func TestTaggingTriesAgain(t *testing.T) {
 		}
 		stop()
 		testutil.AssertVectorCount(t, "cloudprovider_aws_tagging_controller_work_item_errors_total", map[string]string{"error_type": "total_errors", "instance_id": ""}, 5)
-		testutil.AssertHistogramTotalCount(t, "tagging_controller_inital_node_tagging_delay_seconds", nil, 1)
+		testutil.AssertHistogramTotalCount(t, "tagging_controller_inital_node_tagging_delay_seconds", nil, 1) //nolint:misspell // spelt as ever
 	})
 }
 

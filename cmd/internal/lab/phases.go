@@ -24,10 +24,16 @@ const (
 
 // What the phases that not every cloud has are about. Targets are set for these numbers.
 const (
-	// SilentNodes stop reporting, for a minute. ManyServices are made at once, and RoutedNodes get a route each.
-	SilentNodes, ManyServices, RoutedNodes = 50, 20, 100
-	// SlowSettle is how long a new load balancer takes in them; QuickSettle in all others.
-	SlowSettle, QuickSettle = 60 * time.Second, 200 * time.Millisecond
+	// SilentNodes stop reporting, for a minute.
+	SilentNodes = 50
+	// ManyServices are made at once.
+	ManyServices = 20
+	// RoutedNodes get a route each.
+	RoutedNodes = 100
+	// SlowSettle is how long a new load balancer takes in them.
+	SlowSettle = 60 * time.Second
+	// QuickSettle is how long a new load balancer takes in all other phases.
+	QuickSettle = 200 * time.Millisecond
 	// MemberSettle is how long a change of members takes where a node joins.
 	MemberSettle = 3 * time.Second
 )

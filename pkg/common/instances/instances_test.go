@@ -257,7 +257,7 @@ func TestNodeAddresses(t *testing.T) {
 					node.Annotations = map[string]string{cloudproviderapi.AnnotationAlphaProvidedIPAddr: tt.told}
 				}
 				got, err := newInstances(c).NodeAddresses(t.Context(), node)
-				if err != tt.wantErr {
+				if err != tt.wantErr { //nolint:errorlint // the framework compares with ==
 					t.Fatalf("error %v, want %v", err, tt.wantErr)
 				}
 				if diff := cmp.Diff(tt.want, got); diff != "" {
