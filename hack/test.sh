@@ -39,7 +39,7 @@ failed=()
 filter=(cat)
 if [[ $what == all || $what == unit ]]; then
 	mapfile -t unit < <(go list "${patterns[@]}" | grep -vE "^$e2e(/|\$)")
-	run "unit tests" 15m "${unit[@]}" -- -race -short "$@"
+	run "unit tests" 30m "${unit[@]}" -- -race -short "$@"
 fi
 if [[ $what == all || $what == faults ]]; then
 	# -short interrupts a sample of calls under the race detector. Every call is then
@@ -58,7 +58,7 @@ fi
 if [[ $what == all || $what == e2e ]]; then
 	# -count=1: what these test, the binaries in bin/, is nothing that go test's
 	# own cache can see.
-	run "end-to-end tests" 20m "$e2e/..." -- -race -count=1 "$@"
+	run "end-to-end tests" 30m "$e2e/..." -- -race -count=1 "$@"
 fi
 if ((${#failed[@]} > 0)); then
 	printf 'FAILED: %s\n' "${failed[@]}" >&2
