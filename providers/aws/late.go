@@ -2,6 +2,7 @@ package aws
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"k8s.io/utils/clock"
@@ -72,7 +73,7 @@ func (l lateRoutes) List(ctx context.Context, clusterName string) ([]routes.Rout
 func (l lateRoutes) Create(ctx context.Context, clusterName string, list []routes.Route) []error {
 	p, err := l.parts.Get(ctx)
 	if err != nil {
-		return same(err, len(list))
+		return slices.Repeat([]error{err}, len(list))
 	}
 	return p.routes.Create(ctx, clusterName, list)
 }
@@ -81,7 +82,7 @@ func (l lateRoutes) Create(ctx context.Context, clusterName string, list []route
 func (l lateRoutes) Delete(ctx context.Context, clusterName string, list []routes.Route) []error {
 	p, err := l.parts.Get(ctx)
 	if err != nil {
-		return same(err, len(list))
+		return slices.Repeat([]error{err}, len(list))
 	}
 	return p.routes.Delete(ctx, clusterName, list)
 }

@@ -3,6 +3,7 @@ package aws
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -76,7 +77,7 @@ func (s *routeSource) List(ctx context.Context, clusterName string) ([]routes.Ro
 func (s *routeSource) Create(ctx context.Context, _ string, list []routes.Route) []error {
 	tables, err := s.current(ctx)
 	if err != nil {
-		return same(err, len(list))
+		return slices.Repeat([]error{err}, len(list))
 	}
 	ids := make([]string, len(list))
 	for n, r := range list {
@@ -84,7 +85,7 @@ func (s *routeSource) Create(ctx context.Context, _ string, list []routes.Route)
 	}
 	machines, err := s.instances.Described(ctx, ids, false)
 	if err != nil {
-		return same(err, len(list))
+		return slices.Repeat([]error{err}, len(list))
 	}
 	return sideBySide(len(list), func(n int) error {
 		machine, ok := machines[list[n].InstanceID]
@@ -209,7 +210,7 @@ func (s *routeSource) point(ctx context.Context, table *routeTable, destination 
 func (s *routeSource) Delete(ctx context.Context, _ string, list []routes.Route) []error {
 	tables, err := s.current(ctx)
 	if err != nil {
-		return same(err, len(list))
+		return slices.Repeat([]error{err}, len(list))
 	}
 	return sideBySide(len(list), func(n int) error {
 		for _, table := range tables {
@@ -255,14 +256,5 @@ func sideBySide(n int, do func(int) error) []error {
 		})
 	}
 	group.Wait()
-	return errs
-}
-
-// same returns n times the same error.
-func same(err error, n int) []error {
-	errs := make([]error, n)
-	for at := range errs {
-		errs[at] = err
-	}
 	return errs
 }

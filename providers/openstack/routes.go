@@ -211,11 +211,11 @@ func (s *routeSource) judge(ctx context.Context, doubtful []api.ExtraRoute, out 
 func (s *routeSource) Create(ctx context.Context, clusterName string, list []routes.Route) []error {
 	errs := make([]error, len(list))
 	if err := clocks.Sleep(ctx, clock.RealClock{}, gather); err != nil {
-		return same(err, len(errs))
+		return slices.Repeat([]error{err}, len(errs))
 	}
 	done, err := s.take(ctx)
 	if err != nil {
-		return same(err, len(errs))
+		return slices.Repeat([]error{err}, len(errs))
 	}
 	defer done()
 	nodes, err := s.nodes.all()
@@ -223,12 +223,12 @@ func (s *routeSource) Create(ctx context.Context, clusterName string, list []rou
 		err = s.read(ctx)
 	}
 	if err != nil {
-		return same(err, len(errs))
+		return slices.Repeat([]error{err}, len(errs))
 	}
 	at := byAddress(nodes)
 	owned, err := s.owned(ctx, s.cluster(clusterName), at)
 	if err != nil {
-		return same(err, len(errs))
+		return slices.Repeat([]error{err}, len(errs))
 	}
 	wanted := make([]api.ExtraRoute, len(list))
 	var stale []api.ExtraRoute
@@ -243,7 +243,7 @@ func (s *routeSource) Create(ctx context.Context, clusterName string, list []rou
 	s.pairAll(ctx, wanted, errs, ofServers(list, wanted), addPair)
 	s.mark(ctx, s.cluster(clusterName), withoutErrors(wanted, errs))
 	if err := s.change(ctx, stale, remove); err != nil {
-		return same(err, len(errs))
+		return slices.Repeat([]error{err}, len(errs))
 	}
 	s.changeEach(ctx, wanted, errs, add)
 	return errs
@@ -301,11 +301,11 @@ func (s *routeSource) Delete(ctx context.Context, _ string, list []routes.Route)
 	errs := make([]error, len(list))
 	done, err := s.take(ctx)
 	if err != nil {
-		return same(err, len(errs))
+		return slices.Repeat([]error{err}, len(errs))
 	}
 	defer done()
 	if err := s.read(ctx); err != nil {
-		return same(err, len(errs))
+		return slices.Repeat([]error{err}, len(errs))
 	}
 	unwanted := make([]api.ExtraRoute, len(list))
 	for i, r := range list {
@@ -329,15 +329,6 @@ func (s *routeSource) listed(r routes.Route) api.ExtraRoute {
 		}
 	}
 	return api.ExtraRoute{}
-}
-
-// same returns n times the same error.
-func same(err error, n int) []error {
-	errs := make([]error, n)
-	for i := range errs {
-		errs[i] = err
-	}
-	return errs
 }
 
 // withoutErrors returns the routes that have no error yet.

@@ -213,7 +213,7 @@ func (s *routeSource) pairAll(ctx context.Context, list []api.ExtraRoute, errs [
 		ports, err = s.ports.at(ctx, hops, suits)
 	}
 	if err != nil {
-		copy(errs, same(err, len(errs)))
+		copy(errs, slices.Repeat([]error{err}, len(errs)))
 		return
 	}
 	slots := make(chan struct{}, portsAtOnce)

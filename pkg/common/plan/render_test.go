@@ -3,19 +3,16 @@ package plan
 import (
 	"bytes"
 	"encoding/json"
-	"flag"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
-)
 
-var update = flag.Bool("update", false, "write the golden files anew")
+	"github.com/unified-ccm/unified-ccm/pkg/common/golden"
+)
 
 // samples are plans with everything in them that a plan can have.
 func samples() []Plan {
@@ -47,23 +44,6 @@ func samples() []Plan {
 	}
 }
 
-func golden(t *testing.T, name, got string) {
-	t.Helper()
-	file := filepath.Join("testdata", name)
-	if *update {
-		if err := os.WriteFile(file, []byte(got), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), got); diff != "" {
-		t.Errorf("%s (-want +got), written anew by -update:\n%s", file, diff)
-	}
-}
-
 func TestRenderText(t *testing.T) {
 	for _, tc := range []struct {
 		name    string
@@ -81,7 +61,7 @@ func TestRenderText(t *testing.T) {
 			if err := RenderText(&b, tc.options, tc.plans...); err != nil {
 				t.Fatal(err)
 			}
-			golden(t, tc.name+".txt", b.String())
+			golden.Compare(t, tc.name+".txt", b.String())
 			if !tc.options.Color && strings.Contains(b.String(), "\x1b") {
 				t.Error("an escape sequence without colour")
 			}
@@ -119,7 +99,7 @@ func TestRenderJSON(t *testing.T) {
 	if err := RenderJSON(&b, samples()...); err != nil {
 		t.Fatal(err)
 	}
-	golden(t, "plans.json", b.String())
+	golden.Compare(t, "plans.json", b.String())
 	var d Document
 	if err := json.Unmarshal(b.Bytes(), &d); err != nil {
 		t.Fatal(err)

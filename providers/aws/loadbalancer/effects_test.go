@@ -1,23 +1,18 @@
 package loadbalancer
 
 import (
-	"flag"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/unified-ccm/unified-ccm/pkg/common/golden"
 	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/annotation"
 	"github.com/unified-ccm/unified-ccm/providers/aws/sim"
 )
-
-var update = flag.Bool("update", false, "write the golden files anew")
 
 // effect is one value of an annotation, and what it needs to have an effect.
 type effect struct {
@@ -137,7 +132,7 @@ func TestEveryAnnotationDoesWhatItSays(t *testing.T) {
 			t.Errorf("%s is not tried on both generations: %v", key, tried)
 		}
 	}
-	golden(t, "annotations.golden", report.String())
+	golden.Compare(t, "annotations.golden", report.String())
 }
 
 // difference is what the annotation changes for a new Service.
@@ -182,22 +177,4 @@ func (e effect) difference(t *testing.T, key string, kind annotation.Type) strin
 		t.Errorf("%s: %q does nothing to a %s load balancer, and nobody is told", key, e.value, kind)
 	}
 	return out.String()
-}
-
-// golden compares a text with a file in testdata.
-func golden(t *testing.T, name, got string) {
-	t.Helper()
-	path := filepath.Join("testdata", name)
-	if *update {
-		if err := os.WriteFile(path, []byte(got), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), got); diff != "" {
-		t.Errorf("%s (-want +got), written anew by -update:\n%s", path, diff)
-	}
 }

@@ -7,6 +7,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/unified-ccm/unified-ccm/pkg/common/golden"
 	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/annotation"
 	"github.com/unified-ccm/unified-ccm/providers/aws/sim"
@@ -115,7 +116,7 @@ func TestEventsOfAServiceWithEveryAnnotation(t *testing.T) {
 			r.sameAs(t, before)
 		}
 	}
-	golden(t, "events.golden", out.String())
+	golden.Compare(t, "events.golden", out.String())
 }
 
 // A slip in any key is told with the key that was meant.

@@ -3,27 +3,22 @@ package loadbalancer
 import (
 	"cmp"
 	"errors"
-	"flag"
 	"fmt"
 	"net/netip"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
 
-	gocmp "github.com/google/go-cmp/cmp"
 	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/ports"
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/unified-ccm/unified-ccm/pkg/common/golden"
 	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/api"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/annotation"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/sim"
 )
-
-var update = flag.Bool("update", false, "write the golden files anew")
 
 // effect is one value of an annotation, and what it needs to have an effect.
 type effect struct {
@@ -150,7 +145,7 @@ func TestEveryAnnotationDoesWhatItSays(t *testing.T) {
 			t.Errorf("%s is not tried with both providers: %v", key, tried)
 		}
 	}
-	golden(t, "annotations.golden", report.String())
+	golden.Compare(t, "annotations.golden", report.String())
 }
 
 // difference is what the annotation changes for a new Service.
@@ -326,22 +321,4 @@ func (r *rig) expand(text string) string {
 		text = strings.ReplaceAll(text, pair[1], pair[0])
 	}
 	return text
-}
-
-// golden compares a text with a file in testdata.
-func golden(t *testing.T, name, got string) {
-	t.Helper()
-	path := filepath.Join("testdata", name)
-	if *update {
-		if err := os.WriteFile(path, []byte(got), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := gocmp.Diff(string(want), got); diff != "" {
-		t.Errorf("%s (-want +got), written anew by -update:\n%s", path, diff)
-	}
 }

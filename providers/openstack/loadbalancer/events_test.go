@@ -8,6 +8,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/unified-ccm/unified-ccm/pkg/common/golden"
 	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/annotation"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/sim"
@@ -144,7 +145,7 @@ func TestEventsOfAServiceWithEveryAnnotation(t *testing.T) {
 			})
 		}
 	}
-	golden(t, "events.golden", out.String())
+	golden.Compare(t, "events.golden", out.String())
 }
 
 // A slip in any key is told with the key that was meant.
