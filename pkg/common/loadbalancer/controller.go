@@ -227,6 +227,7 @@ func (c *Controller[S, D, O]) EnsureLoadBalancerDeleted(ctx context.Context, clu
 }
 
 // PlanLoadBalancer implements Planner. Warnings about the Service's annotations are part of the plan.
+// It reads past every snapshot and fingerprint: who asks for a plan wants to see what somebody else has changed.
 func (c *Controller[S, D, O]) PlanLoadBalancer(ctx context.Context, clusterName string, service *v1.Service, nodes []*v1.Node, remove bool) (plan.Plan, error) {
 	key := c.key(clusterName, service)
 	if remove {
@@ -244,7 +245,7 @@ func (c *Controller[S, D, O]) PlanLoadBalancer(ctx context.Context, clusterName 
 	if err != nil {
 		return plan.Plan{}, err
 	}
-	_, todo, err := c.compare(ctx, key, want)
+	_, todo, err := c.confirmed(ctx, key, want)
 	if err != nil {
 		return plan.Plan{}, err
 	}

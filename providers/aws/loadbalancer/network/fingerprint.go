@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	elbv2 "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
 	"github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
@@ -45,7 +46,17 @@ func (s *Store) Expect(key lbcommon.Key, want Desired) {
 	e := expectation{key: key, want: want, applied: appliedHash(want), targets: targetsHash(want)}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if before := s.expected[serviceName(key)]; before.applied != e.applied || before.targets != e.targets {
+		s.askedAt = s.options.Clock.Now()
+	}
 	s.expected[serviceName(key)] = e
+}
+
+// LastAsked is when a Service last asked for something that it had not asked for before.
+func (c *Cloud) LastAsked() time.Time {
+	c.store.mu.Lock()
+	defer c.store.mu.Unlock()
+	return c.store.askedAt
 }
 
 // appliedHash covers everything of a load balancer but its targets and what is compared on every

@@ -64,7 +64,9 @@ type Store struct {
 	doubted map[string]bool
 	// expected is what Services were last seen to ask for.
 	expected map[string]expectation
-	writes   uint64
+	// askedAt is when one of them last changed.
+	askedAt time.Time
+	writes  uint64
 }
 
 type tagRecord struct {
