@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/pflag"
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	"k8s.io/cloud-provider/app"
+	"k8s.io/cloud-provider/names"
 	frameworkoptions "k8s.io/cloud-provider/options"
 	cmfeatures "k8s.io/controller-manager/pkg/features"
 
@@ -73,6 +74,7 @@ func watchRoutesByDefault() error {
 // the whole process, so it is copied before the client names are changed.
 func (o *options) constructors() map[string]app.ControllerInitFuncConstructor {
 	own := maps.Clone(app.DefaultInitFuncConstructors)
+	own[names.ServiceLBController] = app.ControllerInitFuncConstructor{Constructor: startServices}
 	own[auditController] = app.ControllerInitFuncConstructor{Constructor: o.startAudit}
 	for _, d := range provider.All() {
 		for _, c := range d.Controllers {

@@ -1,0 +1,87 @@
+package ccmapp
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	utilfeature "k8s.io/apiserver/pkg/util/feature"
+	"k8s.io/client-go/informers"
+	coreinformers "k8s.io/client-go/informers/core/v1"
+	"k8s.io/client-go/kubernetes/fake"
+	"k8s.io/client-go/tools/cache"
+	cloudprovider "k8s.io/cloud-provider"
+	servicecontroller "k8s.io/cloud-provider/controllers/service"
+)
+
+// handedOver is an informer of Nodes that only keeps who registers.
+type handedOver struct {
+	coreinformers.NodeInformer
+	cache.SharedIndexInformer
+	handlers []cache.ResourceEventHandler
+}
+
+func (h *handedOver) Informer() cache.SharedIndexInformer { return h }
+
+func (h *handedOver) AddEventHandlerWithResyncPeriod(handler cache.ResourceEventHandler, _ time.Duration) (cache.ResourceEventHandlerRegistration, error) {
+	h.handlers = append(h.handlers, handler)
+	return nil, nil
+}
+
+type someBalancers struct{ cloudprovider.Interface }
+
+func (someBalancers) LoadBalancer() (cloudprovider.LoadBalancer, bool) { return nil, true }
+
+// The framework's controller registers in the way that is gathered. If a new version of it takes
+// another, its node events go past us, and the informer here has none to offer.
+func TestServiceControllerWatchesGatheredNodes(t *testing.T) {
+	client := fake.NewClientset()
+	core := informers.NewSharedInformerFactory(client, 0).Core().V1()
+	nodes := &handedOver{NodeInformer: core.Nodes(), SharedIndexInformer: core.Nodes().Informer()}
+	if _, err := servicecontroller.New(someBalancers{}, client, core.Services(), gatheredNodes{nodes}, "test", utilfeature.DefaultFeatureGate); err != nil {
+		t.Fatal(err)
+	}
+	if len(nodes.handlers) != 1 {
+		t.Fatalf("%d handlers were registered, want 1", len(nodes.handlers))
+	}
+	if _, ok := nodes.handlers[0].(gatheredEvents); !ok {
+		t.Errorf("the handler is a %T, want gatheredEvents", nodes.handlers[0])
+	}
+}
+
+func TestNodesAreGathered(t *testing.T) {
+	var queued []string
+	note := func(what string, objects ...any) {
+		for _, o := range objects {
+			node := o.(*v1.Node)
+			what += fmt.Sprintf(" %s/%s", node.Name, node.Spec.ProviderID)
+		}
+		queued = append(queued, what)
+	}
+	events := gatheredEvents{cache.ResourceEventHandlerFuncs{
+		AddFunc:    func(o any) { note("add", o) },
+		UpdateFunc: func(old, now any) { note("update", old, now) },
+		DeleteFunc: func(o any) { note("delete", o) },
+	}}
+	first, second, joined := node("node-1", "fake:///1"), node("node-2", "fake:///2"), node("node-3", "")
+	events.OnAdd(first, true)
+	events.OnAdd(second, false)
+	events.OnUpdate(joined, node("node-3", "fake:///3"))
+	events.OnDelete(first)
+	events.OnDelete(cache.DeletedFinalStateUnknown{Key: "node-2", Obj: second})
+
+	want := []string{"add nodes/", "add nodes/", "update nodes/ nodes/fake:///3", "delete nodes/", "delete nodes/"}
+	if diff := cmp.Diff(want, queued); diff != "" {
+		t.Errorf("events of nodes (-want +got):\n%s", diff)
+	}
+	if joined.Name != "node-3" {
+		t.Errorf("the informer's own object was changed: it is called %s", joined.Name)
+	}
+}
+
+func node(name, providerID string) *v1.Node {
+	return &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: v1.NodeSpec{ProviderID: providerID}}
+}
