@@ -40,11 +40,15 @@ func newProxy(roots map[string]string) http.Handler {
 			translate(r.Header, &r.Body, &r.ContentLength, names(roots, r.Request.Header.Get(whereHeader), false))
 			return nil
 		},
-		Transport: &http.Transport{MaxIdleConnsPerHost: 32},
+		Transport: newTransport(),
 		// A service that does not answer is to clients what it is without the front: a connection that breaks.
 		ErrorHandler: func(http.ResponseWriter, *http.Request, error) { panic(http.ErrAbortHandler) },
 	}
 }
+
+// newTransport keeps no connection open: a server of OpenStack gives each one a thread out of about a hundred for as
+// long as it lives, and the idle ones of a few worlds, and of those that have ended, would keep everybody else waiting.
+func newTransport() *http.Transport { return &http.Transport{DisableKeepAlives: true} }
 
 // whereHeader carries the address at which the client reached the front. The services ignore it.
 const whereHeader = "X-Front"

@@ -28,8 +28,7 @@ type session struct {
 
 func newSession(auth, user, password, project string) *session {
 	// Not through a proxy of the environment, and with connections for many machines that are launched at once.
-	transport := &http.Transport{MaxIdleConnsPerHost: 32}
-	return &session{auth: strings.TrimSuffix(auth, "/"), user: user, password: password, project: project, client: &http.Client{Transport: transport}}
+	return &session{auth: strings.TrimSuffix(auth, "/"), user: user, password: password, project: project, client: &http.Client{Transport: newTransport()}}
 }
 
 // versions are the parts of URLs that name the version of a service.
