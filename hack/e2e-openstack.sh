@@ -40,4 +40,4 @@ fi
 
 # -count=1: what this tests, services and the binaries in bin/, is nothing that go test's own cache can see.
 OPENSTACK_LAB=$lab go test -count=1 -timeout 60m -v -run '^TestConformance$' "$@" ./cmd/e2e |
-	grep -vE '^ *=== (RUN|PAUSE|CONT|NAME)'
+	grep --line-buffered -vE '^ *=== (RUN|PAUSE|CONT|NAME)'
