@@ -37,8 +37,6 @@ type describedInstances struct {
 	mu     sync.Mutex
 	byID   map[string]describedAt
 	absent map[string]time.Time
-	// listedAt is when the last list started.
-	listedAt time.Time
 }
 
 type describedAt struct {
@@ -59,7 +57,6 @@ func newDescribedInstances(c clock.Clock) *describedInstances {
 func (d *describedInstances) putList(in scope, list []ec2types.Instance, at time.Time) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.listedAt = at
 	maps.DeleteFunc(d.byID, func(_ string, o describedAt) bool {
 		listed := o.at.Before(at) && (in.VPC == "" || in.VPC == aws.ToString(o.instance.VpcId)) && in.has(&o.instance)
 		return listed || at.Sub(o.at) > ownerAge
@@ -106,22 +103,6 @@ func (d *describedInstances) change(id string, edit func(*ec2types.Instance)) {
 	}
 }
 
-// all returns the instances in scope, and whether they were listed at or after oldest.
-func (d *describedInstances) all(in scope, oldest time.Time) (map[string]ec2types.Instance, bool) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.listedAt.IsZero() || d.listedAt.Before(oldest) {
-		return nil, false
-	}
-	out := make(map[string]ec2types.Instance, len(d.byID))
-	for id, o := range d.byID {
-		if in.has(&o.instance) {
-			out[id] = o.instance
-		}
-	}
-	return out, true
-}
-
 // since says how old an answer may be.
 type since struct{ found, absent time.Time }
 
@@ -150,33 +131,6 @@ func (s *instanceSource) Described(ctx context.Context, ids []string, fresh bool
 		return s.described(ctx, ids, since{now, now})
 	}
 	return s.described(ctx, ids, since{now.Add(-describedAge), now.Add(-absentAge)})
-}
-
-// Cluster returns the instances of the cluster, as a list of the last minutes shows them. Callers
-// that come together share the read.
-func (s *instanceSource) Cluster(ctx context.Context) (map[string]ec2types.Instance, error) {
-	in, err := s.scope(ctx)
-	if err != nil {
-		return nil, err
-	}
-	oldest := s.clock.Now().Add(-describedAge)
-	if found, known := s.known.all(in, oldest); known {
-		return found, nil
-	}
-	select {
-	case s.known.reading <- struct{}{}:
-		defer func() { <-s.known.reading }()
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
-	if found, known := s.known.all(in, oldest); known {
-		return found, nil
-	}
-	if _, err := s.list(ctx, in); err != nil {
-		return nil, err
-	}
-	found, _ := s.known.all(in, oldest)
-	return found, nil
 }
 
 // owned returns those of the instances that carry the cluster's tag.

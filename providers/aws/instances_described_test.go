@@ -82,18 +82,3 @@ func TestListForgetsWhatLeft(t *testing.T) {
 		t.Errorf("known %v, unknown %v", found, unknown)
 	}
 }
-
-// The cluster's instances are listed once for all, and not again soon.
-func TestCluster(t *testing.T) {
-	w := newNodeWorld(t, sim.Options{})
-	a, b := w.machine("a"), w.machine("b")
-	w.setTags(b, map[string]string{"kubernetes.io/cluster/sim": "shared"})
-	w.cloud.Front().Log().Reset()
-	for range 2 {
-		got, err := w.source.Cluster(t.Context())
-		if _, ok := got[a]; err != nil || len(got) != 2 || !ok {
-			t.Errorf("%d instances, %v", len(got), err)
-		}
-	}
-	w.wantCalls(1)
-}
