@@ -9,8 +9,10 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
+	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 
+	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
 	"github.com/unified-ccm/unified-ccm/providers/aws/names"
 )
 
@@ -125,27 +127,51 @@ func (d *describedInstances) get(ids []string, oldest since) (found map[string]e
 // Described returns instances as EC2 describes them, those that exist; Fargate nodes have none. With
 // fresh every answer is read after the call, else one of the last minutes will do. Callers that come
 // together share reads: what they need is read by ID in bulk, or by a list where that takes fewer calls.
+//
+// While EC2 does not answer, what it last said of instances that existed goes on to count, unless fresh: it
+// documents that no read which names no instances succeeds while a zone is disrupted, and load balancers
+// have to follow nodes in the other zones just then.
 func (s *instanceSource) Described(ctx context.Context, ids []string, fresh bool) (map[string]ec2types.Instance, error) {
 	now := s.clock.Now()
 	if fresh {
 		return s.described(ctx, ids, since{now, now})
 	}
-	return s.described(ctx, ids, since{now.Add(-describedAge), now.Add(-absentAge)})
+	return s.orLast(ctx, ids, since{now.Add(-describedAge), now.Add(-absentAge)})
+}
+
+// orLast is described, or what is known from before where EC2 does not answer. That something does
+// not exist is never taken from before.
+func (s *instanceSource) orLast(ctx context.Context, ids []string, oldest since) (map[string]ec2types.Instance, error) {
+	found, err := s.described(ctx, ids, oldest)
+	if !cloudapi.Is(err, cloudapi.Unavailable) || ctx.Err() != nil {
+		return found, err
+	}
+	last, unknown := s.known.get(machineIDs(ids), since{absent: oldest.absent})
+	if len(unknown) > 0 {
+		return nil, err
+	}
+	klog.FromContext(ctx).Error(err, "Instances cannot be read; what was last read of them counts", "instances", len(last))
+	return last, nil
+}
+
+// machineIDs are the IDs of instances among those of nodes, sorted.
+func machineIDs(ids []string) []string {
+	ids = slices.DeleteFunc(slices.Clone(ids), func(id string) bool { return names.IsFargate(id) || !machineID.MatchString(id) })
+	slices.Sort(ids)
+	return slices.Compact(ids)
 }
 
 // owned returns those of the instances that carry the cluster's tag.
 func (s *instanceSource) owned(ctx context.Context, in scope, ids []string) (map[string]ec2types.Instance, error) {
 	now := s.clock.Now()
-	found, err := s.described(ctx, ids, since{now.Add(-ownerAge), now.Add(-absentAge)})
+	found, err := s.orLast(ctx, ids, since{now.Add(-ownerAge), now.Add(-absentAge)})
 	maps.DeleteFunc(found, func(_ string, i ec2types.Instance) bool { return !in.has(&i) })
 	return found, err
 }
 
 // described is Described with any age.
 func (s *instanceSource) described(ctx context.Context, ids []string, oldest since) (map[string]ec2types.Instance, error) {
-	ids = slices.DeleteFunc(slices.Clone(ids), func(id string) bool { return names.IsFargate(id) || !machineID.MatchString(id) })
-	slices.Sort(ids)
-	ids = slices.Compact(ids)
+	ids = machineIDs(ids)
 	found, unknown := s.known.get(ids, oldest)
 	if len(unknown) == 0 {
 		return found, nil
