@@ -11,14 +11,12 @@ import (
 	"sync/atomic"
 
 	awssdk "github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/service/sts"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/informers"
 	cloudprovider "k8s.io/cloud-provider"
 	"k8s.io/utils/clock"
 
-	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
 	"github.com/unified-ccm/unified-ccm/pkg/common/config"
 	"github.com/unified-ccm/unified-ccm/pkg/common/instances"
 	lbcommon "github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
@@ -111,6 +109,7 @@ var (
 	_ cloudprovider.InformerUser = (*Cloud)(nil)
 	_ provider.RuntimeUser       = (*Cloud)(nil)
 	_ provider.Checker           = (*Cloud)(nil)
+	_ provider.HealthReporter    = (*Cloud)(nil)
 	_ provider.NodeOwner         = (*Cloud)(nil)
 	_ provider.ControllerStarter = (*Cloud)(nil)
 )
@@ -157,6 +156,9 @@ func NewCloud(cfg Config, opts ...Option) (*Cloud, error) {
 	}
 	c.parts = newOnce(o.clock, func(ctx context.Context) (*parts, error) {
 		p, err := c.connect(ctx)
+		if ctx.Err() == nil { // else it says nothing
+			c.connection.health.Set(needIdentity, err)
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -240,33 +242,6 @@ func (c *Cloud) SetInformers(factory informers.SharedInformerFactory) {
 func (c *Cloud) SetRuntime(r provider.Runtime) {
 	c.dryRun.Store(r.DryRun)
 	c.loadBalancer.SetRuntime(r)
-}
-
-// Check implements provider.Checker. It finds out which cluster it is, and asks STS whose the
-// credentials are: one call that needs no permission, so that a refusal means the credentials themselves.
-func (c *Cloud) Check(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, callTimeout)
-	defer cancel()
-	p, err := c.parts.Get(ctx)
-	if err != nil {
-		return err
-	}
-	_, err = p.clients.sts.GetCallerIdentity(ctx, &sts.GetCallerIdentityInput{})
-	switch {
-	case cloudapi.Is(err, cloudapi.Denied):
-		return &cloudapi.Error{Class: cloudapi.Denied, Operation: "GetCallerIdentity", Err: fmt.Errorf("AWS refuses the credentials%s: %w", c.whose(), causeOf(err))}
-	case err != nil:
-		return fmt.Errorf("AWS in %s cannot be asked whose the credentials are%s: %w", p.identity.Region, c.whose(), err)
-	}
-	return nil
-}
-
-// whose says in messages whose credentials they are.
-func (c *Cloud) whose() string {
-	if role := c.config.Global.RoleARN; role != "" {
-		return fmt.Sprintf(" (role %s, RoleARN in section [%s])", role, sectionGlobal)
-	}
-	return ""
 }
 
 // OwnsNode implements provider.NodeOwner.

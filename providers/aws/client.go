@@ -21,6 +21,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sts"
 	"k8s.io/utils/clock"
 
+	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
 	"github.com/unified-ccm/unified-ccm/providers/aws/api"
 )
 
@@ -50,6 +51,10 @@ type connection struct {
 	clock       clock.Clock
 	credentials aws.CredentialsProvider
 	legacy      *legacyMetrics
+	// attempts of each call; 0 is the default. Tests whose clock stands still make one.
+	attempts int
+	// health is what the requests so far have shown.
+	health *cloudapi.Health
 
 	http *http.Client
 	base *lateTransport
@@ -72,7 +77,7 @@ type connectionOptions struct {
 
 // newConnection makes no call and reads no file.
 func newConnection(o connectionOptions) *connection {
-	c := &connection{config: o.Config, clock: o.Clock, credentials: o.Credentials, base: &lateTransport{}}
+	c := &connection{config: o.Config, clock: o.Clock, credentials: o.Credentials, health: cloudapi.NewHealth(o.Clock), base: &lateTransport{}}
 	if o.Config.Global.LegacyMetrics {
 		c.legacy = newLegacyMetrics()
 	}
@@ -80,7 +85,7 @@ func newConnection(o connectionOptions) *connection {
 		c.base.set(o.Transport)
 	}
 	c.http = &http.Client{
-		Transport: newTransport(c.base, o.Clock, c.legacy),
+		Transport: newTransport(c.base, o.Clock, c.answered),
 		// A redirect would carry credentials to another host.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
@@ -90,6 +95,12 @@ func newConnection(o connectionOptions) *connection {
 	}
 	c.imds = imds.New(options)
 	return c
+}
+
+// answered is told of every attempt.
+func (c *connection) answered(call cloudapi.Call) {
+	observe(c.health, call)
+	c.legacy.answered(call)
 }
 
 // load reads the SDK's environment variables and files. It makes no call; credentials are fetched when they are first needed.
@@ -167,6 +178,7 @@ func (c *connection) connect(ctx context.Context, region string) (*clients, erro
 			o.Duration, o.RoleSessionName = sessionTime, sessionName
 		}), cacheOptions)
 	}
+	cfg.Credentials = watchedCredentials{cfg.Credentials, c.health}
 	return &clients{
 		ec2:   ec2.NewFromConfig(cfg, c.atEC2(region)),
 		elb:   elb.NewFromConfig(cfg, c.atELB(region)),

@@ -30,7 +30,7 @@ const (
 // bound the time, sort errors into classes, and retry by class. serviceID is the SDK's ID of the
 // service for clients that do not name it themselves.
 func (c *connection) middleware(serviceID string) []func(*middleware.Stack) error {
-	calls := &calls{serviceID: serviceID, retry: cloudapi.Retry{Clock: c.clock}, legacy: c.legacy}
+	calls := &calls{serviceID: serviceID, connection: c}
 	return []func(*middleware.Stack) error{
 		awsmiddleware.AddUserAgentKeyValue("unified-ccm", version.Get().GitVersion),
 		func(s *middleware.Stack) error { return s.Initialize.Add(calls, middleware.Before) },
@@ -40,9 +40,8 @@ func (c *connection) middleware(serviceID string) []func(*middleware.Stack) erro
 // calls is the outermost middleware of every client. The SDK's own retries are off: they know
 // neither classes nor the injected clock.
 type calls struct {
-	serviceID string
-	retry     cloudapi.Retry
-	legacy    *legacyMetrics
+	serviceID  string
+	connection *connection
 }
 
 var _ middleware.InitializeMiddleware = (*calls)(nil)
@@ -56,13 +55,13 @@ func (c *calls) HandleInitialize(ctx context.Context, in middleware.InitializeIn
 	out middleware.InitializeOutput, metadata middleware.Metadata, err error,
 ) {
 	req := request(cmp.Or(c.serviceID, middleware.GetServiceID(ctx)), cmp.Or(middleware.GetOperationName(ctx), metadataOperation))
-	retry, timeout := c.retry, callTimeout
+	retry, timeout := cloudapi.Retry{Clock: c.connection.clock, Attempts: c.connection.attempts}, callTimeout
 	if req.Service == string(serviceIMDS) {
-		retry.Attempts, timeout = metadataAttempts, metadataCallTimeout
+		retry.Attempts, timeout = cmp.Or(retry.Attempts, metadataAttempts), metadataCallTimeout
 	}
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	start := c.retry.Clock.Now()
+	start := retry.Clock.Now()
 	skewed := false
 	for again := true; again; {
 		err = retry.Do(ctx, req, func(ctx context.Context) error {
@@ -73,7 +72,7 @@ func (c *calls) HandleInitialize(ctx context.Context, in middleware.InitializeIn
 		// The refusal has told the SDK how wrong our clock is.
 		again, skewed = !skewed && isSkew(err), true
 	}
-	c.legacy.called(req, c.retry.Clock.Since(start), err)
+	c.connection.legacy.called(req, retry.Clock.Since(start), err)
 	return out, metadata, err
 }
 

@@ -56,9 +56,9 @@ func limits() cloudapi.Limits {
 	}
 }
 
-// newTransport is what all clients send through.
-func newTransport(base http.RoundTripper, c clock.Clock, legacy *legacyMetrics) http.RoundTripper {
-	o := cloudapi.TransportOptions{
+// newTransport is what all clients send through. It tells observe of every attempt.
+func newTransport(base http.RoundTripper, c clock.Clock, observe func(cloudapi.Call)) http.RoundTripper {
+	return &undated{cloudapi.NewTransport(cloudapi.TransportOptions{
 		Provider:        ProviderName,
 		Base:            &patient{base: &bounded{&genuine{base}}, clock: c},
 		Describe:        describe,
@@ -66,11 +66,8 @@ func newTransport(base http.RoundTripper, c clock.Clock, legacy *legacyMetrics) 
 		Clock:           c,
 		Classify:        classify,
 		RequestIDHeader: requestIDHeader,
-	}
-	if legacy != nil {
-		o.Observe = legacy.answered
-	}
-	return &undated{cloudapi.NewTransport(o)}
+		Observe:         observe,
+	})}
 }
 
 // metadataPath begins the paths of the metadata service, and of no other.

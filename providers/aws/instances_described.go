@@ -9,8 +9,10 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
+	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 
+	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
 	"github.com/unified-ccm/unified-ccm/providers/aws/names"
 )
 
@@ -37,8 +39,6 @@ type describedInstances struct {
 	mu     sync.Mutex
 	byID   map[string]describedAt
 	absent map[string]time.Time
-	// listedAt is when the last list started.
-	listedAt time.Time
 }
 
 type describedAt struct {
@@ -59,7 +59,6 @@ func newDescribedInstances(c clock.Clock) *describedInstances {
 func (d *describedInstances) putList(in scope, list []ec2types.Instance, at time.Time) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.listedAt = at
 	maps.DeleteFunc(d.byID, func(_ string, o describedAt) bool {
 		listed := o.at.Before(at) && (in.VPC == "" || in.VPC == aws.ToString(o.instance.VpcId)) && in.has(&o.instance)
 		return listed || at.Sub(o.at) > ownerAge
@@ -106,22 +105,6 @@ func (d *describedInstances) change(id string, edit func(*ec2types.Instance)) {
 	}
 }
 
-// all returns the instances in scope, and whether they were listed at or after oldest.
-func (d *describedInstances) all(in scope, oldest time.Time) (map[string]ec2types.Instance, bool) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.listedAt.IsZero() || d.listedAt.Before(oldest) {
-		return nil, false
-	}
-	out := make(map[string]ec2types.Instance, len(d.byID))
-	for id, o := range d.byID {
-		if in.has(&o.instance) {
-			out[id] = o.instance
-		}
-	}
-	return out, true
-}
-
 // since says how old an answer may be.
 type since struct{ found, absent time.Time }
 
@@ -144,54 +127,51 @@ func (d *describedInstances) get(ids []string, oldest since) (found map[string]e
 // Described returns instances as EC2 describes them, those that exist; Fargate nodes have none. With
 // fresh every answer is read after the call, else one of the last minutes will do. Callers that come
 // together share reads: what they need is read by ID in bulk, or by a list where that takes fewer calls.
+//
+// While EC2 does not answer, what it last said of instances that existed goes on to count, unless fresh: it
+// documents that no read which names no instances succeeds while a zone is disrupted, and load balancers
+// have to follow nodes in the other zones just then.
 func (s *instanceSource) Described(ctx context.Context, ids []string, fresh bool) (map[string]ec2types.Instance, error) {
 	now := s.clock.Now()
 	if fresh {
 		return s.described(ctx, ids, since{now, now})
 	}
-	return s.described(ctx, ids, since{now.Add(-describedAge), now.Add(-absentAge)})
+	return s.orLast(ctx, ids, since{now.Add(-describedAge), now.Add(-absentAge)})
 }
 
-// Cluster returns the instances of the cluster, as a list of the last minutes shows them. Callers
-// that come together share the read.
-func (s *instanceSource) Cluster(ctx context.Context) (map[string]ec2types.Instance, error) {
-	in, err := s.scope(ctx)
-	if err != nil {
+// orLast is described, or what is known from before where EC2 does not answer. That something does
+// not exist is never taken from before.
+func (s *instanceSource) orLast(ctx context.Context, ids []string, oldest since) (map[string]ec2types.Instance, error) {
+	found, err := s.described(ctx, ids, oldest)
+	if !cloudapi.Is(err, cloudapi.Unavailable) || ctx.Err() != nil {
+		return found, err
+	}
+	last, unknown := s.known.get(machineIDs(ids), since{absent: oldest.absent})
+	if len(unknown) > 0 {
 		return nil, err
 	}
-	oldest := s.clock.Now().Add(-describedAge)
-	if found, known := s.known.all(in, oldest); known {
-		return found, nil
-	}
-	select {
-	case s.known.reading <- struct{}{}:
-		defer func() { <-s.known.reading }()
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
-	if found, known := s.known.all(in, oldest); known {
-		return found, nil
-	}
-	if _, err := s.list(ctx, in); err != nil {
-		return nil, err
-	}
-	found, _ := s.known.all(in, oldest)
-	return found, nil
+	klog.FromContext(ctx).Error(err, "Instances cannot be read; what was last read of them counts", "instances", len(last))
+	return last, nil
+}
+
+// machineIDs are the IDs of instances among those of nodes, sorted.
+func machineIDs(ids []string) []string {
+	ids = slices.DeleteFunc(slices.Clone(ids), func(id string) bool { return names.IsFargate(id) || !machineID.MatchString(id) })
+	slices.Sort(ids)
+	return slices.Compact(ids)
 }
 
 // owned returns those of the instances that carry the cluster's tag.
 func (s *instanceSource) owned(ctx context.Context, in scope, ids []string) (map[string]ec2types.Instance, error) {
 	now := s.clock.Now()
-	found, err := s.described(ctx, ids, since{now.Add(-ownerAge), now.Add(-absentAge)})
+	found, err := s.orLast(ctx, ids, since{now.Add(-ownerAge), now.Add(-absentAge)})
 	maps.DeleteFunc(found, func(_ string, i ec2types.Instance) bool { return !in.has(&i) })
 	return found, err
 }
 
 // described is Described with any age.
 func (s *instanceSource) described(ctx context.Context, ids []string, oldest since) (map[string]ec2types.Instance, error) {
-	ids = slices.DeleteFunc(slices.Clone(ids), func(id string) bool { return names.IsFargate(id) || !machineID.MatchString(id) })
-	slices.Sort(ids)
-	ids = slices.Compact(ids)
+	ids = machineIDs(ids)
 	found, unknown := s.known.get(ids, oldest)
 	if len(unknown) == 0 {
 		return found, nil

@@ -9,6 +9,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
+	kit "github.com/unified-ccm/unified-ccm/pkg/common/sim"
 	"github.com/unified-ccm/unified-ccm/providers/aws/sim"
 )
 
@@ -83,17 +85,42 @@ func TestListForgetsWhatLeft(t *testing.T) {
 	}
 }
 
-// The cluster's instances are listed once for all, and not again soon.
-func TestCluster(t *testing.T) {
-	w := newNodeWorld(t, sim.Options{})
-	a, b := w.machine("a"), w.machine("b")
-	w.setTags(b, map[string]string{"kubernetes.io/cluster/sim": "shared"})
-	w.cloud.Front().Log().Reset()
-	for range 2 {
-		got, err := w.source.Cluster(t.Context())
-		if _, ok := got[a]; err != nil || len(got) != 2 || !ok {
-			t.Errorf("%d instances, %v", len(got), err)
+// TestDescribedWhileEC2IsDisrupted pins that load balancers and routes go on with what was last read
+// of instances while EC2 does not answer; that nothing new is concluded from it; and that a refusal is none.
+func TestDescribedWhileEC2IsDisrupted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newNodeWorld(t, sim.Options{})
+		a, b := w.machine("a"), w.machine("b")
+		describe := func(fresh bool, ids ...string) (int, error) {
+			got, err := w.source.Described(t.Context(), ids, fresh)
+			return len(got), err
 		}
-	}
-	w.wantCalls(1)
+		if n, err := describe(false, a, b); n != 2 || err != nil {
+			t.Fatal(n, err)
+		}
+		time.Sleep(2 * describedAge)
+		w.cloud.Front().SetFaults(kit.Fault{Kind: kit.FaultError, Operation: "DescribeInstances", Times: kit.Always})
+		if n, err := describe(false, a, b); n != 2 || err != nil {
+			t.Errorf("%d instances, %v, want those of before", n, err)
+		}
+		for name, call := range map[string]func() (int, error){
+			"one that was never read": func() (int, error) { return describe(false, a, "i-0fedcba9876543210") },
+			"a fresh read":            func() (int, error) { return describe(true, a) },
+		} {
+			if n, err := call(); !cloudapi.Is(err, cloudapi.Unavailable) {
+				t.Errorf("%s: %d instances, %v, want an error", name, n, err)
+			}
+		}
+		w.cloud.Front().SetFaults(kit.Fault{Kind: kit.FaultThrottle, Operation: "DescribeInstances", Times: kit.Always})
+		if n, err := describe(false, a, b); !cloudapi.Is(err, cloudapi.Throttled) {
+			t.Errorf("%d instances, %v, want that EC2 throttles", n, err)
+		}
+		w.cloud.Front().SetFaults()
+		if err := w.cloud.Terminate("b"); err != nil {
+			t.Fatal(err)
+		}
+		if n, err := describe(false, a, b); n != 1 || err != nil {
+			t.Errorf("%d instances, %v, once EC2 is back", n, err)
+		}
+	})
 }

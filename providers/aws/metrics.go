@@ -125,6 +125,9 @@ func legacyServices() map[string]string {
 
 // answered records one attempt.
 func (m *legacyMetrics) answered(call cloudapi.Call) {
+	if m == nil {
+		return
+	}
 	service, known := legacyServices()[call.Service]
 	status, err := strconv.Atoi(call.Code)
 	if !known || err != nil || status < 400 {

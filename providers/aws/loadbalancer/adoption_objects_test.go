@@ -110,6 +110,8 @@ func (m oldManager) group(name string) string {
 type classicShape struct {
 	proxy, local bool
 	tls          string // the policy
+	// group is the security group that its owner has made, in place of a managed one.
+	group string
 }
 
 // classic leaves a classic load balancer behind.
@@ -118,7 +120,10 @@ func (m oldManager) classic(shape classicShape) {
 	t.Helper()
 	name := awssdk.String(webName)
 	subnets, _ := m.publicSubnets()
-	group := m.group(oldClassicGroup)
+	group := m.expand(shape.group)
+	if group == "" {
+		group = m.group(oldClassicGroup)
+	}
 	listeners := []elbtypes.Listener{
 		{Protocol: awssdk.String("TCP"), InstanceProtocol: awssdk.String("TCP"), LoadBalancerPort: 80, InstancePort: awssdk.Int32(30080)},
 		{Protocol: awssdk.String("TCP"), InstanceProtocol: awssdk.String("TCP"), LoadBalancerPort: 443, InstancePort: awssdk.Int32(30443)},
@@ -172,6 +177,10 @@ type networkShape struct {
 	tls string
 	// addresses are the Elastic IPs of the subnets, which are those of {public-2} and {public-0} then.
 	addresses []string
+	// group is the security group that its owner has made, in place of a managed one.
+	group string
+	// attributes of the target groups that are not AWS' default.
+	attributes map[string]string
 }
 
 var oldTags = []elbv2types.Tag{
@@ -195,8 +204,11 @@ func (m oldManager) network(shape networkShape) {
 		}
 		in.SubnetMappings = append(in.SubnetMappings, elbv2types.SubnetMapping{SubnetId: awssdk.String(id)})
 	}
-	if shape.managed {
+	switch {
+	case shape.managed:
 		in.SecurityGroups = []string{m.group(oldManagedGroup)}
+	case shape.group != "":
+		in.SecurityGroups = []string{m.expand(shape.group)}
 	}
 	b := must(m.elbv2.CreateLoadBalancer(m.ctx, in))(t).LoadBalancers[0]
 	for _, p := range oldPorts {
@@ -224,6 +236,10 @@ func (m oldManager) port(balancer string, p oldPort, shape networkShape) {
 		protocol, in.Protocol, in.Name = elbv2types.ProtocolEnumUdp, elbv2types.ProtocolEnumUdp, awssdk.String(p.localUDP)
 	}
 	group := must(m.elbv2.CreateTargetGroup(m.ctx, in))(t).TargetGroups[0].TargetGroupArn
+	for key, value := range shape.attributes {
+		must(m.elbv2.ModifyTargetGroupAttributes(m.ctx, &elbv2.ModifyTargetGroupAttributesInput{TargetGroupArn: group,
+			Attributes: []elbv2types.TargetGroupAttribute{{Key: awssdk.String(key), Value: awssdk.String(value)}}}))(t)
+	}
 	var targets []elbv2types.TargetDescription
 	for _, id := range m.instanceIDs() {
 		targets = append(targets, elbv2types.TargetDescription{Id: awssdk.String(id), Port: awssdk.Int32(p.nodePort)})

@@ -26,6 +26,8 @@ type adoption struct {
 	leave    func(oldManager)
 	// groupRule says that our own creation needs one rule on nodes instead of several.
 	groupRule bool
+	// classicGroup is ElbSecurityGroup, by the name that a test gives it.
+	classicGroup string
 }
 
 func adoptions() []adoption {
@@ -39,6 +41,9 @@ func adoptions() []adoption {
 		{name: "classic, TLS", svc: web(classic, with(annotation.KeyCertificates, certificateA), with(annotation.KeyTLSPorts, "443"), with(annotation.KeyTLSPolicy, policy)),
 			leave: func(m oldManager) { m.classic(classicShape{tls: policy}) }},
 		{name: "classic, local traffic", svc: web(classic, local), leave: func(m oldManager) { m.classic(classicShape{local: true}) }},
+		{name: "classic, ElbSecurityGroup", svc: web(classic), leave: func(m oldManager) { m.classic(classicShape{group: "{group-own}"}) }, classicGroup: "{group-own}"},
+		{name: "classic, security groups of the Service", svc: web(classic, with(annotation.KeySecurityGroups, "{group-own}")),
+			leave: func(m oldManager) { m.classic(classicShape{group: "{group-own}"}) }},
 		{name: "network, TLS", svc: web(with(annotation.KeyCertificates, certificateA), with(annotation.KeyTLSPorts, "443"), with(annotation.KeyTLSPolicy, policy)),
 			leave: func(m oldManager) { m.network(networkShape{tls: policy}) }},
 		{name: "network, UDP, local traffic", svc: web(local, allUDP), leave: func(m oldManager) { m.network(networkShape{local: true, udp: true}) }},
@@ -47,6 +52,12 @@ func adoptions() []adoption {
 		{name: "network", svc: web(), leave: func(m oldManager) { m.network(networkShape{}) }},
 		{name: "network, local traffic", svc: web(local), leave: func(m oldManager) { m.network(networkShape{local: true}) }},
 		{name: "network, source ranges", svc: web(ranges), leave: func(m oldManager) { m.network(networkShape{sources: []string{"192.168.0.0/16"}}) }},
+		{name: "network, attributes of target groups", svc: web(with(annotation.KeyGroupAttributes, "preserve_client_ip.enabled=false,proxy_protocol_v2.enabled=true")),
+			leave: func(m oldManager) {
+				m.network(networkShape{attributes: map[string]string{"preserve_client_ip.enabled": "false", "proxy_protocol_v2.enabled": "true"}})
+			}},
+		{name: "network, security groups of the Service", settings: managed, svc: web(with(annotation.KeySecurityGroups, "{group-own}")),
+			leave: func(m oldManager) { m.network(networkShape{group: "{group-own}"}) }, groupRule: true},
 		{name: "network, managed security group", settings: managed, svc: web(), leave: func(m oldManager) { m.network(networkShape{managed: true}) }, groupRule: true},
 		{name: "network, managed security group, local traffic", settings: managed, svc: web(local), leave: func(m oldManager) { m.network(networkShape{managed: true, local: true}) }, groupRule: true},
 	}
@@ -63,6 +74,10 @@ func (a adoption) rig(t *testing.T) *rig {
 	r.name()
 	for key, value := range a.svc.Annotations {
 		a.svc.Annotations[key] = r.expand(value)
+	}
+	if a.classicGroup != "" {
+		r.config.ClassicGroup = r.expand(a.classicGroup)
+		r.restart()
 	}
 	return r
 }
@@ -217,6 +232,7 @@ func (r *rig) networkInventory(list map[string][]string, groupNames map[string]s
 		list["target group "+*g.TargetGroupName] = append([]string{
 			fmt.Sprintf("%s %d %s, %d targets", g.Protocol, *g.Port, g.TargetType, len(health.TargetHealthDescriptions)),
 			fmt.Sprintf("check %s %s %s every %d, %d %d", g.HealthCheckProtocol, *g.HealthCheckPort, awssdk.ToString(g.HealthCheckPath), *g.HealthCheckIntervalSeconds, *g.HealthyThresholdCount, *g.UnhealthyThresholdCount),
+			fmt.Sprint("attributes ", r.groupAttributes(g.TargetGroupArn)),
 		}, shown(r.tagsOf(g.TargetGroupArn))...)
 	}
 	for _, b := range must(r.elbv2.DescribeLoadBalancers(ctx, &elbv2.DescribeLoadBalancersInput{}))(r.t).LoadBalancers {
@@ -234,6 +250,16 @@ func (r *rig) networkInventory(list map[string][]string, groupNames map[string]s
 			list[fmt.Sprintf("listener %d", *l.Port)] = append([]string{fmt.Sprintf("%s to %s", l.Protocol, targetGroups[*l.DefaultActions[0].TargetGroupArn])}, shown(r.tagsOf(l.ListenerArn))...)
 		}
 	}
+}
+
+// groupAttributes are all attributes of a target group.
+func (r *rig) groupAttributes(arn *string) map[string]string {
+	r.t.Helper()
+	attributes := map[string]string{}
+	for _, a := range must(r.elbv2.DescribeTargetGroupAttributes(r.t.Context(), &elbv2.DescribeTargetGroupAttributesInput{TargetGroupArn: arn}))(r.t).Attributes {
+		attributes[*a.Key] = *a.Value
+	}
+	return attributes
 }
 
 // shown lists tags but our own.
@@ -264,4 +290,42 @@ func TestLeftoversOfAnEarlierManager(t *testing.T) {
 		t.Errorf("rules %q", r.rules())
 	}
 	r.converged(web())
+}
+
+// TestAttributesOfAnEarlierAnnotation pins that target groups keep the attributes that an annotation
+// once set, as earlier managers leave them when the annotation goes.
+func TestAttributesOfAnEarlierAnnotation(t *testing.T) {
+	r := newRig(t, sim.Options{})
+	oldManager{r, t.Context()}.network(networkShape{attributes: map[string]string{"preserve_client_ip.enabled": "false"}})
+	r.restart()
+	r.ensure(web())
+	r.noMutations("taking over")
+	if got := r.groupAttributes(r.groupOn(80).TargetGroupArn)["preserve_client_ip.enabled"]; got != "false" {
+		t.Errorf("preserve_client_ip.enabled is %s", got)
+	}
+	r.converged(web())
+}
+
+// TestSharedGroupOfAnEarlierManager pins what today's manager breaks: of two classic load balancers
+// behind ElbSecurityGroup, the deletion of one leaves the rule on nodes that the other lives by, and
+// neither the taking over nor a deletion edits the group itself.
+func TestSharedGroupOfAnEarlierManager(t *testing.T) {
+	a := adoption{svc: web(without(annotation.KeyType)), classicGroup: "{group-own}"}
+	r := a.rig(t)
+	m := oldManager{r, t.Context()}
+	shared := r.config.ClassicGroup
+	m.authorize(shared, cidr("tcp", 80, 80, "by hand", "0.0.0.0/0"))
+	before := r.inventory()
+	m.classic(classicShape{group: "{group-own}"})
+	other := web(without(annotation.KeyType), func(s *v1.Service) { s.Name, s.UID = "other", "ffffffff-4567-89ef-0123-456789abcdef" })
+	r.ensure(other)
+	r.restart()
+	r.delete(a.svc)
+	if got := r.inventory()["rules of nodes.sim"]; !slices.ContainsFunc(got, func(s string) bool { return strings.Contains(s, "from own") }) {
+		t.Errorf("the other load balancer has lost its rule on nodes: %q", got)
+	}
+	r.delete(other)
+	if diff := cmp.Diff(before, r.inventory()); diff != "" {
+		t.Errorf("objects (-before +after):\n%s", diff)
+	}
 }

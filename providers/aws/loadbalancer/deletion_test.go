@@ -2,17 +2,20 @@ package loadbalancer
 
 import (
 	"errors"
+	"fmt"
 	"testing"
 	"time"
 
 	awssdk "github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
+	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/cloud-provider/api"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
 	kit "github.com/unified-ccm/unified-ccm/pkg/common/sim"
+	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/annotation"
 	"github.com/unified-ccm/unified-ccm/providers/aws/sim"
 )
 
@@ -35,33 +38,69 @@ func TestDeletionThatFailsHalfWayLeaksNothing(t *testing.T) {
 	}
 }
 
-// AWS holds the security group of a deleted load balancer for a while. Nobody waits for it.
-// Rules in a security group without the cluster's tag, which are found through the nodes that are in
-// it, go also where a new manager begins with the deletion.
-func TestDeletionAfterARestartFindsUntaggedNodeGroups(t *testing.T) {
-	r := newRig(t, sim.Options{})
-	out, err := r.ec2.DescribeSecurityGroups(t.Context(), &ec2.DescribeSecurityGroupsInput{Filters: []ec2types.Filter{{Name: awssdk.String("group-name"), Values: []string{"nodes.sim"}}}})
-	if err != nil {
-		t.Fatal(err)
+// Rules in a security group without the cluster's tag go also where a new manager begins with the
+// deletion, and where the nodes by which the group was found are gone.
+func TestDeletionFindsRulesInUntaggedGroups(t *testing.T) {
+	ranges := func(s *v1.Service) { s.Spec.LoadBalancerSourceRanges = []string{"192.0.2.0/24"} }
+	for name, svc := range map[string]*v1.Service{
+		"network":                            web(ranges),
+		"network, group of the Service":      web(with(annotation.KeySecurityGroups, "{group-own}")),
+		"classic":                            web(without(annotation.KeyType)),
+		"classic, group of the Service":      web(without(annotation.KeyType), with(annotation.KeySecurityGroups, "{group-own}")),
+		"network, whose type was taken away": web(ranges, with("test.example/then", "classic")),
+	} {
+		for _, gone := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s, nodes gone %t", name, gone), func(t *testing.T) {
+				svc := svc.DeepCopy()
+				r := newRig(t, sim.Options{}, func(s *Settings) { s.ManagedGroups = svc.Annotations[annotation.KeySecurityGroups] != "" })
+				r.name()
+				for key, value := range svc.Annotations {
+					svc.Annotations[key] = r.expand(value)
+				}
+				nodes := r.untag("nodes.sim")
+				before := r.inventory()
+				r.ensure(svc)
+				if cmp.Equal(before["rules of nodes.sim"], r.inventory()["rules of nodes.sim"]) {
+					t.Fatal("there are no rules to begin with")
+				}
+				if gone {
+					for _, n := range r.nodes {
+						if err := r.sim.Terminate(n.Name); err != nil {
+							t.Fatal(err)
+						}
+					}
+				}
+				if svc.Annotations["test.example/then"] != "" {
+					delete(svc.Annotations, annotation.KeyType)
+				}
+				r.restart()
+				r.delete(svc)
+				if calls := r.log().Count(); calls["DescribeSecurityGroups"] > 5 || calls["DescribeInstances"] > 0 {
+					t.Errorf("a deletion by a new manager makes the calls %v", calls)
+				}
+				if diff := cmp.Diff(before, r.inventory()); diff != "" {
+					t.Errorf("objects (-before +after), nodes in %s:\n%s", nodes, diff)
+				}
+			})
+		}
 	}
-	nodes := out.SecurityGroups[0]
-	if _, err := r.ec2.DeleteTags(t.Context(), &ec2.DeleteTagsInput{Resources: []string{*nodes.GroupId}, Tags: nodes.Tags}); err != nil {
-		t.Fatal(err)
-	}
-	before := r.bare()
-	svc := web(func(s *v1.Service) { s.Spec.LoadBalancerSourceRanges = []string{"192.0.2.0/24"} })
-	r.ensure(svc)
-	if rules := r.rules(); len(rules) == 0 {
-		t.Fatal("there are no rules to begin with")
-	}
-	r.restart()
-	r.delete(svc)
-	if rules := r.rules(); len(rules) > 0 {
-		t.Errorf("rules are left: %q", rules)
-	}
-	r.sameAs(t, before)
 }
 
+// untag takes all tags from a security group and returns its ID.
+func (r *rig) untag(name string) string {
+	r.t.Helper()
+	out, err := r.ec2.DescribeSecurityGroups(r.t.Context(), &ec2.DescribeSecurityGroupsInput{Filters: []ec2types.Filter{{Name: awssdk.String("group-name"), Values: []string{name}}}})
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	group := out.SecurityGroups[0]
+	if _, err := r.ec2.DeleteTags(r.t.Context(), &ec2.DeleteTagsInput{Resources: []string{*group.GroupId}, Tags: group.Tags}); err != nil {
+		r.t.Fatal(err)
+	}
+	return *group.GroupId
+}
+
+// AWS holds the security group of a deleted load balancer for a while. Nobody waits for it.
 func TestDeletionDoesNotWaitForTheSecurityGroup(t *testing.T) {
 	r := newRig(t, sim.Options{ReleaseTime: 5 * time.Minute}, func(s *Settings) { s.ManagedGroups = true })
 	before := r.bare()

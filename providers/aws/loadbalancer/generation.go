@@ -13,6 +13,8 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/annotation"
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/network"
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/tags"
+	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/vpc"
+	"github.com/unified-ccm/unified-ccm/providers/aws/names"
 )
 
 // Observe implements lbcommon.Cloud. The generation that the Service asks for is read as freshly
@@ -43,13 +45,18 @@ func (c *Cloud) Inventory(ctx context.Context, key lbcommon.Key) (Observed, erro
 	if err != nil {
 		return Observed{}, err
 	}
+	groups := made.reader.Groups()
 	if !c.options.Settings.NoNodeRules {
-		if err := made.reader.LearnNodeGroups(ctx); err != nil {
+		if err := groups.Sweep(ctx); err != nil {
 			return Observed{}, err
 		}
 	}
 	have, err := c.Observe(ctx, key, lbcommon.Cached)
 	if err != nil {
+		return Observed{}, err
+	}
+	groups.Find(traces(key, have))
+	if have, err = c.Observe(ctx, key, lbcommon.Cached); err != nil { // the same, with the groups that were found
 		return Observed{}, err
 	}
 	if key.Hint == string(annotation.Network) || key.Hint == string(annotation.Elsewhere) || !empty(have.made.network.Diff(key, nil, have.Network)) {
@@ -61,6 +68,18 @@ func (c *Cloud) Inventory(ctx context.Context, key lbcommon.Key) (Observed, erro
 		have.Classic, err = have.made.classic.Inventory(ctx, key)
 	}
 	return have, err
+}
+
+// traces are how rules on nodes are known as the load balancer's.
+func traces(key lbcommon.Key, have Observed) vpc.Traces {
+	t := vpc.Traces{LoadBalancer: names.LoadBalancerName(key.UID)}
+	if b := have.Network.Balancer; b != nil {
+		t.Groups = append(t.Groups, b.SecurityGroups...)
+	}
+	if b := have.Classic.Balancer; b != nil {
+		t.Groups = append(t.Groups, b.Groups...)
+	}
+	return t
 }
 
 func empty(changes []plan.Change, _ []string, err error) bool { return err == nil && len(changes) == 0 }

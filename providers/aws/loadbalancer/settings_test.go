@@ -2,6 +2,7 @@ package loadbalancer
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	v1 "k8s.io/api/core/v1"
@@ -44,11 +45,36 @@ func TestNoNodeRules(t *testing.T) {
 }
 
 func TestServiceWithoutNodePortsIsRefused(t *testing.T) {
-	r := newRig(t, sim.Options{})
-	r.refused(t, web(func(s *v1.Service) {
-		s.Spec.AllocateLoadBalancerNodePorts = ptr.To(false)
-		s.Spec.Ports[0].NodePort = 0
-	}), "spec.ports[0].nodePort", "allocateLoadBalancerNodePorts")
+	for name, kind := range map[string]func(*v1.Service){"classic": without(annotation.KeyType), "network": func(*v1.Service) {}} {
+		t.Run(name, func(t *testing.T) {
+			newRig(t, sim.Options{}).refused(t, web(kind, func(s *v1.Service) {
+				s.Spec.AllocateLoadBalancerNodePorts = ptr.To(false)
+				s.Spec.Ports[0].NodePort = 0
+			}), "spec.ports[0].nodePort", "allocateLoadBalancerNodePorts")
+		})
+	}
+}
+
+// AWS probes no target by UDP, and nodes answer no TCP on the node port of a UDP port.
+func TestUDPThatIsProbedByTCPIsWarnedAbout(t *testing.T) {
+	const warning = "spec.ports (53/UDP): its nodes are probed by TCP on the UDP node port"
+	for name, tc := range map[string]struct {
+		svc  *v1.Service
+		warn bool
+	}{
+		"cluster traffic":         {web(udp), true},
+		"local traffic":           {web(udp, local), false},
+		"a probe of its own":      {web(udp, with(annotation.KeyHealthCheckProtocol, "http"), with(annotation.KeyHealthCheckPort, "8080")), false},
+		"TCP on the port as well": {web(both), false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t, sim.Options{})
+			r.ensure(tc.svc)
+			if told := strings.Contains(strings.Join(r.told(), "\n"), warning); told != tc.warn {
+				t.Errorf("a warning: %t, want %t", told, tc.warn)
+			}
+		})
+	}
 }
 
 // Only nodes with the labels receive traffic.

@@ -19,7 +19,7 @@ func toBalancer(in types.LoadBalancer) Balancer {
 		SourceNAT: in.EnablePrefixForIpv6SourceNat == types.EnablePrefixForIpv6SourceNatEnumOn,
 	}
 	if in.State != nil {
-		b.State = string(in.State.Code)
+		b.State, b.Reason = string(in.State.Code), aws.ToString(in.State.Reason)
 	}
 	b.Zones = toZones(in.AvailabilityZones)
 	return b

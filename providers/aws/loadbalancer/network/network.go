@@ -88,8 +88,10 @@ type Zone struct {
 // Balancer is a network load balancer that exists.
 type Balancer struct {
 	ARN, Name, DNSName, VPC string
-	State, Scheme           string
-	AddressType             string
+	// Reason is why it is in its State, in AWS' words; mostly empty.
+	State, Reason string
+	Scheme        string
+	AddressType   string
 	// SourceNAT is whether UDP reaches nodes over IPv6 prefixes.
 	SourceNAT      bool
 	Zones          []Zone

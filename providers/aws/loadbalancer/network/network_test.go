@@ -2,6 +2,7 @@ package network
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
@@ -133,6 +134,18 @@ func TestDiff(t *testing.T) {
 				t.Errorf("plan (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// What AWS could not set up does not get better: its owner is told what to do.
+func TestFailedLoadBalancerIsWarnedAbout(t *testing.T) {
+	failed := existing(func(o *Observed) { o.Balancer.State, o.Balancer.Reason = "failed", "no addresses left in subnet-a" })
+	changes, warnings, err := cloud().Diff(web, wanted(), failed)
+	if err != nil || len(changes) > 0 {
+		t.Errorf("changes %v, %v", summary(changes), err)
+	}
+	if len(warnings) != 1 || !strings.Contains(warnings[0], "no addresses left in subnet-a") || !strings.Contains(warnings[0], "delete the Service") {
+		t.Errorf("warnings %q", warnings)
 	}
 }
 

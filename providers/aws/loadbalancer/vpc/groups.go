@@ -111,6 +111,11 @@ type GroupStore struct {
 	madeAt    map[string]time.Time
 	// releasing is since when groups are to be deleted that something still uses.
 	releasing map[string]time.Time
+	// swept are all groups of the VPC as the last sweep, which began at sweptAt after sweptWrites of
+	// our writes, has seen them.
+	swept       map[string]Group
+	sweptAt     time.Time
+	sweptWrites uint64
 
 	claims claims
 	// removals are the turns of those who remove rules, by group.
@@ -161,20 +166,26 @@ func (s *GroupStore) covers(ids []string) bool {
 // refresh reads the cluster's groups and all that were ever asked for. Callers that come while one
 // is reading wait for it.
 func (s *GroupStore) refresh(ctx context.Context, ids []string) error {
+	return s.reread(ctx, func() bool { return s.covers(ids) }, s.list)
+}
+
+// reread takes over what read finds, given the IDs that were ever asked for, unless that is known by
+// the time that it is the caller's turn.
+func (s *GroupStore) reread(ctx context.Context, known func() bool, list func(context.Context, []string) (map[string]Group, error)) error {
 	select {
 	case s.turn <- struct{}{}:
 		defer func() { <-s.turn }()
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-	if s.covers(ids) {
+	if known() {
 		return nil
 	}
 	s.mu.Lock()
 	before, started, asked := s.writes, s.options.Clock.Now(), slices.Sorted(maps.Keys(s.asked))
 	s.doubt = false // a write that fails from now on is in doubt again
 	s.mu.Unlock()
-	read, err := s.list(ctx, asked)
+	read, err := list(ctx, asked)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err != nil {

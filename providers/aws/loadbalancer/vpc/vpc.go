@@ -20,8 +20,6 @@ import (
 type InstanceSource interface {
 	// Described returns the instances of these IDs that exist, out of a shared snapshot unless fresh.
 	Described(ctx context.Context, ids []string, fresh bool) (map[string]ec2types.Instance, error)
-	// Cluster returns the cluster's instances, out of a shared snapshot of the last minutes.
-	Cluster(ctx context.Context) (map[string]ec2types.Instance, error)
 }
 
 // Cluster is how the cluster's objects are marked.
@@ -117,19 +115,4 @@ func (r *Reader) Surroundings(ctx context.Context, instanceIDs []string) (Surrou
 	}
 	s.Groups, err = r.groups.Get(ctx, GroupQuery{IDs: groupIDs(s.Instances)})
 	return s, err
-}
-
-// LearnNodeGroups makes the security groups of all the cluster's instances known, so that rules in
-// those without the cluster's tag are found although nobody has asked for a node's group yet, as
-// when the first thing after a start is a deletion.
-func (r *Reader) LearnNodeGroups(ctx context.Context) error {
-	if r.options.Instances == nil {
-		return nil
-	}
-	instances, err := r.options.Instances.Cluster(ctx)
-	if err != nil {
-		return err
-	}
-	_, err = r.groups.Get(ctx, GroupQuery{IDs: groupIDs(instances)})
-	return err
 }

@@ -1,0 +1,124 @@
+package aws
+
+import (
+	"bytes"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+
+	elbv2types "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
+	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/annotation"
+	"github.com/unified-ccm/unified-ccm/providers/aws/sim"
+)
+
+// webService is a Service of one port; a network load balancer's if kind is nlb, else a classic one's.
+func webService(kind string) *v1.Service {
+	svc := &v1.Service{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web", UID: "0123abcd-4567-89ef-0123-456789abcdef", Annotations: map[string]string{}},
+		Spec:       v1.ServiceSpec{Type: v1.ServiceTypeLoadBalancer, IPFamilies: []v1.IPFamily{v1.IPv4Protocol}, Ports: []v1.ServicePort{{Protocol: v1.ProtocolTCP, Port: 80, NodePort: 30080}}},
+	}
+	if kind == "nlb" {
+		svc.Annotations[annotation.KeyType] = kind
+	}
+	return svc
+}
+
+// TestHostNamesOfEveryPartition pins that what a load balancer is does not hang on how its host name
+// ends, which differs between the parts of AWS: a Service with a status goes on to be served after a
+// restart, and a change of type is refused all the same.
+func TestHostNamesOfEveryPartition(t *testing.T) {
+	for region, domain := range map[string]string{
+		"us-west-2": "amazonaws.com", "cn-north-1": "amazonaws.com.cn", "us-gov-west-1": "amazonaws.com", "us-iso-east-1": "c2s.ic.gov", "eusc-de-east-1": "amazonaws.eu",
+	} {
+		for _, kind := range []string{"", "nlb"} {
+			t.Run(region+" "+kind, func(t *testing.T) {
+				world, node := newWorld(t, sim.Options{Region: region})
+				node.Spec.ProviderID = "aws:///" + region + "a/" + world.Instance("self")
+				nodes := []*v1.Node{node}
+				svc := webService(kind)
+				manager := func() *Cloud { return newManager(t, world.Front().Transport(), "") }
+				status, err := manager().loadBalancer.EnsureLoadBalancer(t.Context(), cluster, svc, nodes)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if len(status.Ingress) != 1 || !strings.HasSuffix(status.Ingress[0].Hostname, ".elb."+region+"."+domain) && !strings.HasSuffix(status.Ingress[0].Hostname, "."+region+".elb."+domain) {
+					t.Errorf("status %+v", status)
+				}
+				svc.Status.LoadBalancer = *status
+				world.Front().Log().Reset()
+				again := manager()
+				if _, err := again.loadBalancer.EnsureLoadBalancer(t.Context(), cluster, svc, nodes); err != nil {
+					t.Errorf("after a restart: %v", err)
+				}
+				if calls := world.Front().Log().Mutations(); len(calls) > 0 {
+					t.Errorf("a restart changes something: %v", calls)
+				}
+				other := map[string]string{"": "nlb", "nlb": ""}[kind]
+				if _, err := again.loadBalancer.EnsureLoadBalancer(t.Context(), cluster, webService(other), nodes); !cloudapi.Is(err, cloudapi.Invalid) || !strings.Contains(err.Error(), annotation.KeyType) {
+					t.Errorf("a change of type: %v", err)
+				}
+				if err := again.loadBalancer.EnsureLoadBalancerDeleted(t.Context(), cluster, svc); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+	}
+}
+
+// TestEveryStateOfALoadBalancer pins that the Service keeps its address in every state that AWS knows
+// but one: a load balancer that is impaired still serves.
+func TestEveryStateOfALoadBalancer(t *testing.T) {
+	for _, state := range elbv2types.LoadBalancerStateEnum("").Values() {
+		t.Run(string(state), func(t *testing.T) {
+			world, node := newWorld(t, sim.Options{})
+			node.Spec.ProviderID = "aws:///us-west-2a/" + world.Instance("self")
+			svc, nodes := webService("nlb"), []*v1.Node{node}
+			if _, err := newManager(t, world.Front().Transport(), "").loadBalancer.EnsureLoadBalancer(t.Context(), cluster, svc, nodes); err != nil {
+				t.Fatal(err)
+			}
+			world.Front().Log().Reset()
+			said := &wire{to: world.Front().Transport(), changeOnly: "DescribeLoadBalancers", change: func(resp *http.Response) {
+				body, err := io.ReadAll(resp.Body)
+				if err != nil {
+					t.Error(err)
+				}
+				body = bytes.ReplaceAll(body, []byte("<Code>active</Code>"), []byte("<Code>"+string(state)+"</Code>"))
+				resp.Body, resp.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
+			}}
+			status, err := newManager(t, said, "").loadBalancer.EnsureLoadBalancer(t.Context(), cluster, svc, nodes)
+			if failed := state == elbv2types.LoadBalancerStateEnumFailed; failed != (err != nil) || !failed && len(status.Ingress) != 1 {
+				t.Errorf("status %+v, error %v", status, err)
+			}
+			if calls := world.Front().Log().Mutations(); len(calls) > 0 {
+				t.Errorf("it changes something: %v", calls)
+			}
+		})
+	}
+}
+
+// TestNothingDefeatsTheSnapshotOfInstances pins that nodes which no list of the cluster's instances
+// can show (Fargate's, one without the cluster's tag, one that is gone, one of another region) do not
+// make load balancers read instances again and again.
+func TestNothingDefeatsTheSnapshotOfInstances(t *testing.T) {
+	w := newNodeWorld(t, sim.Options{})
+	own, untagged, gone := w.machine("own"), w.machine("untagged"), w.machine("gone")
+	w.setTags(untagged, map[string]string{"Name": "untagged"})
+	if err := w.cloud.Terminate("gone"); err != nil {
+		t.Fatal(err)
+	}
+	fargate, _ := w.fargate("us-west-2a")
+	asked := []string{own, untagged, gone, fargate, "i-0fedcba9876543210"}
+	w.cloud.Front().Log().Reset()
+	for range 200 {
+		got, err := w.source.Described(t.Context(), asked, false)
+		if err != nil || len(got[own].SecurityGroups) == 0 || len(got[untagged].SecurityGroups) == 0 {
+			t.Fatalf("instances %v, %v", got, err)
+		}
+	}
+	w.wantCalls(1)
+}
