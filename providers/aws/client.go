@@ -21,6 +21,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sts"
 	"k8s.io/utils/clock"
 
+	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
 	"github.com/unified-ccm/unified-ccm/providers/aws/api"
 )
 
@@ -52,7 +53,7 @@ type connection struct {
 	legacy      *legacyMetrics
 
 	http *http.Client
-	base *lateTransport
+	base *cloudapi.Switchable
 	imds *imds.Client
 
 	mu    sync.Mutex
@@ -72,12 +73,12 @@ type connectionOptions struct {
 
 // newConnection makes no call and reads no file.
 func newConnection(o connectionOptions) *connection {
-	c := &connection{config: o.Config, clock: o.Clock, credentials: o.Credentials, base: &lateTransport{}}
+	c := &connection{config: o.Config, clock: o.Clock, credentials: o.Credentials, base: &cloudapi.Switchable{}}
 	if o.Config.Global.LegacyMetrics {
 		c.legacy = newLegacyMetrics()
 	}
 	if o.Transport != nil {
-		c.base.set(o.Transport)
+		c.base.Set(o.Transport)
 	}
 	c.http = &http.Client{
 		Transport: newTransport(c.base, o.Clock, c.legacy),
@@ -122,11 +123,13 @@ func (c *connection) load(ctx context.Context, region string) (aws.Config, error
 	if err != nil {
 		return cfg, fmt.Errorf("the AWS SDK's environment variables or shared configuration files: %w", err)
 	}
-	// The SDK's own client knows the certificates of AWS_CA_BUNDLE.
-	if own, ok := cfg.HTTPClient.(*awshttp.BuildableClient); ok {
-		c.base.setDefault(own.GetTransport())
-	} else {
-		c.base.setDefault(awshttp.NewBuildableClient().GetTransport())
+	if !c.base.Known() {
+		// The SDK's own client knows the certificates of AWS_CA_BUNDLE.
+		own, ok := cfg.HTTPClient.(*awshttp.BuildableClient)
+		if !ok {
+			own = awshttp.NewBuildableClient()
+		}
+		c.base.Set(own.GetTransport())
 	}
 	cfg.HTTPClient = c.http
 	return cfg, nil

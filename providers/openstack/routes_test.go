@@ -19,6 +19,7 @@ import (
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
 	"github.com/unified-ccm/unified-ccm/pkg/common/instances"
+	"github.com/unified-ccm/unified-ccm/pkg/common/nodes"
 	"github.com/unified-ccm/unified-ccm/pkg/common/routes"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/api"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/sim"
@@ -62,10 +63,12 @@ func newRouteWorld(t *testing.T, o sim.Options, nodes int) *routeWorld {
 func (w *routeWorld) restart() {
 	w.testWorld.source.ports = newNodePorts(w.api, w.clock)
 	w.instances = instances.New(instances.Options{Provider: ProviderName, Clock: w.clock}, w.testWorld.source, w.ids)
-	w.instances.SetNodeLister(corelisters.NewNodeLister(w.indexer))
+	lister, lent := corelisters.NewNodeLister(w.indexer), &nodes.Lent{}
+	lent.Lend(lister, nil)
+	w.instances.SetNodeLister(lister)
 	w.source = newRouteSource(routeSourceOptions{
 		Network: w.api, RouterID: w.cloud.Places().Router, Ports: w.testWorld.source.ports, ProviderIDs: w.ids, Clock: w.clock,
-		Nodes:      &nodeLister{lister: corelisters.NewNodeLister(w.indexer), synced: func() bool { return true }},
+		Nodes:      lent,
 		ClusterUID: func() string { return clusterUID },
 	})
 	w.routes = routes.New(routes.Options{Provider: ProviderName}, w.source, w.instances)
@@ -397,7 +400,7 @@ func TestListWaitsForTheNodes(t *testing.T) {
 	t.Parallel()
 	w := newRouteWorld(t, sim.Options{}, 1)
 	w.mustSync()
-	w.source.nodes.synced = func() bool { return false }
+	w.source.nodes.Lend(nil, nil)
 	if _, err := w.routes.ListRoutes(t.Context(), "kubernetes"); !cloudapi.Is(err, cloudapi.Unavailable) {
 		t.Errorf("error %v, want Unavailable", err)
 	}
