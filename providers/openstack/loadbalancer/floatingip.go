@@ -2,8 +2,6 @@ package loadbalancer
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"net/http"
@@ -38,16 +36,6 @@ type FloatingIP struct {
 	// NetworkID is one of them.
 	asked   []string
 	network bool
-}
-
-// mark is a short hash of where the Service asks its floating IP to come from, for a tag; "" where it
-// asks for nothing.
-func (f *FloatingIP) mark() string {
-	if f == nil || len(f.asked) == 0 {
-		return ""
-	}
-	sum := sha256.Sum256([]byte(fmt.Sprintf("%q %q %q %q", f.NetworkID, f.SubnetID, f.SubnetPattern, f.SubnetTags)))
-	return hex.EncodeToString(sum[:8])
 }
 
 // floatingIP says which public address the Service needs; nil for none. Only IPv4 has floating IPs.

@@ -1,6 +1,8 @@
 package loadbalancer
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"slices"
 	"strings"
@@ -21,6 +23,16 @@ const (
 
 // What follows tells about wishes that come too late for what exists and that nothing is done about,
 // because doing it would change the address of a Service that works.
+
+// mark is a short hash of where the Service asks its floating IP to come from, for a tag; "" where it
+// asks for nothing.
+func (f *FloatingIP) mark() string {
+	if f == nil || len(f.asked) == 0 {
+		return ""
+	}
+	sum := sha256.Sum256([]byte(fmt.Sprintf("%q %q %q %q", f.NetworkID, f.SubnetID, f.SubnetPattern, f.SubnetTags)))
+	return hex.EncodeToString(sum[:8])
+}
 
 // adviseFloatingIP tells if the Service asks its floating IP to come from elsewhere than when it got
 // it. It returns the mark of where the one that the Service has, or is about to get, comes from.
