@@ -191,18 +191,33 @@ func (w *wisher) loadBalancer() LoadBalancer {
 	return lb
 }
 
+// overrule takes what the class says, if it says anything.
+func overrule(class string, value *string, asked *bool) {
+	if class != "" {
+		*value, *asked = class, false
+	}
+}
+
+// placedByClass notes what of the place the Service's class asks for.
+func (w *wisher) placedByClass(lb *LoadBalancer) {
+	class := annotation.KeyClass + " " + intent.Quote(w.options.Class)
+	if lb.SubnetID != "" && lb.SubnetID == w.class.SubnetID && !lb.asked.subnet {
+		lb.from.subnet = class
+	}
+	if lb.NetworkID != "" && lb.NetworkID == w.class.NetworkID && !lb.asked.network {
+		lb.from.network = class
+	}
+}
+
 // place finds subnet and network. The Service's win over those of its class, except for an external
 // load balancer, which has always been made where the class says.
 func (w *wisher) place(lb *LoadBalancer) {
 	p := w.options.Place
-	class := annotation.KeyClass + " " + intent.Quote(w.options.Class)
 	lb.SubnetID, lb.asked.subnet = first(p.SubnetID, w.class.SubnetID, w.settings.SubnetID)
 	lb.NetworkID, lb.asked.network = first(p.NetworkID, w.class.NetworkID, w.settings.NetworkID)
-	if !w.internal && w.class.SubnetID != "" {
-		lb.SubnetID, lb.asked.subnet = w.class.SubnetID, false
-	}
-	if !w.internal && w.class.NetworkID != "" {
-		lb.NetworkID, lb.asked.network = w.class.NetworkID, false
+	if !w.internal {
+		overrule(w.class.SubnetID, &lb.SubnetID, &lb.asked.subnet)
+		overrule(w.class.NetworkID, &lb.NetworkID, &lb.asked.network)
 	}
 	// A network that the Service or its class names is not meant to go with the configured subnet, nor
 	// their subnet with the configured network.
@@ -212,12 +227,7 @@ func (w *wisher) place(lb *LoadBalancer) {
 	if w.class.NetworkID == "" && p.NetworkID == nil && lb.SubnetID != "" && lb.SubnetID != w.settings.SubnetID {
 		lb.NetworkID = ""
 	}
-	if lb.SubnetID != "" && lb.SubnetID == w.class.SubnetID && !lb.asked.subnet {
-		lb.from.subnet = class
-	}
-	if lb.NetworkID != "" && lb.NetworkID == w.class.NetworkID && !lb.asked.network {
-		lb.from.network = class
-	}
+	w.placedByClass(lb)
 	if lb.SubnetID != "" || lb.NetworkID != "" {
 		return
 	}
@@ -268,12 +278,16 @@ func (w *wisher) memberSubnet(lb LoadBalancer) string {
 // check finds what no single setting shows.
 func (w *wisher) check() {
 	tcp := slices.ContainsFunc(w.in.Ports, func(p intent.Port) bool { return p.Protocol == v1.ProtocolTCP })
-	for key, on := range map[string]bool{
-		annotation.KeyProxyProtocol: w.options.ProxyProtocol != 0, annotation.KeyXForwardedFor: w.options.XForwardedFor, annotation.KeyTLSContainer: w.tlsContainer() != "",
+	for _, c := range []struct {
+		key string
+		on  bool
+	}{
+		{annotation.KeyProxyProtocol, w.options.ProxyProtocol != 0}, {annotation.KeyXForwardedFor, w.options.XForwardedFor}, {annotation.KeyTLSContainer, w.tlsContainer() != ""},
 	} {
+		key := c.key
 		value, own := w.in.Annotations[key]
 		switch {
-		case !on:
+		case !c.on:
 		case w.around.features.ovn:
 			w.problems.Addf(key, value, "Octavia's provider ovn only passes connections on: remove it, or use another provider")
 		case !tcp && own:
