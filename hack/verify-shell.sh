@@ -6,7 +6,7 @@ failed=0
 while IFS= read -r script; do
 	[[ -e $script ]] || continue
 	bash -n "$script" || failed=1
-	if [[ $script != hack/lib.sh && ! -x $script ]]; then
+	if [[ $script != hack/lib*.sh && ! -x $script ]]; then
 		echo "$script is not executable"
 		failed=1
 	fi

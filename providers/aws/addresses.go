@@ -2,13 +2,13 @@ package aws
 
 import (
 	"cmp"
-	"fmt"
-	"net/netip"
 	"slices"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
 	v1 "k8s.io/api/core/v1"
+
+	"github.com/unified-ccm/unified-ccm/pkg/common/instances"
 )
 
 // The IP families of nodes' addresses, as the configuration writes them.
@@ -20,29 +20,29 @@ const (
 // addressesOf returns a node's addresses in the order of the families. The first of a kind is the
 // one that the cluster uses, so both families follow the interfaces' device index.
 func addressesOf(i *ec2types.Instance, families []string) ([]v1.NodeAddress, error) {
-	var out addressList
+	var out instances.AddressList
 	interfaces := inUse(i.NetworkInterfaces)
 	for _, family := range families {
 		switch family {
 		case familyIPv4:
 			for _, n := range interfaces {
 				for _, a := range n.PrivateIpAddresses {
-					out.add(v1.NodeInternalIP, a.PrivateIpAddress)
+					out.Add(v1.NodeInternalIP, aws.ToString(a.PrivateIpAddress))
 				}
 			}
-			out.add(v1.NodeExternalIP, i.PublicIpAddress)
-			out.add(v1.NodeInternalDNS, i.PrivateDnsName)
-			out.add(v1.NodeHostName, i.PrivateDnsName)
-			out.add(v1.NodeExternalDNS, i.PublicDnsName)
+			out.Add(v1.NodeExternalIP, aws.ToString(i.PublicIpAddress))
+			out.Add(v1.NodeInternalDNS, aws.ToString(i.PrivateDnsName))
+			out.Add(v1.NodeHostName, aws.ToString(i.PrivateDnsName))
+			out.Add(v1.NodeExternalDNS, aws.ToString(i.PublicDnsName))
 		case familyIPv6:
 			for _, n := range interfaces {
 				if len(n.Ipv6Addresses) > 0 {
-					out.add(v1.NodeInternalIP, n.Ipv6Addresses[0].Ipv6Address)
+					out.Add(v1.NodeInternalIP, aws.ToString(n.Ipv6Addresses[0].Ipv6Address))
 				}
 			}
 		}
 	}
-	return out.list, out.err
+	return out.Addresses()
 }
 
 // inUse returns the interfaces that carry traffic, by device index. An interface without an
@@ -68,24 +68,4 @@ func inUse(all []ec2types.InstanceNetworkInterface) []ec2types.InstanceNetworkIn
 		return cmp.Or(cmp.Compare(index(a), index(b)), cmp.Compare(card(a), card(b)))
 	})
 	return interfaces
-}
-
-// addressList collects addresses; err is the first that is none.
-type addressList struct {
-	list []v1.NodeAddress
-	err  error
-}
-
-// add appends an address unless it is empty.
-func (l *addressList) add(kind v1.NodeAddressType, text *string) {
-	address := aws.ToString(text)
-	if address == "" {
-		return
-	}
-	if kind == v1.NodeInternalIP || kind == v1.NodeExternalIP {
-		if _, err := netip.ParseAddr(address); err != nil && l.err == nil {
-			l.err = fmt.Errorf("%s %q is no IP address", kind, address)
-		}
-	}
-	l.list = append(l.list, v1.NodeAddress{Type: kind, Address: address})
 }

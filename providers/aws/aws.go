@@ -20,6 +20,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/config"
 	"github.com/unified-ccm/unified-ccm/pkg/common/instances"
 	lbcommon "github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
+	"github.com/unified-ccm/unified-ccm/pkg/common/nodes"
 	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
 	"github.com/unified-ccm/unified-ccm/pkg/common/routes"
 	"github.com/unified-ccm/unified-ccm/pkg/common/shared"
@@ -93,7 +94,7 @@ type Cloud struct {
 	routes       *routes.Routes
 	controllers  *nodeControllers
 	// nodes are the informer's, once they are lent.
-	nodes nodeLister
+	nodes nodes.Lent
 }
 
 // parts are what needs to know the region, the VPC and the cluster.
@@ -232,10 +233,10 @@ func (c *Cloud) Initialize(_ cloudprovider.ControllerClientBuilder, stop <-chan 
 
 // SetInformers implements cloudprovider.InformerUser.
 func (c *Cloud) SetInformers(factory informers.SharedInformerFactory) {
-	nodes := factory.Core().V1().Nodes().Lister()
-	c.nodes.set(nodes)
-	c.instances.SetNodeLister(nodes)
-	c.routes.SetNodeLister(nodes)
+	lister := factory.Core().V1().Nodes().Lister()
+	c.nodes.Lend(lister, nil)
+	c.instances.SetNodeLister(lister)
+	c.routes.SetNodeLister(lister)
 }
 
 // SetRuntime implements provider.RuntimeUser.

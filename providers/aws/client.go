@@ -57,7 +57,7 @@ type connection struct {
 	health *cloudapi.Health
 
 	http *http.Client
-	base *lateTransport
+	base *cloudapi.Switchable
 	imds *imds.Client
 
 	mu    sync.Mutex
@@ -77,12 +77,12 @@ type connectionOptions struct {
 
 // newConnection makes no call and reads no file.
 func newConnection(o connectionOptions) *connection {
-	c := &connection{config: o.Config, clock: o.Clock, credentials: o.Credentials, health: cloudapi.NewHealth(o.Clock), base: &lateTransport{}}
+	c := &connection{config: o.Config, clock: o.Clock, credentials: o.Credentials, health: cloudapi.NewHealth(o.Clock), base: &cloudapi.Switchable{}}
 	if o.Config.Global.LegacyMetrics {
 		c.legacy = newLegacyMetrics()
 	}
 	if o.Transport != nil {
-		c.base.set(o.Transport)
+		c.base.Set(o.Transport)
 	}
 	c.http = &http.Client{
 		Transport: newTransport(c.base, o.Clock, c.answered),
@@ -133,11 +133,13 @@ func (c *connection) load(ctx context.Context, region string) (aws.Config, error
 	if err != nil {
 		return cfg, fmt.Errorf("the AWS SDK's environment variables or shared configuration files: %w", err)
 	}
-	// The SDK's own client knows the certificates of AWS_CA_BUNDLE.
-	if own, ok := cfg.HTTPClient.(*awshttp.BuildableClient); ok {
-		c.base.setDefault(own.GetTransport())
-	} else {
-		c.base.setDefault(awshttp.NewBuildableClient().GetTransport())
+	if !c.base.Known() {
+		// The SDK's own client knows the certificates of AWS_CA_BUNDLE.
+		own, ok := cfg.HTTPClient.(*awshttp.BuildableClient)
+		if !ok {
+			own = awshttp.NewBuildableClient()
+		}
+		c.base.Set(own.GetTransport())
 	}
 	cfg.HTTPClient = c.http
 	return cfg, nil

@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"regexp"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/feature/ec2/imds"
@@ -185,44 +184,3 @@ func closeIdle(rt http.RoundTripper) {
 		c.CloseIdleConnections()
 	}
 }
-
-// lateTransport is a transport that is known only after clients have been made.
-type lateTransport struct {
-	mu sync.RWMutex
-	rt http.RoundTripper
-}
-
-func (l *lateTransport) set(rt http.RoundTripper) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.rt = rt
-}
-
-// setDefault sets the transport if none is set, so that its connections are kept.
-func (l *lateTransport) setDefault(rt *http.Transport) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.rt != nil {
-		return
-	}
-	// Sixteen workers talk to one host: with few idle connections most calls would open a new one.
-	rt.MaxIdleConnsPerHost = 32
-	l.rt = rt
-}
-
-func (l *lateTransport) get() http.RoundTripper {
-	l.mu.RLock()
-	defer l.mu.RUnlock()
-	if l.rt == nil {
-		return http.DefaultTransport
-	}
-	return l.rt
-}
-
-// RoundTrip implements http.RoundTripper.
-func (l *lateTransport) RoundTrip(r *http.Request) (*http.Response, error) {
-	return l.get().RoundTrip(r)
-}
-
-// CloseIdleConnections lets http.Client.CloseIdleConnections reach the transport.
-func (l *lateTransport) CloseIdleConnections() { closeIdle(l.get()) }

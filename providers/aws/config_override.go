@@ -2,7 +2,6 @@ package aws
 
 import (
 	"maps"
-	"net/url"
 	"slices"
 	"strings"
 
@@ -64,7 +63,7 @@ func (c *Config) validateOverride(f *config.File, name string) {
 		}
 	}
 	services := o.validateService(f, section)
-	if o.URL != "" && !isBaseURL(o.URL) {
+	if o.URL != "" && !config.IsBaseURL(o.URL) {
 		f.Errorf(section, "URL", "must be a URL such as https://ec2.us-west-2.amazonaws.com, not %q", o.URL)
 	}
 	if o.SigningMethod != "" && !strings.EqualFold(o.SigningMethod, "v4") {
@@ -88,12 +87,6 @@ func (o *ServiceOverride) validateService(f *config.File, section string) []serv
 		f.Errorf(section, "Service", "%q is no service that is called%s", o.Service, knownServices(o.Service))
 	}
 	return services
-}
-
-// isBaseURL says whether requests can be sent below the URL.
-func isBaseURL(text string) bool {
-	u, err := url.Parse(text)
-	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != "" && u.RawQuery == "" && u.User == nil
 }
 
 // sameOverride returns an earlier section for the same service and region, "" if there is none.

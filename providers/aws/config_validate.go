@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/config"
-	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
 	"github.com/unified-ccm/unified-ccm/providers/aws/names"
 )
 
@@ -107,8 +106,8 @@ func (c *Config) validateNodes(f *config.File) {
 // validateLoadBalancers checks what load balancers are given.
 func (c *Config) validateLoadBalancers(f *config.File) {
 	g := c.Global
-	oneOf(f, "ClusterServiceLoadBalancerHealthProbeMode", g.ClusterServiceLoadBalancerHealthProbeMode, ProbeNodePort, ProbeShared)
-	oneOf(f, "NLBSecurityGroupMode", g.NLBSecurityGroupMode, "", GroupsManaged)
+	f.OneOf(sectionGlobal, "ClusterServiceLoadBalancerHealthProbeMode", g.ClusterServiceLoadBalancerHealthProbeMode, ProbeNodePort, ProbeShared)
+	f.OneOf(sectionGlobal, "NLBSecurityGroupMode", g.NLBSecurityGroupMode, "", GroupsManaged)
 	if port := g.ClusterServiceSharedLoadBalancerHealthProbePort; port < 0 || port > 65535 {
 		f.Errorf(sectionGlobal, "ClusterServiceSharedLoadBalancerHealthProbePort", "must be a port from 1 to 65535, or 0 for %d, not %d", defaultProbePort, port)
 	}
@@ -123,21 +122,4 @@ func (c *Config) validateLoadBalancers(f *config.File) {
 			f.Warnf(sectionGlobal, key, "has no effect without ClusterServiceLoadBalancerHealthProbeMode = %s", ProbeShared)
 		}
 	}
-}
-
-// oneOf checks a value of a closed set, which is compared as written.
-func oneOf(f *config.File, key, value string, allowed ...string) {
-	if slices.Contains(allowed, value) {
-		return
-	}
-	words := slices.DeleteFunc(slices.Clone(allowed), func(w string) bool { return w == "" })
-	hint := ""
-	if near := provider.Nearest(value, words); near != "" {
-		hint = "; did you mean " + near + "?"
-	}
-	or := strings.Join(words, " or ")
-	if len(words) < len(allowed) {
-		or += ", or left out"
-	}
-	f.Errorf(sectionGlobal, key, "must be %s, not %q%s", or, value, hint)
 }

@@ -182,17 +182,17 @@ func (s *instanceSource) convertFargate(ctx context.Context, in scope, found []e
 
 // fargateAddresses returns a Fargate node's addresses in the order of the families.
 func fargateAddresses(n *ec2types.NetworkInterface, families []string) ([]v1.NodeAddress, error) {
-	var out addressList
+	var out instances.AddressList
 	for _, family := range families {
 		switch family {
 		case familyIPv4:
-			out.add(v1.NodeInternalIP, n.PrivateIpAddress)
-			out.add(v1.NodeInternalDNS, n.PrivateDnsName)
+			out.Add(v1.NodeInternalIP, aws.ToString(n.PrivateIpAddress))
+			out.Add(v1.NodeInternalDNS, aws.ToString(n.PrivateDnsName))
 		case familyIPv6:
 			if len(n.Ipv6Addresses) > 0 {
-				out.add(v1.NodeInternalIP, n.Ipv6Addresses[0].Ipv6Address)
+				out.Add(v1.NodeInternalIP, aws.ToString(n.Ipv6Addresses[0].Ipv6Address))
 			}
 		}
 	}
-	return out.list, out.err
+	return out.Addresses()
 }

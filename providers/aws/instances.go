@@ -12,6 +12,7 @@ import (
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
 	"github.com/unified-ccm/unified-ccm/pkg/common/instances"
+	"github.com/unified-ccm/unified-ccm/pkg/common/nodes"
 	"github.com/unified-ccm/unified-ccm/providers/aws/api"
 	"github.com/unified-ccm/unified-ccm/providers/aws/names"
 )
@@ -23,7 +24,7 @@ type instanceSource struct {
 	scope    func(context.Context) (scope, error)
 	ids      *instances.TableScheme
 	families []string
-	nodes    *nodeLister
+	nodes    *nodes.Lent
 	clock    clock.Clock
 
 	known    *describedInstances
@@ -48,7 +49,7 @@ type instanceSourceOptions struct {
 	TopologyTypes *regexp.Regexp
 	Clock         clock.Clock
 	// Nodes are the cluster's, once they are lent.
-	Nodes *nodeLister
+	Nodes *nodes.Lent
 }
 
 // newInstanceSource makes no call.

@@ -12,6 +12,7 @@ import (
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
 	"k8s.io/utils/clock"
 
+	"github.com/unified-ccm/unified-ccm/pkg/common/batch"
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
 	"github.com/unified-ccm/unified-ccm/pkg/common/routes"
 	"github.com/unified-ccm/unified-ccm/providers/aws/api"
@@ -87,7 +88,7 @@ func (s *routeSource) Create(ctx context.Context, _ string, list []routes.Route)
 	if err != nil {
 		return slices.Repeat([]error{err}, len(list))
 	}
-	return sideBySide(len(list), func(n int) error {
+	return batch.SideBySide(len(list), routeCalls, func(n int) error {
 		machine, ok := machines[list[n].InstanceID]
 		if !ok {
 			return &cloudapi.Error{Class: cloudapi.NotFound, Operation: "CreateRoute", Err: fmt.Errorf("instance %s does not exist", list[n].InstanceID)}
@@ -212,7 +213,7 @@ func (s *routeSource) Delete(ctx context.Context, _ string, list []routes.Route)
 	if err != nil {
 		return slices.Repeat([]error{err}, len(list))
 	}
-	return sideBySide(len(list), func(n int) error {
+	return batch.SideBySide(len(list), routeCalls, func(n int) error {
 		for _, table := range tables {
 			if err := s.remove(ctx, table, list[n]); err != nil {
 				return err
@@ -241,20 +242,4 @@ func (s *routeSource) remove(ctx context.Context, table *routeTable, route route
 	defer s.mu.Unlock()
 	delete(table.routes, route.Destination)
 	return nil
-}
-
-// sideBySide runs do for 0 to n-1, some at a time, and returns their errors in order.
-func sideBySide(n int, do func(int) error) []error {
-	errs := make([]error, n)
-	free := make(chan struct{}, routeCalls)
-	var group sync.WaitGroup
-	for at := range n {
-		free <- struct{}{}
-		group.Go(func() {
-			defer func() { <-free }()
-			errs[at] = do(at)
-		})
-	}
-	group.Wait()
-	return errs
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/conformance/world"
 	"github.com/unified-ccm/unified-ccm/pkg/common/instances"
+	"github.com/unified-ccm/unified-ccm/pkg/common/nodes"
 	kit "github.com/unified-ccm/unified-ccm/pkg/common/sim"
 	"github.com/unified-ccm/unified-ccm/providers/aws/names"
 	"github.com/unified-ccm/unified-ccm/providers/aws/sim"
@@ -142,17 +143,17 @@ func TestWithoutMentioned(t *testing.T) {
 
 func TestTopologyIsNotAskedForNodesWithLabels(t *testing.T) {
 	w := newNodeWorld(t, sim.Options{})
-	nodes := w.launch(machines(3, "p5.48xlarge")...)
+	launched := w.launch(machines(3, "p5.48xlarge")...)
 	indexer := cache.NewIndexer(cache.MetaNamespaceKeyFunc, nil)
-	for _, n := range nodes {
+	for _, n := range launched {
 		node := initialised(n.Name, "aws:///us-west-2a/"+w.cloud.Instance(n.Name))
 		node.Labels = map[string]string{names.NetworkNodeLabelPrefix + "1": "nn-1"}
 		if err := indexer.Add(node); err != nil {
 			t.Fatal(err)
 		}
 	}
-	w.source.nodes = &nodeLister{}
-	w.source.nodes.set(corelisters.NewNodeLister(indexer))
+	w.source.nodes = &nodes.Lent{}
+	w.source.nodes.Lend(corelisters.NewNodeLister(indexer), nil)
 	if list, err := w.source.List(t.Context()); err != nil || len(list) != 3 {
 		t.Errorf("%d instances, %v", len(list), err)
 	}

@@ -7,12 +7,12 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
-	corelisters "k8s.io/client-go/listers/core/v1"
 	cloudprovider "k8s.io/cloud-provider"
 	cloudproviderapi "k8s.io/cloud-provider/api"
 	"k8s.io/klog/v2"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/instances"
+	"github.com/unified-ccm/unified-ccm/pkg/common/nodes"
 	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
 	"github.com/unified-ccm/unified-ccm/providers/fake/api"
 )
@@ -64,8 +64,8 @@ type adopter struct {
 	dryRun bool
 	// lent are the nodes that are being asked about, by instance ID or, without one, by name.
 	lent map[string]*lentNode
-	// nodes are all that the cluster has; nil before the informers are there.
-	nodes corelisters.NodeLister
+	// nodes are all that the cluster has, once they are lent. They have a lock of their own.
+	nodes nodes.Lent
 	zones []string
 }
 
@@ -111,13 +111,6 @@ func (a *adopter) setDryRun(dryRun bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.dryRun = dryRun
-}
-
-// setNodeLister lends all Nodes of the cluster.
-func (a *adopter) setNodeLister(nodes corelisters.NodeLister) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.nodes = nodes
 }
 
 // specOf returns the instance that a node would be adopted as, and the key under which package
@@ -191,13 +184,11 @@ func (a *adopter) adoptJoining(ctx context.Context, adopted []api.Instance) erro
 }
 
 func (a *adopter) joiningSpecs(adopted []api.Instance) ([]api.InstanceSpec, error) {
-	a.mu.Lock()
-	nodes := a.nodes
-	a.mu.Unlock()
-	if nodes == nil {
+	lister := a.nodes.Lister()
+	if lister == nil {
 		return nil, nil
 	}
-	list, err := nodes.List(labels.Everything())
+	list, err := lister.List(labels.Everything())
 	if err != nil {
 		return nil, err
 	}

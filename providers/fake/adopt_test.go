@@ -127,7 +127,7 @@ func TestAThousandNodesAreAdoptedTogether(t *testing.T) {
 		}
 		lister := corelisters.NewNodeLister(indexer)
 		c.instances.SetNodeLister(lister)
-		c.instances.adopter.setNodeLister(lister)
+		c.instances.adopter.nodes.Lend(lister, nil)
 		got := f.calls(func() {
 			initialise(t, c, workers, nodes, func(i int) *v1.Node { return joining(service(i).Name, "") })
 		})

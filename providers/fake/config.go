@@ -2,7 +2,6 @@ package fake
 
 import (
 	"net/netip"
-	"net/url"
 	"slices"
 	"strings"
 
@@ -99,8 +98,7 @@ func (c *Config) validatePlace(f *config.File) {
 	if g.Endpoint == "" {
 		return
 	}
-	u, err := url.Parse(g.Endpoint)
-	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.RawQuery != "" || u.User != nil {
+	if !config.IsBaseURL(g.Endpoint) {
 		f.Errorf(sectionGlobal, "endpoint", "must be a URL such as http://127.0.0.1:8099; credentials go into token")
 	}
 }
@@ -133,9 +131,7 @@ func (c *Config) validateSimulation(f *config.File) {
 	if g.ErrorRate < 0 || g.ErrorRate >= 1 {
 		f.Errorf(sectionGlobal, "error-rate", "must be at least 0 and below 1, but is %v; 0.01 lets one call in a hundred fail", g.ErrorRate)
 	}
-	if g.DataPlane != dataPlaneNone && g.DataPlane != sim.DataPlaneProxy {
-		f.Errorf(sectionGlobal, "data-plane", "must be %s or %s, not %q", dataPlaneNone, sim.DataPlaneProxy, g.DataPlane)
-	}
+	f.OneOf(sectionGlobal, "data-plane", g.DataPlane, dataPlaneNone, sim.DataPlaneProxy)
 }
 
 // warnUnused tells of keys about the cloud in this process where the cloud is elsewhere. Beside

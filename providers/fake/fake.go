@@ -200,9 +200,9 @@ func (c *Cloud) Initialize(_ cloudprovider.ControllerClientBuilder, stop <-chan 
 
 // SetInformers implements cloudprovider.InformerUser.
 func (c *Cloud) SetInformers(factory informers.SharedInformerFactory) {
-	nodes := factory.Core().V1().Nodes().Lister()
-	c.instances.SetNodeLister(nodes)
-	c.instances.adopter.setNodeLister(nodes)
+	lister := factory.Core().V1().Nodes().Lister()
+	c.instances.SetNodeLister(lister)
+	c.instances.adopter.nodes.Lend(lister, nil)
 }
 
 // SetRuntime implements provider.RuntimeUser.

@@ -7,6 +7,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/unified-ccm/unified-ccm/pkg/common/instances"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/api"
 )
 
@@ -35,18 +36,18 @@ type networkAddresses map[string][]api.ServerAddress
 // nodeAddresses returns a node's addresses: of its ports in the order of Neutron, and of its networks
 // by name. below are the addresses of ports below the server's (trunks). The order of these steps is
 // that of the addresses, and nodes that exist depend on it.
-func (r addressRules) nodeAddresses(s api.Server, ports []api.Port, below networkAddresses) []v1.NodeAddress {
-	a := &addressList{withoutIPv6: r.withoutIPv6}
+func (r addressRules) nodeAddresses(s api.Server, ports []api.Port, below networkAddresses) ([]v1.NodeAddress, error) {
+	a := &instances.AddressList{WithoutIPv6: r.withoutIPv6}
 	for _, port := range ports {
 		for _, ip := range port.FixedIPs {
 			if port.Status == api.StatusActive {
-				a.add(v1.NodeInternalIP, ip.Address)
+				a.Add(v1.NodeInternalIP, ip.Address)
 			}
 		}
 	}
-	a.add(v1.NodeExternalIP, s.AccessIPv4)
-	a.add(v1.NodeExternalIP, s.AccessIPv6)
-	a.add(v1.NodeHostName, s.Metadata["hostname"])
+	a.Add(v1.NodeExternalIP, s.AccessIPv4)
+	a.Add(v1.NodeExternalIP, s.AccessIPv6)
+	a.Add(v1.NodeHostName, s.Metadata["hostname"])
 	on := networkAddresses{}
 	for _, all := range []networkAddresses{s.Addresses, below} {
 		for network, list := range all {
@@ -58,21 +59,22 @@ func (r addressRules) nodeAddresses(s api.Server, ports []api.Port, below networ
 			r.addNetworkAddress(a, network, address)
 		}
 	}
-	r.sort(a.list)
-	return a.list
+	list, err := a.Addresses()
+	r.sort(list)
+	return list, err
 }
 
-func (r addressRules) addNetworkAddress(a *addressList, network string, address api.ServerAddress) {
+func (r addressRules) addNetworkAddress(a *instances.AddressList, network string, address api.ServerAddress) {
 	switch {
 	case address.Type == api.AddressFloating:
-		a.add(v1.NodeExternalIP, address.Address)
+		a.Add(v1.NodeExternalIP, address.Address)
 	case slices.Contains(r.public, network):
-		a.remove(address.Address)
-		a.add(v1.NodeExternalIP, address.Address)
+		a.Remove(address.Address)
+		a.Add(v1.NodeExternalIP, address.Address)
 	case len(r.internal) == 0 || slices.Contains(r.internal, network):
-		a.add(v1.NodeInternalIP, address.Address)
+		a.Add(v1.NodeInternalIP, address.Address)
 	default:
-		a.remove(address.Address)
+		a.Remove(address.Address)
 	}
 }
 
@@ -104,27 +106,4 @@ func (r addressRules) rank(address string) (netip.Addr, int) {
 		}
 	}
 	return ip, len(r.order)
-}
-
-// addressList is a node's addresses, each of a type once.
-type addressList struct {
-	withoutIPv6 bool
-	list        []v1.NodeAddress
-}
-
-func (a *addressList) add(kind v1.NodeAddressType, address string) {
-	if address == "" {
-		return
-	}
-	if ip, err := netip.ParseAddr(address); err == nil && ip.Is6() && a.withoutIPv6 {
-		return
-	}
-	if n := (v1.NodeAddress{Type: kind, Address: address}); !slices.Contains(a.list, n) {
-		a.list = append(a.list, n)
-	}
-}
-
-// remove takes an address out, whatever its type.
-func (a *addressList) remove(address string) {
-	a.list = slices.DeleteFunc(a.list, func(n v1.NodeAddress) bool { return n.Address == address })
 }

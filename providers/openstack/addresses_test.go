@@ -69,7 +69,11 @@ func TestNodeAddresses(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			var got [][2]string
-			for _, a := range newAddressRules(tt.rules).nodeAddresses(tt.server, tt.ports, tt.below) {
+			list, err := newAddressRules(tt.rules).nodeAddresses(tt.server, tt.ports, tt.below)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, a := range list {
 				got = append(got, [2]string{string(a.Type), a.Address})
 			}
 			if diff := cmp.Diff(tt.want, got); diff != "" {

@@ -1,7 +1,6 @@
 package openstack
 
 import (
-	"context"
 	"net/http"
 	"sync"
 	"time"
@@ -13,7 +12,6 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/clocks"
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/api"
-	"github.com/unified-ccm/unified-ccm/providers/openstack/oserr"
 )
 
 // clientOptions say how to reach the cloud.
@@ -33,11 +31,11 @@ type clientOptions struct {
 // no call before it is used, so that a service that is missing fails only what needs it. It is safe
 // for concurrent use.
 type client struct {
-	options   clientOptions
-	transport *switchable
-	http      http.Client
-	retry     cloudapi.Retry
-	timeout   time.Duration
+	options clientOptions
+	base    cloudapi.Switchable
+	http    http.Client
+	retry   cloudapi.Retry
+	timeout time.Duration
 	// health is that of the services: Keystone's is whether there is a token, the others' whether the
 	// catalogue has them and they answer.
 	health *cloudapi.Health
@@ -52,6 +50,9 @@ type client struct {
 	global    Global
 	files     []stamp
 	checkedAt time.Time
+
+	// tls is what the transport of our own trusts and presents.
+	tls tlsInUse
 }
 
 var _ api.Caller = (*client)(nil)
@@ -60,8 +61,10 @@ func newClient(o clientOptions) *client {
 	o.Clock = clocks.OrReal(o.Clock)
 	c := &client{
 		options: o, global: o.Global, timeout: o.Global.RequestTimeout.Duration,
-		transport: &switchable{fixed: o.Transport}, retry: cloudapi.Retry{Clock: o.Clock},
-		health: cloudapi.NewHealth(o.Clock),
+		retry: cloudapi.Retry{Clock: o.Clock}, health: cloudapi.NewHealth(o.Clock),
+	}
+	if o.Transport != nil {
+		c.base.Set(o.Transport)
 	}
 	if c.timeout == 0 {
 		c.timeout = defaultRequestTimeout
@@ -70,98 +73,11 @@ func newClient(o clientOptions) *client {
 		c.legacy = newLegacyMetrics()
 	}
 	c.http = http.Client{
-		Transport: cloudapi.NewTransport(cloudapi.TransportOptions{
-			Provider: ProviderName,
-			Base:     c.transport,
-			Describe: describe,
-			Clock:    o.Clock,
-			Classify: classify,
-			Limits:   cloudapi.Limits{ObeyRetryAfter: true},
-			// Every service answers with it, and its logs have it.
-			RequestIDHeader: "X-Openstack-Request-Id",
-			Observe: func(call cloudapi.Call) {
-				c.legacy.answered(call)
-				if call.Service != api.Identity {
-					c.health.Observe(call)
-				}
-			},
-		}),
+		Transport: c.newTransport(),
 		// A redirect would carry the token to another host.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
 	return c
-}
-
-// requestKey is how a request carries its description to the transport.
-type requestKey struct{}
-
-// describe names a request for metrics and rate limits.
-func describe(r *http.Request) cloudapi.Request {
-	described, _ := r.Context().Value(requestKey{}).(cloudapi.Request)
-	return described
-}
-
-func describedAs(ctx context.Context, r cloudapi.Request) context.Context {
-	return context.WithValue(ctx, requestKey{}, r)
-}
-
-// errorBodyLimit is how much of an answer is looked at for an error: messages are short.
-const errorBodyLimit = 64 << 10
-
-// classify is the transport's view of an answer. Keystone's list of versions is a success of status 300.
-func classify(resp *http.Response, err error) cloudapi.Class {
-	if err != nil {
-		return cloudapi.ClassifyStatus(nil, err)
-	}
-	if resp.StatusCode < http.StatusBadRequest {
-		return ""
-	}
-	return oserr.ClassOfAnswer(resp.StatusCode, resp.Header, cloudapi.PeekResponse(resp, errorBodyLimit))
-}
-
-// Call implements api.Caller.
-func (c *client) Call(ctx context.Context, r cloudapi.Request, call func(context.Context, *gophercloud.ServiceClient) error) error {
-	// Nothing of the call is sent before there is a token, so that getting one can be repeated even
-	// where the call cannot.
-	err := c.retry.Do(ctx, tokenRequest(), func(ctx context.Context) error {
-		_, err := c.session(ctx)
-		return err
-	})
-	if err != nil {
-		return err
-	}
-	return c.retry.Do(ctx, r, func(ctx context.Context) error { return c.attempt(ctx, r, call) })
-}
-
-// attempt makes the call once, and once more with a new token if the service does not know ours: it
-// has done nothing then.
-func (c *client) attempt(ctx context.Context, r cloudapi.Request, call func(context.Context, *gophercloud.ServiceClient) error) error {
-	ctx, cancel := context.WithTimeout(ctx, c.timeout)
-	defer cancel()
-	var err error
-	for range 2 {
-		s, sessionErr := c.session(ctx)
-		if sessionErr != nil {
-			return sessionErr
-		}
-		service, serviceErr := s.service(r)
-		if serviceErr != nil {
-			c.renewAfter(s, catalogPause)
-			return serviceErr
-		}
-		err = call(describedAs(ctx, r), service)
-		switch oserr.Status(err) {
-		case http.StatusUnauthorized:
-			c.discard(s)
-			continue
-		case http.StatusNotAcceptable:
-			if r.Service == api.Compute && s.forgoMicroversion() {
-				continue
-			}
-		}
-		break
-	}
-	return oserr.Wrap(r.Service, r.Operation, c.options.Clock.Now(), err)
 }
 
 // userAgent names the program, and what the user calls it.

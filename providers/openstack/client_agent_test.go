@@ -54,11 +54,3 @@ func TestVariablesOfTheCommandLineAreNotRead(t *testing.T) {
 		t.Errorf("asked %s with %s", url, body)
 	}
 }
-
-// Sixteen workers and four hosts need more than the two connections that Go keeps for each.
-func TestConnectionsAreKept(t *testing.T) {
-	t.Parallel()
-	if got := newHTTPTransport(nil).MaxIdleConnsPerHost; got < 16 {
-		t.Errorf("%d idle connections are kept for a host, fewer than there are workers", got)
-	}
-}

@@ -167,7 +167,7 @@ func (c *client) issue(ctx context.Context, g Global) (*session, []string, error
 	if err != nil {
 		return fail(files, &cloudapi.Error{Class: cloudapi.Invalid, Operation: tokenRequest().Operation, Err: err})
 	}
-	if err := c.transport.use(g); err != nil {
+	if err := c.useTLS(g); err != nil {
 		return fail(files, &cloudapi.Error{Class: cloudapi.Invalid, Operation: tokenRequest().Operation, Err: err})
 	}
 	provider, err := openstack.NewClient(keystoneURL(g.AuthURL))

@@ -2,13 +2,11 @@ package openstack
 
 import (
 	"net/netip"
-	"net/url"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/config"
-	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/api"
 )
 
@@ -68,11 +66,11 @@ func (c *Config) readsClouds() bool { return c.Global.UseClouds || c.Global.Clou
 
 func (c *Config) validateCloud(f *config.File) {
 	g := c.Global
-	if g.AuthURL != "" && !isURL(g.AuthURL) {
+	if g.AuthURL != "" && !config.IsBaseURL(g.AuthURL) {
 		f.Errorf(sectionGlobal, "auth-url", "must be a URL such as https://keystone.example.com:5000/v3, not %q", g.AuthURL)
 	}
 	if g.EndpointType != "" {
-		oneOf(f, sectionGlobal, "os-endpoint-type", strings.TrimSuffix(g.EndpointType, suffixURL), endpointPublic, endpointInternal, endpointAdmin)
+		f.OneOf(sectionGlobal, "os-endpoint-type", strings.TrimSuffix(g.EndpointType, suffixURL), endpointPublic, endpointInternal, endpointAdmin)
 	}
 	if d := g.RequestTimeout.Duration; d < leastTimeout || d > longestTimeout {
 		section := sectionGlobal
@@ -130,7 +128,7 @@ func (c *Config) validateLoadBalancer(f *config.File) {
 	if !slices.Contains(octaviaProviders(), lb.Provider) {
 		f.Warnf(sectionLoadBalancer, "lb-provider", "%q is none of %s: it is used as it is, and treated like amphora", lb.Provider, strings.Join(octaviaProviders(), ", "))
 	}
-	oneOf(f, sectionLoadBalancer, "lb-method", lb.Method, algorithms()...)
+	f.OneOf(sectionLoadBalancer, "lb-method", lb.Method, algorithms()...)
 	if lb.Provider == providerOVN && lb.Method != api.AlgorithmSourceIPPort {
 		f.Errorf(sectionLoadBalancer, "lb-method", "must be %s with lb-provider = ovn, which has no other, not %q", api.AlgorithmSourceIPPort, lb.Method)
 	}
@@ -190,23 +188,6 @@ func (c *Config) validateNetworking(f *config.File) {
 			f.Warnf(sectionNetworking, "internal-network-name", "%q is a public-network-name too, which wins", name)
 		}
 	}
-}
-
-// oneOf checks a value of a closed set, which is compared as written.
-func oneOf(f *config.File, section, key, value string, allowed ...string) {
-	if slices.Contains(allowed, value) {
-		return
-	}
-	hint := ""
-	if near := provider.Nearest(value, allowed); near != "" {
-		hint = "; did you mean " + near + "?"
-	}
-	f.Errorf(section, key, "must be one of %s, not %q%s", strings.Join(allowed, ", "), value, hint)
-}
-
-func isURL(text string) bool {
-	u, err := url.Parse(text)
-	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != ""
 }
 
 // splitList splits a list at commas and white space.

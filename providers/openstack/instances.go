@@ -164,6 +164,10 @@ func (s *instanceSource) convert(ctx context.Context, servers []api.Server) ([]i
 		if err != nil {
 			return nil, err
 		}
+		addresses, err := s.addresses.nodeAddresses(one, ports[one.ID], below[one.ID])
+		if err != nil {
+			return nil, &cloudapi.Error{Class: cloudapi.Unknown, Operation: "ListServersDetailed", Err: fmt.Errorf("server %q: %w", one.Name, err)}
+		}
 		out = append(out, instances.Instance{
 			ID:         one.ID,
 			ProviderID: providerID,
@@ -172,7 +176,7 @@ func (s *instanceSource) convert(ctx context.Context, servers []api.Server) ([]i
 			Zone:       labelValue(one.Zone),
 			Region:     s.region,
 			State:      stateOf(one.Status),
-			Addresses:  s.addresses.nodeAddresses(one, ports[one.ID], below[one.ID]),
+			Addresses:  addresses,
 		})
 	}
 	return out, nil

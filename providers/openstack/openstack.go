@@ -18,6 +18,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/config"
 	"github.com/unified-ccm/unified-ccm/pkg/common/instances"
 	lbcommon "github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
+	"github.com/unified-ccm/unified-ccm/pkg/common/nodes"
 	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
 	"github.com/unified-ccm/unified-ccm/pkg/common/routes"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/api"
@@ -90,7 +91,7 @@ type Cloud struct {
 	loadBalancer *balancers
 	instances    *instances.Instances
 	routes       *routes.Routes
-	nodes        *nodeLister
+	nodes        *nodes.Lent
 	clusterUID   atomic.Value
 }
 
@@ -141,7 +142,7 @@ func NewCloud(cfg Config, opts ...Option) (*Cloud, error) {
 	if o.regional && cfg.Global.Region == "" {
 		return nil, fmt.Errorf("%s = true needs region in section [%s]", envRegional, sectionGlobal)
 	}
-	c := &Cloud{config: cfg, nodes: &nodeLister{}}
+	c := &Cloud{config: cfg, nodes: &nodes.Lent{}}
 	c.client = newClient(clientOptions{
 		Global: cfg.Global, ConfigFile: o.configFile, Transport: o.transport, Clock: o.clock, UserAgent: o.userAgent,
 	})
@@ -177,8 +178,9 @@ func (c *Cloud) Initialize(cloudprovider.ControllerClientBuilder, <-chan struct{
 
 // SetInformers implements cloudprovider.InformerUser.
 func (c *Cloud) SetInformers(factory informers.SharedInformerFactory) {
-	c.nodes.set(factory)
-	c.instances.SetNodeLister(factory.Core().V1().Nodes().Lister())
+	informer := factory.Core().V1().Nodes()
+	c.nodes.Lend(informer.Lister(), informer.Informer().HasSynced)
+	c.instances.SetNodeLister(informer.Lister())
 }
 
 // SetRuntime implements provider.RuntimeUser.

@@ -15,6 +15,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/clocks"
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
 	"github.com/unified-ccm/unified-ccm/pkg/common/instances"
+	"github.com/unified-ccm/unified-ccm/pkg/common/nodes"
 	"github.com/unified-ccm/unified-ccm/pkg/common/routes"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/api"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/names"
@@ -45,7 +46,7 @@ type routeSource struct {
 	api    api.NetworkAPI
 	router string
 	ports  *nodePorts
-	nodes  *nodeLister
+	nodes  *nodes.Lent
 	ids    *instances.TableScheme
 	clock  clock.PassiveClock
 	// clusterUID is empty until the manager runs, and where it cannot be read.
@@ -66,7 +67,7 @@ type routeSourceOptions struct {
 	Network     api.NetworkAPI
 	RouterID    string
 	Ports       *nodePorts
-	Nodes       *nodeLister
+	Nodes       *nodes.Lent
 	ProviderIDs *instances.TableScheme
 	Clock       clock.PassiveClock
 	ClusterUID  func() string
@@ -109,14 +110,14 @@ func (s *routeSource) List(ctx context.Context, clusterName string) ([]routes.Ro
 		return nil, err
 	}
 	defer done()
-	nodes, err := s.nodes.all()
+	all, err := s.nodes.All()
 	if err != nil {
 		return nil, err
 	}
 	if err := s.read(ctx); err != nil {
 		return nil, err
 	}
-	at := byAddress(nodes)
+	at := byAddress(all)
 	owned, err := s.owned(ctx, s.cluster(clusterName), at)
 	if err != nil {
 		return nil, err
@@ -218,14 +219,14 @@ func (s *routeSource) Create(ctx context.Context, clusterName string, list []rou
 		return slices.Repeat([]error{err}, len(errs))
 	}
 	defer done()
-	nodes, err := s.nodes.all()
+	all, err := s.nodes.All()
 	if err == nil {
 		err = s.read(ctx)
 	}
 	if err != nil {
 		return slices.Repeat([]error{err}, len(errs))
 	}
-	at := byAddress(nodes)
+	at := byAddress(all)
 	owned, err := s.owned(ctx, s.cluster(clusterName), at)
 	if err != nil {
 		return slices.Repeat([]error{err}, len(errs))
@@ -234,7 +235,7 @@ func (s *routeSource) Create(ctx context.Context, clusterName string, list []rou
 	var stale []api.ExtraRoute
 	for i, r := range list {
 		var replaced []api.ExtraRoute
-		wanted[i], errs[i] = s.wanted(r, nodes)
+		wanted[i], errs[i] = s.wanted(r, all)
 		if errs[i] == nil {
 			replaced, errs[i] = s.inTheWay(wanted[i], owned, at)
 		}
@@ -250,12 +251,12 @@ func (s *routeSource) Create(ctx context.Context, clusterName string, list []rou
 }
 
 // wanted returns the route to a node's address.
-func (s *routeSource) wanted(r routes.Route, nodes []*v1.Node) (api.ExtraRoute, error) {
+func (s *routeSource) wanted(r routes.Route, all []*v1.Node) (api.ExtraRoute, error) {
 	destination, err := netip.ParsePrefix(r.Destination)
 	if err != nil {
 		return api.ExtraRoute{}, &cloudapi.Error{Class: cloudapi.Invalid, Operation: "AddExtraRoutes", Err: err}
 	}
-	for _, node := range nodes {
+	for _, node := range all {
 		if node.Name != r.NodeName {
 			continue
 		}

@@ -3,13 +3,14 @@ package openstack
 import (
 	"context"
 	"errors"
+	"maps"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"k8s.io/klog/v2"
 
+	"github.com/unified-ccm/unified-ccm/pkg/common/batch"
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/api"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/names"
@@ -216,8 +217,6 @@ func (s *routeSource) pairAll(ctx context.Context, list []api.ExtraRoute, errs [
 		copy(errs, slices.Repeat([]error{err}, len(errs)))
 		return
 	}
-	slots := make(chan struct{}, portsAtOnce)
-	var group sync.WaitGroup
 	// Two ranges of one node are two changes of one port, one after the other.
 	byPort := map[string][]int{}
 	for i, r := range list {
@@ -225,17 +224,14 @@ func (s *routeSource) pairAll(ctx context.Context, list []api.ExtraRoute, errs [
 			byPort[port.ID] = append(byPort[port.ID], i)
 		}
 	}
-	for _, indexes := range byPort {
-		slots <- struct{}{}
-		group.Go(func() {
-			defer func() { <-slots }()
-			port := ports[list[indexes[0]].NextHop]
-			for _, i := range indexes {
-				port, errs[i] = s.pair(ctx, port, list[i].Destination, change)
-			}
-		})
-	}
-	group.Wait()
+	each := slices.Collect(maps.Values(byPort))
+	batch.SideBySide(len(each), portsAtOnce, func(n int) error {
+		port := ports[list[each[n][0]].NextHop]
+		for _, i := range each[n] {
+			port, errs[i] = s.pair(ctx, port, list[i].Destination, change)
+		}
+		return nil // each route has its own
+	})
 }
 
 // pair changes one port, on the condition that nobody has changed it since it was read. It returns

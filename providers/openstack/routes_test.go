@@ -8,17 +8,16 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	corelisters "k8s.io/client-go/listers/core/v1"
 	"k8s.io/client-go/tools/cache"
 	cloudprovider "k8s.io/cloud-provider"
-	testingclock "k8s.io/utils/clock/testing"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
 	"github.com/unified-ccm/unified-ccm/pkg/common/instances"
+	"github.com/unified-ccm/unified-ccm/pkg/common/nodes"
 	"github.com/unified-ccm/unified-ccm/pkg/common/routes"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/api"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/sim"
@@ -62,10 +61,12 @@ func newRouteWorld(t *testing.T, o sim.Options, nodes int) *routeWorld {
 func (w *routeWorld) restart() {
 	w.testWorld.source.ports = newNodePorts(w.api, w.clock)
 	w.instances = instances.New(instances.Options{Provider: ProviderName, Clock: w.clock}, w.testWorld.source, w.ids)
-	w.instances.SetNodeLister(corelisters.NewNodeLister(w.indexer))
+	lister, lent := corelisters.NewNodeLister(w.indexer), &nodes.Lent{}
+	lent.Lend(lister, nil)
+	w.instances.SetNodeLister(lister)
 	w.source = newRouteSource(routeSourceOptions{
 		Network: w.api, RouterID: w.cloud.Places().Router, Ports: w.testWorld.source.ports, ProviderIDs: w.ids, Clock: w.clock,
-		Nodes:      &nodeLister{lister: corelisters.NewNodeLister(w.indexer), synced: func() bool { return true }},
+		Nodes:      lent,
 		ClusterUID: func() string { return clusterUID },
 	})
 	w.routes = routes.New(routes.Options{Provider: ProviderName}, w.source, w.instances)
@@ -149,36 +150,6 @@ func (w *routeWorld) pairs(node *v1.Node) []api.AddressPair {
 		w.t.Fatalf("ports of %s: %d, %v", node.Name, len(ports), err)
 	}
 	return ports[0].AllowedAddressPairs
-}
-
-func TestHundredNewRoutes(t *testing.T) {
-	t.Parallel()
-	w := newRouteWorld(t, sim.Options{}, 100)
-	w.mustSync()
-	w.wantCalls(110)
-	w.mustSync()
-	w.wantCalls(0)
-	if got := len(w.cloud.Routes()); got != 100 {
-		t.Errorf("%d routes, want 100", got)
-	}
-	if pairs := w.pairs(w.nodes[7]); len(pairs) != 1 || pairs[0].Address != w.nodes[7].Spec.PodCIDRs[0] {
-		t.Errorf("address pairs of a node's port are %v, want its pod range", pairs)
-	}
-}
-
-func TestIdleRoutesPerDay(t *testing.T) {
-	t.Parallel()
-	c := testingclock.NewFakeClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
-	w := newRouteWorld(t, sim.Options{Clock: c, TokenLife: 48 * time.Hour}, 3)
-	w.mustSync()
-	w.cloud.Front().Log().Reset()
-	for range 24 * 60 * 6 {
-		c.Step(10 * time.Second)
-		if _, err := w.routes.ListRoutes(t.Context(), "kubernetes"); err != nil {
-			t.Fatal(err)
-		}
-	}
-	w.wantCalls(300)
 }
 
 func TestForeignRoutesStay(t *testing.T) {
@@ -397,7 +368,7 @@ func TestListWaitsForTheNodes(t *testing.T) {
 	t.Parallel()
 	w := newRouteWorld(t, sim.Options{}, 1)
 	w.mustSync()
-	w.source.nodes.synced = func() bool { return false }
+	w.source.nodes.Lend(nil, nil)
 	if _, err := w.routes.ListRoutes(t.Context(), "kubernetes"); !cloudapi.Is(err, cloudapi.Unavailable) {
 		t.Errorf("error %v, want Unavailable", err)
 	}

@@ -187,8 +187,4 @@ func (t *transport) log(req *http.Request, resp *http.Response, err error, call 
 }
 
 // CloseIdleConnections lets http.Client.CloseIdleConnections reach Base.
-func (t *transport) CloseIdleConnections() {
-	if c, ok := t.o.Base.(interface{ CloseIdleConnections() }); ok {
-		c.CloseIdleConnections()
-	}
-}
+func (t *transport) CloseIdleConnections() { closeIdle(t.o.Base) }

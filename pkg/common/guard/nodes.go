@@ -1,28 +1,21 @@
 package guard
 
 import (
-	"sync"
-
 	v1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	coreinformers "k8s.io/client-go/informers/core/v1"
-	corelisters "k8s.io/client-go/listers/core/v1"
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/unified-ccm/unified-ccm/pkg/common/nodes"
 	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
 )
 
 // nodeLister holds the informer's Nodes once the framework has lent them.
-type nodeLister struct {
-	mu     sync.RWMutex
-	lister corelisters.NodeLister
-}
+type nodeLister struct{ nodes.Lent }
 
 // use takes the informer, and counts its nodes by ownership.
 func (n *nodeLister) use(informer coreinformers.NodeInformer, s *shared) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	n.lister = informer.Lister()
+	n.Lend(informer.Lister(), nil)
 	count := func(obj any, by float64) {
 		if gone, ok := obj.(cache.DeletedFinalStateUnknown); ok {
 			obj = gone.Obj
@@ -41,12 +34,11 @@ func (n *nodeLister) use(informer coreinformers.NodeInformer, s *shared) {
 
 // get returns the node, or nil if it does not exist; ok is false while the nodes are not known.
 func (n *nodeLister) get(name string) (node *v1.Node, ok bool, err error) {
-	n.mu.RLock()
-	defer n.mu.RUnlock()
-	if n.lister == nil {
+	lister := n.Lister()
+	if lister == nil {
 		return nil, false, nil
 	}
-	node, err = n.lister.Get(name)
+	node, err = lister.Get(name)
 	if apierrors.IsNotFound(err) {
 		return nil, true, nil
 	}

@@ -17,6 +17,7 @@ import (
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/batch"
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
+	"github.com/unified-ccm/unified-ccm/pkg/common/nodes"
 	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
 )
 
@@ -30,7 +31,7 @@ type Instances struct {
 	source  Source
 	scheme  Scheme
 	known   *snapshot
-	nodes   nodes
+	nodes   nodes.Lent
 
 	list *batch.Batcher[struct{}, struct{}]
 	next *batch.Batcher[time.Time, struct{}]

@@ -11,25 +11,11 @@ import (
 	cloudprovider "k8s.io/cloud-provider"
 )
 
-// nodes holds the lister that SetNodeLister sets.
-type nodes struct {
-	mu     sync.RWMutex
-	lister corelisters.NodeLister
-}
-
 // SetNodeLister lends the informer's Nodes. With it, the instance behind a node name is the one
 // that its spec.providerID names, which holds for nodes whose name the cloud does not know;
 // without it, names are looked up in the cloud.
 func (i *Instances) SetNodeLister(lister corelisters.NodeLister) {
-	i.nodes.mu.Lock()
-	defer i.nodes.mu.Unlock()
-	i.nodes.lister = lister
-}
-
-func (n *nodes) get() corelisters.NodeLister {
-	n.mu.RLock()
-	defer n.mu.RUnlock()
-	return n.lister
+	i.nodes.Lend(lister, nil)
 }
 
 // InstanceIDForNode returns the ID of the instance behind the node name, which exists;
@@ -37,7 +23,7 @@ func (n *nodes) get() corelisters.NodeLister {
 func (i *Instances) InstanceIDForNode(ctx context.Context, nodeName string) (string, error) {
 	node := &v1.Node{}
 	node.Name = nodeName
-	if lister := i.nodes.get(); lister != nil {
+	if lister := i.nodes.Lister(); lister != nil {
 		listed, err := lister.Get(nodeName)
 		switch {
 		case err == nil:
@@ -97,7 +83,7 @@ func (i *Instances) NodeNames(ctx context.Context, ids []string) (map[string]str
 
 // namesByProviderID returns the names of the Nodes whose provider ID is ours, by instance ID.
 func (i *Instances) namesByProviderID() (map[string]string, error) {
-	lister := i.nodes.get()
+	lister := i.nodes.Lister()
 	if lister == nil {
 		return nil, nil
 	}

@@ -213,6 +213,7 @@ func (c *Controller[S, D, O]) EnsureLoadBalancerDeleted(ctx context.Context, clu
 	if err != nil {
 		return err
 	}
+	c.tellPlanWarnings(service, todo)
 	if !todo.Empty() {
 		if err := c.apply(ctx, service, todo); err != nil {
 			return err

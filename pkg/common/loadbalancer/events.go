@@ -1,6 +1,7 @@
 package loadbalancer
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"sync"
@@ -20,7 +21,7 @@ const (
 	// EventIgnoredSetting (Warning): a setting has no effect because of another one.
 	EventIgnoredSetting = "IgnoredSetting"
 	// EventLoadBalancerWarning (Warning): something about the cloud's objects that the owner
-	// should know and that stops nothing.
+	// should know and that stops nothing. Plans may name another reason: see plan.Plan.Reasons.
 	EventLoadBalancerWarning = "LoadBalancerWarning"
 	// EventLoadBalancerDrift (Warning): an audit found cloud objects changed by somebody else.
 	EventLoadBalancerDrift = "LoadBalancerDrift"
@@ -53,7 +54,7 @@ func (c *Controller[S, D, O]) tellWarnings(service *v1.Service, warnings []inten
 func (c *Controller[S, D, O]) tellPlanWarnings(service *v1.Service, p plan.Plan) {
 	notices := make([]notice, len(p.Warnings))
 	for i, w := range p.Warnings {
-		notices[i] = notice{reason: EventLoadBalancerWarning, message: w}
+		notices[i] = notice{reason: cmp.Or(p.Reasons[w], EventLoadBalancerWarning), message: w}
 	}
 	c.tellOnce(service, "plan", notices)
 }

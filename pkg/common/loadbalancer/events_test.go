@@ -75,6 +75,33 @@ func TestAFailedApplyTellsWhatItDid(t *testing.T) {
 	}
 }
 
+// What keeps a load balancer from going with its Service is the last that the Service's owner can be told.
+func TestPlanWarningsAreToldAtADeletion(t *testing.T) {
+	f := newFixture(t)
+	f.mustEnsure(t, web())
+	f.eventsNow()
+	f.cloud.warnings = []string{"the load balancer is another cluster's and is left alone"}
+	if err := f.EnsureLoadBalancerDeleted(t.Context(), "prod", web()); err != nil {
+		t.Fatal(err)
+	}
+	want := "Warning LoadBalancerWarning the load balancer is another cluster's and is left alone"
+	if got := f.eventsNow(); len(got) == 0 || got[0] != want {
+		t.Errorf("events %q, want %q first", got, want)
+	}
+}
+
+// A provider keeps the reasons that its users' alerts look for.
+func TestPlanWarningsWithReasonsOfTheirOwn(t *testing.T) {
+	f := newFixture(t)
+	f.cloud.warnings = []string{"it is internal all the same", "something else"}
+	f.cloud.reasons = map[string]string{"it is internal all the same": "LoadBalancerForcedInternal"}
+	f.mustEnsure(t, web())
+	want := []string{"Warning LoadBalancerForcedInternal it is internal all the same", "Warning LoadBalancerWarning something else"}
+	if diff := cmp.Diff(want, f.eventsNow()[:2]); diff != "" {
+		t.Errorf("events (-want +got):\n%s", diff)
+	}
+}
+
 func TestLongEventsAreCut(t *testing.T) {
 	f := newFixture(t)
 	f.cloud.warnings = []string{strings.Repeat("ü", 2000)}

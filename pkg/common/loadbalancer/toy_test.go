@@ -52,6 +52,7 @@ type toy struct {
 	// noAddress hides the address from the status.
 	noAddress bool
 	warnings  []string
+	reasons   map[string]string
 }
 
 var _ Cloud[string, objects, objects] = (*toy)(nil)
@@ -104,7 +105,7 @@ func (c *toy) Observe(_ context.Context, key Key, fresh Freshness) (objects, err
 }
 
 func (c *toy) Diff(key Key, want *objects, have objects) (plan.Plan, error) {
-	p := plan.Plan{Warnings: c.warnings}
+	p := plan.Plan{Warnings: c.warnings, Reasons: c.reasons}
 	var target objects
 	if want != nil {
 		target = *want

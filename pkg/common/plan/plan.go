@@ -63,6 +63,9 @@ type Plan struct {
 	Changes []Change
 	// Warnings are things that the user should know and that change nothing.
 	Warnings []string
+	// Reasons are those of the Events about Warnings, by their texts, where alerts know another one
+	// than that of all warnings.
+	Reasons map[string]string
 }
 
 // Empty says whether the plan has no changes.

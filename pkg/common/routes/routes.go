@@ -14,6 +14,7 @@ import (
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/batch"
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
+	"github.com/unified-ccm/unified-ccm/pkg/common/nodes"
 )
 
 // Options configure New. Only Provider is required.
@@ -47,7 +48,7 @@ type Routes struct {
 	source  Source
 	targets NodeTargets
 	batches *batch.Batcher[operation, error]
-	nodes   ranges
+	nodes   nodes.Lent
 	// replaces is Options.ReplacesBlackholes.
 	replaces bool
 
@@ -86,7 +87,7 @@ func (r *Routes) ListRoutes(ctx context.Context, clusterName string) ([]*cloudpr
 	r.remember(owned)
 	result := make([]*cloudprovider.Route, 0, len(owned))
 	for _, route := range owned {
-		if route.Incomplete && r.nodes.want(route) {
+		if route.Incomplete && r.wanted(route) {
 			// The framework makes what it doesn't see, and thereby completes it.
 			continue
 		}

@@ -1,10 +1,12 @@
 package api
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -43,16 +45,49 @@ func (c *Clients) do(ctx context.Context, r request, out any) error {
 		if len(r.query) > 0 {
 			target += "?" + r.query.Encode()
 		}
-		options := &gophercloud.RequestOpts{
-			JSONBody: r.body, JSONResponse: out,
-			OkCodes: []int{http.StatusOK, http.StatusCreated, http.StatusAccepted, http.StatusNoContent},
-		}
+		options := &gophercloud.RequestOpts{JSONBody: r.body, JSONResponse: out, OkCodes: successes(out != nil)}
 		if r.revision != 0 {
 			options.MoreHeaders = map[string]string{"If-Match": "revision_number=" + strconv.Itoa(r.revision)}
 		}
 		_, err := client.Request(ctx, r.method, target, options) //nolint:bodyclose // the SDK reads and closes it
-		return err
+		return genuine(r.operation, err)
 	})
+}
+
+// successes are the statuses of what was done. No service answers with 200 and nothing to read: who
+// does is a proxy, whose page would otherwise pass for the word of a service that an object is gone.
+func successes(content bool) []int {
+	codes := []int{http.StatusCreated, http.StatusAccepted, http.StatusNoContent}
+	if content {
+		codes = append(codes, http.StatusOK)
+	}
+	return codes
+}
+
+// genuine sorts out answers that say success and are of no service: the SDK takes their status for one
+// of an error, and their text for broken JSON.
+func genuine(operation string, err error) error {
+	var (
+		status gophercloud.ErrUnexpectedResponseCode
+		syntax *json.SyntaxError
+		typ    *json.UnmarshalTypeError
+	)
+	switch {
+	case errors.As(err, &status) && status.Actual == http.StatusOK:
+		return unexpected(operation, errors.New("it has the status 200, where a service has none with content; "+askProxy))
+	case errors.As(err, &syntax), errors.As(err, &typ), errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+		return unexpected(operation, fmt.Errorf("%w; "+askProxy, err))
+	}
+	return err
+}
+
+// askProxy says who gives answers that no service would.
+const askProxy = "see whether a proxy answers in its place"
+
+// said says whether there is anything under a key: null and an empty object are as good as no answer.
+func said(raw json.RawMessage) bool {
+	text := string(bytes.TrimSpace(raw))
+	return text != "" && text != "null" && text != "{}"
 }
 
 func escape(path []string) []string {
@@ -80,9 +115,9 @@ func answer[T any](ctx context.Context, c *Clients, r request, key string) (T, e
 	if err := c.do(ctx, r, &out); err != nil {
 		return none, err
 	}
-	raw, ok := out[key]
-	if !ok {
-		return none, unexpected(r.operation, fmt.Errorf("it has no %s", key))
+	raw := out[key]
+	if !said(raw) {
+		return none, unexpected(r.operation, fmt.Errorf("it has no %s; "+askProxy, key))
 	}
 	var object T
 	if err := json.Unmarshal(raw, &object); err != nil {
@@ -110,9 +145,9 @@ func list[T any](ctx context.Context, c *Clients, r request, key string) ([]T, e
 			return nil, err
 		}
 		var items []T
-		raw, ok := page[key]
-		if !ok {
-			return nil, unexpected(r.operation, fmt.Errorf("it has no %s", key))
+		raw := page[key]
+		if !said(raw) {
+			return nil, unexpected(r.operation, fmt.Errorf("it has no %s; "+askProxy, key))
 		}
 		if err := json.Unmarshal(raw, &items); err != nil {
 			return nil, unexpected(r.operation, err)

@@ -35,6 +35,7 @@ func legacies() map[string]struct {
 	local := func(s *v1.Service) {
 		s.Spec.ExternalTrafficPolicy, s.Spec.HealthCheckNodePort = v1.ServiceExternalTrafficPolicyLocal, 32000
 	}
+	unprobed := func(s *v1.Service) { local(s); annotate("enable-health-monitor", "false")(s) }
 	udp := func(s *v1.Service) { s.Spec.Ports[1].Protocol = v1.ProtocolUDP }
 	return map[string]one{
 		"amphora":                         {},
@@ -49,6 +50,8 @@ func legacies() map[string]struct {
 		"session affinity":                {service: func(s *v1.Service) { s.Spec.SessionAffinity = v1.ServiceAffinityClientIP }},
 		"monitors":                        {settings: Settings{CreateMonitor: true}, service: udp},
 		"Local with monitors":             {settings: Settings{CreateMonitor: true}, service: local},
+		"Local, monitors switched off":    {service: unprobed},
+		"ovn, Local, no monitors":         {settings: ovn, service: unprobed},
 		"managed groups":                  {settings: grouped},
 		"managed groups, Local":           {settings: Settings{ManageSecurityGroups: true, CreateMonitor: true}, service: local},
 		"ovn":                             {settings: ovn, service: udp},
@@ -99,6 +102,43 @@ func TestAdoption(t *testing.T) {
 		}
 		if names.ClusterUID(r.balancer().Tags) != clusterUID {
 			r.t.Errorf("tags %q", r.balancer().Tags)
+		}
+		r.steady(svc)
+		r.remove(svc)
+		r.nothing()
+	})
+}
+
+// Local without monitors sends traffic to nodes that drop it, and today's manager leaves it so. A Service
+// that does not forbid monitors gets them when we come; its members stay and are only told where they
+// are probed, and no address changes.
+func TestAdoptionOfLocalWithoutMonitors(t *testing.T) {
+	bubble(t, sim.Options{}, Settings{}, func(r *rig) {
+		svc := service(func(s *v1.Service) {
+			s.Spec.ExternalTrafficPolicy, s.Spec.HealthCheckNodePort = v1.ServiceExternalTrafficPolicyLocal, 32000
+		})
+		lb := legacy{r: r, svc: svc}.balancer()
+		annotate("load-balancer-id", lb.ID)(svc)
+		address, members := r.fips()[0].Address, r.membersAt(80)
+		r.restart()
+		if got := r.ensure(svc).Ingress[0].IP; got != address || r.balancer().ID != lb.ID {
+			t.Errorf("the address is %s of load balancer %s, was %s of %s", got, r.balancer().ID, address, lb.ID)
+		}
+		allowed := []string{"AddTag", "BatchUpdateMembers", "CreateHealthMonitor", "UpdateLoadBalancer"}
+		if others := slices.DeleteFunc(r.mutations(), func(m string) bool { return slices.Contains(allowed, m) }); len(others) > 0 {
+			t.Errorf("also changed: %v", others)
+		}
+		now := r.membersAt(80)
+		if len(now) != len(members) {
+			t.Fatalf("%d members, were %d", len(now), len(members))
+		}
+		for _, m := range now {
+			if !slices.ContainsFunc(members, func(b api.Member) bool { return b.ID == m.ID && b.Address == m.Address && b.Port == m.Port }) {
+				t.Errorf("member %s is another than before", m.Address)
+			}
+		}
+		if m := r.monitor(80); m == nil || m.Type != "HTTP" {
+			t.Errorf("monitor %v, want one over HTTP", m)
 		}
 		r.steady(svc)
 		r.remove(svc)

@@ -33,8 +33,9 @@ type Desired struct {
 	KeepFloatingIP bool
 	// Group is nil where security groups are not managed.
 	Group *Group
-	// Warnings are for the Service's owner.
+	// Warnings are for the Service's owner, Reasons those of their Events where they have one of their own.
 	Warnings []string
+	Reasons  map[string]string
 
 	features  features
 	families  []v1.IPFamily
@@ -50,10 +51,16 @@ type LoadBalancer struct {
 	// asked are those of the fields above that the Service itself asks for. Only they are a reason to
 	// replace one that exists: a key of the configuration is for new ones.
 	asked asked
+	// from names who else asks for one of them: the Service's class, or a key of the configuration.
+	from from
 }
 
 // asked is what of a load balancer a Service itself names.
 type asked struct{ subnet, network, port, address, flavor, zone bool }
+
+// from is who asks for what of a load balancer, in words for the Service's owner; empty where nobody
+// but the Service itself does.
+type from struct{ subnet, network, flavor, zone string }
 
 // place is a short hash of where the Service asks its load balancer to be, for a tag.
 func (lb LoadBalancer) place() string {
@@ -89,6 +96,7 @@ type wisher struct {
 	// noted are the keys of problems that every port would note.
 	noted    []string
 	warnings []string
+	reasons  map[string]string
 }
 
 // desire is the pure function from what a Service asks to what should exist.
@@ -118,7 +126,7 @@ func (w *wisher) desire(nodes []*v1.Node) (Desired, error) {
 	if w.settings.ManageSecurityGroups {
 		d.Group = w.group(d.Ports, members)
 	}
-	d.Warnings = w.warnings
+	d.Warnings, d.Reasons = w.warnings, w.reasons
 	return d, intent.Join(w.subject(), err, w.problems.Err(w.subject()))
 }
 
@@ -126,6 +134,15 @@ func (w *wisher) subject() string { return "Service " + w.in.Namespace + "/" + w
 
 func (w *wisher) warnf(format string, args ...any) {
 	w.warnings = append(w.warnings, fmt.Sprintf(format, args...))
+}
+
+// warnAs is warnf with the reason that the Event has always had, for alerts that look for it.
+func (w *wisher) warnAs(reason, format string, args ...any) {
+	w.warnf(format, args...)
+	if w.reasons == nil {
+		w.reasons = map[string]string{}
+	}
+	w.reasons[w.warnings[len(w.warnings)-1]] = reason
 }
 
 // first returns the first text that says something: a pointer to an empty one says that there is none.
@@ -155,8 +172,16 @@ func (w *wisher) loadBalancer() LoadBalancer {
 	}
 	lb.Zone, lb.asked.zone = first(w.options.AvailabilityZone, w.settings.AvailabilityZone)
 	if lb.Zone != "" && !f.zones() {
-		w.unsupported(lb.asked.zone, annotation.KeyAvailabilityZone, lb.Zone)
+		if lb.asked.zone {
+			w.warnAs(eventZonesIgnored, "%s", w.unsupportedText(annotation.KeyAvailabilityZone, lb.Zone))
+		}
 		lb.Zone, lb.asked.zone = "", false
+	}
+	if lb.FlavorID != "" && !lb.asked.flavor {
+		lb.from.flavor = inConfiguration("flavor-id")
+	}
+	if lb.Zone != "" && !lb.asked.zone {
+		lb.from.zone = inConfiguration("availability-zone")
 	}
 	lb.Address = w.vipAddress()
 	lb.asked.address = lb.Address != ""
@@ -166,26 +191,43 @@ func (w *wisher) loadBalancer() LoadBalancer {
 	return lb
 }
 
+// overrule takes what the class says, if it says anything.
+func overrule(class string, value *string, asked *bool) {
+	if class != "" {
+		*value, *asked = class, false
+	}
+}
+
+// placedByClass notes what of the place the Service's class asks for.
+func (w *wisher) placedByClass(lb *LoadBalancer) {
+	class := annotation.KeyClass + " " + intent.Quote(w.options.Class)
+	if lb.SubnetID != "" && lb.SubnetID == w.class.SubnetID && !lb.asked.subnet {
+		lb.from.subnet = class
+	}
+	if lb.NetworkID != "" && lb.NetworkID == w.class.NetworkID && !lb.asked.network {
+		lb.from.network = class
+	}
+}
+
 // place finds subnet and network. The Service's win over those of its class, except for an external
 // load balancer, which has always been made where the class says.
 func (w *wisher) place(lb *LoadBalancer) {
 	p := w.options.Place
 	lb.SubnetID, lb.asked.subnet = first(p.SubnetID, w.class.SubnetID, w.settings.SubnetID)
 	lb.NetworkID, lb.asked.network = first(p.NetworkID, w.class.NetworkID, w.settings.NetworkID)
-	if !w.internal && w.class.SubnetID != "" {
-		lb.SubnetID, lb.asked.subnet = w.class.SubnetID, false
-	}
-	if !w.internal && w.class.NetworkID != "" {
-		lb.NetworkID, lb.asked.network = w.class.NetworkID, false
+	if !w.internal {
+		overrule(w.class.SubnetID, &lb.SubnetID, &lb.asked.subnet)
+		overrule(w.class.NetworkID, &lb.NetworkID, &lb.asked.network)
 	}
 	// A network that the Service or its class names is not meant to go with the configured subnet, nor
 	// their subnet with the configured network.
 	if w.class.SubnetID == "" && p.SubnetID == nil && (lb.asked.network || w.class.NetworkID != "") {
 		lb.SubnetID = ""
 	}
-	if w.class.NetworkID == "" && p.NetworkID == nil && lb.SubnetID != w.settings.SubnetID {
+	if w.class.NetworkID == "" && p.NetworkID == nil && lb.SubnetID != "" && lb.SubnetID != w.settings.SubnetID {
 		lb.NetworkID = ""
 	}
+	w.placedByClass(lb)
 	if lb.SubnetID != "" || lb.NetworkID != "" {
 		return
 	}
@@ -197,9 +239,18 @@ func (w *wisher) place(lb *LoadBalancer) {
 // unsupported warns about a setting that this Octavia cannot do.
 func (w *wisher) unsupported(own bool, key, value string) {
 	if own {
-		w.warnf("%s is %s: Octavia's provider %s, with version %s of its API, does not support it, so it has no effect; remove it",
-			key, intent.Quote(value), w.settings.Provider, w.around.features.version)
+		w.warnf("%s", w.unsupportedText(key, value))
 	}
+}
+
+func (w *wisher) unsupportedText(key, value string) string {
+	return fmt.Sprintf("%s is %s: Octavia's provider %s, with version %s of its API, does not support it, so it has no effect; remove it",
+		key, intent.Quote(value), w.settings.Provider, w.around.features.version)
+}
+
+// inConfiguration names a key of the configuration in a text for the Service's owner.
+func inConfiguration(key string) string {
+	return key + " in section [LoadBalancer] of the configuration"
 }
 
 // vipAddress is the address of the load balancer itself that the Service asks for.
@@ -227,12 +278,16 @@ func (w *wisher) memberSubnet(lb LoadBalancer) string {
 // check finds what no single setting shows.
 func (w *wisher) check() {
 	tcp := slices.ContainsFunc(w.in.Ports, func(p intent.Port) bool { return p.Protocol == v1.ProtocolTCP })
-	for key, on := range map[string]bool{
-		annotation.KeyProxyProtocol: w.options.ProxyProtocol != 0, annotation.KeyXForwardedFor: w.options.XForwardedFor, annotation.KeyTLSContainer: w.tlsContainer() != "",
+	for _, c := range []struct {
+		key string
+		on  bool
+	}{
+		{annotation.KeyProxyProtocol, w.options.ProxyProtocol != 0}, {annotation.KeyXForwardedFor, w.options.XForwardedFor}, {annotation.KeyTLSContainer, w.tlsContainer() != ""},
 	} {
+		key := c.key
 		value, own := w.in.Annotations[key]
 		switch {
-		case !on:
+		case !c.on:
 		case w.around.features.ovn:
 			w.problems.Addf(key, value, "Octavia's provider ovn only passes connections on: remove it, or use another provider")
 		case !tcp && own:
@@ -261,11 +316,11 @@ func (w *wisher) checkFeatures() {
 	}
 	filtered := f.allowedCIDRs() || f.ovn && w.settings.ManageSecurityGroups
 	if len(w.in.SourceRanges) > 0 && !filtered {
-		w.warnf("spec.loadBalancerSourceRanges has no effect: Octavia's provider %s, with version %s of its API, cannot restrict who connects; set manage-security-groups in the configuration where the provider is ovn",
+		w.warnAs(eventSourceRangesIgnored, "spec.loadBalancerSourceRanges has no effect: Octavia's provider %s, with version %s of its API, cannot restrict who connects; set manage-security-groups in the configuration where the provider is ovn",
 			w.settings.Provider, f.version)
 	}
 	if w.settings.Internal && w.options.Internal != nil && !*w.options.Internal {
-		w.warnf("%s is \"false\", but internal-lb in the configuration makes every load balancer internal", annotation.KeyInternal)
+		w.warnAs(eventForcedInternal, "%s is \"false\", but internal-lb in the configuration makes every load balancer internal", annotation.KeyInternal)
 	}
 }
 

@@ -32,7 +32,7 @@ func (c *Cloud) Diff(key lbcommon.Key, want *Desired, have Observed) (plan.Plan,
 		return d.plan, nil
 	}
 	d.want = *want
-	d.plan.Warnings = append(d.plan.Warnings, want.Warnings...)
+	d.plan.Warnings, d.plan.Reasons = append(d.plan.Warnings, want.Warnings...), want.Reasons
 	if err := d.refuse(); err != nil {
 		return plan.Plan{}, err
 	}
@@ -56,6 +56,8 @@ type differ struct {
 	// refs are the changes that have been named, taken the pools that stay.
 	refs  map[plan.Ref]bool
 	taken map[string]bool
+	// floating is the mark of where the floating IP that the Service has, or gets, comes from.
+	floating string
 }
 
 func (d *differ) add(change plan.Change) { d.plan.Changes = append(d.plan.Changes, change) }
@@ -143,6 +145,7 @@ func (d *differ) ensure() error {
 		}
 		d.warnf("%s is %q: there is no such load balancer any more, and %s instead", annotation.KeyLoadBalancerID, named, instead)
 	}
+	d.floating = d.adviseFloatingIP(lb)
 	var replaced []plan.Ref
 	var freed []api.FloatingIP
 	if lb != nil {
@@ -175,6 +178,7 @@ func (d *differ) ensure() error {
 	if !d.owner {
 		return nil
 	}
+	d.adviseUnmoved(*lb)
 	if len(d.want.families) > 1 && len(lb.AdditionalVIPs) == 0 {
 		d.warnf("the load balancer has no %s address, and Octavia adds none to one that exists: delete the Service and create it again, with a subnet of that family in the load balancer's network", d.want.families[1])
 	}

@@ -1,21 +1,17 @@
 package loadbalancer
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
-	"net/netip"
 	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
 
-	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/ports"
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/golden"
 	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
-	"github.com/unified-ccm/unified-ccm/providers/openstack/api"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/annotation"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/sim"
 )
@@ -215,110 +211,4 @@ func look(t *testing.T, driver string, settings func(*Settings), svc *v1.Service
 		facts = r.shown(status)
 	})
 	return facts, events, err
-}
-
-// shown is everything that the cloud says about the Service's load balancer, one fact a line, with
-// names for IDs.
-func (r *rig) shown(status *v1.LoadBalancerStatus) []string {
-	r.t.Helper()
-	out := r.records(false)
-	list, err := r.api.ListLoadBalancers(r.t.Context(), api.LoadBalancerFilter{})
-	if err != nil {
-		r.t.Fatal(err)
-	}
-	for _, b := range list {
-		kind := "a port of Octavia's"
-		if slices.ContainsFunc(r.named, func(pair [2]string) bool { return pair[0] == b.VIPPortID }) {
-			kind = "port " + b.VIPPortID
-		}
-		out = append(out, fmt.Sprintf("placed: %s in network %s, flavor %s, zone %s, address of %s", b.Name, b.VIPNetworkID, cmp.Or(b.FlavorID, "none"), cmp.Or(b.Zone, "none"), kind))
-	}
-	for _, f := range r.fips() {
-		out = append(out, fmt.Sprintf("floating IP in network %s, tags %q", f.NetworkID, f.Tags))
-	}
-	for _, in := range status.Ingress {
-		out = append(out, strings.TrimSpace(fmt.Sprintf("status: %s %s", r.place(in.IP), in.Hostname)))
-		if in.IPMode != nil {
-			out = append(out, "status: mode "+string(*in.IPMode))
-		}
-	}
-	for i := range out {
-		out[i] = r.withNames(out[i])
-	}
-	slices.Sort(out)
-	return slices.Compact(out)
-}
-
-// place names where an address comes from, since which one of a subnet it is means nothing.
-func (r *rig) place(ip string) string {
-	for prefix, name := range map[string]string{"10.0.0.0/16": "{private}", "10.9.0.0/24": "{other-subnet}", "172.24.4.0/22": "{public}", "198.51.100.0/28": "{tier-a}", "192.0.2.0/28": "{public-2}"} {
-		if a, err := netip.ParseAddr(ip); err == nil && netip.MustParsePrefix(prefix).Contains(a) {
-			for _, pair := range r.named {
-				if pair[0] == ip {
-					return pair[1]
-				}
-			}
-			return "address of " + name
-		}
-	}
-	return ip
-}
-
-// name gives things of the cloud names, in values of annotations and in what is shown.
-func (r *rig) name() {
-	r.t.Helper()
-	must := func(err error) {
-		if err != nil {
-			r.t.Fatal(err)
-		}
-	}
-	p := r.sim.Places()
-	r.called("{private}", p.PrivateSubnet)
-	r.called("{vip}", "10.0.44.44")
-	r.called("{private-network}", p.PrivateNetwork)
-	r.called("{public}", p.PublicNetwork)
-	r.called("{flavor-large}", p.LoadBalancerFlavors["large"])
-	r.called(certificate, r.sim.AddSecret("http://openstack.invalid", "web", true))
-	network, subnet, err := r.sim.AddNetwork("other", netip.MustParsePrefix("10.9.0.0/24"), false)
-	must(err)
-	r.called("{other-network}", network)
-	r.called("{other-subnet}", subnet)
-	network, _, err = r.sim.AddNetwork("public-2", netip.MustParsePrefix("192.0.2.0/28"), true)
-	must(err)
-	r.called("{public-2}", network)
-	subnet, err = r.sim.AddSubnet(p.PublicNetwork, "tier-a", netip.MustParsePrefix("198.51.100.0/28"), "gold")
-	must(err)
-	r.called("{tier-a}", subnet)
-	port, err := ports.Create(r.t.Context(), connect(r.t, r.sim, r.sim.Account()).services[api.Network], ports.CreateOpts{NetworkID: p.PrivateNetwork, Name: "mine"}).Extract()
-	must(err)
-	r.called("{port}", port.ID)
-	free, err := r.api.CreateFloatingIP(r.t.Context(), api.FloatingIPSpec{NetworkID: p.PublicNetwork, Description: "mine"})
-	must(err)
-	r.called("{address}", free.Address)
-	lb, err := r.api.CreateLoadBalancer(r.t.Context(), api.LoadBalancerSpec{Name: "shared", Provider: cmp.Or(r.settings.Provider, "amphora"), VIPSubnetID: p.PrivateSubnet})
-	must(err)
-	r.called("{shared}", lb.ID)
-	used, err := r.api.CreateFloatingIP(r.t.Context(), api.FloatingIPSpec{NetworkID: p.PublicNetwork, Description: "in use", PortID: lb.VIPPortID})
-	must(err)
-	r.called("{address-in-use}", used.Address)
-	r.called("{floating-IP-in-use}", used.ID)
-	r.called("{shared-port}", lb.VIPPortID)
-}
-
-func (r *rig) called(name, id string) { r.named = append(r.named, [2]string{id, name}) }
-
-// withNames puts names in the place of IDs.
-func (r *rig) withNames(text string) string {
-	for _, pair := range r.named {
-		text = strings.ReplaceAll(text, pair[0], pair[1])
-	}
-	return strings.TrimRight(text, " ")
-}
-
-// expand puts IDs in the place of their names.
-func (r *rig) expand(text string) string {
-	for _, pair := range r.named {
-		text = strings.ReplaceAll(text, pair[1], pair[0])
-	}
-	return text
 }

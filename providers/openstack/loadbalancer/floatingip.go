@@ -32,27 +32,25 @@ type FloatingIP struct {
 	// Address is empty for any.
 	Address     string
 	Description string
+	// asked names the annotations that say where it comes from, with their values; network says that
+	// NetworkID is one of them.
+	asked   []string
+	network bool
 }
 
 // floatingIP says which public address the Service needs; nil for none. Only IPv4 has floating IPs.
 // The class wins over the Service here, and the Service over the configuration.
 func (w *wisher) floatingIP() *FloatingIP {
-	if w.internal || w.in.Families[0] != v1.IPv4Protocol {
+	if w.internal {
 		return nil
 	}
-	p, c, s := w.options.Place, w.class, w.settings
-	f := &FloatingIP{Description: names.FloatingIPDescription(w.key.ClusterName, serviceOf(w.key))}
-	pick := func(class string, own *string, configured string) string {
-		if class != "" {
-			return class
+	f := w.floatingPlace()
+	if w.in.Families[0] != v1.IPv4Protocol {
+		if len(f.asked) > 0 {
+			w.warnAs(eventFloatingIPSkipped, "%s has no effect: the Service's first address is IPv6, for which there are no floating IPs; the load balancer's own address is used", strings.Join(f.asked, ", "))
 		}
-		value, _ := first(own, configured)
-		return value
+		return nil
 	}
-	f.NetworkID = pick(c.FloatingNetworkID, p.FloatingNetworkID, s.FloatingNetworkID)
-	f.SubnetID = pick(c.FloatingSubnetID, p.FloatingSubnetID, s.FloatingSubnetID)
-	f.SubnetPattern = pick(c.FloatingSubnet, p.FloatingSubnet, s.FloatingSubnet)
-	f.SubnetTags = pick(c.FloatingSubnetTags, p.FloatingSubnetTags, s.FloatingSubnetTags)
 	for _, text := range w.options.StaticAddresses {
 		if familyOf(text) == v1.IPv4Protocol {
 			f.Address = text
@@ -62,10 +60,31 @@ func (w *wisher) floatingIP() *FloatingIP {
 		f.NetworkID = w.around.external
 	}
 	if f.NetworkID == "" && w.around.noExternal {
-		w.warnf("there is no external network, so that the load balancer is internal: set %s, or floating-network-id in section [LoadBalancer] of the configuration; or set %s to \"true\" if it is meant to be internal",
+		w.warnAs(eventNoExternalNetwork, "there is no external network, so that the load balancer is internal: set %s, or floating-network-id in section [LoadBalancer] of the configuration; or set %s to \"true\" if it is meant to be internal",
 			annotation.KeyFloatingNetworkID, annotation.KeyInternal)
 		return nil
 	}
+	return f
+}
+
+// floatingPlace is where the floating IP comes from, as far as anybody says.
+func (w *wisher) floatingPlace() *FloatingIP {
+	p, c, s := w.options.Place, w.class, w.settings
+	f := &FloatingIP{Description: names.FloatingIPDescription(w.key.ClusterName, serviceOf(w.key))}
+	pick := func(key, class string, own *string, configured string) (string, bool) {
+		value, asked := first(own, configured)
+		if class != "" {
+			key, value, asked = annotation.KeyClass, class, true
+		}
+		if text := key + " " + intent.Quote(w.in.Annotations[key]); asked && !slices.Contains(f.asked, text) {
+			f.asked = append(f.asked, text)
+		}
+		return value, asked
+	}
+	f.NetworkID, f.network = pick(annotation.KeyFloatingNetworkID, c.FloatingNetworkID, p.FloatingNetworkID, s.FloatingNetworkID)
+	f.SubnetID, _ = pick(annotation.KeyFloatingSubnetID, c.FloatingSubnetID, p.FloatingSubnetID, s.FloatingSubnetID)
+	f.SubnetPattern, _ = pick(annotation.KeyFloatingSubnet, c.FloatingSubnet, p.FloatingSubnet, s.FloatingSubnet)
+	f.SubnetTags, _ = pick(annotation.KeyFloatingSubnetTags, c.FloatingSubnetTags, p.FloatingSubnetTags, s.FloatingSubnetTags)
 	return f
 }
 

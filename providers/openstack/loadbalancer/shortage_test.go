@@ -26,6 +26,8 @@ func TestWhatRunsDry(t *testing.T) {
 		{"load balancers", map[string]int{sim.QuotaLoadBalancers: 0}, "quota"},
 		{"listeners", map[string]int{sim.QuotaListeners: 1}, "quota"},
 		{"pools", map[string]int{sim.QuotaPools: 1}, "quota"},
+		{"members", map[string]int{sim.QuotaMembers: 1}, "Member"},
+		{"health monitors", map[string]int{sim.QuotaHealthMonitors: 1}, "Health Monitor"},
 		{"security groups", map[string]int{sim.QuotaGroups: 1}, "quota"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

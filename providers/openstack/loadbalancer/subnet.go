@@ -12,6 +12,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
+	"github.com/unified-ccm/unified-ccm/pkg/common/shared"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/api"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/annotation"
 )
@@ -49,50 +50,58 @@ type surroundings struct {
 	settings Settings
 	serverID func(string) (string, error)
 
-	// turn is held by the one caller that reads; the others wait for it and find its result.
-	turn     chan struct{}
-	version  remembered[version]
-	external remembered[string]
-	subnets  remembered[map[string]api.Subnet]
-	ports    map[string]remembered[[]api.Port]
+	version  *shared.Value[version]
+	external *shared.Value[string]
+	subnets  *shared.Value[map[string]api.Subnet]
+
+	// turn is held by the one caller that reads ports; the others wait for it and find its result.
+	turn  chan struct{}
+	ports map[string]portList
 }
 
-type remembered[T any] struct {
-	value  T
+// portList is what was read of one server.
+type portList struct {
+	ports  []api.Port
 	readAt time.Time
 }
 
 func newSurroundings(client API, c clock.PassiveClock, s Settings, serverID func(string) (string, error)) *surroundings {
-	return &surroundings{api: client, clock: c, settings: s, serverID: serverID, turn: make(chan struct{}, 1), ports: map[string]remembered[[]api.Port]{}}
+	return &surroundings{
+		api: client, clock: c, settings: s, serverID: serverID, turn: make(chan struct{}, 1), ports: map[string]portList{},
+		version: shared.New(shared.Options[version]{Clock: c, Age: versionAge, Read: func(ctx context.Context) (version, error) {
+			list, err := client.ListVersions(ctx)
+			if err != nil {
+				return version{}, err
+			}
+			return newest(list)
+		}}),
+		external: shared.New(shared.Options[string]{Clock: c, Age: networkAge, Read: func(ctx context.Context) (string, error) { return findExternal(ctx, client) }}),
+		subnets: shared.New(shared.Options[map[string]api.Subnet]{Clock: c, Age: networkAge, Read: func(ctx context.Context) (map[string]api.Subnet, error) {
+			list, err := client.ListSubnets(ctx, api.SubnetFilter{})
+			byID := make(map[string]api.Subnet, len(list))
+			for _, one := range list {
+				byID[one.ID] = one
+			}
+			return byID, err
+		}}),
+	}
 }
 
 // get reads what is missing or too old. Callers wait for each other, so that everything is read once.
 func (s *surroundings) get(ctx context.Context, nodes []*v1.Node) (Surroundings, error) {
-	select {
-	case s.turn <- struct{}{}:
-		defer func() { <-s.turn }()
-	case <-ctx.Done():
-		return Surroundings{}, ctx.Err()
-	}
-	v, err := recall(s.clock, &s.version, versionAge, func() (version, error) {
-		list, err := s.api.ListVersions(ctx)
-		if err != nil {
-			return version{}, err
-		}
-		return newest(list)
-	})
+	v, err := s.version.Get(ctx)
 	if err != nil {
 		return Surroundings{}, err
 	}
 	out := Surroundings{features: features{version: v, ovn: s.settings.Provider == ProviderOVN}}
 	if s.settings.FloatingNetworkID == "" && !s.settings.Internal {
-		if out.external, err = recall(s.clock, &s.external, networkAge, func() (string, error) { return findExternal(ctx, s.api) }); err != nil {
+		if out.external, err = s.external.Get(ctx); err != nil {
 			return Surroundings{}, err
 		}
 		out.noExternal = out.external == ""
 	}
 	if s.settings.ManageSecurityGroups {
-		if out.subnets, err = s.allSubnets(ctx); err != nil {
+		if out.subnets, err = s.subnets.Get(ctx); err != nil {
 			return Surroundings{}, err
 		}
 		if out.nodePorts, err = s.portsOf(ctx, s.servers(nodes)); err != nil {
@@ -103,29 +112,6 @@ func (s *surroundings) get(ctx context.Context, nodes []*v1.Node) (Surroundings,
 		out.nodeSubnet, err = s.subnetOfNodes(ctx, nodes)
 	}
 	return out, err
-}
-
-func recall[T any](c clock.PassiveClock, r *remembered[T], age time.Duration, read func() (T, error)) (T, error) {
-	now := c.Now()
-	if !r.readAt.IsZero() && now.Sub(r.readAt) < age {
-		return r.value, nil
-	}
-	value, err := read()
-	if err == nil {
-		*r = remembered[T]{value, now}
-	}
-	return value, err
-}
-
-func (s *surroundings) allSubnets(ctx context.Context) (map[string]api.Subnet, error) {
-	return recall(s.clock, &s.subnets, networkAge, func() (map[string]api.Subnet, error) {
-		list, err := s.api.ListSubnets(ctx, api.SubnetFilter{})
-		byID := make(map[string]api.Subnet, len(list))
-		for _, one := range list {
-			byID[one.ID] = one
-		}
-		return byID, err
-	})
 }
 
 func (s *surroundings) servers(nodes []*v1.Node) []string {
@@ -141,10 +127,16 @@ func (s *surroundings) servers(nodes []*v1.Node) []string {
 
 // portsOf reads the ports of servers, many at once.
 func (s *surroundings) portsOf(ctx context.Context, servers []string) (map[string][]api.Port, error) {
+	select {
+	case s.turn <- struct{}{}:
+		defer func() { <-s.turn }()
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
 	now := s.clock.Now()
 	var missing []string
 	for _, id := range servers {
-		if r, ok := s.ports[id]; !ok || now.Sub(r.readAt) >= nodePortsAge || len(r.value) == 0 {
+		if r, ok := s.ports[id]; !ok || now.Sub(r.readAt) >= nodePortsAge || len(r.ports) == 0 {
 			missing = append(missing, id)
 		}
 	}
@@ -154,18 +146,18 @@ func (s *surroundings) portsOf(ctx context.Context, servers []string) (map[strin
 			return nil, err
 		}
 		for _, id := range chunk {
-			s.ports[id] = remembered[[]api.Port]{readAt: now}
+			s.ports[id] = portList{readAt: now}
 		}
 		for _, p := range list {
 			r := s.ports[p.DeviceID]
-			r.value = append(r.value, p)
+			r.ports = append(r.ports, p)
 			r.readAt = now
 			s.ports[p.DeviceID] = r
 		}
 	}
 	out := make(map[string][]api.Port, len(servers))
 	for _, id := range servers {
-		out[id] = s.ports[id].value
+		out[id] = s.ports[id].ports
 	}
 	return out, nil
 }

@@ -266,16 +266,23 @@ func (t *tx) parentsOf(in poolSpec) (*balancer, *listener, error) {
 
 // fill makes the members and the monitor of a new pool.
 func (t *tx) fill(p *pool, in poolSpec) error {
+	if in.Monitor != nil {
+		if err := t.octaviaQuota(QuotaHealthMonitors, "Health Monitor", len(t.monitors), 1); err != nil {
+			return err
+		}
+		if _, err := t.addMonitor(p, *in.Monitor); err != nil {
+			return err
+		}
+	}
+	if err := t.octaviaQuota(QuotaMembers, "Member", t.memberCount(), len(in.Members)); err != nil {
+		return err
+	}
 	for i := range in.Members {
 		if _, err := t.addMember(p, in.Members[i]); err != nil {
 			return err
 		}
 	}
-	if in.Monitor == nil {
-		return nil
-	}
-	_, err := t.addMonitor(p, *in.Monitor)
-	return err
+	return nil
 }
 
 // check checks the settings of a pool against each other.

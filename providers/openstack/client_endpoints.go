@@ -1,13 +1,10 @@
 package openstack
 
 import (
-	"crypto/tls"
 	"fmt"
-	"net/http"
 	"regexp"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/gophercloud/gophercloud/v2"
 
@@ -101,55 +98,3 @@ func splitEndpoint(endpoint string, form serviceForm) (root, base string) {
 
 // forgoMicroversion says whether a call is worth repeating without the microversion.
 func (s *session) forgoMicroversion() bool { return s.plainCompute.CompareAndSwap(false, true) }
-
-// switchable is a transport whose certificates can change.
-type switchable struct {
-	// fixed is somebody else's, which never changes.
-	fixed http.RoundTripper
-
-	mu   sync.RWMutex
-	own  *http.Transport
-	from [4]string
-	seen []stamp
-}
-
-// use makes the transport trust and present what the section says.
-func (s *switchable) use(g Global) error {
-	from := [4]string{g.CAFile, g.CertFile, g.KeyFile, g.TLSInsecure}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.fixed != nil || s.own != nil && s.from == from && !changed(s.seen) {
-		return nil
-	}
-	seen := stamps(g.files())
-	config, err := g.tlsConfig()
-	if err != nil {
-		return err
-	}
-	before := s.own
-	s.own, s.from, s.seen = newHTTPTransport(config), from, seen
-	if before != nil {
-		before.CloseIdleConnections()
-	}
-	return nil
-}
-
-func newHTTPTransport(config *tls.Config) *http.Transport {
-	t := http.DefaultTransport.(*http.Transport).Clone()
-	t.TLSClientConfig = config
-	// Sixteen workers talk to four hosts: with the default of 2 most of them would open a new
-	// connection for each call.
-	t.MaxIdleConnsPerHost = 32
-	return t
-}
-
-// RoundTrip implements http.RoundTripper.
-func (s *switchable) RoundTrip(req *http.Request) (*http.Response, error) {
-	if s.fixed != nil {
-		return s.fixed.RoundTrip(req)
-	}
-	s.mu.RLock()
-	own := s.own
-	s.mu.RUnlock()
-	return own.RoundTrip(req)
-}

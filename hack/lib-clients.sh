@@ -1,0 +1,43 @@
+# What the scripts share that drive a simulated cloud with its own command line. To be sourced, after lib.sh.
+# shellcheck shell=bash
+
+# client_of prints the first command of a name whose Python interpreter finds the modules, and the interpreter
+# on a second line: of several command lines, the one that is installed for the packages that it needs.
+client_of() { # command modules
+	local candidate interpreter
+	while IFS= read -r candidate; do
+		interpreter=$(sed -n '1s/^#! *//p' "$candidate")
+		# Not quoted: it may have arguments.
+		# shellcheck disable=SC2086
+		if [[ $interpreter == *python* ]] && $interpreter -c "import $2" 2>/dev/null; then
+			printf '%s\n' "$candidate" "$interpreter"
+			return
+		fi
+	done < <(type -ap "$1")
+}
+
+# build_simulators makes $work, where everything goes that a run leaves, with ccm-lab in it. Both go with the script.
+build_simulators() {
+	work=$(mktemp -d)
+	trap 'rm -rf "$work"; jobs -p | xargs -r kill 2>/dev/null || true' EXIT
+	go build -o "$work/ccm-lab" ./cmd/ccm-lab
+}
+
+# start_simulator runs one in the background, as $simulator, and waits until it answers, at $endpoint. Its
+# cloud.conf and its log are in the folder.
+start_simulator() { # folder provider [options]
+	local here=$1
+	shift
+	"$work/ccm-lab" sim "$1" --listen=127.0.0.1:0 --seed=1 "${@:2}" >"$here/cloud.conf" 2>"$here/log" &
+	simulator=$!
+	until endpoint=$(grep -oE 'answers at http://[0-9.:]+' "$here/log" | sed 's/answers at //'); do
+		kill -0 "$simulator" 2>/dev/null || { cat "$here/log" >&2; return 1; }
+		read -rt 0.1 <> <(:) || true
+	done
+}
+
+# stop_simulator ends it in the way in which it says what went wrong.
+stop_simulator() {
+	kill -INT "$simulator"
+	wait "$simulator"
+}

@@ -1,0 +1,62 @@
+package cloudapi
+
+import (
+	"net/http"
+	"sync"
+)
+
+// idlePerHost is how many connections to one host are kept. Sixteen workers talk to few hosts:
+// with Go's default of 2 most calls of a burst would open a connection of their own.
+const idlePerHost = 32
+
+// Switchable is a round tripper whose base is known only after clients have been made with it, or
+// changes with certificates. Without a base it is http.DefaultTransport. It is safe for concurrent use.
+type Switchable struct {
+	mu   sync.RWMutex
+	base http.RoundTripper
+}
+
+var _ http.RoundTripper = (*Switchable)(nil)
+
+// Set makes all requests from now on go through base. The connections of the one before are closed
+// when they are idle. A *http.Transport that keeps fewer connections than workers need keeps more.
+func (s *Switchable) Set(base http.RoundTripper) {
+	if own, ok := base.(*http.Transport); ok {
+		own.MaxIdleConnsPerHost = max(own.MaxIdleConnsPerHost, idlePerHost)
+	}
+	s.mu.Lock()
+	before := s.base
+	s.base = base
+	s.mu.Unlock()
+	closeIdle(before)
+}
+
+// Known says whether there is a base.
+func (s *Switchable) Known() bool {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return s.base != nil
+}
+
+// RoundTrip implements http.RoundTripper.
+func (s *Switchable) RoundTrip(req *http.Request) (*http.Response, error) {
+	return s.get().RoundTrip(req)
+}
+
+// CloseIdleConnections lets http.Client.CloseIdleConnections reach the base.
+func (s *Switchable) CloseIdleConnections() { closeIdle(s.get()) }
+
+func (s *Switchable) get() http.RoundTripper {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if s.base == nil {
+		return http.DefaultTransport
+	}
+	return s.base
+}
+
+func closeIdle(rt http.RoundTripper) {
+	if c, ok := rt.(interface{ CloseIdleConnections() }); ok {
+		c.CloseIdleConnections()
+	}
+}

@@ -1,0 +1,104 @@
+package loadbalancer
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/unified-ccm/unified-ccm/providers/openstack/api"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/annotation"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/names"
+)
+
+// Reasons of Events that managers before this one had for the same things: alerts may look for them.
+const (
+	eventForcedInternal      = "LoadBalancerForcedInternal"
+	eventNoExternalNetwork   = "LoadBalancerExternalNetworkSearchFailed"
+	eventSourceRangesIgnored = "LoadBalancerSourceRangesIgnored"
+	eventZonesIgnored        = "LoadBalancerAvailabilityZonesIgnored"
+	eventFloatingIPSkipped   = "LoadBalancerFloatingIPSkipped"
+)
+
+// What follows tells about wishes that come too late for what exists and that nothing is done about,
+// because doing it would change the address of a Service that works.
+
+// mark is a short hash of where the Service asks its floating IP to come from, for a tag; "" where it
+// asks for nothing.
+func (f *FloatingIP) mark() string {
+	if f == nil || len(f.asked) == 0 {
+		return ""
+	}
+	sum := sha256.Sum256([]byte(fmt.Sprintf("%q %q %q %q", f.NetworkID, f.SubnetID, f.SubnetPattern, f.SubnetTags)))
+	return hex.EncodeToString(sum[:8])
+}
+
+// adviseFloatingIP tells if the Service asks its floating IP to come from elsewhere than when it got
+// it. It returns the mark of where the one that the Service has, or is about to get, comes from.
+func (d *differ) adviseFloatingIP(lb *api.LoadBalancer) string {
+	want := d.want.FloatingIP
+	if want == nil {
+		return ""
+	}
+	at := slices.IndexFunc(d.attached(lb), func(f api.FloatingIP) bool { return want.Address == "" || sameIP(f.Address, want.Address) })
+	if at < 0 || !d.owner {
+		return want.mark()
+	}
+	stays := d.attached(lb)[at]
+	noted := names.Value(lb.Tags, names.FloatingTagPrefix)
+	if names.ClusterUID(lb.Tags) == "" {
+		noted = want.mark() // another manager made it, and says nothing of where it looked
+	}
+	if noted == want.mark() && (!want.network || stays.NetworkID == want.NetworkID) {
+		return noted
+	}
+	asked := strings.Join(want.asked, ", ")
+	if asked == "" {
+		asked = "the annotations that chose a floating IP are gone, which"
+	}
+	d.warnf("%s has no effect on the floating IP %s, which the Service has already and keeps: to get another one, and with it another address, set %s to \"true\", and back to \"false\" once the Service is internal",
+		asked, stays.Address, annotation.KeyInternal)
+	return noted
+}
+
+// adviseUnmoved tells what a load balancer has that the Service's class or the configuration would
+// give a new one differently.
+func (d *differ) adviseUnmoved(lb api.LoadBalancer) {
+	want := d.want.LoadBalancer
+	provider := inConfiguration("lb-provider")
+	if sameProvider(lb.Provider, want.Provider) {
+		provider = ""
+	}
+	var unmoved []string
+	for _, c := range []struct{ from, what, have, wanted string }{
+		{want.from.subnet, "subnet", lb.VIPSubnetID, want.SubnetID}, {want.from.network, "network", lb.VIPNetworkID, want.NetworkID},
+		{want.from.flavor, "flavor", lb.FlavorID, want.FlavorID}, {want.from.zone, "availability zone", lb.Zone, want.Zone},
+		{provider, "provider", lb.Provider, want.Provider},
+	} {
+		if c.from != "" && c.have != c.wanted {
+			unmoved = append(unmoved, fmt.Sprintf("%s %s, where %s asks for %s", c.what, orNone(c.have), c.from, c.wanted))
+		}
+	}
+	if len(unmoved) > 0 {
+		d.warnf("the load balancer stays as it was made: %s; to have it made anew, which gives it another address, delete the Service and create it again", strings.Join(unmoved, "; "))
+	}
+}
+
+// sameProvider says whether two names are of one provider of Octavia's. A load balancer that does not
+// say its provider has any.
+func sameProvider(a, b string) bool {
+	return a == "" || a == b || isAmphora(a) && isAmphora(b)
+}
+
+// isAmphora knows the names that the amphora driver has had.
+func isAmphora(provider string) bool {
+	return slices.Contains([]string{"amphora", "amphorav2", "octavia"}, provider)
+}
+
+func orNone(text string) string {
+	if text == "" {
+		return "none"
+	}
+	return text
+}
