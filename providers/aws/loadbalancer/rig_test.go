@@ -131,10 +131,6 @@ type instances struct {
 	known  map[string]ec2types.Instance
 }
 
-func (i *instances) Cluster(ctx context.Context) (map[string]ec2types.Instance, error) {
-	return i.Described(ctx, nil, false)
-}
-
 func (i *instances) Described(ctx context.Context, ids []string, fresh bool) (map[string]ec2types.Instance, error) {
 	missing := slices.ContainsFunc(ids, func(id string) bool { _, ok := i.known[id]; return !ok })
 	if fresh || missing || i.clock.Since(i.readAt) > 30*time.Second {

@@ -113,10 +113,6 @@ type instances struct {
 	known  map[string]ec2types.Instance
 }
 
-func (i *instances) Cluster(context.Context) (map[string]ec2types.Instance, error) {
-	return i.known, nil
-}
-
 func (i *instances) Described(ctx context.Context, ids []string, fresh bool) (map[string]ec2types.Instance, error) {
 	out := map[string]ec2types.Instance{}
 	for _, id := range ids {
