@@ -2,12 +2,14 @@ package loadbalancer
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/unified-ccm/unified-ccm/providers/openstack/api"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/annotation"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/names"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/sim"
 )
@@ -109,9 +111,8 @@ func TestAdoption(t *testing.T) {
 	})
 }
 
-// Local without monitors sends traffic to nodes that drop it, and today's manager leaves it so. A Service
-// that does not forbid monitors gets them when we come; its members stay and are only told where they
-// are probed, and no address changes.
+// Local without monitors sends traffic to nodes that drop it, and today's manager leaves it so. So do we
+// when we come, and say what to do; the Service that asks gets its monitors, and keeps them.
 func TestAdoptionOfLocalWithoutMonitors(t *testing.T) {
 	bubble(t, sim.Options{}, Settings{}, func(r *rig) {
 		svc := service(func(s *v1.Service) {
@@ -124,23 +125,33 @@ func TestAdoptionOfLocalWithoutMonitors(t *testing.T) {
 		if got := r.ensure(svc).Ingress[0].IP; got != address || r.balancer().ID != lb.ID {
 			t.Errorf("the address is %s of load balancer %s, was %s of %s", got, r.balancer().ID, address, lb.ID)
 		}
-		allowed := []string{"AddTag", "BatchUpdateMembers", "CreateHealthMonitor", "UpdateLoadBalancer"}
-		if others := slices.DeleteFunc(r.mutations(), func(m string) bool { return slices.Contains(allowed, m) }); len(others) > 0 {
+		onlyTags := []string{"AddTag", "UpdateLoadBalancer"}
+		if others := slices.DeleteFunc(r.mutations(), func(m string) bool { return slices.Contains(onlyTags, m) }); len(others) > 0 {
 			t.Errorf("also changed: %v", others)
 		}
-		now := r.membersAt(80)
-		if len(now) != len(members) {
-			t.Fatalf("%d members, were %d", len(now), len(members))
+		if diff := cmp.Diff(members, r.membersAt(80)); diff != "" {
+			t.Errorf("members (-before +after):\n%s", diff)
 		}
-		for _, m := range now {
-			if !slices.ContainsFunc(members, func(b api.Member) bool { return b.ID == m.ID && b.Address == m.Address && b.Port == m.Port }) {
-				t.Errorf("member %s is another than before", m.Address)
-			}
+		told := func(e string) bool {
+			return strings.Contains(e, "without health monitors") && strings.Contains(e, annotation.KeyMonitor)
 		}
+		if !slices.ContainsFunc(r.events(), told) {
+			t.Errorf("no event tells of it: %q", r.events())
+		}
+		r.steady(svc)
+		r.restart()
+		r.steady(svc)
+
+		annotate("enable-health-monitor", "true")(svc)
+		r.ensure(svc)
 		if m := r.monitor(80); m == nil || m.Type != "HTTP" {
 			t.Errorf("monitor %v, want one over HTTP", m)
 		}
-		r.steady(svc)
+		delete(svc.Annotations, annotation.KeyMonitor)
+		r.ensure(svc)
+		if r.monitor(80) == nil || slices.Contains(r.balancer().Tags, names.UnmonitoredTag) {
+			t.Errorf("the monitor went with the annotation, tags %q", r.balancer().Tags)
+		}
 		r.remove(svc)
 		r.nothing()
 	})

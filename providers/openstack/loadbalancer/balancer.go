@@ -186,7 +186,12 @@ func (d *differ) loadBalancerTags(have []string) []string {
 		if lb != nil && d.inherited(*lb) && d.misplaced(*lb) != "" {
 			want = append(want, names.TakenTagPrefix+d.want.LoadBalancer.place())
 		}
-		have = slices.DeleteFunc(slices.Clone(have), func(tag string) bool { return strings.HasPrefix(tag, names.FloatingTagPrefix) })
+		if d.unmonitored {
+			want = append(want, names.UnmonitoredTag)
+		}
+		have = slices.DeleteFunc(slices.Clone(have), func(tag string) bool {
+			return tag == names.UnmonitoredTag || strings.HasPrefix(tag, names.FloatingTagPrefix)
+		})
 		if d.floating != "" {
 			want = append(want, names.FloatingTagPrefix+d.floating)
 		}

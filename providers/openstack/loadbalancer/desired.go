@@ -41,6 +41,9 @@ type Desired struct {
 	families  []v1.IPFamily
 	maxShared int
 	serial    bool
+	// probedForLocal says that nobody asks for health monitors: they are there because of
+	// externalTrafficPolicy: Local alone.
+	probedForLocal bool
 }
 
 // LoadBalancer is how a load balancer is made.
@@ -114,6 +117,7 @@ func (w *wisher) desire(nodes []*v1.Node) (Desired, error) {
 	d := Desired{
 		Name: names.LoadBalancer(w.key.ClusterName, serviceOf(w.key)), Reference: w.options.LoadBalancerID,
 		features: w.around.features, families: w.in.Families, maxShared: w.settings.MaxShared, serial: w.settings.Serial,
+		probedForLocal: w.probedForLocal(),
 		KeepFloatingIP: w.options.KeepFloatingIP,
 	}
 	d.LoadBalancer = w.loadBalancer()

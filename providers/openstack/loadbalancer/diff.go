@@ -36,6 +36,7 @@ func (c *Cloud) Diff(key lbcommon.Key, want *Desired, have Observed) (plan.Plan,
 	if err := d.refuse(); err != nil {
 		return plan.Plan{}, err
 	}
+	d.leaveUnmonitored()
 	if err := d.ensure(); err != nil {
 		return plan.Plan{}, err
 	}
@@ -56,6 +57,8 @@ type differ struct {
 	// refs are the changes that have been named, taken the pools that stay.
 	refs  map[plan.Ref]bool
 	taken map[string]bool
+	// unmonitored says that the load balancer was taken over without health monitors, and stays so.
+	unmonitored bool
 	// floating is the mark of where the floating IP that the Service has, or gets, comes from.
 	floating string
 }

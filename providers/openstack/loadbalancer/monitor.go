@@ -28,6 +28,11 @@ func (w *wisher) monitored() bool {
 	return w.settings.CreateMonitor || w.in.LocalTraffic
 }
 
+// probedForLocal says whether they are for that reason alone.
+func (w *wisher) probedForLocal() bool {
+	return w.in.LocalTraffic && w.options.Monitor.Enabled == nil && !w.settings.CreateMonitor
+}
+
 // monitor says how the nodes are probed for one port; nil for not at all.
 func (w *wisher) monitor(lbName string, index int, port intent.Port) *api.HealthMonitorSpec {
 	if !w.monitored() {

@@ -62,6 +62,35 @@ func (d *differ) adviseFloatingIP(lb *api.LoadBalancer) string {
 	return noted
 }
 
+// leaveUnmonitored leaves a load balancer without health monitors that another manager made so, and whose
+// Service asks for none: those that externalTrafficPolicy: Local makes of itself are for what is made here.
+// Probes that a firewall drops would take every node out, of a Service that nobody touched.
+func (d *differ) leaveUnmonitored() {
+	lb := d.have.LoadBalancer
+	if lb == nil || !d.want.probedForLocal || !d.inheritedUnmonitored(*lb) {
+		return
+	}
+	d.unmonitored = true
+	d.want.Ports = slices.Clone(d.want.Ports)
+	for i := range d.want.Ports {
+		pool := &d.want.Ports[i].Pool
+		pool.HealthMonitor, pool.Members = nil, slices.Clone(pool.Members)
+		for m := range pool.Members {
+			pool.Members[m].MonitorPort = 0
+		}
+	}
+	d.warnf("the load balancer was made by another manager without health monitors, and is left so: with externalTrafficPolicy: Local the connections that reach a node "+
+		"without a pod are lost; set %s to \"true\", once the nodes' firewalls let the load balancer reach the Service's health check node port", annotation.KeyMonitor)
+}
+
+func (d *differ) inheritedUnmonitored(lb api.LoadBalancer) bool {
+	if slices.Contains(lb.Tags, names.UnmonitoredTag) {
+		return d.owner
+	}
+	monitored := slices.ContainsFunc(d.have.Pools, func(p Pool) bool { return p.HealthMonitorID != "" })
+	return d.owner && d.want.features.tags() && d.key.ClusterUID != "" && names.ClusterUID(lb.Tags) == "" && !monitored
+}
+
 // adviseUnmoved tells what a load balancer has that the Service's class or the configuration would
 // give a new one differently.
 func (d *differ) adviseUnmoved(lb api.LoadBalancer) {

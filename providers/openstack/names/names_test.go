@@ -35,6 +35,7 @@ func TestNamesNeverChange(t *testing.T) {
 		{"Service's tag", ServiceTag(lb), "kube_service_kubernetes_default_web"},
 		{"cluster's tag", ClusterTag(uid), "unified-ccm:cluster=" + uid},
 		{"tag of what was taken over", TakenTagPrefix, "unified-ccm:taken="},
+		{"tag of what was taken over without monitors", UnmonitoredTag, "unified-ccm:unmonitored"},
 		{"tag of a route", RouteTag(uid, "10.244.1.0/24", "10.0.0.4"), "unified-ccm:route=51b7566d-3e8aa55726177066"},
 	} {
 		if tt.got != tt.want {

@@ -20,6 +20,9 @@ const (
 	// TakenTagPrefix and a hash say what the Service asked of the place of a load balancer that another
 	// manager had made elsewhere: as long as it asks the same, the load balancer stays where it is.
 	TakenTagPrefix = "unified-ccm:taken="
+	// UnmonitoredTag says that another manager made a load balancer without health monitors, and that
+	// nobody has asked for any since.
+	UnmonitoredTag = "unified-ccm:unmonitored"
 	// FloatingTagPrefix and a hash say what the Service asked of its floating IP when it got it: no later
 	// wish changes its address, and the tag shows that there is one.
 	FloatingTagPrefix = "unified-ccm:floating="
