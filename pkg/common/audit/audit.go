@@ -30,6 +30,10 @@ const DefaultPeriod = 30 * time.Minute
 // idlePause is how often an audit without work looks whether there is some.
 const idlePause = time.Minute
 
+// startPause is how long the first look of all waits: a start, which may read hundreds of load balancers,
+// has the cloud's limits for itself. The first round takes as much longer.
+const startPause = time.Minute
+
 // Options are what New needs. All fields but Clock are required.
 type Options struct {
 	// Provider is the cloud's name, the label of the metric.
@@ -73,20 +77,21 @@ func New(o Options, cloud cloudprovider.Interface) (*Audit, bool) {
 }
 
 // Run audits until ctx ends. A load balancer is first looked at after it has had its share of a
-// period: at start the framework looks at all of them anyway.
+// period, and a minute: at start the framework looks at all of them anyway.
 func (a *Audit) Run(ctx context.Context) {
 	if !cache.WaitForNamedCacheSyncWithContext(ctx, a.options.Synced...) {
 		return
 	}
-	for ctx.Err() == nil {
+	for least := min(startPause, a.options.Period); ctx.Err() == nil; {
 		keys := a.keys(ctx)
 		if len(keys) == 0 {
 			a.pause(ctx, min(idlePause, a.options.Period))
 		}
 		for _, key := range keys {
-			if !a.pause(ctx, a.options.Period/time.Duration(len(keys))) {
+			if !a.pause(ctx, max(least, a.options.Period/time.Duration(len(keys)))) {
 				return
 			}
+			least = 0
 			a.one(ctx, key)
 		}
 	}

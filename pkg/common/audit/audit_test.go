@@ -3,6 +3,7 @@ package audit
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"sync"
 	"testing"
@@ -113,6 +114,25 @@ func TestLoadBalancersAreSpreadOverThePeriod(t *testing.T) {
 		}
 		if c.nodes != 1 {
 			t.Errorf("%d nodes, want the one that takes traffic", c.nodes)
+		}
+	})
+}
+
+// Many load balancers have short shares: the first look waits until the start is over.
+func TestTheStartIsLeftAlone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var services []*v1.Service
+		for i := range 100 { // 6 s each
+			services = append(services, service(fmt.Sprintf("s%02d", i)))
+		}
+		c := &cloud{}
+		start(t, c, services...)
+		time.Sleep(70 * time.Second)
+		synctest.Wait()
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		if diff := cmp.Diff([]string{"s00 at 1m0s", "s01 at 1m6s"}, c.audit); diff != "" {
+			t.Error(diff)
 		}
 	})
 }
