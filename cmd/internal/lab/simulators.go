@@ -14,10 +14,11 @@ import (
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/conformance"
 	"github.com/unified-ccm/unified-ccm/providers/aws"
-	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/annotation"
+	awsannotation "github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/annotation"
 	"github.com/unified-ccm/unified-ccm/providers/fake"
 	fakesim "github.com/unified-ccm/unified-ccm/providers/fake/sim"
 	"github.com/unified-ccm/unified-ccm/providers/openstack"
+	openstackannotation "github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/annotation"
 )
 
 // SimulatorOptions say how a simulated cloud behaves.
@@ -55,8 +56,8 @@ type Simulator struct {
 	Budgets func(nodes, services int) map[string]Budget
 	Latency time.Duration
 	// TargetAnnotation is the one by which a Service chooses its nodes by a label, on clouds whose
-	// load balancers cannot have all nodes of a large cluster as targets. The benchmark's then have
-	// those that bear TargetLabel.
+	// load balancers cannot have all nodes of a large cluster as targets, or are not meant to. The
+	// benchmark's then have those that bear TargetLabel.
 	TargetAnnotation string
 }
 
@@ -92,9 +93,10 @@ type BalancerKind struct {
 func simulators() map[string]Simulator {
 	return map[string]Simulator{
 		aws.ProviderName: {New: newAWS, CloudConfig: awsConfig, Balancers: awsBalancers(),
-			Budgets: awsBudgets, Latency: awsLatency, TargetAnnotation: annotation.KeyNodeLabels},
-		fake.ProviderName:      {New: newFakeWorld, CloudConfig: fakeConfig},
-		openstack.ProviderName: {New: newOpenStack, CloudConfig: openStackConfig, Services: true, Budgets: openStackBudgets},
+			Budgets: awsBudgets, Latency: awsLatency, TargetAnnotation: awsannotation.KeyNodeLabels},
+		fake.ProviderName: {New: newFakeWorld, CloudConfig: fakeConfig},
+		openstack.ProviderName: {New: newOpenStack, CloudConfig: openStackConfig, Services: true,
+			Budgets: openStackBudgets, TargetAnnotation: openstackannotation.KeyNodeSelector},
 	}
 }
 

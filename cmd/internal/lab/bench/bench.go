@@ -74,18 +74,25 @@ const (
 	refreshEvery = instances.DefaultSnapshotAge + 15*time.Second
 )
 
-// ManagerArgs are ccm's arguments in a benchmark. Pod routes are left out, because one route for
-// each node would hide everything else. -v=2 makes the framework log how long a refresh took.
+// ManagerArgs are the arguments of every manager in a benchmark. Pod routes are left out, because one
+// route for each node would hide everything else. -v=2 makes the framework log how long a refresh took.
 func ManagerArgs() []string { return []string{"--configure-cloud-routes=false", "-v=2"} }
+
+// ownArgs are those of ccm alone. Its audit looks at a load balancer every few seconds where there are
+// hundreds, which would fall into whatever is measured meanwhile.
+func ownArgs() []string { return []string{"--load-balancer-audit-period=0"} }
 
 // Run measures all phases, one after the other, on one cluster.
 func Run(ctx context.Context, b lab.Binaries, o Options) (_ Report, err error) {
+	args := ManagerArgs()
 	if o.Manager.Binary != "" {
 		b.CCM = o.Manager.Binary
+	} else {
+		args = append(args, ownArgs()...)
 	}
 	cluster, err := lab.StartCluster(ctx, b, lab.ClusterOptions{
 		Provider: o.Provider, Dir: o.Dir, Step: o.Step, Cloud: lab.SimulatorOptions{Latency: o.Latency, Services: o.ServicesAt}, Listen: o.Manager.Listen,
-		ManagerArgs: slices.Concat(ManagerArgs(), o.Manager.Args),
+		ManagerArgs: slices.Concat(args, o.Manager.Args),
 		CloudConfig: func(endpoint, own string) string {
 			if o.Manager.CloudConfig == "" {
 				return own
