@@ -31,11 +31,12 @@ The phases, one after the other on one cluster:
   delete all         Services, until no load balancer is left, then the nodes
   idle with routes   one node with a pod route, and nothing to do for a minute
 
-Until then pod routes are off, because one for each node would hide everything else.
-So are leader election and ccm's audit, which spreads its reads over half an hour. Seconds include the API server's share; CPU and memory
-are of the ccm process alone, memory being its peak since it was started. Where
-the cloud's provider has targets they are printed beside, and the exit code is 1
-when ccm makes more calls than they allow.
+Until then pod routes are off, because one for each node would hide everything
+else. So are leader election and ccm's audit, which spreads its reads over half
+an hour. Seconds include the API server's share; CPU and memory are of the ccm
+process alone, memory being its peak since it was started. Where the cloud's
+provider has targets they are printed beside, and the exit code is 1 when ccm
+makes more calls, or takes longer, than they allow.
 
 Another cloud controller manager is measured the same way: name its binary and
 give it a configuration that leads it to the simulated cloud. Real services can
