@@ -36,7 +36,7 @@ else. So are leader election and ccm's audit, which spreads its reads over half
 an hour. Seconds include the API server's share; CPU and memory are of the ccm
 process alone, memory being its peak since it was started. Where the cloud's
 provider has targets they are printed beside, and the exit code is 1 when ccm
-makes more calls, or takes longer, than they allow.
+makes more calls than they allow.
 
 Another cloud controller manager is measured the same way: name its binary and
 give it a configuration that leads it to the simulated cloud. Real services can
@@ -165,10 +165,6 @@ func benchmark(ctx context.Context, o benchOptions, s streams) (err error) {
 	}
 	if ctx.Err() != nil {
 		return ctx.Err()
-	}
-	// The targets are ours: another manager is shown beside them, and does not fail by them.
-	if missed := result.Missed(); len(missed) > 0 && o.manager.Binary == "" {
-		err = errors.Join(err, fmt.Errorf("more calls than the target allows: %s", strings.Join(missed, "; ")))
 	}
 	// The targets are ours: another manager is shown beside them, and does not fail by them.
 	if missed := result.Missed(); len(missed) > 0 && o.manager.Binary == "" {
