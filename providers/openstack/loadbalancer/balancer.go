@@ -176,40 +176,41 @@ func (d *differ) loadBalancerTags(have []string) []string {
 	if !d.want.features.tags() {
 		return have
 	}
-	want := append([]string{names.ServiceTag(d.serviceTag())}, d.want.LoadBalancer.Tags...)
+	service := names.ServiceTag(d.serviceTag())
+	if d.have.LoadBalancer != nil && !d.owner {
+		// A guest marks that it is there, and nothing else.
+		if slices.Contains(have, service) {
+			return have
+		}
+		return append(slices.Clone(have), service)
+	}
+	have = slices.DeleteFunc(slices.Clone(have), d.outdatedTag)
 	extra := d.want.LoadBalancer.Tags
+	return mergeTags(have, slices.Concat([]string{service}, extra, d.ownMarks()), extra)
+}
+
+// ownMarks are the tags of a load balancer that only this manager reads.
+func (d *differ) ownMarks() []string {
+	var marks []string
+	if d.key.ClusterUID != "" {
+		marks = append(marks, names.ClusterTag(d.key.ClusterUID))
+	}
+	if lb := d.have.LoadBalancer; lb != nil && d.inherited(*lb) && d.misplaced(*lb) != "" {
+		marks = append(marks, names.TakenTagPrefix+d.want.LoadBalancer.place())
+	}
+	if d.unmonitored {
+		marks = append(marks, names.UnmonitoredTag)
+	}
+	if d.floating != "" {
+		marks = append(marks, names.FloatingTagPrefix+d.floating)
+	}
+	return marks
+}
+
+// outdatedTag says whether a tag is not kept, because it is written anew or names what was renamed.
+func (d *differ) outdatedTag(tag string) bool {
 	lb := d.have.LoadBalancer
-	if lb == nil || d.owner {
-		if d.key.ClusterUID != "" {
-			want = append(want, names.ClusterTag(d.key.ClusterUID))
-		}
-		if lb != nil && d.inherited(*lb) && d.misplaced(*lb) != "" {
-			want = append(want, names.TakenTagPrefix+d.want.LoadBalancer.place())
-		}
-		if d.unmonitored {
-			want = append(want, names.UnmonitoredTag)
-		}
-		have = slices.DeleteFunc(slices.Clone(have), func(tag string) bool {
-			return tag == names.UnmonitoredTag || strings.HasPrefix(tag, names.FloatingTagPrefix)
-		})
-		if d.floating != "" {
-			want = append(want, names.FloatingTagPrefix+d.floating)
-		}
-		if lb != nil && renamed(d.key, *lb) {
-			have = slices.DeleteFunc(slices.Clone(have), func(tag string) bool { return tag == lb.Name })
-		}
-	} else {
-		extra = nil
-		want = want[:1] // a guest marks that it is there, and nothing else
-	}
-	if lb != nil && !d.owner {
-		merged := slices.Clone(have)
-		if !slices.Contains(merged, want[0]) {
-			merged = append(merged, want[0])
-		}
-		return merged
-	}
-	return mergeTags(have, want, extra)
+	return tag == names.UnmonitoredTag || strings.HasPrefix(tag, names.FloatingTagPrefix) || lb != nil && tag == lb.Name && renamed(d.key, *lb)
 }
 
 // loadBalancerUpdate brings tags and name in line, or waits for one that is still being made, or does nothing.
