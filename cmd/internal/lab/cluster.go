@@ -3,9 +3,11 @@ package lab
 import (
 	"cmp"
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -89,8 +91,9 @@ func StartCluster(ctx context.Context, b Binaries, o ClusterOptions) (_ *Cluster
 	return c, nil
 }
 
-// StartManager starts ccm with further arguments, and waits until it has made its first call to the cloud.
-// There is one ccm at a time, so it needs no lease.
+// StartManager starts ccm with further arguments, and waits until it has made its first call to the cloud
+// or says that it is healthy: another manager may have nothing to ask while the cluster is empty. There is
+// one ccm at a time, so it needs no lease.
 func (c *Cluster) StartManager(ctx context.Context, args ...string) error {
 	port, err := freePort(ctx)
 	if err != nil {
@@ -107,18 +110,36 @@ func (c *Cluster) StartManager(ctx context.Context, args ...string) error {
 	defer deadline.Stop()
 	tick := time.NewTicker(poll)
 	defer tick.Stop()
-	for c.Cloud.World.Front().Log().Len() == before {
+	for c.Cloud.World.Front().Log().Len() == before && !healthy(ctx, port) {
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
 		case <-c.manager.Done():
 			return errors.New(c.Ended())
 		case <-deadline.C:
-			return fmt.Errorf("ccm made no call to the cloud within %s; its log ends: %s", firstSign, strings.Join(Tail(o.Log, 3), "; "))
+			return fmt.Errorf("ccm neither called the cloud nor was healthy within %s; its log ends: %s", firstSign, strings.Join(Tail(o.Log, 3), "; "))
 		case <-tick.C:
 		}
 	}
 	return nil
+}
+
+// healthy asks a manager on this machine, whose certificate it has made for itself.
+func healthy(ctx context.Context, port int) bool {
+	client := &http.Client{Timeout: poll, Transport: &http.Transport{
+		DisableKeepAlives: true,
+		TLSClientConfig:   &tls.Config{InsecureSkipVerify: true}, //nolint:gosec // the loopback
+	}}
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, fmt.Sprintf("https://127.0.0.1:%d/healthz", port), http.NoBody)
+	if err != nil {
+		return false
+	}
+	answer, err := client.Do(request)
+	if err != nil {
+		return false
+	}
+	_ = answer.Body.Close() // Nobody reads it.
+	return answer.StatusCode == http.StatusOK
 }
 
 // Manager is the ccm process that runs, or ran last; nil before StartManager.
