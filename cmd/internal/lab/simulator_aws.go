@@ -35,9 +35,8 @@ func awsBudgets(nodes, services int) map[string]Budget {
 		PhaseDeleteOne: {Calls: 9},
 		// The registrations, and what tells which.
 		PhaseAddNode: {Calls: 2*services + 20},
-		// Listeners, attributes and two lists of targets for each; and the nodes, which every start reads for
-		// itself and for load balancers, one more than joined.
-		PhaseRestart:      {Calls: 4*services + 20 + 2*((nodes+1000)/1000), ReadOnly: true, Seconds: 10},
+		// Listeners, attributes and two lists of targets for each.
+		PhaseRestart:      {Calls: 4*services + 20, ReadOnly: true, Seconds: 10},
 		PhaseRestartAgain: {Calls: services + 50, ReadOnly: true},
 		// A day may have 300 calls. A look at the routes, which a minute may have one of, is two.
 		PhaseIdle: {Calls: 2, ReadOnly: true},
