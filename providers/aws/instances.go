@@ -61,7 +61,7 @@ func newInstanceSource(o instanceSourceOptions) *instanceSource {
 		topology: newTopology(o.EC2, o.Clock, o.TopologyTypes),
 		fargate:  newFargateNodes(),
 	}
-	s.topology.labelled = s.placed
+	s.topology.settled = s.initialised
 	return s
 }
 
@@ -73,7 +73,7 @@ func (s *instanceSource) List(ctx context.Context) ([]instances.Instance, error)
 	if err != nil {
 		return nil, err
 	}
-	found, err := s.list(ctx, in)
+	found, err := s.listInTurn(ctx, in)
 	if err != nil {
 		return nil, err
 	}
@@ -85,7 +85,17 @@ func (s *instanceSource) List(ctx context.Context) ([]instances.Instance, error)
 	return append(out, pods...), err
 }
 
-// list reads the cluster's instances and remembers them.
+// listInTurn is list while nobody else reads what it answers.
+func (s *instanceSource) listInTurn(ctx context.Context, in scope) ([]ec2types.Instance, error) {
+	done, err := s.known.turn(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	return s.list(ctx, in)
+}
+
+// list reads the cluster's instances and remembers them. The caller has the turn.
 func (s *instanceSource) list(ctx context.Context, in scope) ([]ec2types.Instance, error) {
 	at := s.clock.Now()
 	found, err := s.describe(ctx, append(in.inVPC(), in.clusterTagged(), alive()))

@@ -32,8 +32,9 @@ const (
 // is safe for concurrent use.
 type describedInstances struct {
 	clock clock.Clock
-	// reading is held by the one who reads for Described, so that callers with the same question
-	// find the answer.
+	// reading is held by the one who reads all instances, or many for Described, so that others with
+	// the same question find the answer: load balancers start beside the nodes' first list, which
+	// has everything that they ask for.
 	reading chan struct{}
 
 	mu     sync.Mutex
@@ -51,6 +52,16 @@ func newDescribedInstances(c clock.Clock) *describedInstances {
 	return &describedInstances{
 		clock: c, reading: make(chan struct{}, 1),
 		byID: map[string]describedAt{}, absent: map[string]time.Time{},
+	}
+}
+
+// turn waits for the turn to read; the caller calls done when it has put what it read.
+func (d *describedInstances) turn(ctx context.Context) (done func(), err error) {
+	select {
+	case d.reading <- struct{}{}:
+		return func() { <-d.reading }, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
 	}
 }
 
@@ -176,12 +187,11 @@ func (s *instanceSource) described(ctx context.Context, ids []string, oldest sin
 	if len(unknown) == 0 {
 		return found, nil
 	}
-	select {
-	case s.known.reading <- struct{}{}:
-		defer func() { <-s.known.reading }()
-	case <-ctx.Done():
-		return nil, ctx.Err()
+	done, err := s.known.turn(ctx)
+	if err != nil {
+		return nil, err
 	}
+	defer done()
 	// Whoever read before us may have read what we need.
 	_, unknown = s.known.get(ids, oldest)
 	if len(unknown) > maxFilterValues {

@@ -68,6 +68,34 @@ func TestDescribedListsWhereThatIsCheaper(t *testing.T) {
 	w.wantCalls(3)
 }
 
+// TestDescribedSharesTheListOfNodes pins what a start costs: load balancers that come while the nodes
+// are listed read nothing themselves.
+func TestDescribedSharesTheListOfNodes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newNodeWorld(t, sim.Options{Latency: 100 * time.Millisecond})
+		var asked []string
+		for _, n := range w.launch(machines(1500, "")...) {
+			asked = append(asked, w.cloud.Instance(n.Name))
+		}
+		listed := make(chan error, 1)
+		go func() {
+			_, err := w.source.List(t.Context())
+			listed <- err
+		}()
+		synctest.Wait()
+		got, err := w.source.Described(t.Context(), asked, false)
+		if err != nil || len(got) != 1500 {
+			t.Errorf("%d instances, %v", len(got), err)
+		}
+		if err := <-listed; err != nil {
+			t.Error(err)
+		}
+		if calls, _ := w.calls(); calls["DescribeInstances"] != 2 {
+			t.Errorf("%v, want a call for each of the two pages", calls)
+		}
+	})
+}
+
 func TestListForgetsWhatLeft(t *testing.T) {
 	w := newNodeWorld(t, sim.Options{})
 	a, b := w.machine("a"), w.machine("b")

@@ -3,12 +3,12 @@ package aws
 import (
 	"k8s.io/apimachinery/pkg/labels"
 
-	"github.com/unified-ccm/unified-ccm/providers/aws/names"
+	"github.com/unified-ccm/unified-ccm/pkg/common/nodes"
 )
 
-// placed returns the IDs of the instances whose nodes have the labels of the network's topology. They
-// are set once and never changed, so that a manager that starts need not ask for them again.
-func (s *instanceSource) placed() map[string]bool {
+// initialised returns the IDs of the instances whose nodes have been initialised. They got their labels
+// then, and are given none afterwards, so that a manager that starts need not read anything for labels.
+func (s *instanceSource) initialised() map[string]bool {
 	lister := s.nodes.Lister()
 	if lister == nil {
 		return nil
@@ -17,9 +17,9 @@ func (s *instanceSource) placed() map[string]bool {
 	if err != nil {
 		return nil
 	}
-	ids := map[string]bool{}
+	ids := make(map[string]bool, len(list))
 	for _, node := range list {
-		if _, ok := node.Labels[names.NetworkNodeLabelPrefix+"1"]; !ok {
+		if nodes.Uninitialized(node) {
 			continue
 		}
 		if id, err := s.ids.Parse(node.Spec.ProviderID); err == nil {

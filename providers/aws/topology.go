@@ -49,9 +49,9 @@ type topology struct {
 	// failedAt is when a question failed otherwise, and err how.
 	failedAt time.Time
 	err      error
-	// labelled says which instances are behind nodes that have the labels already, for which nothing
+	// settled says behind which instances are nodes that are given no more labels, for which nothing
 	// is asked.
-	labelled func() map[string]bool
+	settled func() map[string]bool
 }
 
 type layersAt struct {
@@ -125,9 +125,9 @@ func (t *topology) mayAskLocked(now time.Time) bool {
 // askLocked asks about the instances that may have an answer, in at most two rounds: single instances of
 // types about which nothing is known are in the first, and all others of types that have one in the second.
 func (t *topology) askLocked(ctx context.Context, found []ec2types.Instance, now time.Time) error {
-	labelled := t.labelled()
+	settled := t.settled()
 	for range 2 {
-		ids := t.worthAskingLocked(found, labelled)
+		ids := t.worthAskingLocked(found, settled)
 		if len(ids) == 0 {
 			break
 		}
@@ -142,13 +142,13 @@ func (t *topology) askLocked(ctx context.Context, found []ec2types.Instance, now
 }
 
 // worthAskingLocked are the running instances about which nothing is known.
-func (t *topology) worthAskingLocked(found []ec2types.Instance, labelled map[string]bool) []string {
+func (t *topology) worthAskingLocked(found []ec2types.Instance, settled map[string]bool) []string {
 	var ids []string
 	probed := map[string]bool{}
 	for n := range found {
 		i := &found[n]
 		id, kind := aws.ToString(i.InstanceId), string(i.InstanceType)
-		if _, known := t.byID[id]; known || labelled[id] || !running(i) {
+		if _, known := t.byID[id]; known || settled[id] || !running(i) {
 			continue
 		}
 		about, known := t.byType[kind]

@@ -8,9 +8,10 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-
+	v1 "k8s.io/api/core/v1"
 	corelisters "k8s.io/client-go/listers/core/v1"
 	"k8s.io/client-go/tools/cache"
+	cloudproviderapi "k8s.io/cloud-provider/api"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/conformance/world"
 	"github.com/unified-ccm/unified-ccm/pkg/common/instances"
@@ -141,13 +142,12 @@ func TestWithoutMentioned(t *testing.T) {
 	}
 }
 
-func TestTopologyIsNotAskedForNodesWithLabels(t *testing.T) {
+func TestTopologyIsNotAskedForInitialisedNodes(t *testing.T) {
 	w := newNodeWorld(t, sim.Options{})
 	launched := w.launch(machines(3, "p5.48xlarge")...)
 	indexer := cache.NewIndexer(cache.MetaNamespaceKeyFunc, nil)
 	for _, n := range launched {
 		node := initialised(n.Name, "aws:///us-west-2a/"+w.cloud.Instance(n.Name))
-		node.Labels = map[string]string{names.NetworkNodeLabelPrefix + "1": "nn-1"}
 		if err := indexer.Add(node); err != nil {
 			t.Fatal(err)
 		}
@@ -158,4 +158,16 @@ func TestTopologyIsNotAskedForNodesWithLabels(t *testing.T) {
 		t.Errorf("%d instances, %v", len(list), err)
 	}
 	w.wantCalls(1)
+
+	// A machine that registers anew is initialised anew, whatever its provider ID says.
+	again := initialised(launched[0].Name, "aws:///us-west-2a/"+w.cloud.Instance(launched[0].Name))
+	again.Spec.Taints = []v1.Taint{{Key: cloudproviderapi.TaintExternalCloudProvider, Effect: v1.TaintEffectNoSchedule}}
+	if err := indexer.Update(again); err != nil {
+		t.Fatal(err)
+	}
+	list, err := w.source.List(t.Context())
+	if n := layersOf(list); err != nil || n != 1 {
+		t.Errorf("%d instances with layers, %v", n, err)
+	}
+	w.wantCalls(2)
 }

@@ -9,6 +9,7 @@ import (
 	cloudprovider "k8s.io/cloud-provider"
 	"k8s.io/klog/v2"
 
+	"github.com/unified-ccm/unified-ccm/pkg/common/nodes"
 	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
 )
 
@@ -98,7 +99,7 @@ func (i *instances) InstanceMetadata(ctx context.Context, node *v1.Node) (*cloud
 			". Its own cloud's manager has to initialise it and to delete it.")
 	}
 	if foreign || i.dryRun {
-		if uninitialized(node) {
+		if nodes.Uninitialized(node) {
 			return nil, nil //nolint:nilnil // the framework's word for "skip"
 		}
 		return &cloudprovider.InstanceMetadata{}, nil

@@ -1,12 +1,10 @@
 package guard
 
 import (
-	"slices"
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
 	cloudprovider "k8s.io/cloud-provider"
-	cloudproviderapi "k8s.io/cloud-provider/api"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
 )
@@ -68,11 +66,4 @@ func (c byConvention) OwnsNode(node *v1.Node) provider.Ownership {
 	default:
 		return provider.Foreign
 	}
-}
-
-// uninitialized says whether the node still waits for a cloud provider.
-func uninitialized(node *v1.Node) bool {
-	return slices.ContainsFunc(node.Spec.Taints, func(t v1.Taint) bool {
-		return t.Key == cloudproviderapi.TaintExternalCloudProvider
-	})
 }

@@ -11,6 +11,7 @@ import (
 	cloudprovider "k8s.io/cloud-provider"
 	"k8s.io/klog/v2"
 
+	"github.com/unified-ccm/unified-ccm/pkg/common/nodes"
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
 	"github.com/unified-ccm/unified-ccm/pkg/common/routes"
@@ -79,7 +80,7 @@ func (r *router) ownershipOnceKnown(ctx context.Context, name string) (owner pro
 // joining says whether the node still waits for a cloud provider.
 func (r *router) joining(name string) bool {
 	node, _, err := r.nodes.get(name)
-	return err == nil && node != nil && uninitialized(node)
+	return err == nil && node != nil && nodes.Uninitialized(node)
 }
 
 // CreateRoute implements cloudprovider.Routes. No route is made to a node that is not ours. For a

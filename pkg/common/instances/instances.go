@@ -92,7 +92,7 @@ func (i *Instances) InstanceShutdown(ctx context.Context, node *v1.Node) (bool, 
 // not exist is cloudprovider.InstanceNotFound.
 func (i *Instances) InstanceMetadata(ctx context.Context, node *v1.Node) (*cloudprovider.InstanceMetadata, error) {
 	age := i.options.SnapshotAge
-	if joining(node) {
+	if nodes.Uninitialized(node) {
 		age = i.options.JoinAge
 	}
 	in, found, err := i.ofNode(ctx, node, age, true)
@@ -102,7 +102,7 @@ func (i *Instances) InstanceMetadata(ctx context.Context, node *v1.Node) (*cloud
 	if !found {
 		return nil, cloudprovider.InstanceNotFound
 	}
-	if in.Incomplete != nil && joining(node) {
+	if in.Incomplete != nil && nodes.Uninitialized(node) {
 		return nil, in.Incomplete
 	}
 	return &cloudprovider.InstanceMetadata{
@@ -277,10 +277,3 @@ func (i *Instances) reader(read func(context.Context, []string) ([]Instance, err
 
 func byID(in Instance) (string, ref)   { return in.ID, ref{id: in.ID} }
 func byName(in Instance) (string, ref) { return in.NodeName, ref{name: in.NodeName} }
-
-// joining says whether the node still waits for its initialisation.
-func joining(node *v1.Node) bool {
-	return slices.ContainsFunc(node.Spec.Taints, func(t v1.Taint) bool {
-		return t.Key == cloudproviderapi.TaintExternalCloudProvider
-	})
-}

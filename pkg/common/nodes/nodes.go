@@ -1,14 +1,16 @@
 // Package nodes holds the cluster's Nodes for parts of a provider that are built before the
-// framework lends its informer.
+// framework lends its informer, and says what a Node's state means here.
 package nodes
 
 import (
 	"errors"
+	"slices"
 	"sync"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	corelisters "k8s.io/client-go/listers/core/v1"
+	cloudproviderapi "k8s.io/cloud-provider/api"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
 )
@@ -52,4 +54,12 @@ func (l *Lent) get() (corelisters.NodeLister, func() bool) {
 	l.mu.RLock()
 	defer l.mu.RUnlock()
 	return l.lister, l.synced
+}
+
+// Uninitialized says whether the Node still waits for a cloud provider: it carries the taint that the
+// framework takes away once it has given the Node its addresses, labels and provider ID.
+func Uninitialized(node *v1.Node) bool {
+	return slices.ContainsFunc(node.Spec.Taints, func(t v1.Taint) bool {
+		return t.Key == cloudproviderapi.TaintExternalCloudProvider
+	})
 }

@@ -50,3 +50,22 @@ func TestLent(t *testing.T) {
 		})
 	}
 }
+
+func TestUninitialized(t *testing.T) {
+	taint := func(key string) v1.Taint { return v1.Taint{Key: key, Effect: v1.TaintEffectNoSchedule} }
+	for name, c := range map[string]struct {
+		taints []v1.Taint
+		want   bool
+	}{
+		"no taints":         {},
+		"another taint":     {[]v1.Taint{taint("node.kubernetes.io/not-ready")}, false},
+		"the framework's":   {[]v1.Taint{taint("node.kubernetes.io/not-ready"), taint("node.cloudprovider.kubernetes.io/uninitialized")}, true},
+		"one of a shutdown": {[]v1.Taint{taint("node.cloudprovider.kubernetes.io/shutdown")}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := Uninitialized(&v1.Node{Spec: v1.NodeSpec{Taints: c.taints}}); got != c.want {
+				t.Errorf("%t, want %t", got, c.want)
+			}
+		})
+	}
+}
