@@ -33,10 +33,10 @@ type NodeSurroundings[S any] interface {
 }
 
 // Inventory is implemented by a Cloud that needs fewer calls to say what exists of a load balancer
-// than to say how it is set. It is called instead of an authoritative Observe before a deletion,
-// and is as authoritative about what exists.
+// than to say how it is set. It is called instead of Observe wherever a load balancer is only deleted,
+// and is as fresh about what exists.
 type Inventory[O any] interface {
-	Inventory(ctx context.Context, key Key) (O, error)
+	Inventory(ctx context.Context, key Key, fresh Freshness) (O, error)
 }
 
 // Validator is implemented by a Cloud that has annotations of its own, so that one Event names what
@@ -98,10 +98,10 @@ func (c *Controller[S, D, O]) surroundings(ctx context.Context, nodes []*v1.Node
 }
 
 // inventory reads what exists.
-func (c *Controller[S, D, O]) inventory(ctx context.Context, key Key) (O, error) {
+func (c *Controller[S, D, O]) inventory(ctx context.Context, key Key, fresh Freshness) (O, error) {
 	if short, ok := any(c.cloud).(Inventory[O]); ok {
-		have, err := short.Inventory(ctx, key)
+		have, err := short.Inventory(ctx, key, fresh)
 		return have, c.readError(key, err)
 	}
-	return c.observe(ctx, key, Authoritative)
+	return c.observe(ctx, key, fresh)
 }

@@ -22,7 +22,8 @@ type choosy struct {
 	*toy
 	hints     []string
 	members   []string
-	inventory int
+	// inventories, and observations beside them, by the freshness that was asked for.
+	inventories, observed []Freshness
 }
 
 var (
@@ -53,13 +54,13 @@ func (c *choosy) SurroundingsOf(ctx context.Context, nodes []*v1.Node) (string, 
 	return c.Surroundings(ctx)
 }
 
-func (c *choosy) Inventory(ctx context.Context, key Key) (objects, error) {
-	c.inventory++
-	return c.Observe(ctx, key, Cached)
+func (c *choosy) Inventory(ctx context.Context, key Key, fresh Freshness) (objects, error) {
+	c.inventories = append(c.inventories, fresh)
+	return c.toy.Observe(ctx, key, fresh)
 }
 
 func (c *choosy) Observe(ctx context.Context, key Key, fresh Freshness) (objects, error) {
-	c.hints = append(c.hints, key.Hint)
+	c.hints, c.observed = append(c.hints, key.Hint), append(c.observed, fresh)
 	return c.toy.Observe(ctx, key, fresh)
 }
 
@@ -121,12 +122,23 @@ func TestCloudIsToldNodesAndHints(t *testing.T) {
 	if len(cloud.hints) == 0 || cloud.hints[0] != "hint of web" {
 		t.Errorf("hints %v", cloud.hints)
 	}
-	fresh := cloud.fresh
+}
+
+// How a load balancer is set does not matter to its deletion, which the framework begins by asking for it.
+func TestDeletionReadsNoSettings(t *testing.T) {
+	cloud, c := newChoosy()
+	if _, err := c.EnsureLoadBalancer(t.Context(), "prod", web(), []*v1.Node{node("a")}); err != nil {
+		t.Fatal(err)
+	}
+	cloud.observed = nil
+	if _, exists, err := c.GetLoadBalancer(t.Context(), "prod", web()); !exists || err != nil {
+		t.Fatal(exists, err)
+	}
 	if err := c.EnsureLoadBalancerDeleted(t.Context(), "prod", web()); err != nil {
 		t.Fatal(err)
 	}
-	if cloud.inventory == 0 || cloud.fresh != fresh {
-		t.Errorf("%d inventories and %d authoritative reads before a deletion", cloud.inventory, cloud.fresh-fresh)
+	if want := []Freshness{Cached, Authoritative, Cached}; len(cloud.observed) > 0 || !slices.Equal(cloud.inventories, want) {
+		t.Errorf("inventories %v, want %v; settings are read %d times", cloud.inventories, want, len(cloud.observed))
 	}
 }
 

@@ -72,7 +72,7 @@ func (c *Controller[S, D, O]) desired(ctx context.Context, key Key, in intent.Se
 // nothing has to change; whatever it says beyond that, refusals included, is confirmed by an
 // authoritative read first, so that an old snapshot never makes us create or delete anything.
 func (c *Controller[S, D, O]) compare(ctx context.Context, key Key, want *D) (O, plan.Plan, error) {
-	have, err := c.observe(ctx, key, Cached)
+	have, err := c.existing(ctx, key, want, Cached)
 	if err != nil {
 		return have, plan.Plan{}, err
 	}
@@ -84,18 +84,20 @@ func (c *Controller[S, D, O]) compare(ctx context.Context, key Key, want *D) (O,
 
 // confirmed is compare without the snapshot.
 func (c *Controller[S, D, O]) confirmed(ctx context.Context, key Key, want *D) (O, plan.Plan, error) {
-	var have O
-	var err error
-	if want == nil {
-		have, err = c.inventory(ctx, key)
-	} else {
-		have, err = c.observe(ctx, key, Authoritative)
-	}
+	have, err := c.existing(ctx, key, want, Authoritative)
 	if err != nil {
 		return have, plan.Plan{}, err
 	}
 	todo, err := c.diff(key, want, have)
 	return have, todo, err
+}
+
+// existing reads what want is compared with. Where nothing shall exist, how it is set does not matter.
+func (c *Controller[S, D, O]) existing(ctx context.Context, key Key, want *D, fresh Freshness) (O, error) {
+	if want == nil {
+		return c.inventory(ctx, key, fresh)
+	}
+	return c.observe(ctx, key, fresh)
 }
 
 // memberChanges is compare for a change of nodes. Adding and removing members can be repeated and
@@ -147,7 +149,7 @@ func (c *Controller[S, D, O]) missingAfter(ctx context.Context, key Key, cause e
 // leftovers returns what exists, and what would have to be deleted of it. The snapshot's word is
 // enough to say that something exists, and never that nothing does.
 func (c *Controller[S, D, O]) leftovers(ctx context.Context, key Key) (O, plan.Plan, error) {
-	have, err := c.observe(ctx, key, Cached)
+	have, err := c.inventory(ctx, key, Cached)
 	if err != nil {
 		return have, plan.Plan{}, err
 	}

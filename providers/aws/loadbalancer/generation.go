@@ -38,9 +38,9 @@ func (c *Cloud) Observe(ctx context.Context, key lbcommon.Key, fresh lbcommon.Fr
 	return have, err
 }
 
-// Inventory implements lbcommon.Inventory: it reads the generation that the Service asks for, and
-// the other one where the shared list shows something.
-func (c *Cloud) Inventory(ctx context.Context, key lbcommon.Key) (Observed, error) {
+// Inventory implements lbcommon.Inventory. Authoritative, it reads the generation that the Service asks
+// for, and the other one where the shared list shows something.
+func (c *Cloud) Inventory(ctx context.Context, key lbcommon.Key, fresh lbcommon.Freshness) (Observed, error) {
 	made, err := c.made.Get(ctx)
 	if err != nil {
 		return Observed{}, err
@@ -51,22 +51,33 @@ func (c *Cloud) Inventory(ctx context.Context, key lbcommon.Key) (Observed, erro
 			return Observed{}, err
 		}
 	}
-	have, err := c.Observe(ctx, key, lbcommon.Cached)
+	have, err := made.listed(ctx, key)
 	if err != nil {
 		return Observed{}, err
 	}
 	groups.Find(traces(key, have))
-	if have, err = c.Observe(ctx, key, lbcommon.Cached); err != nil { // the same, with the groups that were found
-		return Observed{}, err
+	if have, err = made.listed(ctx, key); err != nil || fresh == lbcommon.Cached { // the same, with the groups that were found
+		return have, err
 	}
-	if key.Hint == string(annotation.Network) || key.Hint == string(annotation.Elsewhere) || !empty(have.made.network.Diff(key, nil, have.Network)) {
-		if have.Network, err = have.made.network.Store().Inventory(ctx, key); err != nil {
+	if key.Hint == string(annotation.Network) || key.Hint == string(annotation.Elsewhere) || !empty(made.network.Diff(key, nil, have.Network)) {
+		if have.Network, err = made.network.Store().Inventory(ctx, key, fresh); err != nil {
 			return Observed{}, err
 		}
 	}
-	if left, diffErr := have.made.classic.Diff(key, nil, have.Classic); key.Hint != string(annotation.Network) || diffErr != nil || !left.Empty() {
-		have.Classic, err = have.made.classic.Inventory(ctx, key)
+	if left, diffErr := made.classic.Diff(key, nil, have.Classic); key.Hint != string(annotation.Network) || diffErr != nil || !left.Empty() {
+		have.Classic, err = made.classic.Inventory(ctx, key, fresh)
 	}
+	return have, err
+}
+
+// listed is what the shared lists show of both generations.
+func (g *generations) listed(ctx context.Context, key lbcommon.Key) (Observed, error) {
+	have := Observed{made: g}
+	var err error
+	if have.Network, err = g.network.Store().Inventory(ctx, key, lbcommon.Cached); err != nil {
+		return Observed{}, err
+	}
+	have.Classic, err = g.classic.Inventory(ctx, key, lbcommon.Cached)
 	return have, err
 }
 

@@ -3,6 +3,7 @@ package loadbalancer
 import (
 	"slices"
 	"testing"
+	"time"
 
 	elbv2 "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
 	"github.com/google/go-cmp/cmp"
@@ -43,6 +44,28 @@ func TestNetworkLifeWithinItsBudget(t *testing.T) {
 	r.delete(web())
 	r.atMost("deleting a load balancer", 9)
 	r.delete(warm)
+	r.sameAs(t, before)
+}
+
+// A deletion mostly comes when nothing has been read for a while.
+func TestNetworkDeletionAfterAQuietDayIsWithinItsBudget(t *testing.T) {
+	r := newRig(t, sim.Options{})
+	before := r.bare()
+	svc := web(func(s *v1.Service) { s.Spec.LoadBalancerSourceRanges = []string{"192.0.2.0/24"} })
+	r.ensure(svc)
+	for range 48 {
+		r.clock.Step(30 * time.Minute)
+		if _, _, err := r.manager.AuditLoadBalancer(t.Context(), clusterName, func() (*v1.Service, []*v1.Node) { return svc, r.nodes }); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r.clock.Step(10 * time.Minute)
+	r.log().Reset()
+	r.delete(svc)
+	if r.log().Count()["RevokeSecurityGroupIngress"] != 1 {
+		t.Errorf("no rule is revoked: %v", r.log().Count())
+	}
+	r.atMost("deleting a load balancer", 9)
 	r.sameAs(t, before)
 }
 

@@ -202,6 +202,6 @@ func (c *Cloud) Observe(ctx context.Context, key lbcommon.Key, fresh lbcommon.Fr
 }
 
 // Inventory implements loadbalancer.Inventory: what a deletion has to find. Members go with their pools.
-func (c *Cloud) Inventory(ctx context.Context, key lbcommon.Key) (Observed, error) {
-	return c.store.observe(ctx, key, depth{authoritative: true, groups: true})
+func (c *Cloud) Inventory(ctx context.Context, key lbcommon.Key, fresh lbcommon.Freshness) (Observed, error) {
+	return c.store.observe(ctx, key, depth{authoritative: fresh == lbcommon.Authoritative, groups: true})
 }

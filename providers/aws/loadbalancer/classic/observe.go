@@ -26,8 +26,8 @@ func (c *Cloud) Observe(ctx context.Context, key lbcommon.Key, fresh lbcommon.Fr
 }
 
 // Inventory reads what exists and whose it is, but not how it is set.
-func (c *Cloud) Inventory(ctx context.Context, key lbcommon.Key) (Observed, error) {
-	return c.observe(ctx, key, true, marked)
+func (c *Cloud) Inventory(ctx context.Context, key lbcommon.Key, fresh lbcommon.Freshness) (Observed, error) {
+	return c.observe(ctx, key, fresh == lbcommon.Authoritative, marked)
 }
 
 func (c *Cloud) observe(ctx context.Context, key lbcommon.Key, fresh bool, d depth) (Observed, error) {

@@ -17,6 +17,9 @@ const (
 	// at every Service within seconds reads them once. Beyond that it is how long a load balancer
 	// deleted by hand may stay unnoticed by a reconcile that happens anyway.
 	listAge = 30 * time.Second
+	// confirmAge is how old the shared lists may be when a deletion takes them for its own read: the
+	// framework asks whether there is a load balancer, and a moment later to delete it.
+	confirmAge = 5 * time.Second
 	// detailAge is how old what is read for each load balancer may be: listeners, attributes and
 	// targets. The audit reads them anew every 30 minutes, so that they grow older only without it.
 	detailAge = 40 * time.Minute
@@ -103,8 +106,12 @@ func (s *Store) Observe(ctx context.Context, key lbcommon.Key, fresh lbcommon.Fr
 }
 
 // Inventory is Observe without the settings of what exists: enough to delete it.
-func (s *Store) Inventory(ctx context.Context, key lbcommon.Key) (Observed, error) {
-	if err := s.readOne(ctx, key, false); err != nil {
+func (s *Store) Inventory(ctx context.Context, key lbcommon.Key, fresh lbcommon.Freshness) (Observed, error) {
+	read := s.lists
+	if fresh == lbcommon.Authoritative || s.inDoubt(key) {
+		read = func(ctx context.Context) error { return s.readOne(ctx, key, false) }
+	}
+	if err := read(ctx); err != nil {
 		return Observed{}, err
 	}
 	return s.view(ctx, key)
@@ -123,7 +130,7 @@ func (s *Store) Exists(ctx context.Context, key lbcommon.Key) (bool, error) {
 
 // lists makes sure that the shared lists are fresh.
 func (s *Store) lists(ctx context.Context) error {
-	if s.listed() {
+	if s.listedWithin(listAge) {
 		return nil
 	}
 	select {
@@ -132,16 +139,16 @@ func (s *Store) lists(ctx context.Context) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-	if s.listed() {
+	if s.listedWithin(listAge) {
 		return nil
 	}
 	return s.refresh(ctx)
 }
 
-func (s *Store) listed() bool {
+func (s *Store) listedWithin(age time.Duration) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return !s.listedAt.IsZero() && s.options.Clock.Since(s.listedAt) < listAge
+	return !s.listedAt.IsZero() && s.options.Clock.Since(s.listedAt) < age
 }
 
 // refresh reads the lists, and the tags that are not known yet of what may be a Service's.

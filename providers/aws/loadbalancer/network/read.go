@@ -41,6 +41,9 @@ func (s *Store) readOne(ctx context.Context, key lbcommon.Key, full bool) (err e
 	if err := s.lists(ctx); err != nil {
 		return err
 	}
+	if arn, ok := s.justListed(key); ok && !full {
+		return s.readRest(ctx, key, arn, full)
+	}
 	arn, err := s.readBalancer(ctx, key)
 	if err != nil {
 		return err
@@ -51,6 +54,16 @@ func (s *Store) readOne(ctx context.Context, key lbcommon.Key, full bool) (err e
 		}
 	}
 	return s.readRest(ctx, key, arn, full)
+}
+
+// justListed returns the ARN of a load balancer that the shared lists showed a moment ago. That they
+// show none is not enough: they may lag behind.
+func (s *Store) justListed(key lbcommon.Key) (arn string, ok bool) {
+	recent := s.listedWithin(confirmAge)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	arn, _ = s.find(key)
+	return arn, recent && arn != ""
 }
 
 // readBalancer reads the load balancer itself and returns its ARN, or "" if there is none.

@@ -64,7 +64,7 @@ const (
 	groupsAge = 30 * time.Second
 	// zonesAge: the type of a zone never changes, and a region gets a new one about once in its
 	// life; a zone that is not known is looked up at once.
-	zonesAge = time.Hour
+	zonesAge = 24 * time.Hour
 )
 
 // Reader reads the VPC for all Services. It is safe for concurrent use.
