@@ -17,16 +17,17 @@ type pacer struct {
 }
 
 const (
-	// freeReads are the single reads that may follow each other at once: more than a usual
-	// step of an autoscaler needs, as reads that come together are one.
-	freeReads = 8
+	// freeReads are the single reads that may follow each other at once: a usual step of an
+	// autoscaler, as reads that come together are one.
+	freeReads = 4
 	// listPause is the time between two lists while machines are launched and join all the time,
-	// and the time in which the bucket gains one read. A node waits this long at worst, against
-	// the minutes that machines take to boot.
+	// and the time in which the bucket gains one read once they no longer do. A node waits this
+	// long at worst, against the minutes that machines take to boot.
 	listPause = 5 * time.Second
 )
 
-// allow takes a token if there is one.
+// allow takes a token if there is one. While there is none the bucket does not fill: nodes keep joining,
+// and a single read now and then would only come on top of the lists that they share.
 func (p *pacer) allow(now time.Time) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -37,6 +38,7 @@ func (p *pacer) allow(now time.Time) bool {
 	}
 	p.at = now
 	if p.tokens < 1 {
+		p.tokens = 0
 		return false
 	}
 	p.tokens--
