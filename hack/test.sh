@@ -52,7 +52,7 @@ if [[ $what == all || $what == faults ]]; then
 	# -v, because the number of faults is part of the result; a line for each test and
 	# what the framework logs about provoked failures are not.
 	filter=(grep -vE '^ *(=== |--- PASS|PASS$|[EIW][0-9]{4} )')
-	run "every fault at every call, and random load" 30m "${providers[@]}" -- -v -run '^Test(Faults|RandomLoad)$' "$@"
+	run "every fault at every call, and random load" 120m "${providers[@]}" -- -v -run '^Test(Faults|RandomLoad)$' "$@"
 	filter=(cat)
 fi
 if [[ $what == all || $what == e2e ]]; then
