@@ -47,6 +47,19 @@ func TestNetworkLifeWithinItsBudget(t *testing.T) {
 	r.sameAs(t, before)
 }
 
+// The first creation after a while reads what the ones that follow share.
+func TestNetworkCreationAfterAQuietWhileIsWithinItsBudget(t *testing.T) {
+	r := newRig(t, sim.Options{})
+	r.ensure(web(func(s *v1.Service) { s.Name, s.UID = "earlier", "ffffffff-0000-0000-0000-000000000000" }))
+	r.clock.Step(20 * time.Minute)
+	r.log().Reset()
+	r.ensure(web(func(s *v1.Service) { s.Spec.LoadBalancerSourceRanges = []string{"192.0.2.0/24"} }))
+	if n := len(r.log().Mutations()); n != 8 {
+		t.Errorf("%d changes: %v", n, r.log().Count())
+	}
+	r.atMost("creating a load balancer", 15)
+}
+
 // A deletion mostly comes when nothing has been read for a while.
 func TestNetworkDeletionAfterAQuietDayIsWithinItsBudget(t *testing.T) {
 	r := newRig(t, sim.Options{})

@@ -17,8 +17,8 @@ const (
 	// at every Service within seconds reads them once. Beyond that it is how long a load balancer
 	// deleted by hand may stay unnoticed by a reconcile that happens anyway.
 	listAge = 30 * time.Second
-	// confirmAge is how old the shared lists may be when a deletion takes them for its own read: the
-	// framework asks whether there is a load balancer, and a moment later to delete it.
+	// confirmAge is how old the shared lists may be when a creation or a deletion takes them for its own
+	// read: they were read for the same Service, or for one beside it.
 	confirmAge = 5 * time.Second
 	// detailAge is how old what is read for each load balancer may be: listeners, attributes and
 	// targets. The audit reads them anew every 30 minutes, so that they grow older only without it.

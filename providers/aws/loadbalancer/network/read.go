@@ -41,7 +41,9 @@ func (s *Store) readOne(ctx context.Context, key lbcommon.Key, full bool) (err e
 	if err := s.lists(ctx); err != nil {
 		return err
 	}
-	if arn, ok := s.justListed(key); ok && !full {
+	// What a list showed a moment ago can be deleted, and what it did not show can be created. That nothing
+	// is left, or how something is set, takes a read of its own.
+	if arn, ok := s.justListed(key); ok && (arn == "") == full {
 		return s.readRest(ctx, key, arn, full)
 	}
 	arn, err := s.readBalancer(ctx, key)
@@ -56,14 +58,14 @@ func (s *Store) readOne(ctx context.Context, key lbcommon.Key, full bool) (err e
 	return s.readRest(ctx, key, arn, full)
 }
 
-// justListed returns the ARN of a load balancer that the shared lists showed a moment ago. That they
-// show none is not enough: they may lag behind.
+// justListed returns the ARN of the Service's load balancer, "" for none, if the shared lists showed it a
+// moment ago. Creating one that they do not show yet is refused, or answered with that one.
 func (s *Store) justListed(key lbcommon.Key) (arn string, ok bool) {
 	recent := s.listedWithin(confirmAge)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	arn, _ = s.find(key)
-	return arn, recent && arn != ""
+	return arn, recent
 }
 
 // readBalancer reads the load balancer itself and returns its ARN, or "" if there is none.
