@@ -33,6 +33,11 @@ const (
 	gather = 20 * time.Millisecond
 )
 
+// newRoutes puts package routes over a Neutron router.
+func newRoutes(source routes.Source, targets routes.NodeTargets) *routes.Routes {
+	return routes.New(routes.Options{Provider: ProviderName}, source, targets)
+}
+
 // routeSource answers package routes out of one Neutron router. Routes there have no names, tags
 // or owners. A route is the cluster's if one of these says so:
 //

@@ -69,7 +69,7 @@ func (w *routeWorld) restart() {
 		Nodes:      lent,
 		ClusterUID: func() string { return clusterUID },
 	})
-	w.routes = routes.New(routes.Options{Provider: ProviderName}, w.source, w.instances)
+	w.routes = newRoutes(w.source, w.instances)
 }
 
 // sync is one pass of the route controller, whose creations and deletions run side by side.
