@@ -124,7 +124,7 @@ func (c *Controller[S, D, O]) GetLoadBalancer(ctx context.Context, clusterName s
 //
 // Errors: class cloudapi.Invalid names every problem of the Service; a refusal of the provider
 // names what cannot be done; other classes come from the cloud. An api.RetryError is in the chain
-// where the cloud said when to come back, or where only an address is still missing.
+// where the cloud said when to come back, or where only an address is still missing and will come.
 func (c *Controller[S, D, O]) EnsureLoadBalancer(ctx context.Context, clusterName string, service *v1.Service, nodes []*v1.Node) (*v1.LoadBalancerStatus, error) {
 	if c.elsewhere(service) {
 		return nil, cloudprovider.ImplementedElsewhere
@@ -157,7 +157,7 @@ func (c *Controller[S, D, O]) EnsureLoadBalancer(ctx context.Context, clusterNam
 	c.annotate(ctx, service, t.in, have)
 	status := c.cloud.Status(t.in, have)
 	if status == nil || len(status.Ingress) == 0 {
-		return nil, c.retryLater(fmt.Errorf("load balancer %s has no address yet: the cloud is still working on it", c.cloud.Name(key)))
+		return nil, c.unaddressed(key, have)
 	}
 	return status, nil
 }
