@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
 	testingclock "k8s.io/utils/clock/testing"
 
@@ -222,6 +223,59 @@ func TestTypes(t *testing.T) {
 			}
 			if m.listed != tt.listed || m.shown != tt.shown {
 				t.Errorf("%d lists and %d flavors read, want %d and %d", m.listed, m.shown, tt.listed, tt.shown)
+			}
+		})
+	}
+}
+
+// A flavor that was deleted keeps no node from being initialised, whether Nova still says its name or,
+// as an older one, only an ID that leads nowhere.
+func TestDeletedFlavor(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name  string
+		older bool
+		// named says that the instance type is the flavor's name, and not its ID.
+		named bool
+		calls map[string]int
+	}{
+		{name: "Nova says what the server was made with", named: true, calls: map[string]int{"ListServersDetailed": 1, "ListPorts": 1}},
+		{name: "an older Nova", older: true, calls: map[string]int{"ListServersDetailed": 1, "ListPorts": 1, "ListFlavors": 1, "ShowFlavor": 1}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			w := newTestWorld(t, sim.Options{}, Networking{}).authenticated()
+			w.launch(2)
+			flavors, err := w.api.ListFlavors(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			kind, err := w.cloud.Machine("node-0")
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := kind.Type
+			for _, f := range flavors {
+				if f.Name == kind.Type && !tt.named {
+					want = f.ID
+				}
+			}
+			if err := w.cloud.DeleteFlavor(kind.Type); err != nil {
+				t.Fatal(err)
+			}
+			w.client.current.plainCompute.Store(tt.older)
+			w.cloud.Front().Log().Reset()
+			found, err := w.source.List(t.Context())
+			if err != nil || len(found) != 2 {
+				t.Fatalf("%d instances, %v", len(found), err)
+			}
+			for _, one := range found {
+				if one.Type != want || len(one.Addresses) == 0 {
+					t.Errorf("%s has the type %q and the addresses %v, want %q and some", one.ID, one.Type, one.Addresses, want)
+				}
+			}
+			if diff := cmp.Diff(tt.calls, w.cloud.Front().Log().Count()); diff != "" {
+				t.Errorf("calls (-want +got):\n%s", diff)
 			}
 		})
 	}
