@@ -144,9 +144,7 @@ func (c *Cloud) Routes() []world.Route {
 			out = append(out, world.Route{Destination: r.Destination, NodeName: name, Blackhole: !ok && !foreign, Owned: !foreign})
 		}
 	})
-	slices.SortFunc(out, func(a, b world.Route) int {
-		return netip.MustParsePrefix(a.Destination).Compare(netip.MustParsePrefix(b.Destination))
-	})
+	world.SortRoutes(out)
 	return out
 }
 
