@@ -14,6 +14,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
+	"github.com/unified-ccm/unified-ccm/pkg/common/turns"
 )
 
 // DefaultTimeout bounds one call of Ensure, Update or EnsureDeleted. It is longer than the slowest
@@ -61,7 +62,7 @@ type Controller[S, D, O any] struct {
 	options Options
 	cloud   Cloud[S, D, O]
 	runtime atomic.Pointer[provider.Runtime]
-	locks   *keyedLock
+	turns   turns.Named
 	told    *told
 	missing *keySet
 }
@@ -87,7 +88,7 @@ func New[S, D, O any](o Options, cloud Cloud[S, D, O]) *Controller[S, D, O] {
 		o.Vocabulary.Provider = o.Provider
 	}
 	process().set.Register()
-	return &Controller[S, D, O]{options: o, cloud: cloud, locks: newKeyedLock(), told: newTold(), missing: newKeySet()}
+	return &Controller[S, D, O]{options: o, cloud: cloud, told: newTold(), missing: newKeySet()}
 }
 
 // SetRuntime implements provider.RuntimeUser. Before it is called, Events go nowhere and the

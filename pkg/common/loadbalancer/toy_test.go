@@ -52,9 +52,9 @@ type toy struct {
 	// noAddress hides the address from the status.
 	noAddress bool
 	// failure is what the cloud says of a load balancer that failed.
-	failure string
-	warnings  []string
-	reasons   map[string]string
+	failure  string
+	warnings []string
+	reasons  map[string]string
 }
 
 var _ Cloud[string, objects, objects] = (*toy)(nil)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	lbcommon "github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
+	"github.com/unified-ccm/unified-ccm/pkg/common/turns"
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/tags"
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/vpc"
 )
@@ -50,7 +51,7 @@ type groupRecord struct {
 type Store struct {
 	options Options
 	// turn is held by the one caller that reads the lists; others wait and find its result.
-	turn chan struct{}
+	turn turns.Turn
 
 	mu        sync.Mutex
 	listedAt  time.Time
@@ -76,7 +77,7 @@ type tagRecord struct {
 
 func newStore(o Options) *Store {
 	return &Store{
-		options: o, turn: make(chan struct{}, 1),
+		options:   o,
 		balancers: map[string]balancerRecord{}, groups: map[string]groupRecord{}, tags: map[string]tagRecord{},
 		gone: map[string]time.Time{}, doubted: map[string]bool{}, expected: map[string]expectation{},
 	}
@@ -126,12 +127,11 @@ func (s *Store) lists(ctx context.Context) error {
 	if s.listed() {
 		return nil
 	}
-	select {
-	case s.turn <- struct{}{}:
-		defer func() { <-s.turn }()
-	case <-ctx.Done():
-		return ctx.Err()
+	done, err := s.turn.Take(ctx)
+	if err != nil {
+		return err
 	}
+	defer done()
 	if s.listed() {
 		return nil
 	}
