@@ -18,13 +18,13 @@ import (
 )
 
 // instances puts package instances over the source, as the provider does.
-func (w *testWorld) instances() *instances.Instances {
+func (w *nodeWorld) instances() *instances.Instances {
 	return instances.New(instances.Options{Provider: ProviderName, Clock: w.clock}, w.source, w.ids)
 }
 
 func TestRefreshOfThousandNodes(t *testing.T) {
 	t.Parallel()
-	w := newTestWorld(t, sim.Options{}, Networking{})
+	w := newNodeWorld(t, sim.Options{}, Networking{})
 	nodes := w.launch(1000)
 	w.initialised(nodes)
 	all := w.instances()
@@ -42,7 +42,7 @@ func TestRefreshOfThousandNodes(t *testing.T) {
 
 func TestSingleNodeInitialisation(t *testing.T) {
 	t.Parallel()
-	w := newTestWorld(t, sim.Options{}, Networking{}).authenticated()
+	w := newNodeWorld(t, sim.Options{}, Networking{}).authenticated()
 	w.launch(3)
 	for _, tt := range []struct {
 		name string
@@ -68,7 +68,7 @@ func TestSingleNodeInitialisation(t *testing.T) {
 func TestNotReadyNodes(t *testing.T) {
 	t.Parallel()
 	c := testingclock.NewFakeClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
-	w := newTestWorld(t, sim.Options{Clock: c, TokenLife: 24 * time.Hour}, Networking{}).authenticated()
+	w := newNodeWorld(t, sim.Options{Clock: c, TokenLife: 24 * time.Hour}, Networking{}).authenticated()
 	nodes := w.launch(50)
 	w.initialised(nodes)
 	all := instances.New(instances.Options{Provider: ProviderName, Clock: c}, w.source, w.ids)
@@ -88,7 +88,7 @@ func TestNotReadyNodes(t *testing.T) {
 
 func TestGoneIsSaidByNovaAlone(t *testing.T) {
 	t.Parallel()
-	w := newTestWorld(t, sim.Options{}, Networking{}).authenticated()
+	w := newNodeWorld(t, sim.Options{}, Networking{}).authenticated()
 	w.launch(3)
 	gone, stays := w.cloud.Server("node-0"), w.cloud.Server("node-1")
 	if err := w.cloud.Terminate("node-0"); err != nil {
@@ -129,7 +129,7 @@ func TestStates(t *testing.T) {
 
 func TestFindByNames(t *testing.T) {
 	t.Parallel()
-	w := newTestWorld(t, sim.Options{}, Networking{}).authenticated()
+	w := newNodeWorld(t, sim.Options{}, Networking{}).authenticated()
 	w.launch(30)
 	if _, err := w.cloud.Launch(world.Machine{Name: "node-1.example.com"}); err != nil {
 		t.Fatal(err)
@@ -160,7 +160,7 @@ func (twins) ListServers(context.Context, string) ([]api.Server, error) {
 
 func TestNames(t *testing.T) {
 	t.Parallel()
-	w := newTestWorld(t, sim.Options{}, Networking{})
+	w := newNodeWorld(t, sim.Options{}, Networking{})
 	w.source.compute = twins{w.api}
 	if _, err := w.source.Find(t.Context(), []string{"web"}); !cloudapi.Is(err, cloudapi.Invalid) || !strings.Contains(err.Error(), "the servers 1 and 2 are both called web") {
 		t.Errorf("two servers of one name: %v, want an error that names both", err)
@@ -244,7 +244,7 @@ func TestDeletedFlavor(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			w := newTestWorld(t, sim.Options{}, Networking{}).authenticated()
+			w := newNodeWorld(t, sim.Options{}, Networking{}).authenticated()
 			w.launch(2)
 			flavors, err := w.api.ListFlavors(t.Context())
 			if err != nil {
@@ -283,7 +283,7 @@ func TestDeletedFlavor(t *testing.T) {
 
 func TestRegionalProviderIDs(t *testing.T) {
 	t.Parallel()
-	w := newTestWorld(t, sim.Options{}, Networking{})
+	w := newNodeWorld(t, sim.Options{}, Networking{})
 	w.launch(1)
 	w.source.regional = true
 	found, err := w.source.Find(t.Context(), []string{"node-0"})
