@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"regexp"
 	"sync/atomic"
 
 	awssdk "github.com/aws/aws-sdk-go-v2/aws"
@@ -17,7 +18,6 @@ import (
 	cloudprovider "k8s.io/cloud-provider"
 	"k8s.io/utils/clock"
 
-	"github.com/unified-ccm/unified-ccm/pkg/common/config"
 	"github.com/unified-ccm/unified-ccm/pkg/common/instances"
 	lbcommon "github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
 	"github.com/unified-ccm/unified-ccm/pkg/common/nodes"
@@ -38,46 +38,36 @@ func init() { provider.Register(Descriptor()) }
 
 // Descriptor is what the provider says about itself.
 func Descriptor() provider.Descriptor {
-	tagging := &taggingOptions{}
+	flags := &flags{}
 	return provider.Descriptor{
-		Name:         ProviderName,
-		Title:        "Amazon Web Services",
-		Summary:      "EC2 instances as nodes, network and classic load balancers, and pod routes in the VPC's route tables.",
-		Config:       configKeys(),
-		Annotations:  annotation.Documentation(),
-		Portable:     annotation.Portable(),
-		Capabilities: provider.Capabilities{LoadBalancer: true, InstancesV2: true, Routes: true},
-		ValidateConfig: func(file string, content []byte) ([]string, error) {
-			_, warnings, err := ReadConfig(file, content)
-			return warnings.Strings(), err
-		},
-		ShowConfig: func(w io.Writer, file string, content []byte) error {
-			cfg, _, err := ReadConfig(file, content)
-			if err != nil {
-				return err
-			}
-			return config.Effective(w, cfg)
-		},
-		Flags:          tagging.addFlags,
+		Name:           ProviderName,
+		Title:          "Amazon Web Services",
+		Summary:        "EC2 instances as nodes, network and classic load balancers, and pod routes in the VPC's route tables.",
+		Config:         configKeys(),
+		Annotations:    annotation.Documentation(),
+		Portable:       annotation.Portable(),
+		Capabilities:   provider.Capabilities{LoadBalancer: true, InstancesV2: true, Routes: true},
+		Flags:          flags.add,
 		InheritedFlags: inheritedFlags(),
 		Controllers:    controllers(),
-		New:            func(r io.Reader) (cloudprovider.Interface, error) { return factory(r, tagging) },
+		ValidateConfig: configuration.Validate,
+		ShowConfig:     configuration.Show,
+		New:            func(r io.Reader) (cloudprovider.Interface, error) { return factory(r, flags) },
 	}
 }
 
-// factory is behind the cloudprovider.Factory. The registry holds its lock meanwhile, so nothing
-// here calls the network; Check does.
-func factory(r io.Reader, tagging *taggingOptions) (cloudprovider.Interface, error) {
-	name, content, err := config.Read(r)
+// factory implements cloudprovider.Factory. The registry holds its lock meanwhile, so nothing here
+// calls the network; Check does.
+func factory(r io.Reader, f *flags) (cloudprovider.Interface, error) {
+	cfg, _, err := configuration.From(r)
 	if err != nil {
 		return nil, err
 	}
-	cfg, _, err := ReadConfig(name, content)
-	if err != nil {
-		return nil, err
-	}
-	return NewCloud(cfg, withTagging(tagging))
+	return NewCloud(cfg, withFlags(f))
 }
+
+// balancers are the load balancers of Services.
+type balancers = lbcommon.Controller[loadbalancer.Surroundings, loadbalancer.Desired, loadbalancer.Observed]
 
 // Cloud implements cloudprovider.Interface. It only hands out what NewCloud has built. Which
 // region, VPC and cluster it is about may be known only when the first call is made.
@@ -87,14 +77,13 @@ type Cloud struct {
 	region     *shared.Value[string]
 	parts      *shared.Value[*parts]
 
-	loadBalancer *lbcommon.Controller[loadbalancer.Surroundings, loadbalancer.Desired, loadbalancer.Observed]
-	balancing    *loadbalancer.Cloud
-	dryRun       atomic.Bool
+	loadBalancer *balancers
 	instances    *instances.Instances
 	routes       *routes.Routes
 	controllers  *nodeControllers
-	// nodes are the informer's, once they are lent.
-	nodes nodes.Lent
+	nodes        nodes.Lent
+	balancing    *loadbalancer.Cloud
+	dryRun       atomic.Bool
 }
 
 // parts are what needs to know the region, the VPC and the cluster.
@@ -122,11 +111,8 @@ type options struct {
 	transport   http.RoundTripper
 	clock       clock.WithTicker
 	credentials awssdk.CredentialsProvider
-	tagging     *taggingOptions
+	flags       *flags
 }
-
-// withTagging gives the tagging controller its flags.
-func withTagging(t *taggingOptions) Option { return func(o *options) { o.tagging = t } }
 
 // WithTransport sends all requests through rt, those to the metadata service and for credentials included.
 func WithTransport(rt http.RoundTripper) Option { return func(o *options) { o.transport = rt } }
@@ -139,22 +125,31 @@ func WithCredentials(p awssdk.CredentialsProvider) Option {
 	return func(o *options) { o.credentials = p }
 }
 
+func withFlags(f *flags) Option { return func(o *options) { o.flags = f } }
+
 // NewCloud returns the provider for a valid configuration. It makes no call.
 func NewCloud(cfg Config, opts ...Option) (*Cloud, error) {
-	o := options{clock: clock.RealClock{}, tagging: &taggingOptions{}}
+	o := options{clock: clock.RealClock{}, flags: &flags{}}
 	for _, set := range opts {
 		set(&o)
 	}
-	c := &Cloud{config: cfg}
-	c.connection = newConnection(connectionOptions{Config: &c.config, Clock: o.clock, Transport: o.transport, Credentials: o.credentials})
-	c.region = newOnce(o.clock, func(ctx context.Context) (string, error) {
-		return regionOf(ctx, &c.config, c.connection.metadata)
-	})
-	ids := names.ProviderIDs(c.knownRegion)
-	pattern, err := cfg.topologyPattern()
+	topologyTypes, err := cfg.topologyPattern()
 	if err != nil {
 		return nil, fmt.Errorf("SupportedTopologyInstanceTypePattern: %w", err)
 	}
+	c := &Cloud{config: cfg}
+	c.connection = newConnection(connectionOptions{
+		Config: &c.config, Transport: o.transport, Clock: o.clock, Credentials: o.credentials,
+	})
+	c.build(o, topologyTypes)
+	return c, nil
+}
+
+func (c *Cloud) build(o options, topologyTypes *regexp.Regexp) {
+	ids := names.ProviderIDs(c.knownRegion)
+	c.region = newOnce(o.clock, func(ctx context.Context) (string, error) {
+		return regionOf(ctx, &c.config, c.connection.metadata)
+	})
 	c.parts = newOnce(o.clock, func(ctx context.Context) (*parts, error) {
 		p, err := c.connect(ctx)
 		if ctx.Err() == nil { // else it says nothing
@@ -166,26 +161,25 @@ func NewCloud(cfg Config, opts ...Option) (*Cloud, error) {
 		in := scope{ClusterID: p.identity.ClusterID, VPC: p.identity.VPC, Region: p.identity.Region}
 		p.instances = newInstanceSource(instanceSourceOptions{
 			EC2: p.clients.ec2, Scope: func(context.Context) (scope, error) { return in, nil }, ProviderIDs: ids,
-			Families: cfg.Global.NodeIPFamilies, TopologyTypes: pattern, Clock: o.clock, Nodes: &c.nodes,
+			Families: c.config.Global.NodeIPFamilies, TopologyTypes: topologyTypes, Clock: o.clock, Nodes: &c.nodes,
 		})
-		p.routes = newRouteSource(p.instances, cfg.Global.RouteTableID)
+		p.routes = newRouteSource(routeSourceOptions{TableID: c.config.Global.RouteTableID, Instances: p.instances})
 		return p, nil
 	})
 	c.instances = instances.New(instances.Options{Provider: ProviderName, Clock: o.clock, IDOfName: idOfName}, lateInstances{c.parts}, ids)
 	c.routes = newRoutes(lateRoutes{c.parts}, c.instances)
-	c.balancing = loadbalancer.New(loadbalancer.Options{Connect: c.balancers, InstanceID: ids.Parse, Settings: cfg.balancers(), Clock: o.clock})
+	c.balancing = loadbalancer.New(loadbalancer.Options{Connect: c.connectBalancers, InstanceID: ids.Parse, Settings: c.config.balancers(), Clock: o.clock})
 	c.loadBalancer = lbcommon.New(lbcommon.Options{
 		Provider: ProviderName, Vocabulary: loadbalancer.Vocabulary(ProviderName), OwnsNode: c.instances.OwnsNode, NodeAddresses: c.instances.NodeAddresses, Clock: o.clock,
 	}, c.balancing)
 	c.controllers = &nodeControllers{
-		tagging: o.tagging, ids: ids, families: cfg.Global.NodeIPFamilies, clock: o.clock, ec2: c.connectEC2, described: c.describer,
+		flags: o.flags, ids: ids, families: c.config.Global.NodeIPFamilies, clock: o.clock, ec2: c.connectEC2, described: c.describer,
 		legacy: c.connection.legacy,
 	}
-	return c, nil
 }
 
-// balancers is what load balancers need to know about the cluster.
-func (c *Cloud) balancers(ctx context.Context) (loadbalancer.Connection, error) {
+// connectBalancers is what load balancers need to know about the cluster.
+func (c *Cloud) connectBalancers(ctx context.Context) (loadbalancer.Connection, error) {
 	p, err := c.parts.Get(ctx)
 	if err != nil {
 		return loadbalancer.Connection{}, err
@@ -233,10 +227,10 @@ func (c *Cloud) Initialize(_ cloudprovider.ControllerClientBuilder, stop <-chan 
 
 // SetInformers implements cloudprovider.InformerUser.
 func (c *Cloud) SetInformers(factory informers.SharedInformerFactory) {
-	lister := factory.Core().V1().Nodes().Lister()
-	c.nodes.Lend(lister, nil)
-	c.instances.SetNodeLister(lister)
-	c.routes.SetNodeLister(lister)
+	informer := factory.Core().V1().Nodes()
+	c.nodes.Lend(informer.Lister(), informer.Informer().HasSynced)
+	c.instances.SetNodeLister(informer.Lister())
+	c.routes.SetNodeLister(informer.Lister())
 }
 
 // SetRuntime implements provider.RuntimeUser.

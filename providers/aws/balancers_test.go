@@ -94,6 +94,9 @@ func TestEveryStateOfALoadBalancer(t *testing.T) {
 			if failed := state == elbv2types.LoadBalancerStateEnumFailed; failed != (err != nil) || !failed && len(status.Ingress) != 1 {
 				t.Errorf("status %+v, error %v", status, err)
 			}
+			if err != nil && (!strings.Contains(err.Error(), "AWS could not set it up") || strings.Contains(err.Error(), "still working")) {
+				t.Errorf("a load balancer that failed gives the error %v", err)
+			}
 			if calls := world.Front().Log().Mutations(); len(calls) > 0 {
 				t.Errorf("it changes something: %v", calls)
 			}

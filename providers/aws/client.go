@@ -68,9 +68,9 @@ type connection struct {
 // connectionOptions configure newConnection. Config and Clock are needed.
 type connectionOptions struct {
 	Config *Config
-	Clock  clock.Clock
 	// Transport sends all requests; nil is a transport of our own.
 	Transport http.RoundTripper
+	Clock     clock.Clock
 	// Credentials sign all requests but those of a role; nil is the SDK's default chain.
 	Credentials aws.CredentialsProvider
 }

@@ -3,7 +3,6 @@ package aws
 import (
 	"cmp"
 	"context"
-	"errors"
 	"time"
 
 	awsmiddleware "github.com/aws/aws-sdk-go-v2/aws/middleware"
@@ -79,13 +78,4 @@ func (c *calls) HandleInitialize(ctx context.Context, in middleware.InitializeIn
 // isSkew says whether AWS refused a signature in a way in which it does when clocks differ.
 func isSkew(err error) bool {
 	return awserr.Is(err, "RequestExpired", "RequestInTheFuture", "RequestTimeTooSkewed", "SignatureDoesNotMatch", "InvalidSignatureException")
-}
-
-// causeOf is what AWS said, without the operation.
-func causeOf(err error) error {
-	var e *cloudapi.Error
-	if errors.As(err, &e) {
-		return e.Err
-	}
-	return err
 }

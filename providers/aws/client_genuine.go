@@ -38,4 +38,4 @@ func (g *genuine) RoundTrip(r *http.Request) (*http.Response, error) {
 }
 
 // CloseIdleConnections lets http.Client.CloseIdleConnections reach the base.
-func (g *genuine) CloseIdleConnections() { closeIdle(g.base) }
+func (g *genuine) CloseIdleConnections() { cloudapi.CloseIdle(g.base) }

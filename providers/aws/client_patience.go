@@ -180,4 +180,4 @@ func (p *patient) throttled(c class) {
 }
 
 // CloseIdleConnections lets http.Client.CloseIdleConnections reach the base.
-func (p *patient) CloseIdleConnections() { closeIdle(p.base) }
+func (p *patient) CloseIdleConnections() { cloudapi.CloseIdle(p.base) }

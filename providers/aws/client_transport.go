@@ -143,7 +143,7 @@ func (u *undated) RoundTrip(r *http.Request) (*http.Response, error) {
 }
 
 // CloseIdleConnections lets http.Client.CloseIdleConnections reach the base.
-func (u *undated) CloseIdleConnections() { closeIdle(u.base) }
+func (u *undated) CloseIdleConnections() { cloudapi.CloseIdle(u.base) }
 
 // bounded gives each request, and the reading of its answer, a time limit of its own.
 type bounded struct{ base http.RoundTripper }
@@ -165,7 +165,7 @@ func (b *bounded) RoundTrip(r *http.Request) (*http.Response, error) {
 }
 
 // CloseIdleConnections lets http.Client.CloseIdleConnections reach the base.
-func (b *bounded) CloseIdleConnections() { closeIdle(b.base) }
+func (b *bounded) CloseIdleConnections() { cloudapi.CloseIdle(b.base) }
 
 // releasing ends a request's time limit when its answer has been read.
 type releasing struct {
@@ -177,10 +177,4 @@ type releasing struct {
 func (r *releasing) Close() error {
 	defer r.release()
 	return r.ReadCloser.Close()
-}
-
-func closeIdle(rt http.RoundTripper) {
-	if c, ok := rt.(interface{ CloseIdleConnections() }); ok {
-		c.CloseIdleConnections()
-	}
 }

@@ -218,18 +218,3 @@ func TestOverrideOf(t *testing.T) {
 		})
 	}
 }
-
-func FuzzReadConfig(f *testing.F) {
-	for _, seed := range []string{"", everyKey, override("1", "ec2", "us-west-2", "http://a"), "[Global]\nZone = \x00\n", "[ServiceOverride \"\"]\nURL = ::\n"} {
-		f.Add([]byte(seed))
-	}
-	f.Fuzz(func(t *testing.T, content []byte) {
-		cfg, _, err := ReadConfig("", content)
-		if err != nil {
-			return
-		}
-		if _, err := NewCloud(cfg); err != nil {
-			t.Errorf("a valid configuration makes no manager: %v", err)
-		}
-	})
-}

@@ -130,7 +130,7 @@ func (c *Cloud) checkCaller(ctx context.Context, p *parts) (unknown, refused err
 	_, err := p.clients.sts.GetCallerIdentity(ctx, &sts.GetCallerIdentityInput{})
 	switch {
 	case cloudapi.Is(err, cloudapi.Denied):
-		refused = &cloudapi.Error{Class: cloudapi.Denied, Operation: "GetCallerIdentity", Err: fmt.Errorf("AWS refuses the credentials%s: %w", c.whose(), causeOf(err))}
+		refused = &cloudapi.Error{Class: cloudapi.Denied, Operation: "GetCallerIdentity", Err: fmt.Errorf("AWS refuses the credentials%s: %w", c.whose(), cloudapi.CauseOf(err))}
 	case err != nil:
 		unknown = fmt.Errorf("AWS in %s cannot be asked whose the credentials are%s: %w", p.identity.Region, c.whose(), err)
 	}
@@ -195,7 +195,7 @@ func (w watchedCredentials) Retrieve(ctx context.Context) (awssdk.Credentials, e
 	case err == nil:
 		w.health.Set(needCredentials, nil)
 	case ctx.Err() == nil: // who gave up waiting knows nothing
-		w.health.Set(needCredentials, fmt.Errorf("there are no AWS credentials to sign requests with: %w", causeOf(err)))
+		w.health.Set(needCredentials, fmt.Errorf("there are no AWS credentials to sign requests with: %w", cloudapi.CauseOf(err)))
 	}
 	return found, err
 }

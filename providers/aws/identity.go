@@ -108,7 +108,7 @@ func missing(keys []string, cfg *Config, cause error) error {
 	}
 	return &cloudapi.Error{Class: cloudapi.ClassOf(cause), Operation: "GetIdentity", Err: fmt.Errorf(
 		"%s not set in section [%s], and cannot be read from the instance that the manager runs on%s: set %s, or let the instance be read: %w",
-		strings.Join(keys, " and ")+verb(keys), sectionGlobal, hint, strings.Join(all, ", "), causeOf(cause))}
+		strings.Join(keys, " and ")+verb(keys), sectionGlobal, hint, strings.Join(all, ", "), cloudapi.CauseOf(cause))}
 }
 
 func verb(keys []string) string {

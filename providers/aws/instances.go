@@ -87,7 +87,7 @@ func (s *instanceSource) List(ctx context.Context) ([]instances.Instance, error)
 
 // listInTurn is list while nobody else reads what it answers.
 func (s *instanceSource) listInTurn(ctx context.Context, in scope) ([]ec2types.Instance, error) {
-	done, err := s.known.turn(ctx)
+	done, err := s.known.reading.Take(ctx)
 	if err != nil {
 		return nil, err
 	}

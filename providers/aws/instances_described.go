@@ -13,6 +13,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
+	"github.com/unified-ccm/unified-ccm/pkg/common/turns"
 	"github.com/unified-ccm/unified-ccm/providers/aws/names"
 )
 
@@ -35,7 +36,7 @@ type describedInstances struct {
 	// reading is held by the one who reads all instances, or many for Described, so that others with
 	// the same question find the answer: load balancers start beside the nodes' first list, which
 	// has everything that they ask for.
-	reading chan struct{}
+	reading turns.Turn
 
 	mu     sync.Mutex
 	byID   map[string]describedAt
@@ -50,18 +51,8 @@ type describedAt struct {
 
 func newDescribedInstances(c clock.Clock) *describedInstances {
 	return &describedInstances{
-		clock: c, reading: make(chan struct{}, 1),
+		clock: c,
 		byID: map[string]describedAt{}, absent: map[string]time.Time{},
-	}
-}
-
-// turn waits for the turn to read; the caller calls done when it has put what it read.
-func (d *describedInstances) turn(ctx context.Context) (done func(), err error) {
-	select {
-	case d.reading <- struct{}{}:
-		return func() { <-d.reading }, nil
-	case <-ctx.Done():
-		return nil, ctx.Err()
 	}
 }
 
@@ -187,7 +178,7 @@ func (s *instanceSource) described(ctx context.Context, ids []string, oldest sin
 	if len(unknown) == 0 {
 		return found, nil
 	}
-	done, err := s.known.turn(ctx)
+	done, err := s.known.reading.Take(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -5,78 +5,69 @@ import (
 	"sync"
 	"time"
 
-	"k8s.io/component-base/metrics"
-	"k8s.io/component-base/metrics/legacyregistry"
+	basemetrics "k8s.io/component-base/metrics"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
+	"github.com/unified-ccm/unified-ccm/pkg/common/metrics"
 	"github.com/unified-ccm/unified-ccm/providers/aws/awserr"
 )
 
 // legacyMetrics are those of managers before this one, under their names and with their labels,
 // for dashboards and alerts. A nil pointer records nothing.
 type legacyMetrics struct {
-	duration  *metrics.HistogramVec
-	errors    *metrics.CounterVec
-	throttled *metrics.CounterVec
-	status    *metrics.CounterVec
-	// tagErrors and tagDelay are those of the tagging controller.
-	tagErrors *metrics.CounterVec
-	tagDelay  *metrics.Histogram
+	duration  *basemetrics.HistogramVec
+	errors    *basemetrics.CounterVec
+	throttled *basemetrics.CounterVec
+	status    *basemetrics.CounterVec
+
+	// Of the tagging controller.
+	tagErrors *basemetrics.CounterVec
+	tagDelay  *basemetrics.HistogramVec
 }
 
 // newLegacyMetrics returns the metrics of the process, and exposes them with the first call.
 var newLegacyMetrics = sync.OnceValue(func() *legacyMetrics {
-	const stage = metrics.ALPHA
+	set := &metrics.Set{}
 	m := &legacyMetrics{
-		duration: metrics.NewHistogramVec(&metrics.HistogramOpts{
-			Name: "cloudprovider_aws_api_request_duration_seconds", StabilityLevel: stage,
+		duration: set.Histogram(metrics.Doc{
+			Name: "cloudprovider_aws_api_request_duration_seconds", Labels: []string{"request"},
 			Help: "Latency of some AWS API calls, in seconds. See ccm_cloud_api_request_duration_seconds for all of them.",
-		}, []string{"request"}),
-		errors: metrics.NewCounterVec(&metrics.CounterOpts{
-			Name: "cloudprovider_aws_api_request_errors", StabilityLevel: stage,
+		}, nil),
+		errors: set.Counter(metrics.Doc{
+			Name: "cloudprovider_aws_api_request_errors", Labels: []string{"request"},
 			Help: "Errors of the same AWS API calls.",
-		}, []string{"request"}),
-		throttled: metrics.NewCounterVec(&metrics.CounterOpts{
-			Name: "cloudprovider_aws_api_throttled_requests_total", StabilityLevel: stage,
+		}),
+		throttled: set.Counter(metrics.Doc{
+			Name: "cloudprovider_aws_api_throttled_requests_total", Labels: []string{"operation_name"},
 			Help: "AWS API calls that failed because AWS throttled them, by operation.",
-		}, []string{"operation_name"}),
-		status: metrics.NewCounterVec(&metrics.CounterOpts{
-			Name: "cloudprovider_aws_api_response_status_total", StabilityLevel: stage,
+		}),
+		status: set.Counter(metrics.Doc{
+			Name: "cloudprovider_aws_api_response_status_total", Labels: []string{"service", "operation", "status_code"},
 			Help: "Answers of the AWS API with a status of 400 and above.",
-		}, []string{"service", "operation", "status_code"}),
-		tagErrors: metrics.NewCounterVec(&metrics.CounterOpts{
-			Name: "cloudprovider_aws_tagging_controller_work_item_errors_total", StabilityLevel: stage,
+		}),
+		tagErrors: set.Counter(metrics.Doc{
+			Name: "cloudprovider_aws_tagging_controller_work_item_errors_total", Labels: []string{"error_type", "instance_id"},
 			Help: "Nodes whose instances could not be tagged or untagged: each try (total_errors), and the last one (errors_after_retries_exhausted). The label instance_id is empty, since it would have a value for each instance that there ever was.",
-		}, []string{"error_type", "instance_id"}),
-		tagDelay: metrics.NewHistogram(&metrics.HistogramOpts{
-			Name: "tagging_controller_inital_node_tagging_delay_seconds", StabilityLevel: stage, //nolint:misspell // spelt as ever
+		}),
+		tagDelay: set.Histogram(metrics.Doc{
+			Name: "tagging_controller_inital_node_tagging_delay_seconds", //nolint:misspell // spelt as ever
 			Help: "Time from the creation of a node until its instance was first tagged, in seconds.",
 			// From 1 s to 17 min, as dashboards have them.
-			Buckets: metrics.ExponentialBuckets(1, 4, 6),
-		}),
+		}, basemetrics.ExponentialBuckets(1, 4, 6)),
 	}
-	legacyregistry.MustRegister(m.duration, m.errors, m.throttled, m.status, m.tagErrors, m.tagDelay)
+	set.Register()
+	// A metric without labels is there from the start, with nothing counted.
+	m.tagDelay.WithLabelValues()
 	return m
 })
 
 // legacyRequest is what those metrics call an operation; "" for those that they do not know.
 func legacyRequest(operation string) string {
-	switch operation {
-	case "DescribeInstances":
-		return "describe_instance"
-	case "DescribeNetworkInterfaces":
-		return "describe_network_interfaces"
-	case "DescribeSecurityGroups":
-		return "describe_security_groups"
-	case "DescribeRouteTables":
-		return "describe_route_tables"
-	case "CreateTags":
-		return "create_tags"
-	case "DeleteTags":
-		return "delete_tags"
-	default:
-		return ""
-	}
+	return map[string]string{
+		"DescribeInstances": "describe_instance", "DescribeNetworkInterfaces": "describe_network_interfaces",
+		"DescribeSecurityGroups": "describe_security_groups", "DescribeRouteTables": "describe_route_tables",
+		"CreateTags": "create_tags", "DeleteTags": "delete_tags",
+	}[operation]
 }
 
 // called records a call with all its attempts.
@@ -112,7 +103,7 @@ func (m *legacyMetrics) tagFailed(last bool) {
 // tagged records that the instance of a node was tagged for the first time, so long after the node was created.
 func (m *legacyMetrics) tagged(after time.Duration) {
 	if m != nil {
-		m.tagDelay.Observe(after.Seconds())
+		m.tagDelay.WithLabelValues().Observe(after.Seconds())
 	}
 }
 

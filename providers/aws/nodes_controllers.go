@@ -18,7 +18,7 @@ func controllers() []provider.Controller {
 
 // nodeControllers starts the provider's own controllers.
 type nodeControllers struct {
-	tagging   *taggingOptions
+	flags     *flags
 	ids       instances.Scheme
 	families  []string
 	ec2       func(context.Context) (api.EC2, error)
@@ -33,11 +33,11 @@ func (n *nodeControllers) start(ctx context.Context, name string, lent provider.
 	var err error
 	switch {
 	case name == taggingController:
-		if err := n.tagging.validate(); err != nil {
+		if err := n.flags.validate(); err != nil {
 			return false, err
 		}
-		t := &tagging{ec2: n.ec2, ids: n.ids, tags: n.tagging.Tags, clock: n.clock, lent: lent, legacy: n.legacy}
-		queue, err = t.queue(*n.tagging)
+		t := &tagging{ec2: n.ec2, ids: n.ids, tags: n.flags.tags, clock: n.clock, lent: lent, legacy: n.legacy}
+		queue, err = t.queue(n.flags)
 	case name == ipamController && lent.AllocateNodeCIDRs && lent.CIDRAllocatorType == cloudAllocator:
 		p := &ipam{described: n.described, ids: n.ids, order: n.families, lent: lent}
 		queue, err = p.queue()

@@ -35,7 +35,7 @@ func newControllerWorld(t *testing.T, o sim.Options) *controllerWorld {
 	inst := w.instances()
 	w.factory = informers.NewSharedInformerFactory(w.client, 0)
 	w.start = &nodeControllers{
-		tagging:   &taggingOptions{Tags: map[string]string{"team": "blue", "env": "test"}, Resources: []string{"instance"}, Workers: 1},
+		flags:     &flags{tags: map[string]string{"team": "blue", "env": "test"}, resources: []string{"instance"}, workers: 1},
 		ids:       w.ids,
 		families:  []string{familyIPv4},
 		ec2:       func(context.Context) (api.EC2, error) { return w.ec2, nil },
@@ -106,7 +106,7 @@ func (w *controllerWorld) tags(name string) map[string]string {
 	}
 	tags := tagsOf(answer.Reservations[0].Instances[0].Tags)
 	for key := range tags {
-		if _, ok := w.start.tagging.Tags[key]; !ok {
+		if _, ok := w.start.flags.tags[key]; !ok {
 			delete(tags, key)
 		}
 	}
@@ -122,7 +122,7 @@ func TestControllersStart(t *testing.T) {
 		fails      bool
 	}{
 		"unknown":            {"x", func() {}, false, false},
-		"tagging, no tags":   {taggingController, func() { w.start.tagging = &taggingOptions{} }, false, true},
+		"tagging, no tags":   {taggingController, func() { w.start.flags = &flags{} }, false, true},
 		"ranges of others":   {ipamController, func() { w.lent.CIDRAllocatorType = "RangeAllocator" }, false, false},
 		"ranges by nobody":   {ipamController, func() { w.lent.AllocateNodeCIDRs = false }, false, false},
 		"ranges from clouds": {ipamController, func() { w.lent.AllocateNodeCIDRs, w.lent.CIDRAllocatorType = true, cloudAllocator }, true, false},

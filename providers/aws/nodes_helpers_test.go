@@ -2,13 +2,10 @@ package aws
 
 import (
 	"context"
-	"net/http"
 	"regexp"
 	"strings"
 	"testing"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
 	v1 "k8s.io/api/core/v1"
@@ -16,6 +13,7 @@ import (
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/conformance/world"
 	"github.com/unified-ccm/unified-ccm/pkg/common/instances"
+	"github.com/unified-ccm/unified-ccm/providers/aws/internal/simtest"
 	"github.com/unified-ccm/unified-ccm/providers/aws/names"
 	"github.com/unified-ccm/unified-ccm/providers/aws/sim"
 )
@@ -40,17 +38,8 @@ func newNodeWorld(t *testing.T, o sim.Options, families ...string) *nodeWorld {
 		t.Fatal(err)
 	}
 	w := &nodeWorld{t: t, cloud: cloud}
-	w.ec2 = ec2.NewFromConfig(aws.Config{
-		Region: "us-west-2", BaseEndpoint: aws.String("http://aws.invalid"),
-		Credentials: credentials.NewStaticCredentialsProvider("AKIAEXAMPLE", "secret", ""),
-		HTTPClient:  &http.Client{Transport: cloud.Front().Transport()},
-		Retryer:     func() aws.Retryer { return aws.NopRetryer{} },
-	})
-	vpcs, err := w.ec2.DescribeVpcs(t.Context(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	w.scope = scope{ClusterID: "sim", VPC: *vpcs.Vpcs[0].VpcId, Region: "us-west-2"}
+	w.ec2 = ec2.NewFromConfig(simtest.Config(cloud))
+	w.scope = scope{ClusterID: cloud.ClusterID(), VPC: cloud.VPC(), Region: cloud.Region()}
 	w.ids = names.ProviderIDs(func() string { return w.scope.Region })
 	if len(families) == 0 {
 		families = []string{familyIPv4}

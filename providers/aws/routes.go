@@ -17,7 +17,6 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/routes"
 	"github.com/unified-ccm/unified-ccm/providers/aws/api"
 	"github.com/unified-ccm/unified-ccm/providers/aws/awserr"
-	"github.com/unified-ccm/unified-ccm/providers/aws/names"
 )
 
 const (
@@ -36,7 +35,7 @@ const (
 // newRoutes puts package routes over EC2's route tables.
 func newRoutes(source routes.Source, targets routes.NodeTargets) *routes.Routes {
 	return routes.New(routes.Options{
-		Provider: names.Scheme, MaxBatch: routeBatch, CallTimeout: routeTimeout, ReplacesBlackholes: true,
+		Provider: ProviderName, MaxBatch: routeBatch, CallTimeout: routeTimeout, ReplacesBlackholes: true,
 	}, source, targets)
 }
 
@@ -58,9 +57,14 @@ type routeSource struct {
 
 var _ routes.Source = (*routeSource)(nil)
 
-// newRouteSource makes no call. tableID may be empty.
-func newRouteSource(instances *instanceSource, tableID string) *routeSource {
-	return &routeSource{ec2: instances.ec2, scope: instances.scope, tableID: tableID, instances: instances, clock: instances.clock}
+type routeSourceOptions struct {
+	// TableID may be empty.
+	TableID   string
+	Instances *instanceSource
+}
+
+func newRouteSource(o routeSourceOptions) *routeSource {
+	return &routeSource{ec2: o.Instances.ec2, scope: o.Instances.scope, tableID: o.TableID, instances: o.Instances, clock: o.Instances.clock}
 }
 
 // List implements routes.Source.

@@ -42,7 +42,7 @@ func newRouteWorld(t *testing.T, o sim.Options) *routeWorld {
 	t.Helper()
 	w := &routeWorld{nodeWorld: newNodeWorld(t, o)}
 	w.inst = w.instances()
-	w.source = newRouteSource(w.nodeWorld.source, "")
+	w.source = newRouteSource(routeSourceOptions{Instances: w.nodeWorld.source})
 	w.routes = newRoutes(w.source, w.inst)
 	w.nodes = cache.NewIndexer(cache.MetaNamespaceKeyFunc, nil)
 	w.inst.SetNodeLister(corelisters.NewNodeLister(w.nodes))
@@ -219,7 +219,7 @@ func TestRouteMadeBySomebodyElseMeanwhile(t *testing.T) {
 // newRouteWorldBeside is another manager of the same cloud.
 func newRouteWorldBeside(w *routeWorld) *routeWorld {
 	other := *w
-	other.source = newRouteSource(w.nodeWorld.source, "")
+	other.source = newRouteSource(routeSourceOptions{Instances: w.nodeWorld.source})
 	other.routes = newRoutes(other.source, w.inst)
 	return &other
 }

@@ -70,10 +70,10 @@ func tagsHash(tags map[string]string) string {
 }
 
 // queue returns the queue that does the work.
-func (t *tagging) queue(o taggingOptions) (*nodeQueue, error) {
+func (t *tagging) queue(f *flags) (*nodeQueue, error) {
 	return newNodeQueue(nodeQueueOptions{
 		Name: taggingController, Wants: t.wants, Gone: t.instanceOf, Do: t.do,
-		MaxBatch: taggingBatch, Workers: o.Workers, MaxRetries: taggingRetries, MaxBackoff: taggingBackoff, Rate: o.limiter(), Failed: t.legacy.tagFailed,
+		MaxBatch: taggingBatch, Workers: f.workers, MaxRetries: taggingRetries, MaxBackoff: taggingBackoff, Rate: f.limiter(), Failed: t.legacy.tagFailed,
 	}, t.lent.Nodes)
 }
 

@@ -51,12 +51,12 @@ func TestTagging(t *testing.T) {
 		stop := w.run(taggingController)
 		w.wantCalls(3)
 		for _, name := range []string{nodes[0], nodes[149]} {
-			if diff := cmp.Diff(w.start.tagging.Tags, w.tags(name)); diff != "" {
+			if diff := cmp.Diff(w.start.flags.tags, w.tags(name)); diff != "" {
 				t.Errorf("%s: tags (-want +got):\n%s", name, diff)
 			}
 		}
 		for _, name := range nodes {
-			if got := w.node(name).Labels[names.TaggedLabel]; got != tagsHash(w.start.tagging.Tags) {
+			if got := w.node(name).Labels[names.TaggedLabel]; got != tagsHash(w.start.flags.tags) {
 				t.Fatalf("%s: label %q", name, got)
 			}
 		}
@@ -98,8 +98,8 @@ func TestTagsGoWithTheNode(t *testing.T) {
 
 func TestInformersThatMissedTheDeletion(t *testing.T) {
 	w := newControllerWorld(t, sim.Options{})
-	tg := &tagging{ids: w.ids, tags: w.start.tagging.Tags, lent: w.lent}
-	queue, err := tg.queue(*w.start.tagging)
+	tg := &tagging{ids: w.ids, tags: w.start.flags.tags, lent: w.lent}
+	queue, err := tg.queue(w.start.flags)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -180,7 +180,7 @@ func TestTaggingInADryRun(t *testing.T) {
 func TestTaggingRate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newControllerWorld(t, sim.Options{})
-		w.start.tagging.Rate, w.start.tagging.Burst = 1, 1
+		w.start.flags.rate, w.start.flags.burst = 1, 1
 		for _, name := range []string{"a", "b", "c", "d"} {
 			w.register(name)
 		}
@@ -213,13 +213,13 @@ func TestTaggingFlags(t *testing.T) {
 		"negative":     {[]string{"--tags=a=1", "--resources=instance", "--tagging-controller-rate-limit=-1"}, []string{"must not be negative"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			var o taggingOptions
+			var f flags
 			fs := pflag.NewFlagSet("ccm", pflag.ContinueOnError)
-			o.addFlags(fs)
+			f.add(fs)
 			if err := fs.Parse(tc.args); err != nil {
 				t.Fatal(err)
 			}
-			err := o.validate()
+			err := f.validate()
 			if (err == nil) != (tc.want == nil) {
 				t.Errorf("error %v", err)
 			}
@@ -230,9 +230,9 @@ func TestTaggingFlags(t *testing.T) {
 			}
 		})
 	}
-	var o taggingOptions
+	var f flags
 	fs := pflag.NewFlagSet("ccm", pflag.ContinueOnError)
-	o.addFlags(fs)
+	f.add(fs)
 	var got []string
 	fs.VisitAll(func(f *pflag.Flag) { got = append(got, f.Name) })
 	want := inheritedFlags()

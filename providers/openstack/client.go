@@ -18,11 +18,11 @@ import (
 type clientOptions struct {
 	// Global is the section of the configuration at start.
 	Global Global
-	// ConfigFile is read again when it changes; "" for a configuration without a file.
-	ConfigFile string
-	// Transport sends the requests; nil is a transport of our own.
+	// Transport sends all requests; nil is a transport of our own.
 	Transport http.RoundTripper
 	Clock     clock.Clock
+	// ConfigFile is read again when it changes; "" for a configuration without a file.
+	ConfigFile string
 	// UserAgent is what the user wants to stand before our own name.
 	UserAgent []string
 }

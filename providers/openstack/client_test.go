@@ -62,7 +62,7 @@ func TestCatalogueForms(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := newTestWorld(t, o, Networking{})
+			w := newNodeWorld(t, o, Networking{})
 			_, err1 := w.api.ListServers(t.Context(), "")
 			_, err2 := w.api.ListExtensions(t.Context())
 			_, err3 := w.api.ListLoadBalancers(t.Context(), api.LoadBalancerFilter{})
@@ -81,7 +81,7 @@ func TestCatalogueForms(t *testing.T) {
 
 func TestAMissingServiceFailsOnlyWhatNeedsIt(t *testing.T) {
 	t.Parallel()
-	w := newTestWorld(t, sim.Options{Without: []string{api.LoadBalancing}}, Networking{})
+	w := newNodeWorld(t, sim.Options{Without: []string{api.LoadBalancing}}, Networking{})
 	if _, err := w.api.ListServers(t.Context(), ""); err != nil {
 		t.Error(err)
 	}
@@ -94,7 +94,7 @@ func TestAMissingServiceFailsOnlyWhatNeedsIt(t *testing.T) {
 func TestTokensAreRenewed(t *testing.T) {
 	t.Parallel()
 	c := testingclock.NewFakeClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
-	w := newTestWorld(t, sim.Options{Clock: c, TokenLife: time.Hour}, Networking{})
+	w := newNodeWorld(t, sim.Options{Clock: c, TokenLife: time.Hour}, Networking{})
 	call := func(step time.Duration, tokens int, why string) {
 		t.Helper()
 		c.Step(step)
@@ -130,7 +130,7 @@ func (c *client) settle() {
 
 func TestManyCallersShareOneToken(t *testing.T) {
 	t.Parallel()
-	w := newTestWorld(t, sim.Options{}, Networking{})
+	w := newNodeWorld(t, sim.Options{}, Networking{})
 	var group sync.WaitGroup
 	for range 20 {
 		group.Go(func() {
@@ -148,7 +148,7 @@ func TestManyCallersShareOneToken(t *testing.T) {
 func TestRefusedCredentialsAreNotTriedAgainAtOnce(t *testing.T) {
 	t.Parallel()
 	c := testingclock.NewFakeClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
-	w := newTestWorld(t, sim.Options{Clock: c}, Networking{})
+	w := newNodeWorld(t, sim.Options{Clock: c}, Networking{})
 	w.client.global.ApplicationCredentialSecret = "wrong"
 	for range 3 {
 		_, err := w.api.ListServers(t.Context(), "")
@@ -254,7 +254,7 @@ func TestFaults(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			w := newTestWorld(t, sim.Options{}, Networking{})
+			w := newNodeWorld(t, sim.Options{}, Networking{})
 			w.cloud.Front().SetFaults(tt.fault)
 			if _, err := w.api.ListServers(t.Context(), ""); err != nil {
 				t.Errorf("a read must get over it: %v", err)

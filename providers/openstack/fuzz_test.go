@@ -7,9 +7,9 @@ import (
 	"testing"
 )
 
-// FuzzConfig: whatever is in cloud.conf, reading it ends, says what is wrong with it by line, and shows
+// FuzzReadConfig: whatever is in cloud.conf, reading it ends, says what is wrong with it by line, and shows
 // no secret.
-func FuzzConfig(f *testing.F) {
+func FuzzReadConfig(f *testing.F) {
 	for _, seed := range []string{
 		"", minimal, minimal + "[LoadBalancer]\nlb-provider = ovn\nmonitor-delay = 5\n[LoadBalancerClass \"gold\"]\nfloating-subnet-tags = !&a,b\n",
 		"[Global]\nuse-clouds\ncloud = \"a;b\"\n", "[Networking]\naddress-sort-order = ::/0, 10.0.0.0/8\npublic-network-name = a\npublic-network-name = b\n",

@@ -14,14 +14,14 @@ import (
 // has asked for since.
 const catalogProbe = 10 * time.Minute
 
-// needs are the services without which a part of the work cannot be done.
+// needs are what a part of the work cannot be done without.
 type needs struct {
 	part     string
 	services []string
 }
 
-// parts are the parts that the configuration asks for.
-func (c *Cloud) parts() []needs {
+// work are the parts that the configuration asks for, and the services that they call.
+func (c *Cloud) work() []needs {
 	parts := []needs{{provider.PartNodes, []string{api.Identity, api.Compute, api.Network}}}
 	if c.config.LoadBalancer.Enabled {
 		parts = append(parts, needs{provider.PartLoadBalancers, []string{api.Identity, api.LoadBalancing, api.Network}})
@@ -35,9 +35,9 @@ func (c *Cloud) parts() []needs {
 // Health implements provider.HealthReporter.
 func (c *Cloud) Health() []provider.PartHealth {
 	var out []provider.PartHealth
-	for _, p := range c.parts() {
-		since, err := c.client.health.Err(p.services...)
-		out = append(out, provider.PartHealth{Part: p.part, Err: err, Since: since})
+	for _, n := range c.work() {
+		since, err := c.client.health.Err(n.services...)
+		out = append(out, provider.PartHealth{Part: n.part, Err: err, Since: since})
 	}
 	return out
 }
@@ -66,17 +66,25 @@ func (c *Cloud) Check(ctx context.Context) error {
 
 // probe asks each service something small that has failed, and that there is.
 func (c *Cloud) probe(ctx context.Context, s *session) error {
-	calls := api.New(c.client)
 	var errs []error
-	for service, ask := range map[string]func() error{
-		// No server has an empty name.
-		api.Compute:       func() error { _, err := calls.ListServers(ctx, "^$"); return err },
-		api.Network:       func() error { _, err := calls.ListExtensions(ctx); return err },
-		api.LoadBalancing: func() error { _, err := calls.ListVersions(ctx); return err },
-	} {
+	for _, service := range []string{api.Compute, api.Network, api.LoadBalancing} {
 		if _, failing := c.client.health.Err(service); failing != nil && s.missing(service) == nil {
-			errs = append(errs, ask())
+			errs = append(errs, tryOut(ctx, api.New(c.client), service))
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// tryOut reads something small of a service.
+func tryOut(ctx context.Context, clients *api.Clients, service string) error {
+	var err error
+	switch service {
+	case api.Compute:
+		_, err = clients.ListServers(ctx, "^$") // no server has an empty name
+	case api.Network:
+		_, err = clients.ListExtensions(ctx)
+	case api.LoadBalancing:
+		_, err = clients.ListVersions(ctx)
+	}
+	return err
 }

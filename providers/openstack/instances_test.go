@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
 	testingclock "k8s.io/utils/clock/testing"
 
@@ -17,13 +18,13 @@ import (
 )
 
 // instances puts package instances over the source, as the provider does.
-func (w *testWorld) instances() *instances.Instances {
+func (w *nodeWorld) instances() *instances.Instances {
 	return instances.New(instances.Options{Provider: ProviderName, Clock: w.clock}, w.source, w.ids)
 }
 
 func TestRefreshOfThousandNodes(t *testing.T) {
 	t.Parallel()
-	w := newTestWorld(t, sim.Options{}, Networking{})
+	w := newNodeWorld(t, sim.Options{}, Networking{})
 	nodes := w.launch(1000)
 	w.initialised(nodes)
 	all := w.instances()
@@ -41,7 +42,7 @@ func TestRefreshOfThousandNodes(t *testing.T) {
 
 func TestSingleNodeInitialisation(t *testing.T) {
 	t.Parallel()
-	w := newTestWorld(t, sim.Options{}, Networking{}).authenticated()
+	w := newNodeWorld(t, sim.Options{}, Networking{}).authenticated()
 	w.launch(3)
 	for _, tt := range []struct {
 		name string
@@ -67,7 +68,7 @@ func TestSingleNodeInitialisation(t *testing.T) {
 func TestNotReadyNodes(t *testing.T) {
 	t.Parallel()
 	c := testingclock.NewFakeClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
-	w := newTestWorld(t, sim.Options{Clock: c, TokenLife: 24 * time.Hour}, Networking{}).authenticated()
+	w := newNodeWorld(t, sim.Options{Clock: c, TokenLife: 24 * time.Hour}, Networking{}).authenticated()
 	nodes := w.launch(50)
 	w.initialised(nodes)
 	all := instances.New(instances.Options{Provider: ProviderName, Clock: c}, w.source, w.ids)
@@ -87,7 +88,7 @@ func TestNotReadyNodes(t *testing.T) {
 
 func TestGoneIsSaidByNovaAlone(t *testing.T) {
 	t.Parallel()
-	w := newTestWorld(t, sim.Options{}, Networking{}).authenticated()
+	w := newNodeWorld(t, sim.Options{}, Networking{}).authenticated()
 	w.launch(3)
 	gone, stays := w.cloud.Server("node-0"), w.cloud.Server("node-1")
 	if err := w.cloud.Terminate("node-0"); err != nil {
@@ -128,7 +129,7 @@ func TestStates(t *testing.T) {
 
 func TestFindByNames(t *testing.T) {
 	t.Parallel()
-	w := newTestWorld(t, sim.Options{}, Networking{}).authenticated()
+	w := newNodeWorld(t, sim.Options{}, Networking{}).authenticated()
 	w.launch(30)
 	if _, err := w.cloud.Launch(world.Machine{Name: "node-1.example.com"}); err != nil {
 		t.Fatal(err)
@@ -159,7 +160,7 @@ func (twins) ListServers(context.Context, string) ([]api.Server, error) {
 
 func TestNames(t *testing.T) {
 	t.Parallel()
-	w := newTestWorld(t, sim.Options{}, Networking{})
+	w := newNodeWorld(t, sim.Options{}, Networking{})
 	w.source.compute = twins{w.api}
 	if _, err := w.source.Find(t.Context(), []string{"web"}); !cloudapi.Is(err, cloudapi.Invalid) || !strings.Contains(err.Error(), "the servers 1 and 2 are both called web") {
 		t.Errorf("two servers of one name: %v, want an error that names both", err)
@@ -227,9 +228,62 @@ func TestTypes(t *testing.T) {
 	}
 }
 
+// A flavor that was deleted keeps no node from being initialised, whether Nova still says its name or,
+// as an older one, only an ID that leads nowhere.
+func TestDeletedFlavor(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name  string
+		older bool
+		// named says that the instance type is the flavor's name, and not its ID.
+		named bool
+		calls map[string]int
+	}{
+		{name: "Nova says what the server was made with", named: true, calls: map[string]int{"ListServersDetailed": 1, "ListPorts": 1}},
+		{name: "an older Nova", older: true, calls: map[string]int{"ListServersDetailed": 1, "ListPorts": 1, "ListFlavors": 1, "ShowFlavor": 1}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			w := newNodeWorld(t, sim.Options{}, Networking{}).authenticated()
+			w.launch(2)
+			flavors, err := w.api.ListFlavors(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			kind, err := w.cloud.Machine("node-0")
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := kind.Type
+			for _, f := range flavors {
+				if f.Name == kind.Type && !tt.named {
+					want = f.ID
+				}
+			}
+			if err := w.cloud.DeleteFlavor(kind.Type); err != nil {
+				t.Fatal(err)
+			}
+			w.client.current.plainCompute.Store(tt.older)
+			w.cloud.Front().Log().Reset()
+			found, err := w.source.List(t.Context())
+			if err != nil || len(found) != 2 {
+				t.Fatalf("%d instances, %v", len(found), err)
+			}
+			for _, one := range found {
+				if one.Type != want || len(one.Addresses) == 0 {
+					t.Errorf("%s has the type %q and the addresses %v, want %q and some", one.ID, one.Type, one.Addresses, want)
+				}
+			}
+			if diff := cmp.Diff(tt.calls, w.cloud.Front().Log().Count()); diff != "" {
+				t.Errorf("calls (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
 func TestRegionalProviderIDs(t *testing.T) {
 	t.Parallel()
-	w := newTestWorld(t, sim.Options{}, Networking{})
+	w := newNodeWorld(t, sim.Options{}, Networking{})
 	w.launch(1)
 	w.source.regional = true
 	found, err := w.source.Find(t.Context(), []string{"node-0"})

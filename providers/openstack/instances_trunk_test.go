@@ -17,7 +17,7 @@ import (
 // are left out rather than that a node is not initialised.
 func TestPortsBelowATrunk(t *testing.T) {
 	t.Parallel()
-	w := newTestWorld(t, sim.Options{}, Networking{PublicNetworkNames: []string{"vlan"}}).authenticated()
+	w := newNodeWorld(t, sim.Options{}, Networking{PublicNetworkNames: []string{"vlan"}}).authenticated()
 	nodes := w.launch(5)
 	network, _, err := w.cloud.AddNetwork("vlan", netip.MustParsePrefix("192.0.2.0/24"), false)
 	if err != nil {
@@ -51,7 +51,7 @@ func TestPortsBelowATrunk(t *testing.T) {
 func TestServersThatAreNotActiveExist(t *testing.T) {
 	t.Parallel()
 	c := testingclock.NewFakeClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
-	w := newTestWorld(t, sim.Options{Clock: c, TokenLife: 24 * time.Hour}, Networking{})
+	w := newNodeWorld(t, sim.Options{Clock: c, TokenLife: 24 * time.Hour}, Networking{})
 	nodes := w.launch(1)
 	w.initialised(nodes)
 	for status, stopped := range map[string]bool{"SHUTOFF": true, "ERROR": false, "PAUSED": false, "SUSPENDED": false, "SHELVED_OFFLOADED": false, "SOFT_DELETED": false} {
@@ -71,7 +71,7 @@ func TestServersThatAreNotActiveExist(t *testing.T) {
 // long that has to be so before the Node goes.
 func TestANameThatNoServerHas(t *testing.T) {
 	t.Parallel()
-	w := newTestWorld(t, sim.Options{}, Networking{})
+	w := newNodeWorld(t, sim.Options{}, Networking{})
 	nodes := w.launch(2)
 	if err := w.cloud.Terminate("node-0"); err != nil {
 		t.Fatal(err)

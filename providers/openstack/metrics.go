@@ -6,57 +6,57 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
-	"k8s.io/component-base/metrics"
-	"k8s.io/component-base/metrics/legacyregistry"
+	basemetrics "k8s.io/component-base/metrics"
 	"k8s.io/utils/clock"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
+	"github.com/unified-ccm/unified-ccm/pkg/common/metrics"
 )
 
 // legacyMetrics are those of managers before this one, under their names and with their labels,
 // for dashboards and alerts. A nil pointer records nothing.
 type legacyMetrics struct {
-	duration *metrics.HistogramVec
-	total    *metrics.CounterVec
-	errors   *metrics.CounterVec
+	duration *basemetrics.HistogramVec
+	total    *basemetrics.CounterVec
+	errors   *basemetrics.CounterVec
 
 	// Of what the service controller asks for.
-	reconcileDuration *metrics.HistogramVec
-	reconcileTotal    *metrics.CounterVec
-	reconcileErrors   *metrics.CounterVec
+	reconcileDuration *basemetrics.HistogramVec
+	reconcileTotal    *basemetrics.CounterVec
+	reconcileErrors   *basemetrics.CounterVec
 }
 
 // newLegacyMetrics returns the metrics of the process, and exposes them with the first call.
 var newLegacyMetrics = sync.OnceValue(func() *legacyMetrics {
-	const stage = metrics.ALPHA
+	set := &metrics.Set{}
 	m := &legacyMetrics{
-		duration: metrics.NewHistogramVec(&metrics.HistogramOpts{
-			Name: "openstack_api_request_duration_seconds", StabilityLevel: stage,
+		duration: set.Histogram(metrics.Doc{
+			Name: "openstack_api_request_duration_seconds", Labels: []string{"request"},
 			Help: "Seconds that a request to an OpenStack service took, under its name of before: see ccm_cloud_api_request_duration_seconds.",
-		}, []string{"request"}),
-		total: metrics.NewCounterVec(&metrics.CounterOpts{
-			Name: "openstack_api_requests_total", StabilityLevel: stage,
+		}, nil),
+		total: set.Counter(metrics.Doc{
+			Name: "openstack_api_requests_total", Labels: []string{"request"},
 			Help: "Requests to OpenStack services, under their name of before.",
-		}, []string{"request"}),
-		errors: metrics.NewCounterVec(&metrics.CounterOpts{
-			Name: "openstack_api_request_errors_total", StabilityLevel: stage,
+		}),
+		errors: set.Counter(metrics.Doc{
+			Name: "openstack_api_request_errors_total", Labels: []string{"request"},
 			Help: "Requests to OpenStack services that failed, under their name of before.",
-		}, []string{"request"}),
-		reconcileDuration: metrics.NewHistogramVec(&metrics.HistogramOpts{
-			Name: "cloudprovider_openstack_reconcile_duration_seconds", StabilityLevel: stage,
-			Help:    "Seconds that a load balancer took to make, update or delete, under its name of before: see ccm_cloudprovider_request_duration_seconds.",
-			Buckets: []float64{0.01, 0.1, 0.5, 1, 2.5, 5, 10, 20, 30, 60, 100, 300, 1000},
-		}, []string{"operation"}),
-		reconcileTotal: metrics.NewCounterVec(&metrics.CounterOpts{
-			Name: "cloudprovider_openstack_reconcile_total", StabilityLevel: stage,
+		}),
+		reconcileDuration: set.Histogram(metrics.Doc{
+			Name: "cloudprovider_openstack_reconcile_duration_seconds", Labels: []string{"operation"},
+			Help: "Seconds that a load balancer took to make, update or delete, under its name of before: see ccm_cloudprovider_request_duration_seconds.",
+			// From 10 ms to 17 min, as dashboards have them.
+		}, []float64{0.01, 0.1, 0.5, 1, 2.5, 5, 10, 20, 30, 60, 100, 300, 1000}),
+		reconcileTotal: set.Counter(metrics.Doc{
+			Name: "cloudprovider_openstack_reconcile_total", Labels: []string{"operation"},
 			Help: "Load balancers that were made, updated or deleted, under their name of before.",
-		}, []string{"operation"}),
-		reconcileErrors: metrics.NewCounterVec(&metrics.CounterOpts{
-			Name: "cloudprovider_openstack_reconcile_errors_total", StabilityLevel: stage,
+		}),
+		reconcileErrors: set.Counter(metrics.Doc{
+			Name: "cloudprovider_openstack_reconcile_errors_total", Labels: []string{"operation"},
 			Help: "Load balancers that could not be made, updated or deleted, under their name of before.",
-		}, []string{"operation"}),
+		}),
 	}
-	legacyregistry.MustRegister(m.duration, m.total, m.errors, m.reconcileDuration, m.reconcileTotal, m.reconcileErrors)
+	set.Register()
 	return m
 })
 
@@ -81,7 +81,7 @@ func legacyRequest(operation string) string {
 	}[operation]
 }
 
-// answered records one request.
+// answered records one attempt.
 func (m *legacyMetrics) answered(call cloudapi.Call) {
 	if m == nil || !call.Sent {
 		return

@@ -31,7 +31,7 @@ func legacyValue(t *testing.T, name, label, value string) float64 {
 	return 0
 }
 
-func TestLegacyMetricNames(t *testing.T) {
+func TestLegacyMetrics(t *testing.T) {
 	t.Parallel()
 	m := newLegacyMetrics()
 	m.answered(cloudapi.Call{Request: cloudapi.Request{Operation: "ShowLoadBalancer"}, Sent: true})

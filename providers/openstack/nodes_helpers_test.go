@@ -19,8 +19,8 @@ import (
 // simURL is Keystone of a simulated cloud in this process; no name is looked up.
 const simURL = "http://openstack.invalid/identity/v3"
 
-// testWorld is a simulated OpenStack and what is under test over it.
-type testWorld struct {
+// nodeWorld is a simulated OpenStack and what is under test over it.
+type nodeWorld struct {
 	t      *testing.T
 	cloud  *sim.Cloud
 	client *client
@@ -39,7 +39,7 @@ func accountGlobal(c *sim.Cloud) Global {
 	}
 }
 
-func newTestWorld(t *testing.T, o sim.Options, networking Networking) *testWorld {
+func newNodeWorld(t *testing.T, o sim.Options, networking Networking) *nodeWorld {
 	t.Helper()
 	cloud, err := sim.New(o)
 	if err != nil {
@@ -48,7 +48,7 @@ func newTestWorld(t *testing.T, o sim.Options, networking Networking) *testWorld
 	if o.Clock == nil {
 		o.Clock = clock.RealClock{}
 	}
-	w := &testWorld{t: t, cloud: cloud, clock: o.Clock}
+	w := &nodeWorld{t: t, cloud: cloud, clock: o.Clock}
 	g := accountGlobal(cloud)
 	w.client = newClient(clientOptions{Global: g, Transport: cloud.Front().Transport(), Clock: o.Clock})
 	w.api = api.New(w.client)
@@ -60,7 +60,7 @@ func newTestWorld(t *testing.T, o sim.Options, networking Networking) *testWorld
 }
 
 // authenticated gets a token, which is not counted with what follows.
-func (w *testWorld) authenticated() *testWorld {
+func (w *nodeWorld) authenticated() *nodeWorld {
 	w.t.Helper()
 	if _, err := w.client.session(w.t.Context()); err != nil {
 		w.t.Fatal(err)
@@ -69,7 +69,7 @@ func (w *testWorld) authenticated() *testWorld {
 	return w
 }
 
-func (w *testWorld) launch(n int) []*v1.Node {
+func (w *nodeWorld) launch(n int) []*v1.Node {
 	w.t.Helper()
 	var nodes []*v1.Node
 	for i := range n {
@@ -85,7 +85,7 @@ func (w *testWorld) launch(n int) []*v1.Node {
 }
 
 // initialised gives nodes what the node controller would.
-func (w *testWorld) initialised(nodes []*v1.Node) {
+func (w *nodeWorld) initialised(nodes []*v1.Node) {
 	w.t.Helper()
 	for _, node := range nodes {
 		node.Spec.ProviderID = "openstack:///" + w.cloud.Server(node.Name)
@@ -94,7 +94,7 @@ func (w *testWorld) initialised(nodes []*v1.Node) {
 }
 
 // wantCalls fails if more than most calls were made since the last call of it.
-func (w *testWorld) wantCalls(most int) {
+func (w *nodeWorld) wantCalls(most int) {
 	w.t.Helper()
 	log := w.cloud.Front().Log()
 	w.t.Logf("%d calls: %v", log.Len(), log.Count())

@@ -15,7 +15,6 @@ import (
 	cloudprovider "k8s.io/cloud-provider"
 	"k8s.io/utils/clock"
 
-	"github.com/unified-ccm/unified-ccm/pkg/common/config"
 	"github.com/unified-ccm/unified-ccm/pkg/common/instances"
 	lbcommon "github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
 	"github.com/unified-ccm/unified-ccm/pkg/common/nodes"
@@ -51,33 +50,20 @@ func Descriptor() provider.Descriptor {
 		Capabilities:   provider.Capabilities{LoadBalancer: true, InstancesV2: true, Routes: true},
 		Flags:          flags.add,
 		InheritedFlags: inheritedFlags(),
-		ValidateConfig: func(file string, content []byte) ([]string, error) {
-			_, warnings, err := ReadConfig(file, content)
-			return warnings.Strings(), err
-		},
-		ShowConfig: func(w io.Writer, file string, content []byte) error {
-			cfg, _, err := ReadConfig(file, content)
-			if err != nil {
-				return err
-			}
-			return config.Effective(w, cfg)
-		},
-		New: func(r io.Reader) (cloudprovider.Interface, error) { return factory(r, flags) },
+		ValidateConfig: configuration.Validate,
+		ShowConfig:     configuration.Show,
+		New:            func(r io.Reader) (cloudprovider.Interface, error) { return factory(r, flags) },
 	}
 }
 
 // factory implements cloudprovider.Factory. The registry holds its lock meanwhile, so nothing here
 // calls the network; Check does.
 func factory(r io.Reader, f *flags) (cloudprovider.Interface, error) {
-	name, content, err := config.Read(r)
+	cfg, file, err := configuration.From(r)
 	if err != nil {
 		return nil, err
 	}
-	cfg, _, err := ReadConfig(name, content)
-	if err != nil {
-		return nil, err
-	}
-	return NewCloud(cfg, WithConfigFile(name), withFlags(f))
+	return NewCloud(cfg, WithConfigFile(file), withFlags(f))
 }
 
 // balancers are the load balancers of Services.
@@ -91,7 +77,7 @@ type Cloud struct {
 	loadBalancer *balancers
 	instances    *instances.Instances
 	routes       *routes.Routes
-	nodes        *nodes.Lent
+	nodes        nodes.Lent
 	clusterUID   atomic.Value
 }
 
@@ -111,8 +97,8 @@ type options struct {
 	transport  http.RoundTripper
 	clock      clock.WithTicker
 	configFile string
-	userAgent  []string
 	regional   bool
+	flags      *flags
 }
 
 // WithTransport sends all requests through rt, those for tokens included.
@@ -124,12 +110,12 @@ func WithClock(c clock.WithTicker) Option { return func(o *options) { o.clock = 
 // WithConfigFile names the file that the configuration is from. Credentials are read again when it changes.
 func WithConfigFile(name string) Option { return func(o *options) { o.configFile = name } }
 
-func withFlags(f *flags) Option { return func(o *options) { o.userAgent = f.userAgent } }
+func withFlags(f *flags) Option { return func(o *options) { o.flags = f } }
 
 // NewCloud returns the provider for a valid configuration. It makes no call, but reads clouds.yaml
 // where that is to be used.
 func NewCloud(cfg Config, opts ...Option) (*Cloud, error) {
-	o := options{clock: clock.RealClock{}, regional: os.Getenv(envRegional) == "true"}
+	o := options{clock: clock.RealClock{}, regional: os.Getenv(envRegional) == "true", flags: &flags{}}
 	for _, set := range opts {
 		set(&o)
 	}
@@ -142,24 +128,24 @@ func NewCloud(cfg Config, opts ...Option) (*Cloud, error) {
 	if o.regional && cfg.Global.Region == "" {
 		return nil, fmt.Errorf("%s = true needs region in section [%s]", envRegional, sectionGlobal)
 	}
-	c := &Cloud{config: cfg, nodes: &nodes.Lent{}}
+	c := &Cloud{config: cfg}
 	c.client = newClient(clientOptions{
-		Global: cfg.Global, ConfigFile: o.configFile, Transport: o.transport, Clock: o.clock, UserAgent: o.userAgent,
+		Global: cfg.Global, Transport: o.transport, Clock: o.clock, ConfigFile: o.configFile, UserAgent: o.flags.userAgent,
 	})
-	c.build(api.New(c.client), o)
+	c.build(o)
 	return c, nil
 }
 
-func (c *Cloud) build(calls *api.Clients, o options) {
-	region := c.config.Global.Region
+func (c *Cloud) build(o options) {
+	calls, region := api.New(c.client), c.config.Global.Region
 	ids := names.ProviderIDs(region)
 	source := newInstanceSource(instanceSourceOptions{
 		Compute: calls, Network: calls, ProviderIDs: ids, Region: region, Regional: o.regional,
 		Networking: c.config.Networking, Clock: o.clock,
 	})
 	c.instances = instances.New(instances.Options{Provider: ProviderName, Clock: o.clock}, source, ids)
-	c.routes = routes.New(routes.Options{Provider: ProviderName}, newRouteSource(routeSourceOptions{
-		Network: calls, RouterID: c.config.Route.RouterID, Ports: source.ports, Nodes: c.nodes, ProviderIDs: ids, Clock: o.clock,
+	c.routes = newRoutes(newRouteSource(routeSourceOptions{
+		Network: calls, RouterID: c.config.Route.RouterID, Ports: source.ports, Nodes: &c.nodes, ProviderIDs: ids, Clock: o.clock,
 		ClusterUID: c.knownClusterUID,
 	}), c.instances)
 	c.loadBalancer = lbcommon.New(lbcommon.Options{

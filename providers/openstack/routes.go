@@ -17,6 +17,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/instances"
 	"github.com/unified-ccm/unified-ccm/pkg/common/nodes"
 	"github.com/unified-ccm/unified-ccm/pkg/common/routes"
+	"github.com/unified-ccm/unified-ccm/pkg/common/turns"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/api"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/names"
 )
@@ -32,6 +33,11 @@ const (
 	// goroutines, and not one that a cloud or a test counts in.
 	gather = 20 * time.Millisecond
 )
+
+// newRoutes puts package routes over a Neutron router.
+func newRoutes(source routes.Source, targets routes.NodeTargets) *routes.Routes {
+	return routes.New(routes.Options{Provider: ProviderName}, source, targets)
+}
 
 // routeSource answers package routes out of one Neutron router. Routes there have no names, tags
 // or owners. A route is the cluster's if one of these says so:
@@ -53,7 +59,7 @@ type routeSource struct {
 	clusterUID func() string
 
 	// turn is held by the one that reads or changes the router. It guards what follows.
-	turn chan struct{}
+	turn turns.Turn
 
 	known      *api.Router
 	readAt     time.Time
@@ -76,21 +82,11 @@ type routeSourceOptions struct {
 func newRouteSource(o routeSourceOptions) *routeSource {
 	return &routeSource{
 		api: o.Network, router: o.RouterID, ports: o.Ports, nodes: o.Nodes, ids: o.ProviderIDs, clock: o.Clock, clusterUID: o.ClusterUID,
-		turn: make(chan struct{}, 1), mine: map[api.ExtraRoute]bool{}, strangers: map[api.ExtraRoute]time.Time{},
+		mine: map[api.ExtraRoute]bool{}, strangers: map[api.ExtraRoute]time.Time{},
 	}
 }
 
 var _ routes.Source = (*routeSource)(nil)
-
-// take waits for the turn. The function that it returns gives it back.
-func (s *routeSource) take(ctx context.Context) (func(), error) {
-	select {
-	case s.turn <- struct{}{}:
-		return func() { <-s.turn }, nil
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
-}
 
 // cluster is what the router's tags name the cluster by.
 func (s *routeSource) cluster(clusterName string) string {
@@ -105,7 +101,7 @@ func routeName(r api.ExtraRoute) string { return r.Destination + " via " + r.Nex
 
 // List implements routes.Source.
 func (s *routeSource) List(ctx context.Context, clusterName string) ([]routes.Route, error) {
-	done, err := s.take(ctx)
+	done, err := s.turn.Take(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -214,7 +210,7 @@ func (s *routeSource) Create(ctx context.Context, clusterName string, list []rou
 	if err := clocks.Sleep(ctx, clock.RealClock{}, gather); err != nil {
 		return slices.Repeat([]error{err}, len(errs))
 	}
-	done, err := s.take(ctx)
+	done, err := s.turn.Take(ctx)
 	if err != nil {
 		return slices.Repeat([]error{err}, len(errs))
 	}
@@ -300,7 +296,7 @@ func (s *routeSource) inTheWay(want api.ExtraRoute, owned map[api.ExtraRoute]boo
 // nobody would come back for it.
 func (s *routeSource) Delete(ctx context.Context, _ string, list []routes.Route) []error {
 	errs := make([]error, len(list))
-	done, err := s.take(ctx)
+	done, err := s.turn.Take(ctx)
 	if err != nil {
 		return slices.Repeat([]error{err}, len(errs))
 	}

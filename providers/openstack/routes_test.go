@@ -27,7 +27,7 @@ const clusterUID = "2f2c1d67-33f5-4a65-8d7a-7d4c5a3e9b10"
 
 // routeWorld is a cluster with nodes, and the route part of a manager.
 type routeWorld struct {
-	*testWorld
+	*nodeWorld
 	indexer   cache.Indexer
 	source    *routeSource
 	routes    *routes.Routes
@@ -37,11 +37,11 @@ type routeWorld struct {
 
 func newRouteWorld(t *testing.T, o sim.Options, nodes int) *routeWorld {
 	t.Helper()
-	w := &routeWorld{testWorld: newTestWorld(t, o, Networking{}).authenticated()}
+	w := &routeWorld{nodeWorld: newNodeWorld(t, o, Networking{}).authenticated()}
 	w.indexer = cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{})
 	w.nodes = w.launch(nodes)
 	w.initialised(w.nodes)
-	all := instances.New(instances.Options{Provider: ProviderName, Clock: w.clock}, w.testWorld.source, w.ids)
+	all := instances.New(instances.Options{Provider: ProviderName, Clock: w.clock}, w.nodeWorld.source, w.ids)
 	for _, node := range w.nodes {
 		meta, err := all.InstanceMetadata(t.Context(), node)
 		if err != nil {
@@ -59,17 +59,17 @@ func newRouteWorld(t *testing.T, o sim.Options, nodes int) *routeWorld {
 
 // restart begins with a manager that remembers nothing.
 func (w *routeWorld) restart() {
-	w.testWorld.source.ports = newNodePorts(w.api, w.clock)
-	w.instances = instances.New(instances.Options{Provider: ProviderName, Clock: w.clock}, w.testWorld.source, w.ids)
+	w.nodeWorld.source.ports = newNodePorts(w.api, w.clock)
+	w.instances = instances.New(instances.Options{Provider: ProviderName, Clock: w.clock}, w.nodeWorld.source, w.ids)
 	lister, lent := corelisters.NewNodeLister(w.indexer), &nodes.Lent{}
 	lent.Lend(lister, nil)
 	w.instances.SetNodeLister(lister)
 	w.source = newRouteSource(routeSourceOptions{
-		Network: w.api, RouterID: w.cloud.Places().Router, Ports: w.testWorld.source.ports, ProviderIDs: w.ids, Clock: w.clock,
+		Network: w.api, RouterID: w.cloud.Places().Router, Ports: w.nodeWorld.source.ports, ProviderIDs: w.ids, Clock: w.clock,
 		Nodes:      lent,
 		ClusterUID: func() string { return clusterUID },
 	})
-	w.routes = routes.New(routes.Options{Provider: ProviderName}, w.source, w.instances)
+	w.routes = newRoutes(w.source, w.instances)
 }
 
 // sync is one pass of the route controller, whose creations and deletions run side by side.

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"io"
 	"strings"
-	"sync"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -17,6 +16,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/unified-ccm/unified-ccm/cmd/internal/cli"
+	"github.com/unified-ccm/unified-ccm/pkg/common/batch"
 	"github.com/unified-ccm/unified-ccm/pkg/common/guard"
 	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
 	"github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
@@ -137,22 +137,15 @@ func (p *planner) plan(ctx context.Context, w work) (plans []plan.Plan, failed [
 		w.services = nil
 	}
 	results := make([]plan.Plan, len(w.services))
-	errs := make([]error, len(w.services))
 	eligible := loadbalancer.TrafficNodes(w.nodes)
-	slots := make(chan struct{}, plansAtOnce)
-	var done sync.WaitGroup
-	for i, service := range w.services {
-		slots <- struct{}{}
-		done.Go(func() {
-			defer func() { <-slots }()
-			if loadbalancer.Wanted(service) {
-				results[i], errs[i] = lbPlanner.PlanLoadBalancer(ctx, p.options.clusterName, service, eligible, false)
-			} else {
-				results[i], errs[i] = lbPlanner.PlanLoadBalancer(ctx, p.options.clusterName, service, nil, true)
-			}
-		})
-	}
-	done.Wait()
+	errs := batch.SideBySide(len(w.services), plansAtOnce, func(i int) (err error) {
+		if service := w.services[i]; loadbalancer.Wanted(service) {
+			results[i], err = lbPlanner.PlanLoadBalancer(ctx, p.options.clusterName, service, eligible, false)
+		} else {
+			results[i], err = lbPlanner.PlanLoadBalancer(ctx, p.options.clusterName, service, nil, true)
+		}
+		return err
+	})
 	for i, err := range errs {
 		if err != nil {
 			failed = append(failed, about(intent.Subject(w.services[i]), err))

@@ -47,15 +47,19 @@ func ClassOfStatus(status int) Class {
 	}
 }
 
+// LongestRetryAfter bounds what a cloud may ask us to wait: more is a fault of a proxy in between, and
+// the work queues come back sooner anyway.
+const LongestRetryAfter = 5 * time.Minute
+
 // RetryAfter reads the header Retry-After, in seconds or as a date, as the time to wait from now
-// on. It returns 0 where the header is missing, in the past or not understood.
+// on, at most LongestRetryAfter. It returns 0 where the header is missing, in the past or not understood.
 func RetryAfter(h http.Header, now time.Time) time.Duration {
 	value := h.Get("Retry-After")
 	if seconds, err := strconv.ParseUint(value, 10, 31); err == nil {
-		return time.Duration(seconds) * time.Second
+		return min(time.Duration(seconds)*time.Second, LongestRetryAfter)
 	}
 	if at, err := http.ParseTime(value); err == nil {
-		return max(at.Sub(now), 0)
+		return min(max(at.Sub(now), 0), LongestRetryAfter)
 	}
 	return 0
 }

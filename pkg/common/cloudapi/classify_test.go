@@ -73,6 +73,8 @@ func TestRetryAfter(t *testing.T) {
 		{name: "date", value: now.Add(7 * time.Second).Format(http.TimeFormat), want: 7 * time.Second},
 		{name: "date in the past", value: now.Add(-time.Hour).Format(http.TimeFormat), want: 0},
 		{name: "nonsense", value: "soon", want: 0},
+		{name: "a day", value: "86400", want: LongestRetryAfter},
+		{name: "tomorrow", value: now.Add(24 * time.Hour).Format(http.TimeFormat), want: LongestRetryAfter},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -115,5 +117,20 @@ func TestPeekResponse(t *testing.T) {
 	}
 	if got := PeekResponse(nil, 4); got != nil {
 		t.Errorf("no response: %q", got)
+	}
+}
+
+func TestCauseOf(t *testing.T) {
+	cause := errors.New("no such thing")
+	for name, err := range map[string]error{
+		"without a class": cause, "with one": &Error{Class: NotFound, Operation: "Get", Err: cause},
+		"wrapped": fmt.Errorf("looking: %w", &Error{Class: NotFound, Operation: "Get", Err: cause}),
+	} {
+		if got := CauseOf(err); got != cause { //nolint:errorlint // the very value
+			t.Errorf("%s: %v, want %v", name, got, cause)
+		}
+	}
+	if CauseOf(nil) != nil {
+		t.Error("no error has a cause")
 	}
 }

@@ -84,6 +84,16 @@ func Is(err error, classes ...Class) bool {
 	return false
 }
 
+// CauseOf returns what the cloud said, without the operation and the class around it, and an error that
+// has neither as it is. It is for texts that name the operation themselves.
+func CauseOf(err error) error {
+	var e *Error
+	if errors.As(err, &e) {
+		return e.Err
+	}
+	return err
+}
+
 // IgnoreNotFound returns nil for an error of class NotFound, and any other error as it is. It is for
 // deleting: what is already gone is as good as deleted.
 func IgnoreNotFound(err error) error {

@@ -28,7 +28,7 @@ func (s *Switchable) Set(base http.RoundTripper) {
 	before := s.base
 	s.base = base
 	s.mu.Unlock()
-	closeIdle(before)
+	CloseIdle(before)
 }
 
 // Known says whether there is a base.
@@ -44,7 +44,7 @@ func (s *Switchable) RoundTrip(req *http.Request) (*http.Response, error) {
 }
 
 // CloseIdleConnections lets http.Client.CloseIdleConnections reach the base.
-func (s *Switchable) CloseIdleConnections() { closeIdle(s.get()) }
+func (s *Switchable) CloseIdleConnections() { CloseIdle(s.get()) }
 
 func (s *Switchable) get() http.RoundTripper {
 	s.mu.RLock()
@@ -55,7 +55,9 @@ func (s *Switchable) get() http.RoundTripper {
 	return s.base
 }
 
-func closeIdle(rt http.RoundTripper) {
+// CloseIdle closes the connections of a round tripper that are idle, if it can: for those that stand
+// around another one.
+func CloseIdle(rt http.RoundTripper) {
 	if c, ok := rt.(interface{ CloseIdleConnections() }); ok {
 		c.CloseIdleConnections()
 	}

@@ -187,4 +187,4 @@ func (t *transport) log(req *http.Request, resp *http.Response, err error, call 
 }
 
 // CloseIdleConnections lets http.Client.CloseIdleConnections reach Base.
-func (t *transport) CloseIdleConnections() { closeIdle(t.o.Base) }
+func (t *transport) CloseIdleConnections() { CloseIdle(t.o.Base) }

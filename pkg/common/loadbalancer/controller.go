@@ -14,6 +14,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
+	"github.com/unified-ccm/unified-ccm/pkg/common/turns"
 )
 
 // DefaultTimeout bounds one call of Ensure, Update or EnsureDeleted. It is longer than the slowest
@@ -61,7 +62,7 @@ type Controller[S, D, O any] struct {
 	options Options
 	cloud   Cloud[S, D, O]
 	runtime atomic.Pointer[provider.Runtime]
-	locks   *keyedLock
+	turns   turns.Named
 	told    *told
 	missing *keySet
 }
@@ -87,7 +88,7 @@ func New[S, D, O any](o Options, cloud Cloud[S, D, O]) *Controller[S, D, O] {
 		o.Vocabulary.Provider = o.Provider
 	}
 	process().set.Register()
-	return &Controller[S, D, O]{options: o, cloud: cloud, locks: newKeyedLock(), told: newTold(), missing: newKeySet()}
+	return &Controller[S, D, O]{options: o, cloud: cloud, told: newTold(), missing: newKeySet()}
 }
 
 // SetRuntime implements provider.RuntimeUser. Before it is called, Events go nowhere and the
@@ -124,7 +125,7 @@ func (c *Controller[S, D, O]) GetLoadBalancer(ctx context.Context, clusterName s
 //
 // Errors: class cloudapi.Invalid names every problem of the Service; a refusal of the provider
 // names what cannot be done; other classes come from the cloud. An api.RetryError is in the chain
-// where the cloud said when to come back, or where only an address is still missing.
+// where the cloud said when to come back, or where only an address is still missing and will come.
 func (c *Controller[S, D, O]) EnsureLoadBalancer(ctx context.Context, clusterName string, service *v1.Service, nodes []*v1.Node) (*v1.LoadBalancerStatus, error) {
 	if c.elsewhere(service) {
 		return nil, cloudprovider.ImplementedElsewhere
@@ -157,7 +158,7 @@ func (c *Controller[S, D, O]) EnsureLoadBalancer(ctx context.Context, clusterNam
 	c.annotate(ctx, service, t.in, have)
 	status := c.cloud.Status(t.in, have)
 	if status == nil || len(status.Ingress) == 0 {
-		return nil, c.retryLater(fmt.Errorf("load balancer %s has no address yet: the cloud is still working on it", c.cloud.Name(key)))
+		return nil, c.unaddressed(key, have)
 	}
 	return status, nil
 }

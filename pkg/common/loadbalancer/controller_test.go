@@ -140,6 +140,15 @@ func TestErrorsSayWhenToComeBack(t *testing.T) {
 			t.Errorf("error %v", err)
 		}
 	})
+	t.Run("an address that never comes", func(t *testing.T) {
+		f := newFixture(t)
+		f.cloud.noAddress, f.cloud.failure = true, "could not be set up (no free address): delete the Service and create it again"
+		_, err := f.EnsureLoadBalancer(t.Context(), "prod", web(), nil)
+		var retry *api.RetryError
+		if want := "load balancer lb-web " + f.cloud.failure; err == nil || err.Error() != want || errors.As(err, &retry) {
+			t.Errorf("error %v (said when to come back: %t), want %s", err, retry != nil, want)
+		}
+	})
 	t.Run("denied backs off", func(t *testing.T) {
 		f := newFixture(t)
 		f.cloud.fault = func(int, bool) error {

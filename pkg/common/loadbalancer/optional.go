@@ -2,6 +2,7 @@ package loadbalancer
 
 import (
 	"context"
+	"fmt"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/klog/v2"
@@ -59,6 +60,27 @@ func (c *Controller[S, D, O]) invalid(in intent.Service, err error) error {
 type Annotator[O any] interface {
 	// Annotations are what the Service shall say once its load balancer is as asked. It makes no call.
 	Annotations(in intent.Service, have O) map[string]string
+}
+
+// Failer is implemented by a Cloud that has a state in which a load balancer never gets an address,
+// however long one waits.
+type Failer[O any] interface {
+	// Failure says of a load balancer in such a state what is wrong and what to do, as the end of a
+	// sentence that begins with its name: "could not be set up (no free address): delete …". It is ""
+	// in all other states, those that the cloud leaves by itself among them. It makes no call.
+	Failure(have O) string
+}
+
+// unaddressed is the error about a load balancer that is as asked, but has no address. While the cloud
+// works on it, the Service is looked at again soon; one that has failed waits for a person, and the
+// framework's growing pauses are right for that.
+func (c *Controller[S, D, O]) unaddressed(key Key, have O) error {
+	if cloud, ok := any(c.cloud).(Failer[O]); ok {
+		if failure := cloud.Failure(have); failure != "" {
+			return fmt.Errorf("load balancer %s %s", c.cloud.Name(key), failure)
+		}
+	}
+	return c.retryLater(fmt.Errorf("load balancer %s has no address yet: the cloud is still working on it", c.cloud.Name(key)))
 }
 
 // annotate writes what the Service does not say yet. A failure is logged only: the load balancer is

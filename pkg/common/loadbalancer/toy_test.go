@@ -51,8 +51,10 @@ type toy struct {
 	foreign bool
 	// noAddress hides the address from the status.
 	noAddress bool
-	warnings  []string
-	reasons   map[string]string
+	// failure is what the cloud says of a load balancer that failed.
+	failure  string
+	warnings []string
+	reasons  map[string]string
 }
 
 var _ Cloud[string, objects, objects] = (*toy)(nil)
@@ -217,6 +219,8 @@ func (c *toy) Status(_ intent.Service, have objects) *v1.LoadBalancerStatus {
 	}
 	return nil
 }
+
+func (c *toy) Failure(objects) string { return c.failure }
 
 // fixture is a controller on a toy cloud.
 type fixture struct {

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"k8s.io/utils/clock"
+
+	"github.com/unified-ccm/unified-ccm/pkg/common/turns"
 )
 
 // Options of a Value. Read and Clock are required.
@@ -29,7 +31,7 @@ type Options[T any] struct {
 type Value[T any] struct {
 	options Options[T]
 	// turn is held by the one caller that reads.
-	turn chan struct{}
+	turn turns.Turn
 
 	mu     sync.Mutex
 	value  T
@@ -42,7 +44,7 @@ type Value[T any] struct {
 
 // New returns a Value. It reads nothing.
 func New[T any](o Options[T]) *Value[T] {
-	return &Value[T]{options: o, turn: make(chan struct{}, 1)}
+	return &Value[T]{options: o}
 }
 
 // Get returns the value, at most its age old. The error is that of the read, or of ctx.
@@ -73,12 +75,11 @@ func (v *Value[T]) obtain(ctx context.Context, good func() bool) (T, error) {
 		return value, err
 	}
 	var none T
-	select {
-	case v.turn <- struct{}{}:
-		defer func() { <-v.turn }()
-	case <-ctx.Done():
-		return none, ctx.Err()
+	done, err := v.turn.Take(ctx)
+	if err != nil {
+		return none, err
 	}
+	defer done()
 	// Another caller may have read meanwhile.
 	if value, err, served := v.lookup(good); served {
 		return value, err

@@ -105,23 +105,23 @@ func Wrap(operation string, err error) error {
 	case errors.As(err, &own):
 		return err
 	}
-	return &cloudapi.Error{Class: Classify(err), Operation: operation, RetryAfter: retryAfter(err), Err: &answer{err}}
+	return &cloudapi.Error{Class: Classify(err), Operation: operation, RetryAfter: retryAfter(err), Err: &readable{err}}
 }
 
-// answer is an error of the SDK with a text for users.
-type answer struct{ err error }
+// readable is an error of the SDK with a text for users.
+type readable struct{ err error }
 
 // Error implements error.
-func (a *answer) Error() string {
+func (r *readable) Error() string {
 	var api smithy.APIError
-	if errors.As(a.err, &api) {
+	if errors.As(r.err, &api) {
 		return fmt.Sprintf("%s (%s)", api.ErrorMessage(), api.ErrorCode())
 	}
-	return a.err.Error()
+	return r.err.Error()
 }
 
 // Unwrap returns the SDK's error.
-func (a *answer) Unwrap() error { return a.err }
+func (r *readable) Unwrap() error { return r.err }
 
 // retryAfter is how long AWS asked to wait, which it rarely says.
 func retryAfter(err error) time.Duration {

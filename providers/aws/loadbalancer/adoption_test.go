@@ -36,30 +36,30 @@ func adoptions() []adoption {
 	const policy = "ELBSecurityPolicy-TLS-1-2-2017-01"
 	ranges := func(s *v1.Service) { s.Spec.LoadBalancerSourceRanges = []string{"192.168.0.0/16"} }
 	return []adoption{
-		{name: "classic", svc: web(classic), leave: func(m oldManager) { m.classic(classicShape{}) }},
-		{name: "classic, PROXY protocol", svc: web(classic, with(annotation.KeyProxyProtocol, "*")), leave: func(m oldManager) { m.classic(classicShape{proxy: true}) }},
-		{name: "classic, TLS", svc: web(classic, with(annotation.KeyCertificates, certificateA), with(annotation.KeyTLSPorts, "443"), with(annotation.KeyTLSPolicy, policy)),
+		{name: "classic", svc: service(classic), leave: func(m oldManager) { m.classic(classicShape{}) }},
+		{name: "classic, PROXY protocol", svc: service(classic, with(annotation.KeyProxyProtocol, "*")), leave: func(m oldManager) { m.classic(classicShape{proxy: true}) }},
+		{name: "classic, TLS", svc: service(classic, with(annotation.KeyCertificates, certificateA), with(annotation.KeyTLSPorts, "443"), with(annotation.KeyTLSPolicy, policy)),
 			leave: func(m oldManager) { m.classic(classicShape{tls: policy}) }},
-		{name: "classic, local traffic", svc: web(classic, local), leave: func(m oldManager) { m.classic(classicShape{local: true}) }},
-		{name: "classic, ElbSecurityGroup", svc: web(classic), leave: func(m oldManager) { m.classic(classicShape{group: "{group-own}"}) }, classicGroup: "{group-own}"},
-		{name: "classic, security groups of the Service", svc: web(classic, with(annotation.KeySecurityGroups, "{group-own}")),
+		{name: "classic, local traffic", svc: service(classic, local), leave: func(m oldManager) { m.classic(classicShape{local: true}) }},
+		{name: "classic, ElbSecurityGroup", svc: service(classic), leave: func(m oldManager) { m.classic(classicShape{group: "{group-own}"}) }, classicGroup: "{group-own}"},
+		{name: "classic, security groups of the Service", svc: service(classic, with(annotation.KeySecurityGroups, "{group-own}")),
 			leave: func(m oldManager) { m.classic(classicShape{group: "{group-own}"}) }},
-		{name: "network, TLS", svc: web(with(annotation.KeyCertificates, certificateA), with(annotation.KeyTLSPorts, "443"), with(annotation.KeyTLSPolicy, policy)),
+		{name: "network, TLS", svc: service(with(annotation.KeyCertificates, certificateA), with(annotation.KeyTLSPorts, "443"), with(annotation.KeyTLSPolicy, policy)),
 			leave: func(m oldManager) { m.network(networkShape{tls: policy}) }},
-		{name: "network, UDP, local traffic", svc: web(local, allUDP), leave: func(m oldManager) { m.network(networkShape{local: true, udp: true}) }},
-		{name: "network, Elastic IPs", svc: web(with(annotation.KeySubnets, "{public-2},{public-0}"), with(annotation.KeyAllocations, "{elastic-1},{elastic-0}")),
+		{name: "network, UDP, local traffic", svc: service(local, allUDP), leave: func(m oldManager) { m.network(networkShape{local: true, udp: true}) }},
+		{name: "network, Elastic IPs", svc: service(with(annotation.KeySubnets, "{public-2},{public-0}"), with(annotation.KeyAllocations, "{elastic-1},{elastic-0}")),
 			leave: func(m oldManager) { m.network(networkShape{addresses: []string{"{elastic-1}", "{elastic-0}"}}) }},
-		{name: "network", svc: web(), leave: func(m oldManager) { m.network(networkShape{}) }},
-		{name: "network, local traffic", svc: web(local), leave: func(m oldManager) { m.network(networkShape{local: true}) }},
-		{name: "network, source ranges", svc: web(ranges), leave: func(m oldManager) { m.network(networkShape{sources: []string{"192.168.0.0/16"}}) }},
-		{name: "network, attributes of target groups", svc: web(with(annotation.KeyGroupAttributes, "preserve_client_ip.enabled=false,proxy_protocol_v2.enabled=true")),
+		{name: "network", svc: service(), leave: func(m oldManager) { m.network(networkShape{}) }},
+		{name: "network, local traffic", svc: service(local), leave: func(m oldManager) { m.network(networkShape{local: true}) }},
+		{name: "network, source ranges", svc: service(ranges), leave: func(m oldManager) { m.network(networkShape{sources: []string{"192.168.0.0/16"}}) }},
+		{name: "network, attributes of target groups", svc: service(with(annotation.KeyGroupAttributes, "preserve_client_ip.enabled=false,proxy_protocol_v2.enabled=true")),
 			leave: func(m oldManager) {
 				m.network(networkShape{attributes: map[string]string{"preserve_client_ip.enabled": "false", "proxy_protocol_v2.enabled": "true"}})
 			}},
-		{name: "network, security groups of the Service", settings: managed, svc: web(with(annotation.KeySecurityGroups, "{group-own}")),
+		{name: "network, security groups of the Service", settings: managed, svc: service(with(annotation.KeySecurityGroups, "{group-own}")),
 			leave: func(m oldManager) { m.network(networkShape{group: "{group-own}"}) }, groupRule: true},
-		{name: "network, managed security group", settings: managed, svc: web(), leave: func(m oldManager) { m.network(networkShape{managed: true}) }, groupRule: true},
-		{name: "network, managed security group, local traffic", settings: managed, svc: web(local), leave: func(m oldManager) { m.network(networkShape{managed: true, local: true}) }, groupRule: true},
+		{name: "network, managed security group", settings: managed, svc: service(), leave: func(m oldManager) { m.network(networkShape{managed: true}) }, groupRule: true},
+		{name: "network, managed security group, local traffic", settings: managed, svc: service(local), leave: func(m oldManager) { m.network(networkShape{managed: true, local: true}) }, groupRule: true},
 	}
 }
 
@@ -76,7 +76,7 @@ func (a adoption) rig(t *testing.T) *rig {
 		a.svc.Annotations[key] = r.expand(value)
 	}
 	if a.classicGroup != "" {
-		r.config.ClassicGroup = r.expand(a.classicGroup)
+		r.settings.ClassicGroup = r.expand(a.classicGroup)
 		r.restart()
 	}
 	return r
@@ -102,14 +102,14 @@ func TestAdoption(t *testing.T) {
 			if len(status.Ingress) != 1 || !strings.Contains(status.Ingress[0].Hostname, webName) {
 				t.Errorf("status %+v", status)
 			}
-			r.converged(a.svc)
+			r.steady(a.svc)
 			r.launch("d")
 			if err := r.manager.UpdateLoadBalancer(t.Context(), clusterName, a.svc, r.nodes); err != nil {
 				t.Fatal(err)
 			}
-			r.converged(a.svc)
+			r.steady(a.svc)
 			r.restart()
-			r.delete(a.svc)
+			r.remove(a.svc)
 			before["instances"]++
 			r.sameInventory(before)
 			if rules := r.rules(); len(rules) != 0 {
@@ -282,14 +282,14 @@ func TestLeftoversOfAnEarlierManager(t *testing.T) {
 	_, networks := m.publicSubnets()
 	m.authorize(m.nodeGroup(), cidr("tcp", 30080, 30080, oldHealthRule, networks...))
 	r.restart()
-	r.ensure(web())
+	r.ensure(service())
 	if calls := r.log().Mutations(); len(calls) != 1 || calls[0].Operation.Name != "RevokeSecurityGroupIngress" {
 		t.Errorf("calls %v", calls)
 	}
 	if slices.ContainsFunc(r.rules(), func(s string) bool { return strings.Contains(s, oldHealthRule) }) {
 		t.Errorf("rules %q", r.rules())
 	}
-	r.converged(web())
+	r.steady(service())
 }
 
 // TestAttributesOfAnEarlierAnnotation pins that target groups keep the attributes that an annotation
@@ -298,33 +298,33 @@ func TestAttributesOfAnEarlierAnnotation(t *testing.T) {
 	r := newRig(t, sim.Options{})
 	oldManager{r, t.Context()}.network(networkShape{attributes: map[string]string{"preserve_client_ip.enabled": "false"}})
 	r.restart()
-	r.ensure(web())
+	r.ensure(service())
 	r.noMutations("taking over")
 	if got := r.groupAttributes(r.groupOn(80).TargetGroupArn)["preserve_client_ip.enabled"]; got != "false" {
 		t.Errorf("preserve_client_ip.enabled is %s", got)
 	}
-	r.converged(web())
+	r.steady(service())
 }
 
 // TestSharedGroupOfAnEarlierManager pins what today's manager breaks: of two classic load balancers
 // behind ElbSecurityGroup, the deletion of one leaves the rule on nodes that the other lives by, and
 // neither the taking over nor a deletion edits the group itself.
 func TestSharedGroupOfAnEarlierManager(t *testing.T) {
-	a := adoption{svc: web(without(annotation.KeyType)), classicGroup: "{group-own}"}
+	a := adoption{svc: service(without(annotation.KeyType)), classicGroup: "{group-own}"}
 	r := a.rig(t)
 	m := oldManager{r, t.Context()}
-	shared := r.config.ClassicGroup
+	shared := r.settings.ClassicGroup
 	m.authorize(shared, cidr("tcp", 80, 80, "by hand", "0.0.0.0/0"))
 	before := r.inventory()
 	m.classic(classicShape{group: "{group-own}"})
-	other := web(without(annotation.KeyType), func(s *v1.Service) { s.Name, s.UID = "other", "ffffffff-4567-89ef-0123-456789abcdef" })
+	other := service(without(annotation.KeyType), func(s *v1.Service) { s.Name, s.UID = "other", "ffffffff-4567-89ef-0123-456789abcdef" })
 	r.ensure(other)
 	r.restart()
-	r.delete(a.svc)
+	r.remove(a.svc)
 	if got := r.inventory()["rules of nodes.sim"]; !slices.ContainsFunc(got, func(s string) bool { return strings.Contains(s, "from own") }) {
 		t.Errorf("the other load balancer has lost its rule on nodes: %q", got)
 	}
-	r.delete(other)
+	r.remove(other)
 	if diff := cmp.Diff(before, r.inventory()); diff != "" {
 		t.Errorf("objects (-before +after):\n%s", diff)
 	}

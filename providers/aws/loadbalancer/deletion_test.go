@@ -25,14 +25,14 @@ func TestDeletionThatFailsHalfWayLeaksNothing(t *testing.T) {
 		t.Run(operation, func(t *testing.T) {
 			r := newRig(t, sim.Options{}, func(s *Settings) { s.ManagedGroups = operation == "DeleteSecurityGroup" })
 			before := r.bare()
-			r.ensure(web())
+			r.ensure(service())
 			r.sim.Front().SetFaults(kit.Fault{Kind: kit.FaultThrottle, Operation: operation, Times: kit.Always})
-			if err := r.manager.EnsureLoadBalancerDeleted(t.Context(), clusterName, web()); !cloudapi.Is(err, cloudapi.Throttled) {
+			if err := r.manager.EnsureLoadBalancerDeleted(t.Context(), clusterName, service()); !cloudapi.Is(err, cloudapi.Throttled) {
 				t.Errorf("delete: %v", err)
 			}
 			r.sim.Front().SetFaults()
 			r.restart()
-			r.delete(web())
+			r.remove(service())
 			r.sameAs(t, before)
 		})
 	}
@@ -43,11 +43,11 @@ func TestDeletionThatFailsHalfWayLeaksNothing(t *testing.T) {
 func TestDeletionFindsRulesInUntaggedGroups(t *testing.T) {
 	ranges := func(s *v1.Service) { s.Spec.LoadBalancerSourceRanges = []string{"192.0.2.0/24"} }
 	for name, svc := range map[string]*v1.Service{
-		"network":                            web(ranges),
-		"network, group of the Service":      web(with(annotation.KeySecurityGroups, "{group-own}")),
-		"classic":                            web(without(annotation.KeyType)),
-		"classic, group of the Service":      web(without(annotation.KeyType), with(annotation.KeySecurityGroups, "{group-own}")),
-		"network, whose type was taken away": web(ranges, with("test.example/then", "classic")),
+		"network":                            service(ranges),
+		"network, group of the Service":      service(with(annotation.KeySecurityGroups, "{group-own}")),
+		"classic":                            service(without(annotation.KeyType)),
+		"classic, group of the Service":      service(without(annotation.KeyType), with(annotation.KeySecurityGroups, "{group-own}")),
+		"network, whose type was taken away": service(ranges, with("test.example/then", "classic")),
 	} {
 		for _, gone := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s, nodes gone %t", name, gone), func(t *testing.T) {
@@ -74,7 +74,7 @@ func TestDeletionFindsRulesInUntaggedGroups(t *testing.T) {
 					delete(svc.Annotations, annotation.KeyType)
 				}
 				r.restart()
-				r.delete(svc)
+				r.remove(svc)
 				if calls := r.log().Count(); calls["DescribeSecurityGroups"] > 5 || calls["DescribeInstances"] > 0 {
 					t.Errorf("a deletion by a new manager makes the calls %v", calls)
 				}
@@ -104,9 +104,9 @@ func (r *rig) untag(name string) string {
 func TestDeletionDoesNotWaitForTheSecurityGroup(t *testing.T) {
 	r := newRig(t, sim.Options{ReleaseTime: 5 * time.Minute}, func(s *Settings) { s.ManagedGroups = true })
 	before := r.bare()
-	r.ensure(web())
+	r.ensure(service())
 	began := r.clock.Now()
-	err := r.manager.EnsureLoadBalancerDeleted(t.Context(), clusterName, web())
+	err := r.manager.EnsureLoadBalancerDeleted(t.Context(), clusterName, service())
 	var again *api.RetryError
 	if !errors.As(err, &again) || !cloudapi.Is(err, cloudapi.Conflict) {
 		t.Fatalf("delete: %v", err)
@@ -114,10 +114,10 @@ func TestDeletionDoesNotWaitForTheSecurityGroup(t *testing.T) {
 	if waited := r.clock.Since(began); waited > time.Minute {
 		t.Errorf("it has waited %s", waited)
 	}
-	if _, exists, err := r.manager.GetLoadBalancer(t.Context(), clusterName, web()); !exists || err != nil {
+	if _, exists, err := r.manager.GetLoadBalancer(t.Context(), clusterName, service()); !exists || err != nil {
 		t.Errorf("get: %t, %v", exists, err)
 	}
 	r.clock.Step(5 * time.Minute)
-	r.delete(web())
+	r.remove(service())
 	r.sameAs(t, before)
 }

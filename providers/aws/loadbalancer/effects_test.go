@@ -147,11 +147,11 @@ func (e effect) difference(t *testing.T, key string, kind annotation.Type) strin
 	if e.instead != "" {
 		instead = with(key, e.instead)
 	}
-	before, eventsBefore, err := look(t, e.sim, settings, web(append(base, instead)...))
+	before, eventsBefore, err := look(t, e.sim, settings, service(append(base, instead)...))
 	if err != nil {
 		t.Fatalf("%s without the annotation: %v", key, err)
 	}
-	after, events, err := look(t, e.sim, settings, web(append(base, with(key, e.value))...))
+	after, events, err := look(t, e.sim, settings, service(append(base, with(key, e.value))...))
 	var out strings.Builder
 	if err != nil {
 		fmt.Fprintf(&out, "  refused: %v\n", err)

@@ -74,7 +74,7 @@ func TestEventsOfAServiceWithEveryAnnotation(t *testing.T) {
 			if values == "invalid" {
 				annotations = invalid()
 			}
-			svc := web(generation(kind))
+			svc := service(generation(kind))
 			for key, value := range annotations {
 				svc.Annotations[key] = r.expand(value)
 			}
@@ -91,14 +91,14 @@ func TestEventsOfAServiceWithEveryAnnotation(t *testing.T) {
 			r.log().Reset()
 			_, err := r.manager.EnsureLoadBalancer(t.Context(), clusterName, svc, r.nodes)
 			fmt.Fprintf(&out, "# %s, %s\n", kind, values)
-			for _, event := range r.told() {
+			for _, event := range r.events() {
 				fmt.Fprintln(&out, r.withNames(event))
 			}
 			if values == "valid" {
 				if err != nil {
 					t.Errorf("%s: %v", kind, err)
 				}
-				r.converged(svc)
+				r.steady(svc)
 				continue
 			}
 			if err == nil {
@@ -127,10 +127,10 @@ func TestMisspeltKeys(t *testing.T) {
 			"last letter missing": key[:len(key)-1],
 			"a letter twice":      key[:len(key)-3] + key[len(key)-3:len(key)-2] + key[len(key)-3:],
 		} {
-			svc := web(with(slip, "x"))
+			svc := service(with(slip, "x"))
 			r.ensure(svc)
 			want := "did you mean " + key + "?"
-			events := strings.Join(r.told(), "\n")
+			events := strings.Join(r.events(), "\n")
 			if !strings.Contains(events, slip+": ") || !strings.Contains(events, want) {
 				t.Errorf("%s, %s: no event says %q: %s", slip, name, want, events)
 			}

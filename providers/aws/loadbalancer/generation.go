@@ -149,6 +149,9 @@ func (c *Cloud) Status(_ intent.Service, have Observed) *v1.LoadBalancerStatus {
 	return have.made.classic.Status(have.Classic)
 }
 
+// Failure implements loadbalancer.Failer. Classic load balancers have an address as soon as they exist.
+func (c *Cloud) Failure(have Observed) string { return network.Failure(have.Network) }
+
 // join appends a plan to another one. Both may change one security group: then the second change
 // gets a name of its own, and comes after the first.
 func join(p, q plan.Plan) plan.Plan {

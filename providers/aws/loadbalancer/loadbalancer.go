@@ -84,6 +84,7 @@ var (
 	_ lbcommon.Chooser                                = (*Cloud)(nil)
 	_ lbcommon.Hinter                                 = (*Cloud)(nil)
 	_ lbcommon.Validator                              = (*Cloud)(nil)
+	_ lbcommon.Failer[Observed]                       = (*Cloud)(nil)
 )
 
 // New returns a Cloud. It makes no call.

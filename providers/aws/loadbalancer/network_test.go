@@ -18,11 +18,11 @@ import (
 func TestNetworkLifeWithinItsBudget(t *testing.T) {
 	r := newRig(t, sim.Options{})
 	before := r.bare()
-	warm := web(func(s *v1.Service) { s.Name, s.UID = "warm", "ffffffff-0000-0000-0000-000000000000" })
+	warm := service(func(s *v1.Service) { s.Name, s.UID = "warm", "ffffffff-0000-0000-0000-000000000000" })
 	r.ensure(warm)
 	r.log().Reset()
-	status := r.ensure(web())
-	r.atMost("creating a load balancer", 10)
+	status := r.ensure(service())
+	r.wantCalls("creating a load balancer", 10)
 	b := r.balancer(webName)
 	if len(status.Ingress) != 1 || status.Ingress[0].Hostname != *b.DNSName {
 		t.Errorf("status %+v", status)
@@ -38,12 +38,12 @@ func TestNetworkLifeWithinItsBudget(t *testing.T) {
 			}
 		}
 	}
-	r.converged(web())
+	r.steady(service())
 	r.ensure(warm)
 	r.log().Reset()
-	r.delete(web())
-	r.atMost("deleting a load balancer", 9)
-	r.delete(warm)
+	r.remove(service())
+	r.wantCalls("deleting a load balancer", 9)
+	r.remove(warm)
 	r.sameAs(t, before)
 }
 
@@ -85,25 +85,25 @@ func TestNetworkDeletionAfterAQuietDayIsWithinItsBudget(t *testing.T) {
 // Shapes that must not change anything when a manager starts over them.
 func TestNothingToDoIsNoMutation(t *testing.T) {
 	for name, svc := range map[string]*v1.Service{
-		"plain":                   web(),
-		"local traffic":           web(local),
-		"HTTP health check":       web(with(annotation.KeyHealthCheckProtocol, "http")),
-		"TLS without a policy":    web(with(annotation.KeyCertificates, certificateA)),
-		"TLS of two certificates": web(with(annotation.KeyCertificates, certificateA+","+certificateB), with(annotation.KeyTLSPorts, "https")),
-		"encrypted to the nodes":  web(with(annotation.KeyCertificates, certificateA), with(annotation.KeyBackendProtocol, "ssl")),
-		"UDP":                     web(udp, local),
-		"TCP and UDP on one port": web(both),
-		"source ranges":           web(func(s *v1.Service) { s.Spec.LoadBalancerSourceRanges = []string{"10.1.0.0/16", "192.0.2.0/24"} }),
-		"internal":                web(with(annotation.KeyInternal, "true")),
-		"attributes": web(with(annotation.KeyCrossZone, "true"), with(annotation.KeyAccessLog, "true"), with(annotation.KeyAccessLogBucket, "logs"),
+		"plain":                   service(),
+		"local traffic":           service(local),
+		"HTTP health check":       service(with(annotation.KeyHealthCheckProtocol, "http")),
+		"TLS without a policy":    service(with(annotation.KeyCertificates, certificateA)),
+		"TLS of two certificates": service(with(annotation.KeyCertificates, certificateA+","+certificateB), with(annotation.KeyTLSPorts, "https")),
+		"encrypted to the nodes":  service(with(annotation.KeyCertificates, certificateA), with(annotation.KeyBackendProtocol, "ssl")),
+		"UDP":                     service(udp, local),
+		"TCP and UDP on one port": service(both),
+		"source ranges":           service(func(s *v1.Service) { s.Spec.LoadBalancerSourceRanges = []string{"10.1.0.0/16", "192.0.2.0/24"} }),
+		"internal":                service(with(annotation.KeyInternal, "true")),
+		"attributes": service(with(annotation.KeyCrossZone, "true"), with(annotation.KeyAccessLog, "true"), with(annotation.KeyAccessLogBucket, "logs"),
 			with(annotation.KeyGroupAttributes, "preserve_client_ip.enabled=false,deregistration_delay.timeout_seconds=10")),
-		"tags":           web(with(annotation.KeyTags, "a=1,b=2=3,c")),
-		"idle timeout":   web(with("load-balancer.unified-ccm.io/idle-timeout", "100s")),
-		"IP targets":     web(with(annotation.KeyTargetType, "ip")),
-		"a chosen name":  web(with(annotation.KeyName, "web-prod")),
-		"dual stack":     web(func(s *v1.Service) { s.Spec.IPFamilies = []v1.IPFamily{v1.IPv4Protocol, v1.IPv6Protocol} }),
-		"dual stack UDP": web(udp, func(s *v1.Service) { s.Spec.IPFamilies = []v1.IPFamily{v1.IPv4Protocol, v1.IPv6Protocol} }),
-		"IPv6":           web(func(s *v1.Service) { s.Spec.IPFamilies = []v1.IPFamily{v1.IPv6Protocol} }),
+		"tags":           service(with(annotation.KeyTags, "a=1,b=2=3,c")),
+		"idle timeout":   service(with("load-balancer.unified-ccm.io/idle-timeout", "100s")),
+		"IP targets":     service(with(annotation.KeyTargetType, "ip")),
+		"a chosen name":  service(with(annotation.KeyName, "web-prod")),
+		"dual stack":     service(func(s *v1.Service) { s.Spec.IPFamilies = []v1.IPFamily{v1.IPv4Protocol, v1.IPv6Protocol} }),
+		"dual stack UDP": service(udp, func(s *v1.Service) { s.Spec.IPFamilies = []v1.IPFamily{v1.IPv4Protocol, v1.IPv6Protocol} }),
+		"IPv6":           service(func(s *v1.Service) { s.Spec.IPFamilies = []v1.IPFamily{v1.IPv6Protocol} }),
 	} {
 		for _, managed := range []bool{false, true} {
 			mode := name
@@ -119,8 +119,8 @@ func TestNothingToDoIsNoMutation(t *testing.T) {
 				if status := r.ensure(svc); len(status.Ingress) != 1 {
 					t.Errorf("status %+v", status)
 				}
-				r.converged(svc)
-				r.delete(svc)
+				r.steady(svc)
+				r.remove(svc)
 				r.sameAs(t, before)
 			})
 		}
@@ -140,7 +140,7 @@ func both(s *v1.Service) {
 
 // A Service that is changed from everything to everything else, one step after the other.
 func TestChangesOfAService(t *testing.T) {
-	base := web()
+	base := service()
 	for _, tc := range []struct {
 		name     string
 		from, to *v1.Service
@@ -148,59 +148,59 @@ func TestChangesOfAService(t *testing.T) {
 		check func(t *testing.T, r *rig)
 		never []string
 	}{
-		{name: "TCP to TLS in place", from: base, to: web(with(annotation.KeyCertificates, certificateA), with(annotation.KeyTLSPorts, "443")), never: []string{"CreateListener", "DeleteListener"},
+		{name: "TCP to TLS in place", from: base, to: service(with(annotation.KeyCertificates, certificateA), with(annotation.KeyTLSPorts, "443")), never: []string{"CreateListener", "DeleteListener"},
 			check: func(t *testing.T, r *rig) {
 				if l := r.listeners()[443]; l.Protocol != "TLS" || *l.Certificates[0].CertificateArn != certificateA || r.listeners()[80].Protocol != "TCP" {
 					t.Errorf("listener %+v", l)
 				}
 			}},
-		{name: "TLS to TCP in place", from: web(with(annotation.KeyCertificates, certificateA)), to: base, never: []string{"CreateListener", "DeleteListener"},
+		{name: "TLS to TCP in place", from: service(with(annotation.KeyCertificates, certificateA)), to: base, never: []string{"CreateListener", "DeleteListener"},
 			check: func(t *testing.T, r *rig) {
 				if l := r.listeners()[443]; l.Protocol != "TCP" || len(l.Certificates) != 0 {
 					t.Errorf("listener %+v", l)
 				}
 			}},
-		{name: "a second certificate", from: web(with(annotation.KeyCertificates, certificateA)), to: web(with(annotation.KeyCertificates, certificateA+","+certificateB)), never: []string{"ModifyListener"},
+		{name: "a second certificate", from: service(with(annotation.KeyCertificates, certificateA)), to: service(with(annotation.KeyCertificates, certificateA+","+certificateB)), never: []string{"ModifyListener"},
 			check: func(t *testing.T, r *rig) { r.certificates(t, certificateA, certificateB) }},
-		{name: "one certificate less", from: web(with(annotation.KeyCertificates, certificateA+","+certificateB)), to: web(with(annotation.KeyCertificates, certificateA)),
+		{name: "one certificate less", from: service(with(annotation.KeyCertificates, certificateA+","+certificateB)), to: service(with(annotation.KeyCertificates, certificateA)),
 			check: func(t *testing.T, r *rig) { r.certificates(t, certificateA) }},
-		{name: "certificates change places", from: web(with(annotation.KeyCertificates, certificateA+","+certificateB)), to: web(with(annotation.KeyCertificates, certificateB+","+certificateA)),
+		{name: "certificates change places", from: service(with(annotation.KeyCertificates, certificateA+","+certificateB)), to: service(with(annotation.KeyCertificates, certificateB+","+certificateA)),
 			check: func(t *testing.T, r *rig) { r.certificates(t, certificateB, certificateA) }},
-		{name: "the unhealthy threshold alone", from: base, to: web(with(annotation.KeyHealthCheckUnhealthy, "5")), never: []string{"CreateTargetGroup"},
+		{name: "the unhealthy threshold alone", from: base, to: service(with(annotation.KeyHealthCheckUnhealthy, "5")), never: []string{"CreateTargetGroup"},
 			check: func(t *testing.T, r *rig) {
 				if g := r.groupOn(80); *g.UnhealthyThresholdCount != 5 || *g.HealthyThresholdCount != 3 {
 					t.Errorf("thresholds %d, %d", *g.UnhealthyThresholdCount, *g.HealthyThresholdCount)
 				}
 			}},
-		{name: "the timeout of probes", from: base, to: web(with(annotation.KeyHealthCheckTimeout, "4")),
+		{name: "the timeout of probes", from: base, to: service(with(annotation.KeyHealthCheckTimeout, "4")),
 			check: func(t *testing.T, r *rig) {
 				if g := r.groupOn(80); *g.HealthCheckTimeoutSeconds != 4 {
 					t.Errorf("timeout %d", *g.HealthCheckTimeoutSeconds)
 				}
 			}},
-		{name: "another node port", from: base, to: web(func(s *v1.Service) { s.Spec.Ports[0].NodePort = 30099 }), never: []string{"CreateListener", "DeleteListener", "CreateLoadBalancer"},
+		{name: "another node port", from: base, to: service(func(s *v1.Service) { s.Spec.Ports[0].NodePort = 30099 }), never: []string{"CreateListener", "DeleteListener", "CreateLoadBalancer"},
 			check: func(t *testing.T, r *rig) {
 				if g := r.groupOn(80); *g.Port != 30099 || len(r.groups()) != 2 {
 					t.Errorf("target group %+v of %d", g, len(r.groups()))
 				}
 			}},
-		{name: "a port less", from: base, to: web(func(s *v1.Service) { s.Spec.Ports = s.Spec.Ports[:1] }),
+		{name: "a port less", from: base, to: service(func(s *v1.Service) { s.Spec.Ports = s.Spec.Ports[:1] }),
 			check: func(t *testing.T, r *rig) {
 				if len(r.listeners()) != 1 || len(r.groups()) != 1 || len(r.rules()) != 2 {
 					t.Errorf("%d listeners, %d target groups, rules %v", len(r.listeners()), len(r.groups()), r.rules())
 				}
 			}},
-		{name: "TCP to UDP", from: base, to: web(udp), check: func(t *testing.T, r *rig) {
+		{name: "TCP to UDP", from: base, to: service(udp), check: func(t *testing.T, r *rig) {
 			if l := r.listeners()[53]; l.Protocol != "UDP" || len(r.groups()) != 1 {
 				t.Errorf("listener %+v, %d target groups", l, len(r.groups()))
 			}
 		}},
-		{name: "UDP becomes both", from: web(udp), to: web(both), check: func(t *testing.T, r *rig) {
+		{name: "UDP becomes both", from: service(udp), to: service(both), check: func(t *testing.T, r *rig) {
 			if l := r.listeners()[53]; l.Protocol != "TCP_UDP" {
 				t.Errorf("listener %+v", l)
 			}
 		}},
-		{name: "source ranges open again", from: web(func(s *v1.Service) { s.Spec.LoadBalancerSourceRanges = []string{"10.1.0.0/16"} }), to: base,
+		{name: "source ranges open again", from: service(func(s *v1.Service) { s.Spec.LoadBalancerSourceRanges = []string{"10.1.0.0/16"} }), to: base,
 			check: func(t *testing.T, r *rig) {
 				want := []string{
 					"icmp 3-4 0.0.0.0/0 kubernetes.io/rule/nlb/mtu",
@@ -211,34 +211,34 @@ func TestChangesOfAService(t *testing.T) {
 					t.Errorf("rules (-want +got):\n%s", diff)
 				}
 			}},
-		{name: "tags", from: web(with(annotation.KeyTags, "a=1,b=2")), to: web(with(annotation.KeyTags, "a=3")), check: func(t *testing.T, r *rig) {
+		{name: "tags", from: service(with(annotation.KeyTags, "a=1,b=2")), to: service(with(annotation.KeyTags, "a=3")), check: func(t *testing.T, r *rig) {
 			for _, arn := range []*string{r.balancer(webName).LoadBalancerArn, r.groupOn(80).TargetGroupArn, r.listeners()[80].ListenerArn} {
 				if tags := r.tagsOf(arn); tags["a"] != "3" || tags["b"] != "" || tags["kubernetes.io/cluster/sim"] != "owned" || tags["kubernetes.io/service-name"] != "default/web" {
 					t.Errorf("%s has the tags %v", *arn, tags)
 				}
 			}
 		}},
-		{name: "dual stack and back", from: web(func(s *v1.Service) { s.Spec.IPFamilies = []v1.IPFamily{v1.IPv4Protocol, v1.IPv6Protocol} }), to: base,
+		{name: "dual stack and back", from: service(func(s *v1.Service) { s.Spec.IPFamilies = []v1.IPFamily{v1.IPv4Protocol, v1.IPv6Protocol} }), to: base,
 			check: func(t *testing.T, r *rig) {
 				if b := r.balancer(webName); b.IpAddressType != "ipv4" {
 					t.Errorf("address type %s", b.IpAddressType)
 				}
 			}},
-		{name: "to IPv6", from: base, to: web(func(s *v1.Service) { s.Spec.IPFamilies = []v1.IPFamily{v1.IPv6Protocol} }),
+		{name: "to IPv6", from: base, to: service(func(s *v1.Service) { s.Spec.IPFamilies = []v1.IPFamily{v1.IPv6Protocol} }),
 			check: func(t *testing.T, r *rig) {
 				if b, g := r.balancer(webName), r.groupOn(80); b.IpAddressType != "dualstack" || g.IpAddressType != "ipv6" {
 					t.Errorf("address types %s, %s", b.IpAddressType, g.IpAddressType)
 				}
 			}},
-		{name: "an attribute of target groups", from: web(with(annotation.KeyGroupAttributes, "stickiness.enabled=true")), to: web(with(annotation.KeyGroupAttributes, "stickiness.enabled=false"))},
-		{name: "cross zone and back", from: web(with(annotation.KeyCrossZone, "true")), to: base},
-		{name: "local traffic", from: base, to: web(local), check: func(t *testing.T, r *rig) {
+		{name: "an attribute of target groups", from: service(with(annotation.KeyGroupAttributes, "stickiness.enabled=true")), to: service(with(annotation.KeyGroupAttributes, "stickiness.enabled=false"))},
+		{name: "cross zone and back", from: service(with(annotation.KeyCrossZone, "true")), to: base},
+		{name: "local traffic", from: base, to: service(local), check: func(t *testing.T, r *rig) {
 			if g := r.groupOn(80); g.HealthCheckProtocol != "HTTP" || *g.HealthCheckPort != "31000" || *g.HealthCheckPath != "/healthz" || *g.HealthCheckIntervalSeconds != 10 || *g.HealthyThresholdCount != 2 {
 				t.Errorf("target group %+v", g)
 			}
 		}},
-		{name: "instances to addresses", from: base, to: web(with(annotation.KeyTargetType, "ip"))},
-		{name: "an idle timeout", from: base, to: web(with(intent.KeyIdleTimeout, "60s"))},
+		{name: "instances to addresses", from: base, to: service(with(annotation.KeyTargetType, "ip"))},
+		{name: "an idle timeout", from: base, to: service(with(intent.KeyIdleTimeout, "60s"))},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			r := newRig(t, sim.Options{IPv6: true})
@@ -257,10 +257,10 @@ func TestChangesOfAService(t *testing.T) {
 			if tc.check != nil {
 				tc.check(t, r)
 			}
-			r.converged(tc.to)
+			r.steady(tc.to)
 			r.ensure(tc.from)
-			r.converged(tc.from)
-			r.delete(tc.from)
+			r.steady(tc.from)
+			r.remove(tc.from)
 			r.sameAs(t, before)
 		})
 	}

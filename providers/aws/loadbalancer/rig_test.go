@@ -4,20 +4,16 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"net/http"
 	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
 
-	awssdk "github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
 	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancing"
 	elbv2 "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
-	elbv2types "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -30,6 +26,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
 	kit "github.com/unified-ccm/unified-ccm/pkg/common/sim"
+	"github.com/unified-ccm/unified-ccm/providers/aws/internal/simtest"
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/annotation"
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/vpc"
 	"github.com/unified-ccm/unified-ccm/providers/aws/sim"
@@ -54,23 +51,23 @@ func (s skipping) NewTimer(d time.Duration) clock.Timer {
 
 // rig is a manager of load balancers, in process with a simulated cloud, by the SDK's own clients.
 type rig struct {
-	t      *testing.T
-	sim    *sim.Cloud
-	ec2    *ec2.Client
-	elb    *elb.Client
-	elbv2  *elbv2.Client
-	clock  skipping
-	vpc    string
-	config Settings
-	nodes  []*v1.Node
-	events *record.FakeRecorder
+	t        *testing.T
+	sim      *sim.Cloud
+	ec2      *ec2.Client
+	elb      *elb.Client
+	elbv2    *elbv2.Client
+	clock    skipping
+	vpc      string
+	settings Settings
+	nodes    []*v1.Node
 	// named are IDs and the names that a test has given them.
 	named [][]string
 	// killed says that a fault has ended the manager.
 	killed atomic.Bool
 
-	cloud   *Cloud
-	manager *lbcommon.Controller[Surroundings, Desired, Observed]
+	cloud    *Cloud
+	manager  *lbcommon.Controller[Surroundings, Desired, Observed]
+	recorder *record.FakeRecorder
 }
 
 func newRig(t *testing.T, o sim.Options, settings ...func(*Settings)) *rig {
@@ -82,21 +79,12 @@ func newRig(t *testing.T, o sim.Options, settings ...func(*Settings)) *rig {
 		t.Fatal(err)
 	}
 	r.sim = cloud
-	config := awssdk.Config{
-		Region: "us-west-2", BaseEndpoint: awssdk.String("http://aws.invalid"),
-		Credentials: credentials.NewStaticCredentialsProvider("AKIAEXAMPLE", "secret", ""),
-		HTTPClient:  &http.Client{Transport: cloud.Front().Transport()},
-		Retryer:     func() awssdk.Retryer { return awssdk.NopRetryer{} },
-	}
+	config := simtest.Config(cloud)
 	r.ec2, r.elb, r.elbv2 = ec2.NewFromConfig(config), elb.NewFromConfig(config), elbv2.NewFromConfig(config)
-	vpcs, err := r.ec2.DescribeVpcs(t.Context(), &ec2.DescribeVpcsInput{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	r.vpc = *vpcs.Vpcs[0].VpcId
+	r.vpc = cloud.VPC()
 	r.launch("a", "b", "c")
 	for _, set := range settings {
-		set(&r.config)
+		set(&r.settings)
 	}
 	r.restart()
 	return r
@@ -115,11 +103,11 @@ func (r *rig) restart() {
 			}
 			return "", fmt.Errorf("%q is not of AWS", id)
 		},
-		Settings: r.config, Clock: r.clock,
+		Settings: r.settings, Clock: r.clock,
 	})
 	r.manager = lbcommon.New(lbcommon.Options{Provider: "aws", Clock: r.clock, Vocabulary: Vocabulary("aws")}, r.cloud)
-	r.events = record.NewFakeRecorder(1000)
-	r.manager.SetRuntime(provider.Runtime{Recorder: r.events, ClusterUID: "cluster-1"})
+	r.recorder = record.NewFakeRecorder(1000)
+	r.manager.SetRuntime(provider.Runtime{Recorder: r.recorder, ClusterUID: "cluster-1"})
 	r.sim.Front().Log().Reset()
 }
 
@@ -160,8 +148,8 @@ func (r *rig) launch(names ...string) {
 	}
 }
 
-// web is a Service that asks for a network load balancer with two ports.
-func web(change ...func(*v1.Service)) *v1.Service {
+// service is a Service that asks for a network load balancer with two ports.
+func service(change ...func(*v1.Service)) *v1.Service {
 	svc := &v1.Service{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: "default", Name: "web", UID: types.UID("0123abcd-4567-89ef-0123-456789abcdef"),
@@ -198,8 +186,24 @@ func (r *rig) ensure(svc *v1.Service) *v1.LoadBalancerStatus {
 	return status
 }
 
-// converged fails unless neither this manager nor a new one has anything to do.
-func (r *rig) converged(svc *v1.Service) {
+// ensureError fails unless the Service is refused with these texts, before anything is changed.
+func (r *rig) ensureError(svc *v1.Service, texts ...string) {
+	r.t.Helper()
+	r.log().Reset()
+	_, err := r.manager.EnsureLoadBalancer(r.t.Context(), clusterName, svc, r.nodes)
+	if err == nil {
+		r.t.Fatal("it is not refused")
+	}
+	for _, text := range texts {
+		if !strings.Contains(err.Error(), text) {
+			r.t.Errorf("the error does not say %q: %v", text, err)
+		}
+	}
+	r.noMutations("a refused Service")
+}
+
+// steady fails unless neither this manager nor a new one has anything to do.
+func (r *rig) steady(svc *v1.Service) {
 	r.t.Helper()
 	r.log().Reset()
 	r.ensure(svc)
@@ -221,8 +225,8 @@ func (r *rig) noMutations(what string) {
 	}
 }
 
-// delete removes the load balancer as the framework does.
-func (r *rig) delete(svc *v1.Service) {
+// remove deletes the load balancer as the framework does.
+func (r *rig) remove(svc *v1.Service) {
 	r.t.Helper()
 	_, exists, err := r.manager.GetLoadBalancer(r.t.Context(), clusterName, svc)
 	if err != nil {
@@ -238,20 +242,20 @@ func (r *rig) delete(svc *v1.Service) {
 
 func (r *rig) log() *kit.Log { return r.sim.Front().Log() }
 
-// calls counts what was called, and shows it when it is more than most.
-func (r *rig) atMost(what string, most int) {
+// wantCalls fails if more than most calls were made since the log was reset.
+func (r *rig) wantCalls(what string, most int) {
 	r.t.Helper()
 	if n := r.log().Len(); n > most {
 		r.t.Errorf("%s: %d calls, at most %d are allowed: %v", what, n, most, r.log().Count())
 	}
 }
 
-// told returns the events since the last time.
-func (r *rig) told() []string {
+// events are the texts of the Events since the last time.
+func (r *rig) events() []string {
 	var out []string
 	for {
 		select {
-		case e := <-r.events.Events:
+		case e := <-r.recorder.Events:
 			out = append(out, e)
 		default:
 			return out
@@ -259,132 +263,15 @@ func (r *rig) told() []string {
 	}
 }
 
-func (r *rig) toldOf(t *testing.T, text string) {
-	t.Helper()
-	events := r.told()
+func (r *rig) wantEvent(text string) {
+	r.t.Helper()
+	events := r.events()
 	if !slices.ContainsFunc(events, func(e string) bool { return strings.Contains(e, text) }) {
-		t.Errorf("no event says %q: %q", text, events)
+		r.t.Errorf("no event says %q: %q", text, events)
 	}
 }
 
-// plainly is what exists in the load balancer generation of this package, for comparisons.
-func (r *rig) balancer(name string) elbv2types.LoadBalancer {
-	r.t.Helper()
-	out, err := r.elbv2.DescribeLoadBalancers(r.t.Context(), &elbv2.DescribeLoadBalancersInput{Names: []string{name}})
-	if err != nil {
-		r.t.Fatal(err)
-	}
-	return out.LoadBalancers[0]
-}
-
-func (r *rig) listeners() map[int32]elbv2types.Listener {
-	r.t.Helper()
-	out, err := r.elbv2.DescribeListeners(r.t.Context(), &elbv2.DescribeListenersInput{LoadBalancerArn: r.balancer(webName).LoadBalancerArn})
-	if err != nil {
-		r.t.Fatal(err)
-	}
-	list := map[int32]elbv2types.Listener{}
-	for _, l := range out.Listeners {
-		list[*l.Port] = l
-	}
-	return list
-}
-
-func (r *rig) groups() map[string]elbv2types.TargetGroup {
-	r.t.Helper()
-	out, err := r.elbv2.DescribeTargetGroups(r.t.Context(), &elbv2.DescribeTargetGroupsInput{})
-	if err != nil {
-		r.t.Fatal(err)
-	}
-	list := map[string]elbv2types.TargetGroup{}
-	for _, g := range out.TargetGroups {
-		list[*g.TargetGroupName] = g
-	}
-	return list
-}
-
-func (r *rig) groupByARN(arn string) elbv2types.TargetGroup {
-	r.t.Helper()
-	for _, g := range r.groups() {
-		if *g.TargetGroupArn == arn {
-			return g
-		}
-	}
-	r.t.Fatalf("there is no target group %s", arn)
-	return elbv2types.TargetGroup{}
-}
-
-// groupOn is the target group that a listener sends to.
-func (r *rig) groupOn(port int32) elbv2types.TargetGroup {
-	r.t.Helper()
-	l, ok := r.listeners()[port]
-	if !ok {
-		r.t.Fatalf("no listener on port %d", port)
-	}
-	for _, g := range r.groups() {
-		if *g.TargetGroupArn == *l.DefaultActions[0].TargetGroupArn {
-			return g
-		}
-	}
-	r.t.Fatalf("no target group on port %d", port)
-	return elbv2types.TargetGroup{}
-}
-
-func (r *rig) tagsOf(arn *string) map[string]string {
-	r.t.Helper()
-	out, err := r.elbv2.DescribeTags(r.t.Context(), &elbv2.DescribeTagsInput{ResourceArns: []string{*arn}})
-	if err != nil {
-		r.t.Fatal(err)
-	}
-	tags := map[string]string{}
-	for _, tag := range out.TagDescriptions[0].Tags {
-		tags[*tag.Key] = *tag.Value
-	}
-	return tags
-}
-
-// rules are the ingress rules of the nodes' security group that have a description.
-func (r *rig) rules() []string {
-	r.t.Helper()
-	out, err := r.ec2.DescribeSecurityGroups(r.t.Context(), &ec2.DescribeSecurityGroupsInput{})
-	if err != nil {
-		r.t.Fatal(err)
-	}
-	var list []string
-	for _, g := range out.SecurityGroups {
-		if *g.GroupName != "nodes.sim" {
-			continue
-		}
-		for _, p := range g.IpPermissions {
-			ports := fmt.Sprintf("%s %d-%d", *p.IpProtocol, awssdk.ToInt32(p.FromPort), awssdk.ToInt32(p.ToPort))
-			for _, x := range p.IpRanges {
-				list = append(list, fmt.Sprintf("%s %s %s", ports, *x.CidrIp, awssdk.ToString(x.Description)))
-			}
-			for _, x := range p.Ipv6Ranges {
-				list = append(list, fmt.Sprintf("%s %s %s", ports, *x.CidrIpv6, awssdk.ToString(x.Description)))
-			}
-			for _, x := range p.UserIdGroupPairs {
-				if x.Description != nil {
-					list = append(list, fmt.Sprintf("%s %s", ports, *x.Description))
-				}
-			}
-		}
-	}
-	slices.Sort(list)
-	return list
-}
-
-// privateIP is the address of a node's instance.
-func (r *rig) privateIP(n *v1.Node) string {
-	r.t.Helper()
-	out, err := r.ec2.DescribeInstances(r.t.Context(), &ec2.DescribeInstancesInput{InstanceIds: []string{r.sim.Instance(n.Name)}})
-	if err != nil {
-		r.t.Fatal(err)
-	}
-	return *out.Reservations[0].Instances[0].PrivateIpAddress
-}
-
-// healthCheckPort is the node port on which kube-proxy answers for externalTrafficPolicy: Local.
+// local asks for externalTrafficPolicy: Local, for which kube-proxy answers on a node port of its own.
 func local(s *v1.Service) {
 	s.Spec.ExternalTrafficPolicy, s.Spec.HealthCheckNodePort = v1.ServiceExternalTrafficPolicyLocal, 31000
 }

@@ -17,7 +17,7 @@ import (
 func services(n int) []*v1.Service {
 	list := make([]*v1.Service, n)
 	for i := range list {
-		list[i] = web(func(s *v1.Service) {
+		list[i] = service(func(s *v1.Service) {
 			s.Name, s.UID = fmt.Sprintf("web-%d", i), types.UID(fmt.Sprintf("%08d-4567-89ef-0123-456789abcdef", i))
 			s.Spec.Ports[0].NodePort, s.Spec.Ports[1].NodePort = int32(20000+i), int32(25000+i) //nolint:gosec // few
 		})
@@ -39,7 +39,7 @@ func TestTwoHundredLoadBalancersWithinTheirBudgets(t *testing.T) {
 	for _, svc := range list {
 		r.ensure(svc)
 	}
-	r.atMost("a restart", 820)
+	r.wantCalls("a restart", 820)
 	r.noMutations("a restart")
 	t.Logf("restart with %d load balancers: %d calls", count, r.log().Len())
 
@@ -55,7 +55,7 @@ func TestTwoHundredLoadBalancersWithinTheirBudgets(t *testing.T) {
 	if n := calls["RegisterTargets"]; n != 2*count {
 		t.Errorf("%d registrations: %v", n, calls)
 	}
-	r.atMost("a node that joins", 2*count+20)
+	r.wantCalls("a node that joins", 2*count+20)
 	t.Logf("a node joins %d load balancers: %d calls", count, r.log().Len())
 
 	r.log().Reset()
@@ -64,7 +64,7 @@ func TestTwoHundredLoadBalancersWithinTheirBudgets(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	r.atMost("no change", 0)
+	r.wantCalls("no change", 0)
 
 	r.fingerprints(t, list)
 }
@@ -78,7 +78,7 @@ func (r *rig) fingerprints(t *testing.T, list []*v1.Service) {
 		if err := r.cloud.Fingerprint(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		r.atMost("fingerprints", most)
+		r.wantCalls("fingerprints", most)
 	}
 	start := func(most int) {
 		t.Helper()
@@ -87,7 +87,7 @@ func (r *rig) fingerprints(t *testing.T, list []*v1.Service) {
 		for _, svc := range list {
 			r.ensure(svc)
 		}
-		r.atMost("a restart with fingerprints", most)
+		r.wantCalls("a restart with fingerprints", most)
 		r.noMutations("a restart with fingerprints")
 		t.Logf("restart with fingerprints: %d calls", r.log().Len())
 	}
@@ -101,7 +101,7 @@ func (r *rig) fingerprints(t *testing.T, list []*v1.Service) {
 			t.Fatal(err)
 		}
 	}
-	r.atMost("a node that joins after a restart with fingerprints", 2*len(list)+20)
+	r.wantCalls("a node that joins after a restart with fingerprints", 2*len(list)+20)
 	mark(len(list)/20 + 1) // the nodes are the same for all
 	start(250)
 }
@@ -109,7 +109,7 @@ func (r *rig) fingerprints(t *testing.T, list []*v1.Service) {
 // Fingerprints must not hide what an audit looks for, nor what changed while nobody looked.
 func TestFingerprintsHideNothing(t *testing.T) {
 	r := newRig(t, sim.Options{})
-	svc := web(with(annotation.KeyCrossZone, "true"), with(annotation.KeyCertificates, certificateA+","+certificateB))
+	svc := service(with(annotation.KeyCrossZone, "true"), with(annotation.KeyCertificates, certificateA+","+certificateB))
 	r.ensure(svc)
 	if err := r.cloud.Fingerprint(t.Context()); err != nil {
 		t.Fatal(err)
@@ -130,11 +130,11 @@ func TestFingerprintsHideNothing(t *testing.T) {
 	r.restart()
 	r.launch("d")
 	r.ensure(svc)
-	r.converged(svc)
-	changed := web()
+	r.steady(svc)
+	changed := service()
 	r.restart()
 	r.ensure(changed)
-	r.converged(changed)
+	r.steady(changed)
 	if r.balancer(webName).LoadBalancerArn == nil || *r.balancer(webName).LoadBalancerArn != *b.LoadBalancerArn {
 		t.Error("it is another load balancer")
 	}

@@ -17,37 +17,37 @@ import (
 func TestSharedProbe(t *testing.T) {
 	shared := func(s *Settings) { s.Shared = &annotation.SharedProbe{Port: 10256, Path: "/healthz"} }
 	r := newRig(t, sim.Options{}, shared)
-	svc := web(with(annotation.KeyHealthCheckPort, "8080"))
+	svc := service(with(annotation.KeyHealthCheckPort, "8080"))
 	r.ensure(svc)
 	if g := r.groupOn(80); g.HealthCheckProtocol != "HTTP" || *g.HealthCheckPort != "10256" || *g.HealthCheckPath != "/healthz" {
 		t.Errorf("target group %+v", g)
 	}
-	r.toldOf(t, annotation.KeyHealthCheckPort)
-	r.converged(svc)
-	r.ensure(web(local))
+	r.wantEvent(annotation.KeyHealthCheckPort)
+	r.steady(svc)
+	r.ensure(service(local))
 	if g := r.groupOn(80); *g.HealthCheckPort != "31000" {
 		t.Errorf("target group %+v", g)
 	}
-	r.converged(web(local))
+	r.steady(service(local))
 }
 
 // Rules on nodes are left to the user, and a deletion does not touch them either.
 func TestNoNodeRules(t *testing.T) {
 	r := newRig(t, sim.Options{}, func(s *Settings) { s.NoNodeRules = true })
 	before := r.bare()
-	r.ensure(web())
+	r.ensure(service())
 	if rules := r.rules(); len(rules) > 0 {
 		t.Errorf("rules %v", rules)
 	}
-	r.converged(web())
-	r.delete(web())
+	r.steady(service())
+	r.remove(service())
 	r.sameAs(t, before)
 }
 
 func TestServiceWithoutNodePortsIsRefused(t *testing.T) {
 	for name, kind := range map[string]func(*v1.Service){"classic": without(annotation.KeyType), "network": func(*v1.Service) {}} {
 		t.Run(name, func(t *testing.T) {
-			newRig(t, sim.Options{}).refused(t, web(kind, func(s *v1.Service) {
+			newRig(t, sim.Options{}).ensureError(service(kind, func(s *v1.Service) {
 				s.Spec.AllocateLoadBalancerNodePorts = ptr.To(false)
 				s.Spec.Ports[0].NodePort = 0
 			}), "spec.ports[0].nodePort", "allocateLoadBalancerNodePorts")
@@ -62,15 +62,15 @@ func TestUDPThatIsProbedByTCPIsWarnedAbout(t *testing.T) {
 		svc  *v1.Service
 		warn bool
 	}{
-		"cluster traffic":         {web(udp), true},
-		"local traffic":           {web(udp, local), false},
-		"a probe of its own":      {web(udp, with(annotation.KeyHealthCheckProtocol, "http"), with(annotation.KeyHealthCheckPort, "8080")), false},
-		"TCP on the port as well": {web(both), false},
+		"cluster traffic":         {service(udp), true},
+		"local traffic":           {service(udp, local), false},
+		"a probe of its own":      {service(udp, with(annotation.KeyHealthCheckProtocol, "http"), with(annotation.KeyHealthCheckPort, "8080")), false},
+		"TCP on the port as well": {service(both), false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := newRig(t, sim.Options{})
 			r.ensure(tc.svc)
-			if told := strings.Contains(strings.Join(r.told(), "\n"), warning); told != tc.warn {
+			if told := strings.Contains(strings.Join(r.events(), "\n"), warning); told != tc.warn {
 				t.Errorf("a warning: %t, want %t", told, tc.warn)
 			}
 		})
@@ -81,12 +81,12 @@ func TestUDPThatIsProbedByTCPIsWarnedAbout(t *testing.T) {
 func TestNodesByLabels(t *testing.T) {
 	r := newRig(t, sim.Options{})
 	r.nodes[1].Labels["pool"] = "ingress"
-	svc := web(with(annotation.KeyNodeLabels, "pool=ingress"))
+	svc := service(with(annotation.KeyNodeLabels, "pool=ingress"))
 	r.ensure(svc)
 	if members := r.sim.LoadBalancers()[0].Listeners[0].Members; len(members) != 1 || members[0] != "b" {
 		t.Errorf("members %v", members)
 	}
-	r.converged(svc)
+	r.steady(svc)
 }
 
 // A call names at most 100 targets.
@@ -95,12 +95,12 @@ func TestManyTargetsInChunks(t *testing.T) {
 	for i := range 247 {
 		r.launch(fmt.Sprintf("node-%d", i))
 	}
-	one := web(func(s *v1.Service) { s.Spec.Ports = s.Spec.Ports[:1] })
+	one := service(func(s *v1.Service) { s.Spec.Ports = s.Spec.Ports[:1] })
 	r.ensure(one)
 	if n := r.log().Count()["RegisterTargets"]; n != 3 {
 		t.Errorf("%d calls register 250 targets", n)
 	}
-	r.converged(one)
+	r.steady(one)
 	r.nodes = r.nodes[:3]
 	r.log().Reset()
 	if err := r.manager.UpdateLoadBalancer(t.Context(), clusterName, one, r.nodes); err != nil {
@@ -109,24 +109,24 @@ func TestManyTargetsInChunks(t *testing.T) {
 	if n := r.log().Count()["DeregisterTargets"]; n != 3 {
 		t.Errorf("%d calls remove 247 targets", n)
 	}
-	r.converged(one)
+	r.steady(one)
 }
 
 // The name that a Service chooses is found again without the Service, and another's is refused.
 func TestChosenName(t *testing.T) {
 	r := newRig(t, sim.Options{})
 	before := r.bare()
-	named := web(with(annotation.KeyName, "web-prod"))
+	named := service(with(annotation.KeyName, "web-prod"))
 	r.ensure(named)
 	r.balancer("web-prod")
-	other := web(with(annotation.KeyName, "web-prod"), func(s *v1.Service) { s.Name, s.UID = "other", "ffffffff-4567-89ef-0123-456789abcdef" })
+	other := service(with(annotation.KeyName, "web-prod"), func(s *v1.Service) { s.Name, s.UID = "other", "ffffffff-4567-89ef-0123-456789abcdef" })
 	if _, err := r.manager.EnsureLoadBalancer(t.Context(), clusterName, other, r.nodes); err == nil {
 		t.Error("two Services share a load balancer")
 	}
-	r.delete(other)
-	r.ensure(web(with(annotation.KeyName, "web-test")))
-	r.toldOf(t, "web-test")
+	r.remove(other)
+	r.ensure(service(with(annotation.KeyName, "web-test")))
+	r.wantEvent("web-test")
 	r.restart()
-	r.delete(web())
+	r.remove(service())
 	r.sameAs(t, before)
 }

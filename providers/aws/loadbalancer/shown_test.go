@@ -242,7 +242,7 @@ func look(t *testing.T, o sim.Options, settings func(*Settings), svc *v1.Service
 	}
 	r.nodes[0].Labels["pool"] = "ingress"
 	_, err = r.manager.EnsureLoadBalancer(t.Context(), clusterName, svc, r.nodes)
-	for _, event := range r.told() {
+	for _, event := range r.events() {
 		events = append(events, r.withNames(event))
 	}
 	if err != nil {

@@ -20,33 +20,18 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/aws/sim"
 )
 
-func (r *rig) refused(t *testing.T, svc *v1.Service, texts ...string) {
-	t.Helper()
-	r.log().Reset()
-	_, err := r.manager.EnsureLoadBalancer(t.Context(), clusterName, svc, r.nodes)
-	if err == nil {
-		t.Fatal("it is not refused")
-	}
-	for _, text := range texts {
-		if !strings.Contains(err.Error(), text) {
-			t.Errorf("the error does not say %q: %v", text, err)
-		}
-	}
-	r.noMutations("a refused Service")
-}
-
 // What an earlier manager does only by the end of a host name is decided by what exists.
 func TestTypeChangeIsRefusedByWhatExists(t *testing.T) {
-	classic := web(without(annotation.KeyType))
-	for name, tc := range map[string]struct{ from, to *v1.Service }{"classic to network": {classic, web()}, "network to classic": {web(), classic}} {
+	classic := service(without(annotation.KeyType))
+	for name, tc := range map[string]struct{ from, to *v1.Service }{"classic to network": {classic, service()}, "network to classic": {service(), classic}} {
 		t.Run(name, func(t *testing.T) {
 			r := newRig(t, sim.Options{})
 			before := r.bare()
 			r.ensure(tc.from)
-			r.refused(t, tc.to, annotation.KeyType, "delete the Service")
+			r.ensureError(tc.to, annotation.KeyType, "delete the Service")
 			r.ensure(tc.from)
 			r.restart()
-			r.delete(tc.to) // whatever the annotation says by now
+			r.remove(tc.to) // whatever the annotation says by now
 			r.sameAs(t, before)
 		})
 	}
@@ -56,7 +41,7 @@ func TestServicesOfTheOtherController(t *testing.T) {
 	r := newRig(t, sim.Options{})
 	before := r.bare()
 	for _, kind := range []string{"external", "nlb-ip"} {
-		svc := web(with(annotation.KeyType, kind))
+		svc := service(with(annotation.KeyType, kind))
 		if _, err := r.manager.EnsureLoadBalancer(t.Context(), clusterName, svc, r.nodes); !errors.Is(err, cloudprovider.ImplementedElsewhere) {
 			t.Errorf("ensure: %v", err)
 		}
@@ -67,8 +52,8 @@ func TestServicesOfTheOtherController(t *testing.T) {
 			t.Errorf("get: %t, %v", exists, err)
 		}
 	}
-	r.ensure(web())
-	r.delete(web(with(annotation.KeyType, "external")))
+	r.ensure(service())
+	r.remove(service(with(annotation.KeyType, "external")))
 	r.sameAs(t, before)
 }
 
@@ -86,8 +71,8 @@ func TestAnotherClustersLoadBalancerIsLeftAlone(t *testing.T) {
 				t.Fatal(err)
 			}
 			before := r.bare()
-			r.refused(t, web(), webName, "left alone")
-			r.delete(web())
+			r.ensureError(service(), webName, "left alone")
+			r.remove(service())
 			r.sameAs(t, before)
 		})
 	}
@@ -96,11 +81,11 @@ func TestAnotherClustersLoadBalancerIsLeftAlone(t *testing.T) {
 // One instance that cannot be a target must not keep the others from it.
 func TestOneBadTargetDoesNotFailTheOthers(t *testing.T) {
 	r := newRig(t, sim.Options{})
-	r.ensure(web())
+	r.ensure(service())
 	r.launch("d", "e")
 	bad := r.nodes[4]
 	update := func(nodes ...*v1.Node) error {
-		return r.manager.UpdateLoadBalancer(t.Context(), clusterName, web(), nodes)
+		return r.manager.UpdateLoadBalancer(t.Context(), clusterName, service(), nodes)
 	}
 	if err := update(r.nodes[1:4]...); err != nil { // the manager comes to know e as well
 		t.Fatal(err)
@@ -128,12 +113,12 @@ func TestOneBadTargetDoesNotFailTheOthers(t *testing.T) {
 // An instance that is stopped stays a target: it comes back without anybody telling.
 func TestStoppedInstanceStaysATarget(t *testing.T) {
 	r := newRig(t, sim.Options{})
-	r.ensure(web())
+	r.ensure(service())
 	if err := r.sim.Stop("c"); err != nil {
 		t.Fatal(err)
 	}
 	r.clock.Step(time.Minute)
-	r.converged(web())
+	r.steady(service())
 	if members := r.sim.LoadBalancers()[0].Listeners[0].Members; len(members) != 3 {
 		t.Errorf("members %v", members)
 	}
@@ -143,10 +128,10 @@ func TestStoppedInstanceStaysATarget(t *testing.T) {
 // finished; nobody waits for that.
 func TestTargetGroupIsReplacedWithoutAnOutage(t *testing.T) {
 	r := newRig(t, sim.Options{HealthTime: 30 * time.Second, DrainTime: 10 * time.Minute})
-	r.ensure(web())
+	r.ensure(service())
 	r.clock.Step(time.Hour)
 	before := *r.groupOn(80).TargetGroupArn
-	moved := web(with(annotation.KeyHealthCheckInterval, "15"))
+	moved := service(with(annotation.KeyHealthCheckInterval, "15"))
 	r.log().Reset()
 	began := r.clock.Now()
 	r.ensure(moved)
@@ -173,7 +158,7 @@ func TestTargetGroupIsReplacedWithoutAnOutage(t *testing.T) {
 	r.noMutations("while connections finish, an ensure")
 	// Another move while those connections still finish, and back again.
 	for _, interval := range []string{"20", "15"} {
-		again := web(with(annotation.KeyHealthCheckInterval, interval))
+		again := service(with(annotation.KeyHealthCheckInterval, interval))
 		r.ensure(again)
 		for _, f := range r.listeners()[80].DefaultActions[0].ForwardConfig.TargetGroups {
 			if wanted := interval == fmt.Sprint(*r.groupByARN(*f.TargetGroupArn).HealthCheckIntervalSeconds); wanted != (awssdk.ToInt32(f.Weight) > 0) {
@@ -188,15 +173,15 @@ func TestTargetGroupIsReplacedWithoutAnOutage(t *testing.T) {
 	if len(r.groups()) != 2 {
 		t.Errorf("%d target groups are left", len(r.groups()))
 	}
-	r.converged(moved)
+	r.steady(moved)
 }
 
 // A leftover of the same name and other settings must not block a new load balancer.
 func TestLeftoverTargetGroupDoesNotBlock(t *testing.T) {
 	r := newRig(t, sim.Options{})
-	r.ensure(web())
+	r.ensure(service())
 	group := r.groupOn(80)
-	r.delete(web())
+	r.remove(service())
 	_, err := r.elbv2.CreateTargetGroup(t.Context(), &elbv2.CreateTargetGroupInput{
 		Name: group.TargetGroupName, Protocol: elbv2types.ProtocolEnumUdp, Port: awssdk.Int32(1), VpcId: &r.vpc,
 		Tags: []elbv2types.Tag{{Key: awssdk.String("kubernetes.io/cluster/sim"), Value: awssdk.String("owned")}, {Key: awssdk.String("kubernetes.io/service-name"), Value: awssdk.String("default/web")}},
@@ -205,8 +190,8 @@ func TestLeftoverTargetGroupDoesNotBlock(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.restart()
-	r.ensure(web())
-	r.converged(web())
+	r.ensure(service())
+	r.steady(service())
 }
 
 // Elastic IPs go to subnets in the order written.
@@ -223,7 +208,7 @@ func TestAddressesMatchSubnetsAsWritten(t *testing.T) {
 	}
 	before := r.bare()
 	svc := func(subnetsAt, allocationsAt []int) *v1.Service {
-		return web(with(annotation.KeySubnets, pick(subnets, subnetsAt)), with(annotation.KeyAllocations, pick(allocations, allocationsAt)))
+		return service(with(annotation.KeySubnets, pick(subnets, subnetsAt)), with(annotation.KeyAllocations, pick(allocations, allocationsAt)))
 	}
 	check := func(subnetsAt, allocationsAt []int) {
 		t.Helper()
@@ -240,14 +225,14 @@ func TestAddressesMatchSubnetsAsWritten(t *testing.T) {
 				}
 			}
 		}
-		r.converged(s)
+		r.steady(s)
 	}
 	check([]int{2, 0}, []int{0, 1})
 	check([]int{2, 0}, []int{0, 2})
 	check([]int{2, 0, 1}, []int{0, 2, 3})
 	check([]int{1}, []int{3})
-	r.refused(t, svc([]int{2, 0}, []int{0}), annotation.KeyAllocations, "one for each subnet")
-	r.delete(svc([]int{1}, []int{3}))
+	r.ensureError(svc([]int{2, 0}, []int{0}), annotation.KeyAllocations, "one for each subnet")
+	r.remove(svc([]int{1}, []int{3}))
 	r.sameAs(t, before)
 }
 
@@ -270,7 +255,7 @@ func TestBadAnnotationsAreAllFoundBeforeTheFirstObject(t *testing.T) {
 		annotation.KeyTargetType: "pod", annotation.KeyName: "-web-", annotation.KeyTags: "aws:x=1", annotation.KeySubnets: "subnet-nowhere",
 		intent.KeyProxyProtocol: "v1", intent.KeyStaticAddresses: "192.0.2.1",
 	}
-	svc := web(func(s *v1.Service) { s.Spec.SessionAffinity = v1.ServiceAffinityClientIP })
+	svc := service(func(s *v1.Service) { s.Spec.SessionAffinity = v1.ServiceAffinityClientIP })
 	for k, v := range bad {
 		svc.Annotations[k] = v
 	}
@@ -302,8 +287,8 @@ func TestAnnotationsWithoutEffectGetAnEvent(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := newRig(t, sim.Options{})
-			r.ensure(web(with(tc.key, tc.value)))
-			r.toldOf(t, tc.event)
+			r.ensure(service(with(tc.key, tc.value)))
+			r.wantEvent(tc.event)
 		})
 	}
 }
@@ -311,25 +296,25 @@ func TestAnnotationsWithoutEffectGetAnEvent(t *testing.T) {
 // An IPv6 range on an IPv4 load balancer is warned about, and everything else works.
 func TestIPv6RangeOnIPv4LoadBalancer(t *testing.T) {
 	r := newRig(t, sim.Options{})
-	svc := web(func(s *v1.Service) { s.Spec.LoadBalancerSourceRanges = []string{"10.1.0.0/16", "2001:db8::/32"} })
+	svc := service(func(s *v1.Service) { s.Spec.LoadBalancerSourceRanges = []string{"10.1.0.0/16", "2001:db8::/32"} })
 	if status := r.ensure(svc); len(status.Ingress) != 1 {
 		t.Errorf("status %+v", status)
 	}
-	r.toldOf(t, "2001:db8::/32")
-	r.converged(svc)
+	r.wantEvent("2001:db8::/32")
+	r.steady(svc)
 }
 
 // A Service of two families is served by IPv4 alone where the cloud gives no IPv6 without harm.
 func TestDualStackNeedsWaysToRestrictWhoConnects(t *testing.T) {
 	r := newRig(t, sim.Options{IPv6: true})
-	r.ensure(web(func(s *v1.Service) {
+	r.ensure(service(func(s *v1.Service) {
 		s.Spec.IPFamilies = []v1.IPFamily{v1.IPv4Protocol, v1.IPv6Protocol}
 		s.Spec.LoadBalancerSourceRanges = []string{"10.1.0.0/16", "2001:db8::/32"}
 	}))
 	if b := r.balancer(webName); b.IpAddressType != "ipv4" {
 		t.Errorf("address type %s", b.IpAddressType)
 	}
-	r.toldOf(t, "spec.ipFamilies")
+	r.wantEvent("spec.ipFamilies")
 }
 
 func TestManagedAndListedSecurityGroups(t *testing.T) {
@@ -339,18 +324,18 @@ func TestManagedAndListedSecurityGroups(t *testing.T) {
 		t.Fatal(err)
 	}
 	before := r.bare()
-	listed := web(with(annotation.KeySecurityGroups, own))
-	r.ensure(web())
-	r.converged(web())
+	listed := service(with(annotation.KeySecurityGroups, own))
+	r.ensure(service())
+	r.steady(service())
 	r.ensure(listed)
 	if b := r.balancer(webName); len(b.SecurityGroups) != 1 || b.SecurityGroups[0] != own {
 		t.Errorf("security groups %v", b.SecurityGroups)
 	}
-	r.converged(listed)
-	r.ensure(web())
-	r.converged(web())
+	r.steady(listed)
+	r.ensure(service())
+	r.steady(service())
 	r.ensure(listed)
-	r.delete(listed)
+	r.remove(listed)
 	r.sameAs(t, before)
 	if rules := r.rules(); len(rules) > 0 {
 		t.Errorf("rules are left: %q", rules)
@@ -359,7 +344,7 @@ func TestManagedAndListedSecurityGroups(t *testing.T) {
 
 func TestManagedGroupOfTLSListenerOpensTCP(t *testing.T) {
 	r := newRig(t, sim.Options{}, func(s *Settings) { s.ManagedGroups = true })
-	r.ensure(web(with(annotation.KeyCertificates, certificateA)))
+	r.ensure(service(with(annotation.KeyCertificates, certificateA)))
 	out, err := r.ec2.DescribeSecurityGroups(t.Context(), &ec2.DescribeSecurityGroupsInput{GroupIds: r.balancer(webName).SecurityGroups})
 	if err != nil {
 		t.Fatal(err)
@@ -377,20 +362,20 @@ func TestNodesOutsideTheZonesOfALoadBalancer(t *testing.T) {
 	for name, kind := range map[string]func(*v1.Service){"classic": without(annotation.KeyType), "network": func(*v1.Service) {}} {
 		t.Run(name, func(t *testing.T) {
 			r := newRig(t, sim.Options{})
-			svc := web(kind, with(annotation.KeySubnets, strings.Join(r.sim.Subnets(false)[:2], ",")))
+			svc := service(kind, with(annotation.KeySubnets, strings.Join(r.sim.Subnets(false)[:2], ",")))
 			all := r.nodes
 			r.nodes = all[:2] // one in each zone
 			r.ensure(svc)
-			if events := strings.Join(r.told(), "\n"); strings.Contains(events, "receive no traffic") {
+			if events := strings.Join(r.events(), "\n"); strings.Contains(events, "receive no traffic") {
 				t.Errorf("all nodes receive traffic: %s", events)
 			}
 			r.nodes = all
 			if err := r.manager.UpdateLoadBalancer(t.Context(), clusterName, svc, r.nodes); err != nil {
 				t.Fatal(err)
 			}
-			r.toldOf(t, "nodes in us-west-2c receive no traffic, because the load balancer has no subnet there: list a subnet of each zone in "+annotation.KeySubnets)
+			r.wantEvent("nodes in us-west-2c receive no traffic, because the load balancer has no subnet there: list a subnet of each zone in " + annotation.KeySubnets)
 			r.ensure(svc)
-			if events := strings.Join(r.told(), "\n"); strings.Contains(events, "receive no traffic") {
+			if events := strings.Join(r.events(), "\n"); strings.Contains(events, "receive no traffic") {
 				t.Errorf("told twice: %s", events)
 			}
 		})

@@ -108,8 +108,7 @@ func (c *Cloud) console(work func(*tx) error) error {
 func (c *Cloud) requestID() string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	hi, lo := c.random.Uint64(), c.random.Uint64()
-	return fmt.Sprintf("%08x-%04x-4%03x-%04x-%012x", hi>>32, hi>>16&0xffff, hi&0xfff, lo>>48&0x3fff|0x8000, lo&0xffffffffffff)
+	return kit.UUID(c.random)
 }
 
 // newID is an ID in the long form: the prefix and 17 hexadecimal digits of which the first is 0.

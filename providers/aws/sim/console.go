@@ -83,9 +83,7 @@ func (c *Cloud) Routes() []world.Route {
 			}
 		}
 	})
-	slices.SortFunc(out, func(a, b world.Route) int {
-		return netip.MustParsePrefix(a.Destination).Compare(netip.MustParsePrefix(b.Destination))
-	})
+	world.SortRoutes(out)
 	return out
 }
 

@@ -23,12 +23,7 @@ func (c *Cloud) LoadBalancers() []world.LoadBalancer {
 		}
 	})
 	// Nobody has to wait for the cloud while this is put in order.
-	for _, lb := range out {
-		for _, l := range lb.Listeners {
-			slices.Sort(l.Members)
-		}
-	}
-	slices.SortFunc(out, func(a, b world.LoadBalancer) int { return cmp.Compare(a.Name, b.Name) })
+	world.SortLoadBalancers(out)
 	return out
 }
 
@@ -52,14 +47,7 @@ func (t *tx) portable(b *balancer) world.LoadBalancer {
 			out.Listeners = append(out.Listeners, listener)
 		}
 	}
-	sortListeners(out.Listeners)
 	return out
-}
-
-func sortListeners(list []world.Listener) {
-	slices.SortFunc(list, func(a, b world.Listener) int {
-		return cmp.Or(cmp.Compare(a.Port, b.Port), cmp.Compare(a.Protocol, b.Protocol))
-	})
 }
 
 // nodeOf is the node with an instance's ID or one of its addresses; what is no node is named as it is.
@@ -144,7 +132,6 @@ func (t *tx) portableClassic(b *classic) world.LoadBalancer {
 			SourceRanges: t.rangesOf(b.groups, "tcp", l.LoadBalancerPort, func(*rule) bool { return true }),
 		})
 	}
-	sortListeners(out.Listeners)
 	return out
 }
 

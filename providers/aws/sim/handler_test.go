@@ -170,15 +170,6 @@ func TestTerminatedInstancesVanish(t *testing.T) {
 	}
 }
 
-func TestBadOptionsAreReportedTogether(t *testing.T) {
-	_, err := New(Options{Region: "us-west-2", Zones: []string{"us-east-1a"}, ErrorRate: 2, Quotas: map[string]int{"x": 1}, BootTime: -1})
-	for _, word := range []string{"us-east-1a", "error rate", `quota "x"`, "negative"} {
-		if err == nil || !strings.Contains(err.Error(), word) {
-			t.Errorf("error %v does not speak of %s", err, word)
-		}
-	}
-}
-
 func BenchmarkDescribeFiveThousandInstances(b *testing.B) {
 	c, err := New(Options{})
 	if err != nil {

@@ -1,11 +1,7 @@
 package sim
 
 import (
-	"errors"
-	"fmt"
-	"maps"
 	"net/netip"
-	"slices"
 	"strings"
 	"time"
 
@@ -159,45 +155,31 @@ func (o Options) withDefaults() Options {
 	if o.TerminatedTime == 0 {
 		o.TerminatedTime = time.Hour
 	}
-	quotas := defaultQuotas()
-	maps.Copy(quotas, o.Quotas)
-	o.Quotas = quotas
+	o.Quotas = kit.Quotas(defaultQuotas(), o.Quotas)
 	if o.Clock == nil {
 		o.Clock = clock.RealClock{}
 	}
 	return o
 }
 
-func (o Options) validate() error { //nolint:cyclop // a list of independent checks, read from top to bottom
-	var problems []error
-	add := func(format string, args ...any) { problems = append(problems, fmt.Errorf(format, args...)) }
+func (o Options) validate() error {
+	var problems kit.Problems
 	if len(o.Zones) > 3 {
-		add("%d zones are given: at most 3 are possible", len(o.Zones))
+		problems.Addf("%d zones are given: at most 3 are possible", len(o.Zones))
 	}
 	for _, z := range o.Zones {
 		if len(z) != len(o.Region)+1 || !strings.HasPrefix(z, o.Region) {
-			add("zone %q is not region %q and a letter", z, o.Region)
+			problems.Addf("zone %q is not region %q and a letter", z, o.Region)
 		}
 	}
 	if !o.VPC.Addr().Is4() || o.VPC.Bits() != 16 || o.VPC != o.VPC.Masked() {
-		add("VPC %s is not an IPv4 network of size /16", o.VPC)
+		problems.Addf("VPC %s is not an IPv4 network of size /16", o.VPC)
 	}
 	if !o.VPC6.Addr().Is6() || o.VPC6.Bits() != 56 || o.VPC6 != o.VPC6.Masked() {
-		add("VPC6 %s is not an IPv6 network of size /56", o.VPC6)
+		problems.Addf("VPC6 %s is not an IPv6 network of size /56", o.VPC6)
 	}
-	if o.ErrorRate < 0 || o.ErrorRate > 1 {
-		add("error rate %v is not between 0 and 1", o.ErrorRate)
-	}
-	known := slices.Sorted(maps.Keys(defaultQuotas()))
-	for _, name := range slices.Sorted(maps.Keys(o.Quotas)) {
-		if !slices.Contains(known, name) {
-			add("quota %q is unknown: use one of %s", name, strings.Join(known, ", "))
-		}
-	}
-	for _, d := range []time.Duration{o.BootTime, o.SettleTime, o.ProvisionTime, o.HealthTime, o.DrainTime, o.ReleaseTime, o.Latency} {
-		if d < 0 {
-			add("duration %v must not be negative", d)
-		}
-	}
-	return errors.Join(problems...)
+	problems.ErrorRate(o.ErrorRate)
+	problems.Quotas(o.Quotas, defaultQuotas())
+	problems.Durations(o.BootTime, o.SettleTime, o.ProvisionTime, o.HealthTime, o.DrainTime, o.ReleaseTime, o.Latency)
+	return problems.Err()
 }

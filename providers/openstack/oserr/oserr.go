@@ -19,14 +19,9 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
 )
 
-const (
-	// longestRetryAfter bounds what a service may ask us to wait: more is a fault of a proxy in between,
-	// and the work queues come back sooner anyway.
-	longestRetryAfter = 5 * time.Minute
-	// immutableWait is when to look again at a load balancer that is busy with a change before. The
-	// fastest driver takes about as long.
-	immutableWait = time.Second
-)
+// immutableWait is when to look again at a load balancer that is busy with a change before. The
+// fastest driver takes about as long.
+const immutableWait = time.Second
 
 // Status returns the HTTP status that a service answered with, and 0 for an error that is no answer.
 func Status(err error) int {
@@ -147,14 +142,14 @@ func Wrap(service, operation string, now time.Time, err error) error {
 	}
 }
 
-// retryAfter is how long the service asked to wait, within bounds.
+// retryAfter is how long the service asked to wait.
 func retryAfter(err error, now time.Time) time.Duration {
 	var answer gophercloud.ErrUnexpectedResponseCode
 	if !errors.As(err, &answer) {
 		return 0
 	}
 	if wait := cloudapi.RetryAfter(answer.ResponseHeader, now); wait > 0 {
-		return min(wait, longestRetryAfter)
+		return wait
 	}
 	if Immutable(err) {
 		return immutableWait
@@ -162,7 +157,7 @@ func retryAfter(err error, now time.Time) time.Duration {
 	return 0
 }
 
-// readable is an error with a text for users.
+// readable is an error of the SDK with a text for users.
 type readable struct {
 	service string
 	err     error

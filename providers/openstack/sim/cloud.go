@@ -90,10 +90,7 @@ func (c *Cloud) console(work func(*tx) error) error {
 }
 
 // newID is a random UUID.
-func (t *tx) newID() string {
-	hi, lo := t.cloud.random.Uint64(), t.cloud.random.Uint64()
-	return fmt.Sprintf("%08x-%04x-4%03x-%04x-%012x", hi>>32, hi>>16&0xffff, hi&0xfff, lo>>48&0x3fff|0x8000, lo&0xffffffffffff)
-}
+func (t *tx) newID() string { return kit.UUID(t.cloud.random) }
 
 // newHex is a random ID as Keystone makes them, a UUID without dashes.
 func (t *tx) newHex() string {

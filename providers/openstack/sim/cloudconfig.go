@@ -21,12 +21,3 @@ floating-network-id = %q
 router-id = %q
 `, endpoint+"/identity/v3", a.Username, a.Password, a.ProjectName, a.DomainName, a.Region, p.PrivateSubnet, p.PublicNetwork, p.Router)
 }
-
-// CloudConfig is the cloud.conf of a manager for any cloud with these options, reached at endpoint, a URL.
-func CloudConfig(endpoint string, o Options) (string, error) {
-	c, err := New(o)
-	if err != nil {
-		return "", err
-	}
-	return c.CloudConfig(endpoint), nil
-}

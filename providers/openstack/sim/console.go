@@ -74,6 +74,19 @@ func (c *Cloud) SetServerStatus(nodeName, status string) error {
 	})
 }
 
+// DeleteFlavor deletes a flavor. Servers that were made with it stay as they are.
+func (c *Cloud) DeleteFlavor(name string) error {
+	return c.console(func(t *tx) error {
+		for _, f := range t.flavors {
+			if f.Name == name && !f.deleted {
+				f.deleted = true
+				return nil
+			}
+		}
+		return fmt.Errorf("no flavor is called %q", name)
+	})
+}
+
 // Account is how a manager gets into the cluster's project.
 func (c *Cloud) Account() (a Account) {
 	c.look(func(t *tx) {
@@ -131,9 +144,7 @@ func (c *Cloud) Routes() []world.Route {
 			out = append(out, world.Route{Destination: r.Destination, NodeName: name, Blackhole: !ok && !foreign, Owned: !foreign})
 		}
 	})
-	slices.SortFunc(out, func(a, b world.Route) int {
-		return netip.MustParsePrefix(a.Destination).Compare(netip.MustParsePrefix(b.Destination))
-	})
+	world.SortRoutes(out)
 	return out
 }
 

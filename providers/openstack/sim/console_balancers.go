@@ -23,7 +23,7 @@ func (c *Cloud) LoadBalancers() []world.LoadBalancer {
 			}
 		}
 	})
-	slices.SortFunc(out, func(a, b world.LoadBalancer) int { return cmp.Compare(a.Name, b.Name) })
+	world.SortLoadBalancers(out)
 	return out
 }
 
@@ -64,15 +64,11 @@ func (t *tx) portable(b *balancer, names map[string]string) world.LoadBalancer {
 				}
 			}
 		}
-		slices.Sort(listener.Members)
 		if b.Provider == providerOVN {
 			listener.SourceRanges = t.openedBy(l)
 		}
 		out.Listeners = append(out.Listeners, listener)
 	}
-	slices.SortFunc(out.Listeners, func(a, b world.Listener) int {
-		return cmp.Or(cmp.Compare(a.Port, b.Port), cmp.Compare(a.Protocol, b.Protocol))
-	})
 	return out
 }
 

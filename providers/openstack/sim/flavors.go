@@ -9,15 +9,15 @@ func flavorOperations() []operation {
 		read("ListFlavors", "flavors", func(t *tx) (any, error) { return t.listFlavors(false) }),
 		read("ListFlavorsDetailed", "flavors/detail", func(t *tx) (any, error) { return t.listFlavors(true) }),
 		read("ShowFlavor", "flavors/{id}", func(t *tx) (any, error) {
-			f := t.flavors[t.call.params["id"]]
-			if f == nil {
-				return nil, refuse(http.StatusNotFound, "itemNotFound", "Flavor %s could not be found.", t.call.params["id"])
+			f, err := t.flavor()
+			if err != nil {
+				return nil, err
 			}
 			return map[string]any{"flavor": t.flavorView(f, true)}, nil
 		}),
 		read("ListFlavorExtraSpecs", "flavors/{id}/os-extra_specs", func(t *tx) (any, error) {
-			if t.flavors[t.call.params["id"]] == nil {
-				return nil, refuse(http.StatusNotFound, "itemNotFound", "Flavor %s could not be found.", t.call.params["id"])
+			if _, err := t.flavor(); err != nil {
+				return nil, err
 			}
 			return map[string]any{"extra_specs": map[string]string{}}, nil
 		}),
@@ -31,8 +31,17 @@ func flavorOperations() []operation {
 	}
 }
 
+// flavor is the one that the call names.
+func (t *tx) flavor() (*flavor, error) {
+	f := t.flavors[t.call.params["id"]]
+	if f == nil || f.deleted {
+		return nil, refuse(http.StatusNotFound, "itemNotFound", "Flavor %s could not be found.", t.call.params["id"])
+	}
+	return f, nil
+}
+
 func (t *tx) listFlavors(detail bool) (any, error) {
-	page, links, err := paged(t, bySeq(t.flavors), 1000)
+	page, links, err := paged(t, only(bySeq(t.flavors), func(f *flavor) bool { return !f.deleted }), 1000)
 	if err != nil {
 		return nil, err
 	}

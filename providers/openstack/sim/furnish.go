@@ -110,7 +110,7 @@ func (t *tx) launch(m world.Machine) (*server, error) {
 	}
 	var kind *flavor
 	for _, f := range t.flavors {
-		if f.Name == cmp.Or(m.Type, defaultFlavor) {
+		if f.Name == cmp.Or(m.Type, defaultFlavor) && !f.deleted {
 			kind = f
 		}
 	}

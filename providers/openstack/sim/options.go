@@ -1,9 +1,6 @@
 package sim
 
 import (
-	"errors"
-	"fmt"
-	"maps"
 	"net/netip"
 	"slices"
 	"strings"
@@ -115,47 +112,33 @@ func (o Options) withDefaults() Options {
 	if len(o.Providers) == 0 {
 		o.Providers = []string{providerAmphora, providerOVN}
 	}
-	quotas := defaultQuotas()
-	maps.Copy(quotas, o.Quotas)
-	o.Quotas = quotas
+	o.Quotas = kit.Quotas(defaultQuotas(), o.Quotas)
 	if o.Clock == nil {
 		o.Clock = clock.RealClock{}
 	}
 	return o
 }
 
-func (o Options) validate() error { //nolint:cyclop // a list of independent checks, read from top to bottom
-	var problems []error
-	add := func(format string, args ...any) { problems = append(problems, fmt.Errorf(format, args...)) }
+func (o Options) validate() error {
+	var problems kit.Problems
 	for name, p := range map[string]netip.Prefix{"private": o.Private, "public": o.Public} {
 		if !p.Addr().Is4() || p != p.Masked() || p.Bits() > 28 {
-			add("%s network %s is not an IPv4 network of size /28 or larger", name, p)
+			problems.Addf("%s network %s is not an IPv4 network of size /28 or larger", name, p)
 		}
 	}
 	if o.Private.Overlaps(o.Public) {
-		add("private network %s and public network %s overlap", o.Private, o.Public)
+		problems.Addf("private network %s and public network %s overlap", o.Private, o.Public)
 	}
 	for _, s := range o.Without {
 		if s == serviceIdentity || !slices.Contains(serviceTypes(), s) {
-			add("service %q cannot be left out: only %s can", s, strings.Join(serviceTypes()[1:], ", "))
+			problems.Addf("service %q cannot be left out: only %s can", s, strings.Join(serviceTypes()[1:], ", "))
 		}
 	}
 	if o.UnversionedCatalogue && o.VersionedCatalogue {
-		add("the catalogue cannot be both versioned and unversioned")
+		problems.Addf("the catalogue cannot be both versioned and unversioned")
 	}
-	if o.ErrorRate < 0 || o.ErrorRate > 1 {
-		add("error rate %v is not between 0 and 1", o.ErrorRate)
-	}
-	known := slices.Sorted(maps.Keys(defaultQuotas()))
-	for _, name := range slices.Sorted(maps.Keys(o.Quotas)) {
-		if !slices.Contains(known, name) {
-			add("quota %q is unknown: use one of %s", name, strings.Join(known, ", "))
-		}
-	}
-	for _, d := range []time.Duration{o.BootTime, o.ProvisionTime, o.SettleTime, o.Latency, o.TokenLife} {
-		if d < 0 {
-			add("duration %v must not be negative", d)
-		}
-	}
-	return errors.Join(problems...)
+	problems.ErrorRate(o.ErrorRate)
+	problems.Quotas(o.Quotas, defaultQuotas())
+	problems.Durations(o.BootTime, o.ProvisionTime, o.SettleTime, o.Latency, o.TokenLife)
+	return problems.Err()
 }

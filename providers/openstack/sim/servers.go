@@ -41,6 +41,8 @@ type flavor struct {
 	vCPUs int
 	ramMB int
 	disk  int
+	// deleted flavors are still what servers were made with, and Nova goes on to show them there.
+	deleted bool
 }
 
 func serverOperations() []operation {

@@ -3,6 +3,8 @@
 package world
 
 import (
+	"cmp"
+	"net/netip"
 	"slices"
 
 	v1 "k8s.io/api/core/v1"
@@ -90,6 +92,26 @@ type Listener struct {
 	// Members are the node names that receive traffic, sorted, and the port they receive it on.
 	Members    []string
 	MemberPort int32
+}
+
+// SortLoadBalancers puts load balancers, their listeners and the listeners' members in order.
+func SortLoadBalancers(list []LoadBalancer) {
+	slices.SortFunc(list, func(a, b LoadBalancer) int { return cmp.Compare(a.Name, b.Name) })
+	for _, lb := range list {
+		slices.SortFunc(lb.Listeners, func(a, b Listener) int {
+			return cmp.Or(cmp.Compare(a.Port, b.Port), cmp.Compare(a.Protocol, b.Protocol))
+		})
+		for _, l := range lb.Listeners {
+			slices.Sort(l.Members)
+		}
+	}
+}
+
+// SortRoutes puts routes in order. Their destinations are prefixes in canonical form.
+func SortRoutes(list []Route) {
+	slices.SortFunc(list, func(a, b Route) int {
+		return netip.MustParsePrefix(a.Destination).Compare(netip.MustParsePrefix(b.Destination))
+	})
 }
 
 // Route is a route in portable terms.

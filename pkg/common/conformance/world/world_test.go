@@ -27,3 +27,21 @@ func TestNodeIsTheKubelets(t *testing.T) {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
+
+func TestOrder(t *testing.T) {
+	lbs := []LoadBalancer{{Name: "b"}, {Name: "a", Listeners: []Listener{
+		{Port: 443, Protocol: v1.ProtocolTCP}, {Port: 53, Protocol: v1.ProtocolUDP, Members: []string{"y", "x"}}, {Port: 53, Protocol: v1.ProtocolTCP},
+	}}}
+	SortLoadBalancers(lbs)
+	want := []LoadBalancer{{Name: "a", Listeners: []Listener{
+		{Port: 53, Protocol: v1.ProtocolTCP}, {Port: 53, Protocol: v1.ProtocolUDP, Members: []string{"x", "y"}}, {Port: 443, Protocol: v1.ProtocolTCP},
+	}}, {Name: "b"}}
+	if diff := cmp.Diff(want, lbs); diff != "" {
+		t.Errorf("load balancers (-want +got):\n%s", diff)
+	}
+	routes := []Route{{Destination: "10.10.0.0/24"}, {Destination: "fd00::/64"}, {Destination: "10.9.0.0/24"}}
+	SortRoutes(routes)
+	if diff := cmp.Diff([]Route{{Destination: "10.9.0.0/24"}, {Destination: "10.10.0.0/24"}, {Destination: "fd00::/64"}}, routes); diff != "" {
+		t.Errorf("routes (-want +got):\n%s", diff)
+	}
+}

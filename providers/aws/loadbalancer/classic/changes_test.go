@@ -137,7 +137,7 @@ func TestBadInput(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			r := newRig(t, sim.Options{})
-			err := r.ensureFails(tc.svc)
+			err := r.ensureError(tc.svc)
 			if !cloudapi.Is(err, cloudapi.Invalid) {
 				t.Errorf("class %s: %v", cloudapi.ClassOf(err), err)
 			}
@@ -158,7 +158,7 @@ func TestMissingCertificate(t *testing.T) {
 	r := newRig(t, sim.Options{Certificates: []string{certificate}})
 	before := r.sim.Objects()
 	svc := service(annotate("ssl-cert", otherCertificate))
-	err := r.ensureFails(svc)
+	err := r.ensureError(svc)
 	if !strings.Contains(err.Error(), annotation.KeyCertificates) || !strings.Contains(err.Error(), otherCertificate) {
 		t.Errorf("message %v", err)
 	}

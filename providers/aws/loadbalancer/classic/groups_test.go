@@ -70,7 +70,7 @@ func TestGroupOfAnotherClusterIsRefused(t *testing.T) {
 	r := newRig(t, sim.Options{})
 	r.newGroup(managedName, ec2types.Tag{Key: aws.String("kubernetes.io/cluster/other"), Value: aws.String("owned")})
 	r.mutations()
-	err := r.ensureFails(service())
+	err := r.ensureError(service())
 	if !cloudapi.Is(err, cloudapi.Invalid) || !strings.Contains(err.Error(), managedName) {
 		t.Errorf("error %v", err)
 	}
@@ -115,7 +115,7 @@ func TestSharedGroup(t *testing.T) {
 	var shared string
 	r := newRig(t, sim.Options{})
 	shared = r.newGroup("shared")
-	r.config.SecurityGroup = shared
+	r.settings.SecurityGroup = shared
 	r.restart()
 	a, b := service(named("aaa")), service(named("bbb"))
 	r.ensure(a)
@@ -169,7 +169,7 @@ func TestSeveralNodeGroups(t *testing.T) {
 func TestUnclearNodeGroup(t *testing.T) {
 	r := newRig(t, sim.Options{})
 	r.setGroups(r.nodes[0], r.newGroup("x"), r.newGroup("y"))
-	err := r.ensureFails(service())
+	err := r.ensureError(service())
 	if !strings.Contains(err.Error(), r.nodes[0].Spec.ProviderID) || !strings.Contains(err.Error(), "kubernetes.io/cluster/sim=owned") {
 		t.Errorf("message %v", err)
 	}
@@ -214,7 +214,7 @@ func TestForeign(t *testing.T) {
 			}
 			r.restart()
 			if tc.foreign {
-				if err := r.ensureFails(svc); !cloudapi.Is(err, cloudapi.Invalid) || !strings.Contains(err.Error(), name) {
+				if err := r.ensureError(svc); !cloudapi.Is(err, cloudapi.Invalid) || !strings.Contains(err.Error(), name) {
 					t.Errorf("error %v", err)
 				}
 				r.remove(svc)

@@ -2,7 +2,6 @@ package classic
 
 import (
 	"context"
-	"net/http"
 	"net/netip"
 	"slices"
 	"strings"
@@ -10,7 +9,6 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
 	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancing"
@@ -26,6 +24,7 @@ import (
 	lbcommon "github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 	kit "github.com/unified-ccm/unified-ccm/pkg/common/sim"
+	"github.com/unified-ccm/unified-ccm/providers/aws/internal/simtest"
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/annotation"
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/vpc"
 	"github.com/unified-ccm/unified-ccm/providers/aws/sim"
@@ -38,14 +37,14 @@ const certificate = "arn:aws:acm:us-west-2:123456789012:certificate/12345678-123
 
 // rig is a manager of classic load balancers alone, in process with a simulated cloud.
 type rig struct {
-	t      *testing.T
-	sim    *sim.Cloud
-	ec2    *ec2.Client
-	elb    *elb.Client
-	clock  *clocktesting.FakeClock
-	vpc    string
-	config Options
-	nodes  []*v1.Node
+	t        *testing.T
+	sim      *sim.Cloud
+	ec2      *ec2.Client
+	elb      *elb.Client
+	clock    *clocktesting.FakeClock
+	vpc      string
+	settings Options
+	nodes    []*v1.Node
 
 	cloud   *Cloud
 	manager *lbcommon.Controller[vpc.Surroundings, Desired, Observed]
@@ -60,24 +59,15 @@ func newRig(t *testing.T, o sim.Options, change ...func(*Options)) *rig {
 		t.Fatal(err)
 	}
 	r.sim = cloud
-	config := aws.Config{
-		Region: "us-west-2", BaseEndpoint: aws.String("http://aws.invalid"),
-		Credentials: credentials.NewStaticCredentialsProvider("AKIAEXAMPLE", "secret", ""),
-		HTTPClient:  &http.Client{Transport: cloud.Front().Transport()},
-		Retryer:     func() aws.Retryer { return aws.NopRetryer{} },
-	}
+	config := simtest.Config(cloud)
 	r.ec2, r.elb = ec2.NewFromConfig(config), elb.NewFromConfig(config)
-	vpcs, err := r.ec2.DescribeVpcs(t.Context(), &ec2.DescribeVpcsInput{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	r.vpc = *vpcs.Vpcs[0].VpcId
+	r.vpc = cloud.VPC()
 	for range 3 {
 		r.launch()
 	}
-	r.config = Options{API: r.elb, VPC: r.vpc, Cluster: vpc.Cluster{ID: "sim"}, Clock: r.clock}
+	r.settings = Options{API: r.elb, VPC: r.vpc, Cluster: vpc.Cluster{ID: "sim"}, Clock: r.clock}
 	for _, f := range change {
-		f(&r.config)
+		f(&r.settings)
 	}
 	r.restart()
 	return r
@@ -86,8 +76,8 @@ func newRig(t *testing.T, o sim.Options, change ...func(*Options)) *rig {
 // restart gives the rig a new manager, which knows nothing.
 func (r *rig) restart() {
 	source := &instances{client: r.ec2, known: map[string]ec2types.Instance{}}
-	reader := vpc.NewReader(vpc.Options{API: r.ec2, VPC: r.vpc, Cluster: r.config.Cluster, Instances: source, Clock: r.clock})
-	o := r.config
+	reader := vpc.NewReader(vpc.Options{API: r.ec2, VPC: r.vpc, Cluster: r.settings.Cluster, Instances: source, Clock: r.clock})
+	o := r.settings
 	o.Groups, o.Instances = reader.Groups(), source
 	r.cloud = New(o)
 	r.manager = lbcommon.New(lbcommon.Options{
@@ -199,7 +189,7 @@ func (r *rig) ensure(svc *v1.Service) *v1.LoadBalancerStatus {
 	return status
 }
 
-func (r *rig) ensureFails(svc *v1.Service) error {
+func (r *rig) ensureError(svc *v1.Service) error {
 	r.t.Helper()
 	_, err := r.manager.EnsureLoadBalancer(r.t.Context(), clusterName, svc, r.nodes)
 	if err == nil {

@@ -84,7 +84,7 @@ func TestUnknownGroupIsBlamed(t *testing.T) {
 	r := newRig(t, sim.Options{})
 	before := r.sim.Objects()
 	svc := service(annotate("extra-security-groups", "sg-0123456789abcdef0"))
-	err := r.ensureFails(svc)
+	err := r.ensureError(svc)
 	if !cloudapi.Is(err, cloudapi.Invalid) || !strings.Contains(err.Error(), annotation.KeyExtraSecurityGroups) || !strings.Contains(err.Error(), "sg-0123456789abcdef0") {
 		t.Errorf("error %v", err)
 	}

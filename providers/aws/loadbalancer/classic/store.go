@@ -13,6 +13,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
+	"github.com/unified-ccm/unified-ccm/pkg/common/turns"
 	"github.com/unified-ccm/unified-ccm/providers/aws/api"
 	"github.com/unified-ccm/unified-ccm/providers/aws/awserr"
 )
@@ -54,7 +55,7 @@ type store struct {
 	api   api.ELB
 	clock clock.PassiveClock
 	// listing and tagging are held by the one caller that reads.
-	listing, tagging chan struct{}
+	listing, tagging turns.Turn
 
 	mu      sync.Mutex
 	entries map[string]*entry
@@ -78,7 +79,7 @@ type entry struct {
 }
 
 func newStore(client api.ELB, c clock.PassiveClock) *store {
-	return &store{api: client, clock: c, listing: make(chan struct{}, 1), tagging: make(chan struct{}, 1), entries: map[string]*entry{}}
+	return &store{api: client, clock: c, entries: map[string]*entry{}}
 }
 
 // cached returns a load balancer, or nil if there is none, out of the snapshot; fresh reads it.
@@ -175,12 +176,11 @@ func (s *store) refresh(ctx context.Context) error {
 	if s.isFresh() {
 		return nil
 	}
-	select {
-	case s.listing <- struct{}{}:
-		defer func() { <-s.listing }()
-	case <-ctx.Done():
-		return ctx.Err()
+	done, err := s.listing.Take(ctx)
+	if err != nil {
+		return err
 	}
+	defer done()
 	if s.isFresh() {
 		return nil
 	}
@@ -227,17 +227,16 @@ func (s *store) merge(read map[string]*Balancer, before uint64) {
 
 // readTags reads the tags of one load balancer, together with those of others that will be asked for.
 func (s *store) readTags(ctx context.Context, name string) error {
-	select {
-	case s.tagging <- struct{}{}:
-		defer func() { <-s.tagging }()
-	case <-ctx.Done():
-		return ctx.Err()
+	done, err := s.tagging.Take(ctx)
+	if err != nil {
+		return err
 	}
+	defer done()
 	if s.recent(s.get(name).tagsAt) {
 		return nil
 	}
 	batch := s.untagged(name)
-	err := s.readTagsOf(ctx, batch)
+	err = s.readTagsOf(ctx, batch)
 	if len(batch) > 1 && cloudapi.Is(err, cloudapi.NotFound) {
 		err = s.readTagsOf(ctx, []string{name}) // One of the others has gone, which refuses the whole call.
 	}

@@ -1,7 +1,6 @@
 package network
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -128,8 +127,8 @@ func (d *differ) checkNew(ctx context.Context, b Balancer) error {
 // groups and listeners have to wait for.
 func (d *differ) balancerUpdate(groups []vpc.GroupRef, after []plan.Ref) (base []plan.Ref) {
 	b := *d.have.Balancer
-	if b.State == string(types.LoadBalancerStateEnumFailed) {
-		d.warnf("load balancer %s has no address, because AWS could not set it up (%s): delete the Service and create it again", b.Name, cmp.Or(b.Reason, "AWS does not say why"))
+	if failure := Failure(d.have); failure != "" {
+		d.warnf("load balancer %s %s", b.Name, failure)
 	}
 	if b.Scheme != d.want.Scheme {
 		d.warnf("load balancer %s is %s, and AWS cannot make it %s: delete the Service and create it again", b.Name, b.Scheme, d.want.Scheme)

@@ -4,12 +4,12 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"sync"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	elbv2 "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
 	"github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
 
+	"github.com/unified-ccm/unified-ccm/pkg/common/batch"
 	"github.com/unified-ccm/unified-ccm/providers/aws/awserr"
 )
 
@@ -70,16 +70,5 @@ func (s *Store) describeCertificates(ctx context.Context, listener string) ([]st
 
 // together runs work side by side, a few at once, and joins the errors.
 func together(ctx context.Context, work []func(context.Context) error) error {
-	var wg sync.WaitGroup
-	errs := make([]error, len(work))
-	slots := make(chan struct{}, readsAtOnce)
-	for i, do := range work {
-		slots <- struct{}{}
-		wg.Go(func() {
-			defer func() { <-slots }()
-			errs[i] = do(ctx)
-		})
-	}
-	wg.Wait()
-	return errors.Join(errs...)
+	return errors.Join(batch.SideBySide(len(work), readsAtOnce, func(n int) error { return work[n](ctx) })...)
 }

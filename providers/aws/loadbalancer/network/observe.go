@@ -8,6 +8,7 @@ import (
 	"time"
 
 	lbcommon "github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
+	"github.com/unified-ccm/unified-ccm/pkg/common/turns"
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/tags"
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/vpc"
 )
@@ -53,7 +54,7 @@ type groupRecord struct {
 type Store struct {
 	options Options
 	// turn is held by the one caller that reads the lists; others wait and find its result.
-	turn chan struct{}
+	turn turns.Turn
 
 	mu        sync.Mutex
 	listedAt  time.Time
@@ -79,7 +80,7 @@ type tagRecord struct {
 
 func newStore(o Options) *Store {
 	return &Store{
-		options: o, turn: make(chan struct{}, 1),
+		options:   o,
 		balancers: map[string]balancerRecord{}, groups: map[string]groupRecord{}, tags: map[string]tagRecord{},
 		gone: map[string]time.Time{}, doubted: map[string]bool{}, expected: map[string]expectation{},
 	}
@@ -133,12 +134,11 @@ func (s *Store) lists(ctx context.Context) error {
 	if s.listedWithin(listAge) {
 		return nil
 	}
-	select {
-	case s.turn <- struct{}{}:
-		defer func() { <-s.turn }()
-	case <-ctx.Done():
-		return ctx.Err()
+	done, err := s.turn.Take(ctx)
+	if err != nil {
+		return err
 	}
+	defer done()
 	if s.listedWithin(listAge) {
 		return nil
 	}

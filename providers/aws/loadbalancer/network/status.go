@@ -1,6 +1,9 @@
 package network
 
 import (
+	"cmp"
+	"fmt"
+
 	"github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
 	v1 "k8s.io/api/core/v1"
 )
@@ -13,8 +16,18 @@ func Status(have Observed) *v1.LoadBalancerStatus {
 		return nil
 	}
 	status := &v1.LoadBalancerStatus{}
-	if b.DNSName != "" && b.State != string(types.LoadBalancerStateEnumFailed) {
+	if b.DNSName != "" && Failure(have) == "" {
 		status.Ingress = []v1.LoadBalancerIngress{{Hostname: b.DNSName}}
 	}
 	return status
+}
+
+// Failure says of a load balancer that AWS could not set up what to do about it, and "" of any other:
+// one that is being provisioned gets there, and one that is impaired still serves.
+func Failure(have Observed) string {
+	b := have.Balancer
+	if b == nil || b.State != string(types.LoadBalancerStateEnumFailed) {
+		return ""
+	}
+	return fmt.Sprintf("has no address, because AWS could not set it up (%s): delete the Service and create it again", cmp.Or(b.Reason, "AWS does not say why"))
 }

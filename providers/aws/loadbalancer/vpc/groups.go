@@ -12,6 +12,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
+	"github.com/unified-ccm/unified-ccm/pkg/common/turns"
 	"github.com/unified-ccm/unified-ccm/providers/aws/awserr"
 	"github.com/unified-ccm/unified-ccm/providers/aws/names"
 )
@@ -94,7 +95,7 @@ type GroupQuery struct {
 // true; one that fails in a way that leaves open what was done makes the next look a read.
 type GroupStore struct {
 	options Options
-	turn    chan struct{}
+	turn    turns.Turn
 
 	mu     sync.Mutex
 	groups map[string]Group
@@ -119,11 +120,11 @@ type GroupStore struct {
 
 	claims claims
 	// removals are the turns of those who remove rules, by group.
-	removals turns
+	removals turns.Named
 }
 
 func newGroupStore(o Options) *GroupStore {
-	return &GroupStore{options: o, turn: make(chan struct{}, 1), groups: map[string]Group{},
+	return &GroupStore{options: o, groups: map[string]Group{},
 		asked: map[string]bool{}, writtenAt: map[string]uint64{}, madeAt: map[string]time.Time{}, releasing: map[string]time.Time{}}
 }
 
@@ -172,12 +173,11 @@ func (s *GroupStore) refresh(ctx context.Context, ids []string) error {
 // reread takes over what read finds, given the IDs that were ever asked for, unless that is known by
 // the time that it is the caller's turn.
 func (s *GroupStore) reread(ctx context.Context, known func() bool, list func(context.Context, []string) (map[string]Group, error)) error {
-	select {
-	case s.turn <- struct{}{}:
-		defer func() { <-s.turn }()
-	case <-ctx.Done():
-		return ctx.Err()
+	done, err := s.turn.Take(ctx)
+	if err != nil {
+		return err
 	}
+	defer done()
 	if known() {
 		return nil
 	}

@@ -5,7 +5,6 @@ import (
 	"context"
 	"net/netip"
 	"slices"
-	"sync"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 	"github.com/unified-ccm/unified-ccm/providers/aws/names"
@@ -253,7 +252,7 @@ func (s *GroupStore) nodeRevoke(loadBalancer string, d ruleDiff, after []plan.Re
 		Do: func(ctx context.Context, _ *plan.Handles) error {
 			// One after the other: of two load balancers that leave at once, the second one sees
 			// that nobody needs their shared rules any more.
-			release, err := s.removals.enter(ctx, d.group.ID)
+			release, err := s.removals.Take(ctx, d.group.ID)
 			if err != nil {
 				return err
 			}
@@ -276,32 +275,6 @@ func (s *GroupStore) unneeded(groupID string, revoke []Rule) []Rule {
 	group, _ := s.group(groupID)
 	own := slices.DeleteFunc(slices.Clone(revoke), func(r Rule) bool { return r.Description == names.MTURule })
 	return append(own, unusedMTU(group.Rules, own, nil)...)
-}
-
-// turns lets callers in one after the other, for each key apart.
-type turns struct {
-	mu   sync.Mutex
-	keys map[string]chan struct{}
-}
-
-// enter waits for the caller's turn, which lasts until it calls release.
-func (t *turns) enter(ctx context.Context, key string) (release func(), err error) {
-	t.mu.Lock()
-	if t.keys == nil {
-		t.keys = map[string]chan struct{}{}
-	}
-	turn, ok := t.keys[key]
-	if !ok {
-		turn = make(chan struct{}, 1)
-		t.keys[key] = turn
-	}
-	t.mu.Unlock()
-	select {
-	case turn <- struct{}{}:
-		return func() { <-turn }, nil
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
 }
 
 func sortedSet[T cmp.Ordered](items []T) []T {

@@ -2,7 +2,6 @@ package vpc
 
 import (
 	"context"
-	"net/http"
 	"net/netip"
 	"slices"
 	"strings"
@@ -10,8 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
 	clocktesting "k8s.io/utils/clock/testing"
@@ -20,6 +17,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/conformance/world"
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 	kit "github.com/unified-ccm/unified-ccm/pkg/common/sim"
+	"github.com/unified-ccm/unified-ccm/providers/aws/internal/simtest"
 	"github.com/unified-ccm/unified-ccm/providers/aws/names"
 	"github.com/unified-ccm/unified-ccm/providers/aws/sim"
 )
@@ -44,17 +42,8 @@ func newRig(t *testing.T, o sim.Options) *rig {
 		t.Fatal(err)
 	}
 	r.sim = cloud
-	r.ec2 = ec2.NewFromConfig(aws.Config{
-		Region: "us-west-2", BaseEndpoint: aws.String("http://aws.invalid"),
-		Credentials: credentials.NewStaticCredentialsProvider("AKIAEXAMPLE", "secret", ""),
-		HTTPClient:  &http.Client{Transport: cloud.Front().Transport()},
-		Retryer:     func() aws.Retryer { return aws.NopRetryer{} },
-	})
-	vpcs, err := r.ec2.DescribeVpcs(t.Context(), &ec2.DescribeVpcsInput{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	r.vpc = *vpcs.Vpcs[0].VpcId
+	r.ec2 = ec2.NewFromConfig(simtest.Config(cloud))
+	r.vpc = cloud.VPC()
 	r.reader = NewReader(Options{API: r.ec2, VPC: r.vpc, Cluster: Cluster{ID: "sim"}, Clock: r.clock, Instances: everything{r.ec2}})
 	nodes, _ := r.get(GroupQuery{}).Named("nodes.sim")
 	r.nodes = nodes.ID

@@ -3,17 +3,15 @@ package sdktest
 
 import (
 	"errors"
-	"net/http"
 	"testing"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/elasticloadbalancing"
 	"github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
 	"github.com/aws/aws-sdk-go-v2/service/sts"
 	"github.com/aws/smithy-go"
 
+	"github.com/unified-ccm/unified-ccm/providers/aws/internal/simtest"
 	"github.com/unified-ccm/unified-ccm/providers/aws/sim"
 )
 
@@ -32,16 +30,7 @@ func newClients(t *testing.T, o sim.Options) *clients {
 	if err != nil {
 		t.Fatal(err)
 	}
-	region := o.Region
-	if region == "" {
-		region = "us-west-2"
-	}
-	config := aws.Config{
-		Region: region, BaseEndpoint: aws.String("http://aws.invalid"),
-		Credentials: credentials.NewStaticCredentialsProvider("AKIAEXAMPLE", "secret", ""),
-		HTTPClient:  &http.Client{Transport: cloud.Front().Transport()},
-		Retryer:     func() aws.Retryer { return aws.NopRetryer{} },
-	}
+	config := simtest.Config(cloud)
 	return &clients{
 		cloud: cloud, ec2: ec2.NewFromConfig(config), elb: elasticloadbalancing.NewFromConfig(config),
 		elbv2: elasticloadbalancingv2.NewFromConfig(config), sts: sts.NewFromConfig(config),

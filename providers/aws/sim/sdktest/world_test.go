@@ -12,8 +12,6 @@ import (
 	elbv2 "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
 	"github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
 	"github.com/google/go-cmp/cmp"
-	v1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/conformance/world"
 	"github.com/unified-ccm/unified-ccm/providers/aws/sim"
@@ -22,21 +20,7 @@ import (
 func TestLaunchReturnsTheKubeletsNode(t *testing.T) {
 	c := newClients(t, sim.Options{})
 	m := world.Machine{Name: "node-a", PodCIDRs: []string{"10.1.0.0/24", "fd00::/64"}}
-	got := must(c.cloud.Launch(m))(t)
-	want := &v1.Node{
-		ObjectMeta: metav1.ObjectMeta{Name: "node-a", Labels: map[string]string{
-			"kubernetes.io/hostname": "node-a", "kubernetes.io/os": "linux", "kubernetes.io/arch": "amd64",
-		}},
-		Spec: v1.NodeSpec{
-			PodCIDR: "10.1.0.0/24", PodCIDRs: []string{"10.1.0.0/24", "fd00::/64"},
-			Taints: []v1.Taint{{Key: "node.cloudprovider.kubernetes.io/uninitialized", Value: "true", Effect: v1.TaintEffectNoSchedule}},
-		},
-		Status: v1.NodeStatus{
-			Addresses:  []v1.NodeAddress{{Type: v1.NodeHostName, Address: "node-a"}},
-			Conditions: []v1.NodeCondition{{Type: v1.NodeReady, Status: v1.ConditionTrue, Reason: "KubeletReady"}},
-		},
-	}
-	if diff := cmp.Diff(want, got); diff != "" {
+	if diff := cmp.Diff(m.Node(), must(c.cloud.Launch(m))(t)); diff != "" {
 		t.Error(diff)
 	}
 	m.Zone, m.Type, m.Region = "us-west-2a", "m5.large", "us-west-2"

@@ -8,9 +8,9 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
 )
 
-// Whatever people write, reading it does not fail in any other way than with an error that names the
+// FuzzRead: whatever people write, reading it does not fail in any other way than with an error that names the
 // key, and what is read can be used.
-func FuzzAnnotations(f *testing.F) {
+func FuzzRead(f *testing.F) {
 	for i, e := range table() {
 		f.Add(uint8(i), e.doc.Example)
 		f.Add(uint8(i), "")

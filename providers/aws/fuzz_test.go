@@ -8,7 +8,30 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/aws/names"
 )
 
-// FuzzNodeNames looks at what is read out of the names of nodes and the IDs of Fargate nodes.
+// FuzzReadConfig: whatever is in cloud.conf, reading it ends, says what is wrong with it by line, and a
+// valid one makes a manager.
+func FuzzReadConfig(f *testing.F) {
+	for _, seed := range []string{"", everyKey, override("1", "ec2", "us-west-2", "http://a"), "[Global]\nZone = \x00\n", "[ServiceOverride \"\"]\nURL = ::\n"} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, content string) {
+		cfg, _, err := ReadConfig("cloud.conf", []byte(content))
+		if err != nil {
+			for line := range strings.SplitSeq(err.Error(), "\n") {
+				if !strings.HasPrefix(line, "cloud.conf") {
+					t.Errorf("the problem %q does not say where it is", line)
+				}
+			}
+			return
+		}
+		if _, err := NewCloud(cfg); err != nil {
+			t.Errorf("a valid configuration makes no manager: %v", err)
+		}
+	})
+}
+
+// FuzzNodeNames: whatever a node is called, what is read out of its name, or out of a Fargate node's ID,
+// is an ID or an address, or nothing.
 func FuzzNodeNames(f *testing.F) {
 	for _, seed := range []string{
 		"", "i-0123456789abcdef0", "i-01234567.us-west-2.compute.internal", "i-kwok", "i-", "ip-10-0-1-2.ec2.internal",

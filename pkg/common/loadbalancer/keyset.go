@@ -1,0 +1,26 @@
+package loadbalancer
+
+import "sync"
+
+// keySet is a set of names that is safe for concurrent use.
+type keySet struct {
+	mu    sync.Mutex
+	names map[string]struct{}
+}
+
+func newKeySet() *keySet { return &keySet{names: map[string]struct{}{}} }
+
+func (s *keySet) add(name string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.names[name] = struct{}{}
+}
+
+// take removes the name and says whether it was there.
+func (s *keySet) take(name string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	_, ok := s.names[name]
+	delete(s.names, name)
+	return ok
+}

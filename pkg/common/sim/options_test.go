@@ -1,0 +1,73 @@
+package sim
+
+import (
+	"math"
+	"math/rand/v2"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestQuotas(t *testing.T) {
+	defaults := map[string]int{"a": 1, "b": 2}
+	if diff := cmp.Diff(map[string]int{"a": 1, "b": 7}, Quotas(defaults, map[string]int{"b": 7})); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if defaults["b"] != 2 {
+		t.Error("the defaults are changed")
+	}
+}
+
+func TestProblems(t *testing.T) {
+	defaults := map[string]int{"b": 2, "a": 1}
+	for _, tt := range []struct {
+		name  string
+		check func(*Problems)
+		want  string
+	}{
+		{"none", func(p *Problems) {
+			p.ErrorRate(0)
+			p.ErrorRate(1)
+			p.Quotas(map[string]int{"a": 9}, defaults)
+			p.Durations(0, time.Hour)
+		}, ""},
+		{"all at once", func(p *Problems) {
+			p.Addf("zone %q is none", "x")
+			p.ErrorRate(1.5)
+			p.Quotas(map[string]int{"d": 1, "c": 1, "a": 1}, defaults)
+			p.Durations(time.Second, -time.Second)
+		}, "zone \"x\" is none\nerror rate 1.5 is not between 0 and 1\nquota \"c\" is unknown: use one of a, b\nquota \"d\" is unknown: use one of a, b\nduration -1s must not be negative"},
+		{"a rate that is no number", func(p *Problems) { p.ErrorRate(math.NaN()) }, "error rate NaN is not between 0 and 1"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			var p Problems
+			tt.check(&p)
+			got := ""
+			if err := p.Err(); err != nil {
+				got = err.Error()
+			}
+			if got != tt.want {
+				t.Errorf("problems:\n%s\nwant:\n%s", got, tt.want)
+			}
+		})
+	}
+}
+
+func TestUUID(t *testing.T) {
+	form := regexp.MustCompile(`^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$`)
+	seen := map[string]bool{}
+	r := rand.New(rand.NewPCG(1, 1))
+	for range 100 {
+		id := UUID(r)
+		if !form.MatchString(id) || seen[id] {
+			t.Fatalf("%s is no UUID, or one that was there before", id)
+		}
+		seen[id] = true
+	}
+	if again := UUID(rand.New(rand.NewPCG(1, 1))); !seen[again] || strings.Contains(again, " ") {
+		t.Errorf("%s: the same seed gives another UUID", again)
+	}
+}

@@ -1,0 +1,22 @@
+// Package simtest connects tests to a simulated cloud, through the SDK's own clients.
+package simtest
+
+import (
+	"net/http"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/credentials"
+
+	"github.com/unified-ccm/unified-ccm/providers/aws/sim"
+)
+
+// Config is what clients of the SDK are made from that are in process with a cloud. They repeat no
+// call, so that tests see each one.
+func Config(cloud *sim.Cloud) aws.Config {
+	return aws.Config{
+		Region: cloud.Region(), BaseEndpoint: aws.String("http://aws.invalid"),
+		Credentials: credentials.NewStaticCredentialsProvider("AKIAEXAMPLE", "secret", ""),
+		HTTPClient:  &http.Client{Transport: cloud.Front().Transport()},
+		Retryer:     func() aws.Retryer { return aws.NopRetryer{} },
+	}
+}

@@ -1,0 +1,60 @@
+package loadbalancer
+
+import (
+	"context"
+	"net/http"
+	"slices"
+	"testing"
+
+	"github.com/unified-ccm/unified-ccm/providers/openstack/api"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/sim"
+)
+
+// hasty is a cloud in which somebody else deletes a rule just before the manager does.
+type hasty struct {
+	API
+	done bool
+}
+
+func (h *hasty) DeleteSecurityGroupRule(ctx context.Context, id string) error {
+	if !h.done {
+		h.done = true
+		if err := h.API.DeleteSecurityGroupRule(ctx, id); err != nil {
+			return err
+		}
+	}
+	return h.API.DeleteSecurityGroupRule(ctx, id)
+}
+
+// A rule that is not wanted any more and that somebody else has deleted meanwhile is as good as deleted:
+// what comes after it is done too. Today's manager stops there, and says that all went well.
+func TestStaleRuleThatIsGone(t *testing.T) {
+	bubble(t, sim.Options{}, Settings{ManageSecurityGroups: true}, func(r *rig) {
+		svc := service()
+		r.ensure(svc)
+		svc.Spec.Ports[0].NodePort, svc.Spec.Ports[1].NodePort = 31080, 31443
+		r.launch("node-9")
+		r.cloud.api = &hasty{API: r.cloud.api}
+		r.sim.Front().Log().Reset()
+		r.ensure(svc)
+		var answers []int
+		for _, call := range r.sim.Front().Log().Calls() {
+			if call.Name == "DeleteSecurityGroupRule" {
+				answers = append(answers, call.Status)
+			}
+		}
+		if !slices.Equal(answers, []int{http.StatusNoContent, http.StatusNotFound, http.StatusNoContent}) {
+			r.t.Errorf("the rules' deletions were answered %v, want the manager's first with 404 and its second with 204", answers)
+		}
+		if rules := r.ingressRules(); len(rules) != 2 || !slices.Contains(rules, "IPv4 tcp 31080-31080 from 10.0.0.0/16") || !slices.Contains(rules, "IPv4 tcp 31443-31443 from 10.0.0.0/16") {
+			r.t.Errorf("rules %q", rules)
+		}
+		ports, err := r.api.ListPorts(r.t.Context(), api.PortFilter{DeviceIDs: []string{r.sim.Server("node-9")}})
+		if err != nil || len(ports) != 1 || len(ports[0].SecurityGroups) != 2 {
+			r.t.Errorf("the port of the new node is %+v, %v, want two groups", ports, err)
+		}
+		r.steady(svc)
+		r.remove(svc)
+		r.nothing()
+	})
+}

@@ -1,0 +1,57 @@
+package loadbalancer
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/unified-ccm/unified-ccm/providers/openstack/api"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/sim"
+)
+
+// What a Service is told while its load balancer is in a state of Octavia's is true of that state: one
+// that failed is not said to be worked on.
+func TestWhatIsSaidInEveryState(t *testing.T) {
+	for _, tt := range []struct {
+		state string
+		// shared says that another Service uses the load balancer too.
+		shared bool
+		// error is what the Service is told; "" where it gets what it asks for.
+		error string
+	}{
+		{state: api.Active},
+		{state: api.PendingCreate, error: "is still busy"},
+		{state: api.PendingUpdate, error: "is still busy"},
+		{state: api.PendingDelete, error: "is still busy"},
+		{state: api.Error},
+		{state: api.Error, shared: true, error: "is in the state ERROR, and is not this Service's alone: ask the cloud's operator for a failover"},
+	} {
+		name := tt.state
+		if tt.shared {
+			name += " and shared"
+		}
+		t.Run(name, func(t *testing.T) {
+			bubble(t, sim.Options{}, Settings{}, func(r *rig) {
+				svc := service()
+				r.ensure(svc)
+				if tt.shared {
+					r.ensure(service(named("guest"), onPorts(8080), annotate("load-balancer-id", r.balancer().ID)))
+				}
+				if err := r.sim.SetLoadBalancerStatus(lbName("web"), tt.state); err != nil {
+					t.Fatal(err)
+				}
+				r.restart()
+				svc.Spec.Ports[0].NodePort = 31111 // something to change
+				ctx, cancel := contextWithTimeout(r.t, time.Minute)
+				defer cancel()
+				_, err := r.manager.EnsureLoadBalancer(ctx, r.cluster, svc, r.nodes)
+				if (err == nil) != (tt.error == "") || err != nil && !strings.Contains(err.Error(), tt.error) {
+					t.Errorf("the Service is told %v, want %q", err, tt.error)
+				}
+				if err != nil && strings.Contains(err.Error(), "still working") {
+					t.Errorf("the Service is told to wait: %v", err)
+				}
+			})
+		})
+	}
+}

@@ -1,0 +1,50 @@
+package sim
+
+import (
+	"math/rand/v2"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/unified-ccm/unified-ccm/pkg/common/conformance/world"
+)
+
+// FuzzRequest sends bodies to every operation: the answer may be a refusal, and never a fault of the simulator.
+func FuzzRequest(f *testing.F) {
+	for _, body := range []string{`{}`, `null`, `{"port": null}`, aBalancer("SUBNET"), `{"port": {"network_id": "NETWORK", "fixed_ips": [{}]}}`,
+		`{"members": [{"address": "1.1.1.1", "protocol_port": 1}, null]}`, `{"listener": {"protocol": "TCP", "protocol_port": 1, "loadbalancer_id": "ID", "default_pool": {}}}`,
+		`{"security_group_rule": {"security_group_id": "GROUP", "direction": "ingress", "protocol": 6, "port_range_min": 1}}`,
+		`{"floatingip": {"floating_network_id": "PUBLIC", "port_id": 5}}`, `{"router": {"routes": [{"destination": "::/0", "nexthop": "x"}]}}`,
+		`{"auth": {"identity": {"methods": ["token"]}, "scope": "unscoped"}}`, `{"pool": {"protocol": "UDP", "lb_algorithm": null, "loadbalancer_id": "ID", "session_persistence": {"type": "SOURCE_IP"}}}`} {
+		f.Add(body, uint64(1))
+	}
+	f.Fuzz(func(t *testing.T, body string, seed uint64) {
+		cloud, k := newClient(t, Options{IPv6: true})
+		if _, err := cloud.Launch(world.Machine{Name: "a"}); err != nil {
+			t.Fatal(err)
+		}
+		p := cloud.Places()
+		made := k.do("POST", "/load-balancer/v2.0/lbaas/loadbalancers", aBalancer(p.PrivateSubnet))
+		ids := append(idsIn(made.body), p.PrivateNetwork, p.PrivateSubnet, p.Router, p.DefaultGroup, cloud.Server("a"), "x")
+		body = strings.NewReplacer("SUBNET", p.PrivateSubnet, "NETWORK", p.PrivateNetwork, "GROUP", p.DefaultGroup, "PUBLIC", p.PublicNetwork, "ID", ids[0]).Replace(body)
+		random := rand.New(rand.NewPCG(seed, 0))
+		operations := catalogue()
+		for _, service := range sortedKeys(operations) {
+			for _, o := range operations[service] {
+				path := "/" + service + "/" + versionOf(service)
+				for _, part := range o.path {
+					if strings.HasPrefix(part, "{") && part != "{kind}" {
+						part = ids[random.IntN(len(ids))]
+					}
+					path += "/" + part
+				}
+				if r := k.do(o.method, path, body); r.status >= 500 && r.status != http.StatusNotImplemented {
+					t.Fatalf("%s %s: %d %s", o.method, path, r.status, r.body)
+				}
+				if err := cloud.Check(); err != nil {
+					t.Fatalf("after %s %s: %v", o.method, path, err)
+				}
+			}
+		}
+	})
+}
