@@ -16,7 +16,8 @@ func (s *store) read(ctx context.Context, key lbcommon.Key, d depth) error {
 	if err := s.readBalancers(ctx, key); err != nil {
 		return err
 	}
-	if err := s.readFloatingIPs(ctx); err != nil {
+	// All of the project are one request, like any selection of them.
+	if err := s.join(ctx, listFloatingIPs); err != nil {
 		return err
 	}
 	if d.groups {
@@ -47,25 +48,8 @@ func (s *store) readBalancers(ctx context.Context, key lbcommon.Key) error {
 			return nil
 		}
 	}
-	wanted := []string{names.LoadBalancer(key.ClusterName, serviceOf(key))}
-	if key.UID != "" {
-		wanted = append(wanted, names.LegacyLoadBalancer(key.UID))
-	}
-	for _, name := range wanted {
-		before := s.mark()
-		list, err := s.api.ListLoadBalancers(ctx, api.LoadBalancerFilter{Name: name})
-		if err != nil {
-			return err
-		}
-		list = slices.DeleteFunc(list, func(lb api.LoadBalancer) bool { return lb.Provisioning == api.Deleted })
-		s.mu.Lock()
-		s.balancers.replace(list, balancerID, before, func(lb api.LoadBalancer) bool { return lb.Name == name })
-		s.mu.Unlock()
-		if len(list) > 0 {
-			break
-		}
-	}
-	return nil
+	// Names that managers of the past gave are looked for too, and filters know one name at a time.
+	return s.join(ctx, listBalancers)
 }
 
 // uses says whether the load balancer that the Service names is there to be used.
@@ -74,11 +58,6 @@ func (s *store) uses(key lbcommon.Key) bool {
 	defer s.mu.Unlock()
 	lb, ok := s.balancers.get(reference(key.Hint))
 	return ok && lb.Provisioning != api.PendingDelete
-}
-
-// readFloatingIPs reads all of the project, which is one request like any selection of them.
-func (s *store) readFloatingIPs(ctx context.Context) error {
-	return s.list(ctx, listFloatingIPs, reading{before: s.mark(), at: s.clock.Now()})
 }
 
 // readGroups reads the Service's security group, and the ports that use it.
@@ -189,12 +168,28 @@ func (s *store) children(ctx context.Context, lb api.LoadBalancer, d depth) erro
 			return err
 		}
 	}
+	if s.unmonitored(lb.ID) {
+		// The list of pools is newer than that of health monitors.
+		if err := s.join(ctx, listMonitors); err != nil {
+			return err
+		}
+	}
 	for _, id := range pools {
 		if err := s.readMembers(ctx, id); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// unmonitored says whether a pool of a load balancer has a health monitor of which no more than its ID is known.
+func (s *store) unmonitored(balancer string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.pools.all(func(p api.Pool) bool {
+		_, ok := s.monitors.get(p.HealthMonitorID)
+		return within(p.LoadBalancers, balancer) && p.HealthMonitorID != "" && !ok
+	})) > 0
 }
 
 // unread are the pools of a load balancer whose members are not known, or were read too long ago,
