@@ -13,11 +13,17 @@ import (
 // another cluster's must be seen to be refused.
 func (s *store) read(ctx context.Context, key lbcommon.Key, d depth) error {
 	at := s.clock.Now()
-	if err := s.readBalancers(ctx, key); err != nil {
+	named, err := s.readReference(ctx, key)
+	if err != nil {
 		return err
 	}
-	// All of the project are one request, like any selection of them.
-	if err := s.join(ctx, listFloatingIPs); err != nil {
+	// Whole lists: names that managers of the past gave are looked for too, while filters know one name
+	// at a time, and everybody who asks meanwhile shares them.
+	lists := []kind{listFloatingIPs}
+	if !named {
+		lists = append(lists, listBalancers)
+	}
+	if err := s.join(ctx, lists...); err != nil {
 		return err
 	}
 	if d.groups {
@@ -38,18 +44,15 @@ func (s *store) read(ctx context.Context, key lbcommon.Key, d depth) error {
 	return nil
 }
 
-// readBalancers reads the load balancers that may be the Service's.
-func (s *store) readBalancers(ctx context.Context, key lbcommon.Key) error {
-	if reference(key.Hint) != "" {
-		if err := s.readNamed(ctx, reference(key.Hint)); err != nil {
-			return err
-		}
-		if s.uses(key) {
-			return nil
-		}
+// readReference reads the load balancer that the Service names, and says whether it is there to be used.
+func (s *store) readReference(ctx context.Context, key lbcommon.Key) (bool, error) {
+	if reference(key.Hint) == "" {
+		return false, nil
 	}
-	// Names that managers of the past gave are looked for too, and filters know one name at a time.
-	return s.join(ctx, listBalancers)
+	if err := s.readNamed(ctx, reference(key.Hint)); err != nil {
+		return false, err
+	}
+	return s.uses(key), nil
 }
 
 // uses says whether the load balancer that the Service names is there to be used.

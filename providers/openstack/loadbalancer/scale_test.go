@@ -157,20 +157,46 @@ func TestCallsOfARestartThatTrusts(t *testing.T) {
 }
 
 func TestCallsOfANodeThatJoins(t *testing.T) {
-	bubble(t, sim.Options{SettleTime: 3 * time.Second, Latency: latency}, Settings{}, func(r *rig) {
-		services := fleet(50)
-		together(services, func(svc *v1.Service) { r.ensure(svc) })
-		r.sleep(time.Minute) // as long after as nodes join
-		r.launch("another")
-		r.sim.Front().Log().Reset()
-		began := time.Now()
-		together(services, func(svc *v1.Service) { r.update(svc) })
-		r.wantTime("one node joins", began, 10*time.Second)
-		r.wantCalls("one node joins", 120)
-		if n := len(r.mutations()); n != 100 {
-			t.Errorf("%d updates, want 100", n)
-		}
-	})
+	for _, c := range []struct {
+		name     string
+		services int
+		// later is how long after the load balancers were made, and spread over how long the controller's
+		// workers come to them.
+		later, spread time.Duration
+	}{
+		{"soon after", 50, time.Minute, 0},
+		{"when all lists are too old", 50, time.Hour, 0},
+		{"workers that come one after the other", 50, time.Hour, time.Second},
+		{"200 Services", 200, time.Hour, 2 * time.Second},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			monitored(t, sim.Options{SettleTime: 3 * time.Second, Latency: latency}, func(r *rig) {
+				services := fleet(c.services)
+				together(services, func(svc *v1.Service) { r.ensure(svc) })
+				r.sleep(c.later)
+				for _, svc := range services {
+					r.ensure(svc) // as the audit has, so that members are known
+				}
+				r.sleep(min(c.later, listAge))
+				r.launch("another")
+				r.sim.Front().Log().Reset()
+				began := time.Now()
+				var group sync.WaitGroup
+				for i, svc := range services {
+					group.Go(func() {
+						time.Sleep(c.spread * time.Duration(i) / time.Duration(len(services)))
+						r.update(svc)
+					})
+				}
+				group.Wait()
+				r.wantTime("one node joins", began, 10*time.Second)
+				r.wantCalls("one node joins", 2*c.services+20)
+				if n := len(r.mutations()); n != 2*c.services {
+					t.Errorf("%d updates, want %d", n, 2*c.services)
+				}
+			})
+		})
+	}
 }
 
 func TestSlowLoadBalancersHoldUpNobody(t *testing.T) {

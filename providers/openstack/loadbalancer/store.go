@@ -194,27 +194,44 @@ type lister struct {
 
 func newLister() *lister { return &lister{gate: make(chan struct{}, 1)} }
 
-// refresh reads the lists that are too old. Callers that come while one is reading wait for it.
+// refresh reads the lists that are too old, side by side. Callers that come while one is reading wait for it.
 func (s *store) refresh(ctx context.Context, kinds ...kind) error {
-	for _, k := range kinds {
-		err := s.share(ctx, k, func(*lister) bool {
+	return sideBySide(kinds, func(k kind) error {
+		return s.share(ctx, k, func(*lister) bool {
 			readAt := s.readAt(k)
 			return !readAt.IsZero() && readAt.Add(listAge).After(s.clock.Now())
 		})
+	})
+}
+
+// join reads lists anew, each together with everybody else who asks for it before it is asked for: what
+// they say is as true as if the caller had read them alone.
+func (s *store) join(ctx context.Context, kinds ...kind) error {
+	s.mu.Lock()
+	before := map[kind]uint64{}
+	for _, k := range kinds {
+		before[k] = s.lister(k).begun
+	}
+	s.mu.Unlock()
+	return sideBySide(kinds, func(k kind) error {
+		return s.share(ctx, k, func(l *lister) bool { return l.last > before[k] })
+	})
+}
+
+// sideBySide does the same for all kinds of lists at once, and returns the first error in their order.
+func sideBySide(kinds []kind, do func(kind) error) error {
+	errs := make([]error, len(kinds))
+	var group sync.WaitGroup
+	for i, k := range kinds {
+		group.Go(func() { errs[i] = do(k) })
+	}
+	group.Wait()
+	for _, err := range errs {
 		if err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// join reads a list from now on, together with everybody else who asks for it before it is asked for:
-// what it says is as true as if the caller had read it alone.
-func (s *store) join(ctx context.Context, k kind) error {
-	s.mu.Lock()
-	before := s.lister(k).begun
-	s.mu.Unlock()
-	return s.share(ctx, k, func(l *lister) bool { return l.last > before })
 }
 
 // share reads a list when it is the caller's turn, unless it will do by then.
