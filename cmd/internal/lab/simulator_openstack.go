@@ -13,6 +13,12 @@ import (
 // settleTime is how long a change of a load balancer takes in a lab: about what amphora takes.
 const settleTime = 500 * time.Millisecond
 
+const (
+	// PhaseAddNodeFew is PhaseAddNode at the size that its time is required for: FewServices.
+	PhaseAddNodeFew = "add-node-few"
+	FewServices     = 50
+)
+
 // openStackBudgets are the targets that the provider's tests assert too, for Services of two ports.
 func openStackBudgets(nodes, services int) map[string]Budget {
 	// Nova and Neutron answer with up to 1,000 objects at a time.
@@ -24,7 +30,8 @@ func openStackBudgets(nodes, services int) map[string]Budget {
 		PhaseCreateSlow: {Calls: 31, Seconds: (SlowSettle + 2500*time.Millisecond).Seconds()},
 		PhaseCreateMany: {Calls: 200, Seconds: (SlowSettle + 5*time.Second).Seconds()},
 		// The updates of two pools for each Service, and what tells which.
-		PhaseAddNode: {Calls: 2*services + 20, Seconds: 10},
+		PhaseAddNodeFew: {Calls: 2*FewServices + 20, Seconds: 10},
+		PhaseAddNode:    {Calls: 2*services + 20, Seconds: 10},
 		// The members of two pools for each, because no list has those.
 		PhaseRestart:      {Calls: 2*services + 20, ReadOnly: true},
 		PhaseRestartAgain: {Calls: 20, ReadOnly: true},

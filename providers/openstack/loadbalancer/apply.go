@@ -164,6 +164,7 @@ func (s *store) forget(id string, write uint64) {
 	for _, p := range s.pools.all(func(p api.Pool) bool { return within(p.LoadBalancers, id) }) {
 		s.pools.drop(p.ID, write)
 		delete(s.members, p.ID)
+		delete(s.promised, p.ID)
 	}
 	for _, f := range s.fips.all(func(f api.FloatingIP) bool { return lb.VIPPortID != "" && f.PortID == lb.VIPPortID }) {
 		f.PortID, f.FixedIP = "", ""

@@ -39,7 +39,7 @@ func (d *differ) loadBalancerCreate(after []plan.Ref) plan.Change {
 			if err != nil {
 				return d.booked(d.explain(err, spec), nil)
 			}
-			d.cloud.store.write(func(write uint64) { d.cloud.bookCreation(made, write) })
+			d.cloud.store.write(func(write uint64) { d.cloud.bookCreation(spec, made, write) })
 			ids.Set(loadBalancerHandle, made.ID)
 			return nil
 		},
@@ -141,33 +141,6 @@ func (d *differ) createFields() plan.Fields {
 		f.Diff(fmt.Sprintf("listener %s %d", port.Transport, port.Number), "", showMembers(port.Pool.Members))
 	}
 	return f
-}
-
-// bookCreation notes what a creation answered. What it does not say is read before it is used. The lock is held.
-func (c *Cloud) bookCreation(made api.CreatedLoadBalancer, write uint64) {
-	s, here := c.store, []api.Ref{{ID: made.ID}}
-	lb := made.LoadBalancer
-	s.balancers.put(lb.ID, lb, write)
-	delete(s.gone, lb.ID)
-	for _, l := range made.Listeners {
-		l.LoadBalancers = here
-		s.listeners.put(l.ID, l, write)
-		if l.Protocol == "" || l.DefaultPoolID == "" {
-			s.doubts[lb.ID] = true
-		}
-	}
-	for _, p := range made.Pools {
-		p.LoadBalancers = here
-		if p.Protocol == "" {
-			s.doubts[lb.ID] = true
-		}
-		if p.HealthMonitor != nil {
-			p.HealthMonitorID = p.HealthMonitor.ID
-			s.monitors.put(p.HealthMonitor.ID, *p.HealthMonitor, write)
-		}
-		s.pools.put(p.ID, p.Pool, write)
-		c.bookMemberList(p.ID, p.Members, write)
-	}
 }
 
 // loadBalancerTags are ours, the ones that the Service asks for, and everybody else's as they are.

@@ -183,6 +183,7 @@ func (d *differ) monitorDelete(pool Pool, have api.HealthMonitor) plan.Change {
 			}, func(write uint64) {
 				s := d.cloud.store
 				s.monitors.drop(have.ID, write)
+				delete(s.promised, pool.ID)
 				if p, ok := s.pools.get(pool.ID); ok {
 					p.HealthMonitorID = ""
 					s.pools.put(pool.ID, p, write)

@@ -61,7 +61,7 @@ func (s *store) observe(ctx context.Context, key lbcommon.Key, d depth) (Observe
 	if !d.authoritative {
 		return s.cached(ctx, key, d)
 	}
-	if !s.justRead(key, d) {
+	if !s.justRead(key, d) || s.promising(key) {
 		if err := s.read(ctx, key, d); err != nil {
 			return Observed{}, err
 		}
@@ -192,9 +192,7 @@ func (s *store) withChildren(have Observed, d depth) Observed {
 			} else {
 				pool.sealed = d.seals.of(p)
 			}
-			if monitor, ok := s.monitors.get(p.HealthMonitorID); ok {
-				pool.Monitor = &monitor
-			}
+			pool.Monitor = s.monitorOf(p)
 		}
 		have.Pools = append(have.Pools, pool)
 	}

@@ -169,6 +169,7 @@ func (d *differ) poolDelete(have Pool, reason string, after []plan.Ref) plan.Cha
 				s := d.cloud.store
 				s.pools.drop(have.ID, write)
 				delete(s.members, have.ID)
+				delete(s.promised, have.ID)
 				if have.HealthMonitorID != "" {
 					s.monitors.drop(have.HealthMonitorID, write)
 				}

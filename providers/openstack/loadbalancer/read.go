@@ -13,10 +13,17 @@ import (
 // another cluster's must be seen to be refused.
 func (s *store) read(ctx context.Context, key lbcommon.Key, d depth) error {
 	at := s.clock.Now()
-	if err := s.readBalancers(ctx, key); err != nil {
+	named, err := s.readReference(ctx, key)
+	if err != nil {
 		return err
 	}
-	if err := s.readFloatingIPs(ctx); err != nil {
+	// Whole lists: names that managers of the past gave are looked for too, while filters know one name
+	// at a time, and everybody who asks meanwhile shares them.
+	lists := []kind{listFloatingIPs}
+	if !named {
+		lists = append(lists, listBalancers)
+	}
+	if err := s.join(ctx, lists...); err != nil {
 		return err
 	}
 	if d.groups {
@@ -37,35 +44,15 @@ func (s *store) read(ctx context.Context, key lbcommon.Key, d depth) error {
 	return nil
 }
 
-// readBalancers reads the load balancers that may be the Service's.
-func (s *store) readBalancers(ctx context.Context, key lbcommon.Key) error {
-	if reference(key.Hint) != "" {
-		if err := s.readNamed(ctx, reference(key.Hint)); err != nil {
-			return err
-		}
-		if s.uses(key) {
-			return nil
-		}
+// readReference reads the load balancer that the Service names, and says whether it is there to be used.
+func (s *store) readReference(ctx context.Context, key lbcommon.Key) (bool, error) {
+	if reference(key.Hint) == "" {
+		return false, nil
 	}
-	wanted := []string{names.LoadBalancer(key.ClusterName, serviceOf(key))}
-	if key.UID != "" {
-		wanted = append(wanted, names.LegacyLoadBalancer(key.UID))
+	if err := s.readNamed(ctx, reference(key.Hint)); err != nil {
+		return false, err
 	}
-	for _, name := range wanted {
-		before := s.mark()
-		list, err := s.api.ListLoadBalancers(ctx, api.LoadBalancerFilter{Name: name})
-		if err != nil {
-			return err
-		}
-		list = slices.DeleteFunc(list, func(lb api.LoadBalancer) bool { return lb.Provisioning == api.Deleted })
-		s.mu.Lock()
-		s.balancers.replace(list, balancerID, before, func(lb api.LoadBalancer) bool { return lb.Name == name })
-		s.mu.Unlock()
-		if len(list) > 0 {
-			break
-		}
-	}
-	return nil
+	return s.uses(key), nil
 }
 
 // uses says whether the load balancer that the Service names is there to be used.
@@ -74,11 +61,6 @@ func (s *store) uses(key lbcommon.Key) bool {
 	defer s.mu.Unlock()
 	lb, ok := s.balancers.get(reference(key.Hint))
 	return ok && lb.Provisioning != api.PendingDelete
-}
-
-// readFloatingIPs reads all of the project, which is one request like any selection of them.
-func (s *store) readFloatingIPs(ctx context.Context) error {
-	return s.list(ctx, listFloatingIPs, reading{before: s.mark(), at: s.clock.Now()})
 }
 
 // readGroups reads the Service's security group, and the ports that use it.
@@ -189,12 +171,28 @@ func (s *store) children(ctx context.Context, lb api.LoadBalancer, d depth) erro
 			return err
 		}
 	}
+	if s.unmonitored(lb.ID) {
+		// The list of pools is newer than that of health monitors.
+		if err := s.join(ctx, listMonitors); err != nil {
+			return err
+		}
+	}
 	for _, id := range pools {
 		if err := s.readMembers(ctx, id); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// unmonitored says whether a pool of a load balancer has a health monitor of which no more than its ID is known.
+func (s *store) unmonitored(balancer string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.pools.all(func(p api.Pool) bool {
+		_, ok := s.monitors.get(p.HealthMonitorID)
+		return within(p.LoadBalancers, balancer) && p.HealthMonitorID != "" && !ok
+	})) > 0
 }
 
 // unread are the pools of a load balancer whose members are not known, or were read too long ago,

@@ -56,10 +56,19 @@ func (r *rig) wantTime(what string, began time.Time, most time.Duration) {
 	}
 }
 
-const latency = 5 * time.Millisecond
+// latency is what a call takes in the benchmark too.
+const latency = 20 * time.Millisecond
+
+// monitored runs a test without and with health monitors: what is asserted holds for both.
+func monitored(t *testing.T, o sim.Options, test func(*rig)) {
+	t.Helper()
+	for name, on := range map[string]bool{"without health monitors": false, "with health monitors": true} {
+		t.Run(name, func(t *testing.T) { bubble(t, o, Settings{CreateMonitor: on}, test) })
+	}
+}
 
 func TestCallsOfACreationThatSettlesAfterAMinute(t *testing.T) {
-	bubble(t, sim.Options{ProvisionTime: time.Minute, SettleTime: 3 * time.Second, Latency: latency}, Settings{}, func(r *rig) {
+	monitored(t, sim.Options{ProvisionTime: time.Minute, SettleTime: 3 * time.Second, Latency: latency}, func(r *rig) {
 		began := time.Now()
 		r.ensure(service())
 		r.wantTime("create", began, 62500*time.Millisecond)
@@ -71,7 +80,7 @@ func TestCallsOfACreationThatSettlesAfterAMinute(t *testing.T) {
 }
 
 func TestCallsOfACreationThatSettlesAtOnce(t *testing.T) {
-	bubble(t, sim.Options{ProvisionTime: 200 * time.Millisecond, SettleTime: 200 * time.Millisecond, Latency: latency}, Settings{}, func(r *rig) {
+	monitored(t, sim.Options{ProvisionTime: 200 * time.Millisecond, SettleTime: 200 * time.Millisecond, Latency: latency}, func(r *rig) {
 		began := time.Now()
 		r.ensure(service())
 		r.wantTime("create", began, 500*time.Millisecond)
@@ -80,12 +89,16 @@ func TestCallsOfACreationThatSettlesAtOnce(t *testing.T) {
 }
 
 func TestCallsOfTwentyCreations(t *testing.T) {
-	bubble(t, sim.Options{ProvisionTime: time.Minute, SettleTime: 3 * time.Second, Latency: latency}, Settings{}, func(r *rig) {
+	monitored(t, sim.Options{ProvisionTime: time.Minute, SettleTime: 3 * time.Second, Latency: latency}, func(r *rig) {
 		services := fleet(20)
 		began := time.Now()
 		together(services, func(svc *v1.Service) { r.ensure(svc) })
 		r.wantTime("20 creations", began, 65*time.Second)
-		r.wantCalls("20 creations", 200)
+		// A creation, a floating IP and its tag of each, and what is waited with.
+		r.wantCalls("20 creations", 20*3+30)
+		r.sim.Front().Log().Reset()
+		together(services, func(svc *v1.Service) { r.ensure(svc) })
+		r.wantCalls("the syncs that our own annotations cause", 0)
 	})
 }
 
@@ -144,20 +157,46 @@ func TestCallsOfARestartThatTrusts(t *testing.T) {
 }
 
 func TestCallsOfANodeThatJoins(t *testing.T) {
-	bubble(t, sim.Options{SettleTime: 3 * time.Second, Latency: latency}, Settings{}, func(r *rig) {
-		services := fleet(50)
-		together(services, func(svc *v1.Service) { r.ensure(svc) })
-		r.sleep(time.Minute) // as long after as nodes join
-		r.launch("another")
-		r.sim.Front().Log().Reset()
-		began := time.Now()
-		together(services, func(svc *v1.Service) { r.update(svc) })
-		r.wantTime("one node joins", began, 10*time.Second)
-		r.wantCalls("one node joins", 120)
-		if n := len(r.mutations()); n != 100 {
-			t.Errorf("%d updates, want 100", n)
-		}
-	})
+	for _, c := range []struct {
+		name     string
+		services int
+		// later is how long after the load balancers were made, and spread over how long the controller's
+		// workers come to them.
+		later, spread time.Duration
+	}{
+		{"soon after", 50, time.Minute, 0},
+		{"when all lists are too old", 50, time.Hour, 0},
+		{"workers that come one after the other", 50, time.Hour, time.Second},
+		{"200 Services", 200, time.Hour, 2 * time.Second},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			monitored(t, sim.Options{SettleTime: 3 * time.Second, Latency: latency}, func(r *rig) {
+				services := fleet(c.services)
+				together(services, func(svc *v1.Service) { r.ensure(svc) })
+				r.sleep(c.later)
+				for _, svc := range services {
+					r.ensure(svc) // as the audit has, so that members are known
+				}
+				r.sleep(min(c.later, listAge))
+				r.launch("another")
+				r.sim.Front().Log().Reset()
+				began := time.Now()
+				var group sync.WaitGroup
+				for i, svc := range services {
+					group.Go(func() {
+						time.Sleep(c.spread * time.Duration(i) / time.Duration(len(services)))
+						r.update(svc)
+					})
+				}
+				group.Wait()
+				r.wantTime("one node joins", began, 10*time.Second)
+				r.wantCalls("one node joins", 2*c.services+20)
+				if n := len(r.mutations()); n != 2*c.services {
+					t.Errorf("%d updates, want %d", n, 2*c.services)
+				}
+			})
+		})
+	}
 }
 
 func TestSlowLoadBalancersHoldUpNobody(t *testing.T) {

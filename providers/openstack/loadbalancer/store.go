@@ -56,7 +56,7 @@ type store struct {
 
 	mu        sync.Mutex
 	writes    uint64
-	reading   map[kind]chan struct{}
+	lists     map[kind]*lister
 	balancers table[api.LoadBalancer]
 	listeners table[api.Listener]
 	pools     table[api.Pool]
@@ -65,6 +65,8 @@ type store struct {
 	ports     table[api.Port]
 	groups    table[api.SecurityGroup]
 	members   map[string]memberList
+	// promised are the health monitors that creations asked for, by the IDs of pools that were not read since.
+	promised map[string]api.HealthMonitor
 	// doubts are Services of which a write failed in a way that leaves open what was done, and load
 	// balancers whose children are not known.
 	doubts map[string]bool
@@ -86,7 +88,7 @@ type lookedAt struct {
 func newStore(client API, c clock.PassiveClock) *store {
 	return &store{
 		api: client, clock: c,
-		reading: map[kind]chan struct{}{}, members: map[string]memberList{},
+		lists: map[kind]*lister{}, members: map[string]memberList{}, promised: map[string]api.HealthMonitor{},
 		doubts: map[string]bool{}, refused: map[string]bool{}, gone: map[string]bool{}, looked: map[string]lookedAt{}, wrote: map[string]time.Time{},
 	}
 }
@@ -182,38 +184,92 @@ func (s *store) nothingOf(key lbcommon.Key) bool {
 	return len(mine) == 0
 }
 
-// refresh reads the lists that are too old. Callers that come while one is reading wait for it.
+// lister reads one list for everybody.
+type lister struct {
+	// gate has room for the one who reads.
+	gate chan struct{}
+	// begun counts the readings; last is the number of the latest that succeeded.
+	begun, last uint64
+}
+
+func newLister() *lister { return &lister{gate: make(chan struct{}, 1)} }
+
+// refresh reads the lists that are too old, side by side. Callers that come while one is reading wait for it.
 func (s *store) refresh(ctx context.Context, kinds ...kind) error {
+	return sideBySide(kinds, func(k kind) error {
+		return s.share(ctx, k, func(*lister) bool {
+			readAt := s.readAt(k)
+			return !readAt.IsZero() && readAt.Add(listAge).After(s.clock.Now())
+		})
+	})
+}
+
+// join reads lists anew, each together with everybody else who asks for it before it is asked for: what
+// they say is as true as if the caller had read them alone.
+func (s *store) join(ctx context.Context, kinds ...kind) error {
+	s.mu.Lock()
+	before := map[kind]uint64{}
 	for _, k := range kinds {
-		if err := s.refreshOne(ctx, k); err != nil {
+		before[k] = s.lister(k).begun
+	}
+	s.mu.Unlock()
+	return sideBySide(kinds, func(k kind) error {
+		return s.share(ctx, k, func(l *lister) bool { return l.last > before[k] })
+	})
+}
+
+// sideBySide does the same for all kinds of lists at once, and returns the first error in their order.
+func sideBySide(kinds []kind, do func(kind) error) error {
+	errs := make([]error, len(kinds))
+	var group sync.WaitGroup
+	for i, k := range kinds {
+		group.Go(func() { errs[i] = do(k) })
+	}
+	group.Wait()
+	for _, err := range errs {
+		if err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (s *store) refreshOne(ctx context.Context, k kind) error {
+// share reads a list when it is the caller's turn, unless it will do by then.
+func (s *store) share(ctx context.Context, k kind, does func(*lister) bool) error {
 	s.mu.Lock()
-	gate, ok := s.reading[k]
-	if !ok {
-		gate = make(chan struct{}, 1)
-		s.reading[k] = gate
-	}
+	l := s.lister(k)
 	s.mu.Unlock()
 	select {
-	case gate <- struct{}{}:
-		defer func() { <-gate }()
+	case l.gate <- struct{}{}:
+		defer func() { <-l.gate }()
 	case <-ctx.Done():
 		return ctx.Err()
 	}
 	s.mu.Lock()
-	now := reading{before: s.writes, at: s.clock.Now()}
-	fresh := s.readAt(k).Add(listAge).After(now.at) && !s.readAt(k).IsZero()
-	s.mu.Unlock()
-	if fresh {
+	if does(l) {
+		s.mu.Unlock()
 		return nil
 	}
-	return s.list(ctx, k, now)
+	l.begun++
+	number, now := l.begun, reading{before: s.writes, at: s.clock.Now()}
+	s.mu.Unlock()
+	if err := s.list(ctx, k, now); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	l.last = number
+	return nil
+}
+
+// lister returns the one of a list. The lock is held.
+func (s *store) lister(k kind) *lister {
+	l, ok := s.lists[k]
+	if !ok {
+		l = newLister()
+		s.lists[k] = l
+	}
+	return l
 }
 
 // readAt is when a list was read. The lock is held.

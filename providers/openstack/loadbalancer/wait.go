@@ -16,12 +16,17 @@ import (
 // amphora a few seconds, which the steps up to slowest cover; a new amphora boots for about a minute,
 // where looking more often than slowestBoot would cost more requests than it saves time.
 const (
-	firstLook    = 250 * time.Millisecond
-	slowest      = 2 * time.Second
-	growth       = 2
-	slowestBoot  = 2600 * time.Millisecond
-	growthBoot   = 3
+	firstLook   = 250 * time.Millisecond
+	slowest     = 2 * time.Second
+	growth      = 2
+	slowestBoot = 2600 * time.Millisecond
+	growthBoot  = 3
+	// closestLooks is how long after another a look may come. Each who waits would look at moments of its
+	// own: for each of them looks are forEach further apart, up to apart, so that a crowd whose changes
+	// begin one after the other costs about as many looks as one.
 	closestLooks = 200 * time.Millisecond
+	forEach      = 10 * time.Millisecond
+	apart        = time.Second
 	// crowd is how many waiting load balancers make one list of all cheaper than a look at each.
 	crowd = 2
 )
@@ -134,7 +139,7 @@ func (w *waiter) next() (time.Time, bool) {
 		w.running = false
 		return due, false
 	}
-	if soonest := w.last.Add(closestLooks); due.Before(soonest) {
+	if soonest := w.last.Add(min(closestLooks+time.Duration(len(w.waiting))*forEach, apart)); due.Before(soonest) {
 		due = soonest
 	}
 	return due, true

@@ -158,8 +158,8 @@ type runner struct {
 	cluster *lab.Cluster
 	watch   *watch
 	budgets map[string]lab.Budget
-	// made is how many Services there are besides the first ones.
-	made int
+	// made is how many Services there are besides the first ones, and added how many nodes.
+	made, added int
 }
 
 func (r *runner) measure(ctx context.Context, p phase) (Phase, error) {

@@ -58,13 +58,13 @@ func (r *runner) slow(ctx context.Context) error {
 // create makes Services, all at once, beside those that there are.
 func (r *runner) create(n int) func(context.Context) (time.Duration, error) {
 	return func(ctx context.Context) (time.Duration, error) {
-		started := time.Now()
+		started, before := time.Now(), r.watch.services()
 		err := each(ctx, n, func(ctx context.Context, i int) error {
 			return lab.CreateService(ctx, r.cluster.Plane.Client, r.service(r.Services+i))
 		})
 		r.made = n
 		if err == nil {
-			err = r.until(ctx, "an address for every Service", func() bool { return r.watch.addressed() == r.Services+n })
+			err = r.until(ctx, "an address for every Service", func() bool { return r.watch.addressed() == before+n })
 		}
 		took := time.Since(started)
 		// Calls that follow belong to the Services too.
@@ -74,6 +74,7 @@ func (r *runner) create(n int) func(context.Context) (time.Duration, error) {
 
 // removeMade deletes what create has made.
 func (r *runner) removeMade(ctx context.Context) error {
+	left := r.watch.services() - r.made
 	err := each(ctx, r.made, func(ctx context.Context, i int) error {
 		return r.cluster.Plane.Client.CoreV1().Services(lab.DemoNamespace).Delete(ctx, r.service(r.Services+i).Name, metav1.DeleteOptions{})
 	})
@@ -81,7 +82,28 @@ func (r *runner) removeMade(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return r.until(ctx, "no Service besides the first ones", func() bool { return r.watch.services() == r.Services })
+	return r.until(ctx, "no Service besides the first ones", func() bool { return r.watch.services() == left })
+}
+
+// few makes some Services, before the first ones, whose changes take what they take where a node joins.
+func (r *runner) few(ctx context.Context) error {
+	if err := r.restart(ctx); err != nil {
+		return err
+	}
+	r.settle(lab.QuickSettle, lab.MemberSettle)
+	_, err := r.create(lab.FewServices)(ctx)
+	return err
+}
+
+// beforeServices removes those, and starts the manager anew.
+func (r *runner) beforeServices(ctx context.Context) error {
+	if r.made > 0 {
+		r.settle(lab.QuickSettle, lab.QuickSettle)
+		if err := r.removeMade(ctx); err != nil {
+			return err
+		}
+	}
+	return r.restart(ctx)
 }
 
 // beforeNode makes changes of load balancers take what they take where a node joins.

@@ -38,7 +38,10 @@ func (r *runner) phases() []phase {
 		out = append(out, p)
 		switch p.key {
 		case lab.PhaseRefresh:
-			out = append(out, r.extra(phase{key: lab.PhaseSilent, name: count(lab.SilentNodes, "node") + " silent, 1 min", prepare: r.silence, do: r.idle})...)
+			out = append(out, r.extra(
+				phase{key: lab.PhaseSilent, name: count(lab.SilentNodes, "node") + " silent, 1 min", prepare: r.silence, do: r.idle},
+				phase{key: lab.PhaseAddNodeFew, name: "1 node added, " + count(lab.FewServices, "Service"), prepare: r.few, do: r.addNode, lastCall: true},
+			)...)
 		case lab.PhaseDeleteOne:
 			out = append(out, r.extra(
 				phase{key: lab.PhaseCreateSlow, name: "1 Service, settles in " + lab.SlowSettle.String(), prepare: r.slow, do: r.create(1)},
@@ -55,7 +58,7 @@ func (r *runner) usualPhases() []phase {
 	return []phase{
 		{key: lab.PhaseJoin, name: count(r.Nodes, "node") + " joining", do: r.join},
 		{key: lab.PhaseRefresh, name: count(r.Nodes, "node") + " refreshed", prepare: r.restartForRefresh, do: r.refresh},
-		{key: lab.PhaseCreateAll, name: count(r.Services, "Service") + " created", prepare: r.restart, do: r.createServices},
+		{key: lab.PhaseCreateAll, name: count(r.Services, "Service") + " created", prepare: r.beforeServices, do: r.createServices},
 		{key: lab.PhaseCreateOne, name: "1 Service created", prepare: r.warmUp, do: r.createOne, lastCall: true},
 		{key: lab.PhaseDeleteOne, name: "1 Service deleted", prepare: r.warmUpDeleted, do: r.deleteOne, lastCall: true},
 		{key: lab.PhaseAddNode, name: "1 node added", prepare: r.beforeNode, do: r.addNode, lastCall: true},
@@ -176,13 +179,15 @@ func (r *runner) deleteService(ctx context.Context, number, left int) error {
 	return r.until(ctx, "no Service of that name", func() bool { return r.watch.services() == left })
 }
 
+// addNode adds one more node, and waits until every load balancer has it.
 func (r *runner) addNode(ctx context.Context) (time.Duration, error) {
-	added := lab.DemoMachine(r.Nodes + 1)
+	r.added++
+	added := lab.DemoMachine(r.Nodes + r.added)
 	if err := r.joinNode(ctx, added, true); err != nil {
 		return 0, err
 	}
 	return 0, r.until(ctx, "the new node being a member everywhere", func() bool {
-		if r.watch.initialised() != r.Nodes+1 {
+		if r.watch.initialised() != r.Nodes+r.added {
 			return false
 		}
 		for _, lb := range r.cluster.Cloud.World.LoadBalancers() {
@@ -304,7 +309,7 @@ func (r *runner) deleteAll(ctx context.Context) (time.Duration, error) {
 	if left := r.cluster.Cloud.World.LoadBalancers(); len(left) > 0 {
 		return 0, fmt.Errorf("the Services are gone, but %s left, the first is %s", count(len(left), "load balancer"), left[0].Name)
 	}
-	err = each(ctx, r.Nodes+1, func(ctx context.Context, i int) error {
+	err = each(ctx, r.Nodes+r.added, func(ctx context.Context, i int) error {
 		return client.Nodes().Delete(ctx, lab.DemoMachine(i).Name, metav1.DeleteOptions{})
 	})
 	return 0, err
