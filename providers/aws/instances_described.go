@@ -52,7 +52,7 @@ type describedAt struct {
 func newDescribedInstances(c clock.Clock) *describedInstances {
 	return &describedInstances{
 		clock: c,
-		byID: map[string]describedAt{}, absent: map[string]time.Time{},
+		byID:  map[string]describedAt{}, absent: map[string]time.Time{},
 	}
 }
 

@@ -20,8 +20,8 @@ const keyElsewhere = "toy/elsewhere"
 // choosy is a toy with everything that a Cloud may have besides.
 type choosy struct {
 	*toy
-	hints     []string
-	members   []string
+	hints   []string
+	members []string
 	// inventories, and observations beside them, by the freshness that was asked for.
 	inventories, observed []Freshness
 }

@@ -50,21 +50,21 @@ func TestNetworkLifeWithinItsBudget(t *testing.T) {
 // The first creation after a while reads what the ones that follow share.
 func TestNetworkCreationAfterAQuietWhileIsWithinItsBudget(t *testing.T) {
 	r := newRig(t, sim.Options{})
-	r.ensure(web(func(s *v1.Service) { s.Name, s.UID = "earlier", "ffffffff-0000-0000-0000-000000000000" }))
+	r.ensure(service(func(s *v1.Service) { s.Name, s.UID = "earlier", "ffffffff-0000-0000-0000-000000000000" }))
 	r.clock.Step(20 * time.Minute)
 	r.log().Reset()
-	r.ensure(web(func(s *v1.Service) { s.Spec.LoadBalancerSourceRanges = []string{"192.0.2.0/24"} }))
+	r.ensure(service(func(s *v1.Service) { s.Spec.LoadBalancerSourceRanges = []string{"192.0.2.0/24"} }))
 	if n := len(r.log().Mutations()); n != 8 {
 		t.Errorf("%d changes: %v", n, r.log().Count())
 	}
-	r.atMost("creating a load balancer", 15)
+	r.wantCalls("creating a load balancer", 15)
 }
 
 // A deletion mostly comes when nothing has been read for a while.
 func TestNetworkDeletionAfterAQuietDayIsWithinItsBudget(t *testing.T) {
 	r := newRig(t, sim.Options{})
 	before := r.bare()
-	svc := web(func(s *v1.Service) { s.Spec.LoadBalancerSourceRanges = []string{"192.0.2.0/24"} })
+	svc := service(func(s *v1.Service) { s.Spec.LoadBalancerSourceRanges = []string{"192.0.2.0/24"} })
 	r.ensure(svc)
 	for range 48 {
 		r.clock.Step(30 * time.Minute)
@@ -74,11 +74,11 @@ func TestNetworkDeletionAfterAQuietDayIsWithinItsBudget(t *testing.T) {
 	}
 	r.clock.Step(10 * time.Minute)
 	r.log().Reset()
-	r.delete(svc)
+	r.remove(svc)
 	if r.log().Count()["RevokeSecurityGroupIngress"] != 1 {
 		t.Errorf("no rule is revoked: %v", r.log().Count())
 	}
-	r.atMost("deleting a load balancer", 9)
+	r.wantCalls("deleting a load balancer", 9)
 	r.sameAs(t, before)
 }
 
