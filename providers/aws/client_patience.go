@@ -126,8 +126,9 @@ func (p *patient) RoundTrip(r *http.Request) (*http.Response, error) {
 // wait waits for the request's turn.
 func (p *patient) wait(ctx context.Context, req cloudapi.Request) error {
 	now := p.clock.Now()
-	turn := p.turn(classOf(req), now)
-	if deadline, ok := ctx.Deadline(); ok && turn.After(deadline) {
+	deadline, limited := ctx.Deadline()
+	turn := p.turn(classOf(req), now, func(at time.Time) bool { return !limited || !at.After(deadline) })
+	if limited && turn.After(deadline) {
 		return &cloudapi.Error{
 			Class: cloudapi.Throttled, Operation: req.Operation, RetryAfter: turn.Sub(now),
 			Err: errors.New("not sent: AWS throttles requests of this kind, and others that wait come first"),
@@ -136,8 +137,9 @@ func (p *patient) wait(ctx context.Context, req cloudapi.Request) error {
 	return clocks.Sleep(ctx, p.clock, turn.Sub(now))
 }
 
-// turn takes the next turn of a class.
-func (p *patient) turn(c class, now time.Time) time.Time {
+// turn returns the next turn of a class, and takes it if it is in time: one that was taken for a request
+// that is not sent would be lost for all.
+func (p *patient) turn(c class, now time.Time, inTime func(time.Time) bool) time.Time {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	at := p.paces[c]
@@ -152,7 +154,9 @@ func (p *patient) turn(c class, now time.Time) time.Time {
 	if turn.Before(now) {
 		turn = now
 	}
-	at.next = turn.Add(at.gap())
+	if inTime(turn) {
+		at.next = turn.Add(at.gap())
+	}
 	return turn
 }
 
