@@ -78,3 +78,10 @@ type Cluster interface {
 	// Restart replaces the manager by a new one with an empty memory.
 	Restart(ctx context.Context, o ManagerOptions) error
 }
+
+// Rester is implemented by a Cluster that can let minutes pass at once.
+type Rester interface {
+	// Rest lets the manager alone for as long as it takes to end what it does when nobody asks for
+	// anything, such as noting in tags what it has seen.
+	Rest(ctx context.Context) error
+}

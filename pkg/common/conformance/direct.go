@@ -41,6 +41,8 @@ const (
 	// lingering is how long the calls of a killed manager get to die, back-offs included, before
 	// its successor starts: a dead process retries nothing.
 	lingering = 10 * time.Minute
+	// rest is longer than any provider puts off what is not urgent.
+	rest = 10 * time.Minute
 )
 
 // direct is the Cluster that calls a cloudprovider.Interface as the controllers of
@@ -159,6 +161,15 @@ func (d *direct) Restart(ctx context.Context, o ManagerOptions) error {
 		return d.revive(ctx)
 	}
 	return d.boot(ctx)
+}
+
+// Rest implements Rester.
+func (d *direct) Rest(ctx context.Context) error {
+	if err := clocks.Sleep(ctx, clock.RealClock{}, rest); err != nil {
+		return err
+	}
+	d.idle()
+	return nil
 }
 
 // AddNode implements Cluster.

@@ -15,6 +15,12 @@ func lifeScenarios() []Scenario {
 				if err := r.populate(ctx); err != nil {
 					return err
 				}
+				// A start that a fault makes long would else write what its predecessor had no time for.
+				if cluster, ok := r.Cluster.(Rester); ok {
+					if err := cluster.Rest(ctx); err != nil {
+						return err
+					}
+				}
 				untouched := r.Untouched()
 				if err := r.Restart(ctx, ManagerOptions{}); err != nil {
 					return err
