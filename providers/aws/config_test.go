@@ -1,13 +1,13 @@
 package aws
 
 import (
-	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/config"
+	"github.com/unified-ccm/unified-ccm/pkg/common/config/configtest"
 )
 
 func TestReadConfigDefaults(t *testing.T) {
@@ -69,38 +69,7 @@ func TestReadConfigEveryKey(t *testing.T) {
 	}
 }
 
-// TestEveryKeyIsDocumented compares the reference with what is read.
-func TestEveryKeyIsDocumented(t *testing.T) {
-	var documented []string
-	for _, key := range configKeys() {
-		documented = append(documented, strings.ToLower(key.Section+"/"+key.Key))
-		if key.Doc == "" || key.Type == "" {
-			t.Errorf("%s has no doc or no type", key.Key)
-		}
-	}
-	var text strings.Builder
-	full := Config{ServiceOverride: map[string]*ServiceOverride{"NAME": {"a", "b", "c", "d", "e", "f"}}, Global: Global{
-		"a", "b", "c", "d", "e", "f", "g", "h", "i", true, "j", []string{"k"}, "l", 1, "m", "n", "o", true}}
-	if err := config.Effective(&text, full); err != nil {
-		t.Fatal(err)
-	}
-	section := ""
-	var read []string
-	for line := range strings.Lines(text.String()) {
-		key, _, isKey := strings.Cut(line, " = ")
-		switch {
-		case strings.HasPrefix(line, "["):
-			section = strings.Trim(line, "[]\n")
-		case isKey:
-			read = append(read, strings.ToLower(section+"/"+key))
-		}
-	}
-	slices.Sort(documented)
-	slices.Sort(read)
-	if diff := cmp.Diff(read, documented); diff != "" {
-		t.Errorf("documented keys (-read +documented):\n%s", diff)
-	}
-}
+func TestEveryKeyIsDocumented(t *testing.T) { configtest.Documented(t, Config{}, configKeys()) }
 
 func TestReadConfigProblems(t *testing.T) {
 	tests := []struct {

@@ -18,9 +18,9 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/openstack/sim"
 )
 
-// TestEveryConfigKeyDoesSomething runs, for each key of the reference, the case that fails if nothing
+// TestEveryConfigKeyDoesWhatItSays runs, for each key of the reference, the case that fails if nothing
 // reads the key. A key without a case fails, and so does a case without a key.
-func TestEveryConfigKeyDoesSomething(t *testing.T) {
+func TestEveryConfigKeyDoesWhatItSays(t *testing.T) {
 	t.Parallel()
 	cases := map[string]func(*testing.T){}
 	for _, some := range []map[string]func(*testing.T){credentialEffects(), accessEffects(), transportEffects(), nodeEffects(), balancerEffects(), placeEffects(), monitorEffects()} {

@@ -3,7 +3,6 @@ package openstack
 import (
 	"os"
 	"path/filepath"
-	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -11,6 +10,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/gophercloud/gophercloud/v2"
+
+	"github.com/unified-ccm/unified-ccm/pkg/common/config/configtest"
 )
 
 const minimal = "[Global]\nauth-url = https://keystone.example.com/v3\napplication-credential-id = id\napplication-credential-secret = s3cret\n"
@@ -24,7 +25,7 @@ func readOK(t *testing.T, content string) Config {
 	return cfg
 }
 
-func TestConfigDefaults(t *testing.T) {
+func TestReadConfigDefaults(t *testing.T) {
 	t.Parallel()
 	cfg := readOK(t, minimal)
 	lb := cfg.LoadBalancer
@@ -53,7 +54,7 @@ func TestConfigDefaults(t *testing.T) {
 	}
 }
 
-func TestConfigProblems(t *testing.T) {
+func TestReadConfigProblems(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		name, content string
@@ -122,33 +123,7 @@ func compareParts(t *testing.T, what string, lines, parts []string) {
 	}
 }
 
-// Every key has a row in the reference, and every row a key.
-func TestConfigKeysAreDocumented(t *testing.T) {
-	t.Parallel()
-	var have []string
-	of := reflect.TypeFor[Config]()
-	for _, section := range reflect.VisibleFields(of) {
-		typ, name := section.Type, section.Name
-		if typ.Kind() == reflect.Map {
-			typ, name = typ.Elem().Elem(), name+` "NAME"`
-		}
-		for _, field := range reflect.VisibleFields(typ) {
-			have = append(have, "["+name+"] "+field.Tag.Get("gcfg"))
-		}
-	}
-	var documented []string
-	for _, k := range configKeys() {
-		documented = append(documented, "["+k.Section+"] "+k.Key)
-		if len(k.Doc) < 10 {
-			t.Errorf("[%s] %s has no documentation", k.Section, k.Key)
-		}
-	}
-	slices.Sort(have)
-	slices.Sort(documented)
-	if diff := cmp.Diff(have, documented); diff != "" {
-		t.Errorf("keys (-) and rows of the reference (+):\n%s", diff)
-	}
-}
+func TestEveryKeyIsDocumented(t *testing.T) { configtest.Documented(t, Config{}, configKeys()) }
 
 func TestAuthOptions(t *testing.T) {
 	t.Parallel()

@@ -73,10 +73,10 @@ func (a adoption) rig(t *testing.T) *rig {
 	r := newRig(t, sim.Options{}, settings)
 	r.name()
 	for key, value := range a.svc.Annotations {
-		a.svc.Annotations[key] = r.expand(value)
+		a.svc.Annotations[key] = r.named.Expand(value)
 	}
 	if a.classicGroup != "" {
-		r.settings.ClassicGroup = r.expand(a.classicGroup)
+		r.settings.ClassicGroup = r.named.Expand(a.classicGroup)
 		r.restart()
 	}
 	return r

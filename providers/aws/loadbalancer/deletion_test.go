@@ -55,7 +55,7 @@ func TestDeletionFindsRulesInUntaggedGroups(t *testing.T) {
 				r := newRig(t, sim.Options{}, func(s *Settings) { s.ManagedGroups = svc.Annotations[annotation.KeySecurityGroups] != "" })
 				r.name()
 				for key, value := range svc.Annotations {
-					svc.Annotations[key] = r.expand(value)
+					svc.Annotations[key] = r.named.Expand(value)
 				}
 				nodes := r.untag("nodes.sim")
 				before := r.inventory()

@@ -147,34 +147,14 @@ func (e effect) difference(t *testing.T, key string, kind annotation.Type) strin
 	if e.instead != "" {
 		instead = with(key, e.instead)
 	}
-	before, eventsBefore, err := look(t, e.sim, settings, service(append(base, instead)...))
-	if err != nil {
-		t.Fatalf("%s without the annotation: %v", key, err)
+	before := look(t, e.sim, settings, service(append(base, instead)...))
+	if before.Refused != nil {
+		t.Fatalf("%s without the annotation: %v", key, before.Refused)
 	}
-	after, events, err := look(t, e.sim, settings, service(append(base, with(key, e.value))...))
-	var out strings.Builder
-	if err != nil {
-		fmt.Fprintf(&out, "  refused: %v\n", err)
-	}
-	for _, event := range events {
-		if strings.HasPrefix(event, v1.EventTypeWarning) && !slices.Contains(eventsBefore, event) {
-			fmt.Fprintf(&out, "  event: %s\n", event)
-		}
-	}
-	if err == nil {
-		for _, fact := range before {
-			if !slices.Contains(after, fact) {
-				fmt.Fprintf(&out, "  - %s\n", fact)
-			}
-		}
-		for _, fact := range after {
-			if !slices.Contains(before, fact) {
-				fmt.Fprintf(&out, "  + %s\n", fact)
-			}
-		}
-	}
-	if out.Len() == 0 {
+	after := look(t, e.sim, settings, service(append(base, with(key, e.value))...))
+	difference := after.Since(before)
+	if difference == "" {
 		t.Errorf("%s: %q does nothing to a %s load balancer, and nobody is told", key, e.value, kind)
 	}
-	return out.String()
+	return difference
 }

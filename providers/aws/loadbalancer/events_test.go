@@ -76,7 +76,7 @@ func TestEventsOfAServiceWithEveryAnnotation(t *testing.T) {
 			}
 			svc := service(generation(kind))
 			for key, value := range annotations {
-				svc.Annotations[key] = r.expand(value)
+				svc.Annotations[key] = r.named.Expand(value)
 			}
 			if kind == onClassic && values == "valid" {
 				// What a classic load balancer refuses, one after the other would be no use.
@@ -92,7 +92,7 @@ func TestEventsOfAServiceWithEveryAnnotation(t *testing.T) {
 			_, err := r.manager.EnsureLoadBalancer(t.Context(), clusterName, svc, r.nodes)
 			fmt.Fprintf(&out, "# %s, %s\n", kind, values)
 			for _, event := range r.events() {
-				fmt.Fprintln(&out, r.withNames(event))
+				fmt.Fprintln(&out, r.named.Show(event))
 			}
 			if values == "valid" {
 				if err != nil {
@@ -106,7 +106,7 @@ func TestEventsOfAServiceWithEveryAnnotation(t *testing.T) {
 				continue
 			}
 			// How the service controller words the event.
-			fmt.Fprintf(&out, "Warning SyncLoadBalancerFailed Error syncing load balancer: failed to ensure load balancer: %s\n", r.withNames(err.Error()))
+			fmt.Fprintf(&out, "Warning SyncLoadBalancerFailed Error syncing load balancer: failed to ensure load balancer: %s\n", r.named.Show(err.Error()))
 			for key := range annotations {
 				if !strings.Contains(err.Error(), key+" is ") && !strings.Contains(err.Error(), key+": ") && !harmless[key] {
 					t.Errorf("%s: nothing is said about %s", kind, key)

@@ -13,6 +13,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/clocks"
 	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
 	lbcommon "github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
+	"github.com/unified-ccm/unified-ccm/pkg/common/nodes"
 	"github.com/unified-ccm/unified-ccm/pkg/common/shared"
 	"github.com/unified-ccm/unified-ccm/providers/aws/api"
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/annotation"
@@ -205,17 +206,17 @@ func (c *Cloud) targets(nodes []*v1.Node) []network.Node {
 }
 
 // Desired implements lbcommon.Cloud.
-func (c *Cloud) Desired(key lbcommon.Key, in intent.Service, nodes []*v1.Node, around Surroundings) (Desired, error) {
+func (c *Cloud) Desired(key lbcommon.Key, in intent.Service, all []*v1.Node, around Surroundings) (Desired, error) {
 	options, err := annotation.Read(in)
-	nodes = options.Targets(nodes)
+	targets := nodes.WithLabels(all, options.NodeLabels)
 	subject := "Service " + in.Namespace + "/" + in.Name
 	if options.Type == annotation.Network {
-		d, more := around.made.network.Desire(network.Request{Key: key, Service: in, Options: options, Nodes: c.targets(nodes), Around: around.Surroundings})
+		d, more := around.made.network.Desire(network.Request{Key: key, Service: in, Options: options, Nodes: c.targets(targets), Around: around.Surroundings})
 		if err = intent.Join(subject, err, more); err == nil {
 			around.made.network.Store().Expect(key, d)
 		}
 		return Desired{Network: &d}, err
 	}
-	d, more := around.made.classic.Desire(classic.Request{Key: key, Service: in, Options: options, Instances: c.instanceIDs(nodes), Around: around.Surroundings})
+	d, more := around.made.classic.Desire(classic.Request{Key: key, Service: in, Options: options, Instances: c.instanceIDs(targets), Around: around.Surroundings})
 	return Desired{Classic: &d}, intent.Join(subject, err, more)
 }

@@ -22,6 +22,7 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/conformance/world"
+	"github.com/unified-ccm/unified-ccm/pkg/common/golden"
 	lbcommon "github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
@@ -61,7 +62,7 @@ type rig struct {
 	settings Settings
 	nodes    []*v1.Node
 	// named are IDs and the names that a test has given them.
-	named [][]string
+	named golden.Names
 	// killed says that a fault has ended the manager.
 	killed atomic.Bool
 

@@ -16,6 +16,7 @@ import (
 	elbv2types "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/unified-ccm/unified-ccm/pkg/common/golden"
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/annotation"
 	"github.com/unified-ccm/unified-ccm/providers/aws/sim"
 )
@@ -45,15 +46,10 @@ func (r *rig) shown() []string {
 		}
 	}
 	for i := range out {
-		out[i] = r.withNames(out[i])
+		out[i] = r.named.Show(out[i])
 	}
 	slices.Sort(out)
 	return slices.Compact(out)
-}
-
-// withNames puts names in the place of IDs.
-func (r *rig) withNames(text string) string {
-	return strings.TrimRight(strings.NewReplacer(slices.Concat(r.named...)...).Replace(text), " ")
 }
 
 func (r *rig) shownNetwork(b elbv2types.LoadBalancer) []string {
@@ -198,57 +194,49 @@ func shownTags(tags map[string]string) []string {
 func (r *rig) name() {
 	r.t.Helper()
 	for i, id := range r.sim.Subnets(false) {
-		r.called(fmt.Sprintf("{public-%d}", i), id)
+		r.named.Call(fmt.Sprintf("{public-%d}", i), id)
 	}
 	for i, id := range r.sim.Subnets(true) {
-		r.called(fmt.Sprintf("{private-%d}", i), id)
+		r.named.Call(fmt.Sprintf("{private-%d}", i), id)
 	}
 	for i := range 3 {
 		out, err := r.ec2.AllocateAddress(r.t.Context(), &ec2.AllocateAddressInput{Domain: "vpc"})
 		if err != nil {
 			r.t.Fatal(err)
 		}
-		r.called(fmt.Sprintf("{elastic-%d}", i), *out.AllocationId)
+		r.named.Call(fmt.Sprintf("{elastic-%d}", i), *out.AllocationId)
 	}
 	own, err := r.sim.AddSecurityGroup("own", nil)
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	r.called("{group-own}", own)
+	r.named.Call("{group-own}", own)
 	for _, n := range r.nodes {
-		r.called("{node-"+n.Name+"}", r.sim.Instance(n.Name))
+		r.named.Call("{node-"+n.Name+"}", r.sim.Instance(n.Name))
 		address := r.privateIP(n)
-		r.called("{address-"+n.Name+"}", address)
+		r.named.Call("{address-"+n.Name+"}", address)
 		n.Status.Addresses = []v1.NodeAddress{{Type: v1.NodeInternalIP, Address: address}}
 	}
 }
 
-func (r *rig) called(name, id string) { r.named = append(r.named, []string{id, name}) }
-
-// expand puts IDs in the place of their names.
-func (r *rig) expand(text string) string {
-	for _, pair := range r.named {
-		text = strings.ReplaceAll(text, pair[1], pair[0])
-	}
-	return text
-}
-
-// look is what a Service with these annotations leads to in a cloud of its own: all facts, and the events.
-func look(t *testing.T, o sim.Options, settings func(*Settings), svc *v1.Service) (facts, events []string, err error) {
+// look is what a Service with these annotations leads to in a cloud of its own.
+func look(t *testing.T, o sim.Options, settings func(*Settings), svc *v1.Service) (out golden.Outcome) {
 	r := newRig(t, o, settings)
 	r.name()
 	for key, value := range svc.Annotations {
-		svc.Annotations[key] = r.expand(value)
+		svc.Annotations[key] = r.named.Expand(value)
 	}
 	r.nodes[0].Labels["pool"] = "ingress"
-	_, err = r.manager.EnsureLoadBalancer(t.Context(), clusterName, svc, r.nodes)
+	_, err := r.manager.EnsureLoadBalancer(t.Context(), clusterName, svc, r.nodes)
 	for _, event := range r.events() {
-		events = append(events, r.withNames(event))
+		out.Events = append(out.Events, r.named.Show(event))
 	}
 	if err != nil {
-		return nil, events, errors.New(r.withNames(err.Error()))
+		out.Refused = errors.New(r.named.Show(err.Error()))
+		return out
 	}
-	return r.shown(), events, nil
+	out.Facts = r.shown()
+	return out
 }
 
 // generation picks the load balancer's generation by what a Service asks for.

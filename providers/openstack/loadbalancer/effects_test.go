@@ -151,40 +151,20 @@ func (e effect) difference(t *testing.T, key, driver string) string {
 	if e.instead != "" {
 		instead = annotate(key, e.instead)
 	}
-	before, eventsBefore, err := look(t, driver, e.settings, service(append(slices.Clone(e.given), instead)...))
-	if err != nil && key != annotation.KeyXForwardedFor && (driver != ProviderOVN || e.settings == nil) {
-		t.Fatalf("%s without the annotation: %v", key, err)
+	before := look(t, driver, e.settings, service(append(slices.Clone(e.given), instead)...))
+	if before.Refused != nil && key != annotation.KeyXForwardedFor && (driver != ProviderOVN || e.settings == nil) {
+		t.Fatalf("%s without the annotation: %v", key, before.Refused)
 	}
-	after, events, err := look(t, driver, e.settings, service(append(slices.Clone(e.given), annotate(key, e.value))...))
-	var out strings.Builder
-	if err != nil {
-		fmt.Fprintf(&out, "  refused: %v\n", err)
-	}
-	for _, event := range events {
-		if strings.HasPrefix(event, v1.EventTypeWarning) && !slices.Contains(eventsBefore, event) {
-			fmt.Fprintf(&out, "  event: %s\n", event)
-		}
-	}
-	if err == nil {
-		for _, fact := range before {
-			if !slices.Contains(after, fact) {
-				fmt.Fprintf(&out, "  - %s\n", fact)
-			}
-		}
-		for _, fact := range after {
-			if !slices.Contains(before, fact) {
-				fmt.Fprintf(&out, "  + %s\n", fact)
-			}
-		}
-	}
-	if out.Len() == 0 && !slices.Contains(silent, key) {
+	after := look(t, driver, e.settings, service(append(slices.Clone(e.given), annotate(key, e.value))...))
+	difference := after.Since(before)
+	if difference == "" && !slices.Contains(silent, key) {
 		t.Errorf("%s: %q does nothing with the provider %s, and nobody is told", key, e.value, driver)
 	}
-	return out.String()
+	return difference
 }
 
-// look is what a Service with these annotations leads to in a cloud of its own: all facts, and the events.
-func look(t *testing.T, driver string, settings func(*Settings), svc *v1.Service) (facts, events []string, err error) {
+// look is what a Service with these annotations leads to in a cloud of its own.
+func look(t *testing.T, driver string, settings func(*Settings), svc *v1.Service) (out golden.Outcome) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		s := Settings{Provider: driver}
@@ -193,22 +173,21 @@ func look(t *testing.T, driver string, settings func(*Settings), svc *v1.Service
 		}
 		r := newRig(t, sim.Options{}, s)
 		r.name()
-		r.settings.TLSContainer = r.expand(r.settings.TLSContainer)
+		r.settings.TLSContainer = r.named.Expand(r.settings.TLSContainer)
 		r.restart()
 		for key, value := range svc.Annotations {
-			svc.Annotations[key] = r.expand(value)
+			svc.Annotations[key] = r.named.Expand(value)
 		}
 		r.nodes[0].Labels["pool"] = "ingress"
-		var status *v1.LoadBalancerStatus
-		status, err = r.manager.EnsureLoadBalancer(t.Context(), r.cluster, svc, r.nodes)
+		status, err := r.manager.EnsureLoadBalancer(t.Context(), r.cluster, svc, r.nodes)
 		for _, event := range r.events() {
-			events = append(events, r.withNames(event))
+			out.Events = append(out.Events, r.named.Show(event))
 		}
 		if err != nil {
-			err = errors.New(r.withNames(err.Error()))
+			out.Refused = errors.New(r.named.Show(err.Error()))
 			return
 		}
-		facts = r.shown(status)
+		out.Facts = r.shown(status)
 	})
-	return facts, events, err
+	return out
 }

@@ -107,7 +107,7 @@ func TestEventsOfAServiceWithEveryAnnotation(t *testing.T) {
 				}
 				svc := service()
 				for key, value := range annotations {
-					svc.Annotations[key] = r.expand(value)
+					svc.Annotations[key] = r.named.Expand(value)
 				}
 				if values == "valid" && driver == ProviderOVN {
 					for _, key := range impossible {
@@ -118,7 +118,7 @@ func TestEventsOfAServiceWithEveryAnnotation(t *testing.T) {
 				_, err := r.manager.EnsureLoadBalancer(t.Context(), r.cluster, svc, r.nodes)
 				fmt.Fprintf(&out, "# %s, %s\n", driver, values)
 				for _, event := range r.events() {
-					fmt.Fprintln(&out, r.withNames(event))
+					fmt.Fprintln(&out, r.named.Show(event))
 				}
 				if values == "valid" {
 					if err != nil {
@@ -133,7 +133,7 @@ func TestEventsOfAServiceWithEveryAnnotation(t *testing.T) {
 					return
 				}
 				// How the service controller words the event.
-				fmt.Fprintf(&out, "Warning SyncLoadBalancerFailed Error syncing load balancer: failed to ensure load balancer: %s\n", r.withNames(err.Error()))
+				fmt.Fprintf(&out, "Warning SyncLoadBalancerFailed Error syncing load balancer: failed to ensure load balancer: %s\n", r.named.Show(err.Error()))
 				for key := range annotations {
 					if !strings.Contains(err.Error(), key+" is ") && !strings.Contains(err.Error(), key+": ") && !harmless[key] {
 						t.Errorf("%s: nothing is said about %s", driver, key)

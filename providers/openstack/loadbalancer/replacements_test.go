@@ -71,7 +71,7 @@ func TestReplacementsOfInternalOnes(t *testing.T) {
 				before := r.records(true)
 				tt.to(svc)
 				for key, value := range svc.Annotations {
-					svc.Annotations[key] = r.expand(value)
+					svc.Annotations[key] = r.named.Expand(value)
 				}
 				if got := r.ensure(svc).Ingress[0].IP; !strings.HasPrefix(got, tt.status) {
 					t.Errorf("the address is %s, want %s…", got, tt.status)
@@ -99,7 +99,7 @@ func TestAMoveToUsMovesNoLoadBalancer(t *testing.T) {
 		svc := service(internal)
 		lb := legacy{r: r, svc: svc}.balancer()
 		annotate("load-balancer-id", lb.ID)(svc)
-		annotate("subnet-id", r.expand("{other-subnet}"))(svc)
+		annotate("subnet-id", r.named.Expand("{other-subnet}"))(svc)
 		before := r.records(true)
 		r.restart()
 		r.ensure(svc)

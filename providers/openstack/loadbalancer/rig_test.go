@@ -19,6 +19,7 @@ import (
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
 	"github.com/unified-ccm/unified-ccm/pkg/common/conformance/world"
+	"github.com/unified-ccm/unified-ccm/pkg/common/golden"
 	lbcommon "github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
 	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
 	kit "github.com/unified-ccm/unified-ccm/pkg/common/sim"
@@ -83,7 +84,7 @@ type rig struct {
 	cluster  string
 	uid      string
 	// named are IDs and the names that a test has given them.
-	named [][2]string
+	named golden.Names
 
 	cloud    *Cloud
 	manager  *lbcommon.Controller[Surroundings, Desired, Observed]

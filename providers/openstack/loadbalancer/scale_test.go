@@ -102,16 +102,22 @@ func TestCallsOfTwentyCreations(t *testing.T) {
 	})
 }
 
+// restartWith makes all Services' load balancers, and checks what a manager calls then that knows
+// nothing: at most so much, and no change.
+func (r *rig) restartWith(services []*v1.Service, most int) {
+	r.t.Helper()
+	together(services, func(svc *v1.Service) { r.ensure(svc) })
+	r.restart()
+	together(services, func(svc *v1.Service) { r.ensure(svc) })
+	r.wantCalls("restart", most)
+	if m := r.mutations(); len(m) > 0 {
+		r.t.Errorf("a restart changed something: %v", m)
+	}
+}
+
 func TestCallsOfARestart(t *testing.T) {
 	bubble(t, sim.Options{Latency: latency}, Settings{}, func(r *rig) {
-		services := fleet(100)
-		together(services, func(svc *v1.Service) { r.ensure(svc) })
-		r.restart()
-		together(services, func(svc *v1.Service) { r.ensure(svc) })
-		r.wantCalls("restart", 220)
-		if m := r.mutations(); len(m) > 0 {
-			t.Errorf("a restart changed something: %v", m)
-		}
+		r.restartWith(fleet(100), 220)
 	})
 }
 
@@ -126,13 +132,7 @@ func TestCallsOfARestartThatTrusts(t *testing.T) {
 			}})
 		}
 		note()
-		together(services, func(svc *v1.Service) { r.ensure(svc) })
-		r.restart()
-		together(services, func(svc *v1.Service) { r.ensure(svc) })
-		r.wantCalls("restart that trusts", 20)
-		if m := r.mutations(); len(m) > 0 {
-			t.Errorf("a restart changed something: %v", m)
-		}
+		r.restartWith(services, 20)
 
 		// Another member by hand, and a node that joined meanwhile, are noticed all the same.
 		pool := r.pool(80)
@@ -244,14 +244,7 @@ func TestCallsWithSecurityGroups(t *testing.T) {
 	})
 	t.Run("a restart", func(t *testing.T) {
 		bubble(t, sim.Options{Latency: latency}, settings, func(r *rig) {
-			services := fleet(100)
-			together(services, func(svc *v1.Service) { r.ensure(svc) })
-			r.restart()
-			together(services, func(svc *v1.Service) { r.ensure(svc) })
-			r.wantCalls("restart", 220)
-			if m := r.mutations(); len(m) > 0 {
-				t.Errorf("a restart changed something: %v", m)
-			}
+			r.restartWith(fleet(100), 220)
 		})
 	})
 	t.Run("a node that joins", func(t *testing.T) {

@@ -24,7 +24,7 @@ func (r *rig) shown(status *v1.LoadBalancerStatus) []string {
 	}
 	for _, b := range list {
 		kind := "a port of Octavia's"
-		if slices.ContainsFunc(r.named, func(pair [2]string) bool { return pair[0] == b.VIPPortID }) {
+		if r.named.Show(b.VIPPortID) != b.VIPPortID {
 			kind = "port " + b.VIPPortID
 		}
 		out = append(out, fmt.Sprintf("placed: %s in network %s, flavor %s, zone %s, address of %s", b.Name, b.VIPNetworkID, cmp.Or(b.FlavorID, "none"), cmp.Or(b.Zone, "none"), kind))
@@ -39,7 +39,7 @@ func (r *rig) shown(status *v1.LoadBalancerStatus) []string {
 		}
 	}
 	for i := range out {
-		out[i] = r.withNames(out[i])
+		out[i] = r.named.Show(out[i])
 	}
 	slices.Sort(out)
 	return slices.Compact(out)
@@ -49,10 +49,8 @@ func (r *rig) shown(status *v1.LoadBalancerStatus) []string {
 func (r *rig) place(ip string) string {
 	for prefix, name := range map[string]string{"10.0.0.0/16": "{private}", "10.9.0.0/24": "{other-subnet}", "172.24.4.0/22": "{public}", "198.51.100.0/28": "{tier-a}", "192.0.2.0/28": "{public-2}"} {
 		if a, err := netip.ParseAddr(ip); err == nil && netip.MustParsePrefix(prefix).Contains(a) {
-			for _, pair := range r.named {
-				if pair[0] == ip {
-					return pair[1]
-				}
+			if named := r.named.Show(ip); named != ip {
+				return named
 			}
 			return "address of " + name
 		}
@@ -69,52 +67,34 @@ func (r *rig) name() {
 		}
 	}
 	p := r.sim.Places()
-	r.called("{private}", p.PrivateSubnet)
-	r.called("{vip}", "10.0.44.44")
-	r.called("{private-network}", p.PrivateNetwork)
-	r.called("{public}", p.PublicNetwork)
-	r.called("{flavor-large}", p.LoadBalancerFlavors["large"])
-	r.called(certificate, r.sim.AddSecret("http://openstack.invalid", "web", true))
+	r.named.Call("{private}", p.PrivateSubnet)
+	r.named.Call("{vip}", "10.0.44.44")
+	r.named.Call("{private-network}", p.PrivateNetwork)
+	r.named.Call("{public}", p.PublicNetwork)
+	r.named.Call("{flavor-large}", p.LoadBalancerFlavors["large"])
+	r.named.Call(certificate, r.sim.AddSecret("http://openstack.invalid", "web", true))
 	network, subnet, err := r.sim.AddNetwork("other", netip.MustParsePrefix("10.9.0.0/24"), false)
 	must(err)
-	r.called("{other-network}", network)
-	r.called("{other-subnet}", subnet)
+	r.named.Call("{other-network}", network)
+	r.named.Call("{other-subnet}", subnet)
 	network, _, err = r.sim.AddNetwork("public-2", netip.MustParsePrefix("192.0.2.0/28"), true)
 	must(err)
-	r.called("{public-2}", network)
+	r.named.Call("{public-2}", network)
 	subnet, err = r.sim.AddSubnet(p.PublicNetwork, "tier-a", netip.MustParsePrefix("198.51.100.0/28"), "gold")
 	must(err)
-	r.called("{tier-a}", subnet)
+	r.named.Call("{tier-a}", subnet)
 	port, err := ports.Create(r.t.Context(), connect(r.t, r.sim, r.sim.Account()).services[api.Network], ports.CreateOpts{NetworkID: p.PrivateNetwork, Name: "mine"}).Extract()
 	must(err)
-	r.called("{port}", port.ID)
+	r.named.Call("{port}", port.ID)
 	free, err := r.api.CreateFloatingIP(r.t.Context(), api.FloatingIPSpec{NetworkID: p.PublicNetwork, Description: "mine"})
 	must(err)
-	r.called("{address}", free.Address)
+	r.named.Call("{address}", free.Address)
 	lb, err := r.api.CreateLoadBalancer(r.t.Context(), api.LoadBalancerSpec{Name: "shared", Provider: cmp.Or(r.settings.Provider, "amphora"), VIPSubnetID: p.PrivateSubnet})
 	must(err)
-	r.called("{shared}", lb.ID)
+	r.named.Call("{shared}", lb.ID)
 	used, err := r.api.CreateFloatingIP(r.t.Context(), api.FloatingIPSpec{NetworkID: p.PublicNetwork, Description: "in use", PortID: lb.VIPPortID})
 	must(err)
-	r.called("{address-in-use}", used.Address)
-	r.called("{floating-IP-in-use}", used.ID)
-	r.called("{shared-port}", lb.VIPPortID)
-}
-
-func (r *rig) called(name, id string) { r.named = append(r.named, [2]string{id, name}) }
-
-// withNames puts names in the place of IDs.
-func (r *rig) withNames(text string) string {
-	for _, pair := range r.named {
-		text = strings.ReplaceAll(text, pair[0], pair[1])
-	}
-	return strings.TrimRight(text, " ")
-}
-
-// expand puts IDs in the place of their names.
-func (r *rig) expand(text string) string {
-	for _, pair := range r.named {
-		text = strings.ReplaceAll(text, pair[1], pair[0])
-	}
-	return text
+	r.named.Call("{address-in-use}", used.Address)
+	r.named.Call("{floating-IP-in-use}", used.ID)
+	r.named.Call("{shared-port}", lb.VIPPortID)
 }

@@ -4,6 +4,8 @@ import (
 	"testing"
 	"time"
 
+	v1 "k8s.io/api/core/v1"
+
 	"github.com/unified-ccm/unified-ccm/providers/openstack/sim"
 )
 
@@ -56,16 +58,22 @@ func TestMonitorsOfAGuestKeepTheirNames(t *testing.T) {
 	})
 }
 
+// interrupted has a load balancer begun by a manager that is killed before it is made.
+func (r *rig) interrupted(svc *v1.Service) {
+	r.t.Helper()
+	ctx, cancel := contextWithTimeout(r.t, 5*time.Second)
+	defer cancel()
+	if _, err := r.manager.EnsureLoadBalancer(ctx, r.cluster, svc, r.nodes); err == nil {
+		r.t.Fatal("ready before its time")
+	}
+	r.restart()
+}
+
 // A manager that was killed while its load balancer was being made finds it, and waits for it.
 func TestCreationThatWasInterrupted(t *testing.T) {
 	bubble(t, sim.Options{ProvisionTime: 30 * time.Second}, Settings{}, func(r *rig) {
 		svc := service()
-		ctx, cancel := contextWithTimeout(r.t, 5*time.Second)
-		defer cancel()
-		if _, err := r.manager.EnsureLoadBalancer(ctx, r.cluster, svc, r.nodes); err == nil {
-			t.Fatal("ready before its time")
-		}
-		r.restart()
+		r.interrupted(svc)
 		r.ensure(svc)
 		if lb := r.balancer(); lb.Provisioning != "ACTIVE" {
 			t.Errorf("the status of the Service was told while the load balancer is %s", lb.Provisioning)
@@ -80,12 +88,7 @@ func TestCreationThatWasInterrupted(t *testing.T) {
 func TestDeletionOfWhatIsBusy(t *testing.T) {
 	bubble(t, sim.Options{ProvisionTime: 30 * time.Second, SettleTime: 10 * time.Second}, Settings{}, func(r *rig) {
 		svc := service()
-		ctx, cancel := contextWithTimeout(r.t, 5*time.Second)
-		defer cancel()
-		if _, err := r.manager.EnsureLoadBalancer(ctx, r.cluster, svc, r.nodes); err == nil {
-			t.Fatal("ready before its time")
-		}
-		r.restart()
+		r.interrupted(svc)
 		r.remove(svc)
 		r.nothing()
 		r.ensure(svc)

@@ -66,7 +66,7 @@ func TestWishesForAnotherFloatingIP(t *testing.T) {
 				r.name()
 				with := func(svc *v1.Service, values map[string]string) {
 					for key, value := range values {
-						svc.Annotations[key] = r.expand(value)
+						svc.Annotations[key] = r.named.Expand(value)
 					}
 				}
 				svc := service()
@@ -86,7 +86,7 @@ func TestWishesForAnotherFloatingIP(t *testing.T) {
 					switch {
 					case tt.quiet && len(warned) > 0:
 						t.Errorf("events %q about nothing", warned)
-					case !tt.quiet && (len(warned) != 1 || !strings.Contains(r.withNames(warned[0]), tt.event) || !strings.Contains(warned[0], address)):
+					case !tt.quiet && (len(warned) != 1 || !strings.Contains(r.named.Show(warned[0]), tt.event) || !strings.Contains(warned[0], address)):
 						t.Errorf("events %q, want one that says %q and %s", warned, tt.event, address)
 					}
 					r.restart()
@@ -143,7 +143,7 @@ func TestWishesOfClassAndConfiguration(t *testing.T) {
 		texts []string
 	}{
 		{"class", func(r *rig, s *Settings, svc *v1.Service) {
-			s.Classes = map[string]Place{"tiered": {SubnetID: r.expand("{other-subnet}")}}
+			s.Classes = map[string]Place{"tiered": {SubnetID: r.named.Expand("{other-subnet}")}}
 			annotate("class", "tiered")(svc)
 		}, []string{"subnet {private}", annotation.KeyClass + ` "tiered" asks for {other-subnet}`}},
 		{"configuration", func(r *rig, s *Settings, _ *v1.Service) {
@@ -171,8 +171,8 @@ func TestWishesOfClassAndConfiguration(t *testing.T) {
 					t.Fatalf("events %q, want one for %d texts", warned, len(tt.texts))
 				}
 				for _, text := range tt.texts {
-					if !strings.Contains(r.withNames(warned[0]), text) {
-						t.Errorf("%q does not say %q", r.withNames(warned[0]), text)
+					if !strings.Contains(r.named.Show(warned[0]), text) {
+						t.Errorf("%q does not say %q", r.named.Show(warned[0]), text)
 					}
 				}
 				r.remove(svc)

@@ -163,14 +163,3 @@ func TestTLSPort(t *testing.T) {
 		}
 	}
 }
-
-func TestTargetsByLabels(t *testing.T) {
-	node := func(name string, labels map[string]string) *v1.Node {
-		return &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels}}
-	}
-	nodes := []*v1.Node{node("both", map[string]string{"pool": "x", "edge": "1"}), node("one", map[string]string{"pool": "x"}), node("other", map[string]string{"pool": "y", "edge": ""})}
-	kept := Options{NodeLabels: map[string]string{"pool": "x", "edge": ""}}.Targets(nodes)
-	if len(kept) != 1 || kept[0].Name != "both" {
-		t.Errorf("kept %v", kept)
-	}
-}

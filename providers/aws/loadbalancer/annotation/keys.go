@@ -48,6 +48,15 @@ const (
 	onlyThere               = "it is read by " + controllerName + " alone and has no effect here; "
 )
 
+// Keys are the keys of Documentation.
+func Keys() []string {
+	var keys []string
+	for _, e := range table() {
+		keys = append(keys, e.doc.Key)
+	}
+	return keys
+}
+
 // Portable are the portable annotations that the provider honours: all of them.
 func Portable() []string { return intent.Keys() }
 

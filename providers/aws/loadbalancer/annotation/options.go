@@ -3,11 +3,7 @@
 // what to write instead. Both generations of load balancers build on the same options.
 package annotation
 
-import (
-	"time"
-
-	v1 "k8s.io/api/core/v1"
-)
+import "time"
 
 // Type says which kind of load balancer a Service asks for.
 type Type string
@@ -98,27 +94,4 @@ const TrafficPort = "traffic-port"
 // TLSPort says whether a port with this name is one of those that certificates are for.
 func (o Options) TLSPort(name string, port int32) bool {
 	return len(o.Certificates) > 0 && (o.TLSPorts == nil || matchesPort(o.TLSPorts, name, port))
-}
-
-// Targets returns the nodes that have the labels that the Service asks for.
-func (o Options) Targets(nodes []*v1.Node) []*v1.Node {
-	if len(o.NodeLabels) == 0 {
-		return nodes
-	}
-	kept := make([]*v1.Node, 0, len(nodes))
-	for _, node := range nodes {
-		if o.matches(node.Labels) {
-			kept = append(kept, node)
-		}
-	}
-	return kept
-}
-
-func (o Options) matches(labels map[string]string) bool {
-	for key, want := range o.NodeLabels {
-		if have, ok := labels[key]; !ok || want != "" && have != want {
-			return false
-		}
-	}
-	return true
 }

@@ -25,15 +25,6 @@ func Documentation() []provider.Annotation {
 	return docs
 }
 
-// Keys are the keys of Documentation.
-func Keys() []string {
-	var keys []string
-	for _, e := range table() {
-		keys = append(keys, e.doc.Key)
-	}
-	return keys
-}
-
 // TypeOf says which kind of load balancer the annotations ask for. It compares exactly, as Services rely on.
 func TypeOf(annotations map[string]string) Type {
 	switch annotations[KeyType] {

@@ -12,7 +12,7 @@ import (
 )
 
 // Every annotation is documented, and what its documentation shows can be read.
-func TestExamplesCanBeRead(t *testing.T) {
+func TestEveryAnnotationIsDocumented(t *testing.T) {
 	if len(Keys()) < 35 {
 		t.Fatalf("only %d annotations", len(Keys()))
 	}

@@ -120,7 +120,7 @@ func (m oldManager) classic(shape classicShape) {
 	t.Helper()
 	name := awssdk.String(webName)
 	subnets, _ := m.publicSubnets()
-	group := m.expand(shape.group)
+	group := m.named.Expand(shape.group)
 	if group == "" {
 		group = m.group(oldClassicGroup)
 	}
@@ -195,11 +195,11 @@ func (m oldManager) network(shape networkShape) {
 	subnets, networks := m.publicSubnets()
 	in := &elbv2.CreateLoadBalancerInput{Name: awssdk.String(webName), Type: elbv2types.LoadBalancerTypeEnumNetwork, Scheme: elbv2types.LoadBalancerSchemeEnumInternetFacing, Tags: oldTags}
 	if len(shape.addresses) > 0 {
-		subnets = []string{m.expand("{public-2}"), m.expand("{public-0}")}
+		subnets = []string{m.named.Expand("{public-2}"), m.named.Expand("{public-0}")}
 	}
 	for i, id := range subnets {
 		if len(shape.addresses) > 0 {
-			in.SubnetMappings = append(in.SubnetMappings, elbv2types.SubnetMapping{SubnetId: awssdk.String(id), AllocationId: awssdk.String(m.expand(shape.addresses[i]))})
+			in.SubnetMappings = append(in.SubnetMappings, elbv2types.SubnetMapping{SubnetId: awssdk.String(id), AllocationId: awssdk.String(m.named.Expand(shape.addresses[i]))})
 			continue
 		}
 		in.SubnetMappings = append(in.SubnetMappings, elbv2types.SubnetMapping{SubnetId: awssdk.String(id)})
@@ -208,7 +208,7 @@ func (m oldManager) network(shape networkShape) {
 	case shape.managed:
 		in.SecurityGroups = []string{m.group(oldManagedGroup)}
 	case shape.group != "":
-		in.SecurityGroups = []string{m.expand(shape.group)}
+		in.SecurityGroups = []string{m.named.Expand(shape.group)}
 	}
 	b := must(m.elbv2.CreateLoadBalancer(m.ctx, in))(t).LoadBalancers[0]
 	for _, p := range oldPorts {

@@ -1,0 +1,65 @@
+// Package configtest holds what every provider tests about its configuration.
+package configtest
+
+import (
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/unified-ccm/unified-ccm/pkg/common/config"
+	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
+)
+
+// Documented fails the test unless each key that cfg, a provider's configuration, reads has a row in the
+// reference, each row a key, a type and a text, and unless exactly those are marked as secrets that are.
+func Documented(t testing.TB, cfg any, rows []provider.ConfigKey) {
+	t.Helper()
+	var documented []string
+	for _, row := range rows {
+		documented = append(documented, show(row.Section, row.Key, row.Secret))
+		if row.Type == "" || row.Doc == "" {
+			t.Errorf("[%s] %s has no type or no text", row.Section, row.Key)
+		}
+	}
+	read := keys(reflect.TypeOf(cfg))
+	slices.Sort(documented)
+	slices.Sort(read)
+	if diff := cmp.Diff(read, documented); diff != "" {
+		t.Errorf("keys that are read (-) and rows of the reference (+):\n%s", diff)
+	}
+}
+
+// keys are those of a configuration's struct, whose fields are sections, or maps of them by subsection.
+func keys(cfg reflect.Type) []string {
+	var out []string
+	for _, section := range reflect.VisibleFields(cfg) {
+		typ, name := section.Type, keyOf(section)
+		if typ.Kind() == reflect.Map {
+			typ, name = typ.Elem().Elem(), config.Section(name, "NAME")
+		}
+		for _, key := range reflect.VisibleFields(typ) {
+			out = append(out, show(name, keyOf(key), key.Type == reflect.TypeFor[config.Secret]()))
+		}
+	}
+	return out
+}
+
+// keyOf is a field's name in files.
+func keyOf(field reflect.StructField) string {
+	if tag := field.Tag.Get("gcfg"); tag != "" {
+		return tag
+	}
+	return strings.ReplaceAll(field.Name, "_", "-")
+}
+
+// show is a key as the comparison has it: case does not matter in files.
+func show(section, key string, secret bool) string {
+	text := strings.ToLower("[" + section + "] " + key)
+	if secret {
+		text += " (secret)"
+	}
+	return text
+}

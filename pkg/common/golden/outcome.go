@@ -1,0 +1,47 @@
+package golden
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+)
+
+// Outcome is what a Service leads to.
+type Outcome struct {
+	// Facts are what then exists, one a line.
+	Facts []string
+	// Events are the texts of its Events, each after its type.
+	Events []string
+	// Refused is why nothing came of it; nil if something did.
+	Refused error
+}
+
+// Since says what an outcome has that the one before had not, one a line: a refusal, warnings, or facts
+// that are gone (-) and new (+). It is empty where both are the same.
+func (o Outcome) Since(before Outcome) string {
+	var out strings.Builder
+	if o.Refused != nil {
+		fmt.Fprintf(&out, "  refused: %v\n", o.Refused)
+	}
+	for _, event := range o.Events {
+		if strings.HasPrefix(event, v1.EventTypeWarning) && !slices.Contains(before.Events, event) {
+			fmt.Fprintf(&out, "  event: %s\n", event)
+		}
+	}
+	if o.Refused != nil {
+		return out.String()
+	}
+	for _, fact := range before.Facts {
+		if !slices.Contains(o.Facts, fact) {
+			fmt.Fprintf(&out, "  - %s\n", fact)
+		}
+	}
+	for _, fact := range o.Facts {
+		if !slices.Contains(before.Facts, fact) {
+			fmt.Fprintf(&out, "  + %s\n", fact)
+		}
+	}
+	return out.String()
+}

@@ -1,0 +1,24 @@
+package nodes
+
+import (
+	"slices"
+
+	v1 "k8s.io/api/core/v1"
+)
+
+// WithLabels returns the nodes that have all the labels; one whose value is empty only has to be there.
+func WithLabels(list []*v1.Node, labels map[string]string) []*v1.Node {
+	if len(labels) == 0 {
+		return list
+	}
+	return slices.DeleteFunc(slices.Clone(list), func(n *v1.Node) bool { return !hasLabels(n, labels) })
+}
+
+func hasLabels(node *v1.Node, labels map[string]string) bool {
+	for key, want := range labels {
+		if have, ok := node.Labels[key]; !ok || want != "" && have != want {
+			return false
+		}
+	}
+	return true
+}
