@@ -14,9 +14,10 @@ import (
 const settleTime = 500 * time.Millisecond
 
 const (
-	// PhaseAddNodeFew is PhaseAddNode at the size that its time is required for: FewServices.
+	// PhaseAddNodeFew is PhaseAddNode with FewServices, and not as many as the benchmark has.
 	PhaseAddNodeFew = "add-node-few"
-	FewServices     = 50
+	// FewServices is how many the target of PhaseAddNodeFew is set for.
+	FewServices = 50
 )
 
 // openStackBudgets are the targets that the provider's tests assert too, for Services of two ports.
