@@ -11,12 +11,6 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/instances"
 )
 
-// The IP families of nodes' addresses, as the configuration writes them.
-const (
-	familyIPv4 = "ipv4"
-	familyIPv6 = "ipv6"
-)
-
 // addressesOf returns a node's addresses in the order of the families. The first of a kind is the
 // one that the cluster uses, so both families follow the interfaces' device index.
 func addressesOf(i *ec2types.Instance, families []string) ([]v1.NodeAddress, error) {
@@ -24,7 +18,7 @@ func addressesOf(i *ec2types.Instance, families []string) ([]v1.NodeAddress, err
 	interfaces := inUse(i.NetworkInterfaces)
 	for _, family := range families {
 		switch family {
-		case familyIPv4:
+		case FamilyIPv4:
 			for _, n := range interfaces {
 				for _, a := range n.PrivateIpAddresses {
 					out.Add(v1.NodeInternalIP, aws.ToString(a.PrivateIpAddress))
@@ -34,7 +28,7 @@ func addressesOf(i *ec2types.Instance, families []string) ([]v1.NodeAddress, err
 			out.Add(v1.NodeInternalDNS, aws.ToString(i.PrivateDnsName))
 			out.Add(v1.NodeHostName, aws.ToString(i.PrivateDnsName))
 			out.Add(v1.NodeExternalDNS, aws.ToString(i.PublicDnsName))
-		case familyIPv6:
+		case FamilyIPv6:
 			for _, n := range interfaces {
 				if len(n.Ipv6Addresses) > 0 {
 					out.Add(v1.NodeInternalIP, aws.ToString(n.Ipv6Addresses[0].Ipv6Address))

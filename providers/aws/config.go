@@ -57,6 +57,7 @@ const (
 
 // Values of keys that have a closed set of them.
 const (
+	// FamilyIPv4 and FamilyIPv6 are the IP families of nodes' addresses.
 	FamilyIPv4 = "ipv4"
 	FamilyIPv6 = "ipv6"
 

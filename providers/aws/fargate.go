@@ -185,10 +185,10 @@ func fargateAddresses(n *ec2types.NetworkInterface, families []string) ([]v1.Nod
 	var out instances.AddressList
 	for _, family := range families {
 		switch family {
-		case familyIPv4:
+		case FamilyIPv4:
 			out.Add(v1.NodeInternalIP, aws.ToString(n.PrivateIpAddress))
 			out.Add(v1.NodeInternalDNS, aws.ToString(n.PrivateDnsName))
-		case familyIPv6:
+		case FamilyIPv6:
 			if len(n.Ipv6Addresses) > 0 {
 				out.Add(v1.NodeInternalIP, aws.ToString(n.Ipv6Addresses[0].Ipv6Address))
 			}

@@ -123,7 +123,7 @@ func (p *ipam) ranges(id string, instance *ec2types.Instance, exists bool) ([]ne
 	families := required
 	if len(families) == 0 {
 		families = p.order
-		for _, family := range []string{familyIPv4, familyIPv6} {
+		for _, family := range []string{FamilyIPv4, FamilyIPv6} {
 			if !slices.Contains(families, family) {
 				families = append(slices.Clone(families), family)
 			}
@@ -151,9 +151,9 @@ func (p *ipam) ranges(id string, instance *ec2types.Instance, exists bool) ([]ne
 func (p *ipam) required() []string {
 	var families []string
 	for _, cidr := range p.lent.ClusterCIDRs {
-		family := familyIPv4
+		family := FamilyIPv4
 		if cidr.Addr().Is6() {
-			family = familyIPv6
+			family = FamilyIPv6
 		}
 		families = append(families, family)
 	}
@@ -180,9 +180,9 @@ func prefixesOf(instance *ec2types.Instance) (map[string]netip.Prefix, error) {
 		if err != nil {
 			return nil, fmt.Errorf("delegated prefix %q is no network", text)
 		}
-		family := familyIPv4
+		family := FamilyIPv4
 		if prefix.Addr().Is6() {
-			family = familyIPv6
+			family = FamilyIPv6
 		}
 		if have, ok := out[family]; !ok || prefix.Compare(have) < 0 {
 			out[family] = prefix.Masked()

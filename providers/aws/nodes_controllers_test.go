@@ -37,7 +37,7 @@ func newControllerWorld(t *testing.T, o sim.Options) *controllerWorld {
 	w.start = &nodeControllers{
 		flags:     &flags{tags: map[string]string{"team": "blue", "env": "test"}, resources: []string{"instance"}, workers: 1},
 		ids:       w.ids,
-		families:  []string{familyIPv4},
+		families:  []string{FamilyIPv4},
 		ec2:       func(context.Context) (api.EC2, error) { return w.ec2, nil },
 		described: func(context.Context) (describer, error) { return w.source, nil },
 		clock:     clock.RealClock{},

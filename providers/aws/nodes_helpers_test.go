@@ -42,7 +42,7 @@ func newNodeWorld(t *testing.T, o sim.Options, families ...string) *nodeWorld {
 	w.scope = scope{ClusterID: cloud.ClusterID(), VPC: cloud.VPC(), Region: cloud.Region()}
 	w.ids = names.ProviderIDs(func() string { return w.scope.Region })
 	if len(families) == 0 {
-		families = []string{familyIPv4}
+		families = []string{FamilyIPv4}
 	}
 	w.source = newInstanceSource(instanceSourceOptions{
 		EC2: w.ec2, Scope: func(context.Context) (scope, error) { return w.scope, nil }, ProviderIDs: w.ids,

@@ -46,7 +46,6 @@ type NetworkAPI interface {
 
 	// Networks, which are only read.
 	ListNetworks(ctx context.Context, f NetworkFilter) ([]NeutronNetwork, error)
-	GetNetwork(ctx context.Context, id string) (NeutronNetwork, error)
 	ListSubnets(ctx context.Context, f SubnetFilter) ([]Subnet, error)
 	GetSubnet(ctx context.Context, id string) (Subnet, error)
 
@@ -95,8 +94,6 @@ type LoadBalancingAPI interface {
 	UpdateLoadBalancer(ctx context.Context, id string, p LoadBalancerPatch) (LoadBalancer, error)
 	// DeleteLoadBalancer deletes it, with everything in it if cascade is set.
 	DeleteLoadBalancer(ctx context.Context, id string, cascade bool) error
-	// GetStatusTree returns the statuses of a load balancer and of everything in it.
-	GetStatusTree(ctx context.Context, id string) (StatusTree, error)
 
 	// ListListeners and ListPools return those of one load balancer, or with "" all of the project.
 	ListListeners(ctx context.Context, loadBalancerID string) ([]Listener, error)

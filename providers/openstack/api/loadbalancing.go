@@ -57,15 +57,6 @@ func (c *Clients) DeleteLoadBalancer(ctx context.Context, id string, cascade boo
 	return c.remove(ctx, LoadBalancing, "DeleteLoadBalancer", query, lbaas, loadBalancers, id)
 }
 
-// GetStatusTree implements LoadBalancingAPI.
-func (c *Clients) GetStatusTree(ctx context.Context, id string) (StatusTree, error) {
-	type statuses struct {
-		LoadBalancer StatusTree `json:"loadbalancer"`
-	}
-	out, err := get[statuses](ctx, c, LoadBalancing, "ShowLoadBalancerStatusTree", "statuses", lbaas, loadBalancers, id, "status")
-	return out.LoadBalancer, err
-}
-
 // ListListeners implements LoadBalancingAPI.
 func (c *Clients) ListListeners(ctx context.Context, loadBalancerID string) ([]Listener, error) {
 	query := filter{}.add("loadbalancer_id", loadBalancerID)

@@ -299,39 +299,3 @@ type HealthMonitorPatch struct {
 	HTTPMethod     Field[string] `json:"http_method,omitzero"`
 	ExpectedCodes  Field[string] `json:"expected_codes,omitzero"`
 }
-
-// StatusTree has the statuses of a load balancer and of everything in it.
-type StatusTree struct {
-	Status
-	Listeners []ListenerStatus `json:"listeners"`
-	Pools     []PoolStatus     `json:"pools"`
-}
-
-// Status is that of any object.
-type Status struct {
-	ID           string `json:"id"`
-	Name         string `json:"name"`
-	Provisioning string `json:"provisioning_status"`
-	Operating    string `json:"operating_status"`
-}
-
-// ListenerStatus is that of a listener and of what is below it.
-type ListenerStatus struct {
-	Status
-	Pools []PoolStatus `json:"pools"`
-}
-
-// PoolStatus is that of a pool and of what is below it.
-type PoolStatus struct {
-	Status
-	Members []MemberStatus `json:"members"`
-	// HealthMonitor has an empty ID where there is none.
-	HealthMonitor Status `json:"health_monitor"`
-}
-
-// MemberStatus is that of a member.
-type MemberStatus struct {
-	Status
-	Address string `json:"address"`
-	Port    int    `json:"protocol_port"`
-}

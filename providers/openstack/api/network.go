@@ -28,11 +28,6 @@ func (c *Clients) ListNetworks(ctx context.Context, f NetworkFilter) ([]NeutronN
 	return list[NeutronNetwork](ctx, c, reads(Network, "ListNetworks", url.Values(query), "networks"), "networks")
 }
 
-// GetNetwork implements NetworkAPI.
-func (c *Clients) GetNetwork(ctx context.Context, id string) (NeutronNetwork, error) {
-	return get[NeutronNetwork](ctx, c, Network, "ShowNetwork", "network", "networks", id)
-}
-
 // ListSubnets implements NetworkAPI.
 func (c *Clients) ListSubnets(ctx context.Context, f SubnetFilter) ([]Subnet, error) {
 	query := filter{}.add("id", f.IDs...).add("network_id", f.NetworkID).

@@ -73,9 +73,6 @@ func TestTags(t *testing.T) {
 	if got := ClusterUID([]string{"mine"}); got != "" {
 		t.Errorf("ClusterUID without the tag = %q, want none", got)
 	}
-	if got, want := With(tags, ClusterTagPrefix, "x"), []string{"kube_service_a_b_c", "mine", "unified-ccm:cluster=x"}; !slices.Equal(got, want) {
-		t.Errorf("With = %q, want %q", got, want)
-	}
 	if got, want := Services(tags), []string{"kube_service_a_b_c"}; !slices.Equal(got, want) {
 		t.Errorf("Services = %q, want %q", got, want)
 	}

@@ -3,7 +3,6 @@ package names
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"slices"
 	"strings"
 )
 
@@ -48,13 +47,6 @@ func Value(tags []string, prefix string) string {
 		}
 	}
 	return ""
-}
-
-// With returns the tags with one set to a value. A tag of that prefix is replaced, and all others
-// stay, in their order: they may be somebody else's.
-func With(tags []string, prefix, value string) []string {
-	out := slices.DeleteFunc(slices.Clone(tags), func(tag string) bool { return strings.HasPrefix(tag, prefix) })
-	return append(out, prefix+value)
 }
 
 // Services returns the tags that name Services: how many share a load balancer, and whose it is.
