@@ -17,7 +17,7 @@ import (
 
 // subject is the provider on a simulated cloud of its own, reached through AWS' APIs by AWS' SDK.
 // Its Services get load balancers of the generation with that value of the annotation.
-func subject(generation string) conformance.Subject {
+func subject(generation string, changes ...func(*sim.Options)) conformance.Subject {
 	var cannot map[string]string
 	if generation == "" {
 		cannot = map[string]string{"UDP and TCP on one port": "classic load balancers know no UDP"}
@@ -28,11 +28,15 @@ func subject(generation string) conformance.Subject {
 		Cannot: cannot,
 		Sample: 1,
 		New: func(t testing.TB) (conformance.World, conformance.Manager) {
-			world, err := sim.New(sim.Options{
+			o := sim.Options{
 				ProvisionTime: 3 * time.Second, DrainTime: 2 * time.Second, ReleaseTime: 2 * time.Second,
 				// Random load makes more Services than the rules of one security group have room for by default.
 				Quotas: map[string]int{sim.QuotaRulesPerGroup: 1000, sim.QuotaRoutesPerTable: 500},
-			})
+			}
+			for _, change := range changes {
+				change(&o)
+			}
+			world, err := sim.New(o)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -59,6 +63,15 @@ func generations() map[string]string { return map[string]string{"classic": "", "
 func TestConformance(t *testing.T) {
 	for name, generation := range generations() {
 		t.Run(name, func(t *testing.T) { conformance.Run(t, subject(generation)) })
+	}
+}
+
+// TestConformanceWithinPublishedLimits runs in an account to which AWS has granted no more than it publishes.
+func TestConformanceWithinPublishedLimits(t *testing.T) {
+	for name, generation := range generations() {
+		t.Run(name, func(t *testing.T) {
+			conformance.Run(t, subject(generation, func(o *sim.Options) { o.Limits = sim.PublishedLimits() }))
+		})
 	}
 }
 

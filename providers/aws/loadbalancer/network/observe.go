@@ -118,17 +118,6 @@ func (s *Store) Inventory(ctx context.Context, key lbcommon.Key, fresh lbcommon.
 	return s.view(ctx, key)
 }
 
-// Exists says whether the Service has a network load balancer, or anything left of one, at most half a minute ago.
-func (s *Store) Exists(ctx context.Context, key lbcommon.Key) (bool, error) {
-	if err := s.lists(ctx); err != nil {
-		return false, err
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	_, ok := s.find(key)
-	return ok, nil
-}
-
 // lists makes sure that the shared lists are fresh.
 func (s *Store) lists(ctx context.Context) error {
 	if s.listedWithin(listAge) {
