@@ -95,6 +95,14 @@ func (r *runner) few(ctx context.Context) error {
 	return err
 }
 
+// addNodeToFew is addNode with everything that follows until the changes have settled, which is not part of its time.
+func (r *runner) addNodeToFew(ctx context.Context) (time.Duration, error) {
+	started := time.Now()
+	_, err := r.addNode(ctx)
+	took := r.lastCall(started)
+	return took, errors.Join(err, r.untilCalm(ctx))
+}
+
 // beforeServices removes those, and starts the manager anew.
 func (r *runner) beforeServices(ctx context.Context) error {
 	if r.made > 0 {

@@ -40,7 +40,7 @@ func (r *runner) phases() []phase {
 		case lab.PhaseRefresh:
 			out = append(out, r.extra(
 				phase{key: lab.PhaseSilent, name: count(lab.SilentNodes, "node") + " silent, 1 min", prepare: r.silence, do: r.idle},
-				phase{key: lab.PhaseAddNodeFew, name: "1 node added, " + count(lab.FewServices, "Service"), prepare: r.few, do: r.addNode, lastCall: true},
+				phase{key: lab.PhaseAddNodeFew, name: "1 node added, " + count(lab.FewServices, "Service"), prepare: r.few, do: r.addNodeToFew},
 			)...)
 		case lab.PhaseDeleteOne:
 			out = append(out, r.extra(
