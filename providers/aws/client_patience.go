@@ -105,7 +105,7 @@ type pace struct {
 
 // RoundTrip implements http.RoundTripper. A request whose turn would come after its deadline is not sent.
 func (p *patient) RoundTrip(r *http.Request) (*http.Response, error) {
-	req := describe(r)
+	req, asked := describe(r), p.clock.Now()
 	if err := p.wait(r.Context(), req); err != nil {
 		return nil, err
 	}
@@ -114,7 +114,7 @@ func (p *patient) RoundTrip(r *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	if classify(resp, nil) == cloudapi.Throttled {
-		p.throttled(classOf(req))
+		p.throttled(classOf(req), asked)
 		if resp.Header.Get("Retry-After") == "" {
 			// AWS does not say how long to wait.
 			resp.Header.Set("Retry-After", strconv.Itoa(int(firstPause.Seconds())))
@@ -162,8 +162,9 @@ func (p *patient) turn(c class, now time.Time, inTime func(time.Time) bool) time
 
 func (p *pace) gap() time.Duration { return time.Duration(float64(time.Second) / p.rate) }
 
-// throttled slows a class down. Requests that were under way together count once.
-func (p *patient) throttled(c class) {
+// throttled slows a class down, for a request that was asked for at a time. Requests that were under way
+// or had their turns before it was slowed down last say nothing about the rate that it has now.
+func (p *patient) throttled(c class, asked time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	now, at := p.clock.Now(), p.paces[c]
@@ -175,7 +176,7 @@ func (p *patient) throttled(c class) {
 		at = &pace{rate: c.refill(), slowed: now}
 		at.next = now.Add(at.gap())
 		p.paces[c] = at
-	case now.Sub(at.slowed) < 2*max(firstPause, at.gap()):
+	case asked.Before(at.slowed), now.Sub(at.slowed) < 2*max(firstPause, at.gap()):
 		// Sent before, or out of a bucket that is just being refilled.
 	default:
 		at.rate, at.slowed = max(at.rate/2, slowest*c.refill()), now

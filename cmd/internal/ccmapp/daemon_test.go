@@ -27,7 +27,7 @@ func TestDefaults(t *testing.T) {
 		t.Fatal(err)
 	}
 	for flag, want := range map[string]string{
-		"concurrent-service-syncs": "32", "concurrent-node-syncs": "16", "concurrent-node-status-updates": "16", "concurrent-node-lifecycle-syncs": "16",
+		"concurrent-service-syncs": "256", "concurrent-node-syncs": "16", "concurrent-node-status-updates": "16", "concurrent-node-lifecycle-syncs": "16",
 		"kube-api-qps": "100", "kube-api-burst": "200", "min-resync-period": "30m0s", "webhook-secure-port": "0", "leader-elect-resource-name": "cloud-controller-manager",
 	} {
 		f := root.Flags().Lookup(flag)

@@ -23,9 +23,10 @@ const (
 	// concurrentSyncs is how many nodes are worked on at once, concurrentServiceSyncs how many
 	// Services. Work on a cloud is waiting, and the rate limits of the cloud's client bound the load,
 	// so workers are cheap. A Service holds its worker while its load balancer boots, which takes a
-	// minute where it is a virtual machine: a batch of Services should not wait for another.
+	// minute where it is a virtual machine, and while its members change, which every node that joins
+	// makes all of them do: no Service should wait for another.
 	concurrentSyncs        = 16
-	concurrentServiceSyncs = 32
+	concurrentServiceSyncs = 256
 	// Each of these workers makes a few requests per object, so the client's limits must not be
 	// what holds them back; API Priority and Fairness protects the server.
 	kubeAPIQPS   = 100
@@ -90,7 +91,7 @@ func (o *options) constructors() map[string]app.ControllerInitFuncConstructor {
 
 // reasons are added to the help of the framework's flags whose defaults are ours.
 var reasons = map[string]string{
-	"concurrent-service-syncs":        "32 instead of the framework's 1: one slow load balancer must not hold up the others, and each one is locked by itself.",
+	"concurrent-service-syncs":        "256 instead of the framework's 1: one slow load balancer must not hold up the others, and each one is locked by itself.",
 	"concurrent-node-syncs":           "16 instead of the framework's 1: nodes that join together are answered by shared bulk calls.",
 	"concurrent-node-status-updates":  "16 instead of the framework's 0 (as many as node syncs): addresses come from a shared snapshot.",
 	"concurrent-node-lifecycle-syncs": "16 instead of the framework's 1: nodes that fail together are looked up together.",

@@ -5,9 +5,11 @@ import (
 	"sync"
 )
 
-// idlePerHost is how many connections to one host are kept. Sixteen workers talk to few hosts:
-// with Go's default of 2 most calls of a burst would open a connection of their own.
-const idlePerHost = 32
+// connsPerHost is how many requests one host has to answer at once, and how many connections to it are
+// kept. Hundreds of workers, most of which wait for something to settle, may all want to ask at once: the
+// rest of such a burst queues here, and not in an API that others use too. With Go's default of 2 that
+// are kept most calls of a burst would open a connection of their own.
+const connsPerHost = 32
 
 // Switchable is a round tripper whose base is known only after clients have been made with it, or
 // changes with certificates. Without a base it is http.DefaultTransport. It is safe for concurrent use.
@@ -19,10 +21,14 @@ type Switchable struct {
 var _ http.RoundTripper = (*Switchable)(nil)
 
 // Set makes all requests from now on go through base. The connections of the one before are closed
-// when they are idle. A *http.Transport that keeps fewer connections than workers need keeps more.
+// when they are idle. A *http.Transport that keeps fewer connections than a burst needs keeps more, and
+// one that opens any number opens no more than that.
 func (s *Switchable) Set(base http.RoundTripper) {
 	if own, ok := base.(*http.Transport); ok {
-		own.MaxIdleConnsPerHost = max(own.MaxIdleConnsPerHost, idlePerHost)
+		own.MaxIdleConnsPerHost = max(own.MaxIdleConnsPerHost, connsPerHost)
+		if own.MaxConnsPerHost == 0 {
+			own.MaxConnsPerHost = connsPerHost
+		}
 	}
 	s.mu.Lock()
 	before := s.base

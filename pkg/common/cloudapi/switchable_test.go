@@ -40,19 +40,21 @@ func TestSwitchable(t *testing.T) {
 	}
 }
 
-// Sixteen workers and few hosts need more than the two connections that Go keeps for each.
-func TestSwitchableKeepsConnections(t *testing.T) {
+// A burst needs more than the two connections that Go keeps for each host, and a host can bear fewer
+// than there are workers.
+func TestSwitchableBoundsConnections(t *testing.T) {
 	t.Parallel()
-	for name, tc := range map[string]struct{ has, want int }{
-		"Go's default":        {0, idlePerHost},
-		"the user's own many": {100, 100},
+	for name, tc := range map[string]struct{ keeps, opens, wantKept, wantOpen int }{
+		"Go's default":        {0, 0, connsPerHost, connsPerHost},
+		"the user's own many": {100, 200, 100, 200},
+		"the user's own few":  {1, 4, connsPerHost, 4},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			base := &http.Transport{MaxIdleConnsPerHost: tc.has}
+			base := &http.Transport{MaxIdleConnsPerHost: tc.keeps, MaxConnsPerHost: tc.opens}
 			(&Switchable{}).Set(base)
-			if base.MaxIdleConnsPerHost != tc.want {
-				t.Errorf("%d idle connections to a host are kept, want %d", base.MaxIdleConnsPerHost, tc.want)
+			if base.MaxIdleConnsPerHost != tc.wantKept || base.MaxConnsPerHost != tc.wantOpen {
+				t.Errorf("of a host %d connections are kept and %d open, want %d and %d", base.MaxIdleConnsPerHost, base.MaxConnsPerHost, tc.wantKept, tc.wantOpen)
 			}
 		})
 	}
