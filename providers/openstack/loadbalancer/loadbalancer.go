@@ -14,6 +14,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/clocks"
 	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
 	lbcommon "github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
+	"github.com/unified-ccm/unified-ccm/pkg/common/turns"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/api"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/annotation"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/names"
@@ -91,9 +92,11 @@ type Cloud struct {
 	clock    clock.Clock
 	store    *store
 	waiter   *waiter
-	turns    *turns
-	around   *surroundings
-	strays   *strayPorts
+	// turns let one change after the other be made to a load balancer, or to a port of a node, however
+	// many Services share it.
+	turns  turns.Named
+	around *surroundings
+	strays *strayPorts
 	// untagged says that Neutron has turned out to have no tags.
 	untagged atomic.Bool
 }
@@ -113,7 +116,7 @@ func New(o Options) *Cloud {
 	s := newStore(o.API, c)
 	return &Cloud{
 		api: o.API, serverID: o.ServerID, settings: o.Settings.withDefaults(), clock: c,
-		store: s, waiter: newWaiter(o.API, c, s), turns: newTurns(),
+		store: s, waiter: newWaiter(o.API, c, s),
 		around: newSurroundings(o.API, c, o.Settings, o.ServerID), strays: &strayPorts{api: o.API, clock: c},
 	}
 }
