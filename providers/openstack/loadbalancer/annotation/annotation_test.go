@@ -5,7 +5,6 @@ import (
 	"strings"
 	"testing"
 
-
 	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
 )
 
