@@ -31,8 +31,12 @@ func (d *differ) loadBalancerCreate(after []plan.Ref) plan.Change {
 			if err != nil {
 				return err
 			}
+			if err := d.cloud.unanswered.check(d.key); err != nil {
+				return err
+			}
 			began := d.cloud.clock.Now()
 			made, err := d.cloud.api.CreateLoadBalancer(ctx, spec)
+			d.cloud.unanswered.note(d.key, err)
 			if cloudapi.Is(err, cloudapi.Invalid, cloudapi.Quota, cloudapi.Denied, cloudapi.Conflict) {
 				d.cloud.strays.refused(ctx, spec, began)
 			}

@@ -97,6 +97,8 @@ type Cloud struct {
 	turns  turns.Named
 	around *surroundings
 	strays *strayPorts
+	// unanswered are creations that may still take effect.
+	unanswered *unanswered
 	// untagged says that Neutron has turned out to have no tags.
 	untagged atomic.Bool
 }
@@ -118,6 +120,7 @@ func New(o Options) *Cloud {
 		api: o.API, serverID: o.ServerID, settings: o.Settings.withDefaults(), clock: c,
 		store: s, waiter: newWaiter(o.API, c, s),
 		around: newSurroundings(o.API, c, o.Settings, o.ServerID), strays: &strayPorts{api: o.API, clock: c},
+		unanswered: &unanswered{clock: c, until: map[types.NamespacedName]time.Time{}},
 	}
 }
 
@@ -201,10 +204,19 @@ func (c *Cloud) Observe(ctx context.Context, key lbcommon.Key, fresh lbcommon.Fr
 	if !c.settings.Serial { // where members change one by one, each has to be known
 		d.seals = parseSeals(key.Hint)
 	}
-	return c.store.observe(ctx, key, d)
+	return c.look(ctx, key, d)
+}
+
+// look reads what exists.
+func (c *Cloud) look(ctx context.Context, key lbcommon.Key, d depth) (Observed, error) {
+	have, err := c.store.observe(ctx, key, d)
+	if err == nil && have.LoadBalancer != nil {
+		c.unanswered.seen(key)
+	}
+	return have, err
 }
 
 // Inventory implements loadbalancer.Inventory: what a deletion has to find. Members go with their pools.
 func (c *Cloud) Inventory(ctx context.Context, key lbcommon.Key, fresh lbcommon.Freshness) (Observed, error) {
-	return c.store.observe(ctx, key, depth{authoritative: fresh == lbcommon.Authoritative, groups: true})
+	return c.look(ctx, key, depth{authoritative: fresh == lbcommon.Authoritative, groups: true})
 }
