@@ -31,8 +31,12 @@ func (d *differ) loadBalancerCreate(after []plan.Ref) plan.Change {
 			if err != nil {
 				return err
 			}
+			if err := d.cloud.unanswered.check(d.key); err != nil {
+				return err
+			}
 			began := d.cloud.clock.Now()
 			made, err := d.cloud.api.CreateLoadBalancer(ctx, spec)
+			d.cloud.unanswered.note(d.key, err)
 			if cloudapi.Is(err, cloudapi.Invalid, cloudapi.Quota, cloudapi.Denied, cloudapi.Conflict) {
 				d.cloud.strays.refused(ctx, spec, began)
 			}
@@ -252,7 +256,7 @@ func (d *differ) untag(have api.LoadBalancer, after []plan.Ref) plan.Change {
 		Fields: []plan.Field{{Name: "tags", Before: plan.ShowSet(have.Tags), After: plan.ShowSet(retag(have.Tags))}},
 		After:  after,
 		Do: func(ctx context.Context, _ *plan.Handles) error {
-			done, err := d.cloud.turns.take(ctx, have.ID)
+			done, err := d.cloud.turns.Take(ctx, have.ID)
 			if err != nil {
 				return err
 			}

@@ -8,6 +8,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
+	"github.com/unified-ccm/unified-ccm/pkg/common/nodes"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/api"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/annotation"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/names"
@@ -35,10 +36,10 @@ const forwardedFor = "X-Forwarded-For"
 type node struct{ name, address, subnet, server string }
 
 // members are the nodes that the Service wants traffic on and that have an address, in the order of their names.
-func (w *wisher) members(nodes []*v1.Node, subnet string) []node {
+func (w *wisher) members(list []*v1.Node, subnet string) []node {
 	selector := w.selector()
-	selected := annotation.Targets(nodes, selector)
-	if len(selected) == 0 && len(nodes) > 0 {
+	selected := nodes.WithLabels(list, selector)
+	if len(selected) == 0 && len(list) > 0 {
 		w.warnf("no node has the labels %s, so that nobody receives traffic: correct %s or label nodes", annotation.ShowNodeLabels(selector), annotation.KeyNodeSelector)
 	}
 	var found []node

@@ -14,6 +14,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/clocks"
 	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
 	lbcommon "github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
+	"github.com/unified-ccm/unified-ccm/pkg/common/turns"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/api"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/annotation"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/names"
@@ -91,9 +92,13 @@ type Cloud struct {
 	clock    clock.Clock
 	store    *store
 	waiter   *waiter
-	turns    *turns
-	around   *surroundings
-	strays   *strayPorts
+	// turns let one change after the other be made to a load balancer, or to a port of a node, however
+	// many Services share it.
+	turns  turns.Named
+	around *surroundings
+	strays *strayPorts
+	// unanswered are creations that may still take effect.
+	unanswered *unanswered
 	// untagged says that Neutron has turned out to have no tags.
 	untagged atomic.Bool
 }
@@ -113,8 +118,9 @@ func New(o Options) *Cloud {
 	s := newStore(o.API, c)
 	return &Cloud{
 		api: o.API, serverID: o.ServerID, settings: o.Settings.withDefaults(), clock: c,
-		store: s, waiter: newWaiter(o.API, c, s), turns: newTurns(),
+		store: s, waiter: newWaiter(o.API, c, s),
 		around: newSurroundings(o.API, c, o.Settings, o.ServerID), strays: &strayPorts{api: o.API, clock: c},
+		unanswered: &unanswered{clock: c, until: map[types.NamespacedName]time.Time{}},
 	}
 }
 
@@ -198,10 +204,19 @@ func (c *Cloud) Observe(ctx context.Context, key lbcommon.Key, fresh lbcommon.Fr
 	if !c.settings.Serial { // where members change one by one, each has to be known
 		d.seals = parseSeals(key.Hint)
 	}
-	return c.store.observe(ctx, key, d)
+	return c.look(ctx, key, d)
+}
+
+// look reads what exists.
+func (c *Cloud) look(ctx context.Context, key lbcommon.Key, d depth) (Observed, error) {
+	have, err := c.store.observe(ctx, key, d)
+	if err == nil && have.LoadBalancer != nil {
+		c.unanswered.seen(key)
+	}
+	return have, err
 }
 
 // Inventory implements loadbalancer.Inventory: what a deletion has to find. Members go with their pools.
 func (c *Cloud) Inventory(ctx context.Context, key lbcommon.Key, fresh lbcommon.Freshness) (Observed, error) {
-	return c.store.observe(ctx, key, depth{authoritative: fresh == lbcommon.Authoritative, groups: true})
+	return c.look(ctx, key, depth{authoritative: fresh == lbcommon.Authoritative, groups: true})
 }

@@ -1,6 +1,7 @@
 package loadbalancer
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"sync"
@@ -8,8 +9,10 @@ import (
 
 	"k8s.io/utils/clock"
 
+	"github.com/unified-ccm/unified-ccm/pkg/common/batch"
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
 	lbcommon "github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
+	"github.com/unified-ccm/unified-ccm/pkg/common/turns"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/api"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/names"
 )
@@ -186,13 +189,10 @@ func (s *store) nothingOf(key lbcommon.Key) bool {
 
 // lister reads one list for everybody.
 type lister struct {
-	// gate has room for the one who reads.
-	gate chan struct{}
+	turns.Turn
 	// begun counts the readings; last is the number of the latest that succeeded.
 	begun, last uint64
 }
-
-func newLister() *lister { return &lister{gate: make(chan struct{}, 1)} }
 
 // refresh reads the lists that are too old, side by side. Callers that come while one is reading wait for it.
 func (s *store) refresh(ctx context.Context, kinds ...kind) error {
@@ -220,18 +220,7 @@ func (s *store) join(ctx context.Context, kinds ...kind) error {
 
 // sideBySide does the same for all kinds of lists at once, and returns the first error in their order.
 func sideBySide(kinds []kind, do func(kind) error) error {
-	errs := make([]error, len(kinds))
-	var group sync.WaitGroup
-	for i, k := range kinds {
-		group.Go(func() { errs[i] = do(k) })
-	}
-	group.Wait()
-	for _, err := range errs {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+	return cmp.Or(batch.SideBySide(len(kinds), len(kinds), func(at int) error { return do(kinds[at]) })...)
 }
 
 // share reads a list when it is the caller's turn, unless it will do by then.
@@ -239,12 +228,11 @@ func (s *store) share(ctx context.Context, k kind, does func(*lister) bool) erro
 	s.mu.Lock()
 	l := s.lister(k)
 	s.mu.Unlock()
-	select {
-	case l.gate <- struct{}{}:
-		defer func() { <-l.gate }()
-	case <-ctx.Done():
-		return ctx.Err()
+	done, err := l.Take(ctx)
+	if err != nil {
+		return err
 	}
+	defer done()
 	s.mu.Lock()
 	if does(l) {
 		s.mu.Unlock()
@@ -266,7 +254,7 @@ func (s *store) share(ctx context.Context, k kind, does func(*lister) bool) erro
 func (s *store) lister(k kind) *lister {
 	l, ok := s.lists[k]
 	if !ok {
-		l = newLister()
+		l = &lister{}
 		s.lists[k] = l
 	}
 	return l

@@ -13,6 +13,7 @@ import (
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
 	"github.com/unified-ccm/unified-ccm/pkg/common/shared"
+	"github.com/unified-ccm/unified-ccm/pkg/common/turns"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/api"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/annotation"
 )
@@ -55,7 +56,7 @@ type surroundings struct {
 	subnets  *shared.Value[map[string]api.Subnet]
 
 	// turn is held by the one caller that reads ports; the others wait for it and find its result.
-	turn  chan struct{}
+	turn  turns.Turn
 	ports map[string]portList
 }
 
@@ -67,7 +68,7 @@ type portList struct {
 
 func newSurroundings(client API, c clock.PassiveClock, s Settings, serverID func(string) (string, error)) *surroundings {
 	return &surroundings{
-		api: client, clock: c, settings: s, serverID: serverID, turn: make(chan struct{}, 1), ports: map[string]portList{},
+		api: client, clock: c, settings: s, serverID: serverID, ports: map[string]portList{},
 		version: shared.New(shared.Options[version]{Clock: c, Age: versionAge, Read: func(ctx context.Context) (version, error) {
 			list, err := client.ListVersions(ctx)
 			if err != nil {
@@ -127,12 +128,11 @@ func (s *surroundings) servers(nodes []*v1.Node) []string {
 
 // portsOf reads the ports of servers, many at once.
 func (s *surroundings) portsOf(ctx context.Context, servers []string) (map[string][]api.Port, error) {
-	select {
-	case s.turn <- struct{}{}:
-		defer func() { <-s.turn }()
-	case <-ctx.Done():
-		return nil, ctx.Err()
+	done, err := s.turn.Take(ctx)
+	if err != nil {
+		return nil, err
 	}
+	defer done()
 	now := s.clock.Now()
 	var missing []string
 	for _, id := range servers {

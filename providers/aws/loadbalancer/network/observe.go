@@ -237,27 +237,19 @@ func (s *Store) knowsTags(arn string) bool {
 	return ok && s.options.Clock.Since(t.readAt) < detailAge
 }
 
-// find returns the ARN of the Service's load balancer, and whether anything of it exists. The lock is held.
-func (s *Store) find(key lbcommon.Key) (arn string, exists bool) {
+// find returns the ARN of the Service's load balancer, or "" if there is none. The lock is held.
+func (s *Store) find(key lbcommon.Key) (arn string) {
 	name := DefaultName(key)
 	for candidate, b := range s.balancers {
 		if b.Name == name {
-			return candidate, true
+			return candidate
 		}
 		// A name of the Service's choice is found by its tags; the smallest ARN, so that the answer never varies.
 		if b.VPC == s.options.VPC && (arn == "" || candidate < arn) && tags.IsFor(s.tags[candidate].tags, s.options.Cluster.ID, key) {
-			arn, exists = candidate, true
+			arn = candidate
 		}
 	}
-	if exists {
-		return arn, true
-	}
-	for candidate := range s.groups {
-		if s.isLeftover(candidate, key) {
-			return "", true
-		}
-	}
-	return "", false
+	return arn
 }
 
 // isLeftover says whether a target group is the Service's, and nobody forwards to it. The lock is held.
@@ -287,7 +279,7 @@ func (s *Store) view(ctx context.Context, key lbcommon.Key) (Observed, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	have := Observed{Groups: groups}
-	arn, _ := s.find(key)
+	arn := s.find(key)
 	if b, ok := s.balancers[arn]; ok {
 		balancer := b.Balancer
 		balancer.Tags = s.tags[arn].tags

@@ -64,14 +64,14 @@ func (s *Store) justListed(key lbcommon.Key) (arn string, ok bool) {
 	recent := s.listedWithin(confirmAge)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	arn, _ = s.find(key)
+	arn = s.find(key)
 	return arn, recent
 }
 
 // readBalancer reads the load balancer itself and returns its ARN, or "" if there is none.
 func (s *Store) readBalancer(ctx context.Context, key lbcommon.Key) (string, error) {
 	s.mu.Lock()
-	arn, _ := s.find(key)
+	arn := s.find(key)
 	known, before := s.balancers[arn], s.writes
 	s.mu.Unlock()
 	in := &elbv2.DescribeLoadBalancersInput{LoadBalancerArns: []string{arn}}
@@ -168,7 +168,7 @@ func (s *Store) readDetails(ctx context.Context, key lbcommon.Key) error {
 	now := s.options.Clock.Now()
 	var work []func(context.Context) error
 	s.mu.Lock()
-	arn, _ := s.find(key)
+	arn := s.find(key)
 	s.trust(key, arn)
 	if b, ok := s.balancers[arn]; ok && (b.detailAt.IsZero() || now.Sub(b.detailAt) >= detailAge) {
 		work = append(work,

@@ -2,11 +2,8 @@ package annotation
 
 import (
 	"maps"
-	"slices"
 	"strings"
 	"testing"
-
-	v1 "k8s.io/api/core/v1"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
 )
@@ -81,15 +78,6 @@ func TestNodeLabels(t *testing.T) {
 	labels := ParseNodeLabels("pool=edge, zone ,a=b=c,,")
 	if want := (map[string]string{"pool": "edge", "zone": "", "a": "b"}); !maps.Equal(labels, want) {
 		t.Errorf("labels %v, want %v", labels, want)
-	}
-	node := func(labels map[string]string) *v1.Node {
-		n := &v1.Node{}
-		n.Labels = labels
-		return n
-	}
-	nodes := []*v1.Node{node(map[string]string{"pool": "edge", "zone": "1"}), node(map[string]string{"pool": "edge"}), node(nil)}
-	if got := Targets(nodes, map[string]string{"pool": "edge", "zone": ""}); !slices.Equal(got, nodes[:1]) {
-		t.Errorf("%d nodes", len(got))
 	}
 }
 

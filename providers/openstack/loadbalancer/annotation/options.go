@@ -5,8 +5,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-
-	v1 "k8s.io/api/core/v1"
 )
 
 // Options are what a Service's own OpenStack annotations and the portable ones ask for together.
@@ -73,23 +71,6 @@ type Monitor struct {
 	Path           string
 	Delay, Timeout *time.Duration
 	Retries, Down  *int
-}
-
-// Targets returns the nodes that have all the labels.
-func Targets(nodes []*v1.Node, labels map[string]string) []*v1.Node {
-	if len(labels) == 0 {
-		return nodes
-	}
-	return slices.DeleteFunc(slices.Clone(nodes), func(n *v1.Node) bool { return !matches(n.Labels, labels) })
-}
-
-func matches(have, want map[string]string) bool {
-	for key, value := range want {
-		if got, ok := have[key]; !ok || value != "" && got != value {
-			return false
-		}
-	}
-	return true
 }
 
 // ParseNodeLabels reads key=value,key: a key alone demands that the label exists. What follows a

@@ -1,0 +1,77 @@
+package loadbalancer
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
+
+	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
+	lbcommon "github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/oserr"
+)
+
+// lateTime is how long a creation to which no answer came may still take effect. Before it answers, Octavia
+// has Neutron make the port of the address, and a busy API queues requests whose callers have long given
+// up. Nothing documents a bound; proxies and API servers that are set up as usual end requests within a
+// minute or two.
+const lateTime = 2 * time.Minute
+
+// unanswered are Services for which a creation was sent and not answered. Octavia has no token by which
+// a second request would be known as the first one again, and makes two load balancers of one name, which
+// no manager can tell apart afterwards. It is safe for concurrent use.
+type unanswered struct {
+	clock clock.PassiveClock
+
+	mu    sync.Mutex
+	until map[types.NamespacedName]time.Time
+}
+
+// note remembers a creation that ended with err, if it may still take effect.
+func (u *unanswered) note(key lbcommon.Key, err error) {
+	if !mayComeLate(err) {
+		return
+	}
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.until[serviceOf(key)] = u.clock.Now().Add(lateTime)
+}
+
+// seen is for a load balancer that has appeared.
+func (u *unanswered) seen(key lbcommon.Key) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	delete(u.until, serviceOf(key))
+}
+
+// check returns an error of class Unavailable that says when to come back, if a creation may still take effect.
+func (u *unanswered) check(key lbcommon.Key) error {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	left := u.until[serviceOf(key)].Sub(u.clock.Now())
+	if left <= 0 {
+		delete(u.until, serviceOf(key))
+		return nil
+	}
+	return &cloudapi.Error{Class: cloudapi.Unavailable, Operation: "CreateLoadBalancer", RetryAfter: left, Err: fmt.Errorf(
+		"not sent again yet: the request before was not answered, and may still be carried out; if no load balancer has appeared by then, it is sent in %s", left.Round(time.Second))}
+}
+
+// mayComeLate says whether a request was sent and nobody knows what became of it.
+func mayComeLate(err error) bool {
+	switch oserr.Status(err) {
+	case 0:
+		var dial *net.OpError
+		sent := !errors.As(err, &dial) || dial.Op != "dial"
+		return sent && cloudapi.Is(err, cloudapi.Unavailable, cloudapi.Canceled)
+	case http.StatusBadGateway, http.StatusGatewayTimeout:
+		return true // these are a proxy's words
+	default:
+		return false
+	}
+}

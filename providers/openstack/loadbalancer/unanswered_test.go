@@ -1,0 +1,100 @@
+package loadbalancer
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/gophercloud/gophercloud/v2"
+	cpapi "k8s.io/cloud-provider/api"
+
+	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/api"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/oserr"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/sim"
+)
+
+// late is an Octavia that carries out a creation when nobody waits for it any more, or never.
+type late struct {
+	API
+	// after is when it does so; 0 for never.
+	after     time.Duration
+	creations int
+}
+
+func (l *late) CreateLoadBalancer(ctx context.Context, spec api.LoadBalancerSpec) (api.CreatedLoadBalancer, error) {
+	l.creations++
+	if l.creations > 1 {
+		return l.API.CreateLoadBalancer(ctx, spec)
+	}
+	if l.after > 0 {
+		time.AfterFunc(l.after, func() { _, _ = l.API.CreateLoadBalancer(context.WithoutCancel(ctx), spec) })
+	}
+	return api.CreatedLoadBalancer{}, oserr.Wrap("load-balancer", "CreateLoadBalancer", time.Now(), context.DeadlineExceeded)
+}
+
+// A creation that was not answered is not sent again while it may still be carried out: Octavia would
+// make two load balancers of one name.
+func TestCreationThatIsNotAnswered(t *testing.T) {
+	for name, after := range map[string]time.Duration{"and takes effect late": time.Minute, "and never takes effect": 0} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, sim.Options{}, Settings{}, func(r *rig) {
+				slow := &late{API: r.cloud.api, after: after}
+				r.cloud.api, r.cloud.store.api = slow, slow
+				svc := service()
+				r.ensureError(svc, "deadline exceeded")
+				began := time.Now()
+				err := r.ensureError(svc, "not answered", "sent in 2m0s")
+				var retry *cpapi.RetryError
+				if !errors.As(err, &retry) || retry.RetryAfter() > lateTime {
+					t.Errorf("the error does not say when to come back: %v", err)
+				}
+				time.Sleep(90 * time.Second)
+				if after == 0 {
+					r.ensureError(svc, "sent in 30s")
+					time.Sleep(30 * time.Second)
+				}
+				r.ensure(svc)
+				list, err := r.api.ListLoadBalancers(t.Context(), api.LoadBalancerFilter{})
+				if err != nil || len(list) != 1 {
+					t.Errorf("%d load balancers after %s, %v", len(list), time.Since(began), err)
+				}
+				if want := map[bool]int{true: 2, false: 1}[after == 0]; slow.creations != want {
+					t.Errorf("%d creations were sent, want %d", slow.creations, want)
+				}
+			})
+		})
+	}
+}
+
+func TestWhatMayComeLate(t *testing.T) {
+	answer := func(status int) error { return gophercloud.ErrUnexpectedResponseCode{Actual: status} }
+	for name, c := range map[string]struct {
+		err  error
+		want bool
+	}{
+		"an answer in time":        {nil, false},
+		"no answer in time":        {context.DeadlineExceeded, true},
+		"a connection that broke":  {&net.OpError{Op: "read", Err: errors.New("reset")}, true},
+		"no connection":            {&net.OpError{Op: "dial", Err: errors.New("refused")}, false},
+		"a proxy that gave up":     {answer(http.StatusGatewayTimeout), true},
+		"a proxy without a server": {answer(http.StatusBadGateway), true},
+		"a refusal":                {answer(http.StatusBadRequest), false},
+		"an error of Octavia's":    {answer(http.StatusInternalServerError), false},
+		"a service that is busy":   {answer(http.StatusServiceUnavailable), false},
+		"an error of ours":         {&cloudapi.Error{Class: cloudapi.Invalid, Err: errors.New("no")}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			err := c.err
+			if err != nil {
+				err = oserr.Wrap("load-balancer", "CreateLoadBalancer", time.Now(), err)
+			}
+			if got := mayComeLate(err); got != c.want {
+				t.Errorf("%v: %t, want %t", err, got, c.want)
+			}
+		})
+	}
+}
