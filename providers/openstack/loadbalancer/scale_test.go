@@ -184,7 +184,7 @@ func TestCallsOfANodeThatJoins(t *testing.T) {
 				var group sync.WaitGroup
 				for i, svc := range services {
 					group.Go(func() {
-						time.Sleep(c.spread * time.Duration(i) / time.Duration(len(services)))
+						r.sleep(c.spread * time.Duration(i) / time.Duration(len(services)))
 						r.update(svc)
 					})
 				}

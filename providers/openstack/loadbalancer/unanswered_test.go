@@ -52,10 +52,10 @@ func TestCreationThatIsNotAnswered(t *testing.T) {
 				if !errors.As(err, &retry) || retry.RetryAfter() > lateTime {
 					t.Errorf("the error does not say when to come back: %v", err)
 				}
-				time.Sleep(90 * time.Second)
+				r.sleep(90 * time.Second)
 				if after == 0 {
 					r.ensureError(svc, "sent in 30s")
-					time.Sleep(30 * time.Second)
+					r.sleep(30 * time.Second)
 				}
 				r.ensure(svc)
 				list, err := r.api.ListLoadBalancers(t.Context(), api.LoadBalancerFilter{})
