@@ -127,8 +127,9 @@ func (p *patient) RoundTrip(r *http.Request) (*http.Response, error) {
 func (p *patient) wait(ctx context.Context, req cloudapi.Request) error {
 	now := p.clock.Now()
 	deadline, limited := ctx.Deadline()
-	turn := p.turn(classOf(req), now, func(at time.Time) bool { return !limited || at.Before(deadline) })
-	if limited && !turn.Before(deadline) {
+	inTime := func(at time.Time) bool { return !limited || at.Before(deadline) }
+	turn := p.turn(classOf(req), now, inTime)
+	if !inTime(turn) {
 		return &cloudapi.Error{
 			Class: cloudapi.Throttled, Operation: req.Operation, RetryAfter: turn.Sub(now),
 			Err: errors.New("not sent: AWS throttles requests of this kind, and others that wait come first"),

@@ -21,8 +21,8 @@ import (
 // reason in the help of its flag; see explainDefaults.
 const (
 	// concurrentSyncs is how many nodes are worked on at once, concurrentServiceSyncs how many
-	// Services. Work on a cloud is waiting, and the rate limits of the cloud's client bound the load,
-	// so workers are cheap. A Service holds its worker while its load balancer boots, which takes a
+	// Services. Work on a cloud is waiting, and the cloud's client bounds the load by its rate limits
+	// and its connections to a host, so workers are cheap. A Service holds its worker while its load balancer boots, which takes a
 	// minute where it is a virtual machine, and while its members change, which every node that joins
 	// makes all of them do: no Service should wait for another.
 	concurrentSyncs        = 16
