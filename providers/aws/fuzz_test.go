@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/unified-ccm/unified-ccm/pkg/common/config/configtest"
 	"github.com/unified-ccm/unified-ccm/providers/aws/names"
 )
 
@@ -17,11 +18,7 @@ func FuzzReadConfig(f *testing.F) {
 	f.Fuzz(func(t *testing.T, content string) {
 		cfg, _, err := ReadConfig("cloud.conf", []byte(content))
 		if err != nil {
-			for line := range strings.SplitSeq(err.Error(), "\n") {
-				if !strings.HasPrefix(line, "cloud.conf") {
-					t.Errorf("the problem %q does not say where it is", line)
-				}
-			}
+			configtest.Located(t, "cloud.conf", err)
 			return
 		}
 		if _, err := NewCloud(cfg); err != nil {

@@ -3,8 +3,9 @@ package openstack
 import (
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
+
+	"github.com/unified-ccm/unified-ccm/pkg/common/config/configtest"
 )
 
 // FuzzReadConfig: whatever is in cloud.conf, reading it ends, says what is wrong with it by line, and shows
@@ -20,11 +21,7 @@ func FuzzReadConfig(f *testing.F) {
 	f.Fuzz(func(t *testing.T, content string) {
 		cfg, _, err := ReadConfig("cloud.conf", []byte(content))
 		if err != nil {
-			for line := range strings.SplitSeq(err.Error(), "\n") {
-				if !strings.HasPrefix(line, "cloud.conf") {
-					t.Errorf("the problem %q does not say where it is", line)
-				}
-			}
+			configtest.Located(t, "cloud.conf", err)
 			return
 		}
 		if cfg.Global.method() == methodNone && !cfg.readsClouds() {

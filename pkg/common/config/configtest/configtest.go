@@ -32,6 +32,16 @@ func Documented(t testing.TB, cfg any, rows []provider.ConfigKey) {
 	}
 }
 
+// Located fails the test unless every problem in err, one a line, begins with the name of the file that it is in.
+func Located(t testing.TB, file string, err error) {
+	t.Helper()
+	for line := range strings.SplitSeq(err.Error(), "\n") {
+		if !strings.HasPrefix(line, file) {
+			t.Errorf("the problem %q does not say where it is", line)
+		}
+	}
+}
+
 // keys are those of a configuration's struct, whose fields are sections, or maps of them by subsection.
 func keys(cfg reflect.Type) []string {
 	var out []string

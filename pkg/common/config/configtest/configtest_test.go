@@ -1,6 +1,7 @@
 package configtest
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -61,5 +62,15 @@ func TestDocumented(t *testing.T) {
 				t.Errorf("reported is %q, want %q", r.texts, tt.want)
 			}
 		})
+	}
+}
+
+func TestLocated(t *testing.T) {
+	for text, want := range map[string]int{"a.conf:1: no": 0, "a.conf:1: no\na.conf: no": 0, "a.conf:1: no\nno": 1} {
+		r := &reports{}
+		Located(r, "a.conf", errors.New(text))
+		if len(r.texts) != want {
+			t.Errorf("%q: reported is %q", text, r.texts)
+		}
 	}
 }
