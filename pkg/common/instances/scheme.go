@@ -10,8 +10,8 @@ import (
 type Form struct {
 	// Name says which form it is: "current", "without region", "bare".
 	Name string
-	// Template is the form with its fields in braces: "aws:///{zone}/{id}". A field takes one or
-	// more characters other than a slash; "{zone?}" may be empty. Every form has the field id,
+	// Template is the form with its fields in braces: "aws:///{zone}/{id}". A field takes all that
+	// stands between two slashes, one or more characters; "{zone?}" may be empty. Every form has the field id,
 	// and each field stands once.
 	Template string
 }
@@ -39,16 +39,23 @@ type TableScheme struct {
 	forms []compiledForm
 }
 
+// compiledForm is a form that is taken apart at its slashes.
 type compiledForm struct {
 	Form
-	pattern *regexp.Regexp
-	fields  []string
+	segments []segment
+}
+
+// segment is what stands between two slashes: a field where it has one, else its text.
+type segment struct {
+	field    string
+	optional bool
+	text     string
 }
 
 var (
 	_ Scheme = (*TableScheme)(nil)
 
-	fieldInTemplate = regexp.MustCompile(`\{([a-z]+)(\?)?\}`)
+	fieldInTemplate = regexp.MustCompile(`\A\{([a-z]+)(\?)?\}\z`)
 )
 
 // NewScheme compiles the table. Its errors are programmers' errors: no scheme, no form, a form
@@ -85,31 +92,24 @@ func compile(scheme string, form Form) (compiledForm, error) {
 	if have, _, ok := strings.Cut(form.Template, "://"); ok && have != scheme {
 		return c, fmt.Errorf("template %q carries another scheme", form.Template)
 	}
-	var pattern strings.Builder
 	seen := map[string]bool{}
-	rest := 0
-	for _, m := range fieldInTemplate.FindAllStringSubmatchIndex(form.Template, -1) {
-		name := form.Template[m[2]:m[3]]
-		if seen[name] {
-			return c, fmt.Errorf("field %q stands twice in template %q", name, form.Template)
+	for text := range strings.SplitSeq(form.Template, "/") {
+		next := segment{text: text}
+		if m := fieldInTemplate.FindStringSubmatch(text); m != nil {
+			next = segment{field: m[1], optional: m[2] != ""}
+		} else if strings.ContainsAny(text, "{}") {
+			return c, fmt.Errorf("%q in template %q is neither a field nor text: a field stands alone between slashes", text, form.Template)
 		}
-		seen[name] = true
-		c.fields = append(c.fields, name)
-		pattern.WriteString(regexp.QuoteMeta(form.Template[rest:m[0]]))
-		if m[4] >= 0 {
-			pattern.WriteString(`([^/]*)`)
-		} else {
-			pattern.WriteString(`([^/]+)`)
+		if next.field != "" && seen[next.field] {
+			return c, fmt.Errorf("field %q stands twice in template %q", next.field, form.Template)
 		}
-		rest = m[1]
+		seen[next.field] = true
+		c.segments = append(c.segments, next)
 	}
 	if !seen["id"] {
 		return c, fmt.Errorf("template %q has no field {id}", form.Template)
 	}
-	pattern.WriteString(regexp.QuoteMeta(form.Template[rest:]))
-	var err error
-	c.pattern, err = regexp.Compile(`\A` + pattern.String() + `\z`)
-	return c, err
+	return c, nil
 }
 
 // Parse implements Scheme. The scheme is looked at before anything else: an ID of another cloud
@@ -144,18 +144,28 @@ func (s *TableScheme) ParseFields(providerID string) (Fields, string, error) {
 	return nil, "", malformed
 }
 
+// match returns the fields of an ID of that form, nil for one that has another form. Every node of
+// every load balancer passes here each time, so it compares strings and compiles nothing.
 func (s *TableScheme) match(form compiledForm, providerID string) Fields {
-	groups := form.pattern.FindStringSubmatch(providerID)
-	if groups == nil {
+	if strings.Count(providerID, "/") != len(form.segments)-1 {
 		return nil
 	}
-	fields := make(Fields, len(form.fields))
-	for i, name := range form.fields {
-		value := groups[i+1]
-		if valid := s.table.Valid[name]; valid != nil && value != "" && !valid(value) {
+	fields := make(Fields, len(form.segments))
+	rest := providerID
+	for _, want := range form.segments {
+		var have string
+		have, rest, _ = strings.Cut(rest, "/")
+		if want.field == "" {
+			if have != want.text {
+				return nil
+			}
+			continue
+		}
+		valid := s.table.Valid[want.field]
+		if have == "" && !want.optional || have != "" && valid != nil && !valid(have) {
 			return nil
 		}
-		fields[name] = value
+		fields[want.field] = have
 	}
 	return fields
 }
@@ -173,16 +183,22 @@ func (s *TableScheme) FormatAs(name string, fields Fields) (string, error) {
 		if form.Name != name {
 			continue
 		}
-		id := fieldInTemplate.ReplaceAllStringFunc(form.Template, func(field string) string {
-			return fields[strings.Trim(field, "{?}")]
-		})
+		id := form.write(fields)
 		back := s.match(form, id)
-		for _, field := range form.fields {
-			if back == nil || back[field] != fields[field] {
+		for _, part := range form.segments {
+			if back == nil || back[part.field] != fields[part.field] {
 				return "", fmt.Errorf("fields %v make no provider ID of the form %s", map[string]string(fields), form.Template)
 			}
 		}
 		return id, nil
 	}
 	return "", fmt.Errorf("provider ID table %q has no form %q", s.table.Scheme, name)
+}
+
+func (f compiledForm) write(fields Fields) string {
+	parts := make([]string, len(f.segments))
+	for i, part := range f.segments {
+		parts[i] = part.text + fields[part.field]
+	}
+	return strings.Join(parts, "/")
 }

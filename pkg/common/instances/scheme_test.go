@@ -139,6 +139,7 @@ func TestNewSchemeRefusesBrokenTables(t *testing.T) {
 		"no forms":                 {Scheme: "x"},
 		"no id":                    {Scheme: "x", Forms: form("x://{zone}")},
 		"field twice":              {Scheme: "x", Forms: form("x://{id}/{id}")},
+		"field beside text":        {Scheme: "x", Forms: form("x://zone-{zone}/{id}")},
 		"another scheme":           {Scheme: "x", Forms: form("x://{id}", "y://{id}")},
 		"first form has no scheme": {Scheme: "x", Forms: form("{id}", "x://{id}")},
 	}

@@ -23,9 +23,6 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/aws/names"
 )
 
-// instancePrefix begins the IDs of EC2 instances; other nodes, such as Fargate's, are no targets.
-const instancePrefix = "i-"
-
 // Connection is what load balancers need of an AWS account. It may become known only when the
 // first call is made.
 type Connection struct {
@@ -191,7 +188,7 @@ func (c *Cloud) targets(nodes []*v1.Node) []network.Node {
 	out := make([]network.Node, 0, len(nodes))
 	for _, node := range nodes {
 		id, err := c.options.InstanceID(node.Spec.ProviderID)
-		if err != nil || !strings.HasPrefix(id, instancePrefix) {
+		if err != nil || !strings.HasPrefix(id, names.InstancePrefix) { // Other machines, such as Fargate's, are no targets.
 			continue
 		}
 		target := network.Node{InstanceID: id}

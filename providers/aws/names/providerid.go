@@ -21,11 +21,10 @@ const (
 	FieldZone = "zone"
 )
 
-var (
-	// EC2 assigns hexadecimal IDs; tests of clusters make up others, which EC2 then refuses.
-	machineID = regexp.MustCompile(`\A(i-|` + FargatePrefix + `).+\z`)
-	regionAt  = regexp.MustCompile(`\A([a-z]+-){2,}[0-9]+`)
-)
+// InstancePrefix begins the IDs of EC2's instances.
+const InstancePrefix = "i-"
+
+var regionAt = regexp.MustCompile(`\A([a-z]+-){2,}[0-9]+`)
 
 // ProviderIDs are the forms of spec.providerID that were ever accepted. region returns the region
 // that this manager looks after, "" as long as that is not known; a node of another region is
@@ -41,7 +40,7 @@ func ProviderIDs(region func() string) *instances.TableScheme {
 			{Name: "of a Fargate pod", Template: "aws:///{zone}/{pod}/{id}"},
 			{Name: "bare", Template: "{id}"},
 		},
-		Valid: map[string]func(string) bool{FieldID: machineID.MatchString},
+		Valid: map[string]func(string) bool{FieldID: isMachine},
 		Foreign: func(fields instances.Fields) string {
 			ours := region()
 			theirs, ok := RegionOfZone(fields[FieldZone])
@@ -51,6 +50,17 @@ func ProviderIDs(region func() string) *instances.TableScheme {
 			return fmt.Sprintf("its zone %s is in region %s, and this manager looks after %s", fields[FieldZone], theirs, ours)
 		},
 	})
+}
+
+// isMachine says whether an ID can be that of a machine. EC2 assigns hexadecimal ones; tests of clusters
+// make up others, which EC2 then refuses.
+func isMachine(id string) bool {
+	for _, prefix := range []string{InstancePrefix, FargatePrefix} {
+		if rest, ok := strings.CutPrefix(id, prefix); ok && rest != "" {
+			return true
+		}
+	}
+	return false
 }
 
 // RegionOfZone returns the region in the name of an availability zone, a local zone or a

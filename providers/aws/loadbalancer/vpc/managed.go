@@ -55,7 +55,7 @@ func (s *GroupStore) ManagedGroupChanges(have Groups, want ManagedGroup, after [
 	ref.ID = group.ID
 	var changes []plan.Change
 	changes = append(changes, s.groupTags(group, want, after)...)
-	authorize, revoke := DiffRules(want.Rules, group.Rules)
+	authorize, revoke := diffRules(want.Rules, group.Rules)
 	removalAfter := after
 	if len(authorize) > 0 {
 		change := s.groupAuthorize(want.Name, ref, authorize, after)

@@ -151,8 +151,8 @@ func (n NodeRules) diff(have Groups) []ruleDiff {
 			}
 			d.from = n.From != nil && n.From.ID == ""
 		}
-		d.authorize, _ = DiffRules(desired, group.Rules)
-		_, d.revoke = DiffRules(desired, n.own(group.Rules))
+		d.authorize = without(desired, group.Rules)
+		d.revoke = without(n.own(group.Rules), desired)
 		d.revoke = append(d.revoke, unusedMTU(group.Rules, d.revoke, desired)...)
 		if len(d.authorize)+len(d.revoke) > 0 || d.from {
 			diffs = append(diffs, d)
@@ -183,8 +183,10 @@ func unusedMTU(have, revoked, desired []Rule) []Rule {
 			leaving[r.CIDR] = true
 		}
 	}
-	_, remain := DiffRules(revoked, have)
-	for _, r := range slices.Concat(remain, desired) {
+	if len(leaving) == 0 {
+		return nil
+	}
+	for _, r := range slices.Concat(without(have, revoked), desired) {
 		if isClientRule(r) {
 			delete(leaving, r.CIDR)
 		}

@@ -75,10 +75,10 @@ func (r Rule) String() string {
 	return r.Protocol + ports + " from " + r.source()
 }
 
-// DiffRules compares rules of one group by all that makes them different rules for EC2: protocol,
+// diffRules compares rules of one group by all that makes them different rules for EC2: protocol,
 // ports and source, of IPv4, IPv6, groups and prefix lists alike. It returns what to add and what
 // to remove, in a stable order. A rule that differs in its description only stays.
-func DiffRules(desired, have []Rule) (authorize, revoke []Rule) {
+func diffRules(desired, have []Rule) (authorize, revoke []Rule) {
 	return without(desired, have), without(have, desired)
 }
 

@@ -235,13 +235,13 @@ func TestRuleFamiliesDiffer(t *testing.T) {
 	base := Rule{Protocol: ProtocolTCP, FromPort: 80, ToPort: 80}
 	four, six, group, list := base, base, base, base
 	four.CIDR, six.CIDR, group.SourceGroup, list.PrefixList = netip.MustParsePrefix("0.0.0.0/0"), netip.MustParsePrefix("::/0"), "sg-1", "pl-1"
-	authorize, revoke := DiffRules([]Rule{four}, []Rule{six, group, list})
+	authorize, revoke := diffRules([]Rule{four}, []Rule{six, group, list})
 	if len(authorize) != 1 || len(revoke) != 3 {
 		t.Errorf("authorize %v, revoke %v", authorize, revoke)
 	}
 	described := four
 	described.Description = "x"
-	if authorize, revoke = DiffRules([]Rule{four}, []Rule{described}); len(authorize)+len(revoke) != 0 {
+	if authorize, revoke = diffRules([]Rule{four}, []Rule{described}); len(authorize)+len(revoke) != 0 {
 		t.Errorf("a description makes a difference: %v, %v", authorize, revoke)
 	}
 }

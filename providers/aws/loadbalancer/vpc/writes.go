@@ -50,7 +50,7 @@ func (s *GroupStore) authorize(ctx context.Context, groupID string, rules []Rule
 		if readErr != nil {
 			return fmt.Errorf("%w; looking at the group failed: %w", err, readErr)
 		}
-		missing, _ := DiffRules(rules, group.Rules)
+		missing := without(rules, group.Rules)
 		if len(missing) == 0 {
 			return nil
 		}
