@@ -23,7 +23,7 @@ import (
 // does is of no consequence.
 func TestRestartTakesSeconds(t *testing.T) {
 	const (
-		services, workers = 200, 16
+		services, workers = 200, 256
 		latency, atMost   = 100 * time.Millisecond, 10 * time.Second
 		calls             = 820
 	)

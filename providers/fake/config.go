@@ -64,6 +64,9 @@ func ReadConfig(file string, content []byte) (Config, config.Problems, error) {
 	return cfg, f.Warnings(), f.Err()
 }
 
+// configuration reads cloud.conf for the descriptor and the factory.
+var configuration config.Reader[Config] = ReadConfig
+
 func (c *Config) setDefaults() {
 	g := &c.Global
 	if g.Region == "" {

@@ -12,7 +12,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/config"
-	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
+	"github.com/unified-ccm/unified-ccm/pkg/common/config/configtest"
 	"github.com/unified-ccm/unified-ccm/providers/fake/sim"
 )
 
@@ -152,34 +152,4 @@ func TestTokenIsNeverPrinted(t *testing.T) {
 	}
 }
 
-// Every key is documented, and every documented key is read.
-func TestEveryConfigKeyIsDocumented(t *testing.T) {
-	t.Parallel()
-	documented := map[string]provider.ConfigKey{}
-	for _, key := range configKeys() {
-		if key.Doc == "" || key.Type == "" {
-			t.Errorf("key %s lacks a text", key.Key)
-		}
-		documented[key.Section+"/"+key.Key] = key
-	}
-	section, read := "", map[string]bool{}
-	for line := range strings.Lines(everyKey) {
-		line = strings.TrimSpace(line)
-		if name, ok := strings.CutPrefix(line, "["); ok {
-			section = strings.TrimSuffix(name, "]")
-			continue
-		}
-		if key, _, ok := strings.Cut(line, " ="); ok {
-			read[section+"/"+key] = true
-			if _, ok := documented[section+"/"+key]; !ok {
-				t.Errorf("key %s of section %s is not documented", key, section)
-			}
-		}
-	}
-	if len(read) != len(documented) {
-		t.Errorf("%d keys are read and %d documented", len(read), len(documented))
-	}
-	if !documented["Global/token"].Secret {
-		t.Error("the token is not marked as secret")
-	}
-}
+func TestEveryKeyIsDocumented(t *testing.T) { configtest.Documented(t, Config{}, configKeys()) }

@@ -19,7 +19,6 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
-	"github.com/unified-ccm/unified-ccm/pkg/common/config"
 	"github.com/unified-ccm/unified-ccm/pkg/common/instances"
 	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
 	lbcommon "github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
@@ -39,25 +38,16 @@ func init() { provider.Register(Descriptor()) }
 // Descriptor is what the provider says about itself.
 func Descriptor() provider.Descriptor {
 	return provider.Descriptor{
-		Name:         ProviderName,
-		Title:        "Fake",
-		Summary:      "A cloud simulated on this machine, for trying things out, for tests, and for clusters made with kind and kwok.",
-		Config:       configKeys(),
-		Annotations:  annotations(),
-		Portable:     intent.Keys(),
-		Capabilities: provider.Capabilities{LoadBalancer: true, InstancesV2: true, Instances: true, Zones: true, Clusters: true, Routes: true},
-		ValidateConfig: func(file string, content []byte) ([]string, error) {
-			_, warnings, err := ReadConfig(file, content)
-			return warnings.Strings(), err
-		},
-		ShowConfig: func(w io.Writer, file string, content []byte) error {
-			cfg, _, err := ReadConfig(file, content)
-			if err != nil {
-				return err
-			}
-			return config.Effective(w, cfg)
-		},
-		New: factory,
+		Name:           ProviderName,
+		Title:          "Fake",
+		Summary:        "A cloud simulated on this machine, for trying things out, for tests, and for clusters made with kind and kwok.",
+		Config:         configKeys(),
+		Annotations:    annotations(),
+		Portable:       intent.Keys(),
+		Capabilities:   provider.Capabilities{LoadBalancer: true, InstancesV2: true, Instances: true, Zones: true, Clusters: true, Routes: true},
+		ValidateConfig: configuration.Validate,
+		ShowConfig:     configuration.Show,
+		New:            factory,
 	}
 }
 
@@ -72,11 +62,7 @@ func annotations() []provider.Annotation {
 // factory implements cloudprovider.Factory. The registry holds its lock meanwhile, so nothing here
 // calls the network; Check does.
 func factory(r io.Reader) (cloudprovider.Interface, error) {
-	name, content, err := config.Read(r)
-	if err != nil {
-		return nil, err
-	}
-	cfg, _, err := ReadConfig(name, content)
+	cfg, _, err := configuration.From(r)
 	if err != nil {
 		return nil, err
 	}
