@@ -1,6 +1,10 @@
 package batch
 
-import "sync"
+import (
+	"context"
+	"errors"
+	"sync"
+)
 
 // SideBySide runs do for 0 to n-1, at most atOnce of them at a time, and returns their errors in
 // order once all have ended. It is for clouds that take one object a call. What bounds the time is
@@ -18,4 +22,10 @@ func SideBySide(n, atOnce int, do func(at int) error) []error {
 	}
 	group.Wait()
 	return errs
+}
+
+// Together runs the work side by side, at most atOnce of it at a time, and joins its errors. It is for reads
+// that need nothing of each other.
+func Together(ctx context.Context, atOnce int, work ...func(context.Context) error) error {
+	return errors.Join(SideBySide(len(work), atOnce, func(at int) error { return work[at](ctx) })...)
 }

@@ -1,6 +1,7 @@
 package batch
 
 import (
+	"context"
 	"errors"
 	"slices"
 	"sync/atomic"
@@ -48,5 +49,19 @@ func TestSideBySide(t *testing.T) {
 				t.Errorf("%d ran at once, want at most %d", most.Load(), tc.atMostSlots)
 			}
 		})
+	}
+}
+
+func TestTogether(t *testing.T) {
+	t.Parallel()
+	one, two := errors.New("one"), errors.New("two")
+	both := make(chan struct{})
+	err := Together(t.Context(), 2,
+		func(context.Context) error { <-both; return one },
+		func(context.Context) error { close(both); return two },
+		func(context.Context) error { return nil },
+	)
+	if !errors.Is(err, one) || !errors.Is(err, two) {
+		t.Errorf("errors %v, want both", err)
 	}
 }

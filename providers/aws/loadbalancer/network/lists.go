@@ -2,14 +2,12 @@ package network
 
 import (
 	"context"
-	"errors"
 	"slices"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	elbv2 "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
 	"github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
 
-	"github.com/unified-ccm/unified-ccm/pkg/common/batch"
 	"github.com/unified-ccm/unified-ccm/providers/aws/awserr"
 )
 
@@ -66,9 +64,4 @@ func (s *Store) describeCertificates(ctx context.Context, listener string) ([]st
 	}
 	slices.Sort(list)
 	return list, nil
-}
-
-// together runs work side by side, a few at once, and joins the errors.
-func together(ctx context.Context, work []func(context.Context) error) error {
-	return errors.Join(batch.SideBySide(len(work), readsAtOnce, func(n int) error { return work[n](ctx) })...)
 }

@@ -10,6 +10,7 @@ import (
 	elbv2 "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
 	"github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
 
+	"github.com/unified-ccm/unified-ccm/pkg/common/batch"
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
 	lbcommon "github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
 	"github.com/unified-ccm/unified-ccm/providers/aws/awserr"
@@ -152,7 +153,7 @@ func (s *Store) readRest(ctx context.Context, key lbcommon.Key, balancer string,
 			func(ctx context.Context) error { return s.readTargets(ctx, arn) },
 			func(ctx context.Context) error { return s.readGroupAttributes(ctx, arn) })
 	}
-	if err := together(ctx, work); err != nil {
+	if err := batch.Together(ctx, readsAtOnce, work...); err != nil {
 		return err
 	}
 	s.mu.Lock()
@@ -181,7 +182,7 @@ func (s *Store) readDetails(ctx context.Context, key lbcommon.Key) error {
 		}
 	}
 	s.mu.Unlock()
-	return together(ctx, work)
+	return batch.Together(ctx, readsAtOnce, work...)
 }
 
 // readListeners reads the listeners of a load balancer: with what only calls of their own tell, if full.
@@ -204,7 +205,7 @@ func (s *Store) readListeners(ctx context.Context, balancer string, full bool) e
 		for i := range list {
 			work = append(work, func(ctx context.Context) error { return s.readListener(ctx, &list[i]) })
 		}
-		if err := together(ctx, work); err != nil {
+		if err := batch.Together(ctx, readsAtOnce, work...); err != nil {
 			return err
 		}
 	}
@@ -332,7 +333,7 @@ func (s *Store) readTags(ctx context.Context, arns []string) error {
 	for chunk := range slices.Chunk(arns, tagsAtOnce) {
 		work = append(work, func(ctx context.Context) error { return s.readTagsOf(ctx, chunk) })
 	}
-	return together(ctx, work)
+	return batch.Together(ctx, readsAtOnce, work...)
 }
 
 func (s *Store) readTagsOf(ctx context.Context, arns []string) error {

@@ -7,11 +7,13 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
+	"github.com/unified-ccm/unified-ccm/pkg/common/batch"
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
 	"github.com/unified-ccm/unified-ccm/providers/aws/awserr"
 	"github.com/unified-ccm/unified-ccm/providers/aws/names"
@@ -56,15 +58,20 @@ func (s Subnet) String() string {
 
 // readSubnets reads the subnets of the VPC with their route tables and zones.
 func (r *Reader) readSubnets(ctx context.Context) ([]Subnet, error) {
-	listed, err := r.listSubnets(ctx)
+	var (
+		started = r.options.Clock.Now()
+		listed  []ec2types.Subnet
+		public  func(subnetID string) bool
+	)
+	err := batch.Together(ctx, readsAtOnce,
+		func(ctx context.Context) (err error) { listed, err = r.listSubnets(ctx); return err },
+		func(ctx context.Context) (err error) { public, err = r.publicSubnets(ctx); return err },
+		func(ctx context.Context) error { _, err := r.zones.Get(ctx); return err }, // remembered for zoneTypes
+	)
 	if err != nil {
 		return nil, err
 	}
-	public, err := r.publicSubnets(ctx, listed)
-	if err != nil {
-		return nil, err
-	}
-	zones, err := r.zoneTypes(ctx, listed)
+	zones, err := r.zoneTypes(ctx, listed, started)
 	if err != nil {
 		return nil, err
 	}
@@ -74,7 +81,7 @@ func (r *Reader) readSubnets(ctx context.Context) ([]Subnet, error) {
 		if err != nil {
 			return nil, err
 		}
-		subnet.Public, subnet.ZoneType = public[subnet.ID], zones[subnet.Zone]
+		subnet.Public, subnet.ZoneType = public(subnet.ID), zones[subnet.Zone]
 		subnets = append(subnets, subnet)
 	}
 	slices.SortFunc(subnets, func(a, b Subnet) int { return cmp.Compare(a.ID, b.ID) })
@@ -98,7 +105,7 @@ func (r *Reader) listSubnets(ctx context.Context) ([]ec2types.Subnet, error) {
 
 // publicSubnets says of which subnets the route table, their own or the VPC's main one, has a
 // route through an internet gateway.
-func (r *Reader) publicSubnets(ctx context.Context, subnets []ec2types.Subnet) (map[string]bool, error) {
+func (r *Reader) publicSubnets(ctx context.Context) (func(subnetID string) bool, error) {
 	pages := ec2.NewDescribeRouteTablesPaginator(r.options.API, &ec2.DescribeRouteTablesInput{
 		Filters: []ec2types.Filter{inVPC(r.options.VPC)}, MaxResults: aws.Int32(routeTablePage),
 	})
@@ -119,25 +126,21 @@ func (r *Reader) publicSubnets(ctx context.Context, subnets []ec2types.Subnet) (
 			}
 		}
 	}
-	public := make(map[string]bool, len(subnets))
-	for _, subnet := range subnets {
-		id := aws.ToString(subnet.SubnetId)
-		known, ok := own[id]
-		public[id] = known || !ok && main
-	}
-	return public, nil
+	return func(subnetID string) bool {
+		public, ok := own[subnetID]
+		return public || !ok && main
+	}, nil
 }
 
 // zoneTypes returns the types of zones by name, and reads them anew where a subnet is in an unknown one.
-func (r *Reader) zoneTypes(ctx context.Context, subnets []ec2types.Subnet) (map[string]string, error) {
-	started := r.options.Clock.Now()
+func (r *Reader) zoneTypes(ctx context.Context, subnets []ec2types.Subnet, started time.Time) (map[string]string, error) {
 	types, err := r.zones.Get(ctx)
 	if err != nil {
 		return nil, err
 	}
 	for _, subnet := range subnets {
 		if _, ok := types[aws.ToString(subnet.AvailabilityZone)]; !ok {
-			return r.zones.GetSince(ctx, started) // nothing is read if this very call has just read it
+			return r.zones.GetSince(ctx, started) // nothing is read if it has just been read
 		}
 	}
 	return types, nil

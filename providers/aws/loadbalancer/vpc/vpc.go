@@ -10,6 +10,7 @@ import (
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
 	"k8s.io/utils/clock"
 
+	"github.com/unified-ccm/unified-ccm/pkg/common/batch"
 	"github.com/unified-ccm/unified-ccm/pkg/common/clocks"
 	"github.com/unified-ccm/unified-ccm/pkg/common/shared"
 	"github.com/unified-ccm/unified-ccm/providers/aws/api"
@@ -65,6 +66,8 @@ const (
 	// zonesAge: the type of a zone never changes, and a region gets a new one about once in its
 	// life; a zone that is not known is looked up at once.
 	zonesAge = 24 * time.Hour
+	// readsAtOnce bounds the reads that one look at the VPC makes side by side.
+	readsAtOnce = 4
 )
 
 // Reader reads the VPC for all Services. It is safe for concurrent use.
@@ -103,15 +106,19 @@ type Surroundings struct {
 
 // Surroundings returns the VPC with the instances of these IDs. Errors carry a class of package cloudapi.
 func (r *Reader) Surroundings(ctx context.Context, instanceIDs []string) (Surroundings, error) {
-	subnets, err := r.subnets.Get(ctx)
+	s := Surroundings{VPC: r.options.VPC, Cluster: r.options.Cluster, FallbackSubnet: r.options.FallbackSubnet}
+	reads := []func(context.Context) error{
+		func(ctx context.Context) (err error) { s.Subnets, err = r.subnets.Get(ctx); return err },
+	}
+	if len(instanceIDs) > 0 && r.options.Instances != nil {
+		reads = append(reads, func(ctx context.Context) (err error) {
+			s.Instances, err = r.options.Instances.Described(ctx, instanceIDs, false)
+			return err
+		})
+	}
+	err := batch.Together(ctx, readsAtOnce, reads...)
 	if err != nil {
 		return Surroundings{}, err
-	}
-	s := Surroundings{VPC: r.options.VPC, Cluster: r.options.Cluster, Subnets: subnets, FallbackSubnet: r.options.FallbackSubnet}
-	if len(instanceIDs) > 0 && r.options.Instances != nil {
-		if s.Instances, err = r.options.Instances.Described(ctx, instanceIDs, false); err != nil {
-			return Surroundings{}, err
-		}
 	}
 	s.Groups, err = r.groups.Get(ctx, GroupQuery{IDs: groupIDs(s.Instances)})
 	return s, err
