@@ -2,7 +2,6 @@ package lab
 
 import (
 	"cmp"
-	"fmt"
 	"os"
 	"time"
 
@@ -48,14 +47,13 @@ func newAWS(o SimulatorOptions) (conformance.World, func() error, error) {
 	options := awssim.Options{Latency: o.Latency, ProvisionTime: o.ProvisionTime, Seed: o.Seed, ErrorRate: o.ErrorRate,
 		// Room for the benchmark: each network load balancer without a group of its own needs rules on the nodes' group.
 		Quotas: map[string]int{awssim.QuotaRulesPerGroup: 10_000, awssim.QuotaTargetsPerBalancer: 10_000, awssim.QuotaTargetsPerGroup: 10_000}}
-	key := cmp.Or(o.Token, "AKIASIMULATED")
 	if o.Token != "" {
 		options.AccessKeys = []string{o.Token}
 	}
 	// Managers take their credentials from the environment, which they inherit from this process.
 	// Nobody's real ones are sent to a simulation.
 	for name, value := range map[string]string{
-		"AWS_ACCESS_KEY_ID": key, "AWS_SECRET_ACCESS_KEY": "simulated", "AWS_SESSION_TOKEN": "", "AWS_PROFILE": "", "AWS_WEB_IDENTITY_TOKEN_FILE": "",
+		"AWS_ACCESS_KEY_ID": accessKey(o), "AWS_SECRET_ACCESS_KEY": "simulated", "AWS_SESSION_TOKEN": "", "AWS_PROFILE": "", "AWS_WEB_IDENTITY_TOKEN_FILE": "",
 	} {
 		if err := os.Setenv(name, value); err != nil {
 			return nil, nil, err
@@ -68,18 +66,14 @@ func newAWS(o SimulatorOptions) (conformance.World, func() error, error) {
 	return cloud, func() error { return nil }, nil
 }
 
-// awsConfig names the cluster, so that it is not asked for at an instance that the manager does not run on. The
-// subnet is for the manager of Kubernetes' own cloud-provider-aws, which takes its VPC from here only with one.
+// awsConfig says where credentials come from, which the lab puts there.
 func awsConfig(endpoint string, world conformance.World, o SimulatorOptions) string {
 	cloud, ok := world.(*awssim.Cloud)
 	if !ok {
 		return ""
 	}
-	config := "# Credentials come from the environment: AWS_ACCESS_KEY_ID=" + cmp.Or(o.Token, "AKIASIMULATED") + " AWS_SECRET_ACCESS_KEY=simulated\n"
-	config += fmt.Sprintf("[Global]\nRegion = %s\nVPC = %s\nSubnetID = %s\nKubernetesClusterID = %s\n",
-		cloud.Region(), cloud.VPC(), cloud.Subnets(false)[0], cloud.ClusterID())
-	for _, service := range []string{"EC2", "Elastic Load Balancing", "Elastic Load Balancing v2", "STS", "ec2imds"} {
-		config += fmt.Sprintf("\n[ServiceOverride %q]\nService = %[1]s\nRegion = %[2]s\nURL = %[3]s\nSigningRegion = %[2]s\n", service, cloud.Region(), endpoint)
-	}
-	return config
+	return "# Credentials come from the environment: AWS_ACCESS_KEY_ID=" + accessKey(o) + " AWS_SECRET_ACCESS_KEY=simulated\n" + cloud.CloudConfig(endpoint)
 }
+
+// accessKey is the ID of the key that the lab signs with: the caller's token, or one of a simulation that takes any.
+func accessKey(o SimulatorOptions) string { return cmp.Or(o.Token, "AKIASIMULATED") }

@@ -44,10 +44,10 @@ func TestDeletionFindsRulesInUntaggedGroups(t *testing.T) {
 	ranges := func(s *v1.Service) { s.Spec.LoadBalancerSourceRanges = []string{"192.0.2.0/24"} }
 	for name, svc := range map[string]*v1.Service{
 		"network":                            service(ranges),
-		"network, group of the Service":      service(with(annotation.KeySecurityGroups, "{group-own}")),
+		"network, group of the Service":      service(annotate(annotation.KeySecurityGroups, "{group-own}")),
 		"classic":                            service(without(annotation.KeyType)),
-		"classic, group of the Service":      service(without(annotation.KeyType), with(annotation.KeySecurityGroups, "{group-own}")),
-		"network, whose type was taken away": service(ranges, with("test.example/then", "classic")),
+		"classic, group of the Service":      service(without(annotation.KeyType), annotate(annotation.KeySecurityGroups, "{group-own}")),
+		"network, whose type was taken away": service(ranges, annotate("test.example/then", "classic")),
 	} {
 		for _, gone := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s, nodes gone %t", name, gone), func(t *testing.T) {

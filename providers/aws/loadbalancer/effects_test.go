@@ -35,10 +35,10 @@ const (
 )
 
 var (
-	encrypted = also(with(annotation.KeyCertificates, certificateA))
-	probed    = also(with(annotation.KeyHealthCheckProtocol, "http"))
-	logged    = also(with(annotation.KeyAccessLog, "true"), with(annotation.KeyAccessLogBucket, "logs"))
-	private   = also(with(annotation.KeyInternal, "true"))
+	encrypted = also(annotate(annotation.KeyCertificates, certificateA))
+	probed    = also(annotate(annotation.KeyHealthCheckProtocol, "http"))
+	logged    = also(annotate(annotation.KeyAccessLog, "true", annotation.KeyAccessLogBucket, "logs"))
+	private   = also(annotate(annotation.KeyInternal, "true"))
 	dual      = also(func(s *v1.Service) { s.Spec.IPFamilies = []v1.IPFamily{v1.IPv4Protocol, v1.IPv6Protocol} })
 )
 
@@ -62,12 +62,12 @@ func effects() map[string][]effect {
 		annotation.KeyBackendProtocol:      {{value: "ssl", given: encrypted}, {value: "http", given: encrypted}},
 		annotation.KeyProxyProtocol:        {{value: "*"}},
 		annotation.KeyCrossZone:            {{value: "true"}},
-		annotation.KeyAccessLog:            {{value: "true", given: also(with(annotation.KeyAccessLogBucket, "logs"))}, {value: "true"}},
+		annotation.KeyAccessLog:            {{value: "true", given: also(annotate(annotation.KeyAccessLogBucket, "logs"))}, {value: "true"}},
 		annotation.KeyAccessLogInterval:    {{value: "5", given: logged}, {value: "5"}},
-		annotation.KeyAccessLogBucket:      {{value: "other", instead: "logs", given: also(with(annotation.KeyAccessLog, "true"))}, {value: "logs"}},
+		annotation.KeyAccessLogBucket:      {{value: "other", instead: "logs", given: also(annotate(annotation.KeyAccessLog, "true"))}, {value: "logs"}},
 		annotation.KeyAccessLogPrefix:      {{value: "prod/web", given: logged}, {value: "prod/web"}},
 		annotation.KeyDraining:             {{value: "true"}},
-		annotation.KeyDrainTimeout:         {{value: "60", given: also(with(annotation.KeyDraining, "true"))}, {value: "60"}},
+		annotation.KeyDrainTimeout:         {{value: "60", given: also(annotate(annotation.KeyDraining, "true"))}, {value: "60"}},
 		annotation.KeyIdleTimeout:          {{value: "300"}},
 		annotation.KeyHealthCheckProtocol:  {{value: "http"}},
 		annotation.KeyHealthCheckPort:      {{value: "10256"}, {value: "traffic-port", given: also(local)}},
@@ -89,7 +89,7 @@ func effects() map[string][]effect {
 		intent.KeyProxyProtocol:                 {{on: onClassic, value: "v1"}, {on: onNetwork, value: "v2"}, {on: onNetwork, value: "v1"}},
 		intent.KeyHealthCheckProtocol:           {{value: "HTTP"}},
 		intent.KeyHealthCheckPort:               {{value: "10256"}},
-		intent.KeyHealthCheckPath:               {{value: "/ready", given: also(with(intent.KeyHealthCheckProtocol, "HTTP"))}},
+		intent.KeyHealthCheckPath:               {{value: "/ready", given: also(annotate(intent.KeyHealthCheckProtocol, "HTTP"))}},
 		intent.KeyHealthCheckInterval:           {{value: "15s"}},
 		intent.KeyHealthCheckTimeout:            {{value: "7s"}},
 		intent.KeyHealthCheckHealthyThreshold:   {{value: "4"}},
@@ -145,13 +145,13 @@ func (e effect) difference(t *testing.T, key string, kind annotation.Type) strin
 	}
 	instead := without(key)
 	if e.instead != "" {
-		instead = with(key, e.instead)
+		instead = annotate(key, e.instead)
 	}
 	before := look(t, e.sim, settings, service(append(base, instead)...))
 	if before.Refused != nil {
 		t.Fatalf("%s without the annotation: %v", key, before.Refused)
 	}
-	after := look(t, e.sim, settings, service(append(base, with(key, e.value))...))
+	after := look(t, e.sim, settings, service(append(base, annotate(key, e.value))...))
 	difference := after.Since(before)
 	if difference == "" {
 		t.Errorf("%s: %q does nothing to a %s load balancer, and nobody is told", key, e.value, kind)

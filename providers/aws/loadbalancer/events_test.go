@@ -127,7 +127,7 @@ func TestMisspeltKeys(t *testing.T) {
 			"last letter missing": key[:len(key)-1],
 			"a letter twice":      key[:len(key)-3] + key[len(key)-3:len(key)-2] + key[len(key)-3:],
 		} {
-			svc := service(with(slip, "x"))
+			svc := service(annotate(slip, "x"))
 			r.ensure(svc)
 			want := "did you mean " + key + "?"
 			events := strings.Join(r.events(), "\n")

@@ -57,8 +57,8 @@ func (r *rig) life(first, second *v1.Service) {
 
 // A fault at every single call of a life: afterwards nothing is left.
 func TestNetworkFaultsAtEveryCall(t *testing.T) {
-	first := service(with(annotation.KeyCertificates, certificateA), with(annotation.KeyTags, "a=1"))
-	second := service(local, func(s *v1.Service) { s.Spec.Ports = s.Spec.Ports[:1] }, with(annotation.KeyCrossZone, "true"), with(annotation.KeyTags, "b=1"))
+	first := service(annotate(annotation.KeyCertificates, certificateA, annotation.KeyTags, "a=1"))
+	second := service(local, func(s *v1.Service) { s.Spec.Ports = s.Spec.Ports[:1] }, annotate(annotation.KeyCrossZone, "true", annotation.KeyTags, "b=1"))
 	injected := 0
 	for _, managed := range []bool{false, true} {
 		for _, kind := range []kit.FaultKind{kit.FaultError, kit.FaultThrottle, kit.FaultLostReply, kit.FaultKillAfter} {

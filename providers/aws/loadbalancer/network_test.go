@@ -87,20 +87,20 @@ func TestNothingToDoIsNoMutation(t *testing.T) {
 	for name, svc := range map[string]*v1.Service{
 		"plain":                   service(),
 		"local traffic":           service(local),
-		"HTTP health check":       service(with(annotation.KeyHealthCheckProtocol, "http")),
-		"TLS without a policy":    service(with(annotation.KeyCertificates, certificateA)),
-		"TLS of two certificates": service(with(annotation.KeyCertificates, certificateA+","+certificateB), with(annotation.KeyTLSPorts, "https")),
-		"encrypted to the nodes":  service(with(annotation.KeyCertificates, certificateA), with(annotation.KeyBackendProtocol, "ssl")),
+		"HTTP health check":       service(annotate(annotation.KeyHealthCheckProtocol, "http")),
+		"TLS without a policy":    service(annotate(annotation.KeyCertificates, certificateA)),
+		"TLS of two certificates": service(annotate(annotation.KeyCertificates, certificateA+","+certificateB, annotation.KeyTLSPorts, "https")),
+		"encrypted to the nodes":  service(annotate(annotation.KeyCertificates, certificateA, annotation.KeyBackendProtocol, "ssl")),
 		"UDP":                     service(udp, local),
 		"TCP and UDP on one port": service(both),
 		"source ranges":           service(func(s *v1.Service) { s.Spec.LoadBalancerSourceRanges = []string{"10.1.0.0/16", "192.0.2.0/24"} }),
-		"internal":                service(with(annotation.KeyInternal, "true")),
-		"attributes": service(with(annotation.KeyCrossZone, "true"), with(annotation.KeyAccessLog, "true"), with(annotation.KeyAccessLogBucket, "logs"),
-			with(annotation.KeyGroupAttributes, "preserve_client_ip.enabled=false,deregistration_delay.timeout_seconds=10")),
-		"tags":           service(with(annotation.KeyTags, "a=1,b=2=3,c")),
-		"idle timeout":   service(with("load-balancer.unified-ccm.io/idle-timeout", "100s")),
-		"IP targets":     service(with(annotation.KeyTargetType, "ip")),
-		"a chosen name":  service(with(annotation.KeyName, "web-prod")),
+		"internal":                service(annotate(annotation.KeyInternal, "true")),
+		"attributes": service(annotate(annotation.KeyCrossZone, "true", annotation.KeyAccessLog, "true", annotation.KeyAccessLogBucket, "logs"),
+			annotate(annotation.KeyGroupAttributes, "preserve_client_ip.enabled=false,deregistration_delay.timeout_seconds=10")),
+		"tags":           service(annotate(annotation.KeyTags, "a=1,b=2=3,c")),
+		"idle timeout":   service(annotate("load-balancer.unified-ccm.io/idle-timeout", "100s")),
+		"IP targets":     service(annotate(annotation.KeyTargetType, "ip")),
+		"a chosen name":  service(annotate(annotation.KeyName, "web-prod")),
 		"dual stack":     service(func(s *v1.Service) { s.Spec.IPFamilies = []v1.IPFamily{v1.IPv4Protocol, v1.IPv6Protocol} }),
 		"dual stack UDP": service(udp, func(s *v1.Service) { s.Spec.IPFamilies = []v1.IPFamily{v1.IPv4Protocol, v1.IPv6Protocol} }),
 		"IPv6":           service(func(s *v1.Service) { s.Spec.IPFamilies = []v1.IPFamily{v1.IPv6Protocol} }),
@@ -148,31 +148,31 @@ func TestChangesOfAService(t *testing.T) {
 		check func(t *testing.T, r *rig)
 		never []string
 	}{
-		{name: "TCP to TLS in place", from: base, to: service(with(annotation.KeyCertificates, certificateA), with(annotation.KeyTLSPorts, "443")), never: []string{"CreateListener", "DeleteListener"},
+		{name: "TCP to TLS in place", from: base, to: service(annotate(annotation.KeyCertificates, certificateA, annotation.KeyTLSPorts, "443")), never: []string{"CreateListener", "DeleteListener"},
 			check: func(t *testing.T, r *rig) {
 				if l := r.listeners()[443]; l.Protocol != "TLS" || *l.Certificates[0].CertificateArn != certificateA || r.listeners()[80].Protocol != "TCP" {
 					t.Errorf("listener %+v", l)
 				}
 			}},
-		{name: "TLS to TCP in place", from: service(with(annotation.KeyCertificates, certificateA)), to: base, never: []string{"CreateListener", "DeleteListener"},
+		{name: "TLS to TCP in place", from: service(annotate(annotation.KeyCertificates, certificateA)), to: base, never: []string{"CreateListener", "DeleteListener"},
 			check: func(t *testing.T, r *rig) {
 				if l := r.listeners()[443]; l.Protocol != "TCP" || len(l.Certificates) != 0 {
 					t.Errorf("listener %+v", l)
 				}
 			}},
-		{name: "a second certificate", from: service(with(annotation.KeyCertificates, certificateA)), to: service(with(annotation.KeyCertificates, certificateA+","+certificateB)), never: []string{"ModifyListener"},
+		{name: "a second certificate", from: service(annotate(annotation.KeyCertificates, certificateA)), to: service(annotate(annotation.KeyCertificates, certificateA+","+certificateB)), never: []string{"ModifyListener"},
 			check: func(t *testing.T, r *rig) { r.certificates(t, certificateA, certificateB) }},
-		{name: "one certificate less", from: service(with(annotation.KeyCertificates, certificateA+","+certificateB)), to: service(with(annotation.KeyCertificates, certificateA)),
+		{name: "one certificate less", from: service(annotate(annotation.KeyCertificates, certificateA+","+certificateB)), to: service(annotate(annotation.KeyCertificates, certificateA)),
 			check: func(t *testing.T, r *rig) { r.certificates(t, certificateA) }},
-		{name: "certificates change places", from: service(with(annotation.KeyCertificates, certificateA+","+certificateB)), to: service(with(annotation.KeyCertificates, certificateB+","+certificateA)),
+		{name: "certificates change places", from: service(annotate(annotation.KeyCertificates, certificateA+","+certificateB)), to: service(annotate(annotation.KeyCertificates, certificateB+","+certificateA)),
 			check: func(t *testing.T, r *rig) { r.certificates(t, certificateB, certificateA) }},
-		{name: "the unhealthy threshold alone", from: base, to: service(with(annotation.KeyHealthCheckUnhealthy, "5")), never: []string{"CreateTargetGroup"},
+		{name: "the unhealthy threshold alone", from: base, to: service(annotate(annotation.KeyHealthCheckUnhealthy, "5")), never: []string{"CreateTargetGroup"},
 			check: func(t *testing.T, r *rig) {
 				if g := r.groupOn(80); *g.UnhealthyThresholdCount != 5 || *g.HealthyThresholdCount != 3 {
 					t.Errorf("thresholds %d, %d", *g.UnhealthyThresholdCount, *g.HealthyThresholdCount)
 				}
 			}},
-		{name: "the timeout of probes", from: base, to: service(with(annotation.KeyHealthCheckTimeout, "4")),
+		{name: "the timeout of probes", from: base, to: service(annotate(annotation.KeyHealthCheckTimeout, "4")),
 			check: func(t *testing.T, r *rig) {
 				if g := r.groupOn(80); *g.HealthCheckTimeoutSeconds != 4 {
 					t.Errorf("timeout %d", *g.HealthCheckTimeoutSeconds)
@@ -211,7 +211,7 @@ func TestChangesOfAService(t *testing.T) {
 					t.Errorf("rules (-want +got):\n%s", diff)
 				}
 			}},
-		{name: "tags", from: service(with(annotation.KeyTags, "a=1,b=2")), to: service(with(annotation.KeyTags, "a=3")), check: func(t *testing.T, r *rig) {
+		{name: "tags", from: service(annotate(annotation.KeyTags, "a=1,b=2")), to: service(annotate(annotation.KeyTags, "a=3")), check: func(t *testing.T, r *rig) {
 			for _, arn := range []*string{r.balancer(webName).LoadBalancerArn, r.groupOn(80).TargetGroupArn, r.listeners()[80].ListenerArn} {
 				if tags := r.tagsOf(arn); tags["a"] != "3" || tags["b"] != "" || tags["kubernetes.io/cluster/sim"] != "owned" || tags["kubernetes.io/service-name"] != "default/web" {
 					t.Errorf("%s has the tags %v", *arn, tags)
@@ -230,15 +230,15 @@ func TestChangesOfAService(t *testing.T) {
 					t.Errorf("address types %s, %s", b.IpAddressType, g.IpAddressType)
 				}
 			}},
-		{name: "an attribute of target groups", from: service(with(annotation.KeyGroupAttributes, "stickiness.enabled=true")), to: service(with(annotation.KeyGroupAttributes, "stickiness.enabled=false"))},
-		{name: "cross zone and back", from: service(with(annotation.KeyCrossZone, "true")), to: base},
+		{name: "an attribute of target groups", from: service(annotate(annotation.KeyGroupAttributes, "stickiness.enabled=true")), to: service(annotate(annotation.KeyGroupAttributes, "stickiness.enabled=false"))},
+		{name: "cross zone and back", from: service(annotate(annotation.KeyCrossZone, "true")), to: base},
 		{name: "local traffic", from: base, to: service(local), check: func(t *testing.T, r *rig) {
 			if g := r.groupOn(80); g.HealthCheckProtocol != "HTTP" || *g.HealthCheckPort != "31000" || *g.HealthCheckPath != "/healthz" || *g.HealthCheckIntervalSeconds != 10 || *g.HealthyThresholdCount != 2 {
 				t.Errorf("target group %+v", g)
 			}
 		}},
-		{name: "instances to addresses", from: base, to: service(with(annotation.KeyTargetType, "ip"))},
-		{name: "an idle timeout", from: base, to: service(with(intent.KeyIdleTimeout, "60s"))},
+		{name: "instances to addresses", from: base, to: service(annotate(annotation.KeyTargetType, "ip"))},
+		{name: "an idle timeout", from: base, to: service(annotate(intent.KeyIdleTimeout, "60s"))},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			r := newRig(t, sim.Options{IPv6: true})

@@ -169,8 +169,13 @@ func service(change ...func(*v1.Service)) *v1.Service {
 
 const webName = "a0123abcd456789ef0123456789abcde"
 
-func with(key, value string) func(*v1.Service) {
-	return func(s *v1.Service) { s.Annotations[key] = value }
+// annotate sets annotations.
+func annotate(pairs ...string) func(*v1.Service) {
+	return func(svc *v1.Service) {
+		for i := 0; i < len(pairs); i += 2 {
+			svc.Annotations[pairs[i]] = pairs[i+1]
+		}
+	}
 }
 
 func without(key string) func(*v1.Service) {

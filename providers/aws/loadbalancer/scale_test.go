@@ -109,7 +109,7 @@ func (r *rig) fingerprints(t *testing.T, list []*v1.Service) {
 // Fingerprints must not hide what an audit looks for, nor what changed while nobody looked.
 func TestFingerprintsHideNothing(t *testing.T) {
 	r := newRig(t, sim.Options{})
-	svc := service(with(annotation.KeyCrossZone, "true"), with(annotation.KeyCertificates, certificateA+","+certificateB))
+	svc := service(annotate(annotation.KeyCrossZone, "true", annotation.KeyCertificates, certificateA+","+certificateB))
 	r.ensure(svc)
 	if err := r.cloud.Fingerprint(t.Context()); err != nil {
 		t.Fatal(err)

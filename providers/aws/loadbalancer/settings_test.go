@@ -17,7 +17,7 @@ import (
 func TestSharedProbe(t *testing.T) {
 	shared := func(s *Settings) { s.Shared = &annotation.SharedProbe{Port: 10256, Path: "/healthz"} }
 	r := newRig(t, sim.Options{}, shared)
-	svc := service(with(annotation.KeyHealthCheckPort, "8080"))
+	svc := service(annotate(annotation.KeyHealthCheckPort, "8080"))
 	r.ensure(svc)
 	if g := r.groupOn(80); g.HealthCheckProtocol != "HTTP" || *g.HealthCheckPort != "10256" || *g.HealthCheckPath != "/healthz" {
 		t.Errorf("target group %+v", g)
@@ -64,7 +64,7 @@ func TestUDPThatIsProbedByTCPIsWarnedAbout(t *testing.T) {
 	}{
 		"cluster traffic":         {service(udp), true},
 		"local traffic":           {service(udp, local), false},
-		"a probe of its own":      {service(udp, with(annotation.KeyHealthCheckProtocol, "http"), with(annotation.KeyHealthCheckPort, "8080")), false},
+		"a probe of its own":      {service(udp, annotate(annotation.KeyHealthCheckProtocol, "http", annotation.KeyHealthCheckPort, "8080")), false},
 		"TCP on the port as well": {service(both), false},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -81,7 +81,7 @@ func TestUDPThatIsProbedByTCPIsWarnedAbout(t *testing.T) {
 func TestNodesByLabels(t *testing.T) {
 	r := newRig(t, sim.Options{})
 	r.nodes[1].Labels["pool"] = "ingress"
-	svc := service(with(annotation.KeyNodeLabels, "pool=ingress"))
+	svc := service(annotate(annotation.KeyNodeLabels, "pool=ingress"))
 	r.ensure(svc)
 	if members := r.sim.LoadBalancers()[0].Listeners[0].Members; len(members) != 1 || members[0] != "b" {
 		t.Errorf("members %v", members)
@@ -116,15 +116,15 @@ func TestManyTargetsInChunks(t *testing.T) {
 func TestChosenName(t *testing.T) {
 	r := newRig(t, sim.Options{})
 	before := r.bare()
-	named := service(with(annotation.KeyName, "web-prod"))
+	named := service(annotate(annotation.KeyName, "web-prod"))
 	r.ensure(named)
 	r.balancer("web-prod")
-	other := service(with(annotation.KeyName, "web-prod"), func(s *v1.Service) { s.Name, s.UID = "other", "ffffffff-4567-89ef-0123-456789abcdef" })
+	other := service(annotate(annotation.KeyName, "web-prod"), func(s *v1.Service) { s.Name, s.UID = "other", "ffffffff-4567-89ef-0123-456789abcdef" })
 	if _, err := r.manager.EnsureLoadBalancer(t.Context(), clusterName, other, r.nodes); err == nil {
 		t.Error("two Services share a load balancer")
 	}
 	r.remove(other)
-	r.ensure(service(with(annotation.KeyName, "web-test")))
+	r.ensure(service(annotate(annotation.KeyName, "web-test")))
 	r.wantEvent("web-test")
 	r.restart()
 	r.remove(service())

@@ -242,7 +242,7 @@ func look(t *testing.T, o sim.Options, settings func(*Settings), svc *v1.Service
 // generation picks the load balancer's generation by what a Service asks for.
 func generation(kind annotation.Type) func(*v1.Service) {
 	if kind == annotation.Network {
-		return with(annotation.KeyType, "nlb")
+		return annotate(annotation.KeyType, "nlb")
 	}
 	return without(annotation.KeyType)
 }

@@ -41,7 +41,7 @@ func TestServicesOfTheOtherController(t *testing.T) {
 	r := newRig(t, sim.Options{})
 	before := r.bare()
 	for _, kind := range []string{"external", "nlb-ip"} {
-		svc := service(with(annotation.KeyType, kind))
+		svc := service(annotate(annotation.KeyType, kind))
 		if _, err := r.manager.EnsureLoadBalancer(t.Context(), clusterName, svc, r.nodes); !errors.Is(err, cloudprovider.ImplementedElsewhere) {
 			t.Errorf("ensure: %v", err)
 		}
@@ -53,7 +53,7 @@ func TestServicesOfTheOtherController(t *testing.T) {
 		}
 	}
 	r.ensure(service())
-	r.remove(service(with(annotation.KeyType, "external")))
+	r.remove(service(annotate(annotation.KeyType, "external")))
 	r.sameAs(t, before)
 }
 
@@ -131,7 +131,7 @@ func TestTargetGroupIsReplacedWithoutAnOutage(t *testing.T) {
 	r.ensure(service())
 	r.clock.Step(time.Hour)
 	before := *r.groupOn(80).TargetGroupArn
-	moved := service(with(annotation.KeyHealthCheckInterval, "15"))
+	moved := service(annotate(annotation.KeyHealthCheckInterval, "15"))
 	r.log().Reset()
 	began := r.clock.Now()
 	r.ensure(moved)
@@ -158,7 +158,7 @@ func TestTargetGroupIsReplacedWithoutAnOutage(t *testing.T) {
 	r.noMutations("while connections finish, an ensure")
 	// Another move while those connections still finish, and back again.
 	for _, interval := range []string{"20", "15"} {
-		again := service(with(annotation.KeyHealthCheckInterval, interval))
+		again := service(annotate(annotation.KeyHealthCheckInterval, interval))
 		r.ensure(again)
 		for _, f := range r.listeners()[80].DefaultActions[0].ForwardConfig.TargetGroups {
 			if wanted := interval == fmt.Sprint(*r.groupByARN(*f.TargetGroupArn).HealthCheckIntervalSeconds); wanted != (awssdk.ToInt32(f.Weight) > 0) {
@@ -208,7 +208,7 @@ func TestAddressesMatchSubnetsAsWritten(t *testing.T) {
 	}
 	before := r.bare()
 	svc := func(subnetsAt, allocationsAt []int) *v1.Service {
-		return service(with(annotation.KeySubnets, pick(subnets, subnetsAt)), with(annotation.KeyAllocations, pick(allocations, allocationsAt)))
+		return service(annotate(annotation.KeySubnets, pick(subnets, subnetsAt)), annotate(annotation.KeyAllocations, pick(allocations, allocationsAt)))
 	}
 	check := func(subnetsAt, allocationsAt []int) {
 		t.Helper()
@@ -287,7 +287,7 @@ func TestAnnotationsWithoutEffectGetAnEvent(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := newRig(t, sim.Options{})
-			r.ensure(service(with(tc.key, tc.value)))
+			r.ensure(service(annotate(tc.key, tc.value)))
 			r.wantEvent(tc.event)
 		})
 	}
@@ -324,7 +324,7 @@ func TestManagedAndListedSecurityGroups(t *testing.T) {
 		t.Fatal(err)
 	}
 	before := r.bare()
-	listed := service(with(annotation.KeySecurityGroups, own))
+	listed := service(annotate(annotation.KeySecurityGroups, own))
 	r.ensure(service())
 	r.steady(service())
 	r.ensure(listed)
@@ -344,7 +344,7 @@ func TestManagedAndListedSecurityGroups(t *testing.T) {
 
 func TestManagedGroupOfTLSListenerOpensTCP(t *testing.T) {
 	r := newRig(t, sim.Options{}, func(s *Settings) { s.ManagedGroups = true })
-	r.ensure(service(with(annotation.KeyCertificates, certificateA)))
+	r.ensure(service(annotate(annotation.KeyCertificates, certificateA)))
 	out, err := r.ec2.DescribeSecurityGroups(t.Context(), &ec2.DescribeSecurityGroupsInput{GroupIds: r.balancer(webName).SecurityGroups})
 	if err != nil {
 		t.Fatal(err)
@@ -362,7 +362,7 @@ func TestNodesOutsideTheZonesOfALoadBalancer(t *testing.T) {
 	for name, kind := range map[string]func(*v1.Service){"classic": without(annotation.KeyType), "network": func(*v1.Service) {}} {
 		t.Run(name, func(t *testing.T) {
 			r := newRig(t, sim.Options{})
-			svc := service(kind, with(annotation.KeySubnets, strings.Join(r.sim.Subnets(false)[:2], ",")))
+			svc := service(kind, annotate(annotation.KeySubnets, strings.Join(r.sim.Subnets(false)[:2], ",")))
 			all := r.nodes
 			r.nodes = all[:2] // one in each zone
 			r.ensure(svc)
