@@ -10,6 +10,7 @@ import (
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/golden"
 	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
+	"github.com/unified-ccm/unified-ccm/pkg/common/intent/intenttest"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/annotation"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/sim"
 )
@@ -128,17 +129,8 @@ func TestEventsOfAServiceWithEveryAnnotation(t *testing.T) {
 					r.steady(svc)
 					return
 				}
-				if err == nil {
-					t.Errorf("%s: bad values are accepted", driver)
-					return
-				}
-				// How the service controller words the event.
-				fmt.Fprintf(&out, "Warning SyncLoadBalancerFailed Error syncing load balancer: failed to ensure load balancer: %s\n", r.named.Show(err.Error()))
-				for key := range annotations {
-					if !strings.Contains(err.Error(), key+" is ") && !strings.Contains(err.Error(), key+": ") && !harmless[key] {
-						t.Errorf("%s: nothing is said about %s", driver, key)
-					}
-				}
+				event := intenttest.Refused(t, err, annotations, harmless)
+				fmt.Fprintln(&out, r.named.Show(event))
 				if m := r.mutations(); len(m) > 0 {
 					t.Errorf("%s: made %v although annotations are bad", driver, m)
 				}
@@ -151,19 +143,9 @@ func TestEventsOfAServiceWithEveryAnnotation(t *testing.T) {
 // A slip in any key is told with the key that was meant.
 func TestMisspeltKeys(t *testing.T) {
 	bubble(t, sim.Options{}, Settings{}, func(r *rig) {
-		for _, key := range append(annotation.Keys(), annotation.Portable()...) {
-			for name, slip := range map[string]string{
-				"last letter missing": key[:len(key)-1],
-				"a letter twice":      key[:len(key)-3] + key[len(key)-3:len(key)-2] + key[len(key)-3:],
-			} {
-				svc := service(annotate(slip, "x"))
-				r.ensure(svc)
-				want := "did you mean " + key + "?"
-				events := strings.Join(r.events(), "\n")
-				if !strings.Contains(events, slip+": ") || !strings.Contains(events, want) {
-					t.Errorf("%s, %s: no event says %q: %s", slip, name, want, events)
-				}
-			}
-		}
+		intenttest.Misspelt(t, append(annotation.Keys(), annotation.Portable()...), func(slip string) []string {
+			r.ensure(service(annotate(slip, "x")))
+			return r.events()
+		})
 	})
 }
