@@ -85,13 +85,18 @@ func (s *instanceSource) List(ctx context.Context) ([]instances.Instance, error)
 	return append(out, pods...), err
 }
 
-// listInTurn is list while nobody else reads what it answers.
+// listInTurn is list while nobody else reads what it answers: at a start load balancers ask for all
+// instances at the same moment as nodes, and either may be the first.
 func (s *instanceSource) listInTurn(ctx context.Context, in scope) ([]ec2types.Instance, error) {
+	oldest, before := s.clock.Now().Add(-listAge), s.known.countLists()
 	done, err := s.known.reading.Take(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer done()
+	if found, ok := s.known.listed(in, oldest, before); ok {
+		return found, nil
+	}
 	return s.list(ctx, in)
 }
 

@@ -27,6 +27,9 @@ const (
 	// ownerAge is how old the tags may be that say whether an instance is the cluster's. They are
 	// set when it is launched, so that an idle day costs no reads for them.
 	ownerAge = 24 * time.Hour
+	// listAge is how long before it was asked for a list may have been begun that somebody else was reading just
+	// then. EC2's own answers lag behind what happened by more.
+	listAge = time.Second
 )
 
 // describedInstances remembers instances as EC2 described them, and those that it did not have. It
@@ -41,6 +44,16 @@ type describedInstances struct {
 	mu     sync.Mutex
 	byID   map[string]describedAt
 	absent map[string]time.Time
+	last   listedAt
+	// lists is how many have been read.
+	lists uint64
+}
+
+// listedAt are all instances in scope, from a read that started at.
+type listedAt struct {
+	in        scope
+	instances []ec2types.Instance
+	at        time.Time
 }
 
 type describedAt struct {
@@ -69,6 +82,25 @@ func (d *describedInstances) putList(in scope, list []ec2types.Instance, at time
 	for _, i := range list {
 		d.putLocked(i, at)
 	}
+	d.last = listedAt{in, list, at}
+	d.lists++
+}
+
+// countLists is how many lists have been read so far.
+func (d *describedInstances) countLists() uint64 {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.lists
+}
+
+// listed returns the last list of the instances in scope, if it was begun at oldest or later and is not among the first so many.
+func (d *describedInstances) listed(in scope, oldest time.Time, before uint64) (list []ec2types.Instance, ok bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.lists == before || d.last.in != in || d.last.at.Before(oldest) {
+		return nil, false
+	}
+	return slices.Clone(d.last.instances), true
 }
 
 // put takes the answer to a question for ids, from a read that started at.

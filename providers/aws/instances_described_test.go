@@ -96,6 +96,46 @@ func TestDescribedSharesTheListOfNodes(t *testing.T) {
 	})
 }
 
+// TestNodesShareTheListOfLoadBalancers is a start at which the load balancers come first: nodes that ask while they
+// read need no list of their own, unless it was begun too long ago, or has ended.
+func TestNodesShareTheListOfLoadBalancers(t *testing.T) {
+	for _, tt := range []struct {
+		name          string
+		latency, head time.Duration
+		calls         int
+	}{
+		{"while it is read", 200 * time.Millisecond, 100 * time.Millisecond, 1},
+		{"while it is read, and begun long ago", 3 * time.Second, 2 * time.Second, 2},
+		{"after it has ended", 200 * time.Millisecond, 300 * time.Millisecond, 2},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newNodeWorld(t, sim.Options{Latency: tt.latency})
+				var asked []string
+				for _, n := range w.launch(machines(maxFilterValues+1, "")...) {
+					asked = append(asked, w.cloud.Instance(n.Name))
+				}
+				described := make(chan error, 1)
+				go func() {
+					_, err := w.source.Described(t.Context(), asked, false)
+					described <- err
+				}()
+				time.Sleep(tt.head)
+				found, err := w.source.List(t.Context())
+				if err != nil || len(found) != len(asked) {
+					t.Errorf("%d instances, %v, want %d", len(found), err, len(asked))
+				}
+				if err := <-described; err != nil {
+					t.Error(err)
+				}
+				if calls, _ := w.calls(); calls["DescribeInstances"] != tt.calls {
+					t.Errorf("%v, want %d calls of DescribeInstances", calls, tt.calls)
+				}
+			})
+		})
+	}
+}
+
 func TestListForgetsWhatLeft(t *testing.T) {
 	w := newNodeWorld(t, sim.Options{})
 	a, b := w.machine("a"), w.machine("b")
