@@ -58,7 +58,7 @@ func StartCluster(ctx context.Context, b Binaries, o ClusterOptions) (_ *Cluster
 			err = errors.Join(err, c.Stop(context.WithoutCancel(ctx)))
 		}
 	}()
-	err = step(ctx, "starting the simulated cloud "+o.Provider, func(ctx context.Context) (err error) {
+	err = step(ctx, o.Cloud.starting(o.Provider), func(ctx context.Context) (err error) {
 		c.Cloud, err = StartCloud(ctx, o.Provider, cmp.Or(o.Listen, "127.0.0.1:0"), o.Cloud)
 		return err
 	})

@@ -39,6 +39,14 @@ type SimulatorOptions struct {
 	Proxy bool
 }
 
+// starting is the step that starts the cloud.
+func (o SimulatorOptions) starting(provider string) string {
+	if o.Services != "" {
+		return "making a project on the real services of " + provider
+	}
+	return "starting the simulated cloud " + provider
+}
+
 // Simulator is a cloud that a lab can simulate.
 type Simulator struct {
 	// New makes a world, and the function that ends it.
