@@ -43,6 +43,11 @@ routes = 4
 
 func TestConfigReachesTheSimulator(t *testing.T) {
 	t.Parallel()
+	for _, row := range configKeys() {
+		if !strings.Contains(everyKey, "\n"+row.Key+" =") {
+			t.Errorf("[%s] %s is not tried here", row.Section, row.Key)
+		}
+	}
 	cfg, warnings, err := ReadConfig("cloud.conf", []byte(strings.Replace(everyKey, "endpoint =\n", "", 1)))
 	if err != nil || len(warnings) > 0 {
 		t.Fatalf("ReadConfig: %v, warnings %v", err, warnings)

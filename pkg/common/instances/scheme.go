@@ -195,6 +195,7 @@ func (s *TableScheme) FormatAs(name string, fields Fields) (string, error) {
 	return "", fmt.Errorf("provider ID table %q has no form %q", s.table.Scheme, name)
 }
 
+// write puts fields in their places; one that is missing leaves its place empty.
 func (f compiledForm) write(fields Fields) string {
 	parts := make([]string, len(f.segments))
 	for i, part := range f.segments {

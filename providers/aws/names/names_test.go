@@ -138,6 +138,7 @@ func TestProviderIDs(t *testing.T) {
 		{name: "no ID", in: "aws:///us-west-2a/", want: malformed},
 		{name: "no instance", in: "aws:///us-west-2a/vol-0123", want: malformed},
 		{name: "nothing behind the dash", in: "i-", want: malformed},
+		{name: "a line feed in the ID", in: "aws:///us-west-2a/i-0123\nx", want: malformed},
 		{name: "a name", in: "worker-1", want: malformed},
 	}
 	for _, tt := range tests {

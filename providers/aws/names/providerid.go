@@ -52,11 +52,11 @@ func ProviderIDs(region func() string) *instances.TableScheme {
 	})
 }
 
-// isMachine says whether an ID can be that of a machine. EC2 assigns hexadecimal ones; tests of clusters
-// make up others, which EC2 then refuses.
+// isMachine says whether an ID can be that of a machine: one line after the prefix. EC2 assigns hexadecimal
+// ones; tests of clusters make up others, which EC2 then refuses.
 func isMachine(id string) bool {
 	for _, prefix := range []string{InstancePrefix, FargatePrefix} {
-		if rest, ok := strings.CutPrefix(id, prefix); ok && rest != "" {
+		if rest, ok := strings.CutPrefix(id, prefix); ok && rest != "" && !strings.Contains(rest, "\n") {
 			return true
 		}
 	}
