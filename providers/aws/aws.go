@@ -23,7 +23,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/nodes"
 	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
 	"github.com/unified-ccm/unified-ccm/pkg/common/routes"
-	"github.com/unified-ccm/unified-ccm/pkg/common/shared"
+	"github.com/unified-ccm/unified-ccm/pkg/common/snapshot"
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer"
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/annotation"
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/vpc"
@@ -74,8 +74,8 @@ type balancers = lbcommon.Controller[loadbalancer.Surroundings, loadbalancer.Des
 type Cloud struct {
 	config     Config
 	connection *connection
-	region     *shared.Value[string]
-	parts      *shared.Value[*parts]
+	region     *snapshot.Value[string]
+	parts      *snapshot.Value[*parts]
 
 	loadBalancer *balancers
 	instances    *instances.Instances

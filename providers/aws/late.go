@@ -9,7 +9,7 @@ import (
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/instances"
 	"github.com/unified-ccm/unified-ccm/pkg/common/routes"
-	"github.com/unified-ccm/unified-ccm/pkg/common/shared"
+	"github.com/unified-ccm/unified-ccm/pkg/common/snapshot"
 )
 
 // retryAfterFailure is how soon what could not be found out is tried again. Meanwhile all callers get
@@ -17,14 +17,14 @@ import (
 const retryAfterFailure = 5 * time.Second
 
 // newOnce returns a value that is made with the first call that needs it, and then stays.
-func newOnce[T any](c clock.PassiveClock, build func(context.Context) (T, error)) *shared.Value[T] {
-	return shared.New(shared.Options[T]{Read: build, Clock: c, RetryAfter: retryAfterFailure})
+func newOnce[T any](c clock.PassiveClock, build func(context.Context) (T, error)) *snapshot.Value[T] {
+	return snapshot.NewValue(snapshot.ValueOptions[T]{Read: build, Clock: c, RetryAfter: retryAfterFailure})
 }
 
 // The types of this file hand calls on to parts, which are made with the first of them.
 
 // lateInstances is an instance source whose cluster may not be known yet.
-type lateInstances struct{ parts *shared.Value[*parts] }
+type lateInstances struct{ parts *snapshot.Value[*parts] }
 
 var _ instances.Source = lateInstances{}
 
@@ -56,7 +56,7 @@ func (l lateInstances) Find(ctx context.Context, nodeNames []string) ([]instance
 }
 
 // lateRoutes is a route source whose cluster may not be known yet.
-type lateRoutes struct{ parts *shared.Value[*parts] }
+type lateRoutes struct{ parts *snapshot.Value[*parts] }
 
 var _ routes.Source = lateRoutes{}
 

@@ -11,7 +11,7 @@ import (
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 
-	"github.com/unified-ccm/unified-ccm/pkg/common/shared"
+	"github.com/unified-ccm/unified-ccm/pkg/common/snapshot"
 	"github.com/unified-ccm/unified-ccm/providers/aws/api"
 	"github.com/unified-ccm/unified-ccm/providers/aws/awserr"
 )
@@ -23,7 +23,7 @@ const zonePause = 10 * time.Minute
 // never change, so that one read is enough; most often EC2 tells them with the instances already.
 type zoneIDs struct {
 	// all are those that EC2 lists.
-	all *shared.Value[map[string]string]
+	all *snapshot.Value[map[string]string]
 
 	mu     sync.Mutex
 	byName map[string]string
@@ -32,7 +32,7 @@ type zoneIDs struct {
 func newZoneIDs(client api.EC2, c clock.PassiveClock) *zoneIDs {
 	read := func(ctx context.Context) (map[string]string, error) { return readZoneIDs(ctx, client) }
 	return &zoneIDs{
-		all:    shared.New(shared.Options[map[string]string]{Read: read, Clock: c, Age: zonePause, RetryAfter: zonePause}),
+		all:    snapshot.NewValue(snapshot.ValueOptions[map[string]string]{Read: read, Clock: c, Age: zonePause, RetryAfter: zonePause}),
 		byName: map[string]string{},
 	}
 }

@@ -11,7 +11,7 @@ import (
 	lbcommon "github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/annotation"
-	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/network"
+	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/nlb"
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/tags"
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/vpc"
 	"github.com/unified-ccm/unified-ccm/providers/aws/names"
@@ -144,13 +144,13 @@ func (c *Cloud) refuseChange(key lbcommon.Key, to annotation.Type, have Observed
 // Status implements lbcommon.Cloud.
 func (c *Cloud) Status(_ intent.Service, have Observed) *v1.LoadBalancerStatus {
 	if have.Network.Balancer != nil || have.made == nil {
-		return network.Status(have.Network)
+		return nlb.Status(have.Network)
 	}
 	return have.made.classic.Status(have.Classic)
 }
 
 // Failure implements loadbalancer.Failer. Classic load balancers have an address as soon as they exist.
-func (c *Cloud) Failure(have Observed) string { return network.Failure(have.Network) }
+func (c *Cloud) Failure(have Observed) string { return nlb.Failure(have.Network) }
 
 // join appends a plan to another one. Both may change one security group: then the second change
 // gets a name of its own, and comes after the first.

@@ -1,5 +1,5 @@
 // Package loadbalancer fills in the seam of pkg/common/loadbalancer for AWS: it reads annotations,
-// picks the generation of load balancer that a Service asks for, and hands on to package network or
+// picks the generation of load balancer that a Service asks for, and hands on to package nlb or
 // classic. Both share subnets and security groups, in package vpc.
 package loadbalancer
 
@@ -14,11 +14,11 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
 	lbcommon "github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
 	"github.com/unified-ccm/unified-ccm/pkg/common/nodes"
-	"github.com/unified-ccm/unified-ccm/pkg/common/shared"
+	"github.com/unified-ccm/unified-ccm/pkg/common/snapshot"
 	"github.com/unified-ccm/unified-ccm/providers/aws/api"
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/annotation"
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/classic"
-	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/network"
+	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/nlb"
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/vpc"
 	"github.com/unified-ccm/unified-ccm/providers/aws/names"
 )
@@ -63,7 +63,7 @@ type Options struct {
 // generations are both kinds of load balancers over one connection.
 type generations struct {
 	reader  *vpc.Reader
-	network *network.Cloud
+	network *nlb.Cloud
 	classic *classic.Cloud
 	cluster vpc.Cluster
 }
@@ -72,7 +72,7 @@ type generations struct {
 type Cloud struct {
 	options Options
 	// made is connected with the first call.
-	made *shared.Value[*generations]
+	made *snapshot.Value[*generations]
 }
 
 var (
@@ -89,7 +89,7 @@ var (
 func New(o Options) *Cloud {
 	o.Clock = clocks.OrReal(o.Clock)
 	c := &Cloud{options: o}
-	c.made = shared.New(shared.Options[*generations]{Read: c.connect, Clock: o.Clock})
+	c.made = snapshot.NewValue(snapshot.ValueOptions[*generations]{Read: c.connect, Clock: o.Clock})
 	return c
 }
 
@@ -109,13 +109,13 @@ type Surroundings struct {
 
 // Desired are the objects that should exist for one Service: those of one generation.
 type Desired struct {
-	Network *network.Desired
+	Network *nlb.Desired
 	Classic *classic.Desired
 }
 
 // Observed is what exists of one Service's load balancer, in both generations.
 type Observed struct {
-	Network network.Observed
+	Network nlb.Observed
 	Classic classic.Observed
 	made    *generations
 }
@@ -146,12 +146,12 @@ func (c *Cloud) connect(ctx context.Context) (*generations, error) {
 	reader := vpc.NewReader(vpc.Options{
 		API: to.EC2, VPC: to.VPC, Cluster: to.Cluster, FallbackSubnet: to.FallbackSubnet, Instances: to.Instances, Clock: c.options.Clock,
 	})
-	networks := network.Options{
+	networks := nlb.Options{
 		API: to.ELBV2, Groups: reader.Groups(), VPC: to.VPC, Cluster: to.Cluster, Clock: c.options.Clock,
-		Settings: network.Settings{Managed: settings.ManagedGroups, NoNodeRules: settings.NoNodeRules, Shared: settings.Shared},
+		Settings: nlb.Settings{Managed: settings.ManagedGroups, NoNodeRules: settings.NoNodeRules, Shared: settings.Shared},
 	}
 	return &generations{
-		reader: reader, cluster: to.Cluster, network: network.New(networks),
+		reader: reader, cluster: to.Cluster, network: nlb.New(networks),
 		classic: classic.New(classic.Options{
 			API: to.ELB, VPC: to.VPC, Cluster: to.Cluster, Groups: reader.Groups(), Instances: to.Instances, SecurityGroup: settings.ClassicGroup,
 			DisableIngress: settings.NoNodeRules, SharedProbe: settings.Shared, Clock: c.options.Clock,
@@ -184,14 +184,14 @@ func (c *Cloud) instanceIDs(nodes []*v1.Node) []string {
 	return ids
 }
 
-func (c *Cloud) targets(nodes []*v1.Node) []network.Node {
-	out := make([]network.Node, 0, len(nodes))
+func (c *Cloud) targets(nodes []*v1.Node) []nlb.Node {
+	out := make([]nlb.Node, 0, len(nodes))
 	for _, node := range nodes {
 		id, err := c.options.InstanceID(node.Spec.ProviderID)
 		if err != nil || !strings.HasPrefix(id, names.InstancePrefix) { // Other machines, such as Fargate's, are no targets.
 			continue
 		}
-		target := network.Node{InstanceID: id}
+		target := nlb.Node{InstanceID: id}
 		for _, a := range node.Status.Addresses {
 			if a.Type == v1.NodeInternalIP {
 				target.Addresses = append(target.Addresses, a.Address)
@@ -208,7 +208,7 @@ func (c *Cloud) Desired(key lbcommon.Key, in intent.Service, all []*v1.Node, aro
 	targets := nodes.WithLabels(all, options.NodeLabels)
 	subject := "Service " + in.Namespace + "/" + in.Name
 	if options.Type == annotation.Network {
-		d, more := around.made.network.Desire(network.Request{Key: key, Service: in, Options: options, Nodes: c.targets(targets), Around: around.Surroundings})
+		d, more := around.made.network.Desire(nlb.Request{Key: key, Service: in, Options: options, Nodes: c.targets(targets), Around: around.Surroundings})
 		if err = intent.Join(subject, err, more); err == nil {
 			around.made.network.Store().Expect(key, d)
 		}

@@ -18,7 +18,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
 	lbcommon "github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
-	"github.com/unified-ccm/unified-ccm/pkg/common/shared"
+	"github.com/unified-ccm/unified-ccm/pkg/common/snapshot"
 	"github.com/unified-ccm/unified-ccm/providers/fake/api"
 )
 
@@ -45,7 +45,7 @@ type Cloud struct {
 	instanceID func(providerID string) (string, error)
 	clock      clock.Clock
 	store      *store
-	zones      *shared.Value[[]string]
+	zones      *snapshot.Value[[]string]
 }
 
 var _ lbcommon.Cloud[Surroundings, Desired, Observed] = (*Cloud)(nil)

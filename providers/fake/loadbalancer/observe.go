@@ -8,7 +8,7 @@ import (
 
 	"k8s.io/utils/clock"
 
-	"github.com/unified-ccm/unified-ccm/pkg/common/shared"
+	"github.com/unified-ccm/unified-ccm/pkg/common/snapshot"
 	"github.com/unified-ccm/unified-ccm/providers/fake/api"
 )
 
@@ -230,8 +230,8 @@ func group(lbs []api.LoadBalancer, addresses []api.Address) map[string]Observed 
 }
 
 // newZones returns the names of the region's zones, sorted.
-func newZones(client API, c clock.PassiveClock) *shared.Value[[]string] {
-	return shared.New(shared.Options[[]string]{Clock: c, Age: zonesAge, Read: func(ctx context.Context) ([]string, error) {
+func newZones(client API, c clock.PassiveClock) *snapshot.Value[[]string] {
+	return snapshot.NewValue(snapshot.ValueOptions[[]string]{Clock: c, Age: zonesAge, Read: func(ctx context.Context) ([]string, error) {
 		zones, err := client.ListZones(ctx)
 		if err != nil {
 			return nil, err

@@ -12,7 +12,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
-	"github.com/unified-ccm/unified-ccm/pkg/common/shared"
+	"github.com/unified-ccm/unified-ccm/pkg/common/snapshot"
 	"github.com/unified-ccm/unified-ccm/pkg/common/turns"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/api"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/annotation"
@@ -51,9 +51,9 @@ type surroundings struct {
 	settings Settings
 	serverID func(string) (string, error)
 
-	version  *shared.Value[version]
-	external *shared.Value[string]
-	subnets  *shared.Value[map[string]api.Subnet]
+	version  *snapshot.Value[version]
+	external *snapshot.Value[string]
+	subnets  *snapshot.Value[map[string]api.Subnet]
 
 	// turn is held by the one caller that reads ports; the others wait for it and find its result.
 	turn  turns.Turn
@@ -69,15 +69,15 @@ type portList struct {
 func newSurroundings(client API, c clock.PassiveClock, s Settings, serverID func(string) (string, error)) *surroundings {
 	return &surroundings{
 		api: client, clock: c, settings: s, serverID: serverID, ports: map[string]portList{},
-		version: shared.New(shared.Options[version]{Clock: c, Age: versionAge, Read: func(ctx context.Context) (version, error) {
+		version: snapshot.NewValue(snapshot.ValueOptions[version]{Clock: c, Age: versionAge, Read: func(ctx context.Context) (version, error) {
 			list, err := client.ListVersions(ctx)
 			if err != nil {
 				return version{}, err
 			}
 			return newest(list)
 		}}),
-		external: shared.New(shared.Options[string]{Clock: c, Age: networkAge, Read: func(ctx context.Context) (string, error) { return findExternal(ctx, client) }}),
-		subnets: shared.New(shared.Options[map[string]api.Subnet]{Clock: c, Age: networkAge, Read: func(ctx context.Context) (map[string]api.Subnet, error) {
+		external: snapshot.NewValue(snapshot.ValueOptions[string]{Clock: c, Age: networkAge, Read: func(ctx context.Context) (string, error) { return findExternal(ctx, client) }}),
+		subnets: snapshot.NewValue(snapshot.ValueOptions[map[string]api.Subnet]{Clock: c, Age: networkAge, Read: func(ctx context.Context) (map[string]api.Subnet, error) {
 			list, err := client.ListSubnets(ctx, api.SubnetFilter{})
 			byID := make(map[string]api.Subnet, len(list))
 			for _, one := range list {

@@ -12,7 +12,7 @@ import (
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/batch"
 	"github.com/unified-ccm/unified-ccm/pkg/common/clocks"
-	"github.com/unified-ccm/unified-ccm/pkg/common/shared"
+	"github.com/unified-ccm/unified-ccm/pkg/common/snapshot"
 	"github.com/unified-ccm/unified-ccm/providers/aws/api"
 	"github.com/unified-ccm/unified-ccm/providers/aws/names"
 )
@@ -73,8 +73,8 @@ const (
 // Reader reads the VPC for all Services. It is safe for concurrent use.
 type Reader struct {
 	options Options
-	subnets *shared.Value[[]Subnet]
-	zones   *shared.Value[map[string]string]
+	subnets *snapshot.Value[[]Subnet]
+	zones   *snapshot.Value[map[string]string]
 	groups  *GroupStore
 }
 
@@ -82,8 +82,8 @@ type Reader struct {
 func NewReader(o Options) *Reader {
 	o.Clock = clocks.OrReal(o.Clock)
 	r := &Reader{options: o, groups: newGroupStore(o)}
-	r.zones = shared.New(shared.Options[map[string]string]{Read: r.readZones, Clock: o.Clock, Age: zonesAge})
-	r.subnets = shared.New(shared.Options[[]Subnet]{Read: r.readSubnets, Clock: o.Clock, Age: subnetsAge})
+	r.zones = snapshot.NewValue(snapshot.ValueOptions[map[string]string]{Read: r.readZones, Clock: o.Clock, Age: zonesAge})
+	r.subnets = snapshot.NewValue(snapshot.ValueOptions[[]Subnet]{Read: r.readSubnets, Clock: o.Clock, Age: subnetsAge})
 	return r
 }
 

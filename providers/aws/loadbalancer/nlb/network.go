@@ -1,7 +1,7 @@
-// Package network is network load balancers: what should exist for a Service, what does, and how
+// Package nlb manages network load balancers: what should exist for a Service, what does, and how
 // the one becomes the other. Each kind of object has a file of its own. Subnets, security groups
 // and their rules come from package vpc.
-package network
+package nlb
 
 import (
 	"strings"

@@ -1,4 +1,4 @@
-package shared_test
+package snapshot_test
 
 import (
 	"context"
@@ -10,7 +10,7 @@ import (
 
 	clocktesting "k8s.io/utils/clock/testing"
 
-	"github.com/unified-ccm/unified-ccm/pkg/common/shared"
+	"github.com/unified-ccm/unified-ccm/pkg/common/snapshot"
 )
 
 var errRead = errors.New("refused")
@@ -38,7 +38,7 @@ func TestAge(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			clock := clocktesting.NewFakePassiveClock(time.Unix(1000, 0))
-			v := shared.New(shared.Options[int]{Read: (&counter{}).read, Clock: clock, Age: tc.age})
+			v := snapshot.NewValue(snapshot.ValueOptions[int]{Read: (&counter{}).read, Clock: clock, Age: tc.age})
 			if _, known := v.Peek(); known {
 				t.Error("a value is known before it was read")
 			}
@@ -62,7 +62,7 @@ func TestAge(t *testing.T) {
 func TestAgeCountsFromTheBeginningOfTheRead(t *testing.T) {
 	clock := clocktesting.NewFakePassiveClock(time.Unix(1000, 0))
 	calls := 0
-	v := shared.New(shared.Options[int]{Clock: clock, Age: time.Minute, Read: func(context.Context) (int, error) {
+	v := snapshot.NewValue(snapshot.ValueOptions[int]{Clock: clock, Age: time.Minute, Read: func(context.Context) (int, error) {
 		clock.SetTime(clock.Now().Add(40 * time.Second))
 		calls++
 		return calls, nil
@@ -80,7 +80,7 @@ func TestAgeCountsFromTheBeginningOfTheRead(t *testing.T) {
 
 func TestGetSince(t *testing.T) {
 	clock := clocktesting.NewFakePassiveClock(time.Unix(1000, 0))
-	v := shared.New(shared.Options[int]{Read: (&counter{}).read, Clock: clock})
+	v := snapshot.NewValue(snapshot.ValueOptions[int]{Read: (&counter{}).read, Clock: clock})
 	before := clock.Now()
 	for _, step := range []struct {
 		since time.Time
@@ -106,7 +106,7 @@ func TestFailures(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			clock := clocktesting.NewFakePassiveClock(time.Unix(1000, 0))
 			c := &counter{err: errRead}
-			v := shared.New(shared.Options[int]{Read: c.read, Clock: clock, RetryAfter: tc.retryAfter})
+			v := snapshot.NewValue(snapshot.ValueOptions[int]{Read: c.read, Clock: clock, RetryAfter: tc.retryAfter})
 			for range 2 {
 				if got, err := v.Get(t.Context()); got != 0 || !errors.Is(err, errRead) {
 					t.Errorf("got %d, %v", got, err)
@@ -124,7 +124,7 @@ func TestFailures(t *testing.T) {
 func TestAFailureForgetsNothing(t *testing.T) {
 	clock := clocktesting.NewFakePassiveClock(time.Unix(1000, 0))
 	c := &counter{}
-	v := shared.New(shared.Options[int]{Read: c.read, Clock: clock, Age: time.Minute, RetryAfter: time.Hour})
+	v := snapshot.NewValue(snapshot.ValueOptions[int]{Read: c.read, Clock: clock, Age: time.Minute, RetryAfter: time.Hour})
 	if _, err := v.Get(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -148,7 +148,7 @@ func TestAFailureForgetsNothing(t *testing.T) {
 func TestOneReadForAll(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := &counter{}
-		v := shared.New(shared.Options[int]{Clock: clocktesting.NewFakePassiveClock(time.Unix(1000, 0)), Age: time.Minute, Read: func(ctx context.Context) (int, error) {
+		v := snapshot.NewValue(snapshot.ValueOptions[int]{Clock: clocktesting.NewFakePassiveClock(time.Unix(1000, 0)), Age: time.Minute, Read: func(ctx context.Context) (int, error) {
 			time.Sleep(time.Second) // on the bubble's clock
 			return c.read(ctx)
 		}})
@@ -171,7 +171,7 @@ func TestOneReadForAll(t *testing.T) {
 // who is not given the first one's error.
 func TestGivingUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		v := shared.New(shared.Options[int]{Clock: clocktesting.NewFakePassiveClock(time.Unix(1000, 0)), RetryAfter: time.Hour, Read: func(ctx context.Context) (int, error) {
+		v := snapshot.NewValue(snapshot.ValueOptions[int]{Clock: clocktesting.NewFakePassiveClock(time.Unix(1000, 0)), RetryAfter: time.Hour, Read: func(ctx context.Context) (int, error) {
 			if ctx.Value(patient{}) == nil {
 				<-ctx.Done()
 				return 0, ctx.Err()

@@ -1,7 +1,5 @@
-// Package shared holds values that many callers need and that cost a call: whoever comes first
-// reads, the others wait for the result, and every wait ends with its caller's context. A value
-// that is young enough is served to all.
-package shared
+// Package snapshot caches what was read from a cloud.
+package snapshot
 
 import (
 	"context"
@@ -13,8 +11,8 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/turns"
 )
 
-// Options of a Value. Read and Clock are required.
-type Options[T any] struct {
+// ValueOptions configures a Value. Read and Clock are required.
+type ValueOptions[T any] struct {
 	// Read returns the value as it is now. It is called by one caller at a time, with that caller's
 	// context, and the value that it returns is shared: nobody changes what it points to.
 	Read  func(context.Context) (T, error)
@@ -29,7 +27,7 @@ type Options[T any] struct {
 
 // Value is a value that is read when it is needed. It is safe for concurrent use.
 type Value[T any] struct {
-	options Options[T]
+	options ValueOptions[T]
 	// turn is held by the one caller that reads.
 	turn turns.Turn
 
@@ -42,8 +40,8 @@ type Value[T any] struct {
 	failedAt time.Time
 }
 
-// New returns a Value. It reads nothing.
-func New[T any](o Options[T]) *Value[T] {
+// NewValue returns a Value. It reads nothing.
+func NewValue[T any](o ValueOptions[T]) *Value[T] {
 	return &Value[T]{options: o}
 }
 
