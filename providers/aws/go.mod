@@ -6,6 +6,7 @@ require (
 	github.com/aws/aws-sdk-go-v2/config v1.33.14
 	github.com/spf13/pflag v1.0.10
 	github.com/unified-ccm/unified-ccm/pkg/common v0.0.0
+	golang.org/x/sync v0.24.0
 	k8s.io/client-go v0.37.1
 	k8s.io/component-base v0.37.1
 )

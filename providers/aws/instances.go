@@ -89,7 +89,7 @@ func (s *instanceSource) List(ctx context.Context) ([]instances.Instance, error)
 // instances at the same moment as nodes, and either may be the first.
 func (s *instanceSource) listInTurn(ctx context.Context, in scope) ([]ec2types.Instance, error) {
 	oldest, before := s.clock.Now().Add(-listAge), s.known.countLists()
-	done, err := s.known.reading.Take(ctx)
+	done, err := s.known.reading.Lock(ctx)
 	if err != nil {
 		return nil, err
 	}

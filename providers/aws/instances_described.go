@@ -13,7 +13,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
-	"github.com/unified-ccm/unified-ccm/pkg/common/turns"
+	"github.com/unified-ccm/unified-ccm/pkg/common/locks"
 	"github.com/unified-ccm/unified-ccm/providers/aws/names"
 )
 
@@ -39,7 +39,7 @@ type describedInstances struct {
 	// reading is held by the one who reads all instances, or many for Described, so that others with
 	// the same question find the answer: load balancers start beside the nodes' first list, which
 	// has everything that they ask for.
-	reading turns.Turn
+	reading locks.Mutex
 
 	mu     sync.Mutex
 	byID   map[string]describedAt
@@ -210,7 +210,7 @@ func (s *instanceSource) described(ctx context.Context, ids []string, oldest sin
 	if len(unknown) == 0 {
 		return found, nil
 	}
-	done, err := s.known.reading.Take(ctx)
+	done, err := s.known.reading.Lock(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -10,9 +10,9 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
+	"golang.org/x/sync/errgroup"
 	"k8s.io/utils/clock"
 
-	"github.com/unified-ccm/unified-ccm/pkg/common/batch"
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
 	"github.com/unified-ccm/unified-ccm/pkg/common/routes"
 	"github.com/unified-ccm/unified-ccm/providers/aws/api"
@@ -92,13 +92,25 @@ func (s *routeSource) Create(ctx context.Context, _ string, list []routes.Route)
 	if err != nil {
 		return slices.Repeat([]error{err}, len(list))
 	}
-	return batch.SideBySide(len(list), routeCalls, func(n int) error {
-		machine, ok := machines[list[n].InstanceID]
+	return forEach(list, func(r routes.Route) error {
+		machine, ok := machines[r.InstanceID]
 		if !ok {
-			return &cloudapi.Error{Class: cloudapi.NotFound, Operation: "CreateRoute", Err: fmt.Errorf("instance %s does not exist", list[n].InstanceID)}
+			return &cloudapi.Error{Class: cloudapi.NotFound, Operation: "CreateRoute", Err: fmt.Errorf("instance %s does not exist", r.InstanceID)}
 		}
-		return s.create(ctx, tables, list[n].Destination, &machine)
+		return s.create(ctx, tables, r.Destination, &machine)
 	})
+}
+
+// forEach calls do for each route, routeCalls at once, and returns their errors in the order of the list.
+func forEach(list []routes.Route, do func(routes.Route) error) []error {
+	errs := make([]error, len(list))
+	var calls errgroup.Group
+	calls.SetLimit(routeCalls)
+	for i, r := range list {
+		calls.Go(func() error { errs[i] = do(r); return nil })
+	}
+	_ = calls.Wait() // each route has its own error
+	return errs
 }
 
 // create makes one route in all tables.
@@ -217,9 +229,9 @@ func (s *routeSource) Delete(ctx context.Context, _ string, list []routes.Route)
 	if err != nil {
 		return slices.Repeat([]error{err}, len(list))
 	}
-	return batch.SideBySide(len(list), routeCalls, func(n int) error {
+	return forEach(list, func(r routes.Route) error {
 		for _, table := range tables {
-			if err := s.remove(ctx, table, list[n]); err != nil {
+			if err := s.remove(ctx, table, r); err != nil {
 				return err
 			}
 		}

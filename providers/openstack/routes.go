@@ -15,9 +15,9 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/clocks"
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
 	"github.com/unified-ccm/unified-ccm/pkg/common/instances"
+	"github.com/unified-ccm/unified-ccm/pkg/common/locks"
 	"github.com/unified-ccm/unified-ccm/pkg/common/nodes"
 	"github.com/unified-ccm/unified-ccm/pkg/common/routes"
-	"github.com/unified-ccm/unified-ccm/pkg/common/turns"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/api"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/names"
 )
@@ -59,7 +59,7 @@ type routeSource struct {
 	clusterUID func() string
 
 	// turn is held by the one that reads or changes the router. It guards what follows.
-	turn turns.Turn
+	turn locks.Mutex
 
 	known      *api.Router
 	readAt     time.Time
@@ -101,7 +101,7 @@ func routeName(r api.ExtraRoute) string { return r.Destination + " via " + r.Nex
 
 // List implements routes.Source.
 func (s *routeSource) List(ctx context.Context, clusterName string) ([]routes.Route, error) {
-	done, err := s.turn.Take(ctx)
+	done, err := s.turn.Lock(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -210,7 +210,7 @@ func (s *routeSource) Create(ctx context.Context, clusterName string, list []rou
 	if err := clocks.Sleep(ctx, clock.RealClock{}, gather); err != nil {
 		return slices.Repeat([]error{err}, len(errs))
 	}
-	done, err := s.turn.Take(ctx)
+	done, err := s.turn.Lock(ctx)
 	if err != nil {
 		return slices.Repeat([]error{err}, len(errs))
 	}
@@ -296,7 +296,7 @@ func (s *routeSource) inTheWay(want api.ExtraRoute, owned map[api.ExtraRoute]boo
 // nobody would come back for it.
 func (s *routeSource) Delete(ctx context.Context, _ string, list []routes.Route) []error {
 	errs := make([]error, len(list))
-	done, err := s.turn.Take(ctx)
+	done, err := s.turn.Lock(ctx)
 	if err != nil {
 		return slices.Repeat([]error{err}, len(errs))
 	}

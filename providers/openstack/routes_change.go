@@ -3,14 +3,13 @@ package openstack
 import (
 	"context"
 	"errors"
-	"maps"
 	"slices"
 	"strings"
 	"time"
 
+	"golang.org/x/sync/errgroup"
 	"k8s.io/klog/v2"
 
-	"github.com/unified-ccm/unified-ccm/pkg/common/batch"
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/api"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/names"
@@ -224,14 +223,18 @@ func (s *routeSource) pairAll(ctx context.Context, list []api.ExtraRoute, errs [
 			byPort[port.ID] = append(byPort[port.ID], i)
 		}
 	}
-	each := slices.Collect(maps.Values(byPort))
-	batch.SideBySide(len(each), portsAtOnce, func(n int) error {
-		port := ports[list[each[n][0]].NextHop]
-		for _, i := range each[n] {
-			port, errs[i] = s.pair(ctx, port, list[i].Destination, change)
-		}
-		return nil // each route has its own
-	})
+	var changes errgroup.Group
+	changes.SetLimit(portsAtOnce)
+	for _, indexes := range byPort {
+		changes.Go(func() error {
+			port := ports[list[indexes[0]].NextHop]
+			for _, i := range indexes {
+				port, errs[i] = s.pair(ctx, port, list[i].Destination, change)
+			}
+			return nil
+		})
+	}
+	_ = changes.Wait() // each route has its own error
 }
 
 // pair changes one port, on the condition that nobody has changed it since it was read. It returns

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"golang.org/x/sync/errgroup"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/informers"
@@ -16,7 +17,6 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/unified-ccm/unified-ccm/cmd/internal/cli"
-	"github.com/unified-ccm/unified-ccm/pkg/common/batch"
 	"github.com/unified-ccm/unified-ccm/pkg/common/guard"
 	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
 	"github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
@@ -138,14 +138,20 @@ func (p *planner) plan(ctx context.Context, w work) (plans []plan.Plan, failed [
 	}
 	results := make([]plan.Plan, len(w.services))
 	eligible := loadbalancer.TrafficNodes(w.nodes)
-	errs := batch.SideBySide(len(w.services), plansAtOnce, func(i int) (err error) {
-		if service := w.services[i]; loadbalancer.Wanted(service) {
-			results[i], err = lbPlanner.PlanLoadBalancer(ctx, p.options.clusterName, service, eligible, false)
-		} else {
-			results[i], err = lbPlanner.PlanLoadBalancer(ctx, p.options.clusterName, service, nil, true)
-		}
-		return err
-	})
+	errs := make([]error, len(w.services))
+	var group errgroup.Group
+	group.SetLimit(plansAtOnce)
+	for i, service := range w.services {
+		group.Go(func() error {
+			nodes, remove := eligible, false
+			if !loadbalancer.Wanted(service) {
+				nodes, remove = nil, true
+			}
+			results[i], errs[i] = lbPlanner.PlanLoadBalancer(ctx, p.options.clusterName, service, nodes, remove)
+			return nil
+		})
+	}
+	_ = group.Wait() // each Service has its own error
 	for i, err := range errs {
 		if err != nil {
 			failed = append(failed, about(intent.Subject(w.services[i]), err))

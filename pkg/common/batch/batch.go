@@ -21,9 +21,6 @@ type Options struct {
 	// MaxSize is the most keys in one call; 0 means no limit. Set it to what the cloud's API
 	// takes in one request when the Func does not split by itself.
 	MaxSize int
-	// InFlight is how many calls may run side by side; 0 means 1. More than one makes smaller
-	// batches, and is only right where calls of one kind don't exclude each other.
-	InFlight int
 	// Timeout bounds one call, because it outlives the contexts of its callers. 0 means DefaultTimeout.
 	Timeout time.Duration
 	// Split says that an error may be the fault of single keys. A call of several keys that
@@ -43,7 +40,7 @@ type Batcher[K comparable, V any] struct {
 	mu       sync.Mutex
 	queue    []*entry[K, V]
 	queued   map[K]*entry[K, V]
-	inFlight int
+	inFlight bool
 }
 
 // entry is one key of one call, with everyone who waits for its answer.
@@ -68,9 +65,6 @@ type run struct {
 
 // New returns a Batcher over call.
 func New[K comparable, V any](o Options, call Func[K, V]) *Batcher[K, V] {
-	if o.InFlight <= 0 {
-		o.InFlight = 1
-	}
 	if o.Timeout <= 0 {
 		o.Timeout = DefaultTimeout
 	}
@@ -146,34 +140,36 @@ func (e *entry[K, V]) abandoned() bool {
 	return !slices.ContainsFunc(e.callers, func(ctx context.Context) bool { return ctx.Err() == nil })
 }
 
-// startLocked starts calls while there is something queued and a call may start.
+// startLocked starts a call for the queued keys unless one is in flight.
 func (b *Batcher[K, V]) startLocked() {
-	if b.inFlight < b.options.InFlight {
-		b.dropLocked((*entry[K, V]).abandoned)
+	if b.inFlight {
+		return
 	}
-	for len(b.queue) > 0 && b.inFlight < b.options.InFlight {
-		n := len(b.queue)
-		if b.options.MaxSize > 0 && n > b.options.MaxSize {
-			n = b.options.MaxSize
-		}
-		entries := b.queue[:n:n]
-		b.queue = b.queue[n:]
-		ctx, cancel := context.WithTimeout(entries[0].ctx, b.options.Timeout)
-		r := &run{cancel: cancel, waiting: n}
-		for _, e := range entries {
-			e.run = r
-			delete(b.queued, e.key)
-		}
-		b.inFlight++
-		go func() {
-			defer cancel()
-			b.serve(ctx, entries)
-			b.mu.Lock()
-			defer b.mu.Unlock()
-			b.inFlight--
-			b.startLocked() //nolint:contextcheck // the next call is other callers'
-		}()
+	b.dropLocked((*entry[K, V]).abandoned)
+	n := len(b.queue)
+	if n == 0 {
+		return
 	}
+	if b.options.MaxSize > 0 {
+		n = min(n, b.options.MaxSize)
+	}
+	entries := b.queue[:n:n]
+	b.queue = b.queue[n:]
+	ctx, cancel := context.WithTimeout(entries[0].ctx, b.options.Timeout)
+	r := &run{cancel: cancel, waiting: n}
+	for _, e := range entries {
+		e.run = r
+		delete(b.queued, e.key)
+	}
+	b.inFlight = true
+	go func() {
+		defer cancel()
+		b.serve(ctx, entries)
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		b.inFlight = false
+		b.startLocked() //nolint:contextcheck // the next call serves other callers
+	}()
 }
 
 // serve makes the call for entries and answers them, in halves where the error asks for it.

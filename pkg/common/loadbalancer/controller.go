@@ -12,9 +12,9 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
+	"github.com/unified-ccm/unified-ccm/pkg/common/locks"
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
-	"github.com/unified-ccm/unified-ccm/pkg/common/turns"
 )
 
 // DefaultTimeout bounds one call of Ensure, Update or EnsureDeleted. It is longer than the slowest
@@ -62,7 +62,7 @@ type Controller[S, D, O any] struct {
 	options Options
 	cloud   Cloud[S, D, O]
 	runtime atomic.Pointer[provider.Runtime]
-	turns   turns.Named
+	locks   locks.KeyedMutex
 	told    *told
 	missing *keySet
 }

@@ -153,7 +153,7 @@ func TestOneServiceIsNeverWorkedOnTwiceAtOnce(t *testing.T) {
 		})
 	}
 	calls.Wait()
-	if n := f.turns.Len(); n != 0 {
+	if n := f.locks.Len(); n != 0 {
 		t.Errorf("%d locks left in memory", n)
 	}
 }
@@ -186,7 +186,7 @@ func TestWaitingForAServiceEndsWithTheContext(t *testing.T) {
 	second.Wait()
 	close(release)
 	first.Wait()
-	if n := f.turns.Len(); n != 0 {
+	if n := f.locks.Len(); n != 0 {
 		t.Errorf("%d locks left in memory", n)
 	}
 }

@@ -33,7 +33,7 @@ func (c *Controller[S, D, O]) key(clusterName string, service *v1.Service) Key {
 
 // enter waits for the Service's turn and bounds the time for what follows.
 func (c *Controller[S, D, O]) enter(ctx context.Context, key Key) (context.Context, func(), error) {
-	unlock, err := c.turns.Take(ctx, lockName(key))
+	unlock, err := c.locks.Lock(ctx, lockName(key))
 	if err != nil {
 		return ctx, nil, fmt.Errorf("waiting for another change of load balancer %s to finish: %w", c.cloud.Name(key), err)
 	}

@@ -8,7 +8,7 @@ import (
 
 	"k8s.io/utils/clock"
 
-	"github.com/unified-ccm/unified-ccm/pkg/common/turns"
+	"github.com/unified-ccm/unified-ccm/pkg/common/locks"
 )
 
 // ValueOptions configures a Value. Read and Clock are required.
@@ -29,7 +29,7 @@ type ValueOptions[T any] struct {
 type Value[T any] struct {
 	options ValueOptions[T]
 	// turn is held by the one caller that reads.
-	turn turns.Turn
+	turn locks.Mutex
 
 	mu     sync.Mutex
 	value  T
@@ -73,7 +73,7 @@ func (v *Value[T]) obtain(ctx context.Context, good func() bool) (T, error) {
 		return value, err
 	}
 	var none T
-	done, err := v.turn.Take(ctx)
+	done, err := v.turn.Lock(ctx)
 	if err != nil {
 		return none, err
 	}

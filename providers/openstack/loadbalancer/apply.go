@@ -52,7 +52,7 @@ func (d *differ) loadBalancerID(ids *plan.Handles) (string, error) {
 }
 
 func (c *Cloud) mutate(ctx context.Context, id string, do func(context.Context) error, note func(write uint64)) error {
-	done, err := c.turns.Take(ctx, id)
+	done, err := c.locks.Lock(ctx, id)
 	if err != nil {
 		return err
 	}

@@ -256,7 +256,7 @@ func (d *differ) untag(have api.LoadBalancer, after []plan.Ref) plan.Change {
 		Fields: []plan.Field{{Name: "tags", Before: plan.ShowSet(have.Tags), After: plan.ShowSet(retag(have.Tags))}},
 		After:  after,
 		Do: func(ctx context.Context, _ *plan.Handles) error {
-			done, err := d.cloud.turns.Take(ctx, have.ID)
+			done, err := d.cloud.locks.Lock(ctx, have.ID)
 			if err != nil {
 				return err
 			}

@@ -64,7 +64,7 @@ func (c *Cloud) deleteParts(ctx context.Context, id string, listeners []api.List
 
 // deleteBalancer deletes one load balancer once Octavia takes the deletion, and waits until it is gone.
 func (c *Cloud) deleteBalancer(ctx context.Context, have api.LoadBalancer) error {
-	done, err := c.turns.Take(ctx, have.ID)
+	done, err := c.locks.Lock(ctx, have.ID)
 	if err != nil {
 		return err
 	}

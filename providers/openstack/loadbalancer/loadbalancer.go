@@ -14,7 +14,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/clocks"
 	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
 	lbcommon "github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
-	"github.com/unified-ccm/unified-ccm/pkg/common/turns"
+	"github.com/unified-ccm/unified-ccm/pkg/common/locks"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/api"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/annotation"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/names"
@@ -94,7 +94,7 @@ type Cloud struct {
 	waiter   *waiter
 	// turns let one change after the other be made to a load balancer, or to a port of a node, however
 	// many Services share it.
-	turns  turns.Named
+	locks  locks.KeyedMutex
 	around *surroundings
 	strays *strayPorts
 	// unanswered are creations that may still take effect.

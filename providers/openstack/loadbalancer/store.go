@@ -1,18 +1,17 @@
 package loadbalancer
 
 import (
-	"cmp"
 	"context"
 	"slices"
 	"sync"
 	"time"
 
+	"golang.org/x/sync/errgroup"
 	"k8s.io/utils/clock"
 
-	"github.com/unified-ccm/unified-ccm/pkg/common/batch"
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
 	lbcommon "github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
-	"github.com/unified-ccm/unified-ccm/pkg/common/turns"
+	"github.com/unified-ccm/unified-ccm/pkg/common/locks"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/api"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/names"
 )
@@ -189,14 +188,14 @@ func (s *store) nothingOf(key lbcommon.Key) bool {
 
 // lister reads one list for everybody.
 type lister struct {
-	turns.Turn
+	locks.Mutex
 	// begun counts the readings; last is the number of the latest that succeeded.
 	begun, last uint64
 }
 
 // refresh reads the lists that are too old, side by side. Callers that come while one is reading wait for it.
 func (s *store) refresh(ctx context.Context, kinds ...kind) error {
-	return sideBySide(kinds, func(k kind) error {
+	return forEachKind(kinds, func(k kind) error {
 		return s.share(ctx, k, func(*lister) bool {
 			readAt := s.readAt(k)
 			return !readAt.IsZero() && readAt.Add(listAge).After(s.clock.Now())
@@ -213,14 +212,18 @@ func (s *store) join(ctx context.Context, kinds ...kind) error {
 		before[k] = s.lister(k).begun
 	}
 	s.mu.Unlock()
-	return sideBySide(kinds, func(k kind) error {
+	return forEachKind(kinds, func(k kind) error {
 		return s.share(ctx, k, func(l *lister) bool { return l.last > before[k] })
 	})
 }
 
-// sideBySide does the same for all kinds of lists at once, and returns the first error in their order.
-func sideBySide(kinds []kind, do func(kind) error) error {
-	return cmp.Or(batch.SideBySide(len(kinds), len(kinds), func(at int) error { return do(kinds[at]) })...)
+// forEachKind calls do for all kinds at once and returns the first error.
+func forEachKind(kinds []kind, do func(kind) error) error {
+	var reads errgroup.Group
+	for _, k := range kinds {
+		reads.Go(func() error { return do(k) })
+	}
+	return reads.Wait()
 }
 
 // share reads a list when it is the caller's turn, unless it will do by then.
@@ -228,7 +231,7 @@ func (s *store) share(ctx context.Context, k kind, does func(*lister) bool) erro
 	s.mu.Lock()
 	l := s.lister(k)
 	s.mu.Unlock()
-	done, err := l.Take(ctx)
+	done, err := l.Lock(ctx)
 	if err != nil {
 		return err
 	}

@@ -12,8 +12,8 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
+	"github.com/unified-ccm/unified-ccm/pkg/common/locks"
 	"github.com/unified-ccm/unified-ccm/pkg/common/snapshot"
-	"github.com/unified-ccm/unified-ccm/pkg/common/turns"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/api"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/annotation"
 )
@@ -56,7 +56,7 @@ type surroundings struct {
 	subnets  *snapshot.Value[map[string]api.Subnet]
 
 	// turn is held by the one caller that reads ports; the others wait for it and find its result.
-	turn  turns.Turn
+	turn  locks.Mutex
 	ports map[string]portList
 }
 
@@ -128,7 +128,7 @@ func (s *surroundings) servers(nodes []*v1.Node) []string {
 
 // portsOf reads the ports of servers, many at once.
 func (s *surroundings) portsOf(ctx context.Context, servers []string) (map[string][]api.Port, error) {
-	done, err := s.turn.Take(ctx)
+	done, err := s.turn.Lock(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -13,7 +13,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
-	"github.com/unified-ccm/unified-ccm/pkg/common/turns"
+	"github.com/unified-ccm/unified-ccm/pkg/common/locks"
 	"github.com/unified-ccm/unified-ccm/providers/aws/api"
 	"github.com/unified-ccm/unified-ccm/providers/aws/awserr"
 )
@@ -55,7 +55,7 @@ type store struct {
 	api   api.ELB
 	clock clock.PassiveClock
 	// listing and tagging are held by the one caller that reads.
-	listing, tagging turns.Turn
+	listing, tagging locks.Mutex
 
 	mu      sync.Mutex
 	entries map[string]*entry
@@ -176,7 +176,7 @@ func (s *store) refresh(ctx context.Context) error {
 	if s.isFresh() {
 		return nil
 	}
-	done, err := s.listing.Take(ctx)
+	done, err := s.listing.Lock(ctx)
 	if err != nil {
 		return err
 	}
@@ -227,7 +227,7 @@ func (s *store) merge(read map[string]*Balancer, before uint64) {
 
 // readTags reads the tags of one load balancer, together with those of others that will be asked for.
 func (s *store) readTags(ctx context.Context, name string) error {
-	done, err := s.tagging.Take(ctx)
+	done, err := s.tagging.Lock(ctx)
 	if err != nil {
 		return err
 	}

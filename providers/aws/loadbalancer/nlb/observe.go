@@ -8,7 +8,7 @@ import (
 	"time"
 
 	lbcommon "github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
-	"github.com/unified-ccm/unified-ccm/pkg/common/turns"
+	"github.com/unified-ccm/unified-ccm/pkg/common/locks"
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/tags"
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/vpc"
 )
@@ -54,7 +54,7 @@ type groupRecord struct {
 type Store struct {
 	options Options
 	// turn is held by the one caller that reads the lists; others wait and find its result.
-	turn turns.Turn
+	turn locks.Mutex
 
 	mu        sync.Mutex
 	listedAt  time.Time
@@ -123,7 +123,7 @@ func (s *Store) lists(ctx context.Context) error {
 	if s.listedWithin(listAge) {
 		return nil
 	}
-	done, err := s.turn.Take(ctx)
+	done, err := s.turn.Lock(ctx)
 	if err != nil {
 		return err
 	}

@@ -9,8 +9,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	elbv2 "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
 	"github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
+	"golang.org/x/sync/errgroup"
 
-	"github.com/unified-ccm/unified-ccm/pkg/common/batch"
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
 	lbcommon "github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
 	"github.com/unified-ccm/unified-ccm/providers/aws/awserr"
@@ -142,18 +142,17 @@ func (s *Store) readRest(ctx context.Context, key lbcommon.Key, balancer string,
 	if !full {
 		return s.readTags(ctx, arns)
 	}
-	var work []func(context.Context) error
+	var reads errgroup.Group
+	reads.SetLimit(readsAtOnce)
 	if balancer != "" {
-		work = append(work,
-			func(ctx context.Context) error { return s.readListeners(ctx, balancer, true) },
-			func(ctx context.Context) error { return s.readAttributes(ctx, balancer) })
+		reads.Go(func() error { return s.readListeners(ctx, balancer, true) })
+		reads.Go(func() error { return s.readAttributes(ctx, balancer) })
 	}
 	for _, arn := range groups {
-		work = append(work,
-			func(ctx context.Context) error { return s.readTargets(ctx, arn) },
-			func(ctx context.Context) error { return s.readGroupAttributes(ctx, arn) })
+		reads.Go(func() error { return s.readTargets(ctx, arn) })
+		reads.Go(func() error { return s.readGroupAttributes(ctx, arn) })
 	}
-	if err := batch.Together(ctx, readsAtOnce, work...); err != nil {
+	if err := reads.Wait(); err != nil {
 		return err
 	}
 	s.mu.Lock()
@@ -167,22 +166,27 @@ func (s *Store) readRest(ctx context.Context, key lbcommon.Key, balancer string,
 // readDetails reads what lists don't tell of a Service's load balancer, unless it is known.
 func (s *Store) readDetails(ctx context.Context, key lbcommon.Key) error {
 	now := s.options.Clock.Now()
-	var work []func(context.Context) error
+	var work []func() error
 	s.mu.Lock()
 	arn := s.find(key)
 	s.trust(key, arn)
 	if b, ok := s.balancers[arn]; ok && (b.detailAt.IsZero() || now.Sub(b.detailAt) >= detailAge) {
 		work = append(work,
-			func(ctx context.Context) error { return s.readListeners(ctx, arn, false) },
-			func(ctx context.Context) error { return s.readAttributes(ctx, arn) })
+			func() error { return s.readListeners(ctx, arn, false) },
+			func() error { return s.readAttributes(ctx, arn) })
 	}
 	for _, group := range s.groupsOf(key, arn) {
 		if g := s.groups[group]; g.detailAt.IsZero() || now.Sub(g.detailAt) >= detailAge {
-			work = append(work, func(ctx context.Context) error { return s.readTargets(ctx, group) })
+			work = append(work, func() error { return s.readTargets(ctx, group) })
 		}
 	}
 	s.mu.Unlock()
-	return batch.Together(ctx, readsAtOnce, work...)
+	var reads errgroup.Group
+	reads.SetLimit(readsAtOnce)
+	for _, read := range work {
+		reads.Go(read)
+	}
+	return reads.Wait()
 }
 
 // readListeners reads the listeners of a load balancer: with what only calls of their own tell, if full.
@@ -201,11 +205,12 @@ func (s *Store) readListeners(ctx context.Context, balancer string, full bool) e
 	}
 	slices.SortFunc(list, func(a, b Listener) int { return cmp.Compare(a.Port, b.Port) })
 	if full {
-		var work []func(context.Context) error
+		var reads errgroup.Group
+		reads.SetLimit(readsAtOnce)
 		for i := range list {
-			work = append(work, func(ctx context.Context) error { return s.readListener(ctx, &list[i]) })
+			reads.Go(func() error { return s.readListener(ctx, &list[i]) })
 		}
-		if err := batch.Together(ctx, readsAtOnce, work...); err != nil {
+		if err := reads.Wait(); err != nil {
 			return err
 		}
 	}
@@ -329,11 +334,12 @@ func (s *Store) groupMayBeGone(group string, err error) error {
 // readTags reads the tags of objects, as many at once as AWS allows. When one of them is gone,
 // AWS answers for none; then each is asked about alone.
 func (s *Store) readTags(ctx context.Context, arns []string) error {
-	var work []func(context.Context) error
+	var reads errgroup.Group
+	reads.SetLimit(readsAtOnce)
 	for chunk := range slices.Chunk(arns, tagsAtOnce) {
-		work = append(work, func(ctx context.Context) error { return s.readTagsOf(ctx, chunk) })
+		reads.Go(func() error { return s.readTagsOf(ctx, chunk) })
 	}
-	return batch.Together(ctx, readsAtOnce, work...)
+	return reads.Wait()
 }
 
 func (s *Store) readTagsOf(ctx context.Context, arns []string) error {

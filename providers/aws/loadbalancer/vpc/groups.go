@@ -12,7 +12,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
-	"github.com/unified-ccm/unified-ccm/pkg/common/turns"
+	"github.com/unified-ccm/unified-ccm/pkg/common/locks"
 	"github.com/unified-ccm/unified-ccm/providers/aws/awserr"
 	"github.com/unified-ccm/unified-ccm/providers/aws/names"
 )
@@ -95,7 +95,7 @@ type GroupQuery struct {
 // true; one that fails in a way that leaves open what was done makes the next look a read.
 type GroupStore struct {
 	options Options
-	turn    turns.Turn
+	turn    locks.Mutex
 
 	mu     sync.Mutex
 	groups map[string]Group
@@ -120,7 +120,7 @@ type GroupStore struct {
 
 	claims claims
 	// removals are the turns of those who remove rules, by group.
-	removals turns.Named
+	removals locks.KeyedMutex
 }
 
 func newGroupStore(o Options) *GroupStore {
@@ -173,7 +173,7 @@ func (s *GroupStore) refresh(ctx context.Context, ids []string) error {
 // reread takes over what read finds, given the IDs that were ever asked for, unless that is known by
 // the time that it is the caller's turn.
 func (s *GroupStore) reread(ctx context.Context, known func() bool, list func(context.Context, []string) (map[string]Group, error)) error {
-	done, err := s.turn.Take(ctx)
+	done, err := s.turn.Lock(ctx)
 	if err != nil {
 		return err
 	}

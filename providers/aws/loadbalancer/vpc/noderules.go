@@ -254,7 +254,7 @@ func (s *GroupStore) nodeRevoke(loadBalancer string, d ruleDiff, after []plan.Re
 		Do: func(ctx context.Context, _ *plan.Handles) error {
 			// One after the other: of two load balancers that leave at once, the second one sees
 			// that nobody needs their shared rules any more.
-			release, err := s.removals.Take(ctx, d.group.ID)
+			release, err := s.removals.Lock(ctx, d.group.ID)
 			if err != nil {
 				return err
 			}

@@ -12,8 +12,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
+	"golang.org/x/sync/errgroup"
 
-	"github.com/unified-ccm/unified-ccm/pkg/common/batch"
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
 	"github.com/unified-ccm/unified-ccm/providers/aws/awserr"
 	"github.com/unified-ccm/unified-ccm/providers/aws/names"
@@ -63,12 +63,11 @@ func (r *Reader) readSubnets(ctx context.Context) ([]Subnet, error) {
 		listed  []ec2types.Subnet
 		public  func(subnetID string) bool
 	)
-	err := batch.Together(ctx, readsAtOnce,
-		func(ctx context.Context) (err error) { listed, err = r.listSubnets(ctx); return err },
-		func(ctx context.Context) (err error) { public, err = r.publicSubnets(ctx); return err },
-		func(ctx context.Context) error { _, err := r.zones.Get(ctx); return err }, // remembered for zoneTypes
-	)
-	if err != nil {
+	var reads errgroup.Group
+	reads.Go(func() (err error) { listed, err = r.listSubnets(ctx); return err })
+	reads.Go(func() (err error) { public, err = r.publicSubnets(ctx); return err })
+	reads.Go(func() error { _, err := r.zones.Get(ctx); return err }) // cached for zoneTypes
+	if err := reads.Wait(); err != nil {
 		return nil, err
 	}
 	zones, err := r.zoneTypes(ctx, listed, started)

@@ -8,9 +8,9 @@ import (
 	"time"
 
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
+	"golang.org/x/sync/errgroup"
 	"k8s.io/utils/clock"
 
-	"github.com/unified-ccm/unified-ccm/pkg/common/batch"
 	"github.com/unified-ccm/unified-ccm/pkg/common/clocks"
 	"github.com/unified-ccm/unified-ccm/pkg/common/snapshot"
 	"github.com/unified-ccm/unified-ccm/providers/aws/api"
@@ -107,16 +107,15 @@ type Surroundings struct {
 // Surroundings returns the VPC with the instances of these IDs. Errors carry a class of package cloudapi.
 func (r *Reader) Surroundings(ctx context.Context, instanceIDs []string) (Surroundings, error) {
 	s := Surroundings{VPC: r.options.VPC, Cluster: r.options.Cluster, FallbackSubnet: r.options.FallbackSubnet}
-	reads := []func(context.Context) error{
-		func(ctx context.Context) (err error) { s.Subnets, err = r.subnets.Get(ctx); return err },
-	}
+	var reads errgroup.Group
+	reads.Go(func() (err error) { s.Subnets, err = r.subnets.Get(ctx); return err })
 	if len(instanceIDs) > 0 && r.options.Instances != nil {
-		reads = append(reads, func(ctx context.Context) (err error) {
+		reads.Go(func() (err error) {
 			s.Instances, err = r.options.Instances.Described(ctx, instanceIDs, false)
 			return err
 		})
 	}
-	err := batch.Together(ctx, readsAtOnce, reads...)
+	err := reads.Wait()
 	if err != nil {
 		return Surroundings{}, err
 	}

@@ -1,0 +1,76 @@
+// Package locks has mutexes whose Lock gives up when a context ends, because their holders wait for a cloud.
+package locks
+
+import (
+	"context"
+	"sync"
+)
+
+// Mutex is a mutual exclusion lock. The zero value is unlocked.
+type Mutex struct {
+	once sync.Once
+	held chan struct{}
+}
+
+// Lock locks m, or returns the context's error. The caller must call unlock exactly once.
+func (m *Mutex) Lock(ctx context.Context) (unlock func(), err error) {
+	m.once.Do(func() { m.held = make(chan struct{}, 1) })
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	select {
+	case m.held <- struct{}{}:
+		return func() { <-m.held }, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// KeyedMutex is one Mutex per key. Unlocked keys take no memory. The zero value is ready to use.
+type KeyedMutex struct {
+	mu    sync.Mutex
+	locks map[string]*counted
+}
+
+// counted is a Mutex with the number of callers that hold it or wait for it.
+type counted struct {
+	Mutex
+	users int
+}
+
+// Lock locks the key, or returns the context's error. The caller must call unlock exactly once.
+func (k *KeyedMutex) Lock(ctx context.Context, key string) (unlock func(), err error) {
+	k.mu.Lock()
+	lock, ok := k.locks[key]
+	if !ok {
+		if k.locks == nil {
+			k.locks = map[string]*counted{}
+		}
+		lock = &counted{}
+		k.locks[key] = lock
+	}
+	lock.users++
+	k.mu.Unlock()
+
+	release, err := lock.Mutex.Lock(ctx)
+	if err != nil {
+		k.leave(key, lock)
+		return nil, err
+	}
+	return func() { release(); k.leave(key, lock) }, nil
+}
+
+// Len returns the number of keys that are locked or waited for.
+func (k *KeyedMutex) Len() int {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return len(k.locks)
+}
+
+func (k *KeyedMutex) leave(key string, lock *counted) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if lock.users--; lock.users == 0 {
+		delete(k.locks, key)
+	}
+}
