@@ -14,13 +14,11 @@ import (
 	awssdk "github.com/aws/aws-sdk-go-v2/aws"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
-	"k8s.io/client-go/informers"
 	cloudprovider "k8s.io/cloud-provider"
 	"k8s.io/utils/clock"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/instances"
 	lbcommon "github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
-	"github.com/unified-ccm/unified-ccm/pkg/common/nodes"
 	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
 	"github.com/unified-ccm/unified-ccm/pkg/common/routes"
 	"github.com/unified-ccm/unified-ccm/pkg/common/snapshot"
@@ -72,6 +70,8 @@ type balancers = lbcommon.Controller[loadbalancer.Surroundings, loadbalancer.Des
 // Cloud implements cloudprovider.Interface. It only hands out what NewCloud has built. Which
 // region, VPC and cluster it is about may be known only when the first call is made.
 type Cloud struct {
+	provider.Base
+
 	config     Config
 	connection *connection
 	region     *snapshot.Value[string]
@@ -81,7 +81,6 @@ type Cloud struct {
 	instances    *instances.Instances
 	routes       *routes.Routes
 	controllers  *nodeControllers
-	nodes        nodes.Lent
 	balancing    *loadbalancer.Cloud
 	dryRun       atomic.Bool
 }
@@ -137,7 +136,7 @@ func NewCloud(cfg Config, opts ...Option) (*Cloud, error) {
 	if err != nil {
 		return nil, fmt.Errorf("SupportedTopologyInstanceTypePattern: %w", err)
 	}
-	c := &Cloud{config: cfg}
+	c := &Cloud{Base: provider.NewBase(ProviderName), config: cfg}
 	c.connection = newConnection(connectionOptions{
 		Config: &c.config, Transport: o.transport, Clock: o.clock, Credentials: o.credentials,
 	})
@@ -161,13 +160,13 @@ func (c *Cloud) build(o options, topologyTypes *regexp.Regexp) {
 		in := scope{ClusterID: p.identity.ClusterID, VPC: p.identity.VPC, Region: p.identity.Region}
 		p.instances = newInstanceSource(instanceSourceOptions{
 			EC2: p.clients.ec2, Scope: func(context.Context) (scope, error) { return in, nil }, ProviderIDs: ids,
-			Families: c.config.Global.NodeIPFamilies, TopologyTypes: topologyTypes, Clock: o.clock, Nodes: &c.nodes,
+			Families: c.config.Global.NodeIPFamilies, TopologyTypes: topologyTypes, Clock: o.clock, Nodes: c.Nodes(),
 		})
 		p.routes = newRouteSource(routeSourceOptions{TableID: c.config.Global.RouteTableID, Instances: p.instances})
 		return p, nil
 	})
-	c.instances = instances.New(instances.Options{Provider: ProviderName, Clock: o.clock, IDOfName: idOfName}, lateInstances{c.parts}, ids)
-	c.routes = newRoutes(lateRoutes{c.parts}, c.instances)
+	c.instances = instances.New(instances.Options{Provider: ProviderName, Clock: o.clock, IDOfName: idOfName, Nodes: c.Nodes()}, lateInstances{c.parts}, ids)
+	c.routes = newRoutes(lateRoutes{c.parts}, c.instances, c.Nodes())
 	c.balancing = loadbalancer.New(loadbalancer.Options{Connect: c.connectBalancers, InstanceID: ids.Parse, Settings: c.config.balancers(), Clock: o.clock})
 	c.loadBalancer = lbcommon.New(lbcommon.Options{
 		Provider: ProviderName, Vocabulary: loadbalancer.Vocabulary(ProviderName), OwnsNode: c.instances.OwnsNode, NodeAddresses: c.instances.NodeAddresses, Clock: o.clock,
@@ -225,14 +224,6 @@ func (c *Cloud) Initialize(_ cloudprovider.ControllerClientBuilder, stop <-chan 
 	}
 }
 
-// SetInformers implements cloudprovider.InformerUser.
-func (c *Cloud) SetInformers(factory informers.SharedInformerFactory) {
-	informer := factory.Core().V1().Nodes()
-	c.nodes.Lend(informer.Lister(), informer.Informer().HasSynced)
-	c.instances.SetNodeLister(informer.Lister())
-	c.routes.SetNodeLister(informer.Lister())
-}
-
 // SetRuntime implements provider.RuntimeUser.
 func (c *Cloud) SetRuntime(r provider.Runtime) {
 	c.dryRun.Store(r.DryRun)
@@ -250,18 +241,3 @@ func (c *Cloud) InstancesV2() (cloudprovider.InstancesV2, bool) { return c.insta
 
 // Routes implements cloudprovider.Interface.
 func (c *Cloud) Routes() (cloudprovider.Routes, bool) { return c.routes, true }
-
-// Instances implements cloudprovider.Interface. The framework does not use it beside InstancesV2.
-func (c *Cloud) Instances() (cloudprovider.Instances, bool) { return nil, false }
-
-// Zones implements cloudprovider.Interface. The framework does not use it beside InstancesV2.
-func (c *Cloud) Zones() (cloudprovider.Zones, bool) { return nil, false }
-
-// Clusters implements cloudprovider.Interface.
-func (c *Cloud) Clusters() (cloudprovider.Clusters, bool) { return nil, false }
-
-// ProviderName implements cloudprovider.Interface.
-func (c *Cloud) ProviderName() string { return ProviderName }
-
-// HasClusterID implements cloudprovider.Interface. Without an ID nothing works, and Check says so.
-func (c *Cloud) HasClusterID() bool { return true }

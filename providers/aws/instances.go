@@ -24,7 +24,7 @@ type instanceSource struct {
 	scope    func(context.Context) (scope, error)
 	ids      *instances.TableScheme
 	families []string
-	nodes    *nodes.Lent
+	nodes    *nodes.LazyLister
 	clock    clock.Clock
 
 	known    *describedInstances
@@ -48,8 +48,8 @@ type instanceSourceOptions struct {
 	// in the network is known; nil matches none.
 	TopologyTypes *regexp.Regexp
 	Clock         clock.Clock
-	// Nodes are the cluster's, once they are lent.
-	Nodes *nodes.Lent
+	// Nodes are the cluster's Nodes.
+	Nodes *nodes.LazyLister
 }
 
 // newInstanceSource makes no call.

@@ -13,6 +13,7 @@ import (
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/conformance/world"
 	"github.com/unified-ccm/unified-ccm/pkg/common/instances"
+	"github.com/unified-ccm/unified-ccm/pkg/common/nodes"
 	"github.com/unified-ccm/unified-ccm/providers/aws/internal/simtest"
 	"github.com/unified-ccm/unified-ccm/providers/aws/names"
 	"github.com/unified-ccm/unified-ccm/providers/aws/sim"
@@ -53,8 +54,10 @@ func newNodeWorld(t *testing.T, o sim.Options, families ...string) *nodeWorld {
 }
 
 // instances puts package instances over the source, as the provider does.
-func (w *nodeWorld) instances() *instances.Instances {
-	return instances.New(instances.Options{Provider: names.Scheme, Clock: clock.RealClock{}, IDOfName: idOfName}, w.source, w.ids)
+func (w *nodeWorld) instances() *instances.Instances { return w.instancesWith(nil) }
+
+func (w *nodeWorld) instancesWith(lister *nodes.LazyLister) *instances.Instances {
+	return instances.New(instances.Options{Provider: names.Scheme, Clock: clock.RealClock{}, IDOfName: idOfName, Nodes: lister}, w.source, w.ids)
 }
 
 func (w *nodeWorld) launch(machines ...world.Machine) []*v1.Node {

@@ -14,6 +14,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
+	"github.com/unified-ccm/unified-ccm/pkg/common/nodes"
 	"github.com/unified-ccm/unified-ccm/pkg/common/routes"
 	"github.com/unified-ccm/unified-ccm/providers/aws/api"
 	"github.com/unified-ccm/unified-ccm/providers/aws/awserr"
@@ -33,9 +34,9 @@ const (
 )
 
 // newRoutes puts package routes over EC2's route tables.
-func newRoutes(source routes.Source, targets routes.NodeTargets) *routes.Routes {
+func newRoutes(source routes.Source, targets routes.NodeTargets, lister *nodes.LazyLister) *routes.Routes {
 	return routes.New(routes.Options{
-		Provider: ProviderName, MaxBatch: routeBatch, CallTimeout: routeTimeout, ReplacesBlackholes: true,
+		Provider: ProviderName, MaxBatch: routeBatch, CallTimeout: routeTimeout, ReplacesBlackholes: true, Nodes: lister,
 	}, source, targets)
 }
 

@@ -19,6 +19,7 @@ import (
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
 	"github.com/unified-ccm/unified-ccm/pkg/common/instances"
+	"github.com/unified-ccm/unified-ccm/pkg/common/nodes"
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 	"github.com/unified-ccm/unified-ccm/pkg/common/routes"
 	"github.com/unified-ccm/unified-ccm/providers/aws/names"
@@ -41,12 +42,12 @@ const cluster = "kubernetes"
 func newRouteWorld(t *testing.T, o sim.Options) *routeWorld {
 	t.Helper()
 	w := &routeWorld{nodeWorld: newNodeWorld(t, o)}
-	w.inst = w.instances()
-	w.source = newRouteSource(routeSourceOptions{Instances: w.nodeWorld.source})
-	w.routes = newRoutes(w.source, w.inst)
 	w.nodes = cache.NewIndexer(cache.MetaNamespaceKeyFunc, nil)
-	w.inst.SetNodeLister(corelisters.NewNodeLister(w.nodes))
-	w.routes.SetNodeLister(corelisters.NewNodeLister(w.nodes))
+	lister := &nodes.LazyLister{}
+	lister.Set(corelisters.NewNodeLister(w.nodes), nil)
+	w.inst = w.instancesWith(lister)
+	w.source = newRouteSource(routeSourceOptions{Instances: w.nodeWorld.source})
+	w.routes = newRoutes(w.source, w.inst, lister)
 	tables, err := w.ec2.DescribeRouteTables(t.Context(), nil)
 	if err != nil {
 		t.Fatal(err)
@@ -220,7 +221,7 @@ func TestRouteMadeBySomebodyElseMeanwhile(t *testing.T) {
 func newRouteWorldBeside(w *routeWorld) *routeWorld {
 	other := *w
 	other.source = newRouteSource(routeSourceOptions{Instances: w.nodeWorld.source})
-	other.routes = newRoutes(other.source, w.inst)
+	other.routes = newRoutes(other.source, w.inst, nil)
 	return &other
 }
 

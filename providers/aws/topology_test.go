@@ -152,8 +152,8 @@ func TestTopologyIsNotAskedForInitialisedNodes(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	w.source.nodes = &nodes.Lent{}
-	w.source.nodes.Lend(corelisters.NewNodeLister(indexer), nil)
+	w.source.nodes = &nodes.LazyLister{}
+	w.source.nodes.Set(corelisters.NewNodeLister(indexer), nil)
 	if list, err := w.source.List(t.Context()); err != nil || len(list) != 3 {
 		t.Errorf("%d instances, %v", len(list), err)
 	}

@@ -64,8 +64,8 @@ type adopter struct {
 	dryRun bool
 	// lent are the nodes that are being asked about, by instance ID or, without one, by name.
 	lent map[string]*lentNode
-	// nodes are all that the cluster has, once they are lent. They have a lock of their own.
-	nodes nodes.Lent
+	// nodes are the cluster's Nodes.
+	nodes *nodes.LazyLister
 	zones []string
 }
 
@@ -75,10 +75,10 @@ type lentNode struct {
 	callers int
 }
 
-func newAdopter(client api.API, ids *scheme, g Global, forgetful bool) *adopter {
+func newAdopter(client api.API, ids *scheme, g Global, forgetful bool, lister *nodes.LazyLister) *adopter {
 	return &adopter{
 		api: client, ids: ids, enabled: g.AdoptUnknownNodes, forgetful: forgetful,
-		instanceType: g.InstanceType, lent: map[string]*lentNode{},
+		instanceType: g.InstanceType, lent: map[string]*lentNode{}, nodes: lister,
 	}
 }
 

@@ -125,9 +125,7 @@ func TestAThousandNodesAreAdoptedTogether(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		lister := corelisters.NewNodeLister(indexer)
-		c.instances.SetNodeLister(lister)
-		c.instances.adopter.nodes.Lend(lister, nil)
+		c.Nodes().Set(corelisters.NewNodeLister(indexer), nil)
 		got := f.calls(func() {
 			initialise(t, c, workers, nodes, func(i int) *v1.Node { return joining(service(i).Name, "") })
 		})

@@ -13,7 +13,6 @@ import (
 	"slices"
 
 	v1 "k8s.io/api/core/v1"
-	"k8s.io/client-go/informers"
 	cloudprovider "k8s.io/cloud-provider"
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
@@ -71,6 +70,8 @@ func factory(r io.Reader) (cloudprovider.Interface, error) {
 
 // Cloud implements cloudprovider.Interface. It only hands out what NewCloud has built.
 type Cloud struct {
+	provider.Base
+
 	loadBalancer *lbcommon.Controller[loadbalancer.Surroundings, loadbalancer.Desired, loadbalancer.Observed]
 	instances    *adopting
 	routes       *routes.Routes
@@ -114,7 +115,7 @@ func NewCloud(cfg Config, opts ...Option) (*Cloud, error) {
 	for _, set := range opts {
 		set(&o)
 	}
-	c := &Cloud{config: cfg}
+	c := &Cloud{Base: provider.NewBase(ProviderName), config: cfg}
 	if err := c.connect(&o); err != nil {
 		return nil, err
 	}
@@ -146,11 +147,11 @@ func (c *Cloud) connect(o *options) error {
 func (c *Cloud) build(clk clock.WithTicker) {
 	g := c.config.Global
 	ids := newScheme(g.AdoptUnknownNodes)
-	nodes := newAdopter(c.api, ids, g, c.simulator != nil && g.StateFile == "")
-	source := &instanceSource{api: c.api, region: g.Region, adopter: nodes}
+	adopter := newAdopter(c.api, ids, g, c.simulator != nil && g.StateFile == "", c.Nodes())
+	source := &instanceSource{api: c.api, region: g.Region, adopter: adopter}
 	c.instances = &adopting{
-		Instances: instances.New(instances.Options{Provider: ProviderName, Clock: clk, MaxBatch: maxInstancesPerCall}, source, ids),
-		adopter:   nodes,
+		Instances: instances.New(instances.Options{Provider: ProviderName, Clock: clk, MaxBatch: maxInstancesPerCall, Nodes: c.Nodes()}, source, ids),
+		adopter:   adopter,
 	}
 	c.routes = routes.New(routes.Options{Provider: ProviderName}, &routeSource{api: c.api}, c.instances)
 	c.loadBalancer = lbcommon.New(lbcommon.Options{
@@ -182,13 +183,6 @@ func (c *Cloud) Initialize(_ cloudprovider.ControllerClientBuilder, stop <-chan 
 			klog.Background().Error(err, "Closing the simulated cloud failed", "stateFile", c.config.Global.StateFile)
 		}
 	}()
-}
-
-// SetInformers implements cloudprovider.InformerUser.
-func (c *Cloud) SetInformers(factory informers.SharedInformerFactory) {
-	lister := factory.Core().V1().Nodes().Lister()
-	c.instances.SetNodeLister(lister)
-	c.instances.adopter.nodes.Lend(lister, nil)
 }
 
 // SetRuntime implements provider.RuntimeUser.
@@ -256,9 +250,3 @@ func (c *Cloud) Zones() (cloudprovider.Zones, bool) { return c.legacy, true }
 
 // Clusters implements cloudprovider.Interface.
 func (c *Cloud) Clusters() (cloudprovider.Clusters, bool) { return c.clusters, true }
-
-// ProviderName implements cloudprovider.Interface.
-func (c *Cloud) ProviderName() string { return ProviderName }
-
-// HasClusterID implements cloudprovider.Interface. Clusters are told apart by their UID.
-func (c *Cloud) HasClusterID() bool { return true }

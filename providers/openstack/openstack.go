@@ -11,13 +11,11 @@ import (
 	"sync/atomic"
 
 	v1 "k8s.io/api/core/v1"
-	"k8s.io/client-go/informers"
 	cloudprovider "k8s.io/cloud-provider"
 	"k8s.io/utils/clock"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/instances"
 	lbcommon "github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
-	"github.com/unified-ccm/unified-ccm/pkg/common/nodes"
 	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
 	"github.com/unified-ccm/unified-ccm/pkg/common/routes"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/api"
@@ -71,13 +69,14 @@ type balancers = lbcommon.Controller[loadbalancer.Surroundings, loadbalancer.Des
 
 // Cloud implements cloudprovider.Interface. It only hands out what NewCloud has built.
 type Cloud struct {
+	provider.Base
+
 	config Config
 	client *client
 
 	loadBalancer *balancers
 	instances    *instances.Instances
 	routes       *routes.Routes
-	nodes        nodes.Lent
 	clusterUID   atomic.Value
 }
 
@@ -128,7 +127,7 @@ func NewCloud(cfg Config, opts ...Option) (*Cloud, error) {
 	if o.regional && cfg.Global.Region == "" {
 		return nil, fmt.Errorf("%s = true needs region in section [%s]", envRegional, sectionGlobal)
 	}
-	c := &Cloud{config: cfg}
+	c := &Cloud{Base: provider.NewBase(ProviderName), config: cfg}
 	c.client = newClient(clientOptions{
 		Global: cfg.Global, Transport: o.transport, Clock: o.clock, ConfigFile: o.configFile, UserAgent: o.flags.userAgent,
 	})
@@ -143,9 +142,9 @@ func (c *Cloud) build(o options) {
 		Compute: calls, Network: calls, ProviderIDs: ids, Region: region, Regional: o.regional,
 		Networking: c.config.Networking, Clock: o.clock,
 	})
-	c.instances = instances.New(instances.Options{Provider: ProviderName, Clock: o.clock}, source, ids)
+	c.instances = instances.New(instances.Options{Provider: ProviderName, Clock: o.clock, Nodes: c.Nodes()}, source, ids)
 	c.routes = newRoutes(newRouteSource(routeSourceOptions{
-		Network: calls, RouterID: c.config.Route.RouterID, Ports: source.ports, Nodes: &c.nodes, ProviderIDs: ids, Clock: o.clock,
+		Network: calls, RouterID: c.config.Route.RouterID, Ports: source.ports, Nodes: c.Nodes(), ProviderIDs: ids, Clock: o.clock,
 		ClusterUID: c.knownClusterUID,
 	}), c.instances)
 	c.loadBalancer = lbcommon.New(lbcommon.Options{
@@ -157,16 +156,6 @@ func (c *Cloud) build(o options) {
 func (c *Cloud) knownClusterUID() string {
 	uid, _ := c.clusterUID.Load().(string)
 	return uid
-}
-
-// Initialize implements cloudprovider.Interface.
-func (c *Cloud) Initialize(cloudprovider.ControllerClientBuilder, <-chan struct{}) {}
-
-// SetInformers implements cloudprovider.InformerUser.
-func (c *Cloud) SetInformers(factory informers.SharedInformerFactory) {
-	informer := factory.Core().V1().Nodes()
-	c.nodes.Lend(informer.Lister(), informer.Informer().HasSynced)
-	c.instances.SetNodeLister(informer.Lister())
 }
 
 // SetRuntime implements provider.RuntimeUser.
@@ -193,18 +182,3 @@ func (c *Cloud) InstancesV2() (cloudprovider.InstancesV2, bool) { return c.insta
 func (c *Cloud) Routes() (cloudprovider.Routes, bool) {
 	return c.routes, c.config.Route.RouterID != ""
 }
-
-// Instances implements cloudprovider.Interface. The framework does not use it beside InstancesV2.
-func (c *Cloud) Instances() (cloudprovider.Instances, bool) { return nil, false }
-
-// Zones implements cloudprovider.Interface. The framework does not use it beside InstancesV2.
-func (c *Cloud) Zones() (cloudprovider.Zones, bool) { return nil, false }
-
-// Clusters implements cloudprovider.Interface.
-func (c *Cloud) Clusters() (cloudprovider.Clusters, bool) { return nil, false }
-
-// ProviderName implements cloudprovider.Interface.
-func (c *Cloud) ProviderName() string { return ProviderName }
-
-// HasClusterID implements cloudprovider.Interface. Clusters are told apart by their UID.
-func (c *Cloud) HasClusterID() bool { return true }

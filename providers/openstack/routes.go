@@ -52,7 +52,7 @@ type routeSource struct {
 	api    api.NetworkAPI
 	router string
 	ports  *nodePorts
-	nodes  *nodes.Lent
+	nodes  *nodes.LazyLister
 	ids    *instances.TableScheme
 	clock  clock.PassiveClock
 	// clusterUID is empty until the manager runs, and where it cannot be read.
@@ -73,7 +73,7 @@ type routeSourceOptions struct {
 	Network     api.NetworkAPI
 	RouterID    string
 	Ports       *nodePorts
-	Nodes       *nodes.Lent
+	Nodes       *nodes.LazyLister
 	ProviderIDs *instances.TableScheme
 	Clock       clock.PassiveClock
 	ClusterUID  func() string

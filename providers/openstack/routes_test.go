@@ -60,13 +60,12 @@ func newRouteWorld(t *testing.T, o sim.Options, nodes int) *routeWorld {
 // restart begins with a manager that remembers nothing.
 func (w *routeWorld) restart() {
 	w.nodeWorld.source.ports = newNodePorts(w.api, w.clock)
-	w.instances = instances.New(instances.Options{Provider: ProviderName, Clock: w.clock}, w.nodeWorld.source, w.ids)
-	lister, lent := corelisters.NewNodeLister(w.indexer), &nodes.Lent{}
-	lent.Lend(lister, nil)
-	w.instances.SetNodeLister(lister)
+	lazy := &nodes.LazyLister{}
+	lazy.Set(corelisters.NewNodeLister(w.indexer), nil)
+	w.instances = instances.New(instances.Options{Provider: ProviderName, Clock: w.clock, Nodes: lazy}, w.nodeWorld.source, w.ids)
 	w.source = newRouteSource(routeSourceOptions{
 		Network: w.api, RouterID: w.cloud.Places().Router, Ports: w.nodeWorld.source.ports, ProviderIDs: w.ids, Clock: w.clock,
-		Nodes:      lent,
+		Nodes:      lazy,
 		ClusterUID: func() string { return clusterUID },
 	})
 	w.routes = newRoutes(w.source, w.instances)
@@ -368,7 +367,7 @@ func TestListWaitsForTheNodes(t *testing.T) {
 	t.Parallel()
 	w := newRouteWorld(t, sim.Options{}, 1)
 	w.mustSync()
-	w.source.nodes.Lend(nil, nil)
+	w.source.nodes.Set(nil, nil)
 	if _, err := w.routes.ListRoutes(t.Context(), "kubernetes"); !cloudapi.Is(err, cloudapi.Unavailable) {
 		t.Errorf("error %v, want Unavailable", err)
 	}

@@ -275,7 +275,7 @@ func TestARouteWaitsForItsNodeToBeInitialised(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				f := newFixture(t, Options{})
 				known := cache.NewIndexer(cache.MetaNamespaceKeyFunc, nil)
-				f.shared.nodes.Lend(corelisters.NewNodeLister(known), nil)
+				f.shared.nodes.Set(corelisters.NewNodeLister(known), nil)
 				if err := known.Add(tainted(node("new", ""))); err != nil {
 					t.Fatal(err)
 				}

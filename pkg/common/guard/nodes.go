@@ -10,12 +10,12 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
 )
 
-// nodeLister holds the informer's Nodes once the framework has lent them.
-type nodeLister struct{ nodes.Lent }
+// nodeLister lists the informer's Nodes once the framework has set the informer.
+type nodeLister struct{ nodes.LazyLister }
 
 // use takes the informer, and counts its nodes by ownership.
 func (n *nodeLister) use(informer coreinformers.NodeInformer, s *shared) {
-	n.Lend(informer.Lister(), nil)
+	n.Set(informer.Lister(), nil)
 	count := func(obj any, by float64) {
 		if gone, ok := obj.(cache.DeletedFinalStateUnknown); ok {
 			obj = gone.Obj

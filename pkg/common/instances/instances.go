@@ -31,7 +31,6 @@ type Instances struct {
 	source  Source
 	scheme  Scheme
 	known   *snapshot
-	nodes   nodes.Lent
 
 	list *batch.Batcher[struct{}, struct{}]
 	next *batch.Batcher[time.Time, struct{}]

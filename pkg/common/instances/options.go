@@ -6,6 +6,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/batch"
+	"github.com/unified-ccm/unified-ccm/pkg/common/nodes"
 )
 
 // Options configure New. Only Provider is required.
@@ -22,6 +23,9 @@ type Options struct {
 	CallTimeout time.Duration
 	// MaxBatch is the most instances that one Get or Find is asked for; 0 means DefaultMaxBatch.
 	MaxBatch int
+	// Nodes are the cluster's Nodes. With them, a node name is resolved by the Node's provider ID, which also
+	// works for nodes whose name the cloud does not know; nil makes the cloud resolve names.
+	Nodes *nodes.LazyLister
 	// IDOfName, where set, returns the ID of the instance behind a node that has no provider ID,
 	// where the node's name holds it. Such nodes are looked up by ID.
 	IDOfName func(nodeName string) (id string, ok bool)

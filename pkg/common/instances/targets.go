@@ -7,23 +7,15 @@ import (
 	v1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/labels"
-	corelisters "k8s.io/client-go/listers/core/v1"
 	cloudprovider "k8s.io/cloud-provider"
 )
-
-// SetNodeLister lends the informer's Nodes. With it, the instance behind a node name is the one
-// that its spec.providerID names, which holds for nodes whose name the cloud does not know;
-// without it, names are looked up in the cloud.
-func (i *Instances) SetNodeLister(lister corelisters.NodeLister) {
-	i.nodes.Lend(lister, nil)
-}
 
 // InstanceIDForNode returns the ID of the instance behind the node name, which exists;
 // cloudprovider.InstanceNotFound if there is none. A node of another cloud is a *ForeignIDError.
 func (i *Instances) InstanceIDForNode(ctx context.Context, nodeName string) (string, error) {
 	node := &v1.Node{}
 	node.Name = nodeName
-	if lister := i.nodes.Lister(); lister != nil {
+	if lister := i.options.Nodes.Lister(); lister != nil {
 		listed, err := lister.Get(nodeName)
 		switch {
 		case err == nil:
@@ -83,7 +75,7 @@ func (i *Instances) NodeNames(ctx context.Context, ids []string) (map[string]str
 
 // namesByProviderID returns the names of the Nodes whose provider ID is ours, by instance ID.
 func (i *Instances) namesByProviderID() (map[string]string, error) {
-	lister := i.nodes.Lister()
+	lister := i.options.Nodes.Lister()
 	if lister == nil {
 		return nil, nil
 	}

@@ -1,5 +1,4 @@
-// Package nodes holds the cluster's Nodes for parts of a provider that are built before the
-// framework lends its informer, and says what a Node's state means here.
+// Package nodes gives parts of a provider access to the cluster's Nodes, and interprets their state.
 package nodes
 
 import (
@@ -15,39 +14,41 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
 )
 
-// Lent are the cluster's Nodes once they are lent. Before that, and in the zero value and a nil
-// pointer, nothing is known of them. It is safe for concurrent use.
-type Lent struct {
+// LazyLister lists Nodes for components that are built before the framework hands over its informer.
+// Until Set is called, in the zero value and in a nil pointer, it has no lister. It is safe for
+// concurrent use.
+type LazyLister struct {
 	mu     sync.RWMutex
 	lister corelisters.NodeLister
 	synced func() bool
 }
 
-// Lend hands over an informer's Nodes. Synced says whether the lister has them all yet, as
-// HasSynced of the informer does; nil means that it has.
-func (l *Lent) Lend(lister corelisters.NodeLister, synced func() bool) {
+// Set sets the lister. Synced is the informer's HasSynced; nil means that the lister is complete.
+func (l *LazyLister) Set(lister corelisters.NodeLister, synced func() bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.lister, l.synced = lister, synced
 }
 
-// Lister returns the Nodes as far as they are known, nil before they are lent.
-func (l *Lent) Lister() corelisters.NodeLister {
+// Lister returns the lister, which may not be complete yet. It returns nil before Set.
+func (l *LazyLister) Lister() corelisters.NodeLister {
 	lister, _ := l.get()
 	return lister
 }
 
-// All returns all Nodes. Before they are all known it is an error of class Unavailable: what
-// belongs to a Node that is not known yet would pass for something whose Node is gone.
-func (l *Lent) All() ([]*v1.Node, error) {
+// All returns all Nodes. Before the lister is complete it returns an error of class Unavailable: objects
+// of a Node that is not listed yet would look like objects of a deleted Node.
+func (l *LazyLister) All() ([]*v1.Node, error) {
 	lister, synced := l.get()
 	if lister == nil || synced != nil && !synced() {
-		return nil, &cloudapi.Error{Class: cloudapi.Unavailable, Operation: "listing nodes", Err: errors.New("the cluster's nodes are not known yet")}
+		return nil, &cloudapi.Error{
+			Class: cloudapi.Unavailable, Operation: "listing nodes", Err: errors.New("the node informer has not synced yet"),
+		}
 	}
 	return lister.List(labels.Everything())
 }
 
-func (l *Lent) get() (corelisters.NodeLister, func() bool) {
+func (l *LazyLister) get() (corelisters.NodeLister, func() bool) {
 	if l == nil {
 		return nil, nil
 	}
@@ -56,8 +57,8 @@ func (l *Lent) get() (corelisters.NodeLister, func() bool) {
 	return l.lister, l.synced
 }
 
-// Uninitialized says whether the Node still waits for a cloud provider: it carries the taint that the
-// framework takes away once it has given the Node its addresses, labels and provider ID.
+// Uninitialized reports whether the Node still waits for its cloud provider: it has the taint that the
+// framework removes once it has set the Node's addresses, labels and provider ID.
 func Uninitialized(node *v1.Node) bool {
 	return slices.ContainsFunc(node.Spec.Taints, func(t v1.Taint) bool {
 		return t.Key == cloudproviderapi.TaintExternalCloudProvider

@@ -11,36 +11,36 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
 )
 
-func TestLent(t *testing.T) {
+func TestLazyLister(t *testing.T) {
 	t.Parallel()
 	indexer := cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{})
 	if err := indexer.Add(&v1.Node{ObjectMeta: metav1.ObjectMeta{Name: "a"}}); err != nil {
 		t.Fatal(err)
 	}
 	lister := corelisters.NewNodeLister(indexer)
-	lend := func(synced func() bool) *Lent {
-		l := &Lent{}
-		l.Lend(lister, synced)
+	set := func(synced func() bool) *LazyLister {
+		l := &LazyLister{}
+		l.Set(lister, synced)
 		return l
 	}
 	for _, tc := range []struct {
 		name   string
-		lent   *Lent
+		lazy   *LazyLister
 		lister bool
 		all    int
 	}{
-		{"nowhere to lend to", nil, false, -1},
-		{"not lent yet", &Lent{}, false, -1},
-		{"not all known yet", lend(func() bool { return false }), true, -1},
-		{"all known", lend(func() bool { return true }), true, 1},
-		{"known to whoever lends", lend(nil), true, 1},
+		{"nil", nil, false, -1},
+		{"before Set", &LazyLister{}, false, -1},
+		{"not synced", set(func() bool { return false }), true, -1},
+		{"synced", set(func() bool { return true }), true, 1},
+		{"without HasSynced", set(nil), true, 1},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
-			if got := tc.lent.Lister() != nil; got != tc.lister {
-				t.Errorf("there is a lister: %v, want %v", got, tc.lister)
+			if got := tc.lazy.Lister() != nil; got != tc.lister {
+				t.Errorf("has a lister: %v, want %v", got, tc.lister)
 			}
-			all, err := tc.lent.All()
+			all, err := tc.lazy.All()
 			switch {
 			case tc.all < 0 && !cloudapi.Is(err, cloudapi.Unavailable):
 				t.Errorf("All() = %v, %v, want an error of class Unavailable", all, err)

@@ -9,6 +9,7 @@ import (
 	corelisters "k8s.io/client-go/listers/core/v1"
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/unified-ccm/unified-ccm/pkg/common/nodes"
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 	"github.com/unified-ccm/unified-ccm/pkg/common/routes"
 )
@@ -26,7 +27,9 @@ func nodeWith(name string, cidrs ...string) *v1.Node {
 }
 
 func TestIncompleteRoutesAreListedUnlessTheirNodeWantsThem(t *testing.T) {
-	r := newRoutes(newTable(incomplete("10.0.0.0/24", "a"), incomplete("10.0.1.0/24", "b"), incomplete("10.0.2.0/24", "c")))
+	lazy := &nodes.LazyLister{}
+	r := routes.New(routes.Options{Provider: "fake", Nodes: lazy},
+		newTable(incomplete("10.0.0.0/24", "a"), incomplete("10.0.1.0/24", "b"), incomplete("10.0.2.0/24", "c")), targets{})
 	listed := func() (destinations []string) {
 		t.Helper()
 		list, err := r.ListRoutes(t.Context(), "c")
@@ -41,13 +44,13 @@ func TestIncompleteRoutesAreListedUnlessTheirNodeWantsThem(t *testing.T) {
 	if diff := cmp.Diff([]string{"10.0.0.0/24", "10.0.1.0/24", "10.0.2.0/24"}, listed()); diff != "" {
 		t.Errorf("without the nodes (-want +got):\n%s", diff)
 	}
-	nodes := cache.NewIndexer(cache.MetaNamespaceKeyFunc, nil)
+	indexer := cache.NewIndexer(cache.MetaNamespaceKeyFunc, nil)
 	for _, n := range []*v1.Node{nodeWith("a", "fd00::/64", "10.0.0.7/24"), nodeWith("b", "10.0.9.0/24", "none")} {
-		if err := nodes.Add(n); err != nil {
+		if err := indexer.Add(n); err != nil {
 			t.Fatal(err)
 		}
 	}
-	r.SetNodeLister(corelisters.NewNodeLister(nodes))
+	lazy.Set(corelisters.NewNodeLister(indexer), nil)
 	if diff := cmp.Diff([]string{"10.0.1.0/24", "10.0.2.0/24"}, listed()); diff != "" {
 		t.Errorf("with the nodes (-want +got):\n%s", diff)
 	}

@@ -1,14 +1,6 @@
 package routes
 
-import (
-	"slices"
-
-	corelisters "k8s.io/client-go/listers/core/v1"
-)
-
-// SetNodeLister lends the informer's Nodes. Sources whose routes may be incomplete need it: without
-// it an incomplete route is listed like any other, and stays as it is.
-func (r *Routes) SetNodeLister(lister corelisters.NodeLister) { r.nodes.Lend(lister, nil) }
+import "slices"
 
 // wanted says whether the route's node has the route's destination as a pod range.
 func (r *Routes) wanted(route Route) bool {

@@ -29,6 +29,9 @@ type Options struct {
 	// ReplacesBlackholes says that the Source's Create turns a route that has lost its target into
 	// the one asked for, so that it need not be deleted before.
 	ReplacesBlackholes bool
+	// Nodes are the cluster's Nodes. Sources whose routes may be incomplete need them: without them an
+	// incomplete route is listed like any other, and is never completed.
+	Nodes *nodes.LazyLister
 }
 
 // DefaultMaxBatch is how many calls the framework's route controller makes side by side at most,
@@ -48,7 +51,7 @@ type Routes struct {
 	source  Source
 	targets NodeTargets
 	batches *batch.Batcher[operation, error]
-	nodes   nodes.Lent
+	nodes   *nodes.LazyLister
 	// replaces is Options.ReplacesBlackholes.
 	replaces bool
 
@@ -69,7 +72,7 @@ func New(o Options, source Source, targets NodeTargets) *Routes {
 	if o.MaxBatch <= 0 {
 		o.MaxBatch = DefaultMaxBatch
 	}
-	r := &Routes{source: source, targets: targets, replaces: o.ReplacesBlackholes}
+	r := &Routes{source: source, targets: targets, nodes: o.Nodes, replaces: o.ReplacesBlackholes}
 	r.remember(nil)
 	r.batches = batch.New(batch.Options{
 		Provider: o.Provider, Operation: "routes", MaxSize: o.MaxBatch, Timeout: o.CallTimeout,
