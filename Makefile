@@ -21,14 +21,16 @@ IMAGE ?= unified-ccm
 BIN := $(CURDIR)/bin
 
 # One set of flags for every build, so that all of them share one build cache.
-export GOFLAGS := -trimpath -buildvcs=false
+# hack/lib.sh has the same and says why.
+BUILD_TAGS := grpcnotrace
+export GOFLAGS := -trimpath -buildvcs=false -tags=$(BUILD_TAGS) -gcflags=github.com/aws/aws-sdk-go-v2/service/...=-l
 export GOWORK := $(CURDIR)/go.work
 export CGO_ENABLED := 0
 
 comma := ,
 empty :=
 space := $(empty) $(empty)
-TAGS := $(subst $(space),$(comma),$(patsubst %,exclude_%,$(subst $(comma),$(space),$(PROVIDERS_EXCLUDE))))
+TAGS := $(subst $(space),$(comma),$(strip $(BUILD_TAGS) $(patsubst %,exclude_%,$(subst $(comma),$(space),$(PROVIDERS_EXCLUDE)))))
 TEST_FLAGS = $(if $(RUN),-run '$(RUN)') $(ARGS)
 
 ##@ Start here

@@ -6,9 +6,9 @@
 set -euo pipefail
 
 out=$(mkdir -p "${1:?usage: hack/image-build.sh DIRECTORY}" && cd "$1" && pwd)
-cd "$(dirname "${BASH_SOURCE[0]}")/.."
+source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
-tags=""
+tags=$build_tags
 exclude=${PROVIDERS_EXCLUDE:-}
 for name in ${exclude//,/ }; do
 	# A misspelt name would otherwise silently ship what was to be left out.
@@ -16,9 +16,9 @@ for name in ${exclude//,/ }; do
 		echo "image: PROVIDERS_EXCLUDE names $name, which is no provider of ccm" >&2
 		exit 1
 	fi
-	tags+="exclude_$name,"
+	tags+=",exclude_$name"
 done
 
-export CGO_ENABLED=0 GOOS=linux GOFLAGS="-trimpath -buildvcs=false"
+export GOOS=linux
 [[ -z ${TARGETARCH:-} ]] || export GOARCH=$TARGETARCH
-go build -tags "${tags%,}" -ldflags "$(hack/version.sh --ldflags)" -o "$out/ccm" ./cmd/ccm
+go build -tags "$tags" -ldflags "$(hack/version.sh --ldflags)" -o "$out/ccm" ./cmd/ccm

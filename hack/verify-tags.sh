@@ -25,12 +25,12 @@ fi
 
 failed=0
 for name in "${all[@]}"; do
-	tags=""
+	tags=$build_tags
 	for other in "${all[@]}"; do
-		[[ $other == "$name" ]] || tags+="exclude_$other,"
+		[[ $other == "$name" ]] || tags+=",exclude_$other"
 	done
-	echo "$name alone: -tags '${tags%,}'"
-	(cd cmd && go vet -tags "${tags%,}" ./ccm && go build -tags "${tags%,}" -o "$out" ./ccm) || { failed=1 && continue; }
+	echo "$name alone: -tags '$tags'"
+	(cd cmd && go vet -tags "$tags" ./ccm && go build -tags "$tags" -o "$out" ./ccm) || { failed=1 && continue; }
 	if [[ $(linked "$out") != "$name" ]]; then
 		echo "built alone, $name should be the only provider; ccm says:"
 		"$out" --cloud-provider=no-such-provider --kubeconfig=/dev/null || true
@@ -39,7 +39,7 @@ for name in "${all[@]}"; do
 done
 
 # And none at all must still compile, for those who link their own.
-everything=$(printf 'exclude_%s,' "${all[@]}")
-echo "none: -tags '${everything%,}'"
-(cd cmd && go build -tags "${everything%,}" -o "$out" ./ccm) || failed=1
+everything=$build_tags$(printf ',exclude_%s' "${all[@]}")
+echo "none: -tags '$everything'"
+(cd cmd && go build -tags "$everything" -o "$out" ./ccm) || failed=1
 exit $failed

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Runs every hack/verify-*.sh in order, one line each, and lists all failures at
-# the end. A script's output is shown only when it fails.
+# the end. A script's output is shown only when it fails, apart from lines that start with "note: ".
 #
 #   hack/verify.sh             all of them
 #   hack/verify.sh names tags  hack/verify-names.sh and hack/verify-tags.sh
@@ -22,6 +22,7 @@ for script in "${scripts[@]}"; do
 	printf '%-36s ' "$script"
 	if "$script" >"$output" 2>&1; then
 		printf 'ok     %4d s\n' $((SECONDS - started))
+		sed -n 's/^note: /    /p' "$output"
 	else
 		printf 'FAILED %4d s\n' $((SECONDS - started))
 		sed 's/^/    /' "$output"
