@@ -65,9 +65,9 @@ func TestCatalogueForms(t *testing.T) {
 			w := newNodeWorld(t, o, Networking{})
 			_, err1 := w.api.ListServers(t.Context(), "")
 			_, err2 := w.api.ListExtensions(t.Context())
-			_, err3 := w.api.ListLoadBalancers(t.Context(), api.LoadBalancerFilter{})
+			_, err3 := w.api.ListLoadBalancers(t.Context())
 			versions, err4 := w.api.ListVersions(t.Context())
-			_, err5 := w.api.GetSecret(t.Context(), "none")
+			err5 := w.api.CheckSecret(t.Context(), "none")
 			if err := errors.Join(err1, err2, err3, err4); err != nil || !cloudapi.Is(err5, cloudapi.NotFound) {
 				t.Errorf("%v, and for a secret that does not exist: %v", err, err5)
 			}
@@ -85,7 +85,7 @@ func TestAMissingServiceFailsOnlyWhatNeedsIt(t *testing.T) {
 	if _, err := w.api.ListServers(t.Context(), ""); err != nil {
 		t.Error(err)
 	}
-	_, err := w.api.ListLoadBalancers(t.Context(), api.LoadBalancerFilter{})
+	_, err := w.api.ListLoadBalancers(t.Context())
 	if err == nil || !strings.Contains(err.Error(), "no public endpoint of the service load-balancer in region RegionOne") {
 		t.Errorf("error %v, want one that names the service, the region and the kind of endpoint", err)
 	}

@@ -25,13 +25,13 @@ func balancerEffects() map[string]func(*testing.T) {
 		}},
 		"internal-lb": {config: lines("internal-lb = true"), check: func(m *madeBalancer) bool { return len(m.floatingIPs()) == 0 }},
 		"lb-provider": {config: lines("lb-provider = ovn"), check: func(m *madeBalancer) bool { return m.balancer().Provider == "ovn" }},
-		"lb-method":   {config: lines("lb-method = LEAST_CONNECTIONS"), check: func(m *madeBalancer) bool { return m.pool().Algorithm == "LEAST_CONNECTIONS" }},
+		"lb-method":   {config: lines("lb-method = LEAST_CONNECTIONS"), check: func(m *madeBalancer) bool { return m.pool().LBMethod == "LEAST_CONNECTIONS" }},
 		"flavor-id": {config: func(m *madeBalancer) string { return "flavor-id = " + m.places.LoadBalancerFlavors["large"] }, check: func(m *madeBalancer) bool {
 			return m.balancer().FlavorID == m.places.LoadBalancerFlavors["large"]
 		}},
-		"availability-zone": {config: lines("availability-zone = az-2"), check: func(m *madeBalancer) bool { return m.balancer().Zone == "az-2" }},
+		"availability-zone": {config: lines("availability-zone = az-2"), check: func(m *madeBalancer) bool { return m.balancer().AvailabilityZone == "az-2" }},
 		"manage-security-groups": {config: lines("manage-security-groups = true"), check: func(m *madeBalancer) bool {
-			groups, err := m.api.ListSecurityGroups(m.t.Context(), api.SecurityGroupFilter{})
+			groups, err := m.api.ListSecurityGroups(m.t.Context(), "")
 			return err == nil && slices.ContainsFunc(groups, func(g api.SecurityGroup) bool { return strings.HasPrefix(g.Name, "lb-sg-") })
 		}},
 		"node-selector": {config: lines("node-selector = edge=yes"), check: func(m *madeBalancer) bool { return len(m.members()) == 0 }},
@@ -42,14 +42,14 @@ func balancerEffects() map[string]func(*testing.T) {
 			return m.calls("DeleteListener") > 0 && m.calls("DeleteLoadBalancer") > 0
 		}},
 		"enable-ingress-hostname": {config: lines("enable-ingress-hostname = true"), annotations: map[string]string{"proxy-protocol": "true"}, check: func(m *madeBalancer) bool {
-			return m.status.Ingress[0].Hostname == m.floatingIPs()[0].Address+".nip.io"
+			return m.status.Ingress[0].Hostname == m.floatingIPs()[0].FloatingIP+".nip.io"
 		}},
 		"ingress-hostname-suffix": {config: lines("enable-ingress-hostname = true\ningress-hostname-suffix = example.org"), annotations: map[string]string{"proxy-protocol": "true"},
 			check: func(m *madeBalancer) bool {
 				return strings.HasSuffix(m.status.Ingress[0].Hostname, ".example.org")
 			}},
 		"default-tls-container-ref": {config: secretRef, check: func(m *madeBalancer) bool {
-			return m.listener().Protocol == api.ProtocolTerminatedHTTPS && m.listener().TLSContainer == m.ids["secret"]
+			return m.listener().Protocol == api.ProtocolTerminatedHTTPS && m.listener().DefaultTlsContainerRef == m.ids["secret"]
 		}},
 		"max-shared-lb": {config: lines("max-shared-lb = 1"), check: func(m *madeBalancer) bool {
 			second := m.service.DeepCopy()
@@ -113,7 +113,7 @@ func placeEffects() map[string]func(*testing.T) {
 		}
 	}
 	fromSecond := func(m *madeBalancer) bool {
-		return len(m.floatingIPs()) == 1 && netip.MustParsePrefix(second).Contains(netip.MustParseAddr(m.floatingIPs()[0].Address))
+		return len(m.floatingIPs()) == 1 && netip.MustParsePrefix(second).Contains(netip.MustParseAddr(m.floatingIPs()[0].FloatingIP))
 	}
 	inside := func(m *madeBalancer) string {
 		m.ids["subnet"] = m.made(m.world.AddSubnet(m.places.PrivateNetwork, "second-inside", netip.MustParsePrefix("10.77.0.0/24")))
@@ -121,7 +121,7 @@ func placeEffects() map[string]func(*testing.T) {
 	}
 	keys := map[string]balancerEffect{
 		"subnet-id": {config: func(m *madeBalancer) string { return "subnet-id = " + inside(m) }, check: func(m *madeBalancer) bool {
-			return m.balancer().VIPSubnetID == m.ids["subnet"]
+			return m.balancer().VipSubnetID == m.ids["subnet"]
 		}},
 		"network-id": {noSubnet: true, config: func(m *madeBalancer) string {
 			var err error
@@ -130,8 +130,8 @@ func placeEffects() map[string]func(*testing.T) {
 			return "network-id = " + m.ids["network"]
 		}, check: func(m *madeBalancer) bool {
 			// Another network has no way to floating IPs; where the load balancer is shows all the same.
-			list, err := m.api.ListLoadBalancers(m.t.Context(), api.LoadBalancerFilter{})
-			return err == nil && len(list) == 1 && list[0].VIPNetworkID == m.ids["network"]
+			list, err := m.api.ListLoadBalancers(m.t.Context())
+			return err == nil && len(list) == 1 && list[0].VipNetworkID == m.ids["network"]
 		}},
 		"member-subnet-id": {config: func(m *madeBalancer) string { return "member-subnet-id = " + inside(m) }, check: func(m *madeBalancer) bool {
 			return m.members()[0].SubnetID == m.ids["subnet"]

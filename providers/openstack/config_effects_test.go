@@ -175,7 +175,7 @@ func only[T any](m *madeBalancer, list []T, err error) T {
 
 func (m *madeBalancer) balancer() api.LoadBalancer {
 	m.t.Helper()
-	list, err := m.api.ListLoadBalancers(m.t.Context(), api.LoadBalancerFilter{})
+	list, err := m.api.ListLoadBalancers(m.t.Context())
 	return only(m, list, err)
 }
 
@@ -199,7 +199,7 @@ func (m *madeBalancer) monitor() api.HealthMonitor {
 
 func (m *madeBalancer) floatingIPs() []api.FloatingIP {
 	m.t.Helper()
-	list, err := m.api.ListFloatingIPs(m.t.Context(), api.FloatingIPFilter{})
+	list, err := m.api.ListFloatingIPs(m.t.Context(), "")
 	if err != nil {
 		m.t.Fatal(err)
 	}

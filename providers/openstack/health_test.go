@@ -110,7 +110,7 @@ func TestAnOctaviaThatFailsLater(t *testing.T) {
 	c := testingclock.NewFakeClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
 	cloud, world := newTestCloud(t, sim.Options{Clock: c}, "")
 	calls := api.New(cloud.client)
-	list := func() error { _, err := calls.ListLoadBalancers(t.Context(), api.LoadBalancerFilter{}); return err }
+	list := func() error { _, err := calls.ListLoadBalancers(t.Context()); return err }
 	if err := errors.Join(cloud.Check(t.Context()), list()); err != nil {
 		t.Fatal(err)
 	}

@@ -143,7 +143,7 @@ func (n *nodePorts) portsAndNetworks(ctx context.Context, ids []string) ([]api.P
 	slices.Sort(networks)
 	byID := map[string]string{}
 	for chunk := range slices.Chunk(slices.Compact(networks), idsPerCall) {
-		list, err := n.api.ListNetworks(ctx, api.NetworkFilter{IDs: chunk})
+		list, err := n.api.ListNetworks(ctx, chunk)
 		if err != nil {
 			return nil, nil, err
 		}

@@ -97,7 +97,7 @@ func (s *routeSource) cluster(clusterName string) string {
 }
 
 // routeName names a route, which is unique on a router and says all of it.
-func routeName(r api.ExtraRoute) string { return r.Destination + " via " + r.NextHop }
+func routeName(r api.ExtraRoute) string { return r.DestinationCIDR + " via " + r.NextHop }
 
 // List implements routes.Source.
 func (s *routeSource) List(ctx context.Context, clusterName string) ([]routes.Route, error) {
@@ -120,7 +120,7 @@ func (s *routeSource) List(ctx context.Context, clusterName string) ([]routes.Ro
 	}
 	out := make([]routes.Route, 0, len(s.known.Routes))
 	for _, r := range s.known.Routes {
-		route := routes.Route{Name: routeName(r), Destination: canonicalCIDR(r.Destination), Owned: owned[r], Blackhole: at[r.NextHop] == nil}
+		route := routes.Route{Name: routeName(r), Destination: canonicalCIDR(r.DestinationCIDR), Owned: owned[r], Blackhole: at[r.NextHop] == nil}
 		if node := at[r.NextHop]; node != nil {
 			route.NodeName = node.Name
 			// A node whose ID cannot be read has a route all the same.
@@ -156,13 +156,13 @@ func (s *routeSource) owned(ctx context.Context, cluster string, at map[string]*
 	var doubtful []api.ExtraRoute
 	now := s.clock.Now()
 	for _, r := range s.known.Routes {
-		destination, err := netip.ParsePrefix(r.Destination)
+		destination, err := netip.ParsePrefix(r.DestinationCIDR)
 		if err != nil {
 			continue
 		}
 		node := at[r.NextHop]
 		switch {
-		case s.mine[r], slices.Contains(s.known.Tags, names.RouteTag(cluster, r.Destination, r.NextHop)),
+		case s.mine[r], slices.Contains(s.known.Tags, names.RouteTag(cluster, r.DestinationCIDR, r.NextHop)),
 			node != nil && hasRange(node, destination.Masked()):
 			out[r] = true
 		case now.Sub(s.strangers[r]) >= strangerAge:
@@ -194,7 +194,7 @@ func (s *routeSource) judge(ctx context.Context, doubtful []api.ExtraRoute, out 
 		return err
 	}
 	for _, r := range doubtful {
-		if port, ok := ports[r.NextHop]; ok && hasPair(port, r.Destination) {
+		if port, ok := ports[r.NextHop]; ok && hasPair(port, r.DestinationCIDR) {
 			out[r] = true
 			continue
 		}
@@ -257,7 +257,7 @@ func (s *routeSource) wanted(r routes.Route, all []*v1.Node) (api.ExtraRoute, er
 			continue
 		}
 		if hop := nextHop(node, destination); hop != "" {
-			return api.ExtraRoute{Destination: r.Destination, NextHop: hop}, nil
+			return api.ExtraRoute{DestinationCIDR: r.Destination, NextHop: hop}, nil
 		}
 		family := "IPv6"
 		if destination.Addr().Is4() {
@@ -275,7 +275,7 @@ func (s *routeSource) wanted(r routes.Route, all []*v1.Node) (api.ExtraRoute, er
 func (s *routeSource) inTheWay(want api.ExtraRoute, owned map[api.ExtraRoute]bool, at map[string]*v1.Node) ([]api.ExtraRoute, error) {
 	var stale []api.ExtraRoute
 	for _, r := range s.known.Routes {
-		if canonicalCIDR(r.Destination) != canonicalCIDR(want.Destination) || r.NextHop == want.NextHop {
+		if canonicalCIDR(r.DestinationCIDR) != canonicalCIDR(want.DestinationCIDR) || r.NextHop == want.NextHop {
 			continue
 		}
 		if owned[r] && at[r.NextHop] == nil {
@@ -351,7 +351,7 @@ func canonicalCIDR(text string) string {
 func sendsFrom(list []api.ExtraRoute) func(string, api.Port) bool {
 	return func(address string, port api.Port) bool {
 		return strings.HasPrefix(port.DeviceOwner, "compute:") && slices.ContainsFunc(list, func(r api.ExtraRoute) bool {
-			return r.NextHop == address && hasPair(port, r.Destination)
+			return r.NextHop == address && hasPair(port, r.DestinationCIDR)
 		})
 	}
 }

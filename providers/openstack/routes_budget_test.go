@@ -19,7 +19,7 @@ func TestHundredNewRoutes(t *testing.T) {
 	if got := len(w.cloud.Routes()); got != 100 {
 		t.Errorf("%d routes, want 100", got)
 	}
-	if pairs := w.pairs(w.nodes[7]); len(pairs) != 1 || pairs[0].Address != w.nodes[7].Spec.PodCIDRs[0] {
+	if pairs := w.pairs(w.nodes[7]); len(pairs) != 1 || pairs[0].IPAddress != w.nodes[7].Spec.PodCIDRs[0] {
 		t.Errorf("address pairs of a node's port are %v, want its pod range", pairs)
 	}
 }

@@ -120,15 +120,15 @@ func noExtraRoutes(has bool) error {
 func (s *routeSource) send(ctx context.Context, list []api.ExtraRoute, v verb, atomic bool) (api.Router, error) {
 	switch {
 	case atomic && v == add:
-		return s.api.AddRoutes(ctx, s.router, 0, list)
+		return s.api.AddRoutes(ctx, s.router, list)
 	case atomic:
-		return s.api.RemoveRoutes(ctx, s.router, 0, list)
+		return s.api.RemoveRoutes(ctx, s.router, list)
 	}
 	all := slices.DeleteFunc(slices.Clone(s.known.Routes), func(r api.ExtraRoute) bool { return slices.Contains(list, r) })
 	if v == add {
 		all = append(all, list...)
 	}
-	return s.api.SetRoutes(ctx, s.router, s.known.Revision, all)
+	return s.api.SetRoutes(ctx, s.router, s.known.RevisionNumber, all)
 }
 
 // has says whether Neutron has an extension.
@@ -155,7 +155,7 @@ func (s *routeSource) mark(ctx context.Context, cluster string, wanted []api.Ext
 	tags := slices.DeleteFunc(slices.Clone(s.known.Tags), func(tag string) bool { return strings.HasPrefix(tag, prefix) })
 	for _, r := range append(slices.Clone(wanted), s.known.Routes...) {
 		if slices.Contains(wanted, r) || s.mine[r] {
-			if tag := names.RouteTag(cluster, r.Destination, r.NextHop); !slices.Contains(tags, tag) {
+			if tag := names.RouteTag(cluster, r.DestinationCIDR, r.NextHop); !slices.Contains(tags, tag) {
 				tags = append(tags, tag)
 			}
 		}
@@ -177,14 +177,14 @@ func (s *routeSource) mark(ctx context.Context, cluster string, wanted []api.Ext
 type pairChange func(pairs []api.AddressPair, destination string) ([]api.AddressPair, bool)
 
 func addPair(pairs []api.AddressPair, destination string) ([]api.AddressPair, bool) {
-	if slices.ContainsFunc(pairs, func(p api.AddressPair) bool { return p.Address == destination }) {
+	if slices.ContainsFunc(pairs, func(p api.AddressPair) bool { return p.IPAddress == destination }) {
 		return pairs, false
 	}
-	return append(slices.Clone(pairs), api.AddressPair{Address: destination}), true
+	return append(slices.Clone(pairs), api.AddressPair{IPAddress: destination}), true
 }
 
 func dropPair(pairs []api.AddressPair, destination string) ([]api.AddressPair, bool) {
-	left := slices.DeleteFunc(slices.Clone(pairs), func(p api.AddressPair) bool { return p.Address == destination })
+	left := slices.DeleteFunc(slices.Clone(pairs), func(p api.AddressPair) bool { return p.IPAddress == destination })
 	if left == nil {
 		left = []api.AddressPair{}
 	}
@@ -229,7 +229,7 @@ func (s *routeSource) pairAll(ctx context.Context, list []api.ExtraRoute, errs [
 		changes.Go(func() error {
 			port := ports[list[indexes[0]].NextHop]
 			for _, i := range indexes {
-				port, errs[i] = s.pair(ctx, port, list[i].Destination, change)
+				port, errs[i] = s.pair(ctx, port, list[i].DestinationCIDR, change)
 			}
 			return nil
 		})
@@ -245,7 +245,7 @@ func (s *routeSource) pair(ctx context.Context, port api.Port, destination strin
 		if !needed || port.PortSecurity != nil && !*port.PortSecurity {
 			return port, nil
 		}
-		changed, err := s.api.UpdatePort(ctx, port.ID, port.Revision, api.PortPatch{AllowedAddressPairs: api.To(pairs)})
+		changed, err := s.api.UpdatePort(ctx, port.ID, api.PortUpdate{AllowedAddressPairs: &pairs, RevisionNumber: &port.Revision})
 		if err == nil {
 			s.ports.remember(changed, s.clock.Now())
 			return changed, nil

@@ -319,9 +319,9 @@ func (r *racing) SetRoutes(ctx context.Context, id string, revision int, list []
 	return r.NetworkAPI.SetRoutes(ctx, id, revision, list)
 }
 
-func (r *racing) UpdatePort(ctx context.Context, id string, revision int, p api.PortPatch) (api.Port, error) {
+func (r *racing) UpdatePort(ctx context.Context, id string, o api.PortUpdate) (api.Port, error) {
 	r.interfere()
-	return r.NetworkAPI.UpdatePort(ctx, id, revision, p)
+	return r.NetworkAPI.UpdatePort(ctx, id, o)
 }
 
 func TestChangesOfOthersAreNotLost(t *testing.T) {
@@ -345,18 +345,18 @@ func TestChangesOfOthersAreNotLost(t *testing.T) {
 	t.Run("of a port", func(t *testing.T) {
 		t.Parallel()
 		w := newRouteWorld(t, sim.Options{}, 1)
-		other := api.AddressPair{Address: "172.30.0.1"}
+		other := api.AddressPair{IPAddress: "172.30.0.1"}
 		w.source.api = &racing{NetworkAPI: w.api, left: 1, before: func() {
 			ports, err := w.api.ListPorts(t.Context(), api.PortFilter{DeviceIDs: []string{w.cloud.Server("node-0")}})
 			if err == nil {
-				_, err = w.api.UpdatePort(t.Context(), ports[0].ID, 0, api.PortPatch{AllowedAddressPairs: api.To([]api.AddressPair{other})})
+				_, err = w.api.UpdatePort(t.Context(), ports[0].ID, api.PortUpdate{AllowedAddressPairs: &[]api.AddressPair{other}})
 			}
 			if err != nil {
 				t.Error(err)
 			}
 		}}
 		w.mustSync()
-		if pairs := w.pairs(w.nodes[0]); len(pairs) != 2 || pairs[0].Address != other.Address {
+		if pairs := w.pairs(w.nodes[0]); len(pairs) != 2 || pairs[0].IPAddress != other.IPAddress {
 			t.Errorf("address pairs are %v, want the other one and ours", pairs)
 		}
 	})

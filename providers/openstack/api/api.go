@@ -1,6 +1,6 @@
-// Package api is every call that the provider may make to OpenStack: one page answers what it can
-// touch. The types have what the provider reads and writes, and no more. New returns all of it over
-// a Caller, which knows how to reach the services.
+// Package api is every call that the provider may make to OpenStack: this page answers what it can touch.
+// Requests and answers are those of gophercloud's packages; file own.go has what they cannot express. New
+// returns all of it over a Caller, which knows how to reach the services.
 //
 // Lists return all pages. Errors carry a class of package cloudapi.
 package api
@@ -9,6 +9,18 @@ import (
 	"context"
 
 	"github.com/gophercloud/gophercloud/v2"
+	"github.com/gophercloud/gophercloud/v2/openstack/compute/v2/flavors"
+	"github.com/gophercloud/gophercloud/v2/openstack/loadbalancer/v2/listeners"
+	"github.com/gophercloud/gophercloud/v2/openstack/loadbalancer/v2/loadbalancers"
+	"github.com/gophercloud/gophercloud/v2/openstack/loadbalancer/v2/monitors"
+	"github.com/gophercloud/gophercloud/v2/openstack/loadbalancer/v2/pools"
+	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/extensions/layer3/floatingips"
+	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/extensions/layer3/routers"
+	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/extensions/security/groups"
+	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/extensions/security/rules"
+	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/networks"
+	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/ports"
+	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/subnets"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
 )
@@ -22,13 +34,31 @@ const (
 	KeyManager    = "key-manager"
 )
 
+// Objects of the services, as gophercloud decodes them.
+type (
+	Flavor            = flavors.Flavor
+	NeutronNetwork    = networks.Network
+	Subnet            = subnets.Subnet
+	FloatingIP        = floatingips.FloatingIP
+	SecurityGroup     = groups.SecGroup
+	SecurityGroupRule = rules.SecGroupRule
+	AddressPair       = ports.AddressPair
+	PortUpdate        = ports.UpdateOpts
+	Router            = routers.Router
+	ExtraRoute        = routers.Route
+	LoadBalancer      = loadbalancers.LoadBalancer
+	VIP               = loadbalancers.AdditionalVip
+	Listener          = listeners.Listener
+	HealthMonitor     = monitors.Monitor
+)
+
 // Caller makes a call: it finds the service, sends what call sends with a valid token, again where
 // that is safe and may help, each time within a deadline, and classifies the error.
 type Caller interface {
 	Call(ctx context.Context, r cloudapi.Request, call func(context.Context, *gophercloud.ServiceClient) error) error
 }
 
-// ComputeAPI is what the provider asks of Nova.
+// ComputeAPI is what the provider needs of Nova.
 type ComputeAPI interface {
 	// ListServers returns the project's servers, or those whose names match the regular expression.
 	ListServers(ctx context.Context, name string) ([]Server, error)
@@ -38,92 +68,95 @@ type ComputeAPI interface {
 	GetFlavor(ctx context.Context, id string) (Flavor, error)
 }
 
-// NetworkAPI is what the provider asks of Neutron. Updates with a revision other than 0 are refused
-// with class Conflict (oserr.Changed) if the object has another revision by now.
+// NetworkAPI is what the provider needs of Neutron. Updates with a revision number are refused with
+// class Conflict (oserr.Changed) if the object has another revision by now.
 type NetworkAPI interface {
-	// ListExtensions returns the aliases of what this Neutron can do.
+	// ListExtensions returns the aliases of the extensions that this Neutron has.
 	ListExtensions(ctx context.Context) ([]string, error)
 
-	// Networks, which are only read.
-	ListNetworks(ctx context.Context, f NetworkFilter) ([]NeutronNetwork, error)
-	ListSubnets(ctx context.Context, f SubnetFilter) ([]Subnet, error)
+	// Networks, which are only read. ListNetworks returns those with the IDs, ListExternalNetworks those
+	// that floating IPs come from, ListSubnets those of one network, or with "" all.
+	ListNetworks(ctx context.Context, ids []string) ([]NeutronNetwork, error)
+	ListExternalNetworks(ctx context.Context) ([]NeutronNetwork, error)
+	ListSubnets(ctx context.Context, networkID string) ([]Subnet, error)
 	GetSubnet(ctx context.Context, id string) (Subnet, error)
 
 	// Ports of nodes, routers and load balancers.
 	ListPorts(ctx context.Context, f PortFilter) ([]Port, error)
 	GetPort(ctx context.Context, id string) (Port, error)
-	UpdatePort(ctx context.Context, id string, revision int, p PortPatch) (Port, error)
+	UpdatePort(ctx context.Context, id string, o PortUpdate) (Port, error)
 	DeletePort(ctx context.Context, id string) error
 
-	// Public addresses.
-	ListFloatingIPs(ctx context.Context, f FloatingIPFilter) ([]FloatingIP, error)
-	CreateFloatingIP(ctx context.Context, s FloatingIPSpec) (FloatingIP, error)
-	UpdateFloatingIP(ctx context.Context, id string, p FloatingIPPatch) (FloatingIP, error)
+	// Public addresses. ListFloatingIPs returns those of one port, or with "" all of the project.
+	ListFloatingIPs(ctx context.Context, portID string) ([]FloatingIP, error)
+	CreateFloatingIP(ctx context.Context, o floatingips.CreateOpts) (FloatingIP, error)
+	UpdateFloatingIP(ctx context.Context, id string, o floatingips.UpdateOpts) (FloatingIP, error)
 	DeleteFloatingIP(ctx context.Context, id string) error
 
-	// Security groups that open node ports. Rules come with their groups.
-	ListSecurityGroups(ctx context.Context, f SecurityGroupFilter) ([]SecurityGroup, error)
-	CreateSecurityGroup(ctx context.Context, s SecurityGroupSpec) (SecurityGroup, error)
+	// Security groups that open node ports, by name, or with "" all. Rules come with their groups.
+	ListSecurityGroups(ctx context.Context, name string) ([]SecurityGroup, error)
+	CreateSecurityGroup(ctx context.Context, o groups.CreateOpts) (SecurityGroup, error)
 	DeleteSecurityGroup(ctx context.Context, id string) error
-	// CreateSecurityGroupRules makes all rules or none; one that exists is AlreadyExists.
-	CreateSecurityGroupRules(ctx context.Context, rules []SecurityGroupRuleSpec) ([]SecurityGroupRule, error)
+	// CreateSecurityGroupRules creates all rules or none; one that exists is AlreadyExists.
+	CreateSecurityGroupRules(ctx context.Context, o []rules.CreateOpts) ([]SecurityGroupRule, error)
 	DeleteSecurityGroupRule(ctx context.Context, id string) error
 
-	// Tags. kind is the plural in paths: Ports, FloatingIPs, SecurityGroups, Routers.
+	// Tags. kind is the plural in paths: FloatingIPs, Routers. SetTags returns the tags that the object has now;
+	// AddTag does nothing for a tag that the object has.
 	SetTags(ctx context.Context, kind, id string, tags []string) ([]string, error)
 	AddTag(ctx context.Context, kind, id, tag string) error
 	RemoveTag(ctx context.Context, kind, id, tag string) error
 
-	// Pod routes.
+	// Pod routes. AddRoutes ignores routes that exist, RemoveRoutes those that do not.
 	GetRouter(ctx context.Context, id string) (Router, error)
 	SetRoutes(ctx context.Context, id string, revision int, routes []ExtraRoute) (Router, error)
-	AddRoutes(ctx context.Context, id string, revision int, routes []ExtraRoute) (Router, error)
-	RemoveRoutes(ctx context.Context, id string, revision int, routes []ExtraRoute) (Router, error)
+	AddRoutes(ctx context.Context, id string, routes []ExtraRoute) (Router, error)
+	RemoveRoutes(ctx context.Context, id string, routes []ExtraRoute) (Router, error)
 }
 
-// LoadBalancingAPI is what the provider asks of Octavia. While a load balancer or anything in it is
+// LoadBalancingAPI is what the provider needs of Octavia. While a load balancer or anything in it is
 // PENDING, every change is refused with class Conflict (oserr.Immutable).
 type LoadBalancingAPI interface {
 	// ListVersions returns the versions of the API, oldest first, such as v2.26.
 	ListVersions(ctx context.Context) ([]string, error)
 
-	ListLoadBalancers(ctx context.Context, f LoadBalancerFilter) ([]LoadBalancer, error)
+	ListLoadBalancers(ctx context.Context) ([]LoadBalancer, error)
 	GetLoadBalancer(ctx context.Context, id string) (LoadBalancer, error)
-	// CreateLoadBalancer makes a load balancer with everything in it.
-	CreateLoadBalancer(ctx context.Context, s LoadBalancerSpec) (CreatedLoadBalancer, error)
-	UpdateLoadBalancer(ctx context.Context, id string, p LoadBalancerPatch) (LoadBalancer, error)
+	// CreateLoadBalancer creates a load balancer with everything in it.
+	CreateLoadBalancer(ctx context.Context, o loadbalancers.CreateOpts) (LoadBalancer, error)
+	UpdateLoadBalancer(ctx context.Context, id string, o loadbalancers.UpdateOpts) (LoadBalancer, error)
 	// DeleteLoadBalancer deletes it, with everything in it if cascade is set.
 	DeleteLoadBalancer(ctx context.Context, id string, cascade bool) error
 
 	// ListListeners and ListPools return those of one load balancer, or with "" all of the project.
 	ListListeners(ctx context.Context, loadBalancerID string) ([]Listener, error)
-	CreateListener(ctx context.Context, s ListenerSpec) (Listener, error)
-	UpdateListener(ctx context.Context, id string, p ListenerPatch) (Listener, error)
+	CreateListener(ctx context.Context, o listeners.CreateOpts) (Listener, error)
+	UpdateListener(ctx context.Context, id string, o listeners.UpdateOpts) (Listener, error)
 	DeleteListener(ctx context.Context, id string) error
 
 	ListPools(ctx context.Context, loadBalancerID string) ([]Pool, error)
-	CreatePool(ctx context.Context, s PoolSpec) (Pool, error)
-	UpdatePool(ctx context.Context, id string, p PoolPatch) (Pool, error)
+	CreatePool(ctx context.Context, o pools.CreateOpts) (Pool, error)
+	UpdatePool(ctx context.Context, id string, o pools.UpdateOpts) (Pool, error)
 	DeletePool(ctx context.Context, id string) error
 
 	ListMembers(ctx context.Context, poolID string) ([]Member, error)
-	// SetMembers makes these the pool's members. What is not said of a member that exists is reset.
-	SetMembers(ctx context.Context, poolID string, members []MemberSpec) error
-	CreateMember(ctx context.Context, poolID string, m MemberSpec) (Member, error)
+	// SetMembers replaces the members of a pool. Settings of existing members that are not named are reset.
+	SetMembers(ctx context.Context, poolID string, members []Member) error
+	CreateMember(ctx context.Context, poolID string, m Member) (Member, error)
 	DeleteMember(ctx context.Context, poolID, id string) error
 
 	// ListHealthMonitors returns those of the project.
 	ListHealthMonitors(ctx context.Context) ([]HealthMonitor, error)
 	GetHealthMonitor(ctx context.Context, id string) (HealthMonitor, error)
-	CreateHealthMonitor(ctx context.Context, s HealthMonitorSpec) (HealthMonitor, error)
-	UpdateHealthMonitor(ctx context.Context, id string, p HealthMonitorPatch) (HealthMonitor, error)
+	CreateHealthMonitor(ctx context.Context, o monitors.CreateOpts) (HealthMonitor, error)
+	UpdateHealthMonitor(ctx context.Context, id string, o monitors.UpdateOpts) (HealthMonitor, error)
 	DeleteHealthMonitor(ctx context.Context, id string) error
 }
 
-// KeyManagerAPI is what the provider asks of Barbican: whether certificates are there. It never reads them.
+// KeyManagerAPI is what the provider needs of Barbican: whether certificates exist. It never reads them.
 type KeyManagerAPI interface {
-	GetSecret(ctx context.Context, id string) (Secret, error)
-	GetContainer(ctx context.Context, id string) (Container, error)
+	CheckSecret(ctx context.Context, id string) error
+	CheckContainer(ctx context.Context, id string) error
 }
 
 // Clients make the calls.

@@ -3,14 +3,18 @@ package api
 import (
 	"context"
 	"net/url"
+
+	"github.com/gophercloud/gophercloud/v2/openstack/loadbalancer/v2/apiversions"
+	"github.com/gophercloud/gophercloud/v2/openstack/loadbalancer/v2/listeners"
+	"github.com/gophercloud/gophercloud/v2/openstack/loadbalancer/v2/loadbalancers"
+	"github.com/gophercloud/gophercloud/v2/openstack/loadbalancer/v2/monitors"
+	"github.com/gophercloud/gophercloud/v2/openstack/loadbalancer/v2/pools"
 )
 
-// ListVersions implements LoadBalancingAPI.
+// ListVersions implements LoadBalancingAPI. gophercloud asks the host of the service without the path under which
+// the catalogue has it.
 func (c *Clients) ListVersions(ctx context.Context) ([]string, error) {
-	type version struct {
-		ID string `json:"id"`
-	}
-	found, err := list[version](ctx, c, reads(LoadBalancing, "ListVersions", nil), "versions")
+	found, err := list[apiversions.APIVersion](ctx, c, reading(LoadBalancing, "ListVersions"), "versions", nil)
 	ids := make([]string, len(found))
 	for i, v := range found {
 		ids[i] = v.ID
@@ -18,133 +22,148 @@ func (c *Clients) ListVersions(ctx context.Context) ([]string, error) {
 	return ids, err
 }
 
-const (
-	lbaas          = "lbaas"
-	loadBalancers  = "loadbalancers"
-	listeners      = "listeners"
-	pools          = "pools"
-	members        = "members"
-	healthMonitors = "healthmonitors"
-)
-
 // ListLoadBalancers implements LoadBalancingAPI.
-func (c *Clients) ListLoadBalancers(ctx context.Context, f LoadBalancerFilter) ([]LoadBalancer, error) {
-	query := filter{}.add("name", f.Name).add("vip_port_id", f.VIPPortID).joined("tags", f.Tags).joined("tags-any", f.TagsAny)
-	return list[LoadBalancer](ctx, c, reads(LoadBalancing, "ListLoadBalancers", url.Values(query), lbaas, loadBalancers), "loadbalancers")
-}
-
-// GetLoadBalancer implements LoadBalancingAPI.
-func (c *Clients) GetLoadBalancer(ctx context.Context, id string) (LoadBalancer, error) {
-	return get[LoadBalancer](ctx, c, LoadBalancing, "ShowLoadBalancer", "loadbalancer", lbaas, loadBalancers, id)
-}
-
-// CreateLoadBalancer implements LoadBalancingAPI.
-func (c *Clients) CreateLoadBalancer(ctx context.Context, s LoadBalancerSpec) (CreatedLoadBalancer, error) {
-	return change[CreatedLoadBalancer](ctx, c, post(LoadBalancing, "CreateLoadBalancer", lbaas, loadBalancers), "loadbalancer", s)
-}
-
-// UpdateLoadBalancer implements LoadBalancingAPI.
-func (c *Clients) UpdateLoadBalancer(ctx context.Context, id string, p LoadBalancerPatch) (LoadBalancer, error) {
-	return change[LoadBalancer](ctx, c, put(LoadBalancing, "UpdateLoadBalancer", 0, lbaas, loadBalancers, id), "loadbalancer", p)
+func (c *Clients) ListLoadBalancers(ctx context.Context) ([]LoadBalancer, error) {
+	return list[LoadBalancer](ctx, c, reading(LoadBalancing, "ListLoadBalancers"), "loadbalancers", nil, "lbaas", "loadbalancers")
 }
 
 // DeleteLoadBalancer implements LoadBalancingAPI.
 func (c *Clients) DeleteLoadBalancer(ctx context.Context, id string, cascade bool) error {
-	var query url.Values
-	if cascade {
-		query = url.Values{"cascade": {"true"}}
-	}
-	return c.remove(ctx, LoadBalancing, "DeleteLoadBalancer", query, lbaas, loadBalancers, id)
+	return c.perform(ctx, setting(LoadBalancing, "DeleteLoadBalancer"), func(ctx ctxt, s client) result {
+		return loadbalancers.Delete(ctx, s, id, loadbalancers.DeleteOpts{Cascade: cascade}).Result
+	})
 }
 
 // ListListeners implements LoadBalancingAPI.
 func (c *Clients) ListListeners(ctx context.Context, loadBalancerID string) ([]Listener, error) {
-	query := filter{}.add("loadbalancer_id", loadBalancerID)
-	return list[Listener](ctx, c, reads(LoadBalancing, "ListListeners", url.Values(query), lbaas, listeners), "listeners")
-}
-
-// CreateListener implements LoadBalancingAPI.
-func (c *Clients) CreateListener(ctx context.Context, s ListenerSpec) (Listener, error) {
-	return change[Listener](ctx, c, post(LoadBalancing, "CreateListener", lbaas, listeners), "listener", s)
-}
-
-// UpdateListener implements LoadBalancingAPI.
-func (c *Clients) UpdateListener(ctx context.Context, id string, p ListenerPatch) (Listener, error) {
-	return change[Listener](ctx, c, put(LoadBalancing, "UpdateListener", 0, lbaas, listeners, id), "listener", p)
-}
-
-// DeleteListener implements LoadBalancingAPI.
-func (c *Clients) DeleteListener(ctx context.Context, id string) error {
-	return c.remove(ctx, LoadBalancing, "DeleteListener", nil, lbaas, listeners, id)
+	return list[Listener](ctx, c, reading(LoadBalancing, "ListListeners"), "listeners",
+		listeners.ListOpts{LoadbalancerID: loadBalancerID}, "lbaas", "listeners")
 }
 
 // ListPools implements LoadBalancingAPI.
 func (c *Clients) ListPools(ctx context.Context, loadBalancerID string) ([]Pool, error) {
-	query := filter{}.add("loadbalancer_id", loadBalancerID)
-	return list[Pool](ctx, c, reads(LoadBalancing, "ListPools", url.Values(query), lbaas, pools), "pools")
-}
-
-// CreatePool implements LoadBalancingAPI.
-func (c *Clients) CreatePool(ctx context.Context, s PoolSpec) (Pool, error) {
-	return change[Pool](ctx, c, post(LoadBalancing, "CreatePool", lbaas, pools), "pool", s)
-}
-
-// UpdatePool implements LoadBalancingAPI.
-func (c *Clients) UpdatePool(ctx context.Context, id string, p PoolPatch) (Pool, error) {
-	return change[Pool](ctx, c, put(LoadBalancing, "UpdatePool", 0, lbaas, pools, id), "pool", p)
-}
-
-// DeletePool implements LoadBalancingAPI.
-func (c *Clients) DeletePool(ctx context.Context, id string) error {
-	return c.remove(ctx, LoadBalancing, "DeletePool", nil, lbaas, pools, id)
+	return list[Pool](ctx, c, reading(LoadBalancing, "ListPools"), "pools",
+		pools.ListOpts{LoadbalancerID: loadBalancerID}, "lbaas", "pools")
 }
 
 // ListMembers implements LoadBalancingAPI.
 func (c *Clients) ListMembers(ctx context.Context, poolID string) ([]Member, error) {
-	return list[Member](ctx, c, reads(LoadBalancing, "ListMembers", nil, lbaas, pools, poolID, members), "members")
+	return list[Member](ctx, c, reading(LoadBalancing, "ListMembers"), "members", nil, "lbaas", "pools", poolID, "members")
 }
 
 // SetMembers implements LoadBalancingAPI.
-func (c *Clients) SetMembers(ctx context.Context, poolID string, set []MemberSpec) error {
-	if set == nil {
-		set = []MemberSpec{}
-	}
-	r := put(LoadBalancing, "BatchUpdateMembers", 0, lbaas, pools, poolID, members)
-	r.body = envelope[[]MemberSpec]{"members": set}
-	return c.do(ctx, r, nil)
+func (c *Clients) SetMembers(ctx context.Context, poolID string, members []Member) error {
+	return c.perform(ctx, setting(LoadBalancing, "BatchUpdateMembers"), func(ctx ctxt, s client) result {
+		return pools.BatchUpdateMembers(ctx, s, poolID, members).Result
+	})
 }
 
 // CreateMember implements LoadBalancingAPI.
-func (c *Clients) CreateMember(ctx context.Context, poolID string, m MemberSpec) (Member, error) {
-	return change[Member](ctx, c, post(LoadBalancing, "CreateMember", lbaas, pools, poolID, members), "member", m)
+func (c *Clients) CreateMember(ctx context.Context, poolID string, m Member) (Member, error) {
+	return object[Member](ctx, c, creating(LoadBalancing, "CreateMember"), "member", func(ctx ctxt, s client) result {
+		return pools.CreateMember(ctx, s, poolID, m.CreateOpts()).Result
+	})
 }
 
 // DeleteMember implements LoadBalancingAPI.
 func (c *Clients) DeleteMember(ctx context.Context, poolID, id string) error {
-	return c.remove(ctx, LoadBalancing, "DeleteMember", nil, lbaas, pools, poolID, members, id)
+	return c.perform(ctx, setting(LoadBalancing, "DeleteMember"), func(ctx ctxt, s client) result {
+		return pools.DeleteMember(ctx, s, poolID, id).Result
+	})
 }
 
 // ListHealthMonitors implements LoadBalancingAPI.
 func (c *Clients) ListHealthMonitors(ctx context.Context) ([]HealthMonitor, error) {
-	return list[HealthMonitor](ctx, c, reads(LoadBalancing, "ListHealthMonitors", nil, lbaas, healthMonitors), "healthmonitors")
+	return list[HealthMonitor](ctx, c, reading(LoadBalancing, "ListHealthMonitors"), "healthmonitors", nil, "lbaas", "healthmonitors")
+}
+
+// GetLoadBalancer implements LoadBalancingAPI.
+func (c *Clients) GetLoadBalancer(ctx context.Context, id string) (LoadBalancer, error) {
+	return object[LoadBalancer](ctx, c, reading(LoadBalancing, "ShowLoadBalancer"), "loadbalancer", func(ctx ctxt, s client) result {
+		return loadbalancers.Get(ctx, s, url.PathEscape(id)).Result
+	})
+}
+
+// CreateLoadBalancer implements LoadBalancingAPI.
+func (c *Clients) CreateLoadBalancer(ctx context.Context, o loadbalancers.CreateOpts) (LoadBalancer, error) {
+	return object[LoadBalancer](ctx, c, creating(LoadBalancing, "CreateLoadBalancer"), "loadbalancer", func(ctx ctxt, s client) result {
+		return loadbalancers.Create(ctx, s, o).Result
+	})
+}
+
+// UpdateLoadBalancer implements LoadBalancingAPI.
+func (c *Clients) UpdateLoadBalancer(ctx context.Context, id string, o loadbalancers.UpdateOpts) (LoadBalancer, error) {
+	return object[LoadBalancer](ctx, c, setting(LoadBalancing, "UpdateLoadBalancer"), "loadbalancer", func(ctx ctxt, s client) result {
+		return loadbalancers.Update(ctx, s, id, o).Result
+	})
+}
+
+// CreateListener implements LoadBalancingAPI.
+func (c *Clients) CreateListener(ctx context.Context, o listeners.CreateOpts) (Listener, error) {
+	return object[Listener](ctx, c, creating(LoadBalancing, "CreateListener"), "listener", func(ctx ctxt, s client) result {
+		return listeners.Create(ctx, s, o).Result
+	})
+}
+
+// UpdateListener implements LoadBalancingAPI.
+func (c *Clients) UpdateListener(ctx context.Context, id string, o listeners.UpdateOpts) (Listener, error) {
+	return object[Listener](ctx, c, setting(LoadBalancing, "UpdateListener"), "listener", func(ctx ctxt, s client) result {
+		return listeners.Update(ctx, s, id, o).Result
+	})
+}
+
+// DeleteListener implements LoadBalancingAPI.
+func (c *Clients) DeleteListener(ctx context.Context, id string) error {
+	return c.perform(ctx, setting(LoadBalancing, "DeleteListener"), func(ctx ctxt, s client) result {
+		return listeners.Delete(ctx, s, id).Result
+	})
+}
+
+// CreatePool implements LoadBalancingAPI.
+func (c *Clients) CreatePool(ctx context.Context, o pools.CreateOpts) (Pool, error) {
+	return object[Pool](ctx, c, creating(LoadBalancing, "CreatePool"), "pool", func(ctx ctxt, s client) result {
+		return pools.Create(ctx, s, o).Result
+	})
+}
+
+// UpdatePool implements LoadBalancingAPI.
+func (c *Clients) UpdatePool(ctx context.Context, id string, o pools.UpdateOpts) (Pool, error) {
+	return object[Pool](ctx, c, setting(LoadBalancing, "UpdatePool"), "pool", func(ctx ctxt, s client) result {
+		return pools.Update(ctx, s, id, o).Result
+	})
+}
+
+// DeletePool implements LoadBalancingAPI.
+func (c *Clients) DeletePool(ctx context.Context, id string) error {
+	return c.perform(ctx, setting(LoadBalancing, "DeletePool"), func(ctx ctxt, s client) result {
+		return pools.Delete(ctx, s, id).Result
+	})
 }
 
 // GetHealthMonitor implements LoadBalancingAPI.
 func (c *Clients) GetHealthMonitor(ctx context.Context, id string) (HealthMonitor, error) {
-	return get[HealthMonitor](ctx, c, LoadBalancing, "ShowHealthMonitor", "healthmonitor", lbaas, healthMonitors, id)
+	return object[HealthMonitor](ctx, c, reading(LoadBalancing, "ShowHealthMonitor"), "healthmonitor", func(ctx ctxt, s client) result {
+		return monitors.Get(ctx, s, id).Result
+	})
 }
 
 // CreateHealthMonitor implements LoadBalancingAPI.
-func (c *Clients) CreateHealthMonitor(ctx context.Context, s HealthMonitorSpec) (HealthMonitor, error) {
-	return change[HealthMonitor](ctx, c, post(LoadBalancing, "CreateHealthMonitor", lbaas, healthMonitors), "healthmonitor", s)
+func (c *Clients) CreateHealthMonitor(ctx context.Context, o monitors.CreateOpts) (HealthMonitor, error) {
+	return object[HealthMonitor](ctx, c, creating(LoadBalancing, "CreateHealthMonitor"), "healthmonitor", func(ctx ctxt, s client) result {
+		return monitors.Create(ctx, s, o).Result
+	})
 }
 
 // UpdateHealthMonitor implements LoadBalancingAPI.
-func (c *Clients) UpdateHealthMonitor(ctx context.Context, id string, p HealthMonitorPatch) (HealthMonitor, error) {
-	return change[HealthMonitor](ctx, c, put(LoadBalancing, "UpdateHealthMonitor", 0, lbaas, healthMonitors, id), "healthmonitor", p)
+func (c *Clients) UpdateHealthMonitor(ctx context.Context, id string, o monitors.UpdateOpts) (HealthMonitor, error) {
+	return object[HealthMonitor](ctx, c, setting(LoadBalancing, "UpdateHealthMonitor"), "healthmonitor", func(ctx ctxt, s client) result {
+		return monitors.Update(ctx, s, id, o).Result
+	})
 }
 
 // DeleteHealthMonitor implements LoadBalancingAPI.
 func (c *Clients) DeleteHealthMonitor(ctx context.Context, id string) error {
-	return c.remove(ctx, LoadBalancing, "DeleteHealthMonitor", nil, lbaas, healthMonitors, id)
+	return c.perform(ctx, setting(LoadBalancing, "DeleteHealthMonitor"), func(ctx ctxt, s client) result {
+		return monitors.Delete(ctx, s, id).Result
+	})
 }

@@ -2,16 +2,30 @@ package api
 
 import (
 	"context"
-	"net/http"
 	"net/url"
+
+	"github.com/gophercloud/gophercloud/v2"
+	"github.com/gophercloud/gophercloud/v2/openstack/common/extensions"
+	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/extensions/attributestags"
+	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/extensions/layer3/extraroutes"
+	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/extensions/layer3/floatingips"
+	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/extensions/layer3/routers"
+	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/extensions/security/groups"
+	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/extensions/security/rules"
+	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/ports"
+	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/subnets"
+)
+
+// Short names of what every call below needs.
+type (
+	ctxt   = context.Context
+	client = *gophercloud.ServiceClient
+	result = gophercloud.Result
 )
 
 // ListExtensions implements NetworkAPI.
 func (c *Clients) ListExtensions(ctx context.Context) ([]string, error) {
-	type extension struct {
-		Alias string `json:"alias"`
-	}
-	found, err := list[extension](ctx, c, reads(Network, "ListExtensions", nil, "extensions"), "extensions")
+	found, err := list[extensions.Extension](ctx, c, reading(Network, "ListExtensions"), "extensions", nil, "extensions")
 	aliases := make([]string, len(found))
 	for i, e := range found {
 		aliases[i] = e.Alias
@@ -19,124 +33,140 @@ func (c *Clients) ListExtensions(ctx context.Context) ([]string, error) {
 	return aliases, err
 }
 
-// ListNetworks implements NetworkAPI.
-func (c *Clients) ListNetworks(ctx context.Context, f NetworkFilter) ([]NeutronNetwork, error) {
-	query := filter{}.add("id", f.IDs...)
-	if f.External {
-		query.add("router:external", "true")
-	}
-	return list[NeutronNetwork](ctx, c, reads(Network, "ListNetworks", url.Values(query), "networks"), "networks")
+// ListNetworks implements NetworkAPI. gophercloud selects one ID at a time.
+func (c *Clients) ListNetworks(ctx context.Context, ids []string) ([]NeutronNetwork, error) {
+	return list[NeutronNetwork](ctx, c, reading(Network, "ListNetworks"), "networks", url.Values{"id": ids}, "networks")
+}
+
+// ListExternalNetworks implements NetworkAPI.
+func (c *Clients) ListExternalNetworks(ctx context.Context) ([]NeutronNetwork, error) {
+	return list[NeutronNetwork](ctx, c, reading(Network, "ListNetworks"), "networks", url.Values{"router:external": {"true"}}, "networks")
 }
 
 // ListSubnets implements NetworkAPI.
-func (c *Clients) ListSubnets(ctx context.Context, f SubnetFilter) ([]Subnet, error) {
-	query := filter{}.add("id", f.IDs...).add("network_id", f.NetworkID).
-		joined("tags", f.Tags).joined("tags-any", f.TagsAny).joined("not-tags", f.NotTags).joined("not-tags-any", f.NotTagsAny)
-	return list[Subnet](ctx, c, reads(Network, "ListSubnets", url.Values(query), "subnets"), "subnets")
+func (c *Clients) ListSubnets(ctx context.Context, networkID string) ([]Subnet, error) {
+	return list[Subnet](ctx, c, reading(Network, "ListSubnets"), "subnets", subnets.ListOpts{NetworkID: networkID}, "subnets")
 }
 
 // GetSubnet implements NetworkAPI.
 func (c *Clients) GetSubnet(ctx context.Context, id string) (Subnet, error) {
-	return get[Subnet](ctx, c, Network, "ShowSubnet", "subnet", "subnets", id)
+	return object[Subnet](ctx, c, reading(Network, "ShowSubnet"), "subnet", func(ctx ctxt, s client) result {
+		return subnets.Get(ctx, s, url.PathEscape(id)).Result
+	})
 }
 
 // ListPorts implements NetworkAPI.
 func (c *Clients) ListPorts(ctx context.Context, f PortFilter) ([]Port, error) {
-	query := filter{}.add("id", f.IDs...).add("device_id", f.DeviceIDs...).add("device_owner", f.DeviceOwner).
-		add("network_id", f.NetworkID).add("name", f.Name).add("security_groups", f.SecurityGroups...)
-	for _, address := range f.Addresses {
-		query.add("fixed_ips", "ip_address="+address)
-	}
-	return list[Port](ctx, c, reads(Network, "ListPorts", url.Values(query), Ports), "ports")
+	return list[Port](ctx, c, reading(Network, "ListPorts"), "ports", f.query(), "ports")
 }
 
 // GetPort implements NetworkAPI.
 func (c *Clients) GetPort(ctx context.Context, id string) (Port, error) {
-	return get[Port](ctx, c, Network, "ShowPort", "port", Ports, id)
+	return object[Port](ctx, c, reading(Network, "ShowPort"), "port", func(ctx ctxt, s client) result {
+		return ports.Get(ctx, s, id).Result
+	})
 }
 
 // UpdatePort implements NetworkAPI.
-func (c *Clients) UpdatePort(ctx context.Context, id string, revision int, p PortPatch) (Port, error) {
-	return change[Port](ctx, c, put(Network, "UpdatePort", revision, Ports, id), "port", p)
+func (c *Clients) UpdatePort(ctx context.Context, id string, o PortUpdate) (Port, error) {
+	o.RevisionNumber = condition(o.RevisionNumber)
+	return object[Port](ctx, c, setting(Network, "UpdatePort"), "port", func(ctx ctxt, s client) result {
+		return ports.Update(ctx, s, id, o).Result
+	})
 }
 
 // DeletePort implements NetworkAPI.
 func (c *Clients) DeletePort(ctx context.Context, id string) error {
-	return c.remove(ctx, Network, "DeletePort", nil, Ports, id)
+	return c.perform(ctx, setting(Network, "DeletePort"), func(ctx ctxt, s client) result {
+		return ports.Delete(ctx, s, id).Result
+	})
 }
 
 // ListFloatingIPs implements NetworkAPI.
-func (c *Clients) ListFloatingIPs(ctx context.Context, f FloatingIPFilter) ([]FloatingIP, error) {
-	query := filter{}.add("port_id", f.PortIDs...).add("floating_ip_address", f.Address).joined("tags", f.Tags)
-	return list[FloatingIP](ctx, c, reads(Network, "ListFloatingIPs", url.Values(query), FloatingIPs), "floatingips")
+func (c *Clients) ListFloatingIPs(ctx context.Context, portID string) ([]FloatingIP, error) {
+	return list[FloatingIP](ctx, c, reading(Network, "ListFloatingIPs"), "floatingips", floatingips.ListOpts{PortID: portID}, "floatingips")
 }
 
 // CreateFloatingIP implements NetworkAPI.
-func (c *Clients) CreateFloatingIP(ctx context.Context, s FloatingIPSpec) (FloatingIP, error) {
-	return change[FloatingIP](ctx, c, post(Network, "CreateFloatingIP", FloatingIPs), "floatingip", s)
+func (c *Clients) CreateFloatingIP(ctx context.Context, o floatingips.CreateOpts) (FloatingIP, error) {
+	return object[FloatingIP](ctx, c, creating(Network, "CreateFloatingIP"), "floatingip", func(ctx ctxt, s client) result {
+		return floatingips.Create(ctx, s, o).Result
+	})
 }
 
 // UpdateFloatingIP implements NetworkAPI.
-func (c *Clients) UpdateFloatingIP(ctx context.Context, id string, p FloatingIPPatch) (FloatingIP, error) {
-	return change[FloatingIP](ctx, c, put(Network, "UpdateFloatingIP", 0, FloatingIPs, id), "floatingip", p)
+func (c *Clients) UpdateFloatingIP(ctx context.Context, id string, o floatingips.UpdateOpts) (FloatingIP, error) {
+	return object[FloatingIP](ctx, c, setting(Network, "UpdateFloatingIP"), "floatingip", func(ctx ctxt, s client) result {
+		return floatingips.Update(ctx, s, id, o).Result
+	})
 }
 
 // DeleteFloatingIP implements NetworkAPI.
 func (c *Clients) DeleteFloatingIP(ctx context.Context, id string) error {
-	return c.remove(ctx, Network, "DeleteFloatingIP", nil, FloatingIPs, id)
+	return c.perform(ctx, setting(Network, "DeleteFloatingIP"), func(ctx ctxt, s client) result {
+		return floatingips.Delete(ctx, s, id).Result
+	})
 }
 
 // ListSecurityGroups implements NetworkAPI.
-func (c *Clients) ListSecurityGroups(ctx context.Context, f SecurityGroupFilter) ([]SecurityGroup, error) {
-	query := filter{}.add("id", f.IDs...).add("name", f.Names...).joined("tags", f.Tags)
-	return list[SecurityGroup](ctx, c, reads(Network, "ListSecurityGroups", url.Values(query), SecurityGroups), "security_groups")
+func (c *Clients) ListSecurityGroups(ctx context.Context, name string) ([]SecurityGroup, error) {
+	return list[SecurityGroup](ctx, c, reading(Network, "ListSecurityGroups"), "security_groups", groups.ListOpts{Name: name}, "security-groups")
 }
 
 // CreateSecurityGroup implements NetworkAPI.
-func (c *Clients) CreateSecurityGroup(ctx context.Context, s SecurityGroupSpec) (SecurityGroup, error) {
-	return change[SecurityGroup](ctx, c, post(Network, "CreateSecurityGroup", SecurityGroups), "security_group", s)
+func (c *Clients) CreateSecurityGroup(ctx context.Context, o groups.CreateOpts) (SecurityGroup, error) {
+	return object[SecurityGroup](ctx, c, creating(Network, "CreateSecurityGroup"), "security_group", func(ctx ctxt, s client) result {
+		return groups.Create(ctx, s, o).Result
+	})
 }
 
 // DeleteSecurityGroup implements NetworkAPI.
 func (c *Clients) DeleteSecurityGroup(ctx context.Context, id string) error {
-	return c.remove(ctx, Network, "DeleteSecurityGroup", nil, SecurityGroups, id)
+	return c.perform(ctx, setting(Network, "DeleteSecurityGroup"), func(ctx ctxt, s client) result {
+		return groups.Delete(ctx, s, id).Result
+	})
 }
 
 // CreateSecurityGroupRules implements NetworkAPI. A rule is unique, so that the call can be repeated.
-func (c *Clients) CreateSecurityGroupRules(ctx context.Context, rules []SecurityGroupRuleSpec) ([]SecurityGroupRule, error) {
-	r := post(Network, "CreateSecurityGroupRule", "security-group-rules")
-	r.repeatable = true
-	return change[[]SecurityGroupRule](ctx, c, r, "security_group_rules", rules)
+func (c *Clients) CreateSecurityGroupRules(ctx context.Context, o []rules.CreateOpts) ([]SecurityGroupRule, error) {
+	return object[[]SecurityGroupRule](ctx, c, setting(Network, "CreateSecurityGroupRule"), "security_group_rules", func(ctx ctxt, s client) result {
+		return rules.CreateBulk(ctx, s, o).Result
+	})
 }
 
 // DeleteSecurityGroupRule implements NetworkAPI.
 func (c *Clients) DeleteSecurityGroupRule(ctx context.Context, id string) error {
-	return c.remove(ctx, Network, "DeleteSecurityGroupRule", nil, "security-group-rules", id)
+	return c.perform(ctx, setting(Network, "DeleteSecurityGroupRule"), func(ctx ctxt, s client) result {
+		return rules.Delete(ctx, s, id).Result
+	})
 }
 
-// SetTags implements NetworkAPI. It returns the tags that the object has now.
+// SetTags implements NetworkAPI.
 func (c *Clients) SetTags(ctx context.Context, kind, id string, tags []string) ([]string, error) {
-	return change[[]string](ctx, c, put(Network, "ReplaceTags", 0, kind, id, "tags"), "tags", tags)
+	return object[[]string](ctx, c, setting(Network, "ReplaceTags"), "tags", func(ctx ctxt, s client) result {
+		return attributestags.ReplaceAll(ctx, s, kind, id, attributestags.ReplaceAllOpts{Tags: tags}).Result
+	})
 }
 
-// AddTag implements NetworkAPI. A tag that is there already is no error.
+// AddTag implements NetworkAPI.
 func (c *Clients) AddTag(ctx context.Context, kind, id, tag string) error {
-	return c.do(ctx, put(Network, "AddTag", 0, kind, id, "tags", tag), nil)
+	return c.perform(ctx, setting(Network, "AddTag"), func(ctx ctxt, s client) result {
+		return attributestags.Add(ctx, s, kind, id, url.PathEscape(tag)).Result
+	})
 }
 
 // RemoveTag implements NetworkAPI.
 func (c *Clients) RemoveTag(ctx context.Context, kind, id, tag string) error {
-	return c.remove(ctx, Network, "RemoveTag", nil, kind, id, "tags", tag)
+	return c.perform(ctx, setting(Network, "RemoveTag"), func(ctx ctxt, s client) result {
+		return attributestags.Delete(ctx, s, kind, id, url.PathEscape(tag)).Result
+	})
 }
 
 // GetRouter implements NetworkAPI.
 func (c *Clients) GetRouter(ctx context.Context, id string) (Router, error) {
-	return get[Router](ctx, c, Network, "ShowRouter", "router", Routers, id)
-}
-
-// routesBody is how routes are sent.
-type routesBody struct {
-	Routes []ExtraRoute `json:"routes"`
+	return object[Router](ctx, c, reading(Network, "ShowRouter"), "router", func(ctx ctxt, s client) result {
+		return routers.Get(ctx, s, url.PathEscape(id)).Result
+	})
 }
 
 // SetRoutes implements NetworkAPI.
@@ -144,23 +174,30 @@ func (c *Clients) SetRoutes(ctx context.Context, id string, revision int, routes
 	if routes == nil {
 		routes = []ExtraRoute{}
 	}
-	return change[Router](ctx, c, put(Network, "UpdateRouter", revision, Routers, id), "router", routesBody{routes})
+	return object[Router](ctx, c, setting(Network, "UpdateRouter"), "router", func(ctx ctxt, s client) result {
+		o := routers.UpdateOpts{Routes: &routes, RevisionNumber: condition(&revision)}
+		return routers.Update(ctx, s, url.PathEscape(id), o).Result
+	})
 }
 
-// AddRoutes implements NetworkAPI. A route that is there already is no error.
-func (c *Clients) AddRoutes(ctx context.Context, id string, revision int, routes []ExtraRoute) (Router, error) {
-	return change[Router](ctx, c, put(Network, "AddExtraRoutes", revision, Routers, id, "add_extraroutes"), "router", routesBody{routes})
+// condition makes an update unconditional for an object without a revision: the extension may be switched off.
+func condition(revision *int) *int {
+	if revision != nil && *revision == 0 {
+		return nil
+	}
+	return revision
 }
 
-// RemoveRoutes implements NetworkAPI. A route that is not there is no error.
-func (c *Clients) RemoveRoutes(ctx context.Context, id string, revision int, routes []ExtraRoute) (Router, error) {
-	return change[Router](ctx, c, put(Network, "RemoveExtraRoutes", revision, Routers, id, "remove_extraroutes"), "router", routesBody{routes})
+// AddRoutes implements NetworkAPI.
+func (c *Clients) AddRoutes(ctx context.Context, id string, routes []ExtraRoute) (Router, error) {
+	return object[Router](ctx, c, setting(Network, "AddExtraRoutes"), "router", func(ctx ctxt, s client) result {
+		return extraroutes.Add(ctx, s, url.PathEscape(id), extraroutes.Opts{Routes: &routes}).Result
+	})
 }
 
-func post(service, operation string, path ...string) request {
-	return request{service: service, operation: operation, method: http.MethodPost, path: path}
-}
-
-func put(service, operation string, revision int, path ...string) request {
-	return request{service: service, operation: operation, method: http.MethodPut, path: path, revision: revision}
+// RemoveRoutes implements NetworkAPI.
+func (c *Clients) RemoveRoutes(ctx context.Context, id string, routes []ExtraRoute) (Router, error) {
+	return object[Router](ctx, c, setting(Network, "RemoveExtraRoutes"), "router", func(ctx ctxt, s client) result {
+		return extraroutes.Remove(ctx, s, url.PathEscape(id), extraroutes.Opts{Routes: &routes}).Result
+	})
 }

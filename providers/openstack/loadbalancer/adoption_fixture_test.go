@@ -6,7 +6,15 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/gophercloud/gophercloud/v2/openstack/loadbalancer/v2/listeners"
+	"github.com/gophercloud/gophercloud/v2/openstack/loadbalancer/v2/loadbalancers"
+	"github.com/gophercloud/gophercloud/v2/openstack/loadbalancer/v2/monitors"
+	"github.com/gophercloud/gophercloud/v2/openstack/loadbalancer/v2/pools"
+	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/extensions/layer3/floatingips"
+	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/extensions/security/groups"
+	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/extensions/security/rules"
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
 
 	"github.com/unified-ccm/unified-ccm/providers/openstack/api"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/annotation"
@@ -40,11 +48,11 @@ func (l legacy) annotation(key string) string { return l.svc.Annotations[annotat
 func (l legacy) ovn() bool { return l.r.settings.Provider == ProviderOVN }
 
 // balancer makes the load balancer with everything in it, its floating IP and its security group.
-func (l legacy) balancer() api.CreatedLoadBalancer {
+func (l legacy) balancer() api.LoadBalancer {
 	r := l.r
 	r.t.Helper()
-	spec := api.LoadBalancerSpec{
-		Name: cmp.Or(l.name, l.serviceName()), Tags: l.tags(), VIPSubnetID: r.sim.Places().PrivateSubnet, Provider: cmp.Or(r.settings.Provider, "amphora"),
+	spec := loadbalancers.CreateOpts{
+		Name: cmp.Or(l.name, l.serviceName()), Tags: l.tags(), VipSubnetID: r.sim.Places().PrivateSubnet, Provider: cmp.Or(r.settings.Provider, "amphora"),
 		Description: fmt.Sprintf("Kubernetes external service %s/%s from cluster kubernetes", l.svc.Namespace, l.svc.Name),
 	}
 	for i := range l.svc.Spec.Ports {
@@ -55,8 +63,8 @@ func (l legacy) balancer() api.CreatedLoadBalancer {
 		r.t.Fatal(err)
 	}
 	if l.svc.Annotations[annotation.KeyInternal] != "true" {
-		if _, err := r.api.CreateFloatingIP(r.t.Context(), api.FloatingIPSpec{
-			NetworkID: r.sim.Places().PublicNetwork, PortID: lb.VIPPortID,
+		if _, err := r.api.CreateFloatingIP(r.t.Context(), floatingips.CreateOpts{
+			FloatingNetworkID: r.sim.Places().PublicNetwork, PortID: lb.VipPortID,
 			Description: fmt.Sprintf("Floating IP for Kubernetes external service %s/%s from cluster kubernetes", l.svc.Namespace, l.svc.Name),
 		}); err != nil {
 			r.t.Fatal(err)
@@ -75,8 +83,11 @@ func (l legacy) join(lb api.LoadBalancer) {
 	for i := range l.svc.Spec.Ports {
 		spec := l.listener(i, l.serviceName())
 		pool := *spec.DefaultPool
-		members := pool.Members
-		spec.LoadBalancerID, spec.DefaultPool, pool.Members = lb.ID, nil, nil
+		var members []api.Member
+		for _, m := range pool.Members {
+			members = append(members, api.Member{Name: m.Name, Address: m.Address, Port: m.ProtocolPort, SubnetID: m.SubnetID, MonitorPort: ptr.Deref(m.MonitorPort, 0)})
+		}
+		spec.LoadbalancerID, spec.DefaultPool, pool.Members = lb.ID, nil, nil
 		made, err := l.r.api.CreateListener(ctx, spec)
 		if err != nil {
 			l.r.t.Fatal(err)
@@ -90,19 +101,19 @@ func (l legacy) join(lb api.LoadBalancer) {
 			l.r.t.Fatal(err)
 		}
 	}
-	if _, err := l.r.api.UpdateLoadBalancer(ctx, lb.ID, api.LoadBalancerPatch{Tags: api.To(append(slices.Clone(lb.Tags), l.tags()...))}); err != nil {
+	if _, err := l.r.api.UpdateLoadBalancer(ctx, lb.ID, loadbalancers.UpdateOpts{Tags: ptr.To(append(slices.Clone(lb.Tags), l.tags()...))}); err != nil {
 		l.r.t.Fatal(err)
 	}
 }
 
 // listener is that of one port, with its pool.
-func (l legacy) listener(i int, name string) api.ListenerSpec {
+func (l legacy) listener(i int, name string) listeners.CreateOpts {
 	port := l.svc.Spec.Ports[i]
 	limit := -1
-	pool := api.PoolSpec{Name: fmt.Sprintf("pool_%d_%s", i, name), Protocol: string(port.Protocol), Algorithm: "ROUND_ROBIN"}
-	spec := api.ListenerSpec{Name: fmt.Sprintf("listener_%d_%s", i, name), Protocol: string(port.Protocol), Port: int(port.Port), ConnectionLimit: &limit, Tags: l.tags()}
+	pool := pools.CreateOpts{Name: fmt.Sprintf("pool_%d_%s", i, name), Protocol: pools.Protocol(port.Protocol), LBMethod: "ROUND_ROBIN"}
+	spec := listeners.CreateOpts{Name: fmt.Sprintf("listener_%d_%s", i, name), Protocol: listeners.Protocol(port.Protocol), ProtocolPort: int(port.Port), ConnLimit: &limit, Tags: l.tags()}
 	if l.ovn() {
-		pool.Algorithm = "SOURCE_IP_PORT"
+		pool.LBMethod = "SOURCE_IP_PORT"
 	} else {
 		data, connect, inspect := 50000, 5000, 0
 		spec.TimeoutClientData, spec.TimeoutMemberData, spec.TimeoutMemberConnect, spec.TimeoutTCPInspect = &data, &data, &connect, &inspect
@@ -110,7 +121,7 @@ func (l legacy) listener(i int, name string) api.ListenerSpec {
 	}
 	switch {
 	case l.annotation("default-tls-container-ref") != "":
-		spec.Protocol, pool.Protocol, spec.TLSContainer = "TERMINATED_HTTPS", "HTTP", l.annotation("default-tls-container-ref")
+		spec.Protocol, pool.Protocol, spec.DefaultTlsContainerRef = "TERMINATED_HTTPS", "HTTP", l.annotation("default-tls-container-ref")
 	case l.annotation("x-forwarded-for") == "true":
 		spec.Protocol, pool.Protocol, spec.InsertHeaders = "HTTP", "HTTP", map[string]string{"X-Forwarded-For": "true"}
 	}
@@ -121,13 +132,13 @@ func (l legacy) listener(i int, name string) api.ListenerSpec {
 		pool.Protocol = "PROXYV2"
 	}
 	if l.svc.Spec.SessionAffinity == v1.ServiceAffinityClientIP {
-		pool.Persistence = &api.SessionPersistence{Type: "SOURCE_IP"}
+		pool.Persistence = &pools.SessionPersistence{Type: "SOURCE_IP"}
 	}
 	probe := l.monitor(&pool, i, name)
 	for _, n := range l.r.nodes {
-		pool.Members = append(pool.Members, api.MemberSpec{
+		pool.Members = append(pool.Members, api.Member{
 			Name: n.Name, Address: nodeAddress(n, v1.IPv4Protocol), Port: int(port.NodePort), SubnetID: l.r.sim.Places().PrivateSubnet, MonitorPort: probe,
-		})
+		}.CreateOpts())
 	}
 	slices.Reverse(pool.Members) // in any order
 	spec.DefaultPool = &pool
@@ -135,17 +146,18 @@ func (l legacy) listener(i int, name string) api.ListenerSpec {
 }
 
 // monitor adds the pool's health monitor, and returns the port of members that it looks at; 0 for that of traffic.
-func (l legacy) monitor(pool *api.PoolSpec, i int, name string) int {
+func (l legacy) monitor(pool *pools.CreateOpts, i int, name string) int {
 	if !l.r.settings.CreateMonitor {
 		return 0
 	}
 	kind := map[v1.Protocol]string{v1.ProtocolTCP: "TCP", v1.ProtocolUDP: "UDP-CONNECT"}[l.svc.Spec.Ports[i].Protocol]
-	pool.HealthMonitor = &api.HealthMonitorSpec{Name: fmt.Sprintf("monitor_%d_%s", i, name), Type: kind, Delay: 5, Timeout: 3, MaxRetries: 1, MaxRetriesDown: 3}
+	m := monitors.CreateOpts{Name: fmt.Sprintf("monitor_%d_%s", i, name), Type: kind, Delay: 5, Timeout: 3, MaxRetries: 1, MaxRetriesDown: 3}
 	if l.svc.Spec.HealthCheckNodePort == 0 || l.ovn() {
+		pool.Monitor = m
 		return 0
 	}
-	m := pool.HealthMonitor
 	m.Type, m.URLPath, m.HTTPMethod, m.ExpectedCodes = "HTTP", "/healthz", "GET", "200"
+	pool.Monitor = m
 	return int(l.svc.Spec.HealthCheckNodePort)
 }
 
@@ -154,7 +166,7 @@ func (l legacy) group() {
 	r := l.r
 	r.t.Helper()
 	ctx := r.t.Context()
-	g, err := r.api.CreateSecurityGroup(ctx, api.SecurityGroupSpec{
+	g, err := r.api.CreateSecurityGroup(ctx, groups.CreateOpts{
 		Name:        fmt.Sprintf("lb-sg-%s-%s-%s", l.svc.UID, l.svc.Namespace, l.svc.Name),
 		Description: fmt.Sprintf("Security Group for %s/%s Service LoadBalancer in cluster kubernetes", l.svc.Namespace, l.svc.Name),
 	})
@@ -170,22 +182,22 @@ func (l legacy) group() {
 	if l.ovn() {
 		from = "0.0.0.0/0"
 	}
-	var rules []api.SecurityGroupRuleSpec
+	var opening []rules.CreateOpts
 	for _, p := range l.svc.Spec.Ports {
-		rules = append(rules, api.SecurityGroupRuleSpec{
-			GroupID: g.ID, Direction: "ingress", EtherType: "IPv4", Protocol: strings.ToLower(string(p.Protocol)), PortMin: int(p.NodePort), PortMax: int(p.NodePort), RemoteCIDR: from,
+		opening = append(opening, rules.CreateOpts{
+			SecGroupID: g.ID, Direction: "ingress", EtherType: "IPv4", Protocol: rules.RuleProtocol(strings.ToLower(string(p.Protocol))), PortRangeMin: int(p.NodePort), PortRangeMax: int(p.NodePort), RemoteIPPrefix: from,
 		})
 	}
 	if probe := int(l.svc.Spec.HealthCheckNodePort); probe != 0 {
-		rules = append(rules, api.SecurityGroupRuleSpec{GroupID: g.ID, Direction: "ingress", EtherType: "IPv4", Protocol: "tcp", PortMin: probe, PortMax: probe, RemoteCIDR: "10.0.0.0/16"})
+		opening = append(opening, rules.CreateOpts{SecGroupID: g.ID, Direction: "ingress", EtherType: "IPv4", Protocol: "tcp", PortRangeMin: probe, PortRangeMax: probe, RemoteIPPrefix: "10.0.0.0/16"})
 	}
-	if _, err := r.api.CreateSecurityGroupRules(ctx, rules); err != nil {
+	if _, err := r.api.CreateSecurityGroupRules(ctx, opening); err != nil {
 		r.t.Fatal(err)
 	}
 	for _, n := range r.nodes {
 		ports, err := r.api.ListPorts(ctx, api.PortFilter{DeviceIDs: []string{r.sim.Server(n.Name)}})
 		if err == nil {
-			_, err = r.api.UpdatePort(ctx, ports[0].ID, ports[0].Revision, api.PortPatch{SecurityGroups: api.To(append(ports[0].SecurityGroups, g.ID))})
+			_, err = r.api.UpdatePort(ctx, ports[0].ID, api.PortUpdate{SecurityGroups: ptr.To(append(ports[0].SecurityGroups, g.ID)), RevisionNumber: &ports[0].Revision})
 		}
 		if err != nil {
 			r.t.Fatal(err)
@@ -211,21 +223,21 @@ func (r *rig) records(ids bool) []string {
 			r.t.Fatal(err)
 		}
 	}
-	balancers, err := r.api.ListLoadBalancers(ctx, api.LoadBalancerFilter{})
+	balancers, err := r.api.ListLoadBalancers(ctx)
 	must(err)
 	for _, b := range balancers {
-		line(b.ID+b.VIPPortID+b.VIPAddress, "load balancer %s %q %s %s %q", b.Name, b.Description, b.Provider, b.VIPSubnetID, theirTags(b.Tags))
+		line(b.ID+b.VipPortID+b.VipAddress, "load balancer %s %q %s %s %q", b.Name, b.Description, b.Provider, b.VipSubnetID, theirTags(b.Tags))
 	}
 	listeners, err := r.api.ListListeners(ctx, "")
 	must(err)
 	for _, l := range listeners {
-		line(l.ID+l.DefaultPoolID, "listener %s %s %d limit %d, timeouts %d %d %d %d, from %q, headers %v, TLS %q %q", l.Name, l.Protocol, l.Port, l.ConnectionLimit,
-			l.TimeoutClientData, l.TimeoutMemberConnect, l.TimeoutMemberData, l.TimeoutTCPInspect, l.AllowedCIDRs, l.InsertHeaders, l.TLSContainer, theirTags(l.Tags))
+		line(l.ID+l.DefaultPoolID, "listener %s %s %d limit %d, timeouts %d %d %d %d, from %q, headers %v, TLS %q %q", l.Name, l.Protocol, l.ProtocolPort, l.ConnLimit,
+			l.TimeoutClientData, l.TimeoutMemberConnect, l.TimeoutMemberData, l.TimeoutTCPInspect, l.AllowedCIDRs, l.InsertHeaders, l.DefaultTlsContainerRef, theirTags(l.Tags))
 	}
 	pools, err := r.api.ListPools(ctx, "")
 	must(err)
 	for _, p := range pools {
-		line(p.ID, "pool %s %s %s %s %q", p.Name, p.Protocol, p.Algorithm, showPersistence(p.Persistence), theirTags(p.Tags))
+		line(p.ID, "pool %s %s %s %s %q", p.Name, p.Protocol, p.LBMethod, p.Persistence.Type, theirTags(p.Tags))
 		members, err := r.api.ListMembers(ctx, p.ID)
 		must(err)
 		for _, m := range members {
@@ -238,7 +250,7 @@ func (r *rig) records(ids bool) []string {
 		line(m.ID, "monitor %s %s %d %d %d %d %s %s %s", m.Name, m.Type, m.Delay, m.Timeout, m.MaxRetries, m.MaxRetriesDown, m.URLPath, m.HTTPMethod, m.ExpectedCodes)
 	}
 	for _, f := range r.fips() {
-		line(f.ID+f.PortID+f.Address, "floating IP %q, attached %t, %q", f.Description, f.PortID != "", theirTags(f.Tags))
+		line(f.ID+f.PortID+f.FloatingIP, "floating IP %q, attached %t, %q", f.Description, f.PortID != "", theirTags(f.Tags))
 	}
 	out = append(out, r.groupRecords(ids)...)
 	slices.Sort(out)
@@ -248,7 +260,7 @@ func (r *rig) records(ids bool) []string {
 // groupRecords are security groups with the rules for what comes in, and the ports that have them.
 func (r *rig) groupRecords(ids bool) []string {
 	r.t.Helper()
-	groups, err := r.api.ListSecurityGroups(r.t.Context(), api.SecurityGroupFilter{})
+	groups, err := r.api.ListSecurityGroups(r.t.Context(), "")
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -257,14 +269,14 @@ func (r *rig) groupRecords(ids bool) []string {
 		if !strings.HasPrefix(g.Name, "lb-sg-") {
 			continue
 		}
-		ports, err := r.api.ListPorts(r.t.Context(), api.PortFilter{SecurityGroups: []string{g.ID}})
+		ports, err := r.api.ListPorts(r.t.Context(), api.PortFilter{SecurityGroup: g.ID})
 		if err != nil {
 			r.t.Fatal(err)
 		}
 		var rules []string
 		for _, rule := range g.Rules {
-			if rule.Direction == ingress {
-				rules = append(rules, showRule(rule.SecurityGroupRuleSpec))
+			if rule.Direction == "ingress" {
+				rules = append(rules, showRule(specOf(rule)))
 			}
 		}
 		slices.Sort(rules)

@@ -15,7 +15,7 @@ import (
 )
 
 // left makes what today's manager leaves behind for a Service.
-func (r *rig) left(svc *v1.Service, name string, tagged bool) api.CreatedLoadBalancer {
+func (r *rig) left(svc *v1.Service, name string, tagged bool) api.LoadBalancer {
 	r.t.Helper()
 	return legacy{r: r, svc: svc, name: name, untagged: !tagged}.balancer()
 }
@@ -120,7 +120,7 @@ func TestAdoptionOfLocalWithoutMonitors(t *testing.T) {
 		})
 		lb := legacy{r: r, svc: svc}.balancer()
 		annotate("load-balancer-id", lb.ID)(svc)
-		address, members := r.fips()[0].Address, r.membersAt(80)
+		address, members := r.fips()[0].FloatingIP, r.membersAt(80)
 		r.restart()
 		if got := r.ensure(svc).Ingress[0].IP; got != address || r.balancer().ID != lb.ID {
 			t.Errorf("the address is %s of load balancer %s, was %s of %s", got, r.balancer().ID, address, lb.ID)
@@ -207,7 +207,7 @@ func TestAdoptionOfWhatIsOlder(t *testing.T) {
 				if !slices.Equal(changes, tt.changes) {
 					t.Errorf("changes %v, want %v", changes, tt.changes)
 				}
-				if address != r.fips()[0].Address {
+				if address != r.fips()[0].FloatingIP {
 					t.Errorf("address %s", address)
 				}
 				if got := r.balancer(); got.ID != lb.ID || got.Name != lb.Name || names.ClusterUID(got.Tags) != clusterUID {
@@ -228,7 +228,7 @@ func TestAdoptionOfASharedLoadBalancer(t *testing.T) {
 			bubble(t, sim.Options{}, Settings{ManageSecurityGroups: true}, func(r *rig) {
 				owner, guest := service(), service(named("guest"), onPorts(8080, 9090))
 				lb := legacy{r: r, svc: owner}.balancer()
-				legacy{r: r, svc: guest}.join(lb.LoadBalancer)
+				legacy{r: r, svc: guest}.join(lb)
 				legacy{r: r, svc: guest}.group()
 				services := []*v1.Service{owner, guest}
 				for _, svc := range services {
@@ -330,7 +330,7 @@ func TestPlacement(t *testing.T) {
 func TestStatusForms(t *testing.T) {
 	bubble(t, sim.Options{}, Settings{IngressHostname: true}, func(r *rig) {
 		svc := service(annotate("proxy-protocol", "true"))
-		if in := r.ensure(svc).Ingress[0]; in.IP != "" || in.Hostname != r.fips()[0].Address+".nip.io" {
+		if in := r.ensure(svc).Ingress[0]; in.IP != "" || in.Hostname != r.fips()[0].FloatingIP+".nip.io" {
 			t.Errorf("status %+v", in)
 		}
 		r.settings.IngressHostname = false

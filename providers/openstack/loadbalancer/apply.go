@@ -95,14 +95,14 @@ func (c *Cloud) mutateInTurn(ctx context.Context, id string, do func(context.Con
 // atRest waits until a load balancer takes changes. One that cannot come to rest any more is an error.
 func (c *Cloud) atRest(ctx context.Context, id string) error {
 	lb, ok := c.store.balancer(id)
-	if ok && lb.Provisioning == api.Active {
+	if ok && lb.ProvisioningStatus == api.Active {
 		return nil
 	}
 	why := changing
-	if lb.Provisioning == api.PendingCreate {
+	if lb.ProvisioningStatus == api.PendingCreate {
 		why = booting
 	}
-	if !ok || lb.Provisioning != api.Error {
+	if !ok || lb.ProvisioningStatus != api.Error {
 		var gone bool
 		var err error
 		if lb, gone, err = c.waiter.rest(ctx, id, why); err != nil {
@@ -113,11 +113,11 @@ func (c *Cloud) atRest(ctx context.Context, id string) error {
 			return &cloudapi.Error{Class: cloudapi.NotFound, Operation: "load balancer " + id, Err: fmt.Errorf("it was deleted while it was being changed")}
 		}
 	}
-	if lb.Provisioning == api.Active {
+	if lb.ProvisioningStatus == api.Active {
 		return nil
 	}
 	return &cloudapi.Error{Class: cloudapi.Unavailable, Operation: "load balancer " + id,
-		Err: fmt.Errorf("it is in the state %s, in which Octavia changes nothing: it is made anew when the Service is synced next if it is this Service's alone; otherwise ask the cloud's operator for a failover", lb.Provisioning)}
+		Err: fmt.Errorf("it is in the state %s, in which Octavia changes nothing: it is made anew when the Service is synced next if it is this Service's alone; otherwise ask the cloud's operator for a failover", lb.ProvisioningStatus)}
 }
 
 // balancer is what is known of a load balancer.
@@ -133,7 +133,7 @@ func (s *store) setStatus(id, status string) {
 		if !ok {
 			return
 		}
-		lb.Provisioning = status
+		lb.ProvisioningStatus = status
 		s.balancers.put(id, lb, write)
 	})
 }
@@ -141,12 +141,12 @@ func (s *store) setStatus(id, status string) {
 // settleParts notes that what is in a load balancer has come to rest with it.
 func (s *store) settleParts(id string) {
 	s.write(func(write uint64) {
-		for _, l := range s.listeners.all(func(l api.Listener) bool { return within(l.LoadBalancers, id) && pending(l.Provisioning) }) {
-			l.Provisioning = api.Active
+		for _, l := range s.listeners.all(func(l api.Listener) bool { return parentOfListener(l) == id && pending(l.ProvisioningStatus) }) {
+			l.ProvisioningStatus = api.Active
 			s.listeners.put(l.ID, l, write)
 		}
-		for _, p := range s.pools.all(func(p api.Pool) bool { return within(p.LoadBalancers, id) && pending(p.Provisioning) }) {
-			p.Provisioning = api.Active
+		for _, p := range s.pools.all(func(p api.Pool) bool { return parentOfPool(p) == id && pending(p.ProvisioningStatus) }) {
+			p.ProvisioningStatus = api.Active
 			s.pools.put(p.ID, p, write)
 		}
 	})
@@ -158,15 +158,15 @@ func (s *store) forget(id string, write uint64) {
 	lb, _ := s.balancers.get(id)
 	s.balancers.drop(id, write)
 	s.gone[id] = true
-	for _, l := range s.listeners.all(func(l api.Listener) bool { return within(l.LoadBalancers, id) }) {
+	for _, l := range s.listeners.all(func(l api.Listener) bool { return parentOfListener(l) == id }) {
 		s.listeners.drop(l.ID, write)
 	}
-	for _, p := range s.pools.all(func(p api.Pool) bool { return within(p.LoadBalancers, id) }) {
+	for _, p := range s.pools.all(func(p api.Pool) bool { return parentOfPool(p) == id }) {
 		s.pools.drop(p.ID, write)
 		delete(s.members, p.ID)
 		delete(s.promised, p.ID)
 	}
-	for _, f := range s.fips.all(func(f api.FloatingIP) bool { return lb.VIPPortID != "" && f.PortID == lb.VIPPortID }) {
+	for _, f := range s.fips.all(func(f api.FloatingIP) bool { return lb.VipPortID != "" && f.PortID == lb.VipPortID }) {
 		f.PortID, f.FixedIP = "", ""
 		s.fips.put(f.ID, f, write)
 	}

@@ -7,6 +7,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/gophercloud/gophercloud/v2/openstack/loadbalancer/v2/loadbalancers"
+	"k8s.io/utils/ptr"
+
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/api"
@@ -63,7 +66,7 @@ func (d *differ) loadBalancerCreate(after []plan.Ref) plan.Change {
 
 // explain adds to a refusal which annotation has the value that Octavia does not know: it names the
 // value, or only its own word for it.
-func (d *differ) explain(err error, spec api.LoadBalancerSpec) error {
+func (d *differ) explain(err error, spec loadbalancers.CreateOpts) error {
 	if !cloudapi.Is(err, cloudapi.Invalid) {
 		return err
 	}
@@ -72,9 +75,9 @@ func (d *differ) explain(err error, spec api.LoadBalancerSpec) error {
 		asked            bool
 		key, value, word string
 	}{
-		{asked.flavor, annotation.KeyFlavorID, spec.FlavorID, "flavor_id"}, {asked.zone, annotation.KeyAvailabilityZone, spec.Zone, "availability"},
-		{asked.port, annotation.KeyPortID, spec.VIPPortID, "port_id"}, {asked.subnet, annotation.KeySubnetID, spec.VIPSubnetID, "subnet_id"},
-		{asked.network, annotation.KeyNetworkID, spec.VIPNetworkID, "network_id"},
+		{asked.flavor, annotation.KeyFlavorID, spec.FlavorID, "flavor_id"}, {asked.zone, annotation.KeyAvailabilityZone, spec.AvailabilityZone, "availability"},
+		{asked.port, annotation.KeyPortID, spec.VipPortID, "port_id"}, {asked.subnet, annotation.KeySubnetID, spec.VipSubnetID, "subnet_id"},
+		{asked.network, annotation.KeyNetworkID, spec.VipNetworkID, "network_id"},
 	} {
 		text := strings.ToLower(err.Error())
 		if named.asked && named.value != "" && (strings.Contains(text, strings.ToLower(named.value)) || strings.Contains(text, named.word)) {
@@ -85,16 +88,16 @@ func (d *differ) explain(err error, spec api.LoadBalancerSpec) error {
 }
 
 // createSpec is what a creation sends. What would stop the load balancer's floating IP is found before.
-func (d *differ) createSpec(ctx context.Context) (api.LoadBalancerSpec, error) {
+func (d *differ) createSpec(ctx context.Context) (loadbalancers.CreateOpts, error) {
 	if f := d.want.FloatingIP; f != nil && f.NetworkID != "" && f.Address == "" {
 		if _, err := floatingSubnets(ctx, d.cloud.api, *f); err != nil {
-			return api.LoadBalancerSpec{}, err
+			return loadbalancers.CreateOpts{}, err
 		}
 	}
 	w := d.want.LoadBalancer
-	spec := api.LoadBalancerSpec{
-		Name: d.want.Name, Description: w.Description, Provider: w.Provider, VIPAddress: w.Address, VIPPortID: w.PortID,
-		VIPSubnetID: w.SubnetID, VIPNetworkID: w.NetworkID, FlavorID: w.FlavorID, Zone: w.Zone,
+	spec := loadbalancers.CreateOpts{
+		Name: d.want.Name, Description: w.Description, Provider: w.Provider, VipAddress: w.Address, VipPortID: w.PortID,
+		VipSubnetID: w.SubnetID, VipNetworkID: w.NetworkID, FlavorID: w.FlavorID, AvailabilityZone: w.Zone,
 	}
 	if d.want.features.tags() {
 		spec.Tags = d.loadBalancerTags(nil)
@@ -106,13 +109,13 @@ func (d *differ) createSpec(ctx context.Context) (api.LoadBalancerSpec, error) {
 			return spec, err
 		}
 		if subnet != "" {
-			spec.AdditionalVIPs = []api.VIP{{SubnetID: subnet}}
+			spec.AdditionalVips = []api.VIP{{SubnetID: subnet}}
 			families = d.want.families
 		}
 	}
 	checked := map[string]bool{}
 	for _, port := range d.want.Ports {
-		if ref := port.Listener.TLSContainer; !checked[ref] {
+		if ref := port.Listener.DefaultTlsContainerRef; !checked[ref] {
 			checked[ref] = true
 			if err := d.cloud.checkContainer(ctx, ref); err != nil {
 				return spec, err
@@ -124,6 +127,12 @@ func (d *differ) createSpec(ctx context.Context) (api.LoadBalancerSpec, error) {
 		listener, pool := port.Listener, port.Pool
 		listener.Tags, pool.Tags = d.listenerTags(nil, port), d.poolTags(nil, port)
 		listener.AllowedCIDRs = ofFamilies(listener.AllowedCIDRs, families)
+		for _, m := range port.Members {
+			pool.Members = append(pool.Members, m.CreateOpts())
+		}
+		if port.Monitor != nil {
+			pool.Monitor = *port.Monitor
+		}
 		listener.DefaultPool = &pool
 		spec.Listeners = append(spec.Listeners, listener)
 	}
@@ -142,7 +151,7 @@ func (d *differ) createFields() plan.Fields {
 	f.Diff("availability_zone", "", w.Zone)
 	f.Diff("tags", "", plan.ShowSet(d.loadBalancerTags(nil)))
 	for _, port := range d.want.Ports {
-		f.Diff(fmt.Sprintf("listener %s %d", port.Transport, port.Number), "", showMembers(port.Pool.Members))
+		f.Diff(fmt.Sprintf("listener %s %d", port.Transport, port.Number), "", showMembers(port.Members))
 	}
 	return f
 }
@@ -193,21 +202,21 @@ func (d *differ) outdatedTag(tag string) bool {
 // loadBalancerUpdate brings tags and name in line, or waits for one that is still being made, or does nothing.
 func (d *differ) loadBalancerUpdate(have api.LoadBalancer) (plan.Change, bool) {
 	var f plan.Fields
-	var patch api.LoadBalancerPatch
+	var patch loadbalancers.UpdateOpts
 	var retag func([]string) []string
 	if f.Diff("tags", plan.ShowSet(have.Tags), plan.ShowSet(d.loadBalancerTags(have.Tags))) {
 		retag = d.loadBalancerTags
 	}
 	if renamed(d.key, have) && f.Diff("name", have.Name, d.want.Name) {
-		patch.Name, patch.Description = api.To(d.want.Name), api.To(d.want.LoadBalancer.Description)
+		patch.Name, patch.Description = &d.want.Name, &d.want.LoadBalancer.Description
 	}
 	reason := ""
 	if len(f) == 0 {
-		if have.Provisioning != api.PendingCreate {
+		if have.ProvisioningStatus != api.PendingCreate {
 			return plan.Change{}, false
 		}
 		reason = "it is still being made"
-		f.Diff("provisioning_status", have.Provisioning, api.Active)
+		f.Diff("provisioning_status", have.ProvisioningStatus, api.Active)
 	}
 	return plan.Change{
 		Ref:    d.ref(kindLoadBalancer, have.Name, plan.Update, have.ID),
@@ -224,7 +233,7 @@ func (d *differ) loadBalancerUpdate(have api.LoadBalancer) (plan.Change, bool) {
 
 // patch changes a load balancer, and notes it. Tags are worked out when it is this change's turn, since
 // another Service that shares the load balancer may have changed them in the meantime.
-func (d *differ) patch(have api.LoadBalancer, patch api.LoadBalancerPatch, retag func([]string) []string) (do func(context.Context) error, note func(write uint64)) {
+func (d *differ) patch(have api.LoadBalancer, patch loadbalancers.UpdateOpts, retag func([]string) []string) (do func(context.Context) error, note func(write uint64)) {
 	var made api.LoadBalancer
 	do = func(ctx context.Context) (err error) {
 		if retag != nil {
@@ -232,7 +241,7 @@ func (d *differ) patch(have api.LoadBalancer, patch api.LoadBalancerPatch, retag
 			if now, ok := d.cloud.store.balancer(have.ID); ok {
 				tags = now.Tags
 			}
-			patch.Tags = api.To(retag(tags))
+			patch.Tags = ptr.To(retag(tags))
 		}
 		made, err = d.cloud.api.UpdateLoadBalancer(ctx, have.ID, patch)
 		return err
@@ -265,7 +274,7 @@ func (d *differ) untag(have api.LoadBalancer, after []plan.Ref) plan.Change {
 			if deleted || err != nil {
 				return err
 			}
-			do, note := d.patch(have, api.LoadBalancerPatch{}, retag)
+			do, note := d.patch(have, loadbalancers.UpdateOpts{}, retag)
 			return d.booked(d.cloud.mutateInTurn(ctx, have.ID, do, note), nil)
 		},
 	}
@@ -282,14 +291,14 @@ func (d *differ) replaceReason(lb api.LoadBalancer) (string, error) {
 		d.warnf("%s; it is not done, because the Service asked for it before this manager came: to have it, delete the Service and make it again", reason)
 		return "", nil
 	}
-	if lb.Provisioning == api.PendingDelete {
+	if lb.ProvisioningStatus == api.PendingDelete {
 		return reason, nil
 	}
 	others := guests(d.key, lb)
 	switch {
 	case d.owner && len(others) == 0:
 		return reason, nil
-	case lb.Provisioning == api.Error:
+	case lb.ProvisioningStatus == api.Error:
 		return "", &cloudapi.Error{Class: cloudapi.Unavailable, Operation: d.plan.Subject,
 			Err: fmt.Errorf("the load balancer %s is in the state ERROR, and is not this Service's alone: ask the cloud's operator for a failover, or move the Services %s to others", lb.ID, strings.Join(others, ", "))}
 	case d.owner:
@@ -300,7 +309,7 @@ func (d *differ) replaceReason(lb api.LoadBalancer) (string, error) {
 
 // broken says which state a load balancer is in that it cannot leave.
 func broken(lb api.LoadBalancer) string {
-	switch lb.Provisioning {
+	switch lb.ProvisioningStatus {
 	case api.PendingDelete:
 		return "it is being deleted"
 	case api.Error:
@@ -327,16 +336,16 @@ func (d *differ) misplaced(lb api.LoadBalancer) string {
 		what         string
 		have, wanted string
 	}{
-		{want.asked.port, "port", lb.VIPPortID, want.PortID}, {want.asked.subnet, "subnet", lb.VIPSubnetID, want.SubnetID},
-		{want.asked.network, "network", lb.VIPNetworkID, want.NetworkID}, {want.asked.flavor, "flavor", lb.FlavorID, want.FlavorID},
-		{want.asked.zone, "availability zone", lb.Zone, want.Zone},
+		{want.asked.port, "port", lb.VipPortID, want.PortID}, {want.asked.subnet, "subnet", lb.VipSubnetID, want.SubnetID},
+		{want.asked.network, "network", lb.VipNetworkID, want.NetworkID}, {want.asked.flavor, "flavor", lb.FlavorID, want.FlavorID},
+		{want.asked.zone, "availability zone", lb.AvailabilityZone, want.Zone},
 	} {
 		if c.asked && c.have != c.wanted && c.wanted != "" {
 			return fmt.Sprintf("the %s changes from %s to %s, which no load balancer can do in place", c.what, c.have, c.wanted)
 		}
 	}
-	if want.asked.address && !sameIP(lb.VIPAddress, want.Address) {
-		return fmt.Sprintf("the address changes from %s to %s, which no load balancer can do in place: clients have to follow", lb.VIPAddress, want.Address)
+	if want.asked.address && !sameIP(lb.VipAddress, want.Address) {
+		return fmt.Sprintf("the address changes from %s to %s, which no load balancer can do in place: clients have to follow", lb.VipAddress, want.Address)
 	}
 	return ""
 }

@@ -17,7 +17,7 @@ func (d *differ) loadBalancerDelete(have api.LoadBalancer, reason string) plan.C
 		Ref:    d.ref(kindLoadBalancer, have.Name, plan.Delete, have.ID),
 		Reason: reason,
 		Do: func(ctx context.Context, _ *plan.Handles) error {
-			if d.cloud.settings.NoCascade && have.Provisioning == api.Active {
+			if d.cloud.settings.NoCascade && have.ProvisioningStatus == api.Active {
 				if err := d.cloud.deleteParts(ctx, have.ID, listeners, pools); err != nil {
 					return d.booked(err, nil)
 				}
@@ -40,11 +40,11 @@ func (d *differ) loadBalancerDelete(have api.LoadBalancer, reason string) plan.C
 func (c *Cloud) deleteParts(ctx context.Context, id string, listeners []api.Listener, pools []Pool) error {
 	nothing := func(uint64) {}
 	for _, p := range pools {
-		if p.HealthMonitorID == "" {
+		if p.MonitorID == "" {
 			continue
 		}
 		if err := c.mutate(ctx, id, func(ctx context.Context) error {
-			return cloudapi.IgnoreNotFound(c.api.DeleteHealthMonitor(ctx, p.HealthMonitorID))
+			return cloudapi.IgnoreNotFound(c.api.DeleteHealthMonitor(ctx, p.MonitorID))
 		}, nothing); err != nil {
 			return err
 		}
@@ -74,9 +74,9 @@ func (c *Cloud) deleteBalancer(ctx context.Context, have api.LoadBalancer) error
 
 // deleteInTurn is deleteBalancer for who holds the load balancer's turn.
 func (c *Cloud) deleteInTurn(ctx context.Context, have api.LoadBalancer) error {
-	leavingNow := have.Provisioning == api.PendingDelete
+	leavingNow := have.ProvisioningStatus == api.PendingDelete
 	for try := 1; !leavingNow; try++ {
-		err := c.api.DeleteLoadBalancer(ctx, have.ID, !c.settings.NoCascade || have.Provisioning == api.Error)
+		err := c.api.DeleteLoadBalancer(ctx, have.ID, !c.settings.NoCascade || have.ProvisioningStatus == api.Error)
 		switch {
 		case cloudapi.Is(err, cloudapi.NotFound):
 			return nil
@@ -90,7 +90,7 @@ func (c *Cloud) deleteInTurn(ctx context.Context, have api.LoadBalancer) error {
 		if err != nil || gone {
 			return err
 		}
-		have.Provisioning = lb.Provisioning
+		have.ProvisioningStatus = lb.ProvisioningStatus
 	}
 	c.store.setStatus(have.ID, api.PendingDelete)
 	lb, gone, err := c.waiter.rest(ctx, have.ID, leaving)
@@ -98,7 +98,7 @@ func (c *Cloud) deleteInTurn(ctx context.Context, have api.LoadBalancer) error {
 		return err
 	}
 	return &cloudapi.Error{Class: cloudapi.Unavailable, Operation: "load balancer " + have.ID,
-		Err: fmt.Errorf("it is in the state %s instead of gone: its deletion is tried again", lb.Provisioning)}
+		Err: fmt.Errorf("it is in the state %s instead of gone: its deletion is tried again", lb.ProvisioningStatus)}
 }
 
 // deleteIfLast deletes a load balancer, and its floating IP, if this Service is the last that uses it

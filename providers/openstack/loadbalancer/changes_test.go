@@ -17,7 +17,7 @@ import (
 func (r *rig) listener(port int) api.Listener {
 	r.t.Helper()
 	list, err := r.api.ListListeners(r.t.Context(), "")
-	i := slices.IndexFunc(list, func(l api.Listener) bool { return l.Port == port })
+	i := slices.IndexFunc(list, func(l api.Listener) bool { return l.ProtocolPort == port })
 	if err != nil || i < 0 {
 		r.t.Fatalf("no listener at %d: %v", port, err)
 	}
@@ -37,7 +37,7 @@ func (r *rig) pool(port int) api.Pool {
 
 func (r *rig) monitor(port int) *api.HealthMonitor {
 	r.t.Helper()
-	id := r.pool(port).HealthMonitorID
+	id := r.pool(port).MonitorID
 	if id == "" {
 		return nil
 	}
@@ -99,18 +99,18 @@ func TestChangesOfALiveService(t *testing.T) {
 			}
 		}},
 		{name: "session affinity on", to: func(s *v1.Service) { s.Spec.SessionAffinity = v1.ServiceAffinityClientIP }, check: func(t *testing.T, r *rig) {
-			if p := r.pool(80); p.Persistence == nil || p.Persistence.Type != "SOURCE_IP" {
+			if p := r.pool(80); p.Persistence.Type == "" || p.Persistence.Type != "SOURCE_IP" {
 				t.Errorf("pool %+v", p)
 			}
 		}},
 		{name: "session affinity off", from: func(s *v1.Service) { s.Spec.SessionAffinity = v1.ServiceAffinityClientIP },
 			to: func(s *v1.Service) { s.Spec.SessionAffinity = v1.ServiceAffinityNone }, check: func(t *testing.T, r *rig) {
-				if p := r.pool(80); p.Persistence != nil {
+				if p := r.pool(80); p.Persistence.Type != "" {
 					t.Errorf("pool %+v", p)
 				}
 			}},
 		{name: "algorithm", to: annotate("lb-method", "LEAST_CONNECTIONS"), check: func(t *testing.T, r *rig) {
-			if p := r.pool(80); p.Algorithm != "LEAST_CONNECTIONS" {
+			if p := r.pool(80); p.LBMethod != "LEAST_CONNECTIONS" {
 				t.Errorf("pool %+v", p)
 			}
 		}},
@@ -122,7 +122,7 @@ func TestChangesOfALiveService(t *testing.T) {
 		{name: "timeouts and limit", to: annotate("timeout-client-data", "60000", "timeout-member-data", "70000", "timeout-member-connect", "1000", "timeout-tcp-inspect", "5", "connection-limit", "77"),
 			check: func(t *testing.T, r *rig) {
 				l := r.listener(80)
-				got := []int{l.TimeoutClientData, l.TimeoutMemberData, l.TimeoutMemberConnect, l.TimeoutTCPInspect, l.ConnectionLimit}
+				got := []int{l.TimeoutClientData, l.TimeoutMemberData, l.TimeoutMemberConnect, l.TimeoutTCPInspect, l.ConnLimit}
 				if diff := cmp.Diff([]int{60000, 70000, 1000, 5, 77}, got); diff != "" {
 					t.Error(diff)
 				}
@@ -227,7 +227,7 @@ func TestTLS(t *testing.T) {
 			if ref == "" {
 				protocol, pool = "TCP", "TCP"
 			}
-			if l := r.listener(443); l.Protocol != protocol || l.TLSContainer != ref || r.pool(443).Protocol != pool {
+			if l := r.listener(443); l.Protocol != protocol || l.DefaultTlsContainerRef != ref || r.pool(443).Protocol != pool {
 				t.Errorf("listener %+v, pool %+v", l, r.pool(443))
 			}
 			r.steady(svc)
@@ -262,7 +262,7 @@ func TestProblemsThatTheProviderOVNHas(t *testing.T) {
 			s.Spec.ExternalTrafficPolicy, s.Spec.HealthCheckNodePort = v1.ServiceExternalTrafficPolicyLocal, 32000
 		})
 		r.ensure(svc)
-		if p := r.pool(80); p.Algorithm != "SOURCE_IP_PORT" {
+		if p := r.pool(80); p.LBMethod != "SOURCE_IP_PORT" {
 			t.Errorf("pool %+v", p)
 		}
 		// Today the members of such a Service never match, and are sent anew with every sync.

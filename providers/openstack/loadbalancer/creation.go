@@ -3,52 +3,66 @@ package loadbalancer
 import (
 	"slices"
 
+	"github.com/gophercloud/gophercloud/v2/openstack/loadbalancer/v2/listeners"
+	"github.com/gophercloud/gophercloud/v2/openstack/loadbalancer/v2/loadbalancers"
+	"github.com/gophercloud/gophercloud/v2/openstack/loadbalancer/v2/monitors"
+	"github.com/gophercloud/gophercloud/v2/openstack/loadbalancer/v2/pools"
 	lbcommon "github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
+
 	"github.com/unified-ccm/unified-ccm/providers/openstack/api"
 )
 
 // bookCreation notes what a creation asked for and what it answered. What neither says is read before
 // it is used. The lock is held.
-func (c *Cloud) bookCreation(spec api.LoadBalancerSpec, made api.CreatedLoadBalancer, write uint64) {
-	s, here := c.store, []api.Ref{{ID: made.ID}}
-	lb := made.LoadBalancer
-	s.balancers.put(lb.ID, lb, write)
-	delete(s.gone, lb.ID)
+func (c *Cloud) bookCreation(spec loadbalancers.CreateOpts, made api.LoadBalancer, write uint64) {
+	s := c.store
+	asked := monitorsOf(spec)
 	for _, l := range made.Listeners {
-		l.LoadBalancers = here
+		l.Loadbalancers = []listeners.LoadBalancerID{{ID: made.ID}}
 		s.listeners.put(l.ID, l, write)
 		if l.Protocol == "" || l.DefaultPoolID == "" {
-			s.doubts[lb.ID] = true
+			s.doubts[made.ID] = true
 		}
 	}
-	asked := monitorsOf(spec)
 	for _, p := range made.Pools {
-		p.LoadBalancers = here
 		if p.Protocol == "" {
-			s.doubts[lb.ID] = true
+			s.doubts[made.ID] = true
 		}
-		if p.HealthMonitor != nil {
-			p.HealthMonitorID = p.HealthMonitor.ID
-			s.monitors.put(p.HealthMonitor.ID, *p.HealthMonitor, write)
-		} else if monitor, ok := asked[p.Name]; ok && p.HealthMonitorID == "" {
+		if p.Monitor.ID != "" {
+			p.MonitorID = p.Monitor.ID
+			s.monitors.put(p.Monitor.ID, p.Monitor, write)
+		} else if monitor, ok := asked[p.Name]; ok && p.MonitorID == "" {
 			s.promised[p.ID] = monitor
 		}
-		s.pools.put(p.ID, p.Pool, write)
-		c.bookMemberList(p.ID, p.Members, write)
+		pool := api.Pool{Pool: p}
+		pool.Pool.Members, pool.Loadbalancers = nil, []pools.LoadBalancerID{{ID: made.ID}}
+		members := make([]api.Member, 0, len(p.Members))
+		for _, m := range p.Members {
+			pool.Members = append(pool.Members, api.Ref{ID: m.ID})
+			members = append(members, api.Member{
+				ID: m.ID, Name: m.Name, Address: m.Address, Port: m.ProtocolPort, SubnetID: m.SubnetID, MonitorPort: m.MonitorPort,
+			})
+		}
+		s.pools.put(p.ID, pool, write)
+		c.bookMemberList(p.ID, members, write)
 	}
+	made.Listeners, made.Pools = nil, nil
+	s.balancers.put(made.ID, made, write)
+	delete(s.gone, made.ID)
 }
 
 // monitorsOf are the health monitors of a creation, by the names of their pools, which differ.
-func monitorsOf(spec api.LoadBalancerSpec) map[string]api.HealthMonitor {
+func monitorsOf(spec loadbalancers.CreateOpts) map[string]api.HealthMonitor {
 	found := map[string]api.HealthMonitor{}
 	for _, l := range spec.Listeners {
-		if l.DefaultPool == nil || l.DefaultPool.HealthMonitor == nil {
+		if l.DefaultPool == nil {
 			continue
 		}
-		m := l.DefaultPool.HealthMonitor
-		found[l.DefaultPool.Name] = api.HealthMonitor{
-			Name: m.Name, Type: m.Type, Delay: m.Delay, Timeout: m.Timeout, MaxRetries: m.MaxRetries, MaxRetriesDown: m.MaxRetriesDown,
-			URLPath: m.URLPath, HTTPMethod: m.HTTPMethod, ExpectedCodes: m.ExpectedCodes,
+		if m, ok := l.DefaultPool.Monitor.(monitors.CreateOpts); ok {
+			found[l.DefaultPool.Name] = api.HealthMonitor{
+				Name: m.Name, Type: m.Type, Delay: m.Delay, Timeout: m.Timeout, MaxRetries: m.MaxRetries, MaxRetriesDown: m.MaxRetriesDown,
+				URLPath: m.URLPath, HTTPMethod: m.HTTPMethod, ExpectedCodes: m.ExpectedCodes,
+			}
 		}
 	}
 	return found
@@ -59,7 +73,7 @@ func monitorsOf(spec api.LoadBalancerSpec) map[string]api.HealthMonitor {
 // So until a pool is read, the health monitor that its creation asked for is taken to be there. It has no
 // ID, so that it is good for saying that nothing has to change and for nothing else. The lock is held.
 func (s *store) monitorOf(p api.Pool) *api.HealthMonitor {
-	if monitor, ok := s.monitors.get(p.HealthMonitorID); ok {
+	if monitor, ok := s.monitors.get(p.MonitorID); ok {
 		return &monitor
 	}
 	if monitor, ok := s.promised[p.ID]; ok && s.promises(p) {
@@ -73,7 +87,7 @@ func (s *store) promises(p api.Pool) bool {
 	if _, ok := s.promised[p.ID]; !ok {
 		return false
 	}
-	if p.HealthMonitorID != "" || s.pools.rows[p.ID].writtenAt == 0 {
+	if p.MonitorID != "" || s.pools.rows[p.ID].writtenAt == 0 {
 		delete(s.promised, p.ID) // it was read
 		return false
 	}
@@ -89,5 +103,5 @@ func (s *store) promising(key lbcommon.Key) bool {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return slices.ContainsFunc(s.pools.all(func(p api.Pool) bool { return within(p.LoadBalancers, lb.ID) }), s.promises)
+	return slices.ContainsFunc(s.pools.all(func(p api.Pool) bool { return parentOfPool(p) == lb.ID }), s.promises)
 }

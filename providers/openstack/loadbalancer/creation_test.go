@@ -33,7 +33,7 @@ func TestHealthMonitorsOfACreation(t *testing.T) {
 			mutations: []string{"DeleteHealthMonitor", "DeleteHealthMonitor"}},
 		{name: "somebody deletes one", options: quick, later: listAge + time.Second, delay: 5,
 			then: func(r *rig, _ *v1.Service) {
-				if err := r.api.DeleteHealthMonitor(r.t.Context(), r.pool(80).HealthMonitorID); err != nil {
+				if err := r.api.DeleteHealthMonitor(r.t.Context(), r.pool(80).MonitorID); err != nil {
 					r.t.Fatal(err)
 				}
 			}, mutations: []string{"CreateHealthMonitor"}},

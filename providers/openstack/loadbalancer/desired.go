@@ -9,6 +9,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/gophercloud/gophercloud/v2/openstack/loadbalancer/v2/listeners"
+	"github.com/gophercloud/gophercloud/v2/openstack/loadbalancer/v2/monitors"
+	"github.com/gophercloud/gophercloud/v2/openstack/loadbalancer/v2/pools"
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
@@ -78,8 +81,11 @@ type Port struct {
 	// Transport is TCP, UDP or SCTP.
 	Transport string
 	Number    int
-	Listener  api.ListenerSpec
-	Pool      api.PoolSpec
+	Listener  listeners.CreateOpts
+	Pool      pools.CreateOpts
+	Members   []api.Member
+	// Monitor is nil where members are not probed.
+	Monitor *monitors.CreateOpts
 	// ListenerTags and PoolTags are those that the Service's annotations ask for.
 	ListenerTags, PoolTags []string
 }
@@ -352,9 +358,9 @@ func ofFamilies(cidrs []string, families []v1.IPFamily) []string {
 
 // vipFamilies are the families of a load balancer's addresses.
 func vipFamilies(lb api.LoadBalancer) []v1.IPFamily {
-	families := []v1.IPFamily{familyOf(lb.VIPAddress)}
-	for _, vip := range lb.AdditionalVIPs {
-		if f := familyOf(vip.Address); !slices.Contains(families, f) {
+	families := []v1.IPFamily{familyOf(lb.VipAddress)}
+	for _, vip := range lb.AdditionalVips {
+		if f := familyOf(vip.IPAddress); !slices.Contains(families, f) {
 			families = append(families, f)
 		}
 	}

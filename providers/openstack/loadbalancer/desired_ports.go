@@ -5,6 +5,9 @@ import (
 	"slices"
 	"time"
 
+	"github.com/gophercloud/gophercloud/v2/openstack/loadbalancer/v2/listeners"
+	"github.com/gophercloud/gophercloud/v2/openstack/loadbalancer/v2/monitors"
+	"github.com/gophercloud/gophercloud/v2/openstack/loadbalancer/v2/pools"
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
@@ -78,10 +81,10 @@ func (w *wisher) port(lbName string, index int, port intent.Port, nodes []node) 
 	f := w.around.features
 	p := Port{
 		Transport: transport, Number: int(port.Port),
-		Listener: api.ListenerSpec{
-			Name: names.Listener(index, lbName), Protocol: listener, Port: int(port.Port), ConnectionLimit: orDefault(w.options.ConnectionLimit, noLimit),
+		Listener: listeners.CreateOpts{
+			Name: names.Listener(index, lbName), Protocol: listeners.Protocol(listener), ProtocolPort: int(port.Port), ConnLimit: orDefault(w.options.ConnectionLimit, noLimit),
 		},
-		Pool: api.PoolSpec{Name: names.Pool(index, lbName), Protocol: pool, Algorithm: w.algorithm()},
+		Pool: pools.CreateOpts{Name: names.Pool(index, lbName), Protocol: pools.Protocol(pool), LBMethod: w.algorithm()},
 	}
 	if f.timeouts() {
 		t := w.options.Timeouts
@@ -94,19 +97,19 @@ func (w *wisher) port(lbName string, index int, port intent.Port, nodes []node) 
 		p.Listener.AllowedCIDRs = w.allowedCIDRs()
 	}
 	if port.Protocol == v1.ProtocolTCP {
-		p.Listener.TLSContainer = w.tlsContainer()
+		p.Listener.DefaultTlsContainerRef = w.tlsContainer()
 		if w.options.XForwardedFor {
 			p.Listener.InsertHeaders = map[string]string{forwardedFor: "true"}
 		}
 	}
 	if w.in.ClientIPAffinity > 0 {
-		p.Pool.Persistence = &api.SessionPersistence{Type: api.PersistenceSourceIP}
+		p.Pool.Persistence = &pools.SessionPersistence{Type: api.PersistenceSourceIP}
 	}
 	if f.tags() {
 		p.ListenerTags, p.PoolTags = w.options.ListenerTags, w.options.PoolTags
 	}
-	p.Pool.HealthMonitor = w.monitor(lbName, index, port)
-	p.Pool.Members = w.membersOf(port, nodes, p.Pool.HealthMonitor)
+	p.Monitor = w.monitor(lbName, index, port)
+	p.Members = w.membersOf(port, nodes, p.Monitor)
 	return p
 }
 
@@ -141,14 +144,14 @@ func (w *wisher) protocols(protocol v1.Protocol) (listener, pool string) {
 
 // algorithm is how nodes are chosen. The provider ovn has one of its own and no other; the default
 // of the configuration is not meant for it.
-func (w *wisher) algorithm() string {
-	method, own := first(w.options.Method, w.settings.Method)
-	ovn := w.around.features.ovn
+func (w *wisher) algorithm() pools.LBMethod {
+	name, own := first(w.options.Method, w.settings.Method)
+	method, ovn := pools.LBMethod(name), w.around.features.ovn
 	switch {
 	case own && ovn && method != api.AlgorithmSourceIPPort:
-		w.problemOnce(annotation.KeyMethod, method, "Octavia's provider ovn has SOURCE_IP_PORT only: write that, or remove the annotation")
+		w.problemOnce(annotation.KeyMethod, name, "Octavia's provider ovn has SOURCE_IP_PORT only: write that, or remove the annotation")
 	case !ovn && method == api.AlgorithmSourceIPPort && own:
-		w.problemOnce(annotation.KeyMethod, method, "only Octavia's provider ovn has it: write ROUND_ROBIN, LEAST_CONNECTIONS or SOURCE_IP")
+		w.problemOnce(annotation.KeyMethod, name, "only Octavia's provider ovn has it: write ROUND_ROBIN, LEAST_CONNECTIONS or SOURCE_IP")
 	case ovn:
 		return api.AlgorithmSourceIPPort
 	}
@@ -165,8 +168,8 @@ func (w *wisher) problemOnce(key, value, fix string) {
 }
 
 // membersOf are the members of one port's pool. A port without a node port has none.
-func (w *wisher) membersOf(port intent.Port, nodes []node, monitor *api.HealthMonitorSpec) []api.MemberSpec {
-	members := []api.MemberSpec{}
+func (w *wisher) membersOf(port intent.Port, nodes []node, monitor *monitors.CreateOpts) []api.Member {
+	members := []api.Member{}
 	if port.NodePort == 0 {
 		return members
 	}
@@ -179,7 +182,7 @@ func (w *wisher) membersOf(port intent.Port, nodes []node, monitor *api.HealthMo
 		if w.settings.Serial {
 			name = names.SerialMember(n.name, n.address, int(port.NodePort))
 		}
-		members = append(members, api.MemberSpec{Name: name, Address: n.address, Port: int(port.NodePort), SubnetID: n.subnet, MonitorPort: probe})
+		members = append(members, api.Member{Name: name, Address: n.address, Port: int(port.NodePort), SubnetID: n.subnet, MonitorPort: probe})
 	}
 	return members
 }

@@ -23,7 +23,7 @@ func (c *Cloud) Diff(key lbcommon.Key, want *Desired, have Observed) (plan.Plan,
 	if lb := have.LoadBalancer; lb != nil {
 		d.owner = owns(key, *lb)
 		if d.madeHere(*lb) {
-			d.home = lb.VIPPortID
+			d.home = lb.VipPortID
 		}
 	}
 	if want == nil {
@@ -182,7 +182,7 @@ func (d *differ) ensure() error {
 		return nil
 	}
 	d.adviseUnmoved(*lb)
-	if len(d.want.families) > 1 && len(lb.AdditionalVIPs) == 0 {
+	if len(d.want.families) > 1 && len(lb.AdditionalVips) == 0 {
 		d.warnf("the load balancer has no %s address, and Octavia adds none to one that exists: delete the Service and create it again, with a subnet of that family in the load balancer's network", d.want.families[1])
 	}
 	return d.diffFloatingIP(lb, nil, nil)
@@ -190,17 +190,17 @@ func (d *differ) ensure() error {
 
 // adviseStuck tells about parts that stay unfinished in a load balancer that is at rest.
 func (d *differ) adviseStuck(lb api.LoadBalancer) {
-	if lb.Provisioning != api.Active {
+	if lb.ProvisioningStatus != api.Active {
 		return
 	}
 	for _, l := range d.have.Listeners {
-		if pending(l.Provisioning) {
-			d.warnf("the listener %s (%s) stays %s although its load balancer is %s: Octavia refuses every change of it until the cloud's operator resets it", l.Name, l.ID, l.Provisioning, lb.Provisioning)
+		if pending(l.ProvisioningStatus) {
+			d.warnf("the listener %s (%s) stays %s although its load balancer is %s: Octavia refuses every change of it until the cloud's operator resets it", l.Name, l.ID, l.ProvisioningStatus, lb.ProvisioningStatus)
 		}
 	}
 	for _, p := range d.have.Pools {
-		if pending(p.Provisioning) {
-			d.warnf("the pool %s (%s) stays %s although its load balancer is %s: Octavia refuses every change of it until the cloud's operator resets it", p.Name, p.ID, p.Provisioning, lb.Provisioning)
+		if pending(p.ProvisioningStatus) {
+			d.warnf("the pool %s (%s) stays %s although its load balancer is %s: Octavia refuses every change of it until the cloud's operator resets it", p.Name, p.ID, p.ProvisioningStatus, lb.ProvisioningStatus)
 		}
 	}
 }
@@ -219,7 +219,7 @@ func (d *differ) ensurePorts(base []plan.Ref) {
 		ref, ready := d.ensurePool(keep, fits, port, base)
 		ready = append(ready, base...)
 		switch {
-		case exists && have.Protocol == port.Listener.Protocol:
+		case exists && have.Protocol == string(port.Listener.Protocol):
 			change, ok := d.listenerUpdate(have, port, ref, ready)
 			if ok {
 				d.add(change)
@@ -229,7 +229,7 @@ func (d *differ) ensurePorts(base []plan.Ref) {
 				d.taken[pool.ID] = true
 			}
 		case exists:
-			removal := d.listenerDelete(have, "its protocol changes from "+have.Protocol+" to "+port.Listener.Protocol, ready)
+			removal := d.listenerDelete(have, "its protocol changes from "+have.Protocol+" to "+string(port.Listener.Protocol), ready)
 			d.add(removal)
 			d.add(d.listenerCreate(port, ref, append(slices.Clone(ready), removal.Ref)))
 			if hasPool && pool.ID != ref.id && !d.sharedPool(pool.ID, have.ID) {
@@ -253,7 +253,7 @@ func (d *differ) sharedPool(pool, listener string) bool {
 func (d *differ) staleListeners() []api.Listener {
 	var stale []api.Listener
 	for _, l := range d.have.Listeners {
-		wanted := slices.ContainsFunc(d.want.Ports, func(p Port) bool { return p.Number == l.Port && p.Transport == transportOf(l.Protocol) })
+		wanted := slices.ContainsFunc(d.want.Ports, func(p Port) bool { return p.Number == l.ProtocolPort && p.Transport == transportOf(l.Protocol) })
 		if !wanted && d.ours(l) {
 			stale = append(stale, l)
 		}

@@ -74,7 +74,7 @@ func sealPools(pools []Pool) (string, bool) {
 			}
 			ids[i] = m.ID
 		}
-		items = append(items, sealKey(p.ID)+":"+hash(ids)+":"+hashMembers(specsOf(p.Members)))
+		items = append(items, sealKey(p.ID)+":"+hash(ids)+":"+hashMembers(p.Members))
 	}
 	slices.Sort(items)
 	return strings.Join(items, ","), len(items) > 0
@@ -83,7 +83,7 @@ func sealPools(pools []Pool) (string, bool) {
 func sealKey(pool string) string { return pool[:min(len(pool), hashLength)] }
 
 // hashMembers is a hash of everything that is compared of members.
-func hashMembers(members []api.MemberSpec) string {
+func hashMembers(members []api.Member) string {
 	texts := make([]string, len(members))
 	for i, m := range members {
 		texts[i] = fmt.Sprintf("%s %s %d %d", m.Name, m.Address, m.Port, m.MonitorPort)

@@ -8,7 +8,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/extensions/layer3/floatingips"
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
 	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
@@ -124,7 +126,7 @@ func kept(f api.FloatingIP) bool { return slices.Contains(f.Tags, names.KeepTag)
 func (d *differ) attached(lb *api.LoadBalancer) []api.FloatingIP {
 	var found []api.FloatingIP
 	for _, f := range d.have.FloatingIPs {
-		if lb != nil && f.PortID != "" && f.PortID == lb.VIPPortID {
+		if lb != nil && f.PortID != "" && f.PortID == lb.VipPortID {
 			found = append(found, f)
 		}
 	}
@@ -156,7 +158,7 @@ func (d *differ) diffFloatingIP(lb *api.LoadBalancer, freed []api.FloatingIP, af
 		return nil
 	}
 	for _, f := range attached {
-		if want.Address == "" || sameIP(f.Address, want.Address) {
+		if want.Address == "" || sameIP(f.FloatingIP, want.Address) {
 			d.mark(f)
 			d.releaseFloatingIPs(free, nil)
 			return nil
@@ -185,7 +187,7 @@ func (d *differ) diffFloatingIP(lb *api.LoadBalancer, freed []api.FloatingIP, af
 // load balancer left, or the one of the address that the Service asks for.
 func (d *differ) pick(want FloatingIP, free []api.FloatingIP) (*api.FloatingIP, error) {
 	for _, f := range free {
-		if want.Address == "" || sameIP(f.Address, want.Address) {
+		if want.Address == "" || sameIP(f.FloatingIP, want.Address) {
 			return &f, nil
 		}
 	}
@@ -193,7 +195,7 @@ func (d *differ) pick(want FloatingIP, free []api.FloatingIP) (*api.FloatingIP, 
 		return nil, nil
 	}
 	for _, f := range d.have.project {
-		if !sameIP(f.Address, want.Address) {
+		if !sameIP(f.FloatingIP, want.Address) {
 			continue
 		}
 		if f.PortID == "" {
@@ -229,7 +231,7 @@ func (d *differ) mark(f api.FloatingIP) {
 		return
 	}
 	d.add(plan.Change{
-		Ref:    d.ref(kindFloatingIP, f.Address, plan.Update, "tags"),
+		Ref:    d.ref(kindFloatingIP, f.FloatingIP, plan.Update, "tags"),
 		Fields: []plan.Field{{Name: "tags", Before: plan.ShowSet(f.Tags), After: plan.ShowSet(want)}},
 		Do:     func(ctx context.Context, _ *plan.Handles) error { return d.retag(ctx, f, want) },
 	})
@@ -320,8 +322,8 @@ func (c *Cloud) takeFloatingIP(ctx context.Context, want FloatingIP, port string
 	}
 	var failed []error
 	for _, subnet := range subnets {
-		made, err := c.api.CreateFloatingIP(ctx, api.FloatingIPSpec{
-			NetworkID: want.NetworkID, SubnetID: subnet, Address: want.Address, PortID: port, Description: want.Description,
+		made, err := c.api.CreateFloatingIP(ctx, floatingips.CreateOpts{
+			FloatingNetworkID: want.NetworkID, SubnetID: subnet, FloatingIP: want.Address, PortID: port, Description: want.Description,
 		})
 		if err == nil {
 			return made, nil
@@ -342,7 +344,7 @@ func (c *Cloud) takeFloatingIP(ctx context.Context, want FloatingIP, port string
 
 func (d *differ) floatingIPAttach(f api.FloatingIP, after []plan.Ref) plan.Change {
 	return plan.Change{
-		Ref:    d.ref(kindFloatingIP, f.Address, plan.Update, "attach"),
+		Ref:    d.ref(kindFloatingIP, f.FloatingIP, plan.Update, "attach"),
 		Fields: []plan.Field{{Name: "load balancer", After: d.want.Name}},
 		After:  after,
 		Do: func(ctx context.Context, ids *plan.Handles) error {
@@ -350,7 +352,7 @@ func (d *differ) floatingIPAttach(f api.FloatingIP, after []plan.Ref) plan.Chang
 			if err != nil {
 				return err
 			}
-			made, err := d.cloud.api.UpdateFloatingIP(ctx, f.ID, api.FloatingIPPatch{PortID: api.To(port)})
+			made, err := d.cloud.api.UpdateFloatingIP(ctx, f.ID, floatingips.UpdateOpts{PortID: &port})
 			return d.booked(err, func(write uint64) { d.cloud.store.fips.put(made.ID, made, write) })
 		},
 	}
@@ -360,17 +362,17 @@ func (d *differ) floatingIPAttach(f api.FloatingIP, after []plan.Ref) plan.Chang
 func (d *differ) floatingIPRelease(f api.FloatingIP, reason string) plan.Change {
 	if !d.madeByUs(f) || kept(f) || d.want.KeepFloatingIP {
 		return plan.Change{
-			Ref:    d.ref(kindFloatingIP, f.Address, plan.Update, "detach"),
+			Ref:    d.ref(kindFloatingIP, f.FloatingIP, plan.Update, "detach"),
 			Reason: reason + "; it is kept",
 			Fields: []plan.Field{{Name: "port", Before: f.PortID}},
 			Do: func(ctx context.Context, _ *plan.Handles) error {
-				made, err := d.cloud.api.UpdateFloatingIP(ctx, f.ID, api.FloatingIPPatch{PortID: api.Null[string]()})
+				made, err := d.cloud.api.UpdateFloatingIP(ctx, f.ID, floatingips.UpdateOpts{PortID: ptr.To("")})
 				return d.booked(err, func(write uint64) { d.cloud.store.fips.put(made.ID, made, write) })
 			},
 		}
 	}
 	return plan.Change{
-		Ref:    d.ref(kindFloatingIP, f.Address, plan.Delete, f.ID),
+		Ref:    d.ref(kindFloatingIP, f.FloatingIP, plan.Delete, f.ID),
 		Reason: reason,
 		Do: func(ctx context.Context, _ *plan.Handles) error {
 			err := cloudapi.IgnoreNotFound(d.cloud.api.DeleteFloatingIP(ctx, f.ID))
@@ -386,8 +388,8 @@ func (d *differ) vipPort(ids *plan.Handles) (string, error) {
 		return "", err
 	}
 	lb, ok := d.cloud.store.balancer(id)
-	if !ok || lb.VIPPortID == "" {
+	if !ok || lb.VipPortID == "" {
 		return "", &cloudapi.Error{Class: cloudapi.Conflict, Operation: "load balancer " + id, Err: errors.New("it has no port yet")}
 	}
-	return lb.VIPPortID, nil
+	return lb.VipPortID, nil
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/extensions/layer3/floatingips"
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/unified-ccm/unified-ccm/providers/openstack/api"
@@ -16,7 +17,7 @@ import (
 
 func (r *rig) fips() []api.FloatingIP {
 	r.t.Helper()
-	list, err := r.api.ListFloatingIPs(r.t.Context(), api.FloatingIPFilter{})
+	list, err := r.api.ListFloatingIPs(r.t.Context(), "")
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -26,7 +27,7 @@ func (r *rig) fips() []api.FloatingIP {
 // takeFIP makes a floating IP as a person does.
 func (r *rig) takeFIP() api.FloatingIP {
 	r.t.Helper()
-	f, err := r.api.CreateFloatingIP(r.t.Context(), api.FloatingIPSpec{NetworkID: r.sim.Places().PublicNetwork, Description: "mine"})
+	f, err := r.api.CreateFloatingIP(r.t.Context(), floatingips.CreateOpts{FloatingNetworkID: r.sim.Places().PublicNetwork, Description: "mine"})
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -47,7 +48,7 @@ func TestFloatingIPComesAndGoes(t *testing.T) {
 		svc := service()
 		status := r.ensure(svc)
 		fips := r.fips()
-		if len(fips) != 1 || status.Ingress[0].IP != fips[0].Address || *status.Ingress[0].IPMode != v1.LoadBalancerIPModeVIP {
+		if len(fips) != 1 || status.Ingress[0].IP != fips[0].FloatingIP || *status.Ingress[0].IPMode != v1.LoadBalancerIPModeVIP {
 			t.Fatalf("status %+v, floating IPs %+v", status, fips)
 		}
 		if want := "Floating IP for Kubernetes external service default/web from cluster kubernetes"; fips[0].Description != want {
@@ -55,7 +56,7 @@ func TestFloatingIPComesAndGoes(t *testing.T) {
 		}
 		r.steady(svc)
 		internal(svc)
-		if status := r.ensure(svc); status.Ingress[0].IP != r.balancer().VIPAddress {
+		if status := r.ensure(svc); status.Ingress[0].IP != r.balancer().VipAddress {
 			t.Errorf("internal status %+v", status)
 		}
 		if n := len(r.fips()); n != 0 {
@@ -86,8 +87,8 @@ func TestKeptFloatingIPOutlivesItsService(t *testing.T) {
 			t.Errorf("something is left: %v, %v", exists, err)
 		}
 		again := service()
-		if status := r.ensure(again); status.Ingress[0].IP != fips[0].Address {
-			t.Errorf("a Service of the same name gets %s, want the kept %s", status.Ingress[0].IP, fips[0].Address)
+		if status := r.ensure(again); status.Ingress[0].IP != fips[0].FloatingIP {
+			t.Errorf("a Service of the same name gets %s, want the kept %s", status.Ingress[0].IP, fips[0].FloatingIP)
 		}
 		r.remove(again)
 		r.nothing()
@@ -97,16 +98,16 @@ func TestKeptFloatingIPOutlivesItsService(t *testing.T) {
 func TestFloatingIPOfTheUserIsUsedAndStays(t *testing.T) {
 	bubble(t, sim.Options{}, Settings{}, func(r *rig) {
 		mine := r.takeFIP()
-		svc := service(func(s *v1.Service) { s.Spec.LoadBalancerIP = mine.Address })
-		if status := r.ensure(svc); status.Ingress[0].IP != mine.Address {
-			t.Errorf("status %+v, want %s", status, mine.Address)
+		svc := service(func(s *v1.Service) { s.Spec.LoadBalancerIP = mine.FloatingIP })
+		if status := r.ensure(svc); status.Ingress[0].IP != mine.FloatingIP {
+			t.Errorf("status %+v, want %s", status, mine.FloatingIP)
 		}
 		r.steady(svc)
 		// Another address, on a live Service: clients follow, nothing leaks.
 		other := r.takeFIP()
-		svc.Spec.LoadBalancerIP = other.Address
-		if status := r.ensure(svc); status.Ingress[0].IP != other.Address {
-			t.Errorf("status %+v, want %s", status, other.Address)
+		svc.Spec.LoadBalancerIP = other.FloatingIP
+		if status := r.ensure(svc); status.Ingress[0].IP != other.FloatingIP {
+			t.Errorf("status %+v, want %s", status, other.FloatingIP)
 		}
 		r.steady(svc)
 		r.remove(svc)

@@ -6,7 +6,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/gophercloud/gophercloud/v2/openstack/loadbalancer/v2/listeners"
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
 	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
@@ -31,7 +33,7 @@ func transportOf(protocol string) string {
 // listenerOf returns the listener at the transport and number of a port.
 func (d *differ) listenerOf(port Port) (api.Listener, bool) {
 	i := slices.IndexFunc(d.have.Listeners, func(l api.Listener) bool {
-		return l.Port == port.Number && transportOf(l.Protocol) == port.Transport
+		return l.ProtocolPort == port.Number && transportOf(l.Protocol) == port.Transport
 	})
 	if i < 0 {
 		return api.Listener{}, false
@@ -91,16 +93,16 @@ func (d *differ) listenerCreate(port Port, pool poolRef, after []plan.Ref) plan.
 		Fields: d.listenerFields(api.Listener{}, port, pool),
 		After:  after,
 		Do: func(ctx context.Context, ids *plan.Handles) (err error) {
-			if spec.LoadBalancerID, err = d.loadBalancerID(ids); err != nil {
+			if spec.LoadbalancerID, err = d.loadBalancerID(ids); err != nil {
 				return err
 			}
 			if spec.DefaultPoolID, err = pool.resolve(ids); err != nil {
 				return err
 			}
-			if err := d.cloud.checkContainer(ctx, spec.TLSContainer); err != nil {
+			if err := d.cloud.checkContainer(ctx, spec.DefaultTlsContainerRef); err != nil {
 				return err
 			}
-			spec.AllowedCIDRs = d.cidrs(spec.LoadBalancerID, port)
+			spec.AllowedCIDRs = d.cidrs(spec.LoadbalancerID, port)
 			var made api.Listener
 			return d.mutate(ctx, ids, func(ctx context.Context) (err error) {
 				made, err = d.cloud.api.CreateListener(ctx, spec)
@@ -136,10 +138,10 @@ func (d *differ) listenerUpdate(have api.Listener, port Port, pool poolRef, afte
 				if err != nil {
 					return err
 				}
-				patch.DefaultPoolID = api.To(id)
+				patch.DefaultPoolID = &id
 			}
-			if ref, ok := patch.TLSContainer.Get(); ok {
-				if err := d.cloud.checkContainer(ctx, ref); err != nil {
+			if ref := patch.DefaultTlsContainerRef; ref != nil {
+				if err := d.cloud.checkContainer(ctx, *ref); err != nil {
 					return err
 				}
 			}
@@ -153,38 +155,38 @@ func (d *differ) listenerUpdate(have api.Listener, port Port, pool poolRef, afte
 }
 
 // listenerPatch is what an update sends: only what differs, so that it disturbs as little as possible.
-func (d *differ) listenerPatch(have api.Listener, port Port, f plan.Fields) api.ListenerPatch {
+func (d *differ) listenerPatch(have api.Listener, port Port, f plan.Fields) listeners.UpdateOpts {
 	want := port.Listener
-	var patch api.ListenerPatch
+	var patch listeners.UpdateOpts
 	if f.Has("connection_limit") {
-		patch.ConnectionLimit = api.To(*want.ConnectionLimit)
+		patch.ConnLimit = want.ConnLimit
 	}
 	if f.Has("allowed_cidrs") {
-		patch.AllowedCIDRs = api.To(ofFamilies(want.AllowedCIDRs, vipFamilies(*d.have.LoadBalancer)))
+		patch.AllowedCIDRs = ptr.To(ofFamilies(want.AllowedCIDRs, vipFamilies(*d.have.LoadBalancer)))
 	}
 	if f.Has("insert_headers") {
 		headers := want.InsertHeaders
 		if headers == nil {
 			headers = map[string]string{}
 		}
-		patch.InsertHeaders = api.To(headers)
+		patch.InsertHeaders = &headers
 	}
 	if f.Has("default_tls_container_ref") {
-		patch.TLSContainer = api.To(want.TLSContainer)
+		patch.DefaultTlsContainerRef = &want.DefaultTlsContainerRef
 	}
 	for name, t := range map[string]struct {
-		field *api.Field[int]
+		field **int
 		value *int
 	}{
 		"timeout_client_data": {&patch.TimeoutClientData, want.TimeoutClientData}, "timeout_member_connect": {&patch.TimeoutMemberConnect, want.TimeoutMemberConnect},
 		"timeout_member_data": {&patch.TimeoutMemberData, want.TimeoutMemberData}, "timeout_tcp_inspect": {&patch.TimeoutTCPInspect, want.TimeoutTCPInspect},
 	} {
 		if f.Has(name) {
-			*t.field = api.To(*t.value)
+			*t.field = t.value
 		}
 	}
 	if f.Has("tags") {
-		patch.Tags = api.To(d.listenerTags(have.Tags, port))
+		patch.Tags = ptr.To(d.listenerTags(have.Tags, port))
 	}
 	return patch
 }
@@ -207,12 +209,12 @@ func (d *differ) listenerDelete(have api.Listener, reason string, after []plan.R
 func (d *differ) listenerFields(have api.Listener, port Port, pool poolRef) plan.Fields {
 	var f plan.Fields
 	want := port.Listener
-	f.Diff("protocol", have.Protocol, want.Protocol)
-	f.Diff("protocol_port", plan.ShowInt(have.Port), plan.ShowInt(want.Port))
+	f.Diff("protocol", have.Protocol, string(want.Protocol))
+	f.Diff("protocol_port", plan.ShowInt(have.ProtocolPort), plan.ShowInt(want.ProtocolPort))
 	f.Diff("default_pool_id", have.DefaultPoolID, pool.show())
-	f.Diff("connection_limit", fmt.Sprint(have.ConnectionLimit), fmt.Sprint(*want.ConnectionLimit))
+	f.Diff("connection_limit", fmt.Sprint(have.ConnLimit), fmt.Sprint(*want.ConnLimit))
 	f.Diff("insert_headers", plan.ShowMap(have.InsertHeaders), plan.ShowMap(want.InsertHeaders))
-	f.Diff("default_tls_container_ref", have.TLSContainer, want.TLSContainer)
+	f.Diff("default_tls_container_ref", have.DefaultTlsContainerRef, want.DefaultTlsContainerRef)
 	if d.want.features.allowedCIDRs() {
 		cidrs := want.AllowedCIDRs
 		if d.have.LoadBalancer != nil {

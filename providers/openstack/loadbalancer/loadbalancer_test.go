@@ -11,7 +11,7 @@ func TestInternalLoadBalancer(t *testing.T) {
 	bubble(t, sim.Options{ProvisionTime: time.Second, SettleTime: 200 * time.Millisecond}, Settings{}, func(r *rig) {
 		svc := service(internal)
 		status := r.ensure(svc)
-		if len(status.Ingress) != 1 || status.Ingress[0].IP != r.balancer().VIPAddress {
+		if len(status.Ingress) != 1 || status.Ingress[0].IP != r.balancer().VipAddress {
 			t.Errorf("status %+v", status)
 		}
 		lbs := r.sim.LoadBalancers()

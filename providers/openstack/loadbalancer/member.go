@@ -27,11 +27,11 @@ type identity struct {
 
 // membersUpdate replaces a pool's members with one call, or does nothing.
 func (d *differ) membersUpdate(have Pool, port Port) (plan.Change, bool) {
-	want := port.Pool.Members
+	want := port.Members
 	if have.sealed != "" && have.sealed == hashMembers(want) || have.sealed == "" && sameMembers(have.Members, want) {
 		return plan.Change{}, false
 	}
-	before, after := showMembersChange(specsOf(have.Members), want)
+	before, after := showMembersChange(have.Members, want)
 	if have.sealed != "" {
 		before = "others"
 	}
@@ -47,7 +47,7 @@ func (d *differ) membersUpdate(have Pool, port Port) (plan.Change, bool) {
 
 // membersCreate fills a pool that the plan creates.
 func (d *differ) membersCreate(port Port, pool poolRef, after plan.Ref) plan.Change {
-	want := port.Pool.Members
+	want := port.Members
 	return plan.Change{
 		Ref:    d.ref(kindMembers, port.Pool.Name, plan.Create, ""),
 		Fields: []plan.Field{{Name: "members", After: showMembers(want)}},
@@ -62,7 +62,7 @@ func (d *differ) membersCreate(port Port, pool poolRef, after plan.Ref) plan.Cha
 	}
 }
 
-func (d *differ) setMembers(ctx context.Context, ids *plan.Handles, pool string, have []api.Member, want []api.MemberSpec) error {
+func (d *differ) setMembers(ctx context.Context, ids *plan.Handles, pool string, have []api.Member, want []api.Member) error {
 	if d.want.serial {
 		return d.setMembersSerially(ctx, ids, pool, have, want)
 	}
@@ -73,10 +73,10 @@ func (d *differ) setMembers(ctx context.Context, ids *plan.Handles, pool string,
 
 // setMembersSerially makes one call for each member that leaves, joins or changes: some drivers
 // cannot do more at once.
-func (d *differ) setMembersSerially(ctx context.Context, ids *plan.Handles, pool string, have []api.Member, want []api.MemberSpec) error {
+func (d *differ) setMembersSerially(ctx context.Context, ids *plan.Handles, pool string, have []api.Member, want []api.Member) error {
 	current := slices.Clone(have)
 	for _, m := range have {
-		if slices.ContainsFunc(want, func(s api.MemberSpec) bool { return sameMember(m, s) }) {
+		if slices.ContainsFunc(want, func(s api.Member) bool { return sameMember(m, s) }) {
 			continue
 		}
 		current = slices.DeleteFunc(current, func(c api.Member) bool { return identityOf(c) == identityOf(m) })
@@ -107,7 +107,7 @@ func (d *differ) setMembersSerially(ctx context.Context, ids *plan.Handles, pool
 }
 
 // bookMembers notes what a pool's members are after a batch. Octavia answers without them.
-func (c *Cloud) bookMembers(pool string, want []api.MemberSpec, write uint64) {
+func (c *Cloud) bookMembers(pool string, want []api.Member, write uint64) {
 	old := map[identity]api.Member{}
 	for _, m := range c.store.members[pool].list {
 		old[identityOf(m)] = m
@@ -115,7 +115,7 @@ func (c *Cloud) bookMembers(pool string, want []api.MemberSpec, write uint64) {
 	list := make([]api.Member, 0, len(want))
 	for _, s := range want {
 		m := api.Member{
-			ID: old[identity{s.Address, s.Port}].ID, Name: s.Name, Address: s.Address, Port: s.Port, SubnetID: s.SubnetID, MonitorPort: s.MonitorPort, Weight: 1,
+			ID: old[identity{s.Address, s.Port}].ID, Name: s.Name, Address: s.Address, Port: s.Port, SubnetID: s.SubnetID, MonitorPort: s.MonitorPort,
 		}
 		if subnet := old[identity{s.Address, s.Port}].SubnetID; subnet != "" {
 			m.SubnetID = subnet
@@ -133,24 +133,24 @@ func identityOf(m api.Member) identity { return identity{m.Address, m.Port} }
 
 // sameMember says whether a member is as it should be. The subnet of one that exists cannot change,
 // and one that Octavia was not told is not held against it.
-func sameMember(have api.Member, want api.MemberSpec) bool {
+func sameMember(have api.Member, want api.Member) bool {
 	return have.Name == want.Name && sameIP(have.Address, want.Address) && have.Port == want.Port && have.MonitorPort == want.MonitorPort
 }
 
 // movesSubnet says whether a member that stays has to be reached from another subnet.
-func movesSubnet(have []api.Member, want []api.MemberSpec) bool {
+func movesSubnet(have []api.Member, want []api.Member) bool {
 	subnets := map[identity]string{}
 	for _, m := range have {
 		subnets[identityOf(m)] = m.SubnetID
 	}
-	return slices.ContainsFunc(want, func(s api.MemberSpec) bool {
+	return slices.ContainsFunc(want, func(s api.Member) bool {
 		before := subnets[identity{s.Address, s.Port}]
 		return before != "" && s.SubnetID != "" && before != s.SubnetID
 	})
 }
 
 // sameMembers compares members as sets.
-func sameMembers(have []api.Member, want []api.MemberSpec) bool {
+func sameMembers(have []api.Member, want []api.Member) bool {
 	if len(have) != len(want) {
 		return false
 	}
@@ -158,26 +158,18 @@ func sameMembers(have []api.Member, want []api.MemberSpec) bool {
 	for _, m := range have {
 		byIdentity[identityOf(m)] = m
 	}
-	return !slices.ContainsFunc(want, func(s api.MemberSpec) bool {
+	return !slices.ContainsFunc(want, func(s api.Member) bool {
 		m, ok := byIdentity[identity{s.Address, s.Port}]
 		return !ok || !sameMember(m, s)
 	})
 }
 
-func specsOf(members []api.Member) []api.MemberSpec {
-	specs := make([]api.MemberSpec, len(members))
-	for i, m := range members {
-		specs[i] = api.MemberSpec{Name: m.Name, Address: m.Address, Port: m.Port, MonitorPort: m.MonitorPort}
-	}
-	return specs
-}
-
 // showMembers lists members, or counts them where they are many.
-func showMembers(members []api.MemberSpec) string {
+func showMembers(members []api.Member) string {
 	if len(members) > membersShown {
 		return fmt.Sprintf("%d members", len(members))
 	}
-	sorted := slices.SortedFunc(slices.Values(members), func(a, b api.MemberSpec) int {
+	sorted := slices.SortedFunc(slices.Values(members), func(a, b api.Member) int {
 		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Address, b.Address), cmp.Compare(a.Port, b.Port))
 	})
 	shown := make([]string, 0, len(sorted))
@@ -193,7 +185,7 @@ func showMembers(members []api.MemberSpec) string {
 
 // showMembersChange shows two sets of members such that a person sees the difference: whole where
 // they are small, else by who leaves and who joins.
-func showMembersChange(before, after []api.MemberSpec) (string, string) {
+func showMembersChange(before, after []api.Member) (string, string) {
 	if len(before) <= membersShown && len(after) <= membersShown {
 		return showMembers(before), showMembers(after)
 	}
@@ -201,15 +193,15 @@ func showMembersChange(before, after []api.MemberSpec) (string, string) {
 		fmt.Sprintf("%d members%s", len(after), suffix("; joining: ", without(after, before)))
 }
 
-func without(members, others []api.MemberSpec) []api.MemberSpec {
+func without(members, others []api.Member) []api.Member {
 	there := make(map[identity]bool, len(others))
 	for _, m := range others {
 		there[identity{m.Address, m.Port}] = true
 	}
-	return slices.DeleteFunc(slices.Clone(members), func(m api.MemberSpec) bool { return there[identity{m.Address, m.Port}] })
+	return slices.DeleteFunc(slices.Clone(members), func(m api.Member) bool { return there[identity{m.Address, m.Port}] })
 }
 
-func suffix(label string, members []api.MemberSpec) string {
+func suffix(label string, members []api.Member) string {
 	if len(members) == 0 {
 		return ""
 	}

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/gophercloud/gophercloud/v2/openstack/loadbalancer/v2/monitors"
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
@@ -34,7 +35,7 @@ func (w *wisher) probedForLocal() bool {
 }
 
 // monitor says how the nodes are probed for one port; nil for not at all.
-func (w *wisher) monitor(lbName string, index int, port intent.Port) *api.HealthMonitorSpec {
+func (w *wisher) monitor(lbName string, index int, port intent.Port) *monitors.CreateOpts {
 	if !w.monitored() {
 		if index == 0 && w.in.LocalTraffic {
 			w.warnf("%s is off, so that with externalTrafficPolicy: Local the connections that reach a node without a pod are lost: remove the annotation", annotation.KeyMonitor)
@@ -49,14 +50,14 @@ func (w *wisher) monitor(lbName string, index int, port intent.Port) *api.Health
 	if timeout > delay {
 		w.problemOnce(annotation.KeyMonitorTimeout, timeout.String(), fmt.Sprintf("it exceeds the time between two probes, which is %s: write at most that", delay))
 	}
-	spec := &api.HealthMonitorSpec{
+	spec := &monitors.CreateOpts{
 		Name: names.HealthMonitor(index, lbName), Type: w.monitorType(port.Protocol),
 		Delay: seconds(delay), Timeout: seconds(timeout), MaxRetries: valueOr(m.Retries, s.MonitorMaxRetries), MaxRetriesDown: valueOr(m.Down, s.MonitorMaxRetryDown),
 	}
-	if spec.Type == api.MonitorUDPConnect && delay < shortestUDPProbe {
+	if spec.Type == monitors.TypeUDPConnect && delay < shortestUDPProbe {
 		w.problemOnce(annotation.KeyMonitorDelay, delay.String(), fmt.Sprintf("Octavia probes UDP ports every %s at most: write that or more", shortestUDPProbe))
 	}
-	if spec.Type == api.MonitorHTTP {
+	if spec.Type == monitors.TypeHTTP {
 		spec.URLPath, spec.HTTPMethod, spec.ExpectedCodes = m.Path, http.MethodGet, "200"
 		if spec.URLPath == "" {
 			spec.URLPath = "/"
@@ -68,7 +69,7 @@ func (w *wisher) monitor(lbName string, index int, port intent.Port) *api.Health
 // monitorType is how a port is probed. The provider ovn has no HTTP probes, and Octavia had none for
 // UDP at first: a plain probe stands in, which nodes without a pod fail too where Local traffic is dropped.
 func (w *wisher) monitorType(protocol v1.Protocol) string {
-	plain := map[v1.Protocol]string{v1.ProtocolTCP: api.MonitorTCP, v1.ProtocolUDP: api.MonitorUDPConnect, v1.ProtocolSCTP: api.MonitorSCTP}[protocol]
+	plain := map[v1.Protocol]string{v1.ProtocolTCP: monitors.TypeTCP, v1.ProtocolUDP: monitors.TypeUDPConnect, v1.ProtocolSCTP: monitors.TypeSCTP}[protocol]
 	if w.options.Monitor.Protocol != string(intent.HealthCheckHTTP) || w.in.LocalTraffic && w.options.Monitor.Port == 0 {
 		return plain
 	}
@@ -80,12 +81,12 @@ func (w *wisher) monitorType(protocol v1.Protocol) string {
 	case f.ovn, protocol == v1.ProtocolUDP && !f.udpMonitors():
 		return plain
 	}
-	return api.MonitorHTTP
+	return monitors.TypeHTTP
 }
 
 // probePort is where members are probed; 0 for the port of the traffic.
 func (w *wisher) probePort(kind string) int {
-	if kind != api.MonitorHTTP && w.in.LocalTraffic {
+	if kind != monitors.TypeHTTP && w.in.LocalTraffic {
 		return 0
 	}
 	return int(w.options.Monitor.Port)
@@ -104,7 +105,7 @@ func seconds(d time.Duration) int { return int((d + time.Second - 1) / time.Seco
 // diffMonitor plans the health monitor of a pool that stays. A change of its type is a deletion and
 // a creation, since Octavia cannot change it. Names are left as they are.
 func (d *differ) diffMonitor(pool Pool, want Port) {
-	have, spec := pool.Monitor, want.Pool.HealthMonitor
+	have, spec := pool.Monitor, want.Monitor
 	var after []plan.Ref
 	if have != nil && (spec == nil || have.Type != spec.Type) {
 		removal := d.monitorDelete(pool, *have)
@@ -123,7 +124,7 @@ func (d *differ) diffMonitor(pool Pool, want Port) {
 	}
 }
 
-func (d *differ) monitorCreate(spec api.HealthMonitorSpec, pool func(*plan.Handles) (string, error), after []plan.Ref) plan.Change {
+func (d *differ) monitorCreate(spec monitors.CreateOpts, pool func(*plan.Handles) (string, error), after []plan.Ref) plan.Change {
 	return plan.Change{
 		Ref:    plan.Ref{Kind: kindMonitor, Name: spec.Name, Action: plan.Create},
 		Fields: monitorFields(api.HealthMonitor{}, spec),
@@ -142,7 +143,7 @@ func (d *differ) monitorCreate(spec api.HealthMonitorSpec, pool func(*plan.Handl
 				s := d.cloud.store
 				s.monitors.put(made.ID, made, write)
 				if p, ok := s.pools.get(id); ok {
-					p.HealthMonitorID = made.ID
+					p.MonitorID = made.ID
 					s.pools.put(id, p, write)
 				}
 			})
@@ -150,16 +151,14 @@ func (d *differ) monitorCreate(spec api.HealthMonitorSpec, pool func(*plan.Handl
 	}
 }
 
-func (d *differ) monitorUpdate(have api.HealthMonitor, spec api.HealthMonitorSpec) (plan.Change, bool) {
+func (d *differ) monitorUpdate(have api.HealthMonitor, spec monitors.CreateOpts) (plan.Change, bool) {
 	f := monitorFields(have, spec)
 	if len(f) == 0 {
 		return plan.Change{}, false
 	}
-	patch := api.HealthMonitorPatch{
-		Delay: api.To(spec.Delay), Timeout: api.To(spec.Timeout), MaxRetries: api.To(spec.MaxRetries), MaxRetriesDown: api.To(spec.MaxRetriesDown),
-	}
-	if spec.Type == api.MonitorHTTP {
-		patch.URLPath, patch.HTTPMethod, patch.ExpectedCodes = api.To(spec.URLPath), api.To(spec.HTTPMethod), api.To(spec.ExpectedCodes)
+	patch := monitors.UpdateOpts{Delay: spec.Delay, Timeout: spec.Timeout, MaxRetries: spec.MaxRetries, MaxRetriesDown: spec.MaxRetriesDown}
+	if spec.Type == monitors.TypeHTTP {
+		patch.URLPath, patch.HTTPMethod, patch.ExpectedCodes = spec.URLPath, spec.HTTPMethod, spec.ExpectedCodes
 	}
 	return plan.Change{
 		Ref:    plan.Ref{Kind: kindMonitor, Name: spec.Name, Action: plan.Update},
@@ -185,7 +184,7 @@ func (d *differ) monitorDelete(pool Pool, have api.HealthMonitor) plan.Change {
 				s.monitors.drop(have.ID, write)
 				delete(s.promised, pool.ID)
 				if p, ok := s.pools.get(pool.ID); ok {
-					p.HealthMonitorID = ""
+					p.MonitorID = ""
 					s.pools.put(pool.ID, p, write)
 				}
 			})
@@ -194,14 +193,14 @@ func (d *differ) monitorDelete(pool Pool, have api.HealthMonitor) plan.Change {
 }
 
 // monitorFields are the settings in which two health monitors differ, by their names in the API.
-func monitorFields(have api.HealthMonitor, want api.HealthMonitorSpec) plan.Fields {
+func monitorFields(have api.HealthMonitor, want monitors.CreateOpts) plan.Fields {
 	var f plan.Fields
 	f.Diff("type", have.Type, want.Type)
 	f.Diff("delay", plan.ShowInt(have.Delay), plan.ShowInt(want.Delay))
 	f.Diff("timeout", plan.ShowInt(have.Timeout), plan.ShowInt(want.Timeout))
 	f.Diff("max_retries", plan.ShowInt(have.MaxRetries), plan.ShowInt(want.MaxRetries))
 	f.Diff("max_retries_down", plan.ShowInt(have.MaxRetriesDown), plan.ShowInt(want.MaxRetriesDown))
-	if want.Type == api.MonitorHTTP {
+	if want.Type == monitors.TypeHTTP {
 		f.Diff("url_path", have.URLPath, want.URLPath)
 		f.Diff("http_method", have.HTTPMethod, want.HTTPMethod)
 		f.Diff("expected_codes", have.ExpectedCodes, want.ExpectedCodes)

@@ -66,7 +66,7 @@ func (d *differ) servesUs() bool {
 	type member struct{ name, address string }
 	nodes := map[member]bool{}
 	for _, port := range d.want.Ports {
-		for _, m := range port.Pool.Members {
+		for _, m := range port.Members {
 			nodes[member{m.Name, m.Address}] = true
 		}
 	}

@@ -123,20 +123,20 @@ func (s *store) find(key lbcommon.Key) Observed {
 	slices.SortFunc(named, func(a, b api.LoadBalancer) int {
 		return cmp.Or(cmp.Compare(rank(key, a, name), rank(key, b, name)), cmp.Compare(a.ID, b.ID))
 	})
-	if lb, ok := s.balancers.get(reference(key.Hint)); ok && reference(key.Hint) != "" && lb.Provisioning != api.PendingDelete {
+	if lb, ok := s.balancers.get(reference(key.Hint)); ok && reference(key.Hint) != "" && lb.ProvisioningStatus != api.PendingDelete {
 		have.LoadBalancer = &lb
-		have.Others = slices.DeleteFunc(named, func(o api.LoadBalancer) bool { return o.ID == lb.ID || o.Provisioning == api.PendingDelete })
+		have.Others = slices.DeleteFunc(named, func(o api.LoadBalancer) bool { return o.ID == lb.ID || o.ProvisioningStatus == api.PendingDelete })
 	} else if guest := s.sharedBy(name); guest != nil && len(named) == 0 {
 		have.LoadBalancer = guest
 	} else if len(named) > 0 {
 		have.LoadBalancer = &named[0]
-		have.Others = slices.DeleteFunc(named[1:], func(o api.LoadBalancer) bool { return o.Provisioning == api.PendingDelete })
+		have.Others = slices.DeleteFunc(named[1:], func(o api.LoadBalancer) bool { return o.ProvisioningStatus == api.PendingDelete })
 	}
 	if s.refused[reference(key.Hint)] {
 		have.Refused = reference(key.Hint)
 	}
 	have.FloatingIPs = s.fips.all(func(f api.FloatingIP) bool {
-		return madeFor(key, f) || have.LoadBalancer != nil && f.PortID != "" && f.PortID == have.LoadBalancer.VIPPortID
+		return madeFor(key, f) || have.LoadBalancer != nil && f.PortID != "" && f.PortID == have.LoadBalancer.VipPortID
 	})
 	slices.SortFunc(have.FloatingIPs, func(a, b api.FloatingIP) int { return cmp.Compare(a.ID, b.ID) })
 	have.project = s.fips.all(func(api.FloatingIP) bool { return true })
@@ -156,7 +156,7 @@ func rank(key lbcommon.Key, lb api.LoadBalancer, name string) int {
 	if foreign(key, lb) != "" || !proven(key, lb) {
 		r += 4
 	}
-	if lb.Provisioning == api.PendingDelete {
+	if lb.ProvisioningStatus == api.PendingDelete {
 		r += 2
 	}
 	if lb.Name != name {
@@ -168,7 +168,7 @@ func rank(key lbcommon.Key, lb api.LoadBalancer, name string) int {
 // sharedBy is another Service's load balancer that carries our tag: we shared it, and the annotation is lost.
 func (s *store) sharedBy(name string) *api.LoadBalancer {
 	found := s.balancers.all(func(lb api.LoadBalancer) bool {
-		return slices.Contains(lb.Tags, names.ServiceTag(name)) && lb.Provisioning != api.PendingDelete
+		return slices.Contains(lb.Tags, names.ServiceTag(name)) && lb.ProvisioningStatus != api.PendingDelete
 	})
 	if len(found) == 0 {
 		return nil
@@ -182,9 +182,11 @@ func (s *store) withChildren(have Observed, d depth) Observed {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	id := have.LoadBalancer.ID
-	have.Listeners = s.listeners.all(func(l api.Listener) bool { return within(l.LoadBalancers, id) })
-	slices.SortFunc(have.Listeners, func(a, b api.Listener) int { return cmp.Or(cmp.Compare(a.Port, b.Port), cmp.Compare(a.ID, b.ID)) })
-	for _, p := range s.pools.all(func(p api.Pool) bool { return within(p.LoadBalancers, id) }) {
+	have.Listeners = s.listeners.all(func(l api.Listener) bool { return parentOfListener(l) == id })
+	slices.SortFunc(have.Listeners, func(a, b api.Listener) int {
+		return cmp.Or(cmp.Compare(a.ProtocolPort, b.ProtocolPort), cmp.Compare(a.ID, b.ID))
+	})
+	for _, p := range s.pools.all(func(p api.Pool) bool { return parentOfPool(p) == id }) {
 		pool := Pool{Pool: p}
 		if d.members {
 			if known, ok := s.members[p.ID]; ok {
@@ -200,8 +202,20 @@ func (s *store) withChildren(have Observed, d depth) Observed {
 	return have
 }
 
-func within(refs []api.Ref, id string) bool {
-	return slices.ContainsFunc(refs, func(r api.Ref) bool { return r.ID == id })
+// parentOfListener returns the ID of the load balancer that a listener is in.
+func parentOfListener(l api.Listener) string {
+	if len(l.Loadbalancers) == 0 {
+		return ""
+	}
+	return l.Loadbalancers[0].ID
+}
+
+// parentOfPool returns the ID of the load balancer that a pool is in.
+func parentOfPool(p api.Pool) string {
+	if len(p.Loadbalancers) == 0 {
+		return ""
+	}
+	return p.Loadbalancers[0].ID
 }
 
 // ignoreGone turns "not found" into an empty answer, for reads of one object.

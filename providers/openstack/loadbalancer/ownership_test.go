@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/extensions/layer3/floatingips"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -64,7 +65,7 @@ func TestObjectsOfAnotherClusterOfTheSameName(t *testing.T) {
 						t.Errorf("changes of another cluster's: %v", m)
 					}
 				} else {
-					if address := r.ensure(svc).Ingress[0].IP; address == before[0].Address {
+					if address := r.ensure(svc).Ingress[0].IP; address == before[0].FloatingIP {
 						t.Errorf("the other cluster's floating IP %s is used", address)
 					}
 					r.steady(svc)
@@ -94,8 +95,8 @@ func TestObjectsOfAnotherClusterOfTheSameName(t *testing.T) {
 // describedFIP is a floating IP with the description of one for the Service default/web.
 func (r *rig) describedFIP() api.FloatingIP {
 	r.t.Helper()
-	f, err := r.api.CreateFloatingIP(r.t.Context(), api.FloatingIPSpec{
-		NetworkID: r.sim.Places().PublicNetwork, Description: names.FloatingIPDescription(clusterName, types.NamespacedName{Namespace: "default", Name: "web"}),
+	f, err := r.api.CreateFloatingIP(r.t.Context(), floatingips.CreateOpts{
+		FloatingNetworkID: r.sim.Places().PublicNetwork, Description: names.FloatingIPDescription(clusterName, types.NamespacedName{Namespace: "default", Name: "web"}),
 	})
 	if err != nil {
 		r.t.Fatal(err)
@@ -106,7 +107,7 @@ func (r *rig) describedFIP() api.FloatingIP {
 // clear deletes everything, as the person does whose objects are left.
 func (r *rig) clear() {
 	r.t.Helper()
-	list, err := r.api.ListLoadBalancers(r.t.Context(), api.LoadBalancerFilter{})
+	list, err := r.api.ListLoadBalancers(r.t.Context())
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -195,7 +196,7 @@ func TestFloatingIPSaysWhoseItIs(t *testing.T) {
 func TestFloatingIPOfTheUserIsNotMarked(t *testing.T) {
 	bubble(t, sim.Options{}, Settings{}, func(r *rig) {
 		mine := r.takeFIP()
-		svc := service(func(s *v1.Service) { s.Spec.LoadBalancerIP = mine.Address })
+		svc := service(func(s *v1.Service) { s.Spec.LoadBalancerIP = mine.FloatingIP })
 		r.ensure(svc)
 		if f := r.fips()[0]; len(f.Tags) > 0 {
 			t.Errorf("tags %q", f.Tags)

@@ -1,9 +1,13 @@
 package loadbalancer
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strings"
+
+	"github.com/gophercloud/gophercloud/v2/openstack/loadbalancer/v2/pools"
+	"k8s.io/utils/ptr"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
@@ -62,7 +66,7 @@ func (d *differ) used(pool string) bool {
 // reusable says whether a pool can become the wanted one in place: its protocol cannot change, nor
 // the subnet of a member.
 func (d *differ) reusable(have Pool, port Port) bool {
-	return have.Protocol == port.Pool.Protocol && !movesSubnet(have.Members, port.Pool.Members)
+	return have.Protocol == string(port.Pool.Protocol) && !movesSubnet(have.Members, port.Members)
 }
 
 // ensurePool plans the pool of one port and what is in it. It returns the pool, and the changes that
@@ -83,13 +87,13 @@ func (d *differ) ensurePool(have Pool, exists bool, port Port, base []plan.Ref) 
 	d.add(creation)
 	ref := poolRef{name: port.Pool.Name, handle: plan.Handle(creation.Ref.Name)}
 	ready := []plan.Ref{creation.Ref}
-	if len(port.Pool.Members) > 0 {
+	if len(port.Members) > 0 {
 		members := d.membersCreate(port, ref, creation.Ref)
 		d.add(members)
 		ready = append(ready, members.Ref)
 	}
-	if port.Pool.HealthMonitor != nil {
-		monitor := d.monitorCreate(*port.Pool.HealthMonitor, ref.resolve, []plan.Ref{creation.Ref})
+	if port.Monitor != nil {
+		monitor := d.monitorCreate(*port.Monitor, ref.resolve, []plan.Ref{creation.Ref})
 		d.add(monitor)
 		ready = append(ready, monitor.Ref)
 	}
@@ -99,16 +103,15 @@ func (d *differ) ensurePool(have Pool, exists bool, port Port, base []plan.Ref) 
 // poolCreate makes a pool without members: Octavia takes those with a new load balancer only.
 func (d *differ) poolCreate(port Port, after []plan.Ref) plan.Change {
 	ref := d.ref(kindPool, port.Pool.Name, plan.Create, "")
-	spec := api.PoolSpec{
-		Name: port.Pool.Name, Protocol: port.Pool.Protocol, Algorithm: port.Pool.Algorithm, Persistence: port.Pool.Persistence, Tags: d.poolTags(nil, port),
-	}
+	spec := port.Pool
+	spec.Tags = d.poolTags(nil, port)
 	var f plan.Fields
-	f.Diff("protocol", "", spec.Protocol)
+	f.Diff("protocol", "", string(spec.Protocol))
 	f = append(f, d.poolFields(api.Pool{}, port)...)
 	return plan.Change{
 		Ref: ref, Fields: f, After: after,
 		Do: func(ctx context.Context, ids *plan.Handles) (err error) {
-			if spec.LoadBalancerID, err = d.loadBalancerID(ids); err != nil {
+			if spec.LoadbalancerID, err = d.loadBalancerID(ids); err != nil {
 				return err
 			}
 			var made api.Pool
@@ -130,18 +133,15 @@ func (d *differ) poolUpdate(have Pool, port Port) (plan.Change, bool) {
 	if len(f) == 0 {
 		return plan.Change{}, false
 	}
-	var patch api.PoolPatch
+	var patch pools.UpdateOpts
 	if f.Has("lb_algorithm") {
-		patch.Algorithm = api.To(port.Pool.Algorithm)
+		patch.LBMethod = port.Pool.LBMethod
 	}
 	if f.Has("session_persistence") {
-		patch.Persistence = api.Null[api.SessionPersistence]()
-		if port.Pool.Persistence != nil {
-			patch.Persistence = api.To(*port.Pool.Persistence)
-		}
+		patch.Persistence = cmp.Or(port.Pool.Persistence, &pools.SessionPersistence{}) // an empty one is sent as null
 	}
 	if f.Has("tags") {
-		patch.Tags = api.To(d.poolTags(have.Tags, port))
+		patch.Tags = ptr.To(d.poolTags(have.Tags, port))
 	}
 	return plan.Change{
 		Ref:    d.ref(kindPool, have.Name, plan.Update, have.ID),
@@ -170,8 +170,8 @@ func (d *differ) poolDelete(have Pool, reason string, after []plan.Ref) plan.Cha
 				s.pools.drop(have.ID, write)
 				delete(s.members, have.ID)
 				delete(s.promised, have.ID)
-				if have.HealthMonitorID != "" {
-					s.monitors.drop(have.HealthMonitorID, write)
+				if have.MonitorID != "" {
+					s.monitors.drop(have.MonitorID, write)
 				}
 			})
 		},
@@ -182,17 +182,10 @@ func (d *differ) poolDelete(have Pool, reason string, after []plan.Ref) plan.Cha
 // not among them: it cannot change.
 func (d *differ) poolFields(have api.Pool, port Port) plan.Fields {
 	var f plan.Fields
-	f.Diff("lb_algorithm", have.Algorithm, port.Pool.Algorithm)
-	f.Diff("session_persistence", showPersistence(have.Persistence), showPersistence(port.Pool.Persistence))
+	f.Diff("lb_algorithm", have.LBMethod, string(port.Pool.LBMethod))
+	f.Diff("session_persistence", have.Persistence.Type, ptr.Deref(port.Pool.Persistence, pools.SessionPersistence{}).Type)
 	f.Diff("tags", plan.ShowSet(have.Tags), plan.ShowSet(d.poolTags(have.Tags, port)))
 	return f
-}
-
-func showPersistence(p *api.SessionPersistence) string {
-	if p == nil {
-		return ""
-	}
-	return p.Type
 }
 
 // poolTags are the ones that the Service asks for, and everybody else's as they are.

@@ -76,7 +76,7 @@ func (d *differ) changeGroups(ctx context.Context, port api.Port, change func([]
 		if slices.Equal(groups, port.SecurityGroups) {
 			return d.booked(nil, func(write uint64) { d.cloud.store.ports.put(port.ID, port, write) })
 		}
-		changed, err := d.cloud.api.UpdatePort(ctx, port.ID, port.Revision, api.PortPatch{SecurityGroups: api.To(groups)})
+		changed, err := d.cloud.api.UpdatePort(ctx, port.ID, api.PortUpdate{SecurityGroups: &groups, RevisionNumber: &port.Revision})
 		switch {
 		case err == nil:
 			return d.booked(nil, func(write uint64) { d.cloud.store.ports.put(changed.ID, changed, write) })

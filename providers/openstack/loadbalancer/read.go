@@ -60,14 +60,14 @@ func (s *store) uses(key lbcommon.Key) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	lb, ok := s.balancers.get(reference(key.Hint))
-	return ok && lb.Provisioning != api.PendingDelete
+	return ok && lb.ProvisioningStatus != api.PendingDelete
 }
 
 // readGroups reads the Service's security group, and the ports that use it.
 func (s *store) readGroups(ctx context.Context, key lbcommon.Key) error {
 	before := s.mark()
 	name := names.SecurityGroup(key.UID, serviceOf(key))
-	groups, err := s.api.ListSecurityGroups(ctx, api.SecurityGroupFilter{Names: []string{name}})
+	groups, err := s.api.ListSecurityGroups(ctx, name)
 	if err != nil {
 		return err
 	}
@@ -76,7 +76,7 @@ func (s *store) readGroups(ctx context.Context, key lbcommon.Key) error {
 	s.mu.Unlock()
 	for _, g := range groups {
 		before := s.mark()
-		ports, err := s.api.ListPorts(ctx, api.PortFilter{SecurityGroups: []string{g.ID}})
+		ports, err := s.api.ListPorts(ctx, api.PortFilter{SecurityGroup: g.ID})
 		if err != nil {
 			return err
 		}
@@ -99,8 +99,8 @@ func (s *store) readChildren(ctx context.Context, lb api.LoadBalancer, d depth) 
 		return err
 	}
 	s.mu.Lock()
-	s.listeners.replace(listeners, listenerID, before, func(l api.Listener) bool { return within(l.LoadBalancers, lb.ID) })
-	s.pools.replace(pools, poolID, before, func(p api.Pool) bool { return within(p.LoadBalancers, lb.ID) })
+	s.listeners.replace(listeners, listenerID, before, func(l api.Listener) bool { return parentOfListener(l) == lb.ID })
+	s.pools.replace(pools, poolID, before, func(p api.Pool) bool { return parentOfPool(p) == lb.ID })
 	delete(s.doubts, lb.ID)
 	s.mu.Unlock()
 	if !d.members {
@@ -110,8 +110,8 @@ func (s *store) readChildren(ctx context.Context, lb api.LoadBalancer, d depth) 
 		if err := s.readMembers(ctx, p.ID); err != nil {
 			return err
 		}
-		if p.HealthMonitorID != "" {
-			if err := s.readMonitor(ctx, p.HealthMonitorID); err != nil {
+		if p.MonitorID != "" {
+			if err := s.readMonitor(ctx, p.MonitorID); err != nil {
 				return err
 			}
 		}
@@ -190,8 +190,8 @@ func (s *store) unmonitored(balancer string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return len(s.pools.all(func(p api.Pool) bool {
-		_, ok := s.monitors.get(p.HealthMonitorID)
-		return within(p.LoadBalancers, balancer) && p.HealthMonitorID != "" && !ok
+		_, ok := s.monitors.get(p.MonitorID)
+		return parentOfPool(p) == balancer && p.MonitorID != "" && !ok
 	})) > 0
 }
 
@@ -201,8 +201,8 @@ func (s *store) unread(balancer string, known seals) (pools []string, monitored 
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	oldest := s.clock.Now().Add(-objectAge)
-	for _, p := range s.pools.all(func(p api.Pool) bool { return within(p.LoadBalancers, balancer) }) {
-		monitored = monitored || p.HealthMonitorID != ""
+	for _, p := range s.pools.all(func(p api.Pool) bool { return parentOfPool(p) == balancer }) {
+		monitored = monitored || p.MonitorID != ""
 		m, ok := s.members[p.ID]
 		if ok && !m.readAt.After(oldest) || !ok && known.of(p) == "" {
 			pools = append(pools, p.ID)

@@ -266,7 +266,7 @@ func operations(calls []kit.Call) []string {
 
 func (r *rig) balancer() api.LoadBalancer {
 	r.t.Helper()
-	list, err := r.api.ListLoadBalancers(r.t.Context(), api.LoadBalancerFilter{})
+	list, err := r.api.ListLoadBalancers(r.t.Context())
 	if err != nil || len(list) != 1 {
 		r.t.Fatalf("%d load balancers, %v", len(list), err)
 	}
@@ -282,7 +282,7 @@ func (r *rig) nothing() {
 			r.t.Errorf("%d %s are left", o[kind], kind)
 		}
 	}
-	groups, err := r.api.ListSecurityGroups(r.t.Context(), api.SecurityGroupFilter{})
+	groups, err := r.api.ListSecurityGroups(r.t.Context(), "")
 	if err != nil {
 		r.t.Fatal(err)
 	}

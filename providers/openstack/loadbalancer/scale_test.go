@@ -136,7 +136,7 @@ func TestCallsOfARestartThatTrusts(t *testing.T) {
 
 		// Another member by hand, and a node that joined meanwhile, are noticed all the same.
 		pool := r.pool(80)
-		if _, err := r.api.CreateMember(r.t.Context(), pool.ID, api.MemberSpec{Address: "10.0.9.9", Port: 30080}); err != nil {
+		if _, err := r.api.CreateMember(r.t.Context(), pool.ID, api.Member{Address: "10.0.9.9", Port: 30080}); err != nil {
 			t.Fatal(err)
 		}
 		r.restart()

@@ -7,7 +7,8 @@ import (
 	"slices"
 	"strings"
 
-	v1 "k8s.io/api/core/v1"
+	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/extensions/security/groups"
+	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/extensions/security/rules"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
@@ -21,8 +22,6 @@ const (
 	kindRules = "security group rules"
 )
 
-const ingress = "ingress"
-
 // groupHandle names the group in a plan before it exists.
 const groupHandle = plan.Handle("security group")
 
@@ -30,7 +29,7 @@ const groupHandle = plan.Handle("security group")
 type Group struct {
 	Name, Description string
 	// Rules without the group's ID.
-	Rules []api.SecurityGroupRuleSpec
+	Rules []rules.CreateOpts
 	// Ports are the node's ports that get the group, by ID.
 	Ports []api.Port
 }
@@ -90,22 +89,22 @@ func (w *wisher) group(ports []Port, nodes []node) *Group {
 	return g
 }
 
-func rule(protocol string, port int, cidr string) api.SecurityGroupRuleSpec {
-	ether := string(v1.IPv4Protocol)
+func rule(protocol string, port int, cidr string) rules.CreateOpts {
+	ether := rules.EtherType4
 	if strings.Contains(cidr, ":") {
-		ether = string(v1.IPv6Protocol)
+		ether = rules.EtherType6
 	}
-	return api.SecurityGroupRuleSpec{Direction: ingress, EtherType: ether, Protocol: protocol, PortMin: port, PortMax: port, RemoteCIDR: cidr}
+	return rules.CreateOpts{Direction: rules.DirIngress, EtherType: ether, Protocol: rules.RuleProtocol(protocol), PortRangeMin: port, PortRangeMax: port, RemoteIPPrefix: cidr}
 }
 
-func sortRules(rules []api.SecurityGroupRuleSpec) []api.SecurityGroupRuleSpec {
-	slices.SortFunc(rules, func(a, b api.SecurityGroupRuleSpec) int { return cmp.Compare(showRule(a), showRule(b)) })
-	return slices.Compact(rules)
+func sortRules(list []rules.CreateOpts) []rules.CreateOpts {
+	slices.SortFunc(list, func(a, b rules.CreateOpts) int { return cmp.Compare(showRule(a), showRule(b)) })
+	return slices.Compact(list)
 }
 
 // showRule is a rule as a person reads it, and what tells it from others.
-func showRule(r api.SecurityGroupRuleSpec) string {
-	return fmt.Sprintf("%s %s %d-%d from %s", r.EtherType, r.Protocol, r.PortMin, r.PortMax, cmp.Or(r.RemoteCIDR, r.RemoteGroup, "everywhere"))
+func showRule(r rules.CreateOpts) string {
+	return fmt.Sprintf("%s %s %d-%d from %s", r.EtherType, r.Protocol, r.PortRangeMin, r.PortRangeMax, cmp.Or(r.RemoteIPPrefix, r.RemoteGroupID, "everywhere"))
 }
 
 // diffGroup plans the managed security group, its rules, and the ports that it is on. Where groups
@@ -155,7 +154,7 @@ func (d *differ) groupCreate(want Group) plan.Change {
 	return plan.Change{
 		Ref: d.ref(kindGroup, want.Name, plan.Create, ""), Fields: f,
 		Do: func(ctx context.Context, ids *plan.Handles) error {
-			made, err := d.cloud.api.CreateSecurityGroup(ctx, api.SecurityGroupSpec{Name: want.Name, Description: want.Description})
+			made, err := d.cloud.api.CreateSecurityGroup(ctx, groups.CreateOpts{Name: want.Name, Description: want.Description})
 			if d.booked(err, func(write uint64) { d.cloud.store.groups.put(made.ID, made, write) }) != nil {
 				return err
 			}
@@ -166,13 +165,13 @@ func (d *differ) groupCreate(want Group) plan.Change {
 }
 
 // addRules makes all rules with one call.
-func (d *differ) addRules(ctx context.Context, group api.SecurityGroup, rules []api.SecurityGroupRuleSpec) error {
-	if len(rules) == 0 {
+func (d *differ) addRules(ctx context.Context, group api.SecurityGroup, missing []rules.CreateOpts) error {
+	if len(missing) == 0 {
 		return nil
 	}
-	specs := slices.Clone(rules)
+	specs := slices.Clone(missing)
 	for i := range specs {
-		specs[i].GroupID = group.ID
+		specs[i].SecGroupID = group.ID
 	}
 	made, err := d.cloud.api.CreateSecurityGroupRules(ctx, specs)
 	return d.booked(err, func(write uint64) {
@@ -190,12 +189,12 @@ func (d *differ) addRules(ctx context.Context, group api.SecurityGroup, rules []
 func (d *differ) rulesUpdate(group api.SecurityGroup, want Group) (plan.Change, bool) {
 	have := map[string]api.SecurityGroupRule{}
 	for _, r := range group.Rules {
-		if r.Direction == ingress {
-			have[showRule(normal(r.SecurityGroupRuleSpec))] = r
+		if r.Direction == string(rules.DirIngress) {
+			have[showRule(specOf(r))] = r
 		}
 	}
 	var f plan.Fields
-	var missing []api.SecurityGroupRuleSpec
+	var missing []rules.CreateOpts
 	for _, r := range want.Rules {
 		if _, ok := have[showRule(r)]; !ok {
 			missing = append(missing, r)
@@ -209,7 +208,7 @@ func (d *differ) rulesUpdate(group api.SecurityGroup, want Group) (plan.Change, 
 	}
 	slices.SortFunc(surplus, func(a, b api.SecurityGroupRule) int { return cmp.Compare(a.ID, b.ID) })
 	for _, r := range surplus {
-		f.Diff("rule", showRule(r.SecurityGroupRuleSpec), "")
+		f.Diff("rule", showRule(specOf(r)), "")
 	}
 	if len(f) == 0 {
 		return plan.Change{}, false
@@ -231,10 +230,12 @@ func (d *differ) rulesUpdate(group api.SecurityGroup, want Group) (plan.Change, 
 	}, true
 }
 
-// normal writes a rule as we do: Neutron keeps protocols as they were sent.
-func normal(r api.SecurityGroupRuleSpec) api.SecurityGroupRuleSpec {
-	r.Protocol = strings.ToLower(r.Protocol)
-	return r
+// specOf returns what would create a rule. Neutron keeps protocols as they were sent.
+func specOf(r api.SecurityGroupRule) rules.CreateOpts {
+	return rules.CreateOpts{
+		EtherType: rules.RuleEtherType(r.EtherType), Protocol: rules.RuleProtocol(strings.ToLower(r.Protocol)),
+		PortRangeMin: r.PortRangeMin, PortRangeMax: r.PortRangeMax, RemoteIPPrefix: r.RemoteIPPrefix, RemoteGroupID: r.RemoteGroupID,
+	}
 }
 
 // dropRule notes a deletion. The lock is held.

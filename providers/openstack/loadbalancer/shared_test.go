@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/gophercloud/gophercloud/v2/openstack/loadbalancer/v2/listeners"
+	"github.com/gophercloud/gophercloud/v2/openstack/loadbalancer/v2/loadbalancers"
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/unified-ccm/unified-ccm/providers/openstack/api"
@@ -34,7 +36,7 @@ func TestServicesShareALoadBalancer(t *testing.T) {
 			t.Errorf("the guest has the address %s, its owner %s", got, address)
 		}
 		inside := service(named("inside"), onPorts(9090), annotate("load-balancer-id", id), internal)
-		if got := r.ensure(inside).Ingress[0].IP; got != r.balancer().VIPAddress {
+		if got := r.ensure(inside).Ingress[0].IP; got != r.balancer().VipAddress {
 			t.Errorf("the internal guest has the address %s", got)
 		}
 		r.wantPorts(4)
@@ -108,7 +110,7 @@ func TestGuestsAtOnce(t *testing.T) {
 
 func TestLoadBalancerOfTheUserStays(t *testing.T) {
 	bubble(t, sim.Options{}, Settings{}, func(r *rig) {
-		made, err := r.api.CreateLoadBalancer(r.t.Context(), api.LoadBalancerSpec{Name: "mine", VIPSubnetID: r.sim.Places().PrivateSubnet, Listeners: []api.ListenerSpec{{Name: "mine", Protocol: "TCP", Port: 22}}})
+		made, err := r.api.CreateLoadBalancer(r.t.Context(), loadbalancers.CreateOpts{Name: "mine", VipSubnetID: r.sim.Places().PrivateSubnet, Listeners: []listeners.CreateOpts{{Name: "mine", Protocol: "TCP", ProtocolPort: 22}}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -129,7 +131,7 @@ func TestListenersOfTheUserStay(t *testing.T) {
 	bubble(t, sim.Options{}, Settings{}, func(r *rig) {
 		svc := service()
 		r.ensure(svc)
-		if _, err := r.api.CreateListener(r.t.Context(), api.ListenerSpec{LoadBalancerID: r.balancer().ID, Name: "by-hand", Protocol: "TCP", Port: 22, ConnectionLimit: new(int)}); err != nil {
+		if _, err := r.api.CreateListener(r.t.Context(), listeners.CreateOpts{LoadbalancerID: r.balancer().ID, Name: "by-hand", Protocol: "TCP", ProtocolPort: 22, ConnLimit: new(int)}); err != nil {
 			t.Fatal(err)
 		}
 		r.steady(svc)
@@ -145,7 +147,7 @@ func TestTagsOfOthersStay(t *testing.T) {
 		svc := service()
 		r.ensure(svc)
 		l := r.listener(80)
-		if _, err := r.api.UpdateListener(r.t.Context(), l.ID, api.ListenerPatch{Tags: api.To([]string{"theirs"})}); err != nil {
+		if _, err := r.api.UpdateListener(r.t.Context(), l.ID, listeners.UpdateOpts{Tags: &[]string{"theirs"}}); err != nil {
 			t.Fatal(err)
 		}
 		r.restart()
@@ -204,7 +206,7 @@ func TestClusterRename(t *testing.T) {
 func TestLoadBalancerOfAnotherProject(t *testing.T) {
 	bubble(t, sim.Options{}, Settings{}, func(r *rig) {
 		stranger := newAPI(r.t, r.sim, r.sim.Stranger())
-		made, err := stranger.CreateLoadBalancer(r.t.Context(), api.LoadBalancerSpec{Name: "theirs", VIPSubnetID: r.sim.Places().PublicSubnet})
+		made, err := stranger.CreateLoadBalancer(r.t.Context(), loadbalancers.CreateOpts{Name: "theirs", VipSubnetID: r.sim.Places().PublicSubnet})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -287,7 +289,7 @@ func TestSecurityGroupsOfOVNLetClientsIn(t *testing.T) {
 
 func (r *rig) ingressRules() []string {
 	r.t.Helper()
-	groups, err := r.api.ListSecurityGroups(r.t.Context(), api.SecurityGroupFilter{})
+	groups, err := r.api.ListSecurityGroups(r.t.Context(), "")
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -297,8 +299,8 @@ func (r *rig) ingressRules() []string {
 			continue
 		}
 		for _, rule := range g.Rules {
-			if rule.Direction == ingress {
-				list = append(list, showRule(rule.SecurityGroupRuleSpec))
+			if rule.Direction == "ingress" {
+				list = append(list, showRule(specOf(rule)))
 			}
 		}
 	}

@@ -59,7 +59,7 @@ func TestFloatingIPPoolThatRanDry(t *testing.T) {
 		}
 		// The person makes it internal instead.
 		internal(svc)
-		if ip := r.ensure(svc).Ingress[0].IP; ip != r.balancer().VIPAddress {
+		if ip := r.ensure(svc).Ingress[0].IP; ip != r.balancer().VipAddress {
 			t.Errorf("address %s", ip)
 		}
 		r.steady(svc)

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/gophercloud/gophercloud/v2/openstack/loadbalancer/v2/loadbalancers"
+	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/extensions/layer3/floatingips"
 	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/ports"
 	v1 "k8s.io/api/core/v1"
 
@@ -18,19 +20,19 @@ import (
 func (r *rig) shown(status *v1.LoadBalancerStatus) []string {
 	r.t.Helper()
 	out := r.records(false)
-	list, err := r.api.ListLoadBalancers(r.t.Context(), api.LoadBalancerFilter{})
+	list, err := r.api.ListLoadBalancers(r.t.Context())
 	if err != nil {
 		r.t.Fatal(err)
 	}
 	for _, b := range list {
 		kind := "a port of Octavia's"
-		if r.named.Show(b.VIPPortID) != b.VIPPortID {
-			kind = "port " + b.VIPPortID
+		if r.named.Show(b.VipPortID) != b.VipPortID {
+			kind = "port " + b.VipPortID
 		}
-		out = append(out, fmt.Sprintf("placed: %s in network %s, flavor %s, zone %s, address of %s", b.Name, b.VIPNetworkID, cmp.Or(b.FlavorID, "none"), cmp.Or(b.Zone, "none"), kind))
+		out = append(out, fmt.Sprintf("placed: %s in network %s, flavor %s, zone %s, address of %s", b.Name, b.VipNetworkID, cmp.Or(b.FlavorID, "none"), cmp.Or(b.AvailabilityZone, "none"), kind))
 	}
 	for _, f := range r.fips() {
-		out = append(out, fmt.Sprintf("floating IP in network %s, tags %q", f.NetworkID, f.Tags))
+		out = append(out, fmt.Sprintf("floating IP in network %s, tags %q", f.FloatingNetworkID, f.Tags))
 	}
 	for _, in := range status.Ingress {
 		out = append(out, strings.TrimSpace(fmt.Sprintf("status: %s %s", r.place(in.IP), in.Hostname)))
@@ -86,15 +88,15 @@ func (r *rig) name() {
 	port, err := ports.Create(r.t.Context(), connect(r.t, r.sim, r.sim.Account()).services[api.Network], ports.CreateOpts{NetworkID: p.PrivateNetwork, Name: "mine"}).Extract()
 	must(err)
 	r.named.Call("{port}", port.ID)
-	free, err := r.api.CreateFloatingIP(r.t.Context(), api.FloatingIPSpec{NetworkID: p.PublicNetwork, Description: "mine"})
+	free, err := r.api.CreateFloatingIP(r.t.Context(), floatingips.CreateOpts{FloatingNetworkID: p.PublicNetwork, Description: "mine"})
 	must(err)
-	r.named.Call("{address}", free.Address)
-	lb, err := r.api.CreateLoadBalancer(r.t.Context(), api.LoadBalancerSpec{Name: "shared", Provider: cmp.Or(r.settings.Provider, "amphora"), VIPSubnetID: p.PrivateSubnet})
+	r.named.Call("{address}", free.FloatingIP)
+	lb, err := r.api.CreateLoadBalancer(r.t.Context(), loadbalancers.CreateOpts{Name: "shared", Provider: cmp.Or(r.settings.Provider, "amphora"), VipSubnetID: p.PrivateSubnet})
 	must(err)
 	r.named.Call("{shared}", lb.ID)
-	used, err := r.api.CreateFloatingIP(r.t.Context(), api.FloatingIPSpec{NetworkID: p.PublicNetwork, Description: "in use", PortID: lb.VIPPortID})
+	used, err := r.api.CreateFloatingIP(r.t.Context(), floatingips.CreateOpts{FloatingNetworkID: p.PublicNetwork, Description: "in use", PortID: lb.VipPortID})
 	must(err)
-	r.named.Call("{address-in-use}", used.Address)
+	r.named.Call("{address-in-use}", used.FloatingIP)
 	r.named.Call("{floating-IP-in-use}", used.ID)
-	r.named.Call("{shared-port}", lb.VIPPortID)
+	r.named.Call("{shared-port}", lb.VipPortID)
 }

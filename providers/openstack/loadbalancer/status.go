@@ -14,7 +14,7 @@ import (
 // Status implements loadbalancer.Cloud. Addresses are listed in the order of the Service's families,
 // so that a client that takes the first gets the primary one.
 func (c *Cloud) Status(in intent.Service, have Observed) *v1.LoadBalancerStatus {
-	if have.LoadBalancer == nil || have.LoadBalancer.Provisioning == api.PendingDelete {
+	if have.LoadBalancer == nil || have.LoadBalancer.ProvisioningStatus == api.PendingDelete {
 		return nil
 	}
 	options, _ := annotation.Read(in) // annotations that cannot be read matter for the form only
@@ -42,17 +42,17 @@ func (c *Cloud) Status(in intent.Service, have Observed) *v1.LoadBalancerStatus 
 // Service is not internal, else its own address; and the other addresses that it has.
 func addresses(in intent.Service, have Observed, internal bool) []string {
 	lb := have.LoadBalancer
-	main := lb.VIPAddress
+	main := lb.VipAddress
 	for _, f := range have.FloatingIPs {
-		if !internal && f.PortID != "" && f.PortID == lb.VIPPortID {
-			main = f.Address
+		if !internal && f.PortID != "" && f.PortID == lb.VipPortID {
+			main = f.FloatingIP
 			break
 		}
 	}
 	ips := []string{main}
-	for _, vip := range lb.AdditionalVIPs {
-		if slices.Contains(in.Families, familyOf(vip.Address)) {
-			ips = append(ips, vip.Address)
+	for _, vip := range lb.AdditionalVips {
+		if slices.Contains(in.Families, familyOf(vip.IPAddress)) {
+			ips = append(ips, vip.IPAddress)
 		}
 	}
 	ips = slices.DeleteFunc(ips, func(ip string) bool { return ip == "" })

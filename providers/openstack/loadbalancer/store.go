@@ -293,8 +293,8 @@ type reading struct {
 func (s *store) list(ctx context.Context, k kind, r reading) error {
 	switch k {
 	case listBalancers:
-		list, err := s.api.ListLoadBalancers(ctx, api.LoadBalancerFilter{})
-		list = slices.DeleteFunc(list, func(lb api.LoadBalancer) bool { return lb.Provisioning == api.Deleted })
+		list, err := s.api.ListLoadBalancers(ctx)
+		list = slices.DeleteFunc(list, func(lb api.LoadBalancer) bool { return lb.ProvisioningStatus == api.Deleted })
 		return fill(s, &s.balancers, list, err, balancerID, r)
 	case listListeners:
 		list, err := s.api.ListListeners(ctx, "")
@@ -306,10 +306,10 @@ func (s *store) list(ctx context.Context, k kind, r reading) error {
 		list, err := s.api.ListHealthMonitors(ctx)
 		return fill(s, &s.monitors, list, err, monitorID, r)
 	case listFloatingIPs:
-		list, err := s.api.ListFloatingIPs(ctx, api.FloatingIPFilter{})
+		list, err := s.api.ListFloatingIPs(ctx, "")
 		return fill(s, &s.fips, list, err, floatingIPID, r)
 	case listGroups:
-		list, err := s.api.ListSecurityGroups(ctx, api.SecurityGroupFilter{})
+		list, err := s.api.ListSecurityGroups(ctx, "")
 		return fill(s, &s.groups, list, err, groupID, r)
 	default:
 		list, err := s.api.ListPorts(ctx, api.PortFilter{})
@@ -344,7 +344,7 @@ func (s *store) readNamed(ctx context.Context, id string) error {
 	delete(s.refused, id)
 	delete(s.gone, id)
 	switch {
-	case cloudapi.Is(err, cloudapi.NotFound), err == nil && lb.Provisioning == api.Deleted:
+	case cloudapi.Is(err, cloudapi.NotFound), err == nil && lb.ProvisioningStatus == api.Deleted:
 		s.gone[id] = true
 		if r, ok := s.balancers.rows[id]; ok && r.writtenAt <= before {
 			delete(s.balancers.rows, id)

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/gophercloud/gophercloud/v2/openstack/loadbalancer/v2/loadbalancers"
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 
@@ -70,12 +71,12 @@ func (r *refusal) beside(other *refusal) bool {
 
 // refused is called when Octavia has refused a creation that began then. The ports that it left are
 // deleted later, for which nobody waits. The context says where to log, and not how long.
-func (s *strayPorts) refused(ctx context.Context, spec api.LoadBalancerSpec, began time.Time) {
-	if spec.VIPPortID != "" {
+func (s *strayPorts) refused(ctx context.Context, spec loadbalancers.CreateOpts, began time.Time) {
+	if spec.VipPortID != "" {
 		return // the port is the user's own
 	}
 	r := &refusal{began: began, ended: s.clock.Now(), suspects: map[string]api.Port{}}
-	ports, err := s.api.ListPorts(ctx, api.PortFilter{DeviceOwner: portOwner, NetworkID: spec.VIPNetworkID})
+	ports, err := s.api.ListPorts(ctx, api.PortFilter{DeviceOwner: portOwner, NetworkID: spec.VipNetworkID})
 	if err != nil {
 		return
 	}
@@ -157,9 +158,9 @@ func (s *strayPorts) together(r *refusal) (map[string]api.Port, int) {
 }
 
 // placed says whether a port is where a creation asked for one.
-func placed(p api.Port, spec api.LoadBalancerSpec) bool {
+func placed(p api.Port, spec loadbalancers.CreateOpts) bool {
 	return slices.ContainsFunc(p.FixedIPs, func(f api.FixedIP) bool {
-		return (spec.VIPSubnetID == "" || f.SubnetID == spec.VIPSubnetID) && (spec.VIPAddress == "" || sameIP(f.Address, spec.VIPAddress))
+		return (spec.VipSubnetID == "" || f.SubnetID == spec.VipSubnetID) && (spec.VipAddress == "" || sameIP(f.Address, spec.VipAddress))
 	})
 }
 
@@ -182,7 +183,7 @@ func (s *strayPorts) abandoned(ctx context.Context, suspect api.Port) (bool, err
 	if !gone || err != nil {
 		return false, err
 	}
-	used, err := s.api.ListFloatingIPs(ctx, api.FloatingIPFilter{PortIDs: []string{p.ID}})
+	used, err := s.api.ListFloatingIPs(ctx, p.ID)
 	return len(used) == 0, err
 }
 

@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/gophercloud/gophercloud/v2/openstack/loadbalancer/v2/loadbalancers"
 	"k8s.io/utils/clock"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
@@ -56,10 +57,10 @@ func (c *strayCloud) GetLoadBalancer(_ context.Context, id string) (api.LoadBala
 	return api.LoadBalancer{ID: id}, err
 }
 
-func (c *strayCloud) ListFloatingIPs(_ context.Context, f api.FloatingIPFilter) ([]api.FloatingIP, error) {
+func (c *strayCloud) ListFloatingIPs(_ context.Context, port string) ([]api.FloatingIP, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return slices.DeleteFunc(slices.Clone(c.fips), func(one api.FloatingIP) bool { return !slices.Contains(f.PortIDs, one.PortID) }), nil
+	return slices.DeleteFunc(slices.Clone(c.fips), func(one api.FloatingIP) bool { return one.PortID != port }), nil
 }
 
 func (c *strayCloud) DeletePort(_ context.Context, id string) error {
@@ -148,7 +149,7 @@ func TestStrayPorts(t *testing.T) {
 				began := time.Now()
 				step(tt.while)
 				time.Sleep(10 * time.Second)
-				s.refused(t.Context(), api.LoadBalancerSpec{VIPSubnetID: "here", VIPAddress: "10.0.0.9"}, began)
+				s.refused(t.Context(), loadbalancers.CreateOpts{VipSubnetID: "here", VipAddress: "10.0.0.9"}, began)
 				time.Sleep(10 * time.Second)
 				step(tt.after)
 				came := len(cloud.left())
@@ -177,7 +178,7 @@ func TestStrayPortsOfCreationsAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cloud := &strayCloud{ports: map[string]api.Port{}, balancers: map[string]error{}}
 		s := &strayPorts{api: cloud, clock: clock.RealClock{}}
-		spec := api.LoadBalancerSpec{VIPSubnetID: "here"}
+		spec := loadbalancers.CreateOpts{VipSubnetID: "here"}
 		began := time.Now()
 		cloud.change(func(c *strayCloud) { c.come("a") })
 		cloud.change(func(c *strayCloud) { c.come("b") })
@@ -207,7 +208,7 @@ func TestRefusedCreationLeavesThePortOfTheUser(t *testing.T) {
 		cloud := &strayCloud{ports: map[string]api.Port{}, balancers: map[string]error{}}
 		s := &strayPorts{api: cloud, clock: clock.RealClock{}}
 		cloud.change(func(c *strayCloud) { c.come("other") })
-		s.refused(t.Context(), api.LoadBalancerSpec{VIPPortID: "mine"}, time.Now())
+		s.refused(t.Context(), loadbalancers.CreateOpts{VipPortID: "mine"}, time.Now())
 		time.Sleep(2 * refusalAge)
 		if len(cloud.left()) != 1 {
 			t.Error("a port was deleted although the creation named one of the user's")

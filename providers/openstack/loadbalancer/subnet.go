@@ -78,7 +78,7 @@ func newSurroundings(client API, c clock.PassiveClock, s Settings, serverID func
 		}}),
 		external: snapshot.NewValue(snapshot.ValueOptions[string]{Clock: c, Age: networkAge, Read: func(ctx context.Context) (string, error) { return findExternal(ctx, client) }}),
 		subnets: snapshot.NewValue(snapshot.ValueOptions[map[string]api.Subnet]{Clock: c, Age: networkAge, Read: func(ctx context.Context) (map[string]api.Subnet, error) {
-			list, err := client.ListSubnets(ctx, api.SubnetFilter{})
+			list, err := client.ListSubnets(ctx, "")
 			byID := make(map[string]api.Subnet, len(list))
 			for _, one := range list {
 				byID[one.ID] = one
@@ -201,7 +201,7 @@ func portWith(ports []api.Port, address string) (port api.Port, subnet string) {
 // findExternal returns the first external network with an IPv4 subnet, or one whose subnets cannot
 // be seen. It is "" if there is none.
 func findExternal(ctx context.Context, client api.NetworkAPI) (string, error) {
-	networks, err := client.ListNetworks(ctx, api.NetworkFilter{External: true})
+	networks, err := client.ListExternalNetworks(ctx)
 	if err != nil {
 		return "", err
 	}
@@ -209,7 +209,7 @@ func findExternal(ctx context.Context, client api.NetworkAPI) (string, error) {
 		if len(n.Subnets) == 0 {
 			return n.ID, nil
 		}
-		subnets, err := client.ListSubnets(ctx, api.SubnetFilter{NetworkID: n.ID})
+		subnets, err := client.ListSubnets(ctx, n.ID)
 		if err != nil {
 			return "", err
 		}
@@ -229,7 +229,7 @@ func floatingSubnets(ctx context.Context, client api.NetworkAPI, f FloatingIP) (
 	case f.SubnetPattern == "" && f.SubnetTags == "":
 		return []string{""}, nil
 	}
-	subnets, err := client.ListSubnets(ctx, api.SubnetFilter{NetworkID: f.NetworkID})
+	subnets, err := client.ListSubnets(ctx, f.NetworkID)
 	if err != nil {
 		return nil, err
 	}
@@ -271,7 +271,7 @@ func secondSubnet(ctx context.Context, client api.NetworkAPI, place LoadBalancer
 		}
 		network = first.NetworkID
 	}
-	subnets, err := client.ListSubnets(ctx, api.SubnetFilter{NetworkID: network})
+	subnets, err := client.ListSubnets(ctx, network)
 	if err != nil {
 		return "", err
 	}

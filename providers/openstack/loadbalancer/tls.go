@@ -19,9 +19,9 @@ func (c *Cloud) checkContainer(ctx context.Context, ref string) error {
 		return err
 	}
 	if container.Secret {
-		_, err = c.api.GetSecret(ctx, container.ID)
+		err = c.api.CheckSecret(ctx, container.ID)
 	} else {
-		_, err = c.api.GetContainer(ctx, container.ID)
+		err = c.api.CheckContainer(ctx, container.ID)
 	}
 	if cloudapi.Is(err, cloudapi.NotFound) {
 		return &cloudapi.Error{Class: cloudapi.Invalid, Operation: annotation.KeyTLSContainer,

@@ -75,8 +75,8 @@ func TestCreationThatWasInterrupted(t *testing.T) {
 		svc := service()
 		r.interrupted(svc)
 		r.ensure(svc)
-		if lb := r.balancer(); lb.Provisioning != "ACTIVE" {
-			t.Errorf("the status of the Service was told while the load balancer is %s", lb.Provisioning)
+		if lb := r.balancer(); lb.ProvisioningStatus != "ACTIVE" {
+			t.Errorf("the status of the Service was told while the load balancer is %s", lb.ProvisioningStatus)
 		}
 		r.steady(svc)
 		r.remove(svc)

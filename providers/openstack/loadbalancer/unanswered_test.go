@@ -11,6 +11,8 @@ import (
 	"github.com/gophercloud/gophercloud/v2"
 	cpapi "k8s.io/cloud-provider/api"
 
+	"github.com/gophercloud/gophercloud/v2/openstack/loadbalancer/v2/loadbalancers"
+
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/api"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/oserr"
@@ -25,7 +27,7 @@ type late struct {
 	creations int
 }
 
-func (l *late) CreateLoadBalancer(ctx context.Context, spec api.LoadBalancerSpec) (api.CreatedLoadBalancer, error) {
+func (l *late) CreateLoadBalancer(ctx context.Context, spec loadbalancers.CreateOpts) (api.LoadBalancer, error) {
 	l.creations++
 	if l.creations > 1 {
 		return l.API.CreateLoadBalancer(ctx, spec)
@@ -33,7 +35,7 @@ func (l *late) CreateLoadBalancer(ctx context.Context, spec api.LoadBalancerSpec
 	if l.after > 0 {
 		time.AfterFunc(l.after, func() { _, _ = l.API.CreateLoadBalancer(context.WithoutCancel(ctx), spec) })
 	}
-	return api.CreatedLoadBalancer{}, oserr.Wrap("load-balancer", "CreateLoadBalancer", time.Now(), context.DeadlineExceeded)
+	return api.LoadBalancer{}, oserr.Wrap("load-balancer", "CreateLoadBalancer", time.Now(), context.DeadlineExceeded)
 }
 
 // A creation that was not answered is not sent again while it may still be carried out: Octavia would
@@ -58,7 +60,7 @@ func TestCreationThatIsNotAnswered(t *testing.T) {
 					r.sleep(30 * time.Second)
 				}
 				r.ensure(svc)
-				list, err := r.api.ListLoadBalancers(t.Context(), api.LoadBalancerFilter{})
+				list, err := r.api.ListLoadBalancers(t.Context())
 				if err != nil || len(list) != 1 {
 					t.Errorf("%d load balancers after %s, %v", len(list), time.Since(began), err)
 				}

@@ -41,7 +41,7 @@ func (d *differ) adviseFloatingIP(lb *api.LoadBalancer) string {
 	if want == nil {
 		return ""
 	}
-	at := slices.IndexFunc(d.attached(lb), func(f api.FloatingIP) bool { return want.Address == "" || sameIP(f.Address, want.Address) })
+	at := slices.IndexFunc(d.attached(lb), func(f api.FloatingIP) bool { return want.Address == "" || sameIP(f.FloatingIP, want.Address) })
 	if at < 0 || !d.owner {
 		return want.mark()
 	}
@@ -50,7 +50,7 @@ func (d *differ) adviseFloatingIP(lb *api.LoadBalancer) string {
 	if names.ClusterUID(lb.Tags) == "" {
 		noted = want.mark() // another manager made it, and says nothing of where it looked
 	}
-	if noted == want.mark() && (!want.network || stays.NetworkID == want.NetworkID) {
+	if noted == want.mark() && (!want.network || stays.FloatingNetworkID == want.NetworkID) {
 		return noted
 	}
 	asked := strings.Join(want.asked, ", ")
@@ -58,7 +58,7 @@ func (d *differ) adviseFloatingIP(lb *api.LoadBalancer) string {
 		asked = "the annotations that chose a floating IP are gone, which"
 	}
 	d.warnf("%s has no effect on the floating IP %s, which the Service has already and keeps: to get another one, and with it another address, set %s to \"true\", and back to \"false\" once the Service is internal",
-		asked, stays.Address, annotation.KeyInternal)
+		asked, stays.FloatingIP, annotation.KeyInternal)
 	return noted
 }
 
@@ -73,10 +73,10 @@ func (d *differ) leaveUnmonitored() {
 	d.unmonitored = true
 	d.want.Ports = slices.Clone(d.want.Ports)
 	for i := range d.want.Ports {
-		pool := &d.want.Ports[i].Pool
-		pool.HealthMonitor, pool.Members = nil, slices.Clone(pool.Members)
-		for m := range pool.Members {
-			pool.Members[m].MonitorPort = 0
+		port := &d.want.Ports[i]
+		port.Monitor, port.Members = nil, slices.Clone(port.Members)
+		for m := range port.Members {
+			port.Members[m].MonitorPort = 0
 		}
 	}
 	d.warnf("the load balancer was made by another manager without health monitors, and is left so: with externalTrafficPolicy: Local the connections that reach a node "+
@@ -87,7 +87,7 @@ func (d *differ) inheritedUnmonitored(lb api.LoadBalancer) bool {
 	if slices.Contains(lb.Tags, names.UnmonitoredTag) {
 		return d.owner
 	}
-	monitored := slices.ContainsFunc(d.have.Pools, func(p Pool) bool { return p.HealthMonitorID != "" })
+	monitored := slices.ContainsFunc(d.have.Pools, func(p Pool) bool { return p.MonitorID != "" })
 	return d.owner && d.want.features.tags() && d.key.ClusterUID != "" && names.ClusterUID(lb.Tags) == "" && !monitored
 }
 
@@ -101,8 +101,8 @@ func (d *differ) adviseUnmoved(lb api.LoadBalancer) {
 	}
 	var unmoved []string
 	for _, c := range []struct{ from, what, have, wanted string }{
-		{want.from.subnet, "subnet", lb.VIPSubnetID, want.SubnetID}, {want.from.network, "network", lb.VIPNetworkID, want.NetworkID},
-		{want.from.flavor, "flavor", lb.FlavorID, want.FlavorID}, {want.from.zone, "availability zone", lb.Zone, want.Zone},
+		{want.from.subnet, "subnet", lb.VipSubnetID, want.SubnetID}, {want.from.network, "network", lb.VipNetworkID, want.NetworkID},
+		{want.from.flavor, "flavor", lb.FlavorID, want.FlavorID}, {want.from.zone, "availability zone", lb.AvailabilityZone, want.Zone},
 		{provider, "provider", lb.Provider, want.Provider},
 	} {
 		if c.from != "" && c.have != c.wanted {

@@ -17,7 +17,7 @@ import (
 // made is the load balancer of the Service web, beside those that a test has made by hand.
 func (r *rig) made() api.LoadBalancer {
 	r.t.Helper()
-	list, err := r.api.ListLoadBalancers(r.t.Context(), api.LoadBalancerFilter{})
+	list, err := r.api.ListLoadBalancers(r.t.Context())
 	at := slices.IndexFunc(list, func(lb api.LoadBalancer) bool { return lb.Name == lbName("web") })
 	if err != nil || at < 0 {
 		r.t.Fatalf("%d load balancers, %v", len(list), err)

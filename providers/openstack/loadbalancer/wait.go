@@ -176,7 +176,7 @@ func (w *waiter) tell(one *wait, found map[string]api.LoadBalancer, err error, n
 		one.end(settled{err: err})
 	case err == nil && !exists:
 		one.end(settled{gone: true})
-	case err == nil && !pending(lb.Provisioning):
+	case err == nil && !pending(lb.ProvisioningStatus):
 		one.end(settled{lb: lb})
 	default:
 		one.later(now)
@@ -205,12 +205,12 @@ func (w *waiter) ask(ctx context.Context, ids map[string]cause) (map[string]api.
 	found := map[string]api.LoadBalancer{}
 	before := w.store.mark()
 	if len(ids) >= crowd {
-		list, err := w.api.ListLoadBalancers(ctx, api.LoadBalancerFilter{})
+		list, err := w.api.ListLoadBalancers(ctx)
 		if err != nil {
 			return nil, err
 		}
 		for _, lb := range list {
-			if _, asked := ids[lb.ID]; asked && lb.Provisioning != api.Deleted {
+			if _, asked := ids[lb.ID]; asked && lb.ProvisioningStatus != api.Deleted {
 				found[lb.ID] = lb
 				w.store.saw(lb, before)
 			}
@@ -224,7 +224,7 @@ func (w *waiter) ask(ctx context.Context, ids map[string]cause) (map[string]api.
 		}
 		lb, err := w.api.GetLoadBalancer(ctx, id)
 		switch {
-		case cloudapi.Is(err, cloudapi.NotFound), err == nil && lb.Provisioning == api.Deleted:
+		case cloudapi.Is(err, cloudapi.NotFound), err == nil && lb.ProvisioningStatus == api.Deleted:
 		case err != nil:
 			return nil, err
 		default:

@@ -1,0 +1,201 @@
+package api
+
+import (
+	"net/url"
+
+	"github.com/gophercloud/gophercloud/v2/openstack/loadbalancer/v2/pools"
+)
+
+// What gophercloud's types cannot say, or not in the memory of a manager of 500 pools with 5,000 members each.
+
+// Server is a machine. gophercloud's leaves addresses and flavor as untyped maps.
+type Server struct {
+	ID     string `json:"id"`
+	Name   string `json:"name"`
+	Status string `json:"status"`
+	Zone   string `json:"OS-EXT-AZ:availability_zone"`
+	Flavor struct {
+		// ID is known up to microversion 2.46, OriginalName from 2.47 on.
+		ID           string `json:"id"`
+		OriginalName string `json:"original_name"`
+	} `json:"flavor"`
+	AccessIPv4 string            `json:"accessIPv4"`
+	AccessIPv6 string            `json:"accessIPv6"`
+	Metadata   map[string]string `json:"metadata"`
+	// Addresses are by the names of networks.
+	Addresses map[string][]ServerAddress `json:"addresses"`
+}
+
+// ServerAddress is an address as Nova remembers it, which may be late by a minute.
+type ServerAddress struct {
+	Address string `json:"addr"`
+	// Type is fixed or floating.
+	Type string `json:"OS-EXT-IPS:type"`
+}
+
+// Statuses of servers.
+const (
+	ServerActive      = "ACTIVE"
+	ServerBuild       = "BUILD"
+	ServerShutOff     = "SHUTOFF"
+	ServerDeleted     = "DELETED"
+	ServerSoftDeleted = "SOFT_DELETED"
+)
+
+// AddressFloating is the type of floating IPs among a server's addresses.
+const AddressFloating = "floating"
+
+// Kinds of objects that have tags, as paths name them.
+const (
+	FloatingIPs = "floatingips"
+	Routers     = "routers"
+)
+
+// Port is a network interface. gophercloud's lacks port security, trunks and the difference between a creation
+// time and none, and its extensions do not combine.
+type Port struct {
+	ID                  string        `json:"id"`
+	Name                string        `json:"name"`
+	Status              string        `json:"status"`
+	ProjectID           string        `json:"project_id"`
+	NetworkID           string        `json:"network_id"`
+	DeviceID            string        `json:"device_id"`
+	DeviceOwner         string        `json:"device_owner"`
+	FixedIPs            []FixedIP     `json:"fixed_ips"`
+	SecurityGroups      []string      `json:"security_groups"`
+	AllowedAddressPairs []AddressPair `json:"allowed_address_pairs"`
+	// PortSecurity is nil where the extension is switched off, and means true then.
+	PortSecurity *bool `json:"port_security_enabled"`
+	// CreatedAt is by Neutron's clock, in whole seconds of RFC 3339; empty where the extension is switched off.
+	CreatedAt string   `json:"created_at"`
+	Tags      []string `json:"tags"`
+	Revision  int      `json:"revision_number"`
+	Trunk     *Trunk   `json:"trunk_details"`
+}
+
+// StatusActive is the status of a port that works.
+const StatusActive = "ACTIVE"
+
+// FixedIP is an address of a port.
+type FixedIP struct {
+	SubnetID string `json:"subnet_id,omitempty"`
+	Address  string `json:"ip_address"`
+}
+
+// Trunk names the ports below a port.
+type Trunk struct {
+	SubPorts []struct {
+		PortID string `json:"port_id"`
+	} `json:"sub_ports"`
+}
+
+// PortFilter selects ports; an empty field selects all. gophercloud's has one ID where we send a hundred.
+type PortFilter struct {
+	IDs       []string
+	DeviceIDs []string
+	// DeviceOwner is what uses the port, such as network:router_interface.
+	DeviceOwner, NetworkID string
+	// Addresses are fixed addresses, of which a port has one.
+	Addresses     []string
+	SecurityGroup string
+}
+
+func (f PortFilter) query() url.Values {
+	q := url.Values{}
+	for name, values := range map[string][]string{
+		"id": f.IDs, "device_id": f.DeviceIDs, "device_owner": {f.DeviceOwner}, "network_id": {f.NetworkID}, "security_groups": {f.SecurityGroup},
+	} {
+		for _, value := range values {
+			if value != "" {
+				q.Add(name, value)
+			}
+		}
+	}
+	for _, address := range f.Addresses {
+		q.Add("fixed_ips", "ip_address="+address)
+	}
+	return q
+}
+
+// Provisioning statuses of Octavia's objects.
+const (
+	Active        = "ACTIVE"
+	PendingCreate = "PENDING_CREATE"
+	PendingUpdate = "PENDING_UPDATE"
+	PendingDelete = "PENDING_DELETE"
+	Error         = "ERROR"
+	Deleted       = "DELETED"
+)
+
+// Protocols that listeners and pools share. gophercloud has a type of its own for each.
+const (
+	ProtocolTCP             = "TCP"
+	ProtocolUDP             = "UDP"
+	ProtocolSCTP            = "SCTP"
+	ProtocolHTTP            = "HTTP"
+	ProtocolTerminatedHTTPS = "TERMINATED_HTTPS"
+	ProtocolPROXY           = "PROXY"
+	ProtocolPROXYV2         = "PROXYV2"
+)
+
+// Algorithms of pools, for configuration files and annotations.
+const (
+	AlgorithmRoundRobin       = "ROUND_ROBIN"
+	AlgorithmLeastConnections = "LEAST_CONNECTIONS"
+	AlgorithmSourceIP         = "SOURCE_IP"
+	AlgorithmSourceIPPort     = "SOURCE_IP_PORT"
+)
+
+// PersistenceSourceIP keeps clients at their members by address.
+const PersistenceSourceIP = "SOURCE_IP"
+
+// Ref names another object.
+type Ref struct {
+	ID string `json:"id"`
+}
+
+// Pool is a set of members. A list names its members by their IDs alone, for each of which gophercloud's would
+// hold a whole Member.
+type Pool struct {
+	pools.Pool
+	Members []Ref `json:"members"`
+}
+
+// Member is a port of a node: one that exists, or, without an ID, one to create or to keep. gophercloud's is
+// three times as large, and its options are of another type for each way to send it.
+type Member struct {
+	ID       string `json:"id"`
+	Name     string `json:"name"`
+	Address  string `json:"address"`
+	Port     int    `json:"protocol_port"`
+	SubnetID string `json:"subnet_id"`
+	// MonitorPort is 0 where health checks go to Port.
+	MonitorPort int `json:"monitor_port"`
+	// Weight is set by Octavia; members are sent without.
+	Weight int `json:"weight"`
+}
+
+// CreateOpts returns what creates the member, alone or with its pool.
+func (m Member) CreateOpts() pools.CreateMemberOpts {
+	o := pools.CreateMemberOpts{Name: m.Name, Address: m.Address, ProtocolPort: m.Port, SubnetID: m.SubnetID}
+	if m.MonitorPort != 0 {
+		o.MonitorPort = &m.MonitorPort
+	}
+	return o
+}
+
+// ToBatchMemberUpdateMap implements pools.BatchUpdateMemberOptsBuilder. gophercloud's options go through JSON and
+// back for each member.
+func (m Member) ToBatchMemberUpdateMap() (map[string]any, error) {
+	body := map[string]any{"address": m.Address, "protocol_port": m.Port}
+	if m.Name != "" {
+		body["name"] = m.Name
+	}
+	if m.SubnetID != "" {
+		body["subnet_id"] = m.SubnetID
+	}
+	if m.MonitorPort != 0 {
+		body["monitor_port"] = m.MonitorPort
+	}
+	return body, nil
+}
