@@ -174,5 +174,3 @@ func (t *tx) scope(k *token, in authRequest) error {
 	k.admin = slices.Contains(k.roles, "admin")
 	return nil
 }
-
-func contains(list []string, x string) bool { return slices.Contains(list, x) }

@@ -78,33 +78,20 @@ type balancer struct {
 }
 
 func balancerOperations() []operation {
-	const lbs = "lbaas/loadbalancers"
-	return []operation{
-		read("ListLoadBalancers", lbs, func(t *tx) (any, error) {
-			list := only(bySeq(t.balancers), func(b *balancer) bool { return t.call.may(b.Project) })
-			for _, b := range list {
-				b.refresh()
-			}
-			return listing[*balancer]{plural: "loadbalancers", filters: map[string]filter[*balancer]{"listeners": nil, "pools": nil}}.answer(t, list)
-		}),
-		read("ShowLoadBalancer", lbs+"/{id}", func(t *tx) (any, error) {
-			b, err := t.balancer(t.call.params["id"])
-			if err != nil {
-				return nil, err
-			}
-			b.refresh()
-			return show(t, "loadbalancer", b), nil
-		}),
-		create("CreateLoadBalancer", lbs, (*tx).createBalancer),
-		change("UpdateLoadBalancer", lbs+"/{id}", (*tx).updateBalancer),
-		remove("DeleteLoadBalancer", lbs+"/{id}", (*tx).deleteBalancer),
-		read("ShowLoadBalancerStatusTree", lbs+"/{id}/status", (*tx).statusTree),
-		read("ShowLoadBalancerStatusTree", lbs+"/{id}/statuses", (*tx).statusTree),
-		read("ShowLoadBalancerStatistics", lbs+"/{id}/stats", func(t *tx) (any, error) {
+	r := octaviaResource("LoadBalancer", "loadbalancer", func(t *tx) map[string]*balancer { return t.balancers }, (*tx).balancer)
+	r.refresh = func(_ *tx, b *balancer) { b.refresh() }
+	r.filters = map[string]filter[*balancer]{"listeners": nil, "pools": nil}
+	return r.operations(
+		create("CreateLoadBalancer", r.path, (*tx).createBalancer),
+		change("UpdateLoadBalancer", r.path+"/{id}", (*tx).updateBalancer),
+		remove("DeleteLoadBalancer", r.path+"/{id}", (*tx).deleteBalancer),
+		read("ShowLoadBalancerStatusTree", r.path+"/{id}/status", (*tx).statusTree),
+		read("ShowLoadBalancerStatusTree", r.path+"/{id}/statuses", (*tx).statusTree),
+		read("ShowLoadBalancerStatistics", r.path+"/{id}/stats", func(t *tx) (any, error) {
 			_, err := t.balancer(t.call.params["id"])
-			return map[string]any{"stats": map[string]int{"active_connections": 0, "bytes_in": 0, "bytes_out": 0, "request_errors": 0, "total_connections": 0}}, err
+			return noTraffic(), err
 		}),
-		write("FailoverLoadBalancer", http.MethodPut, lbs+"/{id}/failover", http.StatusAccepted, func(t *tx) (any, error) {
+		write("FailoverLoadBalancer", http.MethodPut, r.path+"/{id}/failover", http.StatusAccepted, func(t *tx) (any, error) {
 			b, err := t.balancer(t.call.params["id"])
 			if err != nil {
 				return nil, err
@@ -118,7 +105,14 @@ func balancerOperations() []operation {
 			t.begin(b, pendingUpdate, nil)
 			return nil, nil
 		}),
-	}
+	)
+}
+
+// noTraffic are the statistics of a load balancer or a listener: nothing is forwarded here.
+func noTraffic() any {
+	return map[string]any{"stats": map[string]int{
+		"active_connections": 0, "bytes_in": 0, "bytes_out": 0, "request_errors": 0, "total_connections": 0,
+	}}
 }
 
 // refresh fills in what a load balancer shows of its children.
@@ -161,14 +155,7 @@ func invalid(format string, args ...any) error {
 }
 
 func (t *tx) balancer(id string) (*balancer, error) {
-	b := t.balancers[id]
-	if b == nil {
-		return nil, errMissing("Load Balancer", id)
-	}
-	if !t.call.may(b.Project) {
-		return nil, errPolicy()
-	}
-	return b, nil
+	return octaviaLookup(t, t.balancers, "Load Balancer", id)
 }
 
 // mutable says whether a child can be changed: its load balancer must be at rest, and so must it.
@@ -297,15 +284,7 @@ func (t *tx) removePart(b *balancer, part octaviaEntity) {
 
 // removeBalancer deletes a load balancer with all it has. A VIP port that Octavia made goes too, and a floating IP there is detached.
 func (t *tx) removeBalancer(b *balancer) {
-	for _, l := range b.listeners {
-		delete(t.listeners, l.ID)
-	}
-	for _, p := range b.pools {
-		delete(t.pools, p.ID)
-		if p.monitor != nil {
-			delete(t.monitors, p.monitor.ID)
-		}
-	}
+	t.removeChildren(b)
 	delete(t.balancers, b.ID)
 	p := t.ports[b.VIPPort]
 	switch {

@@ -21,21 +21,12 @@ type floatingIP struct {
 }
 
 func floatingIPOperations() []operation {
-	return []operation{
-		read("ListFloatingIPs", "floatingips", func(t *tx) (any, error) {
-			return listing[*floatingIP]{plural: "floatingips"}.answer(t, only(byID(t.addresses), func(f *floatingIP) bool { return t.call.may(f.Project) }))
-		}),
-		read("ShowFloatingIP", "floatingips/{id}", func(t *tx) (any, error) {
-			f, err := t.floatingIP()
-			if err != nil {
-				return nil, err
-			}
-			return show(t, "floatingip", f), nil
-		}),
+	r := neutronResource("FloatingIP", "floatingip", "floatingips", func(t *tx) map[string]*floatingIP { return t.addresses }, (*tx).floatingIP)
+	return r.operations(
 		create("CreateFloatingIP", "floatingips", (*tx).createFloatingIP),
 		change("UpdateFloatingIP", "floatingips/{id}", (*tx).updateFloatingIP),
 		remove("DeleteFloatingIP", "floatingips/{id}", func(t *tx) error {
-			f, err := t.floatingIP()
+			f, err := r.get(t)
 			if err != nil {
 				return err
 			}
@@ -45,15 +36,11 @@ func floatingIPOperations() []operation {
 			t.releaseFloatingIP(f)
 			return nil
 		}),
-	}
+	)
 }
 
-func (t *tx) floatingIP() (*floatingIP, error) {
-	f := t.addresses[t.call.params["id"]]
-	if f == nil || !t.call.may(f.Project) {
-		return nil, notFound("FloatingIP", t.call.params["id"])
-	}
-	return f, nil
+func (t *tx) floatingIP(id string) (*floatingIP, error) {
+	return lookup(t, t.addresses, id, missing("FloatingIP"))
 }
 
 type floatingIPInput struct {
@@ -214,7 +201,7 @@ func (t *tx) detach(f *floatingIP) {
 }
 
 func (t *tx) updateFloatingIP() (any, error) {
-	f, err := t.floatingIP()
+	f, err := t.floatingIP(t.call.params["id"])
 	if err != nil {
 		return nil, err
 	}

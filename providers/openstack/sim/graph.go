@@ -91,7 +91,7 @@ func (t *tx) createBalancer() (any, error) {
 		return nil, ofProvider(in.Provider, err)
 	}
 	if err := t.grow(b, in); err != nil {
-		t.abandon(b)
+		t.removeChildren(b) // The VIP port stays, and is marked as used by a load balancer that does not exist.
 		return nil, err
 	}
 	t.balancers[b.ID] = b
@@ -229,7 +229,7 @@ func (t *tx) grow(b *balancer, in balancerSpec) error {
 		p := t.newPool(b, spec)
 		t.pools[p.ID] = p
 		b.pools = append(b.pools, p)
-		if err := firstOf(p.check(), t.fill(p, spec)); err != nil {
+		if err := firstOf(p.validate(t), t.fill(p, spec)); err != nil {
 			return err
 		}
 		byName[p.Name] = p
@@ -285,8 +285,8 @@ func gatherPools(in balancerSpec) ([]poolSpec, error) {
 	return specs, nil
 }
 
-// abandon undoes what grow made. The VIP port stays, and is marked as used by a load balancer that does not exist.
-func (t *tx) abandon(b *balancer) {
+// removeChildren deletes the listeners and pools of a load balancer from the state.
+func (t *tx) removeChildren(b *balancer) {
 	for _, l := range b.listeners {
 		delete(t.listeners, l.ID)
 	}

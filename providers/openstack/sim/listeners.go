@@ -47,51 +47,18 @@ const (
 )
 
 func listenerOperations() []operation {
-	const path = "lbaas/listeners"
+	r := octaviaResource("Listener", "listener", func(t *tx) map[string]*listener { return t.listeners }, (*tx).listener)
 	byBalancer := func(l *listener, ids []string) bool { return contains(ids, l.balancer.ID) }
-	return []operation{
-		read("ListListeners", path, func(t *tx) (any, error) {
-			return listing[*listener]{plural: "listeners", filters: map[string]filter[*listener]{
-				"loadbalancer_id": byBalancer, "load_balancer_id": byBalancer,
-			}}.answer(t, only(bySeq(t.listeners), func(l *listener) bool { return t.call.may(l.Project) }))
-		}),
-		read("ShowListener", path+"/{id}", func(t *tx) (any, error) {
-			l, err := t.listener(t.call.params["id"])
-			if err != nil {
-				return nil, err
-			}
-			return show(t, "listener", l), nil
-		}),
-		create("CreateListener", path, (*tx).createListener),
-		change("UpdateListener", path+"/{id}", (*tx).updateListener),
-		remove("DeleteListener", path+"/{id}", func(t *tx) error {
-			l, err := t.listener(t.call.params["id"])
-			if err == nil {
-				err = t.mutable(l.balancer, l)
-			}
-			if err != nil {
-				return err
-			}
-			l.Provisioning = pendingDelete
-			t.begin(l.balancer, pendingUpdate, []octaviaEntity{l})
-			return nil
-		}),
-		read("ShowListenerStatistics", path+"/{id}/stats", func(t *tx) (any, error) {
-			_, err := t.listener(t.call.params["id"])
-			return map[string]any{"stats": map[string]int{"active_connections": 0, "bytes_in": 0, "bytes_out": 0, "request_errors": 0, "total_connections": 0}}, err
-		}),
-	}
+	r.filters = map[string]filter[*listener]{"loadbalancer_id": byBalancer, "load_balancer_id": byBalancer}
+	return append(childOperations[listener, listenerSettings](r, (*tx).createListener),
+		read("ShowListenerStatistics", r.path+"/{id}/stats", func(t *tx) (any, error) {
+			_, err := r.get(t)
+			return noTraffic(), err
+		}))
 }
 
 func (t *tx) listener(id string) (*listener, error) {
-	l := t.listeners[id]
-	if l == nil {
-		return nil, errMissing("Listener", id)
-	}
-	if !t.call.may(l.Project) {
-		return nil, errPolicy()
-	}
-	return l, nil
+	return octaviaLookup(t, t.listeners, "Listener", id)
 }
 
 // listenerSettings are what a create and an update may give.
@@ -213,36 +180,6 @@ func (t *tx) createListener() (any, error) {
 	return map[string]any{"listener": l}, nil
 }
 
-func (t *tx) updateListener() (any, error) {
-	l, err := t.listener(t.call.params["id"])
-	if err != nil {
-		return nil, err
-	}
-	in, err := decode[listenerSettings](t, "listener")
-	if err != nil {
-		return nil, err
-	}
-	if err := in.check(); err != nil {
-		return nil, err
-	}
-	if in.DefaultPool.v != "" {
-		if err := t.checkDefaultPool(l.balancer, l.Protocol, in.DefaultPool.v); err != nil {
-			return nil, err
-		}
-	}
-	changed := *l
-	changed.apply(in)
-	if err := t.checkListenerSettings(l.balancer, &changed); err != nil {
-		return nil, err
-	}
-	if err := t.mutable(l.balancer, l); err != nil {
-		return nil, err
-	}
-	*l = changed
-	t.begin(l.balancer, pendingUpdate, []octaviaEntity{l})
-	return map[string]any{"listener": l}, nil
-}
-
 // checkDefaultPool checks the pool that a listener of a load balancer is to use.
 func (t *tx) checkDefaultPool(b *balancer, protocol, id string) error {
 	p := t.pools[id]
@@ -279,7 +216,7 @@ func transportOf(protocol string) string {
 
 // checkListener checks a new listener against its load balancer, in the order in which Octavia does.
 func (t *tx) checkListener(b *balancer, l *listener) error {
-	if err := t.checkListenerSettings(b, l); err != nil {
+	if err := l.validate(t); err != nil {
 		return err
 	}
 	for _, other := range b.listeners {
@@ -290,8 +227,13 @@ func (t *tx) checkListener(b *balancer, l *listener) error {
 	return nil
 }
 
-func (t *tx) checkListenerSettings(b *balancer, l *listener) error {
-	return firstOf(l.checkHeaders(), t.checkTLS(l), checkCIDRs(b, l), ovnListener(b, l))
+func (l *listener) validate(t *tx) error {
+	if l.DefaultPool != nil {
+		if err := t.checkDefaultPool(l.balancer, l.Protocol, *l.DefaultPool); err != nil {
+			return err
+		}
+	}
+	return firstOf(l.checkHeaders(), t.checkTLS(l), checkCIDRs(l.balancer, l), ovnListener(l.balancer, l))
 }
 
 // checkTLS checks certificates and what goes with them.

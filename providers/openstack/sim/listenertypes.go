@@ -53,7 +53,7 @@ func (in *listenerInput) checkTypes() error {
 	)
 }
 
-func (in *listenerSettings) check() error {
+func (in listenerSettings) check() error {
 	return firstOf(
 		checkTexts(in.Name.v, in.Description.v, in.Tags.v),
 		within("connection_limit", in.Connections.or(defaultConnections), defaultConnections, 1<<31-1),

@@ -20,53 +20,30 @@ type member struct {
 }
 
 func memberOperations() []operation {
-	const path = "lbaas/pools/{pool}/members"
-	return []operation{
-		read("ListMembers", path, (*tx).listMembers),
-		read("ShowMember", path+"/{id}", func(t *tx) (any, error) {
-			m, err := t.member()
-			if err != nil {
-				return nil, err
-			}
-			t.judge([]*member{m})
-			return show(t, "member", m), nil
-		}),
-		create("CreateMember", path, (*tx).createMember),
-		write("BatchUpdateMembers", http.MethodPut, path, http.StatusAccepted, (*tx).batchUpdate),
-		change("UpdateMember", path+"/{id}", (*tx).updateMember),
-		remove("DeleteMember", path+"/{id}", func(t *tx) error {
-			m, err := t.member()
-			if err == nil {
-				err = t.mutable(m.pool.balancer, m.pool, m)
-			}
-			if err != nil {
-				return err
-			}
-			m.Provisioning = pendingDelete
-			t.begin(m.pool.balancer, pendingUpdate, append(m.pool.chain(), m))
-			return nil
-		}),
+	r := resource[*member]{
+		name: "Member", key: "member", path: "lbaas/pools/{pool}/members", list: (*tx).members, get: (*tx).member,
+		filters: map[string]filter[*member]{},
 	}
+	return append(childOperations[member, memberSettings](r, (*tx).createMember),
+		write("BatchUpdateMembers", http.MethodPut, r.path, http.StatusAccepted, (*tx).batchUpdate))
 }
 
-func (t *tx) listMembers() (any, error) {
+func (t *tx) members() ([]*member, error) {
 	p, err := t.pool(t.call.params["pool"])
 	if err != nil {
 		return nil, err
 	}
 	t.judge(p.members)
-	return listing[*member]{plural: "members", filters: map[string]filter[*member]{}}.answer(t, slices.Clone(p.members))
+	return slices.Clone(p.members), nil
 }
 
 func (t *tx) member() (*member, error) {
-	p, err := t.pool(t.call.params["pool"])
+	members, err := t.members()
 	if err != nil {
 		return nil, err
 	}
-	for _, m := range p.members {
-		if m.ID == t.call.params["id"] {
-			return m, nil
-		}
+	if i := slices.IndexFunc(members, func(m *member) bool { return m.ID == t.call.params["id"] }); i >= 0 {
+		return members[i], nil
 	}
 	return nil, errMissing("Member", t.call.params["id"])
 }
@@ -116,7 +93,7 @@ type memberSpec struct {
 
 const defaultWeight = 1
 
-func (in *memberSettings) check() error {
+func (in memberSettings) check() error {
 	errs := []error{checkTexts(in.Name.v, "", in.Tags.v), within("weight", in.Weight.or(defaultWeight), 0, 256)}
 	if in.MonitorPort.given && !in.MonitorPort.null {
 		errs = append(errs, within("monitor_port", in.MonitorPort.v, 1, 65535))
@@ -214,29 +191,11 @@ func (t *tx) createMember() (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	t.begin(p.balancer, pendingUpdate, append(p.chain(), m))
+	t.begin(p.balancer, pendingUpdate, m.affected())
 	return map[string]any{"member": m}, nil
 }
 
-func (t *tx) updateMember() (any, error) {
-	m, err := t.member()
-	if err != nil {
-		return nil, err
-	}
-	in, err := decode[memberSettings](t, "member")
-	if err != nil {
-		return nil, err
-	}
-	if err := in.check(); err != nil {
-		return nil, err
-	}
-	if err := t.mutable(m.pool.balancer, m.pool, m); err != nil {
-		return nil, err
-	}
-	m.apply(in)
-	t.begin(m.pool.balancer, pendingUpdate, append(m.pool.chain(), m))
-	return map[string]any{"member": m}, nil
-}
+func (m *member) validate(*tx) error { return nil }
 
 // batchUpdate makes a pool's members those of the request, or with additive_only only adds and updates.
 // A member is known by address and port. What the request leaves out of one that exists goes back to its
@@ -255,7 +214,7 @@ func (t *tx) batchUpdate() (any, error) {
 	}
 	stuck := repeats(list)
 	additive := contains([]string{"true", "True", "1"}, t.call.query.Get("additive_only"))
-	parts, kept := p.chain(), map[*member]bool{}
+	parts, kept := p.affected(), map[*member]bool{}
 	for _, in := range list {
 		m := p.memberAt(in.Address, in.Port)
 		if m == nil {

@@ -32,46 +32,15 @@ const (
 )
 
 func monitorOperations() []operation {
-	const path = "lbaas/healthmonitors"
-	return []operation{
-		read("ListHealthMonitors", path, func(t *tx) (any, error) {
-			return listing[*monitor]{plural: "healthmonitors", filters: map[string]filter[*monitor]{
-				"pool_id": func(m *monitor, ids []string) bool { return contains(ids, m.pool.ID) }, "pools": nil,
-			}}.answer(t, only(bySeq(t.monitors), func(m *monitor) bool { return t.call.may(m.Project) }))
-		}),
-		read("ShowHealthMonitor", path+"/{id}", func(t *tx) (any, error) {
-			m, err := t.monitor()
-			if err != nil {
-				return nil, err
-			}
-			return show(t, "healthmonitor", m), nil
-		}),
-		create("CreateHealthMonitor", path, (*tx).createMonitor),
-		change("UpdateHealthMonitor", path+"/{id}", (*tx).updateMonitor),
-		remove("DeleteHealthMonitor", path+"/{id}", func(t *tx) error {
-			m, err := t.monitor()
-			if err == nil {
-				err = t.mutable(m.pool.balancer, m.pool, m)
-			}
-			if err != nil {
-				return err
-			}
-			m.Provisioning = pendingDelete
-			t.begin(m.pool.balancer, pendingUpdate, append(m.pool.chain(), m))
-			return nil
-		}),
+	r := octaviaResource("HealthMonitor", "healthmonitor", func(t *tx) map[string]*monitor { return t.monitors }, (*tx).monitor)
+	r.filters = map[string]filter[*monitor]{
+		"pool_id": func(m *monitor, ids []string) bool { return contains(ids, m.pool.ID) }, "pools": nil,
 	}
+	return childOperations[monitor, monitorSettings](r, (*tx).createMonitor)
 }
 
-func (t *tx) monitor() (*monitor, error) {
-	m := t.monitors[t.call.params["id"]]
-	if m == nil {
-		return nil, errMissing("Health Monitor", t.call.params["id"])
-	}
-	if !t.call.may(m.Project) {
-		return nil, errPolicy()
-	}
-	return m, nil
+func (t *tx) monitor(id string) (*monitor, error) {
+	return octaviaLookup(t, t.monitors, "Health Monitor", id)
 }
 
 type monitorSettings struct {
@@ -99,7 +68,7 @@ type monitorSpec struct {
 
 const defaultRetriesDown = 3
 
-func (in *monitorSettings) check() error {
+func (in monitorSettings) check() error {
 	var errs []error
 	number := func(field string, o opt[int], most int) {
 		if o.given && !o.null {
@@ -166,7 +135,7 @@ func (t *tx) addMonitor(p *pool, in monitorSpec) (*monitor, error) {
 	}
 	m := &monitor{octaviaObject: t.newOctavia(p.Project), Type: in.Type, Down: defaultRetriesDown, PoolRefs: []ref{{p.ID}}, pool: p}
 	m.apply(in.monitorSettings)
-	if err := m.check(); err != nil {
+	if err := m.validate(t); err != nil {
 		return nil, err
 	}
 	p.monitor, t.monitors[m.ID] = m, m
@@ -174,7 +143,7 @@ func (t *tx) addMonitor(p *pool, in monitorSpec) (*monitor, error) {
 }
 
 // check checks the settings against each other and the pool. That the timeout may not exceed the delay is not checked.
-func (m *monitor) check() error {
+func (m *monitor) validate(*tx) error {
 	datagrams := transportOf(m.pool.Protocol) != protocolTCP
 	switch {
 	case datagrams && !contains([]string{monitorUDP, monitorHTTP, monitorTCP, monitorSCTP}, m.Type):
@@ -211,31 +180,6 @@ func (t *tx) createMonitor() (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	t.begin(p.balancer, pendingUpdate, append(p.chain(), m))
-	return map[string]any{"healthmonitor": m}, nil
-}
-
-func (t *tx) updateMonitor() (any, error) {
-	m, err := t.monitor()
-	if err != nil {
-		return nil, err
-	}
-	in, err := decode[monitorSettings](t, "healthmonitor")
-	if err != nil {
-		return nil, err
-	}
-	if err := in.check(); err != nil {
-		return nil, err
-	}
-	changed := *m
-	changed.apply(in)
-	if err := changed.check(); err != nil {
-		return nil, err
-	}
-	if err := t.mutable(m.pool.balancer, m.pool, m); err != nil {
-		return nil, err
-	}
-	*m = changed
-	t.begin(m.pool.balancer, pendingUpdate, append(m.pool.chain(), m))
+	t.begin(p.balancer, pendingUpdate, m.affected())
 	return map[string]any{"healthmonitor": m}, nil
 }

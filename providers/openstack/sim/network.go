@@ -49,36 +49,31 @@ type subnet struct {
 }
 
 func networkOperations() []operation {
-	return []operation{
+	networks := resource[*network]{
+		name: "Network", key: "network", path: "networks",
+		list: func(t *tx) ([]*network, error) { return only(byID(t.networks), t.seesNetwork), nil },
+		get:  func(t *tx) (*network, error) { return t.network(t.call.params["id"]) },
+	}
+	subnets := resource[*subnet]{
+		name: "Subnet", key: "subnet", path: "subnets",
+		list: func(t *tx) ([]*subnet, error) { return only(byID(t.subnets), t.seesSubnet), nil },
+		get:  func(t *tx) (*subnet, error) { return t.subnet(t.call.params["id"]) },
+	}
+	return append(networks.operations(subnets.operations()...),
 		read("ListExtensions", "extensions", (*tx).listExtensions),
 		read("ShowExtension", "extensions/{id}", (*tx).showExtension),
-		read("ListNetworks", "networks", func(t *tx) (any, error) {
-			return listing[*network]{plural: "networks"}.answer(t, only(byID(t.networks), t.seesNetwork))
-		}),
-		read("ShowNetwork", "networks/{id}", func(t *tx) (any, error) {
-			n := t.networks[t.call.params["id"]]
-			if n == nil || !t.seesNetwork(n) {
-				return nil, notFound("Network", t.call.params["id"])
-			}
-			return show(t, "network", n), nil
-		}),
-		read("ListSubnets", "subnets", func(t *tx) (any, error) {
-			return listing[*subnet]{plural: "subnets"}.answer(t, only(byID(t.subnets), t.seesSubnet))
-		}),
-		read("ShowSubnet", "subnets/{id}", func(t *tx) (any, error) {
-			s, err := t.subnet(t.call.params["id"])
-			if err != nil {
-				return nil, err
-			}
-			return show(t, "subnet", s), nil
-		}),
 		read("ShowQuota", "quotas/{id}", (*tx).showNetworkQuota),
-	}
+	)
 }
 
 // notFound is how Neutron says that something does not exist, or that the caller must not see it.
 func notFound(kind, id string) error {
 	return refuse(http.StatusNotFound, kind+"NotFound", "%s %s could not be found.", kind, id)
+}
+
+// missing returns a function that returns the error for an object of a kind that does not exist.
+func missing(kind string) func(id string) error {
+	return func(id string) error { return notFound(kind, id) }
 }
 
 func conflict(kind, format string, args ...any) error {
@@ -94,6 +89,14 @@ func (t *tx) seesNetwork(n *network) bool { return t.call.may(n.Project) || n.Sh
 func (t *tx) seesSubnet(s *subnet) bool {
 	n := t.networks[s.Network]
 	return t.call.may(s.Project) || n.Shared || n.External
+}
+
+func (t *tx) network(id string) (*network, error) {
+	n := t.networks[id]
+	if n == nil || !t.seesNetwork(n) {
+		return nil, notFound("Network", id)
+	}
+	return n, nil
 }
 
 func (t *tx) subnet(id string) (*subnet, error) {

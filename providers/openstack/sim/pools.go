@@ -46,53 +46,15 @@ const (
 const persistenceSourceIP = "SOURCE_IP"
 
 func poolOperations() []operation {
-	const path = "lbaas/pools"
-	return []operation{
-		read("ListPools", path, func(t *tx) (any, error) {
-			list := only(bySeq(t.pools), func(p *pool) bool { return t.call.may(p.Project) })
-			for _, p := range list {
-				p.refresh()
-			}
-			return listing[*pool]{plural: "pools", filters: map[string]filter[*pool]{
-				"loadbalancer_id": func(p *pool, ids []string) bool { return contains(ids, p.balancer.ID) }, "listeners": nil, "members": nil,
-			}}.answer(t, list)
-		}),
-		read("ShowPool", path+"/{id}", func(t *tx) (any, error) {
-			p, err := t.pool(t.call.params["id"])
-			if err != nil {
-				return nil, err
-			}
-			p.refresh()
-			return show(t, "pool", p), nil
-		}),
-		create("CreatePool", path, (*tx).createPool),
-		change("UpdatePool", path+"/{id}", (*tx).updatePool),
-		remove("DeletePool", path+"/{id}", func(t *tx) error {
-			p, err := t.pool(t.call.params["id"])
-			if err == nil {
-				err = t.mutable(p.balancer, p)
-			}
-			if err != nil {
-				return err
-			}
-			parts := p.chain()
-			p.Provisioning = pendingDelete
-			t.begin(p.balancer, pendingUpdate, parts)
-			return nil
-		}),
+	r := octaviaResource("Pool", "pool", func(t *tx) map[string]*pool { return t.pools }, (*tx).pool)
+	r.refresh = func(_ *tx, p *pool) { p.refresh() }
+	r.filters = map[string]filter[*pool]{
+		"loadbalancer_id": func(p *pool, ids []string) bool { return contains(ids, p.balancer.ID) }, "listeners": nil, "members": nil,
 	}
+	return childOperations[pool, poolSettings](r, (*tx).createPool)
 }
 
-func (t *tx) pool(id string) (*pool, error) {
-	p := t.pools[id]
-	if p == nil {
-		return nil, errMissing("Pool", id)
-	}
-	if !t.call.may(p.Project) {
-		return nil, errPolicy()
-	}
-	return p, nil
-}
+func (t *tx) pool(id string) (*pool, error) { return octaviaLookup(t, t.pools, "Pool", id) }
 
 // refresh fills in what a pool shows of what it is related to.
 func (p *pool) refresh() {
@@ -111,15 +73,6 @@ func (p *pool) refresh() {
 // users are the listeners that send their traffic to the pool.
 func (p *pool) users() []*listener {
 	return only(slices.Clone(p.balancer.listeners), func(l *listener) bool { return l.DefaultPool != nil && *l.DefaultPool == p.ID })
-}
-
-// chain is the pool and its listeners: what a change of the pool or of anything in it makes pending.
-func (p *pool) chain() []octaviaEntity {
-	out := []octaviaEntity{p}
-	for _, l := range p.users() {
-		out = append(out, l)
-	}
-	return out
 }
 
 type poolSettings struct {
@@ -158,7 +111,7 @@ func poolProtocols() []string {
 	return []string{protocolHTTP, protocolHTTPS, protocolPROXY, protocolPROXYv2, protocolSCTP, protocolTCP, protocolUDP}
 }
 
-func (in *poolSettings) check() error {
+func (in poolSettings) check() error {
 	errs := []error{checkTexts(in.Name.v, in.Description.v, in.Tags.v)}
 	if in.Algorithm.given {
 		errs = append(errs, oneOf("lb_algorithm", in.Algorithm.v, algorithms()...))
@@ -225,7 +178,7 @@ func (t *tx) createPool() (any, error) {
 		return nil, err
 	}
 	p := t.newPool(b, in)
-	if err := p.check(); err != nil {
+	if err := p.validate(t); err != nil {
 		return nil, err
 	}
 	if l != nil && l.DefaultPool != nil {
@@ -243,7 +196,7 @@ func (t *tx) createPool() (any, error) {
 		t.removePart(b, p)
 		return nil, err
 	}
-	t.begin(b, pendingUpdate, append(p.everyPart(), p.chain()[1:]...))
+	t.begin(b, pendingUpdate, append(p.everyPart(), p.affected()[1:]...))
 	p.refresh()
 	return map[string]any{"pool": p}, nil
 }
@@ -286,7 +239,7 @@ func (t *tx) fill(p *pool, in poolSpec) error {
 }
 
 // check checks the settings of a pool against each other.
-func (p *pool) check() error {
+func (p *pool) validate(*tx) error {
 	if s := p.Persistence; s != nil {
 		app := s.Type == "APP_COOKIE"
 		switch {
@@ -301,30 +254,4 @@ func (p *pool) check() error {
 		}
 	}
 	return driverPool(p)
-}
-
-func (t *tx) updatePool() (any, error) {
-	p, err := t.pool(t.call.params["id"])
-	if err != nil {
-		return nil, err
-	}
-	in, err := decode[poolSettings](t, "pool")
-	if err != nil {
-		return nil, err
-	}
-	if err := in.check(); err != nil {
-		return nil, err
-	}
-	changed := *p
-	changed.apply(in)
-	if err := changed.check(); err != nil {
-		return nil, err
-	}
-	if err := t.mutable(p.balancer, p); err != nil {
-		return nil, err
-	}
-	*p = changed
-	t.begin(p.balancer, pendingUpdate, p.chain())
-	p.refresh()
-	return map[string]any{"pool": p}, nil
 }

@@ -62,15 +62,9 @@ const (
 )
 
 func portOperations() []operation {
-	return []operation{
-		read("ListPorts", "ports", (*tx).listPorts),
-		read("ShowPort", "ports/{id}", func(t *tx) (any, error) {
-			p, err := t.port(t.call.params["id"])
-			if err != nil {
-				return nil, err
-			}
-			return show(t, "port", p), nil
-		}),
+	r := neutronResource("Port", "port", "ports", func(t *tx) map[string]*port { return t.ports }, (*tx).port)
+	r.filters = map[string]filter[*port]{"fixed_ips": matchesFixedIPs}
+	return r.operations(
 		create("CreatePort", "ports", (*tx).createPort),
 		change("UpdatePort", "ports/{id}", (*tx).updatePort),
 		remove("DeletePort", "ports/{id}", func(t *tx) error {
@@ -87,23 +81,10 @@ func portOperations() []operation {
 			t.removePort(p)
 			return nil
 		}),
-	}
+	)
 }
 
-func (t *tx) port(id string) (*port, error) {
-	p := t.ports[id]
-	if p == nil || !t.call.may(p.Project) {
-		return nil, notFound("Port", id)
-	}
-	return p, nil
-}
-
-func (t *tx) listPorts() (any, error) {
-	l := listing[*port]{plural: "ports", filters: map[string]filter[*port]{
-		"fixed_ips": func(p *port, values []string) bool { return matchesFixedIPs(p, values) },
-	}}
-	return l.answer(t, only(byID(t.ports), func(p *port) bool { return t.call.may(p.Project) }))
-}
+func (t *tx) port(id string) (*port, error) { return lookup(t, t.ports, id, missing("Port")) }
 
 // matchesFixedIPs says whether the port has one of the addresses and one of the subnets that are named, on whichever of its IPs.
 func matchesFixedIPs(p *port, values []string) bool {
@@ -153,9 +134,9 @@ func (t *tx) createPort() (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	n := t.networks[in.Network]
-	if n == nil || !t.seesNetwork(n) {
-		return nil, notFound("Network", in.Network)
+	n, err := t.network(in.Network)
+	if err != nil {
+		return nil, err
 	}
 	if err := t.overQuota(QuotaPorts, t.portsOf(t.call.project()), 1); err != nil {
 		return nil, err

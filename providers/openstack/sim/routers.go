@@ -30,17 +30,8 @@ type router struct {
 }
 
 func routerOperations() []operation {
-	return []operation{
-		read("ListRouters", "routers", func(t *tx) (any, error) {
-			return listing[*router]{plural: "routers"}.answer(t, only(byID(t.routers), func(r *router) bool { return t.call.may(r.Project) }))
-		}),
-		read("ShowRouter", "routers/{id}", func(t *tx) (any, error) {
-			r, err := t.router()
-			if err != nil {
-				return nil, err
-			}
-			return show(t, "router", r), nil
-		}),
+	r := neutronResource("Router", "router", "routers", func(t *tx) map[string]*router { return t.routers }, (*tx).router)
+	return r.operations(
 		change("UpdateRouter", "routers/{id}", (*tx).updateRouter),
 		change("AddExtraRoutes", "routers/{id}/add_extraroutes", func(t *tx) (any, error) {
 			return t.extraRoutes(func(have, given []route) []route {
@@ -57,16 +48,10 @@ func routerOperations() []operation {
 				return only(have, func(r route) bool { return !slices.Contains(given, r) })
 			})
 		}),
-	}
+	)
 }
 
-func (t *tx) router() (*router, error) {
-	r := t.routers[t.call.params["id"]]
-	if r == nil || !t.call.may(r.Project) {
-		return nil, notFound("Router", t.call.params["id"])
-	}
-	return r, nil
-}
+func (t *tx) router(id string) (*router, error) { return lookup(t, t.routers, id, missing("Router")) }
 
 type routerInput struct {
 	Name         *string      `json:"name"`
@@ -77,7 +62,7 @@ type routerInput struct {
 }
 
 func (t *tx) updateRouter() (any, error) {
-	r, err := t.router()
+	r, err := t.router(t.call.params["id"])
 	if err != nil {
 		return nil, err
 	}
@@ -109,7 +94,7 @@ func (t *tx) extraRoutes(merge func(have, given []route) []route) (any, error) {
 	if !t.hasExtension("extraroute-atomic") {
 		return nil, errNoResource()
 	}
-	r, err := t.router()
+	r, err := t.router(t.call.params["id"])
 	if err != nil {
 		return nil, err
 	}

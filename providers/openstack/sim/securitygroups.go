@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
+	"net/http"
 	"net/netip"
 	"slices"
 )
@@ -30,48 +31,36 @@ type securityRule struct {
 }
 
 func securityGroupOperations() []operation {
-	return []operation{
-		read("ListSecurityGroups", "security-groups", func(t *tx) (any, error) {
-			return listing[*securityGroup]{plural: "security_groups"}.answer(t, only(byID(t.groups), func(g *securityGroup) bool { return t.call.may(g.Project) }))
-		}),
-		read("ShowSecurityGroup", "security-groups/{id}", func(t *tx) (any, error) {
-			g, err := t.group(t.call.params["id"])
-			if err != nil {
-				return nil, err
+	groups := neutronResource("SecurityGroup", "security_group", "security-groups",
+		func(t *tx) map[string]*securityGroup { return t.groups }, (*tx).group)
+	rules := neutronResource("SecurityGroupRule", "security_group_rule", "security-group-rules",
+		func(t *tx) map[string]*securityRule { return t.rules }, (*tx).ruleByID)
+	return append(groups.operations(
+		create("CreateSecurityGroup", groups.path, (*tx).createGroup),
+		change("UpdateSecurityGroup", groups.path+"/{id}", (*tx).updateGroup),
+		remove("DeleteSecurityGroup", groups.path+"/{id}", (*tx).deleteGroup),
+	), rules.operations(
+		create("CreateSecurityGroupRule", rules.path, (*tx).createRules),
+		remove("DeleteSecurityGroupRule", rules.path+"/{id}", func(t *tx) error {
+			r, err := rules.get(t)
+			if err == nil {
+				t.removeRule(r)
 			}
-			return show(t, "security_group", g), nil
+			return err
 		}),
-		create("CreateSecurityGroup", "security-groups", (*tx).createGroup),
-		change("UpdateSecurityGroup", "security-groups/{id}", (*tx).updateGroup),
-		remove("DeleteSecurityGroup", "security-groups/{id}", (*tx).deleteGroup),
-		read("ListSecurityGroupRules", "security-group-rules", func(t *tx) (any, error) {
-			return listing[*securityRule]{plural: "security_group_rules"}.answer(t, only(byID(t.rules), func(r *securityRule) bool { return t.call.may(r.Project) }))
-		}),
-		read("ShowSecurityGroupRule", "security-group-rules/{id}", func(t *tx) (any, error) {
-			r := t.rules[t.call.params["id"]]
-			if r == nil || !t.call.may(r.Project) {
-				return nil, refuse(404, "SecurityGroupRuleNotFound", "Security group rule %s does not exist", t.call.params["id"])
-			}
-			return show(t, "security_group_rule", r), nil
-		}),
-		create("CreateSecurityGroupRule", "security-group-rules", (*tx).createRules),
-		remove("DeleteSecurityGroupRule", "security-group-rules/{id}", func(t *tx) error {
-			r := t.rules[t.call.params["id"]]
-			if r == nil || !t.call.may(r.Project) {
-				return refuse(404, "SecurityGroupRuleNotFound", "Security group rule %s does not exist", t.call.params["id"])
-			}
-			t.removeRule(r)
-			return nil
-		}),
-	}
+	)...)
 }
 
 func (t *tx) group(id string) (*securityGroup, error) {
-	g := t.groups[id]
-	if g == nil || !t.call.may(g.Project) {
-		return nil, refuse(404, "SecurityGroupNotFound", "Security group %s does not exist", id)
-	}
-	return g, nil
+	return lookup(t, t.groups, id, func(id string) error {
+		return refuse(http.StatusNotFound, "SecurityGroupNotFound", "Security group %s does not exist", id)
+	})
+}
+
+func (t *tx) ruleByID(id string) (*securityRule, error) {
+	return lookup(t, t.rules, id, func(id string) error {
+		return refuse(http.StatusNotFound, "SecurityGroupRuleNotFound", "Security group rule %s does not exist", id)
+	})
 }
 
 type groupInput struct {
