@@ -52,12 +52,11 @@ func (t *tx) describeAddresses(in struct {
 			a = &elasticIP{}
 		}
 		v := t.viewAddress(a)
-		text, ok := map[string]string{
+		return oneOf(name, map[string]string{
 			"allocation-id": v.Allocation, "association-id": v.Association, "domain": v.Domain, "instance-id": v.Instance,
 			"network-interface-id": v.ENI, "network-interface-owner-id": v.Owner, "private-ip-address": v.Private,
 			"public-ip": v.IP, "network-border-group": v.Border,
-		}[name]
-		return []string{text}, ok
+		})
 	}
 	found, _, err := choose(t, addressKind, t.addresses, ids, selection{Filter: in.Filter}, values)
 	for _, a := range found {

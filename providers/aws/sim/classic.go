@@ -36,12 +36,12 @@ func classicBalancerOperations() []operation {
 		read("DescribeLoadBalancers", (*tx).describeClassics),
 		write("CreateLoadBalancer", (*tx).createClassic),
 		write("DeleteLoadBalancer", (*tx).deleteClassic),
-		write("ApplySecurityGroupsToLoadBalancer", (*tx).applyGroups),
-		write("AttachLoadBalancerToSubnets", (*tx).attachSubnets),
-		write("DetachLoadBalancerFromSubnets", (*tx).detachSubnets),
-		write("ConfigureHealthCheck", (*tx).configureCheck),
-		read("DescribeLoadBalancerAttributes", (*tx).describeClassicAttributes),
-		write("ModifyLoadBalancerAttributes", (*tx).modifyClassicAttributes),
+		write("ApplySecurityGroupsToLoadBalancer", on((*tx).applyGroups)),
+		write("AttachLoadBalancerToSubnets", on((*tx).attachSubnets)),
+		write("DetachLoadBalancerFromSubnets", on((*tx).detachSubnets)),
+		write("ConfigureHealthCheck", on((*tx).configureCheck)),
+		read("DescribeLoadBalancerAttributes", on((*tx).describeClassicAttributes)),
+		write("ModifyLoadBalancerAttributes", on((*tx).modifyClassicAttributes)),
 		read("DescribeTags", (*tx).describeClassicTags),
 		write("AddTags", (*tx).addClassicTags),
 		write("RemoveTags", (*tx).removeClassicTags),
@@ -49,7 +49,7 @@ func classicBalancerOperations() []operation {
 }
 
 type classicInput struct {
-	LoadBalancerName  string
+	ofClassic
 	Listeners         []classicListener
 	AvailabilityZones []string
 	Subnets           []string
@@ -224,13 +224,9 @@ func (t *tx) removeClassic(b *classic) {
 	t.forget(classicTags(b.name))
 }
 
-func (t *tx) applyGroups(in classicInput) (out struct {
+func (t *tx) applyGroups(b *classic, in classicInput) (out struct {
 	Groups query.Members[string] `xml:"SecurityGroups"`
 }, err error) {
-	b, err := t.classicOf(in.LoadBalancerName)
-	if err != nil {
-		return out, err
-	}
 	if len(in.SecurityGroups) == 0 {
 		return out, refuseClassic("At least one security group must be specified.")
 	}
@@ -249,11 +245,7 @@ type subnetsOutput struct {
 	Subnets query.Members[string] `xml:"Subnets"`
 }
 
-func (t *tx) attachSubnets(in classicInput) (out subnetsOutput, err error) {
-	b, err := t.classicOf(in.LoadBalancerName)
-	if err != nil {
-		return out, err
-	}
+func (t *tx) attachSubnets(b *classic, in classicInput) (out subnetsOutput, err error) {
 	if err := t.classicSubnets(b.subnets, in.Subnets); err != nil {
 		return out, err
 	}
@@ -263,11 +255,7 @@ func (t *tx) attachSubnets(in classicInput) (out subnetsOutput, err error) {
 }
 
 // detachSubnets refuses to leave a load balancer without a subnet.
-func (t *tx) detachSubnets(in classicInput) (out subnetsOutput, err error) {
-	b, err := t.classicOf(in.LoadBalancerName)
-	if err != nil {
-		return out, err
-	}
+func (t *tx) detachSubnets(b *classic, in classicInput) (out subnetsOutput, err error) {
 	after := slices.DeleteFunc(slices.Clone(b.subnets), func(id string) bool { return slices.Contains(in.Subnets, id) })
 	if len(after) == 0 {
 		return out, refuseClassic("You cannot detach all subnets from a load balancer.")
@@ -301,10 +289,7 @@ func (t *tx) describeClassics(in struct {
 			}
 		}
 	}
-	found, out.NextMarker, err = elbCut(found, in.elbPage, func(b *classic) string { return b.name })
-	for _, b := range found {
-		out.Balancers.Member = append(out.Balancers.Member, t.viewClassic(b))
-	}
+	out.Balancers, out.NextMarker, err = elbCut(found, in.elbPage, func(b *classic) string { return b.name }, t.viewClassic)
 	return out, err
 }
 

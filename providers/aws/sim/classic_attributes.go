@@ -43,28 +43,20 @@ type classicAttributesView struct {
 	Additional query.Members[attribute] `xml:"AdditionalAttributes"`
 }
 
-func (t *tx) describeClassicAttributes(in struct{ LoadBalancerName string }) (out struct {
+func (t *tx) describeClassicAttributes(b *classic, in struct{ ofClassic }) (out struct {
 	Attributes classicAttributesView `xml:"LoadBalancerAttributes"`
 }, err error) {
-	b, err := t.classicOf(in.LoadBalancerName)
-	if err != nil {
-		return out, err
-	}
 	out.Attributes = classicAttributesView{b.attributes, query.MembersOf(b.attributes.AdditionalAttributes)}
 	return out, nil
 }
 
-func (t *tx) modifyClassicAttributes(in struct {
-	LoadBalancerName string
-	Attributes       classicAttributes `q:"LoadBalancerAttributes"`
+func (t *tx) modifyClassicAttributes(b *classic, in struct {
+	ofClassic
+	Attributes classicAttributes `q:"LoadBalancerAttributes"`
 }) (out struct {
 	Name       string                `xml:"LoadBalancerName"`
 	Attributes classicAttributesView `xml:"LoadBalancerAttributes"`
 }, err error) {
-	b, err := t.classicOf(in.LoadBalancerName)
-	if err != nil {
-		return out, err
-	}
 	if err := in.Attributes.validate(); err != nil {
 		return out, err
 	}

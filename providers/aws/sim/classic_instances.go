@@ -10,15 +10,15 @@ import (
 
 func classicInstanceOperations() []operation {
 	return []operation{
-		write("RegisterInstancesWithLoadBalancer", (*tx).registerInstances),
-		write("DeregisterInstancesFromLoadBalancer", (*tx).deregisterInstances),
-		read("DescribeInstanceHealth", (*tx).describeHealth),
+		write("RegisterInstancesWithLoadBalancer", on((*tx).registerInstances)),
+		write("DeregisterInstancesFromLoadBalancer", on((*tx).deregisterInstances)),
+		read("DescribeInstanceHealth", on((*tx).describeHealth)),
 	}
 }
 
 type classicInstancesInput struct {
-	LoadBalancerName string
-	Instances        []instanceRef
+	ofClassic
+	Instances []instanceRef
 }
 
 type classicInstancesOutput struct {
@@ -35,11 +35,7 @@ func (t *tx) existing(refs []instanceRef) error {
 	return nil
 }
 
-func (t *tx) registerInstances(in classicInstancesInput) (out classicInstancesOutput, err error) {
-	b, err := t.classicOf(in.LoadBalancerName)
-	if err != nil {
-		return out, err
-	}
+func (t *tx) registerInstances(b *classic, in classicInstancesInput) (out classicInstancesOutput, err error) {
 	if err := t.existing(in.Instances); err != nil {
 		return out, err
 	}
@@ -57,11 +53,7 @@ func (t *tx) registerInstances(in classicInstancesInput) (out classicInstancesOu
 	return classicInstancesOutput{refsOf(b.instances)}, nil
 }
 
-func (t *tx) deregisterInstances(in classicInstancesInput) (out classicInstancesOutput, err error) {
-	b, err := t.classicOf(in.LoadBalancerName)
-	if err != nil {
-		return out, err
-	}
+func (t *tx) deregisterInstances(b *classic, in classicInstancesInput) (out classicInstancesOutput, err error) {
 	for _, r := range in.Instances {
 		if !slices.Contains(b.instances, r.InstanceID) {
 			return out, refuse("InvalidInstance", "Could not find EC2 instance %s.", r.InstanceID)
@@ -78,13 +70,9 @@ type classicHealthView struct {
 	Description string `xml:"Description"`
 }
 
-func (t *tx) describeHealth(in classicInstancesInput) (out struct {
+func (t *tx) describeHealth(b *classic, in classicInstancesInput) (out struct {
 	States query.Members[classicHealthView] `xml:"InstanceStates"`
 }, err error) {
-	b, err := t.classicOf(in.LoadBalancerName)
-	if err != nil {
-		return out, err
-	}
 	ids := b.instances
 	if len(in.Instances) > 0 {
 		if err := t.existing(in.Instances); err != nil {
@@ -123,16 +111,12 @@ type classicCheck struct {
 // checkTarget is a health check's protocol and port, and for HTTP a path.
 var checkTarget = regexp.MustCompile(`^(?i:(?:TCP|SSL):(\d{1,5})|(?:HTTP|HTTPS):(\d{1,5})/.*)$`)
 
-func (t *tx) configureCheck(in struct {
-	LoadBalancerName string
-	HealthCheck      classicCheck
+func (t *tx) configureCheck(b *classic, in struct {
+	ofClassic
+	HealthCheck classicCheck
 }) (out struct {
 	HealthCheck classicCheck
 }, err error) {
-	b, err := t.classicOf(in.LoadBalancerName)
-	if err != nil {
-		return out, err
-	}
 	c := in.HealthCheck
 	parts := checkTarget.FindStringSubmatch(c.Target)
 	if parts == nil {

@@ -19,9 +19,9 @@ type classicListener struct {
 
 func classicListenerOperations() []operation {
 	return []operation{
-		write("CreateLoadBalancerListeners", (*tx).createClassicListeners),
-		write("DeleteLoadBalancerListeners", (*tx).deleteClassicListeners),
-		write("SetLoadBalancerListenerSSLCertificate", (*tx).setClassicCertificate),
+		write("CreateLoadBalancerListeners", on((*tx).createClassicListeners)),
+		write("DeleteLoadBalancerListeners", on((*tx).deleteClassicListeners)),
+		write("SetLoadBalancerListenerSSLCertificate", on((*tx).setClassicCertificate)),
 	}
 }
 
@@ -106,11 +106,7 @@ func (b *classic) listener(port int32) *classicListener {
 	return nil
 }
 
-func (t *tx) createClassicListeners(in classicInput) (nothing, error) {
-	b, err := t.classicOf(in.LoadBalancerName)
-	if err != nil {
-		return nothing{}, err
-	}
+func (t *tx) createClassicListeners(b *classic, in classicInput) (nothing, error) {
 	have := slices.Clone(b.listeners)
 	for _, l := range in.Listeners {
 		if err := t.checkClassicListener(have, l); err != nil {
@@ -124,29 +120,21 @@ func (t *tx) createClassicListeners(in classicInput) (nothing, error) {
 }
 
 // deleteClassicListeners takes ports without a listener as done.
-func (t *tx) deleteClassicListeners(in struct {
-	LoadBalancerName  string
+func (t *tx) deleteClassicListeners(b *classic, in struct {
+	ofClassic
 	LoadBalancerPorts []string
 }) (nothing, error) {
-	b, err := t.classicOf(in.LoadBalancerName)
-	if err != nil {
-		return nothing{}, err
-	}
 	b.listeners = slices.DeleteFunc(b.listeners, func(l *classicListener) bool {
 		return slices.Contains(in.LoadBalancerPorts, strconv.Itoa(int(l.LoadBalancerPort)))
 	})
 	return nothing{}, nil
 }
 
-func (t *tx) setClassicCertificate(in struct {
-	LoadBalancerName string
+func (t *tx) setClassicCertificate(b *classic, in struct {
+	ofClassic
 	LoadBalancerPort int32
 	SSLCertificateID string `q:"SSLCertificateId"`
 }) (nothing, error) {
-	b, err := t.classicOf(in.LoadBalancerName)
-	if err != nil {
-		return nothing{}, err
-	}
 	l := b.listener(in.LoadBalancerPort)
 	switch {
 	case l == nil:

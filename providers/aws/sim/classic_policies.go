@@ -25,10 +25,10 @@ type policyAttribute struct {
 func classicPolicyOperations() []operation {
 	return []operation{
 		read("DescribeLoadBalancerPolicies", (*tx).describePolicies),
-		write("CreateLoadBalancerPolicy", (*tx).createPolicy),
-		write("DeleteLoadBalancerPolicy", (*tx).deletePolicy),
-		write("SetLoadBalancerPoliciesForBackendServer", (*tx).setBackendPolicies),
-		write("SetLoadBalancerPoliciesOfListener", (*tx).setListenerPolicies),
+		write("CreateLoadBalancerPolicy", on((*tx).createPolicy)),
+		write("DeleteLoadBalancerPolicy", on((*tx).deletePolicy)),
+		write("SetLoadBalancerPoliciesForBackendServer", on((*tx).setBackendPolicies)),
+		write("SetLoadBalancerPoliciesOfListener", on((*tx).setListenerPolicies)),
 	}
 }
 
@@ -42,7 +42,7 @@ func (b *classic) policy(name string) *classicPolicy {
 }
 
 type policyInput struct {
-	LoadBalancerName string
+	ofClassic
 	LoadBalancerPort int32
 	InstancePort     int32
 	PolicyName       string
@@ -51,11 +51,7 @@ type policyInput struct {
 	PolicyAttributes []policyAttribute
 }
 
-func (t *tx) createPolicy(in policyInput) (nothing, error) {
-	b, err := t.classicOf(in.LoadBalancerName)
-	if err != nil {
-		return nothing{}, err
-	}
+func (t *tx) createPolicy(b *classic, in policyInput) (nothing, error) {
 	if in.PolicyTypeName != sslPolicyType && in.PolicyTypeName != proxyPolicyType {
 		return nothing{}, refuse("PolicyTypeNotFound", "There is no policy type named %s", in.PolicyTypeName)
 	}
@@ -73,11 +69,7 @@ func (t *tx) createPolicy(in policyInput) (nothing, error) {
 	return nothing{}, nil
 }
 
-func (t *tx) deletePolicy(in policyInput) (nothing, error) {
-	b, err := t.classicOf(in.LoadBalancerName)
-	if err != nil {
-		return nothing{}, err
-	}
+func (t *tx) deletePolicy(b *classic, in policyInput) (nothing, error) {
 	used := slices.ContainsFunc(b.listeners, func(l *classicListener) bool { return slices.Contains(l.policies, in.PolicyName) })
 	for _, names := range b.backends {
 		used = used || slices.Contains(names, in.PolicyName)
@@ -100,11 +92,7 @@ func (b *classic) known(names []string) error {
 }
 
 // setBackendPolicies replaces the policies of an instance port, which some listener must use.
-func (t *tx) setBackendPolicies(in policyInput) (nothing, error) {
-	b, err := t.classicOf(in.LoadBalancerName)
-	if err != nil {
-		return nothing{}, err
-	}
+func (t *tx) setBackendPolicies(b *classic, in policyInput) (nothing, error) {
 	if err := b.known(in.PolicyNames); err != nil {
 		return nothing{}, err
 	}
@@ -119,11 +107,7 @@ func (t *tx) setBackendPolicies(in policyInput) (nothing, error) {
 	return nothing{}, nil
 }
 
-func (t *tx) setListenerPolicies(in policyInput) (nothing, error) {
-	b, err := t.classicOf(in.LoadBalancerName)
-	if err != nil {
-		return nothing{}, err
-	}
+func (t *tx) setListenerPolicies(b *classic, in policyInput) (nothing, error) {
 	if err := b.known(in.PolicyNames); err != nil {
 		return nothing{}, err
 	}

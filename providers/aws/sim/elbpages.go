@@ -1,6 +1,10 @@
 package sim
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/unified-ccm/unified-ccm/providers/aws/sim/query"
+)
 
 // elbPage is how both generations of Elastic Load Balancing page.
 type elbPage struct {
@@ -14,12 +18,12 @@ const (
 	maxDescribeV2 = 20
 )
 
-// elbCut cuts one page out of a list that is sorted by what key returns.
-func elbCut[T any](all []T, p elbPage, key func(T) string) (out []T, next string, err error) {
+// elbCut cuts one page out of a list that is sorted by key, and returns what a client sees of each object.
+func elbCut[T, V any](all []T, p elbPage, key func(T) string, view func(T) V) (out query.Members[V], next string, err error) {
 	size := maxELBPage
 	if p.PageSize != nil {
 		if size = int(*p.PageSize); size < 1 || size > maxELBPage {
-			return nil, "", validation("1 validation error detected: Value '%d' at 'pageSize' failed to satisfy constraint: "+
+			return out, "", validation("1 validation error detected: Value '%d' at 'pageSize' failed to satisfy constraint: "+
 				"Member must have value between 1 and %d", size, maxELBPage)
 		}
 	}
@@ -27,7 +31,7 @@ func elbCut[T any](all []T, p elbPage, key func(T) string) (out []T, next string
 	if p.Marker != "" {
 		after, ok := openToken(p.Marker)
 		if !ok {
-			return nil, "", validation("Invalid marker '%s'", p.Marker)
+			return out, "", validation("Invalid marker '%s'", p.Marker)
 		}
 		from = slices.IndexFunc(all, func(v T) bool { return key(v) > after })
 		if from < 0 {
@@ -38,5 +42,8 @@ func elbCut[T any](all []T, p elbPage, key func(T) string) (out []T, next string
 	if to < len(all) {
 		next = sealToken(key(all[to-1]))
 	}
-	return all[from:to], next, nil
+	for _, x := range all[from:to] {
+		out.Member = append(out.Member, view(x))
+	}
+	return out, next, nil
 }

@@ -77,38 +77,40 @@ func (t *tx) describeInstances(in describeInstancesInput) (out describeInstances
 
 // instanceFields are the values of an instance's filters.
 func instanceFields(t *tx) fields[*instance] {
-	one := func(s string) ([]string, bool) { return []string{s}, true }
 	return func(i *instance, name string) ([]string, bool) {
 		if i == nil {
 			i = &instance{}
 		}
+		var value string
 		switch name {
 		case "instance-id":
-			return one(i.id)
+			value = i.id
 		case "instance-state-name":
-			return one(t.stateOf(i))
+			value = t.stateOf(i)
 		case "instance-state-code":
-			return one(strconv.Itoa(stateCodes[t.stateOf(i)]))
+			value = strconv.Itoa(stateCodes[t.stateOf(i)])
 		case "instance-type":
-			return one(i.kind)
+			value = i.kind
 		case "availability-zone":
-			return one(i.zone)
+			value = i.zone
 		case "availability-zone-id":
-			return one(t.o.zoneID(i.zone))
+			value = t.o.zoneID(i.zone)
 		case "image-id":
-			return one(i.image)
+			value = i.image
 		case "owner-id":
-			return one(t.o.Account)
+			value = t.o.Account
 		case "reservation-id":
-			return one(i.reservation)
+			value = i.reservation
 		case "launch-time":
-			return one(timestamp(i.launched))
+			value = timestamp(i.launched)
 		case "iam-instance-profile.arn":
-			return one(t.profileARN(i))
+			value = t.profileARN(i)
 		case "source-dest-check", "network-interface.source-dest-check":
-			return one(strconv.FormatBool(i.checkTraffic))
+			value = strconv.FormatBool(i.checkTraffic)
+		default:
+			return t.interfaceFieldsOf(i, name)
 		}
-		return t.interfaceFieldsOf(i, name)
+		return []string{value}, true
 	}
 }
 
@@ -142,33 +144,20 @@ func (t *tx) interfaceFieldsOf(i *instance, name string) (values []string, ok bo
 }
 
 func (t *tx) eachInterface(i *instance, name string) (values []string, ok bool) {
-	for _, n := range append(t.interfacesOf(i), nil) {
-		switch name {
-		case "network-interface.network-interface-id":
-			if n != nil {
-				values = append(values, n.id)
-			}
-		case "network-interface.addresses.private-ip-address":
-			if n != nil {
-				values = append(values, texts(n.private)...)
-			}
-		case "network-interface.ipv6-addresses.ipv6-address", "ipv6-address":
-			if n != nil {
-				values = append(values, texts(n.ipv6)...)
-			}
-		case "instance.group-id", "network-interface.group-id":
-			if n != nil {
-				values = append(values, n.groups...)
-			}
-		case "instance.group-name":
-			if n != nil {
-				for _, g := range n.groups {
-					values = append(values, t.groups[g].name)
-				}
-			}
-		default:
-			return nil, false
-		}
+	of := map[string]func(*networkInterface) []string{
+		"network-interface.network-interface-id":         func(n *networkInterface) []string { return []string{n.id} },
+		"network-interface.addresses.private-ip-address": func(n *networkInterface) []string { return texts(n.private) },
+		"network-interface.ipv6-addresses.ipv6-address":  func(n *networkInterface) []string { return texts(n.ipv6) },
+		"ipv6-address":               func(n *networkInterface) []string { return texts(n.ipv6) },
+		"instance.group-id":          func(n *networkInterface) []string { return n.groups },
+		"network-interface.group-id": func(n *networkInterface) []string { return n.groups },
+		"instance.group-name":        t.groupNames,
+	}[name]
+	if of == nil {
+		return nil, false
+	}
+	for _, n := range t.interfacesOf(i) {
+		values = append(values, of(n)...)
 	}
 	return values, true
 }

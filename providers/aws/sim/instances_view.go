@@ -39,15 +39,6 @@ type profileView struct {
 	ID  string `xml:"id"`
 }
 
-type metadataOptionsView struct {
-	State    string `xml:"state"`
-	Tokens   string `xml:"httpTokens"`
-	HopLimit int    `xml:"httpPutResponseHopLimit"`
-	Endpoint string `xml:"httpEndpoint"`
-	Protocol string `xml:"httpProtocolIpv6"`
-	Tags     string `xml:"instanceMetadataTags"`
-}
-
 type hostnamesView struct {
 	Type string `xml:"hostnameType"`
 	A    bool   `xml:"enableResourceNameDnsARecord"`
@@ -55,84 +46,53 @@ type hostnamesView struct {
 }
 
 type instanceView struct {
-	ID             string                             `xml:"instanceId"`
-	Image          string                             `xml:"imageId"`
-	State          instanceState                      `xml:"instanceState"`
-	PrivateName    string                             `xml:"privateDnsName"`
-	PublicName     string                             `xml:"dnsName"`
-	Reason         string                             `xml:"reason"`
-	Key            string                             `xml:"keyName,omitempty"`
-	LaunchIndex    int                                `xml:"amiLaunchIndex"`
-	Products       query.Items[nothing]               `xml:"productCodes"`
-	Type           string                             `xml:"instanceType"`
-	Launched       string                             `xml:"launchTime"`
-	Placement      placementView                      `xml:"placement"`
-	Monitoring     stateText                          `xml:"monitoring"`
-	Subnet         string                             `xml:"subnetId,omitempty"`
-	VPC            string                             `xml:"vpcId,omitempty"`
-	PrivateIP      string                             `xml:"privateIpAddress,omitempty"`
-	PublicIP       string                             `xml:"ipAddress,omitempty"`
-	IPv6           string                             `xml:"ipv6Address,omitempty"`
-	Check          bool                               `xml:"sourceDestCheck"`
-	Groups         query.Items[groupRef]              `xml:"groupSet"`
-	StateReason    *stateReason                       `xml:"stateReason"`
-	Architecture   string                             `xml:"architecture"`
-	RootType       string                             `xml:"rootDeviceType"`
-	RootName       string                             `xml:"rootDeviceName"`
-	Devices        query.Items[deviceView]            `xml:"blockDeviceMapping"`
-	Virtualization string                             `xml:"virtualizationType"`
-	ClientToken    string                             `xml:"clientToken"`
-	Tags           query.Items[tag]                   `xml:"tagSet"`
-	Hypervisor     string                             `xml:"hypervisor"`
-	Interfaces     query.Items[instanceInterfaceView] `xml:"networkInterfaceSet"`
-	Profile        *profileView                       `xml:"iamInstanceProfile"`
-	EBSOptimized   bool                               `xml:"ebsOptimized"`
-	ENA            bool                               `xml:"enaSupport"`
-	Metadata       metadataOptionsView                `xml:"metadataOptions"`
-	Platform       string                             `xml:"platformDetails"`
-	Usage          string                             `xml:"usageOperation"`
-	UsageUpdated   string                             `xml:"usageOperationUpdateTime"`
-	CPU            cpuView                            `xml:"cpuOptions"`
-	Reservation    reservationPreference              `xml:"capacityReservationSpecification"`
-	Hibernation    configuredView                     `xml:"hibernationOptions"`
-	Enclave        enabledView                        `xml:"enclaveOptions"`
-	Maintenance    maintenanceView                    `xml:"maintenanceOptions"`
-	Hostnames      *hostnamesView                     `xml:"privateDnsNameOptions"`
+	ID           string                             `xml:"instanceId"`
+	Image        string                             `xml:"imageId"`
+	State        instanceState                      `xml:"instanceState"`
+	PrivateName  string                             `xml:"privateDnsName"`
+	PublicName   string                             `xml:"dnsName"`
+	Reason       string                             `xml:"reason"`
+	Key          string                             `xml:"keyName,omitempty"`
+	LaunchIndex  int                                `xml:"amiLaunchIndex"`
+	Type         string                             `xml:"instanceType"`
+	Launched     string                             `xml:"launchTime"`
+	Placement    placementView                      `xml:"placement"`
+	Subnet       string                             `xml:"subnetId,omitempty"`
+	VPC          string                             `xml:"vpcId,omitempty"`
+	PrivateIP    string                             `xml:"privateIpAddress,omitempty"`
+	PublicIP     string                             `xml:"ipAddress,omitempty"`
+	IPv6         string                             `xml:"ipv6Address,omitempty"`
+	Check        bool                               `xml:"sourceDestCheck"`
+	Groups       query.Items[groupRef]              `xml:"groupSet"`
+	StateReason  *stateReason                       `xml:"stateReason"`
+	Devices      query.Items[deviceView]            `xml:"blockDeviceMapping"`
+	Tags         query.Items[tag]                   `xml:"tagSet"`
+	Interfaces   query.Items[instanceInterfaceView] `xml:"networkInterfaceSet"`
+	Profile      *profileView                       `xml:"iamInstanceProfile"`
+	UsageUpdated string                             `xml:"usageOperationUpdateTime"`
+	Hostnames    *hostnamesView                     `xml:"privateDnsNameOptions"`
+	Constant     string                             `xml:",innerxml"`
 }
 
-// What follows is the same for all instances, but for the ID of the root volume.
+// constantParts is what all instances have in common.
+const constantParts = `<productCodes/><monitoring><state>disabled</state></monitoring><architecture>x86_64</architecture>` +
+	`<rootDeviceType>ebs</rootDeviceType><rootDeviceName>/dev/xvda</rootDeviceName><virtualizationType>hvm</virtualizationType>` +
+	`<clientToken/><hypervisor>xen</hypervisor><ebsOptimized>true</ebsOptimized><enaSupport>true</enaSupport>` +
+	`<metadataOptions><state>applied</state><httpTokens>required</httpTokens><httpPutResponseHopLimit>2</httpPutResponseHopLimit>` +
+	`<httpEndpoint>enabled</httpEndpoint><httpProtocolIpv6>disabled</httpProtocolIpv6>` +
+	`<instanceMetadataTags>disabled</instanceMetadataTags></metadataOptions>` +
+	`<platformDetails>Linux/UNIX</platformDetails><usageOperation>RunInstances</usageOperation>` +
+	`<cpuOptions><coreCount>1</coreCount><threadsPerCore>2</threadsPerCore></cpuOptions><capacityReservationSpecification>` +
+	`<capacityReservationPreference>open</capacityReservationPreference></capacityReservationSpecification>` +
+	`<hibernationOptions><configured>false</configured></hibernationOptions><enclaveOptions><enabled>false</enabled></enclaveOptions>` +
+	`<maintenanceOptions><autoRecovery>default</autoRecovery></maintenanceOptions>`
 
 type deviceView struct {
-	Name string     `xml:"deviceName"`
-	EBS  volumeView `xml:"ebs"`
-}
-
-type volumeView struct {
-	Volume   string `xml:"volumeId"`
-	Status   string `xml:"status"`
-	Attached string `xml:"attachTime"`
-	Delete   bool   `xml:"deleteOnTermination"`
-}
-
-type cpuView struct {
-	Cores   int `xml:"coreCount"`
-	Threads int `xml:"threadsPerCore"`
-}
-
-type reservationPreference struct {
-	Preference string `xml:"capacityReservationPreference"`
-}
-
-type configuredView struct {
-	Configured bool `xml:"configured"`
-}
-
-type enabledView struct {
-	Enabled bool `xml:"enabled"`
-}
-
-type maintenanceView struct {
-	AutoRecovery string `xml:"autoRecovery"`
+	Name     string `xml:"deviceName"`
+	Volume   string `xml:"ebs>volumeId"`
+	Status   string `xml:"ebs>status"`
+	Attached string `xml:"ebs>attachTime"`
+	Delete   bool   `xml:"ebs>deleteOnTermination"`
 }
 
 type stateText struct {
@@ -147,12 +107,8 @@ type stateReason struct {
 func (t *tx) viewInstance(i *instance) instanceView {
 	v := instanceView{
 		ID: i.id, Image: i.image, Key: i.key, State: instanceStateOf(t.stateOf(i)), Type: i.kind, Launched: timestamp(i.launched),
-		Placement:  placementView{Zone: i.zone, ZoneID: t.o.zoneID(i.zone), Tenancy: "default"},
-		Monitoring: stateText{"disabled"}, Architecture: "x86_64", RootType: "ebs", RootName: "/dev/xvda", Virtualization: "hvm",
-		Tags: t.tagSet(i.id), Hypervisor: "xen", EBSOptimized: true, ENA: true, Check: i.checkTraffic,
-		Metadata: metadataOptionsView{"applied", "required", 2, "enabled", "disabled", "disabled"},
-		Platform: "Linux/UNIX", Usage: "RunInstances", UsageUpdated: timestamp(i.launched), CPU: cpuView{1, 2},
-		Reservation: reservationPreference{"open"}, Maintenance: maintenanceView{"default"},
+		Placement: placementView{Zone: i.zone, ZoneID: t.o.zoneID(i.zone), Tenancy: "default"}, Check: i.checkTraffic,
+		Tags: t.tagSet(i.id), UsageUpdated: timestamp(i.launched), Constant: constantParts,
 	}
 	if i.state == stateStopped || i.state == stateTerminated {
 		v.Reason = "User initiated"
@@ -162,7 +118,7 @@ func (t *tx) viewInstance(i *instance) instanceView {
 	if primary == nil {
 		return v
 	}
-	v.Devices = query.ItemsOf([]deviceView{{"/dev/xvda", volumeView{"vol-" + i.id[len("i-"):], "attached", timestamp(i.launched), true}}})
+	v.Devices = query.ItemsOf([]deviceView{{"/dev/xvda", "vol-" + i.id[len("i-"):], "attached", timestamp(i.launched), true}})
 	v.Subnet, v.VPC, v.PrivateName = i.subnet, i.vpc, i.dnsName
 	v.PrivateIP = addressText(primary.primaryIP())
 	v.PublicName, v.PublicIP = t.publicName(primary), addressText(t.publicOf(primary))

@@ -156,55 +156,30 @@ func (t *tx) describeInterfaces(in struct {
 	Interfaces query.Items[interfaceView] `xml:"networkInterfaceSet"`
 	NextToken  string                     `xml:"nextToken,omitempty"`
 }, err error) {
-	found, ids, err := choose(t, interfaceKind, t.interfaces, in.NetworkInterfaceID, in.selection, interfaceFields(t))
-	if err != nil {
-		return out, err
-	}
-	found, out.NextToken, err = page(found, ids, in.selection, everyEC2Page)
-	for _, n := range found {
-		out.Interfaces.Item = append(out.Interfaces.Item, interfaceView{
-			instanceInterfaceView: t.viewAttached(n), Zone: n.zone, ZoneID: t.o.zoneID(n.zone),
-			By: n.requester, Managed: n.requester != "", Tags: t.tagSet(n.id),
+	out.Interfaces, out.NextToken, err = describe(t, interfaceKind, t.interfaces, in.NetworkInterfaceID, in.selection, everyEC2Page,
+		interfaceFields(t), func(n *networkInterface) interfaceView {
+			return interfaceView{
+				instanceInterfaceView: t.viewAttached(n), Zone: n.zone, ZoneID: t.o.zoneID(n.zone),
+				By: n.requester, Managed: n.requester != "", Tags: t.tagSet(n.id),
+			}
 		})
-	}
 	return out, err
 }
 
 func interfaceFields(t *tx) fields[*networkInterface] {
-	one := func(s string) ([]string, bool) { return []string{s}, true }
 	return func(n *networkInterface, name string) ([]string, bool) {
 		if n == nil {
 			n = &networkInterface{}
 		}
 		switch name {
-		case "network-interface-id":
-			return one(n.id)
-		case "vpc-id":
-			return one(n.vpc)
-		case "subnet-id":
-			return one(n.subnet)
-		case "availability-zone":
-			return one(n.zone)
-		case "description":
-			return one(n.description)
 		case "group-id":
 			return n.groups, true
 		case "group-name":
-			var names []string
-			for _, g := range t.groupRefs(n.groups).Item {
-				names = append(names, g.Name)
-			}
-			return names, true
+			return t.groupNames(n), true
 		case "addresses.private-ip-address":
 			return texts(n.private), true
-		case "private-ip-address":
-			return one(addressText(n.primaryIP()))
-		case "private-dns-name":
-			return one(t.privateName(n.primaryIP()))
 		case "ipv6-addresses.ipv6-address":
 			return texts(n.ipv6), true
-		case "mac-address":
-			return one(n.mac)
 		}
 		return t.attachmentFields(n, name)
 	}
@@ -215,7 +190,15 @@ func (t *tx) attachmentFields(n *networkInterface, name string) ([]string, bool)
 	if n.attachment != "" {
 		status, attached = "in-use", "attached"
 	}
-	v, ok := map[string]string{
+	return oneOf(name, map[string]string{
+		"network-interface-id":     n.id,
+		"vpc-id":                   n.vpc,
+		"subnet-id":                n.subnet,
+		"availability-zone":        n.zone,
+		"description":              n.description,
+		"private-ip-address":       addressText(n.primaryIP()),
+		"private-dns-name":         t.privateName(n.primaryIP()),
+		"mac-address":              n.mac,
 		"status":                   status,
 		"interface-type":           n.kind,
 		"requester-id":             n.requester,
@@ -227,8 +210,7 @@ func (t *tx) attachmentFields(n *networkInterface, name string) ([]string, bool)
 		"attachment.device-index":  strconv.Itoa(n.device),
 		"association.public-ip":    addressText(t.publicOf(n)),
 		"source-dest-check":        strconv.FormatBool(n.checkTraffic),
-	}[name]
-	return []string{v}, ok
+	})
 }
 
 // newInterface makes a network interface with one IPv4 address in a subnet, and an IPv6 address if asked.

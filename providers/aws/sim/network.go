@@ -65,21 +65,18 @@ func (t *tx) describeVpcs(in struct {
 	Vpcs      query.Items[vpcView] `xml:"vpcSet"`
 	NextToken string               `xml:"nextToken,omitempty"`
 }, err error) {
-	found, ids, err := choose(t, vpcKind, t.vpcs, in.VpcID, in.selection, vpcFields(t))
-	if err != nil {
-		return out, err
-	}
-	found, out.NextToken, err = page(found, ids, in.selection, everyEC2Page)
-	for _, v := range found {
-		suffix := v.id[len("vpc-"):]
-		out.Vpcs.Item = append(out.Vpcs.Item, vpcView{
-			ID: v.id, Owner: t.o.Account, State: "available", CIDR: v.cidr.String(), DHCP: v.dhcp,
-			CIDRs:  query.ItemsOf([]cidr{{ID: "vpc-cidr-assoc-" + suffix, V4: v.cidr.String(), State: &cidrState{"associated"}}}),
-			CIDRs6: v6Association("vpc-cidr-assoc-"+suffix, v.cidr6),
-			Tags:   t.tagSet(v.id), Tenancy: "default", Standard: v.isDefault,
-		})
-	}
+	out.Vpcs, out.NextToken, err = describe(t, vpcKind, t.vpcs, in.VpcID, in.selection, everyEC2Page, vpcFields(t), t.viewVPC)
 	return out, err
+}
+
+func (t *tx) viewVPC(v *vpc) vpcView {
+	suffix := v.id[len("vpc-"):]
+	return vpcView{
+		ID: v.id, Owner: t.o.Account, State: "available", CIDR: v.cidr.String(), DHCP: v.dhcp,
+		CIDRs:  query.ItemsOf([]cidr{{ID: "vpc-cidr-assoc-" + suffix, V4: v.cidr.String(), State: &cidrState{"associated"}}}),
+		CIDRs6: v6Association("vpc-cidr-assoc-"+suffix, v.cidr6),
+		Tags:   t.tagSet(v.id), Tenancy: "default", Standard: v.isDefault,
+	}
 }
 
 func vpcFields(t *tx) fields[*vpc] {
@@ -87,23 +84,12 @@ func vpcFields(t *tx) fields[*vpc] {
 		if v == nil {
 			v = &vpc{}
 		}
-		switch name {
-		case "vpc-id":
-			return []string{v.id}, true
-		case "cidr", "cidr-block-association.cidr-block":
-			return []string{v.cidr.String()}, true
-		case "ipv6-cidr-block-association.ipv6-cidr-block":
-			return []string{v.cidr6.String()}, true
-		case "state":
-			return []string{"available"}, true
-		case "owner-id":
-			return []string{t.o.Account}, true
-		case "is-default", "isDefault":
-			return []string{strconv.FormatBool(v.isDefault)}, true
-		case "dhcp-options-id":
-			return []string{v.dhcp}, true
-		}
-		return nil, false
+		isDefault := strconv.FormatBool(v.isDefault)
+		return oneOf(name, map[string]string{
+			"vpc-id": v.id, "cidr": v.cidr.String(), "cidr-block-association.cidr-block": v.cidr.String(),
+			"ipv6-cidr-block-association.ipv6-cidr-block": v.cidr6.String(), "state": "available", "owner-id": t.o.Account,
+			"is-default": isDefault, "isDefault": isDefault, "dhcp-options-id": v.dhcp,
+		})
 	}
 }
 
@@ -139,14 +125,8 @@ func (t *tx) describeSubnets(in struct {
 	Subnets   query.Items[subnetView] `xml:"subnetSet"`
 	NextToken string                  `xml:"nextToken,omitempty"`
 }, err error) {
-	found, ids, err := choose(t, subnetKind, t.subnets, in.SubnetID, in.selection, subnetFields(t))
-	if err != nil {
-		return out, err
-	}
-	found, out.NextToken, err = page(found, ids, in.selection, everyEC2Page)
-	for _, s := range found {
-		out.Subnets.Item = append(out.Subnets.Item, t.viewSubnet(s))
-	}
+	out.Subnets, out.NextToken, err = describe(t, subnetKind, t.subnets, in.SubnetID, in.selection, everyEC2Page,
+		subnetFields(t), t.viewSubnet)
 	return out, err
 }
 
@@ -178,30 +158,19 @@ func subnetFields(t *tx) fields[*subnet] {
 			s = &subnet{}
 		}
 		switch name {
-		case "subnet-id":
-			return []string{s.id}, true
-		case "vpc-id":
-			return []string{s.vpc}, true
-		case "availability-zone", "availabilityZone":
-			return []string{s.zone}, true
-		case "availability-zone-id":
-			return []string{t.o.zoneID(s.zone)}, true
-		case "cidr", "cidrBlock", "cidr-block":
-			return []string{s.cidr.String()}, true
-		case "ipv6-cidr-block-association.ipv6-cidr-block":
-			return []string{s.cidr6.String()}, true
-		case "state":
-			return []string{"available"}, true
-		case "owner-id":
-			return []string{t.o.Account}, true
-		case "default-for-az", "defaultForAz", "ipv6-native", "enable-dns64", "map-customer-owned-ip-on-launch":
-			return []string{"false"}, true
-		case "map-public-ip-on-launch":
-			return []string{strconv.FormatBool(s.mapPublic)}, true
-		case "subnet-arn":
-			return []string{t.arn("ec2", "subnet/"+s.id)}, true
+		case "availabilityZone":
+			name = "availability-zone"
+		case "cidr", "cidrBlock":
+			name = "cidr-block"
+		case "defaultForAz", "ipv6-native", "enable-dns64", "map-customer-owned-ip-on-launch":
+			name = "default-for-az"
 		}
-		return nil, false
+		return oneOf(name, map[string]string{
+			"subnet-id": s.id, "vpc-id": s.vpc, "availability-zone": s.zone, "availability-zone-id": t.o.zoneID(s.zone),
+			"cidr-block": s.cidr.String(), "ipv6-cidr-block-association.ipv6-cidr-block": s.cidr6.String(),
+			"state": "available", "owner-id": t.o.Account, "default-for-az": "false",
+			"map-public-ip-on-launch": strconv.FormatBool(s.mapPublic), "subnet-arn": t.arn("ec2", "subnet/"+s.id),
+		})
 	}
 }
 

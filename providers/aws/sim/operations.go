@@ -46,6 +46,30 @@ func write[In, Out any](name string, do func(*tx, In) (Out, error)) operation {
 	return o
 }
 
+// on returns an operation on the object that the request names: the object is looked up before the operation runs.
+func on[In interface{ object(*tx) (O, error) }, O, Out any](do func(*tx, O, In) (Out, error)) func(*tx, In) (Out, error) {
+	return func(t *tx, in In) (out Out, err error) {
+		x, err := in.object(t)
+		if err != nil {
+			return out, err
+		}
+		return do(t, x, in)
+	}
+}
+
+// These are the parts of requests that name an object.
+type (
+	ofClassic     struct{ LoadBalancerName string }
+	ofBalancer    struct{ LoadBalancerArn string }
+	ofTargetGroup struct{ TargetGroupArn string }
+	ofListener    struct{ ListenerArn string }
+)
+
+func (n ofClassic) object(t *tx) (*classic, error)         { return t.classicOf(n.LoadBalancerName) }
+func (n ofBalancer) object(t *tx) (*balancer, error)       { return t.balancerOf(n.LoadBalancerArn) }
+func (n ofTargetGroup) object(t *tx) (*targetGroup, error) { return t.targetGroupOf(n.TargetGroupArn) }
+func (n ofListener) object(t *tx) (*listener, error)       { return t.listenerOf(n.ListenerArn) }
+
 // errDryRun answers a request that asked whether it would be allowed. Like EC2 it comes before the request's values are looked at.
 func errDryRun() error {
 	return refuse("DryRunOperation", "Request would have succeeded, but DryRun flag is set.")

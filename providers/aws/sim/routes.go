@@ -73,20 +73,17 @@ func (t *tx) describeTables(in struct {
 	Tables    query.Items[tableView] `xml:"routeTableSet"`
 	NextToken string                 `xml:"nextToken,omitempty"`
 }, err error) {
-	found, ids, err := choose(t, tableKind, t.tables, in.RouteTableID, in.selection, tableFields(t))
-	if err != nil {
-		return out, err
-	}
-	found, out.NextToken, err = page(found, ids, in.selection, pageRule{least: 5, most: 100})
-	for _, table := range found {
-		v := tableView{ID: table.id, VPC: table.vpc, Owner: t.o.Account, Tags: t.tagSet(table.id)}
-		for _, r := range table.routes {
-			v.Routes.Item = append(v.Routes.Item, t.viewRoute(r))
-		}
-		v.Associations = query.ItemsOf(table.associations())
-		out.Tables.Item = append(out.Tables.Item, v)
-	}
+	out.Tables, out.NextToken, err = describe(t, tableKind, t.tables, in.RouteTableID, in.selection, pageRule{least: 5, most: 100},
+		tableFields(t), t.viewTable)
 	return out, err
+}
+
+func (t *tx) viewTable(r *routeTable) tableView {
+	v := tableView{ID: r.id, VPC: r.vpc, Owner: t.o.Account, Tags: t.tagSet(r.id), Associations: query.ItemsOf(r.associations())}
+	for _, x := range r.routes {
+		v.Routes.Item = append(v.Routes.Item, t.viewRoute(x))
+	}
+	return v
 }
 
 func (r *routeTable) associations() []tableAssociation {

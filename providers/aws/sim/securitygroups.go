@@ -57,17 +57,13 @@ func (t *tx) describeGroups(in struct {
 		}
 		ids = append(ids, g.id)
 	}
-	found, names, err := choose(t, groupKind, t.groups, ids, in.selection, groupFields(t))
-	if err != nil {
-		return out, err
-	}
-	found, out.NextToken, err = page(found, names, in.selection, everyEC2Page)
-	for _, g := range found {
-		out.Groups.Item = append(out.Groups.Item, groupView{
-			ID: g.id, ARN: t.arn("ec2", "security-group/"+g.id), Name: g.name, Description: g.description, Owner: t.o.Account,
-			VPC: g.vpc, Ingress: t.viewPermissions(g.ingress), Egress: t.viewPermissions(g.egress), Tags: t.tagSet(g.id),
+	out.Groups, out.NextToken, err = describe(t, groupKind, t.groups, ids, in.selection, everyEC2Page, groupFields(t),
+		func(g *securityGroup) groupView {
+			return groupView{
+				ID: g.id, ARN: t.arn("ec2", "security-group/"+g.id), Name: g.name, Description: g.description, Owner: t.o.Account,
+				VPC: g.vpc, Ingress: t.viewPermissions(g.ingress), Egress: t.viewPermissions(g.egress), Tags: t.tagSet(g.id),
+			}
 		})
-	}
 	return out, err
 }
 
@@ -76,25 +72,15 @@ func groupFields(t *tx) fields[*securityGroup] {
 		if g == nil {
 			g = &securityGroup{}
 		}
-		switch name {
-		case "group-id":
-			return []string{g.id}, true
-		case "group-name":
-			return []string{g.name}, true
-		case "vpc-id":
-			return []string{g.vpc}, true
-		case "description":
-			return []string{g.description}, true
-		case "owner-id":
-			return []string{t.o.Account}, true
-		}
 		if rest, ok := strings.CutPrefix(name, "egress.ip-permission."); ok {
 			return ruleValues(g.egress, rest)
 		}
 		if rest, ok := strings.CutPrefix(name, "ip-permission."); ok {
 			return ruleValues(g.ingress, rest)
 		}
-		return nil, false
+		return oneOf(name, map[string]string{
+			"group-id": g.id, "group-name": g.name, "vpc-id": g.vpc, "description": g.description, "owner-id": t.o.Account,
+		})
 	}
 }
 

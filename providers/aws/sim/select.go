@@ -6,6 +6,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/unified-ccm/unified-ccm/providers/aws/sim/query"
 )
 
 // idKind is how a kind of EC2 object is named in IDs and errors.
@@ -92,6 +94,12 @@ func (s selection) check() error {
 
 // fields answers what values an object has for a filter; ok is false for filters that its kind does not know.
 type fields[T any] func(object T, name string) (values []string, ok bool)
+
+// oneOf returns the value of a filter, of which the object has exactly one.
+func oneOf(name string, values map[string]string) ([]string, bool) {
+	v, ok := values[name]
+	return []string{v}, ok
+}
 
 // choose returns the objects that are visible, asked for by ID if any ID is given, and match all
 // filters; sorted by ID.
@@ -213,6 +221,21 @@ func matches(pattern, text string) bool {
 	expression.WriteString(`$`)
 	re, err := regexp.Compile(expression.String())
 	return err == nil && re.MatchString(text)
+}
+
+// describe selects objects, cuts one page out of them, and returns what a client sees of each.
+func describe[T, V any](t *tx, k idKind, all map[string]T, ids []string, s selection, rule pageRule,
+	values fields[T], view func(T) V,
+) (out query.Items[V], next string, err error) {
+	found, names, err := choose(t, k, all, ids, s, values)
+	if err != nil {
+		return out, "", err
+	}
+	found, next, err = page(found, names, s, rule)
+	for _, x := range found {
+		out.Item = append(out.Item, view(x))
+	}
+	return out, next, err
 }
 
 // pageRule says how long pages are.

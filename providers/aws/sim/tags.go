@@ -214,10 +214,9 @@ type describeTagsOutput struct {
 
 func (t *tx) describeTags(in struct{ selection }) (describeTagsOutput, error) {
 	values := func(d tagDescription, name string) ([]string, bool) {
-		v, ok := map[string]string{
+		return oneOf(name, map[string]string{
 			"key": d.Key, "value": d.Value, "resource-id": d.ResourceID, "resource-type": d.ResourceType,
-		}[name]
-		return []string{v}, ok
+		})
 	}
 	if err := in.check(); err != nil {
 		return describeTagsOutput{}, err

@@ -116,22 +116,14 @@ func viewAttributes(have map[string]string) attributesOutput {
 	return attributesOutput{query.MembersOf(out)}
 }
 
-func (t *tx) describeBalancerAttributes(in struct{ LoadBalancerArn string }) (out attributesOutput, err error) {
-	b, err := t.balancerOf(in.LoadBalancerArn)
-	if err != nil {
-		return out, err
-	}
+func (t *tx) describeBalancerAttributes(b *balancer, in struct{ ofBalancer }) (out attributesOutput, err error) {
 	return viewAttributes(b.attributes), nil
 }
 
-func (t *tx) modifyBalancerAttributes(in struct {
-	LoadBalancerArn string
-	Attributes      []attribute
+func (t *tx) modifyBalancerAttributes(b *balancer, in struct {
+	ofBalancer
+	Attributes []attribute
 }) (out attributesOutput, err error) {
-	b, err := t.balancerOf(in.LoadBalancerArn)
-	if err != nil {
-		return out, err
-	}
 	if err := checkAttributes(b.attributes, in.Attributes); err != nil {
 		return out, err
 	}
@@ -147,22 +139,14 @@ func (t *tx) modifyBalancerAttributes(in struct {
 	return viewAttributes(after), nil
 }
 
-func (t *tx) describeGroupAttributes(in struct{ TargetGroupArn string }) (out attributesOutput, err error) {
-	g, err := t.targetGroupOf(in.TargetGroupArn)
-	if err != nil {
-		return out, err
-	}
+func (t *tx) describeGroupAttributes(g *targetGroup, in struct{ ofTargetGroup }) (out attributesOutput, err error) {
 	return viewAttributes(g.attributes), nil
 }
 
-func (t *tx) modifyGroupAttributes(in struct {
-	TargetGroupArn string
-	Attributes     []attribute
+func (t *tx) modifyGroupAttributes(g *targetGroup, in struct {
+	ofTargetGroup
+	Attributes []attribute
 }) (out attributesOutput, err error) {
-	g, err := t.targetGroupOf(in.TargetGroupArn)
-	if err != nil {
-		return out, err
-	}
 	if err := checkAttributes(g.attributes, in.Attributes); err != nil {
 		return out, err
 	}
@@ -174,22 +158,14 @@ func (t *tx) modifyGroupAttributes(in struct {
 	return setAttributes(g.attributes, in.Attributes), nil
 }
 
-func (t *tx) describeListenerAttributes(in struct{ ListenerArn string }) (out attributesOutput, err error) {
-	l, err := t.listenerOf(in.ListenerArn)
-	if err != nil {
-		return out, err
-	}
+func (t *tx) describeListenerAttributes(l *listener, in struct{ ofListener }) (out attributesOutput, err error) {
 	return viewAttributes(l.attributes), nil
 }
 
-func (t *tx) modifyListenerAttributes(in struct {
-	ListenerArn string
-	Attributes  []attribute
+func (t *tx) modifyListenerAttributes(l *listener, in struct {
+	ofListener
+	Attributes []attribute
 }) (out attributesOutput, err error) {
-	l, err := t.listenerOf(in.ListenerArn)
-	if err != nil {
-		return out, err
-	}
 	if err := checkAttributes(l.attributes, in.Attributes); err != nil {
 		return out, err
 	}

@@ -49,11 +49,11 @@ func v2BalancerOperations() []operation {
 		read("DescribeLoadBalancers", (*tx).describeBalancers),
 		write("CreateLoadBalancer", (*tx).createBalancer),
 		write("DeleteLoadBalancer", (*tx).deleteBalancer),
-		write("SetSecurityGroups", (*tx).setSecurityGroups),
-		write("SetSubnets", (*tx).setSubnets),
-		write("SetIpAddressType", (*tx).setAddressType),
-		read("DescribeLoadBalancerAttributes", (*tx).describeBalancerAttributes),
-		write("ModifyLoadBalancerAttributes", (*tx).modifyBalancerAttributes),
+		write("SetSecurityGroups", on((*tx).setSecurityGroups)),
+		write("SetSubnets", on((*tx).setSubnets)),
+		write("SetIpAddressType", on((*tx).setAddressType)),
+		read("DescribeLoadBalancerAttributes", on((*tx).describeBalancerAttributes)),
+		write("ModifyLoadBalancerAttributes", on((*tx).modifyBalancerAttributes)),
 	}
 }
 
@@ -312,10 +312,7 @@ func (t *tx) describeBalancers(in describeBalancersInput) (out balancersOutput, 
 			}
 		}
 	}
-	found, out.NextMarker, err = elbCut(found, in.elbPage, func(b *balancer) string { return b.arn })
-	for _, b := range found {
-		out.Balancers.Member = append(out.Balancers.Member, t.viewBalancer(b))
-	}
+	out.Balancers, out.NextMarker, err = elbCut(found, in.elbPage, func(b *balancer) string { return b.arn }, t.viewBalancer)
 	return out, err
 }
 

@@ -151,18 +151,14 @@ func (t *tx) releaseInterface(id string) {
 }
 
 // setSecurityGroups replaces the groups of a load balancer that was made with any.
-func (t *tx) setSecurityGroups(in struct {
-	LoadBalancerArn string
-	SecurityGroups  []string
-	PrivateLink     string `q:"EnforceSecurityGroupInboundRulesOnPrivateLinkTraffic"`
+func (t *tx) setSecurityGroups(b *balancer, in struct {
+	ofBalancer
+	SecurityGroups []string
+	PrivateLink    string `q:"EnforceSecurityGroupInboundRulesOnPrivateLinkTraffic"`
 }) (out struct {
 	Groups      query.Members[string] `xml:"SecurityGroupIds"`
 	PrivateLink string                `xml:"EnforceSecurityGroupInboundRulesOnPrivateLinkTraffic"`
 }, err error) {
-	b, err := t.balancerOf(in.LoadBalancerArn)
-	if err != nil {
-		return out, err
-	}
 	if !b.withGroups {
 		return out, refuse("InvalidConfigurationRequest", "You cannot set security groups on a Network Load Balancer that was created without security groups")
 	}
@@ -195,21 +191,17 @@ func checkSourceNAT(sourceNAT, addressType string) error {
 }
 
 // setSubnets replaces the subnets.
-func (t *tx) setSubnets(in struct {
-	LoadBalancerArn string
-	Subnets         []string
-	SubnetMappings  []subnetMapping
-	IPAddressType   string `q:"IpAddressType"`
-	SourceNAT       string `q:"EnablePrefixForIpv6SourceNat"`
+func (t *tx) setSubnets(b *balancer, in struct {
+	ofBalancer
+	Subnets        []string
+	SubnetMappings []subnetMapping
+	IPAddressType  string `q:"IpAddressType"`
+	SourceNAT      string `q:"EnablePrefixForIpv6SourceNat"`
 }) (out struct {
 	Zones       query.Members[balancerZoneView] `xml:"AvailabilityZones"`
 	AddressType string                          `xml:"IpAddressType"`
 	SourceNAT   string                          `xml:"EnablePrefixForIpv6SourceNat"`
 }, err error) {
-	b, err := t.balancerOf(in.LoadBalancerArn)
-	if err != nil {
-		return out, err
-	}
 	checked := *b
 	if in.IPAddressType != "" {
 		checked.addressType = in.IPAddressType
@@ -233,16 +225,12 @@ func (t *tx) setSubnets(in struct {
 	return out, nil
 }
 
-func (t *tx) setAddressType(in struct {
-	LoadBalancerArn string
-	IPAddressType   string `q:"IpAddressType"`
+func (t *tx) setAddressType(b *balancer, in struct {
+	ofBalancer
+	IPAddressType string `q:"IpAddressType"`
 }) (out struct {
 	AddressType string `xml:"IpAddressType"`
 }, err error) {
-	b, err := t.balancerOf(in.LoadBalancerArn)
-	if err != nil {
-		return out, err
-	}
 	if in.IPAddressType != "ipv4" && in.IPAddressType != "dualstack" {
 		return out, refuse("InvalidConfigurationRequest", "IpAddressType '%s' is not supported for network load balancers", in.IPAddressType)
 	}

@@ -8,7 +8,7 @@ import (
 
 type certificatesInput struct {
 	elbPage
-	ListenerArn  string
+	ofListener
 	Certificates []certificate
 }
 
@@ -18,26 +18,18 @@ type certificatesOutput struct {
 }
 
 // describeCertificates lists the default certificate too, and says which it is.
-func (t *tx) describeCertificates(in certificatesInput) (out certificatesOutput, err error) {
-	l, err := t.listenerOf(in.ListenerArn)
-	if err != nil {
-		return out, err
-	}
-	for n, c := range l.certificates {
-		first := n == 0
-		out.Certificates.Member = append(out.Certificates.Member, certificateView{c, &first})
-	}
-	slices.SortFunc(out.Certificates.Member, func(a, b certificateView) int { return compareText(a.ARN, b.ARN) })
-	out.Certificates.Member, out.NextMarker, err = elbCut(out.Certificates.Member, in.elbPage, func(c certificateView) string { return c.ARN })
+func (t *tx) describeCertificates(l *listener, in certificatesInput) (out certificatesOutput, err error) {
+	arns := slices.Sorted(slices.Values(l.certificates))
+	out.Certificates, out.NextMarker, err = elbCut(arns, in.elbPage, func(arn string) string { return arn },
+		func(arn string) certificateView {
+			isDefault := arn == l.certificates[0]
+			return certificateView{arn, &isDefault}
+		})
 	return out, err
 }
 
 // addCertificates adds to those for server name indication. What is there already stays.
-func (t *tx) addCertificates(in certificatesInput) (out certificatesOutput, err error) {
-	l, err := t.listenerOf(in.ListenerArn)
-	if err != nil {
-		return out, err
-	}
+func (t *tx) addCertificates(l *listener, in certificatesInput) (out certificatesOutput, err error) {
 	if l.protocol != "TLS" {
 		return out, refuse("UnsupportedProtocol", "Certificates cannot be added to %s listeners", l.protocol)
 	}
@@ -62,11 +54,7 @@ func (t *tx) addCertificates(in certificatesInput) (out certificatesOutput, err 
 	return out, nil
 }
 
-func (t *tx) removeCertificates(in certificatesInput) (nothing, error) {
-	l, err := t.listenerOf(in.ListenerArn)
-	if err != nil {
-		return nothing{}, err
-	}
+func (t *tx) removeCertificates(l *listener, in certificatesInput) (nothing, error) {
 	for _, c := range in.Certificates {
 		if len(l.certificates) > 0 && l.certificates[0] == c.CertificateArn {
 			return nothing{}, refuse("OperationNotPermitted", "The default certificate cannot be removed")
@@ -76,14 +64,4 @@ func (t *tx) removeCertificates(in certificatesInput) (nothing, error) {
 		l.certificates = slices.DeleteFunc(l.certificates, func(arn string) bool { return arn == c.CertificateArn })
 	}
 	return nothing{}, nil
-}
-
-func compareText(a, b string) int {
-	switch {
-	case a < b:
-		return -1
-	case a > b:
-		return 1
-	}
-	return 0
 }

@@ -79,13 +79,13 @@ func v2ListenerOperations() []operation {
 	return []operation{
 		read("DescribeListeners", (*tx).describeListeners),
 		write("CreateListener", (*tx).createListener),
-		write("ModifyListener", (*tx).modifyListener),
-		write("DeleteListener", (*tx).deleteListener),
-		read("DescribeListenerAttributes", (*tx).describeListenerAttributes),
-		write("ModifyListenerAttributes", (*tx).modifyListenerAttributes),
-		read("DescribeListenerCertificates", (*tx).describeCertificates),
-		write("AddListenerCertificates", (*tx).addCertificates),
-		write("RemoveListenerCertificates", (*tx).removeCertificates),
+		write("ModifyListener", on((*tx).modifyListener)),
+		write("DeleteListener", on((*tx).deleteListener)),
+		read("DescribeListenerAttributes", on((*tx).describeListenerAttributes)),
+		write("ModifyListenerAttributes", on((*tx).modifyListenerAttributes)),
+		read("DescribeListenerCertificates", on((*tx).describeCertificates)),
+		write("AddListenerCertificates", on((*tx).addCertificates)),
+		write("RemoveListenerCertificates", on((*tx).removeCertificates)),
 	}
 }
 
@@ -96,14 +96,14 @@ type certificate struct {
 
 type listenerInput struct {
 	LoadBalancerArn string
-	ListenerArn     string
-	Protocol        string
-	Port            *int32
-	SslPolicy       *string
-	Certificates    []certificate
-	DefaultActions  []action
-	AlpnPolicy      []string
-	Tags            []elbTag
+	ofListener
+	Protocol       string
+	Port           *int32
+	SslPolicy      *string
+	Certificates   []certificate
+	DefaultActions []action
+	AlpnPolicy     []string
+	Tags           []elbTag
 }
 
 // defaultPolicy is what a TLS listener gets that names no security policy.
@@ -305,11 +305,7 @@ func (t *tx) listenerOf(arn string) (*listener, error) {
 	return nil, refuse("ListenerNotFound", "One or more listeners not found")
 }
 
-func (t *tx) modifyListener(in listenerInput) (out listenersOutput, err error) {
-	l, err := t.listenerOf(in.ListenerArn)
-	if err != nil {
-		return out, err
-	}
+func (t *tx) modifyListener(l *listener, in listenerInput) (out listenersOutput, err error) {
 	if in.Port != nil && t.listenerOn(l.balancer, *in.Port, l) != nil {
 		return out, refuse("DuplicateListener", "A listener already exists on this port for this load balancer '%s'", l.balancer)
 	}
@@ -321,11 +317,7 @@ func (t *tx) modifyListener(in listenerInput) (out listenersOutput, err error) {
 	return out, nil
 }
 
-func (t *tx) deleteListener(in struct{ ListenerArn string }) (nothing, error) {
-	l, err := t.listenerOf(in.ListenerArn)
-	if err != nil {
-		return nothing{}, err
-	}
+func (t *tx) deleteListener(l *listener, in struct{ ofListener }) (nothing, error) {
 	delete(t.listeners, l.arn)
 	t.forget(l.arn)
 	return nothing{}, nil
@@ -358,9 +350,6 @@ func (t *tx) describeListeners(in struct {
 		}
 		found = append(found, l)
 	}
-	found, out.NextMarker, err = elbCut(found, in.elbPage, func(l *listener) string { return l.arn })
-	for _, l := range found {
-		out.Listeners.Member = append(out.Listeners.Member, t.viewListener(l))
-	}
+	out.Listeners, out.NextMarker, err = elbCut(found, in.elbPage, func(l *listener) string { return l.arn }, t.viewListener)
 	return out, err
 }

@@ -44,23 +44,23 @@ func v2TargetGroupOperations() []operation {
 	return []operation{
 		read("DescribeTargetGroups", (*tx).describeTargetGroups),
 		write("CreateTargetGroup", (*tx).createTargetGroup),
-		write("ModifyTargetGroup", (*tx).modifyTargetGroup),
+		write("ModifyTargetGroup", on((*tx).modifyTargetGroup)),
 		write("DeleteTargetGroup", (*tx).deleteTargetGroup),
-		read("DescribeTargetGroupAttributes", (*tx).describeGroupAttributes),
-		write("ModifyTargetGroupAttributes", (*tx).modifyGroupAttributes),
+		read("DescribeTargetGroupAttributes", on((*tx).describeGroupAttributes)),
+		write("ModifyTargetGroupAttributes", on((*tx).modifyGroupAttributes)),
 	}
 }
 
 type targetGroupInput struct {
 	healthCheck
-	TargetGroupArn string
-	Name           string
-	Protocol       string
-	Port           *int32
-	VpcID          string `q:"VpcId"`
-	TargetType     string
-	IPAddressType  string `q:"IpAddressType"`
-	Tags           []elbTag
+	ofTargetGroup
+	Name          string
+	Protocol      string
+	Port          *int32
+	VpcID         string `q:"VpcId"`
+	TargetType    string
+	IPAddressType string `q:"IpAddressType"`
+	Tags          []elbTag
 }
 
 type targetGroupsOutput struct {
@@ -185,11 +185,7 @@ func (c healthCheck) validate() error {
 	return nil
 }
 
-func (t *tx) modifyTargetGroup(in targetGroupInput) (out targetGroupsOutput, err error) {
-	g, err := t.targetGroupOf(in.TargetGroupArn)
-	if err != nil {
-		return out, err
-	}
+func (t *tx) modifyTargetGroup(g *targetGroup, in targetGroupInput) (out targetGroupsOutput, err error) {
 	check, err := completeCheck(g.check, in.healthCheck)
 	if err != nil {
 		return out, err
@@ -273,10 +269,7 @@ func (t *tx) describeTargetGroups(in struct {
 	if len(missing) > 0 {
 		return out, refuse("TargetGroupNotFound", "One or more target groups not found")
 	}
-	found, out.NextMarker, err = elbCut(found, in.elbPage, func(g *targetGroup) string { return g.arn })
-	for _, g := range found {
-		out.Groups.Member = append(out.Groups.Member, t.viewTargetGroup(g))
-	}
+	out.Groups, out.NextMarker, err = elbCut(found, in.elbPage, func(g *targetGroup) string { return g.arn }, t.viewTargetGroup)
 	return out, err
 }
 

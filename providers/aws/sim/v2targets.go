@@ -22,9 +22,9 @@ type target struct {
 
 func v2TargetOperations() []operation {
 	return []operation{
-		read("DescribeTargetHealth", (*tx).describeTargetHealth),
-		write("RegisterTargets", (*tx).registerTargets),
-		write("DeregisterTargets", (*tx).deregisterTargets),
+		read("DescribeTargetHealth", on((*tx).describeTargetHealth)),
+		write("RegisterTargets", on((*tx).registerTargets)),
+		write("DeregisterTargets", on((*tx).deregisterTargets)),
 	}
 }
 
@@ -35,9 +35,9 @@ type targetInput struct {
 }
 
 type targetsInput struct {
-	TargetGroupArn string
-	Targets        []targetInput
-	Include        []string
+	ofTargetGroup
+	Targets []targetInput
+	Include []string
 }
 
 // registered are the targets that were not removed.
@@ -45,11 +45,7 @@ func (t *tx) registered(g *targetGroup) []*target {
 	return slices.DeleteFunc(slices.Clone(g.targets), func(x *target) bool { return !x.drained.IsZero() })
 }
 
-func (t *tx) registerTargets(in targetsInput) (nothing, error) {
-	g, err := t.targetGroupOf(in.TargetGroupArn)
-	if err != nil {
-		return nothing{}, err
-	}
+func (t *tx) registerTargets(g *targetGroup, in targetsInput) (nothing, error) {
 	if len(in.Targets) == 0 {
 		return nothing{}, validation("1 validation error detected: Value null at 'targets' failed to satisfy constraint: Member must not be null")
 	}
@@ -190,11 +186,7 @@ func (t *tx) checkIPTarget(g *targetGroup, x targetInput) error {
 }
 
 // deregisterTargets starts to drain. Targets that are not registered are no error.
-func (t *tx) deregisterTargets(in targetsInput) (nothing, error) {
-	g, err := t.targetGroupOf(in.TargetGroupArn)
-	if err != nil {
-		return nothing{}, err
-	}
+func (t *tx) deregisterTargets(g *targetGroup, in targetsInput) (nothing, error) {
 	for _, x := range in.Targets {
 		// Without a port a target goes on all its ports.
 		for _, old := range g.targets {
@@ -238,13 +230,9 @@ type targetHealthView struct {
 	Health healthView `xml:"TargetHealth"`
 }
 
-func (t *tx) describeTargetHealth(in targetsInput) (out struct {
+func (t *tx) describeTargetHealth(g *targetGroup, in targetsInput) (out struct {
 	Health query.Members[targetHealthView] `xml:"TargetHealthDescriptions"`
 }, err error) {
-	g, err := t.targetGroupOf(in.TargetGroupArn)
-	if err != nil {
-		return out, err
-	}
 	g.targets = slices.DeleteFunc(g.targets, func(x *target) bool { return t.isDrained(x) })
 	show := g.targets
 	if len(in.Targets) > 0 {

@@ -75,12 +75,11 @@ func zoneNames(all map[string]zoneView, ids map[string]string, names, zoneIDs []
 }
 
 func zoneFields(z zoneView, name string) ([]string, bool) {
-	v, ok := map[string]string{
+	return oneOf(name, map[string]string{
 		"zone-name": z.Name, "zone-id": z.ID, "region-name": z.Region, "state": z.State, "zone-type": z.Type,
 		"group-name": z.Group, "opt-in-status": z.OptIn, "parent-zone-id": "", "parent-zone-name": "", "message": "",
 		"group-long-name": "",
-	}[name]
-	return []string{v}, ok
+	})
 }
 
 type regionView struct {
@@ -104,8 +103,7 @@ func (t *tx) describeRegions(in struct {
 	}
 	region := regionView{t.o.Region, "ec2." + t.o.Region + "." + t.o.dnsSuffix(), "opt-in-not-required"}
 	values := func(r regionView, name string) ([]string, bool) {
-		v, ok := map[string]string{"region-name": r.Name, "endpoint": r.Endpoint, "opt-in-status": r.OptIn}[name]
-		return []string{v}, ok
+		return oneOf(name, map[string]string{"region-name": r.Name, "endpoint": r.Endpoint, "opt-in-status": r.OptIn})
 	}
 	if err := checkFilters(in.Filter, values); err != nil {
 		return out, err
