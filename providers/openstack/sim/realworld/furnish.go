@@ -28,8 +28,7 @@ func (c *Cloud) furnish(ctx context.Context) error {
 	if err := c.grant(ctx); err != nil {
 		return err
 	}
-	c.tenant = newSession(c.admin.auth, name, password, name)
-	if err := c.tenant.login(ctx); err != nil {
+	if c.tenant, err = login(ctx, c.admin.auth, name, password, name); err != nil {
 		return err
 	}
 	if err := c.choose(ctx); err != nil {

@@ -62,11 +62,11 @@ func New(ctx context.Context, o Options) (*Cloud, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Cloud{admin: newSession(env["OS_AUTH_URL"], env["OS_USERNAME"], env["OS_PASSWORD"], env["OS_PROJECT_NAME"]), foreign: map[string]bool{}}
-	if err := c.admin.login(ctx); err != nil {
+	admin, err := login(ctx, env["OS_AUTH_URL"], env["OS_USERNAME"], env["OS_PASSWORD"], env["OS_PROJECT_NAME"])
+	if err != nil {
 		return nil, err
 	}
-	c.front = newFront(c.admin.roots(), o)
+	c := &Cloud{admin: admin, front: newFront(admin.roots, o), foreign: map[string]bool{}}
 	err = c.furnish(ctx)
 	if err == nil && o.Spares > 0 {
 		err = c.bootSpares(ctx, o.Spares)

@@ -1,75 +1,70 @@
 package realworld
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"net/url"
 	"strings"
-	"sync"
+
+	"github.com/gophercloud/gophercloud/v2"
+	"github.com/gophercloud/gophercloud/v2/openstack"
+	"github.com/gophercloud/gophercloud/v2/openstack/identity/v3/tokens"
 )
 
 // region is the one whose endpoints are used.
 const region = "RegionOne"
 
-// session calls services as one user in one project.
+// session calls services as one user in one project. gophercloud renews the token when it expires.
 type session struct {
 	auth, user, password, project string
-	client                        *http.Client
 
-	mu    sync.Mutex
-	token string
-	urls  map[string]string // by service type, without a version
-}
-
-func newSession(auth, user, password, project string) *session {
-	// Not through a proxy of the environment, and with connections for many machines that are launched at once.
-	return &session{auth: strings.TrimSuffix(auth, "/"), user: user, password: password, project: project, client: &http.Client{Transport: newTransport()}}
+	client *gophercloud.ProviderClient
+	// roots are the URLs of services by type, without a version.
+	roots map[string]string
 }
 
 // versions are the parts of URLs that name the version of a service.
 func versions() map[string]string {
-	return map[string]string{"identity": "/v3", "compute": "/v2.1", "network": "/v2.0", "load-balancer": "/v2.0", "image": "/v2"}
+	return map[string]string{
+		"identity": "/v3", "compute": "/v2.1", "network": "/v2.0", "load-balancer": "/v2.0", "image": "/v2",
+	}
 }
 
-// login gets a token and the catalogue.
-func (s *session) login(ctx context.Context) error {
-	domain := map[string]string{"name": "Default"}
-	body := object{"auth": object{
-		"identity": object{"methods": []string{"password"}, "password": object{"user": object{"name": s.user, "password": s.password, "domain": domain}}},
-		"scope":    object{"project": object{"name": s.project, "domain": domain}},
-	}}
-	var out struct {
-		Token struct {
-			Catalog []struct {
-				Type      string
-				Endpoints []struct{ Interface, URL, RegionID string }
-			}
-		}
+// login returns a session with a token and the endpoints of the catalogue.
+func login(ctx context.Context, auth, user, password, project string) (*session, error) {
+	s := &session{auth: auth, user: user, password: password, project: project, roots: map[string]string{}}
+	var err error
+	if s.client, err = openstack.NewClient(auth); err != nil {
+		return nil, err
 	}
-	header, err := s.send(ctx, http.MethodPost, s.auth+"/auth/tokens", "", body, &out)
+	s.client.HTTPClient = http.Client{Transport: newTransport()} // Ignores a proxy of the environment.
+	err = openstack.Authenticate(ctx, s.client, gophercloud.AuthOptions{
+		IdentityEndpoint: auth, Username: user, Password: password, TenantName: project, DomainName: "Default", AllowReauth: true,
+	})
 	if err != nil {
-		return fmt.Errorf("logging in as %s: %w", s.user, err)
+		return nil, fmt.Errorf("logging in as %s: %w", user, err)
 	}
-	urls := map[string]string{}
-	for _, service := range out.Token.Catalog {
+	issued, ok := s.client.GetAuthResult().(tokens.CreateResult)
+	if !ok {
+		return nil, fmt.Errorf("logging in as %s: no catalogue of Keystone v3", user)
+	}
+	catalogue, err := issued.ExtractServiceCatalog()
+	if err != nil {
+		return nil, fmt.Errorf("logging in as %s: %w", user, err)
+	}
+	for _, service := range catalogue.Entries {
 		for _, e := range service.Endpoints {
 			if e.Interface == "public" {
-				urls[service.Type] = rootOf(e.URL)
+				s.roots[service.Type] = rootOf(e.URL)
 			}
 		}
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.token, s.urls = header.Get("X-Subject-Token"), urls
-	return nil
+	return s, nil
 }
 
-// rootOf is scheme and host of a URL.
+// rootOf returns scheme and host of a URL.
 func rootOf(endpoint string) string {
 	u, err := url.Parse(endpoint)
 	if err != nil {
@@ -78,90 +73,24 @@ func rootOf(endpoint string) string {
 	return u.Scheme + "://" + u.Host
 }
 
-// roots are the URLs of all services.
-func (s *session) roots() map[string]string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.urls
-}
-
 // object is one of JSON's.
 type object = map[string]any
 
-// statusError is an answer that says no.
-type statusError struct {
-	request, body string
-	status        int
-}
+// hasStatus reports whether an error is a response with this status.
+func hasStatus(err error, status int) bool { return gophercloud.ResponseCodeIs(err, status) }
 
-// Error implements error.
-func (e *statusError) Error() string { return fmt.Sprintf("%s: %d %s", e.request, e.status, e.body) }
-
-// hasStatus says whether an error is an answer with this status.
-func hasStatus(err error, status int) bool {
-	var answered *statusError
-	return errors.As(err, &answered) && answered.status == status
-}
-
-// call does "METHOD service/path below its version", and reads the answer into out unless that is nil. A token that has ended is replaced.
+// call sends "METHOD service/path below its version", and decodes the response into out unless that is nil.
 func (s *session) call(ctx context.Context, request string, in, out any) error {
 	method, rest, _ := strings.Cut(request, " ")
 	service, path, _ := strings.Cut(rest, "/")
-	s.mu.Lock()
-	token, root := s.token, s.urls[service]
-	s.mu.Unlock()
-	target := root + versions()[service] + "/" + path
-	_, err := s.send(ctx, method, target, token, in, out)
-	if !hasStatus(err, http.StatusUnauthorized) {
-		return err
-	}
-	if err := s.login(ctx); err != nil {
-		return err
-	}
-	s.mu.Lock()
-	token = s.token
-	s.mu.Unlock()
-	_, err = s.send(ctx, method, target, token, in, out)
+	_, err := s.client.Request(ctx, method, s.roots[service]+versions()[service]+"/"+path, &gophercloud.RequestOpts{
+		JSONBody: in, JSONResponse: out,
+		OkCodes: []int{http.StatusOK, http.StatusCreated, http.StatusAccepted, http.StatusNoContent},
+	})
 	return err
 }
 
-func (s *session) send(ctx context.Context, method, target, token string, in, out any) (http.Header, error) {
-	var body []byte
-	if in != nil {
-		var err error
-		if body, err = json.Marshal(in); err != nil {
-			return nil, err
-		}
-	}
-	r, err := http.NewRequestWithContext(ctx, method, target, bytes.NewReader(body))
-	if err != nil {
-		return nil, err
-	}
-	r.Header.Set("Content-Type", "application/json")
-	if token != "" {
-		r.Header.Set("X-Auth-Token", token)
-	}
-	answer, err := s.client.Do(r)
-	if err != nil {
-		return nil, err
-	}
-	content, err := io.ReadAll(answer.Body)
-	if err := errors.Join(err, answer.Body.Close()); err != nil {
-		return nil, err
-	}
-	if answer.StatusCode >= http.StatusBadRequest {
-		return nil, &statusError{request: method + " " + target, status: answer.StatusCode, body: strings.TrimSpace(string(content))}
-	}
-	if out == nil {
-		return answer.Header, nil
-	}
-	if err := json.Unmarshal(content, out); err != nil {
-		return nil, fmt.Errorf("%s %s: %w", method, target, err)
-	}
-	return answer.Header, nil
-}
-
-// list reads all objects of a list, whose key in the answer is the last part of its path. The services page lists that are
+// list reads all objects of a list, whose key in the response is the last part of its path. The services page lists that are
 // longer than a thousand objects, which is more than a lab can hold.
 func list[T any](ctx context.Context, s *session, path string) ([]T, error) {
 	resource, _, _ := strings.Cut(path, "?")
@@ -185,7 +114,7 @@ func (s *session) make(ctx context.Context, path, key string, attributes object)
 	return out[key].ID, err
 }
 
-// remove deletes an object; one that is gone already is no error.
+// remove deletes an object; an object that does not exist is no error.
 func (s *session) remove(ctx context.Context, path string) error {
 	if err := s.call(ctx, "DELETE "+path, nil, nil); !hasStatus(err, http.StatusNotFound) {
 		return err
