@@ -30,12 +30,9 @@ func (c *Cloud) Launch(m world.Machine) (node *v1.Node, err error) {
 
 // Machine implements world.World.
 func (c *Cloud) Machine(nodeName string) (m world.Machine, err error) {
-	err = c.console(func(t *tx) error {
-		i, err := t.machine(nodeName)
-		if err == nil {
-			m = world.Machine{Name: i.nodeName, Zone: i.zone, Type: i.kind, Region: t.o.Region, PodCIDRs: slices.Clone(i.podCIDRs)}
-		}
-		return err
+	err = c.onMachine(nodeName, func(t *tx, i *instance) error {
+		m = world.Machine{Name: i.nodeName, Zone: i.zone, Type: i.kind, Region: t.o.Region, PodCIDRs: slices.Clone(i.podCIDRs)}
+		return nil
 	})
 	return m, err
 }
@@ -57,12 +54,17 @@ func (c *Cloud) Terminate(nodeName string) error { return c.moveMachine(nodeName
 func (c *Cloud) Stop(nodeName string) error { return c.moveMachine(nodeName, stateStopped) }
 
 func (c *Cloud) moveMachine(nodeName, to string) error {
+	return c.onMachine(nodeName, func(t *tx, i *instance) error { t.move(i, to); return nil })
+}
+
+// onMachine changes or reads the instance of a machine.
+func (c *Cloud) onMachine(nodeName string, work func(*tx, *instance) error) error {
 	return c.console(func(t *tx) error {
 		i, err := t.machine(nodeName)
-		if err == nil {
-			t.move(i, to)
+		if err != nil {
+			return err
 		}
-		return err
+		return work(t, i)
 	})
 }
 

@@ -36,11 +36,7 @@ type Interface struct {
 
 // AttachInterface gives a machine a further network interface in its subnet, and returns the ID.
 func (c *Cloud) AttachInterface(nodeName string, want Interface) (id string, err error) {
-	err = c.console(func(t *tx) error {
-		i, err := t.machine(nodeName)
-		if err != nil {
-			return err
-		}
+	err = c.onMachine(nodeName, func(t *tx, i *instance) error {
 		for _, n := range t.interfacesOf(i) {
 			if n.device == want.Device {
 				return fmt.Errorf("machine %q has an interface at index %d already", nodeName, want.Device)
@@ -94,12 +90,9 @@ func (c *Cloud) LaunchFargate(zone string) (ip netip.Addr, err error) {
 
 // DelegatePrefix delegates an IPv6 prefix to the first network interface of a machine.
 func (c *Cloud) DelegatePrefix(nodeName string, prefix netip.Prefix) error {
-	return c.console(func(t *tx) error {
-		i, err := t.machine(nodeName)
-		if err == nil {
-			t.primary(i).prefixes = append(t.primary(i).prefixes, prefix)
-		}
-		return err
+	return c.onMachine(nodeName, func(t *tx, i *instance) error {
+		t.primary(i).prefixes = append(t.primary(i).prefixes, prefix)
+		return nil
 	})
 }
 

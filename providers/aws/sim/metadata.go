@@ -138,13 +138,7 @@ func (t *tx) self(id string) *instance {
 
 // SetSelf says on which machine clients run that ask the metadata service.
 func (c *Cloud) SetSelf(nodeName string) error {
-	return c.console(func(t *tx) error {
-		i, err := t.machine(nodeName)
-		if err == nil {
-			t.selfID = i.id
-		}
-		return err
-	})
+	return c.onMachine(nodeName, func(t *tx, i *instance) error { t.selfID = i.id; return nil })
 }
 
 // metadata answers for one path: a value, or for a folder the list of its members.

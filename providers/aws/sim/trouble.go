@@ -46,11 +46,5 @@ func (t Trouble) garble(document []byte) []byte {
 
 // SetHealth makes a machine fail its load balancers' health checks, or pass them again.
 func (c *Cloud) SetHealth(nodeName string, healthy bool) error {
-	return c.console(func(t *tx) error {
-		_, err := t.machine(nodeName)
-		if err == nil {
-			t.sick[nodeName] = !healthy
-		}
-		return err
-	})
+	return c.onMachine(nodeName, func(t *tx, _ *instance) error { t.sick[nodeName] = !healthy; return nil })
 }

@@ -1,8 +1,6 @@
 package sim
 
 import (
-	"bytes"
-	"encoding/json"
 	"net/http"
 	"slices"
 	"time"
@@ -24,15 +22,15 @@ const (
 // octaviaObject is what all objects of Octavia have.
 type octaviaObject struct {
 	object
-	Name         string   `json:"name"`
+	Name         string   `json:"name" default:""`
 	Project      string   `json:"project_id"`
 	Tenant       string   `json:"tenant_id"`
-	AdminStateUp bool     `json:"admin_state_up"`
+	AdminStateUp bool     `json:"admin_state_up" default:"true"`
 	Provisioning string   `json:"provisioning_status"`
 	Operating    string   `json:"operating_status"`
 	Created      string   `json:"created_at"`
 	Updated      *string  `json:"updated_at"`
-	Tags         []string `json:"tags"`
+	Tags         []string `json:"tags" default:"[]"`
 }
 
 func (o *octaviaObject) octavia() *octaviaObject { return o }
@@ -60,7 +58,7 @@ type additionalVIP struct {
 
 type balancer struct {
 	octaviaObject
-	Description string          `json:"description"`
+	Description string          `json:"description" default:""`
 	Provider    string          `json:"provider"`
 	VIP         string          `json:"vip_address"`
 	VIPPort     string          `json:"vip_port_id"`
@@ -319,11 +317,7 @@ func (t *tx) updateBalancer() (any, error) {
 	if b.Provisioning != statusActive {
 		return nil, errState(b)
 	}
-	in.Name.into(&b.Name, "")
-	in.Description.into(&b.Description, "")
-	in.AdminStateUp.into(&b.AdminStateUp, true)
-	in.VIPQoS.intoPointer(&b.VIPQoS)
-	in.Tags.into(&b.Tags, []string{})
+	merge(b, &in)
 	t.begin(b, pendingUpdate, nil)
 	b.refresh()
 	return map[string]any{"loadbalancer": b}, nil
@@ -343,52 +337,6 @@ func (t *tx) deleteBalancer() error {
 	}
 	t.begin(b, pendingDelete, nil)
 	return nil
-}
-
-// opt is a field of a request that may be absent, null, or given.
-type opt[T any] struct {
-	given, null bool
-	v           T
-}
-
-// UnmarshalJSON implements json.Unmarshaler. It is called for null too, and not for what is absent.
-func (o *opt[T]) UnmarshalJSON(raw []byte) error {
-	o.given = true
-	if string(raw) == "null" {
-		o.null = true
-		return nil
-	}
-	if _, number := any(o.v).(int); number {
-		raw = bytes.Trim(raw, `"`) // Octavia takes numbers as text too, which is how its command line sends some.
-	}
-	return json.Unmarshal(raw, &o.v)
-}
-
-// into sets a field to what was given; null stands for the default.
-func (o opt[T]) into(field *T, standard T) {
-	switch {
-	case o.null:
-		*field = standard
-	case o.given:
-		*field = o.v
-	}
-}
-
-// intoPointer sets a field that has no default.
-func (o opt[T]) intoPointer(field **T) {
-	switch {
-	case o.null:
-		*field = nil
-	case o.given:
-		v := o.v
-		*field = &v
-	}
-}
-
-// or is what was given, or the default.
-func (o opt[T]) or(standard T) T {
-	o.into(&standard, standard)
-	return standard
 }
 
 // maxText is the longest name, description and tag of Octavia.

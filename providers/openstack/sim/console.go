@@ -29,12 +29,11 @@ func (c *Cloud) Launch(m world.Machine) (node *v1.Node, err error) {
 
 // Machine implements world.World.
 func (c *Cloud) Machine(nodeName string) (m world.Machine, err error) {
-	err = c.console(func(t *tx) error {
-		s, err := t.machine(nodeName)
-		if err == nil {
-			m = world.Machine{Name: s.Name, Zone: s.Zone, Type: t.flavors[s.Flavor].Name, Region: t.o.Region, PodCIDRs: slices.Clone(s.podCIDRs)}
+	err = c.onMachine(nodeName, func(t *tx, s *server) error {
+		m = world.Machine{
+			Name: s.Name, Zone: s.Zone, Type: t.flavors[s.Flavor].Name, Region: t.o.Region, PodCIDRs: slices.Clone(s.podCIDRs),
 		}
-		return err
+		return nil
 	})
 	return m, err
 }
@@ -51,13 +50,7 @@ func (c *Cloud) Server(nodeName string) (id string) {
 
 // Terminate implements world.World.
 func (c *Cloud) Terminate(nodeName string) error {
-	return c.console(func(t *tx) error {
-		s, err := t.machine(nodeName)
-		if err == nil {
-			t.terminate(s)
-		}
-		return err
-	})
+	return c.onMachine(nodeName, func(t *tx, s *server) error { t.terminate(s); return nil })
 }
 
 // Stop implements world.World.
@@ -65,13 +58,7 @@ func (c *Cloud) Stop(nodeName string) error { return c.SetServerStatus(nodeName,
 
 // SetServerStatus puts a machine's server into a state of Nova's, such as SUSPENDED or ERROR.
 func (c *Cloud) SetServerStatus(nodeName, status string) error {
-	return c.console(func(t *tx) error {
-		s, err := t.machine(nodeName)
-		if err == nil {
-			t.setStatus(s, status)
-		}
-		return err
-	})
+	return c.onMachine(nodeName, func(t *tx, s *server) error { t.setStatus(s, status); return nil })
 }
 
 // DeleteFlavor deletes a flavor. Servers that were made with it stay as they are.
@@ -194,4 +181,15 @@ func (c *Cloud) Objects() map[string]int {
 func (c *Cloud) look(read func(*tx)) {
 	// A function that returns no error makes console return none.
 	_ = c.console(func(t *tx) error { read(t); return nil })
+}
+
+// onMachine changes or reads the server of a machine.
+func (c *Cloud) onMachine(nodeName string, work func(*tx, *server) error) error {
+	return c.console(func(t *tx) error {
+		s, err := t.machine(nodeName)
+		if err != nil {
+			return err
+		}
+		return work(t, s)
+	})
 }

@@ -94,16 +94,8 @@ func (c *Cloud) DrySubnet(id string) error {
 
 // AttachPort gives a machine a further port in a network, and returns its ID.
 func (c *Cloud) AttachPort(nodeName, networkID string) (id string, err error) {
-	err = c.console(func(t *tx) error {
-		s, err := t.machine(nodeName)
-		if err != nil {
-			return err
-		}
-		n := t.networks[networkID]
-		if n == nil {
-			return fmt.Errorf("no network has the ID %q", networkID)
-		}
-		p, err := t.newPort(s.Project, "", n, nil)
+	err = c.onMachine(nodeName, func(t *tx, s *server) error {
+		p, err := t.portIn(networkID, s)
 		if err != nil {
 			return err
 		}
@@ -114,18 +106,19 @@ func (c *Cloud) AttachPort(nodeName, networkID string) (id string, err error) {
 	return id, err
 }
 
+// portIn makes a port for a server in a network.
+func (t *tx) portIn(networkID string, s *server) (*port, error) {
+	n := t.networks[networkID]
+	if n == nil {
+		return nil, fmt.Errorf("no network has the ID %q", networkID)
+	}
+	return t.newPort(s.Project, "", n, nil)
+}
+
 // AttachSubPort gives a machine's first port a sub-port in a network, of which Nova knows nothing, and returns its ID.
 func (c *Cloud) AttachSubPort(nodeName, networkID string) (id string, err error) {
-	err = c.console(func(t *tx) error {
-		s, err := t.machine(nodeName)
-		if err != nil {
-			return err
-		}
-		n := t.networks[networkID]
-		if n == nil {
-			return fmt.Errorf("no network has the ID %q", networkID)
-		}
-		p, err := t.newPort(s.Project, "", n, nil)
+	err = c.onMachine(nodeName, func(t *tx, s *server) error {
+		p, err := t.portIn(networkID, s)
 		if err != nil {
 			return err
 		}
@@ -144,11 +137,7 @@ func (c *Cloud) AttachSubPort(nodeName, networkID string) (id string, err error)
 
 // AttachFloatingIP gives a machine's first port a floating IP and returns the address.
 func (c *Cloud) AttachFloatingIP(nodeName string) (address string, err error) {
-	err = c.console(func(t *tx) error {
-		s, err := t.machine(nodeName)
-		if err != nil {
-			return err
-		}
+	err = c.onMachine(nodeName, func(t *tx, s *server) error {
 		f, err := t.allocate(s.Project, t.external(), "", "")
 		if err == nil {
 			t.attach(f, t.portsOfServer(s.ID)[0], "")
@@ -161,11 +150,7 @@ func (c *Cloud) AttachFloatingIP(nodeName string) (address string, err error) {
 
 // SetServer changes what a machine's server shows: addresses that its owner declares, and metadata. Nil leaves as it is.
 func (c *Cloud) SetServer(nodeName string, access4, access6 *string, metadata map[string]string) error {
-	return c.console(func(t *tx) error {
-		s, err := t.machine(nodeName)
-		if err != nil {
-			return err
-		}
+	return c.onMachine(nodeName, func(t *tx, s *server) error {
 		set(&s.Access4, access4)
 		set(&s.Access6, access6)
 		if metadata != nil {
@@ -184,7 +169,7 @@ func (c *Cloud) AddSecret(base, name string, inContainer bool) (reference string
 		t.secrets[s.ID] = s
 		reference = t.keyRef("secrets", s.ID)
 		if inContainer {
-			k := &container{object: object{ID: t.newID(), seq: t.next()}, name: name, project: t.clusterProject, kind: "certificate",
+			k := &secret{object: object{ID: t.newID(), seq: t.next()}, name: name, project: t.clusterProject, kind: "certificate",
 				secrets: map[string]string{"certificate": s.ID, "private_key": s.ID}}
 			t.containers[k.ID] = k
 			reference = t.keyRef("containers", k.ID)

@@ -7,23 +7,19 @@ import (
 )
 
 type balancerSpec struct {
-	Name         opt[string]     `json:"name"`
-	Description  opt[string]     `json:"description"`
-	AdminStateUp opt[bool]       `json:"admin_state_up"`
-	VIPPort      string          `json:"vip_port_id"`
-	VIPSubnet    string          `json:"vip_subnet_id"`
-	VIPNetwork   string          `json:"vip_network_id"`
-	VIP          string          `json:"vip_address"`
-	VIPQoS       opt[string]     `json:"vip_qos_policy_id"`
-	Additional   []additionalVIP `json:"additional_vips"`
-	Project      string          `json:"project_id"`
-	Tenant       string          `json:"tenant_id"`
-	Provider     string          `json:"provider"`
-	Flavor       string          `json:"flavor_id"`
-	Zone         string          `json:"availability_zone"`
-	Listeners    []listenerInput `json:"listeners"`
-	Pools        []poolSpec      `json:"pools"`
-	Tags         opt[[]string]   `json:"tags"`
+	balancerUpdate
+	VIPPort    string          `json:"vip_port_id"`
+	VIPSubnet  string          `json:"vip_subnet_id"`
+	VIPNetwork string          `json:"vip_network_id"`
+	VIP        string          `json:"vip_address"`
+	Additional []additionalVIP `json:"additional_vips"`
+	Project    string          `json:"project_id"`
+	Tenant     string          `json:"tenant_id"`
+	Provider   string          `json:"provider"`
+	Flavor     string          `json:"flavor_id"`
+	Zone       string          `json:"availability_zone"`
+	Listeners  []listenerInput `json:"listeners"`
+	Pools      []poolSpec      `json:"pools"`
 }
 
 // checkTypes checks every value of a create by itself, down to the members, which Octavia does before all else.
@@ -76,11 +72,7 @@ func (t *tx) createBalancer() (any, error) {
 		return nil, err
 	}
 	b := &balancer{octaviaObject: t.newOctavia(project), Provider: in.Provider, VIPNetwork: n.ID, Additional: []additionalVIP{}}
-	in.Name.into(&b.Name, "")
-	in.Description.into(&b.Description, "")
-	in.AdminStateUp.into(&b.AdminStateUp, true)
-	in.Tags.into(&b.Tags, []string{})
-	in.VIPQoS.intoPointer(&b.VIPQoS)
+	merge(b, &in.balancerUpdate)
 	if in.Flavor != "" {
 		b.Flavor = &in.Flavor
 	}

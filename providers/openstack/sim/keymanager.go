@@ -5,60 +5,42 @@ import (
 	"strings"
 )
 
+// secret is a secret of Barbican, or with secrets by name a container of some.
 type secret struct {
 	object
-	name    string
-	project string
-	kind    string
-}
-
-type container struct {
-	object
-	name    string
-	project string
-	kind    string
-	secrets map[string]string
+	name, project, kind string
+	secrets             map[string]string
 }
 
 func secretOperations() []operation {
+	return append(
+		keyOperations("Secret", "secrets", func(t *tx) map[string]*secret { return t.secrets }, (*tx).secretView),
+		keyOperations("Container", "containers", func(t *tx) map[string]*secret { return t.containers }, (*tx).containerView)...)
+}
+
+// keyOperations are the reads of secrets or containers.
+func keyOperations(kind, path string, all func(*tx) map[string]*secret, view func(*tx, *secret) any) []operation {
+	subject := map[string]string{"Secret": "Secret", "Container": "Secrets container"}[kind]
 	return []operation{
-		read("ListSecrets", "secrets", func(t *tx) (any, error) {
+		read("List"+kind+"s", path, func(t *tx) (any, error) {
 			out := []any{}
-			for _, s := range bySeq(t.secrets) {
+			for _, s := range bySeq(all(t)) {
 				if name := t.call.query.Get("name"); t.call.may(s.project) && (name == "" || name == s.name) {
-					out = append(out, t.secretView(s))
+					out = append(out, view(t, s))
 				}
 			}
-			return map[string]any{"secrets": out, "total": len(out)}, nil
+			return map[string]any{path: out, "total": len(out)}, nil
 		}),
-		read("ShowSecret", "secrets/{id}", func(t *tx) (any, error) {
-			s := t.secrets[t.call.params["id"]]
+		read("Show"+kind, path+"/{id}", func(t *tx) (any, error) {
+			s := all(t)[t.call.params["id"]]
 			if s == nil {
-				return nil, refuse(http.StatusNotFound, "", "Secret not found.")
+				return nil, refuse(http.StatusNotFound, "", "%s not found.", subject)
 			}
 			if !t.call.may(s.project) {
-				return nil, refuse(http.StatusForbidden, "", "Secret retrieval attempt not allowed - please review your user/project privileges")
+				return nil, refuse(http.StatusForbidden, "",
+					"%s retrieval attempt not allowed - please review your user/project privileges", kind)
 			}
-			return t.secretView(s), nil
-		}),
-		read("ListContainers", "containers", func(t *tx) (any, error) {
-			out := []any{}
-			for _, c := range bySeq(t.containers) {
-				if t.call.may(c.project) {
-					out = append(out, t.containerView(c))
-				}
-			}
-			return map[string]any{"containers": out, "total": len(out)}, nil
-		}),
-		read("ShowContainer", "containers/{id}", func(t *tx) (any, error) {
-			c := t.containers[t.call.params["id"]]
-			if c == nil {
-				return nil, refuse(http.StatusNotFound, "", "Secrets container not found.")
-			}
-			if !t.call.may(c.project) {
-				return nil, refuse(http.StatusForbidden, "", "Container retrieval attempt not allowed - please review your user/project privileges")
-			}
-			return t.containerView(c), nil
+			return view(t, s), nil
 		}),
 	}
 }
@@ -73,7 +55,7 @@ func (t *tx) secretView(s *secret) any {
 		"creator_id": s.project, "content_types": map[string]string{"default": "application/octet-stream"}}
 }
 
-func (t *tx) containerView(c *container) any {
+func (t *tx) containerView(c *secret) any {
 	refs := []any{}
 	for _, name := range sortedKeys(c.secrets) {
 		refs = append(refs, map[string]string{"name": name, "secret_ref": t.keyRef("secrets", c.secrets[name])})

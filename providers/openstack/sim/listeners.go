@@ -8,25 +8,25 @@ import (
 
 type listener struct {
 	octaviaObject
-	Description   string            `json:"description"`
+	Description   string            `json:"description" default:""`
 	Protocol      string            `json:"protocol"`
 	Port          int               `json:"protocol_port"`
-	Connections   int               `json:"connection_limit"`
+	Connections   int               `json:"connection_limit" default:"-1"`
 	DefaultPool   *string           `json:"default_pool_id"`
 	Certificate   *string           `json:"default_tls_container_ref"`
-	SNI           []string          `json:"sni_container_refs"`
-	Headers       map[string]string `json:"insert_headers"`
-	ClientData    int               `json:"timeout_client_data"`
-	MemberConnect int               `json:"timeout_member_connect"`
-	MemberData    int               `json:"timeout_member_data"`
-	Inspect       int               `json:"timeout_tcp_inspect"`
-	CIDRs         []string          `json:"allowed_cidrs"`
-	ClientAuth    string            `json:"client_authentication"`
+	SNI           []string          `json:"sni_container_refs" default:"[]"`
+	Headers       map[string]string `json:"insert_headers" default:"{}"`
+	ClientData    int               `json:"timeout_client_data" default:"50000"`
+	MemberConnect int               `json:"timeout_member_connect" default:"5000"`
+	MemberData    int               `json:"timeout_member_data" default:"50000"`
+	Inspect       int               `json:"timeout_tcp_inspect" default:"0"`
+	CIDRs         []string          `json:"allowed_cidrs" default:"null"`
+	ClientAuth    string            `json:"client_authentication" default:"NONE"`
 	ClientCA      *string           `json:"client_ca_tls_container_ref"`
 	ClientCRL     *string           `json:"client_crl_container_ref"`
 	Ciphers       *string           `json:"tls_ciphers"`
-	TLSVersions   []string          `json:"tls_versions"`
-	ALPN          []string          `json:"alpn_protocols"`
+	TLSVersions   []string          `json:"tls_versions" default:"null"`
+	ALPN          []string          `json:"alpn_protocols" default:"null"`
 	Policies      []any             `json:"l7policies"`
 	LoadBalancers []ref             `json:"loadbalancers"`
 
@@ -96,20 +96,16 @@ type listenerInput struct {
 	Policies []any     `json:"l7policies"`
 }
 
-// The defaults of Octavia for what a listener does not give; times are in milliseconds.
 const (
-	defaultConnections   = -1
-	defaultClientData    = 50_000
-	defaultMemberConnect = 5_000
-	defaultMemberData    = 50_000
-	maxTimeout           = 365 * 24 * 60 * 60 * 1000
+	// defaultConnections stands for no limit.
+	defaultConnections = -1
+	maxTimeout         = 365 * 24 * 60 * 60 * 1000 // in milliseconds
 )
 
 func (t *tx) newListener(b *balancer, in listenerInput) *listener {
-	l := &listener{octaviaObject: t.newOctavia(b.Project), Protocol: in.Protocol, Port: in.Port, Connections: defaultConnections,
-		ClientData: defaultClientData, MemberConnect: defaultMemberConnect, MemberData: defaultMemberData, SNI: []string{},
-		Headers: map[string]string{}, ClientAuth: "NONE", Policies: []any{},
+	l := &listener{octaviaObject: t.newOctavia(b.Project), Protocol: in.Protocol, Port: in.Port, Policies: []any{},
 		LoadBalancers: []ref{{b.ID}}, balancer: b}
+	setDefaults(l)
 	if in.Protocol == protocolTerminated {
 		l.TLSVersions, l.ALPN = []string{"TLSv1.2", "TLSv1.3"}, []string{"h2", "http/1.1", "http/1.0"}
 	}
@@ -119,26 +115,7 @@ func (t *tx) newListener(b *balancer, in listenerInput) *listener {
 
 // apply sets what was given.
 func (l *listener) apply(in listenerSettings) {
-	in.Name.into(&l.Name, "")
-	in.Description.into(&l.Description, "")
-	in.AdminStateUp.into(&l.AdminStateUp, true)
-	in.Connections.into(&l.Connections, defaultConnections)
-	in.DefaultPool.intoPointer(&l.DefaultPool)
-	in.Certificate.intoPointer(&l.Certificate)
-	in.SNI.into(&l.SNI, []string{})
-	in.Headers.into(&l.Headers, map[string]string{})
-	in.ClientData.into(&l.ClientData, defaultClientData)
-	in.MemberConnect.into(&l.MemberConnect, defaultMemberConnect)
-	in.MemberData.into(&l.MemberData, defaultMemberData)
-	in.Inspect.into(&l.Inspect, 0)
-	in.CIDRs.into(&l.CIDRs, nil)
-	in.ClientAuth.into(&l.ClientAuth, "NONE")
-	in.ClientCA.intoPointer(&l.ClientCA)
-	in.ClientCRL.intoPointer(&l.ClientCRL)
-	in.Ciphers.intoPointer(&l.Ciphers)
-	in.TLSVersions.into(&l.TLSVersions, nil)
-	in.ALPN.into(&l.ALPN, nil)
-	in.Tags.into(&l.Tags, []string{})
+	merge(l, &in)
 	if len(l.CIDRs) == 0 {
 		l.CIDRs = nil
 	}

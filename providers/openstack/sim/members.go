@@ -10,8 +10,8 @@ type member struct {
 	octaviaObject
 	Address        string  `json:"address"`
 	Port           int     `json:"protocol_port"`
-	Weight         int     `json:"weight"`
-	Backup         bool    `json:"backup"`
+	Weight         int     `json:"weight" default:"1"`
+	Backup         bool    `json:"backup" default:"false"`
 	Subnet         *string `json:"subnet_id"`
 	MonitorAddress *string `json:"monitor_address"`
 	MonitorPort    *int    `json:"monitor_port"`
@@ -116,13 +116,7 @@ func (in *memberSpec) checkTypes() error {
 }
 
 func (m *member) apply(in memberSettings) {
-	in.Name.into(&m.Name, "")
-	in.AdminStateUp.into(&m.AdminStateUp, true)
-	in.Weight.into(&m.Weight, defaultWeight)
-	in.Backup.into(&m.Backup, false)
-	in.MonitorAddress.intoPointer(&m.MonitorAddress)
-	in.MonitorPort.intoPointer(&m.MonitorPort)
-	in.Tags.into(&m.Tags, []string{})
+	merge(m, &in)
 }
 
 // addMember puts a new member into a pool. It does not look at the subnet: nor does Octavia when it makes a whole load balancer.
@@ -135,9 +129,12 @@ func (t *tx) addMember(p *pool, in memberSpec) (*member, error) {
 			return nil, errDuplicateMember(in)
 		}
 	}
-	m := &member{octaviaObject: t.newOctavia(p.Project), Address: in.Address, Port: in.Port, Weight: defaultWeight, pool: p}
+	m := &member{octaviaObject: t.newOctavia(p.Project), Address: in.Address, Port: in.Port, pool: p}
+	setDefaults(m)
 	m.Operating = operatingNoMonitor
-	in.Subnet.intoPointer(&m.Subnet)
+	if in.Subnet.v != "" {
+		m.Subnet = &in.Subnet.v
+	}
 	m.apply(in.memberSettings)
 	if err := ovnMember(m); err != nil {
 		return nil, err

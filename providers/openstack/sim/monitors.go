@@ -11,7 +11,7 @@ type monitor struct {
 	Delay    int      `json:"delay"`
 	Timeout  int      `json:"timeout"`
 	Retries  int      `json:"max_retries"`
-	Down     int      `json:"max_retries_down"`
+	Down     int      `json:"max_retries_down" default:"3"`
 	Method   *string  `json:"http_method"`
 	Path     *string  `json:"url_path"`
 	Codes    *string  `json:"expected_codes"`
@@ -66,8 +66,6 @@ type monitorSpec struct {
 	Tenant  string `json:"tenant_id"`
 }
 
-const defaultRetriesDown = 3
-
 func (in monitorSettings) check() error {
 	var errs []error
 	number := func(field string, o opt[int], most int) {
@@ -105,18 +103,7 @@ func (in *monitorSpec) checkTypes(inside bool) error {
 }
 
 func (m *monitor) apply(in monitorSettings) {
-	in.Name.into(&m.Name, "")
-	in.AdminStateUp.into(&m.AdminStateUp, true)
-	in.Delay.into(&m.Delay, m.Delay)
-	in.Timeout.into(&m.Timeout, m.Timeout)
-	in.Retries.into(&m.Retries, m.Retries)
-	in.Down.into(&m.Down, defaultRetriesDown)
-	in.Method.intoPointer(&m.Method)
-	in.Path.intoPointer(&m.Path)
-	in.Codes.intoPointer(&m.Codes)
-	in.Version.intoPointer(&m.Version)
-	in.Domain.intoPointer(&m.Domain)
-	in.Tags.into(&m.Tags, []string{})
+	merge(m, &in)
 	if m.speaksHTTP() {
 		for field, standard := range map[**string]string{&m.Method: http.MethodGet, &m.Path: "/", &m.Codes: "200"} {
 			if *field == nil {
@@ -133,7 +120,8 @@ func (t *tx) addMonitor(p *pool, in monitorSpec) (*monitor, error) {
 	if p.monitor != nil {
 		return nil, refuse(http.StatusConflict, "", "This pool already has a health monitor")
 	}
-	m := &monitor{octaviaObject: t.newOctavia(p.Project), Type: in.Type, Down: defaultRetriesDown, PoolRefs: []ref{{p.ID}}, pool: p}
+	m := &monitor{octaviaObject: t.newOctavia(p.Project), Type: in.Type, PoolRefs: []ref{{p.ID}}, pool: p}
+	setDefaults(m)
 	m.apply(in.monitorSettings)
 	if err := m.validate(t); err != nil {
 		return nil, err

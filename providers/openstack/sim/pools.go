@@ -14,21 +14,21 @@ type persistence struct {
 
 type pool struct {
 	octaviaObject
-	Description   string       `json:"description"`
+	Description   string       `json:"description" default:""`
 	Protocol      string       `json:"protocol"`
-	Algorithm     string       `json:"lb_algorithm"`
+	Algorithm     string       `json:"lb_algorithm" default:"ROUND_ROBIN"`
 	Persistence   *persistence `json:"session_persistence"`
 	LoadBalancers []ref        `json:"loadbalancers"`
 	Listeners     []ref        `json:"listeners"`
 	Members       []ref        `json:"members"`
 	Monitor       *string      `json:"healthmonitor_id"`
-	TLS           bool         `json:"tls_enabled"`
+	TLS           bool         `json:"tls_enabled" default:"false"`
 	Certificate   *string      `json:"tls_container_ref"`
 	CA            *string      `json:"ca_tls_container_ref"`
 	CRL           *string      `json:"crl_container_ref"`
 	Ciphers       *string      `json:"tls_ciphers"`
-	TLSVersions   []string     `json:"tls_versions"`
-	ALPN          []string     `json:"alpn_protocols"`
+	TLSVersions   []string     `json:"tls_versions" default:"null"`
+	ALPN          []string     `json:"alpn_protocols" default:"null"`
 
 	balancer *balancer
 	members  []*member
@@ -139,24 +139,13 @@ func (in *poolSpec) checkTypes(named bool) error {
 
 func (t *tx) newPool(b *balancer, in poolSpec) *pool {
 	p := &pool{octaviaObject: t.newOctavia(b.Project), Protocol: in.Protocol, LoadBalancers: []ref{{b.ID}}, balancer: b}
+	setDefaults(p)
 	p.apply(in.poolSettings)
 	return p
 }
 
 func (p *pool) apply(in poolSettings) {
-	in.Name.into(&p.Name, "")
-	in.Description.into(&p.Description, "")
-	in.AdminStateUp.into(&p.AdminStateUp, true)
-	in.Algorithm.into(&p.Algorithm, algorithmRoundRobin)
-	in.Persistence.intoPointer(&p.Persistence)
-	in.TLS.into(&p.TLS, false)
-	in.Certificate.intoPointer(&p.Certificate)
-	in.CA.intoPointer(&p.CA)
-	in.CRL.intoPointer(&p.CRL)
-	in.Ciphers.intoPointer(&p.Ciphers)
-	in.TLSVersions.into(&p.TLSVersions, nil)
-	in.ALPN.into(&p.ALPN, nil)
-	in.Tags.into(&p.Tags, []string{})
+	merge(p, &in)
 }
 
 func (t *tx) createPool() (any, error) {

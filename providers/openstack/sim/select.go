@@ -3,6 +3,7 @@ package sim
 import (
 	"cmp"
 	"encoding/json"
+	"maps"
 	"net/http"
 	"net/url"
 	"reflect"
@@ -114,13 +115,8 @@ func tagFilters[T any]() map[string]filter[T] {
 
 // fieldIndex finds the field of a pointer's struct by its name in JSON.
 func fieldIndex[T any](name string) ([]int, bool) {
-	for _, f := range reflect.VisibleFields(reflect.TypeFor[T]().Elem()) {
-		tag, _, _ := strings.Cut(f.Tag.Get("json"), ",")
-		if tag == name && f.IsExported() {
-			return f.Index, true
-		}
-	}
-	return nil, false
+	f, ok := fieldsOf(reflect.TypeFor[T]().Elem())[name]
+	return f.index, ok
 }
 
 // texts are a field's values as queries spell them.
@@ -288,11 +284,4 @@ func asMap(x any) map[string]any {
 	return out
 }
 
-func sortedKeys[K cmp.Ordered, V any, M ~map[K]V](m M) []K {
-	out := make([]K, 0, len(m))
-	for k := range m {
-		out = append(out, k)
-	}
-	slices.Sort(out)
-	return out
-}
+func sortedKeys[K cmp.Ordered, V any, M ~map[K]V](m M) []K { return slices.Sorted(maps.Keys(m)) }

@@ -49,13 +49,9 @@ func serverOperations() []operation {
 	return []operation{
 		read("ListServers", "servers", func(t *tx) (any, error) { return t.listServers(t.serverStub) }),
 		read("ListServersDetailed", "servers/detail", func(t *tx) (any, error) { return t.listServers(t.serverView) }),
-		read("ShowServer", "servers/{id}", func(t *tx) (any, error) {
-			s, err := t.server()
-			if err != nil {
-				return nil, err
-			}
+		read("ShowServer", "servers/{id}", onServer(func(t *tx, s *server) (any, error) {
 			return map[string]any{"server": t.serverView(s)}, nil
-		}),
+		})),
 		remove("DeleteServer", "servers/{id}", func(t *tx) error {
 			s, err := t.server()
 			if err == nil {
@@ -63,14 +59,10 @@ func serverOperations() []operation {
 			}
 			return err
 		}),
-		write("RunServerAction", http.MethodPost, "servers/{id}/action", http.StatusAccepted, (*tx).serverAction),
-		read("ListServerMetadata", "servers/{id}/metadata", func(t *tx) (any, error) {
-			s, err := t.server()
-			if err != nil {
-				return nil, err
-			}
+		write("RunServerAction", http.MethodPost, "servers/{id}/action", http.StatusAccepted, onServer((*tx).serverAction)),
+		read("ListServerMetadata", "servers/{id}/metadata", onServer(func(_ *tx, s *server) (any, error) {
 			return map[string]any{"metadata": s.metadata}, nil
-		}),
+		})),
 		write("UpdateServerMetadata", http.MethodPost, "servers/{id}/metadata", http.StatusOK, func(t *tx) (any, error) { return t.setMetadata(false) }),
 		change("ReplaceServerMetadata", "servers/{id}/metadata", func(t *tx) (any, error) { return t.setMetadata(true) }),
 		remove("DeleteServerMetadataItem", "servers/{id}/metadata/{key}", func(t *tx) error {
@@ -84,7 +76,18 @@ func serverOperations() []operation {
 			delete(s.metadata, t.call.params["key"])
 			return nil
 		}),
-		read("ListPortInterfaces", "servers/{id}/os-interface", (*tx).listInterfaces),
+		read("ListPortInterfaces", "servers/{id}/os-interface", onServer((*tx).listInterfaces)),
+	}
+}
+
+// onServer returns an operation on the server that the call names.
+func onServer(do func(*tx, *server) (any, error)) func(*tx) (any, error) {
+	return func(t *tx) (any, error) {
+		s, err := t.server()
+		if err != nil {
+			return nil, err
+		}
+		return do(t, s)
 	}
 }
 
@@ -293,11 +296,7 @@ func (t *tx) setMetadata(replace bool) (any, error) {
 	return map[string]any{"metadata": s.metadata}, nil
 }
 
-func (t *tx) serverAction() (any, error) {
-	s, err := t.server()
-	if err != nil {
-		return nil, err
-	}
+func (t *tx) serverAction(s *server) (any, error) {
 	var in map[string]json.RawMessage
 	if err := json.Unmarshal(t.call.body, &in); err != nil {
 		return nil, malformed(serviceCompute)
@@ -319,11 +318,7 @@ func (t *tx) serverAction() (any, error) {
 	return nil, nil
 }
 
-func (t *tx) listInterfaces() (any, error) {
-	s, err := t.server()
-	if err != nil {
-		return nil, err
-	}
+func (t *tx) listInterfaces(s *server) (any, error) {
 	out := []any{}
 	for _, p := range t.portsOfServer(s.ID) {
 		out = append(out, map[string]any{"port_state": p.Status, "fixed_ips": p.FixedIPs, "port_id": p.ID, "net_id": p.Network, "mac_addr": p.MAC})

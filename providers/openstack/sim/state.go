@@ -30,7 +30,7 @@ type state struct {
 	lbFlavors map[string]*lbFlavor
 	secrets   map[string]*secret
 	// containers are Barbican's.
-	containers map[string]*container
+	containers map[string]*secret
 	// changes of load balancers that have not ended, and how future ones will.
 	changes []*ongoing
 	fates   []*fateState
@@ -56,7 +56,7 @@ func newState() *state {
 		subnets: map[string]*subnet{}, ports: map[string]*port{}, routers: map[string]*router{}, addresses: map[string]*floatingIP{},
 		groups: map[string]*securityGroup{}, rules: map[string]*securityRule{},
 		balancers: map[string]*balancer{}, listeners: map[string]*listener{}, pools: map[string]*pool{}, monitors: map[string]*monitor{},
-		lbFlavors: map[string]*lbFlavor{}, secrets: map[string]*secret{}, containers: map[string]*container{},
+		lbFlavors: map[string]*lbFlavor{}, secrets: map[string]*secret{}, containers: map[string]*secret{},
 		used: map[string]map[netip.Addr]bool{}, foreign: map[string]bool{}, dried: map[string]bool{},
 	}
 }
