@@ -19,9 +19,15 @@ build_tags=grpcnotrace
 export GOFLAGS="-trimpath -buildvcs=false -tags=$build_tags -gcflags=github.com/aws/aws-sdk-go-v2/service/...=-l"
 export CGO_ENABLED=0
 
-# workspace_modules prints the folders of go.work: cmd, pkg/common, providers/...
+# workspace_modules prints the folders of go.work: cmd, pkg/common, providers/..., providers/.../sim
 workspace_modules() {
 	go work edit -json go.work | sed -n 's|.*"DiskPath": "\./\(.*\)".*|\1|p'
+}
+
+# test_modules prints the modules of the workspace that only tests and ccm-lab import: the simulators
+# and the conformance suite.
+test_modules() {
+	workspace_modules | grep -E '/(sim|conformance)$'
 }
 
 # all_modules prints every folder with a go.mod, hack's own ones too.

@@ -19,7 +19,7 @@ if ! command -v "$(go env CC)" >/dev/null; then
 fi
 
 mapfile -t patterns < <(workspace_modules | sed 's|.*|./&/...|')
-e2e=$module_prefix/cmd/e2e
+e2e=$module_prefix/cmd/ccm-lab/e2e
 
 run() { # title timeout packages... -- flags
 	local title=$1 timeout=$2 packages=() started=$SECONDS

@@ -22,7 +22,7 @@ search "something left undone" '(^|[^[:alnum:]_.])(TODO|FIXME|XXX|HACK)([^[:alnu
 
 # A replace directive may point into this repository and, in the module that
 # builds Kubernetes, at a published version; anything else is a private fork.
-forks=$(git grep -nE --untracked -e '=>' -- '*go.mod' | grep -vE '=> (\.\./|k8s\.io/[a-z-]+ v[0-9.]+$)' || true)
+forks=$(git grep -nE --untracked -e '=>' -- '*go.mod' | grep -vE '=> (\.\.?/|k8s\.io/[a-z-]+ v[0-9.]+$)' || true)
 if [[ -n $forks ]]; then
 	printf 'a replacement that others do not have:\n%s\n' "$forks"
 	failed=1

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Unit tests do not sleep, except in the bubble of testing/synctest, where time is
-# not real. Tests of whole processes, cmd/e2e, poll with a deadline instead.
+# not real. Tests of whole processes, cmd/ccm-lab/e2e, poll with a deadline instead.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
 failed=0

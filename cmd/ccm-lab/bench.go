@@ -10,9 +10,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/unified-ccm/unified-ccm/cmd/ccm-lab/internal/lab"
+	"github.com/unified-ccm/unified-ccm/cmd/ccm-lab/internal/lab/bench"
 	"github.com/unified-ccm/unified-ccm/cmd/internal/cli"
-	"github.com/unified-ccm/unified-ccm/cmd/internal/lab"
-	"github.com/unified-ccm/unified-ccm/cmd/internal/lab/bench"
 	"github.com/unified-ccm/unified-ccm/providers/fake"
 )
 

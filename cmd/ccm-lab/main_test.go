@@ -14,8 +14,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/unified-ccm/unified-ccm/cmd/internal/lab"
-	"github.com/unified-ccm/unified-ccm/cmd/internal/lab/screen"
+	"github.com/unified-ccm/unified-ccm/cmd/ccm-lab/internal/lab"
+	"github.com/unified-ccm/unified-ccm/cmd/ccm-lab/internal/lab/screen"
 )
 
 // ccmLab runs a command line and returns what it printed and its exit code.

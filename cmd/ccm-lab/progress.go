@@ -6,7 +6,7 @@ import (
 	"io"
 	"time"
 
-	"github.com/unified-ccm/unified-ccm/cmd/internal/lab/screen"
+	"github.com/unified-ccm/unified-ccm/cmd/ccm-lab/internal/lab/screen"
 )
 
 // progress tells on a stream what is being done and how long it takes.

@@ -9,9 +9,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/unified-ccm/unified-ccm/cmd/ccm-lab/internal/lab"
+	"github.com/unified-ccm/unified-ccm/cmd/ccm-lab/internal/lab/screen"
 	"github.com/unified-ccm/unified-ccm/cmd/internal/cli"
-	"github.com/unified-ccm/unified-ccm/cmd/internal/lab"
-	"github.com/unified-ccm/unified-ccm/cmd/internal/lab/screen"
 	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
 )
 

@@ -9,8 +9,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/unified-ccm/unified-ccm/cmd/ccm-lab/internal/lab"
 	"github.com/unified-ccm/unified-ccm/cmd/internal/cli"
-	"github.com/unified-ccm/unified-ccm/cmd/internal/lab"
 )
 
 const simLong = `Serve a simulated cloud over HTTP until Ctrl-C, for a ccm or a program of your

@@ -11,8 +11,8 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
-	"github.com/unified-ccm/unified-ccm/cmd/internal/lab"
-	"github.com/unified-ccm/unified-ccm/cmd/internal/lab/screen"
+	"github.com/unified-ccm/unified-ccm/cmd/ccm-lab/internal/lab"
+	"github.com/unified-ccm/unified-ccm/cmd/ccm-lab/internal/lab/screen"
 )
 
 const (

@@ -5,6 +5,7 @@ go 1.26.0
 require (
 	github.com/google/go-cmp v0.7.0
 	github.com/unified-ccm/unified-ccm/pkg/common v0.0.0
+	github.com/unified-ccm/unified-ccm/pkg/common/conformance v0.0.0
 	k8s.io/api v0.37.1
 	k8s.io/apimachinery v0.37.1
 	k8s.io/client-go v0.37.1
@@ -72,4 +73,7 @@ require (
 	sigs.k8s.io/yaml v1.6.0 // indirect
 )
 
-replace github.com/unified-ccm/unified-ccm/pkg/common => ../../pkg/common
+replace (
+	github.com/unified-ccm/unified-ccm/pkg/common => ../../pkg/common
+	github.com/unified-ccm/unified-ccm/pkg/common/conformance => ../../pkg/common/conformance
+)

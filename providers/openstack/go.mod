@@ -7,6 +7,8 @@ require (
 	github.com/gophercloud/gophercloud/v2 v2.15.0
 	github.com/spf13/pflag v1.0.10
 	github.com/unified-ccm/unified-ccm/pkg/common v0.0.0
+	github.com/unified-ccm/unified-ccm/pkg/common/conformance v0.0.0
+	github.com/unified-ccm/unified-ccm/providers/openstack/sim v0.0.0
 	golang.org/x/sync v0.24.0
 	k8s.io/api v0.37.1
 	k8s.io/apimachinery v0.37.1
@@ -75,4 +77,8 @@ require (
 	sigs.k8s.io/structured-merge-diff/v6 v6.4.2 // indirect
 )
 
-replace github.com/unified-ccm/unified-ccm/pkg/common => ../../pkg/common
+replace (
+	github.com/unified-ccm/unified-ccm/pkg/common => ../../pkg/common
+	github.com/unified-ccm/unified-ccm/pkg/common/conformance => ../../pkg/common/conformance
+	github.com/unified-ccm/unified-ccm/providers/openstack/sim => ./sim
+)

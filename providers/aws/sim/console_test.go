@@ -8,7 +8,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/unified-ccm/unified-ccm/pkg/common/conformance/world"
+	"github.com/unified-ccm/unified-ccm/pkg/common/sim/world"
 )
 
 func TestFurtherInterfaces(t *testing.T) {

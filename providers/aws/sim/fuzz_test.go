@@ -4,7 +4,7 @@ import (
 	"net/http"
 	"testing"
 
-	"github.com/unified-ccm/unified-ccm/pkg/common/conformance/world"
+	"github.com/unified-ccm/unified-ccm/pkg/common/sim/world"
 )
 
 // FuzzRequest sends any form to any service: whatever a client sends, the simulator must neither panic nor

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/unified-ccm/unified-ccm/pkg/common/conformance/world"
+	"github.com/unified-ccm/unified-ccm/pkg/common/sim/world"
 )
 
 // manyBalancers is a cloud with that many network load balancers, each with two listeners to all of that many machines.

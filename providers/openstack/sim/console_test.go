@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/unified-ccm/unified-ccm/pkg/common/conformance/world"
+	"github.com/unified-ccm/unified-ccm/pkg/common/sim/world"
 )
 
 func TestConsole(t *testing.T) {

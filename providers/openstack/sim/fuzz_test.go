@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/unified-ccm/unified-ccm/pkg/common/conformance/world"
+	"github.com/unified-ccm/unified-ccm/pkg/common/sim/world"
 )
 
 // FuzzRequest sends bodies to every operation: the answer may be a refusal, and never a fault of the simulator.

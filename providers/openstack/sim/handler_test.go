@@ -9,8 +9,8 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/unified-ccm/unified-ccm/pkg/common/conformance/world"
 	kit "github.com/unified-ccm/unified-ccm/pkg/common/sim"
+	"github.com/unified-ccm/unified-ccm/pkg/common/sim/world"
 )
 
 // client calls a cloud without the help of a library.

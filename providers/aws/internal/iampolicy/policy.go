@@ -10,8 +10,10 @@ import (
 	"strings"
 
 	"github.com/unified-ccm/unified-ccm/providers/aws/api"
-	"github.com/unified-ccm/unified-ccm/providers/aws/sim/iam"
 )
+
+// version is the version of IAM's policy language.
+const version = "2012-10-17"
 
 // maxSize is how many characters a managed policy may have, white space apart (IAM's quotas).
 const maxSize = 6144
@@ -63,7 +65,7 @@ func Document() ([]byte, error) {
 	document, err := json.MarshalIndent(struct {
 		Version   string
 		Statement []statement
-	}{iam.Version, all}, "", "  ")
+	}{version, all}, "", "  ")
 	return append(document, '\n'), errors.Join(append(problems, err, checkSize(document))...)
 }
 

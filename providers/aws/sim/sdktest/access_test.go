@@ -14,8 +14,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sts"
 	clocktesting "k8s.io/utils/clock/testing"
 
-	"github.com/unified-ccm/unified-ccm/pkg/common/conformance/world"
 	kit "github.com/unified-ccm/unified-ccm/pkg/common/sim"
+	"github.com/unified-ccm/unified-ccm/pkg/common/sim/world"
 	"github.com/unified-ccm/unified-ccm/providers/aws/sim"
 )
 

@@ -14,7 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/unified-ccm/unified-ccm/pkg/common/conformance/world"
+	"github.com/unified-ccm/unified-ccm/pkg/common/sim/world"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/sim"
 )
 

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/unified-ccm/unified-ccm/pkg/common/conformance/world"
+	"github.com/unified-ccm/unified-ccm/pkg/common/sim/world"
 )
 
 // route is one of the router's.

@@ -14,8 +14,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/unified-ccm/unified-ccm/pkg/common/conformance/world"
 	kit "github.com/unified-ccm/unified-ccm/pkg/common/sim"
+	"github.com/unified-ccm/unified-ccm/pkg/common/sim/world"
 )
 
 // Options of a real cloud.

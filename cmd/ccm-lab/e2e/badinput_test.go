@@ -19,7 +19,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
-	"github.com/unified-ccm/unified-ccm/cmd/internal/lab"
+	"github.com/unified-ccm/unified-ccm/cmd/ccm-lab/internal/lab"
 	"github.com/unified-ccm/unified-ccm/pkg/common/conformance"
 	fakesim "github.com/unified-ccm/unified-ccm/providers/fake/sim"
 )

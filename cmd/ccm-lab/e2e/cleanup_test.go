@@ -10,7 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/unified-ccm/unified-ccm/cmd/internal/lab"
+	"github.com/unified-ccm/unified-ccm/cmd/ccm-lab/internal/lab"
 )
 
 // wipe removes everything that a test and its managers have put into the API server, so that the

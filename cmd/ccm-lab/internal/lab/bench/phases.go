@@ -13,8 +13,8 @@ import (
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/ptr"
 
-	"github.com/unified-ccm/unified-ccm/cmd/internal/lab"
-	"github.com/unified-ccm/unified-ccm/pkg/common/conformance/world"
+	"github.com/unified-ccm/unified-ccm/cmd/ccm-lab/internal/lab"
+	"github.com/unified-ccm/unified-ccm/pkg/common/sim/world"
 )
 
 // phase is one thing to measure.

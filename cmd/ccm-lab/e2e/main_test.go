@@ -11,7 +11,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/unified-ccm/unified-ccm/cmd/internal/lab"
+	"github.com/unified-ccm/unified-ccm/cmd/ccm-lab/internal/lab"
 )
 
 // planes are the control planes of this test binary. They take seconds to start, so tests share
