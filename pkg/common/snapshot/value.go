@@ -1,4 +1,3 @@
-// Package snapshot caches what was read from a cloud.
 package snapshot
 
 import (
@@ -13,23 +12,24 @@ import (
 
 // ValueOptions configures a Value. Read and Clock are required.
 type ValueOptions[T any] struct {
-	// Read returns the value as it is now. It is called by one caller at a time, with that caller's
-	// context, and the value that it returns is shared: nobody changes what it points to.
+	// Read returns the current value. One caller at a time calls it, with its own context. The value
+	// is shared: callers must not modify what it points to.
 	Read  func(context.Context) (T, error)
 	Clock clock.PassiveClock
-	// Age is how old the value may be; zero keeps the first one for ever.
+	// Age is the max age for a value to count as fresh; zero keeps the first one for ever.
 	Age time.Duration
-	// RetryAfter is how long a failure is everybody's answer, for reads that take long to fail. Zero
-	// remembers no failure: the next in line tries itself. A caller that gave up is never remembered:
-	// it says nothing about the next one's chances.
+	// RetryAfter is how long a failed read is the answer to all callers, for reads that take long to fail.
+	// Zero remembers no failure: the next caller reads. The end of a caller's context is never
+	// remembered: it does not predict the next read.
 	RetryAfter time.Duration
 }
 
-// Value is a value that is read when it is needed. It is safe for concurrent use.
+// Value is a single value that is read on demand. Callers that come together share one read, and each
+// waits no longer than its context allows. It is safe for concurrent use.
 type Value[T any] struct {
 	options ValueOptions[T]
-	// turn is held by the one caller that reads.
-	turn locks.Mutex
+	// reading is held by the one caller that reads.
+	reading locks.Mutex
 
 	mu     sync.Mutex
 	value  T
@@ -47,11 +47,11 @@ func NewValue[T any](o ValueOptions[T]) *Value[T] {
 
 // Get returns the value, at most its age old. The error is that of the read, or of ctx.
 func (v *Value[T]) Get(ctx context.Context) (T, error) {
-	return v.obtain(ctx, v.young)
+	return v.obtain(ctx, v.fresh)
 }
 
-// GetSince returns the value as it was read at a time or later, whatever its age: for callers that
-// know of something that older reads cannot show.
+// GetSince returns a value that was read at oldest or later, whatever its age: for callers that know
+// of something that older reads cannot show.
 func (v *Value[T]) GetSince(ctx context.Context, oldest time.Time) (T, error) {
 	return v.obtain(ctx, func() bool { return !v.readAt.Before(oldest) })
 }
@@ -63,23 +63,23 @@ func (v *Value[T]) Peek() (T, bool) {
 	return v.value, v.known
 }
 
-func (v *Value[T]) young() bool {
+func (v *Value[T]) fresh() bool {
 	return v.options.Age == 0 || v.options.Clock.Since(v.readAt) < v.options.Age
 }
 
-// obtain serves what is known if it is good enough, which is asked under the lock, and reads otherwise.
+// obtain returns the known value if it is good enough, and reads it otherwise. Good is called under the lock.
 func (v *Value[T]) obtain(ctx context.Context, good func() bool) (T, error) {
-	if value, err, served := v.lookup(good); served {
+	if value, err, ok := v.lookup(good); ok {
 		return value, err
 	}
 	var none T
-	done, err := v.turn.Lock(ctx)
+	unlock, err := v.reading.Lock(ctx)
 	if err != nil {
 		return none, err
 	}
-	defer done()
+	defer unlock()
 	// Another caller may have read meanwhile.
-	if value, err, served := v.lookup(good); served {
+	if value, err, ok := v.lookup(good); ok {
 		return value, err
 	}
 	// The age counts from here, since the answer may show the state of any moment after it.
@@ -98,7 +98,9 @@ func (v *Value[T]) obtain(ctx context.Context, good func() bool) (T, error) {
 }
 
 // lookup returns the answer that needs no read, if there is one.
-func (v *Value[T]) lookup(good func() bool) (value T, err error, served bool) { //nolint:revive // the error is part of what is known
+//
+//nolint:revive // the error is part of what is known
+func (v *Value[T]) lookup(good func() bool) (value T, err error, ok bool) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	switch {

@@ -26,21 +26,21 @@ func (c *counter) read(context.Context) (int, error) {
 	return c.calls, c.err
 }
 
-func TestAge(t *testing.T) {
+func TestValueIsReadOncePerAge(t *testing.T) {
 	for _, tc := range []struct {
 		name      string
 		age, wait time.Duration
 		want      int
 	}{
-		{"young", time.Minute, 59 * time.Second, 1},
-		{"too old", time.Minute, time.Minute, 2},
+		{"fresh", time.Minute, 59 * time.Second, 1},
+		{"stale", time.Minute, time.Minute, 2},
 		{"for ever", 0, 1000 * time.Hour, 1},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			clock := clocktesting.NewFakePassiveClock(time.Unix(1000, 0))
 			v := snapshot.NewValue(snapshot.ValueOptions[int]{Read: (&counter{}).read, Clock: clock, Age: tc.age})
 			if _, known := v.Peek(); known {
-				t.Error("a value is known before it was read")
+				t.Error("a value is known before the first read")
 			}
 			for range 2 {
 				if got, err := v.Get(t.Context()); got != 1 || err != nil {
@@ -58,15 +58,16 @@ func TestAge(t *testing.T) {
 	}
 }
 
-// The age counts from the beginning of a read: its answer may be as old as that.
-func TestAgeCountsFromTheBeginningOfTheRead(t *testing.T) {
+// The answer of a read may show the state at its start.
+func TestValueAgeCountsFromStartOfRead(t *testing.T) {
 	clock := clocktesting.NewFakePassiveClock(time.Unix(1000, 0))
 	calls := 0
-	v := snapshot.NewValue(snapshot.ValueOptions[int]{Clock: clock, Age: time.Minute, Read: func(context.Context) (int, error) {
+	read := func(context.Context) (int, error) {
 		clock.SetTime(clock.Now().Add(40 * time.Second))
 		calls++
 		return calls, nil
-	}})
+	}
+	v := snapshot.NewValue(snapshot.ValueOptions[int]{Clock: clock, Age: time.Minute, Read: read})
 	for range 2 {
 		if _, err := v.Get(t.Context()); err != nil {
 			t.Fatal(err)
@@ -78,7 +79,7 @@ func TestAgeCountsFromTheBeginningOfTheRead(t *testing.T) {
 	}
 }
 
-func TestGetSince(t *testing.T) {
+func TestValueGetSince(t *testing.T) {
 	clock := clocktesting.NewFakePassiveClock(time.Unix(1000, 0))
 	v := snapshot.NewValue(snapshot.ValueOptions[int]{Read: (&counter{}).read, Clock: clock})
 	before := clock.Now()
@@ -93,15 +94,15 @@ func TestGetSince(t *testing.T) {
 	}
 }
 
-func TestFailures(t *testing.T) {
+func TestValueRemembersFailure(t *testing.T) {
 	for _, tc := range []struct {
 		name             string
 		retryAfter, wait time.Duration
 		wantCalls        int
 	}{
 		{"not remembered", 0, 0, 2},
-		{"remembered for a moment", time.Minute, 59 * time.Second, 1},
-		{"and forgotten", time.Minute, time.Minute, 2},
+		{"remembered until RetryAfter", time.Minute, 59 * time.Second, 1},
+		{"forgotten afterwards", time.Minute, time.Minute, 2},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			clock := clocktesting.NewFakePassiveClock(time.Unix(1000, 0))
@@ -120,8 +121,7 @@ func TestFailures(t *testing.T) {
 	}
 }
 
-// A failure takes nothing away: what is still young enough is served, and what was known stays known.
-func TestAFailureForgetsNothing(t *testing.T) {
+func TestValueOutlivesFailedRead(t *testing.T) {
 	clock := clocktesting.NewFakePassiveClock(time.Unix(1000, 0))
 	c := &counter{}
 	v := snapshot.NewValue(snapshot.ValueOptions[int]{Read: c.read, Clock: clock, Age: time.Minute, RetryAfter: time.Hour})
@@ -137,21 +137,22 @@ func TestAFailureForgetsNothing(t *testing.T) {
 	}
 	clock.SetTime(clock.Now().Add(time.Minute))
 	if _, err := v.Get(t.Context()); !errors.Is(err, errRead) {
-		t.Errorf("an old value is served instead of the failure: %v", err)
+		t.Errorf("a stale value hides the failure: %v", err)
 	}
 	if got, known := v.Peek(); got != 1 || !known {
 		t.Errorf("peek: %d, %t", got, known)
 	}
 }
 
-// Callers that come together share one read.
-func TestOneReadForAll(t *testing.T) {
+func TestValueSharesReadInFlight(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := &counter{}
-		v := snapshot.NewValue(snapshot.ValueOptions[int]{Clock: clocktesting.NewFakePassiveClock(time.Unix(1000, 0)), Age: time.Minute, Read: func(ctx context.Context) (int, error) {
+		read := func(ctx context.Context) (int, error) {
 			time.Sleep(time.Second) // on the bubble's clock
 			return c.read(ctx)
-		}})
+		}
+		clock := clocktesting.NewFakePassiveClock(time.Unix(1000, 0))
+		v := snapshot.NewValue(snapshot.ValueOptions[int]{Clock: clock, Age: time.Minute, Read: read})
 		var wg sync.WaitGroup
 		for range 20 {
 			wg.Go(func() {
@@ -167,17 +168,19 @@ func TestOneReadForAll(t *testing.T) {
 	})
 }
 
-// Whoever waits for another's read may give up, and one who gives up reading leaves it to the next,
-// who is not given the first one's error.
-func TestGivingUp(t *testing.T) {
+// A caller that waits gives up with its context. One that gives up while it reads leaves the read, and not
+// its error, to the next caller.
+func TestValueGivesUpWithContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		v := snapshot.NewValue(snapshot.ValueOptions[int]{Clock: clocktesting.NewFakePassiveClock(time.Unix(1000, 0)), RetryAfter: time.Hour, Read: func(ctx context.Context) (int, error) {
-			if ctx.Value(patient{}) == nil {
+		clock := clocktesting.NewFakePassiveClock(time.Unix(1000, 0))
+		read := func(ctx context.Context) (int, error) {
+			if ctx.Value(answered{}) == nil {
 				<-ctx.Done()
 				return 0, ctx.Err()
 			}
 			return 7, nil
-		}})
+		}
+		v := snapshot.NewValue(snapshot.ValueOptions[int]{Clock: clock, RetryAfter: time.Hour, Read: read})
 		reading, stopReading := context.WithCancel(t.Context())
 		waiting, stopWaiting := context.WithCancel(t.Context())
 		errs := make(chan error, 2)
@@ -188,16 +191,16 @@ func TestGivingUp(t *testing.T) {
 		synctest.Wait()
 		stopWaiting()
 		if err := <-errs; !errors.Is(err, context.Canceled) {
-			t.Errorf("who waits: %v", err)
+			t.Errorf("the caller that waits: %v", err)
 		}
 		stopReading()
 		if err := <-errs; !errors.Is(err, context.Canceled) {
-			t.Errorf("who reads: %v", err)
+			t.Errorf("the caller that reads: %v", err)
 		}
-		if got, err := v.Get(context.WithValue(t.Context(), patient{}, true)); got != 7 || err != nil {
+		if got, err := v.Get(context.WithValue(t.Context(), answered{}, true)); got != 7 || err != nil {
 			t.Errorf("the next caller: %d, %v", got, err)
 		}
 	})
 }
 
-type patient struct{}
+type answered struct{}

@@ -1,0 +1,184 @@
+package snapshot
+
+import (
+	"context"
+	"time"
+
+	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
+)
+
+// Refresh reads the list unless it is younger than the max age of its kind.
+func (t *Table[T]) Refresh(ctx context.Context) error {
+	return t.list(ctx, func(last Reading) bool { return t.store.clock.Since(last.at) < t.kind.MaxAge })
+}
+
+// RefreshSince reads the list unless the last one started at oldest or later.
+func (t *Table[T]) RefreshSince(ctx context.Context, oldest time.Time) error {
+	return t.list(ctx, func(last Reading) bool { return !last.at.Before(oldest) })
+}
+
+// Reread makes sure that the list was read after the call. Callers that come before the read starts share it.
+func (t *Table[T]) Reread(ctx context.Context) error {
+	now := t.store.generation.Load()
+	return t.list(ctx, func(last Reading) bool { return last.generation > now })
+}
+
+// Listed returns the start of the last complete list, and whether it may be used: false before the
+// first list and after Invalidate.
+func (t *Table[T]) Listed() (Reading, bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.listed, t.usable()
+}
+
+// Invalidate makes the list unfit: a write failed and may have created an object that no list shows yet.
+func (t *Table[T]) Invalidate() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.invalid = t.store.wrote()
+}
+
+// list reads the list unless the last one will do, once it is the caller's turn.
+func (t *Table[T]) list(ctx context.Context, good func(last Reading) bool) error {
+	if last, usable := t.Listed(); usable && good(last) {
+		return nil
+	}
+	unlock, err := t.listing.Lock(ctx)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	if last, usable := t.Listed(); usable && good(last) {
+		return nil
+	}
+	r := t.store.Begin()
+	list, err := t.kind.List(ctx)
+	if err != nil {
+		return err
+	}
+	t.MergeList(r, list)
+	return nil
+}
+
+// Ensure returns an object that is at most as old as its kind allows, and whether it exists. It reads
+// the object if necessary.
+func (t *Table[T]) Ensure(ctx context.Context, id string) (T, bool, error) {
+	if t.Fresh(id) {
+		value, exists := t.Get(id)
+		return value, exists, nil
+	}
+	return t.Read(ctx, id)
+}
+
+// Read reads an object and returns what is known of it then: a newer write of ours, if there is one.
+func (t *Table[T]) Read(ctx context.Context, id string) (T, bool, error) {
+	r := t.store.Begin()
+	value, err := t.kind.Read(ctx, id)
+	switch {
+	case cloudapi.Is(err, cloudapi.NotFound):
+		t.MergeMissing(r, id)
+	case err != nil:
+		var none T
+		return none, false, err
+	default:
+		t.Merge(r, id, value)
+	}
+	value, exists := t.Get(id)
+	return value, exists, nil
+}
+
+// Merge takes an object that was read.
+func (t *Table[T]) Merge(r Reading, id string, value T) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.merge(r, id, value)
+	t.evict()
+}
+
+// MergeMissing takes the answer of a read that an object does not exist.
+func (t *Table[T]) MergeMissing(r Reading, id string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	old := t.rows[id]
+	if old.generation > r.generation || old.exists && t.settles(old.createdAt, r.at) {
+		return
+	}
+	t.put(id, row[T]{generation: r.generation, readAt: r.at, deletedAt: old.deletedAt})
+	t.forgetDetails(id, r.generation)
+	t.evict()
+}
+
+// MergeList takes a complete list, unless a newer one was taken.
+func (t *Table[T]) MergeList(r Reading, list []T) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if r.generation < t.listed.generation {
+		return
+	}
+	t.listed = r
+	t.mergeList(r, list, t.covers)
+	t.evict()
+}
+
+// MergeSome takes a list of the objects that selected selects.
+func (t *Table[T]) MergeSome(r Reading, list []T, selected func(T) bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.mergeList(r, list, selected)
+	t.evict()
+}
+
+// mergeList takes what a list shows, and removes what it should show and does not. Such a removal keeps
+// its generation: lists may lag behind, so that what a read in flight shows counts. The lock is held.
+func (t *Table[T]) mergeList(r Reading, list []T, selected func(T) bool) {
+	seen := make(map[string]bool, len(list))
+	for _, value := range list {
+		id := t.kind.ID(value)
+		seen[id] = true
+		if old := t.rows[id]; old.exists || !t.settles(old.deletedAt, r.at) {
+			t.merge(r, id, value)
+		}
+	}
+	for id, old := range t.rows {
+		newer := old.generation > r.generation || t.settles(old.createdAt, r.at)
+		if seen[id] || newer || !old.exists || !selected(old.value) {
+			continue
+		}
+		t.put(id, row[T]{generation: old.generation, readAt: r.at})
+		t.forgetDetails(id, r.generation)
+	}
+}
+
+// merge takes an object unless something newer is known of it. The lock is held.
+func (t *Table[T]) merge(r Reading, id string, value T) {
+	old := t.rows[id]
+	if old.generation > r.generation {
+		return
+	}
+	t.put(id, row[T]{
+		value: value, exists: true, generation: r.generation, readAt: r.at, createdAt: old.createdAt,
+	})
+}
+
+func (t *Table[T]) covers(value T) bool { return t.kind.Covers == nil || t.kind.Covers(value) }
+
+// evict drops rows that were not confirmed for long. It walks through the table rarely. The lock is held.
+func (t *Table[T]) evict() {
+	now := t.store.clock.Now()
+	if now.Sub(t.evictedAt) < tombstoneAge/2 {
+		return
+	}
+	t.evictedAt = now
+	for id, r := range t.rows {
+		age := now.Sub(r.confirmedAt)
+		if !r.exists && age >= max(tombstoneAge, t.kind.Settle) || r.exists && t.evictable(r) && age >= t.kind.EvictAfter {
+			t.remove(id)
+		}
+	}
+}
+
+// evictable reports whether no list and no settling keeps an object.
+func (t *Table[T]) evictable(r row[T]) bool {
+	listed := t.kind.List != nil && t.covers(r.value)
+	return t.kind.EvictAfter > 0 && !listed && !t.settles(r.createdAt, t.store.clock.Now())
+}

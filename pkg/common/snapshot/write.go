@@ -1,0 +1,58 @@
+package snapshot
+
+// Create takes an object that we created. It settles from now on.
+func (t *Table[T]) Create(id string, value T) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	now := t.store.clock.Now()
+	t.put(id, row[T]{value: value, exists: true, generation: t.store.wrote(), readAt: now, createdAt: now})
+}
+
+// Put takes an object as the answer to a write of ours showed it.
+func (t *Table[T]) Put(id string, value T) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	now, createdAt := t.store.clock.Now(), t.rows[id].createdAt
+	t.put(id, row[T]{value: value, exists: true, generation: t.store.wrote(), readAt: now, createdAt: createdAt})
+}
+
+// Update changes an object after a write of ours that says nothing else about it: its age stays. The
+// change must not modify what the value points to. Of an object that is not known, Update only
+// notes that reads in flight are too old.
+func (t *Table[T]) Update(id string, change func(*T)) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	r := t.rows[id]
+	r.generation = t.store.wrote()
+	if r.exists {
+		change(&r.value)
+	} else {
+		r = row[T]{generation: r.generation}
+	}
+	t.put(id, r)
+}
+
+// Delete takes the deletion of an object.
+func (t *Table[T]) Delete(id string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	now, generation := t.store.clock.Now(), t.store.wrote()
+	t.put(id, row[T]{generation: generation, readAt: now, deletedAt: now})
+	t.forgetDetails(id, generation)
+}
+
+// forgetDetails drops the details of an object. The lock is held.
+func (t *Table[T]) forgetDetails(id string, generation uint64) {
+	for _, d := range t.details {
+		d.forget(id, generation)
+	}
+}
+
+// forget implements detail. Details that were written since belong to a new object of the same ID.
+func (t *Table[T]) forget(id string, generation uint64) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.rows[id].generation <= generation {
+		t.put(id, row[T]{generation: generation, readAt: t.store.clock.Now()})
+	}
+}
