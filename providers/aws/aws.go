@@ -65,7 +65,7 @@ func factory(r io.Reader, f *flags) (cloudprovider.Interface, error) {
 }
 
 // balancers are the load balancers of Services.
-type balancers = lbcommon.Controller[loadbalancer.Surroundings, loadbalancer.Desired, loadbalancer.Observed]
+type balancers = lbcommon.Controller[loadbalancer.SharedState, loadbalancer.Desired, loadbalancer.Observed]
 
 // Cloud implements cloudprovider.Interface. It only hands out what NewCloud has built. Which
 // region, VPC and cluster it is about may be known only when the first call is made.
@@ -169,7 +169,8 @@ func (c *Cloud) build(o options, topologyTypes *regexp.Regexp) {
 	c.routes = newRoutes(lateRoutes{c.parts}, c.instances, c.Nodes())
 	c.balancing = loadbalancer.New(loadbalancer.Options{Connect: c.connectBalancers, InstanceID: ids.Parse, Settings: c.config.balancers(), Clock: o.clock})
 	c.loadBalancer = lbcommon.New(lbcommon.Options{
-		Provider: ProviderName, Vocabulary: loadbalancer.Vocabulary(ProviderName), OwnsNode: c.instances.OwnsNode, NodeAddresses: c.instances.NodeAddresses, Clock: o.clock,
+		Provider: ProviderName, Vocabulary: loadbalancer.Vocabulary(ProviderName),
+		OwnsNode: c.instances.OwnsNode, NodeAddresses: c.instances.NodeAddresses, Clock: o.clock,
 	}, c.balancing)
 	c.controllers = &nodeControllers{
 		flags: o.flags, ids: ids, families: c.config.Global.NodeIPFamilies, clock: o.clock, ec2: c.connectEC2, described: c.describer,

@@ -72,7 +72,7 @@ func factory(r io.Reader) (cloudprovider.Interface, error) {
 type Cloud struct {
 	provider.Base
 
-	loadBalancer *lbcommon.Controller[loadbalancer.Surroundings, loadbalancer.Desired, loadbalancer.Observed]
+	loadBalancer *lbcommon.Controller[loadbalancer.SharedState, loadbalancer.Desired, loadbalancer.Observed]
 	instances    *adopting
 	routes       *routes.Routes
 	legacy       *legacy

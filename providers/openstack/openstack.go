@@ -65,7 +65,7 @@ func factory(r io.Reader, f *flags) (cloudprovider.Interface, error) {
 }
 
 // balancers are the load balancers of Services.
-type balancers = lbcommon.Controller[loadbalancer.Surroundings, loadbalancer.Desired, loadbalancer.Observed]
+type balancers = lbcommon.Controller[loadbalancer.SharedState, loadbalancer.Desired, loadbalancer.Observed]
 
 // Cloud implements cloudprovider.Interface. It only hands out what NewCloud has built.
 type Cloud struct {
@@ -148,7 +148,8 @@ func (c *Cloud) build(o options) {
 		ClusterUID: c.knownClusterUID,
 	}), c.instances)
 	c.loadBalancer = lbcommon.New(lbcommon.Options{
-		Provider: ProviderName, Vocabulary: loadbalancer.Vocabulary(ProviderName), OwnsNode: c.instances.OwnsNode, NodeAddresses: c.instances.NodeAddresses, Clock: o.clock,
+		Provider: ProviderName, Vocabulary: loadbalancer.Vocabulary(ProviderName),
+		OwnsNode: c.instances.OwnsNode, NodeAddresses: c.instances.NodeAddresses, Clock: o.clock,
 	}, loadbalancer.New(loadbalancer.Options{API: calls, ServerID: ids.Parse, Settings: c.config.balancers(), Clock: o.clock}))
 }
 

@@ -20,6 +20,9 @@ const auditController = "load-balancer-audit-controller"
 // --controllers can leave it out.
 func (o *options) startAudit(start app.ControllerInitContext, config *appconfig.CompletedConfig, cloud cloudprovider.Interface) app.InitFunc {
 	return func(ctx context.Context, _ controllermanagerapp.ControllerContext) (controller.Interface, bool, error) {
+		if o.guard.DryRun { // drift is part of the plans that a dry run reports
+			return nil, false, nil
+		}
 		services, nodes := config.SharedInformers.Core().V1().Services(), config.SharedInformers.Core().V1().Nodes()
 		a, ok := audit.New(audit.Options{
 			Provider:    cloud.ProviderName(),

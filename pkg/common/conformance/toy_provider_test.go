@@ -14,6 +14,7 @@ import (
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/guard"
 	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
+	"github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
 )
@@ -224,6 +225,10 @@ func (p *toyProvider) EnsureLoadBalancerDeleted(ctx context.Context, _ string, s
 		return nil
 	}
 	return p.client.call(ctx, http.MethodDelete, "balancers/"+p.name(svc), nil, nil)
+}
+
+func (p *toyProvider) AuditLoadBalancer(context.Context, string, loadbalancer.Current) (plan.Plan, *v1.LoadBalancerStatus, error) {
+	return plan.Plan{}, nil, nil
 }
 
 func (p *toyProvider) ListRoutes(ctx context.Context, _ string) ([]*cloudprovider.Route, error) {

@@ -13,6 +13,7 @@ import (
 	"k8s.io/client-go/informers"
 	cloudprovider "k8s.io/cloud-provider"
 
+	"github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
 	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
 )
 
@@ -23,7 +24,7 @@ type guarded struct {
 	shared *shared
 	dryRun bool
 
-	loadBalancer cloudprovider.LoadBalancer
+	loadBalancer loadbalancer.Interface
 	instances    cloudprovider.InstancesV2
 	routes       cloudprovider.Routes
 }
@@ -48,11 +49,8 @@ type shared struct {
 
 // Wrap returns cloud with the guards around it. Optional interfaces of the provider are forwarded:
 // cloudprovider.InformerUser, provider.Checker, provider.HealthReporter, provider.NodeOwner,
-// provider.ControllerStarter, loadbalancer.Planner on the load balancer and routes.Planner on the routes. Initialize hands the provider its
-// provider.Runtime before it calls the provider's own.
-//
-// A provider that only has the older Instances interface is given InstancesV2 over it, so that
-// its nodes are under the same rules.
+// provider.ControllerStarter, and routes.Planner on the routes. Load balancers must implement
+// loadbalancer.Interface. Initialize passes the provider its provider.Runtime before it calls the provider's own.
 func Wrap(cloud cloudprovider.Interface, o Options) cloudprovider.Interface {
 	o = o.withDefaults()
 	s := &shared{
@@ -66,7 +64,7 @@ func Wrap(cloud cloudprovider.Interface, o Options) cloudprovider.Interface {
 	if inner, ok := cloud.LoadBalancer(); ok {
 		g.loadBalancer = newBalancer(s, inner, o.DryRun)
 	}
-	if inner, ok := instancesOf(cloud); ok {
+	if inner, ok := cloud.InstancesV2(); ok {
 		g.instances = newInstances(s, inner, o)
 	}
 	if inner, ok := cloud.Routes(); ok {

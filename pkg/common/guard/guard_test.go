@@ -21,7 +21,6 @@ import (
 	"k8s.io/client-go/tools/cache"
 	cloudprovider "k8s.io/cloud-provider"
 
-	"github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 )
 
@@ -223,12 +222,11 @@ func TestOnlyOurNodesAreMembers(t *testing.T) {
 	before := slices.Clone(all)
 	_, _ = f.loadBalancer.EnsureLoadBalancer(t.Context(), "c", &v1.Service{}, all)
 	_ = f.loadBalancer.UpdateLoadBalancer(t.Context(), "c", &v1.Service{}, all)
-	planner, ok := f.loadBalancer.(loadbalancer.Planner)
-	if !ok {
-		t.Fatal("Planner is not forwarded")
+	_, _ = f.loadBalancer.PlanLoadBalancer(t.Context(), "c", &v1.Service{}, all, false)
+	_, _, _ = f.loadBalancer.AuditLoadBalancer(t.Context(), "c", func() (*v1.Service, []*v1.Node) { return &v1.Service{}, all })
+	want := []string{
+		"EnsureLoadBalancer [mine]", "UpdateLoadBalancer [mine]", "PlanLoadBalancer [mine] false", "AuditLoadBalancer [mine]",
 	}
-	_, _ = planner.PlanLoadBalancer(t.Context(), "c", &v1.Service{}, all, false)
-	want := []string{"EnsureLoadBalancer [mine]", "UpdateLoadBalancer [mine]", "PlanLoadBalancer [mine] false"}
 	if diff := cmp.Diff(want, f.spy.calls); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}

@@ -12,65 +12,41 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 )
 
-// balancer puts ownership and metrics around a provider's LoadBalancer: only nodes that are ours
-// become members.
+// balancer adds ownership and metrics to a provider's load balancers: only our own nodes become members.
 type balancer struct {
 	*shared
-	inner cloudprovider.LoadBalancer
+	inner loadbalancer.Interface
 }
 
-// planningBalancer is a balancer whose provider can plan.
-type planningBalancer struct {
-	*balancer
-	planner loadbalancer.Planner
-	auditor loadbalancer.Auditor // nil if the provider cannot audit
-}
-
-// dryBalancer reports what a balancer would do, and does none of it.
-type dryBalancer struct {
-	*balancer
-	planner loadbalancer.Planner // nil if the provider cannot plan
-}
-
-// dryPlanningBalancer is a dryBalancer whose provider can plan.
-type dryPlanningBalancer struct {
-	*dryBalancer
-	planningBalancer planningBalancer
-}
+// dryBalancer is a balancer that reports its plans instead of applying them.
+type dryBalancer struct{ *balancer }
 
 var (
-	_ cloudprovider.LoadBalancer = (*balancer)(nil)
-	_ cloudprovider.LoadBalancer = (*planningBalancer)(nil)
-	_ loadbalancer.Planner       = (*planningBalancer)(nil)
-	_ loadbalancer.Auditor       = (*planningBalancer)(nil)
-	_ cloudprovider.LoadBalancer = (*dryBalancer)(nil)
-	_ cloudprovider.LoadBalancer = (*dryPlanningBalancer)(nil)
-	_ loadbalancer.Planner       = (*dryPlanningBalancer)(nil)
+	_ loadbalancer.Interface = (*balancer)(nil)
+	_ loadbalancer.Interface = (*dryBalancer)(nil)
 )
 
-func newBalancer(s *shared, inner cloudprovider.LoadBalancer, dryRun bool) cloudprovider.LoadBalancer {
-	b := &balancer{shared: s, inner: inner}
-	planner, plans := inner.(loadbalancer.Planner)
-	auditor, _ := inner.(loadbalancer.Auditor)
-	planning := planningBalancer{balancer: b, planner: planner, auditor: auditor}
-	switch {
-	case dryRun && plans:
-		return &dryPlanningBalancer{dryBalancer: &dryBalancer{balancer: b, planner: &planning}, planningBalancer: planning}
-	case dryRun:
-		return &dryBalancer{balancer: b}
-	case plans:
-		return &planning
-	default:
-		return b
+// newBalancer panics if the provider's load balancers cannot plan: that is an error of its author, and every
+// provider built on package loadbalancer can.
+func newBalancer(s *shared, inner cloudprovider.LoadBalancer, dryRun bool) loadbalancer.Interface {
+	full, ok := inner.(loadbalancer.Interface)
+	if !ok {
+		panic(fmt.Errorf("provider %s: its load balancers (%T) do not implement loadbalancer.Interface", s.provider, inner))
 	}
+	b := &balancer{shared: s, inner: full}
+	if dryRun {
+		return &dryBalancer{b}
+	}
+	return b
 }
 
 // GetLoadBalancer implements cloudprovider.LoadBalancer.
-func (b *balancer) GetLoadBalancer(ctx context.Context, cluster string, service *v1.Service) (*v1.LoadBalancerStatus, bool, error) {
-	var exists bool
-	status, err := observed(b.observe, "LoadBalancer", "GetLoadBalancer", func() (status *v1.LoadBalancerStatus, err error) {
+func (b *balancer) GetLoadBalancer(
+	ctx context.Context, cluster string, service *v1.Service,
+) (status *v1.LoadBalancerStatus, exists bool, err error) {
+	err = b.call("GetLoadBalancer", func() (err error) {
 		status, exists, err = b.inner.GetLoadBalancer(ctx, cluster, service)
-		return status, err
+		return err
 	})
 	return status, exists, err
 }
@@ -81,60 +57,65 @@ func (b *balancer) GetLoadBalancerName(ctx context.Context, cluster string, serv
 }
 
 // EnsureLoadBalancer implements cloudprovider.LoadBalancer.
-func (b *balancer) EnsureLoadBalancer(ctx context.Context, cluster string, service *v1.Service, nodes []*v1.Node) (*v1.LoadBalancerStatus, error) {
-	return observed(b.observe, "LoadBalancer", "EnsureLoadBalancer", func() (*v1.LoadBalancerStatus, error) {
-		return b.inner.EnsureLoadBalancer(ctx, cluster, service, b.ours(nodes))
+func (b *balancer) EnsureLoadBalancer(
+	ctx context.Context, cluster string, service *v1.Service, nodes []*v1.Node,
+) (status *v1.LoadBalancerStatus, err error) {
+	err = b.call("EnsureLoadBalancer", func() (err error) {
+		status, err = b.inner.EnsureLoadBalancer(ctx, cluster, service, b.ours(nodes))
+		return err
 	})
+	return status, err
 }
 
 // UpdateLoadBalancer implements cloudprovider.LoadBalancer.
 func (b *balancer) UpdateLoadBalancer(ctx context.Context, cluster string, service *v1.Service, nodes []*v1.Node) error {
-	_, err := observed(b.observe, "LoadBalancer", "UpdateLoadBalancer", func() (struct{}, error) {
-		return struct{}{}, b.inner.UpdateLoadBalancer(ctx, cluster, service, b.ours(nodes))
+	return b.call("UpdateLoadBalancer", func() error {
+		return b.inner.UpdateLoadBalancer(ctx, cluster, service, b.ours(nodes))
 	})
-	return err
 }
 
 // EnsureLoadBalancerDeleted implements cloudprovider.LoadBalancer.
 func (b *balancer) EnsureLoadBalancerDeleted(ctx context.Context, cluster string, service *v1.Service) error {
-	_, err := observed(b.observe, "LoadBalancer", "EnsureLoadBalancerDeleted", func() (struct{}, error) {
-		return struct{}{}, b.inner.EnsureLoadBalancerDeleted(ctx, cluster, service)
+	return b.call("EnsureLoadBalancerDeleted", func() error {
+		return b.inner.EnsureLoadBalancerDeleted(ctx, cluster, service)
 	})
-	return err
 }
 
 // PlanLoadBalancer implements loadbalancer.Planner.
-func (p *planningBalancer) PlanLoadBalancer(ctx context.Context, cluster string, service *v1.Service, nodes []*v1.Node, remove bool) (plan.Plan, error) {
-	return observed(p.observe, "LoadBalancer", "PlanLoadBalancer", func() (plan.Plan, error) {
-		return p.planner.PlanLoadBalancer(ctx, cluster, service, p.ours(nodes), remove)
+func (b *balancer) PlanLoadBalancer(
+	ctx context.Context, cluster string, service *v1.Service, nodes []*v1.Node, remove bool,
+) (p plan.Plan, err error) {
+	err = b.call("PlanLoadBalancer", func() (err error) {
+		p, err = b.inner.PlanLoadBalancer(ctx, cluster, service, b.ours(nodes), remove)
+		return err
 	})
+	return p, err
 }
 
-// AuditLoadBalancer implements loadbalancer.Auditor. A dry run has none: what it would put right is
-// in the plans that it reports.
-func (p *planningBalancer) AuditLoadBalancer(ctx context.Context, cluster string, current loadbalancer.Current) (plan.Plan, *v1.LoadBalancerStatus, error) {
-	if p.auditor == nil {
-		return plan.Plan{}, nil, nil
-	}
-	var drift plan.Plan
-	status, err := observed(p.observe, "LoadBalancer", "AuditLoadBalancer", func() (status *v1.LoadBalancerStatus, err error) {
-		drift, status, err = p.auditor.AuditLoadBalancer(ctx, cluster, func() (*v1.Service, []*v1.Node) {
+// AuditLoadBalancer implements loadbalancer.Auditor.
+func (b *balancer) AuditLoadBalancer(
+	ctx context.Context, cluster string, current loadbalancer.Current,
+) (drift plan.Plan, status *v1.LoadBalancerStatus, err error) {
+	err = b.call("AuditLoadBalancer", func() (err error) {
+		drift, status, err = b.inner.AuditLoadBalancer(ctx, cluster, func() (*v1.Service, []*v1.Node) {
 			service, nodes := current()
-			return service, p.ours(nodes)
+			return service, b.ours(nodes)
 		})
-		return status, err
+		return err
 	})
 	return drift, status, err
 }
 
-// PlanLoadBalancer implements loadbalancer.Planner.
-func (p *dryPlanningBalancer) PlanLoadBalancer(ctx context.Context, cluster string, service *v1.Service, nodes []*v1.Node, remove bool) (plan.Plan, error) {
-	return p.planningBalancer.PlanLoadBalancer(ctx, cluster, service, nodes, remove)
+func (b *balancer) call(method string, do func() error) error {
+	_, err := observed(b.observe, "LoadBalancer", method, func() (struct{}, error) { return struct{}{}, do() })
+	return err
 }
 
-// EnsureLoadBalancer reports what would be done. The Service keeps the status that it has.
-func (d *dryBalancer) EnsureLoadBalancer(ctx context.Context, cluster string, service *v1.Service, nodes []*v1.Node) (*v1.LoadBalancerStatus, error) {
-	p, err := d.plan(ctx, cluster, service, nodes, false)
+// EnsureLoadBalancer reports the plan. The Service keeps its status.
+func (d *dryBalancer) EnsureLoadBalancer(
+	ctx context.Context, cluster string, service *v1.Service, nodes []*v1.Node,
+) (*v1.LoadBalancerStatus, error) {
+	p, err := d.PlanLoadBalancer(ctx, cluster, service, nodes, false)
 	if err != nil {
 		return nil, err
 	}
@@ -142,9 +123,9 @@ func (d *dryBalancer) EnsureLoadBalancer(ctx context.Context, cluster string, se
 	return service.Status.LoadBalancer.DeepCopy(), nil
 }
 
-// UpdateLoadBalancer reports the changes of membership that would be made.
+// UpdateLoadBalancer reports the changes of membership.
 func (d *dryBalancer) UpdateLoadBalancer(ctx context.Context, cluster string, service *v1.Service, nodes []*v1.Node) error {
-	p, err := d.plan(ctx, cluster, service, nodes, false)
+	p, err := d.PlanLoadBalancer(ctx, cluster, service, nodes, false)
 	if err != nil {
 		return err
 	}
@@ -152,30 +133,23 @@ func (d *dryBalancer) UpdateLoadBalancer(ctx context.Context, cluster string, se
 	return nil
 }
 
-// EnsureLoadBalancerDeleted reports what would be deleted. It fails while there is anything to
-// delete: success would remove the finalizer, and the load balancer would be nobody's.
+// EnsureLoadBalancerDeleted reports the deletions. It fails while there are any: on success the framework would
+// remove the finalizer and orphan the load balancer.
 func (d *dryBalancer) EnsureLoadBalancerDeleted(ctx context.Context, cluster string, service *v1.Service) error {
-	p, err := d.plan(ctx, cluster, service, nil, true)
-	if err != nil {
+	p, err := d.PlanLoadBalancer(ctx, cluster, service, nil, true)
+	if err != nil || p.Empty() {
 		return err
-	}
-	if d.planner != nil && p.Empty() {
-		return nil
 	}
 	d.report(ctx, service, p)
 	return fmt.Errorf("dry run: load balancer %s of Service %s/%s stays, and so does its finalizer; run without --dry-run to delete it",
 		d.GetLoadBalancerName(ctx, cluster, service), service.Namespace, service.Name)
 }
 
-// plan asks the provider what it would do. Its errors are what the framework would have met.
-func (d *dryBalancer) plan(ctx context.Context, cluster string, service *v1.Service, nodes []*v1.Node, remove bool) (plan.Plan, error) {
-	if d.planner == nil {
-		return plan.Plan{
-			Subject:  "Service " + service.Namespace + "/" + service.Name,
-			Warnings: []string{"provider " + d.provider + " cannot say beforehand what it would change"},
-		}, nil
-	}
-	return d.planner.PlanLoadBalancer(ctx, cluster, service, nodes, remove)
+// AuditLoadBalancer changes nothing and reports nothing: drift is part of the plans that a dry run reports.
+func (d *dryBalancer) AuditLoadBalancer(
+	context.Context, string, loadbalancer.Current,
+) (plan.Plan, *v1.LoadBalancerStatus, error) {
+	return plan.Plan{}, nil, nil
 }
 
 // report logs the plan and sends it as an Event, once until it changes.

@@ -34,7 +34,7 @@ type spy struct {
 	runtime provider.Runtime
 }
 
-var _ loadbalancer.Planner = (*spyBalancer)(nil)
+var _ loadbalancer.Interface = spyBalancer{}
 
 type (
 	spyInstances struct{ *spy }
@@ -100,6 +100,12 @@ func (s spyBalancer) EnsureLoadBalancerDeleted(context.Context, string, *v1.Serv
 func (s spyBalancer) PlanLoadBalancer(_ context.Context, _ string, _ *v1.Service, nodes []*v1.Node, remove bool) (plan.Plan, error) {
 	s.note("PlanLoadBalancer", names(nodes), remove)
 	return s.plan, s.err
+}
+
+func (s spyBalancer) AuditLoadBalancer(_ context.Context, _ string, current loadbalancer.Current) (plan.Plan, *v1.LoadBalancerStatus, error) {
+	_, nodes := current()
+	s.note("AuditLoadBalancer", names(nodes))
+	return s.plan, nil, s.err
 }
 
 func (s spyRoutes) ListRoutes(context.Context, string) ([]*cloudprovider.Route, error) {

@@ -38,14 +38,14 @@ func (c *Controller[S, D, O]) AuditLoadBalancer(ctx context.Context, clusterName
 	defer release()
 
 	service, nodes := current()
-	if service == nil || service.UID != key.UID || c.elsewhere(service) {
+	if service == nil || service.UID != key.UID || !c.handles(service) {
 		return plan.Plan{}, nil, nil
 	}
 	t, err := c.target(ctx, key, service, nodes)
 	if err != nil {
 		return plan.Plan{}, nil, err
 	}
-	have, drift, err := c.confirmed(ctx, key, t.want)
+	have, drift, err := c.confirmed(ctx, t)
 	if err != nil {
 		return plan.Plan{}, nil, err
 	}
@@ -55,10 +55,11 @@ func (c *Controller[S, D, O]) AuditLoadBalancer(ctx context.Context, clusterName
 		if err := c.apply(ctx, service, drift); err != nil {
 			return drift, nil, err
 		}
-		if have, err = c.settled(ctx, key, t.want); err != nil {
+		if have, err = c.settled(ctx, t); err != nil {
 			return drift, nil, err
 		}
 	}
-	c.annotate(ctx, service, t.in, have)
-	return drift, c.cloud.Status(t.in, have), nil
+	status := c.cloud.Status(t.in, have)
+	c.annotate(ctx, service, status.Annotations)
+	return drift, status.LoadBalancer, nil
 }

@@ -32,7 +32,7 @@ const DefaultRetryAfter = 10 * time.Second
 type Options struct {
 	// Provider is the cloud's name, for texts and metric labels.
 	Provider string
-	// Vocabulary says which annotations the cloud reads.
+	// Vocabulary lists the annotations that the cloud reads.
 	Vocabulary intent.Vocabulary
 	// OwnsNode classifies nodes; only Mine become targets. Nil makes every node a target.
 	OwnsNode func(*v1.Node) provider.Ownership
@@ -68,9 +68,8 @@ type Controller[S, D, O any] struct {
 }
 
 var (
-	_ cloudprovider.LoadBalancer = (*Controller[any, any, any])(nil)
-	_ Planner                    = (*Controller[any, any, any])(nil)
-	_ provider.RuntimeUser       = (*Controller[any, any, any])(nil)
+	_ Interface            = (*Controller[any, any, any])(nil)
+	_ provider.RuntimeUser = (*Controller[any, any, any])(nil)
 )
 
 // New returns the load balancer interface of one cloud.
@@ -110,13 +109,12 @@ func (c *Controller[S, D, O]) GetLoadBalancer(ctx context.Context, clusterName s
 	if c.missing.take(lockName(key)) {
 		return nil, false, c.missingError(key)
 	}
-	have, leftovers, err := c.leftovers(ctx, key)
+	have, removal, err := c.removal(ctx, key, service)
 	if err != nil {
 		return nil, false, err
 	}
-	// Annotations that cannot be read don't matter here: the status needs them for its form only.
 	in, _, _ := intent.Read(service, c.options.Vocabulary)
-	return c.cloud.Status(in, have), !leftovers.Empty(), nil
+	return c.cloud.Status(in, have).LoadBalancer, !removal.Empty(), nil
 }
 
 // EnsureLoadBalancer implements cloudprovider.LoadBalancer: it makes the cloud hold what the
@@ -127,7 +125,7 @@ func (c *Controller[S, D, O]) GetLoadBalancer(ctx context.Context, clusterName s
 // names what cannot be done; other classes come from the cloud. An api.RetryError is in the chain
 // where the cloud said when to come back, or where only an address is still missing and will come.
 func (c *Controller[S, D, O]) EnsureLoadBalancer(ctx context.Context, clusterName string, service *v1.Service, nodes []*v1.Node) (*v1.LoadBalancerStatus, error) {
-	if c.elsewhere(service) {
+	if !c.handles(service) {
 		return nil, cloudprovider.ImplementedElsewhere
 	}
 	key := c.key(clusterName, service)
@@ -142,7 +140,7 @@ func (c *Controller[S, D, O]) EnsureLoadBalancer(ctx context.Context, clusterNam
 	if err != nil {
 		return nil, err
 	}
-	have, todo, err := c.compare(ctx, key, t.want)
+	have, todo, err := c.compare(ctx, t)
 	if err != nil {
 		return nil, err
 	}
@@ -151,23 +149,23 @@ func (c *Controller[S, D, O]) EnsureLoadBalancer(ctx context.Context, clusterNam
 		if err := c.apply(ctx, service, todo); err != nil {
 			return nil, err
 		}
-		if have, err = c.settled(ctx, key, t.want); err != nil {
+		if have, err = c.settled(ctx, t); err != nil {
 			return nil, err
 		}
 	}
-	c.annotate(ctx, service, t.in, have)
 	status := c.cloud.Status(t.in, have)
-	if status == nil || len(status.Ingress) == 0 {
-		return nil, c.unaddressed(key, have)
+	c.annotate(ctx, service, status.Annotations)
+	if status.LoadBalancer == nil || len(status.LoadBalancer.Ingress) == 0 {
+		return nil, c.noAddressError(key, status.Failure)
 	}
-	return status, nil
+	return status.LoadBalancer, nil
 }
 
 // UpdateLoadBalancer implements cloudprovider.LoadBalancer: it applies the changes that only
 // concern which nodes receive traffic. When more is needed before that can be done, or when the
 // load balancer is gone, it returns an error, upon which the framework calls Ensure.
 func (c *Controller[S, D, O]) UpdateLoadBalancer(ctx context.Context, clusterName string, service *v1.Service, nodes []*v1.Node) error {
-	if c.elsewhere(service) {
+	if !c.handles(service) {
 		return cloudprovider.ImplementedElsewhere
 	}
 	key := c.key(clusterName, service)
@@ -181,7 +179,7 @@ func (c *Controller[S, D, O]) UpdateLoadBalancer(ctx context.Context, clusterNam
 	if err != nil {
 		return err
 	}
-	todo, err := c.memberChanges(ctx, key, t.want)
+	todo, err := c.memberChanges(ctx, t)
 	if err != nil {
 		return err
 	}
@@ -191,7 +189,7 @@ func (c *Controller[S, D, O]) UpdateLoadBalancer(ctx context.Context, clusterNam
 	}
 	members := todo.Membership()
 	if err := c.apply(ctx, service, members); err != nil {
-		return errors.Join(err, c.missingAfter(ctx, key, err))
+		return errors.Join(err, c.missingAfter(ctx, t, err))
 	}
 	if waiting := countMembership(todo) - len(members.Changes); waiting > 0 {
 		return fmt.Errorf("load balancer %s: %d changes of its members wait for other changes, which are made when the Service is synced next", c.cloud.Name(key), waiting)
@@ -210,7 +208,8 @@ func (c *Controller[S, D, O]) EnsureLoadBalancerDeleted(ctx context.Context, clu
 	}
 	defer release()
 
-	_, todo, err := c.confirmed(ctx, key, nil)
+	t := c.nothing(key, service)
+	_, todo, err := c.confirmed(ctx, t)
 	if err != nil {
 		return err
 	}
@@ -219,7 +218,7 @@ func (c *Controller[S, D, O]) EnsureLoadBalancerDeleted(ctx context.Context, clu
 		if err := c.apply(ctx, service, todo); err != nil {
 			return err
 		}
-		if _, err := c.settled(ctx, key, nil); err != nil {
+		if _, err := c.settled(ctx, t); err != nil {
 			return err
 		}
 	}
@@ -233,10 +232,10 @@ func (c *Controller[S, D, O]) EnsureLoadBalancerDeleted(ctx context.Context, clu
 func (c *Controller[S, D, O]) PlanLoadBalancer(ctx context.Context, clusterName string, service *v1.Service, nodes []*v1.Node, remove bool) (plan.Plan, error) {
 	key := c.key(clusterName, service)
 	if remove {
-		_, todo, err := c.confirmed(ctx, key, nil)
+		_, todo, err := c.confirmed(ctx, c.nothing(key, service))
 		return todo, err
 	}
-	if c.elsewhere(service) {
+	if !c.handles(service) {
 		return plan.Plan{Subject: intent.Subject(service), Warnings: []string{"another controller makes this Service's load balancer: nothing is done here"}}, nil
 	}
 	in, warnings, err := intent.Read(service, c.options.Vocabulary)
@@ -247,7 +246,7 @@ func (c *Controller[S, D, O]) PlanLoadBalancer(ctx context.Context, clusterName 
 	if err != nil {
 		return plan.Plan{}, err
 	}
-	_, todo, err := c.confirmed(ctx, key, want)
+	_, todo, err := c.confirmed(ctx, target[D]{key: key, reference: c.cloud.Reference(service), in: in, want: want})
 	if err != nil {
 		return plan.Plan{}, err
 	}

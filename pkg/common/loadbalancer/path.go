@@ -14,10 +14,17 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 )
 
-// target is what a Service and the nodes ask for.
+// target is the desired state of one Service's load balancer. A nil want means that nothing should exist.
 type target[D any] struct {
-	in   intent.Service
-	want *D
+	key       Key
+	reference Reference
+	in        intent.Service
+	want      *D
+}
+
+// nothing is the target of a Service that needs no load balancer.
+func (c *Controller[S, D, O]) nothing(key Key, service *v1.Service) target[D] {
+	return target[D]{key: key, reference: c.cloud.Reference(service)}
 }
 
 func (c *Controller[S, D, O]) key(clusterName string, service *v1.Service) Key {
@@ -25,10 +32,13 @@ func (c *Controller[S, D, O]) key(clusterName string, service *v1.Service) Key {
 	if r := c.runtime.Load(); r != nil {
 		key.ClusterUID = r.ClusterUID
 	}
-	if h, ok := any(c.cloud).(Hinter); ok {
-		key.Hint = h.Hint(service)
-	}
 	return key
+}
+
+// handles reports whether this manager makes the Service's load balancer.
+func (c *Controller[S, D, O]) handles(service *v1.Service) bool {
+	filter, ok := any(c.cloud).(ClassFilter)
+	return !ok || filter.Handles(service)
 }
 
 // enter waits for the Service's turn and bounds the time for what follows.
@@ -46,10 +56,10 @@ func (c *Controller[S, D, O]) target(ctx context.Context, key Key, service *v1.S
 	in, warnings, err := intent.Read(service, c.options.Vocabulary)
 	c.tellWarnings(service, warnings)
 	if err != nil {
-		return target[D]{}, c.invalid(in, err)
+		return target[D]{}, intent.Join(intent.Subject(service), err, c.cloud.Validate(in))
 	}
 	want, err := c.desired(ctx, key, in, nodes)
-	return target[D]{in: in, want: want}, err
+	return target[D]{key: key, reference: c.cloud.Reference(service), in: in, want: want}, err
 }
 
 func (c *Controller[S, D, O]) desired(ctx context.Context, key Key, in intent.Service, nodes []*v1.Node) (*D, error) {
@@ -57,11 +67,11 @@ func (c *Controller[S, D, O]) desired(ctx context.Context, key Key, in intent.Se
 	if err != nil {
 		return nil, err
 	}
-	around, err := c.surroundings(ctx, members)
+	shared, err := c.cloud.SharedState(ctx, members)
 	if err != nil {
 		return nil, fmt.Errorf("reading what load balancers share: %w", err)
 	}
-	want, err := c.cloud.Desired(key, in, members, around)
+	want, err := c.cloud.Desired(key, in, members, shared)
 	if err != nil {
 		return nil, err
 	}
@@ -71,55 +81,47 @@ func (c *Controller[S, D, O]) desired(ctx context.Context, key Key, in intent.Se
 // compare returns what exists and what has to change. The snapshot's word is enough to say that
 // nothing has to change; whatever it says beyond that, refusals included, is confirmed by an
 // authoritative read first, so that an old snapshot never makes us create or delete anything.
-func (c *Controller[S, D, O]) compare(ctx context.Context, key Key, want *D) (O, plan.Plan, error) {
-	have, err := c.existing(ctx, key, want, Cached)
+func (c *Controller[S, D, O]) compare(ctx context.Context, t target[D]) (O, plan.Plan, error) {
+	have, err := c.observe(ctx, t, Cached)
 	if err != nil {
 		return have, plan.Plan{}, err
 	}
-	if todo, err := c.diff(key, want, have); err == nil && todo.Empty() {
+	if todo, err := c.diff(t.key, t.want, have); err == nil && todo.Empty() {
 		return have, todo, nil
 	}
-	return c.confirmed(ctx, key, want)
+	return c.confirmed(ctx, t)
 }
 
 // confirmed is compare without the snapshot.
-func (c *Controller[S, D, O]) confirmed(ctx context.Context, key Key, want *D) (O, plan.Plan, error) {
-	have, err := c.existing(ctx, key, want, Authoritative)
+func (c *Controller[S, D, O]) confirmed(ctx context.Context, t target[D]) (O, plan.Plan, error) {
+	have, err := c.observe(ctx, t, Authoritative)
 	if err != nil {
 		return have, plan.Plan{}, err
 	}
-	todo, err := c.diff(key, want, have)
+	todo, err := c.diff(t.key, t.want, have)
 	return have, todo, err
-}
-
-// existing reads what want is compared with. Where nothing shall exist, how it is set does not matter.
-func (c *Controller[S, D, O]) existing(ctx context.Context, key Key, want *D, fresh Freshness) (O, error) {
-	if want == nil {
-		return c.inventory(ctx, key, fresh)
-	}
-	return c.observe(ctx, key, fresh)
 }
 
 // memberChanges is compare for a change of nodes. Adding and removing members can be repeated and
 // creates nothing, so the snapshot's word is enough when they are all there is to do: one node that
 // joins 200 load balancers costs 200 changes, and not as many reads before them. It returns an error
 // when there is no load balancer.
-func (c *Controller[S, D, O]) memberChanges(ctx context.Context, key Key, want *D) (plan.Plan, error) {
-	have, err := c.observe(ctx, key, Cached)
+func (c *Controller[S, D, O]) memberChanges(ctx context.Context, t target[D]) (plan.Plan, error) {
+	have, err := c.observe(ctx, t, Cached)
 	if err != nil {
 		return plan.Plan{}, err
 	}
-	if todo, err := c.diff(key, want, have); err == nil && countMembership(todo) == len(todo.Changes) {
+	if todo, err := c.diff(t.key, t.want, have); err == nil && countMembership(todo) == len(todo.Changes) {
 		return todo, nil
 	}
-	have, todo, err := c.confirmed(ctx, key, want)
+	have, todo, err := c.confirmed(ctx, t)
 	if err != nil {
 		return plan.Plan{}, err
 	}
 	if todo.Empty() {
 		return todo, nil
 	}
-	return todo, c.missingIn(key, have)
+	return todo, c.missingIn(t.key, have)
 }
 
 // missingIn returns an error when nothing exists of the load balancer, and remembers it for
@@ -135,40 +137,42 @@ func (c *Controller[S, D, O]) missingIn(key Key, have O) error {
 
 // missingAfter looks whether the load balancer is gone, after a change that failed because
 // something was.
-func (c *Controller[S, D, O]) missingAfter(ctx context.Context, key Key, cause error) error {
+func (c *Controller[S, D, O]) missingAfter(ctx context.Context, t target[D], cause error) error {
 	if !cloudapi.Is(cause, cloudapi.NotFound) {
 		return nil
 	}
-	have, err := c.observe(ctx, key, Authoritative)
+	have, err := c.observe(ctx, t, Authoritative)
 	if err != nil {
 		return err
 	}
-	return c.missingIn(key, have)
+	return c.missingIn(t.key, have)
 }
 
-// leftovers returns what exists, and what would have to be deleted of it. The snapshot's word is
-// enough to say that something exists, and never that nothing does.
-func (c *Controller[S, D, O]) leftovers(ctx context.Context, key Key) (O, plan.Plan, error) {
-	have, err := c.inventory(ctx, key, Cached)
+// removal returns what exists of a load balancer and the changes that would delete it. A snapshot can prove
+// that something exists, but never that nothing does.
+func (c *Controller[S, D, O]) removal(ctx context.Context, key Key, service *v1.Service) (O, plan.Plan, error) {
+	t := c.nothing(key, service)
+	have, err := c.observe(ctx, t, Cached)
 	if err != nil {
 		return have, plan.Plan{}, err
 	}
 	if todo, err := c.diff(key, nil, have); err == nil && !todo.Empty() {
 		return have, todo, nil
 	}
-	return c.confirmed(ctx, key, nil)
+	return c.confirmed(ctx, t)
 }
 
-func (c *Controller[S, D, O]) observe(ctx context.Context, key Key, fresh Freshness) (O, error) {
-	have, err := c.cloud.Observe(ctx, key, fresh)
-	return have, c.readError(key, err)
-}
-
-func (c *Controller[S, D, O]) readError(key Key, err error) error {
-	if err == nil {
-		return nil
+// observe reads what the target is compared with. Settings do not matter where nothing should exist.
+func (c *Controller[S, D, O]) observe(ctx context.Context, t target[D], fresh Freshness) (O, error) {
+	request := Request[D]{Key: t.key, Reference: t.reference, Want: t.want, Depth: Full, Freshness: fresh}
+	if t.want == nil {
+		request.Depth = Existence
 	}
-	return fmt.Errorf("reading load balancer %s: %w", c.cloud.Name(key), err)
+	have, err := c.cloud.Observe(ctx, request)
+	if err != nil {
+		return have, fmt.Errorf("reading load balancer %s: %w", c.cloud.Name(t.key), err)
+	}
+	return have, nil
 }
 
 func (c *Controller[S, D, O]) diff(key Key, want *D, have O) (plan.Plan, error) {
@@ -183,10 +187,10 @@ func (c *Controller[S, D, O]) diff(key Key, want *D, have O) (plan.Plan, error) 
 // answered to every change, so its word is enough when it agrees; otherwise the cloud is read.
 // What is left then is an error, since the framework would not come back before the Service's
 // next change.
-func (c *Controller[S, D, O]) settled(ctx context.Context, key Key, want *D) (O, error) {
-	have, rest, err := c.compare(ctx, key, want)
+func (c *Controller[S, D, O]) settled(ctx context.Context, t target[D]) (O, error) {
+	have, rest, err := c.compare(ctx, t)
 	if err == nil && !rest.Empty() {
-		err = fmt.Errorf("load balancer %s differs from what is asked after every change was made; still to do: %s", c.cloud.Name(key), plan.Summary(rest))
+		err = fmt.Errorf("load balancer %s differs from what is asked after every change was made; still to do: %s", c.cloud.Name(t.key), plan.Summary(rest))
 	}
 	return have, err
 }
@@ -214,6 +218,36 @@ func (c *Controller[S, D, O]) apply(ctx context.Context, service *v1.Service, to
 		c.tellChanged(service, made)
 	}
 	return c.withRetry(err)
+}
+
+// noAddressError is the error about a load balancer that matches the desired state but has no address. While the
+// cloud is working on it, the Service is retried soon. A failed one waits for a person, so the framework's
+// exponential backoff applies.
+func (c *Controller[S, D, O]) noAddressError(key Key, failure string) error {
+	if failure != "" {
+		return fmt.Errorf("load balancer %s %s", c.cloud.Name(key), failure)
+	}
+	return c.retryLater(fmt.Errorf("load balancer %s has no address yet: the cloud is still working on it", c.cloud.Name(key)))
+}
+
+// annotate sets the annotations that the Service lacks. A failure is only logged: the next sync or audit retries.
+func (c *Controller[S, D, O]) annotate(ctx context.Context, service *v1.Service, annotations map[string]string) {
+	r := c.runtime.Load()
+	if r == nil || r.Annotate == nil {
+		return
+	}
+	missing := map[string]string{}
+	for key, value := range annotations {
+		if old, set := service.Annotations[key]; !set || old != value {
+			missing[key] = value
+		}
+	}
+	if len(missing) == 0 {
+		return
+	}
+	if err := r.Annotate(ctx, service, missing); err != nil {
+		klog.FromContext(ctx).Error(err, "Failed to annotate the Service", "service", klog.KObj(service), "annotations", missing)
+	}
 }
 
 func (c *Controller[S, D, O]) missingError(key Key) error {

@@ -61,7 +61,11 @@ var _ Cloud[string, objects, objects] = (*toy)(nil)
 
 func (c *toy) Name(key Key) string { return "lb-" + key.Name }
 
-func (c *toy) Surroundings(context.Context) (string, error) { return "net", nil }
+func (c *toy) SharedState(context.Context, []*v1.Node) (string, error) { return "net", nil }
+
+func (c *toy) Reference(*v1.Service) Reference { return Reference{} }
+
+func (c *toy) Validate(intent.Service) error { return nil }
 
 func (c *toy) Desired(key Key, in intent.Service, nodes []*v1.Node, _ string) (objects, error) {
 	name := c.Name(key)
@@ -82,14 +86,15 @@ func (c *toy) Desired(key Key, in intent.Service, nodes []*v1.Node, _ string) (o
 	return want, nil
 }
 
-func (c *toy) Observe(_ context.Context, key Key, fresh Freshness) (objects, error) {
+func (c *toy) Observe(_ context.Context, request Request[objects]) (objects, error) {
+	key := request.Key
 	if c.observing != nil {
 		c.observing(key)
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	source := c.have
-	if fresh == Cached {
+	if request.Freshness == Cached {
 		c.cached++
 		if c.snapshot != nil {
 			source = c.snapshot
@@ -207,20 +212,18 @@ func (c *toy) mutate(ctx context.Context, r plan.Ref, action plan.Action, value 
 	return nil
 }
 
-func (c *toy) Status(_ intent.Service, have objects) *v1.LoadBalancerStatus {
+func (c *toy) Status(_ intent.Service, have objects) Status {
 	for r := range have {
 		if r.Kind == "load balancer" {
 			status := &v1.LoadBalancerStatus{}
 			if !c.noAddress {
 				status.Ingress = []v1.LoadBalancerIngress{{IP: "198.51.100.7"}}
 			}
-			return status
+			return Status{LoadBalancer: status, Failure: c.failure}
 		}
 	}
-	return nil
+	return Status{}
 }
-
-func (c *toy) Failure(objects) string { return c.failure }
 
 // fixture is a controller on a toy cloud.
 type fixture struct {

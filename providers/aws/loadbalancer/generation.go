@@ -4,8 +4,6 @@ import (
 	"context"
 	"fmt"
 
-	v1 "k8s.io/api/core/v1"
-
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
 	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
 	lbcommon "github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
@@ -19,14 +17,21 @@ import (
 
 // Observe implements lbcommon.Cloud. The generation that the Service asks for is read as freshly
 // as demanded; of the other one, which is only looked at for a change of type, the shared list will do.
-func (c *Cloud) Observe(ctx context.Context, key lbcommon.Key, fresh lbcommon.Freshness) (Observed, error) {
+func (c *Cloud) Observe(ctx context.Context, request lbcommon.Request[Desired]) (Observed, error) {
+	if request.Depth == lbcommon.Existence {
+		return c.inventory(ctx, request)
+	}
 	made, err := c.made.Get(ctx)
 	if err != nil {
 		return Observed{}, err
 	}
+	key := request.Key
+	if want := request.Want; want != nil && want.Network != nil {
+		made.network.Store().Expect(key, *want.Network)
+	}
 	depth := func(of annotation.Type) lbcommon.Freshness {
-		if key.Hint == string(of) {
-			return fresh
+		if request.Reference.Class == string(of) {
+			return request.Freshness
 		}
 		return lbcommon.Cached
 	}
@@ -38,9 +43,10 @@ func (c *Cloud) Observe(ctx context.Context, key lbcommon.Key, fresh lbcommon.Fr
 	return have, err
 }
 
-// Inventory implements lbcommon.Inventory. Authoritative, it reads the generation that the Service asks
+// inventory is Observe with depth Existence. Authoritative, it reads the generation that the Service asks
 // for, and the other one where the shared list shows something.
-func (c *Cloud) Inventory(ctx context.Context, key lbcommon.Key, fresh lbcommon.Freshness) (Observed, error) {
+func (c *Cloud) inventory(ctx context.Context, request lbcommon.Request[Desired]) (Observed, error) {
+	key, class, fresh := request.Key, request.Reference.Class, request.Freshness
 	made, err := c.made.Get(ctx)
 	if err != nil {
 		return Observed{}, err
@@ -59,12 +65,12 @@ func (c *Cloud) Inventory(ctx context.Context, key lbcommon.Key, fresh lbcommon.
 	if have, err = made.listed(ctx, key); err != nil || fresh == lbcommon.Cached { // the same, with the groups that were found
 		return have, err
 	}
-	if key.Hint == string(annotation.Network) || key.Hint == string(annotation.Elsewhere) || !empty(made.network.Diff(key, nil, have.Network)) {
+	if class == string(annotation.Network) || class == string(annotation.Elsewhere) || !empty(made.network.Diff(key, nil, have.Network)) {
 		if have.Network, err = made.network.Store().Inventory(ctx, key, fresh); err != nil {
 			return Observed{}, err
 		}
 	}
-	if left, diffErr := made.classic.Diff(key, nil, have.Classic); key.Hint != string(annotation.Network) || diffErr != nil || !left.Empty() {
+	if left, diffErr := made.classic.Diff(key, nil, have.Classic); class != string(annotation.Network) || diffErr != nil || !left.Empty() {
 		have.Classic, err = made.classic.Inventory(ctx, key, fresh)
 	}
 	return have, err
@@ -142,15 +148,13 @@ func (c *Cloud) refuseChange(key lbcommon.Key, to annotation.Type, have Observed
 }
 
 // Status implements lbcommon.Cloud.
-func (c *Cloud) Status(_ intent.Service, have Observed) *v1.LoadBalancerStatus {
+func (c *Cloud) Status(_ intent.Service, have Observed) lbcommon.Status {
 	if have.Network.Balancer != nil || have.made == nil {
-		return nlb.Status(have.Network)
+		return lbcommon.Status{LoadBalancer: nlb.Status(have.Network), Failure: nlb.Failure(have.Network)}
 	}
-	return have.made.classic.Status(have.Classic)
+	// Classic load balancers have an address as soon as they exist.
+	return lbcommon.Status{LoadBalancer: have.made.classic.Status(have.Classic)}
 }
-
-// Failure implements loadbalancer.Failer. Classic load balancers have an address as soon as they exist.
-func (c *Cloud) Failure(have Observed) string { return nlb.Failure(have.Network) }
 
 // join appends a plan to another one. Both may change one security group: then the second change
 // gets a name of its own, and comes after the first.

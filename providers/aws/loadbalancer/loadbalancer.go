@@ -76,13 +76,8 @@ type Cloud struct {
 }
 
 var (
-	_ lbcommon.Cloud[Surroundings, Desired, Observed] = (*Cloud)(nil)
-	_ lbcommon.NodeSurroundings[Surroundings]         = (*Cloud)(nil)
-	_ lbcommon.Inventory[Observed]                    = (*Cloud)(nil)
-	_ lbcommon.Chooser                                = (*Cloud)(nil)
-	_ lbcommon.Hinter                                 = (*Cloud)(nil)
-	_ lbcommon.Validator                              = (*Cloud)(nil)
-	_ lbcommon.Failer[Observed]                       = (*Cloud)(nil)
+	_ lbcommon.Cloud[SharedState, Desired, Observed] = (*Cloud)(nil)
+	_ lbcommon.ClassFilter                           = (*Cloud)(nil)
 )
 
 // New returns a Cloud. It makes no call.
@@ -101,9 +96,9 @@ func Vocabulary(provider string) intent.Vocabulary {
 	}
 }
 
-// Surroundings are what Services share and do not own.
-type Surroundings struct {
-	vpc.Surroundings
+// SharedState are what Services share and do not own.
+type SharedState struct {
+	vpc.SharedState
 	made *generations
 }
 
@@ -123,17 +118,17 @@ type Observed struct {
 // Name implements lbcommon.Cloud. A network load balancer may have another name that its Service chose.
 func (c *Cloud) Name(key lbcommon.Key) string { return names.LoadBalancerName(key.UID) }
 
-// Elsewhere implements lbcommon.Chooser.
-func (c *Cloud) Elsewhere(service *v1.Service) bool {
-	return annotation.TypeOf(service.Annotations) == annotation.Elsewhere
+// Handles implements lbcommon.ClassFilter.
+func (c *Cloud) Handles(service *v1.Service) bool {
+	return annotation.TypeOf(service.Annotations) != annotation.Elsewhere
 }
 
-// Hint implements lbcommon.Hinter.
-func (c *Cloud) Hint(service *v1.Service) string {
-	return string(annotation.TypeOf(service.Annotations))
+// Reference implements lbcommon.Cloud: the type of load balancer that a Service selects.
+func (c *Cloud) Reference(service *v1.Service) lbcommon.Reference {
+	return lbcommon.Reference{Class: string(annotation.TypeOf(service.Annotations))}
 }
 
-// Validate implements lbcommon.Validator.
+// Validate implements lbcommon.Cloud.
 func (c *Cloud) Validate(in intent.Service) error { return annotation.Validate(in) }
 
 // connect makes both generations.
@@ -159,19 +154,14 @@ func (c *Cloud) connect(ctx context.Context) (*generations, error) {
 	}, nil
 }
 
-// Surroundings implements lbcommon.Cloud, for no nodes.
-func (c *Cloud) Surroundings(ctx context.Context) (Surroundings, error) {
-	return c.SurroundingsOf(ctx, nil)
-}
-
-// SurroundingsOf implements lbcommon.NodeSurroundings: the VPC, and the instances behind the nodes with their security groups.
-func (c *Cloud) SurroundingsOf(ctx context.Context, nodes []*v1.Node) (Surroundings, error) {
+// SharedState implements lbcommon.Cloud: the VPC, and the instances behind the nodes with their security groups.
+func (c *Cloud) SharedState(ctx context.Context, nodes []*v1.Node) (SharedState, error) {
 	made, err := c.made.Get(ctx)
 	if err != nil {
-		return Surroundings{}, err
+		return SharedState{}, err
 	}
-	around, err := made.reader.Surroundings(ctx, c.instanceIDs(nodes))
-	return Surroundings{Surroundings: around, made: made}, err
+	around, err := made.reader.SharedState(ctx, c.instanceIDs(nodes))
+	return SharedState{SharedState: around, made: made}, err
 }
 
 // instanceIDs are the instances behind nodes. A node without a provider ID, or with another
@@ -203,17 +193,14 @@ func (c *Cloud) targets(nodes []*v1.Node) []nlb.Node {
 }
 
 // Desired implements lbcommon.Cloud.
-func (c *Cloud) Desired(key lbcommon.Key, in intent.Service, all []*v1.Node, around Surroundings) (Desired, error) {
+func (c *Cloud) Desired(key lbcommon.Key, in intent.Service, all []*v1.Node, around SharedState) (Desired, error) {
 	options, err := annotation.Read(in)
 	targets := nodes.WithLabels(all, options.NodeLabels)
 	subject := "Service " + in.Namespace + "/" + in.Name
 	if options.Type == annotation.Network {
-		d, more := around.made.network.Desire(nlb.Request{Key: key, Service: in, Options: options, Nodes: c.targets(targets), Around: around.Surroundings})
-		if err = intent.Join(subject, err, more); err == nil {
-			around.made.network.Store().Expect(key, d)
-		}
-		return Desired{Network: &d}, err
+		d, more := around.made.network.Desire(nlb.Request{Key: key, Service: in, Options: options, Nodes: c.targets(targets), Around: around.SharedState})
+		return Desired{Network: &d}, intent.Join(subject, err, more)
 	}
-	d, more := around.made.classic.Desire(classic.Request{Key: key, Service: in, Options: options, Instances: c.instanceIDs(targets), Around: around.Surroundings})
+	d, more := around.made.classic.Desire(classic.Request{Key: key, Service: in, Options: options, Instances: c.instanceIDs(targets), Around: around.SharedState})
 	return Desired{Classic: &d}, intent.Join(subject, err, more)
 }

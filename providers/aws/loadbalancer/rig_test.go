@@ -67,7 +67,7 @@ type rig struct {
 	killed atomic.Bool
 
 	cloud    *Cloud
-	manager  *lbcommon.Controller[Surroundings, Desired, Observed]
+	manager  *lbcommon.Controller[SharedState, Desired, Observed]
 	recorder *record.FakeRecorder
 }
 

@@ -28,8 +28,8 @@ const (
 	defaultUnhealthyThreshold = 3
 )
 
-// Surroundings are what Services share and do not own.
-type Surroundings struct {
+// SharedState are what Services share and do not own.
+type SharedState struct {
 	// Zones are the names of the region's zones.
 	Zones []string
 }
@@ -65,7 +65,7 @@ func (c *Cloud) targets(nodes []*v1.Node) []target {
 }
 
 // desire is the pure function from what a Service asks to what should exist.
-func desire(key lbcommon.Key, in intent.Service, targets []target, around Surroundings) (Desired, error) {
+func desire(key lbcommon.Key, in intent.Service, targets []target, around SharedState) (Desired, error) {
 	var problems intent.Problems
 	name := loadBalancerName(key)
 	for _, tag := range slices.Sorted(maps.Keys(in.Tags)) {
@@ -91,7 +91,7 @@ func desire(key lbcommon.Key, in intent.Service, targets []target, around Surrou
 }
 
 // memberZones reads the provider's own annotation. Nil means all zones.
-func memberZones(in intent.Service, around Surroundings, problems *intent.Problems) []string {
+func memberZones(in intent.Service, around SharedState, problems *intent.Problems) []string {
 	value, ok := in.Annotations[AnnotationMemberZones]
 	if !ok {
 		return nil

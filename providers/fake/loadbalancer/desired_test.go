@@ -28,7 +28,7 @@ func web(changes ...func(*intent.Service)) intent.Service {
 	return in
 }
 
-func around() Surroundings { return Surroundings{Zones: []string{"a", "b"}} }
+func around() SharedState { return SharedState{Zones: []string{"a", "b"}} }
 
 func twoTargets() []target { return []target{{"i-1", "a"}, {"i-2", "b"}} }
 

@@ -352,10 +352,10 @@ func TestStatus(t *testing.T) {
 	})
 	mode := v1.LoadBalancerIPModeProxy
 	want := &v1.LoadBalancerStatus{Ingress: []v1.LoadBalancerIngress{{IP: "2001:db8::1", IPMode: &mode}, {IP: "198.51.100.1", IPMode: &mode}}}
-	if diff := cmp.Diff(want, c.Status(in, have)); diff != "" {
+	if diff := cmp.Diff(want, c.Status(in, have).LoadBalancer); diff != "" {
 		t.Errorf("Status (-want +got):\n%s", diff)
 	}
-	if got := c.Status(in, Observed{}); got != nil {
+	if got := c.Status(in, Observed{}).LoadBalancer; got != nil {
 		t.Errorf("Status without a load balancer = %v, want nil", got)
 	}
 }

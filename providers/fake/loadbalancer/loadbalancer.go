@@ -48,7 +48,7 @@ type Cloud struct {
 	zones      *snapshot.Value[[]string]
 }
 
-var _ lbcommon.Cloud[Surroundings, Desired, Observed] = (*Cloud)(nil)
+var _ lbcommon.Cloud[SharedState, Desired, Observed] = (*Cloud)(nil)
 
 // New returns a Cloud over api. The function instanceID returns the instance in a provider ID and
 // an error for those of other clouds; it makes no calls. A nil clock is the real one.
@@ -66,20 +66,28 @@ func New(client API, instanceID func(providerID string) (string, error), c clock
 // Name implements loadbalancer.Cloud.
 func (c *Cloud) Name(key lbcommon.Key) string { return loadBalancerName(key) }
 
-// Surroundings implements loadbalancer.Cloud.
-func (c *Cloud) Surroundings(ctx context.Context) (Surroundings, error) {
+// Reference implements loadbalancer.Cloud. Services of this cloud select nothing.
+func (c *Cloud) Reference(*v1.Service) lbcommon.Reference { return lbcommon.Reference{} }
+
+// SharedState implements loadbalancer.Cloud.
+func (c *Cloud) SharedState(ctx context.Context, _ []*v1.Node) (SharedState, error) {
 	zones, err := c.zones.Get(ctx)
-	return Surroundings{Zones: zones}, err
+	return SharedState{Zones: zones}, err
 }
 
+// Validate implements loadbalancer.Cloud. The only annotation of this cloud names zones, which Desired compares
+// with those of the region.
+func (c *Cloud) Validate(intent.Service) error { return nil }
+
 // Desired implements loadbalancer.Cloud.
-func (c *Cloud) Desired(key lbcommon.Key, in intent.Service, nodes []*v1.Node, around Surroundings) (Desired, error) {
+func (c *Cloud) Desired(key lbcommon.Key, in intent.Service, nodes []*v1.Node, around SharedState) (Desired, error) {
 	return desire(key, in, c.targets(nodes), around)
 }
 
 // Observe implements loadbalancer.Cloud.
-func (c *Cloud) Observe(ctx context.Context, key lbcommon.Key, fresh lbcommon.Freshness) (Observed, error) {
-	if fresh == lbcommon.Authoritative {
+func (c *Cloud) Observe(ctx context.Context, request lbcommon.Request[Desired]) (Observed, error) {
+	key := request.Key
+	if request.Freshness == lbcommon.Authoritative {
 		return c.store.read(ctx, key.ClusterName, loadBalancerName(key))
 	}
 	return c.store.cached(ctx, key.ClusterName, loadBalancerName(key))

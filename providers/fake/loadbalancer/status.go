@@ -7,13 +7,14 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
+	lbcommon "github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
 )
 
 // Status implements loadbalancer.Cloud. Addresses are listed in the order of the Service's
 // families, so that a client that takes the first gets the primary one.
-func (c *Cloud) Status(in intent.Service, have Observed) *v1.LoadBalancerStatus {
+func (c *Cloud) Status(in intent.Service, have Observed) lbcommon.Status {
 	if have.LoadBalancer == nil {
-		return nil
+		return lbcommon.Status{}
 	}
 	// With VIP, nodes short-cut traffic to the load balancer's address straight to a pod. A pod
 	// that expects the PROXY protocol would then miss its header: such traffic must take the way
@@ -29,5 +30,5 @@ func (c *Cloud) Status(in intent.Service, have Observed) *v1.LoadBalancerStatus 
 	for _, ip := range ips {
 		status.Ingress = append(status.Ingress, v1.LoadBalancerIngress{IP: ip, IPMode: ptr.To(mode)})
 	}
-	return status
+	return lbcommon.Status{LoadBalancer: status}
 }

@@ -316,7 +316,7 @@ func TestPlacement(t *testing.T) {
 		{name: "the nodes'", wantSubnet: d, wantMember: d},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			w := wisher{settings: Settings{Place: Place{SubnetID: tt.configured}}, class: Place{SubnetID: tt.class}, internal: tt.internal, around: Surroundings{nodeSubnet: d}}
+			w := wisher{settings: Settings{Place: Place{SubnetID: tt.configured}}, class: Place{SubnetID: tt.class}, internal: tt.internal, around: SharedState{nodeSubnet: d}}
 			w.in.Families = []v1.IPFamily{v1.IPv4Protocol}
 			w.options.Place.SubnetID = tt.own
 			lb := w.loadBalancer()

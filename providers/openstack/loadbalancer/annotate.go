@@ -5,10 +5,10 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/annotation"
 )
 
-// Annotations implements loadbalancer.Annotator: the ID, by which the load balancer is found also
+// annotations returns what Status writes on the Service: the ID, by which the load balancer is found also
 // when its name is no longer the one that the Service would give it, the address that clients
 // use, and what the members of its pools are, by which the next manager need not read them.
-func (c *Cloud) Annotations(in intent.Service, have Observed) map[string]string {
+func (c *Cloud) annotations(in intent.Service, have Observed) map[string]string {
 	if have.LoadBalancer == nil {
 		return nil
 	}

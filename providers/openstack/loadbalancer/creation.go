@@ -7,7 +7,6 @@ import (
 	"github.com/gophercloud/gophercloud/v2/openstack/loadbalancer/v2/loadbalancers"
 	"github.com/gophercloud/gophercloud/v2/openstack/loadbalancer/v2/monitors"
 	"github.com/gophercloud/gophercloud/v2/openstack/loadbalancer/v2/pools"
-	lbcommon "github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
 
 	"github.com/unified-ccm/unified-ccm/providers/openstack/api"
 )
@@ -96,7 +95,7 @@ func (s *store) promises(p api.Pool) bool {
 
 // promising says whether anything of the Service's load balancer is known from its creation alone: what
 // is to be changed has to be read.
-func (s *store) promising(key lbcommon.Key) bool {
+func (s *store) promising(key serviceKey) bool {
 	lb := s.find(key).LoadBalancer
 	if lb == nil {
 		return false

@@ -47,6 +47,8 @@ type Desired struct {
 	// probedForLocal says that nobody asks for health monitors: they are there because of
 	// externalTrafficPolicy: Local alone.
 	probedForLocal bool
+	// memberNote is what the Service's annotation says about the members of its pools: see seals.
+	memberNote string
 }
 
 // LoadBalancer is how a load balancer is made.
@@ -95,7 +97,7 @@ type wisher struct {
 	key      lbcommon.Key
 	in       intent.Service
 	settings Settings
-	around   Surroundings
+	around   SharedState
 	serverID func(string) (string, error)
 
 	options  annotation.Options
@@ -124,7 +126,7 @@ func (w *wisher) desire(nodes []*v1.Node) (Desired, error) {
 		Name: names.LoadBalancer(w.key.ClusterName, serviceOf(w.key)), Reference: w.options.LoadBalancerID,
 		features: w.around.features, families: w.in.Families, maxShared: w.settings.MaxShared, serial: w.settings.Serial,
 		probedForLocal: w.probedForLocal(),
-		KeepFloatingIP: w.options.KeepFloatingIP,
+		KeepFloatingIP: w.options.KeepFloatingIP, memberNote: w.in.Annotations[annotation.KeyMembers],
 	}
 	d.LoadBalancer = w.loadBalancer()
 	d.FloatingIP = w.floatingIP()

@@ -18,10 +18,10 @@ import (
 // floating IP follows. In one that exists, a pool is complete before a listener sends to it, and
 // what has to go goes after what replaces it wherever Octavia lets both exist.
 func (c *Cloud) Diff(key lbcommon.Key, want *Desired, have Observed) (plan.Plan, error) {
-	d := &differ{cloud: c, key: key, have: have, refs: map[plan.Ref]bool{}, taken: map[string]bool{}}
+	d := &differ{cloud: c, key: serviceKey{key, have.named}, have: have, refs: map[plan.Ref]bool{}, taken: map[string]bool{}}
 	d.plan.Subject = "Service " + key.Namespace + "/" + key.Name
 	if lb := have.LoadBalancer; lb != nil {
-		d.owner = owns(key, *lb)
+		d.owner = owns(d.key, *lb)
 		if d.madeHere(*lb) {
 			d.home = lb.VipPortID
 		}
@@ -46,7 +46,7 @@ func (c *Cloud) Diff(key lbcommon.Key, want *Desired, have Observed) (plan.Plan,
 // differ builds one plan.
 type differ struct {
 	cloud *Cloud
-	key   lbcommon.Key
+	key   serviceKey
 	want  Desired
 	have  Observed
 	plan  plan.Plan
@@ -88,7 +88,7 @@ func (d *differ) refuse() error {
 	if d.have.Refused != "" {
 		return d.badReference(d.have.Refused, "it belongs to another project: write the ID of one in this project, or remove the annotation")
 	}
-	if twins := d.twins(); len(twins) > 0 && d.have.LoadBalancer.ID != reference(d.key.Hint) {
+	if twins := d.twins(); len(twins) > 0 && d.have.LoadBalancer.ID != d.key.named {
 		return d.badReference("", fmt.Sprintf("the load balancers %s and %s have the same name %s: delete one of them, or write the ID of the one to use",
 			d.have.LoadBalancer.ID, twins[0].ID, d.have.LoadBalancer.Name))
 	}
@@ -141,7 +141,7 @@ func (d *differ) badReference(value, fix string) error {
 // ensure plans what leads to the wanted objects.
 func (d *differ) ensure() error {
 	lb := d.have.LoadBalancer
-	if named := reference(d.key.Hint); named != "" && d.want.Reference != "" && (lb == nil || lb.ID != named) {
+	if named := d.key.named; named != "" && d.want.Reference != "" && (lb == nil || lb.ID != named) {
 		instead := "one is made"
 		if lb != nil {
 			instead = lb.ID + " is used"

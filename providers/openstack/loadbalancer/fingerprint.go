@@ -25,15 +25,8 @@ type seal struct{ ids, members string }
 // seals are those of a Service, by the beginning of the pool's ID.
 type seals map[string]seal
 
-// reference is the load balancer that the Service names: the first part of a hint.
-func reference(hint string) string {
-	id, _, _ := strings.Cut(hint, " ")
-	return id
-}
-
-// parseSeals reads the other part. What cannot be read is as good as not there.
-func parseSeals(hint string) seals {
-	_, text, _ := strings.Cut(hint, " ")
+// parseSeals reads what a Service remembers of its members. Items that cannot be parsed are ignored.
+func parseSeals(text string) seals {
 	found := seals{}
 	for item := range strings.SplitSeq(text, ",") {
 		parts := strings.Split(item, ":")

@@ -14,7 +14,6 @@ import (
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
 	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
-	lbcommon "github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/api"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/annotation"
@@ -92,11 +91,11 @@ func (w *wisher) floatingPlace() *FloatingIP {
 
 // madeFor says whether a floating IP was made for this Service: by its description, in which the name
 // of the cluster counts only where no mark tells the cluster.
-func madeFor(key lbcommon.Key, f api.FloatingIP) bool {
+func madeFor(key serviceKey, f api.FloatingIP) bool {
 	if uid := names.ClusterUID(f.Tags); uid != "" && key.ClusterUID != "" {
-		return uid == key.ClusterUID && strings.HasPrefix(f.Description, names.FloatingIPMark+" "+serviceOf(key).String()+" from cluster ")
+		return uid == key.ClusterUID && strings.HasPrefix(f.Description, names.FloatingIPMark+" "+serviceOf(key.Key).String()+" from cluster ")
 	}
-	return f.Description == names.FloatingIPDescription(key.ClusterName, serviceOf(key))
+	return f.Description == names.FloatingIPDescription(key.ClusterName, serviceOf(key.Key))
 }
 
 // madeByUs says whether a floating IP was made for a Service of this cluster. What proves it is our

@@ -55,7 +55,9 @@ func (d *differ) ours(l api.Listener) bool {
 }
 
 // serviceTag is the tag of everything that is for this Service.
-func (d *differ) serviceTag() string { return names.LoadBalancer(d.key.ClusterName, serviceOf(d.key)) }
+func (d *differ) serviceTag() string {
+	return names.LoadBalancer(d.key.ClusterName, serviceOf(d.key.Key))
+}
 
 // clashes returns a problem for each port that another Service has on a shared load balancer.
 func (d *differ) clashes() error {

@@ -103,14 +103,7 @@ type Cloud struct {
 	untagged atomic.Bool
 }
 
-var (
-	_ lbcommon.Cloud[Surroundings, Desired, Observed] = (*Cloud)(nil)
-	_ lbcommon.NodeSurroundings[Surroundings]         = (*Cloud)(nil)
-	_ lbcommon.Hinter                                 = (*Cloud)(nil)
-	_ lbcommon.Inventory[Observed]                    = (*Cloud)(nil)
-	_ lbcommon.Annotator[Observed]                    = (*Cloud)(nil)
-	_ lbcommon.Validator                              = (*Cloud)(nil)
-)
+var _ lbcommon.Cloud[SharedState, Desired, Observed] = (*Cloud)(nil)
 
 // New returns a Cloud. It makes no call.
 func New(o Options) *Cloud {
@@ -166,28 +159,29 @@ func (c *Cloud) Name(key lbcommon.Key) string {
 	return names.LoadBalancer(key.ClusterName, serviceOf(key))
 }
 
+// serviceKey is the Key of a Service with the ID of the load balancer that it names.
+type serviceKey struct {
+	lbcommon.Key
+	named string
+}
+
+// serviceOf returns the name of a Service.
 func serviceOf(key lbcommon.Key) types.NamespacedName {
 	return types.NamespacedName{Namespace: key.Namespace, Name: key.Name}
 }
 
-// Hint implements loadbalancer.Hinter: a Service can name the load balancer that it uses, and it
-// remembers what the members of its pools were.
-func (c *Cloud) Hint(service *v1.Service) string {
-	return annotation.LoadBalancerID(service.Annotations) + " " + service.Annotations[annotation.KeyMembers]
+// Reference implements loadbalancer.Cloud: the load balancer that a Service names.
+func (c *Cloud) Reference(service *v1.Service) lbcommon.Reference {
+	return lbcommon.Reference{ID: annotation.LoadBalancerID(service.Annotations)}
 }
 
-// Surroundings implements loadbalancer.Cloud.
-func (c *Cloud) Surroundings(ctx context.Context) (Surroundings, error) {
-	return c.around.get(ctx, nil)
-}
-
-// SurroundingsOf implements loadbalancer.NodeSurroundings.
-func (c *Cloud) SurroundingsOf(ctx context.Context, nodes []*v1.Node) (Surroundings, error) {
+// SharedState implements loadbalancer.Cloud.
+func (c *Cloud) SharedState(ctx context.Context, nodes []*v1.Node) (SharedState, error) {
 	return c.around.get(ctx, nodes)
 }
 
 // Desired implements loadbalancer.Cloud.
-func (c *Cloud) Desired(key lbcommon.Key, in intent.Service, nodes []*v1.Node, around Surroundings) (Desired, error) {
+func (c *Cloud) Desired(key lbcommon.Key, in intent.Service, nodes []*v1.Node, around SharedState) (Desired, error) {
 	w := wisher{key: key, in: in, settings: c.settings, around: around, serverID: c.serverID}
 	return w.desire(nodes)
 }
@@ -198,25 +192,19 @@ func (c *Cloud) Validate(in intent.Service) error {
 	return err
 }
 
-// Observe implements loadbalancer.Cloud.
-func (c *Cloud) Observe(ctx context.Context, key lbcommon.Key, fresh lbcommon.Freshness) (Observed, error) {
-	d := depth{authoritative: fresh == lbcommon.Authoritative, members: true, groups: c.settings.ManageSecurityGroups}
-	if !c.settings.Serial { // where members change one by one, each has to be known
-		d.seals = parseSeals(key.Hint)
+// Observe implements loadbalancer.Cloud. A deletion needs no members: they are deleted with their pools.
+func (c *Cloud) Observe(ctx context.Context, request lbcommon.Request[Desired]) (Observed, error) {
+	key := serviceKey{request.Key, request.Reference.ID}
+	d := depth{authoritative: request.Freshness == lbcommon.Authoritative, groups: true}
+	if request.Depth == lbcommon.Full {
+		d.members, d.groups = true, c.settings.ManageSecurityGroups
 	}
-	return c.look(ctx, key, d)
-}
-
-// look reads what exists.
-func (c *Cloud) look(ctx context.Context, key lbcommon.Key, d depth) (Observed, error) {
+	if request.Want != nil && !c.settings.Serial { // where members change one by one, each has to be known
+		d.seals = parseSeals(request.Want.memberNote)
+	}
 	have, err := c.store.observe(ctx, key, d)
 	if err == nil && have.LoadBalancer != nil {
 		c.unanswered.seen(key)
 	}
 	return have, err
-}
-
-// Inventory implements loadbalancer.Inventory: what a deletion has to find. Members go with their pools.
-func (c *Cloud) Inventory(ctx context.Context, key lbcommon.Key, fresh lbcommon.Freshness) (Observed, error) {
-	return c.look(ctx, key, depth{authoritative: fresh == lbcommon.Authoritative, groups: true})
 }

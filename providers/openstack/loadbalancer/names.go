@@ -4,7 +4,6 @@ import (
 	"slices"
 	"strings"
 
-	lbcommon "github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/api"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/names"
 )
@@ -42,7 +41,7 @@ func mergeTags(have, want, extra []string) []string {
 
 // foreign says whose a load balancer is if it is marked as another cluster's, and "" if it is not.
 // A missing mark is none: load balancers that were made before carry the cluster's name alone.
-func foreign(key lbcommon.Key, lb api.LoadBalancer) string {
+func foreign(key serviceKey, lb api.LoadBalancer) string {
 	uid := names.ClusterUID(lb.Tags)
 	if key.ClusterUID == "" || uid == "" || uid == key.ClusterUID {
 		return ""
@@ -55,9 +54,9 @@ func foreign(key lbcommon.Key, lb api.LoadBalancer) string {
 // same: what proves it is our mark, the Service that names it, or a name made of the Service's UID.
 // Where nothing can be marked, because nobody knows the cluster's UID or because Octavia has no
 // tags, the name has to do.
-func proven(key lbcommon.Key, lb api.LoadBalancer) bool {
+func proven(key serviceKey, lb api.LoadBalancer) bool {
 	return key.ClusterUID == "" || lb.Tags == nil || names.ClusterUID(lb.Tags) == key.ClusterUID ||
-		lb.ID == reference(key.Hint) || key.UID != "" && lb.Name == names.LegacyLoadBalancer(key.UID)
+		lb.ID == key.named || key.UID != "" && lb.Name == names.LegacyLoadBalancer(key.UID)
 }
 
 // servesUs says whether a load balancer has a node of this cluster among its members, by name and
@@ -76,21 +75,21 @@ func (d *differ) servesUs() bool {
 }
 
 // owns says whether a load balancer was made for this Service: by its name, of today or of before.
-func owns(key lbcommon.Key, lb api.LoadBalancer) bool {
-	name := names.LoadBalancer(key.ClusterName, serviceOf(key))
+func owns(key serviceKey, lb api.LoadBalancer) bool {
+	name := names.LoadBalancer(key.ClusterName, serviceOf(key.Key))
 	return lb.Name == name || key.UID != "" && lb.Name == names.LegacyLoadBalancer(key.UID) || renamed(key, lb)
 }
 
 // renamed says whether a load balancer was made for this Service under another --cluster-name of
 // the same cluster. The cluster's mark proves it; a name alone never does.
-func renamed(key lbcommon.Key, lb api.LoadBalancer) bool {
-	return key.ClusterUID != "" && names.ClusterUID(lb.Tags) == key.ClusterUID && lb.ID == reference(key.Hint) &&
+func renamed(key serviceKey, lb api.LoadBalancer) bool {
+	return key.ClusterUID != "" && names.ClusterUID(lb.Tags) == key.ClusterUID && lb.ID == key.named &&
 		strings.HasPrefix(lb.Name, names.LoadBalancerPrefix) && strings.HasSuffix(lb.Name, "_"+key.Namespace+"_"+key.Name)
 }
 
 // guests are the tags of other Services that share a load balancer.
-func guests(key lbcommon.Key, lb api.LoadBalancer) []string {
-	name := names.LoadBalancer(key.ClusterName, serviceOf(key))
+func guests(key serviceKey, lb api.LoadBalancer) []string {
+	name := names.LoadBalancer(key.ClusterName, serviceOf(key.Key))
 	return slices.DeleteFunc(names.Services(lb.Tags), func(tag string) bool {
 		return tag == name || renamed(key, lb) && tag == lb.Name
 	})

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
-	lbcommon "github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/api"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/names"
 )
@@ -29,6 +28,8 @@ type Observed struct {
 	// Groups have the name of the Service's security group; GroupPorts use one of them.
 	Groups     []api.SecurityGroup
 	GroupPorts []api.Port
+	// named is the ID of the load balancer that the Service names.
+	named string
 	// project are all floating IPs of the project: one of them may have the address that the Service asks for.
 	project []api.FloatingIP
 }
@@ -57,7 +58,7 @@ type depth struct {
 }
 
 // observe returns what exists.
-func (s *store) observe(ctx context.Context, key lbcommon.Key, d depth) (Observed, error) {
+func (s *store) observe(ctx context.Context, key serviceKey, d depth) (Observed, error) {
 	if !d.authoritative {
 		return s.cached(ctx, key, d)
 	}
@@ -70,14 +71,14 @@ func (s *store) observe(ctx context.Context, key lbcommon.Key, d depth) (Observe
 }
 
 // cached answers from the shared lists.
-func (s *store) cached(ctx context.Context, key lbcommon.Key, d depth) (Observed, error) {
+func (s *store) cached(ctx context.Context, key serviceKey, d depth) (Observed, error) {
 	if s.doubtful(key) {
 		if err := s.read(ctx, key, d); err != nil {
 			return Observed{}, err
 		}
 		return s.assemble(ctx, key, d)
 	}
-	if s.known(key) && (reference(key.Hint) == "" || s.knows(reference(key.Hint))) {
+	if s.known(key) && (key.named == "" || s.knows(key.named)) {
 		d.known = true
 		return s.assemble(ctx, key, d)
 	}
@@ -89,9 +90,9 @@ func (s *store) cached(ctx context.Context, key lbcommon.Key, d depth) (Observed
 			return Observed{}, err
 		}
 	}
-	if reference(key.Hint) != "" && !s.knows(reference(key.Hint)) {
+	if key.named != "" && !s.knows(key.named) {
 		// It is no load balancer of the project's lists: gone, or somebody else's.
-		if err := s.readNamed(ctx, reference(key.Hint)); err != nil {
+		if err := s.readNamed(ctx, key.named); err != nil {
 			return Observed{}, err
 		}
 	}
@@ -99,7 +100,7 @@ func (s *store) cached(ctx context.Context, key lbcommon.Key, d depth) (Observed
 }
 
 // assemble puts together what the store has, and reads what is read for each load balancer alone.
-func (s *store) assemble(ctx context.Context, key lbcommon.Key, d depth) (Observed, error) {
+func (s *store) assemble(ctx context.Context, key serviceKey, d depth) (Observed, error) {
 	have := s.find(key)
 	lb := have.LoadBalancer
 	if lb == nil {
@@ -112,18 +113,18 @@ func (s *store) assemble(ctx context.Context, key lbcommon.Key, d depth) (Observ
 }
 
 // find selects the load balancer and what is beside it.
-func (s *store) find(key lbcommon.Key) Observed {
+func (s *store) find(key serviceKey) Observed {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	name, legacy := names.LoadBalancer(key.ClusterName, serviceOf(key)), names.LegacyLoadBalancer(key.UID)
-	var have Observed
+	name, legacy := names.LoadBalancer(key.ClusterName, serviceOf(key.Key)), names.LegacyLoadBalancer(key.UID)
+	have := Observed{named: key.named}
 	named := s.balancers.all(func(lb api.LoadBalancer) bool {
 		return lb.Name == name || lb.Name == legacy && key.UID != ""
 	})
 	slices.SortFunc(named, func(a, b api.LoadBalancer) int {
 		return cmp.Or(cmp.Compare(rank(key, a, name), rank(key, b, name)), cmp.Compare(a.ID, b.ID))
 	})
-	if lb, ok := s.balancers.get(reference(key.Hint)); ok && reference(key.Hint) != "" && lb.ProvisioningStatus != api.PendingDelete {
+	if lb, ok := s.balancers.get(key.named); ok && key.named != "" && lb.ProvisioningStatus != api.PendingDelete {
 		have.LoadBalancer = &lb
 		have.Others = slices.DeleteFunc(named, func(o api.LoadBalancer) bool { return o.ID == lb.ID || o.ProvisioningStatus == api.PendingDelete })
 	} else if guest := s.sharedBy(name); guest != nil && len(named) == 0 {
@@ -132,15 +133,15 @@ func (s *store) find(key lbcommon.Key) Observed {
 		have.LoadBalancer = &named[0]
 		have.Others = slices.DeleteFunc(named[1:], func(o api.LoadBalancer) bool { return o.ProvisioningStatus == api.PendingDelete })
 	}
-	if s.refused[reference(key.Hint)] {
-		have.Refused = reference(key.Hint)
+	if s.refused[key.named] {
+		have.Refused = key.named
 	}
 	have.FloatingIPs = s.fips.all(func(f api.FloatingIP) bool {
 		return madeFor(key, f) || have.LoadBalancer != nil && f.PortID != "" && f.PortID == have.LoadBalancer.VipPortID
 	})
 	slices.SortFunc(have.FloatingIPs, func(a, b api.FloatingIP) int { return cmp.Compare(a.ID, b.ID) })
 	have.project = s.fips.all(func(api.FloatingIP) bool { return true })
-	group := names.SecurityGroup(key.UID, serviceOf(key))
+	group := names.SecurityGroup(key.UID, serviceOf(key.Key))
 	have.Groups = s.groups.all(func(g api.SecurityGroup) bool { return g.Name == group })
 	slices.SortFunc(have.Groups, func(a, b api.SecurityGroup) int { return cmp.Compare(a.ID, b.ID) })
 	have.GroupPorts = s.ports.all(func(p api.Port) bool {
@@ -151,7 +152,7 @@ func (s *store) find(key lbcommon.Key) Observed {
 }
 
 // rank puts the one to use first: this cluster's, not on its way out, and of today's name.
-func rank(key lbcommon.Key, lb api.LoadBalancer, name string) int {
+func rank(key serviceKey, lb api.LoadBalancer, name string) int {
 	r := 0
 	if foreign(key, lb) != "" || !proven(key, lb) {
 		r += 4

@@ -4,14 +4,13 @@ import (
 	"context"
 	"slices"
 
-	lbcommon "github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/api"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/names"
 )
 
 // read asks the cloud about one Service alone, in all clusters: a load balancer of our name that is
 // another cluster's must be seen to be refused.
-func (s *store) read(ctx context.Context, key lbcommon.Key, d depth) error {
+func (s *store) read(ctx context.Context, key serviceKey, d depth) error {
 	at := s.clock.Now()
 	named, err := s.readReference(ctx, key)
 	if err != nil {
@@ -45,28 +44,28 @@ func (s *store) read(ctx context.Context, key lbcommon.Key, d depth) error {
 }
 
 // readReference reads the load balancer that the Service names, and says whether it is there to be used.
-func (s *store) readReference(ctx context.Context, key lbcommon.Key) (bool, error) {
-	if reference(key.Hint) == "" {
+func (s *store) readReference(ctx context.Context, key serviceKey) (bool, error) {
+	if key.named == "" {
 		return false, nil
 	}
-	if err := s.readNamed(ctx, reference(key.Hint)); err != nil {
+	if err := s.readNamed(ctx, key.named); err != nil {
 		return false, err
 	}
 	return s.uses(key), nil
 }
 
 // uses says whether the load balancer that the Service names is there to be used.
-func (s *store) uses(key lbcommon.Key) bool {
+func (s *store) uses(key serviceKey) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	lb, ok := s.balancers.get(reference(key.Hint))
+	lb, ok := s.balancers.get(key.named)
 	return ok && lb.ProvisioningStatus != api.PendingDelete
 }
 
 // readGroups reads the Service's security group, and the ports that use it.
-func (s *store) readGroups(ctx context.Context, key lbcommon.Key) error {
+func (s *store) readGroups(ctx context.Context, key serviceKey) error {
 	before := s.mark()
-	name := names.SecurityGroup(key.UID, serviceOf(key))
+	name := names.SecurityGroup(key.UID, serviceOf(key.Key))
 	groups, err := s.api.ListSecurityGroups(ctx, name)
 	if err != nil {
 		return err

@@ -87,7 +87,7 @@ type rig struct {
 	named golden.Names
 
 	cloud    *Cloud
-	manager  *lbcommon.Controller[Surroundings, Desired, Observed]
+	manager  *lbcommon.Controller[SharedState, Desired, Observed]
 	recorder *record.FakeRecorder
 }
 

@@ -7,13 +7,18 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
+	lbcommon "github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/api"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/annotation"
 )
 
 // Status implements loadbalancer.Cloud. Addresses are listed in the order of the Service's families,
 // so that a client that takes the first gets the primary one.
-func (c *Cloud) Status(in intent.Service, have Observed) *v1.LoadBalancerStatus {
+func (c *Cloud) Status(in intent.Service, have Observed) lbcommon.Status {
+	return lbcommon.Status{LoadBalancer: c.status(in, have), Annotations: c.annotations(in, have)}
+}
+
+func (c *Cloud) status(in intent.Service, have Observed) *v1.LoadBalancerStatus {
 	if have.LoadBalancer == nil || have.LoadBalancer.ProvisioningStatus == api.PendingDelete {
 		return nil
 	}

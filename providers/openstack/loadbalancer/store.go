@@ -10,7 +10,6 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
-	lbcommon "github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
 	"github.com/unified-ccm/unified-ccm/pkg/common/locks"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/api"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/names"
@@ -95,7 +94,7 @@ func newStore(client API, c clock.PassiveClock) *store {
 	}
 }
 
-func subject(key lbcommon.Key) string { return key.Namespace + "/" + key.Name }
+func subject(key serviceKey) string { return key.Namespace + "/" + key.Name }
 
 // mark is the count of writes now.
 func (s *store) mark() uint64 {
@@ -120,20 +119,20 @@ func (s *store) saw(lb api.LoadBalancer, before uint64) {
 }
 
 // doubt makes the next look at a Service a read: a write failed, and nobody knows how far it got.
-func (s *store) doubt(key lbcommon.Key) {
+func (s *store) doubt(key serviceKey) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.doubts[subject(key)] = true
 }
 
-func (s *store) doubtful(key lbcommon.Key) bool {
+func (s *store) doubtful(key serviceKey) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.doubts[subject(key)]
 }
 
 // known says whether a Service was changed by us lately, so that no list can tell more of it.
-func (s *store) known(key lbcommon.Key) bool {
+func (s *store) known(key serviceKey) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	at, ok := s.wrote[subject(key)]
@@ -141,7 +140,7 @@ func (s *store) known(key lbcommon.Key) bool {
 }
 
 // touched notes a change of ours that succeeded.
-func (s *store) touched(key lbcommon.Key) {
+func (s *store) touched(key serviceKey) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.wrote[subject(key)] = s.clock.Now()
@@ -155,7 +154,7 @@ func (s *store) knows(id string) bool {
 }
 
 // justRead says whether the project's lists, or a read of this Service, were made just now.
-func (s *store) justRead(key lbcommon.Key, d depth) bool {
+func (s *store) justRead(key serviceKey, d depth) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := s.clock.Now()
@@ -175,11 +174,11 @@ func (s *store) listed(now time.Time, d depth) bool {
 
 // nothingOf says whether a Service has no load balancer: lists say that for certain, while how one is
 // set is read in full. The lock is held.
-func (s *store) nothingOf(key lbcommon.Key) bool {
-	if reference(key.Hint) != "" {
+func (s *store) nothingOf(key serviceKey) bool {
+	if key.named != "" {
 		return false
 	}
-	name := names.LoadBalancer(key.ClusterName, serviceOf(key))
+	name := names.LoadBalancer(key.ClusterName, serviceOf(key.Key))
 	mine := s.balancers.all(func(lb api.LoadBalancer) bool {
 		return lb.Name == name || lb.Name == names.LegacyLoadBalancer(key.UID) || slices.Contains(lb.Tags, name)
 	})

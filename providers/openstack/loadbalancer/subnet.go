@@ -30,8 +30,8 @@ const (
 	manyServers = 50
 )
 
-// Surroundings are what Services share and do not own.
-type Surroundings struct {
+// SharedState are what Services share and do not own.
+type SharedState struct {
 	features features
 	// nodeSubnet is where the nodes are; it is known where the configuration names no subnet.
 	nodeSubnet string
@@ -89,24 +89,24 @@ func newSurroundings(client API, c clock.PassiveClock, s Settings, serverID func
 }
 
 // get reads what is missing or too old. Callers wait for each other, so that everything is read once.
-func (s *surroundings) get(ctx context.Context, nodes []*v1.Node) (Surroundings, error) {
+func (s *surroundings) get(ctx context.Context, nodes []*v1.Node) (SharedState, error) {
 	v, err := s.version.Get(ctx)
 	if err != nil {
-		return Surroundings{}, err
+		return SharedState{}, err
 	}
-	out := Surroundings{features: features{version: v, ovn: s.settings.Provider == ProviderOVN}}
+	out := SharedState{features: features{version: v, ovn: s.settings.Provider == ProviderOVN}}
 	if s.settings.FloatingNetworkID == "" && !s.settings.Internal {
 		if out.external, err = s.external.Get(ctx); err != nil {
-			return Surroundings{}, err
+			return SharedState{}, err
 		}
 		out.noExternal = out.external == ""
 	}
 	if s.settings.ManageSecurityGroups {
 		if out.subnets, err = s.subnets.Get(ctx); err != nil {
-			return Surroundings{}, err
+			return SharedState{}, err
 		}
 		if out.nodePorts, err = s.portsOf(ctx, s.servers(nodes)); err != nil {
-			return Surroundings{}, err
+			return SharedState{}, err
 		}
 	}
 	if s.settings.SubnetID == "" && s.settings.NetworkID == "" {

@@ -12,7 +12,6 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
-	lbcommon "github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/oserr"
 )
 
@@ -33,29 +32,29 @@ type unanswered struct {
 }
 
 // note remembers a creation that ended with err, if it may still take effect.
-func (u *unanswered) note(key lbcommon.Key, err error) {
+func (u *unanswered) note(key serviceKey, err error) {
 	if !mayComeLate(err) {
 		return
 	}
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	u.until[serviceOf(key)] = u.clock.Now().Add(lateTime)
+	u.until[serviceOf(key.Key)] = u.clock.Now().Add(lateTime)
 }
 
 // seen is for a load balancer that has appeared.
-func (u *unanswered) seen(key lbcommon.Key) {
+func (u *unanswered) seen(key serviceKey) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	delete(u.until, serviceOf(key))
+	delete(u.until, serviceOf(key.Key))
 }
 
 // check returns an error of class Unavailable that says when to come back, if a creation may still take effect.
-func (u *unanswered) check(key lbcommon.Key) error {
+func (u *unanswered) check(key serviceKey) error {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	left := u.until[serviceOf(key)].Sub(u.clock.Now())
+	left := u.until[serviceOf(key.Key)].Sub(u.clock.Now())
 	if left <= 0 {
-		delete(u.until, serviceOf(key))
+		delete(u.until, serviceOf(key.Key))
 		return nil
 	}
 	return &cloudapi.Error{Class: cloudapi.Unavailable, Operation: "CreateLoadBalancer", RetryAfter: left, Err: fmt.Errorf(

@@ -208,7 +208,7 @@ func TestReasonsThatAlertsLookFor(t *testing.T) {
 	}
 	for reason, w := range map[string]wisher{
 		"LoadBalancerFloatingIPSkipped":           {in: intent.Service{Families: []v1.IPFamily{v1.IPv6Protocol}, Annotations: map[string]string{annotation.KeyFloatingSubnet: "tier-a"}}, options: annotation.Options{Place: annotation.Place{FloatingSubnet: new("tier-a")}}},
-		"LoadBalancerExternalNetworkSearchFailed": {in: intent.Service{Families: []v1.IPFamily{v1.IPv4Protocol}}, around: Surroundings{noExternal: true}},
+		"LoadBalancerExternalNetworkSearchFailed": {in: intent.Service{Families: []v1.IPFamily{v1.IPv4Protocol}}, around: SharedState{noExternal: true}},
 	} {
 		t.Run(reason, func(t *testing.T) {
 			t.Parallel()

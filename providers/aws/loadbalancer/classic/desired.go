@@ -33,7 +33,7 @@ type Request struct {
 	Options annotation.Options
 	// Instances are the IDs behind the nodes that may receive traffic.
 	Instances []string
-	Around    vpc.Surroundings
+	Around    vpc.SharedState
 }
 
 // Desired are the objects that should exist for one Service.

@@ -47,7 +47,7 @@ type rig struct {
 	nodes    []*v1.Node
 
 	cloud   *Cloud
-	manager *lbcommon.Controller[vpc.Surroundings, Desired, Observed]
+	manager *lbcommon.Controller[vpc.SharedState, Desired, Observed]
 }
 
 func newRig(t *testing.T, o sim.Options, change ...func(*Options)) *rig {
@@ -138,22 +138,29 @@ func ids(nodes []*v1.Node) []string {
 
 func (s seam) Name(key lbcommon.Key) string { return Name(key) }
 
-func (s seam) Surroundings(ctx context.Context) (vpc.Surroundings, error) {
-	return s.reader.Surroundings(ctx, nil)
+func (s seam) SharedState(ctx context.Context, nodes []*v1.Node) (vpc.SharedState, error) {
+	return s.reader.SharedState(ctx, ids(nodes))
 }
 
-func (s seam) SurroundingsOf(ctx context.Context, nodes []*v1.Node) (vpc.Surroundings, error) {
-	return s.reader.Surroundings(ctx, ids(nodes))
-}
-
-func (s seam) Desired(key lbcommon.Key, in intent.Service, nodes []*v1.Node, around vpc.Surroundings) (Desired, error) {
+func (s seam) Desired(key lbcommon.Key, in intent.Service, nodes []*v1.Node, around vpc.SharedState) (Desired, error) {
 	o, err := annotation.Read(in)
 	want, ownErr := s.Desire(Request{Key: key, Service: in, Options: o, Instances: ids(nodes), Around: around})
 	return want, intent.Join("Service "+in.Namespace+"/"+in.Name, err, ownErr)
 }
 
-func (s seam) Status(_ intent.Service, have Observed) *v1.LoadBalancerStatus {
-	return s.Cloud.Status(have)
+func (s seam) Reference(*v1.Service) lbcommon.Reference { return lbcommon.Reference{} }
+
+func (s seam) Validate(in intent.Service) error { return annotation.Validate(in) }
+
+func (s seam) Observe(ctx context.Context, request lbcommon.Request[Desired]) (Observed, error) {
+	if request.Depth == lbcommon.Existence {
+		return s.Cloud.Inventory(ctx, request.Key, request.Freshness)
+	}
+	return s.Cloud.Observe(ctx, request.Key, request.Freshness)
+}
+
+func (s seam) Status(_ intent.Service, have Observed) lbcommon.Status {
+	return lbcommon.Status{LoadBalancer: s.Cloud.Status(have)}
 }
 
 // service returns a Service of two TCP ports.

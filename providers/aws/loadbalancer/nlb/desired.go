@@ -44,7 +44,7 @@ type Request struct {
 	Options annotation.Options
 	// Nodes may receive traffic; those without the labels that the Service asks for are left out already.
 	Nodes  []Node
-	Around vpc.Surroundings
+	Around vpc.SharedState
 }
 
 // instanceIDs are those behind the nodes.

@@ -27,7 +27,7 @@ type Request struct {
 // Select returns the subnets of a load balancer, one in each zone: those that the user lists, in
 // the order written, or else the best of each zone, in the order of the zones' names. The error
 // holds intent.Problems, to be merged with those of other settings by intent.Join.
-func Select(s Surroundings, r Request) ([]Subnet, error) {
+func Select(s SharedState, r Request) ([]Subnet, error) {
 	var problems intent.Problems
 	var chosen []Subnet
 	if r.IDsOrNames != nil {
@@ -39,7 +39,7 @@ func Select(s Surroundings, r Request) ([]Subnet, error) {
 }
 
 // listed returns the subnets that the user names.
-func listed(s Surroundings, r Request, problems *intent.Problems) []Subnet {
+func listed(s SharedState, r Request, problems *intent.Problems) []Subnet {
 	value := strings.Join(r.IDsOrNames, ",")
 	var chosen []Subnet
 	zones := map[string]Subnet{}
@@ -92,7 +92,7 @@ func lookup(subnets []Subnet, item, where, value string, problems *intent.Proble
 }
 
 // discovered returns the best subnet of each zone.
-func discovered(s Surroundings, r Request, problems *intent.Problems) []Subnet {
+func discovered(s SharedState, r Request, problems *intent.Problems) []Subnet {
 	best := map[string]Subnet{}
 	for _, subnet := range candidates(s) {
 		if r.Scheme != intent.Internal && !subnet.Public || r.Family6 && len(subnet.CIDR6) == 0 {
@@ -116,7 +116,7 @@ func discovered(s Surroundings, r Request, problems *intent.Problems) []Subnet {
 }
 
 // candidates are the subnets that are marked for this cluster or for none, or else the fallback.
-func candidates(s Surroundings) []Subnet {
+func candidates(s SharedState) []Subnet {
 	ours := slices.DeleteFunc(slices.Clone(s.Subnets), func(subnet Subnet) bool { return subnet.ForeignTagged })
 	if len(ours) > 0 {
 		return ours
@@ -148,7 +148,7 @@ func compareBool(a, b bool) int {
 }
 
 // noSubnet says why none of the VPC's subnets will do, and what to do about it.
-func noSubnet(s Surroundings, r Request) string {
+func noSubnet(s SharedState, r Request) string {
 	wanted := "a subnet"
 	if r.Scheme != intent.Internal {
 		wanted = "a public subnet (one whose route table leads to an internet gateway)"

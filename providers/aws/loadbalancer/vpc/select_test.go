@@ -58,7 +58,7 @@ func TestSelect(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			tc.request.Annotation = key
-			got, err := Select(Surroundings{VPC: "vpc-1", Subnets: tc.subnets, FallbackSubnet: tc.fallback}, tc.request)
+			got, err := Select(SharedState{VPC: "vpc-1", Subnets: tc.subnets, FallbackSubnet: tc.fallback}, tc.request)
 			var list []string
 			for _, s := range got {
 				list = append(list, s.ID)

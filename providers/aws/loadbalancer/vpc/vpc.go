@@ -90,8 +90,8 @@ func NewReader(o Options) *Reader {
 // Groups is the store of security groups.
 func (r *Reader) Groups() *GroupStore { return r.groups }
 
-// Surroundings are what Services share of the VPC and do not own. Nobody changes what they hold.
-type Surroundings struct {
+// SharedState are what Services share of the VPC and do not own. Nobody changes what they hold.
+type SharedState struct {
 	VPC     string
 	Cluster Cluster
 	// Subnets of the VPC, by ID in ascending order.
@@ -104,9 +104,9 @@ type Surroundings struct {
 	Groups Groups
 }
 
-// Surroundings returns the VPC with the instances of these IDs. Errors carry a class of package cloudapi.
-func (r *Reader) Surroundings(ctx context.Context, instanceIDs []string) (Surroundings, error) {
-	s := Surroundings{VPC: r.options.VPC, Cluster: r.options.Cluster, FallbackSubnet: r.options.FallbackSubnet}
+// SharedState returns the VPC with the instances of these IDs. Errors carry a class of package cloudapi.
+func (r *Reader) SharedState(ctx context.Context, instanceIDs []string) (SharedState, error) {
+	s := SharedState{VPC: r.options.VPC, Cluster: r.options.Cluster, FallbackSubnet: r.options.FallbackSubnet}
 	var reads errgroup.Group
 	reads.Go(func() (err error) { s.Subnets, err = r.subnets.Get(ctx); return err })
 	if len(instanceIDs) > 0 && r.options.Instances != nil {
@@ -117,7 +117,7 @@ func (r *Reader) Surroundings(ctx context.Context, instanceIDs []string) (Surrou
 	}
 	err := reads.Wait()
 	if err != nil {
-		return Surroundings{}, err
+		return SharedState{}, err
 	}
 	s.Groups, err = r.groups.Get(ctx, GroupQuery{IDs: groupIDs(s.Instances)})
 	return s, err

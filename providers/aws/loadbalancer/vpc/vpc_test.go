@@ -310,7 +310,7 @@ func TestReadsAreShared(t *testing.T) {
 	var wg sync.WaitGroup
 	for range 50 {
 		wg.Go(func() {
-			if _, err := r.reader.Surroundings(t.Context(), []string{r.sim.Instance(node.Name)}); err != nil {
+			if _, err := r.reader.SharedState(t.Context(), []string{r.sim.Instance(node.Name)}); err != nil {
 				t.Error(err)
 			}
 		})
@@ -322,7 +322,7 @@ func TestReadsAreShared(t *testing.T) {
 		t.Errorf("calls %v, want %v", calls, want)
 	}
 	r.clock.Step(subnetsAge)
-	if _, err := r.reader.Surroundings(t.Context(), nil); err != nil {
+	if _, err := r.reader.SharedState(t.Context(), nil); err != nil {
 		t.Fatal(err)
 	}
 	if got := r.calls(); len(got) != 3 {

@@ -9,7 +9,7 @@ import (
 )
 
 // ZonesOf returns the zones of the instances that are in the surroundings, sorted.
-func (s Surroundings) ZonesOf(instanceIDs []string) []string {
+func (s SharedState) ZonesOf(instanceIDs []string) []string {
 	var zones []string
 	for _, id := range instanceIDs {
 		if instance, ok := s.Instances[id]; ok && instance.Placement != nil {
@@ -20,7 +20,7 @@ func (s Surroundings) ZonesOf(instanceIDs []string) []string {
 }
 
 // ZonesOfSubnets returns the zone of each subnet of the VPC, by its ID.
-func (s Surroundings) ZonesOfSubnets() map[string]string {
+func (s SharedState) ZonesOfSubnets() map[string]string {
 	zones := make(map[string]string, len(s.Subnets))
 	for _, subnet := range s.Subnets {
 		zones[subnet.ID] = subnet.Zone

@@ -17,26 +17,22 @@ import (
 // keyElsewhere leaves a Service to another controller.
 const keyElsewhere = "toy/elsewhere"
 
-// choosy is a toy with everything that a Cloud may have besides.
-type choosy struct {
+// classed is a toy cloud whose Services may select another controller.
+type classed struct {
 	*toy
-	hints   []string
-	members []string
-	// inventories, and observations beside them, by the freshness that was asked for.
-	inventories, observed []Freshness
+	members  []string
+	requests []Request[objects]
 }
 
-var (
-	_ Chooser                  = (*choosy)(nil)
-	_ Hinter                   = (*choosy)(nil)
-	_ NodeSurroundings[string] = (*choosy)(nil)
-	_ Inventory[objects]       = (*choosy)(nil)
-	_ Validator                = (*choosy)(nil)
-)
+var _ ClassFilter = (*classed)(nil)
 
-func (c *choosy) Elsewhere(s *v1.Service) bool { return s.Annotations[keyElsewhere] != "" }
+func (c *classed) Handles(s *v1.Service) bool { return s.Annotations[keyElsewhere] == "" }
 
-func (c *choosy) Validate(in intent.Service) error {
+func (c *classed) Reference(s *v1.Service) Reference {
+	return Reference{Class: "class of " + s.Name, ID: "id"}
+}
+
+func (c *classed) Validate(in intent.Service) error {
 	var problems intent.Problems
 	if value, set := in.Annotations[keyElsewhere+"-bad"]; set {
 		problems.Add(keyElsewhere+"-bad", value, "write something else")
@@ -44,35 +40,28 @@ func (c *choosy) Validate(in intent.Service) error {
 	return problems.Err("Service " + in.Namespace + "/" + in.Name)
 }
 
-func (c *choosy) Hint(s *v1.Service) string { return "hint of " + s.Name }
-
-func (c *choosy) SurroundingsOf(ctx context.Context, nodes []*v1.Node) (string, error) {
+func (c *classed) SharedState(ctx context.Context, nodes []*v1.Node) (string, error) {
 	c.members = nil
 	for _, n := range nodes {
 		c.members = append(c.members, n.Name)
 	}
-	return c.Surroundings(ctx)
+	return c.toy.SharedState(ctx, nodes)
 }
 
-func (c *choosy) Inventory(ctx context.Context, key Key, fresh Freshness) (objects, error) {
-	c.inventories = append(c.inventories, fresh)
-	return c.toy.Observe(ctx, key, fresh)
+func (c *classed) Observe(ctx context.Context, request Request[objects]) (objects, error) {
+	c.requests = append(c.requests, request)
+	return c.toy.Observe(ctx, request)
 }
 
-func (c *choosy) Observe(ctx context.Context, key Key, fresh Freshness) (objects, error) {
-	c.hints, c.observed = append(c.hints, key.Hint), append(c.observed, fresh)
-	return c.toy.Observe(ctx, key, fresh)
-}
-
-func newChoosy() (*choosy, *Controller[string, objects, objects]) {
-	cloud := &choosy{toy: &toy{have: objects{}}}
+func newClassed() (*classed, *Controller[string, objects, objects]) {
+	cloud := &classed{toy: &toy{have: objects{}}}
 	controller := New(Options{Provider: "toy", Vocabulary: intent.Vocabulary{Portable: intent.Keys()}}, cloud)
 	controller.SetRuntime(provider.Runtime{Recorder: record.NewFakeRecorder(100)})
 	return cloud, controller
 }
 
 func TestServiceOfAnotherController(t *testing.T) {
-	cloud, c := newChoosy()
+	cloud, c := newClassed()
 	svc := web()
 	svc.Annotations = map[string]string{keyElsewhere: "yes"}
 	if _, err := c.EnsureLoadBalancer(t.Context(), "prod", svc, nil); !errors.Is(err, cloudprovider.ImplementedElsewhere) {
@@ -97,7 +86,7 @@ func TestServiceOfAnotherController(t *testing.T) {
 
 // What is left from the time before a Service became another controller's is ours to remove.
 func TestLeftoversOfAServiceOfAnotherController(t *testing.T) {
-	cloud, c := newChoosy()
+	cloud, c := newClassed()
 	svc := web()
 	if _, err := c.EnsureLoadBalancer(t.Context(), "prod", svc, nil); err != nil {
 		t.Fatal(err)
@@ -111,47 +100,55 @@ func TestLeftoversOfAServiceOfAnotherController(t *testing.T) {
 	}
 }
 
-func TestCloudIsToldNodesAndHints(t *testing.T) {
-	cloud, c := newChoosy()
+func TestEnsurePassesNodesReferenceAndDesiredState(t *testing.T) {
+	cloud, c := newClassed()
 	if _, err := c.EnsureLoadBalancer(t.Context(), "prod", web(), []*v1.Node{node("a"), node("b")}); err != nil {
 		t.Fatal(err)
 	}
 	if !slices.Equal(cloud.members, []string{"a", "b"}) {
-		t.Errorf("surroundings of %v", cloud.members)
+		t.Errorf("shared state of %v", cloud.members)
 	}
-	if len(cloud.hints) == 0 || cloud.hints[0] != "hint of web" {
-		t.Errorf("hints %v", cloud.hints)
+	want := Reference{Class: "class of web", ID: "id"}
+	if len(cloud.requests) == 0 || cloud.requests[0].Reference != want || cloud.requests[0].Want == nil {
+		t.Errorf("requests %+v", cloud.requests)
 	}
 }
 
 // How a load balancer is set does not matter to its deletion, which the framework begins by asking for it.
 func TestDeletionReadsNoSettings(t *testing.T) {
-	cloud, c := newChoosy()
+	cloud, c := newClassed()
 	if _, err := c.EnsureLoadBalancer(t.Context(), "prod", web(), []*v1.Node{node("a")}); err != nil {
 		t.Fatal(err)
 	}
-	cloud.observed = nil
+	cloud.requests = nil
 	if _, exists, err := c.GetLoadBalancer(t.Context(), "prod", web()); !exists || err != nil {
 		t.Fatal(exists, err)
 	}
 	if err := c.EnsureLoadBalancerDeleted(t.Context(), "prod", web()); err != nil {
 		t.Fatal(err)
 	}
-	if want := []Freshness{Cached, Authoritative, Cached}; len(cloud.observed) > 0 || !slices.Equal(cloud.inventories, want) {
-		t.Errorf("inventories %v, want %v; settings are read %d times", cloud.inventories, want, len(cloud.observed))
+	var fresh []Freshness
+	for _, r := range cloud.requests {
+		if r.Depth != Existence || r.Want != nil || r.Reference.ID != "id" {
+			t.Errorf("request %+v", r)
+		}
+		fresh = append(fresh, r.Freshness)
+	}
+	if want := []Freshness{Cached, Authoritative, Cached}; !slices.Equal(fresh, want) {
+		t.Errorf("freshness %v, want %v", fresh, want)
 	}
 }
 
 // What is wrong with portable annotations and with the cloud's own is said at once.
 func TestAllProblemsInOneError(t *testing.T) {
-	cloud, controller := newChoosy()
+	cloud, controller := newClassed()
 	svc := web(annotated(intent.KeyScheme, "open"), annotated(keyElsewhere+"-bad", "no"))
 	_, err := controller.EnsureLoadBalancer(t.Context(), "kubernetes", svc, nil)
 	const want = `Service default/web: load-balancer.unified-ccm.io/scheme is "open": write public or internal; toy/elsewhere-bad is "no": write something else (invalid)`
 	if err == nil || err.Error() != want {
 		t.Errorf("error %v, want %s", err, want)
 	}
-	if len(cloud.hints) > 0 {
-		t.Errorf("the cloud is read for a Service that is refused: %v", cloud.hints)
+	if len(cloud.requests) > 0 {
+		t.Errorf("an invalid Service causes reads: %v", cloud.requests)
 	}
 }
