@@ -37,8 +37,8 @@ func newBuckets(limits map[string]Bucket) buckets {
 	return b
 }
 
-// take takes a token for op at the time now. If there is none it says how long until there is.
-func (b buckets) take(op Operation, now time.Time) (wait time.Duration, ok bool) {
+// reserve takes a token for op at the time now. Without one it returns the time until the next.
+func (b buckets) reserve(op Operation, now time.Time) (wait time.Duration, ok bool) {
 	limiter := b.of(op)
 	if limiter == nil {
 		return 0, true

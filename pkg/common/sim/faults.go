@@ -59,7 +59,7 @@ func (s *script) next(op Operation) Fault {
 			continue
 		}
 		f.seen++
-		if chosen.Kind == "" && f.hits(s.random) {
+		if chosen.Kind == "" && f.fires(s.random) {
 			f.fired++
 			chosen = f.Fault
 		}
@@ -74,15 +74,15 @@ func (s *script) next(op Operation) Fault {
 }
 
 // hits says whether the call just counted goes wrong.
-func (f *faultState) hits(random *rand.Rand) bool {
-	if f.seen < f.Call || f.spent() {
+func (f *faultState) fires(random *rand.Rand) bool {
+	if f.seen < f.Call || f.exhausted() {
 		return false
 	}
 	return f.Rate == 0 || random.Float64() < f.Rate
 }
 
 // spent says whether the fault has no more calls to spoil.
-func (f *faultState) spent() bool {
+func (f *faultState) exhausted() bool {
 	switch {
 	case f.Times < 0 || f.Times == 0 && f.Rate > 0:
 		return false

@@ -84,7 +84,7 @@ func TestScriptRateIsSeeded(t *testing.T) {
 	}
 }
 
-func TestScriptRefusesFaultsThatCannotHappen(t *testing.T) {
+func TestScriptRejectsInvalidFaults(t *testing.T) {
 	for name, fault := range map[string]Fault{
 		"no kind":       {Call: 1},
 		"unknown kind":  {Kind: "eror"},

@@ -146,7 +146,7 @@ func (f *Front) Transport() http.RoundTripper { return transport{f} }
 
 // handle takes a request through the steps of the package documentation. An error means that
 // the client gets no answer.
-func (f *Front) handle(r *http.Request) (*answer, error) {
+func (f *Front) handle(r *http.Request) (*response, error) {
 	start, gen := f.clock.Now(), f.generation()
 	if gen.isDead() {
 		return nil, broken()
@@ -168,7 +168,7 @@ func (f *Front) handle(r *http.Request) (*answer, error) {
 }
 
 // arrive does a call that has reached the cloud.
-func (f *Front) arrive(r *http.Request, op Operation, start time.Time, gen *generation) (*answer, error) {
+func (f *Front) arrive(r *http.Request, op Operation, start time.Time, gen *generation) (*response, error) {
 	fault, alive := f.next(op, gen)
 	if !alive {
 		return nil, broken()
@@ -196,8 +196,8 @@ func (f *Front) arrive(r *http.Request, op Operation, start time.Time, gen *gene
 }
 
 // do makes the answer: the fault's, the token bucket's or the simulator's.
-func (f *Front) do(r *http.Request, op Operation, fault Fault) (*answer, error) {
-	a := newAnswer()
+func (f *Front) do(r *http.Request, op Operation, fault Fault) (*response, error) {
+	a := newResponse()
 	switch fault.Kind {
 	case FaultError:
 		f.dialect.Error(a, r)
@@ -207,7 +207,7 @@ func (f *Front) do(r *http.Request, op Operation, fault Fault) (*answer, error) 
 		f.throttle(a, r, fault.RetryAfter)
 		return a, nil
 	}
-	if wait, ok := f.buckets.take(op, f.clock.Now()); !ok {
+	if wait, ok := f.buckets.reserve(op, f.clock.Now()); !ok {
 		f.throttle(a, r, wait)
 		return a, nil
 	}
@@ -218,7 +218,7 @@ func (f *Front) do(r *http.Request, op Operation, fault Fault) (*answer, error) 
 	return a, nil
 }
 
-func (f *Front) throttle(a *answer, r *http.Request, wait time.Duration) {
+func (f *Front) throttle(a *response, r *http.Request, wait time.Duration) {
 	setRetryAfter(a.header, wait)
 	f.dialect.Throttled(a, r)
 	a.WriteHeader(http.StatusTooManyRequests)
@@ -256,7 +256,7 @@ func (f *Front) generation() *generation {
 }
 
 // record logs a call; a nil answer is none.
-func (f *Front) record(op Operation, start time.Time, a *answer, fault FaultKind) {
+func (f *Front) record(op Operation, start time.Time, a *response, fault FaultKind) {
 	c := Call{Operation: op, At: start, Duration: f.clock.Since(start), Fault: fault}
 	if a != nil {
 		c.Status = a.status

@@ -146,7 +146,7 @@ func TestFaultKinds(t *testing.T) {
 	}
 }
 
-func TestDialectWritesTheFrontsErrors(t *testing.T) {
+func TestDialectFormatsErrors(t *testing.T) {
 	x := newFixture(t, FrontOptions{Dialect: Dialect{
 		Error: func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusBadGateway) },
 		Throttled: func(w http.ResponseWriter, _ *http.Request) {
@@ -166,7 +166,7 @@ func TestDialectWritesTheFrontsErrors(t *testing.T) {
 	}
 }
 
-func TestSetFaultsBeginsAnew(t *testing.T) {
+func TestSetFaultsRestartsNumbering(t *testing.T) {
 	x := newFixture(t, FrontOptions{})
 	for range 2 {
 		x.SetFaults(Fault{Kind: FaultError, Call: 2})
@@ -363,7 +363,7 @@ func TestWireParity(t *testing.T) {
 	}
 }
 
-func TestHandlerThatAborts(t *testing.T) {
+func TestAbortingHandler(t *testing.T) {
 	x := newFixture(t, FrontOptions{Handler: http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
 		panic(http.ErrAbortHandler)
 	})})
@@ -375,7 +375,7 @@ func TestHandlerThatAborts(t *testing.T) {
 	}
 }
 
-func TestHandlerPanicsReachTheCaller(t *testing.T) {
+func TestHandlerPanicsPropagate(t *testing.T) {
 	x := newFixture(t, FrontOptions{Handler: http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic("bug") })})
 	defer func() {
 		if p := recover(); p != "bug" {

@@ -47,16 +47,16 @@ func TestLatency(t *testing.T) {
 	})
 }
 
-// TestClientStopsWaiting ends the client's context during the latency and during the operation.
-func TestClientStopsWaiting(t *testing.T) {
+// TestCanceledCall ends the client's context during the latency and during the operation.
+func TestCanceledCall(t *testing.T) {
 	tests := []struct {
 		name     string
-		patience time.Duration
+		timeout  time.Duration
 		done     int64
 		injected int
 	}{
-		{name: "during the latency", patience: 10 * time.Millisecond, done: 0, injected: 0},
-		{name: "during the operation", patience: 30 * time.Millisecond, done: 1, injected: 0},
+		{name: "during the latency", timeout: 10 * time.Millisecond, done: 0, injected: 0},
+		{name: "during the operation", timeout: 30 * time.Millisecond, done: 1, injected: 0},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -66,7 +66,7 @@ func TestClientStopsWaiting(t *testing.T) {
 				slow.ServeHTTP(w, r)
 			})
 			bubble(t, FrontOptions{Latency: 20 * time.Millisecond, Handler: handler}, func(x *fixture) {
-				ctx, cancel := context.WithTimeout(x.t.Context(), tt.patience)
+				ctx, cancel := context.WithTimeout(x.t.Context(), tt.timeout)
 				defer cancel()
 				req, err := http.NewRequestWithContext(ctx, http.MethodPost, x.url, nil)
 				if err != nil {
@@ -87,7 +87,7 @@ func TestClientStopsWaiting(t *testing.T) {
 	}
 }
 
-func TestClientThatStopsWaitingHasNoNumber(t *testing.T) {
+func TestCanceledCallHasNoNumber(t *testing.T) {
 	bubble(t, FrontOptions{Latency: 20 * time.Millisecond}, func(x *fixture) {
 		x.SetFaults(Fault{Kind: FaultError, Call: 1})
 		ctx, cancel := context.WithTimeout(x.t.Context(), time.Millisecond)

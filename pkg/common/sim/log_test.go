@@ -20,7 +20,7 @@ func seqs(calls []Call) (out []int) {
 	return out
 }
 
-func TestLogKeepsTheLastCallsAndAllCounts(t *testing.T) {
+func TestLogKeepsLastCallsAndAllCounts(t *testing.T) {
 	tests := []struct {
 		name             string
 		limit            int

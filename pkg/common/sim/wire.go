@@ -34,7 +34,7 @@ func (t transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	return a.response(r), nil
+	return a.toHTTP(r), nil
 }
 
 // asServerSees turns a client's request into the one that net/http hands to a handler.

@@ -58,7 +58,7 @@ func (t *tx) describeAddresses(in struct {
 			"public-ip": v.IP, "network-border-group": v.Border,
 		})
 	}
-	found, _, err := choose(t, addressKind, t.addresses, ids, selection{Filter: in.Filter}, values)
+	found, _, err := selectObjects(t, addressKind, t.addresses, ids, selection{Filter: in.Filter}, values)
 	for _, a := range found {
 		out.Addresses.Item = append(out.Addresses.Item, t.viewAddress(a))
 	}
@@ -108,7 +108,7 @@ func (t *tx) allocateAddress(in struct {
 	a := &elasticIP{id: t.newID("eipalloc"), ip: t.publicAddress()}
 	t.addresses[a.id] = a
 	t.setTags(a.id, tags)
-	t.born(a.id)
+	t.hideNew(a.id)
 	out.IP, out.Domain, out.Allocation, out.Pool, out.Border = a.ip.String(), "vpc", a.id, "amazon", t.o.Region
 	return out, nil
 }
@@ -117,8 +117,8 @@ func (t *tx) allocateAddress(in struct {
 var publicPool = netip.MustParsePrefix("198.18.0.0/15")
 
 func (t *tx) publicAddress() netip.Addr {
-	t.addressesMade["public"]++
-	return hostOf(publicPool, t.addressesMade["public"]%(1<<17))
+	t.allocated["public"]++
+	return hostOf(publicPool, t.allocated["public"]%(1<<17))
 }
 
 func (t *tx) releaseAddress(in struct {
@@ -141,6 +141,6 @@ func (t *tx) releaseAddress(in struct {
 		return done{}, refuse("InvalidIPAddress.InUse", "Address %s is in use.", a.ip)
 	}
 	delete(t.addresses, a.id)
-	t.forget(a.id)
+	t.removeRecords(a.id)
 	return done{true}, nil
 }

@@ -23,7 +23,7 @@ func (c *Cloud) authorize(k call, form url.Values) error {
 		if c.policy != nil && d.Allowed {
 			d = c.policy.Decide(claim)
 		}
-		if c.trouble.denies(claim.Action) {
+		if c.disruption.denies(claim.Action) {
 			d = iam.Decision{Explicit: true}
 		}
 		if !d.Allowed {
@@ -75,7 +75,7 @@ func (t *tx) claims(form url.Values) []iam.Request {
 	return nil
 }
 
-// namingEC2 are the parameters of changes that name the resources which IAM is asked about; N stands for a number.
+// namingEC2 are the parameters of changes that name the resources which IAM is changes about; N stands for a number.
 var namingEC2 = map[string][]string{
 	"CreateRoute": {"RouteTableId"}, "ReplaceRoute": {"RouteTableId"}, "DeleteRoute": {"RouteTableId"},
 	"ModifyInstanceAttribute": {"InstanceId"}, "StartInstances": {"InstanceId.N"}, "StopInstances": {"InstanceId.N"},
@@ -148,7 +148,7 @@ func (t *tx) claimLinkedRole() iam.Request {
 		"arn:%s:iam::%s:role/aws-service-role/%s/AWSServiceRoleForElasticLoadBalancing", t.o.partition(), t.o.Account, name)}
 }
 
-// resource is something that IAM is asked about: its ARN, and under what its tags are kept.
+// resource is something that IAM is changes about: its ARN, and under what its tags are kept.
 type resource struct{ arn, id string }
 
 // resourcesELB are what a change names. A change of a listener is about the listener, not its load balancer.

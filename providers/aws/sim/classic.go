@@ -92,7 +92,7 @@ func (t *tx) createClassic(in classicInput) (out struct {
 	}
 	t.classics[b.name], t.linkedRole = b, true
 	t.setTags(classicTags(b.name), tags)
-	t.born(classicTags(b.name))
+	t.hideNew(classicTags(b.name))
 	out.DNS = b.dns
 	return out, nil
 }
@@ -221,7 +221,7 @@ func (t *tx) removeClassic(b *classic) {
 		t.releaseInterface(eni)
 	}
 	delete(t.classics, b.name)
-	t.forget(classicTags(b.name))
+	t.removeRecords(classicTags(b.name))
 }
 
 func (t *tx) applyGroups(b *classic, in classicInput) (out struct {

@@ -26,7 +26,7 @@ type classicInstancesOutput struct {
 }
 
 // existing refuses instances that are not there.
-func (t *tx) existing(refs []instanceRef) error {
+func (t *tx) checkInstances(refs []instanceRef) error {
 	for _, r := range refs {
 		if i := t.instances[r.InstanceID]; i == nil || i.state == stateTerminated {
 			return refuse("InvalidInstance", "Could not find EC2 instance %s.", r.InstanceID)
@@ -36,7 +36,7 @@ func (t *tx) existing(refs []instanceRef) error {
 }
 
 func (t *tx) registerInstances(b *classic, in classicInstancesInput) (out classicInstancesOutput, err error) {
-	if err := t.existing(in.Instances); err != nil {
+	if err := t.checkInstances(in.Instances); err != nil {
 		return out, err
 	}
 	for _, r := range in.Instances {
@@ -75,7 +75,7 @@ func (t *tx) describeHealth(b *classic, in classicInstancesInput) (out struct {
 }, err error) {
 	ids := b.instances
 	if len(in.Instances) > 0 {
-		if err := t.existing(in.Instances); err != nil {
+		if err := t.checkInstances(in.Instances); err != nil {
 			return out, err
 		}
 		ids = nil
@@ -92,7 +92,7 @@ func (t *tx) describeHealth(b *classic, in classicInstancesInput) (out struct {
 			v = classicHealthView{id, "OutOfService", "Instance", "Instance is in stopped state."}
 		case t.now.Before(b.registered[id].Add(t.o.HealthTime)):
 			v = classicHealthView{id, "OutOfService", "ELB", "Instance registration is still in progress."}
-		case t.sick[t.nodeOf(id)], !t.reachable(b, id):
+		case t.unhealthy[t.nodeOf(id)], !t.reachable(b, id):
 			v = classicHealthView{id, "OutOfService", "Instance", "Instance has failed at least the UnhealthyThreshold number of health checks consecutively."}
 		}
 		out.States.Member = append(out.States.Member, v)

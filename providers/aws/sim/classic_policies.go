@@ -82,7 +82,7 @@ func (t *tx) deletePolicy(b *classic, in policyInput) (nothing, error) {
 }
 
 // known refuses policies that the load balancer does not have.
-func (b *classic) known(names []string) error {
+func (b *classic) checkPolicies(names []string) error {
 	for _, name := range names {
 		if b.policy(name) == nil {
 			return refuse("PolicyNotFound", "There is no policy with name %s for load balancer %s", name, b.name)
@@ -93,7 +93,7 @@ func (b *classic) known(names []string) error {
 
 // setBackendPolicies replaces the policies of an instance port, which some listener must use.
 func (t *tx) setBackendPolicies(b *classic, in policyInput) (nothing, error) {
-	if err := b.known(in.PolicyNames); err != nil {
+	if err := b.checkPolicies(in.PolicyNames); err != nil {
 		return nothing{}, err
 	}
 	if !slices.ContainsFunc(b.listeners, func(l *classicListener) bool { return l.InstancePort == in.InstancePort }) {
@@ -108,7 +108,7 @@ func (t *tx) setBackendPolicies(b *classic, in policyInput) (nothing, error) {
 }
 
 func (t *tx) setListenerPolicies(b *classic, in policyInput) (nothing, error) {
-	if err := b.known(in.PolicyNames); err != nil {
+	if err := b.checkPolicies(in.PolicyNames); err != nil {
 		return nothing{}, err
 	}
 	l := b.listener(in.LoadBalancerPort)
@@ -135,7 +135,7 @@ func (t *tx) describePolicies(in policyInput) (out struct {
 		if err != nil {
 			return out, err
 		}
-		if err := b.known(in.PolicyNames); err != nil {
+		if err := b.checkPolicies(in.PolicyNames); err != nil {
 			return out, err
 		}
 		policies = b.policies

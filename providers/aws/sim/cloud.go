@@ -29,10 +29,10 @@ type Cloud struct {
 	front   *kit.Front
 	policy  *iam.Policy // nil allows everything
 
-	mu      sync.Mutex // guards all below
-	state   *state
-	random  *rand.Rand
-	trouble Trouble
+	mu         sync.Mutex // guards all below
+	state      *state
+	random     *rand.Rand
+	disruption Disruption
 	// used counts actions that were allowed, by what IAM calls them.
 	used map[string]int
 }
@@ -63,7 +63,7 @@ func New(o Options) (*Cloud, error) {
 		ErrorRate: o.ErrorRate,
 		LogLimit:  callLogLimit,
 	})
-	if err := c.console((*tx).furnish); err != nil {
+	if err := c.console((*tx).createFixtures); err != nil {
 		return nil, fmt.Errorf("building the simulated VPC: %w", err)
 	}
 	return c, nil
@@ -89,8 +89,8 @@ func (c *Cloud) do(k call, work func(*tx) (any, error)) (any, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	t := &tx{state: c.state, cloud: c, call: k, now: c.clock.Now(), o: &c.options}
-	t.pass()
-	if k.blind {
+	t.advance()
+	if k.noObjects {
 		t.state = newState()
 	}
 	return work(t)
@@ -117,7 +117,7 @@ func (t *tx) newID(prefix string) string {
 }
 
 // born hides a new object from reads for the settle time, unless it was made at the console.
-func (t *tx) born(id string) {
+func (t *tx) hideNew(id string) {
 	if t.o.SettleTime > 0 && t.call.service != "" {
 		t.visibleAt[id] = t.now.Add(t.o.SettleTime)
 	}

@@ -3,7 +3,7 @@ package sim
 import "fmt"
 
 // CloudConfig is the cloud.conf of a manager of the cluster, for a simulation that answers at endpoint. It names
-// the cluster, so that it is not asked for at an instance that the manager does not run on. The subnet is for the
+// the cluster, so that it is not changes for at an instance that the manager does not run on. The subnet is for the
 // manager of Kubernetes' own cloud-provider-aws, which takes its VPC from here only with one. Credentials come
 // from the environment.
 func (c *Cloud) CloudConfig(endpoint string) string {

@@ -39,7 +39,7 @@ func (c *Cloud) Machine(nodeName string) (m world.Machine, err error) {
 
 // Instance returns the ID of a machine's instance, or nothing if there is no such machine.
 func (c *Cloud) Instance(nodeName string) (id string) {
-	c.look(func(t *tx) {
+	c.inspect(func(t *tx) {
 		if i := t.byNodeName(nodeName); i != nil {
 			id = i.id
 		}
@@ -48,13 +48,13 @@ func (c *Cloud) Instance(nodeName string) (id string) {
 }
 
 // Terminate implements world.World.
-func (c *Cloud) Terminate(nodeName string) error { return c.moveMachine(nodeName, stateTerminated) }
+func (c *Cloud) Terminate(nodeName string) error { return c.setMachineState(nodeName, stateTerminated) }
 
 // Stop implements world.World.
-func (c *Cloud) Stop(nodeName string) error { return c.moveMachine(nodeName, stateStopped) }
+func (c *Cloud) Stop(nodeName string) error { return c.setMachineState(nodeName, stateStopped) }
 
-func (c *Cloud) moveMachine(nodeName, to string) error {
-	return c.onMachine(nodeName, func(t *tx, i *instance) error { t.move(i, to); return nil })
+func (c *Cloud) setMachineState(nodeName, to string) error {
+	return c.onMachine(nodeName, func(t *tx, i *instance) error { t.setState(i, to); return nil })
 }
 
 // onMachine changes or reads the instance of a machine.
@@ -71,7 +71,7 @@ func (c *Cloud) onMachine(nodeName string, work func(*tx, *instance) error) erro
 // Routes implements world.World: of the cluster's table those that people or programs made.
 func (c *Cloud) Routes() []world.Route {
 	var out []world.Route
-	c.look(func(t *tx) {
+	c.inspect(func(t *tx) {
 		for _, table := range t.clusterTables() {
 			for _, r := range table.routes {
 				if r.gateway == "local" || r.destination.Bits() == 0 {
@@ -119,7 +119,7 @@ func (c *Cloud) AddForeignRoute(destination string) error {
 // Objects implements world.World. Terminated instances are gone; network interfaces come and go with what they belong to.
 func (c *Cloud) Objects() map[string]int {
 	out := map[string]int{}
-	c.look(func(t *tx) {
+	c.inspect(func(t *tx) {
 		for _, i := range t.instances {
 			if i.state != stateTerminated {
 				out["instances"]++
@@ -150,7 +150,7 @@ func (c *Cloud) Objects() map[string]int {
 }
 
 // look reads the state.
-func (c *Cloud) look(read func(*tx)) {
+func (c *Cloud) inspect(read func(*tx)) {
 	// A function that returns no error makes console return none.
 	_ = c.console(func(t *tx) error { read(t); return nil })
 }

@@ -14,12 +14,12 @@ import (
 // LoadBalancers implements world.World for both generations.
 func (c *Cloud) LoadBalancers() []world.LoadBalancer {
 	var out []world.LoadBalancer
-	c.look(func(t *tx) {
+	c.inspect(func(t *tx) {
 		for _, b := range t.balancers {
-			out = append(out, t.portable(b))
+			out = append(out, t.toWorld(b))
 		}
 		for _, b := range t.classics {
-			out = append(out, t.portableClassic(b))
+			out = append(out, t.classicToWorld(b))
 		}
 	})
 	// Nobody has to wait for the cloud while this is put in order.
@@ -27,7 +27,7 @@ func (c *Cloud) LoadBalancers() []world.LoadBalancer {
 	return out
 }
 
-func (t *tx) portable(b *balancer) world.LoadBalancer {
+func (t *tx) toWorld(b *balancer) world.LoadBalancer {
 	out := world.LoadBalancer{Name: b.name, Internal: b.scheme == schemeInternal, Addresses: []string{t.balancerDNS(b)}}
 	for _, l := range t.listeners {
 		if l.balancer != b.arn {
@@ -118,7 +118,7 @@ func (t *tx) rangesOf(groups []string, protocol string, port int32, keep func(*r
 	return slices.Compact(out)
 }
 
-func (t *tx) portableClassic(b *classic) world.LoadBalancer {
+func (t *tx) classicToWorld(b *classic) world.LoadBalancer {
 	out := world.LoadBalancer{Name: b.name, Internal: b.scheme == schemeInternal, Addresses: []string{b.dns}}
 	var members []string
 	for _, id := range b.instances {

@@ -15,7 +15,7 @@ func (c *Cloud) ClusterID() string { return c.options.Cluster }
 
 // VPC is the ID of the VPC that the cloud was built with.
 func (c *Cloud) VPC() (id string) {
-	c.look(func(t *tx) {
+	c.inspect(func(t *tx) {
 		if ids := sortedIDs(t.vpcs); len(ids) > 0 {
 			id = ids[0]
 		}
@@ -47,7 +47,7 @@ func (c *Cloud) AttachInterface(nodeName string, want Interface) (id string, err
 			return err
 		}
 		for range max(want.Addresses, 1) - 1 {
-			ip, _, err := t.takeAddress(t.subnets[i.subnet])
+			ip, _, err := t.allocateIP(t.subnets[i.subnet])
 			if err != nil {
 				delete(t.interfaces, n.id)
 				return err
@@ -146,7 +146,7 @@ func (c *Cloud) Subnets(internal bool) (ids []string) {
 	if internal {
 		role = tagInternalRole
 	}
-	c.look(func(t *tx) {
+	c.inspect(func(t *tx) {
 		for _, id := range sortedIDs(t.subnets) {
 			if has(t.tags[id], role) {
 				ids = append(ids, id)

@@ -11,7 +11,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/sim/world"
 )
 
-func TestFurtherInterfaces(t *testing.T) {
+func TestAdditionalInterfaces(t *testing.T) {
 	c := newCloud(t, Options{})
 	if _, err := c.Launch(world.Machine{Name: "a"}); err != nil {
 		t.Fatal(err)
@@ -39,7 +39,7 @@ func TestFurtherInterfaces(t *testing.T) {
 	}
 }
 
-func TestFargateHasNoInstance(t *testing.T) {
+func TestFargateNodeHasNoInstance(t *testing.T) {
 	c := newCloud(t, Options{})
 	ip, err := c.LaunchFargate("us-west-2a")
 	if err != nil {

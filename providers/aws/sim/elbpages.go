@@ -29,7 +29,7 @@ func elbCut[T, V any](all []T, p elbPage, key func(T) string, view func(T) V) (o
 	}
 	from := 0
 	if p.Marker != "" {
-		after, ok := openToken(p.Marker)
+		after, ok := decodeToken(p.Marker)
 		if !ok {
 			return out, "", validation("Invalid marker '%s'", p.Marker)
 		}
@@ -40,7 +40,7 @@ func elbCut[T, V any](all []T, p elbPage, key func(T) string, view func(T) V) (o
 	}
 	to := min(from+size, len(all))
 	if to < len(all) {
-		next = sealToken(key(all[to-1]))
+		next = encodeToken(key(all[to-1]))
 	}
 	for _, x := range all[from:to] {
 		out.Member = append(out.Member, view(x))

@@ -23,13 +23,13 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	w.Header().Set("Date", h.cloud.now().UTC().Format(http.TimeFormat))
-	c := understand(r)
+	c := parseCall(r)
 	id := h.cloud.requestID()
 	body, err := h.serve(c, r)
 	if err == nil {
 		var document []byte
-		if document, err = answerDocument(c, id, body); err == nil {
-			send(w, c, id, http.StatusOK, h.cloud.troubled().garble(document))
+		if document, err = responseDocument(c, id, body); err == nil {
+			send(w, c, id, http.StatusOK, h.cloud.currentDisruption().truncate(document))
 			return
 		}
 	}
@@ -54,7 +54,7 @@ func (h *handler) serve(c call, r *http.Request) (any, error) {
 			return nil, err
 		}
 	}
-	c.blind = h.cloud.troubled().Empty && !o.mutating && c.service != serviceSTS
+	c.noObjects = h.cloud.currentDisruption().Empty && !o.mutating && c.service != serviceSTS
 	return h.cloud.do(c, func(t *tx) (any, error) { return o.do(t, r.Form) })
 }
 
@@ -63,7 +63,7 @@ func (h *handler) describe(r *http.Request) kit.Operation {
 	if isMetadata(r) {
 		return kit.Operation{Service: serviceIMDS, Name: metadataOperation(r)}
 	}
-	c := understand(r)
+	c := parseCall(r)
 	return kit.Operation{Service: c.service, Name: c.action, Mutating: h.catalogue[c.service][c.action].mutating}
 }
 
@@ -124,7 +124,7 @@ func (h *handler) dialect() kit.Dialect {
 	return kit.Dialect{
 		Error: func(w http.ResponseWriter, r *http.Request) {
 			code := "InternalFailure"
-			c := understand(r)
+			c := parseCall(r)
 			if c.service == serviceEC2 {
 				code = "InternalError"
 			}
@@ -132,7 +132,7 @@ func (h *handler) dialect() kit.Dialect {
 		},
 		Throttled: func(w http.ResponseWriter, r *http.Request) {
 			w.Header().Del("Retry-After")
-			c := understand(r)
+			c := parseCall(r)
 			err := refuse("Throttling", "Rate exceeded")
 			if c.service == serviceEC2 {
 				err = refuse("RequestLimitExceeded", "Request limit exceeded.")
@@ -142,12 +142,12 @@ func (h *handler) dialect() kit.Dialect {
 	}
 }
 
-func answerDocument(c call, id string, body any) ([]byte, error) {
+func responseDocument(c call, id string, body any) ([]byte, error) {
 	namespace := namespaceOf(c.service, c.version)
 	if c.service == serviceEC2 {
-		return query.EC2Answer(c.action, namespace, id, body)
+		return query.EC2Response(c.action, namespace, id, body)
 	}
-	return query.QueryAnswer(c.action, namespace, id, body)
+	return query.QueryResponse(c.action, namespace, id, body)
 }
 
 func sendError(w http.ResponseWriter, c call, id string, e *refusalError) {

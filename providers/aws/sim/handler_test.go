@@ -108,8 +108,8 @@ func TestOperations(t *testing.T) {
 	}
 }
 
-// TestWrongRequestsChangeNothing sends every operation without parameters: what is refused must leave the world as it was.
-func TestWrongRequestsChangeNothing(t *testing.T) {
+// TestInvalidRequestsChangeNothing sends every operation without parameters: what is refused must leave the world as it was.
+func TestInvalidRequestsChangeNothing(t *testing.T) {
 	c := newCloud(t, Options{})
 	if _, err := c.Launch(world.Machine{Name: "a"}); err != nil {
 		t.Fatal(err)
@@ -151,7 +151,7 @@ func TestFilterWildcards(t *testing.T) {
 	}
 }
 
-func TestTerminatedInstancesVanish(t *testing.T) {
+func TestTerminatedInstancesExpire(t *testing.T) {
 	clock := clocktesting.NewFakeClock(time.Unix(1_700_000_000, 0))
 	c := newCloud(t, Options{Clock: clock})
 	if _, err := c.Launch(world.Machine{Name: "a"}); err != nil {

@@ -26,16 +26,16 @@ func (t *tx) modifyInstanceAttribute(in struct {
 		value := *in.Value == "true"
 		check = &booleanAttribute{&value}
 	}
-	asked := 0
+	changes := 0
 	for _, set := range []bool{check != nil && check.Value != nil, len(in.GroupID) > 0, in.InstanceType != nil} {
 		if set {
-			asked++
+			changes++
 		}
 	}
 	switch {
-	case asked == 0:
+	case changes == 0:
 		return done{}, refuse("InvalidParameterCombination", "No attributes specified.")
-	case asked > 1:
+	case changes > 1:
 		return done{}, refuse("InvalidParameterCombination", "Fields for multiple attribute types specified")
 	case i.state == stateTerminated:
 		return done{}, refuse("IncorrectInstanceState", "The instance '%s' is not in a state from which its attributes can be modified.", i.id)
@@ -62,15 +62,15 @@ func (t *tx) changeType(i *instance, kind *textAttribute) error {
 }
 
 func (t *tx) changeGroups(i *instance, groups []string) error {
-	if err := t.attachable(groups, i.vpc); err != nil {
+	if err := t.checkInterfaceGroups(groups, i.vpc); err != nil {
 		return err
 	}
 	t.primary(i).groups = groups
 	return nil
 }
 
-// attachable refuses security groups that an interface in a VPC cannot have.
-func (t *tx) attachable(groups []string, vpc string) error {
+// checkInterfaceGroups refuses security groups that an interface in a VPC cannot have.
+func (t *tx) checkInterfaceGroups(groups []string, vpc string) error {
 	for _, id := range groups {
 		g, err := find(groupKind, t.groups, id)
 		if err != nil {

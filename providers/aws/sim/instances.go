@@ -58,11 +58,11 @@ func (t *tx) describeInstances(in describeInstancesInput) (out describeInstances
 	if len(in.InstanceID) > 0 && in.MaxResults != nil {
 		return out, refuse("InvalidParameterCombination", "The parameter instancesSet cannot be used with the parameter maxResults")
 	}
-	found, ids, err := choose(t, instanceKind, t.instances, in.InstanceID, in.selection, instanceFields(t))
+	found, ids, err := selectObjects(t, instanceKind, t.instances, in.InstanceID, in.selection, instanceFields(t))
 	if err != nil {
 		return out, err
 	}
-	found, out.NextToken, err = page(found, ids, in.selection, everyEC2Page)
+	found, out.NextToken, err = page(found, ids, in.selection, ec2Pages)
 	at := map[string]int{}
 	for _, i := range found {
 		if _, ok := at[i.reservation]; !ok {
@@ -195,7 +195,7 @@ func (t *tx) describeInstanceStatus(in describeInstanceStatusInput) (out struct 
 	if len(in.InstanceID) > 0 && in.MaxResults != nil {
 		return out, refuse("InvalidParameterCombination", "The parameter instancesSet cannot be used with the parameter maxResults")
 	}
-	found, ids, err := choose(t, instanceKind, t.instances, in.InstanceID, in.selection, instanceFields(t))
+	found, ids, err := selectObjects(t, instanceKind, t.instances, in.InstanceID, in.selection, instanceFields(t))
 	if err != nil {
 		return out, err
 	}
@@ -212,7 +212,7 @@ func (t *tx) describeInstanceStatus(in describeInstanceStatusInput) (out struct 
 			names = append(names, ids[n])
 		}
 	}
-	out.Statuses.Item, out.NextToken, err = page(shown, names, in.selection, everyEC2Page)
+	out.Statuses.Item, out.NextToken, err = page(shown, names, in.selection, ec2Pages)
 	return out, err
 }
 
@@ -241,21 +241,23 @@ type stateChanges struct {
 }
 
 func (t *tx) startInstances(in instanceIDs) (stateChanges, error) {
-	return t.moveAll(in, stateRunning)
+	return t.setStates(in, stateRunning)
 }
 
-func (t *tx) stopInstances(in instanceIDs) (stateChanges, error) { return t.moveAll(in, stateStopped) }
+func (t *tx) stopInstances(in instanceIDs) (stateChanges, error) {
+	return t.setStates(in, stateStopped)
+}
 
 func (t *tx) terminateInstances(in instanceIDs) (stateChanges, error) {
-	return t.moveAll(in, stateTerminated)
+	return t.setStates(in, stateTerminated)
 }
 
-// moveAll changes the state of instances. The states between are skipped.
-func (t *tx) moveAll(in instanceIDs, to string) (out stateChanges, err error) {
+// setStates changes the state of instances. The states between are skipped.
+func (t *tx) setStates(in instanceIDs, to string) (out stateChanges, err error) {
 	if len(in.InstanceID) == 0 {
 		return out, missingParameter("InstanceId")
 	}
-	names, err := chooseNames(t, instanceKind, t.instances, in.InstanceID)
+	names, err := selectIDs(t, instanceKind, t.instances, in.InstanceID)
 	if err != nil {
 		return out, err
 	}
@@ -267,7 +269,7 @@ func (t *tx) moveAll(in instanceIDs, to string) (out stateChanges, err error) {
 	for _, id := range names {
 		i := t.instances[id]
 		before := instanceStateOf(t.stateOf(i))
-		t.move(i, to)
+		t.setState(i, to)
 		out.Changes.Item = append(out.Changes.Item, stateChange{id, instanceStateOf(t.stateOf(i)), before})
 	}
 	return out, nil
@@ -275,7 +277,7 @@ func (t *tx) moveAll(in instanceIDs, to string) (out stateChanges, err error) {
 
 // move changes an instance's state. One that is terminated loses its network interfaces, and with
 // them its place in target groups; its routes become blackholes.
-func (t *tx) move(i *instance, to string) {
+func (t *tx) setState(i *instance, to string) {
 	if to == stateRunning && i.state == stateStopped {
 		i.launched = t.now
 	}
@@ -283,7 +285,7 @@ func (t *tx) move(i *instance, to string) {
 		i.terminated = t.now
 		for _, id := range i.enis {
 			delete(t.interfaces, id)
-			t.forget(id)
+			t.removeRecords(id)
 			for _, a := range t.addresses {
 				if a.iface == id {
 					a.iface, a.association = "", ""

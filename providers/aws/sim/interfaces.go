@@ -156,7 +156,7 @@ func (t *tx) describeInterfaces(in struct {
 	Interfaces query.Items[interfaceView] `xml:"networkInterfaceSet"`
 	NextToken  string                     `xml:"nextToken,omitempty"`
 }, err error) {
-	out.Interfaces, out.NextToken, err = describe(t, interfaceKind, t.interfaces, in.NetworkInterfaceID, in.selection, everyEC2Page,
+	out.Interfaces, out.NextToken, err = describe(t, interfaceKind, t.interfaces, in.NetworkInterfaceID, in.selection, ec2Pages,
 		interfaceFields(t), func(n *networkInterface) interfaceView {
 			return interfaceView{
 				instanceInterfaceView: t.viewAttached(n), Zone: n.zone, ZoneID: t.o.zoneID(n.zone),
@@ -213,9 +213,9 @@ func (t *tx) attachmentFields(n *networkInterface, name string) ([]string, bool)
 	})
 }
 
-// newInterface makes a network interface with one IPv4 address in a subnet, and an IPv6 address if asked.
+// newInterface makes a network interface with one IPv4 address in a subnet, and an IPv6 address if changes.
 func (t *tx) newInterface(s *subnet, v6 bool) (*networkInterface, error) {
-	ip, n, err := t.takeAddress(s)
+	ip, n, err := t.allocateIP(s)
 	if err != nil {
 		return nil, err
 	}
@@ -231,15 +231,15 @@ func (t *tx) newInterface(s *subnet, v6 bool) (*networkInterface, error) {
 		v.ipv6 = []netip.Addr{netip.AddrFrom16(host)}
 	}
 	t.interfaces[v.id] = v
-	t.born(v.id)
+	t.hideNew(v.id)
 	return v, nil
 }
 
-// takeAddress gives out the addresses of a subnet in order, and when all were given out once, those that are free again.
-func (t *tx) takeAddress(s *subnet) (netip.Addr, int, error) {
+// allocateIP gives out the addresses of a subnet in order, and when all were given out once, those that are free again.
+func (t *tx) allocateIP(s *subnet) (netip.Addr, int, error) {
 	size := 1<<(32-s.cidr.Bits()) - reservedAddresses
 	used := map[netip.Addr]bool{}
-	if t.addressesMade[s.id] >= size {
+	if t.allocated[s.id] >= size {
 		for _, n := range t.interfaces {
 			for _, ip := range n.private {
 				used[ip] = true
@@ -247,8 +247,8 @@ func (t *tx) takeAddress(s *subnet) (netip.Addr, int, error) {
 		}
 	}
 	for range size {
-		n := t.addressesMade[s.id]
-		t.addressesMade[s.id]++
+		n := t.allocated[s.id]
+		t.allocated[s.id]++
 		if ip := hostOf(s.cidr, n%size+reservedAddresses-1); !used[ip] {
 			return ip, n + reservedAddresses - 1, nil
 		}

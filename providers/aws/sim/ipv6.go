@@ -33,7 +33,7 @@ type unassignOutput struct {
 // maxAssigned bounds what one request may ask for.
 const maxAssigned = 50
 
-// assignIPv6 gives a network interface addresses or prefixes, those that are named or as many as are asked for.
+// assignIPv6 gives a network interface addresses or prefixes, those that are named or as many as are changes for.
 func (t *tx) assignIPv6(in ipv6Input) (out assignOutput, err error) {
 	n, err := find(interfaceKind, t.interfaces, in.NetworkInterfaceID)
 	if err != nil {
@@ -91,8 +91,8 @@ func (t *tx) assignable(s *subnet, in ipv6Input) (addresses []netip.Addr, prefix
 // nextIPv6 gives out the addresses of a subnet in order, above those that come with network interfaces.
 func (t *tx) nextIPv6(s *subnet) netip.Addr {
 	key := "ipv6/" + s.id
-	t.addressesMade[key]++
-	ip, n := s.cidr6.Addr().As16(), t.addressesMade[key]
+	t.allocated[key]++
+	ip, n := s.cidr6.Addr().As16(), t.allocated[key]
 	ip[11], ip[13], ip[14], ip[15] = 1, byte(n>>16), byte(n>>8), byte(n)
 	return netip.AddrFrom16(ip)
 }
@@ -100,8 +100,8 @@ func (t *tx) nextIPv6(s *subnet) netip.Addr {
 // nextPrefix gives out the prefixes of a subnet in order; the first holds the addresses.
 func (t *tx) nextPrefix(s *subnet) netip.Prefix {
 	key := "prefix/" + s.id
-	t.addressesMade[key]++
-	ip, n := s.cidr6.Addr().As16(), t.addressesMade[key]
+	t.allocated[key]++
+	ip, n := s.cidr6.Addr().As16(), t.allocated[key]
 	ip[8], ip[9] = byte(n>>8), byte(n)
 	return netip.PrefixFrom(netip.AddrFrom16(ip), prefixBits)
 }

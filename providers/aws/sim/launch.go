@@ -43,7 +43,7 @@ func (t *tx) runInstances(in runInput) (out reservationView, err error) {
 	if old := t.launches[in.ClientToken]; old != "" && in.ClientToken != "" {
 		return t.viewReservation(old), nil
 	}
-	s, o, err := t.runnable(in)
+	s, o, err := t.checkRun(in)
 	if err != nil {
 		return out, err
 	}
@@ -62,7 +62,7 @@ func (t *tx) runInstances(in runInput) (out reservationView, err error) {
 		}
 		i.key = in.KeyName
 		t.setTags(i.id, tags)
-		t.born(i.id)
+		t.hideNew(i.id)
 	}
 	if in.ClientToken != "" {
 		t.launches[in.ClientToken] = o.reservation
@@ -70,8 +70,8 @@ func (t *tx) runInstances(in runInput) (out reservationView, err error) {
 	return t.viewReservation(o.reservation), nil
 }
 
-// runnable checks a request and returns where and what to start.
-func (t *tx) runnable(in runInput) (*subnet, bootOptions, error) {
+// checkRun checks a request and returns where and what to start.
+func (t *tx) checkRun(in runInput) (*subnet, bootOptions, error) {
 	o := bootOptions{kind: in.InstanceType, image: in.ImageID, groups: in.SecurityGroupID}
 	switch {
 	case in.ImageID == "":
@@ -81,7 +81,7 @@ func (t *tx) runnable(in runInput) (*subnet, bootOptions, error) {
 	case len(in.NetworkInterface) > 1:
 		return nil, o, invalidValue("The simulated region starts instances with one network interface.")
 	}
-	id, err := t.placeOf(in, &o)
+	id, err := t.subnetOf(in, &o)
 	if err != nil {
 		return nil, o, err
 	}
@@ -95,11 +95,11 @@ func (t *tx) runnable(in runInput) (*subnet, bootOptions, error) {
 			o.groups = []string{g.id}
 		}
 	}
-	return s, o, t.attachable(o.groups, s.vpc)
+	return s, o, t.checkInterfaceGroups(o.groups, s.vpc)
 }
 
-// placeOf is the subnet that a request names, or one of the zone. What it says of the network interface is put into o.
-func (t *tx) placeOf(in runInput, o *bootOptions) (subnetID string, err error) {
+// subnetOf is the subnet that a request names, or one of the zone. What it says of the network interface is put into o.
+func (t *tx) subnetOf(in runInput, o *bootOptions) (subnetID string, err error) {
 	id := in.SubnetID
 	if len(in.NetworkInterface) == 1 {
 		n := in.NetworkInterface[0]

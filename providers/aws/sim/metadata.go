@@ -69,7 +69,7 @@ func (c *Cloud) serveMetadata(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	body, ok := "", false
-	c.look(func(t *tx) {
+	c.inspect(func(t *tx) {
 		if i := t.self(id); i != nil {
 			body, ok = t.metadata(i, path)
 		}

@@ -65,7 +65,7 @@ func (t *tx) describeVpcs(in struct {
 	Vpcs      query.Items[vpcView] `xml:"vpcSet"`
 	NextToken string               `xml:"nextToken,omitempty"`
 }, err error) {
-	out.Vpcs, out.NextToken, err = describe(t, vpcKind, t.vpcs, in.VpcID, in.selection, everyEC2Page, vpcFields(t), t.viewVPC)
+	out.Vpcs, out.NextToken, err = describe(t, vpcKind, t.vpcs, in.VpcID, in.selection, ec2Pages, vpcFields(t), t.viewVPC)
 	return out, err
 }
 
@@ -125,7 +125,7 @@ func (t *tx) describeSubnets(in struct {
 	Subnets   query.Items[subnetView] `xml:"subnetSet"`
 	NextToken string                  `xml:"nextToken,omitempty"`
 }, err error) {
-	out.Subnets, out.NextToken, err = describe(t, subnetKind, t.subnets, in.SubnetID, in.selection, everyEC2Page,
+	out.Subnets, out.NextToken, err = describe(t, subnetKind, t.subnets, in.SubnetID, in.selection, ec2Pages,
 		subnetFields(t), t.viewSubnet)
 	return out, err
 }

@@ -70,7 +70,7 @@ func (n ofBalancer) object(t *tx) (*balancer, error)       { return t.balancerOf
 func (n ofTargetGroup) object(t *tx) (*targetGroup, error) { return t.targetGroupOf(n.TargetGroupArn) }
 func (n ofListener) object(t *tx) (*listener, error)       { return t.listenerOf(n.ListenerArn) }
 
-// errDryRun answers a request that asked whether it would be allowed. Like EC2 it comes before the request's values are looked at.
+// errDryRun answers a request that changes whether it would be allowed. Like EC2 it comes before the request's values are looked at.
 func errDryRun() error {
 	return refuse("DryRunOperation", "Request would have succeeded, but DryRun flag is set.")
 }

@@ -36,7 +36,7 @@ type Options struct {
 	// Policy is an IAM policy document, in JSON, that every caller is subject to; see package iam for what it may hold.
 	// Empty allows all.
 	Policy []byte
-	// Allow is asked in addition whether an action such as ec2:DescribeInstances is allowed. Nil allows all.
+	// Allow is changes in addition whether an action such as ec2:DescribeInstances is allowed. Nil allows all.
 	Allow func(action string) bool
 
 	// Certificates are the ARNs of all certificates that exist; without any, every well-formed ARN does.

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-func TestBadOptionsAreReportedAtOnce(t *testing.T) {
+func TestNewReportsAllInvalidOptions(t *testing.T) {
 	_, err := New(Options{
 		Region: "us-west-2", Zones: []string{"us-east-1a"}, ErrorRate: 2, Quotas: map[string]int{"x": 1}, BootTime: -1,
 	})

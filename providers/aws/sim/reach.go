@@ -13,7 +13,7 @@ import (
 // target no rule lets it reach shows that target as unhealthy, and the world leaves it out.
 
 // noSource is what a listener's source ranges show when no rule lets any client in: an empty list would mean everyone.
-const noSource = "nobody"
+const noSource = "none"
 
 // peer is who opens a connection: a load balancer's network interfaces.
 type peer struct {

@@ -57,7 +57,7 @@ func (t *tx) describeGroups(in struct {
 		}
 		ids = append(ids, g.id)
 	}
-	out.Groups, out.NextToken, err = describe(t, groupKind, t.groups, ids, in.selection, everyEC2Page, groupFields(t),
+	out.Groups, out.NextToken, err = describe(t, groupKind, t.groups, ids, in.selection, ec2Pages, groupFields(t),
 		func(g *securityGroup) groupView {
 			return groupView{
 				ID: g.id, ARN: t.arn("ec2", "security-group/"+g.id), Name: g.name, Description: g.description, Owner: t.o.Account,
@@ -149,7 +149,7 @@ func (t *tx) createGroup(in struct {
 	g.egress = []*rule{{id: t.newID("sgr"), protocol: allProtocols, from: -1, to: -1, cidr4: "0.0.0.0/0"}}
 	t.groups[g.id] = g
 	t.setTags(g.id, tags)
-	t.born(g.id)
+	t.hideNew(g.id)
 	out.Return, out.ID, out.ARN, out.Tags = true, g.id, t.arn("ec2", "security-group/"+g.id), t.tagSet(g.id)
 	return out, nil
 }
@@ -214,9 +214,9 @@ func (t *tx) deleteGroup(in struct {
 		return out, refuse("DependencyViolation", "resource %s has a dependent object", g.id)
 	}
 	delete(t.groups, g.id)
-	t.forget(g.id)
+	t.removeRecords(g.id)
 	for _, r := range slices.Concat(g.ingress, g.egress) {
-		t.forget(r.id)
+		t.removeRecords(r.id)
 	}
 	out.Return, out.ID = true, g.id
 	return out, nil

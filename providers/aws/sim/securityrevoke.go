@@ -25,22 +25,22 @@ func (t *tx) revokeRules(in rulesInput, egress bool) (out revokeOutput, err erro
 		return out, err
 	}
 	list := g.rules(egress)
-	gone, err := t.revokable(*list, in)
+	revoked, err := t.findRules(*list, in)
 	if err != nil {
 		return out, err
 	}
-	for _, r := range gone {
+	for _, r := range revoked {
 		v := t.viewRule(g, r, egress)
 		v.Reference, v.ReferenceID = nil, r.group
 		out.Revoked.Item = append(out.Revoked.Item, v)
-		t.forget(r.id)
+		t.removeRecords(r.id)
 	}
-	*list = slices.DeleteFunc(*list, func(r *rule) bool { return slices.Contains(gone, r) })
+	*list = slices.DeleteFunc(*list, func(r *rule) bool { return slices.Contains(revoked, r) })
 	out.Return = true
 	return out, nil
 }
 
-func (t *tx) revokable(have []*rule, in rulesInput) (gone []*rule, err error) {
+func (t *tx) findRules(have []*rule, in rulesInput) (revoked []*rule, err error) {
 	for _, id := range in.SecurityGroupRuleID {
 		if err := ruleKind.check(id); err != nil {
 			return nil, err
@@ -49,10 +49,10 @@ func (t *tx) revokable(have []*rule, in rulesInput) (gone []*rule, err error) {
 		if at < 0 {
 			return nil, ruleKind.notFound(id)
 		}
-		gone = append(gone, have[at])
+		revoked = append(revoked, have[at])
 	}
 	if len(in.SecurityGroupRuleID) > 0 && len(in.IPPermissions) == 0 {
-		return gone, nil
+		return revoked, nil
 	}
 	rules, err := t.rulesOf(in)
 	if err != nil {
@@ -63,9 +63,9 @@ func (t *tx) revokable(have []*rule, in rulesInput) (gone []*rule, err error) {
 		if at < 0 {
 			return nil, refuse("InvalidPermission.NotFound", "The specified rule does not exist in this security group.")
 		}
-		gone = append(gone, have[at])
+		revoked = append(revoked, have[at])
 	}
-	return gone, nil
+	return revoked, nil
 }
 
 // permissionView is rules that share protocol and ports, as DescribeSecurityGroups shows them.
@@ -172,11 +172,11 @@ func (t *tx) describeRules(in struct {
 		}
 		return nil, false
 	}
-	found, ids, err := choose(t, ruleKind, all, in.SecurityGroupRuleID, in.selection, values)
+	found, ids, err := selectObjects(t, ruleKind, all, in.SecurityGroupRuleID, in.selection, values)
 	if err != nil {
 		return out, err
 	}
 	slices.SortFunc(found, func(a, b ruleView) int { return cmp.Compare(a.ID, b.ID) })
-	out.Rules.Item, out.NextToken, err = page(found, ids, in.selection, everyEC2Page)
+	out.Rules.Item, out.NextToken, err = page(found, ids, in.selection, ec2Pages)
 	return out, err
 }

@@ -262,7 +262,7 @@ func (t *tx) authorizeRules(in rulesInput, egress bool) (out authorizeOutput, er
 		return out, err
 	}
 	list := g.rules(egress)
-	if err := t.addable(g, *list, rules); err != nil {
+	if err := t.checkNewRules(g, *list, rules); err != nil {
 		return out, err
 	}
 	for _, r := range rules {
@@ -275,7 +275,7 @@ func (t *tx) authorizeRules(in rulesInput, egress bool) (out authorizeOutput, er
 	return out, nil
 }
 
-func (t *tx) addable(_ *securityGroup, have, rules []*rule) error {
+func (t *tx) checkNewRules(_ *securityGroup, have, rules []*rule) error {
 	keys := map[string]bool{}
 	for _, r := range have {
 		keys[r.key()] = true

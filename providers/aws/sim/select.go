@@ -101,13 +101,13 @@ func oneOf(name string, values map[string]string) ([]string, bool) {
 	return []string{v}, ok
 }
 
-// choose returns the objects that are visible, asked for by ID if any ID is given, and match all
+// choose returns the objects that are visible, changes for by ID if any ID is given, and match all
 // filters; sorted by ID.
-func choose[T any](t *tx, k idKind, all map[string]T, ids []string, s selection, values fields[T]) ([]T, []string, error) {
+func selectObjects[T any](t *tx, k idKind, all map[string]T, ids []string, s selection, values fields[T]) ([]T, []string, error) {
 	if err := s.check(); err != nil {
 		return nil, nil, err
 	}
-	names, err := chooseNames(t, k, all, ids)
+	names, err := selectIDs(t, k, all, ids)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -124,7 +124,7 @@ func choose[T any](t *tx, k idKind, all map[string]T, ids []string, s selection,
 	return out, kept, nil
 }
 
-func chooseNames[T any](t *tx, k idKind, all map[string]T, ids []string) ([]string, error) {
+func selectIDs[T any](t *tx, k idKind, all map[string]T, ids []string) ([]string, error) {
 	if len(ids) == 0 {
 		return slices.DeleteFunc(slices.Sorted(maps.Keys(all)), func(id string) bool { return !t.visible(id) }), nil
 	}
@@ -227,7 +227,7 @@ func matches(pattern, text string) bool {
 func describe[T, V any](t *tx, k idKind, all map[string]T, ids []string, s selection, rule pageRule,
 	values fields[T], view func(T) V,
 ) (out query.Items[V], next string, err error) {
-	found, names, err := choose(t, k, all, ids, s, values)
+	found, names, err := selectObjects(t, k, all, ids, s, values)
 	if err != nil {
 		return out, "", err
 	}
@@ -241,8 +241,8 @@ func describe[T, V any](t *tx, k idKind, all map[string]T, ids []string, s selec
 // pageRule says how long pages are.
 type pageRule struct{ least, most int }
 
-// everyEC2Page is the rule of most Describe operations.
-var everyEC2Page = pageRule{least: 5, most: 1000}
+// ec2Pages is the rule of most Describe operations.
+var ec2Pages = pageRule{least: 5, most: 1000}
 
 // page cuts one page out of a sorted list. Without MaxResults a page holds as many as is possible.
 func page[T any](objects []T, ids []string, s selection, rule pageRule) (out []T, next string, err error) {
@@ -258,7 +258,7 @@ func page[T any](objects []T, ids []string, s selection, rule pageRule) (out []T
 	}
 	from := 0
 	if s.NextToken != "" {
-		after, ok := openToken(s.NextToken)
+		after, ok := decodeToken(s.NextToken)
 		if !ok {
 			return nil, "", invalidValue("Unable to parse pagination token")
 		}
@@ -269,7 +269,7 @@ func page[T any](objects []T, ids []string, s selection, rule pageRule) (out []T
 	}
 	to := min(from+size, len(objects))
 	if to < len(objects) {
-		next = sealToken(ids[to-1])
+		next = encodeToken(ids[to-1])
 	}
 	return objects[from:to], next, nil
 }
@@ -277,11 +277,11 @@ func page[T any](objects []T, ids []string, s selection, rule pageRule) (out []T
 // Tokens hold the last ID of a page, so that what is made or removed between two pages moves nothing.
 const tokenMark = "eyJ2IjoiMiJ9:"
 
-func sealToken(id string) string {
+func encodeToken(id string) string {
 	return base64.StdEncoding.EncodeToString([]byte(tokenMark + id))
 }
 
-func openToken(token string) (id string, ok bool) {
+func decodeToken(token string) (id string, ok bool) {
 	raw, err := base64.StdEncoding.DecodeString(token)
 	if err != nil {
 		return "", false

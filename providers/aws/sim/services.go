@@ -44,14 +44,14 @@ type call struct {
 	credential               query.Credential
 	signed, malformed        bool
 	mutating                 bool
-	// blind calls see a cloud in which nothing exists.
-	blind bool
+	// noObjects calls see a cloud in which nothing exists.
+	noObjects bool
 }
 
 // understand tells the services apart, which all answer at one endpoint: by what the request was
 // signed for, else by its version, else by the host. The two generations of Elastic Load Balancing
 // sign alike and differ by version only.
-func understand(r *http.Request) call {
+func parseCall(r *http.Request) call {
 	// A body that cannot be parsed has no action, and is refused for that.
 	_ = r.ParseForm()
 	c := call{version: r.Form.Get("Version"), action: r.Form.Get("Action")}

@@ -25,14 +25,14 @@ type state struct {
 	tags map[string]map[string]string
 	// visibleAt is when reads begin to show an object.
 	visibleAt map[string]time.Time
-	// addressesMade counts addresses given out, by subnet ID or pool.
-	addressesMade map[string]int
+	// allocated counts addresses given out, by subnet ID or pool.
+	allocated map[string]int
 	// launches are reservations by the client token of the request that made them.
 	launches map[string]string
 	// linkedRole is the role by which Elastic Load Balancing acts; the first load balancer makes it.
 	linkedRole bool
-	// sick are the nodes that fail health checks.
-	sick map[string]bool
+	// unhealthy are the nodes that fail health checks.
+	unhealthy map[string]bool
 	// selfID is the instance that the metadata service belongs to; empty is the oldest one.
 	selfID string
 	made   int
@@ -45,7 +45,7 @@ func newState() *state {
 		interfaces: map[string]*networkInterface{}, addresses: map[string]*elasticIP{},
 		balancers: map[string]*balancer{}, listeners: map[string]*listener{}, targetGroups: map[string]*targetGroup{},
 		classics: map[string]*classic{}, sessions: map[string]session{}, tags: map[string]map[string]string{},
-		visibleAt: map[string]time.Time{}, addressesMade: map[string]int{}, sick: map[string]bool{}, launches: map[string]string{},
+		visibleAt: map[string]time.Time{}, allocated: map[string]int{}, unhealthy: map[string]bool{}, launches: map[string]string{},
 	}
 }
 
@@ -79,7 +79,7 @@ type instance struct {
 	// nodeName is how the cluster calls it.
 	nodeName string
 	podCIDRs []string
-	// state is the last one that was asked for; stateOf adds what time does to it.
+	// state is the last one that was changes for; stateOf adds what time does to it.
 	state        string
 	launched     time.Time
 	terminated   time.Time
@@ -116,23 +116,23 @@ type elasticIP struct {
 }
 
 // pass lets time do its work: what was to vanish by now has vanished.
-func (t *tx) pass() {
+func (t *tx) advance() {
 	for id, i := range t.instances {
 		if i.state == stateTerminated && !t.now.Before(i.terminated.Add(max(t.o.TerminatedTime, 0))) {
 			delete(t.instances, id)
-			t.forget(id)
+			t.removeRecords(id)
 		}
 	}
 	for id, n := range t.interfaces {
 		if !n.releaseAt.IsZero() && !t.now.Before(n.releaseAt) {
 			delete(t.interfaces, id)
-			t.forget(id)
+			t.removeRecords(id)
 		}
 	}
 }
 
 // forget removes what is kept of an object by its ID.
-func (t *tx) forget(id string) {
+func (t *tx) removeRecords(id string) {
 	delete(t.tags, id)
 	delete(t.visibleAt, id)
 }

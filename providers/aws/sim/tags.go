@@ -243,6 +243,6 @@ func (t *tx) describeTags(in struct{ selection }) (describeTagsOutput, error) {
 	for _, d := range all {
 		ids = append(ids, key(d))
 	}
-	out, next, err := page(all, ids, in.selection, everyEC2Page)
+	out, next, err := page(all, ids, in.selection, ec2Pages)
 	return describeTagsOutput{query.ItemsOf(out), next}, err
 }

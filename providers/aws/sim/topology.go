@@ -14,7 +14,7 @@ var topologyTypes = regexp.MustCompile(`^(hpc|trn|p)[0-9]+[a-z]*(-[a-z0-9]+)?\.`
 // Limits of DescribeInstanceTopology.
 const maxTopologyIDs = 100
 
-var everyTopologyPage = pageRule{least: 1, most: 100}
+var topologyPages = pageRule{least: 1, most: 100}
 
 // Sizes of the simulated network: instances at one node of the last layer, and of the one above.
 const (
@@ -56,7 +56,7 @@ func (t *tx) describeTopology(in struct {
 		}
 		return nil, false
 	}
-	found, ids, err := choose(t, instanceKind, t.instances, in.InstanceID, in.selection, values)
+	found, ids, err := selectObjects(t, instanceKind, t.instances, in.InstanceID, in.selection, values)
 	if err != nil {
 		return out, err
 	}
@@ -67,7 +67,7 @@ func (t *tx) describeTopology(in struct {
 			shown, names = append(shown, t.viewTopology(i)), append(names, ids[n])
 		}
 	}
-	out.Instances.Item, out.NextToken, err = page(shown, names, in.selection, everyTopologyPage)
+	out.Instances.Item, out.NextToken, err = page(shown, names, in.selection, topologyPages)
 	return out, err
 }
 

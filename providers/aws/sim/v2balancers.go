@@ -120,10 +120,10 @@ func (t *tx) createBalancer(in createBalancerInput) (out balancersOutput, err er
 	}
 	t.balancers[b.arn] = b
 	t.setTags(b.arn, tags)
-	t.born(b.arn)
+	t.hideNew(b.arn)
 	if err := t.attachBalancer(b, b.mappings); err != nil {
 		delete(t.balancers, b.arn)
-		t.forget(b.arn)
+		t.removeRecords(b.arn)
 		return out, err
 	}
 	t.linkedRole = true
@@ -335,12 +335,12 @@ func (t *tx) removeBalancer(b *balancer) {
 	for arn, l := range t.listeners {
 		if l.balancer == b.arn {
 			delete(t.listeners, arn)
-			t.forget(arn)
+			t.removeRecords(arn)
 		}
 	}
 	for _, eni := range b.enis {
 		t.releaseInterface(eni)
 	}
 	delete(t.balancers, b.arn)
-	t.forget(b.arn)
+	t.removeRecords(b.arn)
 }

@@ -144,7 +144,7 @@ func (t *tx) releaseInterface(id string) {
 	t.associate(n, "")
 	if t.o.ReleaseTime == 0 {
 		delete(t.interfaces, id)
-		t.forget(id)
+		t.removeRecords(id)
 		return
 	}
 	n.releaseAt = t.now.Add(t.o.ReleaseTime)

@@ -48,7 +48,7 @@ func (l *listener) targetGroups() []string {
 	return out
 }
 
-// forwardsTo is asked for each pair of a listener and a target group, so it makes no list.
+// forwardsTo is changes for each pair of a listener and a target group, so it makes no list.
 func (l *listener) forwardsTo(group string) bool {
 	for _, a := range l.actions {
 		if a.TargetGroupArn == group {
@@ -141,8 +141,8 @@ func (t *tx) createListener(in listenerInput) (out listenersOutput, err error) {
 	l.arn = t.arn("elasticloadbalancing", fmt.Sprintf("listener/net/%s/%s/%016x", b.name, b.suffix, t.cloud.random.Uint64()))
 	t.listeners[l.arn] = l
 	t.setTags(l.arn, tags)
-	t.born(l.arn)
-	t.use(l)
+	t.hideNew(l.arn)
+	t.markInUse(l)
 	out.Listeners.Member = []listenerView{t.viewListener(l)}
 	return out, nil
 }
@@ -287,7 +287,7 @@ func (t *tx) checkCertificate(arn string) error {
 }
 
 // use notes that the targets of a listener's groups begin to be checked.
-func (t *tx) use(l *listener) {
+func (t *tx) markInUse(l *listener) {
 	for _, arn := range l.targetGroups() {
 		if g := t.targetGroups[arn]; g.usedSince.IsZero() {
 			g.usedSince = t.now
@@ -312,14 +312,14 @@ func (t *tx) modifyListener(l *listener, in listenerInput) (out listenersOutput,
 	if err := t.change(l, in); err != nil {
 		return out, err
 	}
-	t.use(l)
+	t.markInUse(l)
 	out.Listeners.Member = []listenerView{t.viewListener(l)}
 	return out, nil
 }
 
 func (t *tx) deleteListener(l *listener, in struct{ ofListener }) (nothing, error) {
 	delete(t.listeners, l.arn)
-	t.forget(l.arn)
+	t.removeRecords(l.arn)
 	return nothing{}, nil
 }
 

@@ -93,7 +93,7 @@ func (t *tx) createTargetGroup(in targetGroupInput) (out targetGroupsOutput, err
 	g.arn = t.arn("elasticloadbalancing", fmt.Sprintf("targetgroup/%s/%016x", g.name, t.cloud.random.Uint64()))
 	t.targetGroups[g.arn] = g
 	t.setTags(g.arn, tags)
-	t.born(g.arn)
+	t.hideNew(g.arn)
 	out.Groups.Member = []targetGroupView{t.viewTargetGroup(g)}
 	return out, nil
 }
@@ -204,7 +204,7 @@ func (t *tx) deleteTargetGroup(in struct{ TargetGroupArn string }) (nothing, err
 		return nothing{}, refuse("ResourceInUse", "Target group '%s' is currently in use by a listener or a rule", in.TargetGroupArn)
 	}
 	delete(t.targetGroups, in.TargetGroupArn)
-	t.forget(in.TargetGroupArn)
+	t.removeRecords(in.TargetGroupArn)
 	return nothing{}, nil
 }
 

@@ -62,7 +62,7 @@ func (t *tx) registerTargets(g *targetGroup, in targetsInput) (nothing, error) {
 		return nothing{}, refuse("TooManyTargets", "The maximum number of targets for target group '%s' has been reached", g.arn)
 	}
 	for _, arn := range t.balancersOf(g.arn) {
-		if err := t.roomFor(arn, g, in.Targets); err != nil {
+		if err := t.checkTargetQuota(arn, g, in.Targets); err != nil {
 			return nothing{}, err
 		}
 	}
@@ -77,8 +77,8 @@ func (t *tx) registerTargets(g *targetGroup, in targetsInput) (nothing, error) {
 	return nothing{}, nil
 }
 
-// roomFor refuses more targets than a load balancer may have in any zone. Each registration counts.
-func (t *tx) roomFor(balancer string, g *targetGroup, more []targetInput) error {
+// checkTargetQuota refuses more targets than a load balancer may have in any zone. Each registration counts.
+func (t *tx) checkTargetQuota(balancer string, g *targetGroup, more []targetInput) error {
 	count := map[string]int{}
 	seen := map[string]bool{}
 	for _, l := range t.listeners {
@@ -280,7 +280,7 @@ func (t *tx) health(g *targetGroup, x *target, reach *reach) healthView {
 		return healthView{"unused", "Target.InvalidState", "Target is in the " + t.stateOf(i) + " state"}
 	case t.now.Before(later(x.registered, g.usedSince).Add(t.o.HealthTime)):
 		return healthView{"initial", "Elb.RegistrationInProgress", "Target registration is in progress"}
-	case len(t.sick) > 0 && t.sick[t.nodeOf(x.id)], !reach.target(x):
+	case len(t.unhealthy) > 0 && t.unhealthy[t.nodeOf(x.id)], !reach.target(x):
 		return healthView{"unhealthy", "Target.FailedHealthChecks", "Health checks failed"}
 	}
 	return healthView{State: "healthy"}

@@ -290,7 +290,7 @@ func TestWarnings(t *testing.T) {
 
 func TestErrorDuringCreationIsMadeAnew(t *testing.T) {
 	bubble(t, sim.Options{}, Settings{}, func(r *rig) {
-		r.sim.SetFates(sim.Fate{Operation: "CreateLoadBalancer", Outcome: sim.OutcomeError})
+		r.sim.SetOutcomes(sim.OutcomeRule{Operation: "CreateLoadBalancer", Outcome: sim.OutcomeError})
 		svc := service()
 		r.ensureError(svc, "ERROR")
 		r.ensure(svc)

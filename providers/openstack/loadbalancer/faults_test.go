@@ -105,7 +105,7 @@ func TestTroubleAtEveryChange(t *testing.T) {
 				t.Run(fmt.Sprintf("%s, %s at change %d", driver, outcome, n), func(t *testing.T) {
 					t.Parallel()
 					bubble(t, sim.Options{SettleTime: 300 * time.Millisecond}, Settings{Provider: driver, ManageSecurityGroups: true}, func(r *rig) {
-						r.sim.SetFates(sim.Fate{Outcome: outcome, Call: n})
+						r.sim.SetOutcomes(sim.OutcomeRule{Outcome: outcome, Call: n})
 						r.life()
 					})
 				})

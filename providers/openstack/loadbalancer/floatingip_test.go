@@ -137,7 +137,7 @@ func TestFloatingSubnets(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := r.sim.DrySubnet(dry); err != nil {
+		if err := r.sim.ExhaustSubnet(dry); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := r.sim.AddSubnet(public, "tier-b", netip.MustParsePrefix("203.0.113.0/28"), "gold", "spare"); err != nil {

@@ -201,7 +201,7 @@ func TestCallsOfANodeThatJoins(t *testing.T) {
 
 func TestSlowLoadBalancersHoldUpNobody(t *testing.T) {
 	bubble(t, sim.Options{ProvisionTime: 10 * time.Second, SettleTime: time.Second, Latency: latency}, Settings{}, func(r *rig) {
-		r.sim.SetFates(sim.Fate{Operation: "CreateLoadBalancer", Outcome: sim.OutcomeStuck})
+		r.sim.SetOutcomes(sim.OutcomeRule{Operation: "CreateLoadBalancer", Outcome: sim.OutcomeStuck})
 		ctx, cancel := contextWithTimeout(r.t, time.Minute)
 		defer cancel()
 		var group sync.WaitGroup

@@ -205,7 +205,7 @@ func TestClusterRename(t *testing.T) {
 // Another project's load balancer can be neither read nor deleted. Today such a Service never goes.
 func TestLoadBalancerOfAnotherProject(t *testing.T) {
 	bubble(t, sim.Options{}, Settings{}, func(r *rig) {
-		stranger := newAPI(r.t, r.sim, r.sim.Stranger())
+		stranger := newAPI(r.t, r.sim, r.sim.OtherAccount())
 		made, err := stranger.CreateLoadBalancer(r.t.Context(), loadbalancers.CreateOpts{Name: "theirs", VipSubnetID: r.sim.Places().PublicSubnet})
 		if err != nil {
 			t.Fatal(err)

@@ -47,7 +47,7 @@ func TestWhatRunsDry(t *testing.T) {
 // made twice. When an address is free again, the Service gets it.
 func TestFloatingIPPoolThatRanDry(t *testing.T) {
 	bubble(t, sim.Options{}, Settings{}, func(r *rig) {
-		if err := r.sim.DrySubnet(r.sim.Places().PublicSubnet); err != nil {
+		if err := r.sim.ExhaustSubnet(r.sim.Places().PublicSubnet); err != nil {
 			t.Fatal(err)
 		}
 		svc := service()
@@ -71,7 +71,7 @@ func TestFloatingIPPoolThatRanDry(t *testing.T) {
 // The subnet of load balancers is full.
 func TestSubnetThatRanDry(t *testing.T) {
 	bubble(t, sim.Options{}, Settings{}, func(r *rig) {
-		if err := r.sim.DrySubnet(r.sim.Places().PrivateSubnet); err != nil {
+		if err := r.sim.ExhaustSubnet(r.sim.Places().PrivateSubnet); err != nil {
 			t.Fatal(err)
 		}
 		svc := service()
@@ -126,10 +126,10 @@ func TestAServiceCanAlwaysBeDeleted(t *testing.T) {
 			}
 		}},
 		{"its parts in ERROR", func(r *rig, svc *v1.Service) {
-			r.sim.SetFates(sim.Fate{Outcome: sim.OutcomeChildrenError, Times: -1})
+			r.sim.SetOutcomes(sim.OutcomeRule{Outcome: sim.OutcomeChildrenError, Times: -1})
 			svc.Spec.Ports[0].NodePort = 31111
 			r.ensure(svc)
-			r.sim.SetFates()
+			r.sim.SetOutcomes()
 		}},
 		{"without a pool", func(r *rig, _ *v1.Service) {
 			if err := r.api.DeleteListener(r.t.Context(), r.listener(80).ID); err != nil {

@@ -12,7 +12,7 @@ import (
 // A part that stays PENDING under a load balancer at rest is told about, and not waited for without end.
 func TestPartsThatStayPendingAreToldAbout(t *testing.T) {
 	bubble(t, sim.Options{}, Settings{}, func(r *rig) {
-		r.sim.SetFates(sim.Fate{Operation: "CreateLoadBalancer", Outcome: sim.OutcomeChildrenStuck})
+		r.sim.SetOutcomes(sim.OutcomeRule{Operation: "CreateLoadBalancer", Outcome: sim.OutcomeChildrenStuck})
 		svc := service()
 		r.ensure(svc)
 		r.restart()

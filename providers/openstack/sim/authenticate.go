@@ -54,7 +54,7 @@ func decodeAuth(body []byte) (authRequest, error) {
 }
 
 // identify finds out who asks. Every method that is named must succeed.
-func (t *tx) identify(in authRequest) (*token, error) {
+func (t *tx) authenticate(in authRequest) (*token, error) {
 	k := &token{object: object{seq: t.next()}, methods: slices.Clone(in.Identity.Methods), expires: t.now.Add(t.o.TokenLife)}
 	for _, method := range in.Identity.Methods {
 		ok := false

@@ -100,7 +100,7 @@ func balancerOperations() []operation {
 			if b.Provisioning != statusActive && b.Provisioning != statusError {
 				return nil, errState(b)
 			}
-			t.begin(b, pendingUpdate, nil)
+			t.startChange(b, pendingUpdate, nil)
 			return nil, nil
 		}),
 	)
@@ -184,8 +184,8 @@ func kindOf(c octaviaEntity) string {
 	return "Load Balancer"
 }
 
-// ongoing is a change that takes its time.
-type ongoing struct {
+// pendingChange is a change that takes its time.
+type pendingChange struct {
 	at       time.Time
 	balancer *balancer
 	// parts are what the change concerns besides the load balancer.
@@ -194,7 +194,7 @@ type ongoing struct {
 }
 
 // begin starts a change of a load balancer. Parts that have no pending status yet are being updated.
-func (t *tx) begin(b *balancer, status string, parts []octaviaEntity) {
+func (t *tx) startChange(b *balancer, status string, parts []octaviaEntity) {
 	took := t.o.SettleTime
 	if status == pendingCreate {
 		took = t.o.ProvisionTime
@@ -209,24 +209,24 @@ func (t *tx) begin(b *balancer, status string, parts []octaviaEntity) {
 	if status != pendingCreate {
 		b.Updated = &now
 	}
-	t.changes = append(t.changes, &ongoing{at: t.now.Add(took), balancer: b, parts: parts, outcome: t.fate()})
+	t.changes = append(t.changes, &pendingChange{at: t.now.Add(took), balancer: b, parts: parts, outcome: t.nextOutcome()})
 }
 
-// settleDue ends the changes whose time has come.
-func (t *tx) settleDue() {
-	var later []*ongoing
+// finishDueChanges ends the changes whose time has come.
+func (t *tx) finishDueChanges() {
+	var later []*pendingChange
 	for _, g := range t.changes {
 		if t.now.Before(g.at) || g.outcome == OutcomeStuck {
 			later = append(later, g)
 			continue
 		}
-		t.settle(g)
+		t.finishChange(g)
 	}
 	t.changes = later
 }
 
 // settle ends a change.
-func (t *tx) settle(g *ongoing) {
+func (t *tx) finishChange(g *pendingChange) {
 	b := g.balancer
 	if t.balancers[b.ID] != b {
 		return
@@ -318,7 +318,7 @@ func (t *tx) updateBalancer() (any, error) {
 		return nil, errState(b)
 	}
 	merge(b, &in)
-	t.begin(b, pendingUpdate, nil)
+	t.startChange(b, pendingUpdate, nil)
 	b.refresh()
 	return map[string]any{"loadbalancer": b}, nil
 }
@@ -335,7 +335,7 @@ func (t *tx) deleteBalancer() error {
 	if b.Provisioning != statusActive && b.Provisioning != statusError {
 		return errState(b)
 	}
-	t.begin(b, pendingDelete, nil)
+	t.startChange(b, pendingDelete, nil)
 	return nil
 }
 

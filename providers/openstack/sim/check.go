@@ -9,7 +9,7 @@ import (
 
 // Check says what in the cloud contradicts itself; all problems are joined.
 func (c *Cloud) Check() (err error) {
-	c.look(func(t *tx) { err = t.check() })
+	c.inspect(func(t *tx) { err = t.check() })
 	return err
 }
 
@@ -109,7 +109,7 @@ func (t *tx) checkAddresses() []error {
 				problems = append(problems, fmt.Errorf("address %s of subnet %s is used and not taken", address, subnet))
 			}
 		}
-		if free := len(t.used[subnet]) - len(addresses); free > len(t.foreign) && !t.dried[subnet] {
+		if free := len(t.used[subnet]) - len(addresses); free > len(t.foreign) && !t.exhausted[subnet] {
 			problems = append(problems, fmt.Errorf("%d addresses of subnet %s are taken and not used", free, subnet))
 		}
 	}

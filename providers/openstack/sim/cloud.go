@@ -30,8 +30,8 @@ type Cloud struct {
 	random *rand.Rand
 }
 
-// furnishSeed makes the IDs of what every cloud is furnished with the same in all clouds, so that a configuration fits them all.
-const furnishSeed = 0
+// fixtureSeed makes the IDs of what every cloud is furnished with the same in all clouds, so that a configuration fits them all.
+const fixtureSeed = 0
 
 // New builds a cloud. All bad options are reported at once.
 func New(o Options) (*Cloud, error) {
@@ -39,7 +39,7 @@ func New(o Options) (*Cloud, error) {
 	if err := o.validate(); err != nil {
 		return nil, err
 	}
-	c := &Cloud{options: o, clock: o.Clock, state: newState(), random: rand.New(rand.NewPCG(furnishSeed, 2))}
+	c := &Cloud{options: o, clock: o.Clock, state: newState(), random: rand.New(rand.NewPCG(fixtureSeed, 2))}
 	h := &handler{cloud: c, catalogue: catalogue()}
 	c.front = kit.NewFront(kit.FrontOptions{
 		Handler:   h,
@@ -52,7 +52,7 @@ func New(o Options) (*Cloud, error) {
 		ErrorRate: o.ErrorRate,
 		LogLimit:  callLogLimit,
 	})
-	if err := c.console((*tx).furnish); err != nil {
+	if err := c.console((*tx).createFixtures); err != nil {
 		return nil, fmt.Errorf("building the simulated project: %w", err)
 	}
 	c.random = rand.New(rand.NewPCG(uint64(o.Seed), 1))
@@ -77,7 +77,7 @@ func (c *Cloud) do(k *call, work func(*tx) (answer, error)) (answer, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	t := &tx{state: c.state, cloud: c, call: k, now: c.clock.Now(), o: &c.options}
-	t.pass()
+	t.advance()
 	return work(t)
 }
 

@@ -40,7 +40,7 @@ func (c *Cloud) Machine(nodeName string) (m world.Machine, err error) {
 
 // Server returns the ID of a machine's server, or nothing if there is no such machine.
 func (c *Cloud) Server(nodeName string) (id string) {
-	c.look(func(t *tx) {
+	c.inspect(func(t *tx) {
 		if s := t.byNodeName(nodeName); s != nil {
 			id = s.ID
 		}
@@ -76,7 +76,7 @@ func (c *Cloud) DeleteFlavor(name string) error {
 
 // Account is how a manager gets into the cluster's project.
 func (c *Cloud) Account() (a Account) {
-	c.look(func(t *tx) {
+	c.inspect(func(t *tx) {
 		u, p, trustee := t.userNamed(userName), t.projects[t.clusterProject], t.userNamed("trustee")
 		cred, trust := bySeq(t.appCreds)[0], bySeq(t.trusts)[0]
 		a = Account{
@@ -88,14 +88,14 @@ func (c *Cloud) Account() (a Account) {
 	return a
 }
 
-// Stranger is how to get into another project than the cluster's; Administrator into the one that sees all.
-func (c *Cloud) Stranger() Account { return c.accountOf(otherUser, otherProject) }
+// OtherAccount is how to get into another project than the cluster's; Administrator into the one that sees all.
+func (c *Cloud) OtherAccount() Account { return c.accountOf(otherUser, otherProject) }
 
 // Administrator is how to get in as the cloud's administrator.
 func (c *Cloud) Administrator() Account { return c.accountOf(adminUser, "admin") }
 
 func (c *Cloud) accountOf(userName, projectName string) (a Account) {
-	c.look(func(t *tx) {
+	c.inspect(func(t *tx) {
 		u, p := t.userNamed(userName), t.projectOf(&reference{Name: projectName, Domain: &reference{ID: domainID}})
 		a = Account{UserID: u.ID, Username: u.name, Password: u.password, ProjectID: p.ID, ProjectName: p.name,
 			DomainID: domainID, DomainName: domainName, Region: t.o.Region}
@@ -105,23 +105,23 @@ func (c *Cloud) accountOf(userName, projectName string) (a Account) {
 
 // SetPassword changes the password of the manager's user. Tokens stay valid.
 func (c *Cloud) SetPassword(password string) {
-	c.look(func(t *tx) { t.userNamed(userName).password = password })
+	c.inspect(func(t *tx) { t.userNamed(userName).password = password })
 }
 
 // EndTokens makes every token that was issued invalid, as the end of its life does.
 func (c *Cloud) EndTokens() {
-	c.look(func(t *tx) { clear(t.tokens) })
+	c.inspect(func(t *tx) { clear(t.tokens) })
 }
 
 // EndTokensAfter does so after a number of further calls that a token was good for.
 func (c *Cloud) EndTokensAfter(calls int) {
-	c.look(func(t *tx) { t.tokensEndAfter = calls })
+	c.inspect(func(t *tx) { t.tokensEndAfter = calls })
 }
 
 // Routes implements world.World.
 func (c *Cloud) Routes() []world.Route {
 	var out []world.Route
-	c.look(func(t *tx) {
+	c.inspect(func(t *tx) {
 		for _, r := range t.routers[t.clusterRouter].Routes {
 			name, ok := t.nodeOf(r.NextHop)
 			foreign := t.foreign[r.Destination]
@@ -150,7 +150,7 @@ func (c *Cloud) AddForeignRoute(destination string) error {
 		t.used[t.subnetsOf(t.clusterNetwork, 4)[0].ID][hop] = true
 		r.Routes = append(r.Routes, route{Destination: p.Masked().String(), NextHop: hop.String()})
 		t.foreign[p.Masked().String()] = true
-		t.touched(&r.neutronObject)
+		t.markUpdated(&r.neutronObject)
 		return nil
 	})
 }
@@ -158,7 +158,7 @@ func (c *Cloud) AddForeignRoute(destination string) error {
 // Objects implements world.World. The objects of all projects are counted; those that come with Octavia's service are not.
 func (c *Cloud) Objects() map[string]int {
 	out := map[string]int{}
-	c.look(func(t *tx) {
+	c.inspect(func(t *tx) {
 		out["servers"] = len(t.servers)
 		out["ports"] = len(t.ports)
 		for _, p := range t.ports {
@@ -178,7 +178,7 @@ func (c *Cloud) Objects() map[string]int {
 }
 
 // look reads the state.
-func (c *Cloud) look(read func(*tx)) {
+func (c *Cloud) inspect(read func(*tx)) {
 	// A function that returns no error makes console return none.
 	_ = c.console(func(t *tx) error { read(t); return nil })
 }

@@ -15,11 +15,11 @@ import (
 // LoadBalancers implements world.World for the cluster's project. Those whose deletion has begun are left out.
 func (c *Cloud) LoadBalancers() []world.LoadBalancer {
 	var out []world.LoadBalancer
-	c.look(func(t *tx) {
+	c.inspect(func(t *tx) {
 		names := t.nodeNames()
 		for _, b := range t.balancers {
 			if b.Project == t.clusterProject && b.Provisioning != pendingDelete {
-				out = append(out, t.portable(b, names))
+				out = append(out, t.toWorld(b, names))
 			}
 		}
 	})
@@ -40,8 +40,8 @@ func (t *tx) nodeNames() map[string]string {
 	return out
 }
 
-// portable shows a load balancer; it is internal if no floating IP leads to it.
-func (t *tx) portable(b *balancer, names map[string]string) world.LoadBalancer {
+// toWorld shows a load balancer; it is internal if no floating IP leads to it.
+func (t *tx) toWorld(b *balancer, names map[string]string) world.LoadBalancer {
 	out := world.LoadBalancer{Name: b.Name, Internal: true, Addresses: []string{b.VIP}}
 	for _, f := range t.addresses {
 		if deref(f.Port) == b.VIPPort {
@@ -65,16 +65,16 @@ func (t *tx) portable(b *balancer, names map[string]string) world.LoadBalancer {
 			}
 		}
 		if b.Provider == providerOVN {
-			listener.SourceRanges = t.openedBy(l)
+			listener.SourceRanges = t.openSources(l)
 		}
 		out.Listeners = append(out.Listeners, listener)
 	}
 	return out
 }
 
-// openedBy are the networks that the security groups of a listener's members let in on the members' port, the project's
+// openSources are the networks that the security groups of a listener's members let in on the members' port, the project's
 // own group apart. That is where clients are refused if the load balancer keeps their addresses.
-func (t *tx) openedBy(l *listener) []string {
+func (t *tx) openSources(l *listener) []string {
 	p := t.pools[deref(l.DefaultPool)]
 	if p == nil || len(p.members) == 0 {
 		return nil
@@ -107,7 +107,7 @@ func (r *securityRule) opens(protocol string, port int) bool {
 }
 
 // named finds a load balancer of the cluster's project.
-func (t *tx) named(name string) (*balancer, error) {
+func (t *tx) balancerByName(name string) (*balancer, error) {
 	for _, b := range t.balancers {
 		if b.Name == name && b.Project == t.clusterProject {
 			return b, nil
@@ -119,7 +119,7 @@ func (t *tx) named(name string) (*balancer, error) {
 // DeleteLoadBalancer implements world.World: floating IPs and security groups are left over.
 func (c *Cloud) DeleteLoadBalancer(name string) error {
 	return c.console(func(t *tx) error {
-		b, err := t.named(name)
+		b, err := t.balancerByName(name)
 		if err == nil {
 			t.removeBalancer(b)
 		}
@@ -131,7 +131,7 @@ func (c *Cloud) DeleteLoadBalancer(name string) error {
 // first member out and changes how often the monitor, if there is one, looks at members. The fields are named as in Octavia's API.
 func (c *Cloud) Drift(name string) (fields []string, err error) {
 	err = c.console(func(t *tx) error {
-		b, err := t.named(name)
+		b, err := t.balancerByName(name)
 		if err != nil {
 			return err
 		}
@@ -158,7 +158,7 @@ func (c *Cloud) Drift(name string) (fields []string, err error) {
 // SetLoadBalancerStatus puts a load balancer into a provisioning status, such as ERROR, until its next change.
 func (c *Cloud) SetLoadBalancerStatus(name, status string) error {
 	return c.console(func(t *tx) error {
-		b, err := t.named(name)
+		b, err := t.balancerByName(name)
 		if err == nil {
 			b.Provisioning = status
 		}
@@ -168,5 +168,5 @@ func (c *Cloud) SetLoadBalancerStatus(name, status string) error {
 
 // SetSettleTimes replaces Options.ProvisionTime and SettleTime for what begins from now on.
 func (c *Cloud) SetSettleTimes(provision, settle time.Duration) {
-	c.look(func(t *tx) { t.o.ProvisionTime, t.o.SettleTime = provision, settle })
+	c.inspect(func(t *tx) { t.o.ProvisionTime, t.o.SettleTime = provision, settle })
 }

@@ -20,7 +20,7 @@ type Places struct {
 
 // Places returns the IDs of what the cluster's project is furnished with.
 func (c *Cloud) Places() (p Places) {
-	c.look(func(t *tx) {
+	c.inspect(func(t *tx) {
 		public := t.external()
 		p = Places{PrivateNetwork: t.clusterNetwork, PrivateSubnet: t.subnetsOf(t.clusterNetwork, 4)[0].ID, PublicNetwork: public.ID,
 			PublicSubnet: t.subnetsOf(public.ID, 4)[0].ID, Router: t.clusterRouter, DefaultGroup: t.defaultGroup(t.clusterProject).ID,
@@ -76,16 +76,16 @@ func (c *Cloud) AddSubnet(networkID, name string, prefix netip.Prefix, tags ...s
 	return id, err
 }
 
-// DrySubnet takes all addresses of a subnet that are free, so that it has none to give.
-func (c *Cloud) DrySubnet(id string) error {
+// ExhaustSubnet takes all addresses of a subnet that are free, so that it has none to give.
+func (c *Cloud) ExhaustSubnet(id string) error {
 	return c.console(func(t *tx) error {
 		s := t.subnets[id]
 		if s == nil {
 			return fmt.Errorf("no subnet has the ID %q", id)
 		}
-		t.dried[id] = true
+		t.exhausted[id] = true
 		for {
-			if _, err := t.takeAddress(s, netip.Addr{}); err != nil {
+			if _, err := t.allocateIP(s, netip.Addr{}); err != nil {
 				return nil //nolint:nilerr // that is what was asked for
 			}
 		}
@@ -163,7 +163,7 @@ func (c *Cloud) SetServer(nodeName string, access4, access6 *string, metadata ma
 // AddSecret makes a certificate in Barbican, in a container or by itself, and returns how listeners refer to it.
 // The reference names the simulator as it is reached at base, such as http://127.0.0.1:8080.
 func (c *Cloud) AddSecret(base, name string, inContainer bool) (reference string) {
-	c.look(func(t *tx) {
+	c.inspect(func(t *tx) {
 		t.call.base = base
 		s := &secret{object: object{ID: t.newID(), seq: t.next()}, name: name, project: t.clusterProject, kind: "opaque"}
 		t.secrets[s.ID] = s
@@ -182,7 +182,7 @@ func (c *Cloud) AddSecret(base, name string, inContainer bool) (reference string
 // their load balancer, floating IPs that lead nowhere, security groups that no port has.
 func (c *Cloud) Leaks() []string {
 	var out []string
-	c.look(func(t *tx) {
+	c.inspect(func(t *tx) {
 		inUse := map[string]bool{}
 		for _, p := range t.ports {
 			for _, g := range p.Groups {

@@ -33,7 +33,7 @@ func TestConsole(t *testing.T) {
 	if _, err := c.AttachSubPort("a", places.PrivateNetwork); err != nil {
 		t.Error(err)
 	}
-	if err := c.DrySubnet(places.PublicSubnet); err != nil {
+	if err := c.ExhaustSubnet(places.PublicSubnet); err != nil {
 		t.Error(err)
 	}
 	if a, err := c.AttachFloatingIP("a"); err == nil {
@@ -62,7 +62,7 @@ func TestConsole(t *testing.T) {
 	}
 }
 
-func TestCloudConfigFitsAllClouds(t *testing.T) {
+func TestCloudConfigIsIndependentOfSeed(t *testing.T) {
 	var configs []string
 	for _, seed := range []int64{1, 2} {
 		c, err := New(Options{Seed: seed})

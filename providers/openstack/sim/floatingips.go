@@ -133,7 +133,7 @@ func (t *tx) allocate(project string, n *network, subnetID, address string) (*fl
 	var err error
 	for _, s := range candidates {
 		var ip netip.Addr
-		if ip, err = t.takeAddress(s, want); err == nil {
+		if ip, err = t.allocateIP(s, want); err == nil {
 			f := &floatingIP{neutronObject: t.newNeutron(project, ip.String()), Network: n.ID, Address: ip.String(), Status: statusDown, Forwardings: []any{}, subnet: s.ID}
 			t.addresses[f.ID] = f
 			return f, nil
@@ -192,12 +192,12 @@ func (t *tx) attach(f *floatingIP, p *port, fixed string) {
 	}
 	f.Details = map[string]any{"name": p.Name, "network_id": p.Network, "mac_address": p.MAC, "admin_state_up": p.AdminStateUp,
 		"status": p.Status, "device_id": p.DeviceID, "device_owner": p.DeviceOwner}
-	t.touched(&f.neutronObject)
+	t.markUpdated(&f.neutronObject)
 }
 
 func (t *tx) detach(f *floatingIP) {
 	f.Port, f.Fixed, f.Router, f.Details, f.Status = nil, nil, nil, nil, statusDown
-	t.touched(&f.neutronObject)
+	t.markUpdated(&f.neutronObject)
 }
 
 func (t *tx) updateFloatingIP() (any, error) {
@@ -223,7 +223,7 @@ func (t *tx) updateFloatingIP() (any, error) {
 	case given:
 		t.detach(f)
 	default:
-		t.touched(&f.neutronObject)
+		t.markUpdated(&f.neutronObject)
 	}
 	return map[string]any{"floatingip": f}, nil
 }

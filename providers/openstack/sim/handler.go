@@ -19,7 +19,7 @@ var _ http.Handler = (*handler)(nil)
 
 // ServeHTTP implements http.Handler.
 func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	k, err := h.understand(r)
+	k, err := h.parseCall(r)
 	var a answer
 	if err == nil {
 		if body, bad := io.ReadAll(r.Body); bad == nil {
@@ -35,7 +35,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // understand finds the operation of a request. The call is complete as far as it was understood, also with an error.
-func (h *handler) understand(r *http.Request) (*call, error) {
+func (h *handler) parseCall(r *http.Request) (*call, error) {
 	service, rest := serviceOf(r.URL.Path)
 	k := &call{service: service, query: r.URL.Query(), header: r.Header, base: baseOf(r), path: r.URL.Path, micro: minMicro}
 	if slices.Contains(h.cloud.options.Without, service) {
@@ -106,7 +106,7 @@ func (t *tx) authorize(k *call) error {
 
 // describe implements kit.Describe.
 func (h *handler) describe(r *http.Request) kit.Operation {
-	k, _ := h.understand(r)
+	k, _ := h.parseCall(r)
 	if k.op == nil {
 		return kit.Operation{Service: k.service, Name: "Unknown", Mutating: r.Method != http.MethodGet && r.Method != http.MethodHead}
 	}
@@ -117,19 +117,19 @@ func (h *handler) describe(r *http.Request) kit.Operation {
 func (h *handler) dialect() kit.Dialect {
 	return kit.Dialect{
 		Error: func(w http.ResponseWriter, r *http.Request) {
-			k, _ := h.understand(r)
+			k, _ := h.parseCall(r)
 			sendError(w, k, &refusalError{status: http.StatusInternalServerError, message: "Unexpected API Error. Please try again later."})
 		},
 		Throttled: func(w http.ResponseWriter, r *http.Request) {
-			k, _ := h.understand(r)
+			k, _ := h.parseCall(r)
 			sendError(w, k, &refusalError{status: http.StatusTooManyRequests, message: "This request was rate-limited."})
 		},
 	}
 }
 
-// Language returns how the APIs name operations and word errors, for a front before services that were not simulated. Their
+// Dialect returns how the APIs name operations and word errors, for a front before services that were not simulated. Their
 // URLs must be laid out as the simulator's are: all at one address, each at the path that is its type.
-func Language() (kit.Describe, kit.Dialect) {
+func Dialect() (kit.Describe, kit.Dialect) {
 	h := &handler{cloud: &Cloud{}, catalogue: catalogue()}
 	return h.describe, h.dialect()
 }

@@ -66,7 +66,7 @@ func (k *client) do(method, path, body string, headers ...string) reply {
 	return reply{resp.StatusCode, resp.Header, string(content)}
 }
 
-func TestErrorsInTheWordsOfEachService(t *testing.T) {
+func TestErrorFormatOfEachService(t *testing.T) {
 	_, k := newClient(t, Options{})
 	for _, tc := range []struct {
 		name, method, path, body string
@@ -97,7 +97,7 @@ func TestErrorsInTheWordsOfEachService(t *testing.T) {
 	}
 }
 
-func TestCallsAreNamed(t *testing.T) {
+func TestCallLogNamesOperations(t *testing.T) {
 	cloud, k := newClient(t, Options{})
 	cloud.Front().Log().Reset()
 	k.do("GET", "/compute/v2.1/servers/detail", "")

@@ -120,21 +120,21 @@ func (t *tx) issueToken() (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	k, err := t.identify(in)
+	k, err := t.authenticate(in)
 	if err == nil {
 		err = t.scope(k, in)
 	}
 	if err != nil {
 		return answer{}, err
 	}
-	t.forgetExpired()
+	t.deleteExpiredTokens()
 	k.ID, k.issued = "gAAAAA"+t.newHex()+t.newHex(), t.now
 	t.tokens[k.ID] = k
 	body := t.tokenView(k)
 	return answer{status: http.StatusCreated, body: map[string]any{"token": body}, header: http.Header{"X-Subject-Token": {k.ID}}}, nil
 }
 
-func (t *tx) forgetExpired() {
+func (t *tx) deleteExpiredTokens() {
 	for id, k := range t.tokens {
 		if !t.now.Before(k.expires) {
 			delete(t.tokens, id)
@@ -198,7 +198,7 @@ func (t *tx) catalog() []any {
 			}
 		}
 		for _, other := range t.o.OtherRegions {
-			add(other, t.call.base+"/elsewhere/"+other+"/"+service)
+			add(other, t.call.base+"/other-region/"+other+"/"+service)
 		}
 		add(t.o.Region, t.endpoint(t.call.base, service))
 		out = append(out, map[string]any{"id": roleID(service), "type": service, "name": serviceNames()[service], "endpoints": endpoints})

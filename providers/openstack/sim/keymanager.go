@@ -64,8 +64,8 @@ func (t *tx) containerView(c *secret) any {
 		"consumers": []any{}, "created": "2024-01-01T00:00:00", "updated": "2024-01-01T00:00:00", "creator_id": c.project}
 }
 
-// hasSecret says whether a reference is to a secret or a container that exists. Only its last part counts, as Octavia asks by ID.
-func (t *tx) hasSecret(reference string) bool {
+// secretExists says whether a reference is to a secret or a container that exists. Only its last part counts, as Octavia asks by ID.
+func (t *tx) secretExists(reference string) bool {
 	id := reference[strings.LastIndexByte(reference, '/')+1:]
 	return t.secrets[id] != nil || t.containers[id] != nil
 }

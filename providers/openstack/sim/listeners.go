@@ -153,7 +153,7 @@ func (t *tx) createListener() (any, error) {
 	}
 	t.listeners[l.ID] = l
 	b.listeners = append(b.listeners, l)
-	t.begin(b, pendingUpdate, []octaviaEntity{l})
+	t.startChange(b, pendingUpdate, []octaviaEntity{l})
 	return map[string]any{"listener": l}, nil
 }
 
@@ -233,7 +233,7 @@ func (t *tx) checkTLS(l *listener) error {
 		return invalid("A client authentication CA reference is required to specify a client authentication revocation list.")
 	}
 	for _, r := range refs {
-		if !t.hasSecret(r) {
+		if !t.secretExists(r) {
 			return refuse(http.StatusBadRequest, "", "Could not retrieve certificate: ['%s']", r)
 		}
 	}

@@ -33,7 +33,7 @@ func (t *tx) members() ([]*member, error) {
 	if err != nil {
 		return nil, err
 	}
-	t.judge(p.members)
+	t.updateMemberStatus(p.members)
 	return slices.Clone(p.members), nil
 }
 
@@ -49,7 +49,7 @@ func (t *tx) member() (*member, error) {
 }
 
 // judge sets the operating status of members: without a monitor there is none, and with one a member is up when its server runs.
-func (t *tx) judge(members []*member) {
+func (t *tx) updateMemberStatus(members []*member) {
 	up := map[string]bool{}
 	for _, p := range t.ports {
 		if s := t.servers[p.DeviceID]; s != nil && s.Status == statusActive {
@@ -188,7 +188,7 @@ func (t *tx) createMember() (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	t.begin(p.balancer, pendingUpdate, m.affected())
+	t.startChange(p.balancer, pendingUpdate, m.affected())
 	return map[string]any{"member": m}, nil
 }
 
@@ -209,7 +209,7 @@ func (t *tx) batchUpdate() (any, error) {
 	if err := t.checkBatch(p, list); err != nil {
 		return nil, err
 	}
-	stuck := repeats(list)
+	stuck := hasDuplicates(list)
 	additive := contains([]string{"true", "True", "1"}, t.call.query.Get("additive_only"))
 	parts, kept := p.affected(), map[*member]bool{}
 	for _, in := range list {
@@ -232,7 +232,7 @@ func (t *tx) batchUpdate() (any, error) {
 			parts = append(parts, m)
 		}
 	}
-	t.begin(p.balancer, pendingUpdate, parts)
+	t.startChange(p.balancer, pendingUpdate, parts)
 	if stuck {
 		t.changes[len(t.changes)-1].outcome = OutcomeStuck
 	}
@@ -241,7 +241,7 @@ func (t *tx) batchUpdate() (any, error) {
 
 // repeats says whether a batch names a member twice. Octavia does not look: the change of the load balancer begins, and its
 // worker then fails to plan it, so that it never ends.
-func repeats(list []memberSpec) bool {
+func hasDuplicates(list []memberSpec) bool {
 	type key struct {
 		address string
 		port    int

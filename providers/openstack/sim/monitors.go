@@ -104,7 +104,7 @@ func (in *monitorSpec) checkTypes(inside bool) error {
 
 func (m *monitor) apply(in monitorSettings) {
 	merge(m, &in)
-	if m.speaksHTTP() {
+	if m.isHTTP() {
 		for field, standard := range map[**string]string{&m.Method: http.MethodGet, &m.Path: "/", &m.Codes: "200"} {
 			if *field == nil {
 				*field = &standard
@@ -113,7 +113,7 @@ func (m *monitor) apply(in monitorSettings) {
 	}
 }
 
-func (m *monitor) speaksHTTP() bool { return m.Type == monitorHTTP || m.Type == protocolHTTPS }
+func (m *monitor) isHTTP() bool { return m.Type == monitorHTTP || m.Type == protocolHTTPS }
 
 // addMonitor gives a pool its monitor.
 func (t *tx) addMonitor(p *pool, in monitorSpec) (*monitor, error) {
@@ -138,7 +138,7 @@ func (m *monitor) validate(*tx) error {
 		return invalid("The associated pool protocol is %s, so only a HTTP, SCTP, TCP, UDP-CONNECT health monitor is supported.", m.pool.Protocol)
 	case !datagrams && (m.Type == monitorUDP || m.Type == monitorSCTP):
 		return invalid("The %s type is only supported for pools of type UDP/SCTP.", m.Type)
-	case !m.speaksHTTP() && (m.Method != nil || m.Path != nil || m.Codes != nil):
+	case !m.isHTTP() && (m.Method != nil || m.Path != nil || m.Codes != nil):
 		return invalid("http_method, url_path and expected_codes are only valid for HTTP and HTTPS monitors.")
 	case m.Domain != nil && (m.Version == nil || *m.Version < 1.1):
 		return invalid("'http_version' must be greater than 1.0 when 'domain_name' is used")
@@ -168,6 +168,6 @@ func (t *tx) createMonitor() (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	t.begin(p.balancer, pendingUpdate, m.affected())
+	t.startChange(p.balancer, pendingUpdate, m.affected())
 	return map[string]any{"healthmonitor": m}, nil
 }

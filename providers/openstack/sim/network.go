@@ -204,8 +204,8 @@ func lastOf(p netip.Prefix) netip.Addr {
 	return last
 }
 
-// takeAddress reserves an address of the subnet: the one that is asked for, or any.
-func (t *tx) takeAddress(s *subnet, want netip.Addr) (netip.Addr, error) {
+// allocateIP reserves an address of the subnet: the one that is asked for, or any.
+func (t *tx) allocateIP(s *subnet, want netip.Addr) (netip.Addr, error) {
 	used := t.used[s.ID]
 	if want.IsValid() {
 		switch {

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-func TestBadOptionsAreReportedAtOnce(t *testing.T) {
+func TestNewReportsAllInvalidOptions(t *testing.T) {
 	_, err := New(Options{
 		ErrorRate: 2, BootTime: -1, Without: []string{"identity", "mail"}, Quotas: map[string]int{"x": 1},
 		UnversionedCatalogue: true, VersionedCatalogue: true,

@@ -59,7 +59,7 @@ func (t *tx) pool(id string) (*pool, error) { return octaviaLookup(t, t.pools, "
 // refresh fills in what a pool shows of what it is related to.
 func (p *pool) refresh() {
 	p.Listeners, p.Members, p.Monitor = []ref{}, []ref{}, nil
-	for _, l := range p.users() {
+	for _, l := range p.referrers() {
 		p.Listeners = append(p.Listeners, ref{l.ID})
 	}
 	for _, m := range p.members {
@@ -71,7 +71,7 @@ func (p *pool) refresh() {
 }
 
 // users are the listeners that send their traffic to the pool.
-func (p *pool) users() []*listener {
+func (p *pool) referrers() []*listener {
 	return only(slices.Clone(p.balancer.listeners), func(l *listener) bool { return l.DefaultPool != nil && *l.DefaultPool == p.ID })
 }
 
@@ -181,11 +181,11 @@ func (t *tx) createPool() (any, error) {
 	if l != nil {
 		l.DefaultPool = &p.ID
 	}
-	if err := t.fill(p, in); err != nil {
+	if err := t.addMembersAndMonitor(p, in); err != nil {
 		t.removePart(b, p)
 		return nil, err
 	}
-	t.begin(b, pendingUpdate, append(p.everyPart(), p.affected()[1:]...))
+	t.startChange(b, pendingUpdate, append(p.descendants(), p.affected()[1:]...))
 	p.refresh()
 	return map[string]any{"pool": p}, nil
 }
@@ -207,7 +207,7 @@ func (t *tx) parentsOf(in poolSpec) (*balancer, *listener, error) {
 }
 
 // fill makes the members and the monitor of a new pool.
-func (t *tx) fill(p *pool, in poolSpec) error {
+func (t *tx) addMembersAndMonitor(p *pool, in poolSpec) error {
 	if in.Monitor != nil {
 		if err := t.octaviaQuota(QuotaHealthMonitors, "Health Monitor", len(t.monitors), 1); err != nil {
 			return err

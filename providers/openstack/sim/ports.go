@@ -181,7 +181,7 @@ func (t *tx) newPort(project, name string, n *network, wanted []fixedIP) (*port,
 	p := &port{Network: n.ID, AdminStateUp: true, Status: statusDown, FixedIPs: []fixedIP{}, Pairs: []addressPair{}, Groups: []string{},
 		PortSecurity: true, VNICType: "normal", DHCPOptions: []any{}}
 	for _, w := range wanted {
-		f, err := t.takeFixedIP(n, w)
+		f, err := t.allocateFixedIP(n, w)
 		if err != nil {
 			t.releaseAddresses(p)
 			return nil, err
@@ -200,8 +200,8 @@ func hexByte(n uint64) string {
 	return string([]byte{digits[n>>4&15], digits[n&15]})
 }
 
-// takeFixedIP reserves an address by subnet, by address, or by both.
-func (t *tx) takeFixedIP(n *network, want fixedIP) (fixedIP, error) {
+// allocateFixedIP reserves an address by subnet, by address, or by both.
+func (t *tx) allocateFixedIP(n *network, want fixedIP) (fixedIP, error) {
 	var ip netip.Addr
 	if want.Address != "" {
 		var err error
@@ -224,7 +224,7 @@ func (t *tx) takeFixedIP(n *network, want fixedIP) (fixedIP, error) {
 		if ip.IsValid() && want.Subnet == "" && !s.prefix.Contains(ip) {
 			continue
 		}
-		got, err := t.takeAddress(s, ip)
+		got, err := t.allocateIP(s, ip)
 		if err != nil {
 			return want, err
 		}
@@ -274,12 +274,12 @@ func (t *tx) updatePort() (any, error) {
 		return nil, err
 	}
 	if in.FixedIPs != nil {
-		if err := t.moveFixedIPs(p, *in.FixedIPs); err != nil {
+		if err := t.replaceFixedIPs(p, *in.FixedIPs); err != nil {
 			return nil, err
 		}
 	}
 	t.applyPort(p, in)
-	t.touched(&p.neutronObject)
+	t.markUpdated(&p.neutronObject)
 	return map[string]any{"port": p}, nil
 }
 
@@ -296,8 +296,8 @@ func (p *port) checkSecurity(in portInput) error {
 	return nil
 }
 
-// moveFixedIPs replaces a port's addresses; those that it has and keeps stay.
-func (t *tx) moveFixedIPs(p *port, wanted []fixedIP) error {
+// replaceFixedIPs replaces a port's addresses; those that it has and keeps stay.
+func (t *tx) replaceFixedIPs(p *port, wanted []fixedIP) error {
 	kept, fresh := []fixedIP{}, &port{}
 	for _, w := range wanted {
 		if i := slices.IndexFunc(p.FixedIPs, func(f fixedIP) bool {
@@ -306,15 +306,15 @@ func (t *tx) moveFixedIPs(p *port, wanted []fixedIP) error {
 			kept = append(kept, p.FixedIPs[i])
 			continue
 		}
-		f, err := t.takeFixedIP(t.networks[p.Network], w)
+		f, err := t.allocateFixedIP(t.networks[p.Network], w)
 		if err != nil {
 			t.releaseAddresses(fresh)
 			return err
 		}
 		fresh.FixedIPs = append(fresh.FixedIPs, f)
 	}
-	gone := &port{FixedIPs: only(slices.Clone(p.FixedIPs), func(f fixedIP) bool { return !slices.Contains(kept, f) })}
-	t.releaseAddresses(gone)
+	removed := &port{FixedIPs: only(slices.Clone(p.FixedIPs), func(f fixedIP) bool { return !slices.Contains(kept, f) })}
+	t.releaseAddresses(removed)
 	p.FixedIPs = append(kept, fresh.FixedIPs...)
 	return nil
 }

@@ -130,7 +130,7 @@ func childOperations[T any, S settings, P child[T, S]](r resource[P], createChil
 			}
 			parts := x.affected()
 			x.octavia().Provisioning = pendingDelete
-			t.begin(x.parent(), pendingUpdate, parts)
+			t.startChange(x.parent(), pendingUpdate, parts)
 			return nil
 		}),
 	)
@@ -158,7 +158,7 @@ func updateChild[T any, S settings, P child[T, S]](t *tx, r resource[P]) (any, e
 		return nil, err
 	}
 	*x = changed
-	t.begin(x.parent(), pendingUpdate, x.affected())
+	t.startChange(x.parent(), pendingUpdate, x.affected())
 	r.refreshAll(t, x)
 	return map[string]any{r.key: x}, nil
 }
@@ -173,7 +173,7 @@ func (p *pool) lineage() []octaviaEntity { return []octaviaEntity{p} }
 // affected are the pool and its listeners.
 func (p *pool) affected() []octaviaEntity {
 	out := []octaviaEntity{p}
-	for _, l := range p.users() {
+	for _, l := range p.referrers() {
 		out = append(out, l)
 	}
 	return out

@@ -85,7 +85,7 @@ func (t *tx) updateRouter() (any, error) {
 	set(&r.Name, in.Name)
 	set(&r.Description, in.Description)
 	set(&r.AdminStateUp, in.AdminStateUp)
-	t.touched(&r.neutronObject)
+	t.markUpdated(&r.neutronObject)
 	return map[string]any{"router": r}, nil
 }
 
@@ -114,7 +114,7 @@ func (t *tx) extraRoutes(merge func(have, given []route) []route) (any, error) {
 	}
 	if !slices.Equal(merged, r.Routes) {
 		r.Routes = merged
-		t.touched(&r.neutronObject)
+		t.markUpdated(&r.neutronObject)
 	}
 	return map[string]any{"router": r}, nil
 }
@@ -180,7 +180,7 @@ func (t *tx) newRouter(project, name string, external *subnet) (*router, error) 
 	r := &router{neutronObject: t.newNeutron(project, name), AdminStateUp: true, Status: statusActive, Routes: []route{},
 		Zones: []string{"nova"}, ZoneHints: []string{}}
 	if external != nil {
-		ip, err := t.takeAddress(external, netip.Addr{})
+		ip, err := t.allocateIP(external, netip.Addr{})
 		if err != nil {
 			return nil, err
 		}

@@ -122,14 +122,14 @@ func (t *tx) addRule(g *securityGroup, r *securityRule) {
 	r.neutronObject, r.Group = t.newNeutron(g.Project, ""), g.ID
 	t.rules[r.ID] = r
 	g.Rules = append(g.Rules, r)
-	t.touched(&g.neutronObject)
+	t.markUpdated(&g.neutronObject)
 }
 
 func (t *tx) removeRule(r *securityRule) {
 	g := t.groups[r.Group]
 	g.Rules = only(g.Rules, func(x *securityRule) bool { return x != r })
 	delete(t.rules, r.ID)
-	t.touched(&g.neutronObject)
+	t.markUpdated(&g.neutronObject)
 }
 
 func (t *tx) updateGroup() (any, error) {
@@ -146,7 +146,7 @@ func (t *tx) updateGroup() (any, error) {
 	}
 	set(&g.Name, in.Name)
 	set(&g.Description, in.Description)
-	t.touched(&g.neutronObject)
+	t.markUpdated(&g.neutronObject)
 	return map[string]any{"security_group": g}, nil
 }
 

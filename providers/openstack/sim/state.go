@@ -32,8 +32,8 @@ type state struct {
 	// containers are Barbican's.
 	containers map[string]*secret
 	// changes of load balancers that have not ended, and how future ones will.
-	changes []*ongoing
-	fates   []*fateState
+	changes      []*pendingChange
+	outcomeRules []*outcomeRule
 	// used are the addresses taken in each subnet.
 	used map[string]map[netip.Addr]bool
 	// foreign are destinations of routes that were made at the console.
@@ -41,8 +41,8 @@ type state struct {
 	// clusterProject, clusterRouter and clusterNetwork are those in which machines are launched.
 	clusterProject, clusterRouter, clusterNetwork string
 	launched                                      int
-	// dried are subnets whose free addresses were taken at the console.
-	dried map[string]bool
+	// exhausted are subnets whose free addresses were taken at the console.
+	exhausted map[string]bool
 	// tokensEndAfter is after how many more calls with a token all tokens end; 0 is never.
 	tokensEndAfter int
 	// made counts objects in the order of creation.
@@ -57,7 +57,7 @@ func newState() *state {
 		groups: map[string]*securityGroup{}, rules: map[string]*securityRule{},
 		balancers: map[string]*balancer{}, listeners: map[string]*listener{}, pools: map[string]*pool{}, monitors: map[string]*monitor{},
 		lbFlavors: map[string]*lbFlavor{}, secrets: map[string]*secret{}, containers: map[string]*secret{},
-		used: map[string]map[netip.Addr]bool{}, foreign: map[string]bool{}, dried: map[string]bool{},
+		used: map[string]map[netip.Addr]bool{}, foreign: map[string]bool{}, exhausted: map[string]bool{},
 	}
 }
 
@@ -107,14 +107,14 @@ func (t *tx) newNeutron(project, name string) neutronObject {
 }
 
 // touched marks a Neutron object as changed.
-func (t *tx) touched(n *neutronObject) {
+func (t *tx) markUpdated(n *neutronObject) {
 	n.Updated = t.now.UTC().Format(neutronTime)
 	n.Revision++
 }
 
 // pass lets time do its work: what was to happen by now has happened.
-func (t *tx) pass() {
-	t.settleDue()
+func (t *tx) advance() {
+	t.finishDueChanges()
 	for _, s := range t.servers {
 		if s.Status == statusBuild && due(t.now, s.ready) {
 			t.running(s)

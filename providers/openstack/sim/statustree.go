@@ -27,7 +27,7 @@ func statusOf(o *octaviaObject) map[string]any {
 
 func (t *tx) poolStatus(p *pool) map[string]any {
 	out := statusOf(&p.octaviaObject)
-	t.judge(p.members)
+	t.updateMemberStatus(p.members)
 	members := []any{}
 	for _, m := range p.members {
 		one := statusOf(&m.octaviaObject)

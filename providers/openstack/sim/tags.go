@@ -33,7 +33,7 @@ func tagOperations() []operation {
 				}
 				n.Tags = append(n.Tags, tag)
 				slices.Sort(n.Tags)
-				t.touched(n)
+				t.markUpdated(n)
 			}
 			return json.RawMessage("null"), nil
 		}),
@@ -47,7 +47,7 @@ func tagOperations() []operation {
 				return refuse(http.StatusNotFound, "TagNotFound", "Tag %s could not be found.", t.call.params["tag"])
 			}
 			n.Tags = slices.Delete(n.Tags, i, i+1)
-			t.touched(n)
+			t.markUpdated(n)
 			return nil
 		}),
 		remove("RemoveAllTags", "{kind}/{id}/tags", func(t *tx) error {
@@ -56,7 +56,7 @@ func tagOperations() []operation {
 				return err
 			}
 			n.Tags = []string{}
-			t.touched(n)
+			t.markUpdated(n)
 			return nil
 		}),
 	}
@@ -114,7 +114,7 @@ func (t *tx) replaceTags() (any, error) {
 	n.Tags = append([]string{}, in.Tags...)
 	slices.Sort(n.Tags)
 	n.Tags = slices.Compact(n.Tags)
-	t.touched(n)
+	t.markUpdated(n)
 	return map[string]any{"tags": n.Tags}, nil
 }
 

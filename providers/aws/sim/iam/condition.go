@@ -82,7 +82,7 @@ func readOperator(operator string) (condition, error) {
 
 // holds evaluates the condition against the keys of a request.
 func (c condition) holds(context map[string][]string) bool {
-	have, present := lookUp(context, c.key)
+	have, present := lookup(context, c.key)
 	if c.test == "Null" {
 		return present != strings.EqualFold(c.values[0], "true")
 	}
@@ -98,8 +98,8 @@ func (c condition) holds(context map[string][]string) bool {
 	return !slices.ContainsFunc(have, func(value string) bool { return !matches(value) })
 }
 
-// lookUp finds a key whose name is given in lower case.
-func lookUp(context map[string][]string, key string) ([]string, bool) {
+// lookup finds a key whose name is given in lower case.
+func lookup(context map[string][]string, key string) ([]string, bool) {
 	for name, values := range context {
 		if strings.ToLower(name) == key {
 			return values, len(values) > 0

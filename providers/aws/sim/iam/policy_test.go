@@ -58,7 +58,7 @@ func TestDecide(t *testing.T) {
 	}
 }
 
-func TestParseRefusesWhatItWouldMisread(t *testing.T) {
+func TestParseRejectsUnsupportedElements(t *testing.T) {
 	statement := func(s string) string { return `{"Version": "2012-10-17", "Statement": [` + s + `]}` }
 	for _, tc := range []struct{ name, text, want string }{
 		{"no JSON", "x", "policy document"},

@@ -25,8 +25,8 @@ func MembersOf[T any](values []T) Members[T] { return Members[T]{Member: values}
 
 const header = `<?xml version="1.0" encoding="UTF-8"?>` + "\n"
 
-// EC2Answer is the document that answers an operation of EC2. The body is a struct, or nil for none.
-func EC2Answer(operation, namespace, requestID string, body any) ([]byte, error) {
+// EC2Response is the document that answers an operation of EC2. The body is a struct, or nil for none.
+func EC2Response(operation, namespace, requestID string, body any) ([]byte, error) {
 	inner, err := contents(body)
 	if err != nil {
 		return nil, err
@@ -35,8 +35,8 @@ func EC2Answer(operation, namespace, requestID string, body any) ([]byte, error)
 		operation, namespace, requestID, inner), nil
 }
 
-// QueryAnswer is the document that answers an operation of Elastic Load Balancing or STS.
-func QueryAnswer(operation, namespace, requestID string, body any) ([]byte, error) {
+// QueryResponse is the document that answers an operation of Elastic Load Balancing or STS.
+func QueryResponse(operation, namespace, requestID string, body any) ([]byte, error) {
 	inner, err := contents(body)
 	if err != nil {
 		return nil, err

@@ -91,7 +91,7 @@ func FuzzDecode(f *testing.F) {
 	})
 }
 
-func TestAnswers(t *testing.T) {
+func TestResponses(t *testing.T) {
 	type tag struct {
 		Key string `xml:"key"`
 	}
@@ -108,7 +108,7 @@ func TestAnswers(t *testing.T) {
 		{"no body", nil, ""},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			got, err := EC2Answer("Op", "http://ns/", "id", tc.body)
+			got, err := EC2Response("Op", "http://ns/", "id", tc.body)
 			want := header + `<OpResponse xmlns="http://ns/"><requestId>id</requestId>` + tc.want + "</OpResponse>"
 			if string(got) != want || err != nil {
 				t.Errorf("got %s (%v), want %s", got, err, want)

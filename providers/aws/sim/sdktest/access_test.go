@@ -52,7 +52,7 @@ func TestAssumeRole(t *testing.T) {
 	wantCode(t, err, "InvalidIdentityToken", 400)
 }
 
-func TestFaultsSpeakEachServicesDialect(t *testing.T) {
+func TestFaultsUseErrorFormatOfService(t *testing.T) {
 	c := newClients(t, sim.Options{})
 	c.cloud.Front().SetFaults(kit.Fault{Kind: kit.FaultThrottle, Times: kit.Always})
 	_, err := c.ec2.DescribeVpcs(t.Context(), nil)
@@ -70,7 +70,7 @@ func TestFaultsSpeakEachServicesDialect(t *testing.T) {
 	}
 }
 
-func TestNewObjectsSettle(t *testing.T) {
+func TestNewObjectsAreEventuallyVisible(t *testing.T) {
 	clock := clocktesting.NewFakeClock(time.Unix(1_700_000_000, 0))
 	c := newClients(t, sim.Options{Clock: clock, SettleTime: 5 * time.Second})
 	id := c.group(t, "a")

@@ -53,7 +53,7 @@ func TestPolicy(t *testing.T) {
 	}
 }
 
-func TestTheFirstLoadBalancerMakesARole(t *testing.T) {
+func TestFirstLoadBalancerCreatesServiceLinkedRole(t *testing.T) {
 	const document = `{"Version": "2012-10-17", "Statement": [{"Effect": "Allow", "Action": ["ec2:*", "elasticloadbalancing:*"], "Resource": "*"}]}`
 	c := newClients(t, sim.Options{Policy: []byte(document)})
 	in := &elbv2.CreateLoadBalancerInput{Name: ptr("web"), Type: types.LoadBalancerTypeEnumNetwork, Subnets: subnetIDs(c.subnets(t, "elb"))}

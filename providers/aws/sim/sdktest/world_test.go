@@ -17,7 +17,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/aws/sim"
 )
 
-func TestLaunchReturnsTheKubeletsNode(t *testing.T) {
+func TestLaunchReturnsNode(t *testing.T) {
 	c := newClients(t, sim.Options{})
 	m := world.Machine{Name: "node-a", PodCIDRs: []string{"10.1.0.0/24", "fd00::/64"}}
 	if diff := cmp.Diff(m.Node(), must(c.cloud.Launch(m))(t)); diff != "" {
@@ -63,8 +63,8 @@ func TestStopAndTerminate(t *testing.T) {
 	}
 }
 
-// TestDriftNamesWhatItChanged is about network load balancers.
-func TestDriftNamesWhatItChanged(t *testing.T) {
+// TestDriftReturnsChangedFields is about network load balancers.
+func TestDriftReturnsChangedFields(t *testing.T) {
 	n := newNLB(t, sim.Options{})
 	group := func() types.TargetGroup {
 		return must(n.elbv2.DescribeTargetGroups(t.Context(), &elbv2.DescribeTargetGroupsInput{TargetGroupArns: []string{n.group}}))(t).TargetGroups[0]
@@ -101,7 +101,7 @@ func TestDriftOfAClassicLoadBalancer(t *testing.T) {
 	}
 }
 
-func TestDeletingLeavesLeftovers(t *testing.T) {
+func TestDeleteLoadBalancerLeavesGroups(t *testing.T) {
 	n := newNLB(t, sim.Options{})
 	if err := n.cloud.DeleteLoadBalancer("web"); err != nil {
 		t.Fatal(err)
@@ -115,7 +115,7 @@ func TestDeletingLeavesLeftovers(t *testing.T) {
 	}
 }
 
-func TestTargetsThatCannotBeReached(t *testing.T) {
+func TestUnreachableTargets(t *testing.T) {
 	n := newNLB(t, sim.Options{})
 	front := must(n.elbv2.DescribeLoadBalancers(t.Context(), nil))(t).LoadBalancers[0].SecurityGroups[0]
 	check := func(when string, members []string, health map[types.TargetHealthStateEnum]int) {
@@ -135,7 +135,7 @@ func TestTargetsThatCannotBeReached(t *testing.T) {
 	if err := n.cloud.SetHealth("a", false); err != nil {
 		t.Fatal(err)
 	}
-	check("with a sick node", []string{"a", "b"}, map[types.TargetHealthStateEnum]int{"healthy": 1, "unhealthy": 1})
+	check("with a unhealthy node", []string{"a", "b"}, map[types.TargetHealthStateEnum]int{"healthy": 1, "unhealthy": 1})
 	n.shut(t, front, 30080)
 	check("without a rule", nil, map[types.TargetHealthStateEnum]int{"unhealthy": 2})
 	if err := n.cloud.SetHealth("a", true); err != nil {
@@ -147,34 +147,34 @@ func TestTargetsThatCannotBeReached(t *testing.T) {
 	check("with a rule for networks", []string{"a", "b"}, map[types.TargetHealthStateEnum]int{"healthy": 2})
 	must(n.ec2.RevokeSecurityGroupIngress(t.Context(), &ec2.RevokeSecurityGroupIngressInput{
 		GroupId: &front, IpPermissions: []ec2types.IpPermission{tcp(80, "0.0.0.0/0")}}))(t)
-	if ranges := n.cloud.LoadBalancers()[0].Listeners[0].SourceRanges; !slices.Equal(ranges, []string{"nobody"}) {
-		t.Errorf("source ranges %v of a load balancer that lets nobody in", ranges)
+	if ranges := n.cloud.LoadBalancers()[0].Listeners[0].SourceRanges; !slices.Equal(ranges, []string{"none"}) {
+		t.Errorf("source ranges %v of a load balancer that admits no client", ranges)
 	}
 }
 
-func TestTrouble(t *testing.T) {
+func TestDisruption(t *testing.T) {
 	n := newNLB(t, sim.Options{})
-	n.cloud.SetTrouble(sim.Trouble{Denied: []string{"ec2:Describe*"}})
+	n.cloud.SetDisruption(sim.Disruption{Denied: []string{"ec2:Describe*"}})
 	_, err := n.ec2.DescribeInstances(t.Context(), &ec2.DescribeInstancesInput{})
 	wantCode(t, err, "UnauthorizedOperation", 403)
 	must(n.elbv2.DescribeTargetGroups(t.Context(), &elbv2.DescribeTargetGroupsInput{}))(t)
-	n.cloud.SetTrouble(sim.Trouble{Empty: true})
+	n.cloud.SetDisruption(sim.Disruption{Empty: true})
 	if found := n.instances(t, &ec2.DescribeInstancesInput{}); len(found) != 0 {
 		t.Errorf("found %d instances", len(found))
 	}
 	_, err = n.elbv2.DescribeLoadBalancers(t.Context(), &elbv2.DescribeLoadBalancersInput{LoadBalancerArns: []string{n.arn}})
 	wantCode(t, err, "LoadBalancerNotFound", 400)
-	n.cloud.SetTrouble(sim.Trouble{Garbled: true})
+	n.cloud.SetDisruption(sim.Disruption{Truncated: true})
 	if _, err := n.ec2.DescribeInstances(t.Context(), &ec2.DescribeInstancesInput{}); err == nil {
 		t.Error("half a document was understood")
 	}
-	n.cloud.SetTrouble(sim.Trouble{})
+	n.cloud.SetDisruption(sim.Disruption{})
 	if found := n.instances(t, &ec2.DescribeInstancesInput{}); len(found) != 2 {
-		t.Errorf("after the trouble: found %d instances", len(found))
+		t.Errorf("after the disruption: found %d instances", len(found))
 	}
 }
 
-func TestTheConsoleIsNotInTheLog(t *testing.T) {
+func TestConsoleCallsAreNotLogged(t *testing.T) {
 	c := newClients(t, sim.Options{Latency: time.Hour})
 	c.launch(t, world.Machine{Name: "a"})
 	if err := c.cloud.AddForeignRoute("10.9.0.0/16"); err != nil {

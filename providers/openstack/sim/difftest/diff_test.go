@@ -17,7 +17,7 @@ import (
 	"time"
 )
 
-var patience = flag.Duration("patience", 30*time.Minute, "stop asking the real services after this long, and compare what there is")
+var changeTimeout = flag.Duration("changeTimeout", 30*time.Minute, "stop asking the real services after this long, and compare what there is")
 
 var record = flag.Bool("record", false, "keep the answers of the real services")
 
@@ -36,7 +36,7 @@ type step struct {
 // do runs all steps on a target.
 func do(t *testing.T, c *target) map[string]observation {
 	t.Helper()
-	out, end := map[string]observation{}, time.Now().Add(*patience)
+	out, end := map[string]observation{}, time.Now().Add(*changeTimeout)
 	for _, s := range steps() {
 		if time.Now().After(end) {
 			t.Logf("stopped before the step %q", s.name)
@@ -65,7 +65,7 @@ func do(t *testing.T, c *target) map[string]observation {
 	return out
 }
 
-func TestSameAsRealServices(t *testing.T) {
+func TestSimulatorMatchesRealServices(t *testing.T) {
 	var actual map[string]observation
 	if dir := os.Getenv("LAB_DIR"); dir != "" {
 		actual = do(t, realTarget(t, dir))

@@ -57,7 +57,7 @@ const (
 
 // LoadBalancers implements world.World. Those whose deletion has begun are left out.
 func (c *Cloud) LoadBalancers() []world.LoadBalancer {
-	ctx, cancel := atConsole()
+	ctx, cancel := withTimeout()
 	defer cancel()
 	out, err := c.loadBalancers(ctx)
 	if err != nil {
@@ -73,7 +73,7 @@ func (c *Cloud) loadBalancers(ctx context.Context) ([]world.LoadBalancer, error)
 		addresses []floatingIP
 		names     map[string]string
 	)
-	err := atOnce(
+	err := runParallel(
 		into(ctx, c.tenant, "load-balancer/lbaas/loadbalancers", &balancers),
 		into(ctx, c.tenant, "load-balancer/lbaas/listeners", &listeners),
 		into(ctx, c.tenant, "network/floatingips", &addresses),
@@ -87,7 +87,7 @@ func (c *Cloud) loadBalancers(ctx context.Context) ([]world.LoadBalancer, error)
 		if b.Status == pendingDelete {
 			continue
 		}
-		lb := b.portable(addresses)
+		lb := b.toWorld(addresses)
 		for _, l := range listeners {
 			if l.Status == pendingDelete || !slices.ContainsFunc(l.LoadBalancers, func(n named) bool { return n.ID == b.ID }) {
 				continue
@@ -107,8 +107,8 @@ func (c *Cloud) loadBalancers(ctx context.Context) ([]world.LoadBalancer, error)
 	return out, nil
 }
 
-// portable shows a load balancer; it is internal if no floating IP leads to it.
-func (b balancer) portable(addresses []floatingIP) world.LoadBalancer {
+// toWorld shows a load balancer; it is internal if no floating IP leads to it.
+func (b balancer) toWorld(addresses []floatingIP) world.LoadBalancer {
 	out := world.LoadBalancer{Name: b.Name, Internal: true, Addresses: []string{b.VIP}}
 	for _, f := range addresses {
 		if f.PortID == b.VIPPort {
@@ -148,7 +148,7 @@ func transportOf(protocol string) v1.Protocol {
 }
 
 // named finds a load balancer.
-func (c *Cloud) named(ctx context.Context, name string) (balancer, error) {
+func (c *Cloud) balancerByName(ctx context.Context, name string) (balancer, error) {
 	all, err := list[balancer](ctx, c.tenant, "load-balancer/lbaas/loadbalancers")
 	if err != nil {
 		return balancer{}, err
@@ -162,9 +162,9 @@ func (c *Cloud) named(ctx context.Context, name string) (balancer, error) {
 
 // DeleteLoadBalancer implements world.World: floating IPs and security groups are left over.
 func (c *Cloud) DeleteLoadBalancer(name string) error {
-	ctx, cancel := atConsole()
+	ctx, cancel := withTimeout()
 	defer cancel()
-	b, err := c.named(ctx, name)
+	b, err := c.balancerByName(ctx, name)
 	if err != nil {
 		return err
 	}
@@ -197,9 +197,9 @@ func (c *Cloud) removeBalancers(ctx context.Context) error {
 // Drift implements world.World. By hand it changes the connection limit of the first listener, and of its pool takes the
 // first member out and changes how often the monitor, if there is one, looks at members. The fields are named as in Octavia's API.
 func (c *Cloud) Drift(name string) (fields []string, err error) {
-	ctx, cancel := atConsole()
+	ctx, cancel := withTimeout()
 	defer cancel()
-	b, err := c.named(ctx, name)
+	b, err := c.balancerByName(ctx, name)
 	if err != nil {
 		return nil, err
 	}

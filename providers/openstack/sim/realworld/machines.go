@@ -21,7 +21,7 @@ type server struct {
 
 // Launch implements world.World.
 func (c *Cloud) Launch(m world.Machine) (*v1.Node, error) {
-	ctx, cancel := atConsole()
+	ctx, cancel := withTimeout()
 	defer cancel()
 	var err error
 	if id := c.takeSpare(); id != "" && m.Zone == "" {
@@ -114,7 +114,7 @@ func (c *Cloud) server(ctx context.Context, name string) (server, error) {
 
 // Machine implements world.World.
 func (c *Cloud) Machine(nodeName string) (world.Machine, error) {
-	ctx, cancel := atConsole()
+	ctx, cancel := withTimeout()
 	defer cancel()
 	s, err := c.server(ctx, nodeName)
 	if err != nil {
@@ -129,7 +129,7 @@ func (c *Cloud) Machine(nodeName string) (world.Machine, error) {
 
 // Terminate implements world.World. The machine's port is gone when it returns.
 func (c *Cloud) Terminate(nodeName string) error {
-	ctx, cancel := atConsole()
+	ctx, cancel := withTimeout()
 	defer cancel()
 	s, err := c.server(ctx, nodeName)
 	if err != nil {
@@ -167,7 +167,7 @@ func (c *Cloud) removeServers(ctx context.Context) error {
 
 // Stop implements world.World.
 func (c *Cloud) Stop(nodeName string) error {
-	ctx, cancel := atConsole()
+	ctx, cancel := withTimeout()
 	defer cancel()
 	s, err := c.server(ctx, nodeName)
 	if err != nil {

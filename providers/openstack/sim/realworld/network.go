@@ -21,7 +21,7 @@ const foreignHop = "10.0.255.253"
 
 // Routes implements world.World.
 func (c *Cloud) Routes() []world.Route {
-	ctx, cancel := atConsole()
+	ctx, cancel := withTimeout()
 	defer cancel()
 	out, err := c.routes(ctx)
 	if err != nil {
@@ -60,7 +60,7 @@ func (c *Cloud) routerRoutes(ctx context.Context) ([]route, error) {
 
 // AddForeignRoute implements world.World. The route leads to an address of the private network that no machine has.
 func (c *Cloud) AddForeignRoute(destination string) error {
-	ctx, cancel := atConsole()
+	ctx, cancel := withTimeout()
 	defer cancel()
 	c.mu.Lock()
 	c.foreign[destination] = true
@@ -71,7 +71,7 @@ func (c *Cloud) AddForeignRoute(destination string) error {
 
 // Objects implements world.World for the project.
 func (c *Cloud) Objects() map[string]int {
-	ctx, cancel := atConsole()
+	ctx, cancel := withTimeout()
 	defer cancel()
 	out, err := c.objects(ctx)
 	if err != nil {
@@ -88,7 +88,7 @@ func (c *Cloud) objects(ctx context.Context) (map[string]int, error) {
 		pools  []struct{ Members []named }
 		routes []route
 	)
-	err := atOnce(
+	err := runParallel(
 		into(ctx, c.tenant, "compute/servers", &servers),
 		into(ctx, c.tenant, "network/floatingips", &addresses),
 		into(ctx, c.tenant, "network/security-groups", &groups),
@@ -128,8 +128,8 @@ func into[T any](ctx context.Context, s *session, path string, out *[]T) func() 
 	}
 }
 
-// atOnce does all side by side.
-func atOnce(todo ...func() error) error {
+// runParallel does all side by side.
+func runParallel(todo ...func() error) error {
 	errs := make([]error, len(todo))
 	var all sync.WaitGroup
 	for i, do := range todo {

@@ -17,7 +17,7 @@ import (
 // newFront puts the kit's front before services. As on the simulator all of them are at one address, each at the path
 // that is its type, so that the call log names their operations in the same words.
 func newFront(roots map[string]string, o Options) *kit.Front {
-	describe, dialect := sim.Language()
+	describe, dialect := sim.Dialect()
 	return kit.NewFront(kit.FrontOptions{
 		Handler: newProxy(roots), Describe: describe, Dialect: dialect, Latency: o.Latency, Seed: o.Seed, ErrorRate: o.ErrorRate,
 	})

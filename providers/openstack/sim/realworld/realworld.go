@@ -50,8 +50,8 @@ type places struct {
 	project, user, public, network, subnet, router, flavor, image string
 }
 
-// patience is how long one change may take: many minutes, because the services of a lab share few processors with all else.
-const patience = 15 * time.Minute
+// changeTimeout is how long one change may take: many minutes, because the services of a lab share few processors with all else.
+const changeTimeout = 15 * time.Minute
 
 // credentials is the file that Options.Dir must have.
 const credentials = "openrc-admin"
@@ -67,7 +67,7 @@ func New(ctx context.Context, o Options) (*Cloud, error) {
 		return nil, err
 	}
 	c := &Cloud{admin: admin, front: newFront(admin.roots, o), foreign: map[string]bool{}}
-	err = c.furnish(ctx)
+	err = c.createProject(ctx)
 	if err == nil && o.Spares > 0 {
 		err = c.bootSpares(ctx, o.Spares)
 	}
@@ -119,9 +119,9 @@ router-id = %q
 `, endpoint+"/identity/v3", c.tenant.user, c.tenant.password, c.tenant.project, region, c.places.subnet, c.places.public, c.places.router)
 }
 
-// atConsole bounds what a person does at the cloud's console.
-func atConsole() (context.Context, context.CancelFunc) {
-	return context.WithTimeout(context.Background(), patience)
+// withTimeout bounds what a person does at the cloud's console.
+func withTimeout() (context.Context, context.CancelFunc) {
+	return context.WithTimeout(context.Background(), changeTimeout)
 }
 
 // pollEvery is how often a change is looked after.

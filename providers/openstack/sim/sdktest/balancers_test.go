@@ -198,7 +198,7 @@ func TestBatchUpdateOfMembers(t *testing.T) {
 	}
 }
 
-func TestRefusals(t *testing.T) {
+func TestLoadBalancerErrors(t *testing.T) {
 	c := newClients(t, sim.Options{})
 	ctx, s := t.Context(), c.subnet(t)
 	b := c.createFull(t, "web")
@@ -247,10 +247,10 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-func TestFates(t *testing.T) {
+func TestOutcomeRules(t *testing.T) {
 	c := newClients(t, sim.Options{})
-	c.cloud.SetFates(sim.Fate{Outcome: sim.OutcomeError, Operation: "CreateLoadBalancer"}, sim.Fate{Outcome: sim.OutcomeStuck, Operation: "CreateLoadBalancer", Call: 2},
-		sim.Fate{Outcome: sim.OutcomeChildrenStuck, Operation: "CreateLoadBalancer", Call: 3})
+	c.cloud.SetOutcomes(sim.OutcomeRule{Outcome: sim.OutcomeError, Operation: "CreateLoadBalancer"}, sim.OutcomeRule{Outcome: sim.OutcomeStuck, Operation: "CreateLoadBalancer", Call: 2},
+		sim.OutcomeRule{Outcome: sim.OutcomeChildrenStuck, Operation: "CreateLoadBalancer", Call: 3})
 	failed, stuck, half := c.createFull(t, "a"), c.createFull(t, "b"), c.createFull(t, "c")
 	child := func(b *loadbalancers.LoadBalancer) string {
 		return must(pools.Get(t.Context(), c.balancer, b.Pools[0].ID).Extract())(t).ProvisioningStatus
@@ -277,13 +277,13 @@ func TestFates(t *testing.T) {
 func TestOtherProjects(t *testing.T) {
 	c := newClients(t, sim.Options{})
 	b := c.createFull(t, "web")
-	stranger := clientsOf(t, c.cloud, c.cloud.Stranger())
-	_, err := loadbalancers.Get(t.Context(), stranger.balancer, b.ID).Extract()
+	other := clientsOf(t, c.cloud, c.cloud.OtherAccount())
+	_, err := loadbalancers.Get(t.Context(), other.balancer, b.ID).Extract()
 	wantStatus(t, err, 403, "Policy does not allow")
-	if list := all(t, loadbalancers.List(stranger.balancer, loadbalancers.ListOpts{}), loadbalancers.ExtractLoadBalancers); len(list) != 0 {
+	if list := all(t, loadbalancers.List(other.balancer, loadbalancers.ListOpts{}), loadbalancers.ExtractLoadBalancers); len(list) != 0 {
 		t.Errorf("sees %+v", list)
 	}
-	_, err = ports.Get(t.Context(), stranger.network, b.VipPortID).Extract()
+	_, err = ports.Get(t.Context(), other.network, b.VipPortID).Extract()
 	wantStatus(t, err, 404, "PortNotFound")
 }
 

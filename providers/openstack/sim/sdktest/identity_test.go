@@ -30,7 +30,7 @@ func TestAuthentication(t *testing.T) {
 		{"password by IDs", authURL, &gophercloud.AuthOptions{UserID: a.UserID, Password: a.Password, TenantID: a.ProjectID}, 0},
 		{"version discovery", "http://openstack.invalid/identity", password(a), 0},
 		{"wrong password", authURL, &gophercloud.AuthOptions{UserID: a.UserID, Password: "x", TenantID: a.ProjectID}, 401},
-		{"someone else's project", authURL, &gophercloud.AuthOptions{UserID: a.UserID, Password: a.Password, TenantID: cloud.Stranger().ProjectID}, 401},
+		{"someone else's project", authURL, &gophercloud.AuthOptions{UserID: a.UserID, Password: a.Password, TenantID: cloud.OtherAccount().ProjectID}, 401},
 		{"application credential", authURL, &gophercloud.AuthOptions{ApplicationCredentialID: a.ApplicationCredentialID, ApplicationCredentialSecret: a.ApplicationCredentialSecret}, 0},
 		{"application credential by name", authURL, &gophercloud.AuthOptions{ApplicationCredentialName: a.ApplicationCredentialName,
 			ApplicationCredentialSecret: a.ApplicationCredentialSecret, Username: a.Username, DomainID: a.DomainID}, 0},
@@ -59,7 +59,7 @@ func TestAuthentication(t *testing.T) {
 
 func TestCatalogue(t *testing.T) {
 	for name, o := range map[string]sim.Options{
-		"as usual": {}, "unversioned": {UnversionedCatalogue: true}, "other regions": {OtherRegions: []string{"Elsewhere"}},
+		"as usual": {}, "unversioned": {UnversionedCatalogue: true}, "other regions": {OtherRegions: []string{"RegionTwo"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := newClients(t, o)
@@ -80,7 +80,7 @@ func TestCatalogue(t *testing.T) {
 	}
 }
 
-func TestTokensEnd(t *testing.T) {
+func TestExpiredTokenIsRejected(t *testing.T) {
 	clock := clocktesting.NewFakeClock(time.Unix(1_700_000_000, 0))
 	c := newClients(t, sim.Options{Clock: clock, TokenLife: time.Hour})
 	list := func() map[string]int {

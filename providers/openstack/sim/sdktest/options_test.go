@@ -19,7 +19,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/openstack/sim"
 )
 
-func TestChoices(t *testing.T) {
+func TestFlavorsZonesAndProviders(t *testing.T) {
 	c := newClients(t, sim.Options{IPv6: true})
 	places := c.cloud.Places()
 	if got := all(t, flavors.List(c.balancer, flavors.ListOpts{}), flavors.ExtractFlavors); len(got) != 2 || got[0].ID != places.LoadBalancerFlavors[got[0].Name] {
@@ -73,7 +73,7 @@ func TestCertificates(t *testing.T) {
 	wantStatus(t, err, 404, "")
 }
 
-func TestSubnetsByTagsAndDrought(t *testing.T) {
+func TestSubnetsByTagsAndExhaustion(t *testing.T) {
 	c := newClients(t, sim.Options{})
 	places := c.cloud.Places()
 	gold := must(c.cloud.AddSubnet(places.PublicNetwork, "gold", netip.MustParsePrefix("203.0.113.0/28"), "gold", "paid"))(t)
@@ -90,7 +90,7 @@ func TestSubnetsByTagsAndDrought(t *testing.T) {
 			t.Errorf("%+v: %d subnets, want %d", tc.o, len(got), tc.want)
 		}
 	}
-	if err := c.cloud.DrySubnet(places.PrivateSubnet); err != nil {
+	if err := c.cloud.ExhaustSubnet(places.PrivateSubnet); err != nil {
 		t.Fatal(err)
 	}
 	_, err := loadbalancers.Create(t.Context(), c.balancer, loadbalancers.CreateOpts{VipSubnetID: places.PrivateSubnet}).Extract()
@@ -102,7 +102,7 @@ func TestSubnetsByTagsAndDrought(t *testing.T) {
 	}
 }
 
-func TestExtensionsSwitchedOff(t *testing.T) {
+func TestDisabledExtensions(t *testing.T) {
 	c := newClients(t, sim.Options{WithoutExtensions: []string{"extraroute-atomic", "allowed-address-pairs", "standard-attr-tag", "revision-if-match"}})
 	p := all(t, ports.List(c.network, nil), ports.ExtractPorts)[0]
 	_, err := ports.Update(t.Context(), c.network, p.ID, ports.UpdateOpts{AllowedAddressPairs: &[]ports.AddressPair{{IPAddress: "10.244.0.0/24"}}}).Extract()

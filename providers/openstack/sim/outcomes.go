@@ -17,8 +17,8 @@ const (
 	OutcomeChildrenStuck Outcome = "children-stuck"
 )
 
-// Fate says which changes of load balancers end otherwise than usual.
-type Fate struct {
+// OutcomeRule says which changes of load balancers end otherwise than usual.
+type OutcomeRule struct {
 	Outcome Outcome
 	// Operation, where set, restricts the fate to changes by that operation, such as CreateLoadBalancer.
 	Operation string
@@ -28,25 +28,25 @@ type Fate struct {
 	Times int
 }
 
-type fateState struct {
-	Fate
+type outcomeRule struct {
+	OutcomeRule
 	seen, met int
 }
 
-// SetFates replaces all fates; none lets every change end as usual. What has begun ends as it was to end.
-func (c *Cloud) SetFates(fates ...Fate) {
-	c.look(func(t *tx) {
-		t.fates = nil
-		for _, f := range fates {
-			t.fates = append(t.fates, &fateState{Fate: f})
+// SetOutcomes replaces all fates; none lets every change end as usual. What has begun ends as it was to end.
+func (c *Cloud) SetOutcomes(rules ...OutcomeRule) {
+	c.inspect(func(t *tx) {
+		t.outcomeRules = nil
+		for _, f := range rules {
+			t.outcomeRules = append(t.outcomeRules, &outcomeRule{OutcomeRule: f})
 		}
 	})
 }
 
 // fate is how the change that begins now will end.
-func (t *tx) fate() Outcome {
+func (t *tx) nextOutcome() Outcome {
 	chosen := OutcomeActive
-	for _, f := range t.fates {
+	for _, f := range t.outcomeRules {
 		if f.Operation != "" && (t.call.op == nil || f.Operation != t.call.op.name) {
 			continue
 		}
@@ -61,15 +61,15 @@ func (t *tx) fate() Outcome {
 
 // Unstick ends all that is stuck as usual.
 func (c *Cloud) Unstick() {
-	c.look(func(t *tx) {
+	c.inspect(func(t *tx) {
 		for _, g := range t.changes {
 			if g.outcome == OutcomeStuck {
 				g.outcome = OutcomeActive
 			}
 		}
-		t.settleDue()
+		t.finishDueChanges()
 		for _, b := range bySeq(t.balancers) {
-			for _, part := range b.everyPart() {
+			for _, part := range b.descendants() {
 				t.unstick(b, part)
 			}
 		}
@@ -87,19 +87,19 @@ func (t *tx) unstick(b *balancer, part octaviaEntity) {
 	}
 }
 
-// everyPart is all that a load balancer has, outermost first.
-func (b *balancer) everyPart() []octaviaEntity {
+// descendants is all that a load balancer has, outermost first.
+func (b *balancer) descendants() []octaviaEntity {
 	var out []octaviaEntity
 	for _, l := range b.listeners {
 		out = append(out, l)
 	}
 	for _, p := range b.pools {
-		out = append(out, p.everyPart()...)
+		out = append(out, p.descendants()...)
 	}
 	return out
 }
 
-func (p *pool) everyPart() []octaviaEntity {
+func (p *pool) descendants() []octaviaEntity {
 	out := []octaviaEntity{p}
 	for _, m := range p.members {
 		out = append(out, m)

@@ -15,7 +15,7 @@ func roles() []string { return []string{"member", "load-balancer_member", "creat
 type named struct{ ID, Name string }
 
 // furnish makes the project and what machines need in it.
-func (c *Cloud) furnish(ctx context.Context) error {
+func (c *Cloud) createProject(ctx context.Context) error {
 	name, password := "ccm-"+strings.ToLower(rand.Text()[:10]), rand.Text()
 	var err error
 	p := &c.places
@@ -72,7 +72,7 @@ func (c *Cloud) choose(ctx context.Context) error {
 			return err
 		}
 	}
-	return atOnce(
+	return runParallel(
 		first("compute/flavors", &c.places.flavor),
 		first("image/images?visibility=public", &c.places.image),
 		first("network/networks?router:external=true", &c.places.public),
@@ -106,7 +106,7 @@ func (c *Cloud) connect(ctx context.Context) (err error) {
 
 // Close removes the project and all that is in it.
 func (c *Cloud) Close() error {
-	ctx, cancel := atConsole()
+	ctx, cancel := withTimeout()
 	defer cancel()
 	var errs []error
 	if c.tenant != nil {

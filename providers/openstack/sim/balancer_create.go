@@ -58,7 +58,7 @@ func (t *tx) createBalancer() (any, error) {
 		}
 		project = in.Project
 	}
-	n, s, err := t.vipPlace(in)
+	n, s, err := t.resolveVIPSubnet(in)
 	if err != nil {
 		return nil, err
 	}
@@ -79,20 +79,20 @@ func (t *tx) createBalancer() (any, error) {
 	if in.Zone != "" {
 		b.Zone = &in.Zone
 	}
-	if err := t.takeVIP(b, in, n, s); err != nil {
+	if err := t.assignVIP(b, in, n, s); err != nil {
 		return nil, ofProvider(in.Provider, err)
 	}
-	if err := t.grow(b, in); err != nil {
+	if err := t.createChildren(b, in); err != nil {
 		t.removeChildren(b) // The VIP port stays, and is marked as used by a load balancer that does not exist.
 		return nil, err
 	}
 	t.balancers[b.ID] = b
-	t.begin(b, pendingCreate, b.everyPart())
+	t.startChange(b, pendingCreate, b.descendants())
 	return map[string]any{"loadbalancer": t.fullView(b)}, nil
 }
 
-// vipPlace finds the network and the subnet of a VIP.
-func (t *tx) vipPlace(in balancerSpec) (*network, *subnet, error) {
+// resolveVIPSubnet finds the network and the subnet of a VIP.
+func (t *tx) resolveVIPSubnet(in balancerSpec) (*network, *subnet, error) {
 	switch {
 	case in.VIPPort != "":
 		p := t.ports[in.VIPPort]
@@ -170,8 +170,8 @@ func ofProvider(name string, err error) error {
 	return err
 }
 
-// takeVIP gives a load balancer its port: the one that is named, or a new one.
-func (t *tx) takeVIP(b *balancer, in balancerSpec, n *network, s *subnet) error {
+// assignVIP gives a load balancer its port: the one that is named, or a new one.
+func (t *tx) assignVIP(b *balancer, in balancerSpec, n *network, s *subnet) error {
 	p := t.ports[in.VIPPort]
 	if p == nil {
 		wanted := []fixedIP{{Subnet: s.ID, Address: in.VIP}}
@@ -201,8 +201,8 @@ func (t *tx) takeVIP(b *balancer, in balancerSpec, n *network, s *subnet) error 
 }
 
 // grow makes the pools and the listeners of a new load balancer.
-func (t *tx) grow(b *balancer, in balancerSpec) error {
-	specs, err := gatherPools(in)
+func (t *tx) createChildren(b *balancer, in balancerSpec) error {
+	specs, err := collectPools(in)
 	if err != nil {
 		return err
 	}
@@ -221,7 +221,7 @@ func (t *tx) grow(b *balancer, in balancerSpec) error {
 		p := t.newPool(b, spec)
 		t.pools[p.ID] = p
 		b.pools = append(b.pools, p)
-		if err := firstOf(p.validate(t), t.fill(p, spec)); err != nil {
+		if err := firstOf(p.validate(t), t.addMembersAndMonitor(p, spec)); err != nil {
 			return err
 		}
 		byName[p.Name] = p
@@ -247,8 +247,8 @@ func (t *tx) grow(b *balancer, in balancerSpec) error {
 	return nil
 }
 
-// gatherPools are the pools of a new load balancer, in the list or inside of listeners. A listener may also name one of the list.
-func gatherPools(in balancerSpec) ([]poolSpec, error) {
+// collectPools are the pools of a new load balancer, in the list or inside of listeners. A listener may also name one of the list.
+func collectPools(in balancerSpec) ([]poolSpec, error) {
 	specs := append([]poolSpec{}, in.Pools...)
 	var named []string
 	for _, l := range in.Listeners {

@@ -39,7 +39,7 @@ type Account struct {
 
 // furnish builds Keystone's projects and users, and in the cluster's project a private network behind a
 // router to the public one, flavors, and the security groups.
-func (t *tx) furnish() error {
+func (t *tx) createFixtures() error {
 	k8s, other, admin := t.newProject(t.o.Cluster), t.newProject(otherProject), t.newProject("admin")
 	ccm := t.newUser(userName, k8s, roleMember, roleLoadBalance, "reader")
 	ccm.password = t.o.Password
@@ -127,7 +127,7 @@ func (t *tx) launch(m world.Machine) (*server, error) {
 		metadata: map[string]string{}, created: t.now, updated: t.now, ready: t.now.Add(t.o.BootTime), podCIDRs: slices.Clone(m.PodCIDRs)}
 	p.DeviceID, p.DeviceOwner, p.Groups = s.ID, ownerCompute+zone, []string{t.defaultGroup(t.clusterProject).ID}
 	t.servers[s.ID] = s
-	t.pass()
+	t.advance()
 	if !t.o.PublicNodes {
 		return s, nil
 	}

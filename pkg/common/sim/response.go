@@ -9,34 +9,34 @@ import (
 
 // answer is a response that is complete before any of it is sent, so that it can be lost whole.
 // Simulated clouds answer with small documents; nothing here streams.
-type answer struct {
+type response struct {
 	header http.Header
 	status int
 	body   bytes.Buffer
 }
 
-var _ http.ResponseWriter = (*answer)(nil)
+var _ http.ResponseWriter = (*response)(nil)
 
-func newAnswer() *answer { return &answer{header: http.Header{}} }
+func newResponse() *response { return &response{header: http.Header{}} }
 
 // Header implements http.ResponseWriter.
-func (a *answer) Header() http.Header { return a.header }
+func (a *response) Header() http.Header { return a.header }
 
 // WriteHeader implements http.ResponseWriter. Only the first status counts, as over a socket.
-func (a *answer) WriteHeader(status int) {
+func (a *response) WriteHeader(status int) {
 	if a.status == 0 {
 		a.status = status
 	}
 }
 
 // Write implements http.ResponseWriter.
-func (a *answer) Write(p []byte) (int, error) {
+func (a *response) Write(p []byte) (int, error) {
 	a.WriteHeader(http.StatusOK)
 	return a.body.Write(p)
 }
 
 // sendTo writes the answer to a socket.
-func (a *answer) sendTo(w http.ResponseWriter) {
+func (a *response) sendTo(w http.ResponseWriter) {
 	for k, v := range a.header {
 		w.Header()[k] = v
 	}
@@ -46,7 +46,7 @@ func (a *answer) sendTo(w http.ResponseWriter) {
 }
 
 // response is the answer as a client in process receives it.
-func (a *answer) response(r *http.Request) *http.Response {
+func (a *response) toHTTP(r *http.Request) *http.Response {
 	body := a.body.Bytes()
 	length := int64(len(body))
 	if len(body) > 0 && a.header.Get("Content-Type") == "" {

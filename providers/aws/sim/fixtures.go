@@ -19,7 +19,7 @@ const (
 
 // furnish builds the VPC: in each zone a public and a private subnet, a public route table, the
 // main one, which is the cluster's, and the security group of the nodes.
-func (t *tx) furnish() error {
+func (t *tx) createFixtures() error {
 	cluster := tagClusterPrefix + t.o.Cluster
 	v := &vpc{id: t.newID("vpc"), cidr: t.o.VPC, cidr6: t.o.VPC6, dhcp: t.newID("dopt"), gatewayID: t.newID("igw"), natGateway: t.newID("nat")}
 	t.vpcs[v.id] = v
