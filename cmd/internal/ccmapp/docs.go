@@ -60,18 +60,18 @@ func pages(root *cobra.Command, o *options) []page {
 	list := []page{
 		{"flags.md", func(w io.Writer) error { return writeFlags(w, root, o) }},
 		{"annotations.md", func(w io.Writer) error {
-			return provider.WriteAnnotationReference(w, "Portable annotations",
+			return writeAnnotationReference(w, "Portable annotations",
 				"These annotations on a Service of type LoadBalancer mean the same on every cloud. "+
 					"A cloud's own annotations win over them; capabilities.md says which cloud honours which.", portable())
 		}},
 		{"metrics.md", writeMetrics},
-		{"capabilities.md", func(w io.Writer) error { return provider.WriteCapabilities(w, all, intent.Keys()) }},
+		{"capabilities.md", func(w io.Writer) error { return writeCapabilities(w, all, intent.Keys()) }},
 	}
 	for _, d := range all {
 		list = append(list,
-			page{"config-" + d.Name + ".md", func(w io.Writer) error { return provider.WriteConfigReference(w, d) }},
+			page{"config-" + d.Name + ".md", func(w io.Writer) error { return writeConfigReference(w, d) }},
 			page{"annotations-" + d.Name + ".md", func(w io.Writer) error {
-				return provider.WriteAnnotationReference(w, "Annotations of the "+d.Title+" provider",
+				return writeAnnotationReference(w, "Annotations of the "+d.Title+" provider",
 					"These annotations mean something with `--cloud-provider="+d.Name+"` only. Those that mean the same on every cloud are in annotations.md.", d.Annotations)
 			}})
 	}

@@ -1,12 +1,12 @@
 package guard
 
 import (
-	"sync"
+	"sync/atomic"
 
 	v1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/record"
-	"k8s.io/utils/lru"
+
+	"github.com/unified-ccm/unified-ccm/pkg/common/events"
 )
 
 // Reasons of the Events. People filter and alert by them, so they can never change.
@@ -17,89 +17,45 @@ const (
 	reasonDryRunPlan         = "DryRunPlan"
 )
 
-const (
-	// maxRemembered bounds the memory of what was last said about an object. Forgetting only
-	// costs a repeated Event.
-	maxRemembered = 8192
-	// maxEventMessage is what the Kubernetes API takes as the message of an Event.
-	maxEventMessage = 1024
-)
-
-// events sends Events, each text about an object once until it changes. Until use is called they
-// go nowhere.
-type events struct {
-	mu       sync.RWMutex
-	recorder record.EventRecorder
-	said     *lru.Cache // of eventKey to the last text
+// recorder sends Events. It drops them until use is called.
+type recorder struct {
+	current atomic.Pointer[record.EventRecorder]
+	sent    *events.Deduplicator
 }
 
-type eventKey struct {
-	uid    types.UID
-	reason string
+func newRecorder() *recorder {
+	r := &recorder{sent: events.NewDeduplicator()}
+	r.use(&record.FakeRecorder{}) // drops Events, because it has no channel
+	return r
 }
 
-func newEvents() *events {
-	// A FakeRecorder without a channel drops what it is given.
-	return &events{recorder: &record.FakeRecorder{}, said: lru.New(maxRemembered)}
-}
+func (r *recorder) use(current record.EventRecorder) { r.current.Store(&current) }
 
-func (e *events) use(recorder record.EventRecorder) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.recorder = recorder
-}
-
-func (e *events) get() record.EventRecorder {
-	e.mu.RLock()
-	defer e.mu.RUnlock()
-	return e.recorder
-}
+func (r *recorder) get() record.EventRecorder { return *r.current.Load() }
 
 // node sends an Event about a node.
-func (e *events) node(node *v1.Node, kind, reason, text string) {
-	e.get().Event(node, kind, reason, text)
+func (r *recorder) node(node *v1.Node, kind, reason, text string) {
+	r.get().Event(node, kind, reason, text)
 }
 
-// nodeOnce sends a normal Event about a node unless it was the last thing said for that reason.
-func (e *events) nodeOnce(node *v1.Node, reason, text string) {
-	if e.isNews(identity(node), reason, text) {
-		e.node(node, v1.EventTypeNormal, reason, text)
+// nodeOnce sends a normal Event about a node unless it was the last one for that reason.
+func (r *recorder) nodeOnce(node *v1.Node, reason, text string) {
+	if r.isNew(string(identity(node)), reason, text) {
+		r.node(node, v1.EventTypeNormal, reason, text)
 	}
 }
 
-// serviceOnce does the same for a Service. It says whether the text was news.
-func (e *events) serviceOnce(service *v1.Service, reason, text string) bool {
-	uid := service.UID
-	if uid == "" {
-		uid = types.UID(service.Namespace + "/" + service.Name)
-	}
-	if !e.isNews(uid, reason, text) {
+// serviceOnce sends a normal Event about a Service unless it was the last one for that reason. It reports whether
+// it did.
+func (r *recorder) serviceOnce(service *v1.Service, reason, text string) bool {
+	object := service.Namespace + "/" + service.Name + "/" + string(service.UID)
+	if !r.isNew(object, reason, text) {
 		return false
 	}
-	e.get().Event(service, v1.EventTypeNormal, reason, shorten(text))
+	r.get().Event(service, v1.EventTypeNormal, reason, events.Shorten(text))
 	return true
 }
 
-func (e *events) isNews(uid types.UID, reason, text string) bool {
-	key := eventKey{uid, reason}
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if last, ok := e.said.Get(key); ok && last == text {
-		return false
-	}
-	e.said.Add(key, text)
-	return true
-}
-
-// shorten cuts a text to what an Event can carry, at the end of a character.
-func shorten(text string) string {
-	const more = "… (more in the log)"
-	if len(text) <= maxEventMessage {
-		return text
-	}
-	cut := maxEventMessage - len(more)
-	for cut > 0 && text[cut]&0xC0 == 0x80 {
-		cut--
-	}
-	return text[:cut] + more
+func (r *recorder) isNew(object, reason, text string) bool {
+	return len(r.sent.New(object, reason, []events.Message{{Reason: reason, Text: text}})) > 0
 }

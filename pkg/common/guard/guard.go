@@ -13,6 +13,7 @@ import (
 	"k8s.io/client-go/informers"
 	cloudprovider "k8s.io/cloud-provider"
 
+	"github.com/unified-ccm/unified-ccm/pkg/common/kube"
 	"github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
 	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
 )
@@ -42,7 +43,7 @@ var (
 type shared struct {
 	provider string
 	owner    provider.NodeOwner
-	events   *events
+	events   *recorder
 	nodes    *nodeLister
 	observe  *observer
 }
@@ -56,7 +57,7 @@ func Wrap(cloud cloudprovider.Interface, o Options) cloudprovider.Interface {
 	s := &shared{
 		provider: cloud.ProviderName(),
 		owner:    ownerOf(cloud),
-		events:   newEvents(),
+		events:   newRecorder(),
 		nodes:    &nodeLister{},
 		observe:  newObserver(cloud.ProviderName(), o.Clock),
 	}
@@ -76,7 +77,7 @@ func Wrap(cloud cloudprovider.Interface, o Options) cloudprovider.Interface {
 // Initialize implements cloudprovider.Interface. It reads the cluster's UID and starts sending
 // Events, until stop is closed.
 func (g *guarded) Initialize(clients cloudprovider.ControllerClientBuilder, stop <-chan struct{}) {
-	runtime := newRuntime(clients, stop, g.dryRun)
+	runtime := kube.NewRuntime(clients, stop, g.dryRun)
 	g.shared.events.use(runtime.Recorder)
 	if user, ok := g.inner.(provider.RuntimeUser); ok {
 		user.SetRuntime(runtime)

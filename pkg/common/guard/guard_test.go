@@ -341,24 +341,6 @@ func TestInitializeLendsTheRuntimeFirst(t *testing.T) {
 	}
 }
 
-func TestClusterUID(t *testing.T) {
-	client := fake.NewClientset(&v1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: metav1.NamespaceSystem, UID: "u-1"}})
-	if uid, err := clusterUID(t.Context(), client); uid != "u-1" || err != nil {
-		t.Errorf("got %q, %v", uid, err)
-	}
-	if uid, err := clusterUID(t.Context(), fake.NewClientset()); uid != "" || err == nil {
-		t.Errorf("without the namespace: %q, %v", uid, err)
-	}
-}
-
-func TestShorten(t *testing.T) {
-	long := strings.Repeat("ü", maxEventMessage)
-	got := shorten(long)
-	if len(got) > maxEventMessage || strings.ContainsRune(got, '\uFFFD') {
-		t.Errorf("%d bytes, %q", len(got), got[len(got)-40:])
-	}
-}
-
 func TestConcurrentAnswersAreCountedOnce(t *testing.T) {
 	f := newFixture(t, Options{MaxDeletions: 3, Confirmation: -1})
 	f.spy.exists = false

@@ -149,10 +149,6 @@ func (i *Instances) OwnsNode(node *v1.Node) provider.Ownership {
 	}
 }
 
-// Invalidate forgets the snapshot. It is for callers that know that the cloud has changed; it
-// is never needed for correctness.
-func (i *Instances) Invalidate() { i.known.clear() }
-
 // ofNode returns the node's instance, by provider ID where it has one, else by name. bulk says
 // that many nodes are being asked about, so that a list is worth its calls.
 func (i *Instances) ofNode(ctx context.Context, node *v1.Node, age time.Duration, bulk bool) (Instance, bool, error) {

@@ -173,11 +173,3 @@ func (s *snapshot) lastList() time.Time {
 	defer s.mu.RUnlock()
 	return s.listedAt
 }
-
-// clear forgets everything.
-func (s *snapshot) clear() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.byID, s.idsByName = map[string]observed{}, map[string][]string{}
-	s.listedAt, s.listFailedAt, s.readSingly = time.Time{}, time.Time{}, 0
-}

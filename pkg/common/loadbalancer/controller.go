@@ -11,6 +11,7 @@ import (
 	cloudprovider "k8s.io/cloud-provider"
 	"k8s.io/utils/clock"
 
+	"github.com/unified-ccm/unified-ccm/pkg/common/events"
 	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
 	"github.com/unified-ccm/unified-ccm/pkg/common/locks"
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
@@ -63,7 +64,7 @@ type Controller[S, D, O any] struct {
 	cloud   Cloud[S, D, O]
 	runtime atomic.Pointer[provider.Runtime]
 	locks   locks.KeyedMutex
-	told    *told
+	sent    *events.Deduplicator
 	missing *keySet
 }
 
@@ -87,7 +88,7 @@ func New[S, D, O any](o Options, cloud Cloud[S, D, O]) *Controller[S, D, O] {
 		o.Vocabulary.Provider = o.Provider
 	}
 	process().set.Register()
-	return &Controller[S, D, O]{options: o, cloud: cloud, told: newTold(), missing: newKeySet()}
+	return &Controller[S, D, O]{options: o, cloud: cloud, sent: events.NewDeduplicator(), missing: newKeySet()}
 }
 
 // SetRuntime implements provider.RuntimeUser. Before it is called, Events go nowhere and the
@@ -144,7 +145,7 @@ func (c *Controller[S, D, O]) EnsureLoadBalancer(ctx context.Context, clusterNam
 	if err != nil {
 		return nil, err
 	}
-	c.tellPlanWarnings(service, todo)
+	c.recordPlanWarnings(service, todo)
 	if !todo.Empty() {
 		if err := c.apply(ctx, service, todo); err != nil {
 			return nil, err
@@ -183,7 +184,7 @@ func (c *Controller[S, D, O]) UpdateLoadBalancer(ctx context.Context, clusterNam
 	if err != nil {
 		return err
 	}
-	c.tellPlanWarnings(service, todo)
+	c.recordPlanWarnings(service, todo)
 	if todo.Empty() {
 		return nil
 	}
@@ -213,7 +214,7 @@ func (c *Controller[S, D, O]) EnsureLoadBalancerDeleted(ctx context.Context, clu
 	if err != nil {
 		return err
 	}
-	c.tellPlanWarnings(service, todo)
+	c.recordPlanWarnings(service, todo)
 	if !todo.Empty() {
 		if err := c.apply(ctx, service, todo); err != nil {
 			return err
@@ -223,7 +224,7 @@ func (c *Controller[S, D, O]) EnsureLoadBalancerDeleted(ctx context.Context, clu
 		}
 	}
 	c.missing.take(lockName(key))
-	c.told.forget(lockName(key))
+	c.sent.Forget(lockName(key), sourceIntent, sourcePlan)
 	return nil
 }
 

@@ -107,7 +107,7 @@ func TestLongEventsAreCut(t *testing.T) {
 	f.cloud.warnings = []string{strings.Repeat("ü", 2000)}
 	f.mustEnsure(t, web())
 	message := strings.TrimPrefix(f.eventsNow()[0], "Warning LoadBalancerWarning ")
-	if len(message) > 1024 || !utf8.ValidString(message) || !strings.HasSuffix(message, "…") {
+	if len(message) > 1024 || !utf8.ValidString(message) || !strings.HasSuffix(message, "… (more in the log)") {
 		t.Errorf("%d bytes, valid %t", len(message), utf8.ValidString(message))
 	}
 }

@@ -54,7 +54,7 @@ func (c *Controller[S, D, O]) enter(ctx context.Context, key Key) (context.Conte
 // target reads the Service, tells its owner what has no effect, and works out what should exist.
 func (c *Controller[S, D, O]) target(ctx context.Context, key Key, service *v1.Service, nodes []*v1.Node) (target[D], error) {
 	in, warnings, err := intent.Read(service, c.options.Vocabulary)
-	c.tellWarnings(service, warnings)
+	c.recordWarnings(service, warnings)
 	if err != nil {
 		return target[D]{}, intent.Join(intent.Subject(service), err, c.cloud.Validate(in))
 	}
@@ -215,7 +215,7 @@ func (c *Controller[S, D, O]) apply(ctx context.Context, service *v1.Service, to
 		},
 	})
 	if made := result.Made(todo); !made.Empty() {
-		c.tellChanged(service, made)
+		c.event(service, v1.EventTypeNormal, EventLoadBalancerChanged, plan.Summary(made))
 	}
 	return c.withRetry(err)
 }

@@ -39,9 +39,6 @@ type ApplyOptions struct {
 	// Observer hears of every step of every change, from one goroutine, in the order in which
 	// the steps happened. A non-nil err means that the change failed in that status. May be nil.
 	Observer func(change Change, status Status, err error)
-	// Resume is the result of an earlier Apply of the same plan: what is done there is not
-	// repeated, and its handles are known. May be nil.
-	Resume *Result
 	// Clock measures durations; nil is the real one.
 	Clock clock.PassiveClock
 }
@@ -65,8 +62,7 @@ type Outcome struct {
 	Took time.Duration
 }
 
-// Made returns the part of the plan that was made for certain, in this or a resumed Apply: what
-// to tell people after an Apply that failed half-way.
+// Made returns the changes that certainly were made, for reports about an Apply that failed half-way.
 func (r Result) Made(p Plan) Plan {
 	made := Plan{Subject: p.Subject}
 	for i, o := range r.Outcomes {
@@ -137,22 +133,9 @@ func newRun(p Plan, o ApplyOptions) *run {
 		status: make(map[Ref]Status, len(p.Changes)),
 		events: make(chan event), awaited: make([]bool, len(p.Changes)),
 	}
-	if o.Resume != nil {
-		if o.Resume.IDs != nil {
-			r.result.IDs = o.Resume.IDs
-		}
-		for _, outcome := range o.Resume.Outcomes {
-			r.status[outcome.Ref] = outcome.Status
-		}
-	}
 	for i, c := range p.Changes {
-		switch s := r.status[c.Ref]; {
-		case s == Applied && c.Ready == nil:
-			r.status[c.Ref] = Done
-		case s != Applied && s != Done:
-			r.status[c.Ref] = Pending
-		}
-		r.result.Outcomes[i] = Outcome{Ref: c.Ref, Status: r.status[c.Ref]}
+		r.status[c.Ref] = Pending
+		r.result.Outcomes[i] = Outcome{Ref: c.Ref, Status: Pending}
 	}
 	return r
 }

@@ -264,55 +264,6 @@ func TestApplyNamesTheWaitThatTimedOut(t *testing.T) {
 	}
 }
 
-// A plan of three that fails at each step in turn, and is resumed, does everything exactly once.
-func TestApplyResumesWithoutRepeating(t *testing.T) {
-	for _, failAt := range []string{"lb", "lb ready", "pool", "listener"} {
-		t.Run(failAt, func(t *testing.T) {
-			counts := map[string]int{}
-			failed := false
-			step := func(name string, needs Handle) func(context.Context, *Handles) error {
-				return func(_ context.Context, ids *Handles) error {
-					if needs != "" {
-						if _, err := ids.ID(needs); err != nil {
-							return err
-						}
-					}
-					if name == failAt && !failed {
-						failed = true
-						return denied(name)
-					}
-					counts[name]++
-					ids.Set(Handle(name), "id-of-"+name)
-					return nil
-				}
-			}
-			p := Plan{Changes: []Change{
-				{Ref: create("lb"), Do: step("lb", ""), Ready: step("lb ready", "lb")},
-				{Ref: create("pool"), After: []Ref{create("lb")}, Do: step("pool", "lb")},
-				{Ref: create("listener"), After: []Ref{create("pool")}, Do: step("listener", "pool")},
-			}}
-			first, err := p.Apply(t.Context(), ApplyOptions{})
-			if !cloudapi.Is(err, cloudapi.Denied) {
-				t.Fatalf("first: %v", err)
-			}
-			second, err := p.Apply(t.Context(), ApplyOptions{Resume: &first})
-			if err != nil {
-				t.Fatalf("second: %v", err)
-			}
-			if _, err := p.Apply(t.Context(), ApplyOptions{Resume: &second}); err != nil {
-				t.Fatalf("third: %v", err)
-			}
-			want := map[string]int{"lb": 1, "lb ready": 1, "pool": 1, "listener": 1}
-			if diff := cmp.Diff(want, counts); diff != "" {
-				t.Errorf("calls (-want +got):\n%s", diff)
-			}
-			if len(second.Made(p).Changes) != 3 {
-				t.Errorf("made %v", names(second.Made(p)))
-			}
-		})
-	}
-}
-
 func TestApplyTakesADeletionOfNothingForDone(t *testing.T) {
 	gone := func(context.Context, *Handles) error {
 		return &cloudapi.Error{Class: cloudapi.NotFound, Operation: "Delete", Err: errors.New("no such pool")}

@@ -1,4 +1,5 @@
-package guard
+// Package kube gives providers access to the cluster that the manager runs for: Events, annotations and its UID.
+package kube
 
 import (
 	"context"
@@ -21,18 +22,16 @@ import (
 )
 
 const (
-	// component names the source of Events and the client's user agent.
+	// component is the source of Events and the client's user agent.
 	component = "unified-ccm"
-	// uidTimeout bounds the start: long enough for an API server that restarts, and no longer,
-	// because no controller runs meanwhile.
-	uidTimeout = 30 * time.Second
-	// uidRetry is the pause between two attempts.
-	uidRetry = time.Second
+	// uidTimeout is long enough for an API server that restarts. No controller runs in the meantime.
+	uidTimeout       = 30 * time.Second
+	uidRetryInterval = time.Second
 )
 
-// newRuntime makes what a provider is lent. Without clients (a provider run by a test), Events
-// are dropped and the cluster's UID is unknown.
-func newRuntime(clients cloudprovider.ControllerClientBuilder, stop <-chan struct{}, dryRun bool) provider.Runtime {
+// NewRuntime returns the runtime of a provider, whose Events are sent until stop is closed. Without clients, as in
+// tests, Events are dropped and the cluster's UID is unknown.
+func NewRuntime(clients cloudprovider.ControllerClientBuilder, stop <-chan struct{}, dryRun bool) provider.Runtime {
 	ctx := wait.ContextForChannel(stop)
 	logger := klog.FromContext(ctx)
 	dropping := provider.Runtime{Recorder: &record.FakeRecorder{}, DryRun: dryRun}
@@ -41,7 +40,7 @@ func newRuntime(clients cloudprovider.ControllerClientBuilder, stop <-chan struc
 	}
 	client, err := clients.Client(component)
 	if err != nil {
-		logger.Error(err, "No client for the Kubernetes API: Events are not sent and the cluster's UID is unknown")
+		logger.Error(err, "Failed to create a client for the Kubernetes API: Events are dropped and the cluster's UID is unknown")
 		return dropping
 	}
 	broadcaster := record.NewBroadcaster(record.WithContext(ctx))
@@ -52,8 +51,8 @@ func newRuntime(clients cloudprovider.ControllerClientBuilder, stop <-chan struc
 	}()
 	uid, err := clusterUID(ctx, client)
 	if err != nil {
-		logger.Error(err, "Cannot read the UID of namespace kube-system: cloud objects of clusters with the same name cannot be told apart. "+
-			"Allow the manager to get this namespace and restart it")
+		logger.Error(err, "Failed to read the UID of namespace kube-system: cloud objects of clusters with the same name "+
+			"cannot be distinguished. Allow the manager to get this namespace and restart it")
 	}
 	runtime := provider.Runtime{
 		Recorder:   broadcaster.NewRecorder(scheme.Scheme, v1.EventSource{Component: component}),
@@ -66,26 +65,28 @@ func newRuntime(clients cloudprovider.ControllerClientBuilder, stop <-chan struc
 	return runtime
 }
 
-// annotator sets annotations of Services. It writes through the status subresource, as the service
-// controller does, so that the manager needs no right to change Services as such. The UID in the
-// patch makes the API server refuse it for another Service of the same name.
+// annotator returns a function that sets annotations of a Service. It patches the status subresource, as the service
+// controller does, so that the manager needs no permission to update Services themselves. Because of the UID in the
+// patch, the API server rejects it for another Service of the same name.
 func annotator(client kubernetes.Interface) func(context.Context, *v1.Service, map[string]string) error {
 	return func(ctx context.Context, service *v1.Service, annotations map[string]string) error {
-		patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"uid": service.UID, "annotations": annotations}})
+		metadata := map[string]any{"uid": service.UID, "annotations": annotations}
+		patch, err := json.Marshal(map[string]any{"metadata": metadata})
 		if err != nil {
 			return err
 		}
-		_, err = client.CoreV1().Services(service.Namespace).Patch(ctx, service.Name, types.MergePatchType, patch, metav1.PatchOptions{}, "status")
+		_, err = client.CoreV1().Services(service.Namespace).
+			Patch(ctx, service.Name, types.MergePatchType, patch, metav1.PatchOptions{}, "status")
 		return err
 	}
 }
 
-// clusterUID reads the UID of the kube-system namespace, which lives as long as the cluster. What
-// cannot get better by waiting (not allowed, not there) ends the attempts.
+// clusterUID reads the UID of the kube-system namespace, which exists as long as the cluster. It does not retry
+// when the namespace is forbidden or missing.
 func clusterUID(ctx context.Context, client kubernetes.Interface) (string, error) {
 	var uid string
 	var last error
-	err := wait.PollUntilContextTimeout(ctx, uidRetry, uidTimeout, true, func(ctx context.Context) (bool, error) {
+	err := wait.PollUntilContextTimeout(ctx, uidRetryInterval, uidTimeout, true, func(ctx context.Context) (bool, error) {
 		namespace, err := client.CoreV1().Namespaces().Get(ctx, metav1.NamespaceSystem, metav1.GetOptions{})
 		switch {
 		case err == nil:

@@ -1,18 +1,21 @@
-package provider
+package ccmapp
 
 import (
 	"fmt"
 	"io"
 	"slices"
 	"strings"
+
+	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
 )
 
-// WriteConfigReference writes the reference of a provider's cloud.conf as a Markdown page, each
-// section under a heading of its own, in the order of the descriptor.
-func WriteConfigReference(w io.Writer, d Descriptor) error {
+// writeConfigReference writes the reference of a provider's cloud.conf as a Markdown page, with one heading for
+// each section, in the order of the descriptor.
+func writeConfigReference(w io.Writer, d provider.Descriptor) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "# Configuration of the %s provider\n\n", d.Title)
-	fmt.Fprintf(&b, "The file given by `--cloud-config` with `--cloud-provider=%s`. Names of sections and keys may be written in any case; "+
+	fmt.Fprintf(&b, "The file given by `--cloud-config` with `--cloud-provider=%s`. "+
+		"Names of sections and keys may be written in any case; "+
 		"values with `#`, `;` or a backslash in them stand in double quotes. `ccm config validate` checks a file.\n", d.Name)
 	if len(d.Config) == 0 {
 		b.WriteString("\nThis provider has no configuration.\n")
@@ -33,8 +36,8 @@ func WriteConfigReference(w io.Writer, d Descriptor) error {
 	return err
 }
 
-// WriteAnnotationReference writes a page about annotations. An empty list is said to be empty.
-func WriteAnnotationReference(w io.Writer, title, introduction string, annotations []Annotation) error {
+// writeAnnotationReference writes a page about annotations.
+func writeAnnotationReference(w io.Writer, title, introduction string, annotations []provider.Annotation) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "# %s\n\n%s\n", title, introduction)
 	if len(annotations) == 0 {
@@ -53,13 +56,12 @@ func WriteAnnotationReference(w io.Writer, title, introduction string, annotatio
 	return err
 }
 
-// WriteCapabilities writes the table of what each provider does, and of the portable annotations
-// that each one honours.
-func WriteCapabilities(w io.Writer, all []Descriptor, portable []string) error {
+// writeCapabilities writes the table of what each provider does, and of the portable annotations that it supports.
+func writeCapabilities(w io.Writer, all []provider.Descriptor, portable []string) error {
 	var b strings.Builder
 	b.WriteString("# What each provider does\n\n")
 	writeHeader(&b, "Job", all)
-	for _, c := range AllCapabilities() {
+	for _, c := range provider.AllCapabilities() {
 		fmt.Fprintf(&b, "| **%s**: %s |", c.Name, c.Doc)
 		for _, d := range all {
 			fmt.Fprintf(&b, " %s |", yes(c.Has(d.Capabilities)))
@@ -80,7 +82,7 @@ func WriteCapabilities(w io.Writer, all []Descriptor, portable []string) error {
 	return err
 }
 
-func writeHeader(b *strings.Builder, first string, all []Descriptor) {
+func writeHeader(b *strings.Builder, first string, all []provider.Descriptor) {
 	fmt.Fprintf(b, "| %s |", first)
 	for _, d := range all {
 		fmt.Fprintf(b, " %s |", cell(d.Title))
