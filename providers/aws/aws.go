@@ -38,19 +38,20 @@ func init() { provider.Register(Descriptor()) }
 func Descriptor() provider.Descriptor {
 	flags := &flags{}
 	return provider.Descriptor{
-		Name:           ProviderName,
-		Title:          "Amazon Web Services",
-		Summary:        "EC2 instances as nodes, network and classic load balancers, and pod routes in the VPC's route tables.",
-		Config:         configKeys(),
-		Annotations:    annotation.Documentation(),
-		Portable:       annotation.Portable(),
-		Capabilities:   provider.Capabilities{LoadBalancer: true, InstancesV2: true, Routes: true},
-		Flags:          flags.add,
-		InheritedFlags: inheritedFlags(),
-		Controllers:    controllers(),
-		ValidateConfig: configuration.Validate,
-		ShowConfig:     configuration.Show,
-		New:            func(r io.Reader) (cloudprovider.Interface, error) { return factory(r, flags) },
+		Name:               ProviderName,
+		Title:              "Amazon Web Services",
+		Summary:            "EC2 instances as nodes, network and classic load balancers, and pod routes in the VPC's route tables.",
+		Config:             configKeys(),
+		Annotations:        annotation.Documentation(),
+		AnnotationPrefixes: annotation.Prefixes(),
+		Portable:           annotation.Portable(),
+		Capabilities:       provider.Capabilities{LoadBalancer: true, InstancesV2: true, Routes: true},
+		Flags:              flags.add,
+		InheritedFlags:     inheritedFlags(),
+		Controllers:        controllers(),
+		ValidateConfig:     configuration.Validate,
+		ShowConfig:         configuration.Show,
+		New:                func(r io.Reader) (cloudprovider.Interface, error) { return factory(r, flags) },
 	}
 }
 
@@ -169,7 +170,7 @@ func (c *Cloud) build(o options, topologyTypes *regexp.Regexp) {
 	c.routes = newRoutes(lateRoutes{c.parts}, c.instances, c.Nodes())
 	c.balancing = loadbalancer.New(loadbalancer.Options{Connect: c.connectBalancers, InstanceID: ids.Parse, Settings: c.config.balancers(), Clock: o.clock})
 	c.loadBalancer = lbcommon.New(lbcommon.Options{
-		Provider: ProviderName, Vocabulary: loadbalancer.Vocabulary(ProviderName),
+		Provider: ProviderName, Vocabulary: annotation.Vocabulary(ProviderName),
 		OwnsNode: c.instances.OwnsNode, NodeAddresses: c.instances.NodeAddresses, Clock: o.clock,
 	}, c.balancing)
 	c.controllers = &nodeControllers{

@@ -19,12 +19,12 @@ import (
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
 	"github.com/unified-ccm/unified-ccm/pkg/common/instances"
-	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
 	lbcommon "github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
 	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
 	"github.com/unified-ccm/unified-ccm/pkg/common/routes"
 	"github.com/unified-ccm/unified-ccm/providers/fake/api"
 	"github.com/unified-ccm/unified-ccm/providers/fake/loadbalancer"
+	"github.com/unified-ccm/unified-ccm/providers/fake/loadbalancer/annotation"
 	"github.com/unified-ccm/unified-ccm/providers/fake/sim"
 )
 
@@ -37,25 +37,18 @@ func init() { provider.Register(Descriptor()) }
 // Descriptor is what the provider says about itself.
 func Descriptor() provider.Descriptor {
 	return provider.Descriptor{
-		Name:           ProviderName,
-		Title:          "Fake",
-		Summary:        "A cloud simulated on this machine, for trying things out, for tests, and for clusters made with kind and kwok.",
-		Config:         configKeys(),
-		Annotations:    annotations(),
-		Portable:       intent.Keys(),
-		Capabilities:   provider.Capabilities{LoadBalancer: true, InstancesV2: true, Instances: true, Zones: true, Clusters: true, Routes: true},
-		ValidateConfig: configuration.Validate,
-		ShowConfig:     configuration.Show,
-		New:            factory,
+		Name:               ProviderName,
+		Title:              "Fake",
+		Summary:            "A cloud simulated on this machine, for trying things out, for tests, and for clusters made with kind and kwok.",
+		Config:             configKeys(),
+		Annotations:        annotation.Documentation(),
+		AnnotationPrefixes: annotation.Prefixes(),
+		Portable:           annotation.Portable(),
+		Capabilities:       provider.Capabilities{LoadBalancer: true, InstancesV2: true, Instances: true, Zones: true, Clusters: true, Routes: true},
+		ValidateConfig:     configuration.Validate,
+		ShowConfig:         configuration.Show,
+		New:                factory,
 	}
-}
-
-func annotations() []provider.Annotation {
-	return []provider.Annotation{{
-		Key: loadbalancer.AnnotationMemberZones, Type: "list of zones", Default: "all zones", Example: "fake-1a,fake-1b",
-		Doc: "Only nodes in these zones (label topology.kubernetes.io/zone) are members of the load balancer. " +
-			"Changing it on a live Service changes the members at once; with externalTrafficPolicy: Local make sure that the pods run there.",
-	}}
 }
 
 // factory implements cloudprovider.Factory. The registry holds its lock meanwhile, so nothing here
@@ -155,15 +148,10 @@ func (c *Cloud) build(clk clock.WithTicker) {
 	}
 	c.routes = routes.New(routes.Options{Provider: ProviderName}, &routeSource{api: c.api}, c.instances)
 	c.loadBalancer = lbcommon.New(lbcommon.Options{
-		Provider: ProviderName,
-		Vocabulary: intent.Vocabulary{
-			Provider:    ProviderName,
-			Portable:    intent.Keys(),
-			Own:         []string{loadbalancer.AnnotationMemberZones},
-			OwnPrefixes: []string{annotationPrefix},
-		},
-		OwnsNode: c.instances.OwnsNode,
-		Clock:    clk,
+		Provider:   ProviderName,
+		Vocabulary: annotation.Vocabulary(ProviderName),
+		OwnsNode:   c.instances.OwnsNode,
+		Clock:      clk,
 	}, loadbalancer.New(c.api, ids.Parse, clk))
 	c.legacy = &legacy{api: c.api, source: source, ids: ids, region: g.Region}
 	c.clusters = &clusters{api: c.api}

@@ -18,7 +18,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
 	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
 	"github.com/unified-ccm/unified-ccm/providers/fake/api"
-	"github.com/unified-ccm/unified-ccm/providers/fake/loadbalancer"
+	"github.com/unified-ccm/unified-ccm/providers/fake/loadbalancer/annotation"
 	"github.com/unified-ccm/unified-ccm/providers/fake/sim"
 )
 
@@ -124,7 +124,7 @@ func TestMemberZones(t *testing.T) {
 	c := f.manager("")
 	nodes := f.launch(c, 1, 3) // one in each zone
 	svc := service(1)
-	svc.Annotations[loadbalancer.AnnotationMemberZones] = nodes[1].Labels[v1.LabelTopologyZone]
+	svc.Annotations[annotation.KeyMemberZones] = nodes[1].Labels[v1.LabelTopologyZone]
 	f.ensure(c, svc, nodes)
 	if diff := cmp.Diff([]string{nodes[1].Name}, f.world.LoadBalancers()[0].Listeners[0].Members); diff != "" {
 		t.Errorf("members (-want +got):\n%s", diff)

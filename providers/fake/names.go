@@ -10,9 +10,6 @@ import (
 // What is in this file is written into clusters and clouds, and can never change. The names and
 // tags of load balancers, listeners, pools and addresses are in loadbalancer/names.go.
 
-// annotationPrefix begins the keys of the provider's own annotations.
-const annotationPrefix = "fake.unified-ccm.io/"
-
 // Schemes of nodes that run elsewhere and can be adopted.
 const (
 	schemeKind = "kind" // kind://docker/CLUSTER/NODE, which kind sets

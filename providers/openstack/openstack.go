@@ -39,18 +39,19 @@ func init() { provider.Register(Descriptor()) }
 func Descriptor() provider.Descriptor {
 	flags := &flags{}
 	return provider.Descriptor{
-		Name:           ProviderName,
-		Title:          "OpenStack",
-		Summary:        "Nova servers as nodes, Octavia load balancers with floating IPs, and pod routes in a Neutron router.",
-		Config:         configKeys(),
-		Annotations:    annotation.Documentation(),
-		Portable:       annotation.Portable(),
-		Capabilities:   provider.Capabilities{LoadBalancer: true, InstancesV2: true, Routes: true},
-		Flags:          flags.add,
-		InheritedFlags: inheritedFlags(),
-		ValidateConfig: configuration.Validate,
-		ShowConfig:     configuration.Show,
-		New:            func(r io.Reader) (cloudprovider.Interface, error) { return factory(r, flags) },
+		Name:               ProviderName,
+		Title:              "OpenStack",
+		Summary:            "Nova servers as nodes, Octavia load balancers with floating IPs, and pod routes in a Neutron router.",
+		Config:             configKeys(),
+		Annotations:        annotation.Documentation(),
+		AnnotationPrefixes: annotation.Prefixes(),
+		Portable:           annotation.Portable(),
+		Capabilities:       provider.Capabilities{LoadBalancer: true, InstancesV2: true, Routes: true},
+		Flags:              flags.add,
+		InheritedFlags:     inheritedFlags(),
+		ValidateConfig:     configuration.Validate,
+		ShowConfig:         configuration.Show,
+		New:                func(r io.Reader) (cloudprovider.Interface, error) { return factory(r, flags) },
 	}
 }
 
@@ -148,7 +149,7 @@ func (c *Cloud) build(o options) {
 		ClusterUID: c.knownClusterUID,
 	}), c.instances)
 	c.loadBalancer = lbcommon.New(lbcommon.Options{
-		Provider: ProviderName, Vocabulary: loadbalancer.Vocabulary(ProviderName),
+		Provider: ProviderName, Vocabulary: annotation.Vocabulary(ProviderName),
 		OwnsNode: c.instances.OwnsNode, NodeAddresses: c.instances.NodeAddresses, Clock: o.clock,
 	}, loadbalancer.New(loadbalancer.Options{API: calls, ServerID: ids.Parse, Settings: c.config.balancers(), Clock: o.clock}))
 }

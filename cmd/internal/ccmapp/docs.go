@@ -62,7 +62,7 @@ func pages(root *cobra.Command, o *options) []page {
 		{"annotations.md", func(w io.Writer) error {
 			return writeAnnotationReference(w, "Portable annotations",
 				"These annotations on a Service of type LoadBalancer mean the same on every cloud. "+
-					"A cloud's own annotations win over them; capabilities.md says which cloud honours which.", portable())
+					"A cloud's own annotations win over them; capabilities.md says which cloud honours which.", intent.Annotations())
 		}},
 		{"metrics.md", writeMetrics},
 		{"capabilities.md", func(w io.Writer) error { return writeCapabilities(w, all, intent.Keys()) }},
@@ -108,14 +108,6 @@ func writeDocs(dir string, list []page) error {
 		}
 	}
 	return nil
-}
-
-func portable() []provider.Annotation {
-	var list []provider.Annotation
-	for _, a := range intent.Annotations() {
-		list = append(list, provider.Annotation(a))
-	}
-	return list
 }
 
 func writeFlags(w io.Writer, root *cobra.Command, o *options) error {

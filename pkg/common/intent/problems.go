@@ -15,7 +15,7 @@ const clipLength = 80
 
 // Problem is one thing in a Service that its owner has to change.
 type Problem struct {
-	// Where is the annotation's key, or the path of the field: "spec.ports[1].protocol".
+	// Where is the field or annotation that the user wrote: "spec.ports[1].protocol".
 	Where string
 	// Value is what is written there; empty where the point is that nothing is.
 	Value string
@@ -23,7 +23,7 @@ type Problem struct {
 	Fix string
 }
 
-// String is the problem as a person reads it.
+// String formats the problem for Events and terminals.
 func (p Problem) String() string {
 	if p.Value == "" {
 		return fmt.Sprintf("%s: %s", p.Where, p.Fix)
@@ -32,25 +32,52 @@ func (p Problem) String() string {
 }
 
 // Problems collects what is wrong with a Service, so that all of it is reported at once.
-// Providers use it for their own annotations, so that every problem of every cloud reads the same.
+// Providers use it for their own annotations, so that problems of every cloud have one form.
 // The zero value is ready.
-type Problems struct{ list []Problem }
+type Problems struct {
+	// Sources replaces the key of a setting by the field or annotation that the user wrote.
+	Sources Sources
+	// Written are the values as the user wrote them, by annotation key or field path.
+	Written map[string]string
 
-// Add notes a problem.
-func (p *Problems) Add(where, value, fix string) {
-	p.list = append(p.list, Problem{Where: where, Value: value, Fix: fix})
+	list []Problem
 }
 
-// Addf notes a problem whose fix needs formatting.
+// NewProblems returns an empty list for the settings of a Service.
+func (s Service) NewProblems() Problems {
+	return Problems{Sources: s.Sources.Clone(), Written: s.Annotations}
+}
+
+// Add adds a problem. Where is a field path, or the key of the annotation that belongs to the
+// setting, however the user wrote it: see Sources.
+func (p *Problems) Add(where, value, fix string) {
+	p.list = append(p.list, Problem{Where: p.Sources.Where(where), Value: value, Fix: fix})
+}
+
+// Addf adds a problem with a formatted fix.
 func (p *Problems) Addf(where, value, format string, args ...any) {
 	p.Add(where, value, fmt.Sprintf(format, args...))
 }
 
-// Len is how many problems there are.
+// Conflict adds the problem that a portable setting and a provider's own annotation differ.
+func (p *Problems) Conflict(portable, own string) {
+	p.Addf(portable, p.Written[p.Sources.Where(portable)], "%s is set too and asks for something else: remove one of "+
+		"them", own)
+}
+
+// Override records that an option of a provider's own annotation was set by a portable setting.
+func (p *Problems) Override(own, portable string) {
+	if p.Sources == nil {
+		p.Sources = Sources{}
+	}
+	p.Sources[own] = p.Sources.Where(portable)
+}
+
+// Len returns the number of problems.
 func (p *Problems) Len() int { return len(p.list) }
 
 // Err returns all problems as one error of class cloudapi.Invalid, in the order in which they
-// were noted, or nil when there are none. Subject says whose they are: "Service default/web".
+// were added, or nil. Subject names the object: "Service default/web".
 func (p *Problems) Err(subject string) error {
 	if len(p.list) == 0 {
 		return nil
@@ -61,7 +88,7 @@ func (p *Problems) Err(subject string) error {
 // ProblemsError is the cause inside the error of Problems.Err.
 type ProblemsError struct{ Problems []Problem }
 
-// Error lists every problem on one line.
+// Error lists all problems on one line.
 func (e *ProblemsError) Error() string {
 	texts := make([]string, len(e.Problems))
 	for i, p := range e.Problems {
@@ -71,8 +98,8 @@ func (e *ProblemsError) Error() string {
 }
 
 // Join merges the problems of several steps (the portable annotations, a provider's own) into
-// one error under one subject, so that an Event doesn't repeat it. Errors of another kind are
-// joined behind. Nil errors are skipped; the answer is nil when all are.
+// one error under one subject, so that an Event doesn't repeat it. It joins errors of another kind
+// behind them, skips nil errors, and returns nil when all are nil.
 func Join(subject string, errs ...error) error {
 	var merged Problems
 	var others []error
@@ -92,8 +119,8 @@ func Join(subject string, errs ...error) error {
 	return errors.Join(append([]error{merged.Err(subject)}, others...)...)
 }
 
-// Quote returns a user's value for use in a message: in quotes, control characters escaped, so
-// that nobody's annotation can steer a terminal, and clipped.
+// Quote returns a user's value for use in a message: in quotes, clipped, and with control
+// characters escaped, so that an annotation cannot send escape sequences to a terminal.
 func Quote(value string) string {
 	runes := []rune(value)
 	if len(runes) > clipLength {

@@ -20,7 +20,7 @@ func everything() Vocabulary {
 	return Vocabulary{Provider: "fake", Portable: Keys()}
 }
 
-// web is a Service as the API server stores it, changed by edits.
+// web returns a Service as the API server stores it, modified by edits.
 func web(edits ...func(*v1.Service)) *v1.Service {
 	svc := &v1.Service{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web", UID: "u-1"},
@@ -49,7 +49,7 @@ func annotated(pairs ...string) func(*v1.Service) {
 	}
 }
 
-// plainIntent is what web asks for.
+// plainIntent returns the result of Read for web, modified by edits.
 func plainIntent(edits ...func(*Service)) Service {
 	s := Service{
 		Namespace: "default", Name: "web", UID: "u-1",
@@ -89,7 +89,9 @@ func TestReadValidAnnotations(t *testing.T) {
 			[]string{KeySourceRanges, "192.168.0.0/16, 10.0.0.0/8,192.168.0.0/16"},
 			func(s *Service) { s.SourceRanges = prefixes("10.0.0.0/8", "192.168.0.0/16") },
 		},
-		{"the framework's annotation", []string{beta, "10.0.0.0/8"}, func(s *Service) { s.SourceRanges = prefixes("10.0.0.0/8") }},
+		{"the framework's annotation", []string{beta, "10.0.0.0/8"}, func(s *Service) {
+			s.SourceRanges, s.Sources = prefixes("10.0.0.0/8"), Sources{KeySourceRanges: beta}
+		}},
 		{"the framework's annotation, empty", []string{beta, " "}, func(*Service) {}},
 		{"proxy protocol off", []string{KeyProxyProtocol, "off"}, func(*Service) {}},
 		{"proxy protocol v1", []string{KeyProxyProtocol, "v1"}, func(s *Service) { s.ProxyProtocol = 1 }},
@@ -170,7 +172,7 @@ func TestReadInvalidAnnotations(t *testing.T) {
 		{
 			"source ranges of the other family only",
 			[]string{KeySourceRanges, "2001:db8::/32"},
-			KeySourceRanges + ` is "2001:db8::/32": no range is IPv4, so nobody could connect: add one of the Service's own family`,
+			KeySourceRanges + ` is "2001:db8::/32": no range is IPv4, so no client could connect: add one of the Service's own family`,
 		},
 		{"the framework's annotation", []string{beta, "all"}, beta + `: "all" is not a CIDR: write for example 10.0.0.0/8 or 2001:db8::/32`},
 		{"proxy protocol", []string{KeyProxyProtocol, "true"}, KeyProxyProtocol + ` is "true": write off, v1 or v2`},
@@ -229,7 +231,7 @@ func errText(err error) string {
 }
 
 // Every documented annotation needs a valid and an invalid case above.
-func TestEveryAnnotationIsDocumentedWithAnExampleThatIsRead(t *testing.T) {
+func TestEveryPortableAnnotationHasAnExampleWithAnEffect(t *testing.T) {
 	for _, a := range Annotations() {
 		t.Run(strings.TrimPrefix(a.Key, Prefix), func(t *testing.T) {
 			if a.Type == "" || a.Default == "" || a.Doc == "" || !strings.HasPrefix(a.Key, Prefix) {
@@ -252,7 +254,7 @@ func TestEveryAnnotationIsDocumentedWithAnExampleThatIsRead(t *testing.T) {
 	}
 }
 
-func TestReadReportsEverythingAtOnceInOrder(t *testing.T) {
+func TestReadReportsAllProblemsInOrder(t *testing.T) {
 	svc := web(
 		annotated(KeySubnets, ",", KeyScheme, "pubic", KeyIdleTimeout, "never"),
 		func(svc *v1.Service) { svc.Spec.Ports[0].Protocol = v1.ProtocolSCTP },
@@ -272,12 +274,12 @@ func TestReadReportsEverythingAtOnceInOrder(t *testing.T) {
 	}
 	for range 20 {
 		if _, _, again := Read(svc, everything()); again.Error() != err.Error() {
-			t.Fatalf("the text varies:\n%v\n%v", err, again)
+			t.Fatalf("the error is not deterministic:\n%v\n%v", err, again)
 		}
 	}
 }
 
-func TestLongValuesAreClipped(t *testing.T) {
+func TestErrorsClipLongValues(t *testing.T) {
 	_, _, err := Read(web(annotated(KeyScheme, strings.Repeat("ä", 5000))), everything())
 	if n := len(errText(err)); n > 1000 {
 		t.Errorf("the error has %d bytes; an Event keeps 1024", n)

@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Scheme says who can reach a load balancer.
+// Scheme is the network from which clients can reach a load balancer.
 type Scheme string
 
 // The two schemes.
@@ -19,8 +19,8 @@ const (
 	Internal Scheme = "internal"
 )
 
-// Service is what a Service of type LoadBalancer asks of any cloud: the spec and the portable
-// annotations. A provider reads its own annotations on top, from Annotations.
+// Service is the parsed spec and portable annotations of a Service of type LoadBalancer, the same for
+// every cloud. A provider reads its own annotations on top, from Annotations.
 type Service struct {
 	Namespace, Name string
 	UID             types.UID
@@ -47,8 +47,11 @@ type Service struct {
 	// ClientIPAffinity is how long a client sticks to a node; zero means no affinity.
 	ClientIPAffinity time.Duration
 
-	// Annotations are the Service's own, for the provider to read its keys from. Read-only.
+	// Annotations are all annotations of the Service, from which the provider reads its own. Read-only.
 	Annotations map[string]string
+	// Sources are the fields and annotations behind portable settings that can be written in more
+	// than one way. Read-only; problems use them by NewProblems.
+	Sources Sources
 }
 
 // Port is one port of a Service.
@@ -59,7 +62,7 @@ type Port struct {
 	NodePort int32
 }
 
-// HealthCheckProtocol is how members are probed.
+// HealthCheckProtocol is the protocol of probes.
 type HealthCheckProtocol string
 
 // The closed set of probes. NodePort probes of UDP services fall back to TCP where a cloud has no UDP probe.
@@ -68,7 +71,7 @@ const (
 	HealthCheckHTTP HealthCheckProtocol = "HTTP"
 )
 
-// HealthCheck says how members are probed. Zero fields mean the cloud's default.
+// HealthCheck are the settings of probes. Zero fields mean the cloud's default.
 type HealthCheck struct {
 	Protocol HealthCheckProtocol
 	// Port is zero for each port's own node port. With LocalTraffic it is the Service's health check node port.
@@ -79,9 +82,9 @@ type HealthCheck struct {
 	UnhealthyThreshold int
 }
 
-// AllowedFrom returns who may connect over one family: everyone of it when the Service names no
-// ranges, and nobody (an empty list) when it names only ranges of the other family. Providers
-// filter by family with it, since an empty list of their own making would read as "everyone".
+// AllowedFrom returns the source ranges of one family: the whole family when the Service has no
+// ranges, and none when it has ranges of the other family only. Providers filter by family with it,
+// because they would take an empty list for "no restriction".
 func (s Service) AllowedFrom(family v1.IPFamily) []netip.Prefix {
 	if len(s.SourceRanges) == 0 {
 		everyone := netip.IPv4Unspecified()

@@ -11,7 +11,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-// spec reads what the Service's own fields say.
+// spec reads the fields of the Service.
 func (r *reader) spec() {
 	r.ports()
 	r.families()
@@ -41,7 +41,7 @@ func (r *reader) ports() {
 		path := fmt.Sprintf("spec.ports[%d].", i)
 		port := Port{Name: p.Name, Protocol: p.Protocol, Port: p.Port, NodePort: p.NodePort}
 		if port.Protocol == "" {
-			port.Protocol = v1.ProtocolTCP // the API's default, which a manifest that no API server has seen lacks
+			port.Protocol = v1.ProtocolTCP // the default of the API server
 		}
 		r.protocol(path+"protocol", port.Protocol)
 		if p.Port < 1 || p.Port > maxPort {
@@ -50,7 +50,8 @@ func (r *reader) ports() {
 		r.nodePort(path+"nodePort", p.NodePort)
 		id := listener{port.Protocol, port.Port}
 		if first, twice := seen[id]; twice {
-			r.problems.Addf(path+"port", strconv.Itoa(int(p.Port)), "spec.ports[%d] already takes %s port %d: remove one of them", first, port.Protocol, p.Port)
+			r.problems.Addf(path+"port", strconv.Itoa(int(p.Port)), "spec.ports[%d] already takes %s port %d: remove one of "+
+				"them", first, port.Protocol, p.Port)
 		} else {
 			seen[id] = i
 		}
@@ -63,28 +64,30 @@ func (r *reader) protocol(path string, protocol v1.Protocol) {
 	case protocol == v1.ProtocolTCP, protocol == v1.ProtocolUDP:
 	case protocol == v1.ProtocolSCTP && r.vocabulary.SCTP:
 	case protocol == v1.ProtocolSCTP:
-		r.problems.Addf(path, string(protocol), "the cloud %s forwards only TCP and UDP: use one of them", r.vocabulary.Provider)
+		r.problems.Addf(path, string(protocol), "the cloud %s forwards only TCP and UDP: use one of "+
+			"them", r.vocabulary.Provider)
 	default:
 		r.problems.Add(path, string(protocol), "write TCP or UDP")
 	}
 }
 
-// nodePort refuses a port without a node port where the Service says that it shall have none. One
-// that merely has none yet comes from a manifest that no API server has seen.
+// nodePort refuses a port without a node port if the Service disables their allocation. A port
+// that has none yet comes from a manifest that was not sent to the API server.
 func (r *reader) nodePort(path string, port int32) {
 	if port != 0 || r.vocabulary.NoNodePorts {
 		return
 	}
 	if allocate := r.svc.Spec.AllocateLoadBalancerNodePorts; allocate != nil && !*allocate {
-		r.problems.Addf(path, "", "there is none and spec.allocateLoadBalancerNodePorts is false, but load balancers of the cloud %s reach pods through node ports: "+
+		r.problems.Addf(path, "", "there is none and spec.allocateLoadBalancerNodePorts is false, but load balancers of "+
+			"the cloud %s reach pods through node ports: "+
 			"set spec.allocateLoadBalancerNodePorts to true, or write a node port", r.vocabulary.Provider)
 		return
 	}
 	r.warn(Ignored, path, "not assigned yet; the API server assigns it when the Service is created")
 }
 
-// families takes spec.ipFamilies; a manifest that no API server has seen gets IPv4, unless its
-// cluster IPs say otherwise.
+// families reads spec.ipFamilies. A manifest that was not sent to the API server has IPv4, unless
+// its cluster IPs are of another family.
 func (r *reader) families() {
 	families := slices.Clone(r.svc.Spec.IPFamilies)
 	for i, f := range families {
@@ -108,8 +111,8 @@ func (r *reader) families() {
 	r.out.Families = families
 }
 
-// sourceRanges takes the first of the three places that is filled in. The field before the
-// beta annotation is the framework's own order; the portable annotation stands between them.
+// sourceRanges reads the first of the three places that has a value. The framework prefers the field
+// to the beta annotation; the portable annotation is between them.
 func (r *reader) sourceRanges() {
 	const field, beta = "spec.loadBalancerSourceRanges", v1.AnnotationLoadBalancerSourceRangesKey
 	var where, value string
@@ -124,7 +127,7 @@ func (r *reader) sourceRanges() {
 	case r.set(KeySourceRanges):
 		where, value = KeySourceRanges, strings.TrimSpace(r.svc.Annotations[KeySourceRanges])
 		if value == "" {
-			return // reported by option
+			return // reported by Table.Read
 		}
 		items, err = splitList(value)
 		r.overridden(beta, KeySourceRanges)
@@ -135,18 +138,22 @@ func (r *reader) sourceRanges() {
 		return
 	}
 	if where != KeySourceRanges && !r.honours(KeySourceRanges) {
-		r.warn(Unsupported, where, "the cloud "+r.vocabulary.Provider+" cannot restrict who connects: the load balancer is open to everyone")
+		r.warn(Unsupported, where, "the cloud "+r.vocabulary.Provider+" cannot restrict who connects: the load balancer is "+
+			"open to everyone")
 		return
 	}
 	if err != nil {
 		r.problems.Add(where, value, err.Error())
 		return
 	}
+	if where != KeySourceRanges {
+		r.source(KeySourceRanges, where)
+	}
 	r.out.SourceRanges = r.ranges(where, items)
 	r.rangeFamilies(where, value)
 }
 
-// overridden warns where a setting loses to another one.
+// overridden warns about a setting that another one overrides.
 func (r *reader) overridden(key, winner string) {
 	if strings.TrimSpace(r.svc.Annotations[key]) != "" && (key == v1.AnnotationLoadBalancerSourceRangesKey || r.honours(key)) {
 		r.warn(Ignored, key, winner+" is set too and wins; remove one of them")
@@ -170,8 +177,8 @@ func (r *reader) ranges(where string, items []string) []netip.Prefix {
 	return canonicalRanges(ranges)
 }
 
-// rangeFamilies warns about ranges that no client can come from, and refuses ranges that would
-// shut everybody out.
+// rangeFamilies warns about ranges of a family that the Service lacks, and refuses ranges that
+// would leave no client at all.
 func (r *reader) rangeFamilies(where, value string) {
 	useful := false
 	for _, prefix := range r.out.SourceRanges {
@@ -180,10 +187,12 @@ func (r *reader) rangeFamilies(where, value string) {
 			useful = true
 			continue
 		}
-		r.warn(Ignored, where, fmt.Sprintf("%s has no effect, because the Service has no %s (spec.ipFamilies)", prefix, family))
+		r.warn(Ignored, where, fmt.Sprintf("%s has no effect, because the Service has no %s "+
+			"(spec.ipFamilies)", prefix, family))
 	}
 	if len(r.out.SourceRanges) > 0 && !useful {
-		r.problems.Addf(where, value, "no range is %s, so nobody could connect: add one of the Service's own family", joinFamilies(r.out.Families))
+		r.problems.Addf(where, value, "no range is %s, so no client could connect: add one of the Service's own "+
+			"family", joinFamilies(r.out.Families))
 	}
 }
 
@@ -195,7 +204,8 @@ func joinFamilies(families []v1.IPFamily) string {
 	return strings.Join(names, " or ")
 }
 
-// staticAddresses adds the deprecated field, and checks addresses of both against the families.
+// staticAddresses reads the deprecated field if the annotation is not set, and checks the
+// addresses of both against the families.
 func (r *reader) staticAddresses() {
 	const field = "spec.loadBalancerIP"
 	where := KeyStaticAddresses
@@ -206,29 +216,33 @@ func (r *reader) staticAddresses() {
 				r.warn(Ignored, field, KeyStaticAddresses+" is set too and wins; remove the field, which is deprecated")
 			}
 		case !r.honours(KeyStaticAddresses):
-			r.warn(Unsupported, field, "the cloud "+r.vocabulary.Provider+" does not support it, so it has no effect; remove it")
+			r.warnUnsupported(field)
 		default:
 			where = field
+			r.source(KeyStaticAddresses, field)
 			r.out.StaticAddresses = []string{ip}
 		}
 	}
 	for _, item := range r.out.StaticAddresses {
 		addr, err := netip.ParseAddr(item)
 		if err == nil && !slices.Contains(r.out.Families, familyOf(addr)) {
-			r.problems.Addf(where, item, "it is %s, but the Service is %s (spec.ipFamilies): use an address of that family", familyOf(addr), joinFamilies(r.out.Families))
+			r.problems.Addf(where, item, "it is %s, but the Service is %s (spec.ipFamilies): use an address of that "+
+				"family", familyOf(addr), joinFamilies(r.out.Families))
 		}
 	}
 }
 
-// healthCheck settles what the probe annotations mean together.
+// healthCheck checks the probe annotations together, and overrides them with externalTrafficPolicy: Local.
 func (r *reader) healthCheck() {
 	h := &r.out.HealthCheck
 	if h.Interval > 0 && h.Timeout > h.Interval {
-		r.problems.Addf(KeyHealthCheckTimeout, short(h.Timeout), "it exceeds %s, which is %s: write at most that", KeyHealthCheckInterval, short(h.Interval))
+		r.problems.Addf(KeyHealthCheckTimeout, short(h.Timeout), "it exceeds %s, which is %s: write at most "+
+			"that", KeyHealthCheckInterval, short(h.Interval))
 	}
 	if !r.out.LocalTraffic {
 		if h.Path != "" && h.Protocol != HealthCheckHTTP {
-			r.problems.Addf(KeyHealthCheckPath, h.Path, "only HTTP probes have a path: set %s to HTTP as well", KeyHealthCheckProtocol)
+			r.problems.Addf(KeyHealthCheckPath, h.Path, "only HTTP probes have a path: set %s to HTTP as "+
+				"well", KeyHealthCheckProtocol)
 		}
 		return
 	}
@@ -236,10 +250,14 @@ func (r *reader) healthCheck() {
 	// send traffic to nodes that drop it.
 	for _, key := range []string{KeyHealthCheckProtocol, KeyHealthCheckPort, KeyHealthCheckPath} {
 		if r.set(key) {
-			r.warn(Ignored, key, "no effect with externalTrafficPolicy: Local, where the Service's health check node port is probed; remove it")
+			r.warn(Ignored, key, "no effect with externalTrafficPolicy: Local, where the Service's health check node port is "+
+				"probed; remove it")
 		}
 	}
 	h.Protocol, h.Port, h.Path = HealthCheckHTTP, r.svc.Spec.HealthCheckNodePort, localProbePath
+	r.source(KeyHealthCheckProtocol, "spec.externalTrafficPolicy")
+	r.source(KeyHealthCheckPort, "spec.healthCheckNodePort")
+	r.source(KeyHealthCheckPath, "spec.externalTrafficPolicy")
 	if h.Port == 0 {
 		r.warn(Ignored, "spec.healthCheckNodePort", "not assigned yet; the API server assigns it when the Service is created")
 	}

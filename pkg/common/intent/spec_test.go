@@ -97,6 +97,10 @@ func TestReadSpec(t *testing.T) {
 			expect: func(s *Service) {
 				s.LocalTraffic = true
 				s.HealthCheck = HealthCheck{Protocol: HealthCheckHTTP, Port: 32000, Path: "/healthz"}
+				s.Sources = Sources{
+					KeyHealthCheckProtocol: "spec.externalTrafficPolicy", KeyHealthCheckPath: "spec.externalTrafficPolicy",
+					KeyHealthCheckPort: "spec.healthCheckNodePort",
+				}
 			},
 		},
 		{
@@ -114,11 +118,17 @@ func TestReadSpec(t *testing.T) {
 		},
 		{
 			name: "source ranges of the spec", edit: func(svc *v1.Service) { svc.Spec.LoadBalancerSourceRanges = []string{" 10.0.0.0/8 "} },
-			expect: func(s *Service) { s.SourceRanges = prefixes("10.0.0.0/8") },
+			expect: func(s *Service) {
+				s.SourceRanges = prefixes("10.0.0.0/8")
+				s.Sources = Sources{KeySourceRanges: "spec.loadBalancerSourceRanges"}
+			},
 		},
 		{
 			name: "the deprecated address", edit: func(svc *v1.Service) { svc.Spec.LoadBalancerIP = "198.51.100.7" },
-			expect: func(s *Service) { s.StaticAddresses = []string{"198.51.100.7"} },
+			expect: func(s *Service) {
+				s.StaticAddresses = []string{"198.51.100.7"}
+				s.Sources = Sources{KeyStaticAddresses: "spec.loadBalancerIP"}
+			},
 		},
 		{
 			name: "the deprecated address in the other family", edit: func(svc *v1.Service) { svc.Spec.LoadBalancerIP = "2001:db8::1" },

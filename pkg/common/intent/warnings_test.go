@@ -19,8 +19,9 @@ func TestReadWarnings(t *testing.T) {
 	const own = "service.beta.kubernetes.io/aws-load-balancer-"
 	aws := Vocabulary{
 		Provider: "aws", Portable: Keys(),
-		Own:         []string{own + "internal", own + "ssl-cert"},
-		OwnPrefixes: []string{own},
+		Own:             []string{own + "internal", own + "ssl-cert"},
+		OwnPrefixes:     []string{own},
+		ForeignPrefixes: map[string]string{"loadbalancer.openstack.org/": "openstack"},
 	}
 	nothing := Vocabulary{Provider: "bare"}
 	local := func(svc *v1.Service) {
@@ -33,9 +34,9 @@ func TestReadWarnings(t *testing.T) {
 		want  []string // "reason message"
 	}{
 		{"our own key", aws, []func(*v1.Service){annotated(own+"internal", "true")}, nil},
-		{"keys of nobody's concern", aws, []func(*v1.Service){annotated("team", "web", "kubernetes.io/x", "y")}, nil},
+		{"unrelated keys", aws, []func(*v1.Service){annotated("team", "web", "kubernetes.io/x", "y")}, nil},
 		{
-			"a slip in our own key", aws, []func(*v1.Service){annotated(own+"ssl-crt", "arn")},
+			"a typo in our own key", aws, []func(*v1.Service){annotated(own+"ssl-crt", "arn")},
 			[]string{"unknown " + own + "ssl-crt: the cloud aws has no such annotation, so it has no effect; did you mean " + own + "ssl-cert?"},
 		},
 		{
@@ -43,7 +44,9 @@ func TestReadWarnings(t *testing.T) {
 			[]string{"unknown " + own + "target-group-attributes: the cloud aws has no such annotation, so it has no effect; remove it"},
 		},
 		{
-			"a slip in a key whose beginning is in no list of ours", Vocabulary{Provider: "gce", Portable: Keys()}, []func(*v1.Service){annotated("networking.gke.io/x", "y")},
+			"a typo in a key with a foreign prefix of this very cloud",
+			Vocabulary{Provider: "gce", Portable: Keys(), ForeignPrefixes: map[string]string{"networking.gke.io/": "gce"}},
+			[]func(*v1.Service){annotated("networking.gke.io/x", "y")},
 			[]string{"unknown networking.gke.io/x: the cloud gce has no such annotation, so it has no effect; remove it"},
 		},
 		{
@@ -51,7 +54,7 @@ func TestReadWarnings(t *testing.T) {
 			[]string{"unsupported loadbalancer.openstack.org/flavor-id: it is for the cloud openstack and has no effect on aws"},
 		},
 		{
-			"a slip in a portable key", aws, []func(*v1.Service){annotated(Prefix+"source-range", "10.0.0.0/8")},
+			"a typo in a portable key", aws, []func(*v1.Service){annotated(Prefix+"source-range", "10.0.0.0/8")},
 			[]string{"unknown " + Prefix + "source-range: no such annotation, so it has no effect; did you mean " + KeySourceRanges + "?"},
 		},
 		{
@@ -113,7 +116,7 @@ func TestReadWarnings(t *testing.T) {
 			[]string{"ignored " + KeyHealthCheckPort + ": no effect with externalTrafficPolicy: Local, where the Service's health check node port is probed; remove it"},
 		},
 		{
-			"a manifest that no API server has seen", aws,
+			"a manifest that was not sent to the API server", aws,
 			[]func(*v1.Service){local, func(svc *v1.Service) { svc.Spec.HealthCheckNodePort, svc.Spec.Ports[0].NodePort = 0, 0 }},
 			[]string{
 				"ignored spec.ports[0].nodePort: not assigned yet; the API server assigns it when the Service is created",
@@ -137,7 +140,7 @@ func TestReadWarnings(t *testing.T) {
 	}
 }
 
-func TestLosingSourceRangesDoNotReachTheIntent(t *testing.T) {
+func TestReadIgnoresOverriddenSourceRanges(t *testing.T) {
 	svc := web(annotated(KeySourceRanges, "10.0.0.0/8"), func(svc *v1.Service) { svc.Spec.LoadBalancerSourceRanges = []string{"192.168.0.0/16"} })
 	got, _, err := Read(svc, everything())
 	if err != nil {
@@ -148,7 +151,7 @@ func TestLosingSourceRangesDoNotReachTheIntent(t *testing.T) {
 	}
 }
 
-func TestJoin(t *testing.T) {
+func TestJoinMergesProblems(t *testing.T) {
 	problem := func(where string) error {
 		var p Problems
 		p.Add(where, "x", "write y")
@@ -200,7 +203,7 @@ func FuzzRead(f *testing.F) {
 		}
 		again, warningsAgain, errAgain := Read(svc, everything())
 		if !reflect.DeepEqual(got, again) || !slices.Equal(warnings, warningsAgain) || fmt.Sprint(err) != fmt.Sprint(errAgain) {
-			t.Fatal("Read answers differently the second time")
+			t.Fatal("Read is not deterministic")
 		}
 		if err == nil {
 			checkInvariants(t, got)
@@ -210,7 +213,7 @@ func FuzzRead(f *testing.F) {
 	})
 }
 
-// checkInvariants says what every provider may rely on.
+// checkInvariants checks what every provider relies on.
 func checkInvariants(t *testing.T, s Service) {
 	t.Helper()
 	for i, r := range s.SourceRanges {

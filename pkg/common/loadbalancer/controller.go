@@ -87,6 +87,7 @@ func New[S, D, O any](o Options, cloud Cloud[S, D, O]) *Controller[S, D, O] {
 	if o.Vocabulary.Provider == "" {
 		o.Vocabulary.Provider = o.Provider
 	}
+	o.Vocabulary.ForeignPrefixes = provider.ForeignPrefixes(o.Provider)
 	process().set.Register()
 	return &Controller[S, D, O]{options: o, cloud: cloud, sent: events.NewDeduplicator(), missing: newKeySet()}
 }

@@ -25,6 +25,9 @@ type Descriptor struct {
 	Config []ConfigKey
 	// Annotations documents the provider's own Service and Node annotations.
 	Annotations []Annotation
+	// AnnotationPrefixes begin the keys of Annotations. A key with such a prefix that does not exist is
+	// reported as a probable typo on this cloud, and as another cloud's annotation on the others.
+	AnnotationPrefixes []string
 	// Portable lists the keys of the portable annotations (package intent) that this cloud
 	// honours. One that is not listed gets a warning Event when a Service uses it.
 	Portable []string

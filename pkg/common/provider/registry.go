@@ -19,7 +19,9 @@ import (
 var registry = struct {
 	sync.RWMutex
 	byName map[string]Descriptor
-}{byName: map[string]Descriptor{}}
+	// foreign maps prefixes of annotations to clouds without a provider.
+	foreign map[string]string
+}{byName: map[string]Descriptor{}, foreign: map[string]string{}}
 
 // nameForm is what a provider name may be made of: it becomes a provider ID scheme, a metric
 // label, a flag prefix, a build tag and a Go package name.

@@ -73,3 +73,14 @@ func TestFlagsThatAreInherited(t *testing.T) {
 		t.Error("a flag without the prefix passed")
 	}
 }
+
+func TestForeignPrefixesExcludesTheCloudItself(t *testing.T) {
+	Register(Descriptor{Name: "forone", Title: "One", New: factory, AnnotationPrefixes: []string{"one.example/"}})
+	Register(Descriptor{Name: "fortwo", Title: "Two", New: factory, AnnotationPrefixes: []string{"two.example/", "2.example/"}})
+	RegisterForeignPrefixes("three", "three.example/")
+	RegisterForeignPrefixes("forone", "former.example/")
+	want := map[string]string{"two.example/": "fortwo", "2.example/": "fortwo", "three.example/": "three"}
+	if diff := cmp.Diff(want, ForeignPrefixes("forone")); diff != "" {
+		t.Errorf("prefixes (-want +got):\n%s", diff)
+	}
+}

@@ -65,7 +65,7 @@ func (c *Cloud) inventory(ctx context.Context, request lbcommon.Request[Desired]
 	if have, err = made.listed(ctx, key); err != nil || fresh == lbcommon.Cached { // the same, with the groups that were found
 		return have, err
 	}
-	if class == string(annotation.Network) || class == string(annotation.Elsewhere) || !empty(made.network.Diff(key, nil, have.Network)) {
+	if class == string(annotation.Network) || class == string(annotation.External) || !empty(made.network.Diff(key, nil, have.Network)) {
 		if have.Network, err = made.network.Store().Inventory(ctx, key, fresh); err != nil {
 			return Observed{}, err
 		}

@@ -88,14 +88,6 @@ func New(o Options) *Cloud {
 	return c
 }
 
-// Vocabulary is what Services can say to AWS.
-func Vocabulary(provider string) intent.Vocabulary {
-	return intent.Vocabulary{
-		Provider: provider, Portable: annotation.Portable(), Own: annotation.Keys(), OwnPrefixes: annotation.Prefixes(),
-		Advice: annotation.Advice(),
-	}
-}
-
 // SharedState are what Services share and do not own.
 type SharedState struct {
 	vpc.SharedState
@@ -120,7 +112,7 @@ func (c *Cloud) Name(key lbcommon.Key) string { return names.LoadBalancerName(ke
 
 // Handles implements lbcommon.ClassFilter.
 func (c *Cloud) Handles(service *v1.Service) bool {
-	return annotation.TypeOf(service.Annotations) != annotation.Elsewhere
+	return annotation.TypeOf(service.Annotations) != annotation.External
 }
 
 // Reference implements lbcommon.Cloud: the type of load balancer that a Service selects.

@@ -13,11 +13,8 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
 	lbcommon "github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
 	"github.com/unified-ccm/unified-ccm/providers/fake/api"
+	"github.com/unified-ccm/unified-ccm/providers/fake/loadbalancer/annotation"
 )
-
-// AnnotationMemberZones restricts the members of a load balancer to the nodes of some zones. It
-// is the provider's own annotation, read on top of the portable ones. The key can never change.
-const AnnotationMemberZones = "fake.unified-ccm.io/member-zones"
 
 // The health check where the Service says nothing. A node that fails is out after 30 seconds,
 // which is about as long as Kubernetes itself takes to call it not ready, and back in after 20.
@@ -66,7 +63,7 @@ func (c *Cloud) targets(nodes []*v1.Node) []target {
 
 // desire is the pure function from what a Service asks to what should exist.
 func desire(key lbcommon.Key, in intent.Service, targets []target, around SharedState) (Desired, error) {
-	var problems intent.Problems
+	problems := in.NewProblems()
 	name := loadBalancerName(key)
 	for _, tag := range slices.Sorted(maps.Keys(in.Tags)) {
 		if strings.HasPrefix(tag, tagPrefix) {
@@ -82,29 +79,23 @@ func desire(key lbcommon.Key, in intent.Service, targets []target, around Shared
 		Tags:     ownTags(key, in.Tags),
 	}
 	d := Desired{LoadBalancer: lb, Addresses: desireAddresses(lb, in, &problems)}
-	zones := memberZones(in, around, &problems)
+	zones := annotation.Read(in, &problems).MemberZones
+	checkZones(zones, around, in.Annotations[annotation.KeyMemberZones], &problems)
 	for _, port := range in.Ports {
 		d.Pools = append(d.Pools, desirePool(in, port, inZones(targets, zones)))
 		d.Listeners = append(d.Listeners, desireListener(in, port))
 	}
-	return d, problems.Err("Service " + in.Namespace + "/" + in.Name)
+	return d, problems.Err(in.Subject())
 }
 
-// memberZones reads the provider's own annotation. Nil means all zones.
-func memberZones(in intent.Service, around SharedState, problems *intent.Problems) []string {
-	value, ok := in.Annotations[AnnotationMemberZones]
-	if !ok {
-		return nil
-	}
-	zones := strings.Split(value, ",")
-	for i, zone := range zones {
-		zones[i] = strings.TrimSpace(zone)
-		if !slices.Contains(around.Zones, zones[i]) {
-			problems.Addf(AnnotationMemberZones, value, "%s is not a zone of this region; its zones are %s",
-				intent.Quote(zones[i]), strings.Join(around.Zones, ", "))
+// checkZones refuses zones that the region does not have.
+func checkZones(zones []string, around SharedState, value string, problems *intent.Problems) {
+	for _, zone := range zones {
+		if !slices.Contains(around.Zones, zone) {
+			problems.Addf(annotation.KeyMemberZones, value, "%s is not a zone of this region; its zones are %s",
+				intent.Quote(zone), strings.Join(around.Zones, ", "))
 		}
 	}
-	return zones
 }
 
 func inZones(targets []target, zones []string) []target {

@@ -12,6 +12,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
 	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
 	"github.com/unified-ccm/unified-ccm/providers/fake/api"
+	"github.com/unified-ccm/unified-ccm/providers/fake/loadbalancer/annotation"
 )
 
 // web is a public Service with one port.
@@ -120,7 +121,7 @@ func TestDesireHealthCheck(t *testing.T) {
 func TestDesireMemberZones(t *testing.T) {
 	t.Parallel()
 	got := mustDesire(t, web(func(in *intent.Service) {
-		in.Annotations = map[string]string{AnnotationMemberZones: " b "}
+		in.Annotations = map[string]string{annotation.KeyMemberZones: " b "}
 	}), twoTargets())
 	if diff := cmp.Diff([]api.Member{{InstanceID: "i-2", Port: 30080}}, got.Pools[0].Members); diff != "" {
 		t.Errorf("members (-want +got):\n%s", diff)
@@ -130,7 +131,7 @@ func TestDesireMemberZones(t *testing.T) {
 func TestDesireReportsAllProblemsAtOnce(t *testing.T) {
 	t.Parallel()
 	_, err := desire(testKey(), web(func(in *intent.Service) {
-		in.Annotations = map[string]string{AnnotationMemberZones: "a,z"}
+		in.Annotations = map[string]string{annotation.KeyMemberZones: "a,z"}
 		in.StaticAddresses = []string{"addr-1", "2001:db8::7", "198.51.100.7", "198.51.100.8"}
 		in.Tags = map[string]string{TagCluster: "mine"}
 	}), nil, around())
@@ -139,7 +140,7 @@ func TestDesireReportsAllProblemsAtOnce(t *testing.T) {
 	}
 	for _, part := range []string{
 		"Service default/web",
-		AnnotationMemberZones + ` is "a,z": "z" is not a zone of this region; its zones are a, b`,
+		annotation.KeyMemberZones + ` is "a,z": "z" is not a zone of this region; its zones are a, b`,
 		`"addr-1": write an IP address`,
 		`"2001:db8::7": it is an IPv6 address, and spec.ipFamilies does not list IPv6`,
 		`"198.51.100.8": 198.51.100.7 is listed too`,

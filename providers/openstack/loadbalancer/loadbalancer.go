@@ -146,14 +146,6 @@ func (s Settings) withDefaults() Settings {
 	return s
 }
 
-// Vocabulary is what Services can say to OpenStack.
-func Vocabulary(provider string) intent.Vocabulary {
-	return intent.Vocabulary{
-		Provider: provider, Portable: annotation.Portable(), Own: annotation.Keys(), OwnPrefixes: annotation.Prefixes(),
-		SCTP: true, NoNodePorts: true,
-	}
-}
-
 // Name implements loadbalancer.Cloud.
 func (c *Cloud) Name(key lbcommon.Key) string {
 	return names.LoadBalancer(key.ClusterName, serviceOf(key))

@@ -137,7 +137,7 @@ func (r *rig) restart() {
 		}
 		return server, nil
 	}})
-	r.manager = lbcommon.New(lbcommon.Options{Provider: "openstack", Vocabulary: Vocabulary("openstack")}, r.cloud)
+	r.manager = lbcommon.New(lbcommon.Options{Provider: "openstack", Vocabulary: annotation.Vocabulary("openstack")}, r.cloud)
 	r.manager.SetRuntime(provider.Runtime{Recorder: r.recorder, ClusterUID: r.uid})
 	r.sim.Front().Log().Reset()
 }

@@ -4,30 +4,29 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 
+	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
 	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
 )
 
-// The attributes of target groups that other settings touch as well.
+// The attributes of target groups that other settings change too.
 const (
 	AttributePreserveClientIP = "preserve_client_ip.enabled"
 	AttributeProxyProtocol    = "proxy_protocol_v2.enabled"
 )
 
-// groupAttributes are the attributes that target groups of network load balancers have, with a
-// check of the value that returns what to write instead. AWS documents them, and their ranges, at
-// TargetGroupAttribute.
-func groupAttributes() map[string]func(string) error {
-	boolean := oneOf("true", "false")
+// groupAttributes maps the attributes of the target groups of network load balancers to parsers of
+// their values. AWS documents them, and their ranges, at TargetGroupAttribute.
+func groupAttributes() map[string]func(string) (string, error) {
+	boolean := intent.OneOf("true", "false")
 	const health = "target_group_health."
-	return map[string]func(string) error{
+	return map[string]func(string) (string, error){
 		"deregistration_delay.timeout_seconds":                                within(0, 3600),
 		"deregistration_delay.connection_termination.enabled":                 boolean,
 		"stickiness.enabled":                                                  boolean,
-		"stickiness.type":                                                     oneOf("source_ip"),
-		"load_balancing.cross_zone.enabled":                                   oneOf("true", "false", "use_load_balancer_configuration"),
+		"stickiness.type":                                                     intent.OneOf("source_ip"),
+		"load_balancing.cross_zone.enabled":                                   intent.OneOf("true", "false", "use_load_balancer_configuration"),
 		AttributePreserveClientIP:                                             boolean,
 		AttributeProxyProtocol:                                                boolean,
 		health + "dns_failover.minimum_healthy_targets.count":                 orOff(1, 5000),
@@ -39,28 +38,29 @@ func groupAttributes() map[string]func(string) error {
 	}
 }
 
-// GroupAttributeKeys are the attributes of target groups that can be set, sorted.
+// GroupAttributeKeys returns the attributes of target groups that can be set, sorted.
 func GroupAttributeKeys() []string { return slices.Sorted(maps.Keys(groupAttributes())) }
 
-// readGroupAttributes reads key=value,key=value. Everything that AWS would refuse later is refused now.
-func readGroupAttributes(value string) (map[string]string, error) {
+// parseGroupAttributes parses key=value,key=value, and refuses everything that AWS would refuse later.
+func parseGroupAttributes(value string) (map[string]string, error) {
 	known := groupAttributes()
 	out := map[string]string{}
 	for item := range strings.SplitSeq(value, ",") {
 		key, val, found := strings.Cut(item, "=")
 		key, val = strings.TrimSpace(key), strings.TrimSpace(val)
-		check, ok := known[key]
+		parse, ok := known[key]
 		_, twice := out[key]
 		switch {
 		case !found || key == "" || val == "":
-			return nil, fmt.Errorf("%q is not key=value: write for example deregistration_delay.timeout_seconds=60", strings.TrimSpace(item))
+			return nil, fmt.Errorf("%q is not key=value: write for example "+
+				"deregistration_delay.timeout_seconds=60", strings.TrimSpace(item))
 		case !ok:
 			return nil, unknownAttribute(key)
 		case twice:
 			return nil, fmt.Errorf("the attribute %s is given twice: give it once", key)
 		}
-		if err := check(val); err != nil {
-			return nil, fmt.Errorf("the value %q of %s cannot be: %w", val, key, err)
+		if _, err := parse(val); err != nil {
+			return nil, fmt.Errorf("the value %q of %s is invalid: %w", val, key, err)
 		}
 		out[key] = val
 	}
@@ -71,36 +71,22 @@ func unknownAttribute(key string) error {
 	if near := provider.Nearest(key, GroupAttributeKeys()); near != "" {
 		return fmt.Errorf("target groups have no attribute %q: did you mean %s?", key, near)
 	}
-	return fmt.Errorf("target groups of network load balancers have no attribute %q: use one of %s", key, strings.Join(GroupAttributeKeys(), ", "))
+	return fmt.Errorf("target groups of network load balancers have no attribute %q: use one of "+
+		"%s", key, strings.Join(GroupAttributeKeys(), ", "))
 }
 
-func oneOf(words ...string) func(string) error {
-	return func(v string) error {
-		if !slices.Contains(words, v) {
-			return fmt.Errorf("write %s", strings.Join(words, " or "))
-		}
-		return nil
+func within(least, most int) func(string) (string, error) {
+	return func(value string) (string, error) {
+		_, err := intent.Int(least, most)(value)
+		return value, err
 	}
 }
 
-func within(least, most int) func(string) error {
-	return func(v string) error {
-		if n, err := strconv.Atoi(v); err != nil || n < least || n > most {
-			return fmt.Errorf("write a whole number from %d to %d", least, most)
+func orOff(least, most int) func(string) (string, error) {
+	return func(value string) (string, error) {
+		if _, err := intent.Int(least, most)(value); err != nil && value != "off" {
+			return "", fmt.Errorf("%w, or off", err)
 		}
-		return nil
-	}
-}
-
-func orOff(least, most int) func(string) error {
-	number := within(least, most)
-	return func(v string) error {
-		if v == "off" {
-			return nil
-		}
-		if err := number(v); err != nil {
-			return fmt.Errorf("%w, or off", err)
-		}
-		return nil
+		return value, nil
 	}
 }

@@ -5,8 +5,8 @@ import "github.com/unified-ccm/unified-ccm/pkg/common/intent"
 // Prefix begins the annotations that Services carry today. It can never change.
 const Prefix = "service.beta.kubernetes.io/aws-load-balancer-"
 
-// OwnPrefix begins what only this manager reads. A Service cannot have used such a key before, so
-// that taking over a load balancer never changes it. It can never change.
+// OwnPrefix begins the annotations that only this manager reads. Services of other managers don't have
+// them, so taking over a load balancer never changes it. It can never change.
 const OwnPrefix = "aws.unified-ccm.io/"
 
 // The keys. They are in users' manifests and can never change.
@@ -44,47 +44,47 @@ const (
 	KeyName                 = OwnPrefix + "load-balancer-name"
 	KeyTargetType           = OwnPrefix + "target-type"
 	KeyIPv6                 = OwnPrefix + "ipv6-addresses"
-	controllerName          = "the AWS Load Balancer Controller"
-	onlyThere               = "it is read by " + controllerName + " alone and has no effect here; "
 )
 
-// Keys are the keys of Documentation.
-func Keys() []string {
-	var keys []string
-	for _, e := range table() {
-		keys = append(keys, e.doc.Key)
-	}
-	return keys
-}
+// onlyThere begins the advice about annotations of the AWS Load Balancer Controller.
+const onlyThere = "it is read by the AWS Load Balancer Controller alone and has no effect here; "
 
-// Portable are the portable annotations that the provider honours: all of them.
+// Portable returns the keys of the portable annotations that the provider honours: all of them.
 func Portable() []string { return intent.Keys() }
 
-// Prefixes are how the provider's own annotations begin; a key that begins so and is not in Keys is taken for a slip.
+// Prefixes returns the prefixes of the provider's own annotations.
 func Prefixes() []string { return []string{Prefix, OwnPrefix} }
 
-// Advice says what to do about annotations that people know from elsewhere and that have no effect here, by key.
+// Vocabulary returns the annotations that the provider reads.
+func Vocabulary(provider string) intent.Vocabulary {
+	return intent.Vocabulary{Provider: provider, Portable: Portable(), Own: Keys(), OwnPrefixes: Prefixes(), Advice: Advice()}
+}
+
+// Advice maps annotations of the AWS Load Balancer Controller, which have no effect here, to what to
+// write instead.
 func Advice() map[string]string {
-	remove := onlyThere + "remove it"
-	return map[string]string{
-		Prefix + "scheme":                                   onlyThere + "for a load balancer that only the VPC reaches, write " + KeyInternal + ": \"true\"",
-		Prefix + "name":                                     onlyThere + "write " + KeyName,
-		Prefix + "nlb-target-type":                          onlyThere + "write " + KeyTargetType + ", which registers nodes by instance or by address",
-		Prefix + "ip-address-type":                          onlyThere + "the address type follows spec.ipFamilies",
-		Prefix + "ipv6-addresses":                           onlyThere + "write " + KeyIPv6,
-		Prefix + "attributes":                               onlyThere + "write the annotation of the attribute, such as " + KeyCrossZone,
-		Prefix + "listener-attributes":                      onlyThere + "for the idle timeout of TCP, write " + intent.KeyIdleTimeout,
-		Prefix + "alpn-policy":                              remove,
-		Prefix + "manage-backend-security-group-rules":      remove,
-		Prefix + "inbound-sg-rules-on-private-link-traffic": remove,
-		Prefix + "security-group-prefix-lists":              remove,
-		Prefix + "minimum-load-balancer-capacity":           remove,
-		Prefix + "enable-prefix-for-ipv6-source-nat":        onlyThere + "it is switched on by itself where a dual-stack load balancer needs it; remove it",
-		Prefix + "source-nat-ipv6-prefixes":                 remove,
-		Prefix + "multi-cluster-target-group":               remove,
-		Prefix + "disable-nlb-sg":                           remove,
-		Prefix + "enable-icmp-for-path-mtu-discovery":       remove,
-		Prefix + "enable-tcp-udp-listener":                  onlyThere + "a Service with TCP and UDP on one port gets such a listener by itself; remove it",
-		Prefix + "quic-enabled-ports":                       remove,
+	advice := map[string]string{
+		"scheme":              "for a load balancer that only the VPC reaches, write " + KeyInternal + ": \"true\"",
+		"name":                "write " + KeyName,
+		"nlb-target-type":     "write " + KeyTargetType + ", which registers nodes by instance or by address",
+		"ip-address-type":     "the address type follows spec.ipFamilies",
+		"ipv6-addresses":      "write " + KeyIPv6,
+		"attributes":          "write the annotation of the attribute, such as " + KeyCrossZone,
+		"listener-attributes": "for the idle timeout of TCP, write " + intent.KeyIdleTimeout,
+		"enable-prefix-for-ipv6-source-nat": "it is switched on by itself where a dual-stack load balancer needs it; " +
+			"remove it",
+		"enable-tcp-udp-listener": "a Service with TCP and UDP on one port gets such a listener by itself; remove it",
 	}
+	for _, name := range []string{
+		"alpn-policy", "manage-backend-security-group-rules", "inbound-sg-rules-on-private-link-traffic",
+		"security-group-prefix-lists", "minimum-load-balancer-capacity", "source-nat-ipv6-prefixes",
+		"multi-cluster-target-group", "disable-nlb-sg", "enable-icmp-for-path-mtu-discovery", "quic-enabled-ports",
+	} {
+		advice[name] = "remove it"
+	}
+	out := make(map[string]string, len(advice))
+	for name, text := range advice {
+		out[Prefix+name] = onlyThere + text
+	}
+	return out
 }

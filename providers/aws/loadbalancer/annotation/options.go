@@ -1,35 +1,40 @@
-// Package annotation knows the Service annotations that the AWS provider honours: it documents
-// them, and reads them once into typed options, every problem named with its key, its value and
-// what to write instead. Both generations of load balancers build on the same options.
+// Package annotation documents the Service annotations of the AWS provider and parses them once into
+// typed options. Problems name the annotation, its value and what to write instead. Classic and
+// network load balancers use the same options.
 package annotation
 
-import "time"
+import (
+	"time"
 
-// Type says which kind of load balancer a Service asks for.
+	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
+)
+
+// Type is the kind of load balancer of a Service.
 type Type string
 
-// The types. They are what Services get today: a value that is none of these means Classic, and is warned about.
+// The types. A value that is none of these means Classic, and causes a warning.
 const (
 	Classic Type = "classic"
 	Network Type = "nlb"
-	// Elsewhere is a load balancer that the AWS Load Balancer Controller makes.
-	Elsewhere Type = "elsewhere"
+	// External is a load balancer of the AWS Load Balancer Controller.
+	External Type = "external"
 )
 
-// Options are what a Service's own AWS annotations and the portable ones ask for together. Zero
-// values mean that nothing is asked, and that the load balancer's generation has its own default.
+// Options combine a Service's AWS annotations and the portable ones. A zero value means that the
+// setting is not used; classic and network load balancers have different defaults.
 type Options struct {
 	Type     Type
 	Internal bool
-	// Name of a network load balancer; empty for the one that is derived from the Service.
+	// Name of a network load balancer; empty for the name derived from the Service.
 	Name string
 	// Subnets are IDs or Name tags, in the order written.
 	Subnets []string
 	// SecurityGroups replace the managed one, ExtraSecurityGroups come on top. IDs, in the order written.
 	SecurityGroups, ExtraSecurityGroups []string
-	// Allocations are IDs of Elastic IPs, PrivateIPv4 and IPv6 addresses: one for each subnet, in its order.
+	// Allocations are IDs of Elastic IPs, PrivateIPv4 and IPv6 are addresses: one for each subnet, in the order of
+	// the subnets.
 	Allocations, PrivateIPv4, IPv6 []string
-	// Tags that the Service asks for on every object.
+	// Tags for every object.
 	Tags map[string]string
 
 	// Certificates are ARNs; the first is the default one.
@@ -48,22 +53,28 @@ type Options struct {
 	// DrainConnections and DrainTimeout concern classic load balancers; a zero timeout is AWS' default.
 	DrainConnections bool
 	DrainTimeout     time.Duration
-	// IdleTimeout is zero for the default: of a classic load balancer's connections, or of a network load balancer's TCP flows.
+	// IdleTimeout of a classic load balancer's connections or a network load balancer's TCP flows; zero for the
+	// default.
 	IdleTimeout time.Duration
 
 	HealthCheck HealthCheck
-	// GroupAttributes are attributes of target groups by AWS' name, each with a valid value.
+	// GroupAttributes are attributes of target groups by AWS' names, with valid values.
 	GroupAttributes map[string]string
 	// IPTargets registers the nodes' addresses instead of their instances.
 	IPTargets bool
-	// NodeLabels are what a node needs to receive traffic: every key, with the value where that is not empty.
+	// NodeLabels are required of nodes that receive traffic: every key, with the value unless that is empty.
 	NodeLabels map[string]string
 
-	// Warnings are texts for the Service's owner: settings that are legal and do not do what they look like.
+	// Warnings for the Service's owner are about valid settings that do not have the obvious effect.
 	Warnings []string
+	// Sources are the fields and annotations that set these options. Problems about options use them.
+	Sources intent.Sources
 }
 
-// AccessLog says where a load balancer logs connections to.
+// NewProblems returns an empty list for problems with these options.
+func (o Options) NewProblems() intent.Problems { return intent.Problems{Sources: o.Sources.Clone()} }
+
+// AccessLog is the destination of a load balancer's connection logs.
 type AccessLog struct {
 	Enabled bool
 	// EmitInterval is zero for the default. Classic load balancers only.
@@ -71,7 +82,7 @@ type AccessLog struct {
 	Bucket, Prefix string
 }
 
-// HealthCheck is what the annotations say about probes. Zero fields mean the default.
+// HealthCheck are the settings of probes. Zero fields mean the default.
 type HealthCheck struct {
 	// Protocol is upper case: TCP, HTTP, HTTPS or SSL.
 	Protocol string
@@ -81,17 +92,17 @@ type HealthCheck struct {
 	Healthy, Unhealthy int
 }
 
-// SharedProbe is one probe for all Services with externalTrafficPolicy: Cluster: the port and path
-// at which kube-proxy says whether its node takes traffic. The configuration asks for it.
+// SharedProbe is one probe for all Services with externalTrafficPolicy: Cluster: the port and path at
+// which kube-proxy reports the health of its node. The configuration enables it.
 type SharedProbe struct {
 	Port int32
 	Path string
 }
 
-// TrafficPort is the health check port that means each port's own node port.
+// TrafficPort is the health check port that stands for each port's own node port.
 const TrafficPort = "traffic-port"
 
-// TLSPort says whether a port with this name is one of those that certificates are for.
+// TLSPort reports whether a port is encrypted.
 func (o Options) TLSPort(name string, port int32) bool {
 	return len(o.Certificates) > 0 && (o.TLSPorts == nil || matchesPort(o.TLSPorts, name, port))
 }

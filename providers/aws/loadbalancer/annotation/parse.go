@@ -12,8 +12,8 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
 )
 
-// list splits a comma list, without the spaces around its entries. Empty entries, which templates
-// leave behind, don't count; one that comes twice is an error.
+// list splits a comma list and trims the spaces around its entries. It skips empty entries, which
+// templates leave behind, and refuses duplicates.
 func list(value string) ([]string, error) {
 	var items []string
 	for item := range strings.SplitSeq(value, ",") {
@@ -32,18 +32,24 @@ func list(value string) ([]string, error) {
 	return items, nil
 }
 
-// listOf is list with a condition on every entry.
-func listOf(value string, good func(string) bool, form string) ([]string, error) {
-	items, err := list(value)
-	if err != nil {
-		return nil, err
-	}
-	for _, item := range items {
-		if !good(item) {
-			return nil, fmt.Errorf("%s is not %s", intent.Quote(item), form)
+// listOf parses lists with a condition on every entry.
+func listOf(valid func(string) bool, form string) func(string) ([]string, error) {
+	return func(value string) ([]string, error) {
+		items, err := list(value)
+		if err != nil {
+			return nil, err
 		}
+		for _, item := range items {
+			if !valid(item) {
+				return nil, fmt.Errorf("%s is not %s", intent.Quote(item), form)
+			}
+		}
+		return items, nil
 	}
-	return items, nil
+}
+
+func securityGroups(value string) ([]string, error) {
+	return listOf(withPrefix("sg-"), "the ID of a security group, sg-…")(value)
 }
 
 func withPrefix(prefix string) func(string) bool {
@@ -57,14 +63,88 @@ func isIPv6(s string) bool {
 	return err == nil && a.Is6() && !a.Is4In6() && a.Zone() == ""
 }
 
-// arn is a certificate of ACM or an IAM server certificate, in any partition. Whether it exists is AWS' to say.
+// arn matches certificates of ACM and IAM server certificates, in any partition. AWS checks their existence.
 var arn = regexp.MustCompile(`^arn:aws[a-z-]*:(acm:[a-z0-9-]+:[0-9]{12}:certificate/.+|iam::[0-9]{12}:server-certificate/.+)$`)
 
-// balancerName is what AWS accepts as the name of a load balancer.
+// balancerName matches the load balancer names that AWS accepts.
 var balancerName = regexp.MustCompile(`^[a-zA-Z0-9]([a-zA-Z0-9-]{0,30}[a-zA-Z0-9])?$`)
 
-// flag reads a Boolean as strconv.ParseBool does, which is what Services rely on.
-func flag(value string) (bool, error) {
+func parseName(value string) (string, error) {
+	if !balancerName.MatchString(value) || strings.HasPrefix(value, "internal-") {
+		return "", fmt.Errorf("write 1 to 32 letters, digits and hyphens, without a hyphen at either end " +
+			"and without internal- in front")
+	}
+	return value, nil
+}
+
+// parseTargetType reports whether nodes are registered by address.
+func parseTargetType(value string) (bool, error) {
+	kind, err := intent.OneOf("instance", "ip")(value)
+	return kind == "ip", err
+}
+
+// parseTLSPorts returns nil for all ports.
+func parseTLSPorts(value string) ([]string, error) {
+	if value == "*" {
+		return nil, nil
+	}
+	return list(value)
+}
+
+func parseTLSPolicy(value string) (string, error) {
+	if strings.ContainsAny(value, " ,/") {
+		return "", fmt.Errorf("write the name of one security policy, such as ELBSecurityPolicy-TLS13-1-2-2021-06")
+	}
+	return value, nil
+}
+
+// parseProxyProtocol accepts the only value that turns it on.
+func parseProxyProtocol(value string) (bool, error) {
+	_, err := intent.OneOf("*")(value)
+	return err == nil, err
+}
+
+func parseEmitInterval(value string) (time.Duration, error) {
+	minutes, err := intent.OneOf("5", "60")(value)
+	if err != nil {
+		return 0, err
+	}
+	return time.ParseDuration(minutes + "m")
+}
+
+// healthCheckProtocol accepts either case and returns upper case.
+func healthCheckProtocol(kind Type) func(string) (string, error) {
+	words := []string{"tcp", "http", "https", "ssl"}
+	if kind == Network {
+		words = words[:3]
+	}
+	return func(value string) (string, error) {
+		protocol, err := lower(words...)(value)
+		return strings.ToUpper(protocol), err
+	}
+}
+
+func parseHealthCheckPort(value string) (string, error) {
+	if _, err := intent.Int(1, 65535)(value); err != nil && value != TrafficPort {
+		return "", fmt.Errorf("write a port number from 1 to 65535, or %s", TrafficPort)
+	}
+	return value, nil
+}
+
+func parsePath(value string) (string, error) {
+	if !strings.HasPrefix(value, "/") || strings.ContainsAny(value, " \t\n") {
+		return "", fmt.Errorf("write a path that begins with a slash and has no spaces, such as /healthz")
+	}
+	return value, nil
+}
+
+// lower accepts words in either case and returns them in lower case.
+func lower(words ...string) func(string) (string, error) {
+	return func(value string) (string, error) { return intent.OneOf(words...)(strings.ToLower(value)) }
+}
+
+// boolean accepts what strconv.ParseBool does: existing Services rely on it.
+func boolean(value string) (bool, error) {
 	b, err := strconv.ParseBool(value)
 	if err != nil {
 		return false, fmt.Errorf("write true or false")
@@ -72,26 +152,26 @@ func flag(value string) (bool, error) {
 	return b, nil
 }
 
-func number(value string, least, most int) (int, error) {
-	n, err := strconv.Atoi(value)
-	if err != nil || n < least || n > most {
-		return 0, fmt.Errorf("write a whole number from %d to %d", least, most)
+// seconds accepts a number of seconds without a unit.
+func seconds(least, most int) func(string) (time.Duration, error) {
+	return func(value string) (time.Duration, error) {
+		n, err := intent.Int(least, most)(value)
+		if err != nil {
+			return 0, fmt.Errorf("write whole seconds from %d to %d, without a unit", least, most)
+		}
+		return time.Duration(n) * time.Second, nil
 	}
-	return n, nil
 }
 
-// seconds reads a plain number of seconds.
-func seconds(value string, least, most int) (time.Duration, error) {
-	n, err := strconv.Atoi(value)
-	if err != nil || n < least || n > most {
-		return 0, fmt.Errorf("write whole seconds from %d to %d, without a unit", least, most)
-	}
-	return time.Duration(n) * time.Second, nil
+func labels(value string) (map[string]string, error) {
+	out, _, err := pairs(value)
+	return out, err
 }
 
-// pairs reads k=v,k2=,k3 the way Services rely on: a key may stand alone, spaces around a pair go,
-// and a value ends at its second equal sign. Cut says that one was.
-func pairs(value string) (out map[string]string, cut bool, err error) {
+// pairs parses k=v,k2=,k3 with the rules that existing Services rely on: a key may stand alone,
+// spaces around a pair are trimmed, and a value ends at its second equal sign; truncated reports
+// whether one did.
+func pairs(value string) (out map[string]string, truncated bool, err error) {
 	items := strings.Split(value, ",")
 	out = make(map[string]string, len(items))
 	for i, item := range items {
@@ -107,16 +187,14 @@ func pairs(value string) (out map[string]string, cut bool, err error) {
 		if len(parts) > 1 {
 			out[key] = parts[1]
 		}
-		cut = cut || len(parts) > 2
+		truncated = truncated || len(parts) > 2
 	}
-	return out, cut, nil
+	return out, truncated, nil
 }
 
-// matchesPort says whether a list of names and numbers contains a port. Names are compared without case.
+// matchesPort reports whether a list of names and numbers contains a port. Names match in any case.
 func matchesPort(ports []string, name string, port int32) bool {
 	return slices.ContainsFunc(ports, func(p string) bool {
 		return p == strconv.Itoa(int(port)) || name != "" && strings.EqualFold(p, name)
 	})
 }
-
-func minute(n int) time.Duration { return time.Duration(n) * time.Minute }

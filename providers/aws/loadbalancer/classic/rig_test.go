@@ -82,7 +82,7 @@ func (r *rig) restart() {
 	r.cloud = New(o)
 	r.manager = lbcommon.New(lbcommon.Options{
 		Provider: "aws", Clock: r.clock,
-		Vocabulary: intent.Vocabulary{Portable: annotation.Portable(), Own: annotation.Keys(), OwnPrefixes: annotation.Prefixes(), Advice: annotation.Advice()},
+		Vocabulary: annotation.Vocabulary("aws"),
 	}, seam{r.cloud, reader})
 	r.sim.Front().Log().Reset()
 }

@@ -8,21 +8,20 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
 )
 
-// FuzzRead: whatever people write, reading it does not fail in any other way than with an error that names the
-// key, and what is read can be used.
+// FuzzRead checks that Read returns usable options or an error that names the key.
 func FuzzRead(f *testing.F) {
-	for i, e := range table() {
-		f.Add(uint8(i), e.doc.Example)
+	for i, e := range table(&Options{}) {
+		f.Add(uint8(i), e.Example)
 		f.Add(uint8(i), "")
 	}
 	for _, value := range []string{"~[", "!~(", "!&a,,b", "-1", "99999999999999999999", "1.5s", "a=b=c,,=", "http://h/containers/", "\x00", "://", "kube_service_", ","} {
-		for i := range table() {
+		for i := range table(&Options{}) {
 			f.Add(uint8(i), value)
 		}
 	}
 	f.Fuzz(func(t *testing.T, index uint8, value string) {
-		entries := table()
-		key := entries[int(index)%len(entries)].doc.Key
+		entries := table(&Options{})
+		key := entries[int(index)%len(entries)].Key
 		o, err := Read(intent.Service{Namespace: "default", Name: "web", Annotations: map[string]string{key: value}})
 		if err != nil {
 			if !strings.Contains(err.Error(), key) {

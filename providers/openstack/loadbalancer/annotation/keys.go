@@ -1,18 +1,15 @@
-// Package annotation knows the Service annotations that the OpenStack provider honours: it documents
-// them, and reads them once into typed options, every problem named with its key, its value and
-// what to write instead.
+// Package annotation documents the Service annotations of the OpenStack provider and parses them once
+// into typed options. Problems name the annotation, its value and what to write instead.
 package annotation
 
 import (
-	"slices"
-
 	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
 )
 
 // Prefix begins the annotations that Services carry today. It can never change.
 const Prefix = "loadbalancer.openstack.org/"
 
-// ownPrefix begins what only this manager knows.
+// ownPrefix begins the annotations that only this manager reads.
 const ownPrefix = "openstack.unified-ccm.io/"
 
 // The keys. They are in users' manifests and can never change.
@@ -23,7 +20,7 @@ const (
 	KeyLoadBalancerID      = Prefix + "load-balancer-id"
 	KeyLoadBalancerAddress = Prefix + "load-balancer-address"
 
-	// KeyMembers is written by the manager only, and is its own.
+	// KeyMembers is written by the manager only.
 	KeyMembers = ownPrefix + "members"
 
 	KeyClass              = Prefix + "class"
@@ -62,19 +59,17 @@ const (
 	KeyPoolTags         = Prefix + "pool-tags"
 )
 
-// Keys are the keys of Documentation.
-func Keys() []string {
-	var keys []string
-	for _, e := range table() {
-		keys = append(keys, e.doc.Key)
-	}
-	return keys
-}
-
-// Prefixes are how the provider's own annotations begin.
+// Prefixes returns the prefixes of the provider's own annotations.
 func Prefixes() []string {
 	return []string{Prefix, "service.beta.kubernetes.io/openstack-", ownPrefix}
 }
 
-// Portable are the portable annotations that the provider honours: all of them.
-func Portable() []string { return slices.Clone(intent.Keys()) }
+// Portable returns the keys of the portable annotations that the provider honours: all of them.
+func Portable() []string { return intent.Keys() }
+
+// Vocabulary returns the annotations that the provider reads.
+func Vocabulary(provider string) intent.Vocabulary {
+	return intent.Vocabulary{
+		Provider: provider, Portable: Portable(), Own: Keys(), OwnPrefixes: Prefixes(), SCTP: true, NoNodePorts: true,
+	}
+}

@@ -5,29 +5,30 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
 )
 
-// Options are what a Service's own OpenStack annotations and the portable ones ask for together.
-// Nil pointers mean that the configuration decides. A pointer to an empty text means that the
-// Service wants none of what the configuration names.
+// Options combine a Service's OpenStack annotations and the portable ones. A nil pointer means that
+// the configuration decides. A pointer to an empty text overrides the configuration with "none".
 type Options struct {
-	// Internal is without a floating IP.
+	// Internal load balancers have no floating IP.
 	Internal *bool
-	// LoadBalancerID is a load balancer to use, the Service's own or one that it shares.
+	// LoadBalancerID is a load balancer to use, the Service's own or a shared one.
 	LoadBalancerID string
 	// Class is the name of a section of the configuration.
 	Class string
 	Place Place
 	// PortID is a Neutron port to use for the address.
 	PortID string
-	// KeepFloatingIP says that a floating IP outlives the Service.
+	// KeepFloatingIP keeps the floating IP when the Service is deleted.
 	KeepFloatingIP bool
 	// Hostname replaces addresses in the status.
 	Hostname string
 	// FlavorID and AvailabilityZone are Octavia's.
 	FlavorID, AvailabilityZone *string
 
-	// Method is Octavia's name of an algorithm.
+	// Method is Octavia's name of a load balancing algorithm.
 	Method *string
 	// ProxyProtocol is 0, 1 or 2.
 	ProxyProtocol int
@@ -39,20 +40,25 @@ type Options struct {
 	TLSContainer *string
 
 	Monitor Monitor
-	// NodeLabels are what a node needs to receive traffic: every key, with the value where that is not empty.
+	// NodeLabels are required of nodes that receive traffic: every key, with the value unless that is empty.
 	NodeLabels map[string]string
-	// HasNodeLabels says that the Service itself names them.
+	// HasNodeLabels reports whether the Service sets NodeLabels.
 	HasNodeLabels bool
 
 	// Tags for one kind of object each. Those of the portable annotation are in all three.
 	LoadBalancerTags, ListenerTags, PoolTags []string
 
-	// StaticAddresses of the Service, whatever they are: the address of the VIP of an internal
-	// load balancer, or that of a floating IP.
+	// StaticAddresses are the address of an internal load balancer's VIP or of a floating IP.
 	StaticAddresses []string
+
+	// Sources are the fields and annotations that set these options. Problems about options use them.
+	Sources intent.Sources
 }
 
-// Place is where addresses come from. IDs, except for FloatingSubnet (a pattern) and
+// NewProblems returns an empty list for problems with these options.
+func (o Options) NewProblems() intent.Problems { return intent.Problems{Sources: o.Sources.Clone()} }
+
+// Place are the networks and subnets of addresses. IDs, except for FloatingSubnet (a pattern) and
 // FloatingSubnetTags (an expression).
 type Place struct {
 	FloatingNetworkID, FloatingSubnetID, FloatingSubnet, FloatingSubnetTags *string
@@ -62,10 +68,10 @@ type Place struct {
 // Timeouts in milliseconds; nil for the default.
 type Timeouts struct{ Client, Connect, Member, Inspect *int }
 
-// Monitor says how members are probed. Nil pointers and zeros mean the default.
+// Monitor are the settings of health monitors. Nil pointers and zeros mean the default.
 type Monitor struct {
 	Enabled *bool
-	// Protocol, Port and Path are those of the portable annotations.
+	// Protocol, Port and Path come from the portable annotations.
 	Protocol       string
 	Port           int32
 	Path           string
@@ -73,8 +79,8 @@ type Monitor struct {
 	Retries, Down  *int
 }
 
-// ParseNodeLabels reads key=value,key: a key alone demands that the label exists. What follows a
-// second equal sign has never counted.
+// ParseNodeLabels parses key=value,key: a key alone requires that the label exists. The text after a
+// second equal sign was always ignored.
 func ParseNodeLabels(text string) map[string]string {
 	labels := map[string]string{}
 	for item := range strings.SplitSeq(text, ",") {

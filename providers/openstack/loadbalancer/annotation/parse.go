@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// uuid is the form of the IDs of Octavia and Neutron, with and without hyphens.
+// uuid matches the IDs of Octavia and Neutron, with and without hyphens.
 var uuid = regexp.MustCompile(`\A[0-9a-fA-F]{8}-?([0-9a-fA-F]{4}-?){3}[0-9a-fA-F]{12}\z`)
 
 // maxTag is the longest tag that Octavia stores.
@@ -26,49 +26,38 @@ func boolean(value string) (bool, error) {
 	return false, fmt.Errorf("write true or false, in lower case")
 }
 
-func boolPointer(value string) (*bool, error) {
-	b, err := boolean(value)
-	return &b, err
-}
-
-func text(value string) (*string, error) { return &value, nil }
-
-// id reads an ID; an empty one means none.
-func id(value string) (*string, error) {
+// id accepts the IDs of Octavia and Neutron, and an empty value for none.
+func id(value string) (string, error) {
 	if value != "" && !uuid.MatchString(value) {
-		return nil, fmt.Errorf("write an ID such as 8a7c6c2e-3d1f-4f67-9f5c-0d9e8b7a6c5d")
+		return "", fmt.Errorf("write an ID such as 8a7c6c2e-3d1f-4f67-9f5c-0d9e8b7a6c5d")
 	}
-	return &value, nil
+	return value, nil
 }
 
-func number(value string, least, most int) (*int, error) {
-	n, err := strconv.Atoi(value)
-	if err != nil || n < least || n > most {
-		return nil, fmt.Errorf("write a whole number from %d to %d", least, most)
+func parseProxyProtocol(value string) (int, error) {
+	version, ok := map[string]int{"true": 1, "v1": 1, "v2": 2, "false": 0}[value]
+	if !ok {
+		return 0, fmt.Errorf("write true, v1, v2 or false")
 	}
-	return &n, nil
+	return version, nil
 }
 
-// seconds reads whole seconds, which is how these annotations have always counted; a duration is
-// understood too.
-func seconds(value string, most time.Duration) (*time.Duration, error) {
-	var d time.Duration
-	if n, err := strconv.Atoi(value); err == nil {
-		d = time.Duration(n) * time.Second
-	} else if d, err = time.ParseDuration(value); err != nil {
-		return nil, fmt.Errorf("write whole seconds from 1 to %d", int(most/time.Second))
+// seconds accepts whole seconds, as these annotations always did, and durations.
+func seconds(value string) (time.Duration, error) {
+	d, err := time.ParseDuration(value)
+	if n, atoiErr := strconv.Atoi(value); atoiErr == nil {
+		d, err = time.Duration(n)*time.Second, nil
 	}
-	if d < time.Second || d > most || d%time.Second != 0 {
-		return nil, fmt.Errorf("write whole seconds from 1 to %d", int(most/time.Second))
+	if err != nil || d < time.Second || d > maxDelay || d%time.Second != 0 {
+		return 0, fmt.Errorf("write whole seconds from 1 to %d", int(maxDelay/time.Second))
 	}
-	return &d, nil
+	return d, nil
 }
 
-func oneOf(value string, words ...string) (*string, error) {
-	if !slices.Contains(words, value) {
-		return nil, fmt.Errorf("write %s", strings.Join(words, ", "))
-	}
-	return &value, nil
+// pattern checks a pattern, and keeps it as text.
+func pattern(value string) (string, error) {
+	_, err := ParsePattern(value)
+	return value, err
 }
 
 // Pattern matches names of subnets: a glob, or a regular expression behind a tilde; a leading
@@ -78,7 +67,7 @@ type Pattern struct {
 	expr   *regexp.Regexp
 }
 
-// ParsePattern reads a pattern of subnet names.
+// ParsePattern parses a pattern of subnet names.
 func ParsePattern(value string) (Pattern, error) {
 	var p Pattern
 	rest, negate := strings.CutPrefix(value, "!")
@@ -89,13 +78,14 @@ func ParsePattern(value string) (Pattern, error) {
 	}
 	expr, err := regexp.Compile(`\A(?:` + source + `)\z`)
 	if err != nil {
-		return p, fmt.Errorf("it is not a regular expression: write a name, a glob such as public-*, or an expression behind a tilde such as ~public-[ab]")
+		return p, fmt.Errorf("it is not a regular expression: write a name, a glob such as public-*, or an expression " +
+			"behind a tilde such as ~public-[ab]")
 	}
 	p.expr = expr
 	return p, nil
 }
 
-// Match says whether a name matches.
+// Match reports whether a name matches.
 func (p Pattern) Match(name string) bool { return p.expr.MatchString(name) != p.negate }
 
 func globSource(glob string) string {
@@ -113,14 +103,14 @@ func globSource(glob string) string {
 	return b.String()
 }
 
-// TagFilter chooses subnets by their tags: any of them by default, all of them behind an ampersand;
+// TagFilter selects subnets by their tags: any of them by default, all of them behind an ampersand;
 // a leading exclamation mark negates.
 type TagFilter struct {
 	Tags        []string
 	All, Negate bool
 }
 
-// ParseTagFilter reads a list of tags such as a,b or &a,b or !a or !&a,b.
+// ParseTagFilter parses a list of tags such as a,b or &a,b or !a or !&a,b.
 func ParseTagFilter(value string) TagFilter {
 	var f TagFilter
 	value, f.Negate = strings.CutPrefix(value, "!")
@@ -133,7 +123,7 @@ func ParseTagFilter(value string) TagFilter {
 	return f
 }
 
-// Match says whether something with these tags is chosen.
+// Match reports whether a subnet with these tags is selected.
 func (f TagFilter) Match(tags []string) bool {
 	found := 0
 	for _, tag := range f.Tags {
@@ -148,7 +138,7 @@ func (f TagFilter) Match(tags []string) bool {
 	return matched != f.Negate
 }
 
-// tags reads a comma list of Octavia's tags.
+// tags parses a comma list of Octavia's tags.
 func tags(value string) ([]string, error) {
 	var list []string
 	for item := range strings.SplitSeq(value, ",") {
@@ -159,7 +149,7 @@ func tags(value string) ([]string, error) {
 		case len(item) > maxTag:
 			return nil, fmt.Errorf("a tag has %d characters: write at most %d", len(item), maxTag)
 		case reserved(item):
-			return nil, fmt.Errorf("%q marks whose an object is; write another tag", item)
+			return nil, fmt.Errorf("%q marks the owner of an object; write another tag", item)
 		case !slices.Contains(list, item):
 			list = append(list, item)
 		}
@@ -167,21 +157,22 @@ func tags(value string) ([]string, error) {
 	return list, nil
 }
 
-// reserved says whether a tag would be taken for one of the manager's own.
+// reserved reports whether a tag has the form of the manager's own tags.
 func reserved(tag string) bool {
 	return strings.HasPrefix(tag, "kube_service_") || strings.HasPrefix(tag, "unified-ccm:")
 }
 
 // Container is a reference to a certificate in Barbican.
 type Container struct {
-	// Secret tells a secret, which holds a PKCS #12 bundle, from a container.
+	// Secret is true for a secret, which holds a PKCS #12 bundle, and false for a container.
 	Secret bool
 	ID     string
 }
 
-// ParseContainer reads the reference: its last two parts are containers or secrets, and the ID.
+// ParseContainer parses the reference: its last two parts are "containers" or "secrets", and the ID.
 func ParseContainer(ref string) (Container, error) {
-	bad := fmt.Errorf("write the reference that Barbican shows, such as https://barbican.example.org/v1/containers/8a7c6c2e-3d1f-4f67-9f5c-0d9e8b7a6c5d")
+	bad := fmt.Errorf("write the reference that Barbican shows, such as " +
+		"https://barbican.example.org/v1/containers/8a7c6c2e-3d1f-4f67-9f5c-0d9e8b7a6c5d")
 	u, err := url.Parse(ref)
 	if err != nil {
 		return Container{}, bad

@@ -1,111 +1,71 @@
 package annotation
 
 import (
+	"maps"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
-	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
 )
 
-// entry is one annotation: its documentation, and how a value gets into the options. The value is
-// trimmed; an error says what to write instead.
-type entry struct {
-	doc provider.Annotation
-	// empty says that an empty value means something: that what the configuration names is not wanted.
-	empty bool
-	read  func(o *Options, value string) error
-}
-
-// Documentation of every annotation of the provider's own, in the order in which Read reports problems.
-func Documentation() []provider.Annotation {
-	var docs []provider.Annotation
-	for _, e := range table() {
-		docs = append(docs, e.doc)
-	}
-	return docs
-}
-
-// Read reads the provider's own annotations of a Service, and joins what its portable ones ask for.
+// Read parses the provider's own annotations of a Service and merges the portable settings.
 // The error, of class cloudapi.Invalid, names every problem.
 func Read(in intent.Service) (Options, error) {
-	o := Options{}
-	var problems intent.Problems
-	for _, e := range table() {
-		value, ok := in.Annotations[e.doc.Key]
-		if !ok {
-			continue
-		}
-		value = strings.TrimSpace(value)
-		if value == "" && !e.empty {
-			continue // what templates leave behind: it has always meant "not set"
-		}
-		if err := e.read(&o, value); err != nil {
-			problems.Add(e.doc.Key, value, err.Error())
-		}
-	}
-	o.portable(in, &problems)
-	o.together(in, &problems)
-	return o, problems.Err("Service " + in.Namespace + "/" + in.Name)
+	o, problems := Options{}, in.NewProblems()
+	table(&o).Read(in.Annotations, &problems)
+	o.mergePortable(in, &problems)
+	o.check(in, &problems)
+	o.Sources = problems.Sources
+	return o, problems.Err(in.Subject())
 }
 
-// LoadBalancerID is the load balancer that a Service names, by whatever wrote it there.
+// LoadBalancerID returns the ID of the load balancer in a Service's annotations.
 func LoadBalancerID(annotations map[string]string) string {
 	return strings.TrimSpace(annotations[KeyLoadBalancerID])
 }
 
-// portable adds what the portable annotations ask for. Where both kinds speak and differ, the owner has to decide.
-func (o *Options) portable(in intent.Service, problems *intent.Problems) {
-	both := func(portable, own string) {
-		problems.Addf(portable, in.Annotations[portable], "%s is set too and asks for something else: remove one of them", own)
-	}
+// setNodeSelector also accepts an empty value: every node receives traffic.
+func (o *Options) setNodeSelector(value string) error {
+	o.NodeLabels, o.HasNodeLabels = ParseNodeLabels(value), true
+	return nil
+}
+
+// mergePortable adds the portable settings. Different values in a portable and an own annotation are a problem.
+func (o *Options) mergePortable(in intent.Service, problems *intent.Problems) {
 	if _, set := in.Annotations[intent.KeyScheme]; set {
 		internal := in.Scheme == intent.Internal
-		if o.Internal != nil && *o.Internal != internal {
-			both(intent.KeyScheme, KeyInternal)
-		}
-		o.Internal = &internal
+		intent.Merge(problems, &o.Internal, &internal, intent.KeyScheme, KeyInternal)
 	}
-	if in.ProxyProtocol != 0 {
-		if o.ProxyProtocol != 0 && o.ProxyProtocol != in.ProxyProtocol {
-			both(intent.KeyProxyProtocol, KeyProxyProtocol)
-		}
-		o.ProxyProtocol = in.ProxyProtocol
-	}
-	o.portableTimeout(in, both)
-	o.portableSubnet(in, problems, both)
-	o.portableMonitor(in, both)
-	o.portableTags(in, problems)
+	intent.Merge(problems, &o.ProxyProtocol, in.ProxyProtocol, intent.KeyProxyProtocol, KeyProxyProtocol)
+	idle := unlessZero(int(in.IdleTimeout / time.Millisecond)) // on both sides of the load balancer
+	intent.Merge(problems, &o.Timeouts.Client, idle, intent.KeyIdleTimeout, KeyClientTimeout)
+	intent.Merge(problems, &o.Timeouts.Member, idle, intent.KeyIdleTimeout, KeyMemberTimeout)
+	o.mergeSubnet(in, problems)
+	o.mergeMonitor(in, problems)
+	o.mergeTags(in, problems)
 	o.StaticAddresses = in.StaticAddresses
 }
 
-// portableTimeout is that of a connection on either side.
-func (o *Options) portableTimeout(in intent.Service, both func(string, string)) {
-	if in.IdleTimeout == 0 {
-		return
+// unlessZero returns nil for the zero value, which is "not set" in an intent.Service.
+func unlessZero[V comparable](value V) *V {
+	var zero V
+	if value == zero {
+		return nil
 	}
-	ms := int(in.IdleTimeout / time.Millisecond)
-	for _, t := range []struct {
-		field **int
-		key   string
-	}{{&o.Timeouts.Client, KeyClientTimeout}, {&o.Timeouts.Member, KeyMemberTimeout}} {
-		if *t.field != nil && **t.field != ms {
-			both(intent.KeyIdleTimeout, t.key)
-		}
-		*t.field = &ms
-	}
+	return &value
 }
 
-// portableTags are Octavia's tags on every kind of object: key=value, or the key alone.
-func (o *Options) portableTags(in intent.Service, problems *intent.Problems) {
-	for _, key := range sortedKeys(in.Tags) {
+// mergeTags adds the tags to every kind of object, in Octavia's form: key=value, or the key alone.
+func (o *Options) mergeTags(in intent.Service, problems *intent.Problems) {
+	for _, key := range slices.Sorted(maps.Keys(in.Tags)) {
 		tag := key
 		if in.Tags[key] != "" {
 			tag += "=" + in.Tags[key]
 		}
 		if reserved(tag) || len(tag) > maxTag {
-			problems.Addf(intent.KeyTags, tag, "such tags mark whose an object is, or are too long: choose another of at most %d characters", maxTag)
+			problems.Addf(intent.KeyTags, tag,
+				"such tags mark the owner of an object, or are too long: choose another of at most %d characters", maxTag)
 			continue
 		}
 		for _, list := range []*[]string{&o.LoadBalancerTags, &o.ListenerTags, &o.PoolTags} {
@@ -116,82 +76,58 @@ func (o *Options) portableTags(in intent.Service, problems *intent.Problems) {
 	}
 }
 
-// portableSubnet takes the one subnet in which the address is.
-func (o *Options) portableSubnet(in intent.Service, problems *intent.Problems, both func(string, string)) {
+// mergeSubnet adds the subnet of the load balancer's address.
+func (o *Options) mergeSubnet(in intent.Service, problems *intent.Problems) {
 	if len(in.Subnets) == 0 {
 		return
 	}
-	value := in.Annotations[intent.KeySubnets]
-	if len(in.Subnets) > 1 {
+	value := strings.Join(in.Subnets, ",")
+	switch {
+	case len(in.Subnets) > 1:
 		problems.Add(intent.KeySubnets, value, "a load balancer has its address in one subnet: write one")
-		return
-	}
-	if !uuid.MatchString(in.Subnets[0]) {
+	case !uuid.MatchString(value):
 		problems.Add(intent.KeySubnets, value, "write the ID of the subnet, not its name")
-		return
+	default:
+		intent.Merge(problems, &o.Place.SubnetID, &value, intent.KeySubnets, KeySubnetID)
 	}
-	if own := o.Place.SubnetID; own != nil && *own != in.Subnets[0] {
-		both(intent.KeySubnets, KeySubnetID)
-	}
-	o.Place.SubnetID = &in.Subnets[0]
 }
 
-// portableMonitor fills in what the OpenStack annotations leave open.
-func (o *Options) portableMonitor(in intent.Service, both func(string, string)) {
+// mergeMonitor adds the portable settings of probes, any of which enables health monitors.
+func (o *Options) mergeMonitor(in intent.Service, problems *intent.Problems) {
 	m, h := &o.Monitor, in.HealthCheck
-	asked := false
 	for _, key := range []string{
 		intent.KeyHealthCheckProtocol, intent.KeyHealthCheckPort, intent.KeyHealthCheckPath, intent.KeyHealthCheckInterval,
 		intent.KeyHealthCheckTimeout, intent.KeyHealthCheckHealthyThreshold, intent.KeyHealthCheckUnhealthyThreshold,
 	} {
-		_, set := in.Annotations[key]
-		asked = asked || set
-	}
-	if asked {
-		if m.Enabled != nil && !*m.Enabled {
-			both(intent.KeyHealthCheckProtocol, KeyMonitor)
+		if _, set := in.Annotations[key]; set {
+			intent.Merge(problems, &m.Enabled, unlessZero(true), key, KeyMonitor)
+			break
 		}
-		yes := true
-		m.Enabled = &yes
 	}
 	m.Protocol, m.Port, m.Path = string(h.Protocol), h.Port, h.Path
-	durations := func(have **time.Duration, want time.Duration, portable, own string) {
-		if want == 0 {
-			return
-		}
-		if *have != nil && **have != want {
-			both(portable, own)
-		}
-		*have = &want
-	}
-	durations(&m.Delay, h.Interval, intent.KeyHealthCheckInterval, KeyMonitorDelay)
-	durations(&m.Timeout, h.Timeout, intent.KeyHealthCheckTimeout, KeyMonitorTimeout)
-	counts := func(have **int, want int, portable, own string) {
-		if want == 0 {
-			return
-		}
-		if *have != nil && **have != want {
-			both(portable, own)
-		}
-		*have = &want
-	}
-	counts(&m.Retries, h.HealthyThreshold, intent.KeyHealthCheckHealthyThreshold, KeyMonitorRetries)
-	counts(&m.Down, h.UnhealthyThreshold, intent.KeyHealthCheckUnhealthyThreshold, KeyMonitorDown)
+	intent.Merge(problems, &m.Delay, unlessZero(h.Interval), intent.KeyHealthCheckInterval, KeyMonitorDelay)
+	intent.Merge(problems, &m.Timeout, unlessZero(h.Timeout), intent.KeyHealthCheckTimeout, KeyMonitorTimeout)
+	intent.Merge(problems, &m.Retries, unlessZero(h.HealthyThreshold),
+		intent.KeyHealthCheckHealthyThreshold, KeyMonitorRetries)
+	intent.Merge(problems, &m.Down, unlessZero(h.UnhealthyThreshold),
+		intent.KeyHealthCheckUnhealthyThreshold, KeyMonitorDown)
 }
 
-// together finds what single annotations cannot tell.
-func (o *Options) together(in intent.Service, problems *intent.Problems) {
+// check finds options that contradict each other.
+func (o *Options) check(in intent.Service, problems *intent.Problems) {
 	if o.ProxyProtocol != 0 && o.XForwardedFor {
-		problems.Addf(KeyXForwardedFor, "true", "%s is on too, and both tell the nodes who the client is: remove one of them", KeyProxyProtocol)
+		problems.Addf(KeyXForwardedFor, "true", "%s is on too, and both tell the nodes who the client is: remove one of them",
+			problems.Sources.Where(KeyProxyProtocol))
 	}
 	p := o.Place
-	if given(p.FloatingSubnetID) && (given(p.FloatingSubnet) || given(p.FloatingSubnetTags)) {
-		// The ID has always won; nothing is refused that works.
+	if isSet(p.FloatingSubnetID) && (isSet(p.FloatingSubnet) || isSet(p.FloatingSubnetTags)) {
+		// The ID always won: Services that work are not refused.
 		o.Place.FloatingSubnet, o.Place.FloatingSubnetTags = nil, nil
 	}
 	if o.PortID != "" && len(in.StaticAddresses) > 0 && o.Internal != nil && *o.Internal {
-		problems.Add(KeyPortID, o.PortID, "the port has its address already: remove spec.loadBalancerIP")
+		problems.Addf(KeyPortID, o.PortID, "the port has its address already: remove %s",
+			problems.Sources.Where(intent.KeyStaticAddresses))
 	}
 }
 
-func given(s *string) bool { return s != nil && *s != "" }
+func isSet(s *string) bool { return s != nil && *s != "" }

@@ -14,7 +14,7 @@ import (
 )
 
 // splitList splits a comma list and trims spaces around its entries. An empty entry is an error,
-// because it is what is left of a value that somebody forgot to fill in.
+// because it is the trace of a value that was not filled in.
 func splitList(value string) ([]string, error) {
 	items := strings.Split(value, ",")
 	for i := range items {
@@ -26,7 +26,7 @@ func splitList(value string) ([]string, error) {
 	return items, nil
 }
 
-// parseNames reads a comma list of IDs, names or addresses: no duplicates, no spaces inside.
+// parseNames parses a comma list of IDs, names or addresses: no duplicates, no spaces inside.
 func parseNames(value string) ([]string, error) {
 	items, err := splitList(value)
 	if err != nil {
@@ -45,15 +45,16 @@ func parseNames(value string) ([]string, error) {
 	return items, nil
 }
 
-// parseRange reads one source range. Like the API server it accepts host bits and leading zeros,
-// since Services with such values exist; changed says that the canonical form reads differently.
+// parseRange parses one source range. Like the API server it accepts host bits and leading zeros,
+// since Services with such values exist; changed reports whether the canonical form differs.
 func parseRange(text string) (prefix netip.Prefix, changed bool, err error) {
 	if addr, err := netip.ParseAddr(text); err == nil {
 		return netip.Prefix{}, false, fmt.Errorf("%s lacks its prefix length: write %s/%d", Quote(text), addr, addr.BitLen())
 	}
 	_, network, err := netutils.ParseCIDRSloppy(text)
 	if err != nil {
-		return netip.Prefix{}, false, fmt.Errorf("%s is not a CIDR: write for example 10.0.0.0/8 or 2001:db8::/32", Quote(text))
+		return netip.Prefix{}, false, fmt.Errorf("%s is not a CIDR: write for example 10.0.0.0/8 or "+
+			"2001:db8::/32", Quote(text))
 	}
 	addr, _ := netip.AddrFromSlice(network.IP)
 	ones, bits := network.Mask.Size()
@@ -64,13 +65,13 @@ func parseRange(text string) (prefix netip.Prefix, changed bool, err error) {
 	return prefix, prefix.String() != strings.ToLower(text), nil
 }
 
-// canonicalRanges sorts and removes duplicates.
+// canonicalRanges sorts source ranges and removes duplicates.
 func canonicalRanges(ranges []netip.Prefix) []netip.Prefix {
 	slices.SortFunc(ranges, netip.Prefix.Compare)
 	return slices.Compact(ranges)
 }
 
-// familyOf is the Service's term for the address's kind.
+// familyOf returns the IP family of an address.
 func familyOf(addr netip.Addr) v1.IPFamily {
 	if addr.Is4() || addr.Is4In6() {
 		return v1.IPv4Protocol
@@ -78,22 +79,24 @@ func familyOf(addr netip.Addr) v1.IPFamily {
 	return v1.IPv6Protocol
 }
 
-// parseSeconds reads a duration that clouds count in whole seconds.
-func parseSeconds(value string, least, most time.Duration) (time.Duration, error) {
-	d, err := time.ParseDuration(value)
-	if err != nil {
-		if _, numErr := strconv.ParseUint(value, 10, 32); numErr == nil {
-			return 0, fmt.Errorf("a unit is missing: write %ss for seconds", value)
+// durationBetween parses durations that clouds count in whole seconds.
+func durationBetween(least, most time.Duration) func(string) (time.Duration, error) {
+	return func(value string) (time.Duration, error) {
+		d, err := time.ParseDuration(value)
+		if err != nil {
+			if _, numErr := strconv.ParseUint(value, 10, 32); numErr == nil {
+				return 0, fmt.Errorf("a unit is missing: write %ss for seconds", value)
+			}
+			return 0, fmt.Errorf("write a duration such as 30s or 5m")
 		}
-		return 0, fmt.Errorf("write a duration such as 30s or 5m")
+		if d < least || d > most || d%time.Second != 0 {
+			return 0, fmt.Errorf("write whole seconds from %s to %s", short(least), short(most))
+		}
+		return d, nil
 	}
-	if d < least || d > most || d%time.Second != 0 {
-		return 0, fmt.Errorf("write whole seconds from %s to %s", short(least), short(most))
-	}
-	return d, nil
 }
 
-// short prints a duration the way people write it: 5m instead of 5m0s.
+// short formats a duration without zero units: 5m instead of 5m0s.
 func short(d time.Duration) string {
 	s := d.String()
 	if strings.HasSuffix(s, "m0s") {
@@ -105,7 +108,7 @@ func short(d time.Duration) string {
 	return s
 }
 
-// parseInt reads a plain decimal number within bounds.
+// parseInt parses a decimal number within bounds.
 func parseInt(value string, least, most int) (int, error) {
 	n, err := strconv.Atoi(value)
 	if err != nil || n < least || n > most {
@@ -114,7 +117,25 @@ func parseInt(value string, least, most int) (int, error) {
 	return n, nil
 }
 
-// parseTags reads k=v,k2=v2. A value may be empty and may contain further equal signs.
+func parsePort(value string) (int32, error) {
+	port, err := parseInt(value, 1, maxPort)
+	return int32(port), err //nolint:gosec // at most 65535
+}
+
+func parseProxyProtocol(value string) (int, error) {
+	version, ok := map[string]int{"off": 0, "v1": 1, "v2": 2}[value]
+	if !ok {
+		return 0, fmt.Errorf("write off, v1 or v2")
+	}
+	return version, nil
+}
+
+// parseHealthCheckProtocol accepts either case.
+func parseHealthCheckProtocol(value string) (HealthCheckProtocol, error) {
+	return OneOf(HealthCheckTCP, HealthCheckHTTP)(strings.ToUpper(value))
+}
+
+// parseTags parses k=v,k2=v2. A value may be empty and may contain further equal signs.
 func parseTags(value string) (map[string]string, error) {
 	items, err := splitList(value)
 	if err != nil {
@@ -137,7 +158,7 @@ func parseTags(value string) (map[string]string, error) {
 	return tags, nil
 }
 
-// parsePath reads the path of an HTTP probe.
+// parsePath parses the path of an HTTP probe.
 func parsePath(value string) (string, error) {
 	bad := func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) || r == '#' }
 	if !strings.HasPrefix(value, "/") || strings.ContainsFunc(value, bad) {
