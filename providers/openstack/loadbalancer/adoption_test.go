@@ -320,7 +320,7 @@ func TestPlacement(t *testing.T) {
 			w.in.Families = []v1.IPFamily{v1.IPv4Protocol}
 			w.options.Place.SubnetID = tt.own
 			lb := w.loadBalancer()
-			if lb.SubnetID != tt.wantSubnet || w.memberSubnet(lb) != tt.wantMember {
+			if lb.SubnetID != tt.wantSubnet || w.memberSubnet(lb).ID != tt.wantMember {
 				t.Errorf("subnet %q, of members %q; want %q, %q", lb.SubnetID, w.memberSubnet(lb), tt.wantSubnet, tt.wantMember)
 			}
 		})

@@ -55,9 +55,14 @@ func (d *differ) loadBalancerCreate(after []plan.Ref) plan.Change {
 			if err != nil {
 				return err
 			}
-			if err := d.cloud.atRest(ctx, id); err != nil {
+			err = d.cloud.atRest(ctx, id)
+			if lb, ok := d.cloud.store.balancer(id); err != nil && ok && lb.ProvisioningStatus == api.Error {
+				err = d.creationFailed(ctx, id)
+			}
+			if err != nil {
 				return d.booked(err, nil)
 			}
+			d.cloud.failedCreations.forget(serviceOf(d.key))
 			d.cloud.store.settleParts(id)
 			return d.booked(nil, nil)
 		},

@@ -28,6 +28,7 @@ type Desired struct {
 	// Reference is the load balancer that the Service names.
 	Reference    string
 	LoadBalancer LoadBalancer
+	MemberSubnet MemberSubnet
 	// Ports in the order of the Service.
 	Ports []Port
 	// FloatingIP is nil for an internal load balancer.
@@ -62,6 +63,9 @@ type LoadBalancer struct {
 	// from names who else asks for one of them: the Service's class, or a key of the configuration.
 	from from
 }
+
+// MemberSubnet is the subnet from which members are reached, and the annotation or key that names it.
+type MemberSubnet struct{ ID, From string }
 
 // asked is what of a load balancer a Service itself names.
 type asked struct{ subnet, network, port, address, flavor, zone bool }
@@ -130,7 +134,8 @@ func (w *wisher) desire(nodes []*v1.Node) (Desired, error) {
 	}
 	d.LoadBalancer = w.loadBalancer()
 	d.FloatingIP = w.floatingIP()
-	members := w.members(nodes, w.memberSubnet(d.LoadBalancer))
+	d.MemberSubnet = w.memberSubnet(d.LoadBalancer)
+	members := w.members(nodes, d.MemberSubnet.ID)
 	for i, port := range w.in.Ports {
 		d.Ports = append(d.Ports, w.port(d.Name, i, port, members))
 	}
@@ -282,9 +287,16 @@ func (w *wisher) vipAddress() string {
 
 // memberSubnet is the subnet from which members are reached. The configured subnet of addresses
 // stands in for the configured one of members, before the Service's own.
-func (w *wisher) memberSubnet(lb LoadBalancer) string {
-	subnet, _ := first(w.options.Place.MemberSubnetID, w.class.MemberSubnetID, w.settings.MemberSubnetID, w.settings.SubnetID, lb.SubnetID)
-	return subnet
+func (w *wisher) memberSubnet(lb LoadBalancer) MemberSubnet {
+	subnet, own := first(w.options.Place.MemberSubnetID, w.class.MemberSubnetID, w.settings.MemberSubnetID, w.settings.SubnetID, lb.SubnetID)
+	from := inConfiguration("member-subnet-id")
+	switch {
+	case own:
+		from = annotation.KeyMemberSubnetID
+	case subnet == w.class.MemberSubnetID:
+		from = annotation.KeyClass + " " + intent.Quote(w.options.Class)
+	}
+	return MemberSubnet{ID: subnet, From: from}
 }
 
 // check finds what no single setting shows.

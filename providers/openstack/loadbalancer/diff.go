@@ -1,6 +1,7 @@
 package loadbalancer
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -159,6 +160,13 @@ func (d *differ) ensure() error {
 		if reason != "" {
 			freed = d.attached(lb)
 			removal := d.loadBalancerDelete(*lb, reason)
+			remove, failed := removal.Do, *lb
+			removal.Do = func(ctx context.Context, ids *plan.Handles) error {
+				if err := d.keepFailed(failed); err != nil {
+					return err
+				}
+				return remove(ctx, ids)
+			}
 			d.add(removal)
 			replaced = []plan.Ref{removal.Ref}
 			d.have.LoadBalancer, d.have.Listeners, d.have.Pools, lb = nil, nil, nil, nil

@@ -98,7 +98,8 @@ type Cloud struct {
 	around *surroundings
 	strays *strayPorts
 	// unanswered are creations that may still take effect.
-	unanswered *unanswered
+	unanswered      *unanswered
+	failedCreations *failedCreations
 	// untagged says that Neutron has turned out to have no tags.
 	untagged atomic.Bool
 }
@@ -113,7 +114,8 @@ func New(o Options) *Cloud {
 		api: o.API, serverID: o.ServerID, settings: o.Settings.withDefaults(), clock: c,
 		store: s, waiter: newWaiter(o.API, c, s),
 		around: newSurroundings(o.API, c, o.Settings, o.ServerID), strays: &strayPorts{api: o.API, clock: c},
-		unanswered: &unanswered{clock: c, until: map[types.NamespacedName]time.Time{}},
+		unanswered:      &unanswered{clock: c, until: map[types.NamespacedName]time.Time{}},
+		failedCreations: &failedCreations{clock: c, byService: map[types.NamespacedName]failedCreation{}},
 	}
 }
 

@@ -1,0 +1,137 @@
+package loadbalancer
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/gophercloud/gophercloud/v2/openstack/loadbalancer/v2/listeners"
+	"github.com/gophercloud/gophercloud/v2/openstack/loadbalancer/v2/pools"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
+
+	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/api"
+)
+
+// Octavia accepts a load balancer, and may find out only when it builds it that it cannot. The load balancer is in
+// the state ERROR then, which it leaves by its deletion alone. One failure may be a host that was full, and is
+// repaired at once. The second one of the same load balancer, and any of which the cause is known, would be
+// repeated by every retry: the load balancer is kept as it is, and created again after a pause that grows, or when
+// the Service asks for something else.
+const (
+	firstCreationPause   = 5 * time.Minute
+	longestCreationPause = time.Hour
+)
+
+// failedCreations remembers the load balancers that Octavia could not build. It is safe for concurrent use.
+type failedCreations struct {
+	clock clock.PassiveClock
+
+	mu        sync.Mutex
+	byService map[types.NamespacedName]failedCreation
+}
+
+type failedCreation struct {
+	// digest is that of the creation's settings.
+	digest string
+	count  int
+	until  time.Time
+	// cause says why it fails, and what to do, where that is known.
+	cause string
+}
+
+// note remembers a failure and returns the error about it.
+func (f *failedCreations) note(service types.NamespacedName, id, digest, cause string) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	failed := f.byService[service]
+	if failed.digest != digest {
+		failed = failedCreation{digest: digest}
+	}
+	failed.count++
+	failed.cause = cause
+	pause := min(firstCreationPause<<min(max(failed.count-2, 0), 10), longestCreationPause)
+	switch {
+	case cause != "":
+		pause = longestCreationPause
+	case failed.count == 1:
+		pause = 0
+	}
+	failed.until = f.clock.Now().Add(pause)
+	f.byService[service] = failed
+	return failed.err(id, pause)
+}
+
+// check returns an error if a load balancer in the state ERROR is not to be replaced by one with the same settings yet.
+func (f *failedCreations) check(service types.NamespacedName, id, digest string) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	failed, ok := f.byService[service]
+	left := failed.until.Sub(f.clock.Now())
+	if !ok || failed.digest != digest || left <= 0 {
+		return nil
+	}
+	return failed.err(id, left)
+}
+
+// forget is for a load balancer that was built.
+func (f *failedCreations) forget(service types.NamespacedName) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	delete(f.byService, service)
+}
+
+func (c failedCreation) err(id string, pause time.Duration) error {
+	next := "it is created again when the Service is synced next"
+	if pause > 0 {
+		next = fmt.Sprintf("it is kept, and created again when the Service changes, or in %s", pause.Round(time.Second))
+	}
+	cause := c.cause
+	if cause == "" {
+		cause = "ask the cloud's operator for the reason"
+	}
+	return &cloudapi.Error{Class: cloudapi.Unavailable, Operation: "load balancer " + id, RetryAfter: pause,
+		Err: fmt.Errorf("Octavia could not build it, and left it in the state ERROR: %s; %s", cause, next)} //nolint:staticcheck // a name
+}
+
+// creationFailed notes that a load balancer that the plan created is in the state ERROR.
+func (d *differ) creationFailed(ctx context.Context, id string) error {
+	cause := ""
+	if subnet := d.want.MemberSubnet; subnet.ID != "" && subnet.ID != d.want.LoadBalancer.SubnetID {
+		if _, err := d.cloud.api.GetSubnet(ctx, subnet.ID); cloudapi.Is(err, cloudapi.NotFound) {
+			cause = fmt.Sprintf("there is no subnet %s, which %s names for the members: correct it", subnet.ID, subnet.From)
+		}
+	}
+	return d.cloud.failedCreations.note(serviceOf(d.key), id, d.want.creationDigest(), cause)
+}
+
+// creationDigest is a hash of everything that a creation sets but the members, which change with the nodes.
+func (want Desired) creationDigest() string {
+	type port struct {
+		Listener listeners.CreateOpts
+		Pool     pools.CreateOpts
+	}
+	ports := make([]port, len(want.Ports))
+	for i, p := range want.Ports {
+		ports[i] = port{p.Listener, p.Pool}
+	}
+	text, err := json.Marshal([]any{want.LoadBalancer, ports, want.MemberSubnet.ID})
+	if err != nil {
+		return "" // plain values can always be encoded
+	}
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:8])
+}
+
+// keepFailed returns an error if a load balancer must stay in the state ERROR for now.
+func (d *differ) keepFailed(have api.LoadBalancer) error {
+	if have.ProvisioningStatus != api.Error {
+		return nil
+	}
+	return d.cloud.failedCreations.check(serviceOf(d.key), have.ID, d.want.creationDigest())
+}

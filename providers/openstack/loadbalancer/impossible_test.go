@@ -1,0 +1,81 @@
+package loadbalancer
+
+import (
+	"testing"
+	"time"
+
+	"github.com/unified-ccm/unified-ccm/providers/openstack/sim"
+)
+
+const unknownID = "8a7c6c2e-3d1f-4f67-9f5c-0d9e8b7a6c5d"
+
+// A load balancer that cannot be completed is created at most once, however often the framework retries.
+func TestImpossibleLoadBalancerIsNotCreatedAgain(t *testing.T) {
+	for _, tt := range []struct {
+		name, key, value string
+		creations        int
+		texts            []string
+	}{
+		{"unknown member subnet", "member-subnet-id", unknownID, 1, []string{"member-subnet-id", unknownID}},
+		{"unknown external network", "floating-network-id", unknownID, 1, []string{"floating-network-id"}},
+		{"floating IP that policy forbids", "load-balancer-address", "172.24.4.77", 1, []string{"policy"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			bubble(t, sim.Options{}, Settings{}, func(r *rig) {
+				if tt.key == "member-subnet-id" {
+					// What Octavia does when it builds members in a subnet that does not exist.
+					r.sim.SetFates(sim.Fate{Operation: "CreateLoadBalancer", Outcome: sim.OutcomeError, Times: -1})
+				}
+				svc := service(annotate(tt.key, tt.value))
+				if tt.key == "load-balancer-address" {
+					svc = service()
+					svc.Spec.LoadBalancerIP = tt.value
+				}
+				for range 5 {
+					r.ensureError(svc, tt.texts...)
+					r.sleep(5 * time.Minute)
+				}
+				counts := r.sim.Front().Log().Count()
+				if made, deleted := counts["CreateLoadBalancer"], counts["DeleteLoadBalancer"]; made > tt.creations || deleted != 0 {
+					t.Errorf("%d creations and %d deletions, want %d and none", made, deleted, tt.creations)
+				}
+				r.remove(svc)
+				r.nothing()
+			})
+		})
+	}
+}
+
+// A load balancer that Octavia cannot build, for a reason that nothing shows, is created twice, and then kept in
+// the state ERROR for a growing time. A change of the Service creates it again at once.
+func TestFailingCreationIsRepeatedWithGrowingPauses(t *testing.T) {
+	bubble(t, sim.Options{}, Settings{}, func(r *rig) {
+		r.sim.SetFates(sim.Fate{Operation: "CreateLoadBalancer", Outcome: sim.OutcomeError, Times: -1})
+		svc := service()
+		wantCreations := func(want int) {
+			t.Helper()
+			if got := r.sim.Front().Log().Count()["CreateLoadBalancer"]; got != want {
+				t.Errorf("%d creations, want %d", got, want)
+			}
+		}
+		for range 6 {
+			r.ensureError(svc, "state ERROR")
+			r.sleep(30 * time.Second)
+		}
+		wantCreations(2)
+		r.sleep(firstCreationPause)
+		for range 6 {
+			r.ensureError(svc, "it is kept")
+			r.sleep(time.Minute)
+		}
+		wantCreations(3)
+		annotate("connection-limit", "100")(svc)
+		r.ensureError(svc, "state ERROR")
+		wantCreations(4)
+		r.sim.SetFates()
+		r.ensure(svc)
+		wantCreations(5)
+		r.remove(svc)
+		r.nothing()
+	})
+}
