@@ -41,7 +41,7 @@ func (d *differ) loadBalancerCreate(after []plan.Ref) plan.Change {
 			made, err := d.cloud.api.CreateLoadBalancer(ctx, spec)
 			d.cloud.unanswered.note(d.key, err)
 			if cloudapi.Is(err, cloudapi.Invalid, cloudapi.Quota, cloudapi.Denied, cloudapi.Conflict) {
-				d.cloud.strays.refused(ctx, spec, began)
+				d.cloud.orphans.noteRefusal(ctx, spec, began)
 			}
 			if err != nil {
 				return d.booked(d.explain(err, spec), nil)
@@ -62,34 +62,36 @@ func (d *differ) loadBalancerCreate(after []plan.Ref) plan.Change {
 			if err != nil {
 				return d.booked(err, nil)
 			}
-			d.cloud.failedCreations.forget(serviceOf(d.key))
+			d.cloud.failedCreations.forget(serviceOf(d.key.Key))
 			d.cloud.store.settleParts(id)
 			return d.booked(nil, nil)
 		},
 	}
 }
 
-// explain adds to a refusal which annotation has the value that Octavia does not know: it names the
-// value, or only its own word for it.
+// explain adds to a refusal the annotations that choose where the load balancer is and how it is built.
 func (d *differ) explain(err error, spec loadbalancers.CreateOpts) error {
 	if !cloudapi.Is(err, cloudapi.Invalid) {
 		return err
 	}
 	asked := d.want.LoadBalancer.asked
+	var suspects []string
 	for _, named := range []struct {
-		asked            bool
-		key, value, word string
+		asked      bool
+		key, value string
 	}{
-		{asked.flavor, annotation.KeyFlavorID, spec.FlavorID, "flavor_id"}, {asked.zone, annotation.KeyAvailabilityZone, spec.AvailabilityZone, "availability"},
-		{asked.port, annotation.KeyPortID, spec.VipPortID, "port_id"}, {asked.subnet, annotation.KeySubnetID, spec.VipSubnetID, "subnet_id"},
-		{asked.network, annotation.KeyNetworkID, spec.VipNetworkID, "network_id"},
+		{asked.flavor, annotation.KeyFlavorID, spec.FlavorID}, {asked.zone, annotation.KeyAvailabilityZone, spec.AvailabilityZone},
+		{asked.port, annotation.KeyPortID, spec.VipPortID}, {asked.subnet, annotation.KeySubnetID, spec.VipSubnetID},
+		{asked.network, annotation.KeyNetworkID, spec.VipNetworkID},
 	} {
-		text := strings.ToLower(err.Error())
-		if named.asked && named.value != "" && (strings.Contains(text, strings.ToLower(named.value)) || strings.Contains(text, named.word)) {
-			return fmt.Errorf("%w; %s is %q: write one that exists, or remove the annotation", err, named.key, named.value)
+		if named.asked && named.value != "" {
+			suspects = append(suspects, fmt.Sprintf("%s is %q", named.key, named.value))
 		}
 	}
-	return err
+	if len(suspects) == 0 {
+		return err
+	}
+	return fmt.Errorf("%w; %s: write one that exists, or remove the annotation", err, strings.Join(suspects, ", "))
 }
 
 // createSpec is what a creation sends. What would stop the load balancer's floating IP is found before.

@@ -107,7 +107,7 @@ func (d *differ) creationFailed(ctx context.Context, id string) error {
 			cause = fmt.Sprintf("there is no subnet %s, which %s names for the members: correct it", subnet.ID, subnet.From)
 		}
 	}
-	return d.cloud.failedCreations.note(serviceOf(d.key), id, d.want.creationDigest(), cause)
+	return d.cloud.failedCreations.note(serviceOf(d.key.Key), id, d.want.creationDigest(), cause)
 }
 
 // creationDigest is a hash of everything that a creation sets but the members, which change with the nodes.
@@ -133,5 +133,5 @@ func (d *differ) keepFailed(have api.LoadBalancer) error {
 	if have.ProvisioningStatus != api.Error {
 		return nil
 	}
-	return d.cloud.failedCreations.check(serviceOf(d.key), have.ID, d.want.creationDigest())
+	return d.cloud.failedCreations.check(serviceOf(d.key.Key), have.ID, d.want.creationDigest())
 }

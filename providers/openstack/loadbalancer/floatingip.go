@@ -333,8 +333,8 @@ func (c *Cloud) takeFloatingIP(ctx context.Context, want FloatingIP, port string
 		}
 	}
 	err := errors.Join(failed...)
-	if cloudapi.Is(err, cloudapi.NotFound, cloudapi.Invalid) && strings.Contains(err.Error(), want.NetworkID) {
-		// Neutron does not tell a network that does not exist from one that no router connects.
+	if kind := oserr.Kind(err); kind == "NetworkNotFound" || kind == "ExternalGatewayForFloatingIPNotFound" || kind == "BadRequest" {
+		// Neutron refuses alike a network that does not exist, one that is not external, and one that no router connects.
 		err = &cloudapi.Error{Class: cloudapi.Invalid, Operation: "making a floating IP",
 			Err: fmt.Errorf("%w; name in %s an external network that a router connects with the load balancer's subnet", err, annotation.KeyFloatingNetworkID)}
 	}

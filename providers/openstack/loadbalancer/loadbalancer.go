@@ -94,9 +94,9 @@ type Cloud struct {
 	waiter   *waiter
 	// turns let one change after the other be made to a load balancer, or to a port of a node, however
 	// many Services share it.
-	locks  locks.KeyedMutex
-	around *surroundings
-	strays *strayPorts
+	locks   locks.KeyedMutex
+	around  *surroundings
+	orphans *orphanPorts
 	// unanswered are creations that may still take effect.
 	unanswered      *unanswered
 	failedCreations *failedCreations
@@ -113,7 +113,7 @@ func New(o Options) *Cloud {
 	return &Cloud{
 		api: o.API, serverID: o.ServerID, settings: o.Settings.withDefaults(), clock: c,
 		store: s, waiter: newWaiter(o.API, c, s),
-		around: newSurroundings(o.API, c, o.Settings, o.ServerID), strays: &strayPorts{api: o.API, clock: c},
+		around: newSurroundings(o.API, c, o.Settings, o.ServerID), orphans: &orphanPorts{api: o.API, clock: c},
 		unanswered:      &unanswered{clock: c, until: map[types.NamespacedName]time.Time{}},
 		failedCreations: &failedCreations{clock: c, byService: map[types.NamespacedName]failedCreation{}},
 	}

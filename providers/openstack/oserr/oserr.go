@@ -32,6 +32,15 @@ func Status(err error) int {
 	return answer.Actual
 }
 
+// Kind returns the type that Neutron gave an error, such as NetworkNotFound, and "" for other errors.
+func Kind(err error) string {
+	var answer gophercloud.ErrUnexpectedResponseCode
+	if !errors.As(err, &answer) {
+		return ""
+	}
+	return parse(answer.Body).kind
+}
+
 // Immutable says whether Octavia refused a change because the load balancer is busy with one before.
 // The same change is accepted once that has ended.
 func Immutable(err error) bool {
