@@ -24,7 +24,7 @@ func TestImpossibleLoadBalancerIsNotCreatedAgain(t *testing.T) {
 			bubble(t, sim.Options{}, Settings{}, func(r *rig) {
 				if tt.key == "member-subnet-id" {
 					// What Octavia does when it builds members in a subnet that does not exist.
-					r.sim.SetFates(sim.Fate{Operation: "CreateLoadBalancer", Outcome: sim.OutcomeError, Times: -1})
+					r.sim.SetOutcomes(sim.OutcomeRule{Operation: "CreateLoadBalancer", Outcome: sim.OutcomeError, Times: -1})
 				}
 				svc := service(annotate(tt.key, tt.value))
 				if tt.key == "load-balancer-address" {
@@ -50,7 +50,7 @@ func TestImpossibleLoadBalancerIsNotCreatedAgain(t *testing.T) {
 // the state ERROR for a growing time. A change of the Service creates it again at once.
 func TestFailingCreationIsRepeatedWithGrowingPauses(t *testing.T) {
 	bubble(t, sim.Options{}, Settings{}, func(r *rig) {
-		r.sim.SetFates(sim.Fate{Operation: "CreateLoadBalancer", Outcome: sim.OutcomeError, Times: -1})
+		r.sim.SetOutcomes(sim.OutcomeRule{Operation: "CreateLoadBalancer", Outcome: sim.OutcomeError, Times: -1})
 		svc := service()
 		wantCreations := func(want int) {
 			t.Helper()
@@ -72,7 +72,7 @@ func TestFailingCreationIsRepeatedWithGrowingPauses(t *testing.T) {
 		annotate("connection-limit", "100")(svc)
 		r.ensureError(svc, "state ERROR")
 		wantCreations(4)
-		r.sim.SetFates()
+		r.sim.SetOutcomes()
 		r.ensure(svc)
 		wantCreations(5)
 		r.remove(svc)
