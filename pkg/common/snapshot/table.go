@@ -131,6 +131,13 @@ func (t *Table[T]) Lookup(key string) []T {
 	return found
 }
 
+// LookupIDs returns the IDs of the objects with an index key, sorted.
+func (t *Table[T]) LookupIDs(key string) []string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return slices.Sorted(maps.Keys(t.keys[key]))
+}
+
 // All returns the objects that exist, by ID. Callers share the map and must not modify it.
 func (t *Table[T]) All() map[string]T {
 	t.mu.Lock()

@@ -48,11 +48,12 @@ func (t *Table[T]) forgetDetails(id string, generation uint64) {
 	}
 }
 
-// forget implements detail. Details that were written since belong to a new object of the same ID.
+// forget implements detail: details are not known any more. Those that were written since belong to a
+// new object of the same ID.
 func (t *Table[T]) forget(id string, generation uint64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.rows[id].generation <= generation {
-		t.put(id, row[T]{generation: generation, readAt: t.store.clock.Now()})
+		t.put(id, row[T]{generation: generation})
 	}
 }

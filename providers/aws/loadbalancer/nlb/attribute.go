@@ -55,7 +55,7 @@ func (d *differ) attributesChange(set map[string]string, f plan.Fields, after []
 			}
 			_, err = d.cloud.options.API.ModifyLoadBalancerAttributes(ctx, in)
 			return d.wrote(awserr.Wrap("ModifyLoadBalancerAttributes", err), func(s *Store) {
-				s.wroteBalancer(arn, func(r *balancerRecord) { r.attributes = merged(r.attributes, set) })
+				s.attributes.Update(arn, func(have *map[string]string) { *have = merged(*have, set) })
 			})
 		},
 	}
@@ -87,7 +87,7 @@ func (d *differ) groupAttributes(g groupRef, have map[string]string, want Wanted
 			}
 			_, err = d.cloud.options.API.ModifyTargetGroupAttributes(ctx, in)
 			return d.wrote(awserr.Wrap("ModifyTargetGroupAttributes", err), func(s *Store) {
-				s.wroteGroup(arn, func(r *groupRecord) { r.Attributes = merged(r.Attributes, set) })
+				s.groupAttributes.Update(arn, func(have *map[string]string) { *have = merged(*have, set) })
 			})
 		},
 	}, len(set) > 0
@@ -110,7 +110,7 @@ func (d *differ) listenerAttributes(l listenerRef, have map[string]string, want 
 				ListenerArn: &arn, Attributes: []types.ListenerAttribute{{Key: aws.String(attributeIdleTimeout), Value: aws.String(set[attributeIdleTimeout])}},
 			})
 			return d.wrote(awserr.Wrap("ModifyListenerAttributes", err), func(s *Store) {
-				s.changeListener(l.balancer(ids, d), arn, func(l *Listener) { l.Attributes = merged(l.Attributes, set) })
+				s.updateListener(l.balancer(ids, d), arn, func(l *Listener) { l.Attributes = merged(l.Attributes, set) })
 			})
 		},
 	}, len(set) > 0

@@ -3,6 +3,7 @@ package nlb
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -13,7 +14,6 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 	"github.com/unified-ccm/unified-ccm/providers/aws/awserr"
-	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/tags"
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/vpc"
 )
 
@@ -80,7 +80,7 @@ func (d *differ) createBalancer(ctx context.Context, groups []string) (string, e
 	}
 	made, err := first("CreateLoadBalancer", list, err)
 	if err != nil {
-		d.cloud.store.doubt(d.key)
+		d.cloud.store.markUncertain(d.key)
 		return "", d.adviseCreate(err)
 	}
 	b := toBalancer(made)
@@ -91,11 +91,10 @@ func (d *differ) createBalancer(ctx context.Context, groups []string) (string, e
 		}
 	}
 	s := d.cloud.store
-	s.madeTags(b.ARN, w.Tags)
-	now := d.cloud.options.Clock.Now()
-	s.wroteBalancer(b.ARN, func(r *balancerRecord) {
-		r.Balancer, r.listeners, r.attributes, r.detailAt, r.made = b, []Listener{}, newAttributes(), now, now
-	})
+	s.balancers.Create(b.ARN, b)
+	s.listeners.Create(b.ARN, []Listener{})
+	s.attributes.Create(b.ARN, newAttributes())
+	s.tags.Create(b.ARN, maps.Clone(w.Tags))
 	return b.ARN, nil
 }
 
@@ -114,10 +113,7 @@ func (d *differ) checkNew(ctx context.Context, b Balancer) error {
 	if err := s.readTagsOf(ctx, []string{b.ARN}); err != nil {
 		return err
 	}
-	s.mu.Lock()
-	have := s.tags[b.ARN].tags
-	s.mu.Unlock()
-	if !tags.IsFor(have, d.cloud.options.Cluster.ID, d.key) {
+	if !s.isFor(b.ARN, d.key) {
 		return refuseForeign(d.key, b, "another Service or to nobody that its tags name")
 	}
 	return nil
@@ -185,7 +181,7 @@ func (d *differ) placeUpdate(b Balancer) (plan.Change, bool) {
 		}
 		out, err := d.cloud.options.API.SetSubnets(ctx, in)
 		return d.wrote(awserr.Wrap("SetSubnets", err), func(s *Store) {
-			s.wroteBalancer(b.ARN, func(r *balancerRecord) {
+			s.balancers.Update(b.ARN, func(r *Balancer) {
 				r.Zones, r.SourceNAT = toZones(out.AvailabilityZones), r.SourceNAT || nat
 				if out.IpAddressType != "" {
 					r.AddressType = string(out.IpAddressType)
@@ -221,7 +217,7 @@ func (d *differ) narrow(after []plan.Ref) {
 func (d *differ) setAddressType(ctx context.Context, arn, to string) error {
 	_, err := d.cloud.options.API.SetIpAddressType(ctx, &elbv2.SetIpAddressTypeInput{LoadBalancerArn: &arn, IpAddressType: types.IpAddressType(to)})
 	return d.wrote(awserr.Wrap("SetIpAddressType", err), func(s *Store) {
-		s.wroteBalancer(arn, func(r *balancerRecord) { r.AddressType = to })
+		s.balancers.Update(arn, func(b *Balancer) { b.AddressType = to })
 	})
 }
 
@@ -288,7 +284,7 @@ func (d *differ) groupsUpdate(b Balancer, groups []vpc.GroupRef, after []plan.Re
 				}
 				_, err = d.cloud.options.API.SetSecurityGroups(ctx, &elbv2.SetSecurityGroupsInput{LoadBalancerArn: &b.ARN, SecurityGroups: attach})
 				return d.wrote(awserr.Wrap("SetSecurityGroups", err), func(s *Store) {
-					s.wroteBalancer(b.ARN, func(r *balancerRecord) { r.SecurityGroups = attach })
+					s.balancers.Update(b.ARN, func(b *Balancer) { b.SecurityGroups = attach })
 				})
 			},
 		}
@@ -308,7 +304,7 @@ func (d *differ) balancerDelete(b Balancer) plan.Change {
 		Ref: plan.Ref{Kind: kindBalancer, Name: b.Name, Action: plan.Delete},
 		Do: func(ctx context.Context, _ *plan.Handles) error {
 			_, err := d.cloud.options.API.DeleteLoadBalancer(ctx, &elbv2.DeleteLoadBalancerInput{LoadBalancerArn: &b.ARN})
-			return d.wrote(cloudapi.IgnoreNotFound(awserr.Wrap("DeleteLoadBalancer", err)), func(s *Store) { s.balancerGone(d.key, b.ARN) })
+			return d.wrote(cloudapi.IgnoreNotFound(awserr.Wrap("DeleteLoadBalancer", err)), func(s *Store) { s.deleteBalancer(d.key, b.ARN) })
 		},
 	}
 }

@@ -65,12 +65,12 @@ func (d *differ) changeCertificate(ctx context.Context, balancer, listener strin
 	if action == plan.Delete {
 		_, err := d.cloud.options.API.RemoveListenerCertificates(ctx, &elbv2.RemoveListenerCertificatesInput{ListenerArn: &listener, Certificates: list})
 		return d.wrote(awserr.Wrap("RemoveListenerCertificates", err), func(s *Store) {
-			s.changeListener(balancer, listener, func(l *Listener) { l.Certificates = without(l.Certificates, []string{certificate}) })
+			s.updateListener(balancer, listener, func(l *Listener) { l.Certificates = without(l.Certificates, []string{certificate}) })
 		})
 	}
 	_, err := d.cloud.options.API.AddListenerCertificates(ctx, &elbv2.AddListenerCertificatesInput{ListenerArn: &listener, Certificates: list})
 	return d.wrote(awserr.Wrap("AddListenerCertificates", err), func(s *Store) {
-		s.changeListener(balancer, listener, func(l *Listener) { l.Certificates = append(slices.Clone(l.Certificates), certificate) })
+		s.updateListener(balancer, listener, func(l *Listener) { l.Certificates = append(slices.Clone(l.Certificates), certificate) })
 	})
 }
 

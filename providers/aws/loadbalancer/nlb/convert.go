@@ -71,14 +71,6 @@ func toGroup(in types.TargetGroup) TargetGroup {
 	}
 }
 
-func attributeMap(in []types.LoadBalancerAttribute) map[string]string {
-	m := make(map[string]string, len(in))
-	for _, a := range in {
-		m[aws.ToString(a.Key)] = aws.ToString(a.Value)
-	}
-	return m
-}
-
 // first returns the only object that a creation answers with.
 func first[T any](operation string, items []T, err error) (T, error) {
 	var zero T

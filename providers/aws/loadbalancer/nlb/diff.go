@@ -252,7 +252,7 @@ func (d *differ) managedGroups() []vpc.Group {
 // removed with that anyway.
 func (d *differ) ownSources(attached []string, managed []vpc.Group) []string {
 	return slices.DeleteFunc(slices.Clone(attached), func(id string) bool {
-		return slices.Contains(d.have.UsedElsewhere, id) || slices.ContainsFunc(managed, func(g vpc.Group) bool { return g.ID == id })
+		return slices.Contains(d.have.SharedGroups, id) || slices.ContainsFunc(managed, func(g vpc.Group) bool { return g.ID == id })
 	})
 }
 
@@ -265,7 +265,7 @@ func refuseForeign(key lbcommon.Key, b Balancer, owner string) error {
 // wrote books a mutation: what it changed, or, when it failed, that nobody knows how far it got. It returns err.
 func (d *differ) wrote(err error, change func(*Store)) error {
 	if err != nil {
-		d.cloud.store.doubt(d.key)
+		d.cloud.store.markUncertain(d.key)
 		return err
 	}
 	change(d.cloud.store)

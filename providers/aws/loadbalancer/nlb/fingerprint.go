@@ -102,18 +102,22 @@ func (e expectation) matches(tags map[string]string) bool {
 }
 
 // trust fills in what a load balancer's fingerprints prove, if it has those of what is asked and
-// nothing is known of its details yet. The lock is held.
+// nothing is known of its details yet.
 func (s *Store) trust(key lbcommon.Key, arn string) {
+	s.mu.Lock()
 	e, ok := s.expected[serviceName(key)]
-	b, exists := s.balancers[arn]
-	if !ok || !exists || !b.detailAt.IsZero() || !e.matches(s.tags[arn].tags) {
+	s.mu.Unlock()
+	_, read := s.listeners.Get(arn)
+	tags, _ := s.tags.Get(arn)
+	if !ok || read || !e.matches(tags) {
 		return
 	}
 	groups := map[string]string{}
-	for _, g := range s.groupsOf(key, arn) {
-		groups[s.groups[g].Name] = g
+	for _, arn := range s.groupsOf(key, arn) {
+		g, _ := s.groups.Get(arn)
+		groups[g.Name] = arn
 	}
-	now := s.options.Clock.Now()
+	r := s.state.Begin()
 	listeners := []Listener{}
 	for _, w := range e.want.Listeners {
 		group, ok := groups[w.Group.Name]
@@ -121,15 +125,15 @@ func (s *Store) trust(key lbcommon.Key, arn string) {
 			return // lists contradict the fingerprint
 		}
 		listeners = append(listeners, trusted(w, group))
-		r := s.groups[group]
-		r.Targets, r.Attributes, r.detailAt = map[Target]types.TargetHealthStateEnum{}, maps.Clone(w.Group.Attributes), now
+		health := Health{}
 		for _, t := range w.Group.Targets {
-			r.Targets[t.Target] = types.TargetHealthStateEnumInitial
+			health[t.Target] = types.TargetHealthStateEnumInitial
 		}
-		s.groups[group] = r
+		s.targets.Merge(r, group, health)
+		s.groupAttributes.Merge(r, group, maps.Clone(w.Group.Attributes))
 	}
-	b.listeners, b.attributes, b.detailAt = listeners, maps.Clone(e.want.Attributes), now
-	s.balancers[arn] = b
+	s.listeners.Merge(r, arn, listeners)
+	s.attributes.Merge(r, arn, maps.Clone(e.want.Attributes))
 }
 
 // trusted is a listener as it was applied. Its ARN is not known; whoever changes it reads it first.
@@ -152,7 +156,7 @@ func (c *Cloud) Fingerprint(ctx context.Context) error {
 			continue
 		}
 		for _, arn := range change.arns {
-			c.store.wroteTags(arn, change.set, nil)
+			c.store.updateTags(arn, change.set, nil)
 		}
 	}
 	return errors.Join(errs...)
@@ -169,7 +173,7 @@ func (c *Cloud) unmarked(ctx context.Context) []tagChange {
 	var calls []tagChange
 	for _, e := range expected {
 		have, err := s.view(ctx, e.key)
-		if err != nil || have.Balancer == nil || have.Balancer.Tags == nil || have.Attributes == nil || e.targets == "" || s.inDoubt(e.key) {
+		if err != nil || have.Balancer == nil || have.Balancer.Tags == nil || have.Attributes == nil || e.targets == "" || s.state.IsUncertain(serviceName(e.key)) {
 			continue
 		}
 		if todo, _, err := c.Diff(e.key, &e.want, have); err != nil || len(todo) > 0 {

@@ -3,6 +3,7 @@ package nlb
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -112,7 +113,7 @@ func (d *differ) listenersDelete() []plan.Change {
 			Fields: []plan.Field{{Name: "protocol", Before: have.Protocol}},
 			Do: func(ctx context.Context, _ *plan.Handles) error {
 				_, err := d.cloud.options.API.DeleteListener(ctx, &elbv2.DeleteListenerInput{ListenerArn: aws.String(have.ARN)})
-				return d.wrote(cloudapi.IgnoreNotFound(awserr.Wrap("DeleteListener", err)), func(s *Store) { s.listenerGone(balancer, have.ARN) })
+				return d.wrote(cloudapi.IgnoreNotFound(awserr.Wrap("DeleteListener", err)), func(s *Store) { s.deleteListener(balancer, have.ARN) })
 			},
 		})
 	}
@@ -175,7 +176,7 @@ func (d *differ) createListener(ctx context.Context, ids *plan.Handles, group gr
 	}
 	made, err := first("CreateListener", list, err)
 	if err != nil {
-		d.cloud.store.doubt(d.key)
+		d.cloud.store.markUncertain(d.key)
 		if cloudapi.Is(err, cloudapi.AlreadyExists) {
 			err = &cloudapi.Error{Class: cloudapi.Conflict, Operation: "CreateListener", Err: err} // seen and changed by the next reconcile
 		}
@@ -186,8 +187,8 @@ func (d *differ) createListener(ctx context.Context, ids *plan.Handles, group gr
 	if l.Protocol == protocolTCP {
 		l.Attributes = newListenerAttributes()
 	}
-	d.cloud.store.madeTags(l.ARN, d.want.Tags)
-	d.cloud.store.wroteListener(balancer, l)
+	d.cloud.store.tags.Create(l.ARN, maps.Clone(d.want.Tags))
+	d.cloud.store.putListener(balancer, l)
 	return l.ARN, nil
 }
 
@@ -261,7 +262,7 @@ func (d *differ) modifyListener(ctx context.Context, have Listener, in *elbv2.Mo
 				l.Attributes = newListenerAttributes()
 			}
 		}
-		s.wroteListener(d.have.Balancer.ARN, l)
+		s.putListener(d.have.Balancer.ARN, l)
 	})
 }
 

@@ -127,7 +127,7 @@ type TargetGroup struct {
 	// Balancers are the ARNs of load balancers that forward to it.
 	Balancers []string
 	// Targets are those that are registered, by their state; nil if they were not read.
-	Targets map[Target]types.TargetHealthStateEnum
+	Targets Health
 	// Attributes and Tags are nil if they were not read.
 	Attributes, Tags map[string]string
 }
@@ -165,8 +165,8 @@ type Observed struct {
 	TargetGroups []TargetGroup
 	// Groups are the cluster's security groups.
 	Groups vpc.Groups
-	// UsedElsewhere are the IDs of security groups that other network load balancers have.
-	UsedElsewhere []string
+	// SharedGroups are the security groups of the load balancer that other network load balancers have too.
+	SharedGroups []string
 }
 
 // group finds a target group by its ARN.

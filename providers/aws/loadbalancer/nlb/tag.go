@@ -108,7 +108,7 @@ func (d *differ) retag(name string, c tagChange, after []plan.Ref) plan.Change {
 func (d *differ) retagged(err error, arns []string, set map[string]string, remove []string) error {
 	return d.wrote(err, func(s *Store) {
 		for _, arn := range arns {
-			s.wroteTags(arn, set, remove)
+			s.updateTags(arn, set, remove)
 		}
 	})
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -60,7 +59,7 @@ func (d *differ) targetsUpdate(g groupRef, have TargetGroup, want WantedGroup, a
 }
 
 // diffTargets returns which targets to register and which to remove, sorted.
-func diffTargets(have map[Target]types.TargetHealthStateEnum, want []WantedTarget) (join, leave []Target) {
+func diffTargets(have Health, want []WantedTarget) (join, leave []Target) {
 	keep := make(map[Target]bool, len(want))
 	for _, w := range want {
 		keep[w.Target] = true
@@ -146,16 +145,7 @@ func (d *differ) deregisterSome(ctx context.Context, arn string, targets []Targe
 // wroteTargets books targets that were registered or removed.
 func (d *differ) wroteTargets(err error, arn string, targets []Target, state types.TargetHealthStateEnum) error {
 	return d.wrote(err, func(s *Store) {
-		s.wroteGroup(arn, func(r *groupRecord) {
-			after := maps.Clone(r.Targets)
-			if after == nil {
-				after = map[Target]types.TargetHealthStateEnum{}
-			}
-			for _, t := range targets {
-				after[t] = state
-			}
-			r.Targets = after
-		})
+		s.updateTargets(arn, targets, state)
 	})
 }
 

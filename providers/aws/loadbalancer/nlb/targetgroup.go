@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -124,7 +125,7 @@ func (d *differ) createGroup(ctx context.Context, want WantedGroup) (string, err
 	}
 	made, err := first("CreateTargetGroup", list, err)
 	if err != nil {
-		d.cloud.store.doubt(d.key)
+		d.cloud.store.markUncertain(d.key)
 		if cloudapi.Is(err, cloudapi.AlreadyExists) {
 			err = &cloudapi.Error{Class: cloudapi.Conflict, Operation: "CreateTargetGroup",
 				Err: fmt.Errorf("a target group %s with other settings exists; it is deleted if its tags name this Service, else delete it: %w", want.Name, err)}
@@ -132,12 +133,11 @@ func (d *differ) createGroup(ctx context.Context, want WantedGroup) (string, err
 		return "", err
 	}
 	g := toGroup(made)
-	g.Targets, g.Attributes = map[Target]types.TargetHealthStateEnum{}, map[string]string{}
-	s, now := d.cloud.store, d.cloud.options.Clock.Now()
-	s.madeTags(g.ARN, d.want.Tags)
-	s.wroteGroup(g.ARN, func(r *groupRecord) {
-		*r = groupRecord{TargetGroup: g, detailAt: now, made: now, writtenAt: r.writtenAt}
-	})
+	s := d.cloud.store
+	s.groups.Create(g.ARN, g)
+	s.targets.Create(g.ARN, Health{})
+	s.groupAttributes.Create(g.ARN, map[string]string{})
+	s.tags.Create(g.ARN, maps.Clone(d.want.Tags))
 	return g.ARN, nil
 }
 
@@ -163,7 +163,7 @@ func (d *differ) groupUpdate(have TargetGroup, want WantedGroup) (plan.Change, b
 			}
 			_, err := d.cloud.options.API.ModifyTargetGroup(ctx, in)
 			return d.wrote(awserr.Wrap("ModifyTargetGroup", err), func(s *Store) {
-				s.wroteGroup(have.ARN, func(r *groupRecord) { r.Health = h })
+				s.groups.Update(have.ARN, func(g *TargetGroup) { g.Health = h })
 			})
 		},
 	}, true
@@ -198,7 +198,7 @@ func (d *differ) deleteGroup(ctx context.Context, arn string) error {
 		// A deleted load balancer may count as a user of its target groups for some seconds.
 		err = &cloudapi.Error{Class: cloudapi.Conflict, Operation: "DeleteTargetGroup", RetryAfter: releaseTime, Err: err}
 	}
-	return d.wrote(err, func(s *Store) { s.groupGone(arn) })
+	return d.wrote(err, func(s *Store) { s.groups.Delete(arn) })
 }
 
 // releaseTime is when to try again what a load balancer that was just deleted still holds.
@@ -221,7 +221,7 @@ func (d *differ) groupRetire(have TargetGroup, after []plan.Ref) plan.Change {
 			slices.SortFunc(leaving, func(a, b Target) int { return cmp.Compare(a.ID, b.ID) })
 			err := d.deregister(ctx, have.ARN, leaving)
 			if cloudapi.Is(err, cloudapi.NotFound) {
-				d.cloud.store.groupGone(have.ARN)
+				d.cloud.store.groups.Delete(have.ARN)
 				return nil
 			}
 			if err != nil {
