@@ -15,6 +15,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/guard"
 	kit "github.com/unified-ccm/unified-ccm/pkg/common/sim"
 	"github.com/unified-ccm/unified-ccm/providers/openstack"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/config"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/sim"
 )
 
@@ -43,7 +44,7 @@ func TestReadinessOnOpenStack(t *testing.T) {
 				t.Fatal(err)
 			}
 			a := world.Account()
-			cfg, _, err := openstack.ReadConfig("", fmt.Appendf(nil, "[Global]\nauth-url = http://openstack.invalid/identity\napplication-credential-id = %s\napplication-credential-secret = %s\nregion = %s\n",
+			cfg, _, err := config.Read("", fmt.Appendf(nil, "[Global]\nauth-url = http://openstack.invalid/identity\napplication-credential-id = %s\napplication-credential-secret = %s\nregion = %s\n",
 				a.ApplicationCredentialID, a.ApplicationCredentialSecret, a.Region))
 			if err != nil {
 				t.Fatal(err)

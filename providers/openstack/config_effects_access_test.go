@@ -15,58 +15,74 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
-
-	"github.com/gophercloud/gophercloud/v2/openstack/identity/v3/tokens"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/api"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/client"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/config"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/internal/testcloud"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/sim"
 )
 
-// recorded is a transport that keeps what was asked of Keystone.
-type recorded struct {
+const minimal = "[Global]\nauth-url = https://keystone.example.com/v3\n" +
+	"application-credential-id = id\napplication-credential-secret = s3cret\n"
+
+// recorder is a transport that records the last request to Keystone and to other services.
+type recorder struct {
 	next http.RoundTripper
 
-	mu   sync.Mutex
+	mu sync.Mutex
+	// url and body are of the request for a token.
 	url  string
 	body string
+	// service is the URL of the last request to another service, timeout the time that it had.
+	service string
+	timeout time.Duration
 }
 
-func (r *recorded) RoundTrip(req *http.Request) (*http.Response, error) {
-	if strings.HasSuffix(req.URL.Path, "/auth/tokens") {
-		body, err := io.ReadAll(req.Body)
-		if err != nil {
-			return nil, err
-		}
-		req.Body = io.NopCloser(bytes.NewReader(body))
-		r.mu.Lock()
-		r.url, r.body = req.URL.String(), string(body)
-		r.mu.Unlock()
+func (r *recorder) RoundTrip(req *http.Request) (*http.Response, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !strings.HasSuffix(req.URL.Path, "/auth/tokens") {
+		r.service = req.URL.String()
+		return r.next.RoundTrip(req)
+	}
+	body, err := io.ReadAll(req.Body)
+	if err != nil {
+		return nil, err
+	}
+	req.Body = io.NopCloser(bytes.NewReader(body))
+	r.url, r.body = req.URL.String(), string(body)
+	if deadline, ok := req.Context().Deadline(); ok {
+		r.timeout = time.Until(deadline)
 	}
 	return r.next.RoundTrip(req)
 }
 
-// asked returns where a token is asked for with these lines in [Global], and with what.
-func asked(t *testing.T, lines string) (url, body string) {
+// listServers lists servers of a simulated cloud with that section [Global], and returns what was requested.
+// Whether Keystone accepts the credentials does not matter.
+func listServers(t *testing.T, w *testcloud.Cloud, g config.Global) *recorder {
 	t.Helper()
-	w, err := sim.New(sim.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	r := &recorded{next: w.Front().Transport()}
-	c := newClient(clientOptions{Global: readOK(t, "[Global]\n"+lines).Global, Transport: r})
-	// Whether Keystone knows the user is not the question here.
-	_, _ = c.session(t.Context())
+	r := &recorder{next: w.Front().Transport()}
+	_, _ = api.New(client.New(client.Options{Global: g, Transport: r})).ListServers(t.Context(), "")
+	return r
+}
+
+// authenticate returns where a token is requested with these lines in [Global], and the body of the request.
+func authenticate(t *testing.T, lines string) (url, body string) {
+	t.Helper()
+	r := listServers(t, testcloud.New(t, sim.Options{}), testcloud.Read(t, "[Global]\n"+lines).Global)
 	return r.url, r.body
 }
 
-// asks is a key whose value must be in the request for a token.
-func asks(lines, want string) func(*testing.T) {
+// authenticates returns a case for a key whose value must be in the request for a token.
+func authenticates(lines, want string) func(*testing.T) {
 	return func(t *testing.T) {
 		t.Helper()
-		if _, body := asked(t, "auth-url = "+simURL+"\n"+lines); !strings.Contains(body, want) {
-			t.Errorf("Keystone is asked\n%s\nwhich lacks\n%s", body, want)
+		if _, body := authenticate(t, "auth-url = "+testcloud.URL+"\n"+lines); !strings.Contains(body, want) {
+			t.Errorf("the request for a token is\n%s\nand lacks\n%s", body, want)
 		}
 	}
 }
@@ -75,24 +91,24 @@ func asks(lines, want string) func(*testing.T) {
 func credentialEffects() map[string]func(*testing.T) {
 	const user, project = "user-id = u1\npassword = p1\n", "tenant-name = t1\n"
 	return map[string]func(*testing.T){
-		"[Global] username":                      asks("username = n1\npassword = p1\ndomain-id = d1\ntenant-id = t1\n", `"user":{"domain":{"id":"d1"},"name":"n1","password":"p1"}`),
-		"[Global] user-id":                       asks(user+"tenant-id = t1\n", `"user":{"id":"u1","password":"p1"}`),
-		"[Global] password":                      asks("user-id = u1\npassword = p2\ntenant-id = t1\n", `"password":"p2"`),
-		"[Global] application-credential-id":     asks("application-credential-id = a1\napplication-credential-secret = s1\n", `"application_credential":{"id":"a1","secret":"s1"}`),
-		"[Global] application-credential-name":   asks("application-credential-name = c1\napplication-credential-secret = s1\nuser-id = u1\n", `"name":"c1"`),
-		"[Global] application-credential-secret": asks("application-credential-id = a1\napplication-credential-secret = s2\n", `"secret":"s2"`),
-		"[Global] token":                         asks("token = k1\ntenant-id = t1\n", `"token":{"id":"k1"}`),
-		"[Global] trust-id":                      asks(user+"trust-id = x1\n", `"OS-TRUST:trust":{"id":"x1"}`),
-		"[Global] trustee-id":                    asks(user+"trust-id = x1\ntrustee-id = u2\n", `"user":{"id":"u2"`),
-		"[Global] trustee-password":              asks(user+"trust-id = x1\ntrustee-id = u2\ntrustee-password = p3\n", `"password":"p3"`),
-		"[Global] tenant-id":                     asks(user+"tenant-id = t2\n", `"scope":{"project":{"id":"t2"}}`),
-		"[Global] tenant-name":                   asks(user+"tenant-name = t3\ndomain-id = d1\n", `"scope":{"project":{"domain":{"id":"d1"},"name":"t3"}}`),
-		"[Global] domain-id":                     asks(user+project+"domain-id = d2\n", `"project":{"domain":{"id":"d2"}`),
-		"[Global] domain-name":                   asks(user+project+"domain-name = d3\n", `"project":{"domain":{"name":"d3"}`),
-		"[Global] user-domain-id":                asks("username = n1\npassword = p1\nuser-domain-id = d4\ntenant-id = t1\n", `"user":{"domain":{"id":"d4"}`),
-		"[Global] user-domain-name":              asks("username = n1\npassword = p1\nuser-domain-name = d5\ntenant-id = t1\n", `"user":{"domain":{"name":"d5"}`),
-		"[Global] tenant-domain-id":              asks(user+project+"tenant-domain-id = d6\n", `"project":{"domain":{"id":"d6"}`),
-		"[Global] tenant-domain-name":            asks(user+project+"tenant-domain-name = d7\n", `"project":{"domain":{"name":"d7"}`),
+		"[Global] username":                      authenticates("username = n1\npassword = p1\ndomain-id = d1\ntenant-id = t1\n", `"user":{"domain":{"id":"d1"},"name":"n1","password":"p1"}`),
+		"[Global] user-id":                       authenticates(user+"tenant-id = t1\n", `"user":{"id":"u1","password":"p1"}`),
+		"[Global] password":                      authenticates("user-id = u1\npassword = p2\ntenant-id = t1\n", `"password":"p2"`),
+		"[Global] application-credential-id":     authenticates("application-credential-id = a1\napplication-credential-secret = s1\n", `"application_credential":{"id":"a1","secret":"s1"}`),
+		"[Global] application-credential-name":   authenticates("application-credential-name = c1\napplication-credential-secret = s1\nuser-id = u1\n", `"name":"c1"`),
+		"[Global] application-credential-secret": authenticates("application-credential-id = a1\napplication-credential-secret = s2\n", `"secret":"s2"`),
+		"[Global] token":                         authenticates("token = k1\ntenant-id = t1\n", `"token":{"id":"k1"}`),
+		"[Global] trust-id":                      authenticates(user+"trust-id = x1\n", `"OS-TRUST:trust":{"id":"x1"}`),
+		"[Global] trustee-id":                    authenticates(user+"trust-id = x1\ntrustee-id = u2\n", `"user":{"id":"u2"`),
+		"[Global] trustee-password":              authenticates(user+"trust-id = x1\ntrustee-id = u2\ntrustee-password = p3\n", `"password":"p3"`),
+		"[Global] tenant-id":                     authenticates(user+"tenant-id = t2\n", `"scope":{"project":{"id":"t2"}}`),
+		"[Global] tenant-name":                   authenticates(user+"tenant-name = t3\ndomain-id = d1\n", `"scope":{"project":{"domain":{"id":"d1"},"name":"t3"}}`),
+		"[Global] domain-id":                     authenticates(user+project+"domain-id = d2\n", `"project":{"domain":{"id":"d2"}`),
+		"[Global] domain-name":                   authenticates(user+project+"domain-name = d3\n", `"project":{"domain":{"name":"d3"}`),
+		"[Global] user-domain-id":                authenticates("username = n1\npassword = p1\nuser-domain-id = d4\ntenant-id = t1\n", `"user":{"domain":{"id":"d4"}`),
+		"[Global] user-domain-name":              authenticates("username = n1\npassword = p1\nuser-domain-name = d5\ntenant-id = t1\n", `"user":{"domain":{"name":"d5"}`),
+		"[Global] tenant-domain-id":              authenticates(user+project+"tenant-domain-id = d6\n", `"project":{"domain":{"id":"d6"}`),
+		"[Global] tenant-domain-name":            authenticates(user+project+"tenant-domain-name = d7\n", `"project":{"domain":{"name":"d7"}`),
 	}
 }
 
@@ -102,7 +118,7 @@ func accessEffects() map[string]func(*testing.T) {
 	clouds := func(lines, want string) func(*testing.T) {
 		return func(t *testing.T) {
 			t.Helper()
-			g, _, err := readOK(t, "[Global]\nclouds-file = "+writeClouds(t)+"\n"+lines).Global.complete()
+			g, _, err := testcloud.Read(t, "[Global]\nclouds-file = config/testdata/clouds/clouds.yaml\n"+lines).Global.Complete()
 			if err != nil || g.AuthURL != want {
 				t.Errorf("the URL of Keystone is %q, %v, want %q", g.AuthURL, err, want)
 			}
@@ -112,34 +128,31 @@ func accessEffects() map[string]func(*testing.T) {
 	return map[string]func(*testing.T){
 		"[Global] auth-url": func(t *testing.T) {
 			t.Helper()
-			if url, _ := asked(t, "auth-url = http://keystone.invalid/v3\n"+credential); url != "http://keystone.invalid/v3/auth/tokens" {
+			if url, _ := authenticate(t, "auth-url = http://keystone.invalid/v3\n"+credential); url != "http://keystone.invalid/v3/auth/tokens" {
 				t.Errorf("a token is asked for at %s", url)
 			}
 		},
 		"[Global] region": func(t *testing.T) {
 			t.Helper()
-			w, err := sim.New(sim.Options{OtherRegions: []string{"RegionTwo"}})
-			if err != nil {
-				t.Fatal(err)
-			}
-			g := accountGlobal(w)
+			w := testcloud.New(t, sim.Options{OtherRegions: []string{"RegionTwo"}})
+			g := w.Global()
 			g.Region = "RegionTwo"
-			s, err := newClient(clientOptions{Global: g, Transport: w.Front().Transport()}).session(t.Context())
-			if err != nil || !strings.Contains(s.endpoint([]string{api.Compute}), "/elsewhere/RegionTwo/") {
-				t.Errorf("%v, want the endpoint of the region", err)
+			if r := listServers(t, w, g); !strings.Contains(r.service, "/other-region/RegionTwo/") {
+				t.Errorf("servers are listed at %s, want the endpoint of the region", r.service)
 			}
 		},
 		"[Global] os-endpoint-type": func(t *testing.T) {
 			t.Helper()
-			var endpoints []tokens.Endpoint
-			for _, kind := range []string{"public", "internal", "admin"} {
-				endpoints = append(endpoints, tokens.Endpoint{Interface: kind, URL: "http://" + kind})
-			}
-			catalog := &tokens.ServiceCatalog{Entries: []tokens.CatalogEntry{{Type: api.Compute, Endpoints: endpoints}}}
-			for value, want := range map[string]string{"public": "http://public", "internal": "http://internal", "admin": "http://admin", "internalURL": "http://internal"} {
-				g := readOK(t, minimal+"os-endpoint-type = "+value+"\n").Global
-				if got := (&session{catalog: catalog, availability: g.availability()}).endpoint([]string{api.Compute}); got != want {
-					t.Errorf("%s: called at %s, want %s", value, got, want)
+			for value, want := range map[string]string{
+				"public": "http://public", "internal": "http://internal", "admin": "http://admin", "internalURL": "http://internal",
+			} {
+				w := testcloud.New(t, sim.Options{})
+				r := &recorder{next: interfaces{}}
+				g := w.Config("os-endpoint-type = " + value + "\nrequest-timeout = 1\n").Global
+				c := client.New(client.Options{Global: g, Transport: r, Retry: cloudapi.Retry{Attempts: 1}})
+				_, _ = api.New(c).ListServers(t.Context(), "")
+				if !strings.HasPrefix(r.service, want+"/") {
+					t.Errorf("%s: servers are listed at %s, want %s", value, r.service, want)
 				}
 			}
 		},
@@ -149,14 +162,26 @@ func accessEffects() map[string]func(*testing.T) {
 	}
 }
 
+// interfaces is a Keystone whose catalog has an endpoint of Nova for each interface.
+type interfaces struct{}
+
+func (interfaces) RoundTrip(r *http.Request) (*http.Response, error) {
+	const token = `{"token": {"expires_at": "2126-01-01T00:00:00.000000Z", "catalog": [{"type": "compute", "endpoints": [
+		{"interface": "public", "region": "RegionOne", "url": "http://public"},
+		{"interface": "internal", "region": "RegionOne", "url": "http://internal"},
+		{"interface": "admin", "region": "RegionOne", "url": "http://admin"}]}]}}`
+	answer := &http.Response{StatusCode: http.StatusCreated, Header: http.Header{"X-Subject-Token": {"t"}}, Request: r}
+	if answer.Body = io.NopCloser(strings.NewReader(token)); !strings.HasSuffix(r.URL.Path, "/auth/tokens") {
+		answer.StatusCode = http.StatusNotFound
+	}
+	return answer, nil
+}
+
 // overTLS is Keystone and all else of a simulated cloud behind TLS. The files are its certificate,
 // which it signed itself, and the key to it: good enough for a client, too.
-func overTLS(t *testing.T, wantsClients bool) (w *sim.Cloud, url, certificate, key string) {
+func overTLS(t *testing.T, wantsClients bool) (w *testcloud.Cloud, url, certificate, key string) {
 	t.Helper()
-	w, err := sim.New(sim.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	w = testcloud.New(t, sim.Options{})
 	server := httptest.NewUnstartedServer(w.Front())
 	if wantsClients {
 		server.TLS = &tls.Config{ClientAuth: tls.RequireAnyClientCert, MinVersion: tls.VersionTLS12}
@@ -179,13 +204,12 @@ func overTLS(t *testing.T, wantsClients bool) (w *sim.Cloud, url, certificate, k
 }
 
 // lists reads servers of a cloud over the network, with more lines in [Global].
-func lists(t *testing.T, w *sim.Cloud, url, lines string) error {
+func lists(t *testing.T, w *testcloud.Cloud, url, lines string) error {
 	t.Helper()
 	a := w.Account()
-	g := readOK(t, fmt.Sprintf("[Global]\nauth-url = %s/identity/v3\nusername = %s\npassword = %s\ntenant-name = %s\ndomain-name = %s\n%s",
+	g := testcloud.Read(t, fmt.Sprintf("[Global]\nauth-url = %s/identity/v3\nusername = %s\npassword = %s\ntenant-name = %s\ndomain-name = %s\n%s",
 		url, a.Username, a.Password, a.ProjectName, a.DomainName, lines)).Global
-	c := newClient(clientOptions{Global: g})
-	c.retry = cloudapi.Retry{Attempts: 1}
+	c := client.New(client.Options{Global: g, Retry: cloudapi.Retry{Attempts: 1}})
 	_, err := api.New(c).ListServers(t.Context(), "")
 	return err
 }
@@ -211,10 +235,13 @@ func transportEffects() map[string]func(*testing.T) {
 	timeout := func(lines string) func(*testing.T) {
 		return func(t *testing.T) {
 			t.Helper()
-			// One that never answers is in TestEveryCallHasADeadline.
-			if got := newClient(clientOptions{Global: readOK(t, minimal+lines).Global}).timeout; got != 7*time.Second {
-				t.Errorf("a call may take %v, want 7s", got)
-			}
+			// A service that never answers is in TestEveryCallHasADeadline.
+			synctest.Test(t, func(t *testing.T) {
+				w := testcloud.New(t, sim.Options{})
+				if got := listServers(t, w, w.Config(lines).Global).timeout; got != 7*time.Second {
+					t.Errorf("a call may take %v, want 7s", got)
+				}
+			})
 		}
 	}
 	return map[string]func(*testing.T){
@@ -228,7 +255,7 @@ func transportEffects() map[string]func(*testing.T) {
 		"[Global] legacy-metrics": func(t *testing.T) {
 			t.Helper()
 			for value, want := range map[string]bool{"true": true, "false": false} {
-				if got := newClient(clientOptions{Global: readOK(t, minimal+"legacy-metrics = "+value+"\n").Global}).legacy != nil; got != want {
+				if got := client.New(client.Options{Global: testcloud.Read(t, minimal+"legacy-metrics = "+value+"\n").Global}).LegacyMetrics() != nil; got != want {
 					t.Errorf("legacy-metrics = %s: recorded %v", value, got)
 				}
 			}

@@ -10,6 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/unified-ccm/unified-ccm/providers/openstack/api"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/config"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/internal/testcloud"
 )
 
 func lines(text string) func(*madeBalancer) string {
@@ -94,10 +96,10 @@ func secretRef(m *madeBalancer) string {
 func refuses(bad, good, problem string) func(*testing.T) {
 	return func(t *testing.T) {
 		t.Helper()
-		if _, _, err := ReadConfig("cloud.conf", []byte(minimal+bad)); err == nil || !strings.Contains(err.Error(), problem) {
+		if _, _, err := config.Read("cloud.conf", []byte(minimal+bad)); err == nil || !strings.Contains(err.Error(), problem) {
 			t.Errorf("error %v, want one with %q", err, problem)
 		}
-		readOK(t, minimal+good)
+		testcloud.Read(t, minimal+good)
 	}
 }
 

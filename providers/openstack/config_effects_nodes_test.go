@@ -7,18 +7,16 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/sim/world"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/internal/testcloud"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/sim"
 )
 
 // addressesWith are the addresses of a node with IPv4 and IPv6 on the network "private", in order.
 func addressesWith(t *testing.T, lines string) []v1.NodeAddress {
 	t.Helper()
-	w, err := sim.New(sim.Options{IPv6: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := testcloud.New(t, sim.Options{IPv6: true})
 	cloud := cloudOn(t, w, "[Networking]\n"+lines)
-	node, err := w.Launch(world.Machine{Name: "node-0"})
+	node, err := w.Cloud.Launch(world.Machine{Name: "node-0"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -62,10 +60,7 @@ func nodeEffects() map[string]func(*testing.T) {
 		},
 		"[Route] router-id": func(t *testing.T) {
 			t.Helper()
-			w, err := sim.New(sim.Options{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			w := testcloud.New(t, sim.Options{})
 			for lines, want := range map[string]bool{"": false, "[Route]\nrouter-id = " + w.Places().Router + "\n": true} {
 				cloud := cloudOn(t, w, lines)
 				if _, ok := cloud.Routes(); ok != want || cloud.config.Route.RouterID != "" != want {

@@ -15,6 +15,8 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
 	"github.com/unified-ccm/unified-ccm/pkg/common/sim/world"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/api"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/config"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/internal/testcloud"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/sim"
 )
 
@@ -23,10 +25,12 @@ import (
 func TestEveryConfigKeyDoesWhatItSays(t *testing.T) {
 	t.Parallel()
 	cases := map[string]func(*testing.T){}
-	for _, some := range []map[string]func(*testing.T){credentialEffects(), accessEffects(), transportEffects(), nodeEffects(), balancerEffects(), placeEffects(), monitorEffects()} {
+	for _, some := range []map[string]func(*testing.T){
+		credentialEffects(), accessEffects(), transportEffects(), nodeEffects(), balancerEffects(), placeEffects(), monitorEffects(),
+	} {
 		maps.Copy(cases, some)
 	}
-	for _, k := range configKeys() {
+	for _, k := range config.Keys() {
 		name := "[" + k.Section + "] " + k.Key
 		effect, ok := cases[name]
 		if !ok {
@@ -44,6 +48,8 @@ func TestEveryConfigKeyDoesWhatItSays(t *testing.T) {
 	}
 }
 
+const clusterUID = "2f2c1d67-33f5-4a65-8d7a-7d4c5a3e9b10"
+
 // balancerEffect is what a configuration does to a Service's load balancer on a simulated cloud. The
 // zero value of everything but check is a Service of one port on an ordinary cloud with two nodes.
 type balancerEffect struct {
@@ -60,7 +66,7 @@ type balancerEffect struct {
 // madeBalancer is a Service's load balancer, and what it is in.
 type madeBalancer struct {
 	t       *testing.T
-	world   *sim.Cloud
+	world   *testcloud.Cloud
 	places  sim.Places
 	cloud   *Cloud
 	api     *api.Clients
@@ -94,10 +100,7 @@ func (e balancerEffect) inBubble(t *testing.T, configured, want bool) {
 
 func (e balancerEffect) made(t *testing.T, configured bool) *madeBalancer {
 	t.Helper()
-	w, err := sim.New(sim.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := testcloud.New(t, sim.Options{})
 	m := &madeBalancer{t: t, world: w, places: w.Places(), ids: map[string]string{}}
 	lines := fmt.Sprintf("[LoadBalancer]\nfloating-network-id = %s\n", m.places.PublicNetwork)
 	if !e.noSubnet {
@@ -132,13 +135,10 @@ func webService() *v1.Service {
 	}
 }
 
-// cloudOn is the provider on a cloud that exists, with more lines of configuration.
-func cloudOn(t *testing.T, w *sim.Cloud, lines string) *Cloud {
+// cloudOn returns the provider on an existing cloud, with more lines of configuration.
+func cloudOn(t *testing.T, w *testcloud.Cloud, lines string) *Cloud {
 	t.Helper()
-	a := w.Account()
-	cfg := readOK(t, fmt.Sprintf("[Global]\nauth-url = %s\napplication-credential-id = %s\napplication-credential-secret = %s\nregion = %s\n%s",
-		simURL, a.ApplicationCredentialID, a.ApplicationCredentialSecret, a.Region, lines))
-	cloud, err := NewCloud(cfg, WithTransport(w.Front().Transport()))
+	cloud, err := NewCloud(w.Config(lines), WithTransport(w.Front().Transport()))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -148,7 +148,7 @@ func cloudOn(t *testing.T, w *sim.Cloud, lines string) *Cloud {
 // node is a machine that has been initialised.
 func (m *madeBalancer) node(name string) *v1.Node {
 	m.t.Helper()
-	node, err := m.world.Launch(world.Machine{Name: name})
+	node, err := m.world.Cloud.Launch(world.Machine{Name: name})
 	if err != nil {
 		m.t.Fatal(err)
 	}

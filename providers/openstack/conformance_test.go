@@ -10,6 +10,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/conformance"
 	"github.com/unified-ccm/unified-ccm/pkg/common/guard"
 	"github.com/unified-ccm/unified-ccm/providers/openstack"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/config"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/sim"
 )
@@ -26,7 +27,7 @@ func subject(driver string) conformance.Subject {
 			}
 			return world, func(o conformance.ManagerOptions) (cloudprovider.Interface, error) {
 				a := world.Account()
-				cfg, _, err := openstack.ReadConfig("", fmt.Appendf(nil, `[Global]
+				cfg, _, err := config.Read("", fmt.Appendf(nil, `[Global]
 auth-url = http://openstack.invalid/identity/v3
 application-credential-id = %s
 application-credential-secret = %s

@@ -1,11 +1,11 @@
 package openstack
 
 import (
-	"os"
-	"path/filepath"
 	"testing"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/config/configtest"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/client"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/config"
 )
 
 // FuzzReadConfig: whatever is in cloud.conf, reading it ends, says what is wrong with it by line, and shows
@@ -19,43 +19,20 @@ func FuzzReadConfig(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, content string) {
-		cfg, _, err := ReadConfig("cloud.conf", []byte(content))
+		cfg, _, err := config.Read("cloud.conf", []byte(content))
 		if err != nil {
 			configtest.Located(t, "cloud.conf", err)
 			return
 		}
-		if cfg.Global.method() == methodNone && !cfg.readsClouds() {
+		if cfg.Global.Method() == config.MethodNone && !cfg.ReadsClouds() {
 			t.Error("a configuration without credentials is valid")
 		}
-		if o := cfg.Global.authOptions(); o.AllowReauth {
+		if o := client.AuthOptions(cfg.Global); o.AllowReauth {
 			t.Error("the SDK would renew tokens by itself")
 		}
-		// What it means for load balancers and addresses must be sayable for whatever is valid.
-		cfg.balancers()
-		newAddressRules(cfg.Networking)
-	})
-}
-
-// FuzzClouds: whatever is in clouds.yaml, reading it ends, and what it yields is complete or an error.
-func FuzzClouds(f *testing.F) {
-	for _, seed := range []string{
-		cloudsYAML, "", "clouds:", "clouds: []", "clouds: {a: null}", "clouds: {a: {auth: null, regions: [x, {name: y, values: {auth: {password: 1}}}]}}",
-		"clouds: {a: {profile: a, cloud: a, verify: maybe}}", "clouds: {a: {auth: {auth_url: 5}}}", "&a [*a]", "clouds: {a: {regions: x}}",
-	} {
-		f.Add(seed)
-	}
-	dir := f.TempDir()
-	f.Fuzz(func(t *testing.T, content string) {
-		file := filepath.Join(dir, "clouds.yaml")
-		if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		g, files, err := Global{UseClouds: true, CloudsFile: file}.complete()
-		if len(files) == 0 {
-			t.Error("no file is watched for changes")
-		}
-		if err == nil && (g.AuthURL == "" || g.method() == methodNone) {
-			t.Errorf("without an error, and not complete: %#v", g)
+		// Every valid configuration must have settings of load balancers and addresses.
+		if _, err := NewCloud(cfg); err != nil && !cfg.ReadsClouds() {
+			t.Error(err)
 		}
 	})
 }

@@ -2,32 +2,25 @@ package openstack
 
 import (
 	"context"
-	"errors"
-	"time"
 
-	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
 	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/api"
 )
 
-// catalogProbe is how often the catalogue is read again for a service that it lacks and that nothing
-// has asked for since.
-const catalogProbe = 10 * time.Minute
-
-// needs are what a part of the work cannot be done without.
-type needs struct {
-	part     string
+// part is a part of the manager's work, with the services that it depends on.
+type part struct {
+	name     string
 	services []string
 }
 
-// work are the parts that the configuration asks for, and the services that they call.
-func (c *Cloud) work() []needs {
-	parts := []needs{{provider.PartNodes, []string{api.Identity, api.Compute, api.Network}}}
+// parts returns the parts that the configuration enables.
+func (c *Cloud) parts() []part {
+	parts := []part{{provider.PartNodes, []string{api.Identity, api.Compute, api.Network}}}
 	if c.config.LoadBalancer.Enabled {
-		parts = append(parts, needs{provider.PartLoadBalancers, []string{api.Identity, api.LoadBalancing, api.Network}})
+		parts = append(parts, part{provider.PartLoadBalancers, []string{api.Identity, api.LoadBalancing, api.Network}})
 	}
 	if c.config.Route.RouterID != "" {
-		parts = append(parts, needs{provider.PartRoutes, []string{api.Identity, api.Network}})
+		parts = append(parts, part{provider.PartRoutes, []string{api.Identity, api.Network}})
 	}
 	return parts
 }
@@ -35,56 +28,12 @@ func (c *Cloud) work() []needs {
 // Health implements provider.HealthReporter.
 func (c *Cloud) Health() []provider.PartHealth {
 	var out []provider.PartHealth
-	for _, n := range c.work() {
-		since, err := c.client.health.Err(n.services...)
-		out = append(out, provider.PartHealth{Part: n.part, Err: err, Since: since})
+	for _, p := range c.parts() {
+		since, err := c.client.Health(p.services...)
+		out = append(out, provider.PartHealth{Part: p.name, Err: err, Since: since})
 	}
 	return out
 }
 
-// Check implements provider.Checker: it gets a token, looks into the catalogue that comes with it for
-// what nodes need, and asks services again that failed. A missing Octavia stops only load balancers,
-// so it is no error here.
-func (c *Cloud) Check(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, c.client.timeout)
-	defer cancel()
-	s, err := c.client.session(ctx)
-	if err != nil {
-		return err
-	}
-	if s.missing(api.LoadBalancing) != nil {
-		c.client.renewAfter(s, catalogProbe)
-	}
-	for _, service := range []string{api.Compute, api.Network} {
-		if err := s.missing(service); err != nil {
-			c.client.renewAfter(s, catalogPause)
-			return &cloudapi.Error{Class: cloudapi.Unknown, Operation: tokenRequest().Operation, Err: err}
-		}
-	}
-	return c.probe(ctx, s)
-}
-
-// probe asks each service something small that has failed, and that there is.
-func (c *Cloud) probe(ctx context.Context, s *session) error {
-	var errs []error
-	for _, service := range []string{api.Compute, api.Network, api.LoadBalancing} {
-		if _, failing := c.client.health.Err(service); failing != nil && s.missing(service) == nil {
-			errs = append(errs, tryOut(ctx, api.New(c.client), service))
-		}
-	}
-	return errors.Join(errs...)
-}
-
-// tryOut reads something small of a service.
-func tryOut(ctx context.Context, clients *api.Clients, service string) error {
-	var err error
-	switch service {
-	case api.Compute:
-		_, err = clients.ListServers(ctx, "^$") // no server has an empty name
-	case api.Network:
-		_, err = clients.ListExtensions(ctx)
-	case api.LoadBalancing:
-		_, err = clients.ListVersions(ctx)
-	}
-	return err
-}
+// Check implements provider.Checker.
+func (c *Cloud) Check(ctx context.Context) error { return c.client.Check(ctx) }

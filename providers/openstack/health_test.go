@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	testingclock "k8s.io/utils/clock/testing"
@@ -13,25 +14,21 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
 	kit "github.com/unified-ccm/unified-ccm/pkg/common/sim"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/api"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/internal/testcloud"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/sim"
 )
 
-// newTestCloud is the provider on a simulated cloud, with routes, and what else the configuration says.
-func newTestCloud(t *testing.T, o sim.Options, config string) (*Cloud, *sim.Cloud) {
+// newTestCloud returns the provider on a simulated cloud, with routes and more lines of configuration.
+func newTestCloud(t *testing.T, o sim.Options, lines string) (*Cloud, *testcloud.Cloud) {
 	t.Helper()
-	world, err := sim.New(o)
+	world := testcloud.New(t, o)
+	cfg := world.Config(fmt.Sprintf("[Route]\nrouter-id = %s\n%s", world.Places().Router, lines))
+	// Retries would wait for the fake clock.
+	noRetry := func(o *options) { o.retry = cloudapi.Retry{Attempts: 1} }
+	cloud, err := NewCloud(cfg, WithTransport(world.Front().Transport()), WithClock(o.Clock), noRetry)
 	if err != nil {
 		t.Fatal(err)
 	}
-	a := world.Account()
-	cfg := readOK(t, fmt.Sprintf("[Global]\nauth-url = %s\napplication-credential-id = %s\napplication-credential-secret = %s\nregion = %s\n[Route]\nrouter-id = %s\n%s",
-		simURL, a.ApplicationCredentialID, a.ApplicationCredentialSecret, a.Region, world.Places().Router, config))
-	cloud, err := NewCloud(cfg, WithTransport(world.Front().Transport()), WithClock(o.Clock))
-	if err != nil {
-		t.Fatal(err)
-	}
-	// Repetitions would wait for the clock of the test.
-	cloud.client.retry = cloudapi.Retry{Attempts: 1}
 	return cloud, world
 }
 
@@ -50,31 +47,33 @@ func wantHealth(t *testing.T, cloud *Cloud, when string, want map[string]string)
 	}
 }
 
-func TestACloudWithoutOctaviaHasNoLoadBalancersAndEverythingElse(t *testing.T) {
+func TestMissingOctaviaDisablesOnlyLoadBalancers(t *testing.T) {
 	t.Parallel()
-	c := testingclock.NewFakeClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
-	cloud, world := newTestCloud(t, sim.Options{Clock: c, Without: []string{api.LoadBalancing}, TokenLife: 24 * time.Hour}, "")
-	if err := cloud.Check(t.Context()); err != nil {
-		t.Errorf("the process would say that the cloud does not answer: %v", err)
-	}
-	const missing = "the catalogue has no public endpoint of the service load-balancer in region RegionOne: check region and os-endpoint-type in section [Global]"
-	wantHealth(t, cloud, "with nothing but the token", map[string]string{provider.PartNodes: "", provider.PartLoadBalancers: missing, provider.PartRoutes: ""})
-	// That it is missing is looked at again, but not with each check.
-	for range 30 {
-		c.Step(30 * time.Second)
+	synctest.Test(t, func(t *testing.T) {
+		c := testingclock.NewFakeClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
+		cloud, world := newTestCloud(t, sim.Options{Clock: c, Without: []string{api.LoadBalancing}, TokenLife: 24 * time.Hour}, "")
 		if err := cloud.Check(t.Context()); err != nil {
+			t.Errorf("the process would say that the cloud does not answer: %v", err)
+		}
+		const missing = "the catalogue has no public endpoint of the service load-balancer in region RegionOne: check region and os-endpoint-type in section [Global]"
+		wantHealth(t, cloud, "with nothing but the token", map[string]string{provider.PartNodes: "", provider.PartLoadBalancers: missing, provider.PartRoutes: ""})
+		// That it is missing is looked at again, but not with each check.
+		for range 30 {
+			c.Step(30 * time.Second)
+			if err := cloud.Check(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			synctest.Wait() // the renewal ends
+		}
+		if got := world.Front().Log().Count()["CreateToken"]; got != 2 {
+			t.Errorf("%d tokens in a quarter of an hour, want 2", got)
+		}
+		off, _ := newTestCloud(t, sim.Options{Clock: c, Without: []string{api.LoadBalancing}}, "[LoadBalancer]\nenabled = false\n")
+		if err := off.Check(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		cloud.client.settle()
-	}
-	if got := world.Front().Log().Count()["CreateToken"]; got != 2 {
-		t.Errorf("%d tokens in a quarter of an hour, want 2", got)
-	}
-	off, _ := newTestCloud(t, sim.Options{Clock: c, Without: []string{api.LoadBalancing}}, "[LoadBalancer]\nenabled = false\n")
-	if err := off.Check(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	wantHealth(t, off, "with enabled = false", map[string]string{provider.PartNodes: "", provider.PartRoutes: ""})
+		wantHealth(t, off, "with enabled = false", map[string]string{provider.PartNodes: "", provider.PartRoutes: ""})
+	})
 }
 
 func TestAKeystoneThatFailsAtStartDelaysAndEndsNothing(t *testing.T) {

@@ -7,7 +7,6 @@ import (
 
 	"k8s.io/component-base/metrics/legacyregistry"
 
-	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
 	"github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
 )
 
@@ -29,18 +28,6 @@ func legacyValue(t *testing.T, name, label, value string) float64 {
 		}
 	}
 	return 0
-}
-
-func TestLegacyMetrics(t *testing.T) {
-	t.Parallel()
-	m := newLegacyMetrics()
-	m.answered(cloudapi.Call{Request: cloudapi.Request{Operation: "ShowLoadBalancer"}, Sent: true})
-	(*legacyMetrics)(nil).answered(cloudapi.Call{Sent: true})
-	for operation, want := range map[string]string{"ShowLoadBalancer": "loadbalancer_get", "BatchUpdateMembers": "loadbalancer_members_update", "CreateToken": ""} {
-		if got := legacyRequest(operation); got != want {
-			t.Errorf("%s is counted as %q, want %q", operation, got, want)
-		}
-	}
 }
 
 // The names and labels below are in people's dashboards and alerts.

@@ -1,6 +1,6 @@
 // Package openstack is the provider of OpenStack clouds: Nova servers as nodes, Octavia load
-// balancers with Neutron floating IPs, and pod routes in a Neutron router. It finds and continues
-// what earlier managers of clusters on OpenStack have made, by the names and tags of package names.
+// balancers with Neutron floating IPs, and pod routes in a Neutron router. It adopts the objects
+// of earlier managers on OpenStack by the names and tags of package names.
 package openstack
 
 import (
@@ -14,70 +14,76 @@ import (
 	cloudprovider "k8s.io/cloud-provider"
 	"k8s.io/utils/clock"
 
-	"github.com/unified-ccm/unified-ccm/pkg/common/instances"
+	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
+	commoninstances "github.com/unified-ccm/unified-ccm/pkg/common/instances"
 	lbcommon "github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
 	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
-	"github.com/unified-ccm/unified-ccm/pkg/common/routes"
+	commonroutes "github.com/unified-ccm/unified-ccm/pkg/common/routes"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/api"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/client"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/config"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/instances"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/annotation"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/names"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/routes"
 )
 
-// ProviderName is the registry key, the scheme of provider IDs and the metric label alike. It can
-// never change.
+// ProviderName is the registry key, the scheme of provider IDs and the metric label. It can never
+// change.
 const ProviderName = names.Scheme
 
 // envRegional is the environment variable that, with the value true, puts the region into the
-// provider IDs of new nodes. Without it, managers of several regions in one cluster would take each
-// other's nodes for gone.
+// provider IDs of new nodes. Without it, managers of several regions in one cluster would consider
+// each other's nodes deleted.
 const envRegional = "OS_CCM_REGIONAL"
 
 func init() { provider.Register(Descriptor()) }
 
-// Descriptor is what the provider says about itself.
+// Descriptor describes the provider to the registry.
 func Descriptor() provider.Descriptor {
 	flags := &flags{}
 	return provider.Descriptor{
 		Name:               ProviderName,
 		Title:              "OpenStack",
 		Summary:            "Nova servers as nodes, Octavia load balancers with floating IPs, and pod routes in a Neutron router.",
-		Config:             configKeys(),
+		Config:             config.Keys(),
 		Annotations:        annotation.Documentation(),
 		AnnotationPrefixes: annotation.Prefixes(),
 		Portable:           annotation.Portable(),
 		Capabilities:       provider.Capabilities{LoadBalancer: true, InstancesV2: true, Routes: true},
 		Flags:              flags.add,
 		InheritedFlags:     inheritedFlags(),
-		ValidateConfig:     configuration.Validate,
-		ShowConfig:         configuration.Show,
+		ValidateConfig:     config.Reader.Validate,
+		ShowConfig:         config.Reader.Show,
 		New:                func(r io.Reader) (cloudprovider.Interface, error) { return factory(r, flags) },
 	}
 }
 
-// factory implements cloudprovider.Factory. The registry holds its lock meanwhile, so nothing here
-// calls the network; Check does.
+// factory implements cloudprovider.Factory. The registry holds its lock while it runs, so it makes no
+// network call; Check does.
 func factory(r io.Reader, f *flags) (cloudprovider.Interface, error) {
-	cfg, file, err := configuration.From(r)
+	cfg, file, err := config.Reader.From(r)
 	if err != nil {
 		return nil, err
 	}
 	return NewCloud(cfg, WithConfigFile(file), withFlags(f))
 }
 
-// balancers are the load balancers of Services.
+// balancers implements cloudprovider.LoadBalancer.
 type balancers = lbcommon.Controller[loadbalancer.SharedState, loadbalancer.Desired, loadbalancer.Observed]
 
-// Cloud implements cloudprovider.Interface. It only hands out what NewCloud has built.
+// Cloud implements cloudprovider.Interface.
 type Cloud struct {
 	provider.Base
 
-	config Config
-	client *client
+	config config.Config
+	client *client.Client
+	clock  clock.PassiveClock
 
 	loadBalancer *balancers
-	instances    *instances.Instances
-	routes       *routes.Routes
+	instances    *commoninstances.Instances
+	routes       *commonroutes.Routes
 	clusterUID   atomic.Value
 }
 
@@ -99,38 +105,41 @@ type options struct {
 	configFile string
 	regional   bool
 	flags      *flags
+	retry      cloudapi.Retry
 }
 
-// WithTransport sends all requests through rt, those for tokens included.
+// WithTransport sends all requests through rt, including those for tokens.
 func WithTransport(rt http.RoundTripper) Option { return func(o *options) { o.transport = rt } }
 
 // WithClock sets the clock of everything but deadlines.
 func WithClock(c clock.WithTicker) Option { return func(o *options) { o.clock = c } }
 
-// WithConfigFile names the file that the configuration is from. Credentials are read again when it changes.
+// WithConfigFile sets the file that the configuration was read from. When it changes, credentials are
+// reloaded.
 func WithConfigFile(name string) Option { return func(o *options) { o.configFile = name } }
 
 func withFlags(f *flags) Option { return func(o *options) { o.flags = f } }
 
-// NewCloud returns the provider for a valid configuration. It makes no call, but reads clouds.yaml
-// where that is to be used.
-func NewCloud(cfg Config, opts ...Option) (*Cloud, error) {
+// NewCloud returns the provider for a valid configuration. It makes no call, but reads clouds.yaml if the
+// configuration refers to it.
+func NewCloud(cfg config.Config, opts ...Option) (*Cloud, error) {
 	o := options{clock: clock.RealClock{}, regional: os.Getenv(envRegional) == "true", flags: &flags{}}
 	for _, set := range opts {
 		set(&o)
 	}
-	complete, _, err := cfg.Global.complete()
+	complete, _, err := cfg.Global.Complete()
 	if err != nil {
 		return nil, err
 	}
-	// What nodes are labelled with must not change while the manager runs.
+	// The region is a label of nodes, and must not change while the manager runs.
 	cfg.Global.Region = complete.Region
 	if o.regional && cfg.Global.Region == "" {
-		return nil, fmt.Errorf("%s = true needs region in section [%s]", envRegional, sectionGlobal)
+		return nil, fmt.Errorf("%s = true requires region in section [Global]", envRegional)
 	}
-	c := &Cloud{Base: provider.NewBase(ProviderName), config: cfg}
-	c.client = newClient(clientOptions{
-		Global: cfg.Global, Transport: o.transport, Clock: o.clock, ConfigFile: o.configFile, UserAgent: o.flags.userAgent,
+	c := &Cloud{Base: provider.NewBase(ProviderName), config: cfg, clock: o.clock}
+	c.client = client.New(client.Options{
+		Global: cfg.Global, Transport: o.transport, Clock: o.clock, Retry: o.retry,
+		ConfigFile: o.configFile, UserAgent: o.flags.userAgent,
 	})
 	c.build(o)
 	return c, nil
@@ -139,22 +148,26 @@ func NewCloud(cfg Config, opts ...Option) (*Cloud, error) {
 func (c *Cloud) build(o options) {
 	calls, region := api.New(c.client), c.config.Global.Region
 	ids := names.ProviderIDs(region)
-	source := newInstanceSource(instanceSourceOptions{
+	servers := instances.NewSource(instances.Options{
 		Compute: calls, Network: calls, ProviderIDs: ids, Region: region, Regional: o.regional,
 		Networking: c.config.Networking, Clock: o.clock,
 	})
-	c.instances = instances.New(instances.Options{Provider: ProviderName, Clock: o.clock, Nodes: c.Nodes()}, source, ids)
-	c.routes = newRoutes(newRouteSource(routeSourceOptions{
-		Network: calls, RouterID: c.config.Route.RouterID, Ports: source.ports, Nodes: c.Nodes(), ProviderIDs: ids, Clock: o.clock,
-		ClusterUID: c.knownClusterUID,
+	c.instances = commoninstances.New(commoninstances.Options{
+		Provider: ProviderName, Clock: o.clock, Nodes: c.Nodes(),
+	}, servers, ids)
+	c.routes = commonroutes.New(commonroutes.Options{Provider: ProviderName}, routes.NewSource(routes.Options{
+		Network: calls, RouterID: c.config.Route.RouterID, Ports: servers.Ports(), Nodes: c.Nodes(), ProviderIDs: ids,
+		Clock: o.clock, ClusterUID: c.knownClusterUID,
 	}), c.instances)
 	c.loadBalancer = lbcommon.New(lbcommon.Options{
 		Provider: ProviderName, Vocabulary: annotation.Vocabulary(ProviderName),
 		OwnsNode: c.instances.OwnsNode, NodeAddresses: c.instances.NodeAddresses, Clock: o.clock,
-	}, loadbalancer.New(loadbalancer.Options{API: calls, ServerID: ids.Parse, Settings: c.config.balancers(), Clock: o.clock}))
+	}, loadbalancer.New(loadbalancer.Options{
+		API: calls, ServerID: ids.Parse, Settings: loadBalancerSettings(c.config), Clock: o.clock,
+	}))
 }
 
-// knownClusterUID is the cluster's UID, "" as long as it is not known.
+// knownClusterUID returns the UID of the cluster, "" before SetRuntime.
 func (c *Cloud) knownClusterUID() string {
 	uid, _ := c.clusterUID.Load().(string)
 	return uid
@@ -171,8 +184,8 @@ func (c *Cloud) OwnsNode(node *v1.Node) provider.Ownership { return c.instances.
 
 // LoadBalancer implements cloudprovider.Interface.
 func (c *Cloud) LoadBalancer() (cloudprovider.LoadBalancer, bool) {
-	if c.client.legacy != nil {
-		return measured{c.loadBalancer, c.client.legacy, c.client.options.Clock}, c.config.LoadBalancer.Enabled
+	if legacy := c.client.LegacyMetrics(); legacy != nil {
+		return measuredBalancers{c.loadBalancer, legacy, c.clock}, c.config.LoadBalancer.Enabled
 	}
 	return c.loadBalancer, c.config.LoadBalancer.Enabled
 }
@@ -181,6 +194,4 @@ func (c *Cloud) LoadBalancer() (cloudprovider.LoadBalancer, bool) {
 func (c *Cloud) InstancesV2() (cloudprovider.InstancesV2, bool) { return c.instances, true }
 
 // Routes implements cloudprovider.Interface.
-func (c *Cloud) Routes() (cloudprovider.Routes, bool) {
-	return c.routes, c.config.Route.RouterID != ""
-}
+func (c *Cloud) Routes() (cloudprovider.Routes, bool) { return c.routes, c.config.Route.RouterID != "" }

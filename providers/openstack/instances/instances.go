@@ -1,0 +1,212 @@
+// Package instances implements the Source of pkg/common/instances with Nova servers and Neutron ports.
+package instances
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"k8s.io/utils/clock"
+
+	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
+	common "github.com/unified-ccm/unified-ccm/pkg/common/instances"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/api"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/config"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/names"
+)
+
+const (
+	// namesPerCall keeps the regular expression of a search within the limits of Nova's database.
+	namesPerCall = 20
+	// singleReadInterval limits reads of single servers. Nova cannot read several by ID, so that a second
+	// read within the interval is a list, whose other servers serve the reads that follow.
+	singleReadInterval = 10 * time.Second
+)
+
+// Source implements instances.Source.
+type Source struct {
+	compute   api.ComputeAPI
+	ports     *Ports
+	ids       *common.TableScheme
+	region    string
+	regional  bool
+	addresses addressRules
+	flavors   *flavorCache
+	clock     clock.PassiveClock
+
+	mu         sync.Mutex
+	lastSingle time.Time
+}
+
+// Options configure NewSource.
+type Options struct {
+	Compute     api.ComputeAPI
+	Network     api.NetworkAPI
+	ProviderIDs *common.TableScheme
+	// Region is the region of nodes. Regional adds it to their provider IDs.
+	Region     string
+	Regional   bool
+	Networking config.Networking
+	Clock      clock.PassiveClock
+}
+
+// NewSource returns a Source. It makes no call.
+func NewSource(o Options) *Source {
+	return &Source{
+		compute: o.Compute, ports: NewPorts(o.Network, o.Clock), ids: o.ProviderIDs, region: o.Region, regional: o.Regional,
+		addresses: newAddressRules(o.Networking), flavors: &flavorCache{api: o.Compute, clock: o.Clock}, clock: o.Clock,
+	}
+}
+
+// Ports returns the cache of the servers' ports.
+func (s *Source) Ports() *Ports { return s.ports }
+
+var _ common.Source = (*Source)(nil)
+
+// List implements instances.Source.
+func (s *Source) List(ctx context.Context) ([]common.Instance, error) {
+	servers, err := s.compute.ListServers(ctx, "")
+	if err != nil {
+		return nil, err
+	}
+	return s.convert(ctx, servers)
+}
+
+// Get implements instances.Source. The result may contain other instances too.
+func (s *Source) Get(ctx context.Context, ids []string) ([]common.Instance, error) {
+	var (
+		servers []api.Server
+		err     error
+	)
+	if len(ids) > 1 || !s.allowSingleRead() {
+		if servers, err = s.compute.ListServers(ctx, ""); err != nil {
+			return nil, err
+		}
+	}
+	// A server that the list lacks is deleted only if a read of that server returns NotFound.
+	for _, id := range ids {
+		if slices.ContainsFunc(servers, func(one api.Server) bool { return one.ID == id }) {
+			continue
+		}
+		one, err := s.compute.GetServer(ctx, id)
+		switch {
+		case cloudapi.Is(err, cloudapi.NotFound):
+		case err != nil:
+			return nil, err
+		default:
+			servers = append(servers, one)
+		}
+	}
+	return s.convert(ctx, servers)
+}
+
+// allowSingleRead reports whether a single server may be read now, and records the read.
+func (s *Source) allowSingleRead() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := s.clock.Now()
+	if !s.lastSingle.IsZero() && now.Sub(s.lastSingle) < singleReadInterval {
+		return false
+	}
+	s.lastSingle = now
+	return true
+}
+
+// Find implements instances.Source. The name of a node is the name of its server in lower case.
+func (s *Source) Find(ctx context.Context, nodeNames []string) ([]common.Instance, error) {
+	servers, err := s.compute.ListServers(ctx, namePattern(nodeNames))
+	if err != nil {
+		return nil, err
+	}
+	servers = slices.DeleteFunc(servers, func(one api.Server) bool {
+		return !slices.Contains(nodeNames, nodeName(one))
+	})
+	first := map[string]string{}
+	for _, one := range servers {
+		name := nodeName(one)
+		if other, twice := first[name]; twice {
+			return nil, &cloudapi.Error{Class: cloudapi.Invalid, Operation: "ListServersDetailed",
+				Err: fmt.Errorf("the servers %s and %s are both called %s; rename one, "+
+					"or set the node's provider ID with the kubelet's --provider-id", other, one.ID, name)}
+		}
+		first[name] = one.ID
+	}
+	return s.convert(ctx, servers)
+}
+
+// namePattern returns a regular expression for Nova that matches only these names; "" for too many.
+func namePattern(nodeNames []string) string {
+	if len(nodeNames) > namesPerCall {
+		return ""
+	}
+	quoted := make([]string, len(nodeNames))
+	for i, name := range nodeNames {
+		quoted[i] = regexp.QuoteMeta(name)
+	}
+	if len(quoted) == 1 {
+		return "^" + quoted[0] + "$"
+	}
+	return "^(" + strings.Join(quoted, "|") + ")$"
+}
+
+func nodeName(s api.Server) string { return strings.ToLower(s.Name) }
+
+func (s *Source) convert(ctx context.Context, servers []api.Server) ([]common.Instance, error) {
+	ports, err := s.ports.ofServers(ctx, servers)
+	if err != nil {
+		return nil, err
+	}
+	subPorts := s.ports.subPorts(ctx, ports)
+	out := make([]common.Instance, 0, len(servers))
+	for _, one := range servers {
+		providerID, err := names.FormatProviderID(s.ids, s.regional, s.region, one.ID)
+		if err != nil {
+			return nil, invalidServer(one, err)
+		}
+		kind, err := s.flavors.typeOf(ctx, one)
+		if err != nil {
+			return nil, err
+		}
+		addresses, err := s.addresses.nodeAddresses(one, ports[one.ID], subPorts[one.ID])
+		if err != nil {
+			return nil, invalidServer(one, err)
+		}
+		out = append(out, common.Instance{
+			ID:         one.ID,
+			ProviderID: providerID,
+			NodeName:   nodeName(one),
+			Type:       kind,
+			Zone:       labelValue(one.Zone),
+			Region:     s.region,
+			State:      stateOf(one.Status),
+			Addresses:  addresses,
+		})
+	}
+	return out, nil
+}
+
+// invalidServer wraps an error about what Nova returned for a server.
+func invalidServer(s api.Server, err error) error {
+	return &cloudapi.Error{
+		Class: cloudapi.Unknown, Operation: "ListServersDetailed", Err: fmt.Errorf("server %q: %w", s.Name, err),
+	}
+}
+
+// stateOf maps Nova's statuses. All but a few map to Running, which never taints or deletes a node: a paused,
+// suspended or shelved server comes back.
+func stateOf(status string) common.State {
+	switch status {
+	case api.ServerShutOff:
+		return common.Stopped
+	case api.ServerBuild:
+		return common.Pending
+	case api.ServerDeleted, api.ServerSoftDeleted:
+		return common.Terminating
+	default:
+		return common.Running
+	}
+}

@@ -1,0 +1,214 @@
+package instances
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"k8s.io/klog/v2"
+	"k8s.io/utils/clock"
+
+	"github.com/unified-ccm/unified-ccm/providers/openstack/api"
+)
+
+const (
+	// idsPerCall keeps the query of a read by IDs below the limit of 8 kB of the services.
+	idsPerCall = 100
+	// portMaxAge is the max age for ports that were read with servers to serve another purpose. Updates of
+	// ports are conditional on their revision, so that a stale one does no harm.
+	portMaxAge = time.Minute
+)
+
+// Ports reads the ports of servers and caches them by address. It is safe for concurrent use.
+type Ports struct {
+	api   api.NetworkAPI
+	clock clock.PassiveClock
+
+	mu sync.Mutex
+	// byAddress are the cached ports by each of their fixed addresses, which several networks may share.
+	byAddress map[string][]cachedPort
+}
+
+type cachedPort struct {
+	port api.Port
+	at   time.Time
+}
+
+// NewPorts returns an empty cache.
+func NewPorts(network api.NetworkAPI, c clock.PassiveClock) *Ports {
+	return &Ports{api: network, clock: c, byAddress: map[string][]cachedPort{}}
+}
+
+// ofServers returns the ports of servers by server ID, in the order of Neutron. It reads the ports of a few
+// servers by their IDs, and those of many from one list of all visible ports.
+func (p *Ports) ofServers(ctx context.Context, servers []api.Server) (map[string][]api.Port, error) {
+	out := make(map[string][]api.Port, len(servers))
+	wanted := make([]string, 0, len(servers))
+	for _, s := range servers {
+		wanted = append(wanted, s.ID)
+		out[s.ID] = nil
+	}
+	if len(wanted) > idsPerCall {
+		if err := p.read(ctx, api.PortFilter{}, out); err != nil {
+			return nil, err
+		}
+		// The ports of a server may belong to another project, whose ports the list does not contain.
+		wanted = wanted[:0]
+		for _, s := range servers {
+			if len(out[s.ID]) == 0 && len(s.Addresses) > 0 {
+				wanted = append(wanted, s.ID)
+			}
+		}
+	}
+	for chunk := range slices.Chunk(wanted, idsPerCall) {
+		if err := p.read(ctx, api.PortFilter{DeviceIDs: chunk}, out); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+// read adds ports to out, for the servers that are its keys.
+func (p *Ports) read(ctx context.Context, f api.PortFilter, out map[string][]api.Port) error {
+	at := p.clock.Now()
+	list, err := p.api.ListPorts(ctx, f)
+	if err != nil {
+		return err
+	}
+	for _, port := range list {
+		if _, ok := out[port.DeviceID]; ok {
+			out[port.DeviceID] = append(out[port.DeviceID], port)
+			p.Put(port, at)
+		}
+	}
+	return nil
+}
+
+// subPorts returns the addresses of trunk subports, by server and by the name of their network. Errors are
+// only logged: without these addresses a node still has its own.
+func (p *Ports) subPorts(ctx context.Context, ports map[string][]api.Port) map[string]networkAddresses {
+	owner := map[string]string{}
+	var ids []string
+	for server, list := range ports {
+		for _, port := range list {
+			if port.Trunk == nil {
+				continue
+			}
+			for _, sub := range port.Trunk.SubPorts {
+				owner[sub.PortID] = server
+				ids = append(ids, sub.PortID)
+			}
+		}
+	}
+	if len(ids) == 0 {
+		return nil
+	}
+	slices.Sort(ids)
+	found, networks, err := p.portsAndNetworks(ctx, ids)
+	if err != nil {
+		klog.FromContext(ctx).Error(err, "Failed to read trunk subports; nodes lack their addresses", "ports", len(ids))
+		return nil
+	}
+	out := map[string]networkAddresses{}
+	for _, port := range found {
+		server := owner[port.ID]
+		if out[server] == nil {
+			out[server] = networkAddresses{}
+		}
+		for _, ip := range port.FixedIPs {
+			network := networks[port.NetworkID]
+			address := api.ServerAddress{Address: ip.Address, Type: "fixed"}
+			out[server][network] = append(out[server][network], address)
+		}
+	}
+	return out
+}
+
+// portsAndNetworks returns ports, and the names of their networks by ID.
+func (p *Ports) portsAndNetworks(ctx context.Context, ids []string) ([]api.Port, map[string]string, error) {
+	var (
+		found    []api.Port
+		networks []string
+	)
+	for chunk := range slices.Chunk(ids, idsPerCall) {
+		list, err := p.api.ListPorts(ctx, api.PortFilter{IDs: chunk})
+		if err != nil {
+			return nil, nil, err
+		}
+		found = append(found, list...)
+	}
+	for _, port := range found {
+		networks = append(networks, port.NetworkID)
+	}
+	slices.Sort(networks)
+	byID := map[string]string{}
+	for chunk := range slices.Chunk(slices.Compact(networks), idsPerCall) {
+		list, err := p.api.ListNetworks(ctx, chunk)
+		if err != nil {
+			return nil, nil, err
+		}
+		for _, network := range list {
+			byID[network.ID] = network.Name
+		}
+	}
+	return found, byID, nil
+}
+
+// Put caches a port that was read or written at the given time.
+func (p *Ports) Put(port api.Port, at time.Time) {
+	p.Invalidate(port)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, ip := range port.FixedIPs {
+		p.byAddress[ip.Address] = append(p.byAddress[ip.Address], cachedPort{port, at})
+	}
+}
+
+// Invalidate drops a port, so that it is read before its next use.
+func (p *Ports) Invalidate(port api.Port) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, ip := range port.FixedIPs {
+		p.byAddress[ip.Address] = slices.DeleteFunc(p.byAddress[ip.Address], func(c cachedPort) bool {
+			return c.port.ID == port.ID
+		})
+	}
+}
+
+// ByAddress returns the ports that have these addresses and match. It reads those that are not cached in
+// bulk. Addresses without such a port are absent from the result.
+func (p *Ports) ByAddress(
+	ctx context.Context, addresses []string, match func(address string, port api.Port) bool,
+) (map[string]api.Port, error) {
+	out := make(map[string]api.Port, len(addresses))
+	now := p.clock.Now()
+	var unknown []string
+	p.mu.Lock()
+	for _, address := range addresses {
+		i := slices.IndexFunc(p.byAddress[address], func(c cachedPort) bool {
+			return now.Sub(c.at) < portMaxAge && match(address, c.port)
+		})
+		if i < 0 {
+			unknown = append(unknown, address)
+			continue
+		}
+		out[address] = p.byAddress[address][i].port
+	}
+	p.mu.Unlock()
+	for chunk := range slices.Chunk(unknown, idsPerCall) {
+		list, err := p.api.ListPorts(ctx, api.PortFilter{Addresses: chunk})
+		if err != nil {
+			return nil, err
+		}
+		for _, port := range list {
+			p.Put(port, now)
+			for _, ip := range port.FixedIPs {
+				if slices.Contains(chunk, ip.Address) && match(ip.Address, port) {
+					out[ip.Address] = port
+				}
+			}
+		}
+	}
+	return out, nil
+}

@@ -1,0 +1,381 @@
+// Package routes implements the Source of pkg/common/routes with the extra routes of a Neutron router.
+package routes
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"net/netip"
+	"slices"
+	"strings"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/utils/clock"
+
+	"github.com/unified-ccm/unified-ccm/pkg/common/clocks"
+	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
+	commoninstances "github.com/unified-ccm/unified-ccm/pkg/common/instances"
+	"github.com/unified-ccm/unified-ccm/pkg/common/locks"
+	"github.com/unified-ccm/unified-ccm/pkg/common/nodes"
+	common "github.com/unified-ccm/unified-ccm/pkg/common/routes"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/api"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/instances"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/names"
+)
+
+const (
+	// routerMaxAge is the max age for a read of the router to count as fresh. Our own changes are seen at
+	// once, those of others after this time: 288 reads a day instead of one every ten seconds.
+	routerMaxAge = 5 * time.Minute
+	// foreignMaxAge is the time after which the ownership of a foreign route is checked again.
+	foreignMaxAge = time.Hour
+	// batchWindow delays a creation to batch it with others. The framework creates the routes of all nodes
+	// at once, and the first would otherwise be a batch of its own.
+	batchWindow = 20 * time.Millisecond
+)
+
+// Source implements routes.Source over one Neutron router. Extra routes have no names, tags or owners.
+// A route belongs to the cluster if one of these holds:
+//
+//   - the router has a tag for it, which is written before the route;
+//   - the Node at its next hop has the destination as a pod range;
+//   - the port at its next hop has the destination as an allowed address pair, as other managers leave it;
+//   - it belonged to the cluster before, during the life of this process.
+//
+// All other routes are foreign, wherever they lead, and are never changed.
+type Source struct {
+	api    api.NetworkAPI
+	router string
+	ports  *instances.Ports
+	nodes  *nodes.LazyLister
+	ids    *commoninstances.TableScheme
+	clock  clock.Clock
+	// clusterUID returns "" until the manager runs, and where the UID cannot be read.
+	clusterUID func() string
+
+	// mu is held while the router is read or changed. It guards the fields below.
+	mu locks.Mutex
+
+	known      *api.Router
+	readAt     time.Time
+	owned      map[api.ExtraRoute]bool
+	foreign    map[api.ExtraRoute]time.Time
+	extensions []string
+	// tagsFailedAt is when Neutron last rejected the router's tags.
+	tagsFailedAt time.Time
+}
+
+// Options configure NewSource.
+type Options struct {
+	Network     api.NetworkAPI
+	RouterID    string
+	Ports       *instances.Ports
+	Nodes       *nodes.LazyLister
+	ProviderIDs *commoninstances.TableScheme
+	Clock       clock.Clock
+	ClusterUID  func() string
+}
+
+// NewSource returns a Source. It makes no call.
+func NewSource(o Options) *Source {
+	return &Source{
+		api: o.Network, router: o.RouterID, ports: o.Ports, nodes: o.Nodes, ids: o.ProviderIDs,
+		clock: o.Clock, clusterUID: o.ClusterUID,
+		owned: map[api.ExtraRoute]bool{}, foreign: map[api.ExtraRoute]time.Time{},
+	}
+}
+
+var _ common.Source = (*Source)(nil)
+
+// cluster returns the name of the cluster in the router's tags.
+func (s *Source) cluster(clusterName string) string {
+	if uid := s.clusterUID(); uid != "" {
+		return uid
+	}
+	return clusterName
+}
+
+// routeName returns a name that is unique on the router and identifies the route.
+func routeName(r api.ExtraRoute) string { return r.DestinationCIDR + " via " + r.NextHop }
+
+// List implements routes.Source.
+func (s *Source) List(ctx context.Context, clusterName string) ([]common.Route, error) {
+	unlock, err := s.mu.Lock(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer unlock()
+	all, err := s.nodes.All()
+	if err != nil {
+		return nil, err
+	}
+	if err := s.read(ctx); err != nil {
+		return nil, err
+	}
+	nodesByIP := byAddress(all)
+	owned, err := s.ownedRoutes(ctx, s.cluster(clusterName), nodesByIP)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]common.Route, 0, len(s.known.Routes))
+	for _, r := range s.known.Routes {
+		route := common.Route{
+			Name: routeName(r), Destination: canonicalCIDR(r.DestinationCIDR),
+			Owned: owned[r], Blackhole: nodesByIP[r.NextHop] == nil,
+		}
+		if node := nodesByIP[r.NextHop]; node != nil {
+			route.NodeName = node.Name
+			// A node with an invalid provider ID keeps its route.
+			route.InstanceID, _ = s.ids.Parse(node.Spec.ProviderID)
+		}
+		out = append(out, route)
+	}
+	return out, nil
+}
+
+// read reads the router unless the last read is fresh.
+func (s *Source) read(ctx context.Context) error {
+	if s.known != nil && s.clock.Now().Sub(s.readAt) < routerMaxAge {
+		return nil
+	}
+	at := s.clock.Now()
+	r, err := s.api.GetRouter(ctx, s.router)
+	if cloudapi.Is(err, cloudapi.NotFound) {
+		return &cloudapi.Error{
+			Class: cloudapi.Invalid, Operation: "ShowRouter", Err: fmt.Errorf("router-id in section [Route]: %w", err),
+		}
+	}
+	if err != nil {
+		return err
+	}
+	s.known, s.readAt = &r, at
+	maps.DeleteFunc(s.owned, func(route api.ExtraRoute, _ bool) bool { return !slices.Contains(r.Routes, route) })
+	maps.DeleteFunc(s.foreign, func(route api.ExtraRoute, _ time.Time) bool { return !slices.Contains(r.Routes, route) })
+	return nil
+}
+
+// ownedRoutes returns the routes of the cluster.
+func (s *Source) ownedRoutes(
+	ctx context.Context, cluster string, nodesByIP map[string]*v1.Node,
+) (map[api.ExtraRoute]bool, error) {
+	out := map[api.ExtraRoute]bool{}
+	var candidates []api.ExtraRoute
+	now := s.clock.Now()
+	for _, r := range s.known.Routes {
+		destination, err := netip.ParsePrefix(r.DestinationCIDR)
+		if err != nil {
+			continue
+		}
+		node := nodesByIP[r.NextHop]
+		switch {
+		case s.owned[r], slices.Contains(s.known.Tags, names.RouteTag(cluster, r.DestinationCIDR, r.NextHop)),
+			node != nil && hasRange(node, destination.Masked()):
+			out[r] = true
+		case now.Sub(s.foreign[r]) >= foreignMaxAge:
+			candidates = append(candidates, r)
+		}
+	}
+	if err := s.addByPorts(ctx, candidates, out); err != nil {
+		return nil, err
+	}
+	for r := range out {
+		s.owned[r] = true
+		delete(s.foreign, r)
+	}
+	return out, nil
+}
+
+// addByPorts adds the candidates whose ports have them as allowed address pairs. The others are foreign.
+func (s *Source) addByPorts(ctx context.Context, candidates []api.ExtraRoute, out map[api.ExtraRoute]bool) error {
+	if len(candidates) == 0 {
+		return nil
+	}
+	var hops []string
+	for _, r := range candidates {
+		hops = append(hops, r.NextHop)
+	}
+	slices.Sort(hops)
+	ports, err := s.ports.ByAddress(ctx, slices.Compact(hops), matchPairs(candidates))
+	if err != nil {
+		return err
+	}
+	for _, r := range candidates {
+		if port, ok := ports[r.NextHop]; ok && hasPair(port, r.DestinationCIDR) {
+			out[r] = true
+			continue
+		}
+		s.foreign[r] = s.clock.Now()
+	}
+	return nil
+}
+
+// Create implements routes.Source. It changes the ports first and the routes last, because an existing route
+// implies that its port is done.
+func (s *Source) Create(ctx context.Context, clusterName string, list []common.Route) []error {
+	errs := make([]error, len(list))
+	if err := clocks.Sleep(ctx, s.clock, batchWindow); err != nil {
+		return slices.Repeat([]error{err}, len(errs))
+	}
+	unlock, err := s.mu.Lock(ctx)
+	if err != nil {
+		return slices.Repeat([]error{err}, len(errs))
+	}
+	defer unlock()
+	all, err := s.nodes.All()
+	if err == nil {
+		err = s.read(ctx)
+	}
+	if err != nil {
+		return slices.Repeat([]error{err}, len(errs))
+	}
+	nodesByIP := byAddress(all)
+	owned, err := s.ownedRoutes(ctx, s.cluster(clusterName), nodesByIP)
+	if err != nil {
+		return slices.Repeat([]error{err}, len(errs))
+	}
+	wanted := make([]api.ExtraRoute, len(list))
+	var stale []api.ExtraRoute
+	for i, r := range list {
+		var replaced []api.ExtraRoute
+		wanted[i], errs[i] = s.wanted(r, all)
+		if errs[i] == nil {
+			replaced, errs[i] = s.replacedBy(wanted[i], owned, nodesByIP)
+		}
+		stale = append(stale, replaced...)
+	}
+	s.pairAll(ctx, wanted, errs, matchServers(list, wanted), addPair)
+	s.mark(ctx, s.cluster(clusterName), withoutErrors(wanted, errs))
+	if err := s.change(ctx, stale, remove); err != nil {
+		return slices.Repeat([]error{err}, len(errs))
+	}
+	s.changeEach(ctx, wanted, errs, add)
+	return errs
+}
+
+// wanted returns the route to a node's address.
+func (s *Source) wanted(r common.Route, all []*v1.Node) (api.ExtraRoute, error) {
+	destination, err := netip.ParsePrefix(r.Destination)
+	if err != nil {
+		return api.ExtraRoute{}, &cloudapi.Error{Class: cloudapi.Invalid, Operation: "AddExtraRoutes", Err: err}
+	}
+	for _, node := range all {
+		if node.Name != r.NodeName {
+			continue
+		}
+		if hop := nextHop(node, destination); hop != "" {
+			return api.ExtraRoute{DestinationCIDR: r.Destination, NextHop: hop}, nil
+		}
+		family := "IPv6"
+		if destination.Addr().Is4() {
+			family = "IPv4"
+		}
+		return api.ExtraRoute{}, &cloudapi.Error{Class: cloudapi.Invalid, Operation: "AddExtraRoutes",
+			Err: fmt.Errorf("node %s has no internal %s address to route %s to; see internal-network-name and "+
+				"ipv6-support-disabled in section [Networking]", node.Name, family, r.Destination)}
+	}
+	return api.ExtraRoute{}, &cloudapi.Error{
+		Class: cloudapi.Unavailable, Operation: "AddExtraRoutes", Err: fmt.Errorf("node %s is not known yet", r.NodeName),
+	}
+}
+
+// replacedBy returns the routes that a new route replaces: owned routes to the same destination whose node
+// is deleted, which would share its traffic. A route to another node is left to the framework, and a
+// foreign route is an error.
+func (s *Source) replacedBy(
+	want api.ExtraRoute, owned map[api.ExtraRoute]bool, nodesByIP map[string]*v1.Node,
+) ([]api.ExtraRoute, error) {
+	var stale []api.ExtraRoute
+	for _, r := range s.known.Routes {
+		if canonicalCIDR(r.DestinationCIDR) != canonicalCIDR(want.DestinationCIDR) || r.NextHop == want.NextHop {
+			continue
+		}
+		if owned[r] && nodesByIP[r.NextHop] == nil {
+			stale = append(stale, r)
+			continue
+		}
+		owner := "does not belong to this cluster; remove it, or use other pod CIDRs"
+		if node := nodesByIP[r.NextHop]; owned[r] && node != nil {
+			owner = "belongs to node " + node.Name
+		}
+		return nil, &cloudapi.Error{Class: cloudapi.AlreadyExists, Operation: "AddExtraRoutes",
+			Err: fmt.Errorf("router %s has the route %s, which %s", s.router, routeName(r), owner)}
+	}
+	return stale, nil
+}
+
+// Delete implements routes.Source. It changes the ports before it deletes the route: the route is what
+// triggers a retry.
+func (s *Source) Delete(ctx context.Context, _ string, list []common.Route) []error {
+	errs := make([]error, len(list))
+	unlock, err := s.mu.Lock(ctx)
+	if err != nil {
+		return slices.Repeat([]error{err}, len(errs))
+	}
+	defer unlock()
+	if err := s.read(ctx); err != nil {
+		return slices.Repeat([]error{err}, len(errs))
+	}
+	unwanted := make([]api.ExtraRoute, len(list))
+	for i, r := range list {
+		unwanted[i] = s.listed(r)
+	}
+	s.pairAll(ctx, unwanted, errs, matchPairs(unwanted), dropPair)
+	s.changeEach(ctx, unwanted, errs, remove)
+	for i, r := range unwanted {
+		if errs[i] == nil {
+			delete(s.owned, r)
+		}
+	}
+	return errs
+}
+
+// listed returns the route of the name that List returned, or the zero value if it is deleted.
+func (s *Source) listed(r common.Route) api.ExtraRoute {
+	for _, have := range s.known.Routes {
+		if routeName(have) == r.Name {
+			return have
+		}
+	}
+	return api.ExtraRoute{}
+}
+
+// withoutErrors returns the routes that have no error.
+func withoutErrors(list []api.ExtraRoute, errs []error) []api.ExtraRoute {
+	var out []api.ExtraRoute
+	for i, r := range list {
+		if errs[i] == nil {
+			out = append(out, r)
+		}
+	}
+	return out
+}
+
+func canonicalCIDR(text string) string {
+	p, err := netip.ParsePrefix(text)
+	if err != nil {
+		return text
+	}
+	return p.Masked().String()
+}
+
+// matchPairs matches ports of servers with one of the routed destinations as an allowed address pair.
+func matchPairs(list []api.ExtraRoute) func(string, api.Port) bool {
+	return func(address string, port api.Port) bool {
+		return strings.HasPrefix(port.DeviceOwner, "compute:") && slices.ContainsFunc(list, func(r api.ExtraRoute) bool {
+			return r.NextHop == address && hasPair(port, r.DestinationCIDR)
+		})
+	}
+}
+
+// matchServers matches the ports of the servers that the routes lead to.
+func matchServers(list []common.Route, wanted []api.ExtraRoute) func(string, api.Port) bool {
+	return func(address string, port api.Port) bool {
+		for i, r := range wanted {
+			if r.NextHop == address && list[i].InstanceID == port.DeviceID {
+				return true
+			}
+		}
+		return false
+	}
+}
