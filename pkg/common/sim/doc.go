@@ -10,8 +10,8 @@
 //
 // In this order:
 //
-//  1. Latency: the request has been read whole, and waits on the front's clock. A client that stops waiting here is logged
-//     with Status 0; its call was not done and has no number in the fault script.
+//  1. Latency: the request has been read whole, and waits on the front's clock. A client that
+//     stops waiting here is logged with Status 0; its call was not done and has no number in the fault script.
 //  2. Fault script: the call gets its number, and with it perhaps a fault. FaultKillBefore,
 //     FaultError and FaultThrottle end the call here; it is not done.
 //  3. Token bucket: a call over the limit is answered by Dialect.Throttled with Retry-After; it is not done.

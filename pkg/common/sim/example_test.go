@@ -33,7 +33,7 @@ func describe(r *http.Request) sim.Operation {
 	return sim.Operation{Service: "block", Name: "ListVolumes"}
 }
 
-// A client creates a volume, and the reply is lost. A look at the cloud shows that it was created
+// A client creates a volume, and the reply is lost. The list shows that it was created
 // all the same: a client that simply created it again would have two.
 func Example() {
 	front := sim.NewFront(sim.FrontOptions{Handler: &volumes{}, Describe: describe})

@@ -73,7 +73,7 @@ func (s *script) next(op Operation) Fault {
 	return chosen
 }
 
-// hits says whether the call just counted goes wrong.
+// fires reports whether the call just counted fails.
 func (f *faultState) fires(random *rand.Rand) bool {
 	if f.seen < f.Call || f.exhausted() {
 		return false
@@ -81,7 +81,7 @@ func (f *faultState) fires(random *rand.Rand) bool {
 	return f.Rate == 0 || random.Float64() < f.Rate
 }
 
-// spent says whether the fault has no more calls to spoil.
+// exhausted reports whether the fault has failed all its calls.
 func (f *faultState) exhausted() bool {
 	switch {
 	case f.Times < 0 || f.Times == 0 && f.Rate > 0:

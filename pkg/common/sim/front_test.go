@@ -296,7 +296,7 @@ func TestOrder(t *testing.T) {
 	}
 }
 
-// TestWireParity checks that a client cannot tell the way in process from a socket.
+// TestWireParity checks that a client in process sees the same as one over a socket.
 func TestWireParity(t *testing.T) {
 	type seen struct {
 		Method, Target, Path, Host, Body, Length, Header string
@@ -325,7 +325,8 @@ func TestWireParity(t *testing.T) {
 		Length                     int64
 	}
 	send := func(method, body string) answered {
-		req, err := http.NewRequestWithContext(t.Context(), method, x.url+"/v1/a%2Fb?x=1#part", io.MultiReader(strings.NewReader(body)))
+		req, err := http.NewRequestWithContext(t.Context(), method, x.url+"/v1/a%2Fb?x=1#part",
+			io.MultiReader(strings.NewReader(body)))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -341,10 +342,12 @@ func TestWireParity(t *testing.T) {
 		if err != nil {
 			t.Error(err)
 		}
-		return answered{resp.Status, string(content), resp.Header.Get("Content-Type"), resp.Header.Get("X-Answer"), resp.ContentLength}
+		return answered{resp.Status, string(content), resp.Header.Get("Content-Type"), resp.Header.Get("X-Answer"),
+			resp.ContentLength}
 	}
 	ask := func() []answered {
-		return []answered{send(http.MethodPost, "Action=RunInstances&N=1"), send(http.MethodGet, ""), send(http.MethodHead, "")}
+		return []answered{send(http.MethodPost, "Action=RunInstances&N=1"), send(http.MethodGet, ""),
+			send(http.MethodHead, "")}
 	}
 	inProcess := ask()
 	x.overSocket()

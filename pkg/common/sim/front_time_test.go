@@ -176,7 +176,8 @@ func TestReviveWithoutKillDoesNothing(t *testing.T) {
 // TestConcurrentCallers checks the books after 200 callers, with every kind of fault at random.
 func TestConcurrentCallers(t *testing.T) {
 	const callers, calls = 200, 20
-	x := newFixture(t, FrontOptions{LogLimit: 50, Seed: 3, ErrorRate: 0.05, Limits: map[string]Bucket{ClassWrite: {Rate: 1, Burst: callers * calls / 2}}})
+	x := newFixture(t, FrontOptions{LogLimit: 50, Seed: 3, ErrorRate: 0.05,
+		Limits: map[string]Bucket{ClassWrite: {Rate: 1, Burst: callers * calls / 2}}})
 	x.clock.SetTime(epoch)
 	var kills atomic.Int64
 	x.OnKill(func() { kills.Add(1); x.Revive() })
@@ -210,7 +211,8 @@ func TestConcurrentCallers(t *testing.T) {
 	s := stats[0]
 	refused := callers*calls - s.Calls
 	if refused < 0 || int64(s.NoAnswer+refused) != broken.Load() {
-		t.Errorf("clients saw %d broken connections; the log has %d, and %d calls were refused", broken.Load(), s.NoAnswer, refused)
+		t.Errorf("clients saw %d broken connections; the log has %d, and %d calls were refused", broken.Load(), s.NoAnswer,
+			refused)
 	}
 	if s.Failed+s.NoAnswer+int(created.Load()) != s.Calls {
 		t.Errorf("%d failed + %d unanswered + %d created is not %d calls", s.Failed, s.NoAnswer, created.Load(), s.Calls)

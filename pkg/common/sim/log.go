@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Log is what clients asked a simulator, in the order in which calls ended. Statistics are kept
+// Log has the calls of clients, in the order in which they ended. Statistics are kept
 // for ever; single calls too, unless FrontOptions.LogLimit says how many. Safe for concurrent use.
 type Log struct {
 	limit int

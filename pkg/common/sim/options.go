@@ -58,5 +58,6 @@ func (p *Problems) Err() error { return errors.Join(p.errs...) }
 // UUID returns a random UUID (version 4), as clouds number requests and objects.
 func UUID(r *rand.Rand) string {
 	hi, lo := r.Uint64(), r.Uint64()
-	return fmt.Sprintf("%08x-%04x-4%03x-%04x-%012x", hi>>32, hi>>16&0xffff, hi&0xfff, lo>>48&0x3fff|0x8000, lo&0xffffffffffff)
+	return fmt.Sprintf("%08x-%04x-4%03x-%04x-%012x", hi>>32, hi>>16&0xffff, hi&0xfff, lo>>48&0x3fff|0x8000,
+		lo&0xffffffffffff)
 }

@@ -39,7 +39,8 @@ func TestProblems(t *testing.T) {
 			p.ErrorRate(1.5)
 			p.Quotas(map[string]int{"d": 1, "c": 1, "a": 1}, defaults)
 			p.Durations(time.Second, -time.Second)
-		}, "zone \"x\" is none\nerror rate 1.5 is not between 0 and 1\nquota \"c\" is unknown: use one of a, b\nquota \"d\" is unknown: use one of a, b\nduration -1s must not be negative"},
+		}, "zone \"x\" is none\nerror rate 1.5 is not between 0 and 1\nquota \"c\" is unknown: use one of a, b\nquota " +
+			"\"d\" is unknown: use one of a, b\nduration -1s must not be negative"},
 		{"a rate that is no number", func(p *Problems) { p.ErrorRate(math.NaN()) }, "error rate NaN is not between 0 and 1"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -7,7 +7,7 @@ import (
 	"strconv"
 )
 
-// answer is a response that is complete before any of it is sent, so that it can be lost whole.
+// response is complete before any of it is sent, so that it can be lost whole.
 // Simulated clouds answer with small documents; nothing here streams.
 type response struct {
 	header http.Header
@@ -35,17 +35,17 @@ func (a *response) Write(p []byte) (int, error) {
 	return a.body.Write(p)
 }
 
-// sendTo writes the answer to a socket.
+// sendTo writes the response to a socket.
 func (a *response) sendTo(w http.ResponseWriter) {
 	for k, v := range a.header {
 		w.Header()[k] = v
 	}
 	w.WriteHeader(a.status)
-	// A client that has gone away makes this fail, and nobody is left to be told.
+	// This fails only if the client has disconnected.
 	_, _ = w.Write(a.body.Bytes())
 }
 
-// response is the answer as a client in process receives it.
+// toHTTP returns the response for a client in process.
 func (a *response) toHTTP(r *http.Request) *http.Response {
 	body := a.body.Bytes()
 	length := int64(len(body))
@@ -53,7 +53,7 @@ func (a *response) toHTTP(r *http.Request) *http.Response {
 		a.header.Set("Content-Type", http.DetectContentType(body))
 	}
 	if r.Method == http.MethodHead {
-		// As over a socket: the head speaks of a body that is not sent.
+		// As over a socket: the header describes a body that is not sent.
 		body = nil
 	}
 	return &http.Response{

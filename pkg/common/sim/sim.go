@@ -56,7 +56,7 @@ type Fault struct {
 	Times int
 	// Rate, where not 0, makes each matching call go wrong with this probability instead.
 	Rate float64
-	// RetryAfter is what a FaultThrottle tells the client to wait, rounded up to a second; 0 tells nothing.
+	// RetryAfter is the Retry-After of a FaultThrottle, rounded up to a second; 0 sends none.
 	RetryAfter time.Duration
 }
 

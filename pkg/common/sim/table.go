@@ -63,7 +63,7 @@ func (l *Log) WriteTable(w io.Writer) error {
 	return err
 }
 
-// kind is the class of the operation; the total, which has no name, has none.
+// kind returns the class of the operation; the total, which has no name, has none.
 func (s Stat) kind() string {
 	switch {
 	case s.Name == "":

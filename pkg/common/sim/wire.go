@@ -14,7 +14,8 @@ import (
 // ErrBroken is wrapped by the error that an in-process client gets when the front breaks the connection.
 var ErrBroken = errors.New("sim: connection broken")
 
-// broken is what a client in process sees when the connection breaks: the error of a reset TCP connection.
+// broken returns the error that a client in process gets when the connection breaks: the error of a reset TCP
+// connection.
 func broken() error {
 	return fmt.Errorf("%w: %w", ErrBroken,
 		&net.OpError{Op: "read", Net: "tcp", Err: os.NewSyscallError("read", syscall.ECONNRESET)})
@@ -66,7 +67,7 @@ func receive(r *http.Request) (in *http.Request, rewind func(), err error) {
 	return in, rewind, err
 }
 
-// aborts runs a handler and says whether it aborted the connection itself. Other panics go on.
+// aborts runs a handler and reports whether it aborted the connection. Other panics go on.
 func aborts(handle func()) (aborted bool) {
 	defer func() {
 		p := recover()

@@ -12,7 +12,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/aws/sim/iam"
 )
 
-// authorize asks the policy of the options about everything that a call touches; all of it must be allowed.
+// authorize evaluates the policy of the options for every resource of a call; all must be allowed.
 // Actions that the caller may do are noted, see UsedActions.
 func (c *Cloud) authorize(k call, form url.Values) error {
 	c.mu.Lock()
@@ -34,7 +34,7 @@ func (c *Cloud) authorize(k call, form url.Values) error {
 	return nil
 }
 
-// UsedActions are the actions, as IAM calls them, that callers did or were refused only for other reasons than
+// UsedActions returns the actions, as IAM calls them, that callers did or were refused only for other reasons than
 // permissions, sorted. They include those that a call needs besides its own, such as tagging what it makes.
 func (c *Cloud) UsedActions() []string {
 	c.mu.Lock()
@@ -58,8 +58,8 @@ func (t *tx) unauthorized(claim iam.Request, d iam.Decision) error {
 	return refuse("AccessDenied", "%s", text)
 }
 
-// claims are what a call asks of IAM: its own action on each resource that it names or makes, and where it
-// makes something with tags, the action of tagging.
+// claims returns the requests that IAM decides about: the action on each resource that it names or creates, and if it
+// creates something with tags, the action of tagging.
 func (t *tx) claims(form url.Values) []iam.Request {
 	switch t.call.service {
 	case serviceEC2:
@@ -67,7 +67,7 @@ func (t *tx) claims(form url.Values) []iam.Request {
 	case serviceELB, serviceELBv2:
 		return t.claimsELB(form)
 	case serviceSTS:
-		// Everyone may ask who they are.
+		// GetCallerIdentity needs no permission.
 		if t.call.action == "AssumeRole" {
 			return []iam.Request{{Action: "sts:AssumeRole", Resource: form.Get("RoleArn")}}
 		}
@@ -75,7 +75,7 @@ func (t *tx) claims(form url.Values) []iam.Request {
 	return nil
 }
 
-// namingEC2 are the parameters of changes that name the resources which IAM is changes about; N stands for a number.
+// namingEC2 are the parameters of changes that name the resources which IAM decides about; N stands for a number.
 var namingEC2 = map[string][]string{
 	"CreateRoute": {"RouteTableId"}, "ReplaceRoute": {"RouteTableId"}, "DeleteRoute": {"RouteTableId"},
 	"ModifyInstanceAttribute": {"InstanceId"}, "StartInstances": {"InstanceId.N"}, "StopInstances": {"InstanceId.N"},
@@ -103,7 +103,8 @@ func (t *tx) claimsEC2(form url.Values) []iam.Request {
 	for _, parameter := range namingEC2[t.call.action] {
 		for _, id := range parameters(form, parameter) {
 			prefix, _, _ := strings.Cut(id, "-")
-			out = append(out, iam.Request{Action: action, Resource: t.arn("ec2", resourceTypes[prefix]+"/"+id), Context: t.contextOf(id, tags)})
+			out = append(out, iam.Request{Action: action, Resource: t.arn("ec2", resourceTypes[prefix]+"/"+id),
+				Context: t.contextOf(id, tags)})
 		}
 	}
 	if kind := makingEC2[t.call.action]; kind != "" {
@@ -139,7 +140,7 @@ func (t *tx) claimsELB(form url.Values) []iam.Request {
 	return out
 }
 
-// claimLinkedRole is what the first load balancer of an account needs besides.
+// claimLinkedRole returns the further request for the first load balancer of an account.
 func (t *tx) claimLinkedRole() iam.Request {
 	const name = "elasticloadbalancing.amazonaws.com"
 	context := t.contextOf("", nil)
@@ -148,7 +149,7 @@ func (t *tx) claimLinkedRole() iam.Request {
 		"arn:%s:iam::%s:role/aws-service-role/%s/AWSServiceRoleForElasticLoadBalancing", t.o.partition(), t.o.Account, name)}
 }
 
-// resource is something that IAM is changes about: its ARN, and under what its tags are kept.
+// resource is something that IAM decides about: its ARN, and under what its tags are kept.
 type resource struct{ arn, id string }
 
 // resourcesELB are what a change names. A change of a listener is about the listener, not its load balancer.
@@ -175,7 +176,7 @@ func (t *tx) resourcesELB(form url.Values) []resource {
 	return nil
 }
 
-// madeELB is the ARN of what a request makes, as far as it is known before.
+// madeELB returns the ARN of what a request makes, as far as it is known before.
 func (t *tx) madeELB(form url.Values) string {
 	switch {
 	case t.call.service == serviceELB:
@@ -189,7 +190,8 @@ func (t *tx) madeELB(form url.Values) string {
 	return t.arn("elasticloadbalancing", "loadbalancer/net/"+form.Get("Name")+"/*")
 }
 
-// contextOf are the condition keys of a request: the tags that a resource has, those that the request sets, and the region.
+// contextOf returns the condition keys of a request: the tags that a resource has, those that the request sets, and the
+// region.
 func (t *tx) contextOf(id string, tags map[string]string) map[string][]string {
 	out := map[string][]string{"aws:RequestedRegion": {t.o.Region}}
 	prefix := "elasticloadbalancing"
@@ -207,7 +209,7 @@ func (t *tx) contextOf(id string, tags map[string]string) map[string][]string {
 	return out
 }
 
-// parameters are the values of a parameter of that name, where N stands for any number, in no particular order.
+// parameters returns the values of a parameter of that name, where N stands for any number, in no particular order.
 func parameters(form url.Values, name string) []string {
 	var out []string
 	for _, found := range parameterNames(form, name) {
@@ -216,7 +218,7 @@ func parameters(form url.Values, name string) []string {
 	return out
 }
 
-// parameterNames are the names of parameters of a form that fit a pattern; empty values are left out.
+// parameterNames returns the names of parameters of a form that fit a pattern; empty values are left out.
 func parameterNames(form url.Values, pattern string) []string {
 	if form.Get(pattern) != "" {
 		return []string{pattern}
@@ -227,7 +229,8 @@ func parameterNames(form url.Values, pattern string) []string {
 	parts := strings.Split(pattern, ".")
 	var out []string
 	for name := range form {
-		if have := strings.Split(name, "."); len(have) == len(parts) && form.Get(name) != "" && slices.EqualFunc(parts, have, fitsPart) {
+		if have := strings.Split(name, "."); len(have) == len(parts) && form.Get(name) != "" &&
+			slices.EqualFunc(parts, have, fitsPart) {
 			out = append(out, name)
 		}
 	}
@@ -241,7 +244,8 @@ func fitsPart(pattern, part string) bool {
 	return pattern == part || pattern == "N" && number.MatchString(part)
 }
 
-// requestTags are the tags that a request sets or removes: Key and Value below each parameter that fits the pattern.
+// requestTags returns the tags that a request sets or removes: Key and Value below each parameter that fits the
+// pattern.
 func requestTags(form url.Values, pattern string) map[string]string {
 	out := map[string]string{}
 	for _, name := range parameterNames(form, pattern+".Key") {

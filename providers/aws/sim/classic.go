@@ -28,7 +28,7 @@ type classic struct {
 	enis       map[string]string
 }
 
-// classicTags is under what the tags of a classic load balancer are kept.
+// classicTags returns the key of the tags of a classic load balancer.
 func classicTags(name string) string { return "classic/" + name }
 
 func classicBalancerOperations() []operation {
@@ -73,8 +73,9 @@ func (t *tx) createClassic(in classicInput) (out struct {
 		return out, err
 	}
 	b := &classic{
-		name: in.LoadBalancerName, scheme: cmp.Or(in.Scheme, schemePublic), vpc: t.subnets[in.Subnets[0]].vpc, backends: map[int32][]string{},
-		subnets: slices.Clone(in.Subnets), groups: slices.Clone(in.SecurityGroups), registered: map[string]time.Time{},
+		name: in.LoadBalancerName, scheme: cmp.Or(in.Scheme, schemePublic), vpc: t.subnets[in.Subnets[0]].vpc,
+		backends: map[int32][]string{},
+		subnets:  slices.Clone(in.Subnets), groups: slices.Clone(in.SecurityGroups), registered: map[string]time.Time{},
 		attributes: newClassicAttributes(), made: t.now, enis: map[string]string{},
 	}
 	if len(b.groups) == 0 {
@@ -82,8 +83,10 @@ func (t *tx) createClassic(in classicInput) (out struct {
 	}
 	b.addListeners(in.Listeners)
 	first := in.Listeners[0]
-	b.check = classicCheck{Target: fmt.Sprintf("TCP:%d", first.InstancePort), Interval: 30, Timeout: 5, UnhealthyThreshold: 2, HealthyThreshold: 10}
-	b.dns = fmt.Sprintf("%s-%d.%s.elb.%s", b.name, 1_000_000_000+t.cloud.random.Uint32()%1_000_000_000, t.o.Region, t.o.dnsSuffix())
+	b.check = classicCheck{Target: fmt.Sprintf("TCP:%d", first.InstancePort), Interval: 30, Timeout: 5,
+		UnhealthyThreshold: 2, HealthyThreshold: 10}
+	b.dns = fmt.Sprintf("%s-%d.%s.elb.%s", b.name, 1_000_000_000+t.cloud.random.Uint32()%1_000_000_000, t.o.Region,
+		t.o.dnsSuffix())
 	if b.scheme == schemeInternal {
 		b.dns = "internal-" + b.dns
 	}
@@ -97,7 +100,7 @@ func (t *tx) createClassic(in classicInput) (out struct {
 	return out, nil
 }
 
-// sameAs says whether a request asks for what there is already; AWS then answers as if it had made it.
+// sameAs reports whether a load balancer is as requested; AWS then responds as if it had created it.
 func (b *classic) sameAs(in classicInput) bool {
 	for _, l := range in.Listeners {
 		if old := b.listener(l.LoadBalancerPort); old == nil || !old.same(l) {
@@ -109,11 +112,12 @@ func (b *classic) sameAs(in classicInput) bool {
 		slices.Equal(slices.Sorted(slices.Values(in.SecurityGroups)), slices.Sorted(slices.Values(b.groups)))
 }
 
-// checkClassic refuses a load balancer that cannot be made.
+// checkClassic rejects an invalid load balancer.
 func (t *tx) checkClassic(in classicInput) error {
 	switch {
 	case !balancerName.MatchString(in.LoadBalancerName):
-		return validation("LoadBalancer name must only contain alphanumeric characters or hyphens, have at most 32, and not begin or end with a hyphen: %s", in.LoadBalancerName)
+		return validation("LoadBalancer name must only contain alphanumeric characters or hyphens, have at most 32, and "+
+			"not begin or end with a hyphen: %s", in.LoadBalancerName)
 	case len(in.Listeners) == 0:
 		return validation("Either listeners or load balancer listeners must be specified")
 	case len(in.AvailabilityZones) > 0:
@@ -124,7 +128,8 @@ func (t *tx) checkClassic(in classicInput) error {
 		return refuse("InvalidScheme", "Scheme '%s' must be 'internal' or 'internet-facing'", in.Scheme)
 	}
 	if has(t.classics, in.LoadBalancerName) {
-		return refuse("DuplicateLoadBalancerName", "Load Balancer named %s already exists and it is configured with different parameters.", in.LoadBalancerName)
+		return refuse("DuplicateLoadBalancerName",
+			"Load Balancer named %s already exists and it is configured with different parameters.", in.LoadBalancerName)
 	}
 	if len(t.classics) >= t.o.Quotas[QuotaClassicBalancers] {
 		return refuse("TooManyLoadBalancers", "Exceeded quota of account")
@@ -186,7 +191,8 @@ func (t *tx) attachClassic(b *classic, subnets []string) error {
 		}
 		n, err := t.newInterface(t.subnets[id], false)
 		if err != nil {
-			return refuse("InvalidSubnet", "Not enough IP space available in %s. ELB requires at least 8 free IP addresses in each subnet.", id)
+			return refuse("InvalidSubnet", "Not enough IP space available in %s. ELB requires at least 8 free IP addresses "+
+				"in each subnet.", id)
 		}
 		n.description, n.requester, n.groups = "ELB "+b.name, "amazon-elb", slices.Clone(b.groups)
 		b.enis[id] = n.id
@@ -254,7 +260,7 @@ func (t *tx) attachSubnets(b *classic, in classicInput) (out subnetsOutput, err 
 	return subnetsOutput{query.MembersOf(b.subnets)}, err
 }
 
-// detachSubnets refuses to leave a load balancer without a subnet.
+// detachSubnets rejects a load balancer without a subnet.
 func (t *tx) detachSubnets(b *classic, in classicInput) (out subnetsOutput, err error) {
 	after := slices.DeleteFunc(slices.Clone(b.subnets), func(id string) bool { return slices.Contains(in.Subnets, id) })
 	if len(after) == 0 {
@@ -289,7 +295,8 @@ func (t *tx) describeClassics(in struct {
 			}
 		}
 	}
-	out.Balancers, out.NextMarker, err = elbCut(found, in.elbPage, func(b *classic) string { return b.name }, t.viewClassic)
+	out.Balancers, out.NextMarker, err = elbCut(found, in.elbPage, func(b *classic) string { return b.name },
+		t.viewClassic)
 	return out, err
 }
 
@@ -314,7 +321,8 @@ func (t *tx) classicsNamed(names []string) (ids []string, err error) {
 func (t *tx) describeClassicTags(in classicTagsInput) (out elbTagsOutput, err error) {
 	ids, err := t.classicsNamed(in.LoadBalancerNames)
 	for _, id := range ids {
-		out.Descriptions.Member = append(out.Descriptions.Member, elbTagsView{Name: strings.TrimPrefix(id, "classic/"), Tags: t.elbTags(id)})
+		out.Descriptions.Member = append(out.Descriptions.Member,
+			elbTagsView{Name: strings.TrimPrefix(id, "classic/"), Tags: t.elbTags(id)})
 	}
 	return out, err
 }

@@ -33,7 +33,8 @@ const desyncMode = "elb.http.desyncmitigationmode"
 func newClassicAttributes() classicAttributes {
 	timeout := int32(300)
 	return classicAttributes{
-		CrossZoneLoadBalancing: &enabledAttribute{}, AccessLog: &accessLog{}, ConnectionDraining: &draining{Timeout: &timeout},
+		CrossZoneLoadBalancing: &enabledAttribute{}, AccessLog: &accessLog{},
+		ConnectionDraining: &draining{Timeout: &timeout},
 		ConnectionSettings: &connectionSettings{60}, AdditionalAttributes: []attribute{{desyncMode, "defensive"}},
 	}
 }
@@ -61,7 +62,8 @@ func (t *tx) modifyClassicAttributes(b *classic, in struct {
 		return out, err
 	}
 	b.attributes = b.attributes.with(in.Attributes)
-	out.Name, out.Attributes = b.name, classicAttributesView{in.Attributes, query.MembersOf(in.Attributes.AdditionalAttributes)}
+	out.Name, out.Attributes = b.name, classicAttributesView{in.Attributes,
+		query.MembersOf(in.Attributes.AdditionalAttributes)}
 	return out, nil
 }
 

@@ -25,7 +25,7 @@ type classicInstancesOutput struct {
 	Instances query.Members[instanceRef] `xml:"Instances"`
 }
 
-// existing refuses instances that are not there.
+// checkInstances refuses instances that do not exist.
 func (t *tx) checkInstances(refs []instanceRef) error {
 	for _, r := range refs {
 		if i := t.instances[r.InstanceID]; i == nil || i.state == stateTerminated {
@@ -59,7 +59,8 @@ func (t *tx) deregisterInstances(b *classic, in classicInstancesInput) (out clas
 			return out, refuse("InvalidInstance", "Could not find EC2 instance %s.", r.InstanceID)
 		}
 	}
-	b.instances = slices.DeleteFunc(b.instances, func(id string) bool { return slices.Contains(in.Instances, instanceRef{id}) })
+	b.instances = slices.DeleteFunc(b.instances,
+		func(id string) bool { return slices.Contains(in.Instances, instanceRef{id}) })
 	return classicInstancesOutput{refsOf(b.instances)}, nil
 }
 
@@ -93,7 +94,8 @@ func (t *tx) describeHealth(b *classic, in classicInstancesInput) (out struct {
 		case t.now.Before(b.registered[id].Add(t.o.HealthTime)):
 			v = classicHealthView{id, "OutOfService", "ELB", "Instance registration is still in progress."}
 		case t.unhealthy[t.nodeOf(id)], !t.reachable(b, id):
-			v = classicHealthView{id, "OutOfService", "Instance", "Instance has failed at least the UnhealthyThreshold number of health checks consecutively."}
+			v = classicHealthView{id, "OutOfService", "Instance",
+				"Instance has failed at least the UnhealthyThreshold number of health checks consecutively."}
 		}
 		out.States.Member = append(out.States.Member, v)
 	}
@@ -120,7 +122,8 @@ func (t *tx) configureCheck(b *classic, in struct {
 	c := in.HealthCheck
 	parts := checkTarget.FindStringSubmatch(c.Target)
 	if parts == nil {
-		return out, validation("HealthCheck Target must be specified as PROTOCOL:PORT, or for HTTP and HTTPS as PROTOCOL:PORT/PATH: %s", c.Target)
+		return out, validation("HealthCheck Target must be specified as PROTOCOL:PORT, or for HTTP and HTTPS as "+
+			"PROTOCOL:PORT/PATH: %s", c.Target)
 	}
 	if port, err := strconv.Atoi(parts[1] + parts[2]); err != nil || port < 1 || port > 65535 {
 		return out, validation("HealthCheck port must be between 1 and 65535")

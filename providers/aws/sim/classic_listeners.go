@@ -36,7 +36,8 @@ func (t *tx) checkClassicListener(have []*classicListener, l classicListener) er
 	case layers[front] == 0:
 		return validation("Listener protocol '%s' must be one of HTTP, HTTPS, TCP, SSL", l.Protocol)
 	case layers[front] != layers[back]:
-		return refuse("UnsupportedProtocol", "Listener protocol '%s' and instance protocol '%s' must be of the same layer", front, l.InstanceProtocol)
+		return refuse("UnsupportedProtocol", "Listener protocol '%s' and instance protocol '%s' must be of the same layer",
+			front, l.InstanceProtocol)
 	case l.LoadBalancerPort < 1 || l.LoadBalancerPort > 65535:
 		return validation("Listener port '%d' must be between 1 and 65535", l.LoadBalancerPort)
 	case l.InstancePort < 1 || l.InstancePort > 65535:
@@ -52,7 +53,8 @@ func (t *tx) checkClassicListener(have []*classicListener, l classicListener) er
 	}
 	for _, old := range have {
 		if old.LoadBalancerPort == l.LoadBalancerPort && !old.same(l) {
-			return refuse("DuplicateListener", "A listener already exists for port %d, but with a different InstancePort, Protocol, or SSLCertificateId", l.LoadBalancerPort)
+			return refuse("DuplicateListener", "A listener already exists for port %d, but with a different InstancePort, "+
+				"Protocol, or SSLCertificateId", l.LoadBalancerPort)
 		}
 	}
 	return nil
@@ -67,7 +69,8 @@ func defaultInstanceProtocol(front string) string {
 
 func (l *classicListener) same(other classicListener) bool {
 	other = other.complete()
-	return l.Protocol == other.Protocol && l.InstanceProtocol == other.InstanceProtocol && l.InstancePort == other.InstancePort &&
+	return l.Protocol == other.Protocol && l.InstanceProtocol == other.InstanceProtocol &&
+		l.InstancePort == other.InstancePort &&
 		l.SSLCertificateID == other.SSLCertificateID
 }
 
@@ -78,7 +81,7 @@ func (l classicListener) complete() classicListener {
 	return l
 }
 
-// addListeners adds listeners that were checked; one that is there already stays as it is. TLS listeners
+// addListeners adds listeners that were checked; an existing one stays as it is. TLS listeners
 // get the default negotiation policy.
 func (b *classic) addListeners(listeners []classicListener) {
 	for _, l := range listeners {
@@ -119,7 +122,7 @@ func (t *tx) createClassicListeners(b *classic, in classicInput) (nothing, error
 	return nothing{}, nil
 }
 
-// deleteClassicListeners takes ports without a listener as done.
+// deleteClassicListeners ignores ports without a listener.
 func (t *tx) deleteClassicListeners(b *classic, in struct {
 	ofClassic
 	LoadBalancerPorts []string
@@ -138,7 +141,8 @@ func (t *tx) setClassicCertificate(b *classic, in struct {
 	l := b.listener(in.LoadBalancerPort)
 	switch {
 	case l == nil:
-		return nothing{}, refuse("ListenerNotFound", "No listener found on port %d for load balancer %s", in.LoadBalancerPort, b.name)
+		return nothing{}, refuse("ListenerNotFound", "No listener found on port %d for load balancer %s", in.LoadBalancerPort,
+			b.name)
 	case l.SSLCertificateID == "":
 		return nothing{}, refuseClassic("The listener on port %d does not use SSL or HTTPS", in.LoadBalancerPort)
 	case t.checkCertificate(in.SSLCertificateID) != nil:

@@ -63,14 +63,16 @@ func (t *tx) createPolicy(b *classic, in policyInput) (nothing, error) {
 		if old.kind == p.kind && slices.Equal(old.attributes, p.attributes) {
 			return nothing{}, nil
 		}
-		return nothing{}, refuse("DuplicatePolicyName", "There is already a policy named %s for load balancer %s", in.PolicyName, b.name)
+		return nothing{}, refuse("DuplicatePolicyName", "There is already a policy named %s for load balancer %s",
+			in.PolicyName, b.name)
 	}
 	b.policies = append(b.policies, p)
 	return nothing{}, nil
 }
 
 func (t *tx) deletePolicy(b *classic, in policyInput) (nothing, error) {
-	used := slices.ContainsFunc(b.listeners, func(l *classicListener) bool { return slices.Contains(l.policies, in.PolicyName) })
+	used := slices.ContainsFunc(b.listeners,
+		func(l *classicListener) bool { return slices.Contains(l.policies, in.PolicyName) })
 	for _, names := range b.backends {
 		used = used || slices.Contains(names, in.PolicyName)
 	}
@@ -81,7 +83,7 @@ func (t *tx) deletePolicy(b *classic, in policyInput) (nothing, error) {
 	return nothing{}, nil
 }
 
-// known refuses policies that the load balancer does not have.
+// checkPolicies refuses policies that the load balancer does not have.
 func (b *classic) checkPolicies(names []string) error {
 	for _, name := range names {
 		if b.policy(name) == nil {
@@ -113,7 +115,8 @@ func (t *tx) setListenerPolicies(b *classic, in policyInput) (nothing, error) {
 	}
 	l := b.listener(in.LoadBalancerPort)
 	if l == nil {
-		return nothing{}, refuse("ListenerNotFound", "No listener found on port %d for load balancer %s", in.LoadBalancerPort, b.name)
+		return nothing{}, refuse("ListenerNotFound", "No listener found on port %d for load balancer %s", in.LoadBalancerPort,
+			b.name)
 	}
 	l.policies = slices.Clone(in.PolicyNames)
 	return nothing{}, nil
@@ -125,11 +128,13 @@ type policyView struct {
 	Attributes query.Members[policyAttribute] `xml:"PolicyAttributeDescriptions"`
 }
 
-// describePolicies shows the policies of a load balancer. Without one, AWS shows its sample policies; here is one of them.
+// describePolicies shows the policies of a load balancer. Without one, AWS shows its sample policies; here is one of
+// them.
 func (t *tx) describePolicies(in policyInput) (out struct {
 	Policies query.Members[policyView] `xml:"PolicyDescriptions"`
 }, err error) {
-	policies := []*classicPolicy{{defaultPolicy, sslPolicyType, []policyAttribute{{"Reference-Security-Policy", defaultPolicy}}}}
+	policies := []*classicPolicy{{defaultPolicy, sslPolicyType,
+		[]policyAttribute{{"Reference-Security-Policy", defaultPolicy}}}}
 	if in.LoadBalancerName != "" {
 		b, err := t.classicOf(in.LoadBalancerName)
 		if err != nil {

@@ -61,7 +61,8 @@ type classicView struct {
 func (t *tx) viewClassic(b *classic) classicView {
 	v := classicView{
 		Name: b.name, DNS: b.dns, ZoneID: hostedZone, Subnets: query.MembersOf(b.subnets), VPC: b.vpc, Check: b.check,
-		Groups: query.MembersOf(b.groups), Made: timestamp(b.made), Scheme: b.scheme, SourceInfo: sourceGroup{Owner: t.o.Account},
+		Groups: query.MembersOf(b.groups), Made: timestamp(b.made), Scheme: b.scheme,
+		SourceInfo: sourceGroup{Owner: t.o.Account},
 	}
 	if b.scheme == schemePublic {
 		v.Zone = b.dns
@@ -71,7 +72,8 @@ func (t *tx) viewClassic(b *classic) classicView {
 	}
 	for _, l := range b.listeners {
 		v.Listeners.Member = append(v.Listeners.Member, listenerDescription{
-			Listener: classicListenerView{l.Protocol, l.LoadBalancerPort, l.InstanceProtocol, l.InstancePort, l.SSLCertificateID},
+			Listener: classicListenerView{l.Protocol, l.LoadBalancerPort, l.InstanceProtocol, l.InstancePort,
+				l.SSLCertificateID},
 			Policies: query.MembersOf(l.policies),
 		})
 	}

@@ -43,7 +43,8 @@ func New(o Options) (*Cloud, error) {
 	if err := o.validate(); err != nil {
 		return nil, err
 	}
-	c := &Cloud{options: o, clock: o.Clock, state: newState(), random: rand.New(rand.NewPCG(uint64(o.Seed), 1)), used: map[string]int{}}
+	c := &Cloud{options: o, clock: o.Clock, state: newState(), random: rand.New(rand.NewPCG(uint64(o.Seed), 1)),
+		used: map[string]int{}}
 	if len(o.Policy) > 0 {
 		policy, err := iam.Parse(o.Policy)
 		if err != nil {
@@ -69,7 +70,7 @@ func New(o Options) (*Cloud, error) {
 	return c, nil
 }
 
-// Front is where clients call: over a socket with ServeHTTP, or in process with Transport.
+// Front returns the entry point of clients: over a socket with ServeHTTP, or in process with Transport.
 func (c *Cloud) Front() *kit.Front { return c.front }
 
 // tx is one operation on the state. It holds the cloud's lock.
@@ -96,7 +97,7 @@ func (c *Cloud) do(k call, work func(*tx) (any, error)) (any, error) {
 	return work(t)
 }
 
-// console is what a person does at the AWS console: no latency, limit, fault or settle time applies.
+// console runs an operation of an administrator: no latency, limit, fault or settle time applies.
 func (c *Cloud) console(work func(*tx) error) error {
 	_, err := c.do(call{}, func(t *tx) (any, error) {
 		return nil, work(t)
@@ -104,19 +105,19 @@ func (c *Cloud) console(work func(*tx) error) error {
 	return err
 }
 
-// requestID is a random UUID.
+// requestID returns a random UUID.
 func (c *Cloud) requestID() string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return kit.UUID(c.random)
 }
 
-// newID is an ID in the long form: the prefix and 17 hexadecimal digits of which the first is 0.
+// newID returns an ID in the long form: the prefix and 17 hexadecimal digits of which the first is 0.
 func (t *tx) newID(prefix string) string {
 	return fmt.Sprintf("%s-0%016x", prefix, t.cloud.random.Uint64())
 }
 
-// born hides a new object from reads for the settle time, unless it was made at the console.
+// hideNew hides a new object from reads for the settle time, unless it was made by the console.
 func (t *tx) hideNew(id string) {
 	if t.o.SettleTime > 0 && t.call.service != "" {
 		t.visibleAt[id] = t.now.Add(t.o.SettleTime)

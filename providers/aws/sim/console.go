@@ -31,7 +31,8 @@ func (c *Cloud) Launch(m world.Machine) (node *v1.Node, err error) {
 // Machine implements world.World.
 func (c *Cloud) Machine(nodeName string) (m world.Machine, err error) {
 	err = c.onMachine(nodeName, func(t *tx, i *instance) error {
-		m = world.Machine{Name: i.nodeName, Zone: i.zone, Type: i.kind, Region: t.o.Region, PodCIDRs: slices.Clone(i.podCIDRs)}
+		m = world.Machine{Name: i.nodeName, Zone: i.zone, Type: i.kind, Region: t.o.Region,
+			PodCIDRs: slices.Clone(i.podCIDRs)}
 		return nil
 	})
 	return m, err
@@ -116,7 +117,8 @@ func (c *Cloud) AddForeignRoute(destination string) error {
 	})
 }
 
-// Objects implements world.World. Terminated instances are gone; network interfaces come and go with what they belong to.
+// Objects implements world.World. Terminated instances are left out; network interfaces come and go with what they
+// belong to.
 func (c *Cloud) Objects() map[string]int {
 	out := map[string]int{}
 	c.inspect(func(t *tx) {
@@ -149,7 +151,7 @@ func (c *Cloud) Objects() map[string]int {
 	return out
 }
 
-// look reads the state.
+// inspect reads the state.
 func (c *Cloud) inspect(read func(*tx)) {
 	// A function that returns no error makes console return none.
 	_ = c.console(func(t *tx) error { read(t); return nil })

@@ -22,7 +22,7 @@ func (c *Cloud) LoadBalancers() []world.LoadBalancer {
 			out = append(out, t.classicToWorld(b))
 		}
 	})
-	// Nobody has to wait for the cloud while this is put in order.
+	// Sorting needs no lock.
 	world.SortLoadBalancers(out)
 	return out
 }
@@ -50,7 +50,7 @@ func (t *tx) toWorld(b *balancer) world.LoadBalancer {
 	return out
 }
 
-// nodeOf is the node with an instance's ID or one of its addresses; what is no node is named as it is.
+// nodeOf returns the node with an instance's ID or one of its addresses; an address of no node is returned as it is.
 func (t *tx) nodeOf(id string) string {
 	if i := t.instances[id]; i != nil {
 		return i.nodeName
@@ -61,7 +61,8 @@ func (t *tx) nodeOf(id string) string {
 	return id
 }
 
-// membersOf are the nodes of a target group that can be reached, and the security groups of all, of which there are few.
+// membersOf returns the nodes of a target group that can be reached, and the security groups of all, of which there are
+// few.
 func (t *tx) membersOf(b *balancer, g *targetGroup) (nodes, groups []string) {
 	reach := t.reachOf(b, g)
 	var last []string
@@ -80,7 +81,7 @@ func (t *tx) membersOf(b *balancer, g *targetGroup) (nodes, groups []string) {
 	return nodes, groups
 }
 
-// sources are the networks that may connect: by the load balancer's own security groups, or if it has
+// sources returns the networks that may connect: by the load balancer's own security groups, or if it has
 // none, by the client rules of those behind it.
 func (t *tx) sources(b *balancer, l *listener, memberPort int32, transport v1.Protocol, behind []string) []string {
 	protocol := strings.ToLower(string(transport))
@@ -88,16 +89,18 @@ func (t *tx) sources(b *balancer, l *listener, memberPort int32, transport v1.Pr
 		return t.rangesOf(b.groups, protocol, l.port, func(*rule) bool { return true })
 	}
 	if len(behind) == 0 {
-		return nil // There is nothing yet that could refuse anyone.
+		return nil // No rule applies yet.
 	}
 	slices.Sort(behind)
-	return t.rangesOf(slices.Compact(behind), protocol, memberPort, func(r *rule) bool { return !strings.HasPrefix(r.description, healthRule) })
+	return t.rangesOf(slices.Compact(behind), protocol, memberPort,
+		func(r *rule) bool { return !strings.HasPrefix(r.description, healthRule) })
 }
 
-// healthRule begins the description of rules on nodes that let health checks in, as all cloud controller managers for AWS write it.
+// healthRule starts the description of rules on nodes that let health checks in, as all cloud controller managers for
+// AWS write it.
 const healthRule = "kubernetes.io/rule/nlb/health"
 
-// rangesOf are the networks that rules of the groups let in on a port, noSource if there is none.
+// rangesOf returns the networks that rules of the groups let in on a port, noSource if there is none.
 func (t *tx) rangesOf(groups []string, protocol string, port int32, keep func(*rule) bool) []string {
 	var out []string
 	for _, id := range groups {
@@ -135,7 +138,7 @@ func (t *tx) classicToWorld(b *classic) world.LoadBalancer {
 	return out
 }
 
-// DeleteLoadBalancer implements world.World: target groups and security groups are left over.
+// DeleteLoadBalancer implements world.World: target groups and security groups stay.
 func (c *Cloud) DeleteLoadBalancer(name string) error {
 	return c.console(func(t *tx) error {
 		if b := t.balancerByName(name); b != nil {
@@ -158,8 +161,8 @@ const (
 	driftInstances       = "instances"
 )
 
-// Drift implements world.World. By hand it changes the health check's interval of a network load
-// balancer's first target group, or of a classic load balancer, and takes the first member out, if there is one.
+// Drift implements world.World. It changes the health check's interval of a network load
+// balancer's first target group, or of a classic load balancer, and removes the first member, if there is one.
 func (c *Cloud) Drift(name string) (fields []string, err error) {
 	err = c.console(func(t *tx) error {
 		if b := t.balancerByName(name); b != nil {
@@ -185,7 +188,8 @@ func (b *classic) drift() []string {
 	return fields
 }
 
-// driftedInterval is another interval of health checks, within the bounds of both generations and above any timeout of theirs.
+// driftedInterval returns another interval of health checks, within the bounds of both generations and above any
+// timeout of theirs.
 func driftedInterval(seconds int32) int32 {
 	if seconds > 200 {
 		return seconds - 7
@@ -208,7 +212,7 @@ func (t *tx) drift(b *balancer) ([]string, error) {
 	return fields, nil
 }
 
-// firstListener is the one with the lowest port.
+// firstListener returns the listener with the lowest port.
 func (t *tx) firstListener(b *balancer) *listener {
 	var first *listener
 	for _, l := range t.listeners {

@@ -7,13 +7,13 @@ import (
 	"slices"
 )
 
-// Region is the region that is simulated.
+// Region returns the region that is simulated.
 func (c *Cloud) Region() string { return c.options.Region }
 
-// ClusterID is the cluster's ID in the tags of the VPC's objects and of launched instances.
+// ClusterID returns the cluster's ID in the tags of the VPC's objects and of launched instances.
 func (c *Cloud) ClusterID() string { return c.options.Cluster }
 
-// VPC is the ID of the VPC that the cloud was built with.
+// VPC returns the ID of the VPC that the cloud was built with.
 func (c *Cloud) VPC() (id string) {
 	c.inspect(func(t *tx) {
 		if ids := sortedIDs(t.vpcs); len(ids) > 0 {
@@ -81,7 +81,8 @@ func (c *Cloud) LaunchFargate(zone string) (ip netip.Addr, err error) {
 		if err != nil {
 			return err
 		}
-		n.description, n.requester, n.groups = "arn:aws:ecs:"+t.o.Region+":"+t.o.Account+":attachment/"+n.id, "578734482556", []string{g.id}
+		n.description, n.requester, n.groups = "arn:aws:ecs:"+t.o.Region+":"+t.o.Account+":attachment/"+n.id, "578734482556",
+			[]string{g.id}
 		ip = n.primaryIP()
 		return nil
 	})
@@ -98,7 +99,9 @@ func (c *Cloud) DelegatePrefix(nodeName string, prefix netip.Prefix) error {
 
 // AddSubnet makes a further subnet in the VPC and returns its ID. A public one is put into the public route table;
 // any other is in the main one.
-func (c *Cloud) AddSubnet(zone string, network netip.Prefix, public bool, tags map[string]string) (id string, err error) {
+func (c *Cloud) AddSubnet(
+	zone string, network netip.Prefix, public bool, tags map[string]string,
+) (id string, err error) {
 	err = c.console(func(t *tx) error {
 		if !slices.Contains(t.o.Zones, zone) {
 			return fmt.Errorf("zone %q is unknown: zones are %v", zone, t.o.Zones)
@@ -140,7 +143,7 @@ func (c *Cloud) AddSecurityGroup(name string, tags map[string]string) (id string
 	return id, err
 }
 
-// Subnets are the IDs of the subnets in which public load balancers may be, or internal ones, by zone.
+// Subnets returns the IDs of the subnets in which public load balancers may be, or internal ones, by zone.
 func (c *Cloud) Subnets(internal bool) (ids []string) {
 	role := tagPublicRole
 	if internal {

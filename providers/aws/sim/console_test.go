@@ -16,7 +16,8 @@ func TestAdditionalInterfaces(t *testing.T) {
 	if _, err := c.Launch(world.Machine{Name: "a"}); err != nil {
 		t.Fatal(err)
 	}
-	id, err := c.AttachInterface("a", Interface{Device: 1, Addresses: 3, IPv6: true, Prefix: netip.MustParsePrefix("2001:db8:1234:1a00:1::/80")})
+	id, err := c.AttachInterface("a", Interface{Device: 1, Addresses: 3, IPv6: true,
+		Prefix: netip.MustParsePrefix("2001:db8:1234:1a00:1::/80")})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -24,7 +25,8 @@ func TestAdditionalInterfaces(t *testing.T) {
 		t.Error("two interfaces are at one index")
 	}
 	body := post(c, "ec2", "Action=DescribeInstances&Version=2016-11-15").Body.String()
-	for _, want := range []string{id, "<ipv6Prefix>2001:db8:1234:1a00:1::/80</ipv6Prefix>", "<deviceIndex>1</deviceIndex>"} {
+	for _, want := range []string{id, "<ipv6Prefix>2001:db8:1234:1a00:1::/80</ipv6Prefix>",
+		"<deviceIndex>1</deviceIndex>"} {
 		if !strings.Contains(body, want) {
 			t.Errorf("%s is missing in %s", want, body)
 		}
@@ -78,7 +80,8 @@ func TestConcurrentUse(t *testing.T) {
 			if _, err := c.Launch(world.Machine{Name: name}); err != nil {
 				t.Error(err)
 			}
-			for _, action := range []string{"DescribeInstances", "DescribeSecurityGroups", "AllocateAddress", "DescribeRouteTables"} {
+			for _, action := range []string{"DescribeInstances", "DescribeSecurityGroups", "AllocateAddress",
+				"DescribeRouteTables"} {
 				if w := post(c, "ec2", "Action="+action+"&Version=2016-11-15"); w.Code != http.StatusOK {
 					t.Errorf("%s: status %d", action, w.Code)
 				}

@@ -7,22 +7,23 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/aws/sim/iam"
 )
 
-// Disruption is what a person can make of the whole cloud, beyond the faults of the Front, which are about single calls.
+// Disruption affects the whole cloud; faults of the Front affect single calls.
 type Disruption struct {
 	// Denied are the actions that are refused to everyone, as IAM writes them, with wildcards: "ec2:Describe*".
 	Denied []string
-	// Empty makes reads find nothing, as a client sees it that asks in the wrong account or region. Changes
-	// still find what they name.
+	// Empty makes reads find nothing, like reads in the wrong account or region. Changes
+	// still find their objects.
 	Empty bool
-	// Truncated cuts answers off in the middle, as a broken proxy does. What was changes is done.
+	// Truncated cuts responses off in the middle, as a broken proxy does. The operation is done.
 	Truncated bool
 }
 
-// SetDisruption replaces the disruption; the zero one ends it.
+// SetDisruption replaces the disruption; the zero value ends it.
 func (c *Cloud) SetDisruption(disruption Disruption) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.disruption = Disruption{Denied: slices.Clone(disruption.Denied), Empty: disruption.Empty, Truncated: disruption.Truncated}
+	c.disruption = Disruption{Denied: slices.Clone(disruption.Denied), Empty: disruption.Empty,
+		Truncated: disruption.Truncated}
 }
 
 func (c *Cloud) currentDisruption() Disruption {
@@ -31,9 +32,12 @@ func (c *Cloud) currentDisruption() Disruption {
 	return c.disruption
 }
 
-// denies says whether an action is refused by hand.
+// denies reports whether Denied has the action.
 func (t Disruption) denies(action string) bool {
-	return slices.ContainsFunc(t.Denied, func(pattern string) bool { return iam.Match(strings.ToLower(pattern), strings.ToLower(action)) })
+	return slices.ContainsFunc(t.Denied, func(pattern string) bool {
+		return iam.Match(strings.ToLower(pattern),
+			strings.ToLower(action))
+	})
 }
 
 // truncate halves a document.

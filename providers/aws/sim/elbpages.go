@@ -6,7 +6,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/aws/sim/query"
 )
 
-// elbPage is how both generations of Elastic Load Balancing page.
+// elbPage has the paging parameters of both generations of Elastic Load Balancing.
 type elbPage struct {
 	Marker   string
 	PageSize *int32
@@ -19,7 +19,9 @@ const (
 )
 
 // elbCut cuts one page out of a list that is sorted by key, and returns what a client sees of each object.
-func elbCut[T, V any](all []T, p elbPage, key func(T) string, view func(T) V) (out query.Members[V], next string, err error) {
+func elbCut[T, V any](
+	all []T, p elbPage, key func(T) string, view func(T) V,
+) (out query.Members[V], next string, err error) {
 	size := maxELBPage
 	if p.PageSize != nil {
 		if size = int(*p.PageSize); size < 1 || size > maxELBPage {

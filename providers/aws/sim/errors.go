@@ -6,7 +6,7 @@ import (
 	"net/http"
 )
 
-// refusalError is an answer with an error. An operation that returns one has changed nothing.
+// refusalError is an error response. An operation that returns one has changed nothing.
 type refusalError struct {
 	status        int
 	code, message string
@@ -19,13 +19,14 @@ func refuse(code, format string, args ...any) error {
 	return &refusalError{status: statusOf(code), code: code, message: fmt.Sprintf(format, args...)}
 }
 
-// refuseClassic builds the classic API's answer to a configuration that cannot be. The other API
-// answers the same code with another status.
+// refuseClassic builds the classic API's response to an invalid configuration. The other API
+// sends the same code with another status.
 func refuseClassic(format string, args ...any) error {
-	return &refusalError{status: http.StatusConflict, code: "InvalidConfigurationRequest", message: fmt.Sprintf(format, args...)}
+	return &refusalError{status: http.StatusConflict, code: "InvalidConfigurationRequest",
+		message: fmt.Sprintf(format, args...)}
 }
 
-// statusOf is the HTTP status that goes with a code; what is not listed in the API references' tables is 400.
+// statusOf returns the HTTP status that of a code; a code that is not listed in the API references' tables is 400.
 func statusOf(code string) int {
 	switch code {
 	case "AuthFailure":
@@ -45,7 +46,7 @@ func statusOf(code string) int {
 	return http.StatusBadRequest
 }
 
-// refusalOf turns any error into an answer. What is not a refusal is a fault of the simulator itself.
+// refusalOf returns the response for any error. Other errors than refusals are bugs of the simulator.
 func refusalOf(err error) *refusalError {
 	var r *refusalError
 	if errors.As(err, &r) {
@@ -64,7 +65,7 @@ func invalidValue(format string, args ...any) error {
 	return refuse("InvalidParameterValue", format, args...)
 }
 
-// validation is how Elastic Load Balancing words what its model does not allow.
+// validation is the error of Elastic Load Balancing for a request that its model does not allow.
 func validation(format string, args ...any) error {
 	return refuse("ValidationError", format, args...)
 }

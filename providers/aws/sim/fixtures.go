@@ -17,11 +17,12 @@ const (
 	tagName          = "Name"
 )
 
-// furnish builds the VPC: in each zone a public and a private subnet, a public route table, the
+// createFixtures builds the VPC: in each zone a public and a private subnet, a public route table, the
 // main one, which is the cluster's, and the security group of the nodes.
 func (t *tx) createFixtures() error {
 	cluster := tagClusterPrefix + t.o.Cluster
-	v := &vpc{id: t.newID("vpc"), cidr: t.o.VPC, cidr6: t.o.VPC6, dhcp: t.newID("dopt"), gatewayID: t.newID("igw"), natGateway: t.newID("nat")}
+	v := &vpc{id: t.newID("vpc"), cidr: t.o.VPC, cidr6: t.o.VPC6, dhcp: t.newID("dopt"), gatewayID: t.newID("igw"),
+		natGateway: t.newID("nat")}
 	t.vpcs[v.id] = v
 	t.setTags(v.id, map[string]string{tagName: t.o.Cluster, cluster: "shared"})
 	public, private := t.newTable(v, false), t.newTable(v, true)
@@ -62,7 +63,8 @@ func (t *tx) newTable(v *vpc, main bool) *routeTable {
 func (t *tx) newSubnet(v *vpc, zone string, p netip.Prefix, n int) *subnet {
 	six := v.cidr6.Addr().As16()
 	six[7] |= byte(n)
-	s := &subnet{id: t.newID("subnet"), vpc: v.id, zone: zone, cidr: p, cidr6: netip.PrefixFrom(netip.AddrFrom16(six), 64), assign6: t.o.IPv6}
+	s := &subnet{id: t.newID("subnet"), vpc: v.id, zone: zone, cidr: p, cidr6: netip.PrefixFrom(netip.AddrFrom16(six), 64),
+		assign6: t.o.IPv6}
 	t.subnets[s.id] = s
 	return s
 }
@@ -74,7 +76,7 @@ func (t *tx) newGroup(v *vpc, name, description string) *securityGroup {
 	return g
 }
 
-// nodeGroup is the security group of the nodes.
+// nodeGroup returns the security group of the nodes.
 func (t *tx) nodeGroup() (*securityGroup, error) {
 	for _, g := range t.groups {
 		if g.name == "nodes."+t.o.Cluster {
@@ -84,7 +86,7 @@ func (t *tx) nodeGroup() (*securityGroup, error) {
 	return nil, fmt.Errorf("the security group of the nodes was deleted")
 }
 
-// subnetFor is where instances of a zone are launched.
+// subnetFor returns the subnet in which instances of a zone are launched.
 func (t *tx) subnetFor(zone string) (*subnet, error) {
 	for _, id := range sortedIDs(t.subnets) {
 		if s := t.subnets[id]; s.zone == zone && s.mapPublic == t.o.PublicNodes {
@@ -94,13 +96,13 @@ func (t *tx) subnetFor(zone string) (*subnet, error) {
 	return nil, fmt.Errorf("zone %q has no subnet for instances: zones are %v", zone, t.o.Zones)
 }
 
-// What machines are that ask for nothing else.
+// Defaults of machines.
 const (
 	defaultType  = "m5.large"
 	defaultImage = "ami-0123456789abcdef0"
 )
 
-// launch starts the instance of a node. A machine that asks for a name has it as its private DNS name,
+// launch starts the instance of a node. The name of a machine, if set, is its private DNS name,
 // because that is how a node finds its instance.
 func (t *tx) launch(m world.Machine) (*instance, error) {
 	if m.Name != "" && t.byNodeName(m.Name) != nil {
@@ -139,8 +141,10 @@ func (t *tx) boot(s *subnet, o bootOptions) (*instance, error) {
 		return nil, err
 	}
 	i := &instance{
-		id: t.newID("i"), reservation: cmp.Or(o.reservation, t.newID("r")), image: cmp.Or(o.image, defaultImage), kind: cmp.Or(o.kind, defaultType),
-		order: t.made, subnet: s.id, vpc: s.vpc, zone: s.zone, dnsName: cmp.Or(o.name, t.privateName(n.primaryIP())), enis: []string{n.id},
+		id: t.newID("i"), reservation: cmp.Or(o.reservation, t.newID("r")), image: cmp.Or(o.image, defaultImage),
+		kind:  cmp.Or(o.kind, defaultType),
+		order: t.made, subnet: s.id, vpc: s.vpc, zone: s.zone, dnsName: cmp.Or(o.name, t.privateName(n.primaryIP())),
+		enis:  []string{n.id},
 		state: stateRunning, launched: t.now, checkTraffic: true, profile: "nodes." + t.o.Cluster,
 	}
 	i.nodeName = i.dnsName

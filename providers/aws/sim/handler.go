@@ -36,7 +36,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	sendError(w, c, id, refusalOf(err))
 }
 
-// serve authenticates, authorizes and does a call, in the order in which AWS does.
+// serve authenticates, authorizes and runs a call, in the order of AWS.
 func (h *handler) serve(c call, r *http.Request) (any, error) {
 	o, known := h.catalogue[c.service][c.action]
 	if !known {
@@ -108,7 +108,7 @@ func (c *Cloud) authenticate(k call, o operation) error {
 // globalRegion is what calls to the global endpoint of STS are signed for.
 const globalRegion = "us-east-1"
 
-// knowsKey says whether an access key is valid: one of the options', if they name any, or one that STS issued.
+// knowsKey reports whether an access key is valid: one of the options', if they name any, or one that STS issued.
 func (c *Cloud) knowsKey(key string) bool {
 	if len(c.options.AccessKeys) == 0 || slices.Contains(c.options.AccessKeys, key) {
 		return true
@@ -119,7 +119,7 @@ func (c *Cloud) knowsKey(key string) bool {
 	return ok && c.clock.Now().Before(s.expires)
 }
 
-// dialect is how AWS words the errors that the front makes. AWS sends no Retry-After.
+// dialect formats the errors of the front. AWS sends no Retry-After.
 func (h *handler) dialect() kit.Dialect {
 	return kit.Dialect{
 		Error: func(w http.ResponseWriter, r *http.Request) {
@@ -170,6 +170,6 @@ func send(w http.ResponseWriter, c call, id string, status int, document []byte)
 	}
 	header["x-amzn-RequestId"] = []string{id}
 	w.WriteHeader(status)
-	// A client that has gone away makes this fail, and nobody is left to be told.
+	// This fails only if the client has disconnected.
 	_, _ = w.Write(document)
 }

@@ -101,21 +101,25 @@ func TestOperations(t *testing.T) {
 			if !ok {
 				t.Errorf("%s %s is missing", service, name)
 			}
-			if reads := strings.HasPrefix(name, "Describe") || strings.HasPrefix(name, "Get") || service == serviceSTS; ok && reads == o.mutating {
+			if reads := strings.HasPrefix(name, "Describe") || strings.HasPrefix(name, "Get") || service == serviceSTS; ok &&
+				reads == o.mutating {
 				t.Errorf("%s %s: mutating is %v", service, name, o.mutating)
 			}
 		}
 	}
 }
 
-// TestInvalidRequestsChangeNothing sends every operation without parameters: what is refused must leave the world as it was.
+// TestInvalidRequestsChangeNothing sends every operation without parameters: what is refused must leave the world as it
+// was.
 func TestInvalidRequestsChangeNothing(t *testing.T) {
 	c := newCloud(t, Options{})
 	if _, err := c.Launch(world.Machine{Name: "a"}); err != nil {
 		t.Fatal(err)
 	}
-	versions := map[string]string{serviceEC2: versionEC2, serviceELB: versionELB, serviceELBv2: versionELBv2, serviceSTS: versionSTS}
-	scopes := map[string]string{serviceEC2: "ec2", serviceSTS: "sts", serviceELB: "elasticloadbalancing", serviceELBv2: "elasticloadbalancing"}
+	versions := map[string]string{serviceEC2: versionEC2, serviceELB: versionELB, serviceELBv2: versionELBv2,
+		serviceSTS: versionSTS}
+	scopes := map[string]string{serviceEC2: "ec2", serviceSTS: "sts", serviceELB: "elasticloadbalancing",
+		serviceELBv2: "elasticloadbalancing"}
 	for service, operations := range catalogue() {
 		for name, o := range operations {
 			before := c.Objects()

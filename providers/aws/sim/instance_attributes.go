@@ -38,7 +38,8 @@ func (t *tx) modifyInstanceAttribute(in struct {
 	case changes > 1:
 		return done{}, refuse("InvalidParameterCombination", "Fields for multiple attribute types specified")
 	case i.state == stateTerminated:
-		return done{}, refuse("IncorrectInstanceState", "The instance '%s' is not in a state from which its attributes can be modified.", i.id)
+		return done{}, refuse("IncorrectInstanceState",
+			"The instance '%s' is not in a state from which its attributes can be modified.", i.id)
 	case in.InstanceType != nil:
 		return done{true}, t.changeType(i, in.InstanceType)
 	case len(in.GroupID) > 0:
@@ -81,7 +82,8 @@ func (t *tx) checkInterfaceGroups(groups []string, vpc string) error {
 		}
 	}
 	if limit := t.o.Quotas[QuotaGroupsPerInterface]; len(groups) > limit {
-		return refuse("SecurityGroupsPerInterfaceLimitExceeded", "The maximum number of security groups per interface has been reached.")
+		return refuse("SecurityGroupsPerInterfaceLimitExceeded",
+			"The maximum number of security groups per interface has been reached.")
 	}
 	return nil
 }

@@ -19,7 +19,8 @@ const (
 )
 
 // stateCodes are the low bytes of state codes.
-var stateCodes = map[string]int{statePending: 0, stateRunning: 16, "shutting-down": 32, stateTerminated: 48, "stopping": 64, stateStopped: 80}
+var stateCodes = map[string]int{statePending: 0, stateRunning: 16, "shutting-down": 32, stateTerminated: 48,
+	"stopping": 64, stateStopped: 80}
 
 func instanceOperations() []operation {
 	return []operation{
@@ -34,7 +35,7 @@ func instanceOperations() []operation {
 	}
 }
 
-// stateOf is what an instance's state is by now.
+// stateOf returns the current state of an instance.
 func (t *tx) stateOf(i *instance) string {
 	if i.state == stateRunning && t.now.Before(i.launched.Add(t.o.BootTime)) {
 		return statePending
@@ -53,10 +54,12 @@ type describeInstancesOutput struct {
 	NextToken    string                       `xml:"nextToken,omitempty"`
 }
 
-// describeInstances implements the operation. Pages count instances; those of one page that were started together share a reservation.
+// describeInstances implements the operation. Pages count instances; those of one page that were started together share
+// a reservation.
 func (t *tx) describeInstances(in describeInstancesInput) (out describeInstancesOutput, err error) {
 	if len(in.InstanceID) > 0 && in.MaxResults != nil {
-		return out, refuse("InvalidParameterCombination", "The parameter instancesSet cannot be used with the parameter maxResults")
+		return out, refuse("InvalidParameterCombination",
+			"The parameter instancesSet cannot be used with the parameter maxResults")
 	}
 	found, ids, err := selectObjects(t, instanceKind, t.instances, in.InstanceID, in.selection, instanceFields(t))
 	if err != nil {
@@ -75,7 +78,7 @@ func (t *tx) describeInstances(in describeInstancesInput) (out describeInstances
 	return out, err
 }
 
-// instanceFields are the values of an instance's filters.
+// instanceFields returns the values of an instance's filters.
 func instanceFields(t *tx) fields[*instance] {
 	return func(i *instance, name string) ([]string, bool) {
 		if i == nil {
@@ -114,7 +117,7 @@ func instanceFields(t *tx) fields[*instance] {
 	}
 }
 
-// interfaceFieldsOf are filters whose values come from the network interfaces; those of a terminated instance are gone.
+// interfaceFieldsOf returns filters whose values come from the network interfaces; a terminated instance has none.
 func (t *tx) interfaceFieldsOf(i *instance, name string) (values []string, ok bool) {
 	primary := &networkInterface{}
 	if n := t.primary(i); n != nil {
@@ -193,7 +196,8 @@ func (t *tx) describeInstanceStatus(in describeInstanceStatusInput) (out struct 
 	NextToken string                          `xml:"nextToken,omitempty"`
 }, err error) {
 	if len(in.InstanceID) > 0 && in.MaxResults != nil {
-		return out, refuse("InvalidParameterCombination", "The parameter instancesSet cannot be used with the parameter maxResults")
+		return out, refuse("InvalidParameterCombination",
+			"The parameter instancesSet cannot be used with the parameter maxResults")
 	}
 	found, ids, err := selectObjects(t, instanceKind, t.instances, in.InstanceID, in.selection, instanceFields(t))
 	if err != nil {
@@ -263,7 +267,8 @@ func (t *tx) setStates(in instanceIDs, to string) (out stateChanges, err error) 
 	}
 	for _, id := range names {
 		if s := t.instances[id].state; s == stateTerminated && to != stateTerminated {
-			return out, refuse("IncorrectInstanceState", "The instance '%s' is not in a state from which it can be moved to '%s'.", id, to)
+			return out, refuse("IncorrectInstanceState",
+				"The instance '%s' is not in a state from which it can be moved to '%s'.", id, to)
 		}
 	}
 	for _, id := range names {
@@ -275,7 +280,7 @@ func (t *tx) setStates(in instanceIDs, to string) (out stateChanges, err error) 
 	return out, nil
 }
 
-// move changes an instance's state. One that is terminated loses its network interfaces, and with
+// setState changes an instance's state. A terminated one loses its network interfaces, and with
 // them its place in target groups; its routes become blackholes.
 func (t *tx) setState(i *instance, to string) {
 	if to == stateRunning && i.state == stateStopped {

@@ -106,7 +106,8 @@ type stateReason struct {
 
 func (t *tx) viewInstance(i *instance) instanceView {
 	v := instanceView{
-		ID: i.id, Image: i.image, Key: i.key, State: instanceStateOf(t.stateOf(i)), Type: i.kind, Launched: timestamp(i.launched),
+		ID: i.id, Image: i.image, Key: i.key, State: instanceStateOf(t.stateOf(i)), Type: i.kind,
+		Launched:  timestamp(i.launched),
 		Placement: placementView{Zone: i.zone, ZoneID: t.o.zoneID(i.zone), Tenancy: "default"}, Check: i.checkTraffic,
 		Tags: t.tagSet(i.id), UsageUpdated: timestamp(i.launched), Constant: constantParts,
 	}
@@ -118,7 +119,8 @@ func (t *tx) viewInstance(i *instance) instanceView {
 	if primary == nil {
 		return v
 	}
-	v.Devices = query.ItemsOf([]deviceView{{"/dev/xvda", "vol-" + i.id[len("i-"):], "attached", timestamp(i.launched), true}})
+	v.Devices = query.ItemsOf([]deviceView{{"/dev/xvda", "vol-" + i.id[len("i-"):], "attached", timestamp(i.launched),
+		true}})
 	v.Subnet, v.VPC, v.PrivateName = i.subnet, i.vpc, i.dnsName
 	v.PrivateIP = addressText(primary.primaryIP())
 	v.PublicName, v.PublicIP = t.publicName(primary), addressText(t.publicOf(primary))
@@ -136,7 +138,7 @@ func (t *tx) viewInstance(i *instance) instanceView {
 	return v
 }
 
-// profileARN is the instance profile of all nodes of the cluster.
+// profileARN returns the instance profile of all nodes of the cluster.
 func (t *tx) profileARN(i *instance) string {
 	if i.id == "" {
 		return ""
@@ -154,7 +156,7 @@ func (t *tx) groupRefs(ids []string) query.Items[groupRef] {
 	return query.ItemsOf(out)
 }
 
-// primary is the network interface with device index 0; nil for a terminated instance.
+// primary returns the network interface with device index 0; nil for a terminated instance.
 func (t *tx) primary(i *instance) *networkInterface {
 	if len(i.enis) == 0 {
 		return nil
@@ -170,7 +172,7 @@ func (t *tx) interfacesOf(i *instance) []*networkInterface {
 	return out
 }
 
-// publicOf is an interface's public address: its Elastic IP, or the one it was given at launch.
+// publicOf returns an interface's public address: its Elastic IP, or the one it was given at launch.
 // An instance that is stopped keeps only an Elastic IP.
 func (t *tx) publicOf(n *networkInterface) netip.Addr {
 	for _, a := range t.addresses {
@@ -194,7 +196,7 @@ func (t *tx) publicName(n *networkInterface) string {
 
 func dashed(ip netip.Addr) string { return strings.ReplaceAll(ip.String(), ".", "-") }
 
-// addressText is empty for no address.
+// addressText returns the address as text, empty for an invalid one.
 func addressText(ip netip.Addr) string {
 	if !ip.IsValid() {
 		return ""

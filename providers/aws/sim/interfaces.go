@@ -87,7 +87,8 @@ type interfaceView struct {
 func (t *tx) viewAttached(n *networkInterface) instanceInterfaceView {
 	v := instanceInterfaceView{
 		ID: n.id, Subnet: n.subnet, VPC: n.vpc, Description: n.description, Owner: t.o.Account, Status: "in-use", MAC: n.mac,
-		IP: addressText(n.primaryIP()), Name: t.privateName(n.primaryIP()), Check: n.checkTraffic, Groups: t.groupRefs(n.groups),
+		IP: addressText(n.primaryIP()), Name: t.privateName(n.primaryIP()), Check: n.checkTraffic,
+		Groups:      t.groupRefs(n.groups),
 		Association: t.associationOf(n), Type: n.kind,
 	}
 	if n.attachment == "" {
@@ -156,7 +157,8 @@ func (t *tx) describeInterfaces(in struct {
 	Interfaces query.Items[interfaceView] `xml:"networkInterfaceSet"`
 	NextToken  string                     `xml:"nextToken,omitempty"`
 }, err error) {
-	out.Interfaces, out.NextToken, err = describe(t, interfaceKind, t.interfaces, in.NetworkInterfaceID, in.selection, ec2Pages,
+	out.Interfaces, out.NextToken, err = describe(t, interfaceKind, t.interfaces, in.NetworkInterfaceID, in.selection,
+		ec2Pages,
 		interfaceFields(t), func(n *networkInterface) interfaceView {
 			return interfaceView{
 				instanceInterfaceView: t.viewAttached(n), Zone: n.zone, ZoneID: t.o.zoneID(n.zone),
@@ -213,7 +215,7 @@ func (t *tx) attachmentFields(n *networkInterface, name string) ([]string, bool)
 	})
 }
 
-// newInterface makes a network interface with one IPv4 address in a subnet, and an IPv6 address if changes.
+// newInterface makes a network interface with one IPv4 address in a subnet, and an IPv6 address if v6 is set.
 func (t *tx) newInterface(s *subnet, v6 bool) (*networkInterface, error) {
 	ip, n, err := t.allocateIP(s)
 	if err != nil {
@@ -253,10 +255,11 @@ func (t *tx) allocateIP(s *subnet) (netip.Addr, int, error) {
 			return ip, n + reservedAddresses - 1, nil
 		}
 	}
-	return netip.Addr{}, 0, refuse("InsufficientFreeAddressesInSubnet", "There are not enough free addresses in subnet '%s' to satisfy the requested number of instances.", s.id)
+	return netip.Addr{}, 0, refuse("InsufficientFreeAddressesInSubnet",
+		"There are not enough free addresses in subnet '%s' to satisfy the requested number of instances.", s.id)
 }
 
-// hostOf is the nth address of an IPv4 network.
+// hostOf returns the nth address of an IPv4 network.
 func hostOf(p netip.Prefix, n int) netip.Addr {
 	b := p.Addr().As4()
 	v := uint32(b[0])<<24 | uint32(b[1])<<16 | uint32(b[2])<<8 | uint32(b[3])

@@ -33,7 +33,7 @@ type unassignOutput struct {
 // maxAssigned bounds what one request may ask for.
 const maxAssigned = 50
 
-// assignIPv6 gives a network interface addresses or prefixes, those that are named or as many as are changes for.
+// assignIPv6 gives a network interface addresses or prefixes, those that are named or the requested number.
 func (t *tx) assignIPv6(in ipv6Input) (out assignOutput, err error) {
 	n, err := find(interfaceKind, t.interfaces, in.NetworkInterfaceID)
 	if err != nil {
@@ -43,7 +43,8 @@ func (t *tx) assignIPv6(in ipv6Input) (out assignOutput, err error) {
 	switch {
 	case !s.cidr6.IsValid():
 		return out, refuse("InvalidParameterValue", "Subnet '%s' has no IPv6 CIDR block", s.id)
-	case in.IPv6AddressCount < 0 || in.IPv6PrefixCount < 0 || in.IPv6AddressCount > maxAssigned || in.IPv6PrefixCount > maxAssigned:
+	case in.IPv6AddressCount < 0 || in.IPv6PrefixCount < 0 || in.IPv6AddressCount > maxAssigned ||
+		in.IPv6PrefixCount > maxAssigned:
 		return out, invalidValue("Counts of IPv6 addresses and prefixes must be between 0 and %d.", maxAssigned)
 	case int(in.IPv6AddressCount+in.IPv6PrefixCount)+len(in.IPv6Addresses)+len(in.IPv6Prefix) == 0:
 		return out, missingParameter("ipv6AddressCount, ipv6Addresses, ipv6PrefixCount or ipv6Prefixes")

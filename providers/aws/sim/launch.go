@@ -26,7 +26,7 @@ type runInput struct {
 		DeleteOnTermination      *bool
 	}
 	KeyName string
-	// What follows is taken, and of no consequence here.
+	// The following parameters are accepted and ignored.
 	UserData           string
 	EbsOptimized       *bool
 	IamInstanceProfile *struct {
@@ -52,7 +52,8 @@ func (t *tx) runInstances(in runInput) (out reservationView, err error) {
 		return out, err
 	}
 	if free := t.freeAddresses(s); free < int(in.MinCount) {
-		return out, refuse("InsufficientFreeAddressesInSubnet", "There are not enough free addresses in subnet '%s' to satisfy the requested number of instances.", s.id)
+		return out, refuse("InsufficientFreeAddressesInSubnet",
+			"There are not enough free addresses in subnet '%s' to satisfy the requested number of instances.", s.id)
 	}
 	o.reservation = t.newID("r")
 	for range min(int(in.MaxCount), t.freeAddresses(s)) {
@@ -77,7 +78,8 @@ func (t *tx) checkRun(in runInput) (*subnet, bootOptions, error) {
 	case in.ImageID == "":
 		return nil, o, missingParameter("ImageId")
 	case in.MinCount < 1 || in.MaxCount < in.MinCount || in.MaxCount > maxRun:
-		return nil, o, invalidValue("Value (%d) for parameter minCount or (%d) for maxCount is invalid. Both are between 1 and %d, in this order.", in.MinCount, in.MaxCount, maxRun)
+		return nil, o, invalidValue("Value (%d) for parameter minCount or (%d) for maxCount is invalid. Both are between "+
+			"1 and %d, in this order.", in.MinCount, in.MaxCount, maxRun)
 	case len(in.NetworkInterface) > 1:
 		return nil, o, invalidValue("The simulated region starts instances with one network interface.")
 	}
@@ -98,13 +100,15 @@ func (t *tx) checkRun(in runInput) (*subnet, bootOptions, error) {
 	return s, o, t.checkInterfaceGroups(o.groups, s.vpc)
 }
 
-// subnetOf is the subnet that a request names, or one of the zone. What it says of the network interface is put into o.
+// subnetOf returns the subnet that a request names, or one of the zone. Settings of the network interface are copied to
+// o.
 func (t *tx) subnetOf(in runInput, o *bootOptions) (subnetID string, err error) {
 	id := in.SubnetID
 	if len(in.NetworkInterface) == 1 {
 		n := in.NetworkInterface[0]
 		if id != "" || len(o.groups) > 0 {
-			return "", refuse("InvalidParameterCombination", "Network interfaces and an instance-level subnet ID or security groups may not be specified on the same request")
+			return "", refuse("InvalidParameterCombination",
+				"Network interfaces and an instance-level subnet ID or security groups may not be specified on the same request")
 		}
 		id, o.groups = n.SubnetID, n.SecurityGroupID
 		o.public = n.AssociatePublicIPAddress != nil && *n.AssociatePublicIPAddress
@@ -135,7 +139,7 @@ func (t *tx) viewReservation(id string) reservationView {
 	out := reservationView{ID: id, Owner: t.o.Account, Instances: query.Items[instanceView]{}}
 	for n, i := range members {
 		v := t.viewInstance(i)
-		// However soon an instance runs, the answer says that it will.
+		// The response shows instances as pending, even if they are running.
 		v.LaunchIndex, v.State, v.StateReason = n, instanceStateOf(statePending), &stateReason{statePending, statePending}
 		out.Instances.Item = append(out.Instances.Item, v)
 	}

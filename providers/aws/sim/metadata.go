@@ -30,7 +30,7 @@ const (
 	maxTokenTTL    = 21600
 )
 
-// metadataPath splits a path into the instance it speaks of, if it names one, and the rest.
+// metadataPath splits a path into the instance, if it names one, and the rest.
 func metadataPath(path string) (instance, rest string, ok bool) {
 	rest = path
 	if tail, found := strings.CutPrefix(path, instancePrefix); found {
@@ -78,7 +78,7 @@ func (c *Cloud) serveMetadata(w http.ResponseWriter, r *http.Request) {
 		metadataError(w, http.StatusNotFound)
 		return
 	}
-	// A client that has gone away makes this fail, and nobody is left to be told.
+	// This fails only if the client has disconnected.
 	_, _ = w.Write([]byte(body))
 }
 
@@ -89,7 +89,7 @@ func metadataError(w http.ResponseWriter, status int) {
 		status, http.StatusText(status))
 }
 
-// Tokens say when they end, so that nothing must be remembered.
+// Tokens contain their expiry, so that no state is needed.
 const tokenPrefix = "AQAEA"
 
 func (c *Cloud) issueToken(w http.ResponseWriter, r *http.Request) {
@@ -119,7 +119,7 @@ func (c *Cloud) validToken(token string) bool {
 	return err == nil && c.clock.Now().Unix() < ends
 }
 
-// self is the instance that a client runs on.
+// self returns the instance that a client runs on.
 func (t *tx) self(id string) *instance {
 	if id != "" {
 		return t.instances[id]
@@ -136,12 +136,12 @@ func (t *tx) self(id string) *instance {
 	return oldest
 }
 
-// SetSelf says on which machine clients run that ask the metadata service.
+// SetSelf sets the machine that the metadata service belongs to.
 func (c *Cloud) SetSelf(nodeName string) error {
 	return c.onMachine(nodeName, func(t *tx, i *instance) error { t.selfID = i.id; return nil })
 }
 
-// metadata answers for one path: a value, or for a folder the list of its members.
+// metadata returns the value of a path, or for a folder the list of its members.
 func (t *tx) metadata(i *instance, path string) (string, bool) {
 	if path == identityPath {
 		return t.identity(i), true
@@ -176,13 +176,15 @@ func (t *tx) metadata(i *instance, path string) (string, bool) {
 	return strings.Join(slices.Compact(members), "\n"), len(members) > 0
 }
 
-// metadataValues are the leaves of the tree. Values that an instance does not have are absent.
+// metadataValues returns the leaves of the tree. Values that an instance does not have are absent.
 func (t *tx) metadataValues(i *instance) map[string]string {
 	out := map[string]string{
 		"ami-id": i.image, "ami-launch-index": "0", "instance-id": i.id, "instance-type": i.kind,
 		"instance-life-cycle": "on-demand", "reservation-id": i.reservation, "profile": "default-hvm",
-		"placement/availability-zone": i.zone, "placement/availability-zone-id": t.o.zoneID(i.zone), "placement/region": t.o.Region,
-		"services/domain": t.o.dnsSuffix(), "services/partition": t.o.partition(), "iam/info": t.profileInfo(i), "iam/security-credentials/" + i.profile: "",
+		"placement/availability-zone": i.zone, "placement/availability-zone-id": t.o.zoneID(i.zone),
+		"placement/region": t.o.Region,
+		"services/domain":  t.o.dnsSuffix(), "services/partition": t.o.partition(), "iam/info": t.profileInfo(i),
+		"iam/security-credentials/" + i.profile: "",
 	}
 	primary := t.primary(i)
 	if primary == nil {
@@ -216,8 +218,9 @@ func (t *tx) interfaceMetadata(n *networkInterface, set func(key, value string))
 		"public-ipv4s": addressText(t.publicOf(n)), "public-hostname": t.publicName(n),
 		"security-group-ids": strings.Join(n.groups, "\n"), "security-groups": strings.Join(t.groupNames(n), "\n"),
 		"subnet-ipv4-cidr-block": s.cidr.String(), "subnet-ipv6-cidr-blocks": prefixText(s.cidr6),
-		"vpc-ipv4-cidr-block": v.cidr.String(), "vpc-ipv4-cidr-blocks": v.cidr.String(), "vpc-ipv6-cidr-blocks": prefixText(v.cidr6),
-		"ipv6-prefix": prefixTexts(n.prefixes),
+		"vpc-ipv4-cidr-block": v.cidr.String(), "vpc-ipv4-cidr-blocks": v.cidr.String(),
+		"vpc-ipv6-cidr-blocks": prefixText(v.cidr6),
+		"ipv6-prefix":          prefixTexts(n.prefixes),
 	} {
 		set(key, value)
 	}
@@ -253,10 +256,10 @@ func (t *tx) profileInfo(i *instance) string {
 	})
 }
 
-// roleLifetime is how long an instance's credentials are good; new ones are issued when half of it is over.
+// roleLifetime is how long an instance's credentials are valid; new ones are issued when half of it is over.
 const roleLifetime = 6 * time.Hour
 
-// roleCredentials are those of the role in the instance's profile. They belong to a session of STS.
+// roleCredentials returns the credentials of the role in the instance's profile. They belong to a session of STS.
 func (t *tx) roleCredentials(i *instance) string {
 	if t.now.After(i.credentials.issued.Add(roleLifetime / 2)) {
 		seconds := int32(roleLifetime / time.Second)
@@ -281,7 +284,7 @@ type instanceCredentials struct {
 	credentialsView
 }
 
-// identity is the instance identity document.
+// identity returns the instance identity document.
 func (t *tx) identity(i *instance) string {
 	ip := ""
 	if n := t.primary(i); n != nil {

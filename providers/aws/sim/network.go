@@ -180,7 +180,7 @@ var zoneIDPrefixes = map[string]string{
 	"eu-central-1": "euc1", "ap-southeast-1": "apse1", "cn-north-1": "cnn1", "us-gov-west-1": "usgw1",
 }
 
-// zoneID is the ID of a zone. AWS maps letters to IDs differently in each account; here in order.
+// zoneID returns the ID of a zone. AWS maps letters to IDs differently in each account; here in order.
 func (o *Options) zoneID(zone string) string {
 	prefix := zoneIDPrefixes[o.Region]
 	if prefix == "" {

@@ -17,15 +17,15 @@ type operation struct {
 	do   func(t *tx, form url.Values) (any, error)
 }
 
-// done is the answer of EC2 operations that return nothing else.
+// done is the response of EC2 operations that return nothing else.
 type done struct {
 	Return bool `xml:"return"`
 }
 
-// nothing is the answer of operations whose result has no members.
+// nothing is the result of operations without members in it.
 type nothing struct{}
 
-// read builds an operation that looks; In and Out are the structs of its request and its answer.
+// read builds an operation that reads; In and Out are the structs of its request and its response.
 func read[In, Out any](name string, do func(*tx, In) (Out, error)) operation {
 	return operation{name: name, do: func(t *tx, form url.Values) (any, error) {
 		in, dry, err := decode[In](t.call.service, form)
@@ -47,7 +47,9 @@ func write[In, Out any](name string, do func(*tx, In) (Out, error)) operation {
 }
 
 // on returns an operation on the object that the request names: the object is looked up before the operation runs.
-func on[In interface{ object(*tx) (O, error) }, O, Out any](do func(*tx, O, In) (Out, error)) func(*tx, In) (Out, error) {
+func on[In interface{ object(*tx) (O, error) }, O, Out any](
+	do func(*tx, O, In) (Out, error),
+) func(*tx, In) (Out, error) {
 	return func(t *tx, in In) (out Out, err error) {
 		x, err := in.object(t)
 		if err != nil {
@@ -70,7 +72,7 @@ func (n ofBalancer) object(t *tx) (*balancer, error)       { return t.balancerOf
 func (n ofTargetGroup) object(t *tx) (*targetGroup, error) { return t.targetGroupOf(n.TargetGroupArn) }
 func (n ofListener) object(t *tx) (*listener, error)       { return t.listenerOf(n.ListenerArn) }
 
-// errDryRun answers a request that changes whether it would be allowed. Like EC2 it comes before the request's values are looked at.
+// errDryRun returns the response to a dry run. Like EC2 it comes before the values of the request are checked.
 func errDryRun() error {
 	return refuse("DryRunOperation", "Request would have succeeded, but DryRun flag is set.")
 }
@@ -102,7 +104,7 @@ func decode[In any](service string, form url.Values) (in In, dry bool, err error
 	return in, dry, nil
 }
 
-// catalogue is every operation by service and name.
+// catalogue returns every operation by service and name.
 func catalogue() map[string]map[string]operation {
 	out := map[string]map[string]operation{}
 	add := func(service string, lists ...[]operation) {
@@ -116,8 +118,10 @@ func catalogue() map[string]map[string]operation {
 	}
 	add(serviceEC2, instanceOperations(), networkOperations(), routeOperations(), securityGroupOperations(),
 		interfaceOperations(), addressOperations(), tagOperations())
-	add(serviceELBv2, v2BalancerOperations(), v2ListenerOperations(), v2TargetGroupOperations(), v2TargetOperations(), v2TagOperations())
-	add(serviceELB, classicBalancerOperations(), classicListenerOperations(), classicPolicyOperations(), classicInstanceOperations())
+	add(serviceELBv2, v2BalancerOperations(), v2ListenerOperations(), v2TargetGroupOperations(), v2TargetOperations(),
+		v2TagOperations())
+	add(serviceELB, classicBalancerOperations(), classicListenerOperations(), classicPolicyOperations(),
+		classicInstanceOperations())
 	add(serviceSTS, stsOperations())
 	return out
 }

@@ -30,13 +30,13 @@ type Options struct {
 	AccessKeys []string
 	// Secret is the secret of all AccessKeys. Where it is set, signatures are checked, also those of sessions.
 	Secret string
-	// Skew is how far the cloud's clock is ahead of Clock, or behind if negative, in the dates of answers and for signatures.
-	// Where Skew or Secret is set, requests that are not of the last or the next five minutes are refused.
+	// Skew is how far the cloud's clock is ahead of Clock, or behind if negative, in the dates of responses and for
+	// signatures. Where Skew or Secret is set, requests that are not of the last or the next five minutes are refused.
 	Skew time.Duration
 	// Policy is an IAM policy document, in JSON, that every caller is subject to; see package iam for what it may hold.
 	// Empty allows all.
 	Policy []byte
-	// Allow is changes in addition whether an action such as ec2:DescribeInstances is allowed. Nil allows all.
+	// Allow reports in addition to Policy whether an action such as ec2:DescribeInstances is allowed. Nil allows all.
 	Allow func(action string) bool
 
 	// Certificates are the ARNs of all certificates that exist; without any, every well-formed ARN does.
@@ -86,8 +86,9 @@ const (
 	QuotaCertificates       = "certificates-per-listener"
 )
 
-// defaultQuotas are the published defaults, but for those of whole objects (security groups, addresses, load balancers,
-// target groups), which are as high as AWS raises them on request: a simulated cluster of 5,000 nodes must fit.
+// defaultQuotas returns the published defaults, but for those of whole objects (security groups, addresses, load
+// balancers, target groups), which are as high as AWS raises them on request: a simulated cluster of 5,000 nodes must
+// fit.
 func defaultQuotas() map[string]int {
 	return map[string]int{
 		QuotaRulesPerGroup:      60,
@@ -105,7 +106,7 @@ func defaultQuotas() map[string]int {
 	}
 }
 
-// PublishedLimits are the token buckets that AWS publishes: for EC2 those of most actions, in the chapter on
+// PublishedLimits returns the token buckets that AWS publishes: for EC2 those of most actions, in the chapter on
 // request throttling of its developer guide, though for each action, and here for all; for both generations of
 // Elastic Load Balancing those of the chapter of the same name in its user guide, without the one that an
 // account has for all actions together.

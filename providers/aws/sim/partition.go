@@ -27,13 +27,13 @@ func (o *Options) inPartition() partitionOf {
 	return partitionOf{}
 }
 
-// partition is the part of AWS to which the region belongs.
+// partition returns the part of AWS to which the region belongs.
 func (o *Options) partition() string { return o.inPartition().id }
 
-// dnsSuffix is the domain of the partition's public names.
+// dnsSuffix returns the domain of the partition's public names.
 func (o *Options) dnsSuffix() string { return o.inPartition().domain }
 
-// internalDomain is the domain of instances' private names; the oldest region has a name of its own.
+// internalDomain returns the domain of instances' private names; the oldest region has a name of its own.
 func (o *Options) internalDomain() string {
 	if o.Region == globalRegion {
 		return "ec2.internal"
@@ -41,7 +41,7 @@ func (o *Options) internalDomain() string {
 	return o.Region + ".compute.internal"
 }
 
-// publicDomain is the domain of instances' public names.
+// publicDomain returns the domain of instances' public names.
 func (o *Options) publicDomain() string {
 	if o.Region == globalRegion {
 		return "compute-1." + o.dnsSuffix()

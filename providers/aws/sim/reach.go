@@ -9,13 +9,13 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-// Nothing is forwarded here, but the security groups say what could be: a load balancer whose
-// target no rule lets it reach shows that target as unhealthy, and the world leaves it out.
+// Nothing is forwarded here, but security groups are evaluated: a target that no rule lets the load balancer
+// reach is unhealthy, and LoadBalancers leaves it out.
 
 // noSource is what a listener's source ranges show when no rule lets any client in: an empty list would mean everyone.
 const noSource = "none"
 
-// peer is who opens a connection: a load balancer's network interfaces.
+// peer is the source of connections: the network interfaces of a load balancer.
 type peer struct {
 	groups    []string
 	addresses []netip.Addr
@@ -31,12 +31,12 @@ func (t *tx) peerOf(enis map[string]string, groups []string) peer {
 	return p
 }
 
-// covers says whether a rule is about a protocol, tcp or udp, and a port.
+// covers reports whether a rule is about a protocol, tcp or udp, and a port.
 func (r *rule) covers(protocol string, port int32) bool {
 	return r.protocol == allProtocols || r.protocol == protocol && r.from <= port && port <= r.to
 }
 
-// admits says whether the rules of any of the groups let a peer in. A rule for networks must cover
+// admits reports whether the rules of any of the groups let a peer in. A rule for networks must cover
 // each of the peer's addresses of its family.
 func (t *tx) admits(groups []string, p peer, protocol string, port int32) bool {
 	var networks []netip.Prefix
@@ -65,8 +65,8 @@ func (t *tx) admits(groups []string, p peer, protocol string, port int32) bool {
 	})
 }
 
-// reach answers for one target group of one load balancer whether targets can be reached. Thousands of
-// targets in a row share their security groups and port, so the last answer is kept.
+// reach evaluates for one target group of one load balancer whether targets are reachable. Thousands of
+// targets in a row share their security groups and port, so the last result is cached.
 type reach struct {
 	t    *tx
 	b    *balancer
@@ -82,7 +82,7 @@ func (t *tx) reachOf(b *balancer, g *targetGroup) *reach {
 	return &reach{t: t, b: b, g: g, from: t.peerOf(b.enis, b.groups)}
 }
 
-// target says whether health checks reach a target, and where the load balancer has security groups of
+// target reports whether health checks reach a target, and where the load balancer has security groups of
 // its own, traffic too: otherwise traffic arrives with its clients' addresses, which sources shows.
 func (r *reach) target(x *target) bool {
 	n := r.t.interfaceOf(x.id)
@@ -109,7 +109,7 @@ func (r *reach) admitted(groups []string, port int32) bool {
 	return ok
 }
 
-// interfaceOf is the network interface of an instance, by its ID or by any of its addresses.
+// interfaceOf returns the network interface of an instance, by its ID or by any of its addresses.
 func (t *tx) interfaceOf(id string) *networkInterface {
 	if i := t.instances[id]; i != nil {
 		return t.primary(i)
@@ -129,7 +129,8 @@ func (t *tx) interfaceOf(id string) *networkInterface {
 	return t.byAddress[ip]
 }
 
-// reachable says whether a classic load balancer reaches an instance on all of its listeners' ports and with its checks.
+// reachable reports whether a classic load balancer reaches an instance on all of its listeners' ports and with its
+// checks.
 func (t *tx) reachable(b *classic, instanceID string) bool {
 	i := t.instances[instanceID]
 	if i == nil || t.primary(i) == nil {
@@ -138,11 +139,13 @@ func (t *tx) reachable(b *classic, instanceID string) bool {
 	from, groups := t.peerOf(b.enis, b.groups), t.primary(i).groups
 	parts := checkTarget.FindStringSubmatch(b.check.Target)
 	if parts != nil {
-		if port, err := strconv.ParseInt(parts[1]+parts[2], 10, 32); err == nil && !t.admits(groups, from, "tcp", int32(port)) {
+		if port, err := strconv.ParseInt(parts[1]+parts[2], 10, 32); err == nil &&
+			!t.admits(groups, from, "tcp", int32(port)) {
 			return false
 		}
 	}
-	return !slices.ContainsFunc(b.listeners, func(l *classicListener) bool { return !t.admits(groups, from, "tcp", l.InstancePort) })
+	return !slices.ContainsFunc(b.listeners,
+		func(l *classicListener) bool { return !t.admits(groups, from, "tcp", l.InstancePort) })
 }
 
 func transports(protocol string) []v1.Protocol {

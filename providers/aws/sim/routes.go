@@ -73,13 +73,15 @@ func (t *tx) describeTables(in struct {
 	Tables    query.Items[tableView] `xml:"routeTableSet"`
 	NextToken string                 `xml:"nextToken,omitempty"`
 }, err error) {
-	out.Tables, out.NextToken, err = describe(t, tableKind, t.tables, in.RouteTableID, in.selection, pageRule{least: 5, most: 100},
+	out.Tables, out.NextToken, err = describe(t, tableKind, t.tables, in.RouteTableID, in.selection,
+		pageRule{least: 5, most: 100},
 		tableFields(t), t.viewTable)
 	return out, err
 }
 
 func (t *tx) viewTable(r *routeTable) tableView {
-	v := tableView{ID: r.id, VPC: r.vpc, Owner: t.o.Account, Tags: t.tagSet(r.id), Associations: query.ItemsOf(r.associations())}
+	v := tableView{ID: r.id, VPC: r.vpc, Owner: t.o.Account, Tags: t.tagSet(r.id),
+		Associations: query.ItemsOf(r.associations())}
 	for _, x := range r.routes {
 		v.Routes.Item = append(v.Routes.Item, t.viewRoute(x))
 	}
@@ -93,12 +95,13 @@ func (r *routeTable) associations() []tableAssociation {
 		out = append(out, tableAssociation{ID: "rtbassoc-" + suffix, Table: r.id, Main: true, State: stateText{"associated"}})
 	}
 	for _, s := range r.subnets {
-		out = append(out, tableAssociation{ID: "rtbassoc-" + s[len("subnet-"):], Table: r.id, Subnet: s, State: stateText{"associated"}})
+		out = append(out, tableAssociation{ID: "rtbassoc-" + s[len("subnet-"):], Table: r.id, Subnet: s,
+			State: stateText{"associated"}})
 	}
 	return out
 }
 
-// viewRoute shows a route whose network interface is gone as a blackhole, which then names no instance any more.
+// viewRoute shows a route whose network interface was deleted as a blackhole, which then names no instance any more.
 func (t *tx) viewRoute(r *route) routeView {
 	v := routeView{Gateway: r.gateway, NAT: r.nat, ENI: r.iface, State: "active", Origin: r.origin}
 	if r.destination.Addr().Is4() {
@@ -194,7 +197,8 @@ func (t *tx) destination(in routeInput) (*routeTable, netip.Prefix, error) {
 	text, v4, name := in.DestinationCidrBlock, true, "destinationCidrBlock"
 	if in.DestinationIPv6CidrBlock != "" {
 		if text != "" {
-			return nil, netip.Prefix{}, refuse("InvalidParameterCombination", "The parameters destinationCidrBlock and destinationIpv6CidrBlock cannot be used together")
+			return nil, netip.Prefix{}, refuse("InvalidParameterCombination",
+				"The parameters destinationCidrBlock and destinationIpv6CidrBlock cannot be used together")
 		}
 		text, v4, name = in.DestinationIPv6CidrBlock, false, "destinationIpv6CidrBlock"
 	}
@@ -203,14 +207,16 @@ func (t *tx) destination(in routeInput) (*routeTable, netip.Prefix, error) {
 	}
 	p, err := netip.ParsePrefix(text)
 	if err != nil || p.Addr().Is4() != v4 {
-		return nil, netip.Prefix{}, invalidValue("Value (%s) for parameter %s is invalid. This is not a valid CIDR block.", text, name)
+		return nil, netip.Prefix{}, invalidValue("Value (%s) for parameter %s is invalid. This is not a valid CIDR block.",
+			text, name)
 	}
 	return table, p.Masked(), nil
 }
 
 // target reads what a route leads through.
 func (t *tx) target(in routeInput, table *routeTable, to netip.Prefix) (*route, error) {
-	r := &route{destination: to, origin: "CreateRoute", gateway: in.GatewayID + in.EgressOnlyInternetGatewayID + in.TransitGatewayID +
+	r := &route{destination: to, origin: "CreateRoute", gateway: in.GatewayID + in.EgressOnlyInternetGatewayID +
+		in.TransitGatewayID +
 		in.VpcPeeringConnectionID + in.VpcEndpointID, nat: in.NatGatewayID, iface: in.NetworkInterfaceID}
 	switch {
 	case in.InstanceID != "":
@@ -222,7 +228,8 @@ func (t *tx) target(in routeInput, table *routeTable, to netip.Prefix) (*route, 
 			return nil, refuse("InvalidParameterValue", "route table %s and interface belong to different networks", table.id)
 		}
 		if len(i.enis) == 0 {
-			return nil, refuse("IncorrectInstanceState", "Instance '%s' is not in a state that allows it to be a route target", i.id)
+			return nil, refuse("IncorrectInstanceState", "Instance '%s' is not in a state that allows it to be a route target",
+				i.id)
 		}
 		if len(i.enis) > 1 {
 			return nil, refuse("InvalidInstanceID", "There are multiple interfaces attached to instance '%s'. "+
@@ -234,13 +241,14 @@ func (t *tx) target(in routeInput, table *routeTable, to netip.Prefix) (*route, 
 			return nil, err
 		}
 	case r.gateway == "" && r.nat == "":
-		return nil, refuse("MissingParameter", "The request must contain exactly one of gatewayId, natGatewayId, networkInterfaceId, "+
+		return nil, refuse("MissingParameter", "The request must contain exactly one of gatewayId, natGatewayId, "+
+			"networkInterfaceId, "+
 			"vpcPeeringConnectionId, instanceId, egressOnlyInternetGatewayId, transitGatewayId, vpcEndpointId")
 	}
 	return r, nil
 }
 
-// isLocal says whether a destination is the VPC itself, whose route nobody can change.
+// isLocal reports whether a destination is the VPC itself, whose route cannot be changed.
 func (t *tx) isLocal(table *routeTable, p netip.Prefix) bool {
 	return slices.ContainsFunc(table.routes, func(r *route) bool { return r.gateway == "local" && r.destination == p })
 }
@@ -278,7 +286,8 @@ func (t *tx) replaceRoute(in routeInput) (done, error) {
 	}
 	at := table.index(p)
 	if at < 0 {
-		return done{}, refuse("InvalidParameterValue", "There is no route defined for '%s' in the route table. Use CreateRoute instead.", p)
+		return done{}, refuse("InvalidParameterValue",
+			"There is no route defined for '%s' in the route table. Use CreateRoute instead.", p)
 	}
 	if t.isLocal(table, p) {
 		return done{}, invalidValue("cannot replace local route %s in route table %s", p, table.id)
@@ -298,7 +307,8 @@ func (t *tx) deleteRoute(in routeInput) (done, error) {
 	}
 	at := table.index(p)
 	if at < 0 {
-		return done{}, refuse("InvalidRoute.NotFound", "no route with destination-cidr-block %s in route table %s", p, table.id)
+		return done{}, refuse("InvalidRoute.NotFound", "no route with destination-cidr-block %s in route table %s", p,
+			table.id)
 	}
 	if t.isLocal(table, p) {
 		return done{}, invalidValue("cannot remove local route %s in route table %s", p, table.id)

@@ -9,7 +9,8 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/sim/world"
 )
 
-// manyBalancers is a cloud with that many network load balancers, each with two listeners to all of that many machines.
+// manyBalancers returns a cloud with that many network load balancers, each with two listeners to all of that many
+// machines.
 func manyBalancers(tb testing.TB, balancers, machines int) *Cloud {
 	tb.Helper()
 	c, err := New(Options{})
@@ -37,9 +38,11 @@ func manyBalancers(tb testing.TB, balancers, machines int) *Cloud {
 		fmt.Fprintf(&targets, "&Targets.member.%d.Id=%s", n+1, c.Instance(node.Name))
 	}
 	for n := range balancers {
-		lb := arn(do("Action=CreateLoadBalancer&Type=network&Name=lb-%d&Subnets.member.1=%s", n, c.Subnets(false)[0]), "LoadBalancerArn")
+		lb := arn(do("Action=CreateLoadBalancer&Type=network&Name=lb-%d&Subnets.member.1=%s", n, c.Subnets(false)[0]),
+			"LoadBalancerArn")
 		for port := 80; port < 82; port++ {
-			group := arn(do("Action=CreateTargetGroup&Name=g-%d-%d&Protocol=TCP&Port=30080&VpcId=%s", n, port, c.VPC()), "TargetGroupArn")
+			group := arn(do("Action=CreateTargetGroup&Name=g-%d-%d&Protocol=TCP&Port=30080&VpcId=%s", n, port, c.VPC()),
+				"TargetGroupArn")
 			do("Action=CreateListener&LoadBalancerArn=%s&Protocol=TCP&Port=%d&DefaultActions.member.1.Type=forward&DefaultActions.member.1.TargetGroupArn=%s", lb, port, group)
 			do("Action=RegisterTargets&TargetGroupArn=%s%s", group, targets.String())
 		}

@@ -53,7 +53,8 @@ func (t *tx) describeGroups(in struct {
 	for _, name := range in.GroupName {
 		g := t.groupByName(name, t.defaultVPC())
 		if g == nil {
-			return out, refuse("InvalidGroup.NotFound", "The security group '%s' does not exist in default VPC '%s'", name, t.defaultVPC())
+			return out, refuse("InvalidGroup.NotFound", "The security group '%s' does not exist in default VPC '%s'", name,
+				t.defaultVPC())
 		}
 		ids = append(ids, g.id)
 	}
@@ -100,7 +101,8 @@ func ruleValues(rules []*rule, name string) (values []string, ok bool) {
 	return values, true
 }
 
-// defaultVPC is where groups are looked for by name alone; the simulated account has none unless the VPC is made so.
+// defaultVPC returns where groups are looked for by name alone; the simulated account has none unless the VPC is made
+// so.
 func (t *tx) defaultVPC() string {
 	for _, v := range t.vpcs {
 		if v.isDefault {
@@ -167,7 +169,8 @@ func (t *tx) checkNewGroup(name, description, vpc string) error {
 	case strings.HasPrefix(name, "sg-"):
 		return invalidValue("Invalid value '%s' for groupName. Group names may not be in the format sg-*.", name)
 	case len(description) > maxGroupText || !groupText.MatchString(description):
-		return invalidValue("Invalid security group description. Valid descriptions are strings less than 256 characters from the following set:  " +
+		return invalidValue("Invalid security group description. Valid descriptions are strings less than 256 characters " +
+			"from the following set:  " +
 			"a-zA-Z0-9. _-:/()#,@[]+=&;{}!$*")
 	}
 	if _, err := find(vpcKind, t.vpcs, vpc); err != nil {
@@ -177,7 +180,8 @@ func (t *tx) checkNewGroup(name, description, vpc string) error {
 		return refuse("InvalidGroup.Duplicate", "The security group '%s' already exists for VPC '%s'", name, vpc)
 	}
 	if len(t.groups) >= t.o.Quotas[QuotaGroups] {
-		return refuse("SecurityGroupLimitExceeded", "The maximum number of security groups for VPC '%s' has been reached.", vpc)
+		return refuse("SecurityGroupLimitExceeded", "The maximum number of security groups for VPC '%s' has been reached.",
+			vpc)
 	}
 	return nil
 }
@@ -193,7 +197,8 @@ func (t *tx) groupOf(id, name string) (*securityGroup, error) {
 	if g := t.groupByName(name, t.defaultVPC()); g != nil {
 		return g, nil
 	}
-	return nil, refuse("InvalidGroup.NotFound", "The security group '%s' does not exist in default VPC '%s'", name, t.defaultVPC())
+	return nil, refuse("InvalidGroup.NotFound", "The security group '%s' does not exist in default VPC '%s'", name,
+		t.defaultVPC())
 }
 
 func (t *tx) deleteGroup(in struct {
@@ -222,7 +227,7 @@ func (t *tx) deleteGroup(in struct {
 	return out, nil
 }
 
-// groupInUse says whether a network interface or a rule of another group refers to the group.
+// groupInUse reports whether a network interface or a rule of another group refers to the group.
 func (t *tx) groupInUse(id string) bool {
 	for _, n := range t.interfaces {
 		if slices.Contains(n.groups, id) {

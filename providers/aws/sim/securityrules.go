@@ -16,7 +16,8 @@ var ruleKind = idKind{"sgr", "InvalidSecurityGroupRuleId", "security group rule 
 // allProtocols is the protocol of a rule for all traffic, which has no ports.
 const allProtocols = "-1"
 
-// rule is one rule of a security group: one source or destination. Exactly one of cidr4, cidr6, group and prefixList is set.
+// rule is one rule of a security group: one source or destination. Exactly one of cidr4, cidr6, group and prefixList is
+// set.
 type rule struct {
 	id, protocol                    string
 	from, to                        int32
@@ -24,7 +25,7 @@ type rule struct {
 	description                     string
 }
 
-// key is what no two rules of a group share; the description is not part of it.
+// key returns what no two rules of a group share; the description is not part of it.
 func (r *rule) key() string {
 	return strings.Join([]string{r.protocol, strconv.Itoa(int(r.from)), strconv.Itoa(int(r.to)), r.peer()}, " ")
 }
@@ -140,11 +141,13 @@ func (t *tx) rulesOfOne(p permission) ([]*rule, error) {
 		add(v.Description, func(r *rule) { r.group = g.id })
 	}
 	if len(out) == 0 {
-		return nil, refuse("MissingParameter", "Missing source specification: include source security group or CIDR information")
+		return nil, refuse("MissingParameter", "Missing source specification: include source security group or CIDR "+
+			"information")
 	}
 	for _, r := range out {
 		if len(r.description) > maxGroupText || !groupText.MatchString(r.description) {
-			return nil, invalidValue("Invalid rule description. Valid descriptions are strings less than 256 characters from the following set: " +
+			return nil, invalidValue("Invalid rule description. Valid descriptions are strings less than 256 characters from " +
+				"the following set: " +
 				" a-zA-Z0-9. _-:/()#,@[]+=&;{}!$*")
 		}
 	}
@@ -171,7 +174,8 @@ func portsOf(p permission) (rule, error) { //nolint:cyclop // a list of independ
 			r.from, r.to = 0, 65535
 		}
 		if r.from < 0 || r.to > 65535 || r.from > r.to {
-			return r, invalidValue("Invalid value '%d-%d' for portRange. Must be between 0 and 65535, and from must not be above to.", r.from, r.to)
+			return r, invalidValue("Invalid value '%d-%d' for portRange. Must be between 0 and 65535, and from must not be "+
+				"above to.", r.from, r.to)
 		}
 	case "icmp", "icmpv6":
 		if p.FromPort != nil {
@@ -295,7 +299,8 @@ func (t *tx) checkNewRules(_ *securityGroup, have, rules []*rule) error {
 		func(r *rule) bool { return r.cidr6 == "" }, func(r *rule) bool { return r.cidr4 == "" },
 	} {
 		if counted(slices.Concat(have, rules), family) > t.o.Quotas[QuotaRulesPerGroup] && counted(rules, family) > 0 {
-			return refuse("RulesPerSecurityGroupLimitExceeded", "The maximum number of rules per security group has been reached.")
+			return refuse("RulesPerSecurityGroupLimitExceeded",
+				"The maximum number of rules per security group has been reached.")
 		}
 	}
 	return nil
@@ -310,7 +315,7 @@ func counted(rules []*rule, in func(*rule) bool) (n int) {
 	return n
 }
 
-// portsText is how EC2 words a rule in errors.
+// portsText returns the ports as EC2 formats a rule in errors.
 func (r *rule) portsText() string {
 	switch r.protocol {
 	case allProtocols:

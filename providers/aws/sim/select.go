@@ -87,7 +87,8 @@ func (s selection) check() error {
 		values += len(f.Value)
 	}
 	if values > maxFilterValues {
-		return refuse("FilterLimitExceeded", "The maximum number of filter values specified on a single call is %d", maxFilterValues)
+		return refuse("FilterLimitExceeded", "The maximum number of filter values specified on a single call is %d",
+			maxFilterValues)
 	}
 	return nil
 }
@@ -101,9 +102,11 @@ func oneOf(name string, values map[string]string) ([]string, bool) {
 	return []string{v}, ok
 }
 
-// choose returns the objects that are visible, changes for by ID if any ID is given, and match all
+// selectObjects returns the visible objects that match the IDs, if any are given, and all
 // filters; sorted by ID.
-func selectObjects[T any](t *tx, k idKind, all map[string]T, ids []string, s selection, values fields[T]) ([]T, []string, error) {
+func selectObjects[T any](
+	t *tx, k idKind, all map[string]T, ids []string, s selection, values fields[T],
+) ([]T, []string, error) {
 	if err := s.check(); err != nil {
 		return nil, nil, err
 	}
@@ -143,7 +146,7 @@ func selectIDs[T any](t *tx, k idKind, all map[string]T, ids []string) ([]string
 	return slices.Compact(slices.Sorted(slices.Values(ids))), nil
 }
 
-// checkFilters asks about an empty object: whether a filter is known must not depend on what exists.
+// checkFilters evaluates filters on an empty object: whether a filter is known must not depend on existing objects.
 func checkFilters[T any](filters []filter, values fields[T]) error {
 	for _, f := range filters {
 		if isTagFilter(f.Name) {
@@ -250,10 +253,12 @@ func page[T any](objects []T, ids []string, s selection, rule pageRule) (out []T
 	if s.MaxResults != nil {
 		size = int(*s.MaxResults)
 		if size < rule.least {
-			return nil, "", invalidValue("Value ( %d ) for parameter maxResults is invalid. Expecting a value greater than or equal to %d.", size, rule.least)
+			return nil, "", invalidValue("Value ( %d ) for parameter maxResults is invalid. Expecting a value greater than "+
+				"or equal to %d.", size, rule.least)
 		}
 		if size > rule.most {
-			return nil, "", invalidValue("Value ( %d ) for parameter maxResults is invalid. Expecting a value less than or equal to %d.", size, rule.most)
+			return nil, "", invalidValue("Value ( %d ) for parameter maxResults is invalid. Expecting a value less than or "+
+				"equal to %d.", size, rule.most)
 		}
 	}
 	from := 0

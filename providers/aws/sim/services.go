@@ -24,7 +24,7 @@ const (
 	versionSTS   = "2011-06-15"
 )
 
-// namespaceOf is the XML namespace of a service's answers.
+// namespaceOf returns the XML namespace of the responses of a service.
 func namespaceOf(service, version string) string {
 	switch service {
 	case serviceEC2:
@@ -38,7 +38,7 @@ func namespaceOf(service, version string) string {
 	}
 }
 
-// call is a request that has been understood as far as its service, not yet its operation.
+// call is a parsed request with its service; the operation is still unknown.
 type call struct {
 	service, version, action string
 	credential               query.Credential
@@ -48,7 +48,7 @@ type call struct {
 	noObjects bool
 }
 
-// understand tells the services apart, which all answer at one endpoint: by what the request was
+// parseCall identifies the service, because all respond at one endpoint: by the service that the request was
 // signed for, else by its version, else by the host. The two generations of Elastic Load Balancing
 // sign alike and differ by version only.
 func parseCall(r *http.Request) call {

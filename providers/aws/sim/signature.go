@@ -10,7 +10,7 @@ import (
 // signatureAge is how old a signature may be, and how far in the future.
 const signatureAge = 5 * time.Minute
 
-// now is the cloud's time as its clients see it.
+// now returns the cloud's time as its clients see it.
 func (c *Cloud) now() time.Time { return c.clock.Now().Add(c.options.Skew) }
 
 // checkSignature checks when a request was signed and with which secret, where the options ask for that.
@@ -20,7 +20,8 @@ func (c *Cloud) checkSignature(k call, o operation, r *http.Request) error {
 	}
 	s, ok := query.SignatureOf(r)
 	if !ok {
-		return refuse("IncompleteSignature", "Authorization header requires 'Credential', 'SignedHeaders' and 'Signature' parameters, and the request a date.")
+		return refuse("IncompleteSignature", "Authorization header requires 'Credential', 'SignedHeaders' and 'Signature' "+
+			"parameters, and the request a date.")
 	}
 	if now := c.now(); now.Sub(s.At).Abs() > signatureAge {
 		return skewed(k, s.At, now)
@@ -37,7 +38,8 @@ func (c *Cloud) checkSignature(k call, o operation, r *http.Request) error {
 	case k.service == serviceEC2:
 		return refuse("AuthFailure", "AWS was not able to validate the provided access credentials")
 	}
-	return refuse("SignatureDoesNotMatch", "The request signature we calculated does not match the signature you provided. "+
+	return refuse("SignatureDoesNotMatch", "The request signature we calculated does not match the signature you "+
+		"provided. "+
 		"Check your AWS Secret Access Key and signing method. Consult the service documentation for details.")
 }
 
@@ -54,7 +56,7 @@ func skewed(k call, signed, now time.Time) error {
 		signed.Format(format), now.Add(signatureAge).UTC().Format(format), now.UTC().Format(format))
 }
 
-// secretOf is the secret of an access key that was found valid.
+// secretOf returns the secret of an access key that was found valid.
 func (c *Cloud) secretOf(key string) string {
 	c.mu.Lock()
 	defer c.mu.Unlock()

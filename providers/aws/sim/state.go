@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// state is everything that exists, by ID, or by ARN or name where that is the identity.
+// state has all objects, by ID, or by ARN or name where that is the identity.
 type state struct {
 	vpcs       map[string]*vpc
 	subnets    map[string]*subnet
@@ -45,7 +45,8 @@ func newState() *state {
 		interfaces: map[string]*networkInterface{}, addresses: map[string]*elasticIP{},
 		balancers: map[string]*balancer{}, listeners: map[string]*listener{}, targetGroups: map[string]*targetGroup{},
 		classics: map[string]*classic{}, sessions: map[string]session{}, tags: map[string]map[string]string{},
-		visibleAt: map[string]time.Time{}, allocated: map[string]int{}, unhealthy: map[string]bool{}, launches: map[string]string{},
+		visibleAt: map[string]time.Time{}, allocated: map[string]int{}, unhealthy: map[string]bool{},
+		launches: map[string]string{},
 	}
 }
 
@@ -68,7 +69,7 @@ type subnet struct {
 
 type instance struct {
 	id, reservation, image, kind string
-	// order is the place in the order of launches.
+	// order is the number of the launch.
 	order   int
 	subnet  string
 	vpc     string
@@ -79,7 +80,7 @@ type instance struct {
 	// nodeName is how the cluster calls it.
 	nodeName string
 	podCIDRs []string
-	// state is the last one that was changes for; stateOf adds what time does to it.
+	// state is the last requested one; stateOf adds the effect of time.
 	state        string
 	launched     time.Time
 	terminated   time.Time
@@ -115,7 +116,7 @@ type elasticIP struct {
 	iface       string
 }
 
-// pass lets time do its work: what was to vanish by now has vanished.
+// advance deletes the objects that have expired by now.
 func (t *tx) advance() {
 	for id, i := range t.instances {
 		if i.state == stateTerminated && !t.now.Before(i.terminated.Add(max(t.o.TerminatedTime, 0))) {
@@ -131,7 +132,7 @@ func (t *tx) advance() {
 	}
 }
 
-// forget removes what is kept of an object by its ID.
+// removeRecords deletes the tags and the visibility time of an object.
 func (t *tx) removeRecords(id string) {
 	delete(t.tags, id)
 	delete(t.visibleAt, id)

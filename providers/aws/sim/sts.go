@@ -25,10 +25,10 @@ func stsOperations() []operation {
 	}
 }
 
-// userName is the IAM user whose keys are valid without STS.
+// userName is the IAM user with keys that are valid without STS.
 const userName = "sim"
 
-// callerARN is who signs a call.
+// callerARN returns who signs a call.
 func (t *tx) callerARN() string {
 	if s, ok := t.sessions[t.call.credential.AccessKey]; ok {
 		return s.arn
@@ -134,7 +134,7 @@ type webIdentityOutput struct {
 	Provider string `xml:"Provider"`
 }
 
-// assumeWithWebIdentity takes every token that has the three parts of a JWT; it checks no signature.
+// assumeWithWebIdentity accepts every token with the three parts of a JWT; it checks no signature.
 func (t *tx) assumeWithWebIdentity(in struct {
 	RoleArn          string
 	RoleSessionName  string
@@ -142,9 +142,11 @@ func (t *tx) assumeWithWebIdentity(in struct {
 	DurationSeconds  *int32
 }) (out webIdentityOutput, err error) {
 	if strings.Count(in.WebIdentityToken, ".") != 2 {
-		return out, refuse("InvalidIdentityToken", "The ID Token provided is not a valid JWT. (You may see this error if you sent an Access Token)")
+		return out, refuse("InvalidIdentityToken",
+			"The ID Token provided is not a valid JWT. (You may see this error if you sent an Access Token)")
 	}
 	out.assumeOutput, err = t.issue(in.RoleArn, in.RoleSessionName, in.DurationSeconds)
-	out.Subject, out.Audience, out.Provider = "system:serviceaccount:kube-system:cloud-controller-manager", "sts.amazonaws.com", t.arn("iam", "oidc-provider/simulated")
+	out.Subject, out.Audience, out.Provider = "system:serviceaccount:kube-system:cloud-controller-manager",
+		"sts.amazonaws.com", t.arn("iam", "oidc-provider/simulated")
 	return out, err
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/aws/sim/query"
 )
 
-// tag is a tag in a request or an answer of EC2.
+// tag is a tag in a request or a response of EC2.
 type tag struct {
 	Key   string `xml:"key"`
 	Value string `xml:"value"`
@@ -22,7 +22,7 @@ const (
 	maxTagValue = 256
 )
 
-// tagSet is the list of an object's tags by key.
+// tagSet returns the list of an object's tags by key.
 func (t *tx) tagSet(id string) query.Items[tag] {
 	var out []tag
 	for _, k := range slices.Sorted(maps.Keys(t.tags[id])) {
@@ -98,7 +98,7 @@ type tagsInput struct {
 	Tag        []deletedTag
 }
 
-// deletedTag is a tag whose value may be left out, which is not the same as an empty one.
+// deletedTag is a tag with an optional value; an absent value differs from an empty one.
 type deletedTag struct {
 	Key   string
 	Value *string
@@ -142,7 +142,7 @@ func (t *tx) createTags(in tagsInput) (done, error) {
 	return done{true}, nil
 }
 
-// deleteTags removes tags by key, or only where the value too is as given. Tags that are not there are no error.
+// deleteTags removes tags by key, or only where the value too is as given. Missing tags are no error.
 func (t *tx) deleteTags(in tagsInput) (done, error) {
 	if len(in.ResourceID) == 0 {
 		return done{}, missingParameter("resourceIdSet")

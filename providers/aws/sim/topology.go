@@ -42,7 +42,8 @@ func (t *tx) describeTopology(in struct {
 		return out, invalidValue("The number of instance IDs exceeds the maximum of %d.", maxTopologyIDs)
 	}
 	if len(in.InstanceID) > 0 && in.MaxResults != nil {
-		return out, refuse("InvalidParameterCombination", "The parameter InstanceIds cannot be used with the parameter MaxResults")
+		return out, refuse("InvalidParameterCombination",
+			"The parameter InstanceIds cannot be used with the parameter MaxResults")
 	}
 	if len(in.GroupName) > 0 {
 		return out, refuse("InvalidPlacementGroup.Unknown", "The Placement Group '%s' is unknown.", in.GroupName[0])

@@ -7,7 +7,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/aws/sim/query"
 )
 
-// attribute is a setting by name, in requests and answers of the second generation.
+// attribute is a setting by name, in requests and responses of the second generation.
 type attribute struct {
 	Key   string
 	Value string
@@ -17,17 +17,18 @@ type attributesOutput struct {
 	Attributes query.Members[attribute] `xml:"Attributes"`
 }
 
-// balancerAttributes are a network load balancer's attributes with their defaults.
+// balancerAttributes returns a network load balancer's attributes with their defaults.
 func balancerAttributes() map[string]string {
 	return map[string]string{
 		"access_logs.s3.enabled": "false", "access_logs.s3.bucket": "", "access_logs.s3.prefix": "",
-		"deletion_protection.enabled": "false", "load_balancing.cross_zone.enabled": "false", "ipv6.deny_all_igw_traffic": "false",
+		"deletion_protection.enabled": "false", "load_balancing.cross_zone.enabled": "false",
+		"ipv6.deny_all_igw_traffic":        "false",
 		"dns_record.client_routing_policy": "any_availability_zone", "zonal_shift.config.enabled": "false",
 		"secondary_ips.auto_assigned.per_subnet": "0",
 	}
 }
 
-// groupAttributes are a target group's attributes with their defaults, for network load balancers.
+// groupAttributes returns a target group's attributes with their defaults, for network load balancers.
 func groupAttributes(protocol, targetType string) map[string]string {
 	preserve := "false"
 	if targetType == "instance" || protocol == "UDP" || protocol == "TCP_UDP" {
@@ -53,7 +54,7 @@ func groupAttributes(protocol, targetType string) map[string]string {
 	return out
 }
 
-// listenerAttributes are a listener's.
+// listenerAttributes returns a listener's.
 func listenerAttributes(protocol string) map[string]string {
 	if protocol == "TCP" {
 		return map[string]string{"tcp.idle_timeout.seconds": "350"}
@@ -71,10 +72,11 @@ var attributeBounds = map[string][2]int{
 	"target_group_health.unhealthy_state_routing.minimum_healthy_targets.count": {1, 5000},
 }
 
-// attributeWords are the attributes that are one of a few words.
+// attributeWords are the attributes with a closed set of values.
 var attributeWords = map[string][]string{
-	"dns_record.client_routing_policy": {"any_availability_zone", "availability_zone_affinity", "partial_availability_zone_affinity"},
-	"stickiness.type":                  {"source_ip"},
+	"dns_record.client_routing_policy": {"any_availability_zone", "availability_zone_affinity",
+		"partial_availability_zone_affinity"},
+	"stickiness.type": {"source_ip"},
 }
 
 // checkAttributes refuses attributes that an object does not have, and values that they cannot have.
@@ -82,18 +84,21 @@ func checkAttributes(have map[string]string, changes []attribute) error { //noli
 	for _, a := range changes {
 		old, known := have[a.Key]
 		if !known {
-			return refuse("InvalidConfigurationRequest", "The attribute key '%s' is not recognized or is not supported for this resource", a.Key)
+			return refuse("InvalidConfigurationRequest",
+				"The attribute key '%s' is not recognized or is not supported for this resource", a.Key)
 		}
 		if bounds, ok := attributeBounds[a.Key]; ok {
 			if n, err := strconv.Atoi(a.Value); err != nil || n < bounds[0] || n > bounds[1] {
-				return refuse("InvalidConfigurationRequest", "The value of '%s' must be between %d and %d inclusive", a.Key, bounds[0], bounds[1])
+				return refuse("InvalidConfigurationRequest", "The value of '%s' must be between %d and %d inclusive", a.Key,
+					bounds[0], bounds[1])
 			}
 		}
 		if words, ok := attributeWords[a.Key]; ok && !slices.Contains(words, a.Value) {
 			return refuse("InvalidConfigurationRequest", "The value '%s' is not valid for '%s'", a.Value, a.Key)
 		}
 		boolean := old == "true" || old == "false" || a.Key == "load_balancing.cross_zone.enabled"
-		special := old == "use_load_balancer_configuration" || a.Value == "use_load_balancer_configuration" && has(have, "proxy_protocol_v2.enabled")
+		special := old == "use_load_balancer_configuration" || a.Value == "use_load_balancer_configuration" &&
+			has(have, "proxy_protocol_v2.enabled")
 		if boolean && a.Value != "true" && a.Value != "false" && (!special || a.Value != "use_load_balancer_configuration") {
 			return refuse("InvalidConfigurationRequest", "The value of '%s' must be 'true' or 'false'", a.Key)
 		}
@@ -152,7 +157,8 @@ func (t *tx) modifyGroupAttributes(g *targetGroup, in struct {
 	}
 	for _, a := range in.Attributes {
 		if a.Key == "preserve_client_ip.enabled" && a.Value == "false" && (g.protocol == "UDP" || g.protocol == "TCP_UDP") {
-			return out, refuse("InvalidConfigurationRequest", "Client IP preservation cannot be disabled for %s target groups", g.protocol)
+			return out, refuse("InvalidConfigurationRequest", "Client IP preservation cannot be disabled for %s target groups",
+				g.protocol)
 		}
 	}
 	return setAttributes(g.attributes, in.Attributes), nil

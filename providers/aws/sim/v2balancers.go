@@ -68,7 +68,8 @@ func checkELBTags(tags []elbTag) (map[string]string, error) {
 	out := map[string]string{}
 	for _, tag := range tags {
 		if tag.Key == "" || len([]rune(tag.Key)) > maxTagKey || len([]rune(tag.Value)) > maxTagValue {
-			return nil, validation("Tag '%s' is not valid: keys have 1 to %d characters and values up to %d", tag.Key, maxTagKey, maxTagValue)
+			return nil, validation("Tag '%s' is not valid: keys have 1 to %d characters and values up to %d", tag.Key, maxTagKey,
+				maxTagValue)
 		}
 		if strings.HasPrefix(strings.ToLower(tag.Key), "aws:") {
 			return nil, validation("Tag keys cannot start with 'aws:'")
@@ -110,7 +111,8 @@ func (t *tx) createBalancer(in createBalancerInput) (out balancersOutput, err er
 	}
 	if old := t.balancerByName(in.Name); old != nil {
 		if !sameBalancer(old, b) {
-			return out, refuse("DuplicateLoadBalancerName", "A load balancer with the same name '%s' exists, but with different settings", in.Name)
+			return out, refuse("DuplicateLoadBalancerName",
+				"A load balancer with the same name '%s' exists, but with different settings", in.Name)
 		}
 		out.Balancers.Member = []balancerView{t.viewBalancer(old)}
 		return out, nil
@@ -131,20 +133,23 @@ func (t *tx) createBalancer(in createBalancerInput) (out balancersOutput, err er
 	return out, nil
 }
 
-// newBalancer checks a request and builds what it asks for.
+// newBalancer checks a request and builds the load balancer.
 func (t *tx) newBalancer(in createBalancerInput) (*balancer, map[string]string, error) {
 	switch {
 	case in.Type != "network":
-		return nil, nil, validation("The simulated region has network load balancers only: type '%s' is not available", cmp.Or(in.Type, "application"))
+		return nil, nil, validation("The simulated region has network load balancers only: type '%s' is not available",
+			cmp.Or(in.Type, "application"))
 	case !balancerName.MatchString(in.Name):
-		return nil, nil, validation("Load balancer name '%s' must be 1 to 32 letters, digits and hyphens, and cannot begin or end with a hyphen", in.Name)
+		return nil, nil, validation("Load balancer name '%s' must be 1 to 32 letters, digits and hyphens, and cannot "+
+			"begin or end with a hyphen", in.Name)
 	case strings.HasPrefix(in.Name, "internal-"):
 		return nil, nil, validation("Load balancer name cannot begin with 'internal-'")
 	}
 	b := &balancer{
 		name: in.Name, scheme: cmp.Or(in.Scheme, schemePublic), addressType: cmp.Or(in.IPAddressType, "ipv4"), made: t.now,
-		groups: slices.Clone(in.SecurityGroups), withGroups: len(in.SecurityGroups) > 0, enis: map[string]string{}, privateLink: "on",
-		sourceNAT: cmp.Or(in.SourceNAT, "off"), attributes: balancerAttributes(),
+		groups: slices.Clone(in.SecurityGroups), withGroups: len(in.SecurityGroups) > 0, enis: map[string]string{},
+		privateLink: "on",
+		sourceNAT:   cmp.Or(in.SourceNAT, "off"), attributes: balancerAttributes(),
 	}
 	if err := checkSourceNAT(b.sourceNAT, b.addressType); err != nil {
 		return nil, nil, err
@@ -213,14 +218,15 @@ func (t *tx) mappings(b *balancer, subnets []string, given []subnetMapping) ([]s
 			return nil, "", refuse("InvalidConfigurationRequest", "All subnets must belong to the same VPC")
 		}
 		if has(zones, s.zone) {
-			return nil, "", refuse("InvalidConfigurationRequest", "A load balancer cannot be attached to multiple subnets in the same Availability Zone")
+			return nil, "", refuse("InvalidConfigurationRequest",
+				"A load balancer cannot be attached to multiple subnets in the same Availability Zone")
 		}
 		zones[s.zone] = s.id
 		if err := t.checkMapping(b, s, m); err != nil {
 			return nil, "", err
 		}
 	}
-	// AWS asks no more than this of a public load balancer: its subnets may have no route to the gateway.
+	// AWS requires no more than this of a public load balancer: its subnets may have no route to the gateway.
 	if b.scheme == schemePublic && t.vpcs[vpc].gatewayID == "" {
 		return nil, "", refuse("InvalidSubnet", "VPC %s has no internet gateway", vpc)
 	}
@@ -242,10 +248,12 @@ func (t *tx) checkMapping(b *balancer, s *subnet, m subnetMapping) error {
 	if m.PrivateIPv4 != "" {
 		ip, err := netip.ParseAddr(m.PrivateIPv4)
 		if b.scheme != schemeInternal {
-			return refuse("InvalidConfigurationRequest", "Private IPv4 addresses can be specified for internal load balancers only")
+			return refuse("InvalidConfigurationRequest",
+				"Private IPv4 addresses can be specified for internal load balancers only")
 		}
 		if err != nil || !s.cidr.Contains(ip) {
-			return refuse("InvalidConfigurationRequest", "Private IPv4 address '%s' is not in the range of subnet '%s'", m.PrivateIPv4, s.id)
+			return refuse("InvalidConfigurationRequest", "Private IPv4 address '%s' is not in the range of subnet '%s'",
+				m.PrivateIPv4, s.id)
 		}
 	}
 	if b.addressType == "dualstack" && !s.cidr6.IsValid() {
@@ -312,11 +320,13 @@ func (t *tx) describeBalancers(in describeBalancersInput) (out balancersOutput, 
 			}
 		}
 	}
-	out.Balancers, out.NextMarker, err = elbCut(found, in.elbPage, func(b *balancer) string { return b.arn }, t.viewBalancer)
+	out.Balancers, out.NextMarker, err = elbCut(found, in.elbPage, func(b *balancer) string { return b.arn },
+		t.viewBalancer)
 	return out, err
 }
 
-// deleteBalancer is no error when there is nothing to delete, as AWS documents. Its listeners go with it, its target groups stay.
+// deleteBalancer is no error when there is nothing to delete, as AWS documents. Its listeners go with it, its target
+// groups stay.
 func (t *tx) deleteBalancer(in struct{ LoadBalancerArn string }) (nothing, error) {
 	b := t.balancers[in.LoadBalancerArn]
 	switch {
@@ -325,7 +335,8 @@ func (t *tx) deleteBalancer(in struct{ LoadBalancerArn string }) (nothing, error
 	case b == nil:
 		return nothing{}, nil
 	case b.attributes["deletion_protection.enabled"] == "true":
-		return nothing{}, refuse("OperationNotPermitted", "Load balancer '%s' cannot be deleted because deletion protection is enabled", b.arn)
+		return nothing{}, refuse("OperationNotPermitted",
+			"Load balancer '%s' cannot be deleted because deletion protection is enabled", b.arn)
 	}
 	t.removeBalancer(b)
 	return nothing{}, nil

@@ -48,7 +48,8 @@ const hostedZone = "Z18D5FSROUN65G"
 func (t *tx) viewBalancer(b *balancer) balancerView {
 	v := balancerView{
 		ARN: b.arn, DNS: t.balancerDNS(b), HostedZone: hostedZone, Made: timestamp(b.made), Name: b.name, Scheme: b.scheme,
-		VPC: b.vpc, State: balancerState{"active"}, Type: "network", Zones: t.balancerZones(b), AddressType: b.addressType, SourceNAT: b.sourceNAT,
+		VPC: b.vpc, State: balancerState{"active"}, Type: "network", Zones: t.balancerZones(b), AddressType: b.addressType,
+		SourceNAT: b.sourceNAT,
 	}
 	if t.now.Before(b.made.Add(t.o.ProvisionTime)) {
 		v.State.Code = "provisioning"
@@ -60,7 +61,7 @@ func (t *tx) viewBalancer(b *balancer) balancerView {
 	return v
 }
 
-// balancerDNS is the name that a load balancer's clients resolve.
+// balancerDNS returns the name that a load balancer's clients resolve.
 func (t *tx) balancerDNS(b *balancer) string {
 	return b.name + "-" + b.suffix + ".elb." + t.o.Region + "." + t.o.dnsSuffix()
 }
@@ -101,7 +102,8 @@ func (t *tx) attachBalancer(b *balancer, mappings []subnetMapping) error {
 			n, err := t.newInterface(t.subnets[m.SubnetID], b.addressType == "dualstack")
 			if err != nil {
 				undo()
-				return refuse("InvalidSubnet", "Not enough IP space available in %s. ELB requires at least 8 free IP addresses in each subnet.", m.SubnetID)
+				return refuse("InvalidSubnet", "Not enough IP space available in %s. ELB requires at least 8 free IP addresses "+
+					"in each subnet.", m.SubnetID)
 			}
 			n.description, n.requester, n.kind = "ELB net/"+b.name+"/"+b.suffix, "amazon-elb", "network_load_balancer"
 			b.enis[m.SubnetID], made[m.SubnetID] = n.id, n.id
@@ -160,7 +162,8 @@ func (t *tx) setSecurityGroups(b *balancer, in struct {
 	PrivateLink string                `xml:"EnforceSecurityGroupInboundRulesOnPrivateLinkTraffic"`
 }, err error) {
 	if !b.withGroups {
-		return out, refuse("InvalidConfigurationRequest", "You cannot set security groups on a Network Load Balancer that was created without security groups")
+		return out, refuse("InvalidConfigurationRequest",
+			"You cannot set security groups on a Network Load Balancer that was created without security groups")
 	}
 	if len(in.SecurityGroups) == 0 {
 		return out, refuse("InvalidConfigurationRequest", "You cannot remove all security groups of a Network Load Balancer")
@@ -232,7 +235,8 @@ func (t *tx) setAddressType(b *balancer, in struct {
 	AddressType string `xml:"IpAddressType"`
 }, err error) {
 	if in.IPAddressType != "ipv4" && in.IPAddressType != "dualstack" {
-		return out, refuse("InvalidConfigurationRequest", "IpAddressType '%s' is not supported for network load balancers", in.IPAddressType)
+		return out, refuse("InvalidConfigurationRequest", "IpAddressType '%s' is not supported for network load balancers",
+			in.IPAddressType)
 	}
 	checked := *b
 	checked.addressType = in.IPAddressType
@@ -245,7 +249,8 @@ func (t *tx) setAddressType(b *balancer, in struct {
 		for _, l := range t.listeners {
 			for _, arn := range l.targetGroups() {
 				if l.balancer == b.arn && t.targetGroups[arn].addressType == "ipv6" {
-					return out, refuse("InvalidConfigurationRequest", "You cannot change to ipv4 while a listener forwards to the IPv6 target group '%s'", arn)
+					return out, refuse("InvalidConfigurationRequest",
+						"You cannot change to ipv4 while a listener forwards to the IPv6 target group '%s'", arn)
 				}
 			}
 		}

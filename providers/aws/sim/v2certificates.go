@@ -17,7 +17,7 @@ type certificatesOutput struct {
 	NextMarker   string                         `xml:"NextMarker,omitempty"`
 }
 
-// describeCertificates lists the default certificate too, and says which it is.
+// describeCertificates lists the default certificate too, marked as such.
 func (t *tx) describeCertificates(l *listener, in certificatesInput) (out certificatesOutput, err error) {
 	arns := slices.Sorted(slices.Values(l.certificates))
 	out.Certificates, out.NextMarker, err = elbCut(arns, in.elbPage, func(arn string) string { return arn },
@@ -28,7 +28,7 @@ func (t *tx) describeCertificates(l *listener, in certificatesInput) (out certif
 	return out, err
 }
 
-// addCertificates adds to those for server name indication. What is there already stays.
+// addCertificates adds to those for server name indication. Existing ones stay.
 func (t *tx) addCertificates(l *listener, in certificatesInput) (out certificatesOutput, err error) {
 	if l.protocol != "TLS" {
 		return out, refuse("UnsupportedProtocol", "Certificates cannot be added to %s listeners", l.protocol)
@@ -44,7 +44,8 @@ func (t *tx) addCertificates(l *listener, in certificatesInput) (out certificate
 	}
 	// The quota does not count the default certificate.
 	if len(after)-1 > t.o.Quotas[QuotaCertificates] {
-		return out, refuse("TooManyCertificates", "The maximum number of certificates for listener '%s' has been reached", l.arn)
+		return out, refuse("TooManyCertificates", "The maximum number of certificates for listener '%s' has been reached",
+			l.arn)
 	}
 	l.certificates = after
 	for _, c := range in.Certificates {

@@ -39,7 +39,7 @@ type forwardGroup struct {
 	Weight         *int32
 }
 
-// targetGroups are the groups that a listener forwards to.
+// targetGroups returns the groups that a listener forwards to.
 func (l *listener) targetGroups() []string {
 	var out []string
 	for _, a := range l.actions {
@@ -48,7 +48,7 @@ func (l *listener) targetGroups() []string {
 	return out
 }
 
-// forwardsTo is changes for each pair of a listener and a target group, so it makes no list.
+// forwardsTo returns requested each pair of a listener and a target group, so it makes no list.
 func (l *listener) forwardsTo(group string) bool {
 	for _, a := range l.actions {
 		if a.TargetGroupArn == group {
@@ -136,9 +136,11 @@ func (t *tx) createListener(in listenerInput) (out listenersOutput, err error) {
 		return out, nil
 	}
 	if t.countListeners(b.arn) >= t.o.Quotas[QuotaListeners] {
-		return out, refuse("TooManyListeners", "The maximum number of listeners for load balancer '%s' has been reached", b.arn)
+		return out, refuse("TooManyListeners", "The maximum number of listeners for load balancer '%s' has been reached",
+			b.arn)
 	}
-	l.arn = t.arn("elasticloadbalancing", fmt.Sprintf("listener/net/%s/%s/%016x", b.name, b.suffix, t.cloud.random.Uint64()))
+	l.arn = t.arn("elasticloadbalancing", fmt.Sprintf("listener/net/%s/%s/%016x", b.name, b.suffix,
+		t.cloud.random.Uint64()))
 	t.listeners[l.arn] = l
 	t.setTags(l.arn, tags)
 	t.hideNew(l.arn)
@@ -220,7 +222,8 @@ func (t *tx) checkListener(l *listener) error { //nolint:cyclop // a list of ind
 		return err
 	}
 	if len(l.actions) != 1 || l.actions[0].Type != "forward" || len(l.actions[0].groups()) == 0 {
-		return refuse("InvalidLoadBalancerAction", "Network load balancers require exactly one default action of type 'forward'")
+		return refuse("InvalidLoadBalancerAction",
+			"Network load balancers require exactly one default action of type 'forward'")
 	}
 	for _, arn := range l.targetGroups() {
 		g, err := t.targetGroupOf(arn)
@@ -228,16 +231,19 @@ func (t *tx) checkListener(l *listener) error { //nolint:cyclop // a list of ind
 			return err
 		}
 		if !slices.Contains(compatible[l.protocol], g.protocol) {
-			return refuse("IncompatibleProtocols", "The listener protocol '%s' is not supported with the target group protocol '%s'", l.protocol, g.protocol)
+			return refuse("IncompatibleProtocols",
+				"The listener protocol '%s' is not supported with the target group protocol '%s'", l.protocol, g.protocol)
 		}
 		for _, other := range t.balancersOf(arn) {
 			if other != l.balancer {
-				return refuse("TargetGroupAssociationLimit", "The following target groups cannot be associated with more than one load balancer: %s", arn)
+				return refuse("TargetGroupAssociationLimit",
+					"The following target groups cannot be associated with more than one load balancer: %s", arn)
 			}
 		}
 		b := t.balancers[l.balancer]
 		if g.vpc != b.vpc {
-			return refuse("InvalidConfigurationRequest", "The target group '%s' does not belong to the VPC of the load balancer", arn)
+			return refuse("InvalidConfigurationRequest", "The target group '%s' does not belong to the VPC of the load balancer",
+				arn)
 		}
 		if g.addressType == "ipv6" && b.addressType != "dualstack" {
 			return refuse("InvalidConfigurationRequest", "IPv6 target groups require a dualstack load balancer")
@@ -286,7 +292,7 @@ func (t *tx) checkCertificate(arn string) error {
 	return nil
 }
 
-// use notes that the targets of a listener's groups begin to be checked.
+// markInUse records since when the target groups of a listener are health-checked.
 func (t *tx) markInUse(l *listener) {
 	for _, arn := range l.targetGroups() {
 		if g := t.targetGroups[arn]; g.usedSince.IsZero() {
@@ -307,7 +313,8 @@ func (t *tx) listenerOf(arn string) (*listener, error) {
 
 func (t *tx) modifyListener(l *listener, in listenerInput) (out listenersOutput, err error) {
 	if in.Port != nil && t.listenerOn(l.balancer, *in.Port, l) != nil {
-		return out, refuse("DuplicateListener", "A listener already exists on this port for this load balancer '%s'", l.balancer)
+		return out, refuse("DuplicateListener", "A listener already exists on this port for this load balancer '%s'",
+			l.balancer)
 	}
 	if err := t.change(l, in); err != nil {
 		return out, err
@@ -350,6 +357,7 @@ func (t *tx) describeListeners(in struct {
 		}
 		found = append(found, l)
 	}
-	out.Listeners, out.NextMarker, err = elbCut(found, in.elbPage, func(l *listener) string { return l.arn }, t.viewListener)
+	out.Listeners, out.NextMarker, err = elbCut(found, in.elbPage, func(l *listener) string { return l.arn },
+		t.viewListener)
 	return out, err
 }

@@ -24,7 +24,8 @@ type v2TagsInput struct {
 // v2Resources refuses ARNs under which nothing exists.
 func (t *tx) v2Resources(arns []string) error {
 	if len(arns) == 0 {
-		return validation("1 validation error detected: Value null at 'resourceArns' failed to satisfy constraint: Member must not be null")
+		return validation("1 validation error detected: Value null at 'resourceArns' failed to satisfy constraint: Member " +
+			"must not be null")
 	}
 	if len(arns) > maxDescribeV2 {
 		return validation("No more than %d resources can be named at once", maxDescribeV2)

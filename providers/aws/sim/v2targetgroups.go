@@ -81,8 +81,10 @@ func (t *tx) createTargetGroup(in targetGroupInput) (out targetGroupsOutput, err
 		if old.name != in.Name {
 			continue
 		}
-		if old.protocol != g.protocol || old.port != g.port || old.vpc != g.vpc || old.targetType != g.targetType || !sameCheck(old.check, g.check) {
-			return out, refuse("DuplicateTargetGroupName", "A target group with the same name '%s' exists, but with different settings", in.Name)
+		if old.protocol != g.protocol || old.port != g.port || old.vpc != g.vpc || old.targetType != g.targetType ||
+			!sameCheck(old.check, g.check) {
+			return out, refuse("DuplicateTargetGroupName",
+				"A target group with the same name '%s' exists, but with different settings", in.Name)
 		}
 		out.Groups.Member = []targetGroupView{t.viewTargetGroup(old)}
 		return out, nil
@@ -107,15 +109,18 @@ func sameCheck(a, b healthCheck) bool {
 func (t *tx) newTargetGroup(in targetGroupInput) (*targetGroup, error) {
 	g := &targetGroup{
 		name: in.Name, protocol: in.Protocol, vpc: in.VpcID, targetType: cmp.Or(in.TargetType, "instance"),
-		addressType: cmp.Or(in.IPAddressType, "ipv4"), attributes: groupAttributes(in.Protocol, cmp.Or(in.TargetType, "instance")),
+		addressType: cmp.Or(in.IPAddressType, "ipv4"),
+		attributes:  groupAttributes(in.Protocol, cmp.Or(in.TargetType, "instance")),
 	}
 	switch {
 	case !balancerName.MatchString(in.Name):
-		return nil, validation("Target group name '%s' must be 1 to 32 letters, digits and hyphens, and cannot begin or end with a hyphen", in.Name)
+		return nil, validation("Target group name '%s' must be 1 to 32 letters, digits and hyphens, and cannot begin or "+
+			"end with a hyphen", in.Name)
 	case g.targetType != "instance" && g.targetType != "ip":
 		return nil, validation("Target type '%s' is not available: use 'instance' or 'ip'", g.targetType)
 	case !has(compatible, g.protocol):
-		return nil, refuse("UnsupportedProtocol", "Target group protocol '%s' is not supported for network load balancers", g.protocol)
+		return nil, refuse("UnsupportedProtocol", "Target group protocol '%s' is not supported for network load balancers",
+			g.protocol)
 	case in.Port == nil || *in.Port < 1 || *in.Port > 65535:
 		return nil, validation("A port between 1 and 65535 must be specified")
 	case !has(t.vpcs, in.VpcID):
@@ -140,11 +145,13 @@ func completeCheck(c, in healthCheck) (healthCheck, error) {
 	if c.HealthCheckProtocol == "HTTP" {
 		timeout = 6
 	}
-	c.HealthCheckTimeoutSeconds = cmp.Or(in.HealthCheckTimeoutSeconds, c.HealthCheckTimeoutSeconds, min(timeout, c.HealthCheckIntervalSeconds))
+	c.HealthCheckTimeoutSeconds = cmp.Or(in.HealthCheckTimeoutSeconds, c.HealthCheckTimeoutSeconds,
+		min(timeout, c.HealthCheckIntervalSeconds))
 	switch c.HealthCheckProtocol {
 	case "TCP":
 		if in.HealthCheckPath != "" || in.Matcher != nil && in.Matcher.HTTPCode != "" {
-			return c, refuse("InvalidConfigurationRequest", "Health check path and matcher are not supported for health checks with protocol TCP")
+			return c, refuse("InvalidConfigurationRequest",
+				"Health check path and matcher are not supported for health checks with protocol TCP")
 		}
 		c.HealthCheckPath, c.Matcher = "", nil
 	case "HTTP", "HTTPS":
@@ -162,8 +169,10 @@ func completeCheck(c, in healthCheck) (healthCheck, error) {
 }
 
 func (c healthCheck) validate() error {
-	if p, err := strconv.Atoi(c.HealthCheckPort); c.HealthCheckPort != "traffic-port" && (err != nil || p < 1 || p > 65535) {
-		return validation("Health check port '%s' must be either 'traffic-port' or a port number between 1 and 65535", c.HealthCheckPort)
+	if p, err := strconv.Atoi(c.HealthCheckPort); c.HealthCheckPort != "traffic-port" &&
+		(err != nil || p < 1 || p > 65535) {
+		return validation("Health check port '%s' must be either 'traffic-port' or a port number between 1 and 65535",
+			c.HealthCheckPort)
 	}
 	if c.HealthCheckPath != "" && !strings.HasPrefix(c.HealthCheckPath, "/") {
 		return validation("Health check path '%s' must begin with a '/' character", c.HealthCheckPath)
@@ -173,14 +182,16 @@ func (c healthCheck) validate() error {
 		value, least, most int32
 	}{
 		{"interval", c.HealthCheckIntervalSeconds, 5, 300}, {"timeout", c.HealthCheckTimeoutSeconds, 2, 120},
-		{"healthy threshold count", c.HealthyThresholdCount, 2, 10}, {"unhealthy threshold count", c.UnhealthyThresholdCount, 2, 10},
+		{"healthy threshold count", c.HealthyThresholdCount, 2, 10},
+		{"unhealthy threshold count", c.UnhealthyThresholdCount, 2, 10},
 	} {
 		if b.value < b.least || b.value > b.most {
 			return validation("Health check %s must be between %d and %d", b.name, b.least, b.most)
 		}
 	}
 	if c.HealthCheckTimeoutSeconds > c.HealthCheckIntervalSeconds {
-		return validation("Health check timeout '%d' must be smaller than or equal to the interval '%d'", c.HealthCheckTimeoutSeconds, c.HealthCheckIntervalSeconds)
+		return validation("Health check timeout '%d' must be smaller than or equal to the interval '%d'",
+			c.HealthCheckTimeoutSeconds, c.HealthCheckIntervalSeconds)
 	}
 	return nil
 }
@@ -201,7 +212,8 @@ func (t *tx) deleteTargetGroup(in struct{ TargetGroupArn string }) (nothing, err
 		return nothing{}, validation("'%s' is not a valid target group ARN", in.TargetGroupArn)
 	}
 	if len(t.balancersOf(in.TargetGroupArn)) > 0 {
-		return nothing{}, refuse("ResourceInUse", "Target group '%s' is currently in use by a listener or a rule", in.TargetGroupArn)
+		return nothing{}, refuse("ResourceInUse", "Target group '%s' is currently in use by a listener or a rule",
+			in.TargetGroupArn)
 	}
 	delete(t.targetGroups, in.TargetGroupArn)
 	t.removeRecords(in.TargetGroupArn)
@@ -218,7 +230,7 @@ func (t *tx) targetGroupOf(arn string) (*targetGroup, error) {
 	return nil, refuse("TargetGroupNotFound", "One or more target groups not found")
 }
 
-// balancersOf are the load balancers that forward to a target group.
+// balancersOf returns the load balancers that forward to a target group.
 func (t *tx) balancersOf(arn string) []string {
 	var out []string
 	for _, l := range t.listeners {
@@ -269,7 +281,8 @@ func (t *tx) describeTargetGroups(in struct {
 	if len(missing) > 0 {
 		return out, refuse("TargetGroupNotFound", "One or more target groups not found")
 	}
-	out.Groups, out.NextMarker, err = elbCut(found, in.elbPage, func(g *targetGroup) string { return g.arn }, t.viewTargetGroup)
+	out.Groups, out.NextMarker, err = elbCut(found, in.elbPage, func(g *targetGroup) string { return g.arn },
+		t.viewTargetGroup)
 	return out, err
 }
 
@@ -296,9 +309,12 @@ type targetGroupView struct {
 func (t *tx) viewTargetGroup(g *targetGroup) targetGroupView {
 	c := g.check
 	return targetGroupView{
-		ARN: g.arn, Name: g.name, Protocol: g.protocol, Port: g.port, VPC: g.vpc, CheckProto: c.HealthCheckProtocol, CheckPort: c.HealthCheckPort,
-		Enabled: true, Interval: c.HealthCheckIntervalSeconds, Timeout: c.HealthCheckTimeoutSeconds, Healthy: c.HealthyThresholdCount,
-		Unhealthy: c.UnhealthyThresholdCount, Path: c.HealthCheckPath, Matcher: c.Matcher, Balancers: query.MembersOf(t.balancersOf(g.arn)),
+		ARN: g.arn, Name: g.name, Protocol: g.protocol, Port: g.port, VPC: g.vpc, CheckProto: c.HealthCheckProtocol,
+		CheckPort: c.HealthCheckPort,
+		Enabled:   true, Interval: c.HealthCheckIntervalSeconds, Timeout: c.HealthCheckTimeoutSeconds,
+		Healthy:   c.HealthyThresholdCount,
+		Unhealthy: c.UnhealthyThresholdCount, Path: c.HealthCheckPath, Matcher: c.Matcher,
+		Balancers:  query.MembersOf(t.balancersOf(g.arn)),
 		TargetType: g.targetType, AddressType: g.addressType,
 	}
 }

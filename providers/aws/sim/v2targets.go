@@ -16,7 +16,7 @@ type target struct {
 	id, zone   string
 	port       int32
 	registered time.Time
-	// drained is when a target that was removed is gone; zero for those that were not.
+	// drained is when a deregistered target has drained; zero for registered ones.
 	drained time.Time
 }
 
@@ -40,14 +40,15 @@ type targetsInput struct {
 	Include []string
 }
 
-// registered are the targets that were not removed.
+// registered returns the targets that were not removed.
 func (t *tx) registered(g *targetGroup) []*target {
 	return slices.DeleteFunc(slices.Clone(g.targets), func(x *target) bool { return !x.drained.IsZero() })
 }
 
 func (t *tx) registerTargets(g *targetGroup, in targetsInput) (nothing, error) {
 	if len(in.Targets) == 0 {
-		return nothing{}, validation("1 validation error detected: Value null at 'targets' failed to satisfy constraint: Member must not be null")
+		return nothing{}, validation("1 validation error detected: Value null at 'targets' failed to satisfy constraint: " +
+			"Member must not be null")
 	}
 	if err := t.checkTargets(g, in.Targets); err != nil {
 		return nothing{}, err
@@ -59,7 +60,8 @@ func (t *tx) registerTargets(g *targetGroup, in targetsInput) (nothing, error) {
 		}
 	}
 	if len(t.registered(g))+fresh > t.o.Quotas[QuotaTargetsPerGroup] {
-		return nothing{}, refuse("TooManyTargets", "The maximum number of targets for target group '%s' has been reached", g.arn)
+		return nothing{}, refuse("TooManyTargets", "The maximum number of targets for target group '%s' has been reached",
+			g.arn)
 	}
 	for _, arn := range t.balancersOf(g.arn) {
 		if err := t.checkTargetQuota(arn, g, in.Targets); err != nil {
@@ -101,13 +103,14 @@ func (t *tx) checkTargetQuota(balancer string, g *targetGroup, more []targetInpu
 	}
 	for _, zone := range sortedIDs(count) {
 		if count[zone] > t.o.Quotas[QuotaTargetsPerBalancer] {
-			return refuse("TooManyTargets", "The maximum number of targets per Availability Zone for load balancer '%s' has been reached in zone '%s'", balancer, zone)
+			return refuse("TooManyTargets", "The maximum number of targets per Availability Zone for load balancer '%s' has "+
+				"been reached in zone '%s'", balancer, zone)
 		}
 	}
 	return nil
 }
 
-// zoneOf is where a target is; targets outside the VPC are in all zones.
+// zoneOf returns where a target is; targets outside the VPC are in all zones.
 func (t *tx) zoneOf(id string) string {
 	if n := t.interfaceOf(id); n != nil {
 		return n.zone
@@ -156,10 +159,12 @@ func (t *tx) checkTargets(g *targetGroup, targets []targetInput) error {
 		}
 	}
 	if len(foreign) > 0 {
-		return refuse("InvalidTarget", "The following targets are not in the target group VPC '%s': %s", g.vpc, strings.Join(foreign, ", "))
+		return refuse("InvalidTarget", "The following targets are not in the target group VPC '%s': %s", g.vpc,
+			strings.Join(foreign, ", "))
 	}
 	if len(idle) > 0 {
-		return refuse("InvalidTarget", "The following targets are not in a running state and cannot be registered: %s", strings.Join(idle, ", "))
+		return refuse("InvalidTarget", "The following targets are not in a running state and cannot be registered: %s",
+			strings.Join(idle, ", "))
 	}
 	return nil
 }
@@ -170,7 +175,8 @@ func (t *tx) checkIPTarget(g *targetGroup, x targetInput) error {
 		return validation("The IP address '%s' is not a valid IP address", x.ID)
 	}
 	if ip.Is4() != (g.addressType == "ipv4") {
-		return refuse("InvalidTarget", "The IP address '%s' does not match the IP address type '%s' of the target group", x.ID, g.addressType)
+		return refuse("InvalidTarget", "The IP address '%s' does not match the IP address type '%s' of the target group",
+			x.ID, g.addressType)
 	}
 	v := t.vpcs[g.vpc]
 	if v.cidr.Contains(ip) || v.cidr6.Contains(ip) {
@@ -180,7 +186,8 @@ func (t *tx) checkIPTarget(g *targetGroup, x targetInput) error {
 		return refuse("InvalidTarget", "The IP address '%s' is not in a private range", x.ID)
 	}
 	if x.AvailabilityZone != "all" {
-		return refuse("InvalidTarget", "You must specify an Availability Zone for the IP address '%s', which is outside the VPC", x.ID)
+		return refuse("InvalidTarget", "You must specify an Availability Zone for the IP address '%s', which is outside "+
+			"the VPC", x.ID)
 	}
 	return nil
 }
@@ -250,7 +257,8 @@ func (t *tx) describeTargetHealth(g *targetGroup, in targetsInput) (out struct {
 	}
 	reach := t.reachOfGroup(g)
 	for _, x := range show {
-		v := targetHealthView{Target: targetView{x.id, x.port, x.zone}, Port: g.check.HealthCheckPort, Health: t.health(g, x, reach)}
+		v := targetHealthView{Target: targetView{x.id, x.port, x.zone}, Port: g.check.HealthCheckPort,
+			Health: t.health(g, x, reach)}
 		if v.Port == "traffic-port" {
 			v.Port = strconv.Itoa(int(x.port))
 		}
@@ -267,15 +275,16 @@ func (t *tx) reachOfGroup(g *targetGroup) *reach {
 	return nil
 }
 
-// health is what the load balancer knows of a target by now. An instance that runs passes its checks, unless
-// a person has said otherwise or no security group lets them in.
+// health returns what the load balancer knows of a target by now. An instance that runs passes its checks, unless
+// SetHealth made it fail or no security group admits them.
 func (t *tx) health(g *targetGroup, x *target, reach *reach) healthView {
 	i := t.instances[x.id]
 	switch {
 	case !x.drained.IsZero():
 		return healthView{"draining", "Target.DeregistrationInProgress", "Target deregistration is in progress"}
 	case reach == nil:
-		return healthView{"unused", "Target.NotInUse", "Target group is not configured to receive traffic from the load balancer"}
+		return healthView{"unused", "Target.NotInUse",
+			"Target group is not configured to receive traffic from the load balancer"}
 	case i != nil && t.stateOf(i) != stateRunning:
 		return healthView{"unused", "Target.InvalidState", "Target is in the " + t.stateOf(i) + " state"}
 	case t.now.Before(later(x.registered, g.usedSince).Add(t.o.HealthTime)):

@@ -88,7 +88,7 @@ type regionView struct {
 	OptIn    string `xml:"optInStatus"`
 }
 
-// describeRegions knows the one region of this cloud.
+// describeRegions returns the region of this cloud.
 func (t *tx) describeRegions(in struct {
 	Filter     []filter
 	RegionName []string

@@ -46,16 +46,19 @@ func decodeAuth(body []byte) (authRequest, error) {
 	var envelope struct {
 		Auth *authRequest `json:"auth"`
 	}
-	if err := json.Unmarshal(body, &envelope); err != nil || envelope.Auth == nil || len(envelope.Auth.Identity.Methods) == 0 {
+	if err := json.Unmarshal(body, &envelope); err != nil || envelope.Auth == nil ||
+		len(envelope.Auth.Identity.Methods) == 0 {
 		return authRequest{}, refuse(http.StatusBadRequest, "", "Expecting to find auth in request body. "+
-			"The server could not comply with the request since it is either malformed or otherwise incorrect. The client is assumed to be in error.")
+			"The server could not comply with the request since it is either malformed or otherwise incorrect. The client is "+
+			"assumed to be in error.")
 	}
 	return *envelope.Auth, nil
 }
 
-// identify finds out who asks. Every method that is named must succeed.
+// authenticate identifies the caller. Every requested method must succeed.
 func (t *tx) authenticate(in authRequest) (*token, error) {
-	k := &token{object: object{seq: t.next()}, methods: slices.Clone(in.Identity.Methods), expires: t.now.Add(t.o.TokenLife)}
+	k := &token{object: object{seq: t.next()}, methods: slices.Clone(in.Identity.Methods),
+		expires: t.now.Add(t.o.TokenLife)}
 	for _, method := range in.Identity.Methods {
 		ok := false
 		switch method {

@@ -71,7 +71,8 @@ func (t *tx) createBalancer() (any, error) {
 	if err := t.octaviaQuota(QuotaLoadBalancers, "Load Balancer", len(t.balancers), 1); err != nil {
 		return nil, err
 	}
-	b := &balancer{octaviaObject: t.newOctavia(project), Provider: in.Provider, VIPNetwork: n.ID, Additional: []additionalVIP{}}
+	b := &balancer{octaviaObject: t.newOctavia(project), Provider: in.Provider, VIPNetwork: n.ID,
+		Additional: []additionalVIP{}}
 	merge(b, &in.balancerUpdate)
 	if in.Flavor != "" {
 		b.Flavor = &in.Flavor
@@ -161,7 +162,7 @@ func (t *tx) checkPlacement(in balancerSpec) error {
 	return nil
 }
 
-// ofProvider is how Octavia passes on what Neutron has to say about the address of a VIP, which its provider asks for.
+// ofProvider wraps the error of Neutron about the address of a VIP as Octavia does.
 func ofProvider(name string, err error) error {
 	var r *refusalError
 	if errors.As(err, &r) && (r.kind == "InvalidIpForSubnet" || r.kind == "IpAddressAlreadyAllocated") {
@@ -200,7 +201,7 @@ func (t *tx) assignVIP(b *balancer, in balancerSpec, n *network, s *subnet) erro
 	return nil
 }
 
-// grow makes the pools and the listeners of a new load balancer.
+// createChildren creates the pools and the listeners of a new load balancer.
 func (t *tx) createChildren(b *balancer, in balancerSpec) error {
 	specs, err := collectPools(in)
 	if err != nil {
@@ -247,7 +248,8 @@ func (t *tx) createChildren(b *balancer, in balancerSpec) error {
 	return nil
 }
 
-// collectPools are the pools of a new load balancer, in the list or inside of listeners. A listener may also name one of the list.
+// collectPools returns the pools of a new load balancer, in the list or inside of listeners. A listener may also name
+// one of the list.
 func collectPools(in balancerSpec) ([]poolSpec, error) {
 	specs := append([]poolSpec{}, in.Pools...)
 	var named []string

@@ -19,7 +19,7 @@ const (
 	operatingError     = "ERROR"
 )
 
-// octaviaObject is what all objects of Octavia have.
+// octaviaObject is embedded in all objects of Octavia.
 type octaviaObject struct {
 	object
 	Name         string   `json:"name" default:""`
@@ -42,7 +42,8 @@ type octaviaEntity interface {
 }
 
 func (t *tx) newOctavia(project string) octaviaObject {
-	return octaviaObject{object: object{ID: t.newID(), seq: t.next()}, Project: project, Tenant: project, AdminStateUp: true, Provisioning: pendingCreate,
+	return octaviaObject{object: object{ID: t.newID(), seq: t.next()}, Project: project, Tenant: project,
+		AdminStateUp: true, Provisioning: pendingCreate,
 		Operating: operatingOffline, Created: t.now.UTC().Format(octaviaTime), Tags: []string{}}
 }
 
@@ -76,7 +77,8 @@ type balancer struct {
 }
 
 func balancerOperations() []operation {
-	r := octaviaResource("LoadBalancer", "loadbalancer", func(t *tx) map[string]*balancer { return t.balancers }, (*tx).balancer)
+	r := octaviaResource("LoadBalancer", "loadbalancer", func(t *tx) map[string]*balancer { return t.balancers },
+		(*tx).balancer)
 	r.refresh = func(_ *tx, b *balancer) { b.refresh() }
 	r.filters = map[string]filter[*balancer]{"listeners": nil, "pools": nil}
 	return r.operations(
@@ -106,14 +108,14 @@ func balancerOperations() []operation {
 	)
 }
 
-// noTraffic are the statistics of a load balancer or a listener: nothing is forwarded here.
+// noTraffic returns the statistics of a load balancer or a listener: nothing is forwarded here.
 func noTraffic() any {
 	return map[string]any{"stats": map[string]int{
 		"active_connections": 0, "bytes_in": 0, "bytes_out": 0, "request_errors": 0, "total_connections": 0,
 	}}
 }
 
-// refresh fills in what a load balancer shows of its children.
+// refresh updates the references of a load balancer to its children.
 func (b *balancer) refresh() {
 	b.Listeners, b.Pools = []ref{}, []ref{}
 	for _, l := range b.listeners {
@@ -128,12 +130,12 @@ func errPolicy() error {
 	return refuse(http.StatusForbidden, "", "Policy does not allow this request to be performed.")
 }
 
-// errMissing is how Octavia says that something does not exist.
+// errMissing is the error of Octavia for an object that does not exist.
 func errMissing(kind, id string) error {
 	return refuse(http.StatusNotFound, "", "%s %s not found.", kind, id)
 }
 
-// errUnknown is how it says so of what a request refers to.
+// errUnknown is the error of Octavia for a reference to an object that does not exist.
 func errUnknown(kind, id string) error {
 	return refuse(http.StatusBadRequest, "", "%s %s not found.", kind, id)
 }
@@ -156,7 +158,7 @@ func (t *tx) balancer(id string) (*balancer, error) {
 	return octaviaLookup(t, t.balancers, "Load Balancer", id)
 }
 
-// mutable says whether a child can be changed: its load balancer must be at rest, and so must it.
+// mutable returns an error unless load balancer and children can be changed: none of them may be pending.
 func (t *tx) mutable(b *balancer, children ...octaviaEntity) error {
 	if b.Provisioning != statusActive {
 		return errImmutable("Load Balancer", b.ID)
@@ -184,16 +186,16 @@ func kindOf(c octaviaEntity) string {
 	return "Load Balancer"
 }
 
-// pendingChange is a change that takes its time.
+// pendingChange is a change of a load balancer in progress.
 type pendingChange struct {
 	at       time.Time
 	balancer *balancer
-	// parts are what the change concerns besides the load balancer.
+	// parts are the changed children of the load balancer.
 	parts   []octaviaEntity
 	outcome Outcome
 }
 
-// begin starts a change of a load balancer. Parts that have no pending status yet are being updated.
+// startChange starts a change of a load balancer. Parts that have no pending status yet are being updated.
 func (t *tx) startChange(b *balancer, status string, parts []octaviaEntity) {
 	took := t.o.SettleTime
 	if status == pendingCreate {
@@ -212,7 +214,7 @@ func (t *tx) startChange(b *balancer, status string, parts []octaviaEntity) {
 	t.changes = append(t.changes, &pendingChange{at: t.now.Add(took), balancer: b, parts: parts, outcome: t.nextOutcome()})
 }
 
-// finishDueChanges ends the changes whose time has come.
+// finishDueChanges finishes the changes that are due.
 func (t *tx) finishDueChanges() {
 	var later []*pendingChange
 	for _, g := range t.changes {
@@ -225,7 +227,7 @@ func (t *tx) finishDueChanges() {
 	t.changes = later
 }
 
-// settle ends a change.
+// finishChange applies the outcome of a change.
 func (t *tx) finishChange(g *pendingChange) {
 	b := g.balancer
 	if t.balancers[b.ID] != b {
@@ -280,7 +282,8 @@ func (t *tx) removePart(b *balancer, part octaviaEntity) {
 	}
 }
 
-// removeBalancer deletes a load balancer with all it has. A VIP port that Octavia made goes too, and a floating IP there is detached.
+// removeBalancer deletes a load balancer with all it has. A VIP port that Octavia made goes too, and a floating IP
+// there is detached.
 func (t *tx) removeBalancer(b *balancer) {
 	t.removeChildren(b)
 	delete(t.balancers, b.ID)
@@ -345,11 +348,13 @@ const maxText = 255
 func checkTexts(name, description string, tags []string) error {
 	for field, text := range map[string]string{"name": name, "description": description} {
 		if len(text) > maxText {
-			return badBody(serviceLoadBalancer, "Invalid input for field/attribute %s. Value: '%s'. Value should have a maximum character requirement of %d", field, text, maxText)
+			return badBody(serviceLoadBalancer, "Invalid input for field/attribute %s. Value: '%s'. Value should have a "+
+				"maximum character requirement of %d", field, text, maxText)
 		}
 	}
 	if i := slices.IndexFunc(tags, func(s string) bool { return len(s) > maxText }); i >= 0 {
-		return badBody(serviceLoadBalancer, "Invalid input for field/attribute tags. Value: '%s'. Value should have a maximum character requirement of %d", tags[i], maxText)
+		return badBody(serviceLoadBalancer, "Invalid input for field/attribute tags. Value: '%s'. Value should have a "+
+			"maximum character requirement of %d", tags[i], maxText)
 	}
 	return nil
 }

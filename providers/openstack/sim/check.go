@@ -7,7 +7,7 @@ import (
 	"slices"
 )
 
-// Check says what in the cloud contradicts itself; all problems are joined.
+// Check returns all inconsistencies of the state, joined.
 func (c *Cloud) Check() (err error) {
 	c.inspect(func(t *tx) { err = t.check() })
 	return err
@@ -66,17 +66,20 @@ func (t *tx) checkBalancers() []error {
 func (t *tx) checkBalancer(b *balancer) []error {
 	var problems []error
 	if p := t.ports[b.VIPPort]; p != nil && p.DeviceID != "lb-"+b.ID && p.DeviceOwner == ownerLoadBalancer {
-		problems = append(problems, fmt.Errorf("load balancer %s has VIP port %s, which belongs to %s", b.ID, p.ID, p.DeviceID))
+		problems = append(problems, fmt.Errorf("load balancer %s has VIP port %s, which belongs to %s", b.ID, p.ID,
+			p.DeviceID))
 	}
 	for _, l := range b.listeners {
 		if l.DefaultPool != nil && (t.pools[*l.DefaultPool] == nil || t.pools[*l.DefaultPool].balancer != b) {
-			problems = append(problems, fmt.Errorf("listener %s has pool %s, which its load balancer has not", l.ID, *l.DefaultPool))
+			problems = append(problems, fmt.Errorf("listener %s has pool %s, which its load balancer has not", l.ID,
+				*l.DefaultPool))
 		}
 	}
 	return problems
 }
 
-// checkAddresses compares the addresses that are taken with those in use. The hop of a foreign route is taken and nobody's.
+// checkAddresses compares the addresses that are taken with those in use. The hop of a foreign route is allocated
+// without an owner.
 func (t *tx) checkAddresses() []error {
 	want := map[string]map[string]bool{}
 	use := func(subnet, address string) {

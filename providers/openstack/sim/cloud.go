@@ -30,7 +30,7 @@ type Cloud struct {
 	random *rand.Rand
 }
 
-// fixtureSeed makes the IDs of what every cloud is furnished with the same in all clouds, so that a configuration fits them all.
+// fixtureSeed gives fixtures the same IDs in all clouds, so that one configuration fits them all.
 const fixtureSeed = 0
 
 // New builds a cloud. All bad options are reported at once.
@@ -59,7 +59,7 @@ func New(o Options) (*Cloud, error) {
 	return c, nil
 }
 
-// Front is where clients call: over a socket with ServeHTTP, or in process with Transport.
+// Front returns the entry point of clients: over a socket with ServeHTTP, or in process with Transport.
 func (c *Cloud) Front() *kit.Front { return c.front }
 
 // tx is one operation on the state. It holds the cloud's lock.
@@ -81,7 +81,7 @@ func (c *Cloud) do(k *call, work func(*tx) (answer, error)) (answer, error) {
 	return work(t)
 }
 
-// console is what a person does at the cloud's dashboard as its administrator: no latency, limit, fault or settle time applies.
+// console runs an operation of an administrator: no latency, limit, fault or settle time applies.
 func (c *Cloud) console(work func(*tx) error) error {
 	_, err := c.do(&call{}, func(t *tx) (answer, error) {
 		return answer{}, work(t)
@@ -89,15 +89,15 @@ func (c *Cloud) console(work func(*tx) error) error {
 	return err
 }
 
-// newID is a random UUID.
+// newID returns a random UUID.
 func (t *tx) newID() string { return kit.UUID(t.cloud.random) }
 
-// newHex is a random ID as Keystone makes them, a UUID without dashes.
+// newHex returns a random ID as Keystone makes them, a UUID without dashes.
 func (t *tx) newHex() string {
 	return fmt.Sprintf("%016x%016x", t.cloud.random.Uint64(), t.cloud.random.Uint64())
 }
 
-// next numbers an object in the order of creation.
+// next returns the number of a new object.
 func (t *tx) next() int {
 	t.made++
 	return t.made

@@ -2,7 +2,7 @@ package sim
 
 import "fmt"
 
-// CloudConfig is the cloud.conf of a manager for this cloud, reached at endpoint, a URL.
+// CloudConfig returns the cloud.conf of a manager for this cloud, reached at endpoint, a URL.
 func (c *Cloud) CloudConfig(endpoint string) string {
 	a, p := c.Account(), c.Places()
 	return fmt.Sprintf(`[Global]

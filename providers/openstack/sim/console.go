@@ -74,24 +74,25 @@ func (c *Cloud) DeleteFlavor(name string) error {
 	})
 }
 
-// Account is how a manager gets into the cluster's project.
+// Account holds credentials for a project.
 func (c *Cloud) Account() (a Account) {
 	c.inspect(func(t *tx) {
 		u, p, trustee := t.userNamed(userName), t.projects[t.clusterProject], t.userNamed("trustee")
 		cred, trust := bySeq(t.appCreds)[0], bySeq(t.trusts)[0]
 		a = Account{
-			UserID: u.ID, Username: u.name, Password: u.password, ProjectID: p.ID, ProjectName: p.name, DomainID: domainID, DomainName: domainName,
-			Region: t.o.Region, ApplicationCredentialID: cred.ID, ApplicationCredentialName: cred.name, ApplicationCredentialSecret: cred.secret,
+			UserID: u.ID, Username: u.name, Password: u.password, ProjectID: p.ID, ProjectName: p.name,
+			DomainID: domainID, DomainName: domainName, Region: t.o.Region,
+			ApplicationCredentialID: cred.ID, ApplicationCredentialName: cred.name, ApplicationCredentialSecret: cred.secret,
 			TrustID: trust.ID, TrusteeID: trustee.ID, TrusteeUsername: trustee.name, TrusteePassword: trustee.password,
 		}
 	})
 	return a
 }
 
-// OtherAccount is how to get into another project than the cluster's; Administrator into the one that sees all.
+// OtherAccount returns credentials for another project than the cluster's.
 func (c *Cloud) OtherAccount() Account { return c.accountOf(otherUser, otherProject) }
 
-// Administrator is how to get in as the cloud's administrator.
+// Administrator returns credentials of the cloud's administrator.
 func (c *Cloud) Administrator() Account { return c.accountOf(adminUser, "admin") }
 
 func (c *Cloud) accountOf(userName, projectName string) (a Account) {
@@ -108,12 +109,12 @@ func (c *Cloud) SetPassword(password string) {
 	c.inspect(func(t *tx) { t.userNamed(userName).password = password })
 }
 
-// EndTokens makes every token that was issued invalid, as the end of its life does.
+// EndTokens expires all tokens.
 func (c *Cloud) EndTokens() {
 	c.inspect(func(t *tx) { clear(t.tokens) })
 }
 
-// EndTokensAfter does so after a number of further calls that a token was good for.
+// EndTokensAfter expires all tokens after a number of further authenticated calls.
 func (c *Cloud) EndTokensAfter(calls int) {
 	c.inspect(func(t *tx) { t.tokensEndAfter = calls })
 }
@@ -128,7 +129,8 @@ func (c *Cloud) Routes() []world.Route {
 			if !ok {
 				name = ""
 			}
-			out = append(out, world.Route{Destination: r.Destination, NodeName: name, Blackhole: !ok && !foreign, Owned: !foreign})
+			out = append(out, world.Route{Destination: r.Destination, NodeName: name, Blackhole: !ok && !foreign,
+				Owned: !foreign})
 		}
 	})
 	world.SortRoutes(out)
@@ -155,7 +157,8 @@ func (c *Cloud) AddForeignRoute(destination string) error {
 	})
 }
 
-// Objects implements world.World. The objects of all projects are counted; those that come with Octavia's service are not.
+// Objects implements world.World. The objects of all projects are counted; those that come with Octavia's service are
+// not.
 func (c *Cloud) Objects() map[string]int {
 	out := map[string]int{}
 	c.inspect(func(t *tx) {
@@ -177,7 +180,7 @@ func (c *Cloud) Objects() map[string]int {
 	return out
 }
 
-// look reads the state.
+// inspect reads the state.
 func (c *Cloud) inspect(read func(*tx)) {
 	// A function that returns no error makes console return none.
 	_ = c.console(func(t *tx) error { read(t); return nil })

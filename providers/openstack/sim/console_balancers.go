@@ -12,7 +12,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/sim/world"
 )
 
-// LoadBalancers implements world.World for the cluster's project. Those whose deletion has begun are left out.
+// LoadBalancers implements world.World for the cluster's project. Load balancers in PENDING_DELETE are left out.
 func (c *Cloud) LoadBalancers() []world.LoadBalancer {
 	var out []world.LoadBalancer
 	c.inspect(func(t *tx) {
@@ -27,7 +27,7 @@ func (c *Cloud) LoadBalancers() []world.LoadBalancer {
 	return out
 }
 
-// nodeNames are the names of the cluster's servers by their addresses.
+// nodeNames returns the names of the cluster's servers by their addresses.
 func (t *tx) nodeNames() map[string]string {
 	out := map[string]string{}
 	for _, p := range t.ports {
@@ -55,7 +55,10 @@ func (t *tx) toWorld(b *balancer, names map[string]string) world.LoadBalancer {
 		if l.Provisioning == pendingDelete {
 			continue
 		}
-		listener := world.Listener{Protocol: v1.Protocol(transportOf(l.Protocol)), Port: int32(l.Port), SourceRanges: slices.Clone(l.CIDRs)} //nolint:gosec // a port
+		listener := world.Listener{
+			Protocol: v1.Protocol(transportOf(l.Protocol)), Port: int32(l.Port), //nolint:gosec // a port
+			SourceRanges: slices.Clone(l.CIDRs),
+		}
 		if p := t.pools[deref(l.DefaultPool)]; p != nil {
 			for _, m := range p.members {
 				if m.Provisioning != pendingDelete {
@@ -72,8 +75,8 @@ func (t *tx) toWorld(b *balancer, names map[string]string) world.LoadBalancer {
 	return out
 }
 
-// openSources are the networks that the security groups of a listener's members let in on the members' port, the project's
-// own group apart. That is where clients are refused if the load balancer keeps their addresses.
+// openSources returns the networks that the security groups of a listener's members let in on the members' port, the
+// project's own group apart. That is where clients are refused if the load balancer keeps their addresses.
 func (t *tx) openSources(l *listener) []string {
 	p := t.pools[deref(l.DefaultPool)]
 	if p == nil || len(p.members) == 0 {
@@ -100,13 +103,14 @@ func (t *tx) openSources(l *listener) []string {
 	return slices.Compact(out)
 }
 
-// opens says whether a rule lets a network in on a port.
+// opens reports whether a rule lets a network in on a port.
 func (r *securityRule) opens(protocol string, port int) bool {
-	return r.Direction == "ingress" && r.RemoteIP != nil && r.Protocol != nil && strings.EqualFold(*r.Protocol, protocol) &&
+	return r.Direction == "ingress" && r.RemoteIP != nil && r.Protocol != nil &&
+		strings.EqualFold(*r.Protocol, protocol) &&
 		r.PortMin != nil && *r.PortMin <= port && port <= *r.PortMax
 }
 
-// named finds a load balancer of the cluster's project.
+// balancerByName finds a load balancer of the cluster's project.
 func (t *tx) balancerByName(name string) (*balancer, error) {
 	for _, b := range t.balancers {
 		if b.Name == name && b.Project == t.clusterProject {
@@ -116,7 +120,7 @@ func (t *tx) balancerByName(name string) (*balancer, error) {
 	return nil, fmt.Errorf("no load balancer is called %q", name)
 }
 
-// DeleteLoadBalancer implements world.World: floating IPs and security groups are left over.
+// DeleteLoadBalancer implements world.World: floating IPs and security groups stay.
 func (c *Cloud) DeleteLoadBalancer(name string) error {
 	return c.console(func(t *tx) error {
 		b, err := t.balancerByName(name)
@@ -127,8 +131,9 @@ func (c *Cloud) DeleteLoadBalancer(name string) error {
 	})
 }
 
-// Drift implements world.World. By hand it changes the connection limit of the first listener, and of its pool takes the
-// first member out and changes how often the monitor, if there is one, looks at members. The fields are named as in Octavia's API.
+// Drift implements world.World. It changes the connection limit of the first listener, and of its pool removes the
+// first member and changes the interval of its health monitor, if there is one. The fields are named as in Octavia's
+// API.
 func (c *Cloud) Drift(name string) (fields []string, err error) {
 	err = c.console(func(t *tx) error {
 		b, err := t.balancerByName(name)

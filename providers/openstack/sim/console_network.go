@@ -7,7 +7,7 @@ import (
 	"slices"
 )
 
-// Places are the IDs of what the cluster's project is furnished with.
+// Places are the IDs of the fixtures of the cluster's project.
 type Places struct {
 	PrivateNetwork, PrivateSubnet, PublicNetwork, PublicSubnet, Router string
 	// PrivateSubnet6 is empty without Options.IPv6.
@@ -18,12 +18,14 @@ type Places struct {
 	LoadBalancerFlavors map[string]string
 }
 
-// Places returns the IDs of what the cluster's project is furnished with.
+// Places returns the IDs of the fixtures of the cluster's project.
 func (c *Cloud) Places() (p Places) {
 	c.inspect(func(t *tx) {
 		public := t.external()
-		p = Places{PrivateNetwork: t.clusterNetwork, PrivateSubnet: t.subnetsOf(t.clusterNetwork, 4)[0].ID, PublicNetwork: public.ID,
-			PublicSubnet: t.subnetsOf(public.ID, 4)[0].ID, Router: t.clusterRouter, DefaultGroup: t.defaultGroup(t.clusterProject).ID,
+		p = Places{PrivateNetwork: t.clusterNetwork, PrivateSubnet: t.subnetsOf(t.clusterNetwork, 4)[0].ID,
+			PublicNetwork: public.ID,
+			PublicSubnet:  t.subnetsOf(public.ID, 4)[0].ID, Router: t.clusterRouter,
+			DefaultGroup:        t.defaultGroup(t.clusterProject).ID,
 			LoadBalancerFlavors: map[string]string{}}
 		if s := t.subnetsOf(t.clusterNetwork, 6); len(s) > 0 {
 			p.PrivateSubnet6 = s[0].ID
@@ -76,7 +78,7 @@ func (c *Cloud) AddSubnet(networkID, name string, prefix netip.Prefix, tags ...s
 	return id, err
 }
 
-// ExhaustSubnet takes all addresses of a subnet that are free, so that it has none to give.
+// ExhaustSubnet allocates all free addresses of a subnet.
 func (c *Cloud) ExhaustSubnet(id string) error {
 	return c.console(func(t *tx) error {
 		s := t.subnets[id]
@@ -86,7 +88,7 @@ func (c *Cloud) ExhaustSubnet(id string) error {
 		t.exhausted[id] = true
 		for {
 			if _, err := t.allocateIP(s, netip.Addr{}); err != nil {
-				return nil //nolint:nilerr // that is what was asked for
+				return nil //nolint:nilerr // the subnet is exhausted
 			}
 		}
 	})
@@ -99,7 +101,8 @@ func (c *Cloud) AttachPort(nodeName, networkID string) (id string, err error) {
 		if err != nil {
 			return err
 		}
-		p.DeviceID, p.DeviceOwner, p.Status, p.Groups = s.ID, ownerCompute+s.Zone, statusActive, []string{t.defaultGroup(s.Project).ID}
+		p.DeviceID, p.DeviceOwner, p.Status, p.Groups = s.ID, ownerCompute+s.Zone, statusActive,
+			[]string{t.defaultGroup(s.Project).ID}
 		id = p.ID
 		return nil
 	})
@@ -148,7 +151,8 @@ func (c *Cloud) AttachFloatingIP(nodeName string) (address string, err error) {
 	return address, err
 }
 
-// SetServer changes what a machine's server shows: addresses that its owner declares, and metadata. Nil leaves as it is.
+// SetServer changes what a machine's server shows: addresses that its owner declares, and metadata. Nil leaves as it
+// is.
 func (c *Cloud) SetServer(nodeName string, access4, access6 *string, metadata map[string]string) error {
 	return c.onMachine(nodeName, func(t *tx, s *server) error {
 		set(&s.Access4, access4)
@@ -169,7 +173,8 @@ func (c *Cloud) AddSecret(base, name string, inContainer bool) (reference string
 		t.secrets[s.ID] = s
 		reference = t.keyRef("secrets", s.ID)
 		if inContainer {
-			k := &secret{object: object{ID: t.newID(), seq: t.next()}, name: name, project: t.clusterProject, kind: "certificate",
+			k := &secret{object: object{ID: t.newID(), seq: t.next()}, name: name, project: t.clusterProject,
+				kind:    "certificate",
 				secrets: map[string]string{"certificate": s.ID, "private_key": s.ID}}
 			t.containers[k.ID] = k
 			reference = t.keyRef("containers", k.ID)
@@ -178,8 +183,8 @@ func (c *Cloud) AddSecret(base, name string, inContainer bool) (reference string
 	return reference
 }
 
-// Leaks names the objects in the cluster's project that a manager makes and that nothing uses any more: VIP ports without
-// their load balancer, floating IPs that lead nowhere, security groups that no port has.
+// Leaks names the objects in the cluster's project that a manager makes and that nothing uses any more: VIP ports
+// without their load balancer, floating IPs that lead nowhere, security groups that no port has.
 func (c *Cloud) Leaks() []string {
 	var out []string
 	c.inspect(func(t *tx) {

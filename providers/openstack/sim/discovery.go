@@ -5,7 +5,7 @@ import (
 	"net/http"
 )
 
-// discovery finds the version document that a path asks for: the root of a service, or one version of it.
+// discovery finds the version document of a path: the root of a service, or one version of it.
 func discovery(service string, rest []string) *operation {
 	if len(rest) > 1 || !contains(serviceTypes(), service) {
 		return nil
@@ -43,12 +43,14 @@ func (t *tx) versions() []any {
 	switch t.call.service {
 	case serviceIdentity:
 		return []any{t.versionView("v3.14", "stable", "v3/", map[string]any{
-			"updated":     "2020-04-07T00:00:00Z",
-			"media-types": []any{map[string]any{"base": "application/json", "type": "application/vnd.openstack.identity-v3+json"}},
+			"updated": "2020-04-07T00:00:00Z",
+			"media-types": []any{map[string]any{"base": "application/json",
+				"type": "application/vnd.openstack.identity-v3+json"}},
 		})}
 	case serviceCompute:
 		return []any{
-			t.versionView("v2.0", "SUPPORTED", "v2/", map[string]any{"version": "", "min_version": "", "updated": "2011-01-21T11:33:21Z"}),
+			t.versionView("v2.0", "SUPPORTED", "v2/",
+				map[string]any{"version": "", "min_version": "", "updated": "2011-01-21T11:33:21Z"}),
 			t.versionView("v2.1", "CURRENT", "v2.1/", map[string]any{
 				"version": fmt.Sprintf("2.%d", maxMicro), "min_version": "2.1", "updated": "2013-07-23T11:33:21Z"}),
 		}
@@ -58,8 +60,9 @@ func (t *tx) versions() []any {
 		return []any{t.versionView("v2.15", "CURRENT", "v2/", nil)}
 	case serviceKeyManager:
 		return []any{t.versionView("v1", "stable", "v1/", map[string]any{
-			"updated":     "2015-04-28T00:00:00Z",
-			"media-types": []any{map[string]any{"base": "application/json", "type": "application/vnd.openstack.key-manager-v1+json"}},
+			"updated": "2015-04-28T00:00:00Z",
+			"media-types": []any{map[string]any{"base": "application/json",
+				"type": "application/vnd.openstack.key-manager-v1+json"}},
 		})}
 	}
 	var out []any
@@ -68,7 +71,8 @@ func (t *tx) versions() []any {
 		if minor == octaviaMinor {
 			status = "CURRENT"
 		}
-		out = append(out, t.versionView(fmt.Sprintf("v2.%d", minor), status, "v2", map[string]any{"updated": "2016-12-11T00:00:00Z"}))
+		out = append(out, t.versionView(fmt.Sprintf("v2.%d", minor), status, "v2",
+			map[string]any{"updated": "2016-12-11T00:00:00Z"}))
 	}
 	return out
 }
@@ -78,7 +82,8 @@ func (t *tx) listVersions() (answer, error) {
 	versions := t.versions()
 	switch t.call.service {
 	case serviceIdentity, serviceKeyManager:
-		return answer{status: http.StatusMultipleChoices, body: map[string]any{"versions": map[string]any{"values": versions}}}, nil
+		return answer{status: http.StatusMultipleChoices,
+			body: map[string]any{"versions": map[string]any{"values": versions}}}, nil
 	}
 	status := http.StatusOK
 	if t.call.service == serviceImage {

@@ -8,9 +8,10 @@ const (
 	providerOVN     = "ovn"
 )
 
-// unsupported is how Octavia says that a provider's driver refuses an option.
+// unsupported is the error of Octavia for an option that the driver of a provider does not support.
 func unsupported(provider, format string, args ...any) error {
-	return refuse(http.StatusNotImplemented, "", "Provider '"+provider+"' does not support a requested option: "+format, args...)
+	return refuse(http.StatusNotImplemented, "", "Provider '"+provider+"' does not support a requested option: "+format,
+		args...)
 }
 
 func ovnListener(b *balancer, l *listener) error {
@@ -51,7 +52,8 @@ func ovnMember(m *member) error {
 		return nil
 	}
 	if m.MonitorAddress != nil || m.MonitorPort != nil {
-		return unsupported(providerOVN, "OVN Load Balancer does not support different addresses or ports for health monitoring")
+		return unsupported(providerOVN, "OVN Load Balancer does not support different addresses or ports for health "+
+			"monitoring")
 	}
 	if m.Backup {
 		return unsupported(providerOVN, "OVN Load Balancer does not support backup members")
@@ -61,7 +63,8 @@ func ovnMember(m *member) error {
 
 func ovnMonitor(m *monitor) error {
 	if m.pool.balancer.Provider == providerOVN && m.Type != monitorTCP && m.Type != monitorUDP {
-		return unsupported(providerOVN, "OVN provider does not support %s health monitor type. Supported types: TCP, UDP-CONNECT", m.Type)
+		return unsupported(providerOVN, "OVN provider does not support %s health monitor type. Supported types: TCP, "+
+			"UDP-CONNECT", m.Type)
 	}
 	return nil
 }

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// refusalError is an answer with an error. An operation that returns one has changed nothing, unless it says so.
+// refusalError is an error response. An operation that returns one has changed nothing, unless it says so.
 type refusalError struct {
 	status int
 	// kind is Neutron's type and Nova's key of an error; the other services have none.
@@ -16,7 +16,7 @@ type refusalError struct {
 
 func (r *refusalError) Error() string { return r.message }
 
-// refuse builds an answer with an error.
+// refuse builds an error response.
 func refuse(status int, kind, format string, args ...any) error {
 	message := format
 	if len(args) > 0 {
@@ -25,7 +25,7 @@ func refuse(status int, kind, format string, args ...any) error {
 	return &refusalError{status: status, kind: kind, message: message}
 }
 
-// refusalOf turns any error into an answer. What is not a refusal is a fault of the simulator itself.
+// refusalOf returns the response for any error. Other errors than refusals are bugs of the simulator.
 func refusalOf(err error) *refusalError {
 	var r *refusalError
 	if errors.As(err, &r) {
@@ -34,21 +34,22 @@ func refusalOf(err error) *refusalError {
 	return &refusalError{status: http.StatusInternalServerError, message: err.Error()}
 }
 
-// errUnauthorized is what every service answers to a token that is not valid, Keystone to bad credentials.
+// errUnauthorized returns the error of every service for an invalid token, and of Keystone for bad credentials.
 func errUnauthorized() error {
 	return refuse(http.StatusUnauthorized, "", "The request you have made requires authentication.")
 }
 
-// errNoResource answers a path or method that a service does not have.
+// errNoResource is the error for a path or method that a service does not have.
 func errNoResource() error {
 	return refuse(http.StatusNotFound, "HTTPNotFound", "The resource could not be found.")
 }
 
-// document is an error in the words of a service.
+// document returns an error in the format of a service.
 func (r *refusalError) document(service string) any {
 	switch {
 	case r.status == http.StatusUnauthorized, service == serviceIdentity:
-		return map[string]any{"error": map[string]any{"code": r.status, "title": http.StatusText(r.status), "message": r.message}}
+		return map[string]any{"error": map[string]any{"code": r.status, "title": http.StatusText(r.status),
+			"message": r.message}}
 	case service == serviceCompute:
 		kind := r.kind
 		if kind == "" || strings.HasPrefix(kind, "HTTP") {

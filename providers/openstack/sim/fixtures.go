@@ -26,7 +26,7 @@ const (
 	roleLoadBalance = "load-balancer_member"
 )
 
-// Account is how a manager gets into the cluster's project.
+// Account holds credentials for a project.
 type Account struct {
 	UserID, Username, Password   string
 	ProjectID, ProjectName       string
@@ -37,7 +37,7 @@ type Account struct {
 	TrustID, TrusteeID, TrusteeUsername, TrusteePassword string
 }
 
-// furnish builds Keystone's projects and users, and in the cluster's project a private network behind a
+// createFixtures builds Keystone's projects and users, and in the cluster's project a private network behind a
 // router to the public one, flavors, and the security groups.
 func (t *tx) createFixtures() error {
 	k8s, other, admin := t.newProject(t.o.Cluster), t.newProject(otherProject), t.newProject("admin")
@@ -46,12 +46,14 @@ func (t *tx) createFixtures() error {
 	t.newUser(otherUser, other, roleMember, roleLoadBalance, "reader")
 	t.newUser(adminUser, admin, "admin", roleMember, "reader")
 	trustee := t.newUser("trustee", nil)
-	a := &appCred{object: object{ID: t.newHex(), seq: t.next()}, name: appCredName, secret: t.newHex(), user: ccm.ID, project: k8s.ID}
+	a := &appCred{object: object{ID: t.newHex(), seq: t.next()}, name: appCredName, secret: t.newHex(), user: ccm.ID,
+		project: k8s.ID}
 	t.appCreds[a.ID] = a
 	x := &trust{object: object{ID: t.newHex(), seq: t.next()}, trustor: ccm.ID, trustee: trustee.ID, project: k8s.ID}
 	t.trusts[x.ID] = x
 	for i, name := range []string{"m1.tiny", defaultFlavor, "m1.medium", "m1.large"} {
-		f := &flavor{object: object{ID: t.newID(), seq: t.next()}, Name: name, vCPUs: 1 << i, ramMB: 512 << (2 * i), disk: 10 << i}
+		f := &flavor{object: object{ID: t.newID(), seq: t.next()}, Name: name, vCPUs: 1 << i, ramMB: 512 << (2 * i),
+			disk: 10 << i}
 		t.flavors[f.ID] = f
 	}
 	public := t.newNetwork(admin.ID, publicNetwork, true)
@@ -87,7 +89,8 @@ func (t *tx) newProject(name string) *project {
 }
 
 func (t *tx) newUser(name string, p *project, roles ...string) *user {
-	u := &user{object: object{ID: t.newHex(), seq: t.next()}, name: name, password: t.newHex()[:16], roles: map[string][]string{}}
+	u := &user{object: object{ID: t.newHex(), seq: t.next()}, name: name, password: t.newHex()[:16],
+		roles: map[string][]string{}}
 	if p != nil {
 		u.roles[p.ID] = roles
 	}
@@ -99,7 +102,7 @@ func (t *tx) userNamed(name string) *user {
 	return t.userOf(&reference{Name: name, Domain: &reference{ID: domainID}})
 }
 
-// launch starts a server in the cluster's project. A machine that asks for a name has it as its server's.
+// launch starts a server in the cluster's project. The name of a machine, if set, is that of its server.
 func (t *tx) launch(m world.Machine) (*server, error) {
 	if m.Name != "" && t.byNodeName(m.Name) != nil {
 		return nil, fmt.Errorf("machine %q exists", m.Name)
@@ -122,9 +125,12 @@ func (t *tx) launch(m world.Machine) (*server, error) {
 		return nil, err
 	}
 	t.launched++
-	s := &server{object: object{ID: t.newID(), seq: t.next()}, Name: cmp.Or(m.Name, fmt.Sprintf("%s-node-%d", t.o.Cluster, t.launched)),
-		Project: t.clusterProject, Status: statusBuild, Zone: zone, User: t.userNamed(userName).ID, Host: t.newHex(), Flavor: kind.ID,
-		metadata: map[string]string{}, created: t.now, updated: t.now, ready: t.now.Add(t.o.BootTime), podCIDRs: slices.Clone(m.PodCIDRs)}
+	s := &server{object: object{ID: t.newID(), seq: t.next()},
+		Name:    cmp.Or(m.Name, fmt.Sprintf("%s-node-%d", t.o.Cluster, t.launched)),
+		Project: t.clusterProject, Status: statusBuild, Zone: zone, User: t.userNamed(userName).ID, Host: t.newHex(),
+		Flavor:   kind.ID,
+		metadata: map[string]string{}, created: t.now, updated: t.now, ready: t.now.Add(t.o.BootTime),
+		podCIDRs: slices.Clone(m.PodCIDRs)}
 	p.DeviceID, p.DeviceOwner, p.Groups = s.ID, ownerCompute+zone, []string{t.defaultGroup(t.clusterProject).ID}
 	t.servers[s.ID] = s
 	t.advance()
@@ -139,7 +145,7 @@ func (t *tx) launch(m world.Machine) (*server, error) {
 	return s, nil
 }
 
-// external is the network of floating IPs.
+// external returns the network of floating IPs.
 func (t *tx) external() *network {
 	for _, n := range bySeq(t.networks) {
 		if n.External {
@@ -166,10 +172,12 @@ func (t *tx) machine(name string) (*server, error) {
 	return nil, fmt.Errorf("no machine is called %q", name)
 }
 
-// nodeOf is the name of the server with an address in the cluster's project; what is none of theirs is named as it is.
+// nodeOf returns the name of the server with an address in the cluster's project; any other address is returned as it
+// is.
 func (t *tx) nodeOf(address string) (name string, ok bool) {
 	for _, p := range t.ports {
-		if p.Project != t.clusterProject || !slices.ContainsFunc(p.FixedIPs, func(f fixedIP) bool { return f.Address == address }) {
+		if p.Project != t.clusterProject || !slices.ContainsFunc(p.FixedIPs,
+			func(f fixedIP) bool { return f.Address == address }) {
 			continue
 		}
 		if s := t.servers[p.DeviceID]; s != nil {

@@ -31,7 +31,7 @@ func flavorOperations() []operation {
 	}
 }
 
-// flavor is the one that the call names.
+// flavor returns the one that the call names.
 func (t *tx) flavor() (*flavor, error) {
 	f := t.flavors[t.call.params["id"]]
 	if f == nil || f.deleted {

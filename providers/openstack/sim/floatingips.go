@@ -21,7 +21,8 @@ type floatingIP struct {
 }
 
 func floatingIPOperations() []operation {
-	r := neutronResource("FloatingIP", "floatingip", "floatingips", func(t *tx) map[string]*floatingIP { return t.addresses }, (*tx).floatingIP)
+	r := neutronResource("FloatingIP", "floatingip", "floatingips",
+		func(t *tx) map[string]*floatingIP { return t.addresses }, (*tx).floatingIP)
 	return r.operations(
 		create("CreateFloatingIP", "floatingips", (*tx).createFloatingIP),
 		change("UpdateFloatingIP", "floatingips/{id}", (*tx).updateFloatingIP),
@@ -77,7 +78,8 @@ func (t *tx) createFloatingIP() (any, error) {
 	case !n.External:
 		return nil, badRequest("BadRequest", "Bad floatingip request: Network %s is not a valid external network.", n.ID)
 	case in.Address != "" && !t.call.admin():
-		return nil, refuse(403, "PolicyNotAuthorized", "(rule:create_floatingip and rule:create_floatingip:floating_ip_address) is disallowed by policy")
+		return nil, refuse(403, "PolicyNotAuthorized",
+			"(rule:create_floatingip and rule:create_floatingip:floating_ip_address) is disallowed by policy")
 	}
 	used := 0
 	for _, f := range t.addresses {
@@ -103,7 +105,7 @@ func (t *tx) createFloatingIP() (any, error) {
 	return map[string]any{"floatingip": f}, nil
 }
 
-// allocate takes an address of the external network: of the subnet, if one is asked for.
+// allocate takes an address of the external network: of the requested subnet, if any.
 func (t *tx) allocate(project string, n *network, subnetID, address string) (*floatingIP, error) {
 	candidates := t.subnetsOf(n.ID, 4)
 	if subnetID != "" {
@@ -112,7 +114,9 @@ func (t *tx) allocate(project string, n *network, subnetID, address string) (*fl
 			return nil, notFound("Subnet", subnetID)
 		}
 		if s.Network != n.ID {
-			return nil, badRequest("InvalidInput", "Invalid input for operation: Failed to create port on network %s, because fixed_ips included invalid subnet %s.", n.ID, s.ID)
+			return nil, badRequest("InvalidInput",
+				"Invalid input for operation: Failed to create port on network %s, because fixed_ips included invalid subnet %s.",
+				n.ID, s.ID)
 		}
 		candidates = []*subnet{s}
 	}
@@ -120,11 +124,13 @@ func (t *tx) allocate(project string, n *network, subnetID, address string) (*fl
 	if address != "" {
 		var err error
 		if want, err = netip.ParseAddr(address); err != nil {
-			return nil, badRequest("HTTPBadRequest", "Invalid input for floating_ip_address. Reason: '%s' is not a valid IP address.", address)
+			return nil, badRequest("HTTPBadRequest",
+				"Invalid input for floating_ip_address. Reason: '%s' is not a valid IP address.", address)
 		}
 		candidates = only(candidates, func(s *subnet) bool { return s.prefix.Contains(want) })
 		if len(candidates) == 0 {
-			return nil, badRequest("InvalidIpForNetwork", "IP address %s is not a valid IP for any of the subnets on the specified network.", address)
+			return nil, badRequest("InvalidIpForNetwork",
+				"IP address %s is not a valid IP for any of the subnets on the specified network.", address)
 		}
 	}
 	if len(candidates) == 0 {
@@ -134,7 +140,8 @@ func (t *tx) allocate(project string, n *network, subnetID, address string) (*fl
 	for _, s := range candidates {
 		var ip netip.Addr
 		if ip, err = t.allocateIP(s, want); err == nil {
-			f := &floatingIP{neutronObject: t.newNeutron(project, ip.String()), Network: n.ID, Address: ip.String(), Status: statusDown, Forwardings: []any{}, subnet: s.ID}
+			f := &floatingIP{neutronObject: t.newNeutron(project, ip.String()), Network: n.ID, Address: ip.String(),
+				Status: statusDown, Forwardings: []any{}, subnet: s.ID}
 			t.addresses[f.ID] = f
 			return f, nil
 		}
@@ -142,7 +149,7 @@ func (t *tx) allocate(project string, n *network, subnetID, address string) (*fl
 	return nil, err
 }
 
-// checkAssociation says whether a floating IP of the network can be bound to a port.
+// checkAssociation returns an error unless a floating IP of the network can be associated with a port.
 func (t *tx) checkAssociation(external, portID, fixed string, self *floatingIP) error {
 	if portID == "" {
 		return nil
@@ -156,18 +163,22 @@ func (t *tx) checkAssociation(external, portID, fixed string, self *floatingIP) 
 		return err
 	}
 	if t.routerTo(external, f.Subnet) == nil {
-		return refuse(404, "ExternalGatewayForFloatingIPNotFound", "External network %s is not reachable from subnet %s.  Therefore, cannot associate Port %s with a Floating IP.", external, f.Subnet, p.ID)
+		return refuse(404, "ExternalGatewayForFloatingIPNotFound",
+			"External network %s is not reachable from subnet %s.  Therefore, cannot associate Port %s with a Floating IP.",
+			external, f.Subnet, p.ID)
 	}
 	for _, other := range t.addresses {
 		if other != self && other.Port != nil && *other.Port == p.ID && *other.Fixed == f.Address {
-			return conflict("FloatingIPPortAlreadyAssociated", "Cannot associate floating IP %s (%s) with port %s using fixed IP %s, as that fixed IP already has a floating IP on external network %s.",
+			return conflict("FloatingIPPortAlreadyAssociated",
+				"Cannot associate floating IP %s (%s) with port %s using fixed IP %s, as that fixed IP already has a floating "+
+					"IP on external network %s.",
 				external, external, p.ID, f.Address, external)
 		}
 	}
 	return nil
 }
 
-// fixedOf is the IPv4 address of a port that a floating IP leads to.
+// fixedOf returns the IPv4 address of a port that a floating IP leads to.
 func (t *tx) fixedOf(p *port, fixed string) (fixedIP, error) {
 	for _, f := range p.FixedIPs {
 		if t.subnets[f.Subnet].Version == 4 && (fixed == "" || fixed == f.Address) {
@@ -177,7 +188,8 @@ func (t *tx) fixedOf(p *port, fixed string) (fixedIP, error) {
 	if fixed != "" {
 		return fixedIP{}, badRequest("BadRequest", "Bad floatingip request: Port %s does not have fixed ip %s.", p.ID, fixed)
 	}
-	return fixedIP{}, badRequest("BadRequest", "Bad floatingip request: Cannot add floating IP to port %s that has no fixed IPv4 addresses.", p.ID)
+	return fixedIP{}, badRequest("BadRequest",
+		"Bad floatingip request: Cannot add floating IP to port %s that has no fixed IPv4 addresses.", p.ID)
 }
 
 func (t *tx) attach(f *floatingIP, p *port, fixed string) {
@@ -190,8 +202,9 @@ func (t *tx) attach(f *floatingIP, p *port, fixed string) {
 	if r != nil {
 		f.Router = &r.ID
 	}
-	f.Details = map[string]any{"name": p.Name, "network_id": p.Network, "mac_address": p.MAC, "admin_state_up": p.AdminStateUp,
-		"status": p.Status, "device_id": p.DeviceID, "device_owner": p.DeviceOwner}
+	f.Details = map[string]any{"name": p.Name, "network_id": p.Network, "mac_address": p.MAC,
+		"admin_state_up": p.AdminStateUp,
+		"status":         p.Status, "device_id": p.DeviceID, "device_owner": p.DeviceOwner}
 	t.markUpdated(&f.neutronObject)
 }
 

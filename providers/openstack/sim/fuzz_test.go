@@ -26,7 +26,8 @@ func FuzzRequest(f *testing.F) {
 		p := cloud.Places()
 		made := k.do("POST", "/load-balancer/v2.0/lbaas/loadbalancers", aBalancer(p.PrivateSubnet))
 		ids := append(idsIn(made.body), p.PrivateNetwork, p.PrivateSubnet, p.Router, p.DefaultGroup, cloud.Server("a"), "x")
-		body = strings.NewReplacer("SUBNET", p.PrivateSubnet, "NETWORK", p.PrivateNetwork, "GROUP", p.DefaultGroup, "PUBLIC", p.PublicNetwork, "ID", ids[0]).Replace(body)
+		body = strings.NewReplacer("SUBNET", p.PrivateSubnet, "NETWORK", p.PrivateNetwork, "GROUP", p.DefaultGroup, "PUBLIC",
+			p.PublicNetwork, "ID", ids[0]).Replace(body)
 		random := rand.New(rand.NewPCG(seed, 0))
 		operations := catalogue()
 		for _, service := range sortedKeys(operations) {

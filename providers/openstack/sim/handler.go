@@ -34,10 +34,11 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	send(w, k, a)
 }
 
-// understand finds the operation of a request. The call is complete as far as it was understood, also with an error.
+// parseCall finds the operation of a request. With an error, the call holds what was parsed before it.
 func (h *handler) parseCall(r *http.Request) (*call, error) {
 	service, rest := serviceOf(r.URL.Path)
-	k := &call{service: service, query: r.URL.Query(), header: r.Header, base: baseOf(r), path: r.URL.Path, micro: minMicro}
+	k := &call{service: service, query: r.URL.Query(), header: r.Header, base: baseOf(r), path: r.URL.Path,
+		micro: minMicro}
 	if slices.Contains(h.cloud.options.Without, service) {
 		return k, errNoResource()
 	}
@@ -59,7 +60,7 @@ func (h *handler) parseCall(r *http.Request) (*call, error) {
 	return k, err
 }
 
-// versionsOf are the versions that a service answers at.
+// versionsOf returns the versions that a service answers at.
 func versionsOf(service string) []string {
 	switch service {
 	case serviceLoadBalancer:
@@ -70,7 +71,7 @@ func versionsOf(service string) []string {
 	return []string{versionOf(service)}
 }
 
-// serve authenticates and does a call.
+// serve authenticates and runs a call.
 func (h *handler) serve(k *call) (answer, error) {
 	return h.cloud.do(k, func(t *tx) (answer, error) {
 		if !k.op.open {
@@ -108,17 +109,19 @@ func (t *tx) authorize(k *call) error {
 func (h *handler) describe(r *http.Request) kit.Operation {
 	k, _ := h.parseCall(r)
 	if k.op == nil {
-		return kit.Operation{Service: k.service, Name: "Unknown", Mutating: r.Method != http.MethodGet && r.Method != http.MethodHead}
+		return kit.Operation{Service: k.service, Name: "Unknown", Mutating: r.Method != http.MethodGet &&
+			r.Method != http.MethodHead}
 	}
 	return kit.Operation{Service: k.service, Name: k.op.name, Mutating: k.op.mutating}
 }
 
-// dialect is how the services word the errors that the front makes.
+// dialect formats the errors of the front.
 func (h *handler) dialect() kit.Dialect {
 	return kit.Dialect{
 		Error: func(w http.ResponseWriter, r *http.Request) {
 			k, _ := h.parseCall(r)
-			sendError(w, k, &refusalError{status: http.StatusInternalServerError, message: "Unexpected API Error. Please try again later."})
+			sendError(w, k, &refusalError{status: http.StatusInternalServerError,
+				message: "Unexpected API Error. Please try again later."})
 		},
 		Throttled: func(w http.ResponseWriter, r *http.Request) {
 			k, _ := h.parseCall(r)
@@ -127,8 +130,8 @@ func (h *handler) dialect() kit.Dialect {
 	}
 }
 
-// Dialect returns how the APIs name operations and word errors, for a front before services that were not simulated. Their
-// URLs must be laid out as the simulator's are: all at one address, each at the path that is its type.
+// Dialect returns how the APIs name operations and format errors, for a front before services that were not simulated.
+// Their URLs must be laid out as the simulator's are: all at one address, each at the path that is its type.
 func Dialect() (kit.Describe, kit.Dialect) {
 	h := &handler{cloud: &Cloud{}, catalogue: catalogue()}
 	return h.describe, h.dialect()
@@ -163,6 +166,6 @@ func send(w http.ResponseWriter, k *call, a answer) {
 	}
 	header.Set("Content-Type", "application/json")
 	w.WriteHeader(a.status)
-	// A client that has gone away makes this fail, and nobody is left to be told.
+	// This fails only if the client has disconnected.
 	_, _ = w.Write(a.document)
 }

@@ -104,7 +104,8 @@ func TestCallLogNamesOperations(t *testing.T) {
 	k.do("PUT", "/load-balancer/v2.0/lbaas/pools/x/members", "{}")
 	k.do("GET", "/load-balancer/", "")
 	k.do("POST", "/network/nonsense", "")
-	want := []kit.Operation{{Service: "compute", Name: "ListServersDetailed"}, {Service: "load-balancer", Name: "BatchUpdateMembers", Mutating: true},
+	want := []kit.Operation{{Service: "compute", Name: "ListServersDetailed"},
+		{Service: "load-balancer", Name: "BatchUpdateMembers", Mutating: true},
 		{Service: "load-balancer", Name: "ListVersions"}, {Service: "network", Name: "Unknown", Mutating: true}}
 	for i, call := range cloud.Front().Log().Calls() {
 		if call.Operation != want[i] {
@@ -144,7 +145,10 @@ func TestFaultsAndLimits(t *testing.T) {
 }
 
 func TestDeniedOperations(t *testing.T) {
-	_, k := newClient(t, Options{Deny: func(service, operation string) bool { return service == serviceNetwork && operation == "ListPorts" }})
+	_, k := newClient(t, Options{Deny: func(service, operation string) bool {
+		return service == serviceNetwork &&
+			operation == "ListPorts"
+	}})
 	if r := k.do("GET", "/network/v2.0/ports", ""); r.status != http.StatusForbidden {
 		t.Errorf("%+v", r)
 	}
@@ -153,7 +157,7 @@ func TestDeniedOperations(t *testing.T) {
 	}
 }
 
-// aBalancer is a body that makes a load balancer with a listener, a pool and a monitor.
+// aBalancer returns a body that makes a load balancer with a listener, a pool and a monitor.
 func aBalancer(subnet string) string {
 	return fmt.Sprintf(`{"loadbalancer": {"name": "x", "vip_subnet_id": %q, "listeners": [{"protocol": "TCP", "protocol_port": 80,
 		"default_pool": {"name": "p", "protocol": "TCP", "lb_algorithm": "ROUND_ROBIN", "healthmonitor": {"type": "TCP", "delay": 5, "timeout": 3, "max_retries": 1},
@@ -172,7 +176,8 @@ func TestConcurrentCalls(t *testing.T) {
 		work.Go(func() {
 			for range 10 {
 				k.do("POST", "/load-balancer/v2.0/lbaas/loadbalancers", aBalancer(subnet))
-				for _, path := range []string{"/load-balancer/v2.0/lbaas/loadbalancers", "/load-balancer/v2.0/lbaas/pools", "/network/v2.0/ports", "/compute/v2.1/servers/detail"} {
+				for _, path := range []string{"/load-balancer/v2.0/lbaas/loadbalancers", "/load-balancer/v2.0/lbaas/pools",
+					"/network/v2.0/ports", "/compute/v2.1/servers/detail"} {
 					if r := k.do("GET", path, ""); r.status != http.StatusOK {
 						t.Errorf("%+v", r)
 					}
@@ -190,7 +195,7 @@ func TestConcurrentCalls(t *testing.T) {
 	}
 }
 
-// idsIn are the IDs in a document, in the order in which they stand.
+// idsIn returns the IDs in a document, in the order in which they stand.
 func idsIn(document string) []string {
 	var out []string
 	var tree any
@@ -217,7 +222,7 @@ func idsIn(document string) []string {
 	return out
 }
 
-// TestSeeds: what is made after furnishing has IDs of its own, whatever the seed.
+// TestSeeds: what is made after the fixtures has IDs of its own, whatever the seed.
 func TestSeeds(t *testing.T) {
 	for seed := range int64(3) {
 		cloud, err := New(Options{Seed: seed})

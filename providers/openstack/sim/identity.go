@@ -29,7 +29,7 @@ type trust struct {
 	trustor, trustee, project string
 }
 
-// token is a key to a project, or to nothing but Keystone if project is empty.
+// token grants access to a project, or only to Keystone if project is empty.
 type token struct {
 	object
 	user, project   string
@@ -46,11 +46,12 @@ const (
 	domainName = "Default"
 )
 
-// keystoneTime is how Keystone writes times.
+// keystoneTime is the time format of Keystone.
 const keystoneTime = "2006-01-02T15:04:05.000000Z"
 
 func identityOperations() []operation {
-	issue := operation{name: "CreateToken", method: http.MethodPost, path: split("auth/tokens"), open: true, do: (*tx).issueToken}
+	issue := operation{name: "CreateToken", method: http.MethodPost, path: split("auth/tokens"), open: true,
+		do: (*tx).issueToken}
 	revoke := remove("RevokeToken", "auth/tokens", (*tx).revokeToken)
 	return []operation{
 		issue, revoke,
@@ -85,10 +86,11 @@ func (t *tx) listProjects() (any, error) {
 			}
 		}
 	}
-	return map[string]any{"projects": out, "links": map[string]any{"self": t.call.base + t.call.path, "next": nil, "previous": nil}}, nil
+	return map[string]any{"projects": out, "links": map[string]any{"self": t.call.base + t.call.path, "next": nil,
+		"previous": nil}}, nil
 }
 
-// valid returns the token of that ID if it is still good.
+// valid returns the token with the ID unless it has expired.
 func (t *tx) valid(id string) *token {
 	k := t.tokens[id]
 	if k == nil || !t.now.Before(k.expires) {
@@ -112,7 +114,8 @@ func (t *tx) showToken() (answer, error) {
 	if k == nil {
 		return answer{}, refuse(http.StatusNotFound, "", "Could not recognize Fernet token")
 	}
-	return answer{status: http.StatusOK, body: map[string]any{"token": t.tokenView(k)}, header: http.Header{"X-Subject-Token": {id}}}, nil
+	return answer{status: http.StatusOK, body: map[string]any{"token": t.tokenView(k)},
+		header: http.Header{"X-Subject-Token": {id}}}, nil
 }
 
 func (t *tx) issueToken() (answer, error) {
@@ -131,7 +134,8 @@ func (t *tx) issueToken() (answer, error) {
 	k.ID, k.issued = "gAAAAA"+t.newHex()+t.newHex(), t.now
 	t.tokens[k.ID] = k
 	body := t.tokenView(k)
-	return answer{status: http.StatusCreated, body: map[string]any{"token": body}, header: http.Header{"X-Subject-Token": {k.ID}}}, nil
+	return answer{status: http.StatusCreated, body: map[string]any{"token": body},
+		header: http.Header{"X-Subject-Token": {k.ID}}}, nil
 }
 
 func (t *tx) deleteExpiredTokens() {
@@ -173,7 +177,7 @@ func (t *tx) tokenView(k *token) map[string]any {
 	return out
 }
 
-// roleID is the same at every start, as clients do not use it.
+// roleID returns the same at every start, as clients do not use it.
 func roleID(name string) string {
 	const hex = "0123456789abcdef"
 	out := make([]byte, 32)
@@ -201,7 +205,8 @@ func (t *tx) catalog() []any {
 			add(other, t.call.base+"/other-region/"+other+"/"+service)
 		}
 		add(t.o.Region, t.endpoint(t.call.base, service))
-		out = append(out, map[string]any{"id": roleID(service), "type": service, "name": serviceNames()[service], "endpoints": endpoints})
+		out = append(out, map[string]any{"id": roleID(service), "type": service, "name": serviceNames()[service],
+			"endpoints": endpoints})
 	}
 	return out
 }

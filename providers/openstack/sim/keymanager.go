@@ -15,10 +15,11 @@ type secret struct {
 func secretOperations() []operation {
 	return append(
 		keyOperations("Secret", "secrets", func(t *tx) map[string]*secret { return t.secrets }, (*tx).secretView),
-		keyOperations("Container", "containers", func(t *tx) map[string]*secret { return t.containers }, (*tx).containerView)...)
+		keyOperations("Container", "containers", func(t *tx) map[string]*secret { return t.containers },
+			(*tx).containerView)...)
 }
 
-// keyOperations are the reads of secrets or containers.
+// keyOperations returns the reads of secrets or containers.
 func keyOperations(kind, path string, all func(*tx) map[string]*secret, view func(*tx, *secret) any) []operation {
 	subject := map[string]string{"Secret": "Secret", "Container": "Secrets container"}[kind]
 	return []operation{
@@ -50,7 +51,8 @@ func (t *tx) keyRef(kind, id string) string {
 }
 
 func (t *tx) secretView(s *secret) any {
-	return map[string]any{"secret_ref": t.keyRef("secrets", s.ID), "name": s.name, "status": "ACTIVE", "secret_type": s.kind, "algorithm": nil,
+	return map[string]any{"secret_ref": t.keyRef("secrets", s.ID), "name": s.name, "status": "ACTIVE",
+		"secret_type": s.kind, "algorithm": nil,
 		"bit_length": nil, "mode": nil, "expiration": nil, "created": "2024-01-01T00:00:00", "updated": "2024-01-01T00:00:00",
 		"creator_id": s.project, "content_types": map[string]string{"default": "application/octet-stream"}}
 }
@@ -60,11 +62,13 @@ func (t *tx) containerView(c *secret) any {
 	for _, name := range sortedKeys(c.secrets) {
 		refs = append(refs, map[string]string{"name": name, "secret_ref": t.keyRef("secrets", c.secrets[name])})
 	}
-	return map[string]any{"container_ref": t.keyRef("containers", c.ID), "name": c.name, "type": c.kind, "status": "ACTIVE", "secret_refs": refs,
+	return map[string]any{"container_ref": t.keyRef("containers", c.ID), "name": c.name, "type": c.kind,
+		"status": "ACTIVE", "secret_refs": refs,
 		"consumers": []any{}, "created": "2024-01-01T00:00:00", "updated": "2024-01-01T00:00:00", "creator_id": c.project}
 }
 
-// secretExists says whether a reference is to a secret or a container that exists. Only its last part counts, as Octavia asks by ID.
+// secretExists reports whether a reference is to a secret or a container that exists. Only its last part counts,
+// because Octavia gets secrets by ID.
 func (t *tx) secretExists(reference string) bool {
 	id := reference[strings.LastIndexByte(reference, '/')+1:]
 	return t.secrets[id] != nil || t.containers[id] != nil

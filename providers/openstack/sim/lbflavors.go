@@ -50,7 +50,8 @@ func choiceOperations() []operation {
 			}
 			out := map[string]int{"l7policy": -1, "l7rule": -1}
 			for shown, name := range map[string]string{
-				"load_balancer": QuotaLoadBalancers, "listener": QuotaListeners, "pool": QuotaPools, "member": QuotaMembers, "health_monitor": QuotaHealthMonitors,
+				"load_balancer": QuotaLoadBalancers, "listener": QuotaListeners, "pool": QuotaPools, "member": QuotaMembers,
+				"health_monitor": QuotaHealthMonitors,
 			} {
 				out[shown] = t.o.Quotas[name]
 			}

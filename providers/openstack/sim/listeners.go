@@ -130,7 +130,8 @@ func (t *tx) createListener() (any, error) {
 		return nil, err
 	}
 	if in.Balancer == "" {
-		return nil, refuse(http.StatusBadRequest, "", "Invalid input for field/attribute loadbalancer_id. Value: 'None'. Mandatory field missing.")
+		return nil, refuse(http.StatusBadRequest, "",
+			"Invalid input for field/attribute loadbalancer_id. Value: 'None'. Mandatory field missing.")
 	}
 	b, err := t.balancer(in.Balancer)
 	if err != nil {
@@ -166,7 +167,7 @@ func (t *tx) checkDefaultPool(b *balancer, protocol, id string) error {
 	return compatible(protocol, p.Protocol)
 }
 
-// compatible says whether a listener can send its traffic to a pool.
+// compatible returns an error unless a listener can forward to the pool.
 func compatible(listenerProtocol, poolProtocol string) error {
 	pools := map[string][]string{
 		protocolTCP:        {protocolHTTP, protocolHTTPS, protocolPROXY, protocolPROXYv2, protocolTCP},
@@ -177,12 +178,13 @@ func compatible(listenerProtocol, poolProtocol string) error {
 		protocolSCTP:       {protocolSCTP},
 	}
 	if !contains(pools[listenerProtocol], poolProtocol) {
-		return invalid("The pool protocol '%s' is invalid while the listener protocol is '%s'.", poolProtocol, listenerProtocol)
+		return invalid("The pool protocol '%s' is invalid while the listener protocol is '%s'.", poolProtocol,
+			listenerProtocol)
 	}
 	return nil
 }
 
-// transportOf is the protocol below, of which two listeners cannot share a port.
+// transportOf returns the protocol below, of which two listeners cannot share a port.
 func transportOf(protocol string) string {
 	switch protocol {
 	case protocolUDP, protocolSCTP:
@@ -198,7 +200,8 @@ func (t *tx) checkListener(b *balancer, l *listener) error {
 	}
 	for _, other := range b.listeners {
 		if other.Port == l.Port && transportOf(other.Protocol) == transportOf(l.Protocol) {
-			return refuse(http.StatusConflict, "", "Another Listener on this Load Balancer is already using protocol %s and protocol_port %d", other.Protocol, l.Port)
+			return refuse(http.StatusConflict, "",
+				"Another Listener on this Load Balancer is already using protocol %s and protocol_port %d", other.Protocol, l.Port)
 		}
 	}
 	return nil
@@ -226,7 +229,8 @@ func (t *tx) checkTLS(l *listener) error {
 	case l.Protocol != protocolTerminated && withTLS:
 		return invalid("Certificate container references are not allowed on %s protocol listeners.", l.Protocol)
 	case l.Protocol == protocolTerminated && len(refs) == 0:
-		return invalid("An SNI or default certificate container reference must be provided for %s protocol listeners.", protocolTerminated)
+		return invalid("An SNI or default certificate container reference must be provided for %s protocol listeners.",
+			protocolTerminated)
 	case l.ClientAuth != "NONE" && l.ClientCA == nil:
 		return invalid("Client authentication setting %s requires a client CA container reference.", l.ClientAuth)
 	case l.ClientCRL != nil && l.ClientCA == nil:
@@ -254,7 +258,7 @@ func checkCIDRs(b *balancer, l *listener) error {
 	return nil
 }
 
-// families are the IP versions of a load balancer's addresses.
+// families returns the IP versions of a load balancer's addresses.
 func (b *balancer) families(vip netip.Addr) []bool {
 	out := []bool{vip.Is4()}
 	for _, a := range b.Additional {
@@ -271,7 +275,8 @@ func (l *listener) checkHeaders() error {
 		return nil
 	}
 	if l.Protocol != protocolHTTP && l.Protocol != protocolTerminated {
-		return refuse(http.StatusBadRequest, "", "insert-headers is not a valid option for a %s protocol listener.", l.Protocol)
+		return refuse(http.StatusBadRequest, "", "insert-headers is not a valid option for a %s protocol listener.",
+			l.Protocol)
 	}
 	plain := []string{"X-Forwarded-For", "X-Forwarded-Port", "X-Forwarded-Proto"}
 	for _, name := range sortedKeys(l.Headers) {

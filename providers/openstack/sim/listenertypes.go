@@ -6,9 +6,10 @@ import (
 	"strings"
 )
 
-// badField is how Octavia refuses a value that is not of its field's type.
+// badField is the error of Octavia for an invalid value of a field.
 func badField(field string, value any, why string) error {
-	return refuse(http.StatusBadRequest, "", "%s", fmt.Sprintf("Invalid input for field/attribute %s. Value: '%v'. %s", field, value, why))
+	return refuse(http.StatusBadRequest, "", "%s",
+		fmt.Sprintf("Invalid input for field/attribute %s. Value: '%v'. %s", field, value, why))
 }
 
 // oneOf checks a value of a closed set.
@@ -30,7 +31,7 @@ func within(field string, value, least, most int) error {
 	return nil
 }
 
-// firstOf is the first of several errors.
+// firstOf returns the first of several errors.
 func firstOf(errs ...error) error {
 	for _, err := range errs {
 		if err != nil {
@@ -41,7 +42,8 @@ func firstOf(errs ...error) error {
 }
 
 func listenerProtocols() []string {
-	return []string{protocolHTTP, protocolHTTPS, protocolPrometheus, protocolSCTP, protocolTCP, protocolTerminated, protocolUDP}
+	return []string{protocolHTTP, protocolHTTPS, protocolPrometheus, protocolSCTP, protocolTCP, protocolTerminated,
+		protocolUDP}
 }
 
 // checkTypes checks the values of a listener by themselves, which Octavia does before all else.
@@ -64,7 +66,7 @@ func (in listenerSettings) check() error {
 	)
 }
 
-// octaviaQuota says whether n more objects exceed a quota.
+// octaviaQuota returns an error if n more objects exceed a quota.
 func (t *tx) octaviaQuota(name, kind string, used, n int) error {
 	if limit := t.o.Quotas[name]; limit >= 0 && used+n > limit {
 		return refuse(http.StatusForbidden, "", "Quota has been met for resources: %s", kind)

@@ -48,7 +48,8 @@ func (t *tx) member() (*member, error) {
 	return nil, errMissing("Member", t.call.params["id"])
 }
 
-// judge sets the operating status of members: without a monitor there is none, and with one a member is up when its server runs.
+// updateMemberStatus sets the operating status of members: with a health monitor, a member is online while its server
+// runs.
 func (t *tx) updateMemberStatus(members []*member) {
 	up := map[string]bool{}
 	for _, p := range t.ports {
@@ -119,7 +120,8 @@ func (m *member) apply(in memberSettings) {
 	merge(m, &in)
 }
 
-// addMember puts a new member into a pool. It does not look at the subnet: nor does Octavia when it makes a whole load balancer.
+// addMember puts a new member into a pool. Like Octavia it does not check the subnet when a load balancer is created
+// with its children.
 func (t *tx) addMember(p *pool, in memberSpec) (*member, error) {
 	if in.Address == "169.254.169.254" {
 		return nil, refuse(http.StatusBadRequest, "", "%s is not a valid option for member address", in.Address)
@@ -144,7 +146,8 @@ func (t *tx) addMember(p *pool, in memberSpec) (*member, error) {
 }
 
 func errDuplicateMember(in memberSpec) error {
-	return refuse(http.StatusConflict, "", "Another member on this pool is already using ip %s on protocol_port %d", in.Address, in.Port)
+	return refuse(http.StatusConflict, "", "Another member on this pool is already using ip %s on protocol_port %d",
+		in.Address, in.Port)
 }
 
 // checkSubnet checks the subnet of a member. It need not be one that the caller sees.
@@ -239,8 +242,8 @@ func (t *tx) batchUpdate() (any, error) {
 	return nil, nil
 }
 
-// repeats says whether a batch names a member twice. Octavia does not look: the change of the load balancer begins, and its
-// worker then fails to plan it, so that it never ends.
+// hasDuplicates reports whether a batch names a member twice. Octavia does not check this: the change starts, and its
+// worker then fails to plan it, so that the load balancer stays pending.
 func hasDuplicates(list []memberSpec) bool {
 	type key struct {
 		address string
@@ -257,7 +260,7 @@ func hasDuplicates(list []memberSpec) bool {
 	return false
 }
 
-// checkBatch checks all of a batch before any of it is done. Octavia does not look at the subnets.
+// checkBatch checks all of a batch before any of it is done. Octavia does not check the subnets.
 func (t *tx) checkBatch(p *pool, list []memberSpec) error {
 	for _, in := range list {
 		if err := in.checkTypes(); err != nil {

@@ -35,7 +35,8 @@ func (o opt[T]) or(standard T) T {
 	return standard
 }
 
-// value returns a pointer to the value that the request gives: an invalid one for null. given is false for an absent field.
+// value returns a pointer to the value that the request gives: an invalid one for null. given is false for an absent
+// field.
 func (o *opt[T]) value() (v reflect.Value, given bool) {
 	if o.null || !o.given {
 		return reflect.Value{}, o.given

@@ -32,7 +32,8 @@ const (
 )
 
 func monitorOperations() []operation {
-	r := octaviaResource("HealthMonitor", "healthmonitor", func(t *tx) map[string]*monitor { return t.monitors }, (*tx).monitor)
+	r := octaviaResource("HealthMonitor", "healthmonitor", func(t *tx) map[string]*monitor { return t.monitors },
+		(*tx).monitor)
 	r.filters = map[string]filter[*monitor]{
 		"pool_id": func(m *monitor, ids []string) bool { return contains(ids, m.pool.ID) }, "pools": nil,
 	}
@@ -78,7 +79,8 @@ func (in monitorSettings) check() error {
 	number("max_retries", in.Retries, 10)
 	number("max_retries_down", in.Down, 10)
 	if in.Method.v != "" {
-		errs = append(errs, oneOf("http_method", in.Method.v, "CONNECT", "DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT", "TRACE"))
+		errs = append(errs, oneOf("http_method", in.Method.v, "CONNECT", "DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST",
+			"PUT", "TRACE"))
 	}
 	if in.Path.v != "" && !strings.HasPrefix(in.Path.v, "/") {
 		errs = append(errs, badField("url_path", in.Path.v, "Value must be a valid URL Path string"))
@@ -86,9 +88,10 @@ func (in monitorSettings) check() error {
 	return firstOf(append(errs, checkTexts(in.Name.v, "", in.Tags.v))...)
 }
 
-// checkTypes checks a new monitor's values; one inside a pool names no pool.
+// checkTypes checks a new monitor's values; one inside a pool has no pool ID.
 func (in *monitorSpec) checkTypes(inside bool) error {
-	if err := oneOf("type", in.Type, monitorHTTP, protocolHTTPS, monitorPing, monitorSCTP, monitorTCP, "TLS-HELLO", monitorUDP); err != nil {
+	if err := oneOf("type", in.Type, monitorHTTP, protocolHTTPS, monitorPing, monitorSCTP, monitorTCP, "TLS-HELLO",
+		monitorUDP); err != nil {
 		return err
 	}
 	for field, o := range map[string]opt[int]{"delay": in.Delay, "timeout": in.Timeout, "max_retries": in.Retries} {
@@ -135,7 +138,8 @@ func (m *monitor) validate(*tx) error {
 	datagrams := transportOf(m.pool.Protocol) != protocolTCP
 	switch {
 	case datagrams && !contains([]string{monitorUDP, monitorHTTP, monitorTCP, monitorSCTP}, m.Type):
-		return invalid("The associated pool protocol is %s, so only a HTTP, SCTP, TCP, UDP-CONNECT health monitor is supported.", m.pool.Protocol)
+		return invalid("The associated pool protocol is %s, so only a HTTP, SCTP, TCP, UDP-CONNECT health monitor is "+
+			"supported.", m.pool.Protocol)
 	case !datagrams && (m.Type == monitorUDP || m.Type == monitorSCTP):
 		return invalid("The %s type is only supported for pools of type UDP/SCTP.", m.Type)
 	case !m.isHTTP() && (m.Method != nil || m.Path != nil || m.Codes != nil):

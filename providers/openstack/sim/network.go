@@ -66,7 +66,7 @@ func networkOperations() []operation {
 	)
 }
 
-// notFound is how Neutron says that something does not exist, or that the caller must not see it.
+// notFound is the error of Neutron for an object that does not exist or is not visible to the caller.
 func notFound(kind, id string) error {
 	return refuse(http.StatusNotFound, kind+"NotFound", "%s %s could not be found.", kind, id)
 }
@@ -107,16 +107,23 @@ func (t *tx) subnet(id string) (*subnet, error) {
 	return s, nil
 }
 
-// extensions are the ones that a controller may look for, and their names.
+// extensions returns the ones that a controller may look for, and their names.
 func extensions() map[string]string {
 	return map[string]string{
-		"address-scope": "Address scope", "allowed-address-pairs": "Allowed Address Pairs", "availability_zone": "Availability Zone",
-		"extraroute": "Neutron Extra Route", "extraroute-atomic": "Atomically add/remove extra routes",
-		"external-net": "Neutron external network", "filter-validation": "Filter parameters validation", "pagination": "Pagination support",
-		"port-security": "Port Security", "quotas": "Quota management support", "revision-if-match": "If-Match constraints based on revision_number",
-		"router": "Neutron L3 Router", "security-group": "security-group", "sorting": "Sorting support", "standard-attr-description": "standard-attr-description",
-		"standard-attr-revisions": "Resource revision numbers", "standard-attr-tag": "Tag support for resources with standard attribute: subnet, trunk, network_segment_range, router, network, policy, subnetpool, port, security_group, floatingip",
-		"standard-attr-timestamp": "Resource timestamps", "trunk": "Trunk Extension", "trunk-details": "Trunk port details", "binding": "Port Binding",
+		"address-scope": "Address scope", "allowed-address-pairs": "Allowed Address Pairs",
+		"availability_zone": "Availability Zone",
+		"extraroute":        "Neutron Extra Route", "extraroute-atomic": "Atomically add/remove extra routes",
+		"external-net": "Neutron external network", "filter-validation": "Filter parameters validation",
+		"pagination":    "Pagination support",
+		"port-security": "Port Security", "quotas": "Quota management support",
+		"revision-if-match": "If-Match constraints based on revision_number",
+		"router":            "Neutron L3 Router", "security-group": "security-group", "sorting": "Sorting support",
+		"standard-attr-description": "standard-attr-description",
+		"standard-attr-revisions":   "Resource revision numbers",
+		"standard-attr-tag": "Tag support for resources with standard attribute: subnet, trunk, " +
+			"network_segment_range, router, network, policy, subnetpool, port, security_group, floatingip",
+		"standard-attr-timestamp": "Resource timestamps", "trunk": "Trunk Extension", "trunk-details": "Trunk port details",
+		"binding": "Port Binding",
 	}
 }
 
@@ -159,7 +166,7 @@ func (t *tx) showNetworkQuota() (any, error) {
 	return map[string]any{"quota": out}, nil
 }
 
-// overQuota says whether n more objects of a kind exceed the quota of which the project uses some.
+// overQuota returns an error if n more objects exceed the quota.
 func (t *tx) overQuota(name string, used, n int) error {
 	if limit := t.o.Quotas[name]; limit >= 0 && used+n > limit && !t.call.admin() {
 		return conflict("OverQuota", "Quota exceeded for resources: ['%s'].", name)
@@ -167,7 +174,7 @@ func (t *tx) overQuota(name string, used, n int) error {
 	return nil
 }
 
-// newNetwork and newSubnet make what a console's user does; the API offers no way to make them.
+// newNetwork and newSubnet create fixtures; the API cannot create networks.
 func (t *tx) newNetwork(project, name string, external bool) *network {
 	n := &network{neutronObject: t.newNeutron(project, name), AdminStateUp: true, Status: "ACTIVE", External: external,
 		MTU: 1450, Subnets: []string{}, PortSecurity: true, Zones: []string{"nova"}, ZoneHints: []string{}}
@@ -180,10 +187,12 @@ func (t *tx) newSubnet(n *network, name string, p netip.Prefix) *subnet {
 	text := gateway.String()
 	last := lastOf(p)
 	if p.Addr().Is4() {
-		last = last.Prev() // Nobody gets the broadcast address.
+		last = last.Prev() // The broadcast address is reserved.
 	}
-	s := &subnet{neutronObject: t.newNeutron(n.Project, name), Network: n.ID, CIDR: p.String(), Version: 4, Gateway: &text, DHCP: !n.External,
-		Nameservers: []string{}, HostRoutes: []route{}, ServiceTypes: []string{}, prefix: p, first: gateway.Next(), last: last}
+	s := &subnet{neutronObject: t.newNeutron(n.Project, name), Network: n.ID, CIDR: p.String(), Version: 4, Gateway: &text,
+		DHCP:        !n.External,
+		Nameservers: []string{}, HostRoutes: []route{}, ServiceTypes: []string{}, prefix: p, first: gateway.Next(),
+		last: last}
 	if p.Addr().Is6() {
 		mode := "slaac"
 		s.Version, s.RAMode, s.AddressMode = 6, &mode, &mode
@@ -204,7 +213,7 @@ func lastOf(p netip.Prefix) netip.Addr {
 	return last
 }
 
-// allocateIP reserves an address of the subnet: the one that is asked for, or any.
+// allocateIP reserves an address of the subnet: the requested one, or any.
 func (t *tx) allocateIP(s *subnet, want netip.Addr) (netip.Addr, error) {
 	used := t.used[s.ID]
 	if want.IsValid() {
@@ -233,7 +242,10 @@ func (t *tx) allocateIP(s *subnet, want netip.Addr) (netip.Addr, error) {
 	}
 }
 
-// subnetsOf are a network's, those of IPv4 first.
+// subnetsOf returns a network's, those of IPv4 first.
 func (t *tx) subnetsOf(network string, version int) []*subnet {
-	return only(bySeq(t.subnets), func(s *subnet) bool { return s.Network == network && (version == 0 || s.Version == version) })
+	return only(bySeq(t.subnets), func(s *subnet) bool {
+		return s.Network == network &&
+			(version == 0 || s.Version == version)
+	})
 }

@@ -20,7 +20,7 @@ type operation struct {
 	do   func(*tx) (answer, error)
 }
 
-// answer is what an operation returns; a body of nil is sent as none.
+// answer is the result of an operation; a body of nil is sent as none.
 type answer struct {
 	status int
 	body   any
@@ -36,7 +36,7 @@ func (a *answer) encode() (err error) {
 	return err
 }
 
-// read builds an operation that looks.
+// read builds an operation that reads.
 func read(name, path string, do func(*tx) (any, error)) operation {
 	return operation{name: name, method: http.MethodGet, path: split(path), do: func(t *tx) (answer, error) {
 		body, err := do(t)
@@ -67,7 +67,7 @@ func remove(name, path string, do func(*tx) error) operation {
 
 func split(path string) []string { return strings.Split(strings.Trim(path, "/"), "/") }
 
-// catalogue is every operation by service.
+// catalogue returns every operation by service.
 func catalogue() map[string][]operation {
 	out := map[string][]operation{}
 	add := func(service string, lists ...[]operation) {
@@ -80,8 +80,10 @@ func catalogue() map[string][]operation {
 	}
 	add(serviceIdentity, identityOperations())
 	add(serviceCompute, serverOperations(), flavorOperations())
-	add(serviceNetwork, networkOperations(), portOperations(), routerOperations(), floatingIPOperations(), securityGroupOperations(), tagOperations())
-	add(serviceLoadBalancer, balancerOperations(), listenerOperations(), poolOperations(), memberOperations(), monitorOperations(), choiceOperations())
+	add(serviceNetwork, networkOperations(), portOperations(), routerOperations(), floatingIPOperations(),
+		securityGroupOperations(), tagOperations())
+	add(serviceLoadBalancer, balancerOperations(), listenerOperations(), poolOperations(), memberOperations(),
+		monitorOperations(), choiceOperations())
 	add(serviceKeyManager, secretOperations())
 	add(serviceImage, imageOperations())
 	return out

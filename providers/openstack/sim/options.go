@@ -41,7 +41,7 @@ type Options struct {
 	// Providers are Octavia's, the first of which is the default one: amphora and ovn by default.
 	Providers []string
 
-	// Deny is the services' policy for users: it is asked whether an operation such as CreateFloatingIP of the service
+	// Deny is the services' policy for users: it reports whether an operation such as CreateFloatingIP of the service
 	// network is refused. Nil refuses nothing.
 	Deny func(service, operation string) bool
 
@@ -79,11 +79,12 @@ const (
 	QuotaHealthMonitors = "healthmonitor"
 )
 
-// defaultQuotas are high: a simulated cluster of 5,000 nodes must fit.
+// defaultQuotas returns high: a simulated cluster of 5,000 nodes must fit.
 func defaultQuotas() map[string]int {
 	return map[string]int{
 		QuotaPorts: 20_000, QuotaFloatingIPs: 5_000, QuotaGroups: 5_000, QuotaRules: 50_000, QuotaRoutes: 10_000,
-		QuotaLoadBalancers: 5_000, QuotaListeners: 20_000, QuotaPools: 20_000, QuotaMembers: 1_000_000, QuotaHealthMonitors: 20_000,
+		QuotaLoadBalancers: 5_000, QuotaListeners: 20_000, QuotaPools: 20_000, QuotaMembers: 1_000_000,
+		QuotaHealthMonitors: 20_000,
 	}
 }
 

@@ -5,7 +5,7 @@ type Outcome string
 
 // The closed set of outcomes.
 const (
-	// OutcomeActive is the usual end.
+	// OutcomeActive is success.
 	OutcomeActive Outcome = ""
 	// OutcomeError leaves the load balancer and what was changed in ERROR.
 	OutcomeError Outcome = "error"
@@ -17,12 +17,12 @@ const (
 	OutcomeChildrenStuck Outcome = "children-stuck"
 )
 
-// OutcomeRule says which changes of load balancers end otherwise than usual.
+// OutcomeRule selects changes of load balancers and their outcome.
 type OutcomeRule struct {
 	Outcome Outcome
-	// Operation, where set, restricts the fate to changes by that operation, such as CreateLoadBalancer.
+	// Operation, where set, restricts the rule to changes by that operation, such as CreateLoadBalancer.
 	Operation string
-	// Call is the number of the first change that ends so, counted from 1 when the fates were set; 0 is the first one.
+	// Call is the number of the first change that ends so, counted from 1 since SetOutcomes; 0 is the first one.
 	Call int
 	// Times is how many changes end so; 0 means one, and less than 0 all.
 	Times int
@@ -33,7 +33,7 @@ type outcomeRule struct {
 	seen, met int
 }
 
-// SetOutcomes replaces all fates; none lets every change end as usual. What has begun ends as it was to end.
+// SetOutcomes replaces all rules; without rules every change succeeds. Changes in progress keep their outcome.
 func (c *Cloud) SetOutcomes(rules ...OutcomeRule) {
 	c.inspect(func(t *tx) {
 		t.outcomeRules = nil
@@ -43,7 +43,7 @@ func (c *Cloud) SetOutcomes(rules ...OutcomeRule) {
 	})
 }
 
-// fate is how the change that begins now will end.
+// nextOutcome returns the outcome of the change that starts now.
 func (t *tx) nextOutcome() Outcome {
 	chosen := OutcomeActive
 	for _, f := range t.outcomeRules {
@@ -59,7 +59,7 @@ func (t *tx) nextOutcome() Outcome {
 	return chosen
 }
 
-// Unstick ends all that is stuck as usual.
+// Unstick lets all stuck changes succeed.
 func (c *Cloud) Unstick() {
 	c.inspect(func(t *tx) {
 		for _, g := range t.changes {
@@ -87,7 +87,7 @@ func (t *tx) unstick(b *balancer, part octaviaEntity) {
 	}
 }
 
-// descendants is all that a load balancer has, outermost first.
+// descendants returns all children of a load balancer, parents first.
 func (b *balancer) descendants() []octaviaEntity {
 	var out []octaviaEntity
 	for _, l := range b.listeners {

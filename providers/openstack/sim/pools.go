@@ -49,14 +49,15 @@ func poolOperations() []operation {
 	r := octaviaResource("Pool", "pool", func(t *tx) map[string]*pool { return t.pools }, (*tx).pool)
 	r.refresh = func(_ *tx, p *pool) { p.refresh() }
 	r.filters = map[string]filter[*pool]{
-		"loadbalancer_id": func(p *pool, ids []string) bool { return contains(ids, p.balancer.ID) }, "listeners": nil, "members": nil,
+		"loadbalancer_id": func(p *pool, ids []string) bool { return contains(ids, p.balancer.ID) }, "listeners": nil,
+		"members": nil,
 	}
 	return childOperations[pool, poolSettings](r, (*tx).createPool)
 }
 
 func (t *tx) pool(id string) (*pool, error) { return octaviaLookup(t, t.pools, "Pool", id) }
 
-// refresh fills in what a pool shows of what it is related to.
+// refresh updates the references of a pool to related objects.
 func (p *pool) refresh() {
 	p.Listeners, p.Members, p.Monitor = []ref{}, []ref{}, nil
 	for _, l := range p.referrers() {
@@ -70,9 +71,10 @@ func (p *pool) refresh() {
 	}
 }
 
-// users are the listeners that send their traffic to the pool.
+// referrers returns the listeners with the pool as their default pool.
 func (p *pool) referrers() []*listener {
-	return only(slices.Clone(p.balancer.listeners), func(l *listener) bool { return l.DefaultPool != nil && *l.DefaultPool == p.ID })
+	return only(slices.Clone(p.balancer.listeners),
+		func(l *listener) bool { return l.DefaultPool != nil && *l.DefaultPool == p.ID })
 }
 
 type poolSettings struct {
@@ -122,7 +124,8 @@ func (in poolSettings) check() error {
 	return firstOf(errs...)
 }
 
-// checkTypes checks the values by themselves, also of what the pool contains. A pool that is only named has no protocol.
+// checkTypes checks the values by themselves, also of what the pool contains. A pool that is only named has no
+// protocol.
 func (in *poolSpec) checkTypes(named bool) error {
 	errs := []error{in.check()}
 	if !named || in.Protocol != "" {
@@ -190,7 +193,7 @@ func (t *tx) createPool() (any, error) {
 	return map[string]any{"pool": p}, nil
 }
 
-// parentsOf are the load balancer and, if one is named, the listener that a new pool is for.
+// parentsOf returns the load balancer and, if one is named, the listener that a new pool is for.
 func (t *tx) parentsOf(in poolSpec) (*balancer, *listener, error) {
 	if in.Listener == "" {
 		if in.Balancer == "" {
@@ -206,7 +209,7 @@ func (t *tx) parentsOf(in poolSpec) (*balancer, *listener, error) {
 	return l.balancer, l, compatible(l.Protocol, in.Protocol)
 }
 
-// fill makes the members and the monitor of a new pool.
+// addMembersAndMonitor creates the members and the health monitor of a new pool.
 func (t *tx) addMembersAndMonitor(p *pool, in poolSpec) error {
 	if in.Monitor != nil {
 		if err := t.octaviaQuota(QuotaHealthMonitors, "Health Monitor", len(t.monitors), 1); err != nil {

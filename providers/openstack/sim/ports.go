@@ -76,7 +76,8 @@ func portOperations() []operation {
 				return err
 			}
 			if strings.HasPrefix(p.DeviceOwner, "network:router") {
-				return conflict("ServicePortInUse", "Port %s cannot be deleted directly via the port API: has device owner %s.", p.ID, p.DeviceOwner)
+				return conflict("ServicePortInUse", "Port %s cannot be deleted directly via the port API: has device owner %s.",
+					p.ID, p.DeviceOwner)
 			}
 			t.removePort(p)
 			return nil
@@ -86,7 +87,8 @@ func portOperations() []operation {
 
 func (t *tx) port(id string) (*port, error) { return lookup(t, t.ports, id, missing("Port")) }
 
-// matchesFixedIPs says whether the port has one of the addresses and one of the subnets that are named, on whichever of its IPs.
+// matchesFixedIPs reports whether the port has one of the addresses and one of the subnets that are named, on whichever
+// of its IPs.
 func matchesFixedIPs(p *port, values []string) bool {
 	wanted := map[string][]string{}
 	for _, v := range values {
@@ -169,7 +171,7 @@ func (t *tx) portsOf(project string) int {
 	return n
 }
 
-// newPort makes a port with the addresses that are asked for, or one of each IP version that the network has.
+// newPort makes a port with the requested addresses, or one of each IP version that the network has.
 func (t *tx) newPort(project, name string, n *network, wanted []fixedIP) (*port, error) {
 	if wanted == nil {
 		for _, version := range []int{4, 6} {
@@ -178,7 +180,8 @@ func (t *tx) newPort(project, name string, n *network, wanted []fixedIP) (*port,
 			}
 		}
 	}
-	p := &port{Network: n.ID, AdminStateUp: true, Status: statusDown, FixedIPs: []fixedIP{}, Pairs: []addressPair{}, Groups: []string{},
+	p := &port{Network: n.ID, AdminStateUp: true, Status: statusDown, FixedIPs: []fixedIP{}, Pairs: []addressPair{},
+		Groups:       []string{},
 		PortSecurity: true, VNICType: "normal", DHCPOptions: []any{}}
 	for _, w := range wanted {
 		f, err := t.allocateFixedIP(n, w)
@@ -206,7 +209,8 @@ func (t *tx) allocateFixedIP(n *network, want fixedIP) (fixedIP, error) {
 	if want.Address != "" {
 		var err error
 		if ip, err = netip.ParseAddr(want.Address); err != nil {
-			return want, badRequest("HTTPBadRequest", "Invalid input for fixed_ips. Reason: '%s' is not a valid IP address.", want.Address)
+			return want, badRequest("HTTPBadRequest", "Invalid input for fixed_ips. Reason: '%s' is not a valid IP address.",
+				want.Address)
 		}
 	}
 	candidates := t.subnetsOf(n.ID, 0)
@@ -216,7 +220,9 @@ func (t *tx) allocateFixedIP(n *network, want fixedIP) (fixedIP, error) {
 			return want, notFound("Subnet", want.Subnet)
 		}
 		if s.Network != n.ID {
-			return want, badRequest("InvalidInput", "Invalid input for operation: Failed to create port on network %s, because fixed_ips included invalid subnet %s.", n.ID, s.ID)
+			return want, badRequest("InvalidInput",
+				"Invalid input for operation: Failed to create port on network %s, because fixed_ips included invalid subnet %s.",
+				n.ID, s.ID)
 		}
 		candidates = []*subnet{s}
 	}
@@ -230,7 +236,8 @@ func (t *tx) allocateFixedIP(n *network, want fixedIP) (fixedIP, error) {
 		}
 		return fixedIP{Subnet: s.ID, Address: got.String()}, nil
 	}
-	return want, badRequest("InvalidIpForNetwork", "IP address %s is not a valid IP for any of the subnets on the specified network.", want.Address)
+	return want, badRequest("InvalidIpForNetwork",
+		"IP address %s is not a valid IP for any of the subnets on the specified network.", want.Address)
 }
 
 func (t *tx) releaseAddresses(p *port) {
@@ -283,15 +290,17 @@ func (t *tx) updatePort() (any, error) {
 	return map[string]any{"port": p}, nil
 }
 
-// checkSecurity refuses security groups and address pairs on a port whose security is off.
+// checkSecurity refuses security groups and address pairs on a port without port security.
 func (p *port) checkSecurity(in portInput) error {
 	secure := p.PortSecurity
 	set(&secure, in.PortSecurity)
 	if !secure && (in.Groups != nil && len(*in.Groups) > 0 || in.Groups == nil && len(p.Groups) > 0) {
-		return conflict("PortSecurityPortHasSecurityGroup", "Port has security group associated. Cannot disable port security or IP address until security group is removed.")
+		return conflict("PortSecurityPortHasSecurityGroup",
+			"Port has security group associated. Cannot disable port security or IP address until security group is removed.")
 	}
 	if !secure && in.Pairs != nil && len(*in.Pairs) > 0 {
-		return conflict("AddressPairAndPortSecurityRequired", "Port Security must be enabled in order to have allowed address pairs on a port.")
+		return conflict("AddressPairAndPortSecurityRequired",
+			"Port Security must be enabled in order to have allowed address pairs on a port.")
 	}
 	return nil
 }
@@ -301,7 +310,8 @@ func (t *tx) replaceFixedIPs(p *port, wanted []fixedIP) error {
 	kept, fresh := []fixedIP{}, &port{}
 	for _, w := range wanted {
 		if i := slices.IndexFunc(p.FixedIPs, func(f fixedIP) bool {
-			return (w.Address == "" || w.Address == f.Address) && (w.Subnet == "" || w.Subnet == f.Subnet) && !slices.Contains(kept, f)
+			return (w.Address == "" || w.Address == f.Address) && (w.Subnet == "" || w.Subnet == f.Subnet) &&
+				!slices.Contains(kept, f)
 		}); i >= 0 {
 			kept = append(kept, p.FixedIPs[i])
 			continue
@@ -319,7 +329,7 @@ func (t *tx) replaceFixedIPs(p *port, wanted []fixedIP) error {
 	return nil
 }
 
-// checkPort checks what refers to something else.
+// checkPort checks references of a port.
 func (t *tx) checkPort(in portInput) error {
 	if in.Groups != nil {
 		for _, id := range *in.Groups {
@@ -342,7 +352,8 @@ func (t *tx) checkPort(in portInput) error {
 			return badRequest("HTTPBadRequest", "'%s' is not a valid IP address", pair.Address)
 		}
 		if seen[pair] {
-			return badRequest("DuplicateAddressPairInRequest", "Request contains duplicate address pair: mac_address %s ip_address %s.", pair.MAC, pair.Address)
+			return badRequest("DuplicateAddressPairInRequest",
+				"Request contains duplicate address pair: mac_address %s ip_address %s.", pair.MAC, pair.Address)
 		}
 		seen[pair] = true
 	}
@@ -371,14 +382,14 @@ func (t *tx) applyPort(p *port, in portInput) {
 	}
 }
 
-// set gives a field the value that a request has, if it has one.
+// set sets a field if the request gives a value.
 func set[T any](field, value *T) {
 	if value != nil {
 		*field = *value
 	}
 }
 
-// ifMatch refuses a change that was meant for another revision of an object.
+// ifMatch rejects a change with another revision of an object.
 func (t *tx) ifMatch(n *neutronObject) error {
 	want := t.call.header.Get("If-Match")
 	if want == "" || !t.hasExtension("revision-if-match") {
@@ -389,7 +400,8 @@ func (t *tx) ifMatch(n *neutronObject) error {
 		return badRequest("HTTPBadRequest", "The 'If-Match' header must be of the form 'revision_number=X'")
 	}
 	if have := itoa(n.Revision); number != have {
-		return refuse(http.StatusPreconditionFailed, "RevisionNumberConstraintFailed", "Constrained to %s, but current revision is %s", number, have)
+		return refuse(http.StatusPreconditionFailed, "RevisionNumberConstraintFailed",
+			"Constrained to %s, but current revision is %s", number, have)
 	}
 	return nil
 }

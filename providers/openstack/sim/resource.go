@@ -36,7 +36,8 @@ func (r resource[T]) operations(further ...operation) []operation {
 		r.refreshAll(t, x)
 		return show(t, r.key, x), nil
 	}
-	return append([]operation{read("List"+r.name+"s", r.path, list), read("Show"+r.name, r.path+"/{id}", show)}, further...)
+	return append([]operation{read("List"+r.name+"s", r.path, list), read("Show"+r.name, r.path+"/{id}", show)},
+		further...)
 }
 
 func (r resource[T]) refreshAll(t *tx, objects ...T) {
@@ -48,7 +49,9 @@ func (r resource[T]) refreshAll(t *tx, objects ...T) {
 }
 
 // neutronResource returns a resource of Neutron: objects of the caller's project, sorted by ID.
-func neutronResource[T neutronEntity](name, key, path string, all func(*tx) map[string]T, get func(*tx, string) (T, error)) resource[T] {
+func neutronResource[T neutronEntity](
+	name, key, path string, all func(*tx) map[string]T, get func(*tx, string) (T, error),
+) resource[T] {
 	return resource[T]{
 		name: name, key: key, path: path,
 		list: func(t *tx) ([]T, error) {
@@ -58,7 +61,7 @@ func neutronResource[T neutronEntity](name, key, path string, all func(*tx) map[
 	}
 }
 
-// lookup returns an object of Neutron by its ID; an object of another project is missing.
+// lookup returns an object of Neutron by its ID; objects of other projects are not visible.
 func lookup[T neutronEntity](t *tx, all map[string]T, id string, missing func(id string) error) (T, error) {
 	x, ok := all[id]
 	if !ok || !t.call.may(x.common().Project) {
@@ -81,7 +84,8 @@ type child[T, S any] interface {
 
 type octaviaChild interface {
 	octaviaEntity
-	// parent is the load balancer, and lineage the objects from it down to the child that must not be pending for a change.
+	// parent is the load balancer, and lineage the objects from it down to the child that must not be pending for a
+	// change.
 	parent() *balancer
 	lineage() []octaviaEntity
 	// affected are the objects that a change makes pending besides the load balancer.
@@ -92,7 +96,9 @@ type octaviaChild interface {
 type settings interface{ check() error }
 
 // octaviaResource returns a resource of Octavia: objects of the caller's project in the order of their creation.
-func octaviaResource[T octaviaEntity](name, key string, all func(*tx) map[string]T, get func(*tx, string) (T, error)) resource[T] {
+func octaviaResource[T octaviaEntity](
+	name, key string, all func(*tx) map[string]T, get func(*tx, string) (T, error),
+) resource[T] {
 	return resource[T]{
 		name: name, key: key, path: "lbaas/" + key + "s",
 		list: func(t *tx) ([]T, error) {
@@ -170,7 +176,7 @@ func (l *listener) affected() []octaviaEntity { return []octaviaEntity{l} }
 func (p *pool) parent() *balancer        { return p.balancer }
 func (p *pool) lineage() []octaviaEntity { return []octaviaEntity{p} }
 
-// affected are the pool and its listeners.
+// affected returns the pool and its listeners.
 func (p *pool) affected() []octaviaEntity {
 	out := []octaviaEntity{p}
 	for _, l := range p.referrers() {

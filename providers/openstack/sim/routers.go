@@ -122,7 +122,8 @@ func (t *tx) extraRoutes(merge func(have, given []route) []route) (any, error) {
 // checkRoutes refuses routes that Neutron cannot install. Only routes that the router does not have yet are looked at.
 func (t *tx) checkRoutes(r *router, routes []route) error {
 	if most := t.o.Quotas[QuotaRoutes]; len(routes) > most {
-		return badRequest("RoutesExhausted", "Unable to complete operation for %s. The number of routes exceeds the maximum %d.", r.ID, most)
+		return badRequest("RoutesExhausted", "Unable to complete operation for %s. The number of routes exceeds the "+
+			"maximum %d.", r.ID, most)
 	}
 	seen := map[route]bool{}
 	for _, x := range routes {
@@ -134,7 +135,8 @@ func (t *tx) checkRoutes(r *router, routes []route) error {
 			return badRequest("HTTPBadRequest", "Invalid input for routes. Reason: '%s' is not a valid IP address.", x.NextHop)
 		}
 		if seen[x] {
-			return badRequest("HTTPBadRequest", "Invalid input for routes. Reason: Duplicate items in the list: '%s'.", x.Destination)
+			return badRequest("HTTPBadRequest", "Invalid input for routes. Reason: Duplicate items in the list: '%s'.",
+				x.Destination)
 		}
 		seen[x] = true
 		if slices.Contains(r.Routes, x) {
@@ -149,7 +151,8 @@ func (t *tx) checkRoutes(r *router, routes []route) error {
 
 func (t *tx) checkNextHop(r *router, x route, hop netip.Addr) error {
 	invalid := func(reason string) error {
-		return badRequest("InvalidRoutes", "Invalid format for routes: [{'destination': '%s', 'nexthop': '%s'}], %s", x.Destination, x.NextHop, reason)
+		return badRequest("InvalidRoutes", "Invalid format for routes: [{'destination': '%s', 'nexthop': '%s'}], %s",
+			x.Destination, x.NextHop, reason)
 	}
 	connected := false
 	for _, p := range t.interfacesOf(r) {
@@ -171,7 +174,7 @@ func (t *tx) checkNextHop(r *router, x route, hop netip.Addr) error {
 	return nil
 }
 
-// interfacesOf are the ports by which a router is in its networks.
+// interfacesOf returns the ports by which a router is in its networks.
 func (t *tx) interfacesOf(r *router) []*port {
 	return only(bySeq(t.ports), func(p *port) bool { return p.DeviceID == r.ID && p.DeviceOwner == ownerInterface })
 }
@@ -184,7 +187,8 @@ func (t *tx) newRouter(project, name string, external *subnet) (*router, error) 
 		if err != nil {
 			return nil, err
 		}
-		r.Gateway = &gatewayInfo{Network: external.Network, SNAT: true, FixedIPs: []fixedIP{{Subnet: external.ID, Address: ip.String()}}}
+		r.Gateway = &gatewayInfo{Network: external.Network, SNAT: true,
+			FixedIPs: []fixedIP{{Subnet: external.ID, Address: ip.String()}}}
 	}
 	t.routers[r.ID] = r
 	return r, nil
@@ -195,14 +199,16 @@ func (t *tx) addInterface(r *router, s *subnet) error {
 	if s.Gateway == nil {
 		return refuse(http.StatusBadRequest, "", "Subnet %s has no gateway", s.ID)
 	}
-	p := &port{neutronObject: t.newNeutron(r.Project, ""), Network: s.Network, MAC: "fa:16:3e:00:00:" + hexByte(uint64(t.made)), AdminStateUp: true,
-		Status: statusActive, DeviceID: r.ID, DeviceOwner: ownerInterface, FixedIPs: []fixedIP{{Subnet: s.ID, Address: *s.Gateway}},
-		Pairs: []addressPair{}, Groups: []string{}, VNICType: "normal", DHCPOptions: []any{}}
+	p := &port{neutronObject: t.newNeutron(r.Project, ""), Network: s.Network, MAC: "fa:16:3e:00:00:" +
+		hexByte(uint64(t.made)), AdminStateUp: true,
+		Status: statusActive, DeviceID: r.ID, DeviceOwner: ownerInterface,
+		FixedIPs: []fixedIP{{Subnet: s.ID, Address: *s.Gateway}},
+		Pairs:    []addressPair{}, Groups: []string{}, VNICType: "normal", DHCPOptions: []any{}}
 	t.ports[p.ID] = p
 	return nil
 }
 
-// routerTo is the router by which a floating network reaches a subnet, or nil.
+// routerTo returns the router by which a floating network reaches a subnet, or nil.
 func (t *tx) routerTo(external, subnet string) *router {
 	for _, r := range bySeq(t.routers) {
 		if r.Gateway == nil || r.Gateway.Network != external {

@@ -103,7 +103,7 @@ func (t *tx) newGroup(project, name string) *securityGroup {
 	return g
 }
 
-// defaultGroup is a project's group for ports that name none. Neutron makes it when it is first needed.
+// defaultGroup returns a project's group for ports that name none. Neutron makes it when it is first needed.
 func (t *tx) defaultGroup(project string) *securityGroup {
 	for _, g := range t.groups {
 		if g.Project == project && g.Name == defaultGroupName {
@@ -233,7 +233,8 @@ func (t *tx) createRules() (any, error) {
 }
 
 func same(a, b *securityRule) bool {
-	return a.Direction == b.Direction && a.EtherType == b.EtherType && equal(a.Protocol, b.Protocol) && equal(a.PortMin, b.PortMin) &&
+	return a.Direction == b.Direction && a.EtherType == b.EtherType && equal(a.Protocol, b.Protocol) &&
+		equal(a.PortMin, b.PortMin) &&
 		equal(a.PortMax, b.PortMax) && equal(a.RemoteIP, b.RemoteIP) && equal(a.RemoteGroup, b.RemoteGroup)
 }
 
@@ -241,18 +242,21 @@ func equal[T comparable](a, b *T) bool {
 	return a == nil && b == nil || a != nil && b != nil && *a == *b
 }
 
-// rule checks a rule that is asked for.
+// rule validates a requested rule.
 func (t *tx) rule(in ruleInput) (*securityRule, error) {
 	if _, err := t.group(in.Group); err != nil {
 		return nil, err
 	}
-	r := &securityRule{Direction: in.Direction, EtherType: cmp.Or(in.EtherType, "IPv4"), PortMin: in.PortMin, PortMax: in.PortMax, RemoteGroup: in.RemoteGroup}
+	r := &securityRule{Direction: in.Direction, EtherType: cmp.Or(in.EtherType, "IPv4"), PortMin: in.PortMin,
+		PortMax: in.PortMax, RemoteGroup: in.RemoteGroup}
 	r.Description = in.Description
 	if !contains([]string{"ingress", "egress"}, in.Direction) {
-		return nil, badRequest("HTTPBadRequest", "Invalid input for direction. Reason: %s is not in valid_values.", in.Direction)
+		return nil, badRequest("HTTPBadRequest", "Invalid input for direction. Reason: %s is not in valid_values.",
+			in.Direction)
 	}
 	if !contains([]string{"IPv4", "IPv6"}, r.EtherType) {
-		return nil, badRequest("SecurityGroupRuleInvalidEtherType", "Security group rule for ethertype '%s' not supported. Allowed values are ['IPv4', 'IPv6'].", r.EtherType)
+		return nil, badRequest("SecurityGroupRuleInvalidEtherType",
+			"Security group rule for ethertype '%s' not supported. Allowed values are ['IPv4', 'IPv6'].", r.EtherType)
 	}
 	r.Protocol = protocolOf(in.Protocol)
 	if err := r.checkPorts(); err != nil {
@@ -264,17 +268,20 @@ func (t *tx) rule(in ruleInput) (*securityRule, error) {
 			p, err = netip.PrefixFrom(addr, addr.BitLen()), nil
 		}
 		if err != nil {
-			return nil, badRequest("HTTPBadRequest", "Invalid input for remote_ip_prefix. Reason: '%s' is not a valid IP subnet.", *in.RemoteIP)
+			return nil, badRequest("HTTPBadRequest",
+				"Invalid input for remote_ip_prefix. Reason: '%s' is not a valid IP subnet.", *in.RemoteIP)
 		}
 		if p.Addr().Is4() != (r.EtherType == "IPv4") {
-			return nil, badRequest("SecurityGroupRuleParameterConflict", "Conflicting value ethertype %s for CIDR %s", r.EtherType, *in.RemoteIP)
+			return nil, badRequest("SecurityGroupRuleParameterConflict", "Conflicting value ethertype %s for CIDR %s",
+				r.EtherType, *in.RemoteIP)
 		}
 		text, normalized := p.String(), p.Masked().String()
 		r.RemoteIP, r.Normalized = &text, &normalized
 	}
 	if in.RemoteGroup != nil {
 		if r.RemoteIP != nil {
-			return nil, badRequest("SecurityGroupMultipleRemoteEntites", "Only remote_ip_prefix or remote_group_id or remote_address_group_id may be provided.")
+			return nil, badRequest("SecurityGroupMultipleRemoteEntites",
+				"Only remote_ip_prefix or remote_group_id or remote_address_group_id may be provided.")
 		}
 		if _, err := t.group(*in.RemoteGroup); err != nil {
 			return nil, err
@@ -283,7 +290,7 @@ func (t *tx) rule(in ruleInput) (*securityRule, error) {
 	return r, nil
 }
 
-// protocolOf is a protocol's name; a number is written as text, and what is empty or null is any protocol.
+// protocolOf returns a protocol's name; a number is written as text, and what is empty or null is any protocol.
 func protocolOf(raw json.RawMessage) *string {
 	text := string(bytes.Trim(raw, `"`))
 	if text == "" || text == "null" || text == "any" {

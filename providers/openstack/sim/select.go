@@ -15,7 +15,7 @@ import (
 // filter decides by the values of a query parameter whether an object is listed.
 type filter[T any] func(x T, values []string) bool
 
-// listing is how objects of one kind are listed.
+// listing lists objects of one kind.
 type listing[T entity] struct {
 	plural string
 	// filters besides those by field. A nil one refuses the field of its name.
@@ -25,7 +25,7 @@ type listing[T entity] struct {
 // pagingParameters are parameters of lists that are no filters.
 var pagingParameters = []string{"fields", "limit", "marker", "page_reverse", "sort_key", "sort_dir", "sort"}
 
-// answer filters, sorts, cuts and selects the fields of what the caller may see.
+// answer filters, sorts and pages objects, and selects their fields.
 func (l listing[T]) answer(t *tx, objects []T) (any, error) {
 	q := t.call.query
 	if of := q.Get("project_id"); of != "" && t.call.service == serviceLoadBalancer && !t.call.may(of) {
@@ -55,7 +55,7 @@ func (l listing[T]) answer(t *tx, objects []T) (any, error) {
 	return out, nil
 }
 
-// limit is the largest page of a service; 0 is without end.
+// limit returns the largest page of a service; 0 is without end.
 func (listing[T]) limit(t *tx) int {
 	if t.call.service == serviceNetwork {
 		return 0
@@ -87,7 +87,7 @@ func (l listing[T]) filterBy(t *tx, name string, values []string) (func(T) bool,
 	}, nil
 }
 
-// tagFilters are the four ways to select by tags, each a comma-separated list.
+// tagFilters returns the four ways to select by tags, each a comma-separated list.
 func tagFilters[T any]() map[string]filter[T] {
 	count := func(x T, values []string) (has, of int) {
 		index, _ := fieldIndex[T]("tags")
@@ -119,7 +119,7 @@ func fieldIndex[T any](name string) ([]int, bool) {
 	return f.index, ok
 }
 
-// texts are a field's values as queries spell them.
+// texts returns a field's values as queries spell them.
 func texts(v reflect.Value) []string {
 	switch v.Kind() {
 	case reflect.String:
@@ -147,7 +147,7 @@ func texts(v reflect.Value) []string {
 	return nil
 }
 
-// normal spells a boolean of Python as Go does.
+// normal converts a boolean of Python to that of Go.
 func normal(v string) string {
 	switch v {
 	case "True", "TRUE":
@@ -175,7 +175,8 @@ func (listing[T]) sort(t *tx, objects []T) error {
 		}
 		descending := i < len(dirs) && dirs[i] == "desc"
 		slices.SortStableFunc(objects, func(a, b T) int {
-			c := slices.Compare(texts(reflect.ValueOf(a).Elem().FieldByIndex(index)), texts(reflect.ValueOf(b).Elem().FieldByIndex(index)))
+			c := slices.Compare(texts(reflect.ValueOf(a).Elem().FieldByIndex(index)),
+				texts(reflect.ValueOf(b).Elem().FieldByIndex(index)))
 			if descending {
 				return -c
 			}
@@ -226,7 +227,7 @@ func paged[T entity](t *tx, objects []T, most int) (page []T, links []link, err 
 	return page, links, nil
 }
 
-// pageURL is the request with another marker.
+// pageURL returns the request with another marker.
 func (t *tx) pageURL(marker string, limit int) string {
 	q := url.Values{}
 	for name, values := range t.call.query {
@@ -238,7 +239,7 @@ func (t *tx) pageURL(marker string, limit int) string {
 	return t.call.base + t.call.path + "?" + q.Encode()
 }
 
-// picked are objects with some of their fields; without any named, with all.
+// picked returns objects with some of their fields; without any named, with all.
 func picked[T any](objects []T, fields []string) any {
 	if objects == nil {
 		objects = []T{}
@@ -264,7 +265,7 @@ func picked[T any](objects []T, fields []string) any {
 	return out
 }
 
-// show is the answer with one object, of which a query may name the fields.
+// show returns the response with one object, of which a query may name the fields.
 func show[T any](t *tx, singular string, x T) any {
 	fields := t.call.query["fields"]
 	if len(fields) == 0 {
@@ -274,7 +275,7 @@ func show[T any](t *tx, singular string, x T) any {
 	return map[string]any{singular: list[0]}
 }
 
-// asMap is an object as JSON shows it.
+// asMap returns an object as JSON.
 func asMap(x any) map[string]any {
 	out := map[string]any{}
 	// All objects are plain structs, which always encode.

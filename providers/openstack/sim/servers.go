@@ -63,7 +63,8 @@ func serverOperations() []operation {
 		read("ListServerMetadata", "servers/{id}/metadata", onServer(func(_ *tx, s *server) (any, error) {
 			return map[string]any{"metadata": s.metadata}, nil
 		})),
-		write("UpdateServerMetadata", http.MethodPost, "servers/{id}/metadata", http.StatusOK, func(t *tx) (any, error) { return t.setMetadata(false) }),
+		write("UpdateServerMetadata", http.MethodPost, "servers/{id}/metadata", http.StatusOK,
+			func(t *tx) (any, error) { return t.setMetadata(false) }),
 		change("ReplaceServerMetadata", "servers/{id}/metadata", func(t *tx) (any, error) { return t.setMetadata(true) }),
 		remove("DeleteServerMetadataItem", "servers/{id}/metadata/{key}", func(t *tx) error {
 			s, err := t.server()
@@ -123,7 +124,8 @@ func (t *tx) listServers(view func(*server) map[string]any) (any, error) {
 	return out, nil
 }
 
-// serverFilter reads the filters that Nova offers to users. It ignores those that it does not know, and those that are an administrator's.
+// serverFilter reads the filters that Nova offers to users. It ignores those that it does not know, and those that are
+// an administrator's.
 func (t *tx) serverFilter() (func(*server) bool, error) {
 	q := t.call.query
 	patterns := map[string]*regexp.Regexp{}
@@ -138,7 +140,8 @@ func (t *tx) serverFilter() (func(*server) bool, error) {
 	}
 	return func(s *server) bool {
 		for name, p := range patterns {
-			if name == "name" && !p.MatchString(s.Name) || name != "name" && !slices.ContainsFunc(t.serverIPs(s), p.MatchString) {
+			if name == "name" && !p.MatchString(s.Name) || name != "name" &&
+				!slices.ContainsFunc(t.serverIPs(s), p.MatchString) {
 				return false
 			}
 		}
@@ -172,7 +175,7 @@ func (t *tx) serverIPs(s *server) []string {
 	return out
 }
 
-// portsOfServer are in the order in which they were attached.
+// portsOfServer returns in the order in which they were attached.
 func (t *tx) portsOfServer(id string) []*port {
 	var out []*port
 	for _, p := range t.ports {
@@ -191,7 +194,7 @@ func (t *tx) serverStub(s *server) map[string]any {
 	}}
 }
 
-// vmStates are Nova's words for power and task of a server, by status.
+// vmStates returns Nova's words for power and task of a server, by status.
 func vmStates(status string) (vm string, power int) {
 	switch status {
 	case statusActive:
@@ -223,11 +226,16 @@ func (t *tx) serverView(s *server) map[string]any {
 		}
 	}
 	maps.Copy(out, map[string]any{
-		"status": s.Status, "tenant_id": s.Project, "user_id": s.User, "metadata": s.metadata, "hostId": s.Host, "image": "", "key_name": nil,
-		"accessIPv4": s.Access4, "accessIPv6": s.Access6, "addresses": t.serverAddresses(s), "flavor": t.flavorOf(s), "config_drive": "",
-		"created": s.created.UTC().Format(neutronTime), "updated": s.updated.UTC().Format(neutronTime), "security_groups": groups,
-		"OS-DCF:diskConfig": "MANUAL", "OS-EXT-AZ:availability_zone": s.Zone, "OS-EXT-STS:vm_state": vm, "OS-EXT-STS:power_state": power,
-		"OS-EXT-STS:task_state": task, "OS-SRV-USG:launched_at": s.created.UTC().Format("2006-01-02T15:04:05.000000"), "OS-SRV-USG:terminated_at": nil,
+		"status": s.Status, "tenant_id": s.Project, "user_id": s.User, "metadata": s.metadata, "hostId": s.Host, "image": "",
+		"key_name":   nil,
+		"accessIPv4": s.Access4, "accessIPv6": s.Access6, "addresses": t.serverAddresses(s), "flavor": t.flavorOf(s),
+		"config_drive": "",
+		"created":      s.created.UTC().Format(neutronTime), "updated": s.updated.UTC().Format(neutronTime),
+		"security_groups":   groups,
+		"OS-DCF:diskConfig": "MANUAL", "OS-EXT-AZ:availability_zone": s.Zone, "OS-EXT-STS:vm_state": vm,
+		"OS-EXT-STS:power_state": power,
+		"OS-EXT-STS:task_state":  task, "OS-SRV-USG:launched_at": s.created.UTC().Format("2006-01-02T15:04:05.000000"),
+		"OS-SRV-USG:terminated_at":             nil,
 		"os-extended-volumes:volumes_attached": []any{},
 	})
 	if s.Status == statusActive {
@@ -245,13 +253,15 @@ func (t *tx) serverView(s *server) map[string]any {
 	return out
 }
 
-// flavorOf is a reference to the flavor, or since 2.47 what it was at the launch.
+// flavorOf returns a reference to the flavor, or since 2.47 what it was at the launch.
 func (t *tx) flavorOf(s *server) any {
 	f := t.flavors[s.Flavor]
 	if t.call.micro < 47 || f == nil {
-		return map[string]any{"id": s.Flavor, "links": []link{{Rel: "bookmark", HRef: t.call.base + "/" + serviceCompute + "/flavors/" + s.Flavor}}}
+		return map[string]any{"id": s.Flavor, "links": []link{{Rel: "bookmark", HRef: t.call.base + "/" + serviceCompute +
+			"/flavors/" + s.Flavor}}}
 	}
-	return map[string]any{"original_name": f.Name, "vcpus": f.vCPUs, "ram": f.ramMB, "disk": f.disk, "swap": 0, "ephemeral": 0, "extra_specs": map[string]string{}}
+	return map[string]any{"original_name": f.Name, "vcpus": f.vCPUs, "ram": f.ramMB, "disk": f.disk, "swap": 0,
+		"ephemeral": 0, "extra_specs": map[string]string{}}
 }
 
 type serverAddress struct {
@@ -266,7 +276,8 @@ func (t *tx) serverAddresses(s *server) map[string][]serverAddress {
 	for _, p := range t.portsOfServer(s.ID) {
 		name := t.networks[p.Network].Name
 		for _, f := range p.FixedIPs {
-			out[name] = append(out[name], serverAddress{Address: f.Address, Version: t.subnets[f.Subnet].Version, MAC: p.MAC, Type: "fixed"})
+			out[name] = append(out[name], serverAddress{Address: f.Address, Version: t.subnets[f.Subnet].Version, MAC: p.MAC,
+				Type: "fixed"})
 			for _, a := range t.addresses {
 				if a.Port != nil && *a.Port == p.ID && a.Fixed != nil && *a.Fixed == f.Address {
 					out[name] = append(out[name], serverAddress{Address: a.Address, Version: 4, MAC: p.MAC, Type: "floating"})
@@ -311,7 +322,8 @@ func (t *tx) serverAction(s *server) (any, error) {
 			return nil, badBody(serviceCompute, "There is no such action: %s", action)
 		}
 		if s.Status != from {
-			return nil, refuse(http.StatusConflict, "conflictingRequest", "Cannot '%s' instance %s while it is in vm_state %s", strings.TrimPrefix(action, "os-"), s.ID, strings.ToLower(s.Status))
+			return nil, refuse(http.StatusConflict, "conflictingRequest", "Cannot '%s' instance %s while it is in vm_state %s",
+				strings.TrimPrefix(action, "os-"), s.ID, strings.ToLower(s.Status))
 		}
 		t.setStatus(s, to)
 	}
@@ -321,7 +333,8 @@ func (t *tx) serverAction(s *server) (any, error) {
 func (t *tx) listInterfaces(s *server) (any, error) {
 	out := []any{}
 	for _, p := range t.portsOfServer(s.ID) {
-		out = append(out, map[string]any{"port_state": p.Status, "fixed_ips": p.FixedIPs, "port_id": p.ID, "net_id": p.Network, "mac_addr": p.MAC})
+		out = append(out, map[string]any{"port_state": p.Status, "fixed_ips": p.FixedIPs, "port_id": p.ID,
+			"net_id": p.Network, "mac_addr": p.MAC})
 	}
 	return map[string]any{"interfaceAttachments": out}, nil
 }
@@ -339,10 +352,10 @@ func (t *tx) setStatus(s *server, status string) {
 	}
 }
 
-// running ends the build of a server.
+// running finishes the build of a server.
 func (t *tx) running(s *server) { t.setStatus(s, statusActive) }
 
-// terminate makes a server vanish, with the ports that were made for it.
+// terminate deletes a server and its ports.
 func (t *tx) terminate(s *server) {
 	for _, p := range t.portsOfServer(s.ID) {
 		t.removePort(p)

@@ -15,7 +15,7 @@ const (
 	serviceNetwork      = "network"
 	serviceLoadBalancer = "load-balancer"
 	serviceKeyManager   = "key-manager"
-	// serviceImage is Glance, without any image: command lines ask for it when they list servers.
+	// serviceImage is Glance, without any image: command lines query it when they list servers.
 	serviceImage = "image"
 )
 
@@ -23,7 +23,7 @@ func serviceTypes() []string {
 	return []string{serviceIdentity, serviceCompute, serviceNetwork, serviceLoadBalancer, serviceKeyManager, serviceImage}
 }
 
-// serviceNames are the names in the catalogue, by type.
+// serviceNames returns the names in the catalogue, by type.
 func serviceNames() map[string]string {
 	return map[string]string{
 		serviceIdentity: "keystone", serviceCompute: "nova", serviceNetwork: "neutron",
@@ -31,7 +31,7 @@ func serviceNames() map[string]string {
 	}
 }
 
-// versionOf is the part of a service's paths that names its version.
+// versionOf returns the part of a service's paths that names its version.
 func versionOf(service string) string {
 	switch service {
 	case serviceIdentity:
@@ -47,7 +47,7 @@ func versionOf(service string) string {
 	}
 }
 
-// call is a request that has been understood as far as its operation.
+// call is a parsed request with its operation.
 type call struct {
 	service string
 	op      *operation
@@ -55,14 +55,14 @@ type call struct {
 	query   url.Values
 	header  http.Header
 	body    []byte
-	// base is scheme and host at which the client reached the cloud, and path what it asked for there.
+	// base is scheme and host at which the client reached the cloud, and path the path of the request.
 	base, path string
 	// micro is the minor part of Nova's microversion 2.x.
 	micro int
 	token *token
 }
 
-// project is whose objects the caller sees.
+// project returns the project of the caller.
 func (k *call) project() string {
 	if k.token == nil {
 		return ""
@@ -73,10 +73,10 @@ func (k *call) project() string {
 // admin callers see and change the objects of all projects. So does the console.
 func (k *call) admin() bool { return k.token == nil || k.token.admin }
 
-// may says whether the caller may see and change an object of a project.
+// may reports whether the caller may read and change objects of a project.
 func (k *call) may(project string) bool { return k.admin() || k.project() == project }
 
-// baseOf is where a client reached the cloud.
+// baseOf returns where a client reached the cloud.
 func baseOf(r *http.Request) string {
 	scheme := "http"
 	if r.TLS != nil || r.Header.Get("X-Forwarded-Proto") == "https" {
@@ -91,7 +91,7 @@ func serviceOf(path string) (service string, rest []string) {
 	return parts[0], parts[1:]
 }
 
-// endpoint is a service's URL in the catalogue.
+// endpoint returns a service's URL in the catalogue.
 func (t *tx) endpoint(base, service string) string {
 	root := base + "/" + service
 	versioned := service == serviceCompute || service == serviceIdentity
@@ -107,7 +107,7 @@ const (
 	maxMicro = 93
 )
 
-// microOf reads the microversion that a client asks for, in the newer or the older header.
+// microOf reads the requested microversion, in the newer or the older header.
 func microOf(h http.Header) (int, error) {
 	text := h.Get("X-OpenStack-Nova-API-Version")
 	for _, line := range h.Values("OpenStack-API-Version") {
@@ -126,7 +126,8 @@ func microOf(h http.Header) (int, error) {
 	major, minor, _ := strings.Cut(text, ".")
 	n, err := strconv.Atoi(minor)
 	if _, bad := strconv.Atoi(major); err != nil || bad != nil {
-		return 0, refuse(http.StatusBadRequest, "badRequest", "API Version String %s is of invalid format. Must be of format MajorNum.MinorNum.", text)
+		return 0, refuse(http.StatusBadRequest, "badRequest",
+			"API Version String %s is of invalid format. Must be of format MajorNum.MinorNum.", text)
 	}
 	if major != "2" || n < minMicro || n > maxMicro {
 		return 0, refuse(http.StatusNotAcceptable, "computeFault",

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// state is everything that exists, by ID.
+// state has all objects, by ID.
 type state struct {
 	projects  map[string]*project
 	users     map[string]*user
@@ -36,12 +36,12 @@ type state struct {
 	outcomeRules []*outcomeRule
 	// used are the addresses taken in each subnet.
 	used map[string]map[netip.Addr]bool
-	// foreign are destinations of routes that were made at the console.
+	// foreign are destinations of routes that were made by the console.
 	foreign map[string]bool
 	// clusterProject, clusterRouter and clusterNetwork are those in which machines are launched.
 	clusterProject, clusterRouter, clusterNetwork string
 	launched                                      int
-	// exhausted are subnets whose free addresses were taken at the console.
+	// exhausted are subnets without free addresses.
 	exhausted map[string]bool
 	// tokensEndAfter is after how many more calls with a token all tokens end; 0 is never.
 	tokensEndAfter int
@@ -51,17 +51,21 @@ type state struct {
 
 func newState() *state {
 	return &state{
-		projects: map[string]*project{}, users: map[string]*user{}, appCreds: map[string]*appCred{}, trusts: map[string]*trust{},
-		tokens: map[string]*token{}, servers: map[string]*server{}, flavors: map[string]*flavor{}, networks: map[string]*network{},
-		subnets: map[string]*subnet{}, ports: map[string]*port{}, routers: map[string]*router{}, addresses: map[string]*floatingIP{},
-		groups: map[string]*securityGroup{}, rules: map[string]*securityRule{},
-		balancers: map[string]*balancer{}, listeners: map[string]*listener{}, pools: map[string]*pool{}, monitors: map[string]*monitor{},
+		projects: map[string]*project{}, users: map[string]*user{}, appCreds: map[string]*appCred{},
+		trusts: map[string]*trust{},
+		tokens: map[string]*token{}, servers: map[string]*server{}, flavors: map[string]*flavor{},
+		networks: map[string]*network{},
+		subnets:  map[string]*subnet{}, ports: map[string]*port{}, routers: map[string]*router{},
+		addresses: map[string]*floatingIP{},
+		groups:    map[string]*securityGroup{}, rules: map[string]*securityRule{},
+		balancers: map[string]*balancer{}, listeners: map[string]*listener{}, pools: map[string]*pool{},
+		monitors:  map[string]*monitor{},
 		lbFlavors: map[string]*lbFlavor{}, secrets: map[string]*secret{}, containers: map[string]*secret{},
 		used: map[string]map[netip.Addr]bool{}, foreign: map[string]bool{}, exhausted: map[string]bool{},
 	}
 }
 
-// object is what everything has. seq is its place in the order of creation.
+// object is embedded in all objects. seq is the number of its creation.
 type object struct {
 	ID  string `json:"id"`
 	seq int
@@ -72,7 +76,7 @@ func (o *object) meta() *object { return o }
 // entity is a pointer to a struct that embeds object.
 type entity interface{ meta() *object }
 
-// neutronObject is what all objects of Neutron have.
+// neutronObject is embedded in all objects of Neutron.
 type neutronObject struct {
 	object
 	Name        string   `json:"name"`
@@ -93,26 +97,26 @@ type neutronEntity interface {
 	common() *neutronObject
 }
 
-// neutronTime and octaviaTime are how the services write times.
+// neutronTime and octaviaTime are the time formats of the services.
 const (
 	neutronTime = "2006-01-02T15:04:05Z"
 	octaviaTime = "2006-01-02T15:04:05"
 )
 
-// newNeutron begins a Neutron object of a project.
+// newNeutron returns the common fields of a new Neutron object.
 func (t *tx) newNeutron(project, name string) neutronObject {
 	now := t.now.UTC().Format(neutronTime)
 	return neutronObject{object: object{ID: t.newID(), seq: t.next()}, Name: name, Project: project, Tenant: project,
 		Created: now, Updated: now, Revision: 1, Tags: []string{}}
 }
 
-// touched marks a Neutron object as changed.
+// markUpdated updates the revision and the time of the last change.
 func (t *tx) markUpdated(n *neutronObject) {
 	n.Updated = t.now.UTC().Format(neutronTime)
 	n.Revision++
 }
 
-// pass lets time do its work: what was to happen by now has happened.
+// advance applies the changes that are due by now.
 func (t *tx) advance() {
 	t.finishDueChanges()
 	for _, s := range t.servers {
@@ -122,7 +126,7 @@ func (t *tx) advance() {
 	}
 }
 
-// byID are objects in the order of their IDs, in which Neutron lists them.
+// byID returns objects in the order of their IDs, in which Neutron lists them.
 func byID[T entity](m map[string]T) []T {
 	out := make([]T, 0, len(m))
 	for _, x := range m {
@@ -132,7 +136,7 @@ func byID[T entity](m map[string]T) []T {
 	return out
 }
 
-// bySeq are objects in the order of creation.
+// bySeq returns objects in the order of creation.
 func bySeq[T entity](m map[string]T) []T {
 	out := make([]T, 0, len(m))
 	for _, x := range m {
@@ -142,7 +146,7 @@ func bySeq[T entity](m map[string]T) []T {
 	return out
 }
 
-// only are the objects that pass.
+// only returns the objects that pass.
 func only[T any](list []T, pass func(T) bool) []T {
 	return slices.DeleteFunc(list, func(x T) bool { return !pass(x) })
 }

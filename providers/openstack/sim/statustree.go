@@ -1,6 +1,6 @@
 package sim
 
-// statusTree is what /status shows: names and statuses of what is below listeners, and little more.
+// statusTree returns what /status shows: names and statuses of what is below listeners, and little more.
 func (t *tx) statusTree() (any, error) {
 	b, err := t.balancer(t.call.params["id"])
 	if err != nil {
@@ -22,7 +22,8 @@ func (t *tx) statusTree() (any, error) {
 }
 
 func statusOf(o *octaviaObject) map[string]any {
-	return map[string]any{"id": o.ID, "name": o.Name, "provisioning_status": o.Provisioning, "operating_status": o.Operating}
+	return map[string]any{"id": o.ID, "name": o.Name, "provisioning_status": o.Provisioning,
+		"operating_status": o.Operating}
 }
 
 func (t *tx) poolStatus(p *pool) map[string]any {

@@ -62,7 +62,7 @@ func tagOperations() []operation {
 	}
 }
 
-// taggable finds the object whose tags are asked for.
+// taggable finds the object whose tags are requested.
 func (t *tx) taggable() (*neutronObject, error) {
 	if !t.hasExtension("standard-attr-tag") {
 		return nil, errNoResource()

@@ -51,7 +51,7 @@ type Machine struct {
 	PodCIDRs []string
 }
 
-// Node is what the machine's kubelet registers under --cloud-provider=external, and what Launch returns.
+// Node returns what the machine's kubelet registers under --cloud-provider=external, and what Launch returns.
 func (m Machine) Node() *v1.Node {
 	node := &v1.Node{
 		ObjectMeta: metav1.ObjectMeta{Name: m.Name, Labels: map[string]string{

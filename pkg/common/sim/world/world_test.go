@@ -15,7 +15,8 @@ func TestNodeIsTheKubelets(t *testing.T) {
 		}},
 		Spec: v1.NodeSpec{
 			PodCIDR: "10.1.0.0/24", PodCIDRs: []string{"10.1.0.0/24", "fd00::/64"},
-			Taints: []v1.Taint{{Key: "node.cloudprovider.kubernetes.io/uninitialized", Value: "true", Effect: v1.TaintEffectNoSchedule}},
+			Taints: []v1.Taint{{Key: "node.cloudprovider.kubernetes.io/uninitialized", Value: "true",
+				Effect: v1.TaintEffectNoSchedule}},
 		},
 		Status: v1.NodeStatus{
 			Addresses:  []v1.NodeAddress{{Type: v1.NodeHostName, Address: "node-a"}},
@@ -41,7 +42,8 @@ func TestOrder(t *testing.T) {
 	}
 	routes := []Route{{Destination: "10.10.0.0/24"}, {Destination: "fd00::/64"}, {Destination: "10.9.0.0/24"}}
 	SortRoutes(routes)
-	if diff := cmp.Diff([]Route{{Destination: "10.9.0.0/24"}, {Destination: "10.10.0.0/24"}, {Destination: "fd00::/64"}}, routes); diff != "" {
+	if diff := cmp.Diff([]Route{{Destination: "10.9.0.0/24"}, {Destination: "10.10.0.0/24"}, {Destination: "fd00::/64"}},
+		routes); diff != "" {
 		t.Errorf("routes (-want +got):\n%s", diff)
 	}
 }

@@ -3,7 +3,7 @@
 # shellcheck disable=SC2016 # backquotes are JMESPath's
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
-# The network, as it is furnished.
+# The network, as it is at first.
 vpc=$(get ec2 describe-vpcs --query 'Vpcs[0].VpcId')
 cluster=$(get ec2 describe-vpcs --query 'Vpcs[0].Tags[?Key==`Name`].Value')
 ok "available 10.0.0.0/16 default" ec2 describe-vpcs --vpc-ids "$vpc" --query 'Vpcs[0].[State,CidrBlock,InstanceTenancy]'
@@ -28,7 +28,7 @@ ok "$first running 16 m5.large x86_64" ec2 describe-instances --instance-ids "$f
 ok "1 0 attached in-use" ec2 describe-instances --instance-ids "$first" --query 'Reservations[0].Instances[0].NetworkInterfaces[] | [length(@),
 	[0].Attachment.DeviceIndex, [0].Attachment.Status, [0].Status]'
 ok "2" ec2 describe-instances --filters "Name=instance-id,Values=$first,$second,i-00000000000000000" --query 'length(Reservations[].Instances[])'
-ok "0" ec2 describe-instances --filters Name=private-dns-name,Values=nobody --query 'length(Reservations)'
+ok "0" ec2 describe-instances --filters Name=private-dns-name,Values=unknown --query 'length(Reservations)'
 refused InvalidInstanceID.NotFound ec2 describe-instances --instance-ids "$first" i-00000000000000000
 refused InvalidInstanceID.Malformed ec2 describe-instances --instance-ids nonsense
 refused InvalidParameterValue ec2 describe-instances --filters Name=colour,Values=red
@@ -45,7 +45,7 @@ ok "False False" ec2 describe-instances --instance-ids "$first" \
 	--query 'Reservations[0].Instances[0].[SourceDestCheck,NetworkInterfaces[0].SourceDestCheck]'
 refused InvalidInstanceID.NotFound ec2 modify-instance-attribute --instance-id i-00000000000000000 --no-source-dest-check
 
-# An instance's life; the type is one whose network topology is known.
+# Lifecycle of an instance of a type with a known network topology.
 subnet=$(get ec2 describe-subnets --filters Name=tag-key,Values=kubernetes.io/role/elb --query 'Subnets[0].SubnetId')
 launched=$(get ec2 run-instances --image-id ami-12345678 --instance-type p4d.24xlarge --count 2 --subnet-id "$subnet" --key-name key \
 	--tag-specifications 'ResourceType=instance,Tags=[{Key=Name,Value=extra}]' --query 'Instances[].InstanceId')

@@ -98,7 +98,7 @@ func (c condition) holds(context map[string][]string) bool {
 	return !slices.ContainsFunc(have, func(value string) bool { return !matches(value) })
 }
 
-// lookup finds a key whose name is given in lower case.
+// lookup finds a key by its lower-case name.
 func lookup(context map[string][]string, key string) ([]string, bool) {
 	for name, values := range context {
 		if strings.ToLower(name) == key {

@@ -9,10 +9,10 @@ import (
 	"strings"
 )
 
-// Policy is an identity-based policy: who asks is not part of it.
+// Policy is an identity-based policy: the caller is not part of it.
 type Policy struct{ statements []statement }
 
-// Version is the only version of the language whose policies are taken.
+// Version is the only supported version of the policy language.
 const Version = "2012-10-17"
 
 type statement struct {
@@ -25,7 +25,7 @@ type statement struct {
 	conditions               []condition
 }
 
-// Request is one thing that somebody wants to do to one resource.
+// Request is one action on one resource.
 type Request struct {
 	// Action is such as ec2:CreateTags.
 	Action string
@@ -39,7 +39,8 @@ type Request struct {
 // Decision is what a policy says to a request.
 type Decision struct {
 	Allowed bool
-	// Explicit says that a statement denied, rather than that none allowed; Sid names the statement that decided, if it has a name.
+	// Explicit says that a statement denied, rather than that none allowed; Sid names the statement that decided, if it
+	// has a name.
 	Explicit bool
 	Sid      string
 }
@@ -71,8 +72,8 @@ type document struct {
 	}
 }
 
-// Parse reads a policy document. An element or an operator that is not understood is an error: a policy that
-// was half understood would allow or deny the wrong things.
+// Parse reads a policy document. An unsupported element or operator is an error: a partly evaluated
+// policy would allow or deny the wrong requests.
 func Parse(text []byte) (Policy, error) {
 	decoder := json.NewDecoder(strings.NewReader(string(text)))
 	decoder.DisallowUnknownFields()
@@ -113,7 +114,7 @@ func Parse(text []byte) (Policy, error) {
 	return p, errors.Join(problems...)
 }
 
-// Decide says whether the request is allowed: by at least one statement, and denied by none.
+// Decide allows a request that at least one statement allows and none denies.
 func (p Policy) Decide(r Request) Decision {
 	var d Decision
 	for _, s := range p.statements {
@@ -130,7 +131,7 @@ func (p Policy) Decide(r Request) Decision {
 	return d
 }
 
-// Actions are the patterns of actions that statements allow, sorted, each once.
+// Actions returns the patterns of actions that statements allow, sorted, each once.
 func (p Policy) Actions() []string {
 	all := map[string]bool{}
 	for _, s := range p.statements {

@@ -18,7 +18,7 @@ const (
 
 // CredentialOf reads the credential scope of a request that is signed in its header or, as presigned
 // requests are, in its query. The signature itself is not checked. ok is false for a request
-// that is not signed at all or whose scope cannot be read; the latter has malformed set.
+// that is not signed at all or has an unreadable scope; the latter has malformed set.
 func CredentialOf(r *http.Request) (c Credential, malformed, ok bool) {
 	scope := r.URL.Query().Get("X-Amz-Credential")
 	if header := r.Header.Get("Authorization"); header != "" {

@@ -13,7 +13,7 @@ import (
 // able to make the decoder loop or allocate without end.
 const maxMember = 10_000
 
-// ValueError is a parameter whose text does not fit its type.
+// ValueError is a parameter with a text that does not fit its type.
 type ValueError struct {
 	// Parameter is the whole name as sent, such as Filter.1.Value.2.
 	Parameter string
@@ -27,9 +27,9 @@ func (e *ValueError) Error() string {
 }
 
 // Decode fills in a struct from the parameters of a request. Fields are named by their tag
-// `q:"Name"`, or like the field; `q:"-"` skips one, and embedded structs are seen through. Strings, integers, booleans, pointers to them
-// (nil if the parameter is absent), structs and slices of all these are understood. Members of a
-// slice are numbered: Name.1, or Name.member.1; gaps are allowed, and order is by number.
+// `q:"Name"`, or like the field; `q:"-"` skips one, and embedded structs are seen through. Strings, integers, booleans,
+// pointers to them (nil if the parameter is absent), structs and slices of all these are understood. Members of a slice
+// are numbered: Name.1, or Name.member.1; gaps are allowed, and order is by number.
 //
 // unknown are the parameters that no field took, sorted. An error is a *ValueError.
 func Decode(values url.Values, into any) (unknown []string, err error) {
@@ -60,7 +60,7 @@ type decoder struct {
 	prefixes map[string]bool
 }
 
-// present says whether anything was sent under a name.
+// present reports whether anything was sent under a name.
 func (d *decoder) present(name string) bool {
 	_, ok := d.values[name]
 	return ok || d.prefixes[name]
@@ -154,7 +154,7 @@ func (d *decoder) list(name string, v reflect.Value) error {
 	return nil
 }
 
-// numbers are the member numbers sent under a name, ascending.
+// numbers returns the member numbers sent under a name, ascending.
 func (d *decoder) numbers(base string) []int {
 	var out []int
 	for name := range d.values {

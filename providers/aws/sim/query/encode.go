@@ -25,7 +25,7 @@ func MembersOf[T any](values []T) Members[T] { return Members[T]{Member: values}
 
 const header = `<?xml version="1.0" encoding="UTF-8"?>` + "\n"
 
-// EC2Response is the document that answers an operation of EC2. The body is a struct, or nil for none.
+// EC2Response returns the document that answers an operation of EC2. The body is a struct, or nil for none.
 func EC2Response(operation, namespace, requestID string, body any) ([]byte, error) {
 	inner, err := contents(body)
 	if err != nil {
@@ -35,7 +35,7 @@ func EC2Response(operation, namespace, requestID string, body any) ([]byte, erro
 		operation, namespace, requestID, inner), nil
 }
 
-// QueryResponse is the document that answers an operation of Elastic Load Balancing or STS.
+// QueryResponse returns the document that answers an operation of Elastic Load Balancing or STS.
 func QueryResponse(operation, namespace, requestID string, body any) ([]byte, error) {
 	inner, err := contents(body)
 	if err != nil {
@@ -46,19 +46,19 @@ func QueryResponse(operation, namespace, requestID string, body any) ([]byte, er
 		operation, namespace, requestID, inner), nil
 }
 
-// EC2Error is EC2's document for an error.
+// EC2Error returns EC2's document for an error.
 func EC2Error(code, message, requestID string) []byte {
 	return fmt.Appendf([]byte(header), "<Response><Errors><Error><Code>%s</Code><Message>%s</Message></Error></Errors>"+
 		"<RequestID>%s</RequestID></Response>", escape(code), escape(message), requestID)
 }
 
-// QueryError is the other services' document for an error. fault is Sender or Receiver.
+// QueryError returns the other services' document for an error. fault is Sender or Receiver.
 func QueryError(namespace, fault, code, message, requestID string) []byte {
 	return fmt.Appendf([]byte(header), "<ErrorResponse xmlns=%q>\n<Error><Type>%s</Type><Code>%s</Code><Message>%s</Message></Error>\n"+
 		"<RequestId>%s</RequestId>\n</ErrorResponse>", namespace, fault, escape(code), escape(message), requestID)
 }
 
-// contents is the XML inside of a body's own element.
+// contents returns the XML inside of a body's own element.
 func contents(body any) ([]byte, error) {
 	if body == nil {
 		return nil, nil
@@ -66,10 +66,10 @@ func contents(body any) ([]byte, error) {
 	var out bytes.Buffer
 	e := xml.NewEncoder(&out)
 	if err := e.EncodeElement(body, xml.StartElement{Name: xml.Name{Local: "b"}}); err != nil {
-		return nil, fmt.Errorf("encoding the answer: %w", err)
+		return nil, fmt.Errorf("encoding the response: %w", err)
 	}
 	if err := e.Close(); err != nil {
-		return nil, fmt.Errorf("encoding the answer: %w", err)
+		return nil, fmt.Errorf("encoding the response: %w", err)
 	}
 	return bytes.TrimSuffix(bytes.TrimPrefix(out.Bytes(), []byte("<b>")), []byte("</b>")), nil
 }

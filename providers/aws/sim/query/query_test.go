@@ -145,14 +145,16 @@ func TestCredentialOf(t *testing.T) {
 }
 
 func FuzzSignature(f *testing.F) {
-	f.Add("AWS4-HMAC-SHA256 Credential=A/20260102/r/ec2/aws4_request, SignedHeaders=host;x-amz-date, Signature=0", "20260102T000000Z", "/?a=b")
+	f.Add("AWS4-HMAC-SHA256 Credential=A/20260102/r/ec2/aws4_request, SignedHeaders=host;x-amz-date, Signature=0",
+		"20260102T000000Z", "/?a=b")
 	f.Add("", "", "/?X-Amz-Credential=A%2F20260102%2Fr%2Fec2%2Faws4_request&X-Amz-Date=20260102T000000Z&X-Amz-SignedHeaders=host&X-Amz-Signature=0")
 	f.Fuzz(func(t *testing.T, header, date, target string) {
 		u, err := url.Parse(target)
 		if err != nil {
 			t.Skip()
 		}
-		r := &http.Request{Method: http.MethodPost, URL: u, Host: "h", Header: http.Header{"Authorization": {header}, "X-Amz-Date": {date}}}
+		r := &http.Request{Method: http.MethodPost, URL: u, Host: "h",
+			Header: http.Header{"Authorization": {header}, "X-Amz-Date": {date}}}
 		if s, ok := SignatureOf(r); ok {
 			if verified, err := s.VerifiedBy(r, "secret"); verified || err != nil {
 				t.Errorf("a made-up signature was verified (%v)", err)

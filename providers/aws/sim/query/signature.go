@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// dateFormat is how requests are dated.
+// dateFormat is the format of dates in requests.
 const dateFormat = "20060102T150405Z"
 
 // Signature is what a request is signed with, in its header or its query.
@@ -51,7 +51,8 @@ func SignatureOf(r *http.Request) (s Signature, ok bool) {
 	} else {
 		q := r.URL.Query()
 		s.presigned = true
-		date, credential, headers, s.text = q.Get("X-Amz-Date"), q.Get("X-Amz-Credential"), q.Get("X-Amz-SignedHeaders"), q.Get("X-Amz-Signature")
+		date, credential, headers, s.text = q.Get("X-Amz-Date"), q.Get("X-Amz-Credential"), q.Get("X-Amz-SignedHeaders"),
+			q.Get("X-Amz-Signature")
 	}
 	at, err := time.Parse(dateFormat, date)
 	if err != nil || headers == "" || s.text == "" {
@@ -62,7 +63,7 @@ func SignatureOf(r *http.Request) (s Signature, ok bool) {
 	return s, true
 }
 
-// VerifiedBy says whether the request was signed with the secret, by AWS Signature Version 4. It reads the body
+// VerifiedBy reports whether the request was signed with the secret, by AWS Signature Version 4. It reads the body
 // through GetBody, which must be set unless there is none.
 func (s Signature) VerifiedBy(r *http.Request, secret string) (bool, error) {
 	payload, err := payloadHash(r)
@@ -132,7 +133,7 @@ func escape4(text string) string {
 	return strings.ReplaceAll(url.QueryEscape(text), "+", "%20")
 }
 
-// canonicalHeaders are the headers that are signed, each on a line. net/http keeps two of them elsewhere.
+// canonicalHeaders returns the headers that are signed, each on a line. net/http keeps two of them in other fields.
 func (s Signature) canonicalHeaders(r *http.Request) string {
 	var out strings.Builder
 	for _, name := range s.headers {

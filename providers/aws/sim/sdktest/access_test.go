@@ -43,12 +43,16 @@ func TestDenied(t *testing.T) {
 func TestAssumeRole(t *testing.T) {
 	c := newClients(t, sim.Options{})
 	role := ptr("arn:aws:iam::123456789012:role/path/ccm")
-	out := must(c.sts.AssumeRole(t.Context(), &sts.AssumeRoleInput{RoleArn: role, RoleSessionName: ptr("session"), DurationSeconds: ptr(int32(900))}))(t)
-	if *out.AssumedRoleUser.Arn != "arn:aws:sts::123456789012:assumed-role/ccm/session" || time.Until(*out.Credentials.Expiration) > 15*time.Minute {
+	out := must(c.sts.AssumeRole(t.Context(),
+		&sts.AssumeRoleInput{RoleArn: role, RoleSessionName: ptr("session"), DurationSeconds: ptr(int32(900))}))(t)
+	if *out.AssumedRoleUser.Arn != "arn:aws:sts::123456789012:assumed-role/ccm/session" ||
+		time.Until(*out.Credentials.Expiration) > 15*time.Minute {
 		t.Errorf("session %+v", out)
 	}
-	must(c.sts.AssumeRoleWithWebIdentity(t.Context(), &sts.AssumeRoleWithWebIdentityInput{RoleArn: role, RoleSessionName: ptr("session"), WebIdentityToken: ptr("a.b.c")}))(t)
-	_, err := c.sts.AssumeRoleWithWebIdentity(t.Context(), &sts.AssumeRoleWithWebIdentityInput{RoleArn: role, RoleSessionName: ptr("session"), WebIdentityToken: ptr("nonsense")})
+	must(c.sts.AssumeRoleWithWebIdentity(t.Context(), &sts.AssumeRoleWithWebIdentityInput{RoleArn: role,
+		RoleSessionName: ptr("session"), WebIdentityToken: ptr("a.b.c")}))(t)
+	_, err := c.sts.AssumeRoleWithWebIdentity(t.Context(), &sts.AssumeRoleWithWebIdentityInput{RoleArn: role,
+		RoleSessionName: ptr("session"), WebIdentityToken: ptr("nonsense")})
 	wantCode(t, err, "InvalidIdentityToken", 400)
 }
 
@@ -65,7 +69,8 @@ func TestFaultsUseErrorFormatOfService(t *testing.T) {
 	_, err = c.elbv2.DescribeLoadBalancers(t.Context(), nil)
 	wantCode(t, err, "InternalFailure", 500)
 	c.cloud.Front().SetFaults()
-	if s := c.cloud.Front().Log().Stats(); len(s) != 2 || s[0].Service != "ec2" || s[1].Service != "elbv2" || s[0].Mutating {
+	if s := c.cloud.Front().Log().Stats(); len(s) != 2 || s[0].Service != "ec2" || s[1].Service != "elbv2" ||
+		s[0].Mutating {
 		t.Errorf("log %+v", s)
 	}
 }
@@ -79,7 +84,8 @@ func TestNewObjectsAreEventuallyVisible(t *testing.T) {
 		return err
 	}
 	wantCode(t, describe(), "InvalidGroup.NotFound", 400)
-	if n := len(must(c.ec2.DescribeSecurityGroups(t.Context(), &ec2.DescribeSecurityGroupsInput{Filters: []ec2types.Filter{filter("group-name", "a")}}))(t).SecurityGroups); n != 0 {
+	if n := len(must(c.ec2.DescribeSecurityGroups(t.Context(),
+		&ec2.DescribeSecurityGroupsInput{Filters: []ec2types.Filter{filter("group-name", "a")}}))(t).SecurityGroups); n != 0 {
 		t.Errorf("%d groups are seen too early", n)
 	}
 	clock.Step(5 * time.Second)
@@ -94,7 +100,8 @@ func TestMetadata(t *testing.T) {
 	if err := c.cloud.SetSelf("b"); err != nil {
 		t.Fatal(err)
 	}
-	client := imds.New(imds.Options{Endpoint: "http://metadata.invalid", HTTPClient: &http.Client{Transport: c.cloud.Front().Transport()}})
+	client := imds.New(imds.Options{Endpoint: "http://metadata.invalid",
+		HTTPClient: &http.Client{Transport: c.cloud.Front().Transport()}})
 	document := must(client.GetInstanceIdentityDocument(t.Context(), nil))(t)
 	get := func(path string) string {
 		t.Helper()
@@ -102,11 +109,13 @@ func TestMetadata(t *testing.T) {
 		return string(must(io.ReadAll(out.Content))(t))
 	}
 	b := c.instances(t, &ec2.DescribeInstancesInput{Filters: []ec2types.Filter{filter("tag:Name", "b")}})[0]
-	if document.InstanceID != *b.InstanceId || document.Region != "us-west-2" || document.PrivateIP != *b.PrivateIpAddress || document.PendingTime.IsZero() {
+	if document.InstanceID != *b.InstanceId || document.Region != "us-west-2" ||
+		document.PrivateIP != *b.PrivateIpAddress || document.PendingTime.IsZero() {
 		t.Errorf("document %+v", document)
 	}
 	mac := strings.TrimSuffix(get("network/interfaces/macs/"), "/")
-	if vpc := get("network/interfaces/macs/" + mac + "/vpc-id"); vpc != *b.VpcId || get("mac") != mac || get("instance-id") != *b.InstanceId {
+	if vpc := get("network/interfaces/macs/" + mac + "/vpc-id"); vpc != *b.VpcId || get("mac") != mac ||
+		get("instance-id") != *b.InstanceId {
 		t.Errorf("vpc %s of interface %s", vpc, mac)
 	}
 	if got := get("placement/availability-zone"); got != *b.Placement.AvailabilityZone {
@@ -115,7 +124,8 @@ func TestMetadata(t *testing.T) {
 	if _, err := client.GetMetadata(t.Context(), &imds.GetMetadataInput{Path: "nonsense"}); err == nil {
 		t.Error("nonsense was found")
 	}
-	if _, err := c.elbv2.DescribeTargetGroups(t.Context(), &elbv2.DescribeTargetGroupsInput{Names: []string{"x"}}); err == nil {
+	if _, err := c.elbv2.DescribeTargetGroups(t.Context(),
+		&elbv2.DescribeTargetGroupsInput{Names: []string{"x"}}); err == nil {
 		t.Error("a target group was found")
 	}
 }

@@ -48,18 +48,22 @@ func TestInstance(t *testing.T) {
 		t.Errorf("instance %+v", i)
 	}
 	n := i.NetworkInterfaces[0]
-	if *n.PrivateIpAddress != *i.PrivateIpAddress || *n.Attachment.DeviceIndex != 0 || *n.Ipv6Addresses[0].Ipv6Address != *i.Ipv6Address ||
-		*n.Association.PublicIp != *i.PublicIpAddress || n.Status != types.NetworkInterfaceStatusInUse || i.LaunchTime.IsZero() {
+	if *n.PrivateIpAddress != *i.PrivateIpAddress || *n.Attachment.DeviceIndex != 0 ||
+		*n.Ipv6Addresses[0].Ipv6Address != *i.Ipv6Address ||
+		*n.Association.PublicIp != *i.PublicIpAddress || n.Status != types.NetworkInterfaceStatusInUse ||
+		i.LaunchTime.IsZero() {
 		t.Errorf("network interface %+v", n)
 	}
-	if !strings.HasPrefix(*i.PublicDnsName, "ec2-198-18-") || !strings.HasSuffix(*i.PublicDnsName, ".us-west-2.compute.amazonaws.com") {
+	if !strings.HasPrefix(*i.PublicDnsName, "ec2-198-18-") ||
+		!strings.HasSuffix(*i.PublicDnsName, ".us-west-2.compute.amazonaws.com") {
 		t.Errorf("public name %s", *i.PublicDnsName)
 	}
 	if err := c.cloud.Terminate("node-a"); err != nil {
 		t.Fatal(err)
 	}
 	i = c.instances(t, &ec2.DescribeInstancesInput{InstanceIds: []string{*i.InstanceId}})[0]
-	if i.State.Name != types.InstanceStateNameTerminated || i.VpcId != nil || len(i.NetworkInterfaces) != 0 || *i.State.Code != 48 {
+	if i.State.Name != types.InstanceStateNameTerminated || i.VpcId != nil || len(i.NetworkInterfaces) != 0 ||
+		*i.State.Code != 48 {
 		t.Errorf("terminated instance %+v", i)
 	}
 }
@@ -137,10 +141,12 @@ func TestNetwork(t *testing.T) {
 	if len(subnets) != 3 || len(tables) != 2 || len(zones) != 3 {
 		t.Fatalf("%d subnets, %d tables, %d zones", len(subnets), len(tables), len(zones))
 	}
-	if s := subnets[0]; *s.AvailableIpAddressCount != 4091 || len(s.Ipv6CidrBlockAssociationSet) != 1 || !*s.MapPublicIpOnLaunch {
+	if s := subnets[0]; *s.AvailableIpAddressCount != 4091 || len(s.Ipv6CidrBlockAssociationSet) != 1 ||
+		!*s.MapPublicIpOnLaunch {
 		t.Errorf("subnet %+v", s)
 	}
-	if z := zones[2]; *z.ZoneId != "usw2-az3" || *z.ZoneType != "availability-zone" || z.State != types.AvailabilityZoneStateAvailable {
+	if z := zones[2]; *z.ZoneId != "usw2-az3" || *z.ZoneType != "availability-zone" ||
+		z.State != types.AvailabilityZoneStateAvailable {
 		t.Errorf("zone %+v", z)
 	}
 }
@@ -151,7 +157,8 @@ func TestRoutes(t *testing.T) {
 	i := c.instances(t, &ec2.DescribeInstancesInput{})[0]
 	table := must(c.ec2.DescribeRouteTables(t.Context(), &ec2.DescribeRouteTablesInput{
 		Filters: []types.Filter{filter("tag:kubernetes.io/cluster/sim", "owned")}}))(t).RouteTables[0].RouteTableId
-	create := &ec2.CreateRouteInput{RouteTableId: table, DestinationCidrBlock: ptr("10.200.0.0/24"), InstanceId: i.InstanceId}
+	create := &ec2.CreateRouteInput{RouteTableId: table, DestinationCidrBlock: ptr("10.200.0.0/24"),
+		InstanceId: i.InstanceId}
 	if !*must(c.ec2.CreateRoute(t.Context(), create))(t).Return {
 		t.Error("a route was not made")
 	}
@@ -162,10 +169,12 @@ func TestRoutes(t *testing.T) {
 		RouteTableId: table, DestinationIpv6CidrBlock: ptr("fd00:1::/64"), InstanceId: i.InstanceId}))(t)
 	must(c.ec2.ModifyInstanceAttribute(t.Context(), &ec2.ModifyInstanceAttributeInput{
 		InstanceId: i.InstanceId, SourceDestCheck: &types.AttributeBooleanValue{Value: ptr(false)}}))(t)
-	if got := c.instances(t, &ec2.DescribeInstancesInput{})[0]; *got.SourceDestCheck || *got.NetworkInterfaces[0].SourceDestCheck {
+	if got := c.instances(t, &ec2.DescribeInstancesInput{})[0]; *got.SourceDestCheck ||
+		*got.NetworkInterfaces[0].SourceDestCheck {
 		t.Error("the source/destination check is still on")
 	}
-	want := []world.Route{{Destination: "10.200.0.0/24", NodeName: "a", Owned: true}, {Destination: "fd00:1::/64", NodeName: "a", Owned: true}}
+	want := []world.Route{{Destination: "10.200.0.0/24", NodeName: "a", Owned: true},
+		{Destination: "fd00:1::/64", NodeName: "a", Owned: true}}
 	if got := c.cloud.Routes(); !slices.Equal(got, want) {
 		t.Errorf("routes %+v", got)
 	}

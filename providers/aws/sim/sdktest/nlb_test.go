@@ -16,10 +16,11 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/aws/sim"
 )
 
-// subnets are the public or the internal ones.
+// subnets returns the public or the internal ones.
 func (c *clients) subnets(t *testing.T, role string) []ec2types.Subnet {
 	t.Helper()
-	return must(c.ec2.DescribeSubnets(t.Context(), &ec2.DescribeSubnetsInput{Filters: []ec2types.Filter{filter("tag-key", "kubernetes.io/role/"+role)}}))(t).Subnets
+	return must(c.ec2.DescribeSubnets(t.Context(),
+		&ec2.DescribeSubnetsInput{Filters: []ec2types.Filter{filter("tag-key", "kubernetes.io/role/"+role)}}))(t).Subnets
 }
 
 func subnetIDs(subnets []ec2types.Subnet) []string {
@@ -43,14 +44,17 @@ func newNLB(t *testing.T, o sim.Options) nlb {
 	front := c.group(t, "lb")
 	c.open(t, front, 80, 30080)
 	b := must(c.elbv2.CreateLoadBalancer(t.Context(), &elbv2.CreateLoadBalancerInput{
-		Name: ptr("web"), Type: types.LoadBalancerTypeEnumNetwork, Subnets: subnetIDs(subnets), SecurityGroups: []string{front},
-		Tags: []types.Tag{{Key: ptr("k"), Value: ptr("v")}},
+		Name: ptr("web"), Type: types.LoadBalancerTypeEnumNetwork, Subnets: subnetIDs(subnets),
+		SecurityGroups: []string{front},
+		Tags:           []types.Tag{{Key: ptr("k"), Value: ptr("v")}},
 	}))(t).LoadBalancers[0]
 	g := must(c.elbv2.CreateTargetGroup(t.Context(), &elbv2.CreateTargetGroupInput{
 		Name: ptr("group"), Protocol: types.ProtocolEnumTcp, Port: ptr(int32(30080)), VpcId: subnets[0].VpcId,
 	}))(t).TargetGroups[0]
-	must(c.elbv2.RegisterTargets(t.Context(), &elbv2.RegisterTargetsInput{TargetGroupArn: g.TargetGroupArn, Targets: c.targets(t)}))(t)
-	must(c.elbv2.CreateListener(t.Context(), c.listener(*b.LoadBalancerArn, *g.TargetGroupArn, types.ProtocolEnumTcp, 80)))(t)
+	must(c.elbv2.RegisterTargets(t.Context(),
+		&elbv2.RegisterTargetsInput{TargetGroupArn: g.TargetGroupArn, Targets: c.targets(t)}))(t)
+	must(c.elbv2.CreateListener(t.Context(),
+		c.listener(*b.LoadBalancerArn, *g.TargetGroupArn, types.ProtocolEnumTcp, 80)))(t)
 	return nlb{c, *b.LoadBalancerArn, *g.TargetGroupArn}
 }
 
@@ -73,7 +77,8 @@ func (c *clients) listener(balancer, group string, protocol types.ProtocolEnum, 
 func (n nlb) health(t *testing.T) map[string]types.TargetHealthStateEnum {
 	t.Helper()
 	out := map[string]types.TargetHealthStateEnum{}
-	for _, d := range must(n.elbv2.DescribeTargetHealth(t.Context(), &elbv2.DescribeTargetHealthInput{TargetGroupArn: &n.group}))(t).TargetHealthDescriptions {
+	for _, d := range must(n.elbv2.DescribeTargetHealth(t.Context(),
+		&elbv2.DescribeTargetHealthInput{TargetGroupArn: &n.group}))(t).TargetHealthDescriptions {
 		out[*d.Target.Id] = d.TargetHealth.State
 	}
 	return out
@@ -81,19 +86,24 @@ func (n nlb) health(t *testing.T) map[string]types.TargetHealthStateEnum {
 
 func TestNetworkLoadBalancer(t *testing.T) {
 	n := newNLB(t, sim.Options{})
-	b := must(n.elbv2.DescribeLoadBalancers(t.Context(), &elbv2.DescribeLoadBalancersInput{Names: []string{"web"}}))(t).LoadBalancers[0]
-	if b.State.Code != types.LoadBalancerStateEnumActive || len(b.AvailabilityZones) != 3 || len(b.SecurityGroups) != 1 || b.CreatedTime.IsZero() {
+	b := must(n.elbv2.DescribeLoadBalancers(t.Context(),
+		&elbv2.DescribeLoadBalancersInput{Names: []string{"web"}}))(t).LoadBalancers[0]
+	if b.State.Code != types.LoadBalancerStateEnumActive || len(b.AvailabilityZones) != 3 || len(b.SecurityGroups) != 1 ||
+		b.CreatedTime.IsZero() {
 		t.Errorf("load balancer %+v", b)
 	}
 	want := []world.LoadBalancer{{
 		Name: "web", Addresses: []string{*b.DNSName},
-		Listeners: []world.Listener{{Protocol: v1.ProtocolTCP, Port: 80, SourceRanges: []string{"0.0.0.0/0"}, Members: []string{"a", "b"}, MemberPort: 30080}},
+		Listeners: []world.Listener{{Protocol: v1.ProtocolTCP, Port: 80, SourceRanges: []string{"0.0.0.0/0"},
+			Members: []string{"a", "b"}, MemberPort: 30080}},
 	}}
 	if diff := cmp.Diff(want, n.cloud.LoadBalancers()); diff != "" {
 		t.Error(diff)
 	}
-	g := must(n.elbv2.DescribeTargetGroups(t.Context(), &elbv2.DescribeTargetGroupsInput{LoadBalancerArn: &n.arn}))(t).TargetGroups[0]
-	if *g.HealthCheckPort != "traffic-port" || *g.HealthCheckIntervalSeconds != 30 || len(g.LoadBalancerArns) != 1 || *g.UnhealthyThresholdCount != 2 {
+	g := must(n.elbv2.DescribeTargetGroups(t.Context(),
+		&elbv2.DescribeTargetGroupsInput{LoadBalancerArn: &n.arn}))(t).TargetGroups[0]
+	if *g.HealthCheckPort != "traffic-port" || *g.HealthCheckIntervalSeconds != 30 || len(g.LoadBalancerArns) != 1 ||
+		*g.UnhealthyThresholdCount != 2 {
 		t.Errorf("target group %+v", g)
 	}
 	for id, state := range n.health(t) {
@@ -101,11 +111,13 @@ func TestNetworkLoadBalancer(t *testing.T) {
 			t.Errorf("target %s is %s", id, state)
 		}
 	}
-	l := must(n.elbv2.DescribeListeners(t.Context(), &elbv2.DescribeListenersInput{LoadBalancerArn: &n.arn}))(t).Listeners[0]
+	l := must(n.elbv2.DescribeListeners(t.Context(),
+		&elbv2.DescribeListenersInput{LoadBalancerArn: &n.arn}))(t).Listeners[0]
 	if *l.Port != 80 || *l.DefaultActions[0].TargetGroupArn != n.group || l.SslPolicy != nil {
 		t.Errorf("listener %+v", l)
 	}
-	tags := must(n.elbv2.DescribeTags(t.Context(), &elbv2.DescribeTagsInput{ResourceArns: []string{n.arn, n.group}}))(t).TagDescriptions
+	tags := must(n.elbv2.DescribeTags(t.Context(),
+		&elbv2.DescribeTagsInput{ResourceArns: []string{n.arn, n.group}}))(t).TagDescriptions
 	if len(tags) != 2 || len(tags[0].Tags) != 1 || len(tags[1].Tags) != 0 {
 		t.Errorf("tags %+v", tags)
 	}
@@ -116,8 +128,9 @@ func TestNetworkLoadBalancer(t *testing.T) {
 	must(n.elbv2.DeleteLoadBalancer(t.Context(), &elbv2.DeleteLoadBalancerInput{LoadBalancerArn: &n.arn}))(t)
 	must(n.elbv2.DeleteTargetGroup(t.Context(), &elbv2.DeleteTargetGroupInput{TargetGroupArn: &n.group}))(t)
 	must(n.ec2.DeleteSecurityGroup(t.Context(), &ec2.DeleteSecurityGroupInput{GroupId: &b.SecurityGroups[0]}))(t)
-	if o := n.cloud.Objects(); o["load-balancers"]+o["listeners"]+o["target-groups"]+o["targets"] != 0 || o["security-groups"] != 2 {
-		t.Errorf("left over: %v", o)
+	if o := n.cloud.Objects(); o["load-balancers"]+o["listeners"]+o["target-groups"]+o["targets"] != 0 ||
+		o["security-groups"] != 2 {
+		t.Errorf("objects that should be deleted: %v", o)
 	}
 }
 
@@ -130,21 +143,27 @@ func TestNetworkLoadBalancerErrors(t *testing.T) {
 		call       func() error
 	}{
 		{"another load balancer of that name", "DuplicateLoadBalancerName", func() error {
-			_, err := n.elbv2.CreateLoadBalancer(ctx, &elbv2.CreateLoadBalancerInput{Name: ptr("web"), Type: types.LoadBalancerTypeEnumNetwork, Subnets: subnetIDs(n.subnets(t, "internal-elb"))})
+			_, err := n.elbv2.CreateLoadBalancer(ctx,
+				&elbv2.CreateLoadBalancerInput{Name: ptr("web"), Type: types.LoadBalancerTypeEnumNetwork,
+					Subnets: subnetIDs(n.subnets(t, "internal-elb"))})
 			return err
 		}},
 		{"no such subnet", "SubnetNotFound", func() error {
-			_, err := n.elbv2.CreateLoadBalancer(ctx, &elbv2.CreateLoadBalancerInput{Name: ptr("x"), Type: types.LoadBalancerTypeEnumNetwork, Subnets: []string{"subnet-1"}})
+			_, err := n.elbv2.CreateLoadBalancer(ctx,
+				&elbv2.CreateLoadBalancerInput{Name: ptr("x"), Type: types.LoadBalancerTypeEnumNetwork,
+					Subnets: []string{"subnet-1"}})
 			return err
 		}},
 		{"two subnets in a zone", "InvalidConfigurationRequest", func() error {
-			_, err := n.elbv2.CreateLoadBalancer(ctx, &elbv2.CreateLoadBalancerInput{Name: ptr("x"), Type: types.LoadBalancerTypeEnumNetwork,
-				Subnets: append(subnetIDs(n.subnets(t, "internal-elb")), subnetIDs(n.subnets(t, "elb"))...)})
+			_, err := n.elbv2.CreateLoadBalancer(ctx,
+				&elbv2.CreateLoadBalancerInput{Name: ptr("x"), Type: types.LoadBalancerTypeEnumNetwork,
+					Subnets: append(subnetIDs(n.subnets(t, "internal-elb")), subnetIDs(n.subnets(t, "elb"))...)})
 			return err
 		}},
 		{"a listener on the same port", "DuplicateListener", func() error {
-			g := must(n.elbv2.CreateTargetGroup(ctx, &elbv2.CreateTargetGroupInput{Name: ptr("udp"), Protocol: types.ProtocolEnumUdp, Port: ptr(int32(1)),
-				VpcId: n.subnets(t, "elb")[0].VpcId}))(t).TargetGroups[0]
+			g := must(n.elbv2.CreateTargetGroup(ctx,
+				&elbv2.CreateTargetGroupInput{Name: ptr("udp"), Protocol: types.ProtocolEnumUdp, Port: ptr(int32(1)),
+					VpcId: n.subnets(t, "elb")[0].VpcId}))(t).TargetGroups[0]
 			_, err := n.elbv2.CreateListener(ctx, n.listener(n.arn, *g.TargetGroupArn, types.ProtocolEnumUdp, 80))
 			return err
 		}},
@@ -157,7 +176,8 @@ func TestNetworkLoadBalancerErrors(t *testing.T) {
 			return err
 		}},
 		{"no such target", "InvalidTarget", func() error {
-			_, err := n.elbv2.RegisterTargets(ctx, &elbv2.RegisterTargetsInput{TargetGroupArn: &n.group, Targets: []types.TargetDescription{{Id: ptr("i-00000000000000001")}}})
+			_, err := n.elbv2.RegisterTargets(ctx, &elbv2.RegisterTargetsInput{TargetGroupArn: &n.group,
+				Targets: []types.TargetDescription{{Id: ptr("i-00000000000000001")}}})
 			return err
 		}},
 		{"no such load balancer", "LoadBalancerNotFound", func() error {
@@ -183,7 +203,8 @@ func TestTargetQuotas(t *testing.T) {
 	// The two machines are in two zones, and one more target in either is one too many.
 	targets := n.targets(t)
 	targets[0].Port = ptr(int32(1))
-	_, err := n.elbv2.RegisterTargets(t.Context(), &elbv2.RegisterTargetsInput{TargetGroupArn: &n.group, Targets: targets[:1]})
+	_, err := n.elbv2.RegisterTargets(t.Context(),
+		&elbv2.RegisterTargetsInput{TargetGroupArn: &n.group, Targets: targets[:1]})
 	wantCode(t, err, "TooManyTargets", 400)
 	if o := n.cloud.Objects(); o["targets"] != 2 {
 		t.Errorf("%d targets", o["targets"])
@@ -192,20 +213,24 @@ func TestTargetQuotas(t *testing.T) {
 
 func TestNetworkLoadBalancerTimes(t *testing.T) {
 	clock := clocktesting.NewFakeClock(time.Unix(1_700_000_000, 0))
-	n := newNLB(t, sim.Options{Clock: clock, ProvisionTime: time.Minute, HealthTime: 30 * time.Second, DrainTime: 10 * time.Minute, ReleaseTime: time.Minute})
+	n := newNLB(t, sim.Options{Clock: clock, ProvisionTime: time.Minute, HealthTime: 30 * time.Second,
+		DrainTime: 10 * time.Minute, ReleaseTime: time.Minute})
 	state := func() types.LoadBalancerStateEnum {
 		return must(n.elbv2.DescribeLoadBalancers(t.Context(), nil))(t).LoadBalancers[0].State.Code
 	}
 	targets := n.targets(t)
 	first := *targets[0].Id
-	if s, h := state(), n.health(t)[first]; s != types.LoadBalancerStateEnumProvisioning || h != types.TargetHealthStateEnumInitial {
+	if s, h := state(), n.health(t)[first]; s != types.LoadBalancerStateEnumProvisioning ||
+		h != types.TargetHealthStateEnumInitial {
 		t.Errorf("new: %s, %s", s, h)
 	}
 	clock.Step(time.Minute)
-	if s, h := state(), n.health(t)[first]; s != types.LoadBalancerStateEnumActive || h != types.TargetHealthStateEnumHealthy {
+	if s, h := state(), n.health(t)[first]; s != types.LoadBalancerStateEnumActive ||
+		h != types.TargetHealthStateEnumHealthy {
 		t.Errorf("after a minute: %s, %s", s, h)
 	}
-	must(n.elbv2.DeregisterTargets(t.Context(), &elbv2.DeregisterTargetsInput{TargetGroupArn: &n.group, Targets: targets[:1]}))(t)
+	must(n.elbv2.DeregisterTargets(t.Context(),
+		&elbv2.DeregisterTargetsInput{TargetGroupArn: &n.group, Targets: targets[:1]}))(t)
 	if h := n.health(t)[first]; h != types.TargetHealthStateEnumDraining {
 		t.Errorf("removed: %s", h)
 	}
@@ -237,14 +262,19 @@ func TestTLSListenerAndCertificates(t *testing.T) {
 	if *l.SslPolicy != "ELBSecurityPolicy-2016-08" || *l.Certificates[0].CertificateArn != *arn("a") {
 		t.Errorf("listener %+v", l)
 	}
-	must(n.elbv2.AddListenerCertificates(t.Context(), &elbv2.AddListenerCertificatesInput{ListenerArn: l.ListenerArn, Certificates: []types.Certificate{{CertificateArn: arn("b")}}}))(t)
-	list := must(n.elbv2.DescribeListenerCertificates(t.Context(), &elbv2.DescribeListenerCertificatesInput{ListenerArn: l.ListenerArn}))(t).Certificates
+	must(n.elbv2.AddListenerCertificates(t.Context(), &elbv2.AddListenerCertificatesInput{ListenerArn: l.ListenerArn,
+		Certificates: []types.Certificate{{CertificateArn: arn("b")}}}))(t)
+	list := must(n.elbv2.DescribeListenerCertificates(t.Context(),
+		&elbv2.DescribeListenerCertificatesInput{ListenerArn: l.ListenerArn}))(t).Certificates
 	if len(list) != 2 || !*list[0].IsDefault || *list[1].IsDefault {
 		t.Errorf("certificates %+v", list)
 	}
-	_, err := n.elbv2.RemoveListenerCertificates(t.Context(), &elbv2.RemoveListenerCertificatesInput{ListenerArn: l.ListenerArn, Certificates: []types.Certificate{{CertificateArn: arn("a")}}})
+	_, err := n.elbv2.RemoveListenerCertificates(t.Context(),
+		&elbv2.RemoveListenerCertificatesInput{ListenerArn: l.ListenerArn,
+			Certificates: []types.Certificate{{CertificateArn: arn("a")}}})
 	wantCode(t, err, "OperationNotPermitted", 400)
-	m := must(n.elbv2.ModifyListener(t.Context(), &elbv2.ModifyListenerInput{ListenerArn: l.ListenerArn, Protocol: types.ProtocolEnumTcp}))(t).Listeners[0]
+	m := must(n.elbv2.ModifyListener(t.Context(),
+		&elbv2.ModifyListenerInput{ListenerArn: l.ListenerArn, Protocol: types.ProtocolEnumTcp}))(t).Listeners[0]
 	if m.Protocol != types.ProtocolEnumTcp || len(m.Certificates) != 0 || m.SslPolicy != nil {
 		t.Errorf("after the change to TCP: %+v", m)
 	}
@@ -261,14 +291,17 @@ func TestElasticIPsAndSubnets(t *testing.T) {
 		Name: ptr("web"), Type: types.LoadBalancerTypeEnumNetwork, SubnetMappings: mappings[:1]}))(t).LoadBalancers[0]
 	_, err := c.ec2.ReleaseAddress(t.Context(), &ec2.ReleaseAddressInput{AllocationId: mappings[0].AllocationId})
 	wantCode(t, err, "InvalidIPAddress.InUse", 400)
-	zones := must(c.elbv2.SetSubnets(t.Context(), &elbv2.SetSubnetsInput{LoadBalancerArn: b.LoadBalancerArn, SubnetMappings: mappings[1:]}))(t).AvailabilityZones
+	zones := must(c.elbv2.SetSubnets(t.Context(),
+		&elbv2.SetSubnetsInput{LoadBalancerArn: b.LoadBalancerArn, SubnetMappings: mappings[1:]}))(t).AvailabilityZones
 	if len(zones) != 1 || *zones[0].LoadBalancerAddresses[0].AllocationId != *mappings[1].AllocationId {
 		t.Errorf("zones %+v", zones)
 	}
 	must(c.ec2.ReleaseAddress(t.Context(), &ec2.ReleaseAddressInput{AllocationId: mappings[0].AllocationId}))(t)
-	_, err = c.elbv2.SetSecurityGroups(t.Context(), &elbv2.SetSecurityGroupsInput{LoadBalancerArn: b.LoadBalancerArn, SecurityGroups: []string{c.group(t, "x")}})
+	_, err = c.elbv2.SetSecurityGroups(t.Context(),
+		&elbv2.SetSecurityGroupsInput{LoadBalancerArn: b.LoadBalancerArn, SecurityGroups: []string{c.group(t, "x")}})
 	wantCode(t, err, "InvalidConfigurationRequest", 400)
-	if got := must(c.elbv2.SetIpAddressType(t.Context(), &elbv2.SetIpAddressTypeInput{LoadBalancerArn: b.LoadBalancerArn, IpAddressType: types.IpAddressTypeDualstack}))(t); got.IpAddressType != types.IpAddressTypeDualstack {
+	if got := must(c.elbv2.SetIpAddressType(t.Context(), &elbv2.SetIpAddressTypeInput{LoadBalancerArn: b.LoadBalancerArn,
+		IpAddressType: types.IpAddressTypeDualstack}))(t); got.IpAddressType != types.IpAddressTypeDualstack {
 		t.Errorf("address type %s", got.IpAddressType)
 	}
 }

@@ -30,15 +30,18 @@ func TestPolicy(t *testing.T) {
 	ctx := t.Context()
 	vpc := must(c.ec2.DescribeVpcs(ctx, nil))(t).Vpcs[0].VpcId
 	group := c.group(t, "tagged")
-	_, err := c.ec2.CreateSecurityGroup(ctx, &ec2.CreateSecurityGroupInput{GroupName: ptr("x"), Description: ptr("x"), VpcId: vpc})
+	_, err := c.ec2.CreateSecurityGroup(ctx,
+		&ec2.CreateSecurityGroupInput{GroupName: ptr("x"), Description: ptr("x"), VpcId: vpc})
 	wantCode(t, err, "UnauthorizedOperation", 403)
-	_, err = c.ec2.CreateTags(ctx, &ec2.CreateTagsInput{Resources: []string{group}, Tags: []ec2types.Tag{{Key: ptr("a"), Value: ptr("b")}}})
+	_, err = c.ec2.CreateTags(ctx, &ec2.CreateTagsInput{Resources: []string{group},
+		Tags: []ec2types.Tag{{Key: ptr("a"), Value: ptr("b")}}})
 	wantCode(t, err, "UnauthorizedOperation", 403)
 	_, err = c.ec2.DeleteSecurityGroup(ctx, &ec2.DeleteSecurityGroupInput{GroupId: c.nodes(t)})
 	wantCode(t, err, "UnauthorizedOperation", 403)
 	must(c.ec2.DeleteSecurityGroup(ctx, &ec2.DeleteSecurityGroupInput{GroupId: &group}))(t)
 
-	create := &elbv2.CreateTargetGroupInput{Name: ptr("g"), Protocol: types.ProtocolEnumTcp, Port: ptr(int32(80)), VpcId: vpc}
+	create := &elbv2.CreateTargetGroupInput{Name: ptr("g"), Protocol: types.ProtocolEnumTcp, Port: ptr(int32(80)),
+		VpcId: vpc}
 	_, err = c.elbv2.CreateTargetGroup(ctx, create)
 	wantCode(t, err, "AccessDenied", 403)
 	create.Tags = []types.Tag{{Key: ptr("k"), Value: ptr("v")}}
@@ -46,7 +49,8 @@ func TestPolicy(t *testing.T) {
 	_, err = c.elbv2.ModifyTargetGroup(ctx, &elbv2.ModifyTargetGroupInput{TargetGroupArn: made})
 	wantCode(t, err, "AccessDenied", 403)
 	must(c.elbv2.DeleteTargetGroup(ctx, &elbv2.DeleteTargetGroupInput{TargetGroupArn: made}))(t)
-	want := []string{"ec2:CreateSecurityGroup", "ec2:CreateTags", "ec2:DeleteSecurityGroup", "ec2:DescribeSecurityGroups", "ec2:DescribeVpcs",
+	want := []string{"ec2:CreateSecurityGroup", "ec2:CreateTags", "ec2:DeleteSecurityGroup", "ec2:DescribeSecurityGroups",
+		"ec2:DescribeVpcs",
 		"elasticloadbalancing:AddTags", "elasticloadbalancing:CreateTargetGroup", "elasticloadbalancing:DeleteTargetGroup"}
 	if used := c.cloud.UsedActions(); !slices.Equal(used, want) {
 		t.Errorf("used %v, want %v", used, want)
@@ -56,7 +60,8 @@ func TestPolicy(t *testing.T) {
 func TestFirstLoadBalancerCreatesServiceLinkedRole(t *testing.T) {
 	const document = `{"Version": "2012-10-17", "Statement": [{"Effect": "Allow", "Action": ["ec2:*", "elasticloadbalancing:*"], "Resource": "*"}]}`
 	c := newClients(t, sim.Options{Policy: []byte(document)})
-	in := &elbv2.CreateLoadBalancerInput{Name: ptr("web"), Type: types.LoadBalancerTypeEnumNetwork, Subnets: subnetIDs(c.subnets(t, "elb"))}
+	in := &elbv2.CreateLoadBalancerInput{Name: ptr("web"), Type: types.LoadBalancerTypeEnumNetwork,
+		Subnets: subnetIDs(c.subnets(t, "elb"))}
 	_, err := c.elbv2.CreateLoadBalancer(t.Context(), in)
 	wantCode(t, err, "AccessDenied", 403)
 }

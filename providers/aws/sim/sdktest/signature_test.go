@@ -17,19 +17,23 @@ import (
 
 func TestSignatures(t *testing.T) {
 	c := newClients(t, sim.Options{AccessKeys: []string{"AKIAEXAMPLE"}, Secret: "secret"})
-	must(c.ec2.DescribeInstances(t.Context(), &ec2.DescribeInstancesInput{Filters: []ec2types.Filter{filter("tag:a b", "c+d/é")}}))(t)
+	must(c.ec2.DescribeInstances(t.Context(),
+		&ec2.DescribeInstancesInput{Filters: []ec2types.Filter{filter("tag:a b", "c+d/é")}}))(t)
 	must(c.elbv2.DescribeLoadBalancers(t.Context(), nil))(t)
 	signedWith := func(p aws.CredentialsProvider) aws.Config {
 		return aws.Config{Region: "us-west-2", BaseEndpoint: aws.String("http://aws.invalid"), Credentials: p,
-			HTTPClient: &http.Client{Transport: c.cloud.Front().Transport()}, Retryer: func() aws.Retryer { return aws.NopRetryer{} }}
+			HTTPClient: &http.Client{Transport: c.cloud.Front().Transport()},
+			Retryer:    func() aws.Retryer { return aws.NopRetryer{} }}
 	}
 	wrong := signedWith(credentials.NewStaticCredentialsProvider("AKIAEXAMPLE", "guess", ""))
 	_, err := ec2.NewFromConfig(wrong).DescribeVpcs(t.Context(), nil)
 	wantCode(t, err, "AuthFailure", 401)
 	_, err = elbv2.NewFromConfig(wrong).DescribeLoadBalancers(t.Context(), nil)
 	wantCode(t, err, "SignatureDoesNotMatch", 403)
-	role := must(c.sts.AssumeRole(t.Context(), &sts.AssumeRoleInput{RoleArn: ptr("arn:aws:iam::123456789012:role/ccm"), RoleSessionName: ptr("session")}))(t).Credentials
-	session := signedWith(credentials.NewStaticCredentialsProvider(*role.AccessKeyId, *role.SecretAccessKey, *role.SessionToken))
+	role := must(c.sts.AssumeRole(t.Context(), &sts.AssumeRoleInput{RoleArn: ptr("arn:aws:iam::123456789012:role/ccm"),
+		RoleSessionName: ptr("session")}))(t).Credentials
+	session := signedWith(credentials.NewStaticCredentialsProvider(*role.AccessKeyId, *role.SecretAccessKey,
+		*role.SessionToken))
 	must(ec2.NewFromConfig(session).DescribeVpcs(t.Context(), nil))(t)
 }
 

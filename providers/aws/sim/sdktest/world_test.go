@@ -31,7 +31,8 @@ func TestLaunchReturnsNode(t *testing.T) {
 		t.Error("a machine was launched twice")
 	}
 	named := must(c.cloud.Launch(world.Machine{}))(t).Name
-	if found := c.instances(t, &ec2.DescribeInstancesInput{Filters: []ec2types.Filter{filter("private-dns-name", named)}}); len(found) != 1 {
+	if found := c.instances(t, &ec2.DescribeInstancesInput{Filters: []ec2types.Filter{filter("private-dns-name",
+		named)}}); len(found) != 1 {
 		t.Errorf("%d instances are called %s", len(found), named)
 	}
 }
@@ -67,7 +68,8 @@ func TestStopAndTerminate(t *testing.T) {
 func TestDriftReturnsChangedFields(t *testing.T) {
 	n := newNLB(t, sim.Options{})
 	group := func() types.TargetGroup {
-		return must(n.elbv2.DescribeTargetGroups(t.Context(), &elbv2.DescribeTargetGroupsInput{TargetGroupArns: []string{n.group}}))(t).TargetGroups[0]
+		return must(n.elbv2.DescribeTargetGroups(t.Context(),
+			&elbv2.DescribeTargetGroupsInput{TargetGroupArns: []string{n.group}}))(t).TargetGroups[0]
 	}
 	for _, tc := range []struct {
 		want            []string
@@ -80,7 +82,8 @@ func TestDriftReturnsChangedFields(t *testing.T) {
 		before := *group().HealthCheckIntervalSeconds
 		fields := must(n.cloud.Drift("web"))(t)
 		if !slices.Equal(fields, tc.want) || *group().HealthCheckIntervalSeconds == before || len(n.health(t)) != tc.targets {
-			t.Errorf("named %v; interval %d became %d, %d targets", fields, before, *group().HealthCheckIntervalSeconds, len(n.health(t)))
+			t.Errorf("named %v; interval %d became %d, %d targets", fields, before, *group().HealthCheckIntervalSeconds,
+				len(n.health(t)))
 		}
 		if members := n.cloud.LoadBalancers()[0].Listeners[0].Members; len(members) != tc.member {
 			t.Errorf("members %v", members)
@@ -90,8 +93,9 @@ func TestDriftReturnsChangedFields(t *testing.T) {
 
 func TestDriftOfAClassicLoadBalancer(t *testing.T) {
 	c := newClients(t, sim.Options{})
-	must(c.elb.CreateLoadBalancer(t.Context(), &elb.CreateLoadBalancerInput{LoadBalancerName: ptr("web"), Subnets: subnetIDs(c.subnets(t, "elb")),
-		Listeners: []elbtypes.Listener{{Protocol: ptr("TCP"), LoadBalancerPort: 80, InstancePort: ptr(int32(30080))}}}))(t)
+	must(c.elb.CreateLoadBalancer(t.Context(),
+		&elb.CreateLoadBalancerInput{LoadBalancerName: ptr("web"), Subnets: subnetIDs(c.subnets(t, "elb")),
+			Listeners: []elbtypes.Listener{{Protocol: ptr("TCP"), LoadBalancerPort: 80, InstancePort: ptr(int32(30080))}}}))(t)
 	if fields := must(c.cloud.Drift("web"))(t); !slices.Equal(fields, []string{"interval"}) {
 		t.Errorf("named %v", fields)
 	}
@@ -107,8 +111,9 @@ func TestDeleteLoadBalancerLeavesGroups(t *testing.T) {
 		t.Fatal(err)
 	}
 	o := n.cloud.Objects()
-	if o["load-balancers"] != 0 || o["listeners"] != 0 || o["target-groups"] != 1 || o["targets"] != 2 || o["security-groups"] != 3 {
-		t.Errorf("left over: %v", o)
+	if o["load-balancers"] != 0 || o["listeners"] != 0 || o["target-groups"] != 1 || o["targets"] != 2 ||
+		o["security-groups"] != 3 {
+		t.Errorf("objects that should be deleted: %v", o)
 	}
 	if len(n.cloud.LoadBalancers()) != 0 {
 		t.Errorf("load balancers %+v", n.cloud.LoadBalancers())
@@ -162,7 +167,8 @@ func TestDisruption(t *testing.T) {
 	if found := n.instances(t, &ec2.DescribeInstancesInput{}); len(found) != 0 {
 		t.Errorf("found %d instances", len(found))
 	}
-	_, err = n.elbv2.DescribeLoadBalancers(t.Context(), &elbv2.DescribeLoadBalancersInput{LoadBalancerArns: []string{n.arn}})
+	_, err = n.elbv2.DescribeLoadBalancers(t.Context(),
+		&elbv2.DescribeLoadBalancersInput{LoadBalancerArns: []string{n.arn}})
 	wantCode(t, err, "LoadBalancerNotFound", 400)
 	n.cloud.SetDisruption(sim.Disruption{Truncated: true})
 	if _, err := n.ec2.DescribeInstances(t.Context(), &ec2.DescribeInstancesInput{}); err == nil {

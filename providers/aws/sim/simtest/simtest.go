@@ -10,7 +10,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/aws/sim"
 )
 
-// Config is what clients of the SDK are made from that are in process with a cloud. They repeat no
+// Config returns what clients of the SDK are made from that are in process with a cloud. They repeat no
 // call, so that tests see each one.
 func Config(cloud *sim.Cloud) aws.Config {
 	return aws.Config{

@@ -43,7 +43,7 @@ read -r server < <(run server list -n -f value -c ID)
 ok "ACTIVE" server show "$server" -f value -c status
 ok "*m1.small*" flavor list
 ok "m1.small" flavor show m1.small -f value -c name
-refused "No server with a name or ID" server show nobody
+refused "No server with a name or ID" server show unknown
 port=$(run port list --server "$server" -f value -c ID)
 read -r address < <(run port list --server "$server" -f json | sed -nE 's/.*"ip_address": "([^"]*)".*/\1/p')
 ok "$port" port list --fixed-ip "ip-address=$address" -f value -c ID

@@ -79,12 +79,13 @@ func shape(path string, x any, lines map[string]bool) {
 	}
 }
 
-// differences between what was observed on the real services and on the simulator. A null stands for a value of any type,
-// an empty list for any list.
+// differences between what was observed on the real services and on the simulator. A null stands for a value of any
+// type, an empty list for any list.
 func differences(actual, simulated observation) []string {
 	var out []string
 	if actual.Status != simulated.Status {
-		return []string{fmt.Sprintf("status %d %s, really %d %s", simulated.Status, simulated.Error, actual.Status, actual.Error)}
+		return []string{fmt.Sprintf("status %d %s, really %d %s", simulated.Status, simulated.Error, actual.Status,
+			actual.Error)}
 	}
 	if actual.Error != simulated.Error {
 		out = append(out, fmt.Sprintf("error\n      %s\n    is really\n      %s", simulated.Error, actual.Error))
@@ -110,6 +111,7 @@ func has(lines []string, line string) bool {
 	return slices.ContainsFunc(lines, func(other string) bool {
 		otherPath, otherKind, _ := strings.Cut(other, " ")
 		return path == otherPath && (kind == "null" || otherKind == "null") ||
-			strings.HasSuffix(other, "[]") && strings.HasPrefix(line, other) || strings.HasSuffix(line, "[]") && strings.HasPrefix(other, line)
+			strings.HasSuffix(other, "[]") && strings.HasPrefix(line, other) || strings.HasSuffix(line, "[]") &&
+			strings.HasPrefix(other, line)
 	})
 }

@@ -5,10 +5,11 @@ import (
 	"slices"
 )
 
-// acceptance is a difference between simulator and services that may stay: a pattern for it, after the step's name, and the reason.
+// acceptance is a difference between simulator and services that may stay: a pattern for it, after the step's name, and
+// the reason.
 type acceptance struct{ pattern, reason string }
 
-// accepted are all of them. One that no difference fits any more is an error too.
+// accepted returns all of them. One that no difference fits any more is an error too.
 func accepted() []acceptance {
 	const (
 		extension = "the lab's Neutron runs without the extension; many clouds have it"
@@ -35,15 +36,16 @@ func accepted() []acceptance {
 	}
 }
 
-// reasonFor is why a difference is accepted, and which acceptance says so; -1 if none does.
+// reasonFor returns why a difference is accepted, and which acceptance says so; -1 if none does.
 func reasonFor(difference string) (at int) {
 	return slices.IndexFunc(accepted(), func(a acceptance) bool { return regexp.MustCompile(a.pattern).MatchString(difference) })
 }
 
-// steps are in order: later ones use what earlier ones made, and the last ones delete all of it.
+// steps returns in order: later ones use what earlier ones made, and the last ones delete all of it.
 func steps() []step {
 	var out []step
-	for _, list := range [][]step{computeSteps(), networkSteps(), groupSteps(), balancerSteps(), childSteps(), refusalSteps(), endSteps()} {
+	for _, list := range [][]step{computeSteps(), networkSteps(), groupSteps(), balancerSteps(), childSteps(),
+		refusalSteps(), endSteps()} {
 		out = append(out, list...)
 	}
 	return out
@@ -211,7 +213,7 @@ func childSteps() []step {
 		{name: "batch of members", request: "PUT load-balancer/lbaas/pools/${P1}/members", settles: "LB", body: `{"members": [{"address": "10.0.0.77", "protocol_port": 1}, {"address": "10.0.0.78", "protocol_port": 1}]}`},
 		{name: "members after the batch", request: "GET load-balancer/lbaas/pools/${P1}/members"},
 		{name: "batch of the same members", request: "PUT load-balancer/lbaas/pools/${P1}/members", settles: "LB", body: `{"members": [{"address": "10.0.0.77", "protocol_port": 1}, {"address": "10.0.0.78", "protocol_port": 1}]}`},
-		// A batch with a member twice is not asked of real services: it leaves the load balancer PENDING_UPDATE for good.
+		// A batch with a member twice is not sent to real services: it leaves the load balancer PENDING_UPDATE for good.
 		{name: "batch with an unknown subnet", request: "PUT load-balancer/lbaas/pools/${P1}/members", settles: "LB", body: `{"members": [{"address": "10.0.0.77", "protocol_port": 1, "subnet_id": "00000000-0000-4000-8000-000000000000"}]}`},
 		{name: "batch that only adds", request: "PUT load-balancer/lbaas/pools/${P1}/members?additive_only=true", settles: "LB", body: `{"members": [{"address": "10.0.0.79", "protocol_port": 1}]}`},
 		{name: "create a monitor", request: "POST load-balancer/lbaas/healthmonitors", settles: "LB", keep: "HM1=healthmonitor.id", body: `{"healthmonitor": {"pool_id": "${P1}", "type": "HTTP", "delay": 5, "timeout": 3, "max_retries": 1}}`},

@@ -80,7 +80,8 @@ func (c *target) login(t *testing.T, url, user, password, project string) {
 	}
 	c.vars["PROJECT"] = in.Token.Project.ID
 	c.urls = map[string]string{}
-	versions := map[string]string{"identity": "v3", "compute": "v2.1", "network": "v2.0", "load-balancer": "v2.0", "key-manager": "v1"}
+	versions := map[string]string{"identity": "v3", "compute": "v2.1", "network": "v2.0", "load-balancer": "v2.0",
+		"key-manager": "v1"}
 	for _, s := range in.Token.Catalog {
 		for _, e := range s.Endpoints {
 			if e.Interface == "public" {
@@ -98,10 +99,11 @@ func (c *target) expand(text string) string {
 	return os.Expand(text, func(name string) string { return c.vars[name] })
 }
 
-// simulated is the simulator with one machine.
+// simulated returns the simulator with one machine.
 func simulated(t *testing.T) *target {
 	t.Helper()
-	cloud, err := sim.New(sim.Options{Zones: []string{"az-1"}, Providers: []string{"amphora"}, SettleTime: 50 * time.Millisecond})
+	cloud, err := sim.New(sim.Options{Zones: []string{"az-1"}, Providers: []string{"amphora"},
+		SettleTime: 50 * time.Millisecond})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -109,17 +111,20 @@ func simulated(t *testing.T) *target {
 		t.Fatal(err)
 	}
 	p, a := cloud.Places(), cloud.Account()
-	c := &target{poll: 10 * time.Millisecond, client: &http.Client{Transport: cloud.Front().Transport()}, vars: map[string]string{
-		"PRIVATE_NETWORK": p.PrivateNetwork, "PRIVATE_SUBNET": p.PrivateSubnet, "PUBLIC_NETWORK": p.PublicNetwork, "ROUTER": p.Router,
-		"SERVER": cloud.Server("diff-node"),
-	}}
+	c := &target{poll: 10 * time.Millisecond, client: &http.Client{Transport: cloud.Front().Transport()},
+		vars: map[string]string{
+			"PRIVATE_NETWORK": p.PrivateNetwork, "PRIVATE_SUBNET": p.PrivateSubnet, "PUBLIC_NETWORK": p.PublicNetwork,
+			"ROUTER": p.Router,
+			"SERVER": cloud.Server("diff-node"),
+		}}
 	c.login(t, "http://openstack.invalid/identity/v3", a.Username, a.Password, a.ProjectName)
 	return c
 }
 
 var exported = regexp.MustCompile(`export (\w+)='([^']*)'`)
 
-// realTarget is the tenant of a lab whose openrc is in a directory, with one machine, which it makes if it is missing.
+// realTarget returns the tenant of a lab with its openrc in a directory, with one machine, which it makes if it is
+// missing.
 func realTarget(t *testing.T, dir string) *target {
 	t.Helper()
 	content, err := os.ReadFile(filepath.Join(dir, "openrc"))
@@ -139,7 +144,7 @@ func realTarget(t *testing.T, dir string) *target {
 	return c
 }
 
-// machine is the server of the lab's that steps are about.
+// machine returns the server of the lab's that steps are about.
 func (c *target) machine(t *testing.T) string {
 	t.Helper()
 	first := func(service, path, list string) string {
@@ -163,7 +168,7 @@ func (c *target) machine(t *testing.T) string {
 	return id
 }
 
-// await polls until a status is ACTIVE, or what it belongs to is gone.
+// await polls until a status is ACTIVE, or the object is deleted.
 func (c *target) await(t *testing.T, url, field string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)

@@ -14,7 +14,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/sim/world"
 )
 
-// balancer, listener, member and monitor are what of Octavia's objects matters here.
+// balancer, listener, member and monitor are the used fields of Octavia's objects.
 type balancer struct {
 	ID, Name   string
 	Status     string `json:"provisioning_status"`
@@ -55,7 +55,7 @@ const (
 	pendingDelete = "PENDING_DELETE"
 )
 
-// LoadBalancers implements world.World. Those whose deletion has begun are left out.
+// LoadBalancers implements world.World. Load balancers in PENDING_DELETE are left out.
 func (c *Cloud) LoadBalancers() []world.LoadBalancer {
 	ctx, cancel := withTimeout()
 	defer cancel()
@@ -139,7 +139,7 @@ func (c *Cloud) listener(ctx context.Context, l listener, names map[string]strin
 	return out, nil
 }
 
-// transportOf is what Kubernetes calls the transport under a listener's protocol.
+// transportOf returns what Kubernetes calls the transport under a listener's protocol.
 func transportOf(protocol string) v1.Protocol {
 	if strings.EqualFold(protocol, "UDP") || strings.EqualFold(protocol, "SCTP") {
 		return v1.Protocol(protocol)
@@ -147,7 +147,7 @@ func transportOf(protocol string) v1.Protocol {
 	return v1.ProtocolTCP
 }
 
-// named finds a load balancer.
+// balancerByName finds a load balancer.
 func (c *Cloud) balancerByName(ctx context.Context, name string) (balancer, error) {
 	all, err := list[balancer](ctx, c.tenant, "load-balancer/lbaas/loadbalancers")
 	if err != nil {
@@ -160,7 +160,7 @@ func (c *Cloud) balancerByName(ctx context.Context, name string) (balancer, erro
 	return all[i], nil
 }
 
-// DeleteLoadBalancer implements world.World: floating IPs and security groups are left over.
+// DeleteLoadBalancer implements world.World: floating IPs and security groups stay.
 func (c *Cloud) DeleteLoadBalancer(name string) error {
 	ctx, cancel := withTimeout()
 	defer cancel()
@@ -171,7 +171,7 @@ func (c *Cloud) DeleteLoadBalancer(name string) error {
 	return c.removeBalancer(ctx, b.ID)
 }
 
-// removeBalancer deletes a load balancer once nothing else is done with it.
+// removeBalancer deletes a load balancer as soon as it is not pending.
 func (c *Cloud) removeBalancer(ctx context.Context, id string) error {
 	return until(ctx, "the end of load balancer "+id, func() (bool, error) {
 		err := c.tenant.call(ctx, "DELETE load-balancer/lbaas/loadbalancers/"+id+"?cascade=true", nil, nil)
@@ -194,8 +194,9 @@ func (c *Cloud) removeBalancers(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// Drift implements world.World. By hand it changes the connection limit of the first listener, and of its pool takes the
-// first member out and changes how often the monitor, if there is one, looks at members. The fields are named as in Octavia's API.
+// Drift implements world.World. It changes the connection limit of the first listener, and of its pool removes the
+// first member and changes the interval of its health monitor, if there is one. The fields are named as in Octavia's
+// API.
 func (c *Cloud) Drift(name string) (fields []string, err error) {
 	ctx, cancel := withTimeout()
 	defer cancel()
@@ -216,7 +217,8 @@ func (c *Cloud) Drift(name string) (fields []string, err error) {
 			fields, err = append(fields, field), c.change(ctx, b.ID, request, body)
 		}
 	}
-	change("connection_limit", "PUT load-balancer/lbaas/listeners/"+l.ID, object{"listener": object{"connection_limit": 7}})
+	change("connection_limit", "PUT load-balancer/lbaas/listeners/"+l.ID,
+		object{"listener": object{"connection_limit": 7}})
 	if l.Pool == "" || err != nil {
 		return fields, err
 	}
@@ -227,7 +229,8 @@ func (c *Cloud) Drift(name string) (fields []string, err error) {
 	monitors, listErr := list[monitor](ctx, c.tenant, "load-balancer/lbaas/healthmonitors?pool_id="+l.Pool)
 	err = errors.Join(err, listErr)
 	if len(monitors) > 0 {
-		change("delay", "PUT load-balancer/lbaas/healthmonitors/"+monitors[0].ID, object{"healthmonitor": object{"delay": monitors[0].Delay + 7}})
+		change("delay", "PUT load-balancer/lbaas/healthmonitors/"+monitors[0].ID,
+			object{"healthmonitor": object{"delay": monitors[0].Delay + 7}})
 	}
 	return fields, err
 }
@@ -241,7 +244,7 @@ func (c *Cloud) change(ctx context.Context, balancerID, request string, body obj
 	if err := c.tenant.call(ctx, request, in, nil); err != nil {
 		return err
 	}
-	return until(ctx, "load balancer "+balancerID+" at rest", func() (bool, error) {
+	return until(ctx, "load balancer "+balancerID+" to become ACTIVE", func() (bool, error) {
 		var out struct{ LoadBalancer balancer }
 		err := c.tenant.call(ctx, "GET load-balancer/lbaas/loadbalancers/"+balancerID, nil, &out)
 		return out.LoadBalancer.Status == active, err

@@ -12,7 +12,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/sim/world"
 )
 
-// server is what of Nova's servers matters here.
+// server has the used fields of Nova's servers.
 type server struct {
 	ID, Name, Status string
 	Zone             string `json:"OS-EXT-AZ:availability_zone"`
@@ -35,9 +35,10 @@ func (c *Cloud) Launch(m world.Machine) (*v1.Node, error) {
 	return m.Node(), nil
 }
 
-// specOf is what Nova is asked for.
+// specOf returns the request for a server.
 func (c *Cloud) specOf(name string) object {
-	return object{"name": name, "flavorRef": c.places.flavor, "imageRef": c.places.image, "networks": []object{{"uuid": c.places.network}}}
+	return object{"name": name, "flavorRef": c.places.flavor, "imageRef": c.places.image,
+		"networks": []object{{"uuid": c.places.network}}}
 }
 
 func (c *Cloud) boot(ctx context.Context, m world.Machine) error {
@@ -52,7 +53,7 @@ func (c *Cloud) boot(ctx context.Context, m world.Machine) error {
 	return c.awaitServer(ctx, id, active)
 }
 
-// bootSpares does not wait until they run: who takes one does.
+// bootSpares does not wait until they run: useSpare does.
 func (c *Cloud) bootSpares(ctx context.Context, n int) error {
 	spec := c.specOf("spare")
 	spec["min_count"] = n
@@ -127,7 +128,7 @@ func (c *Cloud) Machine(nodeName string) (world.Machine, error) {
 	return world.Machine{Name: s.Name, Zone: s.Zone, Type: out.Flavor.Name, Region: region}, nil
 }
 
-// Terminate implements world.World. The machine's port is gone when it returns.
+// Terminate implements world.World. The machine's port is deleted when it returns.
 func (c *Cloud) Terminate(nodeName string) error {
 	ctx, cancel := withTimeout()
 	defer cancel()
@@ -152,7 +153,7 @@ func (c *Cloud) removeServer(ctx context.Context, id string) error {
 	})
 }
 
-// removeServers asks for all before it waits for one.
+// removeServers deletes all before it waits for any.
 func (c *Cloud) removeServers(ctx context.Context) error {
 	all, err := list[named](ctx, c.tenant, "compute/servers")
 	errs := []error{err}
@@ -179,7 +180,7 @@ func (c *Cloud) Stop(nodeName string) error {
 	return c.awaitServer(ctx, s.ID, "SHUTOFF")
 }
 
-// port is what of Neutron's ports matters here.
+// port has the used fields of Neutron's ports.
 type port struct {
 	ID, Name string
 	DeviceID string `json:"device_id"`
@@ -190,7 +191,7 @@ type port struct {
 	Pairs  []any    `json:"allowed_address_pairs"`
 }
 
-// nodeNames are the names of servers by their addresses.
+// nodeNames returns the names of servers by their addresses.
 func (c *Cloud) nodeNames(ctx context.Context) (map[string]string, error) {
 	servers, err := list[named](ctx, c.tenant, "compute/servers")
 	if err != nil {
@@ -213,5 +214,5 @@ func (c *Cloud) nodeNames(ctx context.Context) (map[string]string, error) {
 	return out, nil
 }
 
-// unreadable stands in for what could not be read, so that a check fails and says why.
+// unreadable returns the result of a failed read, so that a check fails with the error.
 func unreadable(what string, err error) string { return what + " cannot be read: " + err.Error() }

@@ -44,7 +44,8 @@ func (c *Cloud) routes(ctx context.Context) ([]world.Route, error) {
 	var out []world.Route
 	for _, r := range have {
 		name, foreign := names[r.NextHop], c.foreign[r.Destination]
-		out = append(out, world.Route{Destination: r.Destination, NodeName: name, Blackhole: name == "" && !foreign, Owned: !foreign})
+		out = append(out, world.Route{Destination: r.Destination, NodeName: name, Blackhole: name == "" && !foreign,
+			Owned: !foreign})
 	}
 	slices.SortFunc(out, func(a, b world.Route) int {
 		return netip.MustParsePrefix(a.Destination).Compare(netip.MustParsePrefix(b.Destination))
@@ -128,7 +129,7 @@ func into[T any](ctx context.Context, s *session, path string, out *[]T) func() 
 	}
 }
 
-// runParallel does all side by side.
+// runParallel runs all functions at the same time.
 func runParallel(todo ...func() error) error {
 	errs := make([]error, len(todo))
 	var all sync.WaitGroup

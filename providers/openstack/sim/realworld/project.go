@@ -8,21 +8,23 @@ import (
 	"strings"
 )
 
-// roles are what the services' policies want of somebody who makes load balancers.
+// roles returns the roles that the services' policies require for load balancers.
 func roles() []string { return []string{"member", "load-balancer_member", "creator"} }
 
 // named is an object of which only name and ID matter.
 type named struct{ ID, Name string }
 
-// furnish makes the project and what machines need in it.
+// createProject creates the project, and the network in which machines are launched.
 func (c *Cloud) createProject(ctx context.Context) error {
 	name, password := "ccm-"+strings.ToLower(rand.Text()[:10]), rand.Text()
 	var err error
 	p := &c.places
-	if p.project, err = c.admin.make(ctx, "identity/projects", "project", object{"name": name, "domain_id": "default"}); err != nil {
+	if p.project, err = c.admin.make(ctx, "identity/projects", "project",
+		object{"name": name, "domain_id": "default"}); err != nil {
 		return err
 	}
-	if p.user, err = c.admin.make(ctx, "identity/users", "user", object{"name": name, "password": password, "domain_id": "default"}); err != nil {
+	if p.user, err = c.admin.make(ctx, "identity/users", "user",
+		object{"name": name, "password": password, "domain_id": "default"}); err != nil {
 		return err
 	}
 	if err := c.grant(ctx); err != nil {
@@ -51,7 +53,8 @@ func (c *Cloud) grant(ctx context.Context) error {
 		if ids[role] == "" {
 			return fmt.Errorf("the cloud has no role %s", role)
 		}
-		if err := c.admin.call(ctx, fmt.Sprintf("PUT identity/projects/%s/users/%s/roles/%s", c.places.project, c.places.user, ids[role]), nil, nil); err != nil {
+		if err := c.admin.call(ctx, fmt.Sprintf("PUT identity/projects/%s/users/%s/roles/%s", c.places.project, c.places.user,
+			ids[role]), nil, nil); err != nil {
 			return err
 		}
 	}
@@ -92,14 +95,16 @@ func (c *Cloud) connect(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	p.router, err = c.tenant.make(ctx, "network/routers", "router", object{"name": "router", "external_gateway_info": object{"network_id": p.public}})
+	p.router, err = c.tenant.make(ctx, "network/routers", "router",
+		object{"name": "router", "external_gateway_info": object{"network_id": p.public}})
 	if err != nil {
 		return err
 	}
-	if err := c.tenant.call(ctx, "PUT network/routers/"+p.router+"/add_router_interface", object{"subnet_id": p.subnet}, nil); err != nil {
+	if err := c.tenant.call(ctx, "PUT network/routers/"+p.router+"/add_router_interface", object{"subnet_id": p.subnet},
+		nil); err != nil {
 		return err
 	}
-	// Neutron makes a project's default group when somebody first looks.
+	// Neutron creates a project's default group at the first list.
 	_, err = list[named](ctx, c.tenant, "network/security-groups")
 	return err
 }
@@ -112,7 +117,7 @@ func (c *Cloud) Close() error {
 	if c.tenant != nil {
 		errs = append(errs, c.empty(ctx))
 	}
-	// What hides a service's refusal to remove a part is of no use to anybody: user and project go last.
+	// User and project are deleted last: without them, errors of the services could not be investigated.
 	for path, id := range map[string]string{"users": c.places.user, "projects": c.places.project} {
 		if id != "" {
 			errs = append(errs, c.admin.remove(ctx, "identity/"+path+"/"+id))
@@ -121,7 +126,7 @@ func (c *Cloud) Close() error {
 	return errors.Join(errs...)
 }
 
-// empty removes everything in the project, in the order in which the services let go of it.
+// empty removes everything in the project, in the order of their dependencies.
 func (c *Cloud) empty(ctx context.Context) error {
 	p := c.places
 	var errs []error
@@ -131,7 +136,8 @@ func (c *Cloud) empty(ctx context.Context) error {
 	note(c.removeServers(ctx))
 	if p.router != "" {
 		note(c.tenant.call(ctx, "PUT network/routers/"+p.router, object{"router": object{"routes": []object{}}}, nil))
-		note(c.tenant.call(ctx, "PUT network/routers/"+p.router+"/remove_router_interface", object{"subnet_id": p.subnet}, nil))
+		note(c.tenant.call(ctx, "PUT network/routers/"+p.router+"/remove_router_interface", object{"subnet_id": p.subnet},
+			nil))
 		note(c.tenant.remove(ctx, "network/routers/"+p.router))
 	}
 	if p.network != "" {

@@ -19,11 +19,12 @@ import (
 func newFront(roots map[string]string, o Options) *kit.Front {
 	describe, dialect := sim.Dialect()
 	return kit.NewFront(kit.FrontOptions{
-		Handler: newProxy(roots), Describe: describe, Dialect: dialect, Latency: o.Latency, Seed: o.Seed, ErrorRate: o.ErrorRate,
+		Handler: newProxy(roots), Describe: describe, Dialect: dialect, Latency: o.Latency, Seed: o.Seed,
+		ErrorRate: o.ErrorRate,
 	})
 }
 
-// newProxy forwards calls to services, and puts its own address where they speak of theirs.
+// newProxy forwards calls to services, and replaces their addresses by its own.
 func newProxy(roots map[string]string) http.Handler {
 	return &httputil.ReverseProxy{
 		Rewrite: func(r *httputil.ProxyRequest) {
@@ -41,13 +42,13 @@ func newProxy(roots map[string]string) http.Handler {
 			return nil
 		},
 		Transport: newTransport(),
-		// A service that does not answer is to clients what it is without the front: a connection that breaks.
+		// Clients see a service that does not respond as they do without the front: as a broken connection.
 		ErrorHandler: func(http.ResponseWriter, *http.Request, error) { panic(http.ErrAbortHandler) },
 	}
 }
 
 // newTransport keeps no connection open: a server of OpenStack gives each one a thread out of about a hundred for as
-// long as it lives, and the idle ones of a few worlds, and of those that have ended, would keep everybody else waiting.
+// long as it lives, and the idle ones of a few worlds, and of those that have ended, would block all other clients.
 func newTransport() *http.Transport { return &http.Transport{DisableKeepAlives: true} }
 
 // whereHeader carries the address at which the client reached the front. The services ignore it.
@@ -78,7 +79,7 @@ func translate(header http.Header, body *io.ReadCloser, length *int64, names *st
 	}
 	content, err := io.ReadAll(*body)
 	if err != nil {
-		panic(http.ErrAbortHandler) // Half an answer is none.
+		panic(http.ErrAbortHandler) // A truncated message is discarded.
 	}
 	_ = (*body).Close() // All of it has been read.
 	translated := []byte(names.Replace(string(content)))

@@ -1,7 +1,8 @@
 // Package realworld is a real OpenStack as the conformance suite and the laptop tool see a cloud: a project of its own
 // in it, and the kit's front, with call log and faults, as a proxy before its services.
 //
-// It is for clouds that hold nothing of value, such as the one that hack/openstack-lab starts: it needs an administrator.
+// It is for clouds that hold nothing of value, such as the one that hack/openstack-lab starts: it needs an
+// administrator.
 package realworld
 
 import (
@@ -45,12 +46,12 @@ type Cloud struct {
 
 var _ world.World = (*Cloud)(nil)
 
-// places are the IDs of what the project is furnished with.
+// places are the IDs of the fixtures of a project.
 type places struct {
 	project, user, public, network, subnet, router, flavor, image string
 }
 
-// changeTimeout is how long one change may take: many minutes, because the services of a lab share few processors with all else.
+// changeTimeout bounds one change: many minutes, because the services of a lab share few processors.
 const changeTimeout = 15 * time.Minute
 
 // credentials is the file that Options.Dir must have.
@@ -72,7 +73,8 @@ func New(ctx context.Context, o Options) (*Cloud, error) {
 		err = c.bootSpares(ctx, o.Spares)
 	}
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("furnishing a project: %w", err), c.Close()) //nolint:contextcheck // removed even if ctx has ended
+		err = fmt.Errorf("setting up a project: %w", err)
+		return nil, errors.Join(err, c.Close()) //nolint:contextcheck // removed even if ctx has ended
 	}
 	return c, nil
 }
@@ -99,7 +101,7 @@ func readCredentials(path string) (map[string]string, error) {
 // Front implements world.World: clients that log in at its /identity/v3 find all services behind it.
 func (c *Cloud) Front() *kit.Front { return c.front }
 
-// CloudConfig is the cloud.conf of a manager for the project, which reaches the front at endpoint, a URL.
+// CloudConfig returns the cloud.conf of a manager for the project, which reaches the front at endpoint, a URL.
 func (c *Cloud) CloudConfig(endpoint string) string {
 	return fmt.Sprintf(`[Global]
 auth-url = %q
@@ -119,12 +121,12 @@ router-id = %q
 `, endpoint+"/identity/v3", c.tenant.user, c.tenant.password, c.tenant.project, region, c.places.subnet, c.places.public, c.places.router)
 }
 
-// withTimeout bounds what a person does at the cloud's console.
+// withTimeout bounds a change by an administrator.
 func withTimeout() (context.Context, context.CancelFunc) {
 	return context.WithTimeout(context.Background(), changeTimeout)
 }
 
-// pollEvery is how often a change is looked after.
+// pollEvery is the interval of polls for a change.
 const pollEvery = 300 * time.Millisecond
 
 // until polls until done, or an error.

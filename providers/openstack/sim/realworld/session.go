@@ -13,7 +13,7 @@ import (
 	"github.com/gophercloud/gophercloud/v2/openstack/identity/v3/tokens"
 )
 
-// region is the one whose endpoints are used.
+// region is the region of the used endpoints.
 const region = "RegionOne"
 
 // session calls services as one user in one project. gophercloud renews the token when it expires.
@@ -25,7 +25,7 @@ type session struct {
 	roots map[string]string
 }
 
-// versions are the parts of URLs that name the version of a service.
+// versions returns the parts of URLs that name the version of a service.
 func versions() map[string]string {
 	return map[string]string{
 		"identity": "/v3", "compute": "/v2.1", "network": "/v2.0", "load-balancer": "/v2.0", "image": "/v2",
@@ -41,7 +41,8 @@ func login(ctx context.Context, auth, user, password, project string) (*session,
 	}
 	s.client.HTTPClient = http.Client{Transport: newTransport()} // Ignores a proxy of the environment.
 	err = openstack.Authenticate(ctx, s.client, gophercloud.AuthOptions{
-		IdentityEndpoint: auth, Username: user, Password: password, TenantName: project, DomainName: "Default", AllowReauth: true,
+		IdentityEndpoint: auth, Username: user, Password: password, TenantName: project, DomainName: "Default",
+		AllowReauth: true,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("logging in as %s: %w", user, err)
@@ -90,8 +91,8 @@ func (s *session) call(ctx context.Context, request string, in, out any) error {
 	return err
 }
 
-// list reads all objects of a list, whose key in the response is the last part of its path. The services page lists that are
-// longer than a thousand objects, which is more than a lab can hold.
+// list reads all objects of a list. Its key in the response is the last part of its path. The services page lists that
+// are longer than a thousand objects, which is more than a lab can hold.
 func list[T any](ctx context.Context, s *session, path string) ([]T, error) {
 	resource, _, _ := strings.Cut(path, "?")
 	resource = strings.TrimSuffix(resource, "/detail")

@@ -76,7 +76,8 @@ func TestSession(t *testing.T) {
 			t.Errorf("%v is not a 500", err)
 		}
 	})
-	if _, err := login(t.Context(), roots["identity"]+"/v3", a.Username, "wrong", a.ProjectName); !hasStatus(err, http.StatusUnauthorized) {
+	if _, err := login(t.Context(), roots["identity"]+"/v3", a.Username, "wrong", a.ProjectName); !hasStatus(err,
+		http.StatusUnauthorized) {
 		t.Errorf("login with a wrong password: %v is not a 401", err)
 	}
 }

@@ -19,14 +19,14 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/openstack/sim"
 )
 
-// subnet is the private network's, that of IPv4.
+// subnet returns the private network's, that of IPv4.
 func (c *clients) subnet(t *testing.T) subnets.Subnet {
 	t.Helper()
 	n := all(t, networks.List(c.network, networks.ListOpts{Name: "private"}), networks.ExtractNetworks)[0]
 	return all(t, subnets.List(c.network, subnets.ListOpts{NetworkID: n.ID, IPVersion: 4}), subnets.ExtractSubnets)[0]
 }
 
-// addresses are those of the machines, by name.
+// addresses returns those of the machines, by name.
 func (c *clients) addresses(t *testing.T) map[string]string {
 	t.Helper()
 	out := map[string]string{}
@@ -37,7 +37,7 @@ func (c *clients) addresses(t *testing.T) map[string]string {
 	return out
 }
 
-// full is a load balancer with two ports over the machines.
+// full returns a load balancer with two ports over the machines.
 func (c *clients) full(t *testing.T, name string) loadbalancers.CreateOpts {
 	t.Helper()
 	s := c.subnet(t)
@@ -69,16 +69,18 @@ func TestFullyPopulatedLoadBalancer(t *testing.T) {
 	c := newClients(t, sim.Options{})
 	c.launch(t, world.Machine{Name: "a"}, world.Machine{Name: "b"})
 	b := c.createFull(t, "web")
-	if b.ProvisioningStatus != "PENDING_CREATE" || len(b.Listeners) != 2 || len(b.Pools) != 2 || len(b.Pools[0].Members) != 2 || b.VipPortID == "" {
+	if b.ProvisioningStatus != "PENDING_CREATE" || len(b.Listeners) != 2 || len(b.Pools) != 2 ||
+		len(b.Pools[0].Members) != 2 || b.VipPortID == "" {
 		t.Errorf("created %+v", b)
 	}
 	if s := c.state(t, b.ID); s != "ACTIVE" {
 		t.Errorf("state %s", s)
 	}
-	want := []world.LoadBalancer{{Name: "web", Internal: true, Addresses: []string{b.VipAddress}, Listeners: []world.Listener{
-		{Protocol: v1.ProtocolTCP, Port: 80, SourceRanges: []string{"192.0.2.0/24"}, Members: []string{"a", "b"}, MemberPort: 30080},
-		{Protocol: v1.ProtocolUDP, Port: 80, Members: []string{"a", "b"}, MemberPort: 30080},
-	}}}
+	want := []world.LoadBalancer{{Name: "web", Internal: true, Addresses: []string{b.VipAddress},
+		Listeners: []world.Listener{
+			{Protocol: v1.ProtocolTCP, Port: 80, SourceRanges: []string{"192.0.2.0/24"}, Members: []string{"a", "b"}, MemberPort: 30080},
+			{Protocol: v1.ProtocolUDP, Port: 80, Members: []string{"a", "b"}, MemberPort: 30080},
+		}}}
 	if diff := cmp.Diff(want, c.cloud.LoadBalancers()); diff != "" {
 		t.Error(diff)
 	}
@@ -87,12 +89,14 @@ func TestFullyPopulatedLoadBalancer(t *testing.T) {
 		t.Errorf("VIP port %+v", p)
 	}
 	list := all(t, listeners.List(c.balancer, listeners.ListOpts{LoadbalancerID: b.ID}), listeners.ExtractListeners)
-	if len(list) != 2 || list[0].DefaultPoolID == "" || list[0].ConnLimit != -1 || list[0].TimeoutClientData != 50000 || list[0].Tags[0] != "b" {
+	if len(list) != 2 || list[0].DefaultPoolID == "" || list[0].ConnLimit != -1 || list[0].TimeoutClientData != 50000 ||
+		list[0].Tags[0] != "b" {
 		t.Errorf("listeners %+v", list)
 	}
 	all2 := all(t, pools.List(c.balancer, pools.ListOpts{LoadbalancerID: b.ID}), pools.ExtractPools)
 	m := all(t, monitors.List(c.balancer, monitors.ListOpts{PoolID: all2[0].ID}), monitors.ExtractMonitors)
-	if len(all2) != 2 || len(m) != 1 || m[0].MaxRetriesDown != 3 || all2[0].MonitorID != m[0].ID || m[0].Pools[0].ID != all2[0].ID {
+	if len(all2) != 2 || len(m) != 1 || m[0].MaxRetriesDown != 3 || all2[0].MonitorID != m[0].ID ||
+		m[0].Pools[0].ID != all2[0].ID {
 		t.Errorf("pools %+v, monitors %+v", all2, m)
 	}
 	tree := must(loadbalancers.GetStatuses(t.Context(), c.balancer, b.ID).Extract())(t).Loadbalancer
@@ -100,13 +104,15 @@ func TestFullyPopulatedLoadBalancer(t *testing.T) {
 		t.Errorf("status tree %+v", tree)
 	}
 	wantStatus(t, loadbalancers.Delete(t.Context(), c.balancer, b.ID, nil).ExtractErr(), 400, "it has children")
-	if err := loadbalancers.Delete(t.Context(), c.balancer, b.ID, loadbalancers.DeleteOpts{Cascade: true}).ExtractErr(); err != nil {
+	if err := loadbalancers.Delete(t.Context(), c.balancer, b.ID,
+		loadbalancers.DeleteOpts{Cascade: true}).ExtractErr(); err != nil {
 		t.Fatal(err)
 	}
 	_, err := loadbalancers.Get(t.Context(), c.balancer, b.ID).Extract()
 	wantStatus(t, err, 404, "Load Balancer "+b.ID+" not found.")
-	if o := c.cloud.Objects(); o["load-balancers"]+o["listeners"]+o["pools"]+o["members"]+o["health-monitors"] != 0 || o["ports"] != 3 {
-		t.Errorf("left over: %v", o)
+	if o := c.cloud.Objects(); o["load-balancers"]+o["listeners"]+o["pools"]+o["members"]+o["health-monitors"] != 0 ||
+		o["ports"] != 3 {
+		t.Errorf("objects that should be deleted: %v", o)
 	}
 }
 
@@ -144,7 +150,8 @@ func TestImmutableWhilePending(t *testing.T) {
 	c.launch(t, world.Machine{Name: "a"})
 	b := c.createFull(t, "web")
 	update := func() error {
-		_, err := loadbalancers.Update(t.Context(), c.balancer, b.ID, loadbalancers.UpdateOpts{Description: ptr("x")}).Extract()
+		_, err := loadbalancers.Update(t.Context(), c.balancer, b.ID,
+			loadbalancers.UpdateOpts{Description: ptr("x")}).Extract()
 		return err
 	}
 	batch := func(o ...pools.BatchUpdateMemberOpts) error {
@@ -163,14 +170,17 @@ func TestImmutableWhilePending(t *testing.T) {
 	pool := must(pools.Get(t.Context(), c.balancer, b.Pools[0].ID).Extract())(t)
 	listener := must(listeners.Get(t.Context(), c.balancer, b.Listeners[0].ID).Extract())(t)
 	members := all(t, pools.ListMembers(c.balancer, pool.ID, nil), pools.ExtractMembers)
-	if pool.ProvisioningStatus != "PENDING_UPDATE" || listener.ProvisioningStatus != "PENDING_UPDATE" || members[0].ProvisioningStatus != "PENDING_DELETE" {
-		t.Errorf("pool %s, listener %s, member %s", pool.ProvisioningStatus, listener.ProvisioningStatus, members[0].ProvisioningStatus)
+	if pool.ProvisioningStatus != "PENDING_UPDATE" || listener.ProvisioningStatus != "PENDING_UPDATE" ||
+		members[0].ProvisioningStatus != "PENDING_DELETE" {
+		t.Errorf("pool %s, listener %s, member %s", pool.ProvisioningStatus, listener.ProvisioningStatus,
+			members[0].ProvisioningStatus)
 	}
 	clock.Step(5 * time.Second)
 	if members := all(t, pools.ListMembers(c.balancer, pool.ID, nil), pools.ExtractMembers); len(members) != 0 {
 		t.Errorf("members %+v", members)
 	}
-	if err := loadbalancers.Delete(t.Context(), c.balancer, b.ID, loadbalancers.DeleteOpts{Cascade: true}).ExtractErr(); err != nil || c.state(t, b.ID) != "PENDING_DELETE" {
+	if err := loadbalancers.Delete(t.Context(), c.balancer, b.ID,
+		loadbalancers.DeleteOpts{Cascade: true}).ExtractErr(); err != nil || c.state(t, b.ID) != "PENDING_DELETE" {
 		t.Errorf("%v, %s", err, c.state(t, b.ID))
 	}
 }
@@ -185,16 +195,18 @@ func TestBatchUpdateOfMembers(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	batch(pools.BatchUpdateMemberOpts{Address: "10.0.0.50", ProtocolPort: 1, Name: ptr("n"), Weight: ptr(5), MonitorPort: ptr(99), Backup: ptr(true)},
+	batch(pools.BatchUpdateMemberOpts{Address: "10.0.0.50", ProtocolPort: 1, Name: ptr("n"), Weight: ptr(5),
+		MonitorPort: ptr(99), Backup: ptr(true)},
 		pools.BatchUpdateMemberOpts{Address: "10.0.0.51", ProtocolPort: 1})
 	batch(pools.BatchUpdateMemberOpts{Address: "10.0.0.50", ProtocolPort: 1})
 	got := all(t, pools.ListMembers(c.balancer, pool, nil), pools.ExtractMembers)
 	if len(got) != 1 || got[0].Name != "n" || got[0].Weight != 1 || got[0].MonitorPort != 0 || got[0].Backup {
 		t.Errorf("members %+v", got)
 	}
-	err := pools.BatchUpdateMembers(t.Context(), c.balancer, pool, []pools.BatchUpdateMemberOpts{{Address: "10.0.0.52", ProtocolPort: 1, SubnetID: ptr("nil")}}).ExtractErr()
+	err := pools.BatchUpdateMembers(t.Context(), c.balancer, pool,
+		[]pools.BatchUpdateMemberOpts{{Address: "10.0.0.52", ProtocolPort: 1, SubnetID: ptr("nil")}}).ExtractErr()
 	if err != nil {
-		t.Errorf("Octavia does not look at the subnets of a batch: %v", err)
+		t.Errorf("Octavia does not check the subnets of a batch: %v", err)
 	}
 }
 
@@ -242,14 +254,16 @@ func TestLoadBalancerErrors(t *testing.T) {
 	o.Listeners[0].AllowedCIDRs = []string{"2001:db8::/32"}
 	wantStatus(t, lb(o), 400, "incompatible")
 	after := c.cloud.Objects()
-	if after["ports"] != before["ports"]+1 || after["load-balancers"] != before["load-balancers"] || after["pools"] != before["pools"] {
+	if after["ports"] != before["ports"]+1 || after["load-balancers"] != before["load-balancers"] ||
+		after["pools"] != before["pools"] {
 		t.Errorf("a refused create leaves its port: %v, before %v", after, before)
 	}
 }
 
 func TestOutcomeRules(t *testing.T) {
 	c := newClients(t, sim.Options{})
-	c.cloud.SetOutcomes(sim.OutcomeRule{Outcome: sim.OutcomeError, Operation: "CreateLoadBalancer"}, sim.OutcomeRule{Outcome: sim.OutcomeStuck, Operation: "CreateLoadBalancer", Call: 2},
+	c.cloud.SetOutcomes(sim.OutcomeRule{Outcome: sim.OutcomeError, Operation: "CreateLoadBalancer"},
+		sim.OutcomeRule{Outcome: sim.OutcomeStuck, Operation: "CreateLoadBalancer", Call: 2},
 		sim.OutcomeRule{Outcome: sim.OutcomeChildrenStuck, Operation: "CreateLoadBalancer", Call: 3})
 	failed, stuck, half := c.createFull(t, "a"), c.createFull(t, "b"), c.createFull(t, "c")
 	child := func(b *loadbalancers.LoadBalancer) string {
@@ -263,13 +277,15 @@ func TestOutcomeRules(t *testing.T) {
 			t.Errorf("%s: %s with child %s", tc.b.Name, s, child(tc.b))
 		}
 	}
-	err := pools.BatchUpdateMembers(t.Context(), c.balancer, half.Pools[0].ID, []pools.BatchUpdateMemberOpts{}).ExtractErr()
+	err := pools.BatchUpdateMembers(t.Context(), c.balancer, half.Pools[0].ID,
+		[]pools.BatchUpdateMemberOpts{}).ExtractErr()
 	wantStatus(t, err, 409, "Pool "+half.Pools[0].ID+" is immutable")
 	c.cloud.Unstick()
 	if c.state(t, stuck.ID) != "ACTIVE" || child(half) != "ACTIVE" {
 		t.Error("still stuck")
 	}
-	if err := loadbalancers.Delete(t.Context(), c.balancer, failed.ID, loadbalancers.DeleteOpts{Cascade: true}).ExtractErr(); err != nil {
+	if err := loadbalancers.Delete(t.Context(), c.balancer, failed.ID,
+		loadbalancers.DeleteOpts{Cascade: true}).ExtractErr(); err != nil {
 		t.Error(err)
 	}
 }
@@ -280,7 +296,8 @@ func TestOtherProjects(t *testing.T) {
 	other := clientsOf(t, c.cloud, c.cloud.OtherAccount())
 	_, err := loadbalancers.Get(t.Context(), other.balancer, b.ID).Extract()
 	wantStatus(t, err, 403, "Policy does not allow")
-	if list := all(t, loadbalancers.List(other.balancer, loadbalancers.ListOpts{}), loadbalancers.ExtractLoadBalancers); len(list) != 0 {
+	if list := all(t, loadbalancers.List(other.balancer, loadbalancers.ListOpts{}),
+		loadbalancers.ExtractLoadBalancers); len(list) != 0 {
 		t.Errorf("sees %+v", list)
 	}
 	_, err = ports.Get(t.Context(), other.network, b.VipPortID).Extract()

@@ -39,7 +39,9 @@ func newCloud(t *testing.T, o sim.Options) *sim.Cloud {
 }
 
 // login authenticates in process.
-func login(t *testing.T, cloud *sim.Cloud, url string, o tokens.AuthOptionsBuilder) (*gophercloud.ProviderClient, error) {
+func login(
+	t *testing.T, cloud *sim.Cloud, url string, o tokens.AuthOptionsBuilder,
+) (*gophercloud.ProviderClient, error) {
 	t.Helper()
 	p, err := openstack.NewClient(url)
 	if err != nil {
@@ -55,7 +57,7 @@ func password(a sim.Account) *gophercloud.AuthOptions {
 	}
 }
 
-// newClients are those of the manager's user.
+// newClients returns those of the manager's user.
 func newClients(t *testing.T, o sim.Options) *clients {
 	t.Helper()
 	cloud := newCloud(t, o)
@@ -70,7 +72,8 @@ func clientsOf(t *testing.T, cloud *sim.Cloud, a sim.Account) *clients {
 	}
 	eo := gophercloud.EndpointOpts{Region: a.Region}
 	return &clients{
-		cloud: cloud, provider: p, compute: must(openstack.NewComputeV2(p, eo))(t), network: must(openstack.NewNetworkV2(p, eo))(t),
+		cloud: cloud, provider: p, compute: must(openstack.NewComputeV2(p, eo))(t),
+		network:  must(openstack.NewNetworkV2(p, eo))(t),
 		balancer: must(openstack.NewLoadBalancerV2(p, eo))(t), secrets: must(openstack.NewKeyManagerV1(p, eo))(t),
 	}
 }

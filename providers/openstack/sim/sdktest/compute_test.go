@@ -18,12 +18,15 @@ func (c *clients) servers(t *testing.T) []servers.Server {
 
 func TestServers(t *testing.T) {
 	c := newClients(t, sim.Options{IPv6: true, PublicNodes: true})
-	c.launch(t, world.Machine{Name: "a", Zone: "az-2", Type: "m1.large"}, world.Machine{Name: "b"}, world.Machine{Name: "ab"})
-	if got := all(t, servers.List(c.compute, servers.ListOpts{Limit: 2}), servers.ExtractServers); len(got) != 3 || got[2].Name != "a" {
+	c.launch(t, world.Machine{Name: "a", Zone: "az-2", Type: "m1.large"}, world.Machine{Name: "b"},
+		world.Machine{Name: "ab"})
+	if got := all(t, servers.List(c.compute, servers.ListOpts{Limit: 2}), servers.ExtractServers); len(got) != 3 ||
+		got[2].Name != "a" {
 		t.Errorf("by pages: %+v", got)
 	}
 	got := all(t, servers.List(c.compute, servers.ListOpts{Name: "^a$"}), servers.ExtractServers)
-	if len(got) != 1 || got[0].Status != "ACTIVE" || got[0].AvailabilityZone != "az-2" || got[0].Flavor["original_name"] != nil {
+	if len(got) != 1 || got[0].Status != "ACTIVE" || got[0].AvailabilityZone != "az-2" ||
+		got[0].Flavor["original_name"] != nil {
 		t.Fatalf("by name: %+v", got)
 	}
 	s := got[0]
@@ -44,7 +47,8 @@ func TestServers(t *testing.T) {
 	if len(list) != 1 || list[0].Status != "ACTIVE" || len(list[0].FixedIPs) != 2 {
 		t.Errorf("ports %+v", list)
 	}
-	if _, err := servers.UpdateMetadata(t.Context(), c.compute, s.ID, servers.MetadataOpts{"k": "v"}).Extract(); err != nil {
+	if _, err := servers.UpdateMetadata(t.Context(), c.compute, s.ID,
+		servers.MetadataOpts{"k": "v"}).Extract(); err != nil {
 		t.Error(err)
 	}
 	if err := c.cloud.Stop("a"); err != nil {

@@ -50,7 +50,8 @@ func TestAuthentication(t *testing.T) {
 				t.Fatal(err)
 			}
 			n := must(openstack.NewNetworkV2(p, gophercloud.EndpointOpts{Region: a.Region}))(t)
-			if got := all(t, ports.List(n, ports.ListOpts{}), ports.ExtractPorts); len(got) != 1 || got[0].ProjectID != a.ProjectID {
+			if got := all(t, ports.List(n, ports.ListOpts{}), ports.ExtractPorts); len(got) != 1 ||
+				got[0].ProjectID != a.ProjectID {
 				t.Errorf("sees ports %+v", got)
 			}
 		})

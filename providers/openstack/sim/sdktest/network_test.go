@@ -25,13 +25,15 @@ func TestPorts(t *testing.T) {
 	if got := all(t, pages, ports.ExtractPorts); len(got) != 3 {
 		t.Errorf("%d ports by pages", len(got))
 	}
-	got := all(t, ports.List(c.network, ports.ListOpts{FixedIPs: []ports.FixedIPOpts{{IPAddress: c.addresses(t)["a"]}}}), ports.ExtractPorts)
+	got := all(t, ports.List(c.network, ports.ListOpts{FixedIPs: []ports.FixedIPOpts{{IPAddress: c.addresses(t)["a"]}}}),
+		ports.ExtractPorts)
 	if len(got) != 1 || got[0].DeviceID != c.cloud.Server("a") || got[0].RevisionNumber == 0 {
 		t.Fatalf("by address: %+v", got)
 	}
 	p := got[0]
 	updated, err := ports.Update(t.Context(), c.network, p.ID, ports.UpdateOpts{
-		AllowedAddressPairs: &[]ports.AddressPair{{IPAddress: "10.244.0.0/24"}}, RevisionNumber: ptr(p.RevisionNumber)}).Extract()
+		AllowedAddressPairs: &[]ports.AddressPair{{IPAddress: "10.244.0.0/24"}},
+		RevisionNumber:      ptr(p.RevisionNumber)}).Extract()
 	if err != nil || len(updated.AllowedAddressPairs) != 1 || updated.AllowedAddressPairs[0].MACAddress != p.MACAddress {
 		t.Errorf("%+v, %v", updated, err)
 	}
@@ -75,9 +77,11 @@ func TestRouters(t *testing.T) {
 	outside := routers.Route{DestinationCIDR: "10.244.2.0/24", NextHop: "192.0.2.1"}
 	_, err = extraroutes.Add(t.Context(), c.network, r.ID, extraroutes.Opts{Routes: &[]routers.Route{outside}}).Extract()
 	wantStatus(t, err, 400, "the nexthop is not connected with router")
-	_, err = routers.Update(t.Context(), c.network, r.ID, routers.UpdateOpts{Routes: &[]routers.Route{}, RevisionNumber: ptr(1)}).Extract()
+	_, err = routers.Update(t.Context(), c.network, r.ID,
+		routers.UpdateOpts{Routes: &[]routers.Route{}, RevisionNumber: ptr(1)}).Extract()
 	wantStatus(t, err, 412, "RevisionNumberConstraintFailed")
-	got = must(extraroutes.Remove(t.Context(), c.network, r.ID, extraroutes.Opts{Routes: &[]routers.Route{route}}).Extract())(t)
+	got = must(extraroutes.Remove(t.Context(), c.network, r.ID,
+		extraroutes.Opts{Routes: &[]routers.Route{route}}).Extract())(t)
 	if len(got.Routes) != 1 {
 		t.Errorf("routes %+v", got.Routes)
 	}
@@ -87,14 +91,16 @@ func TestFloatingIPs(t *testing.T) {
 	c := newClients(t, sim.Options{Public: netip.MustParsePrefix("203.0.113.0/28")})
 	b := c.createFull(t, "web")
 	public := all(t, networks.List(c.network, networks.ListOpts{Name: "public"}), networks.ExtractNetworks)[0]
-	f := must(floatingips.Create(t.Context(), c.network, floatingips.CreateOpts{FloatingNetworkID: public.ID, PortID: b.VipPortID, Description: "d"}).Extract())(t)
+	f := must(floatingips.Create(t.Context(), c.network,
+		floatingips.CreateOpts{FloatingNetworkID: public.ID, PortID: b.VipPortID, Description: "d"}).Extract())(t)
 	if f.Status != "ACTIVE" || f.FixedIP != b.VipAddress || f.Description != "d" || f.RouterID == "" {
 		t.Errorf("%+v", f)
 	}
 	if lb := c.cloud.LoadBalancers()[0]; lb.Internal || lb.Addresses[0] != f.FloatingIP {
 		t.Errorf("%+v", lb)
 	}
-	_, err := floatingips.Create(t.Context(), c.network, floatingips.CreateOpts{FloatingNetworkID: public.ID, FloatingIP: "203.0.113.9"}).Extract()
+	_, err := floatingips.Create(t.Context(), c.network,
+		floatingips.CreateOpts{FloatingNetworkID: public.ID, FloatingIP: "203.0.113.9"}).Extract()
 	wantStatus(t, err, 403, "disallowed by policy")
 	for range 11 {
 		must(floatingips.Create(t.Context(), c.network, floatingips.CreateOpts{FloatingNetworkID: public.ID}).Extract())(t)
@@ -134,7 +140,8 @@ func TestSecurityGroups(t *testing.T) {
 		must(ports.Update(t.Context(), c.network, p.ID, ports.UpdateOpts{SecurityGroups: &ids}).Extract())(t)
 	}
 	set(append(p.SecurityGroups, g.ID))
-	if got := all(t, ports.List(c.network, ports.ListOpts{SecurityGroups: []string{g.ID}}), ports.ExtractPorts); len(got) != 1 {
+	if got := all(t, ports.List(c.network, ports.ListOpts{SecurityGroups: []string{g.ID}}),
+		ports.ExtractPorts); len(got) != 1 {
 		t.Errorf("ports of the group: %+v", got)
 	}
 	wantStatus(t, groups.Delete(t.Context(), c.network, g.ID).ExtractErr(), 409, "SecurityGroupInUse")

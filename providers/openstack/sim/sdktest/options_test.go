@@ -22,15 +22,18 @@ import (
 func TestFlavorsZonesAndProviders(t *testing.T) {
 	c := newClients(t, sim.Options{IPv6: true})
 	places := c.cloud.Places()
-	if got := all(t, flavors.List(c.balancer, flavors.ListOpts{}), flavors.ExtractFlavors); len(got) != 2 || got[0].ID != places.LoadBalancerFlavors[got[0].Name] {
+	if got := all(t, flavors.List(c.balancer, flavors.ListOpts{}), flavors.ExtractFlavors); len(got) != 2 ||
+		got[0].ID != places.LoadBalancerFlavors[got[0].Name] {
 		t.Errorf("flavors %+v", got)
 	}
-	if got := all(t, providers.List(c.balancer, providers.ListOpts{}), providers.ExtractProviders); len(got) != 2 || got[0].Name != "amphora" {
+	if got := all(t, providers.List(c.balancer, providers.ListOpts{}), providers.ExtractProviders); len(got) != 2 ||
+		got[0].Name != "amphora" {
 		t.Errorf("providers %+v", got)
 	}
 	b := must(loadbalancers.Create(t.Context(), c.balancer, loadbalancers.CreateOpts{
-		Name: "web", VipSubnetID: places.PrivateSubnet, FlavorID: places.LoadBalancerFlavors["large"], AvailabilityZone: "az-2",
-		AdditionalVips: []loadbalancers.AdditionalVip{{SubnetID: places.PrivateSubnet6}},
+		Name: "web", VipSubnetID: places.PrivateSubnet, FlavorID: places.LoadBalancerFlavors["large"],
+		AvailabilityZone: "az-2",
+		AdditionalVips:   []loadbalancers.AdditionalVip{{SubnetID: places.PrivateSubnet6}},
 	}).Extract())(t)
 	if b.AvailabilityZone != "az-2" || b.FlavorID != places.LoadBalancerFlavors["large"] || len(b.AdditionalVips) != 1 {
 		t.Errorf("%+v", b)
@@ -39,10 +42,12 @@ func TestFlavorsZonesAndProviders(t *testing.T) {
 		t.Errorf("addresses %v", a)
 	}
 	for _, cidr := range []string{"192.0.2.0/24", "2001:db8::/32"} {
-		must(listeners.Create(t.Context(), c.balancer, listeners.CreateOpts{LoadbalancerID: b.ID, Protocol: listeners.ProtocolTCP,
-			ProtocolPort: len(cidr), AllowedCIDRs: []string{cidr}}).Extract())(t)
+		must(listeners.Create(t.Context(), c.balancer,
+			listeners.CreateOpts{LoadbalancerID: b.ID, Protocol: listeners.ProtocolTCP,
+				ProtocolPort: len(cidr), AllowedCIDRs: []string{cidr}}).Extract())(t)
 	}
-	list := all(t, networks.List(c.network, external.ListOptsExt{ListOptsBuilder: networks.ListOpts{}, External: ptr(true)}), networks.ExtractNetworks)
+	list := all(t, networks.List(c.network, external.ListOptsExt{ListOptsBuilder: networks.ListOpts{},
+		External: ptr(true)}), networks.ExtractNetworks)
 	if len(list) != 1 || list[0].ID != places.PublicNetwork {
 		t.Errorf("external networks %+v", list)
 	}
@@ -63,8 +68,9 @@ func TestCertificates(t *testing.T) {
 		if err != nil {
 			t.Error(err)
 		}
-		l := must(listeners.Create(t.Context(), c.balancer, listeners.CreateOpts{LoadbalancerID: b.ID, Protocol: "TERMINATED_HTTPS", ProtocolPort: 440 + len(ref),
-			DefaultTlsContainerRef: ref, InsertHeaders: map[string]string{"X-Forwarded-For": "true"}}).Extract())(t)
+		l := must(listeners.Create(t.Context(), c.balancer,
+			listeners.CreateOpts{LoadbalancerID: b.ID, Protocol: "TERMINATED_HTTPS", ProtocolPort: 440 + len(ref),
+				DefaultTlsContainerRef: ref, InsertHeaders: map[string]string{"X-Forwarded-For": "true"}}).Extract())(t)
 		if l.DefaultTlsContainerRef != ref {
 			t.Errorf("%+v", l)
 		}
@@ -76,7 +82,8 @@ func TestCertificates(t *testing.T) {
 func TestSubnetsByTagsAndExhaustion(t *testing.T) {
 	c := newClients(t, sim.Options{})
 	places := c.cloud.Places()
-	gold := must(c.cloud.AddSubnet(places.PublicNetwork, "gold", netip.MustParsePrefix("203.0.113.0/28"), "gold", "paid"))(t)
+	gold := must(c.cloud.AddSubnet(places.PublicNetwork, "gold", netip.MustParsePrefix("203.0.113.0/28"), "gold",
+		"paid"))(t)
 	must(c.cloud.AddSubnet(places.PublicNetwork, "silver", netip.MustParsePrefix("203.0.113.16/28"), "silver", "paid"))(t)
 	for _, tc := range []struct {
 		o    subnets.ListOpts
@@ -93,7 +100,8 @@ func TestSubnetsByTagsAndExhaustion(t *testing.T) {
 	if err := c.cloud.ExhaustSubnet(places.PrivateSubnet); err != nil {
 		t.Fatal(err)
 	}
-	_, err := loadbalancers.Create(t.Context(), c.balancer, loadbalancers.CreateOpts{VipSubnetID: places.PrivateSubnet}).Extract()
+	_, err := loadbalancers.Create(t.Context(), c.balancer,
+		loadbalancers.CreateOpts{VipSubnetID: places.PrivateSubnet}).Extract()
 	wantStatus(t, err, 409, "No more IP addresses")
 	_, err = ports.Create(t.Context(), c.network, ports.CreateOpts{NetworkID: places.PrivateNetwork}).Extract()
 	wantStatus(t, err, 409, "IpAddressGenerationFailure")
@@ -103,14 +111,18 @@ func TestSubnetsByTagsAndExhaustion(t *testing.T) {
 }
 
 func TestDisabledExtensions(t *testing.T) {
-	c := newClients(t, sim.Options{WithoutExtensions: []string{"extraroute-atomic", "allowed-address-pairs", "standard-attr-tag", "revision-if-match"}})
+	c := newClients(t, sim.Options{WithoutExtensions: []string{"extraroute-atomic", "allowed-address-pairs",
+		"standard-attr-tag", "revision-if-match"}})
 	p := all(t, ports.List(c.network, nil), ports.ExtractPorts)[0]
-	_, err := ports.Update(t.Context(), c.network, p.ID, ports.UpdateOpts{AllowedAddressPairs: &[]ports.AddressPair{{IPAddress: "10.244.0.0/24"}}}).Extract()
+	_, err := ports.Update(t.Context(), c.network, p.ID,
+		ports.UpdateOpts{AllowedAddressPairs: &[]ports.AddressPair{{IPAddress: "10.244.0.0/24"}}}).Extract()
 	wantStatus(t, err, 400, "allowed_address_pairs")
 	wantStatus(t, attributestags.Add(t.Context(), c.network, "ports", p.ID, "x").ExtractErr(), 404, "")
-	if _, err := ports.Update(t.Context(), c.network, p.ID, ports.UpdateOpts{Name: ptr("x"), RevisionNumber: ptr(99)}).Extract(); err != nil {
+	if _, err := ports.Update(t.Context(), c.network, p.ID,
+		ports.UpdateOpts{Name: ptr("x"), RevisionNumber: ptr(99)}).Extract(); err != nil {
 		t.Error(err)
 	}
-	_, err = c.network.Put(t.Context(), c.network.ServiceURL("routers", c.cloud.Places().Router, "add_extraroutes"), map[string]any{}, nil, nil)
+	_, err = c.network.Put(t.Context(), c.network.ServiceURL("routers", c.cloud.Places().Router, "add_extraroutes"),
+		map[string]any{}, nil, nil)
 	wantStatus(t, err, 404, "")
 }
