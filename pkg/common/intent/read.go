@@ -17,6 +17,8 @@ type Vocabulary struct {
 	Portable []string
 	// Own are the keys of the provider's own Service annotations.
 	Own []string
+	// Written are those of Own that the manager itself writes. They are not part of Service.Fields.
+	Written []string
 	// OwnPrefixes begin the keys of Own. A key with such a prefix that is not in Own is reported as
 	// a probable typo.
 	OwnPrefixes []string
@@ -73,6 +75,7 @@ func Read(svc *v1.Service, vocabulary Vocabulary) (Service, []Warning, error) {
 	r.staticAddresses()
 	r.healthCheck()
 	r.warnUnknownAnnotations()
+	r.out.Fields = r.fields()
 	return r.out, r.warnings, r.problems.Err(Subject(svc))
 }
 

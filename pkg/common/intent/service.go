@@ -49,6 +49,9 @@ type Service struct {
 
 	// Annotations are all annotations of the Service, from which the provider reads its own. Read-only.
 	Annotations map[string]string
+	// Fields are the annotations (by key) and spec fields (by path) that are set and that the load balancer is
+	// computed from. Read-only.
+	Fields map[string]string
 	// Sources are the fields and annotations behind portable settings that can be written in more
 	// than one way. Read-only; problems use them by NewProblems.
 	Sources Sources

@@ -150,7 +150,7 @@ func TestReadSpec(t *testing.T) {
 			if err != nil || len(warnings) > 0 {
 				t.Fatalf("Read: %v, warnings %v", err, warnings)
 			}
-			if diff := cmp.Diff(plainIntent(tc.expect), got, comparePrefixes); diff != "" {
+			if diff := cmp.Diff(plainIntent(tc.expect), got, comparePrefixes, ignoreFields); diff != "" {
 				t.Errorf("Read (-want +got):\n%s", diff)
 			}
 		})

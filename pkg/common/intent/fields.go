@@ -1,0 +1,78 @@
+package intent
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+)
+
+// The paths of the spec fields that load balancers are computed from.
+const (
+	FieldPorts                 = "spec.ports"
+	FieldIPFamilies            = "spec.ipFamilies"
+	FieldLoadBalancerIP        = "spec.loadBalancerIP"
+	FieldSourceRanges          = "spec.loadBalancerSourceRanges"
+	FieldExternalTrafficPolicy = "spec.externalTrafficPolicy"
+	FieldHealthCheckNodePort   = "spec.healthCheckNodePort"
+	FieldSessionAffinity       = "spec.sessionAffinity"
+)
+
+// FieldPaths returns the paths of the spec fields that load balancers are computed from.
+func FieldPaths() []string {
+	return []string{
+		FieldPorts, FieldIPFamilies, FieldLoadBalancerIP, FieldSourceRanges, FieldExternalTrafficPolicy, FieldHealthCheckNodePort,
+		FieldSessionAffinity,
+	}
+}
+
+// fields returns the values that the user set and that the load balancer is computed from: annotations by key, spec
+// fields by path. Fields with the API server's default count as unset.
+func (r *reader) fields() map[string]string {
+	fields := map[string]string{}
+	for key, value := range r.svc.Annotations {
+		read := r.honours(key) || slices.Contains(r.vocabulary.Own, key) || key == v1.AnnotationLoadBalancerSourceRangesKey
+		if read && !slices.Contains(r.vocabulary.Written, key) {
+			fields[key] = strings.TrimSpace(value)
+		}
+	}
+	set := func(path, value string) {
+		if value != "" {
+			fields[path] = value
+		}
+	}
+	spec := r.svc.Spec
+	ports := make([]string, len(spec.Ports))
+	for i, p := range spec.Ports {
+		protocol := p.Protocol
+		if protocol == "" {
+			protocol = v1.ProtocolTCP
+		}
+		ports[i] = fmt.Sprintf("%s/%d/%d/%s", protocol, p.Port, p.NodePort, p.Name)
+	}
+	set(FieldPorts, strings.Join(ports, ","))
+	families := make([]string, len(spec.IPFamilies))
+	for i, family := range spec.IPFamilies {
+		families[i] = string(family)
+	}
+	set(FieldIPFamilies, strings.Join(families, ","))
+	set(FieldLoadBalancerIP, spec.LoadBalancerIP)
+	ranges := make([]string, len(spec.LoadBalancerSourceRanges))
+	for i, item := range spec.LoadBalancerSourceRanges {
+		ranges[i] = strings.TrimSpace(item)
+	}
+	slices.Sort(ranges)
+	set(FieldSourceRanges, strings.Join(ranges, ","))
+	if r.out.LocalTraffic {
+		set(FieldExternalTrafficPolicy, string(spec.ExternalTrafficPolicy))
+	}
+	if spec.HealthCheckNodePort != 0 {
+		set(FieldHealthCheckNodePort, strconv.Itoa(int(spec.HealthCheckNodePort)))
+	}
+	if r.out.ClientIPAffinity > 0 {
+		set(FieldSessionAffinity, r.out.ClientIPAffinity.String())
+	}
+	return fields
+}

@@ -1,0 +1,235 @@
+package loadbalancer
+
+import (
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// AppliedRecord describes what this manager last applied for one Service. It is stored with the load balancer, as a
+// tag. A record proves without further reads that a load balancer matches a desired state, and it tells which of the
+// Service's fields have changed since. The zero value is "no record".
+type AppliedRecord struct {
+	// State is the Digest of the desired state without its members; empty if it is unknown.
+	State string
+	// Members is the Digest of the members; empty if they are unknown.
+	Members string
+	// values are digests of the values of the fields that were set, by nameHash. They have the same length.
+	values map[nameHash]string
+	// combined is a digest of all fields at once. It replaces values if there are too many of them.
+	combined string
+}
+
+const (
+	// recordVersion changes when digests cover something else. A record of another version is ignored.
+	recordVersion = "1"
+	// MaxRecord is the length limit of an encoded record. Tag values of AWS have at most 256 characters, tags of
+	// Octavia 255 including a prefix.
+	MaxRecord = 230
+	// digestLength is the length of State and Members in bytes, before they are encoded.
+	digestLength = 8
+	// valueLength is the preferred length of a value's digest. Where there are too many fields, it is
+	// shortened down to 1 byte, and then a combined digest replaces all of them.
+	valueLength = 3
+)
+
+// nameHash identifies a field. TestFieldNamesDoNotCollide asserts that all known names have different hashes.
+type nameHash [2]byte
+
+var encoding = base64.RawURLEncoding
+
+// NewRecord returns the record of a desired state. Fields are the values that it was computed from: annotations by
+// key, spec fields by path (intent.Service.Fields), and, where a cloud adds them, configuration keys.
+func NewRecord(state, members string, fields map[string]string) AppliedRecord {
+	r := AppliedRecord{State: state, Members: members, values: map[nameHash]string{}}
+	for name, value := range fields {
+		r.values[hashName(name)] = hashValue(name, value)
+	}
+	if r.width() == 0 {
+		r.values, r.combined = nil, hashFields(fields)
+	}
+	return r
+}
+
+// Digest returns a short digest of a value that can be marshalled to JSON, or "" if it cannot.
+func Digest(value any) string {
+	text, err := json.Marshal(value)
+	if err != nil {
+		return ""
+	}
+	return digest("digest", string(text), digestLength)
+}
+
+// DigestSet returns a Digest that does not depend on the order of the items.
+func DigestSet(items []string) string { return Digest(slices.Sorted(slices.Values(items))) }
+
+// IsZero reports whether there is no record.
+func (r AppliedRecord) IsZero() bool {
+	return r.State == "" && r.Members == "" && len(r.values) == 0 && r.combined == ""
+}
+
+// Proves reports whether a load balancer with record r has the desired state and members of want.
+func (r AppliedRecord) Proves(want AppliedRecord) bool {
+	return r.State != "" && r.State == want.State && r.Members != "" && r.Members == want.Members
+}
+
+// Changed returns those of the named fields whose values differ between the record and now, set and unset included.
+// Without a record nothing is known to have changed.
+func (r AppliedRecord) Changed(now map[string]string, names []string) []string {
+	if r.IsZero() {
+		return nil
+	}
+	if r.combined != "" {
+		if r.combined == hashFields(now) {
+			return nil
+		}
+		return slices.Clone(names)
+	}
+	var changed []string
+	for _, name := range names {
+		before, was := r.values[hashName(name)]
+		value, is := now[name]
+		if was != is || is && hashValue(name, value)[:len(before)] != before {
+			changed = append(changed, name)
+		}
+	}
+	return changed
+}
+
+// Outdated reports whether r has to be replaced by want: if anything but unknown members differs.
+func (r AppliedRecord) Outdated(want AppliedRecord) bool {
+	if r.Members == "" || want.Members == "" {
+		r.Members, want.Members = "", ""
+	}
+	return r.Encode() != want.Encode()
+}
+
+// Without returns the record of a state in which some changes are still to come: its State is unknown, and the
+// fields that these changes follow from have the values of the record before.
+func (r AppliedRecord) Without(before AppliedRecord, names []string) AppliedRecord {
+	r.State = ""
+	if r.combined != "" || before.combined != "" {
+		r.values, r.combined = before.values, before.combined
+		return r
+	}
+	r.values = maps.Clone(r.values)
+	for _, name := range names {
+		if value, ok := before.values[hashName(name)]; ok {
+			r.values[hashName(name)] = value
+		} else {
+			delete(r.values, hashName(name))
+		}
+	}
+	return r
+}
+
+// Encode returns the record as text: VERSION.STATE.MEMBERS.FIELDS, at most MaxRecord characters of [A-Za-z0-9._-].
+func (r AppliedRecord) Encode() string {
+	if r.IsZero() {
+		return ""
+	}
+	width := r.width()
+	fields := []byte{byte(width)}
+	if width == 0 {
+		fields = append(fields, r.combined...)
+	}
+	for _, name := range sortedNames(r.values) {
+		fields = append(fields, name[:]...)
+		fields = append(fields, r.values[name][:width]...)
+	}
+	return strings.Join([]string{recordVersion, r.State, r.Members, encoding.EncodeToString(fields)}, ".")
+}
+
+// ParseRecord returns the record that Encode wrote. Text of another version or form is no record.
+func ParseRecord(text string) AppliedRecord {
+	parts := strings.Split(text, ".")
+	if len(parts) != 4 || parts[0] != recordVersion || !isDigest(parts[1]) || !isDigest(parts[2]) {
+		return AppliedRecord{}
+	}
+	fields, err := encoding.DecodeString(parts[3])
+	if err != nil || len(fields) == 0 {
+		return AppliedRecord{}
+	}
+	r := AppliedRecord{State: parts[1], Members: parts[2]}
+	width, fields := int(fields[0]), fields[1:]
+	if width == 0 {
+		r.combined = string(fields)
+		if len(fields) != digestLength {
+			return AppliedRecord{}
+		}
+		return r
+	}
+	if width > valueLength || len(fields)%(2+width) != 0 {
+		return AppliedRecord{}
+	}
+	r.values = map[nameHash]string{}
+	for entry := range slices.Chunk(fields, 2+width) {
+		r.values[nameHash(entry[:2])] = string(entry[2:])
+	}
+	return r
+}
+
+// width returns the length of value digests with which all fields fit into MaxRecord, or 0 if there is none.
+func (r AppliedRecord) width() int {
+	if r.combined != "" {
+		return 0
+	}
+	width := valueLength
+	for _, value := range r.values {
+		width = min(width, len(value))
+	}
+	room := MaxRecord - len(recordVersion) - 3 - 2*encoding.EncodedLen(digestLength)
+	for width > 0 && encoding.EncodedLen(1+len(r.values)*(2+width)) > room {
+		width--
+	}
+	return width
+}
+
+func isDigest(text string) bool {
+	bytes, err := encoding.DecodeString(text)
+	return err == nil && (len(bytes) == 0 || len(bytes) == digestLength)
+}
+
+func sortedNames(values map[nameHash]string) []nameHash {
+	return slices.SortedFunc(maps.Keys(values), func(a, b nameHash) int {
+		return int(binary.BigEndian.Uint16(a[:])) - int(binary.BigEndian.Uint16(b[:]))
+	})
+}
+
+func hashName(name string) nameHash {
+	sum := sha256.Sum256([]byte("field " + name))
+	return nameHash(sum[:2])
+}
+
+func hashValue(name, value string) string {
+	sum := sha256.Sum256([]byte("value " + name + "\n" + value))
+	return string(sum[:valueLength])
+}
+
+func hashFields(fields map[string]string) string {
+	text, _ := json.Marshal(fields) // sorted by key; strings always marshal
+	sum := sha256.Sum256(text)
+	return string(sum[:digestLength])
+}
+
+func digest(kind, text string, length int) string {
+	sum := sha256.Sum256([]byte(kind + "\n" + text))
+	return encoding.EncodeToString(sum[:length])
+}
+
+// CheckFieldNames returns an error if two names of fields have the same hash, for tests of providers.
+func CheckFieldNames(names []string) error {
+	seen := map[nameHash]string{}
+	for _, name := range names {
+		if other, ok := seen[hashName(name)]; ok && other != name {
+			return fmt.Errorf("the fields %s and %s have the same hash", other, name)
+		}
+		seen[hashName(name)] = name
+	}
+	return nil
+}
