@@ -18,6 +18,7 @@ import (
 
 	"github.com/unified-ccm/unified-ccm/providers/openstack/api"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/annotation"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/model"
 )
 
 // legacy makes in the cloud what today's manager leaves behind for a Service: its names, tags and
@@ -137,7 +138,7 @@ func (l legacy) listener(i int, name string) listeners.CreateOpts {
 	probe := l.monitor(&pool, i, name)
 	for _, n := range l.r.nodes {
 		pool.Members = append(pool.Members, api.Member{
-			Name: n.Name, Address: nodeAddress(n, v1.IPv4Protocol), Port: int(port.NodePort), SubnetID: l.r.sim.Places().PrivateSubnet, MonitorPort: probe,
+			Name: n.Name, Address: model.NodeAddress(n, v1.IPv4Protocol), Port: int(port.NodePort), SubnetID: l.r.sim.Places().PrivateSubnet, MonitorPort: probe,
 		}.CreateOpts())
 	}
 	slices.Reverse(pool.Members) // in any order
@@ -276,7 +277,7 @@ func (r *rig) groupRecords(ids bool) []string {
 		var rules []string
 		for _, rule := range g.Rules {
 			if rule.Direction == "ingress" {
-				rules = append(rules, showRule(specOf(rule)))
+				rules = append(rules, model.ShowRule(model.RuleOf(rule)))
 			}
 		}
 		slices.Sort(rules)

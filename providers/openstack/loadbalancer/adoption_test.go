@@ -10,6 +10,7 @@ import (
 
 	"github.com/unified-ccm/unified-ccm/providers/openstack/api"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/annotation"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/model"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/names"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/sim"
 )
@@ -265,7 +266,7 @@ func TestAddressFamilies(t *testing.T) {
 		bubble(t, sim.Options{IPv6: true}, Settings{}, func(r *rig) {
 			svc := service(internal, func(s *v1.Service) { s.Spec.IPFamilies = []v1.IPFamily{v1.IPv4Protocol, v1.IPv6Protocol} })
 			status := r.ensure(svc)
-			if len(status.Ingress) != 2 || familyOf(status.Ingress[0].IP) != v1.IPv4Protocol || familyOf(status.Ingress[1].IP) != v1.IPv6Protocol {
+			if len(status.Ingress) != 2 || model.FamilyOf(status.Ingress[0].IP) != v1.IPv4Protocol || model.FamilyOf(status.Ingress[1].IP) != v1.IPv6Protocol {
 				t.Fatalf("status %+v", status)
 			}
 			if cidrs := r.listener(80).AllowedCIDRs; len(cidrs) != 2 {
@@ -291,40 +292,12 @@ func TestAddressFamilies(t *testing.T) {
 		bubble(t, sim.Options{IPv6: true}, Settings{}, func(r *rig) {
 			svc := service(annotate("subnet-id", r.sim.Places().PrivateSubnet6), func(s *v1.Service) { s.Spec.IPFamilies = []v1.IPFamily{v1.IPv6Protocol} })
 			status := r.ensure(svc)
-			if len(status.Ingress) != 1 || familyOf(status.Ingress[0].IP) != v1.IPv6Protocol || len(r.fips()) != 0 {
+			if len(status.Ingress) != 1 || model.FamilyOf(status.Ingress[0].IP) != v1.IPv6Protocol || len(r.fips()) != 0 {
 				t.Errorf("status %+v", status)
 			}
 			r.steady(svc)
 		})
 	})
-}
-
-func TestPlacement(t *testing.T) {
-	const a, b, c, d = "a", "b", "c", "d"
-	own := func(s string) *string { return &s }
-	for _, tt := range []struct {
-		name                   string
-		internal               bool
-		own                    *string
-		class, configured      string
-		wantSubnet, wantMember string
-	}{
-		{name: "the configuration's", configured: a, wantSubnet: a, wantMember: a},
-		{name: "the Service's own before the configuration's", own: own(b), configured: a, wantSubnet: b, wantMember: a},
-		{name: "the class's before the Service's own, external", own: own(b), class: c, configured: a, wantSubnet: c, wantMember: a},
-		{name: "the Service's own before the class's, internal", internal: true, own: own(b), class: c, configured: a, wantSubnet: b, wantMember: a},
-		{name: "the nodes'", wantSubnet: d, wantMember: d},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			w := wisher{settings: Settings{Place: Place{SubnetID: tt.configured}}, class: Place{SubnetID: tt.class}, internal: tt.internal, around: SharedState{nodeSubnet: d}}
-			w.in.Families = []v1.IPFamily{v1.IPv4Protocol}
-			w.options.Place.SubnetID = tt.own
-			lb := w.loadBalancer()
-			if lb.SubnetID != tt.wantSubnet || w.memberSubnet(lb).ID != tt.wantMember {
-				t.Errorf("subnet %q, of members %q; want %q, %q", lb.SubnetID, w.memberSubnet(lb), tt.wantSubnet, tt.wantMember)
-			}
-		})
-	}
 }
 
 func TestStatusForms(t *testing.T) {

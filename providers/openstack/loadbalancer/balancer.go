@@ -14,6 +14,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/api"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/annotation"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/model"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/names"
 )
 
@@ -74,15 +75,15 @@ func (d *differ) explain(err error, spec loadbalancers.CreateOpts) error {
 	if !cloudapi.Is(err, cloudapi.Invalid) {
 		return err
 	}
-	asked := d.want.LoadBalancer.asked
+	asked := d.want.LoadBalancer.Asked
 	var suspects []string
 	for _, named := range []struct {
 		asked      bool
 		key, value string
 	}{
-		{asked.flavor, annotation.KeyFlavorID, spec.FlavorID}, {asked.zone, annotation.KeyAvailabilityZone, spec.AvailabilityZone},
-		{asked.port, annotation.KeyPortID, spec.VipPortID}, {asked.subnet, annotation.KeySubnetID, spec.VipSubnetID},
-		{asked.network, annotation.KeyNetworkID, spec.VipNetworkID},
+		{asked.Flavor, annotation.KeyFlavorID, spec.FlavorID}, {asked.Zone, annotation.KeyAvailabilityZone, spec.AvailabilityZone},
+		{asked.Port, annotation.KeyPortID, spec.VipPortID}, {asked.Subnet, annotation.KeySubnetID, spec.VipSubnetID},
+		{asked.Network, annotation.KeyNetworkID, spec.VipNetworkID},
 	} {
 		if named.asked && named.value != "" {
 			suspects = append(suspects, fmt.Sprintf("%s is %q", named.key, named.value))
@@ -106,18 +107,18 @@ func (d *differ) createSpec(ctx context.Context) (loadbalancers.CreateOpts, erro
 		Name: d.want.Name, Description: w.Description, Provider: w.Provider, VipAddress: w.Address, VipPortID: w.PortID,
 		VipSubnetID: w.SubnetID, VipNetworkID: w.NetworkID, FlavorID: w.FlavorID, AvailabilityZone: w.Zone,
 	}
-	if d.want.features.tags() {
+	if d.want.Features.Tags() {
 		spec.Tags = d.loadBalancerTags(nil)
 	}
-	families := d.want.families[:1]
-	if len(d.want.families) > 1 && d.want.features.additionalVIPs() && w.PortID == "" {
-		subnet, err := secondSubnet(ctx, d.cloud.api, w, d.want.families[1])
+	families := d.want.Families[:1]
+	if len(d.want.Families) > 1 && d.want.Features.AdditionalVIPs() && w.PortID == "" {
+		subnet, err := secondSubnet(ctx, d.cloud.api, w, d.want.Families[1])
 		if err != nil {
 			return spec, err
 		}
 		if subnet != "" {
 			spec.AdditionalVips = []api.VIP{{SubnetID: subnet}}
-			families = d.want.families
+			families = d.want.Families
 		}
 	}
 	checked := map[string]bool{}
@@ -128,12 +129,12 @@ func (d *differ) createSpec(ctx context.Context) (loadbalancers.CreateOpts, erro
 				return spec, err
 			}
 		}
-		if d.want.serial {
+		if d.want.Serial {
 			continue
 		}
 		listener, pool := port.Listener, port.Pool
 		listener.Tags, pool.Tags = d.listenerTags(nil, port), d.poolTags(nil, port)
-		listener.AllowedCIDRs = ofFamilies(listener.AllowedCIDRs, families)
+		listener.AllowedCIDRs = model.OfFamilies(listener.AllowedCIDRs, families)
 		for _, m := range port.Members {
 			pool.Members = append(pool.Members, m.CreateOpts())
 		}
@@ -166,7 +167,7 @@ func (d *differ) createFields() plan.Fields {
 // loadBalancerTags are ours, the ones that the Service asks for, and everybody else's as they are.
 // Only the owner marks the cluster: a load balancer that somebody made by hand stays theirs.
 func (d *differ) loadBalancerTags(have []string) []string {
-	if !d.want.features.tags() {
+	if !d.want.Features.Tags() {
 		return have
 	}
 	service := names.ServiceTag(d.serviceTag())
@@ -189,7 +190,7 @@ func (d *differ) ownMarks() []string {
 		marks = append(marks, names.ClusterTag(d.key.ClusterUID))
 	}
 	if lb := d.have.LoadBalancer; lb != nil && d.inherited(*lb) && d.misplaced(*lb) != "" {
-		marks = append(marks, names.TakenTagPrefix+d.want.LoadBalancer.place())
+		marks = append(marks, names.TakenTagPrefix+d.want.LoadBalancer.PlaceDigest())
 	}
 	if d.unmonitored {
 		marks = append(marks, names.UnmonitoredTag)
@@ -330,9 +331,9 @@ func broken(lb api.LoadBalancer) string {
 // not change the address of a Service that nobody touched.
 func (d *differ) inherited(lb api.LoadBalancer) bool {
 	if noted := names.Value(lb.Tags, names.TakenTagPrefix); noted != "" {
-		return noted == d.want.LoadBalancer.place()
+		return noted == d.want.LoadBalancer.PlaceDigest()
 	}
-	return d.owner && d.want.features.tags() && d.key.ClusterUID != "" && names.ClusterUID(lb.Tags) == ""
+	return d.owner && d.want.Features.Tags() && d.key.ClusterUID != "" && names.ClusterUID(lb.Tags) == ""
 }
 
 // misplaced says what of a load balancer would have to change that never can.
@@ -343,15 +344,15 @@ func (d *differ) misplaced(lb api.LoadBalancer) string {
 		what         string
 		have, wanted string
 	}{
-		{want.asked.port, "port", lb.VipPortID, want.PortID}, {want.asked.subnet, "subnet", lb.VipSubnetID, want.SubnetID},
-		{want.asked.network, "network", lb.VipNetworkID, want.NetworkID}, {want.asked.flavor, "flavor", lb.FlavorID, want.FlavorID},
-		{want.asked.zone, "availability zone", lb.AvailabilityZone, want.Zone},
+		{want.Asked.Port, "port", lb.VipPortID, want.PortID}, {want.Asked.Subnet, "subnet", lb.VipSubnetID, want.SubnetID},
+		{want.Asked.Network, "network", lb.VipNetworkID, want.NetworkID}, {want.Asked.Flavor, "flavor", lb.FlavorID, want.FlavorID},
+		{want.Asked.Zone, "availability zone", lb.AvailabilityZone, want.Zone},
 	} {
 		if c.asked && c.have != c.wanted && c.wanted != "" {
 			return fmt.Sprintf("the %s changes from %s to %s, which no load balancer can do in place", c.what, c.have, c.wanted)
 		}
 	}
-	if want.asked.address && !sameIP(lb.VipAddress, want.Address) {
+	if want.Asked.Address && !model.SameIP(lb.VipAddress, want.Address) {
 		return fmt.Sprintf("the address changes from %s to %s, which no load balancer can do in place: clients have to follow", lb.VipAddress, want.Address)
 	}
 	return ""

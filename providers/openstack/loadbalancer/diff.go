@@ -12,6 +12,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/api"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/annotation"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/model"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/names"
 )
 
@@ -28,7 +29,7 @@ func (c *Cloud) Diff(key lbcommon.Key, want *Desired, have Observed) (plan.Plan,
 		}
 	}
 	if want == nil {
-		d.want.serial = c.settings.Serial
+		d.want.Serial = c.settings.Serial
 		d.remove()
 		return d.plan, nil
 	}
@@ -118,13 +119,13 @@ func (d *differ) twins() []api.LoadBalancer {
 
 // refuseGuest says why this Service cannot share a load balancer.
 func (d *differ) refuseGuest(lb api.LoadBalancer) error {
-	if !d.want.features.tags() {
-		return d.badReference(lb.ID, fmt.Sprintf("sharing needs tags, which came with version %s of Octavia's API: remove the annotation", versionTags))
+	if !d.want.Features.Tags() {
+		return d.badReference(lb.ID, fmt.Sprintf("sharing needs tags, which came with version %s of Octavia's API: remove the annotation", model.VersionTags))
 	}
 	others := guests(d.key, lb)
-	if !slices.Contains(lb.Tags, names.ServiceTag(d.serviceTag())) && len(others) >= d.want.maxShared {
+	if !slices.Contains(lb.Tags, names.ServiceTag(d.serviceTag())) && len(others) >= d.want.MaxShared {
 		return d.badReference(lb.ID, fmt.Sprintf("%d Services share it already (%s), and max-shared-lb in the configuration is %d: raise it, or use another load balancer",
-			len(others), strings.Join(others, ", "), d.want.maxShared))
+			len(others), strings.Join(others, ", "), d.want.MaxShared))
 	}
 	if d.want.FloatingIP != nil && len(d.attached(&lb)) == 0 {
 		return d.badReference(lb.ID, fmt.Sprintf("it has no floating IP, so that only an internal Service can share it: set %s to \"true\"", annotation.KeyInternal))
@@ -176,7 +177,7 @@ func (d *differ) ensure() error {
 	if lb == nil {
 		creation := d.loadBalancerCreate(replaced)
 		d.add(creation)
-		if d.want.serial {
+		if d.want.Serial {
 			d.ensurePorts([]plan.Ref{creation.Ref})
 		}
 		return d.diffFloatingIP(nil, freed, []plan.Ref{creation.Ref})
@@ -190,8 +191,8 @@ func (d *differ) ensure() error {
 		return nil
 	}
 	d.adviseUnmoved(*lb)
-	if len(d.want.families) > 1 && len(lb.AdditionalVips) == 0 {
-		d.warnf("the load balancer has no %s address, and Octavia adds none to one that exists: delete the Service and create it again, with a subnet of that family in the load balancer's network", d.want.families[1])
+	if len(d.want.Families) > 1 && len(lb.AdditionalVips) == 0 {
+		d.warnf("the load balancer has no %s address, and Octavia adds none to one that exists: delete the Service and create it again, with a subnet of that family in the load balancer's network", d.want.Families[1])
 	}
 	return d.diffFloatingIP(lb, nil, nil)
 }
@@ -261,7 +262,7 @@ func (d *differ) sharedPool(pool, listener string) bool {
 func (d *differ) staleListeners() []api.Listener {
 	var stale []api.Listener
 	for _, l := range d.have.Listeners {
-		wanted := slices.ContainsFunc(d.want.Ports, func(p Port) bool { return p.Number == l.ProtocolPort && p.Transport == transportOf(l.Protocol) })
+		wanted := slices.ContainsFunc(d.want.Ports, func(p model.Port) bool { return p.Number == l.ProtocolPort && p.Transport == transportOf(l.Protocol) })
 		if !wanted && d.ours(l) {
 			stale = append(stale, l)
 		}

@@ -2,15 +2,10 @@ package loadbalancer
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
-	"encoding/json"
 	"fmt"
 	"sync"
 	"time"
 
-	"github.com/gophercloud/gophercloud/v2/openstack/loadbalancer/v2/listeners"
-	"github.com/gophercloud/gophercloud/v2/openstack/loadbalancer/v2/pools"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 
@@ -107,25 +102,7 @@ func (d *differ) creationFailed(ctx context.Context, id string) error {
 			cause = fmt.Sprintf("there is no subnet %s, which %s names for the members: correct it", subnet.ID, subnet.From)
 		}
 	}
-	return d.cloud.failedCreations.note(serviceOf(d.key.Key), id, d.want.creationDigest(), cause)
-}
-
-// creationDigest is a hash of everything that a creation sets but the members, which change with the nodes.
-func (want Desired) creationDigest() string {
-	type port struct {
-		Listener listeners.CreateOpts
-		Pool     pools.CreateOpts
-	}
-	ports := make([]port, len(want.Ports))
-	for i, p := range want.Ports {
-		ports[i] = port{p.Listener, p.Pool}
-	}
-	text, err := json.Marshal([]any{want.LoadBalancer, ports, want.MemberSubnet.ID})
-	if err != nil {
-		return "" // plain values can always be encoded
-	}
-	sum := sha256.Sum256(text)
-	return hex.EncodeToString(sum[:8])
+	return d.cloud.failedCreations.note(serviceOf(d.key.Key), id, d.want.CreationDigest(), cause)
 }
 
 // keepFailed returns an error if a load balancer must stay in the state ERROR for now.
@@ -133,5 +110,5 @@ func (d *differ) keepFailed(have api.LoadBalancer) error {
 	if have.ProvisioningStatus != api.Error {
 		return nil
 	}
-	return d.cloud.failedCreations.check(serviceOf(d.key.Key), have.ID, d.want.creationDigest())
+	return d.cloud.failedCreations.check(serviceOf(d.key.Key), have.ID, d.want.CreationDigest())
 }

@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/extensions/layer3/floatingips"
-	v1 "k8s.io/api/core/v1"
 	"k8s.io/utils/ptr"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
@@ -17,77 +16,13 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/api"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/annotation"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/model"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/names"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/oserr"
 )
 
 // kindFloatingIP is what plans call it.
 const kindFloatingIP = "floating IP"
-
-// FloatingIP is the public address of a load balancer.
-type FloatingIP struct {
-	// NetworkID is empty if Neutron has to be asked.
-	NetworkID string
-	// SubnetID wins over the pattern and the tags, all of which may be empty.
-	SubnetID, SubnetPattern, SubnetTags string
-	// Address is empty for any.
-	Address     string
-	Description string
-	// asked names the annotations that say where it comes from, with their values; network says that
-	// NetworkID is one of them.
-	asked   []string
-	network bool
-}
-
-// floatingIP says which public address the Service needs; nil for none. Only IPv4 has floating IPs.
-// The class wins over the Service here, and the Service over the configuration.
-func (w *wisher) floatingIP() *FloatingIP {
-	if w.internal {
-		return nil
-	}
-	f := w.floatingPlace()
-	if w.in.Families[0] != v1.IPv4Protocol {
-		if len(f.asked) > 0 {
-			w.warnAs(eventFloatingIPSkipped, "%s has no effect: the Service's first address is IPv6, for which there are no floating IPs; the load balancer's own address is used", strings.Join(f.asked, ", "))
-		}
-		return nil
-	}
-	for _, text := range w.options.StaticAddresses {
-		if familyOf(text) == v1.IPv4Protocol {
-			f.Address = text
-		}
-	}
-	if f.NetworkID == "" {
-		f.NetworkID = w.around.external
-	}
-	if f.NetworkID == "" && w.around.noExternal {
-		w.warnAs(eventNoExternalNetwork, "there is no external network, so that the load balancer is internal: set %s, or floating-network-id in section [LoadBalancer] of the configuration; or set %s to \"true\" if it is meant to be internal",
-			annotation.KeyFloatingNetworkID, annotation.KeyInternal)
-		return nil
-	}
-	return f
-}
-
-// floatingPlace is where the floating IP comes from, as far as anybody says.
-func (w *wisher) floatingPlace() *FloatingIP {
-	p, c, s := w.options.Place, w.class, w.settings
-	f := &FloatingIP{Description: names.FloatingIPDescription(w.key.ClusterName, serviceOf(w.key))}
-	pick := func(key, class string, own *string, configured string) (string, bool) {
-		value, asked := first(own, configured)
-		if class != "" {
-			key, value, asked = annotation.KeyClass, class, true
-		}
-		if text := key + " " + intent.Quote(w.in.Annotations[key]); asked && !slices.Contains(f.asked, text) {
-			f.asked = append(f.asked, text)
-		}
-		return value, asked
-	}
-	f.NetworkID, f.network = pick(annotation.KeyFloatingNetworkID, c.FloatingNetworkID, p.FloatingNetworkID, s.FloatingNetworkID)
-	f.SubnetID, _ = pick(annotation.KeyFloatingSubnetID, c.FloatingSubnetID, p.FloatingSubnetID, s.FloatingSubnetID)
-	f.SubnetPattern, _ = pick(annotation.KeyFloatingSubnet, c.FloatingSubnet, p.FloatingSubnet, s.FloatingSubnet)
-	f.SubnetTags, _ = pick(annotation.KeyFloatingSubnetTags, c.FloatingSubnetTags, p.FloatingSubnetTags, s.FloatingSubnetTags)
-	return f
-}
 
 // madeFor says whether a floating IP was made for this Service: by its description, in which the name
 // of the cluster counts only where no mark tells the cluster.
@@ -157,7 +92,7 @@ func (d *differ) diffFloatingIP(lb *api.LoadBalancer, freed []api.FloatingIP, af
 		return nil
 	}
 	for _, f := range attached {
-		if want.Address == "" || sameIP(f.FloatingIP, want.Address) {
+		if want.Address == "" || model.SameIP(f.FloatingIP, want.Address) {
 			d.mark(f)
 			d.releaseFloatingIPs(free, nil)
 			return nil
@@ -184,9 +119,9 @@ func (d *differ) diffFloatingIP(lb *api.LoadBalancer, freed []api.FloatingIP, af
 
 // pick finds a floating IP that exists and serves: one that an interrupted creation or a replaced
 // load balancer left, or the one of the address that the Service asks for.
-func (d *differ) pick(want FloatingIP, free []api.FloatingIP) (*api.FloatingIP, error) {
+func (d *differ) pick(want model.FloatingIP, free []api.FloatingIP) (*api.FloatingIP, error) {
 	for _, f := range free {
-		if want.Address == "" || sameIP(f.FloatingIP, want.Address) {
+		if want.Address == "" || model.SameIP(f.FloatingIP, want.Address) {
 			return &f, nil
 		}
 	}
@@ -194,7 +129,7 @@ func (d *differ) pick(want FloatingIP, free []api.FloatingIP) (*api.FloatingIP, 
 		return nil, nil
 	}
 	for _, f := range d.have.project {
-		if !sameIP(f.FloatingIP, want.Address) {
+		if !model.SameIP(f.FloatingIP, want.Address) {
 			continue
 		}
 		if f.PortID == "" {
@@ -279,7 +214,7 @@ func (d *differ) retag(ctx context.Context, f api.FloatingIP, want []string) err
 }
 
 // floatingIPCreate takes a new public address, from one subnet after the other until one has any left.
-func (d *differ) floatingIPCreate(want FloatingIP, after []plan.Ref) plan.Change {
+func (d *differ) floatingIPCreate(want model.FloatingIP, after []plan.Ref) plan.Change {
 	var f plan.Fields
 	f.Diff("floating_network_id", "", want.NetworkID)
 	f.Diff("floating_ip_address", "", want.Address)
@@ -300,7 +235,7 @@ func (d *differ) floatingIPCreate(want FloatingIP, after []plan.Ref) plan.Change
 	}
 }
 
-func (c *Cloud) takeFloatingIP(ctx context.Context, want FloatingIP, port string) (api.FloatingIP, error) {
+func (c *Cloud) takeFloatingIP(ctx context.Context, want model.FloatingIP, port string) (api.FloatingIP, error) {
 	if want.NetworkID == "" {
 		network, err := findExternal(ctx, c.api)
 		if err != nil {

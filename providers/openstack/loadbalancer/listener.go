@@ -14,6 +14,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/api"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/model"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/names"
 )
 
@@ -31,7 +32,7 @@ func transportOf(protocol string) string {
 }
 
 // listenerOf returns the listener at the transport and number of a port.
-func (d *differ) listenerOf(port Port) (api.Listener, bool) {
+func (d *differ) listenerOf(port model.Port) (api.Listener, bool) {
 	i := slices.IndexFunc(d.have.Listeners, func(l api.Listener) bool {
 		return l.ProtocolPort == port.Number && transportOf(l.Protocol) == port.Transport
 	})
@@ -79,15 +80,15 @@ func (d *differ) clashes() error {
 
 // listenerTags are what a listener's tags should be: ours, the ones that the Service asks for, and
 // everybody else's as they are.
-func (d *differ) listenerTags(have []string, port Port) []string {
-	if !d.want.features.tags() {
+func (d *differ) listenerTags(have []string, port model.Port) []string {
+	if !d.want.Features.Tags() {
 		return have
 	}
 	return mergeTags(have, append([]string{names.ServiceTag(d.serviceTag())}, port.ListenerTags...), port.ListenerTags)
 }
 
 // listenerCreate opens a port, once its pool is there and what had the port before is gone.
-func (d *differ) listenerCreate(port Port, pool poolRef, after []plan.Ref) plan.Change {
+func (d *differ) listenerCreate(port model.Port, pool poolRef, after []plan.Ref) plan.Change {
 	spec := port.Listener
 	spec.Tags = d.listenerTags(nil, port)
 	return plan.Change{
@@ -115,16 +116,16 @@ func (d *differ) listenerCreate(port Port, pool poolRef, after []plan.Ref) plan.
 }
 
 // cidrs are who may connect, of the families that the load balancer has.
-func (d *differ) cidrs(balancer string, port Port) []string {
+func (d *differ) cidrs(balancer string, port model.Port) []string {
 	families := []v1.IPFamily{}
 	if lb, ok := d.cloud.store.balancer(balancer); ok {
-		families = vipFamilies(lb)
+		families = model.VIPFamilies(lb)
 	}
-	return ofFamilies(port.Listener.AllowedCIDRs, families)
+	return model.OfFamilies(port.Listener.AllowedCIDRs, families)
 }
 
 // listenerUpdate changes a listener in place, or nothing.
-func (d *differ) listenerUpdate(have api.Listener, port Port, pool poolRef, after []plan.Ref) (plan.Change, bool) {
+func (d *differ) listenerUpdate(have api.Listener, port model.Port, pool poolRef, after []plan.Ref) (plan.Change, bool) {
 	f := d.listenerFields(have, port, pool)
 	if len(f) == 0 {
 		return plan.Change{}, false
@@ -157,14 +158,14 @@ func (d *differ) listenerUpdate(have api.Listener, port Port, pool poolRef, afte
 }
 
 // listenerPatch is what an update sends: only what differs, so that it disturbs as little as possible.
-func (d *differ) listenerPatch(have api.Listener, port Port, f plan.Fields) listeners.UpdateOpts {
+func (d *differ) listenerPatch(have api.Listener, port model.Port, f plan.Fields) listeners.UpdateOpts {
 	want := port.Listener
 	var patch listeners.UpdateOpts
 	if f.Has("connection_limit") {
 		patch.ConnLimit = want.ConnLimit
 	}
 	if f.Has("allowed_cidrs") {
-		patch.AllowedCIDRs = ptr.To(ofFamilies(want.AllowedCIDRs, vipFamilies(*d.have.LoadBalancer)))
+		patch.AllowedCIDRs = ptr.To(model.OfFamilies(want.AllowedCIDRs, model.VIPFamilies(*d.have.LoadBalancer)))
 	}
 	if f.Has("insert_headers") {
 		headers := want.InsertHeaders
@@ -208,7 +209,7 @@ func (d *differ) listenerDelete(have api.Listener, reason string, after []plan.R
 
 // listenerFields are the settings in which two listeners differ, by their names in the API. Names are
 // left as they are: they tell the index that the port had when the listener was made.
-func (d *differ) listenerFields(have api.Listener, port Port, pool poolRef) plan.Fields {
+func (d *differ) listenerFields(have api.Listener, port model.Port, pool poolRef) plan.Fields {
 	var f plan.Fields
 	want := port.Listener
 	f.Diff("protocol", have.Protocol, string(want.Protocol))
@@ -217,14 +218,14 @@ func (d *differ) listenerFields(have api.Listener, port Port, pool poolRef) plan
 	f.Diff("connection_limit", fmt.Sprint(have.ConnLimit), fmt.Sprint(*want.ConnLimit))
 	f.Diff("insert_headers", plan.ShowMap(have.InsertHeaders), plan.ShowMap(want.InsertHeaders))
 	f.Diff("default_tls_container_ref", have.DefaultTlsContainerRef, want.DefaultTlsContainerRef)
-	if d.want.features.allowedCIDRs() {
+	if d.want.Features.AllowedCIDRs() {
 		cidrs := want.AllowedCIDRs
 		if d.have.LoadBalancer != nil {
-			cidrs = ofFamilies(cidrs, vipFamilies(*d.have.LoadBalancer))
+			cidrs = model.OfFamilies(cidrs, model.VIPFamilies(*d.have.LoadBalancer))
 		}
 		f.Diff("allowed_cidrs", plan.ShowSet(have.AllowedCIDRs), plan.ShowSet(cidrs))
 	}
-	if d.want.features.timeouts() {
+	if d.want.Features.Timeouts() {
 		f.Diff("timeout_client_data", fmt.Sprint(have.TimeoutClientData), fmt.Sprint(*want.TimeoutClientData))
 		f.Diff("timeout_member_connect", fmt.Sprint(have.TimeoutMemberConnect), fmt.Sprint(*want.TimeoutMemberConnect))
 		f.Diff("timeout_member_data", fmt.Sprint(have.TimeoutMemberData), fmt.Sprint(*want.TimeoutMemberData))

@@ -17,6 +17,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/locks"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/api"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/annotation"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/model"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/names"
 )
 
@@ -27,52 +28,23 @@ type API interface {
 	api.KeyManagerAPI
 }
 
-// ProviderOVN is Octavia's provider that works without machines of its own, and with fewer features.
-const ProviderOVN = "ovn"
+// Types of package model in the signatures of this one.
+type (
+	// Settings are what the configuration says about load balancers.
+	Settings = model.Settings
+	// Place is where addresses come from.
+	Place = model.Place
+	// Desired are the objects that should exist for one Service.
+	Desired = model.Desired
+	// SharedState is what Services share and do not own.
+	SharedState = model.SharedState
+)
 
-// ContainerStoreBarbican is the container-store whose references are looked up before they are used.
-const ContainerStoreBarbican = "barbican"
-
-// Place is where addresses come from: a section of the configuration. FloatingSubnet is a pattern
-// and FloatingSubnetTags an expression; all others are IDs. Empty fields say nothing.
-type Place struct {
-	FloatingNetworkID, FloatingSubnetID, FloatingSubnet, FloatingSubnetTags string
-	SubnetID, NetworkID, MemberSubnetID                                     string
-}
-
-// Settings are what the configuration says about load balancers.
-type Settings struct {
-	// Provider is Octavia's provider.
-	Provider string
-	// Method is Octavia's algorithm; the provider ovn has only one, which replaces the default ROUND_ROBIN.
-	Method string
-	Place
-	// Classes by name.
-	Classes map[string]Place
-	// Internal makes every load balancer internal.
-	Internal             bool
-	ManageSecurityGroups bool
-	// CreateMonitor is whether nodes are probed where the Service does not say.
-	CreateMonitor                          bool
-	MonitorDelay, MonitorTimeout           time.Duration
-	MonitorMaxRetries, MonitorMaxRetryDown int
-	// NodeSelector limits the nodes that receive traffic: label=value,label.
-	NodeSelector string
-	// NoCascade deletes load balancers piece by piece.
-	NoCascade bool
-	// FlavorID and AvailabilityZone are Octavia's.
-	FlavorID, AvailabilityZone string
-	// IngressHostname makes the status show a host name, IP address and suffix, where the PROXY protocol is used.
-	IngressHostname       bool
-	IngressHostnameSuffix string
-	// TLSContainer is used where the Service does not say.
-	TLSContainer   string
-	ContainerStore string
-	// MaxShared is how many Services may share a load balancer.
-	MaxShared int
-	// Serial makes one object with each call.
-	Serial bool
-}
+// Constants of package model for the configuration.
+const (
+	ProviderOVN            = model.ProviderOVN
+	ContainerStoreBarbican = model.ContainerStoreBarbican
+)
 
 // Options of a Cloud. API and ServerID are required.
 type Options struct {
@@ -95,7 +67,7 @@ type Cloud struct {
 	// turns let one change after the other be made to a load balancer, or to a port of a node, however
 	// many Services share it.
 	locks   locks.KeyedMutex
-	around  *surroundings
+	shared  *sharedReader
 	orphans *orphanPorts
 	// unanswered are creations that may still take effect.
 	unanswered      *unanswered
@@ -111,41 +83,12 @@ func New(o Options) *Cloud {
 	c := clocks.OrReal(o.Clock)
 	s := newStore(o.API, c)
 	return &Cloud{
-		api: o.API, serverID: o.ServerID, settings: o.Settings.withDefaults(), clock: c,
+		api: o.API, serverID: o.ServerID, settings: o.Settings.WithDefaults(), clock: c,
 		store: s, waiter: newWaiter(o.API, c, s),
-		around: newSurroundings(o.API, c, o.Settings, o.ServerID), orphans: &orphanPorts{api: o.API, clock: c},
+		shared: newSharedReader(o.API, c, o.Settings, o.ServerID), orphans: &orphanPorts{api: o.API, clock: c},
 		unanswered:      &unanswered{clock: c, until: map[types.NamespacedName]time.Time{}},
 		failedCreations: &failedCreations{clock: c, byService: map[types.NamespacedName]failedCreation{}},
 	}
-}
-
-// withDefaults fills in what a configuration without any key means.
-func (s Settings) withDefaults() Settings {
-	if s.Provider == "" {
-		s.Provider = "amphora"
-	}
-	if s.MaxShared == 0 {
-		s.MaxShared = 2
-	}
-	if s.MonitorDelay == 0 {
-		s.MonitorDelay = 5 * time.Second
-	}
-	if s.MonitorTimeout == 0 {
-		s.MonitorTimeout = 3 * time.Second
-	}
-	if s.MonitorMaxRetries == 0 {
-		s.MonitorMaxRetries = 1
-	}
-	if s.MonitorMaxRetryDown == 0 {
-		s.MonitorMaxRetryDown = 3
-	}
-	if s.ContainerStore == "" {
-		s.ContainerStore = ContainerStoreBarbican
-	}
-	if s.IngressHostnameSuffix == "" {
-		s.IngressHostnameSuffix = "nip.io"
-	}
-	return s
 }
 
 // Name implements loadbalancer.Cloud.
@@ -171,13 +114,12 @@ func (c *Cloud) Reference(service *v1.Service) lbcommon.Reference {
 
 // SharedState implements loadbalancer.Cloud.
 func (c *Cloud) SharedState(ctx context.Context, nodes []*v1.Node) (SharedState, error) {
-	return c.around.get(ctx, nodes)
+	return c.shared.get(ctx, nodes)
 }
 
 // Desired implements loadbalancer.Cloud.
-func (c *Cloud) Desired(key lbcommon.Key, in intent.Service, nodes []*v1.Node, around SharedState) (Desired, error) {
-	w := wisher{key: key, in: in, settings: c.settings, around: around, serverID: c.serverID}
-	return w.desire(nodes)
+func (c *Cloud) Desired(key lbcommon.Key, in intent.Service, nodes []*v1.Node, shared SharedState) (Desired, error) {
+	return model.Build(model.Input{Key: key, Service: in, Settings: c.settings, Shared: shared, ServerID: c.serverID, Nodes: nodes})
 }
 
 // Validate implements lbcommon.Validator.
@@ -194,7 +136,7 @@ func (c *Cloud) Observe(ctx context.Context, request lbcommon.Request[Desired]) 
 		d.members, d.groups = true, c.settings.ManageSecurityGroups
 	}
 	if request.Want != nil && !c.settings.Serial { // where members change one by one, each has to be known
-		d.seals = parseSeals(request.Want.memberNote)
+		d.seals = parseSeals(request.Want.MemberNote)
 	}
 	have, err := c.store.observe(ctx, key, d)
 	if err == nil && have.LoadBalancer != nil {

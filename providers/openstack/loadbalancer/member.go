@@ -10,6 +10,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/api"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/model"
 )
 
 // kindMembers is what plans call them. They are a change of their own, because they alone change
@@ -26,7 +27,7 @@ type identity struct {
 }
 
 // membersUpdate replaces a pool's members with one call, or does nothing.
-func (d *differ) membersUpdate(have Pool, port Port) (plan.Change, bool) {
+func (d *differ) membersUpdate(have Pool, port model.Port) (plan.Change, bool) {
 	want := port.Members
 	if have.sealed != "" && have.sealed == hashMembers(want) || have.sealed == "" && sameMembers(have.Members, want) {
 		return plan.Change{}, false
@@ -46,7 +47,7 @@ func (d *differ) membersUpdate(have Pool, port Port) (plan.Change, bool) {
 }
 
 // membersCreate fills a pool that the plan creates.
-func (d *differ) membersCreate(port Port, pool poolRef, after plan.Ref) plan.Change {
+func (d *differ) membersCreate(port model.Port, pool poolRef, after plan.Ref) plan.Change {
 	want := port.Members
 	return plan.Change{
 		Ref:    d.ref(kindMembers, port.Pool.Name, plan.Create, ""),
@@ -63,7 +64,7 @@ func (d *differ) membersCreate(port Port, pool poolRef, after plan.Ref) plan.Cha
 }
 
 func (d *differ) setMembers(ctx context.Context, ids *plan.Handles, pool string, have []api.Member, want []api.Member) error {
-	if d.want.serial {
+	if d.want.Serial {
 		return d.setMembersSerially(ctx, ids, pool, have, want)
 	}
 	return d.mutate(ctx, ids, func(ctx context.Context) error {
@@ -134,7 +135,7 @@ func identityOf(m api.Member) identity { return identity{m.Address, m.Port} }
 // sameMember says whether a member is as it should be. The subnet of one that exists cannot change,
 // and one that Octavia was not told is not held against it.
 func sameMember(have api.Member, want api.Member) bool {
-	return have.Name == want.Name && sameIP(have.Address, want.Address) && have.Port == want.Port && have.MonitorPort == want.MonitorPort
+	return have.Name == want.Name && model.SameIP(have.Address, want.Address) && have.Port == want.Port && have.MonitorPort == want.MonitorPort
 }
 
 // movesSubnet says whether a member that stays has to be reached from another subnet.

@@ -2,109 +2,21 @@ package loadbalancer
 
 import (
 	"context"
-	"fmt"
-	"net/http"
-	"time"
 
 	"github.com/gophercloud/gophercloud/v2/openstack/loadbalancer/v2/monitors"
-	v1 "k8s.io/api/core/v1"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
-	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/api"
-	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/annotation"
-	"github.com/unified-ccm/unified-ccm/providers/openstack/names"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/model"
 )
 
 // kindMonitor is what plans call it.
 const kindMonitor = "health monitor"
 
-// monitored says whether nodes are probed. With externalTrafficPolicy: Local they are unless the
-// Service says otherwise: most nodes have no pod then, and only a probe knows which have.
-func (w *wisher) monitored() bool {
-	if on := w.options.Monitor.Enabled; on != nil {
-		return *on
-	}
-	return w.settings.CreateMonitor || w.in.LocalTraffic
-}
-
-// probedForLocal says whether they are for that reason alone.
-func (w *wisher) probedForLocal() bool {
-	return w.in.LocalTraffic && w.options.Monitor.Enabled == nil && !w.settings.CreateMonitor
-}
-
-// monitor says how the nodes are probed for one port; nil for not at all.
-func (w *wisher) monitor(lbName string, index int, port intent.Port) *monitors.CreateOpts {
-	if !w.monitored() {
-		if index == 0 && w.in.LocalTraffic {
-			w.warnf("%s is off, so that with externalTrafficPolicy: Local the connections that reach a node without a pod are lost: remove the annotation", annotation.KeyMonitor)
-		}
-		return nil
-	}
-	m, s := w.options.Monitor, w.settings
-	delay, timeout := valueOr(m.Delay, s.MonitorDelay), valueOr(m.Timeout, s.MonitorTimeout)
-	if m.Delay != nil && m.Timeout == nil {
-		timeout = min(timeout, delay)
-	}
-	if timeout > delay {
-		w.problemOnce(annotation.KeyMonitorTimeout, timeout.String(), fmt.Sprintf("it exceeds the time between two probes, which is %s: write at most that", delay))
-	}
-	spec := &monitors.CreateOpts{
-		Name: names.HealthMonitor(index, lbName), Type: w.monitorType(port.Protocol),
-		Delay: seconds(delay), Timeout: seconds(timeout), MaxRetries: valueOr(m.Retries, s.MonitorMaxRetries), MaxRetriesDown: valueOr(m.Down, s.MonitorMaxRetryDown),
-	}
-	if spec.Type == monitors.TypeUDPConnect && delay < shortestUDPProbe {
-		w.problemOnce(annotation.KeyMonitorDelay, delay.String(), fmt.Sprintf("Octavia probes UDP ports every %s at most: write that or more", shortestUDPProbe))
-	}
-	if spec.Type == monitors.TypeHTTP {
-		spec.URLPath, spec.HTTPMethod, spec.ExpectedCodes = m.Path, http.MethodGet, "200"
-		if spec.URLPath == "" {
-			spec.URLPath = "/"
-		}
-	}
-	return spec
-}
-
-// monitorType is how a port is probed. The provider ovn has no HTTP probes, and Octavia had none for
-// UDP at first: a plain probe stands in, which nodes without a pod fail too where Local traffic is dropped.
-func (w *wisher) monitorType(protocol v1.Protocol) string {
-	plain := map[v1.Protocol]string{v1.ProtocolTCP: monitors.TypeTCP, v1.ProtocolUDP: monitors.TypeUDPConnect, v1.ProtocolSCTP: monitors.TypeSCTP}[protocol]
-	if w.options.Monitor.Protocol != string(intent.HealthCheckHTTP) || w.in.LocalTraffic && w.options.Monitor.Port == 0 {
-		return plain
-	}
-	f := w.around.features
-	switch {
-	case f.ovn && !w.in.LocalTraffic:
-		w.problemOnce(intent.KeyHealthCheckProtocol, "HTTP", "Octavia's provider ovn has no HTTP probes: write TCP")
-		return plain
-	case f.ovn, protocol == v1.ProtocolUDP && !f.udpMonitors():
-		return plain
-	}
-	return monitors.TypeHTTP
-}
-
-// probePort is where members are probed; 0 for the port of the traffic.
-func (w *wisher) probePort(kind string) int {
-	if kind != monitors.TypeHTTP && w.in.LocalTraffic {
-		return 0
-	}
-	return int(w.options.Monitor.Port)
-}
-
-func valueOr[T any](given *T, standard T) T {
-	if given != nil {
-		return *given
-	}
-	return standard
-}
-
-// seconds rounds up, because a zero would mean "off" or "the default".
-func seconds(d time.Duration) int { return int((d + time.Second - 1) / time.Second) }
-
 // diffMonitor plans the health monitor of a pool that stays. A change of its type is a deletion and
 // a creation, since Octavia cannot change it. Names are left as they are.
-func (d *differ) diffMonitor(pool Pool, want Port) {
+func (d *differ) diffMonitor(pool Pool, want model.Port) {
 	have, spec := pool.Monitor, want.Monitor
 	var after []plan.Ref
 	if have != nil && (spec == nil || have.Type != spec.Type) {

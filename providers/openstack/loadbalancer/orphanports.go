@@ -14,6 +14,7 @@ import (
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/api"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/model"
 )
 
 // Octavia creates the port of an address before it checks the rest of a creation, and leaves the port
@@ -173,7 +174,7 @@ func (o *orphanPorts) overlapping(r *refusal) (map[string]api.Port, int) {
 // isPlaced reports whether a port is where a creation asked for one.
 func isPlaced(p api.Port, spec loadbalancers.CreateOpts) bool {
 	return slices.ContainsFunc(p.FixedIPs, func(f api.FixedIP) bool {
-		return (spec.VipSubnetID == "" || f.SubnetID == spec.VipSubnetID) && (spec.VipAddress == "" || sameIP(f.Address, spec.VipAddress))
+		return (spec.VipSubnetID == "" || f.SubnetID == spec.VipSubnetID) && (spec.VipAddress == "" || model.SameIP(f.Address, spec.VipAddress))
 	})
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/api"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/model"
 )
 
 // kindPool is what plans call it.
@@ -48,7 +49,7 @@ func (d *differ) poolOf(id string) (Pool, bool) {
 }
 
 // orphan returns a pool that was made for a port and that no listener uses: a creation was interrupted.
-func (d *differ) orphan(port Port) (Pool, bool) {
+func (d *differ) orphan(port model.Port) (Pool, bool) {
 	i := slices.IndexFunc(d.have.Pools, func(p Pool) bool {
 		return p.Name == port.Pool.Name && !d.used(p.ID) && d.reusable(p, port) && !d.taken[p.ID]
 	})
@@ -65,13 +66,13 @@ func (d *differ) used(pool string) bool {
 
 // reusable says whether a pool can become the wanted one in place: its protocol cannot change, nor
 // the subnet of a member.
-func (d *differ) reusable(have Pool, port Port) bool {
+func (d *differ) reusable(have Pool, port model.Port) bool {
 	return have.Protocol == string(port.Pool.Protocol) && !movesSubnet(have.Members, port.Members)
 }
 
 // ensurePool plans the pool of one port and what is in it. It returns the pool, and the changes that
 // a listener waits for which is to use it.
-func (d *differ) ensurePool(have Pool, exists bool, port Port, base []plan.Ref) (poolRef, []plan.Ref) {
+func (d *differ) ensurePool(have Pool, exists bool, port model.Port, base []plan.Ref) (poolRef, []plan.Ref) {
 	if exists {
 		d.taken[have.ID] = true
 		if change, ok := d.poolUpdate(have, port); ok {
@@ -101,7 +102,7 @@ func (d *differ) ensurePool(have Pool, exists bool, port Port, base []plan.Ref) 
 }
 
 // poolCreate makes a pool without members: Octavia takes those with a new load balancer only.
-func (d *differ) poolCreate(port Port, after []plan.Ref) plan.Change {
+func (d *differ) poolCreate(port model.Port, after []plan.Ref) plan.Change {
 	ref := d.ref(kindPool, port.Pool.Name, plan.Create, "")
 	spec := port.Pool
 	spec.Tags = d.poolTags(nil, port)
@@ -128,7 +129,7 @@ func (d *differ) poolCreate(port Port, after []plan.Ref) plan.Change {
 }
 
 // poolUpdate changes a pool's settings, or nothing.
-func (d *differ) poolUpdate(have Pool, port Port) (plan.Change, bool) {
+func (d *differ) poolUpdate(have Pool, port model.Port) (plan.Change, bool) {
 	f := d.poolFields(have.Pool, port)
 	if len(f) == 0 {
 		return plan.Change{}, false
@@ -180,7 +181,7 @@ func (d *differ) poolDelete(have Pool, reason string, after []plan.Ref) plan.Cha
 
 // poolFields are the settings in which two pools differ, by their names in the API. The protocol is
 // not among them: it cannot change.
-func (d *differ) poolFields(have api.Pool, port Port) plan.Fields {
+func (d *differ) poolFields(have api.Pool, port model.Port) plan.Fields {
 	var f plan.Fields
 	f.Diff("lb_algorithm", have.LBMethod, string(port.Pool.LBMethod))
 	f.Diff("session_persistence", have.Persistence.Type, ptr.Deref(port.Pool.Persistence, pools.SessionPersistence{}).Type)
@@ -189,8 +190,8 @@ func (d *differ) poolFields(have api.Pool, port Port) plan.Fields {
 }
 
 // poolTags are the ones that the Service asks for, and everybody else's as they are.
-func (d *differ) poolTags(have []string, port Port) []string {
-	if !d.want.features.tags() {
+func (d *differ) poolTags(have []string, port model.Port) []string {
+	if !d.want.Features.Tags() {
 		return have
 	}
 	return mergeTags(have, port.PoolTags, port.PoolTags)

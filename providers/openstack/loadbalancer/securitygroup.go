@@ -3,9 +3,7 @@ package loadbalancer
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/extensions/security/groups"
 	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/extensions/security/rules"
@@ -13,7 +11,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/api"
-	"github.com/unified-ccm/unified-ccm/providers/openstack/names"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/model"
 )
 
 // What plans call them.
@@ -24,88 +22,6 @@ const (
 
 // groupHandle names the group in a plan before it exists.
 const groupHandle = plan.Handle("security group")
-
-// Group opens the node ports of a Service on the Neutron ports of nodes.
-type Group struct {
-	Name, Description string
-	// Rules without the group's ID.
-	Rules []rules.CreateOpts
-	// Ports are the node's ports that get the group, by ID.
-	Ports []api.Port
-}
-
-// group works out the managed security group. Connections come from the load balancer's place in
-// the members' subnet, or, with the provider ovn, from the clients themselves.
-func (w *wisher) group(ports []Port, nodes []node) *Group {
-	g := &Group{
-		Name:        names.SecurityGroup(w.key.UID, serviceOf(w.key)),
-		Description: names.SecurityGroupDescription(w.key.ClusterName, serviceOf(w.key)),
-	}
-	var subnets []string
-	for _, n := range nodes {
-		port, subnet := portWith(w.around.nodePorts[n.server], n.address)
-		if port.ID == "" {
-			w.warnf("node %s has no port with the address %s, so that its node ports cannot be opened for the load balancer", n.name, n.address)
-			continue
-		}
-		if n.subnet != "" {
-			subnet = n.subnet
-		}
-		if !slices.Contains(subnets, subnet) {
-			subnets = append(subnets, subnet)
-		}
-		if port.PortSecurity == nil || *port.PortSecurity {
-			g.Ports = append(g.Ports, port)
-		}
-	}
-	slices.SortFunc(g.Ports, func(a, b api.Port) int { return cmp.Compare(a.ID, b.ID) })
-	g.Ports = slices.CompactFunc(g.Ports, func(a, b api.Port) bool { return a.ID == b.ID })
-	var inside []string
-	for _, id := range subnets {
-		if s, ok := w.around.subnets[id]; ok {
-			inside = append(inside, s.CIDR)
-		}
-	}
-	slices.Sort(inside)
-	from := inside
-	if w.around.features.ovn {
-		from = w.allowedCIDRs()
-	}
-	for i, port := range ports {
-		nodePort := int(w.in.Ports[i].NodePort)
-		if nodePort == 0 {
-			continue
-		}
-		for _, cidr := range from {
-			g.Rules = append(g.Rules, rule(strings.ToLower(port.Transport), nodePort, cidr))
-		}
-	}
-	if probe := int(w.in.HealthCheck.Port); probe != 0 {
-		for _, cidr := range inside {
-			g.Rules = append(g.Rules, rule("tcp", probe, cidr))
-		}
-	}
-	g.Rules = sortRules(g.Rules)
-	return g
-}
-
-func rule(protocol string, port int, cidr string) rules.CreateOpts {
-	ether := rules.EtherType4
-	if strings.Contains(cidr, ":") {
-		ether = rules.EtherType6
-	}
-	return rules.CreateOpts{Direction: rules.DirIngress, EtherType: ether, Protocol: rules.RuleProtocol(protocol), PortRangeMin: port, PortRangeMax: port, RemoteIPPrefix: cidr}
-}
-
-func sortRules(list []rules.CreateOpts) []rules.CreateOpts {
-	slices.SortFunc(list, func(a, b rules.CreateOpts) int { return cmp.Compare(showRule(a), showRule(b)) })
-	return slices.Compact(list)
-}
-
-// showRule is a rule as a person reads it, and what tells it from others.
-func showRule(r rules.CreateOpts) string {
-	return fmt.Sprintf("%s %s %d-%d from %s", r.EtherType, r.Protocol, r.PortRangeMin, r.PortRangeMax, cmp.Or(r.RemoteIPPrefix, r.RemoteGroupID, "everywhere"))
-}
 
 // diffGroup plans the managed security group, its rules, and the ports that it is on. Where groups
 // are no longer managed, what was made before goes.
@@ -146,10 +62,10 @@ func (d *differ) carries(port, group string) bool {
 }
 
 // groupCreate makes the group with its rules. Neutron's own rules for what nodes send stay.
-func (d *differ) groupCreate(want Group) plan.Change {
+func (d *differ) groupCreate(want model.Group) plan.Change {
 	var f plan.Fields
 	for _, r := range want.Rules {
-		f.Diff("rule", "", showRule(r))
+		f.Diff("rule", "", model.ShowRule(r))
 	}
 	return plan.Change{
 		Ref: d.ref(kindGroup, want.Name, plan.Create, ""), Fields: f,
@@ -186,21 +102,21 @@ func (d *differ) addRules(ctx context.Context, group api.SecurityGroup, missing 
 
 // rulesUpdate adds what is missing and then removes what is too much: for a moment more is open than
 // needed, and never less.
-func (d *differ) rulesUpdate(group api.SecurityGroup, want Group) (plan.Change, bool) {
+func (d *differ) rulesUpdate(group api.SecurityGroup, want model.Group) (plan.Change, bool) {
 	have := map[string]api.SecurityGroupRule{}
 	for _, r := range group.Rules {
 		if r.Direction == string(rules.DirIngress) {
-			have[showRule(specOf(r))] = r
+			have[model.ShowRule(model.RuleOf(r))] = r
 		}
 	}
 	var f plan.Fields
 	var missing []rules.CreateOpts
 	for _, r := range want.Rules {
-		if _, ok := have[showRule(r)]; !ok {
+		if _, ok := have[model.ShowRule(r)]; !ok {
 			missing = append(missing, r)
-			f.Diff("rule", "", showRule(r))
+			f.Diff("rule", "", model.ShowRule(r))
 		}
-		delete(have, showRule(r))
+		delete(have, model.ShowRule(r))
 	}
 	surplus := make([]api.SecurityGroupRule, 0, len(have))
 	for _, r := range have {
@@ -208,7 +124,7 @@ func (d *differ) rulesUpdate(group api.SecurityGroup, want Group) (plan.Change, 
 	}
 	slices.SortFunc(surplus, func(a, b api.SecurityGroupRule) int { return cmp.Compare(a.ID, b.ID) })
 	for _, r := range surplus {
-		f.Diff("rule", showRule(specOf(r)), "")
+		f.Diff("rule", model.ShowRule(model.RuleOf(r)), "")
 	}
 	if len(f) == 0 {
 		return plan.Change{}, false
@@ -228,14 +144,6 @@ func (d *differ) rulesUpdate(group api.SecurityGroup, want Group) (plan.Change, 
 			return nil
 		},
 	}, true
-}
-
-// specOf returns what would create a rule. Neutron keeps protocols as they were sent.
-func specOf(r api.SecurityGroupRule) rules.CreateOpts {
-	return rules.CreateOpts{
-		EtherType: rules.RuleEtherType(r.EtherType), Protocol: rules.RuleProtocol(strings.ToLower(r.Protocol)),
-		PortRangeMin: r.PortRangeMin, PortRangeMax: r.PortRangeMax, RemoteIPPrefix: r.RemoteIPPrefix, RemoteGroupID: r.RemoteGroupID,
-	}
 }
 
 // dropRule notes a deletion. The lock is held.

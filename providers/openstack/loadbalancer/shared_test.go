@@ -12,6 +12,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/unified-ccm/unified-ccm/providers/openstack/api"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/model"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/names"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/sim"
 )
@@ -300,7 +301,7 @@ func (r *rig) ingressRules() []string {
 		}
 		for _, rule := range g.Rules {
 			if rule.Direction == "ingress" {
-				list = append(list, showRule(specOf(rule)))
+				list = append(list, model.ShowRule(model.RuleOf(rule)))
 			}
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	lbcommon "github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/api"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/annotation"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/model"
 )
 
 // Status implements loadbalancer.Cloud. Addresses are listed in the order of the Service's families,
@@ -56,13 +57,13 @@ func addresses(in intent.Service, have Observed, internal bool) []string {
 	}
 	ips := []string{main}
 	for _, vip := range lb.AdditionalVips {
-		if slices.Contains(in.Families, familyOf(vip.IPAddress)) {
+		if slices.Contains(in.Families, model.FamilyOf(vip.IPAddress)) {
 			ips = append(ips, vip.IPAddress)
 		}
 	}
 	ips = slices.DeleteFunc(ips, func(ip string) bool { return ip == "" })
 	slices.SortStableFunc(ips, func(a, b string) int {
-		return slices.Index(in.Families, familyOf(a)) - slices.Index(in.Families, familyOf(b))
+		return slices.Index(in.Families, model.FamilyOf(a)) - slices.Index(in.Families, model.FamilyOf(b))
 	})
 	return ips
 }

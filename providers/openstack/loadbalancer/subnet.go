@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"net/netip"
 	"slices"
 	"time"
 
@@ -16,6 +15,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/snapshot"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/api"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/annotation"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/model"
 )
 
 const (
@@ -30,28 +30,14 @@ const (
 	manyServers = 50
 )
 
-// SharedState are what Services share and do not own.
-type SharedState struct {
-	features features
-	// nodeSubnet is where the nodes are; it is known where the configuration names no subnet.
-	nodeSubnet string
-	// subnets by ID; known where security groups are managed.
-	subnets map[string]api.Subnet
-	// nodePorts are the ports of each server; known where security groups are managed.
-	nodePorts map[string][]api.Port
-	// external is the network that floating IPs come from where nobody names one; noExternal says that there is none.
-	external   string
-	noExternal bool
-}
-
-// surroundings reads them, and remembers for a while.
-type surroundings struct {
+// sharedReader reads the SharedState and caches it.
+type sharedReader struct {
 	api      API
 	clock    clock.PassiveClock
 	settings Settings
 	serverID func(string) (string, error)
 
-	version  *snapshot.Value[version]
+	version  *snapshot.Value[model.Version]
 	external *snapshot.Value[string]
 	subnets  *snapshot.Value[map[string]api.Subnet]
 
@@ -66,15 +52,15 @@ type portList struct {
 	readAt time.Time
 }
 
-func newSurroundings(client API, c clock.PassiveClock, s Settings, serverID func(string) (string, error)) *surroundings {
-	return &surroundings{
+func newSharedReader(client API, c clock.PassiveClock, s Settings, serverID func(string) (string, error)) *sharedReader {
+	return &sharedReader{
 		api: client, clock: c, settings: s, serverID: serverID, ports: map[string]portList{},
-		version: snapshot.NewValue(snapshot.ValueOptions[version]{Clock: c, Age: versionAge, Read: func(ctx context.Context) (version, error) {
+		version: snapshot.NewValue(snapshot.ValueOptions[model.Version]{Clock: c, Age: versionAge, Read: func(ctx context.Context) (model.Version, error) {
 			list, err := client.ListVersions(ctx)
 			if err != nil {
-				return version{}, err
+				return model.Version{}, err
 			}
-			return newest(list)
+			return model.NewestVersion(list)
 		}}),
 		external: snapshot.NewValue(snapshot.ValueOptions[string]{Clock: c, Age: networkAge, Read: func(ctx context.Context) (string, error) { return findExternal(ctx, client) }}),
 		subnets: snapshot.NewValue(snapshot.ValueOptions[map[string]api.Subnet]{Clock: c, Age: networkAge, Read: func(ctx context.Context) (map[string]api.Subnet, error) {
@@ -89,33 +75,33 @@ func newSurroundings(client API, c clock.PassiveClock, s Settings, serverID func
 }
 
 // get reads what is missing or too old. Callers wait for each other, so that everything is read once.
-func (s *surroundings) get(ctx context.Context, nodes []*v1.Node) (SharedState, error) {
+func (s *sharedReader) get(ctx context.Context, nodes []*v1.Node) (SharedState, error) {
 	v, err := s.version.Get(ctx)
 	if err != nil {
 		return SharedState{}, err
 	}
-	out := SharedState{features: features{version: v, ovn: s.settings.Provider == ProviderOVN}}
+	out := SharedState{Features: model.Features{Version: v, OVN: s.settings.Provider == ProviderOVN}}
 	if s.settings.FloatingNetworkID == "" && !s.settings.Internal {
-		if out.external, err = s.external.Get(ctx); err != nil {
+		if out.External, err = s.external.Get(ctx); err != nil {
 			return SharedState{}, err
 		}
-		out.noExternal = out.external == ""
+		out.NoExternal = out.External == ""
 	}
 	if s.settings.ManageSecurityGroups {
-		if out.subnets, err = s.subnets.Get(ctx); err != nil {
+		if out.Subnets, err = s.subnets.Get(ctx); err != nil {
 			return SharedState{}, err
 		}
-		if out.nodePorts, err = s.portsOf(ctx, s.servers(nodes)); err != nil {
+		if out.NodePorts, err = s.portsOf(ctx, s.servers(nodes)); err != nil {
 			return SharedState{}, err
 		}
 	}
 	if s.settings.SubnetID == "" && s.settings.NetworkID == "" {
-		out.nodeSubnet, err = s.subnetOfNodes(ctx, nodes)
+		out.NodeSubnet, err = s.subnetOfNodes(ctx, nodes)
 	}
 	return out, err
 }
 
-func (s *surroundings) servers(nodes []*v1.Node) []string {
+func (s *sharedReader) servers(nodes []*v1.Node) []string {
 	var ids []string
 	for _, n := range nodes {
 		if id, err := s.serverID(n.Spec.ProviderID); err == nil {
@@ -127,7 +113,7 @@ func (s *surroundings) servers(nodes []*v1.Node) []string {
 }
 
 // portsOf reads the ports of servers, many at once.
-func (s *surroundings) portsOf(ctx context.Context, servers []string) (map[string][]api.Port, error) {
+func (s *sharedReader) portsOf(ctx context.Context, servers []string) (map[string][]api.Port, error) {
 	done, err := s.turn.Lock(ctx)
 	if err != nil {
 		return nil, err
@@ -164,13 +150,13 @@ func (s *surroundings) portsOf(ctx context.Context, servers []string) (map[strin
 
 // subnetOfNodes finds the subnet of the first node's internal address, in the order of names, so
 // that every manager finds the same one.
-func (s *surroundings) subnetOfNodes(ctx context.Context, nodes []*v1.Node) (string, error) {
+func (s *sharedReader) subnetOfNodes(ctx context.Context, nodes []*v1.Node) (string, error) {
 	nodes = slices.SortedFunc(slices.Values(nodes), func(a, b *v1.Node) int { return cmp.Compare(a.Name, b.Name) })
 	for _, n := range nodes {
 		id, err := s.serverID(n.Spec.ProviderID)
-		address := nodeAddress(n, v1.IPv4Protocol)
+		address := model.NodeAddress(n, v1.IPv4Protocol)
 		if address == "" {
-			address = nodeAddress(n, v1.IPv6Protocol)
+			address = model.NodeAddress(n, v1.IPv6Protocol)
 		}
 		if err != nil || address == "" {
 			continue
@@ -179,23 +165,11 @@ func (s *surroundings) subnetOfNodes(ctx context.Context, nodes []*v1.Node) (str
 		if err != nil {
 			return "", err
 		}
-		if _, subnet := portWith(ports[id], address); subnet != "" {
+		if _, subnet := model.PortWithAddress(ports[id], address); subnet != "" {
 			return subnet, nil
 		}
 	}
 	return "", nil
-}
-
-// portWith returns the port that has the address, and its subnet.
-func portWith(ports []api.Port, address string) (port api.Port, subnet string) {
-	for _, p := range ports {
-		for _, f := range p.FixedIPs {
-			if sameIP(f.Address, address) {
-				return p, f.SubnetID
-			}
-		}
-	}
-	return api.Port{}, ""
 }
 
 // findExternal returns the first external network with an IPv4 subnet, or one whose subnets cannot
@@ -222,7 +196,7 @@ func findExternal(ctx context.Context, client api.NetworkAPI) (string, error) {
 
 // floatingSubnets are the subnets in which a floating IP is tried, in the order of their names. One
 // empty ID leaves the choice to Neutron.
-func floatingSubnets(ctx context.Context, client api.NetworkAPI, f FloatingIP) ([]string, error) {
+func floatingSubnets(ctx context.Context, client api.NetworkAPI, f model.FloatingIP) ([]string, error) {
 	switch {
 	case f.SubnetID != "":
 		return []string{f.SubnetID}, nil
@@ -259,7 +233,7 @@ func floatingSubnets(ctx context.Context, client api.NetworkAPI, f FloatingIP) (
 
 // secondSubnet returns a subnet of the other family in the network of the first, for a second
 // address. It is "" if there is none.
-func secondSubnet(ctx context.Context, client api.NetworkAPI, place LoadBalancer, family v1.IPFamily) (string, error) {
+func secondSubnet(ctx context.Context, client api.NetworkAPI, place model.LoadBalancer, family v1.IPFamily) (string, error) {
 	network := place.NetworkID
 	if network == "" {
 		if place.SubnetID == "" {
@@ -286,35 +260,4 @@ func secondSubnet(ctx context.Context, client api.NetworkAPI, place LoadBalancer
 		}
 	}
 	return "", nil
-}
-
-// nodeAddress is where a node receives traffic: its first internal address of the family, else its first external one.
-func nodeAddress(n *v1.Node, family v1.IPFamily) string {
-	for _, kind := range []v1.NodeAddressType{v1.NodeInternalIP, v1.NodeExternalIP} {
-		for _, a := range n.Status.Addresses {
-			if a.Type == kind && familyOf(a.Address) == family {
-				return a.Address
-			}
-		}
-	}
-	return ""
-}
-
-// familyOf is "" for what is no address.
-func familyOf(ip string) v1.IPFamily {
-	addr, err := netip.ParseAddr(ip)
-	switch {
-	case err != nil:
-		return ""
-	case addr.Unmap().Is6():
-		return v1.IPv6Protocol
-	}
-	return v1.IPv4Protocol
-}
-
-// sameIP compares addresses however they are written.
-func sameIP(a, b string) bool {
-	x, errA := netip.ParseAddr(a)
-	y, errB := netip.ParseAddr(b)
-	return errA == nil && errB == nil && x.Unmap() == y.Unmap()
 }

@@ -1,38 +1,18 @@
 package loadbalancer
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/unified-ccm/unified-ccm/providers/openstack/api"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/annotation"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/model"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/names"
-)
-
-// Reasons of Events that managers before this one had for the same things: alerts may look for them.
-const (
-	eventForcedInternal      = "LoadBalancerForcedInternal"
-	eventNoExternalNetwork   = "LoadBalancerExternalNetworkSearchFailed"
-	eventSourceRangesIgnored = "LoadBalancerSourceRangesIgnored"
-	eventZonesIgnored        = "LoadBalancerAvailabilityZonesIgnored"
-	eventFloatingIPSkipped   = "LoadBalancerFloatingIPSkipped"
 )
 
 // What follows tells about wishes that come too late for what exists and that nothing is done about,
 // because doing it would change the address of a Service that works.
-
-// mark is a short hash of where the Service asks its floating IP to come from, for a tag; "" where it
-// asks for nothing.
-func (f *FloatingIP) mark() string {
-	if f == nil || len(f.asked) == 0 {
-		return ""
-	}
-	sum := sha256.Sum256([]byte(fmt.Sprintf("%q %q %q %q", f.NetworkID, f.SubnetID, f.SubnetPattern, f.SubnetTags)))
-	return hex.EncodeToString(sum[:8])
-}
 
 // adviseFloatingIP tells if the Service asks its floating IP to come from elsewhere than when it got
 // it. It returns the mark of where the one that the Service has, or is about to get, comes from.
@@ -41,19 +21,19 @@ func (d *differ) adviseFloatingIP(lb *api.LoadBalancer) string {
 	if want == nil {
 		return ""
 	}
-	at := slices.IndexFunc(d.attached(lb), func(f api.FloatingIP) bool { return want.Address == "" || sameIP(f.FloatingIP, want.Address) })
+	at := slices.IndexFunc(d.attached(lb), func(f api.FloatingIP) bool { return want.Address == "" || model.SameIP(f.FloatingIP, want.Address) })
 	if at < 0 || !d.owner {
-		return want.mark()
+		return want.PlaceDigest()
 	}
 	stays := d.attached(lb)[at]
 	noted := names.Value(lb.Tags, names.FloatingTagPrefix)
 	if names.ClusterUID(lb.Tags) == "" {
-		noted = want.mark() // another manager made it, and says nothing of where it looked
+		noted = want.PlaceDigest() // another manager made it, and says nothing of where it looked
 	}
-	if noted == want.mark() && (!want.network || stays.FloatingNetworkID == want.NetworkID) {
+	if noted == want.PlaceDigest() && (!want.NetworkAsked || stays.FloatingNetworkID == want.NetworkID) {
 		return noted
 	}
-	asked := strings.Join(want.asked, ", ")
+	asked := strings.Join(want.Asked, ", ")
 	if asked == "" {
 		asked = "the annotations that chose a floating IP are gone, which"
 	}
@@ -67,7 +47,7 @@ func (d *differ) adviseFloatingIP(lb *api.LoadBalancer) string {
 // Probes that a firewall drops would take every node out, of a Service that nobody touched.
 func (d *differ) leaveUnmonitored() {
 	lb := d.have.LoadBalancer
-	if lb == nil || !d.want.probedForLocal || !d.inheritedUnmonitored(*lb) {
+	if lb == nil || !d.want.ProbedForLocal || !d.inheritedUnmonitored(*lb) {
 		return
 	}
 	d.unmonitored = true
@@ -88,21 +68,21 @@ func (d *differ) inheritedUnmonitored(lb api.LoadBalancer) bool {
 		return d.owner
 	}
 	monitored := slices.ContainsFunc(d.have.Pools, func(p Pool) bool { return p.MonitorID != "" })
-	return d.owner && d.want.features.tags() && d.key.ClusterUID != "" && names.ClusterUID(lb.Tags) == "" && !monitored
+	return d.owner && d.want.Features.Tags() && d.key.ClusterUID != "" && names.ClusterUID(lb.Tags) == "" && !monitored
 }
 
 // adviseUnmoved tells what a load balancer has that the Service's class or the configuration would
 // give a new one differently.
 func (d *differ) adviseUnmoved(lb api.LoadBalancer) {
 	want := d.want.LoadBalancer
-	provider := inConfiguration("lb-provider")
+	provider := model.InConfiguration("lb-provider")
 	if sameProvider(lb.Provider, want.Provider) {
 		provider = ""
 	}
 	var unmoved []string
 	for _, c := range []struct{ from, what, have, wanted string }{
-		{want.from.subnet, "subnet", lb.VipSubnetID, want.SubnetID}, {want.from.network, "network", lb.VipNetworkID, want.NetworkID},
-		{want.from.flavor, "flavor", lb.FlavorID, want.FlavorID}, {want.from.zone, "availability zone", lb.AvailabilityZone, want.Zone},
+		{want.From.Subnet, "subnet", lb.VipSubnetID, want.SubnetID}, {want.From.Network, "network", lb.VipNetworkID, want.NetworkID},
+		{want.From.Flavor, "flavor", lb.FlavorID, want.FlavorID}, {want.From.Zone, "availability zone", lb.AvailabilityZone, want.Zone},
 		{provider, "provider", lb.Provider, want.Provider},
 	} {
 		if c.from != "" && c.have != c.wanted {

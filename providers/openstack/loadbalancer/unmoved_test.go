@@ -7,7 +7,6 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
-	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/api"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/annotation"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/names"
@@ -204,52 +203,6 @@ func TestReasonsThatAlertsLookFor(t *testing.T) {
 				r.ensure(svc)
 				r.wantEvent("Warning " + reason + " ")
 			})
-		})
-	}
-	for reason, w := range map[string]wisher{
-		"LoadBalancerFloatingIPSkipped":           {in: intent.Service{Families: []v1.IPFamily{v1.IPv6Protocol}, Annotations: map[string]string{annotation.KeyFloatingSubnet: "tier-a"}}, options: annotation.Options{Place: annotation.Place{FloatingSubnet: new("tier-a")}}},
-		"LoadBalancerExternalNetworkSearchFailed": {in: intent.Service{Families: []v1.IPFamily{v1.IPv4Protocol}}, around: SharedState{noExternal: true}},
-	} {
-		t.Run(reason, func(t *testing.T) {
-			t.Parallel()
-			if w.floatingIP() != nil || len(w.warnings) != 1 || w.reasons[w.warnings[0]] != reason {
-				t.Errorf("warnings %q with the reasons %q", w.warnings, w.reasons)
-			}
-		})
-	}
-}
-
-// An empty annotation takes one thing of the configuration away, and not another with it.
-func TestPlace(t *testing.T) {
-	t.Parallel()
-	settings := Settings{Place: Place{SubnetID: "s-configured", NetworkID: "n-configured"}}
-	for _, tt := range []struct {
-		name            string
-		subnet, network *string
-		class           Place
-		internal        bool
-		wantSubnet      string
-		wantNetwork     string
-	}{
-		{name: "as configured", wantSubnet: "s-configured", wantNetwork: "n-configured"},
-		{name: "an empty subnet", subnet: new(""), wantNetwork: "n-configured"},
-		{name: "an empty network", network: new(""), wantSubnet: "s-configured"},
-		{name: "a subnet does not go with the configured network", subnet: new("s-own"), wantSubnet: "s-own"},
-		{name: "a network does not go with the configured subnet", network: new("n-own"), wantNetwork: "n-own"},
-		{name: "both", subnet: new("s-own"), network: new("n-own"), wantSubnet: "s-own", wantNetwork: "n-own"},
-		{name: "a class", class: Place{SubnetID: "s-class"}, wantSubnet: "s-class"},
-		{name: "the class wins where the load balancer is public", subnet: new("s-own"), class: Place{SubnetID: "s-class"}, wantSubnet: "s-class"},
-		{name: "the annotation wins where it is internal", subnet: new("s-own"), class: Place{SubnetID: "s-class"}, internal: true, wantSubnet: "s-own"},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-			w := wisher{settings: settings, class: tt.class, internal: tt.internal}
-			w.options.Place.SubnetID, w.options.Place.NetworkID = tt.subnet, tt.network
-			var lb LoadBalancer
-			w.place(&lb)
-			if lb.SubnetID != tt.wantSubnet || lb.NetworkID != tt.wantNetwork {
-				t.Errorf("subnet %q, network %q, want %q, %q", lb.SubnetID, lb.NetworkID, tt.wantSubnet, tt.wantNetwork)
-			}
 		})
 	}
 }

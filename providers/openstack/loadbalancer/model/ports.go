@@ -1,4 +1,4 @@
-package loadbalancer
+package model
 
 import (
 	"cmp"
@@ -39,21 +39,21 @@ const forwardedFor = "X-Forwarded-For"
 type node struct{ name, address, subnet, server string }
 
 // members are the nodes that the Service wants traffic on and that have an address, in the order of their names.
-func (w *wisher) members(list []*v1.Node, subnet string) []node {
-	selector := w.selector()
+func (b *builder) members(list []*v1.Node, subnet string) []node {
+	selector := b.selector()
 	selected := nodes.WithLabels(list, selector)
 	if len(selected) == 0 && len(list) > 0 {
-		w.warnf("no node has the labels %s, so that nobody receives traffic: correct %s or label nodes", annotation.ShowNodeLabels(selector), annotation.KeyNodeSelector)
+		b.warnf("no node has the labels %s, so that nobody receives traffic: correct %s or label nodes", annotation.ShowNodeLabels(selector), annotation.KeyNodeSelector)
 	}
 	var found []node
 	var without []string
 	for _, n := range selected {
-		address := nodeAddress(n, w.in.Families[0])
+		address := NodeAddress(n, b.in.Families[0])
 		if address == "" {
 			without = append(without, n.Name)
 			continue
 		}
-		server, err := w.serverID(n.Spec.ProviderID)
+		server, err := b.serverID(n.Spec.ProviderID)
 		if err != nil {
 			server = ""
 		}
@@ -61,7 +61,7 @@ func (w *wisher) members(list []*v1.Node, subnet string) []node {
 	}
 	if len(without) > 0 && len(found) == 0 {
 		slices.Sort(without)
-		w.warnf("no node has an %s address, so that nobody receives traffic", w.in.Families[0])
+		b.warnf("no node has an %s address, so that nobody receives traffic", b.in.Families[0])
 	}
 	slices.SortFunc(found, func(a, b node) int { return cmp.Compare(a.name, b.name) })
 	// A member is its address. Octavia accepts a batch that names one twice, and then its worker cannot carry it out: the load
@@ -75,41 +75,41 @@ func (w *wisher) members(list []*v1.Node, subnet string) []node {
 }
 
 // port works out one port of the Service.
-func (w *wisher) port(lbName string, index int, port intent.Port, nodes []node) Port {
+func (b *builder) port(lbName string, index int, port intent.Port, nodes []node) Port {
 	transport := string(port.Protocol)
-	listener, pool := w.protocols(port.Protocol)
-	f := w.around.features
+	listener, pool := b.protocols(port.Protocol)
+	f := b.shared.Features
 	p := Port{
 		Transport: transport, Number: int(port.Port),
 		Listener: listeners.CreateOpts{
-			Name: names.Listener(index, lbName), Protocol: listeners.Protocol(listener), ProtocolPort: int(port.Port), ConnLimit: orDefault(w.options.ConnectionLimit, noLimit),
+			Name: names.Listener(index, lbName), Protocol: listeners.Protocol(listener), ProtocolPort: int(port.Port), ConnLimit: orDefault(b.options.ConnectionLimit, noLimit),
 		},
-		Pool: pools.CreateOpts{Name: names.Pool(index, lbName), Protocol: pools.Protocol(pool), LBMethod: w.algorithm()},
+		Pool: pools.CreateOpts{Name: names.Pool(index, lbName), Protocol: pools.Protocol(pool), LBMethod: b.algorithm()},
 	}
-	if f.timeouts() {
-		t := w.options.Timeouts
+	if f.Timeouts() {
+		t := b.options.Timeouts
 		p.Listener.TimeoutClientData = orDefault(t.Client, defaultClientTimeout)
 		p.Listener.TimeoutMemberConnect = orDefault(t.Connect, defaultConnectTimeout)
 		p.Listener.TimeoutMemberData = orDefault(t.Member, defaultMemberTimeout)
 		p.Listener.TimeoutTCPInspect = orDefault(t.Inspect, defaultInspectTimeout)
 	}
-	if f.allowedCIDRs() {
-		p.Listener.AllowedCIDRs = w.allowedCIDRs()
+	if f.AllowedCIDRs() {
+		p.Listener.AllowedCIDRs = b.allowedCIDRs()
 	}
 	if port.Protocol == v1.ProtocolTCP {
-		p.Listener.DefaultTlsContainerRef = w.tlsContainer()
-		if w.options.XForwardedFor {
+		p.Listener.DefaultTlsContainerRef = b.tlsContainer()
+		if b.options.XForwardedFor {
 			p.Listener.InsertHeaders = map[string]string{forwardedFor: "true"}
 		}
 	}
-	if w.in.ClientIPAffinity > 0 {
+	if b.in.ClientIPAffinity > 0 {
 		p.Pool.Persistence = &pools.SessionPersistence{Type: api.PersistenceSourceIP}
 	}
-	if f.tags() {
-		p.ListenerTags, p.PoolTags = w.options.ListenerTags, w.options.PoolTags
+	if f.Tags() {
+		p.ListenerTags, p.PoolTags = b.options.ListenerTags, b.options.PoolTags
 	}
-	p.Monitor = w.monitor(lbName, index, port)
-	p.Members = w.membersOf(port, nodes, p.Monitor)
+	p.Monitor = b.monitor(lbName, index, port)
+	p.Members = b.membersOf(port, nodes, p.Monitor)
 	return p
 }
 
@@ -122,18 +122,18 @@ func orDefault(given *int, standard int) *int {
 
 // protocols are those of the listener and its pool. What ends or changes HTTP or adds the PROXY
 // header is for TCP ports; the others of the Service are passed on as they are.
-func (w *wisher) protocols(protocol v1.Protocol) (listener, pool string) {
+func (b *builder) protocols(protocol v1.Protocol) (listener, pool string) {
 	listener, pool = string(protocol), string(protocol)
 	if protocol != v1.ProtocolTCP {
 		return listener, pool
 	}
 	switch {
-	case w.tlsContainer() != "":
+	case b.tlsContainer() != "":
 		listener, pool = api.ProtocolTerminatedHTTPS, api.ProtocolHTTP
-	case w.options.XForwardedFor:
+	case b.options.XForwardedFor:
 		listener, pool = api.ProtocolHTTP, api.ProtocolHTTP
 	}
-	switch w.options.ProxyProtocol {
+	switch b.options.ProxyProtocol {
 	case 1:
 		pool = api.ProtocolPROXY
 	case 2:
@@ -144,14 +144,14 @@ func (w *wisher) protocols(protocol v1.Protocol) (listener, pool string) {
 
 // algorithm is how nodes are chosen. The provider ovn has one of its own and no other; the default
 // of the configuration is not meant for it.
-func (w *wisher) algorithm() pools.LBMethod {
-	name, own := first(w.options.Method, w.settings.Method)
-	method, ovn := pools.LBMethod(name), w.around.features.ovn
+func (b *builder) algorithm() pools.LBMethod {
+	name, own := first(b.options.Method, b.settings.Method)
+	method, ovn := pools.LBMethod(name), b.shared.Features.OVN
 	switch {
 	case own && ovn && method != api.AlgorithmSourceIPPort:
-		w.problemOnce(annotation.KeyMethod, name, "Octavia's provider ovn has SOURCE_IP_PORT only: write that, or remove the annotation")
+		b.problemOnce(annotation.KeyMethod, name, "Octavia's provider ovn has SOURCE_IP_PORT only: write that, or remove the annotation")
 	case !ovn && method == api.AlgorithmSourceIPPort && own:
-		w.problemOnce(annotation.KeyMethod, name, "only Octavia's provider ovn has it: write ROUND_ROBIN, LEAST_CONNECTIONS or SOURCE_IP")
+		b.problemOnce(annotation.KeyMethod, name, "only Octavia's provider ovn has it: write ROUND_ROBIN, LEAST_CONNECTIONS or SOURCE_IP")
 	case ovn:
 		return api.AlgorithmSourceIPPort
 	}
@@ -159,27 +159,27 @@ func (w *wisher) algorithm() pools.LBMethod {
 }
 
 // problemOnce notes a problem that every port would note.
-func (w *wisher) problemOnce(key, value, fix string) {
-	if slices.Contains(w.noted, key) {
+func (b *builder) problemOnce(key, value, fix string) {
+	if slices.Contains(b.noted, key) {
 		return
 	}
-	w.noted = append(w.noted, key)
-	w.problems.Add(key, value, fix)
+	b.noted = append(b.noted, key)
+	b.problems.Add(key, value, fix)
 }
 
 // membersOf are the members of one port's pool. A port without a node port has none.
-func (w *wisher) membersOf(port intent.Port, nodes []node, monitor *monitors.CreateOpts) []api.Member {
+func (b *builder) membersOf(port intent.Port, nodes []node, monitor *monitors.CreateOpts) []api.Member {
 	members := []api.Member{}
 	if port.NodePort == 0 {
 		return members
 	}
 	probe := 0
-	if monitor != nil && !w.around.features.ovn {
-		probe = w.probePort(monitor.Type)
+	if monitor != nil && !b.shared.Features.OVN {
+		probe = b.probePort(monitor.Type)
 	}
 	for _, n := range nodes {
 		name := n.name
-		if w.settings.Serial {
+		if b.settings.Serial {
 			name = names.SerialMember(n.name, n.address, int(port.NodePort))
 		}
 		members = append(members, api.Member{Name: name, Address: n.address, Port: int(port.NodePort), SubnetID: n.subnet, MonitorPort: probe})

@@ -1,0 +1,88 @@
+package model
+
+import (
+	"testing"
+
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/annotation"
+)
+
+func TestMemberSubnetDefaultsToPlace(t *testing.T) {
+	const a, b, c, d = "a", "b", "c", "d"
+	own := func(s string) *string { return &s }
+	for _, tt := range []struct {
+		name                   string
+		internal               bool
+		own                    *string
+		class, configured      string
+		wantSubnet, wantMember string
+	}{
+		{name: "the configuration's", configured: a, wantSubnet: a, wantMember: a},
+		{name: "the Service's own before the configuration's", own: own(b), configured: a, wantSubnet: b, wantMember: a},
+		{name: "the class's before the Service's own, external", own: own(b), class: c, configured: a, wantSubnet: c, wantMember: a},
+		{name: "the Service's own before the class's, internal", internal: true, own: own(b), class: c, configured: a, wantSubnet: b, wantMember: a},
+		{name: "the nodes'", wantSubnet: d, wantMember: d},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			b := builder{settings: Settings{Place: Place{SubnetID: tt.configured}}, class: Place{SubnetID: tt.class}, internal: tt.internal, shared: SharedState{NodeSubnet: d}}
+			b.in.Families = []v1.IPFamily{v1.IPv4Protocol}
+			b.options.Place.SubnetID = tt.own
+			lb := b.loadBalancer()
+			if lb.SubnetID != tt.wantSubnet || b.memberSubnet(lb).ID != tt.wantMember {
+				t.Errorf("subnet %q, of members %q; want %q, %q", lb.SubnetID, b.memberSubnet(lb), tt.wantSubnet, tt.wantMember)
+			}
+		})
+	}
+}
+
+// Events keep the reasons that alerts of today look for.
+func TestBuildWarnsWithKnownReasons(t *testing.T) {
+	for reason, b := range map[string]builder{
+		"LoadBalancerFloatingIPSkipped":           {in: intent.Service{Families: []v1.IPFamily{v1.IPv6Protocol}, Annotations: map[string]string{annotation.KeyFloatingSubnet: "tier-a"}}, options: annotation.Options{Place: annotation.Place{FloatingSubnet: new("tier-a")}}},
+		"LoadBalancerExternalNetworkSearchFailed": {in: intent.Service{Families: []v1.IPFamily{v1.IPv4Protocol}}, shared: SharedState{NoExternal: true}},
+	} {
+		t.Run(reason, func(t *testing.T) {
+			t.Parallel()
+			if b.floatingIP() != nil || len(b.warnings) != 1 || b.reasons[b.warnings[0]] != reason {
+				t.Errorf("warnings %q with the reasons %q", b.warnings, b.reasons)
+			}
+		})
+	}
+}
+
+// An empty annotation takes one thing of the configuration away, and not another with it.
+func TestPlaceKeepsConfiguredSettings(t *testing.T) {
+	t.Parallel()
+	settings := Settings{Place: Place{SubnetID: "s-configured", NetworkID: "n-configured"}}
+	for _, tt := range []struct {
+		name            string
+		subnet, network *string
+		class           Place
+		internal        bool
+		wantSubnet      string
+		wantNetwork     string
+	}{
+		{name: "as configured", wantSubnet: "s-configured", wantNetwork: "n-configured"},
+		{name: "an empty subnet", subnet: new(""), wantNetwork: "n-configured"},
+		{name: "an empty network", network: new(""), wantSubnet: "s-configured"},
+		{name: "a subnet does not go with the configured network", subnet: new("s-own"), wantSubnet: "s-own"},
+		{name: "a network does not go with the configured subnet", network: new("n-own"), wantNetwork: "n-own"},
+		{name: "both", subnet: new("s-own"), network: new("n-own"), wantSubnet: "s-own", wantNetwork: "n-own"},
+		{name: "a class", class: Place{SubnetID: "s-class"}, wantSubnet: "s-class"},
+		{name: "the class wins where the load balancer is public", subnet: new("s-own"), class: Place{SubnetID: "s-class"}, wantSubnet: "s-class"},
+		{name: "the annotation wins where it is internal", subnet: new("s-own"), class: Place{SubnetID: "s-class"}, internal: true, wantSubnet: "s-own"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			b := builder{settings: settings, class: tt.class, internal: tt.internal}
+			b.options.Place.SubnetID, b.options.Place.NetworkID = tt.subnet, tt.network
+			var lb LoadBalancer
+			b.place(&lb)
+			if lb.SubnetID != tt.wantSubnet || lb.NetworkID != tt.wantNetwork {
+				t.Errorf("subnet %q, network %q, want %q, %q", lb.SubnetID, lb.NetworkID, tt.wantSubnet, tt.wantNetwork)
+			}
+		})
+	}
+}

@@ -1,0 +1,437 @@
+package model
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+
+	"github.com/gophercloud/gophercloud/v2/openstack/loadbalancer/v2/listeners"
+	"github.com/gophercloud/gophercloud/v2/openstack/loadbalancer/v2/monitors"
+	"github.com/gophercloud/gophercloud/v2/openstack/loadbalancer/v2/pools"
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
+	lbcommon "github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/api"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/annotation"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/names"
+)
+
+// Desired are the objects that should exist for one Service.
+type Desired struct {
+	// Name is the load balancer's, if it is made for this Service.
+	Name string
+	// Reference is the load balancer that the Service names.
+	Reference    string
+	LoadBalancer LoadBalancer
+	MemberSubnet MemberSubnet
+	// Ports in the order of the Service.
+	Ports []Port
+	// FloatingIP is nil for an internal load balancer.
+	FloatingIP *FloatingIP
+	// KeepFloatingIP says that it outlives the Service.
+	KeepFloatingIP bool
+	// Group is nil where security groups are not managed.
+	Group *Group
+	// Warnings are for the Service's owner, Reasons those of their Events where they have one of their own.
+	Warnings []string
+	Reasons  map[string]string
+
+	Features  Features
+	Families  []v1.IPFamily
+	MaxShared int
+	// Serial makes one object with each call.
+	Serial bool
+	// ProbedForLocal says that nobody asks for health monitors: they are there because of
+	// externalTrafficPolicy: Local alone.
+	ProbedForLocal bool
+	// MemberNote is what the Service's annotation says about the members of its pools: see seals.
+	MemberNote string
+}
+
+// LoadBalancer is how a load balancer is made.
+type LoadBalancer struct {
+	Description, Provider, FlavorID, Zone string
+	SubnetID, NetworkID, PortID, Address  string
+	Tags                                  []string
+	// Asked are those of the fields above that the Service itself asks for. Only they are a reason to
+	// replace one that exists: a key of the configuration is for new ones.
+	Asked Asked
+	// From names who else asks for one of them: the Service's class, or a key of the configuration.
+	From From
+}
+
+// MemberSubnet is the subnet from which members are reached, and the annotation or key that names it.
+type MemberSubnet struct{ ID, From string }
+
+// Asked is what of a load balancer a Service itself names.
+type Asked struct{ Subnet, Network, Port, Address, Flavor, Zone bool }
+
+// From is who else names a setting of a load balancer: the Service's class or a key of the configuration. Empty
+// where it is only the Service itself.
+type From struct{ Subnet, Network, Flavor, Zone string }
+
+// PlaceDigest is a short hash of where the Service asks its load balancer to be, for a tag.
+func (lb LoadBalancer) PlaceDigest() string {
+	text := fmt.Sprintf("%q %q %q %q %q %q %v", lb.SubnetID, lb.NetworkID, lb.PortID, lb.Address, lb.FlavorID, lb.Zone, lb.Asked)
+	sum := sha256.Sum256([]byte(text))
+	return hex.EncodeToString(sum[:8])
+}
+
+// Port is what makes one port of the Service: a listener with its pool, the pool's members and
+// health monitor.
+type Port struct {
+	// Transport is TCP, UDP or SCTP.
+	Transport string
+	Number    int
+	Listener  listeners.CreateOpts
+	Pool      pools.CreateOpts
+	Members   []api.Member
+	// Monitor is nil where members are not probed.
+	Monitor *monitors.CreateOpts
+	// ListenerTags and PoolTags are those that the Service's annotations ask for.
+	ListenerTags, PoolTags []string
+}
+
+// builder computes what one Service needs.
+type builder struct {
+	key      lbcommon.Key
+	in       intent.Service
+	settings Settings
+	shared   SharedState
+	serverID func(string) (string, error)
+
+	options  annotation.Options
+	class    Place
+	internal bool
+	problems intent.Problems
+	// noted are the keys of problems that every port would note.
+	noted    []string
+	warnings []string
+	reasons  map[string]string
+}
+
+// Input is what Build computes from.
+type Input struct {
+	Key      lbcommon.Key
+	Service  intent.Service
+	Settings Settings
+	Shared   SharedState
+	// ServerID returns the server of a provider ID.
+	ServerID func(string) (string, error)
+	Nodes    []*v1.Node
+}
+
+// Build returns the objects that should exist for a Service. It is pure.
+func Build(i Input) (Desired, error) {
+	b := builder{key: i.Key, in: i.Service, settings: i.Settings, shared: i.Shared, serverID: i.ServerID}
+	return b.build(i.Nodes)
+}
+
+func (b *builder) build(nodes []*v1.Node) (Desired, error) {
+	var err error
+	b.options, err = annotation.Read(b.in)
+	b.internal = b.settings.Internal || b.options.Internal != nil && *b.options.Internal
+	if b.options.Class != "" {
+		class, ok := b.settings.Classes[b.options.Class]
+		if !ok {
+			b.problems.Add(annotation.KeyClass, b.options.Class, "the configuration has no section [LoadBalancerClass \""+b.options.Class+"\"]: write one that it has, or add it")
+		}
+		b.class = class
+	}
+	d := Desired{
+		Name: names.LoadBalancer(b.key.ClusterName, b.service()), Reference: b.options.LoadBalancerID,
+		Features: b.shared.Features, Families: b.in.Families, MaxShared: b.settings.MaxShared, Serial: b.settings.Serial,
+		ProbedForLocal: b.probedForLocal(),
+		KeepFloatingIP: b.options.KeepFloatingIP, MemberNote: b.in.Annotations[annotation.KeyMembers],
+	}
+	d.LoadBalancer = b.loadBalancer()
+	d.FloatingIP = b.floatingIP()
+	d.MemberSubnet = b.memberSubnet(d.LoadBalancer)
+	members := b.members(nodes, d.MemberSubnet.ID)
+	for i, port := range b.in.Ports {
+		d.Ports = append(d.Ports, b.port(d.Name, i, port, members))
+	}
+	b.check()
+	if b.settings.ManageSecurityGroups {
+		d.Group = b.group(d.Ports, members)
+	}
+	d.Warnings, d.Reasons = b.warnings, b.reasons
+	return d, intent.Join(b.subject(), err, b.problems.Err(b.subject()))
+}
+
+func (b *builder) service() types.NamespacedName {
+	return types.NamespacedName{Namespace: b.key.Namespace, Name: b.key.Name}
+}
+
+func (b *builder) subject() string { return "Service " + b.in.Namespace + "/" + b.in.Name }
+
+func (b *builder) warnf(format string, args ...any) {
+	b.warnings = append(b.warnings, fmt.Sprintf(format, args...))
+}
+
+// warnAs is warnf with the reason that the Event has always had, for alerts that look for it.
+func (b *builder) warnAs(reason, format string, args ...any) {
+	b.warnf(format, args...)
+	if b.reasons == nil {
+		b.reasons = map[string]string{}
+	}
+	b.reasons[b.warnings[len(b.warnings)-1]] = reason
+}
+
+// first returns the first text that says something: a pointer to an empty one says that there is none.
+func first(given *string, others ...string) (value string, own bool) {
+	if given != nil {
+		return *given, *given != ""
+	}
+	return cmp.Or(others...), false
+}
+
+// loadBalancer says where the load balancer is and how it is made.
+func (b *builder) loadBalancer() LoadBalancer {
+	f := b.shared.Features
+	lb := LoadBalancer{
+		Description: names.LoadBalancerDescription(b.key.ClusterName, b.service()), Provider: b.settings.Provider,
+		PortID: b.options.PortID,
+	}
+	if lb.PortID != "" {
+		lb.Asked.Port = true
+	} else {
+		b.place(&lb)
+	}
+	lb.FlavorID, lb.Asked.Flavor = first(b.options.FlavorID, b.settings.FlavorID)
+	if lb.FlavorID != "" && !f.Flavors() {
+		b.unsupported(lb.Asked.Flavor, annotation.KeyFlavorID, lb.FlavorID)
+		lb.FlavorID, lb.Asked.Flavor = "", false
+	}
+	lb.Zone, lb.Asked.Zone = first(b.options.AvailabilityZone, b.settings.AvailabilityZone)
+	if lb.Zone != "" && !f.Zones() {
+		if lb.Asked.Zone {
+			b.warnAs(eventZonesIgnored, "%s", b.unsupportedText(annotation.KeyAvailabilityZone, lb.Zone))
+		}
+		lb.Zone, lb.Asked.Zone = "", false
+	}
+	if lb.FlavorID != "" && !lb.Asked.Flavor {
+		lb.From.Flavor = InConfiguration("flavor-id")
+	}
+	if lb.Zone != "" && !lb.Asked.Zone {
+		lb.From.Zone = InConfiguration("availability-zone")
+	}
+	lb.Address = b.vipAddress()
+	lb.Asked.Address = lb.Address != ""
+	if f.Tags() {
+		lb.Tags = b.options.LoadBalancerTags
+	}
+	return lb
+}
+
+// overrule takes what the class says, if it says anything.
+func overrule(class string, value *string, asked *bool) {
+	if class != "" {
+		*value, *asked = class, false
+	}
+}
+
+// placedByClass notes what of the place the Service's class asks for.
+func (b *builder) placedByClass(lb *LoadBalancer) {
+	class := annotation.KeyClass + " " + intent.Quote(b.options.Class)
+	if lb.SubnetID != "" && lb.SubnetID == b.class.SubnetID && !lb.Asked.Subnet {
+		lb.From.Subnet = class
+	}
+	if lb.NetworkID != "" && lb.NetworkID == b.class.NetworkID && !lb.Asked.Network {
+		lb.From.Network = class
+	}
+}
+
+// place finds subnet and network. The Service's win over those of its class, except for an external
+// load balancer, which has always been made where the class says.
+func (b *builder) place(lb *LoadBalancer) {
+	p := b.options.Place
+	lb.SubnetID, lb.Asked.Subnet = first(p.SubnetID, b.class.SubnetID, b.settings.SubnetID)
+	lb.NetworkID, lb.Asked.Network = first(p.NetworkID, b.class.NetworkID, b.settings.NetworkID)
+	if !b.internal {
+		overrule(b.class.SubnetID, &lb.SubnetID, &lb.Asked.Subnet)
+		overrule(b.class.NetworkID, &lb.NetworkID, &lb.Asked.Network)
+	}
+	// A network that the Service or its class names is not meant to go with the configured subnet, nor
+	// their subnet with the configured network.
+	if b.class.SubnetID == "" && p.SubnetID == nil && (lb.Asked.Network || b.class.NetworkID != "") {
+		lb.SubnetID = ""
+	}
+	if b.class.NetworkID == "" && p.NetworkID == nil && lb.SubnetID != "" && lb.SubnetID != b.settings.SubnetID {
+		lb.NetworkID = ""
+	}
+	b.placedByClass(lb)
+	if lb.SubnetID != "" || lb.NetworkID != "" {
+		return
+	}
+	if lb.SubnetID = b.shared.NodeSubnet; lb.SubnetID == "" {
+		b.problems.Add(annotation.KeySubnetID, "", "nobody says where the load balancer gets its address, and no node's port shows it: set the annotation, or subnet-id in section [LoadBalancer] of the configuration")
+	}
+}
+
+// unsupported warns about a setting that this Octavia cannot do.
+func (b *builder) unsupported(own bool, key, value string) {
+	if own {
+		b.warnf("%s", b.unsupportedText(key, value))
+	}
+}
+
+func (b *builder) unsupportedText(key, value string) string {
+	return fmt.Sprintf("%s is %s: Octavia's provider %s, with version %s of its API, does not support it, so it has no effect; remove it",
+		key, intent.Quote(value), b.settings.Provider, b.shared.Features.Version)
+}
+
+// InConfiguration names a key of the configuration in a text for the Service's owner.
+func InConfiguration(key string) string {
+	return key + " in section [LoadBalancer] of the configuration"
+}
+
+// vipAddress is the address of the load balancer itself that the Service asks for.
+func (b *builder) vipAddress() string {
+	for _, text := range b.options.StaticAddresses {
+		family := FamilyOf(text)
+		if family == "" {
+			b.problems.Add(intent.KeyStaticAddresses, text, "write an IP address")
+			continue
+		}
+		if family == b.in.Families[0] && (b.internal || family == v1.IPv6Protocol) {
+			return text
+		}
+	}
+	return ""
+}
+
+// memberSubnet is the subnet from which members are reached. The configured subnet of addresses
+// stands in for the configured one of members, before the Service's own.
+func (b *builder) memberSubnet(lb LoadBalancer) MemberSubnet {
+	subnet, own := first(b.options.Place.MemberSubnetID, b.class.MemberSubnetID, b.settings.MemberSubnetID, b.settings.SubnetID, lb.SubnetID)
+	from := InConfiguration("member-subnet-id")
+	switch {
+	case own:
+		from = annotation.KeyMemberSubnetID
+	case subnet == b.class.MemberSubnetID:
+		from = annotation.KeyClass + " " + intent.Quote(b.options.Class)
+	}
+	return MemberSubnet{ID: subnet, From: from}
+}
+
+// check finds what no single setting shows.
+func (b *builder) check() {
+	tcp := slices.ContainsFunc(b.in.Ports, func(p intent.Port) bool { return p.Protocol == v1.ProtocolTCP })
+	for _, c := range []struct {
+		key string
+		on  bool
+	}{
+		{annotation.KeyProxyProtocol, b.options.ProxyProtocol != 0}, {annotation.KeyXForwardedFor, b.options.XForwardedFor}, {annotation.KeyTLSContainer, b.tlsContainer() != ""},
+	} {
+		key := c.key
+		value, own := b.in.Annotations[key]
+		switch {
+		case !c.on:
+		case b.shared.Features.OVN:
+			b.problems.Addf(key, value, "Octavia's provider ovn only passes connections on: remove it, or use another provider")
+		case !tcp && own:
+			b.problems.Add(key, value, "it works for TCP, and the Service has no TCP port: remove it")
+		}
+	}
+	b.checkFeatures()
+	if ref := b.tlsContainer(); ref != "" && b.settings.ContainerStore == ContainerStoreBarbican {
+		if _, err := annotation.ParseContainer(ref); err != nil {
+			b.problems.Add(annotation.KeyTLSContainer, ref, err.Error())
+		}
+	}
+}
+
+// checkFeatures finds what this Octavia or its provider cannot do.
+func (b *builder) checkFeatures() {
+	f := b.shared.Features
+	if !f.SCTP() && slices.ContainsFunc(b.in.Ports, func(p intent.Port) bool { return p.Protocol == v1.ProtocolSCTP }) {
+		b.problems.Addf("spec.ports", "", "version %s of Octavia's API has no SCTP, which came with %s: use TCP or UDP", f.Version, versionSCTP)
+	}
+	if !f.Timeouts() {
+		for _, key := range []string{annotation.KeyClientTimeout, annotation.KeyConnectTimeout, annotation.KeyMemberTimeout, annotation.KeyInspectTimeout, intent.KeyIdleTimeout} {
+			value := strings.TrimSpace(b.in.Annotations[key])
+			b.unsupported(value != "", key, value)
+		}
+	}
+	filtered := f.AllowedCIDRs() || f.OVN && b.settings.ManageSecurityGroups
+	if len(b.in.SourceRanges) > 0 && !filtered {
+		b.warnAs(eventSourceRangesIgnored, "spec.loadBalancerSourceRanges has no effect: Octavia's provider %s, with version %s of its API, cannot restrict who connects; set manage-security-groups in the configuration where the provider is ovn",
+			b.settings.Provider, f.Version)
+	}
+	if b.settings.Internal && b.options.Internal != nil && !*b.options.Internal {
+		b.warnAs(eventForcedInternal, "%s is \"false\", but internal-lb in the configuration makes every load balancer internal", annotation.KeyInternal)
+	}
+}
+
+// allowedCIDRs are who may connect: everyone of each family where the Service names nobody.
+func (b *builder) allowedCIDRs() []string {
+	var texts []string
+	for _, family := range b.in.Families {
+		for _, prefix := range b.in.AllowedFrom(family) {
+			texts = append(texts, prefix.String())
+		}
+	}
+	return texts
+}
+
+// OfFamilies keeps the ranges of the families that a load balancer has: Octavia refuses the others.
+func OfFamilies(cidrs []string, families []v1.IPFamily) []string {
+	kept := []string{}
+	for _, text := range cidrs {
+		if prefix, err := netip.ParsePrefix(text); err == nil && slices.Contains(families, FamilyOf(prefix.Addr().String())) {
+			kept = append(kept, text)
+		}
+	}
+	return kept
+}
+
+// VIPFamilies are the families of a load balancer's addresses.
+func VIPFamilies(lb api.LoadBalancer) []v1.IPFamily {
+	families := []v1.IPFamily{FamilyOf(lb.VipAddress)}
+	for _, vip := range lb.AdditionalVips {
+		if f := FamilyOf(vip.IPAddress); !slices.Contains(families, f) {
+			families = append(families, f)
+		}
+	}
+	return families
+}
+
+// selector is which labels a node needs to receive traffic.
+func (b *builder) selector() map[string]string {
+	if b.options.HasNodeLabels {
+		return b.options.NodeLabels
+	}
+	return annotation.ParseNodeLabels(b.settings.NodeSelector)
+}
+
+// tlsContainer is the certificate with which TLS ends at the load balancer; empty for none.
+func (b *builder) tlsContainer() string {
+	ref, _ := first(b.options.TLSContainer, b.settings.TLSContainer)
+	return strings.TrimSpace(ref)
+}
+
+// CreationDigest is a hash of everything that a creation sets but the members, which change with the nodes.
+func (d Desired) CreationDigest() string {
+	type port struct {
+		Listener listeners.CreateOpts
+		Pool     pools.CreateOpts
+	}
+	ports := make([]port, len(d.Ports))
+	for i, p := range d.Ports {
+		ports[i] = port{p.Listener, p.Pool}
+	}
+	text, err := json.Marshal([]any{d.LoadBalancer, ports, d.MemberSubnet.ID})
+	if err != nil {
+		return "" // plain values can always be encoded
+	}
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:8])
+}

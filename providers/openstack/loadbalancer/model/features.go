@@ -1,0 +1,69 @@
+package model
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// Version is one of Octavia's API. What a version lacks is left out of requests, or is a problem of the Service.
+type Version struct{ major, minor int }
+
+// Versions in which Octavia's API learnt something.
+var (
+	versionTimeouts       = Version{2, 1}
+	VersionTags           = Version{2, 5}
+	versionFlavors        = Version{2, 6}
+	versionAllowedCIDRs   = Version{2, 12}
+	versionZones          = Version{2, 14}
+	versionUDPMonitors    = Version{2, 16}
+	versionSCTP           = Version{2, 23}
+	versionAdditionalVIPs = Version{2, 26}
+)
+
+// NewestVersion returns the NewestVersion of versions such as v2.26. An answer without any is an error: reading it
+// as an old version would switch off what load balancers have.
+func NewestVersion(versions []string) (Version, error) {
+	var best Version
+	for _, text := range versions {
+		major, minor, _ := strings.Cut(strings.TrimPrefix(text, "v"), ".")
+		x, errX := strconv.Atoi(major)
+		y, errY := strconv.Atoi(minor)
+		if errX != nil || minor != "" && errY != nil {
+			continue
+		}
+		if v := (Version{x, y}); best.before(v) {
+			best = v
+		}
+	}
+	if best.major == 0 {
+		return best, fmt.Errorf("octavia names no version of its API that can be read: %q", versions)
+	}
+	return best, nil
+}
+
+func (v Version) before(other Version) bool {
+	return v.major < other.major || v.major == other.major && v.minor < other.minor
+}
+
+func (v Version) String() string { return fmt.Sprintf("%d.%d", v.major, v.minor) }
+
+// Features are what a version and a provider of Octavia can do together.
+type Features struct {
+	Version Version
+	// OVN is set for the provider ovn.
+	OVN bool
+}
+
+func (f Features) since(v Version) bool { return !f.Version.before(v) }
+
+// The features of an Octavia, by the settings that need them.
+
+func (f Features) Tags() bool           { return f.since(VersionTags) }
+func (f Features) Timeouts() bool       { return f.since(versionTimeouts) && !f.OVN }
+func (f Features) Flavors() bool        { return f.since(versionFlavors) && !f.OVN }
+func (f Features) AllowedCIDRs() bool   { return f.since(versionAllowedCIDRs) && !f.OVN }
+func (f Features) Zones() bool          { return f.since(versionZones) && !f.OVN }
+func (f Features) UDPMonitors() bool    { return f.since(versionUDPMonitors) && !f.OVN }
+func (f Features) SCTP() bool           { return f.since(versionSCTP) }
+func (f Features) AdditionalVIPs() bool { return f.since(versionAdditionalVIPs) }

@@ -1,0 +1,96 @@
+package model
+
+import (
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/gophercloud/gophercloud/v2/openstack/loadbalancer/v2/monitors"
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/annotation"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/names"
+)
+
+// monitored says whether nodes are probed. With externalTrafficPolicy: Local they are unless the
+// Service says otherwise: most nodes have no pod then, and only a probe knows which have.
+func (b *builder) monitored() bool {
+	if on := b.options.Monitor.Enabled; on != nil {
+		return *on
+	}
+	return b.settings.CreateMonitor || b.in.LocalTraffic
+}
+
+// probedForLocal says whether they are for that reason alone.
+func (b *builder) probedForLocal() bool {
+	return b.in.LocalTraffic && b.options.Monitor.Enabled == nil && !b.settings.CreateMonitor
+}
+
+// monitor says how the nodes are probed for one port; nil for not at all.
+func (b *builder) monitor(lbName string, index int, port intent.Port) *monitors.CreateOpts {
+	if !b.monitored() {
+		if index == 0 && b.in.LocalTraffic {
+			b.warnf("%s is off, so that with externalTrafficPolicy: Local the connections that reach a node without a pod are lost: remove the annotation", annotation.KeyMonitor)
+		}
+		return nil
+	}
+	m, s := b.options.Monitor, b.settings
+	delay, timeout := valueOr(m.Delay, s.MonitorDelay), valueOr(m.Timeout, s.MonitorTimeout)
+	if m.Delay != nil && m.Timeout == nil {
+		timeout = min(timeout, delay)
+	}
+	if timeout > delay {
+		b.problemOnce(annotation.KeyMonitorTimeout, timeout.String(), fmt.Sprintf("it exceeds the time between two probes, which is %s: write at most that", delay))
+	}
+	spec := &monitors.CreateOpts{
+		Name: names.HealthMonitor(index, lbName), Type: b.monitorType(port.Protocol),
+		Delay: seconds(delay), Timeout: seconds(timeout), MaxRetries: valueOr(m.Retries, s.MonitorMaxRetries), MaxRetriesDown: valueOr(m.Down, s.MonitorMaxRetryDown),
+	}
+	if spec.Type == monitors.TypeUDPConnect && delay < shortestUDPProbe {
+		b.problemOnce(annotation.KeyMonitorDelay, delay.String(), fmt.Sprintf("Octavia probes UDP ports every %s at most: write that or more", shortestUDPProbe))
+	}
+	if spec.Type == monitors.TypeHTTP {
+		spec.URLPath, spec.HTTPMethod, spec.ExpectedCodes = m.Path, http.MethodGet, "200"
+		if spec.URLPath == "" {
+			spec.URLPath = "/"
+		}
+	}
+	return spec
+}
+
+// monitorType is how a port is probed. The provider ovn has no HTTP probes, and Octavia had none for
+// UDP at first: a plain probe stands in, which nodes without a pod fail too where Local traffic is dropped.
+func (b *builder) monitorType(protocol v1.Protocol) string {
+	plain := map[v1.Protocol]string{v1.ProtocolTCP: monitors.TypeTCP, v1.ProtocolUDP: monitors.TypeUDPConnect, v1.ProtocolSCTP: monitors.TypeSCTP}[protocol]
+	if b.options.Monitor.Protocol != string(intent.HealthCheckHTTP) || b.in.LocalTraffic && b.options.Monitor.Port == 0 {
+		return plain
+	}
+	f := b.shared.Features
+	switch {
+	case f.OVN && !b.in.LocalTraffic:
+		b.problemOnce(intent.KeyHealthCheckProtocol, "HTTP", "Octavia's provider ovn has no HTTP probes: write TCP")
+		return plain
+	case f.OVN, protocol == v1.ProtocolUDP && !f.UDPMonitors():
+		return plain
+	}
+	return monitors.TypeHTTP
+}
+
+// probePort is where members are probed; 0 for the port of the traffic.
+func (b *builder) probePort(kind string) int {
+	if kind != monitors.TypeHTTP && b.in.LocalTraffic {
+		return 0
+	}
+	return int(b.options.Monitor.Port)
+}
+
+func valueOr[T any](given *T, standard T) T {
+	if given != nil {
+		return *given
+	}
+	return standard
+}
+
+// seconds rounds up, because a zero would mean "off" or "the default".
+func seconds(d time.Duration) int { return int((d + time.Second - 1) / time.Second) }

@@ -1,0 +1,103 @@
+package model
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/extensions/security/rules"
+
+	"github.com/unified-ccm/unified-ccm/providers/openstack/api"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/names"
+)
+
+// Group opens the node ports of a Service on the Neutron ports of nodes.
+type Group struct {
+	Name, Description string
+	// Rules without the group's ID.
+	Rules []rules.CreateOpts
+	// Ports are the node's ports that get the group, by ID.
+	Ports []api.Port
+}
+
+// group works out the managed security group. Connections come from the load balancer's place in
+// the members' subnet, or, with the provider ovn, from the clients themselves.
+func (b *builder) group(ports []Port, nodes []node) *Group {
+	g := &Group{
+		Name:        names.SecurityGroup(b.key.UID, b.service()),
+		Description: names.SecurityGroupDescription(b.key.ClusterName, b.service()),
+	}
+	var subnets []string
+	for _, n := range nodes {
+		port, subnet := PortWithAddress(b.shared.NodePorts[n.server], n.address)
+		if port.ID == "" {
+			b.warnf("node %s has no port with the address %s, so that its node ports cannot be opened for the load balancer", n.name, n.address)
+			continue
+		}
+		if n.subnet != "" {
+			subnet = n.subnet
+		}
+		if !slices.Contains(subnets, subnet) {
+			subnets = append(subnets, subnet)
+		}
+		if port.PortSecurity == nil || *port.PortSecurity {
+			g.Ports = append(g.Ports, port)
+		}
+	}
+	slices.SortFunc(g.Ports, func(a, b api.Port) int { return cmp.Compare(a.ID, b.ID) })
+	g.Ports = slices.CompactFunc(g.Ports, func(a, b api.Port) bool { return a.ID == b.ID })
+	var inside []string
+	for _, id := range subnets {
+		if s, ok := b.shared.Subnets[id]; ok {
+			inside = append(inside, s.CIDR)
+		}
+	}
+	slices.Sort(inside)
+	from := inside
+	if b.shared.Features.OVN {
+		from = b.allowedCIDRs()
+	}
+	for i, port := range ports {
+		nodePort := int(b.in.Ports[i].NodePort)
+		if nodePort == 0 {
+			continue
+		}
+		for _, cidr := range from {
+			g.Rules = append(g.Rules, rule(strings.ToLower(port.Transport), nodePort, cidr))
+		}
+	}
+	if probe := int(b.in.HealthCheck.Port); probe != 0 {
+		for _, cidr := range inside {
+			g.Rules = append(g.Rules, rule("tcp", probe, cidr))
+		}
+	}
+	g.Rules = sortRules(g.Rules)
+	return g
+}
+
+func rule(protocol string, port int, cidr string) rules.CreateOpts {
+	ether := rules.EtherType4
+	if strings.Contains(cidr, ":") {
+		ether = rules.EtherType6
+	}
+	return rules.CreateOpts{Direction: rules.DirIngress, EtherType: ether, Protocol: rules.RuleProtocol(protocol), PortRangeMin: port, PortRangeMax: port, RemoteIPPrefix: cidr}
+}
+
+func sortRules(list []rules.CreateOpts) []rules.CreateOpts {
+	slices.SortFunc(list, func(a, b rules.CreateOpts) int { return cmp.Compare(ShowRule(a), ShowRule(b)) })
+	return slices.Compact(list)
+}
+
+// ShowRule is a rule as a person reads it, and what tells it from others.
+func ShowRule(r rules.CreateOpts) string {
+	return fmt.Sprintf("%s %s %d-%d from %s", r.EtherType, r.Protocol, r.PortRangeMin, r.PortRangeMax, cmp.Or(r.RemoteIPPrefix, r.RemoteGroupID, "everywhere"))
+}
+
+// RuleOf returns what would create a rule. Neutron keeps protocols as they were sent.
+func RuleOf(r api.SecurityGroupRule) rules.CreateOpts {
+	return rules.CreateOpts{
+		EtherType: rules.RuleEtherType(r.EtherType), Protocol: rules.RuleProtocol(strings.ToLower(r.Protocol)),
+		PortRangeMin: r.PortRangeMin, PortRangeMax: r.PortRangeMax, RemoteIPPrefix: r.RemoteIPPrefix, RemoteGroupID: r.RemoteGroupID,
+	}
+}

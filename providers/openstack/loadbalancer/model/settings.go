@@ -1,0 +1,88 @@
+package model
+
+import "time"
+
+// Reasons of Events that managers before this one had for the same things: alerts may look for them.
+const (
+	eventForcedInternal      = "LoadBalancerForcedInternal"
+	eventNoExternalNetwork   = "LoadBalancerExternalNetworkSearchFailed"
+	eventSourceRangesIgnored = "LoadBalancerSourceRangesIgnored"
+	eventZonesIgnored        = "LoadBalancerAvailabilityZonesIgnored"
+	eventFloatingIPSkipped   = "LoadBalancerFloatingIPSkipped"
+)
+
+// ProviderOVN is Octavia's provider that works without machines of its own, and with fewer features.
+const ProviderOVN = "ovn"
+
+// ContainerStoreBarbican is the container-store whose references are looked up before they are used.
+const ContainerStoreBarbican = "barbican"
+
+// Place is where addresses come from: a section of the configuration. FloatingSubnet is a pattern
+// and FloatingSubnetTags an expression; all others are IDs. Empty fields say nothing.
+type Place struct {
+	FloatingNetworkID, FloatingSubnetID, FloatingSubnet, FloatingSubnetTags string
+	SubnetID, NetworkID, MemberSubnetID                                     string
+}
+
+// Settings are what the configuration says about load balancers.
+type Settings struct {
+	// Provider is Octavia's provider.
+	Provider string
+	// Method is Octavia's algorithm; the provider ovn has only one, which replaces the default ROUND_ROBIN.
+	Method string
+	Place
+	// Classes by name.
+	Classes map[string]Place
+	// Internal makes every load balancer internal.
+	Internal             bool
+	ManageSecurityGroups bool
+	// CreateMonitor is whether nodes are probed where the Service does not say.
+	CreateMonitor                          bool
+	MonitorDelay, MonitorTimeout           time.Duration
+	MonitorMaxRetries, MonitorMaxRetryDown int
+	// NodeSelector limits the nodes that receive traffic: label=value,label.
+	NodeSelector string
+	// NoCascade deletes load balancers piece by piece.
+	NoCascade bool
+	// FlavorID and AvailabilityZone are Octavia's.
+	FlavorID, AvailabilityZone string
+	// IngressHostname makes the status show a host name, IP address and suffix, where the PROXY protocol is used.
+	IngressHostname       bool
+	IngressHostnameSuffix string
+	// TLSContainer is used where the Service does not say.
+	TLSContainer   string
+	ContainerStore string
+	// MaxShared is how many Services may share a load balancer.
+	MaxShared int
+	// Serial makes one object with each call.
+	Serial bool
+}
+
+// WithDefaults fills in what a configuration without any key means.
+func (s Settings) WithDefaults() Settings {
+	if s.Provider == "" {
+		s.Provider = "amphora"
+	}
+	if s.MaxShared == 0 {
+		s.MaxShared = 2
+	}
+	if s.MonitorDelay == 0 {
+		s.MonitorDelay = 5 * time.Second
+	}
+	if s.MonitorTimeout == 0 {
+		s.MonitorTimeout = 3 * time.Second
+	}
+	if s.MonitorMaxRetries == 0 {
+		s.MonitorMaxRetries = 1
+	}
+	if s.MonitorMaxRetryDown == 0 {
+		s.MonitorMaxRetryDown = 3
+	}
+	if s.ContainerStore == "" {
+		s.ContainerStore = ContainerStoreBarbican
+	}
+	if s.IngressHostnameSuffix == "" {
+		s.IngressHostnameSuffix = "nip.io"
+	}
+	return s
+}

@@ -1,0 +1,66 @@
+package model
+
+import (
+	"net/netip"
+
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/unified-ccm/unified-ccm/providers/openstack/api"
+)
+
+// SharedState are what Services share and do not own.
+type SharedState struct {
+	Features Features
+	// NodeSubnet is where the nodes are; it is known where the configuration names no subnet.
+	NodeSubnet string
+	// Subnets by ID; known where security groups are managed.
+	Subnets map[string]api.Subnet
+	// NodePorts are the ports of each server; known where security groups are managed.
+	NodePorts map[string][]api.Port
+	// External is the network that floating IPs come from where nobody names one; NoExternal says that there is none.
+	External   string
+	NoExternal bool
+}
+
+// PortWithAddress returns the port that has the address, and its subnet.
+func PortWithAddress(ports []api.Port, address string) (port api.Port, subnet string) {
+	for _, p := range ports {
+		for _, f := range p.FixedIPs {
+			if SameIP(f.Address, address) {
+				return p, f.SubnetID
+			}
+		}
+	}
+	return api.Port{}, ""
+}
+
+// NodeAddress is where a node receives traffic: its first internal address of the family, else its first external one.
+func NodeAddress(n *v1.Node, family v1.IPFamily) string {
+	for _, kind := range []v1.NodeAddressType{v1.NodeInternalIP, v1.NodeExternalIP} {
+		for _, a := range n.Status.Addresses {
+			if a.Type == kind && FamilyOf(a.Address) == family {
+				return a.Address
+			}
+		}
+	}
+	return ""
+}
+
+// FamilyOf is "" for what is no address.
+func FamilyOf(ip string) v1.IPFamily {
+	addr, err := netip.ParseAddr(ip)
+	switch {
+	case err != nil:
+		return ""
+	case addr.Unmap().Is6():
+		return v1.IPv6Protocol
+	}
+	return v1.IPv4Protocol
+}
+
+// SameIP compares addresses however they are written.
+func SameIP(a, b string) bool {
+	x, errA := netip.ParseAddr(a)
+	y, errB := netip.ParseAddr(b)
+	return errA == nil && errB == nil && x.Unmap() == y.Unmap()
+}
