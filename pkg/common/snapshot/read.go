@@ -17,11 +17,13 @@ func (t *Table[T]) RefreshSince(ctx context.Context, oldest time.Time) error {
 	return t.list(ctx, func(last Reading) bool { return !last.at.Before(oldest) })
 }
 
-// Reread makes sure that the list was read after the call. Callers that come before the read starts share it.
-func (t *Table[T]) Reread(ctx context.Context) error {
-	now := t.store.generation.Load()
-	return t.list(ctx, func(last Reading) bool { return last.generation > now })
+// RefreshAfter reads the list unless the last one started after r.
+func (t *Table[T]) RefreshAfter(ctx context.Context, r Reading) error {
+	return t.list(ctx, func(last Reading) bool { return last.After(r) })
 }
+
+// Reread makes sure that the list was read after the call. Callers that come before the read starts share it.
+func (t *Table[T]) Reread(ctx context.Context) error { return t.RefreshAfter(ctx, t.store.Begin()) }
 
 // Listed returns the start of the last complete list, and whether it may be used: false before the
 // first list and after Invalidate.

@@ -41,6 +41,9 @@ func (t *Table[T]) Delete(id string) {
 	t.forgetDetails(id, generation)
 }
 
+// Forget drops what is known of an object: it has to be read again.
+func (t *Table[T]) Forget(id string) { t.forget(id, t.store.wrote()) }
+
 // forgetDetails drops the details of an object. The lock is held.
 func (t *Table[T]) forgetDetails(id string, generation uint64) {
 	for _, d := range t.details {

@@ -91,7 +91,9 @@ func (d *differ) attributesUpdate(f plan.Fields, request *elbtypes.LoadBalancerA
 		Fields: f,
 		Do: func(ctx context.Context, _ *plan.Handles) error {
 			_, err := d.cloud.options.API.ModifyLoadBalancerAttributes(ctx, &elb.ModifyLoadBalancerAttributesInput{LoadBalancerName: &d.name, LoadBalancerAttributes: request})
-			return d.write(d.blame("ModifyLoadBalancerAttributes", err), func(b *Balancer) { b.Attributes = after })
+			return d.wrote(d.blame("ModifyLoadBalancerAttributes", err), func(s *store) {
+				s.attributes.Update(d.name, func(have *Attributes) { *have = after })
+			})
 		},
 	}
 }

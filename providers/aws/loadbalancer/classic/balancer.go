@@ -138,7 +138,7 @@ func (d *differ) create(groups []vpc.GroupRef, after []plan.Ref) plan.Change {
 			}
 			b := d.initial()
 			b.DNS, b.Groups = aws.ToString(out.DNSName), groupIDs
-			d.cloud.store.made(b)
+			d.cloud.store.create(b)
 			return nil
 		},
 	}
@@ -147,7 +147,7 @@ func (d *differ) create(groups []vpc.GroupRef, after []plan.Ref) plan.Change {
 // created looks at what there is where the name was taken: an earlier reply may have been lost, or
 // the load balancer is somebody else's.
 func (d *differ) created(ctx context.Context, err error) error {
-	d.cloud.store.doubt(d.name)
+	d.cloud.store.state.MarkUncertain(d.name)
 	if !cloudapi.Is(err, cloudapi.AlreadyExists) {
 		return err
 	}
@@ -172,10 +172,10 @@ func (d *differ) delete(after []plan.Ref) plan.Change {
 			_, err := d.cloud.options.API.DeleteLoadBalancer(ctx, &elb.DeleteLoadBalancerInput{LoadBalancerName: &d.name})
 			err = awserr.Wrap("DeleteLoadBalancer", err)
 			if err != nil && !cloudapi.Is(err, cloudapi.NotFound) {
-				d.cloud.store.doubt(d.name)
+				d.cloud.store.state.MarkUncertain(d.name)
 				return err
 			}
-			d.cloud.store.gone(d.name)
+			d.cloud.store.balancers.Delete(d.name)
 			return nil
 		},
 	}

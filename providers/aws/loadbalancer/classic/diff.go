@@ -161,15 +161,20 @@ func (d *differ) refuseForeign(b Balancer) error {
 			b.Name, owner, d.cloud.options.Cluster.ID, d.cloud.options.VPC)}
 }
 
-// write books a mutation in the shared snapshot: what it changed, or, when it failed, that nobody
-// knows how far it got. It returns err.
-func (d *differ) write(err error, change func(*Balancer)) error {
+// wrote notes the outcome of a write in the snapshot: what it changed, or, if it failed, that its outcome
+// is uncertain. It returns err.
+func (d *differ) wrote(err error, change func(*store)) error {
 	if err != nil {
-		d.cloud.store.doubt(d.name)
+		d.cloud.store.state.MarkUncertain(d.name)
 		return err
 	}
-	d.cloud.store.wrote(d.name, change)
+	change(d.cloud.store)
 	return nil
+}
+
+// write is wrote for what describes the load balancer.
+func (d *differ) write(err error, change func(*Balancer)) error {
+	return d.wrote(err, func(s *store) { s.balancers.Update(d.name, change) })
 }
 
 // blame classifies an error, and names the annotation that is behind it.

@@ -2,6 +2,7 @@ package classic
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"strings"
 
@@ -40,7 +41,7 @@ func (d *Desired) desireGroups(c Options, r Request) {
 
 // groupTags are the load balancer's without the name of the Service, which its group has never had.
 func groupTags(balancer map[string]string) map[string]string {
-	tags := cloneMap(balancer)
+	tags := maps.Clone(balancer)
 	delete(tags, names.ServiceTag)
 	return tags
 }

@@ -32,7 +32,7 @@ func (c *Cloud) Inventory(ctx context.Context, key lbcommon.Key, fresh lbcommon.
 
 func (c *Cloud) observe(ctx context.Context, key lbcommon.Key, fresh bool, d depth) (Observed, error) {
 	name := Name(key)
-	balancer, err := c.store.cached(ctx, name, fresh, d)
+	balancer, err := c.store.observe(ctx, name, fresh, d)
 	if err != nil {
 		return Observed{}, err
 	}
@@ -44,5 +44,5 @@ func (c *Cloud) observe(ctx context.Context, key lbcommon.Key, fresh bool, d dep
 	if err != nil {
 		return Observed{}, err
 	}
-	return Observed{Balancer: balancer, Groups: groups, InUse: c.store.groupsOfOthers(name)}, nil
+	return Observed{Balancer: balancer, Groups: groups, InUse: c.store.sharedGroups(name)}, nil
 }

@@ -5,7 +5,6 @@ import (
 	"maps"
 	"regexp"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -14,19 +13,19 @@ import (
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
 	"github.com/unified-ccm/unified-ccm/pkg/common/locks"
+	"github.com/unified-ccm/unified-ccm/pkg/common/snapshot"
 	"github.com/unified-ccm/unified-ccm/providers/aws/api"
 	"github.com/unified-ccm/unified-ccm/providers/aws/awserr"
 )
 
 const (
-	// listAge is how old the shared list of load balancers may be. It only has to span a burst,
-	// such as a restart that looks at every Service within seconds.
+	// listAge is the max age of the shared list of load balancers. It only has to span a burst,
+	// such as a restart that reconciles every Service within seconds.
 	listAge = 30 * time.Second
-	// detailAge is how old tags and attributes may be, which take calls of their own. Our own
-	// writes keep them true; what somebody else changes, the audit finds at this pace.
+	// detailAge is the max age of tags and attributes, which take calls of their own. Our own
+	// writes keep them true; what other clients change, the audit finds at this pace.
 	detailAge = 30 * time.Minute
-	// settleTime is how long AWS may take to show a new load balancer to reads; until then one
-	// that we made and that a list lacks is taken to exist.
+	// settleTime bounds how long reads may miss a new load balancer.
 	settleTime = time.Minute
 
 	// listPage and tagPage are the largest that the API reference allows.
@@ -37,7 +36,7 @@ const (
 // ourName matches the names that the manager gives: tags of such load balancers are read together.
 var ourName = regexp.MustCompile(`^a[0-9a-f]{31}$`)
 
-// depth says how much of a load balancer is read.
+// depth is how much of a load balancer is read.
 type depth int
 
 const (
@@ -49,71 +48,49 @@ const (
 	full
 )
 
-// store is the snapshot that all Services share: one bulk read serves everybody until it is too
-// old, and our own writes keep it true in the meantime.
+// store is the snapshot that all Services share. Its tables are by name, which is the owner of
+// uncertain outcomes as well.
 type store struct {
 	api   api.ELB
-	clock clock.PassiveClock
-	// listing and tagging are held by the one caller that reads.
-	listing, tagging locks.Mutex
-
-	mu      sync.Mutex
-	entries map[string]*entry
-	readAt  time.Time
-	// writes counts our own writes, so that a read knows which of them it may have missed.
-	writes uint64
-}
-
-// entry is what is known of one load balancer. Entries are replaced, never changed.
-type entry struct {
-	// balancer is nil if there is none; its tags and attributes are not filled in.
-	balancer   *Balancer
-	tags       map[string]string
-	tagsAt     time.Time
-	attributes Attributes
-	attrsAt    time.Time
-	writtenAt  uint64
-	madeAt     time.Time
-	// stale says that a write failed in a way that leaves open what was done.
-	stale bool
+	state *snapshot.Store
+	// balancers have neither tags nor attributes, which calls of their own read.
+	balancers  *snapshot.Table[Balancer]
+	tags       *snapshot.Table[map[string]string]
+	attributes *snapshot.Table[Attributes]
+	// tagging is held by the one caller that reads tags.
+	tagging locks.Mutex
 }
 
 func newStore(client api.ELB, c clock.PassiveClock) *store {
-	return &store{api: client, clock: c, entries: map[string]*entry{}}
+	s := &store{api: client, state: snapshot.NewStore(c)}
+	s.balancers = snapshot.NewTable(s.state, snapshot.Kind[Balancer]{
+		ID: func(b Balancer) string { return b.Name }, List: s.list, MaxAge: listAge, Settle: settleTime,
+	})
+	s.tags = snapshot.NewTable(s.state, snapshot.Kind[map[string]string]{MaxAge: detailAge})
+	s.attributes = snapshot.NewTable(s.state, snapshot.Kind[Attributes]{MaxAge: detailAge})
+	s.balancers.Owns(s.tags, s.attributes)
+	return s
 }
 
-// cached returns a load balancer, or nil if there is none, out of the snapshot; fresh reads it.
-func (s *store) cached(ctx context.Context, name string, fresh bool, d depth) (*Balancer, error) {
-	if err := s.refresh(ctx); err != nil {
+// observe returns a load balancer, or nil if there is none, out of the snapshot; fresh reads it.
+func (s *store) observe(ctx context.Context, name string, fresh bool, d depth) (*Balancer, error) {
+	if err := s.balancers.Refresh(ctx); err != nil {
 		return nil, err
 	}
-	if fresh || s.get(name).stale {
+	if fresh || s.state.IsUncertain(name) {
 		return s.read(ctx, name, d)
 	}
-	return s.complete(ctx, name, d)
-}
-
-// complete returns what is known, and reads the tags and attributes that are not.
-func (s *store) complete(ctx context.Context, name string, d depth) (*Balancer, error) {
-	e := s.get(name)
-	if e.balancer == nil {
+	if _, exists := s.balancers.Get(name); !exists {
 		return nil, nil
 	}
-	if d >= marked && !s.recent(e.tagsAt) {
-		if err := s.readTags(ctx, name); err != nil {
-			return s.vanished(ctx, name, err)
-		}
+	if err := s.readDetails(ctx, name, d); err != nil {
+		return s.confirmMissing(ctx, name, err)
 	}
-	if d >= full && !s.recent(e.attrsAt) {
-		if err := s.readAttributes(ctx, name); err != nil {
-			return s.vanished(ctx, name, err)
-		}
-	}
-	return s.get(name).whole(), nil
+	return s.get(name), nil
 }
 
-// vanished takes "no such load balancer" for the answer that it is, once the load balancer itself was asked for.
-func (s *store) vanished(ctx context.Context, name string, err error) (*Balancer, error) {
+// confirmMissing reads the load balancer after a read of its details did not find it.
+func (s *store) confirmMissing(ctx context.Context, name string, err error) (*Balancer, error) {
 	if !cloudapi.Is(err, cloudapi.NotFound) {
 		return nil, err
 	}
@@ -124,133 +101,88 @@ func (s *store) vanished(ctx context.Context, name string, err error) (*Balancer
 	return nil, err // It exists, and its tags do not: AWS does not agree with itself yet.
 }
 
-// read asks AWS about one load balancer.
+// read reads one load balancer with its details.
 func (s *store) read(ctx context.Context, name string, d depth) (*Balancer, error) {
-	before := s.countWrites()
+	r := s.state.Begin()
 	out, err := s.api.DescribeLoadBalancers(ctx, &elb.DescribeLoadBalancersInput{LoadBalancerNames: []string{name}})
 	err = awserr.Wrap("DescribeLoadBalancers", err)
-	var found *Balancer
 	switch {
-	case cloudapi.Is(err, cloudapi.NotFound):
-	case err != nil:
+	case err != nil && !cloudapi.Is(err, cloudapi.NotFound):
 		return nil, err
-	case len(out.LoadBalancerDescriptions) == 1:
-		b := toBalancer(out.LoadBalancerDescriptions[0])
-		found = &b
+	case err == nil && len(out.LoadBalancerDescriptions) == 1:
+		s.balancers.Merge(r, name, toBalancer(out.LoadBalancerDescriptions[0]))
+	default:
+		s.balancers.MergeMissing(r, name)
 	}
-	s.mu.Lock()
-	if e := s.lockedGet(name); e.writtenAt <= before {
-		if found == nil && e.balancer != nil && s.clock.Since(e.madeAt) < settleTime {
-			found = e.balancer
-		}
-		s.entries[name] = &entry{balancer: found, writtenAt: e.writtenAt, madeAt: e.madeAt}
-	}
-	s.mu.Unlock()
-	if found == nil || d == shallow {
-		return s.get(name).whole(), nil
-	}
-	return s.details(ctx, name, d)
-}
-
-// details reads tags and attributes of a load balancer that has just been read.
-func (s *store) details(ctx context.Context, name string, d depth) (*Balancer, error) {
-	if err := s.readTags(ctx, name); err != nil && !s.isNew(name, err) {
-		return nil, err
-	}
-	if d >= full {
-		if err := s.readAttributes(ctx, name); err != nil && !s.isNew(name, err) {
+	s.tags.Forget(name)
+	s.attributes.Forget(name)
+	s.state.Confirm(name, r)
+	if _, exists := s.balancers.Get(name); exists && d > shallow {
+		if err := s.readDetails(ctx, name, d); err != nil && !s.isNew(name, err) {
 			return nil, err
 		}
 	}
-	return s.get(name).whole(), nil
+	return s.get(name), nil
 }
 
-// isNew says whether an error only means that AWS does not show a load balancer yet that we made.
+// readDetails reads the tags and attributes that are not fresh, as far as the depth asks for them.
+func (s *store) readDetails(ctx context.Context, name string, d depth) error {
+	if d >= marked && !s.tags.Fresh(name) {
+		if err := s.readTags(ctx, name); err != nil {
+			return err
+		}
+	}
+	if d >= full && !s.attributes.Fresh(name) {
+		return s.readAttributes(ctx, name)
+	}
+	return nil
+}
+
+// isNew reports whether an error only means that AWS does not show a load balancer yet that we created.
 func (s *store) isNew(name string, err error) bool {
-	return cloudapi.Is(err, cloudapi.NotFound) && s.clock.Since(s.get(name).madeAt) < settleTime
+	return cloudapi.Is(err, cloudapi.NotFound) && s.balancers.Settling(name)
 }
 
-// refresh reads the list of all load balancers if it is too old. Callers that come while one is
-// reading wait for it.
-func (s *store) refresh(ctx context.Context) error {
-	if s.isFresh() {
-		return nil
-	}
-	done, err := s.listing.Lock(ctx)
-	if err != nil {
-		return err
-	}
-	defer done()
-	if s.isFresh() {
-		return nil
-	}
-	before, started := s.countWrites(), s.clock.Now()
-	read := map[string]*Balancer{}
+// list reads all load balancers.
+func (s *store) list(ctx context.Context) ([]Balancer, error) {
+	var list []Balancer
 	pages := elb.NewDescribeLoadBalancersPaginator(s.api, &elb.DescribeLoadBalancersInput{PageSize: aws.Int32(listPage)})
 	for pages.HasMorePages() {
 		page, err := pages.NextPage(ctx)
 		if err != nil {
-			return awserr.Wrap("DescribeLoadBalancers", err)
+			return nil, awserr.Wrap("DescribeLoadBalancers", err)
 		}
 		for _, in := range page.LoadBalancerDescriptions {
-			b := toBalancer(in)
-			read[b.Name] = &b
+			list = append(list, toBalancer(in))
 		}
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.merge(read, before)
-	s.readAt = started
-	return nil
+	return list, nil
 }
 
-// merge takes over a list. What was written while it was read is newer, and what was made a moment
-// ago may not be in it yet. The lock is held.
-func (s *store) merge(read map[string]*Balancer, before uint64) {
-	entries := make(map[string]*entry, len(read))
-	for name, b := range read {
-		e := *s.lockedGet(name)
-		e.balancer = b
-		entries[name] = &e
-	}
-	for name, e := range s.entries {
-		_, seen := read[name]
-		switch {
-		case e.writtenAt > before, e.balancer != nil && !seen && s.clock.Since(e.madeAt) < settleTime:
-			entries[name] = e
-		case e.stale && !seen:
-			entries[name] = &entry{stale: true, writtenAt: e.writtenAt}
-		}
-	}
-	s.entries = entries
-}
-
-// readTags reads the tags of one load balancer, together with those of others that will be asked for.
+// readTags reads the tags of one load balancer, together with those of others that will be needed.
 func (s *store) readTags(ctx context.Context, name string) error {
-	done, err := s.tagging.Lock(ctx)
+	unlock, err := s.tagging.Lock(ctx)
 	if err != nil {
 		return err
 	}
-	defer done()
-	if s.recent(s.get(name).tagsAt) {
+	defer unlock()
+	if s.tags.Fresh(name) {
 		return nil
 	}
 	batch := s.untagged(name)
 	err = s.readTagsOf(ctx, batch)
 	if len(batch) > 1 && cloudapi.Is(err, cloudapi.NotFound) {
-		err = s.readTagsOf(ctx, []string{name}) // One of the others has gone, which refuses the whole call.
+		err = s.readTagsOf(ctx, []string{name}) // One of the others was deleted, which refuses the whole call.
 	}
 	return err
 }
 
 // untagged returns a name and others whose tags are not known, as many as one call takes.
 func (s *store) untagged(name string) []string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	batch := []string{name}
-	for _, other := range slices.Sorted(maps.Keys(s.entries)) {
-		e := s.entries[other]
-		if len(batch) < tagPage && other != name && e.balancer != nil && !e.stale && ourName.MatchString(other) && s.clock.Since(e.tagsAt) >= detailAge {
+	for _, other := range slices.Sorted(maps.Keys(s.balancers.All())) {
+		skip := other == name || s.tags.Fresh(other) || s.state.IsUncertain(other) || !ourName.MatchString(other)
+		if len(batch) < tagPage && !skip {
 			batch = append(batch, other)
 		}
 	}
@@ -258,39 +190,59 @@ func (s *store) untagged(name string) []string {
 }
 
 func (s *store) readTagsOf(ctx context.Context, batch []string) error {
-	before, started := s.countWrites(), s.clock.Now()
+	r := s.state.Begin()
 	out, err := s.api.DescribeTags(ctx, &elb.DescribeTagsInput{LoadBalancerNames: batch})
 	if err != nil {
 		return awserr.Wrap("DescribeTags", err)
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	for _, d := range out.TagDescriptions {
-		name := aws.ToString(d.LoadBalancerName)
-		e := *s.lockedGet(name)
-		if e.writtenAt > before {
-			continue
-		}
-		e.tags, e.tagsAt = make(map[string]string, len(d.Tags)), started
+		tags := make(map[string]string, len(d.Tags))
 		for _, tag := range d.Tags {
-			e.tags[aws.ToString(tag.Key)] = aws.ToString(tag.Value)
+			tags[aws.ToString(tag.Key)] = aws.ToString(tag.Value)
 		}
-		s.entries[name] = &e
+		s.tags.Merge(r, aws.ToString(d.LoadBalancerName), tags)
 	}
 	return nil
 }
 
 func (s *store) readAttributes(ctx context.Context, name string) error {
-	before, started := s.countWrites(), s.clock.Now()
+	r := s.state.Begin()
 	out, err := s.api.DescribeLoadBalancerAttributes(ctx, &elb.DescribeLoadBalancerAttributesInput{LoadBalancerName: &name})
 	if err != nil {
 		return awserr.Wrap("DescribeLoadBalancerAttributes", err)
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if e := *s.lockedGet(name); e.writtenAt <= before {
-		e.attributes, e.attrsAt = toAttributes(out.LoadBalancerAttributes), started
-		s.entries[name] = &e
-	}
+	s.attributes.Merge(r, name, toAttributes(out.LoadBalancerAttributes))
 	return nil
+}
+
+// get returns a load balancer with its tags and attributes as they are known, nil if there is none.
+func (s *store) get(name string) *Balancer {
+	b, exists := s.balancers.Get(name)
+	if !exists {
+		return nil
+	}
+	b.Tags, _ = s.tags.Get(name)
+	b.Attributes, _ = s.attributes.Get(name)
+	return &b
+}
+
+// create adds a load balancer that was created.
+func (s *store) create(b Balancer) {
+	s.balancers.Create(b.Name, b)
+	s.tags.Create(b.Name, b.Tags)
+	s.attributes.Create(b.Name, b.Attributes)
+}
+
+// sharedGroups returns the security groups that load balancers other than this one use.
+func (s *store) sharedGroups(name string) map[string]bool {
+	groups := map[string]bool{}
+	for other, b := range s.balancers.All() {
+		if other == name {
+			continue
+		}
+		for _, id := range b.Groups {
+			groups[id] = true
+		}
+	}
+	return groups
 }

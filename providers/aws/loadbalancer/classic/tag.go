@@ -38,10 +38,7 @@ func (d *differ) tagsSet(set map[string]string, after []plan.Ref) plan.Change {
 		After:  after,
 		Do: func(ctx context.Context, _ *plan.Handles) error {
 			_, err := d.cloud.options.API.AddTags(ctx, &elb.AddTagsInput{LoadBalancerNames: []string{d.name}, Tags: toTags(set)})
-			return d.write(awserr.Wrap("AddTags", err), func(b *Balancer) {
-				b.Tags = cloneMap(b.Tags)
-				maps.Copy(b.Tags, set)
-			})
+			return d.wroteTags(awserr.Wrap("AddTags", err), func(tags map[string]string) { maps.Copy(tags, set) })
 		},
 	}
 }
@@ -58,12 +55,23 @@ func (d *differ) tagsRemove(keys []string, have map[string]string) plan.Change {
 		Fields: []plan.Field{{Name: "tags", Before: plan.ShowMap(before)}},
 		Do: func(ctx context.Context, _ *plan.Handles) error {
 			_, err := d.cloud.options.API.RemoveTags(ctx, &elb.RemoveTagsInput{LoadBalancerNames: []string{d.name}, Tags: list})
-			return d.write(awserr.Wrap("RemoveTags", err), func(b *Balancer) {
-				b.Tags = cloneMap(b.Tags)
-				maps.DeleteFunc(b.Tags, func(key, _ string) bool { return slices.Contains(keys, key) })
+			return d.wroteTags(awserr.Wrap("RemoveTags", err), func(tags map[string]string) {
+				maps.DeleteFunc(tags, func(key, _ string) bool { return slices.Contains(keys, key) })
 			})
 		},
 	}
+}
+
+// wroteTags notes a change of the tags in the snapshot.
+func (d *differ) wroteTags(err error, change func(tags map[string]string)) error {
+	return d.wrote(err, func(s *store) {
+		s.tags.Update(d.name, func(tags *map[string]string) {
+			after := map[string]string{}
+			maps.Copy(after, *tags)
+			change(after)
+			*tags = after
+		})
+	})
 }
 
 func toTags(m map[string]string) []elbtypes.Tag {
@@ -72,10 +80,4 @@ func toTags(m map[string]string) []elbtypes.Tag {
 		tags = append(tags, elbtypes.Tag{Key: aws.String(key), Value: aws.String(m[key])})
 	}
 	return tags
-}
-
-func cloneMap(m map[string]string) map[string]string {
-	out := make(map[string]string, len(m))
-	maps.Copy(out, m)
-	return out
 }

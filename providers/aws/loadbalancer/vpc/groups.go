@@ -13,6 +13,7 @@ import (
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/locks"
+	"github.com/unified-ccm/unified-ccm/pkg/common/snapshot"
 	"github.com/unified-ccm/unified-ccm/providers/aws/awserr"
 	"github.com/unified-ccm/unified-ccm/providers/aws/names"
 )
@@ -92,46 +93,48 @@ type GroupQuery struct {
 }
 
 // GroupStore is the snapshot of security groups that all Services share. Our own writes keep it
-// true; one that fails in a way that leaves open what was done makes the next look a read.
+// true; one whose outcome is uncertain makes the next Get a read.
 type GroupStore struct {
 	options Options
-	turn    locks.Mutex
+	state   *snapshot.Store
+	// groups are those with the cluster's tag and those that are needed, all those of the VPC as the
+	// last sweep showed them.
+	groups, all *snapshot.Table[Group]
 
-	mu     sync.Mutex
-	groups map[string]Group
-	readAt time.Time
-	// doubt says that a write failed and nobody knows how far it got.
-	doubt bool
-	// asked are the IDs, beyond the cluster's tag, that somebody needs; the value says whether
-	// the last read has looked for it.
-	asked map[string]bool
-	// writes counts our own writes; writtenAt is the count when a group was last written, so that
-	// a read knows which of them it may have missed.
-	writes    uint64
-	writtenAt map[string]uint64
-	madeAt    map[string]time.Time
-	// releasing is since when groups are to be deleted that something still uses.
+	mu sync.Mutex
+	// needed are the IDs, beyond the cluster's tag, that a caller needs. Lists that start later look for them.
+	needed map[string]snapshot.Reading
+	// releasing is since when groups are to be deleted that are still in use.
 	releasing map[string]time.Time
-	// swept are all groups of the VPC as the last sweep, which began at sweptAt after sweptWrites of
-	// our writes, has seen them.
-	swept       map[string]Group
-	sweptAt     time.Time
-	sweptWrites uint64
 
 	claims claims
-	// removals are the turns of those who remove rules, by group.
+	// removals are held by those who remove rules, by group.
 	removals locks.KeyedMutex
 }
 
 func newGroupStore(o Options) *GroupStore {
-	return &GroupStore{options: o, groups: map[string]Group{},
-		asked: map[string]bool{}, writtenAt: map[string]uint64{}, madeAt: map[string]time.Time{}, releasing: map[string]time.Time{}}
+	s := &GroupStore{
+		options: o, state: snapshot.NewStore(o.Clock), needed: map[string]snapshot.Reading{}, releasing: map[string]time.Time{},
+	}
+	kind := snapshot.Kind[Group]{
+		ID: func(g Group) string { return g.ID }, MaxAge: groupsAge, Settle: settleTime,
+		Index: func(g Group) []string { return []string{g.Name} },
+	}
+	kind.List = s.list
+	s.groups = snapshot.NewTable(s.state, kind)
+	kind.List = s.listAll
+	s.all = snapshot.NewTable(s.state, kind)
+	return s
 }
 
 // Get returns the cluster's groups and those of the query.
 func (s *GroupStore) Get(ctx context.Context, q GroupQuery) (Groups, error) {
-	if !s.covers(q.IDs) {
-		if err := s.refresh(ctx, q.IDs); err != nil {
+	s.need(q.IDs)
+	if err := s.groups.Refresh(ctx); err != nil {
+		return Groups{}, err
+	}
+	if since, missing := s.missing(q.IDs); missing {
+		if err := s.groups.RefreshAfter(ctx, since); err != nil {
 			return Groups{}, err
 		}
 	}
@@ -140,142 +143,100 @@ func (s *GroupStore) Get(ctx context.Context, q GroupQuery) (Groups, error) {
 			return Groups{}, err
 		}
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return Groups{cluster: s.options.Cluster, byID: s.groups}, nil
+	return Groups{cluster: s.options.Cluster, byID: s.groups.All()}, nil
 }
 
-// covers says whether the snapshot can answer for these IDs, and notes that they are needed.
-func (s *GroupStore) covers(ids []string) bool {
+// need notes IDs for the lists to come.
+func (s *GroupStore) need(ids []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	covered := !s.doubt && !s.readAt.IsZero() && s.options.Clock.Since(s.readAt) < groupsAge
 	for _, id := range ids {
-		if _, ok := s.groups[id]; ok {
-			s.asked[id] = true
-			continue
+		if _, noted := s.needed[id]; !noted {
+			s.needed[id] = s.state.Begin()
 		}
-		looked, known := s.asked[id]
-		if !known {
-			s.asked[id] = false
-		}
-		covered = covered && looked
 	}
-	return covered
 }
 
-// refresh reads the cluster's groups and all that were ever asked for. Callers that come while one
-// is reading wait for it.
-func (s *GroupStore) refresh(ctx context.Context, ids []string) error {
-	return s.reread(ctx, func() bool { return s.covers(ids) }, s.list)
-}
-
-// reread takes over what read finds, given the IDs that were ever asked for, unless that is known by
-// the time that it is the caller's turn.
-func (s *GroupStore) reread(ctx context.Context, known func() bool, list func(context.Context, []string) (map[string]Group, error)) error {
-	done, err := s.turn.Lock(ctx)
-	if err != nil {
-		return err
-	}
-	defer done()
-	if known() {
-		return nil
-	}
-	s.mu.Lock()
-	before, started, asked := s.writes, s.options.Clock.Now(), slices.Sorted(maps.Keys(s.asked))
-	s.doubt = false // a write that fails from now on is in doubt again
-	s.mu.Unlock()
-	read, err := list(ctx, asked)
+// missing reports whether some of these IDs are not known, and were not looked for by the last list.
+func (s *GroupStore) missing(ids []string) (since snapshot.Reading, missing bool) {
+	listed, _ := s.groups.Listed()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if err != nil {
-		s.doubt = true
-		return err
-	}
-	for id, group := range s.groups {
-		_, seen := read[id]
-		if s.writtenAt[id] > before || !seen && started.Sub(s.madeAt[id]) < settleTime {
-			read[id] = group
+	for _, id := range ids {
+		if _, exists := s.groups.Get(id); !exists && !listed.After(s.needed[id]) {
+			since, missing = s.needed[id], true
 		}
 	}
-	for id, at := range s.writtenAt {
-		if _, kept := s.groups[id]; at > before && !kept {
-			delete(read, id) // deleted while we were reading
-		}
-	}
-	s.groups, s.readAt = read, started
-	for _, id := range asked {
-		s.asked[id] = true
-	}
-	return nil
+	return since, missing
 }
 
-// list reads the groups with the cluster's tag, and those of the IDs that are not among them.
-func (s *GroupStore) list(ctx context.Context, ids []string) (map[string]Group, error) {
-	read := map[string]Group{}
+// list reads the groups with the cluster's tag, and the needed ones that are not among them.
+func (s *GroupStore) list(ctx context.Context) ([]Group, error) {
 	cluster := s.options.Cluster
-	if err := s.describe(ctx, read, inVPC(s.options.VPC), filter("tag-key", names.ClusterTag(cluster.ID))); err != nil {
+	list, err := s.describe(ctx, inVPC(s.options.VPC), filter("tag-key", names.ClusterTag(cluster.ID)))
+	if err != nil {
 		return nil, err
 	}
 	if cluster.Legacy {
-		if err := s.describe(ctx, read, inVPC(s.options.VPC), filter("tag:"+names.LegacyClusterTag, cluster.ID)); err != nil {
+		legacy, err := s.describe(ctx, inVPC(s.options.VPC), filter("tag:"+names.LegacyClusterTag, cluster.ID))
+		if err != nil {
 			return nil, err
 		}
+		list = append(list, legacy...)
 	}
-	missing := slices.DeleteFunc(slices.Clone(ids), func(id string) bool { _, ok := read[id]; return ok })
+	missing := slices.DeleteFunc(s.neededIDs(), func(id string) bool {
+		return slices.ContainsFunc(list, func(g Group) bool { return g.ID == id })
+	})
 	for chunk := range slices.Chunk(missing, filterValues) {
-		if err := s.describe(ctx, read, inVPC(s.options.VPC), filter("group-id", chunk...)); err != nil {
+		more, err := s.describe(ctx, inVPC(s.options.VPC), filter("group-id", chunk...))
+		if err != nil {
 			return nil, err
 		}
+		list = append(list, more...)
 	}
-	return read, nil
+	return list, nil
+}
+
+func (s *GroupStore) neededIDs() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Sorted(maps.Keys(s.needed))
 }
 
 // readNamed reads the group of a name, whatever its tags are.
 func (s *GroupStore) readNamed(ctx context.Context, name string) error {
-	s.mu.Lock()
-	before := s.writes
-	s.mu.Unlock()
-	read := map[string]Group{}
-	if err := s.describe(ctx, read, inVPC(s.options.VPC), filter("group-name", name)); err != nil {
+	r := s.state.Begin()
+	read, err := s.describe(ctx, inVPC(s.options.VPC), filter("group-name", name))
+	if err != nil {
 		return err
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	after := maps.Clone(s.groups)
-	for id, group := range s.groups {
-		_, seen := read[id]
-		if group.Name == name && !seen && s.writtenAt[id] <= before && s.options.Clock.Since(s.madeAt[id]) >= settleTime {
-			delete(after, id)
-		}
+	for _, g := range read {
+		s.need([]string{g.ID}) // it may lack the cluster's tag
 	}
-	for id, group := range read {
-		if s.writtenAt[id] <= before {
-			after[id] = group
-			s.asked[id] = true // it may lack the cluster's tag, and is needed by whoever has that name
-		}
-	}
-	s.groups = after
+	s.groups.MergeSome(r, read, func(g Group) bool { return g.Name == name })
 	return nil
 }
 
-// describe adds the groups of a filter, all pages.
-func (s *GroupStore) describe(ctx context.Context, into map[string]Group, filters ...ec2types.Filter) error {
-	pages := ec2.NewDescribeSecurityGroupsPaginator(s.options.API, &ec2.DescribeSecurityGroupsInput{Filters: filters, MaxResults: aws.Int32(groupPage)})
+// describe returns the groups of a filter, all pages.
+func (s *GroupStore) describe(ctx context.Context, filters ...ec2types.Filter) ([]Group, error) {
+	var list []Group
+	pages := ec2.NewDescribeSecurityGroupsPaginator(s.options.API, &ec2.DescribeSecurityGroupsInput{
+		Filters: filters, MaxResults: aws.Int32(groupPage),
+	})
 	for pages.HasMorePages() {
 		page, err := pages.NextPage(ctx)
 		if err != nil {
-			return awserr.Wrap("DescribeSecurityGroups", err)
+			return nil, awserr.Wrap("DescribeSecurityGroups", err)
 		}
 		for _, in := range page.SecurityGroups {
 			group, err := toGroup(in)
 			if err != nil {
-				return err
+				return nil, err
 			}
-			into[group.ID] = group
+			list = append(list, group)
 		}
 	}
-	return nil
+	return list, nil
 }
 
 func toGroup(in ec2types.SecurityGroup) (Group, error) {
@@ -284,60 +245,19 @@ func toGroup(in ec2types.SecurityGroup) (Group, error) {
 	return Group{ID: id, Name: aws.ToString(in.GroupName), Description: aws.ToString(in.Description), Tags: tagMap(in.Tags), Rules: rules}, err
 }
 
-// wrote changes what is known of a group after a write of ours. Groups that were handed out stay
-// as they are.
-func (s *GroupStore) wrote(id string, change func(*Group)) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	group := s.groups[id]
-	change(&group)
-	s.book(id, &group)
-}
-
 // forget removes a group that was deleted.
 func (s *GroupStore) forget(id string) {
+	s.groups.Delete(id)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.book(id, nil)
-	delete(s.asked, id)
-	delete(s.madeAt, id)
+	delete(s.needed, id)
 	delete(s.releasing, id)
 }
 
-// made adds a group that was created.
-func (s *GroupStore) made(group Group) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.madeAt[group.ID] = s.options.Clock.Now()
-	s.book(group.ID, &group)
-}
-
-// book replaces the snapshot. The lock is held.
-func (s *GroupStore) book(id string, group *Group) {
-	after := maps.Clone(s.groups)
-	if group == nil {
-		delete(after, id)
-	} else {
-		after[id] = *group
-	}
-	s.groups = after
-	s.writes++
-	s.writtenAt[id] = s.writes
-}
-
-// InDoubt makes the next look at groups a read.
-func (s *GroupStore) InDoubt() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.doubt = true
-}
-
-// group returns what is known of a group now, own writes included.
-func (s *GroupStore) group(id string) (Group, bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	group, ok := s.groups[id]
-	return group, ok
+// markUncertain makes the next Get and the next Sweep read: a write failed and may have happened nevertheless.
+func (s *GroupStore) markUncertain() {
+	s.groups.Invalidate()
+	s.all.Invalidate()
 }
 
 // groupIDs are the security groups of instances, sorted.

@@ -97,26 +97,24 @@ func (s *GroupStore) create(ctx context.Context, want ManagedGroup) (string, err
 	})
 	if err = awserr.Wrap("CreateSecurityGroup", err); err == nil {
 		id := aws.ToString(out.GroupId)
-		s.made(Group{ID: id, Name: want.Name, Description: want.Description, Tags: want.Tags})
+		s.groups.Create(id, Group{ID: id, Name: want.Name, Description: want.Description, Tags: want.Tags})
 		return id, nil
 	}
-	s.InDoubt()
+	s.markUncertain()
 	if !cloudapi.Is(err, cloudapi.AlreadyExists) {
 		return "", err
 	}
 	if readErr := s.readNamed(ctx, want.Name); readErr != nil {
 		return "", fmt.Errorf("%w; looking at it failed: %w", err, readErr)
 	}
-	s.mu.Lock()
-	group, ok := Groups{byID: s.groups}.Named(want.Name)
-	s.mu.Unlock()
+	found := s.groups.Lookup(want.Name)
 	switch {
-	case !ok:
+	case len(found) == 0:
 		return "", &cloudapi.Error{Class: cloudapi.Conflict, Operation: "CreateSecurityGroup", Err: err} // EC2 does not show it yet
-	case s.options.Cluster.Foreign(group.Tags):
-		return "", refuseGroup(group)
+	case s.options.Cluster.Foreign(found[0].Tags):
+		return "", refuseGroup(found[0])
 	}
-	return group.ID, nil
+	return found[0].ID, nil
 }
 
 // groupTags plans the tags that are missing or differ, and those that the Service no longer asks for.
@@ -222,8 +220,8 @@ func (s *GroupStore) delete(ctx context.Context, group Group) error {
 	if !cloudapi.Is(err, cloudapi.Conflict) {
 		return err
 	}
-	referring := map[string]Group{}
-	if readErr := s.describe(ctx, referring, inVPC(s.options.VPC), filter("ip-permission.group-id", group.ID)); readErr != nil {
+	referring, readErr := s.describe(ctx, inVPC(s.options.VPC), filter("ip-permission.group-id", group.ID))
+	if readErr != nil {
 		return readErr
 	}
 	own := fromRule(group.ID, "")
@@ -274,7 +272,7 @@ func (s *GroupStore) deleteOnce(ctx context.Context, id string) error {
 		s.forget(id)
 		return nil
 	case !cloudapi.Is(err, cloudapi.Conflict): // EC2 said that it did nothing
-		s.InDoubt()
+		s.markUncertain()
 	}
 	return err
 }

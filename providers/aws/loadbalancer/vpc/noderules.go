@@ -274,7 +274,7 @@ func (s *GroupStore) nodeRevoke(loadBalancer string, d ruleDiff, after []plan.Re
 // unneeded are the rules that a load balancer gives up, with the shared rules as they are needed
 // now: since the plan was made another load balancer may have come to need one, or have left.
 func (s *GroupStore) unneeded(groupID string, revoke []Rule) []Rule {
-	group, _ := s.group(groupID)
+	group, _ := s.groups.Get(groupID)
 	own := slices.DeleteFunc(slices.Clone(revoke), func(r Rule) bool { return r.Description == names.MTURule })
 	return append(own, unusedMTU(group.Rules, own, nil)...)
 }

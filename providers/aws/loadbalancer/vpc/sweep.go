@@ -2,7 +2,6 @@ package vpc
 
 import (
 	"context"
-	"maps"
 	"slices"
 
 	"github.com/unified-ccm/unified-ccm/providers/aws/names"
@@ -24,53 +23,32 @@ func (t Traces) in(group Group) bool {
 }
 
 // Sweep reads all groups of the VPC, for those in which a load balancer has left rules: see Find. EC2
-// has no filter for descriptions, so it reads them all, 1,000 a page, once for all who ask within
+// has no filter for descriptions, so it reads them all, 1,000 a page, once for all callers within
 // half a minute.
-func (s *GroupStore) Sweep(ctx context.Context) error {
-	if s.isSwept() {
-		return nil
-	}
-	return s.reread(ctx, s.isSwept, s.listAll)
-}
+func (s *GroupStore) Sweep(ctx context.Context) error { return s.all.Refresh(ctx) }
 
-// Find makes those groups of the last sweep known in which there are traces, and the load balancer's
-// own. Those without the cluster's tag are found in no other way once the nodes that were in them are gone.
+// Find adds those groups of the last sweep to the snapshot in which there are traces, and the load balancer's
+// own. Once the nodes that used them are deleted, those without the cluster's tag are found in no other way.
 func (s *GroupStore) Find(t Traces) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	after := maps.Clone(s.groups)
-	for id, group := range s.swept {
-		if _, known := after[id]; known || s.writtenAt[id] > s.sweptWrites || !t.in(group) && !slices.Contains(t.Groups, id) {
-			continue
+	swept, _ := s.all.Listed()
+	for _, group := range s.all.Select(func(g Group) bool { return t.in(g) || slices.Contains(t.Groups, g.ID) }) {
+		if _, known := s.groups.Get(group.ID); !known {
+			s.groups.Merge(swept, group.ID, group)
+			s.need([]string{group.ID}) // until its rules are removed
 		}
-		after[id] = group
-		s.asked[id] = true // it is needed until its rules are gone
 	}
-	s.groups = after
 }
 
-// isSwept says whether the last sweep is young enough, and nothing has been in doubt since.
-func (s *GroupStore) isSwept() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return !s.doubt && !s.sweptAt.IsZero() && s.options.Clock.Since(s.sweptAt) < groupsAge
-}
-
-// listAll reads all groups of the VPC, keeps them for sweeps, and returns those that list would return.
-func (s *GroupStore) listAll(ctx context.Context, ids []string) (map[string]Group, error) {
-	s.mu.Lock()
-	started, before := s.options.Clock.Now(), s.writes
-	s.mu.Unlock()
-	all := map[string]Group{}
-	if err := s.describe(ctx, all, inVPC(s.options.VPC)); err != nil {
+// listAll reads all groups of the VPC. Those that list would return become known as well.
+func (s *GroupStore) listAll(ctx context.Context) ([]Group, error) {
+	r := s.state.Begin()
+	needed := s.neededIDs()
+	all, err := s.describe(ctx, inVPC(s.options.VPC))
+	if err != nil {
 		return nil, err
 	}
-	s.mu.Lock()
-	s.swept, s.sweptAt, s.sweptWrites = all, started, before
-	s.mu.Unlock()
-	read := maps.Clone(all)
-	maps.DeleteFunc(read, func(id string, group Group) bool {
-		return !s.options.Cluster.has(group.Tags) && !slices.Contains(ids, id)
-	})
-	return read, nil
+	s.groups.MergeList(r, slices.DeleteFunc(slices.Clone(all), func(g Group) bool {
+		return !s.options.Cluster.has(g.Tags) && !slices.Contains(needed, g.ID)
+	}))
+	return all, nil
 }

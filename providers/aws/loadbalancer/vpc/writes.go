@@ -38,7 +38,7 @@ func isClientRule(r Rule) bool { return strings.HasPrefix(r.Description, names.C
 // authorize adds rules to a group in one call. Rules that exist already are as good as added.
 func (s *GroupStore) authorize(ctx context.Context, groupID string, rules []Rule) error {
 	err := s.authorizeOnce(ctx, groupID, rules)
-	for try := 1; awserr.Is(err, codeNoSuchGroup) && s.isNew(groupID) && try < settleTries; try++ {
+	for try := 1; awserr.Is(err, codeNoSuchGroup) && s.groups.Settling(groupID) && try < settleTries; try++ {
 		if err := clocks.Sleep(ctx, s.options.Clock, settlePause); err != nil {
 			return err
 		}
@@ -62,10 +62,10 @@ func (s *GroupStore) authorize(ctx context.Context, groupID string, rules []Rule
 func (s *GroupStore) authorizeOnce(ctx context.Context, groupID string, rules []Rule) error {
 	_, err := s.options.API.AuthorizeSecurityGroupIngress(ctx, &ec2.AuthorizeSecurityGroupIngressInput{GroupId: &groupID, IpPermissions: permissions(rules)})
 	if err != nil {
-		s.InDoubt()
+		s.markUncertain()
 		return advise(awserr.Wrap("AuthorizeSecurityGroupIngress", err), groupID)
 	}
-	s.wrote(groupID, func(g *Group) {
+	s.groups.Update(groupID, func(g *Group) {
 		g.Rules = slices.Clone(g.Rules)
 		for _, r := range rules {
 			r.GroupID = groupID
@@ -116,43 +116,35 @@ func (s *GroupStore) revokeOnce(ctx context.Context, groupID string, rules []Rul
 	}
 	_, err := s.options.API.RevokeSecurityGroupIngress(ctx, &ec2.RevokeSecurityGroupIngressInput{GroupId: &groupID, IpPermissions: permissions(bare)})
 	if err != nil {
-		s.InDoubt()
+		s.markUncertain()
 		return awserr.Wrap("RevokeSecurityGroupIngress", err)
 	}
-	s.wrote(groupID, func(g *Group) { g.Rules = without(g.Rules, rules) })
+	s.groups.Update(groupID, func(g *Group) { g.Rules = without(g.Rules, rules) })
 	return nil
 }
 
 // read reads one group from EC2. One that does not exist is an error of class NotFound.
 func (s *GroupStore) read(ctx context.Context, id string) (Group, error) {
-	found := map[string]Group{}
-	if err := s.describe(ctx, found, filter("group-id", id)); err != nil {
+	r := s.state.Begin()
+	found, err := s.describe(ctx, filter("group-id", id))
+	if err != nil {
 		return Group{}, err
 	}
-	group, ok := found[id]
-	if !ok {
-		s.InDoubt()
+	if len(found) == 0 {
+		s.markUncertain()
 		return Group{}, &cloudapi.Error{Class: cloudapi.NotFound, Operation: "DescribeSecurityGroups", Err: fmt.Errorf("there is no security group %s", id)}
 	}
-	s.wrote(id, func(g *Group) { *g = group })
-	return group, nil
-}
-
-// isNew says whether we made the group a moment ago.
-func (s *GroupStore) isNew(id string) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	at, ok := s.madeAt[id]
-	return ok && s.options.Clock.Since(at) < settleTime
+	s.groups.Merge(r, id, found[0])
+	return found[0], nil
 }
 
 func (s *GroupStore) tag(ctx context.Context, id string, tags map[string]string) error {
 	_, err := s.options.API.CreateTags(ctx, &ec2.CreateTagsInput{Resources: []string{id}, Tags: toTags(tags)})
 	if err != nil {
-		s.InDoubt()
+		s.markUncertain()
 		return awserr.Wrap("CreateTags", err)
 	}
-	s.wrote(id, func(g *Group) {
+	s.groups.Update(id, func(g *Group) {
 		merged := maps.Clone(g.Tags)
 		if merged == nil {
 			merged = map[string]string{}
@@ -170,10 +162,10 @@ func (s *GroupStore) untag(ctx context.Context, id string, keys []string) error 
 	}
 	_, err := s.options.API.DeleteTags(ctx, &ec2.DeleteTagsInput{Resources: []string{id}, Tags: list})
 	if err != nil {
-		s.InDoubt()
+		s.markUncertain()
 		return awserr.Wrap("DeleteTags", err)
 	}
-	s.wrote(id, func(g *Group) {
+	s.groups.Update(id, func(g *Group) {
 		g.Tags = maps.Clone(g.Tags)
 		for _, key := range keys {
 			delete(g.Tags, key)
