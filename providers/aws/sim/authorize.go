@@ -85,6 +85,7 @@ var namingEC2 = map[string][]string{
 	"AuthorizeSecurityGroupEgress": {"GroupId"}, "RevokeSecurityGroupEgress": {"GroupId"},
 	"CreateTags": {"ResourceId.N"}, "DeleteTags": {"ResourceId.N"}, "ReleaseAddress": {"AllocationId"},
 	"AssignIpv6Addresses": {"NetworkInterfaceId"}, "UnassignIpv6Addresses": {"NetworkInterfaceId"},
+	"ModifyNetworkInterfaceAttribute": {"NetworkInterfaceId"},
 }
 
 // makingEC2 is what kind of resource an action makes.

@@ -14,6 +14,8 @@ type Disruption struct {
 	// Empty makes reads find nothing, like reads in the wrong account or region. Changes
 	// still find their objects.
 	Empty bool
+	// Zones are disrupted availability zones, see checkZones.
+	Zones []string
 	// Truncated cuts responses off in the middle, as a broken proxy does. The operation is done.
 	Truncated bool
 }
@@ -22,7 +24,7 @@ type Disruption struct {
 func (c *Cloud) SetDisruption(disruption Disruption) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.disruption = Disruption{Denied: slices.Clone(disruption.Denied), Empty: disruption.Empty,
+	c.disruption = Disruption{Denied: slices.Clone(disruption.Denied), Empty: disruption.Empty, Zones: slices.Clone(disruption.Zones),
 		Truncated: disruption.Truncated}
 }
 
@@ -51,4 +53,18 @@ func (t Disruption) truncate(document []byte) []byte {
 // SetHealth makes a machine fail its load balancers' health checks, or pass them again.
 func (c *Cloud) SetHealth(nodeName string, healthy bool) error {
 	return c.onMachine(nodeName, func(t *tx, _ *instance) error { t.unhealthy[nodeName] = !healthy; return nil })
+}
+
+// checkZones fails DescribeInstances during the disruption of a zone, unless it names instances and only those of other
+// zones. The API reference documents this in DescribeInstances.
+func (t *tx) checkZones(ids []string) error {
+	for _, zone := range t.cloud.disruption.Zones {
+		if len(ids) == 0 || slices.ContainsFunc(ids, func(id string) bool {
+			i := t.instances[id]
+			return i != nil && i.zone == zone
+		}) {
+			return refuse("Unavailable", "The Availability Zone '%s' is disrupted.", zone)
+		}
+	}
+	return nil
 }

@@ -132,6 +132,8 @@ type bootOptions struct {
 	groups                         []string
 	// public gives it a public IPv4 address.
 	public bool
+	// primaryIPv6 makes its IPv6 address the primary one.
+	primaryIPv6 bool
 }
 
 // boot starts an instance in a subnet.
@@ -148,7 +150,7 @@ func (t *tx) boot(s *subnet, o bootOptions) (*instance, error) {
 		state: stateRunning, launched: t.now, checkTraffic: true, profile: "nodes." + t.o.Cluster,
 	}
 	i.nodeName = i.dnsName
-	n.instance, n.groups = i.id, slices.Clone(o.groups)
+	n.instance, n.groups, n.primaryIPv6 = i.id, slices.Clone(o.groups), len(n.ipv6) > 0 && (t.o.PrimaryIPv6 || o.primaryIPv6)
 	if o.public {
 		n.publicIP = t.publicAddress()
 	}

@@ -61,6 +61,9 @@ func (t *tx) describeInstances(in describeInstancesInput) (out describeInstances
 		return out, refuse("InvalidParameterCombination",
 			"The parameter instancesSet cannot be used with the parameter maxResults")
 	}
+	if err := t.checkZones(in.InstanceID); err != nil {
+		return out, err
+	}
 	found, ids, err := selectObjects(t, instanceKind, t.instances, in.InstanceID, in.selection, instanceFields(t))
 	if err != nil {
 		return out, err

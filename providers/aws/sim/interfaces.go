@@ -14,6 +14,7 @@ func interfaceOperations() []operation {
 	return []operation{
 		read("DescribeNetworkInterfaces", (*tx).describeInterfaces),
 		write("AssignIpv6Addresses", (*tx).assignIPv6),
+		write("ModifyNetworkInterfaceAttribute", (*tx).modifyInterface),
 		write("UnassignIpv6Addresses", (*tx).unassignIPv6),
 	}
 }
@@ -109,8 +110,8 @@ func (t *tx) viewAttached(n *networkInterface) instanceInterfaceView {
 		}
 		v.Private.Item = append(v.Private.Item, p)
 	}
-	for _, ip := range n.ipv6 {
-		v.IPv6.Item = append(v.IPv6.Item, ipv6View{IP: ip.String()})
+	for at, ip := range n.ipv6 {
+		v.IPv6.Item = append(v.IPv6.Item, ipv6View{IP: ip.String(), Primary: n.primaryIPv6 && at == 0})
 	}
 	for _, p := range n.prefixes {
 		if v.Prefixes == nil {

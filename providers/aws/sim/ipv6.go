@@ -129,3 +129,23 @@ func (t *tx) unassignIPv6(in ipv6Input) (out unassignOutput, err error) {
 	out.ENI, out.Addresses.Item, out.Prefixes.Item = n.id, in.IPv6Addresses, in.IPv6Prefix
 	return out, nil
 }
+
+// modifyInterface can enable the primary IPv6 address of a network interface, which cannot be disabled again.
+func (t *tx) modifyInterface(in struct {
+	NetworkInterfaceID string `q:"NetworkInterfaceId"`
+	EnablePrimaryIPv6  *bool  `q:"EnablePrimaryIpv6"`
+}) (done, error) {
+	n, err := find(interfaceKind, t.interfaces, in.NetworkInterfaceID)
+	switch {
+	case err != nil:
+		return done{}, err
+	case in.EnablePrimaryIPv6 == nil:
+		return done{}, refuse("InvalidParameterCombination", "No attributes specified.")
+	case !*in.EnablePrimaryIPv6 && n.primaryIPv6:
+		return done{}, refuse("InvalidParameterCombination", "The primary IPv6 address of %s cannot be disabled.", n.id)
+	case *in.EnablePrimaryIPv6 && len(n.ipv6) == 0:
+		return done{}, refuse("InvalidParameterCombination", "Network interface %s has no IPv6 address.", n.id)
+	}
+	n.primaryIPv6 = *in.EnablePrimaryIPv6
+	return done{true}, nil
+}

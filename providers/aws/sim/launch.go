@@ -24,8 +24,10 @@ type runInput struct {
 		AssociatePublicIPAddress *bool    `q:"AssociatePublicIpAddress"`
 		Description              string
 		DeleteOnTermination      *bool
+		PrimaryIPv6              *bool `q:"PrimaryIpv6"`
 	}
-	KeyName string
+	EnablePrimaryIPv6 *bool `q:"EnablePrimaryIpv6"`
+	KeyName           string
 	// The following parameters are accepted and ignored.
 	UserData           string
 	EbsOptimized       *bool
@@ -73,7 +75,8 @@ func (t *tx) runInstances(in runInput) (out reservationView, err error) {
 
 // checkRun checks a request and returns where and what to start.
 func (t *tx) checkRun(in runInput) (*subnet, bootOptions, error) {
-	o := bootOptions{kind: in.InstanceType, image: in.ImageID, groups: in.SecurityGroupID}
+	o := bootOptions{kind: in.InstanceType, image: in.ImageID, groups: in.SecurityGroupID,
+		primaryIPv6: in.EnablePrimaryIPv6 != nil && *in.EnablePrimaryIPv6}
 	switch {
 	case in.ImageID == "":
 		return nil, o, missingParameter("ImageId")
@@ -112,6 +115,7 @@ func (t *tx) subnetOf(in runInput, o *bootOptions) (subnetID string, err error) 
 		}
 		id, o.groups = n.SubnetID, n.SecurityGroupID
 		o.public = n.AssociatePublicIPAddress != nil && *n.AssociatePublicIPAddress
+		o.primaryIPv6 = o.primaryIPv6 || n.PrimaryIPv6 != nil && *n.PrimaryIPv6
 	}
 	if id != "" {
 		return id, nil

@@ -101,10 +101,12 @@ type networkInterface struct {
 	kind, requester      string
 	private              []netip.Addr
 	ipv6                 []netip.Addr
-	prefixes             []netip.Prefix
-	publicIP             netip.Addr
-	groups               []string
-	checkTraffic         bool
+	// primaryIPv6 makes the first IPv6 address the primary one, for as long as the interface is attached.
+	primaryIPv6  bool
+	prefixes     []netip.Prefix
+	publicIP     netip.Addr
+	groups       []string
+	checkTraffic bool
 	// releaseAt is when AWS removes the interface of a load balancer that was deleted.
 	releaseAt time.Time
 }

@@ -193,6 +193,22 @@ func checkSourceNAT(sourceNAT, addressType string) error {
 	return nil
 }
 
+// checkReplacedSubnets rejects a subnet that replaces another of the same zone: the zone must be removed first. AWS describes
+// this in "Exploring new subnet management capabilities of Network Load Balancer".
+func (t *tx) checkReplacedSubnets(b *balancer, mappings []subnetMapping) error {
+	for _, m := range mappings {
+		zone := t.subnets[m.SubnetID].zone
+		if b.enis[m.SubnetID] == "" && slices.ContainsFunc(b.mappings, func(old subnetMapping) bool {
+			return t.subnets[old.SubnetID].zone == zone
+		}) {
+			return refuse("InvalidConfigurationRequest", "You cannot specify an additional subnet from an Availability Zone that "+
+				"is already associated with the load balancer. The Availability Zone '%s' corresponding to the new subnet '%s' "+
+				"is already associated with the load balancer.", zone, m.SubnetID)
+		}
+	}
+	return nil
+}
+
 // setSubnets replaces the subnets.
 func (t *tx) setSubnets(b *balancer, in struct {
 	ofBalancer
@@ -220,6 +236,12 @@ func (t *tx) setSubnets(b *balancer, in struct {
 	if vpc != b.vpc {
 		return out, refuse("InvalidConfigurationRequest", "The subnets must belong to VPC '%s'", b.vpc)
 	}
+	if err := t.checkAllFamilies(&checked); err != nil {
+		return out, err
+	}
+	if err := t.checkReplacedSubnets(b, mappings); err != nil {
+		return out, err
+	}
 	if err := t.attachBalancer(b, mappings); err != nil {
 		return out, err
 	}
@@ -245,15 +267,8 @@ func (t *tx) setAddressType(b *balancer, in struct {
 			return out, err
 		}
 	}
-	if in.IPAddressType == "ipv4" {
-		for _, l := range t.listeners {
-			for _, arn := range l.targetGroups() {
-				if l.balancer == b.arn && t.targetGroups[arn].addressType == "ipv6" {
-					return out, refuse("InvalidConfigurationRequest",
-						"You cannot change to ipv4 while a listener forwards to the IPv6 target group '%s'", arn)
-				}
-			}
-		}
+	if err := t.checkAllFamilies(&checked); err != nil {
+		return out, err
 	}
 	b.addressType, out.AddressType = in.IPAddressType, in.IPAddressType
 	return out, nil

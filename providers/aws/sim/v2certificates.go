@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/unified-ccm/unified-ccm/providers/aws/sim/query"
@@ -19,12 +20,14 @@ type certificatesOutput struct {
 
 // describeCertificates lists the default certificate too, marked as such.
 func (t *tx) describeCertificates(l *listener, in certificatesInput) (out certificatesOutput, err error) {
-	arns := slices.Sorted(slices.Values(l.certificates))
-	out.Certificates, out.NextMarker, err = elbCut(arns, in.elbPage, func(arn string) string { return arn },
-		func(arn string) certificateView {
-			isDefault := arn == l.certificates[0]
-			return certificateView{arn, &isDefault}
-		})
+	var views []certificateView
+	for n, arn := range l.certificates {
+		isDefault := n == 0 // The default certificate may be a further one too.
+		views = append(views, certificateView{arn, &isDefault})
+	}
+	slices.SortStableFunc(views, func(a, b certificateView) int { return cmp.Compare(a.ARN, b.ARN) })
+	out.Certificates, out.NextMarker, err = elbCut(views, in.elbPage, func(v certificateView) string { return v.ARN },
+		func(v certificateView) certificateView { return v })
 	return out, err
 }
 

@@ -245,8 +245,41 @@ func (t *tx) checkListener(l *listener) error { //nolint:cyclop // a list of ind
 			return refuse("InvalidConfigurationRequest", "The target group '%s' does not belong to the VPC of the load balancer",
 				arn)
 		}
-		if g.addressType == "ipv6" && b.addressType != "dualstack" {
-			return refuse("InvalidConfigurationRequest", "IPv6 target groups require a dualstack load balancer")
+		if err := t.checkFamilies(b, l, g); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checkFamilies rejects IP versions of a load balancer that its listener cannot forward to a target group. The user guide
+// for network load balancers has these rules in "Create a listener", "Create a target group" and "Create a Network Load
+// Balancer".
+func (t *tx) checkFamilies(b *balancer, l *listener, g *targetGroup) error {
+	dual, datagrams := b.addressType == "dualstack", l.protocol == "UDP" || l.protocol == "TCP_UDP"
+	switch {
+	case g.addressType == "ipv6" && !dual:
+		return refuse("InvalidConfigurationRequest", "IPv6 target groups require a dualstack load balancer")
+	case dual && datagrams && b.sourceNAT != "on":
+		return refuse("InvalidConfigurationRequest",
+			"%s listeners of dualstack load balancers require EnablePrefixForIpv6SourceNat", l.protocol)
+	case dual && datagrams && g.addressType == "ipv4" && t.o.RejectIPv4DualStackUDP:
+		return refuse("InvalidConfigurationRequest",
+			"You can't use an IPv4 target group with a %s listener for a dualstack load balancer", l.protocol)
+	}
+	return nil
+}
+
+// checkAllFamilies does so for all listeners of a load balancer that is to change.
+func (t *tx) checkAllFamilies(b *balancer) error {
+	for _, l := range t.listeners {
+		if l.balancer != b.arn {
+			continue
+		}
+		for _, arn := range l.targetGroups() {
+			if err := t.checkFamilies(b, l, t.targetGroups[arn]); err != nil {
+				return err
+			}
 		}
 	}
 	return nil

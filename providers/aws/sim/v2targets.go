@@ -136,7 +136,7 @@ func (g *targetGroup) find(x targetInput) *target {
 
 // checkTargets refuses all if any cannot be a target.
 func (t *tx) checkTargets(g *targetGroup, targets []targetInput) error {
-	var idle, foreign []string
+	var idle, foreign, noIPv6 []string
 	for _, x := range targets {
 		if p := g.portOf(x); p < 1 || p > 65535 {
 			return validation("Port '%d' must be between 1 and 65535", p)
@@ -156,6 +156,8 @@ func (t *tx) checkTargets(g *targetGroup, targets []targetInput) error {
 			foreign = append(foreign, "'"+x.ID+"'")
 		case t.stateOf(i) != stateRunning:
 			idle = append(idle, "'"+x.ID+"'")
+		case t.o.RequirePrimaryIPv6 && g.addressType == "ipv6" && !t.primary(i).primaryIPv6:
+			noIPv6 = append(noIPv6, "'"+x.ID+"'")
 		}
 	}
 	if len(foreign) > 0 {
@@ -165,6 +167,10 @@ func (t *tx) checkTargets(g *targetGroup, targets []targetInput) error {
 	if len(idle) > 0 {
 		return refuse("InvalidTarget", "The following targets are not in a running state and cannot be registered: %s",
 			strings.Join(idle, ", "))
+	}
+	// "Register targets for your Network Load Balancer" in the user guide requires it.
+	if len(noIPv6) > 0 {
+		return refuse("InvalidTarget", "The following targets have no primary IPv6 address: %s", strings.Join(noIPv6, ", "))
 	}
 	return nil
 }

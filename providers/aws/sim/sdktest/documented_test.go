@@ -1,0 +1,193 @@
+package sdktest
+
+import (
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
+	elbv2 "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
+	"github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
+
+	"github.com/unified-ccm/unified-ccm/pkg/common/sim/world"
+	"github.com/unified-ccm/unified-ccm/providers/aws/sim"
+)
+
+// Each test of this file names the page of AWS' documentation with the rule that it checks.
+
+// newDualStack creates a dualstack load balancer and a target group.
+func newDualStack(
+	t *testing.T, o sim.Options, nat types.EnablePrefixForIpv6SourceNatEnum,
+	family types.TargetGroupIpAddressTypeEnum, protocol types.ProtocolEnum,
+) nlb {
+	t.Helper()
+	c := newClients(t, o)
+	subnets := c.subnets(t, "elb")
+	b := must(c.elbv2.CreateLoadBalancer(t.Context(), &elbv2.CreateLoadBalancerInput{
+		Name: ptr("web"), Type: types.LoadBalancerTypeEnumNetwork, Subnets: subnetIDs(subnets),
+		IpAddressType: types.IpAddressTypeDualstack, EnablePrefixForIpv6SourceNat: nat,
+	}))(t).LoadBalancers[0]
+	g := must(c.elbv2.CreateTargetGroup(t.Context(), &elbv2.CreateTargetGroupInput{
+		Name: ptr("web"), Protocol: protocol, Port: ptr(int32(30080)), VpcId: subnets[0].VpcId, IpAddressType: family,
+	}))(t).TargetGroups[0]
+	return nlb{clients: c, arn: *b.LoadBalancerArn, group: *g.TargetGroupArn}
+}
+
+// The page "Create a listener for your Network Load Balancer" in the user guide for network load balancers forbids an IPv4
+// target group with a UDP listener of a dualstack load balancer; "Create a Network Load Balancer" requires the prefix for
+// IPv6 source NAT for such a listener.
+func TestUDPListenerOfDualStackLoadBalancer(t *testing.T) {
+	const on, off = types.EnablePrefixForIpv6SourceNatEnumOn, types.EnablePrefixForIpv6SourceNatEnumOff
+	const v4, v6 = types.TargetGroupIpAddressTypeEnumIpv4, types.TargetGroupIpAddressTypeEnumIpv6
+	for _, tc := range []struct {
+		name     string
+		nat      types.EnablePrefixForIpv6SourceNatEnum
+		family   types.TargetGroupIpAddressTypeEnum
+		protocol types.ProtocolEnum
+		lenient  bool
+		rejected bool
+	}{
+		{name: "TCP, IPv4", nat: off, family: v4, protocol: types.ProtocolEnumTcp},
+		{name: "UDP, IPv6", nat: on, family: v6, protocol: types.ProtocolEnumUdp},
+		{name: "UDP, IPv4", nat: on, family: v4, protocol: types.ProtocolEnumUdp, rejected: true},
+		{name: "TCP_UDP, IPv4", nat: on, family: v4, protocol: types.ProtocolEnumTcpUdp, rejected: true},
+		{name: "UDP, IPv4, not rejected by default", nat: on, family: v4, protocol: types.ProtocolEnumUdp, lenient: true},
+		{name: "UDP, IPv6, no prefix for source NAT", nat: off, family: v6, protocol: types.ProtocolEnumUdp, rejected: true},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			n := newDualStack(t, sim.Options{RejectIPv4DualStackUDP: !tc.lenient}, tc.nat, tc.family, tc.protocol)
+			_, err := n.elbv2.CreateListener(t.Context(), n.listener(n.arn, n.group, tc.protocol, 53))
+			if tc.rejected {
+				wantCode(t, err, "InvalidConfigurationRequest", 400)
+			} else if err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// The same pages: a change of the IP address type must not lead to a combination that CreateListener rejects.
+func TestDualStackIsRejectedWithIPv4UDPListener(t *testing.T) {
+	c := newClients(t, sim.Options{RejectIPv4DualStackUDP: true})
+	subnets := c.subnets(t, "elb")
+	b := must(c.elbv2.CreateLoadBalancer(t.Context(), &elbv2.CreateLoadBalancerInput{
+		Name: ptr("web"), Type: types.LoadBalancerTypeEnumNetwork, Subnets: subnetIDs(subnets),
+	}))(t).LoadBalancers[0]
+	g := must(c.elbv2.CreateTargetGroup(t.Context(), &elbv2.CreateTargetGroupInput{
+		Name: ptr("web"), Protocol: types.ProtocolEnumUdp, Port: ptr(int32(30080)), VpcId: subnets[0].VpcId,
+	}))(t).TargetGroups[0]
+	listener := c.listener(*b.LoadBalancerArn, *g.TargetGroupArn, types.ProtocolEnumUdp, 53)
+	must(c.elbv2.CreateListener(t.Context(), listener))(t)
+	_, err := c.elbv2.SetIpAddressType(t.Context(), &elbv2.SetIpAddressTypeInput{
+		LoadBalancerArn: b.LoadBalancerArn, IpAddressType: types.IpAddressTypeDualstack,
+	})
+	wantCode(t, err, "InvalidConfigurationRequest", 400)
+	_, err = c.elbv2.SetSubnets(t.Context(), &elbv2.SetSubnetsInput{
+		LoadBalancerArn: b.LoadBalancerArn, Subnets: subnetIDs(subnets), IpAddressType: types.IpAddressTypeDualstack,
+		EnablePrefixForIpv6SourceNat: types.EnablePrefixForIpv6SourceNatEnumOn,
+	})
+	wantCode(t, err, "InvalidConfigurationRequest", 400)
+}
+
+// The article "Exploring new subnet management capabilities of Network Load Balancer" (AWS Networking & Content Delivery
+// Blog): changes of subnets within an Availability Zone are independent actions, first the removal, then the addition.
+func TestSetSubnetsRejectsReplacementWithinZone(t *testing.T) {
+	n := newNLB(t, sim.Options{})
+	public, private := n.subnets(t, "elb"), n.subnets(t, "internal-elb")
+	zones := map[string]string{}
+	for _, s := range private {
+		zones[*s.AvailabilityZone] = *s.SubnetId
+	}
+	set := func(ids ...string) error {
+		_, err := n.elbv2.SetSubnets(t.Context(), &elbv2.SetSubnetsInput{LoadBalancerArn: &n.arn, Subnets: ids})
+		return err
+	}
+	replaced := subnetIDs(public)
+	replaced[0] = zones[*public[0].AvailabilityZone]
+	wantCode(t, set(replaced...), "InvalidConfigurationRequest", 400)
+	if err := set(replaced[1:]...); err != nil {
+		t.Errorf("removing the zone: %v", err)
+	}
+	if err := set(replaced...); err != nil {
+		t.Errorf("adding the zone with another subnet: %v", err)
+	}
+}
+
+// The page "DescribeInstances" of the EC2 API reference: while an Availability Zone is disrupted, the call fails unless it
+// names only instances of other zones.
+func TestDescribeInstancesDuringZoneDisruption(t *testing.T) {
+	c := newClients(t, sim.Options{})
+	for _, m := range []world.Machine{{Name: "a", Zone: "us-west-2a"}, {Name: "b", Zone: "us-west-2b"}} {
+		if _, err := c.cloud.Launch(m); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c.cloud.SetDisruption(sim.Disruption{Zones: []string{"us-west-2a"}})
+	describe := func(in *ec2.DescribeInstancesInput) error {
+		_, err := c.ec2.DescribeInstances(t.Context(), in)
+		return err
+	}
+	byFilter := &ec2.DescribeInstancesInput{Filters: []ec2types.Filter{filter("availability-zone", "us-west-2b")}}
+	for name, in := range map[string]*ec2.DescribeInstancesInput{
+		"all": {}, "by filter": byFilter, "in the disrupted zone": {InstanceIds: []string{c.cloud.Instance("a")}},
+		"in both zones": {InstanceIds: []string{c.cloud.Instance("a"), c.cloud.Instance("b")}},
+	} {
+		t.Run(name, func(t *testing.T) { wantCode(t, describe(in), "Unavailable", 503) })
+	}
+	if err := describe(&ec2.DescribeInstancesInput{InstanceIds: []string{c.cloud.Instance("b")}}); err != nil {
+		t.Errorf("in a healthy zone: %v", err)
+	}
+	c.cloud.SetDisruption(sim.Disruption{})
+	if err := describe(byFilter); err != nil {
+		t.Errorf("after the disruption: %v", err)
+	}
+}
+
+// The page "Register targets for your Network Load Balancer" in the user guide: targets of an IPv6 target group that are
+// registered by instance ID must have a primary IPv6 address. The page "ModifyNetworkInterfaceAttribute" of the EC2 API
+// reference: it can be enabled, and not disabled.
+func TestIPv6TargetGroupRequiresPrimaryIPv6(t *testing.T) {
+	const v6 = types.TargetGroupIpAddressTypeEnumIpv6
+	o := sim.Options{RequirePrimaryIPv6: true, IPv6: true}
+	n := newDualStack(t, o, types.EnablePrefixForIpv6SourceNatEnumOff, v6, types.ProtocolEnumTcp)
+	if _, err := n.cloud.Launch(world.Machine{Name: "a"}); err != nil {
+		t.Fatal(err)
+	}
+	id := n.cloud.Instance("a")
+	register := func() error {
+		_, err := n.elbv2.RegisterTargets(t.Context(), &elbv2.RegisterTargetsInput{
+			TargetGroupArn: &n.group, Targets: []types.TargetDescription{{Id: &id}},
+		})
+		return err
+	}
+	wantCode(t, register(), "InvalidTarget", 400)
+
+	eni := func() ec2types.InstanceNetworkInterface {
+		out := must(n.ec2.DescribeInstances(t.Context(), &ec2.DescribeInstancesInput{InstanceIds: []string{id}}))(t)
+		return out.Reservations[0].Instances[0].NetworkInterfaces[0]
+	}
+	if *eni().Ipv6Addresses[0].IsPrimaryIpv6 {
+		t.Error("the address is primary although nothing enabled it")
+	}
+	modify := func(enable bool) error {
+		_, err := n.ec2.ModifyNetworkInterfaceAttribute(t.Context(), &ec2.ModifyNetworkInterfaceAttributeInput{
+			NetworkInterfaceId: eni().NetworkInterfaceId, EnablePrimaryIpv6: &enable,
+		})
+		return err
+	}
+	if err := modify(true); err != nil {
+		t.Fatal(err)
+	}
+	if err := register(); err != nil || !*eni().Ipv6Addresses[0].IsPrimaryIpv6 {
+		t.Errorf("with a primary IPv6 address: %v", err)
+	}
+	wantCode(t, modify(false), "InvalidParameterCombination", 400)
+
+	o.PrimaryIPv6 = true
+	n = newDualStack(t, o, types.EnablePrefixForIpv6SourceNatEnumOff, v6, types.ProtocolEnumTcp)
+	if _, err := n.cloud.Launch(world.Machine{Name: "a"}); err != nil {
+		t.Fatal(err)
+	}
+	if id = n.cloud.Instance("a"); register() != nil {
+		t.Errorf("launched with a primary IPv6 address: %v", register())
+	}
+}
