@@ -90,7 +90,7 @@ func TestTopologyHoldsUpOnlyInitialisation(t *testing.T) {
 			t.Errorf("refresh: %v", err)
 		}
 		w.cloud.Front().SetFaults()
-		time.Sleep(instances.DefaultJoinAge + time.Second)
+		time.Sleep(instances.JoinMaxAge + time.Second)
 		m, err := i.InstanceMetadata(t.Context(), nodes[0])
 		if err != nil || m.AdditionalLabels[names.NetworkNodeLabelPrefix+"1"] == "" {
 			t.Errorf("when EC2 answers again: %v, %v", m, err)

@@ -8,18 +8,17 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-// AddressList collects a node's addresses in the order in which they are added, each of a type
-// once. The zero value is empty.
+// AddressList collects a node's addresses in the order in which they are added, without duplicates. The zero
+// value is empty.
 type AddressList struct {
-	// WithoutIPv6 leaves IPv6 addresses out.
+	// WithoutIPv6 skips IPv6 addresses.
 	WithoutIPv6 bool
 
 	list []v1.NodeAddress
 	err  error
 }
 
-// Add appends an address unless it is empty. What is to be an IP address and is none is remembered
-// for Err.
+// Add appends an address unless it is empty. An invalid IP address makes Addresses fail.
 func (l *AddressList) Add(kind v1.NodeAddressType, address string) {
 	if address == "" {
 		return
@@ -27,7 +26,7 @@ func (l *AddressList) Add(kind v1.NodeAddressType, address string) {
 	ip, err := netip.ParseAddr(address)
 	switch isIP := kind == v1.NodeInternalIP || kind == v1.NodeExternalIP; {
 	case isIP && err != nil && l.err == nil:
-		l.err = fmt.Errorf("%s %q is no IP address", kind, address)
+		l.err = fmt.Errorf("%s %q is not an IP address", kind, address)
 	case isIP && l.WithoutIPv6 && ip.Is6():
 		return
 	}
@@ -36,11 +35,11 @@ func (l *AddressList) Add(kind v1.NodeAddressType, address string) {
 	}
 }
 
-// Remove takes an address out, whatever its type.
+// Remove removes an address of any type.
 func (l *AddressList) Remove(address string) {
 	l.list = slices.DeleteFunc(l.list, func(one v1.NodeAddress) bool { return one.Address == address })
 }
 
-// Addresses returns the addresses; the caller may change the slice. The error says which was the
-// first IP address that is none: nothing that is known of such a node is to be trusted.
+// Addresses returns the addresses; the caller may modify the slice. The error names the first invalid IP
+// address: other data of such a node cannot be trusted either.
 func (l *AddressList) Addresses() ([]v1.NodeAddress, error) { return slices.Clone(l.list), l.err }

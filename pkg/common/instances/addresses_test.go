@@ -38,7 +38,7 @@ func TestAddressList(t *testing.T) {
 			want: []v1.NodeAddress{internal("10.0.0.2")}},
 		{name: "a name need not be an IP address", add: []v1.NodeAddress{host("web")}, want: []v1.NodeAddress{host("web")}},
 		{name: "the first that is none", add: []v1.NodeAddress{internal("ten"), external("eleven")},
-			want: []v1.NodeAddress{internal("ten"), external("eleven")}, err: `InternalIP "ten" is no IP address`},
+			want: []v1.NodeAddress{internal("ten"), external("eleven")}, err: `InternalIP "ten" is not an IP address`},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()

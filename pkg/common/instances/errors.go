@@ -5,14 +5,14 @@ import (
 	"strings"
 )
 
-// ForeignIDError says that a provider ID belongs to another cloud, or to a part of this cloud that
-// is not in scope. The node is someone else's: nothing may be concluded about its instance.
+// ForeignIDError is returned for a provider ID of another cloud, or of a part of this cloud that is out of
+// scope. It says nothing about the existence of the instance.
 type ForeignIDError struct {
-	// ProviderID is the ID as it stands in spec.providerID.
+	// ProviderID is the value of spec.providerID.
 	ProviderID string
 	// Scheme is the scheme of our own provider IDs.
 	Scheme string
-	// Reason says what makes it foreign where the scheme alone does not: "region is eu, ours is us".
+	// Reason is set if the scheme is ours and another field is not: "region is eu, ours is us".
 	Reason string
 }
 
@@ -24,11 +24,11 @@ func (e *ForeignIDError) Error() string {
 	return fmt.Sprintf("provider ID %q is not ours: ours begin with %s://", e.ProviderID, e.Scheme)
 }
 
-// MalformedIDError says that a provider ID has our scheme, or none, and none of the forms that we know.
+// MalformedIDError is returned for a provider ID with our scheme, or none, that matches no known form.
 type MalformedIDError struct {
 	ProviderID string
 	Scheme     string
-	// Forms are the forms that would be accepted.
+	// Forms are the accepted forms.
 	Forms []string
 }
 

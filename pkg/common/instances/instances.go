@@ -3,42 +3,35 @@ package instances
 import (
 	"context"
 	"errors"
-	"fmt"
 	"maps"
 	"slices"
-	"sync"
-	"time"
 
 	v1 "k8s.io/api/core/v1"
 	cloudprovider "k8s.io/cloud-provider"
 	cloudproviderapi "k8s.io/cloud-provider/api"
 	cloudnodeutil "k8s.io/cloud-provider/node/helpers"
-	"k8s.io/klog/v2"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/batch"
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
 	"github.com/unified-ccm/unified-ccm/pkg/common/nodes"
 	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
+	"github.com/unified-ccm/unified-ccm/pkg/common/snapshot"
 )
 
 // Instances implements cloudprovider.InstancesV2 over a Source. It is safe for concurrent use.
 //
-// Every method returns the Source's error unchanged in class, and never reads an error as
-// "does not exist". A provider ID of another cloud is a *ForeignIDError, a malformed one a
-// *MalformedIDError.
+// Every method preserves the class of the Source's error, and never interprets an error as "does not
+// exist". A provider ID of another cloud is a *ForeignIDError, an invalid one a *MalformedIDError.
 type Instances struct {
 	options Options
 	source  Source
 	scheme  Scheme
-	known   *snapshot
 
-	list *batch.Batcher[struct{}, struct{}]
-	next *batch.Batcher[time.Time, struct{}]
-	pace pacer
-	// listing lets one list run at a time: the snapshot cannot tell two apart.
-	listing sync.Mutex
-	get     *batch.Batcher[string, Instance]
-	find    *batch.Batcher[string, Instance]
+	store  *snapshot.Store
+	known  *snapshot.Table[Instance]
+	policy *listPolicy
+	get    *batch.Batcher[string, Instance]
+	find   *batch.Batcher[string, Instance]
 }
 
 var (
@@ -50,34 +43,39 @@ var (
 func New(o Options, source Source, scheme Scheme) *Instances {
 	o = o.withDefaults()
 	shared().set.Register()
-	i := &Instances{options: o, source: source, scheme: scheme, known: newSnapshot()}
-	i.list = batch.New(batch.Options{Timeout: o.CallTimeout}, i.refresh)
-	i.next = batch.New(batch.Options{Timeout: o.CallTimeout + listPause}, i.awaitList)
-	i.get = batch.New(i.batchOptions("get"), i.reader(source.Get, byID))
-	i.find = batch.New(i.batchOptions("find"), i.reader(source.Find, byName))
+	i := &Instances{options: o, source: source, scheme: scheme, store: snapshot.NewStore(o.Clock)}
+	i.known = snapshot.NewTable(i.store, snapshot.Kind[Instance]{
+		ID:    func(in Instance) string { return in.ID },
+		List:  i.list,
+		Index: func(in Instance) []string { return []string{in.NodeName} },
+	})
+	i.policy = &listPolicy{clock: o.Clock, store: i.store}
+	i.get = batch.New(i.batchOptions("get"), i.getAll)
+	i.find = batch.New(i.batchOptions("find"), i.findAll)
 	return i
 }
 
 func (i *Instances) batchOptions(operation string) batch.Options {
 	return batch.Options{
-		Provider: i.options.Provider, Operation: operation,
-		MaxSize: i.options.MaxBatch, Timeout: i.options.CallTimeout,
-		// An API that refuses a request as invalid means one of its IDs; the others are innocent.
+		Provider: i.options.Provider, Operation: operation, MaxSize: i.options.MaxBatch,
+		// An API that rejects a request as invalid rejects one of its IDs.
 		Split: func(err error) bool { return cloudapi.Is(err, cloudapi.Invalid) },
 	}
 }
 
-// InstanceExists says whether the node's instance exists. False is only said after a read of
-// that one instance that started after the question.
+// InstanceExists reports whether the node's instance exists. It returns false only after a read of that
+// instance that started after the call.
 func (i *Instances) InstanceExists(ctx context.Context, node *v1.Node) (bool, error) {
-	_, found, err := i.ofNode(ctx, node, i.options.SnapshotAge, i.known.fallenBehind())
+	_, behind := i.policy.behind()
+	_, found, err := i.ofNode(ctx, node, SnapshotMaxAge, behind)
 	return found, err
 }
 
-// InstanceShutdown says whether the node's instance is stopped. An instance that does not exist
-// is cloudprovider.InstanceNotFound.
+// InstanceShutdown reports whether the node's instance is stopped. It returns
+// cloudprovider.InstanceNotFound if the instance does not exist.
 func (i *Instances) InstanceShutdown(ctx context.Context, node *v1.Node) (bool, error) {
-	in, found, err := i.ofNode(ctx, node, i.options.SnapshotAge, i.known.fallenBehind())
+	_, behind := i.policy.behind()
+	in, found, err := i.ofNode(ctx, node, SnapshotMaxAge, behind)
 	if err != nil {
 		return false, err
 	}
@@ -87,12 +85,12 @@ func (i *Instances) InstanceShutdown(ctx context.Context, node *v1.Node) (bool, 
 	return in.State == Stopped, nil
 }
 
-// InstanceMetadata returns what the node's status and labels shall say. An instance that does
-// not exist is cloudprovider.InstanceNotFound.
+// InstanceMetadata returns the node's addresses and labels. It returns cloudprovider.InstanceNotFound if
+// the instance does not exist.
 func (i *Instances) InstanceMetadata(ctx context.Context, node *v1.Node) (*cloudprovider.InstanceMetadata, error) {
-	age := i.options.SnapshotAge
+	age := SnapshotMaxAge
 	if nodes.Uninitialized(node) {
-		age = i.options.JoinAge
+		age = JoinMaxAge
 	}
 	in, found, err := i.ofNode(ctx, node, age, true)
 	if err != nil {
@@ -110,29 +108,29 @@ func (i *Instances) InstanceMetadata(ctx context.Context, node *v1.Node) (*cloud
 		NodeAddresses: slices.Clone(in.Addresses),
 		Zone:          in.Zone,
 		Region:        in.Region,
-		// The framework and its callers may write to what they get.
+		// The framework and its callers may modify the result.
 		AdditionalLabels: maps.Clone(in.Labels),
 	}, nil
 }
 
-// NodeAddresses returns the addresses that the framework is about to write to the node's status: the
-// instance's, those first that the kubelet was told to use. An instance that does not exist is
-// cloudprovider.InstanceNotFound.
+// NodeAddresses returns the addresses that the framework is about to set in the node's status: those of the
+// instance, restricted by the kubelet's --node-ip. It returns cloudprovider.InstanceNotFound if the
+// instance does not exist.
 func (i *Instances) NodeAddresses(ctx context.Context, node *v1.Node) ([]v1.NodeAddress, error) {
-	in, found, err := i.ofNode(ctx, node, i.options.SnapshotAge, true)
+	in, found, err := i.ofNode(ctx, node, SnapshotMaxAge, true)
 	if err != nil {
 		return nil, err
 	}
 	if !found {
 		return nil, cloudprovider.InstanceNotFound
 	}
-	if told, ok := node.Annotations[cloudproviderapi.AnnotationAlphaProvidedIPAddr]; ok {
-		return cloudnodeutil.GetNodeAddressesFromNodeIP(told, in.Addresses)
+	if nodeIP, ok := node.Annotations[cloudproviderapi.AnnotationAlphaProvidedIPAddr]; ok {
+		return cloudnodeutil.GetNodeAddressesFromNodeIP(nodeIP, in.Addresses)
 	}
 	return slices.Clone(in.Addresses), nil
 }
 
-// OwnsNode says whose the node is by its provider ID. It does no I/O.
+// OwnsNode returns the ownership of a node by its provider ID. It does no I/O.
 func (i *Instances) OwnsNode(node *v1.Node) provider.Ownership {
 	if node.Spec.ProviderID == "" {
 		return provider.Unknown
@@ -148,127 +146,3 @@ func (i *Instances) OwnsNode(node *v1.Node) provider.Ownership {
 		return provider.Unknown
 	}
 }
-
-// ofNode returns the node's instance, by provider ID where it has one, else by name. bulk says
-// that many nodes are being asked about, so that a list is worth its calls.
-func (i *Instances) ofNode(ctx context.Context, node *v1.Node, age time.Duration, bulk bool) (Instance, bool, error) {
-	r := ref{name: node.Name}
-	if node.Spec.ProviderID != "" {
-		id, err := i.scheme.Parse(node.Spec.ProviderID)
-		if err != nil {
-			return Instance{}, false, fmt.Errorf("node %s: %w", node.Name, err)
-		}
-		r = ref{id: id}
-	} else if i.options.IDOfName != nil {
-		if id, ok := i.options.IDOfName(node.Name); ok {
-			r = ref{id: id}
-		}
-	}
-	return i.lookup(ctx, r, age, bulk)
-}
-
-// lookup answers from the snapshot if it holds the instance and is no older than age, from a list
-// if one is due, and else by reading that one instance.
-func (i *Instances) lookup(ctx context.Context, r ref, age time.Duration, bulk bool) (Instance, bool, error) {
-	oldest := i.options.Clock.Now().Add(-age)
-	if in, ok := i.known.get(r, oldest); ok {
-		i.observeCache("hit")
-		return in, true, nil
-	}
-	i.observeCache("miss")
-	if bulk {
-		if in, ok, err := i.lookupByList(ctx, r, oldest); ok || err != nil {
-			return in, ok, err
-		}
-	}
-	if r.id != "" {
-		return i.get.Do(ctx, r.id)
-	}
-	return i.find.Do(ctx, r.name)
-}
-
-// lookupByList answers from a list, if one is due or if single reads have been too many.
-func (i *Instances) lookupByList(ctx context.Context, r ref, oldest time.Time) (Instance, bool, error) {
-	now := i.options.Clock.Now()
-	if i.known.wantsList(now, oldest, i.options.JoinAge) {
-		_, _, err := i.list.Do(ctx, struct{}{})
-		if err := i.listError(ctx, err); err != nil {
-			return Instance{}, false, err
-		}
-		if in, ok := i.known.get(r, oldest); ok {
-			return in, true, nil
-		}
-	}
-	if i.pace.allow(now) {
-		return Instance{}, false, nil
-	}
-	_, _, err := i.next.Do(ctx, now)
-	if err := i.listError(ctx, err); err != nil {
-		return Instance{}, false, err
-	}
-	in, ok := i.known.get(r, oldest)
-	return in, ok, nil
-}
-
-// listError says whether a list that failed is an error to its callers. It is not where reading
-// single instances may still work (a cloud with a broken zone refuses unscoped lists); after
-// throttling it is, because single reads would only add calls.
-func (i *Instances) listError(ctx context.Context, err error) error {
-	if err == nil || ctx.Err() != nil || cloudapi.Is(err, cloudapi.Throttled, cloudapi.Canceled) {
-		return err
-	}
-	klog.FromContext(ctx).Info("Listing instances failed, reading single instances instead", "provider", i.options.Provider, "err", err)
-	return nil
-}
-
-// refresh makes the list that is due. Callers that queued behind a list that has just ended are
-// served by it.
-func (i *Instances) refresh(ctx context.Context, _ []struct{}) (map[struct{}]struct{}, error) {
-	now := i.options.Clock.Now()
-	if !i.known.wantsList(now, now.Add(-i.options.JoinAge), 0) {
-		return nil, nil
-	}
-	return nil, i.readList(ctx)
-}
-
-// readList reads the snapshot anew.
-func (i *Instances) readList(ctx context.Context) error {
-	i.listing.Lock()
-	defer i.listing.Unlock()
-	at := i.options.Clock.Now()
-	i.known.beginList()
-	list, err := i.source.List(ctx)
-	if err != nil {
-		i.known.failList(i.options.Clock.Now())
-		return err
-	}
-	i.known.endList(list, at)
-	return nil
-}
-
-// reader makes a bulk read of single instances out of Get or Find, and keeps the snapshot up to date.
-func (i *Instances) reader(read func(context.Context, []string) ([]Instance, error), key func(Instance) (string, ref)) batch.Func[string, Instance] {
-	return func(ctx context.Context, keys []string) (map[string]Instance, error) {
-		at := i.options.Clock.Now()
-		list, err := read(ctx, keys)
-		if err != nil {
-			return nil, err
-		}
-		found := make(map[string]Instance, len(list))
-		for _, in := range list {
-			k, _ := key(in)
-			found[k] = in
-		}
-		i.known.merge(found, at)
-		for _, k := range keys {
-			if _, ok := found[k]; !ok {
-				_, r := key(Instance{ID: k, NodeName: k})
-				i.known.forget(r, at)
-			}
-		}
-		return found, nil
-	}
-}
-
-func byID(in Instance) (string, ref)   { return in.ID, ref{id: in.ID} }
-func byName(in Instance) (string, ref) { return in.NodeName, ref{name: in.NodeName} }

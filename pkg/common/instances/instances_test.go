@@ -291,7 +291,7 @@ func TestAbsenceIsOnlySaidAfterReadingThatInstance(t *testing.T) {
 				mustHaveMetadata(t, i, node)
 				c.terminate(1)
 				mustExist(t, i, node, true)
-				time.Sleep(instances.DefaultSnapshotAge + time.Second)
+				time.Sleep(instances.SnapshotMaxAge + time.Second)
 				before := c.calls["get"] + c.calls["find"]
 				mustExist(t, i, node, false)
 				mustExist(t, i, node, false)

@@ -13,14 +13,14 @@ type instruments struct {
 	cache *basemetrics.CounterVec
 }
 
-// shared returns the instruments of the process, defined when they are first asked for.
+// shared returns the instruments of the process, defined on first use.
 var shared = sync.OnceValue(func() *instruments {
 	s := &metrics.Set{}
 	return &instruments{set: s, cache: s.Counter(metrics.Doc{
 		Name:   "ccm_cache_requests_total",
 		Labels: []string{"provider", "cache", "result"},
-		Help: "Questions put to a snapshot of the cloud: result=hit were answered from it, " +
-			"result=miss needed a read of the cloud (shared with whoever asked at the same time).",
+		Help: "Lookups in a snapshot of the cloud. result=hit was served by the snapshot; " +
+			"result=miss needed a read of the cloud, which concurrent lookups share.",
 	})}
 })
 

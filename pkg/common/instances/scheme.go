@@ -6,30 +6,30 @@ import (
 	"strings"
 )
 
-// Form is one way in which a provider ID is, or once was, written.
+// Form is a current or former format of provider IDs.
 type Form struct {
-	// Name says which form it is: "current", "without region", "bare".
+	// Name identifies the form: "current", "without region", "bare".
 	Name string
-	// Template is the form with its fields in braces: "aws:///{zone}/{id}". A field takes all that
-	// stands between two slashes, one or more characters; "{zone?}" may be empty. Every form has the field id,
-	// and each field stands once.
+	// Template is the form with its fields in braces: "aws:///{zone}/{id}". A field spans everything between
+	// two slashes, one or more characters; "{zone?}" may be empty. Every form has the field id, and each
+	// field occurs once.
 	Template string
 }
 
 // Fields are the named parts of a provider ID.
 type Fields map[string]string
 
-// Table is a cloud's provider IDs, the whole history of them. What stands in spec.providerID can
-// never be changed, so a form that was ever written stays in the table for good.
+// Table lists all current and former forms of a cloud's provider IDs. The value of spec.providerID can
+// never change, so a form that was ever written stays in the table forever.
 type Table struct {
-	// Scheme is what stands before "://", which is the provider's name.
+	// Scheme is the part before "://", which is the provider's name.
 	Scheme string
-	// Forms are tried in order; the first is the one that Format writes.
+	// Forms are tried in order. Format writes the first.
 	Forms []Form
-	// Valid are checks on single fields; a field that fails makes the ID malformed.
+	// Valid validates single fields; an invalid field makes the ID malformed.
 	Valid map[string]func(string) bool
-	// Foreign, where set, says why an ID of our scheme is nevertheless not ours (another region's
-	// manager looks after it); "" means that it is ours.
+	// Foreign, if set, returns the reason why an ID of our scheme is foreign, such as another region; ""
+	// means that it is ours.
 	Foreign func(Fields) (reason string)
 }
 
@@ -39,13 +39,13 @@ type TableScheme struct {
 	forms []compiledForm
 }
 
-// compiledForm is a form that is taken apart at its slashes.
+// compiledForm is a form, split at its slashes.
 type compiledForm struct {
 	Form
 	segments []segment
 }
 
-// segment is what stands between two slashes: a field where it has one, else its text.
+// segment is the part between two slashes: a field or a text.
 type segment struct {
 	field    string
 	optional bool
@@ -58,8 +58,8 @@ var (
 	fieldInTemplate = regexp.MustCompile(`\A\{([a-z]+)(\?)?\}\z`)
 )
 
-// NewScheme compiles the table. Its errors are programmers' errors: no scheme, no form, a form
-// without an id or with a field twice, or one that carries another scheme.
+// NewScheme compiles the table. It returns an error for a table without scheme or form, and for a form
+// without an id, with a duplicate field, or with another scheme.
 func NewScheme(t Table) (*TableScheme, error) {
 	if t.Scheme == "" || len(t.Forms) == 0 {
 		return nil, fmt.Errorf("provider ID table %q needs a scheme and at least one form", t.Scheme)
@@ -73,12 +73,12 @@ func NewScheme(t Table) (*TableScheme, error) {
 		s.forms = append(s.forms, c)
 	}
 	if !strings.HasPrefix(t.Forms[0].Template, t.Scheme+"://") {
-		return nil, fmt.Errorf("provider ID table %q: the first form %q is the one written and must carry the scheme", t.Scheme, t.Forms[0].Template)
+		return nil, fmt.Errorf("provider ID table %q: the first form %q is the one written and must have the scheme", t.Scheme, t.Forms[0].Template)
 	}
 	return s, nil
 }
 
-// MustScheme is NewScheme for tables that are written in code.
+// MustScheme is NewScheme for constant tables. It panics on errors.
 func MustScheme(t Table) *TableScheme {
 	s, err := NewScheme(t)
 	if err != nil {
@@ -90,7 +90,7 @@ func MustScheme(t Table) *TableScheme {
 func compile(scheme string, form Form) (compiledForm, error) {
 	c := compiledForm{Form: form}
 	if have, _, ok := strings.Cut(form.Template, "://"); ok && have != scheme {
-		return c, fmt.Errorf("template %q carries another scheme", form.Template)
+		return c, fmt.Errorf("template %q has another scheme", form.Template)
 	}
 	seen := map[string]bool{}
 	for text := range strings.SplitSeq(form.Template, "/") {
@@ -98,10 +98,10 @@ func compile(scheme string, form Form) (compiledForm, error) {
 		if m := fieldInTemplate.FindStringSubmatch(text); m != nil {
 			next = segment{field: m[1], optional: m[2] != ""}
 		} else if strings.ContainsAny(text, "{}") {
-			return c, fmt.Errorf("%q in template %q is neither a field nor text: a field stands alone between slashes", text, form.Template)
+			return c, fmt.Errorf("%q in template %q is neither a field nor text: slashes must enclose a field", text, form.Template)
 		}
 		if next.field != "" && seen[next.field] {
-			return c, fmt.Errorf("field %q stands twice in template %q", next.field, form.Template)
+			return c, fmt.Errorf("field %q occurs twice in template %q", next.field, form.Template)
 		}
 		seen[next.field] = true
 		c.segments = append(c.segments, next)
@@ -112,15 +112,14 @@ func compile(scheme string, form Form) (compiledForm, error) {
 	return c, nil
 }
 
-// Parse implements Scheme. The scheme is looked at before anything else: an ID of another cloud
-// is foreign however much its end looks like one of ours.
+// Parse implements Scheme. It checks the scheme first: an ID of another cloud is foreign even if the rest
+// matches one of our forms.
 func (s *TableScheme) Parse(providerID string) (string, error) {
 	fields, _, err := s.ParseFields(providerID)
 	return fields["id"], err
 }
 
-// ParseFields returns all fields of a provider ID and the name of the form that it has. Errors
-// are those of Parse.
+// ParseFields returns all fields of a provider ID and the name of its form. Its errors are those of Parse.
 func (s *TableScheme) ParseFields(providerID string) (Fields, string, error) {
 	if scheme, _, ok := strings.Cut(providerID, "://"); ok && scheme != s.table.Scheme {
 		return nil, "", &ForeignIDError{ProviderID: providerID, Scheme: s.table.Scheme}
@@ -144,8 +143,8 @@ func (s *TableScheme) ParseFields(providerID string) (Fields, string, error) {
 	return nil, "", malformed
 }
 
-// match returns the fields of an ID of that form, nil for one that has another form. Every node of
-// every load balancer passes here each time, so it compares strings and compiles nothing.
+// match returns the fields of an ID of that form, or nil for an ID of another form. It runs for every node
+// of every load balancer, so it only compares strings.
 func (s *TableScheme) match(form compiledForm, providerID string) Fields {
 	if strings.Count(providerID, "/") != len(form.segments)-1 {
 		return nil
@@ -170,14 +169,14 @@ func (s *TableScheme) match(form compiledForm, providerID string) Fields {
 	return fields
 }
 
-// Format writes the provider ID in the first form of the table. It is an error if the result
-// would not parse back into the same fields.
+// Format writes the provider ID in the first form of the table. It returns an error if the result would
+// not parse into the same fields.
 func (s *TableScheme) Format(fields Fields) (string, error) {
 	return s.FormatAs(s.forms[0].Name, fields)
 }
 
-// FormatAs writes the provider ID in the form of that name, for clouds whose configuration
-// chooses one.
+// FormatAs writes the provider ID in the form of that name, for clouds where the configuration selects the
+// form.
 func (s *TableScheme) FormatAs(name string, fields Fields) (string, error) {
 	for _, form := range s.forms {
 		if form.Name != name {
@@ -195,7 +194,7 @@ func (s *TableScheme) FormatAs(name string, fields Fields) (string, error) {
 	return "", fmt.Errorf("provider ID table %q has no form %q", s.table.Scheme, name)
 }
 
-// write puts fields in their places; one that is missing leaves its place empty.
+// write fills the template; missing fields are empty.
 func (f compiledForm) write(fields Fields) string {
 	parts := make([]string, len(f.segments))
 	for i, part := range f.segments {

@@ -10,8 +10,8 @@ import (
 	cloudprovider "k8s.io/cloud-provider"
 )
 
-// InstanceIDForNode returns the ID of the instance behind the node name, which exists;
-// cloudprovider.InstanceNotFound if there is none. A node of another cloud is a *ForeignIDError.
+// InstanceIDForNode returns the ID of a node's instance. It returns cloudprovider.InstanceNotFound if the
+// instance does not exist, and a *ForeignIDError for a node of another cloud.
 func (i *Instances) InstanceIDForNode(ctx context.Context, nodeName string) (string, error) {
 	node := &v1.Node{}
 	node.Name = nodeName
@@ -24,7 +24,7 @@ func (i *Instances) InstanceIDForNode(ctx context.Context, nodeName string) (str
 			return "", err
 		}
 	}
-	in, found, err := i.ofNode(ctx, node, i.options.SnapshotAge, true)
+	in, found, err := i.ofNode(ctx, node, SnapshotMaxAge, true)
 	if err != nil {
 		return "", err
 	}
@@ -34,8 +34,8 @@ func (i *Instances) InstanceIDForNode(ctx context.Context, nodeName string) (str
 	return in.ID, nil
 }
 
-// NodeNames returns the node name of each instance. One that does not exist is absent from the
-// result; an error means that nothing is known about any of them.
+// NodeNames returns the node name of each instance. One that does not exist is absent from the result. An
+// error says nothing about any of them.
 func (i *Instances) NodeNames(ctx context.Context, ids []string) (map[string]string, error) {
 	byNodes, err := i.namesByProviderID()
 	if err != nil {
@@ -51,9 +51,9 @@ func (i *Instances) NodeNames(ctx context.Context, ids []string) (map[string]str
 		}
 	}
 	for _, id := range ids {
-		// Asking side by side lets the questions share bulk calls.
+		// Concurrent lookups share bulk calls.
 		group.Go(func() {
-			in, found, err := i.lookup(ctx, ref{id: id}, i.options.SnapshotAge, true)
+			in, found, err := i.lookup(ctx, ref{id: id}, SnapshotMaxAge, true)
 			mu.Lock()
 			defer mu.Unlock()
 			switch {
@@ -73,7 +73,7 @@ func (i *Instances) NodeNames(ctx context.Context, ids []string) (map[string]str
 	return names, nil
 }
 
-// namesByProviderID returns the names of the Nodes whose provider ID is ours, by instance ID.
+// namesByProviderID returns the names of Nodes with a provider ID of this cloud, by instance ID.
 func (i *Instances) namesByProviderID() (map[string]string, error) {
 	lister := i.options.Nodes.Lister()
 	if lister == nil {

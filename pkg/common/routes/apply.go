@@ -2,15 +2,15 @@ package routes
 
 import "context"
 
-// operation is one route to be created or deleted; being comparable makes it a key of batches.
+// operation is the creation or deletion of a route. It is comparable because it is the key of a batch.
 type operation struct {
 	cluster string
 	create  bool
 	route   Route
 }
 
-// apply makes one batch: deletions first, because the framework sends the deletion of a route and
-// the creation of another to the same destination side by side.
+// apply runs one batch: deletions first, because the framework deletes a route and creates another to the same
+// destination concurrently.
 func (r *Routes) apply(ctx context.Context, ops []operation) (map[operation]error, error) {
 	results := make(map[operation]error, len(ops))
 	var deletions, creations []operation
@@ -23,7 +23,7 @@ func (r *Routes) apply(ctx context.Context, ops []operation) (map[operation]erro
 				deletions = append(deletions, stale)
 			}
 		case r.replaced(op):
-			// What exists at the destination now is wanted, and clouds delete by destination.
+			// The route that exists at the destination now is wanted, and clouds delete by destination.
 		default:
 			deletions = append(deletions, op)
 		}
@@ -52,12 +52,14 @@ func (r *Routes) apply(ctx context.Context, ops []operation) (map[operation]erro
 	return results, nil
 }
 
-// bulk hands ops to call, once per cluster name (there is one in practice), each once.
-func bulk(ctx context.Context, ops []operation, call func(context.Context, string, []Route) []error) map[operation]error {
+// bulk passes distinct operations to call, once per cluster name (there is one in practice).
+func bulk(
+	ctx context.Context, ops []operation, call func(context.Context, string, []Route) []error,
+) map[operation]error {
 	results := make(map[operation]error, len(ops))
 	byCluster := map[string][]operation{}
 	for _, op := range ops {
-		if _, twice := results[op]; !twice {
+		if _, duplicate := results[op]; !duplicate {
 			results[op] = nil
 			byCluster[op.cluster] = append(byCluster[op.cluster], op)
 		}
@@ -74,8 +76,8 @@ func bulk(ctx context.Context, ops []operation, call func(context.Context, strin
 	return results
 }
 
-// blackholeAt returns the deletion of the blackhole that stands where op wants to create, where
-// creating does not replace it.
+// blackholeAt returns the deletion of the blackhole at the destination of a creation, unless the creation
+// replaces it.
 func (r *Routes) blackholeAt(op operation) (operation, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -83,7 +85,7 @@ func (r *Routes) blackholeAt(op operation) (operation, bool) {
 	return operation{cluster: op.cluster, route: stale}, ok && !r.replaces
 }
 
-// noteCreated remembers the creation until the next list.
+// noteCreated records a creation until the next list.
 func (r *Routes) noteCreated(route Route) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -91,8 +93,8 @@ func (r *Routes) noteCreated(route Route) {
 	delete(r.blackholes, route.Destination)
 }
 
-// replaced says whether the destination of this deletion was given to another target since the
-// caller listed the route.
+// replaced reports whether the destination of this deletion was assigned to another target since the last
+// list.
 func (r *Routes) replaced(op operation) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()

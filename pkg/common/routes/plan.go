@@ -12,24 +12,27 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 )
 
-// Planner is implemented by Routes that can say what the framework's route controller would
-// change. It makes no mutating call.
+// Planner plans the changes of the framework's route controller. It makes no mutating call.
 type Planner interface {
-	// PlanRoutes compares the routes that the nodes' pod ranges ask for with those that exist
-	// within clusterCIDRs, the manager's --cluster-cidr.
-	PlanRoutes(ctx context.Context, clusterName string, nodes []*v1.Node, clusterCIDRs []netip.Prefix) (plan.Plan, error)
+	// PlanRoutes compares the routes for the nodes' pod CIDRs with those that exist within clusterCIDRs, the
+	// manager's --cluster-cidr.
+	PlanRoutes(
+		ctx context.Context, clusterName string, nodes []*v1.Node, clusterCIDRs []netip.Prefix,
+	) (plan.Plan, error)
 }
 
 var _ Planner = (*Routes)(nil)
 
-// kindRoute is what plans call a route.
+// kindRoute is the kind of routes in plans.
 const kindRoute = "route"
 
-// FieldNode is the field of a planned route that names its node.
+// FieldNode is the field of a planned route with its node.
 const FieldNode = "node"
 
 // PlanRoutes implements Planner. Applying the plan makes the calls that the framework would make.
-func (r *Routes) PlanRoutes(ctx context.Context, clusterName string, nodes []*v1.Node, clusterCIDRs []netip.Prefix) (plan.Plan, error) {
+func (r *Routes) PlanRoutes(
+	ctx context.Context, clusterName string, nodes []*v1.Node, clusterCIDRs []netip.Prefix,
+) (plan.Plan, error) {
 	owned, err := r.list(ctx, clusterName)
 	if err != nil {
 		return plan.Plan{}, err
@@ -50,16 +53,15 @@ func (r *Routes) PlanRoutes(ctx context.Context, clusterName string, nodes []*v1
 	return p, nil
 }
 
-// wantedRoute is one pod range of one node.
+// wantedRoute is one pod CIDR of one node.
 type wantedRoute struct {
 	destination string
 	node        *v1.Node
 }
 
-// wanted returns the routes that the nodes ask for, in their order. A range that two nodes have
-// is the first one's.
+// wanted returns the routes of the nodes, in their order. A pod CIDR of two nodes belongs to the first.
 func wanted(nodes []*v1.Node) (want []wantedRoute, warnings []string) {
-	holder := map[string]string{}
+	nodeOf := map[string]string{}
 	for _, node := range nodes {
 		for _, cidr := range node.Spec.PodCIDRs {
 			destination, err := canonical(cidr)
@@ -67,20 +69,22 @@ func wanted(nodes []*v1.Node) (want []wantedRoute, warnings []string) {
 				warnings = append(warnings, fmt.Sprintf("node %s: %v", node.Name, err))
 				continue
 			}
-			if other, taken := holder[destination]; taken {
-				warnings = append(warnings, fmt.Sprintf("nodes %s and %s both have the pod range %s", other, node.Name, destination))
+			if other, duplicate := nodeOf[destination]; duplicate {
+				warnings = append(warnings, fmt.Sprintf("nodes %s and %s both have the pod CIDR %s", other, node.Name, destination))
 				continue
 			}
-			holder[destination] = node.Name
+			nodeOf[destination] = node.Name
 			want = append(want, wantedRoute{destination, node})
 		}
 	}
 	return want, warnings
 }
 
-// diff is pure. A route is kept if it leads to a node that wants it and has not lost its target;
-// routes outside the cluster's ranges are not touched.
-func diff(want []wantedRoute, have []Route, clusterCIDRs []netip.Prefix) (create []wantedRoute, remove []Route) {
+// diff is pure. It keeps routes to a node that wants them and that have a target, and routes outside of the
+// cluster CIDRs.
+func diff(
+	want []wantedRoute, have []Route, clusterCIDRs []netip.Prefix,
+) (create []wantedRoute, remove []Route) {
 	type key struct{ destination, node string }
 	wants := map[key]bool{}
 	for _, w := range want {
@@ -104,8 +108,8 @@ func diff(want []wantedRoute, have []Route, clusterCIDRs []netip.Prefix) (create
 	return create, remove
 }
 
-// within says whether the destination begins or ends in one of the cluster's ranges, which is when
-// the framework takes it for its own. A default route, which holds them all, is not.
+// within reports whether the destination starts or ends in one of the cluster CIDRs: the framework manages such
+// routes. A default route, which contains all of them, does not match.
 func within(destination string, clusterCIDRs []netip.Prefix) bool {
 	p, err := netip.ParsePrefix(destination)
 	if err != nil {
@@ -119,7 +123,7 @@ func within(destination string, clusterCIDRs []netip.Prefix) bool {
 	return false
 }
 
-// lastOf is the last address of a network.
+// lastOf returns the last address of a network.
 func lastOf(p netip.Prefix) netip.Addr {
 	bytes := p.Masked().Addr().AsSlice()
 	for bit := p.Bits(); bit < len(bytes)*8; bit++ {
@@ -129,19 +133,19 @@ func lastOf(p netip.Prefix) netip.Addr {
 	return last
 }
 
-// deletion is the change that removes the route. Where several routes have one destination
-// (in several tables), the others are told apart by the cloud's name.
+// deletion returns the change that deletes the route. Further routes with the same destination (in other
+// tables) are identified by their name in the cloud.
 func (r *Routes) deletion(clusterName string, route Route, another bool) plan.Change {
 	name := route.Destination
 	if another {
 		name += " " + route.Name
 	}
-	reason := "no node has this pod range"
+	reason := "no node has this pod CIDR"
 	switch {
 	case route.Blackhole:
-		reason = "its instance is gone"
+		reason = "its instance is deleted"
 	case route.NodeName != "":
-		reason = "node " + route.NodeName + " does not have this pod range"
+		reason = "node " + route.NodeName + " does not have this pod CIDR"
 	}
 	return plan.Change{
 		Ref:    plan.Ref{Kind: kindRoute, Name: name, Action: plan.Delete},

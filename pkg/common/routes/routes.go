@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/netip"
+	"slices"
 	"sync"
 	"time"
 
@@ -21,30 +22,21 @@ import (
 type Options struct {
 	// Provider is the provider's name, as metric label and in messages.
 	Provider string
-	// MaxBatch is the most routes that one Create or Delete of the Source is given; 0 means
-	// DefaultMaxBatch.
+	// MaxBatch limits the routes of one Create or Delete of the Source; 0 means DefaultMaxBatch.
 	MaxBatch int
 	// CallTimeout bounds one bulk call; 0 means batch.DefaultTimeout.
 	CallTimeout time.Duration
-	// ReplacesBlackholes says that the Source's Create turns a route that has lost its target into
-	// the one asked for, so that it need not be deleted before.
+	// ReplacesBlackholes is set if the Source's Create replaces a blackhole, so that it need not be deleted
+	// before.
 	ReplacesBlackholes bool
 	// Nodes are the cluster's Nodes. Sources whose routes may be incomplete need them: without them an
 	// incomplete route is listed like any other, and is never completed.
 	Nodes *nodes.LazyLister
 }
 
-// DefaultMaxBatch is how many calls the framework's route controller makes side by side at most,
-// so that a full crowd fits one bulk call.
+// DefaultMaxBatch is the number of concurrent calls of the framework's route controller, so that all fit into
+// one bulk call.
 const DefaultMaxBatch = 200
-
-// NodeNamer finds the nodes behind instances. Targets that implement it let ListRoutes name the
-// node of a route whose Source does not know it.
-type NodeNamer interface {
-	// NodeNames returns the node name of each instance. One that does not exist is absent, and
-	// an error means that nothing is known about any.
-	NodeNames(ctx context.Context, instanceIDs []string) (map[string]string, error)
-}
 
 // Routes implements cloudprovider.Routes over a Source. It is safe for concurrent use.
 type Routes struct {
@@ -55,13 +47,13 @@ type Routes struct {
 	// replaces is Options.ReplacesBlackholes.
 	replaces bool
 
-	// What follows is remembered from one list to the next, within one pass of the framework.
+	// mu guards the fields below, which hold from one list to the next.
 	mu sync.Mutex
-	// listed are our routes by name, so that a deletion names the target that was seen.
+	// listed are the owned routes by name, so that a deletion has the target that was listed.
 	listed map[string]Route
-	// blackholes are those of them that have lost their target, by destination.
+	// blackholes are the owned routes without a target, by destination.
 	blackholes map[string]Route
-	// created are the targets of the routes created since, by destination.
+	// created are the targets of routes created since the list, by destination.
 	created map[string]string
 }
 
@@ -73,25 +65,25 @@ func New(o Options, source Source, targets NodeTargets) *Routes {
 		o.MaxBatch = DefaultMaxBatch
 	}
 	r := &Routes{source: source, targets: targets, nodes: o.Nodes, replaces: o.ReplacesBlackholes}
-	r.remember(nil)
+	r.setListed(nil)
 	r.batches = batch.New(batch.Options{
 		Provider: o.Provider, Operation: "routes", MaxSize: o.MaxBatch, Timeout: o.CallTimeout,
 	}, r.apply)
 	return r
 }
 
-// ListRoutes returns the routes that are ours. Routes of others are not listed, because the
-// framework deletes every listed route inside the cluster's range that it has no node for.
+// ListRoutes returns the owned routes. It omits foreign routes, because the framework deletes every listed
+// route inside the cluster CIDRs that has no node.
 func (r *Routes) ListRoutes(ctx context.Context, clusterName string) ([]*cloudprovider.Route, error) {
 	owned, err := r.list(ctx, clusterName)
 	if err != nil {
 		return nil, err
 	}
-	r.remember(owned)
+	r.setListed(owned)
 	result := make([]*cloudprovider.Route, 0, len(owned))
 	for _, route := range owned {
-		if route.Incomplete && r.wanted(route) {
-			// The framework makes what it doesn't see, and thereby completes it.
+		if route.Incomplete && r.nodeWants(route) {
+			// The framework creates routes that are not listed, and thereby completes it.
 			continue
 		}
 		result = append(result, &cloudprovider.Route{
@@ -104,9 +96,9 @@ func (r *Routes) ListRoutes(ctx context.Context, clusterName string) ([]*cloudpr
 	return result, nil
 }
 
-// list reads our routes and names their nodes. A route whose instance does not exist is a
-// blackhole, whatever the cloud calls it; one whose instance cannot be read makes the list fail,
-// because a route without a node is a route that the framework deletes.
+// list returns the owned routes with their nodes. A route to an instance that does not exist is a blackhole,
+// even if the cloud does not report it as one. An instance that cannot be read fails the list, because the
+// framework deletes routes without a node.
 func (r *Routes) list(ctx context.Context, clusterName string) ([]Route, error) {
 	all, err := r.source.List(ctx, clusterName)
 	if err != nil {
@@ -123,13 +115,12 @@ func (r *Routes) list(ctx context.Context, clusterName string) ([]Route, error) 
 		}
 		owned = append(owned, route)
 	}
-	namer, ok := r.targets.(NodeNamer)
-	if len(unnamed) == 0 || !ok {
+	if len(unnamed) == 0 {
 		return owned, nil
 	}
-	names, err := namer.NodeNames(ctx, unnamed)
+	names, err := r.targets.NodeNames(ctx, unnamed)
 	if err != nil {
-		return nil, fmt.Errorf("naming the nodes behind %d routes: %w", len(unnamed), err)
+		return nil, fmt.Errorf("get the nodes of %d routes: %w", len(unnamed), err)
 	}
 	for i := range owned {
 		route := &owned[i]
@@ -142,7 +133,8 @@ func (r *Routes) list(ctx context.Context, clusterName string) ([]Route, error) 
 	return owned, nil
 }
 
-func (r *Routes) remember(owned []Route) {
+// setListed replaces the state of the last list.
+func (r *Routes) setListed(owned []Route) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.listed, r.blackholes, r.created = map[string]Route{}, map[string]Route{}, map[string]string{}
@@ -154,9 +146,9 @@ func (r *Routes) remember(owned []Route) {
 	}
 }
 
-// CreateRoute makes the route to the instance behind its target node. A route that exists with
-// that target is no error. A route to the same destination that has lost its target is replaced;
-// one that has a target is left to the framework, which knows whether its node still has the range.
+// CreateRoute creates the route to the instance of its target node, unless it exists. It replaces a blackhole
+// at the same destination. A route to another target is left to the framework, which knows whether its node
+// still has the pod CIDR.
 func (r *Routes) CreateRoute(ctx context.Context, clusterName, nameHint string, route *cloudprovider.Route) error {
 	destination, err := canonical(route.DestinationCIDR)
 	if err != nil {
@@ -165,7 +157,7 @@ func (r *Routes) CreateRoute(ctx context.Context, clusterName, nameHint string, 
 	node := string(route.TargetNode)
 	id, err := r.targets.InstanceIDForNode(ctx, node)
 	if err != nil {
-		return fmt.Errorf("route %s: finding the instance of node %s: %w", destination, node, err)
+		return fmt.Errorf("route %s: get the instance of node %s: %w", destination, node, err)
 	}
 	op := operation{cluster: clusterName, create: true, route: Route{
 		Name: nameHint, Destination: destination, InstanceID: id, NodeName: node, Owned: true,
@@ -180,8 +172,8 @@ func (r *Routes) CreateRoute(ctx context.Context, clusterName, nameHint string, 
 	return nil
 }
 
-// conflictError makes the framework try again within the same pass, as it does for conflicts of
-// the Kubernetes API: the route in the way is being deleted beside us.
+// conflictError makes the framework retry within the same sync, as it does for conflicts of the Kubernetes
+// API: the conflicting route is being deleted concurrently.
 type conflictError struct{ error }
 
 var _ apierrors.APIStatus = conflictError{}
@@ -191,13 +183,13 @@ func (e conflictError) Status() metav1.Status {
 	return metav1.Status{Status: metav1.StatusFailure, Reason: metav1.StatusReasonConflict, Message: e.Error()}
 }
 
-// Unwrap returns the cloud's error.
+// Unwrap returns the error of the cloud.
 func (e conflictError) Unwrap() error { return e.error }
 
-// DeleteRoute removes the route. One that is already gone is no error, and neither is one whose
-// destination has been given to another node meanwhile: that route stays.
+// DeleteRoute deletes the route if it exists. A route whose destination was assigned to another node in the
+// meantime stays.
 func (r *Routes) DeleteRoute(ctx context.Context, clusterName string, route *cloudprovider.Route) error {
-	full, err := r.seen(route)
+	full, err := r.listedRoute(route)
 	if err != nil {
 		return err
 	}
@@ -207,8 +199,8 @@ func (r *Routes) DeleteRoute(ctx context.Context, clusterName string, route *clo
 	return nil
 }
 
-// seen returns the route as it was listed.
-func (r *Routes) seen(route *cloudprovider.Route) (Route, error) {
+// listedRoute returns the route as it was listed.
+func (r *Routes) listedRoute(route *cloudprovider.Route) (Route, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if full, ok := r.listed[route.Name]; ok && full.Destination == route.DestinationCIDR {
@@ -216,7 +208,8 @@ func (r *Routes) seen(route *cloudprovider.Route) (Route, error) {
 	}
 	destination, err := canonical(route.DestinationCIDR)
 	return Route{
-		Name: route.Name, Destination: destination, NodeName: string(route.TargetNode), Blackhole: route.Blackhole, Owned: true,
+		Name: route.Name, Destination: destination, NodeName: string(route.TargetNode),
+		Blackhole: route.Blackhole, Owned: true,
 	}, err
 }
 
@@ -232,7 +225,23 @@ func (r *Routes) do(ctx context.Context, op operation) error {
 func canonical(cidr string) (string, error) {
 	p, err := netip.ParsePrefix(cidr)
 	if err != nil {
-		return "", fmt.Errorf("route destination %q is no CIDR: %w", cidr, err)
+		return "", fmt.Errorf("route destination %q is not a CIDR: %w", cidr, err)
 	}
 	return p.Masked().String(), nil
+}
+
+// nodeWants reports whether the route's node has the destination as a pod CIDR.
+func (r *Routes) nodeWants(route Route) bool {
+	lister := r.nodes.Lister()
+	if lister == nil || route.NodeName == "" || route.Blackhole {
+		return false
+	}
+	node, err := lister.Get(route.NodeName)
+	if err != nil {
+		return false
+	}
+	return slices.ContainsFunc(node.Spec.PodCIDRs, func(cidr string) bool {
+		destination, err := canonical(cidr)
+		return err == nil && destination == route.Destination
+	})
 }

@@ -71,7 +71,7 @@ const (
 	// refreshEvery is the --node-status-update-frequency under which the refresh is measured. Its
 	// default is 5m; like that one it is longer than what a refresh may take from memory, so that
 	// it has to ask the cloud.
-	refreshEvery = instances.DefaultSnapshotAge + 15*time.Second
+	refreshEvery = instances.SnapshotMaxAge + 15*time.Second
 )
 
 // ManagerArgs are the arguments of every manager in a benchmark. Pod routes are left out, because one
