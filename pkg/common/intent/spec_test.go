@@ -178,3 +178,31 @@ func TestAllowedFrom(t *testing.T) {
 		})
 	}
 }
+
+func TestProblemsNameWhatTheUserWrote(t *testing.T) {
+	for _, tc := range []struct {
+		name string
+		edit func(*v1.Service)
+		key  string
+		want string
+	}{
+		{"annotation", annotated(KeyStaticAddresses, "192.0.2.1"), KeyStaticAddresses, KeyStaticAddresses},
+		{"field", func(svc *v1.Service) { svc.Spec.LoadBalancerIP = "192.0.2.1" }, KeyStaticAddresses, "spec.loadBalancerIP"},
+		{"beta annotation", annotated(beta, "10.0.0.0/8"), KeySourceRanges, beta},
+		{"local traffic", func(svc *v1.Service) {
+			svc.Spec.ExternalTrafficPolicy, svc.Spec.HealthCheckNodePort = v1.ServiceExternalTrafficPolicyLocal, 32000
+		}, KeyHealthCheckPort, "spec.healthCheckNodePort"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			in, _, err := Read(web(tc.edit), everything())
+			if err != nil {
+				t.Fatal(err)
+			}
+			problems := in.NewProblems()
+			problems.Add(tc.key, "", "write something else")
+			if want := "x: " + tc.want + ": write something else (invalid)"; errText(problems.Err("x")) != want {
+				t.Errorf("error %v, want %s", problems.Err("x"), want)
+			}
+		})
+	}
+}

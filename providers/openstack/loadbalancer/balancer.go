@@ -86,7 +86,7 @@ func (d *differ) explain(err error, spec loadbalancers.CreateOpts) error {
 		{asked.Network, annotation.KeyNetworkID, spec.VipNetworkID},
 	} {
 		if named.asked && named.value != "" {
-			suspects = append(suspects, fmt.Sprintf("%s is %q", named.key, named.value))
+			suspects = append(suspects, fmt.Sprintf("%s is %q", d.want.Sources.Where(named.key), named.value))
 		}
 	}
 	if len(suspects) == 0 {

@@ -135,7 +135,7 @@ func (d *differ) pick(want model.FloatingIP, free []api.FloatingIP) (*api.Floati
 		if f.PortID == "" {
 			return &f, nil
 		}
-		var problems intent.Problems
+		problems := intent.Problems{Sources: d.want.Sources}
 		problems.Addf(intent.KeyStaticAddresses, want.Address, "the floating IP %s has this address and is in use at port %s: detach it there, or choose another", f.ID, f.PortID)
 		return nil, problems.Err(d.plan.Subject)
 	}

@@ -1,42 +1,129 @@
-// Package intenttest has what every provider's tests ask of the way in which Services are told about their annotations.
+// Package intenttest checks the Events about annotations, for the tests of every provider.
 package intenttest
 
 import (
+	"errors"
 	"fmt"
+	"maps"
 	"strings"
 	"testing"
+
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
 )
 
-// Refused fails the test unless err, why a Service is refused, says of each of its annotations what is wrong
-// with it; harmless are keys whose values nothing can be wrong with. It returns the Event, as the framework's
-// service controller words it.
+// Refused fails the test unless err names every annotation of a refused Service. harmless are keys
+// that accept every value. It returns the Event, in the form of the framework's service controller.
 func Refused(t testing.TB, err error, annotations map[string]string, harmless map[string]bool) (event string) {
 	t.Helper()
 	if err == nil {
-		t.Error("bad values are accepted")
+		t.Error("invalid values are accepted")
 		return ""
 	}
 	for key := range annotations {
 		if !harmless[key] && !strings.Contains(err.Error(), key+" is ") && !strings.Contains(err.Error(), key+": ") {
-			t.Errorf("nothing is said about %s", key)
+			t.Errorf("the error does not name %s", key)
 		}
 	}
 	return fmt.Sprintf("Warning SyncLoadBalancerFailed Error syncing load balancer: failed to ensure load balancer: %v", err)
 }
 
-// Misspelt fails the test unless slips in each of the keys are told with the key that was meant. events are
-// those that a Service gets whose only annotation is a slip.
-func Misspelt(t testing.TB, keys []string, events func(slip string) []string) {
+// Misspelt fails the test unless an Event suggests the right key for typos in each of the keys. events
+// returns the Events of a Service with a misspelt annotation.
+func Misspelt(t testing.TB, keys []string, events func(typo string) []string) {
 	t.Helper()
 	for _, key := range keys {
-		for name, slip := range map[string]string{
+		for name, typo := range map[string]string{
 			"last letter missing": key[:len(key)-1],
 			"a letter twice":      key[:len(key)-3] + key[len(key)-3:len(key)-2] + key[len(key)-3:],
 		} {
-			told, want := strings.Join(events(slip), "\n"), "did you mean "+key+"?"
-			if !strings.Contains(told, slip+": ") || !strings.Contains(told, want) {
-				t.Errorf("%s, %s: no event says %q: %s", slip, name, want, told)
+			got, want := strings.Join(events(typo), "\n"), "did you mean "+key+"?"
+			if !strings.Contains(got, typo+": ") || !strings.Contains(got, want) {
+				t.Errorf("%s, %s: no event contains %q: %s", typo, name, want, got)
 			}
 		}
+	}
+}
+
+// Bad is a value of a portable setting that a provider refuses.
+type Bad struct {
+	// Setting is the key of the portable annotation; Value is an invalid value for it.
+	Setting, Value string
+	// Given are other annotations of the Service, without which the value would be valid.
+	Given map[string]string
+}
+
+// NamesSource fails the test unless a problem with a portable setting names the field or annotation
+// that the user wrote, for every way in which the setting can be written. refuse returns the error of
+// a Service; bad covers every portable annotation.
+func NamesSource(t testing.TB, bad []Bad, service func() *v1.Service, refuse func(*v1.Service) error) {
+	t.Helper()
+	covered := map[string]bool{}
+	for _, b := range bad {
+		covered[b.Setting] = true
+		for where, write := range ways(b.Setting) {
+			svc := service()
+			if svc.Annotations == nil {
+				svc.Annotations = map[string]string{}
+			}
+			maps.Copy(svc.Annotations, b.Given)
+			write(svc, b.Value)
+			var problems *intent.ProblemsError
+			if err := refuse(svc); !errors.As(err, &problems) {
+				t.Errorf("%s=%s: no problem is reported: %v", where, b.Value, err)
+				continue
+			}
+			for _, p := range problems.Problems {
+				if p.Where != where {
+					t.Errorf("%s=%s: the problem names %s: %s", where, b.Value, p.Where, p)
+				}
+			}
+		}
+	}
+	for _, key := range intent.Keys() {
+		if !covered[key] {
+			t.Errorf("no invalid value of %s is tried", key)
+		}
+	}
+}
+
+// ways returns the functions that write a portable setting into a Service, by what a problem names.
+func ways(setting string) map[string]func(svc *v1.Service, value string) {
+	annotate := func(key string) func(*v1.Service, string) {
+		return func(svc *v1.Service, value string) { svc.Annotations[key] = value }
+	}
+	all := map[string]func(*v1.Service, string){setting: annotate(setting)}
+	switch setting {
+	case intent.KeyStaticAddresses:
+		all["spec.loadBalancerIP"] = func(svc *v1.Service, value string) { svc.Spec.LoadBalancerIP = value }
+	case intent.KeySourceRanges:
+		all[v1.AnnotationLoadBalancerSourceRangesKey] = annotate(v1.AnnotationLoadBalancerSourceRangesKey)
+		all["spec.loadBalancerSourceRanges"] = func(svc *v1.Service, value string) {
+			svc.Spec.LoadBalancerSourceRanges = strings.Split(value, ",")
+		}
+	}
+	return all
+}
+
+// Invalid returns a value of every portable setting that no provider accepts for an IPv4 Service.
+func Invalid() []Bad {
+	http := map[string]string{intent.KeyHealthCheckProtocol: "HTTP"}
+	return []Bad{
+		{Setting: intent.KeyScheme, Value: "private"},
+		{Setting: intent.KeySourceRanges, Value: "ten,10.0.0.0/33"},
+		{Setting: intent.KeySourceRanges, Value: "2001:db8::/32"},
+		{Setting: intent.KeyProxyProtocol, Value: "v3"},
+		{Setting: intent.KeyHealthCheckProtocol, Value: "ping"},
+		{Setting: intent.KeyHealthCheckPort, Value: "0"},
+		{Setting: intent.KeyHealthCheckPath, Value: "healthz", Given: http},
+		{Setting: intent.KeyHealthCheckInterval, Value: "10"},
+		{Setting: intent.KeyHealthCheckTimeout, Value: "2h"},
+		{Setting: intent.KeyHealthCheckHealthyThreshold, Value: "0"},
+		{Setting: intent.KeyHealthCheckUnhealthyThreshold, Value: "11"},
+		{Setting: intent.KeyIdleTimeout, Value: "never"},
+		{Setting: intent.KeyStaticAddresses, Value: "2001:db8::7"},
+		{Setting: intent.KeyTags, Value: "team"},
+		{Setting: intent.KeySubnets, Value: "a,,b"},
 	}
 }

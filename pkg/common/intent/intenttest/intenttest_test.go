@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// reports takes what a test would fail with.
+// reports collects the failures of a test.
 type reports struct {
 	testing.TB
 	texts []string
@@ -28,14 +28,14 @@ func TestRefused(t *testing.T) {
 		event string
 		want  []string
 	}{
-		{"every key is told", errors.New("x/zone is odd"), "Warning SyncLoadBalancerFailed Error syncing load balancer: failed to ensure load balancer: x/zone is odd", nil},
-		{"one is not", errors.New("no"), "Warning SyncLoadBalancerFailed Error syncing load balancer: failed to ensure load balancer: no", []string{"nothing is said about x/zone"}},
-		{"none is refused", nil, "", []string{"bad values are accepted"}},
+		{"every key is named", errors.New("x/zone is odd"), "Warning SyncLoadBalancerFailed Error syncing load balancer: failed to ensure load balancer: x/zone is odd", nil},
+		{"one is not", errors.New("no"), "Warning SyncLoadBalancerFailed Error syncing load balancer: failed to ensure load balancer: no", []string{"the error does not name x/zone"}},
+		{"none is refused", nil, "", []string{"invalid values are accepted"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			r := &reports{}
 			if event := Refused(r, tt.err, annotations, harmless); event != tt.event || !slices.Equal(r.texts, tt.want) {
-				t.Errorf("the event is %q and reported is %q, want %q and %q", event, r.texts, tt.event, tt.want)
+				t.Errorf("event %q, failures %q, want %q and %q", event, r.texts, tt.event, tt.want)
 			}
 		})
 	}
@@ -43,19 +43,19 @@ func TestRefused(t *testing.T) {
 
 func TestMisspelt(t *testing.T) {
 	for name, tt := range map[string]struct {
-		says string
-		want int
+		event string
+		want  int
 	}{
-		"told":               {"%s: unknown; did you mean x/zone?", 0},
-		"not told":           {"", 2},
-		"the slip is not":    {"did you mean x/zone?%.0s", 2},
-		"another key's name": {"%s: unknown; did you mean x/zones?", 2},
+		"suggested":             {"%s: unknown; did you mean x/zone?", 0},
+		"no event":              {"", 2},
+		"the typo is not named": {"did you mean x/zone?%.0s", 2},
+		"another key's name":    {"%s: unknown; did you mean x/zones?", 2},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := &reports{}
-			Misspelt(r, []string{"x/zone"}, func(slip string) []string { return []string{fmt.Sprintf(tt.says, slip)} })
+			Misspelt(r, []string{"x/zone"}, func(typo string) []string { return []string{fmt.Sprintf(tt.event, typo)} })
 			if len(r.texts) != tt.want {
-				t.Errorf("reported is %q, want %d", r.texts, tt.want)
+				t.Errorf("failures %q, want %d", r.texts, tt.want)
 			}
 		})
 	}

@@ -65,8 +65,8 @@ type Desired struct {
 // Desire is the pure function from what a Service asks to what should exist. The error names all
 // problems.
 func (c *Cloud) Desire(r Request) (Desired, error) {
-	var problems intent.Problems
 	in, o := r.Service, r.Options
+	problems := o.NewProblems()
 	service := types.NamespacedName{Namespace: in.Namespace, Name: in.Name}
 	o.OnlyNetwork(in.Annotations)
 	d := Desired{
@@ -78,7 +78,7 @@ func (c *Cloud) Desire(r Request) (Desired, error) {
 		d.Scheme = schemeInternal
 	}
 	refuseIPv6(in, &problems)
-	tags.Check(o.Tags, annotation.KeyTags, &problems)
+	tags.Check(o.Tags, in.Tags, annotation.KeyTags, &problems)
 	d.Listeners = desireListeners(in, o, &problems)
 	d.HealthCheck = c.desireHealthCheck(in, o, &problems)
 	if !strings.HasPrefix(d.HealthCheck.Target, protocolHTTP) {
@@ -106,7 +106,7 @@ func refuseIPv6(in intent.Service, problems *intent.Problems) {
 }
 
 func (d *Desired) desireSubnets(r Request) error {
-	request := vpc.Request{Scheme: intent.Public, IDsOrNames: r.Options.Subnets, Annotation: annotation.KeySubnets}
+	request := vpc.Request{Scheme: intent.Public, IDsOrNames: r.Options.Subnets, Annotation: r.Options.Sources.Where(annotation.KeySubnets)}
 	if r.Options.Internal {
 		request.Scheme = intent.Internal
 	}

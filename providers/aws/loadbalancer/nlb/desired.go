@@ -117,7 +117,7 @@ type Desired struct {
 
 // Desire is the pure function from what a Service asks to what should exist. All problems are joined.
 func (c *Cloud) Desire(r Request) (Desired, error) {
-	b := &builder{Request: r, settings: c.options.Settings, warnings: slices.Clone(r.Options.Warnings)}
+	b := &builder{Request: r, settings: c.options.Settings, problems: r.Options.NewProblems(), warnings: slices.Clone(r.Options.Warnings)}
 	subject := "Service " + r.Service.Namespace + "/" + r.Service.Name
 	o := r.Options
 	o.Warnings = nil
@@ -172,7 +172,7 @@ func (b *builder) check() {
 		b.problems.Addf(annotation.KeySecurityGroups, annotations[annotation.KeySecurityGroups],
 			"a network load balancer gets security groups only with NLBSecurityGroupMode=Managed in the cloud configuration: set that, or remove the annotation")
 	}
-	tags.Check(o.Tags, annotation.KeyTags, &b.problems)
+	tags.Check(o.Tags, b.Service.Tags, annotation.KeyTags, &b.problems)
 	if o.BackendProtocol != "" && o.BackendProtocol != "ssl" && o.BackendProtocol != "tcp" {
 		b.warnf("%s: network load balancers forward bytes, so %s has no effect; write ssl to encrypt to the nodes, or remove it", annotation.KeyBackendProtocol, intent.Quote(o.BackendProtocol))
 	}

@@ -22,7 +22,7 @@ func (b *builder) addressed() bool {
 // zones selects subnets and matches addresses with them by position.
 func (b *builder) zones() ([]Zone, error) {
 	o := b.Options
-	request := vpc.Request{Scheme: intent.Public, IDsOrNames: o.Subnets, Annotation: annotation.KeySubnets}
+	request := vpc.Request{Scheme: intent.Public, IDsOrNames: o.Subnets, Annotation: o.Sources.Where(annotation.KeySubnets)}
 	if o.Internal {
 		request.Scheme = intent.Internal
 	}

@@ -54,9 +54,14 @@ func Wanted(clusterID string, legacy bool, key lbcommon.Key, extra map[string]st
 	return tags
 }
 
-// Check notes a problem for each tag that a Service cannot have. Where is the annotation.
-func Check(extra map[string]string, where string, problems *intent.Problems) {
+// Check adds a problem for each tag that a Service cannot have. The annotation own sets extra,
+// except for those that the portable annotation sets.
+func Check(extra, portable map[string]string, own string, problems *intent.Problems) {
 	for _, key := range slices.Sorted(maps.Keys(extra)) {
+		where := own
+		if _, ok := portable[key]; ok {
+			where = intent.KeyTags
+		}
 		switch {
 		case strings.HasPrefix(strings.ToLower(key), awsPrefix):
 			problems.Addf(where, key+"="+extra[key], "AWS reserves keys that begin with %s: choose another key", awsPrefix)
@@ -67,7 +72,7 @@ func Check(extra map[string]string, where string, problems *intent.Problems) {
 		}
 	}
 	if len(extra) > maxListed {
-		problems.Addf(where, "", "there are %d tags: at most %d are possible", len(extra), maxListed)
+		problems.Addf(own, "", "there are %d tags: at most %d are possible", len(extra), maxListed)
 	}
 }
 

@@ -78,7 +78,7 @@ func TestForeign(t *testing.T) {
 
 func TestCheck(t *testing.T) {
 	var problems intent.Problems
-	Check(map[string]string{"aws:x": "", "unified-ccm.io/x": "", "fine": "1"}, "tags", &problems)
+	Check(map[string]string{"aws:x": "", "unified-ccm.io/x": "", "fine": "1"}, nil, "tags", &problems)
 	if problems.Len() != 2 {
 		t.Errorf("%d problems: %v", problems.Len(), problems.Err("x"))
 	}

@@ -53,6 +53,8 @@ type Desired struct {
 	ProbedForLocal bool
 	// MemberNote is what the Service's annotation says about the members of its pools: see seals.
 	MemberNote string
+	// Sources are the fields and annotations that set the options, for problems found later.
+	Sources intent.Sources
 }
 
 // LoadBalancer is how a load balancer is made.
@@ -137,6 +139,7 @@ func Build(i Input) (Desired, error) {
 func (b *builder) build(nodes []*v1.Node) (Desired, error) {
 	var err error
 	b.options, err = annotation.Read(b.in)
+	b.problems = b.options.NewProblems()
 	b.internal = b.settings.Internal || b.options.Internal != nil && *b.options.Internal
 	if b.options.Class != "" {
 		class, ok := b.settings.Classes[b.options.Class]
@@ -149,7 +152,7 @@ func (b *builder) build(nodes []*v1.Node) (Desired, error) {
 		Name: names.LoadBalancer(b.key.ClusterName, b.service()), Reference: b.options.LoadBalancerID,
 		Features: b.shared.Features, Families: b.in.Families, MaxShared: b.settings.MaxShared, Serial: b.settings.Serial,
 		ProbedForLocal: b.probedForLocal(),
-		KeepFloatingIP: b.options.KeepFloatingIP, MemberNote: b.in.Annotations[annotation.KeyMembers],
+		KeepFloatingIP: b.options.KeepFloatingIP, MemberNote: b.in.Annotations[annotation.KeyMembers], Sources: b.options.Sources,
 	}
 	d.LoadBalancer = b.loadBalancer()
 	d.FloatingIP = b.floatingIP()

@@ -1,0 +1,36 @@
+package loadbalancer
+
+import (
+	"strings"
+	"testing"
+
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
+	"github.com/unified-ccm/unified-ccm/pkg/common/intent/intenttest"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/annotation"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/sim"
+)
+
+func TestProblemsNameWhatTheUserWrote(t *testing.T) {
+	const id = "8a7c6c2e-3d1f-4f67-9f5c-0d9e8b7a6c5d"
+	bad := append(intenttest.Invalid(), []intenttest.Bad{
+		{Setting: intent.KeyScheme, Value: "internal", Given: map[string]string{annotation.KeyInternal: "false"}},
+		{Setting: intent.KeyProxyProtocol, Value: "v2", Given: map[string]string{annotation.KeyProxyProtocol: "v1"}},
+		{Setting: intent.KeyIdleTimeout, Value: "5m", Given: map[string]string{annotation.KeyClientTimeout: "1000"}},
+		{Setting: intent.KeyStaticAddresses, Value: "web"},
+		{Setting: intent.KeyTags, Value: "kube_service_x=1"},
+		{Setting: intent.KeyTags, Value: "team=" + strings.Repeat("x", 300)},
+		{Setting: intent.KeySubnets, Value: "private"},
+		{Setting: intent.KeySubnets, Value: id + "," + strings.Replace(id, "8", "9", 1)},
+		{Setting: intent.KeySubnets, Value: id, Given: map[string]string{annotation.KeySubnetID: strings.Replace(id, "8", "9", 1)}},
+		{Setting: intent.KeyHealthCheckInterval, Value: "9s", Given: map[string]string{annotation.KeyMonitor: "false"}},
+		{Setting: intent.KeyHealthCheckTimeout, Value: "9s", Given: map[string]string{annotation.KeyMonitorDelay: "8"}},
+	}...)
+	bubble(t, sim.Options{}, Settings{}, func(r *rig) {
+		intenttest.NamesSource(t, bad, func() *v1.Service { return service() }, func(svc *v1.Service) error {
+			_, err := r.manager.EnsureLoadBalancer(r.t.Context(), r.cluster, svc, r.nodes)
+			return err
+		})
+	})
+}
