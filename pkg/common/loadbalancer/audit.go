@@ -50,6 +50,7 @@ func (c *Controller[S, D, O]) AuditLoadBalancer(ctx context.Context, clusterName
 		return plan.Plan{}, nil, err
 	}
 	if !drift.Empty() {
+		drift = c.withRecord(t, have, drift)
 		c.event(service, v1.EventTypeWarning, EventLoadBalancerDrift,
 			"The load balancer is not as this Service asks; somebody else changed it, and it is changed back: "+plan.Summary(drift))
 		if err := c.apply(ctx, service, drift); err != nil {
@@ -59,6 +60,7 @@ func (c *Controller[S, D, O]) AuditLoadBalancer(ctx context.Context, clusterName
 			return drift, nil, err
 		}
 	}
+	c.deferRecord(t, have, !drift.Empty())
 	status := c.cloud.Status(t.in, have)
 	c.annotate(ctx, service, status.Annotations)
 	return drift, status.LoadBalancer, nil

@@ -53,8 +53,11 @@ type Options struct {
 	// Observer hears of every step of every change that is applied, beside the metrics. It may be called from several
 	// goroutines at once. May be nil.
 	Observer func(change plan.Change, status plan.Status, err error)
-	// Clock measures durations; nil is the real one.
-	Clock clock.PassiveClock
+	// DeferRecords writes the applied records that follow from changed members in batches, by Run, instead of with
+	// each change.
+	DeferRecords bool
+	// Clock is the real one if nil.
+	Clock clock.Clock
 }
 
 // Controller implements cloudprovider.LoadBalancer for one cloud. It is safe for concurrent use;
@@ -66,6 +69,7 @@ type Controller[S, D, O any] struct {
 	locks   locks.KeyedMutex
 	sent    *events.Deduplicator
 	missing *keySet
+	due     dueRecords[O]
 }
 
 var (
@@ -147,6 +151,7 @@ func (c *Controller[S, D, O]) EnsureLoadBalancer(ctx context.Context, clusterNam
 		return nil, err
 	}
 	c.recordPlanWarnings(service, todo)
+	todo = c.withRecord(t, have, todo)
 	if !todo.Empty() {
 		if err := c.apply(ctx, service, todo); err != nil {
 			return nil, err
@@ -155,6 +160,7 @@ func (c *Controller[S, D, O]) EnsureLoadBalancer(ctx context.Context, clusterNam
 			return nil, err
 		}
 	}
+	c.deferRecord(t, have, !todo.Empty())
 	status := c.cloud.Status(t.in, have)
 	c.annotate(ctx, service, status.Annotations)
 	if status.LoadBalancer == nil || len(status.LoadBalancer.Ingress) == 0 {
@@ -181,18 +187,17 @@ func (c *Controller[S, D, O]) UpdateLoadBalancer(ctx context.Context, clusterNam
 	if err != nil {
 		return err
 	}
-	todo, err := c.memberChanges(ctx, t)
+	have, todo, err := c.memberChanges(ctx, t)
 	if err != nil {
 		return err
 	}
 	c.recordPlanWarnings(service, todo)
-	if todo.Empty() {
-		return nil
-	}
+	todo = c.withRecord(t, have, todo)
 	members := todo.Membership()
 	if err := c.apply(ctx, service, members); err != nil {
 		return errors.Join(err, c.missingAfter(ctx, t, err))
 	}
+	c.deferMembers(ctx, t, members)
 	if waiting := countMembership(todo) - len(members.Changes); waiting > 0 {
 		return fmt.Errorf("load balancer %s: %d changes of its members wait for other changes, which are made when the Service is synced next", c.cloud.Name(key), waiting)
 	}
@@ -225,6 +230,7 @@ func (c *Controller[S, D, O]) EnsureLoadBalancerDeleted(ctx context.Context, clu
 		}
 	}
 	c.missing.take(lockName(key))
+	c.due.take(lockName(key))
 	c.sent.Forget(lockName(key), sourceIntent, sourcePlan)
 	return nil
 }
@@ -248,10 +254,12 @@ func (c *Controller[S, D, O]) PlanLoadBalancer(ctx context.Context, clusterName 
 	if err != nil {
 		return plan.Plan{}, err
 	}
-	_, todo, err := c.confirmed(ctx, target[D]{key: key, reference: c.cloud.Reference(service), in: in, want: want})
+	t := target[D]{key: key, reference: c.cloud.Reference(service), in: in, want: want}
+	have, todo, err := c.confirmed(ctx, t)
 	if err != nil {
 		return plan.Plan{}, err
 	}
+	todo = c.withRecord(t, have, todo)
 	texts := make([]string, 0, len(warnings)+len(todo.Warnings))
 	for _, w := range warnings {
 		texts = append(texts, w.Message)

@@ -106,22 +106,19 @@ func (c *Controller[S, D, O]) confirmed(ctx context.Context, t target[D]) (O, pl
 // creates nothing, so the snapshot's word is enough when they are all there is to do: one node that
 // joins 200 load balancers costs 200 changes, and not as many reads before them. It returns an error
 // when there is no load balancer.
-func (c *Controller[S, D, O]) memberChanges(ctx context.Context, t target[D]) (plan.Plan, error) {
+func (c *Controller[S, D, O]) memberChanges(ctx context.Context, t target[D]) (O, plan.Plan, error) {
 	have, err := c.observe(ctx, t, Cached)
 	if err != nil {
-		return plan.Plan{}, err
+		return have, plan.Plan{}, err
 	}
 	if todo, err := c.diff(t.key, t.want, have); err == nil && countMembership(todo) == len(todo.Changes) {
-		return todo, nil
+		return have, todo, nil
 	}
 	have, todo, err := c.confirmed(ctx, t)
-	if err != nil {
-		return plan.Plan{}, err
+	if err != nil || todo.Empty() {
+		return have, todo, err
 	}
-	if todo.Empty() {
-		return todo, nil
-	}
-	return todo, c.missingIn(t.key, have)
+	return have, todo, c.missingIn(t.key, have)
 }
 
 // missingIn returns an error when nothing exists of the load balancer, and remembers it for
@@ -195,18 +192,26 @@ func (c *Controller[S, D, O]) settled(ctx context.Context, t target[D]) (O, erro
 	return have, err
 }
 
-// apply runs the plan, and tells what it changed.
+// apply runs the plan, and sends an Event about the changes that were made.
 func (c *Controller[S, D, O]) apply(ctx context.Context, service *v1.Service, todo plan.Plan) error {
 	if todo.Empty() {
 		return nil
 	}
 	logger := klog.FromContext(ctx).WithValues("provider", c.options.Provider, "service", klog.KObj(service))
-	result, err := todo.Apply(ctx, plan.ApplyOptions{
+	result, err := c.run(ctx, logger, todo)
+	c.recordChanged(service, result.Made(todo))
+	return c.withRetry(err)
+}
+
+// run applies the plan, logs and counts its changes.
+func (c *Controller[S, D, O]) run(ctx context.Context, logger klog.Logger, todo plan.Plan) (plan.Result, error) {
+	return todo.Apply(ctx, plan.ApplyOptions{
 		Parallel: c.options.Parallel,
 		Clock:    c.options.Clock,
 		Observer: func(change plan.Change, status plan.Status, err error) {
 			if status == plan.Done || err != nil {
-				logger.V(2).Info("Load balancer change", "action", change.Action, "kind", change.Kind, "name", change.Name, "status", status, "err", err)
+				logger.V(2).Info("Load balancer change", "action", change.Action, "kind", change.Kind, "name", change.Name,
+					"status", status, "err", err)
 			}
 			count(c.options.Provider, change, status, err)
 			if c.options.Observer != nil {
@@ -214,10 +219,6 @@ func (c *Controller[S, D, O]) apply(ctx context.Context, service *v1.Service, to
 			}
 		},
 	})
-	if made := result.Made(todo); !made.Empty() {
-		c.event(service, v1.EventTypeNormal, EventLoadBalancerChanged, plan.Summary(made))
-	}
-	return c.withRetry(err)
 }
 
 // noAddressError is the error about a load balancer that matches the desired state but has no address. While the

@@ -41,6 +41,31 @@ type counted struct {
 // Lock locks the key, or returns the context's error. The caller must call unlock exactly once.
 func (k *KeyedMutex) Lock(ctx context.Context, key string) (unlock func(), err error) {
 	k.mu.Lock()
+	lock := k.joinLocked(key)
+	k.mu.Unlock()
+
+	release, err := lock.Mutex.Lock(ctx)
+	if err != nil {
+		k.leave(key, lock)
+		return nil, err
+	}
+	return func() { release(); k.leave(key, lock) }, nil
+}
+
+// TryLock locks the key if no caller holds it or waits for it. The caller must call unlock exactly once.
+func (k *KeyedMutex) TryLock(key string) (unlock func(), ok bool) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if _, used := k.locks[key]; used {
+		return nil, false
+	}
+	lock := k.joinLocked(key)
+	release, _ := lock.Mutex.Lock(context.Background()) // does not block: the lock is new
+	return func() { release(); k.leave(key, lock) }, true
+}
+
+// joinLocked returns the lock of a key with the caller as one of its users. k.mu is held.
+func (k *KeyedMutex) joinLocked(key string) *counted {
 	lock, ok := k.locks[key]
 	if !ok {
 		if k.locks == nil {
@@ -50,14 +75,7 @@ func (k *KeyedMutex) Lock(ctx context.Context, key string) (unlock func(), err e
 		k.locks[key] = lock
 	}
 	lock.users++
-	k.mu.Unlock()
-
-	release, err := lock.Mutex.Lock(ctx)
-	if err != nil {
-		k.leave(key, lock)
-		return nil, err
-	}
-	return func() { release(); k.leave(key, lock) }, nil
+	return lock
 }
 
 // Len returns the number of keys that are locked or waited for.

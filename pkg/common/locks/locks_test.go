@@ -113,3 +113,23 @@ func TestKeyedMutexLocksEachKey(t *testing.T) {
 		t.Errorf("%d keys stay in memory", k.Len())
 	}
 }
+
+func TestTryLockDoesNotWait(t *testing.T) {
+	var k KeyedMutex
+	unlock, ok := k.TryLock("a")
+	if !ok {
+		t.Fatal("a free key is not locked")
+	}
+	if _, ok := k.TryLock("a"); ok {
+		t.Error("a key is locked twice")
+	}
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := k.Lock(ended, "a"); err == nil {
+		t.Error("Lock ignores TryLock")
+	}
+	unlock()
+	if k.Len() != 0 {
+		t.Errorf("%d keys stay in memory", k.Len())
+	}
+}

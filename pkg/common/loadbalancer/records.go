@@ -1,0 +1,219 @@
+package loadbalancer
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/klog/v2"
+
+	"github.com/unified-ccm/unified-ccm/pkg/common/clocks"
+	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
+)
+
+// Kinds of changes that mean the same on every cloud.
+const (
+	// KindLoadBalancer is the load balancer itself.
+	KindLoadBalancer = "load balancer"
+	// KindRecord is the AppliedRecord that is stored with a load balancer.
+	KindRecord = "applied record"
+)
+
+// RecordKeeper is implemented by a Cloud that stores an AppliedRecord with each load balancer. The record of a new
+// load balancer is part of its creation, which the cloud plans; the Controller plans all updates.
+type RecordKeeper[D, O any] interface {
+	// DesiredRecord returns the record to store once the desired state is applied. It is pure.
+	DesiredRecord(want D) AppliedRecord
+	// StoredRecord returns the record found with the load balancer, and whether one can be stored there: not
+	// without a load balancer, or with one of another owner. It is pure.
+	StoredRecord(have O) (record AppliedRecord, writable bool)
+	// StoreRecords returns the changes, of kind KindRecord, that store records, in as few calls as the cloud allows.
+	StoreRecords(updates []RecordUpdate[O]) []plan.Change
+}
+
+// RecordUpdate is a record to be stored with an existing load balancer.
+type RecordUpdate[O any] struct {
+	Key    Key
+	Have   O
+	Record AppliedRecord
+}
+
+// A stored record only saves reads at the next start and proves that a field has not changed, so minutes do not
+// matter. Where many Services change at once, as when a node joins, waiting until the burst ends lets one call
+// store the records of many load balancers.
+const (
+	// recordCalm is how long no record must become due before the due ones are written.
+	recordCalm = 30 * time.Second
+	// recordPeriod bounds the wait, and is the pause before failed writes are retried.
+	recordPeriod = 5 * time.Minute
+)
+
+// dueRecords are the updates that wait for WriteRecords, by lockName.
+type dueRecords[O any] struct {
+	mu      sync.Mutex
+	updates map[string]RecordUpdate[O]
+	// changed is when an update was last added.
+	changed time.Time
+}
+
+func (r *dueRecords[O]) add(update RecordUpdate[O], now time.Time) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.updates == nil {
+		r.updates = map[string]RecordUpdate[O]{}
+	}
+	r.updates[lockName(update.Key)] = update
+	r.changed = now
+}
+
+func (r *dueRecords[O]) take(name string) (RecordUpdate[O], bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	update, ok := r.updates[name]
+	delete(r.updates, name)
+	return update, ok
+}
+
+func (r *dueRecords[O]) names() (names []string, changed time.Time) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Sorted(maps.Keys(r.updates)), r.changed
+}
+
+// recordUpdate returns the update of the stored record that is due once the target is applied. It is false if
+// there is none: for a load balancer that was taken over and to which nothing is changed, too.
+func (c *Controller[S, D, O]) recordUpdate(t target[D], have O, changes bool) (RecordUpdate[O], bool) {
+	keeper, ok := any(c.cloud).(RecordKeeper[D, O])
+	if !ok || t.want == nil {
+		return RecordUpdate[O]{}, false
+	}
+	stored, writable := keeper.StoredRecord(have)
+	want := keeper.DesiredRecord(*t.want)
+	if !writable || want.IsZero() || !stored.Outdated(want) || stored.IsZero() && !changes {
+		return RecordUpdate[O]{}, false
+	}
+	return RecordUpdate[O]{Key: t.key, Have: have, Record: want}, true
+}
+
+// withRecord appends the update of the stored record to a plan, unless it can be deferred: where the plan changes
+// nothing but members.
+func (c *Controller[S, D, O]) withRecord(t target[D], have O, todo plan.Plan) plan.Plan {
+	membersOnly := countMembership(todo) == len(todo.Changes)
+	update, ok := c.recordUpdate(t, have, !todo.Empty())
+	if !ok || membersOnly && c.options.DeferRecords || createsLoadBalancer(todo) {
+		return todo
+	}
+	keeper, _ := any(c.cloud).(RecordKeeper[D, O])
+	after := make([]plan.Ref, len(todo.Changes))
+	for i, change := range todo.Changes {
+		after[i] = change.Ref
+	}
+	changes := keeper.StoreRecords([]RecordUpdate[O]{update})
+	for i := range changes {
+		changes[i].After, changes[i].Membership = after, membersOnly
+	}
+	todo.Changes = slices.Concat(todo.Changes, changes)
+	return todo
+}
+
+// createsLoadBalancer reports whether the plan creates or replaces the load balancer, whose record is then part of
+// the creation.
+func createsLoadBalancer(p plan.Plan) bool {
+	return slices.ContainsFunc(p.Changes, func(c plan.Change) bool {
+		return c.Kind == KindLoadBalancer && c.Action == plan.Create
+	})
+}
+
+// deferRecord notes the update of the stored record for WriteRecords. Have is what exists after the target was
+// applied; changed reports whether something was applied.
+func (c *Controller[S, D, O]) deferRecord(t target[D], have O, changed bool) {
+	update, ok := c.recordUpdate(t, have, changed)
+	if !ok || !c.options.DeferRecords {
+		c.due.take(lockName(t.key))
+		return
+	}
+	c.due.add(update, c.options.Clock.Now())
+}
+
+// deferMembers notes the update of the stored record after members were changed, if the target is reached.
+func (c *Controller[S, D, O]) deferMembers(ctx context.Context, t target[D], made plan.Plan) {
+	if !c.options.DeferRecords {
+		return
+	}
+	have, err := c.observe(ctx, t, Cached)
+	if err != nil {
+		return // the next sync notes it
+	}
+	if rest, err := c.diff(t.key, t.want, have); err != nil || !rest.Empty() {
+		c.due.take(lockName(t.key))
+		return
+	}
+	c.deferRecord(t, have, !made.Empty())
+}
+
+// Run writes deferred records until ctx ends. In a dry run it returns at once.
+func (c *Controller[S, D, O]) Run(ctx context.Context) {
+	if r := c.runtime.Load(); !c.options.DeferRecords || r != nil && r.DryRun {
+		return
+	}
+	clock := c.options.Clock
+	for last := clock.Now(); clocks.Sleep(ctx, clock, recordCalm) == nil; {
+		names, changed := c.due.names()
+		now := clock.Now()
+		if len(names) == 0 || now.Sub(changed) < recordCalm && now.Sub(last) < recordPeriod {
+			continue
+		}
+		last = now
+		if err := c.WriteRecords(ctx); err != nil && ctx.Err() == nil {
+			klog.FromContext(ctx).Info("Failed to write applied records, will retry", "after", recordPeriod, "err", err)
+			if clocks.Sleep(ctx, clock, recordPeriod) != nil {
+				return
+			}
+		}
+	}
+}
+
+// WriteRecords writes the deferred records of all Services that are not being synced right now. Those whose write
+// failed stay due.
+func (c *Controller[S, D, O]) WriteRecords(ctx context.Context) error {
+	keeper, ok := any(c.cloud).(RecordKeeper[D, O])
+	if r := c.runtime.Load(); !ok || r != nil && r.DryRun {
+		return nil
+	}
+	var updates []RecordUpdate[O]
+	names, _ := c.due.names()
+	for _, name := range names {
+		unlock, ok := c.locks.TryLock(name)
+		if !ok {
+			continue // the sync under way notes it again
+		}
+		defer unlock()
+		if update, ok := c.due.take(name); ok {
+			updates = append(updates, update)
+		}
+	}
+	if len(updates) == 0 {
+		return nil
+	}
+	todo := plan.Plan{Subject: "applied records", Changes: keeper.StoreRecords(updates)}
+	_, err := c.run(ctx, klog.FromContext(ctx).WithValues("provider", c.options.Provider), todo)
+	if err != nil {
+		for _, update := range updates {
+			c.due.add(update, c.options.Clock.Now())
+		}
+	}
+	return err
+}
+
+// recordChanged sends an Event about the changes that were made, records aside.
+func (c *Controller[S, D, O]) recordChanged(service *v1.Service, made plan.Plan) {
+	made.Changes = slices.DeleteFunc(slices.Clone(made.Changes), func(c plan.Change) bool {
+		return c.Kind == KindRecord
+	})
+	if !made.Empty() {
+		c.event(service, v1.EventTypeNormal, EventLoadBalancerChanged, plan.Summary(made))
+	}
+}
