@@ -159,6 +159,9 @@ type Ref struct {
 type Pool struct {
 	pools.Pool
 	Members []Ref `json:"members"`
+	// RequestedMonitor is the health monitor that the pool was created with, until the pool is read: Octavia
+	// creates a load balancer with everything in it, and answers as if its pools had no health monitors.
+	RequestedMonitor *HealthMonitor `json:"-"`
 }
 
 // Member is a port of a node: one that exists, or, without an ID, one to create or to keep. gophercloud's is

@@ -3,12 +3,13 @@ package loadbalancer
 import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/annotation"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/observe"
 )
 
 // annotations returns what Status writes on the Service: the ID, by which the load balancer is found also
 // when its name is no longer the one that the Service would give it, the address that clients
 // use, and what the members of its pools are, by which the next manager need not read them.
-func (c *Cloud) annotations(in intent.Service, have Observed) map[string]string {
+func (c *Cloud) annotations(in intent.Service, have observe.Observed) map[string]string {
 	if have.LoadBalancer == nil {
 		return nil
 	}
@@ -18,7 +19,7 @@ func (c *Cloud) annotations(in intent.Service, have Observed) map[string]string 
 	if ips := addresses(in, have, internal); len(ips) > 0 {
 		notes[annotation.KeyLoadBalancerAddress] = ips[0]
 	}
-	if text, ok := sealPools(have.Pools); ok {
+	if text, ok := observe.EncodeChecksums(have.Pools); ok {
 		notes[annotation.KeyMembers] = text
 	}
 	return notes

@@ -22,7 +22,7 @@ const (
 
 // mutate makes one change in the load balancer once it takes changes, notes it, and waits until the
 // load balancer is at rest again.
-func (d *differ) mutate(ctx context.Context, ids *plan.Handles, do func(context.Context) error, note func(write uint64)) error {
+func (d *differ) mutate(ctx context.Context, ids *plan.Handles, do func(context.Context) error, note func()) error {
 	id, err := d.loadBalancerID(ids)
 	if err != nil {
 		return err
@@ -31,15 +31,15 @@ func (d *differ) mutate(ctx context.Context, ids *plan.Handles, do func(context.
 }
 
 // booked notes a write of ours, or, when it failed, that nobody knows how far it got. It returns err.
-func (d *differ) booked(err error, note func(write uint64)) error {
+func (d *differ) booked(err error, note func()) error {
 	if err != nil {
-		d.cloud.store.doubt(d.key)
+		d.cloud.store.MarkUncertain(d.key)
 		return err
 	}
 	if note != nil {
-		d.cloud.store.write(note)
+		note()
 	}
-	d.cloud.store.touched(d.key)
+	d.cloud.store.MarkWritten(d.key)
 	return nil
 }
 
@@ -51,7 +51,7 @@ func (d *differ) loadBalancerID(ids *plan.Handles) (string, error) {
 	return ids.ID(loadBalancerHandle)
 }
 
-func (c *Cloud) mutate(ctx context.Context, id string, do func(context.Context) error, note func(write uint64)) error {
+func (c *Cloud) mutate(ctx context.Context, id string, do func(context.Context) error, note func()) error {
 	done, err := c.locks.Lock(ctx, id)
 	if err != nil {
 		return err
@@ -61,7 +61,7 @@ func (c *Cloud) mutate(ctx context.Context, id string, do func(context.Context) 
 }
 
 // mutateInTurn is mutate for who holds the load balancer's turn.
-func (c *Cloud) mutateInTurn(ctx context.Context, id string, do func(context.Context) error, note func(write uint64)) error {
+func (c *Cloud) mutateInTurn(ctx context.Context, id string, do func(context.Context) error, note func()) error {
 	if err := c.atRest(ctx, id); err != nil {
 		return err
 	}
@@ -73,7 +73,7 @@ func (c *Cloud) mutateInTurn(ctx context.Context, id string, do func(context.Con
 		if !oserr.Immutable(err) || try == busyTries {
 			return err
 		}
-		c.store.setStatus(id, api.PendingUpdate)
+		c.store.SetStatus(id, api.PendingUpdate)
 		if try > 1 {
 			if err := clocks.Sleep(ctx, c.clock, busyPause); err != nil {
 				return err
@@ -83,18 +83,18 @@ func (c *Cloud) mutateInTurn(ctx context.Context, id string, do func(context.Con
 			return err
 		}
 	}
-	c.store.write(note)
-	c.store.setStatus(id, api.PendingUpdate)
+	note()
+	c.store.SetStatus(id, api.PendingUpdate)
 	if err := c.atRest(ctx, id); err != nil {
 		return err
 	}
-	c.store.settleParts(id)
+	c.store.SettleParts(id)
 	return nil
 }
 
 // atRest waits until a load balancer takes changes. One that cannot come to rest any more is an error.
 func (c *Cloud) atRest(ctx context.Context, id string) error {
-	lb, ok := c.store.balancer(id)
+	lb, ok := c.store.LoadBalancer(id)
 	if ok && lb.ProvisioningStatus == api.Active {
 		return nil
 	}
@@ -109,7 +109,7 @@ func (c *Cloud) atRest(ctx context.Context, id string) error {
 			return err
 		}
 		if gone {
-			c.store.write(func(write uint64) { c.store.forget(id, write) })
+			c.store.Delete(id)
 			return &cloudapi.Error{Class: cloudapi.NotFound, Operation: "load balancer " + id, Err: fmt.Errorf("it was deleted while it was being changed")}
 		}
 	}
@@ -118,56 +118,4 @@ func (c *Cloud) atRest(ctx context.Context, id string) error {
 	}
 	return &cloudapi.Error{Class: cloudapi.Unavailable, Operation: "load balancer " + id,
 		Err: fmt.Errorf("it is in the state %s, in which Octavia changes nothing: it is made anew when the Service is synced next if it is this Service's alone; otherwise ask the cloud's operator for a failover", lb.ProvisioningStatus)}
-}
-
-// balancer is what is known of a load balancer.
-func (s *store) balancer(id string) (api.LoadBalancer, bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.balancers.get(id)
-}
-
-func (s *store) setStatus(id, status string) {
-	s.write(func(write uint64) {
-		lb, ok := s.balancers.get(id)
-		if !ok {
-			return
-		}
-		lb.ProvisioningStatus = status
-		s.balancers.put(id, lb, write)
-	})
-}
-
-// settleParts notes that what is in a load balancer has come to rest with it.
-func (s *store) settleParts(id string) {
-	s.write(func(write uint64) {
-		for _, l := range s.listeners.all(func(l api.Listener) bool { return parentOfListener(l) == id && pending(l.ProvisioningStatus) }) {
-			l.ProvisioningStatus = api.Active
-			s.listeners.put(l.ID, l, write)
-		}
-		for _, p := range s.pools.all(func(p api.Pool) bool { return parentOfPool(p) == id && pending(p.ProvisioningStatus) }) {
-			p.ProvisioningStatus = api.Active
-			s.pools.put(p.ID, p, write)
-		}
-	})
-}
-
-// forget removes a load balancer and what was in it, and detaches its floating IPs, as the cloud does
-// when it is deleted. The lock is held.
-func (s *store) forget(id string, write uint64) {
-	lb, _ := s.balancers.get(id)
-	s.balancers.drop(id, write)
-	s.gone[id] = true
-	for _, l := range s.listeners.all(func(l api.Listener) bool { return parentOfListener(l) == id }) {
-		s.listeners.drop(l.ID, write)
-	}
-	for _, p := range s.pools.all(func(p api.Pool) bool { return parentOfPool(p) == id }) {
-		s.pools.drop(p.ID, write)
-		delete(s.members, p.ID)
-		delete(s.promised, p.ID)
-	}
-	for _, f := range s.fips.all(func(f api.FloatingIP) bool { return lb.VipPortID != "" && f.PortID == lb.VipPortID }) {
-		f.PortID, f.FixedIP = "", ""
-		s.fips.put(f.ID, f, write)
-	}
 }

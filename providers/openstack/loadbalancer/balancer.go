@@ -15,6 +15,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/openstack/api"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/annotation"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/model"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/observe"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/names"
 )
 
@@ -47,7 +48,7 @@ func (d *differ) loadBalancerCreate(after []plan.Ref) plan.Change {
 			if err != nil {
 				return d.booked(d.explain(err, spec), nil)
 			}
-			d.cloud.store.write(func(write uint64) { d.cloud.bookCreation(spec, made, write) })
+			d.cloud.store.Created(spec, made)
 			ids.Set(loadBalancerHandle, made.ID)
 			return nil
 		},
@@ -57,14 +58,14 @@ func (d *differ) loadBalancerCreate(after []plan.Ref) plan.Change {
 				return err
 			}
 			err = d.cloud.atRest(ctx, id)
-			if lb, ok := d.cloud.store.balancer(id); err != nil && ok && lb.ProvisioningStatus == api.Error {
+			if lb, ok := d.cloud.store.LoadBalancer(id); err != nil && ok && lb.ProvisioningStatus == api.Error {
 				err = d.creationFailed(ctx, id)
 			}
 			if err != nil {
 				return d.booked(err, nil)
 			}
-			d.cloud.failedCreations.forget(serviceOf(d.key.Key))
-			d.cloud.store.settleParts(id)
+			d.cloud.failedCreations.forget(d.key.Service())
+			d.cloud.store.SettleParts(id)
 			return d.booked(nil, nil)
 		},
 	}
@@ -98,7 +99,7 @@ func (d *differ) explain(err error, spec loadbalancers.CreateOpts) error {
 // createSpec is what a creation sends. What would stop the load balancer's floating IP is found before.
 func (d *differ) createSpec(ctx context.Context) (loadbalancers.CreateOpts, error) {
 	if f := d.want.FloatingIP; f != nil && f.NetworkID != "" && f.Address == "" {
-		if _, err := floatingSubnets(ctx, d.cloud.api, *f); err != nil {
+		if _, err := observe.FloatingSubnets(ctx, d.cloud.api, *f); err != nil {
 			return loadbalancers.CreateOpts{}, err
 		}
 	}
@@ -112,7 +113,7 @@ func (d *differ) createSpec(ctx context.Context) (loadbalancers.CreateOpts, erro
 	}
 	families := d.want.Families[:1]
 	if len(d.want.Families) > 1 && d.want.Features.AdditionalVIPs() && w.PortID == "" {
-		subnet, err := secondSubnet(ctx, d.cloud.api, w, d.want.Families[1])
+		subnet, err := observe.SecondSubnet(ctx, d.cloud.api, w, d.want.Families[1])
 		if err != nil {
 			return spec, err
 		}
@@ -170,7 +171,7 @@ func (d *differ) loadBalancerTags(have []string) []string {
 	if !d.want.Features.Tags() {
 		return have
 	}
-	service := names.ServiceTag(d.serviceTag())
+	service := names.ServiceTag(d.key.LoadBalancer())
 	if d.have.LoadBalancer != nil && !d.owner {
 		// A guest marks that it is there, and nothing else.
 		if slices.Contains(have, service) {
@@ -204,7 +205,7 @@ func (d *differ) ownMarks() []string {
 // outdatedTag says whether a tag is not kept, because it is written anew or names what was renamed.
 func (d *differ) outdatedTag(tag string) bool {
 	lb := d.have.LoadBalancer
-	return tag == names.UnmonitoredTag || strings.HasPrefix(tag, names.FloatingTagPrefix) || lb != nil && tag == lb.Name && renamed(d.key, *lb)
+	return tag == names.UnmonitoredTag || strings.HasPrefix(tag, names.FloatingTagPrefix) || lb != nil && tag == lb.Name && d.key.Renamed(*lb)
 }
 
 // loadBalancerUpdate brings tags and name in line, or waits for one that is still being made, or does nothing.
@@ -215,7 +216,7 @@ func (d *differ) loadBalancerUpdate(have api.LoadBalancer) (plan.Change, bool) {
 	if f.Diff("tags", plan.ShowSet(have.Tags), plan.ShowSet(d.loadBalancerTags(have.Tags))) {
 		retag = d.loadBalancerTags
 	}
-	if renamed(d.key, have) && f.Diff("name", have.Name, d.want.Name) {
+	if d.key.Renamed(have) && f.Diff("name", have.Name, d.want.Name) {
 		patch.Name, patch.Description = &d.want.Name, &d.want.LoadBalancer.Description
 	}
 	reason := ""
@@ -241,12 +242,12 @@ func (d *differ) loadBalancerUpdate(have api.LoadBalancer) (plan.Change, bool) {
 
 // patch changes a load balancer, and notes it. Tags are worked out when it is this change's turn, since
 // another Service that shares the load balancer may have changed them in the meantime.
-func (d *differ) patch(have api.LoadBalancer, patch loadbalancers.UpdateOpts, retag func([]string) []string) (do func(context.Context) error, note func(write uint64)) {
+func (d *differ) patch(have api.LoadBalancer, patch loadbalancers.UpdateOpts, retag func([]string) []string) (do func(context.Context) error, note func()) {
 	var made api.LoadBalancer
 	do = func(ctx context.Context) (err error) {
 		if retag != nil {
 			tags := have.Tags
-			if now, ok := d.cloud.store.balancer(have.ID); ok {
+			if now, ok := d.cloud.store.LoadBalancer(have.ID); ok {
 				tags = now.Tags
 			}
 			patch.Tags = ptr.To(retag(tags))
@@ -254,13 +255,13 @@ func (d *differ) patch(have api.LoadBalancer, patch loadbalancers.UpdateOpts, re
 		made, err = d.cloud.api.UpdateLoadBalancer(ctx, have.ID, patch)
 		return err
 	}
-	return do, func(write uint64) { d.cloud.store.balancers.put(have.ID, made, write) }
+	return do, func() { d.cloud.store.LoadBalancers.Put(have.ID, made) }
 }
 
 // untag takes this Service's tag off a load balancer that stays. Where other Services left meanwhile,
 // whoever is the last deletes it.
 func (d *differ) untag(have api.LoadBalancer, after []plan.Ref) plan.Change {
-	mine := names.ServiceTag(d.serviceTag())
+	mine := names.ServiceTag(d.key.LoadBalancer())
 	retag := func(tags []string) []string {
 		left := slices.DeleteFunc(slices.Clone(tags), func(tag string) bool { return tag == mine })
 		if left == nil {
@@ -302,7 +303,7 @@ func (d *differ) replaceReason(lb api.LoadBalancer) (string, error) {
 	if lb.ProvisioningStatus == api.PendingDelete {
 		return reason, nil
 	}
-	others := guests(d.key, lb)
+	others := d.key.Guests(lb)
 	switch {
 	case d.owner && len(others) == 0:
 		return reason, nil

@@ -7,6 +7,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/api"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/observe"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/oserr"
 )
 
@@ -25,20 +26,17 @@ func (d *differ) loadBalancerDelete(have api.LoadBalancer, reason string) plan.C
 			err := d.cloud.deleteBalancer(ctx, have)
 			if cloudapi.Is(err, cloudapi.Denied) {
 				// It is another project's: it stays, and must not keep the Service from going.
-				d.cloud.store.write(func(write uint64) {
-					d.cloud.store.balancers.drop(have.ID, write)
-					d.cloud.store.refused[have.ID] = true
-				})
+				d.cloud.store.Deny(have.ID)
 				return nil
 			}
-			return d.booked(err, func(write uint64) { d.cloud.store.forget(have.ID, write) })
+			return d.booked(err, func() { d.cloud.store.Delete(have.ID) })
 		},
 	}
 }
 
 // deleteParts deletes what is in a load balancer piece by piece, for drivers that cannot do it at once.
-func (c *Cloud) deleteParts(ctx context.Context, id string, listeners []api.Listener, pools []Pool) error {
-	nothing := func(uint64) {}
+func (c *Cloud) deleteParts(ctx context.Context, id string, listeners []api.Listener, pools []observe.Pool) error {
+	nothing := func() {}
 	for _, p := range pools {
 		if p.MonitorID == "" {
 			continue
@@ -92,7 +90,7 @@ func (c *Cloud) deleteInTurn(ctx context.Context, have api.LoadBalancer) error {
 		}
 		have.ProvisioningStatus = lb.ProvisioningStatus
 	}
-	c.store.setStatus(have.ID, api.PendingDelete)
+	c.store.SetStatus(have.ID, api.PendingDelete)
 	lb, gone, err := c.waiter.rest(ctx, have.ID, leaving)
 	if err != nil || gone {
 		return err
@@ -105,14 +103,14 @@ func (c *Cloud) deleteInTurn(ctx context.Context, have api.LoadBalancer) error {
 // and it was made for a Service of this cluster. The caller holds the load balancer's turn, so that of
 // several Services that leave at once the last is sure to know it; and what the cloud says now counts.
 func (d *differ) deleteIfLast(ctx context.Context, id string) (bool, error) {
-	if known, ok := d.cloud.store.balancer(id); ok && len(guests(d.key, known)) > 0 {
+	if known, ok := d.cloud.store.LoadBalancer(id); ok && len(d.key.Guests(known)) > 0 {
 		return false, nil
 	}
 	lb, err := d.cloud.api.GetLoadBalancer(ctx, id)
-	if gone, err := ignoreGone(err); gone || err != nil {
+	if gone, err := observe.IgnoreMissing(err); gone || err != nil {
 		return gone, err
 	}
-	if !d.madeHere(lb) || len(guests(d.key, lb)) > 0 {
+	if !d.madeHere(lb) || len(d.key.Guests(lb)) > 0 {
 		return false, nil
 	}
 	for _, f := range d.attached(&lb) {
@@ -120,9 +118,9 @@ func (d *differ) deleteIfLast(ctx context.Context, id string) (bool, error) {
 			continue
 		}
 		err := cloudapi.IgnoreNotFound(d.cloud.api.DeleteFloatingIP(ctx, f.ID))
-		if err := d.booked(err, func(write uint64) { d.cloud.store.fips.drop(f.ID, write) }); err != nil {
+		if err := d.booked(err, func() { d.cloud.store.FloatingIPs.Delete(f.ID) }); err != nil {
 			return true, err
 		}
 	}
-	return true, d.booked(d.cloud.deleteInTurn(ctx, lb), func(write uint64) { d.cloud.store.forget(lb.ID, write) })
+	return true, d.booked(d.cloud.deleteInTurn(ctx, lb), func() { d.cloud.store.Delete(lb.ID) })
 }

@@ -7,6 +7,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/observe"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/sim"
 )
 
@@ -31,13 +32,13 @@ func TestHealthMonitorsOfACreation(t *testing.T) {
 		{name: "none are wanted any more within the same second", options: quick,
 			then:      func(_ *rig, svc *v1.Service) { annotate("enable-health-monitor", "false")(svc) },
 			mutations: []string{"DeleteHealthMonitor", "DeleteHealthMonitor"}},
-		{name: "somebody deletes one", options: quick, later: listAge + time.Second, delay: 5,
+		{name: "somebody deletes one", options: quick, later: observe.ListAge + time.Second, delay: 5,
 			then: func(r *rig, _ *v1.Service) {
 				if err := r.api.DeleteHealthMonitor(r.t.Context(), r.pool(80).MonitorID); err != nil {
 					r.t.Fatal(err)
 				}
 			}, mutations: []string{"CreateHealthMonitor"}},
-		{name: "somebody changes one", options: quick, later: listAge + time.Second, delay: 5,
+		{name: "somebody changes one", options: quick, later: observe.ListAge + time.Second, delay: 5,
 			then: func(r *rig, svc *v1.Service) {
 				// By another manager, which knows nothing of what this one takes to be there.
 				other := newRigBeside(r)
@@ -51,7 +52,7 @@ func TestHealthMonitorsOfACreation(t *testing.T) {
 				// With lists that are there and not new, the Service itself is read, less than a second before.
 				r.ensure(service(named("earlier")))
 				r.remove(service(named("earlier")))
-				r.sleep(listAge / 2)
+				r.sleep(observe.ListAge / 2)
 				svc := service()
 				r.ensure(svc)
 				if tt.then != nil {
@@ -90,7 +91,7 @@ func TestHealthMonitorsThatAreListedWhileLoadBalancersBoot(t *testing.T) {
 		services := fleet(20)
 		go func() {
 			r.sleep(30 * time.Second)
-			if err := r.cloud.store.join(r.t.Context(), listPools); err != nil {
+			if err := r.cloud.store.Pools.Reread(r.t.Context()); err != nil {
 				t.Error(err)
 			}
 		}()
@@ -109,7 +110,7 @@ func TestHealthMonitorsThatAreListedWhileLoadBalancersBoot(t *testing.T) {
 func TestCreationsShareTheirReads(t *testing.T) {
 	bubble(t, sim.Options{ProvisionTime: 200 * time.Millisecond, Latency: latency}, Settings{}, func(r *rig) {
 		r.ensure(service())
-		r.sleep(listAge / 2)
+		r.sleep(observe.ListAge / 2)
 		r.sim.Front().Log().Reset()
 		together(fleet(20), func(svc *v1.Service) { r.ensure(svc) })
 		if n := r.count("ListFloatingIPs"); n < 1 || n > 2 {

@@ -13,17 +13,18 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/openstack/api"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/annotation"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/model"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/observe"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/names"
 )
 
 // Diff implements loadbalancer.Cloud. A new load balancer is made with everything in it, and its
 // floating IP follows. In one that exists, a pool is complete before a listener sends to it, and
 // what has to go goes after what replaces it wherever Octavia lets both exist.
-func (c *Cloud) Diff(key lbcommon.Key, want *Desired, have Observed) (plan.Plan, error) {
-	d := &differ{cloud: c, key: serviceKey{key, have.named}, have: have, refs: map[plan.Ref]bool{}, taken: map[string]bool{}}
+func (c *Cloud) Diff(key lbcommon.Key, want *Desired, have observe.Observed) (plan.Plan, error) {
+	d := &differ{cloud: c, key: observe.Key{Key: key, Named: have.Named}, have: have, refs: map[plan.Ref]bool{}, taken: map[string]bool{}}
 	d.plan.Subject = "Service " + key.Namespace + "/" + key.Name
 	if lb := have.LoadBalancer; lb != nil {
-		d.owner = owns(d.key, *lb)
+		d.owner = d.key.Owns(*lb)
 		if d.madeHere(*lb) {
 			d.home = lb.VipPortID
 		}
@@ -48,9 +49,9 @@ func (c *Cloud) Diff(key lbcommon.Key, want *Desired, have Observed) (plan.Plan,
 // differ builds one plan.
 type differ struct {
 	cloud *Cloud
-	key   serviceKey
+	key   observe.Key
 	want  Desired
-	have  Observed
+	have  observe.Observed
 	plan  plan.Plan
 	// owner says that the load balancer that exists was made for this Service.
 	owner bool
@@ -87,10 +88,10 @@ func (d *differ) ref(kind, name string, action plan.Action, detail string) plan.
 
 // refuse returns an error if the load balancer must not be used for this Service.
 func (d *differ) refuse() error {
-	if d.have.Refused != "" {
-		return d.badReference(d.have.Refused, "it belongs to another project: write the ID of one in this project, or remove the annotation")
+	if d.have.Denied != "" {
+		return d.badReference(d.have.Denied, "it belongs to another project: write the ID of one in this project, or remove the annotation")
 	}
-	if twins := d.twins(); len(twins) > 0 && d.have.LoadBalancer.ID != d.key.named {
+	if twins := d.twins(); len(twins) > 0 && d.have.LoadBalancer.ID != d.key.Named {
 		return d.badReference("", fmt.Sprintf("the load balancers %s and %s have the same name %s: delete one of them, or write the ID of the one to use",
 			d.have.LoadBalancer.ID, twins[0].ID, d.have.LoadBalancer.Name))
 	}
@@ -98,11 +99,11 @@ func (d *differ) refuse() error {
 	if lb == nil {
 		return nil
 	}
-	if owner := foreign(d.key, *lb); owner != "" && d.owner {
+	if owner := d.key.Foreign(*lb); owner != "" && d.owner {
 		return &cloudapi.Error{Class: cloudapi.Invalid, Operation: d.plan.Subject,
 			Err: fmt.Errorf("the load balancer %s (%s) belongs to %s, and is left alone: give each cluster its own --cluster-name, or delete that load balancer", lb.Name, lb.ID, owner)}
 	}
-	if d.owner && !proven(d.key, *lb) && !d.servesUs() {
+	if d.owner && !d.key.Proves(*lb) && !d.servesUs() {
 		return d.badReference("", fmt.Sprintf("the load balancer %s has the name %s, and nothing shows that it is this cluster's rather than that of another one with the --cluster-name %s: "+
 			"if it is this Service's, write its ID here; if not, give each cluster its own --cluster-name", lb.ID, lb.Name, d.key.ClusterName))
 	}
@@ -114,7 +115,7 @@ func (d *differ) refuse() error {
 
 // twins are other load balancers of this cluster that have the name of this Service's.
 func (d *differ) twins() []api.LoadBalancer {
-	return slices.DeleteFunc(slices.Clone(d.have.Others), func(lb api.LoadBalancer) bool { return foreign(d.key, lb) != "" || !proven(d.key, lb) })
+	return slices.DeleteFunc(slices.Clone(d.have.Others), func(lb api.LoadBalancer) bool { return d.key.Foreign(lb) != "" || !d.key.Proves(lb) })
 }
 
 // refuseGuest says why this Service cannot share a load balancer.
@@ -122,8 +123,8 @@ func (d *differ) refuseGuest(lb api.LoadBalancer) error {
 	if !d.want.Features.Tags() {
 		return d.badReference(lb.ID, fmt.Sprintf("sharing needs tags, which came with version %s of Octavia's API: remove the annotation", model.VersionTags))
 	}
-	others := guests(d.key, lb)
-	if !slices.Contains(lb.Tags, names.ServiceTag(d.serviceTag())) && len(others) >= d.want.MaxShared {
+	others := d.key.Guests(lb)
+	if !slices.Contains(lb.Tags, names.ServiceTag(d.key.LoadBalancer())) && len(others) >= d.want.MaxShared {
 		return d.badReference(lb.ID, fmt.Sprintf("%d Services share it already (%s), and max-shared-lb in the configuration is %d: raise it, or use another load balancer",
 			len(others), strings.Join(others, ", "), d.want.MaxShared))
 	}
@@ -143,7 +144,7 @@ func (d *differ) badReference(value, fix string) error {
 // ensure plans what leads to the wanted objects.
 func (d *differ) ensure() error {
 	lb := d.have.LoadBalancer
-	if named := d.key.named; named != "" && d.want.Reference != "" && (lb == nil || lb.ID != named) {
+	if named := d.key.Named; named != "" && d.want.Reference != "" && (lb == nil || lb.ID != named) {
 		instead := "one is made"
 		if lb != nil {
 			instead = lb.ID + " is used"
@@ -203,12 +204,12 @@ func (d *differ) adviseStuck(lb api.LoadBalancer) {
 		return
 	}
 	for _, l := range d.have.Listeners {
-		if pending(l.ProvisioningStatus) {
+		if observe.IsPending(l.ProvisioningStatus) {
 			d.warnf("the listener %s (%s) stays %s although its load balancer is %s: Octavia refuses every change of it until the cloud's operator resets it", l.Name, l.ID, l.ProvisioningStatus, lb.ProvisioningStatus)
 		}
 	}
 	for _, p := range d.have.Pools {
-		if pending(p.ProvisioningStatus) {
+		if observe.IsPending(p.ProvisioningStatus) {
 			d.warnf("the pool %s (%s) stays %s although its load balancer is %s: Octavia refuses every change of it until the cloud's operator resets it", p.Name, p.ID, p.ProvisioningStatus, lb.ProvisioningStatus)
 		}
 	}
@@ -295,16 +296,16 @@ func (d *differ) dropPools() {
 // as good as not there: it must keep neither the Service from going nor be touched.
 func (d *differ) remove() {
 	for _, lb := range d.twins() {
-		if len(guests(d.key, lb)) == 0 {
+		if len(d.key.Guests(lb)) == 0 {
 			d.add(d.loadBalancerDelete(lb, "it has the name of this Service's load balancer"))
 		}
 	}
 	lb := d.have.LoadBalancer
 	switch {
 	case lb == nil:
-	case d.owner && foreign(d.key, *lb) != "":
-		d.warnf("the load balancer %s (%s) belongs to %s, and is left alone", lb.Name, lb.ID, foreign(d.key, *lb))
-	case d.owner && !proven(d.key, *lb):
+	case d.owner && d.key.Foreign(*lb) != "":
+		d.warnf("the load balancer %s (%s) belongs to %s, and is left alone", lb.Name, lb.ID, d.key.Foreign(*lb))
+	case d.owner && !d.key.Proves(*lb):
 		d.warnf("the load balancer %s (%s) has the name of this Service's, and nothing shows that it is this cluster's rather than that of another one with the --cluster-name %s: it is left alone; delete it if nobody needs it",
 			lb.Name, lb.ID, d.key.ClusterName)
 	case d.last(*lb):
@@ -324,13 +325,13 @@ func (d *differ) remove() {
 // last says whether a load balancer goes with this Service: it was made for a Service of this
 // cluster, and no other Service is left on it. One that somebody made by hand stays.
 func (d *differ) last(lb api.LoadBalancer) bool {
-	ours := d.owner || slices.Contains(lb.Tags, names.ServiceTag(d.serviceTag()))
-	return ours && d.madeHere(lb) && len(guests(d.key, lb)) == 0
+	ours := d.owner || slices.Contains(lb.Tags, names.ServiceTag(d.key.LoadBalancer()))
+	return ours && d.madeHere(lb) && len(d.key.Guests(lb)) == 0
 }
 
 // madeHere says whether a load balancer was made for a Service of this cluster.
 func (d *differ) madeHere(lb api.LoadBalancer) bool {
-	return foreign(d.key, lb) == "" && (owns(d.key, lb) || strings.HasPrefix(lb.Name, names.LoadBalancerPrefix+d.key.ClusterName+"_"))
+	return d.key.Foreign(lb) == "" && (d.key.Owns(lb) || strings.HasPrefix(lb.Name, names.LoadBalancerPrefix+d.key.ClusterName+"_"))
 }
 
 // leave plans to take everything of this Service out of a load balancer that stays.
@@ -348,7 +349,7 @@ func (d *differ) leave(lb api.LoadBalancer) {
 	for _, change := range d.plan.Changes[before:] {
 		after = append(after, change.Ref)
 	}
-	if slices.Contains(lb.Tags, names.ServiceTag(d.serviceTag())) {
+	if slices.Contains(lb.Tags, names.ServiceTag(d.key.LoadBalancer())) {
 		d.add(d.untag(lb, after))
 	}
 }

@@ -102,7 +102,7 @@ func (d *differ) creationFailed(ctx context.Context, id string) error {
 			cause = fmt.Sprintf("there is no subnet %s, which %s names for the members: correct it", subnet.ID, subnet.From)
 		}
 	}
-	return d.cloud.failedCreations.note(serviceOf(d.key.Key), id, d.want.CreationDigest(), cause)
+	return d.cloud.failedCreations.note(d.key.Service(), id, d.want.CreationDigest(), cause)
 }
 
 // keepFailed returns an error if a load balancer must stay in the state ERROR for now.
@@ -110,5 +110,5 @@ func (d *differ) keepFailed(have api.LoadBalancer) error {
 	if have.ProvisioningStatus != api.Error {
 		return nil
 	}
-	return d.cloud.failedCreations.check(serviceOf(d.key.Key), have.ID, d.want.CreationDigest())
+	return d.cloud.failedCreations.check(d.key.Service(), have.ID, d.want.CreationDigest())
 }

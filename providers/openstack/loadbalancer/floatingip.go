@@ -17,21 +17,13 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/openstack/api"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/annotation"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/model"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/observe"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/names"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/oserr"
 )
 
 // kindFloatingIP is what plans call it.
 const kindFloatingIP = "floating IP"
-
-// madeFor says whether a floating IP was made for this Service: by its description, in which the name
-// of the cluster counts only where no mark tells the cluster.
-func madeFor(key serviceKey, f api.FloatingIP) bool {
-	if uid := names.ClusterUID(f.Tags); uid != "" && key.ClusterUID != "" {
-		return uid == key.ClusterUID && strings.HasPrefix(f.Description, names.FloatingIPMark+" "+serviceOf(key.Key).String()+" from cluster ")
-	}
-	return f.Description == names.FloatingIPDescription(key.ClusterName, serviceOf(key.Key))
-}
 
 // madeByUs says whether a floating IP was made for a Service of this cluster. What proves it is our
 // mark. Today's managers put nothing but the cluster's name on it, and two clusters may have the
@@ -128,7 +120,7 @@ func (d *differ) pick(want model.FloatingIP, free []api.FloatingIP) (*api.Floati
 	if want.Address == "" {
 		return nil, nil
 	}
-	for _, f := range d.have.project {
+	for _, f := range d.have.Project {
 		if !model.SameIP(f.FloatingIP, want.Address) {
 			continue
 		}
@@ -205,10 +197,10 @@ func (d *differ) retag(ctx context.Context, f api.FloatingIP, want []string) err
 		d.cloud.untagged.Store(true)
 		return nil
 	}
-	return d.booked(err, func(write uint64) {
-		if now, ok := d.cloud.store.fips.get(f.ID); ok {
+	return d.booked(err, func() {
+		if now, ok := d.cloud.store.FloatingIPs.Get(f.ID); ok {
 			now.Tags = want
-			d.cloud.store.fips.put(f.ID, now, write)
+			d.cloud.store.FloatingIPs.Put(f.ID, now)
 		}
 	})
 }
@@ -227,7 +219,7 @@ func (d *differ) floatingIPCreate(want model.FloatingIP, after []plan.Ref) plan.
 				return err
 			}
 			made, err := d.cloud.takeFloatingIP(ctx, want, port)
-			if err := d.booked(err, func(write uint64) { d.cloud.store.fips.put(made.ID, made, write) }); err != nil {
+			if err := d.booked(err, func() { d.cloud.store.FloatingIPs.Put(made.ID, made) }); err != nil {
 				return err
 			}
 			return d.retag(ctx, made, d.marks(made, d.markable(made)))
@@ -237,7 +229,7 @@ func (d *differ) floatingIPCreate(want model.FloatingIP, after []plan.Ref) plan.
 
 func (c *Cloud) takeFloatingIP(ctx context.Context, want model.FloatingIP, port string) (api.FloatingIP, error) {
 	if want.NetworkID == "" {
-		network, err := findExternal(ctx, c.api)
+		network, err := observe.FindExternal(ctx, c.api)
 		if err != nil {
 			return api.FloatingIP{}, err
 		}
@@ -250,7 +242,7 @@ func (c *Cloud) takeFloatingIP(ctx context.Context, want model.FloatingIP, port 
 	subnets := []string{want.SubnetID}
 	if want.Address == "" {
 		var err error
-		if subnets, err = floatingSubnets(ctx, c.api, want); err != nil {
+		if subnets, err = observe.FloatingSubnets(ctx, c.api, want); err != nil {
 			return api.FloatingIP{}, err
 		}
 	}
@@ -287,7 +279,7 @@ func (d *differ) floatingIPAttach(f api.FloatingIP, after []plan.Ref) plan.Chang
 				return err
 			}
 			made, err := d.cloud.api.UpdateFloatingIP(ctx, f.ID, floatingips.UpdateOpts{PortID: &port})
-			return d.booked(err, func(write uint64) { d.cloud.store.fips.put(made.ID, made, write) })
+			return d.booked(err, func() { d.cloud.store.FloatingIPs.Put(made.ID, made) })
 		},
 	}
 }
@@ -301,7 +293,7 @@ func (d *differ) floatingIPRelease(f api.FloatingIP, reason string) plan.Change 
 			Fields: []plan.Field{{Name: "port", Before: f.PortID}},
 			Do: func(ctx context.Context, _ *plan.Handles) error {
 				made, err := d.cloud.api.UpdateFloatingIP(ctx, f.ID, floatingips.UpdateOpts{PortID: ptr.To("")})
-				return d.booked(err, func(write uint64) { d.cloud.store.fips.put(made.ID, made, write) })
+				return d.booked(err, func() { d.cloud.store.FloatingIPs.Put(made.ID, made) })
 			},
 		}
 	}
@@ -310,7 +302,7 @@ func (d *differ) floatingIPRelease(f api.FloatingIP, reason string) plan.Change 
 		Reason: reason,
 		Do: func(ctx context.Context, _ *plan.Handles) error {
 			err := cloudapi.IgnoreNotFound(d.cloud.api.DeleteFloatingIP(ctx, f.ID))
-			return d.booked(err, func(write uint64) { d.cloud.store.fips.drop(f.ID, write) })
+			return d.booked(err, func() { d.cloud.store.FloatingIPs.Delete(f.ID) })
 		},
 	}
 }
@@ -321,7 +313,7 @@ func (d *differ) vipPort(ids *plan.Handles) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	lb, ok := d.cloud.store.balancer(id)
+	lb, ok := d.cloud.store.LoadBalancer(id)
 	if !ok || lb.VipPortID == "" {
 		return "", &cloudapi.Error{Class: cloudapi.Conflict, Operation: "load balancer " + id, Err: errors.New("it has no port yet")}
 	}

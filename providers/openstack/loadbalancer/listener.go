@@ -46,7 +46,7 @@ func (d *differ) listenerOf(port model.Port) (api.Listener, bool) {
 // before there were tags, where its name says so too, and belongs to the owner of the load balancer.
 // A listener of another name that nobody tagged was made by hand, and is left alone.
 func (d *differ) ours(l api.Listener) bool {
-	if slices.Contains(l.Tags, names.ServiceTag(d.serviceTag())) {
+	if slices.Contains(l.Tags, names.ServiceTag(d.key.LoadBalancer())) {
 		return true
 	}
 	if len(names.Services(l.Tags)) > 0 {
@@ -57,7 +57,7 @@ func (d *differ) ours(l api.Listener) bool {
 
 // serviceTag is the tag of everything that is for this Service.
 func (d *differ) serviceTag() string {
-	return names.LoadBalancer(d.key.ClusterName, serviceOf(d.key.Key))
+	return names.LoadBalancer(d.key.ClusterName, d.key.Service())
 }
 
 // clashes returns a problem for each port that another Service has on a shared load balancer.
@@ -84,7 +84,7 @@ func (d *differ) listenerTags(have []string, port model.Port) []string {
 	if !d.want.Features.Tags() {
 		return have
 	}
-	return mergeTags(have, append([]string{names.ServiceTag(d.serviceTag())}, port.ListenerTags...), port.ListenerTags)
+	return mergeTags(have, append([]string{names.ServiceTag(d.key.LoadBalancer())}, port.ListenerTags...), port.ListenerTags)
 }
 
 // listenerCreate opens a port, once its pool is there and what had the port before is gone.
@@ -110,7 +110,7 @@ func (d *differ) listenerCreate(port model.Port, pool poolRef, after []plan.Ref)
 			return d.mutate(ctx, ids, func(ctx context.Context) (err error) {
 				made, err = d.cloud.api.CreateListener(ctx, spec)
 				return err
-			}, func(write uint64) { d.cloud.store.listeners.put(made.ID, made, write) })
+			}, func() { d.cloud.store.Listeners.Put(made.ID, made) })
 		},
 	}
 }
@@ -118,7 +118,7 @@ func (d *differ) listenerCreate(port model.Port, pool poolRef, after []plan.Ref)
 // cidrs are who may connect, of the families that the load balancer has.
 func (d *differ) cidrs(balancer string, port model.Port) []string {
 	families := []v1.IPFamily{}
-	if lb, ok := d.cloud.store.balancer(balancer); ok {
+	if lb, ok := d.cloud.store.LoadBalancer(balancer); ok {
 		families = model.VIPFamilies(lb)
 	}
 	return model.OfFamilies(port.Listener.AllowedCIDRs, families)
@@ -152,7 +152,7 @@ func (d *differ) listenerUpdate(have api.Listener, port model.Port, pool poolRef
 			return d.mutate(ctx, ids, func(ctx context.Context) (err error) {
 				made, err = d.cloud.api.UpdateListener(ctx, have.ID, patch)
 				return err
-			}, func(write uint64) { d.cloud.store.listeners.put(made.ID, made, write) })
+			}, func() { d.cloud.store.Listeners.Put(made.ID, made) })
 		},
 	}, true
 }
@@ -202,7 +202,7 @@ func (d *differ) listenerDelete(have api.Listener, reason string, after []plan.R
 		Do: func(ctx context.Context, ids *plan.Handles) error {
 			return d.mutate(ctx, ids, func(ctx context.Context) error {
 				return cloudapi.IgnoreNotFound(d.cloud.api.DeleteListener(ctx, have.ID))
-			}, func(write uint64) { d.cloud.store.listeners.drop(have.ID, write) })
+			}, func() { d.cloud.store.Listeners.Delete(have.ID) })
 		},
 	}
 }

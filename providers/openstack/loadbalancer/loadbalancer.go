@@ -18,7 +18,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/openstack/api"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/annotation"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/model"
-	"github.com/unified-ccm/unified-ccm/providers/openstack/names"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/observe"
 )
 
 // API is what load balancers need of OpenStack.
@@ -28,7 +28,7 @@ type API interface {
 	api.KeyManagerAPI
 }
 
-// Types of package model in the signatures of this one.
+// Types of packages model and observe in the signatures of this one.
 type (
 	// Settings are what the configuration says about load balancers.
 	Settings = model.Settings
@@ -38,6 +38,8 @@ type (
 	Desired = model.Desired
 	// SharedState is what Services share and do not own.
 	SharedState = model.SharedState
+	// Observed is what exists of one Service's load balancer.
+	Observed = observe.Observed
 )
 
 // Constants of package model for the configuration.
@@ -62,12 +64,12 @@ type Cloud struct {
 	serverID func(string) (string, error)
 	settings Settings
 	clock    clock.Clock
-	store    *store
+	store    *observe.Store
 	waiter   *waiter
 	// turns let one change after the other be made to a load balancer, or to a port of a node, however
 	// many Services share it.
 	locks   locks.KeyedMutex
-	shared  *sharedReader
+	shared  *observe.SharedReader
 	orphans *orphanPorts
 	// unanswered are creations that may still take effect.
 	unanswered      *unanswered
@@ -81,11 +83,11 @@ var _ lbcommon.Cloud[SharedState, Desired, Observed] = (*Cloud)(nil)
 // New returns a Cloud. It makes no call.
 func New(o Options) *Cloud {
 	c := clocks.OrReal(o.Clock)
-	s := newStore(o.API, c)
+	s := observe.NewStore(o.API, c)
 	return &Cloud{
 		api: o.API, serverID: o.ServerID, settings: o.Settings.WithDefaults(), clock: c,
 		store: s, waiter: newWaiter(o.API, c, s),
-		shared: newSharedReader(o.API, c, o.Settings, o.ServerID), orphans: &orphanPorts{api: o.API, clock: c},
+		shared: observe.NewSharedReader(o.API, c, o.Settings, o.ServerID), orphans: &orphanPorts{api: o.API, clock: c},
 		unanswered:      &unanswered{clock: c, until: map[types.NamespacedName]time.Time{}},
 		failedCreations: &failedCreations{clock: c, byService: map[types.NamespacedName]failedCreation{}},
 	}
@@ -93,18 +95,7 @@ func New(o Options) *Cloud {
 
 // Name implements loadbalancer.Cloud.
 func (c *Cloud) Name(key lbcommon.Key) string {
-	return names.LoadBalancer(key.ClusterName, serviceOf(key))
-}
-
-// serviceKey is the Key of a Service with the ID of the load balancer that it names.
-type serviceKey struct {
-	lbcommon.Key
-	named string
-}
-
-// serviceOf returns the name of a Service.
-func serviceOf(key lbcommon.Key) types.NamespacedName {
-	return types.NamespacedName{Namespace: key.Namespace, Name: key.Name}
+	return observe.Key{Key: key}.LoadBalancer()
 }
 
 // Reference implements loadbalancer.Cloud: the load balancer that a Service names.
@@ -114,7 +105,7 @@ func (c *Cloud) Reference(service *v1.Service) lbcommon.Reference {
 
 // SharedState implements loadbalancer.Cloud.
 func (c *Cloud) SharedState(ctx context.Context, nodes []*v1.Node) (SharedState, error) {
-	return c.shared.get(ctx, nodes)
+	return c.shared.Get(ctx, nodes)
 }
 
 // Desired implements loadbalancer.Cloud.
@@ -130,15 +121,15 @@ func (c *Cloud) Validate(in intent.Service) error {
 
 // Observe implements loadbalancer.Cloud. A deletion needs no members: they are deleted with their pools.
 func (c *Cloud) Observe(ctx context.Context, request lbcommon.Request[Desired]) (Observed, error) {
-	key := serviceKey{request.Key, request.Reference.ID}
-	d := depth{authoritative: request.Freshness == lbcommon.Authoritative, groups: true}
+	key := observe.Key{Key: request.Key, Named: request.Reference.ID}
+	d := observe.Depth{Authoritative: request.Freshness == lbcommon.Authoritative, Groups: true}
 	if request.Depth == lbcommon.Full {
-		d.members, d.groups = true, c.settings.ManageSecurityGroups
+		d.Members, d.Groups = true, c.settings.ManageSecurityGroups
 	}
 	if request.Want != nil && !c.settings.Serial { // where members change one by one, each has to be known
-		d.seals = parseSeals(request.Want.MemberNote)
+		d.Checksums = observe.ParseChecksums(request.Want.MemberNote)
 	}
-	have, err := c.store.observe(ctx, key, d)
+	have, err := c.store.Observe(ctx, key, d)
 	if err == nil && have.LoadBalancer != nil {
 		c.unanswered.seen(key)
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/api"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/model"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/observe"
 )
 
 // kindMembers is what plans call them. They are a change of their own, because they alone change
@@ -27,13 +28,13 @@ type identity struct {
 }
 
 // membersUpdate replaces a pool's members with one call, or does nothing.
-func (d *differ) membersUpdate(have Pool, port model.Port) (plan.Change, bool) {
+func (d *differ) membersUpdate(have observe.Pool, port model.Port) (plan.Change, bool) {
 	want := port.Members
-	if have.sealed != "" && have.sealed == hashMembers(want) || have.sealed == "" && sameMembers(have.Members, want) {
+	if have.Checksum != "" && have.Checksum == observe.MemberChecksum(want) || have.Checksum == "" && sameMembers(have.Members, want) {
 		return plan.Change{}, false
 	}
 	before, after := showMembersChange(have.Members, want)
-	if have.sealed != "" {
+	if have.Checksum != "" {
 		before = "others"
 	}
 	return plan.Change{
@@ -69,7 +70,7 @@ func (d *differ) setMembers(ctx context.Context, ids *plan.Handles, pool string,
 	}
 	return d.mutate(ctx, ids, func(ctx context.Context) error {
 		return d.cloud.api.SetMembers(ctx, pool, want)
-	}, func(write uint64) { d.cloud.bookMembers(pool, want, write) })
+	}, func() { d.cloud.store.SetMembers(pool, want) })
 }
 
 // setMembersSerially makes one call for each member that leaves, joins or changes: some drivers
@@ -83,7 +84,7 @@ func (d *differ) setMembersSerially(ctx context.Context, ids *plan.Handles, pool
 		current = slices.DeleteFunc(current, func(c api.Member) bool { return identityOf(c) == identityOf(m) })
 		err := d.mutate(ctx, ids, func(ctx context.Context) error {
 			return cloudapi.IgnoreNotFound(d.cloud.api.DeleteMember(ctx, pool, m.ID))
-		}, func(write uint64) { d.cloud.bookMemberList(pool, slices.Clone(current), write) })
+		}, func() { d.cloud.store.Members.Put(pool, slices.Clone(current)) })
 		if err != nil {
 			return err
 		}
@@ -96,38 +97,15 @@ func (d *differ) setMembersSerially(ctx context.Context, ids *plan.Handles, pool
 		err := d.mutate(ctx, ids, func(ctx context.Context) (err error) {
 			made, err = d.cloud.api.CreateMember(ctx, pool, spec)
 			return err
-		}, func(write uint64) {
+		}, func() {
 			current = append(current, made)
-			d.cloud.bookMemberList(pool, slices.Clone(current), write)
+			d.cloud.store.Members.Put(pool, slices.Clone(current))
 		})
 		if err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// bookMembers notes what a pool's members are after a batch. Octavia answers without them.
-func (c *Cloud) bookMembers(pool string, want []api.Member, write uint64) {
-	old := map[identity]api.Member{}
-	for _, m := range c.store.members[pool].list {
-		old[identityOf(m)] = m
-	}
-	list := make([]api.Member, 0, len(want))
-	for _, s := range want {
-		m := api.Member{
-			ID: old[identity{s.Address, s.Port}].ID, Name: s.Name, Address: s.Address, Port: s.Port, SubnetID: s.SubnetID, MonitorPort: s.MonitorPort,
-		}
-		if subnet := old[identity{s.Address, s.Port}].SubnetID; subnet != "" {
-			m.SubnetID = subnet
-		}
-		list = append(list, m)
-	}
-	c.bookMemberList(pool, list, write)
-}
-
-func (c *Cloud) bookMemberList(pool string, list []api.Member, write uint64) {
-	c.store.members[pool] = memberList{list: list, readAt: c.clock.Now(), writtenAt: write}
 }
 
 func identityOf(m api.Member) identity { return identity{m.Address, m.Port} }

@@ -9,6 +9,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/api"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/model"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/observe"
 )
 
 // kindMonitor is what plans call it.
@@ -16,7 +17,7 @@ const kindMonitor = "health monitor"
 
 // diffMonitor plans the health monitor of a pool that stays. A change of its type is a deletion and
 // a creation, since Octavia cannot change it. Names are left as they are.
-func (d *differ) diffMonitor(pool Pool, want model.Port) {
+func (d *differ) diffMonitor(pool observe.Pool, want model.Port) {
 	have, spec := pool.Monitor, want.Monitor
 	var after []plan.Ref
 	if have != nil && (spec == nil || have.Type != spec.Type) {
@@ -51,13 +52,9 @@ func (d *differ) monitorCreate(spec monitors.CreateOpts, pool func(*plan.Handles
 			return d.mutate(ctx, ids, func(ctx context.Context) (err error) {
 				made, err = d.cloud.api.CreateHealthMonitor(ctx, spec)
 				return err
-			}, func(write uint64) {
-				s := d.cloud.store
-				s.monitors.put(made.ID, made, write)
-				if p, ok := s.pools.get(id); ok {
-					p.MonitorID = made.ID
-					s.pools.put(id, p, write)
-				}
+			}, func() {
+				d.cloud.store.Monitors.Put(made.ID, made)
+				d.cloud.store.SetMonitor(id, made.ID)
 			})
 		},
 	}
@@ -80,25 +77,20 @@ func (d *differ) monitorUpdate(have api.HealthMonitor, spec monitors.CreateOpts)
 			return d.mutate(ctx, ids, func(ctx context.Context) (err error) {
 				made, err = d.cloud.api.UpdateHealthMonitor(ctx, have.ID, patch)
 				return err
-			}, func(write uint64) { d.cloud.store.monitors.put(made.ID, made, write) })
+			}, func() { d.cloud.store.Monitors.Put(made.ID, made) })
 		},
 	}, true
 }
 
-func (d *differ) monitorDelete(pool Pool, have api.HealthMonitor) plan.Change {
+func (d *differ) monitorDelete(pool observe.Pool, have api.HealthMonitor) plan.Change {
 	return plan.Change{
 		Ref: plan.Ref{Kind: kindMonitor, Name: have.Name, Action: plan.Delete},
 		Do: func(ctx context.Context, ids *plan.Handles) error {
 			return d.mutate(ctx, ids, func(ctx context.Context) error {
 				return cloudapi.IgnoreNotFound(d.cloud.api.DeleteHealthMonitor(ctx, have.ID))
-			}, func(write uint64) {
-				s := d.cloud.store
-				s.monitors.drop(have.ID, write)
-				delete(s.promised, pool.ID)
-				if p, ok := s.pools.get(pool.ID); ok {
-					p.MonitorID = ""
-					s.pools.put(pool.ID, p, write)
-				}
+			}, func() {
+				d.cloud.store.Monitors.Delete(have.ID)
+				d.cloud.store.SetMonitor(pool.ID, "")
 			})
 		},
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/api"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/model"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/observe"
 )
 
 // Octavia creates the port of an address before it checks the rest of a creation, and leaves the port
@@ -187,13 +188,13 @@ func looksOrphaned(p api.Port) bool {
 // isOrphaned reports whether a port is still as Octavia left it, for a load balancer that does not exist.
 func (o *orphanPorts) isOrphaned(ctx context.Context, suspect api.Port) (bool, error) {
 	p, err := o.api.GetPort(ctx, suspect.ID)
-	if gone, err := ignoreGone(err); gone || err != nil {
+	if gone, err := observe.IgnoreMissing(err); gone || err != nil {
 		return false, err
 	}
 	if p.Name != suspect.Name || !looksOrphaned(p) {
 		return false, nil
 	}
-	missing, err := ignoreGone(errOf(o.api.GetLoadBalancer(ctx, strings.TrimPrefix(p.Name, portPrefix))))
+	missing, err := observe.IgnoreMissing(errOf(o.api.GetLoadBalancer(ctx, strings.TrimPrefix(p.Name, portPrefix))))
 	if !missing || err != nil {
 		return false, err
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/api"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/model"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/observe"
 )
 
 // kindPool is what plans call it.
@@ -40,21 +41,21 @@ func (r poolRef) show() string {
 }
 
 // poolOf returns the pool with that ID.
-func (d *differ) poolOf(id string) (Pool, bool) {
-	i := slices.IndexFunc(d.have.Pools, func(p Pool) bool { return p.ID == id && id != "" })
+func (d *differ) poolOf(id string) (observe.Pool, bool) {
+	i := slices.IndexFunc(d.have.Pools, func(p observe.Pool) bool { return p.ID == id && id != "" })
 	if i < 0 {
-		return Pool{}, false
+		return observe.Pool{}, false
 	}
 	return d.have.Pools[i], true
 }
 
 // orphan returns a pool that was made for a port and that no listener uses: a creation was interrupted.
-func (d *differ) orphan(port model.Port) (Pool, bool) {
-	i := slices.IndexFunc(d.have.Pools, func(p Pool) bool {
+func (d *differ) orphan(port model.Port) (observe.Pool, bool) {
+	i := slices.IndexFunc(d.have.Pools, func(p observe.Pool) bool {
 		return p.Name == port.Pool.Name && !d.used(p.ID) && d.reusable(p, port) && !d.taken[p.ID]
 	})
 	if i < 0 {
-		return Pool{}, false
+		return observe.Pool{}, false
 	}
 	return d.have.Pools[i], true
 }
@@ -66,13 +67,13 @@ func (d *differ) used(pool string) bool {
 
 // reusable says whether a pool can become the wanted one in place: its protocol cannot change, nor
 // the subnet of a member.
-func (d *differ) reusable(have Pool, port model.Port) bool {
+func (d *differ) reusable(have observe.Pool, port model.Port) bool {
 	return have.Protocol == string(port.Pool.Protocol) && !movesSubnet(have.Members, port.Members)
 }
 
 // ensurePool plans the pool of one port and what is in it. It returns the pool, and the changes that
 // a listener waits for which is to use it.
-func (d *differ) ensurePool(have Pool, exists bool, port model.Port, base []plan.Ref) (poolRef, []plan.Ref) {
+func (d *differ) ensurePool(have observe.Pool, exists bool, port model.Port, base []plan.Ref) (poolRef, []plan.Ref) {
 	if exists {
 		d.taken[have.ID] = true
 		if change, ok := d.poolUpdate(have, port); ok {
@@ -119,9 +120,9 @@ func (d *differ) poolCreate(port model.Port, after []plan.Ref) plan.Change {
 			return d.mutate(ctx, ids, func(ctx context.Context) (err error) {
 				made, err = d.cloud.api.CreatePool(ctx, spec)
 				return err
-			}, func(write uint64) {
-				d.cloud.store.pools.put(made.ID, made, write)
-				d.cloud.store.members[made.ID] = memberList{list: []api.Member{}, readAt: d.cloud.clock.Now(), writtenAt: write}
+			}, func() {
+				d.cloud.store.Pools.Put(made.ID, made)
+				d.cloud.store.Members.Put(made.ID, []api.Member{})
 				ids.Set(plan.Handle(ref.Name), made.ID)
 			})
 		},
@@ -129,7 +130,7 @@ func (d *differ) poolCreate(port model.Port, after []plan.Ref) plan.Change {
 }
 
 // poolUpdate changes a pool's settings, or nothing.
-func (d *differ) poolUpdate(have Pool, port model.Port) (plan.Change, bool) {
+func (d *differ) poolUpdate(have observe.Pool, port model.Port) (plan.Change, bool) {
 	f := d.poolFields(have.Pool, port)
 	if len(f) == 0 {
 		return plan.Change{}, false
@@ -152,13 +153,13 @@ func (d *differ) poolUpdate(have Pool, port model.Port) (plan.Change, bool) {
 			return d.mutate(ctx, ids, func(ctx context.Context) (err error) {
 				made, err = d.cloud.api.UpdatePool(ctx, have.ID, patch)
 				return err
-			}, func(write uint64) { d.cloud.store.pools.put(made.ID, made, write) })
+			}, func() { d.cloud.store.Pools.Put(made.ID, made) })
 		},
 	}, true
 }
 
 // poolDelete deletes a pool with its members and health monitor, once no listener sends to it.
-func (d *differ) poolDelete(have Pool, reason string, after []plan.Ref) plan.Change {
+func (d *differ) poolDelete(have observe.Pool, reason string, after []plan.Ref) plan.Change {
 	return plan.Change{
 		Ref:    d.ref(kindPool, have.Name, plan.Delete, have.ID),
 		Reason: reason,
@@ -166,15 +167,7 @@ func (d *differ) poolDelete(have Pool, reason string, after []plan.Ref) plan.Cha
 		Do: func(ctx context.Context, ids *plan.Handles) error {
 			return d.mutate(ctx, ids, func(ctx context.Context) error {
 				return cloudapi.IgnoreNotFound(d.cloud.api.DeletePool(ctx, have.ID))
-			}, func(write uint64) {
-				s := d.cloud.store
-				s.pools.drop(have.ID, write)
-				delete(s.members, have.ID)
-				delete(s.promised, have.ID)
-				if have.MonitorID != "" {
-					s.monitors.drop(have.MonitorID, write)
-				}
-			})
+			}, func() { d.cloud.store.DeletePool(have.ID, have.MonitorID) })
 		},
 	}
 }
@@ -198,6 +191,6 @@ func (d *differ) poolTags(have []string, port model.Port) []string {
 }
 
 // namedOurs says whether a pool's name says that it was made for this Service.
-func (d *differ) namedOurs(p Pool) bool {
-	return strings.HasPrefix(p.Name, "pool_") && strings.HasSuffix(p.Name, "_"+d.serviceTag())
+func (d *differ) namedOurs(p observe.Pool) bool {
+	return strings.HasPrefix(p.Name, "pool_") && strings.HasSuffix(p.Name, "_"+d.key.LoadBalancer())
 }

@@ -68,20 +68,20 @@ func (d *differ) changeGroups(ctx context.Context, port api.Port, change func([]
 		return err
 	}
 	defer done()
-	if known, ok := d.cloud.store.port(port.ID); ok && known.Revision > port.Revision {
+	if known, ok := d.cloud.store.Ports.Get(port.ID); ok && known.Revision > port.Revision {
 		port = known
 	}
 	for try := 1; ; try++ {
 		groups := change(port.SecurityGroups)
 		if slices.Equal(groups, port.SecurityGroups) {
-			return d.booked(nil, func(write uint64) { d.cloud.store.ports.put(port.ID, port, write) })
+			return d.booked(nil, func() { d.cloud.store.Ports.Put(port.ID, port) })
 		}
 		changed, err := d.cloud.api.UpdatePort(ctx, port.ID, api.PortUpdate{SecurityGroups: &groups, RevisionNumber: &port.Revision})
 		switch {
 		case err == nil:
-			return d.booked(nil, func(write uint64) { d.cloud.store.ports.put(changed.ID, changed, write) })
+			return d.booked(nil, func() { d.cloud.store.Ports.Put(changed.ID, changed) })
 		case cloudapi.Is(err, cloudapi.NotFound):
-			return d.booked(nil, func(write uint64) { d.cloud.store.ports.drop(port.ID, write) })
+			return d.booked(nil, func() { d.cloud.store.Ports.Delete(port.ID) })
 		case !oserr.Changed(err) || try == portTries:
 			return d.booked(err, nil)
 		}
@@ -89,11 +89,4 @@ func (d *differ) changeGroups(ctx context.Context, port api.Port, change func([]
 			return d.booked(cloudapi.IgnoreNotFound(err), nil)
 		}
 	}
-}
-
-// port is what is known of a port.
-func (s *store) port(id string) (api.Port, bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.ports.get(id)
 }

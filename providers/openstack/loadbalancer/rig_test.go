@@ -25,6 +25,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/sim/world"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/api"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/annotation"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/observe"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/names"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/oserr"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/sim"
@@ -87,7 +88,7 @@ type rig struct {
 	named golden.Names
 
 	cloud    *Cloud
-	manager  *lbcommon.Controller[SharedState, Desired, Observed]
+	manager  *lbcommon.Controller[SharedState, Desired, observe.Observed]
 	recorder *record.FakeRecorder
 }
 

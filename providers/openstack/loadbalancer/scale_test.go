@@ -12,6 +12,7 @@ import (
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/api"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/observe"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/sim"
 )
 
@@ -177,7 +178,7 @@ func TestCallsOfANodeThatJoins(t *testing.T) {
 				for _, svc := range services {
 					r.ensure(svc) // as the audit has, so that members are known
 				}
-				r.sleep(min(c.later, listAge))
+				r.sleep(min(c.later, observe.ListAge))
 				r.launch("another")
 				r.sim.Front().Log().Reset()
 				began := time.Now()

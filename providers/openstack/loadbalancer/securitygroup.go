@@ -71,7 +71,7 @@ func (d *differ) groupCreate(want model.Group) plan.Change {
 		Ref: d.ref(kindGroup, want.Name, plan.Create, ""), Fields: f,
 		Do: func(ctx context.Context, ids *plan.Handles) error {
 			made, err := d.cloud.api.CreateSecurityGroup(ctx, groups.CreateOpts{Name: want.Name, Description: want.Description})
-			if d.booked(err, func(write uint64) { d.cloud.store.groups.put(made.ID, made, write) }) != nil {
+			if d.booked(err, func() { d.cloud.store.Groups.Put(made.ID, made) }) != nil {
 				return err
 			}
 			ids.Set(groupHandle, made.ID)
@@ -90,13 +90,13 @@ func (d *differ) addRules(ctx context.Context, group api.SecurityGroup, missing 
 		specs[i].SecGroupID = group.ID
 	}
 	made, err := d.cloud.api.CreateSecurityGroupRules(ctx, specs)
-	return d.booked(err, func(write uint64) {
-		now, ok := d.cloud.store.groups.get(group.ID)
+	return d.booked(err, func() {
+		now, ok := d.cloud.store.Groups.Get(group.ID)
 		if !ok {
 			now = group
 		}
 		now.Rules = append(slices.Clone(now.Rules), made...)
-		d.cloud.store.groups.put(group.ID, now, write)
+		d.cloud.store.Groups.Put(group.ID, now)
 	})
 }
 
@@ -137,23 +137,17 @@ func (d *differ) rulesUpdate(group api.SecurityGroup, want model.Group) (plan.Ch
 			}
 			for _, r := range surplus {
 				err := cloudapi.IgnoreNotFound(d.cloud.api.DeleteSecurityGroupRule(ctx, r.ID))
-				if err := d.booked(err, func(write uint64) { d.cloud.dropRule(group.ID, r.ID, write) }); err != nil {
+				if err := d.booked(err, func() {
+					d.cloud.store.Groups.Update(group.ID, func(g *api.SecurityGroup) {
+						g.Rules = slices.DeleteFunc(slices.Clone(g.Rules), func(one api.SecurityGroupRule) bool { return one.ID == r.ID })
+					})
+				}); err != nil {
 					return err
 				}
 			}
 			return nil
 		},
 	}, true
-}
-
-// dropRule notes a deletion. The lock is held.
-func (c *Cloud) dropRule(group, id string, write uint64) {
-	now, ok := c.store.groups.get(group)
-	if !ok {
-		return
-	}
-	now.Rules = slices.DeleteFunc(slices.Clone(now.Rules), func(r api.SecurityGroupRule) bool { return r.ID == id })
-	c.store.groups.put(group, now, write)
 }
 
 // removeGroups takes the Service's groups off all ports and deletes them: Neutron refuses to delete
@@ -172,7 +166,7 @@ func (d *differ) removeGroups() {
 			Ref: d.ref(kindGroup, group.Name, plan.Delete, group.ID), After: after,
 			Do: func(ctx context.Context, _ *plan.Handles) error {
 				err := cloudapi.IgnoreNotFound(d.cloud.api.DeleteSecurityGroup(ctx, group.ID))
-				return d.booked(err, func(write uint64) { d.cloud.store.groups.drop(group.ID, write) })
+				return d.booked(err, func() { d.cloud.store.Groups.Delete(group.ID) })
 			},
 		})
 	}

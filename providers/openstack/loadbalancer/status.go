@@ -11,15 +11,16 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/openstack/api"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/annotation"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/model"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/observe"
 )
 
 // Status implements loadbalancer.Cloud. Addresses are listed in the order of the Service's families,
 // so that a client that takes the first gets the primary one.
-func (c *Cloud) Status(in intent.Service, have Observed) lbcommon.Status {
+func (c *Cloud) Status(in intent.Service, have observe.Observed) lbcommon.Status {
 	return lbcommon.Status{LoadBalancer: c.status(in, have), Annotations: c.annotations(in, have)}
 }
 
-func (c *Cloud) status(in intent.Service, have Observed) *v1.LoadBalancerStatus {
+func (c *Cloud) status(in intent.Service, have observe.Observed) *v1.LoadBalancerStatus {
 	if have.LoadBalancer == nil || have.LoadBalancer.ProvisioningStatus == api.PendingDelete {
 		return nil
 	}
@@ -46,7 +47,7 @@ func (c *Cloud) status(in intent.Service, have Observed) *v1.LoadBalancerStatus 
 
 // addresses are where clients reach the load balancer: its floating IP where it has one and the
 // Service is not internal, else its own address; and the other addresses that it has.
-func addresses(in intent.Service, have Observed, internal bool) []string {
+func addresses(in intent.Service, have observe.Observed, internal bool) []string {
 	lb := have.LoadBalancer
 	main := lb.VipAddress
 	for _, f := range have.FloatingIPs {

@@ -12,6 +12,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/observe"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/oserr"
 )
 
@@ -32,29 +33,29 @@ type unanswered struct {
 }
 
 // note remembers a creation that ended with err, if it may still take effect.
-func (u *unanswered) note(key serviceKey, err error) {
+func (u *unanswered) note(key observe.Key, err error) {
 	if !mayComeLate(err) {
 		return
 	}
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	u.until[serviceOf(key.Key)] = u.clock.Now().Add(lateTime)
+	u.until[key.Service()] = u.clock.Now().Add(lateTime)
 }
 
 // seen is for a load balancer that has appeared.
-func (u *unanswered) seen(key serviceKey) {
+func (u *unanswered) seen(key observe.Key) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	delete(u.until, serviceOf(key.Key))
+	delete(u.until, key.Service())
 }
 
 // check returns an error of class Unavailable that says when to come back, if a creation may still take effect.
-func (u *unanswered) check(key serviceKey) error {
+func (u *unanswered) check(key observe.Key) error {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	left := u.until[serviceOf(key.Key)].Sub(u.clock.Now())
+	left := u.until[key.Service()].Sub(u.clock.Now())
 	if left <= 0 {
-		delete(u.until, serviceOf(key.Key))
+		delete(u.until, key.Service())
 		return nil
 	}
 	return &cloudapi.Error{Class: cloudapi.Unavailable, Operation: "CreateLoadBalancer", RetryAfter: left, Err: fmt.Errorf(

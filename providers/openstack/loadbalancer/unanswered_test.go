@@ -45,7 +45,7 @@ func TestCreationThatIsNotAnswered(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, sim.Options{}, Settings{}, func(r *rig) {
 				slow := &late{API: r.cloud.api, after: after}
-				r.cloud.api, r.cloud.store.api = slow, slow
+				r.cloud.api = slow
 				svc := service()
 				r.ensureError(svc, "deadline exceeded")
 				began := time.Now()

@@ -8,6 +8,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/openstack/api"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/annotation"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/model"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/observe"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/names"
 )
 
@@ -67,7 +68,7 @@ func (d *differ) inheritedUnmonitored(lb api.LoadBalancer) bool {
 	if slices.Contains(lb.Tags, names.UnmonitoredTag) {
 		return d.owner
 	}
-	monitored := slices.ContainsFunc(d.have.Pools, func(p Pool) bool { return p.MonitorID != "" })
+	monitored := slices.ContainsFunc(d.have.Pools, func(p observe.Pool) bool { return p.MonitorID != "" })
 	return d.owner && d.want.Features.Tags() && d.key.ClusterUID != "" && names.ClusterUID(lb.Tags) == "" && !monitored
 }
 

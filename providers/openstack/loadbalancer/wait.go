@@ -10,6 +10,7 @@ import (
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/api"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/observe"
 )
 
 // How often a load balancer is looked at while it is busy. OVN takes about 0.2 s for a change and an
@@ -35,7 +36,7 @@ const (
 type waiter struct {
 	api   api.LoadBalancingAPI
 	clock clock.Clock
-	store *store
+	store *observe.Store
 
 	mu      sync.Mutex
 	waiting map[*wait]struct{}
@@ -71,7 +72,7 @@ type settled struct {
 	err  error
 }
 
-func newWaiter(client api.LoadBalancingAPI, c clock.Clock, s *store) *waiter {
+func newWaiter(client api.LoadBalancingAPI, c clock.Clock, s *observe.Store) *waiter {
 	return &waiter{api: client, clock: c, store: s, waiting: map[*wait]struct{}{}, wake: make(chan struct{}, 1)}
 }
 
@@ -176,7 +177,7 @@ func (w *waiter) tell(one *wait, found map[string]api.LoadBalancer, err error, n
 		one.end(settled{err: err})
 	case err == nil && !exists:
 		one.end(settled{gone: true})
-	case err == nil && !pending(lb.ProvisioningStatus):
+	case err == nil && !observe.IsPending(lb.ProvisioningStatus):
 		one.end(settled{lb: lb})
 	default:
 		one.later(now)
@@ -203,7 +204,7 @@ func (o *wait) later(now time.Time) {
 // ask reads the load balancers. Those that do not exist are not in the answer.
 func (w *waiter) ask(ctx context.Context, ids map[string]cause) (map[string]api.LoadBalancer, error) {
 	found := map[string]api.LoadBalancer{}
-	before := w.store.mark()
+	before := w.store.Begin()
 	if len(ids) >= crowd {
 		list, err := w.api.ListLoadBalancers(ctx)
 		if err != nil {
@@ -212,7 +213,7 @@ func (w *waiter) ask(ctx context.Context, ids map[string]cause) (map[string]api.
 		for _, lb := range list {
 			if _, asked := ids[lb.ID]; asked && lb.ProvisioningStatus != api.Deleted {
 				found[lb.ID] = lb
-				w.store.saw(lb, before)
+				w.store.Saw(before, lb)
 			}
 		}
 	}
@@ -229,12 +230,8 @@ func (w *waiter) ask(ctx context.Context, ids map[string]cause) (map[string]api.
 			return nil, err
 		default:
 			found[id] = lb
-			w.store.saw(lb, before)
+			w.store.Saw(before, lb)
 		}
 	}
 	return found, nil
-}
-
-func pending(status string) bool {
-	return status == api.PendingCreate || status == api.PendingUpdate || status == api.PendingDelete
 }

@@ -1,4 +1,4 @@
-package loadbalancer
+package observe
 
 import (
 	"cmp"
@@ -30,11 +30,11 @@ const (
 	manyServers = 50
 )
 
-// sharedReader reads the SharedState and caches it.
-type sharedReader struct {
+// SharedReader reads the SharedState and caches it.
+type SharedReader struct {
 	api      API
 	clock    clock.PassiveClock
-	settings Settings
+	settings model.Settings
 	serverID func(string) (string, error)
 
 	version  *snapshot.Value[model.Version]
@@ -52,8 +52,8 @@ type portList struct {
 	readAt time.Time
 }
 
-func newSharedReader(client API, c clock.PassiveClock, s Settings, serverID func(string) (string, error)) *sharedReader {
-	return &sharedReader{
+func NewSharedReader(client API, c clock.PassiveClock, s model.Settings, serverID func(string) (string, error)) *SharedReader {
+	return &SharedReader{
 		api: client, clock: c, settings: s, serverID: serverID, ports: map[string]portList{},
 		version: snapshot.NewValue(snapshot.ValueOptions[model.Version]{Clock: c, Age: versionAge, Read: func(ctx context.Context) (model.Version, error) {
 			list, err := client.ListVersions(ctx)
@@ -62,7 +62,7 @@ func newSharedReader(client API, c clock.PassiveClock, s Settings, serverID func
 			}
 			return model.NewestVersion(list)
 		}}),
-		external: snapshot.NewValue(snapshot.ValueOptions[string]{Clock: c, Age: networkAge, Read: func(ctx context.Context) (string, error) { return findExternal(ctx, client) }}),
+		external: snapshot.NewValue(snapshot.ValueOptions[string]{Clock: c, Age: networkAge, Read: func(ctx context.Context) (string, error) { return FindExternal(ctx, client) }}),
 		subnets: snapshot.NewValue(snapshot.ValueOptions[map[string]api.Subnet]{Clock: c, Age: networkAge, Read: func(ctx context.Context) (map[string]api.Subnet, error) {
 			list, err := client.ListSubnets(ctx, "")
 			byID := make(map[string]api.Subnet, len(list))
@@ -75,24 +75,24 @@ func newSharedReader(client API, c clock.PassiveClock, s Settings, serverID func
 }
 
 // get reads what is missing or too old. Callers wait for each other, so that everything is read once.
-func (s *sharedReader) get(ctx context.Context, nodes []*v1.Node) (SharedState, error) {
+func (s *SharedReader) Get(ctx context.Context, nodes []*v1.Node) (model.SharedState, error) {
 	v, err := s.version.Get(ctx)
 	if err != nil {
-		return SharedState{}, err
+		return model.SharedState{}, err
 	}
-	out := SharedState{Features: model.Features{Version: v, OVN: s.settings.Provider == ProviderOVN}}
+	out := model.SharedState{Features: model.Features{Version: v, OVN: s.settings.Provider == model.ProviderOVN}}
 	if s.settings.FloatingNetworkID == "" && !s.settings.Internal {
 		if out.External, err = s.external.Get(ctx); err != nil {
-			return SharedState{}, err
+			return model.SharedState{}, err
 		}
 		out.NoExternal = out.External == ""
 	}
 	if s.settings.ManageSecurityGroups {
 		if out.Subnets, err = s.subnets.Get(ctx); err != nil {
-			return SharedState{}, err
+			return model.SharedState{}, err
 		}
 		if out.NodePorts, err = s.portsOf(ctx, s.servers(nodes)); err != nil {
-			return SharedState{}, err
+			return model.SharedState{}, err
 		}
 	}
 	if s.settings.SubnetID == "" && s.settings.NetworkID == "" {
@@ -101,7 +101,7 @@ func (s *sharedReader) get(ctx context.Context, nodes []*v1.Node) (SharedState, 
 	return out, err
 }
 
-func (s *sharedReader) servers(nodes []*v1.Node) []string {
+func (s *SharedReader) servers(nodes []*v1.Node) []string {
 	var ids []string
 	for _, n := range nodes {
 		if id, err := s.serverID(n.Spec.ProviderID); err == nil {
@@ -113,7 +113,7 @@ func (s *sharedReader) servers(nodes []*v1.Node) []string {
 }
 
 // portsOf reads the ports of servers, many at once.
-func (s *sharedReader) portsOf(ctx context.Context, servers []string) (map[string][]api.Port, error) {
+func (s *SharedReader) portsOf(ctx context.Context, servers []string) (map[string][]api.Port, error) {
 	done, err := s.turn.Lock(ctx)
 	if err != nil {
 		return nil, err
@@ -150,7 +150,7 @@ func (s *sharedReader) portsOf(ctx context.Context, servers []string) (map[strin
 
 // subnetOfNodes finds the subnet of the first node's internal address, in the order of names, so
 // that every manager finds the same one.
-func (s *sharedReader) subnetOfNodes(ctx context.Context, nodes []*v1.Node) (string, error) {
+func (s *SharedReader) subnetOfNodes(ctx context.Context, nodes []*v1.Node) (string, error) {
 	nodes = slices.SortedFunc(slices.Values(nodes), func(a, b *v1.Node) int { return cmp.Compare(a.Name, b.Name) })
 	for _, n := range nodes {
 		id, err := s.serverID(n.Spec.ProviderID)
@@ -172,9 +172,9 @@ func (s *sharedReader) subnetOfNodes(ctx context.Context, nodes []*v1.Node) (str
 	return "", nil
 }
 
-// findExternal returns the first external network with an IPv4 subnet, or one whose subnets cannot
+// FindExternal returns the first external network with an IPv4 subnet, or one whose subnets cannot
 // be seen. It is "" if there is none.
-func findExternal(ctx context.Context, client api.NetworkAPI) (string, error) {
+func FindExternal(ctx context.Context, client api.NetworkAPI) (string, error) {
 	networks, err := client.ListExternalNetworks(ctx)
 	if err != nil {
 		return "", err
@@ -194,9 +194,9 @@ func findExternal(ctx context.Context, client api.NetworkAPI) (string, error) {
 	return "", nil
 }
 
-// floatingSubnets are the subnets in which a floating IP is tried, in the order of their names. One
+// FloatingSubnets are the subnets in which a floating IP is tried, in the order of their names. One
 // empty ID leaves the choice to Neutron.
-func floatingSubnets(ctx context.Context, client api.NetworkAPI, f model.FloatingIP) ([]string, error) {
+func FloatingSubnets(ctx context.Context, client api.NetworkAPI, f model.FloatingIP) ([]string, error) {
 	switch {
 	case f.SubnetID != "":
 		return []string{f.SubnetID}, nil
@@ -231,9 +231,9 @@ func floatingSubnets(ctx context.Context, client api.NetworkAPI, f model.Floatin
 	return ids, nil
 }
 
-// secondSubnet returns a subnet of the other family in the network of the first, for a second
+// SecondSubnet returns a subnet of the other family in the network of the first, for a second
 // address. It is "" if there is none.
-func secondSubnet(ctx context.Context, client api.NetworkAPI, place model.LoadBalancer, family v1.IPFamily) (string, error) {
+func SecondSubnet(ctx context.Context, client api.NetworkAPI, place model.LoadBalancer, family v1.IPFamily) (string, error) {
 	network := place.NetworkID
 	if network == "" {
 		if place.SubnetID == "" {

@@ -1,0 +1,90 @@
+package observe
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/unified-ccm/unified-ccm/providers/openstack/api"
+)
+
+// A manager that starts would have to read the members of every pool: two hundred requests for a hundred
+// Services. The list of pools has the IDs of their members, and the address and port of a member never change
+// under its ID. So an annotation of the Service has, for each pool, a checksum of these IDs and one of what the
+// members were when they were last read. Where the IDs are unchanged, nothing is read. An audit ignores the
+// checksums and reads all members every half hour.
+
+// checksumLength is the number of digits of a checksum: 40 bits, for a handful of pools.
+const checksumLength = 10
+
+// Checksums are those of a Service's pools, by the beginning of the pool's ID.
+type Checksums map[string]checksum
+
+type checksum struct{ ids, members string }
+
+// ParseChecksums reads the annotation. Items that cannot be parsed are ignored.
+func ParseChecksums(text string) Checksums {
+	found := Checksums{}
+	for item := range strings.SplitSeq(text, ",") {
+		parts := strings.Split(item, ":")
+		if len(parts) == 3 && len(parts[1]) == checksumLength && len(parts[2]) == checksumLength {
+			found[parts[0]] = checksum{ids: parts[1], members: parts[2]}
+		}
+	}
+	return found
+}
+
+// of returns the checksum of the members that a pool has, or "" if their IDs prove none.
+func (c Checksums) of(p api.Pool) string {
+	one, ok := c[poolKey(p.ID)]
+	if !ok {
+		return ""
+	}
+	ids := make([]string, len(p.Members))
+	for i, m := range p.Members {
+		ids[i] = m.ID
+	}
+	if sum(ids) != one.ids {
+		return ""
+	}
+	return one.members
+}
+
+// EncodeChecksums returns the annotation; false if not all members are known, or none were read.
+func EncodeChecksums(pools []Pool) (string, bool) {
+	var items []string
+	for _, p := range pools {
+		if p.Checksum != "" {
+			return "", false // the annotation is up to date
+		}
+		ids := make([]string, len(p.Members))
+		for i, m := range p.Members {
+			if m.ID == "" {
+				return "", false
+			}
+			ids[i] = m.ID
+		}
+		items = append(items, poolKey(p.ID)+":"+sum(ids)+":"+MemberChecksum(p.Members))
+	}
+	slices.Sort(items)
+	return strings.Join(items, ","), len(items) > 0
+}
+
+func poolKey(pool string) string { return pool[:min(len(pool), checksumLength)] }
+
+// MemberChecksum returns a checksum of everything that is compared of members.
+func MemberChecksum(members []api.Member) string {
+	texts := make([]string, len(members))
+	for i, m := range members {
+		texts[i] = fmt.Sprintf("%s %s %d %d", m.Name, m.Address, m.Port, m.MonitorPort)
+	}
+	return sum(texts)
+}
+
+// sum does not depend on the order.
+func sum(texts []string) string {
+	digest := sha256.Sum256([]byte(strings.Join(slices.Sorted(slices.Values(texts)), "\n")))
+	return hex.EncodeToString(digest[:])[:checksumLength]
+}

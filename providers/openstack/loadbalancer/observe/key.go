@@ -1,0 +1,80 @@
+package observe
+
+import (
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	lbcommon "github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/api"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/names"
+)
+
+// Key identifies the load balancer of a Service: by its names, or by the ID that the Service names. It knows
+// which load balancers belong to the Service, and to its cluster.
+type Key struct {
+	lbcommon.Key
+	// Named is the ID of the load balancer that the Service names; empty if it names none.
+	Named string
+}
+
+// Service returns the name of the Service.
+func (k Key) Service() types.NamespacedName {
+	return types.NamespacedName{Namespace: k.Namespace, Name: k.Name}
+}
+
+// LoadBalancer returns the name of the Service's load balancer, which is also the tag of everything that is for
+// the Service.
+func (k Key) LoadBalancer() string { return names.LoadBalancer(k.ClusterName, k.Service()) }
+
+// Foreign returns the owner of a load balancer that is marked as another cluster's, and "" for all others.
+// Load balancers of other managers have no mark: they carry the cluster's name alone.
+func (k Key) Foreign(lb api.LoadBalancer) string {
+	uid := names.ClusterUID(lb.Tags)
+	if k.ClusterUID == "" || uid == "" || uid == k.ClusterUID {
+		return ""
+	}
+	return "another cluster, whose namespace kube-system has the UID " + uid
+}
+
+// Proves reports whether a load balancer that has the name of this Service's is certainly this cluster's.
+// Other managers mark it with the cluster's name alone, and two clusters may have the same name. The proof is
+// our mark, the Service that names it, or a name that contains the Service's UID. Where nothing can be
+// marked, because the cluster's UID is unknown or Octavia has no tags, the name is enough.
+func (k Key) Proves(lb api.LoadBalancer) bool {
+	return k.ClusterUID == "" || lb.Tags == nil || names.ClusterUID(lb.Tags) == k.ClusterUID ||
+		k.Named != "" && lb.ID == k.Named || k.UID != "" && lb.Name == names.LegacyLoadBalancer(k.UID)
+}
+
+// Owns reports whether a load balancer was created for this Service: by its name, of today or of before.
+func (k Key) Owns(lb api.LoadBalancer) bool {
+	return lb.Name == k.LoadBalancer() || k.UID != "" && lb.Name == names.LegacyLoadBalancer(k.UID) || k.Renamed(lb)
+}
+
+// Renamed reports whether a load balancer was created for this Service under another --cluster-name of the
+// same cluster. The cluster's mark proves it; a name alone never does.
+func (k Key) Renamed(lb api.LoadBalancer) bool {
+	return k.ClusterUID != "" && names.ClusterUID(lb.Tags) == k.ClusterUID && lb.ID == k.Named &&
+		strings.HasPrefix(lb.Name, names.LoadBalancerPrefix) && strings.HasSuffix(lb.Name, "_"+k.Namespace+"_"+k.Name)
+}
+
+// Guests returns the tags of other Services that share a load balancer.
+func (k Key) Guests(lb api.LoadBalancer) []string {
+	name := k.LoadBalancer()
+	return slices.DeleteFunc(names.Services(lb.Tags), func(tag string) bool {
+		return tag == name || k.Renamed(lb) && tag == lb.Name
+	})
+}
+
+// CreatedFloatingIP reports whether a floating IP was created for this Service: by its description, in which
+// the name of the cluster counts only where no mark identifies the cluster.
+func (k Key) CreatedFloatingIP(f api.FloatingIP) bool {
+	if uid := names.ClusterUID(f.Tags); uid != "" && k.ClusterUID != "" {
+		return uid == k.ClusterUID && strings.HasPrefix(f.Description, names.FloatingIPMark+" "+k.Service().String()+" from cluster ")
+	}
+	return f.Description == names.FloatingIPDescription(k.ClusterName, k.Service())
+}
+
+// subject is the owner of the Service's objects in the snapshot.
+func (k Key) subject() string { return k.Namespace + "/" + k.Name }

@@ -1,0 +1,160 @@
+package observe
+
+import (
+	"context"
+	"slices"
+
+	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/api"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/names"
+)
+
+// read reads one Service from the cloud, in all clusters: a load balancer of our name that is
+// another cluster's must be found to be refused.
+func (s *Store) read(ctx context.Context, key Key, d Depth) error {
+	r := s.state.Begin()
+	found, err := s.findNamed(ctx, key)
+	if err != nil {
+		return err
+	}
+	// Whole lists: the names that earlier managers gave are needed too, while filters take one name, and all
+	// callers that wait meanwhile share the lists.
+	lists := []refresher{s.FloatingIPs}
+	if !found {
+		lists = append(lists, s.LoadBalancers)
+	}
+	if err := reread(ctx, lists...); err != nil {
+		return err
+	}
+	if d.Groups {
+		if err := s.readGroups(ctx, key); err != nil {
+			return err
+		}
+	}
+	if lb := s.find(key).LoadBalancer; lb != nil {
+		if err := s.readParts(ctx, lb.ID, d); err != nil {
+			return err
+		}
+	}
+	s.state.Confirm(key.subject(), r)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.reads[key.subject()] = lastRead{at: r.At(), members: d.Members, groups: d.Groups}
+	return nil
+}
+
+// findNamed reads the load balancer that the Service names, and reports whether it can be used.
+func (s *Store) findNamed(ctx context.Context, key Key) (bool, error) {
+	if key.Named == "" {
+		return false, nil
+	}
+	if err := s.readNamed(ctx, key.Named); err != nil {
+		return false, err
+	}
+	lb, ok := s.LoadBalancers.Get(key.Named)
+	return ok && lb.ProvisioningStatus != api.PendingDelete, nil
+}
+
+// readGroups reads the Service's security group, and the ports that use it.
+func (s *Store) readGroups(ctx context.Context, key Key) error {
+	name := names.SecurityGroup(key.UID, key.Service())
+	r := s.state.Begin()
+	groups, err := s.api.ListSecurityGroups(ctx, name)
+	if err != nil {
+		return err
+	}
+	s.Groups.MergeSome(r, groups, func(g api.SecurityGroup) bool { return g.Name == name })
+	for _, g := range groups {
+		r := s.state.Begin()
+		ports, err := s.api.ListPorts(ctx, api.PortFilter{SecurityGroup: g.ID})
+		if err != nil {
+			return err
+		}
+		s.Ports.MergeSome(r, ports, func(p api.Port) bool { return slices.Contains(p.SecurityGroups, g.ID) })
+	}
+	return nil
+}
+
+// readParts reads what is in one load balancer.
+func (s *Store) readParts(ctx context.Context, id string, d Depth) error {
+	r := s.state.Begin()
+	listeners, err := s.api.ListListeners(ctx, id)
+	if err != nil {
+		return err
+	}
+	pools, err := s.api.ListPools(ctx, id)
+	if err != nil {
+		return err
+	}
+	s.Listeners.MergeSome(r, listeners, func(l api.Listener) bool { return parentOfListener(l) == id })
+	s.Pools.MergeSome(r, pools, func(p api.Pool) bool { return parentOfPool(p) == id })
+	s.state.Confirm(id, r)
+	if !d.Members {
+		return nil
+	}
+	for _, p := range pools {
+		if _, _, err := s.Members.Read(ctx, p.ID); err != nil {
+			return err
+		}
+		if p.MonitorID == "" {
+			continue
+		}
+		if _, _, err := s.Monitors.Read(ctx, p.MonitorID); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// ensureParts makes sure that what is in a load balancer is known.
+func (s *Store) ensureParts(ctx context.Context, id string, d Depth) error {
+	if s.state.IsUncertain(id) {
+		return s.readParts(ctx, id, d)
+	}
+	if d.Authoritative {
+		return nil // read has just read them
+	}
+	if !d.known {
+		if err := refresh(ctx, s.Listeners, s.Pools); err != nil {
+			return err
+		}
+	}
+	if !d.Members {
+		return nil
+	}
+	pools := s.Pools.Lookup(id)
+	if !d.known && slices.ContainsFunc(pools, func(p api.Pool) bool { return p.MonitorID != "" }) {
+		if err := refresh(ctx, s.Monitors); err != nil {
+			return err
+		}
+	}
+	if slices.ContainsFunc(pools, s.lacksMonitor) {
+		// The list of pools is newer than that of health monitors.
+		if err := reread(ctx, s.Monitors); err != nil {
+			return err
+		}
+	}
+	for _, p := range pools {
+		if _, known := s.Members.Get(p.ID); !known && d.Checksums.of(p) != "" {
+			continue
+		}
+		if _, _, err := s.Members.Ensure(ctx, p.ID); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// lacksMonitor reports whether nothing but the ID is known of a pool's health monitor.
+func (s *Store) lacksMonitor(p api.Pool) bool {
+	_, ok := s.Monitors.Get(p.MonitorID)
+	return p.MonitorID != "" && !ok
+}
+
+// IgnoreMissing turns "not found" into true, for reads of one object.
+func IgnoreMissing(err error) (bool, error) {
+	if cloudapi.Is(err, cloudapi.NotFound) {
+		return true, nil
+	}
+	return false, err
+}

@@ -1,0 +1,158 @@
+package observe
+
+import (
+	"github.com/gophercloud/gophercloud/v2/openstack/loadbalancer/v2/listeners"
+	"github.com/gophercloud/gophercloud/v2/openstack/loadbalancer/v2/loadbalancers"
+	"github.com/gophercloud/gophercloud/v2/openstack/loadbalancer/v2/monitors"
+	"github.com/gophercloud/gophercloud/v2/openstack/loadbalancer/v2/pools"
+
+	"github.com/unified-ccm/unified-ccm/providers/openstack/api"
+)
+
+// Created records what a creation asked for and what it returned. What neither shows is read before
+// it is used.
+func (s *Store) Created(spec loadbalancers.CreateOpts, made api.LoadBalancer) {
+	requested := requestedMonitors(spec)
+	for _, l := range made.Listeners {
+		l.Loadbalancers = []listeners.LoadBalancerID{{ID: made.ID}}
+		s.Listeners.Create(l.ID, l)
+		if l.Protocol == "" || l.DefaultPoolID == "" {
+			s.state.MarkUncertain(made.ID)
+		}
+	}
+	for _, p := range made.Pools {
+		if p.Protocol == "" {
+			s.state.MarkUncertain(made.ID)
+		}
+		pool := api.Pool{Pool: p}
+		pool.Pool.Members, pool.Loadbalancers = nil, []pools.LoadBalancerID{{ID: made.ID}}
+		if p.Monitor.ID != "" {
+			pool.MonitorID = p.Monitor.ID
+			s.Monitors.Create(p.Monitor.ID, p.Monitor)
+		} else if monitor, ok := requested[p.Name]; ok && p.MonitorID == "" {
+			pool.RequestedMonitor = &monitor
+		}
+		members := make([]api.Member, 0, len(p.Members))
+		for _, m := range p.Members {
+			pool.Members = append(pool.Members, api.Ref{ID: m.ID})
+			members = append(members, api.Member{
+				ID: m.ID, Name: m.Name, Address: m.Address, Port: m.ProtocolPort, SubnetID: m.SubnetID, MonitorPort: m.MonitorPort,
+			})
+		}
+		s.Pools.Create(p.ID, pool)
+		s.Members.Create(p.ID, members)
+	}
+	s.LoadBalancers.Create(made.ID, WithoutParts(made))
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.deleted, made.ID)
+}
+
+// requestedMonitors returns the health monitors of a creation, by the names of their pools, which differ.
+func requestedMonitors(spec loadbalancers.CreateOpts) map[string]api.HealthMonitor {
+	found := map[string]api.HealthMonitor{}
+	for _, l := range spec.Listeners {
+		if l.DefaultPool == nil {
+			continue
+		}
+		if m, ok := l.DefaultPool.Monitor.(monitors.CreateOpts); ok {
+			found[l.DefaultPool.Name] = api.HealthMonitor{
+				Name: m.Name, Type: m.Type, Delay: m.Delay, Timeout: m.Timeout, MaxRetries: m.MaxRetries, MaxRetriesDown: m.MaxRetriesDown,
+				URLPath: m.URLPath, HTTPMethod: m.HTTPMethod, ExpectedCodes: m.ExpectedCodes,
+			}
+		}
+	}
+	return found
+}
+
+// SetStatus records the provisioning status of a load balancer.
+func (s *Store) SetStatus(id, status string) {
+	if _, ok := s.LoadBalancers.Get(id); ok {
+		s.LoadBalancers.Update(id, func(lb *api.LoadBalancer) { lb.ProvisioningStatus = status })
+	}
+}
+
+// SettleParts records that what is in a load balancer is no longer changing: the load balancer is not.
+func (s *Store) SettleParts(id string) {
+	for _, l := range s.Listeners.Lookup(id) {
+		if IsPending(l.ProvisioningStatus) {
+			s.Listeners.Update(l.ID, func(l *api.Listener) { l.ProvisioningStatus = api.Active })
+		}
+	}
+	for _, p := range s.Pools.Lookup(id) {
+		if IsPending(p.ProvisioningStatus) {
+			s.Pools.Update(p.ID, func(p *api.Pool) { p.ProvisioningStatus = api.Active })
+		}
+	}
+}
+
+// IsPending reports whether a provisioning status is one in which Octavia refuses changes.
+func IsPending(status string) bool {
+	return status == api.PendingCreate || status == api.PendingUpdate || status == api.PendingDelete
+}
+
+// SetMembers records the members of a pool after a batch, which Octavia answers without them.
+func (s *Store) SetMembers(pool string, want []api.Member) {
+	type identity struct {
+		address string
+		port    int
+	}
+	known, _ := s.Members.Get(pool)
+	old := make(map[identity]api.Member, len(known))
+	for _, m := range known {
+		old[identity{m.Address, m.Port}] = m
+	}
+	list := make([]api.Member, len(want))
+	for i, m := range want {
+		before := old[identity{m.Address, m.Port}]
+		m.ID = before.ID
+		if before.SubnetID != "" {
+			m.SubnetID = before.SubnetID
+		}
+		list[i] = m
+	}
+	s.Members.Put(pool, list)
+}
+
+// DeletePool records the deletion of a pool with its members and health monitor.
+func (s *Store) DeletePool(id, monitorID string) {
+	s.Pools.Delete(id)
+	if monitorID != "" {
+		s.Monitors.Delete(monitorID)
+	}
+}
+
+// SetMonitor records that a pool has a health monitor, or with "" that it has none.
+func (s *Store) SetMonitor(pool, monitorID string) {
+	s.Pools.Update(pool, func(p *api.Pool) { p.MonitorID, p.RequestedMonitor = monitorID, nil })
+}
+
+// Delete records the deletion of a load balancer and of what was in it. Its floating IPs are detached, as the
+// cloud does.
+func (s *Store) Delete(id string) {
+	lb, _ := s.LoadBalancers.Get(id)
+	s.LoadBalancers.Delete(id)
+	s.mu.Lock()
+	s.deleted[id] = true
+	s.mu.Unlock()
+	for _, l := range s.Listeners.Lookup(id) {
+		s.Listeners.Delete(l.ID)
+	}
+	for _, p := range s.Pools.Lookup(id) {
+		s.Pools.Delete(p.ID)
+	}
+	if lb.VipPortID == "" {
+		return
+	}
+	for _, f := range s.FloatingIPs.Lookup(indexPort + lb.VipPortID) {
+		s.FloatingIPs.Update(f.ID, func(f *api.FloatingIP) { f.PortID, f.FixedIP = "", "" })
+	}
+}
+
+// Deny records that we may not change a load balancer: it is another project's.
+func (s *Store) Deny(id string) {
+	s.LoadBalancers.Delete(id)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.denied[id] = true
+}

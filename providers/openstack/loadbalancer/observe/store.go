@@ -1,0 +1,292 @@
+// Package observe reads what exists of load balancers. All Services share one snapshot of the project's objects:
+// lists fill it, and package loadbalancer records there what it changes.
+package observe
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	"k8s.io/utils/clock"
+
+	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
+	"github.com/unified-ccm/unified-ccm/pkg/common/snapshot"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/api"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/names"
+)
+
+const (
+	// ListAge is the max age of a list of the whole project. It spans a burst, a restart that reads
+	// every Service within seconds, and the creation of a load balancer, which takes about a minute and
+	// after which the framework reads the Service again. It is also how long a change made by
+	// hand may stay unnoticed by a reconcile that happens anyway.
+	ListAge = 2 * time.Minute
+	// objectAge is the max age of what is read for each pool. An audit reads it this often.
+	objectAge = 30 * time.Minute
+	// confirmAge is the max age for a read to count as fresh: the decision that follows from it takes longer
+	// to reach the cloud than this.
+	confirmAge = time.Second
+)
+
+// API is what is read of OpenStack.
+type API interface {
+	api.LoadBalancingAPI
+	api.NetworkAPI
+}
+
+// Keys of the indexes.
+const (
+	indexName    = "name "
+	indexTag     = "tag "
+	indexPort    = "port "
+	indexService = "Service "
+)
+
+// Store is the snapshot. It is never the truth: callers confirm with an authoritative read before they create or
+// delete anything. It is safe for concurrent use.
+type Store struct {
+	api   API
+	clock clock.PassiveClock
+	// state orders reads and writes. Its owners are Services, by name, and load balancers, by ID, whose listeners
+	// and pools are uncertain.
+	state *snapshot.Store
+
+	LoadBalancers *snapshot.Table[api.LoadBalancer]
+	Listeners     *snapshot.Table[api.Listener]
+	Pools         *snapshot.Table[api.Pool]
+	Monitors      *snapshot.Table[api.HealthMonitor]
+	FloatingIPs   *snapshot.Table[api.FloatingIP]
+	Ports         *snapshot.Table[api.Port]
+	Groups        *snapshot.Table[api.SecurityGroup]
+	// Members are by the ID of their pool.
+	Members *snapshot.Table[[]api.Member]
+
+	mu sync.Mutex
+	// denied are load balancers that we may not read; deleted ones do not exist.
+	denied, deleted map[string]bool
+	// reads is when each Service was last read, writtenAt when it was last changed by us, which happens only
+	// when all of it is known.
+	reads     map[string]lastRead
+	writtenAt map[string]time.Time
+}
+
+type lastRead struct {
+	at              time.Time
+	members, groups bool
+}
+
+// NewStore returns an empty snapshot.
+func NewStore(client API, c clock.PassiveClock) *Store {
+	state := snapshot.NewStore(c)
+	s := &Store{
+		api: client, clock: c, state: state,
+		denied: map[string]bool{}, deleted: map[string]bool{}, reads: map[string]lastRead{}, writtenAt: map[string]time.Time{},
+		Monitors: snapshot.NewTable(state, snapshot.Kind[api.HealthMonitor]{
+			ID: func(m api.HealthMonitor) string { return m.ID }, List: client.ListHealthMonitors, Read: client.GetHealthMonitor, MaxAge: ListAge,
+		}),
+		Groups: snapshot.NewTable(state, snapshot.Kind[api.SecurityGroup]{
+			ID:     func(g api.SecurityGroup) string { return g.ID },
+			List:   func(ctx context.Context) ([]api.SecurityGroup, error) { return client.ListSecurityGroups(ctx, "") },
+			MaxAge: ListAge, Index: func(g api.SecurityGroup) []string { return []string{indexName + g.Name} },
+		}),
+		Ports: snapshot.NewTable(state, snapshot.Kind[api.Port]{
+			ID:     func(p api.Port) string { return p.ID },
+			List:   func(ctx context.Context) ([]api.Port, error) { return client.ListPorts(ctx, api.PortFilter{}) },
+			MaxAge: ListAge, Index: func(p api.Port) []string { return p.SecurityGroups },
+		}),
+		Members: snapshot.NewTable(state, snapshot.Kind[[]api.Member]{Read: client.ListMembers, MaxAge: objectAge}),
+	}
+	s.LoadBalancers = snapshot.NewTable(state, snapshot.Kind[api.LoadBalancer]{
+		ID: func(lb api.LoadBalancer) string { return lb.ID }, List: s.listLoadBalancers, Read: s.readLoadBalancer, MaxAge: ListAge, Index: indexLoadBalancer,
+	})
+	s.Listeners = snapshot.NewTable(state, snapshot.Kind[api.Listener]{
+		ID:     func(l api.Listener) string { return l.ID },
+		List:   func(ctx context.Context) ([]api.Listener, error) { return client.ListListeners(ctx, "") },
+		MaxAge: ListAge, Index: func(l api.Listener) []string { return []string{parentOfListener(l)} },
+	})
+	s.Pools = snapshot.NewTable(state, snapshot.Kind[api.Pool]{
+		ID:     func(p api.Pool) string { return p.ID },
+		List:   func(ctx context.Context) ([]api.Pool, error) { return client.ListPools(ctx, "") },
+		MaxAge: ListAge, Index: func(p api.Pool) []string { return []string{parentOfPool(p)} },
+	})
+	s.Pools.Owns(s.Members)
+	s.FloatingIPs = snapshot.NewTable(state, snapshot.Kind[api.FloatingIP]{
+		ID:     func(f api.FloatingIP) string { return f.ID },
+		List:   func(ctx context.Context) ([]api.FloatingIP, error) { return client.ListFloatingIPs(ctx, "") },
+		MaxAge: ListAge, Index: indexFloatingIP,
+	})
+	return s
+}
+
+func (s *Store) listLoadBalancers(ctx context.Context) ([]api.LoadBalancer, error) {
+	list, err := s.api.ListLoadBalancers(ctx)
+	kept := list[:0]
+	for _, lb := range list {
+		if lb.ProvisioningStatus != api.Deleted {
+			kept = append(kept, WithoutParts(lb))
+		}
+	}
+	return kept, err
+}
+
+func (s *Store) readLoadBalancer(ctx context.Context, id string) (api.LoadBalancer, error) {
+	lb, err := s.api.GetLoadBalancer(ctx, id)
+	if err == nil && lb.ProvisioningStatus == api.Deleted {
+		err = &cloudapi.Error{Class: cloudapi.NotFound, Operation: "ShowLoadBalancer", Err: errors.New("it is deleted")}
+	}
+	return WithoutParts(lb), err
+}
+
+// WithoutParts returns a load balancer without the listeners and pools in it, which have tables of their own.
+func WithoutParts(lb api.LoadBalancer) api.LoadBalancer {
+	lb.Listeners, lb.Pools = nil, nil
+	return lb
+}
+
+func indexLoadBalancer(lb api.LoadBalancer) []string {
+	keys := []string{indexName + lb.Name}
+	for _, tag := range names.Services(lb.Tags) {
+		keys = append(keys, indexTag+tag)
+	}
+	return keys
+}
+
+func indexFloatingIP(f api.FloatingIP) []string {
+	keys := []string{indexPort + f.PortID}
+	if rest, ok := strings.CutPrefix(f.Description, names.FloatingIPMark+" "); ok {
+		service, _, _ := strings.Cut(rest, " from cluster ")
+		keys = append(keys, indexService+service)
+	}
+	return keys
+}
+
+// parentOfListener returns the ID of the load balancer that a listener is in.
+func parentOfListener(l api.Listener) string {
+	if len(l.Loadbalancers) == 0 {
+		return ""
+	}
+	return l.Loadbalancers[0].ID
+}
+
+// parentOfPool returns the ID of the load balancer that a pool is in.
+func parentOfPool(p api.Pool) string {
+	if len(p.Loadbalancers) == 0 {
+		return ""
+	}
+	return p.Loadbalancers[0].ID
+}
+
+// refresher is a table.
+type refresher interface {
+	Refresh(ctx context.Context) error
+	Reread(ctx context.Context) error
+}
+
+// refresh reads the lists that are too old, in parallel.
+func refresh(ctx context.Context, tables ...refresher) error {
+	return parallel(tables, func(t refresher) error { return t.Refresh(ctx) })
+}
+
+// reread reads lists again, in parallel: what they show is as fresh as if the caller had read them alone.
+func reread(ctx context.Context, tables ...refresher) error {
+	return parallel(tables, func(t refresher) error { return t.Reread(ctx) })
+}
+
+func parallel(tables []refresher, do func(refresher) error) error {
+	var group errgroup.Group
+	for _, t := range tables {
+		group.Go(func() error { return do(t) })
+	}
+	return group.Wait()
+}
+
+// LoadBalancer returns what is known of a load balancer.
+func (s *Store) LoadBalancer(id string) (api.LoadBalancer, bool) { return s.LoadBalancers.Get(id) }
+
+// Begin starts a read of load balancers that ends in Saw.
+func (s *Store) Begin() snapshot.Reading { return s.state.Begin() }
+
+// Saw takes a load balancer that was read.
+func (s *Store) Saw(r snapshot.Reading, lb api.LoadBalancer) {
+	s.LoadBalancers.Merge(r, lb.ID, WithoutParts(lb))
+}
+
+// MarkUncertain makes the next observation of a Service a read: a write failed, and its outcome is unknown.
+func (s *Store) MarkUncertain(key Key) { s.state.MarkUncertain(key.subject()) }
+
+// MarkWritten notes a change of ours that succeeded.
+func (s *Store) MarkWritten(key Key) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.writtenAt[key.subject()] = s.clock.Now()
+}
+
+// isKnown reports whether a Service was changed by us lately, so that no list can show more of it.
+func (s *Store) isKnown(key Key) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	at, ok := s.writtenAt[key.subject()]
+	return ok && s.clock.Since(at) < ListAge && !s.state.IsUncertain(key.subject())
+}
+
+// isResolved reports whether it is known what the ID of a load balancer stands for.
+func (s *Store) isResolved(id string) bool {
+	_, ok := s.LoadBalancers.Get(id)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return ok || s.denied[id] || s.deleted[id]
+}
+
+// justRead reports whether this Service, or the lists of the project, were read just now.
+func (s *Store) justRead(key Key, d Depth) bool {
+	if s.state.IsUncertain(key.subject()) {
+		return false
+	}
+	s.mu.Lock()
+	last, ok := s.reads[key.subject()]
+	s.mu.Unlock()
+	if ok && s.clock.Since(last.at) < confirmAge && (last.members || !d.Members) && (last.groups || !d.Groups) {
+		return true
+	}
+	return isFresh(s, s.LoadBalancers) && isFresh(s, s.FloatingIPs) && (!d.Groups || isFresh(s, s.Groups)) && s.hasNothing(key)
+}
+
+func isFresh[T any](s *Store, t *snapshot.Table[T]) bool {
+	last, usable := t.Listed()
+	return usable && s.clock.Since(last.At()) < confirmAge
+}
+
+// hasNothing reports whether a Service has no load balancer: lists prove that, while the settings of one are
+// read in full.
+func (s *Store) hasNothing(key Key) bool {
+	return key.Named == "" && len(s.named(key)) == 0 && len(s.LoadBalancers.Lookup(indexTag+key.LoadBalancer())) == 0
+}
+
+// named returns the load balancers that have the name of a Service's, of today or of before.
+func (s *Store) named(key Key) []api.LoadBalancer {
+	found := s.LoadBalancers.Lookup(indexName + key.LoadBalancer())
+	if key.UID != "" {
+		found = append(found, s.LoadBalancers.Lookup(indexName+names.LegacyLoadBalancer(key.UID))...)
+	}
+	return found
+}
+
+// readNamed reads a load balancer that a Service names and that is in no list.
+func (s *Store) readNamed(ctx context.Context, id string) error {
+	_, exists, err := s.LoadBalancers.Read(ctx, id)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.denied, id)
+	delete(s.deleted, id)
+	switch {
+	case cloudapi.Is(err, cloudapi.Denied):
+		s.denied[id] = true
+		return nil
+	case err == nil && !exists:
+		s.deleted[id] = true
+	}
+	return err
+}
