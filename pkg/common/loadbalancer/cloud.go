@@ -25,6 +25,9 @@ type Key struct {
 	UID        types.UID
 }
 
+// Subject returns the name of the Service in plans, Events and errors.
+func (k Key) Subject() string { return "Service " + k.Namespace + "/" + k.Name }
+
 // Reference is what a Service says about which load balancer it uses. It may differ between two calls for one
 // load balancer and is not part of its identity.
 type Reference struct {
