@@ -265,13 +265,13 @@ func TestRunWritesRecordsWhenABurstEnds(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		go f.Run(ctx)
 		f.ensure(t, web(), node("0"))
-		for i := range 35 { // one change every 20 seconds
+		for i := range 35 { // one change every 19 seconds
 			if err := f.UpdateLoadBalancer(ctx, "prod", web(), []*v1.Node{node(string(rune('a' + i)))}); err != nil {
 				t.Error(err)
 			}
-			time.Sleep(20 * time.Second)
+			time.Sleep(19 * time.Second)
 		}
-		if n := len(f.cloud.writes); n != 2 { // nearly 12 minutes are two periods
+		if n := len(f.cloud.writes); n != 2 { // 11 minutes are two periods
 			t.Errorf("%d writes during the burst", n)
 		}
 		time.Sleep(2 * recordCalm)
