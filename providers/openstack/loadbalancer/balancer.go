@@ -36,19 +36,10 @@ func (d *differ) loadBalancerCreate(after []plan.Ref) plan.Change {
 			if err != nil {
 				return err
 			}
-			if err := d.cloud.unanswered.check(d.key); err != nil {
-				return err
-			}
-			began := d.cloud.clock.Now()
-			made, err := d.cloud.api.CreateLoadBalancer(ctx, spec)
-			d.cloud.unanswered.note(d.key, err)
-			if cloudapi.Is(err, cloudapi.Invalid, cloudapi.Quota, cloudapi.Denied, cloudapi.Conflict) {
-				d.cloud.orphans.noteRefusal(ctx, spec, began)
-			}
+			made, err := d.cloud.applier.Create(ctx, d.key, spec)
 			if err != nil {
 				return d.booked(d.explain(err, spec), nil)
 			}
-			d.cloud.store.Created(spec, made)
 			ids.Set(loadBalancerHandle, made.ID)
 			return nil
 		},
@@ -57,16 +48,7 @@ func (d *differ) loadBalancerCreate(after []plan.Ref) plan.Change {
 			if err != nil {
 				return err
 			}
-			err = d.cloud.atRest(ctx, id)
-			if lb, ok := d.cloud.store.LoadBalancer(id); err != nil && ok && lb.ProvisioningStatus == api.Error {
-				err = d.creationFailed(ctx, id)
-			}
-			if err != nil {
-				return d.booked(err, nil)
-			}
-			d.cloud.failedCreations.forget(d.key.Service())
-			d.cloud.store.SettleParts(id)
-			return d.booked(nil, nil)
+			return d.booked(d.cloud.applier.AwaitCreation(ctx, d.key, id, d.want), nil)
 		},
 	}
 }
@@ -126,7 +108,7 @@ func (d *differ) createSpec(ctx context.Context) (loadbalancers.CreateOpts, erro
 	for _, port := range d.want.Ports {
 		if ref := port.Listener.DefaultTlsContainerRef; !checked[ref] {
 			checked[ref] = true
-			if err := d.cloud.checkContainer(ctx, ref); err != nil {
+			if err := d.cloud.applier.CheckContainer(ctx, ref); err != nil {
 				return spec, err
 			}
 		}
@@ -232,7 +214,7 @@ func (d *differ) loadBalancerUpdate(have api.LoadBalancer) (plan.Change, bool) {
 		Fields: f, Reason: reason,
 		Do: func(ctx context.Context, ids *plan.Handles) error {
 			if reason != "" {
-				return d.booked(d.cloud.atRest(ctx, have.ID), nil)
+				return d.booked(d.cloud.applier.AtRest(ctx, have.ID), nil)
 			}
 			do, note := d.patch(have, patch, retag)
 			return d.mutate(ctx, ids, do, note)
@@ -274,7 +256,7 @@ func (d *differ) untag(have api.LoadBalancer, after []plan.Ref) plan.Change {
 		Fields: []plan.Field{{Name: "tags", Before: plan.ShowSet(have.Tags), After: plan.ShowSet(retag(have.Tags))}},
 		After:  after,
 		Do: func(ctx context.Context, _ *plan.Handles) error {
-			done, err := d.cloud.locks.Lock(ctx, have.ID)
+			done, err := d.cloud.applier.Lock(ctx, have.ID)
 			if err != nil {
 				return err
 			}
@@ -284,7 +266,7 @@ func (d *differ) untag(have api.LoadBalancer, after []plan.Ref) plan.Change {
 				return err
 			}
 			do, note := d.patch(have, loadbalancers.UpdateOpts{}, retag)
-			return d.booked(d.cloud.mutateInTurn(ctx, have.ID, do, note), nil)
+			return d.booked(d.cloud.applier.MutateLocked(ctx, have.ID, do, note), nil)
 		},
 	}
 }

@@ -164,7 +164,7 @@ func (d *differ) ensure() error {
 			removal := d.loadBalancerDelete(*lb, reason)
 			remove, failed := removal.Do, *lb
 			removal.Do = func(ctx context.Context, ids *plan.Handles) error {
-				if err := d.keepFailed(failed); err != nil {
+				if err := d.cloud.applier.KeepFailed(d.key, failed, d.want); err != nil {
 					return err
 				}
 				return remove(ctx, ids)

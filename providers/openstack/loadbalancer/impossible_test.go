@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/apply"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/sim"
 )
 
@@ -63,7 +64,7 @@ func TestFailingCreationIsRepeatedWithGrowingPauses(t *testing.T) {
 			r.sleep(30 * time.Second)
 		}
 		wantCreations(2)
-		r.sleep(firstCreationPause)
+		r.sleep(apply.FirstCreationPause)
 		for range 6 {
 			r.ensureError(svc, "it is kept")
 			r.sleep(time.Minute)

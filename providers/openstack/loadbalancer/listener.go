@@ -102,7 +102,7 @@ func (d *differ) listenerCreate(port model.Port, pool poolRef, after []plan.Ref)
 			if spec.DefaultPoolID, err = pool.resolve(ids); err != nil {
 				return err
 			}
-			if err := d.cloud.checkContainer(ctx, spec.DefaultTlsContainerRef); err != nil {
+			if err := d.cloud.applier.CheckContainer(ctx, spec.DefaultTlsContainerRef); err != nil {
 				return err
 			}
 			spec.AllowedCIDRs = d.cidrs(spec.LoadbalancerID, port)
@@ -144,7 +144,7 @@ func (d *differ) listenerUpdate(have api.Listener, port model.Port, pool poolRef
 				patch.DefaultPoolID = &id
 			}
 			if ref := patch.DefaultTlsContainerRef; ref != nil {
-				if err := d.cloud.checkContainer(ctx, *ref); err != nil {
+				if err := d.cloud.applier.CheckContainer(ctx, *ref); err != nil {
 					return err
 				}
 			}

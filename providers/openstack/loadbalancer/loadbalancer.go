@@ -5,28 +5,21 @@ package loadbalancer
 import (
 	"context"
 	"sync/atomic"
-	"time"
 
 	v1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/clocks"
 	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
 	lbcommon "github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
-	"github.com/unified-ccm/unified-ccm/pkg/common/locks"
-	"github.com/unified-ccm/unified-ccm/providers/openstack/api"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/annotation"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/apply"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/model"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/observe"
 )
 
 // API is what load balancers need of OpenStack.
-type API interface {
-	api.LoadBalancingAPI
-	api.NetworkAPI
-	api.KeyManagerAPI
-}
+type API = apply.API
 
 // Types of packages model and observe in the signatures of this one.
 type (
@@ -63,17 +56,9 @@ type Cloud struct {
 	api      API
 	serverID func(string) (string, error)
 	settings Settings
-	clock    clock.Clock
 	store    *observe.Store
-	waiter   *waiter
-	// turns let one change after the other be made to a load balancer, or to a port of a node, however
-	// many Services share it.
-	locks   locks.KeyedMutex
-	shared  *observe.SharedReader
-	orphans *orphanPorts
-	// unanswered are creations that may still take effect.
-	unanswered      *unanswered
-	failedCreations *failedCreations
+	applier  *apply.Applier
+	shared   *observe.SharedReader
 	// untagged says that Neutron has turned out to have no tags.
 	untagged atomic.Bool
 }
@@ -84,12 +69,11 @@ var _ lbcommon.Cloud[SharedState, Desired, Observed] = (*Cloud)(nil)
 func New(o Options) *Cloud {
 	c := clocks.OrReal(o.Clock)
 	s := observe.NewStore(o.API, c)
+	settings := o.Settings.WithDefaults()
 	return &Cloud{
-		api: o.API, serverID: o.ServerID, settings: o.Settings.WithDefaults(), clock: c,
-		store: s, waiter: newWaiter(o.API, c, s),
-		shared: observe.NewSharedReader(o.API, c, o.Settings, o.ServerID), orphans: &orphanPorts{api: o.API, clock: c},
-		unanswered:      &unanswered{clock: c, until: map[types.NamespacedName]time.Time{}},
-		failedCreations: &failedCreations{clock: c, byService: map[types.NamespacedName]failedCreation{}},
+		api: o.API, serverID: o.ServerID, settings: settings,
+		store: s, applier: apply.New(apply.Options{API: o.API, Clock: c, Store: s, Settings: settings}),
+		shared: observe.NewSharedReader(o.API, c, o.Settings, o.ServerID),
 	}
 }
 
@@ -131,7 +115,7 @@ func (c *Cloud) Observe(ctx context.Context, request lbcommon.Request[Desired]) 
 	}
 	have, err := c.store.Observe(ctx, key, d)
 	if err == nil && have.LoadBalancer != nil {
-		c.unanswered.seen(key)
+		c.applier.Found(key)
 	}
 	return have, err
 }

@@ -63,7 +63,7 @@ func (d *differ) portDetach(port api.Port, groups []string, reason string) plan.
 // since it was read: groups are replaced as a whole, and what another manager has added would be
 // lost. A port that is gone needs no change.
 func (d *differ) changeGroups(ctx context.Context, port api.Port, change func([]string) []string) error {
-	done, err := d.cloud.locks.Lock(ctx, port.ID)
+	done, err := d.cloud.applier.Lock(ctx, port.ID)
 	if err != nil {
 		return err
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/unified-ccm/unified-ccm/providers/openstack/api"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/annotation"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/apply"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/sim"
 )
 
@@ -37,7 +38,7 @@ func TestWhatRunsDry(t *testing.T) {
 				r.ensureError(svc, tt.error)
 				r.remove(svc)
 				r.nothing()
-				r.sleep(refusalAge + time.Minute) // what refused creations left
+				r.sleep(apply.RefusalAge + time.Minute) // what refused creations left
 			})
 		})
 	}

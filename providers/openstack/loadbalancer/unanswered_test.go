@@ -3,18 +3,15 @@ package loadbalancer
 import (
 	"context"
 	"errors"
-	"net"
-	"net/http"
 	"testing"
 	"time"
 
-	"github.com/gophercloud/gophercloud/v2"
 	cpapi "k8s.io/cloud-provider/api"
 
 	"github.com/gophercloud/gophercloud/v2/openstack/loadbalancer/v2/loadbalancers"
 
-	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/api"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/apply"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/oserr"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/sim"
 )
@@ -44,14 +41,14 @@ func TestCreationThatIsNotAnswered(t *testing.T) {
 	for name, after := range map[string]time.Duration{"and takes effect late": time.Minute, "and never takes effect": 0} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, sim.Options{}, Settings{}, func(r *rig) {
-				slow := &late{API: r.cloud.api, after: after}
-				r.cloud.api = slow
+				slow := &late{API: r.cloud.applier.API, after: after}
+				r.cloud.applier.API = slow
 				svc := service()
 				r.ensureError(svc, "deadline exceeded")
 				began := time.Now()
 				err := r.ensureError(svc, "not answered", "sent in 2m0s")
 				var retry *cpapi.RetryError
-				if !errors.As(err, &retry) || retry.RetryAfter() > lateTime {
+				if !errors.As(err, &retry) || retry.RetryAfter() > apply.LateTime {
 					t.Errorf("the error does not say when to come back: %v", err)
 				}
 				r.sleep(90 * time.Second)
@@ -72,31 +69,18 @@ func TestCreationThatIsNotAnswered(t *testing.T) {
 	}
 }
 
-func TestWhatMayComeLate(t *testing.T) {
-	answer := func(status int) error { return gophercloud.ErrUnexpectedResponseCode{Actual: status} }
-	for name, c := range map[string]struct {
-		err  error
-		want bool
-	}{
-		"an answer in time":        {nil, false},
-		"no answer in time":        {context.DeadlineExceeded, true},
-		"a connection that broke":  {&net.OpError{Op: "read", Err: errors.New("reset")}, true},
-		"no connection":            {&net.OpError{Op: "dial", Err: errors.New("refused")}, false},
-		"a proxy that gave up":     {answer(http.StatusGatewayTimeout), true},
-		"a proxy without a server": {answer(http.StatusBadGateway), true},
-		"a refusal":                {answer(http.StatusBadRequest), false},
-		"an error of Octavia's":    {answer(http.StatusInternalServerError), false},
-		"a service that is busy":   {answer(http.StatusServiceUnavailable), false},
-		"an error of ours":         {&cloudapi.Error{Class: cloudapi.Invalid, Err: errors.New("no")}, false},
-	} {
-		t.Run(name, func(t *testing.T) {
-			err := c.err
-			if err != nil {
-				err = oserr.Wrap("load-balancer", "CreateLoadBalancer", time.Now(), err)
-			}
-			if got := mayComeLate(err); got != c.want {
-				t.Errorf("%v: %t, want %t", err, got, c.want)
-			}
-		})
-	}
+func TestRefusedCreationsLeaveNoPort(t *testing.T) {
+	bubble(t, sim.Options{Quotas: map[string]int{sim.QuotaListeners: 1}}, Settings{}, func(r *rig) {
+		for range 3 { // as the framework tries again
+			r.ensureError(service())
+			r.sleep(time.Minute)
+		}
+		if leaks := r.sim.Leaks(); len(leaks) == 0 {
+			t.Error("nothing was left behind to begin with: this tests nothing")
+		}
+		r.sleep(apply.RefusalAge)
+		if leaks := r.sim.Leaks(); len(leaks) > 0 {
+			t.Errorf("left %v", leaks)
+		}
+	})
 }

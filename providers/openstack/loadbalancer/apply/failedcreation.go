@@ -1,4 +1,4 @@
-package loadbalancer
+package apply
 
 import (
 	"context"
@@ -11,6 +11,8 @@ import (
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/api"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/model"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/observe"
 )
 
 // Octavia accepts a load balancer, and may find out only when it builds it that it cannot. The load balancer is in
@@ -19,7 +21,7 @@ import (
 // repeated by every retry: the load balancer is kept as it is, and created again after a pause that grows, or when
 // the Service asks for something else.
 const (
-	firstCreationPause   = 5 * time.Minute
+	FirstCreationPause   = 5 * time.Minute
 	longestCreationPause = time.Hour
 )
 
@@ -50,7 +52,7 @@ func (f *failedCreations) note(service types.NamespacedName, id, digest, cause s
 	}
 	failed.count++
 	failed.cause = cause
-	pause := min(firstCreationPause<<min(max(failed.count-2, 0), 10), longestCreationPause)
+	pause := min(FirstCreationPause<<min(max(failed.count-2, 0), 10), longestCreationPause)
 	switch {
 	case cause != "":
 		pause = longestCreationPause
@@ -94,21 +96,21 @@ func (c failedCreation) err(id string, pause time.Duration) error {
 		Err: fmt.Errorf("Octavia could not build it, and left it in the state ERROR: %s; %s", cause, next)} //nolint:staticcheck // a name
 }
 
-// creationFailed notes that a load balancer that the plan created is in the state ERROR.
-func (d *differ) creationFailed(ctx context.Context, id string) error {
+// creationFailed notes that a load balancer that was just created is in the state ERROR.
+func (a *Applier) creationFailed(ctx context.Context, key observe.Key, id string, want model.Desired) error {
 	cause := ""
-	if subnet := d.want.MemberSubnet; subnet.ID != "" && subnet.ID != d.want.LoadBalancer.SubnetID {
-		if _, err := d.cloud.api.GetSubnet(ctx, subnet.ID); cloudapi.Is(err, cloudapi.NotFound) {
+	if subnet := want.MemberSubnet; subnet.ID != "" && subnet.ID != want.LoadBalancer.SubnetID {
+		if _, err := a.API.GetSubnet(ctx, subnet.ID); cloudapi.Is(err, cloudapi.NotFound) {
 			cause = fmt.Sprintf("there is no subnet %s, which %s names for the members: correct it", subnet.ID, subnet.From)
 		}
 	}
-	return d.cloud.failedCreations.note(d.key.Service(), id, d.want.CreationDigest(), cause)
+	return a.failed.note(key.Service(), id, want.CreationDigest(), cause)
 }
 
-// keepFailed returns an error if a load balancer must stay in the state ERROR for now.
-func (d *differ) keepFailed(have api.LoadBalancer) error {
+// KeepFailed returns an error if a load balancer must stay in the state ERROR for now.
+func (a *Applier) KeepFailed(key observe.Key, have api.LoadBalancer, want model.Desired) error {
 	if have.ProvisioningStatus != api.Error {
 		return nil
 	}
-	return d.cloud.failedCreations.check(d.key.Service(), have.ID, d.want.CreationDigest())
+	return a.failed.check(key.Service(), have.ID, want.CreationDigest())
 }

@@ -1,4 +1,4 @@
-package loadbalancer
+package apply
 
 import (
 	"context"
@@ -25,7 +25,7 @@ import (
 //   - the port was created while that creation ran, in the network, the subnet and with the address that
 //     the creation asked for;
 //   - Octavia owns it, and it is named after a load balancer that does not exist;
-//   - that still holds after refusalAge, when no creation can be in flight any more, and no floating IP is
+//   - that still holds after RefusalAge, when no creation can be in flight any more, and no floating IP is
 //     attached to the port;
 //   - no more such ports were created than creations of ours were refused meanwhile. If there are more,
 //     the ownership is ambiguous, and all stay.
@@ -36,10 +36,10 @@ const (
 	portOwner    = "Octavia"
 	portPrefix   = "octavia-lb-"
 	devicePrefix = "lb-"
-	// refusalAge is how long the port of a refused creation is left alone. A load balancer is listed
+	// RefusalAge is how long the port of a refused creation is left alone. A load balancer is listed
 	// when its creation has been answered, and Octavia, its proxies and clients give up on a request
 	// after one to a few minutes.
-	refusalAge = 10 * time.Minute
+	RefusalAge = 10 * time.Minute
 	// clockSkew is how far Neutron's clock, which counts whole seconds, may be from ours. Where it is
 	// further away, ports stay.
 	clockSkew = 3 * time.Second
@@ -74,7 +74,7 @@ func (r *refusal) overlaps(other *refusal) bool {
 }
 
 // noteRefusal records a creation that started at a time and that Octavia refused. The ports that it left are
-// deleted in the background, after refusalAge. The context carries the logger, and does not limit that.
+// deleted in the background, after RefusalAge. The context carries the logger, and does not limit that.
 func (o *orphanPorts) noteRefusal(ctx context.Context, spec loadbalancers.CreateOpts, startedAt time.Time) {
 	if spec.VipPortID != "" {
 		return // the port is the user's own
@@ -101,11 +101,11 @@ func (o *orphanPorts) noteRefusal(ctx context.Context, spec loadbalancers.Create
 // afterRefusalAge runs work with a timer, rather than in a goroutine that waits, where the clock has timers.
 func (o *orphanPorts) afterRefusalAge(work func()) {
 	if timers, ok := o.clock.(clock.WithDelayedExecution); ok {
-		timers.AfterFunc(refusalAge, work)
+		timers.AfterFunc(RefusalAge, work)
 		return
 	}
 	go func() {
-		<-o.clock.After(refusalAge)
+		<-o.clock.After(RefusalAge)
 		work()
 	}()
 }
@@ -146,7 +146,7 @@ func (o *orphanPorts) deletions(orphans []api.Port) plan.Plan {
 	p := plan.Plan{Subject: "ports of load balancers that Octavia refused to create"}
 	for _, port := range orphans {
 		p.Changes = append(p.Changes, plan.Change{
-			Ref:    plan.Ref{Kind: kindPort, Name: port.ID, Action: plan.Delete},
+			Ref:    plan.Ref{Kind: "port", Name: port.ID, Action: plan.Delete},
 			Reason: "Octavia left " + port.Name + " behind when it refused a load balancer",
 			Do:     func(ctx context.Context, _ *plan.Handles) error { return o.api.DeletePort(ctx, port.ID) },
 		})
@@ -167,7 +167,7 @@ func (o *orphanPorts) overlapping(r *refusal) (map[string]api.Port, int) {
 		refusals++
 		maps.Copy(suspects, other.suspects)
 	}
-	oldest := o.clock.Now().Add(-2 * refusalAge)
+	oldest := o.clock.Now().Add(-2 * RefusalAge)
 	o.refusals = slices.DeleteFunc(o.refusals, func(other *refusal) bool { return other.endedAt.Before(oldest) })
 	return suspects, refusals
 }

@@ -1,4 +1,4 @@
-package loadbalancer
+package apply
 
 import (
 	"errors"
@@ -16,11 +16,11 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/openstack/oserr"
 )
 
-// lateTime is how long a creation to which no answer came may still take effect. Before it answers, Octavia
+// LateTime is how long a creation to which no answer came may still take effect. Before it answers, Octavia
 // has Neutron make the port of the address, and a busy API queues requests whose callers have long given
 // up. Nothing documents a bound; proxies and API servers that are set up as usual end requests within a
 // minute or two.
-const lateTime = 2 * time.Minute
+const LateTime = 2 * time.Minute
 
 // unanswered are Services for which a creation was sent and not answered. Octavia has no token by which
 // a second request would be known as the first one again, and makes two load balancers of one name, which
@@ -39,11 +39,11 @@ func (u *unanswered) note(key observe.Key, err error) {
 	}
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	u.until[key.Service()] = u.clock.Now().Add(lateTime)
+	u.until[key.Service()] = u.clock.Now().Add(LateTime)
 }
 
-// seen is for a load balancer that has appeared.
-func (u *unanswered) seen(key observe.Key) {
+// forget is for a load balancer that has appeared.
+func (u *unanswered) forget(key observe.Key) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	delete(u.until, key.Service())

@@ -1,4 +1,4 @@
-package loadbalancer
+package apply
 
 import (
 	"context"
@@ -15,7 +15,6 @@ import (
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/api"
-	"github.com/unified-ccm/unified-ccm/providers/openstack/sim"
 )
 
 // portCloud is what ports and load balancers look like while others work in the same project.
@@ -153,7 +152,7 @@ func TestDeleteOrphanPorts(t *testing.T) {
 				time.Sleep(10 * time.Second)
 				step(tt.after)
 				came := len(cloud.left())
-				time.Sleep(refusalAge - 11*time.Second)
+				time.Sleep(RefusalAge - 11*time.Second)
 				if len(cloud.left()) != came {
 					t.Error("a port went while a creation could still be under way")
 				}
@@ -184,18 +183,18 @@ func TestDeleteOrphanPortsOfConcurrentCreations(t *testing.T) {
 		cloud.change(func(c *portCloud) { c.come("b") })
 		s.noteRefusal(t.Context(), spec, began)
 		s.noteRefusal(t.Context(), spec, began)
-		time.Sleep(refusalAge + time.Second)
+		time.Sleep(RefusalAge + time.Second)
 		if len(cloud.left()) != 0 {
 			t.Errorf("left %v", cloud.left())
 		}
-		if time.Sleep(3 * refusalAge); refusalsOf(s) != 2 {
+		if time.Sleep(3 * RefusalAge); refusalsOf(s) != 2 {
 			t.Errorf("%d refusals are remembered before the next one", refusalsOf(s))
 		}
 		cloud.change(func(c *portCloud) { c.come("old") })
 		time.Sleep(time.Minute)
 		cloud.change(func(c *portCloud) { c.come("c") })
 		s.noteRefusal(t.Context(), spec, time.Now())
-		time.Sleep(refusalAge + time.Second)
+		time.Sleep(RefusalAge + time.Second)
 		if refusalsOf(s) != 1 || len(cloud.left()) != 1 {
 			t.Errorf("%d refusals are remembered, and %d ports left", refusalsOf(s), len(cloud.left()))
 		}
@@ -209,25 +208,9 @@ func TestKeepPortThatTheUserNamed(t *testing.T) {
 		s := &orphanPorts{api: cloud, clock: clock.RealClock{}}
 		cloud.change(func(c *portCloud) { c.come("other") })
 		s.noteRefusal(t.Context(), loadbalancers.CreateOpts{VipPortID: "mine"}, time.Now())
-		time.Sleep(2 * refusalAge)
+		time.Sleep(2 * RefusalAge)
 		if len(cloud.left()) != 1 {
 			t.Error("a port was deleted although the creation named one of the user's")
-		}
-	})
-}
-
-func TestRefusedCreationsLeaveNoPort(t *testing.T) {
-	bubble(t, sim.Options{Quotas: map[string]int{sim.QuotaListeners: 1}}, Settings{}, func(r *rig) {
-		for range 3 { // as the framework tries again
-			r.ensureError(service())
-			r.sleep(time.Minute)
-		}
-		if leaks := r.sim.Leaks(); len(leaks) == 0 {
-			t.Error("nothing was left behind to begin with: this tests nothing")
-		}
-		r.sleep(refusalAge)
-		if leaks := r.sim.Leaks(); len(leaks) > 0 {
-			t.Errorf("left %v", leaks)
 		}
 	})
 }

@@ -1,4 +1,4 @@
-package loadbalancer
+package apply
 
 import (
 	"context"
@@ -6,12 +6,13 @@ import (
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/annotation"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/model"
 )
 
-// checkContainer looks whether a certificate is there, before a listener is made that cannot work
+// CheckContainer checks that a certificate exists, before a listener is made that cannot work
 // without. It reads no secret. Only references into Barbican can be looked up.
-func (c *Cloud) checkContainer(ctx context.Context, ref string) error {
-	if ref == "" || c.settings.ContainerStore != ContainerStoreBarbican {
+func (a *Applier) CheckContainer(ctx context.Context, ref string) error {
+	if ref == "" || a.settings.ContainerStore != model.ContainerStoreBarbican {
 		return nil
 	}
 	container, err := annotation.ParseContainer(ref)
@@ -19,9 +20,9 @@ func (c *Cloud) checkContainer(ctx context.Context, ref string) error {
 		return err
 	}
 	if container.Secret {
-		err = c.api.CheckSecret(ctx, container.ID)
+		err = a.API.CheckSecret(ctx, container.ID)
 	} else {
-		err = c.api.CheckContainer(ctx, container.ID)
+		err = a.API.CheckContainer(ctx, container.ID)
 	}
 	if cloudapi.Is(err, cloudapi.NotFound) {
 		return &cloudapi.Error{Class: cloudapi.Invalid, Operation: annotation.KeyTLSContainer,

@@ -1,0 +1,253 @@
+// Package apply changes load balancers in Octavia: it makes one change after the other, waits until Octavia accepts
+// the next one, and records in the snapshot what was changed.
+package apply
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/gophercloud/gophercloud/v2/openstack/loadbalancer/v2/loadbalancers"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
+
+	"github.com/unified-ccm/unified-ccm/pkg/common/clocks"
+	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
+	"github.com/unified-ccm/unified-ccm/pkg/common/locks"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/api"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/model"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/observe"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/oserr"
+)
+
+const (
+	// busyTries is how often a change is tried that Octavia refuses because of another one: our own
+	// are never concurrent, so that another client has to make it refuse even the second try.
+	busyTries = 10
+	// busyPause is for a load balancer that is ACTIVE and refuses all the same, because a part of it is not.
+	busyPause = time.Second
+)
+
+// API is what changes need of OpenStack.
+type API interface {
+	api.LoadBalancingAPI
+	api.NetworkAPI
+	api.KeyManagerAPI
+}
+
+// Options of an Applier. All are required.
+type Options struct {
+	API   API
+	Clock clock.Clock
+	Store *observe.Store
+	// Settings are those that say how load balancers are changed.
+	Settings model.Settings
+}
+
+// Applier makes changes. It is safe for concurrent use.
+type Applier struct {
+	API        API
+	clock      clock.Clock
+	store      *observe.Store
+	settings   model.Settings
+	waiter     *waiter
+	locks      locks.KeyedMutex
+	orphans    *orphanPorts
+	unanswered *unanswered
+	failed     *failedCreations
+}
+
+// New returns an Applier.
+func New(o Options) *Applier {
+	return &Applier{
+		API: o.API, clock: o.Clock, store: o.Store, settings: o.Settings,
+		waiter: newWaiter(o.API, o.Clock, o.Store), orphans: &orphanPorts{api: o.API, clock: o.Clock},
+		unanswered: &unanswered{clock: o.Clock, until: map[types.NamespacedName]time.Time{}},
+		failed:     &failedCreations{clock: o.Clock, byService: map[types.NamespacedName]failedCreation{}},
+	}
+}
+
+// Create creates a load balancer with everything in it. It refuses while an earlier creation may still take effect.
+func (a *Applier) Create(ctx context.Context, key observe.Key, spec loadbalancers.CreateOpts) (api.LoadBalancer, error) {
+	if err := a.unanswered.check(key); err != nil {
+		return api.LoadBalancer{}, err
+	}
+	startedAt := a.clock.Now()
+	made, err := a.API.CreateLoadBalancer(ctx, spec)
+	a.unanswered.note(key, err)
+	if cloudapi.Is(err, cloudapi.Invalid, cloudapi.Quota, cloudapi.Denied, cloudapi.Conflict) {
+		a.orphans.noteRefusal(ctx, spec, startedAt)
+	}
+	if err == nil {
+		a.store.Created(spec, made)
+	}
+	return made, err
+}
+
+// Found ends the wait for a creation that was not answered: the load balancer exists.
+func (a *Applier) Found(key observe.Key) { a.unanswered.forget(key) }
+
+// AwaitCreation waits until a new load balancer is ACTIVE.
+func (a *Applier) AwaitCreation(ctx context.Context, key observe.Key, id string, want model.Desired) error {
+	err := a.AtRest(ctx, id)
+	if lb, ok := a.store.LoadBalancer(id); err != nil && ok && lb.ProvisioningStatus == api.Error {
+		return a.creationFailed(ctx, key, id, want)
+	}
+	if err != nil {
+		return err
+	}
+	a.failed.forget(key.Service())
+	a.store.SettleParts(id)
+	return nil
+}
+
+// Lock waits until no other change is made to a load balancer, or to a port of a node, however many Services share it.
+func (a *Applier) Lock(ctx context.Context, id string) (unlock func(), err error) {
+	return a.locks.Lock(ctx, id)
+}
+
+// Mutate makes one change in a load balancer once Octavia accepts changes, records it, and waits until the
+// load balancer is ACTIVE again.
+func (a *Applier) Mutate(ctx context.Context, id string, do func(context.Context) error, record func()) error {
+	unlock, err := a.locks.Lock(ctx, id)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	return a.MutateLocked(ctx, id, do, record)
+}
+
+// MutateLocked is Mutate for a caller that holds the load balancer's lock.
+func (a *Applier) MutateLocked(ctx context.Context, id string, do func(context.Context) error, record func()) error {
+	if err := a.AtRest(ctx, id); err != nil {
+		return err
+	}
+	for try := 1; ; try++ {
+		err := do(ctx)
+		if err == nil {
+			break
+		}
+		if !oserr.Immutable(err) || try == busyTries {
+			return err
+		}
+		a.store.SetStatus(id, api.PendingUpdate)
+		if try > 1 {
+			if err := clocks.Sleep(ctx, a.clock, busyPause); err != nil {
+				return err
+			}
+		}
+		if err := a.AtRest(ctx, id); err != nil {
+			return err
+		}
+	}
+	record()
+	a.store.SetStatus(id, api.PendingUpdate)
+	if err := a.AtRest(ctx, id); err != nil {
+		return err
+	}
+	a.store.SettleParts(id)
+	return nil
+}
+
+// AtRest waits until a load balancer takes changes. One that cannot come to rest any more is an error.
+func (a *Applier) AtRest(ctx context.Context, id string) error {
+	lb, ok := a.store.LoadBalancer(id)
+	if ok && lb.ProvisioningStatus == api.Active {
+		return nil
+	}
+	why := changing
+	if lb.ProvisioningStatus == api.PendingCreate {
+		why = booting
+	}
+	if !ok || lb.ProvisioningStatus != api.Error {
+		var gone bool
+		var err error
+		if lb, gone, err = a.waiter.rest(ctx, id, why); err != nil {
+			return err
+		}
+		if gone {
+			a.store.Delete(id)
+			return &cloudapi.Error{Class: cloudapi.NotFound, Operation: "load balancer " + id, Err: fmt.Errorf("it was deleted while it was being changed")}
+		}
+	}
+	if lb.ProvisioningStatus == api.Active {
+		return nil
+	}
+	return &cloudapi.Error{Class: cloudapi.Unavailable, Operation: "load balancer " + id,
+		Err: fmt.Errorf("it is in the state %s, in which Octavia changes nothing: it is made anew when the Service is synced next if it is this Service's alone; otherwise ask the cloud's operator for a failover", lb.ProvisioningStatus)}
+}
+
+// Delete deletes a load balancer with everything in it, and waits until it does not exist any more.
+func (a *Applier) Delete(ctx context.Context, have api.LoadBalancer, listeners []api.Listener, pools []observe.Pool) error {
+	if a.settings.NoCascade && have.ProvisioningStatus == api.Active {
+		if err := a.deleteParts(ctx, have.ID, listeners, pools); err != nil {
+			return err
+		}
+	}
+	return a.delete(ctx, have)
+}
+
+// deleteParts deletes what is in a load balancer piece by piece, for drivers that cannot do it at once.
+func (a *Applier) deleteParts(ctx context.Context, id string, listeners []api.Listener, pools []observe.Pool) error {
+	nothing := func() {}
+	for _, p := range pools {
+		if p.MonitorID == "" {
+			continue
+		}
+		if err := a.Mutate(ctx, id, func(ctx context.Context) error {
+			return cloudapi.IgnoreNotFound(a.API.DeleteHealthMonitor(ctx, p.MonitorID))
+		}, nothing); err != nil {
+			return err
+		}
+	}
+	for _, p := range pools {
+		if err := a.Mutate(ctx, id, func(ctx context.Context) error { return cloudapi.IgnoreNotFound(a.API.DeletePool(ctx, p.ID)) }, nothing); err != nil {
+			return err
+		}
+	}
+	for _, l := range listeners {
+		if err := a.Mutate(ctx, id, func(ctx context.Context) error { return cloudapi.IgnoreNotFound(a.API.DeleteListener(ctx, l.ID)) }, nothing); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// delete deletes one load balancer once Octavia takes the deletion, and waits until it is gone.
+func (a *Applier) delete(ctx context.Context, have api.LoadBalancer) error {
+	done, err := a.locks.Lock(ctx, have.ID)
+	if err != nil {
+		return err
+	}
+	defer done()
+	return a.DeleteLocked(ctx, have)
+}
+
+// DeleteLocked is deleteBalancer for who holds the load balancer's turn.
+func (a *Applier) DeleteLocked(ctx context.Context, have api.LoadBalancer) error {
+	leavingNow := have.ProvisioningStatus == api.PendingDelete
+	for try := 1; !leavingNow; try++ {
+		err := a.API.DeleteLoadBalancer(ctx, have.ID, !a.settings.NoCascade || have.ProvisioningStatus == api.Error)
+		switch {
+		case cloudapi.Is(err, cloudapi.NotFound):
+			return nil
+		case err == nil:
+			leavingNow = true
+			continue
+		case !oserr.Immutable(err) || try == busyTries:
+			return err
+		}
+		lb, gone, err := a.waiter.rest(ctx, have.ID, changing)
+		if err != nil || gone {
+			return err
+		}
+		have.ProvisioningStatus = lb.ProvisioningStatus
+	}
+	a.store.SetStatus(have.ID, api.PendingDelete)
+	lb, gone, err := a.waiter.rest(ctx, have.ID, leaving)
+	if err != nil || gone {
+		return err
+	}
+	return &cloudapi.Error{Class: cloudapi.Unavailable, Operation: "load balancer " + have.ID,
+		Err: fmt.Errorf("it is in the state %s instead of gone: its deletion is tried again", lb.ProvisioningStatus)}
+}
