@@ -174,6 +174,9 @@ func ofProvider(name string, err error) error {
 // assignVIP gives a load balancer its port: the one that is named, or a new one.
 func (t *tx) assignVIP(b *balancer, in balancerSpec, n *network, s *subnet) error {
 	p := t.ports[in.VIPPort]
+	if in.Provider == providerOVN && t.o.octavia() < octaviaOVNAdditionalVIPs {
+		in.Additional = nil
+	}
 	if p == nil {
 		wanted := []fixedIP{{Subnet: s.ID, Address: in.VIP}}
 		for _, a := range in.Additional {

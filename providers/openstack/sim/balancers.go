@@ -96,7 +96,7 @@ func balancerOperations() []operation {
 			if err != nil {
 				return nil, err
 			}
-			if !t.call.admin() {
+			if !t.call.admin() && !t.o.AllowFailover {
 				return nil, errPolicy()
 			}
 			if b.Provisioning != statusActive && b.Provisioning != statusError {

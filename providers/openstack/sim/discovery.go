@@ -36,9 +36,6 @@ func (t *tx) versionView(id, status, path string, more map[string]any) map[strin
 	return out
 }
 
-// octaviaMinor is the newest minor version of Octavia's API, that of its release Zed.
-const octaviaMinor = 26
-
 func (t *tx) versions() []any {
 	switch t.call.service {
 	case serviceIdentity:
@@ -66,9 +63,9 @@ func (t *tx) versions() []any {
 		})}
 	}
 	var out []any
-	for minor := range octaviaMinor + 1 {
+	for minor := range t.o.octavia() + 1 {
 		status := "SUPPORTED"
-		if minor == octaviaMinor {
+		if minor == t.o.octavia() {
 			status = "CURRENT"
 		}
 		out = append(out, t.versionView(fmt.Sprintf("v2.%d", minor), status, "v2",

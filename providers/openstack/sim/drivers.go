@@ -1,6 +1,10 @@
 package sim
 
-import "net/http"
+import (
+	"net/http"
+	"net/netip"
+	"slices"
+)
 
 // Octavia's providers, and what they cannot do.
 const (
@@ -43,6 +47,20 @@ func driverPool(p *pool) error {
 	}
 	if p.Persistence != nil && p.Persistence.Type != persistenceSourceIP {
 		return unsupported(providerOVN, "OVN provider does not support %s session persistence.", p.Persistence.Type)
+	}
+	return nil
+}
+
+// ovnFamily rejects a new member with an address of another IP version than the VIP, as the driver's method member_create
+// does. It does not check the members of a load balancer that is created with them.
+func ovnFamily(p *pool, address string) error {
+	ip, err := netip.ParseAddr(address)
+	if p.balancer.Provider != providerOVN || err != nil {
+		return nil //nolint:nilerr // the type of the address was checked
+	}
+	if !slices.Contains(p.balancer.families(netip.MustParseAddr(p.balancer.VIP)), ip.Is4()) {
+		return unsupported(providerOVN,
+			"OVN provider does not support mixing IPv4/IPv6 configuration within the same Load Balancer.")
 	}
 	return nil
 }

@@ -79,7 +79,13 @@ func (h *handler) serve(k *call) (answer, error) {
 				return answer{}, err
 			}
 		}
+		if err := t.checkVersion(); err != nil {
+			return answer{}, err
+		}
 		a, err := k.op.do(t)
+		if err == nil {
+			a.body, err = t.withoutHidden(a.body)
+		}
 		if err == nil {
 			// Encoded under the lock: the body refers to the state.
 			err = a.encode()

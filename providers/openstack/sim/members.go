@@ -187,6 +187,9 @@ func (t *tx) createMember() (any, error) {
 	if err := t.mutable(p.balancer, p); err != nil {
 		return nil, err
 	}
+	if err := ovnFamily(p, in.Address); err != nil {
+		return nil, err
+	}
 	m, err := t.addMember(p, in)
 	if err != nil {
 		return nil, err
@@ -213,7 +216,8 @@ func (t *tx) batchUpdate() (any, error) {
 		return nil, err
 	}
 	stuck := hasDuplicates(list)
-	additive := contains([]string{"true", "True", "1"}, t.call.query.Get("additive_only"))
+	additive := contains([]string{"true", "True", "1"}, t.call.query.Get("additive_only")) &&
+		t.o.octavia() >= octaviaAdditiveOnly
 	parts, kept := p.affected(), map[*member]bool{}
 	for _, in := range list {
 		m := p.memberAt(in.Address, in.Port)
@@ -268,7 +272,7 @@ func (t *tx) checkBatch(p *pool, list []memberSpec) error {
 		}
 		trial := &member{Address: in.Address, Port: in.Port, pool: p}
 		trial.apply(in.memberSettings)
-		if err := ovnMember(trial); err != nil {
+		if err := firstOf(ovnFamily(p, in.Address), ovnMember(trial)); err != nil {
 			return err
 		}
 	}

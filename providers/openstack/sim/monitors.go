@@ -134,9 +134,11 @@ func (t *tx) addMonitor(p *pool, in monitorSpec) (*monitor, error) {
 }
 
 // check checks the settings against each other and the pool. That the timeout may not exceed the delay is not checked.
-func (m *monitor) validate(*tx) error {
+func (m *monitor) validate(t *tx) error {
 	datagrams := transportOf(m.pool.Protocol) != protocolTCP
 	switch {
+	case datagrams && t.o.octavia() < octaviaUDPMonitors && m.Type != monitorUDP:
+		return invalid("The associated pool protocol is UDP, so only a UDP-CONNECT health monitor is supported.")
 	case datagrams && !contains([]string{monitorUDP, monitorHTTP, monitorTCP, monitorSCTP}, m.Type):
 		return invalid("The associated pool protocol is %s, so only a HTTP, SCTP, TCP, UDP-CONNECT health monitor is "+
 			"supported.", m.pool.Protocol)

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"fmt"
 	"net/netip"
 	"slices"
 	"strings"
@@ -36,6 +37,10 @@ type Options struct {
 	// UnversionedCatalogue makes the catalogue name the roots of services, which is what most deployments do for all
 	// but Nova and Keystone; VersionedCatalogue names all with their version. Neither is what DevStack does.
 	UnversionedCatalogue, VersionedCatalogue bool
+	// OctaviaVersion is the newest version of Octavia's API, from 2.0 to 2.27: 2.26 by default.
+	OctaviaVersion string
+	// AllowFailover is a policy that lets the users of a project fail over its load balancers; by default, administrators can.
+	AllowFailover bool
 	// TokenLife is how long a token is valid; an hour by default.
 	TokenLife time.Duration
 	// Providers are Octavia's, the first of which is the default one: amphora and ovn by default.
@@ -107,6 +112,9 @@ func (o Options) withDefaults() Options {
 	if !o.Public.IsValid() {
 		o.Public = netip.MustParsePrefix("172.24.4.0/22")
 	}
+	if o.OctaviaVersion == "" {
+		o.OctaviaVersion = fmt.Sprintf("2.%d", defaultOctavia)
+	}
 	if o.TokenLife == 0 {
 		o.TokenLife = time.Hour
 	}
@@ -134,6 +142,9 @@ func (o Options) validate() error {
 		if s == serviceIdentity || !slices.Contains(serviceTypes(), s) {
 			problems.Addf("service %q cannot be left out: only %s can", s, strings.Join(serviceTypes()[1:], ", "))
 		}
+	}
+	if _, err := parseOctaviaVersion(o.OctaviaVersion); err != nil {
+		problems.Addf("%w", err)
 	}
 	if o.UnversionedCatalogue && o.VersionedCatalogue {
 		problems.Addf("the catalogue cannot be both versioned and unversioned")

@@ -1,0 +1,236 @@
+package sdktest
+
+import (
+	"net/netip"
+	"strconv"
+	"testing"
+
+	"github.com/gophercloud/gophercloud/v2"
+	"github.com/gophercloud/gophercloud/v2/openstack/loadbalancer/v2/apiversions"
+	"github.com/gophercloud/gophercloud/v2/openstack/loadbalancer/v2/listeners"
+	"github.com/gophercloud/gophercloud/v2/openstack/loadbalancer/v2/loadbalancers"
+	"github.com/gophercloud/gophercloud/v2/openstack/loadbalancer/v2/monitors"
+	"github.com/gophercloud/gophercloud/v2/openstack/loadbalancer/v2/pools"
+	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/extensions/attributestags"
+	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/extensions/layer3/floatingips"
+
+	"github.com/unified-ccm/unified-ccm/providers/openstack/sim"
+)
+
+// Each test of this file names the page of OpenStack's documentation, or the file of its source, with the rule that it
+// checks.
+
+// balancerOn creates a load balancer with a listener and a pool, without anything that older versions of the API lack.
+func (c *clients) balancerOn(t *testing.T, provider string, algorithm pools.LBMethod) *loadbalancers.LoadBalancer {
+	t.Helper()
+	b := must(loadbalancers.Create(t.Context(), c.balancer, loadbalancers.CreateOpts{
+		Name: "web", VipSubnetID: c.cloud.Places().PrivateSubnet, Provider: provider,
+		Listeners: []listeners.CreateOpts{{Name: "a", Protocol: listeners.ProtocolTCP, ProtocolPort: 80,
+			DefaultPool: &pools.CreateOpts{Name: "a", Protocol: pools.ProtocolTCP, LBMethod: algorithm}}},
+	}).Extract())(t)
+	return must(loadbalancers.Get(t.Context(), c.balancer, b.ID).Extract())(t)
+}
+
+// octavia/api/root_controller.py lists the minor versions of Octavia's API, and the attributes and values that each of them
+// added; the API reference of Octavia marks them with "New in version".
+func TestOctaviaVersions(t *testing.T) {
+	listener := func(o listeners.CreateOpts) func(*testing.T, *clients, *loadbalancers.LoadBalancer) error {
+		return func(t *testing.T, c *clients, b *loadbalancers.LoadBalancer) error {
+			o.LoadbalancerID, o.ProtocolPort = b.ID, 81
+			_, err := listeners.Create(t.Context(), c.balancer, o).Extract()
+			return err
+		}
+	}
+	pool := func(o pools.CreateOpts) func(*testing.T, *clients, *loadbalancers.LoadBalancer) error {
+		return func(t *testing.T, c *clients, b *loadbalancers.LoadBalancer) error {
+			o.LoadbalancerID = b.ID
+			_, err := pools.Create(t.Context(), c.balancer, o).Extract()
+			return err
+		}
+	}
+	timeout := 1000
+	for _, tc := range []struct {
+		name  string
+		since int
+		try   func(*testing.T, *clients, *loadbalancers.LoadBalancer) error
+		text  string
+	}{
+		{"timeouts", 1,
+			listener(listeners.CreateOpts{Protocol: "TCP", TimeoutClientData: &timeout}), "timeout_client_data"},
+		{"tags", 5, listener(listeners.CreateOpts{Protocol: "TCP", Tags: []string{"a"}}), "Unknown attribute: tags"},
+		{"allowed CIDRs", 12,
+			listener(listeners.CreateOpts{Protocol: "TCP", AllowedCIDRs: []string{"10.0.0.0/8"}}), "allowed_cidrs"},
+		{"SOURCE_IP_PORT", 13, func(t *testing.T, c *clients, _ *loadbalancers.LoadBalancer) error {
+			_, err := loadbalancers.Create(t.Context(), c.balancer, loadbalancers.CreateOpts{
+				Name: "ovn", VipSubnetID: c.cloud.Places().PrivateSubnet, Provider: "ovn",
+				Pools: []pools.CreateOpts{{Name: "a", Protocol: "TCP", LBMethod: "SOURCE_IP_PORT"}},
+			}).Extract()
+			return err
+		}, "lb_algorithm"},
+		{"availability zone", 14, func(t *testing.T, c *clients, _ *loadbalancers.LoadBalancer) error {
+			_, err := loadbalancers.Create(t.Context(), c.balancer, loadbalancers.CreateOpts{
+				VipSubnetID: c.cloud.Places().PrivateSubnet, AvailabilityZone: "az-1",
+			}).Extract()
+			return err
+		}, "availability_zone"},
+		{"HTTP monitor of a UDP pool", 16, func(t *testing.T, c *clients, b *loadbalancers.LoadBalancer) error {
+			p := must(pools.Create(t.Context(), c.balancer, pools.CreateOpts{
+				LoadbalancerID: b.ID, Protocol: "UDP", LBMethod: "ROUND_ROBIN",
+			}).Extract())(t)
+			_, err := monitors.Create(t.Context(), c.balancer, monitors.CreateOpts{
+				PoolID: p.ID, Type: "HTTP", Delay: 5, Timeout: 3, MaxRetries: 1,
+			}).Extract()
+			return err
+		}, "UDP-CONNECT"},
+		{"PROXYV2", 22, pool(pools.CreateOpts{Protocol: "PROXYV2", LBMethod: "ROUND_ROBIN"}), "field/attribute protocol"},
+		{"SCTP", 23, listener(listeners.CreateOpts{Protocol: "SCTP"}), "field/attribute protocol"},
+		{"PROMETHEUS", 25, listener(listeners.CreateOpts{Protocol: "PROMETHEUS"}), "field/attribute protocol"},
+		{"additional VIPs", 26, func(t *testing.T, c *clients, _ *loadbalancers.LoadBalancer) error {
+			_, err := loadbalancers.Create(t.Context(), c.balancer, loadbalancers.CreateOpts{
+				VipSubnetID:    c.cloud.Places().PrivateSubnet,
+				AdditionalVips: []loadbalancers.AdditionalVip{{SubnetID: c.cloud.Places().PrivateSubnet6}},
+			}).Extract()
+			return err
+		}, "additional_vips"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			for minor := tc.since - 1; minor <= tc.since; minor++ {
+				c := newClients(t, sim.Options{OctaviaVersion: "2." + strconv.Itoa(minor), IPv6: true})
+				err := tc.try(t, c, c.balancerOn(t, "amphora", pools.LBMethodRoundRobin))
+				if minor < tc.since {
+					wantStatus(t, err, 400, tc.text)
+				} else if err != nil {
+					t.Errorf("version 2.%d: %v", minor, err)
+				}
+			}
+		})
+	}
+}
+
+// The same file: the newest version is the last one of the document at the root of the service. Responses of older versions
+// lack the attributes that newer ones added.
+func TestOldestOctavia(t *testing.T) {
+	c := newClients(t, sim.Options{OctaviaVersion: "2.0"})
+	// The client of gophercloud knows no request for the root of the service, at which the versions are.
+	root := *c.balancer
+	root.Endpoint, root.ResourceBase = gophercloud.NormalizeURL("http://openstack.invalid/load-balancer"), ""
+	versions := must(apiversions.ExtractAPIVersions(must(apiversions.List(&root).AllPages(t.Context()))(t)))(t)
+	if len(versions) != 1 || versions[0].ID != "v2.0" || versions[0].Status != "CURRENT" {
+		t.Errorf("versions %+v", versions)
+	}
+	b := c.balancerOn(t, "amphora", pools.LBMethodRoundRobin)
+	var shown map[string]map[string]any
+	must(c.balancer.Get(t.Context(), c.balancer.ServiceURL("lbaas", "loadbalancers", b.ID), &shown, nil))(t)
+	for _, name := range []string{"tags", "flavor_id", "availability_zone", "additional_vips"} {
+		if _, ok := shown["loadbalancer"][name]; ok {
+			t.Errorf("version 2.0 shows %s", name)
+		}
+	}
+	_, err := loadbalancers.List(c.balancer, loadbalancers.ListOpts{Tags: []string{"a"}}).AllPages(t.Context())
+	wantStatus(t, err, 400, "arguments")
+}
+
+// The section "Limitations of the OVN Provider Driver" of the documentation of ovn-octavia-provider, and its driver.py: IPv4
+// and IPv6 are not mixed; and in older releases, create_vip_port ignores additional VIPs.
+func TestOVNFamilies(t *testing.T) {
+	c := newClients(t, sim.Options{IPv6: true})
+	b := c.balancerOn(t, "ovn", pools.LBMethodSourceIpPort)
+	_, err := pools.CreateMember(t.Context(), c.balancer, b.Pools[0].ID, pools.CreateMemberOpts{
+		Address: "2001:db8:a::5", ProtocolPort: 80,
+	}).Extract()
+	wantStatus(t, err, 501, "mixing IPv4/IPv6")
+	err = pools.BatchUpdateMembers(t.Context(), c.balancer, b.Pools[0].ID, []pools.BatchUpdateMemberOpts{
+		{Address: "2001:db8:a::5", ProtocolPort: 80},
+	}).ExtractErr()
+	wantStatus(t, err, 501, "mixing IPv4/IPv6")
+
+	for version, want := range map[string]int{"2.26": 0, "2.27": 1} {
+		c := newClients(t, sim.Options{IPv6: true, OctaviaVersion: version})
+		b := must(loadbalancers.Create(t.Context(), c.balancer, loadbalancers.CreateOpts{
+			VipSubnetID: c.cloud.Places().PrivateSubnet, Provider: "ovn",
+			AdditionalVips: []loadbalancers.AdditionalVip{{SubnetID: c.cloud.Places().PrivateSubnet6}},
+		}).Extract())(t)
+		if len(b.AdditionalVips) != want {
+			t.Errorf("version %s: additional VIPs %v, want %d", version, b.AdditionalVips, want)
+		}
+	}
+}
+
+// The section "Provisioning Status Codes" of the API reference of Octavia: a load balancer in ERROR is immutable, and can be
+// deleted or failed over. octavia/policies/loadbalancer.py: failover is for administrators unless the policy says otherwise.
+func TestLoadBalancerInError(t *testing.T) {
+	c := newClients(t, sim.Options{AllowFailover: true})
+	b := c.balancerOn(t, "amphora", pools.LBMethodRoundRobin)
+	fail := func() {
+		if err := c.cloud.SetLoadBalancerStatus("web", "ERROR"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	fail()
+	_, err := loadbalancers.Update(t.Context(), c.balancer, b.ID, loadbalancers.UpdateOpts{Name: ptr("b")}).Extract()
+	wantStatus(t, err, 409, "Invalid state ERROR")
+	_, err = listeners.Create(t.Context(), c.balancer, listeners.CreateOpts{
+		LoadbalancerID: b.ID, Protocol: listeners.ProtocolTCP, ProtocolPort: 81,
+	}).Extract()
+	wantStatus(t, err, 409, "immutable")
+	if err := loadbalancers.Failover(t.Context(), c.balancer, b.ID).ExtractErr(); err != nil {
+		t.Errorf("failover: %v", err)
+	}
+	if s := c.state(t, b.ID); s != "ACTIVE" {
+		t.Errorf("after the failover: %s", s)
+	}
+	fail()
+	cascade := loadbalancers.DeleteOpts{Cascade: true}
+	if err := loadbalancers.Delete(t.Context(), c.balancer, b.ID, cascade).ExtractErr(); err != nil {
+		t.Errorf("deletion: %v", err)
+	}
+
+	c = newClients(t, sim.Options{})
+	b = c.balancerOn(t, "amphora", pools.LBMethodRoundRobin)
+	wantStatus(t, loadbalancers.Failover(t.Context(), c.balancer, b.ID).ExtractErr(), 403, "Policy does not allow")
+}
+
+// The section "Floating IPs" of the API reference of Neutron: the network must be external, and the port's subnet connected
+// to it by a router; the section "Standard attributes tag extension": tags exist only with the extension.
+func TestFloatingIPErrors(t *testing.T) {
+	c := newClients(t, sim.Options{Deny: func(service, operation string) bool {
+		return service == "network" && operation == "AddTag"
+	}})
+	places := c.cloud.Places()
+	create := func(o floatingips.CreateOpts) (*floatingips.FloatingIP, error) {
+		return floatingips.Create(t.Context(), c.network, o).Extract()
+	}
+	_, err := create(floatingips.CreateOpts{FloatingNetworkID: places.PrivateNetwork})
+	wantStatus(t, err, 400, "is not a valid external network")
+	unconnected, _, err := c.cloud.AddNetwork("outside", netip.MustParsePrefix("203.0.113.0/24"), true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := c.balancerOn(t, "amphora", pools.LBMethodRoundRobin)
+	_, err = create(floatingips.CreateOpts{FloatingNetworkID: unconnected, PortID: b.VipPortID})
+	wantStatus(t, err, 404, "ExternalGatewayForFloatingIPNotFound")
+	only6, _, err := c.cloud.AddNetwork("outside6", netip.MustParsePrefix("2001:db8:f::/64"), true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = create(floatingips.CreateOpts{FloatingNetworkID: only6})
+	wantStatus(t, err, 400, "does not contain any IPv4 subnet")
+
+	f := must(create(floatingips.CreateOpts{FloatingNetworkID: places.PublicNetwork}))(t)
+	wantStatus(t, attributestags.Add(t.Context(), c.network, "floatingips", f.ID, "a").ExtractErr(), 403, "Policy")
+
+	c = newClients(t, sim.Options{WithoutExtensions: []string{"standard-attr-tag"}})
+	f = must(floatingips.Create(t.Context(), c.network, floatingips.CreateOpts{
+		FloatingNetworkID: c.cloud.Places().PublicNetwork,
+	}).Extract())(t)
+	wantStatus(t, attributestags.Add(t.Context(), c.network, "floatingips", f.ID, "a").ExtractErr(), 404, "")
+	var shown map[string]map[string]any
+	must(c.network.Get(t.Context(), c.network.ServiceURL("floatingips", f.ID), &shown, nil))(t)
+	if _, ok := shown["floatingip"]["tags"]; ok {
+		t.Error("a floating IP shows tags without the extension")
+	}
+	byTag := floatingips.List(c.network, floatingips.ListOpts{Tags: "a"})
+	if list := all(t, byTag, floatingips.ExtractFloatingIPs); len(list) != 1 {
+		t.Errorf("%d floating IPs: without the extension, the filter must be ignored", len(list))
+	}
+}
