@@ -15,11 +15,10 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/fake/api"
 )
 
-// kindAddress is what plans call it.
+// kindAddress is the kind of addresses in plans.
 const kindAddress = "address"
 
-// addressRef is an address that the load balancer shall use: one that exists, with its ID, or
-// one that the plan creates.
+// addressRef is an address for the load balancer: one that exists, with its ID, or one that the plan creates.
 type addressRef struct{ id, name string }
 
 // handle names the address in a plan before it exists.
@@ -42,7 +41,7 @@ func resolve(refs []addressRef, ids *plan.Handles) ([]string, error) {
 }
 
 // ensureAddresses finds an address of ours for each that is wanted, and plans the creation of
-// those that are missing. It returns them, those of ours that nobody needs, and the creations.
+// those that are missing. It returns them, those of ours that are not needed, and the creations.
 func (d *differ) ensureAddresses() (use []addressRef, surplus []api.Address, created []plan.Ref) {
 	free := slices.Clone(d.have.Addresses)
 	slices.SortFunc(free, func(a, b api.Address) int {
@@ -56,7 +55,7 @@ func (d *differ) ensureAddresses() (use []addressRef, surplus []api.Address, cre
 			continue
 		}
 		creation := d.addressCreate(spec)
-		d.add(creation)
+		d.plan.Add(creation)
 		created = append(created, creation.Ref)
 		use = append(use, addressRef{name: spec.Name})
 	}
@@ -72,13 +71,13 @@ func (d *differ) preference(a api.Address) int {
 	return 0
 }
 
-// usable says whether an address of ours serves as the one that is wanted.
+// usable reports whether an address of ours is the wanted one.
 func (d *differ) usable(a api.Address, spec api.AddressSpec) bool {
-	return a.Family == spec.Family && (spec.IP == "" || sameIP(a.IP, spec.IP)) && !d.lent(a)
+	return a.Family == spec.Family && (spec.IP == "" || sameIP(a.IP, spec.IP)) && !d.inUse(a)
 }
 
-// lent says whether somebody has given an address of ours to another load balancer.
-func (d *differ) lent(a api.Address) bool {
+// inUse reports whether another load balancer uses an address of ours.
+func (d *differ) inUse(a api.Address) bool {
 	return a.LoadBalancer != "" && (d.have.LoadBalancer == nil || a.LoadBalancer != d.have.LoadBalancer.ID)
 }
 
@@ -101,16 +100,16 @@ func (d *differ) addressCreate(spec api.AddressSpec) plan.Change {
 	}
 }
 
-// allocateAddress takes an address. If its name is taken, an earlier attempt lost its reply, or
-// another cluster uses the name: the marks on it tell.
+// allocateAddress allocates an address. If its name exists, the reply to an earlier attempt was lost,
+// or another cluster uses the name: its tags show which.
 func (d *differ) allocateAddress(ctx context.Context, spec api.AddressSpec) (api.Address, error) {
 	address, err := d.cloud.api.AllocateAddress(ctx, spec)
 	if !cloudapi.Is(err, cloudapi.AlreadyExists) {
 		return address, d.write(err, func(o *Observed) { o.Addresses = append(slices.Clone(o.Addresses), address) })
 	}
-	have, readErr := d.cloud.store.read(ctx, d.key.ClusterName, loadBalancerName(d.key))
+	have, readErr := d.store.read(ctx, loadBalancerName(d.key))
 	if readErr != nil {
-		return address, fmt.Errorf("%w; looking at it failed: %w", err, readErr)
+		return address, fmt.Errorf("%w; reading it failed: %w", err, readErr)
 	}
 	i := slices.IndexFunc(have.Addresses, func(a api.Address) bool { return a.Name == spec.Name })
 	if i < 0 {
@@ -122,23 +121,20 @@ func (d *differ) allocateAddress(ctx context.Context, spec api.AddressSpec) (api
 	return have.Addresses[i], nil
 }
 
-// releaseAddresses plans to give back addresses of ours. The cloud refuses those still in use, so
+// releaseAddresses plans the release of addresses of ours. The cloud refuses those still in use, so
 // the releases wait for after.
 func (d *differ) releaseAddresses(addresses []api.Address, after []plan.Ref) {
 	for _, address := range addresses {
-		if d.lent(address) {
-			d.plan.Warnings = append(d.plan.Warnings, fmt.Sprintf("address %s (%s) is not released: the load balancer %s uses it", address.Name, address.IP, address.LoadBalancer))
+		if d.inUse(address) {
+			d.plan.Warnf("address %s (%s) is not released: the load balancer %s uses it", address.Name, address.IP, address.LoadBalancer)
 			continue
 		}
-		d.add(plan.Change{
+		d.plan.Add(plan.Change{
 			Ref:    plan.Ref{Kind: kindAddress, Name: address.Name, Action: plan.Delete},
 			Fields: []plan.Field{{Name: "ip", Before: address.IP}},
 			After:  after,
 			Do: func(ctx context.Context, _ *plan.Handles) error {
-				err := d.cloud.api.ReleaseAddress(ctx, address.ID)
-				if cloudapi.Is(err, cloudapi.NotFound) {
-					err = nil
-				}
+				err := cloudapi.IgnoreNotFound(d.cloud.api.ReleaseAddress(ctx, address.ID))
 				return d.write(err, func(o *Observed) {
 					o.Addresses = slices.DeleteFunc(slices.Clone(o.Addresses), func(a api.Address) bool { return a.ID == address.ID })
 				})
@@ -147,8 +143,8 @@ func (d *differ) releaseAddresses(addresses []api.Address, after []plan.Ref) {
 	}
 }
 
-// showIDs and showRefs show addresses by their names where those are known: an address that does
-// not exist yet has nothing else.
+// showIDs and showRefs format addresses by name where it is known: one that does not exist yet has
+// nothing else.
 func (d *differ) showIDs(ids []string) []string {
 	shown := slices.Clone(ids)
 	for i, id := range ids {
@@ -169,14 +165,14 @@ func showRefs(refs []addressRef) []string {
 	return shown
 }
 
-// refuseAddress is the error about an address of our name that is marked as another cluster's.
+// refuseAddress returns the error about an address of our name that belongs to another cluster.
 func refuseAddress(key lbcommon.Key, address api.Address, owner string) error {
-	return &cloudapi.Error{Class: cloudapi.Invalid, Operation: "Service " + key.Namespace + "/" + key.Name,
+	return &cloudapi.Error{Class: cloudapi.Invalid, Operation: key.Subject(),
 		Err: fmt.Errorf("the address %s (%s) belongs to %s, not to cluster %q, and is left alone: give each cluster its own --cluster-name, or release that address",
 			address.Name, address.ID, owner, key.ClusterName)}
 }
 
-// sameIP compares addresses however they are written.
+// sameIP compares addresses in any notation.
 func sameIP(a, b string) bool {
 	x, errA := netip.ParseAddr(a)
 	y, errB := netip.ParseAddr(b)

@@ -13,12 +13,12 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/fake/api"
 )
 
-// Diff implements loadbalancer.Cloud. The order of what it plans is: addresses are taken, the
-// load balancer is created and active, then come pools, then the listeners that send to them.
-// What has to go goes the other way round.
+// Diff implements loadbalancer.Cloud. A plan allocates addresses, creates the load balancer and waits
+// until it is active, and creates pools, then the listeners that send to them. Deletions have the
+// reverse order.
 func (c *Cloud) Diff(key lbcommon.Key, want *Desired, have Observed) (plan.Plan, error) {
-	d := &differ{cloud: c, key: key, have: have}
-	d.plan.Subject = "Service " + key.Namespace + "/" + key.Name
+	d := &differ{cloud: c, store: c.stores(key.ClusterName), key: key, have: have}
+	d.plan.Subject = key.Subject()
 	if want == nil {
 		d.remove()
 		return d.plan, nil
@@ -34,6 +34,7 @@ func (c *Cloud) Diff(key lbcommon.Key, want *Desired, have Observed) (plan.Plan,
 // differ builds one plan.
 type differ struct {
 	cloud *Cloud
+	store *store
 	key   lbcommon.Key
 	want  Desired
 	have  Observed
@@ -65,14 +66,14 @@ func (d *differ) ensure() {
 	var replaced []plan.Ref
 	if reason != "" {
 		removal := d.loadBalancerDelete(*lb, reason)
-		d.add(removal)
+		d.plan.Add(removal)
 		replaced = []plan.Ref{removal.Ref}
 		lb = nil
 	}
 	addresses, surplus, created := d.ensureAddresses()
 	if lb == nil {
 		creation := d.loadBalancerCreate(addresses, append(created, replaced...), reason)
-		d.add(creation)
+		d.plan.Add(creation)
 		d.ensurePorts(api.LoadBalancer{}, []plan.Ref{creation.Ref})
 		d.releaseAddresses(surplus, replaced)
 		return
@@ -80,13 +81,13 @@ func (d *differ) ensure() {
 	d.active = newActiveGate(d, *lb)
 	var detached []plan.Ref
 	if change, ok := d.loadBalancerUpdate(*lb, addresses, created); ok {
-		d.add(change)
+		d.plan.Add(change)
 		detached = []plan.Ref{change.Ref}
 	}
 	d.ensurePorts(*lb, nil)
 	d.releaseAddresses(surplus, detached)
 	if lb.Warning != "" {
-		d.plan.Warnings = append(d.plan.Warnings, lb.Warning)
+		d.plan.Warnf("%s", lb.Warning)
 	}
 }
 
@@ -95,7 +96,7 @@ func (d *differ) ensurePorts(lb api.LoadBalancer, base []plan.Ref) {
 	listeners := d.diffListeners(lb)
 	pools := d.diffPools(lb, base, listeners)
 	for _, change := range pools {
-		d.add(change)
+		d.plan.Add(change)
 	}
 	for _, change := range listeners {
 		change.After = append(change.After, base...)
@@ -105,28 +106,28 @@ func (d *differ) ensurePorts(lb api.LoadBalancer, base []plan.Ref) {
 				change.After = append(change.After, pool.Ref)
 			}
 		}
-		d.add(change.Change)
+		d.plan.Add(change.Change)
 	}
 }
 
-// remove plans the deletion of everything of ours. What another cluster has marked is as good as
-// not there: it must keep neither the Service from going nor be touched.
+// remove plans the deletion of everything of ours. It ignores what belongs to another cluster, which
+// must neither change nor block the deletion of the Service.
 func (d *differ) remove() {
 	var after []plan.Ref
 	if lb := d.have.LoadBalancer; lb != nil {
 		if owner := foreign(d.key, lb.Cluster, lb.Tags); owner != "" {
-			d.plan.Warnings = append(d.plan.Warnings, fmt.Sprintf("load balancer %s belongs to %s and is left alone", lb.Name, owner))
-			d.have.LoadBalancer = nil // An address of ours that it uses is lent to it, and not released either.
+			d.plan.Warnf("load balancer %s belongs to %s and is left alone", lb.Name, owner)
+			d.have.LoadBalancer = nil // An address of ours that it uses is not released either.
 		} else {
 			removal := d.loadBalancerDelete(*lb, "")
-			d.add(removal)
+			d.plan.Add(removal)
 			after = []plan.Ref{removal.Ref}
 		}
 	}
 	var ours []api.Address
 	for _, address := range d.have.Addresses {
 		if owner := foreign(d.key, address.Cluster, address.Tags); owner != "" {
-			d.plan.Warnings = append(d.plan.Warnings, fmt.Sprintf("address %s belongs to %s and is left alone", address.Name, owner))
+			d.plan.Warnf("address %s belongs to %s and is left alone", address.Name, owner)
 			continue
 		}
 		ours = append(ours, address)
@@ -134,7 +135,7 @@ func (d *differ) remove() {
 	d.releaseAddresses(ours, after)
 }
 
-// replaceReason says why an existing load balancer cannot become the wanted one, or "".
+// replaceReason returns why an existing load balancer cannot become the wanted one in place, or "".
 func (d *differ) replaceReason(lb api.LoadBalancer) string {
 	want := d.want.LoadBalancer
 	if lb.Scheme != want.Scheme {
@@ -148,21 +149,19 @@ func (d *differ) replaceReason(lb api.LoadBalancer) string {
 	return ""
 }
 
-func (d *differ) add(change plan.Change) { d.plan.Changes = append(d.plan.Changes, change) }
-
-// write books a mutation in the shared snapshot: what it changed, or, when it failed, that nobody
-// knows how far it got. It returns err.
+// write records the outcome of a mutation in the shared snapshot: what it changed or, with an error,
+// that the outcome is uncertain. It returns err.
 func (d *differ) write(err error, change func(*Observed)) error {
 	name := loadBalancerName(d.key)
 	if err != nil {
-		d.cloud.store.doubt(d.key.ClusterName, name)
+		d.store.state.MarkUncertain(name)
 		return err
 	}
-	d.cloud.store.wrote(d.key.ClusterName, name, change)
+	d.store.wrote(name, change)
 	return nil
 }
 
-// writeChild books a mutation of a pool or listener.
+// writeChild records the outcome of a mutation of a pool or listener.
 func (d *differ) writeChild(err error, change func(*api.LoadBalancer)) error {
 	return d.write(err, func(o *Observed) {
 		if o.LoadBalancer == nil {
@@ -176,15 +175,14 @@ func (d *differ) writeChild(err error, change func(*api.LoadBalancer)) error {
 }
 
 // exists turns "already exists" into success if what exists is what was to be created: the reply
-// to an earlier attempt was lost. Anything else that bears the name is left to the next
-// reconcile, which sees it and plans its change.
+// to an earlier attempt was lost. The next reconcile plans the change of anything else with the name.
 func (d *differ) exists(ctx context.Context, err error, same func(api.LoadBalancer) bool) error {
 	if !cloudapi.Is(err, cloudapi.AlreadyExists) {
 		return err
 	}
-	have, readErr := d.cloud.store.read(ctx, d.key.ClusterName, loadBalancerName(d.key))
+	have, readErr := d.store.read(ctx, loadBalancerName(d.key))
 	if readErr != nil {
-		return fmt.Errorf("%w; looking at it failed: %w", err, readErr)
+		return fmt.Errorf("%w; reading it failed: %w", err, readErr)
 	}
 	if have.LoadBalancer != nil && same(*have.LoadBalancer) {
 		return nil
@@ -192,8 +190,8 @@ func (d *differ) exists(ctx context.Context, err error, same func(api.LoadBalanc
 	return err
 }
 
-// activeGate lets changes of an existing load balancer wait until it takes them. It was found
-// provisioning if a manager was interrupted between its creation and that of its listeners.
+// activeGate delays changes of an existing load balancer until it is active. It is provisioning if a
+// manager was interrupted between its creation and that of its listeners.
 type activeGate struct {
 	mu     sync.Mutex
 	passed bool
@@ -206,8 +204,8 @@ func newActiveGate(d *differ, lb api.LoadBalancer) *activeGate {
 	}}
 }
 
-// wait polls for the first caller; the others, which run side by side, wait for its result. A nil
-// gate is open: the load balancer's creation has waited.
+// wait polls for the first caller; concurrent callers wait for its result. A nil gate is open: the
+// creation of the load balancer waited.
 func (g *activeGate) wait(ctx context.Context) error {
 	if g == nil {
 		return nil

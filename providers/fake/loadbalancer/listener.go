@@ -9,40 +9,39 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/fake/api"
 )
 
-// kindListener is what plans call it.
+// kindListener is the kind of listeners in plans.
 const kindListener = "listener"
 
 // listenerChange is a change of a listener with the pools that it concerns.
 type listenerChange struct {
 	plan.Change
-	// pool is the one that the listener sends to afterwards, leaves the one that it sent to before.
+	// pool is the one that the listener sends to after the change, leaves the one before it.
 	pool, leaves string
 }
 
 // diffListeners plans the listeners.
 func (d *differ) diffListeners(lb api.LoadBalancer) []listenerChange {
-	var deletions, changes []listenerChange
-	for _, have := range lb.Listeners {
-		i := slices.IndexFunc(d.want.Listeners, func(l api.Listener) bool { return l.Name == have.Name })
-		// A listener of our name for another port was renamed by hand: the port cannot be changed.
-		if i < 0 || !samePort(have, d.want.Listeners[i]) {
-			deletions = append(deletions, d.listenerDelete(lb.ID, have))
-		}
+	// A listener of our name for another port was renamed by hand: its port cannot be changed.
+	listeners := plan.Match(lb.Listeners, d.want.Listeners, func(have, want api.Listener) bool {
+		return have.Name == want.Name && samePort(have, want)
+	})
+	var changes []listenerChange
+	for _, have := range listeners.Surplus {
+		changes = append(changes, d.listenerDelete(lb.ID, have))
 	}
-	for _, want := range d.want.Listeners {
-		i := slices.IndexFunc(lb.Listeners, func(l api.Listener) bool { return l.Name == want.Name && samePort(l, want) })
-		if i < 0 {
-			changes = append(changes, d.listenerCreate(lb, want, deletions))
-			continue
-		}
-		if change, ok := d.listenerUpdate(lb.ID, lb.Listeners[i], want); ok {
+	deletions := changes
+	for _, pair := range listeners.Kept {
+		if change, ok := d.listenerUpdate(lb.ID, pair.Have, pair.Want); ok {
 			changes = append(changes, change)
 		}
 	}
-	return append(deletions, changes...)
+	for _, want := range listeners.Missing {
+		changes = append(changes, d.listenerCreate(lb, want, deletions))
+	}
+	return changes
 }
 
-// listenerCreate opens a port, after everything that has its name or port is gone.
+// listenerCreate creates a listener after everything that has its name or port is deleted.
 func (d *differ) listenerCreate(lb api.LoadBalancer, want api.Listener, deletions []listenerChange) listenerChange {
 	f := listenerFields(api.Listener{}, want)
 	change := plan.Change{
@@ -72,7 +71,7 @@ func (d *differ) listenerCreate(lb api.LoadBalancer, want api.Listener, deletion
 	return listenerChange{Change: change, pool: want.Pool}
 }
 
-// listenerUpdate changes a listener in place, or nothing.
+// listenerUpdate returns the change of a listener in place, if its fields differ.
 func (d *differ) listenerUpdate(lbID string, have, want api.Listener) (listenerChange, bool) {
 	f := listenerFields(have, want)
 	if len(f) == 0 {
@@ -109,7 +108,7 @@ func (d *differ) listenerDelete(lbID string, have api.Listener) listenerChange {
 	return listenerChange{Change: change, leaves: have.Pool}
 }
 
-// listenerFields are the settings in which two listeners differ, by their names in the API.
+// listenerFields returns the differences of two listeners, by the names of the API's fields.
 func listenerFields(have, want api.Listener) plan.Fields {
 	var f plan.Fields
 	f.Diff("protocol", have.Protocol, want.Protocol)
@@ -124,8 +123,8 @@ func listenerName(l api.Listener) string { return l.Name }
 
 func samePort(a, b api.Listener) bool { return a.Protocol == b.Protocol && a.Port == b.Port }
 
-// loadBalancerID returns the ID of the load balancer that a pool or listener is created in: of
-// the one that exists, once it takes changes, or of the one that this plan has created.
+// loadBalancerID returns the ID of the load balancer in which a pool or listener is created: of the
+// existing one, once it is active, or of the one that this plan created.
 func (d *differ) loadBalancerID(ctx context.Context, ids *plan.Handles) (string, error) {
 	if d.active == nil {
 		return ids.ID(loadBalancerHandle)
@@ -144,6 +143,6 @@ func put[T any](items []T, item T, name func(T) string) []T {
 }
 
 // drop removes the item of a name.
-func drop[T any](items []T, gone string, name func(T) string) []T {
-	return slices.DeleteFunc(items, func(t T) bool { return name(t) == gone })
+func drop[T any](items []T, deleted string, name func(T) string) []T {
+	return slices.DeleteFunc(items, func(t T) bool { return name(t) == deleted })
 }

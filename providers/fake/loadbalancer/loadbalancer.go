@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -44,8 +45,11 @@ type Cloud struct {
 	api        API
 	instanceID func(providerID string) (string, error)
 	clock      clock.Clock
-	store      *store
 	zones      *snapshot.Value[[]string]
+
+	mu sync.Mutex
+	// byCluster are the snapshots, by the name of the cluster.
+	byCluster map[string]*store
 }
 
 var _ lbcommon.Cloud[SharedState, Desired, Observed] = (*Cloud)(nil)
@@ -58,8 +62,8 @@ func New(client API, instanceID func(providerID string) (string, error), c clock
 		api:        client,
 		instanceID: instanceID,
 		clock:      c,
-		store:      newStore(client, c),
 		zones:      newZones(client, c),
+		byCluster:  map[string]*store{},
 	}
 }
 
@@ -86,11 +90,11 @@ func (c *Cloud) Desired(key lbcommon.Key, in intent.Service, nodes []*v1.Node, a
 
 // Observe implements loadbalancer.Cloud.
 func (c *Cloud) Observe(ctx context.Context, request lbcommon.Request[Desired]) (Observed, error) {
-	key := request.Key
+	store, name := c.stores(request.Key.ClusterName), loadBalancerName(request.Key)
 	if request.Freshness == lbcommon.Authoritative {
-		return c.store.read(ctx, key.ClusterName, loadBalancerName(key))
+		return store.read(ctx, name)
 	}
-	return c.store.cached(ctx, key.ClusterName, loadBalancerName(key))
+	return store.cached(ctx, name)
 }
 
 // loadBalancerCreate is the change that creates the load balancer, without children, and waits
@@ -126,7 +130,7 @@ func (d *differ) loadBalancerCreate(addresses []addressRef, after []plan.Ref, re
 func (d *differ) createLoadBalancer(ctx context.Context, spec api.LoadBalancerSpec) (api.LoadBalancer, error) {
 	lb, err := d.cloud.api.CreateLoadBalancer(ctx, spec)
 	if cloudapi.Is(err, cloudapi.AlreadyExists) {
-		have, readErr := d.cloud.store.read(ctx, d.key.ClusterName, spec.Name)
+		have, readErr := d.store.read(ctx, spec.Name)
 		switch {
 		case readErr != nil:
 			return lb, errors.Join(err, readErr)
@@ -182,10 +186,7 @@ func (d *differ) loadBalancerDelete(have api.LoadBalancer, reason string) plan.C
 		Ref:    d.loadBalancerRef(plan.Delete),
 		Reason: reason,
 		Do: func(ctx context.Context, _ *plan.Handles) error {
-			err := d.cloud.api.DeleteLoadBalancer(ctx, have.ID)
-			if cloudapi.Is(err, cloudapi.NotFound) {
-				err = nil // Somebody was faster, or an earlier deletion lost its reply.
-			}
+			err := cloudapi.IgnoreNotFound(d.cloud.api.DeleteLoadBalancer(ctx, have.ID))
 			return d.write(err, func(o *Observed) { o.forget() })
 		},
 	}
@@ -222,7 +223,7 @@ func (c *Cloud) waitActive(ctx context.Context, key lbcommon.Key, state string) 
 			return &cloudapi.Error{Class: cloudapi.Conflict, Operation: "ListLoadBalancers",
 				Err: fmt.Errorf("load balancer %s was deleted while it was provisioning", name)}
 		}
-		c.store.wrote(key.ClusterName, name, func(o *Observed) { o.LoadBalancer = &found[0] })
+		c.stores(key.ClusterName).wrote(name, func(o *Observed) { o.LoadBalancer = &found[0] })
 		state = found[0].State
 	}
 	return nil
@@ -230,7 +231,7 @@ func (c *Cloud) waitActive(ctx context.Context, key lbcommon.Key, state string) 
 
 // refuseForeign is the error about a load balancer of our name that is marked as another cluster's.
 func refuseForeign(key lbcommon.Key, lb api.LoadBalancer) error {
-	return &cloudapi.Error{Class: cloudapi.Invalid, Operation: "Service " + key.Namespace + "/" + key.Name,
+	return &cloudapi.Error{Class: cloudapi.Invalid, Operation: key.Subject(),
 		Err: fmt.Errorf("the load balancer %s (%s) belongs to %s, not to cluster %q, and is left alone: give each cluster its own --cluster-name, or delete that load balancer",
 			lb.Name, lb.ID, foreign(key, lb.Cluster, lb.Tags), key.ClusterName)}
 }

@@ -12,36 +12,32 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/fake/api"
 )
 
-// What plans call them. Members are a change of their own, because they alone change when nodes
-// come and go.
+// The kinds in plans. Members are a kind of their own, because they alone change when nodes join and
+// leave.
 const (
 	kindPool    = "pool"
 	kindMembers = "members"
 )
 
-// membersShown is how many members a plan lists one by one; a person does not read more.
+// membersShown is how many members a plan lists one by one: people do not read more.
 const membersShown = 10
 
 // diffPools plans the pools. Creations wait for base, deletions for the listeners that leave the pool.
 func (d *differ) diffPools(lb api.LoadBalancer, base []plan.Ref, listeners []listenerChange) []plan.Change {
 	var changes []plan.Change
-	for _, want := range d.want.Pools {
-		i := slices.IndexFunc(lb.Pools, func(p api.Pool) bool { return p.Name == want.Name })
-		if i < 0 {
-			changes = append(changes, d.poolCreate(want, base))
-			continue
-		}
-		if change, ok := d.poolUpdate(lb.ID, lb.Pools[i], want); ok {
+	pools := plan.Match(lb.Pools, d.want.Pools, func(have, want api.Pool) bool { return have.Name == want.Name })
+	for _, want := range pools.Missing {
+		changes = append(changes, d.poolCreate(want, base))
+	}
+	for _, pair := range pools.Kept {
+		if change, ok := d.poolUpdate(lb.ID, pair.Have, pair.Want); ok {
 			changes = append(changes, change)
 		}
-		if change, ok := d.membersUpdate(lb.ID, lb.Pools[i], want); ok {
+		if change, ok := d.membersUpdate(lb.ID, pair.Have, pair.Want); ok {
 			changes = append(changes, change)
 		}
 	}
-	for _, have := range lb.Pools {
-		if slices.ContainsFunc(d.want.Pools, func(p api.Pool) bool { return p.Name == have.Name }) {
-			continue
-		}
+	for _, have := range pools.Surplus {
 		var after []plan.Ref
 		for _, listener := range listeners {
 			if listener.leaves == have.Name {
@@ -80,7 +76,7 @@ func (d *differ) poolCreate(want api.Pool, after []plan.Ref) plan.Change {
 	}
 }
 
-// poolUpdate changes a pool's settings, or nothing.
+// poolUpdate returns the change of a pool's settings, if they differ.
 func (d *differ) poolUpdate(lbID string, have, want api.Pool) (plan.Change, bool) {
 	f := poolFields(have, want)
 	if len(f) == 0 {
@@ -100,7 +96,7 @@ func (d *differ) poolUpdate(lbID string, have, want api.Pool) (plan.Change, bool
 	}, true
 }
 
-// membersUpdate replaces a pool's members, or nothing.
+// membersUpdate returns the change of a pool's members, if they differ.
 func (d *differ) membersUpdate(lbID string, have, want api.Pool) (plan.Change, bool) {
 	if sameMembers(have.Members, want.Members) {
 		return plan.Change{}, false
@@ -134,8 +130,8 @@ func (d *differ) poolDelete(lbID string, have api.Pool, after []plan.Ref) plan.C
 	}
 }
 
-// poolFields are the settings in which two pools differ, by their names in the API. The protocol
-// is not among them: it cannot change, and is part of the name.
+// poolFields returns the differences of two pools, by the names of the API's fields. The protocol is
+// not among them: it cannot change, and is part of the name.
 func poolFields(have, want api.Pool) plan.Fields {
 	var f plan.Fields
 	h, w := have.HealthCheck, want.HealthCheck
@@ -176,8 +172,8 @@ func showMembers(members []api.Member) string {
 	return strings.Join(shown, ", ")
 }
 
-// showMembersChange shows two sets of members such that a person sees the difference: whole where
-// they are small, else by who leaves and who joins.
+// showMembersChange formats two sets of members such that a person sees the difference: whole if they
+// are small, else by the members that leave and join.
 func showMembersChange(before, after []api.Member) (string, string) {
 	if len(before) <= membersShown && len(after) <= membersShown {
 		return showMembers(before), showMembers(after)
