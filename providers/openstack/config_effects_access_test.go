@@ -118,7 +118,8 @@ func accessEffects() map[string]func(*testing.T) {
 	clouds := func(lines, want string) func(*testing.T) {
 		return func(t *testing.T) {
 			t.Helper()
-			g, _, err := testcloud.Read(t, "[Global]\nclouds-file = config/testdata/clouds/clouds.yaml\n"+lines).Global.Complete()
+			g, _, err := testcloud.Read(t,
+				"[Global]\nclouds-file = config/testdata/clouds/clouds.yaml\n"+lines).Global.Complete()
 			if err != nil || g.AuthURL != want {
 				t.Errorf("the URL of Keystone is %q, %v, want %q", g.AuthURL, err, want)
 			}
@@ -128,7 +129,8 @@ func accessEffects() map[string]func(*testing.T) {
 	return map[string]func(*testing.T){
 		"[Global] auth-url": func(t *testing.T) {
 			t.Helper()
-			if url, _ := authenticate(t, "auth-url = http://keystone.invalid/v3\n"+credential); url != "http://keystone.invalid/v3/auth/tokens" {
+			if url, _ := authenticate(t,
+				"auth-url = http://keystone.invalid/v3\n"+credential); url != "http://keystone.invalid/v3/auth/tokens" {
 				t.Errorf("a token is asked for at %s", url)
 			}
 		},
@@ -207,7 +209,8 @@ func overTLS(t *testing.T, wantsClients bool) (w *testcloud.Cloud, url, certific
 func lists(t *testing.T, w *testcloud.Cloud, url, lines string) error {
 	t.Helper()
 	a := w.Account()
-	g := testcloud.Read(t, fmt.Sprintf("[Global]\nauth-url = %s/identity/v3\nusername = %s\npassword = %s\ntenant-name = %s\ndomain-name = %s\n%s",
+	g := testcloud.Read(t, fmt.Sprintf("[Global]\nauth-url = %s/identity/v3\nusername = %s\npassword = "+
+		"%s\ntenant-name = %s\ndomain-name = %s\n%s",
 		url, a.Username, a.Password, a.ProjectName, a.DomainName, lines)).Global
 	c := client.New(client.Options{Global: g, Retry: cloudapi.Retry{Attempts: 1}})
 	_, err := api.New(c).ListServers(t.Context(), "")

@@ -46,7 +46,8 @@ func balancerEffects() map[string]func(*testing.T) {
 		"enable-ingress-hostname": {config: lines("enable-ingress-hostname = true"), annotations: map[string]string{"proxy-protocol": "true"}, check: func(m *madeBalancer) bool {
 			return m.status.Ingress[0].Hostname == m.floatingIPs()[0].FloatingIP+".nip.io"
 		}},
-		"ingress-hostname-suffix": {config: lines("enable-ingress-hostname = true\ningress-hostname-suffix = example.org"), annotations: map[string]string{"proxy-protocol": "true"},
+		"ingress-hostname-suffix": {config: lines("enable-ingress-hostname = true\ningress-hostname-suffix = " +
+			"example.org"), annotations: map[string]string{"proxy-protocol": "true"},
 			check: func(m *madeBalancer) bool {
 				return strings.HasSuffix(m.status.Ingress[0].Hostname, ".example.org")
 			}},
@@ -60,7 +61,8 @@ func balancerEffects() map[string]func(*testing.T) {
 			_, err := m.ensure(second)
 			return err != nil
 		}},
-		"provider-requires-serial-api-calls": {config: lines("provider-requires-serial-api-calls = true"), check: func(m *madeBalancer) bool {
+		"provider-requires-serial-api-calls": {config: lines("provider-requires-serial-api-calls = " +
+			"true"), check: func(m *madeBalancer) bool {
 			return m.calls("CreateListener") == 1 && m.calls("CreatePool") == 1
 		}},
 	}

@@ -44,7 +44,8 @@ func nodeEffects() map[string]func(*testing.T) {
 	}
 	return map[string]func(*testing.T){
 		"[Networking] ipv6-support-disabled": types("ipv6-support-disabled = true\n", v1.NodeInternalIP),
-		"[Networking] public-network-name":   types("public-network-name = other\npublic-network-name = private\n", v1.NodeExternalIP, v1.NodeExternalIP),
+		"[Networking] public-network-name": types("public-network-name = other\npublic-network-name = "+
+			"private\n", v1.NodeExternalIP, v1.NodeExternalIP),
 		"[Networking] internal-network-name": func(t *testing.T) {
 			t.Helper()
 			types("internal-network-name = other\n")(t)

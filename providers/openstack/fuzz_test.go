@@ -12,9 +12,13 @@ import (
 // no secret.
 func FuzzReadConfig(f *testing.F) {
 	for _, seed := range []string{
-		"", minimal, minimal + "[LoadBalancer]\nlb-provider = ovn\nmonitor-delay = 5\n[LoadBalancerClass \"gold\"]\nfloating-subnet-tags = !&a,b\n",
-		"[Global]\nuse-clouds\ncloud = \"a;b\"\n", "[Networking]\naddress-sort-order = ::/0, 10.0.0.0/8\npublic-network-name = a\npublic-network-name = b\n",
-		"[Global]\npassword = \"s3cret\\\"#\"\ntrust-id = x\n[Metadata]\nrequest-timeout = -1\nsearch-order = ,\n", "[LoadBalancerClass]\nsubnet-id = x\n",
+		"", minimal, minimal +
+			"[LoadBalancer]\nlb-provider = ovn\nmonitor-delay = 5\n[LoadBalancerClass \"gold\"]\nfloating-subnet-tags = " +
+			"!&a,b\n",
+		"[Global]\nuse-clouds\ncloud = \"a;b\"\n",
+		"[Networking]\naddress-sort-order = ::/0, 10.0.0.0/8\npublic-network-name = a\npublic-network-name = b\n",
+		"[Global]\npassword = \"s3cret\\\"#\"\ntrust-id = x\n[Metadata]\nrequest-timeout " +
+			"= -1\nsearch-order = ,\n", "[LoadBalancerClass]\nsubnet-id = x\n",
 	} {
 		f.Add(seed)
 	}

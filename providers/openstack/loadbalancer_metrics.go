@@ -44,7 +44,9 @@ func (m measuredBalancers) UpdateLoadBalancer(
 }
 
 // EnsureLoadBalancerDeleted implements cloudprovider.LoadBalancer.
-func (m measuredBalancers) EnsureLoadBalancerDeleted(ctx context.Context, clusterName string, service *v1.Service) error {
+func (m measuredBalancers) EnsureLoadBalancerDeleted(
+	ctx context.Context, clusterName string, service *v1.Service,
+) error {
 	start := m.clock.Now()
 	err := m.balancers.EnsureLoadBalancerDeleted(ctx, clusterName, service)
 	m.metrics.Reconcile(reconcileDelete, m.clock.Since(start), err)

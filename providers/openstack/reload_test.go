@@ -43,7 +43,8 @@ func TestCertificatesAreReadAgain(t *testing.T) {
 	}
 	write(foreignAuthority(t))
 	a, c := w.Account(), testingclock.NewFakeClock(time.Now())
-	g := testcloud.Read(t, fmt.Sprintf("[Global]\nauth-url = %s/identity/v3\nuser-id = %s\npassword = %s\ntenant-id = %s\nca-file = %s\n", url, a.UserID, a.Password, a.ProjectID, file)).Global
+	g := testcloud.Read(t, fmt.Sprintf("[Global]\nauth-url = %s/identity/v3\nuser-id = %s\npassword = %s\ntenant-id = "+
+		"%s\nca-file = %s\n", url, a.UserID, a.Password, a.ProjectID, file)).Global
 	calls := client.New(client.Options{Global: g, Clock: c, Retry: cloudapi.Retry{Attempts: 1}})
 	if err := calls.Check(t.Context()); err == nil {
 		t.Fatal("a certificate of an unknown authority was trusted")
@@ -79,7 +80,8 @@ func TestTokenEndsInTheMiddleOfAPlan(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			w := testcloud.New(t, sim.Options{ProvisionTime: 2 * time.Second})
 			m := &madeBalancer{t: t, world: w, places: w.Places()}
-			m.cloud = cloudOn(t, w, fmt.Sprintf("[LoadBalancer]\nsubnet-id = %s\nfloating-network-id = %s\nmanage-security-groups = true\n", m.places.PrivateSubnet, m.places.PublicNetwork))
+			m.cloud = cloudOn(t, w, fmt.Sprintf("[LoadBalancer]\nsubnet-id = %s\nfloating-network-id = "+
+				"%s\nmanage-security-groups = true\n", m.places.PrivateSubnet, m.places.PublicNetwork))
 			m.api = api.New(m.cloud.client)
 			m.cloud.SetRuntime(provider.Runtime{Recorder: record.NewFakeRecorder(1000), ClusterUID: clusterUID})
 			m.nodes = []*v1.Node{m.node("node-0"), m.node("node-1")}

@@ -21,7 +21,8 @@ func AuthOptions(g config.Global) gophercloud.AuthOptions {
 		o.Password = g.Password.Reveal()
 		o.Scope = scope(g)
 	case config.MethodApplicationCredential:
-		o.ApplicationCredentialID, o.ApplicationCredentialSecret = g.ApplicationCredentialID, g.ApplicationCredentialSecret.Reveal()
+		o.ApplicationCredentialID = g.ApplicationCredentialID
+		o.ApplicationCredentialSecret = g.ApplicationCredentialSecret.Reveal()
 		if o.ApplicationCredentialID == "" {
 			o.ApplicationCredentialName = g.ApplicationCredentialName
 			setUser(&o, g)

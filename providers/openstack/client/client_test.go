@@ -100,7 +100,8 @@ func TestAMissingServiceFailsOnlyWhatNeedsIt(t *testing.T) {
 		t.Error(err)
 	}
 	_, err := w.api.ListLoadBalancers(t.Context())
-	if err == nil || !strings.Contains(err.Error(), "no public endpoint of the service load-balancer in region RegionOne") {
+	if err == nil || !strings.Contains(err.Error(),
+		"no public endpoint of the service load-balancer in region RegionOne") {
 		t.Errorf("error %v, want one that names the service, the region and the kind of endpoint", err)
 	}
 }
@@ -166,7 +167,8 @@ func TestRefusedCredentialsAreNotTriedAgainAtOnce(t *testing.T) {
 	w.client.global.ApplicationCredentialSecret = "wrong"
 	for range 3 {
 		_, err := w.api.ListServers(t.Context(), "")
-		if !cloudapi.Is(err, cloudapi.Denied) || !strings.Contains(err.Error(), "check application-credential-id and application-credential-secret in section [Global]") {
+		if !cloudapi.Is(err, cloudapi.Denied) || !strings.Contains(err.Error(),
+			"check application-credential-id and application-credential-secret in section [Global]") {
 			t.Errorf("error %v, want Denied and the keys to check", err)
 		}
 	}
@@ -293,7 +295,8 @@ func TestSplitEndpoint(t *testing.T) {
 		{api.LoadBalancing, "https://c/v2", ends{"https://c/", "https://c/v2.0/"}},
 		{api.Compute, "https://c:8774/v2.1/0123abcd", ends{"https://c:8774/", "https://c:8774/v2.1/0123abcd/"}},
 		{api.Compute, "https://c/compute", ends{"https://c/compute/", "https://c/compute/v2.1/"}},
-		{api.KeyManager, "https://v1.example.com/key-manager", ends{"https://v1.example.com/key-manager/", "https://v1.example.com/key-manager/v1/"}},
+		{api.KeyManager, "https://v1.example.com/key-manager", ends{"https://v1.example.com/key-manager/",
+			"https://v1.example.com/key-manager/v1/"}},
 	} {
 		root, base := splitEndpoint(tt.endpoint, serviceForms()[tt.service])
 		if diff := cmp.Diff(tt.want, ends{root, base}); diff != "" {

@@ -29,7 +29,8 @@ var newLegacyMetrics = sync.OnceValue(func() *LegacyMetrics {
 	m := &LegacyMetrics{
 		duration: set.Histogram(metrics.Doc{
 			Name: "openstack_api_request_duration_seconds", Labels: []string{"request"},
-			Help: "Duration of requests to OpenStack services, under its earlier name: see ccm_cloud_api_request_duration_seconds.",
+			Help: "Duration of requests to OpenStack services, under its earlier name: " +
+				"see ccm_cloud_api_request_duration_seconds.",
 		}, nil),
 		total: set.Counter(metrics.Doc{
 			Name: "openstack_api_requests_total", Labels: []string{"request"},
@@ -41,7 +42,8 @@ var newLegacyMetrics = sync.OnceValue(func() *LegacyMetrics {
 		}),
 		reconcileDuration: set.Histogram(metrics.Doc{
 			Name: "cloudprovider_openstack_reconcile_duration_seconds", Labels: []string{"operation"},
-			Help: "Duration of creating, updating or deleting a load balancer, under its earlier name: see ccm_cloudprovider_request_duration_seconds.",
+			Help: "Duration of creating, updating or deleting a load balancer, under its earlier name: " +
+				"see ccm_cloudprovider_request_duration_seconds.",
 			// From 10 ms to 17 min, as in existing dashboards.
 		}, []float64{0.01, 0.1, 0.5, 1, 2.5, 5, 10, 20, 30, 60, 100, 300, 1000}),
 		reconcileTotal: set.Counter(metrics.Doc{
@@ -61,20 +63,26 @@ var newLegacyMetrics = sync.OnceValue(func() *LegacyMetrics {
 func legacyRequest(operation string) string {
 	return map[string]string{
 		"ShowFlavor": "flavor_get", "ShowServer": "server_get", "ListServersDetailed": "server_list",
-		"CreateFloatingIP": "floating_ip_create", "DeleteFloatingIP": "floating_ip_delete", "ListFloatingIPs": "floating_ip_list", "UpdateFloatingIP": "floating_ip_update",
-		"CreateLoadBalancer": "loadbalancer_create", "DeleteLoadBalancer": "loadbalancer_delete", "ShowLoadBalancer": "loadbalancer_get",
-		"ListLoadBalancers": "loadbalancer_list", "UpdateLoadBalancer": "loadbalancer_update",
-		"CreateHealthMonitor": "loadbalancer_healthmonitor_create", "DeleteHealthMonitor": "loadbalancer_healthmonitor_delete",
-		"ShowHealthMonitor": "loadbalancer_healthmonitor_get", "UpdateHealthMonitor": "loadbalancer_healthmonitor_update",
-		"CreateListener": "loadbalancer_listener_create", "DeleteListener": "loadbalancer_listener_delete",
-		"ListListeners": "loadbalancer_listener_list", "UpdateListener": "loadbalancer_listener_update",
-		"ListMembers": "loadbalancer_member_list", "BatchUpdateMembers": "loadbalancer_members_update",
-		"CreatePool": "loadbalancer_pool_create", "DeletePool": "loadbalancer_pool_delete", "ListPools": "loadbalancer_pool_list", "UpdatePool": "loadbalancer_pool_update",
-		"ListExtensions": "network_extension_list", "ListNetworks": "network_list", "ListPorts": "port_list", "UpdatePort": "port_update", "RemoveTag": "port_tag_delete",
-		"ShowRouter": "router_get", "UpdateRouter": "router_update", "AddExtraRoutes": "router_update", "RemoveExtraRoutes": "router_update",
+		"CreateFloatingIP": "floating_ip_create", "DeleteFloatingIP": "floating_ip_delete",
+		"ListFloatingIPs": "floating_ip_list", "UpdateFloatingIP": "floating_ip_update",
+		"CreateLoadBalancer": "loadbalancer_create", "DeleteLoadBalancer": "loadbalancer_delete",
+		"ShowLoadBalancer": "loadbalancer_get", "ListLoadBalancers": "loadbalancer_list",
+		"UpdateLoadBalancer": "loadbalancer_update", "CreateHealthMonitor": "loadbalancer_healthmonitor_create",
+		"DeleteHealthMonitor": "loadbalancer_healthmonitor_delete",
+		"ShowHealthMonitor":   "loadbalancer_healthmonitor_get",
+		"UpdateHealthMonitor": "loadbalancer_healthmonitor_update", "CreateListener": "loadbalancer_listener_create",
+		"DeleteListener": "loadbalancer_listener_delete", "ListListeners": "loadbalancer_listener_list",
+		"UpdateListener": "loadbalancer_listener_update", "ListMembers": "loadbalancer_member_list",
+		"BatchUpdateMembers": "loadbalancer_members_update", "CreatePool": "loadbalancer_pool_create",
+		"DeletePool": "loadbalancer_pool_delete", "ListPools": "loadbalancer_pool_list",
+		"UpdatePool": "loadbalancer_pool_update", "ListExtensions": "network_extension_list",
+		"ListNetworks": "network_list", "ListPorts": "port_list", "UpdatePort": "port_update",
+		"RemoveTag": "port_tag_delete", "ShowRouter": "router_get", "UpdateRouter": "router_update",
+		"AddExtraRoutes": "router_update", "RemoveExtraRoutes": "router_update",
 		"CreateSecurityGroup": "security_group_create", "DeleteSecurityGroup": "security_group_delete",
-		"CreateSecurityGroupRule": "security_group_rule_create", "DeleteSecurityGroupRule": "security_group_rule_delete",
-		"ShowSubnet": "subnet_get", "ListSubnets": "subnet_list", "ListVersions": "version_list",
+		"CreateSecurityGroupRule": "security_group_rule_create",
+		"DeleteSecurityGroupRule": "security_group_rule_delete", "ShowSubnet": "subnet_get",
+		"ListSubnets": "subnet_list", "ListVersions": "version_list",
 	}[operation]
 }
 

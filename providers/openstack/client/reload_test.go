@@ -29,7 +29,8 @@ func TestCloudsYAMLIsReadAgain(t *testing.T) {
 	}
 	a, file := w.Account(), filepath.Join(t.TempDir(), "clouds.yaml")
 	write := func(password string) {
-		content := fmt.Sprintf("clouds:\n  sim:\n    auth: {auth_url: %q, username: %q, password: %q, project_name: %q, user_domain_id: %q, project_domain_id: %q}\n    region_name: %s\n",
+		content := fmt.Sprintf("clouds:\n  sim:\n    auth: {auth_url: %q, username: %q, password: %q, project_name: %q, "+
+			"user_domain_id: %q, project_domain_id: %q}\n    region_name: %s\n",
 			testcloud.URL, a.Username, password, a.ProjectName, a.DomainID, a.DomainID, a.Region)
 		if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
 			t.Fatal(err)
@@ -86,7 +87,8 @@ func TestEveryCallHasADeadline(t *testing.T) {
 		{"a later token", func(p string) bool { return p == tokens }, true},
 	} {
 		a := w.Account()
-		g := readGlobal(t, fmt.Sprintf("[Global]\nauth-url = %s/identity/v3\nuser-id = %s\npassword = %s\ntenant-id = %s\nrequest-timeout = 1\n", server.URL, a.UserID, a.Password, a.ProjectID))
+		g := readGlobal(t, fmt.Sprintf("[Global]\nauth-url = %s/identity/v3\nuser-id = %s\npassword = %s\ntenant-id = "+
+			"%s\nrequest-timeout = 1\n", server.URL, a.UserID, a.Password, a.ProjectID))
 		c := New(Options{Global: g, Retry: cloudapi.Retry{Attempts: 1}})
 		hangs.Store(func(string) bool { return false })
 		if tt.again {

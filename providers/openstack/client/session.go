@@ -172,7 +172,9 @@ func (c *Client) issue(ctx context.Context, g config.Global) (*session, []string
 		return invalid(files, fmt.Errorf("auth-url in section [Global]: %w", err))
 	}
 	provider.HTTPClient, provider.UserAgent = c.http, c.userAgent()
-	identity := &gophercloud.ServiceClient{ProviderClient: provider, Endpoint: provider.IdentityEndpoint, Type: api.Identity}
+	identity := &gophercloud.ServiceClient{
+		ProviderClient: provider, Endpoint: provider.IdentityEndpoint, Type: api.Identity,
+	}
 	options := AuthOptions(g)
 	now := c.options.Clock.Now()
 	result := tokens.Create(withRequest(ctx, tokenRequest()), identity, &options)

@@ -89,7 +89,8 @@ func TestConnectionsOfABurst(t *testing.T) {
 		}
 		synctest.Wait()
 		if opened, gone := at.opened.Load(), at.gone.Load(); opened != atOnce || gone != 0 {
-			t.Errorf("%d connections were opened and %d closed during a burst of %d calls at once, want each to be kept", opened, gone, atOnce)
+			t.Errorf("%d connections were opened and %d closed during a burst of %d calls at once, want each to be "+
+				"kept", opened, gone, atOnce)
 		}
 		time.Sleep(5*time.Second - 2600*time.Millisecond)
 		synctest.Wait()

@@ -43,7 +43,9 @@ func (g Global) validateCredentials(report report) {
 	}
 	switch g.Method() {
 	case MethodNone:
-		report("", "has no credentials: give username (or user-id) and password, or application-credential-id and application-credential-secret")
+		report("",
+			"has no credentials: give username (or user-id) and password, or application-credential-id and "+
+				"application-credential-secret")
 	case MethodPassword:
 		g.validateUser(report, "username", "password")
 		if g.Password == "" {

@@ -48,7 +48,9 @@ func octaviaProviders() []string {
 }
 
 func algorithms() []string {
-	return []string{api.AlgorithmRoundRobin, api.AlgorithmLeastConnections, api.AlgorithmSourceIP, api.AlgorithmSourceIPPort}
+	return []string{
+		api.AlgorithmRoundRobin, api.AlgorithmLeastConnections, api.AlgorithmSourceIP, api.AlgorithmSourceIPPort,
+	}
 }
 
 func (c *Config) validate(f *commonconfig.File) {

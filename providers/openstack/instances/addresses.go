@@ -33,7 +33,9 @@ type networkAddresses map[string][]api.ServerAddress
 
 // nodeAddresses returns a node's addresses: first those of its ports in the order of Neutron, then those of
 // its networks by name. subPorts are the addresses of trunk subports. Existing nodes depend on this order.
-func (r addressRules) nodeAddresses(s api.Server, ports []api.Port, subPorts networkAddresses) ([]v1.NodeAddress, error) {
+func (r addressRules) nodeAddresses(
+	s api.Server, ports []api.Port, subPorts networkAddresses,
+) ([]v1.NodeAddress, error) {
 	a := &common.AddressList{WithoutIPv6: r.withoutIPv6}
 	for _, port := range ports {
 		for _, ip := range port.FixedIPs {

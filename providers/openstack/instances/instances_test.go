@@ -210,7 +210,8 @@ func TestNames(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, sim.Options{}, config.Networking{})
 	w.source.compute = twins{w.api}
-	if _, err := w.source.Find(t.Context(), []string{"web"}); !cloudapi.Is(err, cloudapi.Invalid) || !strings.Contains(err.Error(), "the servers 1 and 2 are both called web") {
+	if _, err := w.source.Find(t.Context(), []string{"web"}); !cloudapi.Is(err, cloudapi.Invalid) || !strings.Contains(err.Error(),
+		"the servers 1 and 2 are both called web") {
 		t.Errorf("two servers of one name: %v, want an error that names both", err)
 	}
 	found, err := w.source.Find(t.Context(), []string{"db-1"})

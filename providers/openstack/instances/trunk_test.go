@@ -38,7 +38,8 @@ func TestPortsBelowATrunk(t *testing.T) {
 		if !slices.ContainsFunc(in.Addresses, func(a v1.NodeAddress) bool {
 			return a.Type == v1.NodeExternalIP && netip.MustParsePrefix("192.0.2.0/24").Contains(netip.MustParseAddr(a.Address))
 		}) {
-			t.Errorf("%s has the addresses %v, want one of the trunk, external because its network is", in.NodeName, in.Addresses)
+			t.Errorf("%s has the addresses %v, want one of the trunk, external because its network "+
+				"is", in.NodeName, in.Addresses)
 		}
 	}
 	w.WantCalls(4)

@@ -114,7 +114,8 @@ func noExtraRoutes(has bool) error {
 		return nil
 	}
 	return &cloudapi.Error{Class: cloudapi.Invalid, Operation: "ListExtensions",
-		Err: errors.New("this Neutron has neither of the extensions extraroute-atomic and extraroute: remove router-id from section [Route]")}
+		Err: errors.New("this Neutron has neither of the extensions extraroute-atomic and extraroute: remove router-id " +
+			"from section [Route]")}
 }
 
 func (s *Source) send(ctx context.Context, list []api.ExtraRoute, v verb, atomic bool) (api.Router, error) {
@@ -147,7 +148,10 @@ func (s *Source) has(ctx context.Context, aliases ...string) (bool, error) {
 // its server are deleted while no manager runs, so a failure is only logged.
 func (s *Source) mark(ctx context.Context, cluster string, wanted []api.ExtraRoute) {
 	now := s.clock.Now()
-	if can, err := s.has(ctx, extensionTags, extensionOldTags); err != nil || !can || !s.tagsFailedAt.IsZero() && now.Sub(s.tagsFailedAt) < tagsRetryAfter {
+	if !s.tagsFailedAt.IsZero() && now.Sub(s.tagsFailedAt) < tagsRetryAfter {
+		return
+	}
+	if can, err := s.has(ctx, extensionTags, extensionOldTags); err != nil || !can {
 		return
 	}
 	prefix := names.RouteTagsOf(cluster)
@@ -165,7 +169,8 @@ func (s *Source) mark(ctx context.Context, cluster string, wanted []api.ExtraRou
 	written, err := s.api.SetTags(ctx, api.Routers, s.router, tags)
 	if err != nil {
 		s.tagsFailedAt = now
-		klog.FromContext(ctx).Info("Failed to tag the router; routes of nodes that are deleted while no manager runs will remain",
+		klog.FromContext(ctx).Info("Failed to tag the router; routes of nodes that are deleted while no manager runs "+
+			"will remain",
 			"router", s.router, "err", err)
 		return
 	}
@@ -247,7 +252,9 @@ func (s *Source) pair(ctx context.Context, port api.Port, destination string, ch
 		if !needed || port.PortSecurity != nil && !*port.PortSecurity {
 			return port, nil
 		}
-		changed, err := s.api.UpdatePort(ctx, port.ID, api.PortUpdate{AllowedAddressPairs: &pairs, RevisionNumber: &port.Revision})
+		changed, err := s.api.UpdatePort(ctx, port.ID, api.PortUpdate{
+			AllowedAddressPairs: &pairs, RevisionNumber: &port.Revision,
+		})
 		if err == nil {
 			s.ports.Put(changed, s.clock.Now())
 			return changed, nil

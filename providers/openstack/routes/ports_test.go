@@ -45,7 +45,8 @@ func TestNodeWithoutAnAddressOfTheFamily(t *testing.T) {
 	w := newWorld(t, sim.Options{}, 2)
 	w.nodes[0].Spec.PodCIDRs = append(w.nodes[0].Spec.PodCIDRs, "2001:db8:1::/64")
 	err := w.sync()
-	if !cloudapi.Is(err, cloudapi.Invalid) || !strings.Contains(err.Error(), "node node-0 has no internal IPv6 address to route 2001:db8:1::/64 to") {
+	if !cloudapi.Is(err, cloudapi.Invalid) || !strings.Contains(err.Error(),
+		"node node-0 has no internal IPv6 address to route 2001:db8:1::/64 to") {
 		t.Errorf("error %v, want one that names node, family and range", err)
 	}
 	w.wantRoutes("10.128.0.0/24 node-0", "10.128.1.0/24 node-1")
