@@ -21,7 +21,7 @@ func (e *ForeignIDError) Error() string {
 	if e.Reason != "" {
 		return fmt.Sprintf("provider ID %q is not ours: %s", e.ProviderID, e.Reason)
 	}
-	return fmt.Sprintf("provider ID %q is not ours: ours begin with %s://", e.ProviderID, e.Scheme)
+	return fmt.Sprintf("provider ID %q is not ours: ours start with %s://", e.ProviderID, e.Scheme)
 }
 
 // MalformedIDError is returned for a provider ID with our scheme, or none, that matches no known form.

@@ -10,215 +10,216 @@ import (
 
 // Effects of a change on existing load balancers.
 const (
-	forNew  = " A change is for new load balancers only."
-	forLive = " A change is applied to load balancers that exist."
+	forNew  = " A change applies only to new load balancers."
+	forLive = " A change applies to existing load balancers too."
 )
+
+// row documents one key of a section.
+type row struct{ key, kind, value, doc string }
+
+func section(name string, rows ...row) []provider.ConfigKey {
+	keys := make([]provider.ConfigKey, 0, len(rows))
+	for _, r := range rows {
+		keys = append(keys, provider.ConfigKey{Section: name, Key: r.key, Type: r.kind, Default: r.value, Doc: r.doc})
+	}
+	return keys
+}
+
+// secretKind is the type of keys with secrets.
+const secretKind = "secret"
 
 // Keys documents every key of cloud.conf, in the order of the reference page.
 func Keys() []provider.ConfigKey {
-	var keys []provider.ConfigKey
-	for _, list := range [][]provider.ConfigKey{
-		accessKeys(), credentialKeys(), scopeKeys(), transportKeys(), placeKeys(),
-		loadBalancerKeys(), monitorKeys(), classKeys(), nodeKeys(),
-	} {
-		keys = append(keys, list...)
+	var rows []row
+	for _, list := range [][]row{accessRows(), credentialRows(), scopeRows(), transportRows()} {
+		rows = append(rows, list...)
 	}
-	return keys
-}
-
-func key(section, name, kind, value, doc string) provider.ConfigKey {
-	return provider.ConfigKey{Section: section, Key: name, Type: kind, Default: value, Doc: doc}
-}
-
-func secretKey(name, doc string) provider.ConfigKey {
-	k := key(sectionGlobal, name, "string", "", doc)
-	k.Secret = true
-	return k
-}
-
-func accessKeys() []provider.ConfigKey {
-	return []provider.ConfigKey{
-		key(sectionGlobal, "auth-url", "URL", "",
-			"Keystone. With /v3 at its end no request is spent on asking for versions."),
-		key(sectionGlobal, "region", "string", "the first in the catalogue",
-			"The region that this manager looks after. It becomes the label topology.kubernetes.io/region of nodes; "+
-				"without it they have none. "+
-				"Changing it while nodes and load balancers exist makes the manager look for them in the other region, and "+
-				"delete the nodes that are not there."),
-		key(sectionGlobal, "os-endpoint-type", "public, internal or admin", endpointPublic,
-			"Which of its endpoints in the catalogue a service is called at."),
-		key(sectionGlobal, "use-clouds", "bool", "false",
-			"Whether credentials come from a clouds.yaml file. Keys of this section win over what the file says, one by one."),
-		key(sectionGlobal, "clouds-file", "path", "",
-			"The clouds.yaml file. Without it: that in the environment variable OS_CLIENT_CONFIG_FILE, else clouds.yaml "+
-				"in the working directory, the user's configuration, or /etc/openstack."),
-		key(sectionGlobal, "cloud", "string", "OS_CLOUD, or the only one",
-			"The entry of clouds.yaml. It implies use-clouds."),
+	keys := section(sectionGlobal, rows...)
+	for i := range keys {
+		if keys[i].Type == secretKind {
+			keys[i].Type, keys[i].Secret = "string", true
+		}
 	}
+	keys = append(keys, section(sectionMetadata,
+		row{"request-timeout", "duration", "", "The older place of request-timeout in [Global], which has precedence."},
+		row{"search-order", "configDrive and metadataService", "",
+			"Validated but not used: nodes are found by their names and provider IDs."},
+	)...)
+	keys = append(keys, section(sectionLoadBalancer,
+		row{"enabled", "bool", "true",
+			"Enables load balancers for Services. With false, existing load balancers stay unchanged."},
+		row{"internal-lb", "bool", "false",
+			"Makes every Service internal, without a floating IP. A Service cannot override it." + forLive},
+	)...)
+	keys = append(keys, section(sectionLoadBalancer, placeRows()...)...)
+	keys = append(keys, section(sectionLoadBalancer, loadBalancerRows()...)...)
+	keys = append(keys, section(sectionLoadBalancer, monitorRows()...)...)
+	keys = append(keys, classKeys()...)
+	keys = append(keys, section(sectionNetworking, nodeRows()...)...)
+	return append(keys, section(sectionRoute, row{"router-id", "ID", "",
+		"The router that gets a route to the pods of each node. Without it, or if Neutron lacks the extension for extra " +
+			"routes, there are no pod routes."})...)
 }
 
-func credentialKeys() []provider.ConfigKey {
-	return []provider.ConfigKey{
-		key(sectionGlobal, "username", "string", "", "The user, with password. Needs the user's domain."),
-		key(sectionGlobal, "user-id", "string", "", "The user by ID, instead of username and domain."),
-		secretKey("password",
-			"The user's password. Like all credentials it is read again when the file changes, without a restart."),
-		key(sectionGlobal, "application-credential-id", "string", "",
-			"An application credential. The project that it is for is part of it."),
-		key(sectionGlobal, "application-credential-name", "string", "",
-			"An application credential by name, instead of its ID. Needs the user."),
-		secretKey("application-credential-secret", "The secret of the application credential."),
-		secretKey("token",
-			"A token to exchange for others. They cannot outlive it, so that it is for short use only. Needs a project."),
-		key(sectionGlobal, "trust-id", "string", "",
-			"A trust, by which the user below acts for another user in another project. Not with token."),
-		key(sectionGlobal, "trustee-id", "string", "user-id", "The user that the trust was given to, by ID."),
-		secretKey("trustee-password", "The password of that user, instead of password."),
+func accessRows() []row {
+	return []row{
+		{"auth-url", "URL", "", "Keystone. If the URL ends with /v3, no request for its versions is needed."},
+		{"region", "string", "the first in the catalogue",
+			"The region of this manager. It becomes the label topology.kubernetes.io/region of nodes; without it they " +
+				"have none. If it changes while nodes and load balancers exist, the manager looks for them in the other " +
+				"region and deletes the nodes that do not exist there."},
+		{"os-endpoint-type", "public, internal or admin", endpointPublic, "The interface of the endpoints to call."},
+		{"use-clouds", "bool", "false",
+			"Reads credentials from a clouds.yaml file. Each key of this section has precedence over the file."},
+		{"clouds-file", "path", "",
+			"The clouds.yaml file. Without it: the file in the environment variable OS_CLIENT_CONFIG_FILE, else " +
+				"clouds.yaml in the working directory, the user's configuration directory, or /etc/openstack."},
+		{"cloud", "string", "OS_CLOUD, or the only one", "The entry of clouds.yaml. It implies use-clouds."},
 	}
 }
 
-func scopeKeys() []provider.ConfigKey {
-	return []provider.ConfigKey{
-		key(sectionGlobal, "tenant-id", "string", "",
-			"The project. With another project the manager sees none of the load balancers that exist."),
-		key(sectionGlobal, "tenant-name", "string", "",
-			"The project by name, instead of its ID. Needs the project's domain."),
-		key(sectionGlobal, "domain-id", "string", "",
-			"The domain of user and project, where the keys below do not say. Without a project it is the scope."),
-		key(sectionGlobal, "domain-name", "string", "", "The same by name."),
-		key(sectionGlobal, "user-domain-id", "string", "domain-id", "The domain of the user."),
-		key(sectionGlobal, "user-domain-name", "string", "domain-name", "The same by name."),
-		key(sectionGlobal, "tenant-domain-id", "string", "domain-id", "The domain of the project."),
-		key(sectionGlobal, "tenant-domain-name", "string", "domain-name", "The same by name."),
+func credentialRows() []row {
+	return []row{
+		{"username", "string", "", "The user, with password. Requires the user's domain."},
+		{"user-id", "string", "", "The user by ID, instead of username and domain."},
+		{"password", secretKind, "",
+			"The user's password. Like all credentials it is reloaded when the file changes, without a restart."},
+		{"application-credential-id", "string", "", "An application credential. It includes the project."},
+		{"application-credential-name", "string", "",
+			"An application credential by name, instead of its ID. Requires the user."},
+		{"application-credential-secret", secretKind, "", "The secret of the application credential."},
+		{"token", secretKind, "",
+			"A token to exchange for others, which expire with it, so it is for short use only. Requires a project."},
+		{"trust-id", "string", "",
+			"A trust, with which the user below acts for another user in another project. Not with token."},
+		{"trustee-id", "string", "user-id", "The trustee by ID."},
+		{"trustee-password", secretKind, "", "The trustee's password, instead of password."},
 	}
 }
 
-func transportKeys() []provider.ConfigKey {
-	return []provider.ConfigKey{
-		key(sectionGlobal, "ca-file", "path", "the system's",
-			"Certificate authorities to trust, in PEM form. Read again when it changes."),
-		key(sectionGlobal, "cert-file", "path", "", "A client certificate, in PEM form. Needs key-file."),
-		key(sectionGlobal, "key-file", "path", "", "The key of the client certificate."),
-		key(sectionGlobal, "tls-insecure", "true", "",
-			"Accepts every certificate, which lets anyone on the way read the credentials. Only the exact word true "+
-				"counts."),
-		key(sectionGlobal, "request-timeout", "duration", DefaultRequestTimeout.String(),
-			"How long one request may take, those for tokens included."),
-		key(sectionGlobal, "legacy-metrics", "bool", "false",
-			"Also exposes the metrics openstack_api_request_duration_seconds, openstack_api_requests_total and "+
-				"openstack_api_request_errors_total, "+
-				"and cloudprovider_openstack_reconcile_duration_seconds, _total and _errors_total, for dashboards that exist."),
-		key(sectionMetadata, "request-timeout", "duration", "",
-			"The older place of request-timeout in [Global], which wins."),
-		key(sectionMetadata, "search-order", "configDrive and metadataService", "",
-			"Checked, and not used: nodes are found by their names and provider IDs."),
+func scopeRows() []row {
+	return []row{
+		{"tenant-id", "string", "",
+			"The project. In another project the manager does not see the existing load balancers."},
+		{"tenant-name", "string", "", "The project by name, instead of its ID. Requires the project's domain."},
+		{"domain-id", "string", "",
+			"The default domain of user and project. Without a project it is the scope of the token."},
+		{"domain-name", "string", "", "The same by name."},
+		{"user-domain-id", "string", "domain-id", "The domain of the user."},
+		{"user-domain-name", "string", "domain-name", "The same by name."},
+		{"tenant-domain-id", "string", "domain-id", "The domain of the project."},
+		{"tenant-domain-name", "string", "domain-name", "The same by name."},
 	}
 }
 
-func placeKeys() []provider.ConfigKey {
-	lb := func(name, kind, doc string) provider.ConfigKey { return key(sectionLoadBalancer, name, kind, "", doc) }
-	return []provider.ConfigKey{
-		key(sectionLoadBalancer, "enabled", "bool", "true",
-			"Whether the manager looks after Services. With false, load balancers that exist stay as they are."),
-		key(sectionLoadBalancer, "internal-lb", "bool", "false",
-			"Makes every Service internal, without a floating IP; a Service cannot undo it."+forLive),
-		lb("subnet-id", "ID",
-			"The subnet of the addresses of load balancers, and of members unless member-subnet-id says otherwise."+forNew),
-		lb("network-id", "ID", "The network of the addresses of load balancers."+forNew),
-		lb("member-subnet-id", "ID", "The subnet of members."+forLive),
-		lb("floating-network-id", "ID",
-			"The network that floating IPs come from. Without it the first external network is used. A floating IP that "+
-				"exists stays."),
-		lb("floating-subnet-id", "ID", "The subnet that floating IPs come from. A floating IP that exists stays."),
-		lb("floating-subnet", "pattern",
-			"Subnets that floating IPs may come from, by name: with * and ?, or a regular expression after ~. A ! in "+
-				"front means all others."),
-		lb("floating-subnet-tags", "list of tags",
-			"Subnets that floating IPs may come from, by tags: any of them, with & in front all of them, with ! in front "+
-				"those without."),
+func transportRows() []row {
+	return []row{
+		{"ca-file", "path", "the system's",
+			"Certificate authorities to trust, in PEM format. Reloaded when the file changes."},
+		{"cert-file", "path", "", "A client certificate, in PEM format. Requires key-file."},
+		{"key-file", "path", "", "The key of the client certificate."},
+		{"tls-insecure", "true", "",
+			"Accepts every certificate, which lets anyone on the way read the credentials. " +
+				"Only the exact word true enables it."},
+		{"request-timeout", "duration", DefaultRequestTimeout.String(),
+			"The timeout of one request, including requests for tokens."},
+		{"legacy-metrics", "bool", "false",
+			"Also exposes the metrics openstack_api_request_duration_seconds, openstack_api_requests_total and " +
+				"openstack_api_request_errors_total, and cloudprovider_openstack_reconcile_duration_seconds, _total and " +
+				"_errors_total, for existing dashboards."},
 	}
 }
 
-func loadBalancerKeys() []provider.ConfigKey {
-	lb := func(name, kind, value, doc string) provider.ConfigKey {
-		return key(sectionLoadBalancer, name, kind, value, doc)
+// placeRows are the keys that [LoadBalancer] and its classes have in common.
+func placeRows() []row {
+	return []row{
+		{"subnet-id", "ID", "",
+			"The subnet of the addresses of load balancers, and of members unless member-subnet-id is set." + forNew},
+		{"network-id", "ID", "", "The network of the addresses of load balancers." + forNew},
+		{"member-subnet-id", "ID", "", "The subnet of members." + forLive},
+		{"floating-network-id", "ID", "",
+			"The network of floating IPs. The default is the first external network. Existing floating IPs stay."},
+		{"floating-subnet-id", "ID", "", "The subnet of floating IPs. Existing floating IPs stay."},
+		{"floating-subnet", "pattern", "",
+			"Allowed subnets of floating IPs by name: with * and ?, or a regular expression after ~. " +
+				"A ! in front selects all others."},
+		{"floating-subnet-tags", "list of tags", "",
+			"Allowed subnets of floating IPs by tags: any of them, with & in front all of them, " +
+				"with ! in front subnets without them."},
 	}
-	return []provider.ConfigKey{
-		lb("lb-version", lbVersion, lbVersion, "There is no other."),
-		lb("lb-provider", strings.Join(octaviaProviders(), ", "), defaultLBProvider,
-			"The driver of new load balancers, which decides what they can do. Load balancers that exist keep theirs."),
-		lb("lb-method", strings.Join(algorithms(), ", "),
+}
+
+func loadBalancerRows() []row {
+	return []row{
+		{"lb-version", lbVersion, lbVersion, "The only supported version."},
+		{"lb-provider", strings.Join(octaviaProviders(), ", "), defaultLBProvider,
+			"Octavia's provider driver for new load balancers, which determines their features. " +
+				"Existing load balancers keep theirs."},
+		{"lb-method", strings.Join(algorithms(), ", "),
 			fmt.Sprintf("%s, with ovn %s", api.AlgorithmRoundRobin, api.AlgorithmSourceIPPort),
-			"How connections are spread over members."+forLive),
-		lb("flavor-id", "ID", "", "Octavia's flavor, where the driver has flavors."+forNew),
-		lb("availability-zone", "string", "", "Octavia's availability zone, where the driver has them."+forNew),
-		lb("manage-security-groups", "bool", "false",
-			"Whether node ports are opened for load balancers on the nodes' ports. With false, groups that were "+
-				"made before are removed."+forLive),
-		lb("node-selector", "label=value list", "",
-			"Only nodes with these labels are members; a label without a value must only be there."+forLive),
-		lb("cascade-delete", "bool", "true",
-			"Whether a load balancer is deleted with everything in it by one call, or piece by piece."),
-		lb("enable-ingress-hostname", "bool", "false",
-			"With the PROXY protocol, writes a host name made of the address and ingress-hostname-suffix into "+
-				"the Service's status instead of the address."+forLive),
-		lb("ingress-hostname-suffix", "domain", defaultHostnameSuffix,
-			"The domain of such host names, which must lead back to the address."+forLive),
-		lb("default-tls-container-ref", "URL", "",
-			"A certificate in Barbican. With it the TCP ports of all Services terminate TLS, unless a Service "+
-				"says otherwise."+forLive),
-		lb("container-store", "barbican or external", storeBarbican,
-			"Whether that certificate is looked up in Barbican before it is used, or is the driver's business alone."),
-		lb("max-shared-lb", "integer", "2",
-			"How many Services may share a load balancer. Those that share one already go on."),
-		lb("provider-requires-serial-api-calls", "bool", "false",
-			"Makes a load balancer piece by piece, for drivers that cannot take all of it at once."),
+			"The load balancing algorithm of pools." + forLive},
+		{"flavor-id", "ID", "", "Octavia's flavor, if the driver has flavors." + forNew},
+		{"availability-zone", "string", "", "Octavia's availability zone, if the driver has them." + forNew},
+		{"manage-security-groups", "bool", "false",
+			"Opens node ports for load balancers on the nodes' ports. With false, existing security groups for this are " +
+				"deleted." + forLive},
+		{"node-selector", "label=value list", "",
+			"Only nodes with these labels are members. A label without a value matches every value." + forLive},
+		{"cascade-delete", "bool", "true",
+			"Deletes a load balancer with everything in it by one call, instead of object by object."},
+		{"enable-ingress-hostname", "bool", "false",
+			"With the PROXY protocol, sets a host name of the address and ingress-hostname-suffix in the Service's " +
+				"status instead of the address." + forLive},
+		{"ingress-hostname-suffix", "domain", defaultHostnameSuffix,
+			"The domain of such host names, which must resolve to the address." + forLive},
+		{"default-tls-container-ref", "URL", "",
+			"A certificate in Barbican. With it the TCP ports of all Services terminate TLS, " +
+				"unless a Service overrides it." + forLive},
+		{"container-store", "barbican or external", storeBarbican,
+			"With barbican, the certificate is looked up there before it is used. With external, only the driver reads it."},
+		{"max-shared-lb", "integer", "2",
+			"The max number of Services that share a load balancer. Services that share one already are not affected."},
+		{"provider-requires-serial-api-calls", "bool", "false",
+			"Creates a load balancer object by object, for drivers that cannot create all in one call."},
 	}
 }
 
-func monitorKeys() []provider.ConfigKey {
-	lb := func(name, kind, value, doc string) provider.ConfigKey {
-		return key(sectionLoadBalancer, name, kind, value, doc+forLive)
+func monitorRows() []row {
+	rows := []row{
+		{"create-monitor", "bool", "false", "Enables health monitors. Without them failed nodes keep getting traffic."},
+		{"monitor-delay", "duration", defaultMonitorDelay.String(), "The time between two health checks, in whole seconds."},
+		{"monitor-timeout", "duration", defaultMonitorTimeout.String(),
+			"The timeout of a health check. It must not exceed monitor-delay."},
+		{"monitor-max-retries", "integer from 1 to 10", "1",
+			"The number of consecutive successes after which a member is healthy."},
+		{"monitor-max-retries-down", "integer from 1 to 10", "3",
+			"The number of consecutive failures after which a member is unhealthy."},
 	}
-	return []provider.ConfigKey{
-		lb("create-monitor", "bool", "false", "Whether members are probed. Without it dead nodes keep getting traffic."),
-		lb("monitor-delay", "duration", defaultMonitorDelay.String(), "The time between two probes, in whole seconds."),
-		lb("monitor-timeout", "duration", defaultMonitorTimeout.String(),
-			"How long an answer may take; no longer than monitor-delay."),
-		lb("monitor-max-retries", "integer from 1 to 10", "1", "How many good answers in a row bring a member back."),
-		lb("monitor-max-retries-down", "integer from 1 to 10", "3", "How many bad answers in a row take a member out."),
+	for i := range rows {
+		rows[i].doc += forLive
 	}
+	return rows
 }
 
 func classKeys() []provider.ConfigKey {
-	section := sectionClass + ` "NAME"`
-	var keys []provider.ConfigKey
-	for _, k := range placeKeys() {
-		if k.Key == "enabled" || k.Key == "internal-lb" {
-			continue
-		}
-		k.Section = section
-		k.Doc = fmt.Sprintf("As %s in [LoadBalancer], for Services with the annotation loadbalancer.openstack.org/class: "+
-			"NAME.", k.Key)
-		keys = append(keys, k)
+	rows := placeRows()
+	for i := range rows {
+		rows[i].doc = fmt.Sprintf(
+			"As %s in [LoadBalancer], for Services with the annotation loadbalancer.openstack.org/class: NAME.", rows[i].key)
 	}
-	return keys
+	return section(sectionClass+` "NAME"`, rows...)
 }
 
-func nodeKeys() []provider.ConfigKey {
-	return []provider.ConfigKey{
-		key(sectionNetworking, "ipv6-support-disabled", "bool", "false", "Leaves IPv6 addresses of nodes out."),
-		key(sectionNetworking, "public-network-name", "string, may be repeated", "",
-			"Networks whose addresses are external addresses of nodes."),
-		key(sectionNetworking, "internal-network-name", "string, may be repeated", "all",
-			"The only networks whose addresses are internal addresses of nodes."),
-		key(sectionNetworking, "address-sort-order", "list of CIDR", "",
-			"The order of nodes' addresses, of which the first internal one is the node's: those in the first range come "+
-				"first, and those in no range last. "+
-				"Changing it changes the addresses of nodes, and with them the members of load balancers and the targets of "+
-				"routes."),
-		key(sectionRoute, "router-id", "ID", "",
-			"The router that gets a route to the pods of each node. Without it, or where Neutron has no extra routes, "+
-				"there are none."),
+func nodeRows() []row {
+	return []row{
+		{"ipv6-support-disabled", "bool", "false", "Ignores IPv6 addresses of nodes."},
+		{"public-network-name", "string, may be repeated", "",
+			"Networks with external addresses of nodes."},
+		{"internal-network-name", "string, may be repeated", "all",
+			"The only networks with internal addresses of nodes."},
+		{"address-sort-order", "list of CIDR", "",
+			"The order of nodes' addresses, of which the first internal one is used: those in the first range come first, " +
+				"and those in no range last. A change changes the addresses of nodes, and with them the members of load " +
+				"balancers and the targets of routes."},
 	}
 }

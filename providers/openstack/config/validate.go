@@ -198,7 +198,7 @@ func (c *Config) validateMonitors(f *commonconfig.File) {
 func (c *Config) validateNetworking(f *commonconfig.File) {
 	for _, item := range splitList(c.Networking.AddressSortOrder) {
 		if _, err := netip.ParsePrefix(item); err != nil {
-			f.Warnf(sectionNetworking, "address-sort-order", "%q is no CIDR such as 10.0.0.0/8, and is left out", item)
+			f.Warnf(sectionNetworking, "address-sort-order", "%q is not a CIDR such as 10.0.0.0/8, and is ignored", item)
 		}
 	}
 	for _, name := range c.Networking.PublicNetworkNames {
