@@ -3,12 +3,12 @@ package instances
 import (
 	"context"
 	"slices"
-	"sync"
 	"time"
 
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 
+	"github.com/unified-ccm/unified-ccm/pkg/common/snapshot"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/api"
 )
 
@@ -20,24 +20,28 @@ const (
 	portMaxAge = time.Minute
 )
 
-// Ports reads the ports of servers and caches them by address. It is safe for concurrent use.
+// Ports reads the ports of servers and caches them. It is safe for concurrent use.
 type Ports struct {
 	api   api.NetworkAPI
-	clock clock.PassiveClock
-
-	mu sync.Mutex
-	// byAddress are the cached ports by each of their fixed addresses, which several networks may share.
-	byAddress map[string][]cachedPort
-}
-
-type cachedPort struct {
-	port api.Port
-	at   time.Time
+	store *snapshot.Store
+	// known are the cached ports, by each of their fixed addresses, which several networks may share.
+	known *snapshot.Table[api.Port]
 }
 
 // NewPorts returns an empty cache.
 func NewPorts(network api.NetworkAPI, c clock.PassiveClock) *Ports {
-	return &Ports{api: network, clock: c, byAddress: map[string][]cachedPort{}}
+	store := snapshot.NewStore(c)
+	return &Ports{api: network, store: store, known: snapshot.NewTable(store, snapshot.Kind[api.Port]{
+		MaxAge: portMaxAge, Index: fixedAddresses,
+	})}
+}
+
+func fixedAddresses(port api.Port) []string {
+	var addresses []string
+	for _, ip := range port.FixedIPs {
+		addresses = append(addresses, ip.Address)
+	}
+	return addresses
 }
 
 // ofServers returns the ports of servers by server ID, in the order of Neutron. It reads the ports of a few
@@ -71,7 +75,7 @@ func (p *Ports) ofServers(ctx context.Context, servers []api.Server) (map[string
 
 // read adds ports to out, for the servers that are its keys.
 func (p *Ports) read(ctx context.Context, f api.PortFilter, out map[string][]api.Port) error {
-	at := p.clock.Now()
+	r := p.store.Begin()
 	list, err := p.api.ListPorts(ctx, f)
 	if err != nil {
 		return err
@@ -79,7 +83,7 @@ func (p *Ports) read(ctx context.Context, f api.PortFilter, out map[string][]api
 	for _, port := range list {
 		if _, ok := out[port.DeviceID]; ok {
 			out[port.DeviceID] = append(out[port.DeviceID], port)
-			p.Put(port, at)
+			p.known.Merge(r, port.ID, port)
 		}
 	}
 	return nil
@@ -155,26 +159,11 @@ func (p *Ports) portsAndNetworks(ctx context.Context, ids []string) ([]api.Port,
 	return found, byID, nil
 }
 
-// Put caches a port that was read or written at the given time.
-func (p *Ports) Put(port api.Port, at time.Time) {
-	p.Invalidate(port)
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	for _, ip := range port.FixedIPs {
-		p.byAddress[ip.Address] = append(p.byAddress[ip.Address], cachedPort{port, at})
-	}
-}
+// Put caches a port as the response to a write showed it.
+func (p *Ports) Put(port api.Port) { p.known.Put(port.ID, port) }
 
 // Invalidate drops a port, so that it is read before its next use.
-func (p *Ports) Invalidate(port api.Port) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	for _, ip := range port.FixedIPs {
-		p.byAddress[ip.Address] = slices.DeleteFunc(p.byAddress[ip.Address], func(c cachedPort) bool {
-			return c.port.ID == port.ID
-		})
-	}
-}
+func (p *Ports) Invalidate(port api.Port) { p.known.MergeMissing(p.store.Begin(), port.ID) }
 
 // ByAddress returns the ports that have these addresses and match. It reads those that are not cached in
 // bulk. Addresses without such a port are absent from the result.
@@ -182,27 +171,24 @@ func (p *Ports) ByAddress(
 	ctx context.Context, addresses []string, match func(address string, port api.Port) bool,
 ) (map[string]api.Port, error) {
 	out := make(map[string]api.Port, len(addresses))
-	now := p.clock.Now()
 	var unknown []string
-	p.mu.Lock()
 	for _, address := range addresses {
-		i := slices.IndexFunc(p.byAddress[address], func(c cachedPort) bool {
-			return now.Sub(c.at) < portMaxAge && match(address, c.port)
-		})
+		cached := p.known.Lookup(address)
+		i := slices.IndexFunc(cached, func(port api.Port) bool { return p.known.Fresh(port.ID) && match(address, port) })
 		if i < 0 {
 			unknown = append(unknown, address)
 			continue
 		}
-		out[address] = p.byAddress[address][i].port
+		out[address] = cached[i]
 	}
-	p.mu.Unlock()
 	for chunk := range slices.Chunk(unknown, idsPerCall) {
+		r := p.store.Begin()
 		list, err := p.api.ListPorts(ctx, api.PortFilter{Addresses: chunk})
 		if err != nil {
 			return nil, err
 		}
 		for _, port := range list {
-			p.Put(port, now)
+			p.known.Merge(r, port.ID, port)
 			for _, ip := range port.FixedIPs {
 				if slices.Contains(chunk, ip.Address) && match(ip.Address, port) {
 					out[ip.Address] = port

@@ -256,7 +256,7 @@ func (s *Source) pair(ctx context.Context, port api.Port, destination string, ch
 			AllowedAddressPairs: &pairs, RevisionNumber: &port.Revision,
 		})
 		if err == nil {
-			s.ports.Put(changed, s.clock.Now())
+			s.ports.Put(changed)
 			return changed, nil
 		}
 		s.ports.Invalidate(port)
