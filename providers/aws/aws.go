@@ -9,11 +9,9 @@ import (
 	"io"
 	"net/http"
 	"regexp"
-	"sync/atomic"
 
 	awssdk "github.com/aws/aws-sdk-go-v2/aws"
 	v1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/util/wait"
 	cloudprovider "k8s.io/cloud-provider"
 	"k8s.io/utils/clock"
 
@@ -82,8 +80,6 @@ type Cloud struct {
 	instances    *instances.Instances
 	routes       *routes.Routes
 	controllers  *nodeControllers
-	balancing    *loadbalancer.Cloud
-	dryRun       atomic.Bool
 }
 
 // parts are what needs to know the region, the VPC and the cluster.
@@ -168,11 +164,11 @@ func (c *Cloud) build(o options, topologyTypes *regexp.Regexp) {
 	})
 	c.instances = instances.New(instances.Options{Provider: ProviderName, Clock: o.clock, IDOfName: idOfName, Nodes: c.Nodes()}, lateInstances{c.parts}, ids)
 	c.routes = newRoutes(lateRoutes{c.parts}, c.instances, c.Nodes())
-	c.balancing = loadbalancer.New(loadbalancer.Options{Connect: c.connectBalancers, InstanceID: ids.Parse, Settings: c.config.balancers(), Clock: o.clock})
+	balancing := loadbalancer.New(loadbalancer.Options{Connect: c.connectBalancers, InstanceID: ids.Parse, Settings: c.config.balancers(), Clock: o.clock})
 	c.loadBalancer = lbcommon.New(lbcommon.Options{
 		Provider: ProviderName, Vocabulary: annotation.Vocabulary(ProviderName),
 		OwnsNode: c.instances.OwnsNode, NodeAddresses: c.instances.NodeAddresses, Clock: o.clock,
-	}, c.balancing)
+	}, balancing)
 	c.controllers = &nodeControllers{
 		flags: o.flags, ids: ids, families: c.config.Global.NodeIPFamilies, clock: o.clock, ec2: c.connectEC2, described: c.describer,
 		legacy: c.connection.legacy,
@@ -218,17 +214,8 @@ func (c *Cloud) knownRegion() string {
 	return region
 }
 
-// Initialize implements cloudprovider.Interface. Unless nothing may be changed, it keeps the marks
-// of load balancers up to date in the background, which make the next start cheap.
-func (c *Cloud) Initialize(_ cloudprovider.ControllerClientBuilder, stop <-chan struct{}) {
-	if !c.dryRun.Load() {
-		go c.balancing.Run(wait.ContextForChannel(stop))
-	}
-}
-
 // SetRuntime implements provider.RuntimeUser.
 func (c *Cloud) SetRuntime(r provider.Runtime) {
-	c.dryRun.Store(r.DryRun)
 	c.loadBalancer.SetRuntime(r)
 }
 

@@ -26,8 +26,9 @@ func (c *Cloud) Observe(ctx context.Context, request lbcommon.Request[Desired]) 
 		return Observed{}, err
 	}
 	key := request.Key
-	if want := request.Want; want != nil && want.Network != nil {
-		made.network.Store().Expect(key, *want.Network)
+	var want *nlb.Desired
+	if request.Want != nil {
+		want = request.Want.Network
 	}
 	depth := func(of annotation.Type) lbcommon.Freshness {
 		if request.Reference.Class == string(of) {
@@ -36,7 +37,7 @@ func (c *Cloud) Observe(ctx context.Context, request lbcommon.Request[Desired]) 
 		return lbcommon.Cached
 	}
 	have := Observed{made: made}
-	if have.Network, err = made.network.Store().Observe(ctx, key, depth(annotation.Network)); err != nil {
+	if have.Network, err = made.network.Store().Observe(ctx, key, want, depth(annotation.Network)); err != nil {
 		return Observed{}, err
 	}
 	have.Classic, err = made.classic.Observe(ctx, key, depth(annotation.Classic))

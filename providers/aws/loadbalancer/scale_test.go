@@ -66,20 +66,12 @@ func TestTwoHundredLoadBalancersWithinTheirBudgets(t *testing.T) {
 	}
 	r.wantCalls("no change", 0)
 
-	r.fingerprints(t, list)
+	r.restartsWithRecords(t, list)
 }
 
-// fingerprints walks on from load balancers that bear none yet.
-func (r *rig) fingerprints(t *testing.T, list []*v1.Service) {
+// restartsWithRecords restarts with load balancers whose applied records are up to date.
+func (r *rig) restartsWithRecords(t *testing.T, list []*v1.Service) {
 	t.Helper()
-	mark := func(most int) {
-		t.Helper()
-		r.log().Reset()
-		if err := r.cloud.Fingerprint(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-		r.wantCalls("fingerprints", most)
-	}
 	start := func(most int) {
 		t.Helper()
 		r.clock.Step(time.Hour)
@@ -87,12 +79,10 @@ func (r *rig) fingerprints(t *testing.T, list []*v1.Service) {
 		for _, svc := range list {
 			r.ensure(svc)
 		}
-		r.wantCalls("a restart with fingerprints", most)
-		r.noMutations("a restart with fingerprints")
-		t.Logf("restart with fingerprints: %d calls", r.log().Len())
+		r.wantCalls("a restart with records", most)
+		r.noMutations("a restart with records")
+		t.Logf("restart with records: %d calls", r.log().Len())
 	}
-	mark(len(list))
-	mark(0)
 	start(250)
 	r.launch("e")
 	r.log().Reset()
@@ -101,19 +91,15 @@ func (r *rig) fingerprints(t *testing.T, list []*v1.Service) {
 			t.Fatal(err)
 		}
 	}
-	r.wantCalls("a node that joins after a restart with fingerprints", 2*len(list)+20)
-	mark(len(list)/20 + 1) // the nodes are the same for all
+	r.wantCalls("a node that joins after a restart with records", 2*len(list)+20)
 	start(250)
 }
 
-// Fingerprints must not hide what an audit looks for, nor what changed while nobody looked.
-func TestFingerprintsHideNothing(t *testing.T) {
+// Applied records must hide neither what an audit looks for, nor what changed while no manager ran.
+func TestAuditIgnoresAppliedRecord(t *testing.T) {
 	r := newRig(t, sim.Options{})
 	svc := service(annotate(annotation.KeyCrossZone, "true", annotation.KeyCertificates, certificateA+","+certificateB))
 	r.ensure(svc)
-	if err := r.cloud.Fingerprint(t.Context()); err != nil {
-		t.Fatal(err)
-	}
 	r.restart()
 	r.ensure(svc)
 	if n := r.log().Count()["DescribeListeners"]; n > 0 {

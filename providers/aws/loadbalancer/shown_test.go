@@ -18,6 +18,7 @@ import (
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/golden"
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/annotation"
+	"github.com/unified-ccm/unified-ccm/providers/aws/names"
 	"github.com/unified-ccm/unified-ccm/providers/aws/sim"
 )
 
@@ -181,9 +182,13 @@ func (r *rig) shownGroup(id string) string {
 	return strings.TrimSpace(fmt.Sprintf("security group %s %s", *out.SecurityGroups[0].GroupName, strings.Join(rules, ", ")))
 }
 
+// shownTags returns tags as lines. The applied record changes with every setting and is not among them.
 func shownTags(tags map[string]string) []string {
 	var out []string
 	for _, key := range slices.Sorted(maps.Keys(tags)) {
+		if key == names.AppliedTag || key == names.TargetsTag {
+			continue
+		}
 		out = append(out, "tag "+key+"="+tags[key])
 	}
 	return out

@@ -27,8 +27,8 @@ const (
 	// ClusterUIDTag holds the UID of the namespace kube-system, which tells clusters apart that
 	// were given the same ID.
 	ClusterUIDTag = "unified-ccm.io/cluster-uid"
-	// AppliedTag holds a hash of everything that was applied to a load balancer except its
-	// targets; TargetsTag holds one of the targets.
+	// AppliedTag holds the applied record of a load balancer without its targets; TargetsTag holds a
+	// digest of the targets.
 	AppliedTag = "unified-ccm.io/applied"
 	TargetsTag = "unified-ccm.io/targets"
 )

@@ -3,7 +3,6 @@ package nlb
 import (
 	"context"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -67,7 +66,7 @@ func (d *differ) createBalancer(ctx context.Context, groups []string) (string, e
 	w := d.want
 	in := &elbv2.CreateLoadBalancerInput{
 		Name: aws.String(w.Name), Type: types.LoadBalancerTypeEnumNetwork, Scheme: types.LoadBalancerSchemeEnum(w.Scheme),
-		IpAddressType: types.IpAddressType(w.AddressType), SecurityGroups: groups, Tags: toTags(w.Tags),
+		IpAddressType: types.IpAddressType(w.AddressType), SecurityGroups: groups, Tags: toTags(merged(w.Tags, d.creationTags)),
 	}
 	in.Subnets, in.SubnetMappings = toMappings(w.Zones)
 	if w.SourceNAT {
@@ -94,7 +93,7 @@ func (d *differ) createBalancer(ctx context.Context, groups []string) (string, e
 	s.balancers.Create(b.ARN, b)
 	s.listeners.Create(b.ARN, []Listener{})
 	s.attributes.Create(b.ARN, newAttributes())
-	s.tags.Create(b.ARN, maps.Clone(w.Tags))
+	s.tags.Create(b.ARN, merged(w.Tags, d.creationTags))
 	return b.ARN, nil
 }
 
@@ -304,7 +303,7 @@ func (d *differ) balancerDelete(b Balancer) plan.Change {
 		Ref: plan.Ref{Kind: kindBalancer, Name: b.Name, Action: plan.Delete},
 		Do: func(ctx context.Context, _ *plan.Handles) error {
 			_, err := d.cloud.options.API.DeleteLoadBalancer(ctx, &elbv2.DeleteLoadBalancerInput{LoadBalancerArn: &b.ARN})
-			return d.wrote(cloudapi.IgnoreNotFound(awserr.Wrap("DeleteLoadBalancer", err)), func(s *Store) { s.deleteBalancer(d.key, b.ARN) })
+			return d.wrote(cloudapi.IgnoreNotFound(awserr.Wrap("DeleteLoadBalancer", err)), func(s *Store) { s.deleteBalancer(b.ARN) })
 		},
 	}
 }

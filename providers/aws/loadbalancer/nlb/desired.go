@@ -111,6 +111,8 @@ type Desired struct {
 	NodeGroups  []string
 	NoNodeRules bool
 	ByCIDR      vpc.ByCIDR
+	// Record is the applied record of all this.
+	Record lbcommon.AppliedRecord
 	// Warnings are for the Service's owner.
 	Warnings []string
 }
@@ -147,6 +149,7 @@ func (c *Cloud) Desire(r Request) (Desired, error) {
 	d.ByCIDR = b.byCIDR(d)
 	d.Managed = b.managedGroup(d)
 	d.Warnings = b.warnings
+	d.Record = d.record(r.Service.Fields)
 	return d, intent.Join(subject, b.problems.Err(subject), zonesErr, groupsErr)
 }
 

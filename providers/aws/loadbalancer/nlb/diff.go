@@ -50,6 +50,8 @@ type differ struct {
 	// those that no longer do.
 	opened  []plan.Ref
 	closing []int
+	// creationTags are tags of a new load balancer besides those that all of its objects have.
+	creationTags map[string]string
 }
 
 func (d *differ) add(changes ...plan.Change) { d.changes = append(d.changes, changes...) }
@@ -80,6 +82,7 @@ func (d *differ) ensure() error {
 	}
 	d.narrow(listeners)
 	d.tags(listeners)
+	d.record()
 	d.warnUnserved()
 	return nil
 }

@@ -203,7 +203,9 @@ func TestStatus(t *testing.T) {
 	}
 }
 
-func TestHashes(t *testing.T) {
+func TestRecordCoversStateAndMembers(t *testing.T) {
+	state := func(d *Desired) string { return d.record(nil).State }
+	members := func(d *Desired) string { return d.record(nil).Members }
 	base := wanted()
 	node := wanted(func(d *Desired) {
 		d.Listeners[0].Group.Targets = append(d.Listeners[0].Group.Targets, WantedTarget{Target: Target{"i-2", 30080}})
@@ -211,13 +213,13 @@ func TestHashes(t *testing.T) {
 	policy := wanted(func(d *Desired) { d.Listeners[0].Policy = "x" })
 	port := wanted(func(d *Desired) { d.Listeners[0].Group.Targets[0].Port = 1 })
 	stopped := wanted(func(d *Desired) { d.Listeners[0].Group.Targets[0].Keep = true })
-	if appliedHash(*base) != appliedHash(*node) || appliedHash(*base) == appliedHash(*policy) {
-		t.Error("the hash of what is applied covers the targets, or leaves out the rest")
+	if state(base) == "" || state(base) != state(node) || state(base) == state(policy) {
+		t.Error("the digest of the state covers the targets, or leaves out the rest")
 	}
-	if targetsHash(*base) == targetsHash(*node) || targetsHash(*base) != targetsHash(*port) || targetsHash(*stopped) != "" {
-		t.Error("the hash of targets is not that of their nodes")
+	if members(base) == members(node) || members(base) != members(port) || members(stopped) != "" {
+		t.Error("the digest of the members is not that of their nodes")
 	}
 	if len(base.Listeners[0].Group.Targets) != 1 {
-		t.Error("hashing has changed what is wanted")
+		t.Error("the digest changes the desired state")
 	}
 }

@@ -12,7 +12,9 @@ import (
 )
 
 // Observe returns what exists of a Service's load balancer.
-func (s *Store) Observe(ctx context.Context, key lbcommon.Key, fresh lbcommon.Freshness) (Observed, error) {
+//
+// What its applied record proves to be as wanted is not read, unless the observation is authoritative.
+func (s *Store) Observe(ctx context.Context, key lbcommon.Key, want *Desired, fresh lbcommon.Freshness) (Observed, error) {
 	if fresh == lbcommon.Authoritative || s.state.IsUncertain(serviceName(key)) {
 		if err := s.readOne(ctx, key, true); err != nil {
 			return Observed{}, err
@@ -22,7 +24,7 @@ func (s *Store) Observe(ctx context.Context, key lbcommon.Key, fresh lbcommon.Fr
 	if err := s.refresh(ctx); err != nil {
 		return Observed{}, err
 	}
-	if err := s.readDetails(ctx, key); err != nil {
+	if err := s.readDetails(ctx, key, want); err != nil {
 		return Observed{}, err
 	}
 	return s.view(ctx, key)

@@ -134,10 +134,11 @@ func (s *Store) readRest(ctx context.Context, key lbcommon.Key, balancer string,
 	return s.readTags(ctx, arns)
 }
 
-// readDetails reads what lists do not show of a Service's load balancer, unless it is known.
-func (s *Store) readDetails(ctx context.Context, key lbcommon.Key) error {
+// readDetails reads what lists do not show of a Service's load balancer, unless it is known or its
+// applied record proves it.
+func (s *Store) readDetails(ctx context.Context, key lbcommon.Key, want *Desired) error {
 	arn := s.find(key)
-	s.trust(key, arn)
+	s.prove(arn, want)
 	work, ctx := newReads(ctx)
 	if arn != "" && !(s.listeners.Fresh(arn) && s.attributes.Fresh(arn)) {
 		work.Go(func() error { return s.readListeners(ctx, arn, s.describeListeners) })

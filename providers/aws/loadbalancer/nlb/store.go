@@ -50,10 +50,8 @@ type Store struct {
 	tags            *snapshot.Table[map[string]string]
 
 	mu sync.Mutex
-	// expected is what Services were last seen to ask for.
-	expected map[string]expectation
-	// askedAt is when one of them last changed.
-	askedAt time.Time
+	// records are the members that are still to be recorded, by load balancer.
+	records map[string]string
 }
 
 // Index keys of the tables.
@@ -67,7 +65,7 @@ const (
 )
 
 func newStore(o Options) *Store {
-	s := &Store{options: o, state: snapshot.NewStore(o.Clock), expected: map[string]expectation{}}
+	s := &Store{options: o, state: snapshot.NewStore(o.Clock), records: map[string]string{}}
 	s.balancers = snapshot.NewTable(s.state, snapshot.Kind[Balancer]{
 		ID: func(b Balancer) string { return b.ARN }, List: s.listBalancers, MaxAge: listAge, Settle: settleTime,
 		Index: func(b Balancer) []string {
@@ -152,10 +150,8 @@ func (s *Store) deleteListener(balancer, listener string) {
 }
 
 // deleteBalancer removes a load balancer with its listeners. Its target groups stay.
-func (s *Store) deleteBalancer(key lbcommon.Key, arn string) {
-	s.mu.Lock()
-	delete(s.expected, serviceName(key))
-	s.mu.Unlock()
+func (s *Store) deleteBalancer(arn string) {
+	s.forgetMembers(arn)
 	s.balancers.Delete(arn)
 	s.relink(arn)
 }

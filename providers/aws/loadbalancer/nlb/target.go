@@ -142,11 +142,12 @@ func (d *differ) deregisterSome(ctx context.Context, arn string, targets []Targe
 	return errors.Join(d.deregisterSome(ctx, arn, targets[:half]), d.deregisterSome(ctx, arn, targets[half:]))
 }
 
-// wroteTargets books targets that were registered or removed.
+// wroteTargets notes targets that were registered or removed.
 func (d *differ) wroteTargets(err error, arn string, targets []Target, state types.TargetHealthStateEnum) error {
-	return d.wrote(err, func(s *Store) {
-		s.updateTargets(arn, targets, state)
-	})
+	if b := d.have.Balancer; b != nil {
+		d.cloud.store.forgetMembers(b.ARN)
+	}
+	return d.wrote(err, func(s *Store) { s.updateTargets(arn, targets, state) })
 }
 
 // adviseTargets says what to do when there are too many targets.

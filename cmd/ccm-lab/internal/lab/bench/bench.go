@@ -66,8 +66,6 @@ const (
 	idle = time.Minute
 	// patience is how long a phase may last.
 	patience = 10 * time.Minute
-	// notes is how long a manager has, once it has started, to note what makes its next start cheap.
-	notes = 45 * time.Second
 	// refreshEvery is the --node-status-update-frequency under which the refresh is measured. Its
 	// default is 5m; like that one it is longer than what a refresh may take from memory, so that
 	// it has to ask the cloud.

@@ -206,13 +206,8 @@ func (r *runner) stop(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// stopWhenCalm lets the manager finish what it does in the background.
+// stopWhenCalm lets the manager finish its work.
 func (r *runner) stopWhenCalm(ctx context.Context) error {
-	select {
-	case <-time.After(notes):
-	case <-ctx.Done():
-		return ctx.Err()
-	}
 	return errors.Join(r.untilCalm(ctx), r.stop(ctx))
 }
 
