@@ -1,6 +1,6 @@
 // Package aws is the provider of Amazon Web Services: EC2 instances and Fargate as nodes, network
-// and classic load balancers, and pod routes in the VPC's route tables. It finds and continues
-// what earlier managers of clusters on AWS have made, by the names and tags of package names.
+// and classic load balancers, and pod routes in the VPC's route tables. It adopts the objects of
+// other managers on AWS by the names and tags of package names.
 package aws
 
 import (
@@ -9,85 +9,96 @@ import (
 	"io"
 	"net/http"
 	"regexp"
+	"time"
 
 	awssdk "github.com/aws/aws-sdk-go-v2/aws"
 	v1 "k8s.io/api/core/v1"
 	cloudprovider "k8s.io/cloud-provider"
 	"k8s.io/utils/clock"
 
-	"github.com/unified-ccm/unified-ccm/pkg/common/instances"
+	commoninstances "github.com/unified-ccm/unified-ccm/pkg/common/instances"
 	lbcommon "github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
 	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
-	"github.com/unified-ccm/unified-ccm/pkg/common/routes"
+	commonroutes "github.com/unified-ccm/unified-ccm/pkg/common/routes"
 	"github.com/unified-ccm/unified-ccm/pkg/common/snapshot"
+	"github.com/unified-ccm/unified-ccm/providers/aws/api"
+	"github.com/unified-ccm/unified-ccm/providers/aws/client"
+	"github.com/unified-ccm/unified-ccm/providers/aws/config"
+	"github.com/unified-ccm/unified-ccm/providers/aws/controllers"
+	"github.com/unified-ccm/unified-ccm/providers/aws/identity"
+	"github.com/unified-ccm/unified-ccm/providers/aws/instances"
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer"
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/annotation"
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/vpc"
 	"github.com/unified-ccm/unified-ccm/providers/aws/names"
+	"github.com/unified-ccm/unified-ccm/providers/aws/routes"
 )
 
-// ProviderName is the registry key, the scheme of provider IDs and the metric label alike. It can
-// never change.
+// ProviderName is the registry key, the scheme of provider IDs and the metric label. It can never
+// change.
 const ProviderName = names.Scheme
+
+// connectRetry is the time after which a failed discovery of region or cluster is retried. Until then
+// all callers get the same error, since an attempt may run into the timeout of the metadata service.
+const connectRetry = 5 * time.Second
 
 func init() { provider.Register(Descriptor()) }
 
-// Descriptor is what the provider says about itself.
+// Descriptor describes the provider to the registry.
 func Descriptor() provider.Descriptor {
-	flags := &flags{}
+	flags := &controllers.Flags{}
 	return provider.Descriptor{
 		Name:               ProviderName,
 		Title:              "Amazon Web Services",
 		Summary:            "EC2 instances as nodes, network and classic load balancers, and pod routes in the VPC's route tables.",
-		Config:             configKeys(),
+		Config:             config.Keys(),
 		Annotations:        annotation.Documentation(),
 		AnnotationPrefixes: annotation.Prefixes(),
 		Portable:           annotation.Portable(),
 		Capabilities:       provider.Capabilities{LoadBalancer: true, InstancesV2: true, Routes: true},
-		Flags:              flags.add,
-		InheritedFlags:     inheritedFlags(),
-		Controllers:        controllers(),
-		ValidateConfig:     configuration.Validate,
-		ShowConfig:         configuration.Show,
+		Flags:              flags.Add,
+		InheritedFlags:     controllers.InheritedFlags(),
+		Controllers:        controllers.All(),
+		ValidateConfig:     config.Reader.Validate,
+		ShowConfig:         config.Reader.Show,
 		New:                func(r io.Reader) (cloudprovider.Interface, error) { return factory(r, flags) },
 	}
 }
 
-// factory implements cloudprovider.Factory. The registry holds its lock meanwhile, so nothing here
-// calls the network; Check does.
-func factory(r io.Reader, f *flags) (cloudprovider.Interface, error) {
-	cfg, _, err := configuration.From(r)
+// factory implements cloudprovider.Factory. The registry holds its lock while it runs, so it makes no
+// network call; Check does.
+func factory(r io.Reader, f *controllers.Flags) (cloudprovider.Interface, error) {
+	cfg, _, err := config.Reader.From(r)
 	if err != nil {
 		return nil, err
 	}
 	return NewCloud(cfg, withFlags(f))
 }
 
-// balancers are the load balancers of Services.
+// balancers implements cloudprovider.LoadBalancer.
 type balancers = lbcommon.Controller[loadbalancer.SharedState, loadbalancer.Desired, loadbalancer.Observed]
 
-// Cloud implements cloudprovider.Interface. It only hands out what NewCloud has built. Which
-// region, VPC and cluster it is about may be known only when the first call is made.
+// Cloud implements cloudprovider.Interface. It discovers region, VPC and cluster with the first call
+// that needs them, unless they are configured.
 type Cloud struct {
 	provider.Base
 
-	config     Config
-	connection *connection
+	config     config.Config
+	client     *client.Client
 	region     *snapshot.Value[string]
-	parts      *snapshot.Value[*parts]
+	connection *snapshot.Value[connection]
 
 	loadBalancer *balancers
-	instances    *instances.Instances
-	routes       *routes.Routes
-	controllers  *nodeControllers
+	instances    *commoninstances.Instances
+	routes       *commonroutes.Routes
+	source       *instances.Source
+	controllers  *controllers.Starter
 }
 
-// parts are what needs to know the region, the VPC and the cluster.
-type parts struct {
-	identity  identity
-	clients   *clients
-	instances *instanceSource
-	routes    *routeSource
+// connection is the cluster and the clients for its region.
+type connection struct {
+	identity identity.Identity
+	clients  *client.Clients
 }
 
 var (
@@ -107,116 +118,176 @@ type options struct {
 	transport   http.RoundTripper
 	clock       clock.WithTicker
 	credentials awssdk.CredentialsProvider
-	flags       *flags
+	flags       *controllers.Flags
+	attempts    int
 }
 
-// WithTransport sends all requests through rt, those to the metadata service and for credentials included.
+// WithTransport sends all requests through rt, including those to the metadata service and for credentials.
 func WithTransport(rt http.RoundTripper) Option { return func(o *options) { o.transport = rt } }
 
 // WithClock sets the clock of everything but deadlines.
 func WithClock(c clock.WithTicker) Option { return func(o *options) { o.clock = c } }
 
-// WithCredentials signs all requests with p instead of what the SDK's default chain finds.
+// WithCredentials signs all requests with p instead of the SDK's default chain.
 func WithCredentials(p awssdk.CredentialsProvider) Option {
 	return func(o *options) { o.credentials = p }
 }
 
-func withFlags(f *flags) Option { return func(o *options) { o.flags = f } }
+func withFlags(f *controllers.Flags) Option { return func(o *options) { o.flags = f } }
 
 // NewCloud returns the provider for a valid configuration. It makes no call.
-func NewCloud(cfg Config, opts ...Option) (*Cloud, error) {
-	o := options{clock: clock.RealClock{}, flags: &flags{}}
+func NewCloud(cfg config.Config, opts ...Option) (*Cloud, error) {
+	o := options{clock: clock.RealClock{}, flags: &controllers.Flags{}}
 	for _, set := range opts {
 		set(&o)
 	}
-	topologyTypes, err := cfg.topologyPattern()
+	topologyTypes, err := cfg.TopologyPattern()
 	if err != nil {
 		return nil, fmt.Errorf("SupportedTopologyInstanceTypePattern: %w", err)
 	}
 	c := &Cloud{Base: provider.NewBase(ProviderName), config: cfg}
-	c.connection = newConnection(connectionOptions{
-		Config: &c.config, Transport: o.transport, Clock: o.clock, Credentials: o.credentials,
+	c.client = client.New(client.Options{
+		Config: &c.config, Transport: o.transport, Clock: o.clock, Credentials: o.credentials, Attempts: o.attempts,
 	})
+	c.region = newOnce(o.clock, func(ctx context.Context) (string, error) {
+		return identity.Region(ctx, &c.config, c.client.Metadata)
+	})
+	c.connection = newOnce(o.clock, c.connect)
 	c.build(o, topologyTypes)
 	return c, nil
 }
 
+// newOnce returns a value that is built by the first call that needs it.
+func newOnce[T any](c clock.PassiveClock, build func(context.Context) (T, error)) *snapshot.Value[T] {
+	return snapshot.NewValue(snapshot.ValueOptions[T]{Read: build, Clock: c, RetryAfter: connectRetry})
+}
+
+// build builds the implementations of the framework's interfaces.
 func (c *Cloud) build(o options, topologyTypes *regexp.Regexp) {
 	ids := names.ProviderIDs(c.knownRegion)
-	c.region = newOnce(o.clock, func(ctx context.Context) (string, error) {
-		return regionOf(ctx, &c.config, c.connection.metadata)
+	c.source = instances.New(instances.Options{
+		Connect: c.connectInstances, ProviderIDs: ids, Families: c.config.Global.NodeIPFamilies,
+		TopologyTypes: topologyTypes, Clock: o.clock, Nodes: c.Nodes(),
 	})
-	c.parts = newOnce(o.clock, func(ctx context.Context) (*parts, error) {
-		p, err := c.connect(ctx)
-		if ctx.Err() == nil { // else it says nothing
-			c.connection.health.Set(needIdentity, err)
-		}
-		if err != nil {
-			return nil, err
-		}
-		in := scope{ClusterID: p.identity.ClusterID, VPC: p.identity.VPC, Region: p.identity.Region}
-		p.instances = newInstanceSource(instanceSourceOptions{
-			EC2: p.clients.ec2, Scope: func(context.Context) (scope, error) { return in, nil }, ProviderIDs: ids,
-			Families: c.config.Global.NodeIPFamilies, TopologyTypes: topologyTypes, Clock: o.clock, Nodes: c.Nodes(),
-		})
-		p.routes = newRouteSource(routeSourceOptions{TableID: c.config.Global.RouteTableID, Instances: p.instances})
-		return p, nil
+	c.instances = commoninstances.New(commoninstances.Options{
+		Provider: ProviderName, Clock: o.clock, IDOfName: instances.IDOfNodeName, Nodes: c.Nodes(),
+	}, c.source, ids)
+	c.routes = routes.New(routes.NewSource(routes.Options{
+		Connect: c.connectInstances, TableID: c.config.Global.RouteTableID, Instances: c.source, Clock: o.clock,
+	}), c.instances, c.Nodes())
+	balancing := loadbalancer.New(loadbalancer.Options{
+		Connect: c.connectBalancers, InstanceID: ids.Parse, Settings: loadBalancerSettings(&c.config), Clock: o.clock,
 	})
-	c.instances = instances.New(instances.Options{Provider: ProviderName, Clock: o.clock, IDOfName: idOfName, Nodes: c.Nodes()}, lateInstances{c.parts}, ids)
-	c.routes = newRoutes(lateRoutes{c.parts}, c.instances, c.Nodes())
-	balancing := loadbalancer.New(loadbalancer.Options{Connect: c.connectBalancers, InstanceID: ids.Parse, Settings: c.config.balancers(), Clock: o.clock})
 	c.loadBalancer = lbcommon.New(lbcommon.Options{
 		Provider: ProviderName, Vocabulary: annotation.Vocabulary(ProviderName),
 		OwnsNode: c.instances.OwnsNode, NodeAddresses: c.instances.NodeAddresses, Clock: o.clock,
 	}, balancing)
-	c.controllers = &nodeControllers{
-		flags: o.flags, ids: ids, families: c.config.Global.NodeIPFamilies, clock: o.clock, ec2: c.connectEC2, described: c.describer,
-		legacy: c.connection.legacy,
+	c.controllers = &controllers.Starter{
+		Flags: o.flags, IDs: ids, Families: c.config.Global.NodeIPFamilies, EC2: c.connectEC2, Instances: c.source,
+		Clock: o.clock, Legacy: c.client.LegacyMetrics(),
 	}
 }
 
-// connectBalancers is what load balancers need to know about the cluster.
+// loadBalancerSettings returns the settings of load balancers from the configuration.
+func loadBalancerSettings(cfg *config.Config) loadbalancer.Settings {
+	g := cfg.Global
+	s := loadbalancer.Settings{
+		ManagedGroups: g.NLBSecurityGroupMode == config.GroupsManaged, ClassicGroup: g.ElbSecurityGroup,
+		NoNodeRules: g.DisableSecurityGroupIngress,
+	}
+	if g.ClusterServiceLoadBalancerHealthProbeMode == config.ProbeShared {
+		s.Shared = &annotation.SharedProbe{
+			Port: g.ClusterServiceSharedLoadBalancerHealthProbePort, Path: g.ClusterServiceSharedLoadBalancerHealthProbePath,
+		}
+	}
+	return s
+}
+
+// connect discovers the cluster and makes the clients for its region.
+func (c *Cloud) connect(ctx context.Context) (connection, error) {
+	conn, err := c.discover(ctx)
+	if ctx.Err() == nil { // a cancelled caller learns nothing about the cluster
+		c.client.SetIdentityError(err)
+	}
+	return conn, err
+}
+
+func (c *Cloud) discover(ctx context.Context) (connection, error) {
+	region, err := c.region.Get(ctx)
+	if err != nil {
+		return connection{}, err
+	}
+	clients, err := c.client.Connect(ctx, region)
+	if err != nil {
+		return connection{}, err
+	}
+	id, err := identity.Discover(ctx, &c.config, region, clients.EC2, c.client.Metadata)
+	return connection{id, clients}, err
+}
+
+// connectInstances returns the connection of nodes and routes.
+func (c *Cloud) connectInstances(ctx context.Context) (instances.Connection, error) {
+	conn, err := c.connection.Get(ctx)
+	if err != nil {
+		return instances.Connection{}, err
+	}
+	id := conn.identity
+	scope := instances.Scope{ClusterID: id.ClusterID, VPC: id.VPC, Region: id.Region}
+	return instances.Connection{EC2: conn.clients.EC2, Scope: scope}, nil
+}
+
+// connectBalancers returns the connection of load balancers.
 func (c *Cloud) connectBalancers(ctx context.Context) (loadbalancer.Connection, error) {
-	p, err := c.parts.Get(ctx)
+	conn, err := c.connection.Get(ctx)
 	if err != nil {
 		return loadbalancer.Connection{}, err
 	}
+	id := conn.identity
 	return loadbalancer.Connection{
-		EC2: p.clients.ec2, ELB: p.clients.elb, ELBV2: p.clients.elbv2,
-		VPC: p.identity.VPC, Cluster: vpc.Cluster{ID: p.identity.ClusterID, Legacy: p.identity.Legacy}, FallbackSubnet: p.identity.Subnet,
-		Instances: p.instances,
+		EC2: conn.clients.EC2, ELB: conn.clients.ELB, ELBV2: conn.clients.ELBV2,
+		VPC: id.VPC, Cluster: vpc.Cluster{ID: id.ClusterID, Legacy: id.LegacyTag}, FallbackSubnet: id.Subnet,
+		Instances: c.source,
 	}, nil
 }
 
-// connect finds out which cluster it is and makes the clients.
-func (c *Cloud) connect(ctx context.Context) (*parts, error) {
-	region, err := c.region.Get(ctx)
+// connectEC2 returns the client of EC2.
+func (c *Cloud) connectEC2(ctx context.Context) (api.EC2, error) {
+	conn, err := c.connection.Get(ctx)
 	if err != nil {
 		return nil, err
 	}
-	clients, err := c.connection.connect(ctx, region)
-	if err != nil {
-		return nil, err
-	}
-	id, err := identify(ctx, &c.config, region, clients.ec2, c.connection.metadata)
-	if err != nil {
-		return nil, err
-	}
-	return &parts{identity: id, clients: clients}, nil
+	return conn.clients.EC2, nil
 }
 
-// knownRegion is the region as far as it is known without a call, "" if it is not.
+// knownRegion returns the region if it is known without a call, else "".
 func (c *Cloud) knownRegion() string {
-	if region := c.config.region(); region != "" {
+	if region := c.config.Region(); region != "" {
 		return region
 	}
 	region, _ := c.region.Peek()
 	return region
 }
 
+// Check implements provider.Checker. It discovers the cluster and verifies the credentials.
+func (c *Cloud) Check(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, client.CallTimeout)
+	defer cancel()
+	conn, err := c.connection.Get(ctx)
+	if err != nil {
+		return err
+	}
+	return c.client.Check(ctx, conn.clients)
+}
+
+// Health implements provider.HealthReporter.
+func (c *Cloud) Health() []provider.PartHealth { return c.client.Health() }
+
 // SetRuntime implements provider.RuntimeUser.
-func (c *Cloud) SetRuntime(r provider.Runtime) {
-	c.loadBalancer.SetRuntime(r)
+func (c *Cloud) SetRuntime(r provider.Runtime) { c.loadBalancer.SetRuntime(r) }
+
+// StartController implements provider.ControllerStarter.
+func (c *Cloud) StartController(ctx context.Context, name string, cc provider.ControllerContext) (bool, error) {
+	return c.controllers.StartController(ctx, name, cc)
 }
 
 // OwnsNode implements provider.NodeOwner.

@@ -11,37 +11,24 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
-	"github.com/unified-ccm/unified-ccm/pkg/common/conformance"
 	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
 	kit "github.com/unified-ccm/unified-ccm/pkg/common/sim"
+	"github.com/unified-ccm/unified-ccm/providers/aws/config"
+	"github.com/unified-ccm/unified-ccm/providers/aws/internal/testcloud"
 	"github.com/unified-ccm/unified-ccm/providers/aws/sim"
 )
-
-// newWorld is a simulated cloud with one instance, on which the manager runs.
-func newWorld(t *testing.T, o sim.Options) (*sim.Cloud, *v1.Node) {
-	t.Helper()
-	world, err := sim.New(o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	node, err := world.Launch(conformance.Machine{Name: "self"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return world, node
-}
 
 // newManager is a manager with an empty memory and these lines in section [Global].
 func newManager(t *testing.T, rt http.RoundTripper, conf string) *Cloud {
 	t.Helper()
-	cfg, _, err := ReadConfig("", []byte("[Global]\n"+conf))
+	cfg, _, err := config.Read("", []byte("[Global]\n"+conf))
 	if err != nil {
 		t.Fatal(err)
 	}
 	return newManagerOf(t, rt, cfg)
 }
 
-func newManagerOf(t *testing.T, rt http.RoundTripper, cfg Config) *Cloud {
+func newManagerOf(t *testing.T, rt http.RoundTripper, cfg config.Config) *Cloud {
 	t.Helper()
 	c, err := NewCloud(cfg, WithTransport(rt), WithCredentials(credentials.NewStaticCredentialsProvider("AKIAEXAMPLE", "secret", "")))
 	if err != nil {
@@ -50,42 +37,33 @@ func newManagerOf(t *testing.T, rt http.RoundTripper, cfg Config) *Cloud {
 	return c
 }
 
-// operations are the calls that the cloud saw, in order.
-func operations(world *sim.Cloud) []string {
-	var out []string
-	for _, call := range world.Front().Log().Calls() {
-		out = append(out, call.Operation.Name)
-	}
-	return out
-}
-
 func TestCallsBeforeTheFirstQuestion(t *testing.T) {
-	world, _ := newWorld(t, sim.Options{})
+	world, _ := testcloud.WithSelf(t, sim.Options{})
 	c := newManager(t, world.Front().Transport(), "")
-	if got := operations(world); len(got) > 0 {
+	if got := testcloud.Operations(world); len(got) > 0 {
 		t.Errorf("NewCloud makes calls: %v", got)
 	}
 	if err := c.Check(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	want := []string{"PutToken", "GetMetadata", "GetMetadata", "DescribeInstances", "GetCallerIdentity"}
-	if diff := cmp.Diff(want, operations(world)); diff != "" {
+	if diff := cmp.Diff(want, testcloud.Operations(world)); diff != "" {
 		t.Errorf("calls of Check (-want +got):\n%s", diff)
 	}
-	p, err := c.parts.Get(t.Context())
+	p, err := c.connection.Get(t.Context())
 	if err != nil || p.identity.Region != "us-west-2" || p.identity.ClusterID != "sim" || !strings.HasPrefix(p.identity.VPC, "vpc-") || !strings.HasPrefix(p.identity.Subnet, "subnet-") {
 		t.Errorf("identity %+v, %v", p.identity, err)
 	}
 }
 
 func TestMetadataServiceIsNotNeeded(t *testing.T) {
-	world, node := newWorld(t, sim.Options{})
+	world, node := testcloud.WithSelf(t, sim.Options{})
 	world.Front().SetFaults(kit.Fault{Kind: kit.FaultError, Operation: "GetMetadata", Times: kit.Always})
 	c := newManager(t, world.Front().Transport(), "Region = us-west-2\nVPC = vpc-0123\nKubernetesClusterID = sim\n")
 	if err := c.Check(t.Context()); err != nil {
 		t.Error(err)
 	}
-	if diff := cmp.Diff([]string{"GetCallerIdentity"}, operations(world)); diff != "" {
+	if diff := cmp.Diff([]string{"GetCallerIdentity"}, testcloud.Operations(world)); diff != "" {
 		t.Errorf("calls (-want +got):\n%s", diff)
 	}
 	node.Spec.ProviderID = "aws:///us-west-2a/" + world.Instance("self")
@@ -95,7 +73,7 @@ func TestMetadataServiceIsNotNeeded(t *testing.T) {
 }
 
 func TestOwnsNode(t *testing.T) {
-	world, _ := newWorld(t, sim.Options{})
+	world, _ := testcloud.WithSelf(t, sim.Options{})
 	c := newManager(t, world.Front().Transport(), "")
 	node := func(id string) *v1.Node {
 		return &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n"}, Spec: v1.NodeSpec{ProviderID: id}}
@@ -116,7 +94,7 @@ func TestOwnsNode(t *testing.T) {
 }
 
 func TestDeniedIsNotGone(t *testing.T) {
-	world, node := newWorld(t, sim.Options{Allow: func(action string) bool { return !strings.HasPrefix(action, "ec2:") }})
+	world, node := testcloud.WithSelf(t, sim.Options{Allow: func(action string) bool { return !strings.HasPrefix(action, "ec2:") }})
 	c := newManager(t, world.Front().Transport(), "Region = us-west-2\nVPC = vpc-0123\nKubernetesClusterID = sim\n")
 	node.Spec.ProviderID = "aws:///us-west-2a/" + world.Instance("self")
 	exists, err := c.instances.InstanceExists(t.Context(), node)

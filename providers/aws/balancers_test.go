@@ -12,11 +12,15 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
+	"github.com/unified-ccm/unified-ccm/providers/aws/internal/testcloud"
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/annotation"
 	"github.com/unified-ccm/unified-ccm/providers/aws/sim"
 )
 
 // webService is a Service of one port; a network load balancer's if kind is nlb, else a classic one's.
+// clusterName is the name of the cluster that the framework passes.
+const clusterName = "kubernetes"
+
 func webService(kind string) *v1.Service {
 	svc := &v1.Service{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web", UID: "0123abcd-4567-89ef-0123-456789abcdef", Annotations: map[string]string{}},
@@ -37,12 +41,12 @@ func TestHostNamesOfEveryPartition(t *testing.T) {
 	} {
 		for _, kind := range []string{"", "nlb"} {
 			t.Run(region+" "+kind, func(t *testing.T) {
-				world, node := newWorld(t, sim.Options{Region: region})
+				world, node := testcloud.WithSelf(t, sim.Options{Region: region})
 				node.Spec.ProviderID = "aws:///" + region + "a/" + world.Instance("self")
 				nodes := []*v1.Node{node}
 				svc := webService(kind)
 				manager := func() *Cloud { return newManager(t, world.Front().Transport(), "") }
-				status, err := manager().loadBalancer.EnsureLoadBalancer(t.Context(), cluster, svc, nodes)
+				status, err := manager().loadBalancer.EnsureLoadBalancer(t.Context(), clusterName, svc, nodes)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -52,17 +56,17 @@ func TestHostNamesOfEveryPartition(t *testing.T) {
 				svc.Status.LoadBalancer = *status
 				world.Front().Log().Reset()
 				again := manager()
-				if _, err := again.loadBalancer.EnsureLoadBalancer(t.Context(), cluster, svc, nodes); err != nil {
+				if _, err := again.loadBalancer.EnsureLoadBalancer(t.Context(), clusterName, svc, nodes); err != nil {
 					t.Errorf("after a restart: %v", err)
 				}
 				if calls := world.Front().Log().Mutations(); len(calls) > 0 {
 					t.Errorf("a restart changes something: %v", calls)
 				}
 				other := map[string]string{"": "nlb", "nlb": ""}[kind]
-				if _, err := again.loadBalancer.EnsureLoadBalancer(t.Context(), cluster, webService(other), nodes); !cloudapi.Is(err, cloudapi.Invalid) || !strings.Contains(err.Error(), annotation.KeyType) {
+				if _, err := again.loadBalancer.EnsureLoadBalancer(t.Context(), clusterName, webService(other), nodes); !cloudapi.Is(err, cloudapi.Invalid) || !strings.Contains(err.Error(), annotation.KeyType) {
 					t.Errorf("a change of type: %v", err)
 				}
-				if err := again.loadBalancer.EnsureLoadBalancerDeleted(t.Context(), cluster, svc); err != nil {
+				if err := again.loadBalancer.EnsureLoadBalancerDeleted(t.Context(), clusterName, svc); err != nil {
 					t.Error(err)
 				}
 			})
@@ -75,14 +79,14 @@ func TestHostNamesOfEveryPartition(t *testing.T) {
 func TestEveryStateOfALoadBalancer(t *testing.T) {
 	for _, state := range elbv2types.LoadBalancerStateEnum("").Values() {
 		t.Run(string(state), func(t *testing.T) {
-			world, node := newWorld(t, sim.Options{})
+			world, node := testcloud.WithSelf(t, sim.Options{})
 			node.Spec.ProviderID = "aws:///us-west-2a/" + world.Instance("self")
 			svc, nodes := webService("nlb"), []*v1.Node{node}
-			if _, err := newManager(t, world.Front().Transport(), "").loadBalancer.EnsureLoadBalancer(t.Context(), cluster, svc, nodes); err != nil {
+			if _, err := newManager(t, world.Front().Transport(), "").loadBalancer.EnsureLoadBalancer(t.Context(), clusterName, svc, nodes); err != nil {
 				t.Fatal(err)
 			}
 			world.Front().Log().Reset()
-			said := &wire{to: world.Front().Transport(), changeOnly: "DescribeLoadBalancers", change: func(resp *http.Response) {
+			said := &testcloud.Recorder{Base: world.Front().Transport(), ChangeOnly: "DescribeLoadBalancers", Change: func(resp *http.Response) {
 				body, err := io.ReadAll(resp.Body)
 				if err != nil {
 					t.Error(err)
@@ -90,7 +94,7 @@ func TestEveryStateOfALoadBalancer(t *testing.T) {
 				body = bytes.ReplaceAll(body, []byte("<Code>active</Code>"), []byte("<Code>"+string(state)+"</Code>"))
 				resp.Body, resp.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
 			}}
-			status, err := newManager(t, said, "").loadBalancer.EnsureLoadBalancer(t.Context(), cluster, svc, nodes)
+			status, err := newManager(t, said, "").loadBalancer.EnsureLoadBalancer(t.Context(), clusterName, svc, nodes)
 			if failed := state == elbv2types.LoadBalancerStateEnumFailed; failed != (err != nil) || !failed && len(status.Ingress) != 1 {
 				t.Errorf("status %+v, error %v", status, err)
 			}
@@ -102,26 +106,4 @@ func TestEveryStateOfALoadBalancer(t *testing.T) {
 			}
 		})
 	}
-}
-
-// TestNothingDefeatsTheSnapshotOfInstances pins that nodes which no list of the cluster's instances
-// can show (Fargate's, one without the cluster's tag, one that is gone, one of another region) do not
-// make load balancers read instances again and again.
-func TestNothingDefeatsTheSnapshotOfInstances(t *testing.T) {
-	w := newNodeWorld(t, sim.Options{})
-	own, untagged, gone := w.machine("own"), w.machine("untagged"), w.machine("gone")
-	w.setTags(untagged, map[string]string{"Name": "untagged"})
-	if err := w.cloud.Terminate("gone"); err != nil {
-		t.Fatal(err)
-	}
-	fargate, _ := w.fargate("us-west-2a")
-	asked := []string{own, untagged, gone, fargate, "i-0fedcba9876543210"}
-	w.cloud.Front().Log().Reset()
-	for range 200 {
-		got, err := w.source.Described(t.Context(), asked, false)
-		if err != nil || len(got[own].SecurityGroups) == 0 || len(got[untagged].SecurityGroups) == 0 {
-			t.Fatalf("instances %v, %v", got, err)
-		}
-	}
-	w.wantCalls(1)
 }

@@ -16,6 +16,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	kit "github.com/unified-ccm/unified-ccm/pkg/common/sim"
+	"github.com/unified-ccm/unified-ccm/providers/aws/config"
+	"github.com/unified-ccm/unified-ccm/providers/aws/internal/testcloud"
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/annotation"
 	"github.com/unified-ccm/unified-ccm/providers/aws/names"
 	"github.com/unified-ccm/unified-ccm/providers/aws/sim"
@@ -34,21 +36,21 @@ type trial struct {
 	*Cloud
 	world    *sim.Cloud
 	node     *v1.Node
-	wire     *wire
+	wire     *testcloud.Recorder
 	warnings []string
 }
 
 func try(t *testing.T, conf string) *trial {
 	t.Helper()
-	world, node := newWorld(t, sim.Options{IPv6: true})
+	world, node := testcloud.WithSelf(t, sim.Options{IPv6: true})
 	group, err := world.AddSecurityGroup("shared", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	node.Spec.ProviderID = "aws:///us-west-2a/" + world.Instance("self")
-	r := &trial{world: world, node: node, wire: &wire{to: world.Front().Transport()}}
+	r := &trial{world: world, node: node, wire: &testcloud.Recorder{Base: world.Front().Transport()}}
 	conf = strings.ReplaceAll(conf, "{shared}", group)
-	cfg, warnings, err := ReadConfig("", []byte("[Global]\n"+conf))
+	cfg, warnings, err := config.Read("", []byte("[Global]\n"+conf))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -66,14 +68,14 @@ const probing = "ClusterServiceLoadBalancerHealthProbeMode = Shared\n"
 
 func configEffects() map[string]configEffect {
 	section := func(service, region, url, signing, more string) string {
-		return given + fmt.Sprintf("[ServiceOverride \"1\"]\nService = %s\nRegion = %s\nURL = %s\nSigningRegion = %s\n%s", service, region, url, signing, more)
+		return testcloud.Located + fmt.Sprintf("[ServiceOverride \"1\"]\nService = %s\nRegion = %s\nURL = %s\nSigningRegion = %s\n%s", service, region, url, signing, more)
 	}
 	plain := section("EC2", "us-west-2", "http://ec2.test", "us-west-2", "")
 	return map[string]configEffect{
 		"Global/Zone":                 global("Zone = us-east-1a", seeRegion, "us-east-1"),
 		"Global/Region":               global("Region = us-east-1", seeRegion, "us-east-1"),
-		"Global/VPC":                  {before: given, after: strings.Replace(given, "vpc-0123", "vpc-4567", 1), see: seeVPC, wants: "vpc-4567"},
-		"Global/SubnetID":             {before: given, after: given + "SubnetID = subnet-0123\n", see: seeSubnet, wants: "subnet-0123"},
+		"Global/VPC":                  {before: testcloud.Located, after: strings.Replace(testcloud.Located, "vpc-0123", "vpc-4567", 1), see: seeVPC, wants: "vpc-4567"},
+		"Global/SubnetID":             {before: testcloud.Located, after: testcloud.Located + "SubnetID = subnet-0123\n", see: seeSubnet, wants: "subnet-0123"},
 		"Global/RouteTableID":         global("RouteTableID = rtb-0123", seeTable, "rtb-0123"),
 		"Global/RoleARN":              global("RoleARN = arn:aws:iam::123456789012:role/ccm", seeCaller, "arn:aws:sts::123456789012:assumed-role/ccm/unified-ccm"),
 		"Global/KubernetesClusterID":  global("KubernetesClusterID = prod", seeCluster, "prod legacy=false"),
@@ -123,9 +125,9 @@ func TestEveryConfigKeyDoesWhatItSays(t *testing.T) {
 	}
 }
 
-func (r *trial) made(t *testing.T) *parts {
+func (r *trial) connected(t *testing.T) connection {
 	t.Helper()
-	p, err := r.parts.Get(t.Context())
+	p, err := r.connection.Get(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -139,22 +141,26 @@ func seeRegion(t *testing.T, r *trial) string {
 	return r.knownRegion()
 }
 
-func seeVPC(t *testing.T, r *trial) string    { return r.made(t).identity.VPC }
-func seeSubnet(t *testing.T, r *trial) string { return r.made(t).identity.Subnet }
-func seeTable(t *testing.T, r *trial) string  { return r.made(t).routes.tableID }
+func seeVPC(t *testing.T, r *trial) string    { return r.connected(t).identity.VPC }
+func seeSubnet(t *testing.T, r *trial) string { return r.connected(t).identity.Subnet }
+
+func seeTable(t *testing.T, r *trial) string {
+	_, err := r.routes.ListRoutes(t.Context(), "kubernetes")
+	return fmt.Sprint(err)
+}
 
 func seeCluster(t *testing.T, r *trial) string {
 	// The instance that the manager runs on is another cluster's then, whose tag does not count.
-	id := r.made(t).identity
-	return fmt.Sprintf("%s legacy=%t", id.ClusterID, id.Legacy)
+	id := r.connected(t).identity
+	return fmt.Sprintf("%s legacy=%t", id.ClusterID, id.LegacyTag)
 }
 
-func seeLegacy(_ *testing.T, r *trial) string { return fmt.Sprint(r.connection.legacy != nil) }
+func seeLegacy(_ *testing.T, r *trial) string { return fmt.Sprint(r.client.LegacyMetrics() != nil) }
 
 func seeWarnings(_ *testing.T, r *trial) string { return strings.Join(r.warnings, "; ") }
 
 func seeCaller(t *testing.T, r *trial) string {
-	out, err := r.made(t).clients.sts.GetCallerIdentity(t.Context(), &sts.GetCallerIdentityInput{})
+	out, err := r.connected(t).clients.STS.GetCallerIdentity(t.Context(), &sts.GetCallerIdentityInput{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -163,7 +169,7 @@ func seeCaller(t *testing.T, r *trial) string {
 
 func seeSource(t *testing.T, r *trial) string {
 	seeCaller(t, r)
-	for _, sent := range r.wire.sent {
+	for _, sent := range r.wire.Sent() {
 		if source := sent.Header.Get("X-Amz-Source-Arn"); source != "" {
 			return source
 		}
@@ -172,8 +178,8 @@ func seeSource(t *testing.T, r *trial) string {
 }
 
 func seeEndpoint(t *testing.T, r *trial) string {
-	_ = describeGroup("sg-1")(t, r.made(t).clients) // what the cloud says to it does not matter
-	sent := r.wire.last()
+	_, _ = r.connected(t).clients.EC2.DescribeSecurityGroups(t.Context(), nil) // the response does not matter
+	sent := r.wire.Last()
 	parts := strings.Split(sent.Header.Get("Authorization"), "/")
 	return fmt.Sprintf("%s %s/%s", sent.URL.Host, parts[2], parts[3])
 }
@@ -217,12 +223,12 @@ var networkKind = map[string]string{annotation.KeyType: "nlb"}
 
 func seeClassicGroup(t *testing.T, r *trial) string {
 	name := r.ensure(t, nil)
-	c := r.made(t).clients
-	out, err := c.elb.DescribeLoadBalancers(t.Context(), &elb.DescribeLoadBalancersInput{LoadBalancerNames: []string{name}})
+	c := r.connected(t).clients
+	out, err := c.ELB.DescribeLoadBalancers(t.Context(), &elb.DescribeLoadBalancersInput{LoadBalancerNames: []string{name}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	groups, err := c.ec2.DescribeSecurityGroups(t.Context(), &ec2.DescribeSecurityGroupsInput{GroupIds: out.LoadBalancerDescriptions[0].SecurityGroups})
+	groups, err := c.EC2.DescribeSecurityGroups(t.Context(), &ec2.DescribeSecurityGroupsInput{GroupIds: out.LoadBalancerDescriptions[0].SecurityGroups})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -232,7 +238,7 @@ func seeClassicGroup(t *testing.T, r *trial) string {
 // seeClassicRules counts what the nodes' group lets in from other groups.
 func seeClassicRules(t *testing.T, r *trial) string {
 	r.ensure(t, nil)
-	out, err := r.made(t).clients.ec2.DescribeSecurityGroups(t.Context(), &ec2.DescribeSecurityGroupsInput{
+	out, err := r.connected(t).clients.EC2.DescribeSecurityGroups(t.Context(), &ec2.DescribeSecurityGroupsInput{
 		Filters: []ec2types.Filter{{Name: awssdk.String("group-name"), Values: []string{"nodes.sim"}}}})
 	if err != nil {
 		t.Fatal(err)
@@ -252,12 +258,12 @@ func seeClassicRules(t *testing.T, r *trial) string {
 func seeProbe(t *testing.T, r *trial) string {
 	ctx, classic := t.Context(), r.ensure(t, nil)
 	r.ensure(t, networkKind)
-	c := r.made(t).clients
-	balancers, err := c.elb.DescribeLoadBalancers(ctx, &elb.DescribeLoadBalancersInput{LoadBalancerNames: []string{classic}})
+	c := r.connected(t).clients
+	balancers, err := c.ELB.DescribeLoadBalancers(ctx, &elb.DescribeLoadBalancersInput{LoadBalancerNames: []string{classic}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	groups, err := c.elbv2.DescribeTargetGroups(ctx, &elbv2.DescribeTargetGroupsInput{})
+	groups, err := c.ELBV2.DescribeTargetGroups(ctx, &elbv2.DescribeTargetGroupsInput{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -267,7 +273,7 @@ func seeProbe(t *testing.T, r *trial) string {
 
 func seeNetworkGroups(t *testing.T, r *trial) string {
 	name := r.ensure(t, networkKind)
-	out, err := r.made(t).clients.elbv2.DescribeLoadBalancers(t.Context(), &elbv2.DescribeLoadBalancersInput{Names: []string{name}})
+	out, err := r.connected(t).clients.ELBV2.DescribeLoadBalancers(t.Context(), &elbv2.DescribeLoadBalancersInput{Names: []string{name}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/conformance"
 	"github.com/unified-ccm/unified-ccm/pkg/common/guard"
 	"github.com/unified-ccm/unified-ccm/providers/aws"
+	"github.com/unified-ccm/unified-ccm/providers/aws/config"
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/annotation"
 	"github.com/unified-ccm/unified-ccm/providers/aws/sim"
 )
@@ -41,7 +42,7 @@ func subject(generation string, changes ...func(*sim.Options)) conformance.Subje
 				t.Fatal(err)
 			}
 			return world, func(o conformance.ManagerOptions) (cloudprovider.Interface, error) {
-				cfg, _, err := aws.ReadConfig("", fmt.Appendf(nil, "[Global]\nRegion = %s\nVPC = %s\nKubernetesClusterID = %s\n",
+				cfg, _, err := config.Read("", fmt.Appendf(nil, "[Global]\nRegion = %s\nVPC = %s\nKubernetesClusterID = %s\n",
 					world.Region(), world.VPC(), world.ClusterID()))
 				if err != nil {
 					return nil, err

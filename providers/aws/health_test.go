@@ -15,8 +15,14 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
 	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
 	kit "github.com/unified-ccm/unified-ccm/pkg/common/sim"
+	"github.com/unified-ccm/unified-ccm/providers/aws/client"
+	"github.com/unified-ccm/unified-ccm/providers/aws/config"
+	"github.com/unified-ccm/unified-ccm/providers/aws/internal/testcloud"
 	"github.com/unified-ccm/unified-ccm/providers/aws/sim"
 )
+
+// withAttempts limits the attempts of a call. Retries would wait for a stopped clock.
+func withAttempts(n int) Option { return func(o *options) { o.attempts = n } }
 
 // sick is a manager whose cloud can fail in parts. Its calls are not repeated.
 type sick struct {
@@ -28,21 +34,19 @@ type sick struct {
 
 func newSick(t *testing.T, o sim.Options, conf string, options ...Option) *sick {
 	t.Helper()
-	world, _ := newWorld(t, o)
-	cfg, _, err := ReadConfig("", []byte("[Global]\n"+conf))
+	world, _ := testcloud.WithSelf(t, o)
+	cfg, _, err := config.Read("", []byte("[Global]\n"+conf))
 	if err != nil {
 		t.Fatal(err)
 	}
 	s := &sick{t: t, world: world, clock: testingclock.NewFakeClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))}
-	options = append([]Option{WithTransport(world.Front().Transport()), WithClock(s.clock),
+	options = append([]Option{WithTransport(world.Front().Transport()), WithClock(s.clock), withAttempts(1),
 		WithCredentials(awssdk.CredentialsProviderFunc(func(context.Context) (awssdk.Credentials, error) {
 			return awssdk.Credentials{AccessKeyID: "AKIAEXAMPLE", SecretAccessKey: "secret"}, nil
 		}))}, options...)
 	if s.Cloud, err = NewCloud(cfg, options...); err != nil {
 		t.Fatal(err)
 	}
-	// Repetitions would wait for the clock of the test.
-	s.connection.attempts = 1
 	return s
 }
 
@@ -69,9 +73,9 @@ func (s *sick) want(when, nodes, balancers, routes string) {
 	}
 }
 
-func (s *sick) clients() *clients {
+func (s *sick) clients() *client.Clients {
 	s.t.Helper()
-	p, err := s.parts.Get(s.t.Context())
+	p, err := s.connection.Get(s.t.Context())
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -79,7 +83,7 @@ func (s *sick) clients() *clients {
 }
 
 // fails makes a call three times, which must fail each time.
-func (s *sick) fails(call func(context.Context, *clients) error) {
+func (s *sick) fails(call func(context.Context, *client.Clients) error) {
 	s.t.Helper()
 	for range 3 {
 		if call(s.t.Context(), s.clients()) == nil {
@@ -88,23 +92,23 @@ func (s *sick) fails(call func(context.Context, *clients) error) {
 	}
 }
 
-func describeBalancers(ctx context.Context, c *clients) error {
-	_, err := c.elbv2.DescribeLoadBalancers(ctx, &elbv2.DescribeLoadBalancersInput{})
+func describeBalancers(ctx context.Context, c *client.Clients) error {
+	_, err := c.ELBV2.DescribeLoadBalancers(ctx, &elbv2.DescribeLoadBalancersInput{})
 	return err
 }
 
-func listInstances(ctx context.Context, c *clients) error {
-	_, err := c.ec2.DescribeInstances(ctx, &ec2.DescribeInstancesInput{})
+func listInstances(ctx context.Context, c *client.Clients) error {
+	_, err := c.EC2.DescribeInstances(ctx, &ec2.DescribeInstancesInput{})
 	return err
 }
 
-func deleteRoute(ctx context.Context, c *clients) error {
-	_, err := c.ec2.DeleteRoute(ctx, &ec2.DeleteRouteInput{RouteTableId: awssdk.String("rtb-0123"), DestinationCidrBlock: awssdk.String("10.0.0.0/24")})
+func deleteRoute(ctx context.Context, c *client.Clients) error {
+	_, err := c.EC2.DeleteRoute(ctx, &ec2.DeleteRouteInput{RouteTableId: awssdk.String("rtb-0123"), DestinationCidrBlock: awssdk.String("10.0.0.0/24")})
 	return err
 }
 
 func TestAFailingServiceStopsOnlyItsParts(t *testing.T) {
-	s := newSick(t, sim.Options{}, given)
+	s := newSick(t, sim.Options{}, testcloud.Located)
 	s.want("before the first call", "", "", "")
 	if err := errors.Join(s.Check(t.Context()), describeBalancers(t.Context(), s.clients())); err != nil {
 		t.Fatal(err)
@@ -138,18 +142,18 @@ func TestAFailingServiceStopsOnlyItsParts(t *testing.T) {
 	s.want("once EC2 is back", "", "", "")
 	s.world.Front().Log().Reset()
 	if err := s.Check(t.Context()); err != nil || s.world.Front().Log().Len() != 1 {
-		t.Errorf("%v, calls %v: of a cloud that is well only the caller is asked", err, operations(s.world))
+		t.Errorf("%v, calls %v: of a cloud that is well only the caller is asked", err, testcloud.Operations(s.world))
 	}
 }
 
 func TestAMissingPermissionStopsOnlyThePartsThatNeedIt(t *testing.T) {
 	denied := map[string]bool{"ec2:DeleteRoute": true}
-	s := newSick(t, sim.Options{Allow: func(action string) bool { return !denied[action] }}, given)
+	s := newSick(t, sim.Options{Allow: func(action string) bool { return !denied[action] }}, testcloud.Located)
 	s.fails(deleteRoute)
 	s.want("routes may not be deleted", "", "", "ec2 for routes failed, most recently DeleteRoute: denied")
 	denied["ec2:DescribeSecurityGroups"] = true
-	s.fails(func(ctx context.Context, c *clients) error {
-		_, err := c.ec2.DescribeSecurityGroups(ctx, &ec2.DescribeSecurityGroupsInput{})
+	s.fails(func(ctx context.Context, c *client.Clients) error {
+		_, err := c.EC2.DescribeSecurityGroups(ctx, &ec2.DescribeSecurityGroupsInput{})
 		return err
 	})
 	s.want("nor security groups be read", "", "ec2 for load-balancers failed, most recently DescribeSecurityGroups: denied", "DeleteRoute")
@@ -167,8 +171,8 @@ func TestCredentialsStopEverything(t *testing.T) {
 		return awssdk.Credentials{AccessKeyID: "AKIAEXAMPLE", SecretAccessKey: "secret", CanExpire: true}, trouble
 	})
 	keys := []string{"AKIAOTHER"}
-	s := newSick(t, sim.Options{AccessKeys: keys}, given, WithCredentials(provider))
-	const refused = "AWS refuses the credentials"
+	s := newSick(t, sim.Options{AccessKeys: keys}, testcloud.Located, WithCredentials(provider))
+	const refused = "AWS rejects the credentials"
 	if err := s.Check(t.Context()); !cloudapi.Is(err, cloudapi.Denied) || !strings.Contains(err.Error(), refused) {
 		t.Errorf("error %v", err)
 	}
@@ -183,7 +187,7 @@ func TestCredentialsStopEverything(t *testing.T) {
 	if err := listInstances(t.Context(), s.clients()); err == nil {
 		t.Error("a request was signed with nothing")
 	}
-	const none = "there are no AWS credentials to sign requests with: failed to refresh cached credentials, the file is empty"
+	const none = "no AWS credentials to sign requests with: failed to refresh cached credentials, the file is empty"
 	s.want("without credentials", none, none, none)
 	gone, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -200,7 +204,7 @@ func TestCredentialsStopEverything(t *testing.T) {
 
 // TestSTSIsNotNeededByItself pins that where STS cannot be reached the services' own answers count.
 func TestSTSIsNotNeededByItself(t *testing.T) {
-	s := newSick(t, sim.Options{}, given)
+	s := newSick(t, sim.Options{}, testcloud.Located)
 	sts := kit.Fault{Kind: kit.FaultError, Operation: "GetCallerIdentity", Times: kit.Always}
 	s.world.Front().SetFaults(sts)
 	for range 3 {
@@ -211,7 +215,7 @@ func TestSTSIsNotNeededByItself(t *testing.T) {
 	s.want("without STS", "", "", "")
 	s.world.Front().SetFaults(sts, kit.Fault{Kind: kit.FaultError, Operation: "DescribeInstances", Times: kit.Always},
 		kit.Fault{Kind: kit.FaultError, Operation: "DescribeRouteTables", Times: kit.Always}, kit.Fault{Kind: kit.FaultError, Operation: "DescribeSecurityGroups", Times: kit.Always})
-	if err := s.Check(t.Context()); !cloudapi.Is(err, cloudapi.Unavailable) || !strings.Contains(err.Error(), "cannot be asked whose the credentials are") {
+	if err := s.Check(t.Context()); !cloudapi.Is(err, cloudapi.Unavailable) || !strings.Contains(err.Error(), "could not be verified with STS") {
 		t.Errorf("error %v", err)
 	}
 	const unreachable = "the last 3 requests to the service ec2 failed"
@@ -227,7 +231,7 @@ func TestWhatIsNotKnownOfTheClusterStopsEverything(t *testing.T) {
 	const unknown = "VPC and KubernetesClusterID are not set in section [Global]"
 	s.want("without the metadata service", unknown, unknown, unknown)
 	s.world.Front().SetFaults()
-	s.clock.Step(retryAfterFailure)
+	s.clock.Step(connectRetry)
 	if err := s.Check(t.Context()); err != nil {
 		t.Error(err)
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/conformance"
 	"github.com/unified-ccm/unified-ccm/pkg/common/guard"
 	"github.com/unified-ccm/unified-ccm/providers/aws"
+	"github.com/unified-ccm/unified-ccm/providers/aws/config"
 	"github.com/unified-ccm/unified-ccm/providers/aws/sim"
 	"github.com/unified-ccm/unified-ccm/providers/aws/sim/iam"
 )
@@ -56,7 +57,7 @@ func (u *usage) add(world *sim.Cloud) {
 // managerOn starts managers on a world, with these lines in section [Global].
 func managerOn(world *sim.Cloud, lines string) conformance.Manager {
 	return func(o conformance.ManagerOptions) (cloudprovider.Interface, error) {
-		cfg, _, err := aws.ReadConfig("", fmt.Appendf(nil, "[Global]\nRegion = %s\nVPC = %s\nKubernetesClusterID = %s\n%s",
+		cfg, _, err := config.Read("", fmt.Appendf(nil, "[Global]\nRegion = %s\nVPC = %s\nKubernetesClusterID = %s\n%s",
 			world.Region(), world.VPC(), world.ClusterID(), lines))
 		if err != nil {
 			return nil, err

@@ -14,6 +14,8 @@ import (
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/conformance"
 	kit "github.com/unified-ccm/unified-ccm/pkg/common/sim"
+	"github.com/unified-ccm/unified-ccm/providers/aws/client"
+	"github.com/unified-ccm/unified-ccm/providers/aws/internal/testcloud"
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/annotation"
 	"github.com/unified-ccm/unified-ccm/providers/aws/sim"
 )
@@ -22,24 +24,30 @@ import (
 type badCloud struct {
 	name string
 	// wrong makes the cloud bad.
-	wrong func(*sim.Cloud, *wire)
+	wrong func(*sim.Cloud, *testcloud.Recorder)
 	// conf is the manager's region, where that is the trouble.
 	conf string
 }
 
 func badClouds() []badCloud {
-	every := func(kind kit.FaultKind) func(*sim.Cloud, *wire) {
-		return func(world *sim.Cloud, _ *wire) { world.Front().SetFaults(kit.Fault{Kind: kind, Times: kit.Always}) }
+	every := func(kind kit.FaultKind) func(*sim.Cloud, *testcloud.Recorder) {
+		return func(world *sim.Cloud, _ *testcloud.Recorder) {
+			world.Front().SetFaults(kit.Fault{Kind: kind, Times: kit.Always})
+		}
 	}
 	return []badCloud{
-		{name: "denied", wrong: func(_ *sim.Cloud, w *wire) {
-			w.change = answer(http.StatusForbidden, `<Response><Errors><Error><Code>UnauthorizedOperation</Code><Message>no</Message></Error></Errors></Response>`)
+		{name: "denied", wrong: func(_ *sim.Cloud, w *testcloud.Recorder) {
+			w.Change = answer(http.StatusForbidden, `<Response><Errors><Error><Code>UnauthorizedOperation</Code><Message>no</Message></Error></Errors></Response>`)
 		}},
 		{name: "throttled", wrong: every(kit.FaultThrottle)},
 		{name: "broken", wrong: every(kit.FaultError)},
-		{name: "unparsable", wrong: func(_ *sim.Cloud, w *wire) { w.change = answer(http.StatusOK, "<html>maintenance</html>") }},
-		{name: "a proxy's 404", wrong: func(_ *sim.Cloud, w *wire) { w.change = answer(http.StatusNotFound, "<html>not found</html>") }},
-		{name: "wrong region", conf: "us-east-1", wrong: func(*sim.Cloud, *wire) {}},
+		{name: "unparsable", wrong: func(_ *sim.Cloud, w *testcloud.Recorder) {
+			w.Change = answer(http.StatusOK, "<html>maintenance</html>")
+		}},
+		{name: "a proxy's 404", wrong: func(_ *sim.Cloud, w *testcloud.Recorder) {
+			w.Change = answer(http.StatusNotFound, "<html>not found</html>")
+		}},
+		{name: "wrong region", conf: "us-east-1", wrong: func(*sim.Cloud, *testcloud.Recorder) {}},
 	}
 }
 
@@ -57,12 +65,12 @@ func TestNoNodeIsGoneOnTheWordOfABadCloud(t *testing.T) {
 	for _, bad := range badClouds() {
 		t.Run(bad.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				world, node := newWorld(t, sim.Options{})
+				world, node := testcloud.WithSelf(t, sim.Options{})
 				node.Spec.ProviderID = "aws:///us-west-2a/" + world.Instance("self")
-				w := &wire{to: world.Front().Transport()}
-				conf := given
+				w := &testcloud.Recorder{Base: world.Front().Transport()}
+				conf := testcloud.Located
 				if bad.conf != "" {
-					conf = strings.Replace(given, "us-west-2", bad.conf, 1)
+					conf = strings.Replace(testcloud.Located, "us-west-2", bad.conf, 1)
 				}
 				m := newManager(t, w, conf)
 				bad.wrong(world, w)
@@ -84,14 +92,14 @@ func TestNoNodeIsGoneOnTheWordOfABadCloud(t *testing.T) {
 // No target is ever removed on the word of such a cloud: neither when all nodes stay, nor when the
 // list of instances comes back empty.
 func TestNoTargetIsRemovedOnTheWordOfABadCloud(t *testing.T) {
-	bad := append(badClouds(), badCloud{name: "empty list", wrong: func(_ *sim.Cloud, w *wire) {
-		w.changeOnly = "DescribeInstances"
-		w.change = answer(http.StatusOK, `<DescribeInstancesResponse xmlns="http://ec2.amazonaws.com/doc/2016-11-15/"><requestId>1</requestId><reservationSet/></DescribeInstancesResponse>`)
+	bad := append(badClouds(), badCloud{name: "empty list", wrong: func(_ *sim.Cloud, w *testcloud.Recorder) {
+		w.ChangeOnly = "DescribeInstances"
+		w.Change = answer(http.StatusOK, `<DescribeInstancesResponse xmlns="http://ec2.amazonaws.com/doc/2016-11-15/"><requestId>1</requestId><reservationSet/></DescribeInstancesResponse>`)
 	}})
 	for _, bad := range slices.DeleteFunc(bad, func(b badCloud) bool { return b.conf != "" }) {
 		t.Run(bad.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				world, node := newWorld(t, sim.Options{})
+				world, node := testcloud.WithSelf(t, sim.Options{})
 				other, err := world.Launch(conformance.Machine{Name: "other"})
 				if err != nil {
 					t.Fatal(err)
@@ -100,7 +108,7 @@ func TestNoTargetIsRemovedOnTheWordOfABadCloud(t *testing.T) {
 				for _, n := range nodes {
 					n.Spec.ProviderID = "aws:///us-west-2a/" + world.Instance(n.Name)
 				}
-				w := &wire{to: world.Front().Transport()}
+				w := &testcloud.Recorder{Base: world.Front().Transport()}
 				svc := &v1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web", UID: "0123abcd-4567-89ef-0123-456789abcdef", Annotations: map[string]string{annotation.KeyType: "nlb"}},
 					Spec: v1.ServiceSpec{Type: v1.ServiceTypeLoadBalancer, IPFamilies: []v1.IPFamily{v1.IPv4Protocol}, Ports: []v1.ServicePort{{Protocol: v1.ProtocolTCP, Port: 80, NodePort: 30080}}}}
 				first := newManager(t, w, "")
@@ -113,13 +121,13 @@ func TestNoTargetIsRemovedOnTheWordOfABadCloud(t *testing.T) {
 					_ = m.loadBalancer.UpdateLoadBalancer(t.Context(), "kubernetes", svc, nodes)
 					_, _ = m.loadBalancer.EnsureLoadBalancer(t.Context(), "kubernetes", svc, nodes)
 					world.Front().SetFaults()
-					w.change = nil
+					w.Change = nil
 					clients := good.mustConnect(t)
-					groups, err := clients.elbv2.DescribeTargetGroups(t.Context(), &elbv2.DescribeTargetGroupsInput{})
+					groups, err := clients.ELBV2.DescribeTargetGroups(t.Context(), &elbv2.DescribeTargetGroupsInput{})
 					if err != nil {
 						t.Fatal(err)
 					}
-					health, err := clients.elbv2.DescribeTargetHealth(t.Context(), &elbv2.DescribeTargetHealthInput{TargetGroupArn: groups.TargetGroups[0].TargetGroupArn})
+					health, err := clients.ELBV2.DescribeTargetHealth(t.Context(), &elbv2.DescribeTargetHealthInput{TargetGroupArn: groups.TargetGroups[0].TargetGroupArn})
 					if err != nil || len(health.TargetHealthDescriptions) != len(nodes) {
 						t.Errorf("targets %d, %v", len(health.TargetHealthDescriptions), err)
 					}
@@ -134,9 +142,9 @@ func TestNoTargetIsRemovedOnTheWordOfABadCloud(t *testing.T) {
 	}
 }
 
-func (c *Cloud) mustConnect(t *testing.T) *clients {
+func (c *Cloud) mustConnect(t *testing.T) *client.Clients {
 	t.Helper()
-	p, err := c.parts.Get(t.Context())
+	p, err := c.connection.Get(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

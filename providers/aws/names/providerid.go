@@ -73,3 +73,9 @@ func RegionOfZone(zone string) (region string, ok bool) {
 
 // IsFargate says whether an instance ID, as ProviderIDs parses it, is that of a Fargate node.
 func IsFargate(id string) bool { return strings.HasPrefix(id, FargatePrefix) }
+
+// instanceID matches the IDs that EC2 assigns: 8 hexadecimal digits until 2016, 17 since.
+var instanceID = regexp.MustCompile(`\Ai-([0-9a-f]{8}|[0-9a-f]{17})\z`)
+
+// IsInstanceID reports whether the ID may be that of an EC2 instance.
+func IsInstanceID(id string) bool { return instanceID.MatchString(id) }

@@ -22,6 +22,9 @@ const (
 	NameTag = "Name"
 )
 
+// MaxTagKey is the length of the longest tag key that EC2 and Elastic Load Balancing accept.
+const MaxTagKey = 128
+
 // Tags of our own.
 const (
 	// ClusterUIDTag holds the UID of the namespace kube-system, which tells clusters apart that

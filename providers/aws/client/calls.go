@@ -1,0 +1,84 @@
+package client
+
+import (
+	"cmp"
+	"context"
+	"time"
+
+	awsmiddleware "github.com/aws/aws-sdk-go-v2/aws/middleware"
+	"github.com/aws/smithy-go/middleware"
+	"k8s.io/component-base/version"
+
+	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
+	"github.com/unified-ccm/unified-ccm/providers/aws/api"
+	"github.com/unified-ccm/unified-ccm/providers/aws/awserr"
+)
+
+const (
+	// CallTimeout bounds a call with all its attempts and waits, unless the caller sets an earlier
+	// deadline. It leaves time for two attempts that time out.
+	CallTimeout = 90 * time.Second
+	// metadataCallTimeout is the same for the metadata service.
+	metadataCallTimeout = 10 * time.Second
+	// metadataAttempts is low, because without a metadata service every attempt runs into its timeout.
+	metadataAttempts = 2
+	// metadataOperation names calls of the metadata service, whose client sets no operation name.
+	metadataOperation = "GetMetadata"
+)
+
+// middleware returns what the SDK's clients do with each call: set the user agent, bound the time,
+// classify errors, and retry by class. serviceID is the SDK's ID of the service for clients that do
+// not set it themselves.
+func (c *Client) middleware(serviceID string) []func(*middleware.Stack) error {
+	calls := &callMiddleware{serviceID: serviceID, client: c}
+	return []func(*middleware.Stack) error{
+		awsmiddleware.AddUserAgentKeyValue("unified-ccm", version.Get().GitVersion),
+		func(s *middleware.Stack) error { return s.Initialize.Add(calls, middleware.Before) },
+	}
+}
+
+// callMiddleware is the outermost middleware of every client. The SDK's own retries are off: they use
+// neither our error classes nor the injected clock.
+type callMiddleware struct {
+	serviceID string
+	client    *Client
+}
+
+var _ middleware.InitializeMiddleware = (*callMiddleware)(nil)
+
+// ID implements middleware.InitializeMiddleware.
+func (*callMiddleware) ID() string { return "UnifiedCCMCalls" }
+
+// HandleInitialize implements middleware.InitializeMiddleware. Each attempt passes the whole stack, so
+// that it is signed with the current time and credentials.
+func (m *callMiddleware) HandleInitialize(
+	ctx context.Context, in middleware.InitializeInput, next middleware.InitializeHandler,
+) (out middleware.InitializeOutput, metadata middleware.Metadata, err error) {
+	req := newRequest(
+		cmp.Or(m.serviceID, middleware.GetServiceID(ctx)), cmp.Or(middleware.GetOperationName(ctx), metadataOperation))
+	retry, timeout := cloudapi.Retry{Clock: m.client.clock, Attempts: m.client.attempts}, CallTimeout
+	if req.Service == string(api.ServiceIMDS) {
+		retry.Attempts, timeout = cmp.Or(retry.Attempts, metadataAttempts), metadataCallTimeout
+	}
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	start := retry.Clock.Now()
+	skewed := false
+	for again := true; again; {
+		err = retry.Do(ctx, req, func(ctx context.Context) error {
+			var callErr error
+			out, metadata, callErr = next.HandleInitialize(ctx, in)
+			return awserr.Wrap(req.Operation, callErr)
+		})
+		// The response carried AWS' time: the SDK corrects its clock and signs the second try by it.
+		again, skewed = !skewed && isClockSkew(err), true
+	}
+	m.client.legacy.observeCall(req, retry.Clock.Since(start), err)
+	return out, metadata, err
+}
+
+// isClockSkew reports whether AWS rejected a signature in a way that it does when clocks differ.
+func isClockSkew(err error) bool {
+	return awserr.Is(err, "RequestExpired", "RequestInTheFuture", "RequestTimeTooSkewed",
+		"SignatureDoesNotMatch", "InvalidSignatureException")
+}

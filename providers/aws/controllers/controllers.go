@@ -1,0 +1,62 @@
+// Package controllers holds the controllers that only AWS needs: tagging and node IPAM.
+package controllers
+
+import (
+	"context"
+	"fmt"
+
+	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
+	"k8s.io/utils/clock"
+
+	commoninstances "github.com/unified-ccm/unified-ccm/pkg/common/instances"
+	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
+	"github.com/unified-ccm/unified-ccm/providers/aws/api"
+	"github.com/unified-ccm/unified-ccm/providers/aws/client"
+)
+
+// All returns the controllers.
+func All() []provider.Controller {
+	return []provider.Controller{{Name: taggingController, OptIn: true}, {Name: ipamController}}
+}
+
+// Instances reads instances in bulk.
+type Instances interface {
+	Described(ctx context.Context, ids []string, fresh bool) (map[string]ec2types.Instance, error)
+}
+
+// Starter starts controllers. All fields but Legacy are required.
+type Starter struct {
+	Flags *Flags
+	IDs   commoninstances.Scheme
+	// Families are the IP families of node addresses in order.
+	Families []string
+	// EC2 returns the client of EC2. It may make calls, and caches their result.
+	EC2       func(context.Context) (api.EC2, error)
+	Instances Instances
+	Clock     clock.PassiveClock
+	// Legacy are the metrics of cloud-provider-aws; nil records none.
+	Legacy *client.LegacyMetrics
+}
+
+// StartController implements provider.ControllerStarter. It makes no call to AWS; a controller does when it has
+// work.
+func (s *Starter) StartController(ctx context.Context, name string, c provider.ControllerContext) (bool, error) {
+	var queue *nodeQueue
+	var err error
+	switch {
+	case name == taggingController:
+		if err := s.Flags.validate(); err != nil {
+			return false, err
+		}
+		queue, err = (&tagging{Starter: s, controller: c}).queue()
+	case name == ipamController && c.AllocateNodeCIDRs && c.CIDRAllocatorType == cloudAllocator:
+		queue, err = (&ipam{Starter: s, controller: c}).queue()
+	default:
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("starting controller %s: %w", name, err)
+	}
+	go queue.run(ctx)
+	return true, nil
+}

@@ -1,0 +1,193 @@
+package controllers
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"golang.org/x/time/rate"
+	v1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	coreinformers "k8s.io/client-go/informers/core/v1"
+	corelisters "k8s.io/client-go/listers/core/v1"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/util/workqueue"
+	"k8s.io/klog/v2"
+)
+
+// nodeTask is an item of the queue. instanceID is set for a Node that was deleted.
+type nodeTask struct{ node, instanceID string }
+
+// nodeWork is a task with its Node, which is nil if it was deleted.
+type nodeWork struct {
+	nodeTask
+	object *v1.Node
+}
+
+// nodeQueueOptions configure newNodeQueue. Deleted, OnError and Rate are optional.
+type nodeQueueOptions struct {
+	// Name is the name of the queue in metrics and logs.
+	Name string
+	// Needs reports whether the queue has to sync a Node. It does no I/O.
+	Needs func(*v1.Node) bool
+	// Deleted returns the ID of the instance of a deleted Node, if the queue has to sync it.
+	Deleted func(*v1.Node) (instanceID string, ok bool)
+	// Sync syncs a batch, and returns the errors of the tasks to retry.
+	Sync func(context.Context, []nodeWork) map[nodeTask]error
+	// MaxBatch is the maximum number of tasks of a batch, Workers the number of concurrent batches.
+	MaxBatch, Workers int
+	// MaxRetries is the number of retries of a task; 0 is unlimited.
+	MaxRetries int
+	// MaxBackoff is the maximum time between two attempts.
+	MaxBackoff time.Duration
+	// OnError is called after each failed attempt; last reports that it is not retried.
+	OnError func(last bool)
+	// Rate limits new tasks.
+	Rate *rate.Limiter
+}
+
+// firstBackoff is the time before the first retry; it doubles with each.
+const firstBackoff = 5 * time.Millisecond
+
+// nodeQueue syncs Nodes in batches: a free worker takes all queued tasks, so that a single Node is synced at once
+// and many take few calls.
+type nodeQueue struct {
+	options nodeQueueOptions
+	queue   workqueue.TypedRateLimitingInterface[nodeTask]
+	lister  corelisters.NodeLister
+	synced  cache.InformerSynced
+	// batching is held by the worker that collects a batch.
+	batching sync.Mutex
+}
+
+// newNodeQueue returns a queue that watches Nodes. The caller must call run.
+func newNodeQueue(o nodeQueueOptions, nodes coreinformers.NodeInformer) (*nodeQueue, error) {
+	q := &nodeQueue{
+		options: o, lister: nodes.Lister(), synced: nodes.Informer().HasSynced,
+		queue: workqueue.NewTypedRateLimitingQueueWithConfig(
+			workqueue.NewTypedItemExponentialFailureRateLimiter[nodeTask](firstBackoff, o.MaxBackoff),
+			workqueue.TypedRateLimitingQueueConfig[nodeTask]{Name: o.Name}),
+	}
+	_, err := nodes.Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{
+		AddFunc:    q.changed,
+		UpdateFunc: func(_, after any) { q.changed(after) },
+		DeleteFunc: q.deleted,
+	})
+	return q, err
+}
+
+func (q *nodeQueue) changed(object any) {
+	if node, ok := object.(*v1.Node); ok && q.options.Needs(node) {
+		q.add(nodeTask{node: node.Name})
+	}
+}
+
+// deleted handles the deletion of a Node.
+func (q *nodeQueue) deleted(object any) {
+	if last, ok := object.(cache.DeletedFinalStateUnknown); ok {
+		object = last.Obj
+	}
+	node, ok := object.(*v1.Node)
+	if !ok || q.options.Deleted == nil {
+		return
+	}
+	if id, ok := q.options.Deleted(node); ok {
+		q.add(nodeTask{node: node.Name, instanceID: id})
+	}
+}
+
+func (q *nodeQueue) add(task nodeTask) {
+	if q.options.Rate == nil {
+		q.queue.Add(task)
+		return
+	}
+	q.queue.AddAfter(task, q.options.Rate.Reserve().Delay())
+}
+
+// run syncs Nodes until ctx is done.
+func (q *nodeQueue) run(ctx context.Context) {
+	stop := context.AfterFunc(ctx, q.queue.ShutDown)
+	defer stop()
+	if !cache.WaitForCacheSync(ctx.Done(), q.synced) {
+		return
+	}
+	var workers sync.WaitGroup
+	for range q.options.Workers {
+		workers.Go(func() {
+			for {
+				tasks := q.nextBatch()
+				if len(tasks) == 0 {
+					return
+				}
+				q.sync(ctx, tasks)
+			}
+		})
+	}
+	workers.Wait()
+}
+
+// nextBatch waits for a task, and returns it with the other queued tasks. It returns none after the queue is shut
+// down.
+func (q *nodeQueue) nextBatch() []nodeTask {
+	q.batching.Lock()
+	defer q.batching.Unlock()
+	task, shutdown := q.queue.Get()
+	if shutdown {
+		return nil
+	}
+	tasks := []nodeTask{task}
+	for len(tasks) < q.options.MaxBatch && q.queue.Len() > 0 {
+		if task, shutdown = q.queue.Get(); shutdown {
+			break
+		}
+		tasks = append(tasks, task)
+	}
+	return tasks
+}
+
+func (q *nodeQueue) sync(ctx context.Context, tasks []nodeTask) {
+	var batch []nodeWork
+	errs := map[nodeTask]error{}
+	for _, task := range tasks {
+		if task.instanceID != "" {
+			batch = append(batch, nodeWork{nodeTask: task})
+			continue
+		}
+		switch node, err := q.lister.Get(task.node); {
+		case apierrors.IsNotFound(err):
+		case err != nil:
+			errs[task] = err
+		case q.options.Needs(node):
+			batch = append(batch, nodeWork{task, node})
+		}
+	}
+	if len(batch) > 0 {
+		for task, err := range q.options.Sync(ctx, batch) {
+			errs[task] = err
+		}
+	}
+	logger := klog.FromContext(ctx)
+	for _, task := range tasks {
+		err := errs[task]
+		switch {
+		case err == nil || ctx.Err() != nil:
+			q.queue.Forget(task)
+		case q.options.MaxRetries > 0 && q.queue.NumRequeues(task) >= q.options.MaxRetries:
+			q.observeError(true)
+			logger.Error(err, "Syncing node failed; not retried until the node changes",
+				"queue", q.options.Name, "node", task.node, "attempts", q.options.MaxRetries+1)
+			q.queue.Forget(task)
+		default:
+			q.observeError(false)
+			logger.V(2).Info("Syncing node failed; retrying", "queue", q.options.Name, "node", task.node, "err", err)
+			q.queue.AddRateLimited(task)
+		}
+		q.queue.Done(task)
+	}
+}
+
+func (q *nodeQueue) observeError(last bool) {
+	if q.options.OnError != nil {
+		q.options.OnError(last)
+	}
+}

@@ -1,0 +1,269 @@
+package instances
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+	"slices"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
+	"k8s.io/utils/clock"
+
+	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
+	commoninstances "github.com/unified-ccm/unified-ccm/pkg/common/instances"
+	"github.com/unified-ccm/unified-ccm/pkg/common/nodes"
+	"github.com/unified-ccm/unified-ccm/providers/aws/api"
+	"github.com/unified-ccm/unified-ccm/providers/aws/names"
+)
+
+// Source implements commoninstances.Source over EC2, and serves load balancers and routes from the same
+// reads. Batching and the rules for deleted instances are in pkg/common/instances.
+type Source struct {
+	connect  func(context.Context) (Connection, error)
+	ids      *commoninstances.TableScheme
+	families []string
+	nodes    *nodes.LazyLister
+	clock    clock.Clock
+
+	known    *describedInstances
+	zones    *zoneIDs
+	topology *topology
+	fargate  *fargateNodes
+}
+
+var _ commoninstances.Source = (*Source)(nil)
+
+// Connection is the client of EC2 and the cluster that it is used for.
+type Connection struct {
+	EC2 api.EC2
+	Scope
+}
+
+// Options configure New. All but TopologyTypes and Nodes are required.
+type Options struct {
+	// Connect returns the connection. It may make calls, and caches their result.
+	Connect func(context.Context) (Connection, error)
+	// ProviderIDs formats provider IDs.
+	ProviderIDs *commoninstances.TableScheme
+	// Families are the IP families of node addresses in order: ipv4, ipv6.
+	Families []string
+	// TopologyTypes matches the instance types whose Nodes are not initialized before their network
+	// topology is known; nil matches none.
+	TopologyTypes *regexp.Regexp
+	Clock         clock.Clock
+	// Nodes lists the cluster's Nodes.
+	Nodes *nodes.LazyLister
+}
+
+// New returns a Source. It makes no call.
+func New(o Options) *Source {
+	s := &Source{
+		connect: o.Connect, ids: o.ProviderIDs, families: o.Families, clock: o.Clock, nodes: o.Nodes,
+		known:   newDescribedInstances(o.Clock),
+		fargate: newFargateNodes(),
+	}
+	s.zones = newZoneIDs(s.readZoneIDs, o.Clock)
+	s.topology = newTopology(topologyOptions{
+		Describe: s.describeTopology, Existing: s.existing, Initialized: s.initialized, Required: o.TopologyTypes, Clock: o.Clock,
+	})
+	return s
+}
+
+// List implements commoninstances.Source. It returns the cluster's instances, and the Fargate nodes that
+// were read before. Both reads filter by VPC, because EC2 fails to list a whole account while one zone
+// is disrupted.
+func (s *Source) List(ctx context.Context) ([]commoninstances.Instance, error) {
+	in, err := s.connect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	found, err := s.sharedList(ctx, in)
+	if err != nil {
+		return nil, err
+	}
+	out, err := s.convert(ctx, in, found)
+	if err != nil {
+		return nil, err
+	}
+	pods, err := s.readFargate(ctx, in, s.fargate.known())
+	return append(out, pods...), err
+}
+
+// sharedList lists the cluster's instances, or returns the result of a list that was in flight: at a
+// start nodes and load balancers need all instances at the same time.
+func (s *Source) sharedList(ctx context.Context, in Connection) ([]ec2types.Instance, error) {
+	oldest, before := s.clock.Now().Add(-listAge), s.known.countLists()
+	unlock, err := s.known.reading.Lock(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer unlock()
+	if found, ok := s.known.listed(in.Scope, oldest, before); ok {
+		return found, nil
+	}
+	return s.list(ctx, in)
+}
+
+// list lists the cluster's instances and caches them. The caller holds the lock known.reading.
+func (s *Source) list(ctx context.Context, in Connection) ([]ec2types.Instance, error) {
+	at := s.clock.Now()
+	found, err := in.describe(ctx, append(in.InVPC(), in.ClusterTagged(), existingStates()))
+	if err != nil {
+		return nil, err
+	}
+	found = in.ours(found)
+	s.known.putList(in.Scope, found, at)
+	return found, nil
+}
+
+// ours returns the instances that exist and carry the cluster's tag.
+func (s Scope) ours(list []ec2types.Instance) []ec2types.Instance {
+	return slices.DeleteFunc(list, func(i ec2types.Instance) bool {
+		return terminated(&i) || !s.has(&i)
+	})
+}
+
+// has reports whether the instance carries the cluster's tag.
+func (s Scope) has(i *ec2types.Instance) bool {
+	return names.HasCluster(api.TagMap(i.Tags), s.ClusterID)
+}
+
+// Get implements commoninstances.Source. It returns instances regardless of their tags and VPC.
+func (s *Source) Get(ctx context.Context, ids []string) ([]commoninstances.Instance, error) {
+	in, err := s.connect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	instanceIDs, fargateIDs := splitIDs(ids)
+	found, err := s.get(ctx, in, instanceIDs)
+	if err != nil {
+		return nil, err
+	}
+	out, err := s.convert(ctx, in, found)
+	if err != nil {
+		return nil, err
+	}
+	pods, err := s.readFargate(ctx, in, fargateIDs)
+	return append(out, pods...), err
+}
+
+// get reads instances by ID and caches them. It uses a filter, since EC2 rejects a call by ID for a single
+// ID that does not exist.
+func (s *Source) get(ctx context.Context, in Connection, ids []string) ([]ec2types.Instance, error) {
+	if err := validateIDs(ids); err != nil {
+		return nil, err
+	}
+	at := s.clock.Now()
+	found, err := inChunks(ids, "instance-id", nil, func(filters []ec2types.Filter) ([]ec2types.Instance, error) {
+		return in.describe(ctx, filters)
+	})
+	if err != nil {
+		return nil, err
+	}
+	found = slices.DeleteFunc(found, func(i ec2types.Instance) bool { return terminated(&i) })
+	s.known.put(ids, found, at)
+	return found, nil
+}
+
+// validateIDs rejects IDs that no instance can have. A filter matches nothing for them, and the Node of
+// an invalid ID would count as one whose instance was deleted.
+func validateIDs(ids []string) error {
+	for _, id := range ids {
+		if !names.IsInstanceID(id) {
+			return &cloudapi.Error{Class: cloudapi.Invalid, Operation: "DescribeInstances",
+				Err: fmt.Errorf("%q is not the ID of an EC2 instance (i- and 17 hexadecimal digits)", id)}
+		}
+	}
+	return nil
+}
+
+// splitIDs separates the IDs of instances from those of Fargate nodes.
+func splitIDs(ids []string) (instanceIDs, fargateIDs []string) {
+	for _, id := range ids {
+		if names.IsFargate(id) {
+			fargateIDs = append(fargateIDs, id)
+		} else {
+			instanceIDs = append(instanceIDs, id)
+		}
+	}
+	return instanceIDs, fargateIDs
+}
+
+// convert converts instances to those of pkg/common/instances.
+func (s *Source) convert(
+	ctx context.Context, in Connection, found []ec2types.Instance,
+) ([]commoninstances.Instance, error) {
+	zoneIDs := s.zones.ofInstances(ctx, found)
+	topology := s.topology.of(ctx, found)
+	out := make([]commoninstances.Instance, 0, len(found))
+	for n := range found {
+		i := &found[n]
+		id, zone := aws.ToString(i.InstanceId), zoneOf(i)
+		addresses, err := addressesOf(i, s.families)
+		if err != nil {
+			return nil, unreadable("instance "+id, err)
+		}
+		providerID, err := s.providerID(zone, id)
+		if err != nil {
+			return nil, unreadable("instance "+id, err)
+		}
+		out = append(out, commoninstances.Instance{
+			ID: id, ProviderID: providerID, NodeName: aws.ToString(i.PrivateDnsName),
+			Type: string(i.InstanceType), Zone: zone, Region: in.Region,
+			State: stateOf(i), Addresses: addresses,
+			Labels:     nodeLabels(zoneIDs[zone], topology.layers[id]),
+			Incomplete: topology.errs[id],
+		})
+	}
+	return out, nil
+}
+
+// unreadable returns an error about a property of an instance that this manager cannot parse.
+func unreadable(what string, err error) error {
+	return &cloudapi.Error{Class: cloudapi.Unknown, Operation: "DescribeInstances", Err: fmt.Errorf("%s: %w", what, err)}
+}
+
+func (s *Source) providerID(zone, id string) (string, error) {
+	if zone == "" {
+		return s.ids.FormatAs("without a zone", commoninstances.Fields{names.FieldID: id})
+	}
+	return s.ids.Format(commoninstances.Fields{names.FieldZone: zone, names.FieldID: id})
+}
+
+func zoneOf(i *ec2types.Instance) string {
+	if i.Placement == nil {
+		return ""
+	}
+	return aws.ToString(i.Placement.AvailabilityZone)
+}
+
+// nodeLabels returns the labels of a Node besides those that the framework sets.
+func nodeLabels(zoneID string, layers []string) map[string]string {
+	out := map[string]string{}
+	if zoneID != "" {
+		out[names.ZoneIDLabel] = zoneID
+	}
+	for n, node := range layers {
+		out[fmt.Sprintf("%s%d", names.NetworkNodeLabelPrefix, n+1)] = node
+	}
+	return out
+}
+
+// stateOf maps EC2's states. An instance that is stopping still runs. A missing or unknown state counts as
+// running, which never taints or deletes a Node.
+func stateOf(i *ec2types.Instance) commoninstances.State {
+	if i.State == nil {
+		return commoninstances.Running
+	}
+	switch i.State.Name {
+	case ec2types.InstanceStateNamePending:
+		return commoninstances.Pending
+	case ec2types.InstanceStateNameStopped:
+		return commoninstances.Stopped
+	case ec2types.InstanceStateNameShuttingDown:
+		return commoninstances.Terminating
+	default:
+		return commoninstances.Running
+	}
+}
