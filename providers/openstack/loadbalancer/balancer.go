@@ -172,22 +172,17 @@ func (d *differ) ownMarks() []string {
 	if d.key.ClusterUID != "" {
 		marks = append(marks, names.ClusterTag(d.key.ClusterUID))
 	}
-	if lb := d.have.LoadBalancer; lb != nil && d.inherited(*lb) && d.misplaced(*lb) != "" {
-		marks = append(marks, names.TakenTagPrefix+d.want.LoadBalancer.PlaceDigest())
-	}
 	if d.unmonitored {
 		marks = append(marks, names.UnmonitoredTag)
 	}
-	if d.floating != "" {
-		marks = append(marks, names.FloatingTagPrefix+d.floating)
-	}
+	marks = append(marks, names.AppliedTagPrefix+d.desiredRecord().Encode())
 	return marks
 }
 
 // outdatedTag says whether a tag is not kept, because it is written anew or names what was renamed.
 func (d *differ) outdatedTag(tag string) bool {
 	lb := d.have.LoadBalancer
-	return tag == names.UnmonitoredTag || strings.HasPrefix(tag, names.FloatingTagPrefix) || lb != nil && tag == lb.Name && d.key.Renamed(*lb)
+	return tag == names.UnmonitoredTag || strings.HasPrefix(tag, names.AppliedTagPrefix) || lb != nil && tag == lb.Name && d.key.Renamed(*lb)
 }
 
 // loadBalancerUpdate brings tags and name in line, or waits for one that is still being made, or does nothing.
@@ -278,7 +273,7 @@ func (d *differ) replaceReason(lb api.LoadBalancer) (string, error) {
 	switch {
 	case reason == "":
 		return "", nil
-	case broken(lb) == "" && d.inherited(lb):
+	case broken(lb) == "" && d.isInherited(lb):
 		d.warnf("%s; it is not done, because the Service asked for it before this manager came: to have it, delete the Service and make it again", reason)
 		return "", nil
 	}
@@ -307,16 +302,6 @@ func broken(lb api.LoadBalancer) string {
 		return "it is in the state ERROR, which it cannot leave"
 	}
 	return ""
-}
-
-// inherited says that the load balancer is where another manager made it, and that the Service has asked
-// for no other place since we took it over. That manager reads where to make one once; a move to us must
-// not change the address of a Service that nobody touched.
-func (d *differ) inherited(lb api.LoadBalancer) bool {
-	if noted := names.Value(lb.Tags, names.TakenTagPrefix); noted != "" {
-		return noted == d.want.LoadBalancer.PlaceDigest()
-	}
-	return d.owner && d.want.Features.Tags() && d.key.ClusterUID != "" && names.ClusterUID(lb.Tags) == ""
 }
 
 // misplaced says what of a load balancer would have to change that never can.

@@ -62,8 +62,8 @@ type differ struct {
 	taken map[string]bool
 	// unmonitored says that the load balancer was taken over without health monitors, and stays so.
 	unmonitored bool
-	// floating is the mark of where the floating IP that the Service has, or gets, comes from.
-	floating string
+	// keepsFloatingIP is set if the Service keeps a floating IP although it asks for one from elsewhere.
+	keepsFloatingIP bool
 }
 
 func (d *differ) add(change plan.Change) { d.plan.Changes = append(d.plan.Changes, change) }
@@ -151,7 +151,7 @@ func (d *differ) ensure() error {
 		}
 		d.warnf("%s is %q: there is no such load balancer any more, and %s instead", annotation.KeyLoadBalancerID, named, instead)
 	}
-	d.floating = d.adviseFloatingIP(lb)
+	d.adviseFloatingIP(lb)
 	var replaced []plan.Ref
 	var freed []api.FloatingIP
 	if lb != nil {

@@ -15,32 +15,29 @@ import (
 // What follows tells about wishes that come too late for what exists and that nothing is done about,
 // because doing it would change the address of a Service that works.
 
-// adviseFloatingIP tells if the Service asks its floating IP to come from elsewhere than when it got
-// it. It returns the mark of where the one that the Service has, or is about to get, comes from.
-func (d *differ) adviseFloatingIP(lb *api.LoadBalancer) string {
+// adviseFloatingIP warns if the Service asks its floating IP to come from elsewhere than when it got it.
+func (d *differ) adviseFloatingIP(lb *api.LoadBalancer) {
 	want := d.want.FloatingIP
-	if want == nil {
-		return ""
+	if want == nil || !d.owner {
+		return
 	}
 	at := slices.IndexFunc(d.attached(lb), func(f api.FloatingIP) bool { return want.Address == "" || model.SameIP(f.FloatingIP, want.Address) })
-	if at < 0 || !d.owner {
-		return want.PlaceDigest()
+	if at < 0 {
+		return
 	}
 	stays := d.attached(lb)[at]
-	noted := names.Value(lb.Tags, names.FloatingTagPrefix)
-	if names.ClusterUID(lb.Tags) == "" {
-		noted = want.PlaceDigest() // another manager made it, and says nothing of where it looked
+	// Without a record, what exists counts as what was asked for.
+	changed := !storedRecord(*lb).IsZero() && d.hasChanged(*lb, fieldFloatingPlace)
+	if !changed && (!want.NetworkAsked || stays.FloatingNetworkID == want.NetworkID) {
+		return
 	}
-	if noted == want.PlaceDigest() && (!want.NetworkAsked || stays.FloatingNetworkID == want.NetworkID) {
-		return noted
-	}
+	d.keepsFloatingIP = changed
 	asked := strings.Join(want.Asked, ", ")
 	if asked == "" {
 		asked = "the annotations that chose a floating IP are gone, which"
 	}
 	d.warnf("%s has no effect on the floating IP %s, which the Service has already and keeps: to get another one, and with it another address, set %s to \"true\", and back to \"false\" once the Service is internal",
 		asked, stays.FloatingIP, annotation.KeyInternal)
-	return noted
 }
 
 // leaveUnmonitored leaves a load balancer without health monitors that another manager made so, and whose

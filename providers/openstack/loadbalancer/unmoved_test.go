@@ -124,7 +124,7 @@ func TestAdoptedFloatingIPsAreNotDoubted(t *testing.T) {
 		if events := strings.Join(r.events(), "\n"); strings.Contains(events, "Warning") {
 			t.Errorf("events %s", events)
 		}
-		if names.Value(r.made().Tags, names.FloatingTagPrefix) == "" {
+		if names.Value(r.made().Tags, names.AppliedTagPrefix) == "" {
 			t.Errorf("what the Service asked is not noted: %q", r.made().Tags)
 		}
 		r.steady(svc)

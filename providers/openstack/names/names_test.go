@@ -34,7 +34,7 @@ func TestNamesNeverChange(t *testing.T) {
 		{"floating IP's description", FloatingIPDescription("kubernetes", service), "Floating IP for Kubernetes external service default/web from cluster kubernetes"},
 		{"Service's tag", ServiceTag(lb), "kube_service_kubernetes_default_web"},
 		{"cluster's tag", ClusterTag(uid), "unified-ccm:cluster=" + uid},
-		{"tag of what was taken over", TakenTagPrefix, "unified-ccm:taken="},
+		{"tag of the applied record", AppliedTagPrefix, "unified-ccm:applied="},
 		{"tag of what was taken over without monitors", UnmonitoredTag, "unified-ccm:unmonitored"},
 		{"tag of a route", RouteTag(uid, "10.244.1.0/24", "10.0.0.4"), "unified-ccm:route=51b7566d-3e8aa55726177066"},
 	} {

@@ -16,15 +16,12 @@ const (
 	// ExtraTagPrefix and the tags that a Service's annotations ask for, separated by commas, are what
 	// lets a tag be removed when it leaves the annotation, while one that somebody else set stays.
 	ExtraTagPrefix = "unified-ccm:extra="
-	// TakenTagPrefix and a hash say what the Service asked of the place of a load balancer that another
-	// manager had made elsewhere: as long as it asks the same, the load balancer stays where it is.
-	TakenTagPrefix = "unified-ccm:taken="
+	// AppliedTagPrefix and an applied record describe what the Service asked for when its load balancer was last
+	// changed.
+	AppliedTagPrefix = "unified-ccm:applied="
 	// UnmonitoredTag says that another manager made a load balancer without health monitors, and that
 	// nobody has asked for any since.
 	UnmonitoredTag = "unified-ccm:unmonitored"
-	// FloatingTagPrefix and a hash say what the Service asked of its floating IP when it got it: no later
-	// wish changes its address, and the tag shows that there is one.
-	FloatingTagPrefix = "unified-ccm:floating="
 	// KeepTag marks a floating IP that outlives its Service.
 	KeepTag = "unified-ccm:keep"
 )
