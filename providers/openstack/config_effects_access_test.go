@@ -87,7 +87,7 @@ func authenticates(lines, want string) func(*testing.T) {
 	}
 }
 
-// credentialEffects are the keys that say who asks, and for what.
+// credentialEffects are the keys of credentials and scope.
 func credentialEffects() map[string]func(*testing.T) {
 	const user, project = "user-id = u1\npassword = p1\n", "tenant-name = t1\n"
 	return map[string]func(*testing.T){
@@ -112,7 +112,7 @@ func credentialEffects() map[string]func(*testing.T) {
 	}
 }
 
-// accessEffects are the keys that say where the cloud is.
+// accessEffects are the keys of endpoints.
 func accessEffects() map[string]func(*testing.T) {
 	const credential = "application-credential-id = a1\napplication-credential-secret = s1\n"
 	clouds := func(lines, want string) func(*testing.T) {
@@ -131,7 +131,7 @@ func accessEffects() map[string]func(*testing.T) {
 			t.Helper()
 			if url, _ := authenticate(t,
 				"auth-url = http://keystone.invalid/v3\n"+credential); url != "http://keystone.invalid/v3/auth/tokens" {
-				t.Errorf("a token is asked for at %s", url)
+				t.Errorf("a token is requested at %s", url)
 			}
 		},
 		"[Global] region": func(t *testing.T) {
@@ -164,7 +164,7 @@ func accessEffects() map[string]func(*testing.T) {
 	}
 }
 
-// interfaces is a Keystone whose catalog has an endpoint of Nova for each interface.
+// interfaces is a Keystone with an endpoint of Nova for each interface.
 type interfaces struct{}
 
 func (interfaces) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -238,7 +238,7 @@ func transportEffects() map[string]func(*testing.T) {
 	timeout := func(lines string) func(*testing.T) {
 		return func(t *testing.T) {
 			t.Helper()
-			// A service that never answers is in TestEveryCallHasADeadline.
+			// A service that never answers is in TestEveryCallTimesOut.
 			synctest.Test(t, func(t *testing.T) {
 				w := testcloud.New(t, sim.Options{})
 				if got := listServers(t, w, w.Config(lines).Global).timeout; got != 7*time.Second {

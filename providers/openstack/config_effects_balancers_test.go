@@ -69,7 +69,7 @@ func balancerEffects() map[string]func(*testing.T) {
 	out := map[string]func(*testing.T){
 		// There has only ever been one, and it is the default.
 		"[LoadBalancer] lb-version": refuses("[LoadBalancer]\nlb-version = v1\n", "[LoadBalancer]\nlb-version = v2\n", "lb-version: must be v2"),
-		// With external nobody looks whether the certificate is there.
+		// With external the certificate is not looked up.
 		"[LoadBalancer] container-store": balancerEffect{config: lines("container-store = external"), check: func(m *madeBalancer) bool {
 			m.service.Annotations["loadbalancer.openstack.org/default-tls-container-ref"] = secretOf(m)
 			m.world.Front().Log().Reset()
@@ -105,8 +105,8 @@ func refuses(bad, good, problem string) func(*testing.T) {
 	}
 }
 
-// placeEffects are the keys that say where load balancers and floating IPs are, of [LoadBalancer] and
-// of classes.
+// placeEffects are the keys of networks and subnets of load balancers and floating IPs, in [LoadBalancer] and
+// in classes.
 func placeEffects() map[string]func(*testing.T) {
 	const second = "198.51.100.0/24"
 	// With a second subnet of floating IPs, one comes from it if it is chosen.
@@ -146,7 +146,7 @@ func placeEffects() map[string]func(*testing.T) {
 			m.made("", err)
 			return "floating-network-id = " + m.ids["network"]
 		}, check: func(m *madeBalancer) bool {
-			// The router does not lead there, and the message of Neutron says where it was to lead.
+			// The router is not connected to that network, which Neutron's error names.
 			return m.err != nil && strings.Contains(m.err.Error(), m.ids["network"])
 		}},
 		"floating-subnet-id":   {config: outside("floating-subnet-id", "ID"), check: fromSecond},
@@ -161,7 +161,7 @@ func placeEffects() map[string]func(*testing.T) {
 		class.config = func(m *madeBalancer) string { return "[LoadBalancerClass \"gold\"]\n" + effect.config(m) }
 		out[fmt.Sprintf("[LoadBalancerClass \"NAME\"] %s", key)] = func(t *testing.T) {
 			t.Helper()
-			// Without the section the class is unknown: compared is with one that says nothing.
+			// Without the section the class is unknown, so compare with an empty one.
 			class.inBubble(t, true, true)
 			class.config = lines("[LoadBalancerClass \"gold\"]")
 			class.inBubble(t, true, false)
@@ -170,7 +170,7 @@ func placeEffects() map[string]func(*testing.T) {
 	return out
 }
 
-// made returns an ID, and fails the test if it could not be made.
+// made returns an ID, and fails the test on an error.
 func (m *madeBalancer) made(id string, err error) string {
 	m.t.Helper()
 	if err != nil {

@@ -20,9 +20,9 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/openstack/sim"
 )
 
-// TestEveryConfigKeyDoesWhatItSays runs, for each key of the reference, the case that fails if nothing
+// TestEveryConfigKeyHasItsEffect runs, for each key of the reference, a case that fails if nothing
 // reads the key. A key without a case fails, and so does a case without a key.
-func TestEveryConfigKeyDoesWhatItSays(t *testing.T) {
+func TestEveryConfigKeyHasItsEffect(t *testing.T) {
 	t.Parallel()
 	cases := map[string]func(*testing.T){}
 	for _, some := range []map[string]func(*testing.T){
@@ -44,7 +44,7 @@ func TestEveryConfigKeyDoesWhatItSays(t *testing.T) {
 		})
 	}
 	for _, name := range slices.Sorted(maps.Keys(cases)) {
-		t.Errorf("there is a case for %s, which is no key", name)
+		t.Errorf("%s has a case and is not a key", name)
 	}
 }
 
@@ -53,7 +53,7 @@ const clusterUID = "2f2c1d67-33f5-4a65-8d7a-7d4c5a3e9b10"
 // balancerEffect is what a configuration does to a Service's load balancer on a simulated cloud. The
 // zero value of everything but check is a Service of one port on an ordinary cloud with two nodes.
 type balancerEffect struct {
-	// config are lines that come after the section [LoadBalancer] has begun.
+	// config returns lines after the header of the section [LoadBalancer].
 	config func(*madeBalancer) string
 	// annotations of the Service, without the prefix loadbalancer.openstack.org/.
 	annotations map[string]string
@@ -74,12 +74,12 @@ type madeBalancer struct {
 	service *v1.Service
 	status  *v1.LoadBalancerStatus
 	err     error
-	// ids are what config has made for check to look for.
+	// ids are the objects that config created for check.
 	ids map[string]string
 }
 
-// run makes the load balancer twice, each time on a cloud of its own: with the configuration the
-// effect must be there, and without it must not.
+// run creates the load balancer twice, each time on a new cloud: the effect must exist with the configuration,
+// and must not exist without it.
 func (e balancerEffect) run(t *testing.T) {
 	t.Helper()
 	for _, configured := range []bool{true, false} {
@@ -87,7 +87,7 @@ func (e balancerEffect) run(t *testing.T) {
 	}
 }
 
-// inBubble checks for the effect where time is cheap.
+// inBubble checks the effect in fake time.
 func (e balancerEffect) inBubble(t *testing.T, configured, want bool) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -145,7 +145,7 @@ func cloudOn(t *testing.T, w *testcloud.Cloud, lines string) *Cloud {
 	return cloud
 }
 
-// node is a machine that has been initialised.
+// node is a machine that has been initialized.
 func (m *madeBalancer) node(name string) *v1.Node {
 	m.t.Helper()
 	node, err := m.world.Cloud.Launch(world.Machine{Name: name})
@@ -215,5 +215,5 @@ func (m *madeBalancer) members() []api.Member {
 	return list
 }
 
-// calls is how often an operation was called since the load balancer was asked for.
+// calls returns the number of calls of an operation since the load balancer was requested.
 func (m *madeBalancer) calls(operation string) int { return m.world.Front().Log().Count()[operation] }

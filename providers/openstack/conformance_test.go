@@ -15,7 +15,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/openstack/sim"
 )
 
-// subject is the provider on a simulated cloud of its own, whose load balancers have that driver.
+// subject is the provider on a new simulated cloud, with that driver for load balancers.
 func subject(driver string) conformance.Subject {
 	return conformance.Subject{
 		Name:         openstack.ProviderName,

@@ -12,7 +12,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/openstack/sim"
 )
 
-// agents keeps the names by which requests were made.
+// agents records the User-Agent header of the last request.
 type agents struct {
 	next http.RoundTripper
 	last string
@@ -38,18 +38,19 @@ func TestUserAgent(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !strings.HasPrefix(seen.last, "prod team-a unified-ccm/") || !strings.Contains(seen.last, "provider/openstack") {
-		t.Errorf("the cloud is told %q", seen.last)
+		t.Errorf("User-Agent is %q", seen.last)
 	}
 }
 
-// Credentials come from the configuration alone: variables that are meant for the command line of
-// whoever starts the manager must not mix with them.
-func TestVariablesOfTheCommandLineAreNotRead(t *testing.T) {
-	for name, value := range map[string]string{"OS_USERNAME": "somebody", "OS_PASSWORD": "else", "OS_AUTH_URL": "http://elsewhere.invalid", "OS_TOKEN": "stray", "OS_REGION_NAME": "Nowhere"} {
+// Credentials come only from the configuration: the environment variables of OpenStack's CLI must not
+// override them.
+func TestEnvironmentOfTheCLIIsIgnored(t *testing.T) {
+	for name, value := range map[string]string{"OS_USERNAME": "env-user", "OS_PASSWORD": "env-password", "OS_AUTH_URL": "http://env.invalid",
+		"OS_TOKEN": "env-token", "OS_REGION_NAME": "Nowhere"} {
 		t.Setenv(name, value)
 	}
 	url, body := authenticate(t, "auth-url = "+testcloud.URL+"\nuser-id = u1\npassword = p1\ntenant-id = t1\n")
-	if !strings.HasPrefix(url, testcloud.URL) || !strings.Contains(body, `"user":{"id":"u1","password":"p1"}`) || strings.Contains(body, "somebody") || strings.Contains(body, "stray") {
-		t.Errorf("asked %s with %s", url, body)
+	if !strings.HasPrefix(url, testcloud.URL) || !strings.Contains(body, `"user":{"id":"u1","password":"p1"}`) || strings.Contains(body, "env-") {
+		t.Errorf("requested %s with %s", url, body)
 	}
 }

@@ -32,7 +32,7 @@ func newTestCloud(t *testing.T, o sim.Options, lines string) (*Cloud, *testcloud
 	return cloud, world
 }
 
-// wantHealth compares the parts with what each one's error shall have in it, "" for none.
+// wantHealth compares the parts with a part of each one's error, "" for none.
 func wantHealth(t *testing.T, cloud *Cloud, when string, want map[string]string) {
 	t.Helper()
 	got := cloud.Health()
@@ -53,11 +53,11 @@ func TestMissingOctaviaDisablesOnlyLoadBalancers(t *testing.T) {
 		c := testingclock.NewFakeClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
 		cloud, world := newTestCloud(t, sim.Options{Clock: c, Without: []string{api.LoadBalancing}, TokenLife: 24 * time.Hour}, "")
 		if err := cloud.Check(t.Context()); err != nil {
-			t.Errorf("the process would say that the cloud does not answer: %v", err)
+			t.Errorf("Check: %v", err)
 		}
 		const missing = "the catalogue has no public endpoint of the service load-balancer in region RegionOne: check region and os-endpoint-type in section [Global]"
 		wantHealth(t, cloud, "with nothing but the token", map[string]string{provider.PartNodes: "", provider.PartLoadBalancers: missing, provider.PartRoutes: ""})
-		// That it is missing is looked at again, but not with each check.
+		// The catalog is read again, but not with each check.
 		for range 30 {
 			c.Step(30 * time.Second)
 			if err := cloud.Check(t.Context()); err != nil {
@@ -76,7 +76,7 @@ func TestMissingOctaviaDisablesOnlyLoadBalancers(t *testing.T) {
 	})
 }
 
-func TestAKeystoneThatFailsAtStartDelaysAndEndsNothing(t *testing.T) {
+func TestKeystoneOutageAtStartDisablesNothing(t *testing.T) {
 	t.Parallel()
 	c := testingclock.NewFakeClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
 	cloud, world := newTestCloud(t, sim.Options{Clock: c}, "")
@@ -104,7 +104,7 @@ func TestAKeystoneThatFailsAtStartDelaysAndEndsNothing(t *testing.T) {
 	wantHealth(t, cloud, "once Keystone is back", map[string]string{provider.PartNodes: "", provider.PartLoadBalancers: "", provider.PartRoutes: ""})
 }
 
-func TestAnOctaviaThatFailsLater(t *testing.T) {
+func TestOctaviaOutageIsReportedAndProbed(t *testing.T) {
 	t.Parallel()
 	c := testingclock.NewFakeClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
 	cloud, world := newTestCloud(t, sim.Options{Clock: c}, "")
@@ -123,7 +123,7 @@ func TestAnOctaviaThatFailsLater(t *testing.T) {
 	wantHealth(t, cloud, "after three failures", map[string]string{
 		provider.PartNodes: "", provider.PartLoadBalancers: "the last 3 requests to the service load-balancer failed, most recently ListLoadBalancers: unavailable", provider.PartRoutes: ""})
 	if err := cloud.Check(t.Context()); !cloudapi.Is(err, cloudapi.Unavailable) {
-		t.Errorf("the check asks Octavia again: %v, want Unavailable", err)
+		t.Errorf("Check, which probes Octavia again: %v, want Unavailable", err)
 	}
 	world.Front().SetFaults()
 	if err := cloud.Check(t.Context()); err != nil {
@@ -132,6 +132,6 @@ func TestAnOctaviaThatFailsLater(t *testing.T) {
 	wantHealth(t, cloud, "once Octavia is back", map[string]string{provider.PartNodes: "", provider.PartLoadBalancers: "", provider.PartRoutes: ""})
 	world.Front().Log().Reset()
 	if err := cloud.Check(t.Context()); err != nil || world.Front().Log().Len() != 0 {
-		t.Errorf("%v, %d calls: a cloud that is well needs none", err, world.Front().Log().Len())
+		t.Errorf("%v, %d calls, want none of a healthy cloud", err, world.Front().Log().Len())
 	}
 }

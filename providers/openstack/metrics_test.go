@@ -31,7 +31,7 @@ func legacyValue(t *testing.T, name, label, value string) float64 {
 }
 
 // The names and labels below are in people's dashboards and alerts.
-func TestLegacyMetricsOfReconciliations(t *testing.T) {
+func TestLegacyMetricsCountReconciliations(t *testing.T) {
 	t.Parallel()
 	effect := balancerEffect{config: lines("[Global]\nlegacy-metrics = true"), check: func(m *madeBalancer) bool {
 		balancers, _ := m.cloud.LoadBalancer()

@@ -27,8 +27,8 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/openstack/sim"
 )
 
-// A certificate authority that was renewed is trusted without a restart.
-func TestCertificatesAreReadAgain(t *testing.T) {
+// A renewed certificate authority is trusted without a restart.
+func TestCertificatesAreReloaded(t *testing.T) {
 	t.Parallel()
 	w, url, certificate, _ := overTLS(t, false)
 	valid, err := os.ReadFile(certificate)
@@ -56,14 +56,14 @@ func TestCertificatesAreReadAgain(t *testing.T) {
 	}
 }
 
-// foreignAuthority is a certificate in PEM form that has signed nothing here.
+// foreignAuthority returns a certificate in PEM format that has signed no other.
 func foreignAuthority(t *testing.T) []byte {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		t.Fatal(err)
 	}
-	template := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "nobody"}, NotAfter: time.Now().Add(time.Hour), IsCA: true}
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "foreign"}, NotAfter: time.Now().Add(time.Hour), IsCA: true}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
 	if err != nil {
 		t.Fatal(err)
@@ -71,9 +71,9 @@ func foreignAuthority(t *testing.T) []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
 }
 
-// A token that ends between two steps of a plan is replaced, and the plan goes on: nothing is made
-// twice, and the Service is not told.
-func TestTokenEndsInTheMiddleOfAPlan(t *testing.T) {
+// A token that expires between two steps of a plan is replaced, and the plan continues: no object is created
+// twice, and the Service gets no Event.
+func TestTokenExpiresDuringApply(t *testing.T) {
 	t.Parallel()
 	for calls := range 8 {
 		after := calls + 1

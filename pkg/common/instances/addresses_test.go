@@ -37,7 +37,7 @@ func TestAddressList(t *testing.T) {
 		{name: "removed, whatever the type", add: []v1.NodeAddress{internal("10.0.0.1"), internal("10.0.0.2"), external("10.0.0.1")}, remove: "10.0.0.1",
 			want: []v1.NodeAddress{internal("10.0.0.2")}},
 		{name: "a name need not be an IP address", add: []v1.NodeAddress{host("web")}, want: []v1.NodeAddress{host("web")}},
-		{name: "the first that is none", add: []v1.NodeAddress{internal("ten"), external("eleven")},
+		{name: "the first invalid address", add: []v1.NodeAddress{internal("ten"), external("eleven")},
 			want: []v1.NodeAddress{internal("ten"), external("eleven")}, err: `InternalIP "ten" is not an IP address`},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

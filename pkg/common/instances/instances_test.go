@@ -123,7 +123,7 @@ func joiningNode(i int) *v1.Node {
 	}
 }
 
-// readyNode is a node that has been initialised.
+// readyNode is a node that has been initialized.
 func readyNode(i int) *v1.Node {
 	return &v1.Node{
 		ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("node-%d", i)},
@@ -136,7 +136,7 @@ func sixteen(ctx context.Context, n int, f func(int)) { workqueue.ParallelizeUnt
 
 func TestCallBudget(t *testing.T) {
 	tests := map[string]struct {
-		known  int // machines that exist beforehand
+		known  int // instances that exist beforehand
 		budget int
 		run    func(t *testing.T, c *cloud, i *instances.Instances)
 	}{
@@ -237,12 +237,12 @@ func TestNodeAddresses(t *testing.T) {
 	tests := []struct {
 		name    string
 		node    int
-		told    string
+		nodeIP  string
 		want    []v1.NodeAddress
 		wantErr error
 	}{
 		{name: "all of the instance", want: []v1.NodeAddress{first, second}},
-		{name: "the one that the kubelet was told to use", told: "10.9.0.1", want: []v1.NodeAddress{second}},
+		{name: "the kubelet's --node-ip", nodeIP: "10.9.0.1", want: []v1.NodeAddress{second}},
 		{name: "no instance", node: 7, wantErr: cloudprovider.InstanceNotFound},
 	}
 	for _, tt := range tests {
@@ -253,8 +253,8 @@ func TestNodeAddresses(t *testing.T) {
 				in.Addresses = []v1.NodeAddress{first, second}
 				c.instances["m-0"] = in
 				node := joiningNode(tt.node)
-				if tt.told != "" {
-					node.Annotations = map[string]string{cloudproviderapi.AnnotationAlphaProvidedIPAddr: tt.told}
+				if tt.nodeIP != "" {
+					node.Annotations = map[string]string{cloudproviderapi.AnnotationAlphaProvidedIPAddr: tt.nodeIP}
 				}
 				got, err := newInstances(c).NodeAddresses(t.Context(), node)
 				if err != tt.wantErr { //nolint:errorlint // the framework compares with ==
@@ -268,7 +268,7 @@ func TestNodeAddresses(t *testing.T) {
 	}
 }
 
-func TestAMachineLaunchedAfterTheSnapshotIsFound(t *testing.T) {
+func TestInstanceLaunchedAfterListIsFound(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCloud(1)
 		i := newInstances(c)
@@ -282,7 +282,7 @@ func TestAMachineLaunchedAfterTheSnapshotIsFound(t *testing.T) {
 	})
 }
 
-func TestAbsenceIsOnlySaidAfterReadingThatInstance(t *testing.T) {
+func TestAbsenceRequiresReadOfThatInstance(t *testing.T) {
 	for name, node := range map[string]*v1.Node{"by provider ID": readyNode(1), "by name": joiningNode(1)} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -296,7 +296,7 @@ func TestAbsenceIsOnlySaidAfterReadingThatInstance(t *testing.T) {
 				mustExist(t, i, node, false)
 				mustExist(t, i, node, false)
 				if reads := c.calls["get"] + c.calls["find"] - before; reads != 2 {
-					t.Errorf("two answers \"gone\" took %d authoritative reads, want one each", reads)
+					t.Errorf("two absences took %d authoritative reads, want one each", reads)
 				}
 				if _, err := i.InstanceMetadata(t.Context(), node); err != cloudprovider.InstanceNotFound { //nolint:errorlint // the framework compares with ==
 					t.Errorf("metadata: %v, want the sentinel itself", err)
@@ -309,7 +309,7 @@ func TestAbsenceIsOnlySaidAfterReadingThatInstance(t *testing.T) {
 	}
 }
 
-func TestAnErrorIsNeverGone(t *testing.T) {
+func TestErrorIsNeverAbsence(t *testing.T) {
 	for _, class := range []cloudapi.Class{
 		cloudapi.Denied, cloudapi.Throttled, cloudapi.Unavailable, cloudapi.Invalid, cloudapi.NotFound, cloudapi.Unknown,
 	} {
@@ -333,7 +333,7 @@ func TestAnErrorIsNeverGone(t *testing.T) {
 	}
 }
 
-func TestAFailingListDoesNotStopSingleReads(t *testing.T) {
+func TestFailedListFallsBackToSingleReads(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCloud(2)
 		c.fail = func(operation string, _ []string) error {
@@ -351,7 +351,7 @@ func TestAFailingListDoesNotStopSingleReads(t *testing.T) {
 	})
 }
 
-func TestAnInvalidIDFailsAlone(t *testing.T) {
+func TestInvalidIDFailsAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCloud(20)
 		c.fail = func(_ string, ids []string) error {
@@ -420,7 +420,7 @@ func TestInstanceIDForNode(t *testing.T) {
 	})
 }
 
-func TestAListUnderWayDoesNotBringBackWhatWasFoundGone(t *testing.T) {
+func TestListInFlightDoesNotRestoreAbsentInstance(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCloud(2)
 		i := newInstances(c)

@@ -11,7 +11,7 @@ func TestAllowSingleRead(t *testing.T) {
 		// every is the time between joins, of which there are so many.
 		every time.Duration
 		joins int
-		// more joins come after this pause, one right after the other.
+		// more joins follow this pause without a delay.
 		pause time.Duration
 		more  int
 		// want is how many of all are read singly.

@@ -10,7 +10,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/instances"
 )
 
-func TestAnIDInTheNameIsLookedUpByID(t *testing.T) {
+func TestNodeNameWithIDIsLookedUpByID(t *testing.T) {
 	c := newCloud(2)
 	i := instances.New(instances.Options{Provider: "fake", IDOfName: func(name string) (string, bool) {
 		id, ok := strings.CutSuffix(name, ".internal")
@@ -22,7 +22,7 @@ func TestAnIDInTheNameIsLookedUpByID(t *testing.T) {
 		t.Errorf("provider ID %s", m)
 	}
 	if m := mustMetadata(t, i, joiningNode(0)); m != "fake://a/m-0" {
-		t.Errorf("provider ID %s of the node whose name holds none", m)
+		t.Errorf("provider ID %s of a node without an ID in its name", m)
 	}
 }
 
@@ -35,7 +35,7 @@ func mustMetadata(t *testing.T, i *instances.Instances, node *v1.Node) string {
 	return m.ProviderID
 }
 
-func TestWhatIsIncompleteHoldsUpInitialisationOnly(t *testing.T) {
+func TestIncompleteInstanceBlocksOnlyInitialization(t *testing.T) {
 	c := newCloud(1)
 	want := errors.New("not known yet")
 	in := c.instances["m-0"]

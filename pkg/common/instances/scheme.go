@@ -73,7 +73,8 @@ func NewScheme(t Table) (*TableScheme, error) {
 		s.forms = append(s.forms, c)
 	}
 	if !strings.HasPrefix(t.Forms[0].Template, t.Scheme+"://") {
-		return nil, fmt.Errorf("provider ID table %q: the first form %q is the one written and must have the scheme", t.Scheme, t.Forms[0].Template)
+		return nil, fmt.Errorf("provider ID table %q: the first form %q is the one written and must have the "+
+			"scheme", t.Scheme, t.Forms[0].Template)
 	}
 	return s, nil
 }
@@ -98,7 +99,8 @@ func compile(scheme string, form Form) (compiledForm, error) {
 		if m := fieldInTemplate.FindStringSubmatch(text); m != nil {
 			next = segment{field: m[1], optional: m[2] != ""}
 		} else if strings.ContainsAny(text, "{}") {
-			return c, fmt.Errorf("%q in template %q is neither a field nor text: slashes must enclose a field", text, form.Template)
+			return c, fmt.Errorf("%q in template %q is neither a field nor text: slashes must enclose a "+
+				"field", text, form.Template)
 		}
 		if next.field != "" && seen[next.field] {
 			return c, fmt.Errorf("field %q occurs twice in template %q", next.field, form.Template)

@@ -48,8 +48,8 @@ func TestParse(t *testing.T) {
 		"empty zone":                      {scheme: zonal, providerID: "aws:////i-0123", wantID: "i-0123", wantForm: "current"},
 		"zone as host":                    {scheme: zonal, providerID: "aws://us-east-1a/i-0123", wantID: "i-0123", wantForm: "host"},
 		"bare":                            {scheme: zonal, providerID: "i-0123", wantID: "i-0123", wantForm: "bare"},
-		"another cloud, our kind of end":  {scheme: zonal, providerID: "kind://c/kind/i-0123", foreign: true},
-		"scheme that begins like ours":    {scheme: zonal, providerID: "awsx:///z/i-0123", foreign: true},
+		"another cloud, our form of ID":   {scheme: zonal, providerID: "kind://c/kind/i-0123", foreign: true},
+		"scheme with our prefix":          {scheme: zonal, providerID: "awsx:///z/i-0123", foreign: true},
 		"scheme in capitals":              {scheme: zonal, providerID: "AWS:///z/i-0123", foreign: true},
 		"field that fails its check":      {scheme: zonal, providerID: "aws:///z/x-0123", malformed: true},
 		"too many parts":                  {scheme: zonal, providerID: "aws:///z/i-0123/more", malformed: true},
@@ -110,7 +110,7 @@ func TestFormatAndParseAreInverse(t *testing.T) {
 	}
 }
 
-func TestFormatRefusesWhatWouldNotParseBack(t *testing.T) {
+func TestFormatRejectsFieldsThatDoNotParse(t *testing.T) {
 	tests := map[string]instances.Fields{
 		"no id":              {"zone": "a"},
 		"slash in a field":   {"zone": "a/b", "id": "i-1"},
@@ -127,7 +127,7 @@ func TestFormatRefusesWhatWouldNotParseBack(t *testing.T) {
 	}
 }
 
-func TestNewSchemeRefusesBrokenTables(t *testing.T) {
+func TestNewSchemeRejectsInvalidTables(t *testing.T) {
 	form := func(templates ...string) (forms []instances.Form) {
 		for _, template := range templates {
 			forms = append(forms, instances.Form{Name: template, Template: template})

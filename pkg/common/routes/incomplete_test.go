@@ -26,7 +26,7 @@ func nodeWith(name string, cidrs ...string) *v1.Node {
 	return node
 }
 
-func TestIncompleteRoutesAreListedUnlessTheirNodeWantsThem(t *testing.T) {
+func TestListOmitsIncompleteRoutesOfWantingNodes(t *testing.T) {
 	lazy := &nodes.LazyLister{}
 	r := routes.New(routes.Options{Provider: "fake", Nodes: lazy},
 		newTable(incomplete("10.0.0.0/24", "a"), incomplete("10.0.1.0/24", "b"), incomplete("10.0.2.0/24", "c")), targets{})
@@ -71,20 +71,20 @@ func TestPlanCompletesRoutes(t *testing.T) {
 	}
 }
 
-func TestPlanTouchesWhatTheFrameworkWouldTouch(t *testing.T) {
-	for destination, touched := range map[string]bool{
+func TestPlanChangesOnlyRoutesInClusterCIDRs(t *testing.T) {
+	for destination, changed := range map[string]bool{
 		"10.0.1.0/24": true, "10.0.255.0/24": true, "10.1.0.0/24": false, "0.0.0.0/0": false, "10.0.0.0/8": true,
 		"8.0.0.0/6": false, "10.0.0.0/16": true, "::/0": false, "fd00:1::/64": true, "fd01::/64": false,
 	} {
 		r := newRoutes(newTable(owned(destination, "a")))
 		p, err := r.PlanRoutes(t.Context(), "c", nil, []netip.Prefix{netip.MustParsePrefix("10.0.0.0/16"), netip.MustParsePrefix("fd00:1::/48")})
-		if err != nil || (len(p.Changes) > 0) != touched {
-			t.Errorf("%s: changes %v, %v; want touched %v", destination, p.Changes, err, touched)
+		if err != nil || (len(p.Changes) > 0) != changed {
+			t.Errorf("%s: changes %v, %v; want changed %v", destination, p.Changes, err, changed)
 		}
 	}
 }
 
-func TestBlackholesAreLeftToASourceThatReplacesThem(t *testing.T) {
+func TestBlackholesAreReplacedBySource(t *testing.T) {
 	for _, replaces := range []bool{false, true} {
 		source := newTable(blackhole("10.0.0.0/24"))
 		r := routes.New(routes.Options{Provider: "fake", ReplacesBlackholes: replaces}, source, targets{})

@@ -98,7 +98,7 @@ func (t *table) instances() map[string]string {
 	return m
 }
 
-// targets names instances after their nodes; node "gone" has none.
+// targets names instances after their nodes; node "gone" has no instance.
 type targets struct{ err error }
 
 func (n targets) InstanceIDForNode(_ context.Context, name string) (string, error) {
@@ -165,14 +165,14 @@ func TestListRoutes(t *testing.T) {
 	}
 }
 
-func TestAnUnreadableInstanceMakesTheListFail(t *testing.T) {
+func TestListFailsOnUnreadableInstance(t *testing.T) {
 	r := routes.New(routes.Options{Provider: "fake"}, newTable(owned("10.0.0.0/24", "a")), targets{err: errors.New("denied")})
 	if got, err := r.ListRoutes(t.Context(), "c"); err == nil {
 		t.Errorf("got %v: the framework would delete the route", got)
 	}
 }
 
-func TestTwoHundredCreationsShareCalls(t *testing.T) {
+func TestConcurrentCreationsShareCalls(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tbl := newTable()
 		tbl.fail = func(r routes.Route) error {
@@ -199,7 +199,7 @@ func TestTwoHundredCreationsShareCalls(t *testing.T) {
 }
 
 // The framework deletes a stale route and creates its successor side by side, in any order.
-func TestReplacingARoute(t *testing.T) {
+func TestRouteIsReplaced(t *testing.T) {
 	const cidr = "10.0.0.0/24"
 	tests := map[string]struct {
 		have        routes.Route
@@ -255,7 +255,7 @@ func TestReplacingARoute(t *testing.T) {
 	}
 }
 
-func TestABlackholeThatCannotBeDeletedIsNotCreatedOver(t *testing.T) {
+func TestUndeletableBlackholeIsNotReplaced(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tbl := newTable(blackhole("10.0.0.0/24"))
 		denied := errors.New("denied")
@@ -273,7 +273,7 @@ func TestABlackholeThatCannotBeDeletedIsNotCreatedOver(t *testing.T) {
 	})
 }
 
-func TestCreateRouteToANodeWithoutInstance(t *testing.T) {
+func TestCreateRouteRejectsNodeWithoutInstance(t *testing.T) {
 	err := newRoutes(newTable()).CreateRoute(t.Context(), "c", "h", toNode("10.0.0.0/24", "gone"))
 	if !errors.Is(err, cloudprovider.InstanceNotFound) {
 		t.Errorf("got %v", err)

@@ -68,8 +68,8 @@ func TestEveryMethodAuthenticates(t *testing.T) {
 	}
 }
 
-// The first use of every service costs the token and the call: no service is asked for its versions.
-func TestCatalogueForms(t *testing.T) {
+// The first use of every service costs the token and the call: no versions are discovered.
+func TestEveryCatalogFormIsUsable(t *testing.T) {
 	t.Parallel()
 	for name, o := range map[string]sim.Options{
 		"as usual": {}, "unversioned": {UnversionedCatalogue: true}, "versioned": {VersionedCatalogue: true}, "several regions": {OtherRegions: []string{"RegionZero"}},
@@ -93,7 +93,7 @@ func TestCatalogueForms(t *testing.T) {
 	}
 }
 
-func TestAMissingServiceFailsOnlyWhatNeedsIt(t *testing.T) {
+func TestMissingServiceFailsOnlyItsCalls(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, sim.Options{Without: []string{api.LoadBalancing}})
 	if _, err := w.api.ListServers(t.Context(), ""); err != nil {
@@ -143,7 +143,7 @@ func (c *Client) settle() {
 	}
 }
 
-func TestManyCallersShareOneToken(t *testing.T) {
+func TestConcurrentCallersShareOneToken(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, sim.Options{})
 	var group sync.WaitGroup
@@ -160,7 +160,7 @@ func TestManyCallersShareOneToken(t *testing.T) {
 	}
 }
 
-func TestRefusedCredentialsAreNotTriedAgainAtOnce(t *testing.T) {
+func TestDeniedCredentialsAreRetriedAfterDelay(t *testing.T) {
 	t.Parallel()
 	c := testingclock.NewFakeClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
 	w := newWorld(t, sim.Options{Clock: c})
@@ -182,7 +182,7 @@ func TestRefusedCredentialsAreNotTriedAgainAtOnce(t *testing.T) {
 	}
 }
 
-func TestCredentialsAreReadAgain(t *testing.T) {
+func TestCredentialsAreReloaded(t *testing.T) {
 	t.Parallel()
 	c := testingclock.NewFakeClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
 	cloud, err := sim.New(sim.Options{Clock: c})
@@ -223,12 +223,12 @@ func TestCredentialsAreReadAgain(t *testing.T) {
 	}
 	c.Step(reloadInterval)
 	if _, err := clients.ListServers(t.Context(), ""); err != nil {
-		t.Errorf("a file that is not valid must change nothing: %v", err)
+		t.Errorf("with an invalid file: %v, want the previous credentials", err)
 	}
 }
 
 // A Keystone that does not answer must not hold up calls for longer than the time limit.
-func TestAuthenticationHasADeadline(t *testing.T) {
+func TestAuthenticationTimesOut(t *testing.T) {
 	t.Parallel()
 	block := make(chan struct{})
 	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
@@ -272,7 +272,7 @@ func TestFaults(t *testing.T) {
 			w := newWorld(t, sim.Options{})
 			w.Front().SetFaults(tt.fault)
 			if _, err := w.api.ListServers(t.Context(), ""); err != nil {
-				t.Errorf("a read must get over it: %v", err)
+				t.Errorf("a read is not retried: %v", err)
 			}
 			if w.Front().Injected() == 0 {
 				t.Error("the fault was not injected")

@@ -20,7 +20,7 @@ import (
 )
 
 // A clouds.yaml that changes is read again, as the configuration is.
-func TestCloudsYAMLIsReadAgain(t *testing.T) {
+func TestCloudsYAMLIsReloaded(t *testing.T) {
 	t.Parallel()
 	c := testingclock.NewFakeClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
 	w, err := sim.New(sim.Options{Clock: c})
@@ -58,8 +58,8 @@ func TestCloudsYAMLIsReadAgain(t *testing.T) {
 	}
 }
 
-// No call may hang: neither one to a service nor one for a token, the first or a later one.
-func TestEveryCallHasADeadline(t *testing.T) {
+// No call hangs: neither to a service nor for a token, the first or a later one.
+func TestEveryCallTimesOut(t *testing.T) {
 	t.Parallel()
 	w, err := sim.New(sim.Options{})
 	if err != nil {
@@ -68,7 +68,7 @@ func TestEveryCallHasADeadline(t *testing.T) {
 	var hangs atomic.Value // of func(path string) bool
 	server := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 		if hangs.Load().(func(string) bool)(r.URL.Path) {
-			// A server learns that a client has gone only once it has read what it sent.
+			// A server notices that a client disconnects only after it has read the request.
 			_, _ = io.Copy(io.Discard, r.Body)
 			<-r.Context().Done()
 			return
@@ -97,7 +97,7 @@ func TestEveryCallHasADeadline(t *testing.T) {
 			}
 			w.EndTokens()
 		}
-		c.timeout = 50 * time.Millisecond // nothing that answers is asked any more
+		c.timeout = 50 * time.Millisecond // all further calls hang
 		hangs.Store(tt.hangs)
 		if _, err := api.New(c).ListServers(t.Context(), ""); !cloudapi.Is(err, cloudapi.Unavailable) {
 			t.Errorf("%s: error %v, want Unavailable", tt.name, err)

@@ -45,8 +45,8 @@ func (p *pipes) dial(context.Context, string, string) (net.Conn, error) {
 	return ours, nil
 }
 
-// The calls of a burst share connections, and soon after it no connection holds a thread of the API.
-func TestConnectionsOfABurst(t *testing.T) {
+// The calls of a burst share connections, and soon after it no connection occupies a thread of the API.
+func TestConnectionsAreReusedAndClosedWhenIdle(t *testing.T) {
 	const atOnce, rounds = 32, 5
 	synctest.Test(t, func(t *testing.T) {
 		at := &pipes{conns: make(chan net.Conn), closed: make(chan struct{})}
@@ -84,7 +84,7 @@ func TestConnectionsOfABurst(t *testing.T) {
 				})
 			}
 			calls.Wait()
-			// As long as between two looks at a load balancer that is being made.
+			// The interval of polling a load balancer that is being created.
 			time.Sleep(2600 * time.Millisecond)
 		}
 		synctest.Wait()

@@ -49,7 +49,7 @@ func TestReadDefaults(t *testing.T) {
 	}
 }
 
-func TestReadProblems(t *testing.T) {
+func TestReadReportsProblems(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		name, content string
@@ -81,7 +81,7 @@ monitor-max-retries = 11
 		{"password without a user", "[Global]\nauth-url = https://k.example.com\npassword = x\n", []string{"password: is given without username"}, nil},
 		{"token without a project", "[Global]\nauth-url = https://k.example.com\ntoken = x\n", []string{"token: needs the project"}, nil},
 		{"trust with a token", "[Global]\nauth-url = https://k.example.com\ntrust-id = x\ntoken = y\nuser-id = u\npassword = p\n", []string{"token: does not go with trust-id"}, nil},
-		{"nothing at all", "", []string{"auth-url: is missing", "has no credentials"}, nil},
+		{"empty", "", []string{"auth-url: is missing", "has no credentials"}, nil},
 		{"clouds.yaml may have the rest", "[Global]\nuse-clouds = true\n", nil, nil},
 		{"a method that OVN does not have", minimal + "[LoadBalancer]\nlb-provider = ovn\nlb-method = ROUND_ROBIN\n", []string{"lb-method: must be SOURCE_IP_PORT"}, nil},
 		{"parts of seconds", minimal + "[LoadBalancer]\nmonitor-delay = 5500ms\n", nil, []string{"is 5.5s and becomes 5s"}},

@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// FuzzClouds: whatever is in clouds.yaml, reading it ends, and what it yields is complete or an error.
+// FuzzClouds checks that every clouds.yaml is read without a panic, and yields complete credentials or an
+// error.
 func FuzzClouds(f *testing.F) {
 	example, err := os.ReadFile(cloudsFile)
 	if err != nil {
@@ -29,7 +30,7 @@ func FuzzClouds(f *testing.F) {
 			t.Error("no file is watched for changes")
 		}
 		if err == nil && (g.AuthURL == "" || g.Method() == MethodNone) {
-			t.Errorf("without an error, and not complete: %#v", g)
+			t.Errorf("incomplete without an error: %#v", g)
 		}
 	})
 }

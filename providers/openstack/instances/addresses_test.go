@@ -42,7 +42,7 @@ func TestNodeAddresses(t *testing.T) {
 		below  networkAddresses
 		want   [][2]string
 	}{
-		{name: "nothing", want: nil},
+		{name: "empty", want: nil},
 		{name: "ports come first, in Neutron's order", ports: []api.Port{portWith("10.0.0.2"), portWith("10.0.0.1", "2001:db8::2")},
 			server: api.Server{Addresses: networkAddresses{"private": fixed("10.0.0.1", "10.0.0.2", "2001:db8::2")}},
 			want:   [][2]string{{in, "10.0.0.2"}, {in, "10.0.0.1"}, {in, "2001:db8::2"}}},

@@ -70,7 +70,7 @@ func (w *world) instances() *common.Instances {
 	return common.New(common.Options{Provider: names.Scheme, Clock: w.clock}, w.source, w.ids)
 }
 
-func TestRefreshOfThousandNodes(t *testing.T) {
+func TestRefreshCallBudget(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, sim.Options{}, config.Networking{})
 	nodes := w.Launch(1000)
@@ -88,7 +88,7 @@ func TestRefreshOfThousandNodes(t *testing.T) {
 	w.WantCalls(6)
 }
 
-func TestSingleNodeInitialisation(t *testing.T) {
+func TestSingleNodeCallBudget(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, sim.Options{}, config.Networking{}).authenticated(t)
 	w.Launch(3)
@@ -112,8 +112,8 @@ func TestSingleNodeInitialisation(t *testing.T) {
 	}
 }
 
-// The lifecycle controller asks about every NotReady node, twice, every five seconds.
-func TestNotReadyNodes(t *testing.T) {
+// The lifecycle controller checks every NotReady node, twice, every five seconds.
+func TestNotReadyNodesCallBudget(t *testing.T) {
 	t.Parallel()
 	c := testingclock.NewFakeClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
 	w := newWorld(t, sim.Options{Clock: c, TokenLife: 24 * time.Hour}, config.Networking{}).authenticated(t)
@@ -134,7 +134,7 @@ func TestNotReadyNodes(t *testing.T) {
 	w.WantCalls(15)
 }
 
-func TestGoneIsSaidByNovaAlone(t *testing.T) {
+func TestGetReadsMissingServersSingly(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, sim.Options{}, config.Networking{}).authenticated(t)
 	w.Launch(3)
@@ -149,11 +149,11 @@ func TestGoneIsSaidByNovaAlone(t *testing.T) {
 		}
 		for _, one := range found {
 			if one.ID == gone {
-				t.Errorf("found %+v, which is gone", one)
+				t.Errorf("found %+v, which is deleted", one)
 			}
 		}
 		if w.Front().Log().Count()["ShowServer"] == 0 {
-			t.Errorf("nobody asked about the server itself: %v", w.Front().Log().Count())
+			t.Errorf("the server itself was not read: %v", w.Front().Log().Count())
 		}
 		w.Front().Log().Reset()
 	}
@@ -199,14 +199,14 @@ func TestFindByNames(t *testing.T) {
 	}
 }
 
-// twins is a Nova with two servers of one name, and one whose name has capital letters.
+// twins is a Nova with two servers of one name, and one with capital letters in its name.
 type twins struct{ api.ComputeAPI }
 
 func (twins) ListServers(context.Context, string) ([]api.Server, error) {
 	return []api.Server{{ID: "1", Name: "web"}, {ID: "2", Name: "web"}, {ID: "8a7c6c2e-3d1f-4f67-9f5c-0d9e8b7a6c5d", Name: "DB-1"}}, nil
 }
 
-func TestNames(t *testing.T) {
+func TestFindRejectsDuplicateNames(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, sim.Options{}, config.Networking{})
 	w.source.compute = twins{w.api}
@@ -240,7 +240,7 @@ func (m *manyFlavors) GetFlavor(_ context.Context, id string) (api.Flavor, error
 	return api.Flavor{ID: id, Name: "hidden"}, nil
 }
 
-func TestTypes(t *testing.T) {
+func TestInstanceTypes(t *testing.T) {
 	t.Parallel()
 	gone := &cloudapi.Error{Class: cloudapi.NotFound}
 	down := &cloudapi.Error{Class: cloudapi.Unavailable}
@@ -250,13 +250,13 @@ func TestTypes(t *testing.T) {
 		want               string
 		listed, shown      int
 	}{
-		{name: "the server says it", original: "m1.small", want: "m1.small"},
-		{name: "a name that is no label", original: "GPU (8x) big", want: "id-2", listed: 1},
-		{name: "the same, of a flavor that was deleted", original: "GPU (4x)", want: "GPU-4x", listed: 1},
-		{name: "an older Nova", id: "id-1", want: "m1.small", listed: 1},
-		{name: "an older Nova, and a hidden flavor", id: "id-9", want: "hidden", listed: 1, shown: 1},
-		{name: "an older Nova, and a flavor that was deleted", id: "id-9", fail: gone, want: "id-9", listed: 1, shown: 1},
-		{name: "Nova does not answer", id: "id-9", fail: down, listed: 1, shown: 2},
+		{name: "name in the server", original: "m1.small", want: "m1.small"},
+		{name: "name that is not a valid label", original: "GPU (8x) big", want: "id-2", listed: 1},
+		{name: "name that is not a valid label, deleted flavor", original: "GPU (4x)", want: "GPU-4x", listed: 1},
+		{name: "older Nova", id: "id-1", want: "m1.small", listed: 1},
+		{name: "older Nova, hidden flavor", id: "id-9", want: "hidden", listed: 1, shown: 1},
+		{name: "older Nova, deleted flavor", id: "id-9", fail: gone, want: "id-9", listed: 1, shown: 1},
+		{name: "Nova is unavailable", id: "id-9", fail: down, listed: 1, shown: 2},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
@@ -287,19 +287,19 @@ func (o olderNova) RoundTrip(r *http.Request) (*http.Response, error) {
 	return o.next.RoundTrip(r)
 }
 
-// A flavor that was deleted keeps no node from being initialised, whether Nova still says its name or,
-// as an older one, only an ID that leads nowhere.
-func TestDeletedFlavor(t *testing.T) {
+// A deleted flavor must not keep a node from being initialized, whether Nova still returns its name or, before
+// microversion 2.47, only its ID.
+func TestDeletedFlavorDoesNotBlockInitialization(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		name  string
 		older bool
-		// named says that the instance type is the flavor's name, and not its ID.
+		// named means that the instance type is the flavor's name, not its ID.
 		named bool
 		calls map[string]int
 	}{
-		{name: "Nova says what the server was made with", named: true, calls: map[string]int{"ListServersDetailed": 1, "ListPorts": 1}},
-		{name: "an older Nova", older: true, calls: map[string]int{"ListServersDetailed": 1, "ListPorts": 1, "ListFlavors": 1, "ShowFlavor": 1}},
+		{name: "name in the server", named: true, calls: map[string]int{"ListServersDetailed": 1, "ListPorts": 1}},
+		{name: "older Nova", older: true, calls: map[string]int{"ListServersDetailed": 1, "ListPorts": 1, "ListFlavors": 1, "ShowFlavor": 1}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
@@ -354,6 +354,6 @@ func TestRegionalProviderIDs(t *testing.T) {
 	node := &v1.Node{}
 	node.Name, node.Spec.ProviderID = "far", "openstack://RegionTwo/"+w.Server("node-0")
 	if exists, err := w.instances().InstanceExists(t.Context(), node); err == nil || exists {
-		t.Errorf("a node of another region: exists %v, %v, want an error: it is somebody else's", exists, err)
+		t.Errorf("a node of another region: exists %v, %v, want an error", exists, err)
 	}
 }

@@ -14,9 +14,9 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/openstack/sim"
 )
 
-// Addresses of ports below a server's, of which Nova knows nothing, cost two calls for all servers, and
-// are left out rather than that a node is not initialised.
-func TestPortsBelowATrunk(t *testing.T) {
+// Addresses of trunk subports, which Nova does not return, cost two calls for all servers. If they cannot be
+// read, nodes are initialized without them.
+func TestTrunkSubportsAddAddresses(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, sim.Options{}, config.Networking{PublicNetworkNames: []string{"vlan"}}).authenticated(t)
 	nodes := w.Launch(5)
@@ -49,8 +49,8 @@ func TestPortsBelowATrunk(t *testing.T) {
 	}
 }
 
-// A server exists whatever its status is: only SHUTOFF counts as shut down, and none as gone.
-func TestServersThatAreNotActiveExist(t *testing.T) {
+// A server of any status exists; only SHUTOFF counts as shut down.
+func TestInactiveServersExist(t *testing.T) {
 	t.Parallel()
 	c := testingclock.NewFakeClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
 	w := newWorld(t, sim.Options{Clock: c, TokenLife: 24 * time.Hour}, config.Networking{})
@@ -69,9 +69,9 @@ func TestServersThatAreNotActiveExist(t *testing.T) {
 	}
 }
 
-// A node that never got a provider ID, and whose server is gone, is not there: the guards decide how
-// long that has to be so before the Node goes.
-func TestANameThatNoServerHas(t *testing.T) {
+// A node without a provider ID and without a server does not exist. The guards decide how long that must
+// last before the Node is deleted.
+func TestNodeWithoutServerDoesNotExist(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, sim.Options{}, config.Networking{})
 	nodes := w.Launch(2)

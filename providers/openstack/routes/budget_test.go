@@ -8,7 +8,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/openstack/sim"
 )
 
-func TestHundredNewRoutes(t *testing.T) {
+func TestHundredNewRoutesCallBudget(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, sim.Options{}, 100)
 	w.mustSync()
@@ -23,7 +23,7 @@ func TestHundredNewRoutes(t *testing.T) {
 	}
 }
 
-func TestIdleRoutesPerDay(t *testing.T) {
+func TestIdleRoutesCallBudget(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, sim.Options{TokenLife: 48 * time.Hour}, 3)

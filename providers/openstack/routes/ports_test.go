@@ -14,7 +14,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/openstack/sim"
 )
 
-// unguarded is a Neutron on whose ports anything may be sent.
+// unguarded is a Neutron without port security.
 type unguarded struct{ api.NetworkAPI }
 
 func (u unguarded) ListPorts(ctx context.Context, f api.PortFilter) ([]api.Port, error) {
@@ -26,8 +26,8 @@ func (u unguarded) ListPorts(ctx context.Context, f api.PortFilter) ([]api.Port,
 	return list, err
 }
 
-// A port without port security needs no pairs, and Neutron refuses them there.
-func TestPortsWithoutPortSecurity(t *testing.T) {
+// A port without port security needs no address pairs, and Neutron rejects them.
+func TestPortsWithoutPortSecurityAreNotChanged(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, sim.Options{}, 2)
 	w.source.ports = instances.NewPorts(unguarded{w.api}, w.clock)
@@ -38,9 +38,9 @@ func TestPortsWithoutPortSecurity(t *testing.T) {
 	}
 }
 
-// A node without an address in the family of its range is an error that says so, and keeps no other
-// node from its route.
-func TestNodeWithoutAnAddressOfTheFamily(t *testing.T) {
+// A node without an address in the family of its pod CIDR is an error that names both, and does not affect
+// the routes of other nodes.
+func TestNodeWithoutAddressOfFamilyFailsAlone(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, sim.Options{}, 2)
 	w.nodes[0].Spec.PodCIDRs = append(w.nodes[0].Spec.PodCIDRs, "2001:db8:1::/64")
@@ -52,7 +52,7 @@ func TestNodeWithoutAnAddressOfTheFamily(t *testing.T) {
 	w.wantRoutes("10.128.0.0/24 node-0", "10.128.1.0/24 node-1")
 }
 
-// A route leads to any of a node's addresses, and only internal ones are led to.
+// Routes have internal addresses as next hops.
 func TestNextHopIsInternal(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, sim.Options{}, 1)
@@ -65,8 +65,8 @@ func TestNextHopIsInternal(t *testing.T) {
 	}
 }
 
-// Versioned and unversioned catalogues lead to the same calls.
-func TestRoutesWithEveryFormOfCatalogue(t *testing.T) {
+// Versioned and unversioned catalogs result in the same calls.
+func TestRoutesWithEveryCatalogForm(t *testing.T) {
 	t.Parallel()
 	for name, o := range map[string]sim.Options{"unversioned": {UnversionedCatalogue: true}, "versioned": {VersionedCatalogue: true}} {
 		t.Run(name, func(t *testing.T) {

@@ -87,7 +87,7 @@ func (w *world) restart() {
 	w.routes = common.New(common.Options{Provider: names.Scheme}, w.source, all)
 }
 
-// sync is one pass of the route controller, whose creations and deletions run side by side.
+// sync runs the route controller once, with concurrent creations and deletions.
 func (w *world) sync() error {
 	w.T.Helper()
 	have, err := w.routes.ListRoutes(w.T.Context(), "kubernetes")
@@ -137,7 +137,7 @@ func (w *world) mustSync() {
 	}
 }
 
-// wantRoutes compares the cloud's routes with the nodes that shall have one, and the foreign ones.
+// wantRoutes compares the cloud's routes with the expected nodes and foreign routes.
 func (w *world) wantRoutes(want ...string) {
 	w.T.Helper()
 	var got []string
@@ -182,7 +182,7 @@ func TestForeignRoutesStay(t *testing.T) {
 	}
 }
 
-func TestForeignRouteInTheWay(t *testing.T) {
+func TestForeignRouteAtDestinationIsAnError(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, sim.Options{}, 2)
 	if err := w.AddForeignRoute("10.128.1.0/24"); err != nil {
@@ -195,7 +195,7 @@ func TestForeignRouteInTheWay(t *testing.T) {
 	w.wantRoutes("10.128.0.0/24 node-0", "10.128.1.0/24 foreign")
 }
 
-func TestRouteOfAMachineThatIsGone(t *testing.T) {
+func TestRouteOfDeletedServerIsDeleted(t *testing.T) {
 	t.Parallel()
 	for _, restarted := range []bool{false, true} {
 		t.Run(fmt.Sprintf("restarted %v", restarted), func(t *testing.T) {
@@ -217,7 +217,7 @@ func TestRouteOfAMachineThatIsGone(t *testing.T) {
 
 // A Node that is deleted while its server lives leaves no address pair behind, also where another
 // manager has made the route.
-func TestAddressPairsGoWithTheNode(t *testing.T) {
+func TestAddressPairsAreRemovedWithTheNode(t *testing.T) {
 	t.Parallel()
 	for _, adopted := range []bool{false, true} {
 		t.Run(fmt.Sprintf("adopted %v", adopted), func(t *testing.T) {
@@ -246,13 +246,13 @@ func TestAddressPairsGoWithTheNode(t *testing.T) {
 }
 
 // A pod range that goes from one node to another leaves one route.
-func TestRangeMoves(t *testing.T) {
+func TestPodCIDRMovesToAnotherNode(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, sim.Options{}, 2)
 	w.mustSync()
 	w.nodes[1].Spec.PodCIDRs, w.nodes[0].Spec.PodCIDRs = w.nodes[0].Spec.PodCIDRs, nil
 	for range 2 {
-		_ = w.sync() // the framework tries again as well
+		_ = w.sync() // the framework retries too
 	}
 	w.mustSync()
 	var got []string
@@ -316,7 +316,7 @@ func TestOlderNeutron(t *testing.T) {
 	}
 }
 
-// racing lets somebody else change the router, or a port, just before we do.
+// racing changes the router or a port concurrently, just before each write.
 type racing struct {
 	api.NetworkAPI
 	before func()
@@ -340,7 +340,7 @@ func (r *racing) UpdatePort(ctx context.Context, id string, o api.PortUpdate) (a
 	return r.NetworkAPI.UpdatePort(ctx, id, o)
 }
 
-func TestChangesOfOthersAreNotLost(t *testing.T) {
+func TestConcurrentChangesAreNotLost(t *testing.T) {
 	t.Parallel()
 	t.Run("of the router", func(t *testing.T) {
 		t.Parallel()
@@ -378,8 +378,8 @@ func TestChangesOfOthersAreNotLost(t *testing.T) {
 	})
 }
 
-// Until all nodes are known, no route may pass for one whose node is gone.
-func TestListWaitsForTheNodes(t *testing.T) {
+// Before the node informer has synced, no route may look like one of a deleted node.
+func TestListFailsUntilNodesAreSynced(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, sim.Options{}, 1)
 	w.mustSync()
@@ -389,8 +389,8 @@ func TestListWaitsForTheNodes(t *testing.T) {
 	}
 }
 
-// One route that Neutron refuses must not keep the others from theirs.
-func TestOneBadRoute(t *testing.T) {
+// One route that Neutron rejects must not fail the others.
+func TestInvalidRouteFailsAlone(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, sim.Options{}, 5)
 	for i, a := range w.nodes[3].Status.Addresses {
@@ -404,7 +404,7 @@ func TestOneBadRoute(t *testing.T) {
 	w.wantRoutes("10.128.0.0/24 node-0", "10.128.1.0/24 node-1", "10.128.2.0/24 node-2", "10.128.4.0/24 node-4")
 }
 
-func TestMissingRouter(t *testing.T) {
+func TestMissingRouterNamesTheKey(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, sim.Options{}, 1)
 	w.source.router = "00000000-0000-0000-0000-000000000000"
