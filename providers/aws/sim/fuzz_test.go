@@ -8,7 +8,7 @@ import (
 )
 
 // FuzzRequest sends any form to any service: whatever a client sends, the simulator must neither panic nor
-// answer that it is at fault itself, and what it refuses must change nothing.
+// respond with an internal error, and a rejected request must change nothing.
 func FuzzRequest(f *testing.F) {
 	for _, seed := range []struct{ service, form string }{
 		{"ec2", "Action=DescribeInstances&Version=2016-11-15&Filter.1.Name=tag:a&Filter.1.Value.1=*&MaxResults=5"},

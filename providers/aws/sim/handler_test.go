@@ -75,7 +75,7 @@ func TestAnotherRegion(t *testing.T) {
 	}
 }
 
-// TestOperations holds what a cloud controller manager for AWS calls, or may want to.
+// TestOperations lists what cloud controller managers for AWS call, or may call.
 func TestOperations(t *testing.T) {
 	want := map[string]string{
 		serviceEC2: `DescribeInstances DescribeInstanceTopology DescribeAvailabilityZones DescribeNetworkInterfaces DescribeSubnets
@@ -109,8 +109,7 @@ func TestOperations(t *testing.T) {
 	}
 }
 
-// TestInvalidRequestsChangeNothing sends every operation without parameters: what is refused must leave the world as it
-// was.
+// TestInvalidRequestsChangeNothing sends every operation without parameters: a rejected request must not change the state.
 func TestInvalidRequestsChangeNothing(t *testing.T) {
 	c := newCloud(t, Options{})
 	if _, err := c.Launch(world.Machine{Name: "a"}); err != nil {

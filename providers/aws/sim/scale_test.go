@@ -9,7 +9,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/sim/world"
 )
 
-// manyBalancers returns a cloud with that many network load balancers, each with two listeners to all of that many
+// manyBalancers returns a cloud with network load balancers, each of which forwards two listeners to all
 // machines.
 func manyBalancers(tb testing.TB, balancers, machines int) *Cloud {
 	tb.Helper()

@@ -72,6 +72,9 @@ prefix=$(get ec2 assign-ipv6-addresses --network-interface-id "$eni" --ipv6-pref
 ok "$prefix" ec2 describe-instances --instance-ids "$first" --query 'Reservations[0].Instances[0].NetworkInterfaces[0].Ipv6Prefixes[0].Ipv6Prefix'
 ok "$prefix" ec2 unassign-ipv6-addresses --network-interface-id "$eni" --ipv6-prefixes "$prefix" --query 'UnassignedIpv6Prefixes[0]'
 address=$(get ec2 assign-ipv6-addresses --network-interface-id "$eni" --ipv6-address-count 1 --query 'AssignedIpv6Addresses[0]')
+if "$aws" ec2 modify-network-interface-attribute help 2>/dev/null | grep -q enable-primary-ipv6; then
+	ok "" ec2 modify-network-interface-attribute --network-interface-id "$eni" --enable-primary-ipv6
+fi
 ok "$address" ec2 unassign-ipv6-addresses --network-interface-id "$eni" --ipv6-addresses "$address" --query 'UnassignedIpv6Addresses[0]'
 
 # Routes.

@@ -73,7 +73,7 @@ func TestClassicLoadBalancer(t *testing.T) {
 	}
 	if w := c.cloud.LoadBalancers(); len(w) != 1 || w[0].Listeners[0].MemberPort != 30080 ||
 		len(w[0].Listeners[0].Members) != 1 {
-		t.Errorf("in toWorld terms %+v", w)
+		t.Errorf("as a portable load balancer %+v", w)
 	}
 	must(c.elb.DeleteLoadBalancer(ctx, &elb.DeleteLoadBalancerInput{LoadBalancerName: name}))(t)
 	must(c.elb.DeleteLoadBalancer(ctx, &elb.DeleteLoadBalancerInput{LoadBalancerName: name}))(t)

@@ -68,6 +68,6 @@ func TestFirstLoadBalancerCreatesServiceLinkedRole(t *testing.T) {
 
 func TestBadPolicy(t *testing.T) {
 	if _, err := sim.New(sim.Options{Policy: []byte(`{"Version": "1"}`)}); err == nil {
-		t.Error("a policy that cannot be understood was taken")
+		t.Error("an invalid policy was accepted")
 	}
 }

@@ -26,7 +26,7 @@ func (c *clients) nodes(t *testing.T) *string {
 	return must(c.ec2.DescribeSecurityGroups(t.Context(), in))(t).SecurityGroups[0].GroupId
 }
 
-// open lets everyone reach a load balancer's group on a port, and that group the nodes on others.
+// open admits every client to a port of a load balancer's group, and that group to ports of the nodes.
 func (c *clients) open(t *testing.T, group string, port int32, nodePorts ...int32) {
 	t.Helper()
 	must(c.ec2.AuthorizeSecurityGroupIngress(t.Context(), &ec2.AuthorizeSecurityGroupIngressInput{
@@ -37,7 +37,7 @@ func (c *clients) open(t *testing.T, group string, port int32, nodePorts ...int3
 	}
 }
 
-// shut takes back what open let reach the nodes.
+// shut revokes the rules of open on the nodes.
 func (c *clients) shut(t *testing.T, group string, nodePort int32) {
 	t.Helper()
 	must(c.ec2.RevokeSecurityGroupIngress(t.Context(), &ec2.RevokeSecurityGroupIngressInput{

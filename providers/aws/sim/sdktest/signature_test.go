@@ -37,7 +37,7 @@ func TestSignatures(t *testing.T) {
 	must(ec2.NewFromConfig(session).DescribeVpcs(t.Context(), nil))(t)
 }
 
-// TestSkew proves that a client learns the cloud's time from the dates of answers, as the SDK does.
+// TestSkew checks that a client corrects its clock by the dates of responses, as the SDK does.
 func TestSkew(t *testing.T) {
 	for name, skew := range map[string]time.Duration{"ahead": time.Hour, "behind": -time.Hour} {
 		t.Run(name, func(t *testing.T) {

@@ -50,7 +50,7 @@ func TestStopAndTerminate(t *testing.T) {
 		t.Errorf("after terminating: %s (%v)", state(), err)
 	}
 	if n := c.cloud.Objects()["instances"]; n != 0 {
-		t.Errorf("the world still has %d instances", n)
+		t.Errorf("there are still %d instances", n)
 	}
 	for name, do := range map[string]func(string) error{
 		"stop": c.cloud.Stop, "terminate": c.cloud.Terminate, "delete": c.cloud.DeleteLoadBalancer,
@@ -172,7 +172,7 @@ func TestDisruption(t *testing.T) {
 	wantCode(t, err, "LoadBalancerNotFound", 400)
 	n.cloud.SetDisruption(sim.Disruption{Truncated: true})
 	if _, err := n.ec2.DescribeInstances(t.Context(), &ec2.DescribeInstancesInput{}); err == nil {
-		t.Error("half a document was understood")
+		t.Error("a truncated document was accepted")
 	}
 	n.cloud.SetDisruption(sim.Disruption{})
 	if found := n.instances(t, &ec2.DescribeInstancesInput{}); len(found) != 2 {

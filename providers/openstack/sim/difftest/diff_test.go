@@ -17,7 +17,7 @@ import (
 	"time"
 )
 
-var changeTimeout = flag.Duration("changeTimeout", 30*time.Minute,
+var changeTimeout = flag.Duration("record-timeout", 30*time.Minute,
 	"stop asking the real services after this long, and compare what there is")
 
 var record = flag.Bool("record", false, "keep the answers of the real services")
