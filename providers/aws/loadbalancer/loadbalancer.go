@@ -134,7 +134,7 @@ func (c *Cloud) connect(ctx context.Context) (*generations, error) {
 		API: to.EC2, VPC: to.VPC, Cluster: to.Cluster, FallbackSubnet: to.FallbackSubnet, Instances: to.Instances, Clock: c.options.Clock,
 	})
 	networks := nlb.Options{
-		API: to.ELBV2, Groups: reader.Groups(), VPC: to.VPC, Cluster: to.Cluster, Clock: c.options.Clock,
+		API: to.ELBV2, Groups: reader.Groups(), Instances: to.Instances, VPC: to.VPC, Cluster: to.Cluster, Clock: c.options.Clock,
 		Settings: nlb.Settings{Managed: settings.ManagedGroups, NoNodeRules: settings.NoNodeRules, Shared: settings.Shared},
 	}
 	return &generations{

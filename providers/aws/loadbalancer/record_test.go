@@ -8,6 +8,7 @@ import (
 	elbv2 "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
 	v1 "k8s.io/api/core/v1"
 
+	lbcommon "github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/annotation"
 	"github.com/unified-ccm/unified-ccm/providers/aws/names"
 	"github.com/unified-ccm/unified-ccm/providers/aws/sim"
@@ -21,7 +22,7 @@ func (r *rig) plannedRecord(svc *v1.Service) (before, after string, planned bool
 		r.t.Fatal(err)
 	}
 	for _, c := range p.Changes {
-		if c.Kind == "applied record" {
+		if c.Kind == lbcommon.KindRecord {
 			return c.Fields[0].Before, c.Fields[0].After, true
 		}
 	}

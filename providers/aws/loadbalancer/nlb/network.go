@@ -44,6 +44,8 @@ type Options struct {
 	API api.ELBV2
 	// Groups are the security groups of the VPC.
 	Groups *vpc.GroupStore
+	// Instances tells which instances run, when AWS refuses targets. It may be nil.
+	Instances vpc.InstanceSource
 	// VPC is the ID of the cluster's VPC: objects of others are not looked at.
 	VPC      string
 	Cluster  vpc.Cluster

@@ -26,8 +26,6 @@ import (
 // The record is written with changes that are made anyway, and never by itself: a load balancer that
 // was taken over has none until something about it changes.
 
-const kindRecord = "applied record"
-
 // record returns the applied record of a desired state.
 func (d Desired) record(fields map[string]string) lbcommon.AppliedRecord {
 	ids := map[string]bool{}
@@ -163,7 +161,7 @@ func (d *differ) provenByLists() bool {
 
 func (d *differ) recordChange(have, want lbcommon.AppliedRecord) plan.Change {
 	return plan.Change{
-		Ref:    plan.Ref{Kind: kindRecord, Name: d.name(), Action: plan.Update},
+		Ref:    plan.Ref{Kind: lbcommon.KindRecord, Name: d.name(), Action: plan.Update},
 		Fields: []plan.Field{{Name: "record", Before: have.Encode(), After: want.Encode()}},
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
 	elbv2 "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
 	"github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
 
@@ -106,19 +107,43 @@ func (d *differ) registerSome(ctx context.Context, arn string, targets []Target)
 	if len(targets) == 1 {
 		return []string{targets[0].ID}, nil
 	}
-	// The message names those that it refuses; where it does not, halves tell.
-	named, others := split(targets, func(t Target) bool { return strings.Contains(err.Error(), t.ID) })
-	if len(named) == 0 || len(others) == 0 {
-		named, others = targets[:len(targets)/2], targets[len(targets)/2:]
-		bad, err := d.registerSome(ctx, arn, named)
-		more, otherErr := d.registerSome(ctx, arn, others)
+	// AWS refuses instances that are not running. Where their states do not explain the refusal, halves are tried.
+	stopped, running := d.splitStopped(ctx, targets)
+	if len(stopped) == 0 || len(running) == 0 {
+		bad, err := d.registerSome(ctx, arn, targets[:len(targets)/2])
+		more, otherErr := d.registerSome(ctx, arn, targets[len(targets)/2:])
 		return append(bad, more...), errors.Join(err, otherErr)
 	}
-	for _, t := range named {
+	for _, t := range stopped {
 		refused = append(refused, t.ID)
 	}
-	more, err := d.registerSome(ctx, arn, others)
+	more, err := d.registerSome(ctx, arn, running)
 	return append(refused, more...), err
+}
+
+// splitStopped separates the targets whose instances do not run, as EC2 says now. Without an answer all count
+// as running.
+func (d *differ) splitStopped(ctx context.Context, targets []Target) (stopped, running []Target) {
+	if d.cloud.options.Instances == nil {
+		return nil, targets
+	}
+	ids := make([]string, len(targets))
+	for i, t := range targets {
+		ids[i] = t.ID
+	}
+	instances, err := d.cloud.options.Instances.Described(ctx, ids, true)
+	if err != nil {
+		return nil, targets
+	}
+	for _, t := range targets {
+		i, exists := instances[t.ID]
+		if !exists || i.State != nil && i.State.Name != ec2types.InstanceStateNameRunning {
+			stopped = append(stopped, t)
+		} else {
+			running = append(running, t)
+		}
+	}
+	return stopped, running
 }
 
 // deregister removes targets. One that AWS does not know is as good as removed.
@@ -165,17 +190,6 @@ func descriptions(targets []Target) []types.TargetDescription {
 		out[i] = types.TargetDescription{Id: aws.String(t.ID), Port: aws.Int32(t.Port)}
 	}
 	return out
-}
-
-func split(targets []Target, is func(Target) bool) (yes, no []Target) {
-	for _, t := range targets {
-		if is(t) {
-			yes = append(yes, t)
-		} else {
-			no = append(no, t)
-		}
-	}
-	return yes, no
 }
 
 // suffix shows targets after a label: one by one, or counted where they are many.
