@@ -14,8 +14,8 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
 	kit "github.com/unified-ccm/unified-ccm/pkg/common/sim"
 	"github.com/unified-ccm/unified-ccm/providers/aws/config"
-	"github.com/unified-ccm/unified-ccm/providers/aws/internal/testcloud"
 	"github.com/unified-ccm/unified-ccm/providers/aws/sim"
+	"github.com/unified-ccm/unified-ccm/providers/aws/sim/simtest"
 )
 
 // newManager is a manager with an empty memory and these lines in section [Global].
@@ -38,16 +38,16 @@ func newManagerOf(t *testing.T, rt http.RoundTripper, cfg config.Config) *Cloud 
 }
 
 func TestCallsBeforeTheFirstQuestion(t *testing.T) {
-	world, _ := testcloud.WithSelf(t, sim.Options{})
+	world, _ := simtest.WithSelf(t, sim.Options{})
 	c := newManager(t, world.Front().Transport(), "")
-	if got := testcloud.Operations(world); len(got) > 0 {
+	if got := simtest.Operations(world); len(got) > 0 {
 		t.Errorf("NewCloud makes calls: %v", got)
 	}
 	if err := c.Check(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	want := []string{"PutToken", "GetMetadata", "GetMetadata", "DescribeInstances", "GetCallerIdentity"}
-	if diff := cmp.Diff(want, testcloud.Operations(world)); diff != "" {
+	if diff := cmp.Diff(want, simtest.Operations(world)); diff != "" {
 		t.Errorf("calls of Check (-want +got):\n%s", diff)
 	}
 	p, err := c.connection.Get(t.Context())
@@ -57,13 +57,13 @@ func TestCallsBeforeTheFirstQuestion(t *testing.T) {
 }
 
 func TestMetadataServiceIsNotNeeded(t *testing.T) {
-	world, node := testcloud.WithSelf(t, sim.Options{})
+	world, node := simtest.WithSelf(t, sim.Options{})
 	world.Front().SetFaults(kit.Fault{Kind: kit.FaultError, Operation: "GetMetadata", Times: kit.Always})
 	c := newManager(t, world.Front().Transport(), "Region = us-west-2\nVPC = vpc-0123\nKubernetesClusterID = sim\n")
 	if err := c.Check(t.Context()); err != nil {
 		t.Error(err)
 	}
-	if diff := cmp.Diff([]string{"GetCallerIdentity"}, testcloud.Operations(world)); diff != "" {
+	if diff := cmp.Diff([]string{"GetCallerIdentity"}, simtest.Operations(world)); diff != "" {
 		t.Errorf("calls (-want +got):\n%s", diff)
 	}
 	node.Spec.ProviderID = "aws:///us-west-2a/" + world.Instance("self")
@@ -73,7 +73,7 @@ func TestMetadataServiceIsNotNeeded(t *testing.T) {
 }
 
 func TestOwnsNode(t *testing.T) {
-	world, _ := testcloud.WithSelf(t, sim.Options{})
+	world, _ := simtest.WithSelf(t, sim.Options{})
 	c := newManager(t, world.Front().Transport(), "")
 	node := func(id string) *v1.Node {
 		return &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n"}, Spec: v1.NodeSpec{ProviderID: id}}
@@ -94,7 +94,7 @@ func TestOwnsNode(t *testing.T) {
 }
 
 func TestDeniedIsNotGone(t *testing.T) {
-	world, node := testcloud.WithSelf(t, sim.Options{Allow: func(action string) bool { return !strings.HasPrefix(action, "ec2:") }})
+	world, node := simtest.WithSelf(t, sim.Options{Allow: func(action string) bool { return !strings.HasPrefix(action, "ec2:") }})
 	c := newManager(t, world.Front().Transport(), "Region = us-west-2\nVPC = vpc-0123\nKubernetesClusterID = sim\n")
 	node.Spec.ProviderID = "aws:///us-west-2a/" + world.Instance("self")
 	exists, err := c.instances.InstanceExists(t.Context(), node)

@@ -12,9 +12,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
-	"github.com/unified-ccm/unified-ccm/providers/aws/internal/testcloud"
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/annotation"
 	"github.com/unified-ccm/unified-ccm/providers/aws/sim"
+	"github.com/unified-ccm/unified-ccm/providers/aws/sim/simtest"
 )
 
 // webService is a Service of one port; a network load balancer's if kind is nlb, else a classic one's.
@@ -41,7 +41,7 @@ func TestHostNamesOfEveryPartition(t *testing.T) {
 	} {
 		for _, kind := range []string{"", "nlb"} {
 			t.Run(region+" "+kind, func(t *testing.T) {
-				world, node := testcloud.WithSelf(t, sim.Options{Region: region})
+				world, node := simtest.WithSelf(t, sim.Options{Region: region})
 				node.Spec.ProviderID = "aws:///" + region + "a/" + world.Instance("self")
 				nodes := []*v1.Node{node}
 				svc := webService(kind)
@@ -79,14 +79,14 @@ func TestHostNamesOfEveryPartition(t *testing.T) {
 func TestEveryStateOfALoadBalancer(t *testing.T) {
 	for _, state := range elbv2types.LoadBalancerStateEnum("").Values() {
 		t.Run(string(state), func(t *testing.T) {
-			world, node := testcloud.WithSelf(t, sim.Options{})
+			world, node := simtest.WithSelf(t, sim.Options{})
 			node.Spec.ProviderID = "aws:///us-west-2a/" + world.Instance("self")
 			svc, nodes := webService("nlb"), []*v1.Node{node}
 			if _, err := newManager(t, world.Front().Transport(), "").loadBalancer.EnsureLoadBalancer(t.Context(), clusterName, svc, nodes); err != nil {
 				t.Fatal(err)
 			}
 			world.Front().Log().Reset()
-			said := &testcloud.Recorder{Base: world.Front().Transport(), ChangeOnly: "DescribeLoadBalancers", Change: func(resp *http.Response) {
+			said := &simtest.Recorder{Base: world.Front().Transport(), ChangeOnly: "DescribeLoadBalancers", Change: func(resp *http.Response) {
 				body, err := io.ReadAll(resp.Body)
 				if err != nil {
 					t.Error(err)

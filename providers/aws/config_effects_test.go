@@ -17,10 +17,10 @@ import (
 
 	kit "github.com/unified-ccm/unified-ccm/pkg/common/sim"
 	"github.com/unified-ccm/unified-ccm/providers/aws/config"
-	"github.com/unified-ccm/unified-ccm/providers/aws/internal/testcloud"
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/annotation"
 	"github.com/unified-ccm/unified-ccm/providers/aws/names"
 	"github.com/unified-ccm/unified-ccm/providers/aws/sim"
+	"github.com/unified-ccm/unified-ccm/providers/aws/sim/simtest"
 )
 
 // configEffect is what a key of cloud.conf does. Before and after are sections of the file without
@@ -36,19 +36,19 @@ type trial struct {
 	*Cloud
 	world    *sim.Cloud
 	node     *v1.Node
-	wire     *testcloud.Recorder
+	wire     *simtest.Recorder
 	warnings []string
 }
 
 func try(t *testing.T, conf string) *trial {
 	t.Helper()
-	world, node := testcloud.WithSelf(t, sim.Options{IPv6: true})
+	world, node := simtest.WithSelf(t, sim.Options{IPv6: true})
 	group, err := world.AddSecurityGroup("shared", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	node.Spec.ProviderID = "aws:///us-west-2a/" + world.Instance("self")
-	r := &trial{world: world, node: node, wire: &testcloud.Recorder{Base: world.Front().Transport()}}
+	r := &trial{world: world, node: node, wire: &simtest.Recorder{Base: world.Front().Transport()}}
 	conf = strings.ReplaceAll(conf, "{shared}", group)
 	cfg, warnings, err := config.Read("", []byte("[Global]\n"+conf))
 	if err != nil {
@@ -68,14 +68,14 @@ const probing = "ClusterServiceLoadBalancerHealthProbeMode = Shared\n"
 
 func configEffects() map[string]configEffect {
 	section := func(service, region, url, signing, more string) string {
-		return testcloud.Located + fmt.Sprintf("[ServiceOverride \"1\"]\nService = %s\nRegion = %s\nURL = %s\nSigningRegion = %s\n%s", service, region, url, signing, more)
+		return simtest.Located + fmt.Sprintf("[ServiceOverride \"1\"]\nService = %s\nRegion = %s\nURL = %s\nSigningRegion = %s\n%s", service, region, url, signing, more)
 	}
 	plain := section("EC2", "us-west-2", "http://ec2.test", "us-west-2", "")
 	return map[string]configEffect{
 		"Global/Zone":                 global("Zone = us-east-1a", seeRegion, "us-east-1"),
 		"Global/Region":               global("Region = us-east-1", seeRegion, "us-east-1"),
-		"Global/VPC":                  {before: testcloud.Located, after: strings.Replace(testcloud.Located, "vpc-0123", "vpc-4567", 1), see: seeVPC, wants: "vpc-4567"},
-		"Global/SubnetID":             {before: testcloud.Located, after: testcloud.Located + "SubnetID = subnet-0123\n", see: seeSubnet, wants: "subnet-0123"},
+		"Global/VPC":                  {before: simtest.Located, after: strings.Replace(simtest.Located, "vpc-0123", "vpc-4567", 1), see: seeVPC, wants: "vpc-4567"},
+		"Global/SubnetID":             {before: simtest.Located, after: simtest.Located + "SubnetID = subnet-0123\n", see: seeSubnet, wants: "subnet-0123"},
 		"Global/RouteTableID":         global("RouteTableID = rtb-0123", seeTable, "rtb-0123"),
 		"Global/RoleARN":              global("RoleARN = arn:aws:iam::123456789012:role/ccm", seeCaller, "arn:aws:sts::123456789012:assumed-role/ccm/unified-ccm"),
 		"Global/KubernetesClusterID":  global("KubernetesClusterID = prod", seeCluster, "prod legacy=false"),

@@ -17,8 +17,8 @@ import (
 	kit "github.com/unified-ccm/unified-ccm/pkg/common/sim"
 	"github.com/unified-ccm/unified-ccm/providers/aws/client"
 	"github.com/unified-ccm/unified-ccm/providers/aws/config"
-	"github.com/unified-ccm/unified-ccm/providers/aws/internal/testcloud"
 	"github.com/unified-ccm/unified-ccm/providers/aws/sim"
+	"github.com/unified-ccm/unified-ccm/providers/aws/sim/simtest"
 )
 
 // withAttempts limits the attempts of a call. Retries would wait for a stopped clock.
@@ -34,7 +34,7 @@ type sick struct {
 
 func newSick(t *testing.T, o sim.Options, conf string, options ...Option) *sick {
 	t.Helper()
-	world, _ := testcloud.WithSelf(t, o)
+	world, _ := simtest.WithSelf(t, o)
 	cfg, _, err := config.Read("", []byte("[Global]\n"+conf))
 	if err != nil {
 		t.Fatal(err)
@@ -108,7 +108,7 @@ func deleteRoute(ctx context.Context, c *client.Clients) error {
 }
 
 func TestAFailingServiceStopsOnlyItsParts(t *testing.T) {
-	s := newSick(t, sim.Options{}, testcloud.Located)
+	s := newSick(t, sim.Options{}, simtest.Located)
 	s.want("before the first call", "", "", "")
 	if err := errors.Join(s.Check(t.Context()), describeBalancers(t.Context(), s.clients())); err != nil {
 		t.Fatal(err)
@@ -142,13 +142,13 @@ func TestAFailingServiceStopsOnlyItsParts(t *testing.T) {
 	s.want("once EC2 is back", "", "", "")
 	s.world.Front().Log().Reset()
 	if err := s.Check(t.Context()); err != nil || s.world.Front().Log().Len() != 1 {
-		t.Errorf("%v, calls %v: of a cloud that is well only the caller is asked", err, testcloud.Operations(s.world))
+		t.Errorf("%v, calls %v: of a cloud that is well only the caller is asked", err, simtest.Operations(s.world))
 	}
 }
 
 func TestAMissingPermissionStopsOnlyThePartsThatNeedIt(t *testing.T) {
 	denied := map[string]bool{"ec2:DeleteRoute": true}
-	s := newSick(t, sim.Options{Allow: func(action string) bool { return !denied[action] }}, testcloud.Located)
+	s := newSick(t, sim.Options{Allow: func(action string) bool { return !denied[action] }}, simtest.Located)
 	s.fails(deleteRoute)
 	s.want("routes may not be deleted", "", "", "ec2 for routes failed, most recently DeleteRoute: denied")
 	denied["ec2:DescribeSecurityGroups"] = true
@@ -171,7 +171,7 @@ func TestCredentialsStopEverything(t *testing.T) {
 		return awssdk.Credentials{AccessKeyID: "AKIAEXAMPLE", SecretAccessKey: "secret", CanExpire: true}, trouble
 	})
 	keys := []string{"AKIAOTHER"}
-	s := newSick(t, sim.Options{AccessKeys: keys}, testcloud.Located, WithCredentials(provider))
+	s := newSick(t, sim.Options{AccessKeys: keys}, simtest.Located, WithCredentials(provider))
 	const refused = "AWS rejects the credentials"
 	if err := s.Check(t.Context()); !cloudapi.Is(err, cloudapi.Denied) || !strings.Contains(err.Error(), refused) {
 		t.Errorf("error %v", err)
@@ -204,7 +204,7 @@ func TestCredentialsStopEverything(t *testing.T) {
 
 // TestSTSIsNotNeededByItself pins that where STS cannot be reached the services' own answers count.
 func TestSTSIsNotNeededByItself(t *testing.T) {
-	s := newSick(t, sim.Options{}, testcloud.Located)
+	s := newSick(t, sim.Options{}, simtest.Located)
 	sts := kit.Fault{Kind: kit.FaultError, Operation: "GetCallerIdentity", Times: kit.Always}
 	s.world.Front().SetFaults(sts)
 	for range 3 {

@@ -9,8 +9,8 @@ import (
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
 	kit "github.com/unified-ccm/unified-ccm/pkg/common/sim"
-	"github.com/unified-ccm/unified-ccm/providers/aws/internal/testcloud"
 	"github.com/unified-ccm/unified-ccm/providers/aws/sim"
+	"github.com/unified-ccm/unified-ccm/providers/aws/sim/simtest"
 )
 
 func TestIdentityProblems(t *testing.T) {
@@ -28,15 +28,15 @@ func TestIdentityProblems(t *testing.T) {
 		{name: "cluster missing, EC2 denies", conf: "Region = us-west-2\nVPC = vpc-0123\n",
 			options: sim.Options{Allow: func(action string) bool { return !strings.HasPrefix(action, "ec2:") }},
 			class:   cloudapi.Denied, want: []string{"KubernetesClusterID is not set", "UnauthorizedOperation"}},
-		{name: "credentials refused", conf: testcloud.Located, options: sim.Options{AccessKeys: []string{"AKIAOTHER"}},
+		{name: "credentials refused", conf: simtest.Located, options: sim.Options{AccessKeys: []string{"AKIAOTHER"}},
 			class: cloudapi.Denied, want: []string{"AWS rejects the credentials", "InvalidClientTokenId"}},
-		{name: "role refused", conf: testcloud.Located + "RoleARN = arn:aws:iam::123456789012:role/ccm\n", options: sim.Options{AccessKeys: []string{"AKIAOTHER"}},
+		{name: "role refused", conf: simtest.Located + "RoleARN = arn:aws:iam::123456789012:role/ccm\n", options: sim.Options{AccessKeys: []string{"AKIAOTHER"}},
 			class: cloudapi.Denied, want: []string{"AWS rejects the credentials (role arn:aws:iam::123456789012:role/ccm, RoleARN in section [Global])"}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				world, _ := testcloud.WithSelf(t, tt.options)
+				world, _ := simtest.WithSelf(t, tt.options)
 				if tt.fault.Kind != "" {
 					world.Front().SetFaults(tt.fault)
 				}
@@ -57,7 +57,7 @@ func TestIdentityProblems(t *testing.T) {
 // TestNoMetadataServiceAtAll is a manager outside of AWS whose configuration is incomplete.
 func TestNoMetadataServiceAtAll(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		silent := testcloud.RoundTripFunc(func(r *http.Request) (*http.Response, error) {
+		silent := simtest.RoundTripFunc(func(r *http.Request) (*http.Response, error) {
 			<-r.Context().Done()
 			return nil, r.Context().Err()
 		})

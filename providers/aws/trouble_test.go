@@ -15,39 +15,39 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/conformance"
 	kit "github.com/unified-ccm/unified-ccm/pkg/common/sim"
 	"github.com/unified-ccm/unified-ccm/providers/aws/client"
-	"github.com/unified-ccm/unified-ccm/providers/aws/internal/testcloud"
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/annotation"
 	"github.com/unified-ccm/unified-ccm/providers/aws/sim"
+	"github.com/unified-ccm/unified-ccm/providers/aws/sim/simtest"
 )
 
 // badCloud is a cloud that answers in some way that must never be taken for "gone".
 type badCloud struct {
 	name string
 	// wrong makes the cloud bad.
-	wrong func(*sim.Cloud, *testcloud.Recorder)
+	wrong func(*sim.Cloud, *simtest.Recorder)
 	// conf is the manager's region, where that is the trouble.
 	conf string
 }
 
 func badClouds() []badCloud {
-	every := func(kind kit.FaultKind) func(*sim.Cloud, *testcloud.Recorder) {
-		return func(world *sim.Cloud, _ *testcloud.Recorder) {
+	every := func(kind kit.FaultKind) func(*sim.Cloud, *simtest.Recorder) {
+		return func(world *sim.Cloud, _ *simtest.Recorder) {
 			world.Front().SetFaults(kit.Fault{Kind: kind, Times: kit.Always})
 		}
 	}
 	return []badCloud{
-		{name: "denied", wrong: func(_ *sim.Cloud, w *testcloud.Recorder) {
+		{name: "denied", wrong: func(_ *sim.Cloud, w *simtest.Recorder) {
 			w.Change = answer(http.StatusForbidden, `<Response><Errors><Error><Code>UnauthorizedOperation</Code><Message>no</Message></Error></Errors></Response>`)
 		}},
 		{name: "throttled", wrong: every(kit.FaultThrottle)},
 		{name: "broken", wrong: every(kit.FaultError)},
-		{name: "unparsable", wrong: func(_ *sim.Cloud, w *testcloud.Recorder) {
+		{name: "unparsable", wrong: func(_ *sim.Cloud, w *simtest.Recorder) {
 			w.Change = answer(http.StatusOK, "<html>maintenance</html>")
 		}},
-		{name: "a proxy's 404", wrong: func(_ *sim.Cloud, w *testcloud.Recorder) {
+		{name: "a proxy's 404", wrong: func(_ *sim.Cloud, w *simtest.Recorder) {
 			w.Change = answer(http.StatusNotFound, "<html>not found</html>")
 		}},
-		{name: "wrong region", conf: "us-east-1", wrong: func(*sim.Cloud, *testcloud.Recorder) {}},
+		{name: "wrong region", conf: "us-east-1", wrong: func(*sim.Cloud, *simtest.Recorder) {}},
 	}
 }
 
@@ -65,12 +65,12 @@ func TestNoNodeIsGoneOnTheWordOfABadCloud(t *testing.T) {
 	for _, bad := range badClouds() {
 		t.Run(bad.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				world, node := testcloud.WithSelf(t, sim.Options{})
+				world, node := simtest.WithSelf(t, sim.Options{})
 				node.Spec.ProviderID = "aws:///us-west-2a/" + world.Instance("self")
-				w := &testcloud.Recorder{Base: world.Front().Transport()}
-				conf := testcloud.Located
+				w := &simtest.Recorder{Base: world.Front().Transport()}
+				conf := simtest.Located
 				if bad.conf != "" {
-					conf = strings.Replace(testcloud.Located, "us-west-2", bad.conf, 1)
+					conf = strings.Replace(simtest.Located, "us-west-2", bad.conf, 1)
 				}
 				m := newManager(t, w, conf)
 				bad.wrong(world, w)
@@ -92,14 +92,14 @@ func TestNoNodeIsGoneOnTheWordOfABadCloud(t *testing.T) {
 // No target is ever removed on the word of such a cloud: neither when all nodes stay, nor when the
 // list of instances comes back empty.
 func TestNoTargetIsRemovedOnTheWordOfABadCloud(t *testing.T) {
-	bad := append(badClouds(), badCloud{name: "empty list", wrong: func(_ *sim.Cloud, w *testcloud.Recorder) {
+	bad := append(badClouds(), badCloud{name: "empty list", wrong: func(_ *sim.Cloud, w *simtest.Recorder) {
 		w.ChangeOnly = "DescribeInstances"
 		w.Change = answer(http.StatusOK, `<DescribeInstancesResponse xmlns="http://ec2.amazonaws.com/doc/2016-11-15/"><requestId>1</requestId><reservationSet/></DescribeInstancesResponse>`)
 	}})
 	for _, bad := range slices.DeleteFunc(bad, func(b badCloud) bool { return b.conf != "" }) {
 		t.Run(bad.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				world, node := testcloud.WithSelf(t, sim.Options{})
+				world, node := simtest.WithSelf(t, sim.Options{})
 				other, err := world.Launch(conformance.Machine{Name: "other"})
 				if err != nil {
 					t.Fatal(err)
@@ -108,7 +108,7 @@ func TestNoTargetIsRemovedOnTheWordOfABadCloud(t *testing.T) {
 				for _, n := range nodes {
 					n.Spec.ProviderID = "aws:///us-west-2a/" + world.Instance(n.Name)
 				}
-				w := &testcloud.Recorder{Base: world.Front().Transport()}
+				w := &simtest.Recorder{Base: world.Front().Transport()}
 				svc := &v1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web", UID: "0123abcd-4567-89ef-0123-456789abcdef", Annotations: map[string]string{annotation.KeyType: "nlb"}},
 					Spec: v1.ServiceSpec{Type: v1.ServiceTypeLoadBalancer, IPFamilies: []v1.IPFamily{v1.IPv4Protocol}, Ports: []v1.ServicePort{{Protocol: v1.ProtocolTCP, Port: 80, NodePort: 30080}}}}
 				first := newManager(t, w, "")

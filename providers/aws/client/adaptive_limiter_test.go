@@ -16,7 +16,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
-	"github.com/unified-ccm/unified-ccm/providers/aws/internal/testcloud"
+	"github.com/unified-ccm/unified-ccm/providers/aws/sim/simtest"
 )
 
 // throttling responds like AWS with one token bucket.
@@ -105,7 +105,7 @@ func send(ctx context.Context, t *testing.T, client http.Client) bool {
 
 func TestAdaptiveLimiterLimitsByClass(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := &adaptiveLimiter{clock: clock.RealClock{}, base: testcloud.RoundTripFunc(func(*http.Request) (*http.Response, error) { return nil, io.EOF })}
+		l := &adaptiveLimiter{clock: clock.RealClock{}, base: simtest.RoundTripFunc(func(*http.Request) (*http.Response, error) { return nil, io.EOF })}
 		heavy := newRequest("Elastic Load Balancing v2", "CreateLoadBalancer")
 		l.throttled(classOf(heavy), time.Now())
 		start := time.Now()

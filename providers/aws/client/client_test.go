@@ -24,8 +24,8 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
 	kit "github.com/unified-ccm/unified-ccm/pkg/common/sim"
 	"github.com/unified-ccm/unified-ccm/providers/aws/config"
-	"github.com/unified-ccm/unified-ccm/providers/aws/internal/testcloud"
 	"github.com/unified-ccm/unified-ccm/providers/aws/sim"
+	"github.com/unified-ccm/unified-ccm/providers/aws/sim/simtest"
 )
 
 // newTestClient returns a Client with static credentials and these lines in section [Global].
@@ -89,8 +89,8 @@ func TestErrorClasses(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				world, _ := testcloud.WithSelf(t, tt.options)
-				err := tt.call(t, newTestClients(t, &testcloud.Recorder{Base: world.Front().Transport(), Change: tt.change}, testcloud.Located))
+				world, _ := simtest.WithSelf(t, tt.options)
+				err := tt.call(t, newTestClients(t, &simtest.Recorder{Base: world.Front().Transport(), Change: tt.change}, simtest.Located))
 				if got := cloudapi.ClassOf(err); got != tt.want {
 					t.Errorf("got %s, want %s: %v", got, tt.want, err)
 				}
@@ -127,8 +127,8 @@ func TestRetries(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				world, _ := testcloud.WithSelf(t, sim.Options{})
-				c := newTestClients(t, world.Front().Transport(), testcloud.Located)
+				world, _ := simtest.WithSelf(t, sim.Options{})
+				c := newTestClients(t, world.Front().Transport(), simtest.Located)
 				if tt.fault.Kind != "" {
 					world.Front().SetFaults(tt.fault)
 				}
@@ -137,7 +137,7 @@ func TestRetries(t *testing.T) {
 				if got := cloudapi.ClassOf(err); got != tt.want {
 					t.Errorf("got %q, want %q: %v", got, tt.want, err)
 				}
-				if got := len(testcloud.Operations(world)); got != tt.calls {
+				if got := len(simtest.Operations(world)); got != tt.calls {
 					t.Errorf("%d calls, want %d", got, tt.calls)
 				}
 				if took := time.Since(start); took > 10*time.Second {
@@ -150,11 +150,11 @@ func TestRetries(t *testing.T) {
 
 func TestCallToUnresponsiveCloudTimesOut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		silent := testcloud.RoundTripFunc(func(r *http.Request) (*http.Response, error) {
+		silent := simtest.RoundTripFunc(func(r *http.Request) (*http.Response, error) {
 			<-r.Context().Done()
 			return nil, r.Context().Err()
 		})
-		c := newTestClients(t, silent, testcloud.Located)
+		c := newTestClients(t, silent, simtest.Located)
 		start := time.Now()
 		_, err := c.ELB.DescribeLoadBalancers(t.Context(), nil)
 		if took := time.Since(start); !cloudapi.Is(err, cloudapi.Unavailable) || took < attemptTimeout || took > CallTimeout {
@@ -168,13 +168,13 @@ func TestCallToUnresponsiveCloudTimesOut(t *testing.T) {
 func TestSlowResponseDoesNotSkewClock(t *testing.T) {
 	for _, delay := range []time.Duration{0, 29 * time.Second} {
 		synctest.Test(t, func(t *testing.T) {
-			world, _ := testcloud.WithSelf(t, sim.Options{})
-			w := &testcloud.Recorder{Base: world.Front().Transport(), Change: func(resp *http.Response) {
+			world, _ := simtest.WithSelf(t, sim.Options{})
+			w := &simtest.Recorder{Base: world.Front().Transport(), Change: func(resp *http.Response) {
 				// The response is written at once and arrives late.
 				resp.Header.Set("Date", time.Now().UTC().Format(http.TimeFormat))
 				time.Sleep(delay)
 			}}
-			c := newTestClients(t, w, testcloud.Located)
+			c := newTestClients(t, w, simtest.Located)
 			for range 2 {
 				if _, err := c.ELBV2.DescribeLoadBalancers(t.Context(), nil); err != nil {
 					t.Fatal(err)
@@ -193,9 +193,9 @@ func TestSlowResponseDoesNotSkewClock(t *testing.T) {
 }
 
 func TestAssumedRole(t *testing.T) {
-	world, _ := testcloud.WithSelf(t, sim.Options{})
-	w := &testcloud.Recorder{Base: world.Front().Transport()}
-	c := newTestClients(t, w, testcloud.Located+"RoleARN = arn:aws:iam::123456789012:role/ccm\nSourceARN = arn:aws:eks:us-west-2:123456789012:cluster/prod\n")
+	world, _ := simtest.WithSelf(t, sim.Options{})
+	w := &simtest.Recorder{Base: world.Front().Transport()}
+	c := newTestClients(t, w, simtest.Located+"RoleARN = arn:aws:iam::123456789012:role/ccm\nSourceARN = arn:aws:eks:us-west-2:123456789012:cluster/prod\n")
 	for range 2 {
 		_, err := c.ELBV2.DescribeLoadBalancers(t.Context(), nil)
 		_, err2 := c.ELB.DescribeLoadBalancers(t.Context(), nil)
@@ -203,7 +203,7 @@ func TestAssumedRole(t *testing.T) {
 			t.Fatal(err, err2, err3)
 		}
 	}
-	calls := testcloud.Operations(world)
+	calls := simtest.Operations(world)
 	if n := len(slices.DeleteFunc(calls, func(name string) bool { return name != "AssumeRole" })); n != 1 {
 		t.Errorf("the role was assumed %d times by four clients, want once", n)
 	}
@@ -229,8 +229,8 @@ func TestDefaultChain(t *testing.T) {
 		t.Setenv("AWS_CONFIG_FILE", empty)
 	}
 	whoami := func(t *testing.T, conf string) (string, error) {
-		world, _ := testcloud.WithSelf(t, sim.Options{})
-		cfg, _, err := config.Read("", []byte("[Global]\n"+testcloud.Located+conf))
+		world, _ := simtest.WithSelf(t, sim.Options{})
+		cfg, _, err := config.Read("", []byte("[Global]\n"+simtest.Located+conf))
 		if err != nil {
 			t.Fatal(err)
 		}

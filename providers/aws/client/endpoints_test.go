@@ -7,18 +7,18 @@ import (
 	"github.com/aws/aws-sdk-go-v2/feature/ec2/imds"
 	"github.com/aws/aws-sdk-go-v2/service/sts"
 
-	"github.com/unified-ccm/unified-ccm/providers/aws/internal/testcloud"
 	"github.com/unified-ccm/unified-ccm/providers/aws/sim"
+	"github.com/unified-ccm/unified-ccm/providers/aws/sim/simtest"
 )
 
 func TestOverridesAndEnvironment(t *testing.T) {
 	t.Setenv("AWS_ENDPOINT_URL", "http://all.test")
 	t.Setenv("AWS_ENDPOINT_URL_ELASTIC_LOAD_BALANCING", "http://classic.test/env")
-	world, _ := testcloud.WithSelf(t, sim.Options{})
-	conf := testcloud.Located + overrideSection("1", "ec2", "us-west-2", "http://ec2.test/path") + "SigningName = other\n" +
+	world, _ := simtest.WithSelf(t, sim.Options{})
+	conf := simtest.Located + overrideSection("1", "ec2", "us-west-2", "http://ec2.test/path") + "SigningName = other\n" +
 		overrideSection("2", "sts", "us-west-2", "http://sts.test") + overrideSection("3", "ec2imds", "us-west-2", "http://imds.test")
 	conf = strings.Replace(conf, "SigningRegion = us-west-2", "SigningRegion = us-east-1", 1)
-	w := &testcloud.Recorder{Base: world.Front().Transport()}
+	w := &simtest.Recorder{Base: world.Front().Transport()}
 	client := newTestClient(t, w, conf)
 	c, err := client.Connect(t.Context(), "us-west-2")
 	if err != nil {
@@ -65,9 +65,9 @@ func TestOverridesAndEnvironment(t *testing.T) {
 func TestEndpointVariants(t *testing.T) {
 	t.Setenv("AWS_USE_FIPS_ENDPOINT", "true")
 	t.Setenv("AWS_USE_DUALSTACK_ENDPOINT", "true")
-	world, _ := testcloud.WithSelf(t, sim.Options{})
-	w := &testcloud.Recorder{Base: world.Front().Transport()}
-	c := newTestClients(t, w, testcloud.Located+overrideSection("1", "elasticloadbalancing", "us-west-2", "http://both.test"))
+	world, _ := simtest.WithSelf(t, sim.Options{})
+	w := &simtest.Recorder{Base: world.Front().Transport()}
+	c := newTestClients(t, w, simtest.Located+overrideSection("1", "elasticloadbalancing", "us-west-2", "http://both.test"))
 	_ = describeGroup("sg-1")(t, c) // the response does not matter
 	if got := w.Last().URL.Host; got != "ec2-fips.us-west-2.api.aws" {
 		t.Errorf("EC2 is called at %s", got)

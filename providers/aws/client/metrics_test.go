@@ -10,15 +10,15 @@ import (
 
 	kit "github.com/unified-ccm/unified-ccm/pkg/common/sim"
 	"github.com/unified-ccm/unified-ccm/providers/aws/awserr"
-	"github.com/unified-ccm/unified-ccm/providers/aws/internal/testcloud"
 	"github.com/unified-ccm/unified-ccm/providers/aws/sim"
+	"github.com/unified-ccm/unified-ccm/providers/aws/sim/simtest"
 )
 
 func TestLegacyMetrics(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		world, _ := testcloud.WithSelf(t, sim.Options{})
-		quiet := newTestClients(t, world.Front().Transport(), testcloud.Located)
-		loud := newTestClients(t, world.Front().Transport(), testcloud.Located+"LegacyMetrics = true\n")
+		world, _ := simtest.WithSelf(t, sim.Options{})
+		quiet := newTestClients(t, world.Front().Transport(), simtest.Located)
+		loud := newTestClients(t, world.Front().Transport(), simtest.Located+"LegacyMetrics = true\n")
 		for _, c := range []*Clients{quiet, loud} {
 			if _, err := c.EC2.DescribeInstances(t.Context(), nil); err != nil {
 				t.Fatal(err)

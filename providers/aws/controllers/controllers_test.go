@@ -19,14 +19,14 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/aws/api"
 	"github.com/unified-ccm/unified-ccm/providers/aws/config"
 	"github.com/unified-ccm/unified-ccm/providers/aws/instances"
-	"github.com/unified-ccm/unified-ccm/providers/aws/internal/testcloud"
 	"github.com/unified-ccm/unified-ccm/providers/aws/names"
 	"github.com/unified-ccm/unified-ccm/providers/aws/sim"
+	"github.com/unified-ccm/unified-ccm/providers/aws/sim/simtest"
 )
 
 // controllerWorld is a cluster with an API server and the provider's own controllers.
 type controllerWorld struct {
-	*testcloud.Cloud
+	*simtest.Cloud
 	client     *fake.Clientset
 	start      *Starter
 	controller provider.ControllerContext
@@ -36,7 +36,7 @@ type controllerWorld struct {
 
 func newControllerWorld(t *testing.T, o sim.Options) *controllerWorld {
 	t.Helper()
-	w := &controllerWorld{Cloud: testcloud.New(t, o), client: fake.NewClientset(), events: record.NewFakeRecorder(1000)}
+	w := &controllerWorld{Cloud: simtest.New(t, o), client: fake.NewClientset(), events: record.NewFakeRecorder(1000)}
 	sim := w.Cloud.Cloud
 	conn := instances.Connection{
 		EC2: w.EC2, Scope: instances.Scope{ClusterID: sim.ClusterID(), VPC: sim.VPC(), Region: sim.Region()},
@@ -93,7 +93,7 @@ func (w *controllerWorld) settle() {
 func (w *controllerWorld) register(name string, edits ...func(*v1.Node)) *v1.Node {
 	w.T.Helper()
 	id := w.LaunchNamed(name)
-	node := testcloud.InitializedNode(name, "aws:///us-west-2a/"+id)
+	node := simtest.InitializedNode(name, "aws:///us-west-2a/"+id)
 	node.CreationTimestamp = metav1.Now()
 	for _, edit := range edits {
 		edit(node)

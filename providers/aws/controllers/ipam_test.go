@@ -13,8 +13,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
 
-	"github.com/unified-ccm/unified-ccm/providers/aws/internal/testcloud"
 	"github.com/unified-ccm/unified-ccm/providers/aws/sim"
+	"github.com/unified-ccm/unified-ccm/providers/aws/sim/simtest"
 )
 
 func TestNodeIPAM(t *testing.T) {
@@ -62,7 +62,7 @@ func TestNodeIPAM(t *testing.T) {
 
 func TestRangesOfAnInstance(t *testing.T) {
 	primary := func(v4, v6 []string) *ec2types.Instance {
-		n := testcloud.NetworkInterface(0)
+		n := simtest.NetworkInterface(0)
 		for _, p := range v4 {
 			n.Ipv4Prefixes = append(n.Ipv4Prefixes, ec2types.InstanceIpv4Prefix{Ipv4Prefix: aws.String(p)})
 		}

@@ -22,9 +22,9 @@ import (
 	kit "github.com/unified-ccm/unified-ccm/pkg/common/sim"
 	"github.com/unified-ccm/unified-ccm/providers/aws/client"
 	"github.com/unified-ccm/unified-ccm/providers/aws/config"
-	"github.com/unified-ccm/unified-ccm/providers/aws/internal/testcloud"
 	"github.com/unified-ccm/unified-ccm/providers/aws/names"
 	"github.com/unified-ccm/unified-ccm/providers/aws/sim"
+	"github.com/unified-ccm/unified-ccm/providers/aws/sim/simtest"
 )
 
 func TestTagsHashNeverChanges(t *testing.T) {
@@ -107,7 +107,7 @@ func TestInformersThatMissedTheDeletion(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	node := testcloud.InitializedNode("a", "aws:///us-west-2a/i-0123456789abcdef0")
+	node := simtest.InitializedNode("a", "aws:///us-west-2a/i-0123456789abcdef0")
 	queue.deleted(cache.DeletedFinalStateUnknown{Key: "a", Obj: node})
 	queue.deleted(cache.DeletedFinalStateUnknown{Key: "b"})
 	queue.deleted("nonsense")

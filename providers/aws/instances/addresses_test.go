@@ -9,7 +9,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	commoninstances "github.com/unified-ccm/unified-ccm/pkg/common/instances"
-	"github.com/unified-ccm/unified-ccm/providers/aws/internal/testcloud"
+	"github.com/unified-ccm/unified-ccm/providers/aws/sim/simtest"
 )
 
 func withIPv6(n ec2types.InstanceNetworkInterface, addresses ...string) ec2types.InstanceNetworkInterface {
@@ -20,7 +20,7 @@ func withIPv6(n ec2types.InstanceNetworkInterface, addresses ...string) ec2types
 }
 
 func TestAddresses(t *testing.T) {
-	detaching := testcloud.NetworkInterface(1, "10.0.0.9")
+	detaching := simtest.NetworkInterface(1, "10.0.0.9")
 	detaching.Status = ec2types.NetworkInterfaceStatusDetaching
 	address := func(kind v1.NodeAddressType, text string) v1.NodeAddress {
 		return v1.NodeAddress{Type: kind, Address: text}
@@ -40,17 +40,17 @@ func TestAddresses(t *testing.T) {
 		want     []v1.NodeAddress
 		fails    bool
 	}{
-		"all kinds":    {with(named, testcloud.NetworkInterface(0, "10.0.0.1")), []string{"ipv4"}, one, false},
+		"all kinds":    {with(named, simtest.NetworkInterface(0, "10.0.0.1")), []string{"ipv4"}, one, false},
 		"nothing":      {ec2types.Instance{PublicDnsName: aws.String("")}, []string{"ipv4", "ipv6"}, nil, false},
-		"no family":    {with(named, testcloud.NetworkInterface(0, "10.0.0.1")), nil, nil, false},
-		"not IPv4":     {with(ec2types.Instance{}, testcloud.NetworkInterface(0, "10.0.0.256")), []string{"ipv4"}, []v1.NodeAddress{address(v1.NodeInternalIP, "10.0.0.256")}, true},
-		"IPv6 alone":   {with(named, withIPv6(testcloud.NetworkInterface(0, "10.0.0.1"), "2001:db8::1", "2001:db8::2")), []string{"ipv6"}, []v1.NodeAddress{address(v1.NodeInternalIP, "2001:db8::1")}, false},
-		"IPv4, IPv6":   {with(named, withIPv6(testcloud.NetworkInterface(0, "10.0.0.1"), "2001:db8::1")), []string{"ipv4", "ipv6"}, append(one[:len(one):len(one)], address(v1.NodeInternalIP, "2001:db8::1")), false},
-		"IPv6, IPv4":   {with(named, withIPv6(testcloud.NetworkInterface(0, "10.0.0.1"), "2001:db8::1")), []string{"ipv6", "ipv4"}, append([]v1.NodeAddress{address(v1.NodeInternalIP, "2001:db8::1")}, one...), false},
-		"out of order": {with(ec2types.Instance{}, testcloud.NetworkInterface(-1, "10.0.0.7"), testcloud.NetworkInterface(2, "10.0.0.3"), testcloud.NetworkInterface(0, "10.0.0.1", "10.0.0.2")), []string{"ipv4"}, internal("10.0.0.1", "10.0.0.2", "10.0.0.3", "10.0.0.7"), false},
-		"IPv6 out of order": {with(ec2types.Instance{}, withIPv6(testcloud.NetworkInterface(1), "2001:db8::2"), testcloud.NetworkInterface(2), withIPv6(testcloud.NetworkInterface(0), "2001:db8::1")),
+		"no family":    {with(named, simtest.NetworkInterface(0, "10.0.0.1")), nil, nil, false},
+		"not IPv4":     {with(ec2types.Instance{}, simtest.NetworkInterface(0, "10.0.0.256")), []string{"ipv4"}, []v1.NodeAddress{address(v1.NodeInternalIP, "10.0.0.256")}, true},
+		"IPv6 alone":   {with(named, withIPv6(simtest.NetworkInterface(0, "10.0.0.1"), "2001:db8::1", "2001:db8::2")), []string{"ipv6"}, []v1.NodeAddress{address(v1.NodeInternalIP, "2001:db8::1")}, false},
+		"IPv4, IPv6":   {with(named, withIPv6(simtest.NetworkInterface(0, "10.0.0.1"), "2001:db8::1")), []string{"ipv4", "ipv6"}, append(one[:len(one):len(one)], address(v1.NodeInternalIP, "2001:db8::1")), false},
+		"IPv6, IPv4":   {with(named, withIPv6(simtest.NetworkInterface(0, "10.0.0.1"), "2001:db8::1")), []string{"ipv6", "ipv4"}, append([]v1.NodeAddress{address(v1.NodeInternalIP, "2001:db8::1")}, one...), false},
+		"out of order": {with(ec2types.Instance{}, simtest.NetworkInterface(-1, "10.0.0.7"), simtest.NetworkInterface(2, "10.0.0.3"), simtest.NetworkInterface(0, "10.0.0.1", "10.0.0.2")), []string{"ipv4"}, internal("10.0.0.1", "10.0.0.2", "10.0.0.3", "10.0.0.7"), false},
+		"IPv6 out of order": {with(ec2types.Instance{}, withIPv6(simtest.NetworkInterface(1), "2001:db8::2"), simtest.NetworkInterface(2), withIPv6(simtest.NetworkInterface(0), "2001:db8::1")),
 			[]string{"ipv6"}, internal("2001:db8::1", "2001:db8::2"), false},
-		"not in use": {with(ec2types.Instance{}, detaching, testcloud.NetworkInterface(0, "10.0.0.1")), []string{"ipv4"}, internal("10.0.0.1"), false},
+		"not in use": {with(ec2types.Instance{}, detaching, simtest.NetworkInterface(0, "10.0.0.1")), []string{"ipv4"}, internal("10.0.0.1"), false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := addressesOf(&tc.instance, tc.families)

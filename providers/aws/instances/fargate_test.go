@@ -9,9 +9,9 @@ import (
 	cloudprovider "k8s.io/cloud-provider"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
-	"github.com/unified-ccm/unified-ccm/providers/aws/internal/testcloud"
 	"github.com/unified-ccm/unified-ccm/providers/aws/names"
 	"github.com/unified-ccm/unified-ccm/providers/aws/sim"
+	"github.com/unified-ccm/unified-ccm/providers/aws/sim/simtest"
 )
 
 func TestKeyOfFargate(t *testing.T) {
@@ -45,7 +45,7 @@ func TestFargateNode(t *testing.T) {
 	w := newTestCloud(t, sim.Options{})
 	id, address := w.fargate("us-west-2c")
 	i := w.instances()
-	node := testcloud.InitializedNode(id, "aws:///us-west-2c/0a1b2c/"+id)
+	node := simtest.InitializedNode(id, "aws:///us-west-2c/0a1b2c/"+id)
 	got, err := i.InstanceMetadata(t.Context(), node)
 	if err != nil {
 		t.Fatal(err)
@@ -67,7 +67,7 @@ func TestFargateNode(t *testing.T) {
 	if shut, err := i.InstanceShutdown(t.Context(), node); shut || err != nil {
 		t.Errorf("shut down %v, %v", shut, err)
 	}
-	absent := testcloud.InitializedNode("x", "aws:///us-west-2c/fargate-ip-10-0-255-1.us-west-2.compute.internal")
+	absent := simtest.InitializedNode("x", "aws:///us-west-2c/fargate-ip-10-0-255-1.us-west-2.compute.internal")
 	if exists, err := i.InstanceExists(t.Context(), absent); exists || err != nil {
 		t.Errorf("an absent one exists: %v, %v", exists, err)
 	}

@@ -11,14 +11,14 @@ import (
 	commoninstances "github.com/unified-ccm/unified-ccm/pkg/common/instances"
 	"github.com/unified-ccm/unified-ccm/pkg/common/nodes"
 	"github.com/unified-ccm/unified-ccm/providers/aws/config"
-	"github.com/unified-ccm/unified-ccm/providers/aws/internal/testcloud"
 	"github.com/unified-ccm/unified-ccm/providers/aws/names"
 	"github.com/unified-ccm/unified-ccm/providers/aws/sim"
+	"github.com/unified-ccm/unified-ccm/providers/aws/sim/simtest"
 )
 
 // testCloud is a simulated AWS with a Source over it.
 type testCloud struct {
-	*testcloud.Cloud
+	*simtest.Cloud
 	conn   Connection
 	ids    *commoninstances.TableScheme
 	source *Source
@@ -29,7 +29,7 @@ var topologyTypes = regexp.MustCompile(`^(hpc|trn|p)[0-9]+[a-z]*(-[a-z0-9]+)?(\.
 
 func newTestCloud(t *testing.T, o sim.Options, families ...string) *testCloud {
 	t.Helper()
-	w := &testCloud{Cloud: testcloud.New(t, o)}
+	w := &testCloud{Cloud: simtest.New(t, o)}
 	sim := w.Cloud.Cloud
 	w.conn = Connection{w.EC2, Scope{ClusterID: sim.ClusterID(), VPC: sim.VPC(), Region: sim.Region()}}
 	w.ids = names.ProviderIDs(func() string { return w.conn.Region })

@@ -18,9 +18,9 @@ import (
 	commoninstances "github.com/unified-ccm/unified-ccm/pkg/common/instances"
 	kit "github.com/unified-ccm/unified-ccm/pkg/common/sim"
 	"github.com/unified-ccm/unified-ccm/pkg/common/sim/world"
-	"github.com/unified-ccm/unified-ccm/providers/aws/internal/testcloud"
 	"github.com/unified-ccm/unified-ccm/providers/aws/names"
 	"github.com/unified-ccm/unified-ccm/providers/aws/sim"
+	"github.com/unified-ccm/unified-ccm/providers/aws/sim/simtest"
 )
 
 func ids(list []commoninstances.Instance) []string {
@@ -118,7 +118,7 @@ func TestMadeUpIDIsNoAnswer(t *testing.T) {
 			t.Errorf("%s: error %v, want class %s", id, err, cloudapi.Invalid)
 		}
 	}
-	nodes := []*v1.Node{testcloud.InitializedNode("a", "aws:///us-west-2a/"+a), testcloud.InitializedNode("k", "aws:///us-west-2a/i-kwok")}
+	nodes := []*v1.Node{simtest.InitializedNode("a", "aws:///us-west-2a/"+a), simtest.InitializedNode("k", "aws:///us-west-2a/i-kwok")}
 	i := w.instances()
 	exists := make([]bool, 2)
 	errs := make([]error, 2)
@@ -132,7 +132,7 @@ func TestOtherRegionIsNotGone(t *testing.T) {
 	w := newTestCloud(t, sim.Options{})
 	for _, id := range []string{"aws:///eu-central-1a/i-00000000000000001", "aws://eu-central-1a/i-00000000000000001"} {
 		var foreign *commoninstances.ForeignIDError
-		if _, err := w.instances().InstanceExists(t.Context(), testcloud.InitializedNode("n", id)); !errors.As(err, &foreign) {
+		if _, err := w.instances().InstanceExists(t.Context(), simtest.InitializedNode("n", id)); !errors.As(err, &foreign) {
 			t.Errorf("%s: error %v, want one that says that it is foreign", id, err)
 		}
 	}
@@ -148,7 +148,7 @@ func TestTroubleIsNotGone(t *testing.T) {
 			w := newTestCloud(t, sim.Options{})
 			a := w.LaunchNamed("a")
 			w.Cloud.Cloud.Front().SetFaults(fault)
-			if exists, err := w.instances().InstanceExists(t.Context(), testcloud.InitializedNode("a", "aws:///us-west-2a/"+a)); err == nil {
+			if exists, err := w.instances().InstanceExists(t.Context(), simtest.InitializedNode("a", "aws:///us-west-2a/"+a)); err == nil {
 				t.Errorf("exists %v without an error", exists)
 			}
 			if _, err := w.source.Described(t.Context(), []string{a}, false); err == nil {
@@ -161,7 +161,7 @@ func TestTroubleIsNotGone(t *testing.T) {
 		w := newTestCloud(t, sim.Options{Allow: func(string) bool { return !denied }})
 		a := w.LaunchNamed("a")
 		denied = true
-		_, err := w.instances().InstanceExists(t.Context(), testcloud.InitializedNode("a", "aws:///us-west-2a/"+a))
+		_, err := w.instances().InstanceExists(t.Context(), simtest.InitializedNode("a", "aws:///us-west-2a/"+a))
 		if !cloudapi.Is(err, cloudapi.Denied) {
 			t.Errorf("error %v, want class %s", err, cloudapi.Denied)
 		}
@@ -249,7 +249,7 @@ func TestNodeBudgets(t *testing.T) {
 		"lifecycle of 100 NotReady nodes, twelve passes within a minute": {100, 16, func(ctx context.Context, w *testCloud, i *commoninstances.Instances, nodes []*v1.Node) {
 			for range 12 {
 				workqueue.ParallelizeUntil(ctx, 16, len(nodes), func(n int) {
-					node := testcloud.InitializedNode(nodes[n].Name, "aws:///us-west-2a/"+w.Cloud.Cloud.Instance(nodes[n].Name))
+					node := simtest.InitializedNode(nodes[n].Name, "aws:///us-west-2a/"+w.Cloud.Cloud.Instance(nodes[n].Name))
 					if exists, err := i.InstanceExists(ctx, node); err != nil || !exists {
 						w.T.Errorf("%s: exists %v, %v", node.Name, exists, err)
 					}
@@ -287,6 +287,6 @@ func (w *testCloud) metadata(ctx context.Context, i *commoninstances.Instances, 
 // refresh asks for the metadata of nodes that have been initialised, as each pass does.
 func (w *testCloud) refresh(ctx context.Context, i *commoninstances.Instances, nodes []*v1.Node) {
 	workqueue.ParallelizeUntil(ctx, 16, len(nodes), func(n int) {
-		w.metadata(ctx, i, testcloud.InitializedNode(nodes[n].Name, "aws:///us-west-2a/"+w.Cloud.Cloud.Instance(nodes[n].Name)))
+		w.metadata(ctx, i, simtest.InitializedNode(nodes[n].Name, "aws:///us-west-2a/"+w.Cloud.Cloud.Instance(nodes[n].Name)))
 	})
 }

@@ -15,9 +15,9 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/nodes"
 	kit "github.com/unified-ccm/unified-ccm/pkg/common/sim"
 	"github.com/unified-ccm/unified-ccm/pkg/common/sim/world"
-	"github.com/unified-ccm/unified-ccm/providers/aws/internal/testcloud"
 	"github.com/unified-ccm/unified-ccm/providers/aws/names"
 	"github.com/unified-ccm/unified-ccm/providers/aws/sim"
+	"github.com/unified-ccm/unified-ccm/providers/aws/sim/simtest"
 )
 
 func machines(n int, kind string) []world.Machine {
@@ -81,7 +81,7 @@ func TestTopologyHoldsUpOnlyInitialisation(t *testing.T) {
 		if _, err := i.InstanceMetadata(t.Context(), nodes[1]); err != nil {
 			t.Errorf("a node of another type: %v", err)
 		}
-		ready := testcloud.InitializedNode(nodes[0].Name, "aws:///us-west-2a/"+w.Cloud.Cloud.Instance(nodes[0].Name))
+		ready := simtest.InitializedNode(nodes[0].Name, "aws:///us-west-2a/"+w.Cloud.Cloud.Instance(nodes[0].Name))
 		if exists, err := i.InstanceExists(t.Context(), ready); !exists || err != nil {
 			t.Errorf("exists %v, %v", exists, err)
 		}
@@ -139,7 +139,7 @@ func TestTopologyIsNotAskedForInitialisedNodes(t *testing.T) {
 	launched := w.Launch(machines(3, "p5.48xlarge")...)
 	indexer := cache.NewIndexer(cache.MetaNamespaceKeyFunc, nil)
 	for _, n := range launched {
-		node := testcloud.InitializedNode(n.Name, "aws:///us-west-2a/"+w.Cloud.Cloud.Instance(n.Name))
+		node := simtest.InitializedNode(n.Name, "aws:///us-west-2a/"+w.Cloud.Cloud.Instance(n.Name))
 		if err := indexer.Add(node); err != nil {
 			t.Fatal(err)
 		}
@@ -152,7 +152,7 @@ func TestTopologyIsNotAskedForInitialisedNodes(t *testing.T) {
 	w.WantCalls(1)
 
 	// A machine that registers anew is initialised anew, whatever its provider ID says.
-	again := testcloud.InitializedNode(launched[0].Name, "aws:///us-west-2a/"+w.Cloud.Cloud.Instance(launched[0].Name))
+	again := simtest.InitializedNode(launched[0].Name, "aws:///us-west-2a/"+w.Cloud.Cloud.Instance(launched[0].Name))
 	again.Spec.Taints = []v1.Taint{{Key: cloudproviderapi.TaintExternalCloudProvider, Effect: v1.TaintEffectNoSchedule}}
 	if err := indexer.Update(again); err != nil {
 		t.Fatal(err)

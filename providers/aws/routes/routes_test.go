@@ -27,14 +27,14 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/aws/api"
 	"github.com/unified-ccm/unified-ccm/providers/aws/config"
 	"github.com/unified-ccm/unified-ccm/providers/aws/instances"
-	"github.com/unified-ccm/unified-ccm/providers/aws/internal/testcloud"
 	"github.com/unified-ccm/unified-ccm/providers/aws/names"
 	"github.com/unified-ccm/unified-ccm/providers/aws/sim"
+	"github.com/unified-ccm/unified-ccm/providers/aws/sim/simtest"
 )
 
 // routeWorld is a cluster with pod routes.
 type routeWorld struct {
-	*testcloud.Cloud
+	*simtest.Cloud
 	clusterID string
 	instances *instances.Source
 	source    *Source
@@ -49,7 +49,7 @@ const cluster = "kubernetes"
 
 func newRouteWorld(t *testing.T, o sim.Options) *routeWorld {
 	t.Helper()
-	w := &routeWorld{Cloud: testcloud.New(t, o)}
+	w := &routeWorld{Cloud: simtest.New(t, o)}
 	w.clusterID = w.Cloud.Cloud.ClusterID()
 	w.nodes = cache.NewIndexer(cache.MetaNamespaceKeyFunc, nil)
 	lister := &nodes.LazyLister{}
@@ -100,7 +100,7 @@ func (w *routeWorld) both() {
 func (w *routeWorld) node(name string, cidrs ...string) string {
 	w.T.Helper()
 	id := w.LaunchNamed(name)
-	node := testcloud.InitializedNode(name, "aws:///us-west-2a/"+id)
+	node := simtest.InitializedNode(name, "aws:///us-west-2a/"+id)
 	node.Spec.PodCIDRs = cidrs
 	if err := w.nodes.Add(node); err != nil {
 		w.T.Fatal(err)
@@ -353,7 +353,7 @@ func TestSeveralTables(t *testing.T) {
 	if _, err := w.EC2.DeleteRoute(t.Context(), &ec2.DeleteRouteInput{RouteTableId: &w.own, DestinationCidrBlock: aws.String("10.244.0.0/24")}); err != nil {
 		t.Fatal(err)
 	}
-	if err := w.nodes.Update(testcloud.InitializedNode("a", "aws:///us-west-2a/"+a)); err != nil {
+	if err := w.nodes.Update(simtest.InitializedNode("a", "aws:///us-west-2a/"+a)); err != nil {
 		t.Fatal(err)
 	}
 	w.wantList(map[string]string{"10.244.0.0/24": "a"})

@@ -1,4 +1,5 @@
-// Package simtest connects tests to a simulated cloud, through the SDK's own clients.
+// Package simtest holds what tests share: a simulated cloud with clients of the SDK in process with it, and a transport
+// that records requests.
 package simtest
 
 import (

@@ -1,6 +1,4 @@
-// Package testcloud holds what tests of the provider's packages share: a simulated AWS with an EC2 client,
-// and a transport that records requests.
-package testcloud
+package simtest
 
 import (
 	"net/http"
@@ -14,7 +12,6 @@ import (
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/sim/world"
 	"github.com/unified-ccm/unified-ccm/providers/aws/sim"
-	"github.com/unified-ccm/unified-ccm/providers/aws/sim/simtest"
 )
 
 // Located is a cloud.conf section with which no metadata service is needed.
@@ -41,7 +38,7 @@ func New(t *testing.T, o sim.Options) *Cloud {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &Cloud{T: t, Cloud: cloud, EC2: ec2.NewFromConfig(simtest.Config(cloud))}
+	return &Cloud{T: t, Cloud: cloud, EC2: ec2.NewFromConfig(Config(cloud))}
 }
 
 // Launch launches instances and returns their Nodes.
