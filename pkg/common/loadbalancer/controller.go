@@ -69,6 +69,7 @@ type Controller[S, D, O any] struct {
 	locks   locks.KeyedMutex
 	sent    *events.Deduplicator
 	missing *keySet
+	created creations
 	due     dueRecords[O]
 }
 
@@ -135,12 +136,14 @@ func (c *Controller[S, D, O]) EnsureLoadBalancer(ctx context.Context, clusterNam
 		return nil, cloudprovider.ImplementedElsewhere
 	}
 	key := c.key(clusterName, service)
+	defer c.created.enter(lockName(key))()
 	ctx, release, err := c.enter(ctx, key)
 	if err != nil {
 		return nil, err
 	}
 	defer release()
-	c.missing.take(lockName(key)) // it is made anew right here
+	c.missing.take(lockName(key))
+	nodes = c.created.newest(lockName(key), nodes)
 
 	t, err := c.target(ctx, key, service, nodes)
 	if err != nil {
@@ -160,6 +163,7 @@ func (c *Controller[S, D, O]) EnsureLoadBalancer(ctx context.Context, clusterNam
 			return nil, err
 		}
 	}
+	c.created.finish(lockName(key))
 	c.deferRecord(t, have, !todo.Empty())
 	status := c.cloud.Status(t.in, have)
 	c.annotate(ctx, service, status.Annotations)
@@ -190,6 +194,16 @@ func (c *Controller[S, D, O]) UpdateLoadBalancer(ctx context.Context, clusterNam
 	have, todo, err := c.memberChanges(ctx, t)
 	if err != nil {
 		return err
+	}
+	if countMembership(todo) < len(todo.Changes) {
+		switch absent, err := c.absent(key, have); {
+		case err != nil:
+			return err
+		case absent && c.created.pass(service, nodes):
+			return nil
+		case absent:
+			return c.reportMissing(key)
+		}
 	}
 	c.recordPlanWarnings(service, todo)
 	todo = c.withRecord(t, have, todo)
@@ -231,6 +245,7 @@ func (c *Controller[S, D, O]) EnsureLoadBalancerDeleted(ctx context.Context, clu
 	}
 	c.missing.take(lockName(key))
 	c.due.take(lockName(key))
+	c.created.forget(lockName(key))
 	c.sent.Forget(lockName(key), sourceIntent, sourcePlan)
 	return nil
 }

@@ -103,9 +103,8 @@ func (c *Controller[S, D, O]) confirmed(ctx context.Context, t target[D]) (O, pl
 }
 
 // memberChanges is compare for a change of nodes. Adding and removing members can be repeated and
-// creates nothing, so the snapshot's word is enough when they are all there is to do: one node that
-// joins 200 load balancers costs 200 changes, and not as many reads before them. It returns an error
-// when there is no load balancer.
+// creates nothing, so a snapshot is enough when there is nothing else to do: one node that joins 200 load balancers
+// costs 200 changes, and not as many reads before them.
 func (c *Controller[S, D, O]) memberChanges(ctx context.Context, t target[D]) (O, plan.Plan, error) {
 	have, err := c.observe(ctx, t, Cached)
 	if err != nil {
@@ -114,26 +113,24 @@ func (c *Controller[S, D, O]) memberChanges(ctx context.Context, t target[D]) (O
 	if todo, err := c.diff(t.key, t.want, have); err == nil && countMembership(todo) == len(todo.Changes) {
 		return have, todo, nil
 	}
-	have, todo, err := c.confirmed(ctx, t)
-	if err != nil || todo.Empty() {
-		return have, todo, err
-	}
-	return have, todo, c.missingIn(t.key, have)
+	return c.confirmed(ctx, t)
 }
 
-// missingIn returns an error when nothing exists of the load balancer, and remembers it for
-// GetLoadBalancer: the framework asks there next, and would forget the Service if it heard "false".
-func (c *Controller[S, D, O]) missingIn(key Key, have O) error {
+// absent reports whether nothing exists of a load balancer.
+func (c *Controller[S, D, O]) absent(key Key, have O) (bool, error) {
 	left, err := c.cloud.Diff(key, nil, have)
-	if err != nil || !left.Empty() {
-		return err
-	}
+	return err == nil && left.Empty(), err
+}
+
+// reportMissing returns the error about a load balancer that was deleted, and remembers it for GetLoadBalancer: the
+// framework calls it next, and would drop the error if the load balancer did not exist.
+func (c *Controller[S, D, O]) reportMissing(key Key) error {
 	c.missing.add(lockName(key))
 	return c.missingError(key)
 }
 
-// missingAfter looks whether the load balancer is gone, after a change that failed because
-// something was.
+// missingAfter returns an error if the load balancer does not exist, after a change that failed because an object was
+// not found.
 func (c *Controller[S, D, O]) missingAfter(ctx context.Context, t target[D], cause error) error {
 	if !cloudapi.Is(cause, cloudapi.NotFound) {
 		return nil
@@ -142,7 +139,10 @@ func (c *Controller[S, D, O]) missingAfter(ctx context.Context, t target[D], cau
 	if err != nil {
 		return err
 	}
-	return c.missingIn(t.key, have)
+	if absent, err := c.absent(t.key, have); err != nil || !absent {
+		return err
+	}
+	return c.reportMissing(t.key)
 }
 
 // removal returns what exists of a load balancer and the changes that would delete it. A snapshot can prove
@@ -255,7 +255,8 @@ func (c *Controller[S, D, O]) missingError(key Key) error {
 	return &cloudapi.Error{
 		Class:     cloudapi.NotFound,
 		Operation: "load balancer " + c.cloud.Name(key),
-		Err:       fmt.Errorf("it does not exist although Service %s/%s asks for it; it is created when the Service is synced next", key.Namespace, key.Name),
+		Err: fmt.Errorf("it does not exist although Service %s/%s asks for it; it is created when the Service is synced next",
+			key.Namespace, key.Name),
 	}
 }
 
