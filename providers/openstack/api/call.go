@@ -22,7 +22,7 @@ func reading(service, operation string) cloudapi.Request {
 	return cloudapi.Request{Service: service, Operation: operation, Idempotent: true}
 }
 
-// setting describes a change that leads to the same state when it is made twice.
+// setting describes a change that leads to the same state when it is created twice.
 func setting(service, operation string) cloudapi.Request {
 	return cloudapi.Request{Service: service, Operation: operation, Mutating: true, Idempotent: true}
 }

@@ -207,7 +207,7 @@ func (l legacy) group() {
 }
 
 // records is everything that the cloud has for load balancers, one line an object, without our own
-// tags. ids says whether their IDs are told, and with them what refers to what.
+// tags. ids reports whether their IDs are told, and with them what refers to what.
 func (r *rig) records(ids bool) []string {
 	r.t.Helper()
 	ctx := r.t.Context()

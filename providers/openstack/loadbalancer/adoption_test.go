@@ -89,8 +89,8 @@ func onLegacy(t *testing.T, test func(*rig, *v1.Service)) {
 	}
 }
 
-// What today's manager leaves is taken over as it is: our tags come, and nothing else changes.
-func TestAdoption(t *testing.T) {
+// What today's manager leaves is adopted as it is: our tags come, and nothing else changes.
+func TestAdoptWithoutChanges(t *testing.T) {
 	onLegacy(t, func(r *rig, svc *v1.Service) {
 		lb := legacy{r: r, svc: svc}.balancer()
 		annotate("load-balancer-id", lb.ID)(svc)
@@ -114,7 +114,7 @@ func TestAdoption(t *testing.T) {
 
 // Local without monitors sends traffic to nodes that drop it, and today's manager leaves it so. So do we
 // when we come, and say what to do; the Service that asks gets its monitors, and keeps them.
-func TestAdoptionOfLocalWithoutMonitors(t *testing.T) {
+func TestAdoptLocalServiceWithoutMonitors(t *testing.T) {
 	bubble(t, sim.Options{}, Settings{}, func(r *rig) {
 		svc := service(func(s *v1.Service) {
 			s.Spec.ExternalTrafficPolicy, s.Spec.HealthCheckNodePort = v1.ServiceExternalTrafficPolicyLocal, 32000
@@ -159,7 +159,7 @@ func TestAdoptionOfLocalWithoutMonitors(t *testing.T) {
 }
 
 // What we make is what today's manager makes and looks for: it can take over again.
-func TestRollback(t *testing.T) {
+func TestRollbackToOtherManagerChangesNothing(t *testing.T) {
 	onLegacy(t, func(r *rig, svc *v1.Service) {
 		legacy{r: r, svc: svc}.balancer()
 		theirs := r.records(false)
@@ -179,8 +179,8 @@ func TestRollback(t *testing.T) {
 	})
 }
 
-// What older managers left is taken over too.
-func TestAdoptionOfWhatIsOlder(t *testing.T) {
+// What older managers left is adopted too.
+func TestAdoptLegacyNames(t *testing.T) {
 	for _, tt := range []struct {
 		name    string
 		lb      string
@@ -222,8 +222,8 @@ func TestAdoptionOfWhatIsOlder(t *testing.T) {
 	}
 }
 
-// Services that share a load balancer are taken over together, whichever of them comes first.
-func TestAdoptionOfASharedLoadBalancer(t *testing.T) {
+// Services that share a load balancer are adopted together, whichever of them comes first.
+func TestAdoptSharedLoadBalancer(t *testing.T) {
 	for name, guestFirst := range map[string]bool{"the owner first": false, "the guest first": true} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, sim.Options{}, Settings{ManageSecurityGroups: true}, func(r *rig) {
@@ -300,7 +300,7 @@ func TestAddressFamilies(t *testing.T) {
 	})
 }
 
-func TestStatusForms(t *testing.T) {
+func TestStatusHostnames(t *testing.T) {
 	bubble(t, sim.Options{}, Settings{IngressHostname: true}, func(r *rig) {
 		svc := service(annotate("proxy-protocol", "true"))
 		if in := r.ensure(svc).Ingress[0]; in.IP != "" || in.Hostname != r.fips()[0].FloatingIP+".nip.io" {

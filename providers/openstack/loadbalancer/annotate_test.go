@@ -12,7 +12,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/openstack/sim"
 )
 
-func TestIDAndAddressAreNotedOnTheService(t *testing.T) {
+func TestEnsureAnnotatesIDAndAddress(t *testing.T) {
 	bubble(t, sim.Options{}, Settings{}, func(r *rig) {
 		svc := service()
 		r.manager.SetRuntime(provider.Runtime{Recorder: r.recorder, ClusterUID: r.uid, Annotate: func(_ context.Context, s *v1.Service, a map[string]string) error {

@@ -25,7 +25,7 @@ const kindLoadBalancer = "load balancer"
 // loadBalancerHandle names the load balancer in a plan before it exists.
 const loadBalancerHandle = plan.Handle("load balancer")
 
-// loadBalancerCreate makes the load balancer with everything in it, and waits until it works.
+// loadBalancerCreate creates the load balancer with everything in it, and waits until it is ACTIVE.
 func (d *differ) loadBalancerCreate(after []plan.Ref) plan.Change {
 	return plan.Change{
 		Ref:    d.ref(kindLoadBalancer, d.want.Name, plan.Create, ""),
@@ -38,7 +38,7 @@ func (d *differ) loadBalancerCreate(after []plan.Ref) plan.Change {
 			}
 			made, err := d.cloud.applier.Create(ctx, d.key, spec)
 			if err != nil {
-				return d.booked(d.explain(err, spec), nil)
+				return d.finish(d.explain(err, spec), nil)
 			}
 			ids.Set(loadBalancerHandle, made.ID)
 			return nil
@@ -48,7 +48,7 @@ func (d *differ) loadBalancerCreate(after []plan.Ref) plan.Change {
 			if err != nil {
 				return err
 			}
-			return d.booked(d.cloud.applier.AwaitCreation(ctx, d.key, id, d.want), nil)
+			return d.finish(d.cloud.applier.AwaitCreation(ctx, d.key, id, d.want), nil)
 		},
 	}
 }
@@ -58,17 +58,17 @@ func (d *differ) explain(err error, spec loadbalancers.CreateOpts) error {
 	if !cloudapi.Is(err, cloudapi.Invalid) {
 		return err
 	}
-	asked := d.want.LoadBalancer.Asked
+	explicit := d.want.LoadBalancer.Explicit
 	var suspects []string
 	for _, named := range []struct {
-		asked      bool
+		explicit   bool
 		key, value string
 	}{
-		{asked.Flavor, annotation.KeyFlavorID, spec.FlavorID}, {asked.Zone, annotation.KeyAvailabilityZone, spec.AvailabilityZone},
-		{asked.Port, annotation.KeyPortID, spec.VipPortID}, {asked.Subnet, annotation.KeySubnetID, spec.VipSubnetID},
-		{asked.Network, annotation.KeyNetworkID, spec.VipNetworkID},
+		{explicit.Flavor, annotation.KeyFlavorID, spec.FlavorID}, {explicit.Zone, annotation.KeyAvailabilityZone, spec.AvailabilityZone},
+		{explicit.Port, annotation.KeyPortID, spec.VipPortID}, {explicit.Subnet, annotation.KeySubnetID, spec.VipSubnetID},
+		{explicit.Network, annotation.KeyNetworkID, spec.VipNetworkID},
 	} {
-		if named.asked && named.value != "" {
+		if named.explicit && named.value != "" {
 			suspects = append(suspects, fmt.Sprintf("%s is %q", d.want.Sources.Where(named.key), named.value))
 		}
 	}
@@ -147,8 +147,8 @@ func (d *differ) createFields() plan.Fields {
 	return f
 }
 
-// loadBalancerTags are ours, the ones that the Service asks for, and everybody else's as they are.
-// Only the owner marks the cluster: a load balancer that somebody made by hand stays theirs.
+// loadBalancerTags returns our tags, those that the Service names, and those of other clients. Only the
+// owner marks the cluster: a load balancer that was created by hand stays its creator's.
 func (d *differ) loadBalancerTags(have []string) []string {
 	if !d.want.Features.Tags() {
 		return have
@@ -161,12 +161,12 @@ func (d *differ) loadBalancerTags(have []string) []string {
 		}
 		return append(slices.Clone(have), service)
 	}
-	have = slices.DeleteFunc(slices.Clone(have), d.outdatedTag)
+	have = slices.DeleteFunc(slices.Clone(have), d.isOutdatedTag)
 	extra := d.want.LoadBalancer.Tags
 	return mergeTags(have, slices.Concat([]string{service}, extra, d.ownMarks()), extra)
 }
 
-// ownMarks are the tags of a load balancer that only this manager reads.
+// ownMarks returns the tags that only this manager reads.
 func (d *differ) ownMarks() []string {
 	var marks []string
 	if d.key.ClusterUID != "" {
@@ -179,13 +179,14 @@ func (d *differ) ownMarks() []string {
 	return marks
 }
 
-// outdatedTag says whether a tag is not kept, because it is written anew or names what was renamed.
-func (d *differ) outdatedTag(tag string) bool {
+// isOutdatedTag reports whether a tag is dropped, because it is written again or has a previous name.
+func (d *differ) isOutdatedTag(tag string) bool {
 	lb := d.have.LoadBalancer
 	return tag == names.UnmonitoredTag || strings.HasPrefix(tag, names.AppliedTagPrefix) || lb != nil && tag == lb.Name && d.key.Renamed(*lb)
 }
 
-// loadBalancerUpdate brings tags and name in line, or waits for one that is still being made, or does nothing.
+// loadBalancerUpdate updates tags and name, or waits for a load balancer that is still being created. False means
+// that nothing has to change.
 func (d *differ) loadBalancerUpdate(have api.LoadBalancer) (plan.Change, bool) {
 	var f plan.Fields
 	var patch loadbalancers.UpdateOpts
@@ -209,7 +210,7 @@ func (d *differ) loadBalancerUpdate(have api.LoadBalancer) (plan.Change, bool) {
 		Fields: f, Reason: reason,
 		Do: func(ctx context.Context, ids *plan.Handles) error {
 			if reason != "" {
-				return d.booked(d.cloud.applier.AtRest(ctx, have.ID), nil)
+				return d.finish(d.cloud.applier.AtRest(ctx, have.ID), nil)
 			}
 			do, note := d.patch(have, patch, retag)
 			return d.mutate(ctx, ids, do, note)
@@ -217,7 +218,7 @@ func (d *differ) loadBalancerUpdate(have api.LoadBalancer) (plan.Change, bool) {
 	}, true
 }
 
-// patch changes a load balancer, and notes it. Tags are worked out when it is this change's turn, since
+// patch updates a load balancer and records it. Tags are computed under the lock, since
 // another Service that shares the load balancer may have changed them in the meantime.
 func (d *differ) patch(have api.LoadBalancer, patch loadbalancers.UpdateOpts, retag func([]string) []string) (do func(context.Context) error, note func()) {
 	var made api.LoadBalancer
@@ -261,12 +262,12 @@ func (d *differ) untag(have api.LoadBalancer, after []plan.Ref) plan.Change {
 				return err
 			}
 			do, note := d.patch(have, loadbalancers.UpdateOpts{}, retag)
-			return d.booked(d.cloud.applier.MutateLocked(ctx, have.ID, do, note), nil)
+			return d.finish(d.cloud.applier.MutateLocked(ctx, have.ID, do, note), nil)
 		},
 	}
 }
 
-// replaceReason says why an existing load balancer cannot become the wanted one, or "". It is an
+// replaceReason explains why an existing load balancer cannot become the wanted one, or returns "". It is an
 // error if it must not be replaced, because others use it.
 func (d *differ) replaceReason(lb api.LoadBalancer) (string, error) {
 	reason := cmp.Or(broken(lb), d.misplaced(lb))
@@ -274,7 +275,7 @@ func (d *differ) replaceReason(lb api.LoadBalancer) (string, error) {
 	case reason == "":
 		return "", nil
 	case broken(lb) == "" && d.isInherited(lb):
-		d.warnf("%s; it is not done, because the Service asked for it before this manager came: to have it, delete the Service and make it again", reason)
+		d.warnf("%s; it is not done, because the Service explicit for it before this manager came: to have it, delete the Service and make it again", reason)
 		return "", nil
 	}
 	if lb.ProvisioningStatus == api.PendingDelete {
@@ -293,7 +294,7 @@ func (d *differ) replaceReason(lb api.LoadBalancer) (string, error) {
 	return "", nil
 }
 
-// broken says which state a load balancer is in that it cannot leave.
+// broken describes a state that a load balancer cannot leave, or returns "".
 func broken(lb api.LoadBalancer) string {
 	switch lb.ProvisioningStatus {
 	case api.PendingDelete:
@@ -304,23 +305,23 @@ func broken(lb api.LoadBalancer) string {
 	return ""
 }
 
-// misplaced says what of a load balancer would have to change that never can.
+// misplaced describes a setting that differs and cannot change in place, or returns "".
 func (d *differ) misplaced(lb api.LoadBalancer) string {
 	want := d.want.LoadBalancer
 	for _, c := range []struct {
-		asked        bool
+		explicit     bool
 		what         string
 		have, wanted string
 	}{
-		{want.Asked.Port, "port", lb.VipPortID, want.PortID}, {want.Asked.Subnet, "subnet", lb.VipSubnetID, want.SubnetID},
-		{want.Asked.Network, "network", lb.VipNetworkID, want.NetworkID}, {want.Asked.Flavor, "flavor", lb.FlavorID, want.FlavorID},
-		{want.Asked.Zone, "availability zone", lb.AvailabilityZone, want.Zone},
+		{want.Explicit.Port, "port", lb.VipPortID, want.PortID}, {want.Explicit.Subnet, "subnet", lb.VipSubnetID, want.SubnetID},
+		{want.Explicit.Network, "network", lb.VipNetworkID, want.NetworkID}, {want.Explicit.Flavor, "flavor", lb.FlavorID, want.FlavorID},
+		{want.Explicit.Zone, "availability zone", lb.AvailabilityZone, want.Zone},
 	} {
-		if c.asked && c.have != c.wanted && c.wanted != "" {
+		if c.explicit && c.have != c.wanted && c.wanted != "" {
 			return fmt.Sprintf("the %s changes from %s to %s, which no load balancer can do in place", c.what, c.have, c.wanted)
 		}
 	}
-	if want.Asked.Address && !model.SameIP(lb.VipAddress, want.Address) {
+	if want.Explicit.Address && !model.SameIP(lb.VipAddress, want.Address) {
 		return fmt.Sprintf("the address changes from %s to %s, which no load balancer can do in place: clients have to follow", lb.VipAddress, want.Address)
 	}
 	return ""

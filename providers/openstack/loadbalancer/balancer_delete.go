@@ -9,7 +9,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/observe"
 )
 
-// loadBalancerDelete deletes the load balancer with everything in it, and waits until it is gone.
+// loadBalancerDelete deletes the load balancer with everything in it, and waits until it is deleted.
 func (d *differ) loadBalancerDelete(have api.LoadBalancer, reason string) plan.Change {
 	listeners, pools := d.have.Listeners, d.have.Pools
 	return plan.Change{
@@ -22,33 +22,33 @@ func (d *differ) loadBalancerDelete(have api.LoadBalancer, reason string) plan.C
 				d.cloud.store.Deny(have.ID)
 				return nil
 			}
-			return d.booked(err, func() { d.cloud.store.Delete(have.ID) })
+			return d.finish(err, func() { d.cloud.store.Delete(have.ID) })
 		},
 	}
 }
 
 // deleteIfLast deletes a load balancer, and its floating IP, if this Service is the last that uses it
-// and it was made for a Service of this cluster. The caller holds the load balancer's turn, so that of
+// and it was created for a Service of this cluster. The caller holds the load balancer's lock, so that of
 // several Services that leave at once the last is sure to know it; and what the cloud says now counts.
 func (d *differ) deleteIfLast(ctx context.Context, id string) (bool, error) {
 	if known, ok := d.cloud.store.LoadBalancer(id); ok && len(d.key.Guests(known)) > 0 {
 		return false, nil
 	}
 	lb, err := d.cloud.api.GetLoadBalancer(ctx, id)
-	if gone, err := observe.IgnoreMissing(err); gone || err != nil {
-		return gone, err
+	if missing, err := observe.IgnoreMissing(err); missing || err != nil {
+		return missing, err
 	}
-	if !d.madeHere(lb) || len(d.key.Guests(lb)) > 0 {
+	if !d.isOfCluster(lb) || len(d.key.Guests(lb)) > 0 {
 		return false, nil
 	}
 	for _, f := range d.attached(&lb) {
-		if !d.madeByUs(f) || kept(f) {
+		if !d.ownsFloatingIP(f) || kept(f) {
 			continue
 		}
 		err := cloudapi.IgnoreNotFound(d.cloud.api.DeleteFloatingIP(ctx, f.ID))
-		if err := d.booked(err, func() { d.cloud.store.FloatingIPs.Delete(f.ID) }); err != nil {
+		if err := d.finish(err, func() { d.cloud.store.FloatingIPs.Delete(f.ID) }); err != nil {
 			return true, err
 		}
 	}
-	return true, d.booked(d.cloud.applier.DeleteLocked(ctx, lb), func() { d.cloud.store.Delete(lb.ID) })
+	return true, d.finish(d.cloud.applier.DeleteLocked(ctx, lb), func() { d.cloud.store.Delete(lb.ID) })
 }

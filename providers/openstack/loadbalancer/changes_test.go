@@ -68,7 +68,7 @@ func (r *rig) wantPorts(n int) {
 
 // Every change of a live Service, and what it leads to. Those that today's manager cannot make, or
 // makes with an outage, are among them.
-func TestChangesOfALiveService(t *testing.T) {
+func TestUpdateLiveService(t *testing.T) {
 	local := func(s *v1.Service) {
 		s.Spec.ExternalTrafficPolicy, s.Spec.HealthCheckNodePort = v1.ServiceExternalTrafficPolicyLocal, 32000
 	}
@@ -212,7 +212,7 @@ func TestChangesOfALiveService(t *testing.T) {
 	}
 }
 
-func TestTLS(t *testing.T) {
+func TestTLSTermination(t *testing.T) {
 	bubble(t, sim.Options{}, Settings{}, func(r *rig) {
 		const base = "http://openstack.invalid"
 		old, container := r.sim.AddSecret(base, "old", false), r.sim.AddSecret(base, "new", true)
@@ -239,7 +239,7 @@ func TestTLS(t *testing.T) {
 	})
 }
 
-func TestBadAnnotationsAreAllFoundBeforeAnythingIsMade(t *testing.T) {
+func TestEnsureReportsAllInvalidAnnotations(t *testing.T) {
 	bubble(t, sim.Options{}, Settings{}, func(r *rig) {
 		svc := service(annotate(
 			annotation.KeyInternal, "True", "connection-limit", "many", "timeout-client-data", "-1", "lb-method", "RANDOM", "class", "none",
@@ -253,7 +253,7 @@ func TestBadAnnotationsAreAllFoundBeforeAnythingIsMade(t *testing.T) {
 	})
 }
 
-func TestProblemsThatTheProviderOVNHas(t *testing.T) {
+func TestOVNRejectsUnsupportedSettings(t *testing.T) {
 	bubble(t, sim.Options{}, Settings{Provider: ProviderOVN, Method: "ROUND_ROBIN"}, func(r *rig) {
 		r.ensureError(service(annotate("proxy-protocol", "true")), "proxy-protocol", "ovn")
 		r.ensureError(service(annotate("x-forwarded-for", "true")), "x-forwarded-for", "ovn")
@@ -272,7 +272,7 @@ func TestProblemsThatTheProviderOVNHas(t *testing.T) {
 	})
 }
 
-func TestWarnings(t *testing.T) {
+func TestEnsureWarns(t *testing.T) {
 	bubble(t, sim.Options{}, Settings{}, func(r *rig) {
 		svc := service(annotate("node-selector", "nowhere=1", "enable-health-monitor", "false"), func(s *v1.Service) {
 			s.Spec.ExternalTrafficPolicy, s.Spec.HealthCheckNodePort = v1.ServiceExternalTrafficPolicyLocal, 32000
@@ -288,7 +288,7 @@ func TestWarnings(t *testing.T) {
 	})
 }
 
-func TestErrorDuringCreationIsMadeAnew(t *testing.T) {
+func TestLoadBalancerInErrorIsCreatedAgain(t *testing.T) {
 	bubble(t, sim.Options{}, Settings{}, func(r *rig) {
 		r.sim.SetOutcomes(sim.OutcomeRule{Operation: "CreateLoadBalancer", Outcome: sim.OutcomeError})
 		svc := service()
@@ -300,7 +300,7 @@ func TestErrorDuringCreationIsMadeAnew(t *testing.T) {
 	})
 }
 
-func TestStaleIDIsDropped(t *testing.T) {
+func TestStaleLoadBalancerIDIsReplaced(t *testing.T) {
 	bubble(t, sim.Options{}, Settings{}, func(r *rig) {
 		svc := service(annotate("load-balancer-id", "8a7c6c2e-3d1f-4f67-9f5c-0d9e8b7a6c5d"))
 		r.ensure(svc)
@@ -310,7 +310,7 @@ func TestStaleIDIsDropped(t *testing.T) {
 	})
 }
 
-func TestPiecemealCloud(t *testing.T) {
+func TestSerialChangesWithoutCascade(t *testing.T) {
 	bubble(t, sim.Options{}, Settings{Serial: true, NoCascade: true, CreateMonitor: true}, func(r *rig) {
 		svc := service()
 		r.ensure(svc)

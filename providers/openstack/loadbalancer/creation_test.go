@@ -13,7 +13,7 @@ import (
 
 // Octavia's answer to a creation names no health monitor. They are there all the same, and what is to be
 // changed of them is read before.
-func TestHealthMonitorsOfACreation(t *testing.T) {
+func TestHealthMonitorsAfterCreation(t *testing.T) {
 	quick := sim.Options{ProvisionTime: 200 * time.Millisecond, SettleTime: 200 * time.Millisecond, Latency: latency}
 	for _, tt := range []struct {
 		name    string
@@ -85,8 +85,8 @@ func newRigBeside(r *rig) *rig {
 }
 
 // The list of pools may be read anew, for another Service, while load balancers boot. It has the IDs of
-// health monitors that no list had before: one list serves everybody.
-func TestHealthMonitorsThatAreListedWhileLoadBalancersBoot(t *testing.T) {
+// health monitors that no list had before: one list serves all callers.
+func TestHealthMonitorsListedDuringCreation(t *testing.T) {
 	bubble(t, sim.Options{ProvisionTime: time.Minute, Latency: latency}, Settings{CreateMonitor: true}, func(r *rig) {
 		services := fleet(20)
 		go func() {
@@ -107,7 +107,7 @@ func TestHealthMonitorsThatAreListedWhileLoadBalancersBoot(t *testing.T) {
 }
 
 // What has to be read before a creation is read together, also when the lists that are there are not too old.
-func TestCreationsShareTheirReads(t *testing.T) {
+func TestConcurrentCreationsShareReads(t *testing.T) {
 	bubble(t, sim.Options{ProvisionTime: 200 * time.Millisecond, Latency: latency}, Settings{}, func(r *rig) {
 		r.ensure(service())
 		r.sleep(observe.ListAge / 2)

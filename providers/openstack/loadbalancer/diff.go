@@ -17,7 +17,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/openstack/names"
 )
 
-// Diff implements loadbalancer.Cloud. A new load balancer is made with everything in it, and its
+// Diff implements loadbalancer.Cloud. A new load balancer is created with everything in it, and its
 // floating IP follows. In one that exists, a pool is complete before a listener sends to it, and
 // what has to go goes after what replaces it wherever Octavia lets both exist.
 func (c *Cloud) Diff(key lbcommon.Key, want *Desired, have observe.Observed) (plan.Plan, error) {
@@ -25,7 +25,7 @@ func (c *Cloud) Diff(key lbcommon.Key, want *Desired, have observe.Observed) (pl
 	d.plan.Subject = "Service " + key.Namespace + "/" + key.Name
 	if lb := have.LoadBalancer; lb != nil {
 		d.owner = d.key.Owns(*lb)
-		if d.madeHere(*lb) {
+		if d.isOfCluster(*lb) {
 			d.home = lb.VipPortID
 		}
 	}
@@ -39,7 +39,7 @@ func (c *Cloud) Diff(key lbcommon.Key, want *Desired, have observe.Observed) (pl
 	if err := d.refuse(); err != nil {
 		return plan.Plan{}, err
 	}
-	d.leaveUnmonitored()
+	d.keepUnmonitored()
 	if err := d.ensure(); err != nil {
 		return plan.Plan{}, err
 	}
@@ -53,14 +53,14 @@ type differ struct {
 	want  Desired
 	have  observe.Observed
 	plan  plan.Plan
-	// owner says that the load balancer that exists was made for this Service.
+	// owner says that the load balancer that exists was created for this Service.
 	owner bool
-	// home is the port of the load balancer that exists, if it was made for a Service of this cluster.
+	// home is the port of the load balancer that exists, if it was created for a Service of this cluster.
 	home string
 	// refs are the changes that have been named, taken the pools that stay.
 	refs  map[plan.Ref]bool
 	taken map[string]bool
-	// unmonitored says that the load balancer was taken over without health monitors, and stays so.
+	// unmonitored says that the load balancer was adopted without health monitors, and stays so.
 	unmonitored bool
 	// keepsFloatingIP is set if the Service keeps a floating IP although it asks for one from elsewhere.
 	keepsFloatingIP bool
@@ -72,7 +72,7 @@ func (d *differ) warnf(format string, args ...any) {
 	d.plan.Warnings = append(d.plan.Warnings, fmt.Sprintf(format, args...))
 }
 
-// ref names a change. Octavia's names are not unique, so that a second one of a name is told apart
+// ref names a change. Octavia's names are not unique, so that a second one of a name is told maxPollInterval
 // by the object's ID.
 func (d *differ) ref(kind, name string, action plan.Action, detail string) plan.Ref {
 	ref := plan.Ref{Kind: kind, Name: name, Action: action}
@@ -151,7 +151,7 @@ func (d *differ) ensure() error {
 		}
 		d.warnf("%s is %q: there is no such load balancer any more, and %s instead", annotation.KeyLoadBalancerID, named, instead)
 	}
-	d.adviseFloatingIP(lb)
+	d.warnKeptFloatingIP(lb)
 	var replaced []plan.Ref
 	var freed []api.FloatingIP
 	if lb != nil {
@@ -187,19 +187,19 @@ func (d *differ) ensure() error {
 		d.add(change)
 	}
 	d.ensurePorts(nil)
-	d.adviseStuck(*lb)
+	d.warnStuckParts(*lb)
 	if !d.owner {
 		return nil
 	}
-	d.adviseUnmoved(*lb)
+	d.warnUnmovable(*lb)
 	if len(d.want.Families) > 1 && len(lb.AdditionalVips) == 0 {
 		d.warnf("the load balancer has no %s address, and Octavia adds none to one that exists: delete the Service and create it again, with a subnet of that family in the load balancer's network", d.want.Families[1])
 	}
 	return d.diffFloatingIP(lb, nil, nil)
 }
 
-// adviseStuck tells about parts that stay unfinished in a load balancer that is at rest.
-func (d *differ) adviseStuck(lb api.LoadBalancer) {
+// warnStuckParts warns about parts that stay PENDING in a load balancer that is ACTIVE.
+func (d *differ) warnStuckParts(lb api.LoadBalancer) {
 	if lb.ProvisioningStatus != api.Active {
 		return
 	}
@@ -217,7 +217,7 @@ func (d *differ) adviseStuck(lb api.LoadBalancer) {
 
 // ensurePorts plans listeners and pools. Creations wait for base.
 func (d *differ) ensurePorts(base []plan.Ref) {
-	stale := d.staleListeners()
+	stale := d.surplusListeners()
 	for _, port := range d.want.Ports {
 		have, exists := d.listenerOf(port)
 		pool, hasPool := d.poolOf(have.DefaultPoolID)
@@ -234,7 +234,7 @@ func (d *differ) ensurePorts(base []plan.Ref) {
 			if ok {
 				d.add(change)
 			}
-			if hasPool && pool.ID != ref.id && !d.sharedPool(pool.ID, have.ID) {
+			if hasPool && pool.ID != ref.id && !d.isSharedPool(pool.ID, have.ID) {
 				d.add(d.poolDelete(pool, "another pool replaces it", []plan.Ref{change.Ref}))
 				d.taken[pool.ID] = true
 			}
@@ -242,7 +242,7 @@ func (d *differ) ensurePorts(base []plan.Ref) {
 			removal := d.listenerDelete(have, "its protocol changes from "+have.Protocol+" to "+string(port.Listener.Protocol), ready)
 			d.add(removal)
 			d.add(d.listenerCreate(port, ref, append(slices.Clone(ready), removal.Ref)))
-			if hasPool && pool.ID != ref.id && !d.sharedPool(pool.ID, have.ID) {
+			if hasPool && pool.ID != ref.id && !d.isSharedPool(pool.ID, have.ID) {
 				d.add(d.poolDelete(pool, "another pool replaces it", []plan.Ref{removal.Ref}))
 				d.taken[pool.ID] = true
 			}
@@ -250,50 +250,50 @@ func (d *differ) ensurePorts(base []plan.Ref) {
 			d.add(d.listenerCreate(port, ref, ready))
 		}
 	}
-	d.dropListeners(stale)
-	d.dropPools()
+	d.deleteListeners(stale)
+	d.deleteUnusedPools()
 }
 
-// sharedPool says whether another listener sends to the pool too.
-func (d *differ) sharedPool(pool, listener string) bool {
+// isSharedPool reports whether another listener sends to the pool too.
+func (d *differ) isSharedPool(pool, listener string) bool {
 	return slices.ContainsFunc(d.have.Listeners, func(l api.Listener) bool { return l.DefaultPoolID == pool && l.ID != listener })
 }
 
-// staleListeners are ours for ports that the Service no longer has.
-func (d *differ) staleListeners() []api.Listener {
+// surplusListeners are ours for ports that the Service no longer has.
+func (d *differ) surplusListeners() []api.Listener {
 	var stale []api.Listener
 	for _, l := range d.have.Listeners {
 		wanted := slices.ContainsFunc(d.want.Ports, func(p model.Port) bool { return p.Number == l.ProtocolPort && p.Transport == transportOf(l.Protocol) })
-		if !wanted && d.ours(l) {
+		if !wanted && d.ownsListener(l) {
 			stale = append(stale, l)
 		}
 	}
 	return stale
 }
 
-// dropListeners deletes listeners and their pools.
-func (d *differ) dropListeners(stale []api.Listener) {
+// deleteListeners deletes listeners and their pools.
+func (d *differ) deleteListeners(stale []api.Listener) {
 	for _, l := range stale {
 		removal := d.listenerDelete(l, "the Service has no such port", nil)
 		d.add(removal)
-		if pool, ok := d.poolOf(l.DefaultPoolID); ok && !d.taken[pool.ID] && !d.sharedPool(pool.ID, l.ID) {
+		if pool, ok := d.poolOf(l.DefaultPoolID); ok && !d.taken[pool.ID] && !d.isSharedPool(pool.ID, l.ID) {
 			d.taken[pool.ID] = true
 			d.add(d.poolDelete(pool, "", []plan.Ref{removal.Ref}))
 		}
 	}
 }
 
-// dropPools deletes pools of ours that no listener uses: what interrupted changes left.
-func (d *differ) dropPools() {
+// deleteUnusedPools deletes pools of ours that no listener uses: what interrupted changes left.
+func (d *differ) deleteUnusedPools() {
 	for _, p := range d.have.Pools {
-		if !d.taken[p.ID] && !d.used(p.ID) && d.namedOurs(p) {
+		if !d.taken[p.ID] && !d.used(p.ID) && d.hasOurName(p) {
 			d.add(d.poolDelete(p, "no listener uses it", nil))
 		}
 	}
 }
 
 // remove plans the deletion of everything of ours. What is another cluster's or another project's is
-// as good as not there: it must keep neither the Service from going nor be touched.
+// ignored: it must neither block the deletion of the Service nor be changed.
 func (d *differ) remove() {
 	for _, lb := range d.twins() {
 		if len(d.key.Guests(lb)) == 0 {
@@ -308,29 +308,29 @@ func (d *differ) remove() {
 	case d.owner && !d.key.Proves(*lb):
 		d.warnf("the load balancer %s (%s) has the name of this Service's, and nothing shows that it is this cluster's rather than that of another one with the --cluster-name %s: it is left alone; delete it if nobody needs it",
 			lb.Name, lb.ID, d.key.ClusterName)
-	case d.last(*lb):
+	case d.isLastUser(*lb):
 		d.add(d.loadBalancerDelete(*lb, ""))
 		for _, f := range d.attached(lb) {
-			if d.madeByUs(f) && !kept(f) {
+			if d.ownsFloatingIP(f) && !kept(f) {
 				d.add(d.floatingIPRelease(f, ""))
 			}
 		}
 	default:
 		d.leave(*lb)
 	}
-	d.releaseFloatingIPs(d.leftovers(), nil)
+	d.releaseFloatingIPs(d.orphanedFloatingIPs(), nil)
 	d.removeGroups()
 }
 
-// last says whether a load balancer goes with this Service: it was made for a Service of this
-// cluster, and no other Service is left on it. One that somebody made by hand stays.
-func (d *differ) last(lb api.LoadBalancer) bool {
+// isLastUser reports whether a load balancer is deleted with this Service: it was created for a Service of this
+// cluster, and no other Service is left on it. One that was created by hand stays.
+func (d *differ) isLastUser(lb api.LoadBalancer) bool {
 	ours := d.owner || slices.Contains(lb.Tags, names.ServiceTag(d.key.LoadBalancer()))
-	return ours && d.madeHere(lb) && len(d.key.Guests(lb)) == 0
+	return ours && d.isOfCluster(lb) && len(d.key.Guests(lb)) == 0
 }
 
-// madeHere says whether a load balancer was made for a Service of this cluster.
-func (d *differ) madeHere(lb api.LoadBalancer) bool {
+// isOfCluster reports whether a load balancer was created for a Service of this cluster.
+func (d *differ) isOfCluster(lb api.LoadBalancer) bool {
 	return d.key.Foreign(lb) == "" && (d.key.Owns(lb) || strings.HasPrefix(lb.Name, names.LoadBalancerPrefix+d.key.ClusterName+"_"))
 }
 
@@ -338,13 +338,13 @@ func (d *differ) madeHere(lb api.LoadBalancer) bool {
 func (d *differ) leave(lb api.LoadBalancer) {
 	var mine []api.Listener
 	for _, l := range d.have.Listeners {
-		if d.ours(l) {
+		if d.ownsListener(l) {
 			mine = append(mine, l)
 		}
 	}
 	before := len(d.plan.Changes)
-	d.dropListeners(mine)
-	d.dropPools()
+	d.deleteListeners(mine)
+	d.deleteUnusedPools()
 	var after []plan.Ref
 	for _, change := range d.plan.Changes[before:] {
 		after = append(after, change.Ref)

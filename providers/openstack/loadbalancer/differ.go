@@ -6,24 +6,23 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 )
 
-// mutate makes one change in the load balancer once it takes changes, notes it, and waits until the
-// load balancer is at rest again.
-func (d *differ) mutate(ctx context.Context, ids *plan.Handles, do func(context.Context) error, note func()) error {
+// mutate makes one change in the load balancer of the plan: see apply.Applier.Mutate.
+func (d *differ) mutate(ctx context.Context, ids *plan.Handles, do func(context.Context) error, record func()) error {
 	id, err := d.loadBalancerID(ids)
 	if err != nil {
 		return err
 	}
-	return d.booked(d.cloud.applier.Mutate(ctx, id, do, note), nil)
+	return d.finish(d.cloud.applier.Mutate(ctx, id, do, record), nil)
 }
 
-// booked notes a write of ours, or, when it failed, that nobody knows how far it got. It returns err.
-func (d *differ) booked(err error, note func()) error {
+// finish records a write of ours, or, if it failed, that its outcome is uncertain. It returns err.
+func (d *differ) finish(err error, record func()) error {
 	if err != nil {
 		d.cloud.store.MarkUncertain(d.key)
 		return err
 	}
-	if note != nil {
-		note()
+	if record != nil {
+		record()
 	}
 	d.cloud.store.MarkWritten(d.key)
 	return nil

@@ -118,7 +118,7 @@ var silent = []string{annotation.KeyLoadBalancerAddress, annotation.KeyMembers}
 
 // Every annotation has an effect with each of Octavia's providers, or its owner is told why not:
 // facts that it adds (+) and removes (-), events, or a refusal.
-func TestEveryAnnotationDoesWhatItSays(t *testing.T) {
+func TestAnnotationEffects(t *testing.T) {
 	table := effects()
 	for key := range table {
 		if !slices.Contains(documented(), key) {

@@ -78,9 +78,9 @@ var free = map[string]bool{
 var harmless = map[string]bool{v1.AnnotationLoadBalancerSourceRangesKey: true}
 
 // A Service with every annotation at once, with good and with bad values, tells its owner all there
-// is to know, in words that need no look into the code: see testdata/events.golden. Nothing is made
-// before the last bad value is gone.
-func TestEventsOfAServiceWithEveryAnnotation(t *testing.T) {
+// is to know, in words that need no look into the code: see testdata/events.golden. Nothing is created
+// before the last bad value is deleted.
+func TestAnnotationEvents(t *testing.T) {
 	for _, key := range documented() {
 		if _, ok := valid()[key]; !ok {
 			t.Errorf("%s has no good value here", key)
@@ -141,7 +141,7 @@ func TestEventsOfAServiceWithEveryAnnotation(t *testing.T) {
 }
 
 // A slip in any key is told with the key that was meant.
-func TestMisspeltKeys(t *testing.T) {
+func TestWarnMisspelledAnnotations(t *testing.T) {
 	bubble(t, sim.Options{}, Settings{}, func(r *rig) {
 		intenttest.Misspelt(t, append(annotation.Keys(), annotation.Portable()...), func(slip string) []string {
 			r.ensure(service(annotate(slip, "x")))

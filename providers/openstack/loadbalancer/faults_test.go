@@ -70,7 +70,7 @@ func (r *rig) life() {
 }
 
 // A fault at every single call of a Service's life leads to the same end, and leaves nothing behind.
-func TestAFaultAtEveryCall(t *testing.T) {
+func TestFaultAtEveryCall(t *testing.T) {
 	options := sim.Options{SettleTime: 300 * time.Millisecond}
 	settings := Settings{ManageSecurityGroups: true}
 	calls := 0
@@ -96,8 +96,8 @@ func TestAFaultAtEveryCall(t *testing.T) {
 }
 
 // A load balancer, or only what is changed in it, that goes to ERROR or stays PENDING at any of its
-// changes is made anew, or changed once the cloud's operator has set it right; and nothing leaks.
-func TestTroubleAtEveryChange(t *testing.T) {
+// changes is created again, or changed once the cloud's operator has set it right; and nothing leaks.
+func TestFailedOutcomeAtEveryChange(t *testing.T) {
 	const changes = 14
 	for _, driver := range []string{"amphora", ProviderOVN} {
 		for _, outcome := range []sim.Outcome{sim.OutcomeError, sim.OutcomeChildrenError, sim.OutcomeStuck, sim.OutcomeChildrenStuck} {
@@ -115,7 +115,7 @@ func TestTroubleAtEveryChange(t *testing.T) {
 }
 
 // A token that ends at any call in the middle of a plan is replaced, and the plan goes on.
-func TestTokenThatEndsAtAnyCall(t *testing.T) {
+func TestTokenExpiresAtEveryCall(t *testing.T) {
 	for n := 1; n <= 60; n += 1 + n/12 {
 		t.Run(fmt.Sprint(n), func(t *testing.T) {
 			t.Parallel()
@@ -136,7 +136,7 @@ func TestTokenThatEndsAtAnyCall(t *testing.T) {
 
 // A failure to read the version of the API is an error. Today it reads as an old version, in which a
 // shared load balancer looks like one that is the Service's alone.
-func TestUnknownVersionChangesNothing(t *testing.T) {
+func TestUnknownOctaviaVersionChangesNothing(t *testing.T) {
 	bubble(t, sim.Options{}, Settings{}, func(r *rig) {
 		owner := service()
 		r.ensure(owner)

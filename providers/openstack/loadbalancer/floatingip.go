@@ -25,11 +25,11 @@ import (
 // kindFloatingIP is what plans call it.
 const kindFloatingIP = "floating IP"
 
-// madeByUs says whether a floating IP was made for a Service of this cluster. What proves it is our
-// mark. Today's managers put nothing but the cluster's name on it, and two clusters may have the
-// same: without the mark it is ours at a load balancer of ours, and nowhere else. Where nothing can be
-// marked, because nobody knows the cluster's UID or because Neutron has no tags, the description has to do.
-func (d *differ) madeByUs(f api.FloatingIP) bool {
+// ownsFloatingIP reports whether a floating IP was created for a Service of this cluster. Our mark proves it.
+// Other managers mark it with the cluster's name alone, and two clusters may have the same name: without our mark it
+// is ours only at a load balancer of ours. Where nothing can be marked, because the cluster's UID is unknown
+// or Neutron has no tags, the description is enough.
+func (d *differ) ownsFloatingIP(f api.FloatingIP) bool {
 	if !strings.HasPrefix(f.Description, names.FloatingIPMark) {
 		return false
 	}
@@ -37,14 +37,16 @@ func (d *differ) madeByUs(f api.FloatingIP) bool {
 		return uid == d.key.ClusterUID
 	}
 	named := strings.HasSuffix(f.Description, " from cluster "+d.key.ClusterName)
-	return named && (!d.markable(f) || f.PortID != "" && f.PortID == d.home)
+	return named && (!d.canMark(f) || f.PortID != "" && f.PortID == d.home)
 }
 
-// markable says whether a floating IP can have our mark.
-func (d *differ) markable(f api.FloatingIP) bool { return d.key.ClusterUID != "" && d.taggable(f) }
+// canMark reports whether our mark can be set on a floating IP.
+func (d *differ) canMark(f api.FloatingIP) bool { return d.key.ClusterUID != "" && d.supportsTags(f) }
 
-// taggable says whether this Neutron has tags for floating IPs, as far as is known.
-func (d *differ) taggable(f api.FloatingIP) bool { return f.Tags != nil && !d.cloud.untagged.Load() }
+// supportsTags reports whether this Neutron has tags for floating IPs, as far as is known.
+func (d *differ) supportsTags(f api.FloatingIP) bool {
+	return f.Tags != nil && !d.cloud.untagged.Load()
+}
 
 func kept(f api.FloatingIP) bool { return slices.Contains(f.Tags, names.KeepTag) }
 
@@ -59,11 +61,11 @@ func (d *differ) attached(lb *api.LoadBalancer) []api.FloatingIP {
 	return found
 }
 
-// leftovers were made for this Service, and nobody uses them.
-func (d *differ) leftovers() []api.FloatingIP {
+// orphanedFloatingIPs returns those that were created for a Service of this cluster and are not attached.
+func (d *differ) orphanedFloatingIPs() []api.FloatingIP {
 	var found []api.FloatingIP
 	for _, f := range d.have.FloatingIPs {
-		if f.PortID == "" && d.madeByUs(f) {
+		if f.PortID == "" && d.ownsFloatingIP(f) {
 			found = append(found, f)
 		}
 	}
@@ -74,7 +76,7 @@ func (d *differ) leftovers() []api.FloatingIP {
 // its owner. lb is nil for one that the plan creates; freed are those that its predecessor has until
 // the change named by after.
 func (d *differ) diffFloatingIP(lb *api.LoadBalancer, freed []api.FloatingIP, after []plan.Ref) error {
-	attached, free := d.attached(lb), append(d.leftovers(), freed...)
+	attached, free := d.attached(lb), append(d.orphanedFloatingIPs(), freed...)
 	want := d.want.FloatingIP
 	if want == nil {
 		for _, f := range attached {
@@ -109,8 +111,8 @@ func (d *differ) diffFloatingIP(lb *api.LoadBalancer, freed []api.FloatingIP, af
 	return nil
 }
 
-// pick finds a floating IP that exists and serves: one that an interrupted creation or a replaced
-// load balancer left, or the one of the address that the Service asks for.
+// pick returns a floating IP that exists and can be used: one that an interrupted creation or a replaced
+// load balancer left, or the one of the address that the Service names.
 func (d *differ) pick(want model.FloatingIP, free []api.FloatingIP) (*api.FloatingIP, error) {
 	for _, f := range free {
 		if want.Address == "" || model.SameIP(f.FloatingIP, want.Address) {
@@ -136,7 +138,7 @@ func (d *differ) pick(want model.FloatingIP, free []api.FloatingIP) (*api.Floati
 
 func (d *differ) releaseFloatingIPs(list []api.FloatingIP, after []plan.Ref) {
 	for _, f := range list {
-		if kept(f) || d.want.KeepFloatingIP || !d.madeByUs(f) {
+		if kept(f) || d.want.KeepFloatingIP || !d.ownsFloatingIP(f) {
 			continue
 		}
 		change := d.floatingIPRelease(f, "nobody uses it")
@@ -145,14 +147,14 @@ func (d *differ) releaseFloatingIPs(list []api.FloatingIP, after []plan.Ref) {
 	}
 }
 
-// mark plans the tags of a floating IP that the Service uses: whose it is, and whether it outlives the
+// mark plans the tags of a floating IP that the Service uses: its cluster, and whether it outlives the
 // Service, since a Service that is deleted has annotations that are no longer ours to read.
 func (d *differ) mark(f api.FloatingIP) {
-	want := d.marks(f, d.markable(f) && d.madeByUs(f))
+	want := d.marks(f, d.canMark(f) && d.ownsFloatingIP(f))
 	if plan.ShowSet(f.Tags) == plan.ShowSet(want) {
 		return
 	}
-	if !d.taggable(f) {
+	if !d.supportsTags(f) {
 		d.warnf("%s has no effect: this Neutron has no tags for floating IPs, on which it would be remembered; it needs the extension standard-attr-tag", annotation.KeyKeepFloatingIP)
 		return
 	}
@@ -163,8 +165,8 @@ func (d *differ) mark(f api.FloatingIP) {
 	})
 }
 
-// marks are what the tags of a floating IP should be: ours, and everybody else's as they are. One that
-// is not ours, having been made by somebody else, says only whether it is kept.
+// marks are what the tags of a floating IP should be: ours, and those of others as they are. One that
+// is not ours, having been made by another client, says only whether it is kept.
 func (d *differ) marks(f api.FloatingIP, ours bool) []string {
 	want := slices.DeleteFunc(slices.Clone(f.Tags), func(tag string) bool { return tag == names.KeepTag })
 	if d.want.KeepFloatingIP {
@@ -176,9 +178,9 @@ func (d *differ) marks(f api.FloatingIP, ours bool) []string {
 	return want
 }
 
-// retag adds and removes tags one by one, so that what somebody else tags meanwhile stays.
+// retag adds and removes tags one by one, so that concurrent changes of other clients are kept.
 func (d *differ) retag(ctx context.Context, f api.FloatingIP, want []string) error {
-	if !d.taggable(f) {
+	if !d.supportsTags(f) {
 		return nil // mark says so
 	}
 	var err error
@@ -197,7 +199,7 @@ func (d *differ) retag(ctx context.Context, f api.FloatingIP, want []string) err
 		d.cloud.untagged.Store(true)
 		return nil
 	}
-	return d.booked(err, func() {
+	return d.finish(err, func() {
 		if now, ok := d.cloud.store.FloatingIPs.Get(f.ID); ok {
 			now.Tags = want
 			d.cloud.store.FloatingIPs.Put(f.ID, now)
@@ -205,7 +207,7 @@ func (d *differ) retag(ctx context.Context, f api.FloatingIP, want []string) err
 	})
 }
 
-// floatingIPCreate takes a new public address, from one subnet after the other until one has any left.
+// floatingIPCreate allocates a public address, in the first subnet that has one.
 func (d *differ) floatingIPCreate(want model.FloatingIP, after []plan.Ref) plan.Change {
 	var f plan.Fields
 	f.Diff("floating_network_id", "", want.NetworkID)
@@ -218,16 +220,16 @@ func (d *differ) floatingIPCreate(want model.FloatingIP, after []plan.Ref) plan.
 			if err != nil {
 				return err
 			}
-			made, err := d.cloud.takeFloatingIP(ctx, want, port)
-			if err := d.booked(err, func() { d.cloud.store.FloatingIPs.Put(made.ID, made) }); err != nil {
+			made, err := d.cloud.allocateFloatingIP(ctx, want, port)
+			if err := d.finish(err, func() { d.cloud.store.FloatingIPs.Put(made.ID, made) }); err != nil {
 				return err
 			}
-			return d.retag(ctx, made, d.marks(made, d.markable(made)))
+			return d.retag(ctx, made, d.marks(made, d.canMark(made)))
 		},
 	}
 }
 
-func (c *Cloud) takeFloatingIP(ctx context.Context, want model.FloatingIP, port string) (api.FloatingIP, error) {
+func (c *Cloud) allocateFloatingIP(ctx context.Context, want model.FloatingIP, port string) (api.FloatingIP, error) {
 	if want.NetworkID == "" {
 		network, err := observe.FindExternal(ctx, c.api)
 		if err != nil {
@@ -279,21 +281,21 @@ func (d *differ) floatingIPAttach(f api.FloatingIP, after []plan.Ref) plan.Chang
 				return err
 			}
 			made, err := d.cloud.api.UpdateFloatingIP(ctx, f.ID, floatingips.UpdateOpts{PortID: &port})
-			return d.booked(err, func() { d.cloud.store.FloatingIPs.Put(made.ID, made) })
+			return d.finish(err, func() { d.cloud.store.FloatingIPs.Put(made.ID, made) })
 		},
 	}
 }
 
 // floatingIPRelease gives a floating IP back, or detaches one that was not made by us or is to be kept.
 func (d *differ) floatingIPRelease(f api.FloatingIP, reason string) plan.Change {
-	if !d.madeByUs(f) || kept(f) || d.want.KeepFloatingIP {
+	if !d.ownsFloatingIP(f) || kept(f) || d.want.KeepFloatingIP {
 		return plan.Change{
 			Ref:    d.ref(kindFloatingIP, f.FloatingIP, plan.Update, "detach"),
 			Reason: reason + "; it is kept",
 			Fields: []plan.Field{{Name: "port", Before: f.PortID}},
 			Do: func(ctx context.Context, _ *plan.Handles) error {
 				made, err := d.cloud.api.UpdateFloatingIP(ctx, f.ID, floatingips.UpdateOpts{PortID: ptr.To("")})
-				return d.booked(err, func() { d.cloud.store.FloatingIPs.Put(made.ID, made) })
+				return d.finish(err, func() { d.cloud.store.FloatingIPs.Put(made.ID, made) })
 			},
 		}
 	}
@@ -302,12 +304,12 @@ func (d *differ) floatingIPRelease(f api.FloatingIP, reason string) plan.Change 
 		Reason: reason,
 		Do: func(ctx context.Context, _ *plan.Handles) error {
 			err := cloudapi.IgnoreNotFound(d.cloud.api.DeleteFloatingIP(ctx, f.ID))
-			return d.booked(err, func() { d.cloud.store.FloatingIPs.Delete(f.ID) })
+			return d.finish(err, func() { d.cloud.store.FloatingIPs.Delete(f.ID) })
 		},
 	}
 }
 
-// vipPort is the port of the load balancer's address.
+// vipPort returns the port of the load balancer's address.
 func (d *differ) vipPort(ids *plan.Handles) (string, error) {
 	id, err := d.loadBalancerID(ids)
 	if err != nil {

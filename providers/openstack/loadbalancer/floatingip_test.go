@@ -43,7 +43,7 @@ func (r *rig) dropFIPs() {
 	}
 }
 
-func TestFloatingIPComesAndGoes(t *testing.T) {
+func TestInternalAnnotationReleasesFloatingIP(t *testing.T) {
 	bubble(t, sim.Options{}, Settings{}, func(r *rig) {
 		svc := service()
 		status := r.ensure(svc)
@@ -76,7 +76,7 @@ func TestKeptFloatingIPOutlivesItsService(t *testing.T) {
 		svc := service(annotate("keep-floatingip", "true"))
 		r.ensure(svc)
 		r.steady(svc)
-		svc.Annotations = nil // the Service that is deleted need not be the one that was made
+		svc.Annotations = nil // the Service that is deleted need not be the one that was created
 		r.restart()
 		r.remove(svc)
 		fips := r.fips()
@@ -95,7 +95,7 @@ func TestKeptFloatingIPOutlivesItsService(t *testing.T) {
 	})
 }
 
-func TestFloatingIPOfTheUserIsUsedAndStays(t *testing.T) {
+func TestUserFloatingIPIsAttachedAndKept(t *testing.T) {
 	bubble(t, sim.Options{}, Settings{}, func(r *rig) {
 		mine := r.takeFIP()
 		svc := service(func(s *v1.Service) { s.Spec.LoadBalancerIP = mine.FloatingIP })
@@ -118,7 +118,7 @@ func TestFloatingIPOfTheUserIsUsedAndStays(t *testing.T) {
 	})
 }
 
-func TestFloatingIPInUseElsewhereIsAProblem(t *testing.T) {
+func TestRejectFloatingIPInUse(t *testing.T) {
 	bubble(t, sim.Options{}, Settings{}, func(r *rig) {
 		other := service(named("other"))
 		address := r.ensure(other).Ingress[0].IP
@@ -163,7 +163,7 @@ func TestFloatingSubnets(t *testing.T) {
 }
 
 // Today's filters for several negated tags are swapped.
-func TestNegatedTagsOfSubnets(t *testing.T) {
+func TestFloatingSubnetsByNegatedTags(t *testing.T) {
 	for _, tt := range []struct {
 		filter string
 		tags   []string
@@ -178,7 +178,7 @@ func TestNegatedTagsOfSubnets(t *testing.T) {
 	}
 }
 
-func TestNothingLeaksWhenTheLoadBalancerWasDeletedByHand(t *testing.T) {
+func TestDeleteOrphansOfDeletedLoadBalancer(t *testing.T) {
 	bubble(t, sim.Options{}, Settings{ManageSecurityGroups: true}, func(r *rig) {
 		svc := service()
 		r.ensure(svc)
@@ -187,14 +187,14 @@ func TestNothingLeaksWhenTheLoadBalancerWasDeletedByHand(t *testing.T) {
 		}
 		r.restart()
 		if _, exists, err := r.manager.GetLoadBalancer(r.t.Context(), r.cluster, svc); !exists || err != nil {
-			t.Fatalf("leftovers are not reported: %v, %v", exists, err)
+			t.Fatalf("orphanedFloatingIPs are not reported: %v, %v", exists, err)
 		}
 		r.remove(svc)
 		r.nothing()
 	})
 }
 
-func TestFloatingIPOfANameIsNotGuessed(t *testing.T) {
+func TestFloatingIPOfOtherServiceIsKept(t *testing.T) {
 	bubble(t, sim.Options{}, Settings{}, func(r *rig) {
 		r.settings.FloatingNetworkID = ""
 		r.restart()

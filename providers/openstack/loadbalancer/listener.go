@@ -42,10 +42,10 @@ func (d *differ) listenerOf(port model.Port) (api.Listener, bool) {
 	return d.have.Listeners[i], true
 }
 
-// ours says whether a listener is for this Service. One without a tag that names a Service was made
+// ownsListener reports whether a listener is for this Service. One without a tag that names a Service was created
 // before there were tags, where its name says so too, and belongs to the owner of the load balancer.
-// A listener of another name that nobody tagged was made by hand, and is left alone.
-func (d *differ) ours(l api.Listener) bool {
+// A listener of another name without a tag was created by hand, and is left alone.
+func (d *differ) ownsListener(l api.Listener) bool {
 	if slices.Contains(l.Tags, names.ServiceTag(d.key.LoadBalancer())) {
 		return true
 	}
@@ -65,21 +65,21 @@ func (d *differ) clashes() error {
 	var problems intent.Problems
 	for _, port := range d.want.Ports {
 		l, ok := d.listenerOf(port)
-		if !ok || d.ours(l) || d.owner && len(names.Services(l.Tags)) == 0 {
+		if !ok || d.ownsListener(l) || d.owner && len(names.Services(l.Tags)) == 0 {
 			continue
 		}
-		whose := strings.Join(names.Services(l.Tags), ", ")
-		if whose == "" {
-			whose = "somebody else"
+		owner := strings.Join(names.Services(l.Tags), ", ")
+		if owner == "" {
+			owner = "another client"
 		}
 		problems.Addf("spec.ports", fmt.Sprintf("%s %d", port.Transport, port.Number),
-			"the listener %s of the shared load balancer %s has this port for %s: choose another port", l.Name, d.have.LoadBalancer.ID, whose)
+			"the listener %s of the shared load balancer %s has this port for %s: choose another port", l.Name, d.have.LoadBalancer.ID, owner)
 	}
 	return problems.Err(d.plan.Subject)
 }
 
-// listenerTags are what a listener's tags should be: ours, the ones that the Service asks for, and
-// everybody else's as they are.
+// listenerTags returns the wanted tags of a listener: ours, those that the Service names, and those of
+// other clients.
 func (d *differ) listenerTags(have []string, port model.Port) []string {
 	if !d.want.Features.Tags() {
 		return have
@@ -87,7 +87,7 @@ func (d *differ) listenerTags(have []string, port model.Port) []string {
 	return mergeTags(have, append([]string{names.ServiceTag(d.key.LoadBalancer())}, port.ListenerTags...), port.ListenerTags)
 }
 
-// listenerCreate opens a port, once its pool is there and what had the port before is gone.
+// listenerCreate opens a port, once its pool is there and what had the port before is deleted.
 func (d *differ) listenerCreate(port model.Port, pool poolRef, after []plan.Ref) plan.Change {
 	spec := port.Listener
 	spec.Tags = d.listenerTags(nil, port)
@@ -208,7 +208,7 @@ func (d *differ) listenerDelete(have api.Listener, reason string, after []plan.R
 }
 
 // listenerFields are the settings in which two listeners differ, by their names in the API. Names are
-// left as they are: they tell the index that the port had when the listener was made.
+// left as they are: they show the index that the port had when the listener was created.
 func (d *differ) listenerFields(have api.Listener, port model.Port, pool poolRef) plan.Fields {
 	var f plan.Fields
 	want := port.Listener

@@ -110,14 +110,14 @@ func (d *differ) setMembersSerially(ctx context.Context, ids *plan.Handles, pool
 
 func identityOf(m api.Member) identity { return identity{m.Address, m.Port} }
 
-// sameMember says whether a member is as it should be. The subnet of one that exists cannot change,
+// sameMember reports whether a member is as it should be. The subnet of one that exists cannot change,
 // and one that Octavia was not told is not held against it.
 func sameMember(have api.Member, want api.Member) bool {
 	return have.Name == want.Name && model.SameIP(have.Address, want.Address) && have.Port == want.Port && have.MonitorPort == want.MonitorPort
 }
 
-// movesSubnet says whether a member that stays has to be reached from another subnet.
-func movesSubnet(have []api.Member, want []api.Member) bool {
+// changesSubnet reports whether a member that stays has to be reached from another subnet.
+func changesSubnet(have []api.Member, want []api.Member) bool {
 	subnets := map[identity]string{}
 	for _, m := range have {
 		subnets[identityOf(m)] = m.SubnetID

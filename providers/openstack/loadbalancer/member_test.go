@@ -6,9 +6,9 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/openstack/sim"
 )
 
-// TestNodesThatShareAnAddress: a node that registered again under another name has the address of the old one until that
+// TestMembersHaveDistinctAddresses: a node that registered again under another name has the address of the old one until that
 // is deleted. A batch that named a member twice would leave the load balancer PENDING_UPDATE for good.
-func TestNodesThatShareAnAddress(t *testing.T) {
+func TestMembersHaveDistinctAddresses(t *testing.T) {
 	bubble(t, sim.Options{}, Settings{}, func(r *rig) {
 		// In the order of names the two are not neighbours.
 		r.nodes[2].Status.Addresses = r.nodes[0].Status.Addresses

@@ -20,7 +20,7 @@ const otherUID = "99999999-2222-3333-4444-555555555555"
 
 // Two clusters with one name in one project: whatever the other one's Service of the same name has is
 // neither used, nor changed, nor deleted. Today they fight over one load balancer.
-func TestObjectsOfAnotherClusterOfTheSameName(t *testing.T) {
+func TestKeepObjectsOfOtherClusterWithSameName(t *testing.T) {
 	theirs := func(nodes []*v1.Node) []*v1.Node {
 		other := nodes[0].DeepCopy()
 		other.Name, other.Status.Addresses[0].Address = "theirs", "10.0.77.7"
@@ -30,7 +30,7 @@ func TestObjectsOfAnotherClusterOfTheSameName(t *testing.T) {
 		name string
 		// left is what the other cluster has; it returns its load balancer, if any.
 		left func(*rig)
-		// refused is part of the error; without it a load balancer of our own is made.
+		// refused is part of the error; without it a load balancer of our own is created.
 		refused string
 	}{
 		{name: "a load balancer with its mark", left: func(r *rig) {
@@ -120,7 +120,7 @@ func (r *rig) clear() {
 }
 
 // What shows that an unmarked load balancer is ours: the Service names it, or one of our nodes is in it.
-func TestUnmarkedLoadBalancerIsTakenOverWhereItIsOurs(t *testing.T) {
+func TestAdoptUnmarkedLoadBalancerWithProof(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
 		prove func(r *rig, svc *v1.Service, lb string)
@@ -153,7 +153,7 @@ func TestUnmarkedLoadBalancerIsTakenOverWhereItIsOurs(t *testing.T) {
 }
 
 // A load balancer of ours is used also while another cluster has one of the same name.
-func TestOurLoadBalancerBesideOneOfTheSameName(t *testing.T) {
+func TestPreferOwnLoadBalancerOfSameName(t *testing.T) {
 	bubble(t, sim.Options{}, Settings{}, func(r *rig) {
 		svc := service()
 		r.ensure(svc)
@@ -173,9 +173,9 @@ func TestOurLoadBalancerBesideOneOfTheSameName(t *testing.T) {
 	})
 }
 
-// The floating IP that we make says whose it is, so that it goes also when its load balancer is gone
+// The floating IP that we make says its owner, so that it goes also when its load balancer is deleted
 // already, or when the cluster has another name by then.
-func TestFloatingIPSaysWhoseItIs(t *testing.T) {
+func TestFloatingIPIsMarkedWithCluster(t *testing.T) {
 	bubble(t, sim.Options{}, Settings{}, func(r *rig) {
 		svc := service()
 		r.ensure(svc)
@@ -193,7 +193,7 @@ func TestFloatingIPSaysWhoseItIs(t *testing.T) {
 }
 
 // A floating IP of the user's own is used and not marked: it stays theirs.
-func TestFloatingIPOfTheUserIsNotMarked(t *testing.T) {
+func TestUserFloatingIPIsNotMarked(t *testing.T) {
 	bubble(t, sim.Options{}, Settings{}, func(r *rig) {
 		mine := r.takeFIP()
 		svc := service(func(s *v1.Service) { s.Spec.LoadBalancerIP = mine.FloatingIP })

@@ -49,7 +49,7 @@ func (d *differ) poolOf(id string) (observe.Pool, bool) {
 	return d.have.Pools[i], true
 }
 
-// orphan returns a pool that was made for a port and that no listener uses: a creation was interrupted.
+// orphan returns a pool that was created for a port and that no listener uses: a creation was interrupted.
 func (d *differ) orphan(port model.Port) (observe.Pool, bool) {
 	i := slices.IndexFunc(d.have.Pools, func(p observe.Pool) bool {
 		return p.Name == port.Pool.Name && !d.used(p.ID) && d.reusable(p, port) && !d.taken[p.ID]
@@ -60,15 +60,15 @@ func (d *differ) orphan(port model.Port) (observe.Pool, bool) {
 	return d.have.Pools[i], true
 }
 
-// used says whether any listener sends to the pool.
+// used reports whether any listener sends to the pool.
 func (d *differ) used(pool string) bool {
 	return slices.ContainsFunc(d.have.Listeners, func(l api.Listener) bool { return l.DefaultPoolID == pool })
 }
 
-// reusable says whether a pool can become the wanted one in place: its protocol cannot change, nor
+// reusable reports whether a pool can become the wanted one in place: its protocol cannot change, nor
 // the subnet of a member.
 func (d *differ) reusable(have observe.Pool, port model.Port) bool {
-	return have.Protocol == string(port.Pool.Protocol) && !movesSubnet(have.Members, port.Members)
+	return have.Protocol == string(port.Pool.Protocol) && !changesSubnet(have.Members, port.Members)
 }
 
 // ensurePool plans the pool of one port and what is in it. It returns the pool, and the changes that
@@ -182,7 +182,7 @@ func (d *differ) poolFields(have api.Pool, port model.Port) plan.Fields {
 	return f
 }
 
-// poolTags are the ones that the Service asks for, and everybody else's as they are.
+// poolTags are the ones that the Service names, and those of others as they are.
 func (d *differ) poolTags(have []string, port model.Port) []string {
 	if !d.want.Features.Tags() {
 		return have
@@ -190,7 +190,7 @@ func (d *differ) poolTags(have []string, port model.Port) []string {
 	return mergeTags(have, port.PoolTags, port.PoolTags)
 }
 
-// namedOurs says whether a pool's name says that it was made for this Service.
-func (d *differ) namedOurs(p observe.Pool) bool {
+// hasOurName reports whether a pool's name says that it was created for this Service.
+func (d *differ) hasOurName(p observe.Pool) bool {
 	return strings.HasPrefix(p.Name, "pool_") && strings.HasSuffix(p.Name, "_"+d.key.LoadBalancer())
 }

@@ -13,7 +13,7 @@ import (
 // kindPort is what plans call it.
 const kindPort = "port"
 
-// portTries is how often a change of a port is tried that somebody else changes at the same time.
+// portTries is how often a change of a port is tried that another client changes at the same time.
 const portTries = 8
 
 // groupRef is a security group that exists, with its ID, or one that the plan creates.
@@ -59,9 +59,9 @@ func (d *differ) portDetach(port api.Port, groups []string, reason string) plan.
 	}
 }
 
-// changeGroups changes the groups of a port on the condition that nobody else has changed the port
+// changeGroups changes the groups of a port on the condition that no one else has changed the port
 // since it was read: groups are replaced as a whole, and what another manager has added would be
-// lost. A port that is gone needs no change.
+// lost. A port that was deleted needs no change.
 func (d *differ) changeGroups(ctx context.Context, port api.Port, change func([]string) []string) error {
 	done, err := d.cloud.applier.Lock(ctx, port.ID)
 	if err != nil {
@@ -74,19 +74,19 @@ func (d *differ) changeGroups(ctx context.Context, port api.Port, change func([]
 	for try := 1; ; try++ {
 		groups := change(port.SecurityGroups)
 		if slices.Equal(groups, port.SecurityGroups) {
-			return d.booked(nil, func() { d.cloud.store.Ports.Put(port.ID, port) })
+			return d.finish(nil, func() { d.cloud.store.Ports.Put(port.ID, port) })
 		}
 		changed, err := d.cloud.api.UpdatePort(ctx, port.ID, api.PortUpdate{SecurityGroups: &groups, RevisionNumber: &port.Revision})
 		switch {
 		case err == nil:
-			return d.booked(nil, func() { d.cloud.store.Ports.Put(changed.ID, changed) })
+			return d.finish(nil, func() { d.cloud.store.Ports.Put(changed.ID, changed) })
 		case cloudapi.Is(err, cloudapi.NotFound):
-			return d.booked(nil, func() { d.cloud.store.Ports.Delete(port.ID) })
+			return d.finish(nil, func() { d.cloud.store.Ports.Delete(port.ID) })
 		case !oserr.Changed(err) || try == portTries:
-			return d.booked(err, nil)
+			return d.finish(err, nil)
 		}
 		if port, err = d.cloud.api.GetPort(ctx, port.ID); err != nil {
-			return d.booked(cloudapi.IgnoreNotFound(err), nil)
+			return d.finish(cloudapi.IgnoreNotFound(err), nil)
 		}
 	}
 }

@@ -58,7 +58,7 @@ func (d *differ) desiredRecord() lbcommon.AppliedRecord {
 }
 
 // isInherited reports whether a load balancer is where another manager created it, and the Service has asked
-// for no other place since it was taken over. That manager reads the place once, at the creation; a move to us must
+// for no other place since it was adopted. That manager reads the place once, at the creation; a move to us must
 // not change the address of a Service whose owner changed nothing.
 func (d *differ) isInherited(lb api.LoadBalancer) bool {
 	if !storedRecord(lb).IsZero() {

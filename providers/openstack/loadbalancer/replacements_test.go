@@ -13,7 +13,7 @@ import (
 
 // What no load balancer can change in place replaces one that is the Service's alone, and keeps its
 // floating IP.
-func TestReplacements(t *testing.T) {
+func TestReplaceLoadBalancer(t *testing.T) {
 	for _, tt := range []struct {
 		name string
 		to   func(*rig, *v1.Service)
@@ -50,8 +50,8 @@ func TestReplacements(t *testing.T) {
 }
 
 // The address of an internal load balancer is its own: a change replaces the load balancer, which
-// today does nothing and tells nobody.
-func TestReplacementsOfInternalOnes(t *testing.T) {
+// today does nothing and tells no one.
+func TestReplaceInternalLoadBalancer(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
 		to     func(*v1.Service)
@@ -93,7 +93,7 @@ func TestReplacementsOfInternalOnes(t *testing.T) {
 
 // Today's manager reads once where a load balancer shall be. A Service that has asked for another place
 // since then keeps its load balancer when we come, and gets another as soon as it asks anew.
-func TestAMoveToUsMovesNoLoadBalancer(t *testing.T) {
+func TestAdoptionKeepsPlace(t *testing.T) {
 	bubble(t, sim.Options{}, Settings{}, func(r *rig) {
 		r.name()
 		svc := service(internal)

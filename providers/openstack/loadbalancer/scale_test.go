@@ -34,7 +34,7 @@ func together(services []*v1.Service, work func(*v1.Service)) {
 	group.Wait()
 }
 
-// wantCalls checks how many calls were made, and lists them if there were too many.
+// wantCalls checks how many calls were created, and lists them if there were too many.
 func (r *rig) wantCalls(what string, most int) {
 	r.t.Helper()
 	calls := r.calls()
@@ -68,7 +68,7 @@ func monitored(t *testing.T, o sim.Options, test func(*rig)) {
 	}
 }
 
-func TestCallsOfACreationThatSettlesAfterAMinute(t *testing.T) {
+func TestCallsOfSlowCreation(t *testing.T) {
 	monitored(t, sim.Options{ProvisionTime: time.Minute, SettleTime: 3 * time.Second, Latency: latency}, func(r *rig) {
 		began := time.Now()
 		r.ensure(service())
@@ -80,7 +80,7 @@ func TestCallsOfACreationThatSettlesAfterAMinute(t *testing.T) {
 	})
 }
 
-func TestCallsOfACreationThatSettlesAtOnce(t *testing.T) {
+func TestCallsOfFastCreation(t *testing.T) {
 	monitored(t, sim.Options{ProvisionTime: 200 * time.Millisecond, SettleTime: 200 * time.Millisecond, Latency: latency}, func(r *rig) {
 		began := time.Now()
 		r.ensure(service())
@@ -89,7 +89,7 @@ func TestCallsOfACreationThatSettlesAtOnce(t *testing.T) {
 	})
 }
 
-func TestCallsOfTwentyCreations(t *testing.T) {
+func TestCallsOfConcurrentCreations(t *testing.T) {
 	monitored(t, sim.Options{ProvisionTime: time.Minute, SettleTime: 3 * time.Second, Latency: latency}, func(r *rig) {
 		services := fleet(20)
 		began := time.Now()
@@ -116,14 +116,14 @@ func (r *rig) restartWith(services []*v1.Service, most int) {
 	}
 }
 
-func TestCallsOfARestart(t *testing.T) {
+func TestCallsOfRestart(t *testing.T) {
 	bubble(t, sim.Options{Latency: latency}, Settings{}, func(r *rig) {
 		r.restartWith(fleet(100), 220)
 	})
 }
 
 // Once Services remember what their members are, a restart costs a few lists.
-func TestCallsOfARestartThatTrusts(t *testing.T) {
+func TestCallsOfRestartWithMemberChecksums(t *testing.T) {
 	bubble(t, sim.Options{Latency: latency}, Settings{}, func(r *rig) {
 		services := fleet(100)
 		note := func() {
@@ -157,11 +157,11 @@ func TestCallsOfARestartThatTrusts(t *testing.T) {
 	})
 }
 
-func TestCallsOfANodeThatJoins(t *testing.T) {
+func TestCallsOfNodeJoin(t *testing.T) {
 	for _, c := range []struct {
 		name     string
 		services int
-		// later is how long after the load balancers were made, and spread over how long the controller's
+		// later is how long after the load balancers were created, and spread over how long the controller's
 		// workers come to them.
 		later, spread time.Duration
 	}{
@@ -200,7 +200,7 @@ func TestCallsOfANodeThatJoins(t *testing.T) {
 	}
 }
 
-func TestSlowLoadBalancersHoldUpNobody(t *testing.T) {
+func TestSlowLoadBalancersDoNotBlockOthers(t *testing.T) {
 	bubble(t, sim.Options{ProvisionTime: 10 * time.Second, SettleTime: time.Second, Latency: latency}, Settings{}, func(r *rig) {
 		r.sim.SetOutcomes(sim.OutcomeRule{Operation: "CreateLoadBalancer", Outcome: sim.OutcomeStuck})
 		ctx, cancel := contextWithTimeout(r.t, time.Minute)

@@ -24,7 +24,7 @@ const (
 const groupHandle = plan.Handle("security group")
 
 // diffGroup plans the managed security group, its rules, and the ports that it is on. Where groups
-// are no longer managed, what was made before goes.
+// are no longer managed, what was created before goes.
 func (d *differ) diffGroup() {
 	want := d.want.Group
 	if want == nil {
@@ -56,7 +56,7 @@ func (d *differ) diffGroup() {
 	}
 }
 
-// carries says whether a port has the group, by what was seen last.
+// carries reports whether a port has the group, by what was seen last.
 func (d *differ) carries(port, group string) bool {
 	return slices.ContainsFunc(d.have.GroupPorts, func(p api.Port) bool { return p.ID == port && slices.Contains(p.SecurityGroups, group) })
 }
@@ -71,7 +71,7 @@ func (d *differ) groupCreate(want model.Group) plan.Change {
 		Ref: d.ref(kindGroup, want.Name, plan.Create, ""), Fields: f,
 		Do: func(ctx context.Context, ids *plan.Handles) error {
 			made, err := d.cloud.api.CreateSecurityGroup(ctx, groups.CreateOpts{Name: want.Name, Description: want.Description})
-			if d.booked(err, func() { d.cloud.store.Groups.Put(made.ID, made) }) != nil {
+			if d.finish(err, func() { d.cloud.store.Groups.Put(made.ID, made) }) != nil {
 				return err
 			}
 			ids.Set(groupHandle, made.ID)
@@ -90,7 +90,7 @@ func (d *differ) addRules(ctx context.Context, group api.SecurityGroup, missing 
 		specs[i].SecGroupID = group.ID
 	}
 	made, err := d.cloud.api.CreateSecurityGroupRules(ctx, specs)
-	return d.booked(err, func() {
+	return d.finish(err, func() {
 		now, ok := d.cloud.store.Groups.Get(group.ID)
 		if !ok {
 			now = group
@@ -137,7 +137,7 @@ func (d *differ) rulesUpdate(group api.SecurityGroup, want model.Group) (plan.Ch
 			}
 			for _, r := range surplus {
 				err := cloudapi.IgnoreNotFound(d.cloud.api.DeleteSecurityGroupRule(ctx, r.ID))
-				if err := d.booked(err, func() {
+				if err := d.finish(err, func() {
 					d.cloud.store.Groups.Update(group.ID, func(g *api.SecurityGroup) {
 						g.Rules = slices.DeleteFunc(slices.Clone(g.Rules), func(one api.SecurityGroupRule) bool { return one.ID == r.ID })
 					})
@@ -166,7 +166,7 @@ func (d *differ) removeGroups() {
 			Ref: d.ref(kindGroup, group.Name, plan.Delete, group.ID), After: after,
 			Do: func(ctx context.Context, _ *plan.Handles) error {
 				err := cloudapi.IgnoreNotFound(d.cloud.api.DeleteSecurityGroup(ctx, group.ID))
-				return d.booked(err, func() { d.cloud.store.Groups.Delete(group.ID) })
+				return d.finish(err, func() { d.cloud.store.Groups.Delete(group.ID) })
 			},
 		})
 	}

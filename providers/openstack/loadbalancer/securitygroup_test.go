@@ -10,7 +10,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/openstack/sim"
 )
 
-// hasty is a cloud in which somebody else deletes a rule just before the manager does.
+// hasty is a cloud in which another client deletes a rule just before the manager does.
 type hasty struct {
 	API
 	done bool
@@ -26,9 +26,9 @@ func (h *hasty) DeleteSecurityGroupRule(ctx context.Context, id string) error {
 	return h.API.DeleteSecurityGroupRule(ctx, id)
 }
 
-// A rule that is not wanted any more and that somebody else has deleted meanwhile is as good as deleted:
+// A rule that is not wanted any more and that another client has deleted meanwhile is as good as deleted:
 // what comes after it is done too. Today's manager stops there, and says that all went well.
-func TestStaleRuleThatIsGone(t *testing.T) {
+func TestDeletedSecurityGroupRuleIsIgnored(t *testing.T) {
 	bubble(t, sim.Options{}, Settings{ManageSecurityGroups: true}, func(r *rig) {
 		svc := service()
 		r.ensure(svc)

@@ -27,7 +27,7 @@ func onPorts(ports ...int32) func(*v1.Service) {
 	}
 }
 
-func TestServicesShareALoadBalancer(t *testing.T) {
+func TestServicesShareLoadBalancer(t *testing.T) {
 	bubble(t, sim.Options{SettleTime: 500 * time.Millisecond}, Settings{MaxShared: 3}, func(r *rig) {
 		owner := service()
 		address := r.ensure(owner).Ingress[0].IP
@@ -48,7 +48,7 @@ func TestServicesShareALoadBalancer(t *testing.T) {
 		}
 		r.ensureError(service(named("fourth"), onPorts(7070), annotate("load-balancer-id", id)), "max-shared-lb", "load-balancer-id")
 
-		// The owner goes; the load balancer stays with its address as long as anybody uses it.
+		// The owner goes; the load balancer stays with its address as long as anyone uses it.
 		r.remove(owner)
 		r.wantPorts(2)
 		if got := r.ensure(guest).Ingress[0].IP; got != address {
@@ -78,7 +78,7 @@ func TestSharingNeedsDistinctPorts(t *testing.T) {
 	})
 }
 
-func TestExternalGuestNeedsAFloatingIP(t *testing.T) {
+func TestExternalGuestNeedsFloatingIP(t *testing.T) {
 	bubble(t, sim.Options{}, Settings{}, func(r *rig) {
 		r.ensure(service(internal))
 		id := r.balancer().ID
@@ -89,8 +89,8 @@ func TestExternalGuestNeedsAFloatingIP(t *testing.T) {
 	})
 }
 
-// Two workers change one load balancer: nobody's change is lost, and nobody waits for an error.
-func TestGuestsAtOnce(t *testing.T) {
+// Two workers change one load balancer: no one's change is lost, and no one waits for an error.
+func TestConcurrentGuests(t *testing.T) {
 	bubble(t, sim.Options{SettleTime: time.Second}, Settings{MaxShared: 10}, func(r *rig) {
 		owner := service()
 		r.ensure(owner)
@@ -109,7 +109,7 @@ func TestGuestsAtOnce(t *testing.T) {
 	})
 }
 
-func TestLoadBalancerOfTheUserStays(t *testing.T) {
+func TestUserLoadBalancerIsKept(t *testing.T) {
 	bubble(t, sim.Options{}, Settings{}, func(r *rig) {
 		made, err := r.api.CreateLoadBalancer(r.t.Context(), loadbalancers.CreateOpts{Name: "mine", VipSubnetID: r.sim.Places().PrivateSubnet, Listeners: []listeners.CreateOpts{{Name: "mine", Protocol: "TCP", ProtocolPort: 22}}})
 		if err != nil {
@@ -128,7 +128,7 @@ func TestLoadBalancerOfTheUserStays(t *testing.T) {
 	})
 }
 
-func TestListenersOfTheUserStay(t *testing.T) {
+func TestUserListenersAreKept(t *testing.T) {
 	bubble(t, sim.Options{}, Settings{}, func(r *rig) {
 		svc := service()
 		r.ensure(svc)
@@ -143,7 +143,7 @@ func TestListenersOfTheUserStay(t *testing.T) {
 }
 
 // Today adding our tag to a listener drops the tags that it has.
-func TestTagsOfOthersStay(t *testing.T) {
+func TestForeignTagsAreKept(t *testing.T) {
 	bubble(t, sim.Options{}, Settings{}, func(r *rig) {
 		svc := service()
 		r.ensure(svc)
@@ -160,7 +160,7 @@ func TestTagsOfOthersStay(t *testing.T) {
 	})
 }
 
-func TestLoadBalancerOfAnotherClusterIsRefused(t *testing.T) {
+func TestRejectLoadBalancerOfOtherCluster(t *testing.T) {
 	bubble(t, sim.Options{}, Settings{}, func(r *rig) {
 		svc := service()
 		r.ensure(svc)
@@ -204,7 +204,7 @@ func TestClusterRename(t *testing.T) {
 }
 
 // Another project's load balancer can be neither read nor deleted. Today such a Service never goes.
-func TestLoadBalancerOfAnotherProject(t *testing.T) {
+func TestRejectLoadBalancerOfOtherProject(t *testing.T) {
 	bubble(t, sim.Options{}, Settings{}, func(r *rig) {
 		stranger := newAPI(r.t, r.sim, r.sim.OtherAccount())
 		made, err := stranger.CreateLoadBalancer(r.t.Context(), loadbalancers.CreateOpts{Name: "theirs", VipSubnetID: r.sim.Places().PublicSubnet})
@@ -220,7 +220,7 @@ func TestLoadBalancerOfAnotherProject(t *testing.T) {
 	})
 }
 
-func TestTwoWorkersAndOnePort(t *testing.T) {
+func TestConcurrentChangesOfOnePort(t *testing.T) {
 	bubble(t, sim.Options{Latency: 10 * time.Millisecond}, Settings{ManageSecurityGroups: true}, func(r *rig) {
 		services := fleet(6)
 		together(services, func(svc *v1.Service) { r.ensure(svc) })
@@ -267,7 +267,7 @@ func TestSecurityGroups(t *testing.T) {
 		if rules := r.ingressRules(); len(rules) != 3 || !strings.Contains(strings.Join(rules, " "), "31111") {
 			t.Errorf("rules %q", rules)
 		}
-		// Switched off, what was made before goes.
+		// Switched off, what was created before goes.
 		r.settings.ManageSecurityGroups = false
 		r.restart()
 		r.remove(svc)
@@ -275,7 +275,7 @@ func TestSecurityGroups(t *testing.T) {
 	})
 }
 
-func TestSecurityGroupsOfOVNLetClientsIn(t *testing.T) {
+func TestOVNSecurityGroupsAllowClients(t *testing.T) {
 	bubble(t, sim.Options{}, Settings{ManageSecurityGroups: true, Provider: ProviderOVN}, func(r *rig) {
 		svc := service(func(s *v1.Service) { s.Spec.LoadBalancerSourceRanges = []string{"192.0.2.0/24"} })
 		r.ensure(svc)

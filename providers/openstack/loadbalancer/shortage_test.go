@@ -17,7 +17,7 @@ import (
 
 // What has run dry is an error that says so, the Service can be deleted all the same, and it gets its
 // load balancer as soon as there is room.
-func TestWhatRunsDry(t *testing.T) {
+func TestQuotaExceeded(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
 		quotas map[string]int
@@ -46,7 +46,7 @@ func TestWhatRunsDry(t *testing.T) {
 
 // The subnet of floating IPs is full: the load balancer is there, its address is not, and nothing is
 // made twice. When an address is free again, the Service gets it.
-func TestFloatingIPPoolThatRanDry(t *testing.T) {
+func TestFloatingSubnetExhausted(t *testing.T) {
 	bubble(t, sim.Options{}, Settings{}, func(r *rig) {
 		if err := r.sim.ExhaustSubnet(r.sim.Places().PublicSubnet); err != nil {
 			t.Fatal(err)
@@ -70,7 +70,7 @@ func TestFloatingIPPoolThatRanDry(t *testing.T) {
 }
 
 // The subnet of load balancers is full.
-func TestSubnetThatRanDry(t *testing.T) {
+func TestVIPSubnetExhausted(t *testing.T) {
 	bubble(t, sim.Options{}, Settings{}, func(r *rig) {
 		if err := r.sim.ExhaustSubnet(r.sim.Places().PrivateSubnet); err != nil {
 			t.Fatal(err)
@@ -82,7 +82,7 @@ func TestSubnetThatRanDry(t *testing.T) {
 	})
 }
 
-// Neutron's extensions can be switched off: what they gave is done without, or said.
+// Neutron's extensions can be switched off: what they gave is done without, or hasContent.
 func TestNeutronWithoutExtensions(t *testing.T) {
 	for _, extension := range []string{"standard-attr-tag", "standard-attr-revisions", "standard-attr-timestamp", "port-security", "allowed-address-pairs"} {
 		t.Run(extension, func(t *testing.T) {
@@ -111,7 +111,7 @@ func TestNeutronWithoutExtensions(t *testing.T) {
 }
 
 // A Service can always be deleted, whatever has become of its load balancer.
-func TestAServiceCanAlwaysBeDeleted(t *testing.T) {
+func TestDeleteAlwaysSucceeds(t *testing.T) {
 	for _, tt := range []struct {
 		name    string
 		becomes func(*rig, *v1.Service)
@@ -177,8 +177,8 @@ func (r *rig) pools() []api.Pool {
 	return list
 }
 
-// A Service that Octavia would refuse is told why before anything is made.
-func TestWhatOctaviaWouldRefuse(t *testing.T) {
+// A Service that Octavia would refuse is told why before anything is created.
+func TestRejectWhatOctaviaRefuses(t *testing.T) {
 	udp := func(s *v1.Service) { s.Spec.Ports = s.Spec.Ports[:1]; s.Spec.Ports[0].Protocol = v1.ProtocolUDP }
 	for _, tt := range []struct {
 		name    string

@@ -12,7 +12,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/openstack/sim"
 )
 
-func TestProblemsNameWhatTheUserWrote(t *testing.T) {
+func TestProblemsNameUserSettings(t *testing.T) {
 	const id = "8a7c6c2e-3d1f-4f67-9f5c-0d9e8b7a6c5d"
 	bad := append(intenttest.Invalid(), []intenttest.Bad{
 		{Setting: intent.KeyScheme, Value: "internal", Given: map[string]string{annotation.KeyInternal: "false"}},

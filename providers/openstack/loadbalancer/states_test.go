@@ -10,8 +10,8 @@ import (
 )
 
 // What a Service is told while its load balancer is in a state of Octavia's is true of that state: one
-// that failed is not said to be worked on.
-func TestWhatIsSaidInEveryState(t *testing.T) {
+// that failed is not hasContent to be worked on.
+func TestErrorsByProvisioningStatus(t *testing.T) {
 	for _, tt := range []struct {
 		state string
 		// shared says that another Service uses the load balancer too.

@@ -13,7 +13,7 @@ import (
 const maxTag = 255
 
 // mergeTags returns what an object's tags should be: marks and what the Service asks for, without
-// what it asked for earlier and no longer does, and everybody else's as they are.
+// what it asked for earlier and no longer does, and those of others as they are.
 func mergeTags(have, want, extra []string) []string {
 	asked := strings.Split(names.Value(have, names.ExtraTagPrefix), ",")
 	var merged []string
@@ -40,8 +40,8 @@ func mergeTags(have, want, extra []string) []string {
 	return merged
 }
 
-// servesUs says whether a load balancer has a node of this cluster among its members, by name and
-// address: that shows whose it is, too.
+// servesUs reports whether a load balancer has a node of this cluster among its members, by name and
+// address: that shows its owner, too.
 func (d *differ) servesUs() bool {
 	type member struct{ name, address string }
 	nodes := map[member]bool{}

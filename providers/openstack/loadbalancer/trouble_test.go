@@ -9,8 +9,8 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/openstack/sim"
 )
 
-// A part that stays PENDING under a load balancer at rest is told about, and not waited for without end.
-func TestPartsThatStayPendingAreToldAbout(t *testing.T) {
+// A part that stays PENDING under a load balancer ACTIVE is told about, and not waited for without end.
+func TestWarnStuckParts(t *testing.T) {
 	bubble(t, sim.Options{}, Settings{}, func(r *rig) {
 		r.sim.SetOutcomes(sim.OutcomeRule{Operation: "CreateLoadBalancer", Outcome: sim.OutcomeChildrenStuck})
 		svc := service()
@@ -36,7 +36,7 @@ func TestPartsThatStayPendingAreToldAbout(t *testing.T) {
 }
 
 // Today the two ways to change a guest's health monitors rename each other's.
-func TestMonitorsOfAGuestKeepTheirNames(t *testing.T) {
+func TestGuestMonitorsKeepNames(t *testing.T) {
 	bubble(t, sim.Options{}, Settings{CreateMonitor: true}, func(r *rig) {
 		owner := service()
 		r.ensure(owner)
@@ -58,7 +58,7 @@ func TestMonitorsOfAGuestKeepTheirNames(t *testing.T) {
 	})
 }
 
-// interrupted has a load balancer begun by a manager that is killed before it is made.
+// interrupted has a load balancer begun by a manager that is killed before it is created.
 func (r *rig) interrupted(svc *v1.Service) {
 	r.t.Helper()
 	ctx, cancel := contextWithTimeout(r.t, 5*time.Second)
@@ -69,8 +69,8 @@ func (r *rig) interrupted(svc *v1.Service) {
 	r.restart()
 }
 
-// A manager that was killed while its load balancer was being made finds it, and waits for it.
-func TestCreationThatWasInterrupted(t *testing.T) {
+// A manager that was killed while its load balancer was being created finds it, and waits for it.
+func TestResumeInterruptedCreation(t *testing.T) {
 	bubble(t, sim.Options{ProvisionTime: 30 * time.Second}, Settings{}, func(r *rig) {
 		svc := service()
 		r.interrupted(svc)
@@ -84,8 +84,8 @@ func TestCreationThatWasInterrupted(t *testing.T) {
 	})
 }
 
-// A Service can be deleted while its load balancer is being made, or being deleted by somebody else.
-func TestDeletionOfWhatIsBusy(t *testing.T) {
+// A Service can be deleted while its load balancer is being created, or being deleted by another client.
+func TestDeletePendingLoadBalancer(t *testing.T) {
 	bubble(t, sim.Options{ProvisionTime: 30 * time.Second, SettleTime: 10 * time.Second}, Settings{}, func(r *rig) {
 		svc := service()
 		r.interrupted(svc)

@@ -16,7 +16,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/openstack/sim"
 )
 
-// late is an Octavia that carries out a creation when nobody waits for it any more, or never.
+// late is an Octavia that carries out a creation when no one waits for it any more, or never.
 type late struct {
 	API
 	// after is when it does so; 0 for never.
@@ -37,7 +37,7 @@ func (l *late) CreateLoadBalancer(ctx context.Context, spec loadbalancers.Create
 
 // A creation that was not answered is not sent again while it may still be carried out: Octavia would
 // make two load balancers of one name.
-func TestCreationThatIsNotAnswered(t *testing.T) {
+func TestUnansweredCreationIsNotRepeated(t *testing.T) {
 	for name, after := range map[string]time.Duration{"and takes effect late": time.Minute, "and never takes effect": 0} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, sim.Options{}, Settings{}, func(r *rig) {

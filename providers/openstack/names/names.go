@@ -16,13 +16,13 @@ const (
 	LoadBalancerPrefix = "kube_service_"
 	// maxName is the longest name that Octavia and Neutron store, in bytes.
 	maxName = 255
-	// maxLegacyName is how many characters names had that were made of the Service's UID.
+	// maxLegacyName is how many characters names had that were created of the Service's UID.
 	maxLegacyName = 32
 )
 
 // LoadBalancer is the name of a Service's load balancer, and the tag of everything that is for the
 // Service. clusterName is the manager's --cluster-name. Names are cut at 255 bytes, so that two very
-// long ones may be equal: the tag with the cluster's UID and the description tell them apart.
+// long ones may be equal: the tag with the cluster's UID and the description tell them maxPollInterval.
 func LoadBalancer(clusterName string, service types.NamespacedName) string {
 	return cut(LoadBalancerPrefix + clusterName + "_" + service.Namespace + "_" + service.Name)
 }
@@ -69,8 +69,8 @@ func SecurityGroupDescription(clusterName string, service types.NamespacedName) 
 	return fmt.Sprintf("Security Group for %s Service LoadBalancer in cluster %s", service, clusterName)
 }
 
-// FloatingIPMark is what the description of every floating IP begins with that was made for a
-// Service. Whose it is follows from the whole description.
+// FloatingIPMark is what the description of every floating IP begins with that was created for a
+// Service. The owner follows from the whole description.
 const FloatingIPMark = "Floating IP for Kubernetes external service"
 
 // FloatingIPDescription describes a floating IP.

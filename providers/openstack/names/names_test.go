@@ -44,7 +44,7 @@ func TestNamesNeverChange(t *testing.T) {
 	}
 }
 
-func TestNamesAreCutAt255Bytes(t *testing.T) {
+func TestNamesAreTruncatedAt255Bytes(t *testing.T) {
 	t.Parallel()
 	long := types.NamespacedName{Namespace: strings.Repeat("n", 63), Name: strings.Repeat("s", 63)}
 	cluster := strings.Repeat("c", 200)

@@ -11,16 +11,16 @@ import (
 // LoadBalancerPrefix, because tags that do are counted as Services.
 const (
 	// ClusterTagPrefix and the UID of the namespace kube-system mark what belongs to a cluster, and
-	// tell clusters apart that have the same name.
+	// tell clusters maxPollInterval that have the same name.
 	ClusterTagPrefix = "unified-ccm:cluster="
 	// ExtraTagPrefix and the tags that a Service's annotations ask for, separated by commas, are what
-	// lets a tag be removed when it leaves the annotation, while one that somebody else set stays.
+	// lets a tag be removed when it leaves the annotation, while one that another client set stays.
 	ExtraTagPrefix = "unified-ccm:extra="
 	// AppliedTagPrefix and an applied record describe what the Service asked for when its load balancer was last
 	// changed.
 	AppliedTagPrefix = "unified-ccm:applied="
 	// UnmonitoredTag says that another manager made a load balancer without health monitors, and that
-	// nobody has asked for any since.
+	// no one has asked for any since.
 	UnmonitoredTag = "unified-ccm:unmonitored"
 	// KeepTag marks a floating IP that outlives its Service.
 	KeepTag = "unified-ccm:keep"
@@ -46,7 +46,7 @@ func Value(tags []string, prefix string) string {
 	return ""
 }
 
-// Services returns the tags that name Services: how many share a load balancer, and whose it is.
+// Services returns the tags that name Services: how many share a load balancer, and its owner.
 func Services(tags []string) []string {
 	var out []string
 	for _, tag := range tags {

@@ -41,14 +41,14 @@ func Kind(err error) string {
 	return parse(answer.Body).kind
 }
 
-// Immutable says whether Octavia refused a change because the load balancer is busy with one before.
+// Immutable reports whether Octavia refused a change because the load balancer is busy with one before.
 // The same change is accepted once that has ended.
 func Immutable(err error) bool {
 	return Status(err) == http.StatusConflict && isImmutable(messageOf(err))
 }
 
-// Changed says whether Neutron refused a change because the object has another revision than the
-// one that the change was made for. It must be read again.
+// Changed reports whether Neutron refused a change because the object has another revision than the
+// one that the change was created for. It must be read again.
 func Changed(err error) bool { return Status(err) == http.StatusPreconditionFailed }
 
 // Classify returns the class of an error: the one that it carries already, else the one of the
@@ -68,14 +68,14 @@ func Classify(err error) cloudapi.Class {
 		return cloudapi.Canceled
 	case errors.As(err, &answer):
 		return ClassOfAnswer(answer.Actual, answer.ResponseHeader, answer.Body)
-	case noAnswer(err):
+	case isUnanswered(err):
 		return cloudapi.Unavailable
 	}
 	return cloudapi.Unknown
 }
 
-// noAnswer says whether what was done is unknown because no answer arrived, or none that can be read.
-func noAnswer(err error) bool {
+// isUnanswered reports whether what was done is unknown because no answer arrived, or none that can be read.
+func isUnanswered(err error) bool {
 	var (
 		network net.Error
 		syntax  *json.SyntaxError
@@ -89,14 +89,14 @@ func ClassOfAnswer(status int, header http.Header, body []byte) cloudapi.Class {
 	e := parse(body)
 	switch status {
 	case http.StatusNotFound:
-		if e.service && !e.noRoute() {
+		if e.service && !e.isUnknownPath() {
 			return cloudapi.NotFound
 		}
 		return cloudapi.Unknown
 	case http.StatusConflict:
 		return classOfConflict(e)
 	case http.StatusForbidden:
-		if e.saysQuota() {
+		if e.isQuota() {
 			return cloudapi.Quota
 		}
 	case http.StatusRequestEntityTooLarge:
@@ -122,7 +122,7 @@ func ClassOfAnswer(status int, header http.Header, body []byte) cloudapi.Class {
 
 func classOfConflict(e fault) cloudapi.Class {
 	switch {
-	case e.saysQuota(), e.kind == "IpAddressGenerationFailure", e.kind == "ExternalIpAddressExhausted":
+	case e.isQuota(), e.kind == "IpAddressGenerationFailure", e.kind == "ExternalIpAddressExhausted":
 		return cloudapi.Quota
 	case isImmutable(e.message):
 		return cloudapi.Conflict
@@ -241,12 +241,12 @@ func parse(body []byte) fault {
 	return fault{message: clean(text)}
 }
 
-// noRoute says whether the service has no such path, as when an extension is switched off.
-func (f fault) noRoute() bool {
+// isUnknownPath reports whether the service has no such path, as when an extension is switched off.
+func (f fault) isUnknownPath() bool {
 	return f.kind == "HTTPNotFound" || f.message == "The resource could not be found."
 }
 
-func (f fault) saysQuota() bool {
+func (f fault) isQuota() bool {
 	return f.kind == "OverQuota" || strings.Contains(strings.ToLower(f.message), "quota")
 }
 

@@ -128,7 +128,7 @@ func TestWrap(t *testing.T) {
 	}
 }
 
-func TestPredicates(t *testing.T) {
+func TestConflictPredicates(t *testing.T) {
 	t.Parallel()
 	busy, taken := octavia(409, "Pool x is immutable and cannot be updated."), octavia(409, "Another Listener is already using protocol_port 80")
 	if !Immutable(fmt.Errorf("x: %w", busy)) || Immutable(taken) || Immutable(errors.New("immutable")) {

@@ -101,7 +101,7 @@ func (a *Applier) AwaitCreation(ctx context.Context, key observe.Key, id string,
 	return nil
 }
 
-// Lock waits until no other change is made to a load balancer, or to a port of a node, however many Services share it.
+// Lock waits until no other change is created to a load balancer, or to a port of a node, however many Services share it.
 func (a *Applier) Lock(ctx context.Context, id string) (unlock func(), err error) {
 	return a.locks.Lock(ctx, id)
 }
@@ -160,12 +160,12 @@ func (a *Applier) AtRest(ctx context.Context, id string) error {
 		why = booting
 	}
 	if !ok || lb.ProvisioningStatus != api.Error {
-		var gone bool
+		var deleted bool
 		var err error
-		if lb, gone, err = a.waiter.rest(ctx, id, why); err != nil {
+		if lb, deleted, err = a.waiter.await(ctx, id, why); err != nil {
 			return err
 		}
-		if gone {
+		if deleted {
 			a.store.Delete(id)
 			return &cloudapi.Error{Class: cloudapi.NotFound, Operation: "load balancer " + id, Err: fmt.Errorf("it was deleted while it was being changed")}
 		}
@@ -174,7 +174,7 @@ func (a *Applier) AtRest(ctx context.Context, id string) error {
 		return nil
 	}
 	return &cloudapi.Error{Class: cloudapi.Unavailable, Operation: "load balancer " + id,
-		Err: fmt.Errorf("it is in the state %s, in which Octavia changes nothing: it is made anew when the Service is synced next if it is this Service's alone; otherwise ask the cloud's operator for a failover", lb.ProvisioningStatus)}
+		Err: fmt.Errorf("it is in the state %s, in which Octavia changes nothing: it is created again when the Service is synced next if it is this Service's alone; otherwise ask the cloud's operator for a failover", lb.ProvisioningStatus)}
 }
 
 // Delete deletes a load balancer with everything in it, and waits until it does not exist any more.
@@ -213,7 +213,7 @@ func (a *Applier) deleteParts(ctx context.Context, id string, listeners []api.Li
 	return nil
 }
 
-// delete deletes one load balancer once Octavia takes the deletion, and waits until it is gone.
+// delete deletes one load balancer once Octavia takes the deletion, and waits until it is deleted.
 func (a *Applier) delete(ctx context.Context, have api.LoadBalancer) error {
 	done, err := a.locks.Lock(ctx, have.ID)
 	if err != nil {
@@ -223,7 +223,7 @@ func (a *Applier) delete(ctx context.Context, have api.LoadBalancer) error {
 	return a.DeleteLocked(ctx, have)
 }
 
-// DeleteLocked is deleteBalancer for who holds the load balancer's turn.
+// DeleteLocked is delete for a caller that holds the load balancer's lock.
 func (a *Applier) DeleteLocked(ctx context.Context, have api.LoadBalancer) error {
 	leavingNow := have.ProvisioningStatus == api.PendingDelete
 	for try := 1; !leavingNow; try++ {
@@ -237,17 +237,17 @@ func (a *Applier) DeleteLocked(ctx context.Context, have api.LoadBalancer) error
 		case !oserr.Immutable(err) || try == busyTries:
 			return err
 		}
-		lb, gone, err := a.waiter.rest(ctx, have.ID, changing)
-		if err != nil || gone {
+		lb, deleted, err := a.waiter.await(ctx, have.ID, changing)
+		if err != nil || deleted {
 			return err
 		}
 		have.ProvisioningStatus = lb.ProvisioningStatus
 	}
 	a.store.SetStatus(have.ID, api.PendingDelete)
-	lb, gone, err := a.waiter.rest(ctx, have.ID, leaving)
-	if err != nil || gone {
+	lb, deleted, err := a.waiter.await(ctx, have.ID, leaving)
+	if err != nil || deleted {
 		return err
 	}
 	return &cloudapi.Error{Class: cloudapi.Unavailable, Operation: "load balancer " + have.ID,
-		Err: fmt.Errorf("it is in the state %s instead of gone: its deletion is tried again", lb.ProvisioningStatus)}
+		Err: fmt.Errorf("it is in the state %s instead of deleted: its deletion is tried again", lb.ProvisioningStatus)}
 }

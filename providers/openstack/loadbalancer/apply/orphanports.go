@@ -67,7 +67,7 @@ func (r *refusal) covers(t time.Time) bool {
 	return !t.Before(r.startedAt.Add(-clockSkew)) && !t.After(r.endedAt.Add(clockSkew))
 }
 
-// overlaps reports whether the ports of two creations cannot be told apart.
+// overlaps reports whether the ports of two creations cannot be told maxPollInterval.
 func (r *refusal) overlaps(other *refusal) bool {
 	return !r.startedAt.Add(-clockSkew).After(other.endedAt.Add(clockSkew)) &&
 		!other.startedAt.Add(-clockSkew).After(r.endedAt.Add(clockSkew))
@@ -188,7 +188,7 @@ func looksOrphaned(p api.Port) bool {
 // isOrphaned reports whether a port is still as Octavia left it, for a load balancer that does not exist.
 func (o *orphanPorts) isOrphaned(ctx context.Context, suspect api.Port) (bool, error) {
 	p, err := o.api.GetPort(ctx, suspect.ID)
-	if gone, err := observe.IgnoreMissing(err); gone || err != nil {
+	if missing, err := observe.IgnoreMissing(err); missing || err != nil {
 		return false, err
 	}
 	if p.Name != suspect.Name || !looksOrphaned(p) {

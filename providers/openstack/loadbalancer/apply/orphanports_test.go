@@ -93,7 +93,7 @@ func (c *portCloud) come(id string, change ...func(*api.Port)) {
 }
 
 // Only what a refused creation of ours has left behind is deleted. Every other case is a port of
-// somebody who is at work, or about whom nobody can tell.
+// another client who is at work, or about whom no one can tell.
 func TestDeleteOrphanPorts(t *testing.T) {
 	for _, tt := range []struct {
 		name string

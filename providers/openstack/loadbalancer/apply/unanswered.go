@@ -24,7 +24,7 @@ const LateTime = 2 * time.Minute
 
 // unanswered are Services for which a creation was sent and not answered. Octavia has no token by which
 // a second request would be known as the first one again, and makes two load balancers of one name, which
-// no manager can tell apart afterwards. It is safe for concurrent use.
+// no manager can tell maxPollInterval afterwards. It is safe for concurrent use.
 type unanswered struct {
 	clock clock.PassiveClock
 
@@ -34,7 +34,7 @@ type unanswered struct {
 
 // note remembers a creation that ended with err, if it may still take effect.
 func (u *unanswered) note(key observe.Key, err error) {
-	if !mayComeLate(err) {
+	if !mayTakeEffect(err) {
 		return
 	}
 	u.mu.Lock()
@@ -62,8 +62,8 @@ func (u *unanswered) check(key observe.Key) error {
 		"not sent again yet: the request before was not answered, and may still be carried out; if no load balancer has appeared by then, it is sent in %s", left.Round(time.Second))}
 }
 
-// mayComeLate says whether a request was sent and nobody knows what became of it.
-func mayComeLate(err error) bool {
+// mayTakeEffect reports whether a request was sent and no one knows what became of it.
+func mayTakeEffect(err error) bool {
 	switch oserr.Status(err) {
 	case 0:
 		var dial *net.OpError

@@ -14,7 +14,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/openstack/oserr"
 )
 
-func TestWhatMayComeLate(t *testing.T) {
+func TestMayTakeEffect(t *testing.T) {
 	answer := func(status int) error { return gophercloud.ErrUnexpectedResponseCode{Actual: status} }
 	for name, c := range map[string]struct {
 		err  error
@@ -36,7 +36,7 @@ func TestWhatMayComeLate(t *testing.T) {
 			if err != nil {
 				err = oserr.Wrap("load-balancer", "CreateLoadBalancer", time.Now(), err)
 			}
-			if got := mayComeLate(err); got != c.want {
+			if got := mayTakeEffect(err); got != c.want {
 				t.Errorf("%v: %t, want %t", err, got, c.want)
 			}
 		})

@@ -13,26 +13,26 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/observe"
 )
 
-// How often a load balancer is looked at while it is busy. OVN takes about 0.2 s for a change and an
-// amphora a few seconds, which the steps up to slowest cover; a new amphora boots for about a minute,
-// where looking more often than slowestBoot would cost more requests than it saves time.
+// How often a load balancer is polled while it changes. OVN takes about 0.2 s for a change and an
+// amphora a few seconds, which the steps up to maxStep cover; a new amphora boots for about a minute,
+// where polling more often than maxBootStep would cost more requests than it saves time.
 const (
-	firstLook   = 250 * time.Millisecond
-	slowest     = 2 * time.Second
+	firstPoll   = 250 * time.Millisecond
+	maxStep     = 2 * time.Second
 	growth      = 2
-	slowestBoot = 2600 * time.Millisecond
-	growthBoot  = 3
-	// closestLooks is how long after another a look may come. Each who waits would look at moments of its
-	// own: for each of them looks are forEach further apart, up to apart, so that a crowd whose changes
-	// begin one after the other costs about as many looks as one.
-	closestLooks = 200 * time.Millisecond
-	forEach      = 10 * time.Millisecond
-	apart        = time.Second
-	// crowd is how many waiting load balancers make one list of all cheaper than a look at each.
-	crowd = 2
+	maxBootStep = 2600 * time.Millisecond
+	bootGrowth  = 3
+	// minPollInterval is the shortest time between two polls. Each waiter would poll at times of its
+	// own: for each of them the interval grows by pollIntervalPerWaiter, up to maxPollInterval, so that many waiters whose changes
+	// start one after the other cost about as many polls as one.
+	minPollInterval       = 200 * time.Millisecond
+	pollIntervalPerWaiter = 10 * time.Millisecond
+	maxPollInterval       = time.Second
+	// listThreshold is the number of awaited load balancers from which one list is cheaper than a read of each.
+	listThreshold = 2
 )
 
-// waiter looks at all load balancers that somebody waits for, together: one list serves everybody.
+// waiter polls all load balancers that callers wait for, together: one list serves all of them.
 type waiter struct {
 	api   api.LoadBalancingAPI
 	clock clock.Clock
@@ -40,14 +40,14 @@ type waiter struct {
 
 	mu      sync.Mutex
 	waiting map[*wait]struct{}
-	// running says that a goroutine looks.
+	// running is set while a goroutine polls.
 	running bool
-	// wake tells it that somebody waits who does so sooner.
+	// wake interrupts its sleep: a new wait is due sooner.
 	wake chan struct{}
 	last time.Time
 }
 
-// cause is what a load balancer is busy with.
+// cause is the reason why a load balancer changes.
 type cause int
 
 const (
@@ -56,7 +56,7 @@ const (
 	leaving
 )
 
-// wait is one that waits for a load balancer to be at rest.
+// wait is one caller that waits until a load balancer is no longer changing.
 type wait struct {
 	id   string
 	why  cause
@@ -67,18 +67,18 @@ type wait struct {
 
 // settled is how a wait ended.
 type settled struct {
-	lb   api.LoadBalancer
-	gone bool
-	err  error
+	lb      api.LoadBalancer
+	deleted bool
+	err     error
 }
 
 func newWaiter(client api.LoadBalancingAPI, c clock.Clock, s *observe.Store) *waiter {
 	return &waiter{api: client, clock: c, store: s, waiting: map[*wait]struct{}{}, wake: make(chan struct{}, 1)}
 }
 
-// rest waits until a load balancer is neither changing nor being deleted. Gone says that it does not exist any more.
-func (w *waiter) rest(ctx context.Context, id string, why cause) (lb api.LoadBalancer, gone bool, err error) {
-	one := &wait{id: id, why: why, step: firstLook, due: w.clock.Now().Add(firstLook), done: make(chan settled, 1)}
+// await waits until a load balancer is neither changing nor being deleted. Deleted reports that it does not exist any more.
+func (w *waiter) await(ctx context.Context, id string, why cause) (lb api.LoadBalancer, deleted bool, err error) {
+	one := &wait{id: id, why: why, step: firstPoll, due: w.clock.Now().Add(firstPoll), done: make(chan settled, 1)}
 	w.mu.Lock()
 	w.waiting[one] = struct{}{}
 	if !w.running {
@@ -96,7 +96,7 @@ func (w *waiter) rest(ctx context.Context, id string, why cause) (lb api.LoadBal
 	}()
 	select {
 	case s := <-one.done:
-		return s.lb, s.gone, s.err
+		return s.lb, s.deleted, s.err
 	case <-ctx.Done():
 		return lb, false, fmt.Errorf("load balancer %s is still busy: %w", id, ctx.Err())
 	}
@@ -109,7 +109,7 @@ func (w *waiter) nudge() {
 	}
 }
 
-// run looks as long as anybody waits.
+// run polls as long as there are waits.
 func (w *waiter) run(ctx context.Context) {
 	for {
 		due, ok := w.next()
@@ -119,14 +119,14 @@ func (w *waiter) run(ctx context.Context) {
 		timer := w.clock.NewTimer(due.Sub(w.clock.Now()))
 		select {
 		case <-timer.C():
-			w.look(ctx)
+			w.poll(ctx)
 		case <-w.wake:
 		}
 		timer.Stop()
 	}
 }
 
-// next is when to look; false if nobody waits any more.
+// next returns when to poll; false if there are no waits.
 func (w *waiter) next() (time.Time, bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -140,14 +140,14 @@ func (w *waiter) next() (time.Time, bool) {
 		w.running = false
 		return due, false
 	}
-	if soonest := w.last.Add(min(closestLooks+time.Duration(len(w.waiting))*forEach, apart)); due.Before(soonest) {
+	if soonest := w.last.Add(min(minPollInterval+time.Duration(len(w.waiting))*pollIntervalPerWaiter, maxPollInterval)); due.Before(soonest) {
 		due = soonest
 	}
 	return due, true
 }
 
-// look asks about everybody's load balancer at once, and lets those go that are at rest.
-func (w *waiter) look(ctx context.Context) {
+// poll reads all awaited load balancers at once, and ends the waits for those that are ACTIVE.
+func (w *waiter) poll(ctx context.Context) {
 	w.mu.Lock()
 	ids := map[string]cause{}
 	for one := range w.waiting {
@@ -158,25 +158,25 @@ func (w *waiter) look(ctx context.Context) {
 	if len(ids) == 0 {
 		return
 	}
-	found, err := w.ask(ctx, ids)
+	found, err := w.read(ctx, ids)
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	now := w.clock.Now()
 	for one := range w.waiting {
-		if _, asked := ids[one.id]; asked {
-			w.tell(one, found, err, now)
+		if _, awaited := ids[one.id]; awaited {
+			w.update(one, found, err, now)
 		}
 	}
 }
 
-// tell ends a wait, or sets when to look again.
-func (w *waiter) tell(one *wait, found map[string]api.LoadBalancer, err error, now time.Time) {
+// update ends a wait, or sets when to poll again.
+func (w *waiter) update(one *wait, found map[string]api.LoadBalancer, err error, now time.Time) {
 	lb, exists := found[one.id]
 	switch {
 	case err != nil && !cloudapi.Is(err, cloudapi.Unavailable, cloudapi.Throttled, cloudapi.Canceled):
 		one.end(settled{err: err})
 	case err == nil && !exists:
-		one.end(settled{gone: true})
+		one.end(settled{deleted: true})
 	case err == nil && !observe.IsPending(lb.ProvisioningStatus):
 		one.end(settled{lb: lb})
 	default:
@@ -191,36 +191,36 @@ func (o *wait) end(s settled) {
 	}
 }
 
-// later spaces out the looks, the longer it takes.
+// later makes the polls rarer, the longer it takes.
 func (o *wait) later(now time.Time) {
 	if o.why == booting {
-		o.step = min(o.step*growthBoot, slowestBoot)
+		o.step = min(o.step*bootGrowth, maxBootStep)
 	} else {
-		o.step = min(o.step*growth, slowest)
+		o.step = min(o.step*growth, maxStep)
 	}
 	o.due = now.Add(o.step)
 }
 
-// ask reads the load balancers. Those that do not exist are not in the answer.
-func (w *waiter) ask(ctx context.Context, ids map[string]cause) (map[string]api.LoadBalancer, error) {
+// read returns the load balancers that exist.
+func (w *waiter) read(ctx context.Context, ids map[string]cause) (map[string]api.LoadBalancer, error) {
 	found := map[string]api.LoadBalancer{}
 	before := w.store.Begin()
-	if len(ids) >= crowd {
+	if len(ids) >= listThreshold {
 		list, err := w.api.ListLoadBalancers(ctx)
 		if err != nil {
 			return nil, err
 		}
 		for _, lb := range list {
-			if _, asked := ids[lb.ID]; asked && lb.ProvisioningStatus != api.Deleted {
+			if _, awaited := ids[lb.ID]; awaited && lb.ProvisioningStatus != api.Deleted {
 				found[lb.ID] = lb
 				w.store.Saw(before, lb)
 			}
 		}
 	}
 	for id, why := range ids {
-		// One that is being deleted is expected not to be in the list. Any other is asked for by its
+		// One that is being deleted is expected not to be in the list. Any other is read by its
 		// ID, because lists show the project's own only.
-		if _, listed := found[id]; listed || why == leaving && len(ids) >= crowd {
+		if _, listed := found[id]; listed || why == leaving && len(ids) >= listThreshold {
 			continue
 		}
 		lb, err := w.api.GetLoadBalancer(ctx, id)

@@ -25,7 +25,7 @@ import (
 
 // Desired are the objects that should exist for one Service.
 type Desired struct {
-	// Name is the load balancer's, if it is made for this Service.
+	// Name is the load balancer's, if it is created for this Service.
 	Name string
 	// Reference is the load balancer that the Service names.
 	Reference    string
@@ -48,32 +48,32 @@ type Desired struct {
 	MaxShared int
 	// Serial makes one object with each call.
 	Serial bool
-	// ProbedForLocal says that nobody asks for health monitors: they are there because of
+	// ProbedForLocal is set if neither Service nor configuration enables health monitors: they exist because of
 	// externalTrafficPolicy: Local alone.
 	ProbedForLocal bool
-	// MemberNote is what the Service's annotation says about the members of its pools: see seals.
+	// MemberNote is the annotation with the checksums of the members: see observe.Checksums.
 	MemberNote string
 	// Sources are the fields and annotations that set the options, for problems found later.
 	Sources intent.Sources
 }
 
-// LoadBalancer is how a load balancer is made.
+// LoadBalancer is how a load balancer is created.
 type LoadBalancer struct {
 	Description, Provider, FlavorID, Zone string
 	SubnetID, NetworkID, PortID, Address  string
 	Tags                                  []string
-	// Asked are those of the fields above that the Service itself asks for. Only they are a reason to
+	// Explicit are those of the fields above that the Service itself names. Only they are a reason to
 	// replace one that exists: a key of the configuration is for new ones.
-	Asked Asked
-	// From names who else asks for one of them: the Service's class, or a key of the configuration.
+	Explicit Explicit
+	// From is the source of the others: the Service's class, or a key of the configuration.
 	From From
 }
 
 // MemberSubnet is the subnet from which members are reached, and the annotation or key that names it.
 type MemberSubnet struct{ ID, From string }
 
-// Asked is what of a load balancer a Service itself names.
-type Asked struct{ Subnet, Network, Port, Address, Flavor, Zone bool }
+// Explicit are the settings of a load balancer that a Service itself names.
+type Explicit struct{ Subnet, Network, Port, Address, Flavor, Zone bool }
 
 // From is who else names a setting of a load balancer: the Service's class or a key of the configuration. Empty
 // where it is only the Service itself.
@@ -81,7 +81,7 @@ type From struct{ Subnet, Network, Flavor, Zone string }
 
 // PlaceDigest is a short hash of where the Service asks its load balancer to be, for a tag.
 func (lb LoadBalancer) PlaceDigest() string {
-	text := fmt.Sprintf("%q %q %q %q %q %q %v", lb.SubnetID, lb.NetworkID, lb.PortID, lb.Address, lb.FlavorID, lb.Zone, lb.Asked)
+	text := fmt.Sprintf("%q %q %q %q %q %q %v", lb.SubnetID, lb.NetworkID, lb.PortID, lb.Address, lb.FlavorID, lb.Zone, lb.Explicit)
 	sum := sha256.Sum256([]byte(text))
 	return hex.EncodeToString(sum[:8])
 }
@@ -97,7 +97,7 @@ type Port struct {
 	Members   []api.Member
 	// Monitor is nil where members are not probed.
 	Monitor *monitors.CreateOpts
-	// ListenerTags and PoolTags are those that the Service's annotations ask for.
+	// ListenerTags and PoolTags are those of the Service's annotations.
 	ListenerTags, PoolTags []string
 }
 
@@ -113,8 +113,8 @@ type builder struct {
 	class    Place
 	internal bool
 	problems intent.Problems
-	// noted are the keys of problems that every port would note.
-	noted    []string
+	// reported are the keys of problems that every port would report.
+	reported []string
 	warnings []string
 	reasons  map[string]string
 }
@@ -196,7 +196,7 @@ func first(given *string, others ...string) (value string, own bool) {
 	return cmp.Or(others...), false
 }
 
-// loadBalancer says where the load balancer is and how it is made.
+// loadBalancer says where the load balancer is and how it is created.
 func (b *builder) loadBalancer() LoadBalancer {
 	f := b.shared.Features
 	lb := LoadBalancer{
@@ -204,30 +204,30 @@ func (b *builder) loadBalancer() LoadBalancer {
 		PortID: b.options.PortID,
 	}
 	if lb.PortID != "" {
-		lb.Asked.Port = true
+		lb.Explicit.Port = true
 	} else {
 		b.place(&lb)
 	}
-	lb.FlavorID, lb.Asked.Flavor = first(b.options.FlavorID, b.settings.FlavorID)
+	lb.FlavorID, lb.Explicit.Flavor = first(b.options.FlavorID, b.settings.FlavorID)
 	if lb.FlavorID != "" && !f.Flavors() {
-		b.unsupported(lb.Asked.Flavor, annotation.KeyFlavorID, lb.FlavorID)
-		lb.FlavorID, lb.Asked.Flavor = "", false
+		b.unsupported(lb.Explicit.Flavor, annotation.KeyFlavorID, lb.FlavorID)
+		lb.FlavorID, lb.Explicit.Flavor = "", false
 	}
-	lb.Zone, lb.Asked.Zone = first(b.options.AvailabilityZone, b.settings.AvailabilityZone)
+	lb.Zone, lb.Explicit.Zone = first(b.options.AvailabilityZone, b.settings.AvailabilityZone)
 	if lb.Zone != "" && !f.Zones() {
-		if lb.Asked.Zone {
+		if lb.Explicit.Zone {
 			b.warnAs(eventZonesIgnored, "%s", b.unsupportedText(annotation.KeyAvailabilityZone, lb.Zone))
 		}
-		lb.Zone, lb.Asked.Zone = "", false
+		lb.Zone, lb.Explicit.Zone = "", false
 	}
-	if lb.FlavorID != "" && !lb.Asked.Flavor {
+	if lb.FlavorID != "" && !lb.Explicit.Flavor {
 		lb.From.Flavor = InConfiguration("flavor-id")
 	}
-	if lb.Zone != "" && !lb.Asked.Zone {
+	if lb.Zone != "" && !lb.Explicit.Zone {
 		lb.From.Zone = InConfiguration("availability-zone")
 	}
 	lb.Address = b.vipAddress()
-	lb.Asked.Address = lb.Address != ""
+	lb.Explicit.Address = lb.Address != ""
 	if f.Tags() {
 		lb.Tags = b.options.LoadBalancerTags
 	}
@@ -235,19 +235,19 @@ func (b *builder) loadBalancer() LoadBalancer {
 }
 
 // overrule takes what the class says, if it says anything.
-func overrule(class string, value *string, asked *bool) {
+func overrule(class string, value *string, explicit *bool) {
 	if class != "" {
-		*value, *asked = class, false
+		*value, *explicit = class, false
 	}
 }
 
-// placedByClass notes what of the place the Service's class asks for.
+// placedByClass notes which settings of the place come from the Service's class.
 func (b *builder) placedByClass(lb *LoadBalancer) {
 	class := annotation.KeyClass + " " + intent.Quote(b.options.Class)
-	if lb.SubnetID != "" && lb.SubnetID == b.class.SubnetID && !lb.Asked.Subnet {
+	if lb.SubnetID != "" && lb.SubnetID == b.class.SubnetID && !lb.Explicit.Subnet {
 		lb.From.Subnet = class
 	}
-	if lb.NetworkID != "" && lb.NetworkID == b.class.NetworkID && !lb.Asked.Network {
+	if lb.NetworkID != "" && lb.NetworkID == b.class.NetworkID && !lb.Explicit.Network {
 		lb.From.Network = class
 	}
 }
@@ -256,15 +256,15 @@ func (b *builder) placedByClass(lb *LoadBalancer) {
 // load balancer, which has always been made where the class says.
 func (b *builder) place(lb *LoadBalancer) {
 	p := b.options.Place
-	lb.SubnetID, lb.Asked.Subnet = first(p.SubnetID, b.class.SubnetID, b.settings.SubnetID)
-	lb.NetworkID, lb.Asked.Network = first(p.NetworkID, b.class.NetworkID, b.settings.NetworkID)
+	lb.SubnetID, lb.Explicit.Subnet = first(p.SubnetID, b.class.SubnetID, b.settings.SubnetID)
+	lb.NetworkID, lb.Explicit.Network = first(p.NetworkID, b.class.NetworkID, b.settings.NetworkID)
 	if !b.internal {
-		overrule(b.class.SubnetID, &lb.SubnetID, &lb.Asked.Subnet)
-		overrule(b.class.NetworkID, &lb.NetworkID, &lb.Asked.Network)
+		overrule(b.class.SubnetID, &lb.SubnetID, &lb.Explicit.Subnet)
+		overrule(b.class.NetworkID, &lb.NetworkID, &lb.Explicit.Network)
 	}
 	// A network that the Service or its class names is not meant to go with the configured subnet, nor
 	// their subnet with the configured network.
-	if b.class.SubnetID == "" && p.SubnetID == nil && (lb.Asked.Network || b.class.NetworkID != "") {
+	if b.class.SubnetID == "" && p.SubnetID == nil && (lb.Explicit.Network || b.class.NetworkID != "") {
 		lb.SubnetID = ""
 	}
 	if b.class.NetworkID == "" && p.NetworkID == nil && lb.SubnetID != "" && lb.SubnetID != b.settings.SubnetID {
@@ -296,7 +296,7 @@ func InConfiguration(key string) string {
 	return key + " in section [LoadBalancer] of the configuration"
 }
 
-// vipAddress is the address of the load balancer itself that the Service asks for.
+// vipAddress is the address of the load balancer itself that the Service names.
 func (b *builder) vipAddress() string {
 	for _, text := range b.options.StaticAddresses {
 		family := FamilyOf(text)
@@ -374,7 +374,7 @@ func (b *builder) checkFeatures() {
 	}
 }
 
-// allowedCIDRs are who may connect: everyone of each family where the Service names nobody.
+// allowedCIDRs returns the ranges that may connect: all addresses of each family by default.
 func (b *builder) allowedCIDRs() []string {
 	var texts []string
 	for _, family := range b.in.Families {

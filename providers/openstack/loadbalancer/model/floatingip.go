@@ -16,17 +16,17 @@ import (
 
 // FloatingIP is the public address of a load balancer.
 type FloatingIP struct {
-	// NetworkID is empty if Neutron has to be asked.
+	// NetworkID is empty if it has to be looked up.
 	NetworkID string
 	// SubnetID wins over the pattern and the tags, all of which may be empty.
 	SubnetID, SubnetPattern, SubnetTags string
 	// Address is empty for any.
 	Address     string
 	Description string
-	// Asked names the annotations that say where it comes from, with their values; NetworkAsked says that
+	// Explicit names the annotations that say where it comes from, with their values; NetworkExplicit says that
 	// NetworkID is one of them.
-	Asked        []string
-	NetworkAsked bool
+	Explicit        []string
+	NetworkExplicit bool
 }
 
 // floatingIP says which public address the Service needs; nil for none. Only IPv4 has floating IPs.
@@ -37,8 +37,8 @@ func (b *builder) floatingIP() *FloatingIP {
 	}
 	f := b.floatingPlace()
 	if b.in.Families[0] != v1.IPv4Protocol {
-		if len(f.Asked) > 0 {
-			b.warnAs(eventFloatingIPSkipped, "%s has no effect: the Service's first address is IPv6, for which there are no floating IPs; the load balancer's own address is used", strings.Join(f.Asked, ", "))
+		if len(f.Explicit) > 0 {
+			b.warnAs(eventFloatingIPSkipped, "%s has no effect: the Service's first address is IPv6, for which there are no floating IPs; the load balancer's own address is used", strings.Join(f.Explicit, ", "))
 		}
 		return nil
 	}
@@ -58,21 +58,21 @@ func (b *builder) floatingIP() *FloatingIP {
 	return f
 }
 
-// floatingPlace is where the floating IP comes from, as far as anybody says.
+// floatingPlace returns where the floating IP comes from, as far as it is configured.
 func (b *builder) floatingPlace() *FloatingIP {
 	p, c, s := b.options.Place, b.class, b.settings
 	f := &FloatingIP{Description: names.FloatingIPDescription(b.key.ClusterName, b.service())}
 	pick := func(key, class string, own *string, configured string) (string, bool) {
-		value, asked := first(own, configured)
+		value, explicit := first(own, configured)
 		if class != "" {
-			key, value, asked = annotation.KeyClass, class, true
+			key, value, explicit = annotation.KeyClass, class, true
 		}
-		if text := key + " " + intent.Quote(b.in.Annotations[key]); asked && !slices.Contains(f.Asked, text) {
-			f.Asked = append(f.Asked, text)
+		if text := key + " " + intent.Quote(b.in.Annotations[key]); explicit && !slices.Contains(f.Explicit, text) {
+			f.Explicit = append(f.Explicit, text)
 		}
-		return value, asked
+		return value, explicit
 	}
-	f.NetworkID, f.NetworkAsked = pick(annotation.KeyFloatingNetworkID, c.FloatingNetworkID, p.FloatingNetworkID, s.FloatingNetworkID)
+	f.NetworkID, f.NetworkExplicit = pick(annotation.KeyFloatingNetworkID, c.FloatingNetworkID, p.FloatingNetworkID, s.FloatingNetworkID)
 	f.SubnetID, _ = pick(annotation.KeyFloatingSubnetID, c.FloatingSubnetID, p.FloatingSubnetID, s.FloatingSubnetID)
 	f.SubnetPattern, _ = pick(annotation.KeyFloatingSubnet, c.FloatingSubnet, p.FloatingSubnet, s.FloatingSubnet)
 	f.SubnetTags, _ = pick(annotation.KeyFloatingSubnetTags, c.FloatingSubnetTags, p.FloatingSubnetTags, s.FloatingSubnetTags)
@@ -80,9 +80,9 @@ func (b *builder) floatingPlace() *FloatingIP {
 }
 
 // PlaceDigest is a short hash of where the Service asks its floating IP to come from, for a tag; "" where it
-// asks for nothing.
+// names nothing.
 func (f *FloatingIP) PlaceDigest() string {
-	if f == nil || len(f.Asked) == 0 {
+	if f == nil || len(f.Explicit) == 0 {
 		return ""
 	}
 	sum := sha256.Sum256([]byte(fmt.Sprintf("%q %q %q %q", f.NetworkID, f.SubnetID, f.SubnetPattern, f.SubnetTags)))

@@ -13,7 +13,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/openstack/names"
 )
 
-// monitored says whether nodes are probed. With externalTrafficPolicy: Local they are unless the
+// monitored reports whether members are probed. With externalTrafficPolicy: Local they are unless the
 // Service says otherwise: most nodes have no pod then, and only a probe knows which have.
 func (b *builder) monitored() bool {
 	if on := b.options.Monitor.Enabled; on != nil {
@@ -22,7 +22,7 @@ func (b *builder) monitored() bool {
 	return b.settings.CreateMonitor || b.in.LocalTraffic
 }
 
-// probedForLocal says whether they are for that reason alone.
+// probedForLocal reports whether they are for that reason alone.
 func (b *builder) probedForLocal() bool {
 	return b.in.LocalTraffic && b.options.Monitor.Enabled == nil && !b.settings.CreateMonitor
 }

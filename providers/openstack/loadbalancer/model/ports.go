@@ -65,7 +65,7 @@ func (b *builder) members(list []*v1.Node, subnet string) []node {
 	}
 	slices.SortFunc(found, func(a, b node) int { return cmp.Compare(a.name, b.name) })
 	// A member is its address. Octavia accepts a batch that names one twice, and then its worker cannot carry it out: the load
-	// balancer stays PENDING_UPDATE, which nobody can change or delete.
+	// balancer stays PENDING_UPDATE, which no one can change or delete.
 	taken := map[string]bool{}
 	return slices.DeleteFunc(found, func(n node) bool {
 		twice := taken[n.address]
@@ -160,10 +160,10 @@ func (b *builder) algorithm() pools.LBMethod {
 
 // problemOnce notes a problem that every port would note.
 func (b *builder) problemOnce(key, value, fix string) {
-	if slices.Contains(b.noted, key) {
+	if slices.Contains(b.reported, key) {
 		return
 	}
-	b.noted = append(b.noted, key)
+	b.reported = append(b.reported, key)
 	b.problems.Add(key, value, fix)
 }
 

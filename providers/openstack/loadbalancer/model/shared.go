@@ -17,7 +17,7 @@ type SharedState struct {
 	Subnets map[string]api.Subnet
 	// NodePorts are the ports of each server; known where security groups are managed.
 	NodePorts map[string][]api.Port
-	// External is the network that floating IPs come from where nobody names one; NoExternal says that there is none.
+	// External is the network that floating IPs come from where none is configured; NoExternal says that there is none.
 	External   string
 	NoExternal bool
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/openstack/names"
 )
 
-// Observed is what exists of one Service's load balancer. It is shared between readers: nobody
+// Observed is what exists of one Service's load balancer. It is shared between readers: no one
 // changes what it points to.
 type Observed struct {
 	// LoadBalancer is nil if there is none: the one that the Service names if it exists, else the one of our name.
@@ -21,14 +21,14 @@ type Observed struct {
 	// Listeners and Pools are all of the load balancer's, whoever they are for.
 	Listeners []api.Listener
 	Pools     []Pool
-	// FloatingIPs are those at the load balancer's port, and those that were made for the Service.
+	// FloatingIPs are those at the load balancer's port, and those that were created for the Service.
 	FloatingIPs []api.FloatingIP
 	// Groups have the name of the Service's security group; GroupPorts use one of them.
 	Groups     []api.SecurityGroup
 	GroupPorts []api.Port
 	// Named is the ID of the load balancer that the Service names.
 	Named string
-	// Project are all floating IPs of the project, by ID: one of them may have the address that the Service asks for.
+	// Project are all floating IPs of the project, by ID: one of them may have the address that the Service names.
 	Project map[string]api.FloatingIP
 }
 

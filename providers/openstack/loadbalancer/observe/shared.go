@@ -21,9 +21,9 @@ import (
 const (
 	// versionAge: an Octavia is upgraded about twice a year.
 	versionAge = time.Hour
-	// networkAge: networks and subnets change about as often as clusters are made.
+	// networkAge: networks and subnets change about as often as clusters are created.
 	networkAge = 10 * time.Minute
-	// nodePortsAge: the ports of a node change when it is made, which is noticed by its absence.
+	// nodePortsAge: the ports of a node change when it is created, which is noticed by its absence.
 	nodePortsAge = 5 * time.Minute
 	// manyServers is how many servers' ports are read with one request, so that its line stays short
 	// enough for every proxy: an ID takes 47 characters of it.
@@ -41,9 +41,9 @@ type SharedReader struct {
 	external *snapshot.Value[string]
 	subnets  *snapshot.Value[map[string]api.Subnet]
 
-	// turn is held by the one caller that reads ports; the others wait for it and find its result.
-	turn  locks.Mutex
-	ports map[string]portList
+	// reading is held by the one caller that reads ports; the others wait for it and use its result.
+	reading locks.Mutex
+	ports   map[string]portList
 }
 
 // portList is what was read of one server.
@@ -114,7 +114,7 @@ func (s *SharedReader) servers(nodes []*v1.Node) []string {
 
 // portsOf reads the ports of servers, many at once.
 func (s *SharedReader) portsOf(ctx context.Context, servers []string) (map[string][]api.Port, error) {
-	done, err := s.turn.Lock(ctx)
+	done, err := s.reading.Lock(ctx)
 	if err != nil {
 		return nil, err
 	}

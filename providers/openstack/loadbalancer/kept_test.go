@@ -13,7 +13,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/openstack/sim"
 )
 
-// made is the load balancer of the Service web, beside those that a test has made by hand.
+// made is the load balancer of the Service web, beside those that a test has created by hand.
 func (r *rig) made() api.LoadBalancer {
 	r.t.Helper()
 	list, err := r.api.ListLoadBalancers(r.t.Context())
@@ -36,7 +36,7 @@ func (r *rig) unname() {
 
 // Where a floating IP comes from is decided once: a later wish does not take a working Service's
 // address from it, and is answered with one event, also by a manager that has just started.
-func TestWishesForAnotherFloatingIP(t *testing.T) {
+func TestKeepFloatingIPWhenPlaceChanges(t *testing.T) {
 	tiers := func(s *Settings) {
 		s.Classes = map[string]Place{"gold": {FloatingSubnet: "tier-a"}, "silver": {FloatingSubnet: "!tier-*"}, "plain": {}}
 	}
@@ -113,7 +113,7 @@ func TestWishesForAnotherFloatingIP(t *testing.T) {
 
 // A floating IP that another manager took is where that manager looked; only a network that shows on
 // the floating IP itself is worth an event.
-func TestAdoptedFloatingIPsAreNotDoubted(t *testing.T) {
+func TestAdoptedFloatingIPsWarnNothing(t *testing.T) {
 	bubble(t, sim.Options{}, Settings{}, func(r *rig) {
 		r.name()
 		svc := service(annotate("floating-subnet", "!tier-*"))
@@ -135,7 +135,7 @@ func TestAdoptedFloatingIPsAreNotDoubted(t *testing.T) {
 
 // What the class or the configuration would give a new load balancer does not move one that works,
 // and is told in one event.
-func TestWishesOfClassAndConfiguration(t *testing.T) {
+func TestWarnUnmovableLoadBalancer(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
 		to    func(*rig, *Settings, *v1.Service)
@@ -182,7 +182,7 @@ func TestWishesOfClassAndConfiguration(t *testing.T) {
 }
 
 // Alerts look for the reasons that today's manager gives its events.
-func TestReasonsThatAlertsLookFor(t *testing.T) {
+func TestEventReasonsStay(t *testing.T) {
 	for reason, tt := range map[string]struct {
 		options  sim.Options
 		settings Settings

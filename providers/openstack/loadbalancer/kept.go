@@ -12,11 +12,11 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/openstack/names"
 )
 
-// What follows tells about wishes that come too late for what exists and that nothing is done about,
-// because doing it would change the address of a Service that works.
+// Settings that cannot be applied to what exists without changing the address of a working Service are reported
+// as warnings, and nothing is done.
 
-// adviseFloatingIP warns if the Service asks its floating IP to come from elsewhere than when it got it.
-func (d *differ) adviseFloatingIP(lb *api.LoadBalancer) {
+// warnKeptFloatingIP warns if the Service asks its floating IP to come from elsewhere than when it got it.
+func (d *differ) warnKeptFloatingIP(lb *api.LoadBalancer) {
 	want := d.want.FloatingIP
 	if want == nil || !d.owner {
 		return
@@ -26,26 +26,26 @@ func (d *differ) adviseFloatingIP(lb *api.LoadBalancer) {
 		return
 	}
 	stays := d.attached(lb)[at]
-	// Without a record, what exists counts as what was asked for.
+	// Without a record, what exists counts as applied.
 	changed := !storedRecord(*lb).IsZero() && d.hasChanged(*lb, fieldFloatingPlace)
-	if !changed && (!want.NetworkAsked || stays.FloatingNetworkID == want.NetworkID) {
+	if !changed && (!want.NetworkExplicit || stays.FloatingNetworkID == want.NetworkID) {
 		return
 	}
 	d.keepsFloatingIP = changed
-	asked := strings.Join(want.Asked, ", ")
-	if asked == "" {
-		asked = "the annotations that chose a floating IP are gone, which"
+	named := strings.Join(want.Explicit, ", ")
+	if named == "" {
+		named = "the annotations that chose a floating IP are gone, which"
 	}
 	d.warnf("%s has no effect on the floating IP %s, which the Service has already and keeps: to get another one, and with it another address, set %s to \"true\", and back to \"false\" once the Service is internal",
-		asked, stays.FloatingIP, annotation.KeyInternal)
+		named, stays.FloatingIP, annotation.KeyInternal)
 }
 
-// leaveUnmonitored leaves a load balancer without health monitors that another manager made so, and whose
-// Service asks for none: those that externalTrafficPolicy: Local makes of itself are for what is made here.
-// Probes that a firewall drops would take every node out, of a Service that nobody touched.
-func (d *differ) leaveUnmonitored() {
+// keepUnmonitored leaves a load balancer without health monitors that another manager made so, and whose
+// Service asks for none: those that externalTrafficPolicy: Local makes of itself are for what is created here.
+// Probes that a firewall drops would take every node out, of a Service that no one touched.
+func (d *differ) keepUnmonitored() {
 	lb := d.have.LoadBalancer
-	if lb == nil || !d.want.ProbedForLocal || !d.inheritedUnmonitored(*lb) {
+	if lb == nil || !d.want.ProbedForLocal || !d.isInheritedUnmonitored(*lb) {
 		return
 	}
 	d.unmonitored = true
@@ -61,7 +61,7 @@ func (d *differ) leaveUnmonitored() {
 		"without a pod are lost; set %s to \"true\", once the nodes' firewalls let the load balancer reach the Service's health check node port", annotation.KeyMonitor)
 }
 
-func (d *differ) inheritedUnmonitored(lb api.LoadBalancer) bool {
+func (d *differ) isInheritedUnmonitored(lb api.LoadBalancer) bool {
 	if slices.Contains(lb.Tags, names.UnmonitoredTag) {
 		return d.owner
 	}
@@ -69,9 +69,9 @@ func (d *differ) inheritedUnmonitored(lb api.LoadBalancer) bool {
 	return d.owner && d.want.Features.Tags() && d.key.ClusterUID != "" && names.ClusterUID(lb.Tags) == "" && !monitored
 }
 
-// adviseUnmoved tells what a load balancer has that the Service's class or the configuration would
+// warnUnmovable warns about settings of a load balancer that the Service's class or the configuration would
 // give a new one differently.
-func (d *differ) adviseUnmoved(lb api.LoadBalancer) {
+func (d *differ) warnUnmovable(lb api.LoadBalancer) {
 	want := d.want.LoadBalancer
 	provider := model.InConfiguration("lb-provider")
 	if sameProvider(lb.Provider, want.Provider) {
@@ -92,7 +92,7 @@ func (d *differ) adviseUnmoved(lb api.LoadBalancer) {
 	}
 }
 
-// sameProvider says whether two names are of one provider of Octavia's. A load balancer that does not
+// sameProvider reports whether two names are of one provider of Octavia's. A load balancer that does not
 // say its provider has any.
 func sameProvider(a, b string) bool {
 	return a == "" || a == b || isAmphora(a) && isAmphora(b)
