@@ -2,6 +2,7 @@ package fake
 
 import (
 	"context"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"strings"
@@ -253,4 +254,25 @@ func TestStatesOfInstances(t *testing.T) {
 			t.Errorf("stateOf(%q) = %q, want %q", state, got, want)
 		}
 	}
+}
+
+func TestExhaustedAddressPoolIsReported(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, sim.Options{Pools: []netip.Prefix{netip.MustParsePrefix("198.51.100.0/30")}})
+	c := f.manager("")
+	f.ensure(c, service(1), nil)
+	f.ensure(c, service(2), nil)
+	_, err := c.loadBalancer.EnsureLoadBalancer(t.Context(), clusterName, service(3), nil)
+	if !cloudapi.Is(err, cloudapi.Quota) {
+		t.Fatalf("EnsureLoadBalancer = %v, want class %s", err, cloudapi.Quota)
+	}
+	for _, want := range []string{"address pool exhausted: no IPv4 address of 198.51.100.0/30 is free", "address-pool in section [Global]"} {
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("the Event lacks %q: %v", want, err)
+		}
+	}
+	if err := c.loadBalancer.EnsureLoadBalancerDeleted(t.Context(), clusterName, service(1)); err != nil {
+		t.Fatal(err)
+	}
+	f.ensure(c, service(3), nil)
 }

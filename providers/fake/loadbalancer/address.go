@@ -104,6 +104,10 @@ func (d *differ) addressCreate(spec api.AddressSpec) plan.Change {
 // or another cluster uses the name: its tags show which.
 func (d *differ) allocateAddress(ctx context.Context, spec api.AddressSpec) (api.Address, error) {
 	address, err := d.cloud.api.AllocateAddress(ctx, spec)
+	if cloudapi.Is(err, cloudapi.Quota) {
+		err = fmt.Errorf("%w: delete Services that are not needed, or give the cloud a larger address pool "+
+			"(without endpoint: address-pool in section [Global])", err)
+	}
 	if !cloudapi.Is(err, cloudapi.AlreadyExists) {
 		return address, d.write(err, func(o *Observed) { o.Addresses = append(slices.Clone(o.Addresses), address) })
 	}

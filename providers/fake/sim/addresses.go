@@ -3,6 +3,7 @@ package sim
 import (
 	"net/netip"
 	"slices"
+	"strings"
 
 	"github.com/unified-ccm/unified-ccm/providers/fake/api"
 )
@@ -69,12 +70,14 @@ func (a *allocator) mark(ips ...string) {
 	}
 }
 
-// take returns the lowest free address of a family, or says what is exhausted.
+// take returns the lowest free address of a family, or an error that names the exhausted ranges.
 func (a *allocator) take(from ranges, family, what string) (string, error) {
+	var exhausted []string
 	for _, p := range from {
 		if familyOf(p.Addr()) != family {
 			continue
 		}
+		exhausted = append(exhausted, p.String())
 		start, ok := a.next[p]
 		if !ok {
 			start = p.Masked().Addr()
@@ -87,10 +90,11 @@ func (a *allocator) take(from ranges, family, what string) (string, error) {
 			}
 		}
 	}
-	if !from.has(family) {
+	if len(exhausted) == 0 {
 		return "", refuse(api.CodePoolExhausted, "this cloud has no %s range for %s", family, what)
 	}
-	return "", refuse(api.CodePoolExhausted, "no free %s address is left for %s", family, what)
+	return "", refuse(api.CodePoolExhausted, "address pool exhausted: no %s address of %s is free for %s",
+		family, strings.Join(exhausted, ", "), what)
 }
 
 // allocateAddress takes a public address. A name that exists is refused, so that a caller whose
