@@ -13,7 +13,6 @@ var _ api.API = (*client)(nil)
 
 const (
 	pathInstances     = "instances"
-	pathSSHKeys       = "ssh-keys"
 	pathAddresses     = "addresses"
 	pathLoadBalancers = "load-balancers"
 	pathPools         = "pools"
@@ -21,7 +20,6 @@ const (
 	pathListeners     = "listeners"
 	pathRoutes        = "routes"
 	pathZones         = "zones"
-	pathClusters      = "clusters"
 )
 
 func (c *client) ListInstances(ctx context.Context) ([]api.Instance, error) {
@@ -39,11 +37,6 @@ func (c *client) FindInstances(ctx context.Context, names []string) ([]api.Insta
 func (c *client) LaunchInstances(ctx context.Context, specs []api.InstanceSpec) ([]api.Instance, error) {
 	page, err := change[api.Page[api.Instance]](ctx, c, "LaunchInstances", http.MethodPost, specs, pathInstances)
 	return page.Items, err
-}
-
-func (c *client) AddSSHKey(ctx context.Context, key api.SSHKey) error {
-	_, err := change[api.SSHKey](ctx, c, "AddSSHKey", http.MethodPost, key, pathSSHKeys)
-	return err
 }
 
 func (c *client) ListAddresses(ctx context.Context, cluster, prefix string) ([]api.Address, error) {
@@ -118,8 +111,4 @@ func (c *client) DeleteRoutes(ctx context.Context, routes []api.Route) ([]api.Ro
 
 func (c *client) ListZones(ctx context.Context) ([]api.Zone, error) {
 	return list[api.Zone](ctx, c, "ListZones", pathZones, nil)
-}
-
-func (c *client) ListClusters(ctx context.Context) ([]api.Cluster, error) {
-	return list[api.Cluster](ctx, c, "ListClusters", pathClusters, nil)
 }

@@ -44,7 +44,7 @@ func Descriptor() provider.Descriptor {
 		Annotations:        annotation.Documentation(),
 		AnnotationPrefixes: annotation.Prefixes(),
 		Portable:           annotation.Portable(),
-		Capabilities:       provider.Capabilities{LoadBalancer: true, InstancesV2: true, Instances: true, Zones: true, Clusters: true, Routes: true},
+		Capabilities:       provider.Capabilities{LoadBalancer: true, InstancesV2: true, Routes: true},
 		ValidateConfig:     configuration.Validate,
 		ShowConfig:         configuration.Show,
 		New:                factory,
@@ -68,8 +68,6 @@ type Cloud struct {
 	loadBalancer *lbcommon.Controller[loadbalancer.SharedState, loadbalancer.Desired, loadbalancer.Observed]
 	instances    *adopting
 	routes       *routes.Routes
-	legacy       *legacy
-	clusters     *clusters
 
 	api    api.API
 	config Config
@@ -153,8 +151,6 @@ func (c *Cloud) build(clk clock.WithTicker) {
 		OwnsNode:   c.instances.OwnsNode,
 		Clock:      clk,
 	}, loadbalancer.New(c.api, ids.Parse, clk))
-	c.legacy = &legacy{api: c.api, source: source, ids: ids, region: g.Region}
-	c.clusters = &clusters{api: c.api}
 }
 
 // Initialize implements cloudprovider.Interface.
@@ -229,12 +225,3 @@ func (c *Cloud) InstancesV2() (cloudprovider.InstancesV2, bool) { return c.insta
 
 // Routes implements cloudprovider.Interface.
 func (c *Cloud) Routes() (cloudprovider.Routes, bool) { return c.routes, true }
-
-// Instances implements cloudprovider.Interface.
-func (c *Cloud) Instances() (cloudprovider.Instances, bool) { return c.legacy, true }
-
-// Zones implements cloudprovider.Interface.
-func (c *Cloud) Zones() (cloudprovider.Zones, bool) { return c.legacy, true }
-
-// Clusters implements cloudprovider.Interface.
-func (c *Cloud) Clusters() (cloudprovider.Clusters, bool) { return c.clusters, true }

@@ -15,7 +15,6 @@ import (
 	cloudprovider "k8s.io/cloud-provider"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
-	"github.com/unified-ccm/unified-ccm/pkg/common/conformance"
 	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
 	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
 	"github.com/unified-ccm/unified-ccm/providers/fake/api"
@@ -166,85 +165,6 @@ func TestInterruptedProvisioningIsContinued(t *testing.T) {
 			t.Errorf("objects = %v, want one of each", objects)
 		}
 	})
-}
-
-func TestLegacyInstancesAndZones(t *testing.T) {
-	t.Parallel()
-	f := newFixture(t, sim.Options{})
-	c := f.manager("adopt-unknown-nodes = false\n")
-	if _, err := f.world.Launch(conformance.Machine{Name: "n", Zone: "fake-1b", Type: "fake.large"}); err != nil {
-		t.Fatal(err)
-	}
-	ctx := t.Context()
-	providerID, err := cloudprovider.GetInstanceProviderID(ctx, c, "n")
-	if err != nil || !strings.HasPrefix(providerID, "fake://fake-1b/") {
-		t.Fatalf("GetInstanceProviderID = %q, %v", providerID, err)
-	}
-	if kind, err := c.legacy.InstanceTypeByProviderID(ctx, providerID); kind != "fake.large" || err != nil {
-		t.Errorf("InstanceTypeByProviderID = %q, %v", kind, err)
-	}
-	if addresses, err := c.legacy.NodeAddresses(ctx, "n"); err != nil || addresses[0].Type != v1.NodeInternalIP {
-		t.Errorf("NodeAddresses = %v, %v", addresses, err)
-	}
-	zone, err := c.legacy.GetZoneByProviderID(ctx, providerID)
-	if diff := cmp.Diff(cloudprovider.Zone{FailureDomain: "fake-1b", Region: "fake-1"}, zone); diff != "" || err != nil {
-		t.Errorf("GetZoneByProviderID (-want +got):\n%s%v", diff, err)
-	}
-	if zone, err := c.legacy.GetZone(ctx); zone.FailureDomain != "fake-1a" || err != nil {
-		t.Errorf("GetZone = %v, %v", zone, err)
-	}
-	if err := f.world.Stop("n"); err != nil {
-		t.Fatal(err)
-	}
-	if down, err := c.legacy.InstanceShutdownByProviderID(ctx, providerID); !down || err != nil {
-		t.Errorf("InstanceShutdownByProviderID = %t, %v, want true", down, err)
-	}
-	if err := f.world.Terminate("n"); err != nil {
-		t.Fatal(err)
-	}
-	if exists, err := c.legacy.InstanceExistsByProviderID(ctx, providerID); exists || err != nil {
-		t.Errorf("InstanceExistsByProviderID = %t, %v, want false", exists, err)
-	}
-	if _, err := c.legacy.InstanceID(ctx, "n"); err != cloudprovider.InstanceNotFound { //nolint:errorlint // the framework compares with ==
-		t.Errorf("InstanceID = %v, want the bare InstanceNotFound", err)
-	}
-	if exists, err := c.legacy.InstanceExistsByProviderID(ctx, "aws:///a/i-1"); exists || err == nil {
-		t.Errorf("InstanceExistsByProviderID of another cloud = %t, %v, want an error", exists, err)
-	}
-}
-
-func TestLegacySSHKeys(t *testing.T) {
-	t.Parallel()
-	f := newFixture(t, sim.Options{})
-	c := f.manager("")
-	if err := c.legacy.AddSSHKeyToAllInstances(t.Context(), "core", []byte("ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJ6PUs0lRZLvtCqEQEXbxHWeuM8uzzLNcSTKjHrFT0XS me\n")); err != nil {
-		t.Fatal(err)
-	}
-	if n := f.world.Objects()["ssh-keys"]; n != 1 {
-		t.Errorf("%d keys, want 1", n)
-	}
-	for name, key := range map[string]string{"no blob": "ssh-ed25519", "two lines": "ssh-ed25519 AAAA\nssh-ed25519 BBBB"} {
-		if err := c.legacy.AddSSHKeyToAllInstances(t.Context(), "core", []byte(key)); err == nil {
-			t.Errorf("%s: accepted", name)
-		}
-	}
-}
-
-func TestClusters(t *testing.T) {
-	t.Parallel()
-	f := newFixture(t, sim.Options{Masters: map[string]string{clusterName: "10.0.0.1"}})
-	c := f.manager("")
-	f.ensure(c, service(1), nil)
-	names, err := c.clusters.ListClusters(t.Context())
-	if diff := cmp.Diff([]string{clusterName}, names); diff != "" || err != nil {
-		t.Errorf("ListClusters (-want +got):\n%s%v", diff, err)
-	}
-	if master, err := c.clusters.Master(t.Context(), clusterName); master != "10.0.0.1" || err != nil {
-		t.Errorf("Master = %q, %v", master, err)
-	}
-	if _, err := c.clusters.Master(t.Context(), "unheard-of"); err == nil {
-		t.Error("Master of an unknown cluster is no error")
-	}
 }
 
 func TestStatesOfInstances(t *testing.T) {

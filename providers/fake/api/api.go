@@ -20,8 +20,6 @@ type InstanceAPI interface {
 	FindInstances(ctx context.Context, names []string) ([]Instance, error)
 	// LaunchInstances is only called with adopt-unknown-nodes. It answers one that exists with that one.
 	LaunchInstances(ctx context.Context, specs []InstanceSpec) ([]Instance, error)
-	// AddSSHKey serves the framework's Instances interface.
-	AddSSHKey(ctx context.Context, key SSHKey) error
 }
 
 // LoadBalancerAPI manages load balancers and their public addresses.
@@ -59,5 +57,4 @@ type RouteAPI interface {
 // PlaceAPI reads what is where.
 type PlaceAPI interface {
 	ListZones(ctx context.Context) ([]Zone, error)
-	ListClusters(ctx context.Context) ([]Cluster, error)
 }

@@ -9,7 +9,6 @@
 //	POST   /v1/instances                                 LaunchInstances     (InstanceSpec list)
 //	DELETE /v1/instances/{id}                            TerminateInstance
 //	POST   /v1/instances/{id}/state                      SetInstanceState
-//	GET    /v1/ssh-keys   POST /v1/ssh-keys              ListSSHKeys, AddSSHKey
 //	GET    /v1/addresses?cluster=C&name=N&prefix=P&page=T  ListAddresses (names that begin with P; all clusters' when C is empty)
 //	POST   /v1/addresses  DELETE /v1/addresses/{id}      AllocateAddress, ReleaseAddress
 //	GET    /v1/load-balancers?cluster=C&name=N&page=T    ListLoadBalancers (pools and listeners included; all clusters' when C is empty)
@@ -22,10 +21,10 @@
 //	PATCH  /v1/load-balancers/{id}/listeners/{name} DELETE  UpdateListener, DeleteListener
 //	GET    /v1/routes?cluster=C&page=T                   ListRoutes (all clusters' when C is empty)
 //	POST   /v1/routes     POST /v1/routes/delete         CreateRoutes, DeleteRoutes (up to RouteBatch each)
-//	GET    /v1/zones  /v1/instance-types  /v1/quotas  /v1/clusters
+//	GET    /v1/zones  /v1/instance-types  /v1/quotas
 //
 // Requests: a creation's body is the Spec where there is one, else the object itself (Pool with its
-// members, Listener, SSHKey); LaunchInstances, SetMembers, CreateRoutes and DeleteRoutes take a bare
+// members, Listener); LaunchInstances, SetMembers, CreateRoutes and DeleteRoutes take a bare
 // JSON array; a PATCH takes the Patch type. Unknown fields are refused with CodeInvalid.
 // Answers: 201 and the object for a creation, 200 and the object for a change (SetMembers: the
 // Pool), 204 and no body for a DELETE, 404 NotFound for a DELETE of what does not exist.
@@ -247,12 +246,6 @@ type RouteResult struct {
 	Error       *Error `json:"error,omitempty"`
 }
 
-// SSHKey is a public key that all instances accept.
-type SSHKey struct {
-	User string `json:"user"`
-	Key  string `json:"key"`
-}
-
 // Zone is one part of a region.
 type Zone struct {
 	Name   string `json:"name"`
@@ -271,10 +264,4 @@ type Quota struct {
 	Name  string `json:"name"` // load-balancers, addresses, instances, routes
 	Limit int    `json:"limit"`
 	Used  int    `json:"used"`
-}
-
-// Cluster is a cluster name that marks objects, and the address of its control plane where known.
-type Cluster struct {
-	Name   string `json:"name"`
-	Master string `json:"master,omitempty"`
 }

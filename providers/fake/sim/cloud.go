@@ -49,8 +49,6 @@ type Options struct {
 
 	// Quotas by name (load-balancers, addresses, instances, routes) replace the default ones.
 	Quotas map[string]int
-	// Masters are the control planes' addresses by cluster name, where known.
-	Masters map[string]string
 	// ProvisionTime is how long a new load balancer stays in provisioning.
 	ProvisionTime time.Duration
 	// Latency of every call.
@@ -228,7 +226,7 @@ func (o Options) quotaProblems() (problems []error) {
 
 func (o Options) rules() *rules {
 	return &rules{
-		region: o.Region, zones: o.Zones, masters: o.Masters, quotas: o.Quotas,
+		region: o.Region, zones: o.Zones, quotas: o.Quotas,
 		provisionTime: o.ProvisionTime, pageSize: o.PageSize,
 		public: o.Pools, internal: o.InternalPools, machines: o.InstanceRanges, external: o.ExternalRanges,
 	}

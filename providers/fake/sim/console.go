@@ -169,7 +169,6 @@ func (c *Cloud) Objects() map[string]int {
 		counts["addresses"] = len(t.Addresses)
 		counts["load-balancers"] = len(t.LoadBalancers)
 		counts["routes"] = len(t.Routes)
-		counts["ssh-keys"] = len(t.SSHKeys)
 		for _, lb := range t.LoadBalancers {
 			counts["pools"] += len(lb.Pools)
 			counts["listeners"] += len(lb.Listeners)

@@ -51,10 +51,6 @@ func machineOperations() []operation {
 		{"POST /v1/instances/{id}/state", "SetInstanceState", ok, changes(func(t *tx, r *http.Request, s api.InstanceState) (any, error) {
 			return t.setInstanceState(r.PathValue("id"), s.State)
 		})},
-		{"GET /v1/ssh-keys", "ListSSHKeys", ok, reads(func(t *tx) any { return wholeList(t.SSHKeys) })},
-		{"POST /v1/ssh-keys", "AddSSHKey", created, changes(func(t *tx, _ *http.Request, k api.SSHKey) (any, error) {
-			return t.addSSHKey(k)
-		})},
 	}
 }
 
@@ -113,7 +109,6 @@ func regionOperations() []operation {
 		{"GET /v1/zones", "ListZones", ok, reads(func(t *tx) any { return wholeList(t.rules.zoneList()) })},
 		{"GET /v1/instance-types", "ListInstanceTypes", ok, reads(func(*tx) any { return wholeList(instanceTypes()) })},
 		{"GET /v1/quotas", "ListQuotas", ok, reads(func(t *tx) any { return wholeList(t.quotas()) })},
-		{"GET /v1/clusters", "ListClusters", ok, reads(func(t *tx) any { return wholeList(t.clusters()) })},
 	}
 }
 

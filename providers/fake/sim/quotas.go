@@ -55,38 +55,3 @@ func (t *tx) quotas() []api.Quota {
 	}
 	return out
 }
-
-// clusters are all names that mark an object.
-func (t *tx) clusters() []api.Cluster {
-	names := map[string]bool{}
-	for name := range t.rules.masters {
-		names[name] = true
-	}
-	for _, lb := range t.LoadBalancers {
-		names[lb.Cluster] = true
-	}
-	for _, a := range t.Addresses {
-		names[a.Cluster] = true
-	}
-	for _, r := range t.Routes {
-		names[r.Cluster] = true
-	}
-	delete(names, "")
-	out := make([]api.Cluster, 0, len(names))
-	for _, name := range slices.Sorted(maps.Keys(names)) {
-		out = append(out, api.Cluster{Name: name, Master: t.rules.masters[name]})
-	}
-	return out
-}
-
-// addSSHKey is idempotent.
-func (t *tx) addSSHKey(k api.SSHKey) (api.SSHKey, error) {
-	if k.User == "" || k.Key == "" {
-		return k, invalid("an SSH key needs a user and a key")
-	}
-	if !slices.Contains(t.SSHKeys, k) {
-		t.SSHKeys = append(t.SSHKeys, k)
-		t.touch()
-	}
-	return k, nil
-}

@@ -19,8 +19,7 @@ type state struct {
 	Addresses     map[string]*api.Address  `json:"addresses"`
 	LoadBalancers map[string]*loadBalancer `json:"loadBalancers"`
 	// Routes are keyed by routeKey.
-	Routes  map[string]*api.Route `json:"routes"`
-	SSHKeys []api.SSHKey          `json:"sshKeys"`
+	Routes map[string]*api.Route `json:"routes"`
 }
 
 type instance struct {
@@ -67,7 +66,6 @@ func (t *tx) newID(prefix string) string {
 type rules struct {
 	region        string
 	zones         []string
-	masters       map[string]string
 	quotas        map[string]int
 	provisionTime time.Duration
 	pageSize      int

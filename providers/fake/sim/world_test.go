@@ -25,7 +25,7 @@ func TestLoadBalancersInPortableTerms(t *testing.T) {
 		t.Error(diff)
 	}
 	objects := map[string]int{
-		"instances": 2, "addresses": 1, "load-balancers": 1, "pools": 1, "listeners": 1, "members": 2, "routes": 0, "ssh-keys": 0,
+		"instances": 2, "addresses": 1, "load-balancers": 1, "pools": 1, "listeners": 1, "members": 2, "routes": 0,
 	}
 	if diff := cmp.Diff(objects, c.cloud.Objects()); diff != "" {
 		t.Error(diff)
@@ -33,7 +33,7 @@ func TestLoadBalancersInPortableTerms(t *testing.T) {
 	if err := c.cloud.DeleteLoadBalancer("web"); err != nil {
 		t.Fatal(err)
 	}
-	left := map[string]int{"instances": 2, "addresses": 1, "load-balancers": 0, "routes": 0, "ssh-keys": 0}
+	left := map[string]int{"instances": 2, "addresses": 1, "load-balancers": 0, "routes": 0}
 	if diff := cmp.Diff(left, c.cloud.Objects()); diff != "" {
 		t.Errorf("left over by a deletion: %s", diff)
 	}
