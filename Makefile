@@ -23,7 +23,7 @@ BIN := $(CURDIR)/bin
 # One set of flags for every build, so that all of them share one build cache.
 # hack/lib.sh has the same and says why.
 BUILD_TAGS := grpcnotrace
-export GOFLAGS := -trimpath -buildvcs=false -tags=$(BUILD_TAGS) -gcflags=github.com/aws/aws-sdk-go-v2/service/...=-l
+export GOFLAGS := -trimpath -buildvcs=false -tags=$(BUILD_TAGS) -gcflags=github.com/aws/...=-l -gcflags=github.com/gophercloud/...=-l
 export GOWORK := $(CURDIR)/go.work
 export CGO_ENABLED := 0
 

@@ -15,8 +15,9 @@ build_tags=grpcnotrace
 
 # The same flags in every build share one build cache: without them linting,
 # vetting and building would each compile Kubernetes' libraries again.
-# The generated clients of AWS are a megabyte smaller without inlining; they wait for the network anyway.
-export GOFLAGS="-trimpath -buildvcs=false -tags=$build_tags -gcflags=github.com/aws/aws-sdk-go-v2/service/...=-l"
+# The SDKs of the clouds are a megabyte smaller without inlining; they wait for the network anyway.
+export GOFLAGS="-trimpath -buildvcs=false -tags=$build_tags"
+GOFLAGS+=" -gcflags=github.com/aws/...=-l -gcflags=github.com/gophercloud/...=-l"
 export CGO_ENABLED=0
 
 # workspace_modules prints the folders of go.work: cmd, pkg/common, providers/..., providers/.../sim
