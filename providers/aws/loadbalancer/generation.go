@@ -15,8 +15,8 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/aws/names"
 )
 
-// Observe implements lbcommon.Cloud. The generation that the Service asks for is read as freshly
-// as demanded; of the other one, which is only looked at for a change of type, the shared list will do.
+// Observe implements lbcommon.Cloud. The generation that the Service selects is read as freshly as
+// requested; for the other one, which only matters for a change of type, the shared list will do.
 func (c *Cloud) Observe(ctx context.Context, request lbcommon.Request[Desired]) (Observed, error) {
 	if request.Depth == lbcommon.Existence {
 		return c.inventory(ctx, request)
@@ -44,8 +44,8 @@ func (c *Cloud) Observe(ctx context.Context, request lbcommon.Request[Desired]) 
 	return have, err
 }
 
-// inventory is Observe with depth Existence. Authoritative, it reads the generation that the Service asks
-// for, and the other one where the shared list shows something.
+// inventory is Observe with depth Existence. Authoritative, it reads the generation that the Service
+// selects, and the other one where the shared list shows something.
 func (c *Cloud) inventory(ctx context.Context, request lbcommon.Request[Desired]) (Observed, error) {
 	key, class, fresh := request.Key, request.Reference.Class, request.Freshness
 	made, err := c.made.Get(ctx)
@@ -102,8 +102,8 @@ func traces(key lbcommon.Key, have Observed) vpc.Traces {
 
 func empty(changes []plan.Change, _ []string, err error) bool { return err == nil && len(changes) == 0 }
 
-// Diff implements lbcommon.Cloud. Both generations are removed when nothing shall exist, whichever
-// the Service asks for by then.
+// Diff implements lbcommon.Cloud. Both generations are removed when nothing should exist, whichever
+// the Service selects by then.
 func (c *Cloud) Diff(key lbcommon.Key, want *Desired, have Observed) (plan.Plan, error) {
 	subject := "Service " + key.Namespace + "/" + key.Name
 	switch {

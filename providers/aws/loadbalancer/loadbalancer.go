@@ -1,5 +1,5 @@
 // Package loadbalancer fills in the seam of pkg/common/loadbalancer for AWS: it reads annotations,
-// picks the generation of load balancer that a Service asks for, and hands on to package nlb or
+// selects the generation of load balancer of a Service, and calls package nlb or
 // classic. Both share subnets and security groups, in package vpc.
 package loadbalancer
 
@@ -37,7 +37,7 @@ type Connection struct {
 	Instances      vpc.InstanceSource
 }
 
-// Settings are what the configuration says about load balancers.
+// Settings are the configuration of load balancers.
 type Settings struct {
 	// ManagedGroups is NLBSecurityGroupMode=Managed.
 	ManagedGroups bool
@@ -152,8 +152,8 @@ func (c *Cloud) SharedState(ctx context.Context, nodes []*v1.Node) (SharedState,
 	if err != nil {
 		return SharedState{}, err
 	}
-	around, err := made.reader.SharedState(ctx, c.instanceIDs(nodes))
-	return SharedState{SharedState: around, made: made}, err
+	shared, err := made.reader.SharedState(ctx, c.instanceIDs(nodes))
+	return SharedState{SharedState: shared, made: made}, err
 }
 
 // instanceIDs are the instances behind nodes. A node without a provider ID, or with another
@@ -185,14 +185,14 @@ func (c *Cloud) targets(nodes []*v1.Node) []nlb.Node {
 }
 
 // Desired implements lbcommon.Cloud.
-func (c *Cloud) Desired(key lbcommon.Key, in intent.Service, all []*v1.Node, around SharedState) (Desired, error) {
+func (c *Cloud) Desired(key lbcommon.Key, in intent.Service, all []*v1.Node, shared SharedState) (Desired, error) {
 	options, err := annotation.Read(in)
 	targets := nodes.WithLabels(all, options.NodeLabels)
 	subject := "Service " + in.Namespace + "/" + in.Name
 	if options.Type == annotation.Network {
-		d, more := around.made.network.Desire(nlb.Request{Key: key, Service: in, Options: options, Nodes: c.targets(targets), Around: around.SharedState})
+		d, more := shared.made.network.Desire(nlb.Request{Key: key, Service: in, Options: options, Nodes: c.targets(targets), Shared: shared.SharedState})
 		return Desired{Network: &d}, intent.Join(subject, err, more)
 	}
-	d, more := around.made.classic.Desire(classic.Request{Key: key, Service: in, Options: options, Instances: c.instanceIDs(targets), Around: around.SharedState})
+	d, more := shared.made.classic.Desire(classic.Request{Key: key, Service: in, Options: options, Instances: c.instanceIDs(targets), Shared: shared.SharedState})
 	return Desired{Classic: &d}, intent.Join(subject, err, more)
 }

@@ -13,14 +13,14 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/annotation"
 )
 
-// defaultIdle is the idle timeout where a Service says nothing: AWS' own default.
+// defaultIdle is the idle timeout where a Service sets nothing: AWS' own default.
 const defaultIdle = 60
 
 // initialDrain is the draining timeout that AWS shows for a new load balancer, in seconds.
 const initialDrain = 300
 
 // Attributes are those of a classic load balancer. Times are in seconds. In what is wanted, a zero
-// number and an empty text mean that the value is not asked for; whatever else AWS returns is not
+// number and an empty text mean that the value is not set; whatever else AWS returns is not
 // ours to compare.
 type Attributes struct {
 	CrossZone bool
@@ -31,7 +31,7 @@ type Attributes struct {
 	IdleTimeout  int32
 }
 
-// AccessLog says where connections are logged. All but Enabled matters while Enabled.
+// AccessLog is where connections are logged. All but Enabled matters while Enabled.
 type AccessLog struct {
 	Enabled bool
 	// Interval is in minutes.
@@ -50,7 +50,7 @@ func desireAttributes(o annotation.Options) Attributes {
 	return a
 }
 
-// diffAttributes plans the attributes that differ. What is not asked for is neither compared nor sent.
+// diffAttributes plans the attributes that differ. What is not set is neither compared nor sent.
 func (d *differ) diffAttributes(have Attributes) {
 	want := d.want.Attributes
 	after := have // what there is once the request is made
@@ -98,7 +98,7 @@ func (d *differ) attributesUpdate(f plan.Fields, request *elbtypes.LoadBalancerA
 	}
 }
 
-// over returns the settings with those filled in that are not asked for and exist.
+// over returns the settings with those filled in that are not set and exist.
 func (l AccessLog) over(have AccessLog) AccessLog {
 	if !l.Enabled {
 		have.Enabled = false

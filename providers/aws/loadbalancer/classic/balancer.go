@@ -144,8 +144,8 @@ func (d *differ) create(groups []vpc.GroupRef, after []plan.Ref) plan.Change {
 	}
 }
 
-// created looks at what there is where the name was taken: an earlier reply may have been lost, or
-// the load balancer is somebody else's.
+// created reads the load balancer that has the name already: an earlier reply may have been lost, or
+// it has another owner.
 func (d *differ) created(ctx context.Context, err error) error {
 	d.cloud.store.state.MarkUncertain(d.name)
 	if !cloudapi.Is(err, cloudapi.AlreadyExists) {
@@ -154,14 +154,14 @@ func (d *differ) created(ctx context.Context, err error) error {
 	have, readErr := d.cloud.store.read(ctx, d.name, full)
 	switch {
 	case readErr != nil:
-		return fmt.Errorf("%w; looking at it failed: %w", err, readErr)
+		return fmt.Errorf("%w; reading it failed: %w", err, readErr)
 	case have == nil:
 		return &cloudapi.Error{Class: cloudapi.Conflict, Operation: "CreateLoadBalancer", Err: err} // AWS does not show it yet
 	}
 	if err := d.refuseForeign(*have); err != nil {
 		return err
 	}
-	return nil // What differs from the wish is planned as soon as it is looked at again.
+	return nil // What differs from the desired state is planned by the next Diff.
 }
 
 func (d *differ) delete(after []plan.Ref) plan.Change {

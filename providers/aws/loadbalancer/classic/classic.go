@@ -1,6 +1,6 @@
 // Package classic is what the AWS provider knows about classic load balancers, the generation that
-// a Service gets unless it asks for another. Desire says what should exist, Observe what does, and
-// Diff how the one becomes the other. Each kind of object has a file of its own.
+// a Service gets unless it selects another. Desire computes what should exist, Observe reads what does, and
+// Diff plans the changes between them. Each kind of object has a file of its own.
 package classic
 
 import (
@@ -19,7 +19,7 @@ type Options struct {
 	Cluster vpc.Cluster
 	// Groups is the snapshot of security groups that all load balancers share.
 	Groups *vpc.GroupStore
-	// Instances are asked when AWS refuses one.
+	// Instances are read again when AWS refuses one.
 	Instances vpc.InstanceSource
 	// SecurityGroup is one group for all classic load balancers (ElbSecurityGroup); "" gives each its own.
 	SecurityGroup string

@@ -33,7 +33,7 @@ type Request struct {
 	Options annotation.Options
 	// Instances are the IDs behind the nodes that may receive traffic.
 	Instances []string
-	Around    vpc.SharedState
+	Shared    vpc.SharedState
 }
 
 // Desired are the objects that should exist for one Service.
@@ -43,7 +43,7 @@ type Desired struct {
 	Listeners []Listener
 	// TLSPolicy is AWS' policy that encrypted listeners refer to; "" for the default one.
 	TLSPolicy string
-	// ProxyProtocol says whether nodes get a PROXY protocol header.
+	// ProxyProtocol reports whether nodes get a PROXY protocol header.
 	ProxyProtocol bool
 	HealthCheck   HealthCheck
 	Attributes    Attributes
@@ -62,8 +62,7 @@ type Desired struct {
 	Warnings  []string
 }
 
-// Desire is the pure function from what a Service asks to what should exist. The error names all
-// problems.
+// Desire computes the objects that should exist for a Service. It is pure and returns all problems joined.
 func (c *Cloud) Desire(r Request) (Desired, error) {
 	in, o := r.Service, r.Options
 	problems := o.NewProblems()
@@ -71,7 +70,7 @@ func (c *Cloud) Desire(r Request) (Desired, error) {
 	o.OnlyNetwork(in.Annotations)
 	d := Desired{
 		Name: Name(r.Key), Scheme: schemePublic, TLSPolicy: o.TLSPolicy, ProxyProtocol: o.ProxyProtocol,
-		Attributes: desireAttributes(o), Instances: running(r.Instances, r.Around.Instances),
+		Attributes: desireAttributes(o), Instances: running(r.Instances, r.Shared.Instances),
 		Tags: tags.Wanted(c.options.Cluster.ID, c.options.Cluster.Legacy, r.Key, o.Tags),
 	}
 	if o.Internal {
@@ -89,7 +88,7 @@ func (c *Cloud) Desire(r Request) (Desired, error) {
 	subnetErr := d.desireSubnets(r)
 	var nodeErr error
 	if !c.options.DisableIngress {
-		d.NodeGroups, nodeErr = vpc.NodeGroups(r.Around, d.Instances)
+		d.NodeGroups, nodeErr = vpc.NodeGroups(r.Shared, d.Instances)
 	}
 	subject := "Service " + service.String()
 	return d, intent.Join(subject, problems.Err(subject), subnetErr, nodeErr)
@@ -110,13 +109,13 @@ func (d *Desired) desireSubnets(r Request) error {
 	if r.Options.Internal {
 		request.Scheme = intent.Internal
 	}
-	subnets, err := vpc.Select(r.Around, request)
+	subnets, err := vpc.Select(r.Shared, request)
 	for _, s := range subnets {
 		d.Subnets = append(d.Subnets, s.ID)
 	}
 	slices.Sort(d.Subnets)
-	d.Zones = r.Around.ZonesOfSubnets()
-	if warning := vpc.UnservedZones(r.Around.ZonesOf(d.Instances), d.Subnets, d.Zones, annotation.KeySubnets); warning != "" && err == nil {
+	d.Zones = r.Shared.ZonesOfSubnets()
+	if warning := vpc.UnservedZones(r.Shared.ZonesOf(d.Instances), d.Subnets, d.Zones, annotation.KeySubnets); warning != "" && err == nil {
 		d.Warnings = append(d.Warnings, warning)
 	}
 	return err

@@ -83,7 +83,7 @@ func (d *differ) ensure() error {
 	return nil
 }
 
-// diffScheme says whether the load balancer has the wanted scheme. If not, the change is refused
+// diffScheme reports whether the load balancer has the wanted scheme. If not, the change is refused
 // with advice, and everything else is kept up in the subnets that it has: nodes have to come and go.
 func (d *differ) diffScheme(have string) bool {
 	if have != d.want.Scheme {
@@ -97,8 +97,8 @@ func (d *differ) warnf(format string, args ...any) {
 	d.plan.Warnings = append(d.plan.Warnings, fmt.Sprintf(format, args...))
 }
 
-// remove plans the deletion of everything of ours. What another cluster has marked is as good as
-// not there: it must keep neither the Service from going nor be touched.
+// remove plans the deletion of everything of ours. Objects of another cluster are ignored: they must
+// not block the deletion of the Service, and they stay as they are.
 func (d *differ) remove() {
 	var after []plan.Ref
 	if b := d.have.Balancer; b != nil {
@@ -118,7 +118,7 @@ func (d *differ) remove() {
 
 // removeNodeRules plans the removal of the rules that let the traffic of groups in that are not
 // deleted with the load balancer and that no other one uses. It comes first, since the load
-// balancer is what tells which groups those are.
+// balancer shows which groups those are.
 func (d *differ) removeNodeRules() []plan.Ref {
 	if d.cloud.options.DisableIngress {
 		return nil
@@ -138,7 +138,7 @@ func (d *differ) add(change plan.Change) {
 	d.plan.Changes = append(d.plan.Changes, change)
 }
 
-// foreign says whose a load balancer of our name is, and "" for ours. One without any mark is ours:
+// foreign returns the owner of a load balancer of our name, "" for ours. One without any mark is ours:
 // its name is made of the Service's UID.
 func (d *differ) foreign(b Balancer) string {
 	marked := names.HasAnyCluster(b.Tags) || b.Tags[names.LegacyClusterTag] != "" || b.Tags[names.ServiceTag] != ""
@@ -157,7 +157,7 @@ func (d *differ) refuseForeign(b Balancer) error {
 		return nil
 	}
 	return &cloudapi.Error{Class: cloudapi.Invalid, Operation: "Service " + d.key.Namespace + "/" + d.key.Name,
-		Err: fmt.Errorf("the load balancer %s belongs to %s, not to cluster %q in VPC %s, and is left alone: delete it if that cluster is gone, or create the Service again under another name",
+		Err: fmt.Errorf("the load balancer %s belongs to %s, not to cluster %q in VPC %s, and is left alone: delete it if that cluster no longer exists, or create the Service again under another name",
 			b.Name, owner, d.cloud.options.Cluster.ID, d.cloud.options.VPC)}
 }
 

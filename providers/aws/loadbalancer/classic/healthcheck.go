@@ -16,7 +16,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/annotation"
 )
 
-// The health check where a Service says nothing. Every classic load balancer of Kubernetes has
+// The health check where a Service sets nothing. Every classic load balancer of Kubernetes has
 // these values, so they can never change.
 const (
 	defaultInterval  = 10 * time.Second
@@ -37,19 +37,19 @@ type HealthCheck struct {
 
 // desireHealthCheck fills in what the Service leaves open. The first port stands for all.
 func (c *Cloud) desireHealthCheck(in intent.Service, o annotation.Options, problems *intent.Problems) HealthCheck {
-	asked := o.HealthCheck
+	chosen := o.HealthCheck
 	protocol, port, path := protocolTCP, annotation.TrafficPort, "/"
 	if o.BackendProtocol == "https" || o.BackendProtocol == "ssl" {
 		protocol = protocolSSL
 	}
 	switch {
 	case in.LocalTraffic:
-		// Port and path are what the Service's own probe says; see annotation.Read.
+		// Port and path are those of the Service's own probe; see annotation.Read.
 		protocol = protocolHTTP
 	case c.options.SharedProbe != nil:
 		protocol, port, path = protocolHTTP, strconv.Itoa(int(c.options.SharedProbe.Port)), c.options.SharedProbe.Path
 	}
-	protocol, port, path = cmp.Or(asked.Protocol, protocol), cmp.Or(asked.Port, port), cmp.Or(asked.Path, path)
+	protocol, port, path = cmp.Or(chosen.Protocol, protocol), cmp.Or(chosen.Port, port), cmp.Or(chosen.Path, path)
 	if port == annotation.TrafficPort && len(in.Ports) > 0 {
 		port = strconv.Itoa(int(in.Ports[0].NodePort))
 	}
@@ -57,8 +57,8 @@ func (c *Cloud) desireHealthCheck(in intent.Service, o annotation.Options, probl
 	if protocol == protocolHTTP || protocol == protocolHTTPS {
 		target += path
 	}
-	interval := cmp.Or(asked.Interval, defaultInterval)
-	timeout := cmp.Or(asked.Timeout, min(defaultTimeout, interval-time.Second))
+	interval := cmp.Or(chosen.Interval, defaultInterval)
+	timeout := cmp.Or(chosen.Timeout, min(defaultTimeout, interval-time.Second))
 	switch {
 	case timeout > maxTimeout:
 		problems.Addf(annotation.KeyHealthCheckTimeout, inSeconds(timeout), "classic load balancers wait at most %s for a probe: write at most that", inSeconds(maxTimeout))
@@ -68,7 +68,7 @@ func (c *Cloud) desireHealthCheck(in intent.Service, o annotation.Options, probl
 	}
 	return HealthCheck{
 		Target: target, Interval: int32(interval / time.Second), Timeout: int32(timeout / time.Second),
-		Healthy: int32(cmp.Or(asked.Healthy, defaultHealthy)), Unhealthy: int32(cmp.Or(asked.Unhealthy, defaultUnhealthy)), //nolint:gosec // 2 to 10
+		Healthy: int32(cmp.Or(chosen.Healthy, defaultHealthy)), Unhealthy: int32(cmp.Or(chosen.Unhealthy, defaultUnhealthy)), //nolint:gosec // 2 to 10
 	}
 }
 

@@ -45,7 +45,7 @@ func (d *differ) register(ids []string) plan.Change {
 		Do: func(ctx context.Context, _ *plan.Handles) error {
 			registered, err := d.registerOnce(ctx, ids)
 			if awserr.Is(err, codeNoSuchInstance) {
-				// One of them has gone since it was last seen, and AWS has taken none.
+				// One of them was terminated since it was last read, and AWS has registered none.
 				if left := d.stillThere(ctx, ids); len(left) > 0 && len(left) < len(ids) {
 					registered, err = d.registerOnce(ctx, left)
 				}
@@ -63,7 +63,7 @@ func (d *differ) registerOnce(ctx context.Context, ids []string) ([]string, erro
 	return fromInstances(out.Instances), nil
 }
 
-// stillThere asks EC2 which instances exist; nil if that cannot be said.
+// stillThere reads from EC2 which instances exist; nil if EC2 does not answer.
 func (d *differ) stillThere(ctx context.Context, ids []string) []string {
 	if d.cloud.options.Instances == nil {
 		return nil
@@ -88,7 +88,7 @@ func (d *differ) deregister(ids []string, after []plan.Ref) plan.Change {
 				have, readErr := d.cloud.store.read(ctx, d.name, shallow)
 				switch {
 				case readErr != nil:
-					err = fmt.Errorf("%w; looking at it failed: %w", err, readErr)
+					err = fmt.Errorf("%w; reading it failed: %w", err, readErr)
 				case have == nil || len(common(ids, have.Instances)) == 0:
 					return nil
 				default:

@@ -49,7 +49,7 @@ func (l Listener) String() string {
 
 func (l Listener) encrypted() bool { return l.Protocol == protocolSSL || l.Protocol == protocolHTTPS }
 
-// sameBut says whether two listeners differ at most in what can be changed in place.
+// sameBut reports whether two listeners differ at most in what can be changed in place.
 func (l Listener) sameBut(other Listener) bool {
 	return l.Protocol == other.Protocol && l.Port == other.Port && l.InstanceProtocol == other.InstanceProtocol && l.InstancePort == other.InstancePort
 }
@@ -97,7 +97,7 @@ func encryptedProtocols(backend string) (front, back string) {
 // diffListeners plans the listeners. A listener whose protocol or node port changes has to be
 // replaced; between the two calls its port is closed.
 func (d *differ) diffListeners(have []Listener) {
-	var fresh, renewed, gone []Listener
+	var fresh, renewed, surplus []Listener
 	for _, want := range d.want.Listeners {
 		i := slices.IndexFunc(have, func(l Listener) bool { return l.Port == want.Port })
 		switch {
@@ -105,23 +105,23 @@ func (d *differ) diffListeners(have []Listener) {
 			fresh = append(fresh, want)
 		case !have[i].sameBut(want):
 			renewed = append(renewed, want)
-			gone = append(gone, have[i])
+			surplus = append(surplus, have[i])
 		case have[i].Certificate != want.Certificate:
 			d.add(d.certificateUpdate(have[i], want))
 		}
 	}
 	for _, l := range have {
 		if !slices.ContainsFunc(d.want.Listeners, func(w Listener) bool { return w.Port == l.Port }) {
-			gone = append(gone, l)
+			surplus = append(surplus, l)
 		}
 	}
 	var after []plan.Ref
 	creation, removal := d.listenersRef(plan.Create), d.listenersRef(plan.Delete)
-	if len(gone) > 0 {
+	if len(surplus) > 0 {
 		if len(renewed) == 0 && len(fresh) > 0 {
 			after = []plan.Ref{creation} // the load balancer is never without a listener
 		}
-		d.add(d.listenersDelete(gone, after))
+		d.add(d.listenersDelete(surplus, after))
 		after = nil
 	}
 	if len(renewed) > 0 {
@@ -152,15 +152,15 @@ func (d *differ) listenersCreate(want []Listener, after []plan.Ref) plan.Change 
 	}
 }
 
-func (d *differ) listenersDelete(gone []Listener, after []plan.Ref) plan.Change {
-	slices.SortFunc(gone, compareListeners)
-	ports := make([]int32, len(gone))
-	for i, l := range gone {
+func (d *differ) listenersDelete(surplus []Listener, after []plan.Ref) plan.Change {
+	slices.SortFunc(surplus, compareListeners)
+	ports := make([]int32, len(surplus))
+	for i, l := range surplus {
 		ports[i] = l.Port
 	}
 	return plan.Change{
 		Ref:    d.listenersRef(plan.Delete),
-		Fields: []plan.Field{{Name: "listeners", Before: showListeners(gone)}},
+		Fields: []plan.Field{{Name: "listeners", Before: showListeners(surplus)}},
 		After:  after,
 		Do: func(ctx context.Context, _ *plan.Handles) error {
 			_, err := d.cloud.options.API.DeleteLoadBalancerListeners(ctx, &elb.DeleteLoadBalancerListenersInput{LoadBalancerName: &d.name, LoadBalancerPorts: ports})

@@ -19,13 +19,13 @@ type Observed struct {
 	InUse map[string]bool
 }
 
-// Observe reads what exists of a Service's load balancer, leftovers without it included. A cached
+// Observe reads what exists of a Service's load balancer, orphans without it included. A cached
 // answer costs nothing while the shared lists are fresh.
 func (c *Cloud) Observe(ctx context.Context, key lbcommon.Key, fresh lbcommon.Freshness) (Observed, error) {
 	return c.observe(ctx, key, fresh == lbcommon.Authoritative, full)
 }
 
-// Inventory reads what exists and whose it is, but not how it is set.
+// Inventory reads what exists and who owns it, but not how it is set.
 func (c *Cloud) Inventory(ctx context.Context, key lbcommon.Key, fresh lbcommon.Freshness) (Observed, error) {
 	return c.observe(ctx, key, fresh == lbcommon.Authoritative, marked)
 }

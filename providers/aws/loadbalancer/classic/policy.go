@@ -88,7 +88,7 @@ func (d *differ) nodePorts() []int32 {
 }
 
 // tlsPolicy returns the policy that an encrypted listener should have, and what AWS calls it; ""
-// if any will do. A policy that an annotation once asked for gives way to AWS' default.
+// if any will do. A policy of an annotation that was removed gives way to AWS' default.
 func (d *differ) tlsPolicy(have Balancer, listener Listener) (name, reference string) {
 	if d.want.TLSPolicy != "" {
 		return names.SSLNegotiationPolicy(d.want.TLSPolicy), d.want.TLSPolicy
@@ -115,7 +115,7 @@ func (d *differ) policyCreate(name, kind, attribute, value string) plan.Change {
 			})
 			err = d.blame("CreateLoadBalancerPolicy", err)
 			if cloudapi.Is(err, cloudapi.AlreadyExists) {
-				err = nil // An earlier reply was lost. The name says what the policy holds.
+				err = nil // An earlier reply was lost. The name identifies what the policy holds.
 			}
 			return d.write(err, func(b *Balancer) {
 				if !slices.Contains(b.Policies, name) {
@@ -156,6 +156,6 @@ func (d *differ) listenerPolicies(port int32, before, policies []string, after [
 	}
 }
 
-func remove(items []string, gone string) []string {
-	return slices.DeleteFunc(slices.Clone(items), func(s string) bool { return s == gone })
+func remove(items []string, unwanted string) []string {
+	return slices.DeleteFunc(slices.Clone(items), func(s string) bool { return s == unwanted })
 }

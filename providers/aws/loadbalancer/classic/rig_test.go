@@ -144,7 +144,7 @@ func (s seam) SharedState(ctx context.Context, nodes []*v1.Node) (vpc.SharedStat
 
 func (s seam) Desired(key lbcommon.Key, in intent.Service, nodes []*v1.Node, around vpc.SharedState) (Desired, error) {
 	o, err := annotation.Read(in)
-	want, ownErr := s.Desire(Request{Key: key, Service: in, Options: o, Instances: ids(nodes), Around: around})
+	want, ownErr := s.Desire(Request{Key: key, Service: in, Options: o, Instances: ids(nodes), Shared: around})
 	return want, intent.Join("Service "+in.Namespace+"/"+in.Name, err, ownErr)
 }
 

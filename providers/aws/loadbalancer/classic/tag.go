@@ -19,10 +19,10 @@ const kindTags = "tags"
 // diffTags plans the tags. Those that go are removed first: the memory of which tags are the
 // Service's must not lose one that is still there.
 func (d *differ) diffTags(have map[string]string) {
-	set, gone := tags.Diff(have, d.want.Tags)
+	set, surplus := tags.Diff(have, d.want.Tags)
 	var after []plan.Ref
-	if len(gone) > 0 {
-		change := d.tagsRemove(gone, have)
+	if len(surplus) > 0 {
+		change := d.tagsRemove(surplus, have)
 		d.add(change)
 		after = []plan.Ref{change.Ref}
 	}

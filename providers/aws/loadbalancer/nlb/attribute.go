@@ -15,7 +15,7 @@ import (
 )
 
 // changed returns the wanted attributes that are not so, and the fields that show it. Attributes
-// that were not read count as different: the authoritative read that follows tells.
+// that were not read count as different: the authoritative read that follows decides.
 func changed(have, want map[string]string) (map[string]string, plan.Fields) {
 	var f plan.Fields
 	set := map[string]string{}
@@ -71,7 +71,7 @@ func merged(have, set map[string]string) map[string]string {
 	return after
 }
 
-// groupAttributes sets the attributes that the Service asks for, or nothing.
+// groupAttributes sets the attributes that the Service sets, or nothing.
 func (d *differ) groupAttributes(g groupRef, have map[string]string, want WantedGroup, after []plan.Ref) (plan.Change, bool) {
 	set, f := changed(have, want.Attributes)
 	return plan.Change{

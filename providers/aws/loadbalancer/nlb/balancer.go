@@ -61,7 +61,7 @@ func (d *differ) balancerCreate(groups []vpc.GroupRef, after []plan.Ref) plan.Ch
 }
 
 // createBalancer creates the load balancer and returns its ARN. AWS answers with one that exists
-// if it has the same name and settings: that was made by an earlier call whose reply was lost.
+// if it has the same name and settings: an earlier call created it, and its reply was lost.
 func (d *differ) createBalancer(ctx context.Context, groups []string) (string, error) {
 	w := d.want
 	in := &elbv2.CreateLoadBalancerInput{
@@ -97,7 +97,7 @@ func (d *differ) createBalancer(ctx context.Context, groups []string) (string, e
 	return b.ARN, nil
 }
 
-// adviseCreate says what to do about a name that is taken.
+// adviseCreate adds to an error how to fix a name that is in use.
 func (d *differ) adviseCreate(err error) error {
 	if !cloudapi.Is(err, cloudapi.AlreadyExists) {
 		return err
@@ -106,14 +106,14 @@ func (d *differ) adviseCreate(err error) error {
 		Err: fmt.Errorf("the name %s is in use by a load balancer with other settings: if it is not this Service's, choose another name, or delete it: %w", d.want.Name, err)}
 }
 
-// checkNew refuses a load balancer that is somebody else's.
+// checkNew refuses a load balancer of another owner.
 func (d *differ) checkNew(ctx context.Context, b Balancer) error {
 	s := d.cloud.store
 	if err := s.readTagsOf(ctx, []string{b.ARN}); err != nil {
 		return err
 	}
 	if !s.isFor(b.ARN, d.key) {
-		return refuseForeign(d.key, b, "another Service or to nobody that its tags name")
+		return refuseForeign(d.key, b, "another Service or to an owner that its tags do not name")
 	}
 	return nil
 }
@@ -142,12 +142,12 @@ func (d *differ) balancerUpdate(groups []vpc.GroupRef, after []plan.Ref) (base [
 	return base
 }
 
-// widens says whether the load balancer gets IPv6 now.
+// widens reports whether the load balancer gets IPv6 now.
 func (d *differ) widens(b Balancer) bool {
 	return d.want.AddressType == string(types.IpAddressTypeDualstack) && b.AddressType != d.want.AddressType
 }
 
-// replaces says whether the subnets of a load balancer that exists become those that are wanted:
+// replaces reports whether the subnets of a load balancer that exists become those that are wanted:
 // only where the user chose them, since its addresses go with them.
 func (d *differ) replaces(b Balancer) bool { return d.want.Listed && b.Scheme == d.want.Scheme }
 
@@ -191,7 +191,7 @@ func (d *differ) placeUpdate(b Balancer) (plan.Change, bool) {
 	return change, true
 }
 
-// narrows says whether the load balancer loses IPv6.
+// narrows reports whether the load balancer loses IPv6.
 func (d *differ) narrows() bool {
 	b := d.have.Balancer
 	return b != nil && b.AddressType != d.want.AddressType && !d.widens(*b)
@@ -258,7 +258,7 @@ func each(zones []Zone, of func(Zone) string) []string {
 	return out
 }
 
-// differs says whether a wanted value, if there is one, is not what exists.
+// differs reports whether a wanted value, if there is one, is not what exists.
 func differs(have, want string) bool { return want != "" && have != want }
 
 // groupsUpdate replaces the security groups of a load balancer, and deletes a managed one that it no longer has.

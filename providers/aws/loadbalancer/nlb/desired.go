@@ -42,9 +42,9 @@ type Request struct {
 	Key     lbcommon.Key
 	Service intent.Service
 	Options annotation.Options
-	// Nodes may receive traffic; those without the labels that the Service asks for are left out already.
+	// Nodes may receive traffic; those without the labels that the Service requires are left out already.
 	Nodes  []Node
-	Around vpc.SharedState
+	Shared vpc.SharedState
 }
 
 // instanceIDs are those behind the nodes.
@@ -59,7 +59,7 @@ func (r Request) instanceIDs() []string {
 // WantedTarget is a target that should be registered.
 type WantedTarget struct {
 	Target
-	// Keep says that it stays if it is registered, but cannot be registered now: its instance is stopped.
+	// Keep is set if it stays while it is registered, but cannot be registered now: its instance is stopped.
 	Keep bool
 }
 
@@ -70,7 +70,7 @@ type WantedGroup struct {
 	TargetType, AddressType string
 	// Health has a timeout of zero where AWS' default will do.
 	Health HealthCheck
-	// Attributes are those that the Service asks for; others are left as they are.
+	// Attributes are those that the Service sets; others are left as they are.
 	Attributes map[string]string
 	Targets    []WantedTarget
 }
@@ -93,7 +93,8 @@ type Desired struct {
 	Name, Scheme, VPC string
 	AddressType       string
 	SourceNAT         bool
-	// Zones are in the order written. Listed says that the user chose them; if not, those of a load balancer that exists stay.
+	// Zones are in the order written. Listed is set if the user chose them; if not,
+	// those of a load balancer that exists stay.
 	Zones  []Zone
 	Listed bool
 	// NodeZones are the zones of the nodes that receive traffic, ZoneOf those of the VPC's subnets.
@@ -117,7 +118,7 @@ type Desired struct {
 	Warnings []string
 }
 
-// Desire is the pure function from what a Service asks to what should exist. All problems are joined.
+// Desire computes the objects that should exist for a Service. It is pure and returns all problems joined.
 func (c *Cloud) Desire(r Request) (Desired, error) {
 	b := &builder{Request: r, settings: c.options.Settings, problems: r.Options.NewProblems(), warnings: slices.Clone(r.Options.Warnings)}
 	subject := "Service " + r.Service.Namespace + "/" + r.Service.Name
@@ -128,13 +129,13 @@ func (c *Cloud) Desire(r Request) (Desired, error) {
 	zones, zonesErr := b.zones()
 	groups, groupsErr := b.nodeGroups()
 	d := Desired{
-		Key: r.Key, Name: cmp.Or(o.Name, DefaultName(r.Key)), Scheme: b.scheme(), VPC: r.Around.VPC,
+		Key: r.Key, Name: cmp.Or(o.Name, DefaultName(r.Key)), Scheme: b.scheme(), VPC: r.Shared.VPC,
 		AddressType: string(types.IpAddressTypeIpv4), Zones: zones, Listed: o.Subnets != nil || b.addressed(),
 		Attributes: loadBalancerAttributes(o),
-		Tags:       tags.Wanted(r.Around.Cluster.ID, r.Around.Cluster.Legacy, r.Key, o.Tags),
+		Tags:       tags.Wanted(r.Shared.Cluster.ID, r.Shared.Cluster.Legacy, r.Key, o.Tags),
 		Secured:    b.settings.Managed, SecurityGroups: o.SecurityGroups, NodeGroups: groups, NoNodeRules: b.settings.NoNodeRules,
 	}
-	d.NodeZones, d.ZoneOf = r.Around.ZonesOf(r.instanceIDs()), r.Around.ZonesOfSubnets()
+	d.NodeZones, d.ZoneOf = r.Shared.ZonesOf(r.instanceIDs()), r.Shared.ZonesOfSubnets()
 	if b.dual {
 		d.AddressType = string(types.IpAddressTypeDualstack)
 	}
@@ -157,7 +158,7 @@ func (c *Cloud) Desire(r Request) (Desired, error) {
 type builder struct {
 	Request
 	settings Settings
-	// dual says that the load balancer has addresses of both families.
+	// dual is set if the load balancer has addresses of both families.
 	dual     bool
 	problems intent.Problems
 	warnings []string
@@ -211,14 +212,14 @@ func (b *builder) nodeGroups() ([]string, error) {
 	var ids []string
 	for _, n := range b.Nodes {
 		// A terminated instance has lost its groups, and must not stand in the others' way.
-		if _, keep := instanceState(b.Around.Instances[n.InstanceID]); keep {
+		if _, keep := instanceState(b.Shared.Instances[n.InstanceID]); keep {
 			ids = append(ids, n.InstanceID)
 		}
 	}
-	return vpc.NodeGroups(b.Around, ids)
+	return vpc.NodeGroups(b.Shared, ids)
 }
 
-// loadBalancerAttributes are the attributes that are kept as the Service asks, whoever changes them.
+// loadBalancerAttributes returns the attributes that are restored whenever another client changes them.
 func loadBalancerAttributes(o annotation.Options) map[string]string {
 	attributes := map[string]string{attributeCrossZone: fmt.Sprint(o.CrossZone), attributeLogs: fmt.Sprint(o.AccessLog.Enabled)}
 	if o.AccessLog.Enabled {
@@ -246,7 +247,7 @@ func (b *builder) byCIDR(d Desired) vpc.ByCIDR {
 	slices.Sort(rules.Health)
 	rules.Health = slices.Compact(rules.Health)
 	for _, z := range d.Zones {
-		for _, s := range b.Around.Subnets {
+		for _, s := range b.Shared.Subnets {
 			if s.ID != z.Subnet {
 				continue
 			}

@@ -33,7 +33,7 @@ const (
 	addressIPv6    = string(types.TargetGroupIpAddressTypeEnumIpv6)
 )
 
-// Health checks where the Service says nothing. They are what load balancers of today's clusters
+// Health checks where the Service sets nothing. They are what load balancers of today's clusters
 // have: another interval would replace every target group.
 const (
 	clusterInterval, clusterThreshold = 30 * time.Second, 3
@@ -106,7 +106,7 @@ func (b *builder) targetGroup(l WantedListener, p intent.Port) WantedGroup {
 	}
 	g.Targets = b.targets(g)
 	g.Name = names.TargetGroupName(names.TargetGroup{
-		ClusterID: b.Around.Cluster.ID, Service: tags.Service(b.Key), Port: l.Port, NodePort: g.Port, Protocol: g.Protocol, TargetType: g.TargetType,
+		ClusterID: b.Shared.Cluster.ID, Service: tags.Service(b.Key), Port: l.Port, NodePort: g.Port, Protocol: g.Protocol, TargetType: g.TargetType,
 		HealthProtocol: g.Health.Protocol, HealthInterval: g.Health.Interval, Variant: variant,
 	})
 	if l.Protocol == protocolUDP && g.Health.Protocol == protocolTCP && g.Health.Port == annotation.TrafficPort {
@@ -166,7 +166,7 @@ func (b *builder) checkHealth(h HealthCheck) {
 	}
 }
 
-// reported says whether there is a problem with a key already: every listener has the same health check.
+// reported reports whether there is a problem with a key already: every listener has the same health check.
 func (b *builder) reported(key string) bool {
 	if b.seen == nil {
 		b.seen = map[string]bool{}
@@ -182,9 +182,9 @@ func seconds(d time.Duration) int32 { return int32(d / time.Second) } //nolint:g
 func (b *builder) targets(g WantedGroup) []WantedTarget {
 	var out []WantedTarget
 	for _, node := range b.Nodes {
-		instance, ok := b.Around.Instances[node.InstanceID]
+		instance, ok := b.Shared.Instances[node.InstanceID]
 		if !ok {
-			continue // gone, or in another VPC
+			continue // it does not exist, or is in another VPC
 		}
 		can, keep := instanceState(instance)
 		if !keep {

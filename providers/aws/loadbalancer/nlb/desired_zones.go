@@ -13,7 +13,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/vpc"
 )
 
-// addressed says whether the user chose addresses.
+// addressed reports whether the user chose addresses.
 func (b *builder) addressed() bool {
 	o := b.Options
 	return len(o.Allocations)+len(o.PrivateIPv4)+len(o.IPv6) > 0
@@ -26,7 +26,7 @@ func (b *builder) zones() ([]Zone, error) {
 	if o.Internal {
 		request.Scheme = intent.Internal
 	}
-	subnets, err := vpc.Select(b.Around, request)
+	subnets, err := vpc.Select(b.Shared, request)
 	if err != nil {
 		return nil, err
 	}
@@ -84,7 +84,7 @@ func (b *builder) match(key string, values []string, subnets []vpc.Subnet, give 
 	}
 }
 
-// dualStack says whether the load balancer gets both families. A Service that merely has IPv6 beside
+// dualStack reports whether the load balancer gets both families. A Service that merely has IPv6 beside
 // IPv4 goes without where the VPC, or its own source ranges, don't allow it.
 func (b *builder) dualStack(subnets []vpc.Subnet) bool {
 	families := b.Service.Families
@@ -110,7 +110,7 @@ func (b *builder) noDualStack(subnets []vpc.Subnet) string {
 		}
 	}
 	// A packet of the other family reaches nodes under the load balancer's address, so no rule on
-	// nodes could tell who sent it.
+	// nodes could identify its sender.
 	if len(b.Service.SourceRanges) > 0 && !b.settings.Managed {
 		return "without security groups of its own it could not restrict who connects over both families: set NLBSecurityGroupMode=Managed in the cloud configuration"
 	}

@@ -87,7 +87,7 @@ func (d *differ) ensure() error {
 	return nil
 }
 
-// warnUnserved tells of nodes in zones where the load balancer will have no subnet.
+// warnUnserved warns about nodes in zones where the load balancer will have no subnet.
 func (d *differ) warnUnserved() {
 	zones := d.want.Zones
 	if b := d.have.Balancer; b != nil && !d.replaces(*b) {
@@ -102,8 +102,8 @@ func (d *differ) warnUnserved() {
 	}
 }
 
-// remove plans the deletion of everything of ours. What another cluster has marked is as good as
-// not there: it must keep neither the Service from going nor be touched.
+// remove plans the deletion of everything of ours. Objects of another cluster are ignored: they must
+// not block the deletion of the Service, and they stay as they are.
 func (d *differ) remove() {
 	var after []plan.Ref
 	var attached []string
@@ -125,7 +125,7 @@ func (d *differ) remove() {
 	d.removeRules(attached, after)
 }
 
-// keepGroup says whether a target group stays when the Service goes: it is used by a load balancer
+// keepGroup reports whether a target group stays when the Service goes: it is used by a load balancer
 // that is not ours, or another cluster's.
 func (d *differ) keepGroup(g TargetGroup) bool {
 	if len(g.Balancers) > 1 || g.Tags != nil && tags.Foreign(g.Tags, d.cloud.options.Cluster.ID, d.key) != "" {
@@ -138,7 +138,7 @@ func (d *differ) keepGroup(g TargetGroup) bool {
 	return b == nil || tags.Foreign(b.Tags, d.cloud.options.Cluster.ID, d.key) != "" || g.Balancers[0] != b.ARN
 }
 
-// adopted says whether an earlier manager made the load balancer: ours bear the cluster's UID.
+// adopted reports whether an earlier manager made the load balancer: ours bear the cluster's UID.
 func (d *differ) adopted() bool {
 	return d.have.Balancer != nil && d.have.Balancer.Tags[names.ClusterUIDTag] == ""
 }
@@ -265,7 +265,8 @@ func refuseForeign(key lbcommon.Key, b Balancer, owner string) error {
 		Err: fmt.Errorf("the load balancer %s belongs to %s and is left alone: give each cluster an ID of its own, or delete that load balancer", b.Name, owner)}
 }
 
-// wrote books a mutation: what it changed, or, when it failed, that nobody knows how far it got. It returns err.
+// wrote notes the outcome of a write in the snapshot: what it changed, or, if it failed, that its outcome
+// is uncertain. It returns err.
 func (d *differ) wrote(err error, change func(*Store)) error {
 	if err != nil {
 		d.cloud.store.markUncertain(d.key)

@@ -79,7 +79,7 @@ func (d *differ) listenerOn(port int32) (Listener, bool) {
 	return Listener{}, false
 }
 
-// replaced says whether a listener must make room for another on its port. TCP and TLS change into
+// replaced reports whether a listener must make room for another on its port. TCP and TLS change into
 // each other in place; to and from UDP they don't.
 func replaced(have Listener, want WantedListener) bool {
 	stream := func(protocol string) bool { return protocol == protocolTCP || protocol == protocolTLS }
@@ -267,7 +267,7 @@ func (d *differ) modifyListener(ctx context.Context, have Listener, in *elbv2.Mo
 }
 
 // surplusGroups plans what becomes of target groups that are not wanted. Those that a listener
-// leaves are retired; those whose listener goes, and those that nobody uses, are deleted. One whose
+// leaves are retired; those with a deleted listener, and those that no listener uses, are deleted. One whose
 // connections are still finishing has time.
 func (d *differ) surplusGroups(deletions []plan.Change, moved map[string][]plan.Ref) {
 	for _, g := range d.have.TargetGroups {
@@ -292,7 +292,7 @@ func (d *differ) surplusGroups(deletions []plan.Change, moved map[string][]plan.
 	}
 }
 
-// foreignGroup says whether a target group is somebody else's, such as one that a person attached.
+// foreignGroup reports whether a target group has another owner, such as one that a person attached.
 func (d *differ) foreignGroup(g TargetGroup) bool {
 	return g.Tags != nil && d.keepGroup(g)
 }

@@ -20,7 +20,7 @@ type move struct {
 	old string
 }
 
-// moved says whether a listener sends to a target group alone, but for others that only finish
+// moved reports whether a listener sends to a target group alone, but for others that only finish
 // their connections.
 func (d *differ) moved(forwards []Forward, group string) bool {
 	there := false

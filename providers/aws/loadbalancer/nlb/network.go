@@ -29,7 +29,7 @@ const (
 	kindCertificate = "certificates"
 )
 
-// Settings are what the configuration says about network load balancers.
+// Settings are the configuration of network load balancers.
 type Settings struct {
 	// Managed gives every new load balancer a security group of its own (NLBSecurityGroupMode).
 	Managed bool
@@ -44,9 +44,9 @@ type Options struct {
 	API api.ELBV2
 	// Groups are the security groups of the VPC.
 	Groups *vpc.GroupStore
-	// Instances tells which instances run, when AWS refuses targets. It may be nil.
+	// Instances shows which instances run, when AWS refuses targets. It may be nil.
 	Instances vpc.InstanceSource
-	// VPC is the ID of the cluster's VPC: objects of others are not looked at.
+	// VPC is the ID of the cluster's VPC: objects in other VPCs are ignored.
 	VPC      string
 	Cluster  vpc.Cluster
 	Settings Settings
@@ -134,7 +134,7 @@ type TargetGroup struct {
 	Attributes, Tags map[string]string
 }
 
-// draining says whether targets that were removed still finish their connections.
+// draining reports whether targets that were removed still finish their connections.
 func (g TargetGroup) draining() bool {
 	for _, state := range g.Targets {
 		if state == types.TargetHealthStateEnumDraining {
@@ -154,8 +154,8 @@ func (g TargetGroup) active() (n int) {
 	return n
 }
 
-// Observed is what exists of one Service's network load balancer. It is shared between readers:
-// nobody changes what it points to.
+// Observed is what exists of one Service's network load balancer. It is shared between readers, who
+// must not modify what it points to.
 type Observed struct {
 	// Balancer is nil if there is none.
 	Balancer *Balancer
@@ -163,7 +163,7 @@ type Observed struct {
 	Listeners  []Listener
 	Attributes map[string]string
 	// TargetGroups are those that the load balancer forwards to, and those that bear the
-	// Service's tag and nobody forwards to. By name in ascending order.
+	// Service's tag and that no load balancer uses. By name in ascending order.
 	TargetGroups []TargetGroup
 	// Groups are the cluster's security groups.
 	Groups vpc.Groups
@@ -204,10 +204,10 @@ func nameInARN(arn string) string {
 }
 
 const (
-	// healthPoll is the pause between two looks at targets that are being probed. Probes take 5 s at the least.
+	// healthPoll is the pause between two reads of the health of targets. Probes take 5 s at the least.
 	healthPoll = 5 * time.Second
 	// healthWait bounds how long a new target group may take to become healthy before it is used
 	// anyway. AWS takes up to 3 minutes to begin with a target. Longer waits would leave the Service
-	// on node ports that nobody listens on any more.
+	// on node ports that are closed by now.
 	healthWait = 3 * time.Minute
 )

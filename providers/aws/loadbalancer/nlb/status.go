@@ -22,8 +22,8 @@ func Status(have Observed) *v1.LoadBalancerStatus {
 	return status
 }
 
-// Failure says of a load balancer that AWS could not set up what to do about it, and "" of any other:
-// one that is being provisioned gets there, and one that is impaired still serves.
+// Failure returns why a load balancer never gets an address, and how to fix it. It is empty for one that
+// is being provisioned, or is impaired and still serves.
 func Failure(have Observed) string {
 	b := have.Balancer
 	if b == nil || b.State != string(types.LoadBalancerStateEnumFailed) {

@@ -30,8 +30,8 @@ type tagChange struct {
 }
 
 // tags plans the tags of what exists: objects that need the same share a call, and the load
-// balancer comes last. So its tags tell, without reading those of its listeners and target groups,
-// that all of them were brought in line.
+// balancer comes last. So its tags prove, without reading those of its listeners and target groups,
+// that all of them are up to date.
 func (d *differ) tags(after []plan.Ref) {
 	b := d.have.Balancer
 	if b == nil {

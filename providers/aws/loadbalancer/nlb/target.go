@@ -47,7 +47,7 @@ func (d *differ) targetsUpdate(g groupRef, have TargetGroup, want WantedGroup, a
 			}
 			err = d.register(ctx, arn, join)
 			if cloudapi.Is(err, cloudapi.Quota) && len(leave) > 0 {
-				// There is no room for both at once. Removing first leaves fewer nodes for a moment, as nobody else can help.
+				// There is no room for both at once. Removing first leaves fewer nodes for a moment.
 				if err := d.deregister(ctx, arn, leave); err != nil {
 					return err
 				}
@@ -121,7 +121,7 @@ func (d *differ) registerSome(ctx context.Context, arn string, targets []Target)
 	return append(refused, more...), err
 }
 
-// splitStopped separates the targets whose instances do not run, as EC2 says now. Without an answer all count
+// splitStopped separates the targets whose instances do not run, as EC2 shows them now. Without an answer all count
 // as running.
 func (d *differ) splitStopped(ctx context.Context, targets []Target) (stopped, running []Target) {
 	if d.cloud.options.Instances == nil {
@@ -175,7 +175,7 @@ func (d *differ) wroteTargets(err error, arn string, targets []Target, state typ
 	return d.wrote(err, func(s *Store) { s.updateTargets(arn, targets, state) })
 }
 
-// adviseTargets says what to do when there are too many targets.
+// adviseTargets adds to an error what to do about too many targets.
 func adviseTargets(err error) error {
 	if !cloudapi.Is(err, cloudapi.Quota) {
 		return err

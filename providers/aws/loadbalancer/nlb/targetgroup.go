@@ -183,7 +183,7 @@ func healthFields(have, want HealthCheck) plan.Fields {
 	return f
 }
 
-// groupDelete deletes a target group that nobody forwards to any more.
+// groupDelete deletes a target group that no listener uses any more.
 func (d *differ) groupDelete(have TargetGroup, after []plan.Ref, reason string) plan.Change {
 	return plan.Change{
 		Ref: plan.Ref{Kind: kindTargetGroup, Name: have.Name, Action: plan.Delete}, After: slices.Clone(after), Reason: reason,
@@ -206,7 +206,7 @@ const releaseTime = 15 * time.Second
 
 // groupRetire takes a target group out of service after its listener has moved to another one: its
 // connections may finish, and then it is deleted. What AWS still lets finish is left to a later
-// reconcile, so that nobody waits for it; the audit comes by for certain.
+// reconcile, so that no worker waits for it; the audit is the latest one.
 func (d *differ) groupRetire(have TargetGroup, after []plan.Ref) plan.Change {
 	return plan.Change{
 		Ref: plan.Ref{Kind: kindTargetGroup, Name: have.Name, Action: plan.Delete}, After: slices.Clone(after),

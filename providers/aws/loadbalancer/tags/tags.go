@@ -1,5 +1,5 @@
-// Package tags says which tags the objects of a Service's load balancer have, whose an object is by
-// its tags, and how tags become what they should be without touching anybody else's.
+// Package tags computes the tags of the objects of a Service's load balancer, the owner of an object by
+// its tags, and the changes of tags that leave those of other owners alone.
 package tags
 
 import (
@@ -19,7 +19,7 @@ import (
 
 // ExtraTag lists which tags came from the Service: 6 digits of a hash of each key, joined by dots,
 // because the values of tags of load balancers may contain few characters and at most 256 of them.
-// It is what lets a tag be removed when it leaves the Service, while one that somebody added by
+// It is what lets a tag be removed when it leaves the Service, while one that a person added by
 // hand stays. The key and its form can never change.
 const ExtraTag = "unified-ccm.io/extra-tags"
 
@@ -38,7 +38,7 @@ func Service(key lbcommon.Key) types.NamespacedName {
 }
 
 // Wanted are the tags of every object of a Service's load balancer: the cluster's, and those that
-// the Service asks for, where they don't collide. With legacy the tag of earlier days is among them.
+// the Service sets, where they don't collide. With legacy the tag of earlier managers is among them.
 func Wanted(clusterID string, legacy bool, key lbcommon.Key, extra map[string]string) map[string]string {
 	tags := maps.Clone(extra)
 	if tags == nil {
@@ -105,13 +105,13 @@ func Diff(have, want map[string]string) (set map[string]string, remove []string)
 	return set, remove
 }
 
-// Foreign says whose an object is, and "" if it is the cluster's. An object without any cluster's
+// Foreign returns the owner of an object, "" if it is the cluster's. An object without any cluster's
 // tag is ours if it names the Service, as objects of earlier managers do.
 func Foreign(have map[string]string, clusterID string, key lbcommon.Key) string {
 	uid := have[names.ClusterUIDTag]
 	switch {
 	case uid != "" && key.ClusterUID != "" && uid != key.ClusterUID:
-		return fmt.Sprintf("another cluster with the ID %q, whose namespace kube-system has the UID %s", clusterID, uid)
+		return fmt.Sprintf("another cluster with the ID %q, with a namespace kube-system of UID %s", clusterID, uid)
 	case names.HasCluster(have, clusterID):
 		return ""
 	case names.HasAnyCluster(have):
@@ -121,11 +121,11 @@ func Foreign(have map[string]string, clusterID string, key lbcommon.Key) string 
 	case have[names.ServiceTag] == names.ServiceTagValue(Service(key)):
 		return ""
 	default:
-		return "nobody that its tags name"
+		return "an owner that its tags do not name"
 	}
 }
 
-// IsFor says whether tags mark an object as made for the Service in the cluster.
+// IsFor reports whether tags mark an object as made for the Service in the cluster.
 func IsFor(have map[string]string, clusterID string, key lbcommon.Key) bool {
 	return have[names.ServiceTag] == names.ServiceTagValue(Service(key)) && names.HasCluster(have, clusterID)
 }
@@ -151,8 +151,8 @@ func list(extra map[string]string) string {
 	return strings.Join(hashes[:min(len(hashes), maxListed)], ".")
 }
 
-// ours says whether a key is listed as having come from the Service. Marks never are, whatever
-// somebody has written into the list.
+// ours reports whether a key is listed as having come from the Service. Marks never are, whatever
+// the list contains.
 func ours(key, listed string) bool {
 	if listed == "" || strings.HasPrefix(key, ownPrefix) || strings.HasPrefix(key, names.ClusterTagPrefix) || key == names.ServiceTag {
 		return false

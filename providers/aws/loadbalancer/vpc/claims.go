@@ -10,7 +10,7 @@ import (
 // group, with one description: if two load balancers are probed at the same port, the rule bears
 // the name of the first. When that one goes, the rule has to be written again for the other.
 //
-// A manager that has just started knows the claims of the Services that it has looked at. Those of
+// A manager that has just started knows the claims of the Services that it has reconciled. Those of
 // the others are made good when it gets to them, moments later.
 type claims struct {
 	mu sync.Mutex

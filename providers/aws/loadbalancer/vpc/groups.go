@@ -41,7 +41,7 @@ func (g Group) String() string {
 	return g.ID + " (" + g.Name + ")"
 }
 
-// Groups are security groups of the VPC at one time. Nobody changes what they hold.
+// Groups are security groups of the VPC at one time. Readers must not modify what they hold.
 type Groups struct {
 	cluster Cluster
 	byID    map[string]Group
@@ -64,24 +64,24 @@ func (g Groups) Named(name string) (Group, bool) {
 }
 
 // All returns every group that was read, by ID in ascending order: those with the cluster's tag,
-// and those that were asked for.
+// and those that were needed.
 func (g Groups) All() []Group {
 	return slices.SortedFunc(maps.Values(g.byID), func(a, b Group) int { return cmp.Compare(a.ID, b.ID) })
 }
 
-// Tagged says whether a group has the cluster's tag.
+// Tagged reports whether a group has the cluster's tag.
 func (g Groups) Tagged(id string) bool {
 	group, ok := g.byID[id]
 	return ok && g.cluster.has(group.Tags)
 }
 
-// Owned says whether a group was made for the cluster alone.
+// Owned reports whether a group was made for the cluster alone.
 func (g Groups) Owned(id string) bool {
 	group, ok := g.byID[id]
 	return ok && names.OwnedByCluster(group.Tags, g.cluster.ID)
 }
 
-// GroupQuery says which groups are needed beside those with the cluster's tag.
+// GroupQuery selects the groups that are needed beside those with the cluster's tag.
 type GroupQuery struct {
 	// IDs that are needed. Those that do not exist are missing from the answer.
 	IDs []string

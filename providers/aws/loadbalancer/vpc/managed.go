@@ -70,7 +70,7 @@ func (s *GroupStore) ManagedGroupChanges(have Groups, want ManagedGroup, after [
 
 func refuseGroup(group Group) error {
 	return &cloudapi.Error{Class: cloudapi.Invalid, Operation: "security group " + group.Name,
-		Err: fmt.Errorf("%s has the tag of another cluster and is left alone: delete it if that cluster is gone", group)}
+		Err: fmt.Errorf("%s has the tag of another cluster and is left alone: delete it if that cluster no longer exists", group)}
 }
 
 func (s *GroupStore) groupCreate(want ManagedGroup, after []plan.Ref) plan.Change {
@@ -88,8 +88,8 @@ func (s *GroupStore) groupCreate(want ManagedGroup, after []plan.Ref) plan.Chang
 	}
 }
 
-// create makes a group. One of that name that is not another cluster's was made by an earlier call
-// whose reply was lost.
+// create makes a group. One of that name that is not another cluster's was created by an earlier call,
+// and its reply was lost.
 func (s *GroupStore) create(ctx context.Context, want ManagedGroup) (string, error) {
 	out, err := s.options.API.CreateSecurityGroup(ctx, &ec2.CreateSecurityGroupInput{
 		GroupName: &want.Name, Description: &want.Description, VpcId: &s.options.VPC,
@@ -105,7 +105,7 @@ func (s *GroupStore) create(ctx context.Context, want ManagedGroup) (string, err
 		return "", err
 	}
 	if readErr := s.readNamed(ctx, want.Name); readErr != nil {
-		return "", fmt.Errorf("%w; looking at it failed: %w", err, readErr)
+		return "", fmt.Errorf("%w; reading it failed: %w", err, readErr)
 	}
 	found := s.groups.Lookup(want.Name)
 	switch {
@@ -117,10 +117,10 @@ func (s *GroupStore) create(ctx context.Context, want ManagedGroup) (string, err
 	return found[0].ID, nil
 }
 
-// groupTags plans the tags that are missing or differ, and those that the Service no longer asks for.
+// groupTags plans the tags that are missing or differ, and those that the Service no longer sets.
 func (s *GroupStore) groupTags(group Group, want ManagedGroup, after []plan.Ref) []plan.Change {
-	set, gone := tags.Diff(group.Tags, want.Tags)
-	if len(gone) == 0 && onlyMarks(group.Tags, set) {
+	set, surplus := tags.Diff(group.Tags, want.Tags)
+	if len(surplus) == 0 && onlyMarks(group.Tags, set) {
 		return nil
 	}
 	var changes []plan.Change
@@ -132,18 +132,18 @@ func (s *GroupStore) groupTags(group Group, want ManagedGroup, after []plan.Ref)
 			Do:     func(ctx context.Context, _ *plan.Handles) error { return s.tag(ctx, group.ID, set) },
 		})
 	}
-	if len(gone) > 0 {
+	if len(surplus) > 0 {
 		changes = append(changes, plan.Change{
 			Ref:    plan.Ref{Kind: kindGroupTags, Name: want.Name, Action: plan.Delete},
-			Fields: []plan.Field{{Name: "tags", Before: strings.Join(gone, ", ")}},
+			Fields: []plan.Field{{Name: "tags", Before: strings.Join(surplus, ", ")}},
 			After:  slices.Clone(after),
-			Do:     func(ctx context.Context, _ *plan.Handles) error { return s.untag(ctx, group.ID, gone) },
+			Do:     func(ctx context.Context, _ *plan.Handles) error { return s.untag(ctx, group.ID, surplus) },
 		})
 	}
 	return changes
 }
 
-// onlyMarks says whether nothing is missing but what earlier managers have never put on a security
+// onlyMarks reports whether nothing is missing but what earlier managers have never put on a security
 // group. It is added together with the next change.
 func onlyMarks(have, set map[string]string) bool {
 	for key := range set {
@@ -182,7 +182,7 @@ func (s *GroupStore) groupRevoke(group Group, rules []Rule, reason string, after
 
 // GroupDeleteChanges plans the deletion of a group that belongs to the cluster, after the rules of
 // other groups that refer to it. While something still uses the group, the deletion fails with an
-// error of class Conflict that says when to come back: no worker waits for it.
+// error of class Conflict that says when to retry: no worker waits for it.
 func (s *GroupStore) GroupDeleteChanges(have Groups, group Group, after []plan.Ref) []plan.Change {
 	var changes []plan.Change
 	last := slices.Clone(after)
@@ -251,7 +251,7 @@ func (s *GroupStore) delete(ctx context.Context, group Group) error {
 	return err
 }
 
-// releasePause says when to ask again for a group that is still in use.
+// releasePause returns the pause before the next attempt to delete a group that is still in use.
 func (s *GroupStore) releasePause(id string) time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()

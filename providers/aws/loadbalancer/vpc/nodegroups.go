@@ -18,7 +18,7 @@ const instancesShown = 3
 
 // NodeGroups returns the security groups, sorted, in which rules let a load balancer reach these
 // instances: of each instance all groups with the cluster's tag, or else its only group. Instances
-// that are not in the surroundings are left out. The error holds intent.Problems.
+// that are not in the shared state are left out. The error holds intent.Problems.
 func NodeGroups(s SharedState, instanceIDs []string) ([]string, error) {
 	set := map[string]bool{}
 	unclear := map[string][]string{} // instances by why their group is not clear

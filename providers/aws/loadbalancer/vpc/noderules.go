@@ -60,7 +60,7 @@ func (b ByCIDR) Rules() []Rule {
 	return without(rules, nil)
 }
 
-// open says whether everyone of a family may connect by TCP to the very ports that are probed.
+// open reports whether everyone of a family may connect by TCP to the very ports that are probed.
 func (b ByCIDR) open(v4 bool) bool {
 	sources := slices.DeleteFunc(slices.Clone(b.Sources), func(p netip.Prefix) bool { return p.Addr().Is4() != v4 })
 	if len(sources) != 1 || sources[0].Bits() != 0 {
@@ -103,7 +103,7 @@ func (r GroupRef) Resolve(ids *plan.Handles) (string, error) {
 // NodeRules are the rules on the security groups of nodes that belong to one load balancer.
 type NodeRules struct {
 	// LoadBalancer is its name. Rules with its description on any group that is known are its own,
-	// and nobody else's are touched.
+	// and no other rules are changed.
 	LoadBalancer string
 	// Groups are those of the nodes. None means that no rule is wanted anywhere.
 	Groups []string
@@ -114,7 +114,7 @@ type NodeRules struct {
 	From *GroupRef
 	// FromDescription describes that rule.
 	FromDescription string
-	// NotFrom are IDs of groups of the load balancer, From among them where nobody else uses it:
+	// NotFrom are IDs of groups of the load balancer, From among them where no other load balancer uses it:
 	// rules that let all their traffic in are the load balancer's own too.
 	NotFrom []string
 	// RevokeAfter are changes that rules are removed after, beside those that add some.
@@ -130,11 +130,11 @@ func fromRule(groupID, description string) Rule {
 type ruleDiff struct {
 	group             Group
 	authorize, revoke []Rule
-	// from says that the rule of NodeRules.From is missing.
+	// from is set if the rule of NodeRules.From is missing.
 	from bool
 }
 
-// Satisfied says whether the groups have the rules already.
+// Satisfied reports whether the groups have the rules already.
 func (n NodeRules) Satisfied(have Groups) bool { return len(n.diff(have)) == 0 }
 
 // diff compares the rules with what the groups have.
@@ -174,7 +174,7 @@ func (n NodeRules) own(rules []Rule) []Rule {
 	return own
 }
 
-// unusedMTU returns the rules for path MTU discovery that nobody needs any more once some rules are
+// unusedMTU returns the rules for path MTU discovery that no load balancer needs any more once some rules are
 // revoked: all load balancers share them, so each source counts the rules of clients that remain.
 func unusedMTU(have, revoked, desired []Rule) []Rule {
 	leaving := map[netip.Prefix]bool{}
@@ -253,7 +253,7 @@ func (s *GroupStore) nodeRevoke(loadBalancer string, d ruleDiff, after []plan.Re
 		Membership: true,
 		Do: func(ctx context.Context, _ *plan.Handles) error {
 			// One after the other: of two load balancers that leave at once, the second one sees
-			// that nobody needs their shared rules any more.
+			// that their shared rules are not needed any more.
 			release, err := s.removals.Lock(ctx, d.group.ID)
 			if err != nil {
 				return err

@@ -20,7 +20,7 @@ const (
 	ProtocolAll    = "-1"
 )
 
-// noPort is what stands for the ports of a rule whose protocol has none.
+// noPort stands for the ports of a rule whose protocol has none.
 const noPort = -1
 
 // Rule is one ingress rule of a security group: one source. Exactly one of CIDR, SourceGroup and

@@ -10,10 +10,10 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
 )
 
-// subnetIDPrefix tells the ID of a subnet from a name.
+// subnetIDPrefix distinguishes the ID of a subnet from a name.
 const subnetIDPrefix = "subnet-"
 
-// Request says for what subnets are selected.
+// Request describes the load balancer that subnets are selected for.
 type Request struct {
 	Scheme intent.Scheme
 	// IDsOrNames are the subnets that the user lists, as written; nil selects by tags.
@@ -124,7 +124,7 @@ func candidates(s SharedState) []Subnet {
 	return slices.DeleteFunc(slices.Clone(s.Subnets), func(subnet Subnet) bool { return subnet.ID != s.FallbackSubnet })
 }
 
-// better says whether a subnet goes before another one of its zone: the one with the role, then
+// better reports whether a subnet goes before another one of its zone: the one with the role, then
 // the one marked for the cluster, then the one with the smaller ID.
 func better(a, b Subnet, scheme intent.Scheme) bool {
 	role := func(s Subnet) bool {
@@ -147,7 +147,7 @@ func compareBool(a, b bool) int {
 	}
 }
 
-// noSubnet says why none of the VPC's subnets will do, and what to do about it.
+// noSubnet explains why none of the VPC's subnets will do, and what to do about it.
 func noSubnet(s SharedState, r Request) string {
 	wanted := "a subnet"
 	if r.Scheme != intent.Internal {

@@ -36,13 +36,13 @@ type Subnet struct {
 	// CIDR4 is not valid for a subnet that has only IPv6.
 	CIDR4 netip.Prefix
 	CIDR6 []netip.Prefix
-	// Public says that its route table leads to an internet gateway.
+	// Public is set if its route table leads to an internet gateway.
 	Public bool
 	// Name is the value of the tag Name.
 	Name string
-	// ClusterTagged says that it is marked for this cluster, ForeignTagged for others only.
+	// ClusterTagged is set if it is marked for this cluster, ForeignTagged if for others only.
 	ClusterTagged, ForeignTagged bool
-	// RoleELB and RoleInternal say that it is marked for public and for internal load balancers.
+	// RoleELB and RoleInternal are set if it is marked for public and for internal load balancers.
 	RoleELB, RoleInternal bool
 	// ZoneType is "availability-zone", "local-zone" and so on; "" where it is not known.
 	ZoneType string
@@ -102,8 +102,8 @@ func (r *Reader) listSubnets(ctx context.Context) ([]ec2types.Subnet, error) {
 	return subnets, nil
 }
 
-// publicSubnets says of which subnets the route table, their own or the VPC's main one, has a
-// route through an internet gateway.
+// publicSubnets returns a function that reports whether the route table of a subnet, its own or the VPC's
+// main one, has a route through an internet gateway.
 func (r *Reader) publicSubnets(ctx context.Context) (func(subnetID string) bool, error) {
 	pages := ec2.NewDescribeRouteTablesPaginator(r.options.API, &ec2.DescribeRouteTablesInput{
 		Filters: []ec2types.Filter{inVPC(r.options.VPC)}, MaxResults: aws.Int32(routeTablePage),
@@ -131,7 +131,7 @@ func (r *Reader) publicSubnets(ctx context.Context) (func(subnetID string) bool,
 	}, nil
 }
 
-// zoneTypes returns the types of zones by name, and reads them anew where a subnet is in an unknown one.
+// zoneTypes returns the types of zones by name, and reads them again where a subnet is in an unknown one.
 func (r *Reader) zoneTypes(ctx context.Context, subnets []ec2types.Subnet, started time.Time) (map[string]string, error) {
 	types, err := r.zones.Get(ctx)
 	if err != nil {

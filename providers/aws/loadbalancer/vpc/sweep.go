@@ -7,11 +7,11 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/aws/names"
 )
 
-// Traces are how rules of one load balancer are known on groups that nobody has asked for.
+// Traces are how rules of one load balancer are known on groups that no query has needed.
 type Traces struct {
 	// LoadBalancer is its name, which is part of the descriptions of its rules by address.
 	LoadBalancer string
-	// Groups are the IDs of its security groups, all of whose traffic nodes let in.
+	// Groups are the IDs of its security groups, from which nodes let in all traffic.
 	Groups []string
 }
 

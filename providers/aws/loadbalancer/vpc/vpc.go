@@ -25,15 +25,15 @@ type InstanceSource interface {
 
 // Cluster is how the cluster's objects are marked.
 type Cluster struct {
-	// ID is the cluster's ID in tags. Legacy says that the tag of earlier days is written too.
+	// ID is the cluster's ID in tags. Legacy is set if the tag of earlier managers is written too.
 	ID     string
 	Legacy bool
 }
 
-// has says whether tags mark an object as the cluster's own or as shared with it.
+// has reports whether tags mark an object as the cluster's own or as shared with it.
 func (c Cluster) has(tags map[string]string) bool { return names.HasCluster(tags, c.ID) }
 
-// Foreign says whether tags mark an object as another cluster's and not as this one's.
+// Foreign reports whether tags mark an object as another cluster's and not as this one's.
 func (c Cluster) Foreign(tags map[string]string) bool {
 	if c.has(tags) {
 		return false
@@ -58,7 +58,7 @@ type Options struct {
 
 const (
 	// subnetsAge is how old shared lists may be. It only has to span a burst, such as a restart
-	// that looks at every Service within seconds; beyond that it is how long a change made by
+	// that reconciles every Service within seconds; beyond that it is how long a change made by
 	// hand may stay unnoticed by a reconcile that happens anyway.
 	subnetsAge = 30 * time.Second
 	// groupsAge is the same for security groups. Our own writes keep their snapshot true meanwhile.
@@ -66,7 +66,7 @@ const (
 	// zonesAge: the type of a zone never changes, and a region gets a new one about once in its
 	// life; a zone that is not known is looked up at once.
 	zonesAge = 24 * time.Hour
-	// readsAtOnce bounds the reads that one look at the VPC makes side by side.
+	// readsAtOnce bounds the parallel reads of one SharedState.
 	readsAtOnce = 4
 )
 
@@ -90,7 +90,7 @@ func NewReader(o Options) *Reader {
 // Groups is the store of security groups.
 func (r *Reader) Groups() *GroupStore { return r.groups }
 
-// SharedState are what Services share of the VPC and do not own. Nobody changes what they hold.
+// SharedState are what Services share of the VPC and do not own. Readers must not modify what they hold.
 type SharedState struct {
 	VPC     string
 	Cluster Cluster
@@ -98,7 +98,7 @@ type SharedState struct {
 	Subnets []Subnet
 	// FallbackSubnet is used where no subnet qualifies by its tags; "" for none.
 	FallbackSubnet string
-	// Instances that were asked for and exist, by ID.
+	// Instances that were needed and exist, by ID.
 	Instances map[string]ec2types.Instance
 	// Groups are the cluster's security groups, and those of the Instances.
 	Groups Groups

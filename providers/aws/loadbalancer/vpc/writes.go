@@ -45,10 +45,10 @@ func (s *GroupStore) authorize(ctx context.Context, groupID string, rules []Rule
 		err = s.authorizeOnce(ctx, groupID, rules)
 	}
 	if cloudapi.Is(err, cloudapi.AlreadyExists) {
-		// One of them exists, so EC2 has added none: an earlier reply was lost, or somebody was faster.
+		// One of them exists, so EC2 has added none: an earlier reply was lost, or another client was faster.
 		group, readErr := s.read(ctx, groupID)
 		if readErr != nil {
-			return fmt.Errorf("%w; looking at the group failed: %w", err, readErr)
+			return fmt.Errorf("%w; reading the group failed: %w", err, readErr)
 		}
 		missing := without(rules, group.Rules)
 		if len(missing) == 0 {
@@ -75,7 +75,7 @@ func (s *GroupStore) authorizeOnce(ctx context.Context, groupID string, rules []
 	return nil
 }
 
-// advise says what to do about a group that is full.
+// advise adds to an error what to do about a group that is full.
 func advise(err error, groupID string) error {
 	if !cloudapi.Is(err, cloudapi.Quota) {
 		return err
@@ -84,7 +84,7 @@ func advise(err error, groupID string) error {
 		"or set NLBSecurityGroupMode=Managed, with which a network load balancer needs one rule: %w", groupID, err)
 }
 
-// revoke removes rules of a group in one call. Rules that are gone already are as good as removed.
+// revoke removes rules of a group in one call. Rules that do not exist are as good as removed.
 func (s *GroupStore) revoke(ctx context.Context, groupID string, rules []Rule) error {
 	if len(rules) == 0 {
 		return nil
@@ -93,7 +93,7 @@ func (s *GroupStore) revoke(ctx context.Context, groupID string, rules []Rule) e
 	if awserr.Is(err, codeNoSuchRule) {
 		group, readErr := s.read(ctx, groupID)
 		if readErr != nil {
-			return fmt.Errorf("%w; looking at the group failed: %w", err, readErr)
+			return fmt.Errorf("%w; reading the group failed: %w", err, readErr)
 		}
 		left := among(rules, group.Rules)
 		if len(left) == 0 {

@@ -8,7 +8,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 )
 
-// ZonesOf returns the zones of the instances that are in the surroundings, sorted.
+// ZonesOf returns the zones of the instances in the shared state, sorted.
 func (s SharedState) ZonesOf(instanceIDs []string) []string {
 	var zones []string
 	for _, id := range instanceIDs {
