@@ -63,15 +63,18 @@ func (c *Cloud) inventory(ctx context.Context, request lbcommon.Request[Desired]
 		return Observed{}, err
 	}
 	groups.Find(traces(key, have))
-	if have, err = made.listed(ctx, key); err != nil || fresh == lbcommon.Cached { // the same, with the groups that were found
+	// the same, with the groups that were found
+	if have, err = made.listed(ctx, key); err != nil || fresh == lbcommon.Cached {
 		return have, err
 	}
-	if class == string(annotation.Network) || class == string(annotation.External) || !empty(made.network.Diff(key, nil, have.Network)) {
+	if class == string(annotation.Network) || class == string(annotation.External) ||
+		!empty(made.network.Diff(key, nil, have.Network)) {
 		if have.Network, err = made.network.Store().Inventory(ctx, key, fresh); err != nil {
 			return Observed{}, err
 		}
 	}
-	if left, diffErr := made.classic.Diff(key, nil, have.Classic); class != string(annotation.Network) || diffErr != nil || !left.Empty() {
+	if left, diffErr := made.classic.Diff(key, nil, have.Classic); class != string(annotation.Network) ||
+		diffErr != nil || !left.Empty() {
 		have.Classic, err = made.classic.Inventory(ctx, key, fresh)
 	}
 	return have, err
@@ -144,7 +147,8 @@ func (c *Cloud) refuseChange(key lbcommon.Key, to annotation.Type, have Observed
 		return nil
 	}
 	return &cloudapi.Error{Class: cloudapi.Invalid, Operation: "Service " + key.Namespace + "/" + key.Name,
-		Err: fmt.Errorf("%s: the Service has the %s load balancer %s, and no load balancer can change its type: %s, or delete the Service and create it again, which gives it a new address",
+		Err: fmt.Errorf("%s: the Service has the %s load balancer %s, and no load balancer can change its type: %s, or "+
+			"delete the Service and create it again, which gives it a new address",
 			annotation.KeyType, kind, name, back)}
 }
 

@@ -131,16 +131,19 @@ func (c *Cloud) connect(ctx context.Context) (*generations, error) {
 	}
 	settings := c.options.Settings
 	reader := vpc.NewReader(vpc.Options{
-		API: to.EC2, VPC: to.VPC, Cluster: to.Cluster, FallbackSubnet: to.FallbackSubnet, Instances: to.Instances, Clock: c.options.Clock,
+		API: to.EC2, VPC: to.VPC, Cluster: to.Cluster, FallbackSubnet: to.FallbackSubnet, Instances: to.Instances,
+		Clock: c.options.Clock,
 	})
 	networks := nlb.Options{
-		API: to.ELBV2, Groups: reader.Groups(), Instances: to.Instances, VPC: to.VPC, Cluster: to.Cluster, Clock: c.options.Clock,
+		API: to.ELBV2, Groups: reader.Groups(), Instances: to.Instances, VPC: to.VPC, Cluster: to.Cluster,
+		Clock:    c.options.Clock,
 		Settings: nlb.Settings{Managed: settings.ManagedGroups, NoNodeRules: settings.NoNodeRules, Shared: settings.Shared},
 	}
 	return &generations{
 		reader: reader, cluster: to.Cluster, network: nlb.New(networks),
 		classic: classic.New(classic.Options{
-			API: to.ELB, VPC: to.VPC, Cluster: to.Cluster, Groups: reader.Groups(), Instances: to.Instances, SecurityGroup: settings.ClassicGroup,
+			API: to.ELB, VPC: to.VPC, Cluster: to.Cluster, Groups: reader.Groups(), Instances: to.Instances,
+			SecurityGroup:  settings.ClassicGroup,
 			DisableIngress: settings.NoNodeRules, SharedProbe: settings.Shared, Clock: c.options.Clock,
 		}),
 	}, nil
@@ -190,9 +193,11 @@ func (c *Cloud) Desired(key lbcommon.Key, in intent.Service, all []*v1.Node, sha
 	targets := nodes.WithLabels(all, options.NodeLabels)
 	subject := "Service " + in.Namespace + "/" + in.Name
 	if options.Type == annotation.Network {
-		d, more := shared.made.network.Desire(nlb.Request{Key: key, Service: in, Options: options, Nodes: c.targets(targets), Shared: shared.SharedState})
+		d, more := shared.made.network.Desire(nlb.Request{Key: key, Service: in, Options: options, Nodes: c.targets(targets),
+			Shared: shared.SharedState})
 		return Desired{Network: &d}, intent.Join(subject, err, more)
 	}
-	d, more := shared.made.classic.Desire(classic.Request{Key: key, Service: in, Options: options, Instances: c.instanceIDs(targets), Shared: shared.SharedState})
+	d, more := shared.made.classic.Desire(classic.Request{Key: key, Service: in, Options: options,
+		Instances: c.instanceIDs(targets), Shared: shared.SharedState})
 	return Desired{Classic: &d}, intent.Join(subject, err, more)
 }

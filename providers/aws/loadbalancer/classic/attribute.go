@@ -41,8 +41,10 @@ type AccessLog struct {
 
 func desireAttributes(o annotation.Options) Attributes {
 	a := Attributes{
-		CrossZone: o.CrossZone, Draining: o.DrainConnections, DrainTimeout: int32(o.DrainTimeout / time.Second), IdleTimeout: int32(o.IdleTimeout / time.Second),
-		AccessLog: AccessLog{Enabled: o.AccessLog.Enabled, Interval: int32(o.AccessLog.EmitInterval / time.Minute), Bucket: o.AccessLog.Bucket, Prefix: o.AccessLog.Prefix},
+		CrossZone: o.CrossZone, Draining: o.DrainConnections, DrainTimeout: int32(o.DrainTimeout / time.Second),
+		IdleTimeout: int32(o.IdleTimeout / time.Second),
+		AccessLog: AccessLog{Enabled: o.AccessLog.Enabled, Interval: int32(o.AccessLog.EmitInterval / time.Minute),
+			Bucket: o.AccessLog.Bucket, Prefix: o.AccessLog.Prefix},
 	}
 	if a.IdleTimeout == 0 {
 		a.IdleTimeout = defaultIdle
@@ -85,12 +87,14 @@ func (d *differ) diffAttributes(have Attributes) {
 	}
 }
 
-func (d *differ) attributesUpdate(f plan.Fields, request *elbtypes.LoadBalancerAttributes, after Attributes) plan.Change {
+func (d *differ) attributesUpdate(f plan.Fields, request *elbtypes.LoadBalancerAttributes,
+	after Attributes) plan.Change {
 	return plan.Change{
 		Ref:    plan.Ref{Kind: "attributes", Name: d.name, Action: plan.Update},
 		Fields: f,
 		Do: func(ctx context.Context, _ *plan.Handles) error {
-			_, err := d.cloud.options.API.ModifyLoadBalancerAttributes(ctx, &elb.ModifyLoadBalancerAttributesInput{LoadBalancerName: &d.name, LoadBalancerAttributes: request})
+			_, err := d.cloud.options.API.ModifyLoadBalancerAttributes(ctx,
+				&elb.ModifyLoadBalancerAttributesInput{LoadBalancerName: &d.name, LoadBalancerAttributes: request})
 			return d.wrote(d.blame("ModifyLoadBalancerAttributes", err), func(s *store) {
 				s.attributes.Update(d.name, func(have *Attributes) { *have = after })
 			})
@@ -153,7 +157,8 @@ func toAttributes(in *elbtypes.LoadBalancerAttributes) Attributes {
 		a.CrossZone = c.Enabled
 	}
 	if l := in.AccessLog; l != nil {
-		a.AccessLog = AccessLog{l.Enabled, aws.ToInt32(l.EmitInterval), aws.ToString(l.S3BucketName), aws.ToString(l.S3BucketPrefix)}
+		a.AccessLog = AccessLog{l.Enabled, aws.ToInt32(l.EmitInterval), aws.ToString(l.S3BucketName),
+			aws.ToString(l.S3BucketPrefix)}
 	}
 	if c := in.ConnectionDraining; c != nil {
 		a.Draining, a.DrainTimeout = c.Enabled, aws.ToInt32(c.Timeout)

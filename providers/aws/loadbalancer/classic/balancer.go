@@ -70,8 +70,10 @@ func (b *Balancer) setBackend(port int32, policies []string) {
 
 func toBalancer(in elbtypes.LoadBalancerDescription) Balancer {
 	b := Balancer{
-		Name: aws.ToString(in.LoadBalancerName), DNS: aws.ToString(in.DNSName), Scheme: aws.ToString(in.Scheme), VPC: aws.ToString(in.VPCId),
-		Subnets: in.Subnets, Groups: in.SecurityGroups, Instances: fromInstances(in.Instances), Backends: map[int32][]string{},
+		Name: aws.ToString(in.LoadBalancerName), DNS: aws.ToString(in.DNSName), Scheme: aws.ToString(in.Scheme),
+		VPC:     aws.ToString(in.VPCId),
+		Subnets: in.Subnets, Groups: in.SecurityGroups, Instances: fromInstances(in.Instances),
+		Backends: map[int32][]string{},
 	}
 	for _, l := range in.ListenerDescriptions {
 		if l.Listener == nil {
@@ -97,7 +99,8 @@ func toBalancer(in elbtypes.LoadBalancerDescription) Balancer {
 		b.Policies = slices.Concat(p.OtherPolicies, b.Sticky)
 	}
 	if h := in.HealthCheck; h != nil {
-		b.HealthCheck = HealthCheck{Target: aws.ToString(h.Target), Interval: aws.ToInt32(h.Interval), Timeout: aws.ToInt32(h.Timeout),
+		b.HealthCheck = HealthCheck{Target: aws.ToString(h.Target), Interval: aws.ToInt32(h.Interval),
+			Timeout: aws.ToInt32(h.Timeout),
 			Healthy: aws.ToInt32(h.HealthyThreshold), Unhealthy: aws.ToInt32(h.UnhealthyThreshold)}
 	}
 	return b
@@ -106,8 +109,10 @@ func toBalancer(in elbtypes.LoadBalancerDescription) Balancer {
 // initial is the load balancer as AWS makes it on our request.
 func (d *differ) initial() Balancer {
 	return Balancer{
-		Name: d.name, Scheme: d.want.Scheme, VPC: d.cloud.options.VPC, Listeners: d.want.Listeners, Backends: map[int32][]string{},
-		Subnets: d.want.Subnets, HealthCheck: initialHealthCheck(d.want.Listeners[0]), Attributes: initialAttributes(), Tags: d.want.Tags,
+		Name: d.name, Scheme: d.want.Scheme, VPC: d.cloud.options.VPC, Listeners: d.want.Listeners,
+		Backends: map[int32][]string{},
+		Subnets:  d.want.Subnets, HealthCheck: initialHealthCheck(d.want.Listeners[0]), Attributes: initialAttributes(),
+		Tags: d.want.Tags,
 	}
 }
 
@@ -128,7 +133,8 @@ func (d *differ) create(groups []vpc.GroupRef, after []plan.Ref) plan.Change {
 			if err != nil {
 				return err
 			}
-			in := &elb.CreateLoadBalancerInput{LoadBalancerName: &d.name, Listeners: toListeners(d.want.Listeners), Subnets: d.want.Subnets, SecurityGroups: groupIDs, Tags: toTags(d.want.Tags)}
+			in := &elb.CreateLoadBalancerInput{LoadBalancerName: &d.name, Listeners: toListeners(d.want.Listeners),
+				Subnets: d.want.Subnets, SecurityGroups: groupIDs, Tags: toTags(d.want.Tags)}
 			if d.want.Scheme == schemeInternal {
 				in.Scheme = aws.String(schemeInternal)
 			}
@@ -156,7 +162,8 @@ func (d *differ) created(ctx context.Context, err error) error {
 	case readErr != nil:
 		return fmt.Errorf("%w; reading it failed: %w", err, readErr)
 	case have == nil:
-		return &cloudapi.Error{Class: cloudapi.Conflict, Operation: "CreateLoadBalancer", Err: err} // AWS does not show it yet
+		// AWS does not show it yet
+		return &cloudapi.Error{Class: cloudapi.Conflict, Operation: "CreateLoadBalancer", Err: err}
 	}
 	if err := d.refuseForeign(*have); err != nil {
 		return err
@@ -195,7 +202,8 @@ func (d *differ) diffSubnets(have []string) {
 		}
 	}
 	if len(leave) == len(have) && len(first) == 0 && len(leave) > 0 {
-		d.warnf("%s: load balancer %s stays in %s, because AWS takes no second subnet in a zone and does not let go of the last one: to move it to %s, list a subnet of another zone for a while, then the wanted one",
+		d.warnf("%s: load balancer %s stays in %s, because AWS takes no second subnet in a zone and does not let go of "+
+			"the last one: to move it to %s, list a subnet of another zone for a while, then the wanted one",
 			annotation.KeySubnets, d.name, plan.ShowSet(have), plan.ShowSet(d.want.Subnets))
 		return
 	}
@@ -221,7 +229,8 @@ func (d *differ) attach(where string, ids []string, after []plan.Ref) plan.Chang
 		Fields: []plan.Field{{Name: "subnets", After: plan.ShowSet(ids)}},
 		After:  after,
 		Do: func(ctx context.Context, _ *plan.Handles) error {
-			out, err := d.cloud.options.API.AttachLoadBalancerToSubnets(ctx, &elb.AttachLoadBalancerToSubnetsInput{LoadBalancerName: &d.name, Subnets: ids})
+			out, err := d.cloud.options.API.AttachLoadBalancerToSubnets(ctx,
+				&elb.AttachLoadBalancerToSubnetsInput{LoadBalancerName: &d.name, Subnets: ids})
 			return d.write(d.blame("AttachLoadBalancerToSubnets", err), func(b *Balancer) { b.Subnets = out.Subnets })
 		},
 	}
@@ -233,7 +242,8 @@ func (d *differ) detach(ids []string, after []plan.Ref) plan.Change {
 		Fields: []plan.Field{{Name: "subnets", Before: plan.ShowSet(ids)}},
 		After:  after,
 		Do: func(ctx context.Context, _ *plan.Handles) error {
-			out, err := d.cloud.options.API.DetachLoadBalancerFromSubnets(ctx, &elb.DetachLoadBalancerFromSubnetsInput{LoadBalancerName: &d.name, Subnets: ids})
+			out, err := d.cloud.options.API.DetachLoadBalancerFromSubnets(ctx,
+				&elb.DetachLoadBalancerFromSubnetsInput{LoadBalancerName: &d.name, Subnets: ids})
 			return d.write(awserr.Wrap("DetachLoadBalancerFromSubnets", err), func(b *Balancer) { b.Subnets = out.Subnets })
 		},
 	}

@@ -100,12 +100,14 @@ func Name(key lbcommon.Key) string { return names.LoadBalancerName(key.UID) }
 // refuseIPv6 notes that classic load balancers have IPv4 only.
 func refuseIPv6(in intent.Service, problems *intent.Problems) {
 	if !slices.Contains(in.Families, v1.IPv4Protocol) {
-		problems.Addf("spec.ipFamilies", "IPv6", "classic load balancers have IPv4 only: add IPv4, or set %s to nlb on a new Service", annotation.KeyType)
+		problems.Addf("spec.ipFamilies", "IPv6", "classic load balancers have IPv4 only: add IPv4, or set %s to nlb on a "+
+			"new Service", annotation.KeyType)
 	}
 }
 
 func (d *Desired) desireSubnets(r Request) error {
-	request := vpc.Request{Scheme: intent.Public, IDsOrNames: r.Options.Subnets, Annotation: r.Options.Sources.Where(annotation.KeySubnets)}
+	request := vpc.Request{Scheme: intent.Public, IDsOrNames: r.Options.Subnets,
+		Annotation: r.Options.Sources.Where(annotation.KeySubnets)}
 	if r.Options.Internal {
 		request.Scheme = intent.Internal
 	}
@@ -115,7 +117,8 @@ func (d *Desired) desireSubnets(r Request) error {
 	}
 	slices.Sort(d.Subnets)
 	d.Zones = r.Shared.ZonesOfSubnets()
-	if warning := vpc.UnservedZones(r.Shared.ZonesOf(d.Instances), d.Subnets, d.Zones, annotation.KeySubnets); warning != "" && err == nil {
+	if warning := vpc.UnservedZones(r.Shared.ZonesOf(d.Instances), d.Subnets, d.Zones,
+		annotation.KeySubnets); warning != "" && err == nil {
 		d.Warnings = append(d.Warnings, warning)
 	}
 	return err
@@ -130,7 +133,8 @@ func running(ids []string, known map[string]ec2types.Instance) []string {
 		if !ok {
 			continue
 		}
-		if s := instance.State; s != nil && (s.Name == ec2types.InstanceStateNameTerminated || s.Name == ec2types.InstanceStateNameShuttingDown) {
+		if s := instance.State; s != nil && (s.Name == ec2types.InstanceStateNameTerminated ||
+			s.Name == ec2types.InstanceStateNameShuttingDown) {
 			continue
 		}
 		kept = append(kept, id)

@@ -87,7 +87,8 @@ func (d *differ) ensure() error {
 // with advice, and everything else is kept up in the subnets that it has: nodes have to come and go.
 func (d *differ) diffScheme(have string) bool {
 	if have != d.want.Scheme {
-		d.warnf("%s: load balancer %s is %s, and AWS cannot make it %s, so it stays as it is: set the annotation back, or delete the Service and create it again, which gives it a new address",
+		d.warnf("%s: load balancer %s is %s, and AWS cannot make it %s, so it stays as it is: set the annotation back, or "+
+			"delete the Service and create it again, which gives it a new address",
 			annotation.KeyInternal, d.name, have, d.want.Scheme)
 	}
 	return have == d.want.Scheme
@@ -125,7 +126,8 @@ func (d *differ) removeNodeRules() []plan.Ref {
 	}
 	managed, _ := d.managedGroup()
 	var refs []plan.Ref
-	for _, change := range d.cloud.options.Groups.NodeRuleChanges(d.have.Groups, vpc.NodeRules{NotFrom: d.exclusive(nil, managed.ID)}, nil) {
+	for _, change := range d.cloud.options.Groups.NodeRuleChanges(d.have.Groups,
+		vpc.NodeRules{NotFrom: d.exclusive(nil, managed.ID)}, nil) {
 		d.plan.Changes = append(d.plan.Changes, change)
 		refs = append(refs, change.Ref)
 	}
@@ -157,7 +159,8 @@ func (d *differ) refuseForeign(b Balancer) error {
 		return nil
 	}
 	return &cloudapi.Error{Class: cloudapi.Invalid, Operation: "Service " + d.key.Namespace + "/" + d.key.Name,
-		Err: fmt.Errorf("the load balancer %s belongs to %s, not to cluster %q in VPC %s, and is left alone: delete it if that cluster no longer exists, or create the Service again under another name",
+		Err: fmt.Errorf("the load balancer %s belongs to %s, not to cluster %q in VPC %s, and is left alone: delete it if "+
+			"that cluster no longer exists, or create the Service again under another name",
 			b.Name, owner, d.cloud.options.Cluster.ID, d.cloud.options.VPC)}
 }
 
@@ -193,11 +196,15 @@ func (d *differ) blame(operation string, err error) error {
 			}
 		}
 	case awserr.Is(err, "InvalidSecurityGroup") && len(d.want.Groups) > 0:
-		key, value, fix = annotation.KeySecurityGroups+" or "+annotation.KeyExtraSecurityGroups, strings.Join(d.want.Groups, ","), "list security groups of VPC "+d.cloud.options.VPC
+		key, value, fix = annotation.KeySecurityGroups+" or "+annotation.KeyExtraSecurityGroups,
+			strings.Join(d.want.Groups, ","), "list security groups of VPC "+d.cloud.options.VPC
 	case operation == "CreateLoadBalancerPolicy" && d.want.TLSPolicy != "" && cloudapi.Is(wrapped, cloudapi.Invalid):
-		key, value, fix = annotation.KeyTLSPolicy, d.want.TLSPolicy, "write the name of one of AWS' predefined policies for classic load balancers"
-	case operation == "ModifyLoadBalancerAttributes" && d.want.Attributes.AccessLog.Enabled && cloudapi.Is(wrapped, cloudapi.Invalid):
-		key, value, fix = annotation.KeyAccessLogBucket, d.want.Attributes.AccessLog.Bucket, "name a bucket of this region whose policy lets AWS write there"
+		key, value, fix = annotation.KeyTLSPolicy, d.want.TLSPolicy,
+			"write the name of one of AWS' predefined policies for classic load balancers"
+	case operation == "ModifyLoadBalancerAttributes" && d.want.Attributes.AccessLog.Enabled &&
+		cloudapi.Is(wrapped, cloudapi.Invalid):
+		key, value, fix = annotation.KeyAccessLogBucket, d.want.Attributes.AccessLog.Bucket,
+			"name a bucket of this region whose policy lets AWS write there"
 	default:
 		return wrapped
 	}

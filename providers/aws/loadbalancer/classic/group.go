@@ -102,7 +102,8 @@ func (d *differ) diffGroups(have []string, refs []vpc.GroupRef, created []plan.R
 			if err != nil {
 				return err
 			}
-			_, err = d.cloud.options.API.ApplySecurityGroupsToLoadBalancer(ctx, &elb.ApplySecurityGroupsToLoadBalancerInput{LoadBalancerName: &d.name, SecurityGroups: groupIDs})
+			_, err = d.cloud.options.API.ApplySecurityGroupsToLoadBalancer(ctx,
+				&elb.ApplySecurityGroupsToLoadBalancerInput{LoadBalancerName: &d.name, SecurityGroups: groupIDs})
 			return d.write(d.blame("ApplySecurityGroupsToLoadBalancer", err), func(b *Balancer) { b.Groups = groupIDs })
 		},
 	}
@@ -116,7 +117,8 @@ func (d *differ) diffNodeRules(refs []vpc.GroupRef, created, applied []plan.Ref,
 	if d.cloud.options.DisableIngress || len(refs) == 0 {
 		return
 	}
-	rules := vpc.NodeRules{Groups: d.want.NodeGroups, From: &refs[0], NotFrom: d.exclusive(refs, retired), RevokeAfter: applied}
+	rules := vpc.NodeRules{Groups: d.want.NodeGroups, From: &refs[0], NotFrom: d.exclusive(refs, retired),
+		RevokeAfter: applied}
 	d.plan.Changes = append(d.plan.Changes, d.cloud.options.Groups.NodeRuleChanges(d.have.Groups, rules, created)...)
 }
 

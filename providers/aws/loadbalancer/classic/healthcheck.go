@@ -61,9 +61,11 @@ func (c *Cloud) desireHealthCheck(in intent.Service, o annotation.Options, probl
 	timeout := cmp.Or(chosen.Timeout, min(defaultTimeout, interval-time.Second))
 	switch {
 	case timeout > maxTimeout:
-		problems.Addf(annotation.KeyHealthCheckTimeout, inSeconds(timeout), "classic load balancers wait at most %s for a probe: write at most that", inSeconds(maxTimeout))
+		problems.Addf(annotation.KeyHealthCheckTimeout, inSeconds(timeout),
+			"classic load balancers wait at most %s for a probe: write at most that", inSeconds(maxTimeout))
 	case timeout >= interval:
-		problems.Addf(annotation.KeyHealthCheckTimeout, inSeconds(timeout), "it must be less than the interval of a classic load balancer's probes, which is %s seconds: write less, or raise %s",
+		problems.Addf(annotation.KeyHealthCheckTimeout, inSeconds(timeout),
+			"it must be less than the interval of a classic load balancer's probes, which is %s seconds: write less, or raise %s",
 			inSeconds(interval), annotation.KeyHealthCheckInterval)
 	}
 	return HealthCheck{
@@ -90,10 +92,11 @@ func (d *differ) diffHealthCheck(have HealthCheck) {
 		Ref:    plan.Ref{Kind: "health check", Name: d.name, Action: plan.Update},
 		Fields: f,
 		Do: func(ctx context.Context, _ *plan.Handles) error {
-			_, err := d.cloud.options.API.ConfigureHealthCheck(ctx, &elb.ConfigureHealthCheckInput{LoadBalancerName: &d.name, HealthCheck: &elbtypes.HealthCheck{
-				Target: &want.Target, Interval: aws.Int32(want.Interval), Timeout: aws.Int32(want.Timeout),
-				HealthyThreshold: aws.Int32(want.Healthy), UnhealthyThreshold: aws.Int32(want.Unhealthy),
-			}})
+			_, err := d.cloud.options.API.ConfigureHealthCheck(ctx, &elb.ConfigureHealthCheckInput{LoadBalancerName: &d.name,
+				HealthCheck: &elbtypes.HealthCheck{
+					Target: &want.Target, Interval: aws.Int32(want.Interval), Timeout: aws.Int32(want.Timeout),
+					HealthyThreshold: aws.Int32(want.Healthy), UnhealthyThreshold: aws.Int32(want.Unhealthy),
+				}})
 			return d.write(d.blame("ConfigureHealthCheck", err), func(b *Balancer) { b.HealthCheck = want })
 		},
 	})
@@ -105,5 +108,6 @@ func initialHealthCheck(first Listener) HealthCheck {
 	if first.InstanceProtocol == protocolSSL {
 		protocol = protocolSSL
 	}
-	return HealthCheck{Target: fmt.Sprintf("%s:%d", protocol, first.InstancePort), Interval: 30, Timeout: 5, Unhealthy: 2, Healthy: 10}
+	return HealthCheck{Target: fmt.Sprintf("%s:%d", protocol, first.InstancePort), Interval: 30, Timeout: 5, Unhealthy: 2,
+		Healthy: 10}
 }

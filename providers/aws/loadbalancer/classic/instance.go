@@ -56,7 +56,8 @@ func (d *differ) register(ids []string) plan.Change {
 }
 
 func (d *differ) registerOnce(ctx context.Context, ids []string) ([]string, error) {
-	out, err := d.cloud.options.API.RegisterInstancesWithLoadBalancer(ctx, &elb.RegisterInstancesWithLoadBalancerInput{LoadBalancerName: &d.name, Instances: toInstances(ids)})
+	out, err := d.cloud.options.API.RegisterInstancesWithLoadBalancer(ctx,
+		&elb.RegisterInstancesWithLoadBalancerInput{LoadBalancerName: &d.name, Instances: toInstances(ids)})
 	if err != nil {
 		return nil, awserr.Wrap("RegisterInstancesWithLoadBalancer", err)
 	}
@@ -101,7 +102,8 @@ func (d *differ) deregister(ids []string, after []plan.Ref) plan.Change {
 }
 
 func (d *differ) deregisterOnce(ctx context.Context, ids []string) ([]string, error) {
-	out, err := d.cloud.options.API.DeregisterInstancesFromLoadBalancer(ctx, &elb.DeregisterInstancesFromLoadBalancerInput{LoadBalancerName: &d.name, Instances: toInstances(ids)})
+	out, err := d.cloud.options.API.DeregisterInstancesFromLoadBalancer(ctx,
+		&elb.DeregisterInstancesFromLoadBalancerInput{LoadBalancerName: &d.name, Instances: toInstances(ids)})
 	if err != nil {
 		return nil, awserr.Wrap("DeregisterInstancesFromLoadBalancer", err)
 	}

@@ -51,7 +51,8 @@ func (l Listener) encrypted() bool { return l.Protocol == protocolSSL || l.Proto
 
 // sameBut reports whether two listeners differ at most in what can be changed in place.
 func (l Listener) sameBut(other Listener) bool {
-	return l.Protocol == other.Protocol && l.Port == other.Port && l.InstanceProtocol == other.InstanceProtocol && l.InstancePort == other.InstancePort
+	return l.Protocol == other.Protocol && l.Port == other.Port && l.InstanceProtocol == other.InstanceProtocol &&
+		l.InstancePort == other.InstancePort
 }
 
 // desireListeners returns one listener for each port.
@@ -140,7 +141,8 @@ func (d *differ) listenersCreate(want []Listener, after []plan.Ref) plan.Change 
 		Fields: []plan.Field{{Name: "listeners", After: showListeners(want)}},
 		After:  after,
 		Do: func(ctx context.Context, _ *plan.Handles) error {
-			_, err := d.cloud.options.API.CreateLoadBalancerListeners(ctx, &elb.CreateLoadBalancerListenersInput{LoadBalancerName: &d.name, Listeners: toListeners(want)})
+			_, err := d.cloud.options.API.CreateLoadBalancerListeners(ctx,
+				&elb.CreateLoadBalancerListenersInput{LoadBalancerName: &d.name, Listeners: toListeners(want)})
 			return d.write(d.blame("CreateLoadBalancerListeners", err), func(b *Balancer) {
 				for _, l := range want {
 					b.Listeners = slices.DeleteFunc(slices.Clone(b.Listeners), func(x Listener) bool { return x.Port == l.Port })
@@ -163,9 +165,12 @@ func (d *differ) listenersDelete(surplus []Listener, after []plan.Ref) plan.Chan
 		Fields: []plan.Field{{Name: "listeners", Before: showListeners(surplus)}},
 		After:  after,
 		Do: func(ctx context.Context, _ *plan.Handles) error {
-			_, err := d.cloud.options.API.DeleteLoadBalancerListeners(ctx, &elb.DeleteLoadBalancerListenersInput{LoadBalancerName: &d.name, LoadBalancerPorts: ports})
+			_, err := d.cloud.options.API.DeleteLoadBalancerListeners(ctx,
+				&elb.DeleteLoadBalancerListenersInput{LoadBalancerName: &d.name, LoadBalancerPorts: ports})
 			return d.write(awserr.Wrap("DeleteLoadBalancerListeners", err), func(b *Balancer) {
-				b.Listeners = slices.DeleteFunc(slices.Clone(b.Listeners), func(l Listener) bool { return slices.Contains(ports, l.Port) })
+				b.Listeners = slices.DeleteFunc(slices.Clone(b.Listeners), func(l Listener) bool {
+					return slices.Contains(ports, l.Port)
+				})
 			})
 		},
 	}
@@ -177,9 +182,10 @@ func (d *differ) certificateUpdate(have, want Listener) plan.Change {
 		Ref:    plan.Ref{Kind: "listener", Name: strconv.Itoa(int(want.Port)), Action: plan.Update},
 		Fields: []plan.Field{{Name: "certificate", Before: have.Certificate, After: want.Certificate}},
 		Do: func(ctx context.Context, _ *plan.Handles) error {
-			_, err := d.cloud.options.API.SetLoadBalancerListenerSSLCertificate(ctx, &elb.SetLoadBalancerListenerSSLCertificateInput{
-				LoadBalancerName: &d.name, LoadBalancerPort: want.Port, SSLCertificateId: &want.Certificate,
-			})
+			_, err := d.cloud.options.API.SetLoadBalancerListenerSSLCertificate(ctx,
+				&elb.SetLoadBalancerListenerSSLCertificateInput{
+					LoadBalancerName: &d.name, LoadBalancerPort: want.Port, SSLCertificateId: &want.Certificate,
+				})
 			return d.write(d.blame("SetLoadBalancerListenerSSLCertificate", err), func(b *Balancer) {
 				b.changeListener(want.Port, func(l *Listener) { l.Certificate = want.Certificate })
 			})
@@ -203,7 +209,8 @@ func toListeners(listeners []Listener) []elbtypes.Listener {
 	out := make([]elbtypes.Listener, len(listeners))
 	for i, l := range listeners {
 		out[i] = elbtypes.Listener{
-			Protocol: aws.String(l.Protocol), LoadBalancerPort: l.Port, InstanceProtocol: aws.String(l.InstanceProtocol), InstancePort: aws.Int32(l.InstancePort),
+			Protocol: aws.String(l.Protocol), LoadBalancerPort: l.Port, InstanceProtocol: aws.String(l.InstanceProtocol),
+			InstancePort: aws.Int32(l.InstancePort),
 		}
 		if l.Certificate != "" {
 			out[i].SSLCertificateId = aws.String(l.Certificate)

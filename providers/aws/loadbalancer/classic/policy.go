@@ -72,7 +72,8 @@ func (d *differ) diffPolicies(have Balancer) {
 		}
 		after := need(name, tlsPolicyType, tlsPolicyAttribute, reference)
 		// Of the listener's policies only those for sticky sessions stay: it has one for encryption.
-		policies := append(slices.DeleteFunc(slices.Clone(listener.Policies), func(p string) bool { return !slices.Contains(have.Sticky, p) }), name)
+		policies := append(slices.DeleteFunc(slices.Clone(listener.Policies),
+			func(p string) bool { return !slices.Contains(have.Sticky, p) }), name)
 		d.add(d.listenerPolicies(want.Port, listener.Policies, policies, after))
 	}
 }
@@ -93,7 +94,9 @@ func (d *differ) tlsPolicy(have Balancer, listener Listener) (name, reference st
 	if d.want.TLSPolicy != "" {
 		return names.SSLNegotiationPolicy(d.want.TLSPolicy), d.want.TLSPolicy
 	}
-	if !slices.ContainsFunc(listener.Policies, func(p string) bool { return strings.HasPrefix(p, names.SSLNegotiationPolicyPrefix) }) {
+	if !slices.ContainsFunc(listener.Policies, func(p string) bool {
+		return strings.HasPrefix(p, names.SSLNegotiationPolicyPrefix)
+	}) {
 		return "", ""
 	}
 	for _, p := range have.Policies {
@@ -111,7 +114,8 @@ func (d *differ) policyCreate(name, kind, attribute, value string) plan.Change {
 		Do: func(ctx context.Context, _ *plan.Handles) error {
 			_, err := d.cloud.options.API.CreateLoadBalancerPolicy(ctx, &elb.CreateLoadBalancerPolicyInput{
 				LoadBalancerName: &d.name, PolicyName: &name, PolicyTypeName: &kind,
-				PolicyAttributes: []elbtypes.PolicyAttribute{{AttributeName: aws.String(attribute), AttributeValue: aws.String(value)}},
+				PolicyAttributes: []elbtypes.PolicyAttribute{{AttributeName: aws.String(attribute),
+					AttributeValue: aws.String(value)}},
 			})
 			err = d.blame("CreateLoadBalancerPolicy", err)
 			if cloudapi.Is(err, cloudapi.AlreadyExists) {
@@ -132,10 +136,12 @@ func (d *differ) backendPolicies(port int32, before, policies []string, after []
 		Fields: []plan.Field{{Name: "policies", Before: plan.ShowSet(before), After: plan.ShowSet(policies)}},
 		After:  slices.Concat(after, d.listeners),
 		Do: func(ctx context.Context, _ *plan.Handles) error {
-			_, err := d.cloud.options.API.SetLoadBalancerPoliciesForBackendServer(ctx, &elb.SetLoadBalancerPoliciesForBackendServerInput{
-				LoadBalancerName: &d.name, InstancePort: aws.Int32(port), PolicyNames: policies,
-			})
-			return d.write(awserr.Wrap("SetLoadBalancerPoliciesForBackendServer", err), func(b *Balancer) { b.setBackend(port, policies) })
+			_, err := d.cloud.options.API.SetLoadBalancerPoliciesForBackendServer(ctx,
+				&elb.SetLoadBalancerPoliciesForBackendServerInput{
+					LoadBalancerName: &d.name, InstancePort: aws.Int32(port), PolicyNames: policies,
+				})
+			return d.write(awserr.Wrap("SetLoadBalancerPoliciesForBackendServer", err),
+				func(b *Balancer) { b.setBackend(port, policies) })
 		},
 	}
 }

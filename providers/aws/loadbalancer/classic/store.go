@@ -207,7 +207,8 @@ func (s *store) readTagsOf(ctx context.Context, batch []string) error {
 
 func (s *store) readAttributes(ctx context.Context, name string) error {
 	r := s.state.Begin()
-	out, err := s.api.DescribeLoadBalancerAttributes(ctx, &elb.DescribeLoadBalancerAttributesInput{LoadBalancerName: &name})
+	out, err := s.api.DescribeLoadBalancerAttributes(ctx,
+		&elb.DescribeLoadBalancerAttributesInput{LoadBalancerName: &name})
 	if err != nil {
 		return awserr.Wrap("DescribeLoadBalancerAttributes", err)
 	}

@@ -51,7 +51,8 @@ func (d *differ) attributesChange(set map[string]string, f plan.Fields, after []
 			}
 			in := &elbv2.ModifyLoadBalancerAttributesInput{LoadBalancerArn: &arn}
 			for _, key := range slices.Sorted(maps.Keys(set)) {
-				in.Attributes = append(in.Attributes, types.LoadBalancerAttribute{Key: aws.String(key), Value: aws.String(set[key])})
+				in.Attributes = append(in.Attributes, types.LoadBalancerAttribute{Key: aws.String(key),
+					Value: aws.String(set[key])})
 			}
 			_, err = d.cloud.options.API.ModifyLoadBalancerAttributes(ctx, in)
 			return d.wrote(awserr.Wrap("ModifyLoadBalancerAttributes", err), func(s *Store) {
@@ -72,10 +73,12 @@ func merged(have, set map[string]string) map[string]string {
 }
 
 // groupAttributes sets the attributes that the Service sets, or nothing.
-func (d *differ) groupAttributes(g groupRef, have map[string]string, want WantedGroup, after []plan.Ref) (plan.Change, bool) {
+func (d *differ) groupAttributes(g groupRef, have map[string]string, want WantedGroup,
+	after []plan.Ref) (plan.Change, bool) {
 	set, f := changed(have, want.Attributes)
 	return plan.Change{
-		Ref: plan.Ref{Kind: kindTargetGroup + " " + kindAttributes, Name: want.Name, Action: plan.Update}, Fields: f, After: after,
+		Ref: plan.Ref{Kind: kindTargetGroup + " " + kindAttributes, Name: want.Name, Action: plan.Update}, Fields: f,
+		After: after,
 		Do: func(ctx context.Context, ids *plan.Handles) error {
 			arn, err := g.resolve(ids)
 			if err != nil {
@@ -94,7 +97,8 @@ func (d *differ) groupAttributes(g groupRef, have map[string]string, want Wanted
 }
 
 // listenerAttributes sets the idle timeout, or nothing.
-func (d *differ) listenerAttributes(l listenerRef, have map[string]string, want WantedListener, after []plan.Ref) (plan.Change, bool) {
+func (d *differ) listenerAttributes(l listenerRef, have map[string]string, want WantedListener,
+	after []plan.Ref) (plan.Change, bool) {
 	if want.IdleTimeout == 0 {
 		return plan.Change{}, false
 	}
@@ -107,7 +111,8 @@ func (d *differ) listenerAttributes(l listenerRef, have map[string]string, want 
 				return err
 			}
 			_, err = d.cloud.options.API.ModifyListenerAttributes(ctx, &elbv2.ModifyListenerAttributesInput{
-				ListenerArn: &arn, Attributes: []types.ListenerAttribute{{Key: aws.String(attributeIdleTimeout), Value: aws.String(set[attributeIdleTimeout])}},
+				ListenerArn: &arn, Attributes: []types.ListenerAttribute{{Key: aws.String(attributeIdleTimeout),
+					Value: aws.String(set[attributeIdleTimeout])}},
 			})
 			return d.wrote(awserr.Wrap("ModifyListenerAttributes", err), func(s *Store) {
 				s.updateListener(l.balancer(ids, d), arn, func(l *Listener) { l.Attributes = merged(l.Attributes, set) })

@@ -21,7 +21,8 @@ const balancerHandle plan.Handle = "load balancer"
 
 // newAttributes are what AWS gives every new network load balancer, of those that we own.
 func newAttributes() map[string]string {
-	return map[string]string{attributeCrossZone: "false", attributeLogs: "false", attributeLogBucket: "", attributeLogPrefix: ""}
+	return map[string]string{attributeCrossZone: "false", attributeLogs: "false", attributeLogBucket: "",
+		attributeLogPrefix: ""}
 }
 
 // balancerARN is the ARN of the load balancer that exists, or of the one that this plan has created.
@@ -66,7 +67,8 @@ func (d *differ) createBalancer(ctx context.Context, groups []string) (string, e
 	w := d.want
 	in := &elbv2.CreateLoadBalancerInput{
 		Name: aws.String(w.Name), Type: types.LoadBalancerTypeEnumNetwork, Scheme: types.LoadBalancerSchemeEnum(w.Scheme),
-		IpAddressType: types.IpAddressType(w.AddressType), SecurityGroups: groups, Tags: toTags(merged(w.Tags, d.creationTags)),
+		IpAddressType: types.IpAddressType(w.AddressType), SecurityGroups: groups,
+		Tags: toTags(merged(w.Tags, d.creationTags)),
 	}
 	in.Subnets, in.SubnetMappings = toMappings(w.Zones)
 	if w.SourceNAT {
@@ -103,7 +105,8 @@ func (d *differ) adviseCreate(err error) error {
 		return err
 	}
 	return &cloudapi.Error{Class: cloudapi.Conflict, Operation: "CreateLoadBalancer",
-		Err: fmt.Errorf("the name %s is in use by a load balancer with other settings: if it is not this Service's, choose another name, or delete it: %w", d.want.Name, err)}
+		Err: fmt.Errorf("the name %s is in use by a load balancer with other settings: if it is not this Service's, "+
+			"choose another name, or delete it: %w", d.want.Name, err)}
 }
 
 // checkNew refuses a load balancer of another owner.
@@ -126,10 +129,12 @@ func (d *differ) balancerUpdate(groups []vpc.GroupRef, after []plan.Ref) (base [
 		d.warnf("load balancer %s %s", b.Name, failure)
 	}
 	if b.Scheme != d.want.Scheme {
-		d.warnf("load balancer %s is %s, and AWS cannot make it %s: delete the Service and create it again", b.Name, b.Scheme, d.want.Scheme)
+		d.warnf("load balancer %s is %s, and AWS cannot make it %s: delete the Service and create it again", b.Name,
+			b.Scheme, d.want.Scheme)
 	}
 	if b.Name != d.want.Name && d.want.Name != DefaultName(d.key) {
-		d.warnf("load balancer %s was made under that name, which cannot become %s: delete the Service and create it again", b.Name, d.want.Name)
+		d.warnf("load balancer %s was made under that name, which cannot become %s: delete the Service and create it again",
+			b.Name, d.want.Name)
 	}
 	if change, ok := d.placeUpdate(b); ok {
 		d.add(change)
@@ -214,7 +219,8 @@ func (d *differ) narrow(after []plan.Ref) {
 }
 
 func (d *differ) setAddressType(ctx context.Context, arn, to string) error {
-	_, err := d.cloud.options.API.SetIpAddressType(ctx, &elbv2.SetIpAddressTypeInput{LoadBalancerArn: &arn, IpAddressType: types.IpAddressType(to)})
+	_, err := d.cloud.options.API.SetIpAddressType(ctx, &elbv2.SetIpAddressTypeInput{LoadBalancerArn: &arn,
+		IpAddressType: types.IpAddressType(to)})
 	return d.wrote(awserr.Wrap("SetIpAddressType", err), func(s *Store) {
 		s.balancers.Update(arn, func(b *Balancer) { b.AddressType = to })
 	})
@@ -281,7 +287,8 @@ func (d *differ) groupsUpdate(b Balancer, groups []vpc.GroupRef, after []plan.Re
 				if err != nil {
 					return err
 				}
-				_, err = d.cloud.options.API.SetSecurityGroups(ctx, &elbv2.SetSecurityGroupsInput{LoadBalancerArn: &b.ARN, SecurityGroups: attach})
+				_, err = d.cloud.options.API.SetSecurityGroups(ctx, &elbv2.SetSecurityGroupsInput{LoadBalancerArn: &b.ARN,
+					SecurityGroups: attach})
 				return d.wrote(awserr.Wrap("SetSecurityGroups", err), func(s *Store) {
 					s.balancers.Update(b.ARN, func(b *Balancer) { b.SecurityGroups = attach })
 				})
@@ -303,7 +310,8 @@ func (d *differ) balancerDelete(b Balancer) plan.Change {
 		Ref: plan.Ref{Kind: kindBalancer, Name: b.Name, Action: plan.Delete},
 		Do: func(ctx context.Context, _ *plan.Handles) error {
 			_, err := d.cloud.options.API.DeleteLoadBalancer(ctx, &elbv2.DeleteLoadBalancerInput{LoadBalancerArn: &b.ARN})
-			return d.wrote(cloudapi.IgnoreNotFound(awserr.Wrap("DeleteLoadBalancer", err)), func(s *Store) { s.deleteBalancer(b.ARN) })
+			return d.wrote(cloudapi.IgnoreNotFound(awserr.Wrap("DeleteLoadBalancer", err)),
+				func(s *Store) { s.deleteBalancer(b.ARN) })
 		},
 	}
 }
@@ -317,7 +325,8 @@ func toMappings(zones []Zone) (plain []string, mappings []types.SubnetMapping) {
 			continue
 		}
 		mappings = append(mappings, types.SubnetMapping{
-			SubnetId: aws.String(z.Subnet), AllocationId: optional(z.Allocation), PrivateIPv4Address: optional(z.PrivateIPv4), IPv6Address: optional(z.IPv6),
+			SubnetId: aws.String(z.Subnet), AllocationId: optional(z.Allocation), PrivateIPv4Address: optional(z.PrivateIPv4),
+			IPv6Address: optional(z.IPv6),
 		})
 	}
 	return plain, mappings

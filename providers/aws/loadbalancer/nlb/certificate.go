@@ -60,17 +60,26 @@ func (d *differ) certificateChange(ref listenerRef, action plan.Action, arns []s
 	}
 }
 
-func (d *differ) changeCertificate(ctx context.Context, balancer, listener string, action plan.Action, certificate string) error {
+func (d *differ) changeCertificate(ctx context.Context, balancer, listener string, action plan.Action,
+	certificate string) error {
 	list := []types.Certificate{{CertificateArn: aws.String(certificate)}}
 	if action == plan.Delete {
-		_, err := d.cloud.options.API.RemoveListenerCertificates(ctx, &elbv2.RemoveListenerCertificatesInput{ListenerArn: &listener, Certificates: list})
+		_, err := d.cloud.options.API.RemoveListenerCertificates(ctx,
+			&elbv2.RemoveListenerCertificatesInput{ListenerArn: &listener, Certificates: list})
 		return d.wrote(awserr.Wrap("RemoveListenerCertificates", err), func(s *Store) {
-			s.updateListener(balancer, listener, func(l *Listener) { l.Certificates = without(l.Certificates, []string{certificate}) })
+			s.updateListener(balancer, listener, func(l *Listener) {
+				l.Certificates = without(l.Certificates,
+					[]string{certificate})
+			})
 		})
 	}
-	_, err := d.cloud.options.API.AddListenerCertificates(ctx, &elbv2.AddListenerCertificatesInput{ListenerArn: &listener, Certificates: list})
+	_, err := d.cloud.options.API.AddListenerCertificates(ctx, &elbv2.AddListenerCertificatesInput{ListenerArn: &listener,
+		Certificates: list})
 	return d.wrote(awserr.Wrap("AddListenerCertificates", err), func(s *Store) {
-		s.updateListener(balancer, listener, func(l *Listener) { l.Certificates = append(slices.Clone(l.Certificates), certificate) })
+		s.updateListener(balancer, listener, func(l *Listener) {
+			l.Certificates = append(slices.Clone(l.Certificates),
+				certificate)
+		})
 	})
 }
 

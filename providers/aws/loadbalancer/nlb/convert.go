@@ -14,7 +14,8 @@ import (
 
 func toBalancer(in types.LoadBalancer) Balancer {
 	b := Balancer{
-		ARN: aws.ToString(in.LoadBalancerArn), Name: aws.ToString(in.LoadBalancerName), DNSName: aws.ToString(in.DNSName), VPC: aws.ToString(in.VpcId),
+		ARN: aws.ToString(in.LoadBalancerArn), Name: aws.ToString(in.LoadBalancerName), DNSName: aws.ToString(in.DNSName),
+		VPC:    aws.ToString(in.VpcId),
 		Scheme: string(in.Scheme), AddressType: string(in.IpAddressType), SecurityGroups: in.SecurityGroups,
 		SourceNAT: in.EnablePrefixForIpv6SourceNat == types.EnablePrefixForIpv6SourceNatEnumOn,
 	}
@@ -41,7 +42,8 @@ func toZones(in []types.AvailabilityZone) []Zone {
 }
 
 func toListener(in types.Listener) Listener {
-	l := Listener{ARN: aws.ToString(in.ListenerArn), Protocol: string(in.Protocol), Port: aws.ToInt32(in.Port), Policy: aws.ToString(in.SslPolicy)}
+	l := Listener{ARN: aws.ToString(in.ListenerArn), Protocol: string(in.Protocol), Port: aws.ToInt32(in.Port),
+		Policy: aws.ToString(in.SslPolicy)}
 	for _, c := range in.Certificates {
 		l.Certificates = append(l.Certificates, aws.ToString(c.CertificateArn))
 	}
@@ -60,11 +62,14 @@ func toListener(in types.Listener) Listener {
 
 func toGroup(in types.TargetGroup) TargetGroup {
 	return TargetGroup{
-		ARN: aws.ToString(in.TargetGroupArn), Name: aws.ToString(in.TargetGroupName), Protocol: string(in.Protocol), VPC: aws.ToString(in.VpcId),
-		TargetType: string(in.TargetType), AddressType: cmp.Or(string(in.IpAddressType), string(types.TargetGroupIpAddressTypeEnumIpv4)),
+		ARN: aws.ToString(in.TargetGroupArn), Name: aws.ToString(in.TargetGroupName), Protocol: string(in.Protocol),
+		VPC:        aws.ToString(in.VpcId),
+		TargetType: string(in.TargetType), AddressType: cmp.Or(string(in.IpAddressType),
+			string(types.TargetGroupIpAddressTypeEnumIpv4)),
 		Port: aws.ToInt32(in.Port), Balancers: in.LoadBalancerArns,
 		Health: HealthCheck{
-			Protocol: string(in.HealthCheckProtocol), Port: aws.ToString(in.HealthCheckPort), Path: aws.ToString(in.HealthCheckPath),
+			Protocol: string(in.HealthCheckProtocol), Port: aws.ToString(in.HealthCheckPort),
+			Path:     aws.ToString(in.HealthCheckPath),
 			Interval: aws.ToInt32(in.HealthCheckIntervalSeconds), Timeout: aws.ToInt32(in.HealthCheckTimeoutSeconds),
 			Healthy: aws.ToInt32(in.HealthyThresholdCount), Unhealthy: aws.ToInt32(in.UnhealthyThresholdCount),
 		},

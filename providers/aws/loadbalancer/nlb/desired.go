@@ -108,7 +108,8 @@ type Desired struct {
 	Secured        bool
 	SecurityGroups []string
 	Managed        vpc.ManagedGroup
-	// NodeGroups are the security groups of nodes; ByCIDR lets in traffic without security groups of the load balancer's own.
+	// NodeGroups are the security groups of nodes; ByCIDR lets in traffic without security groups of the load balancer's
+	// own.
 	NodeGroups  []string
 	NoNodeRules bool
 	ByCIDR      vpc.ByCIDR
@@ -120,7 +121,8 @@ type Desired struct {
 
 // Desire computes the objects that should exist for a Service. It is pure and returns all problems joined.
 func (c *Cloud) Desire(r Request) (Desired, error) {
-	b := &builder{Request: r, settings: c.options.Settings, problems: r.Options.NewProblems(), warnings: slices.Clone(r.Options.Warnings)}
+	b := &builder{Request: r, settings: c.options.Settings, problems: r.Options.NewProblems(),
+		warnings: slices.Clone(r.Options.Warnings)}
 	subject := "Service " + r.Service.Namespace + "/" + r.Service.Name
 	o := r.Options
 	o.Warnings = nil
@@ -133,7 +135,8 @@ func (c *Cloud) Desire(r Request) (Desired, error) {
 		AddressType: string(types.IpAddressTypeIpv4), Zones: zones, Listed: o.Subnets != nil || b.addressed(),
 		Attributes: loadBalancerAttributes(o),
 		Tags:       tags.Wanted(r.Shared.Cluster.ID, r.Shared.Cluster.Legacy, r.Key, o.Tags),
-		Secured:    b.settings.Managed, SecurityGroups: o.SecurityGroups, NodeGroups: groups, NoNodeRules: b.settings.NoNodeRules,
+		Secured:    b.settings.Managed, SecurityGroups: o.SecurityGroups, NodeGroups: groups,
+		NoNodeRules: b.settings.NoNodeRules,
 	}
 	d.NodeZones, d.ZoneOf = r.Shared.ZonesOf(r.instanceIDs()), r.Shared.ZonesOfSubnets()
 	if b.dual {
@@ -174,11 +177,13 @@ func (b *builder) check() {
 	o, annotations := b.Options, b.Service.Annotations
 	if len(o.SecurityGroups) > 0 && !b.settings.Managed {
 		b.problems.Addf(annotation.KeySecurityGroups, annotations[annotation.KeySecurityGroups],
-			"a network load balancer gets security groups only with NLBSecurityGroupMode=Managed in the cloud configuration: set that, or remove the annotation")
+			"a network load balancer gets security groups only with NLBSecurityGroupMode=Managed in the cloud configuration: "+
+				"set that, or remove the annotation")
 	}
 	tags.Check(o.Tags, b.Service.Tags, annotation.KeyTags, &b.problems)
 	if o.BackendProtocol != "" && o.BackendProtocol != "ssl" && o.BackendProtocol != "tcp" {
-		b.warnf("%s: network load balancers forward bytes, so %s has no effect; write ssl to encrypt to the nodes, or remove it", annotation.KeyBackendProtocol, intent.Quote(o.BackendProtocol))
+		b.warnf("%s: network load balancers forward bytes, so %s has no effect; write ssl to encrypt to the nodes, or "+
+			"remove it", annotation.KeyBackendProtocol, intent.Quote(o.BackendProtocol))
 	}
 	if o.GroupAttributes[annotation.AttributePreserveClientIP] == "false" {
 		for _, p := range b.Service.Ports {
@@ -189,9 +194,11 @@ func (b *builder) check() {
 		}
 	}
 	if b.settings.Shared != nil && !b.Service.LocalTraffic {
-		for _, key := range []string{annotation.KeyHealthCheckProtocol, annotation.KeyHealthCheckPort, annotation.KeyHealthCheckPath} {
+		for _, key := range []string{annotation.KeyHealthCheckProtocol, annotation.KeyHealthCheckPort,
+			annotation.KeyHealthCheckPath} {
 			if annotations[key] != "" {
-				b.warnf("%s: no effect, because the configuration probes kube-proxy instead (ClusterServiceLoadBalancerHealthProbeMode=Shared); remove it", key)
+				b.warnf("%s: no effect, because the configuration probes kube-proxy instead "+
+					"(ClusterServiceLoadBalancerHealthProbeMode=Shared); remove it", key)
 			}
 		}
 	}
@@ -221,7 +228,8 @@ func (b *builder) nodeGroups() ([]string, error) {
 
 // loadBalancerAttributes returns the attributes that are restored whenever another client changes them.
 func loadBalancerAttributes(o annotation.Options) map[string]string {
-	attributes := map[string]string{attributeCrossZone: fmt.Sprint(o.CrossZone), attributeLogs: fmt.Sprint(o.AccessLog.Enabled)}
+	attributes := map[string]string{attributeCrossZone: fmt.Sprint(o.CrossZone),
+		attributeLogs: fmt.Sprint(o.AccessLog.Enabled)}
 	if o.AccessLog.Enabled {
 		attributes[attributeLogBucket], attributes[attributeLogPrefix] = o.AccessLog.Bucket, o.AccessLog.Prefix
 	}

@@ -71,7 +71,8 @@ func (b *builder) listener(p intent.Port) WantedListener {
 	}
 	if idle := b.Options.IdleTimeout; idle > 0 && l.Protocol == protocolTCP {
 		if idle < leastIdle || idle > mostIdle {
-			b.problems.Addf(intent.KeyIdleTimeout, idle.String(), "network load balancers keep TCP connections from %s to %s: write that much", leastIdle, mostIdle)
+			b.problems.Addf(intent.KeyIdleTimeout, idle.String(), "network load balancers keep TCP connections from %s to "+
+				"%s: write that much", leastIdle, mostIdle)
 		}
 		l.IdleTimeout = int32(idle / time.Second)
 	}
@@ -83,9 +84,11 @@ func (b *builder) join(l *WantedListener, p, q intent.Port) {
 	where := "spec.ports (" + strconv.Itoa(int(p.Port)) + "/" + string(q.Protocol) + ")"
 	switch {
 	case l.Protocol == protocolTLS || q.Protocol == v1.ProtocolTCP && b.Options.TLSPort(q.Name, q.Port):
-		b.problems.Addf(where, "", "a port cannot be TLS and UDP at once: leave it out of %s, or move one of them to another port", annotation.KeyTLSPorts)
+		b.problems.Addf(where, "", "a port cannot be TLS and UDP at once: leave it out of %s, or move one of them to "+
+			"another port", annotation.KeyTLSPorts)
 	case p.NodePort != q.NodePort:
-		b.problems.Addf(where, strconv.Itoa(int(q.NodePort)), "TCP and UDP on one port share one listener, which sends to one node port: give both the same nodePort, such as %d", p.NodePort)
+		b.problems.Addf(where, strconv.Itoa(int(q.NodePort)), "TCP and UDP on one port share one listener, which sends to "+
+			"one node port: give both the same nodePort, such as %d", p.NodePort)
 	default:
 		l.Protocol, l.IdleTimeout = protocolTCPUDP, 0
 	}
@@ -93,7 +96,8 @@ func (b *builder) join(l *WantedListener, p, q intent.Port) {
 
 // targetGroup returns the target group of a listener.
 func (b *builder) targetGroup(l WantedListener, p intent.Port) WantedGroup {
-	g := WantedGroup{Protocol: l.Protocol, Port: p.NodePort, TargetType: targetInstance, Health: b.health(), Attributes: b.Options.GroupAttributes}
+	g := WantedGroup{Protocol: l.Protocol, Port: p.NodePort, TargetType: targetInstance, Health: b.health(),
+		Attributes: b.Options.GroupAttributes}
 	if l.Protocol == protocolTLS && b.Options.BackendProtocol != "ssl" {
 		g.Protocol = protocolTCP
 	}
@@ -106,11 +110,13 @@ func (b *builder) targetGroup(l WantedListener, p intent.Port) WantedGroup {
 	}
 	g.Targets = b.targets(g)
 	g.Name = names.TargetGroupName(names.TargetGroup{
-		ClusterID: b.Shared.Cluster.ID, Service: tags.Service(b.Key), Port: l.Port, NodePort: g.Port, Protocol: g.Protocol, TargetType: g.TargetType,
+		ClusterID: b.Shared.Cluster.ID, Service: tags.Service(b.Key), Port: l.Port, NodePort: g.Port, Protocol: g.Protocol,
+		TargetType:     g.TargetType,
 		HealthProtocol: g.Health.Protocol, HealthInterval: g.Health.Interval, Variant: variant,
 	})
 	if l.Protocol == protocolUDP && g.Health.Protocol == protocolTCP && g.Health.Port == annotation.TrafficPort {
-		b.warnf("spec.ports (%d/UDP): its nodes are probed by TCP on the UDP node port, and count as unhealthy unless something listens there: set %s and %s, or externalTrafficPolicy: Local",
+		b.warnf("spec.ports (%d/UDP): its nodes are probed by TCP on the UDP node port, and count as unhealthy unless "+
+			"something listens there: set %s and %s, or externalTrafficPolicy: Local",
 			l.Port, annotation.KeyHealthCheckProtocol, annotation.KeyHealthCheckPort)
 	}
 	return g
@@ -160,7 +166,8 @@ func (b *builder) checkHealth(h HealthCheck) {
 		{intent.KeyHealthCheckUnhealthyThreshold, h.Unhealthy, 2, 10},
 		{intent.KeyHealthCheckTimeout, cmp.Or(h.Timeout, 2), 2, 120},
 	} {
-		if _, portable := b.Service.Annotations[c.key]; portable && (c.value < c.least || c.value > c.most) && !b.reported(c.key) {
+		if _, portable := b.Service.Annotations[c.key]; portable && (c.value < c.least || c.value > c.most) &&
+			!b.reported(c.key) {
 			b.problems.Addf(c.key, b.Service.Annotations[c.key], "network load balancers take %d to %d", c.least, c.most)
 		}
 	}

@@ -22,7 +22,8 @@ func (b *builder) addressed() bool {
 // zones selects subnets and matches addresses with them by position.
 func (b *builder) zones() ([]Zone, error) {
 	o := b.Options
-	request := vpc.Request{Scheme: intent.Public, IDsOrNames: o.Subnets, Annotation: o.Sources.Where(annotation.KeySubnets)}
+	request := vpc.Request{Scheme: intent.Public, IDsOrNames: o.Subnets,
+		Annotation: o.Sources.Where(annotation.KeySubnets)}
 	if o.Internal {
 		request.Scheme = intent.Internal
 	}
@@ -38,13 +39,15 @@ func (b *builder) zones() ([]Zone, error) {
 	b.match(annotation.KeyAllocations, o.Allocations, subnets, func(i int, v string) { zones[i].Allocation = v })
 	b.match(annotation.KeyPrivateIPv4, o.PrivateIPv4, subnets, func(i int, v string) {
 		if addr, err := netip.ParseAddr(v); err == nil && !subnets[i].CIDR4.Contains(addr) {
-			b.problems.Addf(annotation.KeyPrivateIPv4, v, "it is not in %s, the network of subnet %s, which has the same place in the order: write an address of that network", subnets[i].CIDR4, subnets[i])
+			b.problems.Addf(annotation.KeyPrivateIPv4, v, "it is not in %s, the network of subnet %s, which has the same "+
+				"place in the order: write an address of that network", subnets[i].CIDR4, subnets[i])
 		}
 		zones[i].PrivateIPv4 = v
 	})
 	b.match(annotation.KeyIPv6, o.IPv6, subnets, func(i int, v string) {
 		if addr, err := netip.ParseAddr(v); err == nil && !contains(subnets[i].CIDR6, addr) {
-			b.problems.Addf(annotation.KeyIPv6, v, "it is in no IPv6 network of subnet %s, which has the same place in the order: write an address of it", subnets[i])
+			b.problems.Addf(annotation.KeyIPv6, v, "it is in no IPv6 network of subnet %s, which has the same place in the "+
+				"order: write an address of it", subnets[i])
 		}
 		zones[i].IPv6 = v
 	})
@@ -55,13 +58,16 @@ func (b *builder) zones() ([]Zone, error) {
 func (b *builder) checkAddresses() {
 	o := b.Options
 	if len(o.Allocations) > 0 && o.Internal {
-		b.problems.Add(annotation.KeyAllocations, strings.Join(o.Allocations, ","), "an internal load balancer has no Elastic IPs: remove it, or "+annotation.KeyInternal)
+		b.problems.Add(annotation.KeyAllocations, strings.Join(o.Allocations, ","),
+			"an internal load balancer has no Elastic IPs: remove it, or "+annotation.KeyInternal)
 	}
 	if len(o.PrivateIPv4) > 0 && !o.Internal {
-		b.problems.Add(annotation.KeyPrivateIPv4, strings.Join(o.PrivateIPv4, ","), "only an internal load balancer takes private addresses: set "+annotation.KeyInternal+" as well, or remove it")
+		b.problems.Add(annotation.KeyPrivateIPv4, strings.Join(o.PrivateIPv4, ","),
+			"only an internal load balancer takes private addresses: set "+annotation.KeyInternal+" as well, or remove it")
 	}
 	if len(o.IPv6) > 0 && !b.dual {
-		b.problems.Add(annotation.KeyIPv6, strings.Join(o.IPv6, ","), "the load balancer has no IPv6: add IPv6 to spec.ipFamilies and to the subnets, or remove it")
+		b.problems.Add(annotation.KeyIPv6, strings.Join(o.IPv6, ","),
+			"the load balancer has no IPv6: add IPv6 to spec.ipFamilies and to the subnets, or remove it")
 	}
 }
 
@@ -75,7 +81,8 @@ func (b *builder) match(key string, values []string, subnets []vpc.Subnet, give 
 		for _, s := range subnets {
 			ids = append(ids, s.ID)
 		}
-		b.problems.Addf(key, strings.Join(values, ","), "there are %d, and %d subnets (%s): list one for each subnet, in that order, and the subnets in %s",
+		b.problems.Addf(key, strings.Join(values, ","), "there are %d, and %d subnets (%s): list one for each subnet, in "+
+			"that order, and the subnets in %s",
 			len(values), len(subnets), strings.Join(ids, ", "), annotation.KeySubnets)
 		return
 	}
@@ -106,13 +113,15 @@ func (b *builder) dualStack(subnets []vpc.Subnet) bool {
 func (b *builder) noDualStack(subnets []vpc.Subnet) string {
 	for _, s := range subnets {
 		if len(s.CIDR6) == 0 {
-			return fmt.Sprintf("subnet %s has no IPv6 network: give it one, or list other subnets in %s", s, annotation.KeySubnets)
+			return fmt.Sprintf("subnet %s has no IPv6 network: give it one, or list other subnets in %s", s,
+				annotation.KeySubnets)
 		}
 	}
 	// A packet of the other family reaches nodes under the load balancer's address, so no rule on
 	// nodes could identify its sender.
 	if len(b.Service.SourceRanges) > 0 && !b.settings.Managed {
-		return "without security groups of its own it could not restrict who connects over both families: set NLBSecurityGroupMode=Managed in the cloud configuration"
+		return "without security groups of its own it could not restrict who connects over both families: set " +
+			"NLBSecurityGroupMode=Managed in the cloud configuration"
 	}
 	return ""
 }

@@ -19,7 +19,8 @@ import (
 // the load balancer, then target groups with their targets, then the listeners that send to them.
 // What has to go goes the other way round. With a nil want nothing shall exist; what is not ours is
 // left out then. The error refuses another cluster's load balancer.
-func (c *Cloud) Diff(key lbcommon.Key, want *Desired, have Observed) (changes []plan.Change, warnings []string, err error) {
+func (c *Cloud) Diff(key lbcommon.Key, want *Desired, have Observed) (changes []plan.Change, warnings []string,
+	err error) {
 	d := &differ{cloud: c, key: key, have: have}
 	if want == nil {
 		d.remove()
@@ -149,7 +150,8 @@ func (d *differ) securityGroups() (attach []vpc.GroupRef, after []plan.Ref, err 
 	b := d.have.Balancer
 	if b == nil && !d.want.Secured || b != nil && len(b.SecurityGroups) == 0 {
 		if d.want.Secured && len(d.want.SecurityGroups) > 0 {
-			d.warnf("load balancer %s was made without security groups, and AWS gives none to it later: to use the listed ones, delete the Service and create it again", b.Name)
+			d.warnf("load balancer %s was made without security groups, and AWS gives none to it later: to use the listed "+
+				"ones, delete the Service and create it again", b.Name)
 		}
 		d.nodeRules(nil)
 		return nil, nil, nil
@@ -209,7 +211,8 @@ func (d *differ) nodeRulesAfter(from *vpc.GroupRef, after []plan.Ref) {
 		if d.have.Balancer != nil && from.ID != "" && byCIDR.Satisfied(d.have.Groups) {
 			return
 		}
-		rules = vpc.NodeRules{LoadBalancer: byCIDR.LoadBalancer, Groups: d.want.NodeGroups, From: from, FromDescription: fromDescription}
+		rules = vpc.NodeRules{LoadBalancer: byCIDR.LoadBalancer, Groups: d.want.NodeGroups, From: from,
+			FromDescription: fromDescription}
 		if b := d.have.Balancer; b != nil {
 			rules.NotFrom = without(d.ownSources(b.SecurityGroups, d.managedGroups()), []string{from.ID})
 		}
@@ -229,7 +232,8 @@ func (d *differ) removeRules(attached []string, after []plan.Ref) {
 	groups := d.cloud.options.Groups
 	managed := d.managedGroups()
 	if !d.cloud.options.Settings.NoNodeRules {
-		rules := vpc.NodeRules{LoadBalancer: DefaultName(d.key), FromDescription: fromDescription, NotFrom: d.ownSources(attached, managed)}
+		rules := vpc.NodeRules{LoadBalancer: DefaultName(d.key), FromDescription: fromDescription,
+			NotFrom: d.ownSources(attached, managed)}
 		d.add(groups.NodeRuleChanges(d.have.Groups, rules, nil)...)
 	}
 	for _, group := range managed {
@@ -242,8 +246,10 @@ func (d *differ) managedGroups() []vpc.Group {
 	name := names.ManagedGroupName(d.key.ClusterName, tags.Service(d.key), d.key.UID)
 	var out []vpc.Group
 	for _, g := range d.have.Groups.All() {
-		made := strings.HasPrefix(g.Name, "k8s-") && !strings.HasPrefix(g.Name, names.ClassicGroupName("")) && tags.IsFor(g.Tags, d.cloud.options.Cluster.ID, d.key)
-		if (g.Name == name || made) && d.have.Groups.Owned(g.ID) && tags.Foreign(g.Tags, d.cloud.options.Cluster.ID, d.key) == "" {
+		made := strings.HasPrefix(g.Name, "k8s-") && !strings.HasPrefix(g.Name, names.ClassicGroupName("")) &&
+			tags.IsFor(g.Tags, d.cloud.options.Cluster.ID, d.key)
+		if (g.Name == name || made) && d.have.Groups.Owned(g.ID) && tags.Foreign(g.Tags, d.cloud.options.Cluster.ID,
+			d.key) == "" {
 			out = append(out, g)
 		}
 	}
@@ -255,14 +261,16 @@ func (d *differ) managedGroups() []vpc.Group {
 // removed with that anyway.
 func (d *differ) ownSources(attached []string, managed []vpc.Group) []string {
 	return slices.DeleteFunc(slices.Clone(attached), func(id string) bool {
-		return slices.Contains(d.have.SharedGroups, id) || slices.ContainsFunc(managed, func(g vpc.Group) bool { return g.ID == id })
+		return slices.Contains(d.have.SharedGroups, id) || slices.ContainsFunc(managed,
+			func(g vpc.Group) bool { return g.ID == id })
 	})
 }
 
 // refuseForeign is the error about a load balancer of our name that is not ours.
 func refuseForeign(key lbcommon.Key, b Balancer, owner string) error {
 	return &cloudapi.Error{Class: cloudapi.Invalid, Operation: "Service " + key.Namespace + "/" + key.Name,
-		Err: fmt.Errorf("the load balancer %s belongs to %s and is left alone: give each cluster an ID of its own, or delete that load balancer", b.Name, owner)}
+		Err: fmt.Errorf("the load balancer %s belongs to %s and is left alone: give each cluster an ID of its own, or "+
+			"delete that load balancer", b.Name, owner)}
 }
 
 // wrote notes the outcome of a write in the snapshot: what it changed, or, if it failed, that its outcome

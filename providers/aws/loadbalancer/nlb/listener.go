@@ -113,7 +113,8 @@ func (d *differ) listenersDelete() []plan.Change {
 			Fields: []plan.Field{{Name: "protocol", Before: have.Protocol}},
 			Do: func(ctx context.Context, _ *plan.Handles) error {
 				_, err := d.cloud.options.API.DeleteListener(ctx, &elbv2.DeleteListenerInput{ListenerArn: aws.String(have.ARN)})
-				return d.wrote(cloudapi.IgnoreNotFound(awserr.Wrap("DeleteListener", err)), func(s *Store) { s.deleteListener(balancer, have.ARN) })
+				return d.wrote(cloudapi.IgnoreNotFound(awserr.Wrap("DeleteListener", err)),
+					func(s *Store) { s.deleteListener(balancer, have.ARN) })
 			},
 		})
 	}
@@ -141,7 +142,8 @@ func (d *differ) listenerCreate(name string, group groupRef, want WantedListener
 	}
 	d.add(creation)
 	done := []plan.Ref{creation.Ref}
-	return append(done, d.listenerParts(ref, Listener{CertificatesRead: true, Attributes: newListenerAttributes()}, want, done)...)
+	return append(done, d.listenerParts(ref, Listener{CertificatesRead: true, Attributes: newListenerAttributes()}, want,
+		done)...)
 }
 
 // newListenerAttributes are what AWS gives a new listener for TCP.
@@ -157,7 +159,8 @@ func (d *differ) listenerParts(ref listenerRef, have Listener, want WantedListen
 	return refs(changes)
 }
 
-func (d *differ) createListener(ctx context.Context, ids *plan.Handles, group groupRef, want WantedListener) (string, error) {
+func (d *differ) createListener(ctx context.Context, ids *plan.Handles, group groupRef, want WantedListener) (string,
+	error) {
 	balancer, err := d.balancerARN(ids)
 	if err != nil {
 		return "", err
@@ -167,7 +170,8 @@ func (d *differ) createListener(ctx context.Context, ids *plan.Handles, group gr
 		return "", err
 	}
 	out, err := d.cloud.options.API.CreateListener(ctx, &elbv2.CreateListenerInput{
-		LoadBalancerArn: &balancer, Port: aws.Int32(want.Port), Protocol: types.ProtocolEnum(want.Protocol), SslPolicy: optional(want.Policy),
+		LoadBalancerArn: &balancer, Port: aws.Int32(want.Port), Protocol: types.ProtocolEnum(want.Protocol),
+		SslPolicy:    optional(want.Policy),
 		Certificates: defaultCertificate(want), DefaultActions: forwardTo(groupARN), Tags: toTags(d.want.Tags),
 	})
 	var list []types.Listener
@@ -178,7 +182,8 @@ func (d *differ) createListener(ctx context.Context, ids *plan.Handles, group gr
 	if err != nil {
 		d.cloud.store.markUncertain(d.key)
 		if cloudapi.Is(err, cloudapi.AlreadyExists) {
-			err = &cloudapi.Error{Class: cloudapi.Conflict, Operation: "CreateListener", Err: err} // seen and changed by the next reconcile
+			// seen and changed by the next reconcile
+			err = &cloudapi.Error{Class: cloudapi.Conflict, Operation: "CreateListener", Err: err}
 		}
 		return "", err
 	}
@@ -195,7 +200,8 @@ func (d *differ) createListener(ctx context.Context, ids *plan.Handles, group gr
 // listenerUpdate changes a listener in place, or nothing. A listener that moves to another target
 // group sends to both first, to the new one with no weight: only then does AWS probe its targets.
 // Afterwards the old one stays, with no weight, while its connections finish.
-func (d *differ) listenerUpdate(name string, have Listener, want WantedListener, group groupRef, after []plan.Ref) []plan.Ref {
+func (d *differ) listenerUpdate(name string, have Listener, want WantedListener, group groupRef,
+	after []plan.Ref) []plan.Ref {
 	ref := listenerRef{arn: have.ARN, name: name}
 	var f plan.Fields
 	f.Diff("protocol", have.Protocol, want.Protocol)
@@ -271,12 +277,16 @@ func (d *differ) modifyListener(ctx context.Context, have Listener, in *elbv2.Mo
 // connections are still finishing has time.
 func (d *differ) surplusGroups(deletions []plan.Change, moved map[string][]plan.Ref) {
 	for _, g := range d.have.TargetGroups {
-		if slices.ContainsFunc(d.want.Listeners, func(w WantedListener) bool { return w.Group.Name == g.Name }) || d.foreignGroup(g) {
+		if slices.ContainsFunc(d.want.Listeners, func(w WantedListener) bool { return w.Group.Name == g.Name }) ||
+			d.foreignGroup(g) {
 			continue
 		}
 		var closed []plan.Ref
 		for _, l := range d.have.Listeners {
-			if i := slices.IndexFunc(deletions, func(c plan.Change) bool { return c.Name == listenerName(d.name(), l) }); i >= 0 &&
+			if i := slices.IndexFunc(deletions, func(c plan.Change) bool {
+				return c.Name == listenerName(d.name(),
+					l)
+			}); i >= 0 &&
 				slices.ContainsFunc(l.Forwards, func(f Forward) bool { return f.Group == g.ARN }) {
 				closed = append(closed, deletions[i].Ref)
 			}
@@ -310,9 +320,11 @@ func forwardTo(arn string) []types.Action {
 }
 
 func forwardToBoth(old string, oldWeight int32, fresh string, freshWeight int32) []types.Action {
-	return []types.Action{{Type: types.ActionTypeEnumForward, ForwardConfig: &types.ForwardActionConfig{TargetGroups: []types.TargetGroupTuple{
-		{TargetGroupArn: aws.String(old), Weight: aws.Int32(oldWeight)}, {TargetGroupArn: aws.String(fresh), Weight: aws.Int32(freshWeight)},
-	}}}}
+	return []types.Action{{Type: types.ActionTypeEnumForward,
+		ForwardConfig: &types.ForwardActionConfig{TargetGroups: []types.TargetGroupTuple{
+			{TargetGroupArn: aws.String(old), Weight: aws.Int32(oldWeight)}, {TargetGroupArn: aws.String(fresh),
+				Weight: aws.Int32(freshWeight)},
+		}}}}
 }
 
 func defaultCertificate(want WantedListener) []types.Certificate {

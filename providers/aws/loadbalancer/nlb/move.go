@@ -63,7 +63,8 @@ func (d *differ) listenerJoin(name string, m *move, after []plan.Ref) []plan.Ref
 			if err != nil {
 				return err
 			}
-			err = d.modifyListener(ctx, m.listener, &elbv2.ModifyListenerInput{ListenerArn: aws.String(m.listener.ARN), DefaultActions: forwardToBoth(old, 1, arn, 0)})
+			err = d.modifyListener(ctx, m.listener, &elbv2.ModifyListenerInput{ListenerArn: aws.String(m.listener.ARN),
+				DefaultActions: forwardToBoth(old, 1, arn, 0)})
 			if cloudapi.Is(err, cloudapi.Invalid) {
 				return nil // these two cannot stand side by side: the listener moves at once
 			}
@@ -91,7 +92,8 @@ func (d *differ) detach(ctx context.Context, group string) error {
 		if len(others) != 1 {
 			continue
 		}
-		if err := d.modifyListener(ctx, l, &elbv2.ModifyListenerInput{ListenerArn: aws.String(l.ARN), DefaultActions: forwardTo(others[0].Group)}); err != nil {
+		if err := d.modifyListener(ctx, l, &elbv2.ModifyListenerInput{ListenerArn: aws.String(l.ARN),
+			DefaultActions: forwardTo(others[0].Group)}); err != nil {
 			return err
 		}
 	}

@@ -14,7 +14,8 @@ import (
 // Observe returns what exists of a Service's load balancer.
 //
 // What its applied record proves to be as wanted is not read, unless the observation is authoritative.
-func (s *Store) Observe(ctx context.Context, key lbcommon.Key, want *Desired, fresh lbcommon.Freshness) (Observed, error) {
+func (s *Store) Observe(ctx context.Context, key lbcommon.Key, want *Desired, fresh lbcommon.Freshness) (Observed,
+	error) {
 	if fresh == lbcommon.Authoritative || s.state.IsUncertain(serviceName(key)) {
 		if err := s.readOne(ctx, key, true); err != nil {
 			return Observed{}, err

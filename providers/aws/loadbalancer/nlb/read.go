@@ -159,7 +159,8 @@ func newReads(ctx context.Context) (*errgroup.Group, context.Context) {
 	return group, ctx
 }
 
-func (s *Store) readListeners(ctx context.Context, balancer string, describe func(context.Context, string) ([]Listener, error)) error {
+func (s *Store) readListeners(ctx context.Context, balancer string, describe func(context.Context, string) ([]Listener,
+	error)) error {
 	return readDetail(ctx, s, s.listeners, balancer, describe, s.balancerMissing)
 }
 
@@ -177,7 +178,8 @@ func (s *Store) readGroupAttributes(ctx context.Context, group string) error {
 
 // readDetail reads what belongs to one object. Missing handles the answer that the object does not exist.
 func readDetail[T any](ctx context.Context, s *Store, t *snapshot.Table[T], arn string,
-	describe func(context.Context, string) (T, error), missing func(r snapshot.Reading, arn string, err error) error) error {
+	describe func(context.Context, string) (T, error), missing func(r snapshot.Reading, arn string,
+		err error) error) error {
 	r := s.state.Begin()
 	value, err := describe(ctx, arn)
 	switch {

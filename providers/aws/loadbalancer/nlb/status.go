@@ -29,5 +29,6 @@ func Failure(have Observed) string {
 	if b == nil || b.State != string(types.LoadBalancerStateEnumFailed) {
 		return ""
 	}
-	return fmt.Sprintf("has no address, because AWS could not set it up (%s): delete the Service and create it again", cmp.Or(b.Reason, "AWS does not say why"))
+	return fmt.Sprintf("has no address, because AWS could not set it up (%s): delete the Service and create it again",
+		cmp.Or(b.Reason, "AWS does not say why"))
 }

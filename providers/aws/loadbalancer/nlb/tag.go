@@ -39,7 +39,8 @@ func (d *differ) tags(after []plan.Ref) {
 	}
 	var parts []tagged
 	for _, l := range d.have.Listeners {
-		if i := slices.IndexFunc(d.want.Listeners, func(w WantedListener) bool { return w.Port == l.Port }); i >= 0 && !replaced(l, d.want.Listeners[i]) {
+		if i := slices.IndexFunc(d.want.Listeners, func(w WantedListener) bool { return w.Port == l.Port }); i >= 0 &&
+			!replaced(l, d.want.Listeners[i]) {
 			parts = append(parts, tagged{l.ARN, listenerName(b.Name, l), l.Tags})
 		}
 	}

@@ -93,14 +93,16 @@ func (d *differ) register(ctx context.Context, arn string, targets []Target) err
 	}
 	if len(refused) > 0 {
 		errs = append(errs, &cloudapi.Error{Class: cloudapi.Conflict, Operation: "RegisterTargets", RetryAfter: startTime,
-			Err: fmt.Errorf("AWS does not take %s as targets, most likely because they are not running; all others are registered, and these are tried again", strings.Join(refused, ", "))})
+			Err: fmt.Errorf("AWS does not take %s as targets, most likely because they are not running; all others are "+
+				"registered, and these are tried again", strings.Join(refused, ", "))})
 	}
 	return errors.Join(errs...)
 }
 
 // registerSome registers a chunk and returns the targets that AWS refuses.
 func (d *differ) registerSome(ctx context.Context, arn string, targets []Target) (refused []string, err error) {
-	_, err = d.cloud.options.API.RegisterTargets(ctx, &elbv2.RegisterTargetsInput{TargetGroupArn: &arn, Targets: descriptions(targets)})
+	_, err = d.cloud.options.API.RegisterTargets(ctx, &elbv2.RegisterTargetsInput{TargetGroupArn: &arn,
+		Targets: descriptions(targets)})
 	if !awserr.Is(err, codeInvalidTarget) {
 		return nil, d.wroteTargets(awserr.Wrap("RegisterTargets", err), arn, targets, types.TargetHealthStateEnumInitial)
 	}
@@ -156,7 +158,8 @@ func (d *differ) deregister(ctx context.Context, arn string, targets []Target) e
 }
 
 func (d *differ) deregisterSome(ctx context.Context, arn string, targets []Target) error {
-	_, err := d.cloud.options.API.DeregisterTargets(ctx, &elbv2.DeregisterTargetsInput{TargetGroupArn: &arn, Targets: descriptions(targets)})
+	_, err := d.cloud.options.API.DeregisterTargets(ctx, &elbv2.DeregisterTargetsInput{TargetGroupArn: &arn,
+		Targets: descriptions(targets)})
 	if !awserr.Is(err, codeInvalidTarget) || len(targets) == 1 {
 		if awserr.Is(err, codeInvalidTarget) {
 			err = nil
@@ -180,7 +183,8 @@ func adviseTargets(err error) error {
 	if !cloudapi.Is(err, cloudapi.Quota) {
 		return err
 	}
-	return fmt.Errorf("there are more nodes than the load balancer may have targets; raise the quota \"Targets per Availability Zone per Network Load Balancer\", "+
+	return fmt.Errorf("there are more nodes than the load balancer may have targets; raise the quota \"Targets per "+
+		"Availability Zone per Network Load Balancer\", "+
 		"or choose fewer nodes by labels: %w", err)
 }
 

@@ -39,7 +39,8 @@ func (d *differ) targetGroup(want WantedGroup, base []plan.Ref) (groupRef, []pla
 	have, exists := d.have.groupNamed(want.Name)
 	if exists && !sameKind(have, want) && len(have.Balancers) == 0 {
 		// Something of our name that is no use blocks the name.
-		deletion := d.groupDelete(have, nil, "it has the name of a target group that is needed, and other settings that cannot change")
+		deletion := d.groupDelete(have, nil, "it has the name of a target group that is needed, and other settings that "+
+			"cannot change")
 		d.add(deletion)
 		exists, base = false, append(slices.Clone(base), deletion.Ref)
 	}
@@ -79,7 +80,8 @@ func (d *differ) newTargetGroup(want WantedGroup, base []plan.Ref) (groupRef, []
 
 // sameKind compares what cannot change.
 func sameKind(have TargetGroup, want WantedGroup) bool {
-	return have.Protocol == want.Protocol && have.Port == want.Port && have.TargetType == want.TargetType && have.AddressType == want.AddressType
+	return have.Protocol == want.Protocol && have.Port == want.Port && have.TargetType == want.TargetType &&
+		have.AddressType == want.AddressType
 }
 
 func (d *differ) groupCreate(want WantedGroup, after []plan.Ref) plan.Change {
@@ -104,10 +106,13 @@ func (d *differ) groupCreate(want WantedGroup, after []plan.Ref) plan.Change {
 func (d *differ) createGroup(ctx context.Context, want WantedGroup) (string, error) {
 	h := want.Health
 	in := &elbv2.CreateTargetGroupInput{
-		Name: aws.String(want.Name), Protocol: types.ProtocolEnum(want.Protocol), Port: aws.Int32(want.Port), VpcId: aws.String(d.want.VPC),
+		Name: aws.String(want.Name), Protocol: types.ProtocolEnum(want.Protocol), Port: aws.Int32(want.Port),
+		VpcId:      aws.String(d.want.VPC),
 		TargetType: types.TargetTypeEnum(want.TargetType), Tags: toTags(d.want.Tags),
-		HealthCheckProtocol: types.ProtocolEnum(h.Protocol), HealthCheckPort: aws.String(h.Port), HealthCheckPath: optional(h.Path),
-		HealthCheckIntervalSeconds: aws.Int32(h.Interval), HealthyThresholdCount: aws.Int32(h.Healthy), UnhealthyThresholdCount: aws.Int32(h.Unhealthy),
+		HealthCheckProtocol: types.ProtocolEnum(h.Protocol), HealthCheckPort: aws.String(h.Port),
+		HealthCheckPath:            optional(h.Path),
+		HealthCheckIntervalSeconds: aws.Int32(h.Interval), HealthyThresholdCount: aws.Int32(h.Healthy),
+		UnhealthyThresholdCount: aws.Int32(h.Unhealthy),
 	}
 	switch {
 	case h.Timeout > 0:
@@ -128,7 +133,8 @@ func (d *differ) createGroup(ctx context.Context, want WantedGroup) (string, err
 		d.cloud.store.markUncertain(d.key)
 		if cloudapi.Is(err, cloudapi.AlreadyExists) {
 			err = &cloudapi.Error{Class: cloudapi.Conflict, Operation: "CreateTargetGroup",
-				Err: fmt.Errorf("a target group %s with other settings exists; it is deleted if its tags name this Service, else delete it: %w", want.Name, err)}
+				Err: fmt.Errorf("a target group %s with other settings exists; it is deleted if its tags name this Service, "+
+					"else delete it: %w", want.Name, err)}
 		}
 		return "", err
 	}
@@ -155,8 +161,10 @@ func (d *differ) groupUpdate(have TargetGroup, want WantedGroup) (plan.Change, b
 		Ref: plan.Ref{Kind: kindTargetGroup, Name: want.Name, Action: plan.Update}, Fields: f,
 		Do: func(ctx context.Context, _ *plan.Handles) error {
 			in := &elbv2.ModifyTargetGroupInput{
-				TargetGroupArn: aws.String(have.ARN), HealthCheckProtocol: types.ProtocolEnum(h.Protocol), HealthCheckPort: aws.String(h.Port), HealthCheckPath: optional(h.Path),
-				HealthCheckIntervalSeconds: aws.Int32(h.Interval), HealthyThresholdCount: aws.Int32(h.Healthy), UnhealthyThresholdCount: aws.Int32(h.Unhealthy),
+				TargetGroupArn: aws.String(have.ARN), HealthCheckProtocol: types.ProtocolEnum(h.Protocol),
+				HealthCheckPort: aws.String(h.Port), HealthCheckPath: optional(h.Path),
+				HealthCheckIntervalSeconds: aws.Int32(h.Interval), HealthyThresholdCount: aws.Int32(h.Healthy),
+				UnhealthyThresholdCount: aws.Int32(h.Unhealthy),
 			}
 			if want.Health.Timeout > 0 {
 				in.HealthCheckTimeoutSeconds = aws.Int32(h.Timeout)
@@ -186,8 +194,9 @@ func healthFields(have, want HealthCheck) plan.Fields {
 // groupDelete deletes a target group that no listener uses any more.
 func (d *differ) groupDelete(have TargetGroup, after []plan.Ref, reason string) plan.Change {
 	return plan.Change{
-		Ref: plan.Ref{Kind: kindTargetGroup, Name: have.Name, Action: plan.Delete}, After: slices.Clone(after), Reason: reason,
-		Do: func(ctx context.Context, _ *plan.Handles) error { return d.deleteGroup(ctx, have.ARN) },
+		Ref: plan.Ref{Kind: kindTargetGroup, Name: have.Name, Action: plan.Delete}, After: slices.Clone(after),
+		Reason: reason,
+		Do:     func(ctx context.Context, _ *plan.Handles) error { return d.deleteGroup(ctx, have.ARN) },
 	}
 }
 

@@ -66,7 +66,8 @@ func Check(extra, portable map[string]string, own string, problems *intent.Probl
 		case strings.HasPrefix(strings.ToLower(key), awsPrefix):
 			problems.Addf(where, key+"="+extra[key], "AWS reserves keys that begin with %s: choose another key", awsPrefix)
 		case strings.HasPrefix(key, ownPrefix):
-			problems.Addf(where, key+"="+extra[key], "keys that begin with %s mark the owner of an object: choose another key", ownPrefix)
+			problems.Addf(where, key+"="+extra[key], "keys that begin with %s mark the owner of an object: choose another key",
+				ownPrefix)
 		case len(key) > 128 || len(extra[key]) > 256:
 			problems.Addf(where, key+"="+extra[key], "a key has at most 128 and a value at most 256 characters: shorten it")
 		}
@@ -154,7 +155,8 @@ func list(extra map[string]string) string {
 // ours reports whether a key is listed as having come from the Service. Marks never are, whatever
 // the list contains.
 func ours(key, listed string) bool {
-	if listed == "" || strings.HasPrefix(key, ownPrefix) || strings.HasPrefix(key, names.ClusterTagPrefix) || key == names.ServiceTag {
+	if listed == "" || strings.HasPrefix(key, ownPrefix) || strings.HasPrefix(key, names.ClusterTagPrefix) ||
+		key == names.ServiceTag {
 		return false
 	}
 	return slices.Contains(strings.Split(listed, "."), hash(key))

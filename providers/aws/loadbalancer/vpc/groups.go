@@ -114,7 +114,8 @@ type GroupStore struct {
 
 func newGroupStore(o Options) *GroupStore {
 	s := &GroupStore{
-		options: o, state: snapshot.NewStore(o.Clock), needed: map[string]snapshot.Reading{}, releasing: map[string]time.Time{},
+		options: o, state: snapshot.NewStore(o.Clock), needed: map[string]snapshot.Reading{},
+		releasing: map[string]time.Time{},
 	}
 	kind := snapshot.Kind[Group]{
 		ID: func(g Group) string { return g.ID }, MaxAge: groupsAge, Settle: settleTime,
@@ -242,7 +243,8 @@ func (s *GroupStore) describe(ctx context.Context, filters ...ec2types.Filter) (
 func toGroup(in ec2types.SecurityGroup) (Group, error) {
 	id := aws.ToString(in.GroupId)
 	rules, err := toRules(id, in.IpPermissions)
-	return Group{ID: id, Name: aws.ToString(in.GroupName), Description: aws.ToString(in.Description), Tags: tagMap(in.Tags), Rules: rules}, err
+	return Group{ID: id, Name: aws.ToString(in.GroupName), Description: aws.ToString(in.Description),
+		Tags: tagMap(in.Tags), Rules: rules}, err
 }
 
 // forget removes a group that was deleted.

@@ -38,7 +38,8 @@ type ManagedGroup struct {
 
 // ManagedGroupChanges plans what makes the group exist as wanted, and returns what names it. An
 // error of class Invalid means that the group of that name is another cluster's.
-func (s *GroupStore) ManagedGroupChanges(have Groups, want ManagedGroup, after []plan.Ref) ([]plan.Change, GroupRef, error) {
+func (s *GroupStore) ManagedGroupChanges(have Groups, want ManagedGroup, after []plan.Ref) ([]plan.Change, GroupRef,
+	error) {
 	ref := GroupRef{Handle: want.Handle, Name: want.Name}
 	group, ok := have.Named(want.Name)
 	if !ok {
@@ -70,7 +71,8 @@ func (s *GroupStore) ManagedGroupChanges(have Groups, want ManagedGroup, after [
 
 func refuseGroup(group Group) error {
 	return &cloudapi.Error{Class: cloudapi.Invalid, Operation: "security group " + group.Name,
-		Err: fmt.Errorf("%s has the tag of another cluster and is left alone: delete it if that cluster no longer exists", group)}
+		Err: fmt.Errorf("%s has the tag of another cluster and is left alone: delete it if that cluster no longer exists",
+			group)}
 }
 
 func (s *GroupStore) groupCreate(want ManagedGroup, after []plan.Ref) plan.Change {
@@ -93,7 +95,8 @@ func (s *GroupStore) groupCreate(want ManagedGroup, after []plan.Ref) plan.Chang
 func (s *GroupStore) create(ctx context.Context, want ManagedGroup) (string, error) {
 	out, err := s.options.API.CreateSecurityGroup(ctx, &ec2.CreateSecurityGroupInput{
 		GroupName: &want.Name, Description: &want.Description, VpcId: &s.options.VPC,
-		TagSpecifications: []ec2types.TagSpecification{{ResourceType: ec2types.ResourceTypeSecurityGroup, Tags: toTags(want.Tags)}},
+		TagSpecifications: []ec2types.TagSpecification{{ResourceType: ec2types.ResourceTypeSecurityGroup,
+			Tags: toTags(want.Tags)}},
 	})
 	if err = awserr.Wrap("CreateSecurityGroup", err); err == nil {
 		id := aws.ToString(out.GroupId)
@@ -110,7 +113,8 @@ func (s *GroupStore) create(ctx context.Context, want ManagedGroup) (string, err
 	found := s.groups.Lookup(want.Name)
 	switch {
 	case len(found) == 0:
-		return "", &cloudapi.Error{Class: cloudapi.Conflict, Operation: "CreateSecurityGroup", Err: err} // EC2 does not show it yet
+		// EC2 does not show it yet
+		return "", &cloudapi.Error{Class: cloudapi.Conflict, Operation: "CreateSecurityGroup", Err: err}
 	case s.options.Cluster.Foreign(found[0].Tags):
 		return "", refuseGroup(found[0])
 	}

@@ -37,7 +37,8 @@ func NodeGroups(s SharedState, instanceIDs []string) ([]string, error) {
 	}
 	var problems intent.Problems
 	for _, why := range slices.Sorted(maps.Keys(unclear)) {
-		problems.Addf(showInstances(unclear[why]), "", "%s: give the tag %s=%s to the security group in which load balancers may open ports",
+		problems.Addf(showInstances(unclear[why]), "", "%s: give the tag %s=%s to the security group in which load "+
+			"balancers may open ports",
 			why, names.ClusterTag(s.Cluster.ID), names.Owned)
 	}
 	return slices.Sorted(maps.Keys(set)), problems.Err("security groups of nodes")

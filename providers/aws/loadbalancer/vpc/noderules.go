@@ -45,7 +45,8 @@ func (b ByCIDR) Rules() []Rule {
 	var rules []Rule
 	for _, source := range b.Sources {
 		for _, port := range b.Traffic {
-			rules = append(rules, Rule{Protocol: port.Protocol, FromPort: port.Port, ToPort: port.Port, CIDR: source, Description: names.ClientRule(b.LoadBalancer)})
+			rules = append(rules, Rule{Protocol: port.Protocol, FromPort: port.Port, ToPort: port.Port, CIDR: source,
+				Description: names.ClientRule(b.LoadBalancer)})
 		}
 		rules = append(rules, TooBig(source, names.MTURule))
 	}
@@ -54,7 +55,8 @@ func (b ByCIDR) Rules() []Rule {
 			continue // probes are let in with the clients
 		}
 		for _, port := range b.Health {
-			rules = append(rules, Rule{Protocol: ProtocolTCP, FromPort: port, ToPort: port, CIDR: subnet, Description: names.HealthRule(b.LoadBalancer)})
+			rules = append(rules, Rule{Protocol: ProtocolTCP, FromPort: port, ToPort: port, CIDR: subnet,
+				Description: names.HealthRule(b.LoadBalancer)})
 		}
 	}
 	return without(rules, nil)
@@ -79,9 +81,11 @@ func (b ByCIDR) open(v4 bool) bool {
 // TooBig is the rule that lets path MTU discovery through from a source.
 func TooBig(source netip.Prefix, description string) Rule {
 	if source.Addr().Is4() {
-		return Rule{Protocol: ProtocolICMP, FromPort: icmpUnreachable, ToPort: icmpFragmentationNeeded, CIDR: source, Description: description}
+		return Rule{Protocol: ProtocolICMP, FromPort: icmpUnreachable, ToPort: icmpFragmentationNeeded, CIDR: source,
+			Description: description}
 	}
-	return Rule{Protocol: ProtocolICMPv6, FromPort: icmpv6PacketTooBig, ToPort: icmpv6NoCode, CIDR: source, Description: description}
+	return Rule{Protocol: ProtocolICMPv6, FromPort: icmpv6PacketTooBig, ToPort: icmpv6NoCode, CIDR: source,
+		Description: description}
 }
 
 // GroupRef is a security group that exists (ID), or that the plan creates (Handle).
@@ -165,8 +169,10 @@ func (n NodeRules) diff(have Groups) []ruleDiff {
 func (n NodeRules) own(rules []Rule) []Rule {
 	var own []Rule
 	for _, r := range rules {
-		described := n.LoadBalancer != "" && (r.Description == names.ClientRule(n.LoadBalancer) || r.Description == names.HealthRule(n.LoadBalancer))
-		from := r.SourceGroup != "" && r.Protocol == ProtocolAll && r.Description == n.FromDescription && slices.Contains(n.NotFrom, r.SourceGroup)
+		described := n.LoadBalancer != "" && (r.Description == names.ClientRule(n.LoadBalancer) ||
+			r.Description == names.HealthRule(n.LoadBalancer))
+		from := r.SourceGroup != "" && r.Protocol == ProtocolAll && r.Description == n.FromDescription &&
+			slices.Contains(n.NotFrom, r.SourceGroup)
 		if described || from {
 			own = append(own, r)
 		}

@@ -103,7 +103,8 @@ func without(rules, others []Rule) []Rule {
 func among(rules, others []Rule) []Rule { return without(rules, without(rules, others)) }
 
 func compareRules(a, b Rule) int {
-	return cmp.Or(cmp.Compare(a.Protocol, b.Protocol), cmp.Compare(a.FromPort, b.FromPort), cmp.Compare(a.ToPort, b.ToPort), cmp.Compare(a.source(), b.source()))
+	return cmp.Or(cmp.Compare(a.Protocol, b.Protocol), cmp.Compare(a.FromPort, b.FromPort),
+		cmp.Compare(a.ToPort, b.ToPort), cmp.Compare(a.source(), b.source()))
 }
 
 // showRules lists rules for people.
@@ -145,9 +146,11 @@ func addSource(p *ec2types.IpPermission, r Rule) {
 	case r.CIDR.IsValid() && r.CIDR.Addr().Is4():
 		p.IpRanges = append(p.IpRanges, ec2types.IpRange{CidrIp: aws.String(r.CIDR.String()), Description: description})
 	case r.CIDR.IsValid():
-		p.Ipv6Ranges = append(p.Ipv6Ranges, ec2types.Ipv6Range{CidrIpv6: aws.String(r.CIDR.String()), Description: description})
+		p.Ipv6Ranges = append(p.Ipv6Ranges, ec2types.Ipv6Range{CidrIpv6: aws.String(r.CIDR.String()),
+			Description: description})
 	case r.PrefixList != "":
-		p.PrefixListIds = append(p.PrefixListIds, ec2types.PrefixListId{PrefixListId: aws.String(r.PrefixList), Description: description})
+		p.PrefixListIds = append(p.PrefixListIds, ec2types.PrefixListId{PrefixListId: aws.String(r.PrefixList),
+			Description: description})
 	default:
 		pair := ec2types.UserIdGroupPair{GroupId: aws.String(r.SourceGroup), Description: description}
 		if r.SourceAccount != "" {
@@ -189,7 +192,10 @@ func toRules(groupID string, permissions []ec2types.IpPermission) ([]Rule, error
 			add(x.Description, func(r *Rule) { r.CIDR = prefix })
 		}
 		for _, x := range p.UserIdGroupPairs {
-			add(x.Description, func(r *Rule) { r.SourceGroup, r.SourceAccount = aws.ToString(x.GroupId), aws.ToString(x.UserId) })
+			add(x.Description, func(r *Rule) {
+				r.SourceGroup, r.SourceAccount = aws.ToString(x.GroupId),
+					aws.ToString(x.UserId)
+			})
 		}
 		for _, x := range p.PrefixListIds {
 			add(x.Description, func(r *Rule) { r.PrefixList = aws.ToString(x.PrefixListId) })

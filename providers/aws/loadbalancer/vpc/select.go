@@ -49,11 +49,13 @@ func listed(s SharedState, r Request, problems *intent.Problems) []Subnet {
 			continue
 		}
 		if other, taken := zones[subnet.Zone]; taken {
-			problems.Addf(r.Annotation, value, "%s and %s are both in zone %s, where a load balancer can have one subnet: remove one of them", other, subnet, subnet.Zone)
+			problems.Addf(r.Annotation, value, "%s and %s are both in zone %s, where a load balancer can have one subnet: "+
+				"remove one of them", other, subnet, subnet.Zone)
 			continue
 		}
 		if r.Family6 && len(subnet.CIDR6) == 0 {
-			problems.Addf(r.Annotation, value, "subnet %s has no IPv6 network, which the Service's IPv6 (spec.ipFamilies) needs: give it one, or list another", subnet)
+			problems.Addf(r.Annotation, value, "subnet %s has no IPv6 network, which the Service's IPv6 (spec.ipFamilies) "+
+				"needs: give it one, or list another", subnet)
 			continue
 		}
 		zones[subnet.Zone] = subnet
@@ -82,11 +84,13 @@ func lookup(subnets []Subnet, item, where, value string, problems *intent.Proble
 	case len(found) == 1:
 		return found[0], true
 	case len(found) > 1:
-		problems.Addf(where, value, "%d subnets of the VPC have the name %s: list IDs instead, which are %s", len(found), intent.Quote(item), ids(found))
+		problems.Addf(where, value, "%d subnets of the VPC have the name %s: list IDs instead, which are %s", len(found),
+			intent.Quote(item), ids(found))
 	case strings.HasPrefix(item, subnetIDPrefix):
 		problems.Addf(where, value, "the cluster's VPC has no subnet %s: list subnets of it", intent.Quote(item))
 	default:
-		problems.Addf(where, value, "no subnet of the cluster's VPC has the tag Name with the value %s: list IDs or names of its subnets", intent.Quote(item))
+		problems.Addf(where, value, "no subnet of the cluster's VPC has the tag Name with the value %s: list IDs or names "+
+			"of its subnets", intent.Quote(item))
 	}
 	return Subnet{}, false
 }
@@ -133,7 +137,8 @@ func better(a, b Subnet, scheme intent.Scheme) bool {
 		}
 		return s.RoleELB
 	}
-	return cmp.Or(-compareBool(role(a), role(b)), -compareBool(a.ClusterTagged, b.ClusterTagged), cmp.Compare(a.ID, b.ID)) < 0
+	return cmp.Or(-compareBool(role(a), role(b)), -compareBool(a.ClusterTagged, b.ClusterTagged),
+		cmp.Compare(a.ID, b.ID)) < 0
 }
 
 func compareBool(a, b bool) int {
@@ -156,7 +161,8 @@ func noSubnet(s SharedState, r Request) string {
 	if r.Family6 {
 		wanted += " with an IPv6 network"
 	}
-	return fmt.Sprintf("none of the %d subnets of VPC %s will do: a load balancer needs %s in an availability zone that is not marked for other clusters only (tags %s)",
+	return fmt.Sprintf("none of the %d subnets of VPC %s will do: a load balancer needs %s in an availability zone "+
+		"that is not marked for other clusters only (tags %s)",
 		len(s.Subnets), s.VPC, wanted, "kubernetes.io/cluster/*")
 }
 

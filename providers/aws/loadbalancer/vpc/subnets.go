@@ -115,7 +115,8 @@ func (r *Reader) publicSubnets(ctx context.Context) (func(subnetID string) bool,
 			return nil, awserr.Wrap("DescribeRouteTables", err)
 		}
 		for _, table := range page.RouteTables {
-			public := slices.ContainsFunc(table.Routes, func(r ec2types.Route) bool { return strings.HasPrefix(aws.ToString(r.GatewayId), "igw") })
+			public := slices.ContainsFunc(table.Routes,
+				func(r ec2types.Route) bool { return strings.HasPrefix(aws.ToString(r.GatewayId), "igw") })
 			for _, a := range table.Associations {
 				if aws.ToBool(a.Main) {
 					main = public
@@ -132,7 +133,8 @@ func (r *Reader) publicSubnets(ctx context.Context) (func(subnetID string) bool,
 }
 
 // zoneTypes returns the types of zones by name, and reads them again where a subnet is in an unknown one.
-func (r *Reader) zoneTypes(ctx context.Context, subnets []ec2types.Subnet, started time.Time) (map[string]string, error) {
+func (r *Reader) zoneTypes(ctx context.Context, subnets []ec2types.Subnet, started time.Time) (map[string]string,
+	error) {
 	types, err := r.zones.Get(ctx)
 	if err != nil {
 		return nil, err
@@ -163,7 +165,8 @@ func toSubnet(in ec2types.Subnet, cluster Cluster) (Subnet, error) {
 	_, internal := tags[names.RoleInternalELBTag]
 	subnet := Subnet{
 		ID: aws.ToString(in.SubnetId), Zone: aws.ToString(in.AvailabilityZone), VPC: aws.ToString(in.VpcId),
-		Name: tags[names.NameTag], ClusterTagged: cluster.has(tags), ForeignTagged: !cluster.has(tags) && names.HasAnyCluster(tags),
+		Name: tags[names.NameTag], ClusterTagged: cluster.has(tags), ForeignTagged: !cluster.has(tags) &&
+			names.HasAnyCluster(tags),
 		RoleELB: elb, RoleInternal: internal,
 	}
 	var err error
@@ -189,7 +192,8 @@ func toSubnet(in ec2types.Subnet, cluster Cluster) (Subnet, error) {
 func parsePrefix(operation, text string) (netip.Prefix, error) {
 	prefix, err := netip.ParsePrefix(text)
 	if err != nil {
-		return prefix, &cloudapi.Error{Class: cloudapi.Unknown, Operation: operation, Err: fmt.Errorf("the answer cannot be read: %w", err)}
+		return prefix, &cloudapi.Error{Class: cloudapi.Unknown, Operation: operation,
+			Err: fmt.Errorf("the answer cannot be read: %w", err)}
 	}
 	return prefix.Masked(), nil
 }

@@ -60,7 +60,8 @@ func (s *GroupStore) authorize(ctx context.Context, groupID string, rules []Rule
 }
 
 func (s *GroupStore) authorizeOnce(ctx context.Context, groupID string, rules []Rule) error {
-	_, err := s.options.API.AuthorizeSecurityGroupIngress(ctx, &ec2.AuthorizeSecurityGroupIngressInput{GroupId: &groupID, IpPermissions: permissions(rules)})
+	_, err := s.options.API.AuthorizeSecurityGroupIngress(ctx, &ec2.AuthorizeSecurityGroupIngressInput{GroupId: &groupID,
+		IpPermissions: permissions(rules)})
 	if err != nil {
 		s.markUncertain()
 		return advise(awserr.Wrap("AuthorizeSecurityGroupIngress", err), groupID)
@@ -80,7 +81,8 @@ func advise(err error, groupID string) error {
 	if !cloudapi.Is(err, cloudapi.Quota) {
 		return err
 	}
-	return fmt.Errorf("security group %s has no room for more rules; raise the quota \"Inbound or outbound rules per security group\", "+
+	return fmt.Errorf("security group %s has no room for more rules; raise the quota \"Inbound or outbound rules per "+
+		"security group\", "+
 		"or set NLBSecurityGroupMode=Managed, with which a network load balancer needs one rule: %w", groupID, err)
 }
 
@@ -114,7 +116,8 @@ func (s *GroupStore) revokeOnce(ctx context.Context, groupID string, rules []Rul
 	for i := range bare {
 		bare[i].Description = ""
 	}
-	_, err := s.options.API.RevokeSecurityGroupIngress(ctx, &ec2.RevokeSecurityGroupIngressInput{GroupId: &groupID, IpPermissions: permissions(bare)})
+	_, err := s.options.API.RevokeSecurityGroupIngress(ctx, &ec2.RevokeSecurityGroupIngressInput{GroupId: &groupID,
+		IpPermissions: permissions(bare)})
 	if err != nil {
 		s.markUncertain()
 		return awserr.Wrap("RevokeSecurityGroupIngress", err)
@@ -132,7 +135,8 @@ func (s *GroupStore) read(ctx context.Context, id string) (Group, error) {
 	}
 	if len(found) == 0 {
 		s.markUncertain()
-		return Group{}, &cloudapi.Error{Class: cloudapi.NotFound, Operation: "DescribeSecurityGroups", Err: fmt.Errorf("there is no security group %s", id)}
+		return Group{}, &cloudapi.Error{Class: cloudapi.NotFound, Operation: "DescribeSecurityGroups",
+			Err: fmt.Errorf("there is no security group %s", id)}
 	}
 	s.groups.Merge(r, id, found[0])
 	return found[0], nil

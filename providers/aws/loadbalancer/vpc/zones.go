@@ -44,6 +44,7 @@ func UnservedZones(nodeZones, subnets []string, zoneOf map[string]string, annota
 	if len(unserved) == 0 || len(subnets) == 0 {
 		return ""
 	}
-	return fmt.Sprintf("nodes in %s receive no traffic, because the load balancer has no subnet there: list a subnet of each zone in %s",
+	return fmt.Sprintf("nodes in %s receive no traffic, because the load balancer has no subnet there: list a subnet "+
+		"of each zone in %s",
 		strings.Join(unserved, ", "), annotation)
 }
