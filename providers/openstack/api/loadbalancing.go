@@ -84,13 +84,6 @@ func (c *Clients) GetLoadBalancer(ctx context.Context, id string) (LoadBalancer,
 	})
 }
 
-// CreateLoadBalancer implements LoadBalancingAPI.
-func (c *Clients) CreateLoadBalancer(ctx context.Context, o loadbalancers.CreateOpts) (LoadBalancer, error) {
-	return object[LoadBalancer](ctx, c, creating(LoadBalancing, "CreateLoadBalancer"), "loadbalancer", func(ctx ctxt, s client) result {
-		return loadbalancers.Create(ctx, s, o).Result
-	})
-}
-
 // UpdateLoadBalancer implements LoadBalancingAPI.
 func (c *Clients) UpdateLoadBalancer(ctx context.Context, id string, o loadbalancers.UpdateOpts) (LoadBalancer, error) {
 	return object[LoadBalancer](ctx, c, setting(LoadBalancing, "UpdateLoadBalancer"), "loadbalancer", func(ctx ctxt, s client) result {

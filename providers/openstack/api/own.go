@@ -1,8 +1,12 @@
 package api
 
 import (
+	"context"
+	"encoding/json"
 	"net/url"
 
+	"github.com/gophercloud/gophercloud/v2"
+	"github.com/gophercloud/gophercloud/v2/openstack/loadbalancer/v2/loadbalancers"
 	"github.com/gophercloud/gophercloud/v2/openstack/loadbalancer/v2/pools"
 )
 
@@ -201,4 +205,22 @@ func (m Member) ToBatchMemberUpdateMap() (map[string]any, error) {
 		body["monitor_port"] = m.MonitorPort
 	}
 	return body, nil
+}
+
+// CreateLoadBalancer implements LoadBalancingAPI. gophercloud builds the request and decodes the response as maps,
+// which take several times the memory of a load balancer with hundreds of members.
+func (c *Clients) CreateLoadBalancer(ctx context.Context, o loadbalancers.CreateOpts) (LoadBalancer, error) {
+	const key = "loadbalancer"
+	r := creating(LoadBalancing, "CreateLoadBalancer")
+	var response map[string]json.RawMessage
+	err := c.send(ctx, r, func(ctx context.Context, s *gophercloud.ServiceClient) error {
+		request := map[string]loadbalancers.CreateOpts{key: o}
+		//nolint:bodyclose // gophercloud reads and closes it
+		_, err := s.Post(ctx, s.ServiceURL("lbaas", "loadbalancers"), request, &response, nil)
+		return err
+	})
+	if err != nil {
+		return LoadBalancer{}, err
+	}
+	return decode[LoadBalancer](r.Operation, key, response[key])
 }
