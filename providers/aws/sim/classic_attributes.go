@@ -44,7 +44,7 @@ type classicAttributesView struct {
 	Additional query.Members[attribute] `xml:"AdditionalAttributes"`
 }
 
-func (t *tx) describeClassicAttributes(b *classic, in struct{ ofClassic }) (out struct {
+func (t *tx) describeClassicAttributes(b *classic, _ struct{ ofClassic }) (out struct {
 	Attributes classicAttributesView `xml:"LoadBalancerAttributes"`
 }, err error) {
 	out.Attributes = classicAttributesView{b.attributes, query.MembersOf(b.attributes.AdditionalAttributes)}

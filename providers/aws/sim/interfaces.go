@@ -158,14 +158,13 @@ func (t *tx) describeInterfaces(in struct {
 	Interfaces query.Items[interfaceView] `xml:"networkInterfaceSet"`
 	NextToken  string                     `xml:"nextToken,omitempty"`
 }, err error) {
-	out.Interfaces, out.NextToken, err = describe(t, interfaceKind, t.interfaces, in.NetworkInterfaceID, in.selection,
-		ec2Pages,
+	out.Interfaces, out.NextToken, err = description[*networkInterface, interfaceView]{interfaceKind, t.interfaces, ec2Pages,
 		interfaceFields(t), func(n *networkInterface) interfaceView {
 			return interfaceView{
 				instanceInterfaceView: t.viewAttached(n), Zone: n.zone, ZoneID: t.o.zoneID(n.zone),
 				By: n.requester, Managed: n.requester != "", Tags: t.tagSet(n.id),
 			}
-		})
+		}}.page(t, in.NetworkInterfaceID, in.selection)
 	return out, err
 }
 

@@ -65,7 +65,7 @@ func (t *tx) describeVpcs(in struct {
 	Vpcs      query.Items[vpcView] `xml:"vpcSet"`
 	NextToken string               `xml:"nextToken,omitempty"`
 }, err error) {
-	out.Vpcs, out.NextToken, err = describe(t, vpcKind, t.vpcs, in.VpcID, in.selection, ec2Pages, vpcFields(t), t.viewVPC)
+	out.Vpcs, out.NextToken, err = description[*vpc, vpcView]{vpcKind, t.vpcs, ec2Pages, vpcFields(t), t.viewVPC}.page(t, in.VpcID, in.selection)
 	return out, err
 }
 
@@ -125,8 +125,8 @@ func (t *tx) describeSubnets(in struct {
 	Subnets   query.Items[subnetView] `xml:"subnetSet"`
 	NextToken string                  `xml:"nextToken,omitempty"`
 }, err error) {
-	out.Subnets, out.NextToken, err = describe(t, subnetKind, t.subnets, in.SubnetID, in.selection, ec2Pages,
-		subnetFields(t), t.viewSubnet)
+	out.Subnets, out.NextToken, err = description[*subnet, subnetView]{subnetKind, t.subnets, ec2Pages,
+		subnetFields(t), t.viewSubnet}.page(t, in.SubnetID, in.selection)
 	return out, err
 }
 

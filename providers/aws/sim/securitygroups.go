@@ -58,13 +58,13 @@ func (t *tx) describeGroups(in struct {
 		}
 		ids = append(ids, g.id)
 	}
-	out.Groups, out.NextToken, err = describe(t, groupKind, t.groups, ids, in.selection, ec2Pages, groupFields(t),
+	out.Groups, out.NextToken, err = description[*securityGroup, groupView]{groupKind, t.groups, ec2Pages, groupFields(t),
 		func(g *securityGroup) groupView {
 			return groupView{
 				ID: g.id, ARN: t.arn("ec2", "security-group/"+g.id), Name: g.name, Description: g.description, Owner: t.o.Account,
 				VPC: g.vpc, Ingress: t.viewPermissions(g.ingress), Egress: t.viewPermissions(g.egress), Tags: t.tagSet(g.id),
 			}
-		})
+		}}.page(t, ids, in.selection)
 	return out, err
 }
 

@@ -226,17 +226,24 @@ func matches(pattern, text string) bool {
 	return err == nil && re.MatchString(text)
 }
 
-// describe selects objects, cuts one page out of them, and returns what a client sees of each.
-func describe[T, V any](t *tx, k idKind, all map[string]T, ids []string, s selection, rule pageRule,
-	values fields[T], view func(T) V,
-) (out query.Items[V], next string, err error) {
-	found, names, err := selectObjects(t, k, all, ids, s, values)
+// description says how a Describe operation selects the objects of a kind, and what a client sees of each.
+type description[T, V any] struct {
+	kind   idKind
+	all    map[string]T
+	rule   pageRule
+	values fields[T]
+	view   func(T) V
+}
+
+// page returns one page of the objects that match the IDs and filters of a request.
+func (d description[T, V]) page(t *tx, ids []string, s selection) (out query.Items[V], next string, err error) {
+	found, names, err := selectObjects(t, d.kind, d.all, ids, s, d.values)
 	if err != nil {
 		return out, "", err
 	}
-	found, next, err = page(found, names, s, rule)
+	found, next, err = page(found, names, s, d.rule)
 	for _, x := range found {
-		out.Item = append(out.Item, view(x))
+		out.Item = append(out.Item, d.view(x))
 	}
 	return out, next, err
 }

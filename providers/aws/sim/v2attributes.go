@@ -121,7 +121,7 @@ func viewAttributes(have map[string]string) attributesOutput {
 	return attributesOutput{query.MembersOf(out)}
 }
 
-func (t *tx) describeBalancerAttributes(b *balancer, in struct{ ofBalancer }) (out attributesOutput, err error) {
+func (t *tx) describeBalancerAttributes(b *balancer, _ struct{ ofBalancer }) (out attributesOutput, err error) {
 	return viewAttributes(b.attributes), nil
 }
 
@@ -144,7 +144,7 @@ func (t *tx) modifyBalancerAttributes(b *balancer, in struct {
 	return viewAttributes(after), nil
 }
 
-func (t *tx) describeGroupAttributes(g *targetGroup, in struct{ ofTargetGroup }) (out attributesOutput, err error) {
+func (t *tx) describeGroupAttributes(g *targetGroup, _ struct{ ofTargetGroup }) (out attributesOutput, err error) {
 	return viewAttributes(g.attributes), nil
 }
 
@@ -164,7 +164,7 @@ func (t *tx) modifyGroupAttributes(g *targetGroup, in struct {
 	return setAttributes(g.attributes, in.Attributes), nil
 }
 
-func (t *tx) describeListenerAttributes(l *listener, in struct{ ofListener }) (out attributesOutput, err error) {
+func (t *tx) describeListenerAttributes(l *listener, _ struct{ ofListener }) (out attributesOutput, err error) {
 	return viewAttributes(l.attributes), nil
 }
 

@@ -211,7 +211,7 @@ func (t *tx) change(l *listener, in listenerInput) error {
 	return nil
 }
 
-func (t *tx) checkListener(l *listener) error { //nolint:cyclop // a list of independent checks, read from top to bottom
+func (t *tx) checkListener(l *listener) error {
 	if l.port < 1 || l.port > 65535 {
 		return validation("Port '%d' must be between 1 and 65535", l.port)
 	}
@@ -357,7 +357,7 @@ func (t *tx) modifyListener(l *listener, in listenerInput) (out listenersOutput,
 	return out, nil
 }
 
-func (t *tx) deleteListener(l *listener, in struct{ ofListener }) (nothing, error) {
+func (t *tx) deleteListener(l *listener, _ struct{ ofListener }) (nothing, error) {
 	delete(t.listeners, l.arn)
 	t.removeRecords(l.arn)
 	return nothing{}, nil

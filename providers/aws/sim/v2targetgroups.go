@@ -242,7 +242,6 @@ func (t *tx) balancersOf(arn string) []string {
 	return slices.Compact(out)
 }
 
-//nolint:cyclop // one condition for each filter of the API
 func (t *tx) describeTargetGroups(in struct {
 	elbPage
 	LoadBalancerArn string

@@ -134,9 +134,9 @@ func (g *targetGroup) find(x targetInput) *target {
 	return nil
 }
 
-// checkTargets refuses all if any cannot be a target.
+// checkTargets rejects all targets if any cannot be one.
 func (t *tx) checkTargets(g *targetGroup, targets []targetInput) error {
-	var idle, foreign, noIPv6 []string
+	rejected := map[string][]string{}
 	for _, x := range targets {
 		if p := g.portOf(x); p < 1 || p > 65535 {
 			return validation("Port '%d' must be between 1 and 65535", p)
@@ -150,29 +150,40 @@ func (t *tx) checkTargets(g *targetGroup, targets []targetInput) error {
 		if instanceKind.check(x.ID) != nil {
 			return validation("Instance ID '%s' is not valid", x.ID)
 		}
-		i := t.instances[x.ID]
-		switch {
-		case i == nil || i.vpc != g.vpc:
-			foreign = append(foreign, "'"+x.ID+"'")
-		case t.stateOf(i) != stateRunning:
-			idle = append(idle, "'"+x.ID+"'")
-		case t.o.RequirePrimaryIPv6 && g.addressType == "ipv6" && !t.primary(i).primaryIPv6:
-			noIPv6 = append(noIPv6, "'"+x.ID+"'")
+		reason := t.whyNoTarget(g, t.instances[x.ID])
+		rejected[reason] = append(rejected[reason], "'"+x.ID+"'")
+	}
+	for _, reason := range []string{foreignTarget, idleTarget, noPrimaryIPv6} {
+		ids := rejected[reason]
+		if reason == foreignTarget {
+			reason += " '" + g.vpc + "'"
+		}
+		if len(ids) > 0 {
+			return refuse("InvalidTarget", "The following targets %s: %s", reason, strings.Join(ids, ", "))
 		}
 	}
-	if len(foreign) > 0 {
-		return refuse("InvalidTarget", "The following targets are not in the target group VPC '%s': %s", g.vpc,
-			strings.Join(foreign, ", "))
-	}
-	if len(idle) > 0 {
-		return refuse("InvalidTarget", "The following targets are not in a running state and cannot be registered: %s",
-			strings.Join(idle, ", "))
-	}
-	// "Register targets for your Network Load Balancer" in the user guide requires it.
-	if len(noIPv6) > 0 {
-		return refuse("InvalidTarget", "The following targets have no primary IPv6 address: %s", strings.Join(noIPv6, ", "))
-	}
 	return nil
+}
+
+// These are the reasons to reject an instance as a target. The user guide has the last one in "Register targets for your
+// Network Load Balancer".
+const (
+	foreignTarget = "are not in the target group VPC"
+	idleTarget    = "are not in a running state and cannot be registered"
+	noPrimaryIPv6 = "have no primary IPv6 address"
+)
+
+// whyNoTarget returns why an instance cannot be a target of a group, empty if it can.
+func (t *tx) whyNoTarget(g *targetGroup, i *instance) string {
+	switch {
+	case i == nil || i.vpc != g.vpc:
+		return foreignTarget
+	case t.stateOf(i) != stateRunning:
+		return idleTarget
+	case t.o.RequirePrimaryIPv6 && g.addressType == "ipv6" && !t.primary(i).primaryIPv6:
+		return noPrimaryIPv6
+	}
+	return ""
 }
 
 func (t *tx) checkIPTarget(g *targetGroup, x targetInput) error {

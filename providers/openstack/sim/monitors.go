@@ -133,8 +133,22 @@ func (t *tx) addMonitor(p *pool, in monitorSpec) (*monitor, error) {
 	return m, nil
 }
 
-// check checks the settings against each other and the pool. That the timeout may not exceed the delay is not checked.
+// validate checks the settings against each other. That the timeout may not exceed the delay is not checked.
 func (m *monitor) validate(t *tx) error {
+	if err := m.checkType(t); err != nil {
+		return err
+	}
+	switch {
+	case !m.isHTTP() && (m.Method != nil || m.Path != nil || m.Codes != nil):
+		return invalid("http_method, url_path and expected_codes are only valid for HTTP and HTTPS monitors.")
+	case m.Domain != nil && (m.Version == nil || *m.Version < 1.1):
+		return invalid("'http_version' must be greater than 1.0 when 'domain_name' is used")
+	}
+	return ovnMonitor(m)
+}
+
+// checkType checks the type against the protocol of the pool.
+func (m *monitor) checkType(t *tx) error {
 	datagrams := transportOf(m.pool.Protocol) != protocolTCP
 	switch {
 	case datagrams && t.o.octavia() < octaviaUDPMonitors && m.Type != monitorUDP:
@@ -144,12 +158,8 @@ func (m *monitor) validate(t *tx) error {
 			"supported.", m.pool.Protocol)
 	case !datagrams && (m.Type == monitorUDP || m.Type == monitorSCTP):
 		return invalid("The %s type is only supported for pools of type UDP/SCTP.", m.Type)
-	case !m.isHTTP() && (m.Method != nil || m.Path != nil || m.Codes != nil):
-		return invalid("http_method, url_path and expected_codes are only valid for HTTP and HTTPS monitors.")
-	case m.Domain != nil && (m.Version == nil || *m.Version < 1.1):
-		return invalid("'http_version' must be greater than 1.0 when 'domain_name' is used")
 	}
-	return ovnMonitor(m)
+	return nil
 }
 
 func (t *tx) createMonitor() (any, error) {

@@ -230,7 +230,7 @@ func (t *tx) addMembersAndMonitor(p *pool, in poolSpec) error {
 	return nil
 }
 
-// check checks the settings of a pool against each other.
+// validate checks the settings of a pool against each other.
 func (p *pool) validate(*tx) error {
 	if s := p.Persistence; s != nil {
 		app := s.Type == "APP_COOKIE"

@@ -72,8 +72,8 @@ func (t *tx) checkVersion() error {
 		}
 	}
 	var body any
-	if json.Unmarshal(t.call.body, &body) != nil {
-		return nil // The operation reports it.
+	if err := json.Unmarshal(t.call.body, &body); err != nil {
+		return nil //nolint:nilerr // the operation reports it
 	}
 	return t.checkAttributes(body)
 }

@@ -84,6 +84,7 @@ func hasStatus(err error, status int) bool { return gophercloud.ResponseCodeIs(e
 func (s *session) call(ctx context.Context, request string, in, out any) error {
 	method, rest, _ := strings.Cut(request, " ")
 	service, path, _ := strings.Cut(rest, "/")
+	//nolint:bodyclose // Request closes the body.
 	_, err := s.client.Request(ctx, method, s.roots[service]+versions()[service]+"/"+path, &gophercloud.RequestOpts{
 		JSONBody: in, JSONResponse: out,
 		OkCodes: []int{http.StatusOK, http.StatusCreated, http.StatusAccepted, http.StatusNoContent},
