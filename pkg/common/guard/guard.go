@@ -24,6 +24,7 @@ type guarded struct {
 	inner  cloudprovider.Interface
 	shared *shared
 	dryRun bool
+	policy provider.DisruptionPolicy
 
 	loadBalancer loadbalancer.Interface
 	instances    cloudprovider.InstancesV2
@@ -61,7 +62,7 @@ func Wrap(cloud cloudprovider.Interface, o Options) cloudprovider.Interface {
 		nodes:    &nodeLister{},
 		observe:  newObserver(cloud.ProviderName(), o.Clock),
 	}
-	g := &guarded{inner: cloud, shared: s, dryRun: o.DryRun}
+	g := &guarded{inner: cloud, shared: s, dryRun: o.DryRun, policy: o.Disruption}
 	if inner, ok := cloud.LoadBalancer(); ok {
 		g.loadBalancer = newBalancer(s, inner, o.DryRun)
 	}
@@ -78,6 +79,7 @@ func Wrap(cloud cloudprovider.Interface, o Options) cloudprovider.Interface {
 // Events, until stop is closed.
 func (g *guarded) Initialize(clients cloudprovider.ControllerClientBuilder, stop <-chan struct{}) {
 	runtime := kube.NewRuntime(clients, stop, g.dryRun)
+	runtime.Disruption = g.policy
 	g.shared.events.use(runtime.Recorder)
 	if user, ok := g.inner.(provider.RuntimeUser); ok {
 		user.SetRuntime(runtime)

@@ -373,6 +373,8 @@ func TestFlags(t *testing.T) {
 		"switched off":        {args: []string{"--max-node-deletions=-1", "--node-not-found-grace=-1s", "--node-deletion-confirmation=-1s"}},
 		"zero is ambiguous":   {args: []string{"--max-node-deletions=0"}, want: "or -1 for no limit"},
 		"interval of nothing": {args: []string{"--node-deletion-interval=0s"}, want: "--node-deletion-interval"},
+		"disruption":          {args: []string{"--load-balancer-disruption=hold-all"}},
+		"unknown disruption":  {args: []string{"--load-balancer-disruption=never"}, want: "use hold, allow or hold-all"},
 		"selector":            {args: []string{"--node-filter-requirements=zone=a,!edge"}},
 		"broken selector":     {args: []string{"--node-filter-requirements=zone in a"}, want: "is no label selector"},
 	}

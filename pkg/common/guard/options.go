@@ -8,6 +8,8 @@ import (
 	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/utils/clock"
+
+	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
 )
 
 // Options configure Wrap. The zero value of a field means its default, a negative value switches
@@ -27,6 +29,8 @@ type Options struct {
 	DeletionInterval time.Duration
 	// NodeFilterRequirements is a label selector; see NodeSelector.
 	NodeFilterRequirements string
+	// Disruption decides about disruptive changes of load balancers.
+	Disruption provider.DisruptionPolicy
 	// Clock is the real clock when nil.
 	Clock clock.PassiveClock
 }
@@ -54,6 +58,7 @@ const (
 	flagMaxDeletions     = "max-node-deletions"
 	flagDeletionInterval = "node-deletion-interval"
 	flagNodeFilter       = "node-filter-requirements"
+	flagDisruption       = "load-balancer-disruption"
 )
 
 // AddFlags adds the flags of this package. Their defaults are the fields' values, or the defaults
@@ -74,6 +79,11 @@ func (o *Options) AddFlags(fs *pflag.FlagSet) {
 			"The default is what the cluster autoscaler removes at once; raise it if yours removes more. A negative value means no limit.")
 	fs.DurationVar(&o.DeletionInterval, flagDeletionInterval, o.DeletionInterval,
 		"The span of time over which --"+flagMaxDeletions+" counts.")
+	fs.StringVar((*string)(&o.Disruption), flagDisruption, string(o.Disruption),
+		"What happens to changes that disrupt traffic, an address or a whole load balancer. hold applies them only if the "+
+			"Service has changed, and holds what follows from other causes (discovery, configuration, defaults) until the "+
+			"annotation load-balancer.unified-ccm.io/approve of the Service has the ID of the held changes. "+
+			"allow applies all changes. hold-all holds all of them.")
 	fs.StringVar(&o.NodeFilterRequirements, flagNodeFilter, o.NodeFilterRequirements,
 		"Label selector for the nodes that this manager sees, as in kubectl get nodes -l; empty for all. "+
 			"Use it where another manager looks after the other nodes. Services are not affected by it.")
@@ -93,6 +103,11 @@ func (o *Options) Validate() error {
 	}
 	if o.DeletionInterval <= 0 {
 		errs = append(errs, fmt.Errorf("--%s=%s: use a duration like %s; to lift the limit use --%s=-1", flagDeletionInterval, o.DeletionInterval, DefaultDeletionInterval, flagMaxDeletions))
+	}
+	switch o.Disruption {
+	case provider.HoldDisruption, provider.AllowDisruption, provider.HoldAllDisruption:
+	default:
+		errs = append(errs, fmt.Errorf("--%s=%q: use hold, allow or hold-all", flagDisruption, o.Disruption))
 	}
 	if _, err := o.NodeSelector(); err != nil {
 		errs = append(errs, err)
@@ -121,6 +136,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.DeletionInterval == 0 {
 		o.DeletionInterval = DefaultDeletionInterval
+	}
+	if o.Disruption == "" {
+		o.Disruption = provider.HoldDisruption
 	}
 	if o.Clock == nil {
 		o.Clock = clock.RealClock{}

@@ -20,7 +20,7 @@ func (r *reader) warnUnknownAnnotations() {
 			r.warn(Unsupported, key, advice)
 		case slices.Contains(r.vocabulary.Own, key), key == v1.AnnotationLoadBalancerSourceRangesKey:
 		case strings.HasPrefix(key, Prefix):
-			if !slices.Contains(Keys(), key) {
+			if !slices.Contains(Keys(), key) && key != Prefix+"approve" { // loadbalancer.KeyApprove, which the controller reads
 				r.unknown(key, "no such annotation", r.vocabulary.Portable)
 			}
 		default:

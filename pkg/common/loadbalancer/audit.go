@@ -49,6 +49,7 @@ func (c *Controller[S, D, O]) AuditLoadBalancer(ctx context.Context, clusterName
 	if err != nil {
 		return plan.Plan{}, nil, err
 	}
+	c.recordPlanWarnings(service, drift)
 	if !drift.Empty() {
 		drift = c.withRecord(t, have, drift)
 		c.event(service, v1.EventTypeWarning, EventLoadBalancerDrift,
@@ -60,7 +61,7 @@ func (c *Controller[S, D, O]) AuditLoadBalancer(ctx context.Context, clusterName
 			return drift, nil, err
 		}
 	}
-	c.deferRecord(t, have, !drift.Empty())
+	c.deferRecord(t, have, drift)
 	status := c.cloud.Status(t.in, have)
 	c.annotate(ctx, service, status.Annotations)
 	return drift, status.LoadBalancer, nil

@@ -164,7 +164,7 @@ func (c *Controller[S, D, O]) EnsureLoadBalancer(ctx context.Context, clusterNam
 		}
 	}
 	c.created.finish(lockName(key))
-	c.deferRecord(t, have, !todo.Empty())
+	c.deferRecord(t, have, todo)
 	status := c.cloud.Status(t.in, have)
 	c.annotate(ctx, service, status.Annotations)
 	if status.LoadBalancer == nil || len(status.LoadBalancer.Ingress) == 0 {
@@ -212,7 +212,8 @@ func (c *Controller[S, D, O]) UpdateLoadBalancer(ctx context.Context, clusterNam
 		return errors.Join(err, c.missingAfter(ctx, t, err))
 	}
 	c.deferMembers(ctx, t, members)
-	if waiting := countMembership(todo) - len(members.Changes); waiting > 0 {
+	waiting := countMembership(todo) - countMembership(members) + countMembership(plan.Plan{Changes: heldChanges(todo)})
+	if waiting > 0 {
 		return fmt.Errorf("load balancer %s: %d changes of its members wait for other changes, which are made when the Service is synced next", c.cloud.Name(key), waiting)
 	}
 	return nil
@@ -246,6 +247,7 @@ func (c *Controller[S, D, O]) EnsureLoadBalancerDeleted(ctx context.Context, clu
 	c.missing.take(lockName(key))
 	c.due.take(lockName(key))
 	c.created.forget(lockName(key))
+	setHeld(c.options.Provider, lockName(key), 0)
 	c.sent.Forget(lockName(key), sourceIntent, sourcePlan)
 	return nil
 }

@@ -23,6 +23,8 @@ const (
 	EventLoadBalancerWarning = "LoadBalancerWarning"
 	// EventLoadBalancerDrift (Warning): an audit found cloud objects that were changed outside of this manager.
 	EventLoadBalancerDrift = "LoadBalancerDrift"
+	// EventLoadBalancerChangesHeld (Warning): disruptive changes wait for an approval.
+	EventLoadBalancerChangesHeld = "LoadBalancerChangesHeld"
 	// EventLoadBalancerChanged (Normal): cloud objects were changed; the message says which.
 	EventLoadBalancerChanged = "LoadBalancerChanged"
 )

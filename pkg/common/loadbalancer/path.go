@@ -86,7 +86,7 @@ func (c *Controller[S, D, O]) compare(ctx context.Context, t target[D]) (O, plan
 	if err != nil {
 		return have, plan.Plan{}, err
 	}
-	if todo, err := c.diff(t.key, t.want, have); err == nil && todo.Empty() {
+	if todo, err := c.diff(t, have); err == nil && todo.Empty() {
 		return have, todo, nil
 	}
 	return c.confirmed(ctx, t)
@@ -98,7 +98,7 @@ func (c *Controller[S, D, O]) confirmed(ctx context.Context, t target[D]) (O, pl
 	if err != nil {
 		return have, plan.Plan{}, err
 	}
-	todo, err := c.diff(t.key, t.want, have)
+	todo, err := c.diff(t, have)
 	return have, todo, err
 }
 
@@ -110,7 +110,7 @@ func (c *Controller[S, D, O]) memberChanges(ctx context.Context, t target[D]) (O
 	if err != nil {
 		return have, plan.Plan{}, err
 	}
-	if todo, err := c.diff(t.key, t.want, have); err == nil && countMembership(todo) == len(todo.Changes) {
+	if todo, err := c.diff(t, have); err == nil && countMembership(todo) == len(todo.Changes) {
 		return have, todo, nil
 	}
 	return c.confirmed(ctx, t)
@@ -153,7 +153,7 @@ func (c *Controller[S, D, O]) removal(ctx context.Context, key Key, service *v1.
 	if err != nil {
 		return have, plan.Plan{}, err
 	}
-	if todo, err := c.diff(key, nil, have); err == nil && !todo.Empty() {
+	if todo, err := c.diff(t, have); err == nil && !todo.Empty() {
 		return have, todo, nil
 	}
 	return c.confirmed(ctx, t)
@@ -172,12 +172,16 @@ func (c *Controller[S, D, O]) observe(ctx context.Context, t target[D], fresh Fr
 	return have, nil
 }
 
-func (c *Controller[S, D, O]) diff(key Key, want *D, have O) (plan.Plan, error) {
-	todo, err := c.cloud.Diff(key, want, have)
+// diff returns the changes to apply, and those that are held.
+func (c *Controller[S, D, O]) diff(t target[D], have O) (plan.Plan, error) {
+	todo, err := c.cloud.Diff(t.key, t.want, have)
 	if todo.Subject == "" {
-		todo.Subject = "Service " + lockName(key)
+		todo.Subject = "Service " + lockName(t.key)
 	}
-	return todo, err
+	if err != nil {
+		return todo, err
+	}
+	return c.hold(t, have, todo), nil
 }
 
 // settled makes sure after an apply that nothing is left to do. The snapshot holds what the cloud

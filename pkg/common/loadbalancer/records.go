@@ -85,13 +85,16 @@ func (r *dueRecords[O]) names() (names []string, changed time.Time) {
 
 // recordUpdate returns the update of the stored record that is due once the target is applied. It is false if
 // there is none: for a load balancer that was taken over and to which nothing is changed, too.
-func (c *Controller[S, D, O]) recordUpdate(t target[D], have O, changes bool) (RecordUpdate[O], bool) {
+func (c *Controller[S, D, O]) recordUpdate(t target[D], have O, changes bool, held []plan.Held) (RecordUpdate[O], bool) {
 	keeper, ok := any(c.cloud).(RecordKeeper[D, O])
 	if !ok || t.want == nil {
 		return RecordUpdate[O]{}, false
 	}
 	stored, writable := keeper.StoredRecord(have)
 	want := keeper.DesiredRecord(*t.want)
+	if len(held) > 0 {
+		want = want.Without(stored, heldFields(held))
+	}
 	if !writable || want.IsZero() || !stored.Outdated(want) || stored.IsZero() && !changes {
 		return RecordUpdate[O]{}, false
 	}
@@ -102,7 +105,7 @@ func (c *Controller[S, D, O]) recordUpdate(t target[D], have O, changes bool) (R
 // nothing but members.
 func (c *Controller[S, D, O]) withRecord(t target[D], have O, todo plan.Plan) plan.Plan {
 	membersOnly := countMembership(todo) == len(todo.Changes)
-	update, ok := c.recordUpdate(t, have, !todo.Empty())
+	update, ok := c.recordUpdate(t, have, !todo.Empty(), todo.Held)
 	if !ok || membersOnly && c.options.DeferRecords || createsLoadBalancer(todo) {
 		return todo
 	}
@@ -128,9 +131,9 @@ func createsLoadBalancer(p plan.Plan) bool {
 }
 
 // deferRecord notes the update of the stored record for WriteRecords. Have is what exists after the target was
-// applied; changed reports whether something was applied.
-func (c *Controller[S, D, O]) deferRecord(t target[D], have O, changed bool) {
-	update, ok := c.recordUpdate(t, have, changed)
+// applied, made the plan that was.
+func (c *Controller[S, D, O]) deferRecord(t target[D], have O, made plan.Plan) {
+	update, ok := c.recordUpdate(t, have, !made.Empty(), made.Held)
 	if !ok || !c.options.DeferRecords {
 		c.due.take(lockName(t.key))
 		return
@@ -147,11 +150,11 @@ func (c *Controller[S, D, O]) deferMembers(ctx context.Context, t target[D], mad
 	if err != nil {
 		return // the next sync notes it
 	}
-	if rest, err := c.diff(t.key, t.want, have); err != nil || !rest.Empty() {
+	if rest, err := c.diff(t, have); err != nil || !rest.Empty() {
 		c.due.take(lockName(t.key))
 		return
 	}
-	c.deferRecord(t, have, !made.Empty())
+	c.deferRecord(t, have, made)
 }
 
 // Run writes deferred records until ctx ends. In a dry run it returns at once.

@@ -26,6 +26,10 @@ type keeping struct {
 	// writes are the names of the load balancers whose records were written, one item for each call.
 	writes []string
 	fail   error
+	// discovered is a value of listeners that follows from no field of the Service.
+	discovered string
+	// declare sets Disrupts and Follows of changes; may be nil.
+	declare func(*plan.Change)
 }
 
 var _ RecordKeeper[kept, kept] = (*keeping)(nil)
@@ -38,6 +42,11 @@ type kept struct {
 
 func (c *keeping) Desired(key Key, in intent.Service, nodes []*v1.Node, shared string) (kept, error) {
 	want, err := c.toy.Desired(key, in, nodes, shared)
+	for r := range want {
+		if r.Kind == "listener" && c.discovered != "" {
+			want[r] = c.discovered
+		}
+	}
 	state := maps.Clone(want)
 	var members []string
 	for r, value := range want {
@@ -63,6 +72,9 @@ func (c *keeping) Diff(key Key, want *kept, have kept) (plan.Plan, error) {
 	}
 	p, err := c.toy.Diff(key, &want.objects, have.objects)
 	for i, change := range p.Changes {
+		if c.declare != nil {
+			c.declare(&p.Changes[i])
+		}
 		if change.Kind == KindLoadBalancer && change.Action == plan.Create {
 			p.Changes[i].Do = func(ctx context.Context, ids *plan.Handles) error {
 				c.records[c.Name(key)] = want.record.Encode()

@@ -22,6 +22,7 @@ type Document struct {
 type DocumentPlan struct {
 	Subject  string           `json:"subject"`
 	Changes  []DocumentChange `json:"changes"`
+	Held     []DocumentChange `json:"held,omitempty"`
 	Warnings []string         `json:"warnings"`
 }
 
@@ -35,6 +36,11 @@ type DocumentChange struct {
 	After []Ref `json:"after"`
 	// Membership says that the change only concerns which nodes receive traffic.
 	Membership bool `json:"membership"`
+	// Disrupts is the effect on clients, and Follows what the change is computed from.
+	Disrupts Disruption `json:"disrupts,omitempty"`
+	Follows  []string   `json:"follows,omitempty"`
+	// Held says why the change is not applied.
+	Held string `json:"held,omitempty"`
 }
 
 // DocumentSummary counts changes by action, and the plans that have any.
@@ -73,13 +79,24 @@ func RenderJSON(w io.Writer, plans ...Plan) error {
 func documentPlan(p Plan) DocumentPlan {
 	d := DocumentPlan{Subject: p.Subject, Changes: make([]DocumentChange, len(p.Changes)), Warnings: append([]string{}, p.Warnings...)}
 	for i, c := range p.Changes {
-		d.Changes[i] = DocumentChange{
-			Ref:        c.Ref,
-			Fields:     append([]Field{}, c.Fields...),
-			Reason:     c.Reason,
-			After:      append([]Ref{}, c.After...),
-			Membership: c.Membership,
-		}
+		d.Changes[i] = documentChange(c)
+	}
+	for _, h := range p.Held {
+		change := documentChange(h.Change)
+		change.Held = h.Reason
+		d.Held = append(d.Held, change)
 	}
 	return d
+}
+
+func documentChange(c Change) DocumentChange {
+	return DocumentChange{
+		Ref:        c.Ref,
+		Fields:     append([]Field{}, c.Fields...),
+		Reason:     c.Reason,
+		After:      append([]Ref{}, c.After...),
+		Membership: c.Membership,
+		Disrupts:   c.Disrupts,
+		Follows:    c.Follows,
+	}
 }

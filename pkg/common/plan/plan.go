@@ -33,6 +33,32 @@ type Field struct {
 	After  string `json:"after"`
 }
 
+// Disruption is the most severe effect that a change has on clients.
+type Disruption string
+
+// The closed set of disruptions, in the order of severity. A change that declares none disrupts nothing.
+const (
+	DisruptsNothing Disruption = ""
+	// DisruptsMembers: nodes stop receiving traffic, others take over.
+	DisruptsMembers Disruption = "members"
+	// DisruptsTraffic: a listener or pool is replaced, or a rule that allows traffic or probes is removed.
+	DisruptsTraffic Disruption = "traffic"
+	// DisruptsAddress: an address is released, moved or replaced.
+	DisruptsAddress Disruption = "address"
+	// DisruptsLoadBalancer: the load balancer is deleted, or deleted and created again.
+	DisruptsLoadBalancer Disruption = "load balancer"
+)
+
+// Severe reports whether the change disrupts more than members.
+func (d Disruption) Severe() bool { return d != DisruptsNothing && d != DisruptsMembers }
+
+// Held is a change that is not applied until a person approves it.
+type Held struct {
+	Change
+	// Reason says why it is held. It replaces the reason of the change.
+	Reason string
+}
+
 // Handle names an object that may not exist yet. Apply fills it in when the creation answers.
 type Handle string
 
@@ -43,6 +69,11 @@ type Change struct {
 	Fields []Field
 	// Reason says in a few words why, where the fields alone do not.
 	Reason string
+	// Disrupts is the effect on clients.
+	Disrupts Disruption
+	// Follows names what the change is computed from: annotations by key, fields of the Service by path
+	// (intent.Service.Fields), keys of the configuration as "[Section] key".
+	Follows []string
 	// After lists the changes that must be done (and whose Ready must have returned) before this one starts.
 	After []Ref
 	// Membership marks a change that only concerns which nodes receive traffic: the ones that
@@ -61,6 +92,8 @@ type Plan struct {
 	// Subject says what the plan is about: "Service default/web", "routes of cluster prod".
 	Subject string
 	Changes []Change
+	// Held are further changes, which are not applied.
+	Held []Held
 	// Warnings are things that the user should know and that change nothing.
 	Warnings []string
 	// Reasons are those of the Events about Warnings, by their texts, where alerts know another one

@@ -110,6 +110,12 @@ func (t *textWriter) change(c Change) {
 		pad := strings.Repeat(" ", widest+1-utf8.RuneCountInString(name))
 		t.line(6, plain, t.field(name+pad+" ", c.Action, f))
 	}
+	if c.Disrupts != DisruptsNothing {
+		t.line(6, yellow, "disrupts "+string(c.Disrupts))
+	}
+	if len(c.Follows) > 0 {
+		t.line(6, dim, "follows from "+printable(strings.Join(c.Follows, ", ")))
+	}
 	if len(c.After) > 0 {
 		t.line(6, dim, "after "+refs(c.After))
 	}

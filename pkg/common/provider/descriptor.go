@@ -87,10 +87,25 @@ type Runtime struct {
 	// mutations from the provider's interfaces; a provider that mutates where the framework
 	// only reads must heed it itself.
 	DryRun bool
+	// Disruption is the policy for disruptive changes; empty means HoldDisruption.
+	Disruption DisruptionPolicy
 	// Annotate sets annotations of a Service in the cluster; others stay. It fails if the Service was
 	// deleted and made again. Nil where nothing may be written.
 	Annotate func(ctx context.Context, service *v1.Service, annotations map[string]string) error
 }
+
+// DisruptionPolicy decides about changes that disrupt traffic, an address or a load balancer.
+type DisruptionPolicy string
+
+// The policies.
+const (
+	// HoldDisruption, the default, holds disruptions without a cause in the Service.
+	HoldDisruption DisruptionPolicy = "hold"
+	// AllowDisruption applies every change.
+	AllowDisruption DisruptionPolicy = "allow"
+	// HoldAllDisruption holds every disruption, for clusters that must never be disrupted.
+	HoldAllDisruption DisruptionPolicy = "hold-all"
+)
 
 // RuntimeUser is implemented by providers that take the Runtime. It is called once, before any
 // controller starts.

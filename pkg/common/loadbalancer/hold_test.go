@@ -1,0 +1,173 @@
+package loadbalancer
+
+import (
+	"strings"
+	"testing"
+
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
+	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
+	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
+)
+
+// newHolding returns a controller with a load balancer, whose listeners' updates disrupt traffic and follow from the
+// source ranges.
+func newHolding(t *testing.T, disrupts plan.Disruption) *keepingFixture {
+	t.Helper()
+	f := newKeeping(false)
+	f.cloud.declare = func(c *plan.Change) {
+		if c.Kind == "listener" && c.Action == plan.Update {
+			c.Disrupts, c.Follows = disrupts, []string{intent.FieldSourceRanges}
+		}
+	}
+	f.ensure(t, web(), node("a"))
+	f.drain()
+	return f
+}
+
+// drain returns the Warnings since the last call.
+func (f *keepingFixture) drain() (warnings []string) {
+	for range len(f.events.Events) {
+		if event := <-f.events.Events; strings.HasPrefix(event, v1.EventTypeWarning) {
+			warnings = append(warnings, event)
+		}
+	}
+	return warnings
+}
+
+func (f *keepingFixture) listener() string { return f.cloud.have[ref("listener", "lb-web/80-TCP")] }
+
+func (f *keepingFixture) planned(t *testing.T, svc *v1.Service, nodes ...*v1.Node) plan.Plan {
+	t.Helper()
+	p, err := f.PlanLoadBalancer(t.Context(), "prod", svc, nodes, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+func TestDisruptionNeedsACause(t *testing.T) {
+	changed := web(ranges("10.0.0.0/8"))
+	for name, tc := range map[string]struct {
+		disrupts plan.Disruption
+		policy   provider.DisruptionPolicy
+		prepare  func(*keepingFixture)
+		svc      *v1.Service
+		held     bool
+	}{
+		"the field has changed":                 {disrupts: plan.DisruptsTraffic, svc: changed},
+		"the field of an address has changed":   {disrupts: plan.DisruptsAddress, svc: changed},
+		"the field has changed, hold-all":       {disrupts: plan.DisruptsTraffic, policy: provider.HoldAllDisruption, svc: changed, held: true},
+		"no cause":                              {disrupts: plan.DisruptsTraffic, prepare: discover, svc: web(), held: true},
+		"no cause, allow":                       {disrupts: plan.DisruptsTraffic, policy: provider.AllowDisruption, prepare: discover, svc: web()},
+		"no cause, but members only":            {disrupts: plan.DisruptsMembers, prepare: discover, svc: web()},
+		"no cause, and nothing is declared":     {prepare: discover, svc: web()},
+		"taken over":                            {disrupts: plan.DisruptsTraffic, prepare: takeOver, svc: changed, held: true},
+		"drift of traffic":                      {disrupts: plan.DisruptsTraffic, prepare: drift, svc: web()},
+		"drift of an address":                   {disrupts: plan.DisruptsAddress, prepare: drift, svc: web(), held: true},
+		"another field has changed, discovered": {disrupts: plan.DisruptsTraffic, prepare: discover, svc: web(onePort), held: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newHolding(t, tc.disrupts)
+			f.SetRuntime(provider.Runtime{Recorder: f.events, Disruption: tc.policy})
+			if tc.prepare != nil {
+				tc.prepare(f)
+			}
+			before := f.listener()
+			f.ensure(t, tc.svc, node("a"))
+			if got := f.listener() == before; got != tc.held {
+				t.Errorf("listener %q, was %q; want held: %t", f.listener(), before, tc.held)
+			}
+			f.ensure(t, tc.svc, node("a"))
+			if n := len(f.drain()); tc.held != (n == 1) {
+				t.Errorf("%d Warnings", n)
+			}
+			if p := f.planned(t, tc.svc, node("a")); tc.held != (len(p.Held) > 0) || len(p.Changes) > 0 {
+				t.Errorf("plan %s, held %v", plan.Summary(p), p.Held)
+			}
+		})
+	}
+}
+
+func discover(f *keepingFixture) { f.cloud.discovered = "elsewhere" }
+func takeOver(f *keepingFixture) { clear(f.cloud.records) }
+func drift(f *keepingFixture)    { f.cloud.have[ref("listener", "lb-web/80-TCP")] = "changed by hand" }
+func onePort(svc *v1.Service)    { svc.Spec.Ports = svc.Spec.Ports[:1] }
+
+func TestApprovalHoldsForOnePlan(t *testing.T) {
+	f := newHolding(t, plan.DisruptsTraffic)
+	discover(f)
+	id := HeldID(f.planned(t, web(), node("a")).Held)
+	f.ensure(t, web(annotated(KeyApprove, "another")), node("a"))
+	if got := f.listener(); got != "" {
+		t.Errorf("approved for another plan: listener %q", got)
+	}
+	if warnings := f.drain(); len(warnings) != 1 || !strings.Contains(warnings[0], KeyApprove+" to "+id) {
+		t.Errorf("Warnings %q", warnings)
+	}
+	f.ensure(t, web(annotated(KeyApprove, id)), node("a"))
+	if got := f.listener(); got != "elsewhere" {
+		t.Errorf("approved: listener %q", got)
+	}
+	f.cloud.discovered = "again elsewhere"
+	f.ensure(t, web(annotated(KeyApprove, id)), node("a"))
+	if got := f.listener(); got != "elsewhere" {
+		t.Errorf("the next plan: listener %q", got)
+	}
+}
+
+// The rest of a plan is applied; the record does not claim what was held.
+func TestMembersFollowWhileChangesAreHeld(t *testing.T) {
+	f := newHolding(t, plan.DisruptsTraffic)
+	discover(f)
+	nodes := []*v1.Node{node("a"), node("b")}
+	if err := f.UpdateLoadBalancer(t.Context(), "prod", web(), nodes); err != nil {
+		t.Fatal(err)
+	}
+	if got := f.cloud.have[ref("pool", "lb-web/80-TCP")]; got != "a,b" || f.listener() != "" {
+		t.Errorf("members %q, listener %q", got, f.listener())
+	}
+	in, _, _ := intent.Read(web(), f.options.Vocabulary)
+	want, _ := f.cloud.Desired(f.key("prod", web()), in, nodes, "")
+	if ParseRecord(f.cloud.records["lb-web"]).Proves(want.record) {
+		t.Error("the record proves a state that was not applied")
+	}
+	f.cloud.discovered = ""
+	f.ensure(t, web(), nodes...)
+	f.stored(t, web(), nodes...)
+}
+
+// With hold-all, the cause is not lost: it counts as soon as the policy changes.
+func TestRecordKeepsTheCauseOfHeldChanges(t *testing.T) {
+	f := newHolding(t, plan.DisruptsTraffic)
+	svc := web(ranges("10.0.0.0/8"))
+	f.SetRuntime(provider.Runtime{Recorder: f.events, Disruption: provider.HoldAllDisruption})
+	f.ensure(t, svc, node("b"))
+	f.SetRuntime(provider.Runtime{Recorder: f.events})
+	f.ensure(t, svc, node("b"))
+	if got := f.listener(); got != "10.0.0.0/8" {
+		t.Errorf("listener %q", got)
+	}
+}
+
+func TestHoldHoldsDependants(t *testing.T) {
+	change := func(name string, disrupts plan.Disruption, after ...string) plan.Change {
+		c := plan.Change{Ref: plan.Ref{Kind: "x", Name: name, Action: plan.Update}, Disrupts: disrupts}
+		for _, a := range after {
+			c.After = append(c.After, plan.Ref{Kind: "x", Name: a, Action: plan.Update})
+		}
+		return c
+	}
+	p := plan.Plan{Changes: []plan.Change{
+		change("third", "", "second"), change("second", "", "first"), change("first", plan.DisruptsLoadBalancer),
+		change("independent", ""),
+	}}
+	got := Hold(p, Cause{Policy: provider.HoldDisruption})
+	if len(got.Changes) != 1 || got.Changes[0].Name != "independent" || len(got.Held) != 3 {
+		t.Errorf("applied %v, held %v", got.Changes, got.Held)
+	}
+	if err := got.Validate(); err != nil {
+		t.Error(err)
+	}
+}
