@@ -12,6 +12,7 @@ import (
 	cloudprovider "k8s.io/cloud-provider"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
+	"github.com/unified-ccm/unified-ccm/providers/fake/config"
 	"github.com/unified-ccm/unified-ccm/providers/fake/sim"
 )
 
@@ -81,7 +82,7 @@ func TestAdoption(t *testing.T) {
 func TestForgetfulCloudAdoptsItsOwnNodesAgain(t *testing.T) {
 	t.Parallel()
 	start := func() *Cloud {
-		cfg, _, err := ReadConfig("", nil)
+		cfg, _, err := config.Read("", nil)
 		if err != nil {
 			t.Fatal(err)
 		}

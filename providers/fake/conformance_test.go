@@ -9,6 +9,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/conformance"
 	"github.com/unified-ccm/unified-ccm/pkg/common/guard"
 	"github.com/unified-ccm/unified-ccm/providers/fake"
+	"github.com/unified-ccm/unified-ccm/providers/fake/config"
 	"github.com/unified-ccm/unified-ccm/providers/fake/sim"
 )
 
@@ -31,7 +32,7 @@ func subject() conformance.Subject {
 				}
 			})
 			return world, func(o conformance.ManagerOptions) (cloudprovider.Interface, error) {
-				cfg, _, err := fake.ReadConfig("", []byte("[Global]\nadopt-unknown-nodes = false\n"))
+				cfg, _, err := config.Read("", []byte("[Global]\nadopt-unknown-nodes = false\n"))
 				if err != nil {
 					return nil, err
 				}

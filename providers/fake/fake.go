@@ -18,19 +18,22 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
-	"github.com/unified-ccm/unified-ccm/pkg/common/instances"
 	lbcommon "github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
 	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
 	"github.com/unified-ccm/unified-ccm/pkg/common/routes"
 	"github.com/unified-ccm/unified-ccm/providers/fake/api"
+	"github.com/unified-ccm/unified-ccm/providers/fake/client"
+	"github.com/unified-ccm/unified-ccm/providers/fake/config"
+	"github.com/unified-ccm/unified-ccm/providers/fake/instances"
 	"github.com/unified-ccm/unified-ccm/providers/fake/loadbalancer"
 	"github.com/unified-ccm/unified-ccm/providers/fake/loadbalancer/annotation"
+	"github.com/unified-ccm/unified-ccm/providers/fake/names"
+	fakeroutes "github.com/unified-ccm/unified-ccm/providers/fake/routes"
 	"github.com/unified-ccm/unified-ccm/providers/fake/sim"
 )
 
-// ProviderName is the registry key, the scheme of provider IDs and the metric label alike. It can
-// never change.
-const ProviderName = "fake"
+// ProviderName is the registry key.
+const ProviderName = names.Provider
 
 func init() { provider.Register(Descriptor()) }
 
@@ -40,13 +43,13 @@ func Descriptor() provider.Descriptor {
 		Name:               ProviderName,
 		Title:              "Fake",
 		Summary:            "A cloud simulated on this machine, for trying things out, for tests, and for clusters made with kind and kwok.",
-		Config:             configKeys(),
+		Config:             config.Keys(),
 		Annotations:        annotation.Documentation(),
 		AnnotationPrefixes: annotation.Prefixes(),
 		Portable:           annotation.Portable(),
 		Capabilities:       provider.Capabilities{LoadBalancer: true, InstancesV2: true, Routes: true},
-		ValidateConfig:     configuration.Validate,
-		ShowConfig:         configuration.Show,
+		ValidateConfig:     config.Reader.Validate,
+		ShowConfig:         config.Reader.Show,
 		New:                factory,
 	}
 }
@@ -54,7 +57,7 @@ func Descriptor() provider.Descriptor {
 // factory implements cloudprovider.Factory. The registry holds its lock meanwhile, so nothing here
 // calls the network; Check does.
 func factory(r io.Reader) (cloudprovider.Interface, error) {
-	cfg, _, err := configuration.From(r)
+	cfg, _, err := config.Reader.From(r)
 	if err != nil {
 		return nil, err
 	}
@@ -66,11 +69,11 @@ type Cloud struct {
 	provider.Base
 
 	loadBalancer *lbcommon.Controller[loadbalancer.SharedState, loadbalancer.Desired, loadbalancer.Observed]
-	instances    *adopting
+	instances    *instances.Instances
 	routes       *routes.Routes
 
 	api    api.API
-	config Config
+	config config.Config
 	// simulator is the cloud itself where it runs in this process.
 	simulator *sim.Cloud
 	// dryRun is set before Initialize, once.
@@ -93,15 +96,15 @@ type options struct {
 	clock     clock.WithTicker
 }
 
-// WithTransport sends all requests to the cloud behind rt, instead of the one in the configuration.
+// WithTransport sends all requests to the cloud behind rt, instead of the one in the config.Reader.
 func WithTransport(rt http.RoundTripper) Option { return func(o *options) { o.transport = rt } }
 
 // WithClock sets the clock of everything, the simulated cloud included.
 func WithClock(c clock.WithTicker) Option { return func(o *options) { o.clock = c } }
 
-// NewCloud returns the provider for a valid configuration. It makes no call. Where the cloud runs
+// NewCloud returns the provider for a valid config.Reader. It makes no call. Where the cloud runs
 // in this process, it runs until the channel given to Initialize is closed.
-func NewCloud(cfg Config, opts ...Option) (*Cloud, error) {
+func NewCloud(cfg config.Config, opts ...Option) (*Cloud, error) {
 	o := options{clock: clock.RealClock{}}
 	for _, set := range opts {
 		set(&o)
@@ -110,13 +113,13 @@ func NewCloud(cfg Config, opts ...Option) (*Cloud, error) {
 	if err := c.connect(&o); err != nil {
 		return nil, err
 	}
-	client, err := newClient(clientOptions{
+	calls, err := client.New(client.Options{
 		Endpoint: cfg.Global.Endpoint, Token: cfg.Global.Token, Transport: o.transport, Clock: o.clock,
 	})
 	if err != nil {
 		return nil, err
 	}
-	c.api = client
+	c.api = calls
 	c.build(o.clock)
 	return c, nil
 }
@@ -126,7 +129,7 @@ func (c *Cloud) connect(o *options) error {
 	if o.transport != nil || c.config.Global.Endpoint != "" {
 		return nil
 	}
-	simulator, err := sim.New(c.config.simulator(o.clock))
+	simulator, err := sim.New(c.config.Simulator(o.clock))
 	if err != nil {
 		return fmt.Errorf("start the simulated cloud: %w", err)
 	}
@@ -137,14 +140,12 @@ func (c *Cloud) connect(o *options) error {
 
 func (c *Cloud) build(clk clock.WithTicker) {
 	g := c.config.Global
-	ids := newScheme(g.AdoptUnknownNodes)
-	adopter := newAdopter(c.api, ids, g, c.simulator != nil && g.StateFile == "", c.Nodes())
-	source := &instanceSource{api: c.api, region: g.Region, adopter: adopter}
-	c.instances = &adopting{
-		Instances: instances.New(instances.Options{Provider: ProviderName, Clock: clk, MaxBatch: maxInstancesPerCall, Nodes: c.Nodes()}, source, ids),
-		adopter:   adopter,
-	}
-	c.routes = routes.New(routes.Options{Provider: ProviderName}, &routeSource{api: c.api}, c.instances)
+	ids := names.NewScheme(g.AdoptUnknownNodes)
+	c.instances = instances.New(instances.Options{
+		API: c.api, IDs: ids, Nodes: c.Nodes(), Clock: clk, Region: g.Region,
+		Adopt: g.AdoptUnknownNodes, InstanceType: g.InstanceType, Forgetful: c.simulator != nil && g.StateFile == "",
+	})
+	c.routes = routes.New(routes.Options{Provider: ProviderName}, &fakeroutes.Source{API: c.api}, c.instances)
 	c.loadBalancer = lbcommon.New(lbcommon.Options{
 		Provider:   ProviderName,
 		Vocabulary: annotation.Vocabulary(ProviderName),
@@ -172,12 +173,12 @@ func (c *Cloud) Initialize(_ cloudprovider.ControllerClientBuilder, stop <-chan 
 // SetRuntime implements provider.RuntimeUser.
 func (c *Cloud) SetRuntime(r provider.Runtime) {
 	c.loadBalancer.SetRuntime(r)
-	c.instances.adopter.setDryRun(r.DryRun)
+	c.instances.SetDryRun(r.DryRun)
 	c.dryRun = r.DryRun
 }
 
 // checkTimeout bounds Check: a manager that cannot reach its cloud should say so soon.
-const checkTimeout = callTimeout
+const checkTimeout = client.CallTimeout
 
 // Check implements provider.Checker: it reads the zones, which says whether the cloud is there,
 // accepts the token, and has the configured region.

@@ -17,7 +17,8 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
 	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
 	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
-	"github.com/unified-ccm/unified-ccm/providers/fake/api"
+	kit "github.com/unified-ccm/unified-ccm/pkg/common/sim"
+	"github.com/unified-ccm/unified-ccm/providers/fake/config"
 	"github.com/unified-ccm/unified-ccm/providers/fake/loadbalancer/annotation"
 	"github.com/unified-ccm/unified-ccm/providers/fake/sim"
 )
@@ -70,7 +71,7 @@ func TestCheck(t *testing.T) {
 			f := newFixture(t, sim.Options{Token: "s3cret"})
 			c := f.manager(test.config)
 			if strings.HasPrefix(test.config, "endpoint") {
-				cfg, _, err := ReadConfig("", []byte("[Global]\n"+test.config))
+				cfg, _, err := config.Read("", []byte("[Global]\n"+test.config))
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -167,15 +168,6 @@ func TestInterruptedProvisioningIsContinued(t *testing.T) {
 	})
 }
 
-func TestStatesOfInstances(t *testing.T) {
-	t.Parallel()
-	for state, want := range map[string]string{api.StatePending: "pending", api.StateRunning: "running", api.StateStopped: "stopped", "hibernating": "running"} {
-		if got := string(stateOf(state)); got != want {
-			t.Errorf("stateOf(%q) = %q, want %q", state, got, want)
-		}
-	}
-}
-
 func TestExhaustedAddressPoolIsReported(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, sim.Options{Pools: []netip.Prefix{netip.MustParsePrefix("198.51.100.0/30")}})
@@ -195,4 +187,29 @@ func TestExhaustedAddressPoolIsReported(t *testing.T) {
 		t.Fatal(err)
 	}
 	f.ensure(c, service(3), nil)
+}
+
+// A lost reply to a creation is found again by name, within the same call.
+func TestLostRepliesOfCreationsAreAdopted(t *testing.T) {
+	t.Parallel()
+	for _, operation := range []string{"AllocateAddress", "CreateLoadBalancer", "CreatePool", "CreateListener"} {
+		t.Run(operation, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				f := newFixture(t, sim.Options{ProvisionTime: 5 * time.Second})
+				c := f.manager("")
+				f.world.Front().SetFaults(kit.Fault{Kind: kit.FaultLostReply, Operation: operation})
+				f.ensure(c, service(1), f.launch(c, 1, 1))
+				if n := f.world.Front().Injected(); n != 1 {
+					t.Fatalf("%d faults were injected, want 1", n)
+				}
+				objects := f.world.Objects()
+				for _, kind := range []string{"addresses", "load-balancers", "pools", "listeners"} {
+					if objects[kind] != 1 {
+						t.Errorf("%d %s, want 1", objects[kind], kind)
+					}
+				}
+			})
+		})
+	}
 }

@@ -2,7 +2,6 @@ package fake
 
 import (
 	"fmt"
-	"net/http"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -14,6 +13,7 @@ import (
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/conformance"
 	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
+	"github.com/unified-ccm/unified-ccm/providers/fake/config"
 	"github.com/unified-ccm/unified-ccm/providers/fake/sim"
 )
 
@@ -45,7 +45,7 @@ func newFixture(t *testing.T, o sim.Options) *fixture {
 // manager returns a new manager with an empty memory.
 func (f *fixture) manager(lines string) *Cloud {
 	f.Helper()
-	cfg, _, err := ReadConfig("", []byte("[Global]\n"+lines))
+	cfg, _, err := config.Read("", []byte("[Global]\n"+lines))
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -126,8 +126,3 @@ func joining(name, providerID string) *v1.Node {
 		},
 	}
 }
-
-// roundTripper lets a function be a transport.
-type roundTripper func(*http.Request) (*http.Response, error)
-
-func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }

@@ -1,4 +1,4 @@
-package fake
+package names
 
 import (
 	"errors"
@@ -32,7 +32,7 @@ func TestProviderIDs(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			id, err := newScheme(test.adopts).Parse(test.providerID)
+			id, err := NewScheme(test.adopts).Parse(test.providerID)
 			var foreign *instances.ForeignIDError
 			var malformed *instances.MalformedIDError
 			if id != test.id || errors.As(err, &foreign) != test.foreign || errors.As(err, &malformed) != test.malformed {
@@ -40,7 +40,7 @@ func TestProviderIDs(t *testing.T) {
 			}
 		})
 	}
-	id, err := newScheme(false).format("fake-1a", "i-00000001")
+	id, err := NewScheme(false).Format("fake-1a", "i-00000001")
 	if want := "fake://fake-1a/i-00000001"; id != want || err != nil {
 		t.Errorf("format = %q, %v, want %q", id, err, want)
 	}
@@ -48,7 +48,7 @@ func TestProviderIDs(t *testing.T) {
 
 func TestRouteName(t *testing.T) {
 	t.Parallel()
-	if got, want := routeName("prod", "10.244.1.0/24"), "prod-10.244.1.0-24"; got != want {
-		t.Errorf("routeName = %q, want %q", got, want)
+	if got, want := Route("prod", "10.244.1.0/24"), "prod-10.244.1.0-24"; got != want {
+		t.Errorf("Route = %q, want %q", got, want)
 	}
 }

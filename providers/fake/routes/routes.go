@@ -1,4 +1,5 @@
-package fake
+// Package routes answers the framework's route controller from the region's route table.
+package routes
 
 import (
 	"context"
@@ -7,25 +8,27 @@ import (
 	"slices"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
-	"github.com/unified-ccm/unified-ccm/pkg/common/routes"
+	common "github.com/unified-ccm/unified-ccm/pkg/common/routes"
 	"github.com/unified-ccm/unified-ccm/providers/fake/api"
+	"github.com/unified-ccm/unified-ccm/providers/fake/client"
+	"github.com/unified-ccm/unified-ccm/providers/fake/names"
 )
 
-// routeSource answers package routes out of the region's route table.
-type routeSource struct{ api api.RouteAPI }
+// Source answers package routes out of the region's route table.
+type Source struct{ API api.RouteAPI }
 
-var _ routes.Source = (*routeSource)(nil)
+var _ common.Source = (*Source)(nil)
 
-// List implements routes.Source. A route is ours if it carries the cluster's name, which the
+// List implements common.Source. A route is ours if it carries the cluster's name, which the
 // cloud stores beside it.
-func (s *routeSource) List(ctx context.Context, clusterName string) ([]routes.Route, error) {
-	found, err := s.api.ListRoutes(ctx)
+func (s *Source) List(ctx context.Context, clusterName string) ([]common.Route, error) {
+	found, err := s.API.ListRoutes(ctx)
 	if err != nil {
 		return nil, err
 	}
-	out := make([]routes.Route, 0, len(found))
+	out := make([]common.Route, 0, len(found))
 	for _, r := range found {
-		out = append(out, routes.Route{
+		out = append(out, common.Route{
 			Name:        r.Name,
 			Destination: r.Destination,
 			InstanceID:  r.InstanceID,
@@ -36,15 +39,15 @@ func (s *routeSource) List(ctx context.Context, clusterName string) ([]routes.Ro
 	return out, nil
 }
 
-// Create implements routes.Source.
-func (s *routeSource) Create(ctx context.Context, clusterName string, list []routes.Route) []error {
-	return inBatches(ctx, "CreateRoutes", clusterName, list, s.api.CreateRoutes)
+// Create implements common.Source.
+func (s *Source) Create(ctx context.Context, clusterName string, list []common.Route) []error {
+	return inBatches(ctx, "CreateRoutes", clusterName, list, s.API.CreateRoutes)
 }
 
-// Delete implements routes.Source. The cloud finds the route by cluster and destination, so that
+// Delete implements common.Source. The cloud finds the route by cluster and destination, so that
 // a route of somebody else to the same destination is safe.
-func (s *routeSource) Delete(ctx context.Context, clusterName string, list []routes.Route) []error {
-	errs := inBatches(ctx, "DeleteRoutes", clusterName, list, s.api.DeleteRoutes)
+func (s *Source) Delete(ctx context.Context, clusterName string, list []common.Route) []error {
+	errs := inBatches(ctx, "DeleteRoutes", clusterName, list, s.API.DeleteRoutes)
 	for i, err := range errs {
 		if cloudapi.Is(err, cloudapi.NotFound) {
 			errs[i] = nil
@@ -55,13 +58,13 @@ func (s *routeSource) Delete(ctx context.Context, clusterName string, list []rou
 
 // inBatches makes as few calls as the cloud allows, and returns one error for each route. A call
 // that fails is the error of all its routes.
-func inBatches(ctx context.Context, operation, clusterName string, list []routes.Route, call func(context.Context, []api.Route) ([]api.RouteResult, error)) []error {
+func inBatches(ctx context.Context, operation, clusterName string, list []common.Route, call func(context.Context, []api.Route) ([]api.RouteResult, error)) []error {
 	errs := make([]error, 0, len(list))
 	for chunk := range slices.Chunk(list, api.RouteBatch) {
 		batch := make([]api.Route, len(chunk))
 		for i, r := range chunk {
 			batch[i] = api.Route{
-				Name:        routeName(clusterName, r.Destination),
+				Name:        names.Route(clusterName, r.Destination),
 				Cluster:     clusterName,
 				Destination: r.Destination,
 				InstanceID:  r.InstanceID,
@@ -87,7 +90,7 @@ func resultError(operation string, result api.RouteResult) error {
 	if result.Error == nil {
 		return nil
 	}
-	class := classOfCode(result.Error.Code)
+	class := client.ClassOfCode(result.Error.Code)
 	if class == "" {
 		class = cloudapi.Unknown
 	}

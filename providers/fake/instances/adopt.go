@@ -1,4 +1,4 @@
-package fake
+package instances
 
 import (
 	"context"
@@ -10,51 +10,82 @@ import (
 	cloudprovider "k8s.io/cloud-provider"
 	cloudproviderapi "k8s.io/cloud-provider/api"
 	"k8s.io/klog/v2"
+	"k8s.io/utils/clock"
 
-	"github.com/unified-ccm/unified-ccm/pkg/common/instances"
+	common "github.com/unified-ccm/unified-ccm/pkg/common/instances"
 	"github.com/unified-ccm/unified-ccm/pkg/common/nodes"
 	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
 	"github.com/unified-ccm/unified-ccm/providers/fake/api"
+	"github.com/unified-ccm/unified-ccm/providers/fake/client"
+	"github.com/unified-ccm/unified-ccm/providers/fake/names"
 )
 
-// adopting gives every node an instance, where the configuration asks for it: nodes of kind and
-// kwok run without any cloud, and this one takes them in as they are. It lends the adopter the
-// node that is asked about, and leaves the rest to package instances.
-type adopting struct {
-	*instances.Instances
+// Instances gives every node an instance, if the configuration enables it: nodes of kind and kwok run
+// without any cloud. It offers the node of a call for adoption, and leaves the rest to
+// pkg/common/instances.
+type Instances struct {
+	*common.Instances
 	adopter *adopter
 }
 
-var _ cloudprovider.InstancesV2 = (*adopting)(nil)
+// Options configure New.
+type Options struct {
+	API   api.API
+	IDs   *names.Scheme
+	Nodes *nodes.LazyLister
+	Clock clock.WithTicker
+	// Region of the instances.
+	Region string
+	// Adopt starts instances for nodes that have none, of InstanceType; empty lets the cloud choose.
+	Adopt        bool
+	InstanceType string
+	// Forgetful is true for a cloud that is in this process's memory only, and was empty when the process
+	// started. A node with one of its IDs is then all that is left of the instance.
+	Forgetful bool
+}
+
+// New returns the nodes' identity.
+func New(o Options) *Instances {
+	a := &adopter{
+		api: o.API, ids: o.IDs, enabled: o.Adopt, forgetful: o.Forgetful, instanceType: o.InstanceType,
+		asked: map[string]*askedNode{}, nodes: o.Nodes,
+	}
+	return &Instances{adopter: a, Instances: common.New(
+		common.Options{Provider: names.Provider, Clock: o.Clock, MaxBatch: client.MaxInstances, Nodes: o.Nodes},
+		&source{api: o.API, region: o.Region, adopter: a}, o.IDs)}
+}
+
+// SetDryRun makes nodes without an instance stay without one.
+func (a *Instances) SetDryRun(dryRun bool) { a.adopter.setDryRun(dryRun) }
+
+var _ cloudprovider.InstancesV2 = (*Instances)(nil)
 
 // InstanceExists implements cloudprovider.InstancesV2.
-func (a *adopting) InstanceExists(ctx context.Context, node *v1.Node) (bool, error) {
-	done := a.adopter.lend(node)
+func (a *Instances) InstanceExists(ctx context.Context, node *v1.Node) (bool, error) {
+	done := a.adopter.offer(node)
 	defer done()
 	return a.Instances.InstanceExists(ctx, node)
 }
 
 // InstanceShutdown implements cloudprovider.InstancesV2.
-func (a *adopting) InstanceShutdown(ctx context.Context, node *v1.Node) (bool, error) {
-	done := a.adopter.lend(node)
+func (a *Instances) InstanceShutdown(ctx context.Context, node *v1.Node) (bool, error) {
+	done := a.adopter.offer(node)
 	defer done()
 	return a.Instances.InstanceShutdown(ctx, node)
 }
 
 // InstanceMetadata implements cloudprovider.InstancesV2.
-func (a *adopting) InstanceMetadata(ctx context.Context, node *v1.Node) (*cloudprovider.InstanceMetadata, error) {
-	done := a.adopter.lend(node)
+func (a *Instances) InstanceMetadata(ctx context.Context, node *v1.Node) (*cloudprovider.InstanceMetadata, error) {
+	done := a.adopter.offer(node)
 	defer done()
 	return a.Instances.InstanceMetadata(ctx, node)
 }
 
 // adopter starts instances for nodes that have none.
 type adopter struct {
-	api     api.API
-	ids     *scheme
-	enabled bool
-	// forgetful says that the cloud is in this process's memory only, and began empty when the
-	// process did. A node that carries one of its IDs is then all that is left of the instance.
+	api       api.API
+	ids       *names.Scheme
+	enabled   bool
 	forgetful bool
 	// instanceType of adopted nodes; empty lets the cloud choose.
 	instanceType string
@@ -62,47 +93,40 @@ type adopter struct {
 	mu sync.Mutex
 	// dryRun keeps the adopter from starting anything.
 	dryRun bool
-	// lent are the nodes that are being asked about, by instance ID or, without one, by name.
-	lent map[string]*lentNode
+	// asked are the nodes of calls in flight, by instance ID or, without one, by name.
+	asked map[string]*askedNode
 	// nodes are the cluster's Nodes.
 	nodes *nodes.LazyLister
 	zones []string
 }
 
-// lentNode counts its callers, because several may ask about one node at once.
-type lentNode struct {
+// askedNode counts the calls in flight for one node.
+type askedNode struct {
 	spec    api.InstanceSpec
 	callers int
 }
 
-func newAdopter(client api.API, ids *scheme, g Global, forgetful bool, lister *nodes.LazyLister) *adopter {
-	return &adopter{
-		api: client, ids: ids, enabled: g.AdoptUnknownNodes, forgetful: forgetful,
-		instanceType: g.InstanceType, lent: map[string]*lentNode{}, nodes: lister,
-	}
-}
-
-// lend makes a node available for adoption until the returned function is called.
-func (a *adopter) lend(node *v1.Node) (done func()) {
+// offer makes a node available for adoption until the returned function is called.
+func (a *adopter) offer(node *v1.Node) (done func()) {
 	spec, key, ok := a.specOf(node)
 	if !ok {
 		return func() {}
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.lent[key] == nil {
-		a.lent[key] = &lentNode{}
+	if a.asked[key] == nil {
+		a.asked[key] = &askedNode{}
 	}
-	a.lent[key].spec = spec
-	a.lent[key].callers++
-	return func() { a.giveBack(key) }
+	a.asked[key].spec = spec
+	a.asked[key].callers++
+	return func() { a.withdraw(key) }
 }
 
-func (a *adopter) giveBack(key string) {
+func (a *adopter) withdraw(key string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.lent[key].callers--; a.lent[key].callers == 0 {
-		delete(a.lent, key)
+	if a.asked[key].callers--; a.asked[key].callers == 0 {
+		delete(a.asked, key)
 	}
 }
 
@@ -134,14 +158,14 @@ func (a *adopter) specOf(node *v1.Node) (spec api.InstanceSpec, key string, ok b
 	if err != nil {
 		return spec, "", false // another cloud's
 	}
-	if _, elsewhere := a.ids.adoptedID(node.Spec.ProviderID); !elsewhere && !a.forgetful {
+	if _, adopted := a.ids.AdoptedID(node.Spec.ProviderID); !adopted && !a.forgetful {
 		return spec, "", false
 	}
 	spec.ID = id
 	return spec, id, true
 }
 
-// adopt starts instances for those keys whose nodes are lent, in one call, and returns them.
+// adopt starts instances for the keys of offered nodes, in one call, and returns them.
 func (a *adopter) adopt(ctx context.Context, keys []string) ([]api.Instance, error) {
 	specs := a.specs(keys)
 	if len(specs) == 0 {
@@ -151,10 +175,10 @@ func (a *adopter) adopt(ctx context.Context, keys []string) ([]api.Instance, err
 	if err != nil {
 		return nil, err
 	}
-	// Nodes of kwok join by the thousand. The others will be asked about next, a few at a time:
-	// taken in now, they are all in the next list of instances.
+	// Nodes of kwok join by the thousand. Calls for the others follow, a few at a time: adopted now,
+	// they are all in the next list of instances.
 	if err := a.adoptJoining(ctx, adopted); err != nil {
-		klog.FromContext(ctx).Info("Nodes could not be adopted together and will be one by one", "provider", ProviderName, "err", err)
+		klog.FromContext(ctx).Info("Nodes could not be adopted together and will be one by one", "provider", names.Provider, "err", err)
 	}
 	return adopted, nil
 }
@@ -203,7 +227,7 @@ func (a *adopter) joiningSpecs(adopted []api.Instance) ([]api.InstanceSpec, erro
 	return specs, nil
 }
 
-// waitsForCloud says whether a node still has the taint with which it joined, and is not opted out.
+// waitsForCloud reports whether a node still has the taint with which it joined, and is not opted out.
 func waitsForCloud(node *v1.Node) bool {
 	return node.Labels[provider.ManagedLabel] != "false" && slices.ContainsFunc(node.Spec.Taints, func(t v1.Taint) bool {
 		return t.Key == cloudproviderapi.TaintExternalCloudProvider
@@ -217,14 +241,14 @@ func (a *adopter) launch(ctx context.Context, specs []api.InstanceSpec) ([]api.I
 	}
 	for i := range specs {
 		if !slices.Contains(zones, specs[i].Zone) {
-			specs[i].Zone = "" // a label from elsewhere: the cloud chooses one of its own
+			specs[i].Zone = "" // another cloud's label: the cloud chooses a zone
 		}
 	}
 	launched, err := a.api.LaunchInstances(ctx, specs)
 	if err != nil {
 		return nil, err
 	}
-	klog.FromContext(ctx).Info("Adopted nodes that run outside the cloud", "provider", ProviderName, "nodes", len(launched))
+	klog.FromContext(ctx).Info("Adopted nodes that run outside the cloud", "provider", names.Provider, "nodes", len(launched))
 	return launched, nil
 }
 
@@ -236,7 +260,7 @@ func (a *adopter) specs(keys []string) []api.InstanceSpec {
 	}
 	var specs []api.InstanceSpec
 	for _, key := range keys {
-		if n := a.lent[key]; n != nil {
+		if n := a.asked[key]; n != nil {
 			specs = append(specs, n.spec)
 		}
 	}

@@ -1,4 +1,5 @@
-package fake
+// Package config reads the cloud.conf of the fake provider: parse, default, validate, all errors at once.
+package config
 
 import (
 	"net/netip"
@@ -7,11 +8,11 @@ import (
 
 	"k8s.io/utils/clock"
 
-	"github.com/unified-ccm/unified-ccm/pkg/common/config"
+	gcfg "github.com/unified-ccm/unified-ccm/pkg/common/config"
 	"github.com/unified-ccm/unified-ccm/providers/fake/sim"
 )
 
-// Config is cloud.conf. The zero value is not valid: ReadConfig fills in defaults.
+// Config is cloud.conf. The zero value is not valid: Read fills in defaults.
 type Config struct {
 	Global Global
 	Quota  Quota
@@ -19,22 +20,22 @@ type Config struct {
 
 // Global is the section [Global].
 type Global struct {
-	Region            string        `gcfg:"region"`
-	Endpoint          string        `gcfg:"endpoint"`
-	Token             config.Secret `gcfg:"token"`
-	AdoptUnknownNodes bool          `gcfg:"adopt-unknown-nodes"`
-	InstanceType      string        `gcfg:"instance-type"`
+	Region            string      `gcfg:"region"`
+	Endpoint          string      `gcfg:"endpoint"`
+	Token             gcfg.Secret `gcfg:"token"`
+	AdoptUnknownNodes bool        `gcfg:"adopt-unknown-nodes"`
+	InstanceType      string      `gcfg:"instance-type"`
 
 	// What follows describes the cloud in this process, and has no meaning with an endpoint.
-	Zone          []string        `gcfg:"zone"`
-	StateFile     string          `gcfg:"state-file"`
-	AddressPool   []string        `gcfg:"address-pool"`
-	ProvisionTime config.Duration `gcfg:"provision-time"`
-	Latency       config.Duration `gcfg:"latency"`
-	RateLimit     float64         `gcfg:"rate-limit"`
-	ErrorRate     float64         `gcfg:"error-rate"`
-	Seed          int64           `gcfg:"seed"`
-	DataPlane     string          `gcfg:"data-plane"`
+	Zone          []string      `gcfg:"zone"`
+	StateFile     string        `gcfg:"state-file"`
+	AddressPool   []string      `gcfg:"address-pool"`
+	ProvisionTime gcfg.Duration `gcfg:"provision-time"`
+	Latency       gcfg.Duration `gcfg:"latency"`
+	RateLimit     float64       `gcfg:"rate-limit"`
+	ErrorRate     float64       `gcfg:"error-rate"`
+	Seed          int64         `gcfg:"seed"`
+	DataPlane     string        `gcfg:"data-plane"`
 }
 
 // Quota is the section [Quota]; 0 leaves the cloud's own limit.
@@ -53,19 +54,19 @@ const (
 	dataPlaneNone = "none"
 )
 
-// ReadConfig parses, defaults and validates a cloud.conf; no content is a valid one. It returns all
+// Read parses, defaults and validates a cloud.conf; no content is a valid one. It returns all
 // errors at once, each with its line. Warnings are about keys that have no effect.
-func ReadConfig(file string, content []byte) (Config, config.Problems, error) {
+func Read(file string, content []byte) (Config, gcfg.Problems, error) {
 	// Defaults for values whose zero is a choice of its own are set before the file is read.
 	cfg := Config{Global: Global{AdoptUnknownNodes: true}}
-	f := config.Decode(file, content, &cfg)
+	f := gcfg.Decode(file, content, &cfg)
 	cfg.setDefaults()
 	cfg.validate(f)
 	return cfg, f.Warnings(), f.Err()
 }
 
-// configuration reads cloud.conf for the descriptor and the factory.
-var configuration config.Reader[Config] = ReadConfig
+// Reader reads cloud.conf for the descriptor and the factory.
+var Reader gcfg.Reader[Config] = Read
 
 func (c *Config) setDefaults() {
 	g := &c.Global
@@ -77,7 +78,7 @@ func (c *Config) setDefaults() {
 	}
 }
 
-func (c *Config) validate(f *config.File) {
+func (c *Config) validate(f *gcfg.File) {
 	c.validatePlace(f)
 	c.validateSimulation(f)
 	for _, q := range c.Quota.list() {
@@ -89,7 +90,7 @@ func (c *Config) validate(f *config.File) {
 }
 
 // validatePlace checks which cloud it is and where.
-func (c *Config) validatePlace(f *config.File) {
+func (c *Config) validatePlace(f *gcfg.File) {
 	g := c.Global
 	validateName(f, "region", g.Region)
 	for i, zone := range g.Zone {
@@ -101,13 +102,13 @@ func (c *Config) validatePlace(f *config.File) {
 	if g.Endpoint == "" {
 		return
 	}
-	if !config.IsBaseURL(g.Endpoint) {
+	if !gcfg.IsBaseURL(g.Endpoint) {
 		f.Errorf(sectionGlobal, "endpoint", "must be a URL such as http://127.0.0.1:8099; credentials go into token")
 	}
 }
 
 // validateName checks what becomes a label value and a part of provider IDs.
-func validateName(f *config.File, key, value string) {
+func validateName(f *gcfg.File, key, value string) {
 	valid := func(r rune) bool {
 		return r >= 'a' && r <= 'z' || r >= '0' && r <= '9' || r == '-'
 	}
@@ -117,7 +118,7 @@ func validateName(f *config.File, key, value string) {
 }
 
 // validateSimulation checks how the cloud in this process behaves.
-func (c *Config) validateSimulation(f *config.File) {
+func (c *Config) validateSimulation(f *gcfg.File) {
 	g := c.Global
 	for _, text := range g.AddressPool {
 		p, err := netip.ParsePrefix(text)
@@ -139,11 +140,11 @@ func (c *Config) validateSimulation(f *config.File) {
 
 // warnUnused tells of keys about the cloud in this process where the cloud is elsewhere. Beside
 // errors it would only be noise: endpoint itself may be what is wrong.
-func (c *Config) warnUnused(f *config.File) {
+func (c *Config) warnUnused(f *gcfg.File) {
 	if c.Global.Endpoint == "" || f.Err() != nil {
 		return
 	}
-	for _, key := range configKeys() {
+	for _, key := range Keys() {
 		if slices.Contains(remoteKeys(), key.Key) && key.Section == sectionGlobal {
 			continue
 		}
@@ -158,8 +159,8 @@ func remoteKeys() []string {
 	return []string{"region", "endpoint", "token", "adopt-unknown-nodes", "instance-type"}
 }
 
-// simulator returns the options of the cloud in this process.
-func (c *Config) simulator(clk clock.WithTicker) sim.Options {
+// Simulator returns the options of the cloud in this process.
+func (c *Config) Simulator(clk clock.WithTicker) sim.Options {
 	g := c.Global
 	o := sim.Options{
 		StateFile:     g.StateFile,

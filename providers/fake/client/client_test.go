@@ -1,4 +1,4 @@
-package fake
+package client
 
 import (
 	"context"
@@ -19,9 +19,31 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/fake/sim"
 )
 
-func testClient(t *testing.T, o clientOptions) *client {
+// fixture is a simulated cloud.
+type fixture struct{ world *sim.Cloud }
+
+func newFixture(t *testing.T, o sim.Options) fixture {
 	t.Helper()
-	c, err := newClient(o)
+	world, err := sim.New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := world.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return fixture{world}
+}
+
+// roundTripper makes a function a transport.
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+func testClient(t *testing.T, o Options) *Client {
+	t.Helper()
+	c, err := New(o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -38,14 +60,14 @@ func TestClientOverASocket(t *testing.T) {
 	}))
 	t.Cleanup(server.Close)
 
-	zones, err := testClient(t, clientOptions{Endpoint: server.URL, Token: "s3cret"}).ListZones(t.Context())
+	zones, err := testClient(t, Options{Endpoint: server.URL, Token: "s3cret"}).ListZones(t.Context())
 	if err != nil || len(zones) != 3 {
 		t.Errorf("ListZones = %v, %v, want 3 zones", zones, err)
 	}
 	if !strings.HasPrefix(agent, "unified-ccm/v") || !strings.HasSuffix(agent, " provider/fake") {
 		t.Errorf("User-Agent = %q", agent)
 	}
-	_, err = testClient(t, clientOptions{Endpoint: server.URL, Token: "wrong"}).ListZones(t.Context())
+	_, err = testClient(t, Options{Endpoint: server.URL, Token: "wrong"}).ListZones(t.Context())
 	if !cloudapi.Is(err, cloudapi.Denied) {
 		t.Errorf("with a wrong token: %v, want class %q", err, cloudapi.Denied)
 	}
@@ -62,7 +84,7 @@ func TestClientReadsAllPages(t *testing.T) {
 		}
 		ids = append(ids, name)
 	}
-	c := testClient(t, clientOptions{Transport: f.world.Front().Transport()})
+	c := testClient(t, Options{Transport: f.world.Front().Transport()})
 	all, err := c.ListInstances(t.Context())
 	if err != nil || len(all) != 5 {
 		t.Errorf("ListInstances = %d instances, %v, want 5", len(all), err)
@@ -79,7 +101,7 @@ func TestClientReadsAllPages(t *testing.T) {
 func TestClientEscapesNames(t *testing.T) {
 	t.Parallel()
 	var path string
-	c := testClient(t, clientOptions{Transport: roundTripper(func(r *http.Request) (*http.Response, error) {
+	c := testClient(t, Options{Transport: roundTripper(func(r *http.Request) (*http.Response, error) {
 		path = r.URL.EscapedPath()
 		return &http.Response{StatusCode: http.StatusNoContent, Body: http.NoBody}, nil
 	})})
@@ -124,7 +146,7 @@ func TestClientClassifiesAnswers(t *testing.T) {
 				t.Fatal(err)
 			}
 			_, body, _ = strings.Cut(reply, " ")
-			c := testClient(t, clientOptions{Transport: roundTripper(func(*http.Request) (*http.Response, error) {
+			c := testClient(t, Options{Transport: roundTripper(func(*http.Request) (*http.Response, error) {
 				return &http.Response{StatusCode: status, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(body))}, nil
 			})})
 			c.retry.Attempts = 1
@@ -144,7 +166,7 @@ func TestClientRepeatsWhatIsSafe(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				f := newFixture(t, sim.Options{})
 				f.world.Front().SetFaults(kit.Fault{Kind: kind, Operation: "ListZones", Times: 2})
-				c := testClient(t, clientOptions{Transport: f.world.Front().Transport()})
+				c := testClient(t, Options{Transport: f.world.Front().Transport()})
 				if _, err := c.ListZones(t.Context()); err != nil {
 					t.Error(err)
 				}
@@ -163,7 +185,7 @@ func TestClientHonoursItsContextAndTimeout(t *testing.T) {
 			<-r.Context().Done()
 			return nil, r.Context().Err()
 		})
-		c := testClient(t, clientOptions{Transport: hangs})
+		c := testClient(t, Options{Transport: hangs})
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
 		if _, err := c.ListZones(ctx); !cloudapi.Is(err, cloudapi.Canceled) || !errors.Is(err, context.Canceled) {
@@ -172,33 +194,8 @@ func TestClientHonoursItsContextAndTimeout(t *testing.T) {
 		c.retry.Attempts = 1
 		start := time.Now()
 		_, err := c.ListZones(t.Context())
-		if !cloudapi.Is(err, cloudapi.Unavailable) || time.Since(start) != callTimeout {
-			t.Errorf("a call that hangs: %v after %s, want class %q after %s", err, time.Since(start), cloudapi.Unavailable, callTimeout)
+		if !cloudapi.Is(err, cloudapi.Unavailable) || time.Since(start) != CallTimeout {
+			t.Errorf("a call that hangs: %v after %s, want class %q after %s", err, time.Since(start), cloudapi.Unavailable, CallTimeout)
 		}
 	})
-}
-
-// A lost reply to a creation is found again by name, within the same call.
-func TestLostRepliesOfCreationsAreAdopted(t *testing.T) {
-	t.Parallel()
-	for _, operation := range []string{"AllocateAddress", "CreateLoadBalancer", "CreatePool", "CreateListener"} {
-		t.Run(operation, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				f := newFixture(t, sim.Options{ProvisionTime: 5 * time.Second})
-				c := f.manager("")
-				f.world.Front().SetFaults(kit.Fault{Kind: kit.FaultLostReply, Operation: operation})
-				f.ensure(c, service(1), f.launch(c, 1, 1))
-				if n := f.world.Front().Injected(); n != 1 {
-					t.Fatalf("%d faults were injected, want 1", n)
-				}
-				objects := f.world.Objects()
-				for _, kind := range []string{"addresses", "load-balancers", "pools", "listeners"} {
-					if objects[kind] != 1 {
-						t.Errorf("%d %s, want 1", objects[kind], kind)
-					}
-				}
-			})
-		})
-	}
 }

@@ -1,4 +1,5 @@
-package fake
+// Package client implements the calls of package api over HTTP.
+package client
 
 import (
 	"bytes"
@@ -19,26 +20,27 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
 	"github.com/unified-ccm/unified-ccm/pkg/common/config"
 	"github.com/unified-ccm/unified-ccm/providers/fake/api"
+	"github.com/unified-ccm/unified-ccm/providers/fake/names"
 )
 
 const (
 	// apiService is the name under which metrics and rate limits file all calls.
 	apiService = "fake"
-	// callTimeout bounds one attempt of one call. Reads of a full page take milliseconds; a
+	// CallTimeout bounds one attempt of one call. Reads of a full page take milliseconds; a
 	// request that has had no answer for this long will not get one.
-	callTimeout = 30 * time.Second
+	CallTimeout = 30 * time.Second
 	// maxAnswer bounds what is read of an answer: far above a page of load balancers with a
 	// thousand members each, and far below what would exhaust the manager's memory.
 	maxAnswer = 256 << 20
-	// maxInstancesPerCall keeps the query string of a read by ID or name below the 64 kB that
+	// MaxInstances keeps the query string of a read by ID or name below the 64 kB that
 	// proxies allow: names have at most 253 characters.
-	maxInstancesPerCall = 200
+	MaxInstances = 200
 	// inProcess is the base URL where requests do not leave the process.
 	inProcess = "http://fake.invalid"
 )
 
-// clientOptions say how to reach the cloud.
-type clientOptions struct {
+// Options say how to reach the cloud.
+type Options struct {
 	// Endpoint is the base URL; empty where Transport knows the way.
 	Endpoint string
 	Token    config.Secret
@@ -47,15 +49,15 @@ type clientOptions struct {
 	Clock     clock.Clock
 }
 
-// client implements API over HTTP. It is safe for concurrent use.
-type client struct {
+// Client implements API over HTTP. It is safe for concurrent use.
+type Client struct {
 	base  *url.URL
 	token config.Secret
 	http  *http.Client
 	retry cloudapi.Retry
 }
 
-func newClient(o clientOptions) (*client, error) {
+func New(o Options) (*Client, error) {
 	if o.Endpoint == "" {
 		o.Endpoint = inProcess
 	}
@@ -70,13 +72,13 @@ func newClient(o clientOptions) (*client, error) {
 		own.MaxIdleConnsPerHost = 32
 		o.Transport = own
 	}
-	return &client{
+	return &Client{
 		base:  base,
 		token: o.Token,
 		retry: cloudapi.Retry{Clock: o.Clock},
 		http: &http.Client{
 			Transport: cloudapi.NewTransport(cloudapi.TransportOptions{
-				Provider: ProviderName,
+				Provider: names.Provider,
 				Base:     o.Transport,
 				Describe: describe,
 				Clock:    o.Clock,
@@ -117,7 +119,7 @@ func request(operation, method string) cloudapi.Request {
 }
 
 // do makes the call, again where that is safe and may help, and decodes the answer into out.
-func (c *client) do(ctx context.Context, call call, out any) error {
+func (c *Client) do(ctx context.Context, call call, out any) error {
 	ctx = context.WithValue(ctx, operationKey{}, call.operation)
 	var body []byte
 	if call.body != nil {
@@ -132,8 +134,8 @@ func (c *client) do(ctx context.Context, call call, out any) error {
 }
 
 // attempt makes the call once.
-func (c *client) attempt(ctx context.Context, call call, body []byte, out any) error {
-	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+func (c *Client) attempt(ctx context.Context, call call, body []byte, out any) error {
+	ctx, cancel := context.WithTimeout(ctx, CallTimeout)
 	defer cancel()
 	target := c.base.JoinPath("v1").JoinPath(escape(call.path)...)
 	target.RawQuery = call.query.Encode()
@@ -141,7 +143,7 @@ func (c *client) attempt(ctx context.Context, call call, body []byte, out any) e
 	if err != nil {
 		return fmt.Errorf("%s: %w", call.operation, err)
 	}
-	req.Header.Set("User-Agent", "unified-ccm/"+version.Get().GitVersion+" provider/"+ProviderName)
+	req.Header.Set("User-Agent", "unified-ccm/"+version.Get().GitVersion+" provider/"+names.Provider)
 	req.Header.Set("Accept", "application/json")
 	if c.token != "" {
 		req.Header.Set("Authorization", "Bearer "+c.token.Reveal())
@@ -182,7 +184,7 @@ func escape(path []string) []string {
 }
 
 // list reads all pages.
-func list[T any](ctx context.Context, c *client, operation, path string, query url.Values) ([]T, error) {
+func list[T any](ctx context.Context, c *Client, operation, path string, query url.Values) ([]T, error) {
 	var all []T
 	if query == nil {
 		query = url.Values{}
@@ -205,13 +207,13 @@ func list[T any](ctx context.Context, c *client, operation, path string, query u
 }
 
 // change makes a call that answers with an object.
-func change[T any](ctx context.Context, c *client, operation, method string, body any, path ...string) (T, error) {
+func change[T any](ctx context.Context, c *Client, operation, method string, body any, path ...string) (T, error) {
 	var out T
 	err := c.do(ctx, call{operation: operation, method: method, path: path, body: body}, &out)
 	return out, err
 }
 
-func (c *client) remove(ctx context.Context, operation string, path ...string) error {
+func (c *Client) remove(ctx context.Context, operation string, path ...string) error {
 	return c.do(ctx, call{operation: operation, method: http.MethodDelete, path: path}, nil)
 }
 
@@ -227,9 +229,9 @@ func filter(pairs ...string) url.Values {
 }
 
 // inChunks asks for many things in as few calls as the length of a query allows.
-func inChunks[T any](ctx context.Context, c *client, parameter string, values []string) ([]T, error) {
+func inChunks[T any](ctx context.Context, c *Client, parameter string, values []string) ([]T, error) {
 	var all []T
-	for chunk := range slices.Chunk(values, maxInstancesPerCall) {
+	for chunk := range slices.Chunk(values, MaxInstances) {
 		found, err := list[T](ctx, c, "ListInstances", "instances", url.Values{parameter: {strings.Join(chunk, ",")}})
 		if err != nil {
 			return nil, err

@@ -1,4 +1,4 @@
-package fake
+package client
 
 import (
 	"encoding/json"
@@ -17,7 +17,7 @@ import (
 const errorBodyLimit = 64 << 10
 
 // classes sorts the codes of the API. One that is not here is sorted by its HTTP status.
-func classOfCode(code string) cloudapi.Class {
+func ClassOfCode(code string) cloudapi.Class {
 	switch code {
 	case api.CodeNotFound:
 		return cloudapi.NotFound
@@ -42,7 +42,7 @@ func classOfCode(code string) cloudapi.Class {
 
 // classOf sorts an answer with a status of 400 and above.
 func classOf(status int, body api.Error) cloudapi.Class {
-	if class := classOfCode(body.Code); class != "" {
+	if class := ClassOfCode(body.Code); class != "" {
 		return class
 	}
 	class := cloudapi.ClassOfStatus(status)

@@ -1,4 +1,4 @@
-package fake
+package client
 
 import (
 	"context"
@@ -7,7 +7,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/fake/api"
 )
 
-var _ api.API = (*client)(nil)
+var _ api.API = (*Client)(nil)
 
 // The operations of the API, one method each, as providers/fake/api names them.
 
@@ -22,93 +22,93 @@ const (
 	pathZones         = "zones"
 )
 
-func (c *client) ListInstances(ctx context.Context) ([]api.Instance, error) {
+func (c *Client) ListInstances(ctx context.Context) ([]api.Instance, error) {
 	return list[api.Instance](ctx, c, "ListInstances", pathInstances, nil)
 }
 
-func (c *client) GetInstances(ctx context.Context, ids []string) ([]api.Instance, error) {
+func (c *Client) GetInstances(ctx context.Context, ids []string) ([]api.Instance, error) {
 	return inChunks[api.Instance](ctx, c, "ids", ids)
 }
 
-func (c *client) FindInstances(ctx context.Context, names []string) ([]api.Instance, error) {
+func (c *Client) FindInstances(ctx context.Context, names []string) ([]api.Instance, error) {
 	return inChunks[api.Instance](ctx, c, "names", names)
 }
 
-func (c *client) LaunchInstances(ctx context.Context, specs []api.InstanceSpec) ([]api.Instance, error) {
+func (c *Client) LaunchInstances(ctx context.Context, specs []api.InstanceSpec) ([]api.Instance, error) {
 	page, err := change[api.Page[api.Instance]](ctx, c, "LaunchInstances", http.MethodPost, specs, pathInstances)
 	return page.Items, err
 }
 
-func (c *client) ListAddresses(ctx context.Context, cluster, prefix string) ([]api.Address, error) {
+func (c *Client) ListAddresses(ctx context.Context, cluster, prefix string) ([]api.Address, error) {
 	return list[api.Address](ctx, c, "ListAddresses", pathAddresses, filter("cluster", cluster, "prefix", prefix))
 }
 
-func (c *client) AllocateAddress(ctx context.Context, spec api.AddressSpec) (api.Address, error) {
+func (c *Client) AllocateAddress(ctx context.Context, spec api.AddressSpec) (api.Address, error) {
 	return change[api.Address](ctx, c, "AllocateAddress", http.MethodPost, spec, pathAddresses)
 }
 
-func (c *client) ReleaseAddress(ctx context.Context, id string) error {
+func (c *Client) ReleaseAddress(ctx context.Context, id string) error {
 	return c.remove(ctx, "ReleaseAddress", pathAddresses, id)
 }
 
-func (c *client) ListLoadBalancers(ctx context.Context, cluster, name string) ([]api.LoadBalancer, error) {
+func (c *Client) ListLoadBalancers(ctx context.Context, cluster, name string) ([]api.LoadBalancer, error) {
 	return list[api.LoadBalancer](ctx, c, "ListLoadBalancers", pathLoadBalancers, filter("cluster", cluster, "name", name))
 }
 
-func (c *client) CreateLoadBalancer(ctx context.Context, spec api.LoadBalancerSpec) (api.LoadBalancer, error) {
+func (c *Client) CreateLoadBalancer(ctx context.Context, spec api.LoadBalancerSpec) (api.LoadBalancer, error) {
 	return change[api.LoadBalancer](ctx, c, "CreateLoadBalancer", http.MethodPost, spec, pathLoadBalancers)
 }
 
-func (c *client) UpdateLoadBalancer(ctx context.Context, id string, patch api.LoadBalancerPatch) (api.LoadBalancer, error) {
+func (c *Client) UpdateLoadBalancer(ctx context.Context, id string, patch api.LoadBalancerPatch) (api.LoadBalancer, error) {
 	return change[api.LoadBalancer](ctx, c, "UpdateLoadBalancer", http.MethodPatch, patch, pathLoadBalancers, id)
 }
 
-func (c *client) DeleteLoadBalancer(ctx context.Context, id string) error {
+func (c *Client) DeleteLoadBalancer(ctx context.Context, id string) error {
 	return c.remove(ctx, "DeleteLoadBalancer", pathLoadBalancers, id)
 }
 
-func (c *client) CreatePool(ctx context.Context, loadBalancerID string, pool api.Pool) (api.Pool, error) {
+func (c *Client) CreatePool(ctx context.Context, loadBalancerID string, pool api.Pool) (api.Pool, error) {
 	return change[api.Pool](ctx, c, "CreatePool", http.MethodPost, pool, pathLoadBalancers, loadBalancerID, pathPools)
 }
 
-func (c *client) UpdatePool(ctx context.Context, loadBalancerID, name string, patch api.PoolPatch) (api.Pool, error) {
+func (c *Client) UpdatePool(ctx context.Context, loadBalancerID, name string, patch api.PoolPatch) (api.Pool, error) {
 	return change[api.Pool](ctx, c, "UpdatePool", http.MethodPatch, patch, pathLoadBalancers, loadBalancerID, pathPools, name)
 }
 
-func (c *client) DeletePool(ctx context.Context, loadBalancerID, name string) error {
+func (c *Client) DeletePool(ctx context.Context, loadBalancerID, name string) error {
 	return c.remove(ctx, "DeletePool", pathLoadBalancers, loadBalancerID, pathPools, name)
 }
 
-func (c *client) SetMembers(ctx context.Context, loadBalancerID, pool string, members []api.Member) (api.Pool, error) {
+func (c *Client) SetMembers(ctx context.Context, loadBalancerID, pool string, members []api.Member) (api.Pool, error) {
 	return change[api.Pool](ctx, c, "SetMembers", http.MethodPut, members, pathLoadBalancers, loadBalancerID, pathPools, pool, pathMembers)
 }
 
-func (c *client) CreateListener(ctx context.Context, loadBalancerID string, listener api.Listener) (api.Listener, error) {
+func (c *Client) CreateListener(ctx context.Context, loadBalancerID string, listener api.Listener) (api.Listener, error) {
 	return change[api.Listener](ctx, c, "CreateListener", http.MethodPost, listener, pathLoadBalancers, loadBalancerID, pathListeners)
 }
 
-func (c *client) UpdateListener(ctx context.Context, loadBalancerID, name string, patch api.ListenerPatch) (api.Listener, error) {
+func (c *Client) UpdateListener(ctx context.Context, loadBalancerID, name string, patch api.ListenerPatch) (api.Listener, error) {
 	return change[api.Listener](ctx, c, "UpdateListener", http.MethodPatch, patch, pathLoadBalancers, loadBalancerID, pathListeners, name)
 }
 
-func (c *client) DeleteListener(ctx context.Context, loadBalancerID, name string) error {
+func (c *Client) DeleteListener(ctx context.Context, loadBalancerID, name string) error {
 	return c.remove(ctx, "DeleteListener", pathLoadBalancers, loadBalancerID, pathListeners, name)
 }
 
-func (c *client) ListRoutes(ctx context.Context) ([]api.Route, error) {
+func (c *Client) ListRoutes(ctx context.Context) ([]api.Route, error) {
 	return list[api.Route](ctx, c, "ListRoutes", pathRoutes, nil)
 }
 
-func (c *client) CreateRoutes(ctx context.Context, routes []api.Route) ([]api.RouteResult, error) {
+func (c *Client) CreateRoutes(ctx context.Context, routes []api.Route) ([]api.RouteResult, error) {
 	page, err := change[api.Page[api.RouteResult]](ctx, c, "CreateRoutes", http.MethodPost, routes, pathRoutes)
 	return page.Items, err
 }
 
-func (c *client) DeleteRoutes(ctx context.Context, routes []api.Route) ([]api.RouteResult, error) {
+func (c *Client) DeleteRoutes(ctx context.Context, routes []api.Route) ([]api.RouteResult, error) {
 	page, err := change[api.Page[api.RouteResult]](ctx, c, "DeleteRoutes", http.MethodPost, routes, pathRoutes, "delete")
 	return page.Items, err
 }
 
-func (c *client) ListZones(ctx context.Context) ([]api.Zone, error) {
+func (c *Client) ListZones(ctx context.Context) ([]api.Zone, error) {
 	return list[api.Zone](ctx, c, "ListZones", pathZones, nil)
 }

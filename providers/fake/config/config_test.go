@@ -1,4 +1,4 @@
-package fake
+package config
 
 import (
 	"bytes"
@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"k8s.io/utils/clock"
 
-	"github.com/unified-ccm/unified-ccm/pkg/common/config"
+	gcfg "github.com/unified-ccm/unified-ccm/pkg/common/config"
 	"github.com/unified-ccm/unified-ccm/pkg/common/config/configtest"
 	"github.com/unified-ccm/unified-ccm/providers/fake/sim"
 )
@@ -43,14 +43,14 @@ routes = 4
 
 func TestConfigReachesTheSimulator(t *testing.T) {
 	t.Parallel()
-	for _, row := range configKeys() {
+	for _, row := range Keys() {
 		if !strings.Contains(everyKey, "\n"+row.Key+" =") {
 			t.Errorf("[%s] %s is not tried here", row.Section, row.Key)
 		}
 	}
-	cfg, warnings, err := ReadConfig("cloud.conf", []byte(strings.Replace(everyKey, "endpoint =\n", "", 1)))
+	cfg, warnings, err := Read("cloud.conf", []byte(strings.Replace(everyKey, "endpoint =\n", "", 1)))
 	if err != nil || len(warnings) > 0 {
-		t.Fatalf("ReadConfig: %v, warnings %v", err, warnings)
+		t.Fatalf("Read: %v, warnings %v", err, warnings)
 	}
 	want := sim.Options{
 		Region: "here", Zones: []string{"here-1", "here-2"}, Token: "s3cret", StateFile: "/var/lib/fake.json",
@@ -58,7 +58,7 @@ func TestConfigReachesTheSimulator(t *testing.T) {
 		ProvisionTime: 2 * time.Second, Latency: 20 * time.Millisecond, RateLimit: 50.5, ErrorRate: 0.01, Seed: 7, DataPlane: sim.DataPlaneProxy, Standby: true,
 		Quotas: map[string]int{"load-balancers": 1, "addresses": 2, "instances": 3, "routes": 4},
 	}
-	got := cfg.simulator(clock.RealClock{})
+	got := cfg.Simulator(clock.RealClock{})
 	if diff := cmp.Diff(want, got, cmpopts.IgnoreFields(sim.Options{}, "Clock"), cmpopts.EquateComparable(netip.Prefix{})); diff != "" {
 		t.Errorf("simulator options (-want +got):\n%s", diff)
 	}
@@ -66,9 +66,9 @@ func TestConfigReachesTheSimulator(t *testing.T) {
 
 func TestNoConfigIsValid(t *testing.T) {
 	t.Parallel()
-	cfg, warnings, err := ReadConfig("", nil)
+	cfg, warnings, err := Read("", nil)
 	if err != nil || len(warnings) > 0 {
-		t.Fatalf("ReadConfig: %v, warnings %v", err, warnings)
+		t.Fatalf("Read: %v, warnings %v", err, warnings)
 	}
 	if cfg.Global.Region != "fake-1" || !cfg.Global.AdoptUnknownNodes {
 		t.Errorf("defaults are %+v", cfg.Global)
@@ -114,7 +114,7 @@ func TestConfigProblems(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			_, warnings, err := ReadConfig("c", []byte(test.content))
+			_, warnings, err := Read("c", []byte(test.content))
 			text := ""
 			if err != nil {
 				text = err.Error()
@@ -144,12 +144,12 @@ func TestConfigProblems(t *testing.T) {
 
 func TestTokenIsNeverPrinted(t *testing.T) {
 	t.Parallel()
-	cfg, _, err := ReadConfig("", []byte("[Global]\ntoken = s3cret\n"))
+	cfg, _, err := Read("", []byte("[Global]\ntoken = s3cret\n"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	var out bytes.Buffer
-	if err := config.Effective(&out, cfg); err != nil {
+	if err := gcfg.Effective(&out, cfg); err != nil {
 		t.Fatal(err)
 	}
 	if strings.Contains(out.String(), "s3cret") || !strings.Contains(out.String(), "REDACTED") {
@@ -157,4 +157,4 @@ func TestTokenIsNeverPrinted(t *testing.T) {
 	}
 }
 
-func TestEveryKeyIsDocumented(t *testing.T) { configtest.Documented(t, Config{}, configKeys()) }
+func TestEveryKeyIsDocumented(t *testing.T) { configtest.Documented(t, Config{}, Keys()) }

@@ -1,9 +1,9 @@
-package fake
+package config
 
 import "github.com/unified-ccm/unified-ccm/pkg/common/provider"
 
-// configKeys documents every key of cloud.conf, in the order of the reference page.
-func configKeys() []provider.ConfigKey {
+// Keys documents every key of cloud.conf, in the order of the reference page.
+func Keys() []provider.ConfigKey {
 	const elsewhere = " Not used with endpoint."
 	global := func(key, kind, value, doc string) provider.ConfigKey {
 		return provider.ConfigKey{Section: sectionGlobal, Key: key, Type: kind, Default: value, Doc: doc}

@@ -1,4 +1,5 @@
-package fake
+// Package instances gives nodes their identity, and adopts nodes that run outside the cloud.
+package instances
 
 import (
 	"context"
@@ -7,23 +8,23 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
-	"github.com/unified-ccm/unified-ccm/pkg/common/instances"
+	common "github.com/unified-ccm/unified-ccm/pkg/common/instances"
 	"github.com/unified-ccm/unified-ccm/providers/fake/api"
 )
 
-// instanceSource answers package instances out of the cloud. Batching, snapshots and the rule
-// about when an instance counts as gone are all there.
-type instanceSource struct {
+// source reads instances from the cloud. pkg/common/instances adds batching, the snapshot and the rule
+// about when an instance counts as deleted.
+type source struct {
 	api    api.InstanceAPI
 	region string
-	// adopter starts instances for nodes that run elsewhere.
+	// adopter starts instances for nodes that run outside the cloud.
 	adopter *adopter
 }
 
-var _ instances.Source = (*instanceSource)(nil)
+var _ common.Source = (*source)(nil)
 
-// List implements instances.Source.
-func (s *instanceSource) List(ctx context.Context) ([]instances.Instance, error) {
+// List implements common.Source.
+func (s *source) List(ctx context.Context) ([]common.Instance, error) {
 	found, err := s.api.ListInstances(ctx)
 	if err != nil {
 		return nil, err
@@ -31,8 +32,8 @@ func (s *instanceSource) List(ctx context.Context) ([]instances.Instance, error)
 	return s.convert(found)
 }
 
-// Get implements instances.Source.
-func (s *instanceSource) Get(ctx context.Context, ids []string) ([]instances.Instance, error) {
+// Get implements common.Source.
+func (s *source) Get(ctx context.Context, ids []string) ([]common.Instance, error) {
 	found, err := s.api.GetInstances(ctx, ids)
 	if err != nil {
 		return nil, err
@@ -44,8 +45,8 @@ func (s *instanceSource) Get(ctx context.Context, ids []string) ([]instances.Ins
 	return s.convert(append(found, adopted...))
 }
 
-// Find implements instances.Source. The name of an instance is the name of its node.
-func (s *instanceSource) Find(ctx context.Context, nodeNames []string) ([]instances.Instance, error) {
+// Find implements common.Source. The name of an instance is the name of its node.
+func (s *source) Find(ctx context.Context, nodeNames []string) ([]common.Instance, error) {
 	found, err := s.api.FindInstances(ctx, nodeNames)
 	if err != nil {
 		return nil, err
@@ -72,14 +73,14 @@ func missing(keys []string, found []api.Instance, key func(api.Instance) string)
 	return absent
 }
 
-func (s *instanceSource) convert(found []api.Instance) ([]instances.Instance, error) {
-	out := make([]instances.Instance, 0, len(found))
+func (s *source) convert(found []api.Instance) ([]common.Instance, error) {
+	out := make([]common.Instance, 0, len(found))
 	for _, i := range found {
-		providerID, err := s.adopter.ids.format(i.Zone, i.ID)
+		providerID, err := s.adopter.ids.Format(i.Zone, i.ID)
 		if err != nil {
 			return nil, &cloudapi.Error{Class: cloudapi.Unknown, Operation: "ListInstances", Err: fmt.Errorf("instance %q: %w", i.Name, err)}
 		}
-		out = append(out, instances.Instance{
+		out = append(out, common.Instance{
 			ID:         i.ID,
 			ProviderID: providerID,
 			NodeName:   i.Name,
@@ -96,14 +97,14 @@ func (s *instanceSource) convert(found []api.Instance) ([]instances.Instance, er
 
 // stateOf maps the cloud's states. One that is new to us is an instance that exists and runs: the
 // answer that never taints or deletes a node.
-func stateOf(state string) instances.State {
+func stateOf(state string) common.State {
 	switch state {
 	case api.StateStopped:
-		return instances.Stopped
+		return common.Stopped
 	case api.StatePending:
-		return instances.Pending
+		return common.Pending
 	default:
-		return instances.Running
+		return common.Running
 	}
 }
 

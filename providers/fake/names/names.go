@@ -1,0 +1,70 @@
+// Package names has the names and provider IDs that are written into clusters and clouds and can never
+// change.
+package names
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/unified-ccm/unified-ccm/pkg/common/instances"
+)
+
+// Provider is the registry key, the scheme of provider IDs and the metric label alike.
+const Provider = "fake"
+
+// Schemes of nodes that run elsewhere and can be adopted.
+const (
+	schemeKind = "kind" // kind://docker/CLUSTER/NODE, which kind sets
+	schemeKwok = "kwok" // kwok://NODE, which kwok's node templates set
+)
+
+// providerIDs are the forms of spec.providerID that this provider has ever written.
+func providerIDs() *instances.TableScheme {
+	return instances.MustScheme(instances.Table{
+		Scheme: Provider,
+		Forms:  []instances.Form{{Name: "current", Template: Provider + "://{zone}/{id}"}},
+	})
+}
+
+// Scheme parses provider IDs: our own and, where nodes are adopted, those of kind and kwok.
+type Scheme struct {
+	*instances.TableScheme
+	adopts bool
+}
+
+var _ instances.Scheme = (*Scheme)(nil)
+
+func NewScheme(adopts bool) *Scheme { return &Scheme{TableScheme: providerIDs(), adopts: adopts} }
+
+// Parse implements instances.Scheme.
+func (s *Scheme) Parse(providerID string) (string, error) {
+	if id, ok := s.AdoptedID(providerID); ok {
+		return id, nil
+	}
+	return s.TableScheme.Parse(providerID)
+}
+
+// AdoptedID returns the instance ID that a node of kind or kwok is adopted under. It follows from
+// the provider ID alone, so that such a node can be a member of a pool without a call.
+func (s *Scheme) AdoptedID(providerID string) (string, bool) {
+	from, rest, ok := strings.Cut(providerID, "://")
+	if !s.adopts || !ok || from != schemeKind && from != schemeKwok {
+		return "", false
+	}
+	name := rest[strings.LastIndex(rest, "/")+1:]
+	if name == "" {
+		return "", false
+	}
+	return from + "-" + name, true
+}
+
+// Format writes the provider ID of an instance.
+func (s *Scheme) Format(zone, id string) (string, error) {
+	return s.TableScheme.Format(instances.Fields{"zone": zone, "id": id})
+}
+
+// Route returns the name of a cluster's route, which a person reads in the cloud's route
+// table. Destinations are unique in a cluster.
+func Route(clusterName, destination string) string {
+	return fmt.Sprintf("%s-%s", clusterName, strings.ReplaceAll(destination, "/", "-"))
+}
