@@ -119,9 +119,9 @@ func TestAdoption(t *testing.T) {
 	}
 }
 
-// TestWhatAnEarlierManagerWouldFind pins that what we make is what an earlier manager makes for the
+// TestObjectsMatchThoseOfCloudProviderAWS pins that what we make is what an earlier manager makes for the
 // same Service, but for our own tags.
-func TestWhatAnEarlierManagerWouldFind(t *testing.T) {
+func TestObjectsMatchThoseOfCloudProviderAWS(t *testing.T) {
 	for _, a := range adoptions() {
 		t.Run(a.name, func(t *testing.T) {
 			theirs, ours := a.rig(t), a.rig(t)
@@ -131,7 +131,7 @@ func TestWhatAnEarlierManagerWouldFind(t *testing.T) {
 			if a.groupRule {
 				for _, list := range []map[string][]string{want, have} {
 					list["rules of nodes.sim"] = nil
-					// The Service's name is one tag more, which says whose group it is where --cluster-name changes.
+					// The Service's name is one tag more, which identifies the owner where --cluster-name changes.
 					list["group "+oldManagedGroup] = slices.DeleteFunc(list["group "+oldManagedGroup], func(s string) bool { return s == "tag kubernetes.io/service-name=default/web" })
 				}
 			}
@@ -273,9 +273,9 @@ func shown(tags map[string]string) []string {
 	return lines
 }
 
-// TestLeftoversOfAnEarlierManager pins that the health rules that it forgets, when source ranges
+// TestOrphanedHealthRulesAreRevoked pins that the health rules that it forgets, when source ranges
 // are opened to everyone, are all that is cleaned up.
-func TestLeftoversOfAnEarlierManager(t *testing.T) {
+func TestOrphanedHealthRulesAreRevoked(t *testing.T) {
 	r := newRig(t, sim.Options{})
 	m := oldManager{r, t.Context()}
 	m.network(networkShape{})
@@ -292,9 +292,9 @@ func TestLeftoversOfAnEarlierManager(t *testing.T) {
 	r.steady(service())
 }
 
-// TestAttributesOfAnEarlierAnnotation pins that target groups keep the attributes that an annotation
+// TestRemovedAnnotationRestoresDefaultAttributes pins that target groups keep the attributes that an annotation
 // once set, as earlier managers leave them when the annotation goes.
-func TestAttributesOfAnEarlierAnnotation(t *testing.T) {
+func TestRemovedAnnotationRestoresDefaultAttributes(t *testing.T) {
 	r := newRig(t, sim.Options{})
 	oldManager{r, t.Context()}.network(networkShape{attributes: map[string]string{"preserve_client_ip.enabled": "false"}})
 	r.restart()
@@ -306,10 +306,10 @@ func TestAttributesOfAnEarlierAnnotation(t *testing.T) {
 	r.steady(service())
 }
 
-// TestSharedGroupOfAnEarlierManager pins what today's manager breaks: of two classic load balancers
+// TestAdoptedSharedGroupKeepsItsRules pins what today's manager breaks: of two classic load balancers
 // behind ElbSecurityGroup, the deletion of one leaves the rule on nodes that the other lives by, and
 // neither the taking over nor a deletion edits the group itself.
-func TestSharedGroupOfAnEarlierManager(t *testing.T) {
+func TestAdoptedSharedGroupKeepsItsRules(t *testing.T) {
 	a := adoption{svc: service(without(annotation.KeyType)), classicGroup: "{group-own}"}
 	r := a.rig(t)
 	m := oldManager{r, t.Context()}

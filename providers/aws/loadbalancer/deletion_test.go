@@ -19,8 +19,8 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/aws/sim"
 )
 
-// Whatever fails after the load balancer itself is gone is tried again until nothing is left.
-func TestDeletionThatFailsHalfWayLeaksNothing(t *testing.T) {
+// Whatever fails after the load balancer itself was deleted is tried again until nothing is left.
+func TestInterruptedDeletionLeavesNoOrphans(t *testing.T) {
 	for _, operation := range []string{"DeleteTargetGroup", "RevokeSecurityGroupIngress", "DeleteSecurityGroup", "DeleteLoadBalancer"} {
 		t.Run(operation, func(t *testing.T) {
 			r := newRig(t, sim.Options{}, func(s *Settings) { s.ManagedGroups = operation == "DeleteSecurityGroup" })
@@ -39,7 +39,7 @@ func TestDeletionThatFailsHalfWayLeaksNothing(t *testing.T) {
 }
 
 // Rules in a security group without the cluster's tag go also where a new manager begins with the
-// deletion, and where the nodes by which the group was found are gone.
+// deletion, and where the nodes by which the group was found were deleted.
 func TestDeletionFindsRulesInUntaggedGroups(t *testing.T) {
 	ranges := func(s *v1.Service) { s.Spec.LoadBalancerSourceRanges = []string{"192.0.2.0/24"} }
 	for name, svc := range map[string]*v1.Service{
@@ -49,8 +49,8 @@ func TestDeletionFindsRulesInUntaggedGroups(t *testing.T) {
 		"classic, group of the Service":      service(without(annotation.KeyType), annotate(annotation.KeySecurityGroups, "{group-own}")),
 		"network, whose type was taken away": service(ranges, annotate("test.example/then", "classic")),
 	} {
-		for _, gone := range []bool{false, true} {
-			t.Run(fmt.Sprintf("%s, nodes gone %t", name, gone), func(t *testing.T) {
+		for _, deleted := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s, nodes deleted %t", name, deleted), func(t *testing.T) {
 				svc := svc.DeepCopy()
 				r := newRig(t, sim.Options{}, func(s *Settings) { s.ManagedGroups = svc.Annotations[annotation.KeySecurityGroups] != "" })
 				r.name()
@@ -63,7 +63,7 @@ func TestDeletionFindsRulesInUntaggedGroups(t *testing.T) {
 				if cmp.Equal(before["rules of nodes.sim"], r.inventory()["rules of nodes.sim"]) {
 					t.Fatal("there are no rules to begin with")
 				}
-				if gone {
+				if deleted {
 					for _, n := range r.nodes {
 						if err := r.sim.Terminate(n.Name); err != nil {
 							t.Fatal(err)
@@ -100,7 +100,7 @@ func (r *rig) untag(name string) string {
 	return *group.GroupId
 }
 
-// AWS holds the security group of a deleted load balancer for a while. Nobody waits for it.
+// AWS holds the security group of a deleted load balancer for a while. No worker waits for it.
 func TestDeletionDoesNotWaitForTheSecurityGroup(t *testing.T) {
 	r := newRig(t, sim.Options{ReleaseTime: 5 * time.Minute}, func(s *Settings) { s.ManagedGroups = true })
 	before := r.bare()

@@ -107,9 +107,9 @@ func documented() []string {
 	return append(slices.Concat(annotation.Keys(), annotation.Portable()), v1.AnnotationLoadBalancerSourceRangesKey)
 }
 
-// Every annotation has an effect on each generation of load balancers, or its owner is told why
+// Every annotation has an effect on each generation of load balancers, or a warning Event explains why
 // not: facts that it adds (+) and removes (-), events, or a refusal.
-func TestEveryAnnotationDoesWhatItSays(t *testing.T) {
+func TestEveryAnnotationHasItsEffect(t *testing.T) {
 	table := effects()
 	for key := range table {
 		if !slices.Contains(documented(), key) {
@@ -154,7 +154,7 @@ func (e effect) difference(t *testing.T, key string, kind annotation.Type) strin
 	after := look(t, e.sim, settings, service(append(base, annotate(key, e.value))...))
 	difference := after.Since(before)
 	if difference == "" {
-		t.Errorf("%s: %q does nothing to a %s load balancer, and nobody is told", key, e.value, kind)
+		t.Errorf("%s: %q does nothing to a %s load balancer, and no Event says so", key, e.value, kind)
 	}
 	return difference
 }

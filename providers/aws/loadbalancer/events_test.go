@@ -60,9 +60,9 @@ func invalid() map[string]string {
 // overruled by a portable annotation.
 var harmless = map[string]bool{annotation.KeyInternal: true, v1.AnnotationLoadBalancerSourceRangesKey: true}
 
-// A Service with every annotation at once, with good and with bad values, tells its owner all there
+// A Service with every annotation at once, with good and with bad values, gets Events about all there
 // is to know, in words that need no look into the code: see testdata/events.golden. Nothing is made
-// before the last bad value is gone.
+// before the last bad value was removed.
 func TestEventsOfAServiceWithEveryAnnotation(t *testing.T) {
 	var out strings.Builder
 	for _, kind := range []annotation.Type{onClassic, onNetwork} {
@@ -111,8 +111,8 @@ func TestEventsOfAServiceWithEveryAnnotation(t *testing.T) {
 	golden.Compare(t, "events.golden", out.String())
 }
 
-// A slip in any key is told with the key that was meant.
-func TestMisspeltKeys(t *testing.T) {
+// A misspelled key gets an Event with the key that was meant.
+func TestMisspelledKeysGetAnEvent(t *testing.T) {
 	r := newRig(t, sim.Options{})
 	intenttest.Misspelt(t, append(annotation.Keys(), annotation.Portable()...), func(slip string) []string {
 		r.ensure(service(annotate(slip, "x")))

@@ -15,7 +15,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/aws/sim"
 )
 
-func TestNetworkLifeWithinItsBudget(t *testing.T) {
+func TestLifecycleWithinCallBudget(t *testing.T) {
 	r := newRig(t, sim.Options{})
 	before := r.bare()
 	warm := service(func(s *v1.Service) { s.Name, s.UID = "warm", "ffffffff-0000-0000-0000-000000000000" })
@@ -48,7 +48,7 @@ func TestNetworkLifeWithinItsBudget(t *testing.T) {
 }
 
 // The first creation after a while reads what the ones that follow share.
-func TestNetworkCreationAfterAQuietWhileIsWithinItsBudget(t *testing.T) {
+func TestCreationWithStaleSnapshotWithinCallBudget(t *testing.T) {
 	r := newRig(t, sim.Options{})
 	r.ensure(service(func(s *v1.Service) { s.Name, s.UID = "earlier", "ffffffff-0000-0000-0000-000000000000" }))
 	r.clock.Step(20 * time.Minute)
@@ -61,7 +61,7 @@ func TestNetworkCreationAfterAQuietWhileIsWithinItsBudget(t *testing.T) {
 }
 
 // A deletion mostly comes when nothing has been read for a while.
-func TestNetworkDeletionAfterAQuietDayIsWithinItsBudget(t *testing.T) {
+func TestDeletionWithStaleSnapshotWithinCallBudget(t *testing.T) {
 	r := newRig(t, sim.Options{})
 	before := r.bare()
 	svc := service(func(s *v1.Service) { s.Spec.LoadBalancerSourceRanges = []string{"192.0.2.0/24"} })
@@ -83,7 +83,7 @@ func TestNetworkDeletionAfterAQuietDayIsWithinItsBudget(t *testing.T) {
 }
 
 // Shapes that must not change anything when a manager starts over them.
-func TestNothingToDoIsNoMutation(t *testing.T) {
+func TestUnchangedServiceMakesNoMutation(t *testing.T) {
 	for name, svc := range map[string]*v1.Service{
 		"plain":                   service(),
 		"local traffic":           service(local),
@@ -139,12 +139,12 @@ func both(s *v1.Service) {
 }
 
 // A Service that is changed from everything to everything else, one step after the other.
-func TestChangesOfAService(t *testing.T) {
+func TestServiceChanges(t *testing.T) {
 	base := service()
 	for _, tc := range []struct {
 		name     string
 		from, to *v1.Service
-		// check looks at the result, and does not want these calls.
+		// check inspects the result; the calls in never must not be made.
 		check func(t *testing.T, r *rig)
 		never []string
 	}{

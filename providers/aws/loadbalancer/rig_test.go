@@ -149,7 +149,7 @@ func (r *rig) launch(names ...string) {
 	}
 }
 
-// service is a Service that asks for a network load balancer with two ports.
+// service is a Service with a network load balancer with two ports.
 func service(change ...func(*v1.Service)) *v1.Service {
 	svc := &v1.Service{
 		ObjectMeta: metav1.ObjectMeta{
@@ -277,7 +277,7 @@ func (r *rig) wantEvent(text string) {
 	}
 }
 
-// local asks for externalTrafficPolicy: Local, for which kube-proxy answers on a node port of its own.
+// local sets externalTrafficPolicy: Local, for which kube-proxy answers on a node port of its own.
 func local(s *v1.Service) {
 	s.Spec.ExternalTrafficPolicy, s.Spec.HealthCheckNodePort = v1.ServiceExternalTrafficPolicyLocal, 31000
 }

@@ -27,7 +27,7 @@ func services(n int) []*v1.Service {
 
 // The budgets of 200 network load balancers with two ports: what a restart reads, and what a node
 // that joins costs beside its registrations.
-func TestTwoHundredLoadBalancersWithinTheirBudgets(t *testing.T) {
+func TestTwoHundredLoadBalancersWithinCallBudgets(t *testing.T) {
 	const count = 200
 	r := newRig(t, sim.Options{Quotas: map[string]int{sim.QuotaRulesPerGroup: 1000}})
 	list := services(count)

@@ -12,7 +12,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/aws/sim"
 )
 
-// With the shared probe, kube-proxy is asked, whatever the annotations say; a Service with local
+// With the shared probe, kube-proxy is wanted, whatever the annotations say; a Service with local
 // traffic keeps its own probe.
 func TestSharedProbe(t *testing.T) {
 	shared := func(s *Settings) { s.Shared = &annotation.SharedProbe{Port: 10256, Path: "/healthz"} }
@@ -70,8 +70,8 @@ func TestUDPThatIsProbedByTCPIsWarnedAbout(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			r := newRig(t, sim.Options{})
 			r.ensure(tc.svc)
-			if told := strings.Contains(strings.Join(r.events(), "\n"), warning); told != tc.warn {
-				t.Errorf("a warning: %t, want %t", told, tc.warn)
+			if warned := strings.Contains(strings.Join(r.events(), "\n"), warning); warned != tc.warn {
+				t.Errorf("a warning: %t, want %t", warned, tc.warn)
 			}
 		})
 	}

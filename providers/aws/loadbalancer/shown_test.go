@@ -244,7 +244,7 @@ func look(t *testing.T, o sim.Options, settings func(*Settings), svc *v1.Service
 	return out
 }
 
-// generation picks the load balancer's generation by what a Service asks for.
+// generation picks the load balancer's generation by what a Service wants.
 func generation(kind annotation.Type) func(*v1.Service) {
 	if kind == annotation.Network {
 		return annotate(annotation.KeyType, "nlb")

@@ -11,7 +11,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/aws/sim"
 )
 
-func TestProblemsNameWhatTheUserWrote(t *testing.T) {
+func TestProblemsNameTheUsersField(t *testing.T) {
 	internal := map[string]string{intent.KeyScheme: "internal"}
 	shared := []intenttest.Bad{
 		{Setting: intent.KeySubnets, Value: "nosuchsubnet"},

@@ -37,7 +37,7 @@ func TestTypeChangeIsRefusedByWhatExists(t *testing.T) {
 	}
 }
 
-func TestServicesOfTheOtherController(t *testing.T) {
+func TestExternalServicesAreIgnored(t *testing.T) {
 	r := newRig(t, sim.Options{})
 	before := r.bare()
 	for _, kind := range []string{"external", "nlb-ip"} {
@@ -59,7 +59,7 @@ func TestServicesOfTheOtherController(t *testing.T) {
 
 func TestAnotherClustersLoadBalancerIsLeftAlone(t *testing.T) {
 	for name, tags := range map[string]map[string]string{
-		"another cluster": {"kubernetes.io/cluster/other": "owned"}, "another cluster of our ID": {"kubernetes.io/cluster/sim": "owned", "unified-ccm.io/cluster-uid": "cluster-2"}, "nobody's": {"x": "y"},
+		"another cluster": {"kubernetes.io/cluster/other": "owned"}, "another cluster of our ID": {"kubernetes.io/cluster/sim": "owned", "unified-ccm.io/cluster-uid": "cluster-2"}, "no owner": {"x": "y"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := newRig(t, sim.Options{})
@@ -79,7 +79,7 @@ func TestAnotherClustersLoadBalancerIsLeftAlone(t *testing.T) {
 }
 
 // One instance that cannot be a target must not keep the others from it.
-func TestOneBadTargetDoesNotFailTheOthers(t *testing.T) {
+func TestInvalidTargetDoesNotBlockOthers(t *testing.T) {
 	r := newRig(t, sim.Options{})
 	r.ensure(service())
 	r.launch("d", "e")
@@ -106,12 +106,12 @@ func TestOneBadTargetDoesNotFailTheOthers(t *testing.T) {
 	}
 	r.clock.Step(time.Minute)
 	if err := update(append(r.nodes[:3:3], bad)...); err != nil {
-		t.Errorf("update, once the instance is known to be gone: %v", err)
+		t.Errorf("update, once the instance is known to be terminated: %v", err)
 	}
 }
 
 // An instance that is stopped stays a target: it comes back without anybody telling.
-func TestStoppedInstanceStaysATarget(t *testing.T) {
+func TestStoppedInstanceStaysTarget(t *testing.T) {
 	r := newRig(t, sim.Options{})
 	r.ensure(service())
 	if err := r.sim.Stop("c"); err != nil {
@@ -125,8 +125,8 @@ func TestStoppedInstanceStaysATarget(t *testing.T) {
 }
 
 // A new target group takes over when it is healthy, and the old one goes when its connections have
-// finished; nobody waits for that.
-func TestTargetGroupIsReplacedWithoutAnOutage(t *testing.T) {
+// finished; no worker waits for that.
+func TestTargetGroupIsReplacedWithoutOutage(t *testing.T) {
 	r := newRig(t, sim.Options{HealthTime: 30 * time.Second, DrainTime: 10 * time.Minute})
 	r.ensure(service())
 	r.clock.Step(time.Hour)
@@ -176,8 +176,8 @@ func TestTargetGroupIsReplacedWithoutAnOutage(t *testing.T) {
 	r.steady(moved)
 }
 
-// A leftover of the same name and other settings must not block a new load balancer.
-func TestLeftoverTargetGroupDoesNotBlock(t *testing.T) {
+// An orphan of the same name and other settings must not block a new load balancer.
+func TestOrphanedTargetGroupDoesNotBlockCreation(t *testing.T) {
 	r := newRig(t, sim.Options{})
 	r.ensure(service())
 	group := r.groupOn(80)
@@ -195,7 +195,7 @@ func TestLeftoverTargetGroupDoesNotBlock(t *testing.T) {
 }
 
 // Elastic IPs go to subnets in the order written.
-func TestAddressesMatchSubnetsAsWritten(t *testing.T) {
+func TestAddressesMatchSubnetsByPosition(t *testing.T) {
 	r := newRig(t, sim.Options{})
 	subnets := r.sim.Subnets(false)
 	var allocations []string
@@ -245,7 +245,7 @@ func pick(items []string, at []int) string {
 }
 
 // Every bad value is named before the first object is made.
-func TestBadAnnotationsAreAllFoundBeforeTheFirstObject(t *testing.T) {
+func TestInvalidAnnotationsCreateNothing(t *testing.T) {
 	r := newRig(t, sim.Options{})
 	before := r.bare()
 	bad := map[string]string{
@@ -305,7 +305,7 @@ func TestIPv6RangeOnIPv4LoadBalancer(t *testing.T) {
 }
 
 // A Service of two families is served by IPv4 alone where the cloud gives no IPv6 without harm.
-func TestDualStackNeedsWaysToRestrictWhoConnects(t *testing.T) {
+func TestDualStackRequiresSecurityGroupForSourceRanges(t *testing.T) {
 	r := newRig(t, sim.Options{IPv6: true})
 	r.ensure(service(func(s *v1.Service) {
 		s.Spec.IPFamilies = []v1.IPFamily{v1.IPv4Protocol, v1.IPv6Protocol}
@@ -356,7 +356,7 @@ func TestManagedGroupOfTLSListenerOpensTCP(t *testing.T) {
 	}
 }
 
-// Nodes in a zone where the load balancer has no subnet get no traffic, which their owner is told
+// Nodes in a zone where the load balancer has no subnet get no traffic, about which their owner gets an Event
 // when the first one joins and not again.
 func TestNodesOutsideTheZonesOfALoadBalancer(t *testing.T) {
 	for name, kind := range map[string]func(*v1.Service){"classic": without(annotation.KeyType), "network": func(*v1.Service) {}} {
@@ -376,7 +376,7 @@ func TestNodesOutsideTheZonesOfALoadBalancer(t *testing.T) {
 			r.wantEvent("nodes in us-west-2c receive no traffic, because the load balancer has no subnet there: list a subnet of each zone in " + annotation.KeySubnets)
 			r.ensure(svc)
 			if events := strings.Join(r.events(), "\n"); strings.Contains(events, "receive no traffic") {
-				t.Errorf("told twice: %s", events)
+				t.Errorf("the same Event twice: %s", events)
 			}
 		})
 	}

@@ -141,8 +141,8 @@ func TestSharedProbe(t *testing.T) {
 	}
 }
 
-// TestLegacyTag pins that the tag of earlier days is written where the configuration asks for it.
-func TestLegacyTag(t *testing.T) {
+// TestLegacyTagIsWrittenIfConfigured pins that the tag of earlier managers is written where the configuration enables it.
+func TestLegacyTagIsWrittenIfConfigured(t *testing.T) {
 	r := newRig(t, sim.Options{}, func(o *Options) { o.Cluster.Legacy = true })
 	r.ensure(service())
 	if got := r.state().tags["KubernetesCluster"]; got != "sim" {

@@ -88,7 +88,7 @@ func TestDriftIsReverted(t *testing.T) {
 	}
 }
 
-func TestTagsOfOthersStay(t *testing.T) {
+func TestTagsOfOtherOwnersAreKept(t *testing.T) {
 	r := newRig(t, sim.Options{})
 	svc := service(annotate("additional-resource-tags", "team=web"))
 	r.ensure(svc)
@@ -112,8 +112,8 @@ func TestTagsOfOthersStay(t *testing.T) {
 	}
 }
 
-// TestBadInput pins that everything wrong is found before the first object, and named.
-func TestBadInput(t *testing.T) {
+// TestInvalidAnnotationsAreRefused pins that everything wrong is found before the first object, and named.
+func TestInvalidAnnotationsAreRefused(t *testing.T) {
 	key := func(s string) string { return annotation.Prefix + s }
 	for _, tc := range []struct {
 		name string
@@ -170,9 +170,9 @@ func TestMissingCertificate(t *testing.T) {
 	}
 }
 
-// TestSchemeStays pins that a change between public and internal is refused with advice, and that
+// TestSchemeChangeIsRefused pins that a change between public and internal is refused with advice, and that
 // nodes come and go all the same.
-func TestSchemeStays(t *testing.T) {
+func TestSchemeChangeIsRefused(t *testing.T) {
 	r := newRig(t, sim.Options{})
 	r.ensure(service())
 	svc := service(annotate("internal", "true"))

@@ -14,7 +14,7 @@ func local(svc *v1.Service) {
 	svc.Spec.HealthCheckNodePort = 31000
 }
 
-func TestLife(t *testing.T) {
+func TestLifecycleWithinCallBudget(t *testing.T) {
 	r := newRig(t, sim.Options{ReleaseTime: 40e9})
 	before := r.sim.Objects()
 	svc := service()
@@ -45,9 +45,9 @@ func TestLife(t *testing.T) {
 	if got := r.mutations(); !slices.Equal(got, []string{"RegisterInstancesWithLoadBalancer"}) {
 		t.Errorf("a node that joins made the calls %v", got)
 	}
-	gone := r.nodes[0]
+	terminated := r.nodes[0]
 	r.nodes = r.nodes[1:]
-	if err := r.sim.Terminate(gone.Name); err != nil {
+	if err := r.sim.Terminate(terminated.Name); err != nil {
 		t.Fatal(err)
 	}
 	r.update(svc)
@@ -67,9 +67,9 @@ func TestLife(t *testing.T) {
 	}
 }
 
-// TestNothingToDo pins that nothing is changed without need, in every shape in which managers
+// TestUnchangedServiceMakesNoMutation pins that nothing is changed without need, in every shape in which managers
 // are known to change something all the time.
-func TestNothingToDo(t *testing.T) {
+func TestUnchangedServiceMakesNoMutation(t *testing.T) {
 	for _, tc := range []struct {
 		name string
 		svc  *v1.Service

@@ -16,9 +16,9 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/aws/sim"
 )
 
-// TestGroupIsReleasedLate pins that no worker waits for AWS to release the security group: the
+// TestDeletionRetriesSecurityGroupInUse pins that no worker waits for AWS to release the security group: the
 // deletion says when to come back.
-func TestGroupIsReleasedLate(t *testing.T) {
+func TestDeletionRetriesSecurityGroupInUse(t *testing.T) {
 	r := newRig(t, sim.Options{ReleaseTime: time.Minute})
 	svc := service()
 	r.ensure(svc)
@@ -41,8 +41,8 @@ func TestGroupIsReleasedLate(t *testing.T) {
 	}
 }
 
-// TestDeletedByHand pins that leftovers are found although the load balancer is gone.
-func TestDeletedByHand(t *testing.T) {
+// TestDeletionFindsOrphans pins that orphans are found although the load balancer was deleted.
+func TestDeletionFindsOrphans(t *testing.T) {
 	r := newRig(t, sim.Options{})
 	svc := service()
 	r.ensure(svc)
@@ -52,12 +52,12 @@ func TestDeletedByHand(t *testing.T) {
 	r.restart()
 	r.remove(svc)
 	if r.group(managedName) != nil || len(r.sourceGroups()) != 0 {
-		t.Errorf("leftovers: group %v, rules %v", r.group(managedName), r.sourceGroups())
+		t.Errorf("orphans: group %v, rules %v", r.group(managedName), r.sourceGroups())
 	}
 }
 
-// TestDeleteCalls pins what a deletion costs.
-func TestDeleteCalls(t *testing.T) {
+// TestDeletionWithinCallBudget pins what a deletion costs.
+func TestDeletionWithinCallBudget(t *testing.T) {
 	r := newRig(t, sim.Options{})
 	svc := service()
 	r.ensure(svc)
@@ -68,9 +68,9 @@ func TestDeleteCalls(t *testing.T) {
 	}
 }
 
-// TestFaults lets every single call of every step go wrong in every way, and then tries again:
+// TestFaultAtEveryCall lets every single call of every step go wrong in every way, and then tries again:
 // everything converges, and nothing is doubled or left behind.
-func TestFaults(t *testing.T) {
+func TestFaultAtEveryCall(t *testing.T) {
 	first := service(annotate("ssl-cert", certificate, "ssl-ports", "443", "proxy-protocol", "*", "additional-resource-tags", "a=b"))
 	second := service(local, annotate("ssl-cert", otherCertificate, "ssl-ports", "443", "ssl-negotiation-policy", "ELBSecurityPolicy-TLS-1-2-2017-01",
 		"additional-resource-tags", "c=d", "connection-idle-timeout", "90"))
@@ -114,9 +114,9 @@ func TestFaults(t *testing.T) {
 	t.Logf("%d faults injected", injected)
 }
 
-// TestRulesOutOfSight pins that rules in groups without the cluster's tag are found when they keep
+// TestDeletionRevokesRulesThatReferToGroup pins that rules in groups without the cluster's tag are found when they keep
 // the security group of a load balancer from being deleted, by a manager that has never seen them.
-func TestRulesOutOfSight(t *testing.T) {
+func TestDeletionRevokesRulesThatReferToGroup(t *testing.T) {
 	r := newRig(t, sim.Options{})
 	only := r.newGroup("only")
 	for _, node := range r.nodes {
@@ -134,8 +134,8 @@ func TestRulesOutOfSight(t *testing.T) {
 	}
 }
 
-// TestRuleByHandKeepsGroup pins that a rule that somebody made is not removed but named.
-func TestRuleByHandKeepsGroup(t *testing.T) {
+// TestDeletionNamesForeignRulesThatReferToGroup pins that a rule of another owner is not removed but named.
+func TestDeletionNamesForeignRulesThatReferToGroup(t *testing.T) {
 	r := newRig(t, sim.Options{})
 	svc := service()
 	r.ensure(svc)

@@ -25,7 +25,7 @@ func named(name string) func(*v1.Service) {
 	}
 }
 
-func TestManagedGroupIsExact(t *testing.T) {
+func TestManagedGroupHasOnlyWantedRules(t *testing.T) {
 	r := newRig(t, sim.Options{})
 	svc := service()
 	r.ensure(svc)
@@ -126,7 +126,7 @@ func TestSharedGroup(t *testing.T) {
 	r.restart()
 	r.remove(a)
 	if got := r.sourceGroups(); !slices.Equal(got, []string{shared}) {
-		t.Errorf("the rule that another load balancer needs is gone")
+		t.Errorf("the rule that another load balancer needs is missing")
 	}
 	r.remove(b)
 	if got := r.sourceGroups(); len(got) != 0 {
@@ -166,7 +166,7 @@ func TestSeveralNodeGroups(t *testing.T) {
 	}
 }
 
-func TestUnclearNodeGroup(t *testing.T) {
+func TestAmbiguousNodeGroupIsRefused(t *testing.T) {
 	r := newRig(t, sim.Options{})
 	r.setGroups(r.nodes[0], r.newGroup("x"), r.newGroup("y"))
 	err := r.ensureError(service())

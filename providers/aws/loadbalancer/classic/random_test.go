@@ -11,8 +11,8 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/aws/sim"
 )
 
-// TestRandomChanges walks one Service through random wishes, with faults and restarts on the way:
-// after every step a manager that knows nothing finds what was asked for, and at the end nothing is left.
+// TestRandomChanges walks one Service through random changes, with faults and restarts on the way:
+// after every step a manager that knows nothing finds what is wanted, and at the end nothing is left.
 func TestRandomChanges(t *testing.T) {
 	random := rand.New(rand.NewPCG(7, 7))
 	r := newRig(t, sim.Options{})
@@ -28,7 +28,7 @@ func TestRandomChanges(t *testing.T) {
 		}
 		return strings.Join(picked, ",")
 	}
-	wishes := []func(*v1.Service){
+	variants := []func(*v1.Service){
 		local,
 		annotate("proxy-protocol", "*"),
 		annotate("ssl-cert", certificate),
@@ -52,7 +52,7 @@ func TestRandomChanges(t *testing.T) {
 	for step := range 120 {
 		svc = service()
 		for range random.IntN(5) {
-			wishes[random.IntN(len(wishes))](svc)
+			variants[random.IntN(len(variants))](svc)
 		}
 		if random.IntN(3) == 0 {
 			r.nodes = append(r.nodes[1:], r.nodes[0])

@@ -222,7 +222,7 @@ func (r *rig) remove(svc *v1.Service) {
 		}
 		r.clock.Step(releasePause)
 	}
-	r.t.Fatal("the load balancer is never gone")
+	r.t.Fatal("the load balancer is never deleted")
 }
 
 const releasePause = 15 * time.Second
@@ -267,7 +267,7 @@ func (r *rig) newGroup(name string, tags ...ec2types.Tag) string {
 	return *out.GroupId
 }
 
-// sourceGroups are the groups whose traffic the nodes' group lets in, but for its own.
+// sourceGroups are the groups from which the nodes' group lets in traffic, except itself.
 func (r *rig) sourceGroups() []string {
 	r.t.Helper()
 	nodes := r.group("nodes.sim")
@@ -355,12 +355,12 @@ func (r *rig) until(step func() error) {
 	r.t.Fatalf("it never ends well: %v", err)
 }
 
-// check fails unless the cloud holds what a Service asks for (nothing if it is none), and a manager
-// that knows nothing agrees; nothing is left once the Service is gone.
-func (r *rig) check(step string, kind kit.FaultKind, k int, asked any, before map[string]int) {
+// check fails unless the cloud holds what a Service wants (nothing if it is none), and a manager
+// that knows nothing agrees; nothing is left once the Service was deleted.
+func (r *rig) check(step string, kind kit.FaultKind, k int, wanted any, before map[string]int) {
 	r.t.Helper()
 	r.restart()
-	if svc, ok := asked.(*v1.Service); ok {
+	if svc, ok := wanted.(*v1.Service); ok {
 		if p := r.remaining(svc); !p.Empty() {
 			r.t.Errorf("%s with %s at call %d: left to do: %v", step, kind, k, p.Changes)
 		}

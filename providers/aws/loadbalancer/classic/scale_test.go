@@ -37,8 +37,8 @@ func (r *rig) all(step func(*v1.Service) error) {
 	wg.Wait()
 }
 
-// TestManyAtOnce pins what shared reads save, and that Services do not get into each other's way.
-func TestManyAtOnce(t *testing.T) {
+// TestConcurrentServicesWithinCallBudget pins what shared reads save, and that Services do not get into each other's way.
+func TestConcurrentServicesWithinCallBudget(t *testing.T) {
 	r := newRig(t, sim.Options{})
 	before := r.sim.Objects()
 	ensure := func(svc *v1.Service) error {
@@ -78,9 +78,9 @@ func TestManyAtOnce(t *testing.T) {
 	}
 }
 
-// TestUnknownGroupIsBlamed pins that a listed group that does not exist names the annotation, and
+// TestUnknownSecurityGroupErrorNamesAnnotation pins that a listed group that does not exist names the annotation, and
 // that nothing of the attempt stays when the Service goes.
-func TestUnknownGroupIsBlamed(t *testing.T) {
+func TestUnknownSecurityGroupErrorNamesAnnotation(t *testing.T) {
 	r := newRig(t, sim.Options{})
 	before := r.sim.Objects()
 	svc := service(annotate("extra-security-groups", "sg-0123456789abcdef0"))

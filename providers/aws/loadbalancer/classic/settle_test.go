@@ -8,9 +8,9 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/aws/sim"
 )
 
-// TestNewObjectsAreSeenLate pins that a load balancer is not made twice, and a deletion not thought
+// TestEventualConsistencyCausesNoDuplicates pins that a load balancer is not made twice, and a deletion not thought
 // done, while AWS does not show yet what was made.
-func TestNewObjectsAreSeenLate(t *testing.T) {
+func TestEventualConsistencyCausesNoDuplicates(t *testing.T) {
 	r := newRig(t, sim.Options{SettleTime: 40 * time.Second})
 	before := r.sim.Objects()
 	svc := service()
@@ -29,8 +29,8 @@ func TestNewObjectsAreSeenLate(t *testing.T) {
 	}
 }
 
-// TestRestartWhileObjectsAreUnseen pins that a manager that knows nothing waits instead of giving up.
-func TestRestartWhileObjectsAreUnseen(t *testing.T) {
+// TestRestartDuringEventualConsistency pins that a manager that knows nothing waits instead of giving up.
+func TestRestartDuringEventualConsistency(t *testing.T) {
 	r := newRig(t, sim.Options{SettleTime: 40 * time.Second})
 	svc := service()
 	r.ensure(svc)
@@ -48,8 +48,8 @@ func TestRestartWhileObjectsAreUnseen(t *testing.T) {
 	}
 }
 
-// TestDyingInstance pins that an instance that went since it was last seen does not keep others from receiving traffic.
-func TestDyingInstance(t *testing.T) {
+// TestTerminatedInstanceDoesNotBlockRegistration pins that an instance that went since it was last seen does not keep others from receiving traffic.
+func TestTerminatedInstanceDoesNotBlockRegistration(t *testing.T) {
 	r := newRig(t, sim.Options{TerminatedTime: -1})
 	svc := service()
 	r.ensure(svc)
@@ -69,8 +69,8 @@ func TestDyingInstance(t *testing.T) {
 	}
 }
 
-// TestRemovedByOthers pins that an instance that is no longer registered does not keep others from being removed.
-func TestRemovedByOthers(t *testing.T) {
+// TestDeregistrationIgnoresMissingInstances pins that an instance that is no longer registered does not keep others from being removed.
+func TestDeregistrationIgnoresMissingInstances(t *testing.T) {
 	r := newRig(t, sim.Options{})
 	svc := service()
 	r.ensure(svc)

@@ -185,8 +185,8 @@ func TestSharedRulesAreCounted(t *testing.T) {
 	r.wantRules()
 }
 
-// TestOnlyOurRules pins that rules of people and of other load balancers are left alone.
-func TestOnlyOurRules(t *testing.T) {
+// TestNodeRuleChangesKeepForeignRules pins that rules of people and of other load balancers are left alone.
+func TestNodeRuleChangesKeepForeignRules(t *testing.T) {
 	r := newRig(t, sim.Options{})
 	if err := r.reader.Groups().authorize(t.Context(), r.nodes, []Rule{
 		{Protocol: ProtocolTCP, FromPort: 22, ToPort: 22, CIDR: everyone()[0], Description: "by hand"},
@@ -202,8 +202,8 @@ func TestOnlyOurRules(t *testing.T) {
 	r.wantRules(before...)
 }
 
-// TestOnePortProbedForTwo pins that a rule that two load balancers need passes to the one that stays.
-func TestOnePortProbedForTwo(t *testing.T) {
+// TestSharedHealthRuleIsReauthorized pins that a rule that two load balancers need passes to the one that stays.
+func TestSharedHealthRuleIsReauthorized(t *testing.T) {
 	r := newRig(t, sim.Options{})
 	a, b := r.byCIDR("a", 30080, prefixes("10.0.0.0/8"), 10256), r.byCIDR("b", 30081, prefixes("10.0.0.0/8"), 10256)
 	r.want(a)
@@ -246,8 +246,8 @@ func TestRuleFamiliesDiffer(t *testing.T) {
 	}
 }
 
-// TestOwnWritesAreKept pins that the snapshot needs no read after our own changes.
-func TestOwnWritesAreKept(t *testing.T) {
+// TestReadKeepsNewerWrite pins that the snapshot needs no read after our own changes.
+func TestReadKeepsNewerWrite(t *testing.T) {
 	r := newRig(t, sim.Options{})
 	r.want(r.byCIDR("a", 30080, everyone(), 30080))
 	if !r.byCIDR("a", 30080, everyone(), 30080).Satisfied(r.get(GroupQuery{})) {
@@ -258,8 +258,8 @@ func TestOwnWritesAreKept(t *testing.T) {
 	}
 }
 
-// TestFailedWriteIsInDoubt pins that an unclear failure makes the next look a read.
-func TestFailedWriteIsInDoubt(t *testing.T) {
+// TestUncertainWriteForcesRead pins that a failure with an uncertain outcome forces a read.
+func TestUncertainWriteForcesRead(t *testing.T) {
 	r := newRig(t, sim.Options{})
 	r.sim.Front().SetFaults(kit.Fault{Kind: kit.FaultLostReply, Operation: "AuthorizeSecurityGroupIngress"})
 	n := r.byCIDR("a", 30080, everyone(), 30080)
@@ -271,8 +271,8 @@ func TestFailedWriteIsInDoubt(t *testing.T) {
 	}
 }
 
-// TestDuplicateIsDone pins that rules that exist although the snapshot lacks them are as good as added.
-func TestDuplicateIsDone(t *testing.T) {
+// TestAuthorizeIgnoresDuplicateRules pins that rules that exist although the snapshot lacks them are as good as added.
+func TestAuthorizeIgnoresDuplicateRules(t *testing.T) {
 	r := newRig(t, sim.Options{})
 	n := r.byCIDR("a", 30080, everyone(), 30080)
 	changes := r.reader.Groups().NodeRuleChanges(r.get(GroupQuery{}), n, nil)
@@ -290,7 +290,7 @@ func TestDuplicateIsDone(t *testing.T) {
 	r.wantRules()
 }
 
-func TestFullGroup(t *testing.T) {
+func TestFullGroupErrorNamesQuota(t *testing.T) {
 	r := newRig(t, sim.Options{Quotas: map[string]int{sim.QuotaRulesPerGroup: 2}})
 	_, err := (plan.Plan{Changes: r.reader.Groups().NodeRuleChanges(r.get(GroupQuery{}), r.byCIDR("a", 30080, everyone(), 30080), nil)}).Apply(t.Context(), plan.ApplyOptions{})
 	if !cloudapi.Is(err, cloudapi.Quota) || !strings.Contains(err.Error(), "NLBSecurityGroupMode=Managed") {
@@ -298,8 +298,8 @@ func TestFullGroup(t *testing.T) {
 	}
 }
 
-// TestReadsAreShared pins that many Services at once cost one read of each list.
-func TestReadsAreShared(t *testing.T) {
+// TestConcurrentReadsShareOneList pins that many Services at once cost one read of each list.
+func TestConcurrentReadsShareOneList(t *testing.T) {
 	r := newRig(t, sim.Options{Latency: 0})
 	node, err := r.sim.Launch(world.Machine{})
 	if err != nil {

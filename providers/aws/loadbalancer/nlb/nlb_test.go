@@ -93,7 +93,7 @@ func TestDiff(t *testing.T) {
 		have Observed
 		plan []string
 	}{
-		{"as asked", wanted(), existing(), nil},
+		{"up to date", wanted(), existing(), nil},
 		{"another manager's default certificate policy", wanted(), existing(listener(func(l *Listener) { l.Policy = "ELBSecurityPolicy-2016-08" })), nil},
 		{"tags of an earlier manager", wanted(), existing(balancer(func(b *Balancer) { b.Tags = theirs })), nil},
 		{"a default timeout of AWS' choice", wanted(), existing(group(func(g *TargetGroup) { g.Health.Timeout = 6 })), nil},
@@ -111,11 +111,11 @@ func TestDiff(t *testing.T) {
 			[]string{"update targets group targets:>joining: i-1:30080"}},
 		{"a stopped node stays", wanted(func(d *Desired) { d.Listeners[0].Group.Targets[0].Keep = true }), existing(), nil},
 		{"a stopped node does not join", wanted(func(d *Desired) { d.Listeners[0].Group.Targets[0].Keep = true }), existing(group(func(g *TargetGroup) { g.Targets = map[Target]types.TargetHealthStateEnum{} })), nil},
-		{"a leftover target group", wanted(), existing(func(o *Observed) {
+		{"an orphaned target group", wanted(), existing(func(o *Observed) {
 			o.TargetGroups = append(o.TargetGroups, TargetGroup{ARN: "arn:tg/old/2", Name: "old"})
 		}),
 			[]string{"delete target group old"}},
-		{"a leftover whose connections are finishing", wanted(), existing(func(o *Observed) {
+		{"an orphaned target group with draining targets", wanted(), existing(func(o *Observed) {
 			o.TargetGroups = append(o.TargetGroups, TargetGroup{ARN: "arn:tg/old/2", Name: "old", Targets: map[Target]types.TargetHealthStateEnum{{"i-1", 1}: "draining"}})
 		}), nil},
 		{"cross zone switched off by hand", wanted(func(d *Desired) { d.Attributes[attributeCrossZone] = "true" }), existing(),
@@ -137,8 +137,8 @@ func TestDiff(t *testing.T) {
 	}
 }
 
-// What AWS could not set up does not get better: its owner is told what to do.
-func TestFailedLoadBalancerIsWarnedAbout(t *testing.T) {
+// A failed load balancer never recovers: the owner gets a warning with the fix.
+func TestDiffWarnsAboutFailedLoadBalancer(t *testing.T) {
 	failed := existing(func(o *Observed) { o.Balancer.State, o.Balancer.Reason = "failed", "no addresses left in subnet-a" })
 	changes, warnings, err := cloud().Diff(web, wanted(), failed)
 	if err != nil || len(changes) > 0 {
@@ -166,7 +166,7 @@ func placed(allocations ...string) func(*Observed) {
 	}
 }
 
-func TestDiffOfNothingWanted(t *testing.T) {
+func TestDiffWithoutWantDeletesOnlyOwnObjects(t *testing.T) {
 	all := []string{"delete load balancer " + webName, "delete target group group"}
 	for name, tc := range map[string]struct {
 		have Observed
@@ -174,7 +174,7 @@ func TestDiffOfNothingWanted(t *testing.T) {
 	}{
 		"everything":       {existing(), all},
 		"nothing":          {Observed{Groups: vpc.Groups{}}, nil},
-		"leftovers":        {existing(func(o *Observed) { o.Balancer, o.TargetGroups[0].Balancers = nil, nil }), all[1:]},
+		"orphans":          {existing(func(o *Observed) { o.Balancer, o.TargetGroups[0].Balancers = nil, nil }), all[1:]},
 		"another's":        {existing(func(o *Observed) { o.Balancer.Tags = map[string]string{"kubernetes.io/cluster/test": "owned"} }), nil},
 		"a borrowed group": {existing(func(o *Observed) { o.TargetGroups[0].Balancers = []string{"arn:lb/net/web/1", "arn:lb/net/other/1"} }), all[:1]},
 	} {
@@ -191,7 +191,7 @@ func TestDiffOfNothingWanted(t *testing.T) {
 }
 
 // A load balancer that is impaired still serves, and keeps its address in the Service's status.
-func TestStatus(t *testing.T) {
+func TestImpairedLoadBalancerKeepsItsAddress(t *testing.T) {
 	for state, addresses := range map[string]int{"active": 1, "provisioning": 1, "active_impaired": 1, "failed": 0} {
 		status := Status(existing(func(o *Observed) { o.Balancer.State = state }))
 		if len(status.Ingress) != addresses {
