@@ -22,8 +22,8 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/openstack/api"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/client"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/config"
-	"github.com/unified-ccm/unified-ccm/providers/openstack/internal/testcloud"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/sim"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/sim/simtest"
 )
 
 const minimal = "[Global]\nauth-url = https://keystone.example.com/v3\n" +
@@ -63,7 +63,7 @@ func (r *recorder) RoundTrip(req *http.Request) (*http.Response, error) {
 
 // listServers lists servers of a simulated cloud with that section [Global], and returns what was requested.
 // Whether Keystone accepts the credentials does not matter.
-func listServers(t *testing.T, w *testcloud.Cloud, g config.Global) *recorder {
+func listServers(t *testing.T, w *simtest.Cloud, g config.Global) *recorder {
 	t.Helper()
 	r := &recorder{next: w.Front().Transport()}
 	_, _ = api.New(client.New(client.Options{Global: g, Transport: r})).ListServers(t.Context(), "")
@@ -73,7 +73,7 @@ func listServers(t *testing.T, w *testcloud.Cloud, g config.Global) *recorder {
 // authenticate returns where a token is requested with these lines in [Global], and the body of the request.
 func authenticate(t *testing.T, lines string) (url, body string) {
 	t.Helper()
-	r := listServers(t, testcloud.New(t, sim.Options{}), testcloud.Read(t, "[Global]\n"+lines).Global)
+	r := listServers(t, simtest.New(t, sim.Options{}), readConfig(t, "[Global]\n"+lines).Global)
 	return r.url, r.body
 }
 
@@ -81,7 +81,7 @@ func authenticate(t *testing.T, lines string) (url, body string) {
 func authenticates(lines, want string) func(*testing.T) {
 	return func(t *testing.T) {
 		t.Helper()
-		if _, body := authenticate(t, "auth-url = "+testcloud.URL+"\n"+lines); !strings.Contains(body, want) {
+		if _, body := authenticate(t, "auth-url = "+simtest.URL+"\n"+lines); !strings.Contains(body, want) {
 			t.Errorf("the request for a token is\n%s\nand lacks\n%s", body, want)
 		}
 	}
@@ -118,7 +118,7 @@ func accessEffects() map[string]func(*testing.T) {
 	clouds := func(lines, want string) func(*testing.T) {
 		return func(t *testing.T) {
 			t.Helper()
-			g, _, err := testcloud.Read(t,
+			g, _, err := readConfig(t,
 				"[Global]\nclouds-file = config/testdata/clouds/clouds.yaml\n"+lines).Global.Complete()
 			if err != nil || g.AuthURL != want {
 				t.Errorf("the URL of Keystone is %q, %v, want %q", g.AuthURL, err, want)
@@ -136,8 +136,8 @@ func accessEffects() map[string]func(*testing.T) {
 		},
 		"[Global] region": func(t *testing.T) {
 			t.Helper()
-			w := testcloud.New(t, sim.Options{OtherRegions: []string{"RegionTwo"}})
-			g := w.Global()
+			w := simtest.New(t, sim.Options{OtherRegions: []string{"RegionTwo"}})
+			g := readConfig(t, w.Config("request-timeout = 10\n")).Global
 			g.Region = "RegionTwo"
 			if r := listServers(t, w, g); !strings.Contains(r.service, "/other-region/RegionTwo/") {
 				t.Errorf("servers are listed at %s, want the endpoint of the region", r.service)
@@ -148,9 +148,9 @@ func accessEffects() map[string]func(*testing.T) {
 			for value, want := range map[string]string{
 				"public": "http://public", "internal": "http://internal", "admin": "http://admin", "internalURL": "http://internal",
 			} {
-				w := testcloud.New(t, sim.Options{})
+				w := simtest.New(t, sim.Options{})
 				r := &recorder{next: interfaces{}}
-				g := w.Config("os-endpoint-type = " + value + "\nrequest-timeout = 1\n").Global
+				g := readConfig(t, w.Config("os-endpoint-type = "+value+"\nrequest-timeout = 1\n")).Global
 				c := client.New(client.Options{Global: g, Transport: r, Retry: cloudapi.Retry{Attempts: 1}})
 				_, _ = api.New(c).ListServers(t.Context(), "")
 				if !strings.HasPrefix(r.service, want+"/") {
@@ -181,9 +181,9 @@ func (interfaces) RoundTrip(r *http.Request) (*http.Response, error) {
 
 // overTLS is Keystone and all else of a simulated cloud behind TLS. The files are its certificate,
 // which it signed itself, and the key to it: good enough for a client, too.
-func overTLS(t *testing.T, wantsClients bool) (w *testcloud.Cloud, url, certificate, key string) {
+func overTLS(t *testing.T, wantsClients bool) (w *simtest.Cloud, url, certificate, key string) {
 	t.Helper()
-	w = testcloud.New(t, sim.Options{})
+	w = simtest.New(t, sim.Options{})
 	server := httptest.NewUnstartedServer(w.Front())
 	if wantsClients {
 		server.TLS = &tls.Config{ClientAuth: tls.RequireAnyClientCert, MinVersion: tls.VersionTLS12}
@@ -206,10 +206,10 @@ func overTLS(t *testing.T, wantsClients bool) (w *testcloud.Cloud, url, certific
 }
 
 // lists reads servers of a cloud over the network, with more lines in [Global].
-func lists(t *testing.T, w *testcloud.Cloud, url, lines string) error {
+func lists(t *testing.T, w *simtest.Cloud, url, lines string) error {
 	t.Helper()
 	a := w.Account()
-	g := testcloud.Read(t, fmt.Sprintf("[Global]\nauth-url = %s/identity/v3\nusername = %s\npassword = "+
+	g := readConfig(t, fmt.Sprintf("[Global]\nauth-url = %s/identity/v3\nusername = %s\npassword = "+
 		"%s\ntenant-name = %s\ndomain-name = %s\n%s",
 		url, a.Username, a.Password, a.ProjectName, a.DomainName, lines)).Global
 	c := client.New(client.Options{Global: g, Retry: cloudapi.Retry{Attempts: 1}})
@@ -240,8 +240,8 @@ func transportEffects() map[string]func(*testing.T) {
 			t.Helper()
 			// A service that never answers is in TestEveryCallTimesOut.
 			synctest.Test(t, func(t *testing.T) {
-				w := testcloud.New(t, sim.Options{})
-				if got := listServers(t, w, w.Config(lines).Global).timeout; got != 7*time.Second {
+				w := simtest.New(t, sim.Options{})
+				if got := listServers(t, w, readConfig(t, w.Config(lines)).Global).timeout; got != 7*time.Second {
 					t.Errorf("a call may take %v, want 7s", got)
 				}
 			})
@@ -258,7 +258,7 @@ func transportEffects() map[string]func(*testing.T) {
 		"[Global] legacy-metrics": func(t *testing.T) {
 			t.Helper()
 			for value, want := range map[string]bool{"true": true, "false": false} {
-				if got := client.New(client.Options{Global: testcloud.Read(t, minimal+"legacy-metrics = "+value+"\n").Global}).LegacyMetrics() != nil; got != want {
+				if got := client.New(client.Options{Global: readConfig(t, minimal+"legacy-metrics = "+value+"\n").Global}).LegacyMetrics() != nil; got != want {
 					t.Errorf("legacy-metrics = %s: recorded %v", value, got)
 				}
 			}

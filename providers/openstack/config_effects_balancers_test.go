@@ -11,7 +11,6 @@ import (
 
 	"github.com/unified-ccm/unified-ccm/providers/openstack/api"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/config"
-	"github.com/unified-ccm/unified-ccm/providers/openstack/internal/testcloud"
 )
 
 func lines(text string) func(*madeBalancer) string {
@@ -101,7 +100,7 @@ func refuses(bad, good, problem string) func(*testing.T) {
 		if _, _, err := config.Read("cloud.conf", []byte(minimal+bad)); err == nil || !strings.Contains(err.Error(), problem) {
 			t.Errorf("error %v, want one with %q", err, problem)
 		}
-		testcloud.Read(t, minimal+good)
+		readConfig(t, minimal+good)
 	}
 }
 

@@ -7,14 +7,14 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/sim/world"
-	"github.com/unified-ccm/unified-ccm/providers/openstack/internal/testcloud"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/sim"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/sim/simtest"
 )
 
 // addressesWith are the addresses of a node with IPv4 and IPv6 on the network "private", in order.
 func addressesWith(t *testing.T, lines string) []v1.NodeAddress {
 	t.Helper()
-	w := testcloud.New(t, sim.Options{IPv6: true})
+	w := simtest.New(t, sim.Options{IPv6: true})
 	cloud := cloudOn(t, w, "[Networking]\n"+lines)
 	node, err := w.Cloud.Launch(world.Machine{Name: "node-0"})
 	if err != nil {
@@ -61,7 +61,7 @@ func nodeEffects() map[string]func(*testing.T) {
 		},
 		"[Route] router-id": func(t *testing.T) {
 			t.Helper()
-			w := testcloud.New(t, sim.Options{})
+			w := simtest.New(t, sim.Options{})
 			for lines, want := range map[string]bool{"": false, "[Route]\nrouter-id = " + w.Places().Router + "\n": true} {
 				cloud := cloudOn(t, w, lines)
 				if _, ok := cloud.Routes(); ok != want || cloud.config.Route.RouterID != "" != want {

@@ -16,8 +16,8 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/sim/world"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/api"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/config"
-	"github.com/unified-ccm/unified-ccm/providers/openstack/internal/testcloud"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/sim"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/sim/simtest"
 )
 
 // TestEveryConfigKeyHasItsEffect runs, for each key of the reference, a case that fails if nothing
@@ -66,7 +66,7 @@ type balancerEffect struct {
 // madeBalancer is a Service's load balancer, and what it is in.
 type madeBalancer struct {
 	t       *testing.T
-	world   *testcloud.Cloud
+	world   *simtest.Cloud
 	places  sim.Places
 	cloud   *Cloud
 	api     *api.Clients
@@ -100,7 +100,7 @@ func (e balancerEffect) inBubble(t *testing.T, configured, want bool) {
 
 func (e balancerEffect) made(t *testing.T, configured bool) *madeBalancer {
 	t.Helper()
-	w := testcloud.New(t, sim.Options{})
+	w := simtest.New(t, sim.Options{})
 	m := &madeBalancer{t: t, world: w, places: w.Places(), ids: map[string]string{}}
 	lines := fmt.Sprintf("[LoadBalancer]\nfloating-network-id = %s\n", m.places.PublicNetwork)
 	if !e.noSubnet {
@@ -136,9 +136,9 @@ func webService() *v1.Service {
 }
 
 // cloudOn returns the provider on an existing cloud, with more lines of configuration.
-func cloudOn(t *testing.T, w *testcloud.Cloud, lines string) *Cloud {
+func cloudOn(t *testing.T, w *simtest.Cloud, lines string) *Cloud {
 	t.Helper()
-	cloud, err := NewCloud(w.Config(lines), WithTransport(w.Front().Transport()))
+	cloud, err := NewCloud(readConfig(t, w.Config(lines)), WithTransport(w.Front().Transport()))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -217,3 +217,13 @@ func (m *madeBalancer) members() []api.Member {
 
 // calls returns the number of calls of an operation since the load balancer was requested.
 func (m *madeBalancer) calls(operation string) int { return m.world.Front().Log().Count()[operation] }
+
+// readConfig reads a valid configuration.
+func readConfig(t *testing.T, content string) config.Config {
+	t.Helper()
+	cfg, _, err := config.Read("cloud.conf", []byte(content))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return cfg
+}

@@ -8,8 +8,8 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/unified-ccm/unified-ccm/providers/openstack/client"
-	"github.com/unified-ccm/unified-ccm/providers/openstack/internal/testcloud"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/sim"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/sim/simtest"
 )
 
 // agents records the User-Agent header of the last request.
@@ -25,7 +25,7 @@ func (a *agents) RoundTrip(r *http.Request) (*http.Response, error) {
 
 func TestUserAgent(t *testing.T) {
 	t.Parallel()
-	w := testcloud.New(t, sim.Options{})
+	w := simtest.New(t, sim.Options{})
 	f := &flags{}
 	set := pflag.NewFlagSet("test", pflag.ContinueOnError)
 	f.add(set)
@@ -33,7 +33,7 @@ func TestUserAgent(t *testing.T) {
 		t.Fatal(err)
 	}
 	seen := &agents{next: w.Front().Transport()}
-	c := client.New(client.Options{Global: w.Global(), Transport: seen, UserAgent: f.userAgent})
+	c := client.New(client.Options{Global: readConfig(t, w.Config("request-timeout = 10\n")).Global, Transport: seen, UserAgent: f.userAgent})
 	if err := c.Check(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -49,8 +49,8 @@ func TestEnvironmentOfTheCLIIsIgnored(t *testing.T) {
 		"OS_TOKEN": "env-token", "OS_REGION_NAME": "Nowhere"} {
 		t.Setenv(name, value)
 	}
-	url, body := authenticate(t, "auth-url = "+testcloud.URL+"\nuser-id = u1\npassword = p1\ntenant-id = t1\n")
-	if !strings.HasPrefix(url, testcloud.URL) || !strings.Contains(body, `"user":{"id":"u1","password":"p1"}`) || strings.Contains(body, "env-") {
+	url, body := authenticate(t, "auth-url = "+simtest.URL+"\nuser-id = u1\npassword = p1\ntenant-id = t1\n")
+	if !strings.HasPrefix(url, simtest.URL) || !strings.Contains(body, `"user":{"id":"u1","password":"p1"}`) || strings.Contains(body, "env-") {
 		t.Errorf("requested %s with %s", url, body)
 	}
 }

@@ -14,15 +14,15 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
 	kit "github.com/unified-ccm/unified-ccm/pkg/common/sim"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/api"
-	"github.com/unified-ccm/unified-ccm/providers/openstack/internal/testcloud"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/sim"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/sim/simtest"
 )
 
 // newTestCloud returns the provider on a simulated cloud, with routes and more lines of configuration.
-func newTestCloud(t *testing.T, o sim.Options, lines string) (*Cloud, *testcloud.Cloud) {
+func newTestCloud(t *testing.T, o sim.Options, lines string) (*Cloud, *simtest.Cloud) {
 	t.Helper()
-	world := testcloud.New(t, o)
-	cfg := world.Config(fmt.Sprintf("[Route]\nrouter-id = %s\n%s", world.Places().Router, lines))
+	world := simtest.New(t, o)
+	cfg := readConfig(t, world.Config(fmt.Sprintf("[Route]\nrouter-id = %s\n%s", world.Places().Router, lines)))
 	// Retries would wait for the fake clock.
 	noRetry := func(o *options) { o.retry = cloudapi.Retry{Attempts: 1} }
 	cloud, err := NewCloud(cfg, WithTransport(world.Front().Transport()), WithClock(o.Clock), noRetry)

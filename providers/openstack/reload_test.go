@@ -23,8 +23,8 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/api"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/client"
-	"github.com/unified-ccm/unified-ccm/providers/openstack/internal/testcloud"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/sim"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/sim/simtest"
 )
 
 // A renewed certificate authority is trusted without a restart.
@@ -43,7 +43,7 @@ func TestCertificatesAreReloaded(t *testing.T) {
 	}
 	write(foreignAuthority(t))
 	a, c := w.Account(), testingclock.NewFakeClock(time.Now())
-	g := testcloud.Read(t, fmt.Sprintf("[Global]\nauth-url = %s/identity/v3\nuser-id = %s\npassword = %s\ntenant-id = "+
+	g := readConfig(t, fmt.Sprintf("[Global]\nauth-url = %s/identity/v3\nuser-id = %s\npassword = %s\ntenant-id = "+
 		"%s\nca-file = %s\n", url, a.UserID, a.Password, a.ProjectID, file)).Global
 	calls := client.New(client.Options{Global: g, Clock: c, Retry: cloudapi.Retry{Attempts: 1}})
 	if err := calls.Check(t.Context()); err == nil {
@@ -78,7 +78,7 @@ func TestTokenExpiresDuringApply(t *testing.T) {
 	for calls := range 8 {
 		after := calls + 1
 		synctest.Test(t, func(t *testing.T) {
-			w := testcloud.New(t, sim.Options{ProvisionTime: 2 * time.Second})
+			w := simtest.New(t, sim.Options{ProvisionTime: 2 * time.Second})
 			m := &madeBalancer{t: t, world: w, places: w.Places()}
 			m.cloud = cloudOn(t, w, fmt.Sprintf("[LoadBalancer]\nsubnet-id = %s\nfloating-network-id = "+
 				"%s\nmanage-security-groups = true\n", m.places.PrivateSubnet, m.places.PublicNetwork))

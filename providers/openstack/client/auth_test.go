@@ -9,14 +9,20 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/openstack/config"
 )
 
-// readGlobal reads the section [Global] of a valid configuration.
-func readGlobal(t *testing.T, content string) config.Global {
+// readConfig reads a valid configuration.
+func readConfig(t *testing.T, content string) config.Config {
 	t.Helper()
 	cfg, _, err := config.Read("cloud.conf", []byte(content))
 	if err != nil {
 		t.Fatal(err)
 	}
-	return cfg.Global
+	return cfg
+}
+
+// readGlobal reads the section [Global] of a valid configuration.
+func readGlobal(t *testing.T, content string) config.Global {
+	t.Helper()
+	return readConfig(t, content).Global
 }
 
 func TestAuthOptions(t *testing.T) {

@@ -19,30 +19,30 @@ import (
 	kit "github.com/unified-ccm/unified-ccm/pkg/common/sim"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/api"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/config"
-	"github.com/unified-ccm/unified-ccm/providers/openstack/internal/testcloud"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/sim"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/sim/simtest"
 )
 
 // world is a simulated cloud with a client.
 type world struct {
-	*testcloud.Cloud
+	*simtest.Cloud
 	client *Client
 	api    *api.Clients
 }
 
 func newWorld(t *testing.T, o sim.Options) *world {
 	t.Helper()
-	cloud := testcloud.New(t, o)
-	w := &world{Cloud: cloud, client: New(Options{Global: cloud.Global(), Transport: cloud.Front().Transport(), Clock: o.Clock})}
+	cloud := simtest.New(t, o)
+	w := &world{Cloud: cloud, client: New(Options{Global: readConfig(t, cloud.Config("request-timeout = 10\n")).Global, Transport: cloud.Front().Transport(), Clock: o.Clock})}
 	w.api = api.New(w.client)
 	return w
 }
 
 func TestEveryMethodAuthenticates(t *testing.T) {
 	t.Parallel()
-	cloud := testcloud.New(t, sim.Options{})
+	cloud := simtest.New(t, sim.Options{})
 	a := cloud.Account()
-	first := New(Options{Global: cloud.Global(), Transport: cloud.Front().Transport()})
+	first := New(Options{Global: readConfig(t, cloud.Config("request-timeout = 10\n")).Global, Transport: cloud.Front().Transport()})
 	s, err := first.session(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -59,7 +59,7 @@ func TestEveryMethodAuthenticates(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			g.AuthURL, g.Region = testcloud.URL, a.Region
+			g.AuthURL, g.Region = simtest.URL, a.Region
 			c := api.New(New(Options{Global: g, Transport: cloud.Front().Transport()}))
 			if _, err := c.ListServers(t.Context(), ""); err != nil {
 				t.Error(err)
@@ -192,7 +192,7 @@ func TestCredentialsAreReloaded(t *testing.T) {
 	a := cloud.Account()
 	file := filepath.Join(t.TempDir(), "cloud.conf")
 	write := func(password string) config.Config {
-		content := "[Global]\nauth-url = " + testcloud.URL + "\nuser-id = " + a.UserID + "\ntenant-id = " + a.ProjectID + "\npassword = " + password + "\n"
+		content := "[Global]\nauth-url = " + simtest.URL + "\nuser-id = " + a.UserID + "\ntenant-id = " + a.ProjectID + "\npassword = " + password + "\n"
 		if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
 			t.Fatal(err)
 		}

@@ -15,8 +15,8 @@ import (
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/api"
-	"github.com/unified-ccm/unified-ccm/providers/openstack/internal/testcloud"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/sim"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/sim/simtest"
 )
 
 // A clouds.yaml that changes is read again, as the configuration is.
@@ -31,7 +31,7 @@ func TestCloudsYAMLIsReloaded(t *testing.T) {
 	write := func(password string) {
 		content := fmt.Sprintf("clouds:\n  sim:\n    auth: {auth_url: %q, username: %q, password: %q, project_name: %q, "+
 			"user_domain_id: %q, project_domain_id: %q}\n    region_name: %s\n",
-			testcloud.URL, a.Username, password, a.ProjectName, a.DomainID, a.DomainID, a.Region)
+			simtest.URL, a.Username, password, a.ProjectName, a.DomainID, a.DomainID, a.Region)
 		if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
 			t.Fatal(err)
 		}

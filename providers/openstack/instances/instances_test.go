@@ -19,14 +19,14 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/openstack/api"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/client"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/config"
-	"github.com/unified-ccm/unified-ccm/providers/openstack/internal/testcloud"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/names"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/sim"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/sim/simtest"
 )
 
 // world is a simulated cloud and a Source over it.
 type world struct {
-	*testcloud.Cloud
+	*simtest.Cloud
 	client *client.Client
 	api    *api.Clients
 	source *Source
@@ -38,8 +38,8 @@ type world struct {
 
 func newWorld(t *testing.T, o sim.Options, networking config.Networking) *world {
 	t.Helper()
-	cloud := testcloud.New(t, o)
-	g := cloud.Global()
+	cloud := simtest.New(t, o)
+	g := readConfig(t, cloud.Config("request-timeout = 10\n")).Global
 	w := &world{Cloud: cloud, clock: clocks.OrReal(o.Clock), ids: names.ProviderIDs(g.Region), networking: networking}
 	w.connect(cloud.Front().Transport())
 	return w
@@ -47,7 +47,7 @@ func newWorld(t *testing.T, o sim.Options, networking config.Networking) *world 
 
 // connect creates the client and the source over a transport.
 func (w *world) connect(transport http.RoundTripper) {
-	g := w.Global()
+	g := readConfig(w.T, w.Config("request-timeout = 10\n")).Global
 	w.client = client.New(client.Options{Global: g, Transport: transport, Clock: w.clock})
 	w.api = api.New(w.client)
 	w.source = NewSource(Options{
@@ -356,4 +356,14 @@ func TestRegionalProviderIDs(t *testing.T) {
 	if exists, err := w.instances().InstanceExists(t.Context(), node); err == nil || exists {
 		t.Errorf("a node of another region: exists %v, %v, want an error", exists, err)
 	}
+}
+
+// readConfig reads a valid configuration.
+func readConfig(t *testing.T, content string) config.Config {
+	t.Helper()
+	cfg, _, err := config.Read("cloud.conf", []byte(content))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return cfg
 }

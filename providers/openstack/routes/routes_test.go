@@ -23,17 +23,18 @@ import (
 	common "github.com/unified-ccm/unified-ccm/pkg/common/routes"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/api"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/client"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/config"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/instances"
-	"github.com/unified-ccm/unified-ccm/providers/openstack/internal/testcloud"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/names"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/sim"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/sim/simtest"
 )
 
 const clusterUID = "2f2c1d67-33f5-4a65-8d7a-7d4c5a3e9b10"
 
 // world is a cluster with nodes on a simulated cloud, and the routes of a manager.
 type world struct {
-	*testcloud.Cloud
+	*simtest.Cloud
 	api     *api.Clients
 	ids     *commoninstances.TableScheme
 	clock   clock.Clock
@@ -45,8 +46,8 @@ type world struct {
 
 func newWorld(t *testing.T, o sim.Options, nodes int) *world {
 	t.Helper()
-	cloud := testcloud.New(t, o)
-	g := cloud.Global()
+	cloud := simtest.New(t, o)
+	g := readConfig(t, cloud.Config("request-timeout = 10\n")).Global
 	w := &world{Cloud: cloud, clock: clocks.OrReal(o.Clock), ids: names.ProviderIDs(g.Region)}
 	w.api = api.New(client.New(client.Options{Global: g, Transport: cloud.Front().Transport(), Clock: o.Clock}))
 	w.indexer = cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{})
@@ -411,4 +412,14 @@ func TestMissingRouterNamesTheKey(t *testing.T) {
 	if err := w.sync(); err == nil || !strings.Contains(err.Error(), "router-id in section [Route]") {
 		t.Errorf("error %v, want one that names the key", err)
 	}
+}
+
+// readConfig reads a valid configuration.
+func readConfig(t *testing.T, content string) config.Config {
+	t.Helper()
+	cfg, _, err := config.Read("cloud.conf", []byte(content))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return cfg
 }

@@ -1,16 +1,13 @@
-// Package testcloud runs tests of the provider against a simulated OpenStack in the same process.
-package testcloud
+// Package simtest runs tests of the provider against a simulated OpenStack in the same process.
+package simtest
 
 import (
 	"fmt"
 	"testing"
-	"time"
 
 	v1 "k8s.io/api/core/v1"
 
-	commonconfig "github.com/unified-ccm/unified-ccm/pkg/common/config"
 	"github.com/unified-ccm/unified-ccm/pkg/common/sim/world"
-	"github.com/unified-ccm/unified-ccm/providers/openstack/config"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/sim"
 )
 
@@ -33,34 +30,14 @@ func New(t *testing.T, o sim.Options) *Cloud {
 	return &Cloud{Cloud: cloud, T: t}
 }
 
-// Global returns the section [Global] with an application credential of the cloud.
-func (c *Cloud) Global() config.Global {
-	a := c.Account()
-	return config.Global{
-		AuthURL: URL, Region: a.Region,
-		ApplicationCredentialID:     a.ApplicationCredentialID,
-		ApplicationCredentialSecret: commonconfig.Secret(a.ApplicationCredentialSecret),
-		RequestTimeout:              commonconfig.Duration{Duration: 10 * time.Second},
-	}
-}
-
-// Config returns a cloud.conf with the section [Global] of Global, followed by more lines.
-func (c *Cloud) Config(lines string) config.Config {
+// Config returns a cloud.conf with an application credential of the cloud in its section [Global], followed by
+// more lines.
+func (c *Cloud) Config(lines string) string {
 	c.T.Helper()
 	a := c.Account()
-	return Read(c.T, fmt.Sprintf(
+	return fmt.Sprintf(
 		"[Global]\nauth-url = %s\napplication-credential-id = %s\napplication-credential-secret = %s\nregion = %s\n%s",
-		URL, a.ApplicationCredentialID, a.ApplicationCredentialSecret, a.Region, lines))
-}
-
-// Read returns a valid configuration.
-func Read(t *testing.T, content string) config.Config {
-	t.Helper()
-	cfg, _, err := config.Read("cloud.conf", []byte(content))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return cfg
+		URL, a.ApplicationCredentialID, a.ApplicationCredentialSecret, a.Region, lines)
 }
 
 // Launch starts n servers and returns their nodes, which are not initialized.
