@@ -24,7 +24,8 @@ type Disruption struct {
 func (c *Cloud) SetDisruption(disruption Disruption) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.disruption = Disruption{Denied: slices.Clone(disruption.Denied), Empty: disruption.Empty, Zones: slices.Clone(disruption.Zones),
+	c.disruption = Disruption{Denied: slices.Clone(disruption.Denied), Empty: disruption.Empty,
+		Zones:     slices.Clone(disruption.Zones),
 		Truncated: disruption.Truncated}
 }
 

@@ -150,7 +150,8 @@ func (t *tx) boot(s *subnet, o bootOptions) (*instance, error) {
 		state: stateRunning, launched: t.now, checkTraffic: true, profile: "nodes." + t.o.Cluster,
 	}
 	i.nodeName = i.dnsName
-	n.instance, n.groups, n.primaryIPv6 = i.id, slices.Clone(o.groups), len(n.ipv6) > 0 && (t.o.PrimaryIPv6 || o.primaryIPv6)
+	n.instance, n.groups, n.primaryIPv6 = i.id, slices.Clone(o.groups), len(n.ipv6) > 0 &&
+		(t.o.PrimaryIPv6 || o.primaryIPv6)
 	if o.public {
 		n.publicIP = t.publicAddress()
 	}

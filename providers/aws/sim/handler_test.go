@@ -109,7 +109,8 @@ func TestOperations(t *testing.T) {
 	}
 }
 
-// TestInvalidRequestsChangeNothing sends every operation without parameters: a rejected request must not change the state.
+// TestInvalidRequestsChangeNothing sends every operation without parameters: a rejected request must not change the
+// state.
 func TestInvalidRequestsChangeNothing(t *testing.T) {
 	c := newCloud(t, Options{})
 	if _, err := c.Launch(world.Machine{Name: "a"}); err != nil {

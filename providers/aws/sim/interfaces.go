@@ -158,7 +158,8 @@ func (t *tx) describeInterfaces(in struct {
 	Interfaces query.Items[interfaceView] `xml:"networkInterfaceSet"`
 	NextToken  string                     `xml:"nextToken,omitempty"`
 }, err error) {
-	out.Interfaces, out.NextToken, err = description[*networkInterface, interfaceView]{interfaceKind, t.interfaces, ec2Pages,
+	out.Interfaces, out.NextToken, err = description[*networkInterface, interfaceView]{interfaceKind, t.interfaces,
+		ec2Pages,
 		interfaceFields(t), func(n *networkInterface) interfaceView {
 			return interfaceView{
 				instanceInterfaceView: t.viewAttached(n), Zone: n.zone, ZoneID: t.o.zoneID(n.zone),

@@ -65,7 +65,8 @@ func (t *tx) describeVpcs(in struct {
 	Vpcs      query.Items[vpcView] `xml:"vpcSet"`
 	NextToken string               `xml:"nextToken,omitempty"`
 }, err error) {
-	out.Vpcs, out.NextToken, err = description[*vpc, vpcView]{vpcKind, t.vpcs, ec2Pages, vpcFields(t), t.viewVPC}.page(t, in.VpcID, in.selection)
+	out.Vpcs, out.NextToken, err = description[*vpc, vpcView]{vpcKind, t.vpcs, ec2Pages, vpcFields(t), t.viewVPC}.page(t,
+		in.VpcID, in.selection)
 	return out, err
 }
 

@@ -29,8 +29,8 @@ type Options struct {
 	// PrimaryIPv6 makes the IPv6 address of launched instances their primary one, which target groups of instances need.
 	PrimaryIPv6 bool
 	// RequirePrimaryIPv6 rejects instances without a primary IPv6 address as targets of an IPv6 target group, and
-	// RejectIPv4DualStackUDP an IPv4 target group of a UDP listener of a dualstack load balancer, both as AWS does. They are
-	// off by default for managers that do not avoid these requests.
+	// RejectIPv4DualStackUDP an IPv4 target group of a UDP listener of a dualstack load balancer, both as AWS does. They
+	// are off by default for managers that do not avoid these requests.
 	RequirePrimaryIPv6, RejectIPv4DualStackUDP bool
 	// AccessKeys are valid; without any, every key is.
 	AccessKeys []string

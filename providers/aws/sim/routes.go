@@ -73,7 +73,8 @@ func (t *tx) describeTables(in struct {
 	Tables    query.Items[tableView] `xml:"routeTableSet"`
 	NextToken string                 `xml:"nextToken,omitempty"`
 }, err error) {
-	out.Tables, out.NextToken, err = description[*routeTable, tableView]{tableKind, t.tables, pageRule{least: 5, most: 100},
+	out.Tables, out.NextToken, err = description[*routeTable, tableView]{tableKind, t.tables,
+		pageRule{least: 5, most: 100},
 		tableFields(t), t.viewTable}.page(t, in.RouteTableID, in.selection)
 	return out, err
 }

@@ -193,17 +193,18 @@ func checkSourceNAT(sourceNAT, addressType string) error {
 	return nil
 }
 
-// checkReplacedSubnets rejects a subnet that replaces another of the same zone: the zone must be removed first. AWS describes
-// this in "Exploring new subnet management capabilities of Network Load Balancer".
+// checkReplacedSubnets rejects a subnet that replaces another of the same zone: the zone must be removed first. AWS
+// describes this in "Exploring new subnet management capabilities of Network Load Balancer".
 func (t *tx) checkReplacedSubnets(b *balancer, mappings []subnetMapping) error {
 	for _, m := range mappings {
 		zone := t.subnets[m.SubnetID].zone
 		if b.enis[m.SubnetID] == "" && slices.ContainsFunc(b.mappings, func(old subnetMapping) bool {
 			return t.subnets[old.SubnetID].zone == zone
 		}) {
-			return refuse("InvalidConfigurationRequest", "You cannot specify an additional subnet from an Availability Zone that "+
-				"is already associated with the load balancer. The Availability Zone '%s' corresponding to the new subnet '%s' "+
-				"is already associated with the load balancer.", zone, m.SubnetID)
+			return refuse("InvalidConfigurationRequest",
+				"You cannot specify an additional subnet from an Availability Zone that "+
+					"is already associated with the load balancer. The Availability Zone '%s' corresponding to the new subnet '%s' "+
+					"is already associated with the load balancer.", zone, m.SubnetID)
 		}
 	}
 	return nil

@@ -252,9 +252,9 @@ func (t *tx) checkListener(l *listener) error {
 	return nil
 }
 
-// checkFamilies rejects IP versions of a load balancer that its listener cannot forward to a target group. The user guide
-// for network load balancers has these rules in "Create a listener", "Create a target group" and "Create a Network Load
-// Balancer".
+// checkFamilies rejects IP versions of a load balancer that its listener cannot forward to a target group. The user
+// guide for network load balancers has these rules in "Create a listener", "Create a target group" and "Create a
+// Network Load Balancer".
 func (t *tx) checkFamilies(b *balancer, l *listener, g *targetGroup) error {
 	dual, datagrams := b.addressType == "dualstack", l.protocol == "UDP" || l.protocol == "TCP_UDP"
 	switch {

@@ -165,8 +165,8 @@ func (t *tx) checkTargets(g *targetGroup, targets []targetInput) error {
 	return nil
 }
 
-// These are the reasons to reject an instance as a target. The user guide has the last one in "Register targets for your
-// Network Load Balancer".
+// These are the reasons to reject an instance as a target. The user guide has the last one in "Register targets for
+// your Network Load Balancer".
 const (
 	foreignTarget = "are not in the target group VPC"
 	idleTarget    = "are not in a running state and cannot be registered"

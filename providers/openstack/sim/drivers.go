@@ -51,8 +51,8 @@ func driverPool(p *pool) error {
 	return nil
 }
 
-// ovnFamily rejects a new member with an address of another IP version than the VIP, as the driver's method member_create
-// does. It does not check the members of a load balancer that is created with them.
+// ovnFamily rejects a new member with an address of another IP version than the VIP, as the driver's method
+// member_create does. It does not check the members of a load balancer that is created with them.
 func ovnFamily(p *pool, address string) error {
 	ip, err := netip.ParseAddr(address)
 	if p.balancer.Provider != providerOVN || err != nil {

@@ -39,7 +39,8 @@ type Options struct {
 	UnversionedCatalogue, VersionedCatalogue bool
 	// OctaviaVersion is the newest version of Octavia's API, from 2.0 to 2.27: 2.26 by default.
 	OctaviaVersion string
-	// AllowFailover is a policy that lets the users of a project fail over its load balancers; by default, administrators can.
+	// AllowFailover is a policy that lets the users of a project fail over its load balancers; by default, administrators
+	// can.
 	AllowFailover bool
 	// TokenLife is how long a token is valid; an hour by default.
 	TokenLife time.Duration

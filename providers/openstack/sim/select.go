@@ -67,7 +67,8 @@ func (l listing[T]) filterBy(t *tx, name string, values []string) (func(T) bool,
 	if name == "id" && len(values) > 1 && t.call.service == serviceLoadBalancer {
 		return nil, refuse(http.StatusInternalServerError, "", "Internal Server Error") // Octavia fails at this.
 	}
-	if name != "id" && slices.Contains(t.hiddenAttributes(), strings.TrimPrefix(strings.TrimSuffix(name, "-any"), "not-")) {
+	if name != "id" && slices.Contains(t.hiddenAttributes(),
+		strings.TrimPrefix(strings.TrimSuffix(name, "-any"), "not-")) {
 		return func(T) bool { return true }, nil // Neutron ignores the filters of a missing extension.
 	}
 	f, special := l.filters[name]

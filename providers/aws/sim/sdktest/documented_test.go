@@ -32,9 +32,9 @@ func newDualStack(
 	return nlb{clients: c, arn: *b.LoadBalancerArn, group: *g.TargetGroupArn}
 }
 
-// The page "Create a listener for your Network Load Balancer" in the user guide for network load balancers forbids an IPv4
-// target group with a UDP listener of a dualstack load balancer; "Create a Network Load Balancer" requires the prefix for
-// IPv6 source NAT for such a listener.
+// The page "Create a listener for your Network Load Balancer" in the user guide for network load balancers forbids an
+// IPv4 target group with a UDP listener of a dualstack load balancer; "Create a Network Load Balancer" requires the
+// prefix for IPv6 source NAT for such a listener.
 func TestUDPListenerOfDualStackLoadBalancer(t *testing.T) {
 	const on, off = types.EnablePrefixForIpv6SourceNatEnumOn, types.EnablePrefixForIpv6SourceNatEnumOff
 	const v4, v6 = types.TargetGroupIpAddressTypeEnumIpv4, types.TargetGroupIpAddressTypeEnumIpv6
@@ -88,8 +88,9 @@ func TestDualStackIsRejectedWithIPv4UDPListener(t *testing.T) {
 	wantCode(t, err, "InvalidConfigurationRequest", 400)
 }
 
-// The article "Exploring new subnet management capabilities of Network Load Balancer" (AWS Networking & Content Delivery
-// Blog): changes of subnets within an Availability Zone are independent actions, first the removal, then the addition.
+// The article "Exploring new subnet management capabilities of Network Load Balancer" (AWS Networking & Content
+// Delivery Blog): changes of subnets within an Availability Zone are independent actions, first the removal, then the
+// addition.
 func TestSetSubnetsRejectsReplacementWithinZone(t *testing.T) {
 	n := newNLB(t, sim.Options{})
 	public, private := n.subnets(t, "elb"), n.subnets(t, "internal-elb")
@@ -112,8 +113,8 @@ func TestSetSubnetsRejectsReplacementWithinZone(t *testing.T) {
 	}
 }
 
-// The page "DescribeInstances" of the EC2 API reference: while an Availability Zone is disrupted, the call fails unless it
-// names only instances of other zones.
+// The page "DescribeInstances" of the EC2 API reference: while an Availability Zone is disrupted, the call fails unless
+// it names only instances of other zones.
 func TestDescribeInstancesDuringZoneDisruption(t *testing.T) {
 	c := newClients(t, sim.Options{})
 	for _, m := range []world.Machine{{Name: "a", Zone: "us-west-2a"}, {Name: "b", Zone: "us-west-2b"}} {
@@ -142,9 +143,9 @@ func TestDescribeInstancesDuringZoneDisruption(t *testing.T) {
 	}
 }
 
-// The page "Register targets for your Network Load Balancer" in the user guide: targets of an IPv6 target group that are
-// registered by instance ID must have a primary IPv6 address. The page "ModifyNetworkInterfaceAttribute" of the EC2 API
-// reference: it can be enabled, and not disabled.
+// The page "Register targets for your Network Load Balancer" in the user guide: targets of an IPv6 target group that
+// are registered by instance ID must have a primary IPv6 address. The page "ModifyNetworkInterfaceAttribute" of the EC2
+// API reference: it can be enabled, and not disabled.
 func TestIPv6TargetGroupRequiresPrimaryIPv6(t *testing.T) {
 	const v6 = types.TargetGroupIpAddressTypeEnumIpv6
 	o := sim.Options{RequirePrimaryIPv6: true, IPv6: true}

@@ -31,8 +31,8 @@ func (c *clients) balancerOn(t *testing.T, provider string, algorithm pools.LBMe
 	return must(loadbalancers.Get(t.Context(), c.balancer, b.ID).Extract())(t)
 }
 
-// octavia/api/root_controller.py lists the minor versions of Octavia's API, and the attributes and values that each of them
-// added; the API reference of Octavia marks them with "New in version".
+// octavia/api/root_controller.py lists the minor versions of Octavia's API, and the attributes and values that each of
+// them added; the API reference of Octavia marks them with "New in version".
 func TestOctaviaVersions(t *testing.T) {
 	listener := func(o listeners.CreateOpts) func(*testing.T, *clients, *loadbalancers.LoadBalancer) error {
 		return func(t *testing.T, c *clients, b *loadbalancers.LoadBalancer) error {
@@ -107,8 +107,8 @@ func TestOctaviaVersions(t *testing.T) {
 	}
 }
 
-// The same file: the newest version is the last one of the document at the root of the service. Responses of older versions
-// lack the attributes that newer ones added.
+// The same file: the newest version is the last one of the document at the root of the service. Responses of older
+// versions lack the attributes that newer ones added.
 func TestOldestOctavia(t *testing.T) {
 	c := newClients(t, sim.Options{OctaviaVersion: "2.0"})
 	// The client of gophercloud knows no request for the root of the service, at which the versions are.
@@ -130,8 +130,8 @@ func TestOldestOctavia(t *testing.T) {
 	wantStatus(t, err, 400, "arguments")
 }
 
-// The section "Limitations of the OVN Provider Driver" of the documentation of ovn-octavia-provider, and its driver.py: IPv4
-// and IPv6 are not mixed; and in older releases, create_vip_port ignores additional VIPs.
+// The section "Limitations of the OVN Provider Driver" of the documentation of ovn-octavia-provider, and its driver.py:
+// IPv4 and IPv6 are not mixed; and in older releases, create_vip_port ignores additional VIPs.
 func TestOVNFamilies(t *testing.T) {
 	c := newClients(t, sim.Options{IPv6: true})
 	b := c.balancerOn(t, "ovn", pools.LBMethodSourceIpPort)
@@ -156,8 +156,9 @@ func TestOVNFamilies(t *testing.T) {
 	}
 }
 
-// The section "Provisioning Status Codes" of the API reference of Octavia: a load balancer in ERROR is immutable, and can be
-// deleted or failed over. octavia/policies/loadbalancer.py: failover is for administrators unless the policy says otherwise.
+// The section "Provisioning Status Codes" of the API reference of Octavia: a load balancer in ERROR is immutable, and
+// can be deleted or failed over. octavia/policies/loadbalancer.py: failover is for administrators unless the policy
+// says otherwise.
 func TestLoadBalancerInError(t *testing.T) {
 	c := newClients(t, sim.Options{AllowFailover: true})
 	b := c.balancerOn(t, "amphora", pools.LBMethodRoundRobin)
@@ -190,8 +191,8 @@ func TestLoadBalancerInError(t *testing.T) {
 	wantStatus(t, loadbalancers.Failover(t.Context(), c.balancer, b.ID).ExtractErr(), 403, "Policy does not allow")
 }
 
-// The section "Floating IPs" of the API reference of Neutron: the network must be external, and the port's subnet connected
-// to it by a router; the section "Standard attributes tag extension": tags exist only with the extension.
+// The section "Floating IPs" of the API reference of Neutron: the network must be external, and the port's subnet
+// connected to it by a router; the section "Standard attributes tag extension": tags exist only with the extension.
 func TestFloatingIPErrors(t *testing.T) {
 	c := newClients(t, sim.Options{Deny: func(service, operation string) bool {
 		return service == "network" && operation == "AddTag"
