@@ -55,7 +55,8 @@ func (c *Clients) perform(ctx context.Context, r cloudapi.Request, send sender) 
 	return c.send(ctx, r, func(ctx context.Context, s *gophercloud.ServiceClient) error { return send(ctx, s).Err })
 }
 
-func (c *Clients) send(ctx context.Context, r cloudapi.Request, do func(context.Context, *gophercloud.ServiceClient) error) error {
+func (c *Clients) send(ctx context.Context, r cloudapi.Request,
+	do func(context.Context, *gophercloud.ServiceClient) error) error {
 	return c.caller.Call(ctx, r, func(ctx context.Context, s *gophercloud.ServiceClient) error {
 		return validateResponse(r.Operation, do(ctx, s))
 	})
@@ -105,7 +106,8 @@ func unexpected(operation string, err error) error {
 // gophercloud's pagers, which follow links to whatever host a service behind a proxy names, with the token; which
 // decode a page into maps first, some hundred MB for the pools of a large project; and which would repeat all
 // pages when one fails.
-func list[T any](ctx context.Context, c *Clients, r cloudapi.Request, key string, query any, path ...string) ([]T, error) {
+func list[T any](ctx context.Context, c *Clients, r cloudapi.Request, key string, query any, path ...string,
+) ([]T, error) {
 	values, err := queryOf(query)
 	if err != nil {
 		return nil, err

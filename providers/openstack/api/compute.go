@@ -15,7 +15,8 @@ const pageSize = 1000
 
 // ListServers implements ComputeAPI.
 func (c *Clients) ListServers(ctx context.Context, name string) ([]Server, error) {
-	return list[Server](ctx, c, reading(Compute, "ListServersDetailed"), "servers", servers.ListOpts{Name: name, Limit: pageSize}, "servers", "detail")
+	return list[Server](ctx, c, reading(Compute, "ListServersDetailed"), "servers",
+		servers.ListOpts{Name: name, Limit: pageSize}, "servers", "detail")
 }
 
 // GetServer implements ComputeAPI.

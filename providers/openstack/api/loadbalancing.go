@@ -24,7 +24,8 @@ func (c *Clients) ListVersions(ctx context.Context) ([]string, error) {
 
 // ListLoadBalancers implements LoadBalancingAPI.
 func (c *Clients) ListLoadBalancers(ctx context.Context) ([]LoadBalancer, error) {
-	return list[LoadBalancer](ctx, c, reading(LoadBalancing, "ListLoadBalancers"), "loadbalancers", nil, "lbaas", "loadbalancers")
+	return list[LoadBalancer](ctx, c, reading(LoadBalancing, "ListLoadBalancers"), "loadbalancers", nil, "lbaas",
+		"loadbalancers")
 }
 
 // DeleteLoadBalancer implements LoadBalancingAPI.
@@ -74,28 +75,32 @@ func (c *Clients) DeleteMember(ctx context.Context, poolID, id string) error {
 
 // ListHealthMonitors implements LoadBalancingAPI.
 func (c *Clients) ListHealthMonitors(ctx context.Context) ([]HealthMonitor, error) {
-	return list[HealthMonitor](ctx, c, reading(LoadBalancing, "ListHealthMonitors"), "healthmonitors", nil, "lbaas", "healthmonitors")
+	return list[HealthMonitor](ctx, c, reading(LoadBalancing, "ListHealthMonitors"), "healthmonitors", nil, "lbaas",
+		"healthmonitors")
 }
 
 // GetLoadBalancer implements LoadBalancingAPI.
 func (c *Clients) GetLoadBalancer(ctx context.Context, id string) (LoadBalancer, error) {
-	return object[LoadBalancer](ctx, c, reading(LoadBalancing, "ShowLoadBalancer"), "loadbalancer", func(ctx ctxt, s client) result {
-		return loadbalancers.Get(ctx, s, url.PathEscape(id)).Result
-	})
+	return object[LoadBalancer](ctx, c, reading(LoadBalancing, "ShowLoadBalancer"), "loadbalancer",
+		func(ctx ctxt, s client) result {
+			return loadbalancers.Get(ctx, s, url.PathEscape(id)).Result
+		})
 }
 
 // UpdateLoadBalancer implements LoadBalancingAPI.
 func (c *Clients) UpdateLoadBalancer(ctx context.Context, id string, o loadbalancers.UpdateOpts) (LoadBalancer, error) {
-	return object[LoadBalancer](ctx, c, setting(LoadBalancing, "UpdateLoadBalancer"), "loadbalancer", func(ctx ctxt, s client) result {
-		return loadbalancers.Update(ctx, s, id, o).Result
-	})
+	return object[LoadBalancer](ctx, c, setting(LoadBalancing, "UpdateLoadBalancer"), "loadbalancer",
+		func(ctx ctxt, s client) result {
+			return loadbalancers.Update(ctx, s, id, o).Result
+		})
 }
 
 // CreateListener implements LoadBalancingAPI.
 func (c *Clients) CreateListener(ctx context.Context, o listeners.CreateOpts) (Listener, error) {
-	return object[Listener](ctx, c, creating(LoadBalancing, "CreateListener"), "listener", func(ctx ctxt, s client) result {
-		return listeners.Create(ctx, s, o).Result
-	})
+	return object[Listener](ctx, c, creating(LoadBalancing, "CreateListener"), "listener",
+		func(ctx ctxt, s client) result {
+			return listeners.Create(ctx, s, o).Result
+		})
 }
 
 // UpdateListener implements LoadBalancingAPI.
@@ -135,23 +140,26 @@ func (c *Clients) DeletePool(ctx context.Context, id string) error {
 
 // GetHealthMonitor implements LoadBalancingAPI.
 func (c *Clients) GetHealthMonitor(ctx context.Context, id string) (HealthMonitor, error) {
-	return object[HealthMonitor](ctx, c, reading(LoadBalancing, "ShowHealthMonitor"), "healthmonitor", func(ctx ctxt, s client) result {
-		return monitors.Get(ctx, s, id).Result
-	})
+	return object[HealthMonitor](ctx, c, reading(LoadBalancing, "ShowHealthMonitor"), "healthmonitor",
+		func(ctx ctxt, s client) result {
+			return monitors.Get(ctx, s, id).Result
+		})
 }
 
 // CreateHealthMonitor implements LoadBalancingAPI.
 func (c *Clients) CreateHealthMonitor(ctx context.Context, o monitors.CreateOpts) (HealthMonitor, error) {
-	return object[HealthMonitor](ctx, c, creating(LoadBalancing, "CreateHealthMonitor"), "healthmonitor", func(ctx ctxt, s client) result {
-		return monitors.Create(ctx, s, o).Result
-	})
+	return object[HealthMonitor](ctx, c, creating(LoadBalancing, "CreateHealthMonitor"), "healthmonitor",
+		func(ctx ctxt, s client) result {
+			return monitors.Create(ctx, s, o).Result
+		})
 }
 
 // UpdateHealthMonitor implements LoadBalancingAPI.
 func (c *Clients) UpdateHealthMonitor(ctx context.Context, id string, o monitors.UpdateOpts) (HealthMonitor, error) {
-	return object[HealthMonitor](ctx, c, setting(LoadBalancing, "UpdateHealthMonitor"), "healthmonitor", func(ctx ctxt, s client) result {
-		return monitors.Update(ctx, s, id, o).Result
-	})
+	return object[HealthMonitor](ctx, c, setting(LoadBalancing, "UpdateHealthMonitor"), "healthmonitor",
+		func(ctx ctxt, s client) result {
+			return monitors.Update(ctx, s, id, o).Result
+		})
 }
 
 // DeleteHealthMonitor implements LoadBalancingAPI.

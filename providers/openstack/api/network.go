@@ -40,12 +40,14 @@ func (c *Clients) ListNetworks(ctx context.Context, ids []string) ([]NeutronNetw
 
 // ListExternalNetworks implements NetworkAPI.
 func (c *Clients) ListExternalNetworks(ctx context.Context) ([]NeutronNetwork, error) {
-	return list[NeutronNetwork](ctx, c, reading(Network, "ListNetworks"), "networks", url.Values{"router:external": {"true"}}, "networks")
+	return list[NeutronNetwork](ctx, c, reading(Network, "ListNetworks"), "networks",
+		url.Values{"router:external": {"true"}}, "networks")
 }
 
 // ListSubnets implements NetworkAPI.
 func (c *Clients) ListSubnets(ctx context.Context, networkID string) ([]Subnet, error) {
-	return list[Subnet](ctx, c, reading(Network, "ListSubnets"), "subnets", subnets.ListOpts{NetworkID: networkID}, "subnets")
+	return list[Subnet](ctx, c, reading(Network, "ListSubnets"), "subnets", subnets.ListOpts{NetworkID: networkID},
+		"subnets")
 }
 
 // GetSubnet implements NetworkAPI.
@@ -84,14 +86,16 @@ func (c *Clients) DeletePort(ctx context.Context, id string) error {
 
 // ListFloatingIPs implements NetworkAPI.
 func (c *Clients) ListFloatingIPs(ctx context.Context, portID string) ([]FloatingIP, error) {
-	return list[FloatingIP](ctx, c, reading(Network, "ListFloatingIPs"), "floatingips", floatingips.ListOpts{PortID: portID}, "floatingips")
+	return list[FloatingIP](ctx, c, reading(Network, "ListFloatingIPs"), "floatingips",
+		floatingips.ListOpts{PortID: portID}, "floatingips")
 }
 
 // CreateFloatingIP implements NetworkAPI.
 func (c *Clients) CreateFloatingIP(ctx context.Context, o floatingips.CreateOpts) (FloatingIP, error) {
-	return object[FloatingIP](ctx, c, creating(Network, "CreateFloatingIP"), "floatingip", func(ctx ctxt, s client) result {
-		return floatingips.Create(ctx, s, o).Result
-	})
+	return object[FloatingIP](ctx, c, creating(Network, "CreateFloatingIP"), "floatingip",
+		func(ctx ctxt, s client) result {
+			return floatingips.Create(ctx, s, o).Result
+		})
 }
 
 // UpdateFloatingIP implements NetworkAPI.
@@ -110,14 +114,16 @@ func (c *Clients) DeleteFloatingIP(ctx context.Context, id string) error {
 
 // ListSecurityGroups implements NetworkAPI.
 func (c *Clients) ListSecurityGroups(ctx context.Context, name string) ([]SecurityGroup, error) {
-	return list[SecurityGroup](ctx, c, reading(Network, "ListSecurityGroups"), "security_groups", groups.ListOpts{Name: name}, "security-groups")
+	return list[SecurityGroup](ctx, c, reading(Network, "ListSecurityGroups"), "security_groups",
+		groups.ListOpts{Name: name}, "security-groups")
 }
 
 // CreateSecurityGroup implements NetworkAPI.
 func (c *Clients) CreateSecurityGroup(ctx context.Context, o groups.CreateOpts) (SecurityGroup, error) {
-	return object[SecurityGroup](ctx, c, creating(Network, "CreateSecurityGroup"), "security_group", func(ctx ctxt, s client) result {
-		return groups.Create(ctx, s, o).Result
-	})
+	return object[SecurityGroup](ctx, c, creating(Network, "CreateSecurityGroup"), "security_group",
+		func(ctx ctxt, s client) result {
+			return groups.Create(ctx, s, o).Result
+		})
 }
 
 // DeleteSecurityGroup implements NetworkAPI.
@@ -129,9 +135,10 @@ func (c *Clients) DeleteSecurityGroup(ctx context.Context, id string) error {
 
 // CreateSecurityGroupRules implements NetworkAPI. A rule is unique, so that the call can be repeated.
 func (c *Clients) CreateSecurityGroupRules(ctx context.Context, o []rules.CreateOpts) ([]SecurityGroupRule, error) {
-	return object[[]SecurityGroupRule](ctx, c, setting(Network, "CreateSecurityGroupRule"), "security_group_rules", func(ctx ctxt, s client) result {
-		return rules.CreateBulk(ctx, s, o).Result
-	})
+	return object[[]SecurityGroupRule](ctx, c, setting(Network, "CreateSecurityGroupRule"), "security_group_rules",
+		func(ctx ctxt, s client) result {
+			return rules.CreateBulk(ctx, s, o).Result
+		})
 }
 
 // DeleteSecurityGroupRule implements NetworkAPI.

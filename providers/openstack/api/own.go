@@ -107,7 +107,8 @@ type PortFilter struct {
 func (f PortFilter) query() url.Values {
 	q := url.Values{}
 	for name, values := range map[string][]string{
-		"id": f.IDs, "device_id": f.DeviceIDs, "device_owner": {f.DeviceOwner}, "network_id": {f.NetworkID}, "security_groups": {f.SecurityGroup},
+		"id": f.IDs, "device_id": f.DeviceIDs, "device_owner": {f.DeviceOwner}, "network_id": {f.NetworkID},
+		"security_groups": {f.SecurityGroup},
 	} {
 		for _, value := range values {
 			if value != "" {

@@ -64,7 +64,8 @@ func (d *differ) explain(err error, spec loadbalancers.CreateOpts) error {
 		explicit   bool
 		key, value string
 	}{
-		{explicit.Flavor, annotation.KeyFlavorID, spec.FlavorID}, {explicit.Zone, annotation.KeyAvailabilityZone, spec.AvailabilityZone},
+		{explicit.Flavor, annotation.KeyFlavorID, spec.FlavorID},
+		{explicit.Zone, annotation.KeyAvailabilityZone, spec.AvailabilityZone},
 		{explicit.Port, annotation.KeyPortID, spec.VipPortID}, {explicit.Subnet, annotation.KeySubnetID, spec.VipSubnetID},
 		{explicit.Network, annotation.KeyNetworkID, spec.VipNetworkID},
 	} {
@@ -182,7 +183,8 @@ func (d *differ) ownMarks() []string {
 // isOutdatedTag reports whether a tag is dropped, because it is written again or has a previous name.
 func (d *differ) isOutdatedTag(tag string) bool {
 	lb := d.have.LoadBalancer
-	return tag == names.UnmonitoredTag || strings.HasPrefix(tag, names.AppliedTagPrefix) || lb != nil && tag == lb.Name && d.key.Renamed(*lb)
+	return tag == names.UnmonitoredTag || strings.HasPrefix(tag, names.AppliedTagPrefix) || lb != nil && tag == lb.Name &&
+		d.key.Renamed(*lb)
 }
 
 // loadBalancerUpdate updates tags and name, or waits for a load balancer that is still being created. False means
@@ -220,7 +222,8 @@ func (d *differ) loadBalancerUpdate(have api.LoadBalancer) (plan.Change, bool) {
 
 // patch updates a load balancer and records it. Tags are computed under the lock, since
 // another Service that shares the load balancer may have changed them in the meantime.
-func (d *differ) patch(have api.LoadBalancer, patch loadbalancers.UpdateOpts, retag func([]string) []string) (do func(context.Context) error, note func()) {
+func (d *differ) patch(have api.LoadBalancer, patch loadbalancers.UpdateOpts,
+	retag func([]string) []string) (do func(context.Context) error, note func()) {
 	var made api.LoadBalancer
 	do = func(ctx context.Context) (err error) {
 		if retag != nil {
@@ -275,7 +278,8 @@ func (d *differ) replaceReason(lb api.LoadBalancer) (string, error) {
 	case reason == "":
 		return "", nil
 	case broken(lb) == "" && d.isInherited(lb):
-		d.warnf("%s; it is not done, because the Service explicit for it before this manager came: to have it, delete the Service and make it again", reason)
+		d.warnf("%s; it is not done, because the Service asked for it before this manager came: to have it, delete the "+
+			"Service and make it again", reason)
 		return "", nil
 	}
 	if lb.ProvisioningStatus == api.PendingDelete {
@@ -287,7 +291,8 @@ func (d *differ) replaceReason(lb api.LoadBalancer) (string, error) {
 		return reason, nil
 	case lb.ProvisioningStatus == api.Error:
 		return "", &cloudapi.Error{Class: cloudapi.Unavailable, Operation: d.plan.Subject,
-			Err: fmt.Errorf("the load balancer %s is in the state ERROR, and is not this Service's alone: ask the cloud's operator for a failover, or move the Services %s to others", lb.ID, strings.Join(others, ", "))}
+			Err: fmt.Errorf("the load balancer %s is in the state ERROR, and is not this Service's alone: ask the cloud's "+
+				"operator for a failover, or move the Services %s to others", lb.ID, strings.Join(others, ", "))}
 	case d.owner:
 		d.warnf("%s; it is not done, because other Services share the load balancer: %s", reason, strings.Join(others, ", "))
 	}
@@ -313,8 +318,10 @@ func (d *differ) misplaced(lb api.LoadBalancer) string {
 		what         string
 		have, wanted string
 	}{
-		{want.Explicit.Port, "port", lb.VipPortID, want.PortID}, {want.Explicit.Subnet, "subnet", lb.VipSubnetID, want.SubnetID},
-		{want.Explicit.Network, "network", lb.VipNetworkID, want.NetworkID}, {want.Explicit.Flavor, "flavor", lb.FlavorID, want.FlavorID},
+		{want.Explicit.Port, "port", lb.VipPortID, want.PortID},
+		{want.Explicit.Subnet, "subnet", lb.VipSubnetID, want.SubnetID},
+		{want.Explicit.Network, "network", lb.VipNetworkID, want.NetworkID},
+		{want.Explicit.Flavor, "flavor", lb.FlavorID, want.FlavorID},
 		{want.Explicit.Zone, "availability zone", lb.AvailabilityZone, want.Zone},
 	} {
 		if c.explicit && c.have != c.wanted && c.wanted != "" {
@@ -322,7 +329,8 @@ func (d *differ) misplaced(lb api.LoadBalancer) string {
 		}
 	}
 	if want.Explicit.Address && !model.SameIP(lb.VipAddress, want.Address) {
-		return fmt.Sprintf("the address changes from %s to %s, which no load balancer can do in place: clients have to follow", lb.VipAddress, want.Address)
+		return fmt.Sprintf("the address changes from %s to %s, which no load balancer can do in place: clients have to "+
+			"follow", lb.VipAddress, want.Address)
 	}
 	return ""
 }

@@ -21,7 +21,8 @@ import (
 // floating IP follows. In one that exists, a pool is complete before a listener sends to it, and
 // what has to go goes after what replaces it wherever Octavia lets both exist.
 func (c *Cloud) Diff(key lbcommon.Key, want *Desired, have observe.Observed) (plan.Plan, error) {
-	d := &differ{cloud: c, key: observe.Key{Key: key, Named: have.Named}, have: have, refs: map[plan.Ref]bool{}, taken: map[string]bool{}}
+	d := &differ{cloud: c, key: observe.Key{Key: key, Named: have.Named}, have: have, refs: map[plan.Ref]bool{},
+		taken: map[string]bool{}}
 	d.plan.Subject = "Service " + key.Namespace + "/" + key.Name
 	if lb := have.LoadBalancer; lb != nil {
 		d.owner = d.key.Owns(*lb)
@@ -89,10 +90,12 @@ func (d *differ) ref(kind, name string, action plan.Action, detail string) plan.
 // refuse returns an error if the load balancer must not be used for this Service.
 func (d *differ) refuse() error {
 	if d.have.Denied != "" {
-		return d.badReference(d.have.Denied, "it belongs to another project: write the ID of one in this project, or remove the annotation")
+		return d.badReference(d.have.Denied, "it belongs to another project: write the ID of one in this project, or "+
+			"remove the annotation")
 	}
 	if twins := d.twins(); len(twins) > 0 && d.have.LoadBalancer.ID != d.key.Named {
-		return d.badReference("", fmt.Sprintf("the load balancers %s and %s have the same name %s: delete one of them, or write the ID of the one to use",
+		return d.badReference("", fmt.Sprintf("the load balancers %s and %s have the same name %s: delete one of them, or "+
+			"write the ID of the one to use",
 			d.have.LoadBalancer.ID, twins[0].ID, d.have.LoadBalancer.Name))
 	}
 	lb := d.have.LoadBalancer
@@ -101,11 +104,14 @@ func (d *differ) refuse() error {
 	}
 	if owner := d.key.Foreign(*lb); owner != "" && d.owner {
 		return &cloudapi.Error{Class: cloudapi.Invalid, Operation: d.plan.Subject,
-			Err: fmt.Errorf("the load balancer %s (%s) belongs to %s, and is left alone: give each cluster its own --cluster-name, or delete that load balancer", lb.Name, lb.ID, owner)}
+			Err: fmt.Errorf("the load balancer %s (%s) belongs to %s, and is left alone: give each cluster its own "+
+				"--cluster-name, or delete that load balancer", lb.Name, lb.ID, owner)}
 	}
 	if d.owner && !d.key.Proves(*lb) && !d.servesUs() {
-		return d.badReference("", fmt.Sprintf("the load balancer %s has the name %s, and nothing shows that it is this cluster's rather than that of another one with the --cluster-name %s: "+
-			"if it is this Service's, write its ID here; if not, give each cluster its own --cluster-name", lb.ID, lb.Name, d.key.ClusterName))
+		return d.badReference("", fmt.Sprintf("the load balancer %s has the name %s, and nothing shows that it is this "+
+			"cluster's rather than that of another one with the --cluster-name %s: "+
+			"if it is this Service's, write its ID here; if not, give each cluster its own --cluster-name", lb.ID, lb.Name,
+			d.key.ClusterName))
 	}
 	if d.owner {
 		return nil
@@ -115,21 +121,25 @@ func (d *differ) refuse() error {
 
 // twins are other load balancers of this cluster that have the name of this Service's.
 func (d *differ) twins() []api.LoadBalancer {
-	return slices.DeleteFunc(slices.Clone(d.have.Others), func(lb api.LoadBalancer) bool { return d.key.Foreign(lb) != "" || !d.key.Proves(lb) })
+	return slices.DeleteFunc(slices.Clone(d.have.Others),
+		func(lb api.LoadBalancer) bool { return d.key.Foreign(lb) != "" || !d.key.Proves(lb) })
 }
 
 // refuseGuest says why this Service cannot share a load balancer.
 func (d *differ) refuseGuest(lb api.LoadBalancer) error {
 	if !d.want.Features.Tags() {
-		return d.badReference(lb.ID, fmt.Sprintf("sharing needs tags, which came with version %s of Octavia's API: remove the annotation", model.VersionTags))
+		return d.badReference(lb.ID, fmt.Sprintf("sharing needs tags, which came with version %s of Octavia's API: remove "+
+			"the annotation", model.VersionTags))
 	}
 	others := d.key.Guests(lb)
 	if !slices.Contains(lb.Tags, names.ServiceTag(d.key.LoadBalancer())) && len(others) >= d.want.MaxShared {
-		return d.badReference(lb.ID, fmt.Sprintf("%d Services share it already (%s), and max-shared-lb in the configuration is %d: raise it, or use another load balancer",
+		return d.badReference(lb.ID, fmt.Sprintf("%d Services share it already (%s), and max-shared-lb in the "+
+			"configuration is %d: raise it, or use another load balancer",
 			len(others), strings.Join(others, ", "), d.want.MaxShared))
 	}
 	if d.want.FloatingIP != nil && len(d.attached(&lb)) == 0 {
-		return d.badReference(lb.ID, fmt.Sprintf("it has no floating IP, so that only an internal Service can share it: set %s to \"true\"", annotation.KeyInternal))
+		return d.badReference(lb.ID, fmt.Sprintf("it has no floating IP, so that only an internal Service can share it: "+
+			"set %s to \"true\"", annotation.KeyInternal))
 	}
 	return d.clashes()
 }
@@ -149,7 +159,8 @@ func (d *differ) ensure() error {
 		if lb != nil {
 			instead = lb.ID + " is used"
 		}
-		d.warnf("%s is %q: there is no such load balancer any more, and %s instead", annotation.KeyLoadBalancerID, named, instead)
+		d.warnf("%s is %q: there is no such load balancer any more, and %s instead", annotation.KeyLoadBalancerID, named,
+			instead)
 	}
 	d.warnKeptFloatingIP(lb)
 	var replaced []plan.Ref
@@ -193,7 +204,8 @@ func (d *differ) ensure() error {
 	}
 	d.warnUnmovable(*lb)
 	if len(d.want.Families) > 1 && len(lb.AdditionalVips) == 0 {
-		d.warnf("the load balancer has no %s address, and Octavia adds none to one that exists: delete the Service and create it again, with a subnet of that family in the load balancer's network", d.want.Families[1])
+		d.warnf("the load balancer has no %s address, and Octavia adds none to one that exists: delete the Service and "+
+			"create it again, with a subnet of that family in the load balancer's network", d.want.Families[1])
 	}
 	return d.diffFloatingIP(lb, nil, nil)
 }
@@ -205,12 +217,14 @@ func (d *differ) warnStuckParts(lb api.LoadBalancer) {
 	}
 	for _, l := range d.have.Listeners {
 		if observe.IsPending(l.ProvisioningStatus) {
-			d.warnf("the listener %s (%s) stays %s although its load balancer is %s: Octavia refuses every change of it until the cloud's operator resets it", l.Name, l.ID, l.ProvisioningStatus, lb.ProvisioningStatus)
+			d.warnf("the listener %s (%s) stays %s although its load balancer is %s: Octavia refuses every change of it until "+
+				"the cloud's operator resets it", l.Name, l.ID, l.ProvisioningStatus, lb.ProvisioningStatus)
 		}
 	}
 	for _, p := range d.have.Pools {
 		if observe.IsPending(p.ProvisioningStatus) {
-			d.warnf("the pool %s (%s) stays %s although its load balancer is %s: Octavia refuses every change of it until the cloud's operator resets it", p.Name, p.ID, p.ProvisioningStatus, lb.ProvisioningStatus)
+			d.warnf("the pool %s (%s) stays %s although its load balancer is %s: Octavia refuses every change of it until the "+
+				"cloud's operator resets it", p.Name, p.ID, p.ProvisioningStatus, lb.ProvisioningStatus)
 		}
 	}
 }
@@ -239,7 +253,8 @@ func (d *differ) ensurePorts(base []plan.Ref) {
 				d.taken[pool.ID] = true
 			}
 		case exists:
-			removal := d.listenerDelete(have, "its protocol changes from "+have.Protocol+" to "+string(port.Listener.Protocol), ready)
+			removal := d.listenerDelete(have, "its protocol changes from "+have.Protocol+" to "+string(port.Listener.Protocol),
+				ready)
 			d.add(removal)
 			d.add(d.listenerCreate(port, ref, append(slices.Clone(ready), removal.Ref)))
 			if hasPool && pool.ID != ref.id && !d.isSharedPool(pool.ID, have.ID) {
@@ -256,14 +271,16 @@ func (d *differ) ensurePorts(base []plan.Ref) {
 
 // isSharedPool reports whether another listener sends to the pool too.
 func (d *differ) isSharedPool(pool, listener string) bool {
-	return slices.ContainsFunc(d.have.Listeners, func(l api.Listener) bool { return l.DefaultPoolID == pool && l.ID != listener })
+	return slices.ContainsFunc(d.have.Listeners,
+		func(l api.Listener) bool { return l.DefaultPoolID == pool && l.ID != listener })
 }
 
 // surplusListeners are ours for ports that the Service no longer has.
 func (d *differ) surplusListeners() []api.Listener {
 	var stale []api.Listener
 	for _, l := range d.have.Listeners {
-		wanted := slices.ContainsFunc(d.want.Ports, func(p model.Port) bool { return p.Number == l.ProtocolPort && p.Transport == transportOf(l.Protocol) })
+		wanted := slices.ContainsFunc(d.want.Ports,
+			func(p model.Port) bool { return p.Number == l.ProtocolPort && p.Transport == transportOf(l.Protocol) })
 		if !wanted && d.ownsListener(l) {
 			stale = append(stale, l)
 		}
@@ -306,7 +323,8 @@ func (d *differ) remove() {
 	case d.owner && d.key.Foreign(*lb) != "":
 		d.warnf("the load balancer %s (%s) belongs to %s, and is left alone", lb.Name, lb.ID, d.key.Foreign(*lb))
 	case d.owner && !d.key.Proves(*lb):
-		d.warnf("the load balancer %s (%s) has the name of this Service's, and nothing shows that it is this cluster's rather than that of another one with the --cluster-name %s: it is left alone; delete it if nobody needs it",
+		d.warnf("the load balancer %s (%s) has the name of this Service's, and nothing shows that it is this cluster's "+
+			"rather than that of another one with the --cluster-name %s: it is left alone; delete it if nobody needs it",
 			lb.Name, lb.ID, d.key.ClusterName)
 	case d.isLastUser(*lb):
 		d.add(d.loadBalancerDelete(*lb, ""))
@@ -331,7 +349,8 @@ func (d *differ) isLastUser(lb api.LoadBalancer) bool {
 
 // isOfCluster reports whether a load balancer was created for a Service of this cluster.
 func (d *differ) isOfCluster(lb api.LoadBalancer) bool {
-	return d.key.Foreign(lb) == "" && (d.key.Owns(lb) || strings.HasPrefix(lb.Name, names.LoadBalancerPrefix+d.key.ClusterName+"_"))
+	return d.key.Foreign(lb) == "" && (d.key.Owns(lb) ||
+		strings.HasPrefix(lb.Name, names.LoadBalancerPrefix+d.key.ClusterName+"_"))
 }
 
 // leave plans to take everything of this Service out of a load balancer that stays.

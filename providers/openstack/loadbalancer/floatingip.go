@@ -107,7 +107,8 @@ func (d *differ) diffFloatingIP(lb *api.LoadBalancer, freed []api.FloatingIP, af
 		d.add(d.floatingIPAttach(*use, after))
 		d.mark(*use)
 	}
-	d.releaseFloatingIPs(slices.DeleteFunc(free, func(f api.FloatingIP) bool { return use != nil && f.ID == use.ID }), after)
+	d.releaseFloatingIPs(slices.DeleteFunc(free, func(f api.FloatingIP) bool { return use != nil && f.ID == use.ID }),
+		after)
 	return nil
 }
 
@@ -130,7 +131,8 @@ func (d *differ) pick(want model.FloatingIP, free []api.FloatingIP) (*api.Floati
 			return &f, nil
 		}
 		problems := intent.Problems{Sources: d.want.Sources}
-		problems.Addf(intent.KeyStaticAddresses, want.Address, "the floating IP %s has this address and is in use at port %s: detach it there, or choose another", f.ID, f.PortID)
+		problems.Addf(intent.KeyStaticAddresses, want.Address, "the floating IP %s has this address and is in use at port "+
+			"%s: detach it there, or choose another", f.ID, f.PortID)
 		return nil, problems.Err(d.plan.Subject)
 	}
 	return nil, nil
@@ -155,7 +157,8 @@ func (d *differ) mark(f api.FloatingIP) {
 		return
 	}
 	if !d.supportsTags(f) {
-		d.warnf("%s has no effect: this Neutron has no tags for floating IPs, on which it would be remembered; it needs the extension standard-attr-tag", annotation.KeyKeepFloatingIP)
+		d.warnf("%s has no effect: this Neutron has no tags for floating IPs, on which it would be remembered; it needs "+
+			"the extension standard-attr-tag", annotation.KeyKeepFloatingIP)
 		return
 	}
 	d.add(plan.Change{
@@ -236,7 +239,8 @@ func (c *Cloud) allocateFloatingIP(ctx context.Context, want model.FloatingIP, p
 			return api.FloatingIP{}, err
 		}
 		if network == "" {
-			return api.FloatingIP{}, &cloudapi.Error{Class: cloudapi.Invalid, Operation: "choosing a network for the floating IP",
+			return api.FloatingIP{}, &cloudapi.Error{Class: cloudapi.Invalid, Operation: "choosing a network for the floating " +
+				"IP",
 				Err: fmt.Errorf("there is no external network: name one in %s", annotation.KeyFloatingNetworkID)}
 		}
 		want.NetworkID = network
@@ -251,7 +255,8 @@ func (c *Cloud) allocateFloatingIP(ctx context.Context, want model.FloatingIP, p
 	var failed []error
 	for _, subnet := range subnets {
 		made, err := c.api.CreateFloatingIP(ctx, floatingips.CreateOpts{
-			FloatingNetworkID: want.NetworkID, SubnetID: subnet, FloatingIP: want.Address, PortID: port, Description: want.Description,
+			FloatingNetworkID: want.NetworkID, SubnetID: subnet, FloatingIP: want.Address, PortID: port,
+			Description: want.Description,
 		})
 		if err == nil {
 			return made, nil
@@ -262,10 +267,12 @@ func (c *Cloud) allocateFloatingIP(ctx context.Context, want model.FloatingIP, p
 		}
 	}
 	err := errors.Join(failed...)
-	if kind := oserr.Kind(err); kind == "NetworkNotFound" || kind == "ExternalGatewayForFloatingIPNotFound" || kind == "BadRequest" {
+	if kind := oserr.Kind(err); kind == "NetworkNotFound" || kind == "ExternalGatewayForFloatingIPNotFound" ||
+		kind == "BadRequest" {
 		// Neutron refuses alike a network that does not exist, one that is not external, and one that no router connects.
 		err = &cloudapi.Error{Class: cloudapi.Invalid, Operation: "making a floating IP",
-			Err: fmt.Errorf("%w; name in %s an external network that a router connects with the load balancer's subnet", err, annotation.KeyFloatingNetworkID)}
+			Err: fmt.Errorf("%w; name in %s an external network that a router connects with the load balancer's subnet", err,
+				annotation.KeyFloatingNetworkID)}
 	}
 	return api.FloatingIP{}, err
 }
@@ -317,7 +324,8 @@ func (d *differ) vipPort(ids *plan.Handles) (string, error) {
 	}
 	lb, ok := d.cloud.store.LoadBalancer(id)
 	if !ok || lb.VipPortID == "" {
-		return "", &cloudapi.Error{Class: cloudapi.Conflict, Operation: "load balancer " + id, Err: errors.New("it has no port yet")}
+		return "", &cloudapi.Error{Class: cloudapi.Conflict, Operation: "load balancer " + id,
+			Err: errors.New("it has no port yet")}
 	}
 	return lb.VipPortID, nil
 }

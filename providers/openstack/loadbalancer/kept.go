@@ -21,7 +21,10 @@ func (d *differ) warnKeptFloatingIP(lb *api.LoadBalancer) {
 	if want == nil || !d.owner {
 		return
 	}
-	at := slices.IndexFunc(d.attached(lb), func(f api.FloatingIP) bool { return want.Address == "" || model.SameIP(f.FloatingIP, want.Address) })
+	at := slices.IndexFunc(d.attached(lb), func(f api.FloatingIP) bool {
+		return want.Address == "" ||
+			model.SameIP(f.FloatingIP, want.Address)
+	})
 	if at < 0 {
 		return
 	}
@@ -36,7 +39,8 @@ func (d *differ) warnKeptFloatingIP(lb *api.LoadBalancer) {
 	if named == "" {
 		named = "the annotations that chose a floating IP are gone, which"
 	}
-	d.warnf("%s has no effect on the floating IP %s, which the Service has already and keeps: to get another one, and with it another address, set %s to \"true\", and back to \"false\" once the Service is internal",
+	d.warnf("%s has no effect on the floating IP %s, which the Service has already and keeps: to get another one, and "+
+		"with it another address, set %s to \"true\", and back to \"false\" once the Service is internal",
 		named, stays.FloatingIP, annotation.KeyInternal)
 }
 
@@ -57,8 +61,10 @@ func (d *differ) keepUnmonitored() {
 			port.Members[m].MonitorPort = 0
 		}
 	}
-	d.warnf("the load balancer was made by another manager without health monitors, and is left so: with externalTrafficPolicy: Local the connections that reach a node "+
-		"without a pod are lost; set %s to \"true\", once the nodes' firewalls let the load balancer reach the Service's health check node port", annotation.KeyMonitor)
+	d.warnf("the load balancer was made by another manager without health monitors, and is left so: with "+
+		"externalTrafficPolicy: Local the connections that reach a node "+
+		"without a pod are lost; set %s to \"true\", once the nodes' firewalls let the load balancer reach the Service's "+
+		"health check node port", annotation.KeyMonitor)
 }
 
 func (d *differ) isInheritedUnmonitored(lb api.LoadBalancer) bool {
@@ -79,8 +85,10 @@ func (d *differ) warnUnmovable(lb api.LoadBalancer) {
 	}
 	var unmoved []string
 	for _, c := range []struct{ from, what, have, wanted string }{
-		{want.From.Subnet, "subnet", lb.VipSubnetID, want.SubnetID}, {want.From.Network, "network", lb.VipNetworkID, want.NetworkID},
-		{want.From.Flavor, "flavor", lb.FlavorID, want.FlavorID}, {want.From.Zone, "availability zone", lb.AvailabilityZone, want.Zone},
+		{want.From.Subnet, "subnet", lb.VipSubnetID, want.SubnetID},
+		{want.From.Network, "network", lb.VipNetworkID, want.NetworkID},
+		{want.From.Flavor, "flavor", lb.FlavorID, want.FlavorID},
+		{want.From.Zone, "availability zone", lb.AvailabilityZone, want.Zone},
 		{provider, "provider", lb.Provider, want.Provider},
 	} {
 		if c.from != "" && c.have != c.wanted {
@@ -88,7 +96,8 @@ func (d *differ) warnUnmovable(lb api.LoadBalancer) {
 		}
 	}
 	if len(unmoved) > 0 {
-		d.warnf("the load balancer stays as it was made: %s; to have it made anew, which gives it another address, delete the Service and create it again", strings.Join(unmoved, "; "))
+		d.warnf("the load balancer stays as it was made: %s; to have it made anew, which gives it another address, delete "+
+			"the Service and create it again", strings.Join(unmoved, "; "))
 	}
 }
 

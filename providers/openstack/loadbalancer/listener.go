@@ -73,7 +73,8 @@ func (d *differ) clashes() error {
 			owner = "another client"
 		}
 		problems.Addf("spec.ports", fmt.Sprintf("%s %d", port.Transport, port.Number),
-			"the listener %s of the shared load balancer %s has this port for %s: choose another port", l.Name, d.have.LoadBalancer.ID, owner)
+			"the listener %s of the shared load balancer %s has this port for %s: choose another port", l.Name,
+			d.have.LoadBalancer.ID, owner)
 	}
 	return problems.Err(d.plan.Subject)
 }
@@ -84,7 +85,8 @@ func (d *differ) listenerTags(have []string, port model.Port) []string {
 	if !d.want.Features.Tags() {
 		return have
 	}
-	return mergeTags(have, append([]string{names.ServiceTag(d.key.LoadBalancer())}, port.ListenerTags...), port.ListenerTags)
+	return mergeTags(have, append([]string{names.ServiceTag(d.key.LoadBalancer())}, port.ListenerTags...),
+		port.ListenerTags)
 }
 
 // listenerCreate opens a port, once its pool is there and what had the port before is deleted.
@@ -125,7 +127,8 @@ func (d *differ) cidrs(balancer string, port model.Port) []string {
 }
 
 // listenerUpdate changes a listener in place, or nothing.
-func (d *differ) listenerUpdate(have api.Listener, port model.Port, pool poolRef, after []plan.Ref) (plan.Change, bool) {
+func (d *differ) listenerUpdate(have api.Listener, port model.Port, pool poolRef, after []plan.Ref) (plan.Change,
+	bool) {
 	f := d.listenerFields(have, port, pool)
 	if len(f) == 0 {
 		return plan.Change{}, false
@@ -181,8 +184,10 @@ func (d *differ) listenerPatch(have api.Listener, port model.Port, f plan.Fields
 		field **int
 		value *int
 	}{
-		"timeout_client_data": {&patch.TimeoutClientData, want.TimeoutClientData}, "timeout_member_connect": {&patch.TimeoutMemberConnect, want.TimeoutMemberConnect},
-		"timeout_member_data": {&patch.TimeoutMemberData, want.TimeoutMemberData}, "timeout_tcp_inspect": {&patch.TimeoutTCPInspect, want.TimeoutTCPInspect},
+		"timeout_client_data":    {&patch.TimeoutClientData, want.TimeoutClientData},
+		"timeout_member_connect": {&patch.TimeoutMemberConnect, want.TimeoutMemberConnect},
+		"timeout_member_data":    {&patch.TimeoutMemberData, want.TimeoutMemberData},
+		"timeout_tcp_inspect":    {&patch.TimeoutTCPInspect, want.TimeoutTCPInspect},
 	} {
 		if f.Has(name) {
 			*t.field = t.value

@@ -94,7 +94,8 @@ func (c *Cloud) SharedState(ctx context.Context, nodes []*v1.Node) (SharedState,
 
 // Desired implements loadbalancer.Cloud.
 func (c *Cloud) Desired(key lbcommon.Key, in intent.Service, nodes []*v1.Node, shared SharedState) (Desired, error) {
-	return model.Build(model.Input{Key: key, Service: in, Settings: c.settings, Shared: shared, ServerID: c.serverID, Nodes: nodes})
+	return model.Build(model.Input{Key: key, Service: in, Settings: c.settings, Shared: shared, ServerID: c.serverID,
+		Nodes: nodes})
 }
 
 // Validate implements lbcommon.Validator.

@@ -30,7 +30,8 @@ type identity struct {
 // membersUpdate replaces a pool's members with one call, or does nothing.
 func (d *differ) membersUpdate(have observe.Pool, port model.Port) (plan.Change, bool) {
 	want := port.Members
-	if have.Checksum != "" && have.Checksum == observe.MemberChecksum(want) || have.Checksum == "" && sameMembers(have.Members, want) {
+	if have.Checksum != "" && have.Checksum == observe.MemberChecksum(want) || have.Checksum == "" &&
+		sameMembers(have.Members, want) {
 		return plan.Change{}, false
 	}
 	before, after := showMembersChange(have.Members, want)
@@ -64,7 +65,8 @@ func (d *differ) membersCreate(port model.Port, pool poolRef, after plan.Ref) pl
 	}
 }
 
-func (d *differ) setMembers(ctx context.Context, ids *plan.Handles, pool string, have []api.Member, want []api.Member) error {
+func (d *differ) setMembers(ctx context.Context, ids *plan.Handles, pool string, have []api.Member,
+	want []api.Member) error {
 	if d.want.Serial {
 		return d.setMembersSerially(ctx, ids, pool, have, want)
 	}
@@ -75,7 +77,8 @@ func (d *differ) setMembers(ctx context.Context, ids *plan.Handles, pool string,
 
 // setMembersSerially makes one call for each member that leaves, joins or changes: some drivers
 // cannot do more at once.
-func (d *differ) setMembersSerially(ctx context.Context, ids *plan.Handles, pool string, have []api.Member, want []api.Member) error {
+func (d *differ) setMembersSerially(ctx context.Context, ids *plan.Handles, pool string, have []api.Member,
+	want []api.Member) error {
 	current := slices.Clone(have)
 	for _, m := range have {
 		if slices.ContainsFunc(want, func(s api.Member) bool { return sameMember(m, s) }) {
@@ -113,7 +116,8 @@ func identityOf(m api.Member) identity { return identity{m.Address, m.Port} }
 // sameMember reports whether a member is as it should be. The subnet of one that exists cannot change,
 // and one that Octavia was not told is not held against it.
 func sameMember(have api.Member, want api.Member) bool {
-	return have.Name == want.Name && model.SameIP(have.Address, want.Address) && have.Port == want.Port && have.MonitorPort == want.MonitorPort
+	return have.Name == want.Name && model.SameIP(have.Address, want.Address) && have.Port == want.Port &&
+		have.MonitorPort == want.MonitorPort
 }
 
 // changesSubnet reports whether a member that stays has to be reached from another subnet.

@@ -37,7 +37,8 @@ func (d *differ) diffMonitor(pool observe.Pool, want model.Port) {
 	}
 }
 
-func (d *differ) monitorCreate(spec monitors.CreateOpts, pool func(*plan.Handles) (string, error), after []plan.Ref) plan.Change {
+func (d *differ) monitorCreate(spec monitors.CreateOpts, pool func(*plan.Handles) (string, error),
+	after []plan.Ref) plan.Change {
 	return plan.Change{
 		Ref:    plan.Ref{Kind: kindMonitor, Name: spec.Name, Action: plan.Create},
 		Fields: monitorFields(api.HealthMonitor{}, spec),
@@ -65,7 +66,8 @@ func (d *differ) monitorUpdate(have api.HealthMonitor, spec monitors.CreateOpts)
 	if len(f) == 0 {
 		return plan.Change{}, false
 	}
-	patch := monitors.UpdateOpts{Delay: spec.Delay, Timeout: spec.Timeout, MaxRetries: spec.MaxRetries, MaxRetriesDown: spec.MaxRetriesDown}
+	patch := monitors.UpdateOpts{Delay: spec.Delay, Timeout: spec.Timeout, MaxRetries: spec.MaxRetries,
+		MaxRetriesDown: spec.MaxRetriesDown}
 	if spec.Type == monitors.TypeHTTP {
 		patch.URLPath, patch.HTTPMethod, patch.ExpectedCodes = spec.URLPath, spec.HTTPMethod, spec.ExpectedCodes
 	}

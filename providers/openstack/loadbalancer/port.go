@@ -76,7 +76,8 @@ func (d *differ) changeGroups(ctx context.Context, port api.Port, change func([]
 		if slices.Equal(groups, port.SecurityGroups) {
 			return d.finish(nil, func() { d.cloud.store.Ports.Put(port.ID, port) })
 		}
-		changed, err := d.cloud.api.UpdatePort(ctx, port.ID, api.PortUpdate{SecurityGroups: &groups, RevisionNumber: &port.Revision})
+		changed, err := d.cloud.api.UpdatePort(ctx, port.ID,
+			api.PortUpdate{SecurityGroups: &groups, RevisionNumber: &port.Revision})
 		switch {
 		case err == nil:
 			return d.finish(nil, func() { d.cloud.store.Ports.Put(changed.ID, changed) })

@@ -58,7 +58,8 @@ func (d *differ) diffGroup() {
 
 // carries reports whether a port has the group, by what was seen last.
 func (d *differ) carries(port, group string) bool {
-	return slices.ContainsFunc(d.have.GroupPorts, func(p api.Port) bool { return p.ID == port && slices.Contains(p.SecurityGroups, group) })
+	return slices.ContainsFunc(d.have.GroupPorts,
+		func(p api.Port) bool { return p.ID == port && slices.Contains(p.SecurityGroups, group) })
 }
 
 // groupCreate makes the group with its rules. Neutron's own rules for what nodes send stay.

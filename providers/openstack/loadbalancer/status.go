@@ -33,7 +33,8 @@ func (c *Cloud) status(in intent.Service, have observe.Observed) *v1.LoadBalance
 	for _, ip := range addresses(in, have, internal) {
 		switch {
 		case options.ProxyProtocol != 0 && c.settings.IngressHostname:
-			status.Ingress = append(status.Ingress, v1.LoadBalancerIngress{Hostname: ip + "." + c.settings.IngressHostnameSuffix})
+			status.Ingress = append(status.Ingress,
+				v1.LoadBalancerIngress{Hostname: ip + "." + c.settings.IngressHostnameSuffix})
 		case options.ProxyProtocol != 0:
 			// With VIP, nodes short-cut traffic to the load balancer's address straight to a pod, which
 			// would then miss the header that it expects.

@@ -31,7 +31,8 @@ func mergeTags(have, want, extra []string) []string {
 			merged = append(merged, tag)
 		}
 	}
-	if mark := names.ExtraTagPrefix + strings.Join(slices.Sorted(slices.Values(extra)), ","); len(extra) > 0 && len(mark) <= maxTag {
+	if mark := names.ExtraTagPrefix + strings.Join(slices.Sorted(slices.Values(extra)), ","); len(extra) > 0 &&
+		len(mark) <= maxTag {
 		merged = append(merged, mark)
 	}
 	if merged == nil {

@@ -48,7 +48,7 @@ func Immutable(err error) bool {
 }
 
 // Changed reports whether Neutron refused a change because the object has another revision than the
-// one that the change was created for. It must be read again.
+// one that the change was made for. It must be read again.
 func Changed(err error) bool { return Status(err) == http.StatusPreconditionFailed }
 
 // Classify returns the class of an error: the one that it carries already, else the one of the
@@ -81,7 +81,8 @@ func isUnanswered(err error) bool {
 		syntax  *json.SyntaxError
 		typ     *json.UnmarshalTypeError
 	)
-	return errors.Is(err, context.DeadlineExceeded) || errors.As(err, &network) || errors.As(err, &syntax) || errors.As(err, &typ)
+	return errors.Is(err, context.DeadlineExceeded) || errors.As(err, &network) || errors.As(err, &syntax) ||
+		errors.As(err, &typ)
 }
 
 // ClassOfAnswer sorts an answer with a status of 300 and above.
@@ -147,7 +148,8 @@ func Wrap(service, operation string, now time.Time, err error) error {
 		return err
 	}
 	return &cloudapi.Error{
-		Class: Classify(err), Operation: operation, RetryAfter: retryAfter(err, now), Err: &readable{service: service, err: err},
+		Class: Classify(err), Operation: operation, RetryAfter: retryAfter(err, now),
+		Err: &readable{service: service, err: err},
 	}
 }
 

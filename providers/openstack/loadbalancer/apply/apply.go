@@ -68,7 +68,8 @@ func New(o Options) *Applier {
 }
 
 // Create creates a load balancer with everything in it. It refuses while an earlier creation may still take effect.
-func (a *Applier) Create(ctx context.Context, key observe.Key, spec loadbalancers.CreateOpts) (api.LoadBalancer, error) {
+func (a *Applier) Create(ctx context.Context, key observe.Key, spec loadbalancers.CreateOpts,
+) (api.LoadBalancer, error) {
 	if err := a.unanswered.check(key); err != nil {
 		return api.LoadBalancer{}, err
 	}
@@ -101,7 +102,8 @@ func (a *Applier) AwaitCreation(ctx context.Context, key observe.Key, id string,
 	return nil
 }
 
-// Lock waits until no other change is created to a load balancer, or to a port of a node, however many Services share it.
+// Lock waits until no other change is in flight of a load balancer, or of a port of a node, however many Services
+// share it.
 func (a *Applier) Lock(ctx context.Context, id string) (unlock func(), err error) {
 	return a.locks.Lock(ctx, id)
 }
@@ -167,18 +169,22 @@ func (a *Applier) AtRest(ctx context.Context, id string) error {
 		}
 		if deleted {
 			a.store.Delete(id)
-			return &cloudapi.Error{Class: cloudapi.NotFound, Operation: "load balancer " + id, Err: fmt.Errorf("it was deleted while it was being changed")}
+			return &cloudapi.Error{Class: cloudapi.NotFound, Operation: "load balancer " + id,
+				Err: fmt.Errorf("it was deleted while it was being changed")}
 		}
 	}
 	if lb.ProvisioningStatus == api.Active {
 		return nil
 	}
 	return &cloudapi.Error{Class: cloudapi.Unavailable, Operation: "load balancer " + id,
-		Err: fmt.Errorf("it is in the state %s, in which Octavia changes nothing: it is created again when the Service is synced next if it is this Service's alone; otherwise ask the cloud's operator for a failover", lb.ProvisioningStatus)}
+		Err: fmt.Errorf("it is in the state %s, in which Octavia changes nothing: it is created again when the Service is "+
+			"synced next if it is this Service's alone; otherwise ask the cloud's operator for a failover",
+			lb.ProvisioningStatus)}
 }
 
 // Delete deletes a load balancer with everything in it, and waits until it does not exist any more.
-func (a *Applier) Delete(ctx context.Context, have api.LoadBalancer, listeners []api.Listener, pools []observe.Pool) error {
+func (a *Applier) Delete(ctx context.Context, have api.LoadBalancer, listeners []api.Listener,
+	pools []observe.Pool) error {
 	if a.settings.NoCascade && have.ProvisioningStatus == api.Active {
 		if err := a.deleteParts(ctx, have.ID, listeners, pools); err != nil {
 			return err
@@ -201,12 +207,16 @@ func (a *Applier) deleteParts(ctx context.Context, id string, listeners []api.Li
 		}
 	}
 	for _, p := range pools {
-		if err := a.Mutate(ctx, id, func(ctx context.Context) error { return cloudapi.IgnoreNotFound(a.API.DeletePool(ctx, p.ID)) }, nothing); err != nil {
+		if err := a.Mutate(ctx, id, func(ctx context.Context) error {
+			return cloudapi.IgnoreNotFound(a.API.DeletePool(ctx, p.ID))
+		}, nothing); err != nil {
 			return err
 		}
 	}
 	for _, l := range listeners {
-		if err := a.Mutate(ctx, id, func(ctx context.Context) error { return cloudapi.IgnoreNotFound(a.API.DeleteListener(ctx, l.ID)) }, nothing); err != nil {
+		if err := a.Mutate(ctx, id, func(ctx context.Context) error {
+			return cloudapi.IgnoreNotFound(a.API.DeleteListener(ctx, l.ID))
+		}, nothing); err != nil {
 			return err
 		}
 	}

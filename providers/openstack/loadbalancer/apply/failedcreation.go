@@ -93,7 +93,7 @@ func (c failedCreation) err(id string, pause time.Duration) error {
 		cause = "ask the cloud's operator for the reason"
 	}
 	return &cloudapi.Error{Class: cloudapi.Unavailable, Operation: "load balancer " + id, RetryAfter: pause,
-		Err: fmt.Errorf("Octavia could not build it, and left it in the state ERROR: %s; %s", cause, next)} //nolint:staticcheck // a name
+		Err: fmt.Errorf("its creation failed in Octavia, and left it in the state ERROR: %s; %s", cause, next)}
 }
 
 // creationFailed notes that a load balancer that was just created is in the state ERROR.

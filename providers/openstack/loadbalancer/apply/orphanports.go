@@ -127,15 +127,18 @@ func (o *orphanPorts) cleanUp(ctx context.Context, r *refusal) {
 		}
 	}
 	if len(orphans) > refusals {
-		logger.Info("Skipping orphaned VIP port cleanup: ambiguous ownership", "ports", idsOf(orphans), "refusedCreations", refusals)
+		logger.Info("Skipping orphaned VIP port cleanup: ambiguous ownership", "ports", idsOf(orphans), "refusedCreations",
+			refusals)
 		return
 	}
 	orphans = slices.DeleteFunc(orphans, func(p api.Port) bool { _, ours := r.suspects[p.ID]; return !ours })
-	_, err := o.deletions(orphans).Apply(ctx, plan.ApplyOptions{Clock: o.clock, Observer: func(c plan.Change, status plan.Status, err error) {
-		if status == plan.Done || err != nil {
-			logger.Info("Orphaned VIP port", "action", c.Action, "port", c.Name, "reason", c.Reason, "status", status, "err", err)
-		}
-	}})
+	_, err := o.deletions(orphans).Apply(ctx, plan.ApplyOptions{Clock: o.clock,
+		Observer: func(c plan.Change, status plan.Status, err error) {
+			if status == plan.Done || err != nil {
+				logger.Info("Orphaned VIP port", "action", c.Action, "port", c.Name, "reason", c.Reason, "status", status, "err",
+					err)
+			}
+		}})
 	if err != nil {
 		logger.Error(err, "Cannot delete orphaned VIP ports")
 	}
@@ -175,14 +178,16 @@ func (o *orphanPorts) overlapping(r *refusal) (map[string]api.Port, int) {
 // isPlaced reports whether a port is where a creation asked for one.
 func isPlaced(p api.Port, spec loadbalancers.CreateOpts) bool {
 	return slices.ContainsFunc(p.FixedIPs, func(f api.FixedIP) bool {
-		return (spec.VipSubnetID == "" || f.SubnetID == spec.VipSubnetID) && (spec.VipAddress == "" || model.SameIP(f.Address, spec.VipAddress))
+		return (spec.VipSubnetID == "" || f.SubnetID == spec.VipSubnetID) &&
+			(spec.VipAddress == "" || model.SameIP(f.Address, spec.VipAddress))
 	})
 }
 
 // looksOrphaned reports whether a port is as Octavia leaves it: named after a load balancer, and not in use.
 func looksOrphaned(p api.Port) bool {
 	id, ok := strings.CutPrefix(p.Name, portPrefix)
-	return ok && id != "" && p.DeviceOwner == portOwner && (p.DeviceID == devicePrefix+id || p.DeviceID == "") && p.Status != api.StatusActive
+	return ok && id != "" && p.DeviceOwner == portOwner && (p.DeviceID == devicePrefix+id || p.DeviceID == "") &&
+		p.Status != api.StatusActive
 }
 
 // isOrphaned reports whether a port is still as Octavia left it, for a load balancer that does not exist.

@@ -59,7 +59,8 @@ func (u *unanswered) check(key observe.Key) error {
 		return nil
 	}
 	return &cloudapi.Error{Class: cloudapi.Unavailable, Operation: "CreateLoadBalancer", RetryAfter: left, Err: fmt.Errorf(
-		"not sent again yet: the request before was not answered, and may still be carried out; if no load balancer has appeared by then, it is sent in %s", left.Round(time.Second))}
+		"not sent again yet: the request before was not answered, and may still be carried out; if no load balancer has "+
+			"appeared by then, it is sent in %s", left.Round(time.Second))}
 }
 
 // mayTakeEffect reports whether a request was sent and no one knows what became of it.

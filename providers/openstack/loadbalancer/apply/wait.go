@@ -23,7 +23,8 @@ const (
 	maxBootStep = 2600 * time.Millisecond
 	bootGrowth  = 3
 	// minPollInterval is the shortest time between two polls. Each waiter would poll at times of its
-	// own: for each of them the interval grows by pollIntervalPerWaiter, up to maxPollInterval, so that many waiters whose changes
+	// own: for each of them the interval grows by pollIntervalPerWaiter, up to maxPollInterval, so that many waiters whose
+	// changes
 	// start one after the other cost about as many polls as one.
 	minPollInterval       = 200 * time.Millisecond
 	pollIntervalPerWaiter = 10 * time.Millisecond
@@ -76,7 +77,8 @@ func newWaiter(client api.LoadBalancingAPI, c clock.Clock, s *observe.Store) *wa
 	return &waiter{api: client, clock: c, store: s, waiting: map[*wait]struct{}{}, wake: make(chan struct{}, 1)}
 }
 
-// await waits until a load balancer is neither changing nor being deleted. Deleted reports that it does not exist any more.
+// await waits until a load balancer is neither changing nor being deleted. Deleted reports that it does not exist any
+// more.
 func (w *waiter) await(ctx context.Context, id string, why cause) (lb api.LoadBalancer, deleted bool, err error) {
 	one := &wait{id: id, why: why, step: firstPoll, due: w.clock.Now().Add(firstPoll), done: make(chan settled, 1)}
 	w.mu.Lock()
@@ -140,7 +142,8 @@ func (w *waiter) next() (time.Time, bool) {
 		w.running = false
 		return due, false
 	}
-	if soonest := w.last.Add(min(minPollInterval+time.Duration(len(w.waiting))*pollIntervalPerWaiter, maxPollInterval)); due.Before(soonest) {
+	if soonest := w.last.Add(min(minPollInterval+time.Duration(len(w.waiting))*pollIntervalPerWaiter,
+		maxPollInterval)); due.Before(soonest) {
 		due = soonest
 	}
 	return due, true

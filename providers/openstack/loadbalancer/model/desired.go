@@ -81,7 +81,8 @@ type From struct{ Subnet, Network, Flavor, Zone string }
 
 // PlaceDigest is a short hash of where the Service asks its load balancer to be, for a tag.
 func (lb LoadBalancer) PlaceDigest() string {
-	text := fmt.Sprintf("%q %q %q %q %q %q %v", lb.SubnetID, lb.NetworkID, lb.PortID, lb.Address, lb.FlavorID, lb.Zone, lb.Explicit)
+	text := fmt.Sprintf("%q %q %q %q %q %q %v", lb.SubnetID, lb.NetworkID, lb.PortID, lb.Address, lb.FlavorID, lb.Zone,
+		lb.Explicit)
 	sum := sha256.Sum256([]byte(text))
 	return hex.EncodeToString(sum[:8])
 }
@@ -144,7 +145,8 @@ func (b *builder) build(nodes []*v1.Node) (Desired, error) {
 	if b.options.Class != "" {
 		class, ok := b.settings.Classes[b.options.Class]
 		if !ok {
-			b.problems.Add(annotation.KeyClass, b.options.Class, "the configuration has no section [LoadBalancerClass \""+b.options.Class+"\"]: write one that it has, or add it")
+			b.problems.Add(annotation.KeyClass, b.options.Class, "the configuration has no section [LoadBalancerClass "+
+				"\""+b.options.Class+"\"]: write one that it has, or add it")
 		}
 		b.class = class
 	}
@@ -152,7 +154,8 @@ func (b *builder) build(nodes []*v1.Node) (Desired, error) {
 		Name: names.LoadBalancer(b.key.ClusterName, b.service()), Reference: b.options.LoadBalancerID,
 		Features: b.shared.Features, Families: b.in.Families, MaxShared: b.settings.MaxShared, Serial: b.settings.Serial,
 		ProbedForLocal: b.probedForLocal(),
-		KeepFloatingIP: b.options.KeepFloatingIP, MemberNote: b.in.Annotations[annotation.KeyMembers], Sources: b.options.Sources,
+		KeepFloatingIP: b.options.KeepFloatingIP, MemberNote: b.in.Annotations[annotation.KeyMembers],
+		Sources: b.options.Sources,
 	}
 	d.LoadBalancer = b.loadBalancer()
 	d.FloatingIP = b.floatingIP()
@@ -275,7 +278,8 @@ func (b *builder) place(lb *LoadBalancer) {
 		return
 	}
 	if lb.SubnetID = b.shared.NodeSubnet; lb.SubnetID == "" {
-		b.problems.Add(annotation.KeySubnetID, "", "nobody says where the load balancer gets its address, and no node's port shows it: set the annotation, or subnet-id in section [LoadBalancer] of the configuration")
+		b.problems.Add(annotation.KeySubnetID, "", "nobody says where the load balancer gets its address, and no node's "+
+			"port shows it: set the annotation, or subnet-id in section [LoadBalancer] of the configuration")
 	}
 }
 
@@ -287,7 +291,8 @@ func (b *builder) unsupported(own bool, key, value string) {
 }
 
 func (b *builder) unsupportedText(key, value string) string {
-	return fmt.Sprintf("%s is %s: Octavia's provider %s, with version %s of its API, does not support it, so it has no effect; remove it",
+	return fmt.Sprintf("%s is %s: Octavia's provider %s, with version %s of its API, does not support it, so it has no "+
+		"effect; remove it",
 		key, intent.Quote(value), b.settings.Provider, b.shared.Features.Version)
 }
 
@@ -314,7 +319,8 @@ func (b *builder) vipAddress() string {
 // memberSubnet is the subnet from which members are reached. The configured subnet of addresses
 // stands in for the configured one of members, before the Service's own.
 func (b *builder) memberSubnet(lb LoadBalancer) MemberSubnet {
-	subnet, own := first(b.options.Place.MemberSubnetID, b.class.MemberSubnetID, b.settings.MemberSubnetID, b.settings.SubnetID, lb.SubnetID)
+	subnet, own := first(b.options.Place.MemberSubnetID, b.class.MemberSubnetID, b.settings.MemberSubnetID,
+		b.settings.SubnetID, lb.SubnetID)
 	from := InConfiguration("member-subnet-id")
 	switch {
 	case own:
@@ -332,7 +338,8 @@ func (b *builder) check() {
 		key string
 		on  bool
 	}{
-		{annotation.KeyProxyProtocol, b.options.ProxyProtocol != 0}, {annotation.KeyXForwardedFor, b.options.XForwardedFor}, {annotation.KeyTLSContainer, b.tlsContainer() != ""},
+		{annotation.KeyProxyProtocol, b.options.ProxyProtocol != 0}, {annotation.KeyXForwardedFor, b.options.XForwardedFor},
+		{annotation.KeyTLSContainer, b.tlsContainer() != ""},
 	} {
 		key := c.key
 		value, own := b.in.Annotations[key]
@@ -356,21 +363,26 @@ func (b *builder) check() {
 func (b *builder) checkFeatures() {
 	f := b.shared.Features
 	if !f.SCTP() && slices.ContainsFunc(b.in.Ports, func(p intent.Port) bool { return p.Protocol == v1.ProtocolSCTP }) {
-		b.problems.Addf("spec.ports", "", "version %s of Octavia's API has no SCTP, which came with %s: use TCP or UDP", f.Version, versionSCTP)
+		b.problems.Addf("spec.ports", "", "version %s of Octavia's API has no SCTP, which came with %s: use TCP or UDP",
+			f.Version, versionSCTP)
 	}
 	if !f.Timeouts() {
-		for _, key := range []string{annotation.KeyClientTimeout, annotation.KeyConnectTimeout, annotation.KeyMemberTimeout, annotation.KeyInspectTimeout, intent.KeyIdleTimeout} {
+		for _, key := range []string{annotation.KeyClientTimeout, annotation.KeyConnectTimeout, annotation.KeyMemberTimeout,
+			annotation.KeyInspectTimeout, intent.KeyIdleTimeout} {
 			value := strings.TrimSpace(b.in.Annotations[key])
 			b.unsupported(value != "", key, value)
 		}
 	}
 	filtered := f.AllowedCIDRs() || f.OVN && b.settings.ManageSecurityGroups
 	if len(b.in.SourceRanges) > 0 && !filtered {
-		b.warnAs(eventSourceRangesIgnored, "spec.loadBalancerSourceRanges has no effect: Octavia's provider %s, with version %s of its API, cannot restrict who connects; set manage-security-groups in the configuration where the provider is ovn",
+		b.warnAs(eventSourceRangesIgnored, "spec.loadBalancerSourceRanges has no effect: Octavia's provider %s, with "+
+			"version %s of its API, cannot restrict who connects; set manage-security-groups in the configuration where the "+
+			"provider is ovn",
 			b.settings.Provider, f.Version)
 	}
 	if b.settings.Internal && b.options.Internal != nil && !*b.options.Internal {
-		b.warnAs(eventForcedInternal, "%s is \"false\", but internal-lb in the configuration makes every load balancer internal", annotation.KeyInternal)
+		b.warnAs(eventForcedInternal, "%s is \"false\", but internal-lb in the configuration makes every load balancer "+
+			"internal", annotation.KeyInternal)
 	}
 }
 

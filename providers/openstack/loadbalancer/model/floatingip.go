@@ -38,7 +38,8 @@ func (b *builder) floatingIP() *FloatingIP {
 	f := b.floatingPlace()
 	if b.in.Families[0] != v1.IPv4Protocol {
 		if len(f.Explicit) > 0 {
-			b.warnAs(eventFloatingIPSkipped, "%s has no effect: the Service's first address is IPv6, for which there are no floating IPs; the load balancer's own address is used", strings.Join(f.Explicit, ", "))
+			b.warnAs(eventFloatingIPSkipped, "%s has no effect: the Service's first address is IPv6, for which there are no "+
+				"floating IPs; the load balancer's own address is used", strings.Join(f.Explicit, ", "))
 		}
 		return nil
 	}
@@ -51,7 +52,9 @@ func (b *builder) floatingIP() *FloatingIP {
 		f.NetworkID = b.shared.External
 	}
 	if f.NetworkID == "" && b.shared.NoExternal {
-		b.warnAs(eventNoExternalNetwork, "there is no external network, so that the load balancer is internal: set %s, or floating-network-id in section [LoadBalancer] of the configuration; or set %s to \"true\" if it is meant to be internal",
+		b.warnAs(eventNoExternalNetwork, "there is no external network, so that the load balancer is internal: set %s, or "+
+			"floating-network-id in section [LoadBalancer] of the configuration; or set %s to \"true\" if it is meant to be "+
+			"internal",
 			annotation.KeyFloatingNetworkID, annotation.KeyInternal)
 		return nil
 	}
@@ -72,10 +75,12 @@ func (b *builder) floatingPlace() *FloatingIP {
 		}
 		return value, explicit
 	}
-	f.NetworkID, f.NetworkExplicit = pick(annotation.KeyFloatingNetworkID, c.FloatingNetworkID, p.FloatingNetworkID, s.FloatingNetworkID)
+	f.NetworkID, f.NetworkExplicit = pick(annotation.KeyFloatingNetworkID, c.FloatingNetworkID, p.FloatingNetworkID,
+		s.FloatingNetworkID)
 	f.SubnetID, _ = pick(annotation.KeyFloatingSubnetID, c.FloatingSubnetID, p.FloatingSubnetID, s.FloatingSubnetID)
 	f.SubnetPattern, _ = pick(annotation.KeyFloatingSubnet, c.FloatingSubnet, p.FloatingSubnet, s.FloatingSubnet)
-	f.SubnetTags, _ = pick(annotation.KeyFloatingSubnetTags, c.FloatingSubnetTags, p.FloatingSubnetTags, s.FloatingSubnetTags)
+	f.SubnetTags, _ = pick(annotation.KeyFloatingSubnetTags, c.FloatingSubnetTags, p.FloatingSubnetTags,
+		s.FloatingSubnetTags)
 	return f
 }
 

@@ -31,7 +31,8 @@ func (b *builder) probedForLocal() bool {
 func (b *builder) monitor(lbName string, index int, port intent.Port) *monitors.CreateOpts {
 	if !b.monitored() {
 		if index == 0 && b.in.LocalTraffic {
-			b.warnf("%s is off, so that with externalTrafficPolicy: Local the connections that reach a node without a pod are lost: remove the annotation", annotation.KeyMonitor)
+			b.warnf("%s is off, so that with externalTrafficPolicy: Local the connections that reach a node without a pod are "+
+				"lost: remove the annotation", annotation.KeyMonitor)
 		}
 		return nil
 	}
@@ -41,14 +42,17 @@ func (b *builder) monitor(lbName string, index int, port intent.Port) *monitors.
 		timeout = min(timeout, delay)
 	}
 	if timeout > delay {
-		b.problemOnce(annotation.KeyMonitorTimeout, timeout.String(), fmt.Sprintf("it exceeds the time between two probes, which is %s: write at most that", delay))
+		b.problemOnce(annotation.KeyMonitorTimeout, timeout.String(), fmt.Sprintf("it exceeds the time between two probes, "+
+			"which is %s: write at most that", delay))
 	}
 	spec := &monitors.CreateOpts{
 		Name: names.HealthMonitor(index, lbName), Type: b.monitorType(port.Protocol),
-		Delay: seconds(delay), Timeout: seconds(timeout), MaxRetries: valueOr(m.Retries, s.MonitorMaxRetries), MaxRetriesDown: valueOr(m.Down, s.MonitorMaxRetryDown),
+		Delay: seconds(delay), Timeout: seconds(timeout), MaxRetries: valueOr(m.Retries, s.MonitorMaxRetries),
+		MaxRetriesDown: valueOr(m.Down, s.MonitorMaxRetryDown),
 	}
 	if spec.Type == monitors.TypeUDPConnect && delay < shortestUDPProbe {
-		b.problemOnce(annotation.KeyMonitorDelay, delay.String(), fmt.Sprintf("Octavia probes UDP ports every %s at most: write that or more", shortestUDPProbe))
+		b.problemOnce(annotation.KeyMonitorDelay, delay.String(), fmt.Sprintf("Octavia probes UDP ports every %s at most: "+
+			"write that or more", shortestUDPProbe))
 	}
 	if spec.Type == monitors.TypeHTTP {
 		spec.URLPath, spec.HTTPMethod, spec.ExpectedCodes = m.Path, http.MethodGet, "200"
@@ -62,7 +66,8 @@ func (b *builder) monitor(lbName string, index int, port intent.Port) *monitors.
 // monitorType is how a port is probed. The provider ovn has no HTTP probes, and Octavia had none for
 // UDP at first: a plain probe stands in, which nodes without a pod fail too where Local traffic is dropped.
 func (b *builder) monitorType(protocol v1.Protocol) string {
-	plain := map[v1.Protocol]string{v1.ProtocolTCP: monitors.TypeTCP, v1.ProtocolUDP: monitors.TypeUDPConnect, v1.ProtocolSCTP: monitors.TypeSCTP}[protocol]
+	plain := map[v1.Protocol]string{v1.ProtocolTCP: monitors.TypeTCP, v1.ProtocolUDP: monitors.TypeUDPConnect,
+		v1.ProtocolSCTP: monitors.TypeSCTP}[protocol]
 	if b.options.Monitor.Protocol != string(intent.HealthCheckHTTP) || b.in.LocalTraffic && b.options.Monitor.Port == 0 {
 		return plain
 	}

@@ -43,7 +43,8 @@ func (b *builder) members(list []*v1.Node, subnet string) []node {
 	selector := b.selector()
 	selected := nodes.WithLabels(list, selector)
 	if len(selected) == 0 && len(list) > 0 {
-		b.warnf("no node has the labels %s, so that nobody receives traffic: correct %s or label nodes", annotation.ShowNodeLabels(selector), annotation.KeyNodeSelector)
+		b.warnf("no node has the labels %s, so that nobody receives traffic: correct %s or label nodes",
+			annotation.ShowNodeLabels(selector), annotation.KeyNodeSelector)
 	}
 	var found []node
 	var without []string
@@ -64,7 +65,8 @@ func (b *builder) members(list []*v1.Node, subnet string) []node {
 		b.warnf("no node has an %s address, so that nobody receives traffic", b.in.Families[0])
 	}
 	slices.SortFunc(found, func(a, b node) int { return cmp.Compare(a.name, b.name) })
-	// A member is its address. Octavia accepts a batch that names one twice, and then its worker cannot carry it out: the load
+	// A member is its address. Octavia accepts a batch that names one twice, and then its worker cannot carry it out: the
+	// load
 	// balancer stays PENDING_UPDATE, which no one can change or delete.
 	taken := map[string]bool{}
 	return slices.DeleteFunc(found, func(n node) bool {
@@ -82,7 +84,8 @@ func (b *builder) port(lbName string, index int, port intent.Port, nodes []node)
 	p := Port{
 		Transport: transport, Number: int(port.Port),
 		Listener: listeners.CreateOpts{
-			Name: names.Listener(index, lbName), Protocol: listeners.Protocol(listener), ProtocolPort: int(port.Port), ConnLimit: orDefault(b.options.ConnectionLimit, noLimit),
+			Name: names.Listener(index, lbName), Protocol: listeners.Protocol(listener), ProtocolPort: int(port.Port),
+			ConnLimit: orDefault(b.options.ConnectionLimit, noLimit),
 		},
 		Pool: pools.CreateOpts{Name: names.Pool(index, lbName), Protocol: pools.Protocol(pool), LBMethod: b.algorithm()},
 	}
@@ -149,9 +152,11 @@ func (b *builder) algorithm() pools.LBMethod {
 	method, ovn := pools.LBMethod(name), b.shared.Features.OVN
 	switch {
 	case own && ovn && method != api.AlgorithmSourceIPPort:
-		b.problemOnce(annotation.KeyMethod, name, "Octavia's provider ovn has SOURCE_IP_PORT only: write that, or remove the annotation")
+		b.problemOnce(annotation.KeyMethod, name, "Octavia's provider ovn has SOURCE_IP_PORT only: write that, or remove "+
+			"the annotation")
 	case !ovn && method == api.AlgorithmSourceIPPort && own:
-		b.problemOnce(annotation.KeyMethod, name, "only Octavia's provider ovn has it: write ROUND_ROBIN, LEAST_CONNECTIONS or SOURCE_IP")
+		b.problemOnce(annotation.KeyMethod, name, "only Octavia's provider ovn has it: write ROUND_ROBIN, "+
+			"LEAST_CONNECTIONS or SOURCE_IP")
 	case ovn:
 		return api.AlgorithmSourceIPPort
 	}
@@ -182,7 +187,8 @@ func (b *builder) membersOf(port intent.Port, nodes []node, monitor *monitors.Cr
 		if b.settings.Serial {
 			name = names.SerialMember(n.name, n.address, int(port.NodePort))
 		}
-		members = append(members, api.Member{Name: name, Address: n.address, Port: int(port.NodePort), SubnetID: n.subnet, MonitorPort: probe})
+		members = append(members, api.Member{Name: name, Address: n.address, Port: int(port.NodePort), SubnetID: n.subnet,
+			MonitorPort: probe})
 	}
 	return members
 }

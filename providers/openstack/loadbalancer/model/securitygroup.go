@@ -32,7 +32,8 @@ func (b *builder) group(ports []Port, nodes []node) *Group {
 	for _, n := range nodes {
 		port, subnet := PortWithAddress(b.shared.NodePorts[n.server], n.address)
 		if port.ID == "" {
-			b.warnf("node %s has no port with the address %s, so that its node ports cannot be opened for the load balancer", n.name, n.address)
+			b.warnf("node %s has no port with the address %s, so that its node ports cannot be opened for the load balancer",
+				n.name, n.address)
 			continue
 		}
 		if n.subnet != "" {
@@ -81,7 +82,8 @@ func rule(protocol string, port int, cidr string) rules.CreateOpts {
 	if strings.Contains(cidr, ":") {
 		ether = rules.EtherType6
 	}
-	return rules.CreateOpts{Direction: rules.DirIngress, EtherType: ether, Protocol: rules.RuleProtocol(protocol), PortRangeMin: port, PortRangeMax: port, RemoteIPPrefix: cidr}
+	return rules.CreateOpts{Direction: rules.DirIngress, EtherType: ether, Protocol: rules.RuleProtocol(protocol),
+		PortRangeMin: port, PortRangeMax: port, RemoteIPPrefix: cidr}
 }
 
 func sortRules(list []rules.CreateOpts) []rules.CreateOpts {
@@ -91,13 +93,15 @@ func sortRules(list []rules.CreateOpts) []rules.CreateOpts {
 
 // ShowRule is a rule as a person reads it, and what tells it from others.
 func ShowRule(r rules.CreateOpts) string {
-	return fmt.Sprintf("%s %s %d-%d from %s", r.EtherType, r.Protocol, r.PortRangeMin, r.PortRangeMax, cmp.Or(r.RemoteIPPrefix, r.RemoteGroupID, "everywhere"))
+	return fmt.Sprintf("%s %s %d-%d from %s", r.EtherType, r.Protocol, r.PortRangeMin, r.PortRangeMax,
+		cmp.Or(r.RemoteIPPrefix, r.RemoteGroupID, "everywhere"))
 }
 
 // RuleOf returns what would create a rule. Neutron keeps protocols as they were sent.
 func RuleOf(r api.SecurityGroupRule) rules.CreateOpts {
 	return rules.CreateOpts{
 		EtherType: rules.RuleEtherType(r.EtherType), Protocol: rules.RuleProtocol(strings.ToLower(r.Protocol)),
-		PortRangeMin: r.PortRangeMin, PortRangeMax: r.PortRangeMax, RemoteIPPrefix: r.RemoteIPPrefix, RemoteGroupID: r.RemoteGroupID,
+		PortRangeMin: r.PortRangeMin, PortRangeMax: r.PortRangeMax, RemoteIPPrefix: r.RemoteIPPrefix,
+		RemoteGroupID: r.RemoteGroupID,
 	}
 }

@@ -71,7 +71,8 @@ func (k Key) Guests(lb api.LoadBalancer) []string {
 // the name of the cluster counts only where no mark identifies the cluster.
 func (k Key) CreatedFloatingIP(f api.FloatingIP) bool {
 	if uid := names.ClusterUID(f.Tags); uid != "" && k.ClusterUID != "" {
-		return uid == k.ClusterUID && strings.HasPrefix(f.Description, names.FloatingIPMark+" "+k.Service().String()+" from cluster ")
+		return uid == k.ClusterUID && strings.HasPrefix(f.Description,
+			names.FloatingIPMark+" "+k.Service().String()+" from cluster ")
 	}
 	return f.Description == names.FloatingIPDescription(k.ClusterName, k.Service())
 }

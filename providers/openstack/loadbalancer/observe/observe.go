@@ -185,7 +185,10 @@ func (s *Store) withParts(have Observed, d Depth) Observed {
 		}
 		have.Pools = append(have.Pools, pool)
 	}
-	slices.SortFunc(have.Pools, func(a, b Pool) int { return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.ID, b.ID)) })
+	slices.SortFunc(have.Pools, func(a, b Pool) int {
+		return cmp.Or(cmp.Compare(a.Name, b.Name),
+			cmp.Compare(a.ID, b.ID))
+	})
 	return have
 }
 
@@ -202,5 +205,6 @@ func (s *Store) monitorOf(p api.Pool) *api.HealthMonitor {
 // alone: it has to be read before it is changed.
 func (s *Store) hasRequestedMonitors(key Key) bool {
 	lb := s.find(key).LoadBalancer
-	return lb != nil && slices.ContainsFunc(s.Pools.Lookup(lb.ID), func(p api.Pool) bool { return p.RequestedMonitor != nil })
+	return lb != nil && slices.ContainsFunc(s.Pools.Lookup(lb.ID),
+		func(p api.Pool) bool { return p.RequestedMonitor != nil })
 }

@@ -57,8 +57,9 @@ func requestedMonitors(spec loadbalancers.CreateOpts) map[string]api.HealthMonit
 		}
 		if m, ok := l.DefaultPool.Monitor.(monitors.CreateOpts); ok {
 			found[l.DefaultPool.Name] = api.HealthMonitor{
-				Name: m.Name, Type: m.Type, Delay: m.Delay, Timeout: m.Timeout, MaxRetries: m.MaxRetries, MaxRetriesDown: m.MaxRetriesDown,
-				URLPath: m.URLPath, HTTPMethod: m.HTTPMethod, ExpectedCodes: m.ExpectedCodes,
+				Name: m.Name, Type: m.Type, Delay: m.Delay, Timeout: m.Timeout, MaxRetries: m.MaxRetries,
+				MaxRetriesDown: m.MaxRetriesDown,
+				URLPath:        m.URLPath, HTTPMethod: m.HTTPMethod, ExpectedCodes: m.ExpectedCodes,
 			}
 		}
 	}

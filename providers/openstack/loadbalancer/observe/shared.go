@@ -52,25 +52,29 @@ type portList struct {
 	readAt time.Time
 }
 
-func NewSharedReader(client API, c clock.PassiveClock, s model.Settings, serverID func(string) (string, error)) *SharedReader {
+func NewSharedReader(client API, c clock.PassiveClock, s model.Settings,
+	serverID func(string) (string, error)) *SharedReader {
 	return &SharedReader{
 		api: client, clock: c, settings: s, serverID: serverID, ports: map[string]portList{},
-		version: snapshot.NewValue(snapshot.ValueOptions[model.Version]{Clock: c, Age: versionAge, Read: func(ctx context.Context) (model.Version, error) {
-			list, err := client.ListVersions(ctx)
-			if err != nil {
-				return model.Version{}, err
-			}
-			return model.NewestVersion(list)
-		}}),
-		external: snapshot.NewValue(snapshot.ValueOptions[string]{Clock: c, Age: networkAge, Read: func(ctx context.Context) (string, error) { return FindExternal(ctx, client) }}),
-		subnets: snapshot.NewValue(snapshot.ValueOptions[map[string]api.Subnet]{Clock: c, Age: networkAge, Read: func(ctx context.Context) (map[string]api.Subnet, error) {
-			list, err := client.ListSubnets(ctx, "")
-			byID := make(map[string]api.Subnet, len(list))
-			for _, one := range list {
-				byID[one.ID] = one
-			}
-			return byID, err
-		}}),
+		version: snapshot.NewValue(snapshot.ValueOptions[model.Version]{Clock: c, Age: versionAge,
+			Read: func(ctx context.Context) (model.Version, error) {
+				list, err := client.ListVersions(ctx)
+				if err != nil {
+					return model.Version{}, err
+				}
+				return model.NewestVersion(list)
+			}}),
+		external: snapshot.NewValue(snapshot.ValueOptions[string]{Clock: c, Age: networkAge,
+			Read: func(ctx context.Context) (string, error) { return FindExternal(ctx, client) }}),
+		subnets: snapshot.NewValue(snapshot.ValueOptions[map[string]api.Subnet]{Clock: c, Age: networkAge,
+			Read: func(ctx context.Context) (map[string]api.Subnet, error) {
+				list, err := client.ListSubnets(ctx, "")
+				byID := make(map[string]api.Subnet, len(list))
+				for _, one := range list {
+					byID[one.ID] = one
+				}
+				return byID, err
+			}}),
 	}
 }
 
@@ -216,7 +220,10 @@ func FloatingSubnets(ctx context.Context, client api.NetworkAPI, f model.Floatin
 		match = func(s api.Subnet) bool { return pattern.Match(s.Name) }
 	}
 	filter := annotation.ParseTagFilter(f.SubnetTags)
-	slices.SortFunc(subnets, func(a, b api.Subnet) int { return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.ID, b.ID)) })
+	slices.SortFunc(subnets, func(a, b api.Subnet) int {
+		return cmp.Or(cmp.Compare(a.Name, b.Name),
+			cmp.Compare(a.ID, b.ID))
+	})
 	var ids []string
 	for _, s := range subnets {
 		if s.IPVersion == 4 && match(s) && (f.SubnetTags == "" || filter.Match(s.Tags)) {
@@ -226,14 +233,16 @@ func FloatingSubnets(ctx context.Context, client api.NetworkAPI, f model.Floatin
 	if len(ids) == 0 {
 		return nil, &cloudapi.Error{Class: cloudapi.Invalid, Operation: "choosing a subnet for the floating IP",
 			Err: fmt.Errorf("no IPv4 subnet of network %s matches %s %q, %s %q: correct them, or name the subnet's ID in %s",
-				f.NetworkID, annotation.KeyFloatingSubnet, f.SubnetPattern, annotation.KeyFloatingSubnetTags, f.SubnetTags, annotation.KeyFloatingSubnetID)}
+				f.NetworkID, annotation.KeyFloatingSubnet, f.SubnetPattern, annotation.KeyFloatingSubnetTags, f.SubnetTags,
+				annotation.KeyFloatingSubnetID)}
 	}
 	return ids, nil
 }
 
 // SecondSubnet returns a subnet of the other family in the network of the first, for a second
 // address. It is "" if there is none.
-func SecondSubnet(ctx context.Context, client api.NetworkAPI, place model.LoadBalancer, family v1.IPFamily) (string, error) {
+func SecondSubnet(ctx context.Context, client api.NetworkAPI, place model.LoadBalancer, family v1.IPFamily) (string,
+	error) {
 	network := place.NetworkID
 	if network == "" {
 		if place.SubnetID == "" {
@@ -253,7 +262,10 @@ func SecondSubnet(ctx context.Context, client api.NetworkAPI, place model.LoadBa
 	if family == v1.IPv6Protocol {
 		version = 6
 	}
-	slices.SortFunc(subnets, func(a, b api.Subnet) int { return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.ID, b.ID)) })
+	slices.SortFunc(subnets, func(a, b api.Subnet) int {
+		return cmp.Or(cmp.Compare(a.Name, b.Name),
+			cmp.Compare(a.ID, b.ID))
+	})
 	for _, s := range subnets {
 		if s.IPVersion == version {
 			return s.ID, nil

@@ -83,9 +83,11 @@ func NewStore(client API, c clock.PassiveClock) *Store {
 	state := snapshot.NewStore(c)
 	s := &Store{
 		api: client, clock: c, state: state,
-		denied: map[string]bool{}, deleted: map[string]bool{}, reads: map[string]lastRead{}, writtenAt: map[string]time.Time{},
+		denied: map[string]bool{}, deleted: map[string]bool{}, reads: map[string]lastRead{},
+		writtenAt: map[string]time.Time{},
 		Monitors: snapshot.NewTable(state, snapshot.Kind[api.HealthMonitor]{
-			ID: func(m api.HealthMonitor) string { return m.ID }, List: client.ListHealthMonitors, Read: client.GetHealthMonitor, MaxAge: ListAge,
+			ID: func(m api.HealthMonitor) string { return m.ID }, List: client.ListHealthMonitors, Read: client.GetHealthMonitor,
+			MaxAge: ListAge,
 		}),
 		Groups: snapshot.NewTable(state, snapshot.Kind[api.SecurityGroup]{
 			ID:     func(g api.SecurityGroup) string { return g.ID },
@@ -100,7 +102,8 @@ func NewStore(client API, c clock.PassiveClock) *Store {
 		Members: snapshot.NewTable(state, snapshot.Kind[[]api.Member]{Read: client.ListMembers, MaxAge: objectAge}),
 	}
 	s.LoadBalancers = snapshot.NewTable(state, snapshot.Kind[api.LoadBalancer]{
-		ID: func(lb api.LoadBalancer) string { return lb.ID }, List: s.listLoadBalancers, Read: s.readLoadBalancer, MaxAge: ListAge, Index: indexLoadBalancer,
+		ID: func(lb api.LoadBalancer) string { return lb.ID }, List: s.listLoadBalancers, Read: s.readLoadBalancer,
+		MaxAge: ListAge, Index: indexLoadBalancer,
 	})
 	s.Listeners = snapshot.NewTable(state, snapshot.Kind[api.Listener]{
 		ID:     func(l api.Listener) string { return l.ID },
@@ -251,7 +254,8 @@ func (s *Store) justRead(key Key, d Depth) bool {
 	if ok && s.clock.Since(last.at) < confirmAge && (last.members || !d.Members) && (last.groups || !d.Groups) {
 		return true
 	}
-	return isFresh(s, s.LoadBalancers) && isFresh(s, s.FloatingIPs) && (!d.Groups || isFresh(s, s.Groups)) && s.hasNothing(key)
+	return isFresh(s, s.LoadBalancers) && isFresh(s, s.FloatingIPs) && (!d.Groups || isFresh(s, s.Groups)) &&
+		s.hasNothing(key)
 }
 
 func isFresh[T any](s *Store, t *snapshot.Table[T]) bool {
