@@ -6,21 +6,21 @@ import (
 	"time"
 )
 
-// ClassifyStatus sorts an answer by its HTTP status alone, and a missing answer by its error. It
-// returns "" for success. Clouds that say more in the body look there first, with PeekResponse.
+// ClassifyStatus returns the class of a response by its HTTP status, and of a failed request by its error. It
+// returns "" for success. Clouds with error codes in the body read those first, with PeekResponse.
 func ClassifyStatus(resp *http.Response, err error) Class {
 	if err != nil {
 		if c := ClassOf(err); c != Unknown {
 			return c
 		}
-		// Whatever kept the answer from arriving, nothing is known about what was done.
+		// Without a response the outcome is unknown.
 		return Unavailable
 	}
 	return ClassOfStatus(resp.StatusCode)
 }
 
 // ClassOfStatus returns the class that an HTTP status has in most clouds, and "" below 400.
-// Statuses that clouds use in different ways are Unknown.
+// Statuses with different meanings in different clouds are Unknown.
 func ClassOfStatus(status int) Class {
 	switch status {
 	case http.StatusUnauthorized, http.StatusForbidden:
@@ -47,12 +47,12 @@ func ClassOfStatus(status int) Class {
 	}
 }
 
-// LongestRetryAfter bounds what a cloud may ask us to wait: more is a fault of a proxy in between, and
-// the work queues come back sooner anyway.
+// LongestRetryAfter bounds the wait that a cloud may request: longer ones come from faulty proxies, and work
+// queues retry sooner anyway.
 const LongestRetryAfter = 5 * time.Minute
 
-// RetryAfter reads the header Retry-After, in seconds or as a date, as the time to wait from now
-// on, at most LongestRetryAfter. It returns 0 where the header is missing, in the past or not understood.
+// RetryAfter parses the header Retry-After, in seconds or as a date, and returns the time to wait, at most
+// LongestRetryAfter. It returns 0 if the header is missing, invalid or in the past.
 func RetryAfter(h http.Header, now time.Time) time.Duration {
 	value := h.Get("Retry-After")
 	if seconds, err := strconv.ParseUint(value, 10, 31); err == nil {

@@ -1,5 +1,5 @@
-// Package cloudapi is what every call to a cloud goes through: the closed set of error classes,
-// and an http.RoundTripper with metrics, rate limits and a request log.
+// Package cloudapi holds what all calls to clouds share: a closed set of error classes, and an
+// http.RoundTripper with metrics, rate limits and a request log.
 package cloudapi
 
 import (
@@ -9,42 +9,42 @@ import (
 	"time"
 )
 
-// Class sorts every error of every cloud into one closed set, so that shared code can decide
-// without knowing the cloud. It is also the metric label.
+// Class classifies the errors of all clouds, so that shared code can handle them without knowing the cloud.
+// It is also the value of a metric label.
 type Class string
 
 // The classes.
 const (
-	// NotFound: the cloud says, authoritatively, that the object does not exist.
+	// NotFound: the object does not exist, according to an authoritative response of the cloud.
 	NotFound Class = "not-found"
 	// AlreadyExists: an object of that name or key exists.
 	AlreadyExists Class = "already-exists"
-	// Conflict: the object is in a state in which this cannot be done now; the same call may succeed later.
+	// Conflict: the state of the object does not allow the call now; the same call may succeed later.
 	Conflict Class = "conflict"
 	// Throttled: too many calls.
 	Throttled Class = "throttled"
-	// Denied: credentials are missing, wrong, or not allowed to do this.
+	// Denied: credentials are missing, wrong, or lack the permission.
 	Denied Class = "denied"
 	// Quota: a limit of the account is reached.
 	Quota Class = "quota"
-	// Invalid: the request is wrong and will stay wrong.
+	// Invalid: the request is wrong; a retry fails too.
 	Invalid Class = "invalid"
-	// Unavailable: no answer, a timeout, or the cloud's own failure. Nothing is known about what was done.
+	// Unavailable: no response, a timeout, or a failure of the cloud. The outcome of the call is unknown.
 	Unavailable Class = "unavailable"
-	// Canceled: we stopped waiting ourselves.
+	// Canceled: the caller canceled the context.
 	Canceled Class = "canceled"
-	// Unknown: none of the above. Never read as "gone".
+	// Unknown: none of the above. It never counts as NotFound.
 	Unknown Class = "unknown"
 )
 
-// Error is a cloud's error with its class.
+// Error is an error of a cloud with its class.
 type Error struct {
 	Class Class
-	// Operation is the cloud's name for the call: "CreateLoadBalancer".
+	// Operation is the cloud's name of the call, such as CreateLoadBalancer.
 	Operation string
-	// RetryAfter is how long the cloud asked us to wait; zero for no word.
+	// RetryAfter is the wait that the cloud requested; zero if it requested none.
 	RetryAfter time.Duration
-	// Err is the cause, with the cloud's own message.
+	// Err is the cause, with the message of the cloud.
 	Err error
 }
 
@@ -73,7 +73,7 @@ func ClassOf(err error) Class {
 	}
 }
 
-// Is says whether err carries one of these classes.
+// Is reports whether err has one of these classes.
 func Is(err error, classes ...Class) bool {
 	c := ClassOf(err)
 	for _, want := range classes {
@@ -84,8 +84,8 @@ func Is(err error, classes ...Class) bool {
 	return false
 }
 
-// CauseOf returns what the cloud said, without the operation and the class around it, and an error that
-// has neither as it is. It is for texts that name the operation themselves.
+// CauseOf returns the cause of an *Error, without its operation and class, and any other error unchanged. It
+// is for messages that name the operation themselves.
 func CauseOf(err error) error {
 	var e *Error
 	if errors.As(err, &e) {
@@ -94,8 +94,8 @@ func CauseOf(err error) error {
 	return err
 }
 
-// IgnoreNotFound returns nil for an error of class NotFound, and any other error as it is. It is for
-// deleting: what is already gone is as good as deleted.
+// IgnoreNotFound returns nil for an error of class NotFound, and any other error unchanged. It makes deletions
+// idempotent.
 func IgnoreNotFound(err error) error {
 	if Is(err, NotFound) {
 		return nil

@@ -8,13 +8,12 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// failuresInARow is how many requests to a service must fail, with none that succeeds between them,
-// until the service counts as failing. One call with its repetitions reaches it (DefaultAttempts);
-// a single lost answer does not.
-const failuresInARow = 3
+// failureThreshold is the number of consecutive failed requests after which a service counts as failing. One
+// call with its retries reaches it (DefaultAttempts); a single lost response does not.
+const failureThreshold = 3
 
-// Health remembers of each service of a cloud whether it answers, from the requests that are made
-// anyway: TransportOptions.Observe. It is safe for concurrent use.
+// Health tracks the health of each service of a cloud, from the requests that TransportOptions.Observe
+// reports. It is safe for concurrent use.
 type Health struct {
 	clock clock.PassiveClock
 
@@ -26,19 +25,19 @@ type serviceHealth struct {
 	failures int
 	first    time.Time
 	last     Call
-	// said is what Set has said, and since when.
-	said  error
+	// err is the error of Set, and since when it was set first.
+	err   error
 	since time.Time
 }
 
-// NewHealth returns a memory in which every service is well.
+// NewHealth returns a Health in which every service is healthy.
 func NewHealth(c clock.PassiveClock) *Health {
 	return &Health{clock: c, services: map[string]*serviceHealth{}}
 }
 
-// Observe learns from a request that has ended. A service fails by no answer, by failures of its own
-// and by refusing the credentials; any other answer shows that it works. That the cloud throttles,
-// or that a request was never sent, says nothing either way.
+// Observe records a finished request. A request without a response, a failure of the service and a denial are
+// failures; any other response shows that the service works. Throttled requests, and those that were not sent,
+// count as neither.
 func (h *Health) Observe(call Call) {
 	if !call.Sent || call.Class == Canceled || call.Class == Throttled {
 		return
@@ -57,19 +56,19 @@ func (h *Health) Observe(call Call) {
 	s.last = call
 }
 
-// Set says of a service what no request shows: that it cannot be called at all, and why. Nil takes
-// that back. It says nothing about requests that failed.
+// Set sets an error of a service that no request shows, such as missing credentials. Nil clears it. Failed
+// requests are recorded independently.
 func (h *Health) Set(service string, err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	s := h.ofLocked(service)
-	if err != nil && s.said == nil {
+	if err != nil && s.err == nil {
 		s.since = h.clock.Now()
 	}
-	s.said = err
+	s.err = err
 }
 
-// Err returns why the first of the services that fails does, and since when; nil if all are well.
+// Err returns the error of the first failing service, and since when it fails; nil if all are healthy.
 func (h *Health) Err(services ...string) (since time.Time, err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -77,9 +76,9 @@ func (h *Health) Err(services ...string) (since time.Time, err error) {
 		s := h.services[service]
 		switch {
 		case s == nil:
-		case s.said != nil:
-			return s.since, s.said
-		case s.failures >= failuresInARow:
+		case s.err != nil:
+			return s.since, s.err
+		case s.failures >= failureThreshold:
 			return s.first, fmt.Errorf("the last %d requests to the service %s failed, most recently %s: %s (%s)",
 				s.failures, service, s.last.Operation, s.last.Class, s.last.Code)
 		}

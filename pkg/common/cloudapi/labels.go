@@ -10,14 +10,14 @@ const (
 	otherName     = "other"
 )
 
-// vocabulary is the set of names that a transport has used as labels. Safe for concurrent use.
-type vocabulary struct {
+// labelSet is the set of names that a transport has used as labels. It is safe for concurrent use.
+type labelSet struct {
 	mu    sync.Mutex
 	known map[Request]struct{}
 }
 
-// labels returns the request with names that may be labels.
-func (v *vocabulary) labels(r Request) Request {
+// labels returns the request with names that are allowed as labels.
+func (v *labelSet) labels(r Request) Request {
 	if !isName(r.Service) {
 		r.Service = otherName
 	}
@@ -40,7 +40,7 @@ func (v *vocabulary) labels(r Request) Request {
 	return r
 }
 
-// isName says whether s looks like the name of a service or an operation.
+// isName reports whether s looks like the name of a service or an operation.
 func isName(s string) bool {
 	if s == "" || len(s) > maxNameLength {
 		return false

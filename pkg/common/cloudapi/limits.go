@@ -12,29 +12,27 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/clocks"
 )
 
-// longestHold is how long a cloud's Retry-After is obeyed at most. It covers the windows in which
-// clouds count calls (seconds to a minute); to wait longer is the work queue's business, where no
-// worker is kept meanwhile.
-const longestHold = 2 * time.Minute
+// maxPause bounds the pause after a Retry-After of the cloud. It covers the windows in which clouds count calls
+// (seconds to a minute); longer waits are left to work queues, where they occupy no worker.
+const maxPause = 2 * time.Minute
 
-// Limits are the rate limits that the manager keeps by itself. A service that is not named gets
-// buckets of its own by Default.
+// Limits are client-side rate limits. A service that is not listed gets its own buckets with the limits of Default.
 type Limits struct {
 	Default  ServiceLimits
 	Services map[string]ServiceLimits
-	// ObeyRetryAfter holds a bucket back when the cloud throttles and says for how long.
+	// ObeyRetryAfter pauses a bucket when the cloud throttles and sends Retry-After.
 	ObeyRetryAfter bool
 }
 
-// ServiceLimits are the limits of one service. Reads and mutations have a bucket each, so that a
-// burst of lists cannot keep a deletion waiting.
+// ServiceLimits are the limits of a service. Reads and mutations have separate buckets, so that a burst of lists
+// does not delay a deletion.
 type ServiceLimits struct{ Read, Mutate Limit }
 
 // Limit is a token bucket.
 type Limit struct {
 	// QPS is in requests per second; 0 or less means no limit.
 	QPS float64
-	// Burst is how many requests may go out at once after a pause; less than 1 means 1.
+	// Burst is the burst size; less than 1 means 1.
 	Burst int
 }
 
@@ -51,7 +49,7 @@ func (r Request) kind() string {
 	return kindRead
 }
 
-// limiter holds the buckets of one transport. Safe for concurrent use.
+// limiter holds the buckets of a transport. It is safe for concurrent use.
 type limiter struct {
 	limits Limits
 	clock  clock.Clock
@@ -90,8 +88,8 @@ func (l *limiter) of(r Request) *bucket {
 	return b
 }
 
-// acquire waits for a token and returns how long it waited. It returns a Throttled error at once
-// if the token would come after ctx's deadline, and ctx's error if that ends first; neither takes a token.
+// acquire waits for a token and returns the time that it waited. It returns an error of class Throttled at once if
+// the next token is after the deadline of ctx, and the error of ctx if that ends first; neither consumes a token.
 func (l *limiter) acquire(ctx context.Context, b *bucket, operation string) (time.Duration, error) {
 	start := l.clock.Now()
 	wait, reserved := b.reserve(start)
@@ -99,47 +97,47 @@ func (l *limiter) acquire(ctx context.Context, b *bucket, operation string) (tim
 		now := l.clock.Now()
 		if deadline, ok := ctx.Deadline(); ok && now.Add(wait).After(deadline) {
 			b.cancel(reserved, now)
-			return now.Sub(start), tooLate(operation, wait, deadline.Sub(now))
+			return now.Sub(start), deadlineError(operation, wait, deadline.Sub(now))
 		}
 		if err := clocks.Sleep(ctx, l.clock, wait); err != nil {
 			now = l.clock.Now()
 			b.cancel(reserved, now)
 			return now.Sub(start), err
 		}
-		// The cloud may have asked for patience while this request was waiting.
-		wait = b.held(l.clock.Now())
+		// The bucket may have been paused while this request waited.
+		wait = b.pausedFor(l.clock.Now())
 	}
 	return l.clock.Since(start), nil
 }
 
-func tooLate(operation string, wait, left time.Duration) error {
+func deadlineError(operation string, wait, left time.Duration) error {
 	return &Error{
 		Class:      Throttled,
 		Operation:  operation,
 		RetryAfter: wait,
-		Err: fmt.Errorf("not sent: the manager's own rate limit frees a slot in %v, and the request must end in %v",
+		Err: fmt.Errorf("rate limited: the next slot is in %v, after the deadline in %v",
 			wait.Round(time.Millisecond), max(left, 0).Round(time.Millisecond)),
 	}
 }
 
-// bucket is one token bucket that can be held back. Safe for concurrent use.
+// bucket is a token bucket that can be paused. It is safe for concurrent use.
 type bucket struct {
-	// tokens is nil where there is no limit.
+	// tokens is nil without a limit.
 	tokens *rate.Limiter
 
-	mu    sync.Mutex
-	until time.Time
+	mu          sync.Mutex
+	pausedUntil time.Time
 }
 
-// limited says whether the bucket has a limit of its own.
+// limited reports whether the bucket has a limit.
 func (b *bucket) limited() bool { return b.tokens != nil }
 
-// reserve takes a token that may come later, and says how long from now. Tokens are counted from
-// the end of a hold on, so that what waited does not all leave at once.
+// reserve reserves a token and returns the time until it is available. Tokens refill from the end of a pause on, so
+// that waiting requests are not sent all at once.
 func (b *bucket) reserve(now time.Time) (time.Duration, *rate.Reservation) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	at := b.from(now)
+	at := b.notBefore(now)
 	wait := at.Sub(now)
 	if b.tokens == nil {
 		return wait, nil
@@ -148,35 +146,35 @@ func (b *bucket) reserve(now time.Time) (time.Duration, *rate.Reservation) {
 	return wait + r.DelayFrom(at), r
 }
 
-// cancel gives a reserved token back.
+// cancel returns a reserved token.
 func (b *bucket) cancel(r *rate.Reservation, now time.Time) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if r != nil {
-		r.CancelAt(b.from(now))
+		r.CancelAt(b.notBefore(now))
 	}
 }
 
-// hold lets nothing pass for d. A hold never shortens one that is in force.
-func (b *bucket) hold(now time.Time, d time.Duration) {
+// pause pauses the bucket for d. It never shortens a pause.
+func (b *bucket) pause(now time.Time, d time.Duration) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if until := now.Add(min(d, longestHold)); until.After(b.until) {
-		b.until = until
+	if until := now.Add(min(d, maxPause)); until.After(b.pausedUntil) {
+		b.pausedUntil = until
 	}
 }
 
-// held says how long a hold lasts from now.
-func (b *bucket) held(now time.Time) time.Duration {
+// pausedFor returns the remaining duration of a pause.
+func (b *bucket) pausedFor(now time.Time) time.Duration {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.from(now).Sub(now)
+	return b.notBefore(now).Sub(now)
 }
 
-// from returns now, or the end of a hold that is later.
-func (b *bucket) from(now time.Time) time.Time {
-	if b.until.After(now) {
-		return b.until
+// notBefore returns now, or the end of a pause if that is later.
+func (b *bucket) notBefore(now time.Time) time.Time {
+	if b.pausedUntil.After(now) {
+		return b.pausedUntil
 	}
 	return now
 }

@@ -169,7 +169,7 @@ func TestRequestsThatAreNotSent(t *testing.T) {
 				return context.WithTimeout(ctx, 400*time.Millisecond)
 			},
 			class: Throttled,
-			text:  "C: not sent: the manager's own rate limit frees a slot in 1s, and the request must end in 400ms (throttled)",
+			text:  "C: rate limited: the next slot is in 1s, after the deadline in 400ms (throttled)",
 		},
 		{
 			name: "canceled while waiting",

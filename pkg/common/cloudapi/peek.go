@@ -11,34 +11,34 @@ import (
 // far shorter; a longer body is passed on as it is.
 const peekLimit = 1 << 20
 
-var errTooLongToPeek = errors.New("cloudapi: the request body is too long to be looked at before it is sent")
+var errTooLongToPeek = errors.New("cloudapi: the request body is too long to peek at")
 
 // peekable gives a request a GetBody, as TransportOptions.Describe promises. The body is read
 // only when GetBody is called, and can be read and sent again afterwards.
 type peekable struct {
 	// req is the caller's request, or a copy of it once there is a body to replace.
 	req *http.Request
-	// lent is the request that Describe sees.
-	lent *http.Request
-	// failed is why the body could not be read whole.
-	failed error
+	// described is the request that Describe gets.
+	described *http.Request
+	// err is the error of reading the body.
+	err error
 }
 
 func newPeekable(req *http.Request) *peekable {
-	p := &peekable{req: req, lent: req}
+	p := &peekable{req: req, described: req}
 	if req.Body == nil || req.Body == http.NoBody || req.GetBody != nil {
 		return p
 	}
-	p.lent = req.WithContext(req.Context())
-	p.lent.GetBody = p.getBody
+	p.described = req.WithContext(req.Context())
+	p.described.GetBody = p.getBody
 	return p
 }
 
 // getBody reads the body, keeps it, and returns a copy.
 func (p *peekable) getBody() (io.ReadCloser, error) {
 	switch {
-	case p.failed != nil:
-		return nil, p.failed
+	case p.err != nil:
+		return nil, p.err
 	case p.req.GetBody != nil:
 		return p.req.GetBody()
 	}
@@ -51,7 +51,7 @@ func (p *peekable) getBody() (io.ReadCloser, error) {
 		out.Body = readCloser{bytes.NewReader(head), original}
 		return out.GetBody()
 	}
-	// What was read goes out first, then the rest or the error that reading ended with.
+	// The request sends what was read, then the rest or the error of the read.
 	rest := io.Reader(original)
 	if err != nil {
 		rest = failing{err}
@@ -59,12 +59,12 @@ func (p *peekable) getBody() (io.ReadCloser, error) {
 		err = errTooLongToPeek
 	}
 	out.Body = readCloser{io.MultiReader(bytes.NewReader(head), rest), original}
-	p.failed = err
+	p.err = err
 	return nil, err
 }
 
-// PeekResponse returns up to limit bytes of an answer's body and leaves the body as it was, for
-// clouds that say in the body what an error is.
+// PeekResponse returns up to limit bytes of a response body without consuming them, for clouds with error codes in
+// the body.
 func PeekResponse(resp *http.Response, limit int64) []byte {
 	if resp == nil || resp.Body == nil {
 		return nil
@@ -83,7 +83,7 @@ type readCloser struct {
 	io.Closer
 }
 
-// failing is a reader that has only an error to give.
+// failing is a reader that returns only an error.
 type failing struct{ err error }
 
 func (f failing) Read([]byte) (int, error) { return 0, f.err }

@@ -5,14 +5,13 @@ import (
 	"sync"
 )
 
-// connsPerHost is how many requests one host has to answer at once, and how many connections to it are
-// kept. Hundreds of workers, most of which wait for something to settle, may all want to ask at once: the
-// rest of such a burst queues here, and not in an API that others use too. With Go's default of 2 that
-// are kept most calls of a burst would open a connection of their own.
+// connsPerHost is the maximum number of concurrent requests to a host, and of idle connections to it. Hundreds of
+// workers may send requests at once: the rest of such a burst queues here, and not in an API that others share. With
+// Go's default of 2 idle connections most requests of a burst would open a new one.
 const connsPerHost = 32
 
-// Switchable is a round tripper whose base is known only after clients have been made with it, or
-// changes with certificates. Without a base it is http.DefaultTransport. It is safe for concurrent use.
+// Switchable is a round tripper whose base is set after clients are created with it, or changes with certificates.
+// Without a base it is http.DefaultTransport. It is safe for concurrent use.
 type Switchable struct {
 	mu   sync.RWMutex
 	base http.RoundTripper
@@ -20,9 +19,8 @@ type Switchable struct {
 
 var _ http.RoundTripper = (*Switchable)(nil)
 
-// Set makes all requests from now on go through base. The connections of the one before are closed
-// when they are idle. A *http.Transport that keeps fewer connections than a burst needs keeps more, and
-// one that opens any number opens no more than that.
+// Set sets the base of all later requests, and closes idle connections of the previous one. It adapts the
+// connection limits of a *http.Transport to connsPerHost.
 func (s *Switchable) Set(base http.RoundTripper) {
 	if own, ok := base.(*http.Transport); ok {
 		own.MaxIdleConnsPerHost = max(own.MaxIdleConnsPerHost, connsPerHost)
@@ -37,7 +35,7 @@ func (s *Switchable) Set(base http.RoundTripper) {
 	CloseIdle(before)
 }
 
-// Known says whether there is a base.
+// Known reports whether a base is set.
 func (s *Switchable) Known() bool {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -61,8 +59,7 @@ func (s *Switchable) get() http.RoundTripper {
 	return s.base
 }
 
-// CloseIdle closes the connections of a round tripper that are idle, if it can: for those that stand
-// around another one.
+// CloseIdle closes idle connections of a round tripper if it supports that, for round trippers that wrap another one.
 func CloseIdle(rt http.RoundTripper) {
 	if c, ok := rt.(interface{ CloseIdleConnections() }); ok {
 		c.CloseIdleConnections()

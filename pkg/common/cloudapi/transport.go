@@ -14,63 +14,60 @@ import (
 // logLevel is the verbosity at which each request becomes a log line.
 const logLevel = 4
 
-// Request is what a cloud's own API reference calls one request.
+// Request identifies a request by the names of the cloud's API reference.
 type Request struct {
 	// Service and Operation are names from the cloud's API reference, without IDs. They become metric labels.
 	Service, Operation string
 	// Mutating requests change the cloud, or may.
 	Mutating bool
-	// Idempotent mutations lead to the same state when they are done twice. Reads always are.
+	// Idempotent mutations lead to the same state when they are applied twice. Reads always are.
 	Idempotent bool
 }
 
-// TransportOptions configure a transport. Provider and Describe are needed.
+// TransportOptions configure a transport. Provider and Describe are required.
 type TransportOptions struct {
 	// Provider is the provider's registry name and metric label.
 	Provider string
 	// Base sends the requests. Nil is http.DefaultTransport.
 	Base http.RoundTripper
-	// Describe names a request. Clouds that name the operation in the body (the AWS query
-	// protocol) read it with GetBody, which the transport provides for bodies up to 1 MiB where
-	// the client did not; Body itself must be left alone.
+	// Describe identifies a request. Clouds with the operation in the body (the AWS query protocol) read it with
+	// GetBody, which the transport provides for bodies up to 1 MiB if the client did not. It must not read Body.
 	Describe func(*http.Request) Request
-	// Limits are the rate limits that the manager keeps by itself. The zero value has none.
+	// Limits are the client-side rate limits. The zero value has none.
 	Limits Limits
-	// Clock is what limits and metrics go by, and what the deadlines of contexts are compared
-	// with. Nil is the real one.
+	// Clock is the clock of limits and metrics, which is also compared with the deadlines of contexts. Nil is the
+	// real one.
 	Clock clock.Clock
-	// Classify sorts answers, and errors of Base, into classes; "" is success. Exactly one of its
-	// arguments is nil.
-	// It may look at the body with PeekResponse. Nil goes by the HTTP status: ClassifyStatus.
+	// Classify returns the class of a response or of an error of Base; "" is success. Exactly one of its arguments
+	// is nil. It may read the body with PeekResponse. Nil is ClassifyStatus.
 	Classify func(*http.Response, error) Class
-	// RequestIDHeader is the header of an answer by which the cloud's support finds a request; it is logged.
+	// RequestIDHeader is the response header with the ID of a request for the cloud's support. It is logged.
 	RequestIDHeader string
-	// Observe, where set, is told of every request when it has ended. It must be quick, and safe
-	// for concurrent use. Tests count requests with it.
+	// Observe, if set, is called after every request. It must be fast and safe for concurrent use.
 	Observe func(Call)
 }
 
-// Call is one request as the client saw it.
+// Call is a finished request from the view of the client.
 type Call struct {
 	Request
-	// Sent is false if the rate limit or the context kept the request from being sent.
+	// Sent is false if the request was not sent because of the rate limit or the context.
 	Sent bool
-	// Code is the HTTP status, or the class where no answer came.
+	// Code is the HTTP status, or the class if there was no response.
 	Code string
 	// Class is "" for success.
 	Class Class
-	// Waited is the time spent for the rate limit, Duration the time from sending to the head of the answer.
+	// Waited is the time spent in the rate limiter, Duration the time from sending to the response header.
 	Waited, Duration time.Duration
 }
 
-// NewTransport returns the round tripper that all clients of a cloud's API use: it keeps the rate
-// limits, measures and logs every request. It makes no retries; those belong to the SDK, or to Retry.
+// NewTransport returns the round tripper of all clients of a cloud's API. It applies the rate limits, and measures
+// and logs every request. It does not retry; the SDK or Retry does.
 //
-// Errors of Base are returned as they are. Of its own the transport returns an *Error of class
-// Throttled when its rate limit would let the request go only after the context's deadline, and
-// the context's error when that ends while the request waits; in both cases nothing was sent.
+// It returns errors of Base unchanged. It returns an *Error of class Throttled if the next slot of the rate limiter
+// is after the context's deadline, and the context's error if the context ends while the request waits; in both
+// cases the request is not sent.
 //
-// The first transport of a process exposes the metrics of Metrics.
+// The first transport of a process registers the metrics of Metrics.
 func NewTransport(o TransportOptions) http.RoundTripper {
 	if o.Base == nil {
 		o.Base = http.DefaultTransport
@@ -85,10 +82,10 @@ func NewTransport(o TransportOptions) http.RoundTripper {
 }
 
 type transport struct {
-	o          TransportOptions
-	metrics    *instruments
-	limiter    *limiter
-	vocabulary vocabulary
+	o       TransportOptions
+	metrics *instruments
+	limiter *limiter
+	labels  labelSet
 }
 
 var _ http.RoundTripper = (*transport)(nil)
@@ -96,10 +93,10 @@ var _ http.RoundTripper = (*transport)(nil)
 // RoundTrip implements http.RoundTripper.
 func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	p := newPeekable(req)
-	call := Call{Request: t.o.Describe(p.lent)}
-	// Describe may have read the body: from here on only this request has all of it.
+	call := Call{Request: t.o.Describe(p.described)}
+	// Describe may have read the body: only this request still has the whole body.
 	req = p.req
-	labels := t.vocabulary.labels(call.Request)
+	labels := t.labels.labels(call.Request)
 	bucket := t.limiter.of(labels)
 
 	resp, err := t.send(req, &call, labels, bucket)
@@ -124,7 +121,7 @@ func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	return resp, err
 }
 
-// send waits for the rate limit and sends the request. It fills in what the call took.
+// send waits for the rate limiter and sends the request. It sets the durations of the call.
 func (t *transport) send(req *http.Request, call *Call, labels Request, b *bucket) (*http.Response, error) {
 	waited, err := t.limiter.acquire(req.Context(), b, call.Operation)
 	call.Waited = waited
@@ -135,7 +132,7 @@ func (t *transport) send(req *http.Request, call *Call, labels Request, b *bucke
 		t.metrics.wait.WithLabelValues(t.o.Provider, labels.Service, labels.kind()).Observe(waited.Seconds())
 	}
 	if err != nil {
-		// A round tripper closes the body also of a request that it does not send.
+		// A round tripper must close the body of a request that it does not send too.
 		if req.Body != nil {
 			_ = req.Body.Close()
 		}
@@ -151,8 +148,7 @@ func (t *transport) send(req *http.Request, call *Call, labels Request, b *bucke
 	return resp, err
 }
 
-// throttled counts an answer by which the cloud refused the request as one too many, and holds
-// the bucket back if the cloud said for how long.
+// throttled counts a throttled request, and pauses the bucket if the cloud sent Retry-After.
 func (t *transport) throttled(resp *http.Response, call Call, labels Request, b *bucket) {
 	if call.Class != Throttled {
 		return
@@ -163,11 +159,11 @@ func (t *transport) throttled(resp *http.Response, call Call, labels Request, b 
 	}
 	now := t.o.Clock.Now()
 	if wait := RetryAfter(resp.Header, now); wait > 0 {
-		b.hold(now, wait)
+		b.pause(now, wait)
 	}
 }
 
-// log writes one line. Headers, query and body can carry secrets and are left out.
+// log logs the request. It omits headers, query and body, which may contain secrets.
 func (t *transport) log(req *http.Request, resp *http.Response, err error, call Call) {
 	logger := klog.FromContext(req.Context()).V(logLevel)
 	if !logger.Enabled() {

@@ -260,14 +260,14 @@ func TestLabelsAreAClosedSet(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			v := &vocabulary{}
+			v := &labelSet{}
 			if diff := cmp.Diff(tt.want, v.labels(Request{Service: tt.service, Operation: tt.operation})); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})
 	}
 	t.Run("IDs that look like names run out", func(t *testing.T) {
-		v, seen := &vocabulary{}, map[Request]bool{}
+		v, seen := &labelSet{}, map[Request]bool{}
 		for i := range 10 * maxOperations {
 			seen[v.labels(Request{Service: "compute", Operation: fmt.Sprintf("Get-%d", i)})] = true
 		}

@@ -1,4 +1,4 @@
-// Package awserr sorts the errors of AWS into the classes of package cloudapi, by their codes.
+// Package awserr classifies the errors of AWS by their codes, with the classes of package cloudapi.
 package awserr
 
 import (
@@ -15,8 +15,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
 )
 
-// Code returns the error code that AWS answered with, such as InvalidInstanceID.NotFound, and ""
-// for an error that is no answer of AWS.
+// Code returns the error code of a response, such as InvalidInstanceID.NotFound, or "" for other errors.
 func Code(err error) string {
 	var api smithy.APIError
 	if !errors.As(err, &api) {
@@ -25,7 +24,7 @@ func Code(err error) string {
 	return api.ErrorCode()
 }
 
-// Is says whether AWS answered with one of the codes.
+// Is reports whether err is a response with one of the codes.
 func Is(err error, codes ...string) bool {
 	have := Code(err)
 	for _, code := range codes {
@@ -36,10 +35,10 @@ func Is(err error, codes ...string) bool {
 	return false
 }
 
-// Classify returns the class of an error: the one that it carries already, else the one of its
-// code, else of its HTTP status. A nil error has no class (""). The class is NotFound only where a code
-// says so: a status 404 alone comes from proxies and wrong endpoints too. Elastic Load Balancing
-// has codes of its own for what a request merely refers to (SubnetNotFound), which are Invalid.
+// Classify returns the class of an error: its own if it has one, else that of its code, else that of its HTTP status.
+// A nil error has no class (""). Only codes lead to NotFound: a status 404 without a code comes from proxies and wrong
+// endpoints too. Elastic Load Balancing has separate codes for objects that a request refers to (SubnetNotFound),
+// which are Invalid.
 func Classify(err error) cloudapi.Class {
 	var own *cloudapi.Error
 	switch {
@@ -61,26 +60,26 @@ func Classify(err error) cloudapi.Class {
 	switch {
 	case errors.As(err, &incomplete):
 		return cloudapi.Invalid
-	case noAnswer(err):
+	case outcomeUnknown(err):
 		return cloudapi.Unavailable
 	default:
 		return cloudapi.Unknown
 	}
 }
 
-// noAnswer says whether what was done is unknown because no answer arrived, or none that can be read.
-func noAnswer(err error) bool {
+// outcomeUnknown reports whether no response arrived, or an unreadable one.
+func outcomeUnknown(err error) bool {
 	var (
 		network    net.Error
 		sending    *smithyhttp.RequestSendError
 		unreadable *smithy.DeserializationError
-		answered   *smithyhttp.ResponseError
+		response   *smithyhttp.ResponseError
 	)
 	return errors.Is(err, context.DeadlineExceeded) || errors.As(err, &network) || errors.As(err, &sending) ||
-		errors.As(err, &unreadable) || errors.As(err, &answered)
+		errors.As(err, &unreadable) || errors.As(err, &response)
 }
 
-// ClassOfStatus returns the class of an HTTP status of 300 and above without a code that is known.
+// ClassOfStatus returns the class of an HTTP status of 300 and above without a known code.
 func ClassOfStatus(status int) cloudapi.Class {
 	switch class := cloudapi.ClassOfStatus(status); class {
 	case cloudapi.Denied, cloudapi.Throttled, cloudapi.Unavailable:
@@ -90,10 +89,10 @@ func ClassOfStatus(status int) cloudapi.Class {
 	}
 }
 
-// Wrap returns err as a *cloudapi.Error with its class, and nil for nil. Its text has the code and
-// AWS' message but no request ID, so that the same error always reads the same and events about it
-// are counted instead of repeated; the request ID is in the chain, and in the log. What the
-// provider's own clients return has been wrapped already: of that the SDK's frame is taken off.
+// Wrap returns err as a *cloudapi.Error with its class, and nil for nil. The message has the code and message of AWS
+// but no request ID, so that equal errors have equal messages and Events about them are aggregated; the request ID is
+// in the chain and in the log. Errors of the provider's clients are wrapped already: Wrap removes the frame of the SDK
+// from them.
 func Wrap(operation string, err error) error {
 	var own *cloudapi.Error
 	var frame *smithy.OperationError
@@ -108,7 +107,7 @@ func Wrap(operation string, err error) error {
 	return &cloudapi.Error{Class: Classify(err), Operation: operation, RetryAfter: retryAfter(err), Err: &readable{err}}
 }
 
-// readable is an error of the SDK with a text for users.
+// readable is an error of the SDK with a message for users.
 type readable struct{ err error }
 
 // Error implements error.
@@ -123,7 +122,7 @@ func (r *readable) Error() string {
 // Unwrap returns the SDK's error.
 func (r *readable) Unwrap() error { return r.err }
 
-// retryAfter is how long AWS asked to wait, which it rarely says.
+// retryAfter returns the wait that AWS requested, which it rarely does.
 func retryAfter(err error) time.Duration {
 	var response *smithyhttp.ResponseError
 	if !errors.As(err, &response) || response.Response == nil || response.Response.Response == nil {

@@ -1,7 +1,6 @@
-// Package names is everything that the provider writes into clouds and clusters and finds again by
-// its name: load balancers, target groups, security groups and their rules, policies, tags, labels
-// and provider IDs. It is also what today's Kubernetes clusters on AWS already contain, so none of
-// it can ever change: another byte would make a second load balancer beside the one in use.
+// Package names holds all names that the provider writes into clouds and clusters and finds objects by: of load
+// balancers, target groups, security groups and their rules, policies, tags, labels and provider IDs. Existing
+// clusters on AWS contain them, so none can ever change: a different byte would create a second load balancer.
 package names
 
 import (
@@ -18,19 +17,19 @@ import (
 // maxLoadBalancerName is the longest name that Elastic Load Balancing accepts.
 const maxLoadBalancerName = 32
 
-// LoadBalancerName is the name of a Service's load balancer of either generation. It begins with a
-// letter, which classic load balancers demand, and is unique because UIDs are.
+// LoadBalancerName returns the name of a Service's load balancer, classic or network. It begins with a letter, which
+// classic load balancers require, and is unique because UIDs are.
 func LoadBalancerName(uid types.UID) string {
 	name := "a" + strings.ReplaceAll(string(uid), "-", "")
 	return name[:min(len(name), maxLoadBalancerName)]
 }
 
-// TargetGroup is what the name of a target group depends on: all that AWS cannot change in place.
-// A change of any of it is another target group, so that a new one can exist beside the old.
+// TargetGroup holds the properties that the name of a target group depends on: all that AWS cannot change in place.
+// A change of any of them leads to another target group, so that the new one can exist beside the old one.
 type TargetGroup struct {
 	// ClusterID is the cluster's ID in tags.
 	ClusterID string
-	// Service is the namespace and name of the Service; its UID is no part of the name.
+	// Service is the namespace and name of the Service. The name does not depend on its UID.
 	Service types.NamespacedName
 	// Port is the listener's, NodePort the port of the targets.
 	Port, NodePort int32
@@ -41,13 +40,13 @@ type TargetGroup struct {
 	// HealthProtocol is TCP, HTTP or HTTPS, HealthInterval in seconds.
 	HealthProtocol string
 	HealthInterval int32
-	// Variant tells target groups apart that differ in what the fields above do not say (the IP
-	// address family, say). It is empty for a target group of the kind that was always made.
+	// Variant distinguishes target groups by other properties, such as the IP address family. It is empty for those
+	// that cloud-provider-aws creates too.
 	Variant string
 }
 
-// TargetGroupName returns the name of a target group, at most 32 characters. Names are built of
-// what a person recognises and of ten digits of a hash, which nobody has to parse.
+// TargetGroupName returns the name of a target group, of at most 32 characters: a readable part and ten digits of a
+// hash.
 func TargetGroupName(g TargetGroup) string {
 	hash := sha1.New() //nolint:gosec // see the import
 	for _, part := range []string{
@@ -60,15 +59,15 @@ func TargetGroupName(g TargetGroup) string {
 	return readable(g.Service, hash.Sum(nil))
 }
 
-// ClassicGroupName is the name of the security group made for a classic load balancer.
+// ClassicGroupName returns the name of the security group made for a classic load balancer.
 func ClassicGroupName(loadBalancer string) string { return "k8s-elb-" + loadBalancer }
 
-// ClassicGroupDescription is the description of that group.
+// ClassicGroupDescription returns the description of that group.
 func ClassicGroupDescription(loadBalancer string, service types.NamespacedName) string {
 	return fmt.Sprintf("Security group for Kubernetes ELB %s (%s)", loadBalancer, service)
 }
 
-// ManagedGroupName is the name of the security group made for a network load balancer. clusterName
+// ManagedGroupName returns the name of the security group of a network load balancer. clusterName
 // is the manager's --cluster-name, not the cluster's ID in tags.
 func ManagedGroupName(clusterName string, service types.NamespacedName, uid types.UID) string {
 	hash := sha256.New()
@@ -78,9 +77,10 @@ func ManagedGroupName(clusterName string, service types.NamespacedName, uid type
 	return readable(service, hash.Sum(nil))
 }
 
-// readable is k8s, the namespace and the name cut to 8 letters and digits each, and 10 digits of the hash.
+// readable returns k8s, 8 alphanumeric characters each of namespace and name, and 10 digits of the hash.
 func readable(service types.NamespacedName, hash []byte) string {
-	return fmt.Sprintf("k8s-%.8s-%.8s-%.10s", alphanumeric(service.Namespace), alphanumeric(service.Name), hex.EncodeToString(hash))
+	return fmt.Sprintf("k8s-%.8s-%.8s-%.10s",
+		alphanumeric(service.Namespace), alphanumeric(service.Name), hex.EncodeToString(hash))
 }
 
 func alphanumeric(s string) string {
@@ -96,16 +96,16 @@ func alphanumeric(s string) string {
 // network load balancers of a cluster share them.
 const MTURule = "kubernetes.io/rule/nlb/mtu"
 
-// Beginnings of the descriptions of rules that belong to one network load balancer.
+// Prefixes of the descriptions of rules of one network load balancer.
 const (
 	ClientRulePrefix = "kubernetes.io/rule/nlb/client="
 	HealthRulePrefix = "kubernetes.io/rule/nlb/health="
 )
 
-// ClientRule describes the rules on nodes' security groups that let clients of the load balancer in.
+// ClientRule returns the description of rules on nodes' security groups for clients of a load balancer.
 func ClientRule(loadBalancer string) string { return ClientRulePrefix + loadBalancer }
 
-// HealthRule describes the rules on nodes' security groups that let the load balancer's health checks in.
+// HealthRule returns the description of rules on nodes' security groups for health checks of a load balancer.
 func HealthRule(loadBalancer string) string { return HealthRulePrefix + loadBalancer }
 
 // Policies of classic load balancers.
@@ -114,14 +114,14 @@ const (
 	SSLNegotiationPolicyPrefix = "k8s-SSLNegotiationPolicy-"
 )
 
-// SSLNegotiationPolicy is the name of the policy of a load balancer that refers to one of AWS'.
+// SSLNegotiationPolicy returns the name of the policy of a load balancer that refers to a policy of AWS.
 func SSLNegotiationPolicy(reference string) string { return SSLNegotiationPolicyPrefix + reference }
 
 // Labels of Nodes.
 const (
-	// TaggedLabel holds a hash of the tags that the Node's instance was given.
+	// TaggedLabel holds a hash of the configured tags of the Node's instance.
 	TaggedLabel = "k8s.io/cloud-provider-aws"
-	// ZoneIDLabel holds the ID of the zone, which names the same place in every account.
+	// ZoneIDLabel holds the ID of the zone, which identifies the same location in every account.
 	ZoneIDLabel = "topology.k8s.aws/zone-id"
 	// NetworkNodeLabelPrefix and a number from 1 hold the network node of that layer above the instance.
 	NetworkNodeLabelPrefix = "topology.k8s.aws/network-node-layer-"

@@ -8,11 +8,11 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/instances"
 )
 
-// Scheme is what provider IDs begin with, which is the provider's name.
+// Scheme is the scheme of provider IDs, and the name of the provider.
 const Scheme = "aws"
 
-// FargatePrefix begins the IDs of machines that have no EC2 instance; what follows is the private
-// DNS name or address of their network interface.
+// FargatePrefix is the prefix of the IDs of Fargate nodes. The private DNS name or address of their network interface
+// follows.
 const FargatePrefix = "fargate-"
 
 // Fields of a provider ID.
@@ -21,14 +21,14 @@ const (
 	FieldZone = "zone"
 )
 
-// InstancePrefix begins the IDs of EC2's instances.
+// InstancePrefix is the prefix of the IDs of EC2 instances.
 const InstancePrefix = "i-"
 
 var regionAt = regexp.MustCompile(`\A([a-z]+-){2,}[0-9]+`)
 
-// ProviderIDs are the forms of spec.providerID that were ever accepted. region returns the region
-// that this manager looks after, "" as long as that is not known; a node of another region is
-// foreign, because the EC2 of our region would say that its instance does not exist.
+// ProviderIDs returns the formats of spec.providerID that were ever accepted. region returns the region of the
+// cluster, "" while it is unknown. A Node of another region is foreign, because EC2 does not find its instance in the
+// region of the cluster.
 func ProviderIDs(region func() string) *instances.TableScheme {
 	return instances.MustScheme(instances.Table{
 		Scheme: Scheme,
@@ -47,13 +47,13 @@ func ProviderIDs(region func() string) *instances.TableScheme {
 			if ours == "" || !ok || theirs == ours {
 				return ""
 			}
-			return fmt.Sprintf("its zone %s is in region %s, and this manager looks after %s", fields[FieldZone], theirs, ours)
+			return fmt.Sprintf("its zone %s is in region %s, and the region of this manager is %s", fields[FieldZone], theirs, ours)
 		},
 	})
 }
 
-// isMachine says whether an ID can be that of a machine: one line after the prefix. EC2 assigns hexadecimal
-// ones; tests of clusters make up others, which EC2 then refuses.
+// isMachine reports whether an ID is valid: one line after the prefix. EC2 assigns hexadecimal ones; other ones occur
+// in tests of clusters, and EC2 rejects them.
 func isMachine(id string) bool {
 	for _, prefix := range []string{InstancePrefix, FargatePrefix} {
 		if rest, ok := strings.CutPrefix(id, prefix); ok && rest != "" && !strings.Contains(rest, "\n") {
@@ -64,14 +64,14 @@ func isMachine(id string) bool {
 }
 
 // RegionOfZone returns the region in the name of an availability zone, a local zone or a
-// wavelength zone: us-west-2 of us-west-2a and of us-west-2-lax-1b. ok is false for what is no name of a zone.
+// wavelength zone: us-west-2 of us-west-2a and of us-west-2-lax-1b. ok is false for other names.
 func RegionOfZone(zone string) (region string, ok bool) {
 	region = regionAt.FindString(zone)
 	rest := strings.TrimPrefix(zone, region)
 	return region, region != "" && rest != ""
 }
 
-// IsFargate says whether an instance ID, as ProviderIDs parses it, is that of a Fargate node.
+// IsFargate reports whether an ID, as ProviderIDs parses it, is that of a Fargate node.
 func IsFargate(id string) bool { return strings.HasPrefix(id, FargatePrefix) }
 
 // instanceID matches the IDs that EC2 assigns: 8 hexadecimal digits until 2016, 17 since.

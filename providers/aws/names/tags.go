@@ -42,13 +42,13 @@ const (
 	Shared = "shared"
 )
 
-// ClusterTag is the key of the tag that marks what belongs to a cluster.
+// ClusterTag returns the key of the tag of a cluster.
 func ClusterTag(clusterID string) string { return ClusterTagPrefix + clusterID }
 
-// ServiceTagValue is the value of ServiceTag.
+// ServiceTagValue returns the value of ServiceTag.
 func ServiceTagValue(service types.NamespacedName) string { return service.String() }
 
-// HasCluster says whether the tags mark an object as the cluster's own or as shared with it.
+// HasCluster reports whether the tags mark an object as owned by the cluster or as shared with it.
 func HasCluster(tags map[string]string, clusterID string) bool {
 	if _, ok := tags[ClusterTag(clusterID)]; ok {
 		return true
@@ -57,14 +57,14 @@ func HasCluster(tags map[string]string, clusterID string) bool {
 	return ok && legacy == clusterID
 }
 
-// OwnedByCluster says whether the tags mark an object as made for the cluster alone.
+// OwnedByCluster reports whether the tags mark an object as owned by the cluster.
 func OwnedByCluster(tags map[string]string, clusterID string) bool {
 	legacy, ok := tags[LegacyClusterTag]
 	return tags[ClusterTag(clusterID)] == Owned || ok && legacy == clusterID
 }
 
-// HasAnyCluster says whether the tags mark an object for any cluster at all. Subnets without such
-// a tag are open to every cluster. The legacy tag does not count here.
+// HasAnyCluster reports whether the tags name any cluster. Every cluster may use subnets without such a tag. The
+// legacy tag does not count here.
 func HasAnyCluster(tags map[string]string) bool {
 	for key := range tags {
 		if strings.HasPrefix(key, ClusterTagPrefix) {
@@ -74,8 +74,8 @@ func HasAnyCluster(tags map[string]string) bool {
 	return false
 }
 
-// System are the tags of an object that the manager makes for a Service and that it alone owns.
-// With legacy the tag of earlier days is among them.
+// System returns the tags of an object that the manager creates for a Service and owns. With legacy they include the
+// legacy cluster tag.
 func System(clusterID string, legacy bool, service types.NamespacedName) map[string]string {
 	tags := map[string]string{ClusterTag(clusterID): Owned, ServiceTag: ServiceTagValue(service)}
 	if legacy {
