@@ -37,7 +37,7 @@ func newManagerOf(t *testing.T, rt http.RoundTripper, cfg config.Config) *Cloud 
 	return c
 }
 
-func TestCallsBeforeTheFirstQuestion(t *testing.T) {
+func TestNewCloudMakesNoCalls(t *testing.T) {
 	world, _ := simtest.WithSelf(t, sim.Options{})
 	c := newManager(t, world.Front().Transport(), "")
 	if got := simtest.Operations(world); len(got) > 0 {
@@ -56,7 +56,7 @@ func TestCallsBeforeTheFirstQuestion(t *testing.T) {
 	}
 }
 
-func TestMetadataServiceIsNotNeeded(t *testing.T) {
+func TestCheckWithoutMetadataService(t *testing.T) {
 	world, node := simtest.WithSelf(t, sim.Options{})
 	world.Front().SetFaults(kit.Fault{Kind: kit.FaultError, Operation: "GetMetadata", Times: kit.Always})
 	c := newManager(t, world.Front().Transport(), "Region = us-west-2\nVPC = vpc-0123\nKubernetesClusterID = sim\n")
@@ -93,7 +93,7 @@ func TestOwnsNode(t *testing.T) {
 	}
 }
 
-func TestDeniedIsNotGone(t *testing.T) {
+func TestDeniedIsNotDeleted(t *testing.T) {
 	world, node := simtest.WithSelf(t, sim.Options{Allow: func(action string) bool { return !strings.HasPrefix(action, "ec2:") }})
 	c := newManager(t, world.Front().Transport(), "Region = us-west-2\nVPC = vpc-0123\nKubernetesClusterID = sim\n")
 	node.Spec.ProviderID = "aws:///us-west-2a/" + world.Instance("self")

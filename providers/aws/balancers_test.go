@@ -32,10 +32,10 @@ func webService(kind string) *v1.Service {
 	return svc
 }
 
-// TestHostNamesOfEveryPartition pins that what a load balancer is does not hang on how its host name
+// TestHostNamesOfAllPartitions pins that what a load balancer is does not hang on how its host name
 // ends, which differs between the parts of AWS: a Service with a status goes on to be served after a
 // restart, and a change of type is refused all the same.
-func TestHostNamesOfEveryPartition(t *testing.T) {
+func TestHostNamesOfAllPartitions(t *testing.T) {
 	for region, domain := range map[string]string{
 		"us-west-2": "amazonaws.com", "cn-north-1": "amazonaws.com.cn", "us-gov-west-1": "amazonaws.com", "us-iso-east-1": "c2s.ic.gov", "eusc-de-east-1": "amazonaws.eu",
 	} {
@@ -74,9 +74,9 @@ func TestHostNamesOfEveryPartition(t *testing.T) {
 	}
 }
 
-// TestEveryStateOfALoadBalancer pins that the Service keeps its address in every state that AWS knows
+// TestAddressIsKeptInAllLoadBalancerStates pins that the Service keeps its address in every state that AWS knows
 // but one: a load balancer that is impaired still serves.
-func TestEveryStateOfALoadBalancer(t *testing.T) {
+func TestAddressIsKeptInAllLoadBalancerStates(t *testing.T) {
 	for _, state := range elbv2types.LoadBalancerStateEnum("").Values() {
 		t.Run(string(state), func(t *testing.T) {
 			world, node := simtest.WithSelf(t, sim.Options{})

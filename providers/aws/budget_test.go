@@ -17,11 +17,11 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/aws/sim"
 )
 
-// TestRestartTakesSeconds is a restart over 200 network load balancers of which none has changed, by a
+// TestRestartDuration is a restart over 200 network load balancers of which none has changed, by a
 // manager with all its own rate limits and as many workers as ccm has by default, on a cloud that takes 100 ms
 // for each call. Its clock is the bubble's, on which only calls and limits take time: what else the machine
 // does is of no consequence.
-func TestRestartTakesSeconds(t *testing.T) {
+func TestRestartDuration(t *testing.T) {
 	const (
 		services, workers = 200, 256
 		latency, atMost   = 100 * time.Millisecond, 10 * time.Second

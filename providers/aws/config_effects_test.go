@@ -101,7 +101,7 @@ func configEffects() map[string]configEffect {
 }
 
 // Every key of the reference has an effect that can be seen, which goes with the key.
-func TestEveryConfigKeyDoesWhatItSays(t *testing.T) {
+func TestConfigKeysHaveEffect(t *testing.T) {
 	table := configEffects()
 	for _, key := range Descriptor().Config {
 		name := key.Section + "/" + key.Key

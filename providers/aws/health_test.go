@@ -107,7 +107,7 @@ func deleteRoute(ctx context.Context, c *client.Clients) error {
 	return err
 }
 
-func TestAFailingServiceStopsOnlyItsParts(t *testing.T) {
+func TestFailingServiceAffectsOnlyItsParts(t *testing.T) {
 	s := newSick(t, sim.Options{}, simtest.Located)
 	s.want("before the first call", "", "", "")
 	if err := errors.Join(s.Check(t.Context()), describeBalancers(t.Context(), s.clients())); err != nil {
@@ -146,7 +146,7 @@ func TestAFailingServiceStopsOnlyItsParts(t *testing.T) {
 	}
 }
 
-func TestAMissingPermissionStopsOnlyThePartsThatNeedIt(t *testing.T) {
+func TestMissingPermissionAffectsOnlyItsParts(t *testing.T) {
 	denied := map[string]bool{"ec2:DeleteRoute": true}
 	s := newSick(t, sim.Options{Allow: func(action string) bool { return !denied[action] }}, simtest.Located)
 	s.fails(deleteRoute)
@@ -164,7 +164,7 @@ func TestAMissingPermissionStopsOnlyThePartsThatNeedIt(t *testing.T) {
 	s.want("once all is allowed", "", "", "")
 }
 
-func TestCredentialsStopEverything(t *testing.T) {
+func TestRejectedCredentialsAffectAllParts(t *testing.T) {
 	var trouble error
 	provider := awssdk.CredentialsProviderFunc(func(context.Context) (awssdk.Credentials, error) {
 		// They expire at once, so that each request asks for them.
@@ -202,8 +202,8 @@ func TestCredentialsStopEverything(t *testing.T) {
 	s.want("with credentials again", "", "", "")
 }
 
-// TestSTSIsNotNeededByItself pins that where STS cannot be reached the services' own answers count.
-func TestSTSIsNotNeededByItself(t *testing.T) {
+// TestCheckWithoutSTS pins that where STS cannot be reached the services' own answers count.
+func TestCheckWithoutSTS(t *testing.T) {
 	s := newSick(t, sim.Options{}, simtest.Located)
 	sts := kit.Fault{Kind: kit.FaultError, Operation: "GetCallerIdentity", Times: kit.Always}
 	s.world.Front().SetFaults(sts)
@@ -222,7 +222,7 @@ func TestSTSIsNotNeededByItself(t *testing.T) {
 	s.want("without EC2 either", unreachable, unreachable, unreachable)
 }
 
-func TestWhatIsNotKnownOfTheClusterStopsEverything(t *testing.T) {
+func TestUnknownClusterAffectsAllParts(t *testing.T) {
 	s := newSick(t, sim.Options{}, "Region = us-west-2\n")
 	s.world.Front().SetFaults(kit.Fault{Kind: kit.FaultError, Operation: "GetMetadata", Times: kit.Always})
 	if err := s.Check(t.Context()); err == nil {

@@ -54,8 +54,8 @@ func TestIdentityProblems(t *testing.T) {
 	}
 }
 
-// TestNoMetadataServiceAtAll is a manager outside of AWS whose configuration is incomplete.
-func TestNoMetadataServiceAtAll(t *testing.T) {
+// TestCheckOutsideOfAWS is a manager outside of AWS whose configuration is incomplete.
+func TestCheckOutsideOfAWS(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		silent := simtest.RoundTripFunc(func(r *http.Request) (*http.Response, error) {
 			<-r.Context().Done()

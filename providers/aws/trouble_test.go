@@ -61,7 +61,7 @@ func answer(status int, body string) func(*http.Response) {
 
 // No Node is ever deleted on the word of such a cloud: InstanceExists fails, or a node of another
 // region is not ours to judge.
-func TestNoNodeIsGoneOnTheWordOfABadCloud(t *testing.T) {
+func TestNodeIsNotDeletedOnCloudErrors(t *testing.T) {
 	for _, bad := range badClouds() {
 		t.Run(bad.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -91,7 +91,7 @@ func TestNoNodeIsGoneOnTheWordOfABadCloud(t *testing.T) {
 
 // No target is ever removed on the word of such a cloud: neither when all nodes stay, nor when the
 // list of instances comes back empty.
-func TestNoTargetIsRemovedOnTheWordOfABadCloud(t *testing.T) {
+func TestTargetsAreNotRemovedOnCloudErrors(t *testing.T) {
 	bad := append(badClouds(), badCloud{name: "empty list", wrong: func(_ *sim.Cloud, w *simtest.Recorder) {
 		w.ChangeOnly = "DescribeInstances"
 		w.Change = answer(http.StatusOK, `<DescribeInstancesResponse xmlns="http://ec2.amazonaws.com/doc/2016-11-15/"><requestId>1</requestId><reservationSet/></DescribeInstancesResponse>`)

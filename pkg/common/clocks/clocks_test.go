@@ -46,7 +46,7 @@ func TestSleep(t *testing.T) {
 	}
 }
 
-func TestSleepEndsWithItsContext(t *testing.T) {
+func TestSleepStopsWithContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()

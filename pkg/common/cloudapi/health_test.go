@@ -58,7 +58,7 @@ func TestHealth(t *testing.T) {
 	}
 }
 
-func TestHealthThatIsSaid(t *testing.T) {
+func TestHealthSet(t *testing.T) {
 	t.Parallel()
 	c := testingclock.NewFakeClock(time.Unix(1000, 0))
 	h := cloudapi.NewHealth(c)

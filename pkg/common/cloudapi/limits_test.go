@@ -77,7 +77,7 @@ func (c *cloud) want(arrivals ...string) {
 	}
 }
 
-func TestLimitsPaceRequests(t *testing.T) {
+func TestRateLimits(t *testing.T) {
 	tests := []struct {
 		name   string
 		limits Limits
@@ -134,7 +134,7 @@ func TestLimitsPaceRequests(t *testing.T) {
 	}
 }
 
-func TestLimitsManyCallers(t *testing.T) {
+func TestRateLimitsWithManyCallers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCloud(t, Limits{Default: ServiceLimits{Mutate: Limit{QPS: 10}}})
 		var wg sync.WaitGroup
@@ -152,9 +152,9 @@ func TestLimitsManyCallers(t *testing.T) {
 	})
 }
 
-// TestRequestsThatAreNotSent checks that a request which its context does not let wait is not
+// TestRateLimitedRequestIsNotSent checks that a request which its context does not let wait is not
 // sent, has its body closed, and gives its token back.
-func TestRequestsThatAreNotSent(t *testing.T) {
+func TestRateLimitedRequestIsNotSent(t *testing.T) {
 	tests := []struct {
 		name  string
 		ctx   func(context.Context) (context.Context, context.CancelFunc)
@@ -212,7 +212,7 @@ func TestRequestsThatAreNotSent(t *testing.T) {
 	}
 }
 
-func TestRefusalSaysWhenToComeBack(t *testing.T) {
+func TestRateLimitErrorHasRetryAfter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCloud(t, Limits{Default: ServiceLimits{Read: Limit{QPS: 0.5}}})
 		client := &http.Client{Transport: c, Timeout: time.Second}
@@ -232,7 +232,7 @@ func TestRefusalSaysWhenToComeBack(t *testing.T) {
 	})
 }
 
-func TestHoldBack(t *testing.T) {
+func TestPauseAfterRetryAfter(t *testing.T) {
 	obey := Limits{ObeyRetryAfter: true}
 	tests := []struct {
 		name     string
@@ -281,7 +281,7 @@ func TestHoldBack(t *testing.T) {
 	}
 }
 
-func TestHoldBackReachesThoseWhoWaitAlready(t *testing.T) {
+func TestPauseDelaysWaitingRequests(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCloud(t, Limits{ObeyRetryAfter: true, Default: ServiceLimits{Read: Limit{QPS: 1}}})
 		c.throttle = []string{"", "5"} // the second request is throttled while the third waits

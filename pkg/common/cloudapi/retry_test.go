@@ -128,7 +128,7 @@ func TestRetryDo(t *testing.T) {
 	}
 }
 
-func TestRetryDoEndsWithItsContext(t *testing.T) {
+func TestRetryDoStopsWithContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		time.AfterFunc(time.Second, cancel)

@@ -42,7 +42,7 @@ func request(t *testing.T, method, path string, body io.Reader) *http.Request {
 	return r
 }
 
-func TestTransportMeasuresEveryRequest(t *testing.T) {
+func TestTransportMetrics(t *testing.T) {
 	refused := errors.New("connection refused")
 	tests := []struct {
 		name     string
@@ -158,7 +158,7 @@ type closes struct {
 
 func (c *closes) Close() error { c.n++; return nil }
 
-func TestDescribeMayReadTheBody(t *testing.T) {
+func TestDescribeReadsBody(t *testing.T) {
 	broken := errors.New("disk on fire")
 	long := strings.Repeat("x", peekLimit+1)
 	action := func(r *http.Request) Request {
@@ -229,7 +229,7 @@ func TestDescribeMayReadTheBody(t *testing.T) {
 	}
 }
 
-func TestDescribeUsesTheClientsOwnGetBody(t *testing.T) {
+func TestDescribeUsesGetBodyOfClient(t *testing.T) {
 	in := request(t, http.MethodPost, "/", strings.NewReader("a"))
 	rt := NewTransport(TransportOptions{
 		Provider: "test",
@@ -246,7 +246,7 @@ func TestDescribeUsesTheClientsOwnGetBody(t *testing.T) {
 	}
 }
 
-func TestLabelsAreAClosedSet(t *testing.T) {
+func TestLabelsAreBounded(t *testing.T) {
 	tests := []struct {
 		name, service, operation string
 		want                     Request

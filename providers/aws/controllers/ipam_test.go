@@ -54,13 +54,13 @@ func TestNodeIPAM(t *testing.T) {
 		}
 		time.Sleep(ipamBackoff)
 		if got := w.node("late").Spec.PodCIDRs; !slices.Equal(got, []string{"2001:db8:1234:1a00:9::/80"}) {
-			t.Errorf("the node whose prefix came late has %v", got)
+			t.Errorf("node with a late prefix has %v", got)
 		}
 		stop()
 	})
 }
 
-func TestRangesOfAnInstance(t *testing.T) {
+func TestPodCIDRsOfInstance(t *testing.T) {
 	primary := func(v4, v6 []string) *ec2types.Instance {
 		n := simtest.NetworkInterface(0)
 		for _, p := range v4 {

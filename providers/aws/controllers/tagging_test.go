@@ -79,7 +79,7 @@ func TestTagging(t *testing.T) {
 	})
 }
 
-func TestTagsGoWithTheNode(t *testing.T) {
+func TestTagsAreRemovedWithNode(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newControllerWorld(t, sim.Options{})
 		for _, name := range []string{"a", "b"} {
@@ -100,7 +100,7 @@ func TestTagsGoWithTheNode(t *testing.T) {
 	})
 }
 
-func TestInformersThatMissedTheDeletion(t *testing.T) {
+func TestDeletedFinalStateUnknown(t *testing.T) {
 	w := newControllerWorld(t, sim.Options{})
 	tg := &tagging{Starter: w.start, controller: w.controller}
 	queue, err := tg.queue()
@@ -120,7 +120,7 @@ func TestInformersThatMissedTheDeletion(t *testing.T) {
 	}
 }
 
-func TestTaggingWithoutTheOneThatIsGone(t *testing.T) {
+func TestTaggingSkipsMissingInstances(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newControllerWorld(t, sim.Options{})
 		missing := func(id string) func(*v1.Node) {
@@ -150,7 +150,7 @@ func TestTaggingWithoutTheOneThatIsGone(t *testing.T) {
 	})
 }
 
-func TestTaggingTriesAgain(t *testing.T) {
+func TestTaggingRetries(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newControllerWorld(t, sim.Options{})
 		w.start.Legacy = client.New(client.Options{
@@ -168,7 +168,7 @@ func TestTaggingTriesAgain(t *testing.T) {
 	})
 }
 
-func TestTaggingInADryRun(t *testing.T) {
+func TestTaggingDryRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newControllerWorld(t, sim.Options{})
 		w.register("a")
@@ -248,7 +248,7 @@ func TestTaggingFlags(t *testing.T) {
 	}
 }
 
-func TestOneRefusalDoesNotHoldUpTheOthers(t *testing.T) {
+func TestCallInBulkIsolatesRejectedInstance(t *testing.T) {
 	tg := &tagging{Starter: &Starter{}}
 	denied := &cloudapi.Error{Class: cloudapi.Denied, Operation: "CreateTags", Err: errors.New("not authorized")}
 	work := map[string]nodeWork{}

@@ -90,7 +90,7 @@ func TestStates(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			i := &ec2types.Instance{State: tc.state}
 			if terminated(i) != tc.gone || stateOf(i) != tc.want {
-				t.Errorf("gone %v, state %s", terminated(i), stateOf(i))
+				t.Errorf("terminated %v, state %s", terminated(i), stateOf(i))
 			}
 		})
 	}

@@ -55,7 +55,7 @@ func TestDescribed(t *testing.T) {
 	})
 }
 
-func TestDescribedListsWhereThatIsCheaper(t *testing.T) {
+func TestDescribedListsForManyIDs(t *testing.T) {
 	w := newTestCloud(t, sim.Options{})
 	var asked []string
 	for _, n := range w.Launch(machines(1500, "")...) {
@@ -68,9 +68,8 @@ func TestDescribedListsWhereThatIsCheaper(t *testing.T) {
 	w.WantCalls(3)
 }
 
-// TestDescribedSharesTheListOfNodes pins what a start costs: load balancers that come while the nodes
-// are listed read nothing themselves.
-func TestDescribedSharesTheListOfNodes(t *testing.T) {
+// TestDescribedSharesListInFlight verifies that Described uses the list of nodes that is in flight at a start.
+func TestDescribedSharesListInFlight(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newTestCloud(t, sim.Options{Latency: 100 * time.Millisecond})
 		var asked []string
@@ -96,9 +95,9 @@ func TestDescribedSharesTheListOfNodes(t *testing.T) {
 	})
 }
 
-// TestNodesShareTheListOfLoadBalancers is a start at which the load balancers come first: nodes that ask while they
-// read need no list of their own, unless it was begun too long ago, or has ended.
-func TestNodesShareTheListOfLoadBalancers(t *testing.T) {
+// TestListSharesReadOfDescribed verifies that List uses a list that was in flight when it was called, unless that
+// started too long before.
+func TestListSharesReadOfDescribed(t *testing.T) {
 	for _, tt := range []struct {
 		name          string
 		latency, head time.Duration
@@ -136,7 +135,7 @@ func TestNodesShareTheListOfLoadBalancers(t *testing.T) {
 	}
 }
 
-func TestListForgetsWhatLeft(t *testing.T) {
+func TestListEvictsDeletedInstances(t *testing.T) {
 	w := newTestCloud(t, sim.Options{})
 	a, b := w.LaunchNamed("a"), w.LaunchNamed("b")
 	if _, err := w.source.List(t.Context()); err != nil {
@@ -153,9 +152,9 @@ func TestListForgetsWhatLeft(t *testing.T) {
 	}
 }
 
-// TestDescribedWhileEC2IsDisrupted pins that load balancers and routes go on with what was last read
-// of instances while EC2 does not answer; that nothing new is concluded from it; and that a refusal is none.
-func TestDescribedWhileEC2IsDisrupted(t *testing.T) {
+// TestDescribedReturnsStaleInstancesDuringOutage verifies that Described returns stale instances while EC2 does not
+// respond, never stale absence, and errors of class Denied.
+func TestDescribedReturnsStaleInstancesDuringOutage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newTestCloud(t, sim.Options{})
 		a, b := w.LaunchNamed("a"), w.LaunchNamed("b")
@@ -193,10 +192,9 @@ func TestDescribedWhileEC2IsDisrupted(t *testing.T) {
 	})
 }
 
-// TestNothingDefeatsTheSnapshotOfInstances pins that nodes which no list of the cluster's instances
-// can show (Fargate's, one without the cluster's tag, one that is gone, one of another region) do not
-// make load balancers read instances again and again.
-func TestNothingDefeatsTheSnapshotOfInstances(t *testing.T) {
+// TestDescribedCachesInstancesThatNoListReturns: Nodes of Fargate, without the cluster's tag, of deleted instances or of
+// another region must not cause repeated reads.
+func TestDescribedCachesInstancesThatNoListReturns(t *testing.T) {
 	w := newTestCloud(t, sim.Options{})
 	own, untagged, gone := w.LaunchNamed("own"), w.LaunchNamed("untagged"), w.LaunchNamed("gone")
 	w.SetTags(untagged, map[string]string{"Name": "untagged"})

@@ -73,7 +73,7 @@ func TestFargateNode(t *testing.T) {
 	}
 }
 
-func TestFargateNodesAreReadInBulkAndWithLists(t *testing.T) {
+func TestFargateNodesAreReadInBulk(t *testing.T) {
 	w := newTestCloud(t, sim.Options{})
 	var asked []string
 	for range 250 {
@@ -97,7 +97,7 @@ func TestFargateNodesAreReadInBulkAndWithLists(t *testing.T) {
 	w.WantCalls(3)
 }
 
-func TestFargateNeedsTheVPC(t *testing.T) {
+func TestFargateRequiresVPC(t *testing.T) {
 	w := newTestCloud(t, sim.Options{})
 	id, _ := w.fargate("us-west-2a")
 	w.conn.Scope.VPC = ""

@@ -32,7 +32,7 @@ func ids(list []commoninstances.Instance) []string {
 	return out
 }
 
-func TestListIsTheClusters(t *testing.T) {
+func TestListReturnsInstancesOfCluster(t *testing.T) {
 	w := newTestCloud(t, sim.Options{})
 	a, b, c := w.LaunchNamed("a"), w.LaunchNamed("b"), w.LaunchNamed("c")
 	w.LaunchNamed("d")
@@ -86,7 +86,7 @@ func TestMetadata(t *testing.T) {
 	}
 }
 
-func TestGetNeverFailsForWhatIsMissing(t *testing.T) {
+func TestGetOmitsMissingInstances(t *testing.T) {
 	w := newTestCloud(t, sim.Options{})
 	a := w.LaunchNamed("a")
 	w.LaunchNamed("gone")
@@ -110,7 +110,7 @@ func TestGetNeverFailsForWhatIsMissing(t *testing.T) {
 	w.WantCalls(3)
 }
 
-func TestMadeUpIDIsNoAnswer(t *testing.T) {
+func TestGetRejectsInvalidInstanceID(t *testing.T) {
 	w := newTestCloud(t, sim.Options{})
 	a := w.LaunchNamed("a")
 	for _, id := range []string{"i-kwok", "i-*", "i-", "i-0123456789", "i-0123456789ABCDEF0"} {
@@ -128,17 +128,17 @@ func TestMadeUpIDIsNoAnswer(t *testing.T) {
 	}
 }
 
-func TestOtherRegionIsNotGone(t *testing.T) {
+func TestInstanceOfOtherRegionIsNotDeleted(t *testing.T) {
 	w := newTestCloud(t, sim.Options{})
 	for _, id := range []string{"aws:///eu-central-1a/i-00000000000000001", "aws://eu-central-1a/i-00000000000000001"} {
 		var foreign *commoninstances.ForeignIDError
 		if _, err := w.instances().InstanceExists(t.Context(), simtest.InitializedNode("n", id)); !errors.As(err, &foreign) {
-			t.Errorf("%s: error %v, want one that says that it is foreign", id, err)
+			t.Errorf("%s: error %v, want one of a foreign provider ID", id, err)
 		}
 	}
 }
 
-func TestTroubleIsNotGone(t *testing.T) {
+func TestErrorsAreNotDeletion(t *testing.T) {
 	for name, fault := range map[string]kit.Fault{
 		"throttled": {Kind: kit.FaultThrottle, Times: kit.Always},
 		"error":     {Kind: kit.FaultError, Times: kit.Always},
@@ -220,7 +220,7 @@ func TestFind(t *testing.T) {
 	}
 }
 
-func TestFindRefusesToChoose(t *testing.T) {
+func TestFindRejectsAmbiguousName(t *testing.T) {
 	twice := matches{"n": {{ID: "i-2"}, {ID: "i-1"}}}
 	_, err := twice.instances()
 	if !cloudapi.Is(err, cloudapi.Invalid) || err.Error() == "" {

@@ -57,7 +57,7 @@ func TestTopology(t *testing.T) {
 	w.WantCalls(2)
 }
 
-func TestTopologyOfTypesThatNeedNotHaveIt(t *testing.T) {
+func TestTopologyOfOptionalTypes(t *testing.T) {
 	w := newTestCloud(t, sim.Options{})
 	w.source.topology.Required = nil
 	w.Launch(machines(30, "p5.48xlarge")...)
@@ -69,7 +69,7 @@ func TestTopologyOfTypesThatNeedNotHaveIt(t *testing.T) {
 	w.WantCalls(3)
 }
 
-func TestTopologyHoldsUpOnlyInitialisation(t *testing.T) {
+func TestMissingTopologyBlocksOnlyInitialization(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newTestCloud(t, sim.Options{})
 		nodes := w.Launch(world.Machine{Type: "p5.48xlarge"}, world.Machine{})
@@ -97,7 +97,7 @@ func TestTopologyHoldsUpOnlyInitialisation(t *testing.T) {
 	})
 }
 
-func TestTopologyThatIsRefusedIsNotAskedForADay(t *testing.T) {
+func TestDeniedTopologyIsNotRetriedForADay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newTestCloud(t, sim.Options{Allow: func(action string) bool { return action != "ec2:DescribeInstanceTopology" }})
 		node := w.Launch(world.Machine{Type: "p5.48xlarge"})[0]
@@ -109,17 +109,17 @@ func TestTopologyThatIsRefusedIsNotAskedForADay(t *testing.T) {
 			time.Sleep(time.Minute)
 		}
 		if n := w.Cloud.Cloud.Front().Log().Count()["DescribeInstanceTopology"]; n != 1 {
-			t.Errorf("asked %d times", n)
+			t.Errorf("%d reads, want 1", n)
 		}
 		time.Sleep(topologyAge)
 		w.metadata(t.Context(), i, node)
 		if n := w.Cloud.Cloud.Front().Log().Count()["DescribeInstanceTopology"]; n != 2 {
-			t.Errorf("asked %d times after a day", n)
+			t.Errorf("%d reads after a day", n)
 		}
 	})
 }
 
-func TestTopologyWithoutTheOneThatIsGone(t *testing.T) {
+func TestTopologySkipsDeletedInstance(t *testing.T) {
 	w := newTestCloud(t, sim.Options{})
 	w.Launch(machines(4, "p5.48xlarge")...)
 	found, err := w.conn.describe(t.Context(), nil)
@@ -134,7 +134,7 @@ func TestTopologyWithoutTheOneThatIsGone(t *testing.T) {
 	}
 }
 
-func TestTopologyIsNotAskedForInitialisedNodes(t *testing.T) {
+func TestTopologyIsNotReadForInitializedNodes(t *testing.T) {
 	w := newTestCloud(t, sim.Options{})
 	launched := w.Launch(machines(3, "p5.48xlarge")...)
 	indexer := cache.NewIndexer(cache.MetaNamespaceKeyFunc, nil)
@@ -151,7 +151,7 @@ func TestTopologyIsNotAskedForInitialisedNodes(t *testing.T) {
 	}
 	w.WantCalls(1)
 
-	// A machine that registers anew is initialised anew, whatever its provider ID says.
+	// A Node that registers again is initialized again, whatever its provider ID.
 	again := simtest.InitializedNode(launched[0].Name, "aws:///us-west-2a/"+w.Cloud.Cloud.Instance(launched[0].Name))
 	again.Spec.Taints = []v1.Taint{{Key: cloudproviderapi.TaintExternalCloudProvider, Effect: v1.TaintEffectNoSchedule}}
 	if err := indexer.Update(again); err != nil {

@@ -76,7 +76,7 @@ func (o oldRoutes) finds() map[string]string {
 	return found
 }
 
-// forwards says whether the instance may handle packets that are not its own.
+// forwards reports whether the source/destination check of the instance is disabled.
 func (o oldRoutes) forwards(instance string) bool {
 	o.T.Helper()
 	found, err := o.instances.Described(o.T.Context(), []string{instance}, true)
@@ -87,9 +87,8 @@ func (o oldRoutes) forwards(instance string) bool {
 	return i.SourceDestCheck != nil && !*i.SourceDestCheck
 }
 
-// TestAdoptionOfRoutes pins that routes of an earlier manager are taken over without any change, in
-// whatever way it was told its table; that nothing else is touched, in its table or another; and that
-// it finds what we make and nothing that we delete.
+// TestAdoptionOfRoutes verifies that routes of cloud-provider-aws are adopted without any change, with each
+// configuration of its table; that other routes stay; and that it finds the routes that we create.
 func TestAdoptionOfRoutes(t *testing.T) {
 	const elsewhere = "192.168.77.0/24"
 	for name, tc := range map[string]struct {
@@ -113,7 +112,7 @@ func TestAdoptionOfRoutes(t *testing.T) {
 			a, b, gone := w.node("a", "10.244.0.0/24"), w.node("b", "10.244.1.0/24"), w.LaunchNamed("gone")
 			o.leave(a, "10.244.0.0/24")
 			o.leave(b, "10.244.1.0/24")
-			// Out of the range of pods a dead route is nobody's business, in it a foreign one is not ours.
+			// A blackhole outside of the cluster CIDR stays, and a foreign route inside it too.
 			o.put(w.own, elsewhere, gone)
 			o.put(w.other, "10.244.1.0/24", a)
 			o.put(w.other, "172.16.0.0/16", w.LaunchNamed("vpn"))
@@ -150,8 +149,8 @@ func TestAdoptionOfRoutes(t *testing.T) {
 	}
 }
 
-// TestAdoptionOfABlackhole pins the one route that taking over removes: that of a node which left
-// while nobody looked, as an earlier manager would have in its next pass.
+// TestAdoptionOfABlackhole covers the only route that an adoption deletes: that of a Node that was deleted while no
+// manager ran. cloud-provider-aws would delete it too.
 func TestAdoptionOfABlackhole(t *testing.T) {
 	w := newRouteWorld(t, sim.Options{})
 	o := oldRoutes{routeWorld: w}
@@ -178,7 +177,7 @@ func TestAdoptionOfABlackhole(t *testing.T) {
 	w.wantNoPlan()
 }
 
-// foreignRoute is somebody else's route in the range of pods, in the cluster's tables.
+// foreignRoute creates a foreign route within the cluster CIDR in the cluster's tables.
 func (w *routeWorld) foreignRoute(destination string) {
 	w.T.Helper()
 	if err := w.Cloud.Cloud.AddForeignRoute(destination); err != nil {

@@ -47,9 +47,9 @@ func TestRouteBudgets(t *testing.T) {
 	})
 }
 
-// TestIdleRoutes is a day in which nothing happens. The framework lists routes when nodes change, and
+// TestIdleRoutesCostOneRead is a day in which nothing happens. The framework lists routes when nodes change, and
 // at each resync of its informers, which the manager has every 30 to 60 minutes.
-func TestIdleRoutes(t *testing.T) {
+func TestIdleRoutesCostOneRead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const nodes = 60
 		w := newRouteWorld(t, sim.Options{Latency: 20 * time.Millisecond})
@@ -71,7 +71,7 @@ func TestIdleRoutes(t *testing.T) {
 	})
 }
 
-func TestForwardingIsSwitchedOnlyWhereItIsOff(t *testing.T) {
+func TestForwardingIsEnabledOnce(t *testing.T) {
 	w := newRouteWorld(t, sim.Options{})
 	id := w.node("a", "10.244.0.0/24", "10.244.1.0/24")
 	off := &ec2types.AttributeBooleanValue{Value: aws.Bool(false)}
@@ -85,7 +85,7 @@ func TestForwardingIsSwitchedOnlyWhereItIsOff(t *testing.T) {
 	}
 }
 
-func TestSeveralInterfaces(t *testing.T) {
+func TestRouteToInstanceWithSeveralInterfaces(t *testing.T) {
 	w := newRouteWorld(t, sim.Options{})
 	id := w.node("a", "10.244.0.0/24")
 	off := &ec2types.AttributeBooleanValue{Value: aws.Bool(false)}
@@ -109,11 +109,11 @@ func TestSeveralInterfaces(t *testing.T) {
 	err = w.create("b", "10.244.1.0/24")
 	if !cloudapi.Is(err, cloudapi.Conflict) || !strings.Contains(err.Error(), "--no-source-dest-check") ||
 		strings.Contains(err.Error(), first) || strings.Contains(err.Error(), second) {
-		t.Errorf("error %v, want one that says how to change the first interface", err)
+		t.Errorf("error %v, want one with the command that changes the first interface", err)
 	}
 }
 
-func TestRouteTrouble(t *testing.T) {
+func TestRouteErrors(t *testing.T) {
 	for name, fault := range map[string]kit.Fault{
 		"create fails":       {Kind: kit.FaultError, Operation: "CreateRoute"},
 		"create's reply":     {Kind: kit.FaultLostReply, Operation: "CreateRoute"},
@@ -146,12 +146,12 @@ func TestRouteTrouble(t *testing.T) {
 		w.source.instances = w.newInstances() // without a cache
 		w.Cloud.Cloud.Front().SetFaults(kit.Fault{Kind: kit.FaultError, Operation: "DescribeInstances", Times: kit.Always})
 		if _, err := w.routes.ListRoutes(t.Context(), cluster); err == nil {
-			t.Error("routes whose targets are unknown were listed")
+			t.Error("listed routes with unknown targets")
 		}
 	})
 }
 
-func TestRoutesEndWithTheirContext(t *testing.T) {
+func TestListReturnsContextError(t *testing.T) {
 	w := newRouteWorld(t, sim.Options{})
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()

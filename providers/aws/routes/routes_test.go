@@ -119,7 +119,7 @@ func (w *routeWorld) mustCreate(node, destination string) {
 	}
 }
 
-// list returns what the framework sees: "destination node", with an x for a blackhole.
+// list returns the listed routes: destination and node, with an x for a blackhole.
 func (w *routeWorld) list() map[string]string {
 	w.T.Helper()
 	found, err := w.routes.ListRoutes(w.T.Context(), cluster)
@@ -144,7 +144,7 @@ func (w *routeWorld) wantList(want map[string]string) {
 	}
 }
 
-// table returns the routes of a table that somebody made: destination and what it leads to.
+// table returns the created routes of a table: destination and target.
 func (w *routeWorld) table(id string) map[string]string {
 	w.T.Helper()
 	answer, err := w.EC2.DescribeRouteTables(w.T.Context(), &ec2.DescribeRouteTablesInput{RouteTableIds: []string{id}})
@@ -198,7 +198,7 @@ func TestRoutes(t *testing.T) {
 	}
 }
 
-func TestRouteThatIsInTheWay(t *testing.T) {
+func TestCreateRejectsConflictingRoute(t *testing.T) {
 	w := newRouteWorld(t, sim.Options{})
 	w.node("a", "10.244.9.0/24")
 	b := w.node("b", "10.244.8.0/24")
@@ -219,7 +219,7 @@ func TestRouteThatIsInTheWay(t *testing.T) {
 	}
 }
 
-func TestRouteMadeBySomebodyElseMeanwhile(t *testing.T) {
+func TestCreateAfterConcurrentChange(t *testing.T) {
 	for name, tc := range map[string]struct {
 		to   string
 		want cloudapi.Class
@@ -295,7 +295,7 @@ func TestStoppedNodeKeepsItsRoute(t *testing.T) {
 	}
 }
 
-func TestWhoseARouteIs(t *testing.T) {
+func TestClassifyRoute(t *testing.T) {
 	machines := map[string]ec2types.Instance{"i-node": {}}
 	made := func(edit func(*ec2types.Route)) *ec2types.Route {
 		r := &ec2types.Route{Origin: ec2types.RouteOriginCreateRoute, State: ec2types.RouteStateActive}
@@ -349,7 +349,7 @@ func TestSeveralTables(t *testing.T) {
 			t.Errorf("table %s holds %v", table, got)
 		}
 	}
-	// Nobody wants it any more: it is seen, though it is in one table only, and goes.
+	// A surplus route is listed and deleted even if only one table has it.
 	if _, err := w.EC2.DeleteRoute(t.Context(), &ec2.DeleteRouteInput{RouteTableId: &w.own, DestinationCidrBlock: aws.String("10.244.0.0/24")}); err != nil {
 		t.Fatal(err)
 	}
@@ -365,7 +365,7 @@ func TestSeveralTables(t *testing.T) {
 	}
 }
 
-func TestTablesThatDiffer(t *testing.T) {
+func TestDifferingTables(t *testing.T) {
 	w := newRouteWorld(t, sim.Options{})
 	w.both()
 	a, b := w.node("a", "10.244.0.0/24"), w.node("b")
