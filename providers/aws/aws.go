@@ -180,7 +180,7 @@ func (c *Cloud) build(o options, topologyTypes *regexp.Regexp) {
 	})
 	c.loadBalancer = lbcommon.New(lbcommon.Options{
 		Provider: ProviderName, Vocabulary: annotation.Vocabulary(ProviderName),
-		OwnsNode: c.instances.OwnsNode, NodeAddresses: c.instances.NodeAddresses, Clock: o.clock,
+		OwnsNode: c.instances.OwnsNode, NodeAddresses: c.instances.NodeAddresses, Clock: o.clock, Nodes: c.Nodes(),
 	}, balancing)
 	c.controllers = &controllers.Starter{
 		Flags: o.flags, IDs: ids, Families: c.config.Global.NodeIPFamilies, EC2: c.connectEC2, Instances: c.source,

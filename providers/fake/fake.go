@@ -150,6 +150,7 @@ func (c *Cloud) build(clk clock.WithTicker) {
 		Provider:   ProviderName,
 		Vocabulary: annotation.Vocabulary(ProviderName),
 		OwnsNode:   c.instances.OwnsNode,
+		Nodes:      c.Nodes(),
 		Clock:      clk,
 	}, loadbalancer.New(c.api, ids.Parse, clk))
 }

@@ -162,7 +162,7 @@ func (c *Cloud) build(o options) {
 	}), c.instances)
 	c.loadBalancer = lbcommon.New(lbcommon.Options{
 		Provider: ProviderName, Vocabulary: annotation.Vocabulary(ProviderName),
-		OwnsNode: c.instances.OwnsNode, NodeAddresses: c.instances.NodeAddresses, Clock: o.clock,
+		OwnsNode: c.instances.OwnsNode, NodeAddresses: c.instances.NodeAddresses, Clock: o.clock, Nodes: c.Nodes(),
 	}, loadbalancer.New(loadbalancer.Options{
 		API: calls, ServerID: ids.Parse, Settings: loadBalancerSettings(c.config), Clock: o.clock,
 	}))

@@ -40,6 +40,7 @@ var randomSeeds = []uint64{1, 2, 3}
 // cloud holds exactly what the cluster asks for.
 func RunRandom(t *testing.T, subject Subject) {
 	t.Helper()
+	silence(t)
 	seeds := randomSeeds
 	if testing.Short() {
 		seeds = seeds[:1]
@@ -77,7 +78,7 @@ type chance struct {
 func (c *chance) run(t testing.TB, subject Subject) error {
 	world, start := subject.New(t)
 	ctx := klog.NewContext(t.Context(), logr.Discard())
-	cluster, err := newDirect(ctx, world, start, synctest.Wait)
+	cluster, err := newInProcess(ctx, world, start, synctest.Wait)
 	if err != nil {
 		return err
 	}

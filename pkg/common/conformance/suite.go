@@ -43,6 +43,7 @@ type Subject struct {
 // Run runs every scenario against the subject, in process and without faults.
 func Run(t *testing.T, subject Subject) {
 	t.Helper()
+	silence(t)
 	t.Run("capabilities", func(t *testing.T) {
 		t.Parallel()
 		inBubble(t, func(t *testing.T) error { return subject.truthful(t) })
@@ -89,7 +90,7 @@ type outcome struct {
 func (s Subject) run(t testing.TB, scenario Scenario, fault *sim.Fault) (outcome, error) {
 	world, start := s.New(t)
 	ctx := klog.NewContext(t.Context(), logr.Discard())
-	cluster, err := newDirect(ctx, world, start, synctest.Wait)
+	cluster, err := newInProcess(ctx, world, start, synctest.Wait)
 	if err != nil {
 		return outcome{}, err
 	}
@@ -159,6 +160,7 @@ const (
 // -short it interrupts a sample of calls; with names, only those scenarios.
 func RunFaults(t *testing.T, subject Subject, names ...string) {
 	t.Helper()
+	silence(t)
 	// Thousands of small worlds live for milliseconds each: collecting their garbage less often
 	// saves a quarter of the time. The next test has the old setting again.
 	defer debug.SetGCPercent(debug.SetGCPercent(gcPercent))

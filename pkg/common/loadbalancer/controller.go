@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -14,6 +15,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/events"
 	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
 	"github.com/unified-ccm/unified-ccm/pkg/common/locks"
+	"github.com/unified-ccm/unified-ccm/pkg/common/nodes"
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
 )
@@ -43,6 +45,9 @@ type Options struct {
 	// its provider ID, writes the addresses after that, and then does not sync again. Nil for
 	// clouds that send traffic to instances.
 	NodeAddresses func(context.Context, *v1.Node) ([]v1.NodeAddress, error)
+	// Nodes lists the nodes as they are once a call has the lock of its load balancer; nil for the nodes that
+	// the call was given.
+	Nodes *nodes.LazyLister
 	// Parallel bounds the mutations of one plan that run at once; 0 means plan.DefaultParallel.
 	Parallel int
 	// Timeout bounds one call; 0 means DefaultTimeout.
@@ -71,6 +76,8 @@ type Controller[S, D, O any] struct {
 	missing *keySet
 	created creations
 	due     dueRecords[O]
+	// ensured has the Service of each key's last Ensure, because Update may be given an older one; see latest.
+	ensured sync.Map
 }
 
 var (
@@ -143,7 +150,8 @@ func (c *Controller[S, D, O]) EnsureLoadBalancer(ctx context.Context, clusterNam
 	}
 	defer release()
 	c.missing.take(lockName(key))
-	nodes = c.created.newest(lockName(key), nodes)
+	nodes = c.current(c.created.newest(lockName(key), nodes))
+	c.ensured.Store(lockName(key), service)
 
 	t, err := c.target(ctx, key, service, nodes)
 	if err != nil {
@@ -187,6 +195,7 @@ func (c *Controller[S, D, O]) UpdateLoadBalancer(ctx context.Context, clusterNam
 	}
 	defer release()
 
+	service, nodes = c.latest(key, service), c.current(nodes)
 	t, err := c.target(ctx, key, service, nodes)
 	if err != nil {
 		return err
@@ -219,6 +228,20 @@ func (c *Controller[S, D, O]) UpdateLoadBalancer(ctx context.Context, clusterNam
 	return nil
 }
 
+// latest returns the Service that was ensured last in place of one that Update was given. When a node and a
+// Service change at the same time, the framework may call Ensure with the new Service and after that Update
+// with the old one: a listener that Ensure has just created would then lack the node, and no retry follows.
+func (c *Controller[S, D, O]) latest(key Key, service *v1.Service) *v1.Service {
+	last, ok := c.ensured.Load(lockName(key))
+	if !ok {
+		return service
+	}
+	if ensured, ok := last.(*v1.Service); ok && ensured.UID == service.UID {
+		return ensured
+	}
+	return service
+}
+
 // EnsureLoadBalancerDeleted implements cloudprovider.LoadBalancer. It needs nothing of the Service
 // but its identity, so that a Service whose annotations are wrong can be deleted, and it removes
 // leftovers when the load balancer itself is gone already.
@@ -248,6 +271,7 @@ func (c *Controller[S, D, O]) EnsureLoadBalancerDeleted(ctx context.Context, clu
 	c.due.take(lockName(key))
 	c.created.forget(lockName(key))
 	setHeld(c.options.Provider, lockName(key), 0)
+	c.ensured.Delete(lockName(key))
 	c.sent.Forget(lockName(key), sourceIntent, sourcePlan)
 	return nil
 }

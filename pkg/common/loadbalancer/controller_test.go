@@ -199,6 +199,21 @@ func TestUpdateChangesMembersOnly(t *testing.T) {
 	}
 }
 
+// When a port and a node are added at the same time, the framework may update the members of the Service as it
+// was before the port.
+func TestUpdateOfAnOlderServiceReachesListenersAddedSince(t *testing.T) {
+	f, changed := newFixture(t), web()
+	f.mustEnsure(t, web(), node("a"))
+	changed.Spec.Ports = append(changed.Spec.Ports, v1.ServicePort{
+		Name: "added", Protocol: v1.ProtocolTCP, Port: 8080, NodePort: 30999,
+	})
+	f.mustEnsure(t, changed, node("a"))
+	if err := f.UpdateLoadBalancer(t.Context(), "prod", web(), []*v1.Node{node("a"), node("b")}); err != nil {
+		t.Fatal(err)
+	}
+	f.converged(t, changed, node("a"), node("b"))
+}
+
 // The framework drops an Update's error when Get says that there is no load balancer, so Get has
 // to insist for that one call; otherwise nobody would ever make it anew.
 func TestUpdateOfAVanishedLoadBalancerLeadsToEnsure(t *testing.T) {

@@ -31,6 +31,20 @@ func (c *Controller[S, D, O]) targets(nodes []*v1.Node) []*v1.Node {
 	return kept
 }
 
+// current returns the nodes that should receive traffic now. The framework lists nodes before it calls, and calls
+// for one Service wait for each other: one with an older list may come second and would remove a node that
+// has just joined, and no retry follows.
+func (c *Controller[S, D, O]) current(given []*v1.Node) []*v1.Node {
+	if c.options.Nodes.Lister() == nil {
+		return given
+	}
+	all, err := c.options.Nodes.All()
+	if err != nil {
+		return given
+	}
+	return TrafficNodes(all)
+}
+
 // addressed returns the nodes with the addresses that their status is about to get. A node that has
 // IP addresses keeps them, so that the cloud is asked only in the moment between the two writes of a
 // node's initialisation, when the kubelet's host name is all there is.
