@@ -72,7 +72,9 @@ func (s *apiServer) client(ctx context.Context) clientset.Interface {
 }
 
 // Create implements ObjectTracker.
-func (s *apiServer) Create(gvr schema.GroupVersionResource, obj runtime.Object, ns string, opts ...metav1.CreateOptions) error {
+func (s *apiServer) Create(
+	gvr schema.GroupVersionResource, obj runtime.Object, ns string, opts ...metav1.CreateOptions,
+) error {
 	object, err := meta.Accessor(obj)
 	if err != nil {
 		return err
@@ -93,17 +95,23 @@ func (s *apiServer) Create(gvr schema.GroupVersionResource, obj runtime.Object, 
 }
 
 // Update implements ObjectTracker.
-func (s *apiServer) Update(gvr schema.GroupVersionResource, obj runtime.Object, ns string, opts ...metav1.UpdateOptions) error {
+func (s *apiServer) Update(
+	gvr schema.GroupVersionResource, obj runtime.Object, ns string, opts ...metav1.UpdateOptions,
+) error {
 	return s.replace(gvr, obj, ns, func() error { return s.ObjectTracker.Update(gvr, obj, ns, opts...) })
 }
 
 // Patch implements ObjectTracker; obj is the object with the patch applied.
-func (s *apiServer) Patch(gvr schema.GroupVersionResource, obj runtime.Object, ns string, opts ...metav1.PatchOptions) error {
+func (s *apiServer) Patch(
+	gvr schema.GroupVersionResource, obj runtime.Object, ns string, opts ...metav1.PatchOptions,
+) error {
 	return s.replace(gvr, obj, ns, func() error { return s.ObjectTracker.Patch(gvr, obj, ns, opts...) })
 }
 
 // replace writes an object if that changes it, and deletes one whose last finalizer was removed.
-func (s *apiServer) replace(gvr schema.GroupVersionResource, obj runtime.Object, ns string, write func() error) error {
+func (s *apiServer) replace(
+	gvr schema.GroupVersionResource, obj runtime.Object, ns string, write func() error,
+) error {
 	object, err := meta.Accessor(obj)
 	if err != nil {
 		return err
@@ -134,7 +142,9 @@ func (s *apiServer) replace(gvr schema.GroupVersionResource, obj runtime.Object,
 }
 
 // Delete implements ObjectTracker.
-func (s *apiServer) Delete(gvr schema.GroupVersionResource, ns, name string, opts ...metav1.DeleteOptions) error {
+func (s *apiServer) Delete(
+	gvr schema.GroupVersionResource, ns, name string, opts ...metav1.DeleteOptions,
+) error {
 	obj, err := s.ObjectTracker.Get(gvr, ns, name)
 	if err != nil {
 		return err
@@ -195,10 +205,14 @@ func (s *apiServer) defaultService(svc, before *v1.Service) {
 			p.Protocol = v1.ProtocolTCP
 		}
 		if p.NodePort == 0 && before != nil {
-			p.NodePort = nodePort(before.Spec.Ports, func(q v1.ServicePort) bool { return q.Port == p.Port && q.Protocol == p.Protocol })
+			p.NodePort = nodePort(before.Spec.Ports, func(q v1.ServicePort) bool {
+				return q.Port == p.Port && q.Protocol == p.Protocol
+			})
 		}
 		if p.NodePort == 0 { // ports of one number share a node port
-			p.NodePort = nodePort(svc.Spec.Ports[:i], func(q v1.ServicePort) bool { return q.Port == p.Port && q.Protocol != p.Protocol })
+			p.NodePort = nodePort(svc.Spec.Ports[:i], func(q v1.ServicePort) bool {
+				return q.Port == p.Port && q.Protocol != p.Protocol
+			})
 		}
 		if p.NodePort == 0 {
 			s.nodePorts++

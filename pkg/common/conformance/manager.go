@@ -81,7 +81,8 @@ func startManager(ctx context.Context, server *apiServer, cloud cloudprovider.In
 	var runs []func()
 	nodes, services := factory.Core().V1().Nodes(), factory.Core().V1().Services()
 	if _, ok := cloud.InstancesV2(); ok {
-		controller, err := nodecontroller.NewCloudNodeController(nodes, client, observed, statusPeriod, nodeWorkers, nodeWorkers)
+		controller, err := nodecontroller.NewCloudNodeController(nodes, client, observed,
+			statusPeriod, nodeWorkers, nodeWorkers)
 		if err != nil {
 			end()
 			return nil, fmt.Errorf("node controller: %w", err)
@@ -96,7 +97,8 @@ func startManager(ctx context.Context, server *apiServer, cloud cloudprovider.In
 			func() { lifecycle.Run(life, controllerMetrics()) })
 	}
 	if _, ok := cloud.LoadBalancer(); ok {
-		controller, err := servicecontroller.New(observed, client, services, nodes, ClusterName, utilfeature.DefaultFeatureGate)
+		controller, err := servicecontroller.New(observed, client, services, nodes, ClusterName,
+			utilfeature.DefaultFeatureGate)
 		if err != nil {
 			end()
 			return nil, fmt.Errorf("service controller: %w", err)
@@ -190,12 +192,16 @@ type observedBalancer struct {
 	*manager
 }
 
-func (b observedBalancer) EnsureLoadBalancer(ctx context.Context, cluster string, svc *v1.Service, nodes []*v1.Node) (*v1.LoadBalancerStatus, error) {
+func (b observedBalancer) EnsureLoadBalancer(
+	ctx context.Context, cluster string, svc *v1.Service, nodes []*v1.Node,
+) (*v1.LoadBalancerStatus, error) {
 	status, err := b.LoadBalancer.EnsureLoadBalancer(ctx, cluster, svc, nodes)
 	return status, b.results.add("Service "+svc.Name, err)
 }
 
-func (b observedBalancer) UpdateLoadBalancer(ctx context.Context, cluster string, svc *v1.Service, nodes []*v1.Node) error {
+func (b observedBalancer) UpdateLoadBalancer(
+	ctx context.Context, cluster string, svc *v1.Service, nodes []*v1.Node,
+) error {
 	ctx, end := b.call(ctx)
 	defer end()
 	return b.results.add("Service "+svc.Name, b.LoadBalancer.UpdateLoadBalancer(ctx, cluster, svc, nodes))
@@ -210,7 +216,9 @@ type observedInstances struct {
 	results *results
 }
 
-func (i observedInstances) InstanceMetadata(ctx context.Context, node *v1.Node) (*cloudprovider.InstanceMetadata, error) {
+func (i observedInstances) InstanceMetadata(
+	ctx context.Context, node *v1.Node,
+) (*cloudprovider.InstanceMetadata, error) {
 	metadata, err := i.InstancesV2.InstanceMetadata(ctx, node)
 	return metadata, i.results.add("metadata of node "+node.Name, err)
 }
