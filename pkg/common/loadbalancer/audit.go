@@ -62,6 +62,7 @@ func (c *Controller[S, D, O]) AuditLoadBalancer(ctx context.Context, clusterName
 		}
 	}
 	c.deferRecord(t, have, drift)
+	c.rebase(t, have, drift)
 	status := c.cloud.Status(t.in, have)
 	c.annotate(ctx, service, status.Annotations)
 	return drift, status.LoadBalancer, nil

@@ -78,6 +78,8 @@ type Controller[S, D, O any] struct {
 	due     dueRecords[O]
 	// ensured has the Service of each key's last Ensure, because Update may be given an older one; see latest.
 	ensured sync.Map
+	// baselines are used where no record is stored.
+	baselines baselines
 }
 
 var (
@@ -173,6 +175,7 @@ func (c *Controller[S, D, O]) EnsureLoadBalancer(ctx context.Context, clusterNam
 	}
 	c.created.finish(lockName(key))
 	c.deferRecord(t, have, todo)
+	c.rebase(t, have, todo)
 	status := c.cloud.Status(t.in, have)
 	c.annotate(ctx, service, status.Annotations)
 	if status.LoadBalancer == nil || len(status.LoadBalancer.Ingress) == 0 {
@@ -270,6 +273,7 @@ func (c *Controller[S, D, O]) EnsureLoadBalancerDeleted(ctx context.Context, clu
 	c.missing.take(lockName(key))
 	c.due.take(lockName(key))
 	c.created.forget(lockName(key))
+	c.baselines.forget(key.UID)
 	setHeld(c.options.Provider, lockName(key), 0)
 	c.ensured.Delete(lockName(key))
 	c.sent.Forget(lockName(key), sourceIntent, sourcePlan)

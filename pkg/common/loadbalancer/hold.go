@@ -17,9 +17,10 @@ const KeyApprove = intent.Prefix + "approve"
 // Cause is what decides whether a disruptive change has a cause in its Service.
 type Cause struct {
 	Policy provider.DisruptionPolicy
-	// Stored is the record found with the load balancer; zero for one that was taken over. Desired is that of the
-	// desired state.
-	Stored, Desired AppliedRecord
+	// Applied is what was last applied. Desired is the record of the desired state.
+	Applied, Desired AppliedRecord
+	// TakenOver is true for a load balancer without a stored record: then what exists counts as applied.
+	TakenOver bool
 	// Fields are intent.Service.Fields.
 	Fields map[string]string
 	// Approved is the value of KeyApprove.
@@ -72,14 +73,14 @@ func (c Cause) holds(change plan.Change) string {
 	switch {
 	case c.Policy == provider.HoldAllDisruption:
 		return "the policy holds every disruption"
-	case len(c.Stored.Changed(c.Fields, change.Follows)) > 0:
+	case len(c.Applied.Changed(c.Fields, change.Follows)) > 0:
 		return ""
-	case change.Disrupts == plan.DisruptsTraffic && c.Stored.State != "" && c.Stored.State == c.Desired.State:
+	case change.Disrupts == plan.DisruptsTraffic && c.Applied.State != "" && c.Applied.State == c.Desired.State:
 		return "" // repairs drift
-	case c.Stored.IsZero():
-		return "the load balancer was taken over as it is"
 	case len(change.Follows) == 0:
 		return "it does not follow from the Service"
+	case c.TakenOver:
+		return "not changed since the load balancer was taken over: " + strings.Join(change.Follows, ", ")
 	default:
 		return "not changed since it was applied: " + strings.Join(change.Follows, ", ")
 	}
@@ -119,8 +120,9 @@ func (c *Controller[S, D, O]) hold(t target[D], have O, todo plan.Plan) plan.Pla
 	if r := c.runtime.Load(); r != nil {
 		cause.Policy = r.Disruption
 	}
+	applied, stored := c.lastApplied(t, have)
+	cause.Applied, cause.TakenOver = applied, !stored
 	if keeper, ok := any(c.cloud).(RecordKeeper[D, O]); ok {
-		cause.Stored, _ = keeper.StoredRecord(have)
 		cause.Desired = keeper.DesiredRecord(*t.want)
 	}
 	todo = Hold(todo, cause)

@@ -91,9 +91,14 @@ func TestDisruptionNeedsACause(t *testing.T) {
 }
 
 func discover(f *keepingFixture) { f.cloud.discovered = "elsewhere" }
-func takeOver(f *keepingFixture) { clear(f.cloud.records) }
-func drift(f *keepingFixture)    { f.cloud.have[ref("listener", "lb-web/80-TCP")] = "changed by hand" }
-func onePort(svc *v1.Service)    { svc.Spec.Ports = svc.Spec.Ports[:1] }
+
+// takeOver leaves a load balancer without a record to a new process.
+func takeOver(f *keepingFixture) {
+	clear(f.cloud.records)
+	f.baselines = baselines{}
+}
+func drift(f *keepingFixture) { f.cloud.have[ref("listener", "lb-web/80-TCP")] = "changed by hand" }
+func onePort(svc *v1.Service) { svc.Spec.Ports = svc.Spec.Ports[:1] }
 
 func TestApprovalHoldsForOnePlan(t *testing.T) {
 	f := newHolding(t, plan.DisruptsTraffic)
@@ -146,6 +151,44 @@ func TestRecordKeepsTheCauseOfHeldChanges(t *testing.T) {
 	f.ensure(t, svc, node("b"))
 	f.SetRuntime(provider.Runtime{Recorder: f.events})
 	f.ensure(t, svc, node("b"))
+	if got := f.listener(); got != "10.0.0.0/8" {
+		t.Errorf("listener %q", got)
+	}
+}
+
+// A Service that is changed after its load balancer was taken over has a cause, and gets a record. What was held when it
+// was taken over stays held.
+func TestChangesAfterTakingOver(t *testing.T) {
+	f := newHolding(t, plan.DisruptsTraffic)
+	f.cloud.declare = func(c *plan.Change) {
+		if c.Kind == "listener" && c.Action == plan.Update {
+			c.Disrupts, c.Follows = plan.DisruptsTraffic, []string{intent.FieldSourceRanges, intent.FieldSessionAffinity}
+		}
+	}
+	takeOver(f)
+	f.ensure(t, web(ranges("10.0.0.0/8")), node("a"))
+	if got := f.listener(); got != "" || len(f.cloud.records) != 0 {
+		t.Fatalf("taken over: listener %q, records %v", got, f.cloud.records)
+	}
+	f.ensure(t, web(ranges("10.0.0.0/8")), node("a"), node("b"))
+	if got := f.listener(); got != "" || len(f.cloud.records) == 0 {
+		t.Fatalf("after a member was added: listener %q, records %v", got, f.cloud.records)
+	}
+	f.ensure(t, web(ranges("10.0.0.0/8")), node("a"), node("b"))
+	if got := f.listener(); got != "" {
+		t.Errorf("the record made the held change a cause: listener %q", got)
+	}
+	f.ensure(t, web(ranges("192.0.2.0/24")), node("a"), node("b"))
+	if got := f.listener(); got != "192.0.2.0/24" {
+		t.Errorf("changed by the user: listener %q", got)
+	}
+}
+
+func TestChangeWithoutARecordHasACauseInOneProcess(t *testing.T) {
+	f := newHolding(t, plan.DisruptsTraffic)
+	takeOver(f)
+	f.ensure(t, web(), node("a"))
+	f.ensure(t, web(ranges("10.0.0.0/8")), node("a"))
 	if got := f.listener(); got != "10.0.0.0/8" {
 		t.Errorf("listener %q", got)
 	}

@@ -93,7 +93,8 @@ func (c *Controller[S, D, O]) recordUpdate(t target[D], have O, changes bool, he
 	stored, writable := keeper.StoredRecord(have)
 	want := keeper.DesiredRecord(*t.want)
 	if len(held) > 0 {
-		want = want.Without(stored, heldFields(held))
+		applied, _ := c.lastApplied(t, have)
+		want = want.Without(applied, heldFields(held))
 	}
 	if !writable || want.IsZero() || !stored.Outdated(want) || stored.IsZero() && !changes {
 		return RecordUpdate[O]{}, false

@@ -1,0 +1,63 @@
+package loadbalancer
+
+import (
+	"sync"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
+)
+
+// baselines stand in for the records of load balancers that have none stored, such as those that were taken over:
+// the fields of a Service as this process first saw them, or as it last applied them. What exists then counts as
+// applied, and a field that the user changes afterwards is a cause. They do not survive a restart, which only ever
+// holds more changes.
+type baselines struct {
+	mu      sync.Mutex
+	records map[types.UID]AppliedRecord
+}
+
+// first returns the baseline of a Service, which is now if it has none yet.
+func (b *baselines) first(service types.UID, now AppliedRecord) AppliedRecord {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if _, ok := b.records[service]; !ok {
+		b.setLocked(service, now)
+	}
+	return b.records[service]
+}
+
+func (b *baselines) set(service types.UID, record AppliedRecord) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.setLocked(service, record)
+}
+
+func (b *baselines) setLocked(service types.UID, record AppliedRecord) {
+	if b.records == nil {
+		b.records = map[types.UID]AppliedRecord{}
+	}
+	b.records[service] = record
+}
+
+func (b *baselines) forget(service types.UID) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	delete(b.records, service)
+}
+
+// lastApplied returns what counts as last applied for a Service, and whether that is a stored record.
+func (c *Controller[S, D, O]) lastApplied(t target[D], have O) (record AppliedRecord, stored bool) {
+	if keeper, ok := any(c.cloud).(RecordKeeper[D, O]); ok {
+		if record, _ := keeper.StoredRecord(have); !record.IsZero() {
+			return record, true
+		}
+	}
+	return c.baselines.first(t.key.UID, NewRecord("", "", t.in.Fields)), false
+}
+
+// rebase makes what was just applied the baseline. Fields of held changes keep their values of before.
+func (c *Controller[S, D, O]) rebase(t target[D], have O, made plan.Plan) {
+	before, _ := c.lastApplied(t, have)
+	c.baselines.set(t.key.UID, NewRecord("", "", t.in.Fields).Without(before, heldFields(made.Held)))
+}
