@@ -181,7 +181,7 @@ func (c *Cloud) SetRuntime(r provider.Runtime) {
 // checkTimeout bounds Check: a manager that cannot reach its cloud should say so soon.
 const checkTimeout = client.CallTimeout
 
-// Check implements provider.Checker: it reads the zones, which says whether the cloud is there,
+// Check implements provider.Checker: it reads the zones, which reports whether the cloud is there,
 // accepts the token, and has the configured region.
 func (c *Cloud) Check(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, checkTimeout)

@@ -123,7 +123,7 @@ func (s source) whence() string {
 	}
 }
 
-// untrusted says whether TLS failed for a reason that stays.
+// untrusted reports whether TLS failed for a reason that stays.
 func untrusted(err error) bool {
 	var verification *tls.CertificateVerificationError
 	var authority x509.UnknownAuthorityError

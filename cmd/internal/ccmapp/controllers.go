@@ -43,7 +43,7 @@ func providerController(name string) app.InitFuncConstructor {
 	}
 }
 
-// wanted says whether the name is one of the provider's controllers and --controllers, which has
+// wanted reports whether the name is one of the provider's controllers and --controllers, which has
 // been found to let it run, is enough to run it.
 func wanted(name string, own []provider.Controller, controllers []string) bool {
 	at := slices.IndexFunc(own, func(c provider.Controller) bool { return c.Name == name })

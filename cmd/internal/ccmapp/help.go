@@ -20,7 +20,7 @@ import (
 
 const rootLong = `ccm is the cloud controller manager for every cloud. It gives nodes their
 identity, makes load balancers for Services of type LoadBalancer, sets up pod
-routes, and removes nodes whose machines are gone. Which cloud it speaks to is
+routes, and removes nodes whose machines were deleted. Which cloud it speaks to is
 chosen by --cloud-provider; each cloud's own cloud.conf and annotations work
 as they are.`
 

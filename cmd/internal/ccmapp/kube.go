@@ -108,7 +108,7 @@ func (t roundTripper) RoundTrip(r *http.Request) (*http.Response, error) {
 // WrappedRoundTripper lets client-go look through.
 func (t roundTripper) WrappedRoundTripper() http.RoundTripper { return t.inner }
 
-// changes says whether a request would change an object that a dry run must leave alone.
+// changes reports whether a request would change an object that a dry run must leave alone.
 func changes(r *http.Request) bool {
 	switch r.Method {
 	case http.MethodGet, http.MethodHead, http.MethodOptions:

@@ -163,7 +163,7 @@ func (o *options) checkRoutes(cloud cloudprovider.Interface, d provider.Descript
 	return nil
 }
 
-// runs says whether --controllers lets a controller run, which may be named by its alias there.
+// runs reports whether --controllers lets a controller run, which may be named by its alias there.
 func (o *options) runs(controller string) bool {
 	aliases := names.CCMControllerAliases()
 	var enabled []string

@@ -1,6 +1,6 @@
-// Package audit finds and mends what somebody else changed in the cloud. The framework looks at a
-// load balancer when its Service or the nodes change, and never otherwise: a listener removed by
-// hand would stay removed for as long as the manager runs.
+// Package audit detects and corrects drift: changes of load balancers that were made outside of the manager. The
+// framework reconciles a load balancer only when its Service or the nodes change; without the audit, a listener
+// that was removed by hand would stay removed for as long as the manager runs.
 package audit
 
 import (
@@ -23,43 +23,43 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 )
 
-// DefaultPeriod is how long a change made by somebody else may last. A load balancer costs a
-// handful of reads for each period: half an hour keeps 200 of them under one call a second.
+// DefaultPeriod is the longest time that drift stays undetected. Each load balancer costs a handful of reads per
+// period: half an hour keeps 200 of them under one call per second.
 const DefaultPeriod = 30 * time.Minute
 
-// idlePause is how often an audit without work looks whether there is some.
+// idlePause is the interval at which an audit without load balancers lists the Services again.
 const idlePause = time.Minute
 
-// startPause is how long the first look of all waits: a start, which may read hundreds of load balancers,
-// has the cloud's limits for itself. The first round takes as much longer.
+// startPause delays the first audit, so that the start of the manager, which may read hundreds of load balancers,
+// has the cloud's rate limits for itself. The first round takes that much longer.
 const startPause = time.Minute
 
-// Options are what New needs. All fields but Clock are required.
+// Options configure an Audit. All fields but Clock are required.
 type Options struct {
 	// Provider is the cloud's name, the label of the metric.
 	Provider string
 	// ClusterName is the --cluster-name flag.
 	ClusterName string
-	// Period is how long it takes to look at every load balancer once; they are spread evenly over it.
+	// Period is the time in which every load balancer is audited once, evenly spread.
 	Period   time.Duration
 	Services corelisters.ServiceLister
 	Nodes    corelisters.NodeLister
-	// Synced returns true once the listers are filled.
+	// Synced report whether the listers are filled.
 	Synced []cache.InformerSynced
-	// Client writes the status of a Service whose load balancer had to be made anew.
+	// Client writes the status of a Service whose load balancer had to be recreated.
 	Client kubernetes.Interface
 	// Clock is the real one if nil.
 	Clock clock.Clock
 }
 
-// Audit looks at every load balancer once in a period.
+// Audit compares every load balancer with its Service once per period.
 type Audit struct {
 	options Options
 	auditor loadbalancer.Auditor
 }
 
-// New returns the audit of a provider's load balancers. It is false if there is nothing to do:
-// the period is not positive, or the provider cannot audit.
+// New returns the audit of a provider's load balancers, or false if the period is not positive or the provider
+// does not implement loadbalancer.Auditor.
 func New(o Options, cloud cloudprovider.Interface) (*Audit, bool) {
 	balancer, ok := cloud.LoadBalancer()
 	if !ok || o.Period <= 0 {
@@ -76,8 +76,8 @@ func New(o Options, cloud cloudprovider.Interface) (*Audit, bool) {
 	return &Audit{options: o, auditor: auditor}, true
 }
 
-// Run audits until ctx ends. A load balancer is first looked at after it has had its share of a
-// period, and a minute: at start the framework looks at all of them anyway.
+// Run audits until ctx ends. The first audit starts after startPause or after one load balancer's share of the
+// period: at start the framework reconciles all of them anyway.
 func (a *Audit) Run(ctx context.Context) {
 	if !cache.WaitForNamedCacheSyncWithContext(ctx, a.options.Synced...) {
 		return
@@ -97,11 +97,11 @@ func (a *Audit) Run(ctx context.Context) {
 	}
 }
 
-// keys lists the Services to look at, in an order that stays.
+// keys lists the Services to audit, sorted by namespace and name.
 func (a *Audit) keys(ctx context.Context) []cache.ObjectName {
 	services, err := a.options.Services.List(labels.Everything())
 	if err != nil {
-		klog.FromContext(ctx).Error(err, "Listing Services for the audit failed")
+		klog.FromContext(ctx).Error(err, "Failed to list Services for the audit")
 		return nil
 	}
 	var keys []cache.ObjectName
@@ -116,8 +116,8 @@ func (a *Audit) keys(ctx context.Context) []cache.ObjectName {
 	return keys
 }
 
-// subject says whether the Service has a load balancer that the framework has made: one that it
-// has not come to yet is its business.
+// subject reports whether the framework has finished creating the load balancer of the Service. Until then, the
+// framework alone reconciles it.
 func subject(s *v1.Service) bool {
 	return loadbalancer.Wanted(s) && servicehelper.HasLBFinalizer(s) && len(s.Status.LoadBalancer.Ingress) > 0
 }
@@ -130,7 +130,7 @@ func (a *Audit) one(ctx context.Context, key cache.ObjectName) {
 		audited = a.service(key)
 		nodes, err := a.options.Nodes.List(labels.Everything())
 		if err != nil {
-			audited = nil // an audit without nodes would take all members out
+			audited = nil // an audit without nodes would remove all members
 		}
 		return audited, loadbalancer.TrafficNodes(nodes)
 	})
@@ -140,16 +140,16 @@ func (a *Audit) one(ctx context.Context, key cache.ObjectName) {
 	switch {
 	case err != nil:
 		process().audits.WithLabelValues(a.options.Provider, "failed").Inc()
-		logger.Error(err, "Auditing a load balancer failed; it is tried again in the next period", "period", a.options.Period)
+		logger.Error(err, "Failed to audit load balancer, retrying in the next period", "period", a.options.Period)
 	case drift.Empty():
 		process().audits.WithLabelValues(a.options.Provider, "clean").Inc()
 	default:
 		process().audits.WithLabelValues(a.options.Provider, "repaired").Inc()
-		logger.Info("A load balancer was not as its Service asks, and was changed back", "changes", plan.Summary(drift))
+		logger.Info("Corrected drift of load balancer", "changes", plan.Summary(drift))
 	}
 }
 
-// service returns a Service as it is now, nil if it is nothing for the audit any more.
+// service returns the current Service, or nil if it no longer needs an audit.
 func (a *Audit) service(key cache.ObjectName) *v1.Service {
 	s, err := a.options.Services.Services(key.Namespace).Get(key.Name)
 	if err != nil || !subject(s) {
@@ -158,8 +158,8 @@ func (a *Audit) service(key cache.ObjectName) *v1.Service {
 	return s
 }
 
-// publish writes the status where it has changed: a load balancer that had to be made anew may
-// have another address, and the framework would only write it at the Service's next change.
+// publish writes the status if it has changed: a recreated load balancer may have another address, and the
+// framework would only write it at the Service's next change.
 func (a *Audit) publish(service *v1.Service, status *v1.LoadBalancerStatus) error {
 	if len(status.Ingress) == 0 || servicehelper.LoadBalancerStatusEqual(&service.Status.LoadBalancer, status) {
 		return nil
@@ -172,7 +172,7 @@ func (a *Audit) publish(service *v1.Service, status *v1.LoadBalancerStatus) erro
 	return nil
 }
 
-// pause waits, and says whether to go on.
+// pause waits for d. It returns false if ctx ends first.
 func (a *Audit) pause(ctx context.Context, d time.Duration) bool {
 	timer := a.options.Clock.NewTimer(d)
 	defer timer.Stop()

@@ -23,7 +23,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 )
 
-// cloud is a provider whose load balancers only audit, and note when.
+// cloud is a provider whose load balancers only support audits, and record when each ran.
 type cloud struct {
 	cloudprovider.LoadBalancer
 	start  time.Time

@@ -13,13 +13,13 @@ type instruments struct {
 	audits *basemetrics.CounterVec
 }
 
-// process returns the instruments of the process, defined when they are first asked for.
+// process returns the instruments of the process, created on first use.
 var process = sync.OnceValue(func() *instruments {
 	s := &metrics.Set{}
 	return &instruments{set: s, audits: s.Counter(metrics.Doc{
 		Name:   "ccm_load_balancer_audits_total",
 		Labels: []string{"provider", "result"},
-		Help: "Load balancers that were compared with the cloud in the periodic audit. result is clean, repaired (somebody else had changed it) or failed. " +
+		Help: "Load balancers that were compared with the cloud in the periodic audit. result is clean, repaired (drift was corrected) or failed. " +
 			"A rising number of repaired means that another tool or person manages the same objects.",
 	})}
 })

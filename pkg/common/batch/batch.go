@@ -74,7 +74,7 @@ func New[K comparable, V any](o Options, call Func[K, V]) *Batcher[K, V] {
 	return &Batcher[K, V]{options: o, call: call, queued: map[K]*entry[K, V]{}}
 }
 
-// Do asks for key and returns its answer, whether there was one, and the error of the call that
+// Do requests key and returns its answer, whether there was one, and the error of the call that
 // served it. The call always starts after Do was entered: an answer is never older than the
 // question. When ctx ends, only this wait ends; the call goes on while anyone else waits for it.
 func (b *Batcher[K, V]) Do(ctx context.Context, key K) (value V, found bool, err error) {
@@ -172,7 +172,7 @@ func (b *Batcher[K, V]) startLocked() {
 	}()
 }
 
-// serve makes the call for entries and answers them, in halves where the error asks for it.
+// serve makes the call for entries and answers them, in halves where the error calls for a split.
 func (b *Batcher[K, V]) serve(ctx context.Context, entries []*entry[K, V]) {
 	keys := make([]K, len(entries))
 	for i, e := range entries {

@@ -52,7 +52,7 @@ func (b *backend) call(ctx context.Context, keys []string) (map[string]string, e
 	return result, nil
 }
 
-// crowd asks for all keys at once and returns their errors by key.
+// crowd requests all keys at once and returns their errors by key.
 func crowd(ctx context.Context, b *batch.Batcher[string, string], keys ...string) map[string]error {
 	var mu sync.Mutex
 	var group sync.WaitGroup
@@ -104,7 +104,7 @@ func TestCallersThatComeTogetherShareOneCall(t *testing.T) {
 			keys:    []string{"a", "b", "c", "d"},
 			want:    [][]string{{"a"}, {"b", "c"}, {"d"}},
 		},
-		"one key asked for twice is asked once": {
+		"two requests for one key share a call": {
 			keys: []string{"a", "b", "b", "b"},
 			want: [][]string{{"a"}, {"b"}},
 		},
@@ -141,7 +141,7 @@ func TestACallerThatLeavesEndsOnlyItsOwnWait(t *testing.T) {
 			t.Errorf("impatient caller got %v", err)
 		}
 		if err := <-stays; err != nil {
-			t.Errorf("patient caller of the same key got %v", err)
+			t.Errorf("caller of the same key that kept waiting got %v", err)
 		}
 		if be.canceled != 0 {
 			t.Errorf("%d calls were canceled", be.canceled)
@@ -163,7 +163,7 @@ func TestACallThatNobodyWaitsForIsCanceled(t *testing.T) {
 			}
 		}
 		if diff := cmp.Diff([][]string{{"running"}}, be.calls); diff != "" {
-			t.Errorf("a key that nobody waits for must not be asked (-want +got):\n%s", diff)
+			t.Errorf("a key without a waiting caller must not be requested (-want +got):\n%s", diff)
 		}
 		if be.canceled != 1 {
 			t.Errorf("%d calls were canceled, want the running one", be.canceled)

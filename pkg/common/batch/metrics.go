@@ -13,7 +13,7 @@ type instruments struct {
 	size *basemetrics.HistogramVec
 }
 
-// shared returns the instruments of the process, defined when they are first asked for.
+// shared returns the instruments of the process, created on first use.
 var shared = sync.OnceValue(func() *instruments {
 	s := &metrics.Set{}
 	return &instruments{set: s, size: s.Histogram(metrics.Doc{

@@ -247,7 +247,7 @@ func TestPauseAfterRetryAfter(t *testing.T) {
 			want: []string{"a/L 0s", "a/C 0s", "b/L 0s", "a/L 3s"},
 		},
 		{
-			name: "only if asked to obey", throttle: []string{"3"},
+			name: "only if configured to obey", throttle: []string{"3"},
 			send: []string{"GET a/L", "GET a/L"},
 			want: []string{"a/L 0s", "a/L 0s"},
 		},

@@ -23,7 +23,7 @@ type instruments struct {
 	wait      *basemetrics.HistogramVec
 }
 
-// shared returns the instruments of the process, defined when they are first asked for.
+// shared returns the instruments of the process, created on first use.
 var shared = sync.OnceValue(newInstruments)
 
 // Metrics documents the metrics of cloud API requests, which are the same for every provider.

@@ -42,7 +42,7 @@ func TestRetryNext(t *testing.T) {
 		{name: "jitter", request: read, attempt: 2, err: failed(Unavailable), random: 0.5, wait: 150 * time.Millisecond, again: true},
 		{name: "last attempt", request: read, attempt: 5, err: failed(Unavailable)},
 		{name: "the cloud names the wait", request: create, attempt: 1, err: after(7 * time.Second), random: 0.5, wait: 7050 * time.Millisecond, again: true},
-		{name: "the cloud asks for too much", request: read, attempt: 1, err: after(time.Hour)},
+		{name: "Retry-After is too long", request: read, attempt: 1, err: after(time.Hour)},
 		{name: "not found", request: read, attempt: 1, err: failed(NotFound)},
 		{name: "already exists", request: create, attempt: 1, err: failed(AlreadyExists)},
 		{name: "conflict", request: create, attempt: 1, err: failed(Conflict)},

@@ -187,7 +187,7 @@ func TestDescribeReadsBody(t *testing.T) {
 		{name: "as long as can be", describe: action, body: strings.NewReader("Action=Run&N=" + long[:peekLimit-13]), operation: "Run",
 			sent: "Action=Run&N=" + long[:peekLimit-13]},
 		{name: "too long", describe: twice, body: strings.NewReader(long), operation: errTooLongToPeek.Error(), sent: long},
-		{name: "not asked for", describe: func(*http.Request) Request { return Request{Operation: "None"} },
+		{name: "not requested", describe: func(*http.Request) Request { return Request{Operation: "None"} },
 			body: strings.NewReader("a=b"), operation: "None", sent: "a=b"},
 		{name: "broken", describe: twice, body: io.MultiReader(strings.NewReader("Action"), failing{broken}),
 			operation: broken.Error(), sent: "Action", err: broken},

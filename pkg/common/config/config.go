@@ -70,7 +70,7 @@ func (f *File) Line(section, key string) int {
 	return f.lines[location{strings.ToLower(name), sub, strings.ToLower(key)}]
 }
 
-// Has says whether the file sets a key, so that a default does not override a zero.
+// Has reports whether the file sets the key, so that a default does not override a zero.
 func (f *File) Has(section, key string) bool { return f.Line(section, key) > 0 }
 
 // Errorf adds an error about a key at the key's line. The message should name the value, unless

@@ -195,7 +195,7 @@ func TestValidationNamesLines(t *testing.T) {
 		t.Error(diff)
 	}
 	if f.Has("Global", "zone") || !f.Has("GLOBAL", "region") {
-		t.Error("Has must tell keys that are set from others")
+		t.Error("Has must report only keys that are set")
 	}
 	var p Problem
 	if !errors.As(f.Err(), &p) || p.Line != 4 {

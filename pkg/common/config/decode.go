@@ -56,7 +56,7 @@ func (d *decoder) check(st statement) {
 	}
 	key, ok := find(sectionKeys(section), st.key)
 	if !ok {
-		f.warn(st.line, "unknown key %s in section [%s]%s", st.key, section.name, d.hint(section, st.key))
+		f.warn(st.line, "unknown key %s in section [%s]%s", st.key, section.name, d.suggestion(section, st.key))
 		return
 	}
 	if st.cut {
@@ -69,8 +69,8 @@ func (d *decoder) check(st statement) {
 	d.accepted = append(d.accepted, accepted{st, section, key})
 }
 
-// hint says which key was probably meant: one of this section, or the same key elsewhere.
-func (d *decoder) hint(section field, key string) string {
+// suggestion names the key that was probably meant: a similar one of this section, or the same key of another one.
+func (d *decoder) suggestion(section field, key string) string {
 	for _, other := range d.sections {
 		if k, ok := find(sectionKeys(other), key); ok {
 			return fmt.Sprintf("; %s belongs in section [%s]", k.name, other.name)

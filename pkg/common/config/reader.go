@@ -24,7 +24,7 @@ func (r Reader[C]) Show(w io.Writer, file string, content []byte) error {
 }
 
 // From reads what the registry hands to a provider's factory, nil where no file was given. It returns
-// the name of the file too, "" without one. Warnings are left out: Validate has told them by then.
+// the name of the file too, "" without one. It drops warnings, because Validate has reported them by then.
 func (r Reader[C]) From(in io.Reader) (cfg C, file string, err error) {
 	file, content, err := Read(in)
 	if err != nil {

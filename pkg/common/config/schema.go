@@ -76,7 +76,7 @@ func sectionKeys(section field) []field {
 
 func hasSubsections(section field) bool { return section.typ.Kind() == reflect.Map }
 
-// repeatable says whether each occurrence of a key adds a value.
+// repeatable reports whether each occurrence of a key adds a value.
 func repeatable(key field) bool {
 	t := key.typ
 	if t.Name() == "" && t.Kind() == reflect.Pointer {

@@ -26,7 +26,7 @@ func (f *File) OneOf(section, key, value string, allowed ...string) {
 	f.Errorf(section, key, "must be %s, not %q%s", choice, value, nearest(value, words))
 }
 
-// IsBaseURL says whether requests can be sent below the URL: it has a host, and neither a query,
+// IsBaseURL reports whether requests can be sent below the URL: it has a host, and neither a query,
 // which would end up in the middle, nor credentials, which belong into keys of their own.
 func IsBaseURL(text string) bool {
 	u, err := url.Parse(text)

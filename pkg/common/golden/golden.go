@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-var update = flag.Bool("update", false, "write the golden files anew")
+var update = flag.Bool("update", false, "rewrite the golden files")
 
 // Compare fails the test if a text is not that of the file of this name in testdata. With the flag
 // -update the file is written first: read the difference before you commit it.
@@ -27,6 +27,6 @@ func Compare(t *testing.T, name, got string) {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(string(want), got); diff != "" {
-		t.Errorf("%s (-want +got), written anew by -update:\n%s", path, diff)
+		t.Errorf("%s (-want +got), run with -update to rewrite it:\n%s", path, diff)
 	}
 }

@@ -8,18 +8,18 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-// Outcome is what a Service leads to.
+// Outcome is the result of reconciling one Service.
 type Outcome struct {
 	// Facts are what then exists, one a line.
 	Facts []string
-	// Events are the texts of its Events, each after its type.
+	// Events lists the Events of the Service as "type message".
 	Events []string
 	// Refused is why nothing came of it; nil if something did.
 	Refused error
 }
 
 // Since says what an outcome has that the one before had not, one a line: a refusal, warnings, or facts
-// that are gone (-) and new (+). It is empty where both are the same.
+// that were removed (-) and added (+). It is empty if both are equal.
 func (o Outcome) Since(before Outcome) string {
 	var out strings.Builder
 	if o.Refused != nil {

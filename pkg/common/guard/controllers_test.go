@@ -13,11 +13,11 @@ import (
 // starter is a provider that brings a controller.
 type starter struct {
 	*spy
-	lent provider.ControllerContext
+	given provider.ControllerContext
 }
 
-func (s *starter) StartController(_ context.Context, name string, lent provider.ControllerContext) (bool, error) {
-	s.lent = lent
+func (s *starter) StartController(_ context.Context, name string, given provider.ControllerContext) (bool, error) {
+	s.given = given
 	return name == "tagging", s.err
 }
 
@@ -27,15 +27,15 @@ func TestControllersAreLentTheRules(t *testing.T) {
 	if !started || err != nil {
 		t.Errorf("started %v, %v", started, err)
 	}
-	if !inner.lent.DryRun || inner.lent.Recorder == nil {
-		t.Errorf("lent %+v", inner.lent)
+	if !inner.given.DryRun || inner.given.Recorder == nil {
+		t.Errorf("controller context = %+v", inner.given)
 	}
 	opted := &v1.Node{Spec: v1.NodeSpec{ProviderID: "spy://a"}}
-	if got := inner.lent.Owns(opted); got != provider.Mine {
+	if got := inner.given.Owns(opted); got != provider.Mine {
 		t.Errorf("a node of the provider is %s", got)
 	}
 	opted.Labels = map[string]string{"node.unified-ccm.io/managed": "false"}
-	if got := inner.lent.Owns(opted); got != provider.Foreign {
+	if got := inner.given.Owns(opted); got != provider.Foreign {
 		t.Errorf("a node that opted out is %s", got)
 	}
 	var without cloudprovider.Interface = &spy{}
@@ -49,7 +49,7 @@ func TestARuntimeIsTold(t *testing.T) {
 		inner := &spy{}
 		Wrap(inner, Options{DryRun: dry}).Initialize(nil, t.Context().Done())
 		if inner.runtime.DryRun != dry {
-			t.Errorf("dry run %v: the provider was told %v", dry, inner.runtime.DryRun)
+			t.Errorf("dry run %v: runtime of the provider has DryRun = %v", dry, inner.runtime.DryRun)
 		}
 	}
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
 )
 
-// suppression is why a node is kept although the cloud says that its instance does not exist. The
-// set is closed: it is a metric label.
+// suppression is the reason for keeping a node although the cloud reports that its instance does not exist. The
+// set is closed, because it is a metric label.
 type suppression string
 
 const (
@@ -21,13 +21,13 @@ const (
 	dryRun     suppression = "dry-run"
 )
 
-// forgetAfter is how long an absence is remembered without being asked about. The framework asks
-// about a NotReady node every few seconds, so a longer silence means that the node was Ready in
-// between, or is gone: a new absence is then a new story.
+// forgetAfter is the time after which an absence that was not observed again expires. The framework checks a
+// NotReady node every few seconds, so a longer gap means that the node was Ready in between, or was deleted: the
+// next absence then counts as a new one.
 const forgetAfter = 5 * time.Minute
 
-// deletions decides which absences become deletions. Its memory holds only nodes whose instance
-// was last seen absent.
+// deletions decides which absences become deletions. It only remembers nodes whose instance was absent when last
+// checked.
 type deletions struct {
 	options Options
 
@@ -37,20 +37,20 @@ type deletions struct {
 	sweptAt time.Time
 }
 
-// absence is the story of one node whose instance is not found.
+// absence records since when the instance of one node has not been found.
 type absence struct {
 	first, last time.Time
 	kept        suppression // "" once the deletion was allowed
 	allowed     bool
 }
 
-// verdict is the answer about one absence.
+// verdict is the decision about one absence.
 type verdict struct {
-	// kept says why the node is kept; "" means that it may be deleted.
+	// kept is the reason for keeping the node; "" means that it may be deleted.
 	kept suppression
-	// changed says that this is not what the last verdict about the node said.
+	// changed reports whether the verdict differs from the last one about the node.
 	changed bool
-	// detail explains kept to people, with the flag to change it.
+	// detail explains kept to users, and names the flag that changes it.
 	detail string
 }
 
@@ -58,7 +58,7 @@ func newDeletions(o Options) *deletions {
 	return &deletions{options: o, absent: map[types.UID]*absence{}}
 }
 
-// found takes the answer that the node's instance exists. It says whether it was absent before.
+// found records that the node's instance exists. It reports whether the instance was absent before.
 func (d *deletions) found(uid types.UID) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -67,7 +67,7 @@ func (d *deletions) found(uid types.UID) bool {
 	return was
 }
 
-// keeping says whether the node is being kept although its instance was last found absent.
+// keeping reports whether the node is being kept although its instance was last found absent.
 func (d *deletions) keeping(uid types.UID) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -75,7 +75,7 @@ func (d *deletions) keeping(uid types.UID) bool {
 	return ok && a.kept != ""
 }
 
-// missing takes an authoritative answer that the node's instance does not exist.
+// missing records an authoritative answer that the node's instance does not exist, and decides about the node.
 func (d *deletions) missing(uid types.UID, owner provider.Ownership) verdict {
 	now := d.options.Clock.Now()
 	d.mu.Lock()
@@ -103,14 +103,14 @@ func (d *deletions) judgeLocked(a *absence, owner provider.Ownership, now time.T
 	since := now.Sub(a.first)
 	switch {
 	case a.allowed:
-		// The framework asks again when its deletion failed: that is still one deletion.
+		// The framework checks again after a failed deletion, which still counts as one.
 		return verdict{}
 	case owner == provider.Unknown && o.NotFoundGrace < 0:
 		return verdict{kept: grace, detail: fmt.Sprintf("nodes without a provider ID are never deleted (--%s=%s)", flagNotFoundGrace, o.NotFoundGrace)}
 	case owner == provider.Unknown && since < o.NotFoundGrace:
 		return verdict{kept: grace, detail: fmt.Sprintf("it has no provider ID, so it is kept for %s after its instance was first not found (--%s)", o.NotFoundGrace, flagNotFoundGrace)}
 	case o.Confirmation > 0 && since < o.Confirmation:
-		return verdict{kept: confirming, detail: fmt.Sprintf("it takes a second such answer at least %s after the first (--%s)", o.Confirmation, flagConfirmation)}
+		return verdict{kept: confirming, detail: fmt.Sprintf("waiting for a second such answer at least %s after the first (--%s)", o.Confirmation, flagConfirmation)}
 	case o.DryRun:
 		return verdict{kept: dryRun, detail: "this is a dry run; without --dry-run it would be deleted now"}
 	case o.MaxDeletions >= 0 && len(d.allowed) >= o.MaxDeletions:
@@ -122,7 +122,7 @@ func (d *deletions) judgeLocked(a *absence, owner provider.Ownership, now time.T
 	}
 }
 
-// sweepLocked forgets what is too old to count.
+// sweepLocked removes expired deletions and absences.
 func (d *deletions) sweepLocked(now time.Time) {
 	expired := 0
 	for expired < len(d.allowed) && now.Sub(d.allowed[expired]) >= d.options.DeletionInterval {
@@ -141,5 +141,5 @@ func (d *deletions) sweepLocked(now time.Time) {
 	}
 }
 
-// memory is how long an absence is remembered without being asked about.
+// memory returns the time after which an absence that was not observed again expires.
 func (d *deletions) memory() time.Duration { return max(forgetAfter, 2*d.options.Confirmation) }

@@ -40,7 +40,7 @@ var (
 	_ provider.ControllerStarter = (*guarded)(nil)
 )
 
-// shared is what all decorators of one provider use.
+// shared is the state that all decorators of one provider use.
 type shared struct {
 	provider string
 	owner    provider.NodeOwner
@@ -107,7 +107,7 @@ func (g *guarded) Check(ctx context.Context) error {
 	return err
 }
 
-// Health implements provider.HealthReporter. A provider that does not tell its parts apart has none.
+// Health implements provider.HealthReporter. It returns nothing if the provider does not report health by part.
 func (g *guarded) Health() []provider.PartHealth {
 	if reporter, ok := g.inner.(provider.HealthReporter); ok {
 		return reporter.Health()
@@ -115,16 +115,15 @@ func (g *guarded) Health() []provider.PartHealth {
 	return nil
 }
 
-// StartController implements provider.ControllerStarter. The provider's controller is lent the
-// rules that hold here: whose a node is, and whether anything may be changed. It comes after
-// Initialize. A provider without controllers starts none.
-func (g *guarded) StartController(ctx context.Context, name string, lent provider.ControllerContext) (bool, error) {
+// StartController implements provider.ControllerStarter. It passes node ownership, dry run and the Event recorder
+// to the provider's controller. Call it after Initialize. A provider without controllers starts none.
+func (g *guarded) StartController(ctx context.Context, name string, given provider.ControllerContext) (bool, error) {
 	starter, ok := g.inner.(provider.ControllerStarter)
 	if !ok {
 		return false, nil
 	}
-	lent.Owns, lent.DryRun, lent.Recorder = g.OwnsNode, g.dryRun, g.shared.events.get()
-	return starter.StartController(ctx, name, lent)
+	given.Owns, given.DryRun, given.Recorder = g.OwnsNode, g.dryRun, g.shared.events.get()
+	return starter.StartController(ctx, name, given)
 }
 
 // OwnsNode implements provider.NodeOwner. The opt-out label counts as a foreign provider ID does.

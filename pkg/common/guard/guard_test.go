@@ -79,7 +79,7 @@ func TestForeignNodesAreLeftAlone(t *testing.T) {
 				t.Errorf("metadata once initialised = %v, %v, want empty: the framework dereferences it", got, err)
 			}
 			if len(f.spy.calls) != 0 {
-				t.Errorf("the provider was asked: %v", f.spy.calls)
+				t.Errorf("unexpected calls to the provider: %v", f.spy.calls)
 			}
 			if said := f.said(); len(said) != 1 || !strings.Contains(said[0], reasonNotOurs) {
 				t.Errorf("events = %v, want one", said)
@@ -183,7 +183,7 @@ func TestDeletionsAreLimited(t *testing.T) {
 	f.spy.exists = false
 	a, b, c := node("a", "spy://1"), node("b", "spy://2"), node("c", "spy://3")
 	f.exists(t, a, false)
-	f.exists(t, a, false) // asked again because the API refused the deletion: counts once
+	f.exists(t, a, false) // checked again because the API refused the deletion: counts once
 	f.exists(t, b, false)
 	f.exists(t, c, true)
 	f.exists(t, c, true)
@@ -376,7 +376,7 @@ func TestFlags(t *testing.T) {
 		"disruption":          {args: []string{"--load-balancer-disruption=hold-all"}},
 		"unknown disruption":  {args: []string{"--load-balancer-disruption=never"}, want: "use hold, allow or hold-all"},
 		"selector":            {args: []string{"--node-filter-requirements=zone=a,!edge"}},
-		"broken selector":     {args: []string{"--node-filter-requirements=zone in a"}, want: "is no label selector"},
+		"broken selector":     {args: []string{"--node-filter-requirements=zone in a"}, want: "is not a label selector"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -109,7 +109,7 @@ func (i *instances) InstanceMetadata(ctx context.Context, node *v1.Node) (*cloud
 	})
 }
 
-// identity tells nodes apart that have the same name one after the other.
+// identity distinguishes nodes that have the same name one after the other.
 func identity(node *v1.Node) types.UID {
 	if node.UID != "" {
 		return node.UID

@@ -22,7 +22,7 @@ type instruments struct {
 	nodes      *basemetrics.GaugeVec
 }
 
-// process returns the instruments of the process, defined when they are first asked for.
+// process returns the instruments of the process, created on first use.
 var process = sync.OnceValue(func() *instruments {
 	s := &metrics.Set{}
 	return &instruments{
@@ -48,7 +48,7 @@ var process = sync.OnceValue(func() *instruments {
 		nodes: s.Gauge(metrics.Doc{
 			Name:   "ccm_nodes",
 			Labels: []string{"provider", "ownership"},
-			Help:   "Nodes by whose they are: mine, foreign (another cloud's, or opted out by label), unknown (no provider ID that can be read).",
+			Help:   "Nodes by ownership: mine, foreign (another cloud's, or opted out by label), unknown (no provider ID that can be read).",
 		}),
 	}
 })

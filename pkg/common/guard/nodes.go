@@ -17,8 +17,8 @@ type nodeLister struct{ nodes.LazyLister }
 func (n *nodeLister) use(informer coreinformers.NodeInformer, s *shared) {
 	n.Set(informer.Lister(), nil)
 	count := func(obj any, by float64) {
-		if gone, ok := obj.(cache.DeletedFinalStateUnknown); ok {
-			obj = gone.Obj
+		if tombstone, ok := obj.(cache.DeletedFinalStateUnknown); ok {
+			obj = tombstone.Obj
 		}
 		if node, ok := obj.(*v1.Node); ok {
 			process().nodes.WithLabelValues(s.provider, string(s.ownership(node))).Add(by)
@@ -45,7 +45,7 @@ func (n *nodeLister) get(name string) (node *v1.Node, ok bool, err error) {
 	return node, true, err
 }
 
-// ownershipOf says whose the node of that name is: mine while the nodes are not known, so that
+// ownershipOf returns the ownership of the node of that name: mine while the nodes are not known, so that
 // callers without informers (a plan made from files) are not refused.
 func (s *shared) ownershipOf(name string) (provider.Ownership, error) {
 	node, ok, err := s.nodes.get(name)

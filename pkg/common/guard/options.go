@@ -41,7 +41,7 @@ const (
 	DefaultNotFoundGrace = 15 * time.Minute
 	// DefaultConfirmation is longer than clouds take to show a machine in all of their replicas,
 	// and half of the forty seconds after which a silent kubelet makes a node NotReady, so that a
-	// vanished machine is gone from the cluster in about a minute.
+	// deleted machine is removed from the cluster in about a minute.
 	DefaultConfirmation = 20 * time.Second
 	// DefaultMaxDeletions is the number of machines that the cluster autoscaler removes at once, so
 	// that scaling down is not slowed, while a cloud that suddenly knows no machine (wrong project,
@@ -119,7 +119,7 @@ func (o *Options) Validate() error {
 func (o *Options) NodeSelector() (labels.Selector, error) {
 	selector, err := labels.Parse(o.NodeFilterRequirements)
 	if err != nil {
-		return nil, fmt.Errorf("--%s=%q is no label selector (example: topology.kubernetes.io/region=eu,!edge): %w", flagNodeFilter, o.NodeFilterRequirements, err)
+		return nil, fmt.Errorf("--%s=%q is not a label selector (example: topology.kubernetes.io/region=eu,!edge): %w", flagNodeFilter, o.NodeFilterRequirements, err)
 	}
 	return selector, nil
 }

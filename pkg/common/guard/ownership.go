@@ -9,7 +9,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
 )
 
-// ownership says whose the node is. It does no I/O.
+// ownership returns the ownership of the node. It does no I/O.
 func (s *shared) ownership(node *v1.Node) provider.Ownership {
 	if optedOut(node) {
 		return provider.Foreign

@@ -77,7 +77,7 @@ func (r *router) ownershipOnceKnown(ctx context.Context, name string) (owner pro
 	}
 }
 
-// joining says whether the node still waits for a cloud provider.
+// joining reports whether the node still waits for a cloud provider.
 func (r *router) joining(name string) bool {
 	node, _, err := r.nodes.get(name)
 	return err == nil && node != nil && nodes.Uninitialized(node)
@@ -110,7 +110,7 @@ func (r *router) CreateRoute(ctx context.Context, cluster, nameHint string, rout
 	return err
 }
 
-// DeleteRoute implements cloudprovider.Routes. Whose the node is does not matter: only routes that
+// DeleteRoute implements cloudprovider.Routes. The ownership of the node does not matter: only routes that
 // are ours are ever listed.
 func (r *router) DeleteRoute(ctx context.Context, cluster string, route *cloudprovider.Route) error {
 	if r.dryRun {

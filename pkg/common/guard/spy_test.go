@@ -22,7 +22,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
 )
 
-// spy is a provider that records what reaches it and answers what it is told to.
+// spy is a provider that records calls and returns preset answers.
 type spy struct {
 	cloudprovider.Interface // Clusters, Zones, HasClusterID: never called
 	plan                    plan.Plan
@@ -144,7 +144,7 @@ func optOut(n *v1.Node) *v1.Node {
 	return n
 }
 
-// fixture is a guarded spy whose clock stands still and whose Events are kept.
+// fixture is a guarded spy with a fake clock and recorded Events.
 type fixture struct {
 	*guarded
 	spy    *spy

@@ -132,16 +132,16 @@ func (i *Instances) refresh(ctx context.Context, oldest time.Time) error {
 	return listError(ctx, err)
 }
 
-// awaitList waits for a list that starts after asked, at least listInterval after the previous one.
-func (i *Instances) awaitList(ctx context.Context, asked snapshot.Reading) error {
+// awaitList waits for a list that starts after since, at least listInterval after the previous one.
+func (i *Instances) awaitList(ctx context.Context, since snapshot.Reading) error {
 	last, _ := i.known.Listed()
-	if last.After(asked) {
+	if last.After(since) {
 		return nil
 	}
 	if err := clocks.Sleep(ctx, i.options.Clock, last.At().Add(listInterval).Sub(i.options.Clock.Now())); err != nil {
 		return err
 	}
-	return listError(ctx, i.known.RefreshAfter(ctx, asked))
+	return listError(ctx, i.known.RefreshAfter(ctx, since))
 }
 
 // listError returns nil for errors of lists after which single reads may still work: a cloud with a failed

@@ -17,12 +17,12 @@ func TestAllowSingleRead(t *testing.T) {
 		// want is how many of all are read singly.
 		want int
 	}{
-		"a step of an autoscaler":              {every: time.Second, joins: burstReads, want: burstReads},
-		"a node now and then":                  {every: listInterval, joins: 100, want: 100},
-		"a thousand within half a minute":      {every: 30 * time.Millisecond, joins: 1000, want: burstReads},
-		"joins that go on and on":              {every: listInterval / 2, joins: 1000, want: 2*burstReads - 1},
-		"joins that go on, then a pause":       {every: time.Second, joins: 60, pause: listInterval, more: 5, want: burstReads + 1},
-		"joins that go on, then a quiet while": {every: time.Second, joins: 60, pause: time.Minute, more: 60, want: 2 * burstReads},
+		"a step of an autoscaler":         {every: time.Second, joins: burstReads, want: burstReads},
+		"a node now and then":             {every: listInterval, joins: 100, want: 100},
+		"a thousand within half a minute": {every: 30 * time.Millisecond, joins: 1000, want: burstReads},
+		"joins that go on and on":         {every: listInterval / 2, joins: 1000, want: 2*burstReads - 1},
+		"joins that go on, then a pause":  {every: time.Second, joins: 60, pause: listInterval, more: 5, want: burstReads + 1},
+		"continuous joins, then a pause":  {every: time.Second, joins: 60, pause: time.Minute, more: 60, want: 2 * burstReads},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var p listPolicy

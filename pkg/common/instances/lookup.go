@@ -65,17 +65,17 @@ func (i *Instances) cached(r ref, oldest time.Time) (Instance, bool) {
 
 // lookupByList returns an instance from a list, if one is due or if single reads are rate limited.
 func (i *Instances) lookupByList(ctx context.Context, r ref, oldest time.Time) (Instance, bool, error) {
-	asked := i.store.Begin()
+	since := i.store.Begin()
 	if err := i.refresh(ctx, oldest); err != nil {
 		return Instance{}, false, err
 	}
 	if in, ok := i.cached(r, oldest); ok {
 		return in, true, nil
 	}
-	if i.policy.allowSingleRead(asked.At()) {
+	if i.policy.allowSingleRead(since.At()) {
 		return Instance{}, false, nil
 	}
-	if err := i.awaitList(ctx, asked); err != nil {
+	if err := i.awaitList(ctx, since); err != nil {
 		return Instance{}, false, err
 	}
 	in, ok := i.cached(r, oldest)

@@ -59,7 +59,7 @@ func portableTable(s *Service) Table {
 			Key: KeySourceRanges, Type: "list of CIDR", Default: "everyone", Example: "10.0.0.0/8,2001:db8::/32",
 			Doc: "Who may connect. spec.loadBalancerSourceRanges wins over it, and it wins over " +
 				"service.beta.kubernetes.io/load-balancer-source-ranges. " +
-				"With ranges of one family only, nobody connects over the other. " +
+				"With ranges of one family only, no client can connect over the other. " +
 				"Changes apply to a live Service at once; whether open connections survive is up to the cloud.",
 			Set: func(string) error { return nil }, // sourceRanges parses it together with the field and the beta annotation.
 		},
@@ -74,7 +74,7 @@ func portableTable(s *Service) Table {
 			Key: KeyHealthCheckProtocol, Type: "TCP or HTTP",
 			Default: "TCP; HTTP with externalTrafficPolicy: Local", Example: "HTTP",
 			Doc: "How nodes are probed. Ignored with externalTrafficPolicy: Local, where the probe must ask the Service's " +
-				"health check node port. Changing it on a live Service starts probing anew; nodes receive traffic as before " +
+				"health check node port. Changing it on a live Service restarts the probes; nodes receive traffic as before " +
 				"until the first probes answer.",
 			Set: Into(&h.Protocol, parseHealthCheckProtocol),
 		},
@@ -82,7 +82,7 @@ func portableTable(s *Service) Table {
 			Key: KeyHealthCheckPort, Type: "port number", Default: "each port's own node port", Example: "10256",
 			Doc: "The port on the nodes that is probed, for all ports of the Service. " +
 				"Ignored with externalTrafficPolicy: Local. " +
-				"Changing it on a live Service to a port that nobody listens on takes every node out of service.",
+				"Changing it on a live Service to a port without a listener takes every node out of service.",
 			Set: Into(&h.Port, parsePort),
 		},
 		{

@@ -61,7 +61,7 @@ func (p *Problems) Addf(where, value, format string, args ...any) {
 
 // Conflict adds the problem that a portable setting and a provider's own annotation differ.
 func (p *Problems) Conflict(portable, own string) {
-	p.Addf(portable, p.Written[p.Sources.Where(portable)], "%s is set too and asks for something else: remove one of "+
+	p.Addf(portable, p.Written[p.Sources.Where(portable)], "%s is set too and conflicts: remove one of "+
 		"them", own)
 }
 

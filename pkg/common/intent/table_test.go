@@ -74,7 +74,7 @@ func TestMergeReportsConflictsAndSources(t *testing.T) {
 		{"only the field", Sources{KeyIdleTimeout: "spec.idle"}, 0, 7, 7, "spec.idle", "<nil>"},
 		{"the same value", nil, 7, 7, 7, own, "<nil>"},
 		{"another value", nil, 5, 7, 5, own,
-			"toy: " + KeyIdleTimeout + ` is "7ns": toy/timeout is set too and asks for something else: remove one of them (invalid)`},
+			"toy: " + KeyIdleTimeout + ` is "7ns": toy/timeout is set too and conflicts: remove one of them (invalid)`},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			problems := Service{Sources: tc.sources, Annotations: map[string]string{KeyIdleTimeout: "7ns"}}.NewProblems()

@@ -29,7 +29,7 @@ const (
 	uidRetryInterval = time.Second
 )
 
-// NewRuntime returns the runtime of a provider, whose Events are sent until stop is closed. Without clients, as in
+// NewRuntime returns the runtime of a provider. It sends Events until stop is closed. Without clients, as in
 // tests, Events are dropped and the cluster's UID is unknown.
 func NewRuntime(clients cloudprovider.ControllerClientBuilder, stop <-chan struct{}, dryRun bool) provider.Runtime {
 	ctx := wait.ContextForChannel(stop)

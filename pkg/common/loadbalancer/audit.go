@@ -11,7 +11,7 @@ import (
 // Auditor is implemented by every LoadBalancer built by this package.
 type Auditor interface {
 	// AuditLoadBalancer reads the load balancer of a Service from the cloud, past every snapshot,
-	// and puts right what differs from what is asked. It returns what differed, which is empty in
+	// and corrects what differs from the desired state. It returns what differed, which is empty in
 	// a healthy cluster, and the status the Service should have, nil where that is not known.
 	//
 	// Current returns the Service and the nodes as they are at the moment it is called. It is
@@ -53,7 +53,7 @@ func (c *Controller[S, D, O]) AuditLoadBalancer(ctx context.Context, clusterName
 	if !drift.Empty() {
 		drift = c.withRecord(t, have, drift)
 		c.event(service, v1.EventTypeWarning, EventLoadBalancerDrift,
-			"The load balancer is not as this Service asks; somebody else changed it, and it is changed back: "+plan.Summary(drift))
+			"The load balancer drifted from this Service, changed outside of this manager; correcting: "+plan.Summary(drift))
 		if err := c.apply(ctx, service, drift); err != nil {
 			return drift, nil, err
 		}

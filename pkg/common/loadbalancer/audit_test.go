@@ -48,16 +48,16 @@ func TestAuditOfAHealthyLoadBalancerChangesNothing(t *testing.T) {
 	}
 }
 
-// Whatever was asked while the audit waited for its turn has been done by then; an audit with the
-// Service of before would undo it, and nobody would do it again.
+// A sync may run while the audit waits for the lock. An audit with the Service of before would undo that sync,
+// and nothing would repeat it.
 func TestAuditTakesTheServiceOfItsTurn(t *testing.T) {
 	f, old := newFixture(t), web()
 	f.mustEnsure(t, old, node("a"))
 	changed := web(func(svc *v1.Service) { svc.Spec.Ports = svc.Spec.Ports[:1] })
 	f.mustEnsure(t, changed, node("a"))
-	asked := 0
+	reads := 0
 	_, _, err := f.AuditLoadBalancer(t.Context(), "prod", func() (*v1.Service, []*v1.Node) {
-		if asked++; asked == 1 {
+		if reads++; reads == 1 {
 			return old, nil
 		}
 		return changed, []*v1.Node{node("a")}
@@ -72,9 +72,9 @@ func TestAuditLeavesAlone(t *testing.T) {
 	recreated := web(func(svc *v1.Service) { svc.UID = "u-2" })
 	for name, second := range map[string]*v1.Service{"a Service that is gone": nil, "another Service of its name": recreated} {
 		t.Run(name, func(t *testing.T) {
-			f, asked := newFixture(t), 0
+			f, reads := newFixture(t), 0
 			drift, status, err := f.AuditLoadBalancer(t.Context(), "prod", func() (*v1.Service, []*v1.Node) {
-				if asked++; asked == 1 {
+				if reads++; reads == 1 {
 					return web(), nil
 				}
 				return second, nil

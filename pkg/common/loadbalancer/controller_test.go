@@ -105,7 +105,7 @@ func TestEnsureRefusesBeforeTheFirstChange(t *testing.T) {
 			t.Errorf("error %v", err)
 		}
 		if f.cloud.cached+f.cloud.fresh > 0 {
-			t.Error("the cloud was asked")
+			t.Error("the cloud was called")
 		}
 	})
 	t.Run("another cluster's load balancer", func(t *testing.T) {
@@ -214,8 +214,8 @@ func TestUpdateOfAnOlderServiceReachesListenersAddedSince(t *testing.T) {
 	f.converged(t, changed, node("a"), node("b"))
 }
 
-// The framework drops an Update's error when Get says that there is no load balancer, so Get has
-// to insist for that one call; otherwise nobody would ever make it anew.
+// The framework drops an Update's error when Get reports that there is no load balancer, so Get reports one for
+// that call; otherwise nothing would recreate it.
 func TestUpdateOfAVanishedLoadBalancerLeadsToEnsure(t *testing.T) {
 	f, svc := newFixture(t), web()
 	f.mustEnsure(t, svc, node("a"))
@@ -290,7 +290,7 @@ func TestDeletion(t *testing.T) {
 	}{
 		{"of everything", everything, web()},
 		{"of nothing", func(*testing.T, *fixture) {}, web()},
-		{"of leftovers", func(t *testing.T, f *fixture) {
+		{"of orphans", func(t *testing.T, f *fixture) {
 			everything(t, f)
 			delete(f.cloud.have, ref("load balancer", "lb-web"))
 		}, web()},

@@ -71,7 +71,7 @@ func (c *creations) pass(service *v1.Service, nodes []*v1.Node) (passed bool) {
 
 func (c *creations) finish(name string) { c.change(name, func(s *creation) { s.done = true }) }
 
-// forget forgets a Service whose load balancer was deleted, unless it is being created again.
+// forget removes a Service after the deletion of its load balancer, unless it is being created again.
 func (c *creations) forget(name string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -75,7 +75,7 @@ func TestAFailedApplyTellsWhatItDid(t *testing.T) {
 	}
 }
 
-// What keeps a load balancer from going with its Service is the last that the Service's owner can be told.
+// The reason that a load balancer outlives its Service must reach the owner before the Service is deleted.
 func TestPlanWarningsAreToldAtADeletion(t *testing.T) {
 	f := newFixture(t)
 	f.mustEnsure(t, web())
@@ -120,7 +120,7 @@ func TestWithoutARuntimeEventsGoNowhere(t *testing.T) {
 	}
 }
 
-// What a change of nodes brings about is told with it, and not again with the next sync.
+// An Event about a change of nodes is sent with that change, and not again with the next sync.
 func TestPlanWarningsAreToldOnAChangeOfNodes(t *testing.T) {
 	f := newFixture(t)
 	svc := web()
@@ -133,13 +133,13 @@ func TestPlanWarningsAreToldOnAChangeOfNodes(t *testing.T) {
 		}
 	}
 	f.mustEnsure(t, svc, node("a"), node("b"), node("c"))
-	told := 0
+	events := 0
 	for _, event := range f.eventsNow() {
 		if strings.Contains(event, "zone-b") {
-			told++
+			events++
 		}
 	}
-	if told != 1 {
-		t.Errorf("told %d times", told)
+	if events != 1 {
+		t.Errorf("got %d Events, want 1", events)
 	}
 }

@@ -90,7 +90,7 @@ func TestDisruptionNeedsACause(t *testing.T) {
 	}
 }
 
-func discover(f *keepingFixture) { f.cloud.discovered = "elsewhere" }
+func discover(f *keepingFixture) { f.cloud.discovered = "discovered" }
 
 // takeOver leaves a load balancer without a record to a new process.
 func takeOver(f *keepingFixture) {
@@ -112,12 +112,12 @@ func TestApprovalHoldsForOnePlan(t *testing.T) {
 		t.Errorf("Warnings %q", warnings)
 	}
 	f.ensure(t, web(annotated(KeyApprove, id)), node("a"))
-	if got := f.listener(); got != "elsewhere" {
+	if got := f.listener(); got != "discovered" {
 		t.Errorf("approved: listener %q", got)
 	}
-	f.cloud.discovered = "again elsewhere"
+	f.cloud.discovered = "discovered again"
 	f.ensure(t, web(annotated(KeyApprove, id)), node("a"))
-	if got := f.listener(); got != "elsewhere" {
+	if got := f.listener(); got != "discovered" {
 		t.Errorf("the next plan: listener %q", got)
 	}
 }

@@ -90,7 +90,7 @@ func newPrepared(t *testing.T, prepare func(context.Context, *fixture) error) *f
 	return f
 }
 
-// Two Services whose creations each wait for the other's can only be made side by side.
+// Two creations that wait for each other only succeed if they run in parallel.
 func TestDifferentServicesRunSideBySide(t *testing.T) {
 	f := newFixture(t)
 	var both sync.WaitGroup
@@ -126,7 +126,7 @@ func TestDifferentServicesRunSideBySide(t *testing.T) {
 	}
 }
 
-// Sixteen workers on one Service, whose UID even changes, never work at the same time.
+// Sixteen workers on one Service never run at the same time, even if its UID changes.
 func TestOneServiceIsNeverWorkedOnTwiceAtOnce(t *testing.T) {
 	f := newFixture(t, func(o *Options) { o.Parallel = 1 })
 	var inside atomic.Int32

@@ -16,7 +16,7 @@ func (s *keySet) add(name string) {
 	s.names[name] = struct{}{}
 }
 
-// take removes the name and says whether it was there.
+// take removes the name and reports whether it was present.
 func (s *keySet) take(name string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

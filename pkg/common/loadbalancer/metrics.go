@@ -19,7 +19,7 @@ type instruments struct {
 	services map[string]map[string]int // changes held, by provider and Service
 }
 
-// process returns the instruments of the process, defined when they are first asked for.
+// process returns the instruments of the process, created on first use.
 var process = sync.OnceValue(func() *instruments {
 	s := &metrics.Set{}
 	return &instruments{set: s, services: map[string]map[string]int{}, held: s.Gauge(metrics.Doc{

@@ -46,7 +46,7 @@ func (c *Controller[S, D, O]) current(given []*v1.Node) []*v1.Node {
 }
 
 // addressed returns the nodes with the addresses that their status is about to get. A node that has
-// IP addresses keeps them, so that the cloud is asked only in the moment between the two writes of a
+// IP addresses keeps them, so that the cloud is called only in the moment between the two writes of a
 // node's initialisation, when the kubelet's host name is all there is.
 func (c *Controller[S, D, O]) addressed(ctx context.Context, nodes []*v1.Node) ([]*v1.Node, error) {
 	if c.options.NodeAddresses == nil {

@@ -43,38 +43,38 @@ func TestNodesWhoseAddressesAreNotWrittenYet(t *testing.T) {
 	written.Status.Addresses = append(written.Status.Addresses, known("10.0.0.1")...)
 
 	tests := []struct {
-		name      string
-		addresses map[string][]v1.NodeAddress
-		err       error
-		nodes     []*v1.Node
-		want      string
-		wantErr   error
-		wantAsked []string
+		name          string
+		addresses     map[string][]v1.NodeAddress
+		err           error
+		nodes         []*v1.Node
+		want          string
+		wantErr       error
+		wantRequested []string
 	}{
-		{name: "written addresses are not asked for", nodes: []*v1.Node{written}, want: "10.0.0.1"},
+		{name: "written addresses are not requested", nodes: []*v1.Node{written}, want: "10.0.0.1"},
 		{
 			name: "the cloud knows them already", nodes: []*v1.Node{written, joined("new")},
 			addresses: map[string][]v1.NodeAddress{"new": known("10.0.0.2")},
-			want:      "10.0.0.1,10.0.0.2", wantAsked: []string{"new"},
+			want:      "10.0.0.1,10.0.0.2", wantRequested: []string{"new"},
 		},
 		{
 			name: "no instance, no member", nodes: []*v1.Node{written, joined("gone")}, err: cloudprovider.InstanceNotFound,
-			want: "10.0.0.1", wantAsked: []string{"gone"},
+			want: "10.0.0.1", wantRequested: []string{"gone"},
 		},
 		{
 			name: "no answer is an error, so that the framework comes back", nodes: []*v1.Node{written, joined("new")}, err: unreachable,
-			wantErr: unreachable, wantAsked: []string{"new"},
+			wantErr: unreachable, wantRequested: []string{"new"},
 		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			cloud := reachable{&toy{have: objects{}}}
-			var asked []string
+			var requested []string
 			c := New[string, objects, objects](Options{
 				Provider: "toy", Vocabulary: intent.Vocabulary{Portable: intent.Keys()},
 				NodeAddresses: func(_ context.Context, n *v1.Node) ([]v1.NodeAddress, error) {
-					if !slices.Contains(asked, n.Name) {
-						asked = append(asked, n.Name)
+					if !slices.Contains(requested, n.Name) {
+						requested = append(requested, n.Name)
 					}
 					return tt.addresses[n.Name], tt.err
 				},
@@ -83,8 +83,8 @@ func TestNodesWhoseAddressesAreNotWrittenYet(t *testing.T) {
 			if !errors.Is(err, tt.wantErr) {
 				t.Fatalf("error %v, want %v", err, tt.wantErr)
 			}
-			if !slices.Equal(asked, tt.wantAsked) {
-				t.Errorf("asked about %v, want %v", asked, tt.wantAsked)
+			if !slices.Equal(requested, tt.wantRequested) {
+				t.Errorf("requested addresses of %v, want %v", requested, tt.wantRequested)
 			}
 			for _, n := range tt.nodes {
 				if n != written && len(n.Status.Addresses) > 1 {

@@ -12,7 +12,7 @@ import (
 )
 
 // AppliedRecord describes what this manager last applied for one Service. It is stored with the load balancer, as a
-// tag. A record proves without further reads that a load balancer matches a desired state, and it tells which of the
+// tag. A record proves without further reads that a load balancer matches a desired state, and it shows which of the
 // Service's fields have changed since. The zero value is "no record".
 type AppliedRecord struct {
 	// State is the Digest of the desired state without its members; empty if it is unknown.
@@ -145,7 +145,7 @@ func (r AppliedRecord) Encode() string {
 	return strings.Join([]string{recordVersion, r.State, r.Members, encoding.EncodeToString(fields)}, ".")
 }
 
-// ParseRecord returns the record that Encode wrote. Text of another version or form is no record.
+// ParseRecord returns the record that Encode wrote. Text of another version or form is not a record.
 func ParseRecord(text string) AppliedRecord {
 	parts := strings.Split(text, ".")
 	if len(parts) != 4 || parts[0] != recordVersion || !isDigest(parts[1]) || !isDigest(parts[2]) {

@@ -14,8 +14,8 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
 )
 
-// keyElsewhere leaves a Service to another controller.
-const keyElsewhere = "toy/elsewhere"
+// keyOther leaves a Service to another controller.
+const keyOther = "toy/other"
 
 // classed is a toy cloud whose Services may select another controller.
 type classed struct {
@@ -26,7 +26,7 @@ type classed struct {
 
 var _ ClassFilter = (*classed)(nil)
 
-func (c *classed) Handles(s *v1.Service) bool { return s.Annotations[keyElsewhere] == "" }
+func (c *classed) Handles(s *v1.Service) bool { return s.Annotations[keyOther] == "" }
 
 func (c *classed) Reference(s *v1.Service) Reference {
 	return Reference{Class: "class of " + s.Name, ID: "id"}
@@ -34,8 +34,8 @@ func (c *classed) Reference(s *v1.Service) Reference {
 
 func (c *classed) Validate(in intent.Service) error {
 	var problems intent.Problems
-	if value, set := in.Annotations[keyElsewhere+"-bad"]; set {
-		problems.Add(keyElsewhere+"-bad", value, "write something else")
+	if value, set := in.Annotations[keyOther+"-bad"]; set {
+		problems.Add(keyOther+"-bad", value, "write something else")
 	}
 	return problems.Err("Service " + in.Namespace + "/" + in.Name)
 }
@@ -63,7 +63,7 @@ func newClassed() (*classed, *Controller[string, objects, objects]) {
 func TestServiceOfAnotherController(t *testing.T) {
 	cloud, c := newClassed()
 	svc := web()
-	svc.Annotations = map[string]string{keyElsewhere: "yes"}
+	svc.Annotations = map[string]string{keyOther: "yes"}
 	if _, err := c.EnsureLoadBalancer(t.Context(), "prod", svc, nil); !errors.Is(err, cloudprovider.ImplementedElsewhere) {
 		t.Errorf("ensure: %v", err)
 	}
@@ -91,7 +91,7 @@ func TestLeftoversOfAServiceOfAnotherController(t *testing.T) {
 	if _, err := c.EnsureLoadBalancer(t.Context(), "prod", svc, nil); err != nil {
 		t.Fatal(err)
 	}
-	svc.Annotations = map[string]string{keyElsewhere: "yes"}
+	svc.Annotations = map[string]string{keyOther: "yes"}
 	if _, exists, err := c.GetLoadBalancer(t.Context(), "prod", svc); !exists || err != nil {
 		t.Errorf("get: %t, %v", exists, err)
 	}
@@ -142,9 +142,9 @@ func TestDeletionReadsNoSettings(t *testing.T) {
 // What is wrong with portable annotations and with the cloud's own is said at once.
 func TestAllProblemsInOneError(t *testing.T) {
 	cloud, controller := newClassed()
-	svc := web(annotated(intent.KeyScheme, "open"), annotated(keyElsewhere+"-bad", "no"))
+	svc := web(annotated(intent.KeyScheme, "open"), annotated(keyOther+"-bad", "no"))
 	_, err := controller.EnsureLoadBalancer(t.Context(), "kubernetes", svc, nil)
-	const want = `Service default/web: load-balancer.unified-ccm.io/scheme is "open": write public or internal; toy/elsewhere-bad is "no": write something else (invalid)`
+	const want = `Service default/web: load-balancer.unified-ccm.io/scheme is "open": write public or internal; toy/other-bad is "no": write something else (invalid)`
 	if err == nil || err.Error() != want {
 		t.Errorf("error %v, want %s", err, want)
 	}

@@ -39,7 +39,7 @@ type toy struct {
 	// mutations, cached and fresh log the calls.
 	mutations     []string
 	cached, fresh int
-	// fault is asked before and after each mutation, by its number from 1.
+	// fault is called before and after each mutation, with its number from 1.
 	fault func(number int, done bool) error
 	// observing and doing hook into the calls; they may be nil.
 	observing func(Key)
@@ -244,7 +244,7 @@ func newFixture(t *testing.T, edits ...func(*Options)) *fixture {
 	return f
 }
 
-// told returns the Events since the last call.
+// newEvents returns the Events since the last call.
 func (f *fixture) eventsNow() []string {
 	var got []string
 	for {
@@ -266,7 +266,7 @@ func (f *fixture) mustEnsure(t *testing.T, svc *v1.Service, nodes ...*v1.Node) *
 	return status
 }
 
-// converged asserts that the cloud holds exactly what the Service asks for.
+// converged asserts that the cloud matches the Service exactly.
 func (f *fixture) converged(t *testing.T, svc *v1.Service, nodes ...*v1.Node) {
 	t.Helper()
 	todo, err := f.PlanLoadBalancer(t.Context(), "prod", svc, nodes, false)

@@ -7,8 +7,8 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-// Wanted says whether the framework's service controller keeps a load balancer for the Service:
-// its type asks for one, no other manager's class is named, and it is not being deleted.
+// Wanted reports whether the framework's service controller keeps a load balancer for the Service:
+// its type is LoadBalancer, no other controller's class is named, and it is not being deleted.
 func Wanted(s *v1.Service) bool {
 	return s.Spec.Type == v1.ServiceTypeLoadBalancer && s.Spec.LoadBalancerClass == nil && s.DeletionTimestamp.IsZero()
 }

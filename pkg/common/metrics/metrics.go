@@ -3,7 +3,7 @@
 //
 // All names begin with "ccm_", and whatever differs from cloud to cloud carries a label
 // "provider". Labels take their values from closed sets: never an ID, an address or a message.
-// The exception are names of earlier managers, which a provider exposes only when it is asked to:
+// The exception are names of earlier managers, which a provider exposes only when it is configured to:
 // they and their labels are what people's dashboards have.
 package metrics
 

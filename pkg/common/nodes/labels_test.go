@@ -19,7 +19,7 @@ func TestWithLabels(t *testing.T) {
 		labels map[string]string
 		want   []string
 	}{
-		{"nothing asked", nil, []string{"bare", "edge", "core"}},
+		{"no labels", nil, []string{"bare", "edge", "core"}},
 		{"a value", map[string]string{"pool": "edge"}, []string{"edge"}},
 		{"any value", map[string]string{"pool": ""}, []string{"edge", "core"}},
 		{"all of several", map[string]string{"pool": "", "ssd": ""}, []string{"core"}},

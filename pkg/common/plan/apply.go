@@ -55,7 +55,7 @@ type Result struct {
 type Outcome struct {
 	Ref
 	Status Status
-	// Err is why it came no further; nil for a change that was not tried, or whose wait was cut
+	// Err is the reason for the failure; nil for a change that was not tried, or whose wait was cut
 	// short because another change failed.
 	Err error
 	// Took is how long Do and Ready ran in this Apply.
@@ -114,7 +114,7 @@ type run struct {
 // event is the one report of a worker.
 type event struct {
 	index int
-	// wait tells Ready from Do.
+	// wait distinguishes Ready from Do.
 	wait bool
 	err  error
 	took time.Duration

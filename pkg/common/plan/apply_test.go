@@ -322,7 +322,7 @@ func TestApplyRefusesInvalidPlansBeforeTheFirstChange(t *testing.T) {
 			"changes wait for each other: create pool a → create pool b → create pool c → create pool a",
 		},
 		{"no name", []Change{{Ref: Ref{Kind: "pool", Action: Create}, Do: d.does("x", nil)}}, "change 0 (create pool ) lacks a kind or a name"},
-		{"no action", []Change{{Ref: Ref{Kind: "pool", Name: "a", Action: "replace"}, Do: d.does("x", nil)}}, `change 0: "replace" is no action`},
+		{"no action", []Change{{Ref: Ref{Kind: "pool", Name: "a", Action: "replace"}, Do: d.does("x", nil)}}, `change 0: "replace" is not an action`},
 		{"nothing to do", []Change{{Ref: create("a")}}, `"create pool a" does nothing`},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

@@ -10,7 +10,7 @@ import (
 // Fields collects the differences of one object, for Change.Fields.
 type Fields []Field
 
-// Diff adds a field if the two texts differ, and says whether they do.
+// Diff adds a field if the two texts differ, and reports whether they do.
 func (f *Fields) Diff(name, before, after string) bool {
 	if before == after {
 		return false
@@ -19,7 +19,7 @@ func (f *Fields) Diff(name, before, after string) bool {
 	return true
 }
 
-// Has says whether the field differs.
+// Has reports whether the field differs.
 func (f Fields) Has(name string) bool {
 	return slices.ContainsFunc(f, func(one Field) bool { return one.Name == name })
 }
@@ -32,7 +32,7 @@ func ShowInt[N int | int32 | int64](n N) string {
 	return fmt.Sprint(n)
 }
 
-// ShowSet shows a list whose order means nothing.
+// ShowSet renders a list in which the order is irrelevant.
 func ShowSet(items []string) string { return strings.Join(slices.Sorted(slices.Values(items)), ", ") }
 
 // ShowMap shows keys and values in the order of the keys.

@@ -21,7 +21,7 @@ func (p Plan) Validate() error {
 		case c.Kind == "" || c.Name == "":
 			errs = append(errs, fmt.Errorf("change %d (%s) lacks a kind or a name", i, c.Ref))
 		case c.Action != Create && c.Action != Update && c.Action != Delete:
-			errs = append(errs, fmt.Errorf("change %d: %q is no action", i, c.Action))
+			errs = append(errs, fmt.Errorf("change %d: %q is not an action", i, c.Action))
 		case seen[c.Ref]:
 			errs = append(errs, fmt.Errorf("two changes are called %q", c.Ref))
 		}

@@ -101,5 +101,5 @@ type Plan struct {
 	Reasons map[string]string
 }
 
-// Empty says whether the plan has no changes.
+// Empty reports whether the plan has no changes.
 func (p Plan) Empty() bool { return len(p.Changes) == 0 }

@@ -38,7 +38,7 @@ func samples() []Plan {
 			},
 			Warnings: []string{"load-balancer.unified-ccm.io/idle-timout: no such annotation, so it has no effect; did you mean load-balancer.unified-ccm.io/idle-timeout?"},
 		},
-		{Subject: "Service default/quiet"},
+		{Subject: "Service default/unchanged"},
 		{Subject: "Service default/warned", Warnings: []string{"a tag with a \x1b[31mcolour"}},
 		{Subject: "routes of cluster prod", Changes: []Change{{Ref: Ref{"route", "10.244.1.0/24", Create}, Fields: []Field{{Name: "node", After: "node-1"}}}}},
 	}
@@ -70,7 +70,7 @@ func TestRenderText(t *testing.T) {
 }
 
 func TestRenderTextWithoutChanges(t *testing.T) {
-	quiet := Plan{Subject: "Service default/quiet"}
+	unchanged := Plan{Subject: "Service default/unchanged"}
 	routes := Plan{Subject: "routes of cluster prod"}
 	for _, tc := range []struct {
 		name  string
@@ -78,9 +78,9 @@ func TestRenderTextWithoutChanges(t *testing.T) {
 		want  string
 	}{
 		{"none", nil, "No changes: there is nothing to compare.\n"},
-		{"one Service", []Plan{quiet}, "No changes: the cloud holds what 1 Service asks for.\n"},
-		{"two Services", []Plan{quiet, quiet}, "No changes: the cloud holds what 2 Services ask for.\n"},
-		{"routes too", []Plan{quiet, routes}, "No changes: the cloud holds what is asked for by 1 Service, routes of cluster prod.\n"},
+		{"one Service", []Plan{unchanged}, "No changes: the cloud matches 1 Service.\n"},
+		{"two Services", []Plan{unchanged, unchanged}, "No changes: the cloud matches 2 Services.\n"},
+		{"routes too", []Plan{unchanged, routes}, "No changes: the cloud matches 1 Service, routes of cluster prod.\n"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			var b bytes.Buffer

@@ -43,7 +43,7 @@ func Summary(p Plan) string {
 func trimJoin(s string) string { return strings.TrimPrefix(s, "; ") }
 
 // summaryOf names the change; an update also says which fields, and how, because nothing else
-// tells it apart from the next one. Long values and names are shortened.
+// distinguishes it from the next one. Long values and names are shortened.
 func summaryOf(c Change) string {
 	const maxName, maxValue = 300, 120
 	text := clip(printable(c.Kind+" "+c.Name), maxName)

@@ -210,18 +210,12 @@ func (t tally) String() string {
 	return strings.Join(parts, ", ")
 }
 
-// held says that the cloud is as it should be.
+// held returns the sentence for a cloud without differences.
 func (t tally) held() string {
-	switch {
-	case t.total() == 0:
+	if t.total() == 0 {
 		return "there is nothing to compare."
-	case t.total() == 1 && t.services == 1:
-		return "the cloud holds what 1 Service asks for."
-	case t.total() == t.services:
-		return "the cloud holds what " + t.String() + " ask for."
-	default:
-		return "the cloud holds what is asked for by " + t.String() + "."
 	}
+	return "the cloud matches " + t.String() + "."
 }
 
 func plural(n int, noun string) string {
@@ -231,7 +225,7 @@ func plural(n int, noun string) string {
 	return strconv.Itoa(n) + " " + noun + "s"
 }
 
-// shown is a field's value; an empty one is named, so that nobody looks for what is missing.
+// shown returns a field's value, and a placeholder for an empty one, which would look like missing output.
 func shown(value string) string {
 	if value == "" {
 		return "(none)"

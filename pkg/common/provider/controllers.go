@@ -24,15 +24,15 @@ type ControllerStarter interface {
 	// StartController starts the controller of that name, which runs until ctx ends, and returns.
 	// started is false where the manager's flags leave it nothing to do. An error ends the manager,
 	// so it is for flags that cannot be right; trouble with the cloud is the controller's own.
-	StartController(ctx context.Context, name string, lent ControllerContext) (started bool, err error)
+	StartController(ctx context.Context, name string, context ControllerContext) (started bool, err error)
 }
 
-// ControllerContext is what the manager lends a provider's controller.
+// ControllerContext is what the manager passes to a provider's controller.
 type ControllerContext struct {
 	Client kubernetes.Interface
 	// Nodes are the manager's. Handlers are added before StartController returns.
 	Nodes coreinformers.NodeInformer
-	// Owns says whose a node is, the opt-out label included. Nodes that are not Mine are left alone.
+	// Owns returns the ownership of a node, and respects the opt-out label. Leave nodes alone that are not Mine.
 	Owns func(*v1.Node) Ownership
 	// Recorder records Events on Nodes. Never nil.
 	Recorder record.EventRecorder

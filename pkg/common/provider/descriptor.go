@@ -76,11 +76,11 @@ type Capabilities struct {
 	LoadBalancer, InstancesV2, Instances, Zones, Clusters, Routes bool
 }
 
-// Runtime is what a running manager lends a provider; the registry's factory cannot receive it.
+// Runtime is what a running manager passes to a provider; the registry's factory cannot receive it.
 type Runtime struct {
 	// Recorder records Events on Services and Nodes. Never nil.
 	Recorder record.EventRecorder
-	// ClusterUID is the UID of the kube-system namespace, which tells clusters apart that have
+	// ClusterUID is the UID of the kube-system namespace, which distinguishes clusters that have
 	// the same name. Empty when it could not be read.
 	ClusterUID string
 	// DryRun says that nothing may be changed, in the cloud or anywhere else. The guards keep
@@ -111,7 +111,7 @@ const (
 // controller starts.
 type RuntimeUser interface{ SetRuntime(Runtime) }
 
-// Checker is implemented by providers that can tell at start whether the cloud accepts their
+// Checker is implemented by providers that can check at start whether the cloud accepts their
 // credentials: one cheap read. Errors carry a class of package cloudapi.
 type Checker interface {
 	Check(ctx context.Context) error
@@ -123,7 +123,7 @@ type NodeOwner interface {
 	OwnsNode(node *v1.Node) Ownership
 }
 
-// Ownership says whose a node is.
+// Ownership is the relation of a provider to a node.
 type Ownership string
 
 // The three answers. Unknown is a node without a provider ID, or with one that cannot be parsed.

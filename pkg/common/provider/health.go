@@ -23,7 +23,7 @@ type PartHealth struct {
 
 // HealthReporter is implemented by providers that know which parts of their work fail. Health makes
 // no call and is quick: it says what the calls so far have shown, and lists the parts that the
-// configuration asks for. A part that failed is looked at again by Check: see Checker.
+// configuration asks for. A part that failed is checked again by Check: see Checker.
 type HealthReporter interface {
 	Health() []PartHealth
 }

@@ -23,7 +23,7 @@ func TestRegistry(t *testing.T) {
 		t.Errorf("Get returns %v, %v", d, ok)
 	}
 	if _, ok := Get("regc"); ok {
-		t.Error("Get finds a provider that nobody registered")
+		t.Error("Get returned a provider that is not registered")
 	}
 	if !cloudprovider.IsCloudProvider("rega") {
 		t.Error("the framework does not know the provider")
@@ -45,10 +45,10 @@ func TestRegisterRefusesProgrammersErrors(t *testing.T) {
 	}{
 		{"twice", Descriptor{Name: "twice", Title: "T", New: factory}, `"twice" is registered twice`},
 		{"no name", Descriptor{Title: "T", New: factory}, `provider name ""`},
-		{"a name that is no label", Descriptor{Name: "My-Cloud", Title: "T", New: factory}, `provider name "My-Cloud"`},
+		{"a name that is not a label", Descriptor{Name: "My-Cloud", Title: "T", New: factory}, `provider name "My-Cloud"`},
 		{"no factory", Descriptor{Name: "x", Title: "T"}, "New is missing"},
 		{"no title", Descriptor{Name: "x", New: factory}, "Title is missing"},
-		{"a flag of nobody", Descriptor{Name: "x", Title: "T", New: factory, Flags: flag("region")}, "--region must start with --x-"},
+		{"a flag without the prefix", Descriptor{Name: "x", Title: "T", New: factory, Flags: flag("region")}, "--region must start with --x-"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			defer func() {

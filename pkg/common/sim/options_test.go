@@ -41,7 +41,7 @@ func TestProblems(t *testing.T) {
 			p.Durations(time.Second, -time.Second)
 		}, "zone \"x\" is none\nerror rate 1.5 is not between 0 and 1\nquota \"c\" is unknown: use one of a, b\nquota " +
 			"\"d\" is unknown: use one of a, b\nduration -1s must not be negative"},
-		{"a rate that is no number", func(p *Problems) { p.ErrorRate(math.NaN()) }, "error rate NaN is not between 0 and 1"},
+		{"a rate that is not a number", func(p *Problems) { p.ErrorRate(math.NaN()) }, "error rate NaN is not between 0 and 1"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			var p Problems
@@ -64,7 +64,7 @@ func TestUUID(t *testing.T) {
 	for range 100 {
 		id := UUID(r)
 		if !form.MatchString(id) || seen[id] {
-			t.Fatalf("%s is no UUID, or one that was there before", id)
+			t.Fatalf("%s is not a UUID, or not unique", id)
 		}
 		seen[id] = true
 	}

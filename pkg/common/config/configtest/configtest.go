@@ -42,7 +42,7 @@ func Located(t testing.TB, file string, err error) {
 	}
 }
 
-// keys are those of a configuration's struct, whose fields are sections, or maps of them by subsection.
+// keys returns the keys of a configuration struct. Its fields are sections, or maps of sections by subsection.
 func keys(cfg reflect.Type) []string {
 	var out []string
 	for _, section := range reflect.VisibleFields(cfg) {

@@ -53,7 +53,7 @@ func TestDocumented(t *testing.T) {
 		}, "[global] zone"},
 		{"a row twice", func(r []provider.ConfigKey) []provider.ConfigKey { return append(r, r[0]) }, "[global] region"},
 		{"no text", func(r []provider.ConfigKey) []provider.ConfigKey { r[0].Doc = ""; return r }, "has no type or no text"},
-		{"a secret that is told", func(r []provider.ConfigKey) []provider.ConfigKey { r[2].Secret = false; return r }, "pass-word (secret)"},
+		{"a secret that is not marked", func(r []provider.ConfigKey) []provider.ConfigKey { r[2].Secret = false; return r }, "pass-word (secret)"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			r := &reports{}

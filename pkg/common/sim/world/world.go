@@ -28,7 +28,7 @@ type World interface {
 	Stop(nodeName string) error
 	// LoadBalancers returns what exists, in portable terms, sorted by name.
 	LoadBalancers() []LoadBalancer
-	// DeleteLoadBalancer removes a load balancer behind the manager's back, leaving its leftovers.
+	// DeleteLoadBalancer removes a load balancer behind the manager's back, leaving its orphans.
 	DeleteLoadBalancer(name string) error
 	// Drift changes one field of the load balancer by hand and returns the name by which a plan calls it.
 	Drift(name string) (fields []string, err error)

@@ -97,7 +97,7 @@ func (b *balancer) remember(client netip.Addr, t netip.AddrPort, now time.Time) 
 	b.sticky[client] = stick{t, now}
 }
 
-// usable tells whether a target may still receive traffic.
+// usable reports whether a target may still receive traffic.
 func (b *balancer) usable(t netip.AddrPort) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()

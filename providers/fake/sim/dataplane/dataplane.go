@@ -182,7 +182,7 @@ func explain(f Frontend, err error) error {
 	return fmt.Errorf("cannot open %s port %s%s (%w)", f.Protocol, f.Address, fix, err)
 }
 
-// allows tells whether a client may connect.
+// allows reports whether a client may connect.
 func (f Frontend) allows(client netip.Addr) bool {
 	if len(f.SourceRanges) == 0 {
 		return true
