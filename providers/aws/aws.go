@@ -13,6 +13,7 @@ import (
 
 	awssdk "github.com/aws/aws-sdk-go-v2/aws"
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
 	cloudprovider "k8s.io/cloud-provider"
 	"k8s.io/utils/clock"
 
@@ -181,6 +182,7 @@ func (c *Cloud) build(o options, topologyTypes *regexp.Regexp) {
 	c.loadBalancer = lbcommon.New(lbcommon.Options{
 		Provider: ProviderName, Vocabulary: annotation.Vocabulary(ProviderName),
 		OwnsNode: c.instances.OwnsNode, NodeAddresses: c.instances.NodeAddresses, Clock: o.clock, Nodes: c.Nodes(),
+		DeferRecords: true, // one AddTags stores the records of 20 load balancers
 	}, balancing)
 	c.controllers = &controllers.Starter{
 		Flags: o.flags, IDs: ids, Families: c.config.Global.NodeIPFamilies, EC2: c.connectEC2, Instances: c.source,
@@ -281,6 +283,11 @@ func (c *Cloud) Check(ctx context.Context) error {
 
 // Health implements provider.HealthReporter.
 func (c *Cloud) Health() []provider.PartHealth { return c.client.Health() }
+
+// Initialize implements cloudprovider.Interface. It starts the writer of deferred applied records.
+func (c *Cloud) Initialize(_ cloudprovider.ControllerClientBuilder, stop <-chan struct{}) {
+	go c.loadBalancer.Run(wait.ContextForChannel(stop))
+}
 
 // SetRuntime implements provider.RuntimeUser.
 func (c *Cloud) SetRuntime(r provider.Runtime) { c.loadBalancer.SetRuntime(r) }

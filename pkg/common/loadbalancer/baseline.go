@@ -49,7 +49,7 @@ func (b *baselines) forget(service types.UID) {
 // lastApplied returns what counts as last applied for a Service, and whether that is a stored record.
 func (c *Controller[S, D, O]) lastApplied(t target[D], have O) (record AppliedRecord, stored bool) {
 	if keeper, ok := any(c.cloud).(RecordKeeper[D, O]); ok {
-		if record, _ := keeper.StoredRecord(have); !record.IsZero() {
+		if record, _ := keeper.StoredRecord(t.key, have); !record.IsZero() {
 			return record, true
 		}
 	}

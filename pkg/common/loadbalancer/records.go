@@ -29,7 +29,7 @@ type RecordKeeper[D, O any] interface {
 	DesiredRecord(want D) AppliedRecord
 	// StoredRecord returns the record found with the load balancer, and whether one can be stored there: not
 	// without a load balancer, or with one of another owner. It is pure.
-	StoredRecord(have O) (record AppliedRecord, writable bool)
+	StoredRecord(key Key, have O) (record AppliedRecord, writable bool)
 	// StoreRecords returns the changes, of kind KindRecord, that store records, in as few calls as the cloud allows.
 	StoreRecords(updates []RecordUpdate[O]) []plan.Change
 }
@@ -90,7 +90,7 @@ func (c *Controller[S, D, O]) recordUpdate(t target[D], have O, changes bool, he
 	if !ok || t.want == nil {
 		return RecordUpdate[O]{}, false
 	}
-	stored, writable := keeper.StoredRecord(have)
+	stored, writable := keeper.StoredRecord(t.key, have)
 	want := keeper.DesiredRecord(*t.want)
 	if len(held) > 0 {
 		applied, _ := c.lastApplied(t, have)

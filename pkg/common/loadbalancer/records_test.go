@@ -89,7 +89,7 @@ func (c *keeping) Status(in intent.Service, have kept) Status { return c.toy.Sta
 
 func (c *keeping) DesiredRecord(want kept) AppliedRecord { return want.record }
 
-func (c *keeping) StoredRecord(have kept) (AppliedRecord, bool) {
+func (c *keeping) StoredRecord(_ Key, have kept) (AppliedRecord, bool) {
 	for r := range have.objects {
 		if r.Kind == KindLoadBalancer {
 			return have.record, true

@@ -68,7 +68,7 @@ func TestTargetsAreRecordedTogether(t *testing.T) {
 	for _, svc := range list {
 		r.ensure(svc)
 	}
-	update := func() (recorded int) {
+	record := func() (calls int) {
 		t.Helper()
 		r.log().Reset()
 		for _, svc := range list {
@@ -76,21 +76,27 @@ func TestTargetsAreRecordedTogether(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
+		if n := r.log().Count()["AddTags"]; n != 0 {
+			t.Errorf("%d records are written with the targets", n)
+		}
+		if err := r.manager.WriteRecords(t.Context()); err != nil {
+			t.Fatal(err)
+		}
 		return r.log().Count()["AddTags"]
 	}
 	before := r.nodes
 	r.launch("d")
-	if n := update(); n != 1 {
-		t.Errorf("%d calls for 25 load balancers, want one for the first 20", n)
+	if n := record(); n != 2 {
+		t.Errorf("%d calls for 25 load balancers, want 2", n)
 	}
-	// Those that are left over have their old targets again, which are still recorded.
 	r.nodes = slices.Clone(before)
-	if n := update(); n != 1 {
-		t.Errorf("%d calls, want one for the 20 whose record is out of date", n)
+	if n := record(); n != 2 {
+		t.Errorf("%d calls for 25 load balancers, want 2", n)
 	}
 	want := r.tagsOf(r.balancer(names.LoadBalancerName(list[0].UID)).LoadBalancerArn)[names.TargetsTag]
 	for _, svc := range list {
-		if got := r.tagsOf(r.balancer(names.LoadBalancerName(svc.UID)).LoadBalancerArn)[names.TargetsTag]; got != want || got == "" {
+		got := r.tagsOf(r.balancer(names.LoadBalancerName(svc.UID)).LoadBalancerArn)[names.TargetsTag]
+		if got != want || got == "" {
 			t.Errorf("%s: targets are recorded as %q, want %q", svc.Name, got, want)
 		}
 	}

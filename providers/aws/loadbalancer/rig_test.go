@@ -106,7 +106,9 @@ func (r *rig) restart() {
 		},
 		Settings: r.settings, Clock: r.clock,
 	})
-	r.manager = lbcommon.New(lbcommon.Options{Provider: "aws", Clock: r.clock, Vocabulary: annotation.Vocabulary("aws")}, r.cloud)
+	r.manager = lbcommon.New(lbcommon.Options{
+		Provider: "aws", Clock: r.clock, Vocabulary: annotation.Vocabulary("aws"), DeferRecords: true,
+	}, r.cloud)
 	r.recorder = record.NewFakeRecorder(1000)
 	r.manager.SetRuntime(provider.Runtime{Recorder: r.recorder, ClusterUID: "cluster-1"})
 	r.sim.Front().Log().Reset()

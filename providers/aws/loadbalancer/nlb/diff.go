@@ -83,7 +83,7 @@ func (d *differ) ensure() error {
 	}
 	d.narrow(listeners)
 	d.tags(listeners)
-	d.record()
+	d.createRecord()
 	d.warnUnserved()
 	return nil
 }

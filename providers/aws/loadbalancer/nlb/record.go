@@ -2,17 +2,18 @@ package nlb
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"slices"
 	"strconv"
 
 	elbv2 "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
 	"github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
-	"k8s.io/klog/v2"
 
 	lbcommon "github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 	"github.com/unified-ccm/unified-ccm/providers/aws/awserr"
+	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/tags"
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/vpc"
 	"github.com/unified-ccm/unified-ccm/providers/aws/names"
 )
@@ -56,23 +57,23 @@ func (d Desired) stateDigest() string {
 }
 
 // recordOf returns the applied record in the tags of a load balancer.
-func recordOf(tags map[string]string) lbcommon.AppliedRecord {
-	record := lbcommon.ParseRecord(tags[names.AppliedTag])
+func recordOf(all map[string]string) lbcommon.AppliedRecord {
+	record := lbcommon.ParseRecord(all[names.AppliedTag])
 	if !record.IsZero() {
-		record.Members = tags[names.TargetsTag]
+		record.Members = all[names.TargetsTag]
 	}
 	return record
 }
 
 // recordTags returns the tags that hold an applied record.
 func recordTags(record lbcommon.AppliedRecord) map[string]string {
-	tags := map[string]string{}
+	set := map[string]string{}
 	if record.Members != "" {
-		tags[names.TargetsTag] = record.Members
+		set[names.TargetsTag] = record.Members
 	}
 	record.Members = ""
-	tags[names.AppliedTag] = record.Encode()
-	return tags
+	set[names.AppliedTag] = record.Encode()
+	return set
 }
 
 // prove fills in what the applied record of a load balancer proves to be as wanted, if nothing is known of
@@ -123,31 +124,26 @@ func (w WantedListener) applied(group string) Listener {
 	return l
 }
 
-// record plans the applied record, if anything of the load balancer changes.
-func (d *differ) record() {
-	if !slices.ContainsFunc(d.changes, func(c plan.Change) bool { return c.Kind != vpc.KindRules }) {
+// createRecord plans the applied record of a new load balancer: as tags of its creation, if that is enough. The
+// Controller of pkg/common/loadbalancer plans the updates of records.
+func (d *differ) createRecord() {
+	if d.have.Balancer != nil {
 		return
 	}
-	want := d.want.Record
-	if d.have.Balancer == nil && d.provenByLists() {
-		d.creationTags = recordTags(want)
+	if d.provenByLists() {
+		d.creationTags = recordTags(d.want.Record)
 		return
 	}
-	var have lbcommon.AppliedRecord
-	if b := d.have.Balancer; b != nil {
-		if b.Tags == nil {
-			return
+	change := recordChange(d.name(), lbcommon.AppliedRecord{}, d.want.Record)
+	change.After = refs(d.changes)
+	change.Do = func(ctx context.Context, ids *plan.Handles) error {
+		arn, err := d.balancerARN(ids)
+		if err != nil {
+			return err
 		}
-		have = recordOf(b.Tags)
+		return d.cloud.tag(ctx, []string{arn}, recordTags(d.want.Record))
 	}
-	state := want
-	state.Members = have.Members
-	switch {
-	case have.Outdated(state):
-		d.add(d.recordState(have, want))
-	case want.Members != "" && have.Members != want.Members:
-		d.add(d.recordTargets(have, want))
-	}
+	d.add(change)
 }
 
 // provenByLists reports whether a load balancer that is created is complete as soon as the lists show its
@@ -159,82 +155,72 @@ func (d *differ) provenByLists() bool {
 	})
 }
 
-func (d *differ) recordChange(have, want lbcommon.AppliedRecord) plan.Change {
+// StoredRecord returns the applied record of a load balancer, and whether one can be stored with it: not with the
+// load balancer of another owner, or with one whose tags are unknown.
+func (c *Cloud) StoredRecord(key lbcommon.Key, have Observed) (record lbcommon.AppliedRecord, writable bool) {
+	b := have.Balancer
+	if b == nil || b.Tags == nil || tags.Foreign(b.Tags, c.options.Cluster.ID, key) != "" {
+		return lbcommon.AppliedRecord{}, false
+	}
+	return recordOf(b.Tags), true
+}
+
+// RecordUpdate is an applied record to be stored with a load balancer that exists.
+type RecordUpdate struct {
+	Balancer *Balancer
+	Record   lbcommon.AppliedRecord
+}
+
+// StoreRecords plans updates of records. Load balancers that get the same tags share a call.
+func (c *Cloud) StoreRecords(updates []RecordUpdate) []plan.Change {
+	type call struct {
+		set    map[string]string
+		arns   []string
+		change plan.Change
+	}
+	var calls []*call
+	for _, u := range updates {
+		set := map[string]string{}
+		for key, value := range recordTags(u.Record) {
+			if u.Balancer.Tags[key] != value {
+				set[key] = value
+			}
+		}
+		if len(set) == 0 {
+			continue
+		}
+		i := slices.IndexFunc(calls, func(c *call) bool { return len(c.arns) < tagsAtOnce && maps.Equal(c.set, set) })
+		if i < 0 {
+			i = len(calls)
+			calls = append(calls, &call{set: set, change: recordChange(u.Balancer.Name, recordOf(u.Balancer.Tags), u.Record)})
+		}
+		calls[i].arns = append(calls[i].arns, u.Balancer.ARN)
+	}
+	changes := make([]plan.Change, len(calls))
+	for i, one := range calls {
+		if more := len(one.arns) - 1; more > 0 {
+			one.change.Name += fmt.Sprintf(" and %d more", more)
+		}
+		one.change.Do = func(ctx context.Context, _ *plan.Handles) error { return c.tag(ctx, one.arns, one.set) }
+		changes[i] = one.change
+	}
+	return changes
+}
+
+func recordChange(name string, have, want lbcommon.AppliedRecord) plan.Change {
 	return plan.Change{
-		Ref:    plan.Ref{Kind: lbcommon.KindRecord, Name: d.name(), Action: plan.Update},
+		Ref:    plan.Ref{Kind: lbcommon.KindRecord, Name: name, Action: plan.Update},
 		Fields: []plan.Field{{Name: "record", Before: have.Encode(), After: want.Encode()}},
 	}
 }
 
-// recordState writes the whole record after all other changes.
-func (d *differ) recordState(have, want lbcommon.AppliedRecord) plan.Change {
-	change := d.recordChange(have, want)
-	change.After = refs(d.changes)
-	change.Do = func(ctx context.Context, ids *plan.Handles) error {
-		arn, err := d.balancerARN(ids)
-		if err != nil {
-			return err
-		}
-		return d.addTags(ctx, []string{arn}, recordTags(want))
-	}
-	return change
-}
-
-// recordTargets writes which targets were applied, together with those of other load balancers that
-// have the same nodes: with each full call. If the manager stops before there are enough of them,
-// its successor reads the targets of the others.
-func (d *differ) recordTargets(have, want lbcommon.AppliedRecord) plan.Change {
-	change := d.recordChange(have, want)
-	change.Membership = true
-	for _, c := range d.changes {
-		if c.Kind == kindTargets {
-			change.After = append(change.After, c.Ref)
+// tag adds tags to load balancers.
+func (c *Cloud) tag(ctx context.Context, arns []string, set map[string]string) error {
+	_, err := c.options.API.AddTags(ctx, &elbv2.AddTagsInput{ResourceArns: arns, Tags: toTags(set)})
+	if err = awserr.Wrap("AddTags", err); err == nil {
+		for _, arn := range arns {
+			c.store.updateTags(arn, set, nil)
 		}
 	}
-	change.Do = func(ctx context.Context, _ *plan.Handles) error {
-		arns := d.cloud.store.unrecorded(d.have.Balancer.ARN, want.Members)
-		if len(arns) == 0 {
-			return nil
-		}
-		// A record saves reads and nothing else: without it, the targets are as they should be.
-		if err := d.addTags(ctx, arns, map[string]string{names.TargetsTag: want.Members}); err != nil {
-			klog.FromContext(ctx).Info("Recording the targets of load balancers failed", "loadBalancers", len(arns), "err", err)
-		}
-		return nil
-	}
-	return change
-}
-
-func (d *differ) addTags(ctx context.Context, arns []string, set map[string]string) error {
-	_, err := d.cloud.options.API.AddTags(ctx, &elbv2.AddTagsInput{ResourceArns: arns, Tags: toTags(set)})
-	return d.retagged(awserr.Wrap("AddTags", err), arns, set, nil)
-}
-
-// forgetMembers drops what was to be recorded of a load balancer whose targets change again.
-func (s *Store) forgetMembers(arn string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	delete(s.records, arn)
-}
-
-// unrecorded notes that the targets of a load balancer are to be recorded. It returns those to record
-// now: none, or as many as one call takes.
-func (s *Store) unrecorded(arn, members string) []string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.records[arn] = members
-	var arns []string
-	for other, its := range s.records {
-		if its == members {
-			arns = append(arns, other)
-		}
-	}
-	if len(arns) < tagsAtOnce {
-		return nil
-	}
-	for _, arn := range arns {
-		delete(s.records, arn)
-	}
-	slices.Sort(arns)
-	return arns
+	return err
 }

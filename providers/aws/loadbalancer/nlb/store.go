@@ -50,8 +50,6 @@ type Store struct {
 	tags            *snapshot.Table[map[string]string]
 
 	mu sync.Mutex
-	// records are the members that are still to be recorded, by load balancer.
-	records map[string]string
 }
 
 // Index keys of the tables.
@@ -65,7 +63,7 @@ const (
 )
 
 func newStore(o Options) *Store {
-	s := &Store{options: o, state: snapshot.NewStore(o.Clock), records: map[string]string{}}
+	s := &Store{options: o, state: snapshot.NewStore(o.Clock)}
 	s.balancers = snapshot.NewTable(s.state, snapshot.Kind[Balancer]{
 		ID: func(b Balancer) string { return b.ARN }, List: s.listBalancers, MaxAge: listAge, Settle: settleTime,
 		Index: func(b Balancer) []string {
@@ -151,7 +149,6 @@ func (s *Store) deleteListener(balancer, listener string) {
 
 // deleteBalancer removes a load balancer with its listeners. Its target groups stay.
 func (s *Store) deleteBalancer(arn string) {
-	s.forgetMembers(arn)
 	s.balancers.Delete(arn)
 	s.relink(arn)
 }

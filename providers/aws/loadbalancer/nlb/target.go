@@ -172,9 +172,6 @@ func (d *differ) deregisterSome(ctx context.Context, arn string, targets []Targe
 
 // wroteTargets notes targets that were registered or removed.
 func (d *differ) wroteTargets(err error, arn string, targets []Target, state types.TargetHealthStateEnum) error {
-	if b := d.have.Balancer; b != nil {
-		d.cloud.store.forgetMembers(b.ARN)
-	}
 	return d.wrote(err, func(s *Store) { s.updateTargets(arn, targets, state) })
 }
 
