@@ -46,30 +46,32 @@ func TestTwoHundredLoadBalancersWithinCallBudgets(t *testing.T) {
 	r.clock.Step(5 * time.Minute)
 	r.launch("d")
 	r.log().Reset()
-	for _, svc := range list {
-		if err := r.manager.UpdateLoadBalancer(t.Context(), clusterName, svc, r.nodes); err != nil {
-			t.Fatal(err)
-		}
-	}
+	r.update(list)
 	calls := r.log().Count()
 	if n := calls["RegisterTargets"]; n != 2*count {
 		t.Errorf("%d registrations: %v", n, calls)
-	}
-	if err := r.manager.WriteRecords(t.Context()); err != nil {
-		t.Fatal(err)
 	}
 	r.wantCalls("a node that joins, with the records", 2*count+20)
 	t.Logf("a node joins %d load balancers: %d calls", count, r.log().Len())
 
 	r.log().Reset()
-	for _, svc := range list {
-		if err := r.manager.UpdateLoadBalancer(t.Context(), clusterName, svc, r.nodes); err != nil {
-			t.Fatal(err)
-		}
-	}
+	r.update(list)
 	r.wantCalls("no change", 0)
 
 	r.restartsWithRecords(t, list)
+}
+
+// update updates the members of load balancers and stores their records.
+func (r *rig) update(list []*v1.Service) {
+	r.t.Helper()
+	for _, svc := range list {
+		if err := r.manager.UpdateLoadBalancer(r.t.Context(), clusterName, svc, r.nodes); err != nil {
+			r.t.Fatal(err)
+		}
+	}
+	if err := r.manager.WriteRecords(r.t.Context()); err != nil {
+		r.t.Fatal(err)
+	}
 }
 
 // restartsWithRecords restarts with load balancers whose applied records are up to date.
@@ -89,11 +91,7 @@ func (r *rig) restartsWithRecords(t *testing.T, list []*v1.Service) {
 	start(250)
 	r.launch("e")
 	r.log().Reset()
-	for _, svc := range list {
-		if err := r.manager.UpdateLoadBalancer(t.Context(), clusterName, svc, r.nodes); err != nil {
-			t.Fatal(err)
-		}
-	}
+	r.update(list)
 	r.wantCalls("a node that joins after a restart with records", 2*len(list)+20)
 	start(250)
 }
