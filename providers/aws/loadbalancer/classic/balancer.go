@@ -188,11 +188,26 @@ func (d *differ) delete(after []plan.Ref) plan.Change {
 	}
 }
 
+// wantedSubnets returns the subnets that the load balancer should have. Where they are discovered, it keeps those in
+// use, also if discovery prefers others by now, and gets those of further zones.
+func (d *differ) wantedSubnets(have []string) []string {
+	if d.want.Listed {
+		return d.want.Subnets
+	}
+	subnets := slices.Clone(have)
+	for _, id := range d.want.Subnets {
+		if !slices.ContainsFunc(have, func(old string) bool { return d.want.Zones[old] == d.want.Zones[id] }) {
+			subnets = append(subnets, id)
+		}
+	}
+	return slices.Sorted(slices.Values(subnets))
+}
+
 // diffSubnets plans the subnets. Those of new zones are attached before others are detached, so
 // that traffic goes on; in a zone that keeps a subnet the old one has to go first, since a load
 // balancer has one in each zone.
-func (d *differ) diffSubnets(have []string) {
-	join, leave := without(d.want.Subnets, have), without(have, d.want.Subnets)
+func (d *differ) diffSubnets(have, want []string) {
+	join, leave := without(want, have), without(have, want)
 	var first, later []string
 	for _, id := range join {
 		if slices.ContainsFunc(leave, func(old string) bool { return d.want.Zones[old] == d.want.Zones[id] }) {
@@ -204,7 +219,7 @@ func (d *differ) diffSubnets(have []string) {
 	if len(leave) == len(have) && len(first) == 0 && len(leave) > 0 {
 		d.warnf("%s: load balancer %s stays in %s, because AWS takes no second subnet in a zone and does not let go of "+
 			"the last one: to move it to %s, list a subnet of another zone for a while, then the wanted one",
-			annotation.KeySubnets, d.name, plan.ShowSet(have), plan.ShowSet(d.want.Subnets))
+			annotation.KeySubnets, d.name, plan.ShowSet(have), plan.ShowSet(want))
 		return
 	}
 	var attached, detached []plan.Ref

@@ -47,8 +47,9 @@ type Desired struct {
 	ProxyProtocol bool
 	HealthCheck   HealthCheck
 	Attributes    Attributes
-	// Subnets are IDs, sorted; Zones has the zone of every subnet of the VPC.
+	// Subnets are IDs, sorted. Listed is set if the user chose them. Zones has the zone of every subnet of the VPC.
 	Subnets []string
+	Listed  bool
 	Zones   map[string]string
 	// Managed is the group made for this load balancer, nil where others are used. Groups are IDs
 	// of groups that exist; the managed one stands before them.
@@ -112,6 +113,7 @@ func (d *Desired) desireSubnets(r Request) error {
 		request.Scheme = intent.Internal
 	}
 	subnets, err := vpc.Select(r.Shared, request)
+	d.Listed = r.Options.Subnets != nil
 	for _, s := range subnets {
 		d.Subnets = append(d.Subnets, s.ID)
 	}

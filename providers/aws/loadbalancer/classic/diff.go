@@ -69,7 +69,7 @@ func (d *differ) ensure() error {
 		b = *d.have.Balancer
 		applied = d.diffGroups(b.Groups, refs, created)
 		if d.diffScheme(b.Scheme) {
-			d.diffSubnets(b.Subnets)
+			d.diffSubnets(b.Subnets, d.wantedSubnets(b.Subnets))
 		}
 		d.diffListeners(b.Listeners)
 		d.diffTags(b.Tags)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	elbv2 "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
@@ -152,15 +151,11 @@ func (d *differ) widens(b Balancer) bool {
 	return d.want.AddressType == string(types.IpAddressTypeDualstack) && b.AddressType != d.want.AddressType
 }
 
-// replaces reports whether the subnets of a load balancer that exists become those that are wanted:
-// only where the user chose them, since its addresses go with them.
-func (d *differ) replaces(b Balancer) bool { return d.want.Listed && b.Scheme == d.want.Scheme }
-
 // placeUpdate changes subnets, addresses and, to IPv6, the address type in place, or nothing.
 func (d *differ) placeUpdate(b Balancer) (plan.Change, bool) {
 	var f plan.Fields
 	zones := b.Zones
-	if d.replaces(b) && !d.sameZones(b) {
+	if !sameZones(b.Zones, d.want.Zones) {
 		zones = d.want.Zones
 		f.Diff("subnets", showZones(b.Zones), showZones(zones))
 	}
@@ -225,47 +220,6 @@ func (d *differ) setAddressType(ctx context.Context, arn, to string) error {
 		s.balancers.Update(arn, func(b *Balancer) { b.AddressType = to })
 	})
 }
-
-// sameZones compares subnets, and addresses as far as the user chose them. An earlier manager
-// matched addresses with subnets in an order of AWS' making; which of them is where stays then.
-func (d *differ) sameZones(b Balancer) bool {
-	have, want := b.Zones, d.want.Zones
-	if plan.ShowSet(each(have, subnetOf)) != plan.ShowSet(each(want, subnetOf)) {
-		return false
-	}
-	if d.adopted() {
-		return sameChosen(have, want, func(z Zone) string { return z.Allocation }) &&
-			sameChosen(have, want, func(z Zone) string { return z.PrivateIPv4 }) &&
-			sameChosen(have, want, func(z Zone) string { return z.IPv6 })
-	}
-	in := map[string]Zone{}
-	for _, z := range have {
-		in[z.Subnet] = z
-	}
-	return !slices.ContainsFunc(want, func(z Zone) bool {
-		h := in[z.Subnet]
-		return differs(h.Allocation, z.Allocation) || differs(h.PrivateIPv4, z.PrivateIPv4) || differs(h.IPv6, z.IPv6)
-	})
-}
-
-// sameChosen compares the addresses of one kind as sets, if any is chosen.
-func sameChosen(have, want []Zone, kind func(Zone) string) bool {
-	chosen := each(want, kind)
-	return strings.Join(chosen, "") == "" || plan.ShowSet(chosen) == plan.ShowSet(each(have, kind))
-}
-
-func subnetOf(z Zone) string { return z.Subnet }
-
-func each(zones []Zone, of func(Zone) string) []string {
-	var out []string
-	for _, z := range zones {
-		out = append(out, of(z))
-	}
-	return out
-}
-
-// differs reports whether a wanted value, if there is one, is not what exists.
-func differs(have, want string) bool { return want != "" && have != want }
 
 // groupsUpdate replaces the security groups of a load balancer, and deletes a managed one that it no longer has.
 func (d *differ) groupsUpdate(b Balancer, groups []vpc.GroupRef, after []plan.Ref) {

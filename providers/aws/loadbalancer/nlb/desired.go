@@ -3,6 +3,7 @@ package nlb
 import (
 	"cmp"
 	"fmt"
+	"net/netip"
 	"slices"
 
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
@@ -93,10 +94,14 @@ type Desired struct {
 	Name, Scheme, VPC string
 	AddressType       string
 	SourceNAT         bool
-	// Zones are in the order written. Listed is set if the user chose them; if not,
-	// those of a load balancer that exists stay.
-	Zones  []Zone
-	Listed bool
+	// Zones are in the order written. Listed is set if the user chose the subnets, Addressed if the user chose
+	// addresses. Without either, the zones of a load balancer that exists stay.
+	Zones             []Zone
+	Listed, Addressed bool
+	// Probes are the networks of all subnets of the VPC from which the load balancer probes targets.
+	Probes map[string][]netip.Prefix `json:"-"`
+	// Invalid are problems of the zones. They prevent the creation of a load balancer; one that exists keeps its zones.
+	Invalid error `json:"-"`
 	// NodeZones are the zones of the nodes that receive traffic, ZoneOf those of the VPC's subnets.
 	NodeZones []string
 	ZoneOf    map[string]string
@@ -122,17 +127,22 @@ type Desired struct {
 // Desire computes the objects that should exist for a Service. It is pure and returns all problems joined.
 func (c *Cloud) Desire(r Request) (Desired, error) {
 	b := &builder{Request: r, settings: c.options.Settings, problems: r.Options.NewProblems(),
-		warnings: slices.Clone(r.Options.Warnings)}
+		creation: r.Options.NewProblems(), warnings: slices.Clone(r.Options.Warnings)}
 	subject := "Service " + r.Service.Namespace + "/" + r.Service.Name
 	o := r.Options
 	o.Warnings = nil
 	o.OnlyClassic(r.Service.Annotations)
 	b.check()
 	zones, zonesErr := b.zones()
+	invalid := b.creation.Err(subject)
+	if o.Subnets == nil {
+		invalid, zonesErr = intent.Join(subject, invalid, zonesErr), nil // what is discovered is not up to the user
+	}
 	groups, groupsErr := b.nodeGroups()
 	d := Desired{
 		Key: r.Key, Name: cmp.Or(o.Name, DefaultName(r.Key)), Scheme: b.scheme(), VPC: r.Shared.VPC,
-		AddressType: string(types.IpAddressTypeIpv4), Zones: zones, Listed: o.Subnets != nil || b.addressed(),
+		AddressType: string(types.IpAddressTypeIpv4), Zones: zones, Listed: o.Subnets != nil,
+		Addressed: b.addressed(), Probes: b.probes(), Invalid: invalid,
 		Attributes: loadBalancerAttributes(o),
 		Tags:       tags.Wanted(r.Shared.Cluster.ID, r.Shared.Cluster.Legacy, r.Key, o.Tags),
 		Secured:    b.settings.Managed, SecurityGroups: o.SecurityGroups, NodeGroups: groups,
@@ -154,7 +164,11 @@ func (c *Cloud) Desire(r Request) (Desired, error) {
 	d.Managed = b.managedGroup(d)
 	d.Warnings = b.warnings
 	d.Record = d.record(r.Service.Fields)
-	return d, intent.Join(subject, b.problems.Err(subject), zonesErr, groupsErr)
+	err := intent.Join(subject, b.problems.Err(subject), zonesErr, groupsErr)
+	if err != nil {
+		err = intent.Join(subject, d.Invalid, err)
+	}
+	return d, err
 }
 
 // builder carries one Desire through its steps.
@@ -164,6 +178,8 @@ type builder struct {
 	// dual is set if the load balancer has addresses of both families.
 	dual     bool
 	problems intent.Problems
+	// creation are problems that only prevent the creation of a load balancer.
+	creation intent.Problems
 	warnings []string
 	seen     map[string]bool
 }
@@ -236,15 +252,33 @@ func loadBalancerAttributes(o annotation.Options) map[string]string {
 	return attributes
 }
 
-// byCIDR are the rules on nodes for a load balancer without security groups.
+// packetFamily returns the family of packets to targets: that of the targets, whatever clients use.
+func (b *builder) packetFamily() v1.IPFamily {
+	if b.targetFamily() == addressIPv6 {
+		return v1.IPv6Protocol
+	}
+	return v1.IPv4Protocol
+}
+
+// probes returns the networks of each subnet of the VPC from which a load balancer there probes targets.
+func (b *builder) probes() map[string][]netip.Prefix {
+	networks := make(map[string][]netip.Prefix, len(b.Shared.Subnets))
+	for _, s := range b.Shared.Subnets {
+		switch {
+		case b.packetFamily() == v1.IPv6Protocol:
+			networks[s.ID] = s.CIDR6
+		case s.CIDR4.IsValid():
+			networks[s.ID] = []netip.Prefix{s.CIDR4}
+		}
+	}
+	return networks
+}
+
+// byCIDR returns the rules on nodes for a load balancer without security groups. The subnets are added by
+// differ.fitZones: they are those of the load balancer.
 func (b *builder) byCIDR(d Desired) vpc.ByCIDR {
 	rules := vpc.ByCIDR{LoadBalancer: DefaultName(b.Key)} // also where it has another name: they must be found without it
-	// Packets have the family of the targets, whatever clients use.
-	family := v1.IPv4Protocol
-	if b.targetFamily() == addressIPv6 {
-		family = v1.IPv6Protocol
-	}
-	rules.Sources = b.Service.AllowedFrom(family)
+	rules.Sources = b.Service.AllowedFrom(b.packetFamily())
 	for _, l := range d.Listeners {
 		g := l.Group
 		for _, protocol := range transport(g.Protocol) {
@@ -254,19 +288,6 @@ func (b *builder) byCIDR(d Desired) vpc.ByCIDR {
 	}
 	slices.Sort(rules.Health)
 	rules.Health = slices.Compact(rules.Health)
-	for _, z := range d.Zones {
-		for _, s := range b.Shared.Subnets {
-			if s.ID != z.Subnet {
-				continue
-			}
-			switch {
-			case family == v1.IPv6Protocol:
-				rules.Subnets = append(rules.Subnets, s.CIDR6...)
-			case s.CIDR4.IsValid():
-				rules.Subnets = append(rules.Subnets, s.CIDR4)
-			}
-		}
-	}
 	return rules
 }
 

@@ -39,14 +39,14 @@ func (b *builder) zones() ([]Zone, error) {
 	b.match(annotation.KeyAllocations, o.Allocations, subnets, func(i int, v string) { zones[i].Allocation = v })
 	b.match(annotation.KeyPrivateIPv4, o.PrivateIPv4, subnets, func(i int, v string) {
 		if addr, err := netip.ParseAddr(v); err == nil && !subnets[i].CIDR4.Contains(addr) {
-			b.problems.Addf(annotation.KeyPrivateIPv4, v, "it is not in %s, the network of subnet %s, which has the same "+
+			b.creation.Addf(annotation.KeyPrivateIPv4, v, "it is not in %s, the network of subnet %s, which has the same "+
 				"place in the order: write an address of that network", subnets[i].CIDR4, subnets[i])
 		}
 		zones[i].PrivateIPv4 = v
 	})
 	b.match(annotation.KeyIPv6, o.IPv6, subnets, func(i int, v string) {
 		if addr, err := netip.ParseAddr(v); err == nil && !contains(subnets[i].CIDR6, addr) {
-			b.problems.Addf(annotation.KeyIPv6, v, "it is in no IPv6 network of subnet %s, which has the same place in the "+
+			b.creation.Addf(annotation.KeyIPv6, v, "it is in no IPv6 network of subnet %s, which has the same place in the "+
 				"order: write an address of it", subnets[i])
 		}
 		zones[i].IPv6 = v
@@ -77,11 +77,15 @@ func (b *builder) match(key string, values []string, subnets []vpc.Subnet, give 
 		return
 	}
 	if len(values) != len(subnets) {
+		problems := &b.problems
+		if b.Options.Subnets == nil {
+			problems = &b.creation // a zone more or less must not refuse a load balancer that exists
+		}
 		var ids []string
 		for _, s := range subnets {
 			ids = append(ids, s.ID)
 		}
-		b.problems.Addf(key, strings.Join(values, ","), "there are %d, and %d subnets (%s): list one for each subnet, in "+
+		problems.Addf(key, strings.Join(values, ","), "there are %d, and %d subnets (%s): list one for each subnet, in "+
 			"that order, and the subnets in %s",
 			len(values), len(subnets), strings.Join(ids, ", "), annotation.KeySubnets)
 		return

@@ -33,6 +33,9 @@ func (c *Cloud) Diff(key lbcommon.Key, want *Desired, have Observed) (changes []
 			return nil, nil, refuseForeign(key, *b, owner)
 		}
 	}
+	if err := d.fitZones(); err != nil {
+		return nil, nil, err
+	}
 	if err := d.ensure(); err != nil {
 		return nil, nil, err
 	}
@@ -91,9 +94,6 @@ func (d *differ) ensure() error {
 // warnUnserved warns about nodes in zones where the load balancer will have no subnet.
 func (d *differ) warnUnserved() {
 	zones := d.want.Zones
-	if b := d.have.Balancer; b != nil && !d.replaces(*b) {
-		zones = b.Zones
-	}
 	subnets := make([]string, len(zones))
 	for i, z := range zones {
 		subnets[i] = z.Subnet
@@ -137,11 +137,6 @@ func (d *differ) keepGroup(g TargetGroup) bool {
 	}
 	b := d.have.Balancer
 	return b == nil || tags.Foreign(b.Tags, d.cloud.options.Cluster.ID, d.key) != "" || g.Balancers[0] != b.ARN
-}
-
-// adopted reports whether an earlier manager made the load balancer: ours bear the cluster's UID.
-func (d *differ) adopted() bool {
-	return d.have.Balancer != nil && d.have.Balancer.Tags[names.ClusterUIDTag] == ""
 }
 
 // securityGroups plans the load balancer's security groups and the rules on nodes. It returns what

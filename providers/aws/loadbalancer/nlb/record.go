@@ -49,6 +49,9 @@ func (d Desired) stateDigest() string {
 	d.Key, d.Record, d.Warnings, d.NodeGroups = lbcommon.Key{}, lbcommon.AppliedRecord{}, nil, nil
 	d.Managed, d.ByCIDR = vpc.ManagedGroup{}, vpc.ByCIDR{}
 	d.NodeZones, d.ZoneOf = nil, nil
+	if !d.Listed && !d.Addressed {
+		d.Zones = nil // a load balancer that exists keeps its own
+	}
 	d.Listeners = slices.Clone(d.Listeners)
 	for i := range d.Listeners {
 		d.Listeners[i].Group.Targets = nil

@@ -1,0 +1,122 @@
+package loadbalancer
+
+import (
+	"fmt"
+	"net/netip"
+	"strings"
+	"testing"
+
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/annotation"
+	"github.com/unified-ccm/unified-ccm/providers/aws/sim"
+)
+
+// The tests in this file take over load balancers of cloud-provider-aws under changes that it ignores.
+
+// updateTo registers a further node, with the Service as it is now.
+func (r *rig) updateTo(svc *v1.Service, node string) {
+	r.t.Helper()
+	r.launch(node)
+	if err := r.manager.UpdateLoadBalancer(r.t.Context(), clusterName, svc, r.nodes); err != nil {
+		r.t.Fatalf("update: %v", err)
+	}
+}
+
+// calls returns the mutating calls since the log was reset.
+func (r *rig) calls() string {
+	var out []string
+	for _, c := range r.log().Mutations() {
+		out = append(out, c.Operation.Name)
+	}
+	return strings.Join(out, " ")
+}
+
+// preferSubnet adds a subnet to a zone that discovery prefers to the one in use. IDs are random, so it takes several.
+func (r *rig) preferSubnet(zone string) {
+	r.t.Helper()
+	for i := range 8 {
+		tags := map[string]string{"kubernetes.io/role/elb": "1", "kubernetes.io/cluster/sim": "owned"}
+		if _, err := r.sim.AddSubnet(zone, netip.MustParsePrefix(fmt.Sprintf("10.0.%d.0/24", 48+i)), true, tags); err != nil {
+			r.t.Fatal(err)
+		}
+	}
+}
+
+func TestHealthRulesFollowSubnetsOfLoadBalancer(t *testing.T) {
+	r := newRig(t, sim.Options{})
+	oldManager{r, t.Context()}.network(networkShape{local: true})
+	r.preferSubnet("us-west-2a")
+	r.restart()
+	r.ensure(service(local))
+	r.noMutations("another subnet in a zone of the load balancer")
+	r.updateTo(service(local), "d")
+	if calls := r.calls(); strings.Contains(calls, "SecurityGroup") {
+		t.Errorf("calls %s", calls)
+	}
+}
+
+func TestClassicLoadBalancerKeepsSubnetsInUse(t *testing.T) {
+	r := newRig(t, sim.Options{})
+	svc := service(without(annotation.KeyType))
+	oldManager{r, t.Context()}.classic(classicShape{})
+	r.preferSubnet("us-west-2a")
+	r.restart()
+	r.ensure(svc)
+	r.noMutations("another subnet in a zone of the load balancer")
+}
+
+// elastic leaves a load balancer with Elastic IPs behind, in the subnets {public-2} and {public-0}.
+func elastic(t *testing.T, addresses []string, pairs ...string) (*rig, *v1.Service) {
+	t.Helper()
+	a := adoption{svc: service(annotate(pairs...))}
+	r := a.rig(t)
+	oldManager{r, t.Context()}.network(networkShape{addresses: addresses})
+	r.restart()
+	return r, a.svc
+}
+
+func TestAnotherZoneDoesNotRefuseElasticIPs(t *testing.T) {
+	r, svc := elastic(t, []string{"{elastic-1}", "{elastic-0}"}, annotation.KeyAllocations, "{elastic-1},{elastic-0}")
+	r.ensure(svc)
+	r.noMutations("taking over")
+	r.wantEvent("keeps its subnets and addresses")
+	r.updateTo(svc, "d")
+	if calls := r.calls(); !strings.Contains(calls, "RegisterTargets") || strings.Contains(calls, "SetSubnets") {
+		t.Errorf("calls %s", calls)
+	}
+}
+
+func TestEditedTagsKeepPlacesOfElasticIPs(t *testing.T) {
+	r, svc := elastic(t, []string{"{elastic-0}", "{elastic-1}"},
+		annotation.KeySubnets, "{public-2},{public-0}", annotation.KeyAllocations, "{elastic-1},{elastic-0}")
+	r.ensure(svc)
+	r.noMutations("taking over")
+	svc.Annotations[annotation.KeyTags] = "team=web"
+	r.ensure(svc)
+	if calls := r.calls(); strings.Contains(calls, "SetSubnets") || !strings.Contains(calls, "AddTags") {
+		t.Errorf("calls %s", calls)
+	}
+	r.steady(svc)
+}
+
+func TestReversedSubnetsKeepPlacesOfElasticIPs(t *testing.T) {
+	for _, ours := range []bool{false, true} {
+		t.Run(fmt.Sprintf("ours %t", ours), func(t *testing.T) {
+			r, svc := elastic(t, []string{"{elastic-1}", "{elastic-0}"},
+				annotation.KeySubnets, "{public-2},{public-0}", annotation.KeyAllocations, "{elastic-1},{elastic-0}")
+			r.ensure(svc)
+			if ours {
+				svc.Annotations[annotation.KeyTags] = "team=web"
+				r.ensure(svc)
+				r.log().Reset()
+			}
+			svc.Annotations[annotation.KeySubnets] = r.named.Expand("{public-0},{public-2}")
+			r.ensure(svc)
+			if calls := r.calls(); strings.Contains(calls, "SetSubnets") {
+				t.Errorf("calls %s", calls)
+			}
+			r.steady(svc)
+		})
+	}
+}
