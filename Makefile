@@ -40,7 +40,7 @@ help: ## Show this page
 	@awk -f hack/help.awk $(MAKEFILE_LIST)
 
 .PHONY: run
-run: build controlplane ## A whole cluster on this machine, with a simulated cloud (Ctrl-C cleans up)
+run: build apiserver ## A whole cluster on this machine, with a simulated cloud (Ctrl-C cleans up)
 	@$(BIN)/ccm-lab run $(if $(PROVIDER),--provider=$(PROVIDER)) $(if $(NODES),--nodes=$(NODES)) $(if $(filter-out 0 false no,$(ONCE)),--once) $(ARGS)
 
 .PHONY: build
@@ -52,7 +52,7 @@ build: ## bin/ccm and bin/ccm-lab, static, with the version of this checkout
 ##@ Test
 
 .PHONY: test
-test: build controlplane ## Every test of every module under the race detector, end-to-end ones last
+test: build apiserver ## Every test of every module under the race detector, end-to-end ones last
 	@hack/test.sh all $(TEST_FLAGS)
 
 .PHONY: test-unit
@@ -64,15 +64,15 @@ test-faults: ## Every provider, interrupted at every single call to its cloud, a
 	@hack/test.sh faults $(TEST_FLAGS)
 
 .PHONY: e2e
-e2e: build controlplane ## Only the end-to-end tests, against a real kube-apiserver
+e2e: build apiserver ## Only the end-to-end tests, against a real kube-apiserver
 	@hack/test.sh e2e $(TEST_FLAGS)
 
 .PHONY: e2e-openstack
-e2e-openstack: build controlplane ## The conformance list on real OpenStack services (Debian 12 and root; minutes), not part of CI
+e2e-openstack: build apiserver ## The conformance list on real OpenStack services (Debian 12 and root; minutes), not part of CI
 	@hack/e2e-openstack.sh $(ARGS)
 
 .PHONY: bench
-bench: build controlplane ## Calls, seconds, CPU and memory at 1,000 nodes and 200 Services
+bench: build apiserver ## Calls, seconds, CPU and memory at 1,000 nodes and 200 Services
 	@$(BIN)/ccm-lab bench $(if $(PROVIDER),--provider=$(PROVIDER)) $(ARGS)
 
 .PHONY: sim-clients
@@ -108,12 +108,16 @@ vulncheck: ## Known vulnerabilities in what is linked (asks vuln.go.dev, so not 
 image: ## The container image from bin/ccm, with buildah or docker; BASE=scratch needs no registry
 	@BASE='$(BASE)' IMAGE='$(IMAGE)' PROVIDERS_EXCLUDE='$(PROVIDERS_EXCLUDE)' hack/image.sh
 
+.PHONY: apiserver
+apiserver: ## etcd and kube-apiserver into bin/, from source: all that run, test and bench need
+	@hack/controlplane/build.sh etcd kube-apiserver
+
 .PHONY: controlplane
-controlplane: ## etcd, kube-apiserver, kube-controller-manager and kubectl into bin/, from source
+controlplane: ## The same, and kube-controller-manager and kubectl
 	@hack/controlplane/build.sh
 
 .PHONY: clean
-clean: ## Remove bin/ (the control plane too: rebuilding it takes minutes)
+clean: ## Remove bin/ (the control plane too: building it again takes minutes)
 	rm -rf $(BIN)
 
 ##@ Variables

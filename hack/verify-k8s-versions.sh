@@ -1,8 +1,12 @@
 #!/usr/bin/env bash
-# All modules agree on one release of the Kubernetes libraries (v0.X.Y), and the
-# control plane for tests is of the same minor (v1.X.Y). One binary links one
-# version anyway: when a module asks for an older one, its tests would run
-# against something that nobody ships.
+# All modules require one release of the Kubernetes libraries (v0.X.Y), and the
+# control plane for tests is of the same release (v1.X.Y). One binary links one
+# version anyway: with an older one in its go.mod, a module would be tested
+# against a version that is in no release.
+#
+# All other modules that ccm-lab and the control plane share have one version too:
+# one newer module at the bottom, such as golang.org/x/sys, would compile Kubernetes'
+# libraries a second time.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
 # The repositories that Kubernetes publishes from its own tree, on its cadence.
@@ -22,13 +26,23 @@ versions=$(cut -d' ' -f1 <<<"$found" | sort -u)
 if [[ $(wc -l <<<"$versions") != 1 ]]; then
 	echo "modules disagree about the release of the Kubernetes libraries:"
 	most=$(cut -d' ' -f1 <<<"$found" | sort | uniq -c | sort -rn | awk 'NR == 1 { print $2 }')
-	grep -v "^$most " <<<"$found" | awk -v most="$most" '{ printf "  %s: %s %s, elsewhere %s\n", $3, $2, $1, most }'
+	grep -v "^$most " <<<"$found" | awk -v most="$most" '{ printf "  %s: %s %s, in most modules %s\n", $3, $2, $1, most }'
 	exit 1
 fi
 
 kubernetes=$(hack/controlplane/build.sh --versions | awk '$1 == "kubernetes" { print $2 }')
 if [[ ${versions/v0./v1.} != "$kubernetes" ]]; then
 	echo "libraries are $versions but hack/controlplane builds kubernetes $kubernetes: they should be of one release"
+	exit 1
+fi
+
+required() { # folder -> module version, one per line
+	awk '$1 == "require" { sub(/^require /, "") } $1 ~ /\// && $2 ~ /^v/ && $2 != "v0.0.0" { print $1, $2 }' "$1/go.mod" | sort
+}
+different=$(join <(required cmd/ccm-lab) <(required hack/controlplane) | awk '$2 != $3')
+if [[ -n $different ]]; then
+	echo "hack/controlplane/go.mod has other versions than cmd/ccm-lab/go.mod:"
+	awk '{ printf "  %s %s, should be %s (cd hack/controlplane && go get %s@%s && go mod tidy)\n", $1, $3, $2, $1, $2 }' <<<"$different"
 	exit 1
 fi
 echo "libraries $versions, control plane $kubernetes"

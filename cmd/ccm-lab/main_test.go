@@ -76,7 +76,7 @@ func TestMissingBinaries(t *testing.T) {
 	t.Setenv(lab.AssetsVariable, t.TempDir())
 	for _, command := range []string{"run", "bench"} {
 		_, stderr, code := ccmLab(t.Context(), command)
-		want := regexp.MustCompile("^ccm-lab: no etcd and no kube-apiserver in .*: run `make controlplane`\n$")
+		want := regexp.MustCompile("^ccm-lab: no etcd and no kube-apiserver in .*: run `make apiserver`\n$")
 		if code != 1 || !want.MatchString(stderr) {
 			t.Errorf("%s: exit code %d, %q", command, code, stderr)
 		}

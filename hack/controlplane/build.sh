@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
-# Builds etcd, kube-apiserver, kube-controller-manager and kubectl from their Go
-# modules into <repository>/bin, and does nothing for those that are up to date.
+# Builds components of the control plane from their Go modules into <repository>/bin,
+# and skips those that are up to date.
 #
-#   hack/controlplane/build.sh             build what is missing or outdated
-#   hack/controlplane/build.sh --versions  print what would be built
+#   hack/controlplane/build.sh               build etcd, kube-apiserver, kube-controller-manager and kubectl
+#   hack/controlplane/build.sh COMPONENT...  build only these
+#   hack/controlplane/build.sh --versions    print the versions
 #
 # KUBEBUILDER_ASSETS=DIR uses the binaries in DIR instead: nothing is built.
 set -euo pipefail
@@ -12,9 +13,11 @@ here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 bin=$(cd "$here/../.." && pwd)/bin
 stamps=$bin/.controlplane
 
-# Neither the workspace nor the caller's build flags may change what comes out.
+# Neither the workspace nor the caller's build flags may change what comes out. -trimpath and the tag
+# are those of hack/lib.sh, and hack/verify-k8s-versions.sh keeps the modules at the workspace's versions:
+# kube-apiserver then takes Kubernetes' libraries from the build cache that building ccm has filled.
 export GOWORK=off CGO_ENABLED=0
-export GOFLAGS="-mod=readonly -trimpath -buildvcs=false"
+export GOFLAGS="-mod=readonly -trimpath -buildvcs=false -tags=grpcnotrace"
 
 required_version() { # module file -> version required in that go.mod
 	awk -v module="$1" '$1 == "require" { sub(/^require /, "") } $1 == module && $2 ~ /^v/ { print $2; exit }' "$2"
@@ -29,10 +32,13 @@ if [[ ${1:-} == --versions ]]; then
 	exit 0
 fi
 
-# Assets made for envtest hold no kube-controller-manager, and tests that need
-# none shall run with them: only what nothing works without is asked for.
+components=("$@")
+
+# Assets made for envtest contain no kube-controller-manager: without arguments only the
+# components that every cluster needs are required.
 if [[ -n ${KUBEBUILDER_ASSETS:-} ]]; then
-	for name in etcd kube-apiserver; do
+	((${#components[@]} > 0)) || components=(etcd kube-apiserver)
+	for name in "${components[@]}"; do
 		if [[ ! -x $KUBEBUILDER_ASSETS/$name ]]; then
 			echo "control plane: KUBEBUILDER_ASSETS=$KUBEBUILDER_ASSETS has no $name; unset it to build one into bin/" >&2
 			exit 1
@@ -55,11 +61,18 @@ version_flags() {
 	printf '%s' "$flags"
 }
 
-fingerprint() { # directory of the module -> everything that decides the output
-	(cd "$1" && { go version && go env GOOS GOARCH && cat go.mod go.sum "$here/build.sh"; } | git hash-object --stdin)
+# Comments and checksums do not change a binary: without them, editing a comment rebuilds nothing.
+build_key() { # package directory linker-flags -> a hash of everything that decides the output
+	local package=$1 directory=$2 flags=$3
+	{
+		go version
+		go env GOOS GOARCH GOFLAGS CGO_ENABLED
+		printf '%s\n' "$package" "$flags"
+		sed -e 's|[[:space:]]*//.*||' -e '/^$/d' "$directory/go.mod"
+	} | git hash-object --stdin
 }
 
-up_to_date() { # name fingerprint
+up_to_date() { # name key
 	[[ -x $bin/$1 && -f $stamps/$1 && $(<"$stamps/$1") == "$2" ]]
 }
 
@@ -81,17 +94,16 @@ show_progress() { # name
 }
 
 build() { # name package version directory linker-flags
-	local name=$1 package=$2 version=$3 directory=$4 flags=$5 key started=$SECONDS
-	key=$(fingerprint "$directory")
+	local name=$1 package=$2 version=$3 directory=$4 flags="-s -w$5" key started=$SECONDS
+	key=$(build_key "$package" "$directory" "$flags")
 	if up_to_date "$name" "$key"; then return; fi
 	if ((built == 0)); then
 		echo "control plane: building into bin/ (about 4 minutes on 2 cores; only this once)"
 	fi
 	built=$((built + 1))
 	[[ -t 1 ]] || printf '  %-24s %-9s building\n' "$name" "$version"
-	# Built beside its final name: an interrupted build leaves no half binary
-	# that a later run would take for a good one.
-	(cd "$directory" && go build -v -ldflags "-s -w $flags" -o "$bin/.$name.new" "$package" 2>&1) | show_progress "$name"
+	# The binary gets its name when it is complete: an interrupted build leaves nothing that a later run would use.
+	(cd "$directory" && go build -v -ldflags "$flags" -o "$bin/.$name.new" "$package" 2>&1) | show_progress "$name"
 	mv "$bin/.$name.new" "$bin/$name"
 	printf '%s\n' "$key" >"$stamps/$name"
 	printf '  %-24s %-9s %3d s\n' "$name" "$version" $((SECONDS - started))
@@ -105,11 +117,19 @@ if command -v flock >/dev/null; then
 	flock -n 9 || { echo "control plane: waiting for another build of it" && flock 9; }
 fi
 
+((${#components[@]} > 0)) || components=(etcd kube-apiserver kube-controller-manager kubectl)
 built=0
-flags=$(version_flags)
-build etcd go.etcd.io/etcd/server/v3 "$etcd" "$here/etcd" ""
-for name in kube-apiserver kube-controller-manager kubectl; do
-	build "$name" "k8s.io/kubernetes/cmd/$name" "$kubernetes" "$here" "$flags"
+for name in "${components[@]}"; do
+	case $name in
+	etcd) build etcd go.etcd.io/etcd/server/v3 "$etcd" "$here/etcd" "" ;;
+	kube-apiserver | kube-controller-manager | kubectl)
+		build "$name" "k8s.io/kubernetes/cmd/$name" "$kubernetes" "$here" "$(version_flags)"
+		;;
+	*)
+		echo "control plane: unknown component $name; use etcd, kube-apiserver, kube-controller-manager or kubectl" >&2
+		exit 2
+		;;
+	esac
 done
 if ((built == 0)); then
 	echo "control plane: up to date (kubernetes $kubernetes, etcd $etcd)"

@@ -13,19 +13,19 @@ import (
 
 // Binaries are the programs that a lab starts.
 type Binaries struct {
-	Etcd, APIServer, Kubectl, CCM string
+	Etcd, APIServer, CCM string
 }
 
 // The environment variables that choose other binaries than those in bin/.
 const (
-	// AssetsVariable is the directory of etcd, kube-apiserver and kubectl.
+	// AssetsVariable is the directory of etcd and kube-apiserver.
 	AssetsVariable = "KUBEBUILDER_ASSETS"
 	// CCMVariable is the path of the ccm binary.
 	CCMVariable = "CCM_BIN"
 )
 
-// FindBinaries looks for the programs in bin/ of the repository, or else beside this program. Its
-// error is one line that says what to run.
+// FindBinaries returns the paths of the programs in bin/ of the repository, or else beside this program. Its
+// error is one line that names the make target which builds the missing ones.
 func FindBinaries() (Binaries, error) {
 	bin := binDirectory()
 	assets, from := os.Getenv(AssetsVariable), " ($"+AssetsVariable+")"
@@ -35,14 +35,14 @@ func FindBinaries() (Binaries, error) {
 	b := Binaries{
 		Etcd:      filepath.Join(assets, "etcd"),
 		APIServer: filepath.Join(assets, "kube-apiserver"),
-		Kubectl:   filepath.Join(assets, "kubectl"),
 		CCM:       os.Getenv(CCMVariable),
 	}
 	if b.CCM == "" {
 		b.CCM = filepath.Join(bin, "ccm")
 	}
 	if absent := absent(b.Etcd, b.APIServer); len(absent) > 0 {
-		return Binaries{}, fmt.Errorf("no %s in %s%s: run `make controlplane`", strings.Join(absent, " and no "), assets, from)
+		names := strings.Join(absent, " and no ")
+		return Binaries{}, fmt.Errorf("no %s in %s%s: run `make apiserver`", names, assets, from)
 	}
 	if len(absent(b.CCM)) > 0 {
 		return Binaries{}, fmt.Errorf("no %s: run `make build`", b.CCM)

@@ -33,8 +33,8 @@ type ControlPlane struct {
 	dir   string
 }
 
-// StartControlPlane starts both and waits until the API server answers. Logs, the kubeconfig,
-// certificates and etcd's data are put into dir, which must exist. Stop it.
+// StartControlPlane starts both and waits until the API server is ready. Logs, the kubeconfig,
+// certificates and etcd's data are written to dir, which must exist. The caller stops it.
 func StartControlPlane(ctx context.Context, b Binaries, dir string) (*ControlPlane, error) {
 	etcdData, certificates := filepath.Join(dir, "etcd"), filepath.Join(dir, "certificates")
 	if err := errors.Join(os.MkdirAll(etcdData, 0o700), os.MkdirAll(certificates, 0o700)); err != nil {
@@ -57,7 +57,6 @@ func StartControlPlane(ctx context.Context, b Binaries, dir string) (*ControlPla
 			Path: b.APIServer, Out: serverLog, Err: serverLog, StartTimeout: startTimeout, StopTimeout: stopTimeout,
 			CertDir: certificates,
 		},
-		KubectlPath: b.Kubectl,
 	}}
 	c.plane.APIServer.Configure().Set("service-cluster-ip-range", serviceRange)
 	started := make(chan error, 1)
@@ -65,7 +64,7 @@ func StartControlPlane(ctx context.Context, b Binaries, dir string) (*ControlPla
 	select {
 	case err = <-started:
 	case <-ctx.Done():
-		// Start cannot be cancelled: it is waited for, and undone.
+		// Start cannot be cancelled: wait until it returns, and stop what it has started.
 		if err := <-started; err == nil {
 			_ = c.Stop()
 		}
@@ -78,7 +77,8 @@ func StartControlPlane(ctx context.Context, b Binaries, dir string) (*ControlPla
 }
 
 func (c *ControlPlane) connect() error {
-	user, err := c.plane.AddUser(envtest.User{Name: "lab", Groups: []string{"system:masters"}}, &rest.Config{QPS: 500, Burst: 1000})
+	admin := envtest.User{Name: "lab", Groups: []string{"system:masters"}}
+	user, err := c.plane.AddUser(admin, &rest.Config{QPS: 500, Burst: 1000})
 	if err != nil {
 		return errors.Join(err, c.Stop())
 	}
@@ -96,18 +96,18 @@ func (c *ControlPlane) connect() error {
 	return nil
 }
 
-// Stop ends both processes. What they wrote stays in their directory.
+// Stop ends both processes. Their directory stays.
 func (c *ControlPlane) Stop() error {
 	err := c.plane.Stop()
 	if err == nil || !c.answers() {
-		// An API server that waits for its clients' watches is killed in the end, and that is no
-		// error: it is gone.
+		// envtest kills an API server that still waits for its clients' watches, and returns an error.
+		// The processes have ended, so that is a success here.
 		return nil
 	}
 	return fmt.Errorf("stopping the control plane: %w", err)
 }
 
-// answers says whether one of the processes is still there, a moment after it was killed.
+// answers reports whether one of the processes still accepts connections a second after it was killed.
 func (c *ControlPlane) answers() bool {
 	serving := c.plane.APIServer.SecureServing
 	deadline := time.Now().Add(time.Second)
