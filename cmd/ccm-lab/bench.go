@@ -33,7 +33,8 @@ The phases, one after the other on one cluster:
 
 Until then pod routes are off, because one for each node would hide everything
 else. So are leader election and ccm's audit, which spreads its reads over half
-an hour. Seconds include the API server's share; CPU and memory are of the ccm
+an hour. A phase without progress prints after 10
+seconds what it waits for. Seconds include the API server's share; CPU and memory are of the ccm
 process alone, memory being its peak since it was started. Where the cloud's
 provider has targets they are printed beside, and the exit code is 1 when ccm
 makes more calls than they allow.
@@ -154,7 +155,8 @@ func benchmark(ctx context.Context, o benchOptions, s streams) (err error) {
 	}
 	defer func() { err = errors.Join(err, dir.close(p)) }()
 	result, err := bench.Run(ctx, binaries, bench.Options{
-		Provider: o.provider, Dir: dir.path, Step: p.step, Nodes: o.nodes, Services: o.services, Latency: o.latency,
+		Provider: o.provider, Dir: dir.path, Step: p.step, Notify: p.notify,
+		Nodes: o.nodes, Services: o.services, Latency: o.latency,
 		Annotations: o.annotations, Manager: o.manager, ServicesAt: o.servicesAt,
 	})
 	// What was measured before an error, or before somebody had enough, is worth seeing too.

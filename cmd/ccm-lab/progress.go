@@ -4,15 +4,21 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"sync"
 	"time"
 
 	"github.com/unified-ccm/unified-ccm/cmd/ccm-lab/internal/lab/screen"
 )
 
-// progress tells on a stream what is being done and how long it takes.
+// progress prints the steps of a command and how long they take.
 type progress struct {
 	w        io.Writer
 	terminal bool
+
+	// mu makes writes one line at a time. current is the running step, and open means that the cursor is behind its name.
+	mu      sync.Mutex
+	current string
+	open    bool
 }
 
 func newProgress(w io.Writer) *progress {
@@ -20,11 +26,11 @@ func newProgress(w io.Writer) *progress {
 	return &progress{w: w, terminal: terminal}
 }
 
-// step runs do. On a terminal the seconds are counted in place; elsewhere the line appears at
-// once, and its end when the step has ended.
+// step runs do. On a terminal the seconds are counted in place; otherwise the line appears at once,
+// and its end when the step has ended.
 func (p *progress) step(ctx context.Context, what string, do func(context.Context) error) error {
 	started := time.Now()
-	fmt.Fprintf(p.w, "%s…", what)
+	p.begin(what)
 	done := make(chan error, 1)
 	go func() { done <- do(ctx) }()
 	tick := time.NewTicker(time.Second)
@@ -36,17 +42,55 @@ func (p *progress) step(ctx context.Context, what string, do func(context.Contex
 			if err != nil {
 				end = " failed after" + end
 			}
-			if p.terminal {
-				fmt.Fprintf(p.w, "\r\x1b[K%s…", what)
-			}
-			fmt.Fprintln(p.w, end)
+			p.end(end)
 			return err
 		case <-tick.C:
-			if p.terminal {
-				fmt.Fprintf(p.w, "\r\x1b[K%s… %ds", what, int(time.Since(started).Seconds()))
-			}
+			p.count(time.Since(started))
 		}
 	}
+}
+
+func (p *progress) begin(what string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.current, p.open = what, true
+	fmt.Fprintf(p.w, "%s…", what)
+}
+
+func (p *progress) count(elapsed time.Duration) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.terminal {
+		fmt.Fprintf(p.w, "\r\x1b[K%s… %ds", p.current, int(elapsed.Seconds()))
+		p.open = true
+	}
+}
+
+func (p *progress) end(text string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	switch {
+	case p.terminal:
+		fmt.Fprintf(p.w, "\r\x1b[K%s…", p.current)
+	case !p.open:
+		fmt.Fprintf(p.w, "%s…", p.current)
+	}
+	fmt.Fprintln(p.w, text)
+	p.current, p.open = "", false
+}
+
+// notify prints a line of its own within the running step.
+func (p *progress) notify(message string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	switch {
+	case p.terminal:
+		fmt.Fprint(p.w, "\r\x1b[K")
+	case p.open:
+		fmt.Fprintln(p.w)
+	}
+	fmt.Fprintf(p.w, "  %s\n", message)
+	p.open = false
 }
 
 func (p *progress) say(format string, args ...any) { fmt.Fprintf(p.w, format+"\n", args...) }

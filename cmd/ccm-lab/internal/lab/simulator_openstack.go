@@ -48,6 +48,9 @@ func newOpenStack(o SimulatorOptions) (conformance.World, func() error, error) {
 		return newOpenStackProject(o)
 	}
 	options := openstacksim.Options{Latency: o.Latency, ProvisionTime: o.ProvisionTime, Seed: o.Seed, ErrorRate: o.ErrorRate}
+	if o.LoadBalancers > 0 {
+		options.Public = largePool
+	}
 	if o.ProvisionTime > 0 {
 		options.SettleTime = min(settleTime, o.ProvisionTime)
 	}

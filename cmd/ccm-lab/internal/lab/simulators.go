@@ -8,6 +8,7 @@ import (
 	"maps"
 	"net"
 	"net/http"
+	"net/netip"
 	"slices"
 	"strings"
 	"time"
@@ -35,9 +36,16 @@ type SimulatorOptions struct {
 	// Services is the folder of a lab of real services, which then take the place of the simulation, where the
 	// provider has such a lab. Latency and ErrorRate apply to them too.
 	Services string
-	// Proxy asks for load balancers that really forward traffic on the loopback, where the simulator can.
+	// Proxy makes load balancers forward traffic on the loopback, where the simulator can.
 	Proxy bool
+	// LoadBalancers is the number of load balancers for which the cloud needs public addresses at the same time.
+	// Zero leaves the simulator's pool, which has 254 addresses on fake.
+	LoadBalancers int
 }
+
+// largePool is the public address pool of a cloud with LoadBalancers: the range for benchmarks (RFC 2544),
+// 131,070 addresses.
+var largePool = netip.MustParsePrefix("198.18.0.0/15")
 
 // starting is the step that starts the cloud.
 func (o SimulatorOptions) starting(provider string) string {
@@ -114,6 +122,9 @@ func newFakeWorld(o SimulatorOptions) (conformance.World, func() error, error) {
 		// Room for the benchmark.
 		Quotas: map[string]int{"instances": 10_000, "load-balancers": 10_000, "addresses": 10_000, "routes": 10_000}}
 	if !o.Proxy {
+		if o.LoadBalancers > 0 {
+			options.Pools = []netip.Prefix{largePool}
+		}
 		return newFake(options)
 	}
 	options.DataPlane = fakesim.DataPlaneProxy

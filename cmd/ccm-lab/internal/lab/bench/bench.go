@@ -18,6 +18,8 @@ type Options struct {
 	// Provider, Dir and Step are those of lab.ClusterOptions.
 	Provider, Dir string
 	Step          func(ctx context.Context, what string, do func(context.Context) error) error
+	// Notify prints what a phase waits for that makes no progress; nil prints nothing.
+	Notify func(message string)
 	// Nodes and Services are how many; Latency is how long the cloud takes for each call.
 	Nodes, Services int
 	Latency         time.Duration
@@ -36,15 +38,15 @@ type Manager struct {
 	// CloudConfig is the content of its configuration file, in which EndpointVariable stands for
 	// the simulated cloud's address; empty for the one that the simulator's own manager gets.
 	CloudConfig string
-	// Listen is the address that the simulated cloud answers at; empty for a free port. It is for
-	// managers that are told by their environment where the cloud is.
+	// Listen is the address of the simulated cloud; empty for a free port. Managers need it that
+	// read the cloud's address from their environment.
 	Listen string
 	// Args are further arguments.
 	Args []string
 }
 
-// In Manager.CloudConfig EndpointVariable stands for the cloud's URL, and ConfigVariable for the whole configuration that our own
-// manager gets: what is in a project of real services cannot be known beforehand.
+// In Manager.CloudConfig EndpointVariable stands for the cloud's URL, and ConfigVariable for the whole configuration
+// that our own manager gets: the objects in a project of real services are not known beforehand.
 const (
 	EndpointVariable = "${ENDPOINT}"
 	ConfigVariable   = "${CLOUD_CONFIG}"
@@ -53,19 +55,21 @@ const (
 const (
 	// clients is how many kubelets or users are busy at once.
 	clients = 32
-	// poll is how often the state is looked at. It is not what seconds are rounded to: where
+	// poll is the interval between two reads of the state. Seconds are not rounded to it: where
 	// calls end a phase, their own times count.
 	poll = 200 * time.Millisecond
-	// calm is how long no call may reach the cloud before a phase ends whose end nothing else shows.
-	calm = 5 * time.Second
+	// quietPeriod is the time without a call to the cloud that ends the phases that nothing else ends.
+	quietPeriod = 5 * time.Second
 	// maxTargets is how many of the nodes are targets of load balancers where not all can be, and
 	// targetValue the value of the label that says so.
 	maxTargets  = 100
 	targetValue = "yes"
-	// idle is how long nothing is asked of the manager in the last phase, whose name says so.
+	// idle is the length of the last phase, in which nothing changes. The phase's name has it too.
 	idle = time.Minute
-	// patience is how long a phase may last.
-	patience = 10 * time.Minute
+	// phaseTimeout is how long a phase may last.
+	phaseTimeout = 10 * time.Minute
+	// spareLoadBalancers is the upper bound of load balancers that phases create beside those of all Services.
+	spareLoadBalancers = 100
 	// refreshEvery is the --node-status-update-frequency under which the refresh is measured. Its
 	// default is 5m; like that one it is longer than what a refresh may take from memory, so that
 	// it has to ask the cloud.
@@ -76,8 +80,8 @@ const (
 // route for each node would hide everything else. -v=2 makes the framework log how long a refresh took.
 func ManagerArgs() []string { return []string{"--configure-cloud-routes=false", "-v=2"} }
 
-// ownArgs are those of ccm alone. Its audit looks at a load balancer every few seconds where there are
-// hundreds, which would fall into whatever is measured meanwhile.
+// ownArgs are those of ccm alone. With hundreds of load balancers its audit reads one every few seconds,
+// and those calls would count in whichever phase is measured.
 func ownArgs() []string { return []string{"--load-balancer-audit-period=0"} }
 
 // Run measures all phases, one after the other, on one cluster.
@@ -89,7 +93,10 @@ func Run(ctx context.Context, b lab.Binaries, o Options) (_ Report, err error) {
 		args = append(args, ownArgs()...)
 	}
 	cluster, err := lab.StartCluster(ctx, b, lab.ClusterOptions{
-		Provider: o.Provider, Dir: o.Dir, Step: o.Step, Cloud: lab.SimulatorOptions{Latency: o.Latency, Services: o.ServicesAt}, Listen: o.Manager.Listen,
+		Provider: o.Provider, Dir: o.Dir, Step: o.Step, Listen: o.Manager.Listen,
+		Cloud: lab.SimulatorOptions{
+			Latency: o.Latency, Services: o.ServicesAt, LoadBalancers: o.Services + spareLoadBalancers,
+		},
 		ManagerArgs: slices.Concat(args, o.Manager.Args),
 		CloudConfig: func(endpoint, own string) string {
 			if o.Manager.CloudConfig == "" {
@@ -156,12 +163,12 @@ type runner struct {
 	cluster *lab.Cluster
 	watch   *watch
 	budgets map[string]lab.Budget
-	// made is how many Services there are besides the first ones, and added how many nodes.
+	// made counts the Services beside the first ones, added the nodes.
 	made, added int
 }
 
 func (r *runner) measure(ctx context.Context, p phase) (Phase, error) {
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, phaseTimeout)
 	defer cancel()
 	log := r.cluster.Cloud.World.Front().Log()
 	log.Reset()
@@ -203,7 +210,7 @@ func (r *runner) measure(ctx context.Context, p phase) (Phase, error) {
 	return out, nil
 }
 
-// explain adds what ccm has to say about a phase that failed.
+// explain adds how ccm ended, or the last line of its log, to the error of a phase.
 func (r *runner) explain(err error) error {
 	if errors.Is(err, context.Canceled) {
 		return err
@@ -212,35 +219,4 @@ func (r *runner) explain(err error) error {
 		return fmt.Errorf("%w: %s", err, ended)
 	}
 	return fmt.Errorf("%w; the log of ccm ends: %s", err, lab.Tail(r.cluster.ManagerOptions.Log, 1))
-}
-
-// until waits for a condition.
-func (r *runner) until(ctx context.Context, what string, done func() bool) error {
-	tick := time.NewTicker(poll)
-	defer tick.Stop()
-	for !done() {
-		select {
-		case <-ctx.Done():
-			if errors.Is(ctx.Err(), context.Canceled) {
-				return ctx.Err()
-			}
-			return fmt.Errorf("not reached within %s: %s", patience, what)
-		case <-r.cluster.Manager().Done():
-			return errors.New("ccm is gone")
-		case <-tick.C:
-		}
-	}
-	return nil
-}
-
-// untilCalm waits until no call has reached the cloud for a while.
-func (r *runner) untilCalm(ctx context.Context) error {
-	log := r.cluster.Cloud.World.Front().Log()
-	calls, since := log.Len(), time.Now()
-	return r.until(ctx, "a cloud without calls", func() bool {
-		if n := log.Len(); n != calls {
-			calls, since = n, time.Now()
-		}
-		return time.Since(since) >= calm
-	})
 }

@@ -33,7 +33,7 @@ func (r *runner) settle(provision, settle time.Duration) {
 
 // silence has some nodes stop reporting while their machines run. The controllers then ask for them again and again.
 func (r *runner) silence(ctx context.Context) error {
-	return errors.Join(r.untilCalm(ctx), each(ctx, min(lab.SilentNodes, r.Nodes), func(ctx context.Context, i int) error {
+	return errors.Join(r.untilQuiet(ctx), each(ctx, min(lab.SilentNodes, r.Nodes), func(ctx context.Context, i int) error {
 		return lab.SetReady(ctx, r.cluster.Plane.Client, lab.DemoMachine(i).Name, false)
 	}))
 }
@@ -52,7 +52,7 @@ func (r *runner) awaken(ctx context.Context) error {
 func (r *runner) slow(ctx context.Context) error {
 	err := r.removeMade(ctx)
 	r.settle(lab.SlowSettle, lab.QuickSettle)
-	return errors.Join(err, r.untilCalm(ctx))
+	return errors.Join(err, r.untilQuiet(ctx))
 }
 
 // create makes Services, all at once, beside those that there are.
@@ -64,11 +64,11 @@ func (r *runner) create(n int) func(context.Context) (time.Duration, error) {
 		})
 		r.made = n
 		if err == nil {
-			err = r.until(ctx, "an address for every Service", func() bool { return r.watch.addressed() == before+n })
+			err = r.until(ctx, r.servicesAddressed(before+n))
 		}
 		took := time.Since(started)
 		// Calls that follow belong to the Services too.
-		return took, errors.Join(err, r.untilCalm(ctx))
+		return took, errors.Join(err, r.untilQuiet(ctx))
 	}
 }
 
@@ -82,7 +82,7 @@ func (r *runner) removeMade(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return r.until(ctx, "no Service besides the first ones", func() bool { return r.watch.services() == left })
+	return r.until(ctx, r.servicesLeft(left))
 }
 
 // few makes some Services, before the first ones, whose changes take what they take where a node joins.
@@ -100,7 +100,7 @@ func (r *runner) addNodeToFew(ctx context.Context) (time.Duration, error) {
 	started := time.Now()
 	_, err := r.addNode(ctx)
 	took := r.lastCall(started)
-	return took, errors.Join(err, r.untilCalm(ctx))
+	return took, errors.Join(err, r.untilQuiet(ctx))
 }
 
 // beforeServices removes those, and starts the manager anew.
@@ -120,7 +120,7 @@ func (r *runner) beforeNode(ctx context.Context) error {
 	if _, ok := r.budgets[lab.PhaseCreateSlow]; ok {
 		r.settle(lab.QuickSettle, lab.MemberSettle)
 	}
-	return errors.Join(err, r.untilCalm(ctx))
+	return errors.Join(err, r.untilQuiet(ctx))
 }
 
 // stopQuick stops the manager, and lets load balancers be quick again.
@@ -146,7 +146,7 @@ func (r *runner) restartForRoutes(ctx context.Context) error {
 		return lab.JoinNode(ctx, r.cluster.Plane.Client, r.cluster.Cloud.World, m)
 	})
 	if err == nil {
-		err = r.until(ctx, "all nodes initialised", func() bool { return r.watch.initialised() == lab.RoutedNodes })
+		err = r.until(ctx, r.nodesInitialized(lab.RoutedNodes))
 	}
 	r.cluster.StopManager(ctx)
 	return err
@@ -157,6 +157,6 @@ func (r *runner) makeRoutes(ctx context.Context) (time.Duration, error) {
 	if err := r.cluster.StartManager(ctx, "--configure-cloud-routes=true", "--cluster-cidr="+lab.PodRange); err != nil {
 		return 0, err
 	}
-	err := r.until(ctx, "a route for each node", func() bool { return len(r.cluster.Cloud.World.Routes()) == lab.RoutedNodes })
-	return 0, errors.Join(err, r.untilCalm(ctx))
+	err := r.until(ctx, r.routesCreated(lab.RoutedNodes))
+	return 0, errors.Join(err, r.untilQuiet(ctx))
 }

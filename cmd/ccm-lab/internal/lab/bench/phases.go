@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"slices"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -63,7 +62,7 @@ func (r *runner) usualPhases() []phase {
 		{key: lab.PhaseDeleteOne, name: "1 Service deleted", prepare: r.warmUpDeleted, do: r.deleteOne, lastCall: true},
 		{key: lab.PhaseAddNode, name: "1 node added", prepare: r.beforeNode, do: r.addNode, lastCall: true},
 		{key: lab.PhaseRestart, name: "restart", prepare: r.stopQuick, do: r.start},
-		{key: lab.PhaseRestartAgain, name: "restart again", prepare: r.stopWhenCalm, do: r.start},
+		{key: lab.PhaseRestartAgain, name: "restart again", prepare: r.stopWhenQuiet, do: r.start},
 		{key: lab.PhaseDeleteAll, name: "delete all", do: r.deleteAll, lastCall: true},
 		{key: lab.PhaseIdle, name: "idle with routes, 1 min", prepare: r.restartWithRoutes, do: r.idle},
 	}
@@ -83,7 +82,7 @@ func (r *runner) join(ctx context.Context) (time.Duration, error) {
 	if err != nil {
 		return 0, err
 	}
-	return 0, r.until(ctx, "all nodes initialised", func() bool { return r.watch.initialised() == r.Nodes })
+	return 0, r.until(ctx, r.nodesInitialized(r.Nodes))
 }
 
 // joinNode launches the machine in the cloud and registers its node, perhaps as a target of load balancers.
@@ -105,7 +104,7 @@ func (r *runner) createServices(ctx context.Context) (time.Duration, error) {
 	if err != nil {
 		return 0, err
 	}
-	return 0, r.until(ctx, "an address for every Service", func() bool { return r.watch.addressed() == r.Services })
+	return 0, r.until(ctx, r.servicesAddressed(r.Services))
 }
 
 // service is the Service number i, from 1: two TCP ports, which every kind of load balancer can have.
@@ -134,14 +133,14 @@ func (r *runner) service(i int) *v1.Service {
 // warmUp makes a Service before the one that is measured, so that the manager remembers what it
 // remembers while it is at work. How cold it would be otherwise depends on how fast this machine is.
 func (r *runner) warmUp(ctx context.Context) error {
-	if err := r.untilCalm(ctx); err != nil {
+	if err := r.untilQuiet(ctx); err != nil {
 		return err
 	}
 	if err := lab.CreateService(ctx, r.cluster.Plane.Client, r.service(r.Services+warmUp)); err != nil {
 		return err
 	}
-	err := r.until(ctx, "an address for the Service", func() bool { return r.watch.addressed() == r.Services+1 })
-	return errors.Join(err, r.untilCalm(ctx))
+	err := r.until(ctx, r.servicesAddressed(r.Services+1))
+	return errors.Join(err, r.untilQuiet(ctx))
 }
 
 // warmUpDeleted deletes that Service.
@@ -149,7 +148,7 @@ func (r *runner) warmUpDeleted(ctx context.Context) error {
 	if err := r.deleteService(ctx, r.Services+warmUp, r.Services+1); err != nil {
 		return err
 	}
-	return r.untilCalm(ctx)
+	return r.untilQuiet(ctx)
 }
 
 // warmUp and measured are the numbers, after those of all other Services, of two that come and go.
@@ -163,7 +162,7 @@ func (r *runner) createOne(ctx context.Context) (time.Duration, error) {
 	if err := lab.CreateService(ctx, r.cluster.Plane.Client, r.service(r.Services+measured)); err != nil {
 		return 0, err
 	}
-	return 0, r.until(ctx, "an address for the Service", func() bool { return r.watch.addressed() == r.Services+2 })
+	return 0, r.until(ctx, r.servicesAddressed(r.Services+2))
 }
 
 func (r *runner) deleteOne(ctx context.Context) (time.Duration, error) {
@@ -176,7 +175,7 @@ func (r *runner) deleteService(ctx context.Context, number, left int) error {
 	if err != nil {
 		return err
 	}
-	return r.until(ctx, "no Service of that name", func() bool { return r.watch.services() == left })
+	return r.until(ctx, r.servicesLeft(left))
 }
 
 // addNode adds one more node, and waits until every load balancer has it.
@@ -186,19 +185,10 @@ func (r *runner) addNode(ctx context.Context) (time.Duration, error) {
 	if err := r.joinNode(ctx, added, true); err != nil {
 		return 0, err
 	}
-	return 0, r.until(ctx, "the new node being a member everywhere", func() bool {
-		if r.watch.initialised() != r.Nodes+r.added {
-			return false
-		}
-		for _, lb := range r.cluster.Cloud.World.LoadBalancers() {
-			for _, l := range lb.Listeners {
-				if _, found := slices.BinarySearch(l.Members, added.Name); !found {
-					return false
-				}
-			}
-		}
-		return true
-	})
+	if err := r.until(ctx, r.nodesInitialized(r.Nodes+r.added)); err != nil {
+		return 0, err
+	}
+	return 0, r.until(ctx, r.memberOfAll(added.Name))
 }
 
 func (r *runner) stop(ctx context.Context) error {
@@ -206,25 +196,29 @@ func (r *runner) stop(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// stopWhenCalm lets the manager finish its work.
-func (r *runner) stopWhenCalm(ctx context.Context) error {
-	return errors.Join(r.untilCalm(ctx), r.stop(ctx))
+// stopWhenQuiet lets the manager finish its work.
+func (r *runner) stopWhenQuiet(ctx context.Context) error {
+	return errors.Join(r.untilQuiet(ctx), r.stop(ctx))
 }
 
 // start ends when every Service has been ensured again and the cloud is left alone.
 func (r *runner) start(ctx context.Context) (time.Duration, error) {
 	started := time.Now()
-	r.watch.forgetEnsured()
+	r.watch.resetEnsured()
 	if err := r.cluster.StartManager(ctx); err != nil {
 		return 0, err
 	}
-	err := r.until(ctx, "every Service ensured again", func() bool { return r.watch.ensured() >= r.Services })
+	err := r.until(ctx, goal{
+		what:     "the " + ensuredReason + " Events of " + count(r.Services, "Service"),
+		missing:  func() int { return max(0, r.Services-r.watch.ensured()) },
+		examples: r.watch.unensured,
+	})
 	if err != nil {
 		return 0, err
 	}
 	// What needs no change makes no call, so that the last call alone does not tell the end.
 	ensured := time.Since(started)
-	if err := r.untilCalm(ctx); err != nil {
+	if err := r.untilQuiet(ctx); err != nil {
 		return 0, err
 	}
 	return max(ensured, r.lastCall(started)), nil
@@ -248,7 +242,7 @@ func (r *runner) restart(ctx context.Context) error {
 	if err := r.cluster.StartManager(ctx); err != nil {
 		return err
 	}
-	return r.untilCalm(ctx)
+	return r.untilQuiet(ctx)
 }
 
 // restartForRefresh starts ccm with a refresh that comes soon, and waits for the one that every
@@ -277,7 +271,7 @@ func (r *runner) refresh(ctx context.Context) (time.Duration, error) {
 
 func (r *runner) refreshed(ctx context.Context, log *follower) (took time.Duration, err error) {
 	var readErr error
-	err = r.until(ctx, "a refresh of all nodes", func() bool {
+	err = r.until(ctx, goal{what: "a refresh of " + count(r.Nodes, "node"), missing: func() int {
 		var lines []string
 		lines, readErr = log.lines()
 		for _, line := range lines {
@@ -285,8 +279,8 @@ func (r *runner) refreshed(ctx context.Context, log *follower) (took time.Durati
 				took = d
 			}
 		}
-		return took > 0 || readErr != nil
-	})
+		return boolToInt(took == 0 && readErr == nil)
+	}})
 	return took, errors.Join(err, readErr)
 }
 
@@ -298,7 +292,7 @@ func (r *runner) deleteAll(ctx context.Context) (time.Duration, error) {
 	if err != nil {
 		return 0, err
 	}
-	if err := r.until(ctx, "no Service left", func() bool { return r.watch.services() == 0 }); err != nil {
+	if err := r.until(ctx, r.servicesLeft(0)); err != nil {
 		return 0, err
 	}
 	if left := r.cluster.Cloud.World.LoadBalancers(); len(left) > 0 {
@@ -321,8 +315,8 @@ func (r *runner) restartWithRoutes(ctx context.Context) error {
 	if err := r.cluster.StartManager(ctx, "--configure-cloud-routes=true", "--cluster-cidr="+lab.PodRange); err != nil {
 		return err
 	}
-	err := r.until(ctx, "a route to the node's pods", func() bool { return len(r.cluster.Cloud.World.Routes()) > 0 })
-	return errors.Join(err, r.untilCalm(ctx))
+	err := r.until(ctx, r.routesCreated(1))
+	return errors.Join(err, r.untilQuiet(ctx))
 }
 
 // idle lets time pass.

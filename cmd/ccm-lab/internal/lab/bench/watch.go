@@ -1,8 +1,10 @@
 package bench
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"slices"
 	"sync"
 
 	v1 "k8s.io/api/core/v1"
@@ -16,11 +18,19 @@ import (
 
 // watch follows the cluster by watches, because lists of a thousand nodes would take the CPU that is measured.
 type watch struct {
-	nodes    corelisters.NodeLister
-	allOf    corelisters.ServiceLister
-	mu       sync.Mutex
-	wasAsked map[string]bool
+	nodes corelisters.NodeLister
+	all   corelisters.ServiceLister
+
+	mu              sync.Mutex
+	ensuredServices map[objectKey]bool
+	// warnings are the last Warning Events, as "reason: message".
+	warnings map[objectKey]string
 }
+
+// objectKey identifies a node or a Service.
+type objectKey struct{ kind, namespace, name string }
+
+func serviceKey(svc *v1.Service) objectKey { return objectKey{"Service", svc.Namespace, svc.Name} }
 
 // ensuredReason is the reason of the Event that the framework's service controller ends each sync with.
 const ensuredReason = "EnsuredLoadBalancer"
@@ -28,7 +38,10 @@ const ensuredReason = "EnsuredLoadBalancer"
 func startWatch(ctx context.Context, client kubernetes.Interface) (*watch, error) {
 	factory := informers.NewSharedInformerFactory(client, 0)
 	core := factory.Core().V1()
-	w := &watch{nodes: core.Nodes().Lister(), allOf: core.Services().Lister(), wasAsked: map[string]bool{}}
+	w := &watch{
+		nodes: core.Nodes().Lister(), all: core.Services().Lister(),
+		ensuredServices: map[objectKey]bool{}, warnings: map[objectKey]string{},
+	}
 	_, err := core.Events().Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{
 		AddFunc:    w.event,
 		UpdateFunc: func(_, event any) { w.event(event) },
@@ -49,64 +62,128 @@ func startWatch(ctx context.Context, client kubernetes.Interface) (*watch, error
 
 func (w *watch) event(object any) {
 	event, ok := object.(*v1.Event)
-	if !ok || event.Reason != ensuredReason {
+	if !ok {
 		return
 	}
+	key := objectKey{event.InvolvedObject.Kind, event.InvolvedObject.Namespace, event.InvolvedObject.Name}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.wasAsked[event.InvolvedObject.Namespace+"/"+event.InvolvedObject.Name] = true
+	switch {
+	case event.Reason == ensuredReason:
+		w.ensuredServices[key] = true
+		delete(w.warnings, key)
+	case event.Type == v1.EventTypeWarning:
+		w.warnings[key] = event.Reason + ": " + event.Message
+	}
 }
 
-// forgetEnsured starts the count of ensured anew.
-func (w *watch) forgetEnsured() {
+// resetEnsured sets the count of ensured to zero.
+func (w *watch) resetEnsured() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.wasAsked = map[string]bool{}
+	w.ensuredServices = map[objectKey]bool{}
 }
 
-// ensured is how many Services the service controller has gone through since forgetEnsured.
+// ensured counts the Services that the service controller has ensured since resetEnsured.
 func (w *watch) ensured() int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return len(w.wasAsked)
+	return len(w.ensuredServices)
 }
 
-// initialised is how many nodes a cloud controller manager has seen.
-func (w *watch) initialised() int {
-	nodes, _ := w.nodes.List(labels.Everything()) // A cache of our own has no errors.
+// unensured describes some of the Services that ensured does not count.
+func (w *watch) unensured() []string {
+	return w.describeServices(func(svc *v1.Service) bool {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		return !w.ensuredServices[serviceKey(svc)]
+	})
+}
+
+// initialized counts the nodes that a cloud controller manager has initialized.
+func (w *watch) initialized() int {
+	nodes, _ := w.nodes.List(labels.Everything()) // A lister over a cache returns no error.
 	n := 0
 	for _, node := range nodes {
-		if node.Spec.ProviderID != "" && !tainted(node) {
+		if uninitializedReason(node) == "" {
 			n++
 		}
 	}
 	return n
 }
 
-func tainted(node *v1.Node) bool {
+// uninitialized describes some of the other nodes.
+func (w *watch) uninitialized() []string {
+	nodes, _ := w.nodes.List(labels.Everything()) // As in initialized.
+	var list []string
+	for _, node := range nodes {
+		if reason := uninitializedReason(node); reason != "" {
+			list = append(list, node.Name+" "+cmp.Or(w.warning(objectKey{kind: "Node", name: node.Name}), reason))
+		}
+	}
+	slices.Sort(list)
+	return firstOf(list)
+}
+
+// uninitializedReason returns what is missing of an initialized node, or "".
+func uninitializedReason(node *v1.Node) string {
+	if node.Spec.ProviderID == "" {
+		return "(no provider ID)"
+	}
 	for _, t := range node.Spec.Taints {
 		if t.Key == cloudproviderapi.TaintExternalCloudProvider {
-			return true
+			return "(taint " + t.Key + ")"
 		}
 	}
-	return false
+	return ""
 }
 
-// services is how many Services of type LoadBalancer there are.
-func (w *watch) services() int { return w.count(func(*v1.Service) bool { return true }) }
+// warning returns the last Warning Event of an object in parentheses, or "".
+func (w *watch) warning(key objectKey) string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if text := w.warnings[key]; text != "" {
+		return "(" + text + ")"
+	}
+	return ""
+}
 
-// addressed is how many of them have an address.
+// services counts the Services of type LoadBalancer.
+func (w *watch) services() int { return len(w.list(func(*v1.Service) bool { return true })) }
+
+// addressed counts those with an address.
 func (w *watch) addressed() int {
-	return w.count(func(svc *v1.Service) bool { return len(svc.Status.LoadBalancer.Ingress) > 0 })
+	return len(w.list(func(svc *v1.Service) bool { return len(svc.Status.LoadBalancer.Ingress) > 0 }))
 }
 
-func (w *watch) count(keep func(*v1.Service) bool) int {
-	services, _ := w.allOf.List(labels.Everything()) // As in initialised.
-	n := 0
-	for _, svc := range services {
-		if svc.Spec.Type == v1.ServiceTypeLoadBalancer && keep(svc) {
-			n++
+// unaddressed describes some of those without one.
+func (w *watch) unaddressed() []string {
+	return w.describeServices(func(svc *v1.Service) bool { return len(svc.Status.LoadBalancer.Ingress) == 0 })
+}
+
+// deleting describes some of those with a deletion timestamp.
+func (w *watch) deleting() []string {
+	return w.describeServices(func(svc *v1.Service) bool { return svc.DeletionTimestamp != nil })
+}
+
+// describeServices returns the names of some Services with their last Warning Event.
+func (w *watch) describeServices(keep func(*v1.Service) bool) []string {
+	var list []string
+	for _, svc := range w.list(keep) {
+		text := svc.Namespace + "/" + svc.Name
+		if warning := w.warning(serviceKey(svc)); warning != "" {
+			text += " " + warning
 		}
+		list = append(list, text)
 	}
-	return n
+	slices.Sort(list)
+	return firstOf(list)
+}
+
+// list returns the Services of type LoadBalancer that keep selects.
+func (w *watch) list(keep func(*v1.Service) bool) []*v1.Service {
+	services, _ := w.all.List(labels.Everything()) // As in initialized.
+	return slices.DeleteFunc(services, func(svc *v1.Service) bool {
+		return svc.Spec.Type != v1.ServiceTypeLoadBalancer || !keep(svc)
+	})
 }

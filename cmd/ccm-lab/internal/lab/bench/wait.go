@@ -1,0 +1,181 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/unified-ccm/unified-ccm/pkg/common/sim/world"
+)
+
+// goal is what a phase waits for.
+type goal struct {
+	what string
+	// missing returns how many objects have not reached it. It changes with every progress, and is 0 at the end.
+	missing func() int
+	// examples returns up to maxExamples of them by name, with the reason where the cluster or the cloud has one.
+	examples func() []string
+}
+
+const (
+	// maxExamples is how many objects a message names.
+	maxExamples = 3
+	// stallAfter is how long a phase makes no progress before the benchmark prints what it waits for.
+	stallAfter = 10 * time.Second
+)
+
+// describe returns what the goal waits for, in one line.
+func (g goal) describe() string {
+	text := g.what
+	if n := g.missing(); n > 1 {
+		text += fmt.Sprintf(" (%d missing)", n)
+	}
+	if g.examples == nil {
+		return text
+	}
+	if examples := g.examples(); len(examples) > 0 {
+		text += ": " + strings.Join(examples, "; ")
+	}
+	return text
+}
+
+// stall detects that a number has not changed for stallAfter.
+type stall struct {
+	missing  int
+	since    time.Time
+	reported string
+}
+
+// due reports whether a message is due at a time: after stallAfter without progress, and once more after every
+// further stallAfter if the message is another one then.
+func (s *stall) due(now time.Time, g goal) (message string, due bool) {
+	missing := g.missing()
+	if missing != s.missing || s.since.IsZero() {
+		s.missing, s.since, s.reported = missing, now, ""
+		return "", false
+	}
+	if now.Sub(s.since) < stallAfter {
+		return "", false
+	}
+	s.since, message = now, g.describe()
+	due = message != s.reported
+	s.reported = message
+	return message, due
+}
+
+// until waits for a goal, and prints what is missing when nothing progresses.
+func (r *runner) until(ctx context.Context, g goal) error {
+	tick := time.NewTicker(poll)
+	defer tick.Stop()
+	var stalled stall
+	for g.missing() != 0 {
+		if message, due := stalled.due(time.Now(), g); due && r.Notify != nil {
+			r.Notify("waiting for " + message)
+		}
+		select {
+		case <-ctx.Done():
+			if errors.Is(ctx.Err(), context.Canceled) {
+				return ctx.Err()
+			}
+			return fmt.Errorf("not reached within %s: %s", phaseTimeout, g.describe())
+		case <-r.cluster.Manager().Done():
+			return errors.New("ccm has ended")
+		case <-tick.C:
+		}
+	}
+	return nil
+}
+
+// untilQuiet waits until no call has reached the cloud for quietPeriod.
+func (r *runner) untilQuiet(ctx context.Context) error {
+	log := r.cluster.Cloud.World.Front().Log()
+	calls, since := log.Len(), time.Now()
+	return r.until(ctx, goal{
+		what: "a cloud without calls for " + quietPeriod.String(),
+		missing: func() int {
+			if n := log.Len(); n != calls {
+				calls, since = n, time.Now()
+			}
+			return boolToInt(time.Since(since) < quietPeriod)
+		},
+		examples: func() []string {
+			all := log.Calls()
+			if len(all) == 0 {
+				return nil
+			}
+			return []string{fmt.Sprintf("%d calls so far, the last is %s", len(all), all[len(all)-1].Name)}
+		},
+	})
+}
+
+// nodesInitialized is the goal that the watch counts so many initialized nodes.
+func (r *runner) nodesInitialized(want int) goal {
+	return goal{
+		what:     count(want, "node") + " initialized",
+		missing:  func() int { return want - r.watch.initialized() },
+		examples: r.watch.uninitialized,
+	}
+}
+
+// servicesAddressed is the goal that so many Services have an address.
+func (r *runner) servicesAddressed(want int) goal {
+	return goal{
+		what:     "the address of " + count(want, "Service"),
+		missing:  func() int { return want - r.watch.addressed() },
+		examples: r.watch.unaddressed,
+	}
+}
+
+// servicesLeft is the goal that deletions have left so many Services.
+func (r *runner) servicesLeft(want int) goal {
+	return goal{
+		what:     "the deletion of Services",
+		missing:  func() int { return r.watch.services() - want },
+		examples: r.watch.deleting,
+	}
+}
+
+// routesCreated is the goal that the cloud has so many routes.
+func (r *runner) routesCreated(want int) goal {
+	return goal{
+		what:    count(want, "route"),
+		missing: func() int { return max(0, want-len(r.cluster.Cloud.World.Routes())) },
+	}
+}
+
+// memberOfAll is the goal that a node is a member of every listener of every load balancer.
+func (r *runner) memberOfAll(node string) goal {
+	without := func() (names []string) {
+		for _, lb := range r.cluster.Cloud.World.LoadBalancers() {
+			if !isMember(lb, node) {
+				names = append(names, lb.Name)
+			}
+		}
+		return names
+	}
+	return goal{
+		what:     "member " + node + " in all load balancers",
+		missing:  func() int { return len(without()) },
+		examples: func() []string { return firstOf(without()) },
+	}
+}
+
+func isMember(lb world.LoadBalancer, node string) bool {
+	return !slices.ContainsFunc(lb.Listeners, func(l world.Listener) bool {
+		_, found := slices.BinarySearch(l.Members, node)
+		return !found
+	})
+}
+
+// firstOf returns at most maxExamples of a list.
+func firstOf(list []string) []string { return list[:min(len(list), maxExamples)] }
+
+func boolToInt(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
