@@ -2,9 +2,9 @@ package ccmapp
 
 import "github.com/unified-ccm/unified-ccm/pkg/common/provider"
 
-// Clouds that have no provider here, and how the Service annotations of their managers begin. The
+// registerForeignPrefixes declares how the Service annotations of clouds begin that have no provider here. The
 // descriptors of providers declare those of the other clouds.
-func init() {
+func registerForeignPrefixes() {
 	provider.RegisterForeignPrefixes("azure", "service.beta.kubernetes.io/azure-")
 	provider.RegisterForeignPrefixes("gce", "cloud.google.com/", "networking.gke.io/")
 	provider.RegisterForeignPrefixes("hcloud", "load-balancer.hetzner.cloud/")

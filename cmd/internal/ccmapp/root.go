@@ -13,6 +13,7 @@ import (
 // newRoot builds the command line. The root command is the framework's, with its flags; ours are
 // added to them, and what it runs is led through the daemon's preflight.
 func newRoot(ctx context.Context) (*cobra.Command, error) {
+	registerForeignPrefixes()
 	o, err := newOptions()
 	if err != nil {
 		return nil, err

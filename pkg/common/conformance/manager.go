@@ -41,7 +41,7 @@ var controllerMetrics = sync.OnceValue(func() *controllersmetrics.ControllerMana
 var prepareProcess = sync.OnceValue(func() error {
 	// The default handlers sleep until a millisecond after the last error of the whole process. Each
 	// bubble has a clock of its own, so that the sleep would last for years of it.
-	utilruntime.ErrorHandlers = nil
+	utilruntime.ErrorHandlers = nil //nolint:reassign // the variable is there to be set, and nothing else removes the sleep
 	// Routes are compared periodically, which is the framework's default. cmd/ccm lets node events trigger it:
 	// then a route whose deletion failed stays until the next event, and the last node has none.
 	return features.SetupCurrentKubernetesSpecificFeatureGates(utilfeature.DefaultMutableFeatureGate)

@@ -1,6 +1,7 @@
 package intent
 
 import (
+	"slices"
 	"time"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
@@ -46,8 +47,16 @@ func Keys() []string { return portableTable(&Service{}).Keys() }
 
 // portableTable is the table of portable annotations, which sets the fields of s.
 func portableTable(s *Service) Table {
-	h := &s.HealthCheck
-	table := Table{
+	table := slices.Concat(trafficTable(s), healthCheckTable(&s.HealthCheck), resourceTable(s))
+	for i := range table {
+		table[i].Empty = EmptyRefused
+	}
+	return table
+}
+
+// trafficTable has the annotations about clients and their connections.
+func trafficTable(s *Service) Table {
+	return Table{
 		{
 			Key: KeyScheme, Type: "public or internal", Default: "public", Example: "internal",
 			Doc: "Who can reach the load balancer: anybody, or only the cloud's private network. " +
@@ -70,6 +79,11 @@ func portableTable(s *Service) Table {
 				"some clouds replace the pool for it.",
 			Set: Into(&s.ProxyProtocol, parseProxyProtocol),
 		},
+	}
+}
+
+func healthCheckTable(h *HealthCheck) Table {
+	return Table{
 		{
 			Key: KeyHealthCheckProtocol, Type: "TCP or HTTP",
 			Default: "TCP; HTTP with externalTrafficPolicy: Local", Example: "HTTP",
@@ -112,6 +126,12 @@ func portableTable(s *Service) Table {
 			Doc: "How many probes in a row must fail before a node receives no more traffic. Changes apply to a live Service.",
 			Set: Into(&h.UnhealthyThreshold, Int(1, maxThreshold)),
 		},
+	}
+}
+
+// resourceTable has the annotations about the load balancer and its objects in the cloud.
+func resourceTable(s *Service) Table {
+	return Table{
 		{
 			Key: KeyIdleTimeout, Type: "duration", Default: "the cloud's", Example: "5m",
 			Doc: "How long a connection without traffic stays open, in whole seconds. Changes apply to a live Service; each " +
@@ -141,8 +161,4 @@ func portableTable(s *Service) Table {
 			Set: Into(&s.Subnets, parseNames),
 		},
 	}
-	for i := range table {
-		table[i].Empty = EmptyRefused
-	}
-	return table
 }

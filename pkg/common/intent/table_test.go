@@ -83,7 +83,7 @@ func TestMergeReportsConflictsAndSources(t *testing.T) {
 			if option != tc.want || problems.Sources.Where(own) != tc.where || errText(problems.Err("toy")) != tc.conflict {
 				t.Errorf("%s from %s, %v", option, problems.Sources.Where(own), problems.Err("toy"))
 			}
-			if tc.sources != nil && len(tc.sources) > 1 {
+			if len(tc.sources) > 1 {
 				t.Errorf("the sources of the Service were modified: %v", tc.sources)
 			}
 		})

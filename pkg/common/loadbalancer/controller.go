@@ -145,7 +145,8 @@ func (c *Controller[S, D, O]) EnsureLoadBalancer(ctx context.Context, clusterNam
 		return nil, cloudprovider.ImplementedElsewhere
 	}
 	key := c.key(clusterName, service)
-	defer c.created.enter(lockName(key))()
+	leave := c.created.enter(lockName(key))
+	defer leave()
 	ctx, release, err := c.enter(ctx, key)
 	if err != nil {
 		return nil, err

@@ -212,9 +212,11 @@ func hashValue(name, value string) string {
 }
 
 func hashFields(fields map[string]string) string {
-	text, _ := json.Marshal(fields) // sorted by key; strings always marshal
-	sum := sha256.Sum256(text)
-	return string(sum[:digestLength])
+	hash := sha256.New()
+	for _, name := range slices.Sorted(maps.Keys(fields)) {
+		fmt.Fprintf(hash, "%q %q\n", name, fields[name])
+	}
+	return string(hash.Sum(nil)[:digestLength])
 }
 
 func digest(kind, text string, length int) string {

@@ -187,18 +187,8 @@ func (c *Controller[S, D, O]) WriteRecords(ctx context.Context) error {
 	if r := c.runtime.Load(); !ok || r != nil && r.DryRun {
 		return nil
 	}
-	var updates []RecordUpdate[O]
-	names, _ := c.due.names()
-	for _, name := range names {
-		unlock, ok := c.locks.TryLock(name)
-		if !ok {
-			continue // the sync under way notes it again
-		}
-		defer unlock()
-		if update, ok := c.due.take(name); ok {
-			updates = append(updates, update)
-		}
-	}
+	updates, unlock := c.takeRecords()
+	defer unlock()
 	if len(updates) == 0 {
 		return nil
 	}
@@ -210,6 +200,27 @@ func (c *Controller[S, D, O]) WriteRecords(ctx context.Context) error {
 		}
 	}
 	return err
+}
+
+// takeRecords takes the due records of the Services that are not being synced, and locks these until unlock.
+func (c *Controller[S, D, O]) takeRecords() (updates []RecordUpdate[O], unlock func()) {
+	var locked []func()
+	names, _ := c.due.names()
+	for _, name := range names {
+		unlock, ok := c.locks.TryLock(name)
+		if !ok {
+			continue // the sync in progress notes it again
+		}
+		locked = append(locked, unlock)
+		if update, ok := c.due.take(name); ok {
+			updates = append(updates, update)
+		}
+	}
+	return updates, func() {
+		for _, unlock := range locked {
+			unlock()
+		}
+	}
 }
 
 // recordChanged sends an Event about the changes that were made, records aside.

@@ -14,17 +14,32 @@ type Mutex struct {
 
 // Lock locks m, or returns the context's error. The caller must call unlock exactly once.
 func (m *Mutex) Lock(ctx context.Context) (unlock func(), err error) {
-	m.once.Do(func() { m.held = make(chan struct{}, 1) })
+	m.once.Do(m.init)
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
 	select {
 	case m.held <- struct{}{}:
-		return func() { <-m.held }, nil
+		return m.unlock, nil
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
 }
+
+// TryLock locks m if it is unlocked. The caller must call unlock exactly once.
+func (m *Mutex) TryLock() (unlock func(), ok bool) {
+	m.once.Do(m.init)
+	select {
+	case m.held <- struct{}{}:
+		return m.unlock, true
+	default:
+		return nil, false
+	}
+}
+
+func (m *Mutex) init() { m.held = make(chan struct{}, 1) }
+
+func (m *Mutex) unlock() { <-m.held }
 
 // KeyedMutex is one Mutex per key. Unlocked keys take no memory. The zero value is ready to use.
 type KeyedMutex struct {
@@ -60,7 +75,7 @@ func (k *KeyedMutex) TryLock(key string) (unlock func(), ok bool) {
 		return nil, false
 	}
 	lock := k.joinLocked(key)
-	release, _ := lock.Mutex.Lock(context.Background()) // does not block: the lock is new
+	release, _ := lock.Mutex.TryLock() // succeeds: the lock is new
 	return func() { release(); k.leave(key, lock) }, true
 }
 
