@@ -2,8 +2,6 @@ package loadbalancer
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -78,6 +76,8 @@ type Controller[S, D, O any] struct {
 	due     dueRecords[O]
 	// ensured has the Service of each key's last Ensure, because Update may be given an older one; see latest.
 	ensured sync.Map
+	// valid has the last Service of each UID whose load balancer was ensured; see followNodes.
+	valid sync.Map
 	// baselines are used where no record is stored.
 	baselines baselines
 }
@@ -158,6 +158,9 @@ func (c *Controller[S, D, O]) EnsureLoadBalancer(ctx context.Context, clusterNam
 
 	t, err := c.target(ctx, key, service, nodes)
 	if err != nil {
+		if membersErr := c.followNodes(ctx, key, service, nodes, err); membersErr != nil {
+			err = membersErr
+		}
 		return nil, err
 	}
 	have, todo, err := c.compare(ctx, t)
@@ -177,6 +180,7 @@ func (c *Controller[S, D, O]) EnsureLoadBalancer(ctx context.Context, clusterNam
 	c.created.finish(lockName(key))
 	c.deferRecord(t, have, todo)
 	c.rebase(t, have, todo)
+	c.valid.Store(key.UID, service)
 	status := c.cloud.Status(t.in, have)
 	c.annotate(ctx, service, status.Annotations)
 	if status.LoadBalancer == nil || len(status.LoadBalancer.Ingress) == 0 {
@@ -202,34 +206,9 @@ func (c *Controller[S, D, O]) UpdateLoadBalancer(ctx context.Context, clusterNam
 	service, nodes = c.latest(key, service), c.current(nodes)
 	t, err := c.target(ctx, key, service, nodes)
 	if err != nil {
-		return err
+		return c.followNodes(ctx, key, service, nodes, err)
 	}
-	have, todo, err := c.memberChanges(ctx, t)
-	if err != nil {
-		return err
-	}
-	if countMembership(todo) < len(todo.Changes) {
-		switch absent, err := c.absent(key, have); {
-		case err != nil:
-			return err
-		case absent && c.created.pass(service, nodes):
-			return nil
-		case absent:
-			return c.reportMissing(key)
-		}
-	}
-	c.recordPlanWarnings(service, todo)
-	todo = c.withRecord(t, have, todo)
-	members := todo.Membership()
-	if err := c.apply(ctx, service, members); err != nil {
-		return errors.Join(err, c.missingAfter(ctx, t, err))
-	}
-	c.deferMembers(ctx, t, members)
-	waiting := countMembership(todo) - countMembership(members) + countMembership(plan.Plan{Changes: heldChanges(todo)})
-	if waiting > 0 {
-		return fmt.Errorf("load balancer %s: %d changes of its members wait for other changes, which are made when the Service is synced next", c.cloud.Name(key), waiting)
-	}
-	return nil
+	return c.updateMembers(ctx, t, service, nodes)
 }
 
 // latest returns the Service that was ensured last in place of one that Update was given. When a node and a
@@ -277,6 +256,7 @@ func (c *Controller[S, D, O]) EnsureLoadBalancerDeleted(ctx context.Context, clu
 	c.baselines.forget(key.UID)
 	setHeld(c.options.Provider, lockName(key), 0)
 	c.ensured.Delete(lockName(key))
+	c.valid.Delete(key.UID)
 	c.sent.Forget(lockName(key), sourceIntent, sourcePlan)
 	return nil
 }
