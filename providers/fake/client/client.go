@@ -57,6 +57,7 @@ type Client struct {
 	retry cloudapi.Retry
 }
 
+// New returns a client of the API at the endpoint. Without one, the transport has to answer in this process.
 func New(o Options) (*Client, error) {
 	if o.Endpoint == "" {
 		o.Endpoint = inProcess

@@ -16,7 +16,7 @@ import (
 // errorBodyLimit is how much of an answer is looked at for an error: codes and messages are short.
 const errorBodyLimit = 64 << 10
 
-// classes sorts the codes of the API. One that is not here is sorted by its HTTP status.
+// ClassOfCode returns the class of a code of the API. It is empty for unknown codes: their HTTP status has the class.
 func ClassOfCode(code string) cloudapi.Class {
 	switch code {
 	case api.CodeNotFound:

@@ -34,6 +34,7 @@ type Scheme struct {
 
 var _ instances.Scheme = (*Scheme)(nil)
 
+// NewScheme returns the provider IDs of fake. adopts makes it accept those of other managers too.
 func NewScheme(adopts bool) *Scheme { return &Scheme{TableScheme: providerIDs(), adopts: adopts} }
 
 // Parse implements instances.Scheme.
