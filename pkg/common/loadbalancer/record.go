@@ -112,6 +112,9 @@ func (r AppliedRecord) Outdated(want AppliedRecord) bool {
 // Without returns the record of a state in which some changes are still to come: its State is unknown, and the
 // fields that these changes follow from have the values of the record before.
 func (r AppliedRecord) Without(before AppliedRecord, names []string) AppliedRecord {
+	if r.IsZero() {
+		return r
+	}
 	r.State = ""
 	if r.combined != "" || before.combined != "" {
 		r.values, r.combined = before.values, before.combined

@@ -120,3 +120,56 @@ func TestReversedSubnetsKeepPlacesOfElasticIPs(t *testing.T) {
 		})
 	}
 }
+
+// TestDisruptionsNeedACause verifies that settings which cloud-provider-aws ignores, or leaves behind, are held when
+// the load balancer is taken over, that nodes still join, and that an edit of the setting is carried out.
+func TestDisruptionsNeedACause(t *testing.T) {
+	const policy = "ELBSecurityPolicy-TLS-1-2-2017-01"
+	classic := without(annotation.KeyType)
+	dual := func(s *v1.Service) { s.Spec.IPFamilies = []v1.IPFamily{v1.IPv4Protocol, v1.IPv6Protocol} }
+	for _, tt := range []struct {
+		name  string
+		svc   *v1.Service
+		leave func(oldManager)
+		// edit changes the setting afterwards, which makes the call.
+		edit func(*v1.Service)
+		call string
+	}{
+		{"IPv6 as second family", service(dual), func(m oldManager) { m.network(networkShape{}) }, nil, ""},
+		{"edited subnets", service(annotate(annotation.KeySubnets, "{public-1}")), func(m oldManager) { m.network(networkShape{}) },
+			annotate(annotation.KeySubnets, "{public-0}"), "SetSubnets"},
+		{"TLS port after a space", service(annotate(annotation.KeyCertificates, certificateA, annotation.KeyTLSPorts, "8443, 443")),
+			func(m oldManager) { m.network(networkShape{}) }, annotate(annotation.KeyTLSPorts, "443"), "ModifyListener"},
+		{"classic, HTTP in capitals", service(classic, annotate(annotation.KeyBackendProtocol, "HTTP")),
+			func(m oldManager) { m.classic(classicShape{}) }, annotate(annotation.KeyBackendProtocol, "http"), "CreateLoadBalancerListeners"},
+		{"classic, policy of a removed annotation", service(classic, annotate(annotation.KeyCertificates, certificateA, annotation.KeyTLSPorts, "443")),
+			func(m oldManager) { m.classic(classicShape{tls: policy}) }, annotate(annotation.KeyTLSPolicy, "ELBSecurityPolicy-2016-08"),
+			"SetLoadBalancerPoliciesOfListener"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			a := adoption{svc: tt.svc}
+			r := a.rig(t)
+			tt.leave(oldManager{r, t.Context()})
+			r.restart()
+			r.ensure(tt.svc)
+			r.noMutations("taking over")
+			r.wantEvent("LoadBalancerChangesHeld")
+			r.updateTo(tt.svc, "d")
+			if calls := r.calls(); !strings.Contains(calls, "Register") || len(strings.Fields(calls)) > 3 {
+				t.Errorf("a node joins by %s", calls)
+			}
+			if tt.edit == nil {
+				return
+			}
+			r.log().Reset()
+			tt.edit(tt.svc)
+			for key, value := range tt.svc.Annotations {
+				tt.svc.Annotations[key] = r.named.Expand(value)
+			}
+			r.ensure(tt.svc)
+			if calls := r.calls(); !strings.Contains(calls, tt.call) {
+				t.Errorf("calls of an edit: %s", calls)
+			}
+		})
+	}
+}

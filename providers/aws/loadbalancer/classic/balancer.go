@@ -253,9 +253,10 @@ func (d *differ) attach(where string, ids []string, after []plan.Ref) plan.Chang
 
 func (d *differ) detach(ids []string, after []plan.Ref) plan.Change {
 	return plan.Change{
-		Ref:    plan.Ref{Kind: kindSubnets, Name: d.name, Action: plan.Delete},
-		Fields: []plan.Field{{Name: "subnets", Before: plan.ShowSet(ids)}},
-		After:  after,
+		Ref:      plan.Ref{Kind: kindSubnets, Name: d.name, Action: plan.Delete},
+		Fields:   []plan.Field{{Name: "subnets", Before: plan.ShowSet(ids)}},
+		Disrupts: plan.DisruptsAddress, Follows: annotation.FollowsZones(),
+		After: after,
 		Do: func(ctx context.Context, _ *plan.Handles) error {
 			out, err := d.cloud.options.API.DetachLoadBalancerFromSubnets(ctx,
 				&elb.DetachLoadBalancerFromSubnetsInput{LoadBalancerName: &d.name, Subnets: ids})

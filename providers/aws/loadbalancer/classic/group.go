@@ -10,6 +10,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
+	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/annotation"
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/tags"
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/vpc"
 	"github.com/unified-ccm/unified-ccm/providers/aws/names"
@@ -94,9 +95,10 @@ func (d *differ) diffGroups(have []string, refs []vpc.GroupRef, created []plan.R
 		return nil
 	}
 	change := plan.Change{
-		Ref:    plan.Ref{Kind: kindGroups, Name: d.name, Action: plan.Update},
-		Fields: []plan.Field{{Name: "securityGroups", Before: plan.ShowSet(have), After: showRefs(refs)}},
-		After:  created,
+		Ref:     plan.Ref{Kind: kindGroups, Name: d.name, Action: plan.Update},
+		Fields:  []plan.Field{{Name: "securityGroups", Before: plan.ShowSet(have), After: showRefs(refs)}},
+		After:   created,
+		Follows: annotation.FollowsGroups(),
 		Do: func(ctx context.Context, ids *plan.Handles) error {
 			groupIDs, err := resolve(refs, ids)
 			if err != nil {

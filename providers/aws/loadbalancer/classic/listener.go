@@ -161,9 +161,10 @@ func (d *differ) listenersDelete(surplus []Listener, after []plan.Ref) plan.Chan
 		ports[i] = l.Port
 	}
 	return plan.Change{
-		Ref:    d.listenersRef(plan.Delete),
-		Fields: []plan.Field{{Name: "listeners", Before: showListeners(surplus)}},
-		After:  after,
+		Ref:      d.listenersRef(plan.Delete),
+		Fields:   []plan.Field{{Name: "listeners", Before: showListeners(surplus)}},
+		Disrupts: plan.DisruptsTraffic, Follows: annotation.FollowsListeners(),
+		After: after,
 		Do: func(ctx context.Context, _ *plan.Handles) error {
 			_, err := d.cloud.options.API.DeleteLoadBalancerListeners(ctx,
 				&elb.DeleteLoadBalancerListenersInput{LoadBalancerName: &d.name, LoadBalancerPorts: ports})

@@ -11,8 +11,10 @@ import (
 	elbtypes "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancing/types"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
+	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 	"github.com/unified-ccm/unified-ccm/providers/aws/awserr"
+	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/annotation"
 	"github.com/unified-ccm/unified-ccm/providers/aws/names"
 )
 
@@ -58,7 +60,10 @@ func (d *differ) diffPolicies(have Balancer) {
 			after := need(names.ProxyProtocolPolicy, proxyPolicyType, proxyPolicyAttribute, "true")
 			d.add(d.backendPolicies(port, policies, append(slices.Clone(policies), names.ProxyProtocolPolicy), after))
 		case !d.want.ProxyProtocol && on:
-			d.add(d.backendPolicies(port, policies, remove(policies, names.ProxyProtocolPolicy), nil))
+			change := d.backendPolicies(port, policies, remove(policies, names.ProxyProtocolPolicy), nil)
+			change.Disrupts = plan.DisruptsTraffic
+			change.Follows = []string{annotation.KeyProxyProtocol, intent.KeyProxyProtocol}
+			d.add(change)
 		}
 	}
 	for _, want := range d.want.Listeners {
@@ -74,7 +79,12 @@ func (d *differ) diffPolicies(have Balancer) {
 		// Of the listener's policies only those for sticky sessions stay: it has one for encryption.
 		policies := append(slices.DeleteFunc(slices.Clone(listener.Policies),
 			func(p string) bool { return !slices.Contains(have.Sticky, p) }), name)
-		d.add(d.listenerPolicies(want.Port, listener.Policies, policies, after))
+		change := d.listenerPolicies(want.Port, listener.Policies, policies, after)
+		if d.want.TLSPolicy == "" {
+			// AWS' default may be weaker than the policy in use, or refuse clients that this one accepts.
+			change.Disrupts, change.Follows = plan.DisruptsTraffic, []string{annotation.KeyTLSPolicy}
+		}
+		d.add(change)
 	}
 }
 

@@ -10,8 +10,10 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
+	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 	"github.com/unified-ccm/unified-ccm/providers/aws/awserr"
+	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/annotation"
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/vpc"
 )
 
@@ -165,7 +167,8 @@ func (d *differ) placeUpdate(b Balancer) (plan.Change, bool) {
 	if len(f) == 0 {
 		return plan.Change{}, false
 	}
-	change := plan.Change{Ref: plan.Ref{Kind: kindBalancer, Name: b.Name, Action: plan.Update}, Fields: f}
+	change := plan.Change{Ref: plan.Ref{Kind: kindBalancer, Name: b.Name, Action: plan.Update}, Fields: f,
+		Disrupts: plan.DisruptsAddress, Follows: append(annotation.FollowsZones(), intent.FieldPorts)}
 	change.Do = func(ctx context.Context, _ *plan.Handles) error {
 		if !moved && !nat {
 			return d.setAddressType(ctx, b.ARN, d.want.AddressType)
@@ -204,9 +207,10 @@ func (d *differ) narrow(after []plan.Ref) {
 	}
 	b := d.have.Balancer
 	d.add(plan.Change{
-		Ref:    plan.Ref{Kind: "address type", Name: b.Name, Action: plan.Update},
-		Fields: []plan.Field{{Name: "addressType", Before: b.AddressType, After: d.want.AddressType}},
-		After:  after,
+		Ref:      plan.Ref{Kind: "address type", Name: b.Name, Action: plan.Update},
+		Fields:   []plan.Field{{Name: "addressType", Before: b.AddressType, After: d.want.AddressType}},
+		After:    after,
+		Disrupts: plan.DisruptsAddress, Follows: annotation.FollowsZones(),
 		Do: func(ctx context.Context, _ *plan.Handles) error {
 			return d.setAddressType(ctx, b.ARN, d.want.AddressType)
 		},
@@ -233,9 +237,10 @@ func (d *differ) groupsUpdate(b Balancer, groups []vpc.GroupRef, after []plan.Re
 	var detached []plan.Ref
 	if plan.ShowSet(b.SecurityGroups) != plan.ShowSet(want) {
 		change := plan.Change{
-			Ref:    plan.Ref{Kind: "security groups of load balancer", Name: b.Name, Action: plan.Update},
-			Fields: []plan.Field{{Name: "securityGroups", Before: plan.ShowSet(b.SecurityGroups), After: showGroups(groups)}},
-			After:  after,
+			Ref:     plan.Ref{Kind: "security groups of load balancer", Name: b.Name, Action: plan.Update},
+			Fields:  []plan.Field{{Name: "securityGroups", Before: plan.ShowSet(b.SecurityGroups), After: showGroups(groups)}},
+			After:   after,
+			Follows: annotation.FollowsGroups(),
 			Do: func(ctx context.Context, ids *plan.Handles) error {
 				attach, err := groupIDs(groups, ids)
 				if err != nil {

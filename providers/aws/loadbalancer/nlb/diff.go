@@ -81,8 +81,8 @@ func (d *differ) ensure() error {
 	}
 	listeners := d.ports(base)
 	for _, i := range d.closing {
-		// Node ports close when no listener sends to them any more.
-		d.changes[i].After = append(d.changes[i].After, listeners...)
+		// Node ports close when no listener sends to them any more, and no subnet probes them.
+		d.changes[i].After = slices.Concat(d.changes[i].After, base, listeners)
 	}
 	d.narrow(listeners)
 	d.tags(listeners)

@@ -13,6 +13,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 	"github.com/unified-ccm/unified-ccm/providers/aws/awserr"
+	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/annotation"
 )
 
 // listenerRef is a listener: one that exists, with its ARN, or one that the plan creates.
@@ -43,8 +44,9 @@ func (d *differ) ports(base []plan.Ref) []plan.Ref {
 	done = append(done, refs(deletions)...)
 	moved := map[string][]plan.Ref{} // target groups that listeners leave, with the changes by which they do
 	for _, want := range d.want.Listeners {
-		group, ready := d.targetGroup(want.Group, base)
 		have, exists := d.listenerOn(want.Port)
+		planned := len(d.changes)
+		group, ready := d.targetGroup(want.Group, base)
 		name := fmt.Sprintf("%s/%d", d.name(), want.Port)
 		after := slices.Concat(base, ready)
 		if exists && replaced(have, want) {
@@ -55,7 +57,13 @@ func (d *differ) ports(base []plan.Ref) []plan.Ref {
 			done = append(done, d.listenerCreate(name, group, want, after)...)
 			continue
 		}
+		moves := !d.moved(have.Forwards, group.arn)
 		updates := d.listenerUpdate(name, have, want, group, after)
+		for i := planned; i < len(d.changes) && (moves || have.Protocol != want.Protocol); i++ {
+			if c := &d.changes[i]; !c.Membership {
+				c.Disrupts, c.Follows = plan.DisruptsTraffic, annotation.FollowsTargetGroups()
+			}
+		}
 		done = append(done, updates...)
 		if len(updates) > 0 {
 			for _, f := range have.Forwards {
@@ -109,8 +117,9 @@ func (d *differ) listenersDelete() []plan.Change {
 		}
 		balancer := d.have.Balancer.ARN
 		changes = append(changes, plan.Change{
-			Ref:    plan.Ref{Kind: kindListener, Name: listenerName(d.name(), have), Action: plan.Delete},
-			Fields: []plan.Field{{Name: "protocol", Before: have.Protocol}},
+			Ref:      plan.Ref{Kind: kindListener, Name: listenerName(d.name(), have), Action: plan.Delete},
+			Fields:   []plan.Field{{Name: "protocol", Before: have.Protocol}},
+			Disrupts: plan.DisruptsTraffic, Follows: annotation.FollowsListeners(),
 			Do: func(ctx context.Context, _ *plan.Handles) error {
 				_, err := d.cloud.options.API.DeleteListener(ctx, &elbv2.DeleteListenerInput{ListenerArn: aws.String(have.ARN)})
 				return d.wrote(cloudapi.IgnoreNotFound(awserr.Wrap("DeleteListener", err)),

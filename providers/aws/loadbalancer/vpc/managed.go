@@ -14,6 +14,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 	"github.com/unified-ccm/unified-ccm/providers/aws/awserr"
+	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/annotation"
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/tags"
 	"github.com/unified-ccm/unified-ccm/providers/aws/names"
 )
@@ -178,9 +179,9 @@ func (s *GroupStore) groupRevoke(group Group, rules []Rule, reason string, after
 	return plan.Change{
 		Ref:    plan.Ref{Kind: KindRules, Name: group.Name, Action: plan.Delete},
 		Fields: []plan.Field{{Name: "ingress", Before: showRules(rules)}},
-		Reason: reason,
-		After:  slices.Clone(after),
-		Do:     func(ctx context.Context, _ *plan.Handles) error { return s.revoke(ctx, group.ID, rules) },
+		Reason: reason, Follows: annotation.FollowsRules(),
+		After: slices.Clone(after),
+		Do:    func(ctx context.Context, _ *plan.Handles) error { return s.revoke(ctx, group.ID, rules) },
 	}
 }
 

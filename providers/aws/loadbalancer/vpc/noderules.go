@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
+	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/annotation"
 	"github.com/unified-ccm/unified-ccm/providers/aws/names"
 )
 
@@ -136,6 +137,24 @@ type ruleDiff struct {
 	authorize, revoke []Rule
 	// from is set if the rule of NodeRules.From is missing.
 	from bool
+	// used is set for a group of nodes that receive traffic.
+	used bool
+}
+
+// closes reports whether a network that is let in to nodes that receive traffic is not let in any more. Rules that
+// refer to a security group are removed after the load balancer has left the group.
+func (d ruleDiff) closes() bool {
+	left := slices.Concat(without(d.group.Rules, d.revoke), d.authorize)
+	return d.used && slices.ContainsFunc(d.revoke, func(r Rule) bool {
+		return r.CIDR.IsValid() && r.Description != names.MTURule && !slices.ContainsFunc(left, func(l Rule) bool { return l.covers(r) })
+	})
+}
+
+// covers reports whether a rule lets in everything that another rule for a network does.
+func (r Rule) covers(other Rule) bool {
+	ports := r.Protocol == ProtocolAll || r.Protocol == other.Protocol && r.FromPort <= other.FromPort &&
+		other.ToPort <= r.ToPort
+	return ports && r.CIDR.IsValid() && r.CIDR.Bits() <= other.CIDR.Bits() && r.CIDR.Contains(other.CIDR.Addr())
 }
 
 // Satisfied reports whether the groups have the rules already.
@@ -146,7 +165,7 @@ func (n NodeRules) diff(have Groups) []ruleDiff {
 	var diffs []ruleDiff
 	for _, group := range have.All() {
 		wanted := slices.Contains(n.Groups, group.ID)
-		d := ruleDiff{group: group}
+		d := ruleDiff{group: group, used: wanted}
 		var desired []Rule
 		if wanted {
 			desired = slices.Clone(n.Rules)
@@ -251,8 +270,14 @@ func (s *GroupStore) nodeAuthorize(n NodeRules, d ruleDiff, after []plan.Ref) pl
 }
 
 func (s *GroupStore) nodeRevoke(loadBalancer string, d ruleDiff, after []plan.Ref) plan.Change {
+	disrupts := plan.DisruptsNothing
+	if d.closes() {
+		disrupts = plan.DisruptsTraffic
+	}
 	return plan.Change{
 		Ref:        plan.Ref{Kind: KindRules, Name: d.group.String(), Action: plan.Delete},
+		Disrupts:   disrupts,
+		Follows:    annotation.FollowsRules(),
 		Fields:     []plan.Field{{Name: "ingress", Before: showRules(d.revoke)}},
 		Reason:     "no longer needed by the load balancer",
 		After:      slices.Clone(after),

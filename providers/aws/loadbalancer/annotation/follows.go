@@ -1,0 +1,38 @@
+package annotation
+
+import (
+	"slices"
+
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
+)
+
+// These are the fields of a Service that kinds of objects follow from, for plan.Change.Follows.
+
+// FollowsZones returns the fields of subnets and addresses.
+func FollowsZones() []string {
+	return []string{KeySubnets, intent.KeySubnets, KeyAllocations, KeyPrivateIPv4, KeyIPv6, intent.KeyStaticAddresses,
+		intent.FieldIPFamilies, KeyInternal, intent.KeyScheme}
+}
+
+// FollowsListeners returns the fields of listeners.
+func FollowsListeners() []string {
+	return []string{intent.FieldPorts, KeyCertificates, KeyTLSPorts, KeyBackendProtocol}
+}
+
+// FollowsTargetGroups returns the fields of target groups, as far as they cannot change in place, and of listeners.
+func FollowsTargetGroups() []string {
+	return append(FollowsListeners(), intent.FieldIPFamilies, KeyTargetType, intent.FieldExternalTrafficPolicy,
+		KeyHealthCheckProtocol, intent.KeyHealthCheckProtocol, KeyHealthCheckInterval, intent.KeyHealthCheckInterval)
+}
+
+// FollowsGroups returns the fields of the security groups of a load balancer.
+func FollowsGroups() []string { return []string{KeySecurityGroups, KeyExtraSecurityGroups} }
+
+// FollowsRules returns the fields of rules in security groups.
+func FollowsRules() []string {
+	return slices.Concat(FollowsTargetGroups(), FollowsZones(), FollowsGroups(), []string{intent.FieldSourceRanges,
+		intent.KeySourceRanges, v1.AnnotationLoadBalancerSourceRangesKey, intent.FieldHealthCheckNodePort,
+		KeyHealthCheckPort, intent.KeyHealthCheckPort})
+}
