@@ -54,7 +54,7 @@ const benchExample = `  ccm-lab bench
   # On real OpenStack services; ${CLOUD_CONFIG} stands for a cloud.conf that fits
   ccm-lab bench --provider=openstack --services-at=/var/tmp/openstack --nodes=10 --services=5
 
-  # One that is told by its environment where the cloud is
+  # One that reads the address of the cloud from its environment
   AWS_ENDPOINT_URL=http://127.0.0.1:8099 ccm-lab bench --listen=127.0.0.1:8099 --ccm-binary=./other-ccm`
 
 type benchOptions struct {
@@ -93,7 +93,8 @@ func newBenchCommand(ctx context.Context, s streams) *cobra.Command {
 	fs.IntVar(&o.services, "services", o.services, "How many Services are made.")
 	fs.DurationVar(&o.latency, latencyFlag, 0, "How long the cloud takes for each call; if not given, "+usualLatencies()+".")
 	fs.StringVar(&o.manager.Binary, "ccm-binary", "", "The cloud controller manager to measure; ccm of this repository if empty.")
-	fs.StringVar(&o.cloudConfig, "cloud-config", "", "Its configuration file, in which "+bench.EndpointVariable+" stands for the cloud's URL and "+bench.ConfigVariable+" for a whole file that fits; such a one is written if empty.")
+	fs.StringVar(&o.cloudConfig, "cloud-config", "", "Its configuration file, in which "+bench.EndpointVariable+
+		" stands for the cloud's URL and "+bench.ConfigVariable+" for a whole file that fits; such a one is written if empty.")
 	fs.StringArrayVar(&o.manager.Args, "ccm-arg", nil, "A further argument for it. May be repeated.")
 	fs.StringVar(&o.manager.Listen, "listen", "", "The address and the port of the simulated cloud; a free port of the loopback if empty.")
 	fs.StringVar(&o.servicesAt, "services-at", "", "The directory of a lab of real services, to measure on those and not on a simulation; openstack only.")
@@ -159,7 +160,7 @@ func benchmark(ctx context.Context, o benchOptions, s streams) (err error) {
 		Nodes: o.nodes, Services: o.services, Latency: o.latency,
 		Annotations: o.annotations, Manager: o.manager, ServicesAt: o.servicesAt,
 	})
-	// What was measured before an error, or before somebody had enough, is worth seeing too.
+	// Phases that were measured before an error or an interrupt are printed too.
 	if len(result.Phases) > 0 {
 		if printErr := printReport(result, o, s); printErr != nil {
 			err = errors.Join(err, printErr)

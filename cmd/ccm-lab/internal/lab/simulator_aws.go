@@ -42,7 +42,7 @@ func awsBudgets(nodes, services int) map[string]Budget {
 	}
 }
 
-// newAWS has no data plane and no state file: what is asked of those has no effect.
+// newAWS has no data plane and no state file: options of those have no effect.
 func newAWS(o SimulatorOptions) (conformance.World, func() error, error) {
 	options := awssim.Options{Latency: o.Latency, ProvisionTime: o.ProvisionTime, Seed: o.Seed, ErrorRate: o.ErrorRate,
 		// Room for the benchmark: each network load balancer without a group of its own needs rules on the nodes' group.

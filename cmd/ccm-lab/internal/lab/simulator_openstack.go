@@ -42,12 +42,14 @@ func openStackBudgets(nodes, services int) map[string]Budget {
 	}
 }
 
-// newOpenStack has no data plane and no state file: what is asked of those has no effect.
+// newOpenStack has no data plane and no state file: options of those have no effect.
 func newOpenStack(o SimulatorOptions) (conformance.World, func() error, error) {
 	if o.Services != "" {
 		return newOpenStackProject(o)
 	}
-	options := openstacksim.Options{Latency: o.Latency, ProvisionTime: o.ProvisionTime, Seed: o.Seed, ErrorRate: o.ErrorRate}
+	options := openstacksim.Options{
+		Latency: o.Latency, ProvisionTime: o.ProvisionTime, Seed: o.Seed, ErrorRate: o.ErrorRate,
+	}
 	if o.LoadBalancers > 0 {
 		options.Public = largePool
 	}
@@ -71,7 +73,9 @@ const spareServers = 3
 func newOpenStackProject(o SimulatorOptions) (conformance.World, func() error, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), furnishTime)
 	defer cancel()
-	cloud, err := realworld.New(ctx, realworld.Options{Dir: o.Services, Spares: spareServers, Latency: o.Latency, Seed: o.Seed, ErrorRate: o.ErrorRate})
+	cloud, err := realworld.New(ctx, realworld.Options{
+		Dir: o.Services, Spares: spareServers, Latency: o.Latency, Seed: o.Seed, ErrorRate: o.ErrorRate,
+	})
 	if err != nil {
 		return nil, nil, err
 	}

@@ -67,13 +67,13 @@ type Simulator struct {
 	// lab shows and measures the first.
 	Balancers []BalancerKind
 	// Budgets returns what the phases of the benchmark may cost at most, by the names of bench's
-	// phases; nil where nobody has set targets. They hold at Latency per call, which is what the
-	// benchmark takes where no other is asked for; zero is DefaultLatency.
+	// phases; nil without targets. They hold at Latency per call, which is the benchmark's default;
+	// zero is DefaultLatency.
 	Budgets func(nodes, services int) map[string]Budget
 	Latency time.Duration
-	// TargetAnnotation is the one by which a Service chooses its nodes by a label, on clouds whose
-	// load balancers cannot have all nodes of a large cluster as targets, or are not meant to. The
-	// benchmark's then have those that bear TargetLabel.
+	// TargetAnnotation selects the nodes of a Service by a label, on clouds where the load balancers of
+	// a large cluster cannot or should not have all nodes as targets. The benchmark's Services then
+	// select TargetLabel.
 	TargetAnnotation string
 }
 
@@ -177,7 +177,7 @@ func Budgets(provider string, nodes, services int) map[string]Budget {
 	return nil
 }
 
-// Latency is how long each call to a cloud takes in the benchmark, where no other is asked for.
+// Latency is the benchmark's default of how long each call to a cloud takes.
 func Latency(provider string) time.Duration {
 	return cmp.Or(simulators()[provider].Latency, DefaultLatency)
 }

@@ -21,10 +21,10 @@ func (r *runner) extra(phases ...phase) (out []phase) {
 	return out
 }
 
-// real says whether the cloud is none that can be told how long something takes.
+// real reports whether the cloud is real services, whose latencies cannot be set.
 func (r *runner) real() bool { return r.ServicesAt != "" }
 
-// settle tells the cloud how long load balancers take, where it can be told.
+// settle sets how long load balancers take, where the simulator can.
 func (r *runner) settle(provision, settle time.Duration) {
 	if cloud, ok := r.cluster.Cloud.World.(lab.Settler); ok {
 		cloud.SetSettleTimes(provision, settle)
@@ -76,7 +76,8 @@ func (r *runner) create(n int) func(context.Context) (time.Duration, error) {
 func (r *runner) removeMade(ctx context.Context) error {
 	left := r.watch.services() - r.made
 	err := each(ctx, r.made, func(ctx context.Context, i int) error {
-		return r.cluster.Plane.Client.CoreV1().Services(lab.DemoNamespace).Delete(ctx, r.service(r.Services+i).Name, metav1.DeleteOptions{})
+		services := r.cluster.Plane.Client.CoreV1().Services(lab.DemoNamespace)
+		return services.Delete(ctx, r.service(r.Services+i).Name, metav1.DeleteOptions{})
 	})
 	r.made = 0
 	if err != nil {
@@ -85,7 +86,7 @@ func (r *runner) removeMade(ctx context.Context) error {
 	return r.until(ctx, r.servicesLeft(left))
 }
 
-// few makes some Services, before the first ones, whose changes take what they take where a node joins.
+// few creates some Services before the first ones, and sets how long a change of members takes.
 func (r *runner) few(ctx context.Context) error {
 	if err := r.restart(ctx); err != nil {
 		return err
@@ -103,7 +104,7 @@ func (r *runner) addNodeToFew(ctx context.Context) (time.Duration, error) {
 	return took, errors.Join(err, r.untilQuiet(ctx))
 }
 
-// beforeServices removes those, and starts the manager anew.
+// beforeServices deletes those, and restarts the manager.
 func (r *runner) beforeServices(ctx context.Context) error {
 	if r.made > 0 {
 		r.settle(lab.QuickSettle, lab.QuickSettle)

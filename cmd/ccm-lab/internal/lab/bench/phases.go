@@ -38,16 +38,32 @@ func (r *runner) phases() []phase {
 		switch p.key {
 		case lab.PhaseRefresh:
 			out = append(out, r.extra(
-				phase{key: lab.PhaseSilent, name: count(lab.SilentNodes, "node") + " silent, 1 min", prepare: r.silence, do: r.idle},
-				phase{key: lab.PhaseAddNodeFew, name: "1 node added, " + count(lab.FewServices, "Service"), prepare: r.few, do: r.addNodeToFew},
+				phase{
+					key: lab.PhaseSilent, name: count(lab.SilentNodes, "node") + " silent, 1 min",
+					prepare: r.silence, do: r.idle,
+				},
+				phase{
+					key: lab.PhaseAddNodeFew, name: "1 node added, " + count(lab.FewServices, "Service"),
+					prepare: r.few, do: r.addNodeToFew,
+				},
 			)...)
 		case lab.PhaseDeleteOne:
 			out = append(out, r.extra(
-				phase{key: lab.PhaseCreateSlow, name: "1 Service, settles in " + lab.SlowSettle.String(), prepare: r.slow, do: r.create(1)},
-				phase{key: lab.PhaseCreateMany, name: count(lab.ManyServices, "Service") + ", settle in " + lab.SlowSettle.String(), prepare: r.slow, do: r.create(lab.ManyServices)},
+				phase{
+					key: lab.PhaseCreateSlow, name: "1 Service, settles in " + lab.SlowSettle.String(),
+					prepare: r.slow, do: r.create(1),
+				},
+				phase{
+					key:     lab.PhaseCreateMany,
+					name:    count(lab.ManyServices, "Service") + ", settle in " + lab.SlowSettle.String(),
+					prepare: r.slow, do: r.create(lab.ManyServices),
+				},
 			)...)
 		case lab.PhaseDeleteAll:
-			out = append(out, r.extra(phase{key: lab.PhaseRoutes, name: count(lab.RoutedNodes, "new route"), prepare: r.restartForRoutes, do: r.makeRoutes, lastCall: true})...)
+			out = append(out, r.extra(phase{
+				key: lab.PhaseRoutes, name: count(lab.RoutedNodes, "new route"),
+				prepare: r.restartForRoutes, do: r.makeRoutes, lastCall: true,
+			})...)
 		}
 	}
 	return out
@@ -216,7 +232,7 @@ func (r *runner) start(ctx context.Context) (time.Duration, error) {
 	if err != nil {
 		return 0, err
 	}
-	// What needs no change makes no call, so that the last call alone does not tell the end.
+	// A Service without changes makes no call: the last call alone is not the end.
 	ensured := time.Since(started)
 	if err := r.untilQuiet(ctx); err != nil {
 		return 0, err
@@ -271,7 +287,7 @@ func (r *runner) refresh(ctx context.Context) (time.Duration, error) {
 
 func (r *runner) refreshed(ctx context.Context, log *follower) (took time.Duration, err error) {
 	var readErr error
-	err = r.until(ctx, goal{what: "a refresh of " + count(r.Nodes, "node"), missing: func() int {
+	err = r.until(ctx, goal{what: "the next refresh of " + count(r.Nodes, "node") + ", every " + refreshEvery.String(), missing: func() int {
 		var lines []string
 		lines, readErr = log.lines()
 		for _, line := range lines {

@@ -50,14 +50,14 @@ type Phase struct {
 	PeakMemoryBytes int64   `json:"peakMemoryBytes"`
 	// Operations are how many calls there were of each operation.
 	Operations map[string]int `json:"operations,omitempty"`
-	// Target is what the phase may cost at most; nil where nobody has set one.
+	// Target is what the phase may cost at most; nil without a target.
 	Target *lab.Budget `json:"target,omitempty"`
 }
 
 // calls are calls to the cloud of all kinds.
 func (p Phase) calls() int { return p.Reads + p.Mutations }
 
-// met says whether the phase costs no more calls than its target allows. Seconds are the machine's
+// met reports whether the phase costs no more calls than its target allows. Seconds are the machine's
 // too, so that nothing is concluded from them.
 func (p Phase) met() bool {
 	return p.Target == nil || p.calls() <= p.Target.Calls && (p.Mutations == 0 || !p.Target.ReadOnly)
