@@ -98,7 +98,7 @@ build() { # name package version directory linker-flags
 	key=$(build_key "$package" "$directory" "$flags")
 	if up_to_date "$name" "$key"; then return; fi
 	if ((built == 0)); then
-		echo "control plane: building into bin/ (about 4 minutes on 2 cores; only this once)"
+		echo "control plane: building into bin/ (etcd and kube-apiserver take about 3 minutes on 2 cores; only this once)"
 	fi
 	built=$((built + 1))
 	[[ -t 1 ]] || printf '  %-24s %-9s building\n' "$name" "$version"

@@ -331,7 +331,9 @@ func (r *runner) restartWithRoutes(ctx context.Context) error {
 	if err := r.cluster.StartManager(ctx, "--configure-cloud-routes=true", "--cluster-cidr="+lab.PodRange); err != nil {
 		return err
 	}
-	err := r.until(ctx, r.routesCreated(1))
+	err := r.until(ctx, goal{what: "a route to the node's pods", missing: func() int {
+		return boolToInt(len(r.cluster.Cloud.World.Routes()) == 0)
+	}})
 	return errors.Join(err, r.untilQuiet(ctx))
 }
 

@@ -138,11 +138,11 @@ func (r *runner) servicesLeft(want int) goal {
 	}
 }
 
-// routesCreated is the goal that the cloud has so many routes.
+// routesCreated is the goal that the cloud has exactly so many routes.
 func (r *runner) routesCreated(want int) goal {
 	return goal{
 		what:    count(want, "route"),
-		missing: func() int { return max(0, want-len(r.cluster.Cloud.World.Routes())) },
+		missing: func() int { return want - len(r.cluster.Cloud.World.Routes()) },
 	}
 }
 
