@@ -34,8 +34,8 @@ const (
 	KeyManager    = "key-manager"
 )
 
-// Objects of the services, as gophercloud decodes them.
 type (
+	// Flavor is a size of servers; like the types below, it is an object as gophercloud decodes it.
 	Flavor            = flavors.Flavor
 	NeutronNetwork    = networks.Network
 	Subnet            = subnets.Subnet

@@ -154,22 +154,22 @@ func (c *Client) authenticate(ctx context.Context, r *renewal, g config.Global) 
 
 // issue requests a token from Keystone. It also returns the files that the credentials were read from.
 func (c *Client) issue(ctx context.Context, g config.Global) (*session, []string, error) {
-	fail := func(files []string, err error) (*session, []string, error) {
-		return nil, files, oserr.Wrap(api.Identity, tokenRequest().Operation, c.options.Clock.Now(), err)
+	fail := func(err error) error {
+		return oserr.Wrap(api.Identity, tokenRequest().Operation, c.options.Clock.Now(), err)
 	}
-	invalid := func(files []string, err error) (*session, []string, error) {
-		return fail(files, &cloudapi.Error{Class: cloudapi.Invalid, Operation: tokenRequest().Operation, Err: err})
+	invalid := func(err error) error {
+		return fail(&cloudapi.Error{Class: cloudapi.Invalid, Operation: tokenRequest().Operation, Err: err})
 	}
 	g, files, err := g.Complete()
 	if err != nil {
-		return invalid(files, err)
+		return nil, files, invalid(err)
 	}
 	if err := c.updateTransport(g); err != nil {
-		return invalid(files, err)
+		return nil, files, invalid(err)
 	}
 	provider, err := openstack.NewClient(keystoneURL(g.AuthURL))
 	if err != nil {
-		return invalid(files, fmt.Errorf("auth-url in section [Global]: %w", err))
+		return nil, files, invalid(fmt.Errorf("auth-url in section [Global]: %w", err))
 	}
 	provider.HTTPClient, provider.UserAgent = c.http, c.userAgent()
 	identity := &gophercloud.ServiceClient{
@@ -179,11 +179,11 @@ func (c *Client) issue(ctx context.Context, g config.Global) (*session, []string
 	now := c.options.Clock.Now()
 	result := tokens.Create(withRequest(ctx, tokenRequest()), identity, &options)
 	if err := provider.SetTokenAndAuthResult(result); err != nil {
-		return fail(files, explainDenied(g, now, err))
+		return nil, files, fail(explainDenied(g, now, err))
 	}
 	s, err := newSession(g, provider, result, now)
 	if err != nil {
-		return fail(files, err)
+		return nil, files, fail(err)
 	}
 	return s, files, nil
 }

@@ -7,7 +7,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/gophercloud/gophercloud/v2/openstack/loadbalancer/v2/listeners"
 	"github.com/gophercloud/gophercloud/v2/openstack/loadbalancer/v2/loadbalancers"
+	v1 "k8s.io/api/core/v1"
 	"k8s.io/utils/ptr"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
@@ -105,17 +107,33 @@ func (d *differ) createSpec(ctx context.Context) (loadbalancers.CreateOpts, erro
 			families = d.want.Families
 		}
 	}
+	if err := d.checkContainers(ctx); err != nil || d.want.Serial {
+		return spec, err
+	}
+	spec.Listeners = d.listenerSpecs(families)
+	return spec, nil
+}
+
+// checkContainers returns an error if the container of a listener's certificate cannot be read.
+func (d *differ) checkContainers(ctx context.Context) error {
 	checked := map[string]bool{}
 	for _, port := range d.want.Ports {
-		if ref := port.Listener.DefaultTlsContainerRef; !checked[ref] {
-			checked[ref] = true
-			if err := d.cloud.applier.CheckContainer(ctx, ref); err != nil {
-				return spec, err
-			}
-		}
-		if d.want.Serial {
+		ref := port.Listener.DefaultTlsContainerRef
+		if checked[ref] {
 			continue
 		}
+		checked[ref] = true
+		if err := d.cloud.applier.CheckContainer(ctx, ref); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// listenerSpecs returns the listeners of a creation with their pools, members and health monitors.
+func (d *differ) listenerSpecs(families []v1.IPFamily) []listeners.CreateOpts {
+	specs := make([]listeners.CreateOpts, 0, len(d.want.Ports))
+	for _, port := range d.want.Ports {
 		listener, pool := port.Listener, port.Pool
 		listener.Tags, pool.Tags = d.listenerTags(nil, port), d.poolTags(nil, port)
 		listener.AllowedCIDRs = model.OfFamilies(listener.AllowedCIDRs, families)
@@ -126,9 +144,9 @@ func (d *differ) createSpec(ctx context.Context) (loadbalancers.CreateOpts, erro
 			pool.Monitor = *port.Monitor
 		}
 		listener.DefaultPool = &pool
-		spec.Listeners = append(spec.Listeners, listener)
+		specs = append(specs, listener)
 	}
-	return spec, nil
+	return specs
 }
 
 func (d *differ) createFields() plan.Fields {

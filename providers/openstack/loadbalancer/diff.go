@@ -154,14 +154,7 @@ func (d *differ) badReference(value, fix string) error {
 // ensure plans what leads to the wanted objects.
 func (d *differ) ensure() error {
 	lb := d.have.LoadBalancer
-	if named := d.key.Named; named != "" && d.want.Reference != "" && (lb == nil || lb.ID != named) {
-		instead := "one is made"
-		if lb != nil {
-			instead = lb.ID + " is used"
-		}
-		d.warnf("%s is %q: there is no such load balancer any more, and %s instead", annotation.KeyLoadBalancerID, named,
-			instead)
-	}
+	d.warnNamedMissing(lb)
 	d.warnKeptFloatingIP(lb)
 	var replaced []plan.Ref
 	var freed []api.FloatingIP
@@ -208,6 +201,20 @@ func (d *differ) ensure() error {
 			"create it again, with a subnet of that family in the load balancer's network", d.want.Families[1])
 	}
 	return d.diffFloatingIP(lb, nil, nil)
+}
+
+// warnNamedMissing warns if the Service names a load balancer that does not exist.
+func (d *differ) warnNamedMissing(lb *api.LoadBalancer) {
+	named := d.key.Named
+	if named == "" || d.want.Reference == "" || lb != nil && lb.ID == named {
+		return
+	}
+	instead := "one is made"
+	if lb != nil {
+		instead = lb.ID + " is used"
+	}
+	d.warnf("%s is %q: there is no such load balancer any more, and %s instead", annotation.KeyLoadBalancerID, named,
+		instead)
 }
 
 // warnStuckParts warns about parts that stay PENDING in a load balancer that is ACTIVE.

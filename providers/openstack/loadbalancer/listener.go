@@ -55,11 +55,6 @@ func (d *differ) ownsListener(l api.Listener) bool {
 	return d.owner && strings.HasPrefix(l.Name, "listener_") && strings.HasSuffix(l.Name, "_"+d.have.LoadBalancer.Name)
 }
 
-// serviceTag is the tag of everything that is for this Service.
-func (d *differ) serviceTag() string {
-	return names.LoadBalancer(d.key.ClusterName, d.key.Service())
-}
-
 // clashes returns a problem for each port that another Service has on a shared load balancer.
 func (d *differ) clashes() error {
 	var problems intent.Problems

@@ -26,12 +26,11 @@ func Keys() []string { return table(&Options{}).Keys() }
 // table returns the provider's own annotations, in the order in which Read reports problems. It
 // sets the fields of o.
 func table(o *Options) intent.Table {
-	return slices.Concat(placement(o), floating(o), traffic(o), timeouts(o), monitors(o), tagging(o))
+	return slices.Concat(identity(o), placement(o), floating(o), traffic(o), timeouts(o), monitors(o), tagging(o))
 }
 
-// placement are the annotations for which load balancer the Service uses, and where it is.
-func placement(o *Options) intent.Table {
-	p := &o.Place
+// identity returns the annotations about which load balancer the Service uses, and what the manager writes of it.
+func identity(o *Options) intent.Table {
 	return intent.Table{
 		{
 			Key: KeyInternal, Type: "true or false", Default: "[LoadBalancer] internal-lb", Example: "true",
@@ -56,6 +55,13 @@ func placement(o *Options) intent.Table {
 			Doc: "What the members of the load balancer's pools are, by which a manager that starts need not read them one " +
 				"pool after the other. It can be removed at any time: it is written again.",
 		},
+	}
+}
+
+// placement returns the annotations about where the load balancer is, and which nodes it reaches.
+func placement(o *Options) intent.Table {
+	p := &o.Place
+	return intent.Table{
 		{
 			Key: KeyClass, Type: "name of a class", Default: "none", Example: "internet",
 			Doc: "The section [LoadBalancerClass \"name\"] of the configuration that says where addresses come from. Its " +

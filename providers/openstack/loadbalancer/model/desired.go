@@ -1,3 +1,4 @@
+// Package model has the desired state of a load balancer, and what Octavia can do.
 package model
 
 import (

@@ -57,13 +57,26 @@ type Features struct {
 
 func (f Features) since(v Version) bool { return !f.Version.before(v) }
 
-// The features of an Octavia, by the settings that need them.
+// Tags reports whether objects have tags.
+func (f Features) Tags() bool { return f.since(VersionTags) }
 
-func (f Features) Tags() bool           { return f.since(VersionTags) }
-func (f Features) Timeouts() bool       { return f.since(versionTimeouts) && !f.OVN }
-func (f Features) Flavors() bool        { return f.since(versionFlavors) && !f.OVN }
-func (f Features) AllowedCIDRs() bool   { return f.since(versionAllowedCIDRs) && !f.OVN }
-func (f Features) Zones() bool          { return f.since(versionZones) && !f.OVN }
-func (f Features) UDPMonitors() bool    { return f.since(versionUDPMonitors) && !f.OVN }
-func (f Features) SCTP() bool           { return f.since(versionSCTP) }
+// Timeouts reports whether listeners have timeouts.
+func (f Features) Timeouts() bool { return f.since(versionTimeouts) && !f.OVN }
+
+// Flavors reports whether load balancers have flavors.
+func (f Features) Flavors() bool { return f.since(versionFlavors) && !f.OVN }
+
+// AllowedCIDRs reports whether listeners have allowed CIDRs.
+func (f Features) AllowedCIDRs() bool { return f.since(versionAllowedCIDRs) && !f.OVN }
+
+// Zones reports whether load balancers have availability zones.
+func (f Features) Zones() bool { return f.since(versionZones) && !f.OVN }
+
+// UDPMonitors reports whether pools have health monitors of type UDP-CONNECT.
+func (f Features) UDPMonitors() bool { return f.since(versionUDPMonitors) && !f.OVN }
+
+// SCTP reports whether listeners support SCTP.
+func (f Features) SCTP() bool { return f.since(versionSCTP) }
+
+// AdditionalVIPs reports whether load balancers have additional VIPs.
 func (f Features) AdditionalVIPs() bool { return f.since(versionAdditionalVIPs) }

@@ -52,6 +52,7 @@ type portList struct {
 	readAt time.Time
 }
 
+// NewSharedReader returns a reader of the state that Services share. serverID returns the server of a provider ID.
 func NewSharedReader(client API, c clock.PassiveClock, s model.Settings,
 	serverID func(string) (string, error)) *SharedReader {
 	return &SharedReader{
@@ -78,7 +79,7 @@ func NewSharedReader(client API, c clock.PassiveClock, s model.Settings,
 	}
 }
 
-// get reads what is missing or too old. Callers wait for each other, so that everything is read once.
+// Get reads what is missing or too old. Callers wait for each other, so that everything is read once.
 func (s *SharedReader) Get(ctx context.Context, nodes []*v1.Node) (model.SharedState, error) {
 	v, err := s.version.Get(ctx)
 	if err != nil {
