@@ -48,7 +48,7 @@ func (b *baselines) forget(service types.UID) {
 
 // lastApplied returns what counts as last applied for a Service, and whether that is a stored record.
 func (c *Controller[S, D, O]) lastApplied(t target[D], have O) (record AppliedRecord, stored bool) {
-	if keeper, ok := any(c.cloud).(RecordKeeper[D, O]); ok {
+	if keeper, ok := any(c.cloud).(RecordReader[O]); ok {
 		if record, _ := keeper.StoredRecord(t.key, have); !record.IsZero() {
 			return record, true
 		}

@@ -109,6 +109,13 @@ type Cloud[S, D, O any] interface {
 	Status(in intent.Service, have O) Status
 }
 
+// Keeper is implemented by a Cloud whose plans replace objects. If a replacement is held, the object that exists stays,
+// and its members must follow the nodes all the same.
+type Keeper[D, O any] interface {
+	// DiffKeeping is Diff without the held changes: what they would delete stays and gets the other changes.
+	DiffKeeping(key Key, want *D, have O, held []plan.Held) (plan.Plan, error)
+}
+
 // ClassFilter is implemented by a Cloud whose Services may select load balancers of other controllers.
 type ClassFilter interface {
 	// Handles reports whether this manager makes the Service's load balancer. It does no I/O. If not, Ensure

@@ -111,11 +111,8 @@ func heldChanges(p plan.Plan) []plan.Change {
 	return changes
 }
 
-// hold applies the policy to a plan, and warns about held changes.
-func (c *Controller[S, D, O]) hold(t target[D], have O, todo plan.Plan) plan.Plan {
-	if t.want == nil {
-		return todo
-	}
+// cause returns what decides about the disruptive changes of a plan that leads to t.
+func (c *Controller[S, D, O]) cause(t target[D], have O) Cause {
 	cause := Cause{Fields: t.in.Fields, Approved: t.in.Annotations[KeyApprove]}
 	if r := c.runtime.Load(); r != nil {
 		cause.Policy = r.Disruption
@@ -125,7 +122,15 @@ func (c *Controller[S, D, O]) hold(t target[D], have O, todo plan.Plan) plan.Pla
 	if keeper, ok := any(c.cloud).(RecordKeeper[D, O]); ok {
 		cause.Desired = keeper.DesiredRecord(*t.want)
 	}
-	todo = Hold(todo, cause)
+	return cause
+}
+
+// hold applies the policy to a plan, and warns about held changes.
+func (c *Controller[S, D, O]) hold(t target[D], have O, todo plan.Plan) plan.Plan {
+	if t.want == nil {
+		return todo
+	}
+	todo = Hold(todo, c.cause(t, have))
 	setHeld(c.options.Provider, lockName(t.key), len(todo.Held))
 	if len(todo.Held) == 0 {
 		return todo

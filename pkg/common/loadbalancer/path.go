@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/cloud-provider/api"
@@ -181,7 +182,18 @@ func (c *Controller[S, D, O]) diff(t target[D], have O) (plan.Plan, error) {
 	if err != nil {
 		return todo, err
 	}
-	return c.hold(t, have, todo), nil
+	todo = c.hold(t, have, todo)
+	keeper, ok := any(c.cloud).(Keeper[D, O])
+	if !ok || len(todo.Held) == 0 {
+		return todo, nil
+	}
+	rest, err := keeper.DiffKeeping(t.key, t.want, have, todo.Held)
+	if err != nil {
+		return rest, err
+	}
+	rest = Hold(rest, c.cause(t, have))
+	todo.Changes, todo.Held = rest.Changes, slices.Concat(todo.Held, rest.Held)
+	return todo, nil
 }
 
 // settled makes sure after an apply that nothing is left to do. The snapshot holds what the cloud

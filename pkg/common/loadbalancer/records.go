@@ -25,13 +25,19 @@ const (
 // RecordKeeper is implemented by a Cloud that stores an AppliedRecord with each load balancer. The record of a new
 // load balancer is part of its creation, which the cloud plans; the Controller plans all updates.
 type RecordKeeper[D, O any] interface {
+	RecordReader[O]
 	// DesiredRecord returns the record to store once the desired state is applied. It is pure.
 	DesiredRecord(want D) AppliedRecord
+	// StoreRecords returns the changes, of kind KindRecord, that store records, in as few calls as the cloud allows.
+	StoreRecords(updates []RecordUpdate[O]) []plan.Change
+}
+
+// RecordReader is implemented by a Cloud that finds an AppliedRecord with each load balancer, also if the cloud itself
+// plans the changes that store it.
+type RecordReader[O any] interface {
 	// StoredRecord returns the record found with the load balancer, and whether one can be stored there: not
 	// without a load balancer, or with one of another owner. It is pure.
 	StoredRecord(key Key, have O) (record AppliedRecord, writable bool)
-	// StoreRecords returns the changes, of kind KindRecord, that store records, in as few calls as the cloud allows.
-	StoreRecords(updates []RecordUpdate[O]) []plan.Change
 }
 
 // RecordUpdate is a record to be stored with an existing load balancer.

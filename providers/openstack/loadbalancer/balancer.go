@@ -317,6 +317,20 @@ func (d *differ) replaceReason(lb api.LoadBalancer) (string, error) {
 	return "", nil
 }
 
+// replacementDisrupts returns what the replacement of a load balancer disrupts, and the fields that it follows from. A
+// load balancer that is being deleted has nothing left to disrupt, nor has one of ours whose creation failed: its ID is
+// written on the Service once it works.
+func (d *differ) replacementDisrupts(lb api.LoadBalancer) (plan.Disruption, []string) {
+	neverWorked := !storedRecord(lb).IsZero() && d.key.Named != lb.ID
+	switch {
+	case lb.ProvisioningStatus == api.PendingDelete, lb.ProvisioningStatus == api.Error && neverWorked:
+		return plan.DisruptsNothing, nil
+	case lb.ProvisioningStatus == api.Error:
+		return plan.DisruptsLoadBalancer, nil
+	}
+	return plan.DisruptsLoadBalancer, placeFields()
+}
+
 // broken describes a state that a load balancer cannot leave, or returns "".
 func broken(lb api.LoadBalancer) string {
 	switch lb.ProvisioningStatus {

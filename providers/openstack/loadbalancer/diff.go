@@ -21,7 +21,11 @@ import (
 // floating IP follows. In one that exists, a pool is complete before a listener sends to it, and
 // what has to go goes after what replaces it wherever Octavia lets both exist.
 func (c *Cloud) Diff(key lbcommon.Key, want *Desired, have observe.Observed) (plan.Plan, error) {
-	d := &differ{cloud: c, key: observe.Key{Key: key, Named: have.Named}, have: have, refs: map[plan.Ref]bool{},
+	return c.diff(key, want, have, nil)
+}
+
+func (c *Cloud) diff(key lbcommon.Key, want *Desired, have observe.Observed, held []plan.Held) (plan.Plan, error) {
+	d := &differ{cloud: c, held: held, key: observe.Key{Key: key, Named: have.Named}, have: have, refs: map[plan.Ref]bool{},
 		taken: map[string]bool{}}
 	d.plan.Subject = "Service " + key.Namespace + "/" + key.Name
 	if lb := have.LoadBalancer; lb != nil {
@@ -54,6 +58,8 @@ type differ struct {
 	want  Desired
 	have  observe.Observed
 	plan  plan.Plan
+	// held are changes that are not made: what they would replace stays.
+	held []plan.Held
 	// owner says that the load balancer that exists was created for this Service.
 	owner bool
 	// home is the port of the load balancer that exists, if it was created for a Service of this cluster.
@@ -67,7 +73,12 @@ type differ struct {
 	keepsFloatingIP bool
 }
 
-func (d *differ) add(change plan.Change) { d.plan.Changes = append(d.plan.Changes, change) }
+// add appends a change to the plan, unless it is held.
+func (d *differ) add(change plan.Change) {
+	if !d.isHeld(change.Ref) {
+		d.plan.Changes = append(d.plan.Changes, change)
+	}
+}
 
 func (d *differ) warnf(format string, args ...any) {
 	d.plan.Warnings = append(d.plan.Warnings, fmt.Sprintf(format, args...))
@@ -163,9 +174,13 @@ func (d *differ) ensure() error {
 		if err != nil {
 			return err
 		}
+		removal := plan.Change{}
 		if reason != "" {
+			removal = d.loadBalancerDelete(*lb, reason)
+			removal.Disrupts, removal.Follows = d.replacementDisrupts(*lb)
+		}
+		if reason != "" && !d.isHeld(removal.Ref) {
 			freed = d.attached(lb)
-			removal := d.loadBalancerDelete(*lb, reason)
 			remove, failed := removal.Do, *lb
 			removal.Do = func(ctx context.Context, ids *plan.Handles) error {
 				if err := d.cloud.applier.KeepFailed(d.key, failed, d.want); err != nil {
@@ -187,8 +202,13 @@ func (d *differ) ensure() error {
 		}
 		return d.diffFloatingIP(nil, freed, []plan.Ref{creation.Ref})
 	}
-	if change, ok := d.loadBalancerUpdate(*lb); ok {
-		d.add(change)
+	return d.ensureExisting(lb)
+}
+
+// ensureExisting plans the changes of a load balancer that stays.
+func (d *differ) ensureExisting(lb *api.LoadBalancer) error {
+	if update, changed := d.loadBalancerUpdate(*lb); changed {
+		d.add(update)
 	}
 	d.ensurePorts(nil)
 	d.warnStuckParts(*lb)
@@ -242,7 +262,11 @@ func (d *differ) ensurePorts(base []plan.Ref) {
 	for _, port := range d.want.Ports {
 		have, exists := d.listenerOf(port)
 		pool, hasPool := d.poolOf(have.DefaultPoolID)
-		fits := hasPool && d.reusable(pool, port)
+		keeps := exists && hasPool && d.keepsPort(have)
+		if keeps {
+			port = asItIs(port, have, pool)
+		}
+		fits := hasPool && (keeps || d.reusable(pool, port))
 		keep := pool
 		if !fits {
 			keep, fits = d.orphan(port)
@@ -253,7 +277,7 @@ func (d *differ) ensurePorts(base []plan.Ref) {
 		case exists && have.Protocol == string(port.Listener.Protocol):
 			change, ok := d.listenerUpdate(have, port, ref, ready)
 			if ok {
-				d.add(change)
+				d.plan.Changes = append(d.plan.Changes, change) // the one that is held would replace the pool
 			}
 			if hasPool && pool.ID != ref.id && !d.isSharedPool(pool.ID, have.ID) {
 				d.add(d.poolDelete(pool, "another pool replaces it", []plan.Ref{change.Ref}))

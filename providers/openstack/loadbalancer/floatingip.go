@@ -92,14 +92,19 @@ func (d *differ) diffFloatingIP(lb *api.LoadBalancer, freed []api.FloatingIP, af
 			return nil
 		}
 	}
+	use, err := d.pick(*want, free)
+	if err != nil {
+		return err
+	}
+	if use == nil && len(attached) > 0 {
+		d.exchangeFloatingIP(*want, attached)
+		d.releaseFloatingIPs(free, nil)
+		return nil
+	}
 	for _, f := range attached {
 		release := d.floatingIPRelease(f, "the Service asks for "+want.Address)
 		d.add(release)
 		after = append(after, release.Ref)
-	}
-	use, err := d.pick(*want, free)
-	if err != nil {
-		return err
 	}
 	if use == nil {
 		d.add(d.floatingIPCreate(*want, after))
@@ -110,6 +115,43 @@ func (d *differ) diffFloatingIP(lb *api.LoadBalancer, freed []api.FloatingIP, af
 	d.releaseFloatingIPs(slices.DeleteFunc(free, func(f api.FloatingIP) bool { return use != nil && f.ID == use.ID }),
 		after)
 	return nil
+}
+
+// exchangeFloatingIP plans another floating IP in place of those that are attached. It is allocated before one is
+// released: many users may not choose an address, and a refusal must not cost the one that works.
+func (d *differ) exchangeFloatingIP(want model.FloatingIP, attached []api.FloatingIP) {
+	creation := d.floatingIPCreate(want, nil)
+	handle, port := plan.Handle(creation.Ref.Name), d.have.LoadBalancer.VipPortID
+	creation.Disrupts, creation.Follows = plan.DisruptsAddress, floatingFields()
+	creation.Do = func(ctx context.Context, ids *plan.Handles) error {
+		made, err := d.cloud.allocateFloatingIP(ctx, want, "")
+		if err := d.finish(err, func() { d.cloud.store.FloatingIPs.Put(made.ID, made) }); err != nil {
+			return err
+		}
+		ids.Set(handle, made.ID)
+		return d.retag(ctx, made, d.marks(made, d.canMark(made)))
+	}
+	d.add(creation)
+	after := []plan.Ref{creation.Ref}
+	for _, f := range attached {
+		release := d.floatingIPRelease(f, "the Service asks for "+want.Address)
+		release.After = []plan.Ref{creation.Ref}
+		d.add(release)
+		after = append(after, release.Ref)
+	}
+	d.add(plan.Change{
+		Ref:    d.ref(kindFloatingIP, d.want.Name, plan.Update, "attach"),
+		Fields: []plan.Field{{Name: "load balancer", After: d.want.Name}},
+		After:  after,
+		Do: func(ctx context.Context, ids *plan.Handles) error {
+			id, err := ids.ID(handle)
+			if err != nil {
+				return err
+			}
+			made, err := d.cloud.api.UpdateFloatingIP(ctx, id, floatingips.UpdateOpts{PortID: &port})
+			return d.finish(err, func() { d.cloud.store.FloatingIPs.Put(made.ID, made) })
+		},
+	})
 }
 
 // pick returns a floating IP that exists and can be used: one that an interrupted creation or a replaced
@@ -295,10 +337,14 @@ func (d *differ) floatingIPAttach(f api.FloatingIP, after []plan.Ref) plan.Chang
 
 // floatingIPRelease gives a floating IP back, or detaches one that was not made by us or is to be kept.
 func (d *differ) floatingIPRelease(f api.FloatingIP, reason string) plan.Change {
+	disrupts := plan.DisruptsNothing
+	if f.PortID != "" {
+		disrupts = plan.DisruptsAddress
+	}
 	if !d.ownsFloatingIP(f) || kept(f) || d.want.KeepFloatingIP {
 		return plan.Change{
 			Ref:    d.ref(kindFloatingIP, f.FloatingIP, plan.Update, "detach"),
-			Reason: reason + "; it is kept",
+			Reason: reason + "; it is kept", Disrupts: disrupts, Follows: floatingFields(),
 			Fields: []plan.Field{{Name: "port", Before: f.PortID}},
 			Do: func(ctx context.Context, _ *plan.Handles) error {
 				made, err := d.cloud.api.UpdateFloatingIP(ctx, f.ID, floatingips.UpdateOpts{PortID: ptr.To("")})
@@ -308,7 +354,7 @@ func (d *differ) floatingIPRelease(f api.FloatingIP, reason string) plan.Change 
 	}
 	return plan.Change{
 		Ref:    d.ref(kindFloatingIP, f.FloatingIP, plan.Delete, f.ID),
-		Reason: reason,
+		Reason: reason, Disrupts: disrupts, Follows: floatingFields(),
 		Do: func(ctx context.Context, _ *plan.Handles) error {
 			err := cloudapi.IgnoreNotFound(d.cloud.api.DeleteFloatingIP(ctx, f.ID))
 			return d.finish(err, func() { d.cloud.store.FloatingIPs.Delete(f.ID) })

@@ -129,10 +129,14 @@ func (d *differ) listenerUpdate(have api.Listener, port model.Port, pool poolRef
 		return plan.Change{}, false
 	}
 	patch := d.listenerPatch(have, port, f)
+	disrupts := plan.DisruptsNothing
+	if have.DefaultPoolID != "" && f.Has("default_pool_id") {
+		disrupts = plan.DisruptsTraffic
+	}
 	return plan.Change{
 		Ref:    d.ref(kindListener, have.Name, plan.Update, have.ID),
-		Fields: f,
-		After:  after,
+		Fields: f, Disrupts: disrupts, Follows: protocolFields(),
+		After: after,
 		Do: func(ctx context.Context, ids *plan.Handles) error {
 			if f.Has("default_pool_id") {
 				id, err := pool.resolve(ids)
@@ -197,8 +201,8 @@ func (d *differ) listenerPatch(have api.Listener, port model.Port, f plan.Fields
 func (d *differ) listenerDelete(have api.Listener, reason string, after []plan.Ref) plan.Change {
 	return plan.Change{
 		Ref:    d.ref(kindListener, have.Name, plan.Delete, have.ID),
-		Reason: reason,
-		After:  after,
+		Reason: reason, Disrupts: plan.DisruptsTraffic, Follows: protocolFields(),
+		After: after,
 		Do: func(ctx context.Context, ids *plan.Handles) error {
 			return d.mutate(ctx, ids, func(ctx context.Context) error {
 				return cloudapi.IgnoreNotFound(d.cloud.api.DeleteListener(ctx, have.ID))

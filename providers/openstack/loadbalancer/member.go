@@ -29,7 +29,7 @@ type identity struct {
 
 // membersUpdate replaces a pool's members with one call, or does nothing.
 func (d *differ) membersUpdate(have observe.Pool, port model.Port) (plan.Change, bool) {
-	want := port.Members
+	want := keepSubnets(have.Members, port.Members)
 	if have.Checksum != "" && have.Checksum == observe.MemberChecksum(want) || have.Checksum == "" &&
 		sameMembers(have.Members, want) {
 		return plan.Change{}, false
@@ -41,7 +41,7 @@ func (d *differ) membersUpdate(have observe.Pool, port model.Port) (plan.Change,
 	return plan.Change{
 		Ref:        d.ref(kindMembers, have.Name, plan.Update, have.ID),
 		Fields:     []plan.Field{{Name: "members", Before: before, After: after}},
-		Membership: true,
+		Membership: true, Disrupts: plan.DisruptsMembers,
 		Do: func(ctx context.Context, ids *plan.Handles) error {
 			return d.setMembers(ctx, ids, have.ID, have.Members, want)
 		},
@@ -55,6 +55,8 @@ func (d *differ) membersCreate(port model.Port, pool poolRef, after plan.Ref) pl
 		Ref:    d.ref(kindMembers, port.Pool.Name, plan.Create, ""),
 		Fields: []plan.Field{{Name: "members", After: showMembers(want)}},
 		After:  []plan.Ref{after},
+		// An update of the members alone cannot make it, and fails instead of ignoring it.
+		Membership: true,
 		Do: func(ctx context.Context, ids *plan.Handles) error {
 			id, err := pool.resolve(ids)
 			if err != nil {
@@ -130,6 +132,19 @@ func changesSubnet(have []api.Member, want []api.Member) bool {
 		before := subnets[identity{s.Address, s.Port}]
 		return before != "" && s.SubnetID != "" && before != s.SubnetID
 	})
+}
+
+// keepSubnets returns the wanted members with the subnets of those that exist, which cannot change.
+func keepSubnets(have, want []api.Member) []api.Member {
+	subnets := map[identity]string{}
+	for _, m := range have {
+		subnets[identityOf(m)] = m.SubnetID
+	}
+	want = slices.Clone(want)
+	for i := range want {
+		want[i].SubnetID = cmp.Or(subnets[identityOf(want[i])], want[i].SubnetID)
+	}
+	return want
 }
 
 // sameMembers compares members as sets.

@@ -66,9 +66,11 @@ func (d *differ) used(pool string) bool {
 }
 
 // reusable reports whether a pool can become the wanted one in place: its protocol cannot change, nor
-// the subnet of a member.
+// the subnet of a member. Only a subnet that the Service or its class names replaces members: those that exist are
+// reachable, and a discovered subnet depends on the order of the nodes.
 func (d *differ) reusable(have observe.Pool, port model.Port) bool {
-	return have.Protocol == string(port.Pool.Protocol) && !changesSubnet(have.Members, port.Members)
+	return have.Protocol == string(port.Pool.Protocol) &&
+		(!d.want.MemberSubnet.Explicit || !changesSubnet(have.Members, port.Members))
 }
 
 // ensurePool plans the pool of one port and what is in it. It returns the pool, and the changes that

@@ -27,6 +27,11 @@ func (d *differ) fields() map[string]string {
 	if f := d.want.FloatingIP; f != nil && f.PlaceDigest() != "" {
 		fields[fieldFloatingPlace] = f.PlaceDigest()
 	}
+	for _, name := range recordedFields() {
+		if value, ok := d.want.Fields[name]; ok {
+			fields[name] = value
+		}
+	}
 	return fields
 }
 
@@ -51,7 +56,10 @@ func (d *differ) desiredRecord() lbcommon.AppliedRecord {
 	if d.misplaced(*lb) != "" && !d.isInherited(*lb) {
 		held = append(held, fieldPlace)
 	}
-	if len(held) > 0 {
+	for _, h := range d.held {
+		held = append(held, h.Follows...)
+	}
+	if len(held) > 0 && !storedRecord(*lb).IsZero() {
 		record = record.Without(storedRecord(*lb), held)
 	}
 	return record
@@ -64,5 +72,5 @@ func (d *differ) isInherited(lb api.LoadBalancer) bool {
 	if !storedRecord(lb).IsZero() {
 		return !d.hasChanged(lb, fieldPlace)
 	}
-	return d.owner && d.want.Features.Tags() && d.key.ClusterUID != "" && names.ClusterUID(lb.Tags) == ""
+	return d.owner && d.want.Features.Tags() && names.ClusterUID(lb.Tags) == ""
 }

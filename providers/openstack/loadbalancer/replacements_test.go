@@ -20,11 +20,12 @@ func TestReplaceLoadBalancer(t *testing.T) {
 	}{
 		{"flavor", func(r *rig, s *v1.Service) { annotate("flavor-id", r.sim.Places().LoadBalancerFlavors["large"])(s) }},
 		{"availability zone", func(_ *rig, s *v1.Service) { annotate("availability-zone", "az-2")(s) }},
-		{"error", func(r *rig, _ *v1.Service) {
+		{"error", func(r *rig, s *v1.Service) {
 			if err := r.sim.SetLoadBalancerStatus(lbName("web"), "ERROR"); err != nil {
 				r.t.Fatal(err)
 			}
 			r.restart()
+			r.approveHeld(s)
 		}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

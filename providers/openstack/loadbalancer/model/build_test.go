@@ -31,7 +31,7 @@ func TestMemberSubnetDefaultsToPlace(t *testing.T) {
 			b.options.Place.SubnetID = tt.own
 			lb := b.loadBalancer()
 			if lb.SubnetID != tt.wantSubnet || b.memberSubnet(lb).ID != tt.wantMember {
-				t.Errorf("subnet %q, of members %q; want %q, %q", lb.SubnetID, b.memberSubnet(lb), tt.wantSubnet, tt.wantMember)
+				t.Errorf("subnet %+v, of members %+v; want %+v, %+v", lb.SubnetID, b.memberSubnet(lb), tt.wantSubnet, tt.wantMember)
 			}
 		})
 	}

@@ -54,6 +54,8 @@ type Desired struct {
 	ProbedForLocal bool
 	// MemberNote is the annotation with the checksums of the members: see observe.Checksums.
 	MemberNote string
+	// Fields are the Service's: see intent.Service.Fields.
+	Fields map[string]string
 	// Sources are the fields and annotations that set the options, for problems found later.
 	Sources intent.Sources
 }
@@ -71,7 +73,11 @@ type LoadBalancer struct {
 }
 
 // MemberSubnet is the subnet from which members are reached, and the annotation or key that names it.
-type MemberSubnet struct{ ID, From string }
+type MemberSubnet struct {
+	ID, From string
+	// Explicit is set if the Service or its class names the subnet.
+	Explicit bool
+}
 
 // Explicit are the settings of a load balancer that a Service itself names.
 type Explicit struct{ Subnet, Network, Port, Address, Flavor, Zone bool }
@@ -156,6 +162,7 @@ func (b *builder) build(nodes []*v1.Node) (Desired, error) {
 		Features: b.shared.Features, Families: b.in.Families, MaxShared: b.settings.MaxShared, Serial: b.settings.Serial,
 		ProbedForLocal: b.probedForLocal(),
 		KeepFloatingIP: b.options.KeepFloatingIP, MemberNote: b.in.Annotations[annotation.KeyMembers],
+		Fields:  b.in.Fields,
 		Sources: b.options.Sources,
 	}
 	d.LoadBalancer = b.loadBalancer()
@@ -322,14 +329,13 @@ func (b *builder) vipAddress() string {
 func (b *builder) memberSubnet(lb LoadBalancer) MemberSubnet {
 	subnet, own := first(b.options.Place.MemberSubnetID, b.class.MemberSubnetID, b.settings.MemberSubnetID,
 		b.settings.SubnetID, lb.SubnetID)
-	from := InConfiguration("member-subnet-id")
 	switch {
 	case own:
-		from = annotation.KeyMemberSubnetID
-	case subnet == b.class.MemberSubnetID:
-		from = annotation.KeyClass + " " + intent.Quote(b.options.Class)
+		return MemberSubnet{ID: subnet, From: annotation.KeyMemberSubnetID, Explicit: true}
+	case subnet == b.class.MemberSubnetID && subnet != "":
+		return MemberSubnet{ID: subnet, From: annotation.KeyClass + " " + intent.Quote(b.options.Class), Explicit: true}
 	}
-	return MemberSubnet{ID: subnet, From: from}
+	return MemberSubnet{ID: subnet, From: InConfiguration("member-subnet-id")}
 }
 
 // check finds what no single setting shows.

@@ -1,0 +1,79 @@
+package loadbalancer
+
+import (
+	"slices"
+
+	"github.com/gophercloud/gophercloud/v2/openstack/loadbalancer/v2/listeners"
+	"github.com/gophercloud/gophercloud/v2/openstack/loadbalancer/v2/pools"
+
+	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
+	lbcommon "github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
+	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/api"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/annotation"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/model"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/observe"
+)
+
+// placeFields are the fields of a Service that place its load balancer: a change of one replaces it.
+func placeFields() []string {
+	return []string{
+		annotation.KeyClass, annotation.KeyPortID, annotation.KeySubnetID, annotation.KeyNetworkID, annotation.KeyFlavorID,
+		annotation.KeyAvailabilityZone, annotation.KeyInternal, intent.KeyScheme, intent.KeySubnets,
+		intent.KeyStaticAddresses, intent.FieldLoadBalancerIP, intent.FieldIPFamilies,
+	}
+}
+
+// floatingFields are the fields of a Service that decide about its floating IP.
+func floatingFields() []string {
+	return []string{
+		annotation.KeyClass, annotation.KeyFloatingNetworkID, annotation.KeyFloatingSubnetID, annotation.KeyFloatingSubnet,
+		annotation.KeyFloatingSubnetTags, annotation.KeyInternal, intent.KeyScheme, intent.KeyStaticAddresses,
+		intent.FieldLoadBalancerIP, intent.FieldIPFamilies,
+	}
+}
+
+// protocolFields are the fields of a Service that decide about protocols and member subnets: a change of one replaces
+// listeners and pools. The stored record has no spec.ports, so that drift of listeners and pools is repaired.
+func protocolFields() []string {
+	return []string{
+		annotation.KeyClass, annotation.KeyXForwardedFor, annotation.KeyTLSContainer, annotation.KeyProxyProtocol,
+		annotation.KeyMemberSubnetID, intent.KeyProxyProtocol, intent.FieldPorts,
+	}
+}
+
+// recordedFields are the fields whose values are part of the record.
+func recordedFields() []string {
+	return slices.Compact(slices.Sorted(slices.Values(slices.Concat(placeFields(), floatingFields()))))
+}
+
+// StoredRecord implements lbcommon.RecordReader. The changes that store it are part of Diff.
+func (c *Cloud) StoredRecord(_ lbcommon.Key, have observe.Observed) (record lbcommon.AppliedRecord, writable bool) {
+	if have.LoadBalancer == nil {
+		return lbcommon.AppliedRecord{}, false
+	}
+	return storedRecord(*have.LoadBalancer), false
+}
+
+// DiffKeeping implements lbcommon.Keeper.
+func (c *Cloud) DiffKeeping(key lbcommon.Key, want *Desired, have observe.Observed, held []plan.Held) (plan.Plan, error) {
+	return c.diff(key, want, have, held)
+}
+
+// keepsPort reports whether the replacement of a listener or of its pool is held.
+func (d *differ) keepsPort(l api.Listener) bool {
+	return d.isHeld(plan.Ref{Kind: kindListener, Name: l.Name, Action: plan.Update}) ||
+		d.isHeld(plan.Ref{Kind: kindListener, Name: l.Name, Action: plan.Delete})
+}
+
+// asItIs returns a port with what only a replacement of its listener or pool could change, as it exists.
+func asItIs(port model.Port, l api.Listener, p observe.Pool) model.Port {
+	port.Listener.Protocol, port.Pool.Protocol = listeners.Protocol(l.Protocol), pools.Protocol(p.Protocol)
+	port.Listener.DefaultTlsContainerRef, port.Listener.InsertHeaders = l.DefaultTlsContainerRef, l.InsertHeaders
+	return port
+}
+
+// isHeld reports whether a change is held.
+func (d *differ) isHeld(ref plan.Ref) bool {
+	return slices.ContainsFunc(d.held, func(h plan.Held) bool { return h.Ref == ref })
+}

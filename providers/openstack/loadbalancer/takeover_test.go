@@ -1,0 +1,177 @@
+package loadbalancer
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"testing"
+
+	v1 "k8s.io/api/core/v1"
+
+	lbcommon "github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/api"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/annotation"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/sim"
+)
+
+// movedNodes is an API in which the ports of some servers are in another subnet.
+type movedNodes struct {
+	*api.Clients
+	subnets map[string]string
+}
+
+func (m movedNodes) ListPorts(ctx context.Context, filter api.PortFilter) ([]api.Port, error) {
+	list, err := m.Clients.ListPorts(ctx, filter)
+	for i := range list {
+		if subnet, ok := m.subnets[list[i].DeviceID]; ok {
+			for j := range list[i].FixedIPs {
+				list[i].FixedIPs[j].SubnetID = subnet
+			}
+		}
+	}
+	return list, err
+}
+
+// takeOver makes what the other manager leaves for a Service, and starts this manager. No load balancer, listener,
+// pool or floating IP may be deleted or created.
+func takeOver(t *testing.T, o sim.Options, svc *v1.Service, test func(r *rig, lb api.LoadBalancer)) {
+	t.Helper()
+	bubble(t, o, Settings{}, func(r *rig) {
+		lb := legacy{r: r, svc: svc}.balancer()
+		annotate("load-balancer-id", lb.ID)(svc)
+		r.restart()
+		test(r, lb)
+	})
+}
+
+func (r *rig) wantNoDisruption() {
+	r.t.Helper()
+	for _, m := range r.mutations() {
+		if strings.HasPrefix(m, "Delete") || strings.HasPrefix(m, "Create") || m == "UpdateFloatingIP" {
+			r.t.Errorf("disruptive change: %s", m)
+		}
+	}
+}
+
+// approveHeld sets the annotation that approves the held changes of a Service.
+func (r *rig) approveHeld(svc *v1.Service) {
+	r.t.Helper()
+	todo, err := r.manager.PlanLoadBalancer(r.t.Context(), r.cluster, svc, r.nodes, false)
+	if err != nil || len(todo.Held) == 0 {
+		r.t.Fatalf("%d changes are held, error %v", len(todo.Held), err)
+	}
+	svc.Annotations[lbcommon.KeyApprove] = lbcommon.HeldID(todo.Held)
+}
+
+// Entry 1.
+func TestTakeOverHoldsFloatingIPUnlikeLoadBalancerIP(t *testing.T) {
+	svc := service(func(s *v1.Service) { s.Spec.LoadBalancerIP = "172.24.4.200" })
+	takeOver(t, sim.Options{}, svc, func(r *rig, lb api.LoadBalancer) {
+		before := r.fips()[0].FloatingIP
+		if got := r.ensure(svc).Ingress[0].IP; got != before {
+			t.Errorf("the address is %s, was %s", got, before)
+		}
+		r.wantNoDisruption()
+		r.wantEvent("held")
+		r.ensure(svc)
+		r.restart()
+		r.ensure(svc)
+		r.wantNoDisruption()
+		// Now there is a cause, and the user may not choose an address: the one that works stays.
+		svc.Spec.LoadBalancerIP = "172.24.4.201"
+		_ = r.ensureError(svc, "CreateFloatingIP")
+		if fips := r.fips(); len(fips) != 1 || fips[0].FloatingIP != before || fips[0].PortID != lb.VipPortID {
+			t.Errorf("floating IPs %+v, want %s attached", fips, before)
+		}
+		mine := r.takeFIP()
+		svc.Spec.LoadBalancerIP = mine.FloatingIP
+		if got := r.ensure(svc).Ingress[0].IP; got != mine.FloatingIP {
+			t.Errorf("the address is %s, want %s", got, mine.FloatingIP)
+		}
+		r.remove(svc)
+		r.dropFIPs()
+	})
+}
+
+// Entry 3.
+func TestTakeOverHoldsReplacementOfFailedLoadBalancer(t *testing.T) {
+	svc := service(internal)
+	takeOver(t, sim.Options{}, svc, func(r *rig, lb api.LoadBalancer) {
+		if err := r.sim.SetLoadBalancerStatus(lb.Name, api.Error); err != nil {
+			t.Fatal(err)
+		}
+		r.restart()
+		_, _ = r.manager.EnsureLoadBalancer(r.t.Context(), r.cluster, svc, r.nodes)
+		r.wantNoDisruption()
+		r.wantEvent("held")
+		r.approveHeld(svc)
+		r.ensure(svc)
+		if r.balancer().ID == lb.ID {
+			t.Error("the load balancer was not replaced although that was approved")
+		}
+		delete(svc.Annotations, annotation.KeyLoadBalancerID)
+		r.remove(svc)
+	})
+}
+
+// Entry 4.
+func TestTakeOverKeepsFloatingIPWithoutVisibleExternalNetwork(t *testing.T) {
+	svc := service()
+	takeOver(t, sim.Options{}, svc, func(r *rig, lb api.LoadBalancer) {
+		address := r.fips()[0].FloatingIP
+		r.settings.Internal = true // as the diff sees a Service that has no external network
+		r.restart()
+		r.ensure(svc)
+		r.wantNoDisruption()
+		if fips := r.fips(); len(fips) != 1 || fips[0].FloatingIP != address || fips[0].PortID != lb.VipPortID {
+			t.Errorf("floating IPs %+v, want %s at port %s", fips, address, lb.VipPortID)
+		}
+		r.remove(svc)
+		r.dropFIPs()
+	})
+}
+
+// Entry 6.
+func TestTakeOverWithUnknownClusterUIDReplacesNothing(t *testing.T) {
+	svc := service(internal, annotate("subnet-id", "11111111-aaaa-bbbb-cccc-000000000000"))
+	takeOver(t, sim.Options{}, svc, func(r *rig, lb api.LoadBalancer) {
+		r.uid = ""
+		r.restart()
+		r.ensure(svc)
+		r.wantNoDisruption()
+		if r.balancer().ID != lb.ID {
+			t.Error("the load balancer was replaced")
+		}
+		r.remove(svc)
+	})
+}
+
+// Entries 8 and 9.
+func TestMembersFollowNodesOfOtherSubnets(t *testing.T) {
+	bubble(t, sim.Options{}, Settings{}, func(r *rig) {
+		r.settings.SubnetID = ""
+		moved := movedNodes{Clients: r.api, subnets: map[string]string{}}
+		restart := func() {
+			r.restart()
+			r.cloud = New(Options{API: moved, Settings: r.settings, ServerID: r.cloud.serverID})
+			r.manager = lbcommon.New(lbcommon.Options{Provider: "openstack", Vocabulary: annotation.Vocabulary("openstack")}, r.cloud)
+		}
+		restart()
+		svc := service()
+		r.ensure(svc)
+		node := r.launch("aaa")
+		moved.subnets[r.sim.Server(node.Name)] = r.sim.Places().PublicSubnet
+		restart()
+		r.update(svc)
+		r.wantNoDisruption()
+		if n := len(r.membersAt(80)); n != 4 {
+			t.Errorf("%d members, want 4", n)
+		}
+		r.nodes = slices.DeleteFunc(r.nodes, func(n *v1.Node) bool { return n.Name == "node-0" })
+		r.update(svc)
+		if n := len(r.membersAt(80)); n != 3 {
+			t.Errorf("%d members, want 3", n)
+		}
+		r.remove(svc)
+	})
+}
