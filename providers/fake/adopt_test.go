@@ -54,13 +54,13 @@ func TestAdoption(t *testing.T) {
 		err                bool
 		instances          int
 	}{
-		"a node without an ID":                     {"", "", true, false, 1},
-		"a node of kind":                           {"", "kind://docker/kind/n", true, false, 1},
-		"a node of kwok":                           {"", "kwok://n", true, false, 1},
-		"another cloud's node is none of ours":     {"", "aws:///us-east-1a/i-1", false, true, 0},
-		"a node whose instance was terminated":     {"", "fake://fake-1a/i-9", false, false, 0},
-		"turned off: no ID":                        {off, "", false, false, 0},
-		"turned off: a node of kind is a stranger": {off, "kind://docker/kind/n", false, true, 0},
+		"a node without an ID":                 {"", "", true, false, 1},
+		"a node of kind":                       {"", "kind://docker/kind/n", true, false, 1},
+		"a node of kwok":                       {"", "kwok://n", true, false, 1},
+		"another cloud's node is none of ours": {"", "aws:///us-east-1a/i-1", false, true, 0},
+		"a node whose instance was terminated": {"", "fake://fake-1a/i-9", false, false, 0},
+		"turned off: no ID":                    {off, "", false, false, 0},
+		"disabled: a node of kind is foreign":  {off, "kind://docker/kind/n", false, true, 0},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -98,7 +98,7 @@ func TestCallsOfAThousandNodes(t *testing.T) {
 	}
 }
 
-// initialise asks for the metadata of n nodes with so many workers, as the node controller does.
+// initialise requests the metadata of n nodes with the given number of workers, as the node controller does.
 func initialise(t *testing.T, c *Cloud, workers, n int, node func(int) *v1.Node) {
 	t.Helper()
 	queue := make(chan int)

@@ -37,7 +37,7 @@ const ProviderName = names.Provider
 
 func init() { provider.Register(Descriptor()) }
 
-// Descriptor is what the provider says about itself.
+// Descriptor describes the provider.
 func Descriptor() provider.Descriptor {
 	return provider.Descriptor{
 		Name:               ProviderName,
@@ -178,11 +178,11 @@ func (c *Cloud) SetRuntime(r provider.Runtime) {
 	c.dryRun = r.DryRun
 }
 
-// checkTimeout bounds Check: a manager that cannot reach its cloud should say so soon.
+// checkTimeout bounds Check: a manager that cannot reach its cloud should report that soon.
 const checkTimeout = client.CallTimeout
 
-// Check implements provider.Checker: it reads the zones, which reports whether the cloud is there,
-// accepts the token, and has the configured region.
+// Check implements provider.Checker: it reads the zones, which proves that the cloud is
+// reachable, accepts the token, and has the configured region.
 func (c *Cloud) Check(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
 	defer cancel()

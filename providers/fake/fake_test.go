@@ -62,7 +62,7 @@ func TestCheck(t *testing.T) {
 		"accepted":        {"token = s3cret\n", "", ""},
 		"no token":        {"", cloudapi.Denied, "set token in section [Global]"},
 		"wrong token":     {"token = wrong\n", cloudapi.Denied, "set token in section [Global]"},
-		"another region":  {"token = s3cret\nregion = elsewhere\n", cloudapi.Invalid, `region in section [Global] is "elsewhere", and the cloud has only ["fake-1"]`},
+		"another region":  {"token = s3cret\nregion = other\n", cloudapi.Invalid, `region in section [Global] is "other", and the cloud has only ["fake-1"]`},
 		"no one is there": {"endpoint = http://127.0.0.1:1\n", cloudapi.Unavailable, "endpoint http://127.0.0.1:1"},
 	}
 	for name, test := range tests {
@@ -103,7 +103,7 @@ func TestStaticAddress(t *testing.T) {
 	}
 	delete(svc.Annotations, intent.KeyStaticAddresses)
 	if got := f.ensure(c, svc, nil).Ingress[0].IP; got != "198.51.100.77" {
-		t.Errorf("address = %s: an address that is no longer asked for must be kept, since clients know it", got)
+		t.Errorf("address = %s: an address that is no longer requested must be kept, since clients know it", got)
 	}
 	if n := f.world.Objects()["addresses"]; n != 1 {
 		t.Errorf("%d addresses, want 1: %s is to be released", n, first)
@@ -132,7 +132,7 @@ func TestMemberZones(t *testing.T) {
 	}
 }
 
-// Two clusters of one name, told apart by their UIDs only.
+// Two clusters of one name, which only their UIDs distinguish.
 func TestAnotherClustersLoadBalancerIsNeverAdopted(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, sim.Options{})
@@ -148,7 +148,7 @@ func TestAnotherClustersLoadBalancerIsNeverAdopted(t *testing.T) {
 		t.Errorf("EnsureLoadBalancerDeleted = %v: the Service must be able to go", err)
 	}
 	if diff := cmp.Diff(before, f.world.Objects()); diff != "" {
-		t.Errorf("another cluster's objects were touched (-before +after):\n%s", diff)
+		t.Errorf("another cluster's objects were changed (-before +after):\n%s", diff)
 	}
 }
 

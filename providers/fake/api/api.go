@@ -11,7 +11,7 @@ type API interface {
 	PlaceAPI
 }
 
-// InstanceAPI reads machines. It starts some only to adopt nodes that run elsewhere, and stops none.
+// InstanceAPI reads machines. It starts machines only to adopt nodes that run outside of the cloud, and stops none.
 type InstanceAPI interface {
 	// ListInstances returns all instances.
 	ListInstances(ctx context.Context) ([]Instance, error)

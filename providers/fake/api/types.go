@@ -91,7 +91,7 @@ type Instance struct {
 	LaunchedAt        time.Time         `json:"launchedAt"`
 }
 
-// InstanceSpec asks for a machine. Empty fields are chosen by the cloud. Launching a name that
+// InstanceSpec describes a machine to launch. Empty fields are chosen by the cloud. Launching a name that
 // exists answers with the existing instance if the spec does not contradict it (idempotent).
 type InstanceSpec struct {
 	// ID lets a machine that runs already, outside this cloud, be adopted under an identity that
@@ -123,7 +123,7 @@ type Address struct {
 	LoadBalancer string `json:"loadBalancer,omitempty"`
 }
 
-// AddressSpec asks for an address. IP may name a particular one.
+// AddressSpec describes an address to allocate. IP may name a particular one.
 type AddressSpec struct {
 	Name    string            `json:"name"`
 	Family  string            `json:"family"`
@@ -158,7 +158,7 @@ type LoadBalancer struct {
 	Warning string `json:"warning,omitempty"`
 }
 
-// LoadBalancerSpec asks for a load balancer.
+// LoadBalancerSpec describes a load balancer to create.
 type LoadBalancerSpec struct {
 	Name       string            `json:"name"`
 	Cluster    string            `json:"cluster"`
@@ -236,7 +236,7 @@ type Route struct {
 	Destination string `json:"destination"`
 	// InstanceID is the target. Only a route made by hand may have none: it leads to a gateway.
 	InstanceID string `json:"instanceID"`
-	// Blackhole is set by the cloud when the instance is gone.
+	// Blackhole is set by the cloud when the instance was terminated.
 	Blackhole bool `json:"blackhole,omitempty"`
 }
 

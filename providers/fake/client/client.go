@@ -229,7 +229,7 @@ func filter(pairs ...string) url.Values {
 	return query
 }
 
-// inChunks asks for many things in as few calls as the length of a query allows.
+// inChunks splits a query of many keys into as few calls as the length of a URL allows.
 func inChunks[T any](ctx context.Context, c *Client, parameter string, values []string) ([]T, error) {
 	var all []T
 	for chunk := range slices.Chunk(values, MaxInstances) {

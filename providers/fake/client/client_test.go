@@ -89,7 +89,7 @@ func TestClientReadsAllPages(t *testing.T) {
 	if err != nil || len(all) != 5 {
 		t.Errorf("ListInstances = %d instances, %v, want 5", len(all), err)
 	}
-	found, err := c.FindInstances(t.Context(), append(ids, "nobody"))
+	found, err := c.FindInstances(t.Context(), append(ids, "unknown"))
 	if err != nil || len(found) != 5 {
 		t.Errorf("FindInstances = %d instances, %v, want 5", len(found), err)
 	}

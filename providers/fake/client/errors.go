@@ -48,7 +48,7 @@ func classOf(status int, body api.Error) cloudapi.Class {
 	class := cloudapi.ClassOfStatus(status)
 	if class == cloudapi.NotFound || class == "" {
 		// A 404 without the API's own code comes from a proxy or a wrong endpoint, and a redirect
-		// is no answer of this API: neither says anything about the object.
+		// does not come from this API: neither proves anything about the object.
 		return cloudapi.Unknown
 	}
 	return class
@@ -70,12 +70,12 @@ func parseError(body []byte) api.Error {
 	return e
 }
 
-// answerError turns an answer that is no success into a classified error.
+// answerError converts an unsuccessful response into a classified error.
 func answerError(operation string, resp *http.Response, body []byte) error {
 	e := parseError(body)
 	cause := fmt.Errorf("%s (%s)", e.Message, e.Code)
 	if e.Code == "" {
-		cause = fmt.Errorf("HTTP status %s, and the body is no error of the fake cloud's API: is endpoint in section [Global] right?", resp.Status)
+		cause = fmt.Errorf("HTTP status %s, and the body is not an error of the fake cloud's API: check endpoint in section [Global]", resp.Status)
 	}
 	return &cloudapi.Error{Class: classOf(resp.StatusCode, e), Operation: operation, RetryAfter: retryAfter(resp.Header), Err: cause}
 }

@@ -57,7 +57,7 @@ const (
 // Read parses, defaults and validates a cloud.conf; no content is a valid one. It returns all
 // errors at once, each with its line. Warnings are about keys that have no effect.
 func Read(file string, content []byte) (Config, gcfg.Problems, error) {
-	// Defaults for values whose zero is a choice of its own are set before the file is read.
+	// Defaults of keys for which zero is a valid choice are set before the file is read.
 	cfg := Config{Global: Global{AdoptUnknownNodes: true}}
 	f := gcfg.Decode(file, content, &cfg)
 	cfg.setDefaults()
@@ -138,8 +138,8 @@ func (c *Config) validateSimulation(f *gcfg.File) {
 	f.OneOf(sectionGlobal, "data-plane", g.DataPlane, dataPlaneNone, sim.DataPlaneProxy)
 }
 
-// warnUnused tells of keys about the cloud in this process where the cloud is elsewhere. Beside
-// errors it would only be noise: endpoint itself may be what is wrong.
+// warnUnused warns about keys of the in-process cloud when an endpoint is set. It is silent if there are errors,
+// because endpoint itself may be wrong.
 func (c *Config) warnUnused(f *gcfg.File) {
 	if c.Global.Endpoint == "" || f.Err() != nil {
 		return
@@ -154,7 +154,7 @@ func (c *Config) warnUnused(f *gcfg.File) {
 	}
 }
 
-// remoteKeys are the keys of [Global] that mean something with an endpoint.
+// remoteKeys are the keys of [Global] that have an effect with an endpoint.
 func remoteKeys() []string {
 	return []string{"region", "endpoint", "token", "adopt-unknown-nodes", "instance-type"}
 }

@@ -136,7 +136,7 @@ func TestConfigProblems(t *testing.T) {
 				}
 			}
 			if strings.Contains(text, "hunter2") {
-				t.Errorf("the error tells a secret: %s", text)
+				t.Errorf("the error contains a secret: %s", text)
 			}
 		})
 	}

@@ -48,7 +48,7 @@ type Options struct {
 func New(o Options) *Instances {
 	a := &adopter{
 		api: o.API, ids: o.IDs, enabled: o.Adopt, forgetful: o.Forgetful, instanceType: o.InstanceType,
-		asked: map[string]*askedNode{}, nodes: o.Nodes,
+		pending: map[string]*pendingNode{}, nodes: o.Nodes,
 	}
 	return &Instances{adopter: a, Instances: common.New(
 		common.Options{Provider: names.Provider, Clock: o.Clock, MaxBatch: client.MaxInstances, Nodes: o.Nodes},
@@ -93,15 +93,15 @@ type adopter struct {
 	mu sync.Mutex
 	// dryRun keeps the adopter from starting anything.
 	dryRun bool
-	// asked are the nodes of calls in flight, by instance ID or, without one, by name.
-	asked map[string]*askedNode
+	// pending holds the nodes of calls in flight, by instance ID or, without one, by name.
+	pending map[string]*pendingNode
 	// nodes are the cluster's Nodes.
 	nodes *nodes.LazyLister
 	zones []string
 }
 
-// askedNode counts the calls in flight for one node.
-type askedNode struct {
+// pendingNode counts the calls in flight for one node.
+type pendingNode struct {
 	spec    api.InstanceSpec
 	callers int
 }
@@ -114,19 +114,19 @@ func (a *adopter) offer(node *v1.Node) (done func()) {
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.asked[key] == nil {
-		a.asked[key] = &askedNode{}
+	if a.pending[key] == nil {
+		a.pending[key] = &pendingNode{}
 	}
-	a.asked[key].spec = spec
-	a.asked[key].callers++
+	a.pending[key].spec = spec
+	a.pending[key].callers++
 	return func() { a.withdraw(key) }
 }
 
 func (a *adopter) withdraw(key string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.asked[key].callers--; a.asked[key].callers == 0 {
-		delete(a.asked, key)
+	if a.pending[key].callers--; a.pending[key].callers == 0 {
+		delete(a.pending, key)
 	}
 }
 
@@ -138,7 +138,7 @@ func (a *adopter) setDryRun(dryRun bool) {
 }
 
 // specOf returns the instance that a node would be adopted as, and the key under which package
-// instances asks for it. A node that has one of our IDs is adopted only by a forgetful cloud: in
+// instances requests it. A node that has one of our IDs is adopted only by a forgetful cloud: in
 // any other, an instance that does not exist has been terminated.
 func (a *adopter) specOf(node *v1.Node) (spec api.InstanceSpec, key string, ok bool) {
 	if !a.enabled {
@@ -260,7 +260,7 @@ func (a *adopter) specs(keys []string) []api.InstanceSpec {
 	}
 	var specs []api.InstanceSpec
 	for _, key := range keys {
-		if n := a.asked[key]; n != nil {
+		if n := a.pending[key]; n != nil {
 			specs = append(specs, n.spec)
 		}
 	}

@@ -61,7 +61,7 @@ func (c *Cloud) targets(nodes []*v1.Node) []target {
 	return slices.Compact(targets)
 }
 
-// desire is the pure function from what a Service asks to what should exist.
+// desire computes the objects that should exist for a Service. It is pure.
 func desire(key lbcommon.Key, in intent.Service, targets []target, around SharedState) (Desired, error) {
 	problems := in.NewProblems()
 	name := loadBalancerName(key)

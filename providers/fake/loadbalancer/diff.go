@@ -39,7 +39,7 @@ type differ struct {
 	want  Desired
 	have  Observed
 	plan  plan.Plan
-	// active is what changes of an existing load balancer wait for.
+	// active is the change that changes of an existing load balancer wait for.
 	active *activeGate
 }
 

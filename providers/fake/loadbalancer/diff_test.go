@@ -23,7 +23,7 @@ var errForeign = errors.New("another cloud's")
 
 const webName = "k8s-default-web-1a2b3c4d"
 
-// existing is what the cloud holds once the wanted objects have been made.
+// existing returns the state of the cloud after the wanted objects were created.
 func existing(want Desired) Observed {
 	lb := &api.LoadBalancer{
 		ID: "lb-1", Name: want.LoadBalancer.Name, Cluster: want.LoadBalancer.Cluster, Scheme: want.LoadBalancer.Scheme,
@@ -80,7 +80,7 @@ func TestDiff(t *testing.T) {
 	dual := web(func(in *intent.Service) { in.Families = []v1.IPFamily{v1.IPv4Protocol, v1.IPv6Protocol} })
 	static := web(func(in *intent.Service) { in.StaticAddresses = []string{"198.51.100.7"} })
 	tests := map[string]struct {
-		// was is what exists, nil for nothing; drift changes it by hand.
+		// was is the existing state, nil for none; drift modifies it.
 		was   *intent.Service
 		drift func(*Observed)
 		want  intent.Service
@@ -103,11 +103,11 @@ func TestDiff(t *testing.T) {
 				"create listener tcp-80 <- create load balancer LB <- create pool tcp-80",
 			},
 		},
-		"nothing to do":                         {was: &base, want: base},
-		"nothing to do, internal":               {was: &internal, want: internal},
-		"nothing to do, static":                 {was: &static, want: static},
-		"a tag set by hand stays":               {was: &base, want: base, drift: func(o *Observed) { o.LoadBalancer.Tags = ownTags(testKey(), nil); o.LoadBalancer.Tags["cost"] = "7" }},
-		"the chosen address is no longer asked": {was: &static, want: base},
+		"nothing to do":                             {was: &base, want: base},
+		"nothing to do, internal":                   {was: &internal, want: internal},
+		"nothing to do, static":                     {was: &static, want: static},
+		"a tag set by hand stays":                   {was: &base, want: base, drift: func(o *Observed) { o.LoadBalancer.Tags = ownTags(testKey(), nil); o.LoadBalancer.Tags["cost"] = "7" }},
+		"the chosen address is no longer requested": {was: &static, want: base},
 		"deleted by hand: its address is kept": {
 			was: &base, want: base, drift: func(o *Observed) { o.forget() },
 			plan: []string{
@@ -183,7 +183,7 @@ func TestDiff(t *testing.T) {
 				"create listener tcp-80 <- delete listener by-hand",
 			},
 		},
-		"a listener sent elsewhere by hand": {
+		"a listener redirected by hand": {
 			was: &base, want: base,
 			drift: func(o *Observed) {
 				o.LoadBalancer.Pools = append(o.LoadBalancer.Pools, api.Pool{Name: "by-hand", Protocol: "TCP"})
@@ -275,11 +275,11 @@ func TestDiffRemoval(t *testing.T) {
 			func(*Observed) {},
 			[]string{"delete load balancer LB", "delete address LB-ipv4 <- delete load balancer LB"}, 0,
 		},
-		"a leftover address":                  {func(o *Observed) { o.forget() }, []string{"delete address LB-ipv4"}, 0},
-		"nothing left":                        {func(o *Observed) { *o = Observed{} }, nil, 0},
-		"another cluster's load balancer":     {func(o *Observed) { o.LoadBalancer.Cluster = "test" }, nil, 2},
-		"an address given to somebody else":   {func(o *Observed) { o.LoadBalancer = nil }, nil, 1},
-		"another cluster's address is spared": {func(o *Observed) { o.Addresses[0].Cluster = "test" }, []string{"delete load balancer LB"}, 1},
+		"a leftover address":                           {func(o *Observed) { o.forget() }, []string{"delete address LB-ipv4"}, 0},
+		"nothing left":                                 {func(o *Observed) { *o = Observed{} }, nil, 0},
+		"another cluster's load balancer":              {func(o *Observed) { o.LoadBalancer.Cluster = "test" }, nil, 2},
+		"an address assigned to another load balancer": {func(o *Observed) { o.LoadBalancer = nil }, nil, 1},
+		"another cluster's address is spared":          {func(o *Observed) { o.Addresses[0].Cluster = "test" }, []string{"delete load balancer LB"}, 1},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

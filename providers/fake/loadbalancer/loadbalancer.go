@@ -1,4 +1,4 @@
-// Package loadbalancer is what the fake cloud knows about load balancers. It fills in the seam of
+// Package loadbalancer implements load balancers of the fake cloud. It implements the interface of
 // pkg/common/loadbalancer: Desired says what should exist, Observe what does, and Diff how the
 // one becomes the other. Each kind of object has a file of its own.
 package loadbalancer
@@ -23,7 +23,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/fake/api"
 )
 
-// kindLoadBalancer is what plans call it.
+// kindLoadBalancer is the kind of load balancers in plans.
 const kindLoadBalancer = "load balancer"
 
 // loadBalancerHandle names the load balancer in a plan before it exists.
@@ -48,7 +48,7 @@ type Cloud struct {
 	zones      *snapshot.Value[[]string]
 
 	mu sync.Mutex
-	// byCluster are the snapshots, by the name of the cluster.
+	// byCluster holds the snapshots by cluster name.
 	byCluster map[string]*store
 }
 
@@ -126,7 +126,7 @@ func (d *differ) loadBalancerCreate(addresses []addressRef, after []plan.Ref, re
 }
 
 // createLoadBalancer creates a load balancer. If its name is taken, an earlier creation lost its
-// reply, or another cluster uses the name: the marks on it tell.
+// reply, or another cluster uses the name: the tags on it distinguish the two.
 func (d *differ) createLoadBalancer(ctx context.Context, spec api.LoadBalancerSpec) (api.LoadBalancer, error) {
 	lb, err := d.cloud.api.CreateLoadBalancer(ctx, spec)
 	if cloudapi.Is(err, cloudapi.AlreadyExists) {

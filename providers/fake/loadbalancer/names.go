@@ -12,21 +12,19 @@ import (
 	lbcommon "github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
 )
 
-// Everything in this file is written into users' clouds. None of it can ever change: an object
-// whose name or marks the next release no longer recognises is an object that it creates again,
-// and one that nobody deletes.
+// Everything in this file is written into users' clouds. None of it can ever change: the next release would create
+// an object again if it did not recognise the name or the tags, and would never delete the old one.
 
 // Tags that mark an object as ours.
 const (
 	// TagCluster is the cluster's name (the flag --cluster-name).
 	TagCluster = "unified-ccm.io/cluster"
-	// TagClusterUID is the UID of the namespace kube-system. It tells clusters of one name apart.
+	// TagClusterUID is the UID of the namespace kube-system. It distinguishes clusters of one name.
 	TagClusterUID = "unified-ccm.io/cluster-uid"
 	// TagService is the Service, as namespace/name. It is for people; nothing reads it.
 	TagService = "unified-ccm.io/service"
 	// TagExtraKeys lists, separated by commas, the keys that came from the Service's annotation.
-	// It is what lets a tag be removed when it leaves the annotation, while a tag that somebody
-	// added in the cloud by hand stays.
+	// A tag of this list is removed when it leaves the annotation, while a tag that a user added in the cloud stays.
 	TagExtraKeys = "unified-ccm.io/extra-tags"
 
 	// tagPrefix is reserved: a Service cannot set tags that begin with it.
@@ -43,8 +41,8 @@ const (
 )
 
 // loadBalancerName returns k8s-NAMESPACE-NAME-UID, with the last 8 digits of the Service's UID.
-// Long namespaces and names are cut at their end. The UID is never cut: it is what tells two
-// Services apart whose names were, and a Service from a deleted one of the same name.
+// Long namespaces and names are cut at their end. The UID is never cut: it distinguishes two
+// Services with cut names, and a Service from a deleted one of the same name.
 func loadBalancerName(key lbcommon.Key) string {
 	uid := strings.ReplaceAll(string(key.UID), "-", "")
 	if uid == "" {
@@ -93,7 +91,7 @@ func portName(protocol v1.Protocol, port int32) string {
 	return fmt.Sprintf("%s-%d", strings.ToLower(string(protocol)), port)
 }
 
-// ownTags are the tags of all objects of a Service, with the user's extra ones.
+// ownTags returns the tags of all objects of a Service, with the user's extra ones.
 func ownTags(key lbcommon.Key, extra map[string]string) map[string]string {
 	tags := maps.Clone(extra)
 	if tags == nil {
@@ -111,14 +109,14 @@ func ownTags(key lbcommon.Key, extra map[string]string) map[string]string {
 }
 
 // mergeTags returns what an object's tags should be: ours as wanted, without those that the
-// Service asked for earlier and no longer does, and with everybody else's as they are.
+// Service requested earlier and no longer does. Tags of other tools stay.
 func mergeTags(have, want map[string]string) map[string]string {
 	merged := maps.Clone(have)
 	if merged == nil {
 		merged = map[string]string{}
 	}
 	for key := range strings.SplitSeq(have[TagExtraKeys], ",") {
-		// The list is in the cloud, where somebody may have edited it: it never takes away a mark.
+		// The list is in the cloud and may have been edited: it never removes a tag of ours.
 		if !strings.HasPrefix(key, tagPrefix) {
 			delete(merged, key)
 		}
@@ -128,8 +126,8 @@ func mergeTags(have, want map[string]string) map[string]string {
 	return merged
 }
 
-// foreign says whose an object is if it is marked as another cluster's, and "" if it is ours.
-// A missing UID is no mark: objects made before the UID was known, or by a manager that may not
+// foreign describes the owner of an object that is tagged as another cluster's, and returns "" if it is ours.
+// A missing UID proves nothing: objects made before the UID was known, or by a manager that may not
 // read the namespace kube-system, carry the cluster's name alone.
 func foreign(key lbcommon.Key, cluster string, tags map[string]string) string {
 	uid := tags[TagClusterUID]

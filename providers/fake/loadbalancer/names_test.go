@@ -28,7 +28,7 @@ func TestLoadBalancerName(t *testing.T) {
 		"long names are cut, not the UID": {lbcommon.Key{Namespace: long, Name: "web", UID: testUID}, "k8s-" + strings.Repeat("n", 50) + "-1a2b3c4d"},
 		"no hyphen before the UID's own":  {lbcommon.Key{Namespace: strings.Repeat("n", 49), Name: "web", UID: testUID}, "k8s-" + strings.Repeat("n", 49) + "-1a2b3c4d"},
 		"not created yet":                 {lbcommon.Key{Namespace: "default", Name: "web"}, "k8s-default-web-00000000"},
-		"a UID that is no UUID":           {lbcommon.Key{Namespace: "default", Name: "web", UID: "u-1"}, "k8s-default-web-u1"},
+		"a UID that is not a UUID":        {lbcommon.Key{Namespace: "default", Name: "web", UID: "u-1"}, "k8s-default-web-u1"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -56,9 +56,9 @@ func TestAddressNamesRoundTrip(t *testing.T) {
 			}
 		}
 	}
-	for _, stranger := range []string{"reserved-by-hand", "k8s-default-web-1a2b3c4d", "x-ipv4-spare"} {
-		if owner, ok := addressOwner(stranger); ok {
-			t.Errorf("addressOwner(%q) = %q, want none", stranger, owner)
+	for _, foreignName := range []string{"reserved-by-hand", "k8s-default-web-1a2b3c4d", "x-ipv4-spare"} {
+		if owner, ok := addressOwner(foreignName); ok {
+			t.Errorf("addressOwner(%q) = %q, want none", foreignName, owner)
 		}
 	}
 }
@@ -72,7 +72,7 @@ func TestMergeTags(t *testing.T) {
 		"an extra tag joins":           {ours(nil), ours(map[string]string{"team": "web"}), ours(map[string]string{"team": "web"})},
 		"an extra tag leaves":          {ours(map[string]string{"team": "web"}), ours(nil), ours(nil)},
 		"an extra tag changes":         {ours(map[string]string{"team": "a"}), ours(map[string]string{"team": "b"}), ours(map[string]string{"team": "b"})},
-		"somebody else's tag stays":    {with(ours(nil), "cost", "7"), ours(nil), with(ours(nil), "cost", "7")},
+		"another tool's tag stays":     {with(ours(nil), "cost", "7"), ours(nil), with(ours(nil), "cost", "7")},
 		"an edited list frees no mark": {with(ours(nil), TagExtraKeys, TagClusterUID), map[string]string{TagCluster: "prod"}, with(map[string]string{TagCluster: "prod", TagService: "default/web"}, TagClusterUID, "c-1")},
 	}
 	for name, test := range tests {

@@ -12,7 +12,7 @@ import (
 // Provider is the registry key, the scheme of provider IDs and the metric label alike.
 const Provider = "fake"
 
-// Schemes of nodes that run elsewhere and can be adopted.
+// Schemes of nodes that run outside of the cloud and can be adopted.
 const (
 	schemeKind = "kind" // kind://docker/CLUSTER/NODE, which kind sets
 	schemeKwok = "kwok" // kwok://NODE, which kwok's node templates set

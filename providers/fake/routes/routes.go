@@ -45,7 +45,7 @@ func (s *Source) Create(ctx context.Context, clusterName string, list []common.R
 }
 
 // Delete implements common.Source. The cloud finds the route by cluster and destination, so that
-// a route of somebody else to the same destination is safe.
+// a route of another cluster to the same destination is safe.
 func (s *Source) Delete(ctx context.Context, clusterName string, list []common.Route) []error {
 	errs := inBatches(ctx, "DeleteRoutes", clusterName, list, s.API.DeleteRoutes)
 	for i, err := range errs {

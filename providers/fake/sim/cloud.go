@@ -60,7 +60,7 @@ type Options struct {
 	ErrorRate float64
 	// Seed makes failures repeatable.
 	Seed int64
-	// Token is what callers must present; empty lets everyone in.
+	// Token is required from callers; empty disables authentication.
 	Token string
 
 	// DataPlane is empty, or DataPlaneProxy to forward traffic on the loopback from each load

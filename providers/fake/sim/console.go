@@ -96,7 +96,7 @@ func (c *Cloud) DeleteLoadBalancer(name string) error {
 	})
 }
 
-// driftRange is what Drift lets in: one host of a documentation range (RFC 5737).
+// driftRange is the source range that Drift allows: one host of a documentation range (RFC 5737).
 const driftRange = "203.0.113.7/32"
 
 // Drift implements world.World. By hand it changes the first listener's source ranges, and

@@ -42,7 +42,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if _, pattern := h.mux.Handler(r); pattern == "" {
-		writeError(w, refuse(api.CodeNotFound, "%s %s is no operation of this API", r.Method, r.URL.Path))
+		writeError(w, refuse(api.CodeNotFound, "%s %s is not an operation of this API", r.Method, r.URL.Path))
 		return
 	}
 	h.mux.ServeHTTP(w, r)
@@ -95,6 +95,6 @@ func writeJSON(w http.ResponseWriter, status int, body any) {
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	// A client that has gone away makes this fail, and nobody is left to be told.
+	// This only fails if the client has disconnected, so there is no one left to report it to.
 	_, _ = w.Write(content)
 }

@@ -31,12 +31,12 @@ func runRefusals(t *testing.T, tests map[string]refusalCase) {
 		t.Run(name, func(t *testing.T) {
 			c, lb, nodes := fixture(t, Options{})
 			ids := strings.NewReplacer("LB", lb.ID, "NODE", nodes[0].ID, "ADDR", lb.AddressIDs[0])
-			before := fingerprint(t, c.cloud)
+			before := dump(t, c.cloud)
 			status, problem, _ := c.call(test.method, ids.Replace(test.path), ids.Replace(test.body), nil)
 			if status != test.status || problem.Code != test.code || !strings.Contains(problem.Message, test.says) {
 				t.Errorf("status %d, %+v; want status %d, code %s and %q", status, problem, test.status, test.code, test.says)
 			}
-			if after := fingerprint(t, c.cloud); after != before {
+			if after := dump(t, c.cloud); after != before {
 				t.Error("a refused call changed the world")
 			}
 		})
@@ -47,7 +47,7 @@ func TestRefusalsOfInstancesAddressesAndRoutes(t *testing.T) {
 	runRefusals(t, map[string]refusalCase{
 		"unknown operation":      {"GET", "/v1/volumes", "", api.CodeNotFound, 404, "no operation"},
 		"unknown method":         {"PUT", "/v1/instances", "", api.CodeNotFound, 404, "no operation"},
-		"body is no JSON":        {"POST", "/v1/instances", "{", api.CodeInvalid, 400, "body"},
+		"body is not JSON":       {"POST", "/v1/instances", "{", api.CodeInvalid, 400, "body"},
 		"body goes on":           {"POST", "/v1/addresses", `{"name":"x","family":"IPv4"} {}`, api.CodeInvalid, 400, "goes on"},
 		"instance name":          {"POST", "/v1/instances", `[{"name":"Not_DNS"}]`, api.CodeInvalid, 400, "Not_DNS"},
 		"instance zone":          {"POST", "/v1/instances", `[{"name":"n","zone":"mars"}]`, api.CodeInvalid, 400, "use one of fake-1a"},
@@ -61,17 +61,17 @@ func TestRefusalsOfInstancesAddressesAndRoutes(t *testing.T) {
 		"odd instance state":     {"POST", "/v1/instances/NODE/state", `{"state":"melted"}`, api.CodeInvalid, 400, "use one of pending"},
 		"state of nothing":       {"POST", "/v1/instances/i-none/state", `{"state":"running"}`, api.CodeNotFound, 404, "i-none"},
 
-		"address without name":   {"POST", "/v1/addresses", `{"family":"IPv4"}`, api.CodeInvalid, 400, "needs a name"},
-		"address family":         {"POST", "/v1/addresses", `{"name":"x","family":"IPX"}`, api.CodeInvalid, 400, "IPv4 or IPv6"},
-		"address name exists":    {"POST", "/v1/addresses", `{"name":"web","family":"IPv4"}`, api.CodeAlreadyExists, 409, "198.51.100.1"},
-		"address outside pools":  {"POST", "/v1/addresses", `{"name":"x","family":"IPv4","ip":"192.0.2.1"}`, api.CodeInvalid, 400, "pools"},
-		"broadcast address":      {"POST", "/v1/addresses", `{"name":"x","family":"IPv4","ip":"198.51.100.255"}`, api.CodeInvalid, 400, "pools"},
-		"address of other kind":  {"POST", "/v1/addresses", `{"name":"x","family":"IPv4","ip":"2001:db8::9"}`, api.CodeInvalid, 400, "family"},
-		"address is allocated":   {"POST", "/v1/addresses", `{"name":"x","family":"IPv4","ip":"198.51.100.1"}`, api.CodeInUse, 409, "allocated"},
-		"release in use":         {"DELETE", "/v1/addresses/ADDR", "", api.CodeInUse, 409, "in use by load balancer"},
-		"release nothing":        {"DELETE", "/v1/addresses/addr-none", "", api.CodeNotFound, 404, "addr-none"},
-		"page of another list":   {"GET", "/v1/addresses?page=aW5zdGFuY2VzPmE", "", api.CodeInvalid, 400, "no token"},
-		"page that is no base64": {"GET", "/v1/routes?page=%25", "", api.CodeInvalid, 400, "no token"},
+		"address without name":    {"POST", "/v1/addresses", `{"family":"IPv4"}`, api.CodeInvalid, 400, "needs a name"},
+		"address family":          {"POST", "/v1/addresses", `{"name":"x","family":"IPX"}`, api.CodeInvalid, 400, "IPv4 or IPv6"},
+		"address name exists":     {"POST", "/v1/addresses", `{"name":"web","family":"IPv4"}`, api.CodeAlreadyExists, 409, "198.51.100.1"},
+		"address outside pools":   {"POST", "/v1/addresses", `{"name":"x","family":"IPv4","ip":"192.0.2.1"}`, api.CodeInvalid, 400, "pools"},
+		"broadcast address":       {"POST", "/v1/addresses", `{"name":"x","family":"IPv4","ip":"198.51.100.255"}`, api.CodeInvalid, 400, "pools"},
+		"address of other kind":   {"POST", "/v1/addresses", `{"name":"x","family":"IPv4","ip":"2001:db8::9"}`, api.CodeInvalid, 400, "family"},
+		"address is allocated":    {"POST", "/v1/addresses", `{"name":"x","family":"IPv4","ip":"198.51.100.1"}`, api.CodeInUse, 409, "allocated"},
+		"release in use":          {"DELETE", "/v1/addresses/ADDR", "", api.CodeInUse, 409, "in use by load balancer"},
+		"release nothing":         {"DELETE", "/v1/addresses/addr-none", "", api.CodeNotFound, 404, "addr-none"},
+		"page of another list":    {"GET", "/v1/addresses?page=aW5zdGFuY2VzPmE", "", api.CodeInvalid, 400, "no token"},
+		"page that is not base64": {"GET", "/v1/routes?page=%25", "", api.CodeInvalid, 400, "no token"},
 	})
 }
 

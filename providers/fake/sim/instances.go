@@ -31,7 +31,7 @@ func (t *tx) instanceByName(name string) *instance {
 }
 
 // launch starts machines, all or none. A name that exists answers with what exists, so that a
-// lost reply can be asked for again.
+// lost reply can be requested again.
 func (t *tx) launch(specs []api.InstanceSpec) ([]api.Instance, error) {
 	l := t.newLaunch()
 	answer := make([]*instance, 0, len(specs))
@@ -122,7 +122,7 @@ func (l *launch) prepare(spec api.InstanceSpec) (*instance, error) {
 }
 
 // address returns the addresses that the machine brings, or takes one of each family from the
-// cloud's ranges. A machine that exists elsewhere and is adopted (a node of kind) brings its own;
+// cloud's ranges. A machine that runs outside of the cloud and is adopted (a node of kind) brings its own;
 // outside the cloud's ranges they may be shared, because nodes on a laptop share the loopback.
 func (l *launch) address(from *allocator, own ranges, brought []string) ([]string, error) {
 	if len(brought) == 0 {
@@ -196,7 +196,7 @@ func (l *launch) validate(spec api.InstanceSpec) error {
 	return nil
 }
 
-// contradiction names the field in which a spec asks for something else than what exists.
+// contradiction names the field in which a spec differs from the existing instance.
 func contradiction(spec api.InstanceSpec, have api.Instance) string {
 	same := func(want, have []string) bool {
 		addrs, err := parseAddresses(want)

@@ -11,7 +11,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/fake/api"
 )
 
-// listing is one paged list: objects by key, which of them the query asks for, and how to show them.
+// listing is one paged list: objects by key, a filter for the query, and how to render them.
 type listing[S, T any] struct {
 	kind   string
 	all    map[string]S
@@ -53,7 +53,7 @@ func (l listing[S, T]) parseToken(token string) (after string, err error) {
 	content, err := base64.RawURLEncoding.DecodeString(token)
 	after, ok := strings.CutPrefix(string(content), l.kind+">")
 	if err != nil || !ok {
-		return "", invalid("page %q is no token of a list of %s", token, l.kind)
+		return "", invalid("page %q is not a token of a list of %s", token, l.kind)
 	}
 	return after, nil
 }
@@ -81,7 +81,7 @@ func words(r *http.Request, name string) map[string]bool {
 // matches is true if a filter is not set or has the value.
 func matches(filter, value string) bool { return filter == "" || filter == value }
 
-// listInstances answers those with one of the IDs or one of the names; all, if neither is asked for.
+// listInstances answers those with one of the IDs or one of the names; all, if neither is given.
 func listInstances(c *Cloud, r *http.Request) (any, error) {
 	ids, names := words(r, "ids"), words(r, "names")
 	filtered := r.Form.Has("ids") || r.Form.Has("names")

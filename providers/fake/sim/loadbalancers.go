@@ -140,7 +140,7 @@ func (t *tx) detach(lb *loadBalancer) {
 	}
 }
 
-// internalAddresses takes one address of each family, IPv4 if none is asked for.
+// internalAddresses takes one address of each family, IPv4 if none is given.
 func (t *tx) internalAddresses(families []string) ([]string, error) {
 	if len(families) == 0 {
 		families = []string{familyIPv4}

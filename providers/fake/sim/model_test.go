@@ -20,12 +20,12 @@ func TestRandomOperationsKeepInvariants(t *testing.T) {
 			clock := fakeClock()
 			c := newCloud(t, Options{Clock: clock, ProvisionTime: 3 * time.Second, Quotas: map[string]int{quotaInstances: 6, quotaRoutes: 5}})
 			m := &model{Rand: rand.New(rand.NewPCG(seed, 0))}
-			before := fingerprint(t, c)
+			before := dump(t, c)
 			for step := range 1200 {
 				clock.Step(time.Second)
 				name, op := m.next()
 				err := c.console(op)
-				after := fingerprint(t, c)
+				after := dump(t, c)
 				if err == nil {
 					done[name]++
 				} else if after != before {
@@ -45,7 +45,7 @@ func TestRandomOperationsKeepInvariants(t *testing.T) {
 	}
 }
 
-func fingerprint(t *testing.T, c *Cloud) (out string) {
+func dump(t *testing.T, c *Cloud) (out string) {
 	t.Helper()
 	err := c.look(func(s *tx) error {
 		content, err := json.Marshal(s.state)

@@ -36,7 +36,7 @@ func operations() []operation {
 const (
 	ok      = http.StatusOK
 	created = http.StatusCreated
-	gone    = http.StatusNoContent
+	deleted = http.StatusNoContent
 )
 
 func machineOperations() []operation {
@@ -45,7 +45,7 @@ func machineOperations() []operation {
 		{"POST /v1/instances", "LaunchInstances", ok, changes(func(t *tx, _ *http.Request, specs []api.InstanceSpec) (any, error) {
 			return pageOrError(t.launch(specs))
 		})},
-		{"DELETE /v1/instances/{id}", "TerminateInstance", gone, deletes(func(t *tx, r *http.Request) error {
+		{"DELETE /v1/instances/{id}", "TerminateInstance", deleted, deletes(func(t *tx, r *http.Request) error {
 			return t.terminate(r.PathValue("id"))
 		})},
 		{"POST /v1/instances/{id}/state", "SetInstanceState", ok, changes(func(t *tx, r *http.Request, s api.InstanceState) (any, error) {
@@ -60,7 +60,7 @@ func loadBalancerOperations() []operation {
 		{"POST /v1/addresses", "AllocateAddress", created, changes(func(t *tx, _ *http.Request, s api.AddressSpec) (any, error) {
 			return t.allocateAddress(s)
 		})},
-		{"DELETE /v1/addresses/{id}", "ReleaseAddress", gone, deletes(func(t *tx, r *http.Request) error {
+		{"DELETE /v1/addresses/{id}", "ReleaseAddress", deleted, deletes(func(t *tx, r *http.Request) error {
 			return t.releaseAddress(r.PathValue("id"))
 		})},
 		{"GET /v1/load-balancers", "ListLoadBalancers", ok, listLoadBalancers},
@@ -70,7 +70,7 @@ func loadBalancerOperations() []operation {
 		{"PATCH /v1/load-balancers/{id}", "UpdateLoadBalancer", ok, changes(func(t *tx, r *http.Request, p api.LoadBalancerPatch) (any, error) {
 			return t.updateLoadBalancer(r.PathValue("id"), p)
 		})},
-		{"DELETE /v1/load-balancers/{id}", "DeleteLoadBalancer", gone, deletes(func(t *tx, r *http.Request) error {
+		{"DELETE /v1/load-balancers/{id}", "DeleteLoadBalancer", deleted, deletes(func(t *tx, r *http.Request) error {
 			return t.deleteLoadBalancer(r.PathValue("id"))
 		})},
 		{"POST /v1/load-balancers/{id}/pools", "CreatePool", created, changes(func(t *tx, r *http.Request, p api.Pool) (any, error) {
@@ -79,7 +79,7 @@ func loadBalancerOperations() []operation {
 		{"PATCH /v1/load-balancers/{id}/pools/{name}", "UpdatePool", ok, changes(func(t *tx, r *http.Request, p api.PoolPatch) (any, error) {
 			return t.updatePool(r.PathValue("id"), r.PathValue("name"), p)
 		})},
-		{"DELETE /v1/load-balancers/{id}/pools/{name}", "DeletePool", gone, deletes(func(t *tx, r *http.Request) error {
+		{"DELETE /v1/load-balancers/{id}/pools/{name}", "DeletePool", deleted, deletes(func(t *tx, r *http.Request) error {
 			return t.deletePool(r.PathValue("id"), r.PathValue("name"))
 		})},
 		{"PUT /v1/load-balancers/{id}/pools/{name}/members", "SetMembers", ok, changes(func(t *tx, r *http.Request, m []api.Member) (any, error) {
@@ -91,7 +91,7 @@ func loadBalancerOperations() []operation {
 		{"PATCH /v1/load-balancers/{id}/listeners/{name}", "UpdateListener", ok, changes(func(t *tx, r *http.Request, p api.ListenerPatch) (any, error) {
 			return t.updateListener(r.PathValue("id"), r.PathValue("name"), p)
 		})},
-		{"DELETE /v1/load-balancers/{id}/listeners/{name}", "DeleteListener", gone, deletes(func(t *tx, r *http.Request) error {
+		{"DELETE /v1/load-balancers/{id}/listeners/{name}", "DeleteListener", deleted, deletes(func(t *tx, r *http.Request) error {
 			return t.deleteListener(r.PathValue("id"), r.PathValue("name"))
 		})},
 	}

@@ -15,11 +15,11 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/fake/sim/dataplane"
 )
 
-// planeInterval is how soon the data plane notices what no operation of this process tells it:
+// planeInterval is the interval at which the data plane polls for changes that no operation of this process reports:
 // another process's change of the state file, the end of provisioning, a port that became free.
 const planeInterval = 500 * time.Millisecond
 
-// plane keeps the proxy's frontends what the load balancers ask for.
+// plane keeps the proxy's frontends in line with the load balancers.
 type plane struct {
 	cloud  *Cloud
 	proxy  *dataplane.Proxy

@@ -13,18 +13,18 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/fake/api"
 )
 
-// patience is how long a test waits for sockets before it fails.
-const patience = 10 * time.Second
+// testTimeout bounds how long a test waits for sockets before it fails.
+const testTimeout = 10 * time.Second
 
 // eventually polls, because sockets have no clock that a test could step.
 func eventually(t *testing.T, what string, holds func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(patience); time.Now().Before(deadline); <-time.After(5 * time.Millisecond) {
+	for deadline := time.Now().Add(testTimeout); time.Now().Before(deadline); <-time.After(5 * time.Millisecond) {
 		if holds() {
 			return
 		}
 	}
-	t.Fatalf("not within %v: %s", patience, what)
+	t.Fatalf("not within %v: %s", testTimeout, what)
 }
 
 // podStandIn serves HTTP on a node port of the loopback.
@@ -36,7 +36,7 @@ func podStandIn(t *testing.T) int32 {
 }
 
 func reachable(url string) bool {
-	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: patience}
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: testTimeout}
 	answer, err := client.Get(url)
 	if err != nil {
 		return false

@@ -107,7 +107,7 @@ func (t *tx) validMembers(members []api.Member) error {
 	seen := make(map[api.Member]bool, len(members))
 	for _, m := range members {
 		if _, ok := t.Instances[m.InstanceID]; !ok {
-			return invalid("member %q is no instance of this cloud", m.InstanceID)
+			return invalid("member %q is not an instance of this cloud", m.InstanceID)
 		}
 		if err := validPort("member "+m.InstanceID, m.Port); err != nil {
 			return err

@@ -4,7 +4,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/fake/api"
 )
 
-// routeKey is what is unique among routes.
+// routeKey identifies a route uniquely.
 func routeKey(cluster, destination string) string { return destination + " " + cluster }
 
 // blackhole is true once the target is gone. IDs are never used again, so it stays true.
@@ -12,7 +12,7 @@ func (t *tx) blackhole(r *api.Route) bool {
 	return r.InstanceID != "" && t.Instances[r.InstanceID] == nil
 }
 
-// createRoute adds one route. One that exists with the same target is no error, so that a call
+// createRoute adds one route. An existing one with the same target is not an error, so that a call
 // whose reply was lost can be made again.
 func (t *tx) createRoute(r api.Route) error {
 	if r.Cluster == "" {
@@ -31,7 +31,7 @@ func (t *tx) createRoute(r api.Route) error {
 		return refuse(api.CodeAlreadyExists, "route %s of cluster %s exists with target %s", r.Destination, r.Cluster, have.InstanceID)
 	}
 	if t.Instances[r.InstanceID] == nil {
-		return invalid("route %s: target %q is no instance of this cloud", r.Destination, r.InstanceID)
+		return invalid("route %s: target %q is not an instance of this cloud", r.Destination, r.InstanceID)
 	}
 	if err := t.withinQuota(quotaRoutes, 1); err != nil {
 		return err

@@ -24,7 +24,7 @@ type state struct {
 
 type instance struct {
 	api.Instance
-	// PodCIDRs are what the console was asked to give the node; the cloud makes no use of them.
+	// PodCIDRs are the ranges that the console assigned to the node; the cloud does not use them.
 	PodCIDRs []string `json:"podCIDRs,omitempty"`
 }
 
@@ -50,10 +50,10 @@ type tx struct {
 	*state
 	rules   *rules
 	now     time.Time
-	touched bool
+	changed bool
 }
 
-func (t *tx) touch() { t.touched = true }
+func (t *tx) touch() { t.changed = true }
 
 // newID numbers an object. IDs have a fixed width so that their order as text is the order of creation,
 // on which paging rests.
@@ -62,7 +62,7 @@ func (t *tx) newID(prefix string) string {
 	return fmt.Sprintf("%s-%08d", prefix, t.LastID)
 }
 
-// rules are the options that operations obey.
+// rules are the options that constrain operations.
 type rules struct {
 	region        string
 	zones         []string

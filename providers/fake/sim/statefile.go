@@ -29,7 +29,7 @@ type header struct {
 const headerBytes = 160
 
 // stateFile is the file and, beside it, FILE.lock. The lock is a file of its own because the
-// state file is replaced by every write, and a lock on a file that was replaced excludes nobody.
+// state file is replaced by every write, and a lock on a replaced file excludes no other process.
 type stateFile struct {
 	path    string
 	lockFD  *os.File
@@ -44,7 +44,7 @@ func openStateFile(path string) (*stateFile, error) {
 	}
 	lock, err := os.OpenFile(path+".lock", os.O_CREATE|os.O_RDWR, 0o600)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("state file %s: the directory %s does not exist: create it, or name a file elsewhere: %w", path, filepath.Dir(path), err)
+		return nil, fmt.Errorf("state file %s: the directory %s does not exist: create it, or name another file: %w", path, filepath.Dir(path), err)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("state file %s: its lock file cannot be opened for writing: %w", path, err)

@@ -15,7 +15,7 @@ const (
 	protocolHTTP = "HTTP"
 )
 
-// maxNameLength is what the cloud stores of a name.
+// maxNameLength is the longest name that the cloud accepts.
 const maxNameLength = 255
 
 // maxAffinitySeconds is a day, the same limit that a Service's session affinity has.

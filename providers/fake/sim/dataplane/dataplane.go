@@ -54,7 +54,7 @@ type Check struct {
 	Healthy, Unhealthy int
 }
 
-// DefaultIdleTimeout is what a frontend without its own has: the usual idle timeout of clouds.
+// DefaultIdleTimeout applies to frontends without their own: the usual idle timeout of clouds.
 const DefaultIdleTimeout = 60 * time.Second
 
 // Proxy is a set of frontends. It is safe for concurrent use.
@@ -67,7 +67,7 @@ type Proxy struct {
 	problems  map[string]error
 }
 
-// key is what cannot change about a frontend without opening another socket.
+// key holds the fields of a frontend that cannot change without opening another socket.
 type key struct {
 	protocol string
 	address  netip.AddrPort

@@ -18,8 +18,8 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// patience is how long a test waits for sockets before it fails.
-const patience = 10 * time.Second
+// testTimeout bounds how long a test waits for sockets before it fails.
+const testTimeout = 10 * time.Second
 
 func newProxy(t *testing.T) *Proxy {
 	t.Helper()
@@ -77,7 +77,7 @@ func dial(t *testing.T, addr netip.AddrPort) net.Conn {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = conn.Close() })
-	if err := conn.SetDeadline(time.Now().Add(patience)); err != nil {
+	if err := conn.SetDeadline(time.Now().Add(testTimeout)); err != nil {
 		t.Fatal(err)
 	}
 	return conn
@@ -91,7 +91,7 @@ func ask(t *testing.T, addr netip.AddrPort) (string, error) {
 		return "", err // a refusal may overtake the connection
 	}
 	defer conn.Close()
-	_ = conn.SetDeadline(time.Now().Add(patience))
+	_ = conn.SetDeadline(time.Now().Add(testTimeout))
 	line, err := bufio.NewReader(conn).ReadString('\n')
 	return strings.TrimSpace(line), err
 }
@@ -99,12 +99,12 @@ func ask(t *testing.T, addr netip.AddrPort) (string, error) {
 // eventually polls, because sockets and checks have no clock that a test could step.
 func eventually(t *testing.T, what string, holds func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(patience); time.Now().Before(deadline); <-time.After(5 * time.Millisecond) {
+	for deadline := time.Now().Add(testTimeout); time.Now().Before(deadline); <-time.After(5 * time.Millisecond) {
 		if holds() {
 			return
 		}
 	}
-	t.Fatalf("not within %v: %s", patience, what)
+	t.Fatalf("not within %v: %s", testTimeout, what)
 }
 
 func TestTCPForwardsBothWaysAndHalfCloses(t *testing.T) {
@@ -272,7 +272,7 @@ func TestIdleConnectionEnds(t *testing.T) {
 	p.Sync([]Frontend{{ID: "f", Protocol: TCP, Address: at, IdleTimeout: 30 * time.Millisecond, Targets: []netip.AddrPort{named(t, "a")}}})
 	conn := dial(t, at)
 	start := time.Now()
-	if _, err := io.ReadAll(conn); errors.Is(err, syscall.ETIMEDOUT) || time.Since(start) >= patience {
+	if _, err := io.ReadAll(conn); errors.Is(err, syscall.ETIMEDOUT) || time.Since(start) >= testTimeout {
 		t.Errorf("the idle connection was not ended: %v", err)
 	}
 }
@@ -318,7 +318,7 @@ func dialUDP(t *testing.T, at netip.AddrPort) net.Conn {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = conn.Close() })
-	_ = conn.SetDeadline(time.Now().Add(patience))
+	_ = conn.SetDeadline(time.Now().Add(testTimeout))
 	return conn
 }
 

@@ -102,7 +102,7 @@ func (c Check) passesHTTP(ctx context.Context, t netip.AddrPort) bool {
 	return answer.StatusCode >= http.StatusOK && answer.StatusCode < http.StatusBadRequest
 }
 
-// backend is what both kinds of frontend share: settings, balancer and checks.
+// backend is shared by both kinds of frontend: settings, balancer and checks.
 type backend struct {
 	clock    clock.WithTicker
 	balancer *balancer

@@ -9,8 +9,8 @@ import (
 // signatureV2 begins every binary header of the PROXY protocol, so that no other protocol is taken for it.
 const signatureV2 = "\r\n\r\n\x00\r\nQUIT\n"
 
-// proxyHeader tells a target who connected to what, in the PROXY protocol of HAProxy
-// (proxy-protocol.txt, versions 1 and 2). Version 0 is no header.
+// proxyHeader encodes source and destination of a connection in the PROXY protocol of HAProxy
+// (proxy-protocol.txt, versions 1 and 2). Version 0 has no header.
 func proxyHeader(version int, from, to netip.AddrPort) []byte {
 	switch version {
 	case 1:
