@@ -101,7 +101,9 @@ func TestBadInput(t *testing.T) {
 		{"config unreadable", []string{"--cloud-provider=fake", "--cloud-config=/proc/self/mem"}, 2,
 			[]string{`^ccm: --cloud-config=/proc/self/mem: the file cannot be read: input/output error$`}},
 		{"config malformed: all problems with their lines", []string{"--cloud-provider=fake", "--cloud-config=" + malformed}, 2,
-			[]string{`^ccm: .*malformed.conf:2: a double quote`, `^ccm: .*malformed.conf:4: \[Global\] provision-time: must be a duration.*"soon"$`, `^ccm: .*malformed.conf:6: \[Quota\] routes: must be a whole number, not "many"$`}},
+			[]string{`^ccm: .*malformed.conf:2: a double quote`,
+				`^ccm: .*malformed.conf:4: \[Global\] provision-time: must be a duration.*"soon"$`,
+				`^ccm: .*malformed.conf:6: \[Quota\] routes: must be a whole number, not "many"$`}},
 		{"unknown key with --strict-config", []string{"--cloud-provider=fake", "--cloud-config=" + typo, "--strict-config"}, 2,
 			[]string{`^ccm: .*typo.conf:3: unknown key reigon in section \[Global\]; did you mean region\?$`}},
 		{"unknown key in config validate", []string{"config", "validate", "--cloud-provider=fake", "--cloud-config=" + typo}, 2,
@@ -111,7 +113,7 @@ func TestBadInput(t *testing.T) {
 		{"kubeconfig missing", []string{"--cloud-provider=fake", "--kubeconfig=" + missing}, 1,
 			[]string{`^ccm: --kubeconfig=` + missing + `: no such file or directory; check the path$`}},
 		{"kubeconfig is something else", []string{"--cloud-provider=fake", "--kubeconfig=" + noKubeconfig}, 1,
-			[]string{`^ccm: --kubeconfig=.*: this is no kubeconfig of a cluster: `}},
+			[]string{`^ccm: --kubeconfig=.*: this is not a kubeconfig of a cluster: `}},
 		{"API server unreachable", []string{"--cloud-provider=fake", "--cluster-cidr=10.0.0.0/8", "--kubeconfig=" + kubeconfig(t, closed.URL)}, 1,
 			[]string{`^ccm: API server ` + closed.URL + ` does not answer \(tried for 10s\): .*connection refused; check that it runs, and its address in --kubeconfig=`}},
 		{"API server refuses us", []string{"--cloud-provider=fake", "--cluster-cidr=10.0.0.0/8", "--kubeconfig=" + kubeconfig(t, refusing.URL)}, 1,
@@ -121,7 +123,8 @@ func TestBadInput(t *testing.T) {
 		{"routes without a pod range", []string{"--cloud-provider=fake", "--kubeconfig=" + kubeconfig(t, closed.URL)}, 2,
 			[]string{`^ccm: --cluster-cidr is not set, but Fake sets up pod routes: .*--configure-cloud-routes=false$`}},
 		{"several bad flags", []string{"--cloud-provider=fake", "--max-node-deletions=0", "--concurrent-service-syncs=0", "--controllers=foo"}, 2,
-			[]string{`^ccm: --concurrent-service-syncs=0: `, `^ccm: --max-node-deletions=0: `, `^ccm: "foo" is not in the list of known controllers$`}},
+			[]string{`^ccm: --concurrent-service-syncs=0: `, `^ccm: --max-node-deletions=0: `,
+				`^ccm: "foo" is not in the list of known controllers$`}},
 		{"unknown flag", []string{"--cloud-providr=fake"}, 2, []string{`^ccm: there is no flag --cloud-providr; did you mean --cloud-provider\?$`}},
 		{"unknown command", []string{"plna"}, 2, []string{`^ccm: there is no command "plna"; did you mean plan\?$`}},
 		{"plan of nothing", []string{"plan", "--cloud-provider=fake"}, 1, []string{`^ccm: say what to plan: -f FILE, --service=NAMESPACE/NAME or --all`}},
@@ -131,7 +134,8 @@ func TestBadInput(t *testing.T) {
 			stdout, stderr, code := ccm(t, tc.args...)
 			lines := strings.Split(strings.TrimSpace(stderr), "\n")
 			if code != tc.code || stdout != "" || len(lines) != len(tc.want) {
-				t.Fatalf("exit code %d, want %d; %d lines on stderr, want %d\nstdout: %s\nstderr: %s", code, tc.code, len(lines), len(tc.want), stdout, stderr)
+				t.Fatalf("exit code %d, want %d; %d lines on stderr, want %d\nstdout: %s\nstderr: %s", code, tc.code, len(lines),
+					len(tc.want), stdout, stderr)
 			}
 			for i, line := range lines {
 				if !regexp.MustCompile(tc.want[i]).MatchString(line) {
@@ -199,7 +203,8 @@ func TestPlanFromFile(t *testing.T) {
 		t.Errorf("no load balancer: exit code %d, stdout %s, stderr %s", code, stdout, stderr)
 	}
 	_, stderr, code = ccm(t, "plan", "--cloud-provider=fake", "-f", other)
-	if code != 1 || !strings.Contains(stderr, "document 1: Pod is not read") || !strings.Contains(stderr, `unknown field "spec.tpye"`) {
+	if code != 1 || !strings.Contains(stderr, "document 1: Pod is not read") ||
+		!strings.Contains(stderr, `unknown field "spec.tpye"`) {
 		t.Errorf("other kinds and typos: exit code %d, stderr %s", code, stderr)
 	}
 }
@@ -275,6 +280,6 @@ spec: {providerID: "kind://cluster/node-2"}
 		t.Errorf("a plan made mutating calls: %v", calls)
 	}
 	if cloud.Front().Log().Len() == 0 {
-		t.Error("the plan never asked the cloud")
+		t.Error("the plan never called the cloud")
 	}
 }

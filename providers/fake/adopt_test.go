@@ -22,7 +22,8 @@ func TestAdoptedNodesKeepWhatTheyHave(t *testing.T) {
 	c := f.manager("instance-type = fake.large\n")
 	node := joining("worker", "kind://docker/kind/worker")
 	node.Labels[v1.LabelTopologyZone] = "fake-1c"
-	node.Status.Addresses = []v1.NodeAddress{{Type: v1.NodeInternalIP, Address: "172.18.0.3"}, {Type: v1.NodeHostName, Address: "worker"}}
+	node.Status.Addresses = []v1.NodeAddress{{Type: v1.NodeInternalIP, Address: "172.18.0.3"},
+		{Type: v1.NodeHostName, Address: "worker"}}
 
 	if owner := c.OwnsNode(node); owner != provider.Mine {
 		t.Errorf("OwnsNode = %q, want %q", owner, provider.Mine)
@@ -33,7 +34,8 @@ func TestAdoptedNodesKeepWhatTheyHave(t *testing.T) {
 	}
 	want := &cloudprovider.InstanceMetadata{
 		ProviderID: "fake://fake-1c/kind-worker", InstanceType: "fake.large", Zone: "fake-1c", Region: "fake-1",
-		NodeAddresses: []v1.NodeAddress{{Type: v1.NodeInternalIP, Address: "172.18.0.3"}, {Type: v1.NodeHostName, Address: "worker"}},
+		NodeAddresses: []v1.NodeAddress{{Type: v1.NodeInternalIP, Address: "172.18.0.3"},
+			{Type: v1.NodeHostName, Address: "worker"}},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("metadata (-want +got):\n%s", diff)

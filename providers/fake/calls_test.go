@@ -87,7 +87,8 @@ func TestCallsOfAThousandNodes(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for name, config := range map[string]string{"instances": "adopt-unknown-nodes = false\n", "instances that could be adopted": ""} {
+	for name, config := range map[string]string{"instances": "adopt-unknown-nodes = false\n",
+		"instances that could be adopted": ""} {
 		c := f.manager(config)
 		got := f.calls(func() {
 			initialise(t, c, workers, nodes, func(i int) *v1.Node { return joining(fmt.Sprintf("node-%04d", i), "") })

@@ -40,9 +40,10 @@ func init() { provider.Register(Descriptor()) }
 // Descriptor describes the provider.
 func Descriptor() provider.Descriptor {
 	return provider.Descriptor{
-		Name:               ProviderName,
-		Title:              "Fake",
-		Summary:            "A cloud simulated on this machine, for trying things out, for tests, and for clusters made with kind and kwok.",
+		Name:  ProviderName,
+		Title: "Fake",
+		Summary: "A cloud simulated on this machine, for trying things out, for tests, and for clusters made " +
+			"with kind and kwok.",
 		Config:             config.Keys(),
 		Annotations:        annotation.Documentation(),
 		AnnotationPrefixes: annotation.Prefixes(),
@@ -190,9 +191,11 @@ func (c *Cloud) Check(ctx context.Context) error {
 	switch {
 	case cloudapi.Is(err, cloudapi.Denied):
 		return &cloudapi.Error{Class: cloudapi.Denied, Operation: "ListZones",
-			Err: fmt.Errorf("the fake cloud refuses the credentials: set token in section [Global] to the token that the cloud was started with: %w", causeOf(err))}
+			Err: fmt.Errorf("the fake cloud refuses the credentials: set token in section [Global] to the token that the "+
+				"cloud was started with: %w", causeOf(err))}
 	case err != nil && c.config.Global.Endpoint != "":
-		return fmt.Errorf("the fake cloud does not answer at endpoint %s (section [Global]): %w", c.config.Global.Endpoint, err)
+		return fmt.Errorf("the fake cloud does not answer at endpoint %s (section [Global]): %w", c.config.Global.Endpoint,
+			err)
 	case err != nil:
 		return err
 	}
@@ -203,7 +206,8 @@ func (c *Cloud) Check(ctx context.Context) error {
 	if !slices.Contains(regions, c.config.Global.Region) {
 		slices.Sort(regions)
 		return &cloudapi.Error{Class: cloudapi.Invalid, Operation: "ListZones",
-			Err: fmt.Errorf("region in section [Global] is %q, and the cloud has only %q", c.config.Global.Region, slices.Compact(regions))}
+			Err: fmt.Errorf("region in section [Global] is %q, and the cloud has only %q", c.config.Global.Region,
+				slices.Compact(regions))}
 	}
 	return nil
 }

@@ -162,7 +162,8 @@ func TestInterruptedProvisioningIsContinued(t *testing.T) {
 			t.Fatal("EnsureLoadBalancer returned before the load balancer was active")
 		}
 		f.ensure(f.manager(""), service(1), nil)
-		if objects := f.world.Objects(); objects["load-balancers"] != 1 || objects["listeners"] != 1 || objects["addresses"] != 1 {
+		if objects := f.world.Objects(); objects["load-balancers"] != 1 || objects["listeners"] != 1 ||
+			objects["addresses"] != 1 {
 			t.Errorf("objects = %v, want one of each", objects)
 		}
 	})
@@ -178,7 +179,8 @@ func TestExhaustedAddressPoolIsReported(t *testing.T) {
 	if !cloudapi.Is(err, cloudapi.Quota) {
 		t.Fatalf("EnsureLoadBalancer = %v, want class %s", err, cloudapi.Quota)
 	}
-	for _, want := range []string{"address pool exhausted: no IPv4 address of 198.51.100.0/30 is free", "address-pool in section [Global]"} {
+	for _, want := range []string{"address pool exhausted: no IPv4 address of 198.51.100.0/30 is free",
+		"address-pool in section [Global]"} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("the Event lacks %q: %v", want, err)
 		}

@@ -105,7 +105,8 @@ func (f *fixture) ensure(c *Cloud, svc *v1.Service, nodes []*v1.Node) *v1.LoadBa
 func service(n int) *v1.Service {
 	return &v1.Service{
 		ObjectMeta: metav1.ObjectMeta{
-			Namespace: "default", Name: fmt.Sprintf("web-%03d", n), UID: types.UID(fmt.Sprintf("6a9b1c2d-3e4f-4a5b-8c7d-%012d", n)),
+			Namespace: "default", Name: fmt.Sprintf("web-%03d",
+				n), UID: types.UID(fmt.Sprintf("6a9b1c2d-3e4f-4a5b-8c7d-%012d", n)),
 			Annotations: map[string]string{},
 		},
 		Spec: v1.ServiceSpec{
@@ -122,7 +123,8 @@ func joining(name, providerID string) *v1.Node {
 		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{}},
 		Spec: v1.NodeSpec{
 			ProviderID: providerID,
-			Taints:     []v1.Taint{{Key: cloudproviderapi.TaintExternalCloudProvider, Value: "true", Effect: v1.TaintEffectNoSchedule}},
+			Taints: []v1.Taint{{Key: cloudproviderapi.TaintExternalCloudProvider, Value: "true",
+				Effect: v1.TaintEffectNoSchedule}},
 		},
 	}
 }

@@ -30,7 +30,7 @@ const (
 	apiServerTimeout = 3 * time.Second
 )
 
-// errNoCluster says that there is no way to a cluster, neither a kubeconfig nor a pod's account.
+// errNoCluster reports that neither a kubeconfig nor a pod's service account is available.
 var errNoCluster = errors.New("no cluster")
 
 // restConfig returns how to reach the API server, by the framework's rules: --kubeconfig and
@@ -45,7 +45,8 @@ func (s source) restConfig() (*rest.Config, error) {
 		if errors.Is(err, rest.ErrNotInCluster) {
 			return nil, errors.Join(noKubeconfig(), errNoCluster)
 		}
-		return nil, cli.EnvironmentErrorf("this pod has no usable service account (%s): set automountServiceAccountToken: true, or give --%s=FILE", cause(err), flagKubeconfig)
+		return nil, cli.EnvironmentErrorf("this pod has no usable service account (%s): set automountServiceAccountToken: "+
+			"true, or give --%s=FILE", cause(err), flagKubeconfig)
 	}
 	if s.kubeconfig != "" {
 		if _, err := os.Stat(s.kubeconfig); err != nil {
@@ -54,7 +55,8 @@ func (s source) restConfig() (*rest.Config, error) {
 	}
 	config, err := clientcmd.BuildConfigFromFlags(s.master, s.kubeconfig)
 	if err != nil {
-		return nil, cli.EnvironmentErrorf("--%s=%s: this is no kubeconfig of a cluster: %s", flagKubeconfig, s.kubeconfig, kubeconfigCause(err))
+		return nil, cli.EnvironmentErrorf("--%s=%s: this is not a kubeconfig of a cluster: %s", flagKubeconfig, s.kubeconfig,
+			kubeconfigCause(err))
 	}
 	return config, nil
 }
@@ -66,11 +68,12 @@ func kubeconfigCause(err error) string {
 }
 
 func noKubeconfig() error {
-	hint := ""
+	unused := ""
 	if env := os.Getenv("KUBECONFIG"); env != "" {
-		hint = fmt.Sprintf(" (the KUBECONFIG variable is not used: --%s=%s)", flagKubeconfig, env)
+		unused = fmt.Sprintf(" (the KUBECONFIG variable is not used: --%s=%s)", flagKubeconfig, env)
 	}
-	return cli.EnvironmentErrorf("no Kubernetes API server is named, and this is not a pod of a cluster: give --%s=FILE%s", flagKubeconfig, hint)
+	return cli.EnvironmentErrorf("no Kubernetes API server is named, and this is not a pod of a cluster: give --%s=FILE%s",
+		flagKubeconfig, unused)
 }
 
 // apiServer waits for an API server to answer.
@@ -81,7 +84,7 @@ type apiServer struct {
 }
 
 // reach returns nil once the API server has given any answer that shows it at work. What waiting
-// cannot mend (certificates, refused credentials) ends the attempts.
+// cannot repair (certificates, refused credentials) ends the attempts.
 func (a apiServer) reach(ctx context.Context, config *rest.Config, s source) error {
 	config = rest.CopyConfig(config)
 	config.Timeout = apiServerTimeout
@@ -96,11 +99,14 @@ func (a apiServer) reach(ctx context.Context, config *rest.Config, s source) err
 		case err == nil || apierrors.IsForbidden(err):
 			return nil
 		case apierrors.IsUnauthorized(err):
-			return cli.EnvironmentErrorf("API server %s refuses the credentials (401 Unauthorized): renew those in %s", config.Host, s.whence())
+			return cli.EnvironmentErrorf("API server %s refuses the credentials (401 Unauthorized): renew those in %s",
+				config.Host, s.whence())
 		case untrusted(err):
-			return cli.EnvironmentErrorf("API server %s: the connection is not trusted: %s; check the certificate authority in %s", config.Host, urlCause(err), s.whence())
+			return cli.EnvironmentErrorf("API server %s: the connection is not trusted: %s; check the certificate authority "+
+				"in %s", config.Host, urlCause(err), s.whence())
 		case a.clock.Since(start) >= a.wait:
-			return cli.EnvironmentErrorf("API server %s does not answer (tried for %s): %s; check that it runs, and its address in %s",
+			return cli.EnvironmentErrorf("API server %s does not answer (tried for %s): %s; check that it runs, and its "+
+				"address in %s",
 				config.Host, a.wait, urlCause(err), s.whence())
 		}
 		select {

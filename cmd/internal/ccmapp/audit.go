@@ -18,7 +18,8 @@ const auditController = "load-balancer-audit-controller"
 
 // startAudit makes the audit one of the framework's controllers: it runs on the leader only, and
 // --controllers can leave it out.
-func (o *options) startAudit(start app.ControllerInitContext, config *appconfig.CompletedConfig, cloud cloudprovider.Interface) app.InitFunc {
+func (o *options) startAudit(start app.ControllerInitContext, config *appconfig.CompletedConfig,
+	cloud cloudprovider.Interface) app.InitFunc {
 	return func(ctx context.Context, _ controllermanagerapp.ControllerContext) (controller.Interface, bool, error) {
 		if o.guard.DryRun { // drift is part of the plans that a dry run reports
 			return nil, false, nil

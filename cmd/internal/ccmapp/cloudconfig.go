@@ -62,7 +62,8 @@ func unreadable(file string, err error) error {
 	case errors.Is(err, fs.ErrNotExist):
 		return cli.UsageErrorf("%s: there is no such file; check the path, or the volume that should hold it", prefix)
 	case errors.Is(err, fs.ErrPermission):
-		return cli.UsageErrorf("%s: the process, user ID %d, may not read this file; change the file's mode or owner", prefix, os.Getuid())
+		return cli.UsageErrorf("%s: the process, user ID %d, may not read this file; change the file's mode or owner", prefix,
+			os.Getuid())
 	case errors.Is(err, syscall.EISDIR):
 		return cli.UsageErrorf("%s: this is a directory; name the file in it", prefix)
 	default:

@@ -16,7 +16,8 @@ import (
 // providerController makes a controller that a provider brings one of the framework's. All linked
 // providers' controllers are known to --controllers; only those of the chosen provider start.
 func providerController(name string) app.InitFuncConstructor {
-	return func(start app.ControllerInitContext, config *appconfig.CompletedConfig, cloud cloudprovider.Interface) app.InitFunc {
+	return func(start app.ControllerInitContext, config *appconfig.CompletedConfig,
+		cloud cloudprovider.Interface) app.InitFunc {
 		return func(ctx context.Context, _ controllermanagerapp.ControllerContext) (controller.Interface, bool, error) {
 			starter, ok := cloud.(provider.ControllerStarter)
 			d, _ := provider.Get(cloud.ProviderName())
@@ -24,7 +25,7 @@ func providerController(name string) app.InitFuncConstructor {
 				return nil, false, nil
 			}
 			shared := config.ComponentConfig.KubeCloudShared
-			lent := provider.ControllerContext{
+			given := provider.ControllerContext{
 				Client:            config.ClientBuilder.ClientOrDie(start.ClientName),
 				Nodes:             config.SharedInformers.Core().V1().Nodes(),
 				AllocateNodeCIDRs: shared.AllocateNodeCIDRs,
@@ -35,9 +36,9 @@ func providerController(name string) app.InitFuncConstructor {
 				if err != nil {
 					return nil, false, err
 				}
-				lent.ClusterCIDRs = ranges
+				given.ClusterCIDRs = ranges
 			}
-			started, err := starter.StartController(ctx, name, lent)
+			started, err := starter.StartController(ctx, name, given)
 			return nil, started, err
 		}
 	}

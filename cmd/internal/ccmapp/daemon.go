@@ -18,7 +18,7 @@ import (
 )
 
 // checkTimeout bounds the question whether the cloud accepts the credentials. A cloud that does
-// not answer is no reason not to start: it may be back in a minute.
+// not answer does not prevent the start: it may be back in a minute.
 const checkTimeout = 10 * time.Second
 
 // daemon is the manager itself. Everything that can be wrong with the command line, the
@@ -41,7 +41,8 @@ type warning struct{ message, detail string }
 
 func newDaemon(o *options, stop <-chan struct{}) *daemon {
 	c := clock.RealClock{}
-	return &daemon{options: o, clock: c, stop: stop, apiServer: apiServer{clock: c, wait: apiServerWait, pause: apiServerPause}}
+	return &daemon{options: o, clock: c, stop: stop, apiServer: apiServer{clock: c, wait: apiServerWait,
+		pause: apiServerPause}}
 }
 
 // run is the root command. framework is the framework's own, which returns when ctx ends.
@@ -89,7 +90,8 @@ func (d *daemon) preflight(ctx context.Context) error {
 		return err
 	}
 	if !cloud.HasClusterID() && !d.options.framework.KubeCloudShared.AllowUntaggedCloud {
-		return cli.EnvironmentErrorf("%s does not say which cluster this is: set the cluster's ID in %s, or accept that with --allow-untagged-cloud",
+		return cli.EnvironmentErrorf("%s does not say which cluster this is: set the cluster's ID in %s, or accept that "+
+			"with --allow-untagged-cloud",
 			descriptor.Title, s.configName())
 	}
 	if err := d.options.checkRoutes(cloud, descriptor); err != nil {
@@ -120,13 +122,14 @@ func (s source) configName() string {
 	return s.configFile
 }
 
-// checkCredentials asks the cloud whether it accepts us. Only a refusal is an error.
+// checkCredentials verifies that the cloud accepts the credentials. Only a refusal is an error.
 func (d *daemon) checkCredentials(ctx context.Context, descriptor provider.Descriptor, s source) error {
 	switch err := d.health.Check(ctx); {
 	case err == nil:
 		return nil
 	case cloudapi.Is(err, cloudapi.Denied):
-		return cli.EnvironmentErrorf("%s refuses the credentials: %v; renew those in %s", descriptor.Title, err, s.configName())
+		return cli.EnvironmentErrorf("%s refuses the credentials: %v; renew those in %s", descriptor.Title, err,
+			s.configName())
 	default:
 		d.warn(descriptor.Title+" did not answer at start; going on, because it may come back", err.Error())
 		return nil
@@ -145,7 +148,8 @@ func (d *daemon) initialize(config *appconfig.CompletedConfig) cloudprovider.Int
 		logger.Info("Warning: "+w.message, "detail", w.detail)
 	}
 	if d.options.guard.DryRun {
-		logger.Info("Dry run: nothing is changed, neither in the cloud nor in the cluster", "lease", config.ComponentConfig.Generic.LeaderElection.ResourceName)
+		logger.Info("Dry run: nothing is changed, neither in the cloud nor in the cluster",
+			"lease", config.ComponentConfig.Generic.LeaderElection.ResourceName)
 		makeDry(config)
 	}
 	if err := d.serve(config, d.stop); err != nil {

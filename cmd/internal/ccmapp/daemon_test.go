@@ -100,7 +100,8 @@ func TestCredentialsCheck(t *testing.T) {
 				t.Errorf("error %v, warnings %v", err, d.warnings)
 			}
 			var exit *cli.ExitError
-			if tc.fatal && (!errors.As(err, &exit) || exit.Code != cli.ExitEnvironment || !strings.Contains(err.Error(), "c.conf")) {
+			if tc.fatal && (!errors.As(err, &exit) || exit.Code != cli.ExitEnvironment ||
+				!strings.Contains(err.Error(), "c.conf")) {
 				t.Errorf("error %v", err)
 			}
 		})
@@ -130,7 +131,8 @@ func TestReachTriesUntilTheTimeIsUp(t *testing.T) {
 			c := testclock.NewFakeClock(time.Unix(0, 0))
 			done := make(chan error, 1)
 			go func() {
-				done <- apiServer{clock: c, wait: 10 * time.Second, pause: time.Second}.reach(t.Context(), &rest.Config{Host: server.URL}, source{kubeconfig: "kc"})
+				done <- apiServer{clock: c, wait: 10 * time.Second, pause: time.Second}.reach(t.Context(),
+					&rest.Config{Host: server.URL}, source{kubeconfig: "kc"})
 			}()
 			var err error
 			for waiting := true; waiting; {

@@ -22,9 +22,9 @@ import (
 const (
 	// concurrentSyncs is how many nodes are worked on at once, concurrentServiceSyncs how many
 	// Services. Work on a cloud is waiting, and the cloud's client bounds the load by its rate limits
-	// and its connections to a host, so workers are cheap. A Service holds its worker while its load balancer boots, which takes a
-	// minute where it is a virtual machine, and while its members change, which every node that joins
-	// makes all of them do: no Service should wait for another.
+	// and its connections to a host, so workers are cheap. A Service holds its worker while its load balancer boots, which
+	// takes a minute where it is a virtual machine, and while its members change, which every node that joins makes all of
+	// them do: no Service should wait for another.
 	concurrentSyncs        = 16
 	concurrentServiceSyncs = 256
 	// Each of these workers makes a few requests per object, so the client's limits must not be
@@ -41,7 +41,7 @@ const (
 
 // frameworkOptions returns the framework's options with our defaults.
 func frameworkOptions() (*frameworkoptions.CloudControllerManagerOptions, error) {
-	// No webhook exists in the framework itself, so nothing listens unless one is asked for.
+	// The framework itself has no webhook, so nothing listens unless one is enabled.
 	webhookPort := 0
 	s, err := frameworkoptions.NewCloudControllerManagerOptionsWithProviderDefaults(frameworkoptions.ProviderDefaults{WebhookBindPort: &webhookPort})
 	if err != nil {
@@ -89,18 +89,25 @@ func (o *options) constructors() map[string]app.ControllerInitFuncConstructor {
 	return own
 }
 
-// reasons are added to the help of the framework's flags whose defaults are ours.
+// reasons are added to the help of the framework's flags for which ccm changes the default.
 var reasons = map[string]string{
-	"concurrent-service-syncs":        "256 instead of the framework's 1: one slow load balancer must not hold up the others, and each one is locked by itself.",
-	"concurrent-node-syncs":           "16 instead of the framework's 1: nodes that join together are answered by shared bulk calls.",
-	"concurrent-node-status-updates":  "16 instead of the framework's 0 (as many as node syncs): addresses come from a shared snapshot.",
+	"concurrent-service-syncs": "256 instead of the framework's 1: one slow load balancer must not hold up the " +
+		"others, and each one is locked by itself.",
+	"concurrent-node-syncs": "16 instead of the framework's 1: nodes that join together are answered by " +
+		"shared bulk calls.",
+	"concurrent-node-status-updates": "16 instead of the framework's 0 (as many as node syncs): addresses come from a " +
+		"shared snapshot.",
 	"concurrent-node-lifecycle-syncs": "16 instead of the framework's 1: nodes that fail together are looked up together.",
 	"kube-api-qps":                    "100 instead of the framework's 20, to match the workers of the controllers.",
 	"kube-api-burst":                  "200 instead of the framework's 30, to match the workers of the controllers.",
-	"min-resync-period":               "30m instead of the framework's 12h, because pod routes that somebody else changed are found at a resync.",
-	"webhook-secure-port":             "0 unless --webhooks names one (then 10260): a port that nothing uses should not be open.",
-	"route-reconciliation-period":     "Used only with --feature-gates=CloudControllerManagerWatchBasedRoutesReconciliation=false; by default routes follow node events.",
-	"leader-elect-resource-name":      "The default is the name that the clouds' own managers use, so that during a move from one of them only one is ever active.",
+	"min-resync-period": "30m instead of the framework's 12h, because pod routes that were " +
+		"changed by others are found at a resync.",
+	"webhook-secure-port": "0 unless --webhooks names one (then 10260): a port that nothing uses should not " +
+		"be open.",
+	"route-reconciliation-period": "Used only with " +
+		"--feature-gates=CloudControllerManagerWatchBasedRoutesReconciliation=false; by default routes follow node events.",
+	"leader-elect-resource-name": "The default is the name that the clouds' own managers use, so that during a " +
+		"move from one of them only one is ever active.",
 	"use-service-account-credentials": "All controllers use the one account kube-system/" + clientName + ".",
 }
 
@@ -108,12 +115,15 @@ var reasons = map[string]string{
 func rewritten() map[string]string {
 	return map[string]string{
 		flagProvider: "The cloud: " + providerChoice() + ".",
-		flagConfig:   "The cloud's configuration file (cloud.conf). What may be in it depends on the cloud; ccm config validate checks it.",
+		flagConfig: "The cloud's configuration file (cloud.conf). What may be in it depends on the cloud; ccm config " +
+			"validate checks it.",
 		flagClusterName: "Name of the cluster. It is part of the names and tags of what is made in the cloud: " +
 			"with another name, existing load balancers and routes are not found again.",
-		flagClusterCIDR: "The addresses of all pods, such as 10.244.0.0/16; with a comma one range for each address family. " +
+		flagClusterCIDR: "The addresses of all pods, such as 10.244.0.0/16; with a comma one range for each address " +
+			"family. " +
 			"Needed for pod routes, and routes outside of it are never touched.",
-		flagCloudRoutes:        "Set up a route to the pods of each node, where the cloud can. Not needed where the pod network finds its own way.",
+		flagCloudRoutes: "Set up a route to the pods of each node, where the cloud can. Not needed where the pod " +
+			"network finds its own way.",
 		"allow-untagged-cloud": "Start even if the cloud's configuration does not say which cluster this is.",
 	}
 }

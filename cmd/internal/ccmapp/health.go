@@ -17,11 +17,11 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
 )
 
-// recheckPeriod is how often a cloud is asked again that is not well. A replica that waits for its
-// turn asks for nothing by itself, and would not see that the cloud is back.
+// recheckPeriod is the interval at which an unhealthy cloud is checked again. A replica that waits for the lease
+// makes no calls of its own, and would not notice that the cloud is back.
 const recheckPeriod = 30 * time.Second
 
-// partCloud is the one part of a provider that does not tell its parts apart.
+// partCloud is the only part of a provider that does not report health by part.
 const partCloud = "cloud"
 
 // Health is what the manager knows of its cloud, for /readyz.
@@ -46,7 +46,7 @@ func NewHealth(cloud cloudprovider.Interface, c clock.Clock) *Health {
 	return &Health{cloud: cloud, clock: c}
 }
 
-// Check asks the cloud whether it accepts us, and remembers the answer. A provider that cannot ask
+// Check verifies that the cloud accepts the credentials, and stores the result. A provider that cannot check
 // passes.
 func (h *Health) Check(ctx context.Context) error {
 	checker, ok := h.cloud.(provider.Checker)
@@ -77,7 +77,7 @@ func (h *Health) Parts() []provider.PartHealth {
 	return []provider.PartHealth{{Part: partCloud, Err: h.refused, Since: h.since}}
 }
 
-// Watch asks a cloud that is not well again, from time to time, until ctx ends. It logs when a part
+// Watch checks an unhealthy cloud again periodically, until ctx ends. It logs when a part
 // fails and when it is back.
 func (h *Health) Watch(ctx context.Context) {
 	logger := klog.FromContext(ctx)

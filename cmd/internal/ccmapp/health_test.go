@@ -116,7 +116,7 @@ func TestHealthIsCheckedAgainUntilTheCloudIsBack(t *testing.T) {
 		}
 	}
 	was := cloud.checks.Load()
-	for range 3 { // a cloud that is well is not asked
+	for range 3 { // a healthy cloud is not checked
 		for !c.HasWaiters() {
 			continue
 		}
@@ -129,7 +129,7 @@ func TestHealthIsCheckedAgainUntilTheCloudIsBack(t *testing.T) {
 	}
 }
 
-// A provider that cannot be asked is ready.
+// A provider without a check is ready.
 func TestHealthWithoutACheck(t *testing.T) {
 	h := NewHealth(struct{ cloudprovider.Interface }{}, testclock.NewFakeClock(time.Unix(0, 0)))
 	if err := h.Check(t.Context()); err != nil {

@@ -37,7 +37,8 @@ const rootExample = `  # Run in a cluster, on the cloud called fake
   ccm plan --cloud-provider=fake -f service.yaml`
 
 // essentials are the flags that nearly everybody needs; the others follow in their sections.
-var essentials = []string{flagProvider, flagConfig, flagKubeconfig, flagClusterName, flagClusterCIDR, flagDryRun, "leader-elect", "v"}
+var essentials = []string{flagProvider, flagConfig, flagKubeconfig, flagClusterName, flagClusterCIDR, flagDryRun,
+	"leader-elect", "v"}
 
 // printHelp prints a command's help: what it is, how it is used, examples, subcommands, flags.
 func printHelp(cmd *cobra.Command, o *options) {
@@ -110,7 +111,7 @@ func sections(all *pflag.FlagSet, o *options) cliflag.NamedFlagSets {
 		}
 	}
 	place(o.own)
-	// A second set of options tells the sections; adding flags twice to the real one would reset its values.
+	// A second set of options lists the sections; adding flags twice to the real one would reset its values.
 	if twin, err := frameworkOptions(); err == nil {
 		place(twin.Flags(app.ControllerNames(o.constructors()), app.ControllersDisabledByDefault.List(),
 			names.CCMControllerAliases(), app.AllWebhooks, app.DisabledByDefaultWebhooks))

@@ -20,10 +20,11 @@ import (
 )
 
 // filterNodes makes the shared informer of Nodes see only those that match the selector. The
-// informer that is asked for first is the one that everybody gets, so the factory of all other
+// informer that is requested first is the one that every caller gets, so the factory of all other
 // kinds stays unfiltered: a selector for nodes must not hide Services.
 func filterNodes(config *appconfig.CompletedConfig, selector labels.Selector) {
-	config.SharedInformers.InformerFor(&v1.Node{}, func(client kubernetes.Interface, resync time.Duration) cache.SharedIndexInformer {
+	config.SharedInformers.InformerFor(&v1.Node{}, func(client kubernetes.Interface,
+		resync time.Duration) cache.SharedIndexInformer {
 		return coreinformers.NewFilteredNodeInformer(client, resync,
 			cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc},
 			func(o *metav1.ListOptions) { o.LabelSelector = selector.String() })
@@ -91,7 +92,7 @@ func (t roundTripper) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	if r.Body != nil && r.Method == http.MethodDelete {
 		// The API server reads a deletion's options from the body, and from the URL only where
-		// there is no body: with it, dryRun would go unread and the object would be gone.
+		// there is no body: with it, dryRun would go unread and the object would be deleted.
 		_ = r.Body.Close()
 	}
 	r = r.Clone(r.Context())

@@ -38,7 +38,7 @@ func TestDryTransport(t *testing.T) {
 		{"a token", http.MethodPost, "/api/v1/namespaces/kube-system/serviceaccounts/ccm/token", false},
 		{"a service account", http.MethodPost, "/api/v1/namespaces/kube-system/serviceaccounts", true},
 		{"behind a proxy", http.MethodPatch, "/k8s/clusters/c-1/api/v1/nodes/n", true},
-		{"a path that nobody knows", http.MethodPost, "/what/is/this", true},
+		{"an unknown path", http.MethodPost, "/what/is/this", true},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			var seen *http.Request
@@ -80,7 +80,8 @@ func TestDryDeletionHasNoBody(t *testing.T) {
 		t.Fatal(err)
 	}
 	uid := types.UID("u")
-	if err := client.CoreV1().Nodes().Delete(t.Context(), "n", metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid}}); err != nil {
+	if err := client.CoreV1().Nodes().Delete(t.Context(), "n",
+		metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid}}); err != nil {
 		t.Fatal(err)
 	}
 }

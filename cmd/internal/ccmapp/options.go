@@ -43,7 +43,7 @@ const (
 )
 
 // source says where the cloud, its configuration and the API server are: what every command that
-// works with them is told by the same flags.
+// works with them is set by the same flags.
 type source struct {
 	provider, configFile string
 	kubeconfig, master   string
@@ -55,8 +55,10 @@ func (s *source) addFlags(fs *pflag.FlagSet, cluster bool) {
 	fs.StringVar(&s.provider, flagProvider, s.provider, "The cloud: "+providerChoice()+".")
 	fs.StringVar(&s.configFile, flagConfig, s.configFile, "The cloud's configuration file (cloud.conf).")
 	if cluster {
-		fs.StringVar(&s.kubeconfig, flagKubeconfig, s.kubeconfig, "File with the address and the credentials of the Kubernetes API server; not needed inside a cluster.")
-		fs.StringVar(&s.master, flagMaster, s.master, "Address of the Kubernetes API server; overrides the one in --kubeconfig.")
+		fs.StringVar(&s.kubeconfig, flagKubeconfig, s.kubeconfig,
+			"File with the address and the credentials of the Kubernetes API server; not needed inside a cluster.")
+		fs.StringVar(&s.master, flagMaster, s.master, "Address of the Kubernetes API server; overrides the one in "+
+			"--kubeconfig.")
 	}
 }
 
@@ -65,7 +67,7 @@ type options struct {
 	framework *frameworkoptions.CloudControllerManagerOptions
 	guard     guard.Options
 	strict    bool
-	// auditPeriod is how long a change that somebody else made in the cloud may last.
+	// auditPeriod is the longest time that drift in the cloud stays undetected.
 	auditPeriod time.Duration
 	// own are our flags, by section.
 	own cliflag.NamedFlagSets
@@ -79,12 +81,14 @@ func newOptions() (*options, error) {
 	o := &options{framework: framework}
 	fs := o.own.FlagSet(sectionUnified)
 	fs.BoolVar(&o.strict, flagStrict, false,
-		"Refuse a cloud configuration with warnings, such as a key that nothing reads. Off by default, because existing files often carry keys of the past.")
+		"Refuse a cloud configuration with warnings, such as a key that nothing reads. Off by default, because existing "+
+			"files often carry keys of the past.")
 	fs.BoolVar(&o.guard.DryRun, flagDryRun, false,
-		"Change nothing, neither in the cloud nor in the cluster: log what would be done, and tell it by Events. "+
+		"Change nothing, neither in the cloud nor in the cluster: log what would be done, and report it as Events. "+
 			"The leader lease gets the suffix "+dryRunSuffix+", so that it can run beside the real manager.")
 	fs.DurationVar(&o.auditPeriod, flagAuditPeriod, audit.DefaultPeriod,
-		"How long it may take until a load balancer that somebody else changed in the cloud is changed back. Each is compared with the cloud once in this time, evenly spread. 0 turns it off.")
+		"How long drift of a load balancer may stay uncorrected: each is compared with the cloud once per period, evenly "+
+			"spread. 0 turns it off.")
 	o.guard.AddFlags(o.own.FlagSet(sectionSafety))
 	for _, d := range provider.All() {
 		if d.Flags != nil {
@@ -108,7 +112,8 @@ func (o *options) complete(fs *pflag.FlagSet) {
 	if len(o.framework.Webhook.Webhooks) > 0 && !fs.Changed(flagWebhookPort) {
 		o.framework.WebhookServing.BindPort = frameworkoptions.CloudControllerManagerWebhookPort
 	}
-	if lease := &o.framework.Generic.LeaderElection.ResourceName; o.guard.DryRun && !strings.HasSuffix(*lease, dryRunSuffix) {
+	if lease := &o.framework.Generic.LeaderElection.ResourceName; o.guard.DryRun &&
+		!strings.HasSuffix(*lease, dryRunSuffix) {
 		*lease += dryRunSuffix
 	}
 }
@@ -129,7 +134,8 @@ func (o *options) validate() error {
 		}
 	}
 	if o.auditPeriod < 0 {
-		lines = append(lines, fmt.Sprintf("--%s=%s: a time cannot be negative; use 0 to turn the audit off", flagAuditPeriod, o.auditPeriod))
+		lines = append(lines, fmt.Sprintf("--%s=%s: a time cannot be negative; use 0 to turn the audit off", flagAuditPeriod,
+			o.auditPeriod))
 	}
 	slices.Sort(lines)
 	err := o.framework.Validate(app.ControllerNames(o.constructors()), app.ControllersDisabledByDefault.List(),
@@ -150,7 +156,8 @@ func (o *options) checkRoutes(cloud cloudprovider.Interface, d provider.Descript
 		return nil
 	}
 	if shared.ClusterCIDR == "" {
-		return cli.UsageErrorf("--%s is not set, but %s sets up pod routes: give the range of all pods, such as 10.244.0.0/16, or turn routes off with --%s=false",
+		return cli.UsageErrorf("--%s is not set, but %s sets up pod routes: give the range of all pods, such as "+
+			"10.244.0.0/16, or turn routes off with --%s=false",
 			flagClusterCIDR, d.Title, flagCloudRoutes)
 	}
 	ranges, err := parseCIDRs(shared.ClusterCIDR)
@@ -158,7 +165,8 @@ func (o *options) checkRoutes(cloud cloudprovider.Interface, d provider.Descript
 		return err
 	}
 	if len(ranges) > 2 || len(ranges) == 2 && ranges[0].Addr().Is4() == ranges[1].Addr().Is4() {
-		return cli.UsageErrorf("--%s=%s: give one range, or one IPv4 range and one IPv6 range", flagClusterCIDR, shared.ClusterCIDR)
+		return cli.UsageErrorf("--%s=%s: give one range, or one IPv4 range and one IPv6 range", flagClusterCIDR,
+			shared.ClusterCIDR)
 	}
 	return nil
 }
@@ -183,7 +191,8 @@ func parseCIDRs(list string) ([]netip.Prefix, error) {
 	for _, text := range strings.Split(list, ",") {
 		prefix, err := netip.ParsePrefix(strings.TrimSpace(text))
 		if err != nil {
-			return nil, cli.UsageErrorf("--%s=%s: %q is no range of addresses; write for example 10.244.0.0/16", flagClusterCIDR, list, text)
+			return nil, cli.UsageErrorf("--%s=%s: %q is no range of addresses; write for example 10.244.0.0/16", flagClusterCIDR,
+				list, text)
 		}
 		ranges = append(ranges, prefix.Masked())
 	}
@@ -209,7 +218,7 @@ func flatten(errs []error) []string {
 	return all
 }
 
-// descriptor finds the provider that was asked for.
+// descriptor returns the requested provider.
 func (s source) descriptor() (provider.Descriptor, error) {
 	known := provider.Names()
 	d, ok := provider.Get(s.provider)

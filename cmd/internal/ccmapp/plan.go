@@ -62,16 +62,19 @@ could not be made.`,
 		RunE:                  func(cmd *cobra.Command, _ []string) error { return runPlan(cmd, o) },
 	}
 	fs := cmd.Flags()
-	fs.StringSliceVarP(&o.files, "filename", "f", nil, "YAML or JSON file with Services, and Nodes if you like; - is standard input. May be repeated.")
+	fs.StringSliceVarP(&o.files, "filename", "f", nil,
+		"YAML or JSON file with Services, and Nodes if you like; - is standard input. May be repeated.")
 	fs.StringSliceVar(&o.services, "service", nil, "Service of the cluster, as NAMESPACE/NAME. May be repeated.")
 	fs.BoolVar(&o.all, "all", false, "All Services of the cluster that have or want a load balancer, and the pod routes.")
-	fs.StringVar(&o.clusterName, flagClusterName, o.clusterName, "The manager's --cluster-name: it is part of what objects in the cloud are called.")
+	fs.StringVar(&o.clusterName, flagClusterName, o.clusterName,
+		"The manager's --cluster-name: it is part of what objects in the cloud are called.")
 	fs.StringVar(&o.clusterCIDR, flagClusterCIDR, "", "The manager's --cluster-cidr: without it, routes are not planned.")
 	fs.BoolVar(&o.routes, flagCloudRoutes, o.routes, "Whether the manager sets up pod routes, which --all then includes.")
 	fs.StringVar(&o.color, "color", o.color, "auto (on a terminal, unless NO_COLOR is set), always or never.")
 	fs.BoolVar(&o.verbose, "verbose", false, "Shorten no values, and list what does not change too.")
 	o.source.addFlags(fs, true)
-	fs.BoolVar(&o.strict, flagStrict, false, "Refuse a cloud configuration with warnings, such as a key that nothing reads.")
+	fs.BoolVar(&o.strict, flagStrict, false, "Refuse a cloud configuration with warnings, such as a key that nothing "+
+		"reads.")
 	addOutputFlag(cmd, &o.output)
 	return cmd
 }
@@ -127,7 +130,8 @@ func (o planOptions) check() error {
 	}
 	for _, service := range o.services {
 		if namespace, name, ok := strings.Cut(service, "/"); !ok || namespace == "" || name == "" {
-			return cli.UsageErrorf("--service=%s: write NAMESPACE/NAME, for example default/%s", service, strings.Trim(service, "/"))
+			return cli.UsageErrorf("--service=%s: write NAMESPACE/NAME, for example default/%s", service,
+				strings.Trim(service, "/"))
 		}
 	}
 	_, err := o.clusterCIDRs()

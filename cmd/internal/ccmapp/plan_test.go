@@ -14,12 +14,14 @@ func TestAdoptKeepsWhatTheFileDoesNotSay(t *testing.T) {
 		ObjectMeta: metav1.ObjectMeta{UID: "live", Finalizers: []string{"f"}},
 		Spec: v1.ServiceSpec{
 			IPFamilies: []v1.IPFamily{v1.IPv6Protocol}, HealthCheckNodePort: 31000,
-			Ports: []v1.ServicePort{{Port: 80, Protocol: v1.ProtocolTCP, NodePort: 30080}, {Port: 53, Protocol: v1.ProtocolUDP, NodePort: 30053}},
+			Ports: []v1.ServicePort{{Port: 80, Protocol: v1.ProtocolTCP, NodePort: 30080},
+				{Port: 53, Protocol: v1.ProtocolUDP, NodePort: 30053}},
 		},
 	}
-	s := &v1.Service{Spec: v1.ServiceSpec{ExternalTrafficPolicy: v1.ServiceExternalTrafficPolicyLocal, Ports: []v1.ServicePort{
-		{Port: 53, Protocol: v1.ProtocolUDP}, {Port: 53, Protocol: v1.ProtocolTCP}, {Port: 80, Protocol: v1.ProtocolTCP, NodePort: 30999},
-	}}}
+	s := &v1.Service{Spec: v1.ServiceSpec{ExternalTrafficPolicy: v1.ServiceExternalTrafficPolicyLocal,
+		Ports: []v1.ServicePort{
+			{Port: 53, Protocol: v1.ProtocolUDP}, {Port: 53, Protocol: v1.ProtocolTCP}, {Port: 80, Protocol: v1.ProtocolTCP, NodePort: 30999},
+		}}}
 	adopt(s, live)
 	var ports []int32
 	for _, p := range s.Spec.Ports {

@@ -94,7 +94,8 @@ func (p *planner) lend(ctx context.Context, cloud cloudprovider.Interface) error
 	if p.client != nil {
 		namespace, err := p.client.CoreV1().Namespaces().Get(ctx, metav1.NamespaceSystem, metav1.GetOptions{})
 		if err != nil {
-			return cli.EnvironmentErrorf("the cluster's UID cannot be read, and without it other clusters' objects look like our own: %v", err)
+			return cli.EnvironmentErrorf("the cluster's UID cannot be read, and without it other clusters' objects look like "+
+				"our own: %v", err)
 		}
 		runtime.ClusterUID = string(namespace.UID)
 	}
@@ -175,7 +176,8 @@ func about(subject string, err error) string {
 }
 
 // planRoutes adds the plan of the routes, where the provider has routes and can plan them.
-func (p *planner) planRoutes(ctx context.Context, nodes []*v1.Node, plans []plan.Plan, failed []string) ([]plan.Plan, []string) {
+func (p *planner) planRoutes(ctx context.Context, nodes []*v1.Node, plans []plan.Plan,
+	failed []string) ([]plan.Plan, []string) {
 	impl, ok := p.cloud.Routes()
 	if !ok {
 		return plans, failed

@@ -19,7 +19,8 @@ func newRoot(ctx context.Context) (*cobra.Command, error) {
 		return nil, err
 	}
 	d := newDaemon(o, ctx.Done())
-	cmd := app.NewCloudControllerManagerCommand(o.framework, d.initialize, o.constructors(), names.CCMControllerAliases(), o.own, ctx.Done())
+	cmd := app.NewCloudControllerManagerCommand(o.framework, d.initialize, o.constructors(), names.CCMControllerAliases(),
+		o.own, ctx.Done())
 	cmd.Use = "ccm"
 	cmd.Short = "The cloud controller manager for every cloud"
 	cmd.Long = rootLong

@@ -20,7 +20,8 @@ import (
 
 // startServices starts the framework's service controller as the framework does, but for how it
 // learns of nodes; see gatheredNodes.
-func startServices(start app.ControllerInitContext, config *appconfig.CompletedConfig, cloud cloudprovider.Interface) app.InitFunc {
+func startServices(start app.ControllerInitContext, config *appconfig.CompletedConfig,
+	cloud cloudprovider.Interface) app.InitFunc {
 	return func(ctx context.Context, shared controllermanagerapp.ControllerContext) (controller.Interface, bool, error) {
 		informers := config.SharedInformers.Core().V1()
 		services, err := servicecontroller.New(cloud, config.ClientBuilder.ClientOrDie(start.ClientName),
@@ -29,7 +30,8 @@ func startServices(start app.ControllerInitContext, config *appconfig.CompletedC
 		if err != nil {
 			return nil, false, fmt.Errorf("the service controller: %w", err)
 		}
-		go services.Run(ctx, int(config.ComponentConfig.ServiceController.ConcurrentServiceSyncs), shared.ControllerManagerMetrics)
+		go services.Run(ctx, int(config.ComponentConfig.ServiceController.ConcurrentServiceSyncs),
+			shared.ControllerManagerMetrics)
 		return nil, true, nil
 	}
 }
@@ -51,7 +53,8 @@ type gatheredInformer struct{ cache.SharedIndexInformer }
 
 // AddEventHandlerWithResyncPeriod implements cache.SharedIndexInformer. It is the one way in which
 // the service controller registers.
-func (g gatheredInformer) AddEventHandlerWithResyncPeriod(h cache.ResourceEventHandler, resync time.Duration) (cache.ResourceEventHandlerRegistration, error) {
+func (g gatheredInformer) AddEventHandlerWithResyncPeriod(h cache.ResourceEventHandler,
+	resync time.Duration) (cache.ResourceEventHandlerRegistration, error) {
 	registration, err := g.SharedIndexInformer.AddEventHandlerWithResyncPeriod(gatheredEvents{h}, resync)
 	if err != nil {
 		return nil, fmt.Errorf("watching nodes: %w", err)

@@ -26,7 +26,8 @@ type handedOver struct {
 
 func (h *handedOver) Informer() cache.SharedIndexInformer { return h }
 
-func (h *handedOver) AddEventHandlerWithResyncPeriod(handler cache.ResourceEventHandler, _ time.Duration) (cache.ResourceEventHandlerRegistration, error) {
+func (h *handedOver) AddEventHandlerWithResyncPeriod(handler cache.ResourceEventHandler,
+	_ time.Duration) (cache.ResourceEventHandlerRegistration, error) {
 	h.handlers = append(h.handlers, handler)
 	return nil, nil
 }
@@ -41,7 +42,8 @@ func TestServiceControllerWatchesGatheredNodes(t *testing.T) {
 	client := fake.NewClientset()
 	core := informers.NewSharedInformerFactory(client, 0).Core().V1()
 	nodes := &handedOver{NodeInformer: core.Nodes(), SharedIndexInformer: core.Nodes().Informer()}
-	if _, err := servicecontroller.New(someBalancers{}, client, core.Services(), gatheredNodes{nodes}, "test", utilfeature.DefaultFeatureGate); err != nil {
+	if _, err := servicecontroller.New(someBalancers{}, client, core.Services(), gatheredNodes{nodes}, "test",
+		utilfeature.DefaultFeatureGate); err != nil {
 		t.Fatal(err)
 	}
 	if len(nodes.handlers) != 1 {

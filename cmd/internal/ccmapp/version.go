@@ -60,9 +60,10 @@ func thisVersion() versionInfo {
 func newVersionCommand() *cobra.Command {
 	output := outputText
 	cmd := &cobra.Command{
-		Use:                   "version [-o json]",
-		Short:                 "Print the version, that of the Kubernetes libraries, and the linked providers",
-		Long:                  "Print the version of this binary, the release of the Kubernetes libraries in it, and the providers that are linked.",
+		Use:   "version [-o json]",
+		Short: "Print the version, that of the Kubernetes libraries, and the linked providers",
+		Long: "Print the version of this binary, the release of the Kubernetes libraries in it, and the " +
+			"providers that are linked.",
 		Args:                  cli.NoSuchCommand,
 		DisableFlagsInUseLine: true,
 		RunE:                  func(cmd *cobra.Command, _ []string) error { return printVersion(cmd.OutOrStdout(), output) },

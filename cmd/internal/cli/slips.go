@@ -28,7 +28,8 @@ func NoSuchCommand(cmd *cobra.Command, args []string) error {
 		return UsageErrorf("there is no command %q; did you mean %s?", args[0], near)
 	}
 	if len(known) == 0 {
-		return UsageErrorf("%s takes no arguments, but there is %q; see %s --help", cmd.CommandPath(), args[0], cmd.CommandPath())
+		return UsageErrorf("%s takes no arguments, but there is %q; see %s --help", cmd.CommandPath(), args[0],
+			cmd.CommandPath())
 	}
 	return UsageErrorf("there is no command %q; the commands are %s", args[0], strings.Join(known, ", "))
 }
@@ -45,7 +46,8 @@ func BadFlag(cmd *cobra.Command, err error) error {
 	if near := provider.Nearest(word, known); near != "" && len(word) > 1 {
 		return UsageErrorf("there is no flag --%s; did you mean --%s?", word, near)
 	}
-	return UsageErrorf("there is no flag %s; see %s --help", strings.Repeat("-", min(2, len(word)))+word, cmd.CommandPath())
+	return UsageErrorf("there is no flag %s; see %s --help", strings.Repeat("-", min(2, len(word)))+word,
+		cmd.CommandPath())
 }
 
 // PrintCommands lists a command's subcommands in its help, if it has any.

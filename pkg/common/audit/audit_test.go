@@ -35,7 +35,8 @@ type cloud struct {
 	nodes int
 }
 
-func (c *cloud) AuditLoadBalancer(_ context.Context, _ string, current loadbalancer.Current) (plan.Plan, *v1.LoadBalancerStatus, error) {
+func (c *cloud) AuditLoadBalancer(_ context.Context, _ string,
+	current loadbalancer.Current) (plan.Plan, *v1.LoadBalancerStatus, error) {
 	service, nodes := current()
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -56,9 +57,10 @@ func (p provider) LoadBalancer() (cloudprovider.LoadBalancer, bool) {
 
 func service(name string, edits ...func(*v1.Service)) *v1.Service {
 	s := &v1.Service{
-		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name, Finalizers: []string{servicehelper.LoadBalancerCleanupFinalizer}},
-		Spec:       v1.ServiceSpec{Type: v1.ServiceTypeLoadBalancer},
-		Status:     v1.ServiceStatus{LoadBalancer: v1.LoadBalancerStatus{Ingress: []v1.LoadBalancerIngress{{IP: "198.51.100.1"}}}},
+		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name,
+			Finalizers: []string{servicehelper.LoadBalancerCleanupFinalizer}},
+		Spec:   v1.ServiceSpec{Type: v1.ServiceTypeLoadBalancer},
+		Status: v1.ServiceStatus{LoadBalancer: v1.LoadBalancerStatus{Ingress: []v1.LoadBalancerIngress{{IP: "198.51.100.1"}}}},
 	}
 	for _, edit := range edits {
 		edit(s)
@@ -70,7 +72,8 @@ func start(t *testing.T, c *cloud, services ...*v1.Service) (client *fake.Client
 	t.Helper()
 	client = fake.NewClientset()
 	indexer := func() cache.Indexer {
-		return cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc})
+		return cache.NewIndexer(cache.MetaNamespaceKeyFunc,
+			cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc})
 	}
 	known, nodes := indexer(), indexer()
 	for _, s := range services {
@@ -78,7 +81,8 @@ func start(t *testing.T, c *cloud, services ...*v1.Service) (client *fake.Client
 			t.Fatal(err)
 		}
 	}
-	excluded := &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: "b", Labels: map[string]string{v1.LabelNodeExcludeBalancers: ""}}}
+	excluded := &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: "b",
+		Labels: map[string]string{v1.LabelNodeExcludeBalancers: ""}}}
 	if err := errors.Join(nodes.Add(&v1.Node{ObjectMeta: metav1.ObjectMeta{Name: "a"}}), nodes.Add(excluded)); err != nil {
 		t.Fatal(err)
 	}

@@ -19,7 +19,8 @@ var process = sync.OnceValue(func() *instruments {
 	return &instruments{set: s, audits: s.Counter(metrics.Doc{
 		Name:   "ccm_load_balancer_audits_total",
 		Labels: []string{"provider", "result"},
-		Help: "Load balancers that were compared with the cloud in the periodic audit. result is clean, repaired (drift was corrected) or failed. " +
+		Help: "Load balancers that were compared with the cloud in the periodic audit. result is clean, repaired (drift " +
+			"was corrected) or failed. " +
 			"A rising number of repaired means that another tool or person manages the same objects.",
 	})}
 })

@@ -15,7 +15,8 @@ func TestHealth(t *testing.T) {
 	t.Parallel()
 	start := time.Unix(1000, 0)
 	call := func(class cloudapi.Class, code string) cloudapi.Call {
-		return cloudapi.Call{Request: cloudapi.Request{Service: "lb", Operation: "ListThings"}, Sent: true, Class: class, Code: code}
+		return cloudapi.Call{Request: cloudapi.Request{Service: "lb", Operation: "ListThings"}, Sent: true, Class: class,
+			Code: code}
 	}
 	down, denied, well := call(cloudapi.Unavailable, "503"), call(cloudapi.Denied, "403"), call("", "200")
 	unsent := down
@@ -65,7 +66,8 @@ func TestHealthSet(t *testing.T) {
 	h.Set("lb", errors.New("not in the catalogue"))
 	c.Step(time.Minute)
 	h.Set("lb", errors.New("still not in the catalogue"))
-	if since, err := h.Err("lb"); err == nil || err.Error() != "still not in the catalogue" || !since.Equal(time.Unix(1000, 0)) {
+	if since, err := h.Err("lb"); err == nil || err.Error() != "still not in the catalogue" ||
+		!since.Equal(time.Unix(1000, 0)) {
 		t.Errorf("%v since %v, want the last word, and the first time", err, since)
 	}
 	h.Set("lb", nil)

@@ -54,7 +54,8 @@ func TestRetryNext(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			r := Retry{Attempts: 5, Base: 100 * time.Millisecond, Max: 300 * time.Millisecond, Random: func() float64 { return tt.random }}
+			r := Retry{Attempts: 5, Base: 100 * time.Millisecond, Max: 300 * time.Millisecond,
+				Random: func() float64 { return tt.random }}
 			wait, again := r.Next(tt.request, tt.attempt, tt.err)
 			if wait != tt.wait || again != tt.again {
 				t.Errorf("got %v, %v; want %v, %v", wait, again, tt.wait, tt.again)

@@ -77,7 +77,10 @@ func TestClientAgainstSimulator(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				done := 0
-				front := sim.NewFront(sim.FrontOptions{Handler: http.HandlerFunc(func(http.ResponseWriter, *http.Request) { done++ })})
+				front := sim.NewFront(sim.FrontOptions{Handler: http.HandlerFunc(func(http.ResponseWriter,
+					*http.Request) {
+					done++
+				})})
 				front.SetFaults(tt.fault)
 				sent := map[string]int{}
 				count := func(c cloudapi.Call) {

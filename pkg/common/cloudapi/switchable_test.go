@@ -54,7 +54,8 @@ func TestSwitchableBoundsConnections(t *testing.T) {
 			base := &http.Transport{MaxIdleConnsPerHost: tc.keeps, MaxConnsPerHost: tc.opens}
 			(&Switchable{}).Set(base)
 			if base.MaxIdleConnsPerHost != tc.wantKept || base.MaxConnsPerHost != tc.wantOpen {
-				t.Errorf("of a host %d connections are kept and %d open, want %d and %d", base.MaxIdleConnsPerHost, base.MaxConnsPerHost, tc.wantKept, tc.wantOpen)
+				t.Errorf("of a host %d connections are kept and %d open, want %d and %d", base.MaxIdleConnsPerHost,
+					base.MaxConnsPerHost, tc.wantKept, tc.wantOpen)
 			}
 		})
 	}

@@ -295,7 +295,8 @@ func TestCloseIdleConnectionsReachesBase(t *testing.T) {
 	if !base.closed {
 		t.Error("not closed")
 	}
-	(&http.Client{Transport: NewTransport(TransportOptions{Provider: "test", Base: roundTrip(nil), Describe: byPath})}).CloseIdleConnections()
+	(&http.Client{Transport: NewTransport(TransportOptions{Provider: "test", Base: roundTrip(nil),
+		Describe: byPath})}).CloseIdleConnections()
 }
 
 func TestMetricsAreDocumented(t *testing.T) {

@@ -93,9 +93,13 @@ func TestParseProblems(t *testing.T) {
 		errors, warnings []string
 	}{
 		{
-			name:   "every malformed line is reported, and the good ones are read",
-			text:   "[Global]\nregion = \"open\nadopt-unknown = maybe\n\n# fine\nport = 99999\ncount = x # eh\nzone = ok\nwait = soon\n",
-			errors: []string{`cloud.conf:2: a double quote (") is not closed on this line`, `cloud.conf:3: [Global] Adopt-Unknown: must be true or false (or yes/no, on/off, 1/0), not "maybe"`, `cloud.conf:6: [Global] Port: must be a whole number from 0 to 65535, not "99999"`, `cloud.conf:7: [Global] Count: must be a whole number, not "x"`, `cloud.conf:9: [Global] Wait: must be a duration such as 30s or 5m (a bare number means seconds), not "soon"`},
+			name: "every malformed line is reported, and the good ones are read",
+			text: "[Global]\nregion = \"open\nadopt-unknown = maybe\n\n# fine\nport = 99999\ncount = x # eh\nzone = ok\nwait = soon\n",
+			errors: []string{`cloud.conf:2: a double quote (") is not closed on this line`,
+				`cloud.conf:3: [Global] Adopt-Unknown: must be true or false (or yes/no, on/off, 1/0), not "maybe"`,
+				`cloud.conf:6: [Global] Port: must be a whole number from 0 to 65535, not "99999"`,
+				`cloud.conf:7: [Global] Count: must be a whole number, not "x"`,
+				`cloud.conf:9: [Global] Wait: must be a duration such as 30s or 5m (a bare number means seconds), not "soon"`},
 		},
 		{
 			name:   "a key before any section",
@@ -128,9 +132,12 @@ func TestParseProblems(t *testing.T) {
 			errors: []string{`cloud.conf:2: a backslash must stand inside double quotes and be doubled: "a\\b"`},
 		},
 		{
-			name:     "unknown words name the nearest one",
-			text:     "[Globl]\nx = 1\ny = 2\n[Global]\nreigon = r\nflavor-id = f\nwhatever = 1\n",
-			warnings: []string{"cloud.conf:1: unknown section [Globl]; did you mean Global?", "cloud.conf:5: unknown key reigon in section [Global]; did you mean Region?", "cloud.conf:6: unknown key flavor-id in section [Global]; flavor-id belongs in section [LoadBalancer]", "cloud.conf:7: unknown key whatever in section [Global]"},
+			name: "unknown words name the nearest one",
+			text: "[Globl]\nx = 1\ny = 2\n[Global]\nreigon = r\nflavor-id = f\nwhatever = 1\n",
+			warnings: []string{"cloud.conf:1: unknown section [Globl]; did you mean Global?",
+				"cloud.conf:5: unknown key reigon in section [Global]; did you mean Region?",
+				"cloud.conf:6: unknown key flavor-id in section [Global]; flavor-id belongs in section [LoadBalancer]",
+				"cloud.conf:7: unknown key whatever in section [Global]"},
 		},
 		{
 			name:     "a value cut off by a comment character",

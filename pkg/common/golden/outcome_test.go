@@ -6,7 +6,8 @@ import (
 )
 
 func TestSince(t *testing.T) {
-	before := Outcome{Facts: []string{"port 80", "subnet a"}, Events: []string{"Warning Old it was so before", "Normal Created made"}}
+	before := Outcome{Facts: []string{"port 80", "subnet a"},
+		Events: []string{"Warning Old it was so before", "Normal Created made"}}
 	for _, tt := range []struct {
 		name  string
 		after Outcome

@@ -23,7 +23,8 @@ func (s *starter) StartController(_ context.Context, name string, given provider
 
 func TestControllersAreLentTheRules(t *testing.T) {
 	inner := &starter{spy: &spy{}}
-	started, err := Wrap(inner, Options{DryRun: true}).(provider.ControllerStarter).StartController(t.Context(), "tagging", provider.ControllerContext{})
+	started, err := Wrap(inner, Options{DryRun: true}).(provider.ControllerStarter).StartController(t.Context(), "tagging",
+		provider.ControllerContext{})
 	if !started || err != nil {
 		t.Errorf("started %v, %v", started, err)
 	}
@@ -39,7 +40,8 @@ func TestControllersAreLentTheRules(t *testing.T) {
 		t.Errorf("a node that opted out is %s", got)
 	}
 	var without cloudprovider.Interface = &spy{}
-	if started, err := Wrap(without, Options{}).(provider.ControllerStarter).StartController(t.Context(), "x", provider.ControllerContext{}); started || err != nil {
+	if started, err := Wrap(without, Options{}).(provider.ControllerStarter).StartController(t.Context(), "x",
+		provider.ControllerContext{}); started || err != nil {
 		t.Errorf("a provider without controllers: %v, %v", started, err)
 	}
 }

@@ -106,11 +106,14 @@ func (d *deletions) judgeLocked(a *absence, owner provider.Ownership, now time.T
 		// The framework checks again after a failed deletion, which still counts as one.
 		return verdict{}
 	case owner == provider.Unknown && o.NotFoundGrace < 0:
-		return verdict{kept: grace, detail: fmt.Sprintf("nodes without a provider ID are never deleted (--%s=%s)", flagNotFoundGrace, o.NotFoundGrace)}
+		return verdict{kept: grace, detail: fmt.Sprintf("nodes without a provider ID are never deleted (--%s=%s)",
+			flagNotFoundGrace, o.NotFoundGrace)}
 	case owner == provider.Unknown && since < o.NotFoundGrace:
-		return verdict{kept: grace, detail: fmt.Sprintf("it has no provider ID, so it is kept for %s after its instance was first not found (--%s)", o.NotFoundGrace, flagNotFoundGrace)}
+		return verdict{kept: grace, detail: fmt.Sprintf("it has no provider ID, so it is kept for %s after its instance "+
+			"was first not found (--%s)", o.NotFoundGrace, flagNotFoundGrace)}
 	case o.Confirmation > 0 && since < o.Confirmation:
-		return verdict{kept: confirming, detail: fmt.Sprintf("waiting for a second such answer at least %s after the first (--%s)", o.Confirmation, flagConfirmation)}
+		return verdict{kept: confirming, detail: fmt.Sprintf("waiting for a second such answer at least %s after the first "+
+			"(--%s)", o.Confirmation, flagConfirmation)}
 	case o.DryRun:
 		return verdict{kept: dryRun, detail: "this is a dry run; without --dry-run it would be deleted now"}
 	case o.MaxDeletions >= 0 && len(d.allowed) >= o.MaxDeletions:

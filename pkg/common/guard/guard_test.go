@@ -44,7 +44,8 @@ func TestSentinelsPassUnwrapped(t *testing.T) {
 		"DeleteRoute": func(f *fixture) error { return f.routes.DeleteRoute(t.Context(), "c", &cloudprovider.Route{}) },
 		"Check":       func(f *fixture) error { return f.Check(t.Context()) },
 	}
-	sentinels := []error{cloudprovider.InstanceNotFound, cloudprovider.NotImplemented, cloudprovider.ImplementedElsewhere, errors.New("other")}
+	sentinels := []error{cloudprovider.InstanceNotFound, cloudprovider.NotImplemented, cloudprovider.ImplementedElsewhere,
+		errors.New("other")}
 	for name, call := range methods {
 		t.Run(name, func(t *testing.T) {
 			for _, want := range sentinels {
@@ -72,7 +73,8 @@ func TestForeignNodesAreLeftAlone(t *testing.T) {
 				t.Errorf("shutdown = %v, %v", down, err)
 			}
 			if got, err := f.instances.InstanceMetadata(t.Context(), tainted(n.DeepCopy())); got != nil || err != nil {
-				t.Errorf("metadata while uninitialised = %v, %v, want nil: the framework takes anything else as its own node's", got, err)
+				t.Errorf("metadata while uninitialised = %v, %v, want nil: the framework takes anything else as its own node's",
+					got, err)
 			}
 			got, err := f.instances.InstanceMetadata(t.Context(), n)
 			if err != nil || got == nil || cmp.Diff(&cloudprovider.InstanceMetadata{}, got) != "" {
@@ -187,7 +189,8 @@ func TestDeletionsAreLimited(t *testing.T) {
 	f.exists(t, b, false)
 	f.exists(t, c, true)
 	f.exists(t, c, true)
-	if said := f.said(); len(said) != 1 || !strings.Contains(said[0], "--max-node-deletions") || !strings.HasPrefix(said[0], v1.EventTypeWarning) {
+	if said := f.said(); len(said) != 1 || !strings.Contains(said[0], "--max-node-deletions") ||
+		!strings.HasPrefix(said[0], v1.EventTypeWarning) {
 		t.Errorf("events = %v, want one warning that names the flag", said)
 	}
 	if down, err := f.instances.InstanceShutdown(t.Context(), c); err != nil || !down {
@@ -218,12 +221,14 @@ func TestErrorsDecideNothing(t *testing.T) {
 
 func TestOnlyOurNodesAreMembers(t *testing.T) {
 	f := newFixture(t, Options{})
-	all := []*v1.Node{node("mine", "spy://1"), node("foreign", "other://1"), node("unknown", ""), optOut(node("out", "spy://2"))}
+	all := []*v1.Node{node("mine", "spy://1"), node("foreign", "other://1"), node("unknown", ""),
+		optOut(node("out", "spy://2"))}
 	before := slices.Clone(all)
 	_, _ = f.loadBalancer.EnsureLoadBalancer(t.Context(), "c", &v1.Service{}, all)
 	_ = f.loadBalancer.UpdateLoadBalancer(t.Context(), "c", &v1.Service{}, all)
 	_, _ = f.loadBalancer.PlanLoadBalancer(t.Context(), "c", &v1.Service{}, all, false)
-	_, _, _ = f.loadBalancer.AuditLoadBalancer(t.Context(), "c", func() (*v1.Service, []*v1.Node) { return &v1.Service{}, all })
+	_, _, _ = f.loadBalancer.AuditLoadBalancer(t.Context(), "c",
+		func() (*v1.Service, []*v1.Node) { return &v1.Service{}, all })
 	want := []string{
 		"EnsureLoadBalancer [mine]", "UpdateLoadBalancer [mine]", "PlanLoadBalancer [mine] false", "AuditLoadBalancer [mine]",
 	}
@@ -289,7 +294,8 @@ func TestARouteWaitsForItsNodeToBeInitialised(t *testing.T) {
 
 func TestDryRun(t *testing.T) {
 	f := newFixture(t, Options{DryRun: true})
-	f.spy.plan = plan.Plan{Subject: "Service default/web", Changes: []plan.Change{{Ref: plan.Ref{Kind: "listener", Name: "80", Action: plan.Create}}}}
+	f.spy.plan = plan.Plan{Subject: "Service default/web",
+		Changes: []plan.Change{{Ref: plan.Ref{Kind: "listener", Name: "80", Action: plan.Create}}}}
 	svc := &v1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web", UID: "u"}}
 	svc.Status.LoadBalancer.Ingress = []v1.LoadBalancerIngress{{IP: "198.51.100.1"}}
 	mine := node("mine", "spy://1")
@@ -299,10 +305,12 @@ func TestDryRun(t *testing.T) {
 			t.Errorf("Ensure: %v (-want +got):\n%s", err, diff)
 		}
 	}
-	if said := f.said(); len(said) != 1 || !strings.Contains(said[0], reasonDryRunPlan) || !strings.Contains(said[0], "listener") {
+	if said := f.said(); len(said) != 1 || !strings.Contains(said[0], reasonDryRunPlan) ||
+		!strings.Contains(said[0], "listener") {
 		t.Errorf("events = %v, want the plan once", said)
 	}
-	if err := f.loadBalancer.EnsureLoadBalancerDeleted(t.Context(), "c", svc); err == nil || !strings.Contains(err.Error(), "dry run") {
+	if err := f.loadBalancer.EnsureLoadBalancerDeleted(t.Context(), "c", svc); err == nil ||
+		!strings.Contains(err.Error(), "dry run") {
 		t.Errorf("Deleted = %v, want an error that keeps the finalizer", err)
 	}
 	_ = f.routes.CreateRoute(t.Context(), "c", "h", &cloudprovider.Route{TargetNode: "mine"})
@@ -320,7 +328,8 @@ func TestDryRun(t *testing.T) {
 	if got, err := f.instances.InstanceMetadata(t.Context(), mine); got == nil || err != nil {
 		t.Errorf("metadata of an initialised node = %v, %v", got, err)
 	}
-	want := []string{"PlanLoadBalancer [mine] false", "PlanLoadBalancer [mine] false", "PlanLoadBalancer [] true", "InstanceExists mine", "InstanceExists mine"}
+	want := []string{"PlanLoadBalancer [mine] false", "PlanLoadBalancer [mine] false", "PlanLoadBalancer [] true",
+		"InstanceExists mine", "InstanceExists mine"}
 	if diff := cmp.Diff(want, f.spy.calls); diff != "" {
 		t.Errorf("what reached the provider (-want +got):\n%s", diff)
 	}

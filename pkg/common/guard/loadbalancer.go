@@ -68,7 +68,8 @@ func (b *balancer) EnsureLoadBalancer(
 }
 
 // UpdateLoadBalancer implements cloudprovider.LoadBalancer.
-func (b *balancer) UpdateLoadBalancer(ctx context.Context, cluster string, service *v1.Service, nodes []*v1.Node) error {
+func (b *balancer) UpdateLoadBalancer(ctx context.Context, cluster string, service *v1.Service,
+	nodes []*v1.Node) error {
 	return b.call("UpdateLoadBalancer", func() error {
 		return b.inner.UpdateLoadBalancer(ctx, cluster, service, b.ours(nodes))
 	})
@@ -124,7 +125,8 @@ func (d *dryBalancer) EnsureLoadBalancer(
 }
 
 // UpdateLoadBalancer reports the changes of membership.
-func (d *dryBalancer) UpdateLoadBalancer(ctx context.Context, cluster string, service *v1.Service, nodes []*v1.Node) error {
+func (d *dryBalancer) UpdateLoadBalancer(ctx context.Context, cluster string, service *v1.Service,
+	nodes []*v1.Node) error {
 	p, err := d.PlanLoadBalancer(ctx, cluster, service, nodes, false)
 	if err != nil {
 		return err
@@ -141,7 +143,8 @@ func (d *dryBalancer) EnsureLoadBalancerDeleted(ctx context.Context, cluster str
 		return err
 	}
 	d.report(ctx, service, p)
-	return fmt.Errorf("dry run: load balancer %s of Service %s/%s stays, and so does its finalizer; run without --dry-run to delete it",
+	return fmt.Errorf("dry run: load balancer %s of Service %s/%s stays, and so does its finalizer; run without "+
+		"--dry-run to delete it",
 		d.GetLoadBalancerName(ctx, cluster, service), service.Namespace, service.Name)
 }
 

@@ -30,25 +30,30 @@ var process = sync.OnceValue(func() *instruments {
 		duration: s.Histogram(metrics.Doc{
 			Name:   "ccm_cloudprovider_request_duration_seconds",
 			Labels: []string{"provider", "interface", "method", "result"},
-			Help: "Time that a provider took for one call of the framework, waits included, in seconds. result is success, error, " +
+			Help: "Time that a provider took for one call of the framework, waits included, in seconds. result is success, " +
+				"error, " +
 				"or one of the framework's own answers: not-found, not-implemented, elsewhere, retry.",
 			// From an answer out of a snapshot (1 ms) to a load balancer that takes minutes to build.
 		}, []float64{.001, .01, .05, .1, .5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600}),
 		errors: s.Counter(metrics.Doc{
 			Name:   "ccm_cloudprovider_errors_total",
 			Labels: []string{"provider", "interface", "method", "class"},
-			Help:   "Calls of the framework that a provider answered with an error, by class of error. The framework's own answers (not found, not implemented) are not counted.",
+			Help: "Calls of the framework that a provider answered with an error, by class of error. The framework's own " +
+				"answers (not found, not implemented) are not counted.",
 		}),
 		suppressed: s.Counter(metrics.Doc{
 			Name:   "ccm_node_deletions_suppressed_total",
 			Labels: []string{"provider", "reason"},
-			Help: "Nodes that were kept although the cloud said that their instance does not exist, each counted when the reason begins. " +
-				"confirming is part of every deletion; grace is a node without a provider ID; limit is --max-node-deletions; dry-run is --dry-run.",
+			Help: "Nodes that were kept although the cloud said that their instance does not exist, each counted when the " +
+				"reason begins. " +
+				"confirming is part of every deletion; grace is a node without a provider ID; limit is --max-node-deletions; " +
+				"dry-run is --dry-run.",
 		}),
 		nodes: s.Gauge(metrics.Doc{
 			Name:   "ccm_nodes",
 			Labels: []string{"provider", "ownership"},
-			Help:   "Nodes by ownership: mine, foreign (another cloud's, or opted out by label), unknown (no provider ID that can be read).",
+			Help: "Nodes by ownership: mine, foreign (another cloud's, or opted out by label), unknown (no provider ID that " +
+				"can be read).",
 		}),
 	}
 })

@@ -70,13 +70,15 @@ func (o *Options) AddFlags(fs *pflag.FlagSet) {
 			"It gives a machine time to appear in the cloud, and you time to see that a node was never one of its machines. "+
 			"A negative value keeps such nodes for ever.")
 	fs.DurationVar(&o.Confirmation, flagConfirmation, o.Confirmation,
-		"How far apart the two answers must be by which the cloud says that an instance does not exist, before its node is deleted. "+
+		"How far apart the two answers must be by which the cloud says that an instance does not exist, before its node is "+
+			"deleted. "+
 			"One answer is not believed, because a cloud's replicas can lag behind each other. "+
 			"Errors (denied, throttled, timed out) are never such an answer. A negative value believes the first answer.")
 	fs.IntVar(&o.MaxDeletions, flagMaxDeletions, o.MaxDeletions,
 		"How many nodes may be deleted within --"+flagDeletionInterval+". "+
 			"It limits the damage when a cloud suddenly knows none of the machines (wrong project or region). "+
-			"The default is what the cluster autoscaler removes at once; raise it if yours removes more. A negative value means no limit.")
+			"The default is what the cluster autoscaler removes at once; raise it if yours removes more. A negative value "+
+			"means no limit.")
 	fs.DurationVar(&o.DeletionInterval, flagDeletionInterval, o.DeletionInterval,
 		"The span of time over which --"+flagMaxDeletions+" counts.")
 	fs.StringVar((*string)(&o.Disruption), flagDisruption, string(o.Disruption),
@@ -93,16 +95,20 @@ func (o *Options) AddFlags(fs *pflag.FlagSet) {
 func (o *Options) Validate() error {
 	var errs []error
 	if o.NotFoundGrace == 0 {
-		errs = append(errs, fmt.Errorf("--%s=0: use a duration like %s, or -1s to keep nodes without a provider ID for ever", flagNotFoundGrace, DefaultNotFoundGrace))
+		errs = append(errs, fmt.Errorf("--%s=0: use a duration like %s, or -1s to keep nodes without a provider ID for ever",
+			flagNotFoundGrace, DefaultNotFoundGrace))
 	}
 	if o.Confirmation == 0 {
-		errs = append(errs, fmt.Errorf("--%s=0: use a duration like %s, or -1s to believe the first answer", flagConfirmation, DefaultConfirmation))
+		errs = append(errs, fmt.Errorf("--%s=0: use a duration like %s, or -1s to believe the first answer", flagConfirmation,
+			DefaultConfirmation))
 	}
 	if o.MaxDeletions == 0 {
-		errs = append(errs, fmt.Errorf("--%s=0: use a number like %d, or -1 for no limit", flagMaxDeletions, DefaultMaxDeletions))
+		errs = append(errs, fmt.Errorf("--%s=0: use a number like %d, or -1 for no limit", flagMaxDeletions,
+			DefaultMaxDeletions))
 	}
 	if o.DeletionInterval <= 0 {
-		errs = append(errs, fmt.Errorf("--%s=%s: use a duration like %s; to lift the limit use --%s=-1", flagDeletionInterval, o.DeletionInterval, DefaultDeletionInterval, flagMaxDeletions))
+		errs = append(errs, fmt.Errorf("--%s=%s: use a duration like %s; to lift the limit use --%s=-1", flagDeletionInterval,
+			o.DeletionInterval, DefaultDeletionInterval, flagMaxDeletions))
 	}
 	switch o.Disruption {
 	case provider.HoldDisruption, provider.AllowDisruption, provider.HoldAllDisruption:
@@ -119,7 +125,8 @@ func (o *Options) Validate() error {
 func (o *Options) NodeSelector() (labels.Selector, error) {
 	selector, err := labels.Parse(o.NodeFilterRequirements)
 	if err != nil {
-		return nil, fmt.Errorf("--%s=%q is not a label selector (example: topology.kubernetes.io/region=eu,!edge): %w", flagNodeFilter, o.NodeFilterRequirements, err)
+		return nil, fmt.Errorf("--%s=%q is not a label selector (example: topology.kubernetes.io/region=eu,!edge): %w",
+			flagNodeFilter, o.NodeFilterRequirements, err)
 	}
 	return selector, nil
 }

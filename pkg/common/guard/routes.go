@@ -99,7 +99,8 @@ func (r *router) CreateRoute(ctx context.Context, cluster, nameHint string, rout
 		logger.V(4).Info("No route is made to a node of another cloud")
 		return nil
 	case owner == provider.Unknown:
-		return fmt.Errorf("no route to node %s for %s yet: the node has no provider ID of %s", node, route.DestinationCIDR, r.provider)
+		return fmt.Errorf("no route to node %s for %s yet: the node has no provider ID of %s", node, route.DestinationCIDR,
+			r.provider)
 	case r.dryRun:
 		logger.Info("Dry run: would create the route")
 		return nil
@@ -114,7 +115,8 @@ func (r *router) CreateRoute(ctx context.Context, cluster, nameHint string, rout
 // are ours are ever listed.
 func (r *router) DeleteRoute(ctx context.Context, cluster string, route *cloudprovider.Route) error {
 	if r.dryRun {
-		klog.FromContext(ctx).Info("Dry run: would delete the route", "route", route.Name, "destination", route.DestinationCIDR,
+		klog.FromContext(ctx).Info("Dry run: would delete the route", "route", route.Name,
+			"destination", route.DestinationCIDR,
 			"node", route.TargetNode, "provider", r.provider)
 		return nil
 	}
@@ -126,7 +128,8 @@ func (r *router) DeleteRoute(ctx context.Context, cluster string, route *cloudpr
 
 // PlanRoutes implements routes.Planner. The provider plans with all nodes, because a route that
 // leads to a node of another cloud stays; none is planned to such a node.
-func (r *planningRouter) PlanRoutes(ctx context.Context, cluster string, nodes []*v1.Node, ranges []netip.Prefix) (plan.Plan, error) {
+func (r *planningRouter) PlanRoutes(ctx context.Context, cluster string, nodes []*v1.Node,
+	ranges []netip.Prefix) (plan.Plan, error) {
 	p, err := observed(r.observe, "Routes", "PlanRoutes", func() (plan.Plan, error) {
 		return r.planner.PlanRoutes(ctx, cluster, nodes, ranges)
 	})

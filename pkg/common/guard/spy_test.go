@@ -82,7 +82,8 @@ func (s spyBalancer) GetLoadBalancer(context.Context, string, *v1.Service) (*v1.
 	return &v1.LoadBalancerStatus{}, true, s.err
 }
 func (s spyBalancer) GetLoadBalancerName(context.Context, string, *v1.Service) string { return "lb-1" }
-func (s spyBalancer) EnsureLoadBalancer(_ context.Context, _ string, _ *v1.Service, nodes []*v1.Node) (*v1.LoadBalancerStatus, error) {
+func (s spyBalancer) EnsureLoadBalancer(_ context.Context, _ string, _ *v1.Service,
+	nodes []*v1.Node) (*v1.LoadBalancerStatus, error) {
 	s.note("EnsureLoadBalancer", names(nodes))
 	return &v1.LoadBalancerStatus{}, s.err
 }
@@ -97,12 +98,14 @@ func (s spyBalancer) EnsureLoadBalancerDeleted(context.Context, string, *v1.Serv
 	return s.err
 }
 
-func (s spyBalancer) PlanLoadBalancer(_ context.Context, _ string, _ *v1.Service, nodes []*v1.Node, remove bool) (plan.Plan, error) {
+func (s spyBalancer) PlanLoadBalancer(_ context.Context, _ string, _ *v1.Service, nodes []*v1.Node,
+	remove bool) (plan.Plan, error) {
 	s.note("PlanLoadBalancer", names(nodes), remove)
 	return s.plan, s.err
 }
 
-func (s spyBalancer) AuditLoadBalancer(_ context.Context, _ string, current loadbalancer.Current) (plan.Plan, *v1.LoadBalancerStatus, error) {
+func (s spyBalancer) AuditLoadBalancer(_ context.Context, _ string,
+	current loadbalancer.Current) (plan.Plan, *v1.LoadBalancerStatus, error) {
 	_, nodes := current()
 	s.note("AuditLoadBalancer", names(nodes))
 	return s.plan, nil, s.err
@@ -131,7 +134,8 @@ func names(nodes []*v1.Node) (list []string) {
 
 // node makes an initialised node.
 func node(name, providerID string) *v1.Node {
-	return &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID(name)}, Spec: v1.NodeSpec{ProviderID: providerID}}
+	return &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID(name)},
+		Spec: v1.NodeSpec{ProviderID: providerID}}
 }
 
 func tainted(n *v1.Node) *v1.Node {

@@ -74,7 +74,8 @@ func (c *cloud) total() (sum int) {
 	return sum
 }
 
-func (c *cloud) read(ctx context.Context, operation string, keys []string, match func(instances.Instance) bool) ([]instances.Instance, error) {
+func (c *cloud) read(ctx context.Context, operation string, keys []string,
+	match func(instances.Instance) bool) ([]instances.Instance, error) {
 	c.mu.Lock()
 	var list []instances.Instance
 	for _, in := range c.instances {
@@ -233,7 +234,8 @@ func TestMetadata(t *testing.T) {
 }
 
 func TestNodeAddresses(t *testing.T) {
-	first, second := v1.NodeAddress{Type: v1.NodeInternalIP, Address: "10.0.0.1"}, v1.NodeAddress{Type: v1.NodeInternalIP, Address: "10.9.0.1"}
+	first, second := v1.NodeAddress{Type: v1.NodeInternalIP, Address: "10.0.0.1"}, v1.NodeAddress{Type: v1.NodeInternalIP,
+		Address: "10.9.0.1"}
 	tests := []struct {
 		name    string
 		node    int

@@ -153,7 +153,8 @@ func TestNewSchemeRejectsInvalidTables(t *testing.T) {
 }
 
 func FuzzParse(f *testing.F) {
-	for _, seed := range []string{"", "aws://", "aws:///a/i-1", "i-1", "openstack://eu/1", "://", "aws:///\xff/i-\x00", "kind://c/i-1"} {
+	for _, seed := range []string{"", "aws://", "aws:///a/i-1", "i-1", "openstack://eu/1", "://", "aws:///\xff/i-\x00",
+		"kind://c/i-1"} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, providerID string) {

@@ -21,7 +21,8 @@ func TestAdviceOverridesPrefixes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(warnings) != 1 || warnings[0].Reason != Unsupported || !strings.Contains(warnings[0].Message, "toy/scheme: write toy/internal") {
+	if len(warnings) != 1 || warnings[0].Reason != Unsupported ||
+		!strings.Contains(warnings[0].Message, "toy/scheme: write toy/internal") {
 		t.Errorf("warnings %+v", warnings)
 	}
 }

@@ -14,13 +14,15 @@ func TestReadReturnsTheFieldsThatTheUserSet(t *testing.T) {
 			KeyScheme: " internal ", KeyTags: "a=b", "cloud/own": "1", "cloud/id": "lb-1", "other/annotation": "x",
 		}},
 		Spec: v1.ServiceSpec{
-			Ports:                    []v1.ServicePort{{Name: "http", Port: 80, NodePort: 30080}, {Protocol: v1.ProtocolUDP, Port: 53, NodePort: 30053}},
+			Ports: []v1.ServicePort{{Name: "http", Port: 80, NodePort: 30080},
+				{Protocol: v1.ProtocolUDP, Port: 53, NodePort: 30053}},
 			IPFamilies:               []v1.IPFamily{v1.IPv4Protocol},
 			ExternalTrafficPolicy:    v1.ServiceExternalTrafficPolicyCluster,
 			LoadBalancerSourceRanges: []string{"192.0.2.0/24", "10.0.0.0/8"},
 		},
 	}
-	vocabulary := Vocabulary{Provider: "cloud", Portable: []string{KeyScheme}, Own: []string{"cloud/own", "cloud/id"}, Written: []string{"cloud/id"}}
+	vocabulary := Vocabulary{Provider: "cloud", Portable: []string{KeyScheme}, Own: []string{"cloud/own", "cloud/id"},
+		Written: []string{"cloud/id"}}
 	in, _, err := Read(svc, vocabulary)
 	if err != nil {
 		t.Fatal(err)

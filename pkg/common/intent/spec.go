@@ -155,7 +155,8 @@ func (r *reader) sourceRanges() {
 
 // overridden warns about a setting that another one overrides.
 func (r *reader) overridden(key, winner string) {
-	if strings.TrimSpace(r.svc.Annotations[key]) != "" && (key == v1.AnnotationLoadBalancerSourceRangesKey || r.honours(key)) {
+	if strings.TrimSpace(r.svc.Annotations[key]) != "" &&
+		(key == v1.AnnotationLoadBalancerSourceRangesKey || r.honours(key)) {
 		r.warn(Ignored, key, winner+" is set too and wins; remove one of them")
 	}
 }

@@ -30,7 +30,8 @@ func TestReadSpec(t *testing.T) {
 				svc.Spec.Ports = []v1.ServicePort{port(v1.ProtocolTCP, 53, 30053), port(v1.ProtocolUDP, 53, 30053)}
 			},
 			expect: func(s *Service) {
-				s.Ports = []Port{{Protocol: v1.ProtocolTCP, Port: 53, NodePort: 30053}, {Protocol: v1.ProtocolUDP, Port: 53, NodePort: 30053}}
+				s.Ports = []Port{{Protocol: v1.ProtocolTCP, Port: 53, NodePort: 30053},
+					{Protocol: v1.ProtocolUDP, Port: 53, NodePort: 30053}}
 			},
 		},
 		{
@@ -79,7 +80,10 @@ func TestReadSpec(t *testing.T) {
 			expect: func(s *Service) { s.Families = []v1.IPFamily{v1.IPv6Protocol} },
 		},
 		{
-			name: "families nowhere", edit: func(svc *v1.Service) { svc.Spec.IPFamilies, svc.Spec.ClusterIPs = nil, []string{v1.ClusterIPNone} },
+			name: "families nowhere", edit: func(svc *v1.Service) {
+				svc.Spec.IPFamilies, svc.Spec.ClusterIPs = nil,
+					[]string{v1.ClusterIPNone}
+			},
 			expect: func(*Service) {},
 		},
 		{

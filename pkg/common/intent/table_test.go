@@ -52,10 +52,12 @@ func TestTableReadsValues(t *testing.T) {
 			}
 		})
 	}
-	if keys := strings.Join(toyTable(&toyOptions{}).Keys(), " "); keys != "toy/color toy/name toy/size toy/limit toy/address" {
+	if keys := strings.Join(toyTable(&toyOptions{}).Keys(),
+		" "); keys != "toy/color toy/name toy/size toy/limit toy/address" {
 		t.Errorf("keys %s", keys)
 	}
-	if docs := toyTable(&toyOptions{}).Documentation(); docs[2].Key != "toy/size" || docs[2].Default != "1" || docs[2].Doc != "The size." {
+	if docs := toyTable(&toyOptions{}).Documentation(); docs[2].Key != "toy/size" || docs[2].Default != "1" ||
+		docs[2].Doc != "The size." {
 		t.Errorf("documentation %+v", docs)
 	}
 }

@@ -37,7 +37,8 @@ func TestReadWarnings(t *testing.T) {
 		{"unrelated keys", aws, []func(*v1.Service){annotated("team", "web", "kubernetes.io/x", "y")}, nil},
 		{
 			"a typo in our own key", aws, []func(*v1.Service){annotated(own+"ssl-crt", "arn")},
-			[]string{"unknown " + own + "ssl-crt: the cloud aws has no such annotation, so it has no effect; did you mean " + own + "ssl-cert?"},
+			[]string{"unknown " + own + "ssl-crt: the cloud aws has no such annotation, so it has no effect; did you mean " +
+				own + "ssl-cert?"},
 		},
 		{
 			"nothing like any of our own keys", aws, []func(*v1.Service){annotated(own+"target-group-attributes", "x")},
@@ -55,7 +56,8 @@ func TestReadWarnings(t *testing.T) {
 		},
 		{
 			"a typo in a portable key", aws, []func(*v1.Service){annotated(Prefix+"source-range", "10.0.0.0/8")},
-			[]string{"unknown " + Prefix + "source-range: no such annotation, so it has no effect; did you mean " + KeySourceRanges + "?"},
+			[]string{"unknown " + Prefix + "source-range: no such annotation, so it has no effect; did you mean " +
+				KeySourceRanges + "?"},
 		},
 		{
 			"unknown keys come sorted", aws, []func(*v1.Service){annotated(Prefix+"zzzzzz", "1", Prefix+"qqqqqq", "2")},
@@ -65,7 +67,8 @@ func TestReadWarnings(t *testing.T) {
 			},
 		},
 		{
-			"a portable key that the cloud doesn't honour, invalid too", nothing, []func(*v1.Service){annotated(KeyIdleTimeout, "soon")},
+			"a portable key that the cloud doesn't honour, invalid too", nothing, []func(*v1.Service){annotated(KeyIdleTimeout,
+				"soon")},
 			[]string{"unsupported " + KeyIdleTimeout + ": the cloud bare does not support it, so it has no effect; remove it"},
 		},
 		{
@@ -90,7 +93,8 @@ func TestReadWarnings(t *testing.T) {
 			},
 		},
 		{
-			"the portable annotation wins over the framework's", aws, []func(*v1.Service){annotated(KeySourceRanges, "10.0.0.0/8", beta, "10.0.0.0/9")},
+			"the portable annotation wins over the framework's", aws, []func(*v1.Service){annotated(KeySourceRanges,
+				"10.0.0.0/8", beta, "10.0.0.0/9")},
 			[]string{"ignored " + beta + ": " + KeySourceRanges + " is set too and wins; remove one of them"},
 		},
 		{
@@ -98,17 +102,21 @@ func TestReadWarnings(t *testing.T) {
 			[]string{"ignored " + KeySourceRanges + `: "10.1.2.3/8" is read as 10.0.0.0/8; write it so`},
 		},
 		{
-			"a range of a family that the Service lacks", aws, []func(*v1.Service){annotated(KeySourceRanges, "10.0.0.0/8,2001:db8::/32")},
+			"a range of a family that the Service lacks", aws, []func(*v1.Service){annotated(KeySourceRanges,
+				"10.0.0.0/8,2001:db8::/32")},
 			[]string{"ignored " + KeySourceRanges + ": 2001:db8::/32 has no effect, because the Service has no IPv6 (spec.ipFamilies)"},
 		},
 		{
 			"the annotation wins over the deprecated address", aws,
-			[]func(*v1.Service){annotated(KeyStaticAddresses, "198.51.100.7"), func(svc *v1.Service) { svc.Spec.LoadBalancerIP = "198.51.100.8" }},
-			[]string{"ignored spec.loadBalancerIP: " + KeyStaticAddresses + " is set too and wins; remove the field, which is deprecated"},
+			[]func(*v1.Service){annotated(KeyStaticAddresses, "198.51.100.7"),
+				func(svc *v1.Service) { svc.Spec.LoadBalancerIP = "198.51.100.8" }},
+			[]string{"ignored spec.loadBalancerIP: " + KeyStaticAddresses +
+				" is set too and wins; remove the field, which is deprecated"},
 		},
 		{
 			"both addresses are the same", aws,
-			[]func(*v1.Service){annotated(KeyStaticAddresses, "198.51.100.7"), func(svc *v1.Service) { svc.Spec.LoadBalancerIP = "198.51.100.7" }},
+			[]func(*v1.Service){annotated(KeyStaticAddresses, "198.51.100.7"),
+				func(svc *v1.Service) { svc.Spec.LoadBalancerIP = "198.51.100.7" }},
 			nil,
 		},
 		{
@@ -117,7 +125,10 @@ func TestReadWarnings(t *testing.T) {
 		},
 		{
 			"a manifest that was not sent to the API server", aws,
-			[]func(*v1.Service){local, func(svc *v1.Service) { svc.Spec.HealthCheckNodePort, svc.Spec.Ports[0].NodePort = 0, 0 }},
+			[]func(*v1.Service){local, func(svc *v1.Service) {
+				svc.Spec.HealthCheckNodePort, svc.Spec.Ports[0].NodePort = 0,
+					0
+			}},
 			[]string{
 				"ignored spec.ports[0].nodePort: not assigned yet; the API server assigns it when the Service is created",
 				"ignored spec.healthCheckNodePort: not assigned yet; the API server assigns it when the Service is created",
@@ -141,7 +152,8 @@ func TestReadWarnings(t *testing.T) {
 }
 
 func TestReadIgnoresOverriddenSourceRanges(t *testing.T) {
-	svc := web(annotated(KeySourceRanges, "10.0.0.0/8"), func(svc *v1.Service) { svc.Spec.LoadBalancerSourceRanges = []string{"192.168.0.0/16"} })
+	svc := web(annotated(KeySourceRanges, "10.0.0.0/8"),
+		func(svc *v1.Service) { svc.Spec.LoadBalancerSourceRanges = []string{"192.168.0.0/16"} })
 	got, _, err := Read(svc, everything())
 	if err != nil {
 		t.Fatal(err)
@@ -202,7 +214,8 @@ func FuzzRead(f *testing.F) {
 			t.Fatal("Read changed the Service")
 		}
 		again, warningsAgain, errAgain := Read(svc, everything())
-		if !reflect.DeepEqual(got, again) || !slices.Equal(warnings, warningsAgain) || fmt.Sprint(err) != fmt.Sprint(errAgain) {
+		if !reflect.DeepEqual(got, again) || !slices.Equal(warnings, warningsAgain) ||
+			fmt.Sprint(err) != fmt.Sprint(errAgain) {
 			t.Fatal("Read is not deterministic")
 		}
 		if err == nil {

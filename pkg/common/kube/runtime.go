@@ -40,7 +40,8 @@ func NewRuntime(clients cloudprovider.ControllerClientBuilder, stop <-chan struc
 	}
 	client, err := clients.Client(component)
 	if err != nil {
-		logger.Error(err, "Failed to create a client for the Kubernetes API: Events are dropped and the cluster's UID is unknown")
+		logger.Error(err, "Failed to create a client for the Kubernetes API: Events are dropped and the cluster's UID is "+
+			"unknown")
 		return dropping
 	}
 	broadcaster := record.NewBroadcaster(record.WithContext(ctx))

@@ -17,7 +17,8 @@ type Auditor interface {
 	// Current returns the Service and the nodes as they are at the moment it is called. It is
 	// called once the load balancer's turn has come: an audit with a Service of a second ago would
 	// undo what has been done since. A nil Service means that there is nothing to audit any more.
-	AuditLoadBalancer(ctx context.Context, clusterName string, current Current) (drift plan.Plan, status *v1.LoadBalancerStatus, err error)
+	AuditLoadBalancer(ctx context.Context, clusterName string,
+		current Current) (drift plan.Plan, status *v1.LoadBalancerStatus, err error)
 }
 
 // Current returns a Service, nil if it needs no load balancer, and the nodes that may receive
@@ -25,7 +26,8 @@ type Auditor interface {
 type Current func() (*v1.Service, []*v1.Node)
 
 // AuditLoadBalancer implements Auditor.
-func (c *Controller[S, D, O]) AuditLoadBalancer(ctx context.Context, clusterName string, current Current) (plan.Plan, *v1.LoadBalancerStatus, error) {
+func (c *Controller[S, D, O]) AuditLoadBalancer(ctx context.Context, clusterName string,
+	current Current) (plan.Plan, *v1.LoadBalancerStatus, error) {
 	service, _ := current()
 	if service == nil {
 		return plan.Plan{}, nil, nil

@@ -29,7 +29,8 @@ func TestAuditPutsRightWhatTheSnapshotHides(t *testing.T) {
 	if status == nil || len(status.Ingress) != 1 {
 		t.Errorf("status %v", status)
 	}
-	if events := f.eventsNow(); len(events) == 0 || !strings.HasPrefix(events[0], "Warning LoadBalancerDrift ") || !strings.Contains(events[0], "lb-web/80-TCP") {
+	if events := f.eventsNow(); len(events) == 0 || !strings.HasPrefix(events[0], "Warning LoadBalancerDrift ") ||
+		!strings.Contains(events[0], "lb-web/80-TCP") {
 		t.Errorf("events %q", events)
 	}
 }
@@ -70,7 +71,8 @@ func TestAuditTakesTheServiceOfItsTurn(t *testing.T) {
 
 func TestAuditLeavesAlone(t *testing.T) {
 	recreated := web(func(svc *v1.Service) { svc.UID = "u-2" })
-	for name, second := range map[string]*v1.Service{"a Service that is gone": nil, "another Service of its name": recreated} {
+	for name, second := range map[string]*v1.Service{"a Service that is gone": nil,
+		"another Service of its name": recreated} {
 		t.Run(name, func(t *testing.T) {
 			f, reads := newFixture(t), 0
 			drift, status, err := f.AuditLoadBalancer(t.Context(), "prod", func() (*v1.Service, []*v1.Node) {
@@ -92,7 +94,8 @@ func TestAuditReportsWhatItCouldNotPutRight(t *testing.T) {
 	f.cloud.have[ref("listener", "lb-web/80-TCP")] = "changed by hand"
 	refusal := errors.New("refused")
 	f.cloud.fault = func(int, bool) error { return refusal }
-	if drift, _, err := f.AuditLoadBalancer(t.Context(), "prod", always(svc, node("a"))); !errors.Is(err, refusal) || drift.Empty() {
+	if drift, _, err := f.AuditLoadBalancer(t.Context(), "prod", always(svc, node("a"))); !errors.Is(err, refusal) ||
+		drift.Empty() {
 		t.Errorf("drift %v, %v", drift.Changes, err)
 	}
 }

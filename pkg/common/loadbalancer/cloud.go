@@ -135,5 +135,6 @@ type Interface interface {
 type Planner interface {
 	// PlanLoadBalancer returns what EnsureLoadBalancer would change or, with remove set, what
 	// EnsureLoadBalancerDeleted would. It makes no mutating call.
-	PlanLoadBalancer(ctx context.Context, clusterName string, service *v1.Service, nodes []*v1.Node, remove bool) (plan.Plan, error)
+	PlanLoadBalancer(ctx context.Context, clusterName string, service *v1.Service, nodes []*v1.Node,
+		remove bool) (plan.Plan, error)
 }

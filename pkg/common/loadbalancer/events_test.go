@@ -32,7 +32,10 @@ func TestWarningsAreToldOnceUntilTheyChange(t *testing.T) {
 	step("one more", []string{loose, "Normal LoadBalancerChanged update listener lb-web/443-TCP (value: (none) → 10.0.0.0/8), listener lb-web/80-TCP (value: (none) → 10.0.0.0/8)"},
 		func() { f.mustEnsure(t, web(wrong, annotated(intent.KeySourceRanges, "10.1.0.0/8"))) })
 	step("all well", nil, func() { f.mustEnsure(t, web(annotated(intent.KeySourceRanges, "10.0.0.0/8"))) })
-	step("wrong again", []string{slip}, func() { f.mustEnsure(t, web(wrong, annotated(intent.KeySourceRanges, "10.0.0.0/8"))) })
+	step("wrong again", []string{slip}, func() {
+		f.mustEnsure(t,
+			web(wrong, annotated(intent.KeySourceRanges, "10.0.0.0/8")))
+	})
 }
 
 func TestPlanWarningsAreToldOnceAndAgainForANewService(t *testing.T) {
@@ -96,7 +99,8 @@ func TestPlanWarningsWithReasonsOfTheirOwn(t *testing.T) {
 	f.cloud.warnings = []string{"it is internal all the same", "something else"}
 	f.cloud.reasons = map[string]string{"it is internal all the same": "LoadBalancerForcedInternal"}
 	f.mustEnsure(t, web())
-	want := []string{"Warning LoadBalancerForcedInternal it is internal all the same", "Warning LoadBalancerWarning something else"}
+	want := []string{"Warning LoadBalancerForcedInternal it is internal all the same",
+		"Warning LoadBalancerWarning something else"}
 	if diff := cmp.Diff(want, f.eventsNow()[:2]); diff != "" {
 		t.Errorf("events (-want +got):\n%s", diff)
 	}
@@ -127,7 +131,8 @@ func TestPlanWarningsAreToldOnAChangeOfNodes(t *testing.T) {
 	f.mustEnsure(t, svc, node("a"))
 	f.eventsNow()
 	f.cloud.warnings = []string{"nodes in zone-b receive no traffic"}
-	for _, nodes := range [][]*v1.Node{{node("a"), node("b")}, {node("a"), node("b"), node("c")}, {node("a"), node("b"), node("c")}} {
+	for _, nodes := range [][]*v1.Node{{node("a"), node("b")}, {node("a"), node("b"), node("c")},
+		{node("a"), node("b"), node("c")}} {
 		if err := f.UpdateLoadBalancer(t.Context(), "prod", svc, nodes); err != nil {
 			t.Fatal(err)
 		}

@@ -31,7 +31,8 @@ func TestInterruptedOperationsConverge(t *testing.T) {
 		return f.EnsureLoadBalancerDeleted(ctx, "prod", web())
 	}
 	change := func(ctx context.Context, f *fixture) error {
-		_, err := f.EnsureLoadBalancer(ctx, "prod", web(func(svc *v1.Service) { svc.Spec.Ports = svc.Spec.Ports[1:] }), []*v1.Node{node("b")})
+		_, err := f.EnsureLoadBalancer(ctx, "prod", web(func(svc *v1.Service) { svc.Spec.Ports = svc.Spec.Ports[1:] }),
+			[]*v1.Node{node("b")})
 		return err
 	}
 	for _, tc := range []struct {
@@ -178,7 +179,8 @@ func TestWaitingForAServiceEndsWithTheContext(t *testing.T) {
 	var second sync.WaitGroup
 	second.Go(func() {
 		err := f.UpdateLoadBalancer(ctx, "prod", web(), nil)
-		if want := "waiting for another change of load balancer lb-web to finish: context canceled"; err == nil || err.Error() != want {
+		if want := "waiting for another change of load balancer lb-web to finish: context canceled"; err == nil ||
+			err.Error() != want {
 			t.Errorf("the second: %v", err)
 		}
 	})

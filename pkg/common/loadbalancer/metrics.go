@@ -30,7 +30,8 @@ var process = sync.OnceValue(func() *instruments {
 	}), changes: s.Counter(metrics.Doc{
 		Name:   "ccm_plan_changes_total",
 		Labels: []string{"provider", "kind", "action", "result"},
-		Help: "Changes of cloud objects that were tried, by the kind of object (listener, pool, …) and action (create, update, delete). " +
+		Help: "Changes of cloud objects that were tried, by the kind of object (listener, pool, …) and action (create, " +
+			"update, delete). " +
 			"result is success, or the class of the error.",
 	})}
 })

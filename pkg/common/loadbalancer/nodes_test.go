@@ -62,7 +62,8 @@ func TestNodesWhoseAddressesAreNotWrittenYet(t *testing.T) {
 			want: "10.0.0.1", wantRequested: []string{"gone"},
 		},
 		{
-			name: "no answer is an error, so that the framework comes back", nodes: []*v1.Node{written, joined("new")}, err: unreachable,
+			name: "no answer is an error, so that the framework comes back", nodes: []*v1.Node{written,
+				joined("new")}, err: unreachable,
 			wantErr: unreachable, wantRequested: []string{"new"},
 		},
 	}

@@ -21,7 +21,8 @@ func manyFields(n int) map[string]string {
 
 func TestRecordSurvivesEncoding(t *testing.T) {
 	form := regexp.MustCompile(`^[A-Za-z0-9+/=._:-]*$`)
-	for _, tc := range []struct{ fields, width int }{{0, 3}, {1, 3}, {30, 3}, {31, 2}, {38, 2}, {39, 1}, {50, 1}, {51, 0}, {300, 0}} {
+	for _, tc := range []struct{ fields, width int }{{0, 3}, {1, 3}, {30, 3}, {31, 2}, {38, 2}, {39, 1}, {50, 1}, {51, 0},
+		{300, 0}} {
 		t.Run(fmt.Sprintf("%d fields", tc.fields), func(t *testing.T) {
 			fields := manyFields(tc.fields)
 			record := NewRecord(Digest("state"), DigestSet([]string{"b", "a"}), fields)
@@ -70,7 +71,8 @@ func TestChangedReturnsTheFieldsThatDiffer(t *testing.T) {
 
 func TestParseRecordIgnoresWhatItCannotRead(t *testing.T) {
 	valid := NewRecord(Digest("a"), Digest("b"), map[string]string{"x": "y"}).Encode()
-	for _, text := range []string{"", "garbage", "2" + valid[1:], valid + "A", valid + ".", "1.a.b.c", "1...", "1...BA", valid[:20], "1.....", "1.!.!.AA"} {
+	for _, text := range []string{"", "garbage", "2" + valid[1:], valid + "A", valid + ".", "1.a.b.c", "1...", "1...BA",
+		valid[:20], "1.....", "1.!.!.AA"} {
 		if got := ParseRecord(text); !got.IsZero() {
 			t.Errorf("%q is read as %+v", text, got)
 		}
@@ -103,7 +105,8 @@ func TestRecordProvesOnlyWhatItKnows(t *testing.T) {
 }
 
 func TestWithoutKeepsTheValuesOfHeldFields(t *testing.T) {
-	before := ParseRecord(NewRecord(Digest(1), "", map[string]string{"held": "1", "applied": "1", "held and removed": "1"}).Encode())
+	before := ParseRecord(NewRecord(Digest(1), "", map[string]string{"held": "1", "applied": "1",
+		"held and removed": "1"}).Encode())
 	now := map[string]string{"held": "2", "applied": "2", "held and added": "2"}
 	held := []string{"held", "held and removed", "held and added"}
 	got := ParseRecord(NewRecord(Digest(2), "", now).Without(before, held).Encode())

@@ -73,10 +73,12 @@ func TestServiceOfAnotherController(t *testing.T) {
 	if _, exists, err := c.GetLoadBalancer(t.Context(), "prod", svc); exists || err != nil {
 		t.Errorf("get: %t, %v", exists, err)
 	}
-	if p, err := c.PlanLoadBalancer(t.Context(), "prod", svc, nil, false); err != nil || !p.Empty() || len(p.Warnings) == 0 {
+	if p, err := c.PlanLoadBalancer(t.Context(), "prod", svc, nil, false); err != nil || !p.Empty() ||
+		len(p.Warnings) == 0 {
 		t.Errorf("plan: %+v, %v", p, err)
 	}
-	if drift, _, err := c.AuditLoadBalancer(t.Context(), "prod", func() (*v1.Service, []*v1.Node) { return svc, nil }); err != nil || !drift.Empty() {
+	if drift, _, err := c.AuditLoadBalancer(t.Context(), "prod",
+		func() (*v1.Service, []*v1.Node) { return svc, nil }); err != nil || !drift.Empty() {
 		t.Errorf("audit: %+v, %v", drift, err)
 	}
 	if len(cloud.mutations) > 0 {

@@ -277,7 +277,8 @@ func (f *fixture) converged(t *testing.T, svc *v1.Service, nodes ...*v1.Node) {
 
 func web(edits ...func(*v1.Service)) *v1.Service {
 	svc := &v1.Service{
-		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web", UID: types.UID("u-1"), Annotations: map[string]string{}},
+		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web", UID: types.UID("u-1"),
+			Annotations: map[string]string{}},
 		Spec: v1.ServiceSpec{
 			Type:       v1.ServiceTypeLoadBalancer,
 			IPFamilies: []v1.IPFamily{v1.IPv4Protocol},

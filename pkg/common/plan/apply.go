@@ -240,7 +240,8 @@ func (r *run) err(ctx context.Context) error {
 		return nil
 	}
 	if ctx.Err() != nil {
-		r.errs = append(r.errs, fmt.Errorf("plan of %s stopped after %d of %d changes: %w", r.plan.Subject, done, len(r.result.Outcomes), ctx.Err()))
+		r.errs = append(r.errs, fmt.Errorf("plan of %s stopped after %d of %d changes: %w", r.plan.Subject, done,
+			len(r.result.Outcomes), ctx.Err()))
 	}
 	return errors.Join(r.errs...)
 }

@@ -141,7 +141,8 @@ func TestApplyStopsAtTheFirstErrorAndFinishesWhatRuns(t *testing.T) {
 			close(failing)
 		}
 	}
-	p := Plan{Subject: "Service a/b", Changes: []Change{slow, bad, d.change("after bad", "bad"), d.change("queued"), d.change("after slow", "slow")}}
+	p := Plan{Subject: "Service a/b", Changes: []Change{slow, bad, d.change("after bad", "bad"), d.change("queued"),
+		d.change("after slow", "slow")}}
 	result, err := p.Apply(t.Context(), ApplyOptions{Parallel: 2, Observer: observer})
 	if want := "create pool bad: CreatePool: not allowed (denied)"; err == nil || err.Error() != want {
 		t.Errorf("error %v, want %s", err, want)
@@ -256,7 +257,8 @@ func TestApplyNamesTheWaitThatTimedOut(t *testing.T) {
 		},
 	}}}
 	_, err := p.Apply(t.Context(), ApplyOptions{})
-	if want := "create pool lb: waiting until it is ready: still PENDING: context deadline exceeded"; err == nil || err.Error() != want {
+	if want := "create pool lb: waiting until it is ready: still PENDING: context deadline exceeded"; err == nil ||
+		err.Error() != want {
 		t.Errorf("error %v, want %s", err, want)
 	}
 	if !cloudapi.Is(err, cloudapi.Unavailable) {
@@ -318,7 +320,8 @@ func TestApplyRefusesInvalidPlansBeforeTheFirstChange(t *testing.T) {
 		{"a need that is not there", []Change{d.change("a", "b")}, `"create pool a" waits for "create pool b", which is not in the plan`},
 		{"itself", []Change{d.change("a", "a")}, "changes wait for each other: create pool a → create pool a"},
 		{
-			"a cycle behind a tail", []Change{d.change("tail", "a"), d.change("a", "b"), d.change("b", "c"), d.change("c", "a"), d.change("free")},
+			"a cycle behind a tail", []Change{d.change("tail", "a"), d.change("a", "b"), d.change("b", "c"), d.change("c", "a"),
+				d.change("free")},
 			"changes wait for each other: create pool a → create pool b → create pool c → create pool a",
 		},
 		{"no name", []Change{{Ref: Ref{Kind: "pool", Action: Create}, Do: d.does("x", nil)}}, "change 0 (create pool ) lacks a kind or a name"},

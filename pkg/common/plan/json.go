@@ -77,7 +77,8 @@ func RenderJSON(w io.Writer, plans ...Plan) error {
 }
 
 func documentPlan(p Plan) DocumentPlan {
-	d := DocumentPlan{Subject: p.Subject, Changes: make([]DocumentChange, len(p.Changes)), Warnings: append([]string{}, p.Warnings...)}
+	d := DocumentPlan{Subject: p.Subject, Changes: make([]DocumentChange, len(p.Changes)),
+		Warnings: append([]string{}, p.Warnings...)}
 	for i, c := range p.Changes {
 		d.Changes[i] = documentChange(c)
 	}

@@ -130,7 +130,8 @@ func TestSummary(t *testing.T) {
 		nodes = append(nodes, fmt.Sprintf("node-%d", i))
 	}
 	less := slices.Concat(nodes[:7], nodes[8:], []string{"new"})
-	members := Plan{Changes: []Change{{Ref: Ref{"pool", "a", Update}, Fields: []Field{{"members", strings.Join(nodes, ","), strings.Join(less, ",")}}}}}
+	members := Plan{Changes: []Change{{Ref: Ref{"pool", "a", Update},
+		Fields: []Field{{"members", strings.Join(nodes, ","), strings.Join(less, ",")}}}}}
 	huge := Plan{Changes: []Change{{Ref: create(strings.Repeat("ü", 4000))}}}
 	for _, tc := range []struct {
 		name string
@@ -145,7 +146,8 @@ func TestSummary(t *testing.T) {
 		},
 		{
 			"no room for all", long,
-			"create pool a" + strings.Repeat("x", 280) + ", pool b" + strings.Repeat("x", 280) + ", pool c" + strings.Repeat("x", 280) + "; and 1 more",
+			"create pool a" + strings.Repeat("x", 280) + ", pool b" + strings.Repeat("x", 280) + ", pool c" + strings.Repeat("x",
+				280) + "; and 1 more",
 		},
 		{"a name without end", huge, "create pool " + strings.Repeat("ü", 146) + "…"},
 		{"long lists show who joins and who leaves", members, "update pool a (members: +new -node-7)"},

@@ -12,9 +12,12 @@ type Capability struct {
 // AllCapabilities lists the jobs in the order in which they are documented.
 func AllCapabilities() []Capability {
 	return []Capability{
-		{"LoadBalancer", "Load balancers for Services of type LoadBalancer.", func(c Capabilities) bool { return c.LoadBalancer }},
-		{"InstancesV2", "Provider ID, addresses, type, zone and region of nodes; removal of nodes whose machines were deleted.", func(c Capabilities) bool { return c.InstancesV2 }},
-		{"Routes", "Routes to the pods of each node, where the cloud's network needs them.", func(c Capabilities) bool { return c.Routes }},
+		{"LoadBalancer", "Load balancers for Services of type LoadBalancer.",
+			func(c Capabilities) bool { return c.LoadBalancer }},
+		{"InstancesV2", "Provider ID, addresses, type, zone and region of nodes; removal of nodes whose machines were " +
+			"deleted.", func(c Capabilities) bool { return c.InstancesV2 }},
+		{"Routes", "Routes to the pods of each node, where the cloud's network needs them.",
+			func(c Capabilities) bool { return c.Routes }},
 		{"Instances", "The older form of InstancesV2.", func(c Capabilities) bool { return c.Instances }},
 		{"Zones", "The older interface for zones and regions.", func(c Capabilities) bool { return c.Zones }},
 		{"Clusters", "The clusters that the cloud knows of.", func(c Capabilities) bool { return c.Clusters }},

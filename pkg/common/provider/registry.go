@@ -88,7 +88,8 @@ func check(d Descriptor) error {
 	var err error
 	fs.VisitAll(func(f *pflag.Flag) {
 		if !strings.HasPrefix(f.Name, d.Name+"-") && !slices.Contains(d.InheritedFlags, f.Name) {
-			err = fmt.Errorf("provider %q: flag --%s must start with --%s-, or it may clash with another provider's", d.Name, f.Name, d.Name)
+			err = fmt.Errorf("provider %q: flag --%s must start with --%s-, or it may clash with another provider's", d.Name,
+				f.Name, d.Name)
 		}
 	})
 	return err

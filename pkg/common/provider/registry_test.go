@@ -76,7 +76,8 @@ func TestFlagsThatAreInherited(t *testing.T) {
 
 func TestForeignPrefixesExcludesTheCloudItself(t *testing.T) {
 	Register(Descriptor{Name: "forone", Title: "One", New: factory, AnnotationPrefixes: []string{"one.example/"}})
-	Register(Descriptor{Name: "fortwo", Title: "Two", New: factory, AnnotationPrefixes: []string{"two.example/", "2.example/"}})
+	Register(Descriptor{Name: "fortwo", Title: "Two", New: factory,
+		AnnotationPrefixes: []string{"two.example/", "2.example/"}})
 	RegisterForeignPrefixes("three", "three.example/")
 	RegisterForeignPrefixes("forone", "former.example/")
 	want := map[string]string{"two.example/": "fortwo", "2.example/": "fortwo", "three.example/": "three"}

@@ -58,7 +58,8 @@ func TestListOmitsIncompleteRoutesOfWantingNodes(t *testing.T) {
 
 func TestPlanCompletesRoutes(t *testing.T) {
 	r := newRoutes(newTable(incomplete("10.0.0.0/24", "a"), incomplete("10.0.1.0/24", "b")))
-	p, err := r.PlanRoutes(t.Context(), "c", []*v1.Node{nodeWith("a", "10.0.0.0/24")}, []netip.Prefix{netip.MustParsePrefix("10.0.0.0/16")})
+	p, err := r.PlanRoutes(t.Context(), "c", []*v1.Node{nodeWith("a", "10.0.0.0/24")},
+		[]netip.Prefix{netip.MustParsePrefix("10.0.0.0/16")})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -77,7 +78,8 @@ func TestPlanChangesOnlyRoutesInClusterCIDRs(t *testing.T) {
 		"8.0.0.0/6": false, "10.0.0.0/16": true, "::/0": false, "fd00:1::/64": true, "fd01::/64": false,
 	} {
 		r := newRoutes(newTable(owned(destination, "a")))
-		p, err := r.PlanRoutes(t.Context(), "c", nil, []netip.Prefix{netip.MustParsePrefix("10.0.0.0/16"), netip.MustParsePrefix("fd00:1::/48")})
+		p, err := r.PlanRoutes(t.Context(), "c", nil, []netip.Prefix{netip.MustParsePrefix("10.0.0.0/16"),
+			netip.MustParsePrefix("fd00:1::/48")})
 		if err != nil || (len(p.Changes) > 0) != changed {
 			t.Errorf("%s: changes %v, %v; want changed %v", destination, p.Changes, err, changed)
 		}

@@ -56,7 +56,8 @@ func (t *table) List(context.Context, string) ([]routes.Route, error) {
 func (t *table) Create(_ context.Context, _ string, list []routes.Route) []error {
 	return t.bulk("create", list, func(r routes.Route) error {
 		if have, ok := t.routes[r.Destination]; ok && have.InstanceID != r.InstanceID {
-			return &cloudapi.Error{Class: cloudapi.AlreadyExists, Operation: "CreateRoute", Err: errors.New("destination is taken")}
+			return &cloudapi.Error{Class: cloudapi.AlreadyExists, Operation: "CreateRoute",
+				Err: errors.New("destination is taken")}
 		}
 		r.Name = "route-" + r.Destination
 		t.routes[r.Destination] = r
@@ -166,7 +167,8 @@ func TestListRoutes(t *testing.T) {
 }
 
 func TestListFailsOnUnreadableInstance(t *testing.T) {
-	r := routes.New(routes.Options{Provider: "fake"}, newTable(owned("10.0.0.0/24", "a")), targets{err: errors.New("denied")})
+	r := routes.New(routes.Options{Provider: "fake"}, newTable(owned("10.0.0.0/24", "a")),
+		targets{err: errors.New("denied")})
 	if got, err := r.ListRoutes(t.Context(), "c"); err == nil {
 		t.Errorf("got %v: the framework would delete the route", got)
 	}

@@ -69,7 +69,8 @@ func (c *Client) CreateLoadBalancer(ctx context.Context, spec api.LoadBalancerSp
 }
 
 // UpdateLoadBalancer implements api.API.
-func (c *Client) UpdateLoadBalancer(ctx context.Context, id string, patch api.LoadBalancerPatch) (api.LoadBalancer, error) {
+func (c *Client) UpdateLoadBalancer(ctx context.Context, id string,
+	patch api.LoadBalancerPatch) (api.LoadBalancer, error) {
 	return change[api.LoadBalancer](ctx, c, "UpdateLoadBalancer", http.MethodPatch, patch, pathLoadBalancers, id)
 }
 
@@ -85,7 +86,8 @@ func (c *Client) CreatePool(ctx context.Context, loadBalancerID string, pool api
 
 // UpdatePool implements api.API.
 func (c *Client) UpdatePool(ctx context.Context, loadBalancerID, name string, patch api.PoolPatch) (api.Pool, error) {
-	return change[api.Pool](ctx, c, "UpdatePool", http.MethodPatch, patch, pathLoadBalancers, loadBalancerID, pathPools, name)
+	return change[api.Pool](ctx, c, "UpdatePool", http.MethodPatch, patch, pathLoadBalancers, loadBalancerID, pathPools,
+		name)
 }
 
 // DeletePool implements api.API.
@@ -95,17 +97,22 @@ func (c *Client) DeletePool(ctx context.Context, loadBalancerID, name string) er
 
 // SetMembers implements api.API.
 func (c *Client) SetMembers(ctx context.Context, loadBalancerID, pool string, members []api.Member) (api.Pool, error) {
-	return change[api.Pool](ctx, c, "SetMembers", http.MethodPut, members, pathLoadBalancers, loadBalancerID, pathPools, pool, pathMembers)
+	return change[api.Pool](ctx, c, "SetMembers", http.MethodPut, members, pathLoadBalancers, loadBalancerID, pathPools,
+		pool, pathMembers)
 }
 
 // CreateListener implements api.API.
-func (c *Client) CreateListener(ctx context.Context, loadBalancerID string, listener api.Listener) (api.Listener, error) {
-	return change[api.Listener](ctx, c, "CreateListener", http.MethodPost, listener, pathLoadBalancers, loadBalancerID, pathListeners)
+func (c *Client) CreateListener(ctx context.Context, loadBalancerID string,
+	listener api.Listener) (api.Listener, error) {
+	return change[api.Listener](ctx, c, "CreateListener", http.MethodPost, listener, pathLoadBalancers, loadBalancerID,
+		pathListeners)
 }
 
 // UpdateListener implements api.API.
-func (c *Client) UpdateListener(ctx context.Context, loadBalancerID, name string, patch api.ListenerPatch) (api.Listener, error) {
-	return change[api.Listener](ctx, c, "UpdateListener", http.MethodPatch, patch, pathLoadBalancers, loadBalancerID, pathListeners, name)
+func (c *Client) UpdateListener(ctx context.Context, loadBalancerID, name string,
+	patch api.ListenerPatch) (api.Listener, error) {
+	return change[api.Listener](ctx, c, "UpdateListener", http.MethodPatch, patch, pathLoadBalancers, loadBalancerID,
+		pathListeners, name)
 }
 
 // DeleteListener implements api.API.

@@ -201,7 +201,8 @@ func list[T any](ctx context.Context, c *Client, operation, path string, query u
 			return all, nil
 		}
 		if page.Next == query.Get("page") {
-			return nil, &cloudapi.Error{Class: cloudapi.Unknown, Operation: operation, Err: errors.New("the list does not end: a page names itself as the next")}
+			return nil, &cloudapi.Error{Class: cloudapi.Unknown, Operation: operation,
+				Err: errors.New("the list does not end: a page names itself as the next")}
 		}
 		query.Set("page", page.Next)
 	}

@@ -195,7 +195,8 @@ func TestClientHonoursItsContextAndTimeout(t *testing.T) {
 		start := time.Now()
 		_, err := c.ListZones(t.Context())
 		if !cloudapi.Is(err, cloudapi.Unavailable) || time.Since(start) != CallTimeout {
-			t.Errorf("a call that hangs: %v after %s, want class %q after %s", err, time.Since(start), cloudapi.Unavailable, CallTimeout)
+			t.Errorf("a call that hangs: %v after %s, want class %q after %s", err, time.Since(start), cloudapi.Unavailable,
+				CallTimeout)
 		}
 	})
 }

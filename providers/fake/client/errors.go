@@ -75,9 +75,11 @@ func answerError(operation string, resp *http.Response, body []byte) error {
 	e := parseError(body)
 	cause := fmt.Errorf("%s (%s)", e.Message, e.Code)
 	if e.Code == "" {
-		cause = fmt.Errorf("HTTP status %s, and the body is not an error of the fake cloud's API: check endpoint in section [Global]", resp.Status)
+		cause = fmt.Errorf("HTTP status %s, and the body is not an error of the fake cloud's API: check endpoint in "+
+			"section [Global]", resp.Status)
 	}
-	return &cloudapi.Error{Class: classOf(resp.StatusCode, e), Operation: operation, RetryAfter: retryAfter(resp.Header), Err: cause}
+	return &cloudapi.Error{Class: classOf(resp.StatusCode, e), Operation: operation, RetryAfter: retryAfter(resp.Header),
+		Err: cause}
 }
 
 // retryAfter reads the header in the form that the API uses, whole seconds.

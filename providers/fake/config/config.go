@@ -112,7 +112,8 @@ func validateName(f *gcfg.File, key, value string) {
 	valid := func(r rune) bool {
 		return r >= 'a' && r <= 'z' || r >= '0' && r <= '9' || r == '-'
 	}
-	if value == "" || len(value) > 63 || strings.Trim(value, "-") != value || strings.ContainsFunc(value, func(r rune) bool { return !valid(r) }) {
+	if value == "" || len(value) > 63 || strings.Trim(value, "-") != value ||
+		strings.ContainsFunc(value, func(r rune) bool { return !valid(r) }) {
 		f.Errorf(sectionGlobal, key, "must be lower-case letters, digits and inner hyphens, at most 63, not %q", value)
 	}
 }
@@ -133,7 +134,8 @@ func (c *Config) validateSimulation(f *gcfg.File) {
 		f.Errorf(sectionGlobal, "rate-limit", "must not be negative, but is %v; 0 means no limit", g.RateLimit)
 	}
 	if g.ErrorRate < 0 || g.ErrorRate >= 1 {
-		f.Errorf(sectionGlobal, "error-rate", "must be at least 0 and below 1, but is %v; 0.01 lets one call in a hundred fail", g.ErrorRate)
+		f.Errorf(sectionGlobal, "error-rate", "must be at least 0 and below 1, but is %v; 0.01 lets one call in a hundred "+
+			"fail", g.ErrorRate)
 	}
 	f.OneOf(sectionGlobal, "data-plane", g.DataPlane, dataPlaneNone, sim.DataPlaneProxy)
 }

@@ -59,7 +59,8 @@ func TestConfigReachesTheSimulator(t *testing.T) {
 		Quotas: map[string]int{"load-balancers": 1, "addresses": 2, "instances": 3, "routes": 4},
 	}
 	got := cfg.Simulator(clock.RealClock{})
-	if diff := cmp.Diff(want, got, cmpopts.IgnoreFields(sim.Options{}, "Clock"), cmpopts.EquateComparable(netip.Prefix{})); diff != "" {
+	if diff := cmp.Diff(want, got, cmpopts.IgnoreFields(sim.Options{}, "Clock"),
+		cmpopts.EquateComparable(netip.Prefix{})); diff != "" {
 		t.Errorf("simulator options (-want +got):\n%s", diff)
 	}
 }
@@ -103,8 +104,9 @@ func TestConfigProblems(t *testing.T) {
 			warnings: []string{"did you mean region?"},
 		},
 		"keys of a cloud in this process beside an endpoint": {
-			content:  "[Global]\nendpoint = http://127.0.0.1:1\ntoken = t\nlatency = 1s\n[Quota]\nroutes = 1\n",
-			warnings: []string{"c:4: [Global] latency: has no effect with endpoint", "c:6: [Quota] routes: has no effect with endpoint"},
+			content: "[Global]\nendpoint = http://127.0.0.1:1\ntoken = t\nlatency = 1s\n[Quota]\nroutes = 1\n",
+			warnings: []string{"c:4: [Global] latency: has no effect with endpoint",
+				"c:6: [Quota] routes: has no effect with endpoint"},
 		},
 		"credentials in the endpoint": {
 			content: "[Global]\nendpoint = https://user:hunter2@example.com\n",
@@ -119,7 +121,8 @@ func TestConfigProblems(t *testing.T) {
 			if err != nil {
 				text = err.Error()
 			}
-			if lines := strings.Count(text, "\n") + 1; text != "" && lines != len(test.err) || (text == "") != (len(test.err) == 0) {
+			if lines := strings.Count(text, "\n") + 1; text != "" && lines != len(test.err) ||
+				(text == "") != (len(test.err) == 0) {
 				t.Errorf("errors:\n%s\nwant %d", text, len(test.err))
 			}
 			for _, want := range test.err {

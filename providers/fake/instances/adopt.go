@@ -178,7 +178,8 @@ func (a *adopter) adopt(ctx context.Context, keys []string) ([]api.Instance, err
 	// Nodes of kwok join by the thousand. Calls for the others follow, a few at a time: adopted now,
 	// they are all in the next list of instances.
 	if err := a.adoptJoining(ctx, adopted); err != nil {
-		klog.FromContext(ctx).Info("Nodes could not be adopted together and will be one by one", "provider", names.Provider, "err", err)
+		klog.FromContext(ctx).Info("Nodes could not be adopted together and will be one by one", "provider", names.Provider,
+			"err", err)
 	}
 	return adopted, nil
 }
@@ -248,7 +249,8 @@ func (a *adopter) launch(ctx context.Context, specs []api.InstanceSpec) ([]api.I
 	if err != nil {
 		return nil, err
 	}
-	klog.FromContext(ctx).Info("Adopted nodes that run outside the cloud", "provider", names.Provider, "nodes", len(launched))
+	klog.FromContext(ctx).Info("Adopted nodes that run outside the cloud", "provider", names.Provider,
+		"nodes", len(launched))
 	return launched, nil
 }
 

@@ -78,7 +78,8 @@ func (s *source) convert(found []api.Instance) ([]common.Instance, error) {
 	for _, i := range found {
 		providerID, err := s.adopter.ids.Format(i.Zone, i.ID)
 		if err != nil {
-			return nil, &cloudapi.Error{Class: cloudapi.Unknown, Operation: "ListInstances", Err: fmt.Errorf("instance %q: %w", i.Name, err)}
+			return nil, &cloudapi.Error{Class: cloudapi.Unknown, Operation: "ListInstances",
+				Err: fmt.Errorf("instance %q: %w", i.Name, err)}
 		}
 		out = append(out, common.Instance{
 			ID:         i.ID,

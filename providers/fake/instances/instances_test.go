@@ -8,7 +8,8 @@ import (
 
 func TestStatesOfInstances(t *testing.T) {
 	t.Parallel()
-	for state, want := range map[string]string{api.StatePending: "pending", api.StateRunning: "running", api.StateStopped: "stopped", "hibernating": "running"} {
+	for state, want := range map[string]string{api.StatePending: "pending", api.StateRunning: "running",
+		api.StateStopped: "stopped", "hibernating": "running"} {
 		if got := string(stateOf(state)); got != want {
 			t.Errorf("stateOf(%q) = %q, want %q", state, got, want)
 		}

@@ -130,7 +130,8 @@ func (d *differ) allocateAddress(ctx context.Context, spec api.AddressSpec) (api
 func (d *differ) releaseAddresses(addresses []api.Address, after []plan.Ref) {
 	for _, address := range addresses {
 		if d.inUse(address) {
-			d.plan.Warnf("address %s (%s) is not released: the load balancer %s uses it", address.Name, address.IP, address.LoadBalancer)
+			d.plan.Warnf("address %s (%s) is not released: the load balancer %s uses it", address.Name, address.IP,
+				address.LoadBalancer)
 			continue
 		}
 		d.plan.Add(plan.Change{
@@ -172,7 +173,8 @@ func showRefs(refs []addressRef) []string {
 // refuseAddress returns the error about an address of our name that belongs to another cluster.
 func refuseAddress(key lbcommon.Key, address api.Address, owner string) error {
 	return &cloudapi.Error{Class: cloudapi.Invalid, Operation: key.Subject(),
-		Err: fmt.Errorf("the address %s (%s) belongs to %s, not to cluster %q, and is left alone: give each cluster its own --cluster-name, or release that address",
+		Err: fmt.Errorf("the address %s (%s) belongs to %s, not to cluster %q, and is left alone: give each cluster its "+
+			"own --cluster-name, or release that address",
 			address.Name, address.ID, owner, key.ClusterName)}
 }
 

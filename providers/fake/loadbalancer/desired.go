@@ -67,7 +67,8 @@ func desire(key lbcommon.Key, in intent.Service, targets []target, around Shared
 	name := loadBalancerName(key)
 	for _, tag := range slices.Sorted(maps.Keys(in.Tags)) {
 		if strings.HasPrefix(tag, tagPrefix) {
-			problems.Addf(intent.KeyTags, tag+"="+in.Tags[tag], "tags that begin with %s mark the owner of an object; choose another key", tagPrefix)
+			problems.Addf(intent.KeyTags, tag+"="+in.Tags[tag],
+				"tags that begin with %s mark the owner of an object; choose another key", tagPrefix)
 		}
 	}
 	lb := api.LoadBalancerSpec{
@@ -136,11 +137,14 @@ func staticAddresses(in intent.Service, problems *intent.Problems) map[v1.IPFami
 		case err != nil:
 			problems.Add(intent.KeyStaticAddresses, text, "write an IP address of one of the cloud's address pools")
 		case in.Scheme != intent.Public:
-			problems.Add(intent.KeyStaticAddresses, text, "the cloud itself chooses an internal load balancer's address; remove it")
+			problems.Add(intent.KeyStaticAddresses, text, "the cloud itself chooses an internal load balancer's address; "+
+				"remove it")
 		case !slices.Contains(in.Families, family):
-			problems.Addf(intent.KeyStaticAddresses, text, "it is an %s address, and spec.ipFamilies does not list %[1]s", family)
+			problems.Addf(intent.KeyStaticAddresses, text, "it is an %s address, and spec.ipFamilies does not list %[1]s",
+				family)
 		case chosen[family] != "":
-			problems.Addf(intent.KeyStaticAddresses, text, "%s is listed too, and a load balancer has one %s address", chosen[family], family)
+			problems.Addf(intent.KeyStaticAddresses, text, "%s is listed too, and a load balancer has one %s address",
+				chosen[family], family)
 		default:
 			chosen[family] = ip.String()
 		}

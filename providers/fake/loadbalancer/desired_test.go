@@ -43,7 +43,8 @@ func mustDesire(t *testing.T, in intent.Service, targets []target) Desired {
 }
 
 func defaultCheck() api.HealthCheck {
-	return api.HealthCheck{Protocol: "TCP", IntervalSeconds: 10, TimeoutSeconds: 5, HealthyThreshold: 2, UnhealthyThreshold: 3}
+	return api.HealthCheck{Protocol: "TCP", IntervalSeconds: 10, TimeoutSeconds: 5, HealthyThreshold: 2,
+		UnhealthyThreshold: 3}
 }
 
 func TestDesireFillsInEveryField(t *testing.T) {
@@ -55,7 +56,8 @@ func TestDesireFillsInEveryField(t *testing.T) {
 	const name = "k8s-default-web-1a2b3c4d"
 	want := Desired{
 		LoadBalancer: api.LoadBalancerSpec{
-			Name: name, Cluster: "prod", Scheme: "public", Families: []string{"IPv4", "IPv6"}, Subnets: []string{"s-1"}, Tags: tags,
+			Name: name, Cluster: "prod", Scheme: "public", Families: []string{"IPv4",
+				"IPv6"}, Subnets: []string{"s-1"}, Tags: tags,
 		},
 		Addresses: []api.AddressSpec{
 			{Name: name + "-ipv4-198.51.100.7", Family: "IPv4", IP: "198.51.100.7", Cluster: "prod", Tags: tags},
@@ -63,12 +65,16 @@ func TestDesireFillsInEveryField(t *testing.T) {
 		},
 		Pools: []api.Pool{
 			{
-				Name: "tcp-80", Protocol: "TCP", ProxyProtocol: 2, AffinitySeconds: 10800, Members: []api.Member{{InstanceID: "i-1", Port: 30080}, {InstanceID: "i-2", Port: 30080}},
-				HealthCheck: api.HealthCheck{Protocol: "HTTP", Port: 32000, Path: "/healthz", IntervalSeconds: 3, TimeoutSeconds: 3, HealthyThreshold: 2, UnhealthyThreshold: 5},
+				Name: "tcp-80", Protocol: "TCP", ProxyProtocol: 2, AffinitySeconds: 10800, Members: []api.Member{{InstanceID: "i-1",
+					Port: 30080}, {InstanceID: "i-2", Port: 30080}},
+				HealthCheck: api.HealthCheck{Protocol: "HTTP", Port: 32000, Path: "/healthz", IntervalSeconds: 3, TimeoutSeconds: 3,
+					HealthyThreshold: 2, UnhealthyThreshold: 5},
 			},
 			{
-				Name: "udp-80", Protocol: "UDP", AffinitySeconds: 10800, Members: []api.Member{{InstanceID: "i-1", Port: 30081}, {InstanceID: "i-2", Port: 30081}},
-				HealthCheck: api.HealthCheck{Protocol: "HTTP", Port: 32000, Path: "/healthz", IntervalSeconds: 3, TimeoutSeconds: 3, HealthyThreshold: 2, UnhealthyThreshold: 5},
+				Name: "udp-80", Protocol: "UDP", AffinitySeconds: 10800, Members: []api.Member{{InstanceID: "i-1", Port: 30081},
+					{InstanceID: "i-2", Port: 30081}},
+				HealthCheck: api.HealthCheck{Protocol: "HTTP", Port: 32000, Path: "/healthz", IntervalSeconds: 3, TimeoutSeconds: 3,
+					HealthyThreshold: 2, UnhealthyThreshold: 5},
 			},
 		},
 		Listeners: []api.Listener{
@@ -81,7 +87,8 @@ func TestDesireFillsInEveryField(t *testing.T) {
 		in.Families = []v1.IPFamily{v1.IPv4Protocol, v1.IPv6Protocol}
 		in.SourceRanges = []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}
 		in.ProxyProtocol = 2
-		in.HealthCheck = intent.HealthCheck{Protocol: intent.HealthCheckHTTP, Port: 32000, Path: "/healthz", Interval: 3 * time.Second, UnhealthyThreshold: 5}
+		in.HealthCheck = intent.HealthCheck{Protocol: intent.HealthCheckHTTP, Port: 32000, Path: "/healthz",
+			Interval: 3 * time.Second, UnhealthyThreshold: 5}
 		in.IdleTimeout = 5 * time.Minute
 		in.StaticAddresses = []string{"198.51.100.7"}
 		in.Tags = map[string]string{"team": "web"}
@@ -172,8 +179,10 @@ func TestTargets(t *testing.T) {
 		return "", errForeign
 	}, nil)
 	node := func(id string) *v1.Node { return &v1.Node{Spec: v1.NodeSpec{ProviderID: id}} }
-	got := c.targets([]*v1.Node{node("fake://a/i-2"), node(""), node("aws:///a/i-9"), node("fake://a/i-1"), node("fake://a/i-1")})
-	if diff := cmp.Diff([]target{{instanceID: "i-1"}, {instanceID: "i-2"}}, got, cmp.AllowUnexported(target{})); diff != "" {
+	got := c.targets([]*v1.Node{node("fake://a/i-2"), node(""), node("aws:///a/i-9"), node("fake://a/i-1"),
+		node("fake://a/i-1")})
+	if diff := cmp.Diff([]target{{instanceID: "i-1"}, {instanceID: "i-2"}}, got,
+		cmp.AllowUnexported(target{})); diff != "" {
 		t.Errorf("targets (-want +got):\n%s", diff)
 	}
 }

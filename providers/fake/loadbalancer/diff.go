@@ -139,11 +139,13 @@ func (d *differ) remove() {
 func (d *differ) replaceReason(lb api.LoadBalancer) string {
 	want := d.want.LoadBalancer
 	if lb.Scheme != want.Scheme {
-		return fmt.Sprintf("the scheme changes from %s to %s, which no load balancer can do in place: clients have to follow to a new address", lb.Scheme, want.Scheme)
+		return fmt.Sprintf("the scheme changes from %s to %s, which no load balancer can do in place: clients have to "+
+			"follow to a new address", lb.Scheme, want.Scheme)
 	}
 	have := familiesOf(lb.Addresses)
 	if lb.Scheme == string(intent.Internal) && len(have) > 0 && plan.ShowSet(have) != plan.ShowSet(want.Families) {
-		return fmt.Sprintf("the address families change from %s to %s, which an internal load balancer cannot do in place: clients have to follow to a new address",
+		return fmt.Sprintf("the address families change from %s to %s, which an internal load balancer cannot do in place: "+
+			"clients have to follow to a new address",
 			plan.ShowSet(have), plan.ShowSet(want.Families))
 	}
 	return ""

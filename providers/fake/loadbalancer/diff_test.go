@@ -351,7 +351,8 @@ func TestStatus(t *testing.T) {
 		in.ProxyProtocol = 1
 	})
 	mode := v1.LoadBalancerIPModeProxy
-	want := &v1.LoadBalancerStatus{Ingress: []v1.LoadBalancerIngress{{IP: "2001:db8::1", IPMode: &mode}, {IP: "198.51.100.1", IPMode: &mode}}}
+	want := &v1.LoadBalancerStatus{Ingress: []v1.LoadBalancerIngress{{IP: "2001:db8::1", IPMode: &mode},
+		{IP: "198.51.100.1", IPMode: &mode}}}
 	if diff := cmp.Diff(want, c.Status(in, have).LoadBalancer); diff != "" {
 		t.Errorf("Status (-want +got):\n%s", diff)
 	}

@@ -145,10 +145,12 @@ func (d *differ) createLoadBalancer(ctx context.Context, spec api.LoadBalancerSp
 }
 
 // loadBalancerUpdate is the change that brings tags, subnets and addresses in line, or nothing.
-func (d *differ) loadBalancerUpdate(have api.LoadBalancer, addresses []addressRef, after []plan.Ref) (plan.Change, bool) {
+func (d *differ) loadBalancerUpdate(have api.LoadBalancer, addresses []addressRef,
+	after []plan.Ref) (plan.Change, bool) {
 	var f plan.Fields
 	patch := api.LoadBalancerPatch{}
-	if tags := mergeTags(have.Tags, d.want.LoadBalancer.Tags); f.Diff("tags", plan.ShowMap(have.Tags), plan.ShowMap(tags)) {
+	if tags := mergeTags(have.Tags, d.want.LoadBalancer.Tags); f.Diff("tags", plan.ShowMap(have.Tags),
+		plan.ShowMap(tags)) {
 		patch.Tags = &tags
 	}
 	if want := d.want.LoadBalancer.Subnets; f.Diff("subnets", plan.ShowSet(have.Subnets), plan.ShowSet(want)) {
@@ -232,6 +234,7 @@ func (c *Cloud) waitActive(ctx context.Context, key lbcommon.Key, state string) 
 // refuseForeign is the error about a load balancer of our name that is marked as another cluster's.
 func refuseForeign(key lbcommon.Key, lb api.LoadBalancer) error {
 	return &cloudapi.Error{Class: cloudapi.Invalid, Operation: key.Subject(),
-		Err: fmt.Errorf("the load balancer %s (%s) belongs to %s, not to cluster %q, and is left alone: give each cluster its own --cluster-name, or delete that load balancer",
+		Err: fmt.Errorf("the load balancer %s (%s) belongs to %s, not to cluster %q, and is left alone: give each cluster "+
+			"its own --cluster-name, or delete that load balancer",
 			lb.Name, lb.ID, foreign(key, lb.Cluster, lb.Tags), key.ClusterName)}
 }

@@ -161,16 +161,17 @@ func group(lbs []api.LoadBalancer, addresses []api.Address) []named {
 
 // newZones returns the names of the region's zones, sorted.
 func newZones(client API, c clock.PassiveClock) *snapshot.Value[[]string] {
-	return snapshot.NewValue(snapshot.ValueOptions[[]string]{Clock: c, Age: zonesAge, Read: func(ctx context.Context) ([]string, error) {
-		zones, err := client.ListZones(ctx)
-		if err != nil {
-			return nil, err
-		}
-		names := make([]string, 0, len(zones))
-		for _, zone := range zones {
-			names = append(names, zone.Name)
-		}
-		slices.Sort(names)
-		return slices.Compact(names), nil
-	}})
+	return snapshot.NewValue(snapshot.ValueOptions[[]string]{Clock: c, Age: zonesAge,
+		Read: func(ctx context.Context) ([]string, error) {
+			zones, err := client.ListZones(ctx)
+			if err != nil {
+				return nil, err
+			}
+			names := make([]string, 0, len(zones))
+			for _, zone := range zones {
+				names = append(names, zone.Name)
+			}
+			slices.Sort(names)
+			return slices.Compact(names), nil
+		}})
 }

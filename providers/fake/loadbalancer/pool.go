@@ -82,7 +82,8 @@ func (d *differ) poolUpdate(lbID string, have, want api.Pool) (plan.Change, bool
 	if len(f) == 0 {
 		return plan.Change{}, false
 	}
-	patch := api.PoolPatch{ProxyProtocol: &want.ProxyProtocol, HealthCheck: &want.HealthCheck, AffinitySeconds: &want.AffinitySeconds}
+	patch := api.PoolPatch{ProxyProtocol: &want.ProxyProtocol, HealthCheck: &want.HealthCheck,
+		AffinitySeconds: &want.AffinitySeconds}
 	return plan.Change{
 		Ref:    plan.Ref{Kind: kindPool, Name: want.Name, Action: plan.Update},
 		Fields: f,

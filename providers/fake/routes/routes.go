@@ -58,7 +58,8 @@ func (s *Source) Delete(ctx context.Context, clusterName string, list []common.R
 
 // inBatches makes as few calls as the cloud allows, and returns one error for each route. A call
 // that fails is the error of all its routes.
-func inBatches(ctx context.Context, operation, clusterName string, list []common.Route, call func(context.Context, []api.Route) ([]api.RouteResult, error)) []error {
+func inBatches(ctx context.Context, operation, clusterName string, list []common.Route,
+	call func(context.Context, []api.Route) ([]api.RouteResult, error)) []error {
 	errs := make([]error, 0, len(list))
 	for chunk := range slices.Chunk(list, api.RouteBatch) {
 		batch := make([]api.Route, len(chunk))

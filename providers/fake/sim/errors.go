@@ -53,5 +53,6 @@ func refusalOf(err error) *refusalError {
 	if errors.As(err, &r) {
 		return r
 	}
-	return &refusalError{status: http.StatusInternalServerError, body: api.Error{Code: api.CodeInternal, Message: err.Error()}}
+	return &refusalError{status: http.StatusInternalServerError,
+		body: api.Error{Code: api.CodeInternal, Message: err.Error()}}
 }

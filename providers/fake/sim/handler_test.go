@@ -45,8 +45,8 @@ func runRefusals(t *testing.T, tests map[string]refusalCase) {
 
 func TestRefusalsOfInstancesAddressesAndRoutes(t *testing.T) {
 	runRefusals(t, map[string]refusalCase{
-		"unknown operation":      {"GET", "/v1/volumes", "", api.CodeNotFound, 404, "no operation"},
-		"unknown method":         {"PUT", "/v1/instances", "", api.CodeNotFound, 404, "no operation"},
+		"unknown operation":      {"GET", "/v1/volumes", "", api.CodeNotFound, 404, "not an operation"},
+		"unknown method":         {"PUT", "/v1/instances", "", api.CodeNotFound, 404, "not an operation"},
 		"body is not JSON":       {"POST", "/v1/instances", "{", api.CodeInvalid, 400, "body"},
 		"body goes on":           {"POST", "/v1/addresses", `{"name":"x","family":"IPv4"} {}`, api.CodeInvalid, 400, "goes on"},
 		"instance name":          {"POST", "/v1/instances", `[{"name":"Not_DNS"}]`, api.CodeInvalid, 400, "Not_DNS"},
@@ -70,8 +70,8 @@ func TestRefusalsOfInstancesAddressesAndRoutes(t *testing.T) {
 		"address is allocated":    {"POST", "/v1/addresses", `{"name":"x","family":"IPv4","ip":"198.51.100.1"}`, api.CodeInUse, 409, "allocated"},
 		"release in use":          {"DELETE", "/v1/addresses/ADDR", "", api.CodeInUse, 409, "in use by load balancer"},
 		"release nothing":         {"DELETE", "/v1/addresses/addr-none", "", api.CodeNotFound, 404, "addr-none"},
-		"page of another list":    {"GET", "/v1/addresses?page=aW5zdGFuY2VzPmE", "", api.CodeInvalid, 400, "no token"},
-		"page that is not base64": {"GET", "/v1/routes?page=%25", "", api.CodeInvalid, 400, "no token"},
+		"page of another list":    {"GET", "/v1/addresses?page=aW5zdGFuY2VzPmE", "", api.CodeInvalid, 400, "not a token"},
+		"page that is not base64": {"GET", "/v1/routes?page=%25", "", api.CodeInvalid, 400, "not a token"},
 	})
 }
 
@@ -139,10 +139,13 @@ func TestRoutesSucceedAndFailOneByOne(t *testing.T) {
 	}
 	a, b := nodes[0].ID, nodes[1].ID
 	got := create(
-		route("c", "10.1.0.0/24", a), route("c", "10.1.0.0/24", a), route("c", "10.1.0.0/24", b), route("d", "10.1.0.0/24", b),
-		route("", "10.2.0.0/24", a), route("c", "10.2.0.1/24", a), route("c", "10.2.0.0/24", "i-none"), route("c", "10.3.0.0/24", a),
+		route("c", "10.1.0.0/24", a), route("c", "10.1.0.0/24", a), route("c", "10.1.0.0/24", b), route("d", "10.1.0.0/24",
+			b),
+		route("", "10.2.0.0/24", a), route("c", "10.2.0.1/24", a), route("c", "10.2.0.0/24", "i-none"), route("c",
+			"10.3.0.0/24", a),
 	)
-	want := []string{"ok", "ok", api.CodeAlreadyExists, "ok", api.CodeInvalid, api.CodeInvalid, api.CodeInvalid, api.CodeQuotaExceeded}
+	want := []string{"ok", "ok", api.CodeAlreadyExists, "ok", api.CodeInvalid, api.CodeInvalid, api.CodeInvalid,
+		api.CodeQuotaExceeded}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
@@ -164,7 +167,8 @@ func TestRoutesSucceedAndFailOneByOne(t *testing.T) {
 	if results[0].Error != nil || results[1].Error.Code != api.CodeNotFound || results[2].Error.Code != api.CodeInvalid {
 		t.Errorf("deleting: %+v", results)
 	}
-	if status, problem, _ := c.call("POST", "/v1/routes", make([]api.Route, api.RouteBatch+1), nil); problem.Code != api.CodeInvalid {
+	if status, problem, _ := c.call("POST", "/v1/routes", make([]api.Route, api.RouteBatch+1),
+		nil); problem.Code != api.CodeInvalid {
 		t.Errorf("too many routes: status %d, %+v", status, problem)
 	}
 }
@@ -177,12 +181,14 @@ func TestLoadBalancerLifecycle(t *testing.T) {
 	if web.State != api.LBProvisioning {
 		t.Errorf("state is %s at creation", web.State)
 	}
-	if status, problem, _ := c.call("POST", pools, tcpPool("p"), nil); status != 409 || problem.Code != api.CodeBusy || !strings.Contains(problem.Message, "30s") {
+	if status, problem, _ := c.call("POST", pools, tcpPool("p"), nil); status != 409 || problem.Code != api.CodeBusy ||
+		!strings.Contains(problem.Message, "30s") {
 		t.Errorf("status %d, %+v while provisioning", status, problem)
 	}
 	clock.Step(30 * time.Second)
 	must[api.Pool](c, "POST", pools, tcpPool("p"))
-	listener := api.Listener{Name: "l", Protocol: protocolTCP, Port: 80, Pool: "p", SourceRanges: []string{"10.0.0.0/8"}, IdleTimeoutSeconds: 9}
+	listener := api.Listener{Name: "l", Protocol: protocolTCP, Port: 80, Pool: "p", SourceRanges: []string{"10.0.0.0/8"},
+		IdleTimeoutSeconds: 9}
 	must[api.Listener](c, "POST", "/v1/load-balancers/"+web.ID+"/listeners", listener)
 	listener.SourceRanges = nil
 	got := must[api.Listener](c, "PATCH", "/v1/load-balancers/"+web.ID+"/listeners/l", `{"sourceRanges":[]}`)
@@ -192,7 +198,8 @@ func TestLoadBalancerLifecycle(t *testing.T) {
 	second := c.allocate("second")
 	patched := must[api.LoadBalancer](c, "PATCH", "/v1/load-balancers/"+web.ID,
 		api.LoadBalancerPatch{AddressIDs: &[]string{second.ID}, Tags: &map[string]string{"k": "v"}})
-	if diff := cmp.Diff([]string{second.IP}, patched.Addresses); diff != "" || patched.Tags["k"] != "v" || len(patched.Pools) != 1 {
+	if diff := cmp.Diff([]string{second.IP}, patched.Addresses); diff != "" || patched.Tags["k"] != "v" ||
+		len(patched.Pools) != 1 {
 		t.Errorf("patched: %+v", patched)
 	}
 	c.remove("/v1/addresses/" + web.AddressIDs[0]) // free since the patch
@@ -233,7 +240,8 @@ func TestInternalAddressesAndDualStack(t *testing.T) {
 	}
 	adopted := must[api.Page[api.Instance]](c, "POST", "/v1/instances",
 		`[{"id":"kind-1","name":"kind-1","internalAddresses":["fc00::5","127.0.0.1"]},{"name":"kind-2","internalAddresses":["127.0.0.1"]}]`).Items
-	if diff := cmp.Diff([]string{"127.0.0.1", "fc00::5"}, adopted[0].InternalAddresses); diff != "" || adopted[0].ID != "kind-1" {
+	if diff := cmp.Diff([]string{"127.0.0.1", "fc00::5"}, adopted[0].InternalAddresses); diff != "" ||
+		adopted[0].ID != "kind-1" {
 		t.Errorf("adopted: %+v", adopted)
 	}
 }
@@ -262,7 +270,8 @@ func TestExhaustedPoolAndQuota(t *testing.T) {
 			}
 		})
 	}
-	want := []api.Quota{{Name: quotaAddresses, Limit: 3, Used: 2}, {Name: quotaInstances, Limit: 1}, {Name: quotaLoadBalancers}, {Name: quotaRoutes, Limit: 20000}}
+	want := []api.Quota{{Name: quotaAddresses, Limit: 3, Used: 2}, {Name: quotaInstances, Limit: 1},
+		{Name: quotaLoadBalancers}, {Name: quotaRoutes, Limit: 20000}}
 	if diff := cmp.Diff(want, must[api.Page[api.Quota]](c, "GET", "/v1/quotas", nil).Items); diff != "" {
 		t.Error(diff)
 	}
@@ -339,7 +348,8 @@ func TestToken(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			other := *c
 			other.token = token
-			if status, problem, _ := other.call("GET", "/v1/zones", nil, nil); status != 401 || problem.Code != api.CodeUnauthorized {
+			if status, problem, _ := other.call("GET", "/v1/zones", nil, nil); status != 401 ||
+				problem.Code != api.CodeUnauthorized {
 				t.Errorf("status %d, %+v", status, problem)
 			}
 		})
@@ -366,7 +376,8 @@ func TestFrontAddsLimitsAndErrorsInTheCloudsOwnWords(t *testing.T) {
 	})
 	t.Run("error rate", func(t *testing.T) {
 		c := newClient(t, Options{ErrorRate: 1})
-		if status, problem, _ := c.call("POST", "/v1/instances", `[{"name":"a"}]`, nil); status != 500 || problem.Code != api.CodeInternal {
+		if status, problem, _ := c.call("POST", "/v1/instances", `[{"name":"a"}]`, nil); status != 500 ||
+			problem.Code != api.CodeInternal {
 			t.Errorf("status %d, %+v", status, problem)
 		}
 		if n := c.cloud.Objects()["instances"]; n != 0 {
@@ -379,7 +390,8 @@ func TestFrontAddsLimitsAndErrorsInTheCloudsOwnWords(t *testing.T) {
 		if status, _, _ := c.call("POST", "/v1/addresses", `{"name":"a","family":"IPv4"}`, nil); status != 0 {
 			t.Fatalf("status %d", status)
 		}
-		if status, problem, _ := c.call("POST", "/v1/addresses", `{"name":"a","family":"IPv4"}`, nil); status != 409 || problem.Code != api.CodeAlreadyExists {
+		if status, problem, _ := c.call("POST", "/v1/addresses", `{"name":"a","family":"IPv4"}`, nil); status != 409 ||
+			problem.Code != api.CodeAlreadyExists {
 			t.Errorf("status %d, %+v", status, problem)
 		}
 		if found := must[api.Page[api.Address]](c, "GET", "/v1/addresses?name=a", nil).Items; len(found) != 1 {

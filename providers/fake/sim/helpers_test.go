@@ -137,7 +137,8 @@ func (c *client) loadBalancer(name string) api.LoadBalancer {
 }
 
 func tcpCheck() api.HealthCheck {
-	return api.HealthCheck{Protocol: protocolTCP, IntervalSeconds: 10, TimeoutSeconds: 5, HealthyThreshold: 2, UnhealthyThreshold: 3}
+	return api.HealthCheck{Protocol: protocolTCP, IntervalSeconds: 10, TimeoutSeconds: 5, HealthyThreshold: 2,
+		UnhealthyThreshold: 3}
 }
 
 func tcpPool(name string, members ...api.Member) api.Pool {

@@ -200,7 +200,8 @@ func (l *launch) validate(spec api.InstanceSpec) error {
 func contradiction(spec api.InstanceSpec, have api.Instance) string {
 	same := func(want, have []string) bool {
 		addrs, err := parseAddresses(want)
-		return len(want) == 0 || err == nil && slices.EqualFunc(addrs, have, func(a netip.Addr, s string) bool { return a.String() == s })
+		return len(want) == 0 || err == nil && slices.EqualFunc(addrs, have,
+			func(a netip.Addr, s string) bool { return a.String() == s })
 	}
 	switch {
 	case spec.ID != "" && spec.ID != have.ID:

@@ -41,7 +41,8 @@ func (t *tx) createListener(id string, l api.Listener) (api.Listener, error) {
 			return api.Listener{}, refuse(api.CodeAlreadyExists, "listener %q exists in load balancer %s", l.Name, id)
 		}
 		if have.Protocol == l.Protocol && have.Port == l.Port {
-			return api.Listener{}, refuse(api.CodeAlreadyExists, "listener %q has %s port %d already", have.Name, l.Protocol, l.Port)
+			return api.Listener{}, refuse(api.CodeAlreadyExists, "listener %q has %s port %d already", have.Name, l.Protocol,
+				l.Port)
 		}
 	}
 	if err := validListener(lb, l); err != nil {

@@ -18,7 +18,8 @@ func TestRandomOperationsKeepInvariants(t *testing.T) {
 	for seed := range uint64(6) {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
 			clock := fakeClock()
-			c := newCloud(t, Options{Clock: clock, ProvisionTime: 3 * time.Second, Quotas: map[string]int{quotaInstances: 6, quotaRoutes: 5}})
+			c := newCloud(t, Options{Clock: clock, ProvisionTime: 3 * time.Second,
+				Quotas: map[string]int{quotaInstances: 6, quotaRoutes: 5}})
 			m := &model{Rand: rand.New(rand.NewPCG(seed, 0))}
 			before := dump(t, c)
 			for step := range 1200 {
@@ -114,7 +115,8 @@ func (m *model) machines(name string) func(*tx) error {
 		return func(t *tx) error {
 			specs := make([]api.InstanceSpec, 1+m.IntN(2))
 			for i := range specs {
-				specs[i] = api.InstanceSpec{Name: m.one("a", "b", "c", "d", "e", "f", "g", "Bad"), ID: m.one("", "", "i-00000030", "own")}
+				specs[i] = api.InstanceSpec{Name: m.one("a", "b", "c", "d", "e", "f", "g", "Bad"),
+					ID: m.one("", "", "i-00000030", "own")}
 			}
 			_, err := t.launch(specs)
 			return err
@@ -129,7 +131,8 @@ func (m *model) machines(name string) func(*tx) error {
 	case "allocate":
 		return func(t *tx) error {
 			_, err := t.allocateAddress(api.AddressSpec{
-				Name: m.one("a", "b", "c", "d", "e", ""), Family: m.one(familyIPv4, familyIPv4, familyIPv6, "odd"), IP: m.one("", "", "", "198.51.100.3", "192.0.2.1"),
+				Name: m.one("a", "b", "c", "d", "e", ""), Family: m.one(familyIPv4, familyIPv4, familyIPv6, "odd"), IP: m.one("",
+					"", "", "198.51.100.3", "192.0.2.1"),
 			})
 			return err
 		}
@@ -150,13 +153,15 @@ func (m *model) balancers(name string) func(*tx) error {
 	switch name {
 	case "create lb":
 		return func(t *tx) error {
-			_, err := t.createLoadBalancer(api.LoadBalancerSpec{Name: m.one("a", "b", "c"), Scheme: schemePublic, AddressIDs: ids(t)})
+			_, err := t.createLoadBalancer(api.LoadBalancerSpec{Name: m.one("a", "b", "c"), Scheme: schemePublic,
+				AddressIDs: ids(t)})
 			return err
 		}
 	case "create internal lb":
 		return func(t *tx) error {
 			_, err := t.createLoadBalancer(api.LoadBalancerSpec{
-				Name: m.one("a", "b", "c"), Scheme: m.one(schemeInternal, "odd"), Families: []string{familyIPv6, familyIPv4}[m.IntN(2):],
+				Name: m.one("a", "b", "c"), Scheme: m.one(schemeInternal, "odd"), Families: []string{familyIPv6,
+					familyIPv4}[m.IntN(2):],
 			})
 			return err
 		}
@@ -211,14 +216,16 @@ func (m *model) children(name string) func(*tx) error {
 	case "create listener":
 		return func(t *tx) error {
 			_, err := t.createListener(lb(t), api.Listener{
-				Name: child, Protocol: m.one(protocolTCP, protocolTCP, protocolUDP), Port: int32(m.IntN(3)), Pool: m.one("p", "q", "r"),
+				Name: child, Protocol: m.one(protocolTCP, protocolTCP, protocolUDP), Port: int32(m.IntN(3)), Pool: m.one("p", "q",
+					"r"),
 			})
 			return err
 		}
 	case "update listener":
 		return func(t *tx) error {
 			pool := m.one("p", "q", "r")
-			_, err := t.updateListener(lb(t), child, api.ListenerPatch{Pool: &pool, SourceRanges: &[]string{m.one("10.0.0.0/8", "10.0.0.1/8")}})
+			_, err := t.updateListener(lb(t), child, api.ListenerPatch{Pool: &pool,
+				SourceRanges: &[]string{m.one("10.0.0.0/8", "10.0.0.1/8")}})
 			return err
 		}
 	case "delete listener":
@@ -228,7 +235,8 @@ func (m *model) children(name string) func(*tx) error {
 }
 
 func (m *model) routes(name string) func(*tx) error {
-	r := api.Route{Name: "r", Cluster: m.one("c", "d", ""), Destination: fmt.Sprintf("10.%d.0.0/%d", m.IntN(4), 15+m.IntN(2))}
+	r := api.Route{Name: "r", Cluster: m.one("c", "d", ""),
+		Destination: fmt.Sprintf("10.%d.0.0/%d", m.IntN(4), 15+m.IntN(2))}
 	if name == "delete route" {
 		return func(t *tx) error { return t.deleteRoute(r) }
 	}

@@ -42,58 +42,69 @@ const (
 func machineOperations() []operation {
 	return []operation{
 		{"GET /v1/instances", "ListInstances", ok, listInstances},
-		{"POST /v1/instances", "LaunchInstances", ok, changes(func(t *tx, _ *http.Request, specs []api.InstanceSpec) (any, error) {
+		{"POST /v1/instances", "LaunchInstances", ok, changes(func(t *tx, _ *http.Request, specs []api.InstanceSpec) (any,
+			error) {
 			return pageOrError(t.launch(specs))
 		})},
 		{"DELETE /v1/instances/{id}", "TerminateInstance", deleted, deletes(func(t *tx, r *http.Request) error {
 			return t.terminate(r.PathValue("id"))
 		})},
-		{"POST /v1/instances/{id}/state", "SetInstanceState", ok, changes(func(t *tx, r *http.Request, s api.InstanceState) (any, error) {
-			return t.setInstanceState(r.PathValue("id"), s.State)
-		})},
+		{"POST /v1/instances/{id}/state", "SetInstanceState", ok,
+			changes(func(t *tx, r *http.Request, s api.InstanceState) (any, error) {
+				return t.setInstanceState(r.PathValue("id"), s.State)
+			})},
 	}
 }
 
 func loadBalancerOperations() []operation {
 	return []operation{
 		{"GET /v1/addresses", "ListAddresses", ok, listAddresses},
-		{"POST /v1/addresses", "AllocateAddress", created, changes(func(t *tx, _ *http.Request, s api.AddressSpec) (any, error) {
-			return t.allocateAddress(s)
-		})},
+		{"POST /v1/addresses", "AllocateAddress", created,
+			changes(func(t *tx, _ *http.Request, s api.AddressSpec) (any, error) {
+				return t.allocateAddress(s)
+			})},
 		{"DELETE /v1/addresses/{id}", "ReleaseAddress", deleted, deletes(func(t *tx, r *http.Request) error {
 			return t.releaseAddress(r.PathValue("id"))
 		})},
 		{"GET /v1/load-balancers", "ListLoadBalancers", ok, listLoadBalancers},
-		{"POST /v1/load-balancers", "CreateLoadBalancer", created, changes(func(t *tx, _ *http.Request, s api.LoadBalancerSpec) (any, error) {
-			return t.createLoadBalancer(s)
-		})},
-		{"PATCH /v1/load-balancers/{id}", "UpdateLoadBalancer", ok, changes(func(t *tx, r *http.Request, p api.LoadBalancerPatch) (any, error) {
-			return t.updateLoadBalancer(r.PathValue("id"), p)
-		})},
+		{"POST /v1/load-balancers", "CreateLoadBalancer", created,
+			changes(func(t *tx, _ *http.Request, s api.LoadBalancerSpec) (any, error) {
+				return t.createLoadBalancer(s)
+			})},
+		{"PATCH /v1/load-balancers/{id}", "UpdateLoadBalancer", ok,
+			changes(func(t *tx, r *http.Request, p api.LoadBalancerPatch) (any, error) {
+				return t.updateLoadBalancer(r.PathValue("id"), p)
+			})},
 		{"DELETE /v1/load-balancers/{id}", "DeleteLoadBalancer", deleted, deletes(func(t *tx, r *http.Request) error {
 			return t.deleteLoadBalancer(r.PathValue("id"))
 		})},
-		{"POST /v1/load-balancers/{id}/pools", "CreatePool", created, changes(func(t *tx, r *http.Request, p api.Pool) (any, error) {
-			return t.createPool(r.PathValue("id"), p)
-		})},
-		{"PATCH /v1/load-balancers/{id}/pools/{name}", "UpdatePool", ok, changes(func(t *tx, r *http.Request, p api.PoolPatch) (any, error) {
-			return t.updatePool(r.PathValue("id"), r.PathValue("name"), p)
-		})},
+		{"POST /v1/load-balancers/{id}/pools", "CreatePool", created,
+			changes(func(t *tx, r *http.Request, p api.Pool) (any, error) {
+				return t.createPool(r.PathValue("id"), p)
+			})},
+		{"PATCH /v1/load-balancers/{id}/pools/{name}", "UpdatePool", ok,
+			changes(func(t *tx, r *http.Request, p api.PoolPatch) (any, error) {
+				return t.updatePool(r.PathValue("id"), r.PathValue("name"), p)
+			})},
 		{"DELETE /v1/load-balancers/{id}/pools/{name}", "DeletePool", deleted, deletes(func(t *tx, r *http.Request) error {
 			return t.deletePool(r.PathValue("id"), r.PathValue("name"))
 		})},
-		{"PUT /v1/load-balancers/{id}/pools/{name}/members", "SetMembers", ok, changes(func(t *tx, r *http.Request, m []api.Member) (any, error) {
-			return t.setMembers(r.PathValue("id"), r.PathValue("name"), m)
-		})},
-		{"POST /v1/load-balancers/{id}/listeners", "CreateListener", created, changes(func(t *tx, r *http.Request, l api.Listener) (any, error) {
-			return t.createListener(r.PathValue("id"), l)
-		})},
-		{"PATCH /v1/load-balancers/{id}/listeners/{name}", "UpdateListener", ok, changes(func(t *tx, r *http.Request, p api.ListenerPatch) (any, error) {
-			return t.updateListener(r.PathValue("id"), r.PathValue("name"), p)
-		})},
-		{"DELETE /v1/load-balancers/{id}/listeners/{name}", "DeleteListener", deleted, deletes(func(t *tx, r *http.Request) error {
-			return t.deleteListener(r.PathValue("id"), r.PathValue("name"))
-		})},
+		{"PUT /v1/load-balancers/{id}/pools/{name}/members", "SetMembers", ok,
+			changes(func(t *tx, r *http.Request, m []api.Member) (any, error) {
+				return t.setMembers(r.PathValue("id"), r.PathValue("name"), m)
+			})},
+		{"POST /v1/load-balancers/{id}/listeners", "CreateListener", created,
+			changes(func(t *tx, r *http.Request, l api.Listener) (any, error) {
+				return t.createListener(r.PathValue("id"), l)
+			})},
+		{"PATCH /v1/load-balancers/{id}/listeners/{name}", "UpdateListener", ok,
+			changes(func(t *tx, r *http.Request, p api.ListenerPatch) (any, error) {
+				return t.updateListener(r.PathValue("id"), r.PathValue("name"), p)
+			})},
+		{"DELETE /v1/load-balancers/{id}/listeners/{name}", "DeleteListener", deleted,
+			deletes(func(t *tx, r *http.Request) error {
+				return t.deleteListener(r.PathValue("id"), r.PathValue("name"))
+			})},
 	}
 }
 
@@ -161,7 +172,8 @@ func decode[B any](r *http.Request) (body B, err error) {
 	d := json.NewDecoder(http.MaxBytesReader(nil, r.Body, maxBodyBytes))
 	d.DisallowUnknownFields()
 	if err := d.Decode(&body); err != nil {
-		return body, invalid("the body of the request is not what %s %s takes, or names a field that cannot be changed: %v", r.Method, r.Pattern, err)
+		return body, invalid("the body of the request is not what %s %s takes, or names a field that cannot be changed: %v",
+			r.Method, r.Pattern, err)
 	}
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
 		return body, invalid("the body of the request goes on after its JSON document")

@@ -32,7 +32,8 @@ func TestWorldSurvivesARestart(t *testing.T) {
 	before := [3]any{c.cloud.Objects(), c.cloud.Routes(), c.loadBalancer("web")}
 
 	again := newClient(t, o)
-	if diff := cmp.Diff(before, [3]any{again.cloud.Objects(), again.cloud.Routes(), again.loadBalancer("web")}); diff != "" {
+	if diff := cmp.Diff(before, [3]any{again.cloud.Objects(), again.cloud.Routes(),
+		again.loadBalancer("web")}); diff != "" {
 		t.Error(diff)
 	}
 	clock.Step(time.Minute)
@@ -175,7 +176,8 @@ func TestHeaderIsHowTheFileBegins(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if prefix := string(c.cloud.store.state.prefix()); !strings.HasPrefix(string(content), prefix) || len(prefix) > headerBytes {
+	if prefix := string(c.cloud.store.state.prefix()); !strings.HasPrefix(string(content), prefix) ||
+		len(prefix) > headerBytes {
 		t.Errorf("the file does not begin with %q:\n%.200s", prefix, content)
 	}
 }

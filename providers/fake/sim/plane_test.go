@@ -60,9 +60,11 @@ func freePort(t *testing.T) int32 {
 func (c *client) expose() (lb api.LoadBalancer, url string) {
 	c.t.Helper()
 	t := c.t.(*testing.T)
-	node := must[api.Page[api.Instance]](c, "POST", "/v1/instances", `[{"name":"node-a","internalAddresses":["127.0.0.1"]}]`).Items[0]
+	node := must[api.Page[api.Instance]](c, "POST", "/v1/instances",
+		`[{"name":"node-a","internalAddresses":["127.0.0.1"]}]`).Items[0]
 	lb, port := c.publicLB("web"), freePort(t)
-	must[api.Pool](c, "POST", "/v1/load-balancers/"+lb.ID+"/pools", tcpPool("p", api.Member{InstanceID: node.ID, Port: podStandIn(t)}))
+	must[api.Pool](c, "POST", "/v1/load-balancers/"+lb.ID+"/pools",
+		tcpPool("p", api.Member{InstanceID: node.ID, Port: podStandIn(t)}))
 	must[api.Listener](c, "POST", "/v1/load-balancers/"+lb.ID+"/listeners",
 		api.Listener{Name: "l", Protocol: protocolTCP, Port: port, Pool: "p"})
 	return lb, fmt.Sprintf("http://%s:%d/", lb.Addresses[0], port)

@@ -28,7 +28,8 @@ func (t *tx) createRoute(r api.Route) error {
 		if have.InstanceID == r.InstanceID {
 			return nil
 		}
-		return refuse(api.CodeAlreadyExists, "route %s of cluster %s exists with target %s", r.Destination, r.Cluster, have.InstanceID)
+		return refuse(api.CodeAlreadyExists, "route %s of cluster %s exists with target %s", r.Destination, r.Cluster,
+			have.InstanceID)
 	}
 	if t.Instances[r.InstanceID] == nil {
 		return invalid("route %s: target %q is not an instance of this cloud", r.Destination, r.InstanceID)

@@ -44,7 +44,8 @@ func openStateFile(path string) (*stateFile, error) {
 	}
 	lock, err := os.OpenFile(path+".lock", os.O_CREATE|os.O_RDWR, 0o600)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("state file %s: the directory %s does not exist: create it, or name another file: %w", path, filepath.Dir(path), err)
+		return nil, fmt.Errorf("state file %s: the directory %s does not exist: create it, or name another file: %w", path,
+			filepath.Dir(path), err)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("state file %s: its lock file cannot be opened for writing: %w", path, err)
@@ -105,7 +106,8 @@ func (f *stateFile) readIfChanged(known header) (*state, error) {
 
 // prefix is how a file with this header begins; see write.
 func (h header) prefix() []byte {
-	return fmt.Appendf(nil, "{\n \"version\": %d,\n \"world\": %q,\n \"generation\": %d,\n", h.Version, h.World, h.Generation)
+	return fmt.Appendf(nil, "{\n \"version\": %d,\n \"world\": %q,\n \"generation\": %d,\n", h.Version, h.World,
+		h.Generation)
 }
 
 func (f *stateFile) parse(content []byte) (*state, error) {
@@ -115,7 +117,8 @@ func (f *stateFile) parse(content []byte) (*state, error) {
 		return nil, fmt.Errorf("state file %s is damaged (%w): %s", f.path, err, fix)
 	}
 	if h.Version != stateVersion {
-		return nil, fmt.Errorf("state file %s has version %d, and this program reads version %d: use the release that wrote it, or move it away to begin with an empty cloud",
+		return nil, fmt.Errorf("state file %s has version %d, and this program reads version %d: use the release that "+
+			"wrote it, or move it away to begin with an empty cloud",
 			f.path, h.Version, stateVersion)
 	}
 	fresh := newState()
@@ -126,7 +129,8 @@ func (f *stateFile) parse(content []byte) (*state, error) {
 		return nil, fmt.Errorf("state file %s is damaged (a kind of object is null): %s", f.path, fix)
 	}
 	if err := fresh.check(); err != nil {
-		return nil, fmt.Errorf("state file %s contradicts itself (%s): %s", f.path, strings.ReplaceAll(err.Error(), "\n", "; "), fix)
+		return nil, fmt.Errorf("state file %s contradicts itself (%s): %s", f.path,
+			strings.ReplaceAll(err.Error(), "\n", "; "), fix)
 	}
 	return fresh, nil
 }

@@ -142,13 +142,13 @@ func (s *store) commitLocked(batch []*mutation) error {
 			return err
 		}
 	}
-	touched := false
+	changed := false
 	for _, m := range batch {
 		t := s.begin()
 		m.err = m.apply(t)
-		touched = touched || t.touched
+		changed = changed || t.changed
 	}
-	if !touched {
+	if !changed {
 		return nil
 	}
 	s.state.Generation++

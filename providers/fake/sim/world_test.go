@@ -55,7 +55,8 @@ func TestLaunchReturnsTheKubeletsNode(t *testing.T) {
 		}},
 		Spec: v1.NodeSpec{
 			PodCIDR: "10.1.0.0/24", PodCIDRs: []string{"10.1.0.0/24", "fd00::/64"},
-			Taints: []v1.Taint{{Key: "node.cloudprovider.kubernetes.io/uninitialized", Value: "true", Effect: v1.TaintEffectNoSchedule}},
+			Taints: []v1.Taint{{Key: "node.cloudprovider.kubernetes.io/uninitialized", Value: "true",
+				Effect: v1.TaintEffectNoSchedule}},
 		},
 		Status: v1.NodeStatus{
 			Addresses:  []v1.NodeAddress{{Type: v1.NodeHostName, Address: "node-a"}},
@@ -81,7 +82,8 @@ func TestStopAndTerminate(t *testing.T) {
 	if err := c.cloud.Stop("node-a"); err != nil {
 		t.Fatal(err)
 	}
-	if i := must[api.Page[api.Instance]](c, "GET", "/v1/instances?names=node-a", nil).Items; i[0].State != api.StateStopped {
+	if i := must[api.Page[api.Instance]](c, "GET", "/v1/instances?names=node-a",
+		nil).Items; i[0].State != api.StateStopped {
 		t.Errorf("state is %s", i[0].State)
 	}
 	if err := c.cloud.Terminate("node-a"); err != nil {

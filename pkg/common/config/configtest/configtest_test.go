@@ -58,7 +58,8 @@ func TestDocumented(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			r := &reports{}
 			Documented(r, sample{}, tt.change(rows()))
-			if (tt.want == "") != (len(r.texts) == 0) || tt.want != "" && !slices.ContainsFunc(r.texts, func(s string) bool { return strings.Contains(s, tt.want) }) {
+			if (tt.want == "") != (len(r.texts) == 0) || tt.want != "" &&
+				!slices.ContainsFunc(r.texts, func(s string) bool { return strings.Contains(s, tt.want) }) {
 				t.Errorf("reported is %q, want %q", r.texts, tt.want)
 			}
 		})

@@ -26,7 +26,8 @@ func Refused(t testing.TB, err error, annotations map[string]string, harmless ma
 			t.Errorf("the error does not name %s", key)
 		}
 	}
-	return fmt.Sprintf("Warning SyncLoadBalancerFailed Error syncing load balancer: failed to ensure load balancer: %v", err)
+	return fmt.Sprintf("Warning SyncLoadBalancerFailed Error syncing load balancer: failed to ensure load balancer: %v",
+		err)
 }
 
 // Misspelt fails the test unless an Event suggests the right key for typos in each of the keys. events

@@ -210,7 +210,8 @@ func TestTCPCheckOfUDPTargets(t *testing.T) {
 	good, bad := udpEcho(t, "good"), udpEcho(t, "bad")
 	f := Frontend{
 		ID: "f", Protocol: UDP, Address: at, Targets: []netip.AddrPort{bad},
-		Check: Check{Protocol: TCP, Port: freePort(t).Port(), Interval: time.Hour, Timeout: time.Second, Healthy: 1, Unhealthy: 1},
+		Check: Check{Protocol: TCP, Port: freePort(t).Port(), Interval: time.Hour, Timeout: time.Second, Healthy: 1,
+			Unhealthy: 1},
 	}
 	if f.Check.passes(t.Context(), bad) {
 		t.Error("a closed port passes a TCP check")
@@ -269,7 +270,8 @@ func TestProxyProtocolTellsTheClient(t *testing.T) {
 
 func TestIdleConnectionEnds(t *testing.T) {
 	p, at := newProxy(t), freePort(t)
-	p.Sync([]Frontend{{ID: "f", Protocol: TCP, Address: at, IdleTimeout: 30 * time.Millisecond, Targets: []netip.AddrPort{named(t, "a")}}})
+	p.Sync([]Frontend{{ID: "f", Protocol: TCP, Address: at, IdleTimeout: 30 * time.Millisecond,
+		Targets: []netip.AddrPort{named(t, "a")}}})
 	conn := dial(t, at)
 	start := time.Now()
 	if _, err := io.ReadAll(conn); errors.Is(err, syscall.ETIMEDOUT) || time.Since(start) >= testTimeout {
