@@ -91,14 +91,20 @@ func newBenchCommand(ctx context.Context, s streams) *cobra.Command {
 	fs.StringVar(&o.provider, "provider", o.provider, "The cloud to simulate: "+strings.Join(lab.Providers(), ", ")+".")
 	fs.IntVar(&o.nodes, "nodes", o.nodes, "How many nodes join.")
 	fs.IntVar(&o.services, "services", o.services, "How many Services are made.")
-	fs.DurationVar(&o.latency, latencyFlag, 0, "How long the cloud takes for each call; if not given, "+usualLatencies()+".")
-	fs.StringVar(&o.manager.Binary, "ccm-binary", "", "The cloud controller manager to measure; ccm of this repository if empty.")
+	fs.DurationVar(&o.latency, latencyFlag, 0,
+		"How long the cloud takes for each call; if not given, "+usualLatencies()+".")
+	fs.StringVar(&o.manager.Binary, "ccm-binary", "",
+		"The cloud controller manager to measure; ccm of this repository if empty.")
 	fs.StringVar(&o.cloudConfig, "cloud-config", "", "Its configuration file, in which "+bench.EndpointVariable+
-		" stands for the cloud's URL and "+bench.ConfigVariable+" for a whole file that fits; such a one is written if empty.")
+		" stands for the cloud's URL and "+bench.ConfigVariable+" for a whole file that fits; such a one is written if "+
+		"empty.")
 	fs.StringArrayVar(&o.manager.Args, "ccm-arg", nil, "A further argument for it. May be repeated.")
-	fs.StringVar(&o.manager.Listen, "listen", "", "The address and the port of the simulated cloud; a free port of the loopback if empty.")
-	fs.StringVar(&o.servicesAt, "services-at", "", "The directory of a lab of real services, to measure on those and not on a simulation; openstack only.")
-	fs.StringToStringVar(&o.annotations, "service-annotation", nil, "A further annotation of all Services, as key=value. May be repeated.")
+	fs.StringVar(&o.manager.Listen, "listen", "",
+		"The address and the port of the simulated cloud; a free port of the loopback if empty.")
+	fs.StringVar(&o.servicesAt, "services-at", "",
+		"The directory of a lab of real services, to measure on those and not on a simulation; openstack only.")
+	fs.StringToStringVar(&o.annotations, "service-annotation", nil,
+		"A further annotation of all Services, as key=value. May be repeated.")
 	fs.StringVarP(&o.output, "output", "o", o.output, "How to print: table for people, json for machines.")
 	fs.StringVar(&o.jsonFile, "json-file", "", "Also write the JSON to this file.")
 	fs.BoolVar(&o.keep, "keep", o.keep, "Keep the directory with logs and etcd's data, and say where it is.")
@@ -123,7 +129,8 @@ func (o benchOptions) validate() error {
 		latency = cli.UsageErrorf("--latency=%s: it must not be negative", o.latency)
 	}
 	var binary error
-	if info, err := os.Stat(o.manager.Binary); o.manager.Binary != "" && (err != nil || info.IsDir() || info.Mode()&0o111 == 0) {
+	if info, err := os.Stat(o.manager.Binary); o.manager.Binary != "" &&
+		(err != nil || info.IsDir() || info.Mode()&0o111 == 0) {
 		binary = cli.UsageErrorf("--ccm-binary=%s: there is no program of this name", o.manager.Binary)
 	}
 	return cli.UsageErrors(

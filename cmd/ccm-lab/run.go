@@ -53,10 +53,14 @@ func newRunCommand(ctx context.Context, s streams) *cobra.Command {
 	fs.StringVar(&o.provider, "provider", o.provider, "The cloud to simulate: "+strings.Join(lab.Providers(), ", ")+".")
 	fs.IntVar(&o.nodes, "nodes", o.nodes, "How many demo nodes join.")
 	fs.IntVar(&o.services, "services", o.services, "How many demo Services are made.")
-	fs.BoolVar(&o.once, "once", o.once, "Exit when everything is ready, with the final tables and code 0; or with what is missing and code 1.")
-	fs.DurationVar(&o.timeout, "timeout", o.timeout, "With --once: how long everything may take from the moment the nodes join.")
-	fs.StringVar(&o.kubeconfigOut, "kubeconfig-out", "", "Also write the kubeconfig to this file, which must not exist; it is removed in the end.")
-	fs.BoolVar(&o.keep, "keep", o.keep, "Keep the directory with logs, etcd's data and the state of the cloud after the end, and say where it is.")
+	fs.BoolVar(&o.once, "once", o.once, "Exit when everything is ready, with the final tables and code 0; or with what "+
+		"is missing and code 1.")
+	fs.DurationVar(&o.timeout, "timeout", o.timeout, "With --once: how long everything may take from the moment the "+
+		"nodes join.")
+	fs.StringVar(&o.kubeconfigOut, "kubeconfig-out", "",
+		"Also write the kubeconfig to this file, which must not exist; it is removed in the end.")
+	fs.BoolVar(&o.keep, "keep", o.keep, "Keep the directory with logs, etcd's data and the state of the cloud after the "+
+		"end, and say where it is.")
 	return cmd
 }
 

@@ -33,7 +33,8 @@ func newSimCommand(ctx context.Context, s streams) *cobra.Command {
 	o := simOptions{listen: "127.0.0.1:0"}
 	cmd := &cobra.Command{
 		Use: "sim NAME [flags]", Short: "Serve a simulated cloud over HTTP",
-		Long: simLong + "\n\nThe clouds: " + strings.Join(lab.Providers(), ", ") + ".", Example: simExample, DisableFlagsInUseLine: true,
+		Long: simLong + "\n\nThe clouds: " + strings.Join(lab.Providers(),
+			", ") + ".", Example: simExample, DisableFlagsInUseLine: true,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 {
 				return cli.UsageErrorf("name one cloud to simulate, such as ccm-lab sim %s", lab.Providers()[0])
@@ -46,7 +47,8 @@ func newSimCommand(ctx context.Context, s streams) *cobra.Command {
 	fs.SortFlags = false
 	fs.StringVar(&o.listen, "listen", o.listen, "The address and the port to listen at; port 0 takes a free one.")
 	fs.IntVar(&o.instances, "instances", 0, "How many instances to launch, named node-1 and so on, unless they exist.")
-	fs.StringVar(&o.cloud.StateFile, "state-file", "", "Keep the cloud's state in this file; without one it is gone in the end.")
+	fs.StringVar(&o.cloud.StateFile, "state-file", "",
+		"Keep the cloud's state in this file; without one it is gone in the end.")
 	fs.DurationVar(&o.cloud.ProvisionTime, "provision-time", 0, "How long a new load balancer takes to become active.")
 	fs.DurationVar(&o.cloud.Latency, "latency", 0, "How long each call takes.")
 	fs.Float64Var(&o.cloud.ErrorRate, "error-rate", 0, "The share of calls that fail, from 0 to 1.")
@@ -79,7 +81,8 @@ func simulate(ctx context.Context, name string, o simOptions, s streams) (err er
 	}
 	started := time.Now()
 	fmt.Fprint(s.out, cloud.Config)
-	fmt.Fprintf(s.err, "cloud %s answers at %s; its cloud.conf is on standard output; Ctrl-C ends it\n", name, cloud.Endpoint)
+	fmt.Fprintf(s.err, "cloud %s answers at %s; its cloud.conf is on standard output; Ctrl-C ends it\n", name,
+		cloud.Endpoint)
 	<-ctx.Done()
 	log := cloud.World.Front().Log()
 	fmt.Fprintf(s.err, "ended after %s and %d calls\n", time.Since(started).Round(time.Second), log.Len())

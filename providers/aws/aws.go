@@ -49,9 +49,10 @@ func init() { provider.Register(Descriptor()) }
 func Descriptor() provider.Descriptor {
 	flags := &controllers.Flags{}
 	return provider.Descriptor{
-		Name:               ProviderName,
-		Title:              "Amazon Web Services",
-		Summary:            "EC2 instances as nodes, network and classic load balancers, and pod routes in the VPC's route tables.",
+		Name:  ProviderName,
+		Title: "Amazon Web Services",
+		Summary: "EC2 instances as nodes, network and classic load balancers, and pod routes in the VPC's route " +
+			"tables.",
 		Config:             config.Keys(),
 		Annotations:        annotation.Documentation(),
 		AnnotationPrefixes: annotation.Prefixes(),

@@ -23,7 +23,7 @@ func TestAudit(t *testing.T) {
 	fields, err := c.world.Drift(lb.Name)
 	c.must(err)
 	t.Logf("changed by hand: %v", fields)
-	c.eventually("an Event says what somebody else changed", func(ctx context.Context) error {
+	c.eventually("an Event reports the drift", func(ctx context.Context) error {
 		said, err := c.live.Events(ctx, "Service", namespace, "web")
 		if err != nil {
 			return err

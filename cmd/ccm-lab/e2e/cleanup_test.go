@@ -92,7 +92,7 @@ const (
 	reportedCalls  = 25
 )
 
-// report prints what somebody who reads of a failure asks for first.
+// report prints what is needed first to analyse a failure.
 func (c *cluster) report() {
 	ctx, cancel := c.cleanupContext()
 	defer cancel()

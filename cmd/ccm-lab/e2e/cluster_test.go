@@ -25,11 +25,11 @@ import (
 )
 
 const (
-	// patience is how long a test waits for what must happen: minutes, because a machine that
+	// testTimeout bounds how long a test waits for what must happen: minutes, because a machine that
 	// also compiles is slow, while a test that passes never waits this long.
-	patience = 2 * time.Minute
-	// realPatience is the same for real services, which need seconds for what a simulation does at once.
-	realPatience = 15 * time.Minute
+	testTimeout = 2 * time.Minute
+	// realTimeout is the same for real services, which need seconds for what a simulation does at once.
+	realTimeout = 15 * time.Minute
 	// poll is how often a condition is looked at.
 	poll = 100 * time.Millisecond
 	// calm is how long nothing may happen before a test believes that nothing will.
@@ -122,9 +122,9 @@ func newCluster(t *testing.T, s setup) *cluster {
 	c.session = conformance.NewSession(c.driver, cloud.World, descriptor.Capabilities)
 	c.session.Capabilities.Routes = descriptor.Capabilities.Routes && !s.noRoutes
 	c.session.ServiceAnnotations = s.balancers.ServiceAnnotations
-	c.session.Patience = patience
+	c.session.Timeout = testTimeout
 	if s.simulator.Services != "" {
-		c.session.Patience = realPatience
+		c.session.Timeout = realTimeout
 	}
 	t.Cleanup(func() {
 		if t.Failed() {
@@ -152,7 +152,7 @@ func (c *cluster) managerOptions(s setup, config string) lab.ManagerOptions {
 		Kubeconfig: c.plane.Kubeconfig, CloudConfig: c.write("cloud.conf", config), Log: c.log("ccm.log"),
 		Args: append([]string{
 			"--cluster-cidr=10.244.0.0/16",
-			// One manager at a time: nobody to elect, and a lease would hold up each restart.
+			// One manager at a time: no election, because a lease would hold up each restart.
 			"--leader-elect=false",
 			// Tests run side by side on one host.
 			"--secure-port=0",
@@ -181,7 +181,7 @@ func (c *cluster) write(name, content string) string {
 
 // cleanupContext is for functions given to t.Cleanup, when the test's own context has ended.
 func (c *cluster) cleanupContext() (context.Context, context.CancelFunc) {
-	return context.WithTimeout(context.WithoutCancel(c.t.Context()), patience)
+	return context.WithTimeout(context.WithoutCancel(c.t.Context()), testTimeout)
 }
 
 // must ends the test on an error.
@@ -230,7 +230,7 @@ func (c *cluster) noneTerminating(ctx context.Context) error {
 func (c *cluster) eventually(what string, check conformance.Check) {
 	c.t.Helper()
 	var last error
-	err := wait.PollUntilContextTimeout(c.t.Context(), poll, patience, true, func(ctx context.Context) (bool, error) {
+	err := wait.PollUntilContextTimeout(c.t.Context(), poll, testTimeout, true, func(ctx context.Context) (bool, error) {
 		last = check(ctx)
 		return last == nil, nil
 	})
@@ -279,7 +279,7 @@ func tally(calls []sim.Call) string {
 // ccm runs the binary to its end.
 func ccm(t *testing.T, args ...string) (stdout, stderr string, code int) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), testTimeout)
 	defer cancel()
 	var out, errOut bytes.Buffer
 	cmd := exec.CommandContext(ctx, planes.binaries.CCM, args...)
@@ -290,7 +290,7 @@ func ccm(t *testing.T, args ...string) (stdout, stderr string, code int) {
 		t.Fatalf("ccm %s: %v", strings.Join(args, " "), err)
 	}
 	if ctx.Err() != nil {
-		t.Fatalf("ccm %s did not end within %s:\n%s", strings.Join(args, " "), patience, errOut.String())
+		t.Fatalf("ccm %s did not end within %s:\n%s", strings.Join(args, " "), testTimeout, errOut.String())
 	}
 	return out.String(), errOut.String(), cmd.ProcessState.ExitCode()
 }
@@ -307,7 +307,7 @@ func service(name string, ports ...int32) *v1.Service {
 	return svc
 }
 
-// called says whether one of the calls has the name.
+// called reports whether one of the calls has the name.
 func called(calls []sim.Call, name string) bool {
 	return slices.ContainsFunc(calls, func(call sim.Call) bool { return call.Name == name })
 }

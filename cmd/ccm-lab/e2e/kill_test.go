@@ -56,7 +56,7 @@ type chaos struct {
 }
 
 // round runs one manager from its start to its violent end, during which the cluster changes. It
-// says whether a call to the cloud was hit.
+// reports whether a call to the cloud was hit.
 func (c *chaos) round(number int) (atCall bool) {
 	c.t.Helper()
 	front := c.world.Front()

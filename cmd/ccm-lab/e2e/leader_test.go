@@ -68,7 +68,7 @@ func (c *cluster) replica(number int) *lab.Manager {
 	return manager
 }
 
-// awaitLeader waits until somebody else than the last holder has the lease, and returns who.
+// awaitLeader waits until another replica than the last holder has the lease, and returns who.
 func (c *cluster) awaitLeader(last string) (holder string) {
 	c.t.Helper()
 	c.eventually("another leader", func(ctx context.Context) error {

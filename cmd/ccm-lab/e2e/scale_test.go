@@ -131,7 +131,7 @@ func (c *cluster) register(kubelets <-chan *v1.Node, atOnce int) error {
 	return errors.Join(errs...)
 }
 
-// initialised says whether a cloud controller manager has done all that it does to a new node.
+// initialised reports whether a cloud controller manager has done all that it does to a new node.
 func initialised(node *v1.Node) bool {
 	for _, taint := range node.Spec.Taints {
 		if taint.Key == cloudproviderapi.TaintExternalCloudProvider {

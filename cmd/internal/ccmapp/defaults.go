@@ -43,7 +43,8 @@ const (
 func frameworkOptions() (*frameworkoptions.CloudControllerManagerOptions, error) {
 	// The framework itself has no webhook, so nothing listens unless one is enabled.
 	webhookPort := 0
-	s, err := frameworkoptions.NewCloudControllerManagerOptionsWithProviderDefaults(frameworkoptions.ProviderDefaults{WebhookBindPort: &webhookPort})
+	providerDefaults := frameworkoptions.ProviderDefaults{WebhookBindPort: &webhookPort}
+	s, err := frameworkoptions.NewCloudControllerManagerOptionsWithProviderDefaults(providerDefaults)
 	if err != nil {
 		return nil, fmt.Errorf("default options: %w", err)
 	}

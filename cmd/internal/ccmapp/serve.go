@@ -37,7 +37,7 @@ func (d *daemon) serve(config *appconfig.CompletedConfig, stop <-chan struct{}) 
 }
 
 // installHealth adds the paths that the framework's server lacks. Whether the process is alive has
-// nothing to do with the cloud: a restart mends no outage.
+// nothing to do with the cloud: a restart does not repair an outage.
 func installHealth(m *mux.PathRecorderMux, ready http.Handler) {
 	m.Handle(pathLive, alive(pathLive))
 	m.Handle(pathReady, ready)

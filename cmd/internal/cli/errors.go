@@ -33,12 +33,12 @@ type ExitError struct {
 // Error implements error.
 func (e *ExitError) Error() string { return strings.Join(e.Lines, "\n") }
 
-// UsageErrorf says what is wrong with the command line or the configuration, and how to mend it.
+// UsageErrorf reports what is wrong with the command line or the configuration, and how to correct it.
 func UsageErrorf(format string, args ...any) error {
 	return &ExitError{Code: ExitUsage, Lines: []string{fmt.Sprintf(format, args...)}}
 }
 
-// EnvironmentErrorf says what is wrong around the process, and how to mend it.
+// EnvironmentErrorf reports what is wrong in the environment of the process, and how to correct it.
 func EnvironmentErrorf(format string, args ...any) error {
 	return &ExitError{Code: ExitEnvironment, Lines: []string{fmt.Sprintf(format, args...)}}
 }

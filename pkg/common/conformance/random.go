@@ -51,7 +51,8 @@ func RunRandom(t *testing.T, subject Subject) {
 			synctest.Test(t, func(t *testing.T) {
 				c := &chance{random: rand.New(rand.NewPCG(seed, 0))} //nolint:gosec // It shall be repeatable.
 				err := c.run(t, subject)
-				line := fmt.Sprintf("random load on %s, seed %d: %d changes in %d rounds, %d faults, %d kills", subject.Name, seed, c.changes, c.rounds, c.faults, c.kills)
+				line := fmt.Sprintf("random load on %s, seed %d: %d changes in %d rounds, %d faults, %d kills", subject.Name, seed,
+					c.changes, c.rounds, c.faults, c.kills)
 				_, _ = fmt.Fprintln(os.Stdout, line)
 				if err != nil {
 					t.Errorf("%s; the last changes were %s\n%v", line, strings.Join(c.last, ", "), err)

@@ -26,7 +26,8 @@ func nodeScenarios() []Scenario {
 		},
 		{
 			Name: "node addresses", Needs: needsInstances,
-			Doc:   "A node lists internal addresses before external ones, each once, keeps its host name, and keeps the order over a restart.",
+			Doc: "A node lists internal addresses before external ones, each once, keeps its host name, and keeps the order " +
+				"over a restart.",
 			Steps: nodeAddresses,
 		},
 		{

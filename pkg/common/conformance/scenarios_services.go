@@ -15,7 +15,8 @@ func serviceScenarios() []Scenario {
 	return []Scenario{
 		{
 			Name: "load balancer created", Needs: needsBalancer,
-			Doc: "A Service of type LoadBalancer gets one load balancer with a listener for each port and every node as a member.",
+			Doc: "A Service of type LoadBalancer gets one load balancer with a listener for each port and every node as a " +
+				"member.",
 			Steps: withNodes(3, func(ctx context.Context, r *Session) error {
 				return r.change(ctx, balanced("web", 80, 443))
 			}),

@@ -29,9 +29,9 @@ type Session struct {
 	Capabilities provider.Capabilities
 	// Attempts is how many times Converge settles and checks before it gives up; 0 means once.
 	Attempts int
-	// Patience, where set, is how long Converge goes on trying instead: for drivers whose Settle
+	// Timeout, where set, bounds how long Converge retries instead: for drivers whose Settle
 	// can't know when the controllers are done.
-	Patience time.Duration
+	Timeout time.Duration
 	// ServiceAnnotations are on every Service that does not set them itself, for clouds that make
 	// several kinds of load balancers.
 	ServiceAnnotations map[string]string
@@ -185,7 +185,7 @@ func (r *Session) Converge(ctx context.Context, checks ...Check) error {
 
 // Settled settles and checks, without verifying that the world is as the cluster asks.
 func (r *Session) Settled(ctx context.Context, checks ...Check) error {
-	deadline := time.Now().Add(r.Patience)
+	deadline := time.Now().Add(r.Timeout)
 	for attempt := 1; ; attempt++ {
 		settleErr := r.Cluster.Settle(ctx)
 		if errors.Is(settleErr, ErrUnsettled) {
@@ -239,7 +239,8 @@ func (r *Session) balancer(ctx context.Context, key types.NamespacedName) (LoadB
 		}
 	}
 	if len(found) != 1 {
-		return LoadBalancer{}, fmt.Errorf("service %s shows %s: %d load balancers have these addresses, want 1 (the world has %s)",
+		return LoadBalancer{}, fmt.Errorf("service %s shows %s: %d load balancers have these addresses, want 1 (the world "+
+			"has %s)",
 			key, strings.Join(addresses, ", "), len(found), describe(r.World.LoadBalancers()))
 	}
 	return found[0], nil

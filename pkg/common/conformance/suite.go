@@ -208,14 +208,16 @@ func (s Subject) interrupt(t *testing.T, scenario Scenario, tally *tally) {
 }
 
 // interruptBy interrupts the scenario at each call in one way, and returns what failed.
-func (s Subject) interruptBy(t *testing.T, scenario Scenario, kind sim.FaultKind, clean outcome, tally *tally) []string {
+func (s Subject) interruptBy(t *testing.T, scenario Scenario, kind sim.FaultKind, clean outcome,
+	tally *tally) []string {
 	var failures []string
 	for _, call := range callsToInterrupt(len(clean.calls), s.Sample, kind) {
 		err := s.interruptAt(t, scenario, sim.Fault{Kind: kind, Call: call}, clean, tally)
 		if err == nil {
 			continue
 		}
-		failures = append(failures, fmt.Sprintf("%s at call %d (%s without the fault):\n%v", kind, call, clean.calls[call-1], err))
+		failures = append(failures, fmt.Sprintf("%s at call %d (%s without the fault):\n%v", kind, call, clean.calls[call-1],
+			err))
 		if len(failures) == enough {
 			break
 		}
@@ -223,7 +225,8 @@ func (s Subject) interruptBy(t *testing.T, scenario Scenario, kind sim.FaultKind
 	return failures
 }
 
-func (s Subject) interruptAt(t *testing.T, scenario Scenario, fault sim.Fault, clean outcome, tally *tally) (err error) {
+func (s Subject) interruptAt(t *testing.T, scenario Scenario, fault sim.Fault, clean outcome,
+	tally *tally) (err error) {
 	synctest.Test(t, func(t *testing.T) {
 		var got outcome
 		got, err = s.run(t, scenario, &fault)
@@ -275,5 +278,6 @@ func (t *tally) add(scenario string, faults int) {
 func (t *tally) String(name string) string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return fmt.Sprintf("conformance of %s: %d faults injected in %d runs of %d scenarios", name, t.faults, t.runs, len(t.scenarios))
+	return fmt.Sprintf("conformance of %s: %d faults injected in %d runs of %d scenarios", name, t.faults, t.runs,
+		len(t.scenarios))
 }

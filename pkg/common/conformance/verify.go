@@ -66,9 +66,11 @@ func (r *Session) verifyVisitors(ctx context.Context) error {
 		case node == nil || node.UID != came.UID:
 			errs = append(errs, fmt.Errorf("node %s was deleted, and it is not this cloud's", name))
 		case node.Spec.ProviderID != came.Spec.ProviderID:
-			errs = append(errs, fmt.Errorf("node %s was given provider ID %q, and it is not this cloud's", name, node.Spec.ProviderID))
+			errs = append(errs, fmt.Errorf("node %s was given provider ID %q, and it is not this cloud's", name,
+				node.Spec.ProviderID))
 		case !reflect.DeepEqual(cloudTaints(node), cloudTaints(came)):
-			errs = append(errs, fmt.Errorf("the taints of node %s were changed to %v, and it is not this cloud's", name, cloudTaints(node)))
+			errs = append(errs, fmt.Errorf("the taints of node %s were changed to %v, and it is not this cloud's", name,
+				cloudTaints(node)))
 		}
 	}
 	return errors.Join(errs...)
@@ -158,7 +160,8 @@ func compareBalancer(svc *v1.Service, members []string, lb LoadBalancer) error {
 			continue
 		}
 		delete(have, name)
-		errs = append(errs, prefixed(fmt.Sprintf("load balancer %s: listener %s", lb.Name, name), compareListener(svc, p, members, l)))
+		errs = append(errs, prefixed(fmt.Sprintf("load balancer %s: listener %s", lb.Name, name),
+			compareListener(svc, p, members, l)))
 	}
 	for name := range have {
 		errs = append(errs, fmt.Errorf("load balancer %s: listener %s should not exist", lb.Name, name))
@@ -215,16 +218,16 @@ func (r *Session) verifyRoutes() error {
 		}
 	}
 	for destination, routes := range have {
-		if !r.mayLinger(destination) {
+		if !r.mayOutliveMachine(destination) {
 			errs = append(errs, fmt.Errorf("routes to %s should not exist: %+v", destination, routes))
 		}
 	}
 	return errors.Join(errs...)
 }
 
-// mayLinger says whether a route belongs to a machine that is gone while its node still reports:
+// mayOutliveMachine reports whether a route belongs to a machine that is gone while its node still reports:
 // the framework makes and unmakes such routes until the node goes too.
-func (r *Session) mayLinger(destination string) bool {
+func (r *Session) mayOutliveMachine(destination string) bool {
 	for _, m := range r.machines {
 		if m.terminated && !m.silent && slices.Contains(m.cidrs, destination) {
 			return true
@@ -242,7 +245,8 @@ type endState struct {
 }
 
 func (r *Session) endState() endState {
-	state := endState{LoadBalancers: r.World.LoadBalancers(), Routes: r.World.Routes(), Objects: nonZero(r.World.Objects())}
+	state := endState{LoadBalancers: r.World.LoadBalancers(), Routes: r.World.Routes(),
+		Objects: nonZero(r.World.Objects())}
 	for i := range state.LoadBalancers {
 		lb := &state.LoadBalancers[i]
 		lb.Addresses = make([]string, len(lb.Addresses))

@@ -23,7 +23,8 @@ const (
 // FieldPaths returns the paths of the spec fields that load balancers are computed from.
 func FieldPaths() []string {
 	return []string{
-		FieldPorts, FieldIPFamilies, FieldLoadBalancerIP, FieldSourceRanges, FieldExternalTrafficPolicy, FieldHealthCheckNodePort,
+		FieldPorts, FieldIPFamilies, FieldLoadBalancerIP, FieldSourceRanges, FieldExternalTrafficPolicy,
+		FieldHealthCheckNodePort,
 		FieldSessionAffinity,
 	}
 }

@@ -116,11 +116,12 @@ func (c *Controller[S, D, O]) GetLoadBalancerName(_ context.Context, clusterName
 }
 
 // GetLoadBalancer implements cloudprovider.LoadBalancer. A load balancer "exists" as long as
-// anything of it does, leftovers without a load balancer included: when the framework hears
-// false, it gives up the Service's finalizer, and nobody would ever remove the rest.
+// anything of it does, orphans without a load balancer included: on false, the framework removes the
+// Service's finalizer, and nothing would ever remove the orphans.
 //
 // It takes no lock, because it changes nothing and must not queue behind a creation.
-func (c *Controller[S, D, O]) GetLoadBalancer(ctx context.Context, clusterName string, service *v1.Service) (*v1.LoadBalancerStatus, bool, error) {
+func (c *Controller[S, D, O]) GetLoadBalancer(ctx context.Context, clusterName string,
+	service *v1.Service) (*v1.LoadBalancerStatus, bool, error) {
 	key := c.key(clusterName, service)
 	if c.missing.take(lockName(key)) {
 		return nil, false, c.missingError(key)
@@ -140,7 +141,8 @@ func (c *Controller[S, D, O]) GetLoadBalancer(ctx context.Context, clusterName s
 // Errors: class cloudapi.Invalid names every problem of the Service; a refusal of the provider
 // names what cannot be done; other classes come from the cloud. An api.RetryError is in the chain
 // where the cloud said when to come back, or where only an address is still missing and will come.
-func (c *Controller[S, D, O]) EnsureLoadBalancer(ctx context.Context, clusterName string, service *v1.Service, nodes []*v1.Node) (*v1.LoadBalancerStatus, error) {
+func (c *Controller[S, D, O]) EnsureLoadBalancer(ctx context.Context, clusterName string, service *v1.Service,
+	nodes []*v1.Node) (*v1.LoadBalancerStatus, error) {
 	if !c.handles(service) {
 		return nil, cloudprovider.ImplementedElsewhere
 	}
@@ -192,7 +194,8 @@ func (c *Controller[S, D, O]) EnsureLoadBalancer(ctx context.Context, clusterNam
 // UpdateLoadBalancer implements cloudprovider.LoadBalancer: it applies the changes that only
 // concern which nodes receive traffic. When more is needed before that can be done, or when the
 // load balancer is gone, it returns an error, upon which the framework calls Ensure.
-func (c *Controller[S, D, O]) UpdateLoadBalancer(ctx context.Context, clusterName string, service *v1.Service, nodes []*v1.Node) error {
+func (c *Controller[S, D, O]) UpdateLoadBalancer(ctx context.Context, clusterName string, service *v1.Service,
+	nodes []*v1.Node) error {
 	if !c.handles(service) {
 		return cloudprovider.ImplementedElsewhere
 	}
@@ -227,8 +230,9 @@ func (c *Controller[S, D, O]) latest(key Key, service *v1.Service) *v1.Service {
 
 // EnsureLoadBalancerDeleted implements cloudprovider.LoadBalancer. It needs nothing of the Service
 // but its identity, so that a Service whose annotations are wrong can be deleted, and it removes
-// leftovers when the load balancer itself is gone already.
-func (c *Controller[S, D, O]) EnsureLoadBalancerDeleted(ctx context.Context, clusterName string, service *v1.Service) error {
+// orphans when the load balancer itself was deleted already.
+func (c *Controller[S, D, O]) EnsureLoadBalancerDeleted(ctx context.Context, clusterName string,
+	service *v1.Service) error {
 	key := c.key(clusterName, service)
 	ctx, release, err := c.enter(ctx, key)
 	if err != nil {
@@ -262,15 +266,17 @@ func (c *Controller[S, D, O]) EnsureLoadBalancerDeleted(ctx context.Context, clu
 }
 
 // PlanLoadBalancer implements Planner. Warnings about the Service's annotations are part of the plan.
-// It reads past every snapshot and fingerprint: who asks for a plan wants to see what somebody else has changed.
-func (c *Controller[S, D, O]) PlanLoadBalancer(ctx context.Context, clusterName string, service *v1.Service, nodes []*v1.Node, remove bool) (plan.Plan, error) {
+// It bypasses every snapshot and applied record, so that the plan shows drift.
+func (c *Controller[S, D, O]) PlanLoadBalancer(ctx context.Context, clusterName string, service *v1.Service,
+	nodes []*v1.Node, remove bool) (plan.Plan, error) {
 	key := c.key(clusterName, service)
 	if remove {
 		_, todo, err := c.confirmed(ctx, c.nothing(key, service))
 		return todo, err
 	}
 	if !c.handles(service) {
-		return plan.Plan{Subject: intent.Subject(service), Warnings: []string{"another controller makes this Service's load balancer: nothing is done here"}}, nil
+		return plan.Plan{Subject: intent.Subject(service),
+			Warnings: []string{"another controller makes this Service's load balancer: nothing is done here"}}, nil
 	}
 	in, warnings, err := intent.Read(service, c.options.Vocabulary)
 	if err != nil {

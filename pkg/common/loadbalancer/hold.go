@@ -139,7 +139,8 @@ func (c *Controller[S, D, O]) hold(t target[D], have O, todo plan.Plan) plan.Pla
 	for _, h := range todo.Held {
 		texts = append(texts, fmt.Sprintf("%s (disrupts %s: %s)", h.Ref, h.Disrupts, h.Reason))
 	}
-	text := fmt.Sprintf("held, because the changes disrupt without a cause in the Service: %s; to apply them, set the annotation %s to %s",
+	text := fmt.Sprintf("held, because the changes disrupt without a cause in the Service: %s; to apply them, set the "+
+		"annotation %s to %s",
 		strings.Join(texts, "; "), KeyApprove, HeldID(todo.Held))
 	todo.Warnings = append(slices.Clone(todo.Warnings), text)
 	reasons := map[string]string{text: EventLoadBalancerChangesHeld}

@@ -13,7 +13,8 @@ import (
 )
 
 // updateMembers applies the changes of a target that only concern which nodes receive traffic.
-func (c *Controller[S, D, O]) updateMembers(ctx context.Context, t target[D], service *v1.Service, nodes []*v1.Node) error {
+func (c *Controller[S, D, O]) updateMembers(ctx context.Context, t target[D], service *v1.Service,
+	nodes []*v1.Node) error {
 	key := t.key
 	have, todo, err := c.memberChanges(ctx, t)
 	if err != nil {
@@ -38,7 +39,8 @@ func (c *Controller[S, D, O]) updateMembers(ctx context.Context, t target[D], se
 	c.deferMembers(ctx, t, members)
 	waiting := countMembership(todo) - countMembership(members) + countMembership(plan.Plan{Changes: heldChanges(todo)})
 	if waiting > 0 {
-		return fmt.Errorf("load balancer %s: %d changes of its members wait for other changes, which are made when the Service is synced next", c.cloud.Name(key), waiting)
+		return fmt.Errorf("load balancer %s: %d changes of its members wait for other changes, which are made when the "+
+			"Service is synced next", c.cloud.Name(key), waiting)
 	}
 	return nil
 }
@@ -46,7 +48,8 @@ func (c *Controller[S, D, O]) updateMembers(ctx context.Context, t target[D], se
 // followNodes updates the members of a load balancer whose Service has become invalid: it keeps what the Service last
 // asked for while it was valid, and nodes still join and leave it. Cause is why the Service is invalid; it is returned
 // where members cannot be updated: for other errors, and for a Service that was not valid since this process started.
-func (c *Controller[S, D, O]) followNodes(ctx context.Context, key Key, service *v1.Service, nodes []*v1.Node, cause error) error {
+func (c *Controller[S, D, O]) followNodes(ctx context.Context, key Key, service *v1.Service, nodes []*v1.Node,
+	cause error) error {
 	last, ok := c.valid.Load(key.UID)
 	valid, isService := last.(*v1.Service)
 	if !ok || !isService || !cloudapi.Is(cause, cloudapi.Invalid) {

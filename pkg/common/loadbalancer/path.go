@@ -53,7 +53,8 @@ func (c *Controller[S, D, O]) enter(ctx context.Context, key Key) (context.Conte
 }
 
 // target reads the Service, tells its owner what has no effect, and works out what should exist.
-func (c *Controller[S, D, O]) target(ctx context.Context, key Key, service *v1.Service, nodes []*v1.Node) (target[D], error) {
+func (c *Controller[S, D, O]) target(ctx context.Context, key Key, service *v1.Service,
+	nodes []*v1.Node) (target[D], error) {
 	in, warnings, err := intent.Read(service, c.options.Vocabulary)
 	c.recordWarnings(service, warnings)
 	if err != nil {
@@ -203,7 +204,8 @@ func (c *Controller[S, D, O]) diff(t target[D], have O) (plan.Plan, error) {
 func (c *Controller[S, D, O]) settled(ctx context.Context, t target[D]) (O, error) {
 	have, rest, err := c.compare(ctx, t)
 	if err == nil && !rest.Empty() {
-		err = fmt.Errorf("load balancer %s differs from what is asked after every change was made; still to do: %s", c.cloud.Name(t.key), plan.Summary(rest))
+		err = fmt.Errorf("load balancer %s differs from what is asked after every change was made; still to do: %s",
+			c.cloud.Name(t.key), plan.Summary(rest))
 	}
 	return have, err
 }
@@ -244,7 +246,8 @@ func (c *Controller[S, D, O]) noAddressError(key Key, failure string) error {
 	if failure != "" {
 		return fmt.Errorf("load balancer %s %s", c.cloud.Name(key), failure)
 	}
-	return c.retryLater(fmt.Errorf("load balancer %s has no address yet: the cloud is still working on it", c.cloud.Name(key)))
+	return c.retryLater(fmt.Errorf("load balancer %s has no address yet: the cloud is still working on it",
+		c.cloud.Name(key)))
 }
 
 // annotate sets the annotations that the Service lacks. A failure is only logged: the next sync or audit retries.
@@ -263,7 +266,8 @@ func (c *Controller[S, D, O]) annotate(ctx context.Context, service *v1.Service,
 		return
 	}
 	if err := r.Annotate(ctx, service, missing); err != nil {
-		klog.FromContext(ctx).Error(err, "Failed to annotate the Service", "service", klog.KObj(service), "annotations", missing)
+		klog.FromContext(ctx).Error(err, "Failed to annotate the Service", "service", klog.KObj(service),
+			"annotations", missing)
 	}
 }
 

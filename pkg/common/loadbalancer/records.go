@@ -91,7 +91,8 @@ func (r *dueRecords[O]) names() (names []string, changed time.Time) {
 
 // recordUpdate returns the update of the stored record that is due once the target is applied. It is false if
 // there is none: for a load balancer that was taken over and to which nothing is changed, too.
-func (c *Controller[S, D, O]) recordUpdate(t target[D], have O, changes bool, held []plan.Held) (RecordUpdate[O], bool) {
+func (c *Controller[S, D, O]) recordUpdate(t target[D], have O, changes bool,
+	held []plan.Held) (RecordUpdate[O], bool) {
 	keeper, ok := any(c.cloud).(RecordKeeper[D, O])
 	if !ok || t.want == nil {
 		return RecordUpdate[O]{}, false

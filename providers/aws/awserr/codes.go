@@ -47,7 +47,8 @@ var codes = sync.OnceValue(func() map[string]cloudapi.Class {
 			"PriorRequestNotComplete", "BandwidthLimitExceeded",
 		},
 		cloudapi.Denied: {
-			"UnauthorizedOperation", "AccessDenied", "AccessDeniedException", "AuthFailure", "ExpiredToken", "ExpiredTokenException",
+			"UnauthorizedOperation", "AccessDenied", "AccessDeniedException", "AuthFailure", "ExpiredToken",
+			"ExpiredTokenException",
 			"InvalidClientTokenId", "InvalidAccessKeyId", "InvalidSecurity", "SignatureDoesNotMatch", "IncompleteSignature",
 			"MissingAuthenticationToken", "MissingAuthenticationTokenException", "UnrecognizedClientException", "OptInRequired",
 			"RequestExpired", "Blocked", "PendingVerification", "InvalidIdentityToken", "IDPRejectedClaim", "NotAuthorized",
@@ -63,7 +64,8 @@ var codes = sync.OnceValue(func() map[string]cloudapi.Class {
 			"DuplicateTagKeys", "DryRunOperation", "VPCIdNotSpecified",
 		},
 		cloudapi.Unavailable: {
-			"InternalError", "InternalFailure", "InternalServerError", "Internal", "ServiceUnavailable", "Unavailable", "ServerInternal",
+			"InternalError", "InternalFailure", "InternalServerError", "Internal", "ServiceUnavailable", "Unavailable",
+			"ServerInternal",
 			"RequestTimeout", "RequestTimeoutException", "HealthUnavailable", "IDPCommunicationError",
 		},
 	} {

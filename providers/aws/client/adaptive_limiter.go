@@ -53,7 +53,8 @@ func classOf(r cloudapi.Request) class {
 		return c
 	}
 	switch r.Operation {
-	case "RegisterTargets", "DeregisterTargets", "RegisterInstancesWithLoadBalancer", "DeregisterInstancesFromLoadBalancer":
+	case "RegisterTargets", "DeregisterTargets", "RegisterInstancesWithLoadBalancer",
+		"DeregisterInstancesFromLoadBalancer":
 		c.name = registration
 	case "CreateLoadBalancer", "SetSubnets", "AttachLoadBalancerToSubnets", "DetachLoadBalancerFromSubnets":
 		c.name = resourceIntensive

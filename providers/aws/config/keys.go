@@ -59,11 +59,13 @@ func globalKeys() []provider.ConfigKey {
 			"The port of the shared probe. Health checks that exist are changed in place."),
 		key("ClusterServiceSharedLoadBalancerHealthProbePath", "path", defaultProbePath,
 			"The path of the shared probe. Health checks that exist are changed in place."),
-		key("SupportedTopologyInstanceTypePattern", "regular expression, in double quotes and with backslashes doubled", `"`+strings.ReplaceAll(defaultTopologyPattern, `\`, `\\`)+`"`,
+		key("SupportedTopologyInstanceTypePattern", "regular expression, in double quotes and with backslashes doubled",
+			`"`+strings.ReplaceAll(defaultTopologyPattern, `\`, `\\`)+`"`,
 			"Instance types whose nodes are not initialised before their network topology is known. Nodes of other types "+
 				"get the topology's labels if it is to be had at once."),
 		key("NLBSecurityGroupMode", GroupsManaged+" or left out", "",
-			"With "+GroupsManaged+", each new network load balancer gets a security group of its own. AWS cannot give one to a load balancer that was made without; those keep working without."),
+			"With "+GroupsManaged+", each new network load balancer gets a security group of its own. AWS cannot give one to "+
+				"a load balancer that was made without; those keep working without."),
 		key("LegacyMetrics", "bool", "false",
 			"Also expose the metrics of managers before this one, for dashboards that still use them: "+
 				"cloudprovider_aws_api_request_duration_seconds, cloudprovider_aws_api_request_errors, "+
@@ -84,7 +86,8 @@ func overrideKeys() []provider.ConfigKey {
 				"balancers), sts and ec2metadata. "+
 				"Environment variables such as AWS_ENDPOINT_URL_EC2 count where there is no section. With another endpoint "+
 				"the manager may see another cloud, in which its load balancers do not exist."),
-		key("Region", "region", "The region in which it is; a section for another region than the manager's has no effect. For ec2imds it does not matter."),
+		key("Region", "region", "The region in which it is; a section for another region than the manager's has no effect. "+
+			"For ec2imds it does not matter."),
 		key("URL", "URL", "The endpoint."),
 		key("SigningRegion", "region", "The region for which requests are signed."),
 		key("SigningName", "string", "The service name for which requests are signed; the service's own by default."),

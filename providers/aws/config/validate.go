@@ -128,7 +128,8 @@ func (c *Config) validateLoadBalancers(f *commonconfig.File) {
 	if g.ClusterServiceLoadBalancerHealthProbeMode == ProbeShared {
 		return
 	}
-	for _, key := range []string{"ClusterServiceSharedLoadBalancerHealthProbePort", "ClusterServiceSharedLoadBalancerHealthProbePath"} {
+	for _, key := range []string{"ClusterServiceSharedLoadBalancerHealthProbePort",
+		"ClusterServiceSharedLoadBalancerHealthProbePath"} {
 		if f.Has(SectionGlobal, key) {
 			f.Warnf(SectionGlobal, key, "has no effect without ClusterServiceLoadBalancerHealthProbeMode = %s", ProbeShared)
 		}

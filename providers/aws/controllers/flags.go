@@ -53,7 +53,8 @@ func (f *Flags) Add(fs *pflag.FlagSet) {
 		"Tags of the instances of nodes, as key=value,key=value. Used with "+taggingFlagsSection+
 			". Removing a tag here does not remove it from instances.")
 	fs.StringArrayVar(&f.resources, flagTagResources, f.resources,
-		"Resource types to tag with --"+flagTags+"; only "+resourceInstance+" is supported. Used with "+taggingFlagsSection+".")
+		"Resource types to tag with --"+flagTags+"; only "+resourceInstance+" is supported. Used with "+
+			""+taggingFlagsSection+".")
 	fs.Float64Var(&f.rate, flagTagRate, f.rate,
 		"Rate limit of the tagging controller in nodes per second. Used with --"+flagTagBurst+"; 0 for either is no limit.")
 	fs.IntVar(&f.burst, flagTagBurst, f.burst,

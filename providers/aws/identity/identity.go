@@ -169,7 +169,8 @@ func readMetadata(ctx context.Context, client *imds.Client, path string) (string
 		err = errors.New("the response is empty")
 	}
 	if err != nil {
-		return "", &cloudapi.Error{Class: cloudapi.Unavailable, Operation: "GetMetadata", Err: fmt.Errorf("%s: %w", path, err)}
+		return "", &cloudapi.Error{Class: cloudapi.Unavailable, Operation: "GetMetadata",
+			Err: fmt.Errorf("%s: %w", path, err)}
 	}
 	return strings.TrimSpace(string(text)), nil
 }
@@ -198,7 +199,8 @@ func clusterIDOf(self instance) (id string, legacy bool, err error) {
 	case legacy:
 		return old, true, nil
 	default:
-		return "", false, ambiguous(self, "has neither a tag %sID nor a tag %s", names.ClusterTagPrefix, names.LegacyClusterTag)
+		return "", false, ambiguous(self, "has neither a tag %sID nor a tag %s", names.ClusterTagPrefix,
+			names.LegacyClusterTag)
 	}
 }
 

@@ -65,7 +65,8 @@ func New(o Options) *Source {
 	}
 	s.zones = newZoneIDs(s.readZoneIDs, o.Clock)
 	s.topology = newTopology(topologyOptions{
-		Describe: s.describeTopology, Existing: s.existing, Initialized: s.initialized, Required: o.TopologyTypes, Clock: o.Clock,
+		Describe: s.describeTopology, Existing: s.existing, Initialized: s.initialized, Required: o.TopologyTypes,
+		Clock: o.Clock,
 	})
 	return s
 }

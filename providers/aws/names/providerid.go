@@ -47,7 +47,8 @@ func ProviderIDs(region func() string) *instances.TableScheme {
 			if ours == "" || !ok || theirs == ours {
 				return ""
 			}
-			return fmt.Sprintf("its zone %s is in region %s, and the region of this manager is %s", fields[FieldZone], theirs, ours)
+			return fmt.Sprintf("its zone %s is in region %s, and the region of this manager is %s", fields[FieldZone], theirs,
+				ours)
 		},
 	})
 }

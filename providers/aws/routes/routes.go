@@ -120,7 +120,8 @@ func forEach(list []commonroutes.Route, do func(commonroutes.Route) error) []err
 }
 
 // create creates a route in all tables.
-func (s *Source) create(ctx context.Context, tables []*routeTable, destination string, instance *ec2types.Instance) error {
+func (s *Source) create(ctx context.Context, tables []*routeTable, destination string,
+	instance *ec2types.Instance) error {
 	if err := s.allowForwarding(ctx, instance); err != nil {
 		return err
 	}
@@ -220,7 +221,8 @@ func (s *Source) setRoute(
 		err = awserr.Wrap("ReplaceRoute", err)
 	case exists:
 		return &cloudapi.Error{Class: cloudapi.AlreadyExists, Operation: "CreateRoute",
-			Err: fmt.Errorf("route table %s has another route to %s, through %s: delete it, or assign another podCIDR to the node",
+			Err: fmt.Errorf("route table %s has another route to %s, through %s: delete it, or assign another podCIDR to the "+
+				"node",
 				table.id, destination, have.target)}
 	default:
 		_, err = in.EC2.CreateRoute(ctx, &ec2.CreateRouteInput{

@@ -134,10 +134,12 @@ func (s *Source) read(ctx context.Context) ([]*routeTable, error) {
 }
 
 func (s *Source) noTable(in instances.Scope) error {
-	err := fmt.Errorf("no route table in VPC %s has the tag %s: tag the tables of the nodes' subnets, or set RouteTableID in section [Global]",
+	err := fmt.Errorf("no route table in VPC %s has the tag %s: tag the tables of the nodes' subnets, or set "+
+		"RouteTableID in section [Global]",
 		in.VPC, names.ClusterTag(in.ClusterID))
 	if s.tableID != "" {
-		err = fmt.Errorf("route table %s, from RouteTableID in section [Global], does not exist in region %s", s.tableID, in.Region)
+		err = fmt.Errorf("route table %s, from RouteTableID in section [Global], does not exist in region %s", s.tableID,
+			in.Region)
 	}
 	return &cloudapi.Error{Class: cloudapi.Invalid, Operation: "DescribeRouteTables", Err: err}
 }

@@ -85,7 +85,8 @@ func (c *Cloud) serveMetadata(w http.ResponseWriter, r *http.Request) {
 func metadataError(w http.ResponseWriter, status int) {
 	w.Header().Set("Content-Type", "text/html")
 	w.WriteHeader(status)
-	_, _ = fmt.Fprintf(w, `<?xml version="1.0" encoding="iso-8859-1"?>`+"\n<html><head><title>%[1]d - %[2]s</title></head><body><h1>%[1]d - %[2]s</h1></body></html>\n",
+	_, _ = fmt.Fprintf(w, `<?xml version="1.0" encoding="iso-8859-1"?>`+"\n<html><head><title>%[1]d - "+
+		"%[2]s</title></head><body><h1>%[1]d - %[2]s</h1></body></html>\n",
 		status, http.StatusText(status))
 }
 

@@ -291,7 +291,8 @@ func (t *tx) checkNewRules(_ *securityGroup, have, rules []*rule) error {
 		}
 		seen[r.key()] = true
 		if keys[r.key()] {
-			return refuse("InvalidPermission.Duplicate", `the specified rule "peer: %s, %s, ALLOW" already exists`, r.peer(), r.portsText())
+			return refuse("InvalidPermission.Duplicate", `the specified rule "peer: %s, %s, ALLOW" already exists`, r.peer(),
+				r.portsText())
 		}
 	}
 	// The quota counts IPv4 and IPv6 rules apart; rules that refer to a group count for both.

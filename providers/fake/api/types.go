@@ -9,9 +9,9 @@
 //	POST   /v1/instances                                 LaunchInstances     (InstanceSpec list)
 //	DELETE /v1/instances/{id}                            TerminateInstance
 //	POST   /v1/instances/{id}/state                      SetInstanceState
-//	GET    /v1/addresses?cluster=C&name=N&prefix=P&page=T  ListAddresses (names that begin with P; all clusters' when C is empty)
+//	GET    /v1/addresses?cluster=C&name=N&prefix=P&page=T  ListAddresses (name prefix P; all clusters if C is empty)
 //	POST   /v1/addresses  DELETE /v1/addresses/{id}      AllocateAddress, ReleaseAddress
-//	GET    /v1/load-balancers?cluster=C&name=N&page=T    ListLoadBalancers (pools and listeners included; all clusters' when C is empty)
+//	GET    /v1/load-balancers?cluster=C&name=N&page=T    ListLoadBalancers (with their pools and listeners)
 //	POST   /v1/load-balancers                            CreateLoadBalancer
 //	PATCH  /v1/load-balancers/{id}   DELETE              UpdateLoadBalancer, DeleteLoadBalancer
 //	POST   /v1/load-balancers/{id}/pools                 CreatePool

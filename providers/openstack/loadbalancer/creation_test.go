@@ -32,13 +32,13 @@ func TestHealthMonitorsAfterCreation(t *testing.T) {
 		{name: "none are wanted any more within the same second", options: quick,
 			then:      func(_ *rig, svc *v1.Service) { annotate("enable-health-monitor", "false")(svc) },
 			mutations: []string{"DeleteHealthMonitor", "DeleteHealthMonitor"}},
-		{name: "somebody deletes one", options: quick, later: observe.ListAge + time.Second, delay: 5,
+		{name: "another tool deletes one", options: quick, later: observe.ListAge + time.Second, delay: 5,
 			then: func(r *rig, _ *v1.Service) {
 				if err := r.api.DeleteHealthMonitor(r.t.Context(), r.pool(80).MonitorID); err != nil {
 					r.t.Fatal(err)
 				}
 			}, mutations: []string{"CreateHealthMonitor"}},
-		{name: "somebody changes one", options: quick, later: observe.ListAge + time.Second, delay: 5,
+		{name: "another tool changes one", options: quick, later: observe.ListAge + time.Second, delay: 5,
 			then: func(r *rig, svc *v1.Service) {
 				// By another manager, which knows nothing of what this one takes to be there.
 				other := newRigBeside(r)

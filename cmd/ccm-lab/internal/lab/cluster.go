@@ -100,7 +100,8 @@ func (c *Cluster) StartManager(ctx context.Context, args ...string) error {
 		return err
 	}
 	o := c.ManagerOptions
-	o.Args = append([]string{"--leader-elect=false", "--bind-address=127.0.0.1", fmt.Sprintf("--secure-port=%d", port)}, o.Args...)
+	o.Args = append([]string{"--leader-elect=false", "--bind-address=127.0.0.1", fmt.Sprintf("--secure-port=%d", port)},
+		o.Args...)
 	o.Args = append(o.Args, args...)
 	before := c.Cloud.World.Front().Log().Len()
 	if c.manager, err = StartManager(o); err != nil {
@@ -117,7 +118,8 @@ func (c *Cluster) StartManager(ctx context.Context, args ...string) error {
 		case <-c.manager.Done():
 			return errors.New(c.Ended())
 		case <-deadline.C:
-			return fmt.Errorf("ccm neither called the cloud nor was healthy within %s; its log ends: %s", firstSign, strings.Join(Tail(o.Log, 3), "; "))
+			return fmt.Errorf("ccm neither called the cloud nor was healthy within %s; its log ends: %s", firstSign,
+				strings.Join(Tail(o.Log, 3), "; "))
 		case <-tick.C:
 		}
 	}

@@ -66,7 +66,8 @@ func (l *Live) Start(ctx context.Context, o conformance.ManagerOptions) error {
 		}
 	})
 	if wait.Interrupted(err) {
-		err = fmt.Errorf("ccm made no call to the cloud within %s; its log %s ends:\n%s", firstSign, options.Log, strings.Join(Tail(options.Log, 5), "\n"))
+		err = fmt.Errorf("ccm made no call to the cloud within %s; its log %s ends:\n%s", firstSign, options.Log,
+			strings.Join(Tail(options.Log, 5), "\n"))
 	}
 	return err
 }
@@ -201,7 +202,8 @@ func (l *Live) Plan(ctx context.Context, namespace, name string) (plan.Plan, err
 	}
 	p := plan.Plan{Subject: document.Plans[0].Subject, Warnings: document.Plans[0].Warnings}
 	for _, c := range document.Plans[0].Changes {
-		p.Changes = append(p.Changes, plan.Change{Ref: c.Ref, Fields: c.Fields, Reason: c.Reason, After: c.After, Membership: c.Membership})
+		p.Changes = append(p.Changes, plan.Change{Ref: c.Ref, Fields: c.Fields, Reason: c.Reason, After: c.After,
+			Membership: c.Membership})
 	}
 	return p, nil
 }
@@ -236,7 +238,8 @@ func (l *Live) Settle(ctx context.Context) error {
 		if l.manager != nil {
 			select {
 			case <-l.manager.Done():
-				return false, fmt.Errorf("%w: ccm ended: %w\n%s", conformance.ErrUnsettled, errors.Join(l.manager.Err()), strings.Join(Tail(l.Options.Log, 5), "\n"))
+				return false, fmt.Errorf("%w: ccm ended: %w\n%s", conformance.ErrUnsettled, errors.Join(l.manager.Err()),
+					strings.Join(Tail(l.Options.Log, 5), "\n"))
 			default:
 			}
 		}

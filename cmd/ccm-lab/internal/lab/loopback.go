@@ -30,7 +30,8 @@ func claimLoopback() (*loopback, error) {
 	for i := range maxLabs {
 		first := byte(firstLoopback + 3*i)
 		var listener *net.TCPListener
-		listener, err = net.ListenTCP("tcp", net.TCPAddrFromAddrPort(netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, first, 255, 254}), claimPort)))
+		listener, err = net.ListenTCP("tcp", net.TCPAddrFromAddrPort(netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, first,
+			255, 254}), claimPort)))
 		if err == nil {
 			return &loopback{Listener: listener, first: first}, nil
 		}

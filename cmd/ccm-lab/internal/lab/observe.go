@@ -59,7 +59,8 @@ func (o *Observer) Look(ctx context.Context) (screen.State, error) {
 	if err != nil {
 		return screen.State{}, fmt.Errorf("listing Events: %w", err)
 	}
-	services := slices.DeleteFunc(all.Items, func(svc v1.Service) bool { return svc.Spec.Type != v1.ServiceTypeLoadBalancer })
+	services := slices.DeleteFunc(all.Items,
+		func(svc v1.Service) bool { return svc.Spec.Type != v1.ServiceTypeLoadBalancer })
 	cloud := o.Cluster.Cloud.World
 	state := screen.State{
 		Provider: o.Provider, Running: time.Since(o.Started), Want: o.Want,
@@ -133,7 +134,7 @@ func (o *Observer) askAll(ctx context.Context, services []v1.Service) {
 	o.asked = time.Now()
 }
 
-// Answered says whether somebody answers through every load balancer, as far as anybody has been asked.
+// Answered reports whether a stand-in answers through every load balancer that was probed.
 func Answered(s screen.State) bool {
 	return !slices.ContainsFunc(s.Services, func(svc screen.Service) bool { return svc.Answers == nobody })
 }
@@ -169,9 +170,10 @@ func isReady(node v1.Node) bool {
 	})
 }
 
-// isInitialised says whether a cloud controller manager has seen the node.
+// isInitialised reports whether a cloud controller manager has seen the node.
 func isInitialised(node v1.Node) bool {
-	return !slices.ContainsFunc(node.Spec.Taints, func(t v1.Taint) bool { return t.Key == cloudproviderapi.TaintExternalCloudProvider })
+	return !slices.ContainsFunc(node.Spec.Taints,
+		func(t v1.Taint) bool { return t.Key == cloudproviderapi.TaintExternalCloudProvider })
 }
 
 func describeServices(services []v1.Service, nodes []v1.Node, balancers []world.LoadBalancer) []screen.Service {

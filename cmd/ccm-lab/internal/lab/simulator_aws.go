@@ -46,14 +46,16 @@ func awsBudgets(nodes, services int) map[string]Budget {
 func newAWS(o SimulatorOptions) (conformance.World, func() error, error) {
 	options := awssim.Options{Latency: o.Latency, ProvisionTime: o.ProvisionTime, Seed: o.Seed, ErrorRate: o.ErrorRate,
 		// Room for the benchmark: each network load balancer without a group of its own needs rules on the nodes' group.
-		Quotas: map[string]int{awssim.QuotaRulesPerGroup: 10_000, awssim.QuotaTargetsPerBalancer: 10_000, awssim.QuotaTargetsPerGroup: 10_000}}
+		Quotas: map[string]int{awssim.QuotaRulesPerGroup: 10_000, awssim.QuotaTargetsPerBalancer: 10_000,
+			awssim.QuotaTargetsPerGroup: 10_000}}
 	if o.Token != "" {
 		options.AccessKeys = []string{o.Token}
 	}
 	// Managers take their credentials from the environment, which they inherit from this process.
 	// Nobody's real ones are sent to a simulation.
 	for name, value := range map[string]string{
-		"AWS_ACCESS_KEY_ID": accessKey(o), "AWS_SECRET_ACCESS_KEY": "simulated", "AWS_SESSION_TOKEN": "", "AWS_PROFILE": "", "AWS_WEB_IDENTITY_TOKEN_FILE": "",
+		"AWS_ACCESS_KEY_ID": accessKey(o), "AWS_SECRET_ACCESS_KEY": "simulated", "AWS_SESSION_TOKEN": "", "AWS_PROFILE": "",
+		"AWS_WEB_IDENTITY_TOKEN_FILE": "",
 	} {
 		if err := os.Setenv(name, value); err != nil {
 			return nil, nil, err
@@ -72,7 +74,8 @@ func awsConfig(endpoint string, world conformance.World, o SimulatorOptions) str
 	if !ok {
 		return ""
 	}
-	return "# Credentials come from the environment: AWS_ACCESS_KEY_ID=" + accessKey(o) + " AWS_SECRET_ACCESS_KEY=simulated\n" + cloud.CloudConfig(endpoint)
+	return "# Credentials come from the environment: AWS_ACCESS_KEY_ID=" + accessKey(o) +
+		" AWS_SECRET_ACCESS_KEY=simulated\n" + cloud.CloudConfig(endpoint)
 }
 
 // accessKey is the ID of the key that the lab signs with: the caller's token, or one of a simulation that takes any.

@@ -55,7 +55,8 @@ func Document() ([]byte, error) {
 			in, ok = []string{reading}, true
 		}
 		if !ok {
-			problems = append(problems, fmt.Errorf("%s: package api lists the call, scopes.go does not say on what it may act", action))
+			problems = append(problems, fmt.Errorf("%s: package api lists the call, scopes.go does not say on what it may act",
+				action))
 		}
 		for _, sid := range in {
 			index[sid].Action = append(index[sid].Action, action)

@@ -4,7 +4,7 @@ package main
 // or variables in the names of condition keys, so that each cluster has a policy of its own.
 const Placeholder = "CLUSTER_ID"
 
-// clusterTag is the tag by which a cluster's objects are known. Its value says whether the cluster owns
+// clusterTag is the tag by which a cluster's objects are known. Its value reports whether the cluster owns
 // an object or shares it, and is of no consequence here.
 const clusterTag = "kubernetes.io/cluster/" + Placeholder
 
@@ -71,9 +71,11 @@ func statements() []statement {
 		{Sid: newBalancer, Resource: []string{elb + "loadbalancer/*", elb + "targetgroup/*"}, Condition: born()},
 		{Sid: newBalancerTags, Resource: []string{elb + "loadbalancer/*", elb + "targetgroup/*", elb + "listener/net/*"},
 			Condition: bornBy("elasticloadbalancing:CreateAction", "CreateLoadBalancer", "CreateTargetGroup", "CreateListener")},
-		{Sid: balancers, Resource: []string{elb + "loadbalancer/*", elb + "targetgroup/*", elb + "listener/net/*"}, Condition: tagged()},
+		{Sid: balancers, Resource: []string{elb + "loadbalancer/*", elb + "targetgroup/*", elb + "listener/net/*"},
+			Condition: tagged()},
 		// The first load balancer of an account makes the role by which Elastic Load Balancing acts.
-		{Sid: firstBalancer, Resource: "arn:*:iam::*:role/aws-service-role/elasticloadbalancing.amazonaws.com/AWSServiceRoleForElasticLoadBalancing",
+		{Sid: firstBalancer,
+			Resource:  "arn:*:iam::*:role/aws-service-role/elasticloadbalancing.amazonaws.com/AWSServiceRoleForElasticLoadBalancing",
 			Condition: conditions{"StringEquals": {"iam:AWSServiceName": "elasticloadbalancing.amazonaws.com"}}},
 	}
 }
@@ -101,12 +103,15 @@ func scopes() map[string][]string {
 	}
 	out[elb+"AddTags"] = []string{newBalancerTags, balancers}
 	for _, name := range []string{
-		"DeleteLoadBalancer", "AttachLoadBalancerToSubnets", "DetachLoadBalancerFromSubnets", "ApplySecurityGroupsToLoadBalancer",
-		"ModifyLoadBalancerAttributes", "ConfigureHealthCheck", "RemoveTags", "CreateLoadBalancerListeners", "DeleteLoadBalancerListeners",
+		"DeleteLoadBalancer", "AttachLoadBalancerToSubnets", "DetachLoadBalancerFromSubnets",
+		"ApplySecurityGroupsToLoadBalancer",
+		"ModifyLoadBalancerAttributes", "ConfigureHealthCheck", "RemoveTags", "CreateLoadBalancerListeners",
+		"DeleteLoadBalancerListeners",
 		"SetLoadBalancerListenerSSLCertificate", "CreateLoadBalancerPolicy", "SetLoadBalancerPoliciesForBackendServer",
 		"SetLoadBalancerPoliciesOfListener", "RegisterInstancesWithLoadBalancer", "DeregisterInstancesFromLoadBalancer",
 		"SetSecurityGroups", "SetSubnets", "SetIpAddressType", "CreateListener", "ModifyListener", "DeleteListener",
-		"ModifyListenerAttributes", "AddListenerCertificates", "RemoveListenerCertificates", "ModifyTargetGroup", "DeleteTargetGroup",
+		"ModifyListenerAttributes", "AddListenerCertificates", "RemoveListenerCertificates", "ModifyTargetGroup",
+		"DeleteTargetGroup",
 		"ModifyTargetGroupAttributes", "RegisterTargets", "DeregisterTargets",
 	} {
 		out[elb+name] = []string{balancers}

@@ -22,11 +22,12 @@ func groupAttributes() map[string]func(string) (string, error) {
 	boolean := intent.OneOf("true", "false")
 	const health = "target_group_health."
 	return map[string]func(string) (string, error){
-		"deregistration_delay.timeout_seconds":                                within(0, 3600),
-		"deregistration_delay.connection_termination.enabled":                 boolean,
-		"stickiness.enabled":                                                  boolean,
-		"stickiness.type":                                                     intent.OneOf("source_ip"),
-		"load_balancing.cross_zone.enabled":                                   intent.OneOf("true", "false", "use_load_balancer_configuration"),
+		"deregistration_delay.timeout_seconds":                within(0, 3600),
+		"deregistration_delay.connection_termination.enabled": boolean,
+		"stickiness.enabled":                                  boolean,
+		"stickiness.type":                                     intent.OneOf("source_ip"),
+		"load_balancing.cross_zone.enabled": intent.OneOf("true", "false",
+			"use_load_balancer_configuration"),
 		AttributePreserveClientIP:                                             boolean,
 		AttributeProxyProtocol:                                                boolean,
 		health + "dns_failover.minimum_healthy_targets.count":                 orOff(1, 5000),

@@ -57,7 +57,8 @@ func Prefixes() []string { return []string{Prefix, OwnPrefix} }
 
 // Vocabulary returns the annotations that the provider reads.
 func Vocabulary(provider string) intent.Vocabulary {
-	return intent.Vocabulary{Provider: provider, Portable: Portable(), Own: Keys(), OwnPrefixes: Prefixes(), Advice: Advice()}
+	return intent.Vocabulary{Provider: provider, Portable: Portable(), Own: Keys(), OwnPrefixes: Prefixes(),
+		Advice: Advice()}
 }
 
 // Advice maps annotations of the AWS Load Balancer Controller, which have no effect here, to what to

@@ -187,7 +187,10 @@ func (o *Options) check(in intent.Service, problems *intent.Problems) {
 			KeyGroupAttributes+": stickiness.enabled=true comes close")
 	}
 	for _, p := range o.TLSPorts {
-		if !slices.ContainsFunc(in.Ports, func(port intent.Port) bool { return matchesPort([]string{p}, port.Name, port.Port) }) {
+		if !slices.ContainsFunc(in.Ports, func(port intent.Port) bool {
+			return matchesPort([]string{p}, port.Name,
+				port.Port)
+		}) {
 			o.warnf(KeyTLSPorts, "the Service has no port %s, so it has no effect; write a port's number or "+
 				"name", intent.Quote(p))
 		}

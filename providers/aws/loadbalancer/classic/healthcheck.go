@@ -65,7 +65,8 @@ func (c *Cloud) desireHealthCheck(in intent.Service, o annotation.Options, probl
 			"classic load balancers wait at most %s for a probe: write at most that", inSeconds(maxTimeout))
 	case timeout >= interval:
 		problems.Addf(annotation.KeyHealthCheckTimeout, inSeconds(timeout),
-			"it must be less than the interval of a classic load balancer's probes, which is %s seconds: write less, or raise %s",
+			"it must be less than the interval of a classic load balancer's probes, which is %s seconds: write less, or raise "+
+				"%s",
 			inSeconds(interval), annotation.KeyHealthCheckInterval)
 	}
 	return HealthCheck{

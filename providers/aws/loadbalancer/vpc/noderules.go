@@ -146,7 +146,8 @@ type ruleDiff struct {
 func (d ruleDiff) closes() bool {
 	left := slices.Concat(without(d.group.Rules, d.revoke), d.authorize)
 	return d.used && slices.ContainsFunc(d.revoke, func(r Rule) bool {
-		return r.CIDR.IsValid() && r.Description != names.MTURule && !slices.ContainsFunc(left, func(l Rule) bool { return l.covers(r) })
+		return r.CIDR.IsValid() && r.Description != names.MTURule &&
+			!slices.ContainsFunc(left, func(l Rule) bool { return l.covers(r) })
 	})
 }
 

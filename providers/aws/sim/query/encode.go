@@ -54,7 +54,8 @@ func EC2Error(code, message, requestID string) []byte {
 
 // QueryError returns the other services' document for an error. fault is Sender or Receiver.
 func QueryError(namespace, fault, code, message, requestID string) []byte {
-	return fmt.Appendf([]byte(header), "<ErrorResponse xmlns=%q>\n<Error><Type>%s</Type><Code>%s</Code><Message>%s</Message></Error>\n"+
+	return fmt.Appendf([]byte(header), "<ErrorResponse "+
+		"xmlns=%q>\n<Error><Type>%s</Type><Code>%s</Code><Message>%s</Message></Error>\n"+
 		"<RequestId>%s</RequestId>\n</ErrorResponse>", namespace, fault, escape(code), escape(message), requestID)
 }
 

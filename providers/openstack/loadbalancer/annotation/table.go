@@ -265,7 +265,7 @@ func tagging(o *Options) intent.Table {
 		return intent.Entry{
 			Key: key, Type: "list of tags", Default: "none", Example: "team-web,prod",
 			Doc: "Octavia tags for " + what + ", beside the manager's own and those of " + intent.KeyTags +
-				". Tags that somebody else set stay.",
+				". Tags of other tools stay.",
 			Set: intent.Into(option, tags),
 		}
 	}

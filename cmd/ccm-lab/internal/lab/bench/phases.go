@@ -73,7 +73,8 @@ func (r *runner) usualPhases() []phase {
 	return []phase{
 		{key: lab.PhaseJoin, name: count(r.Nodes, "node") + " joining", do: r.join},
 		{key: lab.PhaseRefresh, name: count(r.Nodes, "node") + " refreshed", prepare: r.restartForRefresh, do: r.refresh},
-		{key: lab.PhaseCreateAll, name: count(r.Services, "Service") + " created", prepare: r.beforeServices, do: r.createServices},
+		{key: lab.PhaseCreateAll, name: count(r.Services, "Service") + " created", prepare: r.beforeServices,
+			do: r.createServices},
 		{key: lab.PhaseCreateOne, name: "1 Service created", prepare: r.warmUp, do: r.createOne, lastCall: true},
 		{key: lab.PhaseDeleteOne, name: "1 Service deleted", prepare: r.warmUpDeleted, do: r.deleteOne, lastCall: true},
 		{key: lab.PhaseAddNode, name: "1 node added", prepare: r.beforeNode, do: r.addNode, lastCall: true},
@@ -134,7 +135,8 @@ func (r *runner) service(i int) *v1.Service {
 	}
 	maps.Copy(annotations, r.Annotations)
 	return &v1.Service{
-		ObjectMeta: metav1.ObjectMeta{Namespace: lab.DemoNamespace, Name: fmt.Sprintf("bench-%d", i), Annotations: annotations},
+		ObjectMeta: metav1.ObjectMeta{Namespace: lab.DemoNamespace, Name: fmt.Sprintf("bench-%d", i),
+			Annotations: annotations},
 		Spec: v1.ServiceSpec{
 			Type:           v1.ServiceTypeLoadBalancer,
 			IPFamilyPolicy: ptr.To(v1.IPFamilyPolicySingleStack),
@@ -187,7 +189,8 @@ func (r *runner) deleteOne(ctx context.Context) (time.Duration, error) {
 
 // deleteService deletes the Service with that number, and waits until so many are left.
 func (r *runner) deleteService(ctx context.Context, number, left int) error {
-	err := r.cluster.Plane.Client.CoreV1().Services(lab.DemoNamespace).Delete(ctx, r.service(number).Name, metav1.DeleteOptions{})
+	err := r.cluster.Plane.Client.CoreV1().Services(lab.DemoNamespace).Delete(ctx, r.service(number).Name,
+		metav1.DeleteOptions{})
 	if err != nil {
 		return err
 	}
@@ -287,16 +290,17 @@ func (r *runner) refresh(ctx context.Context) (time.Duration, error) {
 
 func (r *runner) refreshed(ctx context.Context, log *follower) (took time.Duration, err error) {
 	var readErr error
-	err = r.until(ctx, goal{what: "the next refresh of " + count(r.Nodes, "node") + ", every " + refreshEvery.String(), missing: func() int {
-		var lines []string
-		lines, readErr = log.lines()
-		for _, line := range lines {
-			if nodes, d, ok := parseRefresh(line); ok && nodes >= r.Nodes {
-				took = d
+	err = r.until(ctx, goal{what: "the next refresh of " + count(r.Nodes, "node") + ", every " + refreshEvery.String(),
+		missing: func() int {
+			var lines []string
+			lines, readErr = log.lines()
+			for _, line := range lines {
+				if nodes, d, ok := parseRefresh(line); ok && nodes >= r.Nodes {
+					took = d
+				}
 			}
-		}
-		return boolToInt(took == 0 && readErr == nil)
-	}})
+			return boolToInt(took == 0 && readErr == nil)
+		}})
 	return took, errors.Join(err, readErr)
 }
 
@@ -312,7 +316,8 @@ func (r *runner) deleteAll(ctx context.Context) (time.Duration, error) {
 		return 0, err
 	}
 	if left := r.cluster.Cloud.World.LoadBalancers(); len(left) > 0 {
-		return 0, fmt.Errorf("the Services are gone, but %s left, the first is %s", count(len(left), "load balancer"), left[0].Name)
+		return 0, fmt.Errorf("the Services are gone, but %s left, the first is %s", count(len(left), "load balancer"),
+			left[0].Name)
 	}
 	err = each(ctx, r.Nodes+r.added, func(ctx context.Context, i int) error {
 		return client.Nodes().Delete(ctx, lab.DemoMachine(i).Name, metav1.DeleteOptions{})

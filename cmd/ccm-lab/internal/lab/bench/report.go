@@ -126,7 +126,8 @@ func (r Report) WriteTable(w io.Writer) error {
 	}
 	for _, p := range r.Phases {
 		fmt.Fprintf(t, "\n%s\t%s\t%s\t%s\t%.1f\t%.2f\t%s\t", p.Name+strings.Repeat(" ", width-len(p.Name)),
-			thousands(p.calls()), thousands(p.Mutations), thousands(p.Failed), p.Seconds, p.CPUSeconds, mebibytes(p.PeakMemoryBytes))
+			thousands(p.calls()), thousands(p.Mutations), thousands(p.Failed), p.Seconds, p.CPUSeconds,
+			mebibytes(p.PeakMemoryBytes))
 		if target := p.target(); target != "" {
 			fmt.Fprint(t, "  "+target)
 		}

@@ -172,7 +172,8 @@ func serviceTable(services []Service, width int) []line {
 		}
 		rows = append(rows, row)
 	}
-	return table([]string{"SERVICE", "PORTS", "SCHEME", "ADDRESS", "LISTENERS", "MEMBERS", "OPEN TO", "ANSWERS"}, rows, width)
+	return table([]string{"SERVICE", "PORTS", "SCHEME", "ADDRESS", "LISTENERS", "MEMBERS", "OPEN TO", "ANSWERS"}, rows,
+		width)
 }
 
 func scheme(lb *LoadBalancer) string {
@@ -253,7 +254,8 @@ func eventLine(e Event) line {
 	if e.Times > 1 {
 		times = " (" + strconv.Itoa(e.Times) + " times)"
 	}
-	return line{{dim, e.At.Format(time.TimeOnly)}, {plain, "  " + e.Object + "  "}, reason, {plain, "  " + oneLine(e.Message) + times}}
+	return line{{dim, e.At.Format(time.TimeOnly)}, {plain, "  " + e.Object + "  "}, reason,
+		{plain, "  " + oneLine(e.Message) + times}}
 }
 
 // String is the event in one line.

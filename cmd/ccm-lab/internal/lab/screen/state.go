@@ -152,13 +152,13 @@ func (s State) totals() totals {
 	return t
 }
 
-// Ready says whether everything that is wanted is there.
+// Ready reports whether everything that is wanted is there.
 func (s State) Ready() bool {
 	t := s.totals()
 	return s.Ended == "" && t.nodes == t.wantNodes && t.services == t.wantServices && t.routes == t.wantRoutes
 }
 
-// Initialised says whether all nodes that are wanted are initialised.
+// Initialised reports whether all nodes that are wanted are initialised.
 func (s State) Initialised() bool {
 	t := s.totals()
 	return t.nodes == t.wantNodes
@@ -167,7 +167,8 @@ func (s State) Initialised() bool {
 // Summary is the state in one line, such as "3/3 nodes initialised, 4/4 load balancers ready, 3/3 routes".
 func (s State) Summary() string {
 	t := s.totals()
-	text := fmt.Sprintf("%d/%d nodes initialised, %d/%d load balancers ready", t.nodes, t.wantNodes, t.services, t.wantServices)
+	text := fmt.Sprintf("%d/%d nodes initialised, %d/%d load balancers ready", t.nodes, t.wantNodes, t.services,
+		t.wantServices)
 	if t.wantRoutes > 0 {
 		text += fmt.Sprintf(", %d/%d routes", t.routes, t.wantRoutes)
 	}

@@ -22,7 +22,7 @@ func Size(w io.Writer) (width, height int, ok bool) {
 	return width, height, err == nil && width > 0 && height > 0
 }
 
-// Colours says whether to paint on w: only on a terminal, and not where NO_COLOR (no-color.org)
+// Colours reports whether to paint on w: only on a terminal, and not where NO_COLOR (no-color.org)
 // is set or the terminal is dumb.
 func Colours(w io.Writer) bool {
 	_, _, ok := Size(w)
