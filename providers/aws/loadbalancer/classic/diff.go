@@ -80,6 +80,12 @@ func (d *differ) ensure() error {
 	d.diffInstances(b.Instances)
 	retired := d.retireManaged(applied)
 	d.diffNodeRules(refs, created, applied, retired)
+	if b.Tags[names.ClusterUIDTag] != "" {
+		// Made by this manager: without a record, an interrupted change would be held after a restart.
+		for i := range d.plan.Changes {
+			d.plan.Changes[i].Disrupts = plan.DisruptsNothing
+		}
+	}
 	return nil
 }
 
