@@ -1,3 +1,4 @@
+// Package instances reads the EC2 instances of nodes.
 package instances
 
 import (

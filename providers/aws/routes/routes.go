@@ -1,3 +1,4 @@
+// Package routes manages the routes of nodes in the route tables of a VPC.
 package routes
 
 import (

@@ -140,7 +140,7 @@ func (s *Store) readDetails(ctx context.Context, key lbcommon.Key, want *Desired
 	arn := s.find(key)
 	s.prove(arn, want)
 	work, ctx := newReads(ctx)
-	if arn != "" && !(s.listeners.Fresh(arn) && s.attributes.Fresh(arn)) {
+	if arn != "" && (!s.listeners.Fresh(arn) || !s.attributes.Fresh(arn)) {
 		work.Go(func() error { return s.readListeners(ctx, arn, s.describeListeners) })
 		work.Go(func() error { return s.readAttributes(ctx, arn) })
 	}

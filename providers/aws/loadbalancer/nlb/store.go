@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"maps"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
@@ -48,8 +47,6 @@ type Store struct {
 	groupAttributes *snapshot.Table[map[string]string]
 	targets         *snapshot.Table[Health]
 	tags            *snapshot.Table[map[string]string]
-
-	mu sync.Mutex
 }
 
 // Index keys of the tables.

@@ -66,8 +66,6 @@ const (
 	// zonesAge: the type of a zone never changes, and a region gets a new one about once in its
 	// life; a zone that is not known is looked up at once.
 	zonesAge = 24 * time.Hour
-	// readsAtOnce bounds the parallel reads of one SharedState.
-	readsAtOnce = 4
 )
 
 // Reader reads the VPC for all Services. It is safe for concurrent use.
