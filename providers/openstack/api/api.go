@@ -34,22 +34,36 @@ const (
 	KeyManager    = "key-manager"
 )
 
+// The objects of OpenStack's services are those of gophercloud.
 type (
-	// Flavor is a size of servers; like the types below, it is an object as gophercloud decodes it.
-	Flavor            = flavors.Flavor
-	NeutronNetwork    = networks.Network
-	Subnet            = subnets.Subnet
-	FloatingIP        = floatingips.FloatingIP
-	SecurityGroup     = groups.SecGroup
+	// Flavor is a size of servers.
+	Flavor = flavors.Flavor
+	// NeutronNetwork is a network of Neutron.
+	NeutronNetwork = networks.Network
+	// Subnet is a subnet of a network.
+	Subnet = subnets.Subnet
+	// FloatingIP is an address of an external network that is attached to a port.
+	FloatingIP = floatingips.FloatingIP
+	// SecurityGroup is a set of rules for the traffic of ports.
+	SecurityGroup = groups.SecGroup
+	// SecurityGroupRule is one rule of a security group.
 	SecurityGroupRule = rules.SecGroupRule
-	AddressPair       = ports.AddressPair
-	PortUpdate        = ports.UpdateOpts
-	Router            = routers.Router
-	ExtraRoute        = routers.Route
-	LoadBalancer      = loadbalancers.LoadBalancer
-	VIP               = loadbalancers.AdditionalVip
-	Listener          = listeners.Listener
-	HealthMonitor     = monitors.Monitor
+	// AddressPair is an address besides its own that a port may use.
+	AddressPair = ports.AddressPair
+	// PortUpdate is a change of a port.
+	PortUpdate = ports.UpdateOpts
+	// Router is a router of Neutron.
+	Router = routers.Router
+	// ExtraRoute is a static route of a router.
+	ExtraRoute = routers.Route
+	// LoadBalancer is a load balancer of Octavia.
+	LoadBalancer = loadbalancers.LoadBalancer
+	// VIP is an additional address of a load balancer.
+	VIP = loadbalancers.AdditionalVip
+	// Listener is a port of a load balancer.
+	Listener = listeners.Listener
+	// HealthMonitor is the health check of a pool.
+	HealthMonitor = monitors.Monitor
 )
 
 // Caller makes a call: it finds the service, sends what call sends with a valid token, again where

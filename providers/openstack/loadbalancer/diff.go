@@ -25,8 +25,10 @@ func (c *Cloud) Diff(key lbcommon.Key, want *Desired, have observe.Observed) (pl
 }
 
 func (c *Cloud) diff(key lbcommon.Key, want *Desired, have observe.Observed, held []plan.Held) (plan.Plan, error) {
-	d := &differ{cloud: c, held: held, key: observe.Key{Key: key, Named: have.Named}, have: have, refs: map[plan.Ref]bool{},
-		taken: map[string]bool{}}
+	d := &differ{
+		cloud: c, held: held, key: observe.Key{Key: key, Named: have.Named}, have: have,
+		refs: map[plan.Ref]bool{}, taken: map[string]bool{},
+	}
 	d.plan.Subject = "Service " + key.Namespace + "/" + key.Name
 	if lb := have.LoadBalancer; lb != nil {
 		d.owner = d.key.Owns(*lb)
@@ -260,44 +262,49 @@ func (d *differ) warnStuckParts(lb api.LoadBalancer) {
 func (d *differ) ensurePorts(base []plan.Ref) {
 	stale := d.surplusListeners()
 	for _, port := range d.want.Ports {
-		have, exists := d.listenerOf(port)
-		pool, hasPool := d.poolOf(have.DefaultPoolID)
-		keeps := exists && hasPool && d.keepsPort(have)
-		if keeps {
-			port = asItIs(port, have, pool)
-		}
-		fits := hasPool && (keeps || d.reusable(pool, port))
-		keep := pool
-		if !fits {
-			keep, fits = d.orphan(port)
-		}
-		ref, ready := d.ensurePool(keep, fits, port, base)
-		ready = append(ready, base...)
-		switch {
-		case exists && have.Protocol == string(port.Listener.Protocol):
-			change, ok := d.listenerUpdate(have, port, ref, ready)
-			if ok {
-				d.plan.Changes = append(d.plan.Changes, change) // the one that is held would replace the pool
-			}
-			if hasPool && pool.ID != ref.id && !d.isSharedPool(pool.ID, have.ID) {
-				d.add(d.poolDelete(pool, "another pool replaces it", []plan.Ref{change.Ref}))
-				d.taken[pool.ID] = true
-			}
-		case exists:
-			removal := d.listenerDelete(have, "its protocol changes from "+have.Protocol+" to "+string(port.Listener.Protocol),
-				ready)
-			d.add(removal)
-			d.add(d.listenerCreate(port, ref, append(slices.Clone(ready), removal.Ref)))
-			if hasPool && pool.ID != ref.id && !d.isSharedPool(pool.ID, have.ID) {
-				d.add(d.poolDelete(pool, "another pool replaces it", []plan.Ref{removal.Ref}))
-				d.taken[pool.ID] = true
-			}
-		default:
-			d.add(d.listenerCreate(port, ref, ready))
-		}
+		d.ensurePort(port, base)
 	}
 	d.deleteListeners(stale)
 	d.deleteUnusedPools()
+}
+
+// ensurePort plans the listener and the pool of a port.
+func (d *differ) ensurePort(port model.Port, base []plan.Ref) {
+	have, exists := d.listenerOf(port)
+	pool, hasPool := d.poolOf(have.DefaultPoolID)
+	keeps := exists && hasPool && d.keepsPort(have)
+	if keeps {
+		port = asItIs(port, have, pool)
+	}
+	fits := hasPool && (keeps || d.reusable(pool, port))
+	keep := pool
+	if !fits {
+		keep, fits = d.orphan(port)
+	}
+	ref, ready := d.ensurePool(keep, fits, port, base)
+	ready = append(ready, base...)
+	var switched plan.Ref // the change after which the listener does not use the pool
+	switch {
+	case exists && have.Protocol == string(port.Listener.Protocol):
+		change, ok := d.listenerUpdate(have, port, ref, ready)
+		if ok {
+			d.plan.Changes = append(d.plan.Changes, change) // the one that is held would replace the pool
+		}
+		switched = change.Ref
+	case exists:
+		removal := d.listenerDelete(have, "its protocol changes from "+have.Protocol+" to "+string(port.Listener.Protocol),
+			ready)
+		d.add(removal)
+		d.add(d.listenerCreate(port, ref, append(slices.Clone(ready), removal.Ref)))
+		switched = removal.Ref
+	default:
+		d.add(d.listenerCreate(port, ref, ready))
+		return
+	}
+	if hasPool && pool.ID != ref.id && !d.isSharedPool(pool.ID, have.ID) {
+		d.add(d.poolDelete(pool, "another pool replaces it", []plan.Ref{switched}))
+		d.taken[pool.ID] = true
+	}
 }
 
 // isSharedPool reports whether another listener sends to the pool too.

@@ -56,7 +56,9 @@ func (c *Cloud) StoredRecord(_ lbcommon.Key, have observe.Observed) (record lbco
 }
 
 // DiffKeeping implements lbcommon.Keeper.
-func (c *Cloud) DiffKeeping(key lbcommon.Key, want *Desired, have observe.Observed, held []plan.Held) (plan.Plan, error) {
+func (c *Cloud) DiffKeeping(
+	key lbcommon.Key, want *Desired, have observe.Observed, held []plan.Held,
+) (plan.Plan, error) {
 	return c.diff(key, want, have, held)
 }
 
