@@ -271,6 +271,17 @@ func TestDeferredRecordsAreRetriedAndForgotten(t *testing.T) {
 	}
 }
 
+// locked calls read while no record is written.
+func (f *keepingFixture) locked(t *testing.T, read func()) {
+	t.Helper()
+	unlock, err := f.locks.Lock(t.Context(), lockName(f.key("prod", web())))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unlock()
+	read()
+}
+
 func TestRunWritesRecordsWhenABurstEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newKeeping(true)
@@ -283,11 +294,13 @@ func TestRunWritesRecordsWhenABurstEnds(t *testing.T) {
 			}
 			time.Sleep(19 * time.Second)
 		}
-		if n := len(f.cloud.writes); n != 2 { // 11 minutes are two periods
-			t.Errorf("%d writes during the burst", n)
-		}
+		f.locked(t, func() {
+			if n := len(f.cloud.writes); n != 2 { // 11 minutes are two periods
+				t.Errorf("%d writes during the burst", n)
+			}
+		})
 		time.Sleep(2 * recordCalm)
-		f.stored(t, web(), node(string(rune('a'+34))))
+		f.locked(t, func() { f.stored(t, web(), node(string(rune('a'+34)))) })
 		cancel()
 		synctest.Wait()
 		if slices.Contains(f.cloud.writes, "") || len(f.cloud.writes) != 3 {
