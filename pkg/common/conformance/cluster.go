@@ -90,6 +90,9 @@ func (c *inProcess) boot(ctx context.Context) error {
 	}
 	c.mu.Lock()
 	c.manager = m
+	if c.killed.Load() { // by one of the calls that its controllers made meanwhile
+		m.end()
+	}
 	c.mu.Unlock()
 	c.idle() // A watch starts after its list: what is written in between, informers would never see.
 	return nil
