@@ -36,7 +36,7 @@ run() { # title timeout packages... -- flags
 }
 
 # conformance are the tests that run the framework's controllers.
-conformance='^Test(Conformance|Faults|RandomLoad|Toy|Mistake|Truthful)'
+conformance='^Test(Conformance|Faults|RandomLoad|Toy|Mistake|Truthful|Permissions$|NodesThatJoinDuringCreation)'
 failed=()
 filter=(cat)
 if [[ $what == all || $what == unit ]]; then
@@ -45,7 +45,7 @@ if [[ $what == all || $what == unit ]]; then
 	# The service controller of k8s.io/cloud-provider has a data race of its own: serviceCache.allServices reads
 	# without a lock what processServiceCreateOrUpdate writes. So what runs it runs without the race detector.
 	if [[ " $* " != *" -run "* ]]; then
-		mapfile -t packages < <(go list "${patterns[@]}" | grep -E "^$module_prefix/(pkg/common/conformance|providers/[a-z0-9]+)\$")
+		mapfile -t packages < <(go list "${patterns[@]}" | grep -E "^$module_prefix/(pkg/common/(conformance|loadbalancer)|providers/[a-z0-9]+)\$")
 		CGO_ENABLED=0 run "conformance" 30m "${packages[@]}" -- -short -run "$conformance" "$@"
 	fi
 fi
