@@ -5,7 +5,6 @@ import (
 	"maps"
 	"regexp"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -15,6 +14,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
+	"github.com/unified-ccm/unified-ccm/pkg/common/locks"
 	"github.com/unified-ccm/unified-ccm/providers/aws/awserr"
 )
 
@@ -36,7 +36,7 @@ const (
 type topology struct {
 	topologyOptions
 
-	mu     sync.Mutex
+	mu     locks.Mutex
 	byID   map[string]layersAt
 	byType map[string]typeAt
 	// unsupportedAt is when EC2 denied a read, or said that it does not support the region.
@@ -83,17 +83,24 @@ func newTopology(o topologyOptions) *topology {
 
 // of returns the topology of instances, and reads what is missing.
 func (t *topology) of(ctx context.Context, found []ec2types.Instance) knownTopology {
-	t.mu.Lock()
-	defer t.mu.Unlock()
+	known := knownTopology{layers: map[string][]string{}, errs: map[string]error{}}
+	unlock, err := t.mu.Lock(ctx) // its holder may be waiting for EC2
+	if err != nil {
+		for n := range found {
+			if t.requires(string(found[n].InstanceType)) && running(&found[n]) {
+				known.errs[aws.ToString(found[n].InstanceId)] = err
+			}
+		}
+		return known
+	}
+	defer unlock()
 	now := t.Clock.Now()
 	t.evictLocked(now)
-	var err error
 	if t.mayReadLocked(now) {
 		err = t.readLocked(ctx, found, now)
 	} else {
 		err = t.err
 	}
-	known := knownTopology{layers: map[string][]string{}, errs: map[string]error{}}
 	for n := range found {
 		id := aws.ToString(found[n].InstanceId)
 		cached, ok := t.byID[id]
