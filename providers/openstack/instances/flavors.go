@@ -4,13 +4,13 @@ import (
 	"context"
 	"regexp"
 	"strings"
-	"sync"
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/utils/clock"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
+	"github.com/unified-ccm/unified-ccm/pkg/common/locks"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/api"
 )
 
@@ -39,7 +39,7 @@ type flavorCache struct {
 	api   api.ComputeAPI
 	clock clock.PassiveClock
 
-	mu     sync.Mutex
+	mu     locks.Mutex
 	readAt time.Time
 	byID   map[string]string
 	byName map[string]string
@@ -66,8 +66,11 @@ func (f *flavorCache) typeOf(ctx context.Context, s api.Server) (string, error) 
 
 // nameOf returns the name of a flavor, or "" if it is not visible.
 func (f *flavorCache) nameOf(ctx context.Context, id string) (string, error) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
+	unlock, err := f.mu.Lock(ctx)
+	if err != nil {
+		return "", err
+	}
+	defer unlock()
 	if err := f.readLocked(ctx); err != nil {
 		return "", err
 	}
@@ -84,8 +87,11 @@ func (f *flavorCache) nameOf(ctx context.Context, id string) (string, error) {
 
 // idOf returns the ID of the flavor of that name if it is a valid label value, else the converted name.
 func (f *flavorCache) idOf(ctx context.Context, name string) (string, error) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
+	unlock, err := f.mu.Lock(ctx)
+	if err != nil {
+		return "", err
+	}
+	defer unlock()
 	if err := f.readLocked(ctx); err != nil {
 		return "", err
 	}
