@@ -165,6 +165,7 @@ func (c *Cloud) build(o options) {
 		OwnsNode: c.instances.OwnsNode, NodeAddresses: c.instances.NodeAddresses, Clock: o.clock, Nodes: c.Nodes(),
 	}, loadbalancer.New(loadbalancer.Options{
 		API: calls, ServerID: ids.Parse, Settings: loadBalancerSettings(c.config), Clock: o.clock,
+		Nodes: c.Nodes(), OwnsNode: c.instances.OwnsNode,
 	}))
 }
 

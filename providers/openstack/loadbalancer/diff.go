@@ -46,6 +46,7 @@ func (c *Cloud) diff(key lbcommon.Key, want *Desired, have observe.Observed, hel
 	if err := d.refuse(); err != nil {
 		return plan.Plan{}, err
 	}
+	d.keepUnowned()
 	d.keepUnmonitored()
 	if err := d.ensure(); err != nil {
 		return plan.Plan{}, err
@@ -86,8 +87,7 @@ func (d *differ) warnf(format string, args ...any) {
 	d.plan.Warnings = append(d.plan.Warnings, fmt.Sprintf(format, args...))
 }
 
-// ref names a change. Octavia's names are not unique, so that a second one of a name is told maxPollInterval
-// by the object's ID.
+// ref names a change. Octavia's names are not unique, so the object's ID distinguishes a second one of a name.
 func (d *differ) ref(kind, name string, action plan.Action, detail string) plan.Ref {
 	ref := plan.Ref{Kind: kind, Name: name, Action: action}
 	for n := 2; d.refs[ref]; n++ {

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/api"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/annotation"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/model"
@@ -42,6 +43,36 @@ func (d *differ) warnKeptFloatingIP(lb *api.LoadBalancer) {
 	d.warnf("%s has no effect on the floating IP %s, which the Service has already and keeps: to get another one, and "+
 		"with it another address, set %s to \"true\", and back to \"false\" once the Service is internal",
 		named, stays.FloatingIP, annotation.KeyInternal)
+}
+
+// keepUnowned adds to the members those of nodes of other clouds and regions, and of nodes without a provider ID, that
+// another manager added: it found nodes by their addresses alone. New ones are not added.
+func (d *differ) keepUnowned() {
+	var kept []string
+	d.want.Ports = slices.Clone(d.want.Ports)
+	for i := range d.want.Ports {
+		port := &d.want.Ports[i]
+		have, _ := d.listenerOf(*port)
+		pool, _ := d.poolOf(have.DefaultPoolID)
+		for _, candidate := range port.Unowned {
+			hasAddress := func(m api.Member) bool { return model.SameIP(m.Address, candidate.Address) }
+			at := slices.IndexFunc(pool.Members, hasAddress)
+			if at < 0 || slices.ContainsFunc(port.Members, hasAddress) {
+				continue
+			}
+			node := candidate.Name
+			candidate.Name, candidate.SubnetID = pool.Members[at].Name, pool.Members[at].SubnetID
+			port.Members = append(slices.Clip(port.Members), candidate)
+			if !slices.Contains(kept, node) {
+				kept = append(kept, node)
+			}
+		}
+	}
+	if len(kept) > 0 {
+		slices.Sort(kept)
+		d.warnf("the nodes %s have no provider ID of this cloud and region: they stay members of the load balancer, and "+
+			"are not added to new ones; to remove them, label them %s=false", strings.Join(kept, ", "), provider.ManagedLabel)
+	}
 }
 
 // keepUnmonitored leaves a load balancer without health monitors that another manager made so, and whose

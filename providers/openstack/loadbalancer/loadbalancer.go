@@ -4,6 +4,7 @@ package loadbalancer
 
 import (
 	"context"
+	"slices"
 	"sync/atomic"
 
 	v1 "k8s.io/api/core/v1"
@@ -12,6 +13,8 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/clocks"
 	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
 	lbcommon "github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
+	"github.com/unified-ccm/unified-ccm/pkg/common/nodes"
+	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/annotation"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/apply"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/model"
@@ -46,6 +49,9 @@ type Options struct {
 	API API
 	// ServerID returns the server in a provider ID, and an error for those of other clouds. It makes no call.
 	ServerID func(providerID string) (string, error)
+	// Nodes lists the cluster's nodes, and OwnsNode classifies them. Without them, nodes of other clouds leave pools.
+	Nodes    *nodes.LazyLister
+	OwnsNode func(*v1.Node) provider.Ownership
 	Settings Settings
 	// Clock is the real one if nil.
 	Clock clock.Clock
@@ -55,6 +61,8 @@ type Options struct {
 type Cloud struct {
 	api      API
 	serverID func(string) (string, error)
+	nodes    *nodes.LazyLister
+	ownsNode func(*v1.Node) provider.Ownership
 	settings Settings
 	store    *observe.Store
 	applier  *apply.Applier
@@ -71,7 +79,7 @@ func New(o Options) *Cloud {
 	s := observe.NewStore(o.API, c)
 	settings := o.Settings.WithDefaults()
 	return &Cloud{
-		api: o.API, serverID: o.ServerID, settings: settings,
+		api: o.API, serverID: o.ServerID, nodes: o.Nodes, ownsNode: o.OwnsNode, settings: settings,
 		store: s, applier: apply.New(apply.Options{API: o.API, Clock: c, Store: s, Settings: settings}),
 		shared: observe.NewSharedReader(o.API, c, o.Settings, o.ServerID),
 	}
@@ -89,7 +97,27 @@ func (c *Cloud) Reference(service *v1.Service) lbcommon.Reference {
 
 // SharedState implements loadbalancer.Cloud.
 func (c *Cloud) SharedState(ctx context.Context, nodes []*v1.Node) (SharedState, error) {
-	return c.shared.Get(ctx, nodes)
+	state, err := c.shared.Get(ctx, nodes)
+	if err != nil {
+		return state, err
+	}
+	state.Unowned, err = c.unowned()
+	return state, err
+}
+
+// unowned returns the nodes that the framework hands to load balancers and that are not of this cloud and region. A
+// node that is opted out by its label is not among them.
+func (c *Cloud) unowned() ([]*v1.Node, error) {
+	if c.ownsNode == nil || c.nodes.Lister() == nil {
+		return nil, nil
+	}
+	all, err := c.nodes.All()
+	if err != nil {
+		return nil, err
+	}
+	return slices.DeleteFunc(lbcommon.TrafficNodes(all), func(n *v1.Node) bool {
+		return n.Labels[provider.ManagedLabel] == "false" || c.ownsNode(n) == provider.Mine
+	}), nil
 }
 
 // Desired implements loadbalancer.Cloud.
@@ -111,7 +139,8 @@ func (c *Cloud) Observe(ctx context.Context, request lbcommon.Request[Desired]) 
 	if request.Depth == lbcommon.Full {
 		d.Members, d.Groups = true, c.settings.ManageSecurityGroups
 	}
-	if request.Want != nil && !c.settings.Serial { // where members change one by one, each has to be known
+	// Each member has to be known where members change one by one, and where those of unowned nodes are kept.
+	if request.Want != nil && !c.settings.Serial && !request.Want.HasUnowned() {
 		d.Checksums = observe.ParseChecksums(request.Want.MemberNote)
 	}
 	have, err := c.store.Observe(ctx, key, d)

@@ -22,7 +22,7 @@ const (
 
 // LoadBalancer is the name of a Service's load balancer, and the tag of everything that is for the
 // Service. clusterName is the manager's --cluster-name. Names are cut at 255 bytes, so that two very
-// long ones may be equal: the tag with the cluster's UID and the description tell them maxPollInterval.
+// long ones may be equal: the tag with the cluster's UID and the description distinguish them.
 func LoadBalancer(clusterName string, service types.NamespacedName) string {
 	return cut(LoadBalancerPrefix + clusterName + "_" + service.Namespace + "_" + service.Name)
 }

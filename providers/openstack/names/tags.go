@@ -11,7 +11,7 @@ import (
 // LoadBalancerPrefix, because tags that do are counted as Services.
 const (
 	// ClusterTagPrefix and the UID of the namespace kube-system mark what belongs to a cluster, and
-	// tell clusters maxPollInterval that have the same name.
+	// distinguish clusters of the same name.
 	ClusterTagPrefix = "unified-ccm:cluster="
 	// ExtraTagPrefix and the tags that a Service's annotations ask for, separated by commas, are what
 	// lets a tag be removed when it leaves the annotation, while one that another client set stays.

@@ -67,7 +67,7 @@ func (r *refusal) covers(t time.Time) bool {
 	return !t.Before(r.startedAt.Add(-clockSkew)) && !t.After(r.endedAt.Add(clockSkew))
 }
 
-// overlaps reports whether the ports of two creations cannot be told maxPollInterval.
+// overlaps reports whether the ports of two creations cannot be distinguished.
 func (r *refusal) overlaps(other *refusal) bool {
 	return !r.startedAt.Add(-clockSkew).After(other.endedAt.Add(clockSkew)) &&
 		!other.startedAt.Add(-clockSkew).After(r.endedAt.Add(clockSkew))

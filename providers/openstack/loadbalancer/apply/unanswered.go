@@ -16,15 +16,14 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/openstack/oserr"
 )
 
-// LateTime is how long a creation to which no answer came may still take effect. Before it answers, Octavia
-// has Neutron make the port of the address, and a busy API queues requests whose callers have long given
-// up. Nothing documents a bound; proxies and API servers that are set up as usual end requests within a
-// minute or two.
+// LateTime is how long a creation without a reply may still take effect. Before Octavia replies, Neutron
+// creates the port of the address, and a busy API queues requests long after their callers have given up.
+// Nothing documents a bound; proxies and API servers usually end requests within a minute or two.
 const LateTime = 2 * time.Minute
 
-// unanswered are Services for which a creation was sent and not answered. Octavia has no token by which
-// a second request would be known as the first one again, and makes two load balancers of one name, which
-// no manager can tell maxPollInterval afterwards. It is safe for concurrent use.
+// unanswered are Services for which a creation was sent without a reply. Octavia has no idempotency token: a second
+// request creates a second load balancer of the same name, and the two cannot be distinguished afterwards.
+// It is safe for concurrent use.
 type unanswered struct {
 	clock clock.PassiveClock
 

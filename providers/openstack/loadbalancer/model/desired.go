@@ -19,6 +19,7 @@ import (
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
 	lbcommon "github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
+	commonnodes "github.com/unified-ccm/unified-ccm/pkg/common/nodes"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/api"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/annotation"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/names"
@@ -103,10 +104,18 @@ type Port struct {
 	Listener  listeners.CreateOpts
 	Pool      pools.CreateOpts
 	Members   []api.Member
+	// Unowned are the members that nodes of other clouds and regions, and nodes without a provider ID, have where
+	// another manager added them.
+	Unowned []api.Member
 	// Monitor is nil where members are not probed.
 	Monitor *monitors.CreateOpts
 	// ListenerTags and PoolTags are those of the Service's annotations.
 	ListenerTags, PoolTags []string
+}
+
+// HasUnowned reports whether nodes of other clouds and regions may be members.
+func (d Desired) HasUnowned() bool {
+	return slices.ContainsFunc(d.Ports, func(p Port) bool { return len(p.Unowned) > 0 })
 }
 
 // builder computes what one Service needs.
@@ -120,6 +129,7 @@ type builder struct {
 	options  annotation.Options
 	class    Place
 	internal bool
+	unowned  []node
 	problems intent.Problems
 	// reported are the keys of problems that every port would report.
 	reported []string
@@ -169,6 +179,7 @@ func (b *builder) build(nodes []*v1.Node) (Desired, error) {
 	d.FloatingIP = b.floatingIP()
 	d.MemberSubnet = b.memberSubnet(d.LoadBalancer)
 	members := b.members(nodes, d.MemberSubnet.ID)
+	b.unowned = b.withAddress(commonnodes.WithLabels(b.shared.Unowned, b.selector()), d.MemberSubnet.ID)
 	for i, port := range b.in.Ports {
 		d.Ports = append(d.Ports, b.port(d.Name, i, port, members))
 	}

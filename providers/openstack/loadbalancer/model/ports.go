@@ -38,20 +38,27 @@ const forwardedFor = "X-Forwarded-For"
 // node is one that receives traffic.
 type node struct{ name, address, subnet, server string }
 
-// members are the nodes that the Service wants traffic on and that have an address, in the order of their names.
+// members returns the nodes that the Service wants traffic on and that have an address, sorted by name.
 func (b *builder) members(list []*v1.Node, subnet string) []node {
 	selector := b.selector()
 	selected := nodes.WithLabels(list, selector)
 	if len(selected) == 0 && len(list) > 0 {
-		b.warnf("no node has the labels %s, so that nobody receives traffic: correct %s or label nodes",
+		b.warnf("no node has the labels %s, so the load balancer has no members: correct %s or label nodes",
 			annotation.ShowNodeLabels(selector), annotation.KeyNodeSelector)
 	}
+	found := b.withAddress(selected, subnet)
+	if len(found) == 0 && len(selected) > 0 {
+		b.warnf("no node has an %s address, so the load balancer has no members", b.in.Families[0])
+	}
+	return found
+}
+
+// withAddress returns the nodes that have an address of the Service's family, sorted by name.
+func (b *builder) withAddress(list []*v1.Node, subnet string) []node {
 	var found []node
-	var without []string
-	for _, n := range selected {
+	for _, n := range list {
 		address := NodeAddress(n, b.in.Families[0])
 		if address == "" {
-			without = append(without, n.Name)
 			continue
 		}
 		server, err := b.serverID(n.Spec.ProviderID)
@@ -60,19 +67,14 @@ func (b *builder) members(list []*v1.Node, subnet string) []node {
 		}
 		found = append(found, node{name: n.Name, address: address, subnet: subnet, server: server})
 	}
-	if len(without) > 0 && len(found) == 0 {
-		slices.Sort(without)
-		b.warnf("no node has an %s address, so that nobody receives traffic", b.in.Families[0])
-	}
 	slices.SortFunc(found, func(a, b node) int { return cmp.Compare(a.name, b.name) })
-	// A member is its address. Octavia accepts a batch that names one twice, and then its worker cannot carry it out: the
-	// load
-	// balancer stays PENDING_UPDATE, which no one can change or delete.
-	taken := map[string]bool{}
+	// A member is its address. Octavia accepts a batch that names one twice, but its worker fails to apply it: the
+	// load balancer stays PENDING_UPDATE, and nothing can change or delete it.
+	seen := map[string]bool{}
 	return slices.DeleteFunc(found, func(n node) bool {
-		twice := taken[n.address]
-		taken[n.address] = true
-		return twice
+		duplicate := seen[n.address]
+		seen[n.address] = true
+		return duplicate
 	})
 }
 
@@ -113,6 +115,7 @@ func (b *builder) port(lbName string, index int, port intent.Port, nodes []node)
 	}
 	p.Monitor = b.monitor(lbName, index, port)
 	p.Members = b.membersOf(port, nodes, p.Monitor)
+	p.Unowned = b.membersOf(port, b.unowned, p.Monitor)
 	return p
 }
 

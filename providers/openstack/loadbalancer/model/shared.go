@@ -20,6 +20,9 @@ type SharedState struct {
 	// External is the network that floating IPs come from where none is configured; NoExternal says that there is none.
 	External   string
 	NoExternal bool
+	// Unowned are the nodes that may receive traffic and have no provider ID of this cloud and region. They stay
+	// members where another manager added them, and are added nowhere.
+	Unowned []*v1.Node
 }
 
 // PortWithAddress returns the port that has the address, and its subnet.

@@ -1,0 +1,107 @@
+package loadbalancer
+
+import (
+	"strings"
+	"testing"
+
+	v1 "k8s.io/api/core/v1"
+	corelisters "k8s.io/client-go/listers/core/v1"
+	"k8s.io/client-go/tools/cache"
+
+	lbcommon "github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
+	"github.com/unified-ccm/unified-ccm/pkg/common/nodes"
+	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/api"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/annotation"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/names"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/sim"
+)
+
+// classify restarts the manager with a lister of the nodes, which it classifies by their provider IDs.
+func (r *rig) classify() {
+	r.t.Helper()
+	r.restart()
+	indexer := cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{})
+	for _, n := range r.nodes {
+		if err := indexer.Add(n); err != nil {
+			r.t.Fatal(err)
+		}
+	}
+	lister := &nodes.LazyLister{}
+	lister.Set(corelisters.NewNodeLister(indexer), nil)
+	ids := names.ProviderIDs("RegionOne")
+	owns := func(n *v1.Node) provider.Ownership {
+		if _, err := ids.Parse(n.Spec.ProviderID); err != nil {
+			return provider.Foreign
+		}
+		return provider.Mine
+	}
+	r.cloud = New(Options{API: r.api, Settings: r.settings, ServerID: ids.Parse, Nodes: lister, OwnsNode: owns})
+	r.manager = lbcommon.New(lbcommon.Options{
+		Provider: "openstack", Vocabulary: annotation.Vocabulary("openstack"), OwnsNode: owns, Nodes: lister,
+	}, r.cloud)
+	r.manager.SetRuntime(provider.Runtime{Recorder: r.recorder, ClusterUID: r.uid})
+}
+
+// renameProviderID gives a node another provider ID.
+func (r *rig) renameProviderID(index int, id string) {
+	r.nodes[index] = r.nodes[index].DeepCopy()
+	r.nodes[index].Spec.ProviderID = id
+}
+
+// Entry 7.
+func TestMembersOfUnownedNodesStay(t *testing.T) {
+	for name, id := range map[string]string{
+		"no provider ID": "", "another cloud": "metal3://rack/node-2",
+		"another region": "openstack://RegionTwo/8a7c6c2e-3d1f-4f67-9f5c-0d9e8b7a6c5d",
+	} {
+		t.Run(name, func(t *testing.T) {
+			svc := service()
+			takeOver(t, sim.Options{}, svc, func(r *rig, _ api.LoadBalancer) {
+				r.renameProviderID(2, id)
+				r.classify()
+				r.ensure(svc)
+				if n := len(r.membersAt(80)); n != 3 {
+					t.Errorf("%d members after the take-over, want 3", n)
+				}
+				r.wantEvent("node-2 have no provider ID of this cloud and region")
+				r.ensure(svc)
+				if e := r.events(); len(e) > 0 {
+					t.Errorf("Events are repeated: %q", e)
+				}
+				// Nodes join, and a Service that changes keeps the member too.
+				r.launch("node-3")
+				svc.Spec.Ports[0].NodePort = 31080
+				r.classify()
+				r.ensure(svc)
+				if m := r.membersAt(80); len(m) != 4 || m[0].Port != 31080 {
+					t.Errorf("members after another node joined: %+v, want 4", m)
+				}
+				r.classify()
+				r.update(svc)
+				r.ensure(svc)
+				if m := r.mutations(); len(m) > 0 {
+					t.Errorf("changes where there are none to make: %v", m)
+				}
+				// A new node of that kind is not added.
+				r.launch("node-4")
+				r.renameProviderID(4, id)
+				r.classify()
+				r.update(svc)
+				if n := len(r.membersAt(80)); n != 4 {
+					t.Errorf("%d members, want 4 without the new node", n)
+				}
+				// The label removes a node, and so does its deletion.
+				r.nodes[2].Labels = map[string]string{provider.ManagedLabel: "false"}
+				r.classify()
+				r.update(svc)
+				for _, m := range r.membersAt(80) {
+					if strings.HasPrefix(m.Name, "node-2") {
+						t.Errorf("member %+v is left", m)
+					}
+				}
+				r.remove(svc)
+			})
+		})
+	}
+}
