@@ -9,7 +9,7 @@ import (
 	lbcommon "github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/annotation"
-	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/nlb"
+	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/nlb/model"
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/tags"
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/vpc"
 	"github.com/unified-ccm/unified-ccm/providers/aws/names"
@@ -26,7 +26,7 @@ func (c *Cloud) Observe(ctx context.Context, request lbcommon.Request[Desired]) 
 		return Observed{}, err
 	}
 	key := request.Key
-	var want *nlb.Desired
+	var want *model.Desired
 	if request.Want != nil {
 		want = request.Want.Network
 	}
@@ -155,7 +155,7 @@ func (c *Cloud) refuseChange(key lbcommon.Key, to annotation.Type, have Observed
 // Status implements lbcommon.Cloud.
 func (c *Cloud) Status(_ intent.Service, have Observed) lbcommon.Status {
 	if have.Network.Balancer != nil || have.made == nil {
-		return lbcommon.Status{LoadBalancer: nlb.Status(have.Network), Failure: nlb.Failure(have.Network)}
+		return lbcommon.Status{LoadBalancer: model.Status(have.Network), Failure: model.Failure(have.Network)}
 	}
 	// Classic load balancers have an address as soon as they exist.
 	return lbcommon.Status{LoadBalancer: have.made.classic.Status(have.Classic)}

@@ -19,6 +19,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/annotation"
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/classic"
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/nlb"
+	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/nlb/model"
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/vpc"
 	"github.com/unified-ccm/unified-ccm/providers/aws/names"
 )
@@ -47,6 +48,11 @@ type Settings struct {
 	NoNodeRules bool
 	// Shared is ClusterServiceLoadBalancerHealthProbeMode=Shared; nil probes each Service.
 	Shared *annotation.SharedProbe
+}
+
+// network returns the settings of network load balancers.
+func (s Settings) network() model.Settings {
+	return model.Settings{Managed: s.ManagedGroups, NoNodeRules: s.NoNodeRules, Shared: s.Shared}
 }
 
 // Options of a Cloud. Connect and InstanceID are required.
@@ -96,13 +102,13 @@ type SharedState struct {
 
 // Desired are the objects that should exist for one Service: those of one generation.
 type Desired struct {
-	Network *nlb.Desired
+	Network *model.Desired
 	Classic *classic.Desired
 }
 
 // Observed is what exists of one Service's load balancer, in both generations.
 type Observed struct {
-	Network nlb.Observed
+	Network model.Observed
 	Classic classic.Observed
 	made    *generations
 }
@@ -137,7 +143,7 @@ func (c *Cloud) connect(ctx context.Context) (*generations, error) {
 	networks := nlb.Options{
 		API: to.ELBV2, Groups: reader.Groups(), Instances: to.Instances, VPC: to.VPC, Cluster: to.Cluster,
 		Clock:    c.options.Clock,
-		Settings: nlb.Settings{Managed: settings.ManagedGroups, NoNodeRules: settings.NoNodeRules, Shared: settings.Shared},
+		Settings: settings.network(),
 	}
 	return &generations{
 		reader: reader, cluster: to.Cluster, network: nlb.New(networks),
@@ -169,14 +175,14 @@ func (c *Cloud) instanceIDs(nodes []*v1.Node) []string {
 	return ids
 }
 
-func (c *Cloud) targets(nodes []*v1.Node) []nlb.Node {
-	out := make([]nlb.Node, 0, len(nodes))
+func (c *Cloud) targets(nodes []*v1.Node) []model.Node {
+	out := make([]model.Node, 0, len(nodes))
 	for _, node := range nodes {
 		id, err := c.options.InstanceID(node.Spec.ProviderID)
 		if err != nil || !strings.HasPrefix(id, names.InstancePrefix) { // Other machines, such as Fargate's, are no targets.
 			continue
 		}
-		target := nlb.Node{InstanceID: id}
+		target := model.Node{InstanceID: id}
 		for _, a := range node.Status.Addresses {
 			if a.Type == v1.NodeInternalIP {
 				target.Addresses = append(target.Addresses, a.Address)
@@ -193,8 +199,8 @@ func (c *Cloud) Desired(key lbcommon.Key, in intent.Service, all []*v1.Node, sha
 	targets := nodes.WithLabels(all, options.NodeLabels)
 	subject := "Service " + in.Namespace + "/" + in.Name
 	if options.Type == annotation.Network {
-		d, more := shared.made.network.Desire(nlb.Request{Key: key, Service: in, Options: options, Nodes: c.targets(targets),
-			Shared: shared.SharedState})
+		d, more := model.Desire(model.Request{Key: key, Service: in, Options: options, Nodes: c.targets(targets),
+			Shared: shared.SharedState}, c.options.Settings.network())
 		return Desired{Network: &d}, intent.Join(subject, err, more)
 	}
 	d, more := shared.made.classic.Desire(classic.Request{Key: key, Service: in, Options: options,

@@ -12,6 +12,7 @@ import (
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 	"github.com/unified-ccm/unified-ccm/providers/aws/awserr"
+	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/nlb/model"
 )
 
 // changed returns the wanted attributes that are not so, and the fields that show it. Attributes
@@ -36,7 +37,7 @@ func (d *differ) attributesAfterCreate(after []plan.Ref) {
 }
 
 // attributesUpdate brings the attributes of the load balancer in line, or nothing.
-func (d *differ) attributesUpdate(Balancer) (plan.Change, bool) {
+func (d *differ) attributesUpdate(model.Balancer) (plan.Change, bool) {
 	set, f := changed(d.have.Attributes, d.want.Attributes)
 	return d.attributesChange(set, f, nil), len(set) > 0
 }
@@ -73,7 +74,7 @@ func merged(have, set map[string]string) map[string]string {
 }
 
 // groupAttributes sets the attributes that the Service sets, or nothing.
-func (d *differ) groupAttributes(g groupRef, have map[string]string, want WantedGroup,
+func (d *differ) groupAttributes(g groupRef, have map[string]string, want model.WantedGroup,
 	after []plan.Ref) (plan.Change, bool) {
 	set, f := changed(have, want.Attributes)
 	return plan.Change{
@@ -97,12 +98,12 @@ func (d *differ) groupAttributes(g groupRef, have map[string]string, want Wanted
 }
 
 // listenerAttributes sets the idle timeout, or nothing.
-func (d *differ) listenerAttributes(l listenerRef, have map[string]string, want WantedListener,
+func (d *differ) listenerAttributes(l listenerRef, have map[string]string, want model.WantedListener,
 	after []plan.Ref) (plan.Change, bool) {
 	if want.IdleTimeout == 0 {
 		return plan.Change{}, false
 	}
-	set, f := changed(have, map[string]string{attributeIdleTimeout: strconv.Itoa(int(want.IdleTimeout))})
+	set, f := changed(have, map[string]string{model.AttributeIdleTimeout: strconv.Itoa(int(want.IdleTimeout))})
 	return plan.Change{
 		Ref: plan.Ref{Kind: kindListener + " " + kindAttributes, Name: l.name, Action: plan.Update}, Fields: f, After: after,
 		Do: func(ctx context.Context, ids *plan.Handles) error {
@@ -111,11 +112,11 @@ func (d *differ) listenerAttributes(l listenerRef, have map[string]string, want 
 				return err
 			}
 			_, err = d.cloud.options.API.ModifyListenerAttributes(ctx, &elbv2.ModifyListenerAttributesInput{
-				ListenerArn: &arn, Attributes: []types.ListenerAttribute{{Key: aws.String(attributeIdleTimeout),
-					Value: aws.String(set[attributeIdleTimeout])}},
+				ListenerArn: &arn, Attributes: []types.ListenerAttribute{{Key: aws.String(model.AttributeIdleTimeout),
+					Value: aws.String(set[model.AttributeIdleTimeout])}},
 			})
 			return d.wrote(awserr.Wrap("ModifyListenerAttributes", err), func(s *Store) {
-				s.updateListener(l.balancer(ids, d), arn, func(l *Listener) { l.Attributes = merged(l.Attributes, set) })
+				s.updateListener(l.balancer(ids, d), arn, func(l *model.Listener) { l.Attributes = merged(l.Attributes, set) })
 			})
 		},
 	}, len(set) > 0

@@ -14,6 +14,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 	"github.com/unified-ccm/unified-ccm/providers/aws/awserr"
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/annotation"
+	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/nlb/model"
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/vpc"
 )
 
@@ -22,8 +23,8 @@ const balancerHandle plan.Handle = "load balancer"
 
 // newAttributes are what AWS gives every new network load balancer, of those that we own.
 func newAttributes() map[string]string {
-	return map[string]string{attributeCrossZone: "false", attributeLogs: "false", attributeLogBucket: "",
-		attributeLogPrefix: ""}
+	return map[string]string{model.AttributeCrossZone: "false", model.AttributeLogs: "false", model.AttributeLogBucket: "",
+		model.AttributeLogPrefix: ""}
 }
 
 // balancerARN is the ARN of the load balancer that exists, or of the one that this plan has created.
@@ -86,7 +87,7 @@ func (d *differ) createBalancer(ctx context.Context, groups []string) (string, e
 		return "", d.adviseCreate(err)
 	}
 	b := toBalancer(made)
-	if w.Name != DefaultName(d.key) {
+	if w.Name != model.DefaultName(d.key) {
 		// A name that the user chose may be in use, and AWS then answers with what exists.
 		if err := d.checkNew(ctx, b); err != nil {
 			return "", err
@@ -94,7 +95,7 @@ func (d *differ) createBalancer(ctx context.Context, groups []string) (string, e
 	}
 	s := d.cloud.store
 	s.balancers.Create(b.ARN, b)
-	s.listeners.Create(b.ARN, []Listener{})
+	s.listeners.Create(b.ARN, []model.Listener{})
 	s.attributes.Create(b.ARN, newAttributes())
 	s.tags.Create(b.ARN, merged(w.Tags, d.creationTags))
 	return b.ARN, nil
@@ -111,7 +112,7 @@ func (d *differ) adviseCreate(err error) error {
 }
 
 // checkNew refuses a load balancer of another owner.
-func (d *differ) checkNew(ctx context.Context, b Balancer) error {
+func (d *differ) checkNew(ctx context.Context, b model.Balancer) error {
 	s := d.cloud.store
 	if err := s.readTagsOf(ctx, []string{b.ARN}); err != nil {
 		return err
@@ -126,14 +127,14 @@ func (d *differ) checkNew(ctx context.Context, b Balancer) error {
 // groups and listeners have to wait for.
 func (d *differ) balancerUpdate(groups []vpc.GroupRef, after []plan.Ref) (base []plan.Ref) {
 	b := *d.have.Balancer
-	if failure := Failure(d.have); failure != "" {
+	if failure := model.Failure(d.have); failure != "" {
 		d.warnf("load balancer %s %s", b.Name, failure)
 	}
 	if b.Scheme != d.want.Scheme {
 		d.warnf("load balancer %s is %s, and AWS cannot make it %s: delete the Service and create it again", b.Name,
 			b.Scheme, d.want.Scheme)
 	}
-	if b.Name != d.want.Name && d.want.Name != DefaultName(d.key) {
+	if b.Name != d.want.Name && d.want.Name != model.DefaultName(d.key) {
 		d.warnf("load balancer %s was made under that name, which cannot become %s: delete the Service and create it again",
 			b.Name, d.want.Name)
 	}
@@ -149,15 +150,15 @@ func (d *differ) balancerUpdate(groups []vpc.GroupRef, after []plan.Ref) (base [
 }
 
 // widens reports whether the load balancer gets IPv6 now.
-func (d *differ) widens(b Balancer) bool {
+func (d *differ) widens(b model.Balancer) bool {
 	return d.want.AddressType == string(types.IpAddressTypeDualstack) && b.AddressType != d.want.AddressType
 }
 
 // placeUpdate changes subnets, addresses and, to IPv6, the address type in place, or nothing.
-func (d *differ) placeUpdate(b Balancer) (plan.Change, bool) {
+func (d *differ) placeUpdate(b model.Balancer) (plan.Change, bool) {
 	var f plan.Fields
 	zones := b.Zones
-	if !sameZones(b.Zones, d.want.Zones) {
+	if !model.SameZones(b.Zones, d.want.Zones) {
 		zones = d.want.Zones
 		f.Diff("subnets", showZones(b.Zones), showZones(zones))
 	}
@@ -183,7 +184,7 @@ func (d *differ) placeUpdate(b Balancer) (plan.Change, bool) {
 		}
 		out, err := d.cloud.options.API.SetSubnets(ctx, in)
 		return d.wrote(awserr.Wrap("SetSubnets", err), func(s *Store) {
-			s.balancers.Update(b.ARN, func(r *Balancer) {
+			s.balancers.Update(b.ARN, func(r *model.Balancer) {
 				r.Zones, r.SourceNAT = toZones(out.AvailabilityZones), r.SourceNAT || nat
 				if out.IpAddressType != "" {
 					r.AddressType = string(out.IpAddressType)
@@ -221,12 +222,12 @@ func (d *differ) setAddressType(ctx context.Context, arn, to string) error {
 	_, err := d.cloud.options.API.SetIpAddressType(ctx, &elbv2.SetIpAddressTypeInput{LoadBalancerArn: &arn,
 		IpAddressType: types.IpAddressType(to)})
 	return d.wrote(awserr.Wrap("SetIpAddressType", err), func(s *Store) {
-		s.balancers.Update(arn, func(b *Balancer) { b.AddressType = to })
+		s.balancers.Update(arn, func(b *model.Balancer) { b.AddressType = to })
 	})
 }
 
 // groupsUpdate replaces the security groups of a load balancer, and deletes a managed one that it no longer has.
-func (d *differ) groupsUpdate(b Balancer, groups []vpc.GroupRef, after []plan.Ref) {
+func (d *differ) groupsUpdate(b model.Balancer, groups []vpc.GroupRef, after []plan.Ref) {
 	if groups == nil {
 		return
 	}
@@ -249,7 +250,7 @@ func (d *differ) groupsUpdate(b Balancer, groups []vpc.GroupRef, after []plan.Re
 				_, err = d.cloud.options.API.SetSecurityGroups(ctx, &elbv2.SetSecurityGroupsInput{LoadBalancerArn: &b.ARN,
 					SecurityGroups: attach})
 				return d.wrote(awserr.Wrap("SetSecurityGroups", err), func(s *Store) {
-					s.balancers.Update(b.ARN, func(b *Balancer) { b.SecurityGroups = attach })
+					s.balancers.Update(b.ARN, func(b *model.Balancer) { b.SecurityGroups = attach })
 				})
 			},
 		}
@@ -264,7 +265,7 @@ func (d *differ) groupsUpdate(b Balancer, groups []vpc.GroupRef, after []plan.Re
 }
 
 // balancerDelete is the change that deletes the load balancer with its listeners.
-func (d *differ) balancerDelete(b Balancer) plan.Change {
+func (d *differ) balancerDelete(b model.Balancer) plan.Change {
 	return plan.Change{
 		Ref: plan.Ref{Kind: kindBalancer, Name: b.Name, Action: plan.Delete},
 		Do: func(ctx context.Context, _ *plan.Handles) error {
@@ -276,8 +277,8 @@ func (d *differ) balancerDelete(b Balancer) plan.Change {
 }
 
 // toMappings are subnets as requests name them: plain where no address is chosen.
-func toMappings(zones []Zone) (plain []string, mappings []types.SubnetMapping) {
-	chosen := slices.ContainsFunc(zones, func(z Zone) bool { return z.Allocation+z.PrivateIPv4+z.IPv6 != "" })
+func toMappings(zones []model.Zone) (plain []string, mappings []types.SubnetMapping) {
+	chosen := slices.ContainsFunc(zones, func(z model.Zone) bool { return z.Allocation+z.PrivateIPv4+z.IPv6 != "" })
 	for _, z := range zones {
 		if !chosen {
 			plain = append(plain, z.Subnet)
@@ -324,7 +325,7 @@ func showGroups(groups []vpc.GroupRef) string {
 }
 
 // showZones shows subnets with the addresses that were chosen.
-func showZones(zones []Zone) string {
+func showZones(zones []model.Zone) string {
 	var shown []string
 	for _, z := range zones {
 		text := z.Subnet

@@ -10,14 +10,16 @@ import (
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 	"github.com/unified-ccm/unified-ccm/providers/aws/awserr"
+	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/nlb/model"
 	"github.com/unified-ccm/unified-ccm/providers/aws/names"
 )
 
 // certificates plans the certificates of a TLS listener besides the default one. On a listener that
 // an earlier manager made, people add such certificates by hand: as long as the Service lists one
 // certificate, they stay there.
-func (d *differ) certificates(ref listenerRef, have Listener, want WantedListener, after []plan.Ref) []plan.Change {
-	if want.Protocol != protocolTLS {
+func (d *differ) certificates(ref listenerRef, have model.Listener, want model.WantedListener,
+	after []plan.Ref) []plan.Change {
+	if want.Protocol != model.ProtocolTLS {
 		return nil
 	}
 	wanted, there := rest(want.Certificates), rest(have.Certificates)
@@ -67,7 +69,7 @@ func (d *differ) changeCertificate(ctx context.Context, balancer, listener strin
 		_, err := d.cloud.options.API.RemoveListenerCertificates(ctx,
 			&elbv2.RemoveListenerCertificatesInput{ListenerArn: &listener, Certificates: list})
 		return d.wrote(awserr.Wrap("RemoveListenerCertificates", err), func(s *Store) {
-			s.updateListener(balancer, listener, func(l *Listener) {
+			s.updateListener(balancer, listener, func(l *model.Listener) {
 				l.Certificates = without(l.Certificates,
 					[]string{certificate})
 			})
@@ -76,7 +78,7 @@ func (d *differ) changeCertificate(ctx context.Context, balancer, listener strin
 	_, err := d.cloud.options.API.AddListenerCertificates(ctx, &elbv2.AddListenerCertificatesInput{ListenerArn: &listener,
 		Certificates: list})
 	return d.wrote(awserr.Wrap("AddListenerCertificates", err), func(s *Store) {
-		s.updateListener(balancer, listener, func(l *Listener) {
+		s.updateListener(balancer, listener, func(l *model.Listener) {
 			l.Certificates = append(slices.Clone(l.Certificates),
 				certificate)
 		})

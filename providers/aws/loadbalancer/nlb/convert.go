@@ -10,10 +10,11 @@ import (
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
 	"github.com/unified-ccm/unified-ccm/providers/aws/awserr"
+	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/nlb/model"
 )
 
-func toBalancer(in types.LoadBalancer) Balancer {
-	b := Balancer{
+func toBalancer(in types.LoadBalancer) model.Balancer {
+	b := model.Balancer{
 		ARN: aws.ToString(in.LoadBalancerArn), Name: aws.ToString(in.LoadBalancerName), DNSName: aws.ToString(in.DNSName),
 		VPC:    aws.ToString(in.VpcId),
 		Scheme: string(in.Scheme), AddressType: string(in.IpAddressType), SecurityGroups: in.SecurityGroups,
@@ -26,10 +27,10 @@ func toBalancer(in types.LoadBalancer) Balancer {
 	return b
 }
 
-func toZones(in []types.AvailabilityZone) []Zone {
-	zones := make([]Zone, 0, len(in))
+func toZones(in []types.AvailabilityZone) []model.Zone {
+	zones := make([]model.Zone, 0, len(in))
 	for _, z := range in {
-		zone := Zone{Subnet: aws.ToString(z.SubnetId)}
+		zone := model.Zone{Subnet: aws.ToString(z.SubnetId)}
 		for _, a := range z.LoadBalancerAddresses {
 			zone.Allocation = cmp.Or(zone.Allocation, aws.ToString(a.AllocationId))
 			zone.PrivateIPv4 = cmp.Or(zone.PrivateIPv4, aws.ToString(a.PrivateIPv4Address))
@@ -37,12 +38,12 @@ func toZones(in []types.AvailabilityZone) []Zone {
 		}
 		zones = append(zones, zone)
 	}
-	slices.SortFunc(zones, func(a, b Zone) int { return cmp.Compare(a.Subnet, b.Subnet) })
+	slices.SortFunc(zones, func(a, b model.Zone) int { return cmp.Compare(a.Subnet, b.Subnet) })
 	return zones
 }
 
-func toListener(in types.Listener) Listener {
-	l := Listener{ARN: aws.ToString(in.ListenerArn), Protocol: string(in.Protocol), Port: aws.ToInt32(in.Port),
+func toListener(in types.Listener) model.Listener {
+	l := model.Listener{ARN: aws.ToString(in.ListenerArn), Protocol: string(in.Protocol), Port: aws.ToInt32(in.Port),
 		Policy: aws.ToString(in.SslPolicy)}
 	for _, c := range in.Certificates {
 		l.Certificates = append(l.Certificates, aws.ToString(c.CertificateArn))
@@ -51,23 +52,23 @@ func toListener(in types.Listener) Listener {
 		switch {
 		case a.ForwardConfig != nil && len(a.ForwardConfig.TargetGroups) > 0:
 			for _, g := range a.ForwardConfig.TargetGroups {
-				l.Forwards = append(l.Forwards, Forward{Group: aws.ToString(g.TargetGroupArn), Weight: aws.ToInt32(g.Weight)})
+				l.Forwards = append(l.Forwards, model.Forward{Group: aws.ToString(g.TargetGroupArn), Weight: aws.ToInt32(g.Weight)})
 			}
 		case a.TargetGroupArn != nil:
-			l.Forwards = append(l.Forwards, Forward{Group: *a.TargetGroupArn})
+			l.Forwards = append(l.Forwards, model.Forward{Group: *a.TargetGroupArn})
 		}
 	}
 	return l
 }
 
-func toGroup(in types.TargetGroup) TargetGroup {
-	return TargetGroup{
+func toGroup(in types.TargetGroup) model.TargetGroup {
+	return model.TargetGroup{
 		ARN: aws.ToString(in.TargetGroupArn), Name: aws.ToString(in.TargetGroupName), Protocol: string(in.Protocol),
 		VPC:        aws.ToString(in.VpcId),
 		TargetType: string(in.TargetType), AddressType: cmp.Or(string(in.IpAddressType),
 			string(types.TargetGroupIpAddressTypeEnumIpv4)),
 		Port: aws.ToInt32(in.Port), Balancers: in.LoadBalancerArns,
-		Health: HealthCheck{
+		Health: model.HealthCheck{
 			Protocol: string(in.HealthCheckProtocol), Port: aws.ToString(in.HealthCheckPort),
 			Path:     aws.ToString(in.HealthCheckPath),
 			Interval: aws.ToInt32(in.HealthCheckIntervalSeconds), Timeout: aws.ToInt32(in.HealthCheckTimeoutSeconds),

@@ -13,6 +13,7 @@ import (
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
 	"github.com/unified-ccm/unified-ccm/providers/aws/awserr"
+	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/nlb/model"
 )
 
 const (
@@ -25,11 +26,11 @@ const (
 )
 
 // listBalancers returns all network load balancers, and reads the tags that are not known of those in the VPC.
-func (s *Store) listBalancers(ctx context.Context) ([]Balancer, error) {
+func (s *Store) listBalancers(ctx context.Context) ([]model.Balancer, error) {
 	pages := elbv2.NewDescribeLoadBalancersPaginator(s.options.API, &elbv2.DescribeLoadBalancersInput{
 		PageSize: aws.Int32(listPage),
 	})
-	var list []Balancer
+	var list []model.Balancer
 	var arns []string
 	for pages.HasMorePages() {
 		page, err := pages.NextPage(ctx)
@@ -53,7 +54,7 @@ func (s *Store) listBalancers(ctx context.Context) ([]Balancer, error) {
 
 // listGroups returns all target groups, and reads the tags that are not known of orphans in the VPC:
 // those in use are found through their load balancer.
-func (s *Store) listGroups(ctx context.Context) ([]TargetGroup, error) {
+func (s *Store) listGroups(ctx context.Context) ([]model.TargetGroup, error) {
 	list, err := s.describeGroups(ctx, &elbv2.DescribeTargetGroupsInput{PageSize: aws.Int32(listPage)})
 	if err != nil {
 		return nil, err
@@ -68,9 +69,9 @@ func (s *Store) listGroups(ctx context.Context) ([]TargetGroup, error) {
 	return list, s.readTags(ctx, arns)
 }
 
-func (s *Store) describeGroups(ctx context.Context, in *elbv2.DescribeTargetGroupsInput) ([]TargetGroup, error) {
+func (s *Store) describeGroups(ctx context.Context, in *elbv2.DescribeTargetGroupsInput) ([]model.TargetGroup, error) {
 	pages := elbv2.NewDescribeTargetGroupsPaginator(s.options.API, in)
-	var list []TargetGroup
+	var list []model.TargetGroup
 	for pages.HasMorePages() {
 		page, err := pages.NextPage(ctx)
 		if err != nil {
@@ -84,11 +85,11 @@ func (s *Store) describeGroups(ctx context.Context, in *elbv2.DescribeTargetGrou
 }
 
 // describeListeners returns the listeners of a load balancer by port, without what takes a call for each.
-func (s *Store) describeListeners(ctx context.Context, balancer string) ([]Listener, error) {
+func (s *Store) describeListeners(ctx context.Context, balancer string) ([]model.Listener, error) {
 	pages := elbv2.NewDescribeListenersPaginator(s.options.API, &elbv2.DescribeListenersInput{
 		LoadBalancerArn: &balancer, PageSize: aws.Int32(listPage),
 	})
-	list := []Listener{}
+	list := []model.Listener{}
 	for pages.HasMorePages() {
 		page, err := pages.NextPage(ctx)
 		if err != nil {
@@ -98,12 +99,12 @@ func (s *Store) describeListeners(ctx context.Context, balancer string) ([]Liste
 			list = append(list, toListener(l))
 		}
 	}
-	slices.SortFunc(list, func(a, b Listener) int { return cmp.Compare(a.Port, b.Port) })
+	slices.SortFunc(list, func(a, b model.Listener) int { return cmp.Compare(a.Port, b.Port) })
 	return list, nil
 }
 
 // describeFullListeners returns the listeners of a load balancer with their certificates and attributes.
-func (s *Store) describeFullListeners(ctx context.Context, balancer string) ([]Listener, error) {
+func (s *Store) describeFullListeners(ctx context.Context, balancer string) ([]model.Listener, error) {
 	list, err := s.describeListeners(ctx, balancer)
 	if err != nil {
 		return nil, err
@@ -116,16 +117,16 @@ func (s *Store) describeFullListeners(ctx context.Context, balancer string) ([]L
 }
 
 // completeListener adds certificates and attributes. A listener that is deleted meanwhile stays as it is.
-func (s *Store) completeListener(ctx context.Context, l *Listener) error {
+func (s *Store) completeListener(ctx context.Context, l *model.Listener) error {
 	switch l.Protocol {
-	case protocolTLS:
+	case model.ProtocolTLS:
 		certificates, err := s.describeCertificates(ctx, l.ARN)
 		if err != nil {
 			return cloudapi.IgnoreNotFound(err)
 		}
 		l.Certificates = append(l.Certificates[:min(1, len(l.Certificates)):1], certificates...)
 		l.CertificatesRead = true
-	case protocolTCP:
+	case model.ProtocolTCP:
 		out, err := s.options.API.DescribeListenerAttributes(ctx, &elbv2.DescribeListenerAttributesInput{ListenerArn: &l.ARN})
 		if err != nil {
 			return cloudapi.IgnoreNotFound(awserr.Wrap("DescribeListenerAttributes", err))
@@ -176,15 +177,15 @@ func (s *Store) describeGroupAttributes(ctx context.Context, group string) (map[
 	return toMap(out.Attributes, func(a types.TargetGroupAttribute) (key, value *string) { return a.Key, a.Value }), nil
 }
 
-func (s *Store) describeTargets(ctx context.Context, group string) (Health, error) {
+func (s *Store) describeTargets(ctx context.Context, group string) (model.Health, error) {
 	out, err := s.options.API.DescribeTargetHealth(ctx, &elbv2.DescribeTargetHealthInput{TargetGroupArn: &group})
 	if err != nil {
 		return nil, awserr.Wrap("DescribeTargetHealth", err)
 	}
-	health := Health{}
+	health := model.Health{}
 	for _, d := range out.TargetHealthDescriptions {
 		if d.Target != nil && d.TargetHealth != nil {
-			health[Target{ID: aws.ToString(d.Target.Id), Port: aws.ToInt32(d.Target.Port)}] = d.TargetHealth.State
+			health[model.Target{ID: aws.ToString(d.Target.Id), Port: aws.ToInt32(d.Target.Port)}] = d.TargetHealth.State
 		}
 	}
 	return health, nil

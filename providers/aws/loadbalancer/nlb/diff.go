@@ -10,6 +10,7 @@ import (
 	lbcommon "github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/annotation"
+	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/nlb/model"
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/tags"
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/vpc"
 	"github.com/unified-ccm/unified-ccm/providers/aws/names"
@@ -19,7 +20,8 @@ import (
 // the load balancer, then target groups with their targets, then the listeners that send to them.
 // What has to go goes the other way round. With a nil want nothing shall exist; what is not ours is
 // left out then. The error refuses another cluster's load balancer.
-func (c *Cloud) Diff(key lbcommon.Key, want *Desired, have Observed) (changes []plan.Change, warnings []string,
+func (c *Cloud) Diff(key lbcommon.Key, want *model.Desired, have model.Observed) (changes []plan.Change,
+	warnings []string,
 	err error) {
 	d := &differ{cloud: c, key: key, have: have}
 	if want == nil {
@@ -46,8 +48,8 @@ func (c *Cloud) Diff(key lbcommon.Key, want *Desired, have Observed) (changes []
 type differ struct {
 	cloud    *Cloud
 	key      lbcommon.Key
-	want     Desired
-	have     Observed
+	want     model.Desired
+	have     model.Observed
 	changes  []plan.Change
 	warnings []string
 	// opened are the changes that let the load balancer reach nodes, closing are the indexes of
@@ -128,7 +130,7 @@ func (d *differ) remove() {
 
 // keepGroup reports whether a target group stays when the Service goes: it is used by a load balancer
 // that is not ours, or another cluster's.
-func (d *differ) keepGroup(g TargetGroup) bool {
+func (d *differ) keepGroup(g model.TargetGroup) bool {
 	if len(g.Balancers) > 1 || g.Tags != nil && tags.Foreign(g.Tags, d.cloud.options.Cluster.ID, d.key) != "" {
 		return true
 	}
@@ -176,7 +178,7 @@ func (d *differ) securityGroups() (attach []vpc.GroupRef, after []plan.Ref, err 
 
 // keptGroups keeps the rules of a managed group true after the mode was switched off: the load
 // balancer keeps what is attached.
-func (d *differ) keptGroups(b Balancer) error {
+func (d *differ) keptGroups(b model.Balancer) error {
 	if group, ok := d.have.Groups.Named(d.want.Managed.Name); ok && slices.Contains(b.SecurityGroups, group.ID) {
 		changes, _, err := d.cloud.options.Groups.ManagedGroupChanges(d.have.Groups, d.want.Managed, nil)
 		if err != nil {
@@ -200,7 +202,8 @@ func (d *differ) nodeRulesAfter(from *vpc.GroupRef, after []plan.Ref) {
 	if d.want.NoNodeRules {
 		return
 	}
-	byCIDR := vpc.NodeRules{LoadBalancer: DefaultName(d.key), Groups: d.want.NodeGroups, Rules: d.want.ByCIDR.Rules()}
+	byCIDR := vpc.NodeRules{LoadBalancer: model.DefaultName(d.key), Groups: d.want.NodeGroups,
+		Rules: d.want.ByCIDR.Rules()}
 	rules := byCIDR
 	if from != nil {
 		if d.have.Balancer != nil && from.ID != "" && byCIDR.Satisfied(d.have.Groups) {
@@ -227,7 +230,7 @@ func (d *differ) removeRules(attached []string, after []plan.Ref) {
 	groups := d.cloud.options.Groups
 	managed := d.managedGroups()
 	if !d.cloud.options.Settings.NoNodeRules {
-		rules := vpc.NodeRules{LoadBalancer: DefaultName(d.key), FromDescription: fromDescription,
+		rules := vpc.NodeRules{LoadBalancer: model.DefaultName(d.key), FromDescription: fromDescription,
 			NotFrom: d.ownSources(attached, managed)}
 		d.add(groups.NodeRuleChanges(d.have.Groups, rules, nil)...)
 	}
@@ -262,7 +265,7 @@ func (d *differ) ownSources(attached []string, managed []vpc.Group) []string {
 }
 
 // refuseForeign is the error about a load balancer of our name that is not ours.
-func refuseForeign(key lbcommon.Key, b Balancer, owner string) error {
+func refuseForeign(key lbcommon.Key, b model.Balancer, owner string) error {
 	return &cloudapi.Error{Class: cloudapi.Invalid, Operation: "Service " + key.Namespace + "/" + key.Name,
 		Err: fmt.Errorf("the load balancer %s belongs to %s and is left alone: give each cluster an ID of its own, or "+
 			"delete that load balancer", b.Name, owner)}
@@ -293,5 +296,5 @@ func (d *differ) name() string {
 	if b := d.have.Balancer; b != nil {
 		return b.Name
 	}
-	return cmp.Or(d.want.Name, DefaultName(d.key))
+	return cmp.Or(d.want.Name, model.DefaultName(d.key))
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 	"github.com/unified-ccm/unified-ccm/providers/aws/awserr"
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/annotation"
+	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/nlb/model"
 )
 
 // listenerRef is a listener: one that exists, with its ARN, or one that the plan creates.
@@ -78,23 +79,23 @@ func (d *differ) ports(base []plan.Ref) []plan.Ref {
 	return done
 }
 
-func (d *differ) listenerOn(port int32) (Listener, bool) {
+func (d *differ) listenerOn(port int32) (model.Listener, bool) {
 	for _, l := range d.have.Listeners {
 		if l.Port == port {
 			return l, true
 		}
 	}
-	return Listener{}, false
+	return model.Listener{}, false
 }
 
 // replaced reports whether a listener must make room for another on its port. TCP and TLS change into
 // each other in place; to and from UDP they don't.
-func replaced(have Listener, want WantedListener) bool {
-	stream := func(protocol string) bool { return protocol == protocolTCP || protocol == protocolTLS }
+func replaced(have model.Listener, want model.WantedListener) bool {
+	stream := func(protocol string) bool { return protocol == model.ProtocolTCP || protocol == model.ProtocolTLS }
 	return have.Protocol != want.Protocol && (!stream(have.Protocol) || !stream(want.Protocol))
 }
 
-func listenerName(balancer string, l Listener) string {
+func listenerName(balancer string, l model.Listener) string {
 	return fmt.Sprintf("%s/%d", balancer, l.Port)
 }
 
@@ -111,7 +112,7 @@ func refOf(changes []plan.Change, name string) plan.Ref {
 func (d *differ) listenersDelete() []plan.Change {
 	var changes []plan.Change
 	for _, have := range d.have.Listeners {
-		i := slices.IndexFunc(d.want.Listeners, func(w WantedListener) bool { return w.Port == have.Port })
+		i := slices.IndexFunc(d.want.Listeners, func(w model.WantedListener) bool { return w.Port == have.Port })
 		if i >= 0 && !replaced(have, d.want.Listeners[i]) {
 			continue
 		}
@@ -131,7 +132,7 @@ func (d *differ) listenersDelete() []plan.Change {
 }
 
 // listenerCreate opens a port.
-func (d *differ) listenerCreate(name string, group groupRef, want WantedListener, after []plan.Ref) []plan.Ref {
+func (d *differ) listenerCreate(name string, group groupRef, want model.WantedListener, after []plan.Ref) []plan.Ref {
 	var f plan.Fields
 	f.Diff("protocol", "", want.Protocol)
 	f.Diff("port", "", plan.ShowInt(want.Port))
@@ -151,15 +152,19 @@ func (d *differ) listenerCreate(name string, group groupRef, want WantedListener
 	}
 	d.add(creation)
 	done := []plan.Ref{creation.Ref}
-	return append(done, d.listenerParts(ref, Listener{CertificatesRead: true, Attributes: newListenerAttributes()}, want,
+	return append(done, d.listenerParts(ref, model.Listener{CertificatesRead: true, Attributes: newListenerAttributes()},
+		want,
 		done)...)
 }
 
 // newListenerAttributes are what AWS gives a new listener for TCP.
-func newListenerAttributes() map[string]string { return map[string]string{attributeIdleTimeout: "350"} }
+func newListenerAttributes() map[string]string {
+	return map[string]string{model.AttributeIdleTimeout: "350"}
+}
 
 // listenerParts plans what has calls of its own: further certificates and attributes.
-func (d *differ) listenerParts(ref listenerRef, have Listener, want WantedListener, after []plan.Ref) []plan.Ref {
+func (d *differ) listenerParts(ref listenerRef, have model.Listener, want model.WantedListener,
+	after []plan.Ref) []plan.Ref {
 	changes := d.certificates(ref, have, want, after)
 	if change, ok := d.listenerAttributes(ref, have.Attributes, want, after); ok {
 		changes = append(changes, change)
@@ -168,7 +173,8 @@ func (d *differ) listenerParts(ref listenerRef, have Listener, want WantedListen
 	return refs(changes)
 }
 
-func (d *differ) createListener(ctx context.Context, ids *plan.Handles, group groupRef, want WantedListener) (string,
+func (d *differ) createListener(ctx context.Context, ids *plan.Handles, group groupRef,
+	want model.WantedListener) (string,
 	error) {
 	balancer, err := d.balancerARN(ids)
 	if err != nil {
@@ -198,7 +204,7 @@ func (d *differ) createListener(ctx context.Context, ids *plan.Handles, group gr
 	}
 	l := toListener(made)
 	l.CertificatesRead = true
-	if l.Protocol == protocolTCP {
+	if l.Protocol == model.ProtocolTCP {
 		l.Attributes = newListenerAttributes()
 	}
 	d.cloud.store.tags.Create(l.ARN, maps.Clone(d.want.Tags))
@@ -209,7 +215,7 @@ func (d *differ) createListener(ctx context.Context, ids *plan.Handles, group gr
 // listenerUpdate changes a listener in place, or nothing. A listener that moves to another target
 // group sends to both first, to the new one with no weight: only then does AWS probe its targets.
 // Afterwards the old one stays, with no weight, while its connections finish.
-func (d *differ) listenerUpdate(name string, have Listener, want WantedListener, group groupRef,
+func (d *differ) listenerUpdate(name string, have model.Listener, want model.WantedListener, group groupRef,
 	after []plan.Ref) []plan.Ref {
 	ref := listenerRef{arn: have.ARN, name: name}
 	var f plan.Fields
@@ -245,7 +251,7 @@ func (d *differ) listenerUpdate(name string, have Listener, want WantedListener,
 			if have.Protocol != want.Protocol {
 				in.Protocol = types.ProtocolEnum(want.Protocol)
 			}
-			if want.Protocol == protocolTLS {
+			if want.Protocol == model.ProtocolTLS {
 				in.Certificates, in.SslPolicy = defaultCertificate(want), optional(want.Policy)
 			}
 			return d.modifyListener(ctx, have, in)
@@ -259,7 +265,7 @@ func (d *differ) listenerUpdate(name string, have Listener, want WantedListener,
 	return append(done, d.listenerParts(ref, have, want, done)...)
 }
 
-func (d *differ) modifyListener(ctx context.Context, have Listener, in *elbv2.ModifyListenerInput) error {
+func (d *differ) modifyListener(ctx context.Context, have model.Listener, in *elbv2.ModifyListenerInput) error {
 	out, err := d.cloud.options.API.ModifyListener(ctx, in)
 	var list []types.Listener
 	if out != nil {
@@ -273,7 +279,7 @@ func (d *differ) modifyListener(ctx context.Context, have Listener, in *elbv2.Mo
 			l.Certificates = append(l.Certificates, rest(have.Certificates)...)
 		} else {
 			l.CertificatesRead, l.Attributes = true, nil
-			if l.Protocol == protocolTCP {
+			if l.Protocol == model.ProtocolTCP {
 				l.Attributes = newListenerAttributes()
 			}
 		}
@@ -286,7 +292,7 @@ func (d *differ) modifyListener(ctx context.Context, have Listener, in *elbv2.Mo
 // connections are still finishing has time.
 func (d *differ) surplusGroups(deletions []plan.Change, moved map[string][]plan.Ref) {
 	for _, g := range d.have.TargetGroups {
-		if slices.ContainsFunc(d.want.Listeners, func(w WantedListener) bool { return w.Group.Name == g.Name }) ||
+		if slices.ContainsFunc(d.want.Listeners, func(w model.WantedListener) bool { return w.Group.Name == g.Name }) ||
 			d.foreignGroup(g) {
 			continue
 		}
@@ -296,7 +302,7 @@ func (d *differ) surplusGroups(deletions []plan.Change, moved map[string][]plan.
 				return c.Name == listenerName(d.name(),
 					l)
 			}); i >= 0 &&
-				slices.ContainsFunc(l.Forwards, func(f Forward) bool { return f.Group == g.ARN }) {
+				slices.ContainsFunc(l.Forwards, func(f model.Forward) bool { return f.Group == g.ARN }) {
 				closed = append(closed, deletions[i].Ref)
 			}
 		}
@@ -305,18 +311,18 @@ func (d *differ) surplusGroups(deletions []plan.Change, moved map[string][]plan.
 			d.add(d.groupRetire(g, slices.Concat(moved[g.ARN], closed)))
 		case len(closed) > 0:
 			d.add(d.groupDelete(g, closed, "its listener goes"))
-		case len(g.Balancers) == 0 && !g.draining():
+		case len(g.Balancers) == 0 && !g.Draining():
 			d.add(d.groupRetire(g, nil))
 		}
 	}
 }
 
 // foreignGroup reports whether a target group has another owner, such as one that a person attached.
-func (d *differ) foreignGroup(g TargetGroup) bool {
+func (d *differ) foreignGroup(g model.TargetGroup) bool {
 	return g.Tags != nil && d.keepGroup(g)
 }
 
-func (d *differ) showForwards(forwards []Forward) string {
+func (d *differ) showForwards(forwards []model.Forward) string {
 	var shown []string
 	for _, f := range forwards {
 		shown = append(shown, nameInARN(f.Group))
@@ -336,7 +342,7 @@ func forwardToBoth(old string, oldWeight int32, fresh string, freshWeight int32)
 		}}}}
 }
 
-func defaultCertificate(want WantedListener) []types.Certificate {
+func defaultCertificate(want model.WantedListener) []types.Certificate {
 	if len(want.Certificates) == 0 {
 		return nil
 	}

@@ -10,11 +10,12 @@ import (
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
+	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/nlb/model"
 )
 
 // move is a listener on its way to another target group.
 type move struct {
-	listener Listener
+	listener model.Listener
 	group    groupRef
 	// old is the ARN of the group that it sends to beside the new one; it is known when both are attached.
 	old string
@@ -22,14 +23,14 @@ type move struct {
 
 // moved reports whether a listener sends to a target group alone, but for others that only finish
 // their connections.
-func (d *differ) moved(forwards []Forward, group string) bool {
+func (d *differ) moved(forwards []model.Forward, group string) bool {
 	there := false
 	for _, f := range forwards {
 		if f.Group == group {
 			there = true
 			continue
 		}
-		if g, ok := d.have.group(f.Group); !ok || f.Weight != 0 || !g.draining() || g.active() > 0 {
+		if g, ok := d.have.Group(f.Group); !ok || f.Weight != 0 || !g.Draining() || g.Active() > 0 {
 			return false
 		}
 	}
@@ -40,15 +41,15 @@ func (d *differ) moved(forwards []Forward, group string) bool {
 // until that can take over. It returns what the move waits for.
 func (d *differ) listenerJoin(name string, m *move, after []plan.Ref) []plan.Ref {
 	forwards, group := m.listener.Forwards, m.group
-	others := slices.DeleteFunc(slices.Clone(forwards), func(f Forward) bool { return f.Group == group.arn })
+	others := slices.DeleteFunc(slices.Clone(forwards), func(f model.Forward) bool { return f.Group == group.arn })
 	if len(others) == 0 {
 		return after
 	}
 	// Of several, the one with traffic: the others only finish their connections.
-	old := slices.MaxFunc(others, func(a, b Forward) int { return cmp.Compare(a.Weight, b.Weight) }).Group
-	if group.arn != "" && slices.ContainsFunc(forwards, func(f Forward) bool { return f.Group == group.arn }) {
+	old := slices.MaxFunc(others, func(a, b model.Forward) int { return cmp.Compare(a.Weight, b.Weight) }).Group
+	if group.arn != "" && slices.ContainsFunc(forwards, func(f model.Forward) bool { return f.Group == group.arn }) {
 		// An earlier run has come this far. What has no targets any more needs no time to finish.
-		if g, ok := d.have.group(old); ok && (g.active() > 0 || g.draining()) {
+		if g, ok := d.have.Group(old); ok && (g.Active() > 0 || g.Draining()) {
 			m.old = old
 		}
 		return after
@@ -88,7 +89,7 @@ func (d *differ) listenerJoin(name string, m *move, after []plan.Ref) []plan.Ref
 // detach takes a target group without connections off the listeners that still name it.
 func (d *differ) detach(ctx context.Context, group string) error {
 	for _, l := range d.cloud.store.listenersWith(d.have.Balancer, group) {
-		others := slices.DeleteFunc(slices.Clone(l.Forwards), func(f Forward) bool { return f.Group == group })
+		others := slices.DeleteFunc(slices.Clone(l.Forwards), func(f model.Forward) bool { return f.Group == group })
 		if len(others) != 1 {
 			continue
 		}

@@ -10,6 +10,7 @@ import (
 
 	lbcommon "github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
+	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/nlb/model"
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/tags"
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/vpc"
 )
@@ -28,14 +29,14 @@ func cloud() *Cloud {
 }
 
 // wanted is a load balancer with one port and one node.
-func wanted(change ...func(*Desired)) *Desired {
-	d := &Desired{
+func wanted(change ...func(*model.Desired)) *model.Desired {
+	d := &model.Desired{
 		Key: web, Name: webName, Scheme: "internet-facing", VPC: "vpc-1", AddressType: "ipv4",
-		Zones: []Zone{{Subnet: "subnet-a"}, {Subnet: "subnet-b"}}, Attributes: newAttributes(), Tags: tags.Wanted(cluster.ID, false, web, nil),
-		Listeners: []WantedListener{{Port: 80, Protocol: "TCP", Group: WantedGroup{
+		Zones: []model.Zone{{Subnet: "subnet-a"}, {Subnet: "subnet-b"}}, Attributes: newAttributes(), Tags: tags.Wanted(cluster.ID, false, web, nil),
+		Listeners: []model.WantedListener{{Port: 80, Protocol: "TCP", Group: model.WantedGroup{
 			Name: "group", Protocol: "TCP", Port: 30080, TargetType: "instance", AddressType: "ipv4",
-			Health:  HealthCheck{Protocol: "TCP", Port: "traffic-port", Interval: 30, Healthy: 3, Unhealthy: 3},
-			Targets: []WantedTarget{{Target: Target{"i-1", 30080}}},
+			Health:  model.HealthCheck{Protocol: "TCP", Port: "traffic-port", Interval: 30, Healthy: 3, Unhealthy: 3},
+			Targets: []model.WantedTarget{{Target: model.Target{ID: "i-1", Port: 30080}}},
 		}}},
 		ByCIDR: vpc.ByCIDR{LoadBalancer: webName},
 	}
@@ -46,18 +47,18 @@ func wanted(change ...func(*Desired)) *Desired {
 }
 
 // existing is what wanted looks like once it is made.
-func existing(change ...func(*Observed)) Observed {
-	o := Observed{
-		Balancer: &Balancer{
+func existing(change ...func(*model.Observed)) model.Observed {
+	o := model.Observed{
+		Balancer: &model.Balancer{
 			ARN: "arn:lb/net/web/1", Name: webName, DNSName: "web.elb", VPC: "vpc-1", State: "active", Scheme: "internet-facing", AddressType: "ipv4",
-			Zones: []Zone{{Subnet: "subnet-a"}, {Subnet: "subnet-b"}}, Tags: tags.Wanted(cluster.ID, false, web, nil),
+			Zones: []model.Zone{{Subnet: "subnet-a"}, {Subnet: "subnet-b"}}, Tags: tags.Wanted(cluster.ID, false, web, nil),
 		},
 		Attributes: newAttributes(),
-		Listeners:  []Listener{{ARN: "arn:listener", Port: 80, Protocol: "TCP", Forwards: []Forward{{Group: "arn:tg/group/1"}}}},
-		TargetGroups: []TargetGroup{{
+		Listeners:  []model.Listener{{ARN: "arn:listener", Port: 80, Protocol: "TCP", Forwards: []model.Forward{{Group: "arn:tg/group/1"}}}},
+		TargetGroups: []model.TargetGroup{{
 			ARN: "arn:tg/group/1", Name: "group", Protocol: "TCP", VPC: "vpc-1", TargetType: "instance", AddressType: "ipv4", Port: 30080, Balancers: []string{"arn:lb/net/web/1"},
-			Health:  HealthCheck{Protocol: "TCP", Port: "traffic-port", Interval: 30, Timeout: 10, Healthy: 3, Unhealthy: 3},
-			Targets: map[Target]types.TargetHealthStateEnum{{"i-1", 30080}: "healthy"},
+			Health:  model.HealthCheck{Protocol: "TCP", Port: "traffic-port", Interval: 30, Timeout: 10, Healthy: 3, Unhealthy: 3},
+			Targets: map[model.Target]types.TargetHealthStateEnum{{ID: "i-1", Port: 30080}: "healthy"},
 		}},
 		Groups: vpc.Groups{},
 	}
@@ -83,45 +84,51 @@ func summary(changes []plan.Change) []string {
 }
 
 func TestDiff(t *testing.T) {
-	balancer := func(f func(*Balancer)) func(*Observed) { return func(o *Observed) { f(o.Balancer) } }
-	group := func(f func(*TargetGroup)) func(*Observed) { return func(o *Observed) { f(&o.TargetGroups[0]) } }
-	listener := func(f func(*Listener)) func(*Observed) { return func(o *Observed) { f(&o.Listeners[0]) } }
+	balancer := func(f func(*model.Balancer)) func(*model.Observed) { return func(o *model.Observed) { f(o.Balancer) } }
+	group := func(f func(*model.TargetGroup)) func(*model.Observed) {
+		return func(o *model.Observed) { f(&o.TargetGroups[0]) }
+	}
+	listener := func(f func(*model.Listener)) func(*model.Observed) {
+		return func(o *model.Observed) { f(&o.Listeners[0]) }
+	}
 	theirs := map[string]string{"kubernetes.io/cluster/prod": "owned", "kubernetes.io/service-name": "ns/web"}
 	for _, tc := range []struct {
 		name string
-		want *Desired
-		have Observed
+		want *model.Desired
+		have model.Observed
 		plan []string
 	}{
 		{"up to date", wanted(), existing(), nil},
-		{"another manager's default certificate policy", wanted(), existing(listener(func(l *Listener) { l.Policy = "ELBSecurityPolicy-2016-08" })), nil},
-		{"tags of an earlier manager", wanted(), existing(balancer(func(b *Balancer) { b.Tags = theirs })), nil},
-		{"a default timeout of AWS' choice", wanted(), existing(group(func(g *TargetGroup) { g.Health.Timeout = 6 })), nil},
-		{"the unhealthy threshold alone", wanted(), existing(group(func(g *TargetGroup) { g.Health.Unhealthy = 2 })),
+		{"another manager's default certificate policy", wanted(), existing(listener(func(l *model.Listener) { l.Policy = "ELBSecurityPolicy-2016-08" })), nil},
+		{"tags of an earlier manager", wanted(), existing(balancer(func(b *model.Balancer) { b.Tags = theirs })), nil},
+		{"a default timeout of AWS' choice", wanted(), existing(group(func(g *model.TargetGroup) { g.Health.Timeout = 6 })), nil},
+		{"the unhealthy threshold alone", wanted(), existing(group(func(g *model.TargetGroup) { g.Health.Unhealthy = 2 })),
 			[]string{"update target group group unhealthyThresholdCount:2>3"}},
-		{"more subnets than are found by tags", wanted(), existing(balancer(func(b *Balancer) { b.Zones = b.Zones[:1] })), nil},
-		{"other subnets than are listed", wanted(func(d *Desired) { d.Listed = true }), existing(balancer(func(b *Balancer) { b.Zones = b.Zones[:1] })),
+		{"more subnets than are found by tags", wanted(), existing(balancer(func(b *model.Balancer) { b.Zones = b.Zones[:1] })), nil},
+		{"other subnets than are listed", wanted(func(d *model.Desired) { d.Listed = true }), existing(balancer(func(b *model.Balancer) { b.Zones = b.Zones[:1] })),
 			[]string{"update load balancer " + webName + " subnets:subnet-a>subnet-a, subnet-b"}},
 		{"addresses that change places", wanted(addresses("eip-2", "eip-1")), existing(placed("eip-1", "eip-2")), nil},
 		{"one address is replaced, the other keeps its place", wanted(addresses("eip-2", "eip-3")), existing(placed("eip-1", "eip-2")),
 			[]string{"update load balancer " + webName + " subnets:subnet-a eip-1, subnet-b eip-2>subnet-a eip-3, subnet-b eip-2"}},
-		{"addresses in an earlier manager's order", wanted(addresses("eip-2", "eip-1")), existing(placed("eip-1", "eip-2"), balancer(func(b *Balancer) { b.Tags = theirs })), nil},
-		{"a target joins, another leaves", wanted(func(d *Desired) { d.Listeners[0].Group.Targets[0].ID = "i-2" }), existing(),
+		{"addresses in an earlier manager's order", wanted(addresses("eip-2", "eip-1")), existing(placed("eip-1", "eip-2"), balancer(func(b *model.Balancer) { b.Tags = theirs })), nil},
+		{"a target joins, another leaves", wanted(func(d *model.Desired) { d.Listeners[0].Group.Targets[0].ID = "i-2" }), existing(),
 			[]string{"update targets group targets:leaving: i-1:30080>joining: i-2:30080"}},
-		{"a target that was removed and is wanted again", wanted(), existing(group(func(g *TargetGroup) { g.Targets = map[Target]types.TargetHealthStateEnum{{"i-1", 30080}: "draining"} })),
+		{"a target that was removed and is wanted again", wanted(), existing(group(func(g *model.TargetGroup) {
+			g.Targets = map[model.Target]types.TargetHealthStateEnum{{ID: "i-1", Port: 30080}: "draining"}
+		})),
 			[]string{"update targets group targets:>joining: i-1:30080"}},
-		{"a stopped node stays", wanted(func(d *Desired) { d.Listeners[0].Group.Targets[0].Keep = true }), existing(), nil},
-		{"a stopped node does not join", wanted(func(d *Desired) { d.Listeners[0].Group.Targets[0].Keep = true }), existing(group(func(g *TargetGroup) { g.Targets = map[Target]types.TargetHealthStateEnum{} })), nil},
-		{"an orphaned target group", wanted(), existing(func(o *Observed) {
-			o.TargetGroups = append(o.TargetGroups, TargetGroup{ARN: "arn:tg/old/2", Name: "old"})
+		{"a stopped node stays", wanted(func(d *model.Desired) { d.Listeners[0].Group.Targets[0].Keep = true }), existing(), nil},
+		{"a stopped node does not join", wanted(func(d *model.Desired) { d.Listeners[0].Group.Targets[0].Keep = true }), existing(group(func(g *model.TargetGroup) { g.Targets = map[model.Target]types.TargetHealthStateEnum{} })), nil},
+		{"an orphaned target group", wanted(), existing(func(o *model.Observed) {
+			o.TargetGroups = append(o.TargetGroups, model.TargetGroup{ARN: "arn:tg/old/2", Name: "old"})
 		}),
 			[]string{"delete target group old"}},
-		{"an orphaned target group with draining targets", wanted(), existing(func(o *Observed) {
-			o.TargetGroups = append(o.TargetGroups, TargetGroup{ARN: "arn:tg/old/2", Name: "old", Targets: map[Target]types.TargetHealthStateEnum{{"i-1", 1}: "draining"}})
+		{"an orphaned target group with draining targets", wanted(), existing(func(o *model.Observed) {
+			o.TargetGroups = append(o.TargetGroups, model.TargetGroup{ARN: "arn:tg/old/2", Name: "old", Targets: map[model.Target]types.TargetHealthStateEnum{{ID: "i-1", Port: 1}: "draining"}})
 		}), nil},
-		{"cross zone switched off by hand", wanted(func(d *Desired) { d.Attributes[attributeCrossZone] = "true" }), existing(),
+		{"cross zone switched off by hand", wanted(func(d *model.Desired) { d.Attributes[model.AttributeCrossZone] = "true" }), existing(),
 			[]string{"update attributes " + webName + " load_balancing.cross_zone.enabled:false>true"}},
-		{"an impossible scheme", wanted(func(d *Desired) { d.Scheme = "internal" }), existing(), nil},
+		{"an impossible scheme", wanted(func(d *model.Desired) { d.Scheme = "internal" }), existing(), nil},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			changes, _, err := cloud().Diff(web, tc.want, tc.have)
@@ -140,7 +147,9 @@ func TestDiff(t *testing.T) {
 
 // A failed load balancer never recovers: the owner gets a warning with the fix.
 func TestDiffWarnsAboutFailedLoadBalancer(t *testing.T) {
-	failed := existing(func(o *Observed) { o.Balancer.State, o.Balancer.Reason = "failed", "no addresses left in subnet-a" })
+	failed := existing(func(o *model.Observed) {
+		o.Balancer.State, o.Balancer.Reason = "failed", "no addresses left in subnet-a"
+	})
 	changes, warnings, err := cloud().Diff(web, wanted(), failed)
 	if err != nil || len(changes) > 0 {
 		t.Errorf("changes %v, %v", summary(changes), err)
@@ -150,8 +159,8 @@ func TestDiffWarnsAboutFailedLoadBalancer(t *testing.T) {
 	}
 }
 
-func addresses(allocations ...string) func(*Desired) {
-	return func(d *Desired) {
+func addresses(allocations ...string) func(*model.Desired) {
+	return func(d *model.Desired) {
 		d.Listed = true
 		for i, a := range allocations {
 			d.Zones[i].Allocation = a
@@ -159,8 +168,8 @@ func addresses(allocations ...string) func(*Desired) {
 	}
 }
 
-func placed(allocations ...string) func(*Observed) {
-	return func(o *Observed) {
+func placed(allocations ...string) func(*model.Observed) {
+	return func(o *model.Observed) {
 		for i, a := range allocations {
 			o.Balancer.Zones[i].Allocation = a
 		}
@@ -170,14 +179,16 @@ func placed(allocations ...string) func(*Observed) {
 func TestDiffWithoutWantDeletesOnlyOwnObjects(t *testing.T) {
 	all := []string{"delete load balancer " + webName, "delete target group group"}
 	for name, tc := range map[string]struct {
-		have Observed
+		have model.Observed
 		plan []string
 	}{
-		"everything":       {existing(), all},
-		"nothing":          {Observed{Groups: vpc.Groups{}}, nil},
-		"orphans":          {existing(func(o *Observed) { o.Balancer, o.TargetGroups[0].Balancers = nil, nil }), all[1:]},
-		"another's":        {existing(func(o *Observed) { o.Balancer.Tags = map[string]string{"kubernetes.io/cluster/test": "owned"} }), nil},
-		"a borrowed group": {existing(func(o *Observed) { o.TargetGroups[0].Balancers = []string{"arn:lb/net/web/1", "arn:lb/net/other/1"} }), all[:1]},
+		"everything": {existing(), all},
+		"nothing":    {model.Observed{Groups: vpc.Groups{}}, nil},
+		"orphans":    {existing(func(o *model.Observed) { o.Balancer, o.TargetGroups[0].Balancers = nil, nil }), all[1:]},
+		"another's":  {existing(func(o *model.Observed) { o.Balancer.Tags = map[string]string{"kubernetes.io/cluster/test": "owned"} }), nil},
+		"a borrowed group": {existing(func(o *model.Observed) {
+			o.TargetGroups[0].Balancers = []string{"arn:lb/net/web/1", "arn:lb/net/other/1"}
+		}), all[:1]},
 	} {
 		t.Run(name, func(t *testing.T) {
 			changes, _, err := cloud().Diff(web, nil, tc.have)
@@ -194,26 +205,26 @@ func TestDiffWithoutWantDeletesOnlyOwnObjects(t *testing.T) {
 // A load balancer that is impaired still serves, and keeps its address in the Service's status.
 func TestImpairedLoadBalancerKeepsItsAddress(t *testing.T) {
 	for state, addresses := range map[string]int{"active": 1, "provisioning": 1, "active_impaired": 1, "failed": 0} {
-		status := Status(existing(func(o *Observed) { o.Balancer.State = state }))
+		status := model.Status(existing(func(o *model.Observed) { o.Balancer.State = state }))
 		if len(status.Ingress) != addresses {
 			t.Errorf("%s: %+v", state, status)
 		}
 	}
-	if Status(Observed{}) != nil {
+	if model.Status(model.Observed{}) != nil {
 		t.Error("no load balancer has a status")
 	}
 }
 
 func TestRecordCoversStateAndMembers(t *testing.T) {
-	state := func(d *Desired) string { return d.record(nil).State }
-	members := func(d *Desired) string { return d.record(nil).Members }
+	state := func(d *model.Desired) string { return d.AppliedRecord(nil).State }
+	members := func(d *model.Desired) string { return d.AppliedRecord(nil).Members }
 	base := wanted()
-	node := wanted(func(d *Desired) {
-		d.Listeners[0].Group.Targets = append(d.Listeners[0].Group.Targets, WantedTarget{Target: Target{"i-2", 30080}})
+	node := wanted(func(d *model.Desired) {
+		d.Listeners[0].Group.Targets = append(d.Listeners[0].Group.Targets, model.WantedTarget{Target: model.Target{ID: "i-2", Port: 30080}})
 	})
-	policy := wanted(func(d *Desired) { d.Listeners[0].Policy = "x" })
-	port := wanted(func(d *Desired) { d.Listeners[0].Group.Targets[0].Port = 1 })
-	stopped := wanted(func(d *Desired) { d.Listeners[0].Group.Targets[0].Keep = true })
+	policy := wanted(func(d *model.Desired) { d.Listeners[0].Policy = "x" })
+	port := wanted(func(d *model.Desired) { d.Listeners[0].Group.Targets[0].Port = 1 })
+	stopped := wanted(func(d *model.Desired) { d.Listeners[0].Group.Targets[0].Keep = true })
 	if state(base) == "" || state(base) != state(node) || state(base) == state(policy) {
 		t.Error("the digest of the state covers the targets, or leaves out the rest")
 	}

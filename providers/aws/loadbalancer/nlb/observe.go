@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	lbcommon "github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
+	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/nlb/model"
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/tags"
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/vpc"
 	"github.com/unified-ccm/unified-ccm/providers/aws/names"
@@ -14,38 +15,39 @@ import (
 // Observe returns what exists of a Service's load balancer.
 //
 // What its applied record proves to be as wanted is not read, unless the observation is authoritative.
-func (s *Store) Observe(ctx context.Context, key lbcommon.Key, want *Desired, fresh lbcommon.Freshness) (Observed,
+func (s *Store) Observe(ctx context.Context, key lbcommon.Key, want *model.Desired,
+	fresh lbcommon.Freshness) (model.Observed,
 	error) {
 	if fresh == lbcommon.Authoritative || s.state.IsUncertain(serviceName(key)) {
 		if err := s.readOne(ctx, key, true); err != nil {
-			return Observed{}, err
+			return model.Observed{}, err
 		}
 		return s.view(ctx, key)
 	}
 	if err := s.refresh(ctx); err != nil {
-		return Observed{}, err
+		return model.Observed{}, err
 	}
 	if err := s.readDetails(ctx, key, want); err != nil {
-		return Observed{}, err
+		return model.Observed{}, err
 	}
 	return s.view(ctx, key)
 }
 
 // Inventory is Observe without the settings of what exists: enough to delete it.
-func (s *Store) Inventory(ctx context.Context, key lbcommon.Key, fresh lbcommon.Freshness) (Observed, error) {
+func (s *Store) Inventory(ctx context.Context, key lbcommon.Key, fresh lbcommon.Freshness) (model.Observed, error) {
 	read := s.refresh
 	if fresh == lbcommon.Authoritative || s.state.IsUncertain(serviceName(key)) {
 		read = func(ctx context.Context) error { return s.readOne(ctx, key, false) }
 	}
 	if err := read(ctx); err != nil {
-		return Observed{}, err
+		return model.Observed{}, err
 	}
 	return s.view(ctx, key)
 }
 
 // find returns the ARN of the Service's load balancer, or "" if there is none.
 func (s *Store) find(key lbcommon.Key) string {
-	if arns := s.balancers.LookupIDs(indexName + DefaultName(key)); len(arns) > 0 {
+	if arns := s.balancers.LookupIDs(indexName + model.DefaultName(key)); len(arns) > 0 {
 		return arns[0]
 	}
 	// A name that the Service chose is found by tags. The ARNs are sorted, so that the result never varies.
@@ -80,12 +82,12 @@ func (s *Store) groupsOf(key lbcommon.Key, balancer string) []string {
 }
 
 // view assembles what is known of a Service's load balancer.
-func (s *Store) view(ctx context.Context, key lbcommon.Key) (Observed, error) {
+func (s *Store) view(ctx context.Context, key lbcommon.Key) (model.Observed, error) {
 	groups, err := s.options.Groups.Get(ctx, vpc.GroupQuery{})
 	if err != nil {
-		return Observed{}, err
+		return model.Observed{}, err
 	}
-	have := Observed{Groups: groups}
+	have := model.Observed{Groups: groups}
 	arn := s.find(key)
 	if b, exists := s.balancers.Get(arn); exists {
 		b.Tags, _ = s.tags.Get(arn)
@@ -109,6 +111,6 @@ func (s *Store) view(ctx context.Context, key lbcommon.Key) (Observed, error) {
 			have.TargetGroups = append(have.TargetGroups, g)
 		}
 	}
-	slices.SortFunc(have.TargetGroups, func(a, b TargetGroup) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortFunc(have.TargetGroups, func(a, b model.TargetGroup) int { return strings.Compare(a.Name, b.Name) })
 	return have, nil
 }

@@ -12,6 +12,7 @@ import (
 	lbcommon "github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
 	"github.com/unified-ccm/unified-ccm/pkg/common/snapshot"
 	"github.com/unified-ccm/unified-ccm/providers/aws/awserr"
+	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/nlb/model"
 )
 
 // refresh makes sure that the shared lists are fresh.
@@ -62,7 +63,7 @@ func (s *Store) justListed() bool {
 func (s *Store) readBalancer(ctx context.Context, arn string, key lbcommon.Key) (string, error) {
 	in := &elbv2.DescribeLoadBalancersInput{LoadBalancerArns: []string{arn}}
 	if arn == "" {
-		in = &elbv2.DescribeLoadBalancersInput{Names: []string{DefaultName(key)}}
+		in = &elbv2.DescribeLoadBalancersInput{Names: []string{model.DefaultName(key)}}
 	}
 	r := s.state.Begin()
 	out, err := s.options.API.DescribeLoadBalancers(ctx, in)
@@ -98,8 +99,8 @@ func (s *Store) readGroups(ctx context.Context, balancer string) error {
 		s.groups.Merge(r, g.ARN, g)
 	}
 	for _, g := range s.groups.Lookup(indexBalancer + balancer) {
-		if !slices.ContainsFunc(list, func(seen TargetGroup) bool { return seen.ARN == g.ARN }) {
-			s.groups.Merge(r, g.ARN, g.unlinked(balancer))
+		if !slices.ContainsFunc(list, func(seen model.TargetGroup) bool { return seen.ARN == g.ARN }) {
+			s.groups.Merge(r, g.ARN, g.Unlinked(balancer))
 		}
 	}
 	return nil
@@ -136,7 +137,7 @@ func (s *Store) readRest(ctx context.Context, key lbcommon.Key, balancer string,
 
 // readDetails reads what lists do not show of a Service's load balancer, unless it is known or its
 // applied record proves it.
-func (s *Store) readDetails(ctx context.Context, key lbcommon.Key, want *Desired) error {
+func (s *Store) readDetails(ctx context.Context, key lbcommon.Key, want *model.Desired) error {
 	arn := s.find(key)
 	s.prove(arn, want)
 	work, ctx := newReads(ctx)
@@ -159,7 +160,8 @@ func newReads(ctx context.Context) (*errgroup.Group, context.Context) {
 	return group, ctx
 }
 
-func (s *Store) readListeners(ctx context.Context, balancer string, describe func(context.Context, string) ([]Listener,
+func (s *Store) readListeners(ctx context.Context, balancer string, describe func(context.Context,
+	string) ([]model.Listener,
 	error)) error {
 	return readDetail(ctx, s, s.listeners, balancer, describe, s.balancerMissing)
 }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
 
 	elbv2 "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
 	"github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
@@ -13,9 +12,8 @@ import (
 	lbcommon "github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 	"github.com/unified-ccm/unified-ccm/providers/aws/awserr"
+	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/nlb/model"
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/tags"
-	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/vpc"
-	"github.com/unified-ccm/unified-ccm/providers/aws/names"
 )
 
 // The applied record of a load balancer is kept in two of its tags. AppliedTag has the record without its
@@ -27,63 +25,11 @@ import (
 // The record is written with changes that are made anyway, and never by itself: a load balancer that
 // was taken over has none until something about it changes.
 
-// record returns the applied record of a desired state.
-func (d Desired) record(fields map[string]string) lbcommon.AppliedRecord {
-	ids := map[string]bool{}
-	members := ""
-	for _, l := range d.Listeners {
-		for _, t := range l.Group.Targets {
-			ids[t.ID] = ids[t.ID] || t.Keep
-		}
-	}
-	// While an instance is stopped, it may be a target or not.
-	if !slices.Contains(slices.Collect(maps.Values(ids)), true) {
-		members = lbcommon.DigestSet(slices.Collect(maps.Keys(ids)))
-	}
-	return lbcommon.NewRecord(d.stateDigest(), members, fields)
-}
-
-// stateDigest covers everything of a load balancer but its targets and what every Diff compares anyway:
-// security groups and their rules.
-func (d Desired) stateDigest() string {
-	d.Key, d.Record, d.Warnings, d.NodeGroups = lbcommon.Key{}, lbcommon.AppliedRecord{}, nil, nil
-	d.Managed, d.ByCIDR = vpc.ManagedGroup{}, vpc.ByCIDR{}
-	d.NodeZones, d.ZoneOf = nil, nil
-	if !d.Listed && !d.Addressed {
-		d.Zones = nil // a load balancer that exists keeps its own
-	}
-	d.Listeners = slices.Clone(d.Listeners)
-	for i := range d.Listeners {
-		d.Listeners[i].Group.Targets = nil
-	}
-	return lbcommon.Digest(d)
-}
-
-// recordOf returns the applied record in the tags of a load balancer.
-func recordOf(all map[string]string) lbcommon.AppliedRecord {
-	record := lbcommon.ParseRecord(all[names.AppliedTag])
-	if !record.IsZero() {
-		record.Members = all[names.TargetsTag]
-	}
-	return record
-}
-
-// recordTags returns the tags that hold an applied record.
-func recordTags(record lbcommon.AppliedRecord) map[string]string {
-	set := map[string]string{}
-	if record.Members != "" {
-		set[names.TargetsTag] = record.Members
-	}
-	record.Members = ""
-	set[names.AppliedTag] = record.Encode()
-	return set
-}
-
 // prove fills in what the applied record of a load balancer proves to be as wanted, if nothing is known of
 // its details yet.
-func (s *Store) prove(arn string, want *Desired) {
+func (s *Store) prove(arn string, want *model.Desired) {
 	have, _ := s.tags.Get(arn)
-	record := recordOf(have)
+	record := model.RecordOf(have)
 	if _, read := s.listeners.Get(arn); want == nil || read || record.State == "" || record.State != want.Record.State {
 		return
 	}
@@ -92,20 +38,20 @@ func (s *Store) prove(arn string, want *Desired) {
 		groups[g.Name] = g.ARN
 	}
 	r := s.state.Begin()
-	listeners := []Listener{}
+	listeners := []model.Listener{}
 	for _, w := range want.Listeners {
 		group, linked := groups[w.Group.Name]
 		if !linked {
 			return // the load balancer is incomplete
 		}
-		listeners = append(listeners, w.applied(group))
+		listeners = append(listeners, w.Applied(group))
 	}
 	for _, w := range want.Listeners {
 		s.groupAttributes.Merge(r, groups[w.Group.Name], maps.Clone(w.Group.Attributes))
 		if !record.Proves(want.Record) {
 			continue
 		}
-		health := Health{}
+		health := model.Health{}
 		for _, t := range w.Group.Targets {
 			health[t.Target] = types.TargetHealthStateEnumInitial
 		}
@@ -115,18 +61,6 @@ func (s *Store) prove(arn string, want *Desired) {
 	s.attributes.Merge(r, arn, maps.Clone(want.Attributes))
 }
 
-// applied returns a listener as it was applied. Its ARN is not known: before a change, it is read.
-func (w WantedListener) applied(group string) Listener {
-	l := Listener{
-		Port: w.Port, Protocol: w.Protocol, Policy: w.Policy,
-		Certificates: w.Certificates, CertificatesRead: true, Forwards: []Forward{{Group: group}},
-	}
-	if w.IdleTimeout > 0 {
-		l.Attributes = map[string]string{attributeIdleTimeout: strconv.Itoa(int(w.IdleTimeout))}
-	}
-	return l
-}
-
 // createRecord plans the applied record of a new load balancer: as tags of its creation, if that is enough. The
 // Controller of pkg/common/loadbalancer plans the updates of records.
 func (d *differ) createRecord() {
@@ -134,7 +68,7 @@ func (d *differ) createRecord() {
 		return
 	}
 	if d.provenByLists() {
-		d.creationTags = recordTags(d.want.Record)
+		d.creationTags = model.RecordTags(d.want.Record)
 		return
 	}
 	change := recordChange(d.name(), lbcommon.AppliedRecord{}, d.want.Record)
@@ -144,7 +78,7 @@ func (d *differ) createRecord() {
 		if err != nil {
 			return err
 		}
-		return d.cloud.tag(ctx, []string{arn}, recordTags(d.want.Record))
+		return d.cloud.tag(ctx, []string{arn}, model.RecordTags(d.want.Record))
 	}
 	d.add(change)
 }
@@ -160,17 +94,17 @@ func (d *differ) provenByLists() bool {
 
 // StoredRecord returns the applied record of a load balancer, and whether one can be stored with it: not with the
 // load balancer of another owner, or with one whose tags are unknown.
-func (c *Cloud) StoredRecord(key lbcommon.Key, have Observed) (record lbcommon.AppliedRecord, writable bool) {
+func (c *Cloud) StoredRecord(key lbcommon.Key, have model.Observed) (record lbcommon.AppliedRecord, writable bool) {
 	b := have.Balancer
 	if b == nil || b.Tags == nil || tags.Foreign(b.Tags, c.options.Cluster.ID, key) != "" {
 		return lbcommon.AppliedRecord{}, false
 	}
-	return recordOf(b.Tags), true
+	return model.RecordOf(b.Tags), true
 }
 
 // RecordUpdate is an applied record to be stored with a load balancer that exists.
 type RecordUpdate struct {
-	Balancer *Balancer
+	Balancer *model.Balancer
 	Record   lbcommon.AppliedRecord
 }
 
@@ -184,7 +118,7 @@ func (c *Cloud) StoreRecords(updates []RecordUpdate) []plan.Change {
 	var calls []*call
 	for _, u := range updates {
 		set := map[string]string{}
-		for key, value := range recordTags(u.Record) {
+		for key, value := range model.RecordTags(u.Record) {
 			if u.Balancer.Tags[key] != value {
 				set[key] = value
 			}
@@ -195,7 +129,8 @@ func (c *Cloud) StoreRecords(updates []RecordUpdate) []plan.Change {
 		i := slices.IndexFunc(calls, func(c *call) bool { return len(c.arns) < tagsAtOnce && maps.Equal(c.set, set) })
 		if i < 0 {
 			i = len(calls)
-			calls = append(calls, &call{set: set, change: recordChange(u.Balancer.Name, recordOf(u.Balancer.Tags), u.Record)})
+			calls = append(calls, &call{set: set, change: recordChange(u.Balancer.Name, model.RecordOf(u.Balancer.Tags),
+				u.Record)})
 		}
 		calls[i].arns = append(calls[i].arns, u.Balancer.ARN)
 	}

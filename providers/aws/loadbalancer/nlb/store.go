@@ -10,6 +10,7 @@ import (
 
 	lbcommon "github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
 	"github.com/unified-ccm/unified-ccm/pkg/common/snapshot"
+	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/nlb/model"
 	"github.com/unified-ccm/unified-ccm/providers/aws/names"
 )
 
@@ -28,9 +29,6 @@ const (
 	settleTime = 2 * time.Minute
 )
 
-// Health is the state of each target of a target group.
-type Health map[Target]types.TargetHealthStateEnum
-
 // Store is the snapshot that all Services share: lists of load balancers and target groups, and what
 // only a call for each of them returns. Before an object is created or deleted, it is read again.
 type Store struct {
@@ -38,14 +36,14 @@ type Store struct {
 	// state orders the reads and writes of the tables. Services are its owners.
 	state *snapshot.Store
 	// balancers and groups are listed. All tables are by ARN.
-	balancers *snapshot.Table[Balancer]
-	groups    *snapshot.Table[TargetGroup]
+	balancers *snapshot.Table[model.Balancer]
+	groups    *snapshot.Table[model.TargetGroup]
 	// listeners and attributes are those of each load balancer, groupAttributes and targets those of
 	// each target group. Tags are those of any object.
-	listeners       *snapshot.Table[[]Listener]
+	listeners       *snapshot.Table[[]model.Listener]
 	attributes      *snapshot.Table[map[string]string]
 	groupAttributes *snapshot.Table[map[string]string]
-	targets         *snapshot.Table[Health]
+	targets         *snapshot.Table[model.Health]
 	tags            *snapshot.Table[map[string]string]
 }
 
@@ -61,9 +59,9 @@ const (
 
 func newStore(o Options) *Store {
 	s := &Store{options: o, state: snapshot.NewStore(o.Clock)}
-	s.balancers = snapshot.NewTable(s.state, snapshot.Kind[Balancer]{
-		ID: func(b Balancer) string { return b.ARN }, List: s.listBalancers, MaxAge: listAge, Settle: settleTime,
-		Index: func(b Balancer) []string {
+	s.balancers = snapshot.NewTable(s.state, snapshot.Kind[model.Balancer]{
+		ID: func(b model.Balancer) string { return b.ARN }, List: s.listBalancers, MaxAge: listAge, Settle: settleTime,
+		Index: func(b model.Balancer) []string {
 			keys := []string{indexName + b.Name}
 			for _, group := range b.SecurityGroups {
 				keys = append(keys, indexGroup+group)
@@ -71,9 +69,9 @@ func newStore(o Options) *Store {
 			return keys
 		},
 	})
-	s.groups = snapshot.NewTable(s.state, snapshot.Kind[TargetGroup]{
-		ID: func(g TargetGroup) string { return g.ARN }, List: s.listGroups, MaxAge: listAge, Settle: settleTime,
-		Index: func(g TargetGroup) []string {
+	s.groups = snapshot.NewTable(s.state, snapshot.Kind[model.TargetGroup]{
+		ID: func(g model.TargetGroup) string { return g.ARN }, List: s.listGroups, MaxAge: listAge, Settle: settleTime,
+		Index: func(g model.TargetGroup) []string {
 			if len(g.Balancers) == 0 && g.VPC == o.VPC {
 				return []string{indexOrphan}
 			}
@@ -84,10 +82,10 @@ func newStore(o Options) *Store {
 			return keys
 		},
 	})
-	s.listeners = newDetails[[]Listener](s.state, nil)
+	s.listeners = newDetails[[]model.Listener](s.state, nil)
 	s.attributes = newDetails[map[string]string](s.state, nil)
 	s.groupAttributes = newDetails[map[string]string](s.state, nil)
-	s.targets = newDetails[Health](s.state, nil)
+	s.targets = newDetails[model.Health](s.state, nil)
 	s.tags = newDetails(s.state, func(tags map[string]string) []string {
 		return []string{indexService + tags[names.ServiceTag]}
 	})
@@ -115,8 +113,8 @@ func (s *Store) markUncertain(key lbcommon.Key) {
 }
 
 // updateListener changes one listener after a write.
-func (s *Store) updateListener(balancer, arn string, change func(*Listener)) {
-	s.listeners.Update(balancer, func(list *[]Listener) {
+func (s *Store) updateListener(balancer, arn string, change func(*model.Listener)) {
+	s.listeners.Update(balancer, func(list *[]model.Listener) {
 		*list = slices.Clone(*list)
 		for i := range *list {
 			if (*list)[i].ARN == arn {
@@ -127,18 +125,18 @@ func (s *Store) updateListener(balancer, arn string, change func(*Listener)) {
 }
 
 // putListener replaces or adds a listener after a write.
-func (s *Store) putListener(balancer string, listener Listener) {
-	s.listeners.Update(balancer, func(list *[]Listener) {
-		others := slices.DeleteFunc(slices.Clone(*list), func(l Listener) bool { return l.ARN == listener.ARN })
+func (s *Store) putListener(balancer string, listener model.Listener) {
+	s.listeners.Update(balancer, func(list *[]model.Listener) {
+		others := slices.DeleteFunc(slices.Clone(*list), func(l model.Listener) bool { return l.ARN == listener.ARN })
 		*list = append(others, listener)
-		slices.SortFunc(*list, func(a, b Listener) int { return cmp.Compare(a.Port, b.Port) })
+		slices.SortFunc(*list, func(a, b model.Listener) int { return cmp.Compare(a.Port, b.Port) })
 	})
 	s.relink(balancer)
 }
 
 func (s *Store) deleteListener(balancer, listener string) {
-	s.listeners.Update(balancer, func(list *[]Listener) {
-		*list = slices.DeleteFunc(slices.Clone(*list), func(l Listener) bool { return l.ARN == listener })
+	s.listeners.Update(balancer, func(list *[]model.Listener) {
+		*list = slices.DeleteFunc(slices.Clone(*list), func(l model.Listener) bool { return l.ARN == listener })
 	})
 	s.tags.Delete(listener)
 	s.relink(balancer)
@@ -162,25 +160,19 @@ func (s *Store) relink(balancer string) {
 	linked := s.groups.LookupIDs(indexBalancer + balancer)
 	for _, arn := range linked {
 		if !used[arn] {
-			s.groups.Update(arn, func(g *TargetGroup) { *g = g.unlinked(balancer) })
+			s.groups.Update(arn, func(g *model.TargetGroup) { *g = g.Unlinked(balancer) })
 		}
 	}
 	for arn := range used {
 		if !slices.Contains(linked, arn) {
-			s.groups.Update(arn, func(g *TargetGroup) { g.Balancers = append(slices.Clone(g.Balancers), balancer) })
+			s.groups.Update(arn, func(g *model.TargetGroup) { g.Balancers = append(slices.Clone(g.Balancers), balancer) })
 		}
 	}
 }
 
-// unlinked returns a target group that a load balancer no longer uses.
-func (g TargetGroup) unlinked(balancer string) TargetGroup {
-	g.Balancers = slices.DeleteFunc(slices.Clone(g.Balancers), func(b string) bool { return b == balancer })
-	return g
-}
-
 // updateTargets notes the state of targets after a write.
-func (s *Store) updateTargets(group string, targets []Target, state types.TargetHealthStateEnum) {
-	s.targets.Update(group, func(health *Health) {
+func (s *Store) updateTargets(group string, targets []model.Target, state types.TargetHealthStateEnum) {
+	s.targets.Update(group, func(health *model.Health) {
 		*health = maps.Clone(*health)
 		for _, t := range targets {
 			(*health)[t] = state
@@ -197,19 +189,19 @@ func (s *Store) updateTags(arn string, set map[string]string, remove []string) {
 }
 
 // group returns what is known of a target group now, our own writes included.
-func (s *Store) group(arn string) (TargetGroup, bool) {
+func (s *Store) group(arn string) (model.TargetGroup, bool) {
 	g, exists := s.groups.Get(arn)
 	g.Targets, _ = s.targets.Get(arn)
 	return g, exists
 }
 
 // listenersWith returns the listeners of a load balancer that forward to a target group.
-func (s *Store) listenersWith(balancer *Balancer, group string) []Listener {
+func (s *Store) listenersWith(balancer *model.Balancer, group string) []model.Listener {
 	if balancer == nil {
 		return nil
 	}
 	listeners, _ := s.listeners.Get(balancer.ARN)
-	return slices.DeleteFunc(slices.Clone(listeners), func(l Listener) bool {
-		return !slices.ContainsFunc(l.Forwards, func(f Forward) bool { return f.Group == group })
+	return slices.DeleteFunc(slices.Clone(listeners), func(l model.Listener) bool {
+		return !slices.ContainsFunc(l.Forwards, func(f model.Forward) bool { return f.Group == group })
 	})
 }

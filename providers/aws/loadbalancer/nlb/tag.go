@@ -13,6 +13,7 @@ import (
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 	"github.com/unified-ccm/unified-ccm/providers/aws/awserr"
+	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/nlb/model"
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/tags"
 )
 
@@ -39,13 +40,13 @@ func (d *differ) tags(after []plan.Ref) {
 	}
 	var parts []tagged
 	for _, l := range d.have.Listeners {
-		if i := slices.IndexFunc(d.want.Listeners, func(w WantedListener) bool { return w.Port == l.Port }); i >= 0 &&
+		if i := slices.IndexFunc(d.want.Listeners, func(w model.WantedListener) bool { return w.Port == l.Port }); i >= 0 &&
 			!replaced(l, d.want.Listeners[i]) {
 			parts = append(parts, tagged{l.ARN, listenerName(b.Name, l), l.Tags})
 		}
 	}
 	for _, g := range d.have.TargetGroups {
-		if slices.ContainsFunc(d.want.Listeners, func(w WantedListener) bool { return w.Group.Name == g.Name }) {
+		if slices.ContainsFunc(d.want.Listeners, func(w model.WantedListener) bool { return w.Group.Name == g.Name }) {
 			parts = append(parts, tagged{g.ARN, g.Name, g.Tags})
 		}
 	}

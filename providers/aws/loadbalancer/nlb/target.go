@@ -16,6 +16,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 	"github.com/unified-ccm/unified-ccm/providers/aws/awserr"
+	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/nlb/model"
 )
 
 const (
@@ -30,7 +31,8 @@ const (
 )
 
 // targetsUpdate registers and removes targets, or nothing. Those that are draining count as absent.
-func (d *differ) targetsUpdate(g groupRef, have TargetGroup, want WantedGroup, after []plan.Ref) (plan.Change, bool) {
+func (d *differ) targetsUpdate(g groupRef, have model.TargetGroup, want model.WantedGroup,
+	after []plan.Ref) (plan.Change, bool) {
 	join, leave := diffTargets(have.Targets, want.Targets)
 	if len(join)+len(leave) == 0 {
 		return plan.Change{}, false
@@ -60,8 +62,8 @@ func (d *differ) targetsUpdate(g groupRef, have TargetGroup, want WantedGroup, a
 }
 
 // diffTargets returns which targets to register and which to remove, sorted.
-func diffTargets(have Health, want []WantedTarget) (join, leave []Target) {
-	keep := make(map[Target]bool, len(want))
+func diffTargets(have model.Health, want []model.WantedTarget) (join, leave []model.Target) {
+	keep := make(map[model.Target]bool, len(want))
 	for _, w := range want {
 		keep[w.Target] = true
 		if state, ok := have[w.Target]; !w.Keep && (!ok || state == types.TargetHealthStateEnumDraining) {
@@ -73,15 +75,15 @@ func diffTargets(have Health, want []WantedTarget) (join, leave []Target) {
 			leave = append(leave, target)
 		}
 	}
-	for _, list := range [][]Target{join, leave} {
-		slices.SortFunc(list, func(a, b Target) int { return strings.Compare(a.ID, b.ID) })
+	for _, list := range [][]model.Target{join, leave} {
+		slices.SortFunc(list, func(a, b model.Target) int { return strings.Compare(a.ID, b.ID) })
 	}
 	return join, leave
 }
 
 // register registers targets. AWS refuses all of a call if it refuses one: those are found, the
 // others registered, and an error names those.
-func (d *differ) register(ctx context.Context, arn string, targets []Target) error {
+func (d *differ) register(ctx context.Context, arn string, targets []model.Target) error {
 	var refused []string
 	var errs []error
 	for chunk := range slices.Chunk(targets, targetsAtOnce) {
@@ -100,7 +102,7 @@ func (d *differ) register(ctx context.Context, arn string, targets []Target) err
 }
 
 // registerSome registers a chunk and returns the targets that AWS refuses.
-func (d *differ) registerSome(ctx context.Context, arn string, targets []Target) (refused []string, err error) {
+func (d *differ) registerSome(ctx context.Context, arn string, targets []model.Target) (refused []string, err error) {
 	_, err = d.cloud.options.API.RegisterTargets(ctx, &elbv2.RegisterTargetsInput{TargetGroupArn: &arn,
 		Targets: descriptions(targets)})
 	if !awserr.Is(err, codeInvalidTarget) {
@@ -125,7 +127,7 @@ func (d *differ) registerSome(ctx context.Context, arn string, targets []Target)
 
 // splitStopped separates the targets whose instances do not run, as EC2 shows them now. Without an answer all count
 // as running.
-func (d *differ) splitStopped(ctx context.Context, targets []Target) (stopped, running []Target) {
+func (d *differ) splitStopped(ctx context.Context, targets []model.Target) (stopped, running []model.Target) {
 	if d.cloud.options.Instances == nil {
 		return nil, targets
 	}
@@ -149,7 +151,7 @@ func (d *differ) splitStopped(ctx context.Context, targets []Target) (stopped, r
 }
 
 // deregister removes targets. One that AWS does not know is as good as removed.
-func (d *differ) deregister(ctx context.Context, arn string, targets []Target) error {
+func (d *differ) deregister(ctx context.Context, arn string, targets []model.Target) error {
 	var errs []error
 	for chunk := range slices.Chunk(targets, targetsAtOnce) {
 		errs = append(errs, d.deregisterSome(ctx, arn, chunk))
@@ -157,7 +159,7 @@ func (d *differ) deregister(ctx context.Context, arn string, targets []Target) e
 	return errors.Join(errs...)
 }
 
-func (d *differ) deregisterSome(ctx context.Context, arn string, targets []Target) error {
+func (d *differ) deregisterSome(ctx context.Context, arn string, targets []model.Target) error {
 	_, err := d.cloud.options.API.DeregisterTargets(ctx, &elbv2.DeregisterTargetsInput{TargetGroupArn: &arn,
 		Targets: descriptions(targets)})
 	if !awserr.Is(err, codeInvalidTarget) || len(targets) == 1 {
@@ -171,7 +173,7 @@ func (d *differ) deregisterSome(ctx context.Context, arn string, targets []Targe
 }
 
 // wroteTargets notes targets that were registered or removed.
-func (d *differ) wroteTargets(err error, arn string, targets []Target, state types.TargetHealthStateEnum) error {
+func (d *differ) wroteTargets(err error, arn string, targets []model.Target, state types.TargetHealthStateEnum) error {
 	return d.wrote(err, func(s *Store) { s.updateTargets(arn, targets, state) })
 }
 
@@ -185,7 +187,7 @@ func adviseTargets(err error) error {
 		"or choose fewer nodes by labels: %w", err)
 }
 
-func descriptions(targets []Target) []types.TargetDescription {
+func descriptions(targets []model.Target) []types.TargetDescription {
 	out := make([]types.TargetDescription, len(targets))
 	for i, t := range targets {
 		out[i] = types.TargetDescription{Id: aws.String(t.ID), Port: aws.Int32(t.Port)}
@@ -194,7 +196,7 @@ func descriptions(targets []Target) []types.TargetDescription {
 }
 
 // suffix shows targets after a label: one by one, or counted where they are many.
-func suffix(label string, targets []Target) string {
+func suffix(label string, targets []model.Target) string {
 	if len(targets) == 0 {
 		return ""
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 	"github.com/unified-ccm/unified-ccm/providers/aws/awserr"
+	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/nlb/model"
 )
 
 // defaultTimeout is how long AWS lets a probe by TCP take, in seconds.
@@ -35,8 +36,8 @@ func (g groupRef) resolve(ids *plan.Handles) (string, error) {
 
 // targetGroup plans a wanted target group with its targets. It returns the group, and the changes
 // after which listeners may send to it. Creations wait for base.
-func (d *differ) targetGroup(want WantedGroup, base []plan.Ref) (groupRef, []plan.Ref) {
-	have, exists := d.have.groupNamed(want.Name)
+func (d *differ) targetGroup(want model.WantedGroup, base []plan.Ref) (groupRef, []plan.Ref) {
+	have, exists := d.have.GroupNamed(want.Name)
 	if exists && !sameKind(have, want) && len(have.Balancers) == 0 {
 		// Something of our name that is no use blocks the name.
 		deletion := d.groupDelete(have, nil, "it has the name of a target group that is needed, and other settings that "+
@@ -63,7 +64,7 @@ func (d *differ) targetGroup(want WantedGroup, base []plan.Ref) (groupRef, []pla
 	return ref, nil
 }
 
-func (d *differ) newTargetGroup(want WantedGroup, base []plan.Ref) (groupRef, []plan.Ref) {
+func (d *differ) newTargetGroup(want model.WantedGroup, base []plan.Ref) (groupRef, []plan.Ref) {
 	creation := d.groupCreate(want, base)
 	d.add(creation)
 	ref, ready := groupRef{name: want.Name}, []plan.Ref{creation.Ref}
@@ -71,7 +72,7 @@ func (d *differ) newTargetGroup(want WantedGroup, base []plan.Ref) (groupRef, []
 		d.add(change)
 		ready = append(ready, change.Ref)
 	}
-	if change, ok := d.targetsUpdate(ref, TargetGroup{}, want, []plan.Ref{creation.Ref}); ok {
+	if change, ok := d.targetsUpdate(ref, model.TargetGroup{}, want, []plan.Ref{creation.Ref}); ok {
 		d.add(change)
 		ready = append(ready, change.Ref)
 	}
@@ -79,17 +80,17 @@ func (d *differ) newTargetGroup(want WantedGroup, base []plan.Ref) (groupRef, []
 }
 
 // sameKind compares what cannot change.
-func sameKind(have TargetGroup, want WantedGroup) bool {
+func sameKind(have model.TargetGroup, want model.WantedGroup) bool {
 	return have.Protocol == want.Protocol && have.Port == want.Port && have.TargetType == want.TargetType &&
 		have.AddressType == want.AddressType
 }
 
-func (d *differ) groupCreate(want WantedGroup, after []plan.Ref) plan.Change {
+func (d *differ) groupCreate(want model.WantedGroup, after []plan.Ref) plan.Change {
 	var f plan.Fields
 	f.Diff("protocol", "", want.Protocol)
 	f.Diff("port", "", plan.ShowInt(want.Port))
 	f.Diff("targetType", "", want.TargetType)
-	f = append(f, healthFields(HealthCheck{}, want.Health)...)
+	f = append(f, healthFields(model.HealthCheck{}, want.Health)...)
 	f.Diff("tags", "", plan.ShowMap(d.want.Tags))
 	return plan.Change{
 		Ref: plan.Ref{Kind: kindTargetGroup, Name: want.Name, Action: plan.Create}, Fields: f, After: slices.Clone(after),
@@ -103,7 +104,7 @@ func (d *differ) groupCreate(want WantedGroup, after []plan.Ref) plan.Change {
 	}
 }
 
-func (d *differ) createGroup(ctx context.Context, want WantedGroup) (string, error) {
+func (d *differ) createGroup(ctx context.Context, want model.WantedGroup) (string, error) {
 	h := want.Health
 	in := &elbv2.CreateTargetGroupInput{
 		Name: aws.String(want.Name), Protocol: types.ProtocolEnum(want.Protocol), Port: aws.Int32(want.Port),
@@ -120,7 +121,7 @@ func (d *differ) createGroup(ctx context.Context, want WantedGroup) (string, err
 	case h.Interval < defaultTimeout:
 		in.HealthCheckTimeoutSeconds = aws.Int32(h.Interval) // a probe cannot outlast the time until the next
 	}
-	if want.AddressType != addressIPv4 {
+	if want.AddressType != model.AddressIPv4 {
 		in.IpAddressType = types.TargetGroupIpAddressTypeEnum(want.AddressType)
 	}
 	out, err := d.cloud.options.API.CreateTargetGroup(ctx, in)
@@ -141,14 +142,14 @@ func (d *differ) createGroup(ctx context.Context, want WantedGroup) (string, err
 	g := toGroup(made)
 	s := d.cloud.store
 	s.groups.Create(g.ARN, g)
-	s.targets.Create(g.ARN, Health{})
+	s.targets.Create(g.ARN, model.Health{})
 	s.groupAttributes.Create(g.ARN, map[string]string{})
 	s.tags.Create(g.ARN, maps.Clone(d.want.Tags))
 	return g.ARN, nil
 }
 
 // groupUpdate changes a target group's health check in place, or nothing.
-func (d *differ) groupUpdate(have TargetGroup, want WantedGroup) (plan.Change, bool) {
+func (d *differ) groupUpdate(have model.TargetGroup, want model.WantedGroup) (plan.Change, bool) {
 	h := want.Health
 	if h.Timeout == 0 {
 		h.Timeout = have.Health.Timeout
@@ -171,7 +172,7 @@ func (d *differ) groupUpdate(have TargetGroup, want WantedGroup) (plan.Change, b
 			}
 			_, err := d.cloud.options.API.ModifyTargetGroup(ctx, in)
 			return d.wrote(awserr.Wrap("ModifyTargetGroup", err), func(s *Store) {
-				s.groups.Update(have.ARN, func(g *TargetGroup) { g.Health = h })
+				s.groups.Update(have.ARN, func(g *model.TargetGroup) { g.Health = h })
 			})
 		},
 	}, true
@@ -179,7 +180,7 @@ func (d *differ) groupUpdate(have TargetGroup, want WantedGroup) (plan.Change, b
 
 // healthFields are the settings in which two health checks differ, by their names in the API. All
 // of them are compared with what exists.
-func healthFields(have, want HealthCheck) plan.Fields {
+func healthFields(have, want model.HealthCheck) plan.Fields {
 	var f plan.Fields
 	f.Diff("healthCheckProtocol", have.Protocol, want.Protocol)
 	f.Diff("healthCheckPort", have.Port, want.Port)
@@ -192,7 +193,7 @@ func healthFields(have, want HealthCheck) plan.Fields {
 }
 
 // groupDelete deletes a target group that no listener uses any more.
-func (d *differ) groupDelete(have TargetGroup, after []plan.Ref, reason string) plan.Change {
+func (d *differ) groupDelete(have model.TargetGroup, after []plan.Ref, reason string) plan.Change {
 	return plan.Change{
 		Ref: plan.Ref{Kind: kindTargetGroup, Name: have.Name, Action: plan.Delete}, After: slices.Clone(after),
 		Reason: reason,
@@ -216,18 +217,18 @@ const releaseTime = 15 * time.Second
 // groupRetire takes a target group out of service after its listener has moved to another one: its
 // connections may finish, and then it is deleted. What AWS still lets finish is left to a later
 // reconcile, so that no worker waits for it; the audit is the latest one.
-func (d *differ) groupRetire(have TargetGroup, after []plan.Ref) plan.Change {
+func (d *differ) groupRetire(have model.TargetGroup, after []plan.Ref) plan.Change {
 	return plan.Change{
 		Ref: plan.Ref{Kind: kindTargetGroup, Name: have.Name, Action: plan.Delete}, After: slices.Clone(after),
 		Reason: "no listener sends to it any more: its targets are removed, and it goes when their connections have finished",
 		Do: func(ctx context.Context, _ *plan.Handles) error {
-			var leaving []Target
+			var leaving []model.Target
 			for target, state := range have.Targets {
 				if state != types.TargetHealthStateEnumDraining {
 					leaving = append(leaving, target)
 				}
 			}
-			slices.SortFunc(leaving, func(a, b Target) int { return cmp.Compare(a.ID, b.ID) })
+			slices.SortFunc(leaving, func(a, b model.Target) int { return cmp.Compare(a.ID, b.ID) })
 			err := d.deregister(ctx, have.ARN, leaving)
 			if cloudapi.Is(err, cloudapi.NotFound) {
 				d.cloud.store.groups.Delete(have.ARN)
@@ -241,7 +242,7 @@ func (d *differ) groupRetire(have TargetGroup, after []plan.Ref) plan.Change {
 					return err
 				}
 			}
-			if left, ok := d.cloud.store.group(have.ARN); ok && left.draining() {
+			if left, ok := d.cloud.store.group(have.ARN); ok && left.Draining() {
 				return nil
 			}
 			if err := d.detach(ctx, have.ARN); err != nil {
@@ -264,7 +265,7 @@ func (d *differ) waitHealthy(ctx context.Context, fresh, old string) error {
 		}
 		a, okA := s.group(fresh)
 		b, okB := s.group(old)
-		if !okA || !okB || a.healthy() > 0 || b.healthy() == 0 {
+		if !okA || !okB || a.Healthy() > 0 || b.Healthy() == 0 {
 			return nil
 		}
 		if err := clocks.Sleep(ctx, c, healthPoll); err != nil {
@@ -272,13 +273,4 @@ func (d *differ) waitHealthy(ctx context.Context, fresh, old string) error {
 		}
 	}
 	return nil
-}
-
-func (g TargetGroup) healthy() (n int) {
-	for _, state := range g.Targets {
-		if state == types.TargetHealthStateEnumHealthy {
-			n++
-		}
-	}
-	return n
 }

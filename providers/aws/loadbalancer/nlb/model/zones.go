@@ -1,4 +1,4 @@
-package nlb
+package model
 
 import (
 	"fmt"
@@ -9,6 +9,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
+	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/annotation"
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/vpc"
 )
@@ -133,3 +134,70 @@ func (b *builder) noDualStack(subnets []vpc.Subnet) string {
 func contains(networks []netip.Prefix, addr netip.Addr) bool {
 	return slices.ContainsFunc(networks, func(p netip.Prefix) bool { return p.Contains(addr) })
 }
+
+// InSubnetsOf replaces the discovered subnets of zones in which the load balancer has one already.
+func InSubnetsOf(have, want []Zone, zoneOf map[string]string) []Zone {
+	subnets := map[string]string{}
+	for _, z := range have {
+		subnets[zoneOf[z.Subnet]] = z.Subnet
+	}
+	zones := slices.Clone(want)
+	for i, z := range zones {
+		if subnet, ok := subnets[zoneOf[z.Subnet]]; ok {
+			zones[i].Subnet = subnet
+		}
+	}
+	return zones
+}
+
+// KeepAllocations leaves the Elastic IPs that are desired where they are: AWS does not move an Elastic IP that is in
+// use, and today's manager matched them with subnets in another order. The others follow the order of the subnets.
+func KeepAllocations(have, want []Zone) []Zone {
+	at := map[string]string{}
+	for _, z := range have {
+		at[z.Subnet] = z.Allocation
+	}
+	var rest []string
+	for _, z := range want {
+		rest = append(rest, z.Allocation)
+	}
+	zones := slices.Clone(want)
+	var open []int
+	for i, z := range zones {
+		if kept := slices.Index(rest, at[z.Subnet]); kept >= 0 {
+			zones[i].Allocation = at[z.Subnet]
+			rest = slices.Delete(rest, kept, kept+1)
+		} else {
+			open = append(open, i)
+		}
+	}
+	for n, i := range open {
+		zones[i].Allocation = rest[n]
+	}
+	return zones
+}
+
+// SameZones compares subnets, and addresses as far as the user chose them.
+func SameZones(have, want []Zone) bool {
+	subnets := func(zones []Zone) string {
+		ids := make([]string, len(zones))
+		for i, z := range zones {
+			ids[i] = z.Subnet
+		}
+		return plan.ShowSet(ids)
+	}
+	if subnets(have) != subnets(want) {
+		return false
+	}
+	in := map[string]Zone{}
+	for _, z := range have {
+		in[z.Subnet] = z
+	}
+	return !slices.ContainsFunc(want, func(z Zone) bool {
+		h := in[z.Subnet]
+		return differs(h.Allocation, z.Allocation) || differs(h.PrivateIPv4, z.PrivateIPv4) || differs(h.IPv6, z.IPv6)
+	})
+}
+
+// differs reports whether a desired value, if there is one, is not what exists.
+func differs(have, want string) bool { return want != "" && have != want }

@@ -1,4 +1,4 @@
-package nlb
+package model
 
 import (
 	"cmp"
@@ -18,8 +18,8 @@ import (
 
 // Protocols as the ELBv2 API writes them.
 const (
-	protocolTCP    = string(types.ProtocolEnumTcp)
-	protocolTLS    = string(types.ProtocolEnumTls)
+	ProtocolTCP    = string(types.ProtocolEnumTcp)
+	ProtocolTLS    = string(types.ProtocolEnumTls)
 	protocolUDP    = string(types.ProtocolEnumUdp)
 	protocolTCPUDP = string(types.ProtocolEnumTcpUdp)
 	protocolHTTP   = string(types.ProtocolEnumHttp)
@@ -29,7 +29,7 @@ const (
 const (
 	targetInstance = string(types.TargetTypeEnumInstance)
 	targetIP       = string(types.TargetTypeEnumIp)
-	addressIPv4    = string(types.TargetGroupIpAddressTypeEnumIpv4)
+	AddressIPv4    = string(types.TargetGroupIpAddressTypeEnumIpv4)
 	addressIPv6    = string(types.TargetGroupIpAddressTypeEnumIpv6)
 )
 
@@ -67,9 +67,9 @@ func (b *builder) listeners() []WantedListener {
 func (b *builder) listener(p intent.Port) WantedListener {
 	l := WantedListener{Port: p.Port, Protocol: string(p.Protocol)}
 	if p.Protocol == v1.ProtocolTCP && b.Options.TLSPort(p.Name, p.Port) {
-		l.Protocol, l.Policy, l.Certificates = protocolTLS, b.Options.TLSPolicy, b.Options.Certificates
+		l.Protocol, l.Policy, l.Certificates = ProtocolTLS, b.Options.TLSPolicy, b.Options.Certificates
 	}
-	if idle := b.Options.IdleTimeout; idle > 0 && l.Protocol == protocolTCP {
+	if idle := b.Options.IdleTimeout; idle > 0 && l.Protocol == ProtocolTCP {
 		if idle < leastIdle || idle > mostIdle {
 			b.problems.Addf(intent.KeyIdleTimeout, idle.String(), "network load balancers keep TCP connections from %s to "+
 				"%s: write that much", leastIdle, mostIdle)
@@ -83,7 +83,7 @@ func (b *builder) listener(p intent.Port) WantedListener {
 func (b *builder) join(l *WantedListener, p, q intent.Port) {
 	where := "spec.ports (" + strconv.Itoa(int(p.Port)) + "/" + string(q.Protocol) + ")"
 	switch {
-	case l.Protocol == protocolTLS || q.Protocol == v1.ProtocolTCP && b.Options.TLSPort(q.Name, q.Port):
+	case l.Protocol == ProtocolTLS || q.Protocol == v1.ProtocolTCP && b.Options.TLSPort(q.Name, q.Port):
 		b.problems.Addf(where, "", "a port cannot be TLS and UDP at once: leave it out of %s, or move one of them to "+
 			"another port", annotation.KeyTLSPorts)
 	case p.NodePort != q.NodePort:
@@ -98,14 +98,14 @@ func (b *builder) join(l *WantedListener, p, q intent.Port) {
 func (b *builder) targetGroup(l WantedListener, p intent.Port) WantedGroup {
 	g := WantedGroup{Protocol: l.Protocol, Port: p.NodePort, TargetType: targetInstance, Health: b.health(),
 		Attributes: b.Options.GroupAttributes}
-	if l.Protocol == protocolTLS && b.Options.BackendProtocol != "ssl" {
-		g.Protocol = protocolTCP
+	if l.Protocol == ProtocolTLS && b.Options.BackendProtocol != "ssl" {
+		g.Protocol = ProtocolTCP
 	}
 	if b.Options.IPTargets {
 		g.TargetType = targetIP
 	}
 	variant := ""
-	if g.AddressType = b.targetFamily(); g.AddressType != addressIPv4 {
+	if g.AddressType = b.targetFamily(); g.AddressType != AddressIPv4 {
 		variant = g.AddressType
 	}
 	g.Targets = b.targets(g)
@@ -114,7 +114,7 @@ func (b *builder) targetGroup(l WantedListener, p intent.Port) WantedGroup {
 		TargetType:     g.TargetType,
 		HealthProtocol: g.Health.Protocol, HealthInterval: g.Health.Interval, Variant: variant,
 	})
-	if l.Protocol == protocolUDP && g.Health.Protocol == protocolTCP && g.Health.Port == annotation.TrafficPort {
+	if l.Protocol == protocolUDP && g.Health.Protocol == ProtocolTCP && g.Health.Port == annotation.TrafficPort {
 		b.warnf("spec.ports (%d/UDP): its nodes are probed by TCP on the UDP node port, and count as unhealthy unless "+
 			"something listens there: set %s and %s, or externalTrafficPolicy: Local",
 			l.Port, annotation.KeyHealthCheckProtocol, annotation.KeyHealthCheckPort)
@@ -127,7 +127,7 @@ func (b *builder) targetFamily() string {
 	if len(b.Service.Families) > 0 && b.Service.Families[0] == v1.IPv6Protocol {
 		return addressIPv6
 	}
-	return addressIPv4
+	return AddressIPv4
 }
 
 // health is how the targets of a listener are probed.
@@ -139,14 +139,15 @@ func (b *builder) health() HealthCheck {
 		interval, threshold = localInterval, localThreshold
 	}
 	h := HealthCheck{
-		Protocol: cmp.Or(o.Protocol, protocolTCP), Port: cmp.Or(o.Port, annotation.TrafficPort), Path: o.Path,
+		Protocol: cmp.Or(o.Protocol, ProtocolTCP), Port: cmp.Or(o.Port, annotation.TrafficPort), Path: o.Path,
 		Interval: seconds(cmp.Or(o.Interval, interval)), Timeout: seconds(o.Timeout),
-		Healthy: int32(cmp.Or(o.Healthy, threshold)), Unhealthy: int32(cmp.Or(o.Unhealthy, threshold)), //nolint:gosec // at most 10
+		Healthy: int32(cmp.Or(o.Healthy, threshold)), Unhealthy: int32(cmp.Or(o.Unhealthy, threshold)),
+		//nolint:gosec // at most 10
 	}
 	if shared := b.settings.Shared; shared != nil && !local {
 		h.Protocol, h.Port, h.Path = protocolHTTP, strconv.Itoa(int(shared.Port)), shared.Path
 	}
-	if h.Protocol == protocolTCP {
+	if h.Protocol == ProtocolTCP {
 		h.Path = ""
 	} else {
 		h.Path = cmp.Or(h.Path, "/")

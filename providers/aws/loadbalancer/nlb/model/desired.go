@@ -1,4 +1,4 @@
-package nlb
+package model
 
 import (
 	"cmp"
@@ -21,11 +21,11 @@ import (
 
 // Attributes of load balancers and listeners that we own.
 const (
-	attributeCrossZone   = "load_balancing.cross_zone.enabled"
-	attributeLogs        = "access_logs.s3.enabled"
-	attributeLogBucket   = "access_logs.s3.bucket"
-	attributeLogPrefix   = "access_logs.s3.prefix"
-	attributeIdleTimeout = "tcp.idle_timeout.seconds"
+	AttributeCrossZone   = "load_balancing.cross_zone.enabled"
+	AttributeLogs        = "access_logs.s3.enabled"
+	AttributeLogBucket   = "access_logs.s3.bucket"
+	AttributeLogPrefix   = "access_logs.s3.prefix"
+	AttributeIdleTimeout = "tcp.idle_timeout.seconds"
 )
 
 // managedHandle names the managed security group in a plan before it exists.
@@ -125,8 +125,8 @@ type Desired struct {
 }
 
 // Desire computes the objects that should exist for a Service. It is pure and returns all problems joined.
-func (c *Cloud) Desire(r Request) (Desired, error) {
-	b := &builder{Request: r, settings: c.options.Settings, problems: r.Options.NewProblems(),
+func Desire(r Request, settings Settings) (Desired, error) {
+	b := &builder{Request: r, settings: settings, problems: r.Options.NewProblems(),
 		creation: r.Options.NewProblems(), warnings: slices.Clone(r.Options.Warnings)}
 	subject := "Service " + r.Service.Namespace + "/" + r.Service.Name
 	o := r.Options
@@ -163,7 +163,7 @@ func (c *Cloud) Desire(r Request) (Desired, error) {
 	d.ByCIDR = b.byCIDR(d)
 	d.Managed = b.managedGroup(d)
 	d.Warnings = b.warnings
-	d.Record = d.record(r.Service.Fields)
+	d.Record = d.AppliedRecord(r.Service.Fields)
 	err := intent.Join(subject, b.problems.Err(subject), zonesErr, groupsErr)
 	if err != nil {
 		err = intent.Join(subject, d.Invalid, err)
@@ -244,10 +244,10 @@ func (b *builder) nodeGroups() ([]string, error) {
 
 // loadBalancerAttributes returns the attributes that are restored whenever another client changes them.
 func loadBalancerAttributes(o annotation.Options) map[string]string {
-	attributes := map[string]string{attributeCrossZone: fmt.Sprint(o.CrossZone),
-		attributeLogs: fmt.Sprint(o.AccessLog.Enabled)}
+	attributes := map[string]string{AttributeCrossZone: fmt.Sprint(o.CrossZone),
+		AttributeLogs: fmt.Sprint(o.AccessLog.Enabled)}
 	if o.AccessLog.Enabled {
-		attributes[attributeLogBucket], attributes[attributeLogPrefix] = o.AccessLog.Bucket, o.AccessLog.Prefix
+		attributes[AttributeLogBucket], attributes[AttributeLogPrefix] = o.AccessLog.Bucket, o.AccessLog.Prefix
 	}
 	return attributes
 }

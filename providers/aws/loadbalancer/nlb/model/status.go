@@ -1,4 +1,4 @@
-package nlb
+package model
 
 import (
 	"cmp"

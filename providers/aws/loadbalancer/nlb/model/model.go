@@ -1,0 +1,167 @@
+// Package model has the state of network load balancers: what exists, and what should exist for a Service. It makes no
+// calls; package nlb reads the one and plans the changes that lead to the other.
+package model
+
+import (
+	"slices"
+
+	"github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
+
+	lbcommon "github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
+	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/annotation"
+	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/vpc"
+	"github.com/unified-ccm/unified-ccm/providers/aws/names"
+)
+
+// Settings are the configuration of network load balancers.
+type Settings struct {
+	// Managed gives every new load balancer a security group of its own (NLBSecurityGroupMode).
+	Managed bool
+	// NoNodeRules leaves the security groups of nodes alone (DisableSecurityGroupIngress).
+	NoNodeRules bool
+	// Shared probes kube-proxy instead of each Service, where all nodes take its traffic; nil does not.
+	Shared *annotation.SharedProbe
+}
+
+// Target receives traffic: an instance or an address, at a port.
+type Target struct {
+	ID   string
+	Port int32
+}
+
+// Forward is one target group of a listener, with its weight.
+type Forward struct {
+	Group  string // ARN
+	Weight int32
+}
+
+// Zone is one subnet of a load balancer with the addresses it has there.
+type Zone struct {
+	Subnet, Allocation, PrivateIPv4, IPv6 string
+}
+
+// Balancer is a network load balancer that exists.
+type Balancer struct {
+	ARN, Name, DNSName, VPC string
+	// Reason is why it is in its State, in AWS' words; mostly empty.
+	State, Reason string
+	Scheme        string
+	AddressType   string
+	// SourceNAT is whether UDP reaches nodes over IPv6 prefixes.
+	SourceNAT      bool
+	Zones          []Zone
+	SecurityGroups []string
+	// Tags is nil if they were not read.
+	Tags map[string]string
+}
+
+// Listener is one port of a load balancer that exists.
+type Listener struct {
+	ARN, Protocol, Policy string
+	Port                  int32
+	Forwards              []Forward
+	// Certificates begin with the default one. Others are known only if CertificatesRead.
+	Certificates     []string
+	CertificatesRead bool
+	// Attributes and Tags are nil if they were not read.
+	Attributes, Tags map[string]string
+}
+
+// HealthCheck is how targets are probed. Times are in seconds.
+type HealthCheck struct {
+	Protocol, Port, Path                  string
+	Interval, Timeout, Healthy, Unhealthy int32
+}
+
+// TargetGroup is a set of targets that exists.
+type TargetGroup struct {
+	ARN, Name, Protocol, VPC string
+	TargetType, AddressType  string
+	Port                     int32
+	Health                   HealthCheck
+	// Balancers are the ARNs of load balancers that forward to it.
+	Balancers []string
+	// Targets are those that are registered, by their state; nil if they were not read.
+	Targets Health
+	// Attributes and Tags are nil if they were not read.
+	Attributes, Tags map[string]string
+}
+
+// Draining reports whether targets that were removed still finish their connections.
+func (g TargetGroup) Draining() bool {
+	for _, state := range g.Targets {
+		if state == types.TargetHealthStateEnumDraining {
+			return true
+		}
+	}
+	return false
+}
+
+// Active counts the targets that take new connections.
+func (g TargetGroup) Active() (n int) {
+	for _, state := range g.Targets {
+		if state != types.TargetHealthStateEnumDraining {
+			n++
+		}
+	}
+	return n
+}
+
+// Observed is what exists of one Service's network load balancer. It is shared between readers, who
+// must not modify what it points to.
+type Observed struct {
+	// Balancer is nil if there is none.
+	Balancer *Balancer
+	// Listeners by port, and Attributes of the load balancer; both nil if they were not read.
+	Listeners  []Listener
+	Attributes map[string]string
+	// TargetGroups are those that the load balancer forwards to, and those that bear the
+	// Service's tag and that no load balancer uses. By name in ascending order.
+	TargetGroups []TargetGroup
+	// Groups are the cluster's security groups.
+	Groups vpc.Groups
+	// SharedGroups are the security groups of the load balancer that other network load balancers have too.
+	SharedGroups []string
+}
+
+// Group finds a target group by its ARN.
+func (o Observed) Group(arn string) (TargetGroup, bool) {
+	for _, g := range o.TargetGroups {
+		if g.ARN == arn {
+			return g, true
+		}
+	}
+	return TargetGroup{}, false
+}
+
+// GroupNamed finds a target group by its name.
+func (o Observed) GroupNamed(name string) (TargetGroup, bool) {
+	for _, g := range o.TargetGroups {
+		if g.Name == name {
+			return g, true
+		}
+	}
+	return TargetGroup{}, false
+}
+
+// DefaultName is the name of a Service's load balancer where the Service doesn't choose one.
+func DefaultName(key lbcommon.Key) string { return names.LoadBalancerName(key.UID) }
+
+// Health is the state of each target of a target group.
+type Health map[Target]types.TargetHealthStateEnum
+
+// Unlinked returns a target group that a load balancer no longer uses.
+func (g TargetGroup) Unlinked(balancer string) TargetGroup {
+	g.Balancers = slices.DeleteFunc(slices.Clone(g.Balancers), func(b string) bool { return b == balancer })
+	return g
+}
+
+// Healthy counts the targets that are healthy.
+func (g TargetGroup) Healthy() (n int) {
+	for _, state := range g.Targets {
+		if state == types.TargetHealthStateEnumHealthy {
+			n++
+		}
+	}
+	return n
+}

@@ -1,0 +1,75 @@
+package model
+
+import (
+	"maps"
+	"slices"
+	"strconv"
+
+	lbcommon "github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
+	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/vpc"
+	"github.com/unified-ccm/unified-ccm/providers/aws/names"
+)
+
+// AppliedRecord returns the applied record of a desired state.
+func (d Desired) AppliedRecord(fields map[string]string) lbcommon.AppliedRecord {
+	ids := map[string]bool{}
+	members := ""
+	for _, l := range d.Listeners {
+		for _, t := range l.Group.Targets {
+			ids[t.ID] = ids[t.ID] || t.Keep
+		}
+	}
+	// While an instance is stopped, it may be a target or not.
+	if !slices.Contains(slices.Collect(maps.Values(ids)), true) {
+		members = lbcommon.DigestSet(slices.Collect(maps.Keys(ids)))
+	}
+	return lbcommon.NewRecord(d.stateDigest(), members, fields)
+}
+
+// stateDigest covers everything of a load balancer but its targets and what every Diff compares anyway:
+// security groups and their rules.
+func (d Desired) stateDigest() string {
+	d.Key, d.Record, d.Warnings, d.NodeGroups = lbcommon.Key{}, lbcommon.AppliedRecord{}, nil, nil
+	d.Managed, d.ByCIDR = vpc.ManagedGroup{}, vpc.ByCIDR{}
+	d.NodeZones, d.ZoneOf = nil, nil
+	if !d.Listed && !d.Addressed {
+		d.Zones = nil // a load balancer that exists keeps its own
+	}
+	d.Listeners = slices.Clone(d.Listeners)
+	for i := range d.Listeners {
+		d.Listeners[i].Group.Targets = nil
+	}
+	return lbcommon.Digest(d)
+}
+
+// RecordOf returns the applied record in the tags of a load balancer.
+func RecordOf(all map[string]string) lbcommon.AppliedRecord {
+	record := lbcommon.ParseRecord(all[names.AppliedTag])
+	if !record.IsZero() {
+		record.Members = all[names.TargetsTag]
+	}
+	return record
+}
+
+// RecordTags returns the tags that hold an applied record.
+func RecordTags(record lbcommon.AppliedRecord) map[string]string {
+	set := map[string]string{}
+	if record.Members != "" {
+		set[names.TargetsTag] = record.Members
+	}
+	record.Members = ""
+	set[names.AppliedTag] = record.Encode()
+	return set
+}
+
+// Applied returns a listener as it was applied. Its ARN is not known: before a change, it is read.
+func (w WantedListener) Applied(group string) Listener {
+	l := Listener{
+		Port: w.Port, Protocol: w.Protocol, Policy: w.Policy,
+		Certificates: w.Certificates, CertificatesRead: true, Forwards: []Forward{{Group: group}},
+	}
+	if w.IdleTimeout > 0 {
+		l.Attributes = map[string]string{AttributeIdleTimeout: strconv.Itoa(int(w.IdleTimeout))}
+	}
+	return l
+}
