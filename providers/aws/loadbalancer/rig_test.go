@@ -23,6 +23,7 @@ import (
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/golden"
 	lbcommon "github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
+	"github.com/unified-ccm/unified-ccm/pkg/common/nodes"
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
 	kit "github.com/unified-ccm/unified-ccm/pkg/common/sim"
@@ -61,6 +62,8 @@ type rig struct {
 	vpc      string
 	settings Settings
 	nodes    []*v1.Node
+	// lister lists nodes as the framework's informer does; nil without one.
+	lister *nodes.LazyLister
 	// named are IDs and the names that a test has given them.
 	named golden.Names
 	// killed says that a fault has ended the manager.
@@ -107,7 +110,7 @@ func (r *rig) restart() {
 		Settings: r.settings, Clock: r.clock,
 	})
 	r.manager = lbcommon.New(lbcommon.Options{
-		Provider: "aws", Clock: r.clock, Vocabulary: annotation.Vocabulary("aws"), DeferRecords: true,
+		Provider: "aws", Clock: r.clock, Vocabulary: annotation.Vocabulary("aws"), DeferRecords: true, Nodes: r.lister,
 	}, r.cloud)
 	r.recorder = record.NewFakeRecorder(1000)
 	r.manager.SetRuntime(provider.Runtime{Recorder: r.recorder, ClusterUID: "cluster-1"})
