@@ -46,6 +46,7 @@ func (c *Cloud) diff(key lbcommon.Key, want *Desired, have observe.Observed, hel
 	if err := d.refuse(); err != nil {
 		return plan.Plan{}, err
 	}
+	d.skipClashes()
 	d.keepUnowned()
 	d.keepUnmonitored()
 	if err := d.ensure(); err != nil {

@@ -1,6 +1,7 @@
 package loadbalancer
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -55,23 +56,46 @@ func (d *differ) ownsListener(l api.Listener) bool {
 	return d.owner && strings.HasPrefix(l.Name, "listener_") && strings.HasSuffix(l.Name, "_"+d.have.LoadBalancer.Name)
 }
 
-// clashes returns a problem for each port that another Service has on a shared load balancer.
+// clash returns the owner of the listener that a port of the Service would need on a shared load balancer, or "".
+func (d *differ) clash(port model.Port) (l api.Listener, owner string) {
+	l, ok := d.listenerOf(port)
+	if !ok || d.ownsListener(l) || d.owner && len(names.Services(l.Tags)) == 0 {
+		return l, ""
+	}
+	return l, cmp.Or(strings.Join(names.Services(l.Tags), ", "), "another client")
+}
+
+// clashes returns a problem for each port that another Service has on a shared load balancer. Only a Service without
+// any listener is refused: see skipClashes.
 func (d *differ) clashes() error {
 	var problems intent.Problems
+	if slices.ContainsFunc(d.have.Listeners, d.ownsListener) {
+		return nil
+	}
 	for _, port := range d.want.Ports {
-		l, ok := d.listenerOf(port)
-		if !ok || d.ownsListener(l) || d.owner && len(names.Services(l.Tags)) == 0 {
-			continue
+		if l, owner := d.clash(port); owner != "" {
+			problems.Addf("spec.ports", fmt.Sprintf("%s %d", port.Transport, port.Number),
+				"the listener %s of the shared load balancer %s has this port for %s: choose another port", l.Name,
+				d.have.LoadBalancer.ID, owner)
 		}
-		owner := strings.Join(names.Services(l.Tags), ", ")
-		if owner == "" {
-			owner = "another client"
-		}
-		problems.Addf("spec.ports", fmt.Sprintf("%s %d", port.Transport, port.Number),
-			"the listener %s of the shared load balancer %s has this port for %s: choose another port", l.Name,
-			d.have.LoadBalancer.ID, owner)
 	}
 	return problems.Err(d.plan.Subject)
+}
+
+// skipClashes leaves out the ports that another Service has on a shared load balancer: its listener keeps its pool, and
+// the other ports of this Service still work.
+func (d *differ) skipClashes() {
+	if d.have.LoadBalancer == nil {
+		return
+	}
+	d.want.Ports = slices.DeleteFunc(slices.Clone(d.want.Ports), func(port model.Port) bool {
+		l, owner := d.clash(port)
+		if owner != "" {
+			d.warnf("the port %s %d is not served: the listener %s of the shared load balancer %s has it for %s; choose "+
+				"another port", port.Transport, port.Number, l.Name, d.have.LoadBalancer.ID, owner)
+		}
+		return owner != ""
+	})
 }
 
 // listenerTags returns the wanted tags of a listener: ours, those that the Service names, and those of
