@@ -282,6 +282,7 @@ func (d *differ) ensurePort(port model.Port, base []plan.Ref) {
 	if !fits {
 		keep, fits = d.orphan(port)
 	}
+	port = d.withoutHeldMonitor(port)
 	ref, ready := d.ensurePool(keep, fits, port, base)
 	ready = append(ready, base...)
 	var switched plan.Ref // the change after which the listener does not use the pool

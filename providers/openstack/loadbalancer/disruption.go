@@ -42,14 +42,20 @@ func protocolFields() []string {
 	}
 }
 
+// monitorFieldsOfService are the fields of a Service that decide whether its nodes are probed.
+func monitorFieldsOfService() []string {
+	return []string{annotation.KeyMonitor, intent.FieldExternalTrafficPolicy}
+}
+
 // recordedFields are the fields whose values are part of the record.
 func recordedFields() []string {
 	return slices.Compact(slices.Sorted(slices.Values(slices.Concat(placeFields(), floatingFields()))))
 }
 
 // StoredRecord implements lbcommon.RecordReader. The changes that store it are part of Diff.
-func (c *Cloud) StoredRecord(_ lbcommon.Key, have observe.Observed) (record lbcommon.AppliedRecord, writable bool) {
-	if have.LoadBalancer == nil {
+func (c *Cloud) StoredRecord(key lbcommon.Key, have observe.Observed) (record lbcommon.AppliedRecord, writable bool) {
+	// The record is the owner's: a guest has none.
+	if have.LoadBalancer == nil || !(observe.Key{Key: key, Named: have.Named}).Owns(*have.LoadBalancer) {
 		return lbcommon.AppliedRecord{}, false
 	}
 	return storedRecord(*have.LoadBalancer), false

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -194,11 +195,7 @@ func (d *differ) listenerPatch(have api.Listener, port model.Port, f plan.Fields
 		patch.AllowedCIDRs = ptr.To(model.OfFamilies(want.AllowedCIDRs, model.VIPFamilies(*d.have.LoadBalancer)))
 	}
 	if f.Has("insert_headers") {
-		headers := want.InsertHeaders
-		if headers == nil {
-			headers = map[string]string{}
-		}
-		patch.InsertHeaders = &headers
+		patch.InsertHeaders = ptr.To(insertHeaders(have, port))
 	}
 	if f.Has("default_tls_container_ref") {
 		patch.DefaultTlsContainerRef = &want.DefaultTlsContainerRef
@@ -220,6 +217,15 @@ func (d *differ) listenerPatch(have api.Listener, port model.Port, f plan.Fields
 		patch.Tags = ptr.To(d.listenerTags(have.Tags, port))
 	}
 	return patch
+}
+
+// insertHeaders returns the headers that a listener should add: X-Forwarded-For as the Service asks, and those of others.
+func insertHeaders(have api.Listener, port model.Port) map[string]string {
+	headers := map[string]string{}
+	maps.Copy(headers, have.InsertHeaders)
+	delete(headers, model.ForwardedFor)
+	maps.Copy(headers, port.Listener.InsertHeaders)
+	return headers
 }
 
 func (d *differ) listenerDelete(have api.Listener, reason string, after []plan.Ref) plan.Change {
@@ -244,7 +250,7 @@ func (d *differ) listenerFields(have api.Listener, port model.Port, pool poolRef
 	f.Diff("protocol_port", plan.ShowInt(have.ProtocolPort), plan.ShowInt(want.ProtocolPort))
 	f.Diff("default_pool_id", have.DefaultPoolID, pool.show())
 	f.Diff("connection_limit", fmt.Sprint(have.ConnLimit), fmt.Sprint(*want.ConnLimit))
-	f.Diff("insert_headers", plan.ShowMap(have.InsertHeaders), plan.ShowMap(want.InsertHeaders))
+	f.Diff("insert_headers", plan.ShowMap(have.InsertHeaders), plan.ShowMap(insertHeaders(have, port)))
 	f.Diff("default_tls_container_ref", have.DefaultTlsContainerRef, want.DefaultTlsContainerRef)
 	if d.want.Features.AllowedCIDRs() {
 		cidrs := want.AllowedCIDRs

@@ -2,6 +2,7 @@ package loadbalancer
 
 import (
 	"context"
+	"slices"
 
 	"github.com/gophercloud/gophercloud/v2/openstack/loadbalancer/v2/monitors"
 
@@ -29,7 +30,11 @@ func (d *differ) diffMonitor(pool observe.Pool, want model.Port) {
 	switch {
 	case spec == nil:
 	case have == nil:
-		d.add(d.monitorCreate(*spec, func(*plan.Handles) (string, error) { return pool.ID, nil }, after))
+		creation := d.monitorCreate(*spec, func(*plan.Handles) (string, error) { return pool.ID, nil }, after)
+		if len(after) == 0 && d.addsProbesToGuest(pool) {
+			creation.Disrupts, creation.Follows = plan.DisruptsTraffic, monitorFieldsOfService()
+		}
+		d.add(creation)
 	default:
 		if change, ok := d.monitorUpdate(*have, *spec); ok {
 			d.add(change)
@@ -37,10 +42,33 @@ func (d *differ) diffMonitor(pool observe.Pool, want model.Port) {
 	}
 }
 
+// addsProbesToGuest reports whether the pool of a guest on a shared load balancer receives traffic without probes, and
+// would get them for externalTrafficPolicy: Local alone. Probes that a firewall drops would stop its traffic. For the
+// owner see keepUnmonitored.
+func (d *differ) addsProbesToGuest(pool observe.Pool) bool {
+	return !d.owner && d.want.ProbedForLocal && d.used(pool.ID)
+}
+
+// withoutHeldMonitor returns a port without its health monitor if the monitor's creation is held.
+func (d *differ) withoutHeldMonitor(port model.Port) model.Port {
+	if port.Monitor == nil || !d.isHeld(monitorRef(*port.Monitor, plan.Create)) {
+		return port
+	}
+	port.Monitor, port.Members = nil, slices.Clone(port.Members)
+	for i := range port.Members {
+		port.Members[i].MonitorPort = 0
+	}
+	return port
+}
+
+func monitorRef(spec monitors.CreateOpts, action plan.Action) plan.Ref {
+	return plan.Ref{Kind: kindMonitor, Name: spec.Name, Action: action}
+}
+
 func (d *differ) monitorCreate(spec monitors.CreateOpts, pool func(*plan.Handles) (string, error),
 	after []plan.Ref) plan.Change {
 	return plan.Change{
-		Ref:    plan.Ref{Kind: kindMonitor, Name: spec.Name, Action: plan.Create},
+		Ref:    monitorRef(spec, plan.Create),
 		Fields: monitorFields(api.HealthMonitor{}, spec),
 		After:  after,
 		Do: func(ctx context.Context, ids *plan.Handles) error {
@@ -72,7 +100,7 @@ func (d *differ) monitorUpdate(have api.HealthMonitor, spec monitors.CreateOpts)
 		patch.URLPath, patch.HTTPMethod, patch.ExpectedCodes = spec.URLPath, spec.HTTPMethod, spec.ExpectedCodes
 	}
 	return plan.Change{
-		Ref:    plan.Ref{Kind: kindMonitor, Name: spec.Name, Action: plan.Update},
+		Ref:    monitorRef(spec, plan.Update),
 		Fields: f,
 		Do: func(ctx context.Context, ids *plan.Handles) error {
 			var made api.HealthMonitor

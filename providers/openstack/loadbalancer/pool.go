@@ -78,6 +78,11 @@ func (d *differ) reusable(have observe.Pool, port model.Port) bool {
 func (d *differ) ensurePool(have observe.Pool, exists bool, port model.Port, base []plan.Ref) (poolRef, []plan.Ref) {
 	if exists {
 		d.taken[have.ID] = true
+		if isForeignPersistence(have.Pool) && port.Pool.Persistence != nil {
+			d.warnf("spec.sessionAffinity has no effect on port %s %d: its pool %s has the session persistence %s, which "+
+				"another client set and which stays; remove it from the pool", port.Transport, port.Number, have.ID,
+				have.Persistence.Type)
+		}
 		if change, ok := d.poolUpdate(have, port); ok {
 			d.add(change)
 		}
@@ -179,9 +184,17 @@ func (d *differ) poolDelete(have observe.Pool, reason string, after []plan.Ref) 
 func (d *differ) poolFields(have api.Pool, port model.Port) plan.Fields {
 	var f plan.Fields
 	f.Diff("lb_algorithm", have.LBMethod, string(port.Pool.LBMethod))
-	f.Diff("session_persistence", have.Persistence.Type, ptr.Deref(port.Pool.Persistence, pools.SessionPersistence{}).Type)
+	if !isForeignPersistence(have) {
+		f.Diff("session_persistence", have.Persistence.Type,
+			ptr.Deref(port.Pool.Persistence, pools.SessionPersistence{}).Type)
+	}
 	f.Diff("tags", plan.ShowSet(have.Tags), plan.ShowSet(d.poolTags(have.Tags, port)))
 	return f
+}
+
+// isForeignPersistence reports whether a pool has a session persistence that no Service can ask for. It stays.
+func isForeignPersistence(have api.Pool) bool {
+	return have.Persistence.Type != "" && have.Persistence.Type != api.PersistenceSourceIP
 }
 
 // poolTags are the ones that the Service names, and those of others as they are.

@@ -1,9 +1,12 @@
 package loadbalancer
 
 import (
+	"maps"
 	"strings"
 	"testing"
 
+	"github.com/gophercloud/gophercloud/v2/openstack/loadbalancer/v2/listeners"
+	"github.com/gophercloud/gophercloud/v2/openstack/loadbalancer/v2/pools"
 	v1 "k8s.io/api/core/v1"
 	corelisters "k8s.io/client-go/listers/core/v1"
 	"k8s.io/client-go/tools/cache"
@@ -104,4 +107,78 @@ func TestMembersOfUnownedNodesStay(t *testing.T) {
 			})
 		})
 	}
+}
+
+// Entry 10.
+func TestTakeOverHoldsProbesOfGuest(t *testing.T) {
+	bubble(t, sim.Options{}, Settings{}, func(r *rig) {
+		owner := service()
+		guest := service(named("guest"), onPorts(8080), func(s *v1.Service) {
+			s.Spec.ExternalTrafficPolicy, s.Spec.HealthCheckNodePort = v1.ServiceExternalTrafficPolicyLocal, 32000
+		})
+		lb := legacy{r: r, svc: owner}.balancer()
+		legacy{r: r, svc: guest}.join(lb)
+		annotate("load-balancer-id", lb.ID)(owner)
+		annotate("load-balancer-id", lb.ID)(guest)
+		r.restart()
+		r.ensure(owner)
+		r.events()
+		r.sim.Front().Log().Reset()
+		for range 2 {
+			r.ensure(guest)
+			r.wantEvent("create health monitor")
+			if m := r.mutations(); len(m) > 0 {
+				t.Errorf("changes where there are none to make: %v", m)
+			}
+			r.restart()
+		}
+		r.ensure(guest)
+		r.launch("node-9")
+		r.update(guest)
+		if n := len(r.membersAt(8080)); n != 4 {
+			t.Errorf("%d members, want 4", n)
+		}
+		annotate("enable-health-monitor", "true")(guest)
+		r.ensure(guest)
+		if m := r.monitor(8080); m == nil || r.membersAt(8080)[0].MonitorPort != 32000 {
+			t.Errorf("monitor %+v of members %+v", m, r.membersAt(8080))
+		}
+		r.steady(guest)
+		r.remove(guest)
+		r.remove(owner)
+	})
+}
+
+// Entry 10.
+func TestTakeOverKeepsForeignHeadersAndPersistence(t *testing.T) {
+	svc := service(annotate("x-forwarded-for", "true"))
+	takeOver(t, sim.Options{}, svc, func(r *rig, _ api.LoadBalancer) {
+		headers := map[string]string{"X-Forwarded-For": "true", "X-Forwarded-Proto": "true"}
+		l := r.listener(80)
+		if _, err := r.api.UpdateListener(t.Context(), l.ID, listeners.UpdateOpts{InsertHeaders: &headers}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := r.api.UpdatePool(t.Context(), l.DefaultPoolID,
+			pools.UpdateOpts{Persistence: &pools.SessionPersistence{Type: "HTTP_COOKIE"}}); err != nil {
+			t.Fatal(err)
+		}
+		r.restart()
+		check := func() {
+			t.Helper()
+			if got := r.listener(80).InsertHeaders; !maps.Equal(got, headers) {
+				t.Errorf("headers %v, want %v", got, headers)
+			}
+			if got := r.pool(80).Persistence.Type; got != "HTTP_COOKIE" {
+				t.Errorf("session persistence %q", got)
+			}
+		}
+		r.ensure(svc)
+		check()
+		svc.Spec.SessionAffinity = v1.ServiceAffinityClientIP
+		r.ensure(svc)
+		check()
+		r.wantEvent("spec.sessionAffinity has no effect on port TCP 80")
+		r.steady(svc)
+		r.remove(svc)
+	})
 }

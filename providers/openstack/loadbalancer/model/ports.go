@@ -32,8 +32,8 @@ const noLimit = -1
 // shortestUDPProbe is the shortest time between two probes of a UDP pool that Octavia accepts.
 const shortestUDPProbe = 3 * time.Second
 
-// forwardedFor is the header that names the client.
-const forwardedFor = "X-Forwarded-For"
+// ForwardedFor is the header that names the client, the only one that a Service can ask for.
+const ForwardedFor = "X-Forwarded-For"
 
 // node is one that receives traffic.
 type node struct{ name, address, subnet, server string }
@@ -104,7 +104,7 @@ func (b *builder) port(lbName string, index int, port intent.Port, nodes []node)
 	if port.Protocol == v1.ProtocolTCP {
 		p.Listener.DefaultTlsContainerRef = b.tlsContainer()
 		if b.options.XForwardedFor {
-			p.Listener.InsertHeaders = map[string]string{forwardedFor: "true"}
+			p.Listener.InsertHeaders = map[string]string{ForwardedFor: "true"}
 		}
 	}
 	if b.in.ClientIPAffinity > 0 {
