@@ -22,7 +22,8 @@ const (
 	// hardly change: network, security groups, zone, tags.
 	describedAge = 10 * time.Minute
 	// absentAge is how long an instance that was not found is not read again. It is shorter, because EC2 is
-	// eventually consistent.
+	// eventually consistent. It is also the max age of an instance without the cluster's tag, which load balancers
+	// leave out until it is tagged.
 	absentAge = 30 * time.Second
 	// ownerAge is the max age of tags that decide whether an instance belongs to the cluster. Instances are
 	// tagged at launch, so that an idle day costs no reads for them.
@@ -59,6 +60,8 @@ type describedAt struct {
 	instance ec2types.Instance
 	// at is when the read started: the oldest state that its response can show.
 	at time.Time
+	// tagged reports whether the instance has the cluster's tag.
+	tagged bool
 }
 
 func newDescribedInstances(c clock.Clock) *describedInstances {
@@ -79,7 +82,7 @@ func (d *describedInstances) putList(in Scope, list []ec2types.Instance, at time
 	})
 	maps.DeleteFunc(d.absent, func(_ string, since time.Time) bool { return at.Sub(since) > absentAge })
 	for _, i := range list {
-		d.putLocked(i, at)
+		d.putLocked(in, i, at)
 	}
 	d.last = listedAt{in, list, at}
 	d.lists++
@@ -106,13 +109,13 @@ func (d *describedInstances) listed(
 }
 
 // put caches the result of a read of ids that started at.
-func (d *describedInstances) put(ids []string, found []ec2types.Instance, at time.Time) {
+func (d *describedInstances) put(in Scope, ids []string, found []ec2types.Instance, at time.Time) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	have := make(map[string]bool, len(found))
 	for _, i := range found {
 		have[aws.ToString(i.InstanceId)] = true
-		d.putLocked(i, at)
+		d.putLocked(in, i, at)
 	}
 	for _, id := range ids {
 		if o, ok := d.byID[id]; !have[id] && (!ok || !o.at.After(at)) {
@@ -122,12 +125,12 @@ func (d *describedInstances) put(ids []string, found []ec2types.Instance, at tim
 	}
 }
 
-func (d *describedInstances) putLocked(i ec2types.Instance, at time.Time) {
+func (d *describedInstances) putLocked(in Scope, i ec2types.Instance, at time.Time) {
 	id := aws.ToString(i.InstanceId)
 	if o, ok := d.byID[id]; ok && o.at.After(at) {
 		return
 	}
-	d.byID[id] = describedAt{i, at}
+	d.byID[id] = describedAt{i, at, in.has(&i)}
 	delete(d.absent, id)
 }
 
@@ -141,8 +144,14 @@ func (d *describedInstances) update(id string, edit func(*ec2types.Instance)) {
 	}
 }
 
-// oldest holds the earliest read times to use for instances that were found and for those that were not.
-type oldest struct{ found, absent time.Time }
+// oldest holds the earliest read times to use for instances that were found, for those that were found without the
+// cluster's tag, and for those that were not found.
+type oldest struct{ found, untagged, absent time.Time }
+
+// allows reports whether a cached instance may be used.
+func (o oldest) allows(d describedAt) bool {
+	return !d.at.Before(o.found) && (d.tagged || !d.at.Before(o.untagged))
+}
 
 // get returns the cached instances, and the IDs that have to be read because nothing fresh enough is cached.
 func (d *describedInstances) get(ids []string, use oldest) (found map[string]ec2types.Instance, unknown []string) {
@@ -150,7 +159,7 @@ func (d *describedInstances) get(ids []string, use oldest) (found map[string]ec2
 	defer d.mu.Unlock()
 	found = make(map[string]ec2types.Instance, len(ids))
 	for _, id := range ids {
-		if o, ok := d.byID[id]; ok && !o.at.Before(use.found) {
+		if o, ok := d.byID[id]; ok && use.allows(o) {
 			found[id] = o.instance
 		} else if at, ok := d.absent[id]; !ok || at.Before(use.absent) {
 			unknown = append(unknown, id)
@@ -170,9 +179,9 @@ func (s *Source) Described(
 ) (map[string]ec2types.Instance, error) {
 	now := s.clock.Now()
 	if fresh {
-		return s.described(ctx, ids, oldest{now, now})
+		return s.described(ctx, ids, oldest{now, now, now})
 	}
-	return s.describedOrStale(ctx, ids, oldest{now.Add(-describedAge), now.Add(-absentAge)})
+	return s.describedOrStale(ctx, ids, oldest{now.Add(-describedAge), now.Add(-absentAge), now.Add(-absentAge)})
 }
 
 // describedOrStale returns stale instances where EC2 does not answer. It never returns stale absence.
@@ -198,11 +207,14 @@ func onlyInstanceIDs(ids []string) []string {
 	return slices.Compact(ids)
 }
 
-// Owned returns those of the instances that carry the cluster's tag.
+// Owned returns those of the instances that carry the cluster's tag, or whose Nodes are initialized: cloud-provider-aws
+// requires no tag of the instance behind a Node.
 func (s *Source) Owned(ctx context.Context, in Scope, ids []string) (map[string]ec2types.Instance, error) {
 	now := s.clock.Now()
-	found, err := s.describedOrStale(ctx, ids, oldest{now.Add(-ownerAge), now.Add(-absentAge)})
-	maps.DeleteFunc(found, func(_ string, i ec2types.Instance) bool { return !in.has(&i) })
+	use := oldest{now.Add(-ownerAge), now.Add(-ownerAge), now.Add(-absentAge)}
+	found, err := s.describedOrStale(ctx, ids, use)
+	ofNodes := s.initialized()
+	maps.DeleteFunc(found, func(id string, i ec2types.Instance) bool { return !in.has(&i) && !ofNodes[id] })
 	return found, err
 }
 

@@ -163,7 +163,7 @@ func (s *Source) get(ctx context.Context, in Connection, ids []string) ([]ec2typ
 		return nil, err
 	}
 	found = slices.DeleteFunc(found, func(i ec2types.Instance) bool { return terminated(&i) })
-	s.known.put(ids, found, at)
+	s.known.put(in.Scope, ids, found, at)
 	return found, nil
 }
 

@@ -5,6 +5,7 @@ package loadbalancer
 
 import (
 	"context"
+	"slices"
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
@@ -161,20 +162,27 @@ func (c *Cloud) SharedState(ctx context.Context, nodes []*v1.Node) (SharedState,
 	if err != nil {
 		return SharedState{}, err
 	}
-	shared, err := made.reader.SharedState(ctx, c.instanceIDs(nodes))
+	shared, err := made.reader.SharedState(ctx, instanceIDs(c.targets(nodes)))
 	return SharedState{SharedState: shared, made: made}, err
 }
 
-// instanceIDs are the instances behind nodes. A node without a provider ID, or with another
-// cloud's, has none and receives no traffic.
-func (c *Cloud) instanceIDs(nodes []*v1.Node) []string {
-	ids := make([]string, 0, len(nodes))
-	for _, node := range c.targets(nodes) {
-		ids = append(ids, node.InstanceID)
+func instanceIDs(members []model.Node) []string {
+	ids := make([]string, len(members))
+	for i, member := range members {
+		ids[i] = member.InstanceID
 	}
 	return ids
 }
 
+// members returns the nodes that receive traffic, and a warning about those whose instances lack the cluster's tag.
+func (c *Cloud) members(all []*v1.Node, shared vpc.SharedState) (members []model.Node, warning string) {
+	members = c.targets(all)
+	untagged, warning := shared.Untagged(instanceIDs(members))
+	return slices.DeleteFunc(members, func(n model.Node) bool { return slices.Contains(untagged, n.InstanceID) }), warning
+}
+
+// targets returns the instances behind nodes. A node without a provider ID, or with another cloud's, has none and
+// receives no traffic.
 func (c *Cloud) targets(nodes []*v1.Node) []model.Node {
 	out := make([]model.Node, 0, len(nodes))
 	for _, node := range nodes {
@@ -196,14 +204,17 @@ func (c *Cloud) targets(nodes []*v1.Node) []model.Node {
 // Desired implements lbcommon.Cloud.
 func (c *Cloud) Desired(key lbcommon.Key, in intent.Service, all []*v1.Node, shared SharedState) (Desired, error) {
 	options, err := annotation.Read(in)
-	targets := nodes.WithLabels(all, options.NodeLabels)
+	members, warning := c.members(nodes.WithLabels(all, options.NodeLabels), shared.SharedState)
+	if warning != "" {
+		options.Warnings = append(options.Warnings, warning)
+	}
 	subject := "Service " + in.Namespace + "/" + in.Name
 	if options.Type == annotation.Network {
-		d, more := model.Desire(model.Request{Key: key, Service: in, Options: options, Nodes: c.targets(targets),
+		d, more := model.Desire(model.Request{Key: key, Service: in, Options: options, Nodes: members,
 			Shared: shared.SharedState}, c.options.Settings.network())
 		return Desired{Network: &d}, intent.Join(subject, err, more)
 	}
 	d, more := shared.made.classic.Desire(classic.Request{Key: key, Service: in, Options: options,
-		Instances: c.instanceIDs(targets), Shared: shared.SharedState})
+		Instances: instanceIDs(members), Shared: shared.SharedState})
 	return Desired{Classic: &d}, intent.Join(subject, err, more)
 }

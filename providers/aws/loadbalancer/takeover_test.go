@@ -5,7 +5,12 @@ import (
 	"net/netip"
 	"strings"
 	"testing"
+	"time"
 
+	awssdk "github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
+	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/annotation"
@@ -170,6 +175,80 @@ func TestDisruptionsNeedACause(t *testing.T) {
 			if calls := r.calls(); !strings.Contains(calls, tt.call) {
 				t.Errorf("calls of an edit: %s", calls)
 			}
+		})
+	}
+}
+
+// untagInstance takes the cluster's tag from the instance of a node. The result restores it.
+func (r *rig) untagInstance(node string) (restore func()) {
+	r.t.Helper()
+	ids, tag := []string{r.sim.Instance(node)}, ec2types.Tag{Key: awssdk.String("kubernetes.io/cluster/sim")}
+	must(r.ec2.DeleteTags(r.t.Context(), &ec2.DeleteTagsInput{Resources: ids, Tags: []ec2types.Tag{tag}}))(r.t)
+	return func() {
+		tag.Value = awssdk.String("owned")
+		must(r.ec2.CreateTags(r.t.Context(), &ec2.CreateTagsInput{Resources: ids, Tags: []ec2types.Tag{tag}}))(r.t)
+	}
+}
+
+// byGeneration returns a Service for each kind of load balancer, with how cloud-provider-aws leaves it.
+func byGeneration() map[string]adoption {
+	return map[string]adoption{
+		"network": {svc: service(), leave: func(m oldManager) { m.network(networkShape{}) }},
+		"classic": {svc: service(without(annotation.KeyType)), leave: func(m oldManager) { m.classic(classicShape{}) }},
+	}
+}
+
+func TestInstanceWithoutClusterTagReceivesNoTraffic(t *testing.T) {
+	for name, a := range byGeneration() {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t, sim.Options{})
+			a.leave(oldManager{r, t.Context()})
+			r.launch("d")
+			restore := r.untagInstance("d")
+			r.restart()
+			r.ensure(a.svc)
+			r.noMutations("an instance without the cluster's tag")
+			r.wantEvent(r.sim.Instance("d") + " lacks the tag kubernetes.io/cluster/sim")
+			r.steady(a.svc)
+			restore()
+			r.clock.Step(time.Minute)
+			r.ensure(a.svc)
+			if calls := r.calls(); !strings.Contains(calls, "Register") {
+				t.Errorf("calls once it is tagged: %s", calls)
+			}
+			r.steady(a.svc)
+		})
+	}
+}
+
+// TestUnclearGroupsOfNodesKeepRules verifies that a load balancer follows nodes when their security group is not clear
+// any more, and that no rule is removed. Only a new one is refused.
+func TestUnclearGroupsOfNodesKeepRules(t *testing.T) {
+	for name, a := range byGeneration() {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t, sim.Options{})
+			a.leave(oldManager{r, t.Context()})
+			nodes := r.untag("nodes.sim")
+			more := must(r.sim.AddSecurityGroup("more", nil))(t)
+			for _, n := range r.nodes {
+				must(r.ec2.ModifyInstanceAttribute(t.Context(), &ec2.ModifyInstanceAttributeInput{
+					InstanceId: awssdk.String(r.sim.Instance(n.Name)), Groups: []string{nodes, more},
+				}))(t)
+			}
+			rules := r.rules()
+			r.restart()
+			r.ensure(a.svc)
+			r.noMutations("taking over")
+			r.wantEvent("none has the cluster's tag")
+			r.nodes = r.nodes[1:]
+			r.updateTo(a.svc, "d")
+			r.ensure(a.svc)
+			if diff := cmp.Diff(rules, r.rules()); diff != "" || !strings.Contains(r.calls(), "Register") {
+				t.Errorf("calls %s, rules (-before +after):\n%s", r.calls(), diff)
+			}
+			other := a.svc.DeepCopy()
+			other.Name, other.UID = "other", "ffffffff-4567-89ef-0123-456789abcdef"
+			r.ensureError(other, "none has the cluster's tag")
 		})
 	}
 }

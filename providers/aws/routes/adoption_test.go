@@ -149,6 +149,23 @@ func TestAdoptionOfRoutes(t *testing.T) {
 	}
 }
 
+// TestAdoptionOfRouteToUntaggedInstance verifies that the route to the instance of a Node is adopted although the
+// instance lacks the cluster's tag, which cloud-provider-aws does not require.
+func TestAdoptionOfRouteToUntaggedInstance(t *testing.T) {
+	w := newRouteWorld(t, sim.Options{})
+	o := oldRoutes{routeWorld: w}
+	a := w.node("a", "10.244.0.0/24")
+	o.leave(a, "10.244.0.0/24")
+	w.SetTags(a, map[string]string{"Name": "a"})
+	w.ResetCalls()
+	w.wantList(map[string]string{"10.244.0.0/24": "a"})
+	w.wantNoPlan()
+	w.mustCreate("a", "10.244.0.0/24")
+	for _, call := range w.Cloud.Cloud.Front().Log().Mutations() {
+		t.Errorf("taking over calls %s", call.Operation.Name)
+	}
+}
+
 // TestAdoptionOfABlackhole covers the only route that an adoption deletes: that of a Node that was deleted while no
 // manager ran. cloud-provider-aws would delete it too.
 func TestAdoptionOfABlackhole(t *testing.T) {

@@ -43,6 +43,7 @@ type routeWorld struct {
 	// own and other are the cluster's route table and one more of its VPC.
 	own, other string
 	nodes      cache.Indexer
+	lister     *nodes.LazyLister
 }
 
 const cluster = "kubernetes"
@@ -55,6 +56,7 @@ func newRouteWorld(t *testing.T, o sim.Options) *routeWorld {
 	lister := &nodes.LazyLister{}
 	lister.Set(corelisters.NewNodeLister(w.nodes), nil)
 	ids := names.ProviderIDs(w.Cloud.Cloud.Region)
+	w.lister = lister
 	w.instances = w.newInstances()
 	w.inst = commoninstances.New(commoninstances.Options{
 		Provider: names.Scheme, Clock: clock.RealClock{}, IDOfName: instances.IDOfNodeName, Nodes: lister,
@@ -79,7 +81,7 @@ func newRouteWorld(t *testing.T, o sim.Options) *routeWorld {
 func (w *routeWorld) newInstances() *instances.Source {
 	return instances.New(instances.Options{
 		Connect: w.connect, ProviderIDs: names.ProviderIDs(w.Cloud.Cloud.Region), Families: []string{config.FamilyIPv4},
-		Clock: clock.RealClock{},
+		Clock: clock.RealClock{}, Nodes: w.lister,
 	})
 }
 

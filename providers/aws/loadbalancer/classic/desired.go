@@ -53,10 +53,9 @@ type Desired struct {
 	Zones   map[string]string
 	// Managed is the group made for this load balancer, nil where others are used. Groups are IDs
 	// of groups that exist; the managed one stands before them.
-	Managed *vpc.ManagedGroup
-	Groups  []string
-	// NodeGroups are the security groups of the nodes.
-	NodeGroups []string
+	Managed    *vpc.ManagedGroup
+	Groups     []string
+	NodeGroups vpc.NodeGroups
 	// Instances are IDs, sorted.
 	Instances []string
 	Tags      map[string]string
@@ -87,12 +86,15 @@ func (c *Cloud) Desire(r Request) (Desired, error) {
 	d.Warnings = o.Warnings
 	d.desireGroups(c.options, r)
 	subnetErr := d.desireSubnets(r)
-	var nodeErr error
 	if !c.options.DisableIngress {
-		d.NodeGroups, nodeErr = vpc.NodeGroups(r.Shared, d.Instances)
+		d.NodeGroups = vpc.NodeGroupsOf(r.Shared, d.Instances)
 	}
 	subject := "Service " + service.String()
-	return d, intent.Join(subject, problems.Err(subject), subnetErr, nodeErr)
+	err := intent.Join(subject, problems.Err(subject), subnetErr)
+	if err != nil {
+		err = intent.Join(subject, err, d.NodeGroups.Problem)
+	}
+	return d, err
 }
 
 // Name is the load balancer's name.

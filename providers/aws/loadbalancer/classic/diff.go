@@ -32,6 +32,13 @@ func (c *Cloud) Diff(key lbcommon.Key, want *Desired, have Observed) (plan.Plan,
 			return plan.Plan{}, err
 		}
 	}
+	warning, err := want.NodeGroups.Refuse(have.Balancer != nil)
+	if err != nil {
+		return plan.Plan{}, err
+	}
+	if warning != "" {
+		d.warnf("%s", warning)
+	}
 	if err := d.ensure(); err != nil {
 		return plan.Plan{}, err
 	}

@@ -119,8 +119,8 @@ func (d *differ) diffNodeRules(refs []vpc.GroupRef, created, applied []plan.Ref,
 	if d.cloud.options.DisableIngress || len(refs) == 0 {
 		return
 	}
-	rules := vpc.NodeRules{Groups: d.want.NodeGroups, From: &refs[0], NotFrom: d.exclusive(refs, retired),
-		RevokeAfter: applied}
+	rules := vpc.NodeRules{Groups: d.want.NodeGroups.IDs, Keep: d.want.NodeGroups.Unclear, From: &refs[0],
+		NotFrom: d.exclusive(refs, retired), RevokeAfter: applied}
 	d.plan.Changes = append(d.plan.Changes, d.cloud.options.Groups.NodeRuleChanges(d.have.Groups, rules, created)...)
 }
 

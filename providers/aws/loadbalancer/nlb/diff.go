@@ -38,6 +38,13 @@ func (c *Cloud) Diff(key lbcommon.Key, want *model.Desired, have model.Observed)
 	if err := d.fitZones(); err != nil {
 		return nil, nil, err
 	}
+	warning, err := want.NodeGroups.Refuse(have.Balancer != nil)
+	if err != nil {
+		return nil, nil, err
+	}
+	if warning != "" {
+		d.warnf("%s", warning)
+	}
 	if err := d.ensure(); err != nil {
 		return nil, nil, err
 	}
@@ -202,14 +209,14 @@ func (d *differ) nodeRulesAfter(from *vpc.GroupRef, after []plan.Ref) {
 	if d.want.NoNodeRules {
 		return
 	}
-	byCIDR := vpc.NodeRules{LoadBalancer: model.DefaultName(d.key), Groups: d.want.NodeGroups,
+	byCIDR := vpc.NodeRules{LoadBalancer: model.DefaultName(d.key), Groups: d.want.NodeGroups.IDs, Keep: d.want.NodeGroups.Unclear,
 		Rules: d.want.ByCIDR.Rules()}
 	rules := byCIDR
 	if from != nil {
 		if d.have.Balancer != nil && from.ID != "" && byCIDR.Satisfied(d.have.Groups) {
 			return
 		}
-		rules = vpc.NodeRules{LoadBalancer: byCIDR.LoadBalancer, Groups: d.want.NodeGroups, From: from,
+		rules = vpc.NodeRules{LoadBalancer: byCIDR.LoadBalancer, Groups: byCIDR.Groups, Keep: byCIDR.Keep, From: from,
 			FromDescription: fromDescription}
 		if b := d.have.Balancer; b != nil {
 			rules.NotFrom = without(d.ownSources(b.SecurityGroups, d.managedGroups()), []string{from.ID})

@@ -16,11 +16,32 @@ import (
 // instancesShown is how many instances of one problem a message names.
 const instancesShown = 3
 
-// NodeGroups returns the security groups, sorted, in which rules let a load balancer reach these
-// instances: of each instance all groups with the cluster's tag, or else its only group. Instances
-// that are not in the shared state are left out. The error holds intent.Problems.
-func NodeGroups(s SharedState, instanceIDs []string) ([]string, error) {
-	set := map[string]bool{}
+// NodeGroups are the security groups in which rules let a load balancer reach nodes, sorted.
+type NodeGroups struct {
+	// IDs are of each instance all groups with the cluster's tag, or else its only group.
+	IDs []string
+	// Unclear are the groups of instances that have several and none with the cluster's tag. Rules in them stay.
+	Unclear []string
+	// Problem names these instances, and is nil without any. It prevents the creation of a load balancer.
+	Problem error `json:"-"`
+}
+
+// Refuse returns Problem for a load balancer that does not exist yet. For one that exists it returns a warning, if there
+// is a problem.
+func (g NodeGroups) Refuse(exists bool) (warning string, err error) {
+	switch {
+	case g.Problem == nil:
+		return "", nil
+	case exists:
+		return fmt.Sprintf("the rules of these nodes stay as they are: %v", g.Problem), nil
+	default:
+		return "", g.Problem
+	}
+}
+
+// NodeGroupsOf returns the security groups of instances. Instances that are not in the shared state are left out.
+func NodeGroupsOf(s SharedState, instanceIDs []string) NodeGroups {
+	set, kept := map[string]bool{}, map[string]bool{}
 	unclear := map[string][]string{} // instances by why their group is not clear
 	for _, id := range instanceIDs {
 		instance, ok := s.Instances[id]
@@ -30,6 +51,9 @@ func NodeGroups(s SharedState, instanceIDs []string) ([]string, error) {
 		groups, why := nodeGroups(instance, s.Groups)
 		if why != "" {
 			unclear[why] = append(unclear[why], id)
+			for _, group := range instance.SecurityGroups {
+				kept[aws.ToString(group.GroupId)] = true
+			}
 		}
 		for _, group := range groups {
 			set[group] = true
@@ -41,7 +65,26 @@ func NodeGroups(s SharedState, instanceIDs []string) ([]string, error) {
 			"balancers may open ports",
 			why, names.ClusterTag(s.Cluster.ID), names.Owned)
 	}
-	return slices.Sorted(maps.Keys(set)), problems.Err("security groups of nodes")
+	return NodeGroups{IDs: slices.Sorted(maps.Keys(set)), Unclear: slices.Sorted(maps.Keys(kept)),
+		Problem: problems.Err("security groups of nodes")}
+}
+
+// Untagged returns those of the instances that exist and lack the cluster's tag, sorted, and a warning that names them.
+// As with cloud-provider-aws, they receive no traffic.
+func (s SharedState) Untagged(ids []string) (untagged []string, warning string) {
+	untagged = slices.Sorted(slices.Values(slices.DeleteFunc(slices.Clone(ids), func(id string) bool {
+		instance, ok := s.Instances[id]
+		return !ok || s.Cluster.has(tagMap(instance.Tags))
+	})))
+	if len(untagged) == 0 {
+		return nil, ""
+	}
+	verb := "lacks"
+	if len(untagged) > 1 {
+		verb = "lack"
+	}
+	return untagged, fmt.Sprintf("%s %s the tag %s, without which load balancers of the cluster send no traffic there: "+
+		"add the tag, with any value", showInstances(untagged), verb, names.ClusterTag(s.Cluster.ID))
 }
 
 // nodeGroups returns the groups of one instance, or why they are not clear.

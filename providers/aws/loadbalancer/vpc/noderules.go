@@ -112,6 +112,8 @@ type NodeRules struct {
 	LoadBalancer string
 	// Groups are those of the nodes. None means that no rule is wanted anywhere.
 	Groups []string
+	// Keep are groups whose rules are not removed, NodeGroups.Unclear.
+	Keep []string
 	// Rules for each of the Groups: those of ByCIDR.
 	Rules []Rule
 	// From lets all traffic in from one of the load balancer's security groups: one rule for each
@@ -177,6 +179,9 @@ func (n NodeRules) diff(have Groups) []ruleDiff {
 		}
 		d.authorize = without(desired, group.Rules)
 		d.revoke = without(n.own(group.Rules), desired)
+		if slices.Contains(n.Keep, group.ID) {
+			d.revoke = nil
+		}
 		d.revoke = append(d.revoke, unusedMTU(group.Rules, d.revoke, desired)...)
 		if len(d.authorize)+len(d.revoke) > 0 || d.from {
 			diffs = append(diffs, d)

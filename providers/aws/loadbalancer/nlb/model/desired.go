@@ -113,9 +113,9 @@ type Desired struct {
 	Secured        bool
 	SecurityGroups []string
 	Managed        vpc.ManagedGroup
-	// NodeGroups are the security groups of nodes; ByCIDR lets in traffic without security groups of the load balancer's
+	// NodeGroups have rules on nodes; ByCIDR lets in traffic without security groups of the load balancer's
 	// own.
-	NodeGroups  []string
+	NodeGroups  vpc.NodeGroups `json:"-"`
 	NoNodeRules bool
 	ByCIDR      vpc.ByCIDR
 	// Record is the applied record of all this.
@@ -138,14 +138,13 @@ func Desire(r Request, settings Settings) (Desired, error) {
 	if o.Subnets == nil {
 		invalid, zonesErr = intent.Join(subject, invalid, zonesErr), nil // what is discovered is not up to the user
 	}
-	groups, groupsErr := b.nodeGroups()
 	d := Desired{
 		Key: r.Key, Name: cmp.Or(o.Name, DefaultName(r.Key)), Scheme: b.scheme(), VPC: r.Shared.VPC,
 		AddressType: string(types.IpAddressTypeIpv4), Zones: zones, Listed: o.Subnets != nil,
 		Addressed: b.addressed(), Probes: b.probes(), Invalid: invalid,
 		Attributes: loadBalancerAttributes(o),
 		Tags:       tags.Wanted(r.Shared.Cluster.ID, r.Shared.Cluster.Legacy, r.Key, o.Tags),
-		Secured:    b.settings.Managed, SecurityGroups: o.SecurityGroups, NodeGroups: groups,
+		Secured:    b.settings.Managed, SecurityGroups: o.SecurityGroups, NodeGroups: b.nodeGroups(),
 		NoNodeRules: b.settings.NoNodeRules,
 	}
 	d.NodeZones, d.ZoneOf = r.Shared.ZonesOf(r.instanceIDs()), r.Shared.ZonesOfSubnets()
@@ -164,9 +163,9 @@ func Desire(r Request, settings Settings) (Desired, error) {
 	d.Managed = b.managedGroup(d)
 	d.Warnings = b.warnings
 	d.Record = d.AppliedRecord(r.Service.Fields)
-	err := intent.Join(subject, b.problems.Err(subject), zonesErr, groupsErr)
+	err := intent.Join(subject, b.problems.Err(subject), zonesErr)
 	if err != nil {
-		err = intent.Join(subject, d.Invalid, err)
+		err = intent.Join(subject, d.Invalid, err, d.NodeGroups.Problem)
 	}
 	return d, err
 }
@@ -228,9 +227,9 @@ func (b *builder) scheme() string {
 }
 
 // nodeGroups are the security groups in which the load balancer needs rules.
-func (b *builder) nodeGroups() ([]string, error) {
+func (b *builder) nodeGroups() vpc.NodeGroups {
 	if b.settings.NoNodeRules {
-		return nil, nil
+		return vpc.NodeGroups{}
 	}
 	var ids []string
 	for _, n := range b.Nodes {
@@ -239,7 +238,7 @@ func (b *builder) nodeGroups() ([]string, error) {
 			ids = append(ids, n.InstanceID)
 		}
 	}
-	return vpc.NodeGroups(b.Shared, ids)
+	return vpc.NodeGroupsOf(b.Shared, ids)
 }
 
 // loadBalancerAttributes returns the attributes that are restored whenever another client changes them.

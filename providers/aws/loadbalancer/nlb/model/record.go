@@ -29,7 +29,7 @@ func (d Desired) AppliedRecord(fields map[string]string) lbcommon.AppliedRecord 
 // stateDigest covers everything of a load balancer but its targets and what every Diff compares anyway:
 // security groups and their rules.
 func (d Desired) stateDigest() string {
-	d.Key, d.Record, d.Warnings, d.NodeGroups = lbcommon.Key{}, lbcommon.AppliedRecord{}, nil, nil
+	d.Key, d.Record, d.Warnings = lbcommon.Key{}, lbcommon.AppliedRecord{}, nil
 	d.Managed, d.ByCIDR = vpc.ManagedGroup{}, vpc.ByCIDR{}
 	d.NodeZones, d.ZoneOf = nil, nil
 	if !d.Listed && !d.Addressed {
