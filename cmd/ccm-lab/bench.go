@@ -17,8 +17,8 @@ import (
 )
 
 const benchLong = `Measure what ccm costs: calls to the cloud, seconds, CPU time and memory, with a
-real API server, the real ccm process and a simulated cloud that takes some
-time for each call.
+real API server, the real ccm process and a simulated cloud with a fixed
+latency per call.
 
 The phases, one after the other on one cluster:
   nodes joining      machines are launched and register, until all are initialised
@@ -26,23 +26,23 @@ The phases, one after the other on one cluster:
   Services created   until every one has the address of its load balancer
   1 Service          one more is created, and deleted
   1 node added       until it is initialised and a member of every load balancer
-  restart            a new ccm with an empty memory, until every Service is ensured;
-                     twice, since what the first one has noted may help the second
+  restart            a new ccm with empty caches, until every Service is ensured;
+                     twice, since the second can use what the first one recorded
   delete all         Services, until no load balancer is left, then the nodes
-  idle with routes   one node with a pod route, and nothing to do for a minute
+  idle with routes   one node with a pod route, and no changes for a minute
 
-Until then pod routes are off, because one for each node would hide everything
-else. So are leader election and ccm's audit, which spreads its reads over half
-an hour. A phase without progress prints after 10
-seconds what it waits for. Seconds include the API server's share; CPU and memory are of the ccm
-process alone, memory being its peak since it was started. Where the cloud's
-provider has targets they are printed beside, and the exit code is 1 when ccm
+Pod routes are off until the last phase, because one for each node would hide
+everything else. Leader election and ccm's audit, which spreads its reads over
+half an hour, are off too. A phase that makes no progress for 10 seconds prints
+what it waits for. Seconds include the API server's share; CPU and memory are of
+the ccm process alone; memory is its peak since its start. If the provider has
+targets, they are printed beside the results, and the exit code is 1 if ccm
 makes more calls than they allow.
 
-Another cloud controller manager is measured the same way: name its binary and
-give it a configuration that leads it to the simulated cloud. Real services can
-take the place of the simulation: with OpenStack those of hack/openstack-lab, in
-a project that is made for the benchmark and removed after it.`
+To measure another cloud controller manager, name its binary and give it a
+configuration with the address of the simulated cloud. Real services can replace
+the simulation: for OpenStack those of hack/openstack-lab, in a project that is
+created for the benchmark and deleted after it.`
 
 const benchExample = `  ccm-lab bench
   ccm-lab bench --nodes=100 --services=20
@@ -51,10 +51,10 @@ const benchExample = `  ccm-lab bench
   # Another manager; ${ENDPOINT} in its cloud.conf stands for the simulated cloud
   ccm-lab bench --ccm-binary=./other-ccm --cloud-config=other.conf --ccm-arg=--v=4
 
-  # On real OpenStack services; ${CLOUD_CONFIG} stands for a cloud.conf that fits
+  # On real OpenStack services; ${CLOUD_CONFIG} stands for a complete cloud.conf
   ccm-lab bench --provider=openstack --services-at=/var/tmp/openstack --nodes=10 --services=5
 
-  # One that reads the address of the cloud from its environment
+  # A manager that reads the address of the cloud from its environment
   AWS_ENDPOINT_URL=http://127.0.0.1:8099 ccm-lab bench --listen=127.0.0.1:8099 --ccm-binary=./other-ccm`
 
 type benchOptions struct {
@@ -89,29 +89,29 @@ func newBenchCommand(ctx context.Context, s streams) *cobra.Command {
 	}
 	fs.SortFlags = false
 	fs.StringVar(&o.provider, "provider", o.provider, "The cloud to simulate: "+strings.Join(lab.Providers(), ", ")+".")
-	fs.IntVar(&o.nodes, "nodes", o.nodes, "How many nodes join.")
-	fs.IntVar(&o.services, "services", o.services, "How many Services are made.")
+	fs.IntVar(&o.nodes, "nodes", o.nodes, "Number of nodes that join.")
+	fs.IntVar(&o.services, "services", o.services, "Number of Services to create.")
 	fs.DurationVar(&o.latency, latencyFlag, 0,
-		"How long the cloud takes for each call; if not given, "+usualLatencies()+".")
+		"Latency of each call to the cloud; if not given, "+usualLatencies()+".")
 	fs.StringVar(&o.manager.Binary, "ccm-binary", "",
 		"The cloud controller manager to measure; ccm of this repository if empty.")
 	fs.StringVar(&o.cloudConfig, "cloud-config", "", "Its configuration file, in which "+bench.EndpointVariable+
-		" stands for the cloud's URL and "+bench.ConfigVariable+" for a whole file that fits; such a one is written if "+
+		" stands for the cloud's URL and "+bench.ConfigVariable+" for a complete configuration file; it is generated if "+
 		"empty.")
-	fs.StringArrayVar(&o.manager.Args, "ccm-arg", nil, "A further argument for it. May be repeated.")
+	fs.StringArrayVar(&o.manager.Args, "ccm-arg", nil, "An additional argument for it. May be repeated.")
 	fs.StringVar(&o.manager.Listen, "listen", "",
 		"The address and the port of the simulated cloud; a free port of the loopback if empty.")
 	fs.StringVar(&o.servicesAt, "services-at", "",
-		"The directory of a lab of real services, to measure on those and not on a simulation; openstack only.")
+		"The directory of a lab of real services, which replace the simulation; openstack only.")
 	fs.StringToStringVar(&o.annotations, "service-annotation", nil,
-		"A further annotation of all Services, as key=value. May be repeated.")
-	fs.StringVarP(&o.output, "output", "o", o.output, "How to print: table for people, json for machines.")
+		"An additional annotation of all Services, as key=value. May be repeated.")
+	fs.StringVarP(&o.output, "output", "o", o.output, "Output format: table or json.")
 	fs.StringVar(&o.jsonFile, "json-file", "", "Also write the JSON to this file.")
-	fs.BoolVar(&o.keep, "keep", o.keep, "Keep the directory with logs and etcd's data, and say where it is.")
+	fs.BoolVar(&o.keep, "keep", o.keep, "Keep the directory with logs and etcd's data, and print its path.")
 	return cmd
 }
 
-// usualLatencies says how long a call takes by default.
+// usualLatencies describes the default latency of each cloud.
 func usualLatencies() string {
 	var list []string
 	for _, name := range lab.Providers() {
@@ -126,12 +126,12 @@ func (o benchOptions) validate() error {
 		output = cli.UsageErrorf("--output=%s: use table or json", o.output)
 	}
 	if o.latency < 0 {
-		latency = cli.UsageErrorf("--latency=%s: it must not be negative", o.latency)
+		latency = cli.UsageErrorf("--latency=%s: must not be negative", o.latency)
 	}
 	var binary error
 	if info, err := os.Stat(o.manager.Binary); o.manager.Binary != "" &&
 		(err != nil || info.IsDir() || info.Mode()&0o111 == 0) {
-		binary = cli.UsageErrorf("--ccm-binary=%s: there is no program of this name", o.manager.Binary)
+		binary = cli.UsageErrorf("--ccm-binary=%s: no such program", o.manager.Binary)
 	}
 	return cli.UsageErrors(
 		checkProvider("--provider="+o.provider, o.provider), binary,
@@ -167,7 +167,7 @@ func benchmark(ctx context.Context, o benchOptions, s streams) (err error) {
 		Nodes: o.nodes, Services: o.services, Latency: o.latency,
 		Annotations: o.annotations, Manager: o.manager, ServicesAt: o.servicesAt,
 	})
-	// Phases that were measured before an error or an interrupt are printed too.
+	// Also prints phases that were measured before an error or an interrupt.
 	if len(result.Phases) > 0 {
 		if printErr := printReport(result, o, s); printErr != nil {
 			err = errors.Join(err, printErr)
@@ -176,7 +176,7 @@ func benchmark(ctx context.Context, o benchOptions, s streams) (err error) {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	// The targets are ours: another manager is shown beside them, and does not fail by them.
+	// The targets are those of ccm: another manager's result is shown beside them and does not fail.
 	if missed := result.Missed(); len(missed) > 0 && o.manager.Binary == "" {
 		err = errors.Join(err, fmt.Errorf("more calls than the target allows: %s", strings.Join(missed, "; ")))
 	}

@@ -13,15 +13,15 @@ import (
 	"github.com/unified-ccm/unified-ccm/cmd/internal/cli"
 )
 
-// directory is where a run puts everything: logs, the kubeconfig, etcd's data.
+// directory holds all files of a run: logs, the kubeconfig, etcd's data.
 type directory struct {
 	path string
 	keep bool
 	log  *os.File
 }
 
-// makeDirectory makes one, and sends the logs of this program itself there: on the screen they
-// would be in the way.
+// makeDirectory creates a temporary directory and redirects this program's own logs to it: on the screen they
+// would disturb the output.
 func makeDirectory(keep bool) (*directory, error) {
 	path, err := os.MkdirTemp("", "ccm-lab-")
 	if err != nil {
@@ -39,7 +39,7 @@ func makeDirectory(keep bool) (*directory, error) {
 
 func (d *directory) file(name string) string { return filepath.Join(d.path, name) }
 
-// close removes the directory, or says where it is.
+// close removes the directory, or prints its path if it is kept.
 func (d *directory) close(p *progress) error {
 	err := d.log.Close()
 	if d.keep {
@@ -49,8 +49,8 @@ func (d *directory) close(p *progress) error {
 	return errors.Join(err, os.RemoveAll(d.path))
 }
 
-// writeKubeconfig copies a kubeconfig to where the user wants it. It never replaces a file: that
-// could be the user's only one. The function it returns removes the file again.
+// writeKubeconfig copies a kubeconfig to a path that the user chose. It never replaces a file: that could be
+// the user's only one. The returned function removes the file again.
 func writeKubeconfig(from, to string) (remove func() error, err error) {
 	content, err := os.ReadFile(from)
 	if err != nil {

@@ -1,5 +1,5 @@
-// Command ccm-lab is the laptop side of ccm: it runs a whole cluster with a simulated cloud on
-// this machine, serves simulated clouds alone, and measures.
+// Command ccm-lab runs ccm without a cloud: it runs a whole cluster with a simulated cloud on this machine,
+// serves simulated clouds alone, and runs benchmarks.
 package main
 
 import (
@@ -10,11 +10,11 @@ import (
 	"syscall"
 )
 
-// streams are where output goes: results to out, progress and errors to err.
+// streams are the outputs: results go to out, progress and errors to err.
 type streams struct{ out, err io.Writer }
 
 func main() {
-	// A second Ctrl-C changes nothing: what was started has to be ended in any case.
+	// A second Ctrl-C changes nothing: started processes have to be stopped in any case.
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	code := execute(ctx, os.Args[1:], streams{os.Stdout, os.Stderr})
 	stop()

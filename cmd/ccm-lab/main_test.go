@@ -42,7 +42,7 @@ func TestBadInput(t *testing.T) {
 		{"argument", []string{"run", "fake"}, 2, []string{`^ccm-lab: ccm-lab run takes no arguments, but there is "fake"`}},
 		{"unknown cloud", []string{"run", "--provider=fakr"}, 2, []string{`^ccm-lab: --provider=fakr: there is no simulated cloud "fakr"; did you mean fake\?$`}},
 		{"all at once", []string{"run", "--nodes=0", "--services=-1", "--timeout=0s"}, 2,
-			[]string{`^ccm-lab: --nodes=0: use 1 to 256$`, `^ccm-lab: --services=-1: use 0 to 200$`, `^ccm-lab: --timeout=0s: use a time such as 2m$`}},
+			[]string{`^ccm-lab: --nodes=0: use 1 to 256$`, `^ccm-lab: --services=-1: use 0 to 200$`, `^ccm-lab: --timeout=0s: use a positive duration such as 2m$`}},
 		{"a kubeconfig that exists", []string{"run", "--kubeconfig-out=" + existing}, 2,
 			[]string{`^ccm-lab: --kubeconfig-out=.*: this file exists and is not overwritten`}},
 		{"sim of nothing", []string{"sim"}, 2, []string{`^ccm-lab: name one cloud to simulate, such as ccm-lab sim \w+$`}},
@@ -150,7 +150,7 @@ func TestReport(t *testing.T) {
 		want string
 	}{
 		"nothing":     {nil, 0, ""},
-		"interrupted": {errors.Join(context.Canceled), 130, "ccm-lab: interrupted; nothing is left behind\n"},
+		"interrupted": {errors.Join(context.Canceled), 130, "ccm-lab: interrupted; everything was stopped and removed\n"},
 		"several":     {errors.Join(errors.New("a"), errors.New("b")), 1, "ccm-lab: a; b\n"},
 		"not ready":   {notReady("not ready after 2m0s: 0/3 nodes initialised", []string{"node a", "node b"}), 1, "ccm-lab: not ready after 2m0s: 0/3 nodes initialised\n  node a\n  node b\n"},
 	} {

@@ -10,12 +10,12 @@ import (
 	"github.com/unified-ccm/unified-ccm/cmd/ccm-lab/internal/lab/screen"
 )
 
-// progress prints the steps of a command and how long they take.
+// progress prints the steps of a command and their durations.
 type progress struct {
 	w        io.Writer
 	terminal bool
 
-	// mu makes writes one line at a time. current is the running step, and open means that the cursor is behind its name.
+	// mu serializes writes. current is the running step, and open means that the cursor is behind its name.
 	mu      sync.Mutex
 	current string
 	open    bool
@@ -26,8 +26,8 @@ func newProgress(w io.Writer) *progress {
 	return &progress{w: w, terminal: terminal}
 }
 
-// step runs do. On a terminal the seconds are counted in place; otherwise the line appears at once,
-// and its end when the step has ended.
+// step runs do. On a terminal it counts the seconds in place; otherwise it prints the name at once, and the
+// duration when the step has ended.
 func (p *progress) step(ctx context.Context, what string, do func(context.Context) error) error {
 	started := time.Now()
 	p.begin(what)
@@ -79,7 +79,7 @@ func (p *progress) end(text string) {
 	p.current, p.open = "", false
 }
 
-// notify prints a line of its own within the running step.
+// notify prints a separate line within the running step.
 func (p *progress) notify(message string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

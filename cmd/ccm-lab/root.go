@@ -16,9 +16,9 @@ import (
 )
 
 const rootLong = `ccm-lab runs ccm on this machine, without a cloud and without a cluster: it
-brings etcd, kube-apiserver and a simulation of the cloud. Nothing outside of
-a temporary directory and the loopback network is touched, and nothing is left
-behind.`
+brings etcd, kube-apiserver and a simulation of the cloud. It uses only a
+temporary directory and the loopback network, and removes everything at the
+end.`
 
 const rootExample = `  # A whole cluster, shown live; Ctrl-C ends it
   ccm-lab run
@@ -26,10 +26,10 @@ const rootExample = `  # A whole cluster, shown live; Ctrl-C ends it
   # The same as a test: prints the final tables, and exits 1 if it does not work
   ccm-lab run --once
 
-  # Only a cloud, for a ccm or a program of your own
+  # Only a cloud, for a ccm or another program
   ccm-lab sim fake > cloud.conf
 
-  # What 1,000 nodes and 200 Services cost
+  # The cost of 1,000 nodes and 200 Services
   ccm-lab bench`
 
 func newRoot(ctx context.Context, s streams) *cobra.Command {
@@ -51,7 +51,7 @@ func newRoot(ctx context.Context, s streams) *cobra.Command {
 	return cmd
 }
 
-// checkProvider answers a cloud that cannot be simulated.
+// checkProvider rejects a cloud that cannot be simulated.
 func checkProvider(flag, name string) error {
 	known := lab.Providers()
 	if slices.Contains(known, name) {
@@ -70,7 +70,7 @@ func checkRange(flag string, value, low, high int) error {
 	return nil
 }
 
-// printHelp prints a command's help: what it is, how it is used, examples, subcommands, flags.
+// printHelp prints a command's help: description, usage, examples, subcommands, flags.
 func printHelp(cmd *cobra.Command) {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "%s\n\nUsage:\n", strings.TrimSpace(cmd.Long))

@@ -17,14 +17,14 @@ import (
 )
 
 const runLong = `Run a whole cluster on this machine: etcd, kube-apiserver, the real ccm process
-and a simulated cloud that it talks to over HTTP. Demo nodes join as they would
-with a kubelet, and demo Services of type LoadBalancer are made: web (public),
-internal, restricted (source ranges) and dns (UDP), then more of the same.
+and a simulated cloud over HTTP. Demo nodes join as they would with a kubelet,
+and demo Services of type LoadBalancer are created: web (public), internal,
+restricted (source ranges) and dns (UDP), then more of the same.
 
-The cloud really forwards traffic: curl reaches a stand-in for the pods through
-each load balancer, on loopback addresses of this machine. Everything else is
-as in a real cluster; use kubectl with the KUBECONFIG line that is printed, and
-watch what happens in the cloud.
+The simulated fake cloud forwards traffic: curl reaches a stand-in for the pods
+through each load balancer, on loopback addresses of this machine. Everything
+else is as in a real cluster: run the printed export KUBECONFIG line, then use
+kubectl, and watch what happens in the cloud.
 
 On a terminal the state is shown live until Ctrl-C, which removes everything.`
 
@@ -51,26 +51,26 @@ func newRunCommand(ctx context.Context, s streams) *cobra.Command {
 	fs := cmd.Flags()
 	fs.SortFlags = false
 	fs.StringVar(&o.provider, "provider", o.provider, "The cloud to simulate: "+strings.Join(lab.Providers(), ", ")+".")
-	fs.IntVar(&o.nodes, "nodes", o.nodes, "How many demo nodes join.")
-	fs.IntVar(&o.services, "services", o.services, "How many demo Services are made.")
-	fs.BoolVar(&o.once, "once", o.once, "Exit when everything is ready, with the final tables and code 0; or with what "+
-		"is missing and code 1.")
-	fs.DurationVar(&o.timeout, "timeout", o.timeout, "With --once: how long everything may take from the moment the "+
+	fs.IntVar(&o.nodes, "nodes", o.nodes, "Number of demo nodes that join.")
+	fs.IntVar(&o.services, "services", o.services, "Number of demo Services to create.")
+	fs.BoolVar(&o.once, "once", o.once, "Exit when everything is ready, with the final tables and code 0; or at the timeout, "+
+		"with a list of what is missing and code 1.")
+	fs.DurationVar(&o.timeout, "timeout", o.timeout, "With --once: the timeout, which starts when the "+
 		"nodes join.")
 	fs.StringVar(&o.kubeconfigOut, "kubeconfig-out", "",
-		"Also write the kubeconfig to this file, which must not exist; it is removed in the end.")
-	fs.BoolVar(&o.keep, "keep", o.keep, "Keep the directory with logs, etcd's data and the state of the cloud after the "+
-		"end, and say where it is.")
+		"Also write the kubeconfig to this file, which must not exist; it is removed at the end.")
+	fs.BoolVar(&o.keep, "keep", o.keep, "Keep the directory with logs, etcd's data and the state of the cloud at the "+
+		"end, and print its path.")
 	return cmd
 }
 
-// maxServices keeps the demo within the addresses that the cloud has and the screen can show.
+// maxServices limits the demo to the addresses of the cloud and the rows of the screen.
 const maxServices = 200
 
 func (o runOptions) validate() error {
 	var timeout, kubeconfig error
 	if o.timeout <= 0 {
-		timeout = cli.UsageErrorf("--timeout=%s: use a time such as 2m", o.timeout)
+		timeout = cli.UsageErrorf("--timeout=%s: use a positive duration such as 2m", o.timeout)
 	}
 	if o.kubeconfigOut != "" {
 		if _, err := os.Lstat(o.kubeconfigOut); err == nil {
@@ -100,7 +100,7 @@ func run(ctx context.Context, o runOptions, s streams) (err error) {
 	}
 	defer func() { err = errors.Join(err, dir.close(p)) }()
 	started := time.Now()
-	// Loopback addresses other than 127.0.0.1 are there only on Linux.
+	// Loopback addresses other than 127.0.0.1 are available on Linux only.
 	proxy := runtime.GOOS == "linux"
 	simulator := lab.SimulatorOptions{Proxy: proxy}
 	if o.keep {
@@ -131,7 +131,7 @@ func run(ctx context.Context, o runOptions, s streams) (err error) {
 		if err != nil {
 			return err
 		}
-		defer func() { _ = remove() }() // It may be gone already, and is of no use any more.
+		defer func() { _ = remove() }() // The user may have removed it already.
 		view.kubeconfig = o.kubeconfigOut
 	}
 	if err := p.step(ctx, "joining "+screen.Plural(o.nodes, "node"), view.join); err != nil {

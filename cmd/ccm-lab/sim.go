@@ -13,9 +13,9 @@ import (
 	"github.com/unified-ccm/unified-ccm/cmd/internal/cli"
 )
 
-const simLong = `Serve a simulated cloud over HTTP until Ctrl-C, for a ccm or a program of your
-own. The cloud.conf that reaches it is printed on standard output, everything
-else on standard error.`
+const simLong = `Serve a simulated cloud over HTTP until Ctrl-C, for a ccm or another program.
+It prints a cloud.conf with its address on standard output, and everything else
+on standard error.`
 
 const simExample = `  ccm-lab sim fake --listen=127.0.0.1:8099 > cloud.conf
   ccm --cloud-provider=fake --cloud-config=cloud.conf --kubeconfig=... --cluster-cidr=10.244.0.0/16
@@ -45,20 +45,20 @@ func newSimCommand(ctx context.Context, s streams) *cobra.Command {
 	}
 	fs := cmd.Flags()
 	fs.SortFlags = false
-	fs.StringVar(&o.listen, "listen", o.listen, "The address and the port to listen at; port 0 takes a free one.")
-	fs.IntVar(&o.instances, "instances", 0, "How many instances to launch, named node-1 and so on, unless they exist.")
+	fs.StringVar(&o.listen, "listen", o.listen, "The address and the port to listen at; port 0 uses a free one.")
+	fs.IntVar(&o.instances, "instances", 0, "Number of instances to launch, named node-1 and so on, unless they exist.")
 	fs.StringVar(&o.cloud.StateFile, "state-file", "",
-		"Keep the cloud's state in this file; without one it is gone in the end.")
-	fs.DurationVar(&o.cloud.ProvisionTime, "provision-time", 0, "How long a new load balancer takes to become active.")
-	fs.DurationVar(&o.cloud.Latency, "latency", 0, "How long each call takes.")
+		"Keep the cloud's state in this file; without one it is lost at the end.")
+	fs.DurationVar(&o.cloud.ProvisionTime, "provision-time", 0, "Provisioning time of a new load balancer.")
+	fs.DurationVar(&o.cloud.Latency, "latency", 0, "Latency of each call.")
 	fs.Float64Var(&o.cloud.ErrorRate, "error-rate", 0, "The share of calls that fail, from 0 to 1.")
-	fs.Int64Var(&o.cloud.Seed, "seed", 0, "Another seed makes other calls fail; the same seed the same ones.")
-	fs.StringVar(&o.cloud.Token, "token", "", "The token that every call must carry; without one everyone is let in.")
-	fs.BoolVar(&o.cloud.Proxy, "proxy", false, "Really forward traffic, between loopback addresses (Linux).")
+	fs.Int64Var(&o.cloud.Seed, "seed", 0, "Seed of the injected errors; the same seed makes the same calls fail.")
+	fs.StringVar(&o.cloud.Token, "token", "", "The token that every call must carry; without one all calls are accepted.")
+	fs.BoolVar(&o.cloud.Proxy, "proxy", false, "Forward traffic between loopback addresses (Linux).")
 	return cmd
 }
 
-// maxInstances is what the simulated clouds have quota for.
+// maxInstances is the quota of the simulated clouds.
 const maxInstances = 10_000
 
 func simulate(ctx context.Context, name string, o simOptions, s streams) (err error) {

@@ -16,21 +16,21 @@ import (
 )
 
 const (
-	// lookEvery is how often the cluster is looked at.
+	// lookEvery is the interval at which the cluster is observed.
 	lookEvery = 500 * time.Millisecond
-	// answerTime is how long the final tables wait for an answer through every load balancer: its
-	// health checks and the stand-ins for pods may need a moment.
+	// answerTime is the time that the final tables wait for an answer through every load balancer: health checks
+	// and stand-ins take a moment.
 	answerTime = 10 * time.Second
-	// initialiseTime is how long the demo Services wait for the nodes.
+	// initialiseTime is the time that the demo Services wait for the nodes.
 	initialiseTime = 20 * time.Second
-	// firstNodePort begins the node ports of the demo Services. They are chosen here, so that
-	// stand-ins can listen before the Services exist.
+	// firstNodePort is the first node port of the demo Services. The lab chooses them, so that stand-ins can
+	// listen before the Services exist.
 	firstNodePort = 30001
-	// logTail is how many warnings and errors of ccm's log an explanation shows.
+	// logTail is the number of warnings and errors of ccm's log in a failure message.
 	logTail = 5
 )
 
-// view shows a cluster that runs.
+// view shows a running cluster.
 type view struct {
 	options    runOptions
 	streams    streams
@@ -40,8 +40,8 @@ type view struct {
 	kubeconfig string
 }
 
-// join makes the demo nodes, and waits until they are initialised, as they are in a cluster that
-// gets its Services. That they are not is for others to find.
+// join creates the demo nodes, and waits until they are initialised, as they usually are before a cluster
+// gets its Services. A timeout is not an error here: the caller reports nodes that are not initialised.
 func (v *view) join(ctx context.Context) error {
 	for i := range v.options.nodes {
 		if err := lab.JoinNode(ctx, v.cluster.Plane.Client, v.cluster.Cloud.World, lab.DemoMachine(i+1)); err != nil {
@@ -57,8 +57,8 @@ func (v *view) join(ctx context.Context) error {
 	return err
 }
 
-// createServices makes the demo Services. Their stand-ins listen before load balancers check
-// whether they do: a member that is down at first is only looked at again after an interval.
+// createServices creates the demo Services. Their stand-ins listen before the first health check: a member
+// that fails it is only checked again after an interval.
 func (v *view) createServices(ctx context.Context) error {
 	client := v.cluster.Plane.Client
 	if err := lab.CreateNamespace(ctx, client); err != nil {
@@ -79,7 +79,7 @@ func (v *view) createServices(ctx context.Context) error {
 	return nil
 }
 
-// once waits until everything is ready and prints it, or says what is not.
+// once waits until everything is ready and prints it, or prints what is missing.
 func (v *view) once(ctx context.Context) error {
 	state, err := v.waitReady(ctx)
 	if ctx.Err() != nil {
@@ -96,8 +96,8 @@ func (v *view) once(ctx context.Context) error {
 	return nil
 }
 
-// waitReady waits until everything is ready, and then a moment for answers through the load
-// balancers. The last state is returned also if that is not reached.
+// waitReady waits until everything is ready, and then up to answerTime for answers through the load
+// balancers. It returns the last state even if that is not ready.
 func (v *view) waitReady(ctx context.Context) (state screen.State, err error) {
 	ctx, cancel := context.WithTimeout(ctx, v.options.timeout)
 	defer cancel()
@@ -114,12 +114,12 @@ func (v *view) waitReady(ctx context.Context) (state screen.State, err error) {
 		})
 	})
 	if errors.Is(err, context.DeadlineExceeded) {
-		err = nil // What the state is lacking says more.
+		err = nil // The missing parts of the state say more.
 	}
 	return state, err
 }
 
-// follow looks at the cluster until show returns true or ctx ends.
+// follow observes the cluster until show returns true or ctx ends.
 func (v *view) follow(ctx context.Context, show func(screen.State) bool) error {
 	tick := time.NewTicker(lookEvery)
 	defer tick.Stop()
@@ -174,7 +174,7 @@ func (v *view) live(ctx context.Context) error {
 		err = v.liveLines(ctx)
 	}
 	if errors.Is(err, context.Canceled) {
-		return nil // That is how it ends.
+		return nil // Ctrl-C is the regular end.
 	}
 	return err
 }
@@ -190,13 +190,13 @@ func (v *view) liveScreen(ctx context.Context) error {
 		return false
 	})
 	terminal.Close()
-	// The alternate screen is gone with all that it showed: leave the last state where it can be read.
+	// Closing the alternate screen removes its content: print the last state on the regular screen.
 	v.printTables(last)
 	fmt.Fprintf(v.streams.out, "\n%s\n", last.Summary())
 	return err
 }
 
-// liveLines is for output that is no terminal: the tables when everything is ready, and each Event.
+// liveLines is for output other than a terminal: the tables when everything is ready, and each Event.
 func (v *view) liveLines(ctx context.Context) error {
 	shown, seen := false, map[screen.Event]bool{}
 	fmt.Fprintf(v.streams.out, "export KUBECONFIG=%s\n", v.kubeconfig)
@@ -220,7 +220,7 @@ func (v *view) liveLines(ctx context.Context) error {
 	})
 }
 
-// hints are what a user can do now.
+// hints returns what a user can do now.
 func (v *view) hints(s screen.State) []string {
 	var out []string
 	if v.observer.StandIns != nil {
@@ -233,7 +233,7 @@ func (v *view) hints(s screen.State) []string {
 	)
 }
 
-// curl is a command that reaches a stand-in through the first load balancer that curl can talk to.
+// curl returns a command that reaches a stand-in through the first load balancer that supports it.
 func curl(s screen.State) []string {
 	for _, name := range []string{"web", ""} {
 		for _, svc := range s.Services {

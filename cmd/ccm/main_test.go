@@ -127,7 +127,7 @@ func TestBadInput(t *testing.T) {
 				`^ccm: "foo" is not in the list of known controllers$`}},
 		{"unknown flag", []string{"--cloud-providr=fake"}, 2, []string{`^ccm: there is no flag --cloud-providr; did you mean --cloud-provider\?$`}},
 		{"unknown command", []string{"plna"}, 2, []string{`^ccm: there is no command "plna"; did you mean plan\?$`}},
-		{"plan of nothing", []string{"plan", "--cloud-provider=fake"}, 1, []string{`^ccm: say what to plan: -f FILE, --service=NAMESPACE/NAME or --all`}},
+		{"plan of nothing", []string{"plan", "--cloud-provider=fake"}, 1, []string{`^ccm: specify exactly one of -f FILE, --service=NAMESPACE/NAME and --all`}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
@@ -199,11 +199,11 @@ func TestPlanFromFile(t *testing.T) {
 		t.Errorf("-o json: exit code %d, printed\n%s", code, stdout)
 	}
 	stdout, stderr, code := ccm(t, "plan", "--cloud-provider=fake", "-f", clusterIP)
-	if code != 0 || !strings.Contains(stderr, "Service default/db is not for us: its type is ClusterIP") {
+	if code != 0 || !strings.Contains(stderr, "Service default/db is skipped: its type is ClusterIP") {
 		t.Errorf("no load balancer: exit code %d, stdout %s, stderr %s", code, stdout, stderr)
 	}
 	_, stderr, code = ccm(t, "plan", "--cloud-provider=fake", "-f", other)
-	if code != 1 || !strings.Contains(stderr, "document 1: Pod is not read") ||
+	if code != 1 || !strings.Contains(stderr, "document 1: Pod is skipped") ||
 		!strings.Contains(stderr, `unknown field "spec.tpye"`) {
 		t.Errorf("other kinds and typos: exit code %d, stderr %s", code, stderr)
 	}

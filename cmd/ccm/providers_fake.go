@@ -2,5 +2,5 @@
 
 package main
 
-// Each cloud is one file like this one: a build tag that leaves it out, and a blank import.
+// Each cloud has one file like this one: a build tag that excludes it, and a blank import.
 import _ "github.com/unified-ccm/unified-ccm/providers/fake"

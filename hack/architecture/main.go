@@ -1,6 +1,6 @@
-// Command architecture draws the packages of the workspace and their imports as Mermaid diagrams. It replaces the
-// text between the markers "<!-- packages FOLDER -->" and "<!-- end -->" of a Markdown file by the diagram of the
-// packages in that folder.
+// Command architecture draws the packages of the workspace and their imports as Mermaid diagrams. It replaces
+// the text between the markers "<!-- packages FOLDER -->" and "<!-- end -->" of a Markdown file by the
+// diagram of the packages in that folder.
 //
 //	go list -json=ImportPath,Imports ./... | go run . FILE
 package main
@@ -56,7 +56,7 @@ func run(list io.Reader, args []string) error {
 	return os.WriteFile(args[0], []byte(page), 0o644)
 }
 
-// readPackages reads what go list prints, and keeps the packages of the workspace.
+// readPackages parses the output of go list, and keeps the packages of the workspace.
 func readPackages(list io.Reader) (graph, error) {
 	imports := graph{}
 	for decoder := json.NewDecoder(list); ; {
@@ -100,7 +100,7 @@ func render(page string, imports graph) (string, error) {
 	}
 }
 
-// diagram draws the packages in a folder, without imports that another path of imports implies.
+// diagram draws the packages in a folder. It omits imports that a longer path of imports implies.
 func diagram(folder string, imports graph) string {
 	in := func(name string) bool { return name == folder || strings.HasPrefix(name, folder+"/") }
 	var lines []string

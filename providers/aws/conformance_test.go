@@ -21,7 +21,7 @@ import (
 func subject(generation string, changes ...func(*sim.Options)) conformance.Subject {
 	var cannot map[string]string
 	if generation == "" {
-		cannot = map[string]string{"UDP and TCP on one port": "classic load balancers know no UDP"}
+		cannot = map[string]string{"UDP and TCP on one port": "classic load balancers do not support UDP"}
 	}
 	return conformance.Subject{
 		Name:         aws.ProviderName,

@@ -21,12 +21,12 @@ import (
 )
 
 const (
-	// apiServerWait is how long an API server may take to answer at start: it may be starting
-	// at the same time. After it the process ends, and whoever started it tries again.
+	// apiServerWait is the time that an API server has to answer at start: it may be starting at the same time.
+	// After it the process exits, and its supervisor restarts it.
 	apiServerWait = 10 * time.Second
 	// apiServerPause is the time between two attempts.
 	apiServerPause = time.Second
-	// apiServerTimeout bounds one attempt, for addresses that swallow packets.
+	// apiServerTimeout bounds one attempt, for addresses that drop packets.
 	apiServerTimeout = 3 * time.Second
 )
 
@@ -37,7 +37,7 @@ var errNoCluster = errors.New("no cluster")
 // --master, or else the service account of the pod.
 func (s source) restConfig() (*rest.Config, error) {
 	if s.kubeconfig == "" && s.master == "" {
-		// Not through clientcmd, which logs before it looks for the account.
+		// Not through clientcmd, which logs before it tries the service account.
 		config, err := rest.InClusterConfig()
 		if err == nil {
 			return config, nil
@@ -61,7 +61,7 @@ func (s source) restConfig() (*rest.Config, error) {
 	return config, nil
 }
 
-// kubeconfigCause leaves out what a decoder says about Go types.
+// kubeconfigCause removes what a decoder reports about Go types.
 func kubeconfigCause(err error) string {
 	text, _, _ := strings.Cut(oneLine(err), "; json parse error")
 	return text
@@ -83,8 +83,8 @@ type apiServer struct {
 	pause time.Duration
 }
 
-// reach returns nil once the API server has given any answer that shows it at work. What waiting
-// cannot repair (certificates, refused credentials) ends the attempts.
+// reach returns nil once the API server has returned a response that shows it works. Permanent failures
+// (certificates, rejected credentials) end the attempts.
 func (a apiServer) reach(ctx context.Context, config *rest.Config, s source) error {
 	config = rest.CopyConfig(config)
 	config.Timeout = apiServerTimeout
@@ -117,7 +117,7 @@ func (a apiServer) reach(ctx context.Context, config *rest.Config, s source) err
 	}
 }
 
-// whence says where the address and the credentials come from.
+// whence describes the source of the address and the credentials.
 func (s source) whence() string {
 	switch {
 	case s.kubeconfig != "":
@@ -129,7 +129,7 @@ func (s source) whence() string {
 	}
 }
 
-// untrusted reports whether TLS failed for a reason that stays.
+// untrusted reports whether TLS failed for a permanent reason.
 func untrusted(err error) bool {
 	var verification *tls.CertificateVerificationError
 	var authority x509.UnknownAuthorityError
@@ -137,7 +137,7 @@ func untrusted(err error) bool {
 	return errors.As(err, &verification) || errors.As(err, &authority) || errors.As(err, &host)
 }
 
-// urlCause is the message without the method and URL that net/http puts in front.
+// urlCause returns the message without the method and URL that net/http puts in front.
 func urlCause(err error) string {
 	var u *url.Error
 	if errors.As(err, &u) {

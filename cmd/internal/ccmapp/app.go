@@ -1,5 +1,5 @@
-// Package ccmapp is the command line of ccm: the daemon with its preflight checks, and the
-// subcommands. It knows no cloud; the clouds are those that registered themselves.
+// Package ccmapp is the command line of ccm: the daemon with its preflight checks, and the subcommands. It
+// contains no code of a cloud; it uses the registered providers.
 package ccmapp
 
 import (
@@ -12,7 +12,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/cmd/internal/cli"
 )
 
-// Streams are where a command writes: results to Out, everything else to Err.
+// Streams are the outputs of a command: results go to Out, everything else to Err.
 type Streams struct {
 	Out, Err io.Writer
 }

@@ -21,7 +21,7 @@ const auditController = "load-balancer-audit-controller"
 func (o *options) startAudit(start app.ControllerInitContext, config *appconfig.CompletedConfig,
 	cloud cloudprovider.Interface) app.InitFunc {
 	return func(ctx context.Context, _ controllermanagerapp.ControllerContext) (controller.Interface, bool, error) {
-		if o.guard.DryRun { // drift is part of the plans that a dry run reports
+		if o.guard.DryRun { // Drift is part of the plans that a dry run reports.
 			return nil, false, nil
 		}
 		services, nodes := config.SharedInformers.Core().V1().Services(), config.SharedInformers.Core().V1().Nodes()

@@ -19,7 +19,7 @@ type cloudConfig struct {
 	warnings []string
 }
 
-// loadConfig reads and validates the configuration of a provider, without touching the cloud.
+// loadConfig reads and validates the configuration of a provider, without calls to the cloud.
 func (s source) loadConfig(d provider.Descriptor) (cloudConfig, error) {
 	c := cloudConfig{file: s.configFile}
 	if c.file != "" {
@@ -43,7 +43,7 @@ func (s source) loadConfig(d provider.Descriptor) (cloudConfig, error) {
 	return c, nil
 }
 
-// invalid reports all problems of a configuration; the warnings are among them where they count.
+// invalid reports all problems of a configuration, including warnings if they count as errors.
 func (s source) invalid(err error, warnings []string) error {
 	lines := strings.Split(err.Error(), "\n")
 	if s.configFile == "" {
@@ -55,7 +55,7 @@ func (s source) invalid(err error, warnings []string) error {
 	return &cli.ExitError{Code: cli.ExitUsage, Lines: lines}
 }
 
-// unreadable says why a configuration file cannot be read, and what to do.
+// unreadable reports why a configuration file cannot be read, and how to fix it.
 func unreadable(file string, err error) error {
 	prefix := fmt.Sprintf("--%s=%s", flagConfig, file)
 	switch {
@@ -71,8 +71,8 @@ func unreadable(file string, err error) error {
 	}
 }
 
-// cause is the innermost message of a file or network error, without its path or URL, which the
-// caller names already.
+// cause returns the innermost message of a file or network error, without its path or URL, which the caller
+// adds.
 func cause(err error) string {
 	for {
 		inner := errors.Unwrap(err)

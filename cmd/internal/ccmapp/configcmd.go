@@ -30,9 +30,9 @@ func newValidateCommand() *cobra.Command {
 		Use:   "validate --cloud-provider=NAME --cloud-config=FILE",
 		Short: "Report everything that is wrong with a configuration file",
 		Long: `Report everything that is wrong with a cloud's configuration file: lines that
-cannot be read, values that cannot be right, and sections and keys that nothing
-reads. Each problem is one line with the file's name and line number. Neither
-the cloud nor a cluster is contacted.
+cannot be parsed, invalid values, and unknown sections and keys. Each problem is
+one line with the file's name and line number. The command contacts neither the
+cloud nor a cluster.
 
 Exit codes: 0 when there is nothing to report, 2 when there is.`,
 		Example: `  ccm config validate --cloud-provider=fake --cloud-config=cloud.conf
@@ -44,7 +44,7 @@ Exit codes: 0 when there is nothing to report, 2 when there is.`,
 		},
 	}
 	s.addFlags(cmd.Flags(), false)
-	cmd.Flags().BoolVarP(&show, "show", "v", false, "Also print the configuration that is in force, defaults included, "+
+	cmd.Flags().BoolVarP(&show, "show", "v", false, "Also print the effective configuration, defaults included, "+
 		"secrets redacted.")
 	return cmd
 }

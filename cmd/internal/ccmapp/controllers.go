@@ -13,8 +13,8 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
 )
 
-// providerController makes a controller that a provider brings one of the framework's. All linked
-// providers' controllers are known to --controllers; only those of the chosen provider start.
+// providerController adapts a provider's controller to the framework's interface. --controllers knows the
+// controllers of all linked providers; only those of the chosen provider start.
 func providerController(name string) app.InitFuncConstructor {
 	return func(start app.ControllerInitContext, config *appconfig.CompletedConfig,
 		cloud cloudprovider.Interface) app.InitFunc {
@@ -44,8 +44,8 @@ func providerController(name string) app.InitFuncConstructor {
 	}
 }
 
-// wanted reports whether the name is one of the provider's controllers and --controllers, which has
-// been found to let it run, is enough to run it.
+// wanted reports whether the name is one of the provider's controllers. The framework has already checked
+// that --controllers enables it.
 func wanted(name string, own []provider.Controller, controllers []string) bool {
 	at := slices.IndexFunc(own, func(c provider.Controller) bool { return c.Name == name })
 	return at >= 0 && (!own[at].OptIn || slices.Contains(controllers, name))

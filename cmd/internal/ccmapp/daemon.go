@@ -17,23 +17,23 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
 )
 
-// checkTimeout bounds the question whether the cloud accepts the credentials. A cloud that does
-// not answer does not prevent the start: it may be back in a minute.
+// checkTimeout bounds the check of the credentials. A cloud that does not answer does not prevent the start:
+// it may be back in a minute.
 const checkTimeout = 10 * time.Second
 
-// daemon is the manager itself. Everything that can be wrong with the command line, the
-// configuration and the environment is found before the framework takes over, which would end
-// the process with a stack trace.
+// daemon is the manager itself. It finds everything that can be wrong with the command line, the
+// configuration and the environment before it starts the framework, which would end the process with a stack
+// trace.
 type daemon struct {
 	options   *options
 	apiServer apiServer
-	// cloud has its guards around it. Preflight makes it, and the framework is given it.
+	// cloud is the guarded provider. Preflight creates it for the framework.
 	cloud  cloudprovider.Interface
 	health *Health
 	clock  clock.Clock
-	// stop ends with the process.
+	// stop is closed when the process ends.
 	stop <-chan struct{}
-	// warnings are logged once logging is set up.
+	// warnings are logged once logging is initialized.
 	warnings []warning
 }
 
@@ -45,7 +45,7 @@ func newDaemon(o *options, stop <-chan struct{}) *daemon {
 		pause: apiServerPause}}
 }
 
-// run is the root command. framework is the framework's own, which returns when ctx ends.
+// run runs the root command. framework is the framework's own command, which returns when ctx ends.
 func (d *daemon) run(framework func(*cobra.Command, []string) error) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
 		if f := cmd.Flags().Lookup(flagVersion); f != nil && f.Value.String() != "false" {
@@ -63,8 +63,8 @@ func (d *daemon) run(framework func(*cobra.Command, []string) error) func(*cobra
 	}
 }
 
-// preflight checks everything that can be checked, from the cheapest to the dearest, and
-// constructs the cloud. What it returns is for the user's eyes.
+// preflight checks everything that can be checked, from the cheapest to the most expensive, and constructs
+// the cloud. It returns errors for the user.
 func (d *daemon) preflight(ctx context.Context) error {
 	s := d.options.source()
 	descriptor, err := s.descriptor()
@@ -79,7 +79,7 @@ func (d *daemon) preflight(ctx context.Context) error {
 		return err
 	}
 	for _, w := range config.warnings {
-		d.warn("Cloud configuration: this has no effect as it is", w)
+		d.warn("Cloud configuration has a setting without effect", w)
 	}
 	kube, err := s.restConfig()
 	if err != nil {
@@ -105,8 +105,8 @@ func (d *daemon) preflight(ctx context.Context) error {
 	return d.apiServer.reach(ctx, kube, s)
 }
 
-// construct makes the provider. The file has been found readable, so the framework's function,
-// which ends the process where it is not, is safe to call.
+// construct creates the provider. The file was found readable, so the framework's function, which exits the
+// process otherwise, is safe to call.
 func (s source) construct(d provider.Descriptor) (cloudprovider.Interface, error) {
 	cloud, err := cloudprovider.InitCloudProvider(d.Name, s.configFile)
 	if err != nil {
@@ -122,7 +122,7 @@ func (s source) configName() string {
 	return s.configFile
 }
 
-// checkCredentials verifies that the cloud accepts the credentials. Only a refusal is an error.
+// checkCredentials verifies that the cloud accepts the credentials. Only a rejection is an error.
 func (d *daemon) checkCredentials(ctx context.Context, descriptor provider.Descriptor, s source) error {
 	switch err := d.health.Check(ctx); {
 	case err == nil:
@@ -131,7 +131,7 @@ func (d *daemon) checkCredentials(ctx context.Context, descriptor provider.Descr
 		return cli.EnvironmentErrorf("%s refuses the credentials: %v; renew those in %s", descriptor.Title, err,
 			s.configName())
 	default:
-		d.warn(descriptor.Title+" did not answer at start; going on, because it may come back", err.Error())
+		d.warn(descriptor.Title+" did not answer at start; continuing, because it may recover", err.Error())
 		return nil
 	}
 }
@@ -140,26 +140,26 @@ func (d *daemon) warn(message, detail string) {
 	d.warnings = append(d.warnings, warning{message, detail})
 }
 
-// initialize is the framework's InitCloudFunc: it is called once, with logging set up, before
-// any controller is made.
+// initialize is the framework's InitCloudFunc: it is called once, with logging initialized, before any
+// controller is constructed.
 func (d *daemon) initialize(config *appconfig.CompletedConfig) cloudprovider.Interface {
 	logger := klog.Background()
 	for _, w := range d.warnings {
 		logger.Info("Warning: "+w.message, "detail", w.detail)
 	}
 	if d.options.guard.DryRun {
-		logger.Info("Dry run: nothing is changed, neither in the cloud nor in the cluster",
+		logger.Info("Dry run: changing nothing, neither in the cloud nor in the cluster",
 			"lease", config.ComponentConfig.Generic.LeaderElection.ResourceName)
 		makeDry(config)
 	}
 	if err := d.serve(config, d.stop); err != nil {
-		logger.Error(err, "The secure port cannot be served")
+		logger.Error(err, "Failed to serve the secure port")
 		klog.FlushAndExit(klog.ExitFlushTimeout, cli.ExitEnvironment)
 	}
 	go d.health.Watch(wait.ContextForChannel(d.stop))
 	// Validated with the flags.
 	if selector, err := d.options.guard.NodeSelector(); err == nil && !selector.Empty() {
-		logger.Info("Only some nodes are looked at", "selector", selector.String())
+		logger.Info("Watching a subset of the nodes", "selector", selector.String())
 		filterNodes(config, selector)
 	}
 	logger.Info("Starting", "provider", d.cloud.ProviderName(), "version", thisVersion().Version)

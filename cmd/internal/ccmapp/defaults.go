@@ -17,31 +17,31 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
 )
 
-// Defaults that differ from the framework's, which suit a cluster of a few nodes. Each has its
-// reason in the help of its flag; see explainDefaults.
+// Defaults that differ from the framework's, which suit a cluster of a few nodes. The help of each flag
+// explains the reason; see explainDefaults.
 const (
-	// concurrentSyncs is how many nodes are worked on at once, concurrentServiceSyncs how many
-	// Services. Work on a cloud is waiting, and the cloud's client bounds the load by its rate limits
-	// and its connections to a host, so workers are cheap. A Service holds its worker while its load balancer boots, which
-	// takes a minute where it is a virtual machine, and while its members change, which every node that joins makes all of
-	// them do: no Service should wait for another.
+	// concurrentSyncs is the number of concurrent node syncs, concurrentServiceSyncs that of Services. Workers
+	// mostly wait for the cloud, and the cloud's client bounds the load by its rate limits and its connections
+	// to a host, so workers are cheap. A Service holds its worker while its load balancer boots, which takes a
+	// minute for a virtual machine, and while its members change, which happens to all Services when a node
+	// joins: no Service should wait for another.
 	concurrentSyncs        = 16
 	concurrentServiceSyncs = 256
-	// Each of these workers makes a few requests per object, so the client's limits must not be
-	// what holds them back; API Priority and Fairness protects the server.
+	// Each of these workers makes a few requests per object, so the client's limits must not be the bottleneck;
+	// API Priority and Fairness protects the server.
 	kubeAPIQPS   = 100
 	kubeAPIBurst = 200
-	// minResync is how often at most the cloud's routes are compared with the nodes while nothing
-	// happens: the framework does so at each resync. In a day these are at most 48 lists.
+	// minResync is the minimum interval at which the cloud's routes are compared with the nodes while nothing
+	// changes: the framework does so at each resync. In a day these are at most 48 lists.
 	minResync = 30 * time.Minute
-	// clientName is the name of the service account that all controllers share where
+	// clientName is the name of the service account that all controllers share if
 	// --use-service-account-credentials is set: the one the manager is deployed with.
 	clientName = "cloud-controller-manager"
 )
 
 // frameworkOptions returns the framework's options with our defaults.
 func frameworkOptions() (*frameworkoptions.CloudControllerManagerOptions, error) {
-	// The framework itself has no webhook, so nothing listens unless one is enabled.
+	// The framework itself has no webhook, so the port stays closed unless one is enabled.
 	webhookPort := 0
 	providerDefaults := frameworkoptions.ProviderDefaults{WebhookBindPort: &webhookPort}
 	s, err := frameworkoptions.NewCloudControllerManagerOptionsWithProviderDefaults(providerDefaults)
@@ -58,9 +58,8 @@ func frameworkOptions() (*frameworkoptions.CloudControllerManagerOptions, error)
 	return s, watchRoutesByDefault()
 }
 
-// watchRoutesByDefault turns watch-based route reconciliation on: routes follow node events at
-// once, instead of a full list of the cloud's routes every 10 seconds. --feature-gates still
-// turns it off.
+// watchRoutesByDefault enables watch-based route reconciliation: routes follow node events at once, instead
+// of a full list of the cloud's routes every 10 seconds. --feature-gates can still disable it.
 func watchRoutesByDefault() error {
 	gate := cmfeatures.CloudControllerManagerWatchBasedRoutesReconciliation
 	if utilfeature.DefaultFeatureGate.Enabled(gate) {
@@ -72,8 +71,8 @@ func watchRoutesByDefault() error {
 	return nil
 }
 
-// constructors returns the framework's controllers and ours. The framework's own map is shared by
-// the whole process, so it is copied before the client names are changed.
+// constructors returns the framework's controllers and ours. The framework's map is shared by the whole
+// process, so it is copied before the client names are changed.
 func (o *options) constructors() map[string]app.ControllerInitFuncConstructor {
 	own := maps.Clone(app.DefaultInitFuncConstructors)
 	own[names.ServiceLBController] = app.ControllerInitFuncConstructor{Constructor: startServices}
@@ -94,16 +93,16 @@ func (o *options) constructors() map[string]app.ControllerInitFuncConstructor {
 var reasons = map[string]string{
 	"concurrent-service-syncs": "256 instead of the framework's 1: one slow load balancer must not hold up the " +
 		"others, and each one is locked by itself.",
-	"concurrent-node-syncs": "16 instead of the framework's 1: nodes that join together are answered by " +
-		"shared bulk calls.",
+	"concurrent-node-syncs": "16 instead of the framework's 1: nodes that join together share " +
+		"bulk calls.",
 	"concurrent-node-status-updates": "16 instead of the framework's 0 (as many as node syncs): addresses come from a " +
 		"shared snapshot.",
 	"concurrent-node-lifecycle-syncs": "16 instead of the framework's 1: nodes that fail together are looked up together.",
 	"kube-api-qps":                    "100 instead of the framework's 20, to match the workers of the controllers.",
 	"kube-api-burst":                  "200 instead of the framework's 30, to match the workers of the controllers.",
 	"min-resync-period": "30m instead of the framework's 12h, because pod routes that were " +
-		"changed by others are found at a resync.",
-	"webhook-secure-port": "0 unless --webhooks names one (then 10260): a port that nothing uses should not " +
+		"changed by other clients are found at a resync.",
+	"webhook-secure-port": "0 unless --webhooks names one (then 10260): an unused port should not " +
 		"be open.",
 	"route-reconciliation-period": "Used only with " +
 		"--feature-gates=CloudControllerManagerWatchBasedRoutesReconciliation=false; by default routes follow node events.",
@@ -112,26 +111,26 @@ var reasons = map[string]string{
 	"use-service-account-credentials": "All controllers use the one account kube-system/" + clientName + ".",
 }
 
-// rewritten replaces help texts of the framework that say something else than what happens here.
+// rewritten replaces help texts of the framework that do not match the behaviour of ccm.
 func rewritten() map[string]string {
 	return map[string]string{
 		flagProvider: "The cloud: " + providerChoice() + ".",
-		flagConfig: "The cloud's configuration file (cloud.conf). What may be in it depends on the cloud; ccm config " +
+		flagConfig: "The cloud's configuration file (cloud.conf). Its content depends on the cloud; ccm config " +
 			"validate checks it.",
-		flagClusterName: "Name of the cluster. It is part of the names and tags of what is made in the cloud: " +
-			"with another name, existing load balancers and routes are not found again.",
+		flagClusterName: "Name of the cluster. It is part of the names and tags of objects in the cloud: " +
+			"with another name, existing load balancers and routes are not found.",
 		flagClusterCIDR: "The addresses of all pods, such as 10.244.0.0/16; with a comma one range for each address " +
 			"family. " +
-			"Needed for pod routes, and routes outside of it are never touched.",
-		flagCloudRoutes: "Set up a route to the pods of each node, where the cloud can. Not needed where the pod " +
-			"network finds its own way.",
-		"allow-untagged-cloud": "Start even if the cloud's configuration does not say which cluster this is.",
+			"Needed for pod routes; routes outside of it are never changed.",
+		flagCloudRoutes: "Create a route to the pods of each node, if the cloud supports it. Not needed if the pod " +
+			"network has its own routing.",
+		"allow-untagged-cloud": "Start even if the cloud's configuration does not identify the cluster.",
 	}
 }
 
-// explainDefaults gives flags of the framework our defaults, where it has them fixed, and our help.
+// explainDefaults sets our help texts, and our defaults where the framework has fixed them.
 func explainDefaults(fs *pflag.FlagSet) error {
-	// The framework registers this flag with a default of 0, whatever the options say.
+	// The framework registers this flag with a default of 0 and ignores the options.
 	if f := fs.Lookup("concurrent-node-status-updates"); f != nil {
 		f.DefValue = strconv.Itoa(concurrentSyncs)
 		if err := f.Value.Set(f.DefValue); err != nil {

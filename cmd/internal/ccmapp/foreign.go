@@ -2,8 +2,8 @@ package ccmapp
 
 import "github.com/unified-ccm/unified-ccm/pkg/common/provider"
 
-// registerForeignPrefixes declares how the Service annotations of clouds begin that have no provider here. The
-// descriptors of providers declare those of the other clouds.
+// registerForeignPrefixes registers the prefixes of Service annotations of clouds without a provider here.
+// The descriptors of providers declare those of the other clouds.
 func registerForeignPrefixes() {
 	provider.RegisterForeignPrefixes("azure", "service.beta.kubernetes.io/azure-")
 	provider.RegisterForeignPrefixes("gce", "cloud.google.com/", "networking.gke.io/")

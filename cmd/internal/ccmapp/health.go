@@ -17,26 +17,26 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
 )
 
-// recheckPeriod is the interval at which an unhealthy cloud is checked again. A replica that waits for the lease
-// makes no calls of its own, and would not notice that the cloud is back.
+// recheckPeriod is the interval at which an unhealthy cloud is checked again. A replica that waits for the
+// lease makes no calls of its own, and would not detect a recovery.
 const recheckPeriod = 30 * time.Second
 
 // partCloud is the only part of a provider that does not report health by part.
 const partCloud = "cloud"
 
-// Health is what the manager knows of its cloud, for /readyz.
+// Health is the manager's view of its cloud, for /readyz.
 //
-// The manager is ready as long as any part of its work can be done: a cloud without load balancers
-// must not look like a manager that initialises no nodes, and an outage of one service must not stop
-// a rollout. It is not ready while nothing works, as with a cloud that cannot be reached: then a
-// rollout stops before it has replaced the replicas that do work. Readiness never restarts a process,
-// and the leader goes on either way: what failed is tried again by whoever needs it.
+// The manager is ready as long as any part of its work can be done: a cloud without load balancers must not
+// look like a manager that initialises no nodes, and an outage of one service must not stop a rollout. It is
+// not ready while nothing works, for example while the cloud cannot be reached: then a rollout stops before
+// it has replaced the replicas that do work. Readiness never restarts a process, and the leader continues
+// either way: controllers retry what failed.
 type Health struct {
 	cloud cloudprovider.Interface
 	clock clock.Clock
 
 	mu sync.Mutex
-	// refused is what the last check found, and since when.
+	// refused is the error of the last check, and its start.
 	refused error
 	since   time.Time
 }
@@ -65,7 +65,7 @@ func (h *Health) Check(ctx context.Context) error {
 	return err
 }
 
-// Parts returns how each part of the work fares.
+// Parts returns the health of each part of the work.
 func (h *Health) Parts() []provider.PartHealth {
 	if reporter, ok := h.cloud.(provider.HealthReporter); ok {
 		if parts := reporter.Health(); len(parts) > 0 {
@@ -77,22 +77,22 @@ func (h *Health) Parts() []provider.PartHealth {
 	return []provider.PartHealth{{Part: partCloud, Err: h.refused, Since: h.since}}
 }
 
-// Watch checks an unhealthy cloud again periodically, until ctx ends. It logs when a part
-// fails and when it is back.
+// Watch checks an unhealthy cloud again periodically, until ctx ends. It logs when a part fails and when it
+// recovers.
 func (h *Health) Watch(ctx context.Context) {
 	logger := klog.FromContext(ctx)
 	failing := map[string]bool{}
 	for clocks.Sleep(ctx, h.clock, recheckPeriod) == nil {
 		if slices.ContainsFunc(h.Parts(), failed) {
-			// What came of it is in the parts.
+			// The result is in the parts.
 			_ = h.Check(ctx)
 		}
 		for _, p := range h.Parts() {
 			switch {
 			case p.Err != nil && !failing[p.Part]:
-				logger.Error(p.Err, "A part of the work cannot be done; the others go on", "part", p.Part, "since", p.Since)
+				logger.Error(p.Err, "Part of the manager is unhealthy; the others continue", "part", p.Part, "since", p.Since)
 			case p.Err == nil && failing[p.Part]:
-				logger.Info("A part of the work can be done again", "part", p.Part)
+				logger.Info("Part of the manager is healthy again", "part", p.Part)
 			}
 			failing[p.Part] = p.Err != nil
 		}
@@ -132,7 +132,7 @@ func (h *Health) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_, _ = w.Write([]byte(out.String()))
 }
 
-// line is how a part fares, in the form of Kubernetes' own checks.
+// line formats the health of a part, in the form of Kubernetes' own checks.
 func (h *Health) line(p provider.PartHealth) string {
 	if p.Err == nil {
 		return fmt.Sprintf("[+]%s ok\n", p.Part)

@@ -18,29 +18,28 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
 )
 
-const rootLong = `ccm is the cloud controller manager for every cloud. It gives nodes their
-identity, makes load balancers for Services of type LoadBalancer, sets up pod
-routes, and removes nodes whose machines were deleted. Which cloud it speaks to is
-chosen by --cloud-provider; each cloud's own cloud.conf and annotations work
-as they are.`
+const rootLong = `ccm is the cloud controller manager for every cloud. It initialises nodes,
+reconciles load balancers for Services of type LoadBalancer, sets up pod routes,
+and removes nodes with deleted machines. --cloud-provider selects the cloud;
+each cloud's own cloud.conf and annotations work unchanged.`
 
 const rootExample = `  # Run in a cluster, on the cloud called fake
   ccm --cloud-provider=fake --cloud-config=/etc/kubernetes/cloud.conf
 
-  # See what it would do to your cluster beside the manager that runs now
+  # Show what it would change in your cluster, beside the manager that runs now
   ccm --cloud-provider=fake --cloud-config=cloud.conf --kubeconfig=$HOME/.kube/config --dry-run
 
   # Check a configuration file
   ccm config validate --cloud-provider=fake --cloud-config=cloud.conf
 
-  # See what a Service would become, before you create it
+  # Show the plan of a Service before you create it
   ccm plan --cloud-provider=fake -f service.yaml`
 
-// essentials are the flags that nearly everybody needs; the others follow in their sections.
+// essentials are the most used flags; the others follow in their sections.
 var essentials = []string{flagProvider, flagConfig, flagKubeconfig, flagClusterName, flagClusterCIDR, flagDryRun,
 	"leader-elect", "v"}
 
-// printHelp prints a command's help: what it is, how it is used, examples, subcommands, flags.
+// printHelp prints a command's help: description, usage, examples, subcommands, flags.
 func printHelp(cmd *cobra.Command, o *options) {
 	out := cmd.OutOrStdout()
 	columns, _, err := term.TerminalSize(out)
@@ -85,7 +84,7 @@ func printRootFlags(w io.Writer, cmd *cobra.Command, o *options, columns int) {
 		}
 	}
 	essential.SortFlags = false
-	printFlags(w, "The flags that you are likely to need (all of them follow by subject)", essential, columns)
+	printFlags(w, "The most used flags (all flags follow by subject)", essential, columns)
 	cliflag.PrintSections(w, sections(cmd.Flags(), o), columns)
 }
 

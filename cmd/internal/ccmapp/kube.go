@@ -19,9 +19,9 @@ import (
 	"github.com/unified-ccm/unified-ccm/cmd/internal/cli"
 )
 
-// filterNodes makes the shared informer of Nodes see only those that match the selector. The
-// informer that is requested first is the one that every caller gets, so the factory of all other
-// kinds stays unfiltered: a selector for nodes must not hide Services.
+// filterNodes makes the shared informer of Nodes see only those that match the selector. The informer that is
+// requested first is the one that every caller gets, so the factory of all other kinds stays unfiltered: a
+// selector for nodes must not hide Services.
 func filterNodes(config *appconfig.CompletedConfig, selector labels.Selector) {
 	config.SharedInformers.InformerFor(&v1.Node{}, func(client kubernetes.Interface,
 		resync time.Duration) cache.SharedIndexInformer {
@@ -31,10 +31,10 @@ func filterNodes(config *appconfig.CompletedConfig, selector labels.Selector) {
 	})
 }
 
-// makeDry turns every change that the manager's clients ask for into a dry run of the API server.
+// makeDry turns every change that the manager's clients request into a dry run of the API server.
 func makeDry(config *appconfig.CompletedConfig) {
-	// The leader election and the informers of the framework take their clients from Kubeconfig;
-	// the controllers from ClientBuilder, which need not be made from it.
+	// The leader election and the informers of the framework take their clients from Kubeconfig; the controllers
+	// from ClientBuilder, which may be independent of it.
 	config.Kubeconfig.Wrap(dryTransport)
 	config.ClientBuilder = dryClients{config.ClientBuilder}
 }
@@ -70,10 +70,10 @@ func (d dryClients) Client(name string) (kubernetes.Interface, error) {
 // ClientOrDie implements cloudprovider.ControllerClientBuilder.
 func (d dryClients) ClientOrDie(name string) kubernetes.Interface { return orDie(d.Client(name)) }
 
-// orDie ends the process, as the interface of the builder demands.
+// orDie exits the process, as the interface of the builder requires.
 func orDie[T any](value T, err error) T {
 	if err != nil {
-		klog.Background().Error(err, "No client for the Kubernetes API")
+		klog.Background().Error(err, "Failed to create a client for the Kubernetes API")
 		klog.FlushAndExit(klog.ExitFlushTimeout, cli.ExitEnvironment)
 	}
 	return value
@@ -81,8 +81,8 @@ func orDie[T any](value T, err error) T {
 
 func dryTransport(inner http.RoundTripper) http.RoundTripper { return roundTripper{inner} }
 
-// roundTripper adds dryRun=All to every request that would change something, except for what a
-// manager needs to run and to report: its lease, Events, tokens and reviews of access.
+// roundTripper adds dryRun=All to every mutating request, except for those that a manager needs to run and to
+// report: its lease, Events, tokens and reviews of access.
 type roundTripper struct{ inner http.RoundTripper }
 
 // RoundTrip implements http.RoundTripper.
@@ -91,8 +91,8 @@ func (t roundTripper) RoundTrip(r *http.Request) (*http.Response, error) {
 		return t.inner.RoundTrip(r)
 	}
 	if r.Body != nil && r.Method == http.MethodDelete {
-		// The API server reads a deletion's options from the body, and from the URL only where
-		// there is no body: with it, dryRun would go unread and the object would be deleted.
+		// The API server reads a deletion's options from the body, and from the URL only if there is no body: with
+		// a body, it would ignore dryRun and delete the object.
 		_ = r.Body.Close()
 	}
 	r = r.Clone(r.Context())
@@ -106,10 +106,10 @@ func (t roundTripper) RoundTrip(r *http.Request) (*http.Response, error) {
 	return t.inner.RoundTrip(r)
 }
 
-// WrappedRoundTripper lets client-go look through.
+// WrappedRoundTripper returns the wrapped transport for client-go.
 func (t roundTripper) WrappedRoundTripper() http.RoundTripper { return t.inner }
 
-// changes reports whether a request would change an object that a dry run must leave alone.
+// changes reports whether a request would change an object that a dry run must not change.
 func changes(r *http.Request) bool {
 	switch r.Method {
 	case http.MethodGet, http.MethodHead, http.MethodOptions:
@@ -129,7 +129,7 @@ func changes(r *http.Request) bool {
 	return true
 }
 
-// target reads the API group, resource and subresource from a path such as
+// target parses the API group, resource and subresource from a path such as
 // /api/v1/namespaces/NS/services/NAME/status or /apis/GROUP/VERSION/RESOURCE.
 func target(path string) (group, resource, subresource string) {
 	parts := strings.Split(strings.Trim(path, "/"), "/")

@@ -56,7 +56,7 @@ func writeAnnotationReference(w io.Writer, title, introduction string, annotatio
 	return err
 }
 
-// writeCapabilities writes the table of what each provider does, and of the portable annotations that it supports.
+// writeCapabilities writes the table of the jobs and the portable annotations that each provider supports.
 func writeCapabilities(w io.Writer, all []provider.Descriptor, portable []string) error {
 	var b strings.Builder
 	b.WriteString("# What each provider does\n\n")
@@ -68,8 +68,8 @@ func writeCapabilities(w io.Writer, all []provider.Descriptor, portable []string
 		}
 		b.WriteString("\n")
 	}
-	b.WriteString("\n## Portable annotations that each provider honours\n\n" +
-		"A Service that carries one that its cloud cannot honour gets an Event that says so.\n\n")
+	b.WriteString("\n## Portable annotations that each provider supports\n\n" +
+		"A Service with an annotation that its cloud does not support gets an Event.\n\n")
 	writeHeader(&b, "Annotation", all)
 	for _, key := range portable {
 		fmt.Fprintf(&b, "| `%s` |", key)
@@ -97,7 +97,7 @@ func yes(is bool) string {
 	return "–"
 }
 
-// code formats a value, or nothing.
+// code formats a value as code, or returns "".
 func code(s string) string {
 	if s == "" {
 		return ""
@@ -105,7 +105,7 @@ func code(s string) string {
 	return "`" + cell(s) + "`"
 }
 
-// cell makes a text fit into a cell of a Markdown table.
+// cell escapes a text for a cell of a Markdown table.
 func cell(s string) string {
 	return strings.NewReplacer("|", `\|`, "\n", " ").Replace(strings.TrimSpace(s))
 }

@@ -21,7 +21,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
 )
 
-// Names of flags that messages speak of.
+// Names of flags that messages mention.
 const (
 	flagProvider     = "cloud-provider"
 	flagConfig       = "cloud-config"
@@ -42,8 +42,7 @@ const (
 	sectionsProvider = " provider"
 )
 
-// source says where the cloud, its configuration and the API server are: what every command that
-// works with them is set by the same flags.
+// source locates the cloud, its configuration and the API server: the flags that all commands share.
 type source struct {
 	provider, configFile string
 	kubeconfig, master   string
@@ -69,7 +68,7 @@ type options struct {
 	strict    bool
 	// auditPeriod is the longest time that drift in the cloud stays undetected.
 	auditPeriod time.Duration
-	// own are our flags, by section.
+	// own returns our flags, by section.
 	own cliflag.NamedFlagSets
 }
 
@@ -81,10 +80,10 @@ func newOptions() (*options, error) {
 	o := &options{framework: framework}
 	fs := o.own.FlagSet(sectionUnified)
 	fs.BoolVar(&o.strict, flagStrict, false,
-		"Refuse a cloud configuration with warnings, such as a key that nothing reads. Off by default, because existing "+
-			"files often carry keys of the past.")
+		"Reject a cloud configuration with warnings, such as an unknown key. Off by default, because existing "+
+			"files often contain obsolete keys.")
 	fs.BoolVar(&o.guard.DryRun, flagDryRun, false,
-		"Change nothing, neither in the cloud nor in the cluster: log what would be done, and report it as Events. "+
+		"Change nothing, neither in the cloud nor in the cluster: log planned changes, and report them as Events. "+
 			"The leader lease gets the suffix "+dryRunSuffix+", so that it can run beside the real manager.")
 	fs.DurationVar(&o.auditPeriod, flagAuditPeriod, audit.DefaultPeriod,
 		"How long drift of a load balancer may stay uncorrected: each is compared with the cloud once per period, evenly "+
@@ -98,7 +97,7 @@ func newOptions() (*options, error) {
 	return o, nil
 }
 
-// source returns where the daemon's flags point.
+// source returns the values of the daemon's flags.
 func (o *options) source() source {
 	cloud := o.framework.KubeCloudShared.CloudProvider
 	return source{
@@ -134,7 +133,7 @@ func (o *options) validate() error {
 		}
 	}
 	if o.auditPeriod < 0 {
-		lines = append(lines, fmt.Sprintf("--%s=%s: a time cannot be negative; use 0 to turn the audit off", flagAuditPeriod,
+		lines = append(lines, fmt.Sprintf("--%s=%s: must not be negative; use 0 to turn the audit off", flagAuditPeriod,
 			o.auditPeriod))
 	}
 	slices.Sort(lines)
@@ -149,7 +148,7 @@ func (o *options) validate() error {
 	return nil
 }
 
-// checkRoutes finds a --cluster-cidr that the route controller would end the process for.
+// checkRoutes rejects a --cluster-cidr for which the route controller would exit the process.
 func (o *options) checkRoutes(cloud cloudprovider.Interface, d provider.Descriptor) error {
 	shared := o.framework.KubeCloudShared
 	if _, ok := cloud.Routes(); !ok || !shared.ConfigureCloudRoutes || !o.runs(names.NodeRouteController) {
@@ -171,7 +170,7 @@ func (o *options) checkRoutes(cloud cloudprovider.Interface, d provider.Descript
 	return nil
 }
 
-// runs reports whether --controllers lets a controller run, which may be named by its alias there.
+// runs reports whether --controllers enables a controller, which may be listed by its alias.
 func (o *options) runs(controller string) bool {
 	aliases := names.CCMControllerAliases()
 	var enabled []string
@@ -191,7 +190,7 @@ func parseCIDRs(list string) ([]netip.Prefix, error) {
 	for _, text := range strings.Split(list, ",") {
 		prefix, err := netip.ParsePrefix(strings.TrimSpace(text))
 		if err != nil {
-			return nil, cli.UsageErrorf("--%s=%s: %q is no range of addresses; write for example 10.244.0.0/16", flagClusterCIDR,
+			return nil, cli.UsageErrorf("--%s=%s: %q is not an address range; write for example 10.244.0.0/16", flagClusterCIDR,
 				list, text)
 		}
 		ranges = append(ranges, prefix.Masked())

@@ -43,16 +43,16 @@ func newPlanCommand() *cobra.Command {
 		Use:   planCommand + " --cloud-provider=NAME (-f FILE | --service=NS/NAME | --all)",
 		Short: "Show what would change in the cloud, and why, without changing anything",
 		Long: `Show what the manager would change in the cloud, and why, without changing
-anything: neither in the cloud nor in the cluster. Services come from files or
-from the cluster; nodes come from the same files if there are any in them, or
-else from the cluster.
+anything in the cloud or in the cluster. Services come from files or from the
+cluster; nodes come from the same files if they contain any, or else from the
+cluster.
 
 Exit codes: 0 when nothing would change, 2 when something would, 1 when a plan
 could not be made.`,
-		Example: `  # What would this Service become?
+		Example: `  # What would be created for this Service?
   ccm plan --cloud-provider=fake --cloud-config=cloud.conf -f service.yaml
 
-  # Does the cloud still look as the cluster wants it?
+  # Has the cloud drifted from the cluster?
   ccm plan --cloud-provider=fake --cloud-config=cloud.conf --kubeconfig=$HOME/.kube/config --all
 
   # One Service, for a script
@@ -63,17 +63,17 @@ could not be made.`,
 	}
 	fs := cmd.Flags()
 	fs.StringSliceVarP(&o.files, "filename", "f", nil,
-		"YAML or JSON file with Services, and Nodes if you like; - is standard input. May be repeated.")
+		"YAML or JSON file with Services, and optionally Nodes; - is standard input. May be repeated.")
 	fs.StringSliceVar(&o.services, "service", nil, "Service of the cluster, as NAMESPACE/NAME. May be repeated.")
-	fs.BoolVar(&o.all, "all", false, "All Services of the cluster that have or want a load balancer, and the pod routes.")
+	fs.BoolVar(&o.all, "all", false, "All Services of the cluster that have or need a load balancer, and the pod routes.")
 	fs.StringVar(&o.clusterName, flagClusterName, o.clusterName,
-		"The manager's --cluster-name: it is part of what objects in the cloud are called.")
+		"The manager's --cluster-name: it is part of the names of objects in the cloud.")
 	fs.StringVar(&o.clusterCIDR, flagClusterCIDR, "", "The manager's --cluster-cidr: without it, routes are not planned.")
 	fs.BoolVar(&o.routes, flagCloudRoutes, o.routes, "Whether the manager sets up pod routes, which --all then includes.")
 	fs.StringVar(&o.color, "color", o.color, "auto (on a terminal, unless NO_COLOR is set), always or never.")
-	fs.BoolVar(&o.verbose, "verbose", false, "Shorten no values, and list what does not change too.")
+	fs.BoolVar(&o.verbose, "verbose", false, "Do not shorten values, and also list what does not change.")
 	o.source.addFlags(fs, true)
-	fs.BoolVar(&o.strict, flagStrict, false, "Refuse a cloud configuration with warnings, such as a key that nothing "+
+	fs.BoolVar(&o.strict, flagStrict, false, "Reject a cloud configuration with warnings, such as an unknown "+
 		"reads.")
 	addOutputFlag(cmd, &o.output)
 	return cmd
@@ -83,7 +83,7 @@ func runPlan(cmd *cobra.Command, o planOptions) error {
 	if err := o.check(); err != nil {
 		return err
 	}
-	// What libraries log would stand in the middle of the plan, or spoil the JSON.
+	// Log output of libraries would appear within the plan, or break the JSON.
 	klog.LogToStderr(false)
 	klog.SetOutput(io.Discard)
 	p, err := newPlanner(cmd.Context(), o, cmd.ErrOrStderr())
@@ -109,7 +109,7 @@ func runPlan(cmd *cobra.Command, o planOptions) error {
 	return nil
 }
 
-// check finds what is wrong with the flags.
+// check validates the flags.
 func (o planOptions) check() error {
 	if err := checkOutput(o.output); err != nil {
 		return err
@@ -126,7 +126,7 @@ func (o planOptions) check() error {
 		}
 	}
 	if given != 1 {
-		return cli.UsageErrorf("say what to plan: -f FILE, --service=NAMESPACE/NAME or --all, one of them")
+		return cli.UsageErrorf("specify exactly one of -f FILE, --service=NAMESPACE/NAME and --all")
 	}
 	for _, service := range o.services {
 		if namespace, name, ok := strings.Cut(service, "/"); !ok || namespace == "" || name == "" {
@@ -172,7 +172,7 @@ func (o planOptions) colored(w io.Writer) bool {
 	return err == nil
 }
 
-// note tells the user something that is no part of the plan.
+// note prints a message that is not part of the plan.
 func note(w io.Writer, format string, args ...any) {
 	fmt.Fprintf(w, "ccm: note: "+format+"\n", args...)
 }

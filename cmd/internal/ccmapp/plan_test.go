@@ -46,8 +46,8 @@ func TestDecodeManifests(t *testing.T) {
 		{"comments and empty documents", "# hello\n---\n---\n" + service + "---\n# bye\n", 1, 0, ""},
 		{"JSON", `{"apiVersion": "v1", "kind": "Service", "metadata": {"name": "s"}}`, 1, 0, ""},
 		{"a typed list", "apiVersion: v1\nkind: NodeList\nitems: [{metadata: {name: a}}, {metadata: {name: b}}]\n", 0, 2, ""},
-		{"a list", "apiVersion: v1\nkind: List\nitems: []\n", 0, 0, "a List is not read"},
-		{"another kind", "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: d}\n", 0, 0, "document 1: Deployment is not read"},
+		{"a list", "apiVersion: v1\nkind: List\nitems: []\n", 0, 0, "a List is not supported"},
+		{"another kind", "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: d}\n", 0, 0, "document 1: Deployment is skipped"},
 		{"an unknown field", service + "spec: {tpye: LoadBalancer}\n", 0, 0, `unknown field "spec.tpye"`},
 		{"no kind", "a: b\n", 0, 0, "document 1: "},
 	} {

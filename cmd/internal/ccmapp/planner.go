@@ -25,10 +25,10 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/routes"
 )
 
-// plansAtOnce is how many plans are made side by side: as many as the manager has workers.
+// plansAtOnce is the number of concurrent plans: as many as the manager has workers.
 const plansAtOnce = concurrentSyncs
 
-// planner makes plans with a provider that is set up as the manager's is, in dry run.
+// planner makes plans with a provider in dry run, initialized like the manager's.
 type planner struct {
 	options planOptions
 	title   string
@@ -65,7 +65,7 @@ func newPlanner(ctx context.Context, o planOptions, errOut io.Writer) (*planner,
 	return p, p.inform(ctx)
 }
 
-// connect finds the cluster. A plan from files does without one.
+// connect connects to the cluster. A plan from files does not need one.
 func (p *planner) connect(ctx context.Context) error {
 	config, err := p.options.restConfig()
 	if errors.Is(err, errNoCluster) && len(p.options.files) > 0 {
@@ -83,8 +83,8 @@ func (p *planner) connect(ctx context.Context) error {
 	return err
 }
 
-// lend gives the provider what the manager would: the cluster's UID, by which it knows its own
-// objects. Its Events go nowhere: a plan tells by its text.
+// lend initializes the provider like the manager: with the cluster's UID, which identifies its own objects.
+// Its Events are discarded: a plan reports by its text.
 func (p *planner) lend(ctx context.Context, cloud cloudprovider.Interface) error {
 	user, ok := cloud.(provider.RuntimeUser)
 	if !ok {
@@ -103,7 +103,7 @@ func (p *planner) lend(ctx context.Context, cloud cloudprovider.Interface) error
 	return nil
 }
 
-// inform gives the provider the informers that it asks for, filled.
+// inform passes the synced informers to the provider.
 func (p *planner) inform(ctx context.Context) error {
 	user, ok := p.cloud.(cloudprovider.InformerUser)
 	if !ok || p.client == nil {
@@ -122,7 +122,7 @@ func (p *planner) inform(ctx context.Context) error {
 	return nil
 }
 
-// work is what to plan.
+// work is the input of plans.
 type work struct {
 	services []*v1.Service
 	nodes    []*v1.Node
@@ -152,7 +152,7 @@ func (p *planner) plan(ctx context.Context, w work) (plans []plan.Plan, failed [
 			return nil
 		})
 	}
-	_ = group.Wait() // each Service has its own error
+	_ = group.Wait() // Each Service has its own error.
 	for i, err := range errs {
 		if err != nil {
 			failed = append(failed, about(intent.Subject(w.services[i]), err))
@@ -166,7 +166,7 @@ func (p *planner) plan(ctx context.Context, w work) (plans []plan.Plan, failed [
 	return plans, failed
 }
 
-// about puts the subject in front of an error that does not begin with it.
+// about prefixes an error with its subject, unless it has that prefix.
 func about(subject string, err error) string {
 	text := oneLine(err)
 	if strings.HasPrefix(text, subject) {
@@ -175,7 +175,7 @@ func about(subject string, err error) string {
 	return subject + ": " + text
 }
 
-// planRoutes adds the plan of the routes, where the provider has routes and can plan them.
+// planRoutes adds the plan of the routes, if the provider supports it.
 func (p *planner) planRoutes(ctx context.Context, nodes []*v1.Node, plans []plan.Plan,
 	failed []string) ([]plan.Plan, []string) {
 	impl, ok := p.cloud.Routes()

@@ -25,10 +25,10 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
 )
 
-// pageSize bounds one answer of the API server.
+// pageSize bounds one response of the API server.
 const pageSize = 500
 
-// read collects what to plan from files or the cluster.
+// read collects the Services and Nodes to plan from files or the cluster.
 func (p *planner) read(ctx context.Context, stdin io.Reader) (work, error) {
 	var w work
 	var err error
@@ -52,8 +52,8 @@ func (p *planner) read(ctx context.Context, stdin io.Reader) (work, error) {
 	return w, err
 }
 
-// readFiles reads Services and Nodes. A Service that the cluster has already keeps the identity
-// and the ports that it has there.
+// readFiles reads Services and Nodes. A Service that already exists in the cluster keeps its UID and its
+// ports.
 func (p *planner) readFiles(ctx context.Context, stdin io.Reader) (work, error) {
 	var w work
 	var lines []string
@@ -79,13 +79,13 @@ func (p *planner) readFiles(ctx context.Context, stdin io.Reader) (work, error) 
 	return w, nil
 }
 
-// onlyBalanced leaves out Services that neither have nor want a load balancer, and says so.
+// onlyBalanced removes Services that neither have nor need a load balancer, and prints a note about each.
 func (p *planner) onlyBalanced(w *work) {
 	w.services = slices.DeleteFunc(w.services, func(s *v1.Service) bool {
 		if loadbalancer.Wanted(s) || servicehelper.HasLBFinalizer(s) {
 			return false
 		}
-		note(p.err, "Service %s/%s is not for us: its type is %s%s", s.Namespace, s.Name, typeOf(s), classOf(s))
+		note(p.err, "Service %s/%s is skipped: its type is %s%s", s.Namespace, s.Name, typeOf(s), classOf(s))
 		return true
 	})
 }
@@ -97,8 +97,8 @@ func readFile(file string, stdin io.Reader) ([]byte, error) {
 	return os.ReadFile(file)
 }
 
-// decodeManifests adds the Services and Nodes of a file, and returns a line for each document
-// that is something else.
+// decodeManifests adds the Services and Nodes of a file, and returns a line for each document of another
+// kind.
 func decodeManifests(file string, content []byte, w *work) (problems []string) {
 	codec := serializer.NewCodecFactory(clientscheme.Scheme, serializer.EnableStrict).UniversalDeserializer()
 	reader := utilyaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(content)))
@@ -130,7 +130,7 @@ func add(w *work, object runtime.Object) error {
 	case *v1.Node:
 		w.nodes = append(w.nodes, o)
 	case *v1.List:
-		return errors.New("a List is not read; separate its items by --- lines")
+		return errors.New("a List is not supported; separate its items by --- lines")
 	case *v1.ServiceList:
 		for i := range o.Items {
 			w.services = append(w.services, &o.Items[i])
@@ -140,7 +140,7 @@ func add(w *work, object runtime.Object) error {
 			w.nodes = append(w.nodes, &o.Items[i])
 		}
 	default:
-		return fmt.Errorf("%s is not read: only Services and Nodes are", object.GetObjectKind().GroupVersionKind().Kind)
+		return fmt.Errorf("%s is skipped: only Services and Nodes are supported", object.GetObjectKind().GroupVersionKind().Kind)
 	}
 	return nil
 }
@@ -154,12 +154,12 @@ func onlyComments(document []byte) bool {
 	return true
 }
 
-// noUID stands for the UID of a Service that does not exist yet. No API server gives it, so
-// nothing that exists in the cloud is taken for the Service's.
+// noUID stands for the UID of a Service that does not exist yet. No API server assigns it, so no existing
+// object in the cloud matches it.
 const noUID = "00000000-0000-0000-0000-000000000000"
 
-// identify fills in what the API server would: the namespace and the protocols, and for a Service
-// that exists its UID (from which its load balancer's name is made) and its node ports.
+// identify sets the fields that the API server would: the namespace and the protocols, and for an existing
+// Service its UID (which its load balancer's name derives from) and its node ports.
 func (p *planner) identify(ctx context.Context, s *v1.Service) error {
 	if s.Namespace == "" {
 		s.Namespace = metav1.NamespaceDefault
@@ -187,7 +187,7 @@ func (p *planner) identify(ctx context.Context, s *v1.Service) error {
 	return nil
 }
 
-// adopt gives a Service from a file what the cluster's own has and the file does not say.
+// adopt copies fields of the cluster's Service that the file does not set.
 func adopt(s, live *v1.Service) {
 	s.UID, s.Finalizers, s.Status, s.DeletionTimestamp = live.UID, live.Finalizers, live.Status, live.DeletionTimestamp
 	for i := range s.Spec.Ports {
@@ -277,7 +277,7 @@ func classOf(s *v1.Service) string {
 	return " and its loadBalancerClass is " + strconv.Quote(*s.Spec.LoadBalancerClass)
 }
 
-// oneLine puts an error of several lines on one.
+// oneLine joins the lines of an error.
 func oneLine(err error) string {
 	return strings.ReplaceAll(strings.TrimSpace(err.Error()), "\n", "; ")
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
 )
 
-// providerInfo is an entry of what ccm providers -o json prints.
+// providerInfo is an entry of the output of ccm providers -o json.
 type providerInfo struct {
 	Name         string                `json:"name"`
 	Title        string                `json:"title"`

@@ -10,8 +10,8 @@ import (
 	"github.com/unified-ccm/unified-ccm/cmd/internal/cli"
 )
 
-// newRoot builds the command line. The root command is the framework's, with its flags; ours are
-// added to them, and what it runs is led through the daemon's preflight.
+// newRoot builds the command line. The root command is the framework's, with its flags; it adds our flags,
+// and runs the daemon's preflight before the framework.
 func newRoot(ctx context.Context) (*cobra.Command, error) {
 	registerForeignPrefixes()
 	o, err := newOptions()

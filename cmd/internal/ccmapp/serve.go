@@ -10,17 +10,16 @@ import (
 	controllermanagerapp "k8s.io/controller-manager/app"
 )
 
-// Paths of the secure port that say how the process is.
+// Paths of the secure port that report the health of the process.
 const (
 	pathHealth = "/healthz"
 	pathLive   = "/livez"
 	pathReady  = "/readyz"
 )
 
-// serve takes the secure port over from the framework, whose server has no /livez and no /readyz.
-// Everything that the framework serves is served here too, behind the same authentication and
-// authorization. Its one check that is not is that of a leader whose lease was not renewed in time:
-// such a leader ends by itself.
+// serve replaces the framework's secure port, which has no /livez and no /readyz. It also serves everything
+// that the framework serves, behind the same authentication and authorization, except the check of a leader
+// that did not renew its lease in time: such a leader exits anyway.
 func (d *daemon) serve(config *appconfig.CompletedConfig, stop <-chan struct{}) error {
 	if config.SecureServing == nil {
 		return nil
@@ -36,15 +35,15 @@ func (d *daemon) serve(config *appconfig.CompletedConfig, stop <-chan struct{}) 
 	return nil
 }
 
-// installHealth adds the paths that the framework's server lacks. Whether the process is alive has
-// nothing to do with the cloud: a restart does not repair an outage.
+// installHealth adds the paths that the framework's server lacks. Liveness is independent of the cloud: a
+// restart does not repair an outage.
 func installHealth(m *mux.PathRecorderMux, ready http.Handler) {
 	m.Handle(pathLive, alive(pathLive))
 	m.Handle(pathReady, ready)
 	m.HandlePrefix(pathReady+"/", ready)
 }
 
-// alive answers a path as long as the process answers at all.
+// alive answers a path as long as the process can answer.
 func alive(path string) http.Handler {
 	m := mux.NewPathRecorderMux("alive")
 	healthz.InstallPathHandler(m, path, healthz.PingHealthz)

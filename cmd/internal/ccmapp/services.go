@@ -18,8 +18,8 @@ import (
 	"k8s.io/controller-manager/controller"
 )
 
-// startServices starts the framework's service controller as the framework does, but for how it
-// learns of nodes; see gatheredNodes.
+// startServices starts the framework's service controller as the framework does, except for its node
+// informer; see gatheredNodes.
 func startServices(start app.ControllerInitContext, config *appconfig.CompletedConfig,
 	cloud cloudprovider.Interface) app.InitFunc {
 	return func(ctx context.Context, shared controllermanagerapp.ControllerContext) (controller.Interface, bool, error) {
@@ -36,12 +36,12 @@ func startServices(start app.ControllerInitContext, config *appconfig.CompletedC
 	}
 }
 
-// gatheredNodes are the Nodes for the framework's service controller. It queues the name of each
-// node that comes, goes or changes, and for each name compares all nodes with those of every
-// Service: after a start that is nodes x Services comparisons of all nodes, minutes of CPU time at
-// 1,000 nodes and 200 Services, and a call for each load balancer and node while nodes join. The
-// name is all that differs and nobody looks at it, so all nodes go by one: what happens during one
-// comparison makes one more, and not one each.
+// gatheredNodes is the node informer of the framework's service controller. The controller queues the name of
+// each node that is added, deleted or changed, and for each name compares all nodes with those of every
+// Service: after a start that is nodes x Services comparisons of all nodes, minutes of CPU time at 1,000
+// nodes and 200 Services, and a call for each load balancer and node while nodes join. The comparison does
+// not use the name, so all nodes share one: events during a comparison lead to one further comparison,
+// instead of one each.
 type gatheredNodes struct{ coreinformers.NodeInformer }
 
 // Informer implements coreinformers.NodeInformer.
@@ -51,8 +51,8 @@ func (g gatheredNodes) Informer() cache.SharedIndexInformer {
 
 type gatheredInformer struct{ cache.SharedIndexInformer }
 
-// AddEventHandlerWithResyncPeriod implements cache.SharedIndexInformer. It is the one way in which
-// the service controller registers.
+// AddEventHandlerWithResyncPeriod implements cache.SharedIndexInformer. The service controller registers
+// through no other method.
 func (g gatheredInformer) AddEventHandlerWithResyncPeriod(h cache.ResourceEventHandler,
 	resync time.Duration) (cache.ResourceEventHandlerRegistration, error) {
 	registration, err := g.SharedIndexInformer.AddEventHandlerWithResyncPeriod(gatheredEvents{h}, resync)
@@ -62,7 +62,7 @@ func (g gatheredInformer) AddEventHandlerWithResyncPeriod(h cache.ResourceEventH
 	return registration, nil
 }
 
-// gatheredEvents hands on what happens to nodes as if it happened to one.
+// gatheredEvents forwards events of all nodes under one name.
 type gatheredEvents struct{ inner cache.ResourceEventHandler }
 
 // OnAdd implements cache.ResourceEventHandler.
@@ -71,8 +71,8 @@ func (g gatheredEvents) OnAdd(any, bool) { g.inner.OnAdd(anyNode(), false) }
 // OnDelete implements cache.ResourceEventHandler.
 func (g gatheredEvents) OnDelete(any) { g.inner.OnDelete(anyNode()) }
 
-// OnUpdate implements cache.ResourceEventHandler. The controller looks at both nodes to decide
-// whether the change matters, so all but the name stays.
+// OnUpdate implements cache.ResourceEventHandler. The controller compares both nodes to decide whether the
+// change matters, so all fields but the name stay.
 func (g gatheredEvents) OnUpdate(before, after any) {
 	old, ok := before.(*v1.Node)
 	now, ok2 := after.(*v1.Node)
@@ -85,7 +85,7 @@ const anyNodeName = "nodes"
 
 func anyNode() *v1.Node { return &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: anyNodeName}} }
 
-// renamed is a copy whose contents are shared with the node: it is for reading only, as the node is.
+// renamed returns a shallow copy of the node under the shared name. It is read-only, like the node.
 func renamed(node *v1.Node) *v1.Node {
 	same := *node
 	same.Name = anyNodeName

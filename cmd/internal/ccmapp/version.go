@@ -21,11 +21,11 @@ const (
 	outputJSON = "json"
 )
 
-// versionInfo is what ccm version -o json prints.
+// versionInfo is the output of ccm version -o json.
 type versionInfo struct {
 	Version string `json:"version"`
 	Commit  string `json:"commit"`
-	// State of the checkout that it was built from: clean or dirty.
+	// State of the checkout at build time: clean or dirty.
 	State    string `json:"state,omitempty"`
 	Go       string `json:"go"`
 	Platform string `json:"platform"`
@@ -93,7 +93,7 @@ func printVersion(w io.Writer, output string) error {
 }
 
 func addOutputFlag(cmd *cobra.Command, output *string) {
-	cmd.Flags().StringVarP(output, "output", "o", *output, "How to print: text for people, json for machines.")
+	cmd.Flags().StringVarP(output, "output", "o", *output, "Output format: text or json.")
 }
 
 func checkOutput(output string) error {

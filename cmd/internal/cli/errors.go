@@ -1,5 +1,5 @@
-// Package cli is what the command lines of ccm and ccm-lab have in common: how they end, and how
-// they answer slips.
+// Package cli is what the command lines of ccm and ccm-lab share: exit codes, and errors about unknown
+// commands and flags.
 package cli
 
 import (
@@ -9,22 +9,22 @@ import (
 	"strings"
 )
 
-// Exit codes. They are part of the interface: scripts and probes tell a wrong command line,
-// which will never work, from a wrong environment, which may recover.
+// Exit codes. They are part of the interface: scripts and probes distinguish a wrong command line, which will
+// never work, from a wrong environment, which may recover.
 const (
 	ExitOK = 0
-	// ExitEnvironment: something outside the command line and the configuration is wrong.
+	// ExitEnvironment: something other than the command line and the configuration is wrong.
 	ExitEnvironment = 1
 	// ExitUsage: the command line or the configuration file is wrong.
 	ExitUsage = 2
-	// ExitInterrupted is what shells give a command that Ctrl-C has ended.
+	// ExitInterrupted is what shells report for a command that Ctrl-C has ended.
 	ExitInterrupted = 130
 )
 
-// ExitError ends the process with a code.
+// ExitError carries the exit code of the process.
 type ExitError struct {
 	Code int
-	// Lines are all that the user sees, one message each.
+	// Lines are printed to the user, one message each.
 	Lines []string
 	// Details are printed below them, indented.
 	Details []string
@@ -33,18 +33,18 @@ type ExitError struct {
 // Error implements error.
 func (e *ExitError) Error() string { return strings.Join(e.Lines, "\n") }
 
-// UsageErrorf reports what is wrong with the command line or the configuration, and how to correct it.
+// UsageErrorf reports an error in the command line or the configuration, and how to correct it.
 func UsageErrorf(format string, args ...any) error {
 	return &ExitError{Code: ExitUsage, Lines: []string{fmt.Sprintf(format, args...)}}
 }
 
-// EnvironmentErrorf reports what is wrong in the environment of the process, and how to correct it.
+// EnvironmentErrorf reports an error in the environment of the process, and how to correct it.
 func EnvironmentErrorf(format string, args ...any) error {
 	return &ExitError{Code: ExitEnvironment, Lines: []string{fmt.Sprintf(format, args...)}}
 }
 
-// UsageErrors joins errors about the command line: all of them are reported, each in its line.
-// Nil errors are left out, and nil is returned when nothing else was given.
+// UsageErrors joins errors about the command line: all of them are reported, each in its own line. It ignores
+// nil errors, and returns nil if there is no other.
 func UsageErrors(errs ...error) error {
 	var lines []string
 	for _, err := range errs {
@@ -58,7 +58,7 @@ func UsageErrors(errs ...error) error {
 	return &ExitError{Code: ExitUsage, Lines: lines}
 }
 
-// Report prints what ended a command of a program, and returns the exit code. Every message is one line.
+// Report prints the error of a program's command, and returns the exit code. Every message is one line.
 func Report(w io.Writer, program string, err error) int {
 	var exit *ExitError
 	switch {

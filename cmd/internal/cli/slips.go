@@ -13,7 +13,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
 )
 
-// NoSuchCommand is cobra's Args of commands that take no arguments: it answers a word that is no subcommand.
+// NoSuchCommand is cobra's Args of commands without arguments: it rejects an unknown subcommand.
 func NoSuchCommand(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
@@ -34,7 +34,7 @@ func NoSuchCommand(cmd *cobra.Command, args []string) error {
 	return UsageErrorf("there is no command %q; the commands are %s", args[0], strings.Join(known, ", "))
 }
 
-// BadFlag is cobra's FlagErrorFunc: it answers a flag that does not exist, or has a value that it cannot have.
+// BadFlag is cobra's FlagErrorFunc: it reports a flag that does not exist, or has an invalid value.
 func BadFlag(cmd *cobra.Command, err error) error {
 	var unknown *pflag.NotExistError
 	if !errors.As(err, &unknown) {
@@ -62,5 +62,5 @@ func PrintCommands(w io.Writer, cmd *cobra.Command) {
 			fmt.Fprintf(t, "  %s\t%s\n", c.Name(), c.Short)
 		}
 	}
-	_ = t.Flush() // It writes to memory or to standard output, whose failure nobody could be told.
+	_ = t.Flush() // It writes to memory or to standard output; a failure cannot be reported.
 }

@@ -58,8 +58,8 @@ type Audit struct {
 	auditor loadbalancer.Auditor
 }
 
-// New returns the audit of a provider's load balancers, or false if the period is not positive or the provider
-// does not implement loadbalancer.Auditor.
+// New returns the audit of a provider's load balancers, or false if the period is not positive or the
+// provider does not implement loadbalancer.Auditor.
 func New(o Options, cloud cloudprovider.Interface) (*Audit, bool) {
 	balancer, ok := cloud.LoadBalancer()
 	if !ok || o.Period <= 0 {
@@ -130,7 +130,7 @@ func (a *Audit) one(ctx context.Context, key cache.ObjectName) {
 		audited = a.service(key)
 		nodes, err := a.options.Nodes.List(labels.Everything())
 		if err != nil {
-			audited = nil // an audit without nodes would remove all members
+			audited = nil // An audit without nodes would remove all members.
 		}
 		return audited, loadbalancer.TrafficNodes(nodes)
 	})

@@ -1,6 +1,6 @@
-// Package batch lets callers that come together share one bulk call. It has no timer: a call
-// that finds nothing in flight starts at once, and only what arrives while another is in flight
-// is collected. A lone caller therefore never waits, and a crowd is served in few calls.
+// Package batch combines concurrent calls into bulk calls. It has no timer: a call starts at once if none is
+// in flight, and keys that arrive while one is in flight are collected for the next. A single caller
+// therefore never waits, and concurrent callers share few calls.
 package batch
 
 import (
@@ -10,26 +10,26 @@ import (
 	"time"
 )
 
-// Func makes one bulk call for keys, which are distinct and in order of arrival. A key that is
-// absent from the result has no answer ("not found"). An error is the answer to every key.
+// Func makes one bulk call for keys, which are distinct and in order of arrival. A key that is absent from
+// the result was not found. An error applies to every key.
 type Func[K comparable, V any] func(ctx context.Context, keys []K) (map[K]V, error)
 
 // Options configure a Batcher. Zero values take the defaults named at each field.
 type Options struct {
-	// Provider and Operation are the labels of the metric; without a Provider nothing is measured.
+	// Provider and Operation are the labels of the metric; without a Provider there is no metric.
 	Provider, Operation string
-	// MaxSize is the most keys in one call; 0 means no limit. Set it to what the cloud's API
-	// takes in one request when the Func does not split by itself.
+	// MaxSize is the maximum number of keys in one call; 0 means no limit. Set it to the limit of the cloud's
+	// API if the Func does not split by itself.
 	MaxSize int
 	// Timeout bounds one call, because it outlives the contexts of its callers. 0 means DefaultTimeout.
 	Timeout time.Duration
-	// Split says that an error may be the fault of single keys. A call of several keys that
-	// fails so is repeated in halves, so that one bad key fails alone. nil means never.
+	// Split reports whether a single key may have caused the error. A failed call of several keys is then
+	// repeated in halves, so that only the bad key fails. Nil means never.
 	Split func(error) bool
 }
 
-// DefaultTimeout is long enough for a paged call that is throttled and retried by an SDK, and
-// short against the minutes between two passes of the framework's periodic loops.
+// DefaultTimeout covers a paged call that is throttled and retried by an SDK, and is short compared to the
+// minutes between two passes of the framework's periodic loops.
 const DefaultTimeout = time.Minute
 
 // Batcher collects keys into bulk calls. It is safe for concurrent use.
@@ -43,11 +43,11 @@ type Batcher[K comparable, V any] struct {
 	inFlight bool
 }
 
-// entry is one key of one call, with everyone who waits for its answer.
+// entry is one key of one call, with its waiters.
 type entry[K comparable, V any] struct {
 	key     K
 	ctx     context.Context   // of the first caller, for its values only; never for its cancellation
-	callers []context.Context // of everyone who waits, to know whether anyone still does
+	callers []context.Context // of all waiters, to detect that all have left
 	waiters int
 	run     *run // nil while queued
 	done    chan struct{}
@@ -74,9 +74,9 @@ func New[K comparable, V any](o Options, call Func[K, V]) *Batcher[K, V] {
 	return &Batcher[K, V]{options: o, call: call, queued: map[K]*entry[K, V]{}}
 }
 
-// Do requests key and returns its answer, whether there was one, and the error of the call that
-// served it. The call always starts after Do was entered: an answer is never older than the
-// question. When ctx ends, only this wait ends; the call goes on while anyone else waits for it.
+// Do requests key and returns its result, whether it was found, and the error of the call. The call always
+// starts after Do was entered, so the result is never older than the request. When ctx ends, only this wait
+// ends; the call continues for the other waiters.
 func (b *Batcher[K, V]) Do(ctx context.Context, key K) (value V, found bool, err error) {
 	if err := ctx.Err(); err != nil {
 		return value, false, err
@@ -123,7 +123,7 @@ func (b *Batcher[K, V]) leave(e *entry[K, V]) {
 	b.dropLocked(func(q *entry[K, V]) bool { return q == e })
 }
 
-// dropLocked takes entries out of the queue, and out of the way of a later question for their key.
+// dropLocked removes entries from the queue and the index, so that a later request for their key starts over.
 func (b *Batcher[K, V]) dropLocked(unwanted func(*entry[K, V]) bool) {
 	b.queue = slices.DeleteFunc(b.queue, func(q *entry[K, V]) bool {
 		if !unwanted(q) {
@@ -134,8 +134,8 @@ func (b *Batcher[K, V]) dropLocked(unwanted func(*entry[K, V]) bool) {
 	})
 }
 
-// abandoned says that every caller's context has ended. Callers that share a context leave
-// together, and the call that ends with the first of them must not start one for the others.
+// abandoned reports whether every caller's context has ended. Callers that share a context leave together,
+// and the call that ends with the first of them must not start another for the rest.
 func (e *entry[K, V]) abandoned() bool {
 	return !slices.ContainsFunc(e.callers, func(ctx context.Context) bool { return ctx.Err() == nil })
 }
@@ -172,7 +172,8 @@ func (b *Batcher[K, V]) startLocked() {
 	}()
 }
 
-// serve makes the call for entries and answers them, in halves where the error calls for a split.
+// serve makes the call for entries and distributes the results; it splits the call in halves if Split accepts
+// the error.
 func (b *Batcher[K, V]) serve(ctx context.Context, entries []*entry[K, V]) {
 	keys := make([]K, len(entries))
 	for i, e := range entries {

@@ -19,8 +19,8 @@ var shared = sync.OnceValue(func() *instruments {
 	return &instruments{set: s, size: s.Histogram(metrics.Doc{
 		Name:   "ccm_batch_size",
 		Labels: []string{"provider", "operation"},
-		Help:   "How many questions each bulk call to a cloud answered.",
-		// From a lone caller, over the sixteen workers and the 200 route calls of the framework, to a full page.
+		Help:   "How many requests each bulk call to a cloud combined.",
+		// From a single caller, over the sixteen workers and the 200 route calls of the framework, to a full page.
 	}, []float64{1, 2, 4, 8, 16, 32, 64, 128, 200, 500, 1000})}
 })
 

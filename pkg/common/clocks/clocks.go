@@ -1,4 +1,4 @@
-// Package clocks holds what k8s.io/utils/clock lacks: waiting on an injected clock that ends when a context does.
+// Package clocks adds to k8s.io/utils/clock a sleep on an injected clock that ends with a context.
 package clocks
 
 import (

@@ -36,25 +36,25 @@ func newInstruments() *instruments {
 		duration: s.Histogram(metrics.Doc{
 			Name:   "ccm_cloud_api_request_duration_seconds",
 			Labels: []string{"provider", "service", "operation", "code"},
-			Help: "Time from sending a cloud API request to the head of its answer, failures included, in seconds. " +
-				"code is the HTTP status, or the error class where no answer came.",
-			// From a metadata answer in one network (10 ms) to the longest client timeout in use (60 s).
+			Help: "Time from sending a cloud API request to the header of its response, failures included, in seconds. " +
+				"code is the HTTP status, or the error class if there was no response.",
+			// From a metadata response in one network (10 ms) to the longest client timeout in use (60 s).
 		}, []float64{.01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60}),
 		inFlight: s.Gauge(metrics.Doc{
 			Name:   "ccm_cloud_api_requests_in_flight",
 			Labels: []string{"provider", "service"},
-			Help:   "Cloud API requests that are sent and not yet answered.",
+			Help:   "Cloud API requests in flight.",
 		}),
 		throttled: s.Counter(metrics.Doc{
 			Name:   "ccm_cloud_api_throttled_total",
 			Labels: []string{"provider", "service", "operation", "source"},
-			Help: "Cloud API requests that were too many: source=cloud are answers by which the cloud refused them, " +
-				"source=client are requests that the manager's own rate limit delayed or refused.",
+			Help: "Throttled cloud API requests: source=cloud are requests that the cloud rejected, " +
+				"source=client are requests that the manager's own rate limiter delayed or rejected.",
 		}),
 		wait: s.Histogram(metrics.Doc{
 			Name:   "ccm_cloud_api_rate_limit_wait_seconds",
 			Labels: []string{"provider", "service", "kind"},
-			Help: "Time that cloud API requests waited for the manager's own rate limit, in seconds; kind is read or mutate. " +
+			Help: "Time that cloud API requests waited for the manager's own rate limiter, in seconds; kind is read or mutate. " +
 				"Requests without a limit are not counted.",
 		}, []float64{0, .01, .05, .1, .5, 1, 5, 10, 30, 60}),
 	}

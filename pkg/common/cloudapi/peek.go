@@ -7,14 +7,14 @@ import (
 	"net/http"
 )
 
-// peekLimit is the longest request body that Describe can look at. Requests to cloud APIs are
-// far shorter; a longer body is passed on as it is.
+// peekLimit is the maximum length of a request body for Describe. Requests to cloud APIs are far shorter; a
+// longer body is passed on unchanged.
 const peekLimit = 1 << 20
 
 var errTooLongToPeek = errors.New("cloudapi: the request body is too long to peek at")
 
-// peekable gives a request a GetBody, as TransportOptions.Describe promises. The body is read
-// only when GetBody is called, and can be read and sent again afterwards.
+// peekable gives a request a GetBody, which TransportOptions.Describe relies on. The body is read only when
+// GetBody is called, and can be read and sent again afterwards.
 type peekable struct {
 	// req is the caller's request, or a copy of it once there is a body to replace.
 	req *http.Request

@@ -60,12 +60,12 @@ type Call struct {
 	Waited, Duration time.Duration
 }
 
-// NewTransport returns the round tripper of all clients of a cloud's API. It applies the rate limits, and measures
-// and logs every request. It does not retry; the SDK or Retry does.
+// NewTransport returns the round tripper of all clients of a cloud's API. It applies the rate limits, and
+// measures and logs every request. It does not retry; the SDK or Retry does.
 //
-// It returns errors of Base unchanged. It returns an *Error of class Throttled if the next slot of the rate limiter
-// is after the context's deadline, and the context's error if the context ends while the request waits; in both
-// cases the request is not sent.
+// It returns errors of Base unchanged. It returns an *Error of class Throttled if the next slot of the rate
+// limiter is after the context's deadline, and the context's error if the context ends while the request
+// waits; in both cases the request is not sent.
 //
 // The first transport of a process registers the metrics of Metrics.
 func NewTransport(o TransportOptions) http.RoundTripper {

@@ -1,6 +1,6 @@
-// Package config reads cloud.conf files in the dialect of git-config that Kubernetes cloud
-// providers have always used (gcfg), so that existing files load unchanged. On top of gcfg it
-// reports all problems at once, each with its line, and warns of keys that nothing reads.
+// Package config reads cloud.conf files in the dialect of git-config that Kubernetes cloud providers have
+// always used (gcfg), so that existing files load unchanged. In addition to gcfg, it reports all problems at
+// once, each with its line, and warns about unknown keys.
 //
 // A provider works in three steps:
 //
@@ -22,7 +22,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/internal/spell"
 )
 
-// File is a decoded file: it remembers where each key stands and collects what is wrong.
+// File is a decoded file: it records the line of each key and collects problems.
 type File struct {
 	// Name is used in messages only.
 	Name     string
@@ -34,10 +34,9 @@ type File struct {
 // location is a key of a section; section and key are in lower case, sub as written.
 type location struct{ section, sub, key string }
 
-// Decode parses content into the struct that into points to, by gcfg's rules: sections are
-// structs, or maps from subsection to pointer-to-struct; repeated keys fill slices. Name stands
-// in messages only. Everything that is well formed is set even where other lines are not, so
-// that validation can report its problems too.
+// Decode parses content into the struct that into points to, by gcfg's rules: sections are structs, or maps
+// from subsection to pointer-to-struct; repeated keys fill slices. Name is used in messages only. Well-formed
+// lines are set even if others are not, so that validation can report their problems too.
 func Decode(name string, content []byte, into any) *File {
 	if name == "" {
 		name = "cloud.conf"
@@ -63,14 +62,14 @@ func Parse(file string, content []byte, into any) (warnings Problems, err error)
 // Section names a subsection for the methods of File, as it is written in the file: Name "sub".
 func Section(name, sub string) string { return fmt.Sprintf("%s %q", name, sub) }
 
-// Line returns the line of a key (of its last occurrence, which is the one that counts), or 0
-// if the file does not have it. An empty key means the section header.
+// Line returns the line of a key (of its last occurrence, which takes effect), or 0 if the file does not set
+// it. An empty key means the section header.
 func (f *File) Line(section, key string) int {
 	name, sub := splitSection(section)
 	return f.lines[location{strings.ToLower(name), sub, strings.ToLower(key)}]
 }
 
-// Has reports whether the file sets the key, so that a default does not override a zero.
+// Has reports whether the file sets the key, so that a default does not override an explicit zero.
 func (f *File) Has(section, key string) bool { return f.Line(section, key) > 0 }
 
 // Errorf adds an error about a key at the key's line. The message should name the value, unless
@@ -84,7 +83,7 @@ func (f *File) Warnf(section, key, format string, args ...any) {
 	f.warnings = append(f.warnings, f.problem(section, key, format, args...))
 }
 
-// Warnings returns what does not keep the file from being used, in file order.
+// Warnings returns the problems that do not prevent the use of the file, in file order.
 func (f *File) Warnings() Problems { return sorted(f.warnings) }
 
 // Err returns all errors as Problems in file order, or nil.
@@ -107,7 +106,7 @@ func place(section, key string) string {
 	return strings.TrimSpace(fmt.Sprintf("[%s] %s", section, key))
 }
 
-// splitSection undoes Section.
+// splitSection is the inverse of Section.
 func splitSection(section string) (name, sub string) {
 	name, quoted, found := strings.Cut(section, " ")
 	if !found {
@@ -131,7 +130,7 @@ func sorted(ps Problems) Problems {
 	return ps
 }
 
-// Read reads a configuration as the cloud provider registry hands it over: nil when no file was
+// Read reads a configuration from the reader that the cloud provider registry passes: nil if no file was
 // given. The name is that of the file, for messages.
 func Read(r io.Reader) (name string, content []byte, err error) {
 	if r == nil {
@@ -145,8 +144,8 @@ func Read(r io.Reader) (name string, content []byte, err error) {
 	return name, content, nil
 }
 
-// FileName returns the name of the file behind a reader (the registry passes an *os.File), or
-// "cloud.conf" for readers without a name.
+// FileName returns the name of the file behind a reader (the registry passes an *os.File), or "cloud.conf"
+// for readers without a name.
 func FileName(r io.Reader) string {
 	if named, ok := r.(interface{ Name() string }); ok && named.Name() != "" {
 		return named.Name()
@@ -154,7 +153,7 @@ func FileName(r io.Reader) string {
 	return "cloud.conf"
 }
 
-// nearest ends a message with the word that was probably meant.
+// nearest returns a suggestion of a similar word, for the end of a message.
 func nearest(word string, known []string) string {
 	if near := spell.Nearest(word, known); near != "" {
 		return fmt.Sprintf("; did you mean %s?", near)
@@ -162,7 +161,7 @@ func nearest(word string, known []string) string {
 	return ""
 }
 
-// set hands one statement to gcfg.
+// set passes one statement to gcfg.
 func set(into any, st statement) error {
 	source := st.source
 	if !st.header {

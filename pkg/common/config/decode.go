@@ -13,11 +13,11 @@ type decoder struct {
 	into     any
 	sections []field
 	accepted []accepted
-	// unknown are the sections that have been warned about.
+	// unknown are the sections with a warning.
 	unknown map[string]bool
 }
 
-// accepted is a statement that the struct has a place for.
+// accepted is a statement with a matching field in the struct.
 type accepted struct {
 	statement
 	section, key field
@@ -31,7 +31,7 @@ func newDecoder(f *File, into any) *decoder {
 	return &decoder{file: f, into: into, sections: fields(t.Elem()), unknown: map[string]bool{}}
 }
 
-// check finds the place of a statement, and warns where there is none.
+// check finds the field of a statement, and warns if there is none.
 func (d *decoder) check(st statement) {
 	f := d.file
 	section, ok := find(d.sections, st.section)
@@ -44,7 +44,7 @@ func (d *decoder) check(st statement) {
 	}
 	if st.sub != "" && !hasSubsections(section) {
 		if st.header {
-			f.warn(st.line, "[%s] has no subsections: nothing reads [%s]", section.name, Section(section.name, st.sub))
+			f.warn(st.line, "[%s] has no subsections: [%s] is ignored", section.name, Section(section.name, st.sub))
 		}
 		return
 	}
@@ -69,7 +69,7 @@ func (d *decoder) check(st statement) {
 	d.accepted = append(d.accepted, accepted{st, section, key})
 }
 
-// suggestion names the key that was probably meant: a similar one of this section, or the same key of another one.
+// suggestion names a similar key of this section, or the same key of another one.
 func (d *decoder) suggestion(section field, key string) string {
 	for _, other := range d.sections {
 		if k, ok := find(sectionKeys(other), key); ok {
@@ -79,8 +79,8 @@ func (d *decoder) suggestion(section field, key string) string {
 	return nearest(key, names(sectionKeys(section)))
 }
 
-// assign sets the accepted statements. Sections with subsections come second, because gcfg makes
-// new subsections from the default-NAME section, wherever in the file that stands.
+// assign sets the accepted statements. Sections with subsections come second, because gcfg creates new
+// subsections from the default-NAME section, whose position in the file does not matter.
 func (d *decoder) assign() {
 	slices.SortStableFunc(d.accepted, func(a, b accepted) int {
 		return rank(a.section) - rank(b.section)
@@ -104,7 +104,7 @@ func (f *File) warn(line int, format string, args ...any) {
 	f.warnings = append(f.warnings, Problem{File: f.Name, Line: line, Message: fmt.Sprintf(format, args...)})
 }
 
-// explain turns gcfg's complaint about a value into what to write.
+// explain turns gcfg's error about a value into an instruction.
 func explain(st accepted, err error) string {
 	t := st.key.typ
 	if repeatable(st.key) || t.Kind() == reflect.Pointer {
@@ -115,7 +115,7 @@ func explain(st accepted, err error) string {
 	}
 	switch {
 	case reflect.PointerTo(t).Implements(textUnmarshaler):
-		// The type's own words.
+		// The type's own error.
 	case t.Kind() == reflect.Bool:
 		return fmt.Sprintf("must be true or false (or yes/no, on/off, 1/0), not %q", st.value)
 	case t.Kind() == reflect.Int, t.Kind() == reflect.Int64:

@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// Effective writes the configuration that is in force, defaults included, in the form of a
-// cloud.conf file. Values of type Secret are redacted; keys without a value are left out.
+// Effective writes the effective configuration, defaults included, in the form of a cloud.conf file. Values
+// of type Secret are redacted; keys without a value are omitted.
 func Effective(w io.Writer, cfg any) error {
 	v := reflect.Indirect(reflect.ValueOf(cfg))
 	if v.Kind() != reflect.Struct {
@@ -39,7 +39,7 @@ type printer struct {
 	started bool
 }
 
-// section prints a section with the keys that have a value, or nothing.
+// section prints a section with the keys that have a value; without any it prints nothing.
 func (p *printer) section(header string, value reflect.Value) {
 	value = reflect.Indirect(value)
 	if value.Kind() != reflect.Struct {
@@ -61,8 +61,8 @@ func (p *printer) section(header string, value reflect.Value) {
 	_, _ = p.out.WriteString(header + "\n" + strings.Join(lines, "\n") + "\n")
 }
 
-// texts returns the values of a key as they would be written: none for an empty one, several for
-// a repeated key.
+// texts returns the values of a key as they would be written: none for an empty one, several for a repeated
+// key.
 func texts(v reflect.Value) []string {
 	if v.Kind() == reflect.Pointer && v.IsNil() {
 		return nil
@@ -89,7 +89,7 @@ func texts(v reflect.Value) []string {
 	return []string{fmt.Sprint(v.Interface())}
 }
 
-// quote puts a value in double quotes where gcfg would otherwise read something else.
+// quote puts a value in double quotes if gcfg would parse it differently without them.
 func quote(s string) string {
 	if s == strings.TrimSpace(s) && !strings.ContainsAny(s, "#;\\\"\n\t\r") {
 		return s

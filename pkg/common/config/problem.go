@@ -5,10 +5,10 @@ import (
 	"strings"
 )
 
-// Problem is one thing that is wrong with a file, at its place.
+// Problem is an error or warning about a file, with its line.
 type Problem struct { //nolint:errname // A warning is a Problem too, and no error.
 	File string
-	// Line counts from 1; 0 when the problem has no place, such as a missing key.
+	// Line counts from 1; 0 when the problem has no line, such as a missing key.
 	Line    int
 	Message string
 }
@@ -21,7 +21,7 @@ func (p Problem) Error() string {
 	return fmt.Sprintf("%s:%d: %s", p.File, p.Line, p.Message)
 }
 
-// Problems are all that is wrong with a file, in file order.
+// Problems are the errors of a file, in file order.
 type Problems []Problem //nolint:errname // As Problem.
 
 // Error implements error, with one line for each problem.

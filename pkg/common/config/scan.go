@@ -8,7 +8,7 @@ import (
 	"gopkg.in/gcfg.v1/token"
 )
 
-// A statement is one section header or one key of the file, which may go on over several lines.
+// A statement is one section header or one key of the file, which may continue over several lines.
 type statement struct {
 	// source is the statement as written, with its line end.
 	source string
@@ -21,15 +21,15 @@ type statement struct {
 	blank bool
 	// value as written, quotes included, without a comment.
 	value string
-	// headerSource is the header that a key stands under, as written.
+	// headerSource is the header above a key, as written.
 	headerSource string
-	// cut says that a comment begins in the middle of a word of the value, as in "pass#word".
+	// cut is set if a comment starts in the middle of a word of the value, as in "pass#word".
 	cut bool
 }
 
-// scan splits a file into statements. gcfg's own reader gives up at the first malformed
-// statement and keeps no positions; this one goes on after the line, so that all problems are
-// known at once. The tokens are gcfg's, so the grammar is the same by construction.
+// scan splits a file into statements. gcfg's own reader stops at the first malformed statement and keeps no
+// positions; this one continues after the line, so that it reports all problems at once. The tokens are
+// gcfg's, so the grammar is the same by construction.
 func scan(file string, content []byte) ([]statement, Problems) {
 	var (
 		statements []statement
@@ -45,7 +45,7 @@ func scan(file string, content []byte) ([]statement, Problems) {
 		switch {
 		case message != "":
 			problems = append(problems, Problem{File: file, Line: st.line, Message: message})
-			// The keys under a broken header would land in the section before it.
+			// The keys under a broken header would end up in the section before it.
 			inSection = inSection && !st.header
 		case st.header:
 			section, inSection = st, true
@@ -63,14 +63,14 @@ func scan(file string, content []byte) ([]statement, Problems) {
 	return statements, problems
 }
 
-// leadingLines counts the line ends that a chunk starts with.
+// leadingLines counts the line ends at the start of a chunk.
 func leadingLines(chunk []byte) int {
 	trimmed := bytes.TrimLeft(chunk, " \t\r\n")
 	return bytes.Count(chunk[:len(chunk)-len(trimmed)], []byte("\n"))
 }
 
-// next reads the statement that src starts with and returns how many bytes it takes, its line
-// end included. A message means that it is malformed and ends with its line.
+// next reads the statement at the start of src and returns its length in bytes, including its line end. A
+// message means that it is malformed and ends with its line.
 func next(src []byte) (st statement, size int, message string) {
 	p := newTokens(src)
 	tok, lit := p.next()
@@ -129,7 +129,7 @@ func (p *tokens) next() (token.Token, string) {
 	return p.tok, lit
 }
 
-// end is the offset behind the token that was read last, which is a line end or the end of the file.
+// end is the offset after the last token, which is a line end or the end of the file.
 func (p *tokens) end() int {
 	offset := p.file.Offset(p.pos)
 	if p.tok == token.EOL {
@@ -138,7 +138,7 @@ func (p *tokens) end() int {
 	return len(p.src)
 }
 
-// message explains the scanner's first complaint in terms of what to write.
+// message translates the scanner's first error into an instruction.
 func (p *tokens) message() string {
 	if len(p.errors) == 0 {
 		return ""
@@ -204,7 +204,7 @@ func (p *tokens) readValue(st *statement) string {
 	return ""
 }
 
-// unescape resolves a quoted subsection name; the scanner has made sure that it is well formed.
+// unescape resolves a quoted subsection name, which the scanner has validated.
 func unescape(lit string) string {
 	var b strings.Builder
 	escaped := false

@@ -8,19 +8,19 @@ import (
 	"unicode/utf8"
 )
 
-// A field is a section or key that the target struct has, found by gcfg's rules: the name in the
-// gcfg tag, or the field's name with hyphens for underscores, ignoring case.
+// A field is a section or key of the target struct, found by gcfg's rules: the name in the gcfg tag, or the
+// field's name with hyphens for underscores, ignoring case.
 type field struct {
-	// name as a person would write it.
+	// name is the form for messages.
 	name string
-	// ident is what is compared, ignoring case; tagged says that it comes from a tag.
+	// ident is the form for comparisons, ignoring case; tagged reports that it comes from a tag.
 	ident  string
 	tagged bool
 	typ    reflect.Type
 	index  []int
 }
 
-// fields returns what can be set in a struct type, in source order, embedded structs included.
+// fields returns the fields of a struct type that can be set, in source order, embedded structs included.
 func fields(t reflect.Type) []field {
 	var all []field
 	for _, sf := range reflect.VisibleFields(t) {
@@ -44,11 +44,11 @@ func hasIdent(sf reflect.StructField) bool {
 	return ident != ""
 }
 
-// find returns the field that a name in the file means.
+// find returns the field for a name in the file.
 func find(all []field, name string) (field, bool) {
 	folded := strings.ReplaceAll(name, "-", "_")
 	if r, _ := utf8.DecodeRuneInString(name); unicode.IsLetter(r) && !unicode.IsLower(r) && !unicode.IsUpper(r) {
-		// gcfg's rule for scripts without case: their Go field names carry an X in front.
+		// gcfg's rule for scripts without case: their Go field names start with an X.
 		folded = "X" + folded
 	}
 	for _, f := range all {
@@ -93,5 +93,5 @@ func names(all []field) []string {
 	return list
 }
 
-// textUnmarshaler is how a type reads itself from a file.
+// textUnmarshaler returns the encoding.TextUnmarshaler of a type, if it has one.
 var textUnmarshaler = reflect.TypeFor[encoding.TextUnmarshaler]()

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// redacted stands for every secret in everything that is printed.
+// redacted replaces every secret in output.
 const redacted = "REDACTED"
 
 // Secret is a value that is never printed: every way of formatting or marshalling it yields
@@ -28,7 +28,7 @@ func (s Secret) String() string {
 // GoString implements fmt.GoStringer.
 func (s Secret) GoString() string { return strconv.Quote(s.String()) }
 
-// Format implements fmt.Formatter, so that no verb (%x, %d, %q) gets past String.
+// Format implements fmt.Formatter, so that every verb (%x, %d, %q) uses String.
 func (s Secret) Format(f fmt.State, verb rune) {
 	text := s.String()
 	if verb == 'q' || f.Flag('#') {
@@ -52,7 +52,7 @@ func (s *Secret) UnmarshalText(text []byte) error {
 // Duration is a length of time, written as 30s, 5m or 1h30m; a bare number means seconds.
 type Duration struct{ time.Duration }
 
-// UnmarshalText implements encoding.TextUnmarshaler. Negative lengths are refused.
+// UnmarshalText implements encoding.TextUnmarshaler. It rejects negative durations.
 func (d *Duration) UnmarshalText(text []byte) error {
 	s := string(text)
 	parsed, err := time.ParseDuration(s)

@@ -6,11 +6,11 @@ import (
 	"strings"
 )
 
-// longestChoice is how many words read well with "or" between them; more become a list.
+// longestChoice is the number of words that are joined with "or"; more become a list.
 const longestChoice = 2
 
-// OneOf adds an error unless a key's value is one of a closed set, compared as written. An empty
-// word in the set means that the key may be left out.
+// OneOf adds an error unless a key's value is one of a closed set, compared as written. An empty word in the
+// set means that the key is optional.
 func (f *File) OneOf(section, key, value string, allowed ...string) {
 	if slices.Contains(allowed, value) {
 		return
@@ -21,13 +21,13 @@ func (f *File) OneOf(section, key, value string, allowed ...string) {
 		choice = "one of " + strings.Join(words, ", ")
 	}
 	if len(words) < len(allowed) {
-		choice += ", or left out"
+		choice += ", or unset"
 	}
 	f.Errorf(section, key, "must be %s, not %q%s", choice, value, nearest(value, words))
 }
 
-// IsBaseURL reports whether requests can be sent below the URL: it has a host, and neither a query,
-// which would end up in the middle, nor credentials, which belong into keys of their own.
+// IsBaseURL reports whether requests can be sent below the URL: it has a host, and neither a query, which
+// would end up in the middle, nor credentials, which have their own keys.
 func IsBaseURL(text string) bool {
 	u, err := url.Parse(text)
 	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != "" && u.RawQuery == "" && u.User == nil

@@ -14,7 +14,7 @@ func TestOneOf(t *testing.T) {
 		{"left out", "", []string{"", "on"}, ""},
 		{"another word", "maybe", []string{"on", "off"}, `c:2: [S] key: must be on or off, not "maybe"`},
 		{"a slip", "On", []string{"on", "off"}, `c:2: [S] key: must be on or off, not "On"; did you mean on?`},
-		{"may be left out", "x", []string{"", "managed"}, `c:2: [S] key: must be managed, or left out, not "x"`},
+		{"may be left out", "x", []string{"", "managed"}, `c:2: [S] key: must be managed, or unset, not "x"`},
 		{"many words", "amdin", []string{"public", "internal", "admin"}, `c:2: [S] key: must be one of public, internal, admin, not "amdin"; did you mean admin?`},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

@@ -30,8 +30,8 @@ type topic struct{ object, source string }
 // NewDeduplicator returns a Deduplicator that remembers nothing.
 func NewDeduplicator() *Deduplicator { return &Deduplicator{sent: lru.New(maxEntries)} }
 
-// New returns those of the current messages from one source about one object that the previous call did not have.
-// A message is therefore sent once, and again after a call without it.
+// New returns the current messages from one source about one object that the previous call did not include. A
+// message is therefore sent once, and again after a call without it.
 func (d *Deduplicator) New(object, source string, current []Message) []Message {
 	d.mu.Lock()
 	defer d.mu.Unlock()

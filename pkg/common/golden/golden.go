@@ -1,4 +1,4 @@
-// Package golden compares what tests print for people with files in testdata.
+// Package golden compares texts of tests with files in testdata.
 package golden
 
 import (
@@ -12,8 +12,8 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the golden files")
 
-// Compare fails the test if a text is not that of the file of this name in testdata. With the flag
-// -update the file is written first: read the difference before you commit it.
+// Compare fails the test if a text differs from the file of this name in testdata. With the flag -update it
+// writes the file first: read the difference before you commit it.
 func Compare(t *testing.T, name, got string) {
 	t.Helper()
 	path := filepath.Join("testdata", name)

@@ -2,19 +2,19 @@ package golden
 
 import "strings"
 
-// Names are names for IDs, which differ from one cloud to the next: texts with the names in their place
-// can be compared, and test cases can be written with them. The zero value has none.
+// Names replaces IDs, which differ between clouds, by names: the resulting texts can be compared, and test
+// cases can use the names. The zero value has none.
 type Names struct{ pairs []string }
 
-// Call gives an ID a name, such as {subnet-a}. Neither may be part of another one.
+// Call assigns a name, such as {subnet-a}, to an ID. Neither may be a substring of another one.
 func (n *Names) Call(name, id string) { n.pairs = append(n.pairs, id, name) }
 
-// Show puts names in the place of IDs. White space at the end, such as an empty ID leaves, is cut off.
+// Show replaces IDs by names. It trims trailing white space, which an empty ID leaves.
 func (n *Names) Show(text string) string {
 	return strings.TrimRight(strings.NewReplacer(n.pairs...).Replace(text), " ")
 }
 
-// Expand puts IDs in the place of names.
+// Expand replaces names by IDs.
 func (n *Names) Expand(text string) string {
 	turned := make([]string, 0, len(n.pairs))
 	for i := 0; i < len(n.pairs); i += 2 {

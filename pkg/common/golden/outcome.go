@@ -10,16 +10,16 @@ import (
 
 // Outcome is the result of reconciling one Service.
 type Outcome struct {
-	// Facts are what then exists, one a line.
+	// Facts describe the resulting objects, one a line.
 	Facts []string
 	// Events lists the Events of the Service as "type message".
 	Events []string
-	// Refused is why nothing came of it; nil if something did.
+	// Refused is the error if the Service was refused; nil otherwise.
 	Refused error
 }
 
-// Since says what an outcome has that the one before had not, one a line: a refusal, warnings, or facts
-// that were removed (-) and added (+). It is empty if both are equal.
+// Since returns the difference from the previous outcome, one a line: a refusal, warnings, or facts that were
+// removed (-) and added (+). It is empty if both are equal.
 func (o Outcome) Since(before Outcome) string {
 	var out strings.Builder
 	if o.Refused != nil {

@@ -118,7 +118,7 @@ func (d *deletions) judgeLocked(a *absence, owner provider.Ownership, now time.T
 		return verdict{kept: dryRun, detail: "this is a dry run; without --dry-run it would be deleted now"}
 	case o.MaxDeletions >= 0 && len(d.allowed) >= o.MaxDeletions:
 		return verdict{kept: limit, detail: fmt.Sprintf("%d nodes were deleted within %s, which is the limit (--%s, --%s); "+
-			"if so many machines were not meant to vanish, check the project and region in the cloud configuration",
+			"if so many machines were not meant to be deleted, check the project and region in the cloud configuration",
 			len(d.allowed), o.DeletionInterval, flagMaxDeletions, flagDeletionInterval)}
 	default:
 		return verdict{}

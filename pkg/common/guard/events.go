@@ -9,7 +9,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/events"
 )
 
-// Reasons of the Events. People filter and alert by them, so they can never change.
+// Reasons of the Events. Users filter and alert by them, so they can never change.
 const (
 	reasonDeletionSuppressed = "NodeDeletionSuppressed"
 	reasonInstanceFound      = "InstanceFound"

@@ -1,9 +1,7 @@
-// Package guard holds the decorators that stand around every provider: ownership of nodes,
-// deletion safety, metrics and dry run. They speak only of the framework's interfaces, so that
-// one set of rules holds for every cloud.
+// Package guard has the decorators that wrap every provider: ownership of nodes, deletion safety, metrics and
+// dry run. They use only the framework's interfaces, so that one set of rules applies to every cloud.
 //
-// The framework compares some errors with ==. Every decorator here returns the provider's errors
-// as they are.
+// The framework compares some errors with ==. Every decorator here returns the provider's errors unchanged.
 package guard
 
 import (
@@ -18,8 +16,8 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
 )
 
-// guarded is a provider with the guards around it. Its accessors are reads of fields: the
-// framework calls them once per node.
+// guarded is a provider with the guards. Its accessors only read fields: the framework calls them once per
+// node.
 type guarded struct {
 	inner  cloudprovider.Interface
 	shared *shared
@@ -49,10 +47,11 @@ type shared struct {
 	observe  *observer
 }
 
-// Wrap returns cloud with the guards around it. Optional interfaces of the provider are forwarded:
+// Wrap returns cloud with the guards. Optional interfaces of the provider are forwarded:
 // cloudprovider.InformerUser, provider.Checker, provider.HealthReporter, provider.NodeOwner,
 // provider.ControllerStarter, and routes.Planner on the routes. Load balancers must implement
-// loadbalancer.Interface. Initialize passes the provider its provider.Runtime before it calls the provider's own.
+// loadbalancer.Interface. Initialize passes the provider its provider.Runtime before it calls the provider's
+// own.
 func Wrap(cloud cloudprovider.Interface, o Options) cloudprovider.Interface {
 	o = o.withDefaults()
 	s := &shared{
@@ -95,7 +94,7 @@ func (g *guarded) SetInformers(factory informers.SharedInformerFactory) {
 	}
 }
 
-// Check implements provider.Checker. A provider without a check passes it.
+// Check implements provider.Checker. It succeeds for a provider without a check.
 func (g *guarded) Check(ctx context.Context) error {
 	checker, ok := g.inner.(provider.Checker)
 	if !ok {
@@ -115,8 +114,9 @@ func (g *guarded) Health() []provider.PartHealth {
 	return nil
 }
 
-// StartController implements provider.ControllerStarter. It passes node ownership, dry run and the Event recorder
-// to the provider's controller. Call it after Initialize. A provider without controllers starts none.
+// StartController implements provider.ControllerStarter. It passes node ownership, dry run and the Event
+// recorder to the provider's controller. Call it after Initialize. A provider without controllers starts
+// none.
 func (g *guarded) StartController(ctx context.Context, name string, given provider.ControllerContext) (bool, error) {
 	starter, ok := g.inner.(provider.ControllerStarter)
 	if !ok {
@@ -126,7 +126,7 @@ func (g *guarded) StartController(ctx context.Context, name string, given provid
 	return starter.StartController(ctx, name, given)
 }
 
-// OwnsNode implements provider.NodeOwner. The opt-out label counts as a foreign provider ID does.
+// OwnsNode implements provider.NodeOwner. The opt-out label has the same effect as a foreign provider ID.
 func (g *guarded) OwnsNode(node *v1.Node) provider.Ownership { return g.shared.ownership(node) }
 
 // LoadBalancer implements cloudprovider.Interface.
@@ -142,10 +142,10 @@ func (g *guarded) InstancesV2() (cloudprovider.InstancesV2, bool) {
 // Routes implements cloudprovider.Interface.
 func (g *guarded) Routes() (cloudprovider.Routes, bool) { return g.routes, g.routes != nil }
 
-// Instances implements cloudprovider.Interface. The framework has no use for it beside InstancesV2.
+// Instances implements cloudprovider.Interface. The framework does not use it beside InstancesV2.
 func (g *guarded) Instances() (cloudprovider.Instances, bool) { return g.inner.Instances() }
 
-// Zones implements cloudprovider.Interface. The framework has no use for it beside InstancesV2.
+// Zones implements cloudprovider.Interface. The framework does not use it beside InstancesV2.
 func (g *guarded) Zones() (cloudprovider.Zones, bool) { return g.inner.Zones() }
 
 // Clusters implements cloudprovider.Interface.

@@ -13,7 +13,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
 )
 
-// instances puts ownership and deletion safety around a provider's InstancesV2.
+// instances adds ownership and deletion safety to a provider's InstancesV2.
 type instances struct {
 	*shared
 	inner     cloudprovider.InstancesV2
@@ -27,9 +27,9 @@ func newInstances(s *shared, inner cloudprovider.InstancesV2, o Options) *instan
 	return &instances{shared: s, inner: inner, dryRun: o.DryRun, deletions: newDeletions(o)}
 }
 
-// InstanceExists implements cloudprovider.InstancesV2. The framework deletes the Node on
-// (false, nil) and on nothing else. Foreign nodes exist; a missing instance is passed on only
-// once the rules of deletions allow it; errors are passed on as they are, and decide nothing.
+// InstanceExists implements cloudprovider.InstancesV2. The framework deletes the Node only on (false, nil).
+// Foreign nodes exist; a missing instance is reported only once the rules of deletions allow it; errors are
+// returned unchanged and have no effect on those rules.
 func (i *instances) InstanceExists(ctx context.Context, node *v1.Node) (bool, error) {
 	owner := i.ownership(node)
 	if owner == provider.Foreign {
@@ -45,7 +45,7 @@ func (i *instances) InstanceExists(ctx context.Context, node *v1.Node) (bool, er
 	if exists {
 		if i.deletions.found(uid) {
 			i.events.node(node, v1.EventTypeNormal, reasonInstanceFound,
-				"The cloud knows the instance of this node again; the node stays.")
+				"The cloud reports the instance of this node again; the node stays.")
 		}
 		return true, nil
 	}
@@ -61,19 +61,19 @@ func (i *instances) InstanceExists(ctx context.Context, node *v1.Node) (bool, er
 
 func (i *instances) reportKept(ctx context.Context, node *v1.Node, v verdict) {
 	i.observe.suppressed(v.kept)
-	klog.FromContext(ctx).Info("Instance not found, node is kept", "node", klog.KObj(node), "provider", i.provider,
+	klog.FromContext(ctx).Info("Instance not found, keeping the node", "node", klog.KObj(node), "provider", i.provider,
 		"providerID", node.Spec.ProviderID, "reason", v.kept)
 	kind := v1.EventTypeWarning
 	if v.kept == confirming {
-		// Every node that is scaled down passes through this: nothing is wrong.
+		// Every scale-down takes this path, so it is not a warning.
 		kind = v1.EventTypeNormal
 	}
 	i.events.node(node, kind, reasonDeletionSuppressed,
-		"The cloud says that the instance of this node does not exist. The node is not deleted yet: "+v.detail+".")
+		"The cloud reports that the instance of this node does not exist. The node is not deleted yet: "+v.detail+".")
 }
 
-// InstanceShutdown implements cloudprovider.InstancesV2. The framework taints the Node on true.
-// A node that is kept although its instance is missing is not shut down: nothing is known of it.
+// InstanceShutdown implements cloudprovider.InstancesV2. The framework taints the Node on true. A node that
+// is kept although its instance is missing is not reported as shut down, because its state is unknown.
 func (i *instances) InstanceShutdown(ctx context.Context, node *v1.Node) (bool, error) {
 	if i.dryRun || i.ownership(node) != provider.Mine {
 		return false, nil
@@ -87,20 +87,19 @@ func (i *instances) InstanceShutdown(ctx context.Context, node *v1.Node) (bool, 
 	return shutdown, err
 }
 
-// InstanceMetadata implements cloudprovider.InstancesV2. A node that is left alone needs two
-// different answers. While it carries the taint of an external cloud provider, nil means "skip",
-// and anything else would remove the taint from a node that its own cloud still has to
-// initialise. Afterwards the framework's periodic pass reads the answer without looking whether
-// it is nil, and an empty one means "nothing to update".
+// InstanceMetadata implements cloudprovider.InstancesV2. A node that is left alone needs two different
+// results. While it has the taint of an external cloud provider, nil means "skip", and anything else would
+// remove the taint from a node that its own cloud still has to initialise. Afterwards the framework's
+// periodic pass dereferences the result without a nil check, and an empty one means "nothing to update".
 func (i *instances) InstanceMetadata(ctx context.Context, node *v1.Node) (*cloudprovider.InstanceMetadata, error) {
 	foreign := i.ownership(node) == provider.Foreign
 	if foreign {
-		i.events.nodeOnce(node, reasonNotOurs, "This node is left alone, because "+i.whyForeign(node)+
-			". Its own cloud's manager has to initialise it and to delete it.")
+		i.events.nodeOnce(node, reasonNotOurs, "This node is skipped, because "+i.whyForeign(node)+
+			". The manager of its own cloud has to initialise it and to delete it.")
 	}
 	if foreign || i.dryRun {
 		if nodes.Uninitialized(node) {
-			return nil, nil //nolint:nilnil // the framework's word for "skip"
+			return nil, nil // //nolint:nilnil // the framework's value for "skip"
 		}
 		return &cloudprovider.InstanceMetadata{}, nil
 	}
@@ -109,7 +108,7 @@ func (i *instances) InstanceMetadata(ctx context.Context, node *v1.Node) (*cloud
 	})
 }
 
-// identity distinguishes nodes that have the same name one after the other.
+// identity distinguishes successive nodes of the same name.
 func identity(node *v1.Node) types.UID {
 	if node.UID != "" {
 		return node.UID

@@ -26,7 +26,7 @@ var (
 	_ loadbalancer.Interface = (*dryBalancer)(nil)
 )
 
-// newBalancer panics if the provider's load balancers cannot plan: that is an error of its author, and every
+// newBalancer panics if the provider's load balancers cannot plan: that is a programming error, because every
 // provider built on package loadbalancer can.
 func newBalancer(s *shared, inner cloudprovider.LoadBalancer, dryRun bool) loadbalancer.Interface {
 	full, ok := inner.(loadbalancer.Interface)
@@ -135,8 +135,8 @@ func (d *dryBalancer) UpdateLoadBalancer(ctx context.Context, cluster string, se
 	return nil
 }
 
-// EnsureLoadBalancerDeleted reports the deletions. It fails while there are any: on success the framework would
-// remove the finalizer and orphan the load balancer.
+// EnsureLoadBalancerDeleted reports the deletions. It fails while there are any: on success the framework
+// would remove the finalizer and orphan the load balancer.
 func (d *dryBalancer) EnsureLoadBalancerDeleted(ctx context.Context, cluster string, service *v1.Service) error {
 	p, err := d.PlanLoadBalancer(ctx, cluster, service, nil, true)
 	if err != nil || p.Empty() {
@@ -148,20 +148,20 @@ func (d *dryBalancer) EnsureLoadBalancerDeleted(ctx context.Context, cluster str
 		d.GetLoadBalancerName(ctx, cluster, service), service.Namespace, service.Name)
 }
 
-// AuditLoadBalancer changes nothing and reports nothing: drift is part of the plans that a dry run reports.
+// AuditLoadBalancer changes and reports nothing: drift is part of the plans that a dry run reports.
 func (d *dryBalancer) AuditLoadBalancer(
 	context.Context, string, loadbalancer.Current,
 ) (plan.Plan, *v1.LoadBalancerStatus, error) {
 	return plan.Plan{}, nil, nil
 }
 
-// report logs the plan and sends it as an Event, once until it changes.
+// report logs the plan and sends it as an Event, unless it has not changed since the last report.
 func (d *dryBalancer) report(ctx context.Context, service *v1.Service, p plan.Plan) {
 	text := plan.Summary(p)
 	for _, warning := range p.Warnings {
 		text += "; " + warning
 	}
 	if d.events.serviceOnce(service, reasonDryRunPlan, text) {
-		klog.FromContext(ctx).Info("Dry run: nothing is applied", "service", klog.KObj(service), "plan", text)
+		klog.FromContext(ctx).Info("Dry run: not applying the plan", "service", klog.KObj(service), "plan", text)
 	}
 }

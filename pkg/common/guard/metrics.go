@@ -32,19 +32,19 @@ var process = sync.OnceValue(func() *instruments {
 			Labels: []string{"provider", "interface", "method", "result"},
 			Help: "Time that a provider took for one call of the framework, waits included, in seconds. result is success, " +
 				"error, " +
-				"or one of the framework's own answers: not-found, not-implemented, elsewhere, retry.",
-			// From an answer out of a snapshot (1 ms) to a load balancer that takes minutes to build.
+				"or one of the framework's own results: not-found, not-implemented, elsewhere, retry.",
+			// From a result out of a snapshot (1 ms) to a load balancer that takes minutes to build.
 		}, []float64{.001, .01, .05, .1, .5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600}),
 		errors: s.Counter(metrics.Doc{
 			Name:   "ccm_cloudprovider_errors_total",
 			Labels: []string{"provider", "interface", "method", "class"},
 			Help: "Calls of the framework that a provider answered with an error, by class of error. The framework's own " +
-				"answers (not found, not implemented) are not counted.",
+				"results (not found, not implemented) are not counted.",
 		}),
 		suppressed: s.Counter(metrics.Doc{
 			Name:   "ccm_node_deletions_suppressed_total",
 			Labels: []string{"provider", "reason"},
-			Help: "Nodes that were kept although the cloud said that their instance does not exist, each counted when the " +
+			Help: "Nodes that were kept although the cloud reported that their instance does not exist, each counted when the " +
 				"reason begins. " +
 				"confirming is part of every deletion; grace is a node without a provider ID; limit is --max-node-deletions; " +
 				"dry-run is --dry-run.",
@@ -52,8 +52,8 @@ var process = sync.OnceValue(func() *instruments {
 		nodes: s.Gauge(metrics.Doc{
 			Name:   "ccm_nodes",
 			Labels: []string{"provider", "ownership"},
-			Help: "Nodes by ownership: mine, foreign (another cloud's, or opted out by label), unknown (no provider ID that " +
-				"can be read).",
+			Help: "Nodes by ownership: mine, foreign (another cloud's, or opted out by label), unknown (no provider ID, or one that " +
+				"cannot be parsed).",
 		}),
 	}
 })
@@ -72,7 +72,7 @@ func newObserver(provider string, c clock.PassiveClock) *observer {
 	return &observer{provider: provider, clock: c}
 }
 
-// observed makes the call, measures it, and returns its result as it is.
+// observed makes the call, measures it, and returns its result unchanged.
 func observed[T any](o *observer, iface, method string, call func() (T, error)) (T, error) {
 	start := o.clock.Now()
 	value, err := call()
@@ -92,7 +92,7 @@ func (o *observer) suppressed(reason suppression) {
 	process().suppressed.WithLabelValues(o.provider, string(reason)).Inc()
 }
 
-// resultOf is the label for an outcome.
+// resultOf returns the label for an outcome.
 func resultOf(err error) string {
 	var retry *api.RetryError
 	switch {

@@ -13,7 +13,7 @@ import (
 // nodeLister lists the informer's Nodes once the framework has set the informer.
 type nodeLister struct{ nodes.LazyLister }
 
-// use takes the informer, and counts its nodes by ownership.
+// use sets the informer, and counts its nodes by ownership.
 func (n *nodeLister) use(informer coreinformers.NodeInformer, s *shared) {
 	n.Set(informer.Lister(), nil)
 	count := func(obj any, by float64) {
@@ -24,7 +24,7 @@ func (n *nodeLister) use(informer coreinformers.NodeInformer, s *shared) {
 			process().nodes.WithLabelValues(s.provider, string(s.ownership(node))).Add(by)
 		}
 	}
-	// An informer that has been stopped takes no handler; then there is nothing to count.
+	// A stopped informer accepts no handler; then there is nothing to count.
 	_, _ = informer.Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{
 		AddFunc:    func(obj any) { count(obj, 1) },
 		UpdateFunc: func(before, after any) { count(before, -1); count(after, 1) },
@@ -32,7 +32,7 @@ func (n *nodeLister) use(informer coreinformers.NodeInformer, s *shared) {
 	})
 }
 
-// get returns the node, or nil if it does not exist; ok is false while the nodes are not known.
+// get returns the node, or nil if it does not exist; ok is false before the informer has synced.
 func (n *nodeLister) get(name string) (node *v1.Node, ok bool, err error) {
 	lister := n.Lister()
 	if lister == nil {
@@ -45,8 +45,8 @@ func (n *nodeLister) get(name string) (node *v1.Node, ok bool, err error) {
 	return node, true, err
 }
 
-// ownershipOf returns the ownership of the node of that name: mine while the nodes are not known, so that
-// callers without informers (a plan made from files) are not refused.
+// ownershipOf returns the ownership of the node of that name. It returns mine before the informer has synced,
+// so that callers without informers (a plan made from files) are not refused.
 func (s *shared) ownershipOf(name string) (provider.Ownership, error) {
 	node, ok, err := s.nodes.get(name)
 	switch {

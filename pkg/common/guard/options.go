@@ -12,20 +12,20 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
 )
 
-// Options configure Wrap. The zero value of a field means its default, a negative value switches
-// the rule off where its comment says so.
+// Options configure Wrap. The zero value of a field means its default; a negative value disables the rule if
+// the field's comment allows it.
 type Options struct {
-	// DryRun computes and reports what would be done, and does none of it: neither in the cloud nor to Nodes.
+	// DryRun computes and reports changes and applies none, neither in the cloud nor to Nodes.
 	DryRun bool
-	// NotFoundGrace is how long a node without a provider ID is kept after it was first not found
-	// in the cloud. Negative keeps such nodes for ever.
+	// NotFoundGrace is how long a node without a provider ID is kept after it was first not found in the cloud.
+	// A negative value keeps such nodes forever.
 	NotFoundGrace time.Duration
-	// Confirmation is the time between the two answers that it takes to believe that an instance
-	// does not exist. Negative believes the first.
+	// Confirmation is the minimum time between the two negative answers before an instance counts as deleted. A
+	// negative value accepts the first answer.
 	Confirmation time.Duration
-	// MaxDeletions is how many nodes may be deleted within DeletionInterval. Negative means no limit.
+	// MaxDeletions is the maximum number of node deletions within DeletionInterval. Negative means no limit.
 	MaxDeletions int
-	// DeletionInterval is the span over which MaxDeletions counts.
+	// DeletionInterval is the time window of MaxDeletions.
 	DeletionInterval time.Duration
 	// NodeFilterRequirements is a label selector; see NodeSelector.
 	NodeFilterRequirements string
@@ -36,16 +36,16 @@ type Options struct {
 }
 
 const (
-	// DefaultNotFoundGrace is the time that cluster autoscalers give a machine to join before they
-	// replace it; whatever has no provider ID by then is not being set up any more.
+	// DefaultNotFoundGrace is the time that cluster autoscalers give a machine to join before they replace it; a
+	// node without a provider ID after that time is not being set up any more.
 	DefaultNotFoundGrace = 15 * time.Minute
-	// DefaultConfirmation is longer than clouds take to show a machine in all of their replicas,
-	// and half of the forty seconds after which a silent kubelet makes a node NotReady, so that a
-	// deleted machine is removed from the cluster in about a minute.
+	// DefaultConfirmation is longer than clouds take to show a machine in all of their replicas, and half of the
+	// forty seconds after which a silent kubelet makes a node NotReady, so that the node of a deleted machine is
+	// deleted in about a minute.
 	DefaultConfirmation = 20 * time.Second
-	// DefaultMaxDeletions is the number of machines that the cluster autoscaler removes at once, so
-	// that scaling down is not slowed, while a cloud that suddenly knows no machine (wrong project,
-	// wrong region) leaves time to notice: a hundred nodes take ten minutes.
+	// DefaultMaxDeletions is the number of machines that the cluster autoscaler removes at once, so that
+	// scale-down is not slowed. If a cloud suddenly reports no machine (wrong project, wrong region), a hundred
+	// nodes take ten minutes, which leaves time to react.
 	DefaultMaxDeletions = 10
 	// DefaultDeletionInterval goes with DefaultMaxDeletions.
 	DefaultDeletionInterval = time.Minute
@@ -61,26 +61,26 @@ const (
 	flagDisruption       = "load-balancer-disruption"
 )
 
-// AddFlags adds the flags of this package. Their defaults are the fields' values, or the defaults
-// of this package where a field is zero. DryRun has no flag here: it concerns the whole command.
+// AddFlags adds the flags of this package. Their defaults are the fields' values, or the defaults of this
+// package for zero fields. DryRun has no flag here: it applies to the whole command.
 func (o *Options) AddFlags(fs *pflag.FlagSet) {
 	*o = o.withDefaults()
 	fs.DurationVar(&o.NotFoundGrace, flagNotFoundGrace, o.NotFoundGrace,
 		"How long a node without a provider ID is kept after no instance of its name was first found. "+
-			"It gives a machine time to appear in the cloud, and you time to see that a node was never one of its machines. "+
-			"A negative value keeps such nodes for ever.")
+			"It gives a machine time to appear in the cloud, and you time to notice a node that never was one of its machines. "+
+			"A negative value keeps such nodes forever.")
 	fs.DurationVar(&o.Confirmation, flagConfirmation, o.Confirmation,
-		"How far apart the two answers must be by which the cloud says that an instance does not exist, before its node is "+
+		"Minimum time between the two answers of the cloud that an instance does not exist, before its node is "+
 			"deleted. "+
-			"One answer is not believed, because a cloud's replicas can lag behind each other. "+
-			"Errors (denied, throttled, timed out) are never such an answer. A negative value believes the first answer.")
+			"One answer is not enough, because a cloud's replicas can lag behind each other. "+
+			"Errors (denied, throttled, timed out) never count as such an answer. A negative value accepts the first answer.")
 	fs.IntVar(&o.MaxDeletions, flagMaxDeletions, o.MaxDeletions,
-		"How many nodes may be deleted within --"+flagDeletionInterval+". "+
-			"It limits the damage when a cloud suddenly knows none of the machines (wrong project or region). "+
-			"The default is what the cluster autoscaler removes at once; raise it if yours removes more. A negative value "+
+		"Maximum number of nodes that are deleted within --"+flagDeletionInterval+". "+
+			"It limits the damage when a cloud suddenly reports none of the machines (wrong project or region). "+
+			"The default is the number that the cluster autoscaler removes at once; raise it if yours removes more. A negative value "+
 			"means no limit.")
 	fs.DurationVar(&o.DeletionInterval, flagDeletionInterval, o.DeletionInterval,
-		"The span of time over which --"+flagMaxDeletions+" counts.")
+		"The time window of --"+flagMaxDeletions+" counts.")
 	fs.StringVar((*string)(&o.Disruption), flagDisruption, string(o.Disruption),
 		"What happens to changes that disrupt traffic, an address or a whole load balancer. hold applies them only if the "+
 			"Service has changed, and holds what follows from other causes (discovery, configuration, defaults) until the "+
@@ -88,18 +88,19 @@ func (o *Options) AddFlags(fs *pflag.FlagSet) {
 			"allow applies all changes. hold-all holds all of them.")
 	fs.StringVar(&o.NodeFilterRequirements, flagNodeFilter, o.NodeFilterRequirements,
 		"Label selector for the nodes that this manager sees, as in kubectl get nodes -l; empty for all. "+
-			"Use it where another manager looks after the other nodes. Services are not affected by it.")
+			"Use it if another manager handles the other nodes. Services are not affected by it.")
 }
 
-// Validate checks values that were given by flags, all at once. It is for after parsing; before, zero means default.
+// Validate checks values that were given by flags, all at once. It is for after parsing; before, zero means
+// default.
 func (o *Options) Validate() error {
 	var errs []error
 	if o.NotFoundGrace == 0 {
-		errs = append(errs, fmt.Errorf("--%s=0: use a duration like %s, or -1s to keep nodes without a provider ID for ever",
+		errs = append(errs, fmt.Errorf("--%s=0: use a duration like %s, or -1s to keep nodes without a provider ID forever",
 			flagNotFoundGrace, DefaultNotFoundGrace))
 	}
 	if o.Confirmation == 0 {
-		errs = append(errs, fmt.Errorf("--%s=0: use a duration like %s, or -1s to believe the first answer", flagConfirmation,
+		errs = append(errs, fmt.Errorf("--%s=0: use a duration like %s, or -1s to accept the first answer", flagConfirmation,
 			DefaultConfirmation))
 	}
 	if o.MaxDeletions == 0 {
@@ -107,7 +108,7 @@ func (o *Options) Validate() error {
 			DefaultMaxDeletions))
 	}
 	if o.DeletionInterval <= 0 {
-		errs = append(errs, fmt.Errorf("--%s=%s: use a duration like %s; to lift the limit use --%s=-1", flagDeletionInterval,
+		errs = append(errs, fmt.Errorf("--%s=%s: use a duration like %s; to remove the limit use --%s=-1", flagDeletionInterval,
 			o.DeletionInterval, DefaultDeletionInterval, flagMaxDeletions))
 	}
 	switch o.Disruption {
@@ -121,7 +122,7 @@ func (o *Options) Validate() error {
 	return errors.Join(errs...)
 }
 
-// NodeSelector parses NodeFilterRequirements. It is meant for the informer of Nodes alone.
+// NodeSelector parses NodeFilterRequirements. Use it for the informer of Nodes only.
 func (o *Options) NodeSelector() (labels.Selector, error) {
 	selector, err := labels.Parse(o.NodeFilterRequirements)
 	if err != nil {

@@ -19,7 +19,7 @@ func (s *shared) ownership(node *v1.Node) provider.Ownership {
 
 func optedOut(node *v1.Node) bool { return node.Labels[provider.ManagedLabel] == "false" }
 
-// whyForeign explains a foreign node in a few words for people.
+// whyForeign explains to users why a node is foreign.
 func (s *shared) whyForeign(node *v1.Node) string {
 	if optedOut(node) {
 		return "it has the label " + provider.ManagedLabel + "=false"
@@ -42,8 +42,8 @@ func (s *shared) ours(nodes []*v1.Node) []*v1.Node {
 	return result
 }
 
-// ownerOf returns what the provider says about its nodes, or else goes by the framework's
-// convention that a provider ID begins with the provider's name.
+// ownerOf returns the provider's NodeOwner, or else applies the framework's convention that a provider ID
+// begins with the provider's name.
 func ownerOf(cloud cloudprovider.Interface) provider.NodeOwner {
 	if owner, ok := cloud.(provider.NodeOwner); ok {
 		return owner

@@ -17,14 +17,14 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/routes"
 )
 
-// router puts ownership, metrics and dry run around a provider's Routes.
+// router adds ownership, metrics and dry run to a provider's Routes.
 type router struct {
 	*shared
 	inner  cloudprovider.Routes
 	dryRun bool
 }
 
-// planningRouter is a router whose provider can plan.
+// planningRouter is a router over a provider that can plan.
 type planningRouter struct {
 	*router
 	planner routes.Planner
@@ -51,10 +51,9 @@ func (r *router) ListRoutes(ctx context.Context, cluster string) ([]*cloudprovid
 	})
 }
 
-// A node and its pod range appear together, and the route controller is as fast as the node
-// controller. A route that fails is tried again after 10 seconds, with a warning on the node for
-// each time; waiting a moment for the provider ID spares both. Clouds answer for a node that joins
-// within a second or two.
+// A node and its pod range appear together, and the route controller is as fast as the node controller. A
+// failed route is retried after 10 seconds, with a warning on the node for each attempt; a short wait for the
+// provider ID avoids both. Clouds usually answer for a joining node within a second or two.
 const (
 	initialisationWait = 5 * time.Second
 	initialisationPoll = 100 * time.Millisecond
@@ -83,10 +82,10 @@ func (r *router) joining(name string) bool {
 	return err == nil && node != nil && nodes.Uninitialized(node)
 }
 
-// CreateRoute implements cloudprovider.Routes. No route is made to a node that is not ours. For a
-// foreign node that is success: on an error the framework would declare the node's network
-// unavailable, again after each time that its own cloud's manager declares it available. For an
-// unknown node it is an error, because the route is still to come once the node is initialised.
+// CreateRoute implements cloudprovider.Routes. It creates no route to a node that is not ours. For a foreign
+// node it succeeds: on an error the framework would mark the node's network as unavailable, again after each
+// time that the node's own manager marks it as available. For an unknown node it returns an error, because
+// the route is due once the node is initialised.
 func (r *router) CreateRoute(ctx context.Context, cluster, nameHint string, route *cloudprovider.Route) error {
 	node := string(route.TargetNode)
 	owner, err := r.ownershipOnceKnown(ctx, node)
@@ -96,13 +95,13 @@ func (r *router) CreateRoute(ctx context.Context, cluster, nameHint string, rout
 	logger := klog.FromContext(ctx).WithValues("node", node, "destination", route.DestinationCIDR, "provider", r.provider)
 	switch {
 	case owner == provider.Foreign:
-		logger.V(4).Info("No route is made to a node of another cloud")
+		logger.V(4).Info("Skipping the route to a node of another cloud")
 		return nil
 	case owner == provider.Unknown:
 		return fmt.Errorf("no route to node %s for %s yet: the node has no provider ID of %s", node, route.DestinationCIDR,
 			r.provider)
 	case r.dryRun:
-		logger.Info("Dry run: would create the route")
+		logger.Info("Dry run: skipping the creation of a route")
 		return nil
 	}
 	_, err = observed(r.observe, "Routes", "CreateRoute", func() (struct{}, error) {
@@ -111,11 +110,11 @@ func (r *router) CreateRoute(ctx context.Context, cluster, nameHint string, rout
 	return err
 }
 
-// DeleteRoute implements cloudprovider.Routes. The ownership of the node does not matter: only routes that
-// are ours are ever listed.
+// DeleteRoute implements cloudprovider.Routes. The ownership of the node does not matter: only our own routes
+// are ever listed.
 func (r *router) DeleteRoute(ctx context.Context, cluster string, route *cloudprovider.Route) error {
 	if r.dryRun {
-		klog.FromContext(ctx).Info("Dry run: would delete the route", "route", route.Name,
+		klog.FromContext(ctx).Info("Dry run: skipping the deletion of a route", "route", route.Name,
 			"destination", route.DestinationCIDR,
 			"node", route.TargetNode, "provider", r.provider)
 		return nil
@@ -126,8 +125,8 @@ func (r *router) DeleteRoute(ctx context.Context, cluster string, route *cloudpr
 	return err
 }
 
-// PlanRoutes implements routes.Planner. The provider plans with all nodes, because a route that
-// leads to a node of another cloud stays; none is planned to such a node.
+// PlanRoutes implements routes.Planner. The provider plans with all nodes, because a route to a node of
+// another cloud stays; the plan creates none to such a node.
 func (r *planningRouter) PlanRoutes(ctx context.Context, cluster string, nodes []*v1.Node,
 	ranges []netip.Prefix) (plan.Plan, error) {
 	p, err := observed(r.observe, "Routes", "PlanRoutes", func() (plan.Plan, error) {

@@ -7,7 +7,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
 )
 
-// Prefix begins the key of every portable annotation. It is in users' manifests and can never change.
+// Prefix is the prefix of every portable annotation. It is in users' manifests and can never change.
 const Prefix = "load-balancer.unified-ccm.io/"
 
 // The keys of the portable annotations. They are in users' manifests and can never change.
@@ -28,8 +28,8 @@ const (
 	KeySubnets                       = Prefix + "subnets"
 )
 
-// Bounds of values. They cover what every known cloud can express; a provider refuses what its own
-// cloud does not allow.
+// Bounds of values. They cover the ranges of all known clouds; a provider refuses what its own cloud does not
+// allow.
 const (
 	maxProbe       = time.Hour
 	maxIdle        = 24 * time.Hour
@@ -42,7 +42,7 @@ const (
 // Annotations documents every portable annotation, in the order in which Read reports problems.
 func Annotations() []provider.Annotation { return portableTable(&Service{}).Documentation() }
 
-// Keys returns the keys of all portable annotations: what a cloud that honours all of them lists.
+// Keys returns the keys of all portable annotations, for a cloud that supports all of them.
 func Keys() []string { return portableTable(&Service{}).Keys() }
 
 // portableTable is the table of portable annotations, which sets the fields of s.
@@ -59,24 +59,24 @@ func trafficTable(s *Service) Table {
 	return Table{
 		{
 			Key: KeyScheme, Type: "public or internal", Default: "public", Example: "internal",
-			Doc: "Who can reach the load balancer: anybody, or only the cloud's private network. " +
-				"Changing it on a live Service gives the load balancer a new address; where a cloud cannot do that in place, " +
+			Doc: "Who can reach the load balancer: all clients, or only the cloud's private network. " +
+				"Changing it on a live Service gives the load balancer a new address; if a cloud cannot do that in place, " +
 				"the load balancer is replaced, with an interruption.",
 			Set: Into(&s.Scheme, OneOf(Public, Internal)),
 		},
 		{
 			Key: KeySourceRanges, Type: "list of CIDR", Default: "everyone", Example: "10.0.0.0/8,2001:db8::/32",
-			Doc: "Who may connect. spec.loadBalancerSourceRanges wins over it, and it wins over " +
+			Doc: "Who may connect. spec.loadBalancerSourceRanges overrides it, and it overrides " +
 				"service.beta.kubernetes.io/load-balancer-source-ranges. " +
 				"With ranges of one family only, no client can connect over the other. " +
-				"Changes apply to a live Service at once; whether open connections survive is up to the cloud.",
+				"Changes apply to a live Service at once; their effect on open connections depends on the cloud.",
 			Set: func(string) error { return nil }, // sourceRanges parses it together with the field and the beta annotation.
 		},
 		{
 			Key: KeyProxyProtocol, Type: "off, v1 or v2", Default: "off", Example: "v2",
-			Doc: "Whether connections to the nodes begin with a PROXY protocol header that names the client. " +
+			Doc: "Whether connections to the nodes begin with a PROXY protocol header that contains the client's address. " +
 				"The pods must expect it. Changing it on a live Service breaks connections until pods and load balancer agree; " +
-				"some clouds replace the pool for it.",
+				"some clouds replace the pool.",
 			Set: Into(&s.ProxyProtocol, parseProxyProtocol),
 		},
 	}
@@ -87,7 +87,7 @@ func healthCheckTable(h *HealthCheck) Table {
 		{
 			Key: KeyHealthCheckProtocol, Type: "TCP or HTTP",
 			Default: "TCP; HTTP with externalTrafficPolicy: Local", Example: "HTTP",
-			Doc: "How nodes are probed. Ignored with externalTrafficPolicy: Local, where the probe must ask the Service's " +
+			Doc: "How nodes are probed. Ignored with externalTrafficPolicy: Local, where the probe must use the Service's " +
 				"health check node port. Changing it on a live Service restarts the probes; nodes receive traffic as before " +
 				"until the first probes answer.",
 			Set: Into(&h.Protocol, parseHealthCheckProtocol),
@@ -101,7 +101,7 @@ func healthCheckTable(h *HealthCheck) Table {
 		},
 		{
 			Key: KeyHealthCheckPath, Type: "path", Default: "/", Example: "/healthz",
-			Doc: "The path that HTTP probes ask for. Needs health-check-protocol HTTP; " +
+			Doc: "The path of HTTP probes. Needs health-check-protocol HTTP; " +
 				"ignored with externalTrafficPolicy: Local. Changes apply to a live Service.",
 			Set: Into(&h.Path, parsePath),
 		},
@@ -113,17 +113,17 @@ func healthCheckTable(h *HealthCheck) Table {
 		},
 		{
 			Key: KeyHealthCheckTimeout, Type: "duration", Default: "the cloud's", Example: "5s",
-			Doc: "How long a probe may take, in whole seconds; at most the interval. Changes apply to a live Service.",
+			Doc: "Timeout of a probe, in whole seconds; at most the interval. Changes apply to a live Service.",
 			Set: Into(&h.Timeout, durationBetween(time.Second, maxProbe)),
 		},
 		{
 			Key: KeyHealthCheckHealthyThreshold, Type: "1 to 10", Default: "the cloud's", Example: "2",
-			Doc: "How many probes in a row must succeed before a node receives traffic. Changes apply to a live Service.",
+			Doc: "Number of successful probes in a row before a node receives traffic. Changes apply to a live Service.",
 			Set: Into(&h.HealthyThreshold, Int(1, maxThreshold)),
 		},
 		{
 			Key: KeyHealthCheckUnhealthyThreshold, Type: "1 to 10", Default: "the cloud's", Example: "3",
-			Doc: "How many probes in a row must fail before a node receives no more traffic. Changes apply to a live Service.",
+			Doc: "Number of failed probes in a row before a node stops receiving traffic. Changes apply to a live Service.",
 			Set: Into(&h.UnhealthyThreshold, Int(1, maxThreshold)),
 		},
 	}
@@ -134,30 +134,30 @@ func resourceTable(s *Service) Table {
 	return Table{
 		{
 			Key: KeyIdleTimeout, Type: "duration", Default: "the cloud's", Example: "5m",
-			Doc: "How long a connection without traffic stays open, in whole seconds. Changes apply to a live Service; each " +
-				"cloud says what it means for open connections.",
+			Doc: "How long a connection without traffic stays open, in whole seconds. Changes apply to a live Service; the " +
+				"effect on open connections depends on the cloud.",
 			Set: Into(&s.IdleTimeout, durationBetween(time.Second, maxIdle)),
 		},
 		{
 			Key: KeyStaticAddresses, Type: "list of IP addresses or the cloud's IDs of addresses", Default: "chosen by the " +
 				"cloud", Example: "198.51.100.7",
-			Doc: "Addresses that exist already and are to be used. Wins over the deprecated spec.loadBalancerIP. Where they " +
-				"are objects of your own in the cloud, they stay when the Service goes; an address that the manager took from a " +
-				"pool goes back to it. " +
-				"Changing them on a live Service moves it to the new addresses, so clients must follow; where a cloud cannot " +
+			Doc: "Existing addresses to use. Overrides the deprecated spec.loadBalancerIP. If they " +
+				"are your own objects in the cloud, they stay when the Service is deleted; an address that the manager allocated " +
+				"from a pool is returned to it. " +
+				"Changing them on a live Service moves it to the new addresses, so clients must follow; if a cloud cannot " +
 				"move it, the change is refused.",
 			Set: Into(&s.StaticAddresses, parseNames),
 		},
 		{
 			Key: KeyTags, Type: "list of key=value", Default: "none", Example: "team=web,stage=prod",
-			Doc: "Tags for every cloud object of the Service, beside our own, which always win. Changes apply to live " +
+			Doc: "Tags for every cloud object of the Service. The manager's own tags take precedence. Changes apply to live " +
 				"objects; a tag that is removed here is removed there.",
 			Set: Into(&s.Tags, parseTags),
 		},
 		{
 			Key: KeySubnets, Type: "list of subnet IDs or names", Default: "chosen by the cloud", Example: "subnet-a,subnet-b",
-			Doc: "The subnets in which the load balancer gets its addresses. Changes apply to a live Service where the cloud " +
-				"can do so; otherwise they are refused.",
+			Doc: "The subnets in which the load balancer gets its addresses. Changes apply to a live Service if the cloud " +
+				"supports it; otherwise they are refused.",
 			Set: Into(&s.Subnets, parseNames),
 		},
 	}

@@ -9,17 +9,17 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
 )
 
-// clipLength is how many characters of a user's value appear in a message: enough to recognise
-// it, and few enough that several problems fit into one Event (1024 bytes).
+// clipLength is the maximum number of characters of a user's value in a message: enough to recognise it, and
+// few enough that several problems fit into one Event (1024 bytes).
 const clipLength = 80
 
-// Problem is one thing in a Service that its owner has to change.
+// Problem is a field or annotation of a Service that its author has to change.
 type Problem struct {
 	// Where is the field or annotation that the user wrote: "spec.ports[1].protocol".
 	Where string
-	// Value is what is written there; empty where the point is that nothing is.
+	// Value is the current value; empty if the problem is a missing value.
 	Value string
-	// Fix says what to write instead, as a sentence without a full stop.
+	// Fix is the instruction how to correct it, as a sentence without a full stop.
 	Fix string
 }
 
@@ -31,9 +31,8 @@ func (p Problem) String() string {
 	return fmt.Sprintf("%s is %s: %s", p.Where, Quote(p.Value), p.Fix)
 }
 
-// Problems collects what is wrong with a Service, so that all of it is reported at once.
-// Providers use it for their own annotations, so that problems of every cloud have one form.
-// The zero value is ready.
+// Problems collects the problems of a Service, so that all of them are reported at once. Providers use it for
+// their own annotations, so that problems of every cloud have one form. The zero value is ready to use.
 type Problems struct {
 	// Sources replaces the key of a setting by the field or annotation that the user wrote.
 	Sources Sources
@@ -48,8 +47,8 @@ func (s Service) NewProblems() Problems {
 	return Problems{Sources: s.Sources.Clone(), Written: s.Annotations}
 }
 
-// Add adds a problem. Where is a field path, or the key of the annotation that belongs to the
-// setting, however the user wrote it: see Sources.
+// Add adds a problem. Where is a field path, or the key of the annotation of the setting, even if the user
+// wrote it in another way: see Sources.
 func (p *Problems) Add(where, value, fix string) {
 	p.list = append(p.list, Problem{Where: p.Sources.Where(where), Value: value, Fix: fix})
 }
@@ -97,9 +96,9 @@ func (e *ProblemsError) Error() string {
 	return strings.Join(texts, "; ")
 }
 
-// Join merges the problems of several steps (the portable annotations, a provider's own) into
-// one error under one subject, so that an Event doesn't repeat it. It joins errors of another kind
-// behind them, skips nil errors, and returns nil when all are nil.
+// Join merges the problems of several steps (the portable annotations, a provider's own) into one error under
+// one subject, so that an Event doesn't repeat it. It joins errors of another kind behind them, skips nil
+// errors, and returns nil when all are nil.
 func Join(subject string, errs ...error) error {
 	var merged Problems
 	var others []error

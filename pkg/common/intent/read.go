@@ -7,25 +7,25 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-// Vocabulary lists the annotations that one cloud reads. It only decides about warnings and
-// refusals, never about the meaning of a value.
+// Vocabulary lists the annotations that one cloud reads. It only affects warnings and refusals, never the
+// meaning of a value.
 type Vocabulary struct {
 	// Provider is the cloud's name, for messages.
 	Provider string
-	// Portable are the keys of the portable annotations that the cloud honours. A value under
-	// another portable key is not read at all.
+	// Portable are the keys of the portable annotations that the cloud supports. Values under other portable
+	// keys are not read.
 	Portable []string
 	// Own are the keys of the provider's own Service annotations.
 	Own []string
 	// Written are those of Own that the manager itself writes. They are not part of Service.Fields.
 	Written []string
-	// OwnPrefixes begin the keys of Own. A key with such a prefix that is not in Own is reported as
-	// a probable typo.
+	// OwnPrefixes are the prefixes of Own. A key with such a prefix that is not in Own is reported as a probable
+	// typo.
 	OwnPrefixes []string
-	// ForeignPrefixes begin the Service annotations of other clouds, each with the cloud's name.
+	// ForeignPrefixes are the prefixes of Service annotations of other clouds, each with the cloud's name.
 	ForeignPrefixes map[string]string
-	// Advice maps annotations that people expect to work here, and that don't, to what to do
-	// instead. It wins over the prefixes.
+	// Advice maps annotations that users expect to work here, and that don't, to instructions. It takes
+	// precedence over the prefixes.
 	Advice map[string]string
 	// SCTP reports whether the cloud's load balancers forward SCTP.
 	SCTP bool
@@ -38,7 +38,7 @@ type Reason string
 
 // The closed set of reasons.
 const (
-	// Unsupported: the setting is portable, or another cloud's, and this cloud doesn't honour it.
+	// Unsupported: the setting is portable, or another cloud's, and this cloud doesn't support it.
 	Unsupported Reason = "unsupported"
 	// UnknownKey: the annotation does not exist; most likely a typo.
 	UnknownKey Reason = "unknown"
@@ -46,12 +46,12 @@ const (
 	Ignored Reason = "ignored"
 )
 
-// Warning is something that the owner of a Service should know and that stops nothing.
+// Warning is a message for the author of a Service that does not block reconciliation.
 type Warning struct {
 	Reason Reason
 	// Where is the annotation's key or the field's path.
 	Where string
-	// Message is the whole text, which names the key, the value where it matters, and the fix.
+	// Message is the whole text, which names the key, the value if relevant, and the fix.
 	Message string
 }
 
@@ -98,7 +98,7 @@ func (r *reader) warn(reason Reason, where, message string) {
 	r.warnings = append(r.warnings, Warning{Reason: reason, Where: where, Message: where + ": " + message})
 }
 
-// set reports whether a portable annotation is present and honoured.
+// set reports whether a portable annotation is present and supported.
 func (r *reader) set(key string) bool {
 	_, ok := r.svc.Annotations[key]
 	return ok && r.honours(key)
@@ -114,7 +114,7 @@ func (r *reader) source(key, where string) {
 	r.out.Sources[key] = where
 }
 
-// portable reads the portable annotations that the cloud honours, and warns about the others.
+// portable reads the portable annotations that the cloud supports, and warns about the others.
 func (r *reader) portable() {
 	honoured := slices.DeleteFunc(portableTable(&r.out), func(e Entry) bool {
 		if r.honours(e.Key) {

@@ -29,22 +29,22 @@ type Service struct {
 	// Families in the order of the spec; one or two.
 	Families []v1.IPFamily
 	Scheme   Scheme
-	// SourceRanges that may connect, in canonical form, sorted; both families. Empty means everyone.
+	// SourceRanges that may connect, in canonical form, sorted; both families. Empty means all clients.
 	SourceRanges []netip.Prefix
 	// ProxyProtocol to the members: 0 off, 1 or 2 the version.
 	ProxyProtocol int
 	HealthCheck   HealthCheck
 	// IdleTimeout of connections; zero means the cloud's default.
 	IdleTimeout time.Duration
-	// StaticAddresses to use, as the user wrote them: IP addresses, or IDs where the cloud has such.
+	// StaticAddresses to use, as the user wrote them: IP addresses, or IDs if the cloud supports them.
 	StaticAddresses []string
-	// Tags to put on every cloud object beside our own.
+	// Tags to set on every cloud object in addition to our own.
 	Tags map[string]string
 	// Subnets to use, by ID or name.
 	Subnets []string
 	// LocalTraffic is externalTrafficPolicy: Local.
 	LocalTraffic bool
-	// ClientIPAffinity is how long a client sticks to a node; zero means no affinity.
+	// ClientIPAffinity is the duration of client IP affinity; zero means no affinity.
 	ClientIPAffinity time.Duration
 
 	// Annotations are all annotations of the Service, from which the provider reads its own. Read-only.
@@ -68,7 +68,7 @@ type Port struct {
 // HealthCheckProtocol is the protocol of probes.
 type HealthCheckProtocol string
 
-// The closed set of probes. NodePort probes of UDP services fall back to TCP where a cloud has no UDP probe.
+// The closed set of probes. NodePort probes of UDP services fall back to TCP if a cloud has no UDP probe.
 const (
 	HealthCheckTCP  HealthCheckProtocol = "TCP"
 	HealthCheckHTTP HealthCheckProtocol = "HTTP"
@@ -85,9 +85,9 @@ type HealthCheck struct {
 	UnhealthyThreshold int
 }
 
-// AllowedFrom returns the source ranges of one family: the whole family when the Service has no
-// ranges, and none when it has ranges of the other family only. Providers filter by family with it,
-// because they would take an empty list for "no restriction".
+// AllowedFrom returns the source ranges of one family: the whole family if the Service has no ranges, and
+// none if it has ranges of the other family only. Providers filter by family with it, because an empty list
+// would mean "no restriction".
 func (s Service) AllowedFrom(family v1.IPFamily) []netip.Prefix {
 	if len(s.SourceRanges) == 0 {
 		everyone := netip.IPv4Unspecified()

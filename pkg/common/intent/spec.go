@@ -71,8 +71,8 @@ func (r *reader) protocol(path string, protocol v1.Protocol) {
 	}
 }
 
-// nodePort refuses a port without a node port if the Service disables their allocation. A port
-// that has none yet comes from a manifest that was not sent to the API server.
+// nodePort refuses a port without a node port if the Service disables their allocation. A port that has none
+// yet comes from a manifest that was not sent to the API server.
 func (r *reader) nodePort(path string, port int32) {
 	if port != 0 || r.vocabulary.NoNodePorts {
 		return
@@ -111,8 +111,8 @@ func (r *reader) families() {
 	r.out.Families = families
 }
 
-// sourceRanges reads the first of the three places that has a value. The framework prefers the field
-// to the beta annotation; the portable annotation is between them.
+// sourceRanges reads the first of the three sources that has a value. The framework prefers the field to the
+// beta annotation; the portable annotation is between them.
 func (r *reader) sourceRanges() {
 	const field, beta = "spec.loadBalancerSourceRanges", v1.AnnotationLoadBalancerSourceRangesKey
 	var where, value string
@@ -157,7 +157,7 @@ func (r *reader) sourceRanges() {
 func (r *reader) overridden(key, winner string) {
 	if strings.TrimSpace(r.svc.Annotations[key]) != "" &&
 		(key == v1.AnnotationLoadBalancerSourceRangesKey || r.honours(key)) {
-		r.warn(Ignored, key, winner+" is set too and wins; remove one of them")
+		r.warn(Ignored, key, winner+" is set too and takes precedence; remove one of them")
 	}
 }
 
@@ -178,8 +178,8 @@ func (r *reader) ranges(where string, items []string) []netip.Prefix {
 	return canonicalRanges(ranges)
 }
 
-// rangeFamilies warns about ranges of a family that the Service lacks, and refuses ranges that
-// would leave no client at all.
+// rangeFamilies warns about ranges of a family that the Service lacks, and refuses ranges that would exclude
+// all clients.
 func (r *reader) rangeFamilies(where, value string) {
 	useful := false
 	for _, prefix := range r.out.SourceRanges {
@@ -214,7 +214,7 @@ func (r *reader) staticAddresses() {
 		switch {
 		case r.set(KeyStaticAddresses):
 			if !slices.Equal(r.out.StaticAddresses, []string{ip}) {
-				r.warn(Ignored, field, KeyStaticAddresses+" is set too and wins; remove the field, which is deprecated")
+				r.warn(Ignored, field, KeyStaticAddresses+" is set too and takes precedence; remove the field, which is deprecated")
 			}
 		case !r.honours(KeyStaticAddresses):
 			r.warnUnsupported(field)
@@ -247,8 +247,8 @@ func (r *reader) healthCheck() {
 		}
 		return
 	}
-	// Only the health check node port knows which nodes have a ready pod, so another probe would
-	// send traffic to nodes that drop it.
+	// Only the health check node port reports which nodes have a ready pod, so another probe would send traffic
+	// to nodes that drop it.
 	for _, key := range []string{KeyHealthCheckProtocol, KeyHealthCheckPort, KeyHealthCheckPath} {
 		if r.set(key) {
 			r.warn(Ignored, key, "no effect with externalTrafficPolicy: Local, where the Service's health check node port is "+

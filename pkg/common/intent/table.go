@@ -13,8 +13,8 @@ type Entry struct {
 	Key, Type, Default, Example, Doc string
 	// Empty decides what an empty value means; the zero value is EmptyIgnored.
 	Empty EmptyValue
-	// Set parses a value, without the spaces around it, and stores it. Its error says what to write
-	// instead. Nil for annotations that the manager writes, or that another reader parses.
+	// Set parses a value, without the spaces around it, and stores it. Its error says what to write instead. Nil
+	// for annotations that the manager writes, or that another reader parses.
 	Set func(value string) error
 }
 
@@ -32,9 +32,9 @@ const (
 	EmptyAllowed
 )
 
-// Table is a list of annotations, in the order in which problems are reported. The portable
-// annotations are one, and every provider has one for its own. A table is built around the options
-// that its entries set, as a flag set is built around the variables of its flags.
+// Table is a list of annotations, in the order in which problems are reported. The portable annotations are
+// one, and every provider has one for its own. A table is built over the options that its entries set, as a
+// flag set is built over the variables of its flags.
 type Table []Entry
 
 // Keys returns the keys of all entries.
@@ -75,7 +75,7 @@ func (t Table) Read(annotations map[string]string, problems *Problems) {
 	}
 }
 
-// Into returns a Set function that stores the parsed value. An invalid value leaves the option as it is.
+// Into returns a Set function that stores the parsed value. An invalid value leaves the option unchanged.
 func Into[V any](option *V, parse func(string) (V, error)) func(string) error {
 	return func(value string) error {
 		parsed, err := parse(value)

@@ -10,8 +10,8 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/internal/spell"
 )
 
-// warnUnknownAnnotations warns about annotations that look as if they configured a load balancer,
-// and that this cloud does not read.
+// warnUnknownAnnotations warns about annotations that seem to configure a load balancer, and that this cloud
+// does not read.
 func (r *reader) warnUnknownAnnotations() {
 	for _, key := range slices.Sorted(maps.Keys(r.svc.Annotations)) {
 		advice, known := r.vocabulary.Advice[key]
@@ -29,9 +29,9 @@ func (r *reader) warnUnknownAnnotations() {
 	}
 }
 
-// warnByPrefix warns about a typo in one of the provider's own annotations, or about another
-// cloud's annotation: manifests move between clouds. The longest prefix decides, because one
-// cloud's prefix may begin with another's.
+// warnByPrefix warns about a typo in one of the provider's own annotations, or about another cloud's
+// annotation: manifests move between clouds. The longest prefix decides, because one cloud's prefix may be a
+// prefix of another's.
 func (r *reader) warnByPrefix(key string) {
 	longest, cloud := "", ""
 	for prefix, name := range r.vocabulary.ForeignPrefixes {

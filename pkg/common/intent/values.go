@@ -13,8 +13,8 @@ import (
 	netutils "k8s.io/utils/net"
 )
 
-// splitList splits a comma list and trims spaces around its entries. An empty entry is an error,
-// because it is the trace of a value that was not filled in.
+// splitList splits a comma list and trims spaces. An empty entry is an error, because it usually results from
+// a value that was not filled in.
 func splitList(value string) ([]string, error) {
 	items := strings.Split(value, ",")
 	for i := range items {

@@ -88,14 +88,14 @@ func TestReadWarnings(t *testing.T) {
 				func(svc *v1.Service) { svc.Spec.LoadBalancerSourceRanges = []string{"10.0.0.0/10"} },
 			},
 			[]string{
-				"ignored " + KeySourceRanges + ": spec.loadBalancerSourceRanges is set too and wins; remove one of them",
-				"ignored " + beta + ": spec.loadBalancerSourceRanges is set too and wins; remove one of them",
+				"ignored " + KeySourceRanges + ": spec.loadBalancerSourceRanges is set too and takes precedence; remove one of them",
+				"ignored " + beta + ": spec.loadBalancerSourceRanges is set too and takes precedence; remove one of them",
 			},
 		},
 		{
 			"the portable annotation wins over the framework's", aws, []func(*v1.Service){annotated(KeySourceRanges,
 				"10.0.0.0/8", beta, "10.0.0.0/9")},
-			[]string{"ignored " + beta + ": " + KeySourceRanges + " is set too and wins; remove one of them"},
+			[]string{"ignored " + beta + ": " + KeySourceRanges + " is set too and takes precedence; remove one of them"},
 		},
 		{
 			"a range with host bits", aws, []func(*v1.Service){annotated(KeySourceRanges, "10.1.2.3/8")},
@@ -111,7 +111,7 @@ func TestReadWarnings(t *testing.T) {
 			[]func(*v1.Service){annotated(KeyStaticAddresses, "198.51.100.7"),
 				func(svc *v1.Service) { svc.Spec.LoadBalancerIP = "198.51.100.8" }},
 			[]string{"ignored spec.loadBalancerIP: " + KeyStaticAddresses +
-				" is set too and wins; remove the field, which is deprecated"},
+				" is set too and takes precedence; remove the field, which is deprecated"},
 		},
 		{
 			"both addresses are the same", aws,

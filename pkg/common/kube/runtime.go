@@ -1,4 +1,4 @@
-// Package kube gives providers access to the cluster that the manager runs for: Events, annotations and its UID.
+// Package kube gives providers access to the manager's cluster: Events, annotations and its UID.
 package kube
 
 import (
@@ -24,7 +24,7 @@ import (
 const (
 	// component is the source of Events and the client's user agent.
 	component = "unified-ccm"
-	// uidTimeout is long enough for an API server that restarts. No controller runs in the meantime.
+	// uidTimeout covers the restart of an API server. No controller runs in the meantime.
 	uidTimeout       = 30 * time.Second
 	uidRetryInterval = time.Second
 )

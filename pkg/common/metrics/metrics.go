@@ -1,10 +1,10 @@
-// Package metrics defines metrics once: the instrument and its line in the reference
-// documentation come from one statement, so neither can exist without the other.
+// Package metrics defines a metric and its line in the reference documentation together, so neither can exist
+// without the other.
 //
-// All names begin with "ccm_", and whatever differs from cloud to cloud carries a label
-// "provider". Labels take their values from closed sets: never an ID, an address or a message.
-// The exception are names of earlier managers, which a provider exposes only when it is configured to:
-// they and their labels are what people's dashboards have.
+// All names begin with "ccm_", and metrics that differ between clouds have a label "provider". Labels take
+// their values from closed sets: never an ID, an address or a message. The exception are names of earlier
+// managers, which a provider exposes only if it is configured to: existing dashboards use them and their
+// labels.
 package metrics
 
 import (
@@ -15,10 +15,10 @@ import (
 	"k8s.io/component-base/metrics/legacyregistry"
 )
 
-// Type is the kind of a metric, in the words of the exposition format.
+// Type is the kind of a metric, as in the exposition format.
 type Type string
 
-// The types that are used.
+// The types in use.
 const (
 	Counter   Type = "counter"
 	Gauge     Type = "gauge"
@@ -31,7 +31,7 @@ type Doc struct {
 	Name   string
 	Type   Type
 	Labels []string
-	// Help says what is counted or measured, in the words that /metrics exposes.
+	// Help describes the metric, as /metrics exposes it.
 	Help string
 }
 
@@ -60,8 +60,8 @@ func (s *Set) Gauge(d Doc) *metrics.GaugeVec {
 	return v
 }
 
-// Histogram defines a histogram with the given upper bounds of its buckets; nil are the client library's, which go from
-// 5 ms to 10 s.
+// Histogram defines a histogram with the given upper bounds of its buckets; nil selects the client library's,
+// which range from 5 ms to 10 s.
 func (s *Set) Histogram(d Doc, buckets []float64) *metrics.HistogramVec {
 	v := metrics.NewHistogramVec(&metrics.HistogramOpts{
 		Name: d.Name, Help: d.Help, Buckets: buckets, StabilityLevel: metrics.ALPHA,
@@ -79,9 +79,9 @@ func (s *Set) add(d Doc, t Type, m metrics.Registerable) {
 // Docs returns the metrics' documentation in the order of definition. The Type is filled in.
 func (s *Set) Docs() []Doc { return slices.Clone(s.docs) }
 
-// Register exposes the metrics at the process's /metrics. Only the first call does anything. It
-// is called when a package is first used and never from init: a provider that is linked but not
-// selected must not show metrics.
+// Register exposes the metrics at the process's /metrics. Only the first call has an effect. It is called
+// when a package is first used and never from init: a provider that is linked but not selected must not
+// expose metrics.
 func (s *Set) Register() {
 	s.register.Do(func() { legacyregistry.MustRegister(s.all...) })
 }

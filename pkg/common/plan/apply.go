@@ -11,12 +11,12 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
 )
 
-// DefaultParallel is how many changes of one plan run side by side. The rate limit of the
-// cloud's client bounds calls across all plans; this only keeps one Service with a hundred ports
-// from queueing everyone else out of it.
+// DefaultParallel is the number of concurrent changes of one plan. The rate limiter of the cloud's client
+// bounds calls across all plans; this limit only prevents one Service with a hundred ports from starving the
+// others in its queue.
 const DefaultParallel = 8
 
-// Status says how far a change has come.
+// Status is the progress of a change.
 type Status string
 
 // The closed set of statuses, in the order in which a change passes them.
@@ -31,19 +31,19 @@ const (
 	Done Status = "done"
 )
 
-// ApplyOptions say how a plan is run. The zero value is usable.
+// ApplyOptions configure Apply. The zero value is usable.
 type ApplyOptions struct {
-	// Parallel bounds how many Do functions run at once; 0 means DefaultParallel. Waiting for
-	// Ready costs nothing but a goroutine and is not bounded.
+	// Parallel bounds the number of concurrent Do functions; 0 means DefaultParallel. Waiting for Ready costs
+	// only a goroutine and is not bounded.
 	Parallel int
-	// Observer hears of every step of every change, from one goroutine, in the order in which
-	// the steps happened. A non-nil err means that the change failed in that status. May be nil.
+	// Observer receives every step of every change, from one goroutine, in the order in which the steps
+	// happened. A non-nil err means that the change failed in that status. May be nil.
 	Observer func(change Change, status Status, err error)
 	// Clock measures durations; nil is the real one.
 	Clock clock.PassiveClock
 }
 
-// Result says what an Apply did, whether or not it succeeded.
+// Result is the outcome of an Apply, successful or not.
 type Result struct {
 	// Outcomes are in the order of the plan's changes.
 	Outcomes []Outcome
@@ -51,18 +51,18 @@ type Result struct {
 	IDs *Handles
 }
 
-// Outcome is how far one change has come.
+// Outcome is the progress of one change.
 type Outcome struct {
 	Ref
 	Status Status
-	// Err is the reason for the failure; nil for a change that was not tried, or whose wait was cut
-	// short because another change failed.
+	// Err is the reason for the failure; nil for a change that was not tried, or that stopped waiting because
+	// another change failed.
 	Err error
-	// Took is how long Do and Ready ran in this Apply.
+	// Took is the duration of Do and Ready in this Apply.
 	Took time.Duration
 }
 
-// Made returns the changes that certainly were made, for reports about an Apply that failed half-way.
+// Made returns the changes that were certainly made, for reports about a partial Apply.
 func (r Result) Made(p Plan) Plan {
 	made := Plan{Subject: p.Subject}
 	for i, o := range r.Outcomes {
@@ -73,23 +73,22 @@ func (r Result) Made(p Plan) Plan {
 	return made
 }
 
-// Apply runs the plan: changes that are independent side by side, dependants once what they
-// wait for is Done. It validates the plan before the first change.
+// Apply runs the plan: independent changes concurrently, dependants once the changes they wait for are Done.
+// It validates the plan before the first change.
 //
-// After the first error nothing new is started. Mutations under way are left to finish, since
-// what they did would be unknown otherwise; waits, which mutate nothing, are cut short. The same
-// happens when ctx ends, and every Do gets ctx, so that it can end itself. Apply returns when
-// nothing runs any more; the errors are joined, the first one to happen in front, each with its
-// cloudapi class.
+// After the first error it starts no more changes. It lets mutations in flight finish, since their outcome
+// would be unknown otherwise, and cancels waits, which mutate nothing. The same happens when ctx ends; every
+// Do gets ctx, so that it can end itself. Apply returns when all workers have finished; the errors are
+// joined, the first one to happen in front, each with its cloudapi class.
 //
-// Deleting something that the cloud authoritatively says is gone counts as done.
+// Deleting an object that authoritatively does not exist counts as done.
 func (p Plan) Apply(ctx context.Context, o ApplyOptions) (Result, error) {
 	if err := p.Validate(); err != nil {
 		return Result{IDs: &Handles{}}, err
 	}
 	for _, c := range p.Changes {
 		if c.Do == nil {
-			return Result{IDs: &Handles{}}, fmt.Errorf("plan of %s is invalid: %q does nothing", p.Subject, c.Ref)
+			return Result{IDs: &Handles{}}, fmt.Errorf("plan of %s is invalid: %q has no Do function", p.Subject, c.Ref)
 		}
 	}
 	r := newRun(p, o)
@@ -97,15 +96,15 @@ func (p Plan) Apply(ctx context.Context, o ApplyOptions) (Result, error) {
 	return r.result, r.err(ctx)
 }
 
-// run is one Apply. Only the goroutine of Apply touches it; workers report through events.
+// run is the state of one Apply. Only the goroutine of Apply uses it; workers report through events.
 type run struct {
 	plan    Plan
 	options ApplyOptions
 	result  Result
 	status  map[Ref]Status
 	events  chan event
-	// doing and waiting count workers inside Do and Ready; awaited are the changes whose Ready
-	// has been called.
+	// doing and waiting count workers inside Do and Ready; awaited are the changes with a running or finished
+	// Ready.
 	doing, waiting int
 	awaited        []bool
 	errs           []error
@@ -157,7 +156,7 @@ func (r *run) all(ctx context.Context) {
 	}
 }
 
-// start launches every worker that may run now.
+// start launches every worker that is ready to run.
 func (r *run) start(ctx, waits context.Context) {
 	for i := range r.plan.Changes {
 		c := &r.plan.Changes[i]
@@ -189,7 +188,7 @@ func (r *run) work(ctx context.Context, index int, wait bool, f func(context.Con
 	r.events <- event{index: index, wait: wait, err: err, took: r.options.Clock.Since(began)}
 }
 
-// take books a worker's report.
+// take processes a worker's report.
 func (r *run) take(e event) {
 	c, outcome := &r.plan.Changes[e.index], &r.result.Outcomes[e.index]
 	outcome.Took += e.took
@@ -201,7 +200,7 @@ func (r *run) take(e event) {
 	switch {
 	case e.wait && e.err != nil:
 		if len(r.errs) > 0 && cloudapi.Is(e.err, cloudapi.Canceled) {
-			return // cut short by us, because of an error that is in the list already
+			return // canceled by us, because of an error that is already in the list
 		}
 		r.fail(e.index, Applied, fmt.Errorf("%s: waiting until it is ready: %w", c.Ref, e.err))
 	case e.err != nil && (c.Action != Delete || !cloudapi.Is(e.err, cloudapi.NotFound)):
@@ -228,7 +227,7 @@ func (r *run) set(index int, status Status, err error) {
 	}
 }
 
-// err joins what went wrong, and says how far the plan came where ctx ended it.
+// err joins the errors, and adds the progress of the plan if ctx ended it.
 func (r *run) err(ctx context.Context) error {
 	done := 0
 	for _, o := range r.result.Outcomes {

@@ -316,7 +316,7 @@ func TestApplyRefusesInvalidPlansBeforeTheFirstChange(t *testing.T) {
 		changes []Change
 		want    string
 	}{
-		{"twice the same", []Change{d.change("a"), d.change("a")}, `two changes are called "create pool a"`},
+		{"twice the same", []Change{d.change("a"), d.change("a")}, `two changes have the reference "create pool a"`},
 		{"a need that is not there", []Change{d.change("a", "b")}, `"create pool a" waits for "create pool b", which is not in the plan`},
 		{"itself", []Change{d.change("a", "a")}, "changes wait for each other: create pool a → create pool a"},
 		{
@@ -326,7 +326,7 @@ func TestApplyRefusesInvalidPlansBeforeTheFirstChange(t *testing.T) {
 		},
 		{"no name", []Change{{Ref: Ref{Kind: "pool", Action: Create}, Do: d.does("x", nil)}}, "change 0 (create pool ) lacks a kind or a name"},
 		{"no action", []Change{{Ref: Ref{Kind: "pool", Name: "a", Action: "replace"}, Do: d.does("x", nil)}}, `change 0: "replace" is not an action`},
-		{"nothing to do", []Change{{Ref: create("a")}}, `"create pool a" does nothing`},
+		{"nothing to do", []Change{{Ref: create("a")}}, `"create pool a" has no Do function`},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			_, err := Plan{Subject: "Service a/b", Changes: tc.changes}.Apply(t.Context(), ApplyOptions{})

@@ -24,7 +24,7 @@ func (f Fields) Has(name string) bool {
 	return slices.ContainsFunc(f, func(one Field) bool { return one.Name == name })
 }
 
-// ShowInt shows a number, and nothing for 0, which is how clouds say that nothing is set.
+// ShowInt formats a number, and returns "" for 0, with which clouds report an unset value.
 func ShowInt[N int | int32 | int64](n N) string {
 	if n == 0 {
 		return ""
@@ -32,10 +32,10 @@ func ShowInt[N int | int32 | int64](n N) string {
 	return fmt.Sprint(n)
 }
 
-// ShowSet renders a list in which the order is irrelevant.
+// ShowSet formats a list without regard to its order.
 func ShowSet(items []string) string { return strings.Join(slices.Sorted(slices.Values(items)), ", ") }
 
-// ShowMap shows keys and values in the order of the keys.
+// ShowMap formats keys and values in the order of the keys.
 func ShowMap(m map[string]string) string {
 	items := make([]string, 0, len(m))
 	for _, key := range slices.Sorted(maps.Keys(m)) {

@@ -12,7 +12,7 @@ type Handles struct {
 	ids map[Handle]string
 }
 
-// Set stores the ID of the object that h names.
+// Set stores the ID of the object that h identifies.
 func (h *Handles) Set(handle Handle, id string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -22,7 +22,8 @@ func (h *Handles) Set(handle Handle, id string) {
 	h.ids[handle] = id
 }
 
-// ID returns the ID stored under handle; an error means that a change ran before the creation it depends on.
+// ID returns the ID stored under a handle; an error means that a change ran before the creation it depends
+// on.
 func (h *Handles) ID(handle Handle) (string, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -5,20 +5,20 @@ import (
 	"io"
 )
 
-// DocumentVersion is the version of Document. It changes when a field is removed or changes its
-// meaning; new fields may come without a change.
+// DocumentVersion is the version of Document. It changes when a field is removed or changes its meaning; new
+// fields may be added without a new version.
 const DocumentVersion = "1"
 
-// Document is what RenderJSON writes, for scripts. Lists are never null.
+// Document is the output of RenderJSON, for scripts. Lists are never null.
 type Document struct {
 	Version string         `json:"version"`
 	Plans   []DocumentPlan `json:"plans"`
-	// Summary counts over all plans.
+	// Summary has the totals of all plans.
 	Summary DocumentSummary `json:"summary"`
 }
 
-// DocumentPlan is one plan: what it is about ("Service default/web"), and its changes in an order
-// in which they can be made.
+// DocumentPlan is one plan: its subject ("Service default/web"), and its changes in an order in which they
+// can be made.
 type DocumentPlan struct {
 	Subject  string           `json:"subject"`
 	Changes  []DocumentChange `json:"changes"`
@@ -34,12 +34,12 @@ type DocumentChange struct {
 	Reason string  `json:"reason,omitempty"`
 	// After are the changes of this plan that must be done first.
 	After []Ref `json:"after"`
-	// Membership says that the change only concerns which nodes receive traffic.
+	// Membership is set if the change only affects which nodes receive traffic.
 	Membership bool `json:"membership"`
 	// Disrupts is the effect on clients, and Follows what the change is computed from.
 	Disrupts Disruption `json:"disrupts,omitempty"`
 	Follows  []string   `json:"follows,omitempty"`
-	// Held says why the change is not applied.
+	// Held is the reason why the change is not applied.
 	Held string `json:"held,omitempty"`
 }
 

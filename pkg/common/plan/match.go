@@ -19,26 +19,26 @@ func Refs(changes []Change) []Ref {
 	return refs
 }
 
-// Matched are the objects of one kind, by what a plan does with them.
+// Matched are the objects of one kind, grouped by action.
 type Matched[H, W any] struct {
-	// Missing objects are wanted and do not exist: the plan creates them.
+	// Missing objects are desired and do not exist: the plan creates them.
 	Missing []W
-	// Kept objects exist and are wanted: the plan updates those whose fields differ.
+	// Kept objects exist and are desired: the plan updates those with differing fields.
 	Kept []Pair[H, W]
-	// Surplus objects exist and are not wanted: the plan deletes them.
+	// Surplus objects exist and are not desired: the plan deletes them.
 	Surplus []H
 }
 
-// Pair is an object that exists and is wanted.
+// Pair is an existing object and the desired one.
 type Pair[H, W any] struct {
 	Have H
 	Want W
 }
 
-// Match sorts the objects of one kind. same reports whether an existing object is a wanted one, or
-// can be updated in place to become it; with a field that cannot change, it is not, and the plan
-// deletes the one and creates the other. Each object is part of one pair at most. The order of the
-// results is that of the arguments.
+// Match sorts the objects of one kind. same reports whether an existing object is a desired one, or can be
+// updated in place to become it; if an immutable field differs, it returns false, and the plan deletes the
+// one and creates the other. Each object is part of one pair at most. The order of the results is that of the
+// arguments.
 func Match[H, W any](have []H, want []W, same func(H, W) bool) Matched[H, W] {
 	var m Matched[H, W]
 	matched := make([]bool, len(have))

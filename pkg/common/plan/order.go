@@ -7,12 +7,12 @@ import (
 	"strings"
 )
 
-// String is the reference as a person reads it: "create listener a1b2/80-TCP".
+// String formats the reference for users: "create listener a1b2/80-TCP".
 func (r Ref) String() string { return string(r.Action) + " " + r.Kind + " " + r.Name }
 
-// Validate reports everything that makes the plan impossible to run: references that are
-// incomplete or not unique, dependencies on changes that are not there, cycles. Such a plan is a
-// provider's programming error, and nothing of it is applied.
+// Validate reports everything that makes the plan impossible to run: references that are incomplete or not
+// unique, dependencies on missing changes, cycles. Such a plan is a programming error of a provider, and
+// Apply runs none of it.
 func (p Plan) Validate() error {
 	var errs []error
 	seen := make(map[Ref]bool, len(p.Changes))
@@ -23,7 +23,7 @@ func (p Plan) Validate() error {
 		case c.Action != Create && c.Action != Update && c.Action != Delete:
 			errs = append(errs, fmt.Errorf("change %d: %q is not an action", i, c.Action))
 		case seen[c.Ref]:
-			errs = append(errs, fmt.Errorf("two changes are called %q", c.Ref))
+			errs = append(errs, fmt.Errorf("two changes have the reference %q", c.Ref))
 		}
 		seen[c.Ref] = true
 	}
@@ -45,8 +45,8 @@ func (p Plan) Validate() error {
 	return fmt.Errorf("plan of %s is invalid: %w", p.Subject, errors.Join(errs...))
 }
 
-// Sorted returns the plan with every change behind what it waits for. Changes that don't depend
-// on each other keep their places, so that equal plans always print alike. It fails as Validate does.
+// Sorted returns the plan with every change after its dependencies. Independent changes keep their order, so
+// that equal plans always print alike. It fails as Validate does.
 func (p Plan) Sorted() (Plan, error) {
 	if err := p.Validate(); err != nil {
 		return Plan{}, err
@@ -60,9 +60,9 @@ func (p Plan) Sorted() (Plan, error) {
 	return sorted, nil
 }
 
-// Membership returns the part of the plan that only concerns which nodes receive traffic: the
-// Membership changes that wait, directly or through others, for nothing but Membership changes.
-// The others need a load balancer of another shape first and are left to the whole plan.
+// Membership returns the part of the plan that only affects which nodes receive traffic: the Membership
+// changes that depend, directly or indirectly, only on Membership changes. The others need a load balancer of
+// another shape first and are left to the whole plan.
 func (p Plan) Membership() Plan {
 	keep := make(map[Ref]bool, len(p.Changes))
 	for _, c := range p.Changes {
@@ -85,7 +85,7 @@ func (p Plan) Membership() Plan {
 	return sub
 }
 
-// Count says how many changes of each action the plan has.
+// Count returns the number of changes of each action.
 func (p Plan) Count() map[Action]int {
 	n := map[Action]int{}
 	for _, c := range p.Changes {
@@ -103,9 +103,9 @@ func all(refs []Ref, in map[Ref]bool) bool {
 	return true
 }
 
-// order returns the indexes of the changes in an order that can be run: always the first change
-// of the list that waits for nothing any more. If there is none, the changes that are left form
-// or follow a cycle, and one cycle is returned.
+// order returns the indexes of the changes in an order that can be run: always the first change of the list
+// without open dependencies. If there is none, the remaining changes form or follow a cycle, and it returns
+// one cycle.
 func (p Plan) order() (order []int, cycle []Ref) {
 	done := make(map[Ref]bool, len(p.Changes))
 	for len(order) < len(p.Changes) {
@@ -125,7 +125,8 @@ func (p Plan) order() (order []int, cycle []Ref) {
 	return order, nil
 }
 
-// cycle walks along unmet needs until it meets itself. Every change outside done has such a need.
+// cycle follows open dependencies until it reaches a change again. Every change outside done has such a
+// dependency.
 func (p Plan) cycle(done map[Ref]bool) []Ref {
 	needs := make(map[Ref]Ref, len(p.Changes))
 	var at Ref

@@ -1,32 +1,32 @@
-// Package plan holds the value that stands between deciding and doing: an ordered list of
-// changes to cloud objects that can be printed, compared, refused or applied. Nothing in this
-// package talks to a cloud; a change carries a function that does.
+// Package plan separates decisions from mutations: a Plan is an ordered list of changes to cloud objects that
+// can be printed, compared, refused or applied. This package makes no calls to a cloud; a change carries a
+// function that does.
 package plan
 
 import "context"
 
-// Action says what a change does to its object.
+// Action is the kind of a change.
 type Action string
 
-// The closed set of actions. An object whose change needs a new identity is a Delete and a
-// Create with a dependency between them, never a hidden replacement.
+// The closed set of actions. An object that needs a new identity is a Delete and a Create with a dependency
+// between them, never a hidden replacement.
 const (
 	Create Action = "create"
 	Update Action = "update"
 	Delete Action = "delete"
 )
 
-// Ref names one change inside a plan. It is unique in the plan.
+// Ref identifies one change inside a plan. It is unique in the plan.
 type Ref struct {
 	// Kind is the field's standard term for the object: load balancer, listener, pool, member, security group.
 	Kind string `json:"kind"`
-	// Name is the object's name as a person would find it in the cloud.
+	// Name is the object's name in the cloud.
 	Name string `json:"name"`
 	// Action is part of the identity, so that one plan may delete and create an object of one name.
 	Action Action `json:"action"`
 }
 
-// Field is one difference between what exists and what is wanted. Secrets never appear here.
+// Field is one difference between an existing and a desired object. It never contains secrets.
 type Field struct {
 	Name   string `json:"name"`
 	Before string `json:"before"`
@@ -52,52 +52,51 @@ const (
 // Severe reports whether the change disrupts more than members.
 func (d Disruption) Severe() bool { return d != DisruptsNothing && d != DisruptsMembers }
 
-// Held is a change that is not applied until a person approves it.
+// Held is a change that is not applied until a user approves it.
 type Held struct {
 	Change
-	// Reason says why it is held. It replaces the reason of the change.
+	// Reason is why it is held. It replaces the reason of the change.
 	Reason string
 }
 
-// Handle names an object that may not exist yet. Apply fills it in when the creation answers.
+// Handle names an object that may not exist yet. Apply resolves it when the creation returns.
 type Handle string
 
 // Change is one mutation of one cloud object.
 type Change struct {
 	Ref
-	// Fields are the differences, in a stable order. A Create lists what will be set (Before empty).
+	// Fields are the differences, in a stable order. A Create lists all fields (Before empty).
 	Fields []Field
-	// Reason says in a few words why, where the fields alone do not.
+	// Reason is a short explanation, if the fields alone are not enough.
 	Reason string
 	// Disrupts is the effect on clients.
 	Disrupts Disruption
-	// Follows names what the change is computed from: annotations by key, fields of the Service by path
+	// Follows names the inputs of the change: annotations by key, fields of the Service by path
 	// (intent.Service.Fields), keys of the configuration as "[Section] key".
 	Follows []string
-	// After lists the changes that must be done (and whose Ready must have returned) before this one starts.
+	// After lists the changes that must be done (including Ready) before this one starts.
 	After []Ref
-	// Membership marks a change that only concerns which nodes receive traffic: the ones that
-	// UpdateLoadBalancer may apply.
+	// Membership marks a change that only affects which nodes receive traffic: UpdateLoadBalancer may apply it.
 	Membership bool
-	// Do makes the mutation: one cloud call where the cloud's API allows. A creation stores the
-	// new object's ID under its handle.
+	// Do makes the mutation: one cloud call if the cloud's API allows it. A creation stores the new object's ID
+	// under its handle.
 	Do func(ctx context.Context, ids *Handles) error
-	// Ready, where set, returns once the object has reached the state that its dependants need.
-	// It polls with ctx and makes no mutation.
+	// Ready, if set, returns once the object has reached the state that its dependants need. It polls with ctx
+	// and makes no mutation.
 	Ready func(ctx context.Context, ids *Handles) error
 }
 
-// Plan is the changes that lead from what exists to what is wanted. The zero value is "no changes".
+// Plan is the list of changes from the existing to the desired state. The zero value means "no changes".
 type Plan struct {
-	// Subject says what the plan is about: "Service default/web", "routes of cluster prod".
+	// Subject identifies the object of the plan: "Service default/web", "routes of cluster prod".
 	Subject string
 	Changes []Change
 	// Held are further changes, which are not applied.
 	Held []Held
-	// Warnings are things that the user should know and that change nothing.
+	// Warnings are messages for the user about the plan. They change nothing.
 	Warnings []string
-	// Reasons are those of the Events about Warnings, by their texts, where alerts know another one
-	// than that of all warnings.
+	// Reasons are the reasons of the Events about Warnings, by their texts, for warnings with a reason other
+	// than the default.
 	Reasons map[string]string
 }
 

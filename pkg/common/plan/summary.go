@@ -9,15 +9,14 @@ import (
 // MaxSummary is the length limit of Summary in bytes. An Event's message may have 1024.
 const MaxSummary = 1000
 
-// Summary is the plan on one line, for Events and logs: what is created, updated with which
-// fields, and deleted, as far as there is room. It serves before an apply and after it, and has
-// at most MaxSummary bytes.
+// Summary formats the plan on one line, for Events and logs: what is created, updated with which fields, and
+// deleted, as far as there is room. It works before and after an apply, and has at most MaxSummary bytes.
 func Summary(p Plan) string {
 	if p.Empty() {
 		return "no changes"
 	}
 	if sorted, err := p.Sorted(); err == nil {
-		p = sorted // parts of a plan lack dependencies and keep their order
+		p = sorted // Parts of a plan lack dependencies and keep their order.
 	}
 	var b strings.Builder
 	written := 0
@@ -42,7 +41,7 @@ func Summary(p Plan) string {
 
 func trimJoin(s string) string { return strings.TrimPrefix(s, "; ") }
 
-// summaryOf names the change; an update also says which fields, and how, because nothing else
+// summaryOf names the change; an update also includes the fields and values, because nothing else
 // distinguishes it from the next one. Long values and names are shortened.
 func summaryOf(c Change) string {
 	const maxName, maxValue = 300, 120
@@ -58,8 +57,8 @@ func summaryOf(c Change) string {
 	return text + " (" + strings.Join(fields, ", ") + ")"
 }
 
-// stepText shows an update as "before → after". Where that doesn't fit and the values are lists,
-// it shows what joins and what leaves: in a list of a hundred members the rest says nothing.
+// stepText shows an update as "before → after". If that doesn't fit and the values are lists, it shows the
+// added and removed entries: in a list of a hundred members the others are irrelevant.
 func stepText(f Field, fits func(string) bool) string {
 	step := shown(f.Before) + " → " + shown(f.After)
 	if fits(step) {

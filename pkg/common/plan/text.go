@@ -10,19 +10,19 @@ import (
 	"unicode/utf8"
 )
 
-// TextOptions say how RenderText writes.
+// TextOptions configure RenderText.
 type TextOptions struct {
 	// Color uses ANSI colours: for terminals only.
 	Color bool
-	// Width shortens long values so that lines fit, a changed list to what joins and leaves it; 0
-	// means that everything is shown.
+	// Width shortens long values so that lines fit, and a changed list to its added and removed entries; 0 means
+	// that everything is shown.
 	Width int
-	// Verbose shortens nothing, and also lists plans without changes.
+	// Verbose disables shortening, and also lists plans without changes.
 	Verbose bool
 }
 
-// RenderText writes the plans for people: a heading for each subject, a line for each change with
-// its fields below, and one summary line at the end. Plans that cannot be ordered are an error.
+// RenderText writes the plans for users: a heading for each subject, a line for each change with its fields
+// below, and one summary line at the end. Plans that cannot be ordered are an error.
 //
 //	Service default/web
 //	  + listener a1b2/80-TCP
@@ -60,7 +60,7 @@ const (
 	reset        = "\x1b[0m"
 )
 
-// look is how each action is marked: by a sign, so that colour is never needed to understand it.
+// look is the style of each action. Each has a sign, so that colour is never needed to understand it.
 func look(a Action) (sign string, s style) {
 	switch a {
 	case Create:
@@ -72,7 +72,7 @@ func look(a Action) (sign string, s style) {
 	}
 }
 
-// textWriter collects the text, so that a reader never gets half of it.
+// textWriter collects the text, so that the output is never partial.
 type textWriter struct {
 	options TextOptions
 	buffer  bytes.Buffer
@@ -121,11 +121,11 @@ func (t *textWriter) change(c Change) {
 	}
 }
 
-// field shows one value where there is only one side to show, and otherwise the step.
+// field shows one value if only one side has one, and otherwise the step.
 func (t *textWriter) field(head string, a Action, f Field) string {
 	const indent = 6
 	room := t.options.Width - indent - utf8.RuneCountInString(head)
-	room = max(room, 10) // a value of a few letters says nothing; let the terminal wrap
+	room = max(room, 10) // A few letters of a value are useless; the terminal wraps the line instead.
 	fits := func(s string) bool {
 		return t.options.Width <= 0 || t.options.Verbose || utf8.RuneCountInString(s) <= room
 	}
@@ -144,8 +144,7 @@ func (t *textWriter) field(head string, a Action, f Field) string {
 	return head + value
 }
 
-// refs names what a change waits for. Creations are what changes mostly wait for, so they need
-// no verb.
+// refs names the changes that a change depends on. These are mostly creations, so they need no verb.
 func refs(after []Ref) string {
 	names := make([]string, len(after))
 	for i, r := range after {
@@ -233,7 +232,7 @@ func shown(value string) string {
 	return printable(value)
 }
 
-// printable escapes what could steer a terminal or break a line: names and values come from
+// printable escapes characters that could control a terminal or break a line: names and values come from
 // users and clouds.
 func printable(s string) string {
 	if !strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsPrint(r) }) {

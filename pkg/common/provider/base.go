@@ -37,10 +37,10 @@ func (b *Base) SetInformers(factory informers.SharedInformerFactory) {
 	b.nodes.Set(informer.Lister(), informer.Informer().HasSynced)
 }
 
-// Instances implements cloudprovider.Interface. The framework does not call it where InstancesV2 exists.
+// Instances implements cloudprovider.Interface. The framework does not call it if InstancesV2 exists.
 func (b *Base) Instances() (cloudprovider.Instances, bool) { return nil, false }
 
-// Zones implements cloudprovider.Interface. The framework does not call it where InstancesV2 exists.
+// Zones implements cloudprovider.Interface. The framework does not call it if InstancesV2 exists.
 func (b *Base) Zones() (cloudprovider.Zones, bool) { return nil, false }
 
 // Clusters implements cloudprovider.Interface.

@@ -4,7 +4,7 @@ package provider
 type Capability struct {
 	// Name is the name of the framework's interface.
 	Name string
-	// Doc says what users get from it.
+	// Doc describes the job for users.
 	Doc string
 	Has func(Capabilities) bool
 }
@@ -14,9 +14,9 @@ func AllCapabilities() []Capability {
 	return []Capability{
 		{"LoadBalancer", "Load balancers for Services of type LoadBalancer.",
 			func(c Capabilities) bool { return c.LoadBalancer }},
-		{"InstancesV2", "Provider ID, addresses, type, zone and region of nodes; removal of nodes whose machines were " +
-			"deleted.", func(c Capabilities) bool { return c.InstancesV2 }},
-		{"Routes", "Routes to the pods of each node, where the cloud's network needs them.",
+		{"InstancesV2", "Provider ID, addresses, type, zone and region of nodes; removal of nodes " +
+			"with deleted machines.", func(c Capabilities) bool { return c.InstancesV2 }},
+		{"Routes", "Routes to the pods of each node, if the cloud's network needs them.",
 			func(c Capabilities) bool { return c.Routes }},
 		{"Instances", "The older form of InstancesV2.", func(c Capabilities) bool { return c.Instances }},
 		{"Zones", "The older interface for zones and regions.", func(c Capabilities) bool { return c.Zones }},
@@ -24,7 +24,7 @@ func AllCapabilities() []Capability {
 	}
 }
 
-// Names returns the names of the jobs that are done.
+// Names returns the names of the supported jobs.
 func (c Capabilities) Names() []string {
 	var names []string
 	for _, capability := range AllCapabilities() {

@@ -2,8 +2,8 @@ package provider
 
 import "maps"
 
-// RegisterForeignPrefixes declares how the Service annotations of a cloud without a provider begin.
-// Manifests move between clouds: a Service that carries such an annotation gets a warning.
+// RegisterForeignPrefixes registers the prefixes of the Service annotations of a cloud without a provider.
+// Manifests move between clouds: a Service with such an annotation gets a warning.
 func RegisterForeignPrefixes(cloud string, prefixes ...string) {
 	registry.Lock()
 	defer registry.Unlock()
@@ -12,8 +12,8 @@ func RegisterForeignPrefixes(cloud string, prefixes ...string) {
 	}
 }
 
-// ForeignPrefixes maps the prefixes of Service annotations to their clouds, without those of the
-// provider name itself.
+// ForeignPrefixes maps the prefixes of Service annotations to their clouds, without those of the provider
+// name itself.
 func ForeignPrefixes(name string) map[string]string {
 	registry.RLock()
 	defer registry.RUnlock()

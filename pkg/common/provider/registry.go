@@ -14,8 +14,8 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/internal/spell"
 )
 
-// registry is filled by the init functions of providers and only read after that. It is the one
-// piece of package state, because cloudprovider's own registry is one too.
+// registry is filled by the init functions of providers and only read after that. It is the only package
+// state, because cloudprovider's own registry is package state too.
 var registry = struct {
 	sync.RWMutex
 	byName map[string]Descriptor
@@ -23,13 +23,13 @@ var registry = struct {
 	foreign map[string]string
 }{byName: map[string]Descriptor{}, foreign: map[string]string{}}
 
-// nameForm is what a provider name may be made of: it becomes a provider ID scheme, a metric
-// label, a flag prefix, a build tag and a Go package name.
+// nameForm is the form of a provider name: it becomes a provider ID scheme, a metric label, a flag prefix, a
+// build tag and a Go package name.
 var nameForm = regexp.MustCompile(`^[a-z][a-z0-9]*$`)
 
-// Register makes a provider selectable with --cloud-provider and remembers its descriptor. It is
-// called from the provider's init function and panics on programmer errors: a second provider of
-// one name, a missing factory, flags without the provider's prefix.
+// Register makes a provider available to --cloud-provider and stores its descriptor. It is called from the
+// provider's init function and panics on programming errors: a duplicate name, a missing factory, flags
+// without the provider's prefix.
 func Register(d Descriptor) {
 	if err := check(d); err != nil {
 		panic(err)
@@ -69,7 +69,7 @@ func Names() []string {
 	return names
 }
 
-// Nearest returns the entry of known that was probably meant by word, or "" if none is near.
+// Nearest returns the entry of known that is most similar to word, or "" if none is near.
 func Nearest(word string, known []string) string { return spell.Nearest(word, known) }
 
 func check(d Descriptor) error {

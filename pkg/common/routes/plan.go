@@ -80,8 +80,8 @@ func wanted(nodes []*v1.Node) (want []wantedRoute, warnings []string) {
 	return want, warnings
 }
 
-// diff is pure. It keeps routes to a node that wants them and that have a target, and routes outside of the
-// cluster CIDRs.
+// diff is pure. It keeps routes with a target to a node with this pod CIDR, and routes outside of the cluster
+// CIDRs.
 func diff(
 	want []wantedRoute, have []Route, clusterCIDRs []netip.Prefix,
 ) (create []wantedRoute, remove []Route) {

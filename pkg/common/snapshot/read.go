@@ -7,7 +7,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
 )
 
-// Refresh reads the list unless it is younger than the max age of its kind.
+// Refresh reads the list unless it is fresh.
 func (t *Table[T]) Refresh(ctx context.Context) error {
 	return t.list(ctx, func(last Reading) bool { return t.store.clock.Since(last.at) < t.kind.MaxAge })
 }
@@ -22,25 +22,26 @@ func (t *Table[T]) RefreshAfter(ctx context.Context, r Reading) error {
 	return t.list(ctx, func(last Reading) bool { return last.After(r) })
 }
 
-// Reread makes sure that the list was read after the call. Callers that come before the read starts share it.
+// Reread makes sure that the list was read after the call. Callers that arrive before the read starts share
+// it.
 func (t *Table[T]) Reread(ctx context.Context) error { return t.RefreshAfter(ctx, t.store.Begin()) }
 
-// Listed returns the start of the last complete list, and whether it may be used: false before the
-// first list and after Invalidate.
+// Listed returns the start of the last complete list, and whether it is usable: false before the first list
+// and after Invalidate.
 func (t *Table[T]) Listed() (Reading, bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.listed, t.usable()
 }
 
-// Invalidate makes the list unfit: a write failed and may have created an object that no list shows yet.
+// Invalidate makes the list unusable: a write failed and may have created an object that no list shows yet.
 func (t *Table[T]) Invalidate() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.invalid = t.store.wrote()
 }
 
-// list reads the list unless the last one will do, once it is the caller's turn.
+// list reads the list unless the last one is recent enough. One caller lists at a time.
 func (t *Table[T]) list(ctx context.Context, good func(last Reading) bool) error {
 	if last, usable := t.Listed(); usable && good(last) {
 		return nil
@@ -62,8 +63,7 @@ func (t *Table[T]) list(ctx context.Context, good func(last Reading) bool) error
 	return nil
 }
 
-// Ensure returns an object that is at most as old as its kind allows, and whether it exists. It reads
-// the object if necessary.
+// Ensure returns an object that is fresh, and whether it exists. It reads the object if necessary.
 func (t *Table[T]) Ensure(ctx context.Context, id string) (T, bool, error) {
 	if t.Fresh(id) {
 		value, exists := t.Get(id)
@@ -72,7 +72,7 @@ func (t *Table[T]) Ensure(ctx context.Context, id string) (T, bool, error) {
 	return t.Read(ctx, id)
 }
 
-// Read reads an object and returns what is known of it then: a newer write of ours, if there is one.
+// Read reads an object and returns its row afterwards: that of a newer write of ours, if there is one.
 func (t *Table[T]) Read(ctx context.Context, id string) (T, bool, error) {
 	r := t.store.Begin()
 	value, err := t.kind.Read(ctx, id)
@@ -89,7 +89,7 @@ func (t *Table[T]) Read(ctx context.Context, id string) (T, bool, error) {
 	return value, exists, nil
 }
 
-// Merge takes an object that was read.
+// Merge stores an object that was read.
 func (t *Table[T]) Merge(r Reading, id string, value T) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -97,7 +97,7 @@ func (t *Table[T]) Merge(r Reading, id string, value T) {
 	t.evict()
 }
 
-// MergeMissing takes the answer of a read that an object does not exist.
+// MergeMissing stores the result of a read that an object does not exist.
 func (t *Table[T]) MergeMissing(r Reading, id string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -110,7 +110,7 @@ func (t *Table[T]) MergeMissing(r Reading, id string) {
 	t.evict()
 }
 
-// MergeList takes a complete list, unless a newer one was taken.
+// MergeList stores a complete list, unless a newer one is stored.
 func (t *Table[T]) MergeList(r Reading, list []T) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -122,7 +122,7 @@ func (t *Table[T]) MergeList(r Reading, list []T) {
 	t.evict()
 }
 
-// MergeSome takes a list of the objects that selected selects.
+// MergeSome stores a list of the objects that selected matches.
 func (t *Table[T]) MergeSome(r Reading, list []T, selected func(T) bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -130,8 +130,9 @@ func (t *Table[T]) MergeSome(r Reading, list []T, selected func(T) bool) {
 	t.evict()
 }
 
-// mergeList takes what a list shows, and removes what it should show and does not. Such a removal keeps
-// its generation: lists may lag behind, so that what a read in flight shows counts. The lock is held.
+// mergeList stores the objects of a list, and removes those that the list should include and does not. Such a
+// removal keeps its generation: lists may lag behind, so the result of a read in flight takes effect. The
+// caller holds the lock.
 func (t *Table[T]) mergeList(r Reading, list []T, selected func(T) bool) {
 	seen := make(map[string]bool, len(list))
 	for _, value := range list {
@@ -151,7 +152,7 @@ func (t *Table[T]) mergeList(r Reading, list []T, selected func(T) bool) {
 	}
 }
 
-// merge takes an object unless something newer is known of it. The lock is held.
+// merge stores an object unless its row is newer. The caller holds the lock.
 func (t *Table[T]) merge(r Reading, id string, value T) {
 	old := t.rows[id]
 	if old.generation > r.generation {
@@ -164,7 +165,8 @@ func (t *Table[T]) merge(r Reading, id string, value T) {
 
 func (t *Table[T]) covers(value T) bool { return t.kind.Covers == nil || t.kind.Covers(value) }
 
-// evict drops rows that were not confirmed for long. It walks through the table rarely. The lock is held.
+// evict drops rows that have not been confirmed for a long time. It scans the table rarely. The caller holds
+// the lock.
 func (t *Table[T]) evict() {
 	now := t.store.clock.Now()
 	if now.Sub(t.evictedAt) < tombstoneAge/2 {
@@ -179,7 +181,7 @@ func (t *Table[T]) evict() {
 	}
 }
 
-// evictable reports whether no list and no settling keeps an object.
+// evictable reports whether neither a list nor settling keeps an object.
 func (t *Table[T]) evictable(r row[T]) bool {
 	listed := t.kind.List != nil && t.covers(r.value)
 	return t.kind.EvictAfter > 0 && !listed && !t.settles(r.createdAt, t.store.clock.Now())

@@ -8,8 +8,8 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// Store orders the reads and writes of its tables, and remembers the owners whose objects are
-// uncertain. It is safe for concurrent use.
+// Store orders the reads and writes of its tables, and records the owners of uncertain objects. It is safe
+// for concurrent use.
 type Store struct {
 	clock      clock.PassiveClock
 	generation atomic.Uint64
@@ -30,13 +30,13 @@ type Reading struct {
 	at         time.Time
 }
 
-// At returns when the read started: the oldest state that its result can show.
+// At returns the start of the read: the oldest state that its result can show.
 func (r Reading) At() time.Time { return r.at }
 
 // After reports whether the read started after another one.
 func (r Reading) After(other Reading) bool { return r.generation > other.generation }
 
-// Begin starts a read. Call it before the request is sent, and pass the result on with what was read.
+// Begin starts a read. Call it before sending the request, and pass the Reading along with the result.
 func (s *Store) Begin() Reading {
 	return Reading{generation: s.generation.Add(1), at: s.clock.Now()}
 }
@@ -44,8 +44,8 @@ func (s *Store) Begin() Reading {
 // wrote returns the generation of a write that has just completed.
 func (s *Store) wrote() uint64 { return s.generation.Add(1) }
 
-// MarkUncertain notes that a write failed and may have happened nevertheless: the objects of this
-// owner, such as a Service or a single object, have to be read before they are used.
+// MarkUncertain records that a write failed and may have been applied nevertheless: the objects of this
+// owner, such as a Service or a single object, have to be read before use.
 func (s *Store) MarkUncertain(owner string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -60,8 +60,8 @@ func (s *Store) IsUncertain(owner string) bool {
 	return marked
 }
 
-// Confirm notes that everything that belongs to an owner was read. A mark that is newer than the
-// start of the read stays.
+// Confirm records that all objects of an owner were read. A mark that is newer than the start of the read
+// stays.
 func (s *Store) Confirm(owner string, r Reading) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -10,63 +10,62 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/locks"
 )
 
-// Kind declares one kind of object. All fields are optional but those that the used methods of a
-// Table need.
+// Kind declares one kind of object. Each field is optional unless a used method of a Table needs it.
 type Kind[T any] struct {
 	// ID returns the unique ID of an object. Lists need it.
 	ID func(T) string
 	// List reads all objects of this kind.
 	List func(context.Context) ([]T, error)
-	// Covers reports whether List returns such an object. Lists say nothing about others, which only
-	// reads of their own find. Nil means that lists are complete.
+	// Covers reports whether List includes an object. Lists say nothing about other objects, which only single
+	// reads find. Nil means that lists are complete.
 	Covers func(T) bool
 	// Read reads one object. An error of class NotFound means that it does not exist.
 	Read func(ctx context.Context, id string) (T, error)
 	// MaxAge is the max age for a list, or a single object, to count as fresh.
 	MaxAge time.Duration
-	// Settle bounds how long reads may miss an object that we created, and how long lists may show
-	// one that we deleted. Zero is for clouds that are consistent at once.
+	// Settle bounds how long reads may miss an object that we created, and how long lists may return one that we
+	// deleted. Zero is for strongly consistent clouds.
 	Settle time.Duration
-	// EvictAfter bounds how long an object stays that lists do not cover and that is neither read nor
-	// written. Zero means twice MaxAge, or for ever without MaxAge.
+	// EvictAfter bounds how long an object stays that lists do not include and that is neither read nor written.
+	// Zero means twice MaxAge, or forever without MaxAge.
 	EvictAfter time.Duration
 	// Index returns the keys under which Lookup finds an object, such as its name or its parent.
 	Index func(T) []string
 }
 
-// Table is what is known of one kind of object, by ID. It is safe for concurrent use. Values are
-// shared between callers, who must not modify what they point to.
+// Table caches one kind of object, by ID. It is safe for concurrent use. Values are shared between callers,
+// who must not modify what they point to.
 type Table[T any] struct {
 	store *Store
 	kind  Kind[T]
-	// listing is held by the one caller that lists.
+	// listing serializes lists.
 	listing locks.Mutex
 
 	mu   sync.Mutex
 	rows map[string]row[T]
 	keys map[string]map[string]bool
-	// all is a copy of what exists, nil after a change. It is handed out and never modified.
+	// all is a copy of the existing objects, nil after a change. It is returned to callers and never modified.
 	all map[string]T
-	// listed is the last complete list; invalid is the generation that a list must be newer than to be used.
+	// listed is the last complete list; a usable list must be newer than the generation invalid.
 	listed    Reading
 	invalid   uint64
 	evictedAt time.Time
 	details   []detail
 }
 
-// tombstoneAge is how long a row stays that notes the absence of an object. No read takes longer, so
-// that none that started before brings the object back.
+// tombstoneAge is how long a tombstone is kept. No read takes longer, so a read that started before cannot
+// restore the object.
 const tombstoneAge = 10 * time.Minute
 
-// row is what is known of one object. Rows are replaced, never modified.
+// row is the cached state of one object. Rows are replaced, never modified.
 type row[T any] struct {
 	value T
-	// exists is false for a tombstone: the object does not exist, or is not known.
+	// exists is false for a tombstone: the object does not exist, or its state is unknown.
 	exists bool
-	// generation is that of the read or write that the row comes from.
+	// generation is the generation of the read or write that the row comes from.
 	generation uint64
-	// readAt is when the read started that the row comes from; writes that change a row keep it. It is
-	// zero if a write left it open what the object is.
+	// readAt is the start of the read that the row comes from; writes that change a row keep it. It is zero if a
+	// write left the object's state unknown.
 	readAt time.Time
 	// createdAt and deletedAt are when we created or deleted the object; zero if we did not.
 	createdAt, deletedAt time.Time
@@ -74,7 +73,7 @@ type row[T any] struct {
 	confirmedAt time.Time
 }
 
-// detail is a table whose rows belong to objects of another one.
+// detail is a table of details of another table's objects.
 type detail interface {
 	forget(id string, generation uint64)
 }
@@ -87,11 +86,11 @@ func NewTable[T any](s *Store, k Kind[T]) *Table[T] {
 	return &Table[T]{store: s, kind: k, rows: map[string]row[T]{}, keys: map[string]map[string]bool{}}
 }
 
-// Owns declares tables with details of the objects in this one, under the same IDs: when an object
-// disappears, its details do. Call it before the first use.
+// Owns declares tables with details of the objects in this one, under the same IDs: removing an object
+// removes its details. Call it before the first use.
 func (t *Table[T]) Owns(details ...detail) { t.details = append(t.details, details...) }
 
-// Get returns an object as it is known, whatever the age. False means that it does not exist or is not known.
+// Get returns the cached object, whatever its age. False means that it does not exist or is unknown.
 func (t *Table[T]) Get(id string) (T, bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -99,8 +98,8 @@ func (t *Table[T]) Get(id string) (T, bool) {
 	return r.value, r.exists
 }
 
-// GetSince returns an object as a read that started at oldest or later shows it. Known is false if
-// there was no such read; then the object may exist or not.
+// GetSince returns an object as of a read that started at oldest or later. Known is false if there was no
+// such read; then the object may exist or not.
 func (t *Table[T]) GetSince(id string, oldest time.Time) (value T, exists, known bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -112,7 +111,7 @@ func (t *Table[T]) GetSince(id string, oldest time.Time) (value T, exists, known
 	return r.value, r.exists, known
 }
 
-// Fresh reports whether what is known of an object is younger than the max age of its kind.
+// Fresh reports whether the row of an object is younger than the max age of its kind.
 func (t *Table[T]) Fresh(id string) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -153,7 +152,7 @@ func (t *Table[T]) All() map[string]T {
 	return t.all
 }
 
-// Select returns the objects that keep selects, sorted by ID.
+// Select returns the objects that match keep, sorted by ID.
 func (t *Table[T]) Select(keep func(T) bool) []T {
 	all := t.All()
 	var ids []string
@@ -182,12 +181,12 @@ func (t *Table[T]) settles(since, now time.Time) bool {
 	return !since.IsZero() && now.Sub(since) < t.kind.Settle
 }
 
-// usable reports whether there is a list that no write made unfit. The lock is held.
+// usable reports whether there is a valid list. The caller holds the lock.
 func (t *Table[T]) usable() bool {
 	return t.listed.generation > t.invalid
 }
 
-// put replaces a row. The lock is held.
+// put replaces a row. The caller holds the lock.
 func (t *Table[T]) put(id string, r row[T]) {
 	t.unindex(id)
 	r.confirmedAt = t.store.clock.Now()
@@ -203,7 +202,7 @@ func (t *Table[T]) put(id string, r row[T]) {
 	}
 }
 
-// remove drops a row. The lock is held.
+// remove drops a row. The caller holds the lock.
 func (t *Table[T]) remove(id string) {
 	t.unindex(id)
 	delete(t.rows, id)

@@ -12,30 +12,30 @@ import (
 
 // ValueOptions configures a Value. Read and Clock are required.
 type ValueOptions[T any] struct {
-	// Read returns the current value. One caller at a time calls it, with its own context. The value
-	// is shared: callers must not modify what it points to.
+	// Read returns the current value. Calls are serialized; each uses its caller's context. The value is shared:
+	// callers must not modify what it points to.
 	Read  func(context.Context) (T, error)
 	Clock clock.PassiveClock
-	// Age is the max age for a value to count as fresh; zero keeps the first one for ever.
+	// Age is the max age for a value to count as fresh; zero keeps the first one forever.
 	Age time.Duration
-	// RetryAfter is how long a failed read is the answer to all callers, for reads that take long to fail.
-	// Zero remembers no failure: the next caller reads. The end of a caller's context is never
-	// remembered: it does not predict the next read.
+	// RetryAfter is how long the error of a failed read is returned to all callers, for reads that take long to
+	// fail. Zero caches no error: the next caller reads again. The end of a caller's context is never cached: it
+	// does not predict the next read.
 	RetryAfter time.Duration
 }
 
-// Value is a single value that is read on demand. Callers that come together share one read, and each
-// waits no longer than its context allows. It is safe for concurrent use.
+// Value is a single value that is read on demand. Concurrent callers share one read, and each waits no longer
+// than its context allows. It is safe for concurrent use.
 type Value[T any] struct {
 	options ValueOptions[T]
-	// reading is held by the one caller that reads.
+	// reading serializes reads.
 	reading locks.Mutex
 
 	mu     sync.Mutex
 	value  T
 	known  bool
 	readAt time.Time
-	// err is how the last read failed, nil if it did not, and failedAt when.
+	// err is the error of the last read, nil if it succeeded, and failedAt its time.
 	err      error
 	failedAt time.Time
 }
@@ -45,13 +45,13 @@ func NewValue[T any](o ValueOptions[T]) *Value[T] {
 	return &Value[T]{options: o}
 }
 
-// Get returns the value, at most its age old. The error is that of the read, or of ctx.
+// Get returns a fresh value. The error is that of the read, or of ctx.
 func (v *Value[T]) Get(ctx context.Context) (T, error) {
 	return v.obtain(ctx, v.fresh)
 }
 
-// GetSince returns a value that was read at oldest or later, whatever its age: for callers that know
-// of something that older reads cannot show.
+// GetSince returns a value that was read at oldest or later, whatever its age: for callers that know about a
+// change that older reads cannot show.
 func (v *Value[T]) GetSince(ctx context.Context, oldest time.Time) (T, error) {
 	return v.obtain(ctx, func() bool { return !v.readAt.Before(oldest) })
 }
@@ -67,7 +67,7 @@ func (v *Value[T]) fresh() bool {
 	return v.options.Age == 0 || v.options.Clock.Since(v.readAt) < v.options.Age
 }
 
-// obtain returns the known value if it is good enough, and reads it otherwise. Good is called under the lock.
+// obtain returns the cached value if good accepts it, and reads it otherwise. It calls good under the lock.
 func (v *Value[T]) obtain(ctx context.Context, good func() bool) (T, error) {
 	if value, err, ok := v.lookup(good); ok {
 		return value, err
@@ -78,11 +78,11 @@ func (v *Value[T]) obtain(ctx context.Context, good func() bool) (T, error) {
 		return none, err
 	}
 	defer unlock()
-	// Another caller may have read meanwhile.
+	// Another caller may have read in the meantime.
 	if value, err, ok := v.lookup(good); ok {
 		return value, err
 	}
-	// The age counts from here, since the answer may show the state of any moment after it.
+	// The age counts from here, since the result may show the state of any later moment.
 	started := v.options.Clock.Now()
 	value, err := v.options.Read(ctx)
 	v.mu.Lock()

@@ -1,6 +1,6 @@
 package snapshot
 
-// Create takes an object that we created. It settles from now on.
+// Create stores an object that we created, and starts its settling.
 func (t *Table[T]) Create(id string, value T) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -8,7 +8,7 @@ func (t *Table[T]) Create(id string, value T) {
 	t.put(id, row[T]{value: value, exists: true, generation: t.store.wrote(), readAt: now, createdAt: now})
 }
 
-// Put takes an object as the answer to a write of ours showed it.
+// Put stores an object that the response to a write of ours returned.
 func (t *Table[T]) Put(id string, value T) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -16,9 +16,8 @@ func (t *Table[T]) Put(id string, value T) {
 	t.put(id, row[T]{value: value, exists: true, generation: t.store.wrote(), readAt: now, createdAt: createdAt})
 }
 
-// Update changes an object after a write of ours that says nothing else about it: its age stays. The
-// change must not modify what the value points to. Of an object that is not known, Update only
-// notes that reads in flight are too old.
+// Update changes an object after a write of ours without a full response: its age stays. The change must not
+// modify what the value points to. For an unknown object, Update only marks reads in flight as stale.
 func (t *Table[T]) Update(id string, change func(*T)) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -32,7 +31,7 @@ func (t *Table[T]) Update(id string, change func(*T)) {
 	t.put(id, r)
 }
 
-// Delete takes the deletion of an object.
+// Delete records the deletion of an object.
 func (t *Table[T]) Delete(id string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -41,18 +40,18 @@ func (t *Table[T]) Delete(id string) {
 	t.forgetDetails(id, generation)
 }
 
-// Forget drops what is known of an object: it has to be read again.
+// Forget drops the row of an object: it has to be read again.
 func (t *Table[T]) Forget(id string) { t.forget(id, t.store.wrote()) }
 
-// forgetDetails drops the details of an object. The lock is held.
+// forgetDetails drops the details of an object. The caller holds the lock.
 func (t *Table[T]) forgetDetails(id string, generation uint64) {
 	for _, d := range t.details {
 		d.forget(id, generation)
 	}
 }
 
-// forget implements detail: details are not known any more. Those that were written since belong to a
-// new object of the same ID.
+// forget implements detail: it marks details as unknown. Those that were written since belong to a new object
+// of the same ID.
 func (t *Table[T]) forget(id string, generation uint64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -106,7 +106,7 @@ func TestReadProblems(t *testing.T) {
 			"cloud.conf:2: [Global] SupportedTopologyInstanceTypePattern: is not a regular expression: error parsing regexp: missing closing ): `p5(`"}},
 		{name: "modes", text: "[Global]\nClusterServiceLoadBalancerHealthProbeMode = shared\nNLBSecurityGroupMode = managed\n", errors: []string{
 			`cloud.conf:2: [Global] ClusterServiceLoadBalancerHealthProbeMode: must be ServiceNodePort or Shared, not "shared"; did you mean Shared?`,
-			`cloud.conf:3: [Global] NLBSecurityGroupMode: must be Managed, or left out, not "managed"; did you mean Managed?`}},
+			`cloud.conf:3: [Global] NLBSecurityGroupMode: must be Managed, or unset, not "managed"; did you mean Managed?`}},
 		{name: "probe", text: "[Global]\nClusterServiceLoadBalancerHealthProbeMode = Shared\nClusterServiceSharedLoadBalancerHealthProbePort = 70000\nClusterServiceSharedLoadBalancerHealthProbePath = healthz\n", errors: []string{
 			`cloud.conf:3: [Global] ClusterServiceSharedLoadBalancerHealthProbePort: must be a port from 1 to 65535, or 0 for 10256, not 70000`,
 			`cloud.conf:4: [Global] ClusterServiceSharedLoadBalancerHealthProbePath: must be a path such as /healthz, not "healthz"`}},

@@ -1,5 +1,5 @@
-// Package lab runs a whole cluster on this machine: etcd, kube-apiserver, the real ccm process and
-// a simulated cloud that it talks to over HTTP. The end-to-end tests and ccm-lab share it.
+// Package lab runs a whole cluster on this machine: etcd, kube-apiserver, the real ccm process and a
+// simulated cloud over HTTP. The end-to-end tests and ccm-lab share it.
 package lab
 
 import (
@@ -16,7 +16,7 @@ type Binaries struct {
 	Etcd, APIServer, CCM string
 }
 
-// The environment variables that choose other binaries than those in bin/.
+// The environment variables that override the binaries in bin/.
 const (
 	// AssetsVariable is the directory of etcd and kube-apiserver.
 	AssetsVariable = "KUBEBUILDER_ASSETS"
@@ -25,7 +25,7 @@ const (
 )
 
 // FindBinaries returns the paths of the programs in bin/ of the repository, or else beside this program. Its
-// error is one line that names the make target which builds the missing ones.
+// error is one line with the make target that builds the missing ones.
 func FindBinaries() (Binaries, error) {
 	bin := binDirectory()
 	assets, from := os.Getenv(AssetsVariable), " ($"+AssetsVariable+")"
@@ -50,7 +50,7 @@ func FindBinaries() (Binaries, error) {
 	return b, nil
 }
 
-// Repository returns the root of the checkout that the working directory is in, or "".
+// Repository returns the root of the checkout that contains the working directory, or "".
 func Repository() string {
 	dir, err := os.Getwd()
 	if err != nil {

@@ -14,22 +14,22 @@ import (
 	"time"
 )
 
-// ClusterOptions say what a cluster is made of.
+// ClusterOptions configure a cluster.
 type ClusterOptions struct {
 	// Provider is one of Providers.
 	Provider string
 	// Dir takes logs, the kubeconfig and the data of all processes. It must exist.
 	Dir string
-	// Cloud says how the simulated cloud behaves.
+	// Cloud configures the simulated cloud.
 	Cloud SimulatorOptions
-	// Listen is the address that the simulated cloud answers at; empty for a free port of the loopback.
+	// Listen is the address of the simulated cloud; empty for a free port of the loopback.
 	Listen string
-	// CloudConfig returns the content of ccm's cloud.conf, given the cloud's URL and what the
-	// simulator would write; nil takes the latter.
+	// CloudConfig returns the content of ccm's cloud.conf, given the cloud's URL and the simulator's own
+	// cloud.conf; nil uses the latter.
 	CloudConfig func(endpoint, own string) string
-	// ManagerArgs are ccm's arguments beside those that say where everything is.
+	// ManagerArgs are ccm's arguments in addition to paths and addresses.
 	ManagerArgs []string
-	// Step runs one step of the start and tells whom it may concern; nil runs it silently.
+	// Step runs one step of the start and reports its progress; nil runs it silently.
 	Step func(ctx context.Context, what string, do func(context.Context) error) error
 }
 
@@ -37,7 +37,7 @@ type ClusterOptions struct {
 type Cluster struct {
 	Plane *ControlPlane
 	Cloud *Cloud
-	// ManagerOptions start ccm, again and again.
+	// ManagerOptions start every ccm of the cluster.
 	ManagerOptions ManagerOptions
 
 	manager *Manager
@@ -46,7 +46,7 @@ type Cluster struct {
 // ClusterName is the --cluster-name of a lab's cluster.
 const ClusterName = "lab"
 
-// StartCluster starts all three; what had been started before an error or the end of ctx is stopped again.
+// StartCluster starts all three. On an error, or when ctx ends, it stops what it has started.
 func StartCluster(ctx context.Context, b Binaries, o ClusterOptions) (_ *Cluster, err error) {
 	step := o.Step
 	if step == nil {
@@ -91,9 +91,9 @@ func StartCluster(ctx context.Context, b Binaries, o ClusterOptions) (_ *Cluster
 	return c, nil
 }
 
-// StartManager starts ccm with further arguments, and waits until it has made its first call to the cloud
-// or says that it is healthy: another manager may have nothing to ask while the cluster is empty. There is
-// one ccm at a time, so it needs no lease.
+// StartManager starts ccm with additional arguments, and waits until it has made its first call to the cloud
+// or reports healthy: another manager may make no call while the cluster is empty. Only one ccm runs at a
+// time, so it needs no lease.
 func (c *Cluster) StartManager(ctx context.Context, args ...string) error {
 	port, err := freePort(ctx)
 	if err != nil {
@@ -126,7 +126,7 @@ func (c *Cluster) StartManager(ctx context.Context, args ...string) error {
 	return nil
 }
 
-// healthy asks a manager on this machine, whose certificate it has made for itself.
+// healthy checks the health of a manager on this machine, which uses a self-signed certificate.
 func healthy(ctx context.Context, port int) bool {
 	client := &http.Client{Timeout: poll, Transport: &http.Transport{
 		DisableKeepAlives: true,
@@ -140,14 +140,14 @@ func healthy(ctx context.Context, port int) bool {
 	if err != nil {
 		return false
 	}
-	_ = answer.Body.Close() // Nobody reads it.
+	_ = answer.Body.Close() // The body is not used.
 	return answer.StatusCode == http.StatusOK
 }
 
-// Manager is the ccm process that runs, or ran last; nil before StartManager.
+// Manager returns the running ccm process, or the last one; nil before StartManager.
 func (c *Cluster) Manager() *Manager { return c.manager }
 
-// Ended says how ccm ended, with the last line of its log; it is empty while ccm runs.
+// Ended returns how ccm ended, with the last line of its log; empty while ccm runs.
 func (c *Cluster) Ended() string {
 	if c.manager == nil {
 		return ""
@@ -164,14 +164,14 @@ func (c *Cluster) Ended() string {
 	return "ccm ended: " + how + ": " + strings.Join(Tail(c.ManagerOptions.Log, 1), "")
 }
 
-// StopManager ends ccm, and waits until it is gone.
+// StopManager stops ccm, and waits until it has exited.
 func (c *Cluster) StopManager(ctx context.Context) {
 	if c.manager != nil {
 		c.manager.Stop(ctx)
 	}
 }
 
-// Stop ends everything, in the order in which one needs the other.
+// Stop stops everything, dependents first.
 func (c *Cluster) Stop(ctx context.Context) error {
 	c.StopManager(ctx)
 	var errs []error
@@ -184,7 +184,7 @@ func (c *Cluster) Stop(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// freePort returns a TCP port of the loopback that was free a moment ago.
+// freePort returns a TCP port of the loopback that was free when it was checked.
 func freePort(ctx context.Context) (int, error) {
 	var config net.ListenConfig
 	listener, err := config.Listen(ctx, "tcp", "127.0.0.1:0")

@@ -15,16 +15,16 @@ import (
 )
 
 const (
-	// startTimeout is generous: on a busy machine with two cores kube-apiserver takes 10 seconds.
+	// startTimeout has a margin: on a busy machine with two cores kube-apiserver takes 10 seconds.
 	startTimeout = 90 * time.Second
 	stopTimeout  = 10 * time.Second
-	// serviceRange has room for the cluster IPs of any number of Services that a lab makes.
+	// serviceRange has room for the cluster IPs of all Services of a lab.
 	serviceRange = "10.96.0.0/16"
 )
 
 // ControlPlane is etcd and kube-apiserver, running on free ports of the loopback.
 type ControlPlane struct {
-	// Config and Kubeconfig (a file) give the rights of a cluster's administrator.
+	// Config and Kubeconfig (a file) have the rights of a cluster administrator.
 	Config     *rest.Config
 	Kubeconfig string
 	Client     kubernetes.Interface
@@ -33,8 +33,8 @@ type ControlPlane struct {
 	dir   string
 }
 
-// StartControlPlane starts both and waits until the API server is ready. Logs, the kubeconfig,
-// certificates and etcd's data are written to dir, which must exist. The caller stops it.
+// StartControlPlane starts both and waits until the API server is ready. Logs, the kubeconfig, certificates
+// and etcd's data are written to dir, which must exist. The caller stops it.
 func StartControlPlane(ctx context.Context, b Binaries, dir string) (*ControlPlane, error) {
 	etcdData, certificates := filepath.Join(dir, "etcd"), filepath.Join(dir, "certificates")
 	if err := errors.Join(os.MkdirAll(etcdData, 0o700), os.MkdirAll(certificates, 0o700)); err != nil {
@@ -100,8 +100,8 @@ func (c *ControlPlane) connect() error {
 func (c *ControlPlane) Stop() error {
 	err := c.plane.Stop()
 	if err == nil || !c.answers() {
-		// envtest kills an API server that still waits for its clients' watches, and returns an error.
-		// The processes have ended, so that is a success here.
+		// envtest kills an API server that still waits for its clients' watches, and returns an error. The
+		// processes have ended, so this counts as success.
 		return nil
 	}
 	return fmt.Errorf("stopping the control plane: %w", err)

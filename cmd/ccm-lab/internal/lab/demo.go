@@ -18,13 +18,13 @@ import (
 const (
 	// DemoNamespace is where the demo Services are.
 	DemoNamespace = "demo"
-	// PodRange is the --cluster-cidr of a lab, out of which each node has a /24.
+	// PodRange is the --cluster-cidr of a lab. Each node gets a /24 of it.
 	PodRange = "10.244.0.0/16"
-	// MaxNodes is how many nodes have room in PodRange.
+	// MaxNodes is the number of nodes that fit into PodRange.
 	MaxNodes = 256
 )
 
-// DemoMachine is the machine number i, from 1, of a lab. Those beyond MaxNodes have no pods.
+// DemoMachine returns machine number i, from 1, of a lab. Those beyond MaxNodes have no pods.
 func DemoMachine(i int) world.Machine {
 	m := world.Machine{Name: fmt.Sprintf("node-%d", i)}
 	if i <= MaxNodes {
@@ -42,14 +42,15 @@ func JoinNode(ctx context.Context, client kubernetes.Interface, cloud world.Worl
 	return RegisterNode(ctx, client, node)
 }
 
-// Ports of the demo Services: above 1024, so that nobody needs rights for them.
+// Ports of the demo Services: above 1024, so that they need no privileges.
 const (
 	demoHTTPPort = 8080
 	demoDNSPort  = 5353
 )
 
-// DemoServices are n Services for a lab on a cloud, of four kinds in turn: public, internal, restricted to some source
-// ranges, and UDP. The restricted one lets curl in, but not curl --interface 127.0.0.2.
+// DemoServices returns n Services for a lab on a cloud, cycling through four kinds: public, internal,
+// restricted to some source ranges, and UDP. The restricted one accepts curl, but not curl --interface
+// 127.0.0.2.
 func DemoServices(provider string, n int) []*v1.Service {
 	kinds := []func() *v1.Service{
 		func() *v1.Service { return demoService(provider, "web", v1.ProtocolTCP, demoHTTPPort) },
@@ -91,7 +92,7 @@ func demoService(provider, name string, protocol v1.Protocol, port int32) *v1.Se
 	}
 }
 
-// CreateNamespace makes the namespace of the demo Services, if it is not there.
+// CreateNamespace creates the namespace of the demo Services, unless it exists.
 func CreateNamespace(ctx context.Context, client kubernetes.Interface) error {
 	namespace := &v1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: DemoNamespace}}
 	_, err := client.CoreV1().Namespaces().Create(ctx, namespace, metav1.CreateOptions{})

@@ -12,8 +12,8 @@ import (
 	cloudproviderapi "k8s.io/cloud-provider/api"
 )
 
-// RegisterNode creates the node as its kubelet does with an external cloud provider: with the
-// uninitialized taint, NotReady first, Ready then. There are no heartbeats: nothing in a lab looks for them.
+// RegisterNode creates the node as its kubelet does with an external cloud provider: with the uninitialized
+// taint, first NotReady, then Ready. It sends no heartbeats: a lab has no controller that checks them.
 func RegisterNode(ctx context.Context, client kubernetes.Interface, node *v1.Node) error {
 	node = node.DeepCopy()
 	hasTaint := false
@@ -34,8 +34,8 @@ func RegisterNode(ctx context.Context, client kubernetes.Interface, node *v1.Nod
 	return SetReady(ctx, client, node.Name, true)
 }
 
-// SetReady writes the node's Ready condition: True as its kubelet, or Unknown as the node
-// lifecycle controller does when the kubelet is silent.
+// SetReady writes the node's Ready condition: True as its kubelet does, or Unknown as the node lifecycle
+// controller does when the kubelet is silent.
 func SetReady(ctx context.Context, client kubernetes.Interface, name string, ready bool) error {
 	condition := v1.NodeCondition{Type: v1.NodeReady, Status: v1.ConditionTrue, Reason: "KubeletReady"}
 	if !ready {
@@ -45,7 +45,7 @@ func SetReady(ctx context.Context, client kubernetes.Interface, name string, rea
 	return retry.RetryOnConflict(retry.DefaultBackoff, func() error {
 		node, err := client.CoreV1().Nodes().Get(ctx, name, metav1.GetOptions{})
 		if apierrors.IsNotFound(err) {
-			return nil // It was deleted meanwhile, and a kubelet does not mind.
+			return nil // The node was deleted in the meantime.
 		}
 		if err != nil {
 			return err

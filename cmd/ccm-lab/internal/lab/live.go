@@ -23,11 +23,11 @@ import (
 )
 
 const (
-	// calm is how long no mutating call may reach the cloud before a live cluster counts as settled.
+	// calm is the time without a mutating call after which a live cluster counts as settled.
 	calm = time.Second
-	// poll is how often conditions are looked at.
+	// poll is the interval at which conditions are checked.
 	poll = 50 * time.Millisecond
-	// firstSign is how long a new manager may take until its first call to the cloud.
+	// firstSign is the time that a new manager has for its first call to the cloud.
 	firstSign = 30 * time.Second
 )
 
@@ -43,7 +43,7 @@ type Live struct {
 
 var _ conformance.Cluster = (*Live)(nil)
 
-// Start starts the manager, and waits until it talks to the cloud.
+// Start starts the manager, and waits for its first call to the cloud.
 func (l *Live) Start(ctx context.Context, o conformance.ManagerOptions) error {
 	options := l.Options
 	if o.DryRun {
@@ -108,8 +108,8 @@ func (l *Live) Node(ctx context.Context, nodeName string) (*v1.Node, error) {
 	return node, err
 }
 
-// DeleteNode implements conformance.Cluster. A node that is gone already is no error: the manager
-// may have been faster.
+// DeleteNode implements conformance.Cluster. A missing node is not an error: the manager may have deleted it
+// first.
 func (l *Live) DeleteNode(ctx context.Context, nodeName string) error {
 	return ignoreNotFound(l.Client.CoreV1().Nodes().Delete(ctx, nodeName, metav1.DeleteOptions{}))
 }
@@ -134,7 +134,8 @@ func (l *Live) PutService(ctx context.Context, svc *v1.Service) error {
 	})
 }
 
-// applySpec changes what a user's manifest says, and leaves what the API server chose.
+// applySpec updates the fields that a user's manifest sets, and keeps those that the API server has
+// defaulted.
 func applySpec(have *v1.ServiceSpec, want v1.ServiceSpec) {
 	nodePorts := map[string]int32{}
 	for _, p := range have.Ports {
@@ -208,10 +209,10 @@ func (l *Live) Plan(ctx context.Context, namespace, name string) (plan.Plan, err
 	return p, nil
 }
 
-// changesExit is the exit code by which `ccm plan` says that there are changes.
+// changesExit is the exit code of `ccm plan` when there are changes.
 const changesExit = 2
 
-// RunPlan runs `ccm plan` with the manager's flags and returns its output. That there are changes is no error.
+// RunPlan runs `ccm plan` with the manager's flags and returns its output. Planned changes are not an error.
 func (l *Live) RunPlan(ctx context.Context, args ...string) ([]byte, error) {
 	options := l.Options
 	options.Args = args
@@ -229,8 +230,8 @@ func (l *Live) RunPlan(ctx context.Context, args ...string) ([]byte, error) {
 	return out, nil
 }
 
-// Settle implements conformance.Cluster. It can only see that nothing mutates the cloud any more;
-// what the controllers have failed to do is for the caller's checks.
+// Settle implements conformance.Cluster. It only detects that mutations of the cloud have stopped; the caller
+// checks for failures of the controllers.
 func (l *Live) Settle(ctx context.Context) error {
 	front := l.World.Front()
 	last, since := lastMutation(front), time.Now()

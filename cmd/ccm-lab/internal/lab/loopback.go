@@ -6,25 +6,25 @@ import (
 	"net/netip"
 )
 
-// loopback is three neighbouring /16 of the loopback network that no other lab on this machine
-// uses: for instances, for public and for internal load balancers.
+// loopback is three neighbouring /16 of the loopback network that no other lab on this machine uses: for
+// instances, for public and for internal load balancers.
 type loopback struct {
 	net.Listener
 	first byte
 }
 
 const (
-	// firstLoopback begins the ranges of the first lab: 127.65.0.0/16 and the two after it, which
-	// are also the fake cloud's own defaults.
+	// firstLoopback is the first range of the first lab: 127.65.0.0/16 and the two after it, which are also the
+	// fake cloud's defaults.
 	firstLoopback = 65
-	// claimPort at the end of the first range is taken while a lab uses the three.
+	// claimPort at the start of the first range is open while a lab uses the three.
 	claimPort = 65065
-	// maxLabs is how many labs can forward traffic at once.
+	// maxLabs is the number of labs that can forward traffic at the same time.
 	maxLabs = 20
 )
 
-// claimLoopback finds ranges that are free. That they are taken is said by an open port, which
-// the kernel closes whatever becomes of this process.
+// claimLoopback finds free ranges. An open port marks them as used; the kernel closes it when this process
+// ends, for any reason.
 func claimLoopback() (*loopback, error) {
 	var err error
 	for i := range maxLabs {

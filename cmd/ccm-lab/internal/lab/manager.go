@@ -12,13 +12,13 @@ import (
 	"time"
 )
 
-// ManagerOptions say how to start a ccm process.
+// ManagerOptions configure a ccm process.
 type ManagerOptions struct {
 	// Binary is the path of ccm.
 	Binary string
 	// Provider, Kubeconfig, CloudConfig and ClusterName are the flags of these names; empty leaves one out.
 	Provider, Kubeconfig, CloudConfig, ClusterName string
-	// Args are further arguments, and win over the above.
+	// Args are additional arguments, and override the above.
 	Args []string
 	// Log is the file to which the process's output is appended.
 	Log string
@@ -38,8 +38,8 @@ func StartManager(o ManagerOptions) (*Manager, error) {
 	if err != nil {
 		return nil, err
 	}
-	// Not CommandContext: a context would end the process by SIGKILL, where a manager that is
-	// asked to stop shall give its lease back.
+	// Not CommandContext: a cancelled context would kill the process, and a manager that is stopped must release
+	// its lease.
 	m := &Manager{cmd: exec.Command(o.Binary, o.arguments()...), log: log, done: make(chan struct{})} //nolint:noctx // see above
 	m.cmd.Stdout, m.cmd.Stderr = log, log
 	m.cmd.SysProcAttr = childAttributes()
@@ -69,16 +69,16 @@ func (o ManagerOptions) arguments() []string {
 // Done is closed when the process has ended.
 func (m *Manager) Done() <-chan struct{} { return m.done }
 
-// Err says how the process ended; nil is exit code 0. It must be called after Done.
+// Err returns how the process ended; nil is exit code 0. It must be called after Done.
 func (m *Manager) Err() error { return m.err }
 
-// Kill ends the process as the kernel ends one that is out of memory, and waits until it is gone.
+// Kill kills the process as the kernel does when memory runs out, and waits until it has exited.
 func (m *Manager) Kill() {
 	_ = m.cmd.Process.Kill() // An error means that it has ended already.
 	<-m.done
 }
 
-// Stop asks the process to end, kills it where it does not, and waits until it is gone.
+// Stop terminates the process, kills it if it does not exit in time, and waits until it has exited.
 func (m *Manager) Stop(ctx context.Context) {
 	_ = m.cmd.Process.Signal(syscall.SIGTERM) // As in Kill.
 	ctx, cancel := context.WithTimeout(ctx, stopTimeout)
@@ -90,7 +90,7 @@ func (m *Manager) Stop(ctx context.Context) {
 	}
 }
 
-// Usage is what a process has used.
+// Usage is the resource usage of a process.
 type Usage struct {
 	// CPU is user and system time; PeakMemory the largest resident set in bytes.
 	CPU        time.Duration
@@ -102,15 +102,15 @@ func Tail(path string, n int) []string {
 	return tail(path, n, func(string) bool { return true })
 }
 
-// Complaints returns the last n warnings and errors of a log file in klog's format, each shortened
-// to what fits into an explanation.
+// Complaints returns the last n warnings and errors of a log file in klog's format, each shortened for a
+// message.
 func Complaints(path string, n int) []string {
 	return tail(path, n, func(line string) bool {
 		return strings.HasPrefix(line, "E") || strings.HasPrefix(line, "W") || strings.HasPrefix(line, "ccm: ")
 	})
 }
 
-// maxLine is how much of a line an explanation shows.
+// maxLine is the maximum length of a log line in a message.
 const maxLine = 300
 
 func tail(path string, n int, keep func(line string) bool) []string {

@@ -19,24 +19,24 @@ import (
 )
 
 const (
-	// askEvery is how often each load balancer is asked who is behind it, and askTimeout how long it may take.
+	// askEvery is the interval at which each load balancer is probed, and askTimeout the timeout of a probe.
 	askEvery   = 2 * time.Second
 	askTimeout = time.Second
-	// eventsShown and problemsShown bound what a screen gets.
+	// eventsShown and problemsShown limit the rows on the screen.
 	eventsShown   = 50
 	problemsShown = 3
 )
 
-// Observer looks at a cluster and its cloud. It is for one goroutine.
+// Observer reads the state of a cluster and its cloud. It is not safe for concurrent use.
 type Observer struct {
 	Cluster *Cluster
 	Want    screen.Want
-	// settled is set once there was all that is wanted. From then on a user adds and deletes, and
-	// what there is is what is wanted.
+	// settled is set once everything expected exists. From then on the user adds and deletes, and the existing
+	// objects are the expected ones.
 	settled bool
-	// StandIns follow what is seen, and are asked through the load balancers; nil without a data plane.
+	// StandIns follow the observed state, and are probed through the load balancers; nil without a data plane.
 	StandIns *StandIns
-	// Provider and Started are shown.
+	// Provider and Started are displayed.
 	Provider string
 	Started  time.Time
 
@@ -44,7 +44,7 @@ type Observer struct {
 	answers map[string]string
 }
 
-// Look returns what there is now.
+// Look returns the current state.
 func (o *Observer) Look(ctx context.Context) (screen.State, error) {
 	core := o.Cluster.Plane.Client.CoreV1()
 	nodes, err := core.Nodes().List(ctx, metav1.ListOptions{})
@@ -83,7 +83,7 @@ func (o *Observer) Look(ctx context.Context) (screen.State, error) {
 	return state, nil
 }
 
-// Expect makes stand-ins for Services that are about to be created with these node ports.
+// Expect creates stand-ins for Services that will be created with these node ports.
 func (o *Observer) Expect(ctx context.Context, services []*v1.Service) error {
 	if o.StandIns == nil {
 		return nil
@@ -100,7 +100,7 @@ func (o *Observer) Expect(ctx context.Context, services []*v1.Service) error {
 	return nil
 }
 
-// firstOf is the first n of a list, and how many there are beyond them.
+// firstOf returns the first n of a list, and the number of the others.
 func firstOf(list []string, n int) []string {
 	if len(list) <= n+1 {
 		return list
@@ -108,7 +108,7 @@ func firstOf(list []string, n int) []string {
 	return append(slices.Clone(list[:n]), fmt.Sprintf("… and %d more", len(list)-n))
 }
 
-// askAll asks through every load balancer who is there, unless it has just been done.
+// askAll probes every load balancer, unless it was probed recently.
 func (o *Observer) askAll(ctx context.Context, services []v1.Service) {
 	if time.Since(o.asked) < askEvery {
 		return
@@ -139,7 +139,7 @@ func Answered(s screen.State) bool {
 	return !slices.ContainsFunc(s.Services, func(svc screen.Service) bool { return svc.Answers == nobody })
 }
 
-// AskAgain makes the next Look ask through every load balancer.
+// AskAgain makes the next Look probe every load balancer.
 func (o *Observer) AskAgain() { o.asked = time.Time{} }
 
 func (o *Observer) calls() []screen.Operation {
@@ -170,7 +170,7 @@ func isReady(node v1.Node) bool {
 	})
 }
 
-// isInitialised reports whether a cloud controller manager has seen the node.
+// isInitialised reports whether a cloud controller manager has initialised the node.
 func isInitialised(node v1.Node) bool {
 	return !slices.ContainsFunc(node.Spec.Taints,
 		func(t v1.Taint) bool { return t.Key == cloudproviderapi.TaintExternalCloudProvider })

@@ -2,7 +2,7 @@ package lab
 
 import "time"
 
-// Names of the benchmark's phases, by which clouds name their budgets.
+// Names of the benchmark's phases. Clouds assign budgets to them.
 const (
 	PhaseJoin         = "join"
 	PhaseRefresh      = "refresh"
@@ -15,30 +15,31 @@ const (
 	PhaseDeleteAll    = "delete-all"
 	PhaseIdle         = "idle"
 
-	// Those that are measured only on clouds that name a budget for them.
+	// Phases that run only on clouds with a budget for them.
 	PhaseCreateSlow = "create-slow"
 	PhaseCreateMany = "create-many"
 	PhaseSilent     = "silent"
 	PhaseRoutes     = "routes"
 )
 
-// What the phases that not every cloud has are about. Targets are set for these numbers.
+// Parameters of the phases that only some clouds have. Targets are set for these numbers.
 const (
-	// SilentNodes stop reporting, for a minute.
+	// SilentNodes is the number of nodes that stop reporting, for a minute.
 	SilentNodes = 50
-	// ManyServices are made at once.
+	// ManyServices is the number of Services that are created at the same time.
 	ManyServices = 20
-	// RoutedNodes get a route each.
+	// RoutedNodes is the number of nodes that get a route each.
 	RoutedNodes = 100
-	// SlowSettle is how long a new load balancer takes in them.
+	// SlowSettle is the provisioning time of a new load balancer in them.
 	SlowSettle = 60 * time.Second
-	// QuickSettle is how long a new load balancer takes in all other phases.
+	// QuickSettle is the provisioning time of a new load balancer in all other phases.
 	QuickSettle = 200 * time.Millisecond
-	// MemberSettle is how long a change of members takes where a node joins.
+	// MemberSettle is the duration of a change of members when a node joins.
 	MemberSettle = 3 * time.Second
 )
 
-// Settler is a simulated cloud whose load balancers take as long as it is told: new ones, and changes of them.
+// Settler is a simulated cloud with configurable provisioning times of load balancers: for new ones, and for
+// changes.
 type Settler interface {
 	SetSettleTimes(provision, settle time.Duration)
 }

@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// childAttributes puts a child into a process group of its own, so that Ctrl-C in a terminal
-// reaches only this program, and makes the kernel end it should this program be killed.
+// childAttributes puts a child into its own process group, so that Ctrl-C in a terminal reaches only this
+// program, and makes the kernel kill it if this program is killed.
 func childAttributes() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 }
@@ -19,14 +19,14 @@ func childAttributes() *syscall.SysProcAttr {
 // clockTicks is the kernel's unit of CPU time in /proc, USER_HZ: 100 on every architecture that Go supports.
 const clockTicks = 100
 
-// Usage returns what the running process has used so far.
+// Usage returns the resource usage of the running process so far.
 func (m *Manager) Usage() (Usage, error) {
 	pid := m.cmd.Process.Pid
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
 		return Usage{}, err
 	}
-	// The name of the program, in parentheses, may hold anything; fields count from behind it.
+	// The name of the program, in parentheses, may contain any characters; fields count from behind it.
 	fields := strings.Fields(string(stat[strings.LastIndexByte(string(stat), ')')+1:]))
 	if len(fields) < 13 {
 		return Usage{}, fmt.Errorf("/proc/%d/stat has %d fields", pid, len(fields))

@@ -7,11 +7,11 @@ import (
 	"syscall"
 )
 
-// childAttributes puts a child into a process group of its own, so that Ctrl-C in a terminal
-// reaches only this program.
+// childAttributes puts a child into its own process group, so that Ctrl-C in a terminal reaches only this
+// program.
 func childAttributes() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }
 
 // Usage returns what the running process has used so far.
 func (m *Manager) Usage() (Usage, error) {
-	return Usage{}, errors.New("the usage of a running process is only read on Linux")
+	return Usage{}, errors.New("the usage of a running process is available on Linux only")
 }

@@ -10,16 +10,16 @@ import (
 	awssim "github.com/unified-ccm/unified-ccm/providers/aws/sim"
 )
 
-// awsBalancers are both generations. The lab shows network load balancers, because classic ones have no UDP;
-// what it demands of one it demands of the other, which is what a Service without annotations gets.
+// awsBalancers returns both generations. The lab shows network load balancers, because classic ones do not
+// support UDP; conformance also covers classic ones, which a Service without annotations gets.
 func awsBalancers() []BalancerKind {
 	return []BalancerKind{
 		{Name: "network", ServiceAnnotations: map[string]string{annotation.KeyType: "nlb"}},
-		{Name: "classic", Cannot: map[string]string{"UDP and TCP on one port": "classic load balancers know no UDP"}},
+		{Name: "classic", Cannot: map[string]string{"UDP and TCP on one port": "classic load balancers do not support UDP"}},
 	}
 }
 
-// awsLatency is about what a call to EC2 or Elastic Load Balancing takes within its region.
+// awsLatency is the typical duration of a call to EC2 or Elastic Load Balancing within its region.
 const awsLatency = 100 * time.Millisecond
 
 // awsBudgets are the targets that the provider's tests assert too. Those of Services are for network load
@@ -32,17 +32,17 @@ func awsBudgets(nodes, services int) map[string]Budget {
 		PhaseRefresh:   {Calls: pages + 1},
 		PhaseCreateOne: {Calls: 10},
 		PhaseDeleteOne: {Calls: 9},
-		// The registrations, and what tells which.
+		// The registrations, and the reads that identify the load balancers.
 		PhaseAddNode: {Calls: 2*services + 20},
 		// Listeners, attributes and two lists of targets for each.
 		PhaseRestart:      {Calls: 4*services + 20, ReadOnly: true, Seconds: 10},
 		PhaseRestartAgain: {Calls: services + 50, ReadOnly: true},
-		// A day may have 300 calls. A look at the routes, which a minute may have one of, is two.
+		// The limit is 300 calls a day. A read of the routes, at most one a minute, is two calls.
 		PhaseIdle: {Calls: 2, ReadOnly: true},
 	}
 }
 
-// newAWS has no data plane and no state file: options of those have no effect.
+// newAWS has no data plane and no state file: these options have no effect.
 func newAWS(o SimulatorOptions) (conformance.World, func() error, error) {
 	options := awssim.Options{Latency: o.Latency, ProvisionTime: o.ProvisionTime, Seed: o.Seed, ErrorRate: o.ErrorRate,
 		// Room for the benchmark: each network load balancer without a group of its own needs rules on the nodes' group.
@@ -51,8 +51,8 @@ func newAWS(o SimulatorOptions) (conformance.World, func() error, error) {
 	if o.Token != "" {
 		options.AccessKeys = []string{o.Token}
 	}
-	// Managers take their credentials from the environment, which they inherit from this process.
-	// Nobody's real ones are sent to a simulation.
+	// Managers take their credentials from the environment, which they inherit from this process. Real
+	// credentials are never sent to a simulation.
 	for name, value := range map[string]string{
 		"AWS_ACCESS_KEY_ID": accessKey(o), "AWS_SECRET_ACCESS_KEY": "simulated", "AWS_SESSION_TOKEN": "", "AWS_PROFILE": "",
 		"AWS_WEB_IDENTITY_TOKEN_FILE": "",
@@ -68,7 +68,7 @@ func newAWS(o SimulatorOptions) (conformance.World, func() error, error) {
 	return cloud, func() error { return nil }, nil
 }
 
-// awsConfig says where credentials come from, which the lab puts there.
+// awsConfig returns a cloud.conf with a comment about credentials, which the lab puts into the environment.
 func awsConfig(endpoint string, world conformance.World, o SimulatorOptions) string {
 	cloud, ok := world.(*awssim.Cloud)
 	if !ok {
@@ -78,5 +78,6 @@ func awsConfig(endpoint string, world conformance.World, o SimulatorOptions) str
 		" AWS_SECRET_ACCESS_KEY=simulated\n" + cloud.CloudConfig(endpoint)
 }
 
-// accessKey is the ID of the key that the lab signs with: the caller's token, or one of a simulation that takes any.
+// accessKey returns the ID of the key that the lab signs with: the caller's token, or a default for a
+// simulation that accepts any.
 func accessKey(o SimulatorOptions) string { return cmp.Or(o.Token, "AKIASIMULATED") }

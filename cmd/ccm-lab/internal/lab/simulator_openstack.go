@@ -10,13 +10,13 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/openstack/sim/realworld"
 )
 
-// settleTime is how long a change of a load balancer takes in a lab: about what amphora takes.
+// settleTime is the duration of a change of a load balancer in a lab: about that of amphora.
 const settleTime = 500 * time.Millisecond
 
 const (
 	// PhaseAddNodeFew is PhaseAddNode with FewServices, and not as many as the benchmark has.
 	PhaseAddNodeFew = "add-node-few"
-	// FewServices is how many the target of PhaseAddNodeFew is set for.
+	// FewServices is the number of Services that the target of PhaseAddNodeFew is set for.
 	FewServices = 50
 )
 
@@ -30,19 +30,19 @@ func openStackBudgets(nodes, services int) map[string]Budget {
 		PhaseCreateOne:  {Calls: 7, Seconds: 0.5},
 		PhaseCreateSlow: {Calls: 31, Seconds: (SlowSettle + 2500*time.Millisecond).Seconds()},
 		PhaseCreateMany: {Calls: 200, Seconds: (SlowSettle + 5*time.Second).Seconds()},
-		// The updates of two pools for each Service, and what tells which.
+		// The updates of two pools for each Service, and the reads that identify them.
 		PhaseAddNodeFew: {Calls: 2*FewServices + 20, Seconds: 10},
 		PhaseAddNode:    {Calls: 2*services + 20, Seconds: 10},
-		// The members of two pools for each, because no list has those.
+		// The members of two pools for each, because no list includes them.
 		PhaseRestart:      {Calls: 2*services + 20, ReadOnly: true},
 		PhaseRestartAgain: {Calls: 20, ReadOnly: true},
 		PhaseRoutes:       {Calls: RoutedNodes + 10},
-		// A day may have 300 calls. A look at the routes, which a minute may have one of, is one.
+		// The limit is 300 calls a day. A read of the routes, at most one a minute, is one call.
 		PhaseIdle: {Calls: 1, ReadOnly: true},
 	}
 }
 
-// newOpenStack has no data plane and no state file: options of those have no effect.
+// newOpenStack has no data plane and no state file: these options have no effect.
 func newOpenStack(o SimulatorOptions) (conformance.World, func() error, error) {
 	if o.Services != "" {
 		return newOpenStackProject(o)
@@ -63,13 +63,13 @@ func newOpenStack(o SimulatorOptions) (conformance.World, func() error, error) {
 	return cloud, func() error { return nil }, nil
 }
 
-// furnishTime is how long the making of a project on real services may take.
+// furnishTime is the timeout for creating a project on real services.
 const furnishTime = 15 * time.Minute
 
-// spareServers is how many machines most scenarios launch.
+// spareServers is the number of machines that most scenarios launch.
 const spareServers = 3
 
-// newOpenStackProject has a project of its own on real services, so that several can be used side by side.
+// newOpenStackProject creates its own project on real services, so that several can run concurrently.
 func newOpenStackProject(o SimulatorOptions) (conformance.World, func() error, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), furnishTime)
 	defer cancel()
@@ -82,8 +82,8 @@ func newOpenStackProject(o SimulatorOptions) (conformance.World, func() error, e
 	return cloud, cloud.Close, nil
 }
 
-// openStackConfig has the application credential of the cluster's project. The cloud issues the tokens
-// itself, so that one of the caller's has no effect.
+// openStackConfig contains the application credential of the cluster's project. The cloud issues the tokens
+// itself, so that the caller's token has no effect.
 func openStackConfig(endpoint string, world conformance.World, _ SimulatorOptions) string {
 	if project, ok := world.(*realworld.Cloud); ok {
 		return project.CloudConfig(endpoint)

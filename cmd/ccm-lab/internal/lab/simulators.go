@@ -22,21 +22,21 @@ import (
 	openstackannotation "github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/annotation"
 )
 
-// SimulatorOptions say how a simulated cloud behaves.
+// SimulatorOptions configure a simulated cloud.
 type SimulatorOptions struct {
 	// Latency of every call, and ProvisionTime of a load balancer.
 	Latency, ProvisionTime time.Duration
-	// Seed makes faults repeatable, of which ErrorRate, from 0 to 1, is the probability for each call.
+	// Seed makes faults repeatable. ErrorRate, from 0 to 1, is the probability of a fault for each call.
 	Seed      int64
 	ErrorRate float64
-	// Token is what callers must present; empty lets everyone in.
+	// Token is what callers must present; empty accepts all callers.
 	Token string
-	// StateFile keeps the world over restarts, where the simulator can.
+	// StateFile keeps the state over restarts, if the simulator supports it.
 	StateFile string
-	// Services is the folder of a lab of real services, which then take the place of the simulation, where the
-	// provider has such a lab. Latency and ErrorRate apply to them too.
+	// Services is the folder of a lab of real services, which replace the simulation if the provider has such a
+	// lab. Latency and ErrorRate apply to them too.
 	Services string
-	// Proxy makes load balancers forward traffic on the loopback, where the simulator can.
+	// Proxy makes load balancers forward traffic on the loopback, if the simulator supports it.
 	Proxy bool
 	// LoadBalancers is the number of load balancers for which the cloud needs public addresses at the same time.
 	// Zero leaves the simulator's pool, which has 254 addresses on fake.
@@ -47,28 +47,26 @@ type SimulatorOptions struct {
 // 131,070 addresses.
 var largePool = netip.MustParsePrefix("198.18.0.0/15")
 
-// starting is the step that starts the cloud.
+// starting describes the step that starts the cloud.
 func (o SimulatorOptions) starting(provider string) string {
 	if o.Services != "" {
-		return "making a project on the real services of " + provider
+		return "creating a project on the real services of " + provider
 	}
 	return "starting the simulated cloud " + provider
 }
 
 // Simulator is a cloud that a lab can simulate.
 type Simulator struct {
-	// New makes a world, and the function that ends it.
+	// New creates a world, and returns the function that stops it.
 	New func(o SimulatorOptions) (conformance.World, func() error, error)
-	// CloudConfig returns the cloud.conf for a world that answers at endpoint, a URL.
+	// CloudConfig returns the cloud.conf for a world at endpoint, a URL.
 	CloudConfig func(endpoint string, world conformance.World, o SimulatorOptions) string
-	// Services says that New can stand for real services too.
+	// Services reports that New supports real services too.
 	Services bool
-	// Balancers are the kinds of load balancers that the cloud makes, where there are several. The
-	// lab shows and measures the first.
+	// Balancers are the kinds of load balancers of a cloud with several. The lab shows and measures the first.
 	Balancers []BalancerKind
-	// Budgets returns what the phases of the benchmark may cost at most, by the names of bench's
-	// phases; nil without targets. They hold at Latency per call, which is the benchmark's default;
-	// zero is DefaultLatency.
+	// Budgets returns the maximum cost of the benchmark's phases, by the names of bench's phases; nil without
+	// targets. They apply at Latency per call, which is the benchmark's default; zero is DefaultLatency.
 	Budgets func(nodes, services int) map[string]Budget
 	Latency time.Duration
 	// TargetAnnotation selects the nodes of a Service by a label, on clouds where the load balancers of
@@ -81,31 +79,30 @@ type Simulator struct {
 // have as targets; see Simulator.TargetAnnotation.
 const TargetLabel = "lab.unified-ccm.io/target"
 
-// DefaultLatency is how long a call takes in the benchmark on a cloud that says nothing else.
+// DefaultLatency is the latency of a call in the benchmark on clouds without their own default.
 const DefaultLatency = 20 * time.Millisecond
 
-// Budget is what one phase of the benchmark may cost at most.
+// Budget is the maximum cost of one phase of the benchmark.
 type Budget struct {
 	// Calls to the cloud, of all kinds.
 	Calls int `json:"calls"`
-	// ReadOnly: no call may change anything.
+	// ReadOnly forbids mutating calls.
 	ReadOnly bool `json:"readOnly,omitempty"`
-	// Seconds from the start until everything is done; 0 sets no target.
+	// Seconds from the start until the phase is complete; 0 sets no target.
 	Seconds float64 `json:"seconds,omitempty"`
 }
 
-// BalancerKind is a kind of load balancer that a cloud makes. The zero value is the only one of a
-// cloud that makes one kind.
+// BalancerKind is a kind of load balancer of a cloud. The zero value is the only kind of a cloud with one.
 type BalancerKind struct {
 	// Name is a word.
 	Name string
-	// ServiceAnnotations are what Services need to get one.
+	// ServiceAnnotations select the kind for a Service.
 	ServiceAnnotations map[string]string
-	// Cannot are conformance scenarios that it cannot do, by their names, with the reason.
+	// Cannot are the names of conformance scenarios that it does not support, with the reason.
 	Cannot map[string]string
 }
 
-// simulators are the clouds that can be simulated, by provider name. A new one is one entry here.
+// simulators are the clouds that can be simulated, by provider name. A new cloud adds one entry.
 func simulators() map[string]Simulator {
 	return map[string]Simulator{
 		aws.ProviderName: {New: newAWS, CloudConfig: awsConfig, Balancers: awsBalancers(),
@@ -156,7 +153,7 @@ func newFake(o fakesim.Options) (conformance.World, func() error, error) {
 	return cloud, cloud.Close, nil
 }
 
-// Balancers are the kinds of load balancers that a cloud makes, at least one.
+// Balancers returns the kinds of load balancers of a cloud, at least one.
 func Balancers(provider string) []BalancerKind {
 	if kinds := simulators()[provider].Balancers; len(kinds) > 0 {
 		return kinds
@@ -164,12 +161,12 @@ func Balancers(provider string) []BalancerKind {
 	return []BalancerKind{{}}
 }
 
-// ServiceAnnotations are what the Services of a lab on this cloud are annotated with.
+// ServiceAnnotations returns the annotations of the Services of a lab on this cloud.
 func ServiceAnnotations(provider string) map[string]string {
 	return Balancers(provider)[0].ServiceAnnotations
 }
 
-// Budgets are what the phases of the benchmark may cost at most on a cloud, by their names.
+// Budgets returns the maximum cost of the benchmark's phases on a cloud, by their names.
 func Budgets(provider string, nodes, services int) map[string]Budget {
 	if of := simulators()[provider].Budgets; of != nil {
 		return of(nodes, services)
@@ -177,28 +174,28 @@ func Budgets(provider string, nodes, services int) map[string]Budget {
 	return nil
 }
 
-// Latency is the benchmark's default of how long each call to a cloud takes.
+// Latency returns the benchmark's default latency of each call to a cloud.
 func Latency(provider string) time.Duration {
 	return cmp.Or(simulators()[provider].Latency, DefaultLatency)
 }
 
-// TargetAnnotation is Simulator.TargetAnnotation of a cloud.
+// TargetAnnotation returns Simulator.TargetAnnotation of a cloud.
 func TargetAnnotation(provider string) string { return simulators()[provider].TargetAnnotation }
 
-// Providers are the names of the clouds that can be simulated, sorted.
+// Providers returns the names of the clouds that can be simulated, sorted.
 func Providers() []string { return slices.Sorted(maps.Keys(simulators())) }
 
 // Cloud is a simulated cloud, or real services, served over HTTP.
 type Cloud struct {
 	World conformance.World
-	// Endpoint is where it answers; Config is the content of a cloud.conf for it.
+	// Endpoint is its URL; Config is the content of a cloud.conf for it.
 	Endpoint, Config string
 
 	server *http.Server
 	close  func() error
 }
 
-// StartCloud serves a simulated cloud of the provider at addr, host:port; port 0 takes a free one.
+// StartCloud serves a simulated cloud of the provider at addr, host:port; port 0 uses a free one.
 func StartCloud(ctx context.Context, provider, addr string, o SimulatorOptions) (*Cloud, error) {
 	simulator, ok := simulators()[provider]
 	if !ok {
@@ -221,11 +218,11 @@ func StartCloud(ctx context.Context, provider, addr string, o SimulatorOptions) 
 		server: &http.Server{Handler: world.Front(), ReadHeaderTimeout: 10 * time.Second},
 	}
 	c.Config = simulator.CloudConfig(c.Endpoint, world, o)
-	go func() { _ = c.server.Serve(listener) }() // It ends with an error always, when the server is closed.
+	go func() { _ = c.server.Serve(listener) }() // It always returns an error when the server is closed.
 	return c, nil
 }
 
-// Close stops answering, and ends the world.
+// Close stops the server and the world.
 func (c *Cloud) Close() error {
 	err := c.server.Close()
 	if closeErr := c.close(); err == nil {

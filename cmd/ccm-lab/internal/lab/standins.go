@@ -17,9 +17,9 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-// StandIns answer in the place of the pods behind Services, which a cluster without kubelets does
-// not have: at each node's internal address and each Service's node port, where kube-proxy would
-// be. They only listen on loopback addresses. Safe for concurrent use.
+// StandIns answer in place of the pods behind Services, which a cluster without kubelets does not have: at
+// each node's internal address and each Service's node port, where kube-proxy would listen. They listen on
+// loopback addresses only. Safe for concurrent use.
 type StandIns struct {
 	mu       sync.Mutex
 	closed   bool
@@ -34,10 +34,10 @@ type standIn struct {
 	address       netip.AddrPort
 }
 
-// NewStandIns returns stand-ins for nothing. Close them.
+// NewStandIns returns an empty set of stand-ins. The caller must close them.
 func NewStandIns() *StandIns { return &StandIns{open: map[standIn]io.Closer{}} }
 
-// Sync listens where these nodes and Services say, and nowhere else.
+// Sync listens for exactly these nodes and Services.
 func (s *StandIns) Sync(ctx context.Context, nodes []v1.Node, services []v1.Service) {
 	want := standInsOf(nodes, services)
 	s.mu.Lock()
@@ -65,7 +65,7 @@ func (s *StandIns) Sync(ctx context.Context, nodes []v1.Node, services []v1.Serv
 	}
 }
 
-// Problems says which stand-ins could not listen, and why.
+// Problems returns the stand-ins that could not listen, with the reason.
 func (s *StandIns) Problems() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -116,7 +116,7 @@ func internalIP(node v1.Node) string {
 	return ""
 }
 
-// greeting is what a stand-in says; answeredBy reads it.
+// greeting is the answer of a stand-in; answeredBy parses it.
 func (s standIn) greeting() string { return "hello from " + s.node + " through service " + s.service }
 
 func answeredBy(greeting string) (node string, ok bool) {
@@ -142,19 +142,19 @@ func (s standIn) listen(ctx context.Context) (io.Closer, error) {
 	server := &http.Server{
 		ReadHeaderTimeout: 10 * time.Second,
 		Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-			// One answer for each connection, so that the load balancer chooses again for the next.
+			// One answer for each connection, so that the load balancer selects a member again for the next.
 			w.Header().Set("Connection", "close")
 			fmt.Fprintln(w, s.greeting())
 		}),
 	}
-	go func() { _ = server.Serve(listener) }() // It ends with an error always, when it is closed.
+	go func() { _ = server.Serve(listener) }() // It always returns an error when it is closed.
 	return server, nil
 }
 
 // maxDatagram is the most that fits into one UDP datagram.
 const maxDatagram = 65507
 
-// echo answers each datagram with the greeting and what came in, until the socket is closed.
+// echo answers each datagram with the greeting and its content, until the socket is closed.
 func (s standIn) echo(conn net.PacketConn) {
 	buffer := make([]byte, maxDatagram)
 	for {
@@ -170,10 +170,10 @@ func (s standIn) echo(conn net.PacketConn) {
 	}
 }
 
-// nobody is who answers where no stand-in does.
+// nobody is the result of a probe without an answer from a stand-in.
 const nobody = "nobody"
 
-// ask sends something through a load balancer and returns the name of the node that answered, or nobody.
+// ask probes a load balancer and returns the name of the node that answered, or nobody.
 func ask(ctx context.Context, protocol v1.Protocol, address string, port int32) string {
 	target := net.JoinHostPort(address, strconv.Itoa(int(port)))
 	send := askHTTP
@@ -192,7 +192,7 @@ func askHTTP(ctx context.Context, target string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	transport := &http.Transport{DisableKeepAlives: true} // Not through a proxy of the environment.
+	transport := &http.Transport{DisableKeepAlives: true} // Ignores proxies of the environment.
 	answer, err := transport.RoundTrip(request)
 	if err != nil {
 		return "", err

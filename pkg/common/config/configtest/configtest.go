@@ -1,4 +1,4 @@
-// Package configtest holds what every provider tests about its configuration.
+// Package configtest has the tests of configurations that all providers share.
 package configtest
 
 import (
@@ -13,8 +13,8 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
 )
 
-// Documented fails the test unless each key that cfg, a provider's configuration, reads has a row in the
-// reference, each row a key, a type and a text, and unless exactly those are marked as secrets that are.
+// Documented fails the test unless each key of cfg, a provider's configuration, has a row in the reference
+// with a type and a text, and the rows of exactly the secret keys are marked as secret.
 func Documented(t testing.TB, cfg any, rows []provider.ConfigKey) {
 	t.Helper()
 	var documented []string
@@ -32,17 +32,18 @@ func Documented(t testing.TB, cfg any, rows []provider.ConfigKey) {
 	}
 }
 
-// Located fails the test unless every problem in err, one a line, begins with the name of the file that it is in.
+// Located fails the test unless every problem in err, one a line, begins with the name of its file.
 func Located(t testing.TB, file string, err error) {
 	t.Helper()
 	for line := range strings.SplitSeq(err.Error(), "\n") {
 		if !strings.HasPrefix(line, file) {
-			t.Errorf("the problem %q does not say where it is", line)
+			t.Errorf("the problem %q does not name its file", line)
 		}
 	}
 }
 
-// keys returns the keys of a configuration struct. Its fields are sections, or maps of sections by subsection.
+// keys returns the keys of a configuration struct. Its fields are sections, or maps of sections by
+// subsection.
 func keys(cfg reflect.Type) []string {
 	var out []string
 	for _, section := range reflect.VisibleFields(cfg) {
@@ -57,7 +58,7 @@ func keys(cfg reflect.Type) []string {
 	return out
 }
 
-// keyOf is a field's name in files.
+// keyOf returns the name of a field in files.
 func keyOf(field reflect.StructField) string {
 	if tag := field.Tag.Get("gcfg"); tag != "" {
 		return tag
@@ -65,7 +66,7 @@ func keyOf(field reflect.StructField) string {
 	return strings.ReplaceAll(field.Name, "_", "-")
 }
 
-// show is a key as the comparison has it: case does not matter in files.
+// show normalizes a key for the comparison: case does not matter in files.
 func show(section, key string, secret bool) string {
 	text := strings.ToLower("[" + section + "] " + key)
 	if secret {

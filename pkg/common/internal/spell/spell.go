@@ -1,10 +1,10 @@
-// Package spell finds the word that was probably meant.
+// Package spell finds the known word that is most similar to a misspelt one.
 package spell
 
 import "strings"
 
-// Nearest returns the entry of known that is closest to word, ignoring case, or "" when none is
-// near enough to be a plausible slip. Ties go to the earlier entry.
+// Nearest returns the entry of known that is closest to word, ignoring case, or "" if none is a plausible
+// typo. Ties go to the earlier entry.
 func Nearest(word string, known []string) string {
 	best, bestDistance := "", tolerance(word)+1
 	for _, k := range known {
@@ -15,8 +15,8 @@ func Nearest(word string, known []string) string {
 	return best
 }
 
-// tolerance is how many slips a word of this length may contain: a third of its letters, and at
-// least one. More would suggest words that have nothing to do with what was typed.
+// tolerance is the maximum number of typos in a word of this length: a third of its letters, and at least
+// one. More would suggest unrelated words.
 func tolerance(word string) int {
 	return max(1, len(word)/3)
 }

@@ -248,12 +248,12 @@ func monitors(o *Options) intent.Table {
 		},
 		{
 			Key: KeyMonitorRetries, Type: "1 to 10", Default: "[LoadBalancer] monitor-max-retries", Example: "1",
-			Doc: "How many probes in a row must succeed before a node receives traffic. Changes apply to a live Service.",
+			Doc: "Number of successful probes in a row before a node receives traffic. Changes apply to a live Service.",
 			Set: intent.IntoPointer(&m.Retries, intent.Int(1, maxProbes)),
 		},
 		{
 			Key: KeyMonitorDown, Type: "1 to 10", Default: "[LoadBalancer] monitor-max-retries-down", Example: "3",
-			Doc: "How many probes in a row must fail before a node receives no more traffic. Changes apply to a live Service.",
+			Doc: "Number of failed probes in a row before a node stops receiving traffic. Changes apply to a live Service.",
 			Set: intent.IntoPointer(&m.Down, intent.Int(1, maxProbes)),
 		},
 	}

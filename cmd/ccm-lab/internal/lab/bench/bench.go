@@ -13,75 +13,76 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/instances"
 )
 
-// Options of a benchmark.
+// Options configure a benchmark.
 type Options struct {
 	// Provider, Dir and Step are those of lab.ClusterOptions.
 	Provider, Dir string
 	Step          func(ctx context.Context, what string, do func(context.Context) error) error
-	// Notify prints what a phase waits for that makes no progress; nil prints nothing.
+	// Notify prints what a stalled phase waits for; nil prints nothing.
 	Notify func(message string)
-	// Nodes and Services are how many; Latency is how long the cloud takes for each call.
+	// Nodes and Services are their numbers; Latency is the duration of each call to the cloud.
 	Nodes, Services int
 	Latency         time.Duration
 	// Annotations are put on every Service, beside those that the provider's benchmark needs.
 	Annotations map[string]string
 	// ServicesAt is lab.SimulatorOptions.Services.
 	ServicesAt string
-	// Manager is the process to measure: another cloud controller manager than our own, perhaps.
+	// Manager is the process to measure: ccm or another cloud controller manager.
 	Manager Manager
 }
 
-// Manager is a cloud controller manager's binary. The zero value is this repository's ccm.
+// Manager identifies a cloud controller manager's binary. The zero value is this repository's ccm.
 type Manager struct {
 	// Binary is its path.
 	Binary string
-	// CloudConfig is the content of its configuration file, in which EndpointVariable stands for
-	// the simulated cloud's address; empty for the one that the simulator's own manager gets.
+	// CloudConfig is the content of its configuration file, in which EndpointVariable stands for the simulated
+	// cloud's address; empty for the one that the simulator generates for ccm.
 	CloudConfig string
-	// Listen is the address of the simulated cloud; empty for a free port. Managers need it that
-	// read the cloud's address from their environment.
+	// Listen is the address of the simulated cloud; empty for a free port. Managers that read the cloud's
+	// address from their environment need it.
 	Listen string
-	// Args are further arguments.
+	// Args are additional arguments.
 	Args []string
 }
 
-// In Manager.CloudConfig EndpointVariable stands for the cloud's URL, and ConfigVariable for the whole configuration
-// that our own manager gets: the objects in a project of real services are not known beforehand.
+// In Manager.CloudConfig, EndpointVariable stands for the cloud's URL, and ConfigVariable for the complete
+// configuration of ccm: the IDs of objects in a project of real services are not known beforehand.
 const (
 	EndpointVariable = "${ENDPOINT}"
 	ConfigVariable   = "${CLOUD_CONFIG}"
 )
 
 const (
-	// clients is how many kubelets or users are busy at once.
+	// clients is the number of concurrent kubelets or users.
 	clients = 32
-	// poll is the interval between two reads of the state. Seconds are not rounded to it: where
-	// calls end a phase, their own times count.
+	// poll is the interval between two reads of the state. Seconds are not rounded to it: for phases that end
+	// with their last call, the calls' own times count.
 	poll = 200 * time.Millisecond
-	// quietPeriod is the time without a call to the cloud that ends the phases that nothing else ends.
+	// quietPeriod is the time without a call to the cloud that ends phases without another condition.
 	quietPeriod = 5 * time.Second
-	// maxTargets is how many of the nodes are targets of load balancers where not all can be, and
-	// targetValue the value of the label that says so.
+	// maxTargets is the number of nodes that are targets of load balancers in clouds that limit them, and
+	// targetValue the value of the label that selects them.
 	maxTargets  = 100
 	targetValue = "yes"
-	// idle is the length of the last phase, in which nothing changes. The phase's name has it too.
+	// idle is the length of the last phase, in which nothing changes. The phase's name contains it too.
 	idle = time.Minute
-	// phaseTimeout is how long a phase may last.
+	// phaseTimeout is the maximum duration of a phase.
 	phaseTimeout = 10 * time.Minute
-	// spareLoadBalancers is the upper bound of load balancers that phases create beside those of all Services.
+	// spareLoadBalancers is the upper bound of load balancers that phases create in addition to those of all
+	// Services.
 	spareLoadBalancers = 100
-	// refreshEvery is the --node-status-update-frequency under which the refresh is measured. Its
-	// default is 5m; like that one it is longer than what a refresh may take from memory, so that
-	// it has to ask the cloud.
+	// refreshEvery is the --node-status-update-frequency under which the refresh is measured. Its default is 5m;
+	// like the default it is longer than the max age of a snapshot, so that a refresh has to read from the
+	// cloud.
 	refreshEvery = instances.SnapshotMaxAge + 15*time.Second
 )
 
-// ManagerArgs are the arguments of every manager in a benchmark. Pod routes are left out, because one
-// route for each node would hide everything else. -v=2 makes the framework log how long a refresh took.
+// ManagerArgs are the arguments of every manager in a benchmark. Pod routes are off, because one route for
+// each node would hide everything else. -v=2 makes the framework log the duration of a refresh.
 func ManagerArgs() []string { return []string{"--configure-cloud-routes=false", "-v=2"} }
 
-// ownArgs are those of ccm alone. With hundreds of load balancers its audit reads one every few seconds,
-// and those calls would count in whichever phase is measured.
+// ownArgs are the arguments of ccm only. With hundreds of load balancers its audit reads one every few
+// seconds, and those calls would count in the measured phase.
 func ownArgs() []string { return []string{"--load-balancer-audit-period=0"} }
 
 // Run measures all phases, one after the other, on one cluster.
@@ -115,7 +116,7 @@ func Run(ctx context.Context, b lab.Binaries, o Options) (_ Report, err error) {
 	if _, ok := r.budgets[lab.PhaseCreateSlow]; ok {
 		r.settle(lab.QuickSettle, lab.QuickSettle)
 	}
-	// The API server waits for watches when it is stopped, so they end before.
+	// The API server waits for open watches when it stops, so they are closed first.
 	watching, stopWatching := context.WithCancel(ctx)
 	defer stopWatching()
 	r.watch, err = startWatch(watching, cluster.Plane.Client)
@@ -163,7 +164,7 @@ type runner struct {
 	cluster *lab.Cluster
 	watch   *watch
 	budgets map[string]lab.Budget
-	// made counts the Services beside the first ones, added the nodes.
+	// made counts the Services in addition to the first ones, added the nodes.
 	made, added int
 }
 
@@ -210,7 +211,7 @@ func (r *runner) measure(ctx context.Context, p phase) (Phase, error) {
 	return out, nil
 }
 
-// explain adds how ccm ended, or the last line of its log, to the error of a phase.
+// explain adds ccm's exit, or the last line of its log, to the error of a phase.
 func (r *runner) explain(err error) error {
 	if errors.Is(err, context.Canceled) {
 		return err

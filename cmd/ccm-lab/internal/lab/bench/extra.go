@@ -11,7 +11,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/cmd/ccm-lab/internal/lab"
 )
 
-// extra are those of the phases that the cloud has a budget for.
+// extra returns the optional phases that the cloud has a budget for.
 func (r *runner) extra(phases ...phase) (out []phase) {
 	for _, p := range phases {
 		if _, ok := r.budgets[p.key]; ok && !r.real() {
@@ -21,24 +21,25 @@ func (r *runner) extra(phases ...phase) (out []phase) {
 	return out
 }
 
-// real reports whether the cloud is real services, whose latencies cannot be set.
+// real reports whether the cloud consists of real services, which have fixed latencies.
 func (r *runner) real() bool { return r.ServicesAt != "" }
 
-// settle sets how long load balancers take, where the simulator can.
+// settle sets the provisioning time of load balancers, if the simulator supports it.
 func (r *runner) settle(provision, settle time.Duration) {
 	if cloud, ok := r.cluster.Cloud.World.(lab.Settler); ok {
 		cloud.SetSettleTimes(provision, settle)
 	}
 }
 
-// silence has some nodes stop reporting while their machines run. The controllers then ask for them again and again.
+// silence makes some nodes stop reporting while their machines run. The controllers then look up their
+// instances repeatedly.
 func (r *runner) silence(ctx context.Context) error {
 	return errors.Join(r.untilQuiet(ctx), each(ctx, min(lab.SilentNodes, r.Nodes), func(ctx context.Context, i int) error {
 		return lab.SetReady(ctx, r.cluster.Plane.Client, lab.DemoMachine(i).Name, false)
 	}))
 }
 
-// awaken has them report again.
+// awaken makes them report again.
 func (r *runner) awaken(ctx context.Context) error {
 	if _, ok := r.budgets[lab.PhaseSilent]; !ok || r.real() {
 		return nil
@@ -48,14 +49,14 @@ func (r *runner) awaken(ctx context.Context) error {
 	})
 }
 
-// slow makes new load balancers take long, and removes the Services of the phase before.
+// slow increases the provisioning time of new load balancers, and removes the Services of the previous phase.
 func (r *runner) slow(ctx context.Context) error {
 	err := r.removeMade(ctx)
 	r.settle(lab.SlowSettle, lab.QuickSettle)
 	return errors.Join(err, r.untilQuiet(ctx))
 }
 
-// create makes Services, all at once, beside those that there are.
+// create creates Services concurrently, in addition to the existing ones.
 func (r *runner) create(n int) func(context.Context) (time.Duration, error) {
 	return func(ctx context.Context) (time.Duration, error) {
 		started, before := time.Now(), r.watch.services()
@@ -72,7 +73,7 @@ func (r *runner) create(n int) func(context.Context) (time.Duration, error) {
 	}
 }
 
-// removeMade deletes what create has made.
+// removeMade deletes the Services that create has created.
 func (r *runner) removeMade(ctx context.Context) error {
 	left := r.watch.services() - r.made
 	err := each(ctx, r.made, func(ctx context.Context, i int) error {
@@ -86,7 +87,7 @@ func (r *runner) removeMade(ctx context.Context) error {
 	return r.until(ctx, r.servicesLeft(left))
 }
 
-// few creates some Services before the first ones, and sets how long a change of members takes.
+// few creates some Services before the first ones, and sets the duration of a change of members.
 func (r *runner) few(ctx context.Context) error {
 	if err := r.restart(ctx); err != nil {
 		return err
@@ -96,7 +97,7 @@ func (r *runner) few(ctx context.Context) error {
 	return err
 }
 
-// addNodeToFew is addNode with everything that follows until the changes have settled, which is not part of its time.
+// addNodeToFew is addNode, and waits until all changes have settled, which is not part of its time.
 func (r *runner) addNodeToFew(ctx context.Context) (time.Duration, error) {
 	started := time.Now()
 	_, err := r.addNode(ctx)
@@ -104,7 +105,7 @@ func (r *runner) addNodeToFew(ctx context.Context) (time.Duration, error) {
 	return took, errors.Join(err, r.untilQuiet(ctx))
 }
 
-// beforeServices deletes those, and restarts the manager.
+// beforeServices deletes the Services and restarts the manager.
 func (r *runner) beforeServices(ctx context.Context) error {
 	if r.made > 0 {
 		r.settle(lab.QuickSettle, lab.QuickSettle)
@@ -115,7 +116,7 @@ func (r *runner) beforeServices(ctx context.Context) error {
 	return r.restart(ctx)
 }
 
-// beforeNode makes changes of load balancers take what they take where a node joins.
+// beforeNode makes changes of members take as long as they do when a node joins.
 func (r *runner) beforeNode(ctx context.Context) error {
 	err := r.removeMade(ctx)
 	if _, ok := r.budgets[lab.PhaseCreateSlow]; ok {
@@ -124,7 +125,7 @@ func (r *runner) beforeNode(ctx context.Context) error {
 	return errors.Join(err, r.untilQuiet(ctx))
 }
 
-// stopQuick stops the manager, and lets load balancers be quick again.
+// stopQuick stops the manager, and resets the provisioning time of load balancers.
 func (r *runner) stopQuick(ctx context.Context) error {
 	if _, ok := r.budgets[lab.PhaseCreateSlow]; ok {
 		r.settle(lab.QuickSettle, lab.QuickSettle)
@@ -132,10 +133,11 @@ func (r *runner) stopQuick(ctx context.Context) error {
 	return r.stop(ctx)
 }
 
-// routedMachine is one that joins for its route. The machines of the nodes that were deleted still run.
+// routedMachine returns a machine that joins for its route. The machines of the deleted nodes still run.
 func routedMachine(i int) string { return fmt.Sprintf("node-routed-%d", i) }
 
-// restartForRoutes gives a manager that takes care of routes nodes without any, and waits until it knows them.
+// restartForRoutes starts a manager with the route controller, with nodes without routes, and waits until it
+// knows them.
 func (r *runner) restartForRoutes(ctx context.Context) error {
 	r.cluster.StopManager(ctx)
 	if err := r.cluster.StartManager(ctx); err != nil {
@@ -153,7 +155,7 @@ func (r *runner) restartForRoutes(ctx context.Context) error {
 	return err
 }
 
-// makeRoutes starts the manager, which finds that all routes are missing.
+// makeRoutes starts the manager, which then creates all missing routes.
 func (r *runner) makeRoutes(ctx context.Context) (time.Duration, error) {
 	if err := r.cluster.StartManager(ctx, "--configure-cloud-routes=true", "--cluster-cidr="+lab.PodRange); err != nil {
 		return 0, err

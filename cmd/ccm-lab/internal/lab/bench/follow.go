@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// follower reads what is appended to a log file after it was made.
+// follower reads lines that are appended to a log file.
 type follower struct {
 	path   string
 	offset int64
@@ -25,7 +25,7 @@ func follow(path string) (*follower, error) {
 	return &follower{path: path, offset: info.Size()}, nil
 }
 
-// lines returns the whole lines since the last call.
+// lines returns the complete lines since the last call.
 func (f *follower) lines() ([]string, error) {
 	file, err := os.Open(f.path)
 	if err != nil {
@@ -39,7 +39,7 @@ func (f *follower) lines() ([]string, error) {
 	return lines[:len(lines)-1], errors.Join(seekErr, readErr, file.Close())
 }
 
-// refreshLine is what the framework's node controller logs at -v=2 after each refresh of the
+// refreshLine matches the log line of the framework's node controller (-v=2) after each refresh of the
 // addresses of all nodes.
 var refreshLine = regexp.MustCompile(`Update (\d+) nodes status took (\S+)\.$`)
 

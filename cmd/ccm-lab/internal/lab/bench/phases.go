@@ -16,20 +16,20 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/sim/world"
 )
 
-// phase is one thing to measure.
+// phase is one measurement.
 type phase struct {
-	// name is what a reader sees; key is one of lab's names of phases.
+	// name is displayed; key is one of lab's names of phases.
 	key, name string
 	// prepare is not measured.
 	prepare func(ctx context.Context) error
-	// do is, and returns when everything is done. Where it returns a duration, that is how long
-	// it took; zero is until do returned, or until the last call where lastCall is set.
+	// do runs the phase and returns when it is complete. A nonzero result is its duration; zero means until do
+	// returned, or until the last call if lastCall is set.
 	do func(ctx context.Context) (time.Duration, error)
 	// lastCall ends the time at the last call to the cloud.
 	lastCall bool
 }
 
-// phases are all that are measured on this cloud, in their order.
+// phases returns all phases for this cloud, in order.
 func (r *runner) phases() []phase {
 	usual := r.usualPhases()
 	var out []phase
@@ -85,7 +85,7 @@ func (r *runner) usualPhases() []phase {
 	}
 }
 
-// each calls do for the numbers from 1 to n, some side by side.
+// each calls do for the numbers from 1 to n, with limited concurrency.
 func each(ctx context.Context, n int, do func(ctx context.Context, i int) error) error {
 	errs := make([]error, n)
 	workqueue.ParallelizeUntil(ctx, clients, n, func(i int) { errs[i] = do(ctx, i+1) })
@@ -102,7 +102,8 @@ func (r *runner) join(ctx context.Context) (time.Duration, error) {
 	return 0, r.until(ctx, r.nodesInitialized(r.Nodes))
 }
 
-// joinNode launches the machine in the cloud and registers its node, perhaps as a target of load balancers.
+// joinNode launches the machine in the cloud and registers its node, optionally as a target of load
+// balancers.
 func (r *runner) joinNode(ctx context.Context, m world.Machine, target bool) error {
 	node, err := r.cluster.Cloud.World.Launch(m)
 	if err != nil {
@@ -124,7 +125,7 @@ func (r *runner) createServices(ctx context.Context) (time.Duration, error) {
 	return 0, r.until(ctx, r.servicesAddressed(r.Services))
 }
 
-// service is the Service number i, from 1: two TCP ports, which every kind of load balancer can have.
+// service returns Service number i, from 1: two TCP ports, which every kind of load balancer supports.
 func (r *runner) service(i int) *v1.Service {
 	annotations := maps.Clone(lab.ServiceAnnotations(r.Provider))
 	if annotations == nil {
@@ -148,8 +149,8 @@ func (r *runner) service(i int) *v1.Service {
 	}
 }
 
-// warmUp makes a Service before the one that is measured, so that the manager remembers what it
-// remembers while it is at work. How cold it would be otherwise depends on how fast this machine is.
+// warmUp creates a Service before the one that is measured, so that the manager's caches are filled as in
+// normal operation. Without it the result would depend on the speed of this machine.
 func (r *runner) warmUp(ctx context.Context) error {
 	if err := r.untilQuiet(ctx); err != nil {
 		return err
@@ -169,13 +170,13 @@ func (r *runner) warmUpDeleted(ctx context.Context) error {
 	return r.untilQuiet(ctx)
 }
 
-// warmUp and measured are the numbers, after those of all other Services, of two that come and go.
+// warmUp and measured are the numbers, after those of all other Services, of two temporary Services.
 const (
 	warmUp   = 1
 	measured = 2
 )
 
-// createOne makes one Service more, on a manager that is at work.
+// createOne creates one more Service on a running manager.
 func (r *runner) createOne(ctx context.Context) (time.Duration, error) {
 	if err := lab.CreateService(ctx, r.cluster.Plane.Client, r.service(r.Services+measured)); err != nil {
 		return 0, err
@@ -187,7 +188,7 @@ func (r *runner) deleteOne(ctx context.Context) (time.Duration, error) {
 	return 0, r.deleteService(ctx, r.Services+measured, r.Services)
 }
 
-// deleteService deletes the Service with that number, and waits until so many are left.
+// deleteService deletes the Service with that number, and waits until the given number is left.
 func (r *runner) deleteService(ctx context.Context, number, left int) error {
 	err := r.cluster.Plane.Client.CoreV1().Services(lab.DemoNamespace).Delete(ctx, r.service(number).Name,
 		metav1.DeleteOptions{})
@@ -197,7 +198,7 @@ func (r *runner) deleteService(ctx context.Context, number, left int) error {
 	return r.until(ctx, r.servicesLeft(left))
 }
 
-// addNode adds one more node, and waits until every load balancer has it.
+// addNode adds one more node, and waits until every load balancer has it as a member.
 func (r *runner) addNode(ctx context.Context) (time.Duration, error) {
 	r.added++
 	added := lab.DemoMachine(r.Nodes + r.added)
@@ -215,12 +216,12 @@ func (r *runner) stop(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// stopWhenQuiet lets the manager finish its work.
+// stopWhenQuiet stops the manager after its last call.
 func (r *runner) stopWhenQuiet(ctx context.Context) error {
 	return errors.Join(r.untilQuiet(ctx), r.stop(ctx))
 }
 
-// start ends when every Service has been ensured again and the cloud is left alone.
+// start returns when every Service has been ensured again and calls to the cloud have stopped.
 func (r *runner) start(ctx context.Context) (time.Duration, error) {
 	started := time.Now()
 	r.watch.resetEnsured()
@@ -235,7 +236,7 @@ func (r *runner) start(ctx context.Context) (time.Duration, error) {
 	if err != nil {
 		return 0, err
 	}
-	// A Service without changes makes no call: the last call alone is not the end.
+	// A Service without changes makes no call, so the last call alone does not mark the end.
 	ensured := time.Since(started)
 	if err := r.untilQuiet(ctx); err != nil {
 		return 0, err
@@ -243,7 +244,7 @@ func (r *runner) start(ctx context.Context) (time.Duration, error) {
 	return max(ensured, r.lastCall(started)), nil
 }
 
-// lastCall is when the last call to the cloud ended, since the start of a phase.
+// lastCall returns the time of the last call to the cloud, since the start of a phase.
 func (r *runner) lastCall(started time.Time) time.Duration {
 	calls := r.cluster.Cloud.World.Front().Log().Calls()
 	if len(calls) == 0 {
@@ -264,8 +265,8 @@ func (r *runner) restart(ctx context.Context) error {
 	return r.untilQuiet(ctx)
 }
 
-// restartForRefresh starts ccm with a refresh that comes soon, and waits for the one that every
-// start begins with.
+// restartForRefresh starts ccm with a short refresh interval, and waits for the refresh that every start
+// begins with.
 func (r *runner) restartForRefresh(ctx context.Context) error {
 	log, err := follow(r.cluster.ManagerOptions.Log)
 	if err != nil {
@@ -279,7 +280,7 @@ func (r *runner) restartForRefresh(ctx context.Context) error {
 	return err
 }
 
-// refresh ends with the next refresh of all nodes, and lasts as long as the framework says that one took.
+// refresh returns after the next refresh of all nodes, with the duration that the framework logged.
 func (r *runner) refresh(ctx context.Context) (time.Duration, error) {
 	log, err := follow(r.cluster.ManagerOptions.Log)
 	if err != nil {
@@ -316,7 +317,7 @@ func (r *runner) deleteAll(ctx context.Context) (time.Duration, error) {
 		return 0, err
 	}
 	if left := r.cluster.Cloud.World.LoadBalancers(); len(left) > 0 {
-		return 0, fmt.Errorf("the Services are gone, but %s left, the first is %s", count(len(left), "load balancer"),
+		return 0, fmt.Errorf("the Services are deleted, but %s left, the first is %s", count(len(left), "load balancer"),
 			left[0].Name)
 	}
 	err = each(ctx, r.Nodes+r.added, func(ctx context.Context, i int) error {
@@ -325,11 +326,11 @@ func (r *runner) deleteAll(ctx context.Context) (time.Duration, error) {
 	return 0, err
 }
 
-// restartWithRoutes leaves one node, with its pod route, to a manager that takes care of routes.
+// restartWithRoutes leaves one node, with its pod route, to a manager with the route controller.
 func (r *runner) restartWithRoutes(ctx context.Context) error {
 	r.cluster.StopManager(ctx)
 	routed := lab.DemoMachine(1)
-	routed.Name = "node-routed" // The machines of the nodes that were deleted still run.
+	routed.Name = "node-routed" // The machines of the deleted nodes still run.
 	if err := r.joinNode(ctx, routed, false); err != nil {
 		return err
 	}
@@ -342,7 +343,7 @@ func (r *runner) restartWithRoutes(ctx context.Context) error {
 	return errors.Join(err, r.untilQuiet(ctx))
 }
 
-// idle lets time pass.
+// idle waits.
 func (r *runner) idle(ctx context.Context) (time.Duration, error) {
 	select {
 	case <-time.After(idle):

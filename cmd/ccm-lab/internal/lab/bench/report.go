@@ -1,5 +1,5 @@
-// Package bench measures what ccm costs: calls to the cloud, seconds, CPU time and memory, on a
-// real API server and a simulated cloud.
+// Package bench measures what ccm costs: calls to the cloud, seconds, CPU time and memory, on a real API
+// server and a simulated cloud.
 package bench
 
 import (
@@ -17,53 +17,53 @@ import (
 	"github.com/unified-ccm/unified-ccm/cmd/ccm-lab/internal/lab"
 )
 
-// Report is what a benchmark has measured.
+// Report is the result of a benchmark.
 type Report struct {
 	Provider string `json:"provider"`
 	// Manager is the binary that was measured; empty for this repository's ccm.
 	Manager  string `json:"manager,omitempty"`
 	Nodes    int    `json:"nodes"`
 	Services int    `json:"services"`
-	// Targets are how many of the nodes are targets of load balancers; 0 for all.
+	// Targets is the number of nodes that are targets of load balancers; 0 for all.
 	Targets int `json:"targets,omitempty"`
-	// RealServices says that the cloud was not a simulation.
+	// RealServices reports that the cloud was not a simulation.
 	RealServices bool `json:"realServices,omitempty"`
-	// LatencyMilliseconds is how long the cloud takes for each call.
+	// LatencyMilliseconds is the latency of each call to the cloud.
 	LatencyMilliseconds int64 `json:"latencyMilliseconds"`
 	// CPUs of this machine, which ccm shares with the API server, etcd and the cloud.
 	CPUs   int     `json:"cpus"`
 	Phases []Phase `json:"phases"`
 }
 
-// Phase is one thing that was measured.
+// Phase is the result of one phase.
 type Phase struct {
 	Name string `json:"name"`
 	// Reads and Mutations are calls to the cloud.
 	Reads     int `json:"reads"`
 	Mutations int `json:"mutations"`
-	// Failed are those of them that failed.
+	// Failed is the number of them that failed.
 	Failed int `json:"failed"`
-	// Seconds from the first request to the cluster until everything was done.
+	// Seconds from the first request to the cluster until the phase was complete.
 	Seconds float64 `json:"seconds"`
 	// CPUSeconds that ccm used meanwhile, and PeakMemoryBytes its largest resident set since its start.
 	CPUSeconds      float64 `json:"cpuSeconds"`
 	PeakMemoryBytes int64   `json:"peakMemoryBytes"`
-	// Operations are how many calls there were of each operation.
+	// Operations counts the calls of each operation.
 	Operations map[string]int `json:"operations,omitempty"`
-	// Target is what the phase may cost at most; nil without a target.
+	// Target is the budget of the phase; nil without one.
 	Target *lab.Budget `json:"target,omitempty"`
 }
 
-// calls are calls to the cloud of all kinds.
+// calls returns the number of calls of all kinds.
 func (p Phase) calls() int { return p.Reads + p.Mutations }
 
-// met reports whether the phase costs no more calls than its target allows. Seconds are the machine's
-// too, so that nothing is concluded from them.
+// met reports whether the phase made no more calls than its target allows. Seconds are not compared, because
+// they depend on the machine.
 func (p Phase) met() bool {
 	return p.Target == nil || p.calls() <= p.Target.Calls && (p.Mutations == 0 || !p.Target.ReadOnly)
 }
 
-// target says what the target is.
+// target formats the target.
 func (p Phase) target() string {
 	if p.Target == nil {
 		return ""
@@ -81,7 +81,7 @@ func (p Phase) target() string {
 	return text
 }
 
-// Missed are the names of the phases that made more calls than their target allows.
+// Missed returns the names of the phases that made more calls than their target allows.
 func (r Report) Missed() (names []string) {
 	for _, p := range r.Phases {
 		if !p.met() {
@@ -91,14 +91,14 @@ func (r Report) Missed() (names []string) {
 	return names
 }
 
-// WriteJSON writes the report for machines.
+// WriteJSON writes the report as JSON.
 func (r Report) WriteJSON(w io.Writer) error {
 	e := json.NewEncoder(w)
 	e.SetIndent("", "  ")
 	return e.Encode(r)
 }
 
-// WriteTable writes the report for people.
+// WriteTable writes the report as a table.
 func (r Report) WriteTable(w io.Writer) error {
 	if r.Manager != "" {
 		fmt.Fprintf(w, "manager %s\n", r.Manager)
@@ -139,7 +139,7 @@ func (r Report) WriteTable(w io.Writer) error {
 	return r.writeMissed(w)
 }
 
-// writeMissed says which calls the phases consist of that made too many.
+// writeMissed lists the calls of the phases that made too many.
 func (r Report) writeMissed(w io.Writer) error {
 	for _, p := range r.Phases {
 		if p.met() || len(p.Operations) == 0 {

@@ -11,23 +11,24 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/sim/world"
 )
 
-// goal is what a phase waits for.
+// goal is the condition that a phase waits for.
 type goal struct {
 	what string
-	// missing returns how many objects have not reached it. It changes with every progress, and is 0 at the end.
+	// missing returns the number of objects that have not reached it. It changes with every progress, and is 0
+	// at the end.
 	missing func() int
-	// examples returns up to maxExamples of them by name, with the reason where the cluster or the cloud has one.
+	// examples returns up to maxExamples of their names, with the reason if the cluster or the cloud has one.
 	examples func() []string
 }
 
 const (
-	// maxExamples is how many objects a message names.
+	// maxExamples is the maximum number of objects in a message.
 	maxExamples = 3
-	// stallAfter is how long a phase makes no progress before the benchmark prints what it waits for.
+	// stallAfter is the time without progress after which the benchmark prints what it waits for.
 	stallAfter = 10 * time.Second
 )
 
-// describe returns what the goal waits for, in one line.
+// describe formats the goal in one line.
 func (g goal) describe() string {
 	text := g.what
 	if n := g.missing(); n > 1 {
@@ -49,8 +50,8 @@ type stall struct {
 	reported string
 }
 
-// due reports whether a message is due at a time: after stallAfter without progress, and once more after every
-// further stallAfter if the message is another one then.
+// due reports whether a message is due: after stallAfter without progress, and again after every further
+// stallAfter if the message has changed.
 func (s *stall) due(now time.Time, g goal) (message string, due bool) {
 	missing := g.missing()
 	if missing != s.missing || s.since.IsZero() {
@@ -66,7 +67,7 @@ func (s *stall) due(now time.Time, g goal) (message string, due bool) {
 	return message, due
 }
 
-// until waits for a goal, and prints what is missing when nothing progresses.
+// until waits for a goal, and prints what is missing when there is no progress.
 func (r *runner) until(ctx context.Context, g goal) error {
 	tick := time.NewTicker(poll)
 	defer tick.Stop()
@@ -111,7 +112,7 @@ func (r *runner) untilQuiet(ctx context.Context) error {
 	})
 }
 
-// nodesInitialized is the goal that the watch counts so many initialized nodes.
+// nodesInitialized is the goal that the watch counts the given number of initialized nodes.
 func (r *runner) nodesInitialized(want int) goal {
 	return goal{
 		what:     count(want, "node") + " initialized",
@@ -120,7 +121,7 @@ func (r *runner) nodesInitialized(want int) goal {
 	}
 }
 
-// servicesAddressed is the goal that so many Services have an address.
+// servicesAddressed is the goal that the given number of Services have an address.
 func (r *runner) servicesAddressed(want int) goal {
 	return goal{
 		what:     "the address of " + count(want, "Service"),
@@ -129,7 +130,7 @@ func (r *runner) servicesAddressed(want int) goal {
 	}
 }
 
-// servicesLeft is the goal that deletions have left so many Services.
+// servicesLeft is the goal that the given number of Services remain after deletions.
 func (r *runner) servicesLeft(want int) goal {
 	return goal{
 		what:     "the deletion of Services",
@@ -138,7 +139,7 @@ func (r *runner) servicesLeft(want int) goal {
 	}
 }
 
-// routesCreated is the goal that the cloud has exactly so many routes.
+// routesCreated is the goal that the cloud has exactly the given number of routes.
 func (r *runner) routesCreated(want int) goal {
 	return goal{
 		what:    count(want, "route"),

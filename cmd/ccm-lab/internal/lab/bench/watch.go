@@ -16,7 +16,8 @@ import (
 	cloudproviderapi "k8s.io/cloud-provider/api"
 )
 
-// watch follows the cluster by watches, because lists of a thousand nodes would take the CPU that is measured.
+// watch tracks the cluster through watches, because lists of a thousand nodes would use CPU time that is
+// measured.
 type watch struct {
 	nodes corelisters.NodeLister
 	all   corelisters.ServiceLister
@@ -125,7 +126,7 @@ func (w *watch) uninitialized() []string {
 	return firstOf(list)
 }
 
-// uninitializedReason returns what is missing of an initialized node, or "".
+// uninitializedReason returns what an uninitialized node lacks, or "".
 func uninitializedReason(node *v1.Node) string {
 	if node.Spec.ProviderID == "" {
 		return "(no provider ID)"
@@ -151,17 +152,17 @@ func (w *watch) warning(key objectKey) string {
 // services counts the Services of type LoadBalancer.
 func (w *watch) services() int { return len(w.list(func(*v1.Service) bool { return true })) }
 
-// addressed counts those with an address.
+// addressed counts the Services with an address.
 func (w *watch) addressed() int {
 	return len(w.list(func(svc *v1.Service) bool { return len(svc.Status.LoadBalancer.Ingress) > 0 }))
 }
 
-// unaddressed describes some of those without one.
+// unaddressed describes some of the Services without an address.
 func (w *watch) unaddressed() []string {
 	return w.describeServices(func(svc *v1.Service) bool { return len(svc.Status.LoadBalancer.Ingress) == 0 })
 }
 
-// deleting describes some of those with a deletion timestamp.
+// deleting describes some of the Services with a deletion timestamp.
 func (w *watch) deleting() []string {
 	return w.describeServices(func(svc *v1.Service) bool { return svc.DeletionTimestamp != nil })
 }
@@ -180,7 +181,7 @@ func (w *watch) describeServices(keep func(*v1.Service) bool) []string {
 	return firstOf(list)
 }
 
-// list returns the Services of type LoadBalancer that keep selects.
+// list returns the Services of type LoadBalancer that match keep.
 func (w *watch) list(keep func(*v1.Service) bool) []*v1.Service {
 	services, _ := w.all.List(labels.Everything()) // As in initialized.
 	return slices.DeleteFunc(services, func(svc *v1.Service) bool {

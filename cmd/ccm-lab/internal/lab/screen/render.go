@@ -8,25 +8,25 @@ import (
 	"time"
 )
 
-// Options say how to render.
+// Options configure rendering.
 type Options struct {
-	// Width and Height in characters; 0 is as much as it takes.
+	// Width and Height in characters; 0 means unlimited.
 	Width, Height int
-	// Colour paints what is ready and what is not.
+	// Colour highlights what is ready and what is not.
 	Colour bool
-	// Hints are printed below everything.
+	// Hints are printed below everything else.
 	Hints []string
 }
 
-// section is a part of the screen: what is above its rows, and the rows, of which some may be left out.
+// section is a part of the screen: a header, and rows that can be truncated.
 type section struct {
 	head []line
 	rows []line
-	// newest is set where the last rows matter most.
+	// newest is set if the last rows matter most.
 	newest bool
 }
 
-// Screen renders everything, as a live screen shows it. The result ends with a newline.
+// Screen renders a complete live screen. The result ends with a newline.
 func Screen(s State, o Options) string {
 	t := s.totals()
 	status := span{busy, "starting: "}
@@ -55,7 +55,7 @@ func Screen(s State, o Options) string {
 	return paint(fit(sections, o.Height), o)
 }
 
-// Tables renders what there is in the end: nodes, Services and the cloud, without events.
+// Tables renders the final state: nodes, Services and the cloud, without events.
 func Tables(s State, o Options) string {
 	sections := []section{
 		{head: nodeTable(s.Nodes, o.Width)},
@@ -92,7 +92,7 @@ func texts(list []string) []line {
 	return out
 }
 
-// fit leaves rows out, from the longest section first, until everything is in height lines.
+// fit truncates rows, from the longest section first, until everything fits into height lines.
 func fit(sections []section, height int) []line {
 	shown := make([]int, len(sections))
 	for i, s := range sections {
@@ -121,7 +121,7 @@ func fit(sections []section, height int) []line {
 	return out
 }
 
-// count is how many lines it takes to show so many rows of each section.
+// count returns the number of lines for the given number of rows of each section.
 func count(sections []section, shown []int) int {
 	total := 0
 	for i, s := range sections {
@@ -130,11 +130,11 @@ func count(sections []section, shown []int) int {
 	return total
 }
 
-// visible are n rows and, where that is not all, a line that counts the others.
+// visible returns n rows and, if there are more, a line that counts the others.
 func (s section) visible(n int) []line {
 	hidden := len(s.rows) - n
 	if hidden <= 1 {
-		return s.rows // The line that counts would take the place of the one that is left out.
+		return s.rows // A line that counts one row would take the place of that row.
 	}
 	more := line{{dim, fmt.Sprintf("… and %d more", hidden)}}
 	if s.newest {
@@ -229,7 +229,7 @@ func calls(list []Operation, width int) []line {
 	return flow(cells, width)
 }
 
-// number is n, as wide as the largest of its column, and a gap.
+// number formats n, padded to the widest of its column, and a gap.
 func number(n, largest int) string {
 	return fmt.Sprintf("%*d ", len(strconv.Itoa(largest)), n)
 }
@@ -258,7 +258,7 @@ func eventLine(e Event) line {
 		{plain, "  " + oneLine(e.Message) + times}}
 }
 
-// String is the event in one line.
+// String formats the event in one line.
 func (e Event) String() string { return eventLine(e).paint(0, false) }
 
 func mark(yes bool) span {

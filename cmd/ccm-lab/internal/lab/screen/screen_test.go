@@ -160,14 +160,14 @@ func TestMissing(t *testing.T) {
 		"all Services": {func(s *State) { s.Services = nil },
 			[]string{"2 Services not created yet"}, "2/2 nodes initialised, 0/2 load balancers ready, 2/2 routes"},
 		"routes": {func(s *State) { s.Routes = Routes{Ready: 1, Blackholes: 1} },
-			[]string{"1 route to a node that is gone"}, "2/2 nodes initialised, 2/2 load balancers ready, 1/2 routes"},
+			[]string{"1 route to a deleted node"}, "2/2 nodes initialised, 2/2 load balancers ready, 1/2 routes"},
 		"a route": {func(s *State) { s.Routes.Ready = 1 },
-			[]string{"1 route not made yet"}, "2/2 nodes initialised, 2/2 load balancers ready, 1/2 routes"},
+			[]string{"1 route not created yet"}, "2/2 nodes initialised, 2/2 load balancers ready, 1/2 routes"},
 		"a route, with the reason": {func(s *State) {
 			s.Routes.Ready = 1
 			s.Nodes[0].ProviderID = ""
 			s.Events = append(s.Events, Event{Object: "Node node-1", Warning: true, Reason: "FailedToCreateRoute", Message: "no room"})
-		}, []string{"node node-1 has no provider ID yet", "1 route not made yet: FailedToCreateRoute: no room"}, "1/2 nodes initialised, 2/2 load balancers ready, 1/2 routes"},
+		}, []string{"node node-1 has no provider ID yet", "1 route not created yet: FailedToCreateRoute: no room"}, "1/2 nodes initialised, 2/2 load balancers ready, 1/2 routes"},
 		"a cloud without routes": {func(s *State) { s.Want.Routes, s.Routes.Ready = 0, 0 },
 			nil, "2/2 nodes initialised, 2/2 load balancers ready"},
 		"ccm": {func(s *State) { s.Ended = "exit status 1: no such file" },

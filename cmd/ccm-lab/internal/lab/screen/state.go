@@ -1,5 +1,5 @@
-// Package screen shows a lab's cluster and its cloud as text: what there is, what is missing and
-// why. It is pure but for the terminal: a State goes in, lines come out.
+// Package screen renders the state of a lab's cluster and its cloud as text: what exists, what is missing and
+// why. It is pure except for the terminal: a State goes in, lines come out.
 package screen
 
 import (
@@ -9,25 +9,25 @@ import (
 	"time"
 )
 
-// State is a cluster and its cloud at one moment.
+// State is the state of a cluster and its cloud at one moment.
 type State struct {
-	// Provider is the name of the cloud, and Running how long the lab has been there.
+	// Provider is the name of the cloud, and Running the uptime of the lab.
 	Provider string
 	Running  time.Duration
-	// Want is how many there shall be. What a user adds is on top.
+	// Want is the expected size. Objects that a user adds come on top.
 	Want Want
 
 	Nodes    []Node
 	Services []Service
 	Routes   Routes
-	// Objects and Calls of the cloud, in the order in which they are shown.
+	// Objects and Calls of the cloud, in display order.
 	Objects []Count
 	Calls   []Operation
 	// Events, the latest last.
 	Events []Event
-	// Ended says how the ccm process ended; empty while it runs.
+	// Ended describes how the ccm process ended; empty while it runs.
 	Ended string
-	// Problems of the lab itself, such as a port that is taken.
+	// Problems of the lab itself, such as a port that is in use.
 	Problems []string
 }
 
@@ -43,46 +43,47 @@ type Node struct {
 	InternalIP         string
 }
 
-// Service is a Service of type LoadBalancer, and what became of it.
+// Service is a Service of type LoadBalancer, and its state.
 type Service struct {
 	Namespace, Name string
 	// Ports as the spec lists them, such as "8080/TCP".
 	Ports []string
 	// Addresses are those of the Service's status.
 	Addresses []string
-	// LoadBalancer is what the cloud has for these addresses, nil without one.
+	// LoadBalancer is the cloud's load balancer with one of these addresses, nil without one.
 	LoadBalancer *LoadBalancer
-	// Answers says who answered last through the load balancer; empty where nobody has been asked.
+	// Answers is the name of the last stand-in that answered through the load balancer; empty before the first
+	// probe.
 	Answers string
 }
 
-// LoadBalancer is one of the cloud.
+// LoadBalancer is a load balancer of the cloud.
 type LoadBalancer struct {
 	Internal  bool
 	Listeners int
-	// Members is how many nodes the listener with the fewest has, of Nodes that could be members.
+	// Members is the number of members of the smallest listener, out of Nodes eligible ones.
 	Members, Nodes int
 	// SourceRanges that may connect; empty for everyone.
 	SourceRanges []string
 }
 
-// Routes to the pods of nodes.
+// Routes are the pod routes of nodes.
 type Routes struct {
-	// Ready routes are ours and lead to a node that exists; the others of ours are blackholes.
+	// Ready is the number of own routes to an existing node; the other own routes are blackholes.
 	Ready, Blackholes int
 }
 
-// Count of one kind of cloud object.
+// Count is the number of objects of one kind.
 type Count struct {
 	Kind string
 	N    int
 }
 
-// Operation is one kind of call to the cloud.
+// Operation counts the calls of one kind.
 type Operation struct {
 	Name     string
 	Mutating bool
-	// Calls in all, and those that failed or got no answer.
+	// Calls is the total, Failed those with an error or without a reply.
 	Calls, Failed int
 }
 
@@ -97,7 +98,7 @@ type Event struct {
 	Times int
 }
 
-// problem is what the Service is lacking, or "".
+// problem returns what the Service lacks, or "".
 func (s Service) problem() string {
 	lb := s.LoadBalancer
 	switch {
@@ -114,7 +115,7 @@ func (s Service) problem() string {
 	}
 }
 
-// problem is what a node is lacking, or "".
+// problem returns what a node lacks, or "".
 func (n Node) problem() string {
 	switch {
 	case n.ProviderID == "":
@@ -126,7 +127,7 @@ func (n Node) problem() string {
 	}
 }
 
-// totals count what is ready, and of how many.
+// totals counts what is ready, and what is expected.
 type totals struct{ nodes, wantNodes, services, wantServices, routes, wantRoutes int }
 
 func (s State) totals() totals {
@@ -135,7 +136,7 @@ func (s State) totals() totals {
 		wantServices: max(s.Want.Services, len(s.Services)),
 		routes:       s.Routes.Ready, wantRoutes: s.Want.Routes,
 	}
-	// A node that a user adds gets a route too, in a cloud that has routes at all.
+	// A node that a user adds gets a route too, in a cloud with routes.
 	if s.Want.Routes > 0 {
 		t.wantRoutes = max(s.Want.Routes, s.Routes.Ready+s.Routes.Blackholes)
 	}
@@ -152,19 +153,20 @@ func (s State) totals() totals {
 	return t
 }
 
-// Ready reports whether everything that is wanted is there.
+// Ready reports whether everything expected exists.
 func (s State) Ready() bool {
 	t := s.totals()
 	return s.Ended == "" && t.nodes == t.wantNodes && t.services == t.wantServices && t.routes == t.wantRoutes
 }
 
-// Initialised reports whether all nodes that are wanted are initialised.
+// Initialised reports whether all expected nodes are initialised.
 func (s State) Initialised() bool {
 	t := s.totals()
 	return t.nodes == t.wantNodes
 }
 
-// Summary is the state in one line, such as "3/3 nodes initialised, 4/4 load balancers ready, 3/3 routes".
+// Summary formats the state in one line, such as "3/3 nodes initialised, 4/4 load balancers ready, 3/3
+// routes".
 func (s State) Summary() string {
 	t := s.totals()
 	text := fmt.Sprintf("%d/%d nodes initialised, %d/%d load balancers ready", t.nodes, t.wantNodes, t.services,
@@ -175,8 +177,8 @@ func (s State) Summary() string {
 	return text
 }
 
-// Missing says for each thing that is not ready what it lacks and, where an Event warns of it, why.
-// It is empty for a State that is Ready.
+// Missing returns what each object that is not ready lacks and, if an Event warns about it, why. It is empty
+// for a State that is Ready.
 func (s State) Missing() []string {
 	var out []string
 	if s.Ended != "" {
@@ -201,20 +203,20 @@ func (s State) Missing() []string {
 		}
 	}
 	if s.Routes.Blackholes > 0 {
-		out = append(out, Plural(s.Routes.Blackholes, "route")+" to a node that is gone")
+		out = append(out, Plural(s.Routes.Blackholes, "route")+" to a deleted node")
 	}
 	if n := t.wantRoutes - t.routes - s.Routes.Blackholes; n > 0 {
-		out = append(out, Plural(n, "route")+" not made yet"+s.lastWarning(isAboutRoutes))
+		out = append(out, Plural(n, "route")+" not created yet"+s.lastWarning(isAboutRoutes))
 	}
 	return out
 }
 
-// why is the last warning about an object.
+// why returns the last warning about an object.
 func (s State) why(object string) string {
 	return s.lastWarning(func(e Event) bool { return e.Object == object && !isAboutRoutes(e) })
 }
 
-// isAboutRoutes tells the warnings about a node's route from those about the node.
+// isAboutRoutes distinguishes warnings about a node's route from those about the node.
 func isAboutRoutes(e Event) bool { return strings.Contains(e.Reason, "Route") }
 
 func (s State) lastWarning(about func(Event) bool) string {
@@ -231,7 +233,7 @@ func (s State) lastWarning(about func(Event) bool) string {
 	return ""
 }
 
-// Plural is a number and a noun, such as "3 nodes".
+// Plural formats a number and a noun, such as "3 nodes".
 func Plural(n int, noun string) string {
 	if n == 1 {
 		return "1 " + noun

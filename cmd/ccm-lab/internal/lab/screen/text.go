@@ -5,7 +5,7 @@ import (
 	"unicode/utf8"
 )
 
-// style is how a piece of text is painted.
+// style is the style of a piece of text.
 type style int
 
 const (
@@ -17,7 +17,7 @@ const (
 	bold
 )
 
-// codes are the terminal's codes of each style.
+// codes are the terminal's escape codes of each style.
 func (s style) code() string {
 	return [...]string{plain: "", good: "32", bad: "31", busy: "33", dim: "2", bold: "1"}[s]
 }
@@ -28,12 +28,12 @@ type span struct {
 	text  string
 }
 
-// line is what stands in one line of the screen.
+// line is one line of the screen.
 type line []span
 
 func text(t string) line { return line{{plain, t}} }
 
-// paint writes the line in at most width columns, 0 for any number, with or without colours.
+// paint writes the line in at most width columns, 0 for unlimited, with or without colours.
 func (l line) paint(width int, colour bool) string {
 	var b strings.Builder
 	left := width
@@ -57,7 +57,7 @@ func (l line) paint(width int, colour bool) string {
 	return strings.TrimRight(b.String(), " ")
 }
 
-// clip shortens text to at most width columns; an ellipsis stands for what is cut.
+// clip shortens text to at most width columns; an ellipsis replaces the rest.
 func clip(t string, width int) string {
 	if utf8.RuneCountInString(t) <= width {
 		return t
@@ -69,14 +69,14 @@ func clip(t string, width int) string {
 	return string(runes[:width-1]) + "…"
 }
 
-// oneLine makes a message fit into a line.
+// oneLine removes line breaks from a message.
 func oneLine(t string) string { return strings.Join(strings.Fields(t), " ") }
 
 // gap is the space between two columns.
 const gap = 2
 
-// table lays rows out in columns, the header first. Where it is wider than width, 0 for any
-// width, the widest columns are shortened.
+// table lays rows out in columns, the header first. If it is wider than width, 0 for unlimited, the widest
+// columns are shortened.
 func table(header []string, rows [][]span, width int) []line {
 	widths := make([]int, len(header))
 	for i, h := range header {
@@ -162,7 +162,7 @@ func flow(cells []line, width int) []line {
 
 const (
 	flowGap = 4
-	// defaultWidth is taken where nobody knows how wide the output may be.
+	// defaultWidth is used if the width of the output is unknown.
 	defaultWidth = 120
 )
 
