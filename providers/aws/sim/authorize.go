@@ -9,15 +9,18 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/unified-ccm/unified-ccm/providers/aws/sim/classic"
+	"github.com/unified-ccm/unified-ccm/providers/aws/sim/core"
+	"github.com/unified-ccm/unified-ccm/providers/aws/sim/ec2"
 	"github.com/unified-ccm/unified-ccm/providers/aws/sim/iam"
 )
 
 // authorize evaluates the policy of the options for every resource of a call; all must be allowed.
 // Actions that the caller may do are noted, see UsedActions.
-func (c *Cloud) authorize(k call, form url.Values) error {
+func (c *Cloud) authorize(k core.Call, form url.Values) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	t := &tx{state: c.state, cloud: c, call: k, now: c.clock.Now(), o: &c.options}
+	t := c.begin(k, c.state)
 	for _, claim := range t.claims(form) {
 		d := iam.Decision{Allowed: c.options.Allow == nil || c.options.Allow(claim.Action)}
 		if c.policy != nil && d.Allowed {
@@ -51,24 +54,24 @@ func (t *tx) unauthorized(claim iam.Request, d iam.Decision) error {
 	if claim.Resource != "*" {
 		on = " on resource: " + claim.Resource
 	}
-	text := fmt.Sprintf("User: %s is not authorized to perform: %s%s %s", t.callerARN(), claim.Action, on, reason)
-	if t.call.service == serviceEC2 {
-		return refuse("UnauthorizedOperation", "You are not authorized to perform this operation. %s", text)
+	text := fmt.Sprintf("User: %s is not authorized to perform: %s%s %s", t.sts.CallerARN(), claim.Action, on, reason)
+	if t.Call.Service == core.ServiceEC2 {
+		return core.Refuse("UnauthorizedOperation", "You are not authorized to perform this operation. %s", text)
 	}
-	return refuse("AccessDenied", "%s", text)
+	return core.Refuse("AccessDenied", "%s", text)
 }
 
 // claims returns the requests that IAM decides about: the action on each resource that it names or creates, and if it
 // creates something with tags, the action of tagging.
 func (t *tx) claims(form url.Values) []iam.Request {
-	switch t.call.service {
-	case serviceEC2:
+	switch t.Call.Service {
+	case core.ServiceEC2:
 		return t.claimsEC2(form)
-	case serviceELB, serviceELBv2:
+	case core.ServiceELB, core.ServiceELBv2:
 		return t.claimsELB(form)
-	case serviceSTS:
+	case core.ServiceSTS:
 		// GetCallerIdentity needs no permission.
-		if t.call.action == "AssumeRole" {
+		if t.Call.Action == "AssumeRole" {
 			return []iam.Request{{Action: "sts:AssumeRole", Resource: form.Get("RoleArn")}}
 		}
 	}
@@ -94,26 +97,26 @@ var makingEC2 = map[string]string{
 }
 
 func (t *tx) claimsEC2(form url.Values) []iam.Request {
-	action := "ec2:" + t.call.action
-	if !t.call.mutating {
+	action := "ec2:" + t.Call.Action
+	if !t.Call.Mutating {
 		return []iam.Request{{Action: action, Resource: "*", Context: t.contextOf("", nil)}}
 	}
 	tags := requestTags(form, "TagSpecification.N.Tag.N")
 	maps.Copy(tags, requestTags(form, "Tag.N"))
 	var out []iam.Request
-	for _, parameter := range namingEC2[t.call.action] {
+	for _, parameter := range namingEC2[t.Call.Action] {
 		for _, id := range parameters(form, parameter) {
 			prefix, _, _ := strings.Cut(id, "-")
-			out = append(out, iam.Request{Action: action, Resource: t.arn("ec2", resourceTypes[prefix]+"/"+id),
+			out = append(out, iam.Request{Action: action, Resource: t.ARN("ec2", ec2.ResourceTypes[prefix]+"/"+id),
 				Context: t.contextOf(id, tags)})
 		}
 	}
-	if kind := makingEC2[t.call.action]; kind != "" {
-		made := t.arn("ec2", kind+"/*")
+	if kind := makingEC2[t.Call.Action]; kind != "" {
+		made := t.ARN("ec2", kind+"/*")
 		out = append(out, iam.Request{Action: action, Resource: made, Context: t.contextOf("", tags)})
 		if len(tags) > 0 {
 			context := t.contextOf("", tags)
-			context["ec2:CreateAction"] = []string{t.call.action}
+			context["ec2:CreateAction"] = []string{t.Call.Action}
 			out = append(out, iam.Request{Action: "ec2:CreateTags", Resource: made, Context: context})
 		}
 	}
@@ -121,8 +124,8 @@ func (t *tx) claimsEC2(form url.Values) []iam.Request {
 }
 
 func (t *tx) claimsELB(form url.Values) []iam.Request {
-	action := "elasticloadbalancing:" + t.call.action
-	if !t.call.mutating {
+	action := "elasticloadbalancing:" + t.Call.Action
+	if !t.Call.Mutating {
 		return []iam.Request{{Action: action, Resource: "*", Context: t.contextOf("", nil)}}
 	}
 	tags := requestTags(form, "Tags.member.N")
@@ -130,12 +133,12 @@ func (t *tx) claimsELB(form url.Values) []iam.Request {
 	for _, resource := range t.resourcesELB(form) {
 		out = append(out, iam.Request{Action: action, Resource: resource.arn, Context: t.contextOf(resource.id, tags)})
 	}
-	if making := strings.HasPrefix(t.call.action, "Create"); making && len(tags) > 0 {
+	if making := strings.HasPrefix(t.Call.Action, "Create"); making && len(tags) > 0 {
 		context := t.contextOf("", tags)
-		context["elasticloadbalancing:CreateAction"] = []string{t.call.action}
+		context["elasticloadbalancing:CreateAction"] = []string{t.Call.Action}
 		out = append(out, iam.Request{Action: "elasticloadbalancing:AddTags", Resource: t.madeELB(form), Context: context})
 	}
-	if t.call.action == "CreateLoadBalancer" && !t.linkedRole {
+	if t.Call.Action == "CreateLoadBalancer" && !t.elb.LinkedRole {
 		out = append(out, t.claimLinkedRole())
 	}
 	return out
@@ -147,7 +150,7 @@ func (t *tx) claimLinkedRole() iam.Request {
 	context := t.contextOf("", nil)
 	context["iam:AWSServiceName"] = []string{name}
 	return iam.Request{Action: "iam:CreateServiceLinkedRole", Context: context, Resource: fmt.Sprintf(
-		"arn:%s:iam::%s:role/aws-service-role/%s/AWSServiceRoleForElasticLoadBalancing", t.o.partition(), t.o.Account, name)}
+		"arn:%s:iam::%s:role/aws-service-role/%s/AWSServiceRoleForElasticLoadBalancing", t.Options.Partition(), t.Options.Account, name)}
 }
 
 // resource is something that IAM decides about: its ARN, and under what its tags are kept.
@@ -155,14 +158,14 @@ type resource struct{ arn, id string }
 
 // resourcesELB are what a change names. A change of a listener is about the listener, not its load balancer.
 func (t *tx) resourcesELB(form url.Values) []resource {
-	if t.call.service == serviceELB {
+	if t.Call.Service == core.ServiceELB {
 		var out []resource
 		for _, name := range append(parameters(form, "LoadBalancerNames.member.N"), parameters(form, "LoadBalancerName")...) {
-			out = append(out, resource{t.arn("elasticloadbalancing", "loadbalancer/"+name), classicTags(name)})
+			out = append(out, resource{t.ARN("elasticloadbalancing", "loadbalancer/"+name), classic.TagKey(name)})
 		}
 		return out
 	}
-	if t.call.action == "CreateLoadBalancer" || t.call.action == "CreateTargetGroup" {
+	if t.Call.Action == "CreateLoadBalancer" || t.Call.Action == "CreateTargetGroup" {
 		return []resource{{arn: t.madeELB(form)}}
 	}
 	for _, parameter := range []string{"ResourceArns.member.N", "ListenerArn", "LoadBalancerArn", "TargetGroupArn"} {
@@ -180,30 +183,30 @@ func (t *tx) resourcesELB(form url.Values) []resource {
 // madeELB returns the ARN of what a request makes, as far as it is known before.
 func (t *tx) madeELB(form url.Values) string {
 	switch {
-	case t.call.service == serviceELB:
-		return t.arn("elasticloadbalancing", "loadbalancer/"+form.Get("LoadBalancerName"))
-	case t.call.action == "CreateTargetGroup":
-		return t.arn("elasticloadbalancing", "targetgroup/"+form.Get("Name")+"/*")
-	case t.call.action == "CreateListener":
+	case t.Call.Service == core.ServiceELB:
+		return t.ARN("elasticloadbalancing", "loadbalancer/"+form.Get("LoadBalancerName"))
+	case t.Call.Action == "CreateTargetGroup":
+		return t.ARN("elasticloadbalancing", "targetgroup/"+form.Get("Name")+"/*")
+	case t.Call.Action == "CreateListener":
 		_, name, _ := strings.Cut(form.Get("LoadBalancerArn"), ":loadbalancer/")
-		return t.arn("elasticloadbalancing", "listener/"+name+"/*")
+		return t.ARN("elasticloadbalancing", "listener/"+name+"/*")
 	}
-	return t.arn("elasticloadbalancing", "loadbalancer/net/"+form.Get("Name")+"/*")
+	return t.ARN("elasticloadbalancing", "loadbalancer/net/"+form.Get("Name")+"/*")
 }
 
 // contextOf returns the condition keys of a request: the tags that a resource has, those that the request sets, and the
 // region.
 func (t *tx) contextOf(id string, tags map[string]string) map[string][]string {
-	out := map[string][]string{"aws:RequestedRegion": {t.o.Region}}
+	out := map[string][]string{"aws:RequestedRegion": {t.Options.Region}}
 	prefix := "elasticloadbalancing"
-	if t.call.service == serviceEC2 {
+	if t.Call.Service == core.ServiceEC2 {
 		prefix = "ec2"
-		out["ec2:Region"] = []string{t.o.Region}
+		out["ec2:Region"] = []string{t.Options.Region}
 	}
-	for key, value := range t.tags[id] {
+	for key, value := range t.Tags[id] {
 		out["aws:ResourceTag/"+key], out[prefix+":ResourceTag/"+key] = []string{value}, []string{value}
 	}
-	for _, key := range sortedIDs(tags) {
+	for _, key := range core.SortedIDs(tags) {
 		out["aws:RequestTag/"+key] = []string{tags[key]}
 		out["aws:TagKeys"] = append(out["aws:TagKeys"], key)
 	}

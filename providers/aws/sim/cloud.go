@@ -9,14 +9,19 @@ package sim
 import (
 	"fmt"
 	"math/rand/v2"
-	"net/netip"
 	"sync"
-	"time"
 
 	"k8s.io/utils/clock"
 
 	kit "github.com/unified-ccm/unified-ccm/pkg/common/sim"
+	"github.com/unified-ccm/unified-ccm/providers/aws/sim/classic"
+	"github.com/unified-ccm/unified-ccm/providers/aws/sim/core"
+	"github.com/unified-ccm/unified-ccm/providers/aws/sim/ec2"
+	"github.com/unified-ccm/unified-ccm/providers/aws/sim/elb"
 	"github.com/unified-ccm/unified-ccm/providers/aws/sim/iam"
+	"github.com/unified-ccm/unified-ccm/providers/aws/sim/imds"
+	"github.com/unified-ccm/unified-ccm/providers/aws/sim/nlb"
+	"github.com/unified-ccm/unified-ccm/providers/aws/sim/sts"
 )
 
 // callLogLimit bounds the memory of a cloud that runs for days; counts go on beyond it.
@@ -39,8 +44,8 @@ type Cloud struct {
 
 // New builds a cloud. All bad options are reported at once.
 func New(o Options) (*Cloud, error) {
-	o = o.withDefaults()
-	if err := o.validate(); err != nil {
+	o = o.WithDefaults()
+	if err := o.Validate(); err != nil {
 		return nil, err
 	}
 	c := &Cloud{options: o, clock: o.Clock, state: newState(), random: rand.New(rand.NewPCG(uint64(o.Seed), 1)),
@@ -64,7 +69,7 @@ func New(o Options) (*Cloud, error) {
 		ErrorRate: o.ErrorRate,
 		LogLimit:  callLogLimit,
 	})
-	if err := c.console((*tx).createFixtures); err != nil {
+	if err := c.console(func(t *tx) error { return t.CreateFixtures() }); err != nil {
 		return nil, fmt.Errorf("building the simulated VPC: %w", err)
 	}
 	return c, nil
@@ -73,33 +78,66 @@ func New(o Options) (*Cloud, error) {
 // Front returns the entry point of clients: over a socket with ServeHTTP, or in process with Transport.
 func (c *Cloud) Front() *kit.Front { return c.front }
 
+// state is that of all services.
+type state struct {
+	core    *core.State
+	ec2     *ec2.State
+	elb     *elb.State
+	nlb     *nlb.State
+	classic *classic.State
+	sts     *sts.State
+	imds    *imds.State
+}
+
+func newState() *state {
+	return &state{core.NewState(), ec2.NewState(), &elb.State{}, nlb.NewState(), classic.NewState(), sts.NewState(),
+		imds.NewState()}
+}
+
 // tx is one operation on the state. It holds the cloud's lock.
 type tx struct {
-	*state
-	cloud *Cloud
-	call  call
-	now   time.Time
-	o     *Options
-	// byAddress are the network interfaces by each of their addresses, from when it is first needed in the operation.
-	byAddress map[netip.Addr]*networkInterface
+	*ec2.Tx
+	elb     *elb.Tx
+	nlb     *nlb.Tx
+	classic *classic.Tx
+	sts     *sts.Tx
+	imds    *imds.Tx
+}
+
+func (c *Cloud) begin(k core.Call, s *state) *tx {
+	base := &core.Tx{State: s.core, Options: &c.options, Call: k, Now: c.clock.Now(), Random: c.random}
+	compute := &ec2.Tx{Tx: base, State: s.ec2, DisruptedZones: c.disruption.Zones}
+	balancing := &elb.Tx{Tx: compute, State: s.elb}
+	tokens := &sts.Tx{Tx: base, State: s.sts}
+	t := &tx{
+		Tx: compute, elb: balancing, nlb: &nlb.Tx{Tx: balancing, State: s.nlb},
+		classic: &classic.Tx{Tx: balancing, State: s.classic}, sts: tokens,
+		imds: &imds.Tx{Tx: compute, State: s.imds, STS: tokens},
+	}
+	compute.OnTerminate = func(id string) {
+		for _, g := range t.generations() {
+			g.RemoveInstance(id)
+		}
+	}
+	return t
 }
 
 // do runs one operation. Operations check everything before they change anything, so that an
 // error leaves the state as it was.
-func (c *Cloud) do(k call, work func(*tx) (any, error)) (any, error) {
+func (c *Cloud) do(k core.Call, work func(*tx) (any, error)) (any, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	t := &tx{state: c.state, cloud: c, call: k, now: c.clock.Now(), o: &c.options}
-	t.advance()
-	if k.noObjects {
-		t.state = newState()
+	t := c.begin(k, c.state)
+	t.Advance()
+	if k.NoObjects {
+		t = c.begin(k, newState())
 	}
 	return work(t)
 }
 
 // console runs an operation of an administrator: no latency, limit, fault or settle time applies.
 func (c *Cloud) console(work func(*tx) error) error {
-	_, err := c.do(call{}, func(t *tx) (any, error) {
+	_, err := c.do(core.Call{}, func(t *tx) (any, error) {
 		return nil, work(t)
 	})
 	return err
@@ -110,26 +148,4 @@ func (c *Cloud) requestID() string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return kit.UUID(c.random)
-}
-
-// newID returns an ID in the long form: the prefix and 17 hexadecimal digits of which the first is 0.
-func (t *tx) newID(prefix string) string {
-	return fmt.Sprintf("%s-0%016x", prefix, t.cloud.random.Uint64())
-}
-
-// hideNew hides a new object from reads for the settle time, unless it was made by the console.
-func (t *tx) hideNew(id string) {
-	if t.o.SettleTime > 0 && t.call.service != "" {
-		t.visibleAt[id] = t.now.Add(t.o.SettleTime)
-	}
-}
-
-func (t *tx) visible(id string) bool {
-	at, hidden := t.visibleAt[id]
-	return !hidden || !t.now.Before(at)
-}
-
-// arn names a resource of this account and region.
-func (t *tx) arn(service, resource string) string {
-	return fmt.Sprintf("arn:%s:%s:%s:%s:%s", t.o.partition(), service, t.o.Region, t.o.Account, resource)
 }

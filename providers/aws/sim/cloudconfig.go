@@ -1,6 +1,8 @@
 package sim
 
-import "fmt"
+import (
+	"fmt"
+)
 
 // CloudConfig returns the cloud.conf of a manager of the cluster, for a simulation that answers at endpoint. It names
 // the cluster, so that the manager does not look for it in the metadata of an instance. The subnet is for the

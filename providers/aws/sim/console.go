@@ -2,13 +2,14 @@ package sim
 
 import (
 	"fmt"
-	"maps"
 	"net/netip"
 	"slices"
 
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/sim/world"
+	"github.com/unified-ccm/unified-ccm/providers/aws/sim/core"
+	"github.com/unified-ccm/unified-ccm/providers/aws/sim/ec2"
 )
 
 var _ world.World = (*Cloud)(nil)
@@ -16,9 +17,9 @@ var _ world.World = (*Cloud)(nil)
 // Launch implements world.World.
 func (c *Cloud) Launch(m world.Machine) (node *v1.Node, err error) {
 	err = c.console(func(t *tx) error {
-		i, err := t.launch(m)
+		i, err := t.Launch(m)
 		if err == nil {
-			node = world.Machine{Name: i.nodeName, PodCIDRs: i.podCIDRs}.Node()
+			node = world.Machine{Name: i.NodeName, PodCIDRs: i.PodCIDRs}.Node()
 		}
 		return err
 	})
@@ -30,9 +31,9 @@ func (c *Cloud) Launch(m world.Machine) (node *v1.Node, err error) {
 
 // Machine implements world.World.
 func (c *Cloud) Machine(nodeName string) (m world.Machine, err error) {
-	err = c.onMachine(nodeName, func(t *tx, i *instance) error {
-		m = world.Machine{Name: i.nodeName, Zone: i.zone, Type: i.kind, Region: t.o.Region,
-			PodCIDRs: slices.Clone(i.podCIDRs)}
+	err = c.onMachine(nodeName, func(t *tx, i *ec2.Instance) error {
+		m = world.Machine{Name: i.NodeName, Zone: i.Zone, Type: i.Kind, Region: t.Options.Region,
+			PodCIDRs: slices.Clone(i.PodCIDRs)}
 		return nil
 	})
 	return m, err
@@ -41,27 +42,29 @@ func (c *Cloud) Machine(nodeName string) (m world.Machine, err error) {
 // Instance returns the ID of a machine's instance, or nothing if there is no such machine.
 func (c *Cloud) Instance(nodeName string) (id string) {
 	c.inspect(func(t *tx) {
-		if i := t.byNodeName(nodeName); i != nil {
-			id = i.id
+		if i := t.ByNodeName(nodeName); i != nil {
+			id = i.ID
 		}
 	})
 	return id
 }
 
 // Terminate implements world.World.
-func (c *Cloud) Terminate(nodeName string) error { return c.setMachineState(nodeName, stateTerminated) }
+func (c *Cloud) Terminate(nodeName string) error {
+	return c.setMachineState(nodeName, ec2.StateTerminated)
+}
 
 // Stop implements world.World.
-func (c *Cloud) Stop(nodeName string) error { return c.setMachineState(nodeName, stateStopped) }
+func (c *Cloud) Stop(nodeName string) error { return c.setMachineState(nodeName, ec2.StateStopped) }
 
 func (c *Cloud) setMachineState(nodeName, to string) error {
-	return c.onMachine(nodeName, func(t *tx, i *instance) error { t.setState(i, to); return nil })
+	return c.onMachine(nodeName, func(t *tx, i *ec2.Instance) error { t.SetState(i, to); return nil })
 }
 
 // onMachine changes or reads the instance of a machine.
-func (c *Cloud) onMachine(nodeName string, work func(*tx, *instance) error) error {
+func (c *Cloud) onMachine(nodeName string, work func(*tx, *ec2.Instance) error) error {
 	return c.console(func(t *tx) error {
-		i, err := t.machine(nodeName)
+		i, err := t.Machine(nodeName)
 		if err != nil {
 			return err
 		}
@@ -74,13 +77,13 @@ func (c *Cloud) Routes() []world.Route {
 	var out []world.Route
 	c.inspect(func(t *tx) {
 		for _, table := range t.clusterTables() {
-			for _, r := range table.routes {
-				if r.gateway == "local" || r.destination.Bits() == 0 {
+			for _, r := range table.Routes {
+				if r.Gateway == "local" || r.Destination.Bits() == 0 {
 					continue
 				}
-				w := world.Route{Destination: r.destination.String(), Blackhole: t.blackhole(r), Owned: r.iface != ""}
-				if n := t.interfaces[r.iface]; n != nil && n.instance != "" {
-					w.NodeName = t.instances[n.instance].nodeName
+				w := world.Route{Destination: r.Destination.String(), Blackhole: t.Blackhole(r), Owned: r.Iface != ""}
+				if n := t.Interfaces[r.Iface]; n != nil && n.Instance != "" {
+					w.NodeName = t.Instances[n.Instance].NodeName
 				}
 				out = append(out, w)
 			}
@@ -90,11 +93,11 @@ func (c *Cloud) Routes() []world.Route {
 	return out
 }
 
-func (t *tx) clusterTables() []*routeTable {
-	var out []*routeTable
-	for _, id := range sortedIDs(t.tables) {
-		if has(t.tags[id], tagClusterPrefix+t.o.Cluster) {
-			out = append(out, t.tables[id])
+func (t *tx) clusterTables() []*ec2.RouteTable {
+	var out []*ec2.RouteTable
+	for _, id := range core.SortedIDs(t.Tables) {
+		if core.Has(t.Tags[id], ec2.TagClusterPrefix+t.Options.Cluster) {
+			out = append(out, t.Tables[id])
 		}
 	}
 	return out
@@ -108,10 +111,11 @@ func (c *Cloud) AddForeignRoute(destination string) error {
 			return fmt.Errorf("foreign route: %w", err)
 		}
 		for _, table := range t.clusterTables() {
-			if table.index(p.Masked()) >= 0 {
+			if table.Index(p.Masked()) >= 0 {
 				return fmt.Errorf("foreign route: a route to %s exists", p)
 			}
-			table.routes = append(table.routes, &route{destination: p.Masked(), gateway: t.newID("pcx"), origin: "CreateRoute"})
+			table.Routes = append(table.Routes, &ec2.Route{Destination: p.Masked(), Gateway: t.NewID("pcx"),
+				Origin: "CreateRoute"})
 		}
 		return nil
 	})
@@ -122,30 +126,21 @@ func (c *Cloud) AddForeignRoute(destination string) error {
 func (c *Cloud) Objects() map[string]int {
 	out := map[string]int{}
 	c.inspect(func(t *tx) {
-		for _, i := range t.instances {
-			if i.state != stateTerminated {
+		for _, i := range t.Instances {
+			if i.State != ec2.StateTerminated {
 				out["instances"]++
 			}
 		}
-		out["security-groups"] = len(t.groups)
-		for _, g := range t.groups {
-			out["security-group-rules"] += len(g.ingress) + len(g.egress)
+		out["security-groups"] = len(t.Groups)
+		for _, g := range t.Groups {
+			out["security-group-rules"] += len(g.Ingress) + len(g.Egress)
 		}
-		for _, r := range t.tables {
-			out["routes"] += len(r.routes)
+		for _, r := range t.Tables {
+			out["routes"] += len(r.Routes)
 		}
-		out["addresses"] = len(t.addresses)
-		out["load-balancers"] = len(t.balancers)
-		out["listeners"] = len(t.listeners)
-		out["target-groups"] = len(t.targetGroups)
-		for _, g := range t.targetGroups {
-			out["targets"] += len(t.registered(g))
-		}
-		out["classic-load-balancers"] = len(t.classics)
-		for _, b := range t.classics {
-			out["classic-listeners"] += len(b.listeners)
-			out["classic-registrations"] += len(b.instances)
-			out["classic-policies"] += len(b.policies)
+		out["addresses"] = len(t.Addresses)
+		for _, g := range t.generations() {
+			g.Count(out)
 		}
 	})
 	return out
@@ -157,4 +152,7 @@ func (c *Cloud) inspect(read func(*tx)) {
 	_ = c.console(func(t *tx) error { read(t); return nil })
 }
 
-func sortedIDs[T any](m map[string]T) []string { return slices.Sorted(maps.Keys(m)) }
+// SetSelf sets the machine that the metadata service belongs to.
+func (c *Cloud) SetSelf(nodeName string) error {
+	return c.onMachine(nodeName, func(t *tx, i *ec2.Instance) error { t.imds.SelfID = i.ID; return nil })
+}

@@ -5,6 +5,9 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
+
+	"github.com/unified-ccm/unified-ccm/providers/aws/sim/core"
+	"github.com/unified-ccm/unified-ccm/providers/aws/sim/ec2"
 )
 
 // Region returns the region that is simulated.
@@ -16,7 +19,7 @@ func (c *Cloud) ClusterID() string { return c.options.Cluster }
 // VPC returns the ID of the VPC that the cloud was built with.
 func (c *Cloud) VPC() (id string) {
 	c.inspect(func(t *tx) {
-		if ids := sortedIDs(t.vpcs); len(ids) > 0 {
+		if ids := core.SortedIDs(t.VPCs); len(ids) > 0 {
 			id = ids[0]
 		}
 	})
@@ -36,31 +39,31 @@ type Interface struct {
 
 // AttachInterface gives a machine a further network interface in its subnet, and returns the ID.
 func (c *Cloud) AttachInterface(nodeName string, want Interface) (id string, err error) {
-	err = c.onMachine(nodeName, func(t *tx, i *instance) error {
-		for _, n := range t.interfacesOf(i) {
-			if n.device == want.Device {
+	err = c.onMachine(nodeName, func(t *tx, i *ec2.Instance) error {
+		for _, n := range t.InterfacesOf(i) {
+			if n.Device == want.Device {
 				return fmt.Errorf("machine %q has an interface at index %d already", nodeName, want.Device)
 			}
 		}
-		n, err := t.newInterface(t.subnets[i.subnet], want.IPv6)
+		n, err := t.NewInterface(t.Subnets[i.Subnet], want.IPv6)
 		if err != nil {
 			return err
 		}
 		for range max(want.Addresses, 1) - 1 {
-			ip, _, err := t.allocateIP(t.subnets[i.subnet])
+			ip, _, err := t.AllocateIP(t.Subnets[i.Subnet])
 			if err != nil {
-				delete(t.interfaces, n.id)
+				delete(t.Interfaces, n.ID)
 				return err
 			}
-			n.private = append(n.private, ip)
+			n.Private = append(n.Private, ip)
 		}
 		if want.Prefix.IsValid() {
-			n.prefixes = []netip.Prefix{want.Prefix}
+			n.Prefixes = []netip.Prefix{want.Prefix}
 		}
-		n.instance, n.device, n.groups = i.id, want.Device, slices.Clone(t.primary(i).groups)
-		i.enis = append(i.enis, n.id)
-		slices.SortFunc(i.enis, func(a, b string) int { return t.interfaces[a].device - t.interfaces[b].device })
-		id = n.id
+		n.Instance, n.Device, n.Groups = i.ID, want.Device, slices.Clone(t.Primary(i).Groups)
+		i.ENIs = append(i.ENIs, n.ID)
+		slices.SortFunc(i.ENIs, func(a, b string) int { return t.Interfaces[a].Device - t.Interfaces[b].Device })
+		id = n.ID
 		return nil
 	})
 	return id, err
@@ -69,21 +72,21 @@ func (c *Cloud) AttachInterface(nodeName string, want Interface) (id string, err
 // LaunchFargate makes the network interface behind a Fargate node, which has no instance, and returns its address.
 func (c *Cloud) LaunchFargate(zone string) (ip netip.Addr, err error) {
 	err = c.console(func(t *tx) error {
-		s, err := t.subnetFor(zone)
+		s, err := t.SubnetFor(zone)
 		if err != nil {
 			return err
 		}
-		g, err := t.nodeGroup()
+		g, err := t.NodeGroup()
 		if err != nil {
 			return err
 		}
-		n, err := t.newInterface(s, t.o.IPv6)
+		n, err := t.NewInterface(s, t.Options.IPv6)
 		if err != nil {
 			return err
 		}
-		n.description, n.requester, n.groups = "arn:aws:ecs:"+t.o.Region+":"+t.o.Account+":attachment/"+n.id, "578734482556",
-			[]string{g.id}
-		ip = n.primaryIP()
+		n.Description, n.Requester, n.Groups = "arn:aws:ecs:"+t.Options.Region+":"+t.Options.Account+":attachment/"+n.ID, "578734482556",
+			[]string{g.ID}
+		ip = n.PrimaryIP()
 		return nil
 	})
 	return ip, err
@@ -91,8 +94,8 @@ func (c *Cloud) LaunchFargate(zone string) (ip netip.Addr, err error) {
 
 // DelegatePrefix delegates an IPv6 prefix to the first network interface of a machine.
 func (c *Cloud) DelegatePrefix(nodeName string, prefix netip.Prefix) error {
-	return c.onMachine(nodeName, func(t *tx, i *instance) error {
-		t.primary(i).prefixes = append(t.primary(i).prefixes, prefix)
+	return c.onMachine(nodeName, func(t *tx, i *ec2.Instance) error {
+		t.Primary(i).Prefixes = append(t.Primary(i).Prefixes, prefix)
 		return nil
 	})
 }
@@ -103,27 +106,27 @@ func (c *Cloud) AddSubnet(
 	zone string, network netip.Prefix, public bool, tags map[string]string,
 ) (id string, err error) {
 	err = c.console(func(t *tx) error {
-		if !slices.Contains(t.o.Zones, zone) {
-			return fmt.Errorf("zone %q is unknown: zones are %v", zone, t.o.Zones)
+		if !slices.Contains(t.Options.Zones, zone) {
+			return fmt.Errorf("zone %q is unknown: zones are %v", zone, t.Options.Zones)
 		}
-		for _, s := range t.subnets {
-			if s.cidr.Overlaps(network) {
-				return fmt.Errorf("network %s overlaps subnet %s, %s", network, s.id, s.cidr)
+		for _, s := range t.Subnets {
+			if s.CIDR.Overlaps(network) {
+				return fmt.Errorf("network %s overlaps subnet %s, %s", network, s.ID, s.CIDR)
 			}
 		}
-		v := t.vpcs[sortedIDs(t.vpcs)[0]]
-		if !v.cidr.Overlaps(network) || network.Bits() < v.cidr.Bits() {
-			return fmt.Errorf("network %s is not in the VPC, %s", network, v.cidr)
+		v := t.VPCs[core.SortedIDs(t.VPCs)[0]]
+		if !v.CIDR.Overlaps(network) || network.Bits() < v.CIDR.Bits() {
+			return fmt.Errorf("network %s is not in the VPC, %s", network, v.CIDR)
 		}
-		s := t.newSubnet(v, zone, network.Masked(), len(t.subnets))
-		s.mapPublic = public
-		t.setTags(s.id, tags)
-		for _, r := range t.tables {
-			if public && !r.main {
-				r.subnets = append(r.subnets, s.id)
+		s := t.NewSubnet(v, zone, network.Masked(), len(t.Subnets))
+		s.MapPublic = public
+		t.SetTags(s.ID, tags)
+		for _, r := range t.Tables {
+			if public && !r.Main {
+				r.Subnets = append(r.Subnets, s.ID)
 			}
 		}
-		id = s.id
+		id = s.ID
 		return nil
 	})
 	return id, err
@@ -132,12 +135,12 @@ func (c *Cloud) AddSubnet(
 // AddSecurityGroup makes a security group in the VPC, without rules that let anything in, and returns its ID.
 func (c *Cloud) AddSecurityGroup(name string, tags map[string]string) (id string, err error) {
 	err = c.console(func(t *tx) error {
-		v := t.vpcs[sortedIDs(t.vpcs)[0]]
-		if t.groupByName(name, v.id) != nil {
+		v := t.VPCs[core.SortedIDs(t.VPCs)[0]]
+		if t.GroupByName(name, v.ID) != nil {
 			return fmt.Errorf("a security group called %q exists", name)
 		}
-		id = t.newGroup(v, name, "made by hand").id
-		t.setTags(id, tags)
+		id = t.NewGroup(v, name, "made by hand").ID
+		t.SetTags(id, tags)
 		return nil
 	})
 	return id, err
@@ -145,17 +148,17 @@ func (c *Cloud) AddSecurityGroup(name string, tags map[string]string) (id string
 
 // Subnets returns the IDs of the subnets in which public load balancers may be, or internal ones, by zone.
 func (c *Cloud) Subnets(internal bool) (ids []string) {
-	role := tagPublicRole
+	role := ec2.TagPublicRole
 	if internal {
-		role = tagInternalRole
+		role = ec2.TagInternalRole
 	}
 	c.inspect(func(t *tx) {
-		for _, id := range sortedIDs(t.subnets) {
-			if has(t.tags[id], role) {
+		for _, id := range core.SortedIDs(t.Subnets) {
+			if core.Has(t.Tags[id], role) {
 				ids = append(ids, id)
 			}
 		}
-		slices.SortFunc(ids, func(a, b string) int { return cmp.Compare(t.subnets[a].zone, t.subnets[b].zone) })
+		slices.SortFunc(ids, func(a, b string) int { return cmp.Compare(t.Subnets[a].Zone, t.Subnets[b].Zone) })
 	})
 	return ids
 }

@@ -35,7 +35,8 @@ func TestAdditionalInterfaces(t *testing.T) {
 	if n := strings.Count(body, "<primary>"); n != 4 {
 		t.Errorf("%d addresses", n)
 	}
-	modify := post(c, "ec2", "Action=ModifyInstanceAttribute&Version=2016-11-15&SourceDestCheck.Value=false&InstanceId="+c.Instance("a"))
+	modify := post(c, "ec2",
+		"Action=ModifyInstanceAttribute&Version=2016-11-15&SourceDestCheck.Value=false&InstanceId="+c.Instance("a"))
 	if modify.Code != http.StatusBadRequest || !strings.Contains(modify.Body.String(), "multiple interfaces") {
 		t.Errorf("status %d: %s", modify.Code, modify.Body)
 	}
@@ -47,7 +48,8 @@ func TestFargateNodeHasNoInstance(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	body := post(c, "ec2", "Action=DescribeNetworkInterfaces&Version=2016-11-15&Filter.1.Name=addresses.private-ip-address&Filter.1.Value.1="+ip.String()).Body.String()
+	body := post(c, "ec2",
+		"Action=DescribeNetworkInterfaces&Version=2016-11-15&Filter.1.Name=addresses.private-ip-address&Filter.1.Value.1="+ip.String()).Body.String()
 	if !strings.Contains(body, "<status>in-use</status>") || strings.Contains(body, "<instanceId>") {
 		t.Errorf("interface %s", body)
 	}
@@ -59,7 +61,8 @@ func TestAddSubnet(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	body := post(c, "ec2", "Action=DescribeSubnets&Version=2016-11-15&Filter.1.Name=tag:k&Filter.1.Value.1=v").Body.String()
+	body := post(c, "ec2",
+		"Action=DescribeSubnets&Version=2016-11-15&Filter.1.Name=tag:k&Filter.1.Value.1=v").Body.String()
 	if !strings.Contains(body, id) || !strings.Contains(body, "<availableIpAddressCount>251</availableIpAddressCount>") {
 		t.Errorf("subnet %s", body)
 	}

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/unified-ccm/unified-ccm/providers/aws/sim/ec2"
 	"github.com/unified-ccm/unified-ccm/providers/aws/sim/iam"
 )
 
@@ -53,19 +54,5 @@ func (t Disruption) truncate(document []byte) []byte {
 
 // SetHealth makes a machine fail its load balancers' health checks, or pass them again.
 func (c *Cloud) SetHealth(nodeName string, healthy bool) error {
-	return c.onMachine(nodeName, func(t *tx, _ *instance) error { t.unhealthy[nodeName] = !healthy; return nil })
-}
-
-// checkZones fails DescribeInstances during the disruption of a zone, unless it names instances and only those of other
-// zones. The API reference documents this in DescribeInstances.
-func (t *tx) checkZones(ids []string) error {
-	for _, zone := range t.cloud.disruption.Zones {
-		if len(ids) == 0 || slices.ContainsFunc(ids, func(id string) bool {
-			i := t.instances[id]
-			return i != nil && i.zone == zone
-		}) {
-			return refuse("Unavailable", "The Availability Zone '%s' is disrupted.", zone)
-		}
-	}
-	return nil
+	return c.onMachine(nodeName, func(t *tx, _ *ec2.Instance) error { t.Unhealthy[nodeName] = !healthy; return nil })
 }

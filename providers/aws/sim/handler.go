@@ -5,6 +5,8 @@ import (
 	"slices"
 
 	kit "github.com/unified-ccm/unified-ccm/pkg/common/sim"
+	"github.com/unified-ccm/unified-ccm/providers/aws/sim/core"
+	"github.com/unified-ccm/unified-ccm/providers/aws/sim/imds"
 	"github.com/unified-ccm/unified-ccm/providers/aws/sim/query"
 )
 
@@ -18,8 +20,10 @@ var _ http.Handler = (*handler)(nil)
 
 // ServeHTTP implements http.Handler.
 func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if isMetadata(r) {
-		h.cloud.serveMetadata(w, r)
+	if imds.IsRequest(r) {
+		imds.Service{Now: h.cloud.clock.Now, Inspect: func(read func(*imds.Tx)) {
+			h.cloud.inspect(func(t *tx) { read(t.imds) })
+		}}.ServeHTTP(w, r)
 		return
 	}
 	w.Header().Set("Date", h.cloud.now().UTC().Format(http.TimeFormat))
@@ -33,12 +37,12 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 	}
-	sendError(w, c, id, refusalOf(err))
+	sendError(w, c, id, core.RefusalOf(err))
 }
 
 // serve authenticates, authorizes and runs a call, in the order of AWS.
-func (h *handler) serve(c call, r *http.Request) (any, error) {
-	o, known := h.catalogue[c.service][c.action]
+func (h *handler) serve(c core.Call, r *http.Request) (any, error) {
+	o, known := h.catalogue[c.Service][c.Action]
 	if !known {
 		return nil, unknownAction(c)
 	}
@@ -48,65 +52,62 @@ func (h *handler) serve(c call, r *http.Request) (any, error) {
 	if err := h.cloud.checkSignature(c, o, r); err != nil {
 		return nil, err
 	}
-	c.mutating = o.mutating
+	c.Mutating = o.mutating
 	if !o.open {
 		if err := h.cloud.authorize(c, r.Form); err != nil {
 			return nil, err
 		}
 	}
-	c.noObjects = h.cloud.currentDisruption().Empty && !o.mutating && c.service != serviceSTS
+	c.NoObjects = h.cloud.currentDisruption().Empty && !o.mutating && c.Service != core.ServiceSTS
 	return h.cloud.do(c, func(t *tx) (any, error) { return o.do(t, r.Form) })
 }
 
 // describe implements kit.Describe.
 func (h *handler) describe(r *http.Request) kit.Operation {
-	if isMetadata(r) {
-		return kit.Operation{Service: serviceIMDS, Name: metadataOperation(r)}
+	if imds.IsRequest(r) {
+		return kit.Operation{Service: core.ServiceIMDS, Name: imds.Operation(r)}
 	}
 	c := parseCall(r)
-	return kit.Operation{Service: c.service, Name: c.action, Mutating: h.catalogue[c.service][c.action].mutating}
+	return kit.Operation{Service: c.Service, Name: c.Action, Mutating: h.catalogue[c.Service][c.Action].mutating}
 }
 
-func unknownAction(c call) error {
+func unknownAction(c core.Call) error {
 	switch {
-	case c.action == "" && c.service == serviceEC2:
-		return missingParameter("Action")
-	case c.action == "":
-		return refuse("MissingAction", "The request must contain the parameter Action.")
-	case c.service == serviceEC2:
-		return refuse("InvalidAction", "The action %s is not valid for this web service.", c.action)
+	case c.Action == "" && c.Service == core.ServiceEC2:
+		return core.MissingParameter("Action")
+	case c.Action == "":
+		return core.Refuse("MissingAction", "The request must contain the parameter Action.")
+	case c.Service == core.ServiceEC2:
+		return core.Refuse("InvalidAction", "The action %s is not valid for this web service.", c.Action)
 	}
-	return refuse("InvalidAction", "Could not find operation %s for version %s", c.action, c.version)
+	return core.Refuse("InvalidAction", "Could not find operation %s for version %s", c.Action, c.Version)
 }
 
 // authenticate checks who signed, and for which region.
-func (c *Cloud) authenticate(k call, o operation) error {
+func (c *Cloud) authenticate(k core.Call, o operation) error {
 	if o.open {
 		return nil
 	}
-	ec2 := k.service == serviceEC2
+	ec2 := k.Service == core.ServiceEC2
 	switch {
-	case k.malformed:
-		return refuse("IncompleteSignature", "Authorization header requires 'Credential' parameter. "+
+	case k.Malformed:
+		return core.Refuse("IncompleteSignature", "Authorization header requires 'Credential' parameter. "+
 			"Authorization header requires 'Signature' parameter. Authorization header requires 'SignedHeaders' parameter.")
-	case !k.signed && ec2:
-		return refuse("AuthFailure", "AWS was not able to validate the provided access credentials")
-	case !k.signed:
-		return refuse("MissingAuthenticationToken", "Request is missing Authentication Token")
-	case !c.knowsKey(k.credential.AccessKey) && ec2:
-		return refuse("AuthFailure", "AWS was not able to validate the provided access credentials")
-	case !c.knowsKey(k.credential.AccessKey):
-		return refuse("InvalidClientTokenId", "The security token included in the request is invalid.")
-	case k.credential.Region == c.options.Region, k.service == serviceSTS && k.credential.Region == globalRegion:
+	case !k.Signed && ec2:
+		return core.Refuse("AuthFailure", "AWS was not able to validate the provided access credentials")
+	case !k.Signed:
+		return core.Refuse("MissingAuthenticationToken", "Request is missing Authentication Token")
+	case !c.knowsKey(k.Credential.AccessKey) && ec2:
+		return core.Refuse("AuthFailure", "AWS was not able to validate the provided access credentials")
+	case !c.knowsKey(k.Credential.AccessKey):
+		return core.Refuse("InvalidClientTokenId", "The security token included in the request is invalid.")
+	case k.Credential.Region == c.options.Region, k.Service == core.ServiceSTS && k.Credential.Region == core.GlobalRegion:
 		return nil
 	case ec2:
-		return refuse("AuthFailure", "AWS was not able to validate the provided access credentials")
+		return core.Refuse("AuthFailure", "AWS was not able to validate the provided access credentials")
 	}
-	return refuse("SignatureDoesNotMatch", "Credential should be scoped to a valid region. ")
+	return core.Refuse("SignatureDoesNotMatch", "Credential should be scoped to a valid region. ")
 }
-
-// globalRegion is what calls to the global endpoint of STS are signed for.
-const globalRegion = "us-east-1"
 
 // knowsKey reports whether an access key is valid: one of the options', if they name any, or one that STS issued.
 func (c *Cloud) knowsKey(key string) bool {
@@ -115,8 +116,8 @@ func (c *Cloud) knowsKey(key string) bool {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	s, ok := c.state.sessions[key]
-	return ok && c.clock.Now().Before(s.expires)
+	s, ok := c.state.sts.Sessions[key]
+	return ok && c.clock.Now().Before(s.Expires)
 }
 
 // dialect formats the errors of the front. AWS sends no Retry-After.
@@ -125,47 +126,47 @@ func (h *handler) dialect() kit.Dialect {
 		Error: func(w http.ResponseWriter, r *http.Request) {
 			code := "InternalFailure"
 			c := parseCall(r)
-			if c.service == serviceEC2 {
+			if c.Service == core.ServiceEC2 {
 				code = "InternalError"
 			}
-			sendError(w, c, h.cloud.requestID(), refusalOf(refuse(code, "An internal error has occurred")))
+			sendError(w, c, h.cloud.requestID(), core.RefusalOf(core.Refuse(code, "An internal error has occurred")))
 		},
 		Throttled: func(w http.ResponseWriter, r *http.Request) {
 			w.Header().Del("Retry-After")
 			c := parseCall(r)
-			err := refuse("Throttling", "Rate exceeded")
-			if c.service == serviceEC2 {
-				err = refuse("RequestLimitExceeded", "Request limit exceeded.")
+			err := core.Refuse("Throttling", "Rate exceeded")
+			if c.Service == core.ServiceEC2 {
+				err = core.Refuse("RequestLimitExceeded", "Request limit exceeded.")
 			}
-			sendError(w, c, h.cloud.requestID(), refusalOf(err))
+			sendError(w, c, h.cloud.requestID(), core.RefusalOf(err))
 		},
 	}
 }
 
-func responseDocument(c call, id string, body any) ([]byte, error) {
-	namespace := namespaceOf(c.service, c.version)
-	if c.service == serviceEC2 {
-		return query.EC2Response(c.action, namespace, id, body)
+func responseDocument(c core.Call, id string, body any) ([]byte, error) {
+	namespace := namespaceOf(c.Service, c.Version)
+	if c.Service == core.ServiceEC2 {
+		return query.EC2Response(c.Action, namespace, id, body)
 	}
-	return query.QueryResponse(c.action, namespace, id, body)
+	return query.QueryResponse(c.Action, namespace, id, body)
 }
 
-func sendError(w http.ResponseWriter, c call, id string, e *refusalError) {
-	document := query.EC2Error(e.code, e.message, id)
-	if c.service != serviceEC2 {
+func sendError(w http.ResponseWriter, c core.Call, id string, e *core.RefusalError) {
+	document := query.EC2Error(e.Code, e.Message, id)
+	if c.Service != core.ServiceEC2 {
 		fault := "Sender"
-		if e.status >= http.StatusInternalServerError {
+		if e.Status >= http.StatusInternalServerError {
 			fault = "Receiver"
 		}
-		document = query.QueryError(namespaceOf(c.service, c.version), fault, e.code, e.message, id)
+		document = query.QueryError(namespaceOf(c.Service, c.Version), fault, e.Code, e.Message, id)
 	}
-	send(w, c, id, e.status, document)
+	send(w, c, id, e.Status, document)
 }
 
-func send(w http.ResponseWriter, c call, id string, status int, document []byte) {
+func send(w http.ResponseWriter, c core.Call, id string, status int, document []byte) {
 	header := w.Header()
 	header.Set("Content-Type", "text/xml;charset=UTF-8")
-	if c.service != serviceEC2 {
+	if c.Service != core.ServiceEC2 {
 		header.Set("Content-Type", "text/xml")
 	}
 	header["x-amzn-RequestId"] = []string{id}

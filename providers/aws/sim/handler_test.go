@@ -11,6 +11,7 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/sim/world"
+	"github.com/unified-ccm/unified-ccm/providers/aws/sim/core"
 )
 
 func newCloud(t *testing.T, o Options) *Cloud {
@@ -27,7 +28,10 @@ func post(c *Cloud, service, form string) *httptest.ResponseRecorder {
 	r := httptest.NewRequest(http.MethodPost, "/", strings.NewReader(form))
 	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	if service != "" {
-		r.Header.Set("Authorization", "AWS4-HMAC-SHA256 Credential=AKIA/20260102/us-west-2/"+service+"/aws4_request, SignedHeaders=host, Signature=0")
+		r.Header.Set(
+			"Authorization",
+			"AWS4-HMAC-SHA256 Credential=AKIA/20260102/us-west-2/"+service+"/aws4_request, SignedHeaders=host, Signature=0",
+		)
 	}
 	w := httptest.NewRecorder()
 	c.Front().ServeHTTP(w, r)
@@ -42,19 +46,28 @@ func TestProtocolErrors(t *testing.T) {
 		status              int
 		want                string
 	}{
-		{"unknown EC2 action", "ec2", "Action=Fly&Version=2016-11-15", 400, "<Response><Errors><Error><Code>InvalidAction</Code>"},
+		{"unknown EC2 action", "ec2", "Action=Fly&Version=2016-11-15", 400,
+			"<Response><Errors><Error><Code>InvalidAction</Code>"},
 		{"no action", "ec2", "Version=2016-11-15", 400, "<Code>MissingParameter</Code>"},
-		{"unknown ELB action", elb, "Action=Fly&Version=2015-12-01", 400, "<Message>Could not find operation Fly for version 2015-12-01</Message>"},
-		{"an operation of the other generation", elb, "Action=CreateTargetGroup&Version=2012-06-01", 400, "<Code>InvalidAction</Code>"},
+		{"unknown ELB action", elb, "Action=Fly&Version=2015-12-01", 400,
+			"<Message>Could not find operation Fly for version 2015-12-01</Message>"},
+		{"an operation of the other generation", elb, "Action=CreateTargetGroup&Version=2012-06-01", 400,
+			"<Code>InvalidAction</Code>"},
 		{"unsigned EC2", "", "Action=DescribeVpcs&Version=2016-11-15", 401, "<Code>AuthFailure</Code>"},
-		{"unsigned ELB", "", "Action=DescribeLoadBalancers&Version=2015-12-01", 403, "<Code>MissingAuthenticationToken</Code>"},
-		{"unknown parameter", "ec2", "Action=DescribeVpcs&Version=2016-11-15&Colour=red", 400, "<Code>UnknownParameter</Code><Message>The parameter Colour is not recognized"},
-		{"not a number", "ec2", "Action=DescribeVpcs&Version=2016-11-15&MaxResults=x", 400, "<Code>InvalidParameterValue</Code>"},
-		{"not a number, ELB", elb, "Action=DescribeLoadBalancers&Version=2015-12-01&PageSize=x", 400, "<Code>MalformedInput</Code>"},
+		{"unsigned ELB", "", "Action=DescribeLoadBalancers&Version=2015-12-01", 403,
+			"<Code>MissingAuthenticationToken</Code>"},
+		{"unknown parameter", "ec2", "Action=DescribeVpcs&Version=2016-11-15&Colour=red", 400,
+			"<Code>UnknownParameter</Code><Message>The parameter Colour is not recognized"},
+		{"not a number", "ec2", "Action=DescribeVpcs&Version=2016-11-15&MaxResults=x", 400,
+			"<Code>InvalidParameterValue</Code>"},
+		{"not a number, ELB", elb, "Action=DescribeLoadBalancers&Version=2015-12-01&PageSize=x", 400,
+			"<Code>MalformedInput</Code>"},
 		{"error namespace", elb, "Action=DescribeLoadBalancers&Version=2012-06-01&LoadBalancerNames.member.1=x", 400,
 			`<ErrorResponse xmlns="http://elasticloadbalancing.amazonaws.com/doc/2012-06-01/">`},
-		{"an old version of EC2", "ec2", "Action=DescribeVpcs&Version=2014-10-01", 200, `<DescribeVpcsResponse xmlns="http://ec2.amazonaws.com/doc/2014-10-01/"><requestId>`},
-		{"ELB result", elb, "Action=DescribeLoadBalancers&Version=2015-12-01", 200, "<DescribeLoadBalancersResult><LoadBalancers></LoadBalancers></DescribeLoadBalancersResult>"},
+		{"an old version of EC2", "ec2", "Action=DescribeVpcs&Version=2014-10-01", 200,
+			`<DescribeVpcsResponse xmlns="http://ec2.amazonaws.com/doc/2014-10-01/"><requestId>`},
+		{"ELB result", elb, "Action=DescribeLoadBalancers&Version=2015-12-01", 200,
+			"<DescribeLoadBalancersResult><LoadBalancers></LoadBalancers></DescribeLoadBalancersResult>"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			w := post(c, tc.service, tc.form)
@@ -70,7 +83,8 @@ func TestAnotherRegion(t *testing.T) {
 	if w := post(c, "ec2", "Action=DescribeVpcs&Version=2016-11-15"); w.Code != http.StatusUnauthorized {
 		t.Errorf("status %d", w.Code)
 	}
-	if w := post(c, "elasticloadbalancing", "Action=DescribeLoadBalancers&Version=2015-12-01"); w.Code != http.StatusForbidden {
+	w := post(c, "elasticloadbalancing", "Action=DescribeLoadBalancers&Version=2015-12-01")
+	if w.Code != http.StatusForbidden {
 		t.Errorf("status %d", w.Code)
 	}
 }
@@ -78,21 +92,24 @@ func TestAnotherRegion(t *testing.T) {
 // TestOperations lists what cloud controller managers for AWS call, or may call.
 func TestOperations(t *testing.T) {
 	want := map[string]string{
-		serviceEC2: `DescribeInstances DescribeInstanceTopology DescribeAvailabilityZones DescribeNetworkInterfaces DescribeSubnets
-			DescribeRouteTables DescribeSecurityGroups CreateSecurityGroup DeleteSecurityGroup AuthorizeSecurityGroupIngress
-			RevokeSecurityGroupIngress CreateTags DeleteTags CreateRoute DeleteRoute ModifyInstanceAttribute DescribeVpcs ReplaceRoute
-			DescribeSecurityGroupRules DescribeInstanceStatus DescribeAddresses`,
-		serviceELB: `CreateLoadBalancer DeleteLoadBalancer DescribeLoadBalancers AddTags RegisterInstancesWithLoadBalancer
-			DeregisterInstancesFromLoadBalancer CreateLoadBalancerPolicy DescribeLoadBalancerPolicies SetLoadBalancerPoliciesForBackendServer
-			SetLoadBalancerPoliciesOfListener AttachLoadBalancerToSubnets DetachLoadBalancerFromSubnets CreateLoadBalancerListeners
-			DeleteLoadBalancerListeners ApplySecurityGroupsToLoadBalancer ConfigureHealthCheck DescribeLoadBalancerAttributes
-			ModifyLoadBalancerAttributes DescribeTags RemoveTags`,
-		serviceELBv2: `CreateLoadBalancer DeleteLoadBalancer DescribeLoadBalancers SetSecurityGroups DescribeLoadBalancerAttributes
-			ModifyLoadBalancerAttributes CreateTargetGroup DescribeTargetGroups ModifyTargetGroup DeleteTargetGroup DescribeTargetHealth
-			DescribeTargetGroupAttributes ModifyTargetGroupAttributes RegisterTargets DeregisterTargets CreateListener DescribeListeners
-			ModifyListener DeleteListener AddTags RemoveTags DescribeTags SetSubnets SetIpAddressType AddListenerCertificates
-			RemoveListenerCertificates DescribeListenerCertificates`,
-		serviceSTS: `GetCallerIdentity AssumeRole AssumeRoleWithWebIdentity`,
+		core.ServiceEC2: `DescribeInstances DescribeInstanceTopology DescribeAvailabilityZones DescribeNetworkInterfaces
+			DescribeSubnets DescribeRouteTables DescribeSecurityGroups CreateSecurityGroup DeleteSecurityGroup
+			AuthorizeSecurityGroupIngress RevokeSecurityGroupIngress CreateTags DeleteTags CreateRoute DeleteRoute
+			ModifyInstanceAttribute DescribeVpcs ReplaceRoute DescribeSecurityGroupRules DescribeInstanceStatus
+			DescribeAddresses`,
+		core.ServiceELB: `CreateLoadBalancer DeleteLoadBalancer DescribeLoadBalancers AddTags
+			RegisterInstancesWithLoadBalancer DeregisterInstancesFromLoadBalancer CreateLoadBalancerPolicy
+			DescribeLoadBalancerPolicies SetLoadBalancerPoliciesForBackendServer SetLoadBalancerPoliciesOfListener
+			AttachLoadBalancerToSubnets DetachLoadBalancerFromSubnets CreateLoadBalancerListeners DeleteLoadBalancerListeners
+			ApplySecurityGroupsToLoadBalancer ConfigureHealthCheck DescribeLoadBalancerAttributes ModifyLoadBalancerAttributes
+			DescribeTags RemoveTags`,
+		core.ServiceELBv2: `CreateLoadBalancer DeleteLoadBalancer DescribeLoadBalancers SetSecurityGroups
+			DescribeLoadBalancerAttributes ModifyLoadBalancerAttributes CreateTargetGroup DescribeTargetGroups
+			ModifyTargetGroup DeleteTargetGroup DescribeTargetHealth DescribeTargetGroupAttributes ModifyTargetGroupAttributes
+			RegisterTargets DeregisterTargets CreateListener DescribeListeners ModifyListener DeleteListener AddTags
+			RemoveTags DescribeTags SetSubnets SetIpAddressType AddListenerCertificates RemoveListenerCertificates
+			DescribeListenerCertificates`,
+		core.ServiceSTS: `GetCallerIdentity AssumeRole AssumeRoleWithWebIdentity`,
 	}
 	have := catalogue()
 	for service, names := range want {
@@ -101,8 +118,8 @@ func TestOperations(t *testing.T) {
 			if !ok {
 				t.Errorf("%s %s is missing", service, name)
 			}
-			if reads := strings.HasPrefix(name, "Describe") || strings.HasPrefix(name, "Get") || service == serviceSTS; ok &&
-				reads == o.mutating {
+			reads := strings.HasPrefix(name, "Describe") || strings.HasPrefix(name, "Get") || service == core.ServiceSTS
+			if ok && reads == o.mutating {
 				t.Errorf("%s %s: mutating is %v", service, name, o.mutating)
 			}
 		}
@@ -116,10 +133,14 @@ func TestInvalidRequestsChangeNothing(t *testing.T) {
 	if _, err := c.Launch(world.Machine{Name: "a"}); err != nil {
 		t.Fatal(err)
 	}
-	versions := map[string]string{serviceEC2: versionEC2, serviceELB: versionELB, serviceELBv2: versionELBv2,
-		serviceSTS: versionSTS}
-	scopes := map[string]string{serviceEC2: "ec2", serviceSTS: "sts", serviceELB: "elasticloadbalancing",
-		serviceELBv2: "elasticloadbalancing"}
+	versions := map[string]string{
+		core.ServiceEC2:   versionEC2,
+		core.ServiceELB:   versionELB,
+		core.ServiceELBv2: versionELBv2,
+		core.ServiceSTS:   versionSTS,
+	}
+	scopes := map[string]string{core.ServiceEC2: "ec2", core.ServiceSTS: "sts", core.ServiceELB: "elasticloadbalancing",
+		core.ServiceELBv2: "elasticloadbalancing"}
 	for service, operations := range catalogue() {
 		for name, o := range operations {
 			before := c.Objects()
@@ -130,7 +151,7 @@ func TestInvalidRequestsChangeNothing(t *testing.T) {
 			if after := c.Objects(); w.Code != http.StatusOK && !equalCounts(before, after) {
 				t.Errorf("%s %s: refused, and yet %v became %v", service, name, before, after)
 			}
-			if !o.mutating && w.Code != http.StatusOK && service == serviceEC2 {
+			if !o.mutating && w.Code != http.StatusOK && service == core.ServiceEC2 {
 				t.Errorf("%s: status %d: %s", name, w.Code, w.Body)
 			}
 		}
@@ -138,7 +159,7 @@ func TestInvalidRequestsChangeNothing(t *testing.T) {
 }
 
 func equalCounts(a, b map[string]int) bool {
-	return slices.EqualFunc(sortedIDs(a), sortedIDs(b), func(x, y string) bool { return x == y && a[x] == b[y] })
+	return slices.EqualFunc(core.SortedIDs(a), core.SortedIDs(b), func(x, y string) bool { return x == y && a[x] == b[y] })
 }
 
 func TestFilterWildcards(t *testing.T) {
@@ -149,7 +170,7 @@ func TestFilterWildcards(t *testing.T) {
 		{"a", "a", true}, {"a", "ab", false}, {"a*", "ab", true}, {"a?", "ab", true}, {"a?", "a", false},
 		{`a\*`, "a*", true}, {`a\*`, "ab", false}, {"a.c", "abc", false}, {"a.*", "abc", false}, {"*", "", true},
 	} {
-		if got := matches(tc.pattern, tc.text); got != tc.want {
+		if got := core.Matches(tc.pattern, tc.text); got != tc.want {
 			t.Errorf("%q matches %q: %v", tc.pattern, tc.text, got)
 		}
 	}
@@ -185,7 +206,9 @@ func BenchmarkDescribeFiveThousandInstances(b *testing.B) {
 		}
 	}
 	for b.Loop() {
-		if w := post(c, "ec2", "Action=DescribeInstances&Version=2016-11-15&MaxResults=1000&Filter.1.Name=tag-key&Filter.1.Value.1=kubernetes.io/cluster/sim"); w.Code != http.StatusOK {
+		w := post(c, "ec2", "Action=DescribeInstances&Version=2016-11-15&MaxResults=1000"+
+			"&Filter.1.Name=tag-key&Filter.1.Value.1=kubernetes.io/cluster/sim")
+		if w.Code != http.StatusOK {
 			b.Fatal(w.Body)
 		}
 	}

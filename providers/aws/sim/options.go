@@ -1,192 +1,29 @@
 package sim
 
 import (
-	"net/netip"
-	"strings"
-	"time"
-
-	"k8s.io/utils/clock"
-
 	kit "github.com/unified-ccm/unified-ccm/pkg/common/sim"
+	"github.com/unified-ccm/unified-ccm/providers/aws/sim/core"
 )
 
 // Options of a cloud. The zero value is one region with three zones and a VPC that is ready for a
 // cluster, without latency, limits, faults and settle times.
-type Options struct {
-	// Region is us-west-2 by default, and Zones are the region's name with a, b and c appended. At most three.
-	Region string
-	Zones  []string
-	// Account is 123456789012 by default.
-	Account string
-	// Cluster is the cluster's ID in the tags of the VPC's objects and of launched instances: "sim" by default.
-	Cluster string
-	// VPC is 10.0.0.0/16 by default. It must be a /16.
-	VPC netip.Prefix
-	// VPC6 is the VPC's IPv6 network, a /56: 2001:db8:1234:1a00::/56 by default.
-	VPC6 netip.Prefix
-	// IPv6 gives launched instances an IPv6 address too; PublicNodes a public IPv4 address, in a public subnet.
-	IPv6, PublicNodes bool
-	// PrimaryIPv6 makes the IPv6 address of launched instances their primary one, which target groups of instances need.
-	PrimaryIPv6 bool
-	// RequirePrimaryIPv6 rejects instances without a primary IPv6 address as targets of an IPv6 target group, and
-	// RejectIPv4DualStackUDP an IPv4 target group of a UDP listener of a dualstack load balancer, both as AWS does. They
-	// are off by default for managers that do not avoid these requests.
-	RequirePrimaryIPv6, RejectIPv4DualStackUDP bool
-	// AccessKeys are valid; without any, every key is.
-	AccessKeys []string
-	// Secret is the secret of all AccessKeys. Where it is set, signatures are checked, also those of sessions.
-	Secret string
-	// Skew is how far the cloud's clock is ahead of Clock, or behind if negative, in the dates of responses and for
-	// signatures. Where Skew or Secret is set, requests that are not of the last or the next five minutes are refused.
-	Skew time.Duration
-	// Policy is an IAM policy document, in JSON, that every caller is subject to; see package iam for what it may hold.
-	// Empty allows all.
-	Policy []byte
-	// Allow reports in addition to Policy whether an action such as ec2:DescribeInstances is allowed. Nil allows all.
-	Allow func(action string) bool
+type Options = core.Options
 
-	// Certificates are the ARNs of all certificates that exist; without any, every well-formed ARN does.
-	Certificates []string
+// PublishedLimits returns the token buckets that AWS publishes.
+func PublishedLimits() map[string]kit.Bucket { return core.PublishedLimits() }
 
-	// BootTime is how long a launched instance is pending.
-	BootTime time.Duration
-	// TerminatedTime is how long terminated instances stay visible; an hour by default, negative is none.
-	TerminatedTime time.Duration
-	// SettleTime is how long a new object stays unknown to reads.
-	SettleTime time.Duration
-	// ProvisionTime is how long a new load balancer stays in provisioning.
-	ProvisionTime time.Duration
-	// HealthTime is how long a new target stays initial, DrainTime the most that a removed one is seen draining,
-	// within its group's deregistration delay.
-	HealthTime, DrainTime time.Duration
-	// ReleaseTime is how long a deleted load balancer's network interfaces hold its subnets and security groups.
-	ReleaseTime time.Duration
-
-	// Latency of every call.
-	Latency time.Duration
-	// Limits are token buckets of the front; see PublishedLimits.
-	Limits map[string]kit.Bucket
-	// ErrorRate is the probability with which a call fails with an internal error, from 0 to 1.
-	ErrorRate float64
-	// Seed makes failures, IDs and random names repeatable.
-	Seed int64
-	// Quotas by name replace the default ones.
-	Quotas map[string]int
-	// Clock is the real one by default.
-	Clock clock.WithTicker
-}
-
-// Names of quotas, and their defaults for a new account.
+// Names of quotas.
 const (
-	QuotaRulesPerGroup      = "rules-per-security-group"
-	QuotaGroupsPerInterface = "security-groups-per-interface"
-	QuotaGroups             = "security-groups"
-	QuotaRoutesPerTable     = "routes-per-route-table"
-	QuotaAddresses          = "elastic-ips"
-	QuotaNetworkBalancers   = "network-load-balancers"
-	QuotaClassicBalancers   = "classic-load-balancers"
-	QuotaTargetGroups       = "target-groups"
-	QuotaListeners          = "listeners-per-load-balancer"
-	QuotaTargetsPerBalancer = "targets-per-zone-per-load-balancer"
-	QuotaTargetsPerGroup    = "targets-per-target-group"
-	QuotaCertificates       = "certificates-per-listener"
+	QuotaRulesPerGroup      = core.QuotaRulesPerGroup
+	QuotaGroupsPerInterface = core.QuotaGroupsPerInterface
+	QuotaGroups             = core.QuotaGroups
+	QuotaRoutesPerTable     = core.QuotaRoutesPerTable
+	QuotaAddresses          = core.QuotaAddresses
+	QuotaNetworkBalancers   = core.QuotaNetworkBalancers
+	QuotaClassicBalancers   = core.QuotaClassicBalancers
+	QuotaTargetGroups       = core.QuotaTargetGroups
+	QuotaListeners          = core.QuotaListeners
+	QuotaTargetsPerBalancer = core.QuotaTargetsPerBalancer
+	QuotaTargetsPerGroup    = core.QuotaTargetsPerGroup
+	QuotaCertificates       = core.QuotaCertificates
 )
-
-// defaultQuotas returns the published defaults, but for those of whole objects (security groups, addresses, load
-// balancers, target groups), which are as high as AWS raises them on request: a simulated cluster of 5,000 nodes must
-// fit.
-func defaultQuotas() map[string]int {
-	return map[string]int{
-		QuotaRulesPerGroup:      60,
-		QuotaGroupsPerInterface: 5,
-		QuotaGroups:             10_000,
-		QuotaRoutesPerTable:     10_000,
-		QuotaAddresses:          1_000,
-		QuotaNetworkBalancers:   2_000,
-		QuotaClassicBalancers:   2_000,
-		QuotaTargetGroups:       6_000,
-		QuotaListeners:          50,
-		QuotaTargetsPerBalancer: 10_000,
-		QuotaTargetsPerGroup:    5_000,
-		QuotaCertificates:       25,
-	}
-}
-
-// PublishedLimits returns the token buckets that AWS publishes: for EC2 those of most actions, in the chapter on
-// request throttling of its developer guide, though for each action, and here for all; for both generations of
-// Elastic Load Balancing those of the chapter of the same name in its user guide, without the one that an
-// account has for all actions together.
-func PublishedLimits() map[string]kit.Bucket {
-	limits := map[string]kit.Bucket{
-		serviceEC2 + "/" + kit.ClassRead:              {Rate: 20, Burst: 100},
-		serviceEC2 + "/" + kit.ClassWrite:             {Rate: 5, Burst: 50},
-		serviceEC2 + "/DescribeInstanceTopology":      {Rate: 1, Burst: 1},
-		serviceEC2 + "/CreateTags":                    {Rate: 10, Burst: 100},
-		serviceEC2 + "/DeleteTags":                    {Rate: 10, Burst: 100},
-		serviceELBv2 + "/SetSubnets":                  {Rate: 0.2, Burst: 10},
-		serviceELBv2 + "/RegisterTargets":             {Rate: 4, Burst: 20},
-		serviceELBv2 + "/DeregisterTargets":           {Rate: 4, Burst: 20},
-		serviceELB + "/AttachLoadBalancerToSubnets":   {Rate: 0.2, Burst: 10},
-		serviceELB + "/DetachLoadBalancerFromSubnets": {Rate: 0.2, Burst: 10},
-
-		serviceELB + "/RegisterInstancesWithLoadBalancer":   {Rate: 4, Burst: 20},
-		serviceELB + "/DeregisterInstancesFromLoadBalancer": {Rate: 4, Burst: 20},
-	}
-	for _, service := range []string{serviceELB, serviceELBv2} {
-		limits[service+"/"+kit.ClassRead] = kit.Bucket{Rate: 10, Burst: 40}
-		limits[service+"/"+kit.ClassWrite] = kit.Bucket{Rate: 3, Burst: 20}
-		limits[service+"/CreateLoadBalancer"] = kit.Bucket{Rate: 0.2, Burst: 10}
-	}
-	return limits
-}
-
-func (o Options) withDefaults() Options {
-	if o.Region == "" {
-		o.Region = "us-west-2"
-	}
-	if len(o.Zones) == 0 {
-		o.Zones = []string{o.Region + "a", o.Region + "b", o.Region + "c"}
-	}
-	if o.Account == "" {
-		o.Account = "123456789012"
-	}
-	if o.Cluster == "" {
-		o.Cluster = "sim"
-	}
-	if !o.VPC.IsValid() {
-		o.VPC = netip.MustParsePrefix("10.0.0.0/16")
-	}
-	if !o.VPC6.IsValid() {
-		o.VPC6 = netip.MustParsePrefix("2001:db8:1234:1a00::/56")
-	}
-	if o.TerminatedTime == 0 {
-		o.TerminatedTime = time.Hour
-	}
-	o.Quotas = kit.Quotas(defaultQuotas(), o.Quotas)
-	if o.Clock == nil {
-		o.Clock = clock.RealClock{}
-	}
-	return o
-}
-
-func (o Options) validate() error {
-	var problems kit.Problems
-	if len(o.Zones) > 3 {
-		problems.Addf("%d zones are given: at most 3 are possible", len(o.Zones))
-	}
-	for _, z := range o.Zones {
-		if len(z) != len(o.Region)+1 || !strings.HasPrefix(z, o.Region) {
-			problems.Addf("zone %q is not region %q and a letter", z, o.Region)
-		}
-	}
-	if !o.VPC.Addr().Is4() || o.VPC.Bits() != 16 || o.VPC != o.VPC.Masked() {
-		problems.Addf("VPC %s is not an IPv4 network of size /16", o.VPC)
-	}
-	if !o.VPC6.Addr().Is6() || o.VPC6.Bits() != 56 || o.VPC6 != o.VPC6.Masked() {
-		problems.Addf("VPC6 %s is not an IPv6 network of size /56", o.VPC6)
-	}
-	problems.ErrorRate(o.ErrorRate)
-	problems.Quotas(o.Quotas, defaultQuotas())
-	problems.Durations(o.BootTime, o.SettleTime, o.ProvisionTime, o.HealthTime, o.DrainTime, o.ReleaseTime, o.Latency)
-	return problems.Err()
-}

@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/unified-ccm/unified-ccm/providers/aws/sim/core"
 	"github.com/unified-ccm/unified-ccm/providers/aws/sim/query"
 )
 
@@ -14,14 +15,15 @@ const signatureAge = 5 * time.Minute
 func (c *Cloud) now() time.Time { return c.clock.Now().Add(c.options.Skew) }
 
 // checkSignature checks when a request was signed and with which secret, where the options ask for that.
-func (c *Cloud) checkSignature(k call, o operation, r *http.Request) error {
+func (c *Cloud) checkSignature(k core.Call, o operation, r *http.Request) error {
 	if o.open || c.options.Secret == "" && c.options.Skew == 0 {
 		return nil
 	}
 	s, ok := query.SignatureOf(r)
 	if !ok {
-		return refuse("IncompleteSignature", "Authorization header requires 'Credential', 'SignedHeaders' and 'Signature' "+
-			"parameters, and the request a date.")
+		return core.Refuse("IncompleteSignature",
+			"Authorization header requires 'Credential', 'SignedHeaders' and 'Signature' "+
+				"parameters, and the request a date.")
 	}
 	if now := c.now(); now.Sub(s.At).Abs() > signatureAge {
 		return skewed(k, s.At, now)
@@ -35,24 +37,24 @@ func (c *Cloud) checkSignature(k call, o operation, r *http.Request) error {
 		return err
 	case verified:
 		return nil
-	case k.service == serviceEC2:
-		return refuse("AuthFailure", "AWS was not able to validate the provided access credentials")
+	case k.Service == core.ServiceEC2:
+		return core.Refuse("AuthFailure", "AWS was not able to validate the provided access credentials")
 	}
-	return refuse("SignatureDoesNotMatch", "The request signature we calculated does not match the signature you "+
+	return core.Refuse("SignatureDoesNotMatch", "The request signature we calculated does not match the signature you "+
 		"provided. "+
 		"Check your AWS Secret Access Key and signing method. Consult the service documentation for details.")
 }
 
-func skewed(k call, signed, now time.Time) error {
+func skewed(k core.Call, signed, now time.Time) error {
 	const format = "20060102T150405Z"
 	switch {
-	case k.service == serviceEC2:
-		return refuse("RequestExpired", "Request has expired.")
+	case k.Service == core.ServiceEC2:
+		return core.Refuse("RequestExpired", "Request has expired.")
 	case signed.Before(now):
-		return refuse("SignatureDoesNotMatch", "Signature expired: %s is now earlier than %s (%s - 5 min.)",
+		return core.Refuse("SignatureDoesNotMatch", "Signature expired: %s is now earlier than %s (%s - 5 min.)",
 			signed.Format(format), now.Add(-signatureAge).UTC().Format(format), now.UTC().Format(format))
 	}
-	return refuse("SignatureDoesNotMatch", "Signature not yet current: %s is still later than %s (%s + 5 min.)",
+	return core.Refuse("SignatureDoesNotMatch", "Signature not yet current: %s is still later than %s (%s + 5 min.)",
 		signed.Format(format), now.Add(signatureAge).UTC().Format(format), now.UTC().Format(format))
 }
 
@@ -60,8 +62,8 @@ func skewed(k call, signed, now time.Time) error {
 func (c *Cloud) secretOf(key string) string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if s, ok := c.state.sessions[key]; ok {
-		return s.secret
+	if s, ok := c.state.sts.Sessions[key]; ok {
+		return s.Secret
 	}
 	return c.options.Secret
 }

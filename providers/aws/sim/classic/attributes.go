@@ -1,0 +1,120 @@
+package classic
+
+import (
+	"github.com/unified-ccm/unified-ccm/providers/aws/sim/core"
+	"github.com/unified-ccm/unified-ccm/providers/aws/sim/elb"
+	"github.com/unified-ccm/unified-ccm/providers/aws/sim/query"
+)
+
+type enabledAttribute struct{ Enabled bool }
+
+type accessLog struct {
+	Enabled        bool
+	S3BucketName   string `xml:"S3BucketName,omitempty"`
+	EmitInterval   *int32
+	S3BucketPrefix string `xml:"S3BucketPrefix,omitempty"`
+}
+
+type draining struct {
+	Enabled bool
+	Timeout *int32
+}
+
+type connectionSettings struct{ IdleTimeout int32 }
+
+// classicAttributes are all attributes of a classic load balancer, and in a request those that change.
+type attributes struct {
+	CrossZoneLoadBalancing *enabledAttribute
+	AccessLog              *accessLog
+	ConnectionDraining     *draining
+	ConnectionSettings     *connectionSettings
+	AdditionalAttributes   []elb.Attribute `xml:"-"`
+}
+
+// desyncMode is the additional attribute that every load balancer has.
+const desyncMode = "elb.http.desyncmitigationmode"
+
+func defaultAttributes() attributes {
+	timeout := int32(300)
+	return attributes{
+		CrossZoneLoadBalancing: &enabledAttribute{}, AccessLog: &accessLog{},
+		ConnectionDraining: &draining{Timeout: &timeout},
+		ConnectionSettings: &connectionSettings{60}, AdditionalAttributes: []elb.Attribute{{Key: desyncMode,
+			Value: "defensive"}},
+	}
+}
+
+type attributesView struct {
+	attributes
+	Additional query.Members[elb.Attribute] `xml:"AdditionalAttributes"`
+}
+
+func (t *Tx) describeAttributes(b *balancer, _ struct{ ofBalancer }) (out struct {
+	Attributes attributesView `xml:"LoadBalancerAttributes"`
+}, err error) {
+	out.Attributes = attributesView{b.attributes, query.MembersOf(b.attributes.AdditionalAttributes)}
+	return out, nil
+}
+
+func (t *Tx) modifyAttributes(b *balancer, in struct {
+	ofBalancer
+	Attributes attributes `q:"LoadBalancerAttributes"`
+}) (out struct {
+	Name       string         `xml:"LoadBalancerName"`
+	Attributes attributesView `xml:"LoadBalancerAttributes"`
+}, err error) {
+	if err := in.Attributes.validate(); err != nil {
+		return out, err
+	}
+	b.attributes = b.attributes.with(in.Attributes)
+	out.Name, out.Attributes = b.name, attributesView{in.Attributes,
+		query.MembersOf(in.Attributes.AdditionalAttributes)}
+	return out, nil
+}
+
+func (a attributes) validate() error { //nolint:cyclop // a list of independent checks, read from top to bottom
+	if l := a.AccessLog; l != nil && l.Enabled {
+		if l.S3BucketName == "" {
+			return core.RefuseConfiguration("S3BucketName is required when access logs are enabled")
+		}
+		if i := l.EmitInterval; i != nil && *i != 5 && *i != 60 {
+			return core.RefuseConfiguration("EmitInterval %d must be 5 or 60", *i)
+		}
+	}
+	if d := a.ConnectionDraining; d != nil && d.Timeout != nil && (*d.Timeout < 1 || *d.Timeout > 3600) {
+		return core.RefuseConfiguration("ConnectionDraining timeout %d must be between 1 and 3600", *d.Timeout)
+	}
+	if s := a.ConnectionSettings; s != nil && (s.IdleTimeout < 1 || s.IdleTimeout > 4000) {
+		return core.RefuseConfiguration("ConnectionSettings idle timeout %d must be between 1 and 4000", s.IdleTimeout)
+	}
+	for _, x := range a.AdditionalAttributes {
+		if x.Key != desyncMode {
+			return core.Refuse("LoadBalancerAttributeNotFound", "The attribute %s does not exist", x.Key)
+		}
+	}
+	return nil
+}
+
+// with applies the changes of a request.
+func (a attributes) with(in attributes) attributes {
+	if in.CrossZoneLoadBalancing != nil {
+		a.CrossZoneLoadBalancing = in.CrossZoneLoadBalancing
+	}
+	if in.AccessLog != nil {
+		a.AccessLog = in.AccessLog
+	}
+	if in.ConnectionDraining != nil {
+		after := *in.ConnectionDraining
+		if after.Timeout == nil {
+			after.Timeout = a.ConnectionDraining.Timeout
+		}
+		a.ConnectionDraining = &after
+	}
+	if in.ConnectionSettings != nil {
+		a.ConnectionSettings = in.ConnectionSettings
+	}
+	if len(in.AdditionalAttributes) > 0 {
+		a.AdditionalAttributes = in.AdditionalAttributes
+	}
+	return a
+}

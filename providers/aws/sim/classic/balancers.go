@@ -1,0 +1,377 @@
+// package classic simulates the first generation of Elastic Load Balancing.
+package classic
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/unified-ccm/unified-ccm/providers/aws/sim/core"
+	"github.com/unified-ccm/unified-ccm/providers/aws/sim/elb"
+	"github.com/unified-ccm/unified-ccm/providers/aws/sim/query"
+)
+
+// State has the load balancers by name.
+type State struct{ balancers map[string]*balancer }
+
+// NewState returns the state without objects.
+func NewState() *State { return &State{map[string]*balancer{}} }
+
+// Tx is one operation on the state.
+type Tx struct {
+	*elb.Tx
+	*State
+}
+
+// classic is a load balancer of the first generation. Its name is its identity.
+type balancer struct {
+	name, scheme, VPC string
+	dns               string
+	listeners         []*listener
+	policies          []*policy
+	// backends are the policies of instance ports.
+	backends   map[int32][]string
+	subnets    []string
+	groups     []string
+	instances  []string
+	registered map[string]time.Time
+	check      healthCheck
+	attributes attributes
+	made       time.Time
+	ENIs       map[string]string
+}
+
+// classicTags returns the key of the tags of a classic load balancer.
+func TagKey(name string) string { return "classic/" + name }
+
+// ofClassic is the part of requests that names a load balancer.
+type ofBalancer struct{ LoadBalancerName string }
+
+func (n ofBalancer) Object(t *Tx) (*balancer, error) { return t.balancerOf(n.LoadBalancerName) }
+
+func balancerOperations() []core.Operation[*Tx] {
+	return []core.Operation[*Tx]{
+		core.Read("DescribeLoadBalancers", (*Tx).describeBalancers),
+		core.Write("CreateLoadBalancer", (*Tx).createBalancer),
+		core.Write("DeleteLoadBalancer", (*Tx).deleteBalancer),
+		core.Write("ApplySecurityGroupsToLoadBalancer", core.On((*Tx).applyGroups)),
+		core.Write("AttachLoadBalancerToSubnets", core.On((*Tx).attachSubnets)),
+		core.Write("DetachLoadBalancerFromSubnets", core.On((*Tx).detachSubnets)),
+		core.Write("ConfigureHealthCheck", core.On((*Tx).configureCheck)),
+		core.Read("DescribeLoadBalancerAttributes", core.On((*Tx).describeAttributes)),
+		core.Write("ModifyLoadBalancerAttributes", core.On((*Tx).modifyAttributes)),
+		core.Read("DescribeTags", (*Tx).describeTags),
+		core.Write("AddTags", (*Tx).addTags),
+		core.Write("RemoveTags", (*Tx).removeTags),
+	}
+}
+
+type balancerInput struct {
+	ofBalancer
+	Listeners         []listener
+	AvailabilityZones []string
+	Subnets           []string
+	SecurityGroups    []string
+	Scheme            string
+	Tags              []elb.Tag
+}
+
+func (t *Tx) createBalancer(in balancerInput) (out struct {
+	DNS string `xml:"DNSName"`
+}, err error) {
+	if old := t.balancers[in.LoadBalancerName]; old != nil && old.sameAs(in) {
+		out.DNS = old.dns
+		return out, nil
+	}
+	if err := t.checkBalancer(in); err != nil {
+		return out, err
+	}
+	tags, err := elb.CheckTags(in.Tags)
+	if err != nil {
+		return out, err
+	}
+	b := &balancer{
+		name: in.LoadBalancerName, scheme: cmp.Or(in.Scheme, elb.SchemePublic), VPC: t.Subnets[in.Subnets[0]].VPC,
+		backends: map[int32][]string{},
+		subnets:  slices.Clone(in.Subnets), groups: slices.Clone(in.SecurityGroups), registered: map[string]time.Time{},
+		attributes: defaultAttributes(), made: t.Now, ENIs: map[string]string{},
+	}
+	if len(b.groups) == 0 {
+		b.groups = []string{t.GroupByName("default", b.VPC).ID}
+	}
+	b.addListeners(in.Listeners)
+	first := in.Listeners[0]
+	b.check = healthCheck{Target: fmt.Sprintf("TCP:%d", first.InstancePort), Interval: 30, Timeout: 5,
+		UnhealthyThreshold: 2, HealthyThreshold: 10}
+	b.dns = fmt.Sprintf("%s-%d.%s.elb.%s", b.name, 1_000_000_000+t.Random.Uint32()%1_000_000_000, t.Options.Region,
+		t.Options.DNSSuffix())
+	if b.scheme == elb.SchemeInternal {
+		b.dns = "internal-" + b.dns
+	}
+	if err := t.attachBalancer(b, b.subnets); err != nil {
+		return out, err
+	}
+	t.balancers[b.name], t.LinkedRole = b, true
+	t.SetTags(TagKey(b.name), tags)
+	t.HideNew(TagKey(b.name))
+	out.DNS = b.dns
+	return out, nil
+}
+
+// sameAs reports whether a load balancer is as requested; AWS then responds as if it had created it.
+func (b *balancer) sameAs(in balancerInput) bool {
+	for _, l := range in.Listeners {
+		if old := b.listener(l.LoadBalancerPort); old == nil || !old.same(l) {
+			return false
+		}
+	}
+	return len(in.Listeners) == len(b.listeners) && cmp.Or(in.Scheme, elb.SchemePublic) == b.scheme &&
+		slices.Equal(slices.Sorted(slices.Values(in.Subnets)), slices.Sorted(slices.Values(b.subnets))) &&
+		slices.Equal(slices.Sorted(slices.Values(in.SecurityGroups)), slices.Sorted(slices.Values(b.groups)))
+}
+
+// checkClassic rejects an invalid load balancer.
+func (t *Tx) checkBalancer(in balancerInput) error {
+	switch {
+	case !elb.NamePattern.MatchString(in.LoadBalancerName):
+		return core.Validation(
+			"LoadBalancer name must only contain alphanumeric characters or hyphens, have at most 32, and "+
+				"not begin or end with a hyphen: %s", in.LoadBalancerName)
+	case len(in.Listeners) == 0:
+		return core.Validation("Either listeners or load balancer listeners must be specified")
+	case len(in.AvailabilityZones) > 0:
+		return core.Validation(
+			"Only one of Subnets or AvailabilityZones may be specified, and this account has no EC2-Classic")
+	case len(in.Subnets) == 0:
+		return core.Validation("Either AvailabilityZones or Subnets must be specified")
+	case in.Scheme != "" && in.Scheme != elb.SchemeInternal && in.Scheme != elb.SchemePublic:
+		return core.Refuse("InvalidScheme", "Scheme '%s' must be 'internal' or 'internet-facing'", in.Scheme)
+	}
+	if core.Has(t.balancers, in.LoadBalancerName) {
+		return core.Refuse("DuplicateLoadBalancerName",
+			"Load Balancer named %s already exists and it is configured with different parameters.", in.LoadBalancerName)
+	}
+	if len(t.balancers) >= t.Options.Quotas[core.QuotaClassicBalancers] {
+		return core.Refuse("TooManyLoadBalancers", "Exceeded quota of account")
+	}
+	if err := t.checkSubnets(nil, in.Subnets); err != nil {
+		return err
+	}
+	if err := t.checkGroups(in.SecurityGroups, t.Subnets[in.Subnets[0]].VPC); err != nil {
+		return err
+	}
+	var listeners []*listener
+	for _, l := range in.Listeners {
+		if err := t.checkListener(listeners, l); err != nil {
+			return err
+		}
+		complete := l.complete()
+		listeners = append(listeners, &complete)
+	}
+	return nil
+}
+
+// classicSubnets refuses subnets that cannot be added to those that a load balancer has.
+func (t *Tx) checkSubnets(have, add []string) error {
+	zones := map[string]string{}
+	vpc := ""
+	for _, id := range slices.Concat(have, add) {
+		s := t.Subnets[id]
+		if s == nil {
+			return core.Refuse("SubnetNotFound", "The requested subnet %s does not exist", id)
+		}
+		if vpc = cmp.Or(vpc, s.VPC); s.VPC != vpc {
+			return core.Refuse("InvalidSubnet", "The subnets must all belong to one VPC: %s does not", id)
+		}
+		if old := zones[s.Zone]; old != "" && old != id {
+			return core.RefuseConfiguration("ELB cannot be attached to multiple subnets in the same AZ.")
+		}
+		zones[s.Zone] = id
+	}
+	return nil
+}
+
+func (t *Tx) checkGroups(groups []string, vpc string) error {
+	for _, id := range groups {
+		if g := t.Groups[id]; g == nil || g.VPC != vpc {
+			return core.Refuse("InvalidSecurityGroup", "One or more of the specified security groups do not exist.")
+		}
+	}
+	if limit := t.Options.Quotas[core.QuotaGroupsPerInterface]; len(groups) > limit {
+		return core.RefuseConfiguration("At most %d security groups can be specified.", limit)
+	}
+	return nil
+}
+
+// attachClassic gives a load balancer an interface in each subnet and takes it from those that it left.
+func (t *Tx) attachBalancer(b *balancer, subnets []string) error {
+	for _, id := range subnets {
+		if b.ENIs[id] != "" {
+			continue
+		}
+		n, err := t.NewInterface(t.Subnets[id], false)
+		if err != nil {
+			return core.Refuse("InvalidSubnet",
+				"Not enough IP space available in %s. ELB requires at least 8 free IP addresses "+
+					"in each subnet.", id)
+		}
+		n.Description, n.Requester, n.Groups = "ELB "+b.name, "amazon-elb", slices.Clone(b.groups)
+		b.ENIs[id] = n.ID
+	}
+	for id, eni := range b.ENIs {
+		if !slices.Contains(subnets, id) {
+			t.ReleaseInterface(eni)
+			delete(b.ENIs, id)
+		}
+	}
+	b.subnets = slices.Clone(subnets)
+	return nil
+}
+
+func (t *Tx) balancerOf(name string) (*balancer, error) {
+	if b := t.balancers[name]; b != nil {
+		return b, nil
+	}
+	return nil, core.Refuse("LoadBalancerNotFound", "There is no ACTIVE Load Balancer named '%s'", name)
+}
+
+// deleteClassic is no error when there is nothing to delete, as AWS documents.
+func (t *Tx) deleteBalancer(in struct{ LoadBalancerName string }) (core.Nothing, error) {
+	if b := t.balancers[in.LoadBalancerName]; b != nil {
+		t.removeBalancer(b)
+	}
+	return core.Nothing{}, nil
+}
+
+func (t *Tx) removeBalancer(b *balancer) {
+	for _, eni := range b.ENIs {
+		t.ReleaseInterface(eni)
+	}
+	delete(t.balancers, b.name)
+	t.RemoveRecords(TagKey(b.name))
+}
+
+func (t *Tx) applyGroups(b *balancer, in balancerInput) (out struct {
+	Groups query.Members[string] `xml:"SecurityGroups"`
+}, err error) {
+	if len(in.SecurityGroups) == 0 {
+		return out, core.RefuseConfiguration("At least one security group must be specified.")
+	}
+	if err := t.checkGroups(in.SecurityGroups, b.VPC); err != nil {
+		return out, err
+	}
+	b.groups = slices.Clone(in.SecurityGroups)
+	for _, eni := range b.ENIs {
+		t.Interfaces[eni].Groups = slices.Clone(b.groups)
+	}
+	out.Groups = query.MembersOf(b.groups)
+	return out, nil
+}
+
+type subnetsOutput struct {
+	Subnets query.Members[string] `xml:"Subnets"`
+}
+
+func (t *Tx) attachSubnets(b *balancer, in balancerInput) (out subnetsOutput, err error) {
+	if err := t.checkSubnets(b.subnets, in.Subnets); err != nil {
+		return out, err
+	}
+	after := slices.Compact(slices.Sorted(slices.Values(slices.Concat(b.subnets, in.Subnets))))
+	err = t.attachBalancer(b, after)
+	return subnetsOutput{query.MembersOf(b.subnets)}, err
+}
+
+// detachSubnets rejects a load balancer without a subnet.
+func (t *Tx) detachSubnets(b *balancer, in balancerInput) (out subnetsOutput, err error) {
+	after := slices.DeleteFunc(slices.Clone(b.subnets), func(id string) bool { return slices.Contains(in.Subnets, id) })
+	if len(after) == 0 {
+		return out, core.RefuseConfiguration("You cannot detach all subnets from a load balancer.")
+	}
+	err = t.attachBalancer(b, after)
+	return subnetsOutput{query.MembersOf(b.subnets)}, err
+}
+
+func (t *Tx) describeBalancers(in struct {
+	elb.Page
+	LoadBalancerNames []string
+}) (out struct {
+	Balancers  query.Members[balancerView] `xml:"LoadBalancerDescriptions"`
+	NextMarker string                      `xml:"NextMarker,omitempty"`
+}, err error) {
+	var found []*balancer
+	for _, name := range in.LoadBalancerNames {
+		b, err := t.balancerOf(name)
+		if err == nil && !t.Visible(TagKey(name)) {
+			err = core.Refuse("LoadBalancerNotFound", "There is no ACTIVE Load Balancer named '%s'", name)
+		}
+		if err != nil {
+			return out, err
+		}
+		found = append(found, b)
+	}
+	if len(in.LoadBalancerNames) == 0 {
+		for _, name := range core.SortedIDs(t.balancers) {
+			if t.Visible(TagKey(name)) {
+				found = append(found, t.balancers[name])
+			}
+		}
+	}
+	out.Balancers, out.NextMarker, err = elb.Cut(found, in.Page, func(b *balancer) string { return b.name },
+		t.viewBalancer)
+	return out, err
+}
+
+type tagsInput struct {
+	LoadBalancerNames []string
+	Tags              []elb.Tag
+}
+
+func (t *Tx) tagKeysOf(names []string) (ids []string, err error) {
+	if len(names) == 0 || len(names) > elb.MaxDescribeV2 {
+		return nil, core.Validation("Between 1 and %d load balancer names must be specified", elb.MaxDescribeV2)
+	}
+	for _, name := range names {
+		if _, err := t.balancerOf(name); err != nil {
+			return nil, err
+		}
+		ids = append(ids, TagKey(name))
+	}
+	return ids, nil
+}
+
+func (t *Tx) describeTags(in tagsInput) (out elb.TagsOutput, err error) {
+	ids, err := t.tagKeysOf(in.LoadBalancerNames)
+	for _, id := range ids {
+		out.Descriptions.Member = append(out.Descriptions.Member,
+			elb.TagsView{Name: strings.TrimPrefix(id, "classic/"), Tags: t.ELBTags(id)})
+	}
+	return out, err
+}
+
+func (t *Tx) addTags(in tagsInput) (core.Nothing, error) {
+	ids, err := t.tagKeysOf(in.LoadBalancerNames)
+	if err != nil {
+		return core.Nothing{}, err
+	}
+	return core.Nothing{}, t.AddELBTags(ids, in.Tags)
+}
+
+func (t *Tx) removeTags(in tagsInput) (core.Nothing, error) {
+	ids, err := t.tagKeysOf(in.LoadBalancerNames)
+	if err != nil {
+		return core.Nothing{}, err
+	}
+	for _, id := range ids {
+		for _, tag := range in.Tags {
+			delete(t.Tags[id], tag.Key)
+		}
+	}
+	return core.Nothing{}, nil
+}
+
+// classicOperations returns the operations of the first generation of Elastic Load Balancing.
+func Operations() []core.Operation[*Tx] {
+	return slices.Concat(balancerOperations(), listenerOperations(), policyOperations(), instanceOperations())
+}

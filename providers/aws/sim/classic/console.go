@@ -1,0 +1,98 @@
+package classic
+
+import (
+	"slices"
+	"strconv"
+
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/unified-ccm/unified-ccm/pkg/common/sim/world"
+	"github.com/unified-ccm/unified-ccm/providers/aws/sim/ec2"
+	"github.com/unified-ccm/unified-ccm/providers/aws/sim/elb"
+)
+
+// worldClassics returns the load balancers in portable terms.
+func (t *Tx) LoadBalancers() []world.LoadBalancer {
+	var out []world.LoadBalancer
+	for _, b := range t.balancers {
+		out = append(out, t.toWorld(b))
+	}
+	return out
+}
+
+func (t *Tx) toWorld(b *balancer) world.LoadBalancer {
+	out := world.LoadBalancer{Name: b.name, Internal: b.scheme == elb.SchemeInternal, Addresses: []string{b.dns}}
+	var members []string
+	for _, id := range b.instances {
+		if t.reachable(b, id) {
+			members = append(members, t.NodeOf(id))
+		}
+	}
+	for _, l := range b.listeners {
+		out.Listeners = append(out.Listeners, world.Listener{
+			Protocol: v1.ProtocolTCP, Port: l.LoadBalancerPort, MemberPort: l.InstancePort, Members: slices.Clone(members),
+			SourceRanges: t.RangesOf(b.groups, "tcp", l.LoadBalancerPort, func(*ec2.Rule) bool { return true }),
+		})
+	}
+	return out
+}
+
+// deleteClassicNamed removes a load balancer. It reports whether there was one.
+func (t *Tx) Delete(name string) bool {
+	b := t.balancers[name]
+	if b != nil {
+		t.removeBalancer(b)
+	}
+	return b != nil
+}
+
+// countClassics counts what exists by kind.
+func (t *Tx) Count(out map[string]int) {
+	out["classic-load-balancers"] = len(t.balancers)
+	for _, b := range t.balancers {
+		out["classic-listeners"] += len(b.listeners)
+		out["classic-registrations"] += len(b.instances)
+		out["classic-policies"] += len(b.policies)
+	}
+}
+
+// Names by which a plan is expected to call what driftClassic changed, which are those of AWS.
+const (
+	driftClassicInterval = "interval"
+	driftInstances       = "instances"
+)
+
+// driftClassic changes the interval of the health check of a load balancer and removes its first instance. It returns
+// the names of these fields, none if there is no such load balancer.
+func (t *Tx) Drift(name string) ([]string, error) {
+	b := t.balancers[name]
+	if b == nil {
+		return nil, nil
+	}
+	fields := []string{driftClassicInterval}
+	b.check.Interval = elb.DriftedInterval(b.check.Interval)
+	if len(b.instances) > 0 {
+		b.instances = b.instances[1:]
+		fields = append(fields, driftInstances)
+	}
+	return fields, nil
+}
+
+// reachable reports whether a classic load balancer reaches an instance on all of its listeners' ports and with its
+// checks.
+func (t *Tx) reachable(b *balancer, instanceID string) bool {
+	i := t.Instances[instanceID]
+	if i == nil || t.Primary(i) == nil {
+		return false
+	}
+	from, groups := t.PeerOf(b.ENIs, b.groups), t.Primary(i).Groups
+	parts := checkTarget.FindStringSubmatch(b.check.Target)
+	if parts != nil {
+		if port, err := strconv.ParseInt(parts[1]+parts[2], 10, 32); err == nil &&
+			!t.Admits(groups, from, "tcp", int32(port)) {
+			return false
+		}
+	}
+	return !slices.ContainsFunc(b.listeners,
+		func(l *listener) bool { return !t.Admits(groups, from, "tcp", l.InstancePort) })
+}

@@ -1,0 +1,91 @@
+package core
+
+import (
+	"errors"
+	"net/url"
+	"strings"
+
+	"github.com/unified-ccm/unified-ccm/providers/aws/sim/query"
+)
+
+// serviceOperation is one action of a service, on its part T of the state.
+type Operation[T any] struct {
+	Name     string
+	Mutating bool
+	// Open operations need no signature.
+	Open bool
+	Do   func(t T, service string, form url.Values) (any, error)
+}
+
+// Done is the response of EC2 operations that return nothing else.
+type Done struct {
+	Return bool `xml:"return"`
+}
+
+// Nothing is the result of operations without members in it.
+type Nothing struct{}
+
+// Read builds an operation that reads; In and Out are the structs of its request and its response.
+func Read[T, In, Out any](name string, do func(T, In) (Out, error)) Operation[T] {
+	return Operation[T]{Name: name, Do: func(t T, service string, form url.Values) (any, error) {
+		in, dry, err := decode[In](service, form)
+		if err != nil {
+			return nil, err
+		}
+		if dry {
+			return nil, errDryRun()
+		}
+		return do(t, in)
+	}}
+}
+
+// Write builds an operation that changes the cloud.
+func Write[T, In, Out any](name string, do func(T, In) (Out, error)) Operation[T] {
+	o := Read(name, do)
+	o.Mutating = true
+	return o
+}
+
+// On returns an operation on the object that the request names: the object is looked up before the operation runs.
+func On[T any, In interface{ Object(T) (O, error) }, O, Out any](do func(T, O, In) (Out, error)) func(T, In) (Out,
+	error) {
+	return func(t T, in In) (out Out, err error) {
+		x, err := in.Object(t)
+		if err != nil {
+			return out, err
+		}
+		return do(t, x, in)
+	}
+}
+
+// errDryRun returns the response to a dry run. Like EC2 it comes before the values of the request are checked.
+func errDryRun() error {
+	return Refuse("DryRunOperation", "Request would have succeeded, but DryRun flag is set.")
+}
+
+// decode reads a request. EC2 refuses parameters that it does not know, the other services ignore them.
+func decode[In any](service string, form url.Values) (in In, dry bool, err error) {
+	values := url.Values{}
+	for name, texts := range form {
+		if name != "Action" && name != "Version" && !strings.HasPrefix(name, "X-Amz-") {
+			values[name] = texts
+		}
+	}
+	if service == ServiceEC2 {
+		dry = strings.EqualFold(values.Get("DryRun"), "true")
+		values.Del("DryRun")
+	}
+	unknown, err := query.Decode(values, &in)
+	var bad *query.ValueError
+	switch {
+	case errors.As(err, &bad) && service == ServiceEC2:
+		return in, dry, InvalidValue("Invalid value '%s' for %s. Expecting a %s.", bad.Value, bad.Parameter, bad.Type)
+	case errors.As(err, &bad):
+		return in, dry, Refuse("MalformedInput", "%s is not a valid %s.", bad.Value, bad.Type)
+	case err != nil:
+		return in, dry, err
+	case len(unknown) > 0 && service == ServiceEC2:
+		return in, dry, Refuse("UnknownParameter", "The parameter %s is not recognized", unknown[0])
+	}
+	return in, dry, nil
+}

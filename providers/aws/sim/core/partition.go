@@ -1,0 +1,69 @@
+package core
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// zoneIDPrefixes are the short names of regions in zone IDs; other regions get their name without dashes.
+var zoneIDPrefixes = map[string]string{
+	"us-east-1": "use1", "us-east-2": "use2", "us-west-1": "usw1", "us-west-2": "usw2", "eu-west-1": "euw1",
+	"eu-central-1": "euc1", "ap-southeast-1": "apse1", "cn-north-1": "cnn1", "us-gov-west-1": "usgw1",
+}
+
+// ZoneID returns the ID of a zone. AWS maps letters to IDs differently in each account; here in order.
+func (o *Options) ZoneID(zone string) string {
+	prefix := zoneIDPrefixes[o.Region]
+	if prefix == "" {
+		prefix = o.Region
+	}
+	return prefix + "-az" + strconv.Itoa(1+slices.Index(o.Zones, zone))
+}
+
+// partitionOf is a part of AWS with its own accounts and names.
+type partitionOf struct{ prefix, id, domain string }
+
+// partitions are those that the SDK knows, by how the names of their regions begin. A region of no
+// other one is in the first that AWS had.
+var partitions = []partitionOf{
+	{"cn-", "aws-cn", "amazonaws.com.cn"},
+	{"us-gov-", "aws-us-gov", "amazonaws.com"},
+	{"us-iso-", "aws-iso", "c2s.ic.gov"},
+	{"us-isob-", "aws-iso-b", "sc2s.sgov.gov"},
+	{"eu-isoe-", "aws-iso-e", "cloud.adc-e.uk"},
+	{"us-isof-", "aws-iso-f", "csp.hci.ic.gov"},
+	{"eusc-", "aws-eusc", "amazonaws.eu"},
+	{"", "aws", "amazonaws.com"},
+}
+
+func (o *Options) inPartition() partitionOf {
+	for _, p := range partitions {
+		if strings.HasPrefix(o.Region, p.prefix) {
+			return p
+		}
+	}
+	return partitionOf{}
+}
+
+// Partition returns the part of AWS to which the region belongs.
+func (o *Options) Partition() string { return o.inPartition().id }
+
+// DNSSuffix returns the domain of the partition's public names.
+func (o *Options) DNSSuffix() string { return o.inPartition().domain }
+
+// InternalDomain returns the domain of instances' private names; the oldest region has a name of its own.
+func (o *Options) InternalDomain() string {
+	if o.Region == GlobalRegion {
+		return "ec2.internal"
+	}
+	return o.Region + ".compute.internal"
+}
+
+// PublicDomain returns the domain of instances' public names.
+func (o *Options) PublicDomain() string {
+	if o.Region == GlobalRegion {
+		return "compute-1." + o.DNSSuffix()
+	}
+	return o.Region + ".compute." + o.DNSSuffix()
+}

@@ -1,0 +1,86 @@
+// Package core holds what the simulated services of AWS share: options, IDs, tags, visibility, the decoding of
+// requests, errors, and how EC2 selects and pages.
+package core
+
+import (
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"time"
+)
+
+// State holds what objects of all services have.
+type State struct {
+	// Tags of every object, by its ID or ARN.
+	Tags map[string]map[string]string
+	// VisibleAt is when reads begin to show an object.
+	VisibleAt map[string]time.Time
+}
+
+// NewState returns the state without objects.
+func NewState() *State {
+	return &State{Tags: map[string]map[string]string{}, VisibleAt: map[string]time.Time{}}
+}
+
+// Tx is one operation on the state. It holds the lock of the cloud.
+type Tx struct {
+	*State
+	Options *Options
+	Call    Call
+	Now     time.Time
+	Random  *rand.Rand
+}
+
+// NewID returns an ID in the long form: the prefix and 17 hexadecimal digits of which the first is 0.
+func (t *Tx) NewID(prefix string) string {
+	return fmt.Sprintf("%s-0%016x", prefix, t.Random.Uint64())
+}
+
+// HideNew hides a new object from reads for the settle time, unless it was made by the console.
+func (t *Tx) HideNew(id string) {
+	if t.Options.SettleTime > 0 && t.Call.Service != "" {
+		t.VisibleAt[id] = t.Now.Add(t.Options.SettleTime)
+	}
+}
+
+func (t *Tx) Visible(id string) bool {
+	at, hidden := t.VisibleAt[id]
+	return !hidden || !t.Now.Before(at)
+}
+
+// ARN names a resource of this account and region.
+func (t *Tx) ARN(service, resource string) string {
+	return fmt.Sprintf("arn:%s:%s:%s:%s:%s", t.Options.Partition(), service, t.Options.Region, t.Options.Account, resource)
+}
+
+func SortedIDs[T any](m map[string]T) []string { return slices.Sorted(maps.Keys(m)) }
+
+// RemoveRecords deletes the tags and the visibility time of an object.
+func (t *Tx) RemoveRecords(id string) {
+	delete(t.Tags, id)
+	delete(t.VisibleAt, id)
+}
+
+func Has[T any](m map[string]T, id string) bool {
+	_, ok := m[id]
+	return ok
+}
+
+// The limits on tags that all of AWS shares.
+const (
+	MaxTags     = 50
+	MaxTagKey   = 128
+	MaxTagValue = 256
+)
+
+// SetTags adds tags to an object.
+func (t *Tx) SetTags(id string, tags map[string]string) {
+	if len(tags) == 0 {
+		return
+	}
+	if t.Tags[id] == nil {
+		t.Tags[id] = map[string]string{}
+	}
+	maps.Copy(t.Tags[id], tags)
+}

@@ -1,0 +1,148 @@
+package ec2
+
+import (
+	"maps"
+	"net/netip"
+	"slices"
+
+	"github.com/unified-ccm/unified-ccm/providers/aws/sim/core"
+	"github.com/unified-ccm/unified-ccm/providers/aws/sim/query"
+)
+
+var addressKind = core.IDKind{Prefix: "eipalloc", Code: "InvalidAllocationID", Noun: "allocation ID"}
+
+func addressOperations() []core.Operation[*Tx] {
+	return []core.Operation[*Tx]{
+		core.Read("DescribeAddresses", (*Tx).describeAddresses),
+		core.Write("AllocateAddress", (*Tx).allocateAddress),
+		core.Write("ReleaseAddress", (*Tx).releaseAddress),
+	}
+}
+
+type addressView struct {
+	IP          string           `xml:"publicIp"`
+	Allocation  string           `xml:"allocationId"`
+	Domain      string           `xml:"domain"`
+	Instance    string           `xml:"instanceId,omitempty"`
+	Association string           `xml:"associationId,omitempty"`
+	ENI         string           `xml:"networkInterfaceId,omitempty"`
+	Owner       string           `xml:"networkInterfaceOwnerId,omitempty"`
+	Private     string           `xml:"privateIpAddress,omitempty"`
+	Tags        query.Items[tag] `xml:"tagSet"`
+	Pool        string           `xml:"publicIpv4Pool"`
+	Border      string           `xml:"networkBorderGroup"`
+}
+
+func (t *Tx) describeAddresses(in struct {
+	Filter       []core.Filter
+	AllocationID []string `q:"AllocationId"`
+	PublicIP     []string `q:"PublicIp"`
+}) (out struct {
+	Addresses query.Items[addressView] `xml:"addressesSet"`
+}, err error) {
+	ids := in.AllocationID
+	for _, text := range in.PublicIP {
+		a := t.addressByIP(text)
+		if a == nil {
+			return out, core.Refuse("InvalidAddress.NotFound", "Address '%s' not found.", text)
+		}
+		ids = append(ids, a.ID)
+	}
+	values := func(a *elasticIP, name string) ([]string, bool) {
+		if a == nil {
+			a = &elasticIP{}
+		}
+		v := t.viewAddress(a)
+		return core.OneOf(name, map[string]string{
+			"allocation-id": v.Allocation, "association-id": v.Association, "domain": v.Domain, "instance-id": v.Instance,
+			"network-interface-id": v.ENI, "network-interface-owner-id": v.Owner, "private-ip-address": v.Private,
+			"public-ip": v.IP, "network-border-group": v.Border,
+		})
+	}
+	found, _, err := core.SelectObjects(t.Tx, addressKind, t.Addresses, ids, core.Selection{Filter: in.Filter}, values)
+	for _, a := range found {
+		out.Addresses.Item = append(out.Addresses.Item, t.viewAddress(a))
+	}
+	return out, err
+}
+
+func (t *Tx) viewAddress(a *elasticIP) addressView {
+	v := addressView{
+		IP: AddressText(a.IP), Allocation: a.ID, Domain: "vpc", Association: a.Association, Pool: "amazon",
+		Border: t.Options.Region, Tags: t.tagSet(a.ID),
+	}
+	if n := t.Interfaces[a.Iface]; n != nil {
+		v.ENI, v.Instance, v.Owner, v.Private = n.ID, n.Instance, t.Options.Account, AddressText(n.PrimaryIP())
+	}
+	return v
+}
+
+func (t *Tx) addressByIP(text string) *elasticIP {
+	for _, id := range slices.Sorted(maps.Keys(t.Addresses)) {
+		if t.Addresses[id].IP.String() == text {
+			return t.Addresses[id]
+		}
+	}
+	return nil
+}
+
+func (t *Tx) allocateAddress(in struct {
+	Domain             string
+	Address            string
+	PublicIPv4Pool     string `q:"PublicIpv4Pool"`
+	NetworkBorderGroup string
+	TagSpecification   []tagSpecification
+}) (out struct {
+	IP         string `xml:"publicIp"`
+	Domain     string `xml:"domain"`
+	Allocation string `xml:"allocationId"`
+	Pool       string `xml:"publicIpv4Pool"`
+	Border     string `xml:"networkBorderGroup"`
+}, err error) {
+	tags, err := tagsFor("elastic-ip", in.TagSpecification)
+	if err != nil {
+		return out, err
+	}
+	if len(t.Addresses) >= t.Options.Quotas[core.QuotaAddresses] {
+		return out, core.Refuse("AddressLimitExceeded", "The maximum number of addresses has been reached.")
+	}
+	a := &elasticIP{ID: t.NewID("eipalloc"), IP: t.publicAddress()}
+	t.Addresses[a.ID] = a
+	t.SetTags(a.ID, tags)
+	t.HideNew(a.ID)
+	out.IP, out.Domain, out.Allocation, out.Pool, out.Border = a.IP.String(), "vpc", a.ID, "amazon", t.Options.Region
+	return out, nil
+}
+
+// publicPool is where public addresses come from: 198.18.0.0/15, which is reserved for tests between networks (RFC
+// 2544).
+var publicPool = netip.MustParsePrefix("198.18.0.0/15")
+
+func (t *Tx) publicAddress() netip.Addr {
+	t.allocated["public"]++
+	return hostOf(publicPool, t.allocated["public"]%(1<<17))
+}
+
+func (t *Tx) releaseAddress(in struct {
+	AllocationID       string `q:"AllocationId"`
+	PublicIP           string `q:"PublicIp"`
+	NetworkBorderGroup string
+}) (core.Done, error) {
+	if in.AllocationID == "" {
+		a := t.addressByIP(in.PublicIP)
+		if a == nil {
+			return core.Done{}, core.Refuse("InvalidAddress.NotFound", "Address '%s' not found.", in.PublicIP)
+		}
+		in.AllocationID = a.ID
+	}
+	a, err := core.Find(addressKind, t.Addresses, in.AllocationID)
+	if err != nil {
+		return core.Done{}, err
+	}
+	if a.Iface != "" {
+		return core.Done{}, core.Refuse("InvalidIPAddress.InUse", "Address %s is in use.", a.IP)
+	}
+	delete(t.Addresses, a.ID)
+	t.RemoveRecords(a.ID)
+	return core.Done{Return: true}, nil
+}

@@ -1,0 +1,213 @@
+package ec2
+
+import (
+	"fmt"
+	"net/netip"
+	"strings"
+
+	"github.com/unified-ccm/unified-ccm/providers/aws/sim/query"
+)
+
+type groupRef struct {
+	ID   string `xml:"groupId"`
+	Name string `xml:"groupName"`
+}
+
+type instanceState struct {
+	Code int    `xml:"code"`
+	Name string `xml:"name"`
+}
+
+func instanceStateOf(name string) instanceState { return instanceState{stateCodes[name], name} }
+
+type reservationView struct {
+	ID        string                    `xml:"reservationId"`
+	Owner     string                    `xml:"ownerId"`
+	Groups    query.Items[groupRef]     `xml:"groupSet"`
+	Instances query.Items[instanceView] `xml:"instancesSet"`
+}
+
+type placementView struct {
+	Zone    string `xml:"availabilityZone"`
+	ZoneID  string `xml:"availabilityZoneId"`
+	Group   string `xml:"groupName"`
+	Tenancy string `xml:"tenancy"`
+}
+
+type profileView struct {
+	ARN string `xml:"arn"`
+	ID  string `xml:"id"`
+}
+
+type hostnamesView struct {
+	Type string `xml:"hostnameType"`
+	A    bool   `xml:"enableResourceNameDnsARecord"`
+	AAAA bool   `xml:"enableResourceNameDnsAAAARecord"`
+}
+
+type instanceView struct {
+	ID           string                             `xml:"instanceId"`
+	Image        string                             `xml:"imageId"`
+	State        instanceState                      `xml:"instanceState"`
+	PrivateName  string                             `xml:"privateDnsName"`
+	PublicName   string                             `xml:"dnsName"`
+	Reason       string                             `xml:"reason"`
+	Key          string                             `xml:"keyName,omitempty"`
+	LaunchIndex  int                                `xml:"amiLaunchIndex"`
+	Type         string                             `xml:"instanceType"`
+	Launched     string                             `xml:"launchTime"`
+	Placement    placementView                      `xml:"placement"`
+	Subnet       string                             `xml:"subnetId,omitempty"`
+	VPC          string                             `xml:"vpcId,omitempty"`
+	PrivateIP    string                             `xml:"privateIpAddress,omitempty"`
+	PublicIP     string                             `xml:"ipAddress,omitempty"`
+	IPv6         string                             `xml:"ipv6Address,omitempty"`
+	Check        bool                               `xml:"sourceDestCheck"`
+	Groups       query.Items[groupRef]              `xml:"groupSet"`
+	StateReason  *stateReason                       `xml:"stateReason"`
+	Devices      query.Items[deviceView]            `xml:"blockDeviceMapping"`
+	Tags         query.Items[tag]                   `xml:"tagSet"`
+	Interfaces   query.Items[instanceInterfaceView] `xml:"networkInterfaceSet"`
+	Profile      *profileView                       `xml:"iamInstanceProfile"`
+	UsageUpdated string                             `xml:"usageOperationUpdateTime"`
+	Hostnames    *hostnamesView                     `xml:"privateDnsNameOptions"`
+	Constant     string                             `xml:",innerxml"`
+}
+
+// constantParts is what all instances have in common.
+const constantParts = `<productCodes/><monitoring><state>disabled</state></monitoring><architecture>x86_64</architecture>` +
+	`<rootDeviceType>ebs</rootDeviceType><rootDeviceName>/dev/xvda</rootDeviceName><virtualizationType>hvm</virtualizationType>` +
+	`<clientToken/><hypervisor>xen</hypervisor><ebsOptimized>true</ebsOptimized><enaSupport>true</enaSupport>` +
+	`<metadataOptions><state>applied</state><httpTokens>required</httpTokens><httpPutResponseHopLimit>2</httpPutResponseHopLimit>` +
+	`<httpEndpoint>enabled</httpEndpoint><httpProtocolIpv6>disabled</httpProtocolIpv6>` +
+	`<instanceMetadataTags>disabled</instanceMetadataTags></metadataOptions>` +
+	`<platformDetails>Linux/UNIX</platformDetails><usageOperation>RunInstances</usageOperation>` +
+	`<cpuOptions><coreCount>1</coreCount><threadsPerCore>2</threadsPerCore></cpuOptions><capacityReservationSpecification>` +
+	`<capacityReservationPreference>open</capacityReservationPreference></capacityReservationSpecification>` +
+	`<hibernationOptions><configured>false</configured></hibernationOptions><enclaveOptions><enabled>false</enabled></enclaveOptions>` +
+	`<maintenanceOptions><autoRecovery>default</autoRecovery></maintenanceOptions>`
+
+type deviceView struct {
+	Name     string `xml:"deviceName"`
+	Volume   string `xml:"ebs>volumeId"`
+	Status   string `xml:"ebs>status"`
+	Attached string `xml:"ebs>attachTime"`
+	Delete   bool   `xml:"ebs>deleteOnTermination"`
+}
+
+type stateText struct {
+	State string `xml:"state"`
+}
+
+type stateReason struct {
+	Code    string `xml:"code"`
+	Message string `xml:"message"`
+}
+
+func (t *Tx) viewInstance(i *Instance) instanceView {
+	v := instanceView{
+		ID: i.ID, Image: i.Image, Key: i.key, State: instanceStateOf(t.StateOf(i)), Type: i.Kind,
+		Launched:  Timestamp(i.Launched),
+		Placement: placementView{Zone: i.Zone, ZoneID: t.Options.ZoneID(i.Zone), Tenancy: "default"}, Check: i.checkTraffic,
+		Tags: t.tagSet(i.ID), UsageUpdated: Timestamp(i.Launched), Constant: constantParts,
+	}
+	if i.State == StateStopped || i.State == StateTerminated {
+		v.Reason = "User initiated"
+		v.StateReason = &stateReason{"Client.UserInitiatedShutdown", "Client.UserInitiatedShutdown: User initiated shutdown"}
+	}
+	primary := t.Primary(i)
+	if primary == nil {
+		return v
+	}
+	v.Devices = query.ItemsOf([]deviceView{{"/dev/xvda", "vol-" + i.ID[len("i-"):], "attached", Timestamp(i.Launched),
+		true}})
+	v.Subnet, v.VPC, v.PrivateName = i.Subnet, i.VPC, i.DNSName
+	v.PrivateIP = AddressText(primary.PrimaryIP())
+	v.PublicName, v.PublicIP = t.PublicName(primary), AddressText(t.PublicOf(primary))
+	v.Groups = t.groupRefs(primary.Groups)
+	v.Hostnames = &hostnamesView{Type: "ip-name"}
+	v.Profile = &profileView{t.ProfileARN(i), "AIPA" + strings.ToUpper(i.ID[len("i-0"):])}
+	if len(primary.IPv6) > 0 {
+		v.IPv6 = primary.IPv6[0].String()
+	}
+	for _, n := range t.InterfacesOf(i) {
+		w := t.viewAttached(n)
+		w.Attachment.Instance, w.Attachment.Owner = "", ""
+		v.Interfaces.Item = append(v.Interfaces.Item, w)
+	}
+	return v
+}
+
+// ProfileARN returns the instance profile of all nodes of the cluster.
+func (t *Tx) ProfileARN(i *Instance) string {
+	if i.ID == "" {
+		return ""
+	}
+	return fmt.Sprintf("arn:%s:iam::%s:instance-profile/%s", t.Options.Partition(), t.Options.Account, i.Profile)
+}
+
+func (t *Tx) groupRefs(ids []string) query.Items[groupRef] {
+	var out []groupRef
+	for _, id := range ids {
+		if g := t.Groups[id]; g != nil {
+			out = append(out, groupRef{id, g.Name})
+		}
+	}
+	return query.ItemsOf(out)
+}
+
+// Primary returns the network interface with device index 0; nil for a terminated instance.
+func (t *Tx) Primary(i *Instance) *NetworkInterface {
+	if len(i.ENIs) == 0 {
+		return nil
+	}
+	return t.Interfaces[i.ENIs[0]]
+}
+
+func (t *Tx) InterfacesOf(i *Instance) []*NetworkInterface {
+	var out []*NetworkInterface
+	for _, id := range i.ENIs {
+		out = append(out, t.Interfaces[id])
+	}
+	return out
+}
+
+// PublicOf returns an interface's public address: its Elastic IP, or the one it was given at launch.
+// An instance that is stopped keeps only an Elastic IP.
+func (t *Tx) PublicOf(n *NetworkInterface) netip.Addr {
+	for _, a := range t.Addresses {
+		if a.Iface == n.ID && n.ID != "" {
+			return a.IP
+		}
+	}
+	if i := t.Instances[n.Instance]; i != nil && i.State == StateStopped {
+		return netip.Addr{}
+	}
+	return n.publicIP
+}
+
+func (t *Tx) PublicName(n *NetworkInterface) string {
+	ip := t.PublicOf(n)
+	if !ip.IsValid() {
+		return ""
+	}
+	return "ec2-" + dashed(ip) + "." + t.Options.PublicDomain()
+}
+
+func dashed(ip netip.Addr) string { return strings.ReplaceAll(ip.String(), ".", "-") }
+
+// AddressText returns the address as text, empty for an invalid one.
+func AddressText(ip netip.Addr) string {
+	if !ip.IsValid() {
+		return ""
+	}
+	return ip.String()
+}
+
+func Texts(ips []netip.Addr) []string {
+	out := make([]string, 0, len(ips))
+	for _, ip := range ips {
+		out = append(out, ip.String())
+	}
+	return out
+}

@@ -1,0 +1,315 @@
+package ec2
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+	"strconv"
+
+	"github.com/unified-ccm/unified-ccm/providers/aws/sim/core"
+	"github.com/unified-ccm/unified-ccm/providers/aws/sim/query"
+)
+
+var interfaceKind = core.IDKind{Prefix: "eni", Code: "InvalidNetworkInterfaceID", Noun: "networkInterface ID"}
+
+func interfaceOperations() []core.Operation[*Tx] {
+	return []core.Operation[*Tx]{
+		core.Read("DescribeNetworkInterfaces", (*Tx).describeInterfaces),
+		core.Write("AssignIpv6Addresses", (*Tx).assignIPv6),
+		core.Write("ModifyNetworkInterfaceAttribute", (*Tx).modifyInterface),
+		core.Write("UnassignIpv6Addresses", (*Tx).unassignIPv6),
+	}
+}
+
+type associationView struct {
+	Allocation  string `xml:"allocationId,omitempty"`
+	Association string `xml:"associationId,omitempty"`
+	IP          string `xml:"publicIp"`
+	Name        string `xml:"publicDnsName"`
+	Owner       string `xml:"ipOwnerId"`
+}
+
+type privateIPView struct {
+	IP          string           `xml:"privateIpAddress"`
+	Name        string           `xml:"privateDnsName,omitempty"`
+	Primary     bool             `xml:"primary"`
+	Association *associationView `xml:"association"`
+}
+
+type ipv6View struct {
+	IP      string `xml:"ipv6Address"`
+	Primary bool   `xml:"isPrimaryIpv6"`
+}
+
+type prefixView struct {
+	IPv6 string `xml:"ipv6Prefix"`
+}
+
+type attachmentView struct {
+	ID       string `xml:"attachmentId"`
+	Instance string `xml:"instanceId,omitempty"`
+	Owner    string `xml:"instanceOwnerId,omitempty"`
+	Device   int    `xml:"deviceIndex"`
+	Card     int    `xml:"networkCardIndex"`
+	Status   string `xml:"status"`
+	Time     string `xml:"attachTime"`
+	Delete   bool   `xml:"deleteOnTermination"`
+}
+
+// instanceInterfaceView is a network interface as a part of an instance.
+type instanceInterfaceView struct {
+	ID          string                     `xml:"networkInterfaceId"`
+	Subnet      string                     `xml:"subnetId"`
+	VPC         string                     `xml:"vpcId"`
+	Description string                     `xml:"description"`
+	Owner       string                     `xml:"ownerId"`
+	Status      string                     `xml:"status"`
+	MAC         string                     `xml:"macAddress"`
+	IP          string                     `xml:"privateIpAddress"`
+	Name        string                     `xml:"privateDnsName,omitempty"`
+	Check       bool                       `xml:"sourceDestCheck"`
+	Groups      query.Items[groupRef]      `xml:"groupSet"`
+	Attachment  *attachmentView            `xml:"attachment"`
+	Association *associationView           `xml:"association"`
+	Private     query.Items[privateIPView] `xml:"privateIpAddressesSet"`
+	IPv6        query.Items[ipv6View]      `xml:"ipv6AddressesSet"`
+	Prefixes    *query.Items[prefixView]   `xml:"ipv6PrefixSet"`
+	Type        string                     `xml:"interfaceType"`
+}
+
+// interfaceView is a network interface on its own.
+type interfaceView struct {
+	instanceInterfaceView
+	Zone    string           `xml:"availabilityZone"`
+	ZoneID  string           `xml:"availabilityZoneId"`
+	By      string           `xml:"requesterId,omitempty"`
+	Managed bool             `xml:"requesterManaged"`
+	Tags    query.Items[tag] `xml:"tagSet"`
+}
+
+func (t *Tx) viewAttached(n *NetworkInterface) instanceInterfaceView {
+	v := instanceInterfaceView{
+		ID: n.ID, Subnet: n.Subnet, VPC: n.VPC, Description: n.Description, Owner: t.Options.Account, Status: "in-use",
+		MAC: n.MAC,
+		IP:  AddressText(n.PrimaryIP()), Name: t.PrivateName(n.PrimaryIP()), Check: n.checkTraffic,
+		Groups:      t.groupRefs(n.Groups),
+		Association: t.associationOf(n), Type: n.Kind,
+	}
+	if n.attachment == "" {
+		v.Status = "available"
+	} else {
+		v.Attachment = &attachmentView{
+			ID: n.attachment, Instance: n.Instance, Owner: t.Options.Account, Device: n.Device, Status: "attached",
+			Time: Timestamp(n.attached), Delete: true,
+		}
+		if n.Instance == "" {
+			v.Attachment.Owner, v.Attachment.Device, v.Attachment.Delete = "amazon-aws", 1, false
+		}
+	}
+	for at, ip := range n.Private {
+		p := privateIPView{IP: ip.String(), Name: t.PrivateName(ip), Primary: at == 0}
+		if p.Primary {
+			p.Association = v.Association
+		}
+		v.Private.Item = append(v.Private.Item, p)
+	}
+	for at, ip := range n.IPv6 {
+		v.IPv6.Item = append(v.IPv6.Item, ipv6View{IP: ip.String(), Primary: n.PrimaryIPv6 && at == 0})
+	}
+	for _, p := range n.Prefixes {
+		if v.Prefixes == nil {
+			v.Prefixes = &query.Items[prefixView]{}
+		}
+		v.Prefixes.Item = append(v.Prefixes.Item, prefixView{p.String()})
+	}
+	return v
+}
+
+func (t *Tx) PrivateName(ip netip.Addr) string {
+	if !ip.IsValid() {
+		return ""
+	}
+	return "ip-" + dashed(ip) + "." + t.Options.InternalDomain()
+}
+
+func (n *NetworkInterface) PrimaryIP() netip.Addr {
+	if len(n.Private) == 0 {
+		return netip.Addr{}
+	}
+	return n.Private[0]
+}
+
+func (t *Tx) associationOf(n *NetworkInterface) *associationView {
+	ip := t.PublicOf(n)
+	if !ip.IsValid() {
+		return nil
+	}
+	v := &associationView{IP: ip.String(), Name: t.PublicName(n), Owner: "amazon"}
+	for _, a := range t.Addresses {
+		if a.Iface == n.ID {
+			v.Allocation, v.Association, v.Owner = a.ID, a.Association, t.Options.Account
+		}
+	}
+	return v
+}
+
+func (t *Tx) describeInterfaces(in struct {
+	core.Selection
+	NetworkInterfaceID      []string `q:"NetworkInterfaceId"`
+	IncludeManagedResources bool
+}) (out struct {
+	Interfaces query.Items[interfaceView] `xml:"networkInterfaceSet"`
+	NextToken  string                     `xml:"nextToken,omitempty"`
+}, err error) {
+	out.Interfaces, out.NextToken, err = core.Description[*NetworkInterface, interfaceView]{
+		Kind:   interfaceKind,
+		All:    t.Interfaces,
+		Rule:   core.Ec2Pages,
+		Values: interfaceFields(t),
+		View: func(n *NetworkInterface) interfaceView {
+			return interfaceView{
+				instanceInterfaceView: t.viewAttached(n), Zone: n.Zone, ZoneID: t.Options.ZoneID(n.Zone),
+				By: n.Requester, Managed: n.Requester != "", Tags: t.tagSet(n.ID),
+			}
+		},
+	}.Page(t.Tx, in.NetworkInterfaceID, in.Selection)
+	return out, err
+}
+
+func interfaceFields(t *Tx) core.Fields[*NetworkInterface] {
+	return func(n *NetworkInterface, name string) ([]string, bool) {
+		if n == nil {
+			n = &NetworkInterface{}
+		}
+		switch name {
+		case "group-id":
+			return n.Groups, true
+		case "group-name":
+			return t.GroupNames(n), true
+		case "addresses.private-ip-address":
+			return Texts(n.Private), true
+		case "ipv6-addresses.ipv6-address":
+			return Texts(n.IPv6), true
+		}
+		return t.attachmentFields(n, name)
+	}
+}
+
+func (t *Tx) attachmentFields(n *NetworkInterface, name string) ([]string, bool) {
+	status, attached := "available", ""
+	if n.attachment != "" {
+		status, attached = "in-use", "attached"
+	}
+	return core.OneOf(name, map[string]string{
+		"network-interface-id":     n.ID,
+		"vpc-id":                   n.VPC,
+		"subnet-id":                n.Subnet,
+		"availability-zone":        n.Zone,
+		"description":              n.Description,
+		"private-ip-address":       AddressText(n.PrimaryIP()),
+		"private-dns-name":         t.PrivateName(n.PrimaryIP()),
+		"mac-address":              n.MAC,
+		"status":                   status,
+		"interface-type":           n.Kind,
+		"requester-id":             n.Requester,
+		"requester-managed":        strconv.FormatBool(n.Requester != ""),
+		"owner-id":                 t.Options.Account,
+		"attachment.instance-id":   n.Instance,
+		"attachment.attachment-id": n.attachment,
+		"attachment.status":        attached,
+		"attachment.device-index":  strconv.Itoa(n.Device),
+		"association.public-ip":    AddressText(t.PublicOf(n)),
+		"source-dest-check":        strconv.FormatBool(n.checkTraffic),
+	})
+}
+
+// NewInterface makes a network interface with one IPv4 address in a subnet, and an IPv6 address if v6 is set.
+func (t *Tx) NewInterface(s *Subnet, v6 bool) (*NetworkInterface, error) {
+	ip, n, err := t.AllocateIP(s)
+	if err != nil {
+		return nil, err
+	}
+	v := &NetworkInterface{
+		ID: t.NewID("eni"), Subnet: s.ID, VPC: s.VPC, Zone: s.Zone, attachment: t.NewID("eni-attach"), attached: t.Now,
+		Kind: "interface", Private: []netip.Addr{ip}, checkTraffic: true,
+		// The second bit marks an address that is administered locally.
+		MAC: fmt.Sprintf("02:%02x:%02x:%02x:%02x:%02x", n>>32&0xff, n>>24&0xff, ip.As4()[1], ip.As4()[2], ip.As4()[3]),
+	}
+	if v6 && s.CIDR6.IsValid() {
+		host := s.CIDR6.Addr().As16()
+		host[13], host[14], host[15] = byte(n>>16), byte(n>>8), byte(n)
+		v.IPv6 = []netip.Addr{netip.AddrFrom16(host)}
+	}
+	t.Interfaces[v.ID] = v
+	t.HideNew(v.ID)
+	return v, nil
+}
+
+// AllocateIP gives out the addresses of a subnet in order, and when all were given out once, those that are free again.
+func (t *Tx) AllocateIP(s *Subnet) (netip.Addr, int, error) {
+	size := 1<<(32-s.CIDR.Bits()) - reservedAddresses
+	used := map[netip.Addr]bool{}
+	if t.allocated[s.ID] >= size {
+		for _, n := range t.Interfaces {
+			for _, ip := range n.Private {
+				used[ip] = true
+			}
+		}
+	}
+	for range size {
+		n := t.allocated[s.ID]
+		t.allocated[s.ID]++
+		if ip := hostOf(s.CIDR, n%size+reservedAddresses-1); !used[ip] {
+			return ip, n + reservedAddresses - 1, nil
+		}
+	}
+	return netip.Addr{}, 0, core.Refuse("InsufficientFreeAddressesInSubnet",
+		"There are not enough free addresses in subnet '%s' to satisfy the requested number of instances.", s.ID)
+}
+
+// hostOf returns the nth address of an IPv4 network.
+func hostOf(p netip.Prefix, n int) netip.Addr {
+	b := p.Addr().As4()
+	v := uint32(b[0])<<24 | uint32(b[1])<<16 | uint32(b[2])<<8 | uint32(b[3])
+	v += uint32(n)
+	return netip.AddrFrom4([4]byte{byte(v >> 24), byte(v >> 16), byte(v >> 8), byte(v)})
+}
+
+// InterfaceOf returns the network interface of an instance, by its ID or by any of its addresses.
+func (t *Tx) InterfaceOf(id string) *NetworkInterface {
+	if i := t.Instances[id]; i != nil {
+		return t.Primary(i)
+	}
+	ip, err := netip.ParseAddr(id)
+	if err != nil {
+		return nil
+	}
+	if t.byAddress == nil {
+		t.byAddress = map[netip.Addr]*NetworkInterface{}
+		for _, n := range t.Interfaces {
+			for _, own := range slices.Concat(n.Private, n.IPv6) {
+				t.byAddress[own] = n
+			}
+		}
+	}
+	return t.byAddress[ip]
+}
+
+// NodeOf returns the node with an instance's ID or one of its addresses; an address of no node is returned as it is.
+func (t *Tx) NodeOf(id string) string {
+	if i := t.Instances[id]; i != nil {
+		return i.NodeName
+	}
+	if n := t.InterfaceOf(id); n != nil && t.Instances[n.Instance] != nil {
+		return t.Instances[n.Instance].NodeName
+	}
+	return id
+}
+
+func (t *Tx) GroupNames(n *NetworkInterface) []string {
+	var out []string
+	for _, g := range t.groupRefs(n.Groups).Item {
+		out = append(out, g.Name)
+	}
+	return out
+}

@@ -1,0 +1,327 @@
+package ec2
+
+import (
+	"net/netip"
+	"slices"
+
+	"github.com/unified-ccm/unified-ccm/providers/aws/sim/core"
+	"github.com/unified-ccm/unified-ccm/providers/aws/sim/query"
+)
+
+var tableKind = core.IDKind{Prefix: "rtb", Code: "InvalidRouteTableID", Noun: "routeTable ID"}
+
+type RouteTable struct {
+	id, VPC string
+	// Main is the table of subnets that have no other; subnets are those that have this one.
+	Main    bool
+	Subnets []string
+	Routes  []*Route
+}
+
+// Route leads to a gateway of any kind, or to a network interface.
+type Route struct {
+	Destination netip.Prefix
+	Gateway     string
+	nat         string
+	Iface       string
+	// local routes and those that came with the table have origin CreateRouteTable.
+	Origin string
+}
+
+func routeOperations() []core.Operation[*Tx] {
+	return []core.Operation[*Tx]{
+		core.Read("DescribeRouteTables", (*Tx).describeTables),
+		core.Write("CreateRoute", (*Tx).createRoute),
+		core.Write("ReplaceRoute", (*Tx).replaceRoute),
+		core.Write("DeleteRoute", (*Tx).deleteRoute),
+	}
+}
+
+type routeView struct {
+	V4       string `xml:"destinationCidrBlock,omitempty"`
+	V6       string `xml:"destinationIpv6CidrBlock,omitempty"`
+	Gateway  string `xml:"gatewayId,omitempty"`
+	NAT      string `xml:"natGatewayId,omitempty"`
+	Instance string `xml:"instanceId,omitempty"`
+	Owner    string `xml:"instanceOwnerId,omitempty"`
+	ENI      string `xml:"networkInterfaceId,omitempty"`
+	State    string `xml:"state"`
+	Origin   string `xml:"origin"`
+}
+
+type tableAssociation struct {
+	ID     string    `xml:"routeTableAssociationId"`
+	Table  string    `xml:"routeTableId"`
+	Subnet string    `xml:"subnetId,omitempty"`
+	Main   bool      `xml:"main"`
+	State  stateText `xml:"associationState"`
+}
+
+type tableView struct {
+	ID           string                        `xml:"routeTableId"`
+	VPC          string                        `xml:"vpcId"`
+	Owner        string                        `xml:"ownerId"`
+	Routes       query.Items[routeView]        `xml:"routeSet"`
+	Associations query.Items[tableAssociation] `xml:"associationSet"`
+	Gateways     query.Items[core.Nothing]     `xml:"propagatingVgwSet"`
+	Tags         query.Items[tag]              `xml:"tagSet"`
+}
+
+func (t *Tx) describeTables(in struct {
+	core.Selection
+	RouteTableID []string `q:"RouteTableId"`
+}) (out struct {
+	Tables    query.Items[tableView] `xml:"routeTableSet"`
+	NextToken string                 `xml:"nextToken,omitempty"`
+}, err error) {
+	out.Tables, out.NextToken, err = core.Description[*RouteTable, tableView]{
+		Kind:   tableKind,
+		All:    t.Tables,
+		Rule:   core.PageRule{Least: 5, Most: 100},
+		Values: tableFields(t),
+		View:   t.viewTable,
+	}.Page(t.Tx, in.RouteTableID, in.Selection)
+	return out, err
+}
+
+func (t *Tx) viewTable(r *RouteTable) tableView {
+	v := tableView{ID: r.id, VPC: r.VPC, Owner: t.Options.Account, Tags: t.tagSet(r.id),
+		Associations: query.ItemsOf(r.associations())}
+	for _, x := range r.Routes {
+		v.Routes.Item = append(v.Routes.Item, t.viewRoute(x))
+	}
+	return v
+}
+
+func (r *RouteTable) associations() []tableAssociation {
+	var out []tableAssociation
+	suffix := r.id[len("rtb-"):]
+	if r.Main {
+		out = append(out, tableAssociation{ID: "rtbassoc-" + suffix, Table: r.id, Main: true, State: stateText{"associated"}})
+	}
+	for _, s := range r.Subnets {
+		out = append(out, tableAssociation{ID: "rtbassoc-" + s[len("subnet-"):], Table: r.id, Subnet: s,
+			State: stateText{"associated"}})
+	}
+	return out
+}
+
+// viewRoute shows a route whose network interface was deleted as a blackhole, which then names no instance any more.
+func (t *Tx) viewRoute(r *Route) routeView {
+	v := routeView{Gateway: r.Gateway, NAT: r.nat, ENI: r.Iface, State: "active", Origin: r.Origin}
+	if r.Destination.Addr().Is4() {
+		v.V4 = r.Destination.String()
+	} else {
+		v.V6 = r.Destination.String()
+	}
+	if t.Blackhole(r) {
+		v.State = "blackhole"
+	} else if r.Iface != "" {
+		if id := t.Interfaces[r.Iface].Instance; id != "" {
+			v.Instance, v.Owner = id, t.Options.Account
+		}
+	}
+	return v
+}
+
+func (t *Tx) Blackhole(r *Route) bool { return r.Iface != "" && !core.Has(t.Interfaces, r.Iface) }
+
+func tableFields(t *Tx) core.Fields[*RouteTable] {
+	return func(r *RouteTable, name string) ([]string, bool) {
+		if r == nil {
+			r = &RouteTable{}
+		}
+		switch name {
+		case "route-table-id", "association.route-table-id":
+			return []string{r.id}, true
+		case "vpc-id":
+			return []string{r.VPC}, true
+		case "owner-id":
+			return []string{t.Options.Account}, true
+		case "association.subnet-id":
+			return r.Subnets, true
+		case "association.main":
+			var out []string
+			if r.Main {
+				out = append(out, "true")
+			}
+			if len(r.Subnets) > 0 {
+				out = append(out, "false")
+			}
+			return out, true
+		}
+		return t.routeFields(r, name)
+	}
+}
+
+func (t *Tx) routeFields(r *RouteTable, name string) (values []string, ok bool) {
+	for _, x := range append(slices.Clone(r.Routes), &Route{}) {
+		v := routeView{}
+		if x.Destination.IsValid() {
+			v = t.viewRoute(x)
+		}
+		text, known := map[string]string{
+			"route.destination-cidr-block": v.V4, "route.destination-ipv6-cidr-block": v.V6, "route.gateway-id": v.Gateway,
+			"route.nat-gateway-id": v.NAT, "route.instance-id": v.Instance, "route.state": v.State, "route.origin": v.Origin,
+		}[name]
+		if !known {
+			return nil, false
+		}
+		if text != "" {
+			values = append(values, text)
+		}
+	}
+	return values, true
+}
+
+type routeInput struct {
+	RouteTableID                string `q:"RouteTableId"`
+	DestinationCidrBlock        string
+	DestinationIPv6CidrBlock    string `q:"DestinationIpv6CidrBlock"`
+	DestinationPrefixListID     string `q:"DestinationPrefixListId"`
+	InstanceID                  string `q:"InstanceId"`
+	NetworkInterfaceID          string `q:"NetworkInterfaceId"`
+	GatewayID                   string `q:"GatewayId"`
+	NatGatewayID                string `q:"NatGatewayId"`
+	EgressOnlyInternetGatewayID string `q:"EgressOnlyInternetGatewayId"`
+	TransitGatewayID            string `q:"TransitGatewayId"`
+	VpcPeeringConnectionID      string `q:"VpcPeeringConnectionId"`
+	VpcEndpointID               string `q:"VpcEndpointId"`
+	LocalTarget                 bool
+}
+
+// destination reads where a route leads to, in the table that it names.
+func (t *Tx) destination(in routeInput) (*RouteTable, netip.Prefix, error) {
+	if in.RouteTableID == "" {
+		return nil, netip.Prefix{}, core.MissingParameter("routeTableId")
+	}
+	table, err := core.Find(tableKind, t.Tables, in.RouteTableID)
+	if err != nil {
+		return nil, netip.Prefix{}, err
+	}
+	text, v4, name := in.DestinationCidrBlock, true, "destinationCidrBlock"
+	if in.DestinationIPv6CidrBlock != "" {
+		if text != "" {
+			return nil, netip.Prefix{}, core.Refuse("InvalidParameterCombination",
+				"The parameters destinationCidrBlock and destinationIpv6CidrBlock cannot be used together")
+		}
+		text, v4, name = in.DestinationIPv6CidrBlock, false, "destinationIpv6CidrBlock"
+	}
+	if text == "" {
+		return nil, netip.Prefix{}, core.MissingParameter("destinationCidrBlock")
+	}
+	p, err := netip.ParsePrefix(text)
+	if err != nil || p.Addr().Is4() != v4 {
+		return nil, netip.Prefix{}, core.InvalidValue(
+			"Value (%s) for parameter %s is invalid. This is not a valid CIDR block.",
+			text, name)
+	}
+	return table, p.Masked(), nil
+}
+
+// target reads what a route leads through.
+func (t *Tx) target(in routeInput, table *RouteTable, to netip.Prefix) (*Route, error) {
+	r := &Route{Destination: to, Origin: "CreateRoute", Gateway: in.GatewayID + in.EgressOnlyInternetGatewayID +
+		in.TransitGatewayID +
+		in.VpcPeeringConnectionID + in.VpcEndpointID, nat: in.NatGatewayID, Iface: in.NetworkInterfaceID}
+	switch {
+	case in.InstanceID != "":
+		i, err := core.Find(InstanceKind, t.Instances, in.InstanceID)
+		if err != nil {
+			return nil, err
+		}
+		if i.VPC != table.VPC {
+			return nil, core.Refuse("InvalidParameterValue", "route table %s and interface belong to different networks",
+				table.id)
+		}
+		if len(i.ENIs) == 0 {
+			return nil, core.Refuse("IncorrectInstanceState",
+				"Instance '%s' is not in a state that allows it to be a route target",
+				i.ID)
+		}
+		if len(i.ENIs) > 1 {
+			return nil, core.Refuse("InvalidInstanceID", "There are multiple interfaces attached to instance '%s'. "+
+				"Please specify an interface ID for the operation instead.", i.ID)
+		}
+		r.Iface = i.ENIs[0]
+	case in.NetworkInterfaceID != "":
+		if _, err := core.Find(interfaceKind, t.Interfaces, in.NetworkInterfaceID); err != nil {
+			return nil, err
+		}
+	case r.Gateway == "" && r.nat == "":
+		return nil, core.Refuse("MissingParameter", "The request must contain exactly one of gatewayId, natGatewayId, "+
+			"networkInterfaceId, "+
+			"vpcPeeringConnectionId, instanceId, egressOnlyInternetGatewayId, transitGatewayId, vpcEndpointId")
+	}
+	return r, nil
+}
+
+// isLocal reports whether a destination is the VPC itself, whose route cannot be changed.
+func (t *Tx) isLocal(table *RouteTable, p netip.Prefix) bool {
+	return slices.ContainsFunc(table.Routes, func(r *Route) bool { return r.Gateway == "local" && r.Destination == p })
+}
+
+func (t *Tx) createRoute(in routeInput) (core.Done, error) {
+	table, p, err := t.destination(in)
+	if err != nil {
+		return core.Done{}, err
+	}
+	r, err := t.target(in, table, p)
+	if err != nil {
+		return core.Done{}, err
+	}
+	if at := table.Index(p); at >= 0 {
+		if t.isLocal(table, p) || *table.Routes[at] != *r {
+			return core.Done{}, core.Refuse("RouteAlreadyExists", "The route identified by %s already exists.", p)
+		}
+		return core.Done{Return: true}, nil
+	}
+	if len(table.Routes) >= t.Options.Quotas[core.QuotaRoutesPerTable] {
+		return core.Done{}, core.Refuse("RouteLimitExceeded", "The maximum number of routes has been reached.")
+	}
+	table.Routes = append(table.Routes, r)
+	return core.Done{Return: true}, nil
+}
+
+func (r *RouteTable) Index(p netip.Prefix) int {
+	return slices.IndexFunc(r.Routes, func(x *Route) bool { return x.Destination == p })
+}
+
+func (t *Tx) replaceRoute(in routeInput) (core.Done, error) {
+	table, p, err := t.destination(in)
+	if err != nil {
+		return core.Done{}, err
+	}
+	at := table.Index(p)
+	if at < 0 {
+		return core.Done{}, core.Refuse("InvalidParameterValue",
+			"There is no route defined for '%s' in the route table. Use CreateRoute instead.", p)
+	}
+	if t.isLocal(table, p) {
+		return core.Done{}, core.InvalidValue("cannot replace local route %s in route table %s", p, table.id)
+	}
+	r, err := t.target(in, table, p)
+	if err != nil {
+		return core.Done{}, err
+	}
+	table.Routes[at] = r
+	return core.Done{Return: true}, nil
+}
+
+func (t *Tx) deleteRoute(in routeInput) (core.Done, error) {
+	table, p, err := t.destination(in)
+	if err != nil {
+		return core.Done{}, err
+	}
+	at := table.Index(p)
+	if at < 0 {
+		return core.Done{}, core.Refuse("InvalidRoute.NotFound", "no route with destination-cidr-block %s in route table %s",
+			p,
+			table.id)
+	}
+	if t.isLocal(table, p) {
+		return core.Done{}, core.InvalidValue("cannot remove local route %s in route table %s", p, table.id)
+	}
+	table.Routes = slices.Delete(table.Routes, at, at+1)
+	return core.Done{Return: true}, nil
+}

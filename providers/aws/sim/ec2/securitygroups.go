@@ -1,0 +1,253 @@
+package ec2
+
+import (
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/unified-ccm/unified-ccm/providers/aws/sim/core"
+	"github.com/unified-ccm/unified-ccm/providers/aws/sim/query"
+)
+
+var groupKind = core.IDKind{Prefix: "sg", Code: "InvalidGroup", Noun: "security group"}
+
+type securityGroup struct {
+	ID, Name, description, VPC string
+	Ingress, Egress            []*Rule
+}
+
+func securityGroupOperations() []core.Operation[*Tx] {
+	return []core.Operation[*Tx]{
+		core.Read("DescribeSecurityGroups", (*Tx).describeGroups),
+		core.Read("DescribeSecurityGroupRules", (*Tx).describeRules),
+		core.Write("CreateSecurityGroup", (*Tx).createGroup),
+		core.Write("DeleteSecurityGroup", (*Tx).deleteGroup),
+		core.Write("AuthorizeSecurityGroupIngress", (*Tx).authorizeIngress),
+		core.Write("RevokeSecurityGroupIngress", (*Tx).revokeIngress),
+		core.Write("AuthorizeSecurityGroupEgress", (*Tx).authorizeEgress),
+		core.Write("RevokeSecurityGroupEgress", (*Tx).revokeEgress),
+	}
+}
+
+type groupView struct {
+	ID          string                      `xml:"groupId"`
+	ARN         string                      `xml:"securityGroupArn"`
+	Name        string                      `xml:"groupName"`
+	Description string                      `xml:"groupDescription"`
+	Owner       string                      `xml:"ownerId"`
+	VPC         string                      `xml:"vpcId"`
+	Ingress     query.Items[permissionView] `xml:"ipPermissions"`
+	Egress      query.Items[permissionView] `xml:"ipPermissionsEgress"`
+	Tags        query.Items[tag]            `xml:"tagSet"`
+}
+
+func (t *Tx) describeGroups(in struct {
+	core.Selection
+	GroupID   []string `q:"GroupId"`
+	GroupName []string
+}) (out struct {
+	Groups    query.Items[groupView] `xml:"securityGroupInfo"`
+	NextToken string                 `xml:"nextToken,omitempty"`
+}, err error) {
+	ids := in.GroupID
+	for _, name := range in.GroupName {
+		g := t.GroupByName(name, t.defaultVPC())
+		if g == nil {
+			return out, core.Refuse("InvalidGroup.NotFound", "The security group '%s' does not exist in default VPC '%s'", name,
+				t.defaultVPC())
+		}
+		ids = append(ids, g.ID)
+	}
+	out.Groups, out.NextToken, err = core.Description[*securityGroup, groupView]{
+		Kind:   groupKind,
+		All:    t.Groups,
+		Rule:   core.Ec2Pages,
+		Values: groupFields(t),
+		View: func(g *securityGroup) groupView {
+			return groupView{
+				ID: g.ID, ARN: t.ARN("ec2",
+					"security-group/"+g.ID), Name: g.Name, Description: g.description, Owner: t.Options.Account,
+				VPC: g.VPC, Ingress: t.viewPermissions(g.Ingress), Egress: t.viewPermissions(g.Egress), Tags: t.tagSet(g.ID),
+			}
+		},
+	}.Page(t.Tx, ids, in.Selection)
+	return out, err
+}
+
+func groupFields(t *Tx) core.Fields[*securityGroup] {
+	return func(g *securityGroup, name string) ([]string, bool) {
+		if g == nil {
+			g = &securityGroup{}
+		}
+		if rest, ok := strings.CutPrefix(name, "egress.ip-permission."); ok {
+			return ruleValues(g.Egress, rest)
+		}
+		if rest, ok := strings.CutPrefix(name, "ip-permission."); ok {
+			return ruleValues(g.Ingress, rest)
+		}
+		return core.OneOf(name, map[string]string{
+			"group-id": g.ID, "group-name": g.Name, "vpc-id": g.VPC, "description": g.description, "owner-id": t.Options.Account,
+		})
+	}
+}
+
+func ruleValues(rules []*Rule, name string) (values []string, ok bool) {
+	for _, r := range append(slices.Clone(rules), &Rule{}) {
+		v, known := map[string]string{
+			"cidr": r.CIDR4, "ipv6-cidr": r.CIDR6, "group-id": r.Group, "prefix-list-id": r.prefixList, "protocol": r.protocol,
+			"from-port": strconv.Itoa(int(r.from)), "to-port": strconv.Itoa(int(r.to)), "user-id": "", "group-name": "",
+		}[name]
+		if !known {
+			return nil, false
+		}
+		if r.id != "" {
+			values = append(values, v)
+		}
+	}
+	return values, true
+}
+
+// defaultVPC returns where groups are looked for by name alone; the simulated account has none unless the VPC is made
+// so.
+func (t *Tx) defaultVPC() string {
+	for _, v := range t.VPCs {
+		if v.isDefault {
+			return v.ID
+		}
+	}
+	return ""
+}
+
+func (t *Tx) GroupByName(name, vpc string) *securityGroup {
+	for _, g := range t.Groups {
+		if g.Name == name && g.VPC == vpc {
+			return g
+		}
+	}
+	return nil
+}
+
+// groupText is what EC2 allows in names and descriptions of security groups in a VPC.
+var groupText = regexp.MustCompile(`^[a-zA-Z0-9 ._\-:/()#,@\[\]+=&;{}!$*]*$`)
+
+const maxGroupText = 255
+
+func (t *Tx) createGroup(in struct {
+	GroupName        string
+	GroupDescription string
+	VpcID            string `q:"VpcId"`
+	TagSpecification []tagSpecification
+}) (out struct {
+	core.Done
+	ID   string           `xml:"groupId"`
+	ARN  string           `xml:"securityGroupArn"`
+	Tags query.Items[tag] `xml:"tagSet"`
+}, err error) {
+	if in.VpcID == "" {
+		in.VpcID = t.defaultVPC()
+	}
+	if err := t.checkNewGroup(in.GroupName, in.GroupDescription, in.VpcID); err != nil {
+		return out, err
+	}
+	tags, err := tagsFor("security-group", in.TagSpecification)
+	if err != nil {
+		return out, err
+	}
+	g := &securityGroup{ID: t.NewID("sg"), Name: in.GroupName, description: in.GroupDescription, VPC: in.VpcID}
+	g.Egress = []*Rule{{id: t.NewID("sgr"), protocol: allProtocols, from: -1, to: -1, CIDR4: "0.0.0.0/0"}}
+	t.Groups[g.ID] = g
+	t.SetTags(g.ID, tags)
+	t.HideNew(g.ID)
+	out.Return, out.ID, out.ARN, out.Tags = true, g.ID, t.ARN("ec2", "security-group/"+g.ID), t.tagSet(g.ID)
+	return out, nil
+}
+
+func (t *Tx) checkNewGroup(name, description, vpc string) error {
+	switch {
+	case name == "":
+		return core.MissingParameter("GroupName")
+	case description == "":
+		return core.MissingParameter("GroupDescription")
+	case vpc == "":
+		return core.Refuse("VPCIdNotSpecified", "No default VPC for this user")
+	case len(name) > maxGroupText || !groupText.MatchString(name):
+		return core.InvalidValue("Invalid value '%s' for groupName. Character sets beyond ASCII are not supported.", name)
+	case strings.HasPrefix(name, "sg-"):
+		return core.InvalidValue("Invalid value '%s' for groupName. Group names may not be in the format sg-*.", name)
+	case len(description) > maxGroupText || !groupText.MatchString(description):
+		return core.InvalidValue(
+			"Invalid security group description. Valid descriptions are strings less than 256 characters " +
+				"from the following set:  " +
+				"a-zA-Z0-9. _-:/()#,@[]+=&;{}!$*")
+	}
+	if _, err := core.Find(vpcKind, t.VPCs, vpc); err != nil {
+		return err
+	}
+	if t.GroupByName(name, vpc) != nil {
+		return core.Refuse("InvalidGroup.Duplicate", "The security group '%s' already exists for VPC '%s'", name, vpc)
+	}
+	if len(t.Groups) >= t.Options.Quotas[core.QuotaGroups] {
+		return core.Refuse("SecurityGroupLimitExceeded",
+			"The maximum number of security groups for VPC '%s' has been reached.",
+			vpc)
+	}
+	return nil
+}
+
+// groupOf finds the group that a change names, by ID or, in a default VPC, by name.
+func (t *Tx) groupOf(id, name string) (*securityGroup, error) {
+	if id == "" && name == "" {
+		return nil, core.MissingParameter("groupName or groupId")
+	}
+	if id != "" {
+		return core.Find(groupKind, t.Groups, id)
+	}
+	if g := t.GroupByName(name, t.defaultVPC()); g != nil {
+		return g, nil
+	}
+	return nil, core.Refuse("InvalidGroup.NotFound", "The security group '%s' does not exist in default VPC '%s'", name,
+		t.defaultVPC())
+}
+
+func (t *Tx) deleteGroup(in struct {
+	GroupID   string `q:"GroupId"`
+	GroupName string
+}) (out struct {
+	core.Done
+	ID string `xml:"groupId"`
+}, err error) {
+	g, err := t.groupOf(in.GroupID, in.GroupName)
+	if err != nil {
+		return out, err
+	}
+	if g.Name == "default" {
+		return out, core.Refuse("CannotDelete", `the specified group: "%s" name: "default" cannot be deleted by a user`, g.ID)
+	}
+	if t.groupInUse(g.ID) {
+		return out, core.Refuse("DependencyViolation", "resource %s has a dependent object", g.ID)
+	}
+	delete(t.Groups, g.ID)
+	t.RemoveRecords(g.ID)
+	for _, r := range slices.Concat(g.Ingress, g.Egress) {
+		t.RemoveRecords(r.id)
+	}
+	out.Return, out.ID = true, g.ID
+	return out, nil
+}
+
+// groupInUse reports whether a network interface or a rule of another group refers to the group.
+func (t *Tx) groupInUse(id string) bool {
+	for _, n := range t.Interfaces {
+		if slices.Contains(n.Groups, id) {
+			return true
+		}
+	}
+	refers := func(r *Rule) bool { return r.Group == id }
+	for _, g := range t.Groups {
+		if g.ID != id && (slices.ContainsFunc(g.Ingress, refers) || slices.ContainsFunc(g.Egress, refers)) {
+			return true
+		}
+	}
+	return false
+}

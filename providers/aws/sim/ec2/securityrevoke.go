@@ -1,0 +1,183 @@
+package ec2
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+
+	"github.com/unified-ccm/unified-ccm/providers/aws/sim/core"
+	"github.com/unified-ccm/unified-ccm/providers/aws/sim/query"
+)
+
+type revokeOutput struct {
+	core.Done
+	Unknown query.Items[permissionView] `xml:"unknownIpPermissionSet"`
+	Revoked query.Items[ruleView]       `xml:"revokedSecurityGroupRuleSet"`
+}
+
+func (t *Tx) revokeIngress(in rulesInput) (revokeOutput, error) { return t.revokeRules(in, false) }
+
+func (t *Tx) revokeEgress(in rulesInput) (revokeOutput, error) { return t.revokeRules(in, true) }
+
+// revokeRules removes all rules of a request or none; in a VPC a rule that does not exist is an error.
+func (t *Tx) revokeRules(in rulesInput, egress bool) (out revokeOutput, err error) {
+	g, err := t.groupOf(in.GroupID, in.GroupName)
+	if err != nil {
+		return out, err
+	}
+	list := g.rules(egress)
+	revoked, err := t.findRules(*list, in)
+	if err != nil {
+		return out, err
+	}
+	for _, r := range revoked {
+		v := t.viewRule(g, r, egress)
+		v.Reference, v.ReferenceID = nil, r.Group
+		out.Revoked.Item = append(out.Revoked.Item, v)
+		t.RemoveRecords(r.id)
+	}
+	*list = slices.DeleteFunc(*list, func(r *Rule) bool { return slices.Contains(revoked, r) })
+	out.Return = true
+	return out, nil
+}
+
+func (t *Tx) findRules(have []*Rule, in rulesInput) (revoked []*Rule, err error) {
+	for _, id := range in.SecurityGroupRuleID {
+		if err := ruleKind.Check(id); err != nil {
+			return nil, err
+		}
+		at := slices.IndexFunc(have, func(r *Rule) bool { return r.id == id })
+		if at < 0 {
+			return nil, ruleKind.NotFound(id)
+		}
+		revoked = append(revoked, have[at])
+	}
+	if len(in.SecurityGroupRuleID) > 0 && len(in.IPPermissions) == 0 {
+		return revoked, nil
+	}
+	rules, err := t.rulesOf(in)
+	if err != nil {
+		return nil, err
+	}
+	for _, want := range rules {
+		at := slices.IndexFunc(have, func(r *Rule) bool { return r.key() == want.key() })
+		if at < 0 {
+			return nil, core.Refuse("InvalidPermission.NotFound", "The specified rule does not exist in this security group.")
+		}
+		revoked = append(revoked, have[at])
+	}
+	return revoked, nil
+}
+
+// permissionView is rules that share protocol and ports, as DescribeSecurityGroups shows them.
+type permissionView struct {
+	Protocol    string                  `xml:"ipProtocol"`
+	From        *int32                  `xml:"fromPort"`
+	To          *int32                  `xml:"toPort"`
+	Groups      query.Items[pairView]   `xml:"groups"`
+	Ranges      query.Items[rangeView]  `xml:"ipRanges"`
+	Ranges6     query.Items[range6View] `xml:"ipv6Ranges"`
+	PrefixLists query.Items[listView]   `xml:"prefixListIds"`
+}
+
+type pairView struct {
+	User        string `xml:"userId"`
+	Group       string `xml:"groupId"`
+	Description string `xml:"description,omitempty"`
+}
+
+type rangeView struct {
+	CIDR        string `xml:"cidrIp"`
+	Description string `xml:"description,omitempty"`
+}
+
+type range6View struct {
+	CIDR        string `xml:"cidrIpv6"`
+	Description string `xml:"description,omitempty"`
+}
+
+type listView struct {
+	ID          string `xml:"prefixListId"`
+	Description string `xml:"description,omitempty"`
+}
+
+// viewPermissions groups rules by protocol and ports. Rules for all traffic show no ports.
+func (t *Tx) viewPermissions(rules []*Rule) query.Items[permissionView] {
+	var out []permissionView
+	index := map[string]int{}
+	for _, r := range rules {
+		key := r.protocol + " " + strconv.Itoa(int(r.from)) + " " + strconv.Itoa(int(r.to))
+		at, ok := index[key]
+		if !ok {
+			at = len(out)
+			index[key] = at
+			v := permissionView{Protocol: r.protocol}
+			if r.protocol != allProtocols {
+				from, to := r.from, r.to
+				v.From, v.To = &from, &to
+			}
+			out = append(out, v)
+		}
+		v := &out[at]
+		switch {
+		case r.CIDR4 != "":
+			v.Ranges.Item = append(v.Ranges.Item, rangeView{r.CIDR4, r.Description})
+		case r.CIDR6 != "":
+			v.Ranges6.Item = append(v.Ranges6.Item, range6View{r.CIDR6, r.Description})
+		case r.Group != "":
+			v.Groups.Item = append(v.Groups.Item, pairView{t.Options.Account, r.Group, r.Description})
+		default:
+			v.PrefixLists.Item = append(v.PrefixLists.Item, listView{r.prefixList, r.Description})
+		}
+	}
+	return query.ItemsOf(out)
+}
+
+// ruleByID finds a rule and its group.
+func (t *Tx) ruleByID(id string) (*securityGroup, *Rule) {
+	for _, g := range t.Groups {
+		for _, r := range slices.Concat(g.Ingress, g.Egress) {
+			if r.id == id {
+				return g, r
+			}
+		}
+	}
+	return nil, nil
+}
+
+func (t *Tx) describeRules(in struct {
+	core.Selection
+	SecurityGroupRuleID []string `q:"SecurityGroupRuleId"`
+}) (out struct {
+	Rules     query.Items[ruleView] `xml:"securityGroupRuleSet"`
+	NextToken string                `xml:"nextToken,omitempty"`
+}, err error) {
+	all := map[string]ruleView{}
+	for _, g := range t.Groups {
+		if !t.Visible(g.ID) {
+			continue
+		}
+		for _, r := range g.Ingress {
+			all[r.id] = t.viewRule(g, r, false)
+		}
+		for _, r := range g.Egress {
+			all[r.id] = t.viewRule(g, r, true)
+		}
+	}
+	values := func(v ruleView, name string) ([]string, bool) {
+		switch name {
+		case "group-id":
+			return []string{v.Group}, true
+		case "security-group-rule-id":
+			return []string{v.ID}, true
+		}
+		return nil, false
+	}
+	found, ids, err := core.SelectObjects(t.Tx, ruleKind, all, in.SecurityGroupRuleID, in.Selection, values)
+	if err != nil {
+		return out, err
+	}
+	slices.SortFunc(found, func(a, b ruleView) int { return cmp.Compare(a.ID, b.ID) })
+	out.Rules.Item, out.NextToken, err = core.Page(found, ids, in.Selection, core.Ec2Pages)
+	return out, err
+}

@@ -1,0 +1,139 @@
+// package ec2 simulates EC2: instances, network interfaces, subnets, route tables, security groups and addresses.
+package ec2
+
+import (
+	"net/netip"
+	"slices"
+	"time"
+
+	"github.com/unified-ccm/unified-ccm/providers/aws/sim/core"
+)
+
+// State has all objects by ID.
+type State struct {
+	VPCs       map[string]*VPC
+	Subnets    map[string]*Subnet
+	Tables     map[string]*RouteTable
+	Groups     map[string]*securityGroup
+	Instances  map[string]*Instance
+	Interfaces map[string]*NetworkInterface
+	Addresses  map[string]*elasticIP
+	// Unhealthy are the nodes that fail health checks.
+	Unhealthy map[string]bool
+	// allocated counts addresses given out, by subnet ID or pool.
+	allocated map[string]int
+	// launches are reservations by the client token of the request that made them.
+	launches map[string]string
+	made     int
+}
+
+// NewState returns the state without objects.
+func NewState() *State {
+	return &State{
+		VPCs: map[string]*VPC{}, Subnets: map[string]*Subnet{}, Tables: map[string]*RouteTable{},
+		Groups: map[string]*securityGroup{}, Instances: map[string]*Instance{},
+		Interfaces: map[string]*NetworkInterface{}, Addresses: map[string]*elasticIP{},
+		Unhealthy: map[string]bool{}, allocated: map[string]int{}, launches: map[string]string{},
+	}
+}
+
+// Tx is one operation on the state.
+type Tx struct {
+	*core.Tx
+	*State
+	// DisruptedZones fail reads of their instances.
+	DisruptedZones []string
+	// OnTerminate is called with the ID of an instance when it is terminated.
+	OnTerminate func(id string)
+	// byAddress are the network interfaces by each of their addresses, from when it is first needed in the operation.
+	byAddress map[netip.Addr]*NetworkInterface
+}
+
+type VPC struct {
+	ID         string
+	CIDR       netip.Prefix
+	CIDR6      netip.Prefix
+	dhcp       string
+	isDefault  bool
+	GatewayID  string
+	natGateway string
+}
+
+type Subnet struct {
+	ID, VPC, Zone string
+	CIDR, CIDR6   netip.Prefix
+	MapPublic     bool
+	assign6       bool
+}
+
+type Instance struct {
+	ID, Reservation, Image, Kind string
+	// Order is the number of the launch.
+	Order   int
+	Subnet  string
+	VPC     string
+	Zone    string
+	DNSName string
+	// ENIs are its network interfaces by device index.
+	ENIs []string
+	// NodeName is how the cluster calls it.
+	NodeName string
+	PodCIDRs []string
+	// State is the last requested one; stateOf adds the effect of time.
+	State        string
+	Launched     time.Time
+	terminated   time.Time
+	checkTraffic bool
+	// Profile is the name of the instance profile and of the role in it.
+	Profile string
+	key     string
+}
+
+type NetworkInterface struct {
+	ID, Subnet, VPC, Zone string
+	// Instance and device say where it is attached; empty for those that are not, or to a load balancer.
+	Instance, attachment string
+	Device               int
+	attached             time.Time
+	MAC, Description     string
+	Kind, Requester      string
+	Private              []netip.Addr
+	IPv6                 []netip.Addr
+	// PrimaryIPv6 makes the first IPv6 address the primary one, for as long as the interface is attached.
+	PrimaryIPv6  bool
+	Prefixes     []netip.Prefix
+	publicIP     netip.Addr
+	Groups       []string
+	checkTraffic bool
+	// ReleaseAt is when AWS removes the interface of a load balancer that was deleted.
+	ReleaseAt time.Time
+}
+
+type elasticIP struct {
+	ID          string
+	IP          netip.Addr
+	Association string
+	Iface       string
+}
+
+// Advance deletes the objects that have expired by now.
+func (t *Tx) Advance() {
+	for id, i := range t.Instances {
+		if i.State == StateTerminated && !t.Now.Before(i.terminated.Add(max(t.Options.TerminatedTime, 0))) {
+			delete(t.Instances, id)
+			t.RemoveRecords(id)
+		}
+	}
+	for id, n := range t.Interfaces {
+		if !n.ReleaseAt.IsZero() && !t.Now.Before(n.ReleaseAt) {
+			delete(t.Interfaces, id)
+			t.RemoveRecords(id)
+		}
+	}
+}
+
+// ec2Operations returns the operations of EC2.
+func Operations() []core.Operation[*Tx] {
+	return slices.Concat(instanceOperations(), networkOperations(), routeOperations(), securityGroupOperations(),
+		interfaceOperations(), addressOperations(), tagOperations())
+}

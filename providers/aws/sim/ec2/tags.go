@@ -1,0 +1,231 @@
+package ec2
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/unified-ccm/unified-ccm/providers/aws/sim/core"
+	"github.com/unified-ccm/unified-ccm/providers/aws/sim/query"
+)
+
+// tag is a tag in a request or a response of EC2.
+type tag struct {
+	Key   string `xml:"key"`
+	Value string `xml:"value"`
+}
+
+// tagSet returns the list of an object's tags by key.
+func (t *Tx) tagSet(id string) query.Items[tag] {
+	var out []tag
+	for _, k := range slices.Sorted(maps.Keys(t.Tags[id])) {
+		out = append(out, tag{k, t.Tags[id][k]})
+	}
+	return query.ItemsOf(out)
+}
+
+// checkTags refuses tags that EC2 does not allow.
+func checkTags(tags []tag) (map[string]string, error) {
+	out := map[string]string{}
+	for _, tag := range tags {
+		switch {
+		case tag.Key == "":
+			return nil, core.InvalidValue("Tag key cannot be null or empty.")
+		case strings.HasPrefix(strings.ToLower(tag.Key), "aws:"):
+			return nil, core.InvalidValue("Tag keys starting with 'aws:' are reserved for internal use")
+		case len([]rune(tag.Key)) > core.MaxTagKey:
+			return nil, core.InvalidValue("Tag key exceeds the maximum length of %d characters", core.MaxTagKey)
+		case len([]rune(tag.Value)) > core.MaxTagValue:
+			return nil, core.InvalidValue("Tag value exceeds the maximum length of %d characters", core.MaxTagValue)
+		}
+		if _, twice := out[tag.Key]; twice {
+			return nil, core.InvalidValue("Duplicate tag key '%s' specified.", tag.Key)
+		}
+		out[tag.Key] = tag.Value
+	}
+	return out, nil
+}
+
+// tagSpecification are tags for an object that a request makes.
+type tagSpecification struct {
+	ResourceType string
+	Tag          []tag
+}
+
+// tagsFor reads the specifications, all of which must be for the kind of object that is made.
+func tagsFor(resource string, specifications []tagSpecification) (map[string]string, error) {
+	var all []tag
+	for _, s := range specifications {
+		if s.ResourceType != resource {
+			return nil, core.InvalidValue("'%s' is not a valid taggable resource type for this operation.", s.ResourceType)
+		}
+		all = append(all, s.Tag...)
+	}
+	if len(all) > core.MaxTags {
+		return nil, core.Refuse("TagLimitExceeded", "More than %d tags specified", core.MaxTags)
+	}
+	return checkTags(all)
+}
+
+func tagOperations() []core.Operation[*Tx] {
+	return []core.Operation[*Tx]{
+		core.Write("CreateTags", (*Tx).createTags),
+		core.Write("DeleteTags", (*Tx).deleteTags),
+		core.Read("DescribeTags", (*Tx).describeTags),
+	}
+}
+
+type tagsInput struct {
+	ResourceID []string `q:"ResourceId"`
+	Tag        []deletedTag
+}
+
+// deletedTag is a tag with an optional value; an absent value differs from an empty one.
+type deletedTag struct {
+	Key   string
+	Value *string
+}
+
+func (t *Tx) createTags(in tagsInput) (core.Done, error) {
+	if len(in.ResourceID) == 0 {
+		return core.Done{}, core.MissingParameter("resourceIdSet")
+	}
+	if len(in.Tag) == 0 {
+		return core.Done{}, core.MissingParameter("tagSet")
+	}
+	given := make([]tag, 0, len(in.Tag))
+	for _, d := range in.Tag {
+		value := ""
+		if d.Value != nil {
+			value = *d.Value
+		}
+		given = append(given, tag{d.Key, value})
+	}
+	tags, err := checkTags(given)
+	if err != nil {
+		return core.Done{}, err
+	}
+	if err := t.taggable(in.ResourceID); err != nil {
+		return core.Done{}, err
+	}
+	for _, id := range in.ResourceID {
+		after := maps.Clone(t.Tags[id])
+		if after == nil {
+			after = map[string]string{}
+		}
+		maps.Copy(after, tags)
+		if len(after) > core.MaxTags {
+			return core.Done{}, core.Refuse("TagLimitExceeded", "The maximum number of Tags has been reached.")
+		}
+	}
+	for _, id := range in.ResourceID {
+		t.SetTags(id, tags)
+	}
+	return core.Done{Return: true}, nil
+}
+
+// deleteTags removes tags by key, or only where the value too is as given. Missing tags are no error.
+func (t *Tx) deleteTags(in tagsInput) (core.Done, error) {
+	if len(in.ResourceID) == 0 {
+		return core.Done{}, core.MissingParameter("resourceIdSet")
+	}
+	if err := t.taggable(in.ResourceID); err != nil {
+		return core.Done{}, err
+	}
+	for _, id := range in.ResourceID {
+		if len(in.Tag) == 0 {
+			delete(t.Tags, id)
+		}
+		for _, d := range in.Tag {
+			if have, ok := t.Tags[id][d.Key]; ok && (d.Value == nil || *d.Value == have) {
+				delete(t.Tags[id], d.Key)
+			}
+		}
+	}
+	return core.Done{Return: true}, nil
+}
+
+// taggable refuses IDs under which nothing exists.
+func (t *Tx) taggable(ids []string) error {
+	kinds := map[string]struct {
+		kind  core.IDKind
+		known func(id string) bool
+	}{
+		"i":        {InstanceKind, func(id string) bool { return core.Has(t.Instances, id) }},
+		"subnet":   {subnetKind, func(id string) bool { return core.Has(t.Subnets, id) }},
+		"vpc":      {vpcKind, func(id string) bool { return core.Has(t.VPCs, id) }},
+		"rtb":      {tableKind, func(id string) bool { return core.Has(t.Tables, id) }},
+		"sg":       {groupKind, func(id string) bool { return core.Has(t.Groups, id) }},
+		"sgr":      {ruleKind, func(id string) bool { _, r := t.ruleByID(id); return r != nil }},
+		"eni":      {interfaceKind, func(id string) bool { return core.Has(t.Interfaces, id) }},
+		"eipalloc": {addressKind, func(id string) bool { return core.Has(t.Addresses, id) }},
+	}
+	for _, id := range ids {
+		prefix, _, _ := strings.Cut(id, "-")
+		k, ok := kinds[prefix]
+		if !ok {
+			return core.Refuse("InvalidID", "The ID '%s' is not valid", id)
+		}
+		if err := k.kind.Check(id); err != nil {
+			return core.Refuse("InvalidID", "The ID '%s' is not valid", id)
+		}
+		if !k.known(id) {
+			return k.kind.NotFound(id)
+		}
+	}
+	return nil
+}
+
+// ResourceTypes are EC2's words for what has a tag, by the prefix of its ID.
+var ResourceTypes = map[string]string{
+	"i": "instance", "subnet": "subnet", "vpc": "vpc", "rtb": "route-table", "sg": "security-group",
+	"sgr": "security-group-rule", "eni": "network-interface", "eipalloc": "elastic-ip",
+}
+
+type tagDescription struct {
+	ResourceID   string `xml:"resourceId"`
+	ResourceType string `xml:"resourceType"`
+	Key          string `xml:"key"`
+	Value        string `xml:"value"`
+}
+
+type describeTagsOutput struct {
+	Tags      query.Items[tagDescription] `xml:"tagSet"`
+	NextToken string                      `xml:"nextToken,omitempty"`
+}
+
+func (t *Tx) describeTags(in struct{ core.Selection }) (describeTagsOutput, error) {
+	values := func(d tagDescription, name string) ([]string, bool) {
+		return core.OneOf(name, map[string]string{
+			"key": d.Key, "value": d.Value, "resource-id": d.ResourceID, "resource-type": d.ResourceType,
+		})
+	}
+	if err := in.Check(); err != nil {
+		return describeTagsOutput{}, err
+	}
+	if err := core.CheckFilters(in.Filter, values); err != nil {
+		return describeTagsOutput{}, err
+	}
+	var all []tagDescription
+	var ids []string
+	for id, tags := range t.Tags {
+		prefix, _, _ := strings.Cut(id, "-")
+		if ResourceTypes[prefix] == "" || !t.Visible(id) {
+			continue
+		}
+		for k, v := range tags {
+			d := tagDescription{id, ResourceTypes[prefix], k, v}
+			if core.MatchesAll(t.Tx, "", d, in.Filter, values) {
+				all = append(all, d)
+			}
+		}
+	}
+	key := func(d tagDescription) string { return d.ResourceID + "/" + d.Key }
+	slices.SortFunc(all, func(a, b tagDescription) int { return cmp.Compare(key(a), key(b)) })
+	for _, d := range all {
+		ids = append(ids, key(d))
+	}
+	out, next, err := core.Page(all, ids, in.Selection, core.Ec2Pages)
+	return describeTagsOutput{query.ItemsOf(out), next}, err
+}

@@ -1,0 +1,81 @@
+// package elb holds what both generations of Elastic Load Balancing share.
+package elb
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/unified-ccm/unified-ccm/providers/aws/sim/core"
+	"github.com/unified-ccm/unified-ccm/providers/aws/sim/ec2"
+)
+
+// State of the service in an account.
+type State struct {
+	// LinkedRole is the role by which Elastic Load Balancing acts; the first load balancer makes it.
+	LinkedRole bool
+}
+
+// Tx is one operation on the state.
+type Tx struct {
+	*ec2.Tx
+	*State
+}
+
+// Schemes of load balancers, of both generations.
+const (
+	SchemePublic   = "internet-facing"
+	SchemeInternal = "internal"
+)
+
+var NamePattern = regexp.MustCompile(`^[a-zA-Z0-9](?:[a-zA-Z0-9-]{0,30}[a-zA-Z0-9])?$`)
+
+// HostedZone is the DNS zone of load balancers' names, an ID of the simulated Route 53.
+const HostedZone = "Z18D5FSROUN65G"
+
+// DefaultPolicy is what a TLS listener gets that names no security policy.
+const DefaultPolicy = "ELBSecurityPolicy-2016-08"
+
+// Attribute is a setting by name, in requests and responses of the second generation.
+type Attribute struct {
+	Key   string
+	Value string
+}
+
+// CheckCertificate refuses certificates that do not exist: ARNs of another form, and where the options list
+// certificates, all others.
+func (t *Tx) CheckCertificate(arn string) error {
+	well := strings.Contains(arn, ":acm:") && strings.Contains(arn, ":certificate/") ||
+		strings.Contains(arn, ":iam:") && strings.Contains(arn, ":server-certificate/")
+	if !well || len(t.Options.Certificates) > 0 && !slices.Contains(t.Options.Certificates, arn) {
+		return core.Refuse("CertificateNotFound", "Certificate ARN '%s' is not valid", arn)
+	}
+	return nil
+}
+
+// Associate gives an interface one Elastic IP and takes any other away; an empty ID is none.
+func (t *Tx) Associate(n *ec2.NetworkInterface, allocation string) {
+	for _, a := range t.Addresses {
+		switch {
+		case a.ID == allocation && a.Iface != n.ID:
+			a.Iface, a.Association = n.ID, t.NewID("eipassoc")
+		case a.ID != allocation && a.Iface == n.ID:
+			a.Iface, a.Association = "", ""
+		}
+	}
+}
+
+// ReleaseInterface frees a load balancer's interface, which AWS removes a while later.
+func (t *Tx) ReleaseInterface(id string) {
+	n := t.Interfaces[id]
+	if n == nil {
+		return
+	}
+	t.Associate(n, "")
+	if t.Options.ReleaseTime == 0 {
+		delete(t.Interfaces, id)
+		t.RemoveRecords(id)
+		return
+	}
+	n.ReleaseAt = t.Now.Add(t.Options.ReleaseTime)
+}

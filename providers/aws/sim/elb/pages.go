@@ -1,0 +1,53 @@
+package elb
+
+import (
+	"slices"
+
+	"github.com/unified-ccm/unified-ccm/providers/aws/sim/core"
+	"github.com/unified-ccm/unified-ccm/providers/aws/sim/query"
+)
+
+// elbPage has the paging parameters of both generations of Elastic Load Balancing.
+type Page struct {
+	Marker   string
+	PageSize *int32
+}
+
+const (
+	maxPage = 400
+	// MaxDescribeV2 is how many objects one Describe or tag operation may name.
+	MaxDescribeV2 = 20
+)
+
+// elbCut cuts one page out of a list that is sorted by key, and returns what a client sees of each object.
+func Cut[T, V any](
+	all []T, p Page, key func(T) string, view func(T) V,
+) (out query.Members[V], next string, err error) {
+	size := maxPage
+	if p.PageSize != nil {
+		if size = int(*p.PageSize); size < 1 || size > maxPage {
+			return out, "", core.Validation(
+				"1 validation error detected: Value '%d' at 'pageSize' failed to satisfy constraint: "+
+					"Member must have value between 1 and %d", size, maxPage)
+		}
+	}
+	from := 0
+	if p.Marker != "" {
+		after, ok := core.DecodeToken(p.Marker)
+		if !ok {
+			return out, "", core.Validation("Invalid marker '%s'", p.Marker)
+		}
+		from = slices.IndexFunc(all, func(v T) bool { return key(v) > after })
+		if from < 0 {
+			from = len(all)
+		}
+	}
+	to := min(from+size, len(all))
+	if to < len(all) {
+		next = core.EncodeToken(key(all[to-1]))
+	}
+	for _, x := range all[from:to] {
+		out.Member = append(out.Member, view(x))
+	}
+	return out, next, nil
+}

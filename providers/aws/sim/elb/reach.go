@@ -1,0 +1,90 @@
+package elb
+
+import (
+	"cmp"
+	"net/netip"
+	"slices"
+
+	"github.com/unified-ccm/unified-ccm/providers/aws/sim/ec2"
+)
+
+// Nothing is forwarded here, but security groups are evaluated: a target that no rule lets the load balancer
+// reach is unhealthy, and LoadBalancers leaves it out.
+
+// noSource is what a listener's source ranges show when no rule lets any client in: an empty list would mean everyone.
+const noSource = "none"
+
+// Peer is the source of connections: the network interfaces of a load balancer.
+type Peer struct {
+	groups    []string
+	addresses []netip.Addr
+}
+
+func (t *Tx) PeerOf(enis map[string]string, groups []string) Peer {
+	p := Peer{groups: groups}
+	for _, id := range enis {
+		if n := t.Interfaces[id]; n != nil {
+			p.addresses = append(p.addresses, slices.Concat(n.Private, n.IPv6)...)
+		}
+	}
+	return p
+}
+
+// Admits reports whether the rules of any of the groups let a peer in. A rule for networks must cover
+// each of the peer's addresses of its family.
+func (t *Tx) Admits(groups []string, p Peer, protocol string, port int32) bool {
+	var networks []netip.Prefix
+	for _, id := range groups {
+		g := t.Groups[id]
+		if g == nil {
+			continue
+		}
+		for _, r := range g.Ingress {
+			if !r.Covers(protocol, port) {
+				continue
+			}
+			if r.Group != "" && slices.Contains(p.groups, r.Group) {
+				return true
+			}
+			if network, err := netip.ParsePrefix(r.CIDR4 + r.CIDR6); err == nil {
+				networks = append(networks, network)
+			}
+		}
+	}
+	if len(networks) == 0 {
+		return false
+	}
+	return !slices.ContainsFunc(p.addresses, func(ip netip.Addr) bool {
+		return ip.Is4() && !slices.ContainsFunc(networks, func(n netip.Prefix) bool { return n.Contains(ip) })
+	})
+}
+
+// RangesOf returns the networks that rules of the groups let in on a port, noSource if there is none.
+func (t *Tx) RangesOf(groups []string, protocol string, port int32, keep func(*ec2.Rule) bool) []string {
+	var out []string
+	for _, id := range groups {
+		g := t.Groups[id]
+		if g == nil {
+			continue
+		}
+		for _, r := range g.Ingress {
+			if cidr := cmp.Or(r.CIDR4, r.CIDR6); cidr != "" && r.Covers(protocol, port) && keep(r) {
+				out = append(out, cidr)
+			}
+		}
+	}
+	if len(out) == 0 {
+		return []string{noSource}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// DriftedInterval returns another interval of health checks, within the bounds of both generations and above any
+// timeout of theirs.
+func DriftedInterval(seconds int32) int32 {
+	if seconds > 200 {
+		return seconds - 7
+	}
+	return seconds + 7
+}

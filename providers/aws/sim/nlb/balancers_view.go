@@ -1,0 +1,254 @@
+package nlb
+
+import (
+	"cmp"
+	"net/netip"
+	"slices"
+
+	"github.com/unified-ccm/unified-ccm/providers/aws/sim/core"
+	"github.com/unified-ccm/unified-ccm/providers/aws/sim/ec2"
+	"github.com/unified-ccm/unified-ccm/providers/aws/sim/elb"
+	"github.com/unified-ccm/unified-ccm/providers/aws/sim/query"
+)
+
+type balancerState struct {
+	Code string `xml:"Code"`
+}
+
+type balancerAddressView struct {
+	IP         string `xml:"IpAddress,omitempty"`
+	Allocation string `xml:"AllocationId,omitempty"`
+	Private    string `xml:"PrivateIPv4Address,omitempty"`
+	IPv6       string `xml:"IPv6Address,omitempty"`
+}
+
+type balancerZoneView struct {
+	Zone      string                             `xml:"ZoneName"`
+	Subnet    string                             `xml:"SubnetId"`
+	Addresses query.Members[balancerAddressView] `xml:"LoadBalancerAddresses"`
+}
+
+type balancerView struct {
+	ARN         string                          `xml:"LoadBalancerArn"`
+	DNS         string                          `xml:"DNSName"`
+	HostedZone  string                          `xml:"CanonicalHostedZoneId"`
+	Made        string                          `xml:"CreatedTime"`
+	Name        string                          `xml:"LoadBalancerName"`
+	Scheme      string                          `xml:"Scheme"`
+	VPC         string                          `xml:"VpcId"`
+	State       balancerState                   `xml:"State"`
+	Type        string                          `xml:"Type"`
+	Zones       query.Members[balancerZoneView] `xml:"AvailabilityZones"`
+	Groups      *query.Members[string]          `xml:"SecurityGroups"`
+	AddressType string                          `xml:"IpAddressType"`
+	PrivateLink string                          `xml:"EnforceSecurityGroupInboundRulesOnPrivateLinkTraffic,omitempty"`
+	SourceNAT   string                          `xml:"EnablePrefixForIpv6SourceNat"`
+}
+
+func (t *Tx) viewBalancer(b *balancer) balancerView {
+	v := balancerView{
+		ARN: b.arn, DNS: t.balancerDNS(b), HostedZone: elb.HostedZone, Made: ec2.Timestamp(b.made), Name: b.name,
+		Scheme: b.scheme,
+		VPC:    b.VPC, State: balancerState{"active"}, Type: "network", Zones: t.balancerZones(b), AddressType: b.addressType,
+		SourceNAT: b.sourceNAT,
+	}
+	if t.Now.Before(b.made.Add(t.Options.ProvisionTime)) {
+		v.State.Code = "provisioning"
+	}
+	if b.withGroups {
+		groups := query.MembersOf(b.groups)
+		v.Groups, v.PrivateLink = &groups, b.privateLink
+	}
+	return v
+}
+
+// balancerDNS returns the name that a load balancer's clients resolve.
+func (t *Tx) balancerDNS(b *balancer) string {
+	return b.name + "-" + b.suffix + ".elb." + t.Options.Region + "." + t.Options.DNSSuffix()
+}
+
+func (t *Tx) balancerZones(b *balancer) query.Members[balancerZoneView] {
+	var out []balancerZoneView
+	for _, m := range b.mappings {
+		v := balancerZoneView{Zone: t.Subnets[m.SubnetID].Zone, Subnet: m.SubnetID}
+		a := balancerAddressView{Allocation: m.AllocationID, Private: m.PrivateIPv4, IPv6: m.IPv6}
+		if e := t.Addresses[m.AllocationID]; e != nil {
+			a.IP = e.IP.String()
+		}
+		if a != (balancerAddressView{}) {
+			v.Addresses.Member = append(v.Addresses.Member, a)
+		}
+		out = append(out, v)
+	}
+	slices.SortFunc(out, func(a, b balancerZoneView) int {
+		if a.Zone < b.Zone {
+			return -1
+		}
+		return 1
+	})
+	return query.MembersOf(out)
+}
+
+// attachBalancer gives a load balancer a network interface in each subnet and takes it from those that it left.
+func (t *Tx) attachBalancer(b *balancer, mappings []subnetMapping) error {
+	made := map[string]string{}
+	undo := func() {
+		for subnet, eni := range made {
+			delete(t.Interfaces, eni)
+			delete(b.ENIs, subnet)
+		}
+	}
+	for _, m := range mappings {
+		if b.ENIs[m.SubnetID] == "" {
+			n, err := t.NewInterface(t.Subnets[m.SubnetID], b.addressType == "dualstack")
+			if err != nil {
+				undo()
+				return core.Refuse("InvalidSubnet",
+					"Not enough IP space available in %s. ELB requires at least 8 free IP addresses "+
+						"in each subnet.", m.SubnetID)
+			}
+			n.Description, n.Requester, n.Kind = "ELB net/"+b.name+"/"+b.suffix, "amazon-elb", "network_load_balancer"
+			b.ENIs[m.SubnetID], made[m.SubnetID] = n.ID, n.ID
+		}
+		n := t.Interfaces[b.ENIs[m.SubnetID]]
+		n.Groups = slices.Clone(b.groups)
+		if ip, err := netip.ParseAddr(m.PrivateIPv4); err == nil {
+			n.Private[0] = ip
+		}
+		t.Associate(n, m.AllocationID)
+	}
+	for subnet, eni := range b.ENIs {
+		if !slices.ContainsFunc(mappings, func(m subnetMapping) bool { return m.SubnetID == subnet }) {
+			t.ReleaseInterface(eni)
+			delete(b.ENIs, subnet)
+		}
+	}
+	b.mappings = mappings
+	return nil
+}
+
+// setSecurityGroups replaces the groups of a load balancer that was made with any.
+func (t *Tx) setSecurityGroups(b *balancer, in struct {
+	ofBalancer
+	SecurityGroups []string
+	PrivateLink    string `q:"EnforceSecurityGroupInboundRulesOnPrivateLinkTraffic"`
+}) (out struct {
+	Groups      query.Members[string] `xml:"SecurityGroupIds"`
+	PrivateLink string                `xml:"EnforceSecurityGroupInboundRulesOnPrivateLinkTraffic"`
+}, err error) {
+	if !b.withGroups {
+		return out, core.Refuse("InvalidConfigurationRequest",
+			"You cannot set security groups on a Network Load Balancer that was created without security groups")
+	}
+	if len(in.SecurityGroups) == 0 {
+		return out, core.Refuse("InvalidConfigurationRequest",
+			"You cannot remove all security groups of a Network Load Balancer")
+	}
+	if err := t.balancerGroups(in.SecurityGroups, b.VPC); err != nil {
+		return out, err
+	}
+	b.groups = slices.Clone(in.SecurityGroups)
+	if in.PrivateLink != "" {
+		b.privateLink = in.PrivateLink
+	}
+	for _, eni := range b.ENIs {
+		t.Interfaces[eni].Groups = slices.Clone(b.groups)
+	}
+	out.Groups, out.PrivateLink = query.MembersOf(b.groups), b.privateLink
+	return out, nil
+}
+
+// checkSourceNAT refuses IPv6 prefixes for source NAT where there is no IPv6.
+func checkSourceNAT(sourceNAT, addressType string) error {
+	switch {
+	case sourceNAT != "on" && sourceNAT != "off":
+		return core.Validation("EnablePrefixForIpv6SourceNat '%s' must be 'on' or 'off'", sourceNAT)
+	case sourceNAT == "on" && addressType != "dualstack":
+		return core.Refuse("InvalidConfigurationRequest",
+			"EnablePrefixForIpv6SourceNat requires the IP address type 'dualstack'")
+	}
+	return nil
+}
+
+// checkReplacedSubnets rejects a subnet that replaces another of the same zone: the zone must be removed first. AWS
+// describes this in "Exploring new subnet management capabilities of Network Load Balancer".
+func (t *Tx) checkReplacedSubnets(b *balancer, mappings []subnetMapping) error {
+	for _, m := range mappings {
+		zone := t.Subnets[m.SubnetID].Zone
+		if b.ENIs[m.SubnetID] == "" && slices.ContainsFunc(b.mappings, func(old subnetMapping) bool {
+			return t.Subnets[old.SubnetID].Zone == zone
+		}) {
+			return core.Refuse("InvalidConfigurationRequest",
+				"You cannot specify an additional subnet from an Availability Zone that "+
+					"is already associated with the load balancer. The Availability Zone '%s' corresponding to the new subnet '%s' "+
+					"is already associated with the load balancer.", zone, m.SubnetID)
+		}
+	}
+	return nil
+}
+
+// setSubnets replaces the subnets.
+func (t *Tx) setSubnets(b *balancer, in struct {
+	ofBalancer
+	Subnets        []string
+	SubnetMappings []subnetMapping
+	IPAddressType  string `q:"IpAddressType"`
+	SourceNAT      string `q:"EnablePrefixForIpv6SourceNat"`
+}) (out struct {
+	Zones       query.Members[balancerZoneView] `xml:"AvailabilityZones"`
+	AddressType string                          `xml:"IpAddressType"`
+	SourceNAT   string                          `xml:"EnablePrefixForIpv6SourceNat"`
+}, err error) {
+	checked := *b
+	if in.IPAddressType != "" {
+		checked.addressType = in.IPAddressType
+	}
+	checked.sourceNAT = cmp.Or(in.SourceNAT, b.sourceNAT)
+	if err := checkSourceNAT(checked.sourceNAT, checked.addressType); err != nil {
+		return out, err
+	}
+	mappings, vpc, err := t.mappings(&checked, in.Subnets, in.SubnetMappings)
+	if err != nil {
+		return out, err
+	}
+	if vpc != b.VPC {
+		return out, core.Refuse("InvalidConfigurationRequest", "The subnets must belong to VPC '%s'", b.VPC)
+	}
+	if err := t.checkAllFamilies(&checked); err != nil {
+		return out, err
+	}
+	if err := t.checkReplacedSubnets(b, mappings); err != nil {
+		return out, err
+	}
+	if err := t.attachBalancer(b, mappings); err != nil {
+		return out, err
+	}
+	b.addressType, b.sourceNAT = checked.addressType, checked.sourceNAT
+	out.Zones, out.AddressType, out.SourceNAT = t.balancerZones(b), b.addressType, b.sourceNAT
+	return out, nil
+}
+
+func (t *Tx) setAddressType(b *balancer, in struct {
+	ofBalancer
+	IPAddressType string `q:"IpAddressType"`
+}) (out struct {
+	AddressType string `xml:"IpAddressType"`
+}, err error) {
+	if in.IPAddressType != "ipv4" && in.IPAddressType != "dualstack" {
+		return out, core.Refuse("InvalidConfigurationRequest",
+			"IpAddressType '%s' is not supported for network load balancers",
+			in.IPAddressType)
+	}
+	checked := *b
+	checked.addressType = in.IPAddressType
+	for _, m := range b.mappings {
+		if err := t.checkMapping(&checked, t.Subnets[m.SubnetID], m); err != nil {
+			return out, err
+		}
+	}
+	if err := t.checkAllFamilies(&checked); err != nil {
+		return out, err
+	}
+	b.addressType, out.AddressType = in.IPAddressType, in.IPAddressType
+	return out, nil
+}

@@ -1,0 +1,142 @@
+package nlb
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/unified-ccm/unified-ccm/pkg/common/sim/world"
+	"github.com/unified-ccm/unified-ccm/providers/aws/sim/ec2"
+	"github.com/unified-ccm/unified-ccm/providers/aws/sim/elb"
+)
+
+// worldBalancers returns the load balancers in portable terms.
+func (t *Tx) LoadBalancers() []world.LoadBalancer {
+	var out []world.LoadBalancer
+	for _, b := range t.balancers {
+		out = append(out, t.toWorld(b))
+	}
+	return out
+}
+
+func (t *Tx) toWorld(b *balancer) world.LoadBalancer {
+	out := world.LoadBalancer{Name: b.name, Internal: b.scheme == elb.SchemeInternal,
+		Addresses: []string{t.balancerDNS(b)}}
+	for _, l := range t.listeners {
+		if l.balancer != b.arn {
+			continue
+		}
+		listener := world.Listener{Port: l.port}
+		var behind []string
+		for _, arn := range l.targetGroups() {
+			g := t.targetGroups[arn]
+			listener.MemberPort = g.port
+			members, groups := t.membersOf(b, g)
+			listener.Members, behind = append(listener.Members, members...), append(behind, groups...)
+		}
+		for _, protocol := range transports(l.protocol) {
+			listener.Protocol = protocol
+			listener.SourceRanges = t.sources(b, l, listener.MemberPort, protocol, behind)
+			out.Listeners = append(out.Listeners, listener)
+		}
+	}
+	return out
+}
+
+// membersOf returns the nodes of a target group that can be reached, and the security groups of all, of which there are
+// few.
+func (t *Tx) membersOf(b *balancer, g *targetGroup) (nodes, groups []string) {
+	reach := t.reachOf(b, g)
+	var last []string
+	for _, x := range g.targets {
+		if !x.drained.IsZero() {
+			continue
+		}
+		if reach.target(x) {
+			nodes = append(nodes, t.NodeOf(x.id))
+		}
+		if n := t.InterfaceOf(x.id); n != nil && !slices.Equal(last, n.Groups) {
+			last = n.Groups
+			groups = append(groups, last...)
+		}
+	}
+	return nodes, groups
+}
+
+// sources returns the networks that may connect: by the load balancer's own security groups, or if it has
+// none, by the client rules of those behind it.
+func (t *Tx) sources(b *balancer, l *listener, memberPort int32, transport v1.Protocol, behind []string) []string {
+	protocol := strings.ToLower(string(transport))
+	if b.withGroups {
+		return t.RangesOf(b.groups, protocol, l.port, func(*ec2.Rule) bool { return true })
+	}
+	if len(behind) == 0 {
+		return nil // No rule applies yet.
+	}
+	slices.Sort(behind)
+	return t.RangesOf(slices.Compact(behind), protocol, memberPort,
+		func(r *ec2.Rule) bool { return !strings.HasPrefix(r.Description, healthRule) })
+}
+
+// healthRule starts the description of rules on nodes that let health checks in, as all cloud controller managers for
+// AWS write it.
+const healthRule = "kubernetes.io/rule/nlb/health"
+
+// deleteNamed removes a load balancer; its target groups stay. It reports whether there was one.
+func (t *Tx) Delete(name string) bool {
+	b := t.balancerByName(name)
+	if b != nil {
+		t.removeBalancer(b)
+	}
+	return b != nil
+}
+
+// countObjects counts what exists by kind.
+func (t *Tx) Count(out map[string]int) {
+	out["load-balancers"] = len(t.balancers)
+	out["listeners"] = len(t.listeners)
+	out["target-groups"] = len(t.targetGroups)
+	for _, g := range t.targetGroups {
+		out["targets"] += len(t.registered(g))
+	}
+}
+
+// Names by which a plan is expected to call what driftNamed changed, which are those of AWS.
+const (
+	driftInterval = "healthCheckIntervalSeconds"
+	driftTargets  = "targets"
+)
+
+// driftNamed changes the health check's interval of the first target group of a load balancer and removes its first
+// target. It returns the names of these fields, none if there is no such load balancer.
+func (t *Tx) Drift(name string) ([]string, error) {
+	b := t.balancerByName(name)
+	if b == nil {
+		return nil, nil
+	}
+	l := t.firstListener(b)
+	if l == nil {
+		return nil, fmt.Errorf("load balancer %q has no listener to change", b.name)
+	}
+	fields := []string{driftInterval}
+	g := t.targetGroups[l.targetGroups()[0]]
+	g.check.HealthCheckIntervalSeconds = elb.DriftedInterval(g.check.HealthCheckIntervalSeconds)
+	if len(g.targets) > 0 {
+		g.targets = g.targets[1:]
+		fields = append(fields, driftTargets)
+	}
+	return fields, nil
+}
+
+// firstListener returns the listener with the lowest port.
+func (t *Tx) firstListener(b *balancer) *listener {
+	var first *listener
+	for _, l := range t.listeners {
+		if l.balancer == b.arn && (first == nil || l.port < first.port) {
+			first = l
+		}
+	}
+	return first
+}

@@ -1,0 +1,389 @@
+package nlb
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/unified-ccm/unified-ccm/providers/aws/sim/core"
+	"github.com/unified-ccm/unified-ccm/providers/aws/sim/elb"
+)
+
+type listener struct {
+	arn, balancer, protocol string
+	port                    int32
+	policy                  string
+	alpn                    []string
+	// certificates begin with the default one.
+	certificates []string
+	actions      []action
+	attributes   map[string]string
+}
+
+// action is what a listener does. Listeners of network load balancers forward, and nothing else.
+type action struct {
+	Type           string
+	TargetGroupArn string
+	Order          *int32
+	ForwardConfig  *forward
+}
+
+type forward struct {
+	TargetGroups []forwardGroup
+	Stickiness   *struct {
+		Enabled         bool
+		DurationSeconds *int32
+	} `q:"TargetGroupStickinessConfig"`
+}
+
+type forwardGroup struct {
+	TargetGroupArn string
+	Weight         *int32
+}
+
+// targetGroups returns the groups that a listener forwards to.
+func (l *listener) targetGroups() []string {
+	var out []string
+	for _, a := range l.actions {
+		out = append(out, a.groups()...)
+	}
+	return out
+}
+
+// forwardsTo returns requested each pair of a listener and a target group, so it makes no list.
+func (l *listener) forwardsTo(group string) bool {
+	for _, a := range l.actions {
+		if a.TargetGroupArn == group {
+			return true
+		}
+		if a.TargetGroupArn == "" && a.ForwardConfig != nil &&
+			slices.ContainsFunc(a.ForwardConfig.TargetGroups, func(g forwardGroup) bool { return g.TargetGroupArn == group }) {
+			return true
+		}
+	}
+	return false
+}
+
+func (a action) groups() []string {
+	if a.TargetGroupArn != "" {
+		return []string{a.TargetGroupArn}
+	}
+	var out []string
+	if a.ForwardConfig != nil {
+		for _, g := range a.ForwardConfig.TargetGroups {
+			out = append(out, g.TargetGroupArn)
+		}
+	}
+	return out
+}
+
+func listenerOperations() []core.Operation[*Tx] {
+	return []core.Operation[*Tx]{
+		core.Read("DescribeListeners", (*Tx).describeListeners),
+		core.Write("CreateListener", (*Tx).createListener),
+		core.Write("ModifyListener", core.On((*Tx).modifyListener)),
+		core.Write("DeleteListener", core.On((*Tx).deleteListener)),
+		core.Read("DescribeListenerAttributes", core.On((*Tx).describeListenerAttributes)),
+		core.Write("ModifyListenerAttributes", core.On((*Tx).modifyListenerAttributes)),
+		core.Read("DescribeListenerCertificates", core.On((*Tx).describeCertificates)),
+		core.Write("AddListenerCertificates", core.On((*Tx).addCertificates)),
+		core.Write("RemoveListenerCertificates", core.On((*Tx).removeCertificates)),
+	}
+}
+
+type certificate struct {
+	CertificateArn string
+	IsDefault      *bool
+}
+
+type listenerInput struct {
+	LoadBalancerArn string
+	ofListener
+	Protocol       string
+	Port           *int32
+	SslPolicy      *string
+	Certificates   []certificate
+	DefaultActions []action
+	AlpnPolicy     []string
+	Tags           []elb.Tag
+}
+
+func (t *Tx) createListener(in listenerInput) (out listenersOutput, err error) {
+	b, err := t.balancerOf(in.LoadBalancerArn)
+	if err != nil {
+		return out, err
+	}
+	if in.Port == nil || in.Protocol == "" {
+		return out, core.Validation("A listener port and protocol must be specified")
+	}
+	if len(in.DefaultActions) == 0 {
+		return out, core.Validation("A default action must be specified")
+	}
+	tags, err := elb.CheckTags(in.Tags)
+	if err != nil {
+		return out, err
+	}
+	l := &listener{balancer: b.arn, attributes: listenerAttributes(in.Protocol)}
+	if err := t.change(l, in); err != nil {
+		return out, err
+	}
+	if old := t.listenerOn(b.arn, l.port, nil); old != nil {
+		if !sameListener(old, l) {
+			return out, core.Refuse("DuplicateListener", "A listener already exists on this port for this load balancer '%s'",
+				b.arn)
+		}
+		out.Listeners.Member = []listenerView{t.viewListener(old)}
+		return out, nil
+	}
+	if t.countListeners(b.arn) >= t.Options.Quotas[core.QuotaListeners] {
+		return out, core.Refuse("TooManyListeners", "The maximum number of listeners for load balancer '%s' has been reached",
+			b.arn)
+	}
+	l.arn = t.ARN("elasticloadbalancing", fmt.Sprintf("listener/net/%s/%s/%016x", b.name, b.suffix,
+		t.Random.Uint64()))
+	t.listeners[l.arn] = l
+	t.SetTags(l.arn, tags)
+	t.HideNew(l.arn)
+	t.markInUse(l)
+	out.Listeners.Member = []listenerView{t.viewListener(l)}
+	return out, nil
+}
+
+func sameListener(a, b *listener) bool {
+	return a.protocol == b.protocol && a.policy == b.policy && slices.Equal(a.targetGroups(), b.targetGroups()) &&
+		slices.Equal(a.certificates, b.certificates) && slices.Equal(a.alpn, b.alpn)
+}
+
+// listenerOn finds the listener of a load balancer on a port: TCP and UDP share one port space.
+func (t *Tx) listenerOn(balancer string, port int32, but *listener) *listener {
+	for _, l := range t.listeners {
+		if l.balancer == balancer && l.port == port && l != but {
+			return l
+		}
+	}
+	return nil
+}
+
+func (t *Tx) countListeners(balancer string) (n int) {
+	for _, l := range t.listeners {
+		if l.balancer == balancer {
+			n++
+		}
+	}
+	return n
+}
+
+// change applies a request to a listener, after checking all of it.
+func (t *Tx) change(l *listener, in listenerInput) error {
+	after := *l
+	if in.Port != nil {
+		after.port = *in.Port
+	}
+	after.protocol = cmp.Or(in.Protocol, l.protocol)
+	if in.DefaultActions != nil {
+		after.actions = in.DefaultActions
+	}
+	if in.Certificates != nil {
+		after.certificates = nil
+		for _, c := range in.Certificates {
+			after.certificates = append(after.certificates, c.CertificateArn)
+		}
+		if len(l.certificates) > 1 {
+			after.certificates = append(after.certificates, l.certificates[1:]...)
+		}
+	}
+	if in.SslPolicy != nil {
+		after.policy = *in.SslPolicy
+	}
+	if in.AlpnPolicy != nil {
+		after.alpn = in.AlpnPolicy
+	}
+	if after.protocol != "TLS" && l.protocol == "TLS" {
+		after.certificates, after.policy, after.alpn = nil, "", nil
+	}
+	if after.protocol == "TLS" {
+		after.policy = cmp.Or(after.policy, elb.DefaultPolicy)
+	}
+	if err := t.checkListener(&after); err != nil {
+		return err
+	}
+	*l = after
+	return nil
+}
+
+func (t *Tx) checkListener(l *listener) error {
+	if l.port < 1 || l.port > 65535 {
+		return core.Validation("Port '%d' must be between 1 and 65535", l.port)
+	}
+	if !slices.Contains([]string{"TCP", "TLS", "UDP", "TCP_UDP"}, l.protocol) {
+		return core.Refuse("UnsupportedProtocol", "Listener protocol '%s' is not supported for network load balancers",
+			l.protocol)
+	}
+	if err := t.checkTLS(l); err != nil {
+		return err
+	}
+	if len(l.actions) != 1 || l.actions[0].Type != "forward" || len(l.actions[0].groups()) == 0 {
+		return core.Refuse("InvalidLoadBalancerAction",
+			"Network load balancers require exactly one default action of type 'forward'")
+	}
+	for _, arn := range l.targetGroups() {
+		g, err := t.targetGroupOf(arn)
+		if err != nil {
+			return err
+		}
+		if !slices.Contains(compatible[l.protocol], g.protocol) {
+			return core.Refuse("IncompatibleProtocols",
+				"The listener protocol '%s' is not supported with the target group protocol '%s'", l.protocol, g.protocol)
+		}
+		for _, other := range t.balancersOf(arn) {
+			if other != l.balancer {
+				return core.Refuse("TargetGroupAssociationLimit",
+					"The following target groups cannot be associated with more than one load balancer: %s", arn)
+			}
+		}
+		b := t.balancers[l.balancer]
+		if g.VPC != b.VPC {
+			return core.Refuse("InvalidConfigurationRequest",
+				"The target group '%s' does not belong to the VPC of the load balancer",
+				arn)
+		}
+		if err := t.checkFamilies(b, l, g); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checkFamilies rejects IP versions of a load balancer that its listener cannot forward to a target group. The user
+// guide for network load balancers has these rules in "Create a listener", "Create a target group" and "Create a
+// Network Load Balancer".
+func (t *Tx) checkFamilies(b *balancer, l *listener, g *targetGroup) error {
+	dual, datagrams := b.addressType == "dualstack", l.protocol == "UDP" || l.protocol == "TCP_UDP"
+	switch {
+	case g.addressType == "ipv6" && !dual:
+		return core.Refuse("InvalidConfigurationRequest", "IPv6 target groups require a dualstack load balancer")
+	case dual && datagrams && b.sourceNAT != "on":
+		return core.Refuse("InvalidConfigurationRequest",
+			"%s listeners of dualstack load balancers require EnablePrefixForIpv6SourceNat", l.protocol)
+	case dual && datagrams && g.addressType == "ipv4" && t.Options.RejectIPv4DualStackUDP:
+		return core.Refuse("InvalidConfigurationRequest",
+			"You can't use an IPv4 target group with a %s listener for a dualstack load balancer", l.protocol)
+	}
+	return nil
+}
+
+// checkAllFamilies does so for all listeners of a load balancer that is to change.
+func (t *Tx) checkAllFamilies(b *balancer) error {
+	for _, l := range t.listeners {
+		if l.balancer != b.arn {
+			continue
+		}
+		for _, arn := range l.targetGroups() {
+			if err := t.checkFamilies(b, l, t.targetGroups[arn]); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// compatible are the protocols of target groups that a listener of each protocol can forward to.
+var compatible = map[string][]string{
+	"TCP": {"TCP", "TCP_UDP"}, "TLS": {"TCP", "TLS"}, "UDP": {"UDP", "TCP_UDP"}, "TCP_UDP": {"TCP_UDP"},
+}
+
+func (t *Tx) checkTLS(l *listener) error {
+	if l.protocol != "TLS" {
+		if len(l.certificates) > 0 {
+			return core.Refuse("InvalidConfigurationRequest", "Certificates cannot be specified for %s listeners", l.protocol)
+		}
+		if l.policy != "" {
+			return core.Refuse("InvalidConfigurationRequest", "A security policy cannot be specified for %s listeners",
+				l.protocol)
+		}
+		return nil
+	}
+	if len(l.certificates) == 0 {
+		return core.Validation("A certificate must be specified for TLS listeners")
+	}
+	for _, c := range l.certificates {
+		if err := t.CheckCertificate(c); err != nil {
+			return err
+		}
+	}
+	if !strings.HasPrefix(l.policy, "ELBSecurityPolicy-") {
+		return core.Refuse("SSLPolicyNotFound", "SSL policy '%s' not found", l.policy)
+	}
+	return nil
+}
+
+// markInUse records since when the target groups of a listener are health-checked.
+func (t *Tx) markInUse(l *listener) {
+	for _, arn := range l.targetGroups() {
+		if g := t.targetGroups[arn]; g.usedSince.IsZero() {
+			g.usedSince = t.Now
+		}
+	}
+}
+
+func (t *Tx) listenerOf(arn string) (*listener, error) {
+	if l := t.listeners[arn]; l != nil {
+		return l, nil
+	}
+	if !strings.Contains(arn, ":listener/") {
+		return nil, core.Validation("'%s' is not a valid listener ARN", arn)
+	}
+	return nil, core.Refuse("ListenerNotFound", "One or more listeners not found")
+}
+
+func (t *Tx) modifyListener(l *listener, in listenerInput) (out listenersOutput, err error) {
+	if in.Port != nil && t.listenerOn(l.balancer, *in.Port, l) != nil {
+		return out, core.Refuse("DuplicateListener", "A listener already exists on this port for this load balancer '%s'",
+			l.balancer)
+	}
+	if err := t.change(l, in); err != nil {
+		return out, err
+	}
+	t.markInUse(l)
+	out.Listeners.Member = []listenerView{t.viewListener(l)}
+	return out, nil
+}
+
+func (t *Tx) deleteListener(l *listener, _ struct{ ofListener }) (core.Nothing, error) {
+	delete(t.listeners, l.arn)
+	t.RemoveRecords(l.arn)
+	return core.Nothing{}, nil
+}
+
+func (t *Tx) describeListeners(in struct {
+	elb.Page
+	LoadBalancerArn string
+	ListenerArns    []string
+}) (out listenersOutput, err error) {
+	var found []*listener
+	switch {
+	case in.LoadBalancerArn != "" && len(in.ListenerArns) > 0, in.LoadBalancerArn == "" && len(in.ListenerArns) == 0:
+		return out, core.Validation("You must specify either listener ARNs or a load balancer ARN")
+	case in.LoadBalancerArn != "":
+		b, err := t.balancerOf(in.LoadBalancerArn)
+		if err != nil {
+			return out, err
+		}
+		for _, arn := range core.SortedIDs(t.listeners) {
+			if t.listeners[arn].balancer == b.arn && t.Visible(arn) {
+				found = append(found, t.listeners[arn])
+			}
+		}
+	}
+	for _, arn := range in.ListenerArns {
+		l, err := t.listenerOf(arn)
+		if err != nil {
+			return out, err
+		}
+		found = append(found, l)
+	}
+	out.Listeners, out.NextMarker, err = elb.Cut(found, in.Page, func(l *listener) string { return l.arn },
+		t.viewListener)
+	return out, err
+}

@@ -1,0 +1,323 @@
+package nlb
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/unified-ccm/unified-ccm/providers/aws/sim/core"
+	"github.com/unified-ccm/unified-ccm/providers/aws/sim/elb"
+	"github.com/unified-ccm/unified-ccm/providers/aws/sim/query"
+)
+
+type targetGroup struct {
+	arn, name, protocol string
+	port                int32
+	VPC, targetType     string
+	addressType         string
+	check               healthCheck
+	targets             []*target
+	attributes          map[string]string
+	// usedSince is when a listener first forwarded to it.
+	usedSince time.Time
+}
+
+// healthCheck of a target group. Thresholds and times are in checks and seconds.
+type healthCheck struct {
+	HealthCheckProtocol        string
+	HealthCheckPort            string
+	HealthCheckPath            string
+	HealthCheckEnabled         *bool
+	HealthCheckIntervalSeconds int32
+	HealthCheckTimeoutSeconds  int32
+	HealthyThresholdCount      int32
+	UnhealthyThresholdCount    int32
+	Matcher                    *matcher
+}
+
+type matcher struct {
+	HTTPCode string `q:"HttpCode" xml:"HttpCode"`
+}
+
+func targetGroupOperations() []core.Operation[*Tx] {
+	return []core.Operation[*Tx]{
+		core.Read("DescribeTargetGroups", (*Tx).describeTargetGroups),
+		core.Write("CreateTargetGroup", (*Tx).createTargetGroup),
+		core.Write("ModifyTargetGroup", core.On((*Tx).modifyTargetGroup)),
+		core.Write("DeleteTargetGroup", (*Tx).deleteTargetGroup),
+		core.Read("DescribeTargetGroupAttributes", core.On((*Tx).describeGroupAttributes)),
+		core.Write("ModifyTargetGroupAttributes", core.On((*Tx).modifyGroupAttributes)),
+	}
+}
+
+type targetGroupInput struct {
+	healthCheck
+	ofTargetGroup
+	Name          string
+	Protocol      string
+	Port          *int32
+	VpcID         string `q:"VpcId"`
+	TargetType    string
+	IPAddressType string `q:"IpAddressType"`
+	Tags          []elb.Tag
+}
+
+type targetGroupsOutput struct {
+	Groups     query.Members[targetGroupView] `xml:"TargetGroups"`
+	NextMarker string                         `xml:"NextMarker,omitempty"`
+}
+
+func (t *Tx) createTargetGroup(in targetGroupInput) (out targetGroupsOutput, err error) {
+	g, err := t.newTargetGroup(in)
+	if err != nil {
+		return out, err
+	}
+	tags, err := elb.CheckTags(in.Tags)
+	if err != nil {
+		return out, err
+	}
+	for _, old := range t.targetGroups {
+		if old.name != in.Name {
+			continue
+		}
+		if old.protocol != g.protocol || old.port != g.port || old.VPC != g.VPC || old.targetType != g.targetType ||
+			!sameCheck(old.check, g.check) {
+			return out, core.Refuse("DuplicateTargetGroupName",
+				"A target group with the same name '%s' exists, but with different settings", in.Name)
+		}
+		out.Groups.Member = []targetGroupView{t.viewTargetGroup(old)}
+		return out, nil
+	}
+	if len(t.targetGroups) >= t.Options.Quotas[core.QuotaTargetGroups] {
+		return out, core.Refuse("TooManyTargetGroups", "The maximum number of target groups has been reached")
+	}
+	g.arn = t.ARN("elasticloadbalancing", fmt.Sprintf("targetgroup/%s/%016x", g.name, t.Random.Uint64()))
+	t.targetGroups[g.arn] = g
+	t.SetTags(g.arn, tags)
+	t.HideNew(g.arn)
+	out.Groups.Member = []targetGroupView{t.viewTargetGroup(g)}
+	return out, nil
+}
+
+func sameCheck(a, b healthCheck) bool {
+	same := a.Matcher == nil && b.Matcher == nil || a.Matcher != nil && b.Matcher != nil && *a.Matcher == *b.Matcher
+	a.Matcher, b.Matcher, a.HealthCheckEnabled, b.HealthCheckEnabled = nil, nil, nil, nil
+	return same && a == b
+}
+
+func (t *Tx) newTargetGroup(in targetGroupInput) (*targetGroup, error) {
+	g := &targetGroup{
+		name: in.Name, protocol: in.Protocol, VPC: in.VpcID, targetType: cmp.Or(in.TargetType, "instance"),
+		addressType: cmp.Or(in.IPAddressType, "ipv4"),
+		attributes:  groupAttributes(in.Protocol, cmp.Or(in.TargetType, "instance")),
+	}
+	switch {
+	case !elb.NamePattern.MatchString(in.Name):
+		return nil, core.Validation(
+			"Target group name '%s' must be 1 to 32 letters, digits and hyphens, and cannot begin or "+
+				"end with a hyphen", in.Name)
+	case g.targetType != "instance" && g.targetType != "ip":
+		return nil, core.Validation("Target type '%s' is not available: use 'instance' or 'ip'", g.targetType)
+	case !core.Has(compatible, g.protocol):
+		return nil, core.Refuse("UnsupportedProtocol",
+			"Target group protocol '%s' is not supported for network load balancers",
+			g.protocol)
+	case in.Port == nil || *in.Port < 1 || *in.Port > 65535:
+		return nil, core.Validation("A port between 1 and 65535 must be specified")
+	case !core.Has(t.VPCs, in.VpcID):
+		return nil, core.Validation("The VPC ID '%s' is not found", in.VpcID)
+	case g.addressType != "ipv4" && g.addressType != "ipv6":
+		return nil, core.Validation("IpAddressType '%s' must be 'ipv4' or 'ipv6'", g.addressType)
+	}
+	g.port = *in.Port
+	check, err := completeCheck(healthCheck{}, in.healthCheck)
+	g.check = check
+	return g, err
+}
+
+// completeCheck applies a request to a health check, and gives what is still open its default.
+func completeCheck(c, in healthCheck) (healthCheck, error) {
+	c.HealthCheckProtocol = cmp.Or(in.HealthCheckProtocol, c.HealthCheckProtocol, "TCP")
+	c.HealthCheckPort = cmp.Or(in.HealthCheckPort, c.HealthCheckPort, "traffic-port")
+	c.HealthCheckIntervalSeconds = cmp.Or(in.HealthCheckIntervalSeconds, c.HealthCheckIntervalSeconds, 30)
+	c.HealthyThresholdCount = cmp.Or(in.HealthyThresholdCount, c.HealthyThresholdCount, 5)
+	c.UnhealthyThresholdCount = cmp.Or(in.UnhealthyThresholdCount, c.UnhealthyThresholdCount, 2)
+	timeout := int32(10)
+	if c.HealthCheckProtocol == "HTTP" {
+		timeout = 6
+	}
+	c.HealthCheckTimeoutSeconds = cmp.Or(in.HealthCheckTimeoutSeconds, c.HealthCheckTimeoutSeconds,
+		min(timeout, c.HealthCheckIntervalSeconds))
+	switch c.HealthCheckProtocol {
+	case "TCP":
+		if in.HealthCheckPath != "" || in.Matcher != nil && in.Matcher.HTTPCode != "" {
+			return c, core.Refuse("InvalidConfigurationRequest",
+				"Health check path and matcher are not supported for health checks with protocol TCP")
+		}
+		c.HealthCheckPath, c.Matcher = "", nil
+	case "HTTP", "HTTPS":
+		c.HealthCheckPath = cmp.Or(in.HealthCheckPath, c.HealthCheckPath, "/")
+		if c.Matcher == nil {
+			c.Matcher = &matcher{"200-399"}
+		}
+		if in.Matcher != nil && in.Matcher.HTTPCode != "" {
+			c.Matcher = &matcher{in.Matcher.HTTPCode}
+		}
+	default:
+		return c, core.Validation("Health check protocol '%s' must be one of HTTP, HTTPS, TCP", c.HealthCheckProtocol)
+	}
+	return c, c.validate()
+}
+
+func (c healthCheck) validate() error {
+	if p, err := strconv.Atoi(c.HealthCheckPort); c.HealthCheckPort != "traffic-port" &&
+		(err != nil || p < 1 || p > 65535) {
+		return core.Validation("Health check port '%s' must be either 'traffic-port' or a port number between 1 and 65535",
+			c.HealthCheckPort)
+	}
+	if c.HealthCheckPath != "" && !strings.HasPrefix(c.HealthCheckPath, "/") {
+		return core.Validation("Health check path '%s' must begin with a '/' character", c.HealthCheckPath)
+	}
+	for _, b := range []struct {
+		name               string
+		value, least, most int32
+	}{
+		{"interval", c.HealthCheckIntervalSeconds, 5, 300}, {"timeout", c.HealthCheckTimeoutSeconds, 2, 120},
+		{"healthy threshold count", c.HealthyThresholdCount, 2, 10},
+		{"unhealthy threshold count", c.UnhealthyThresholdCount, 2, 10},
+	} {
+		if b.value < b.least || b.value > b.most {
+			return core.Validation("Health check %s must be between %d and %d", b.name, b.least, b.most)
+		}
+	}
+	if c.HealthCheckTimeoutSeconds > c.HealthCheckIntervalSeconds {
+		return core.Validation("Health check timeout '%d' must be smaller than or equal to the interval '%d'",
+			c.HealthCheckTimeoutSeconds, c.HealthCheckIntervalSeconds)
+	}
+	return nil
+}
+
+func (t *Tx) modifyTargetGroup(g *targetGroup, in targetGroupInput) (out targetGroupsOutput, err error) {
+	check, err := completeCheck(g.check, in.healthCheck)
+	if err != nil {
+		return out, err
+	}
+	g.check = check
+	out.Groups.Member = []targetGroupView{t.viewTargetGroup(g)}
+	return out, nil
+}
+
+// deleteTargetGroup is no error when there is nothing to delete.
+func (t *Tx) deleteTargetGroup(in struct{ TargetGroupArn string }) (core.Nothing, error) {
+	if !strings.Contains(in.TargetGroupArn, ":targetgroup/") {
+		return core.Nothing{}, core.Validation("'%s' is not a valid target group ARN", in.TargetGroupArn)
+	}
+	if len(t.balancersOf(in.TargetGroupArn)) > 0 {
+		return core.Nothing{}, core.Refuse("ResourceInUse", "Target group '%s' is currently in use by a listener or a rule",
+			in.TargetGroupArn)
+	}
+	delete(t.targetGroups, in.TargetGroupArn)
+	t.RemoveRecords(in.TargetGroupArn)
+	return core.Nothing{}, nil
+}
+
+func (t *Tx) targetGroupOf(arn string) (*targetGroup, error) {
+	if g := t.targetGroups[arn]; g != nil {
+		return g, nil
+	}
+	if !strings.Contains(arn, ":targetgroup/") {
+		return nil, core.Validation("'%s' is not a valid target group ARN", arn)
+	}
+	return nil, core.Refuse("TargetGroupNotFound", "One or more target groups not found")
+}
+
+// balancersOf returns the load balancers that forward to a target group.
+func (t *Tx) balancersOf(arn string) []string {
+	var out []string
+	for _, l := range t.listeners {
+		if l.forwardsTo(arn) {
+			out = append(out, l.balancer)
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+func (t *Tx) describeTargetGroups(in struct {
+	elb.Page
+	LoadBalancerArn string
+	TargetGroupArns []string
+	Names           []string
+}) (out targetGroupsOutput, err error) {
+	var found []*targetGroup
+	if in.LoadBalancerArn != "" {
+		if _, err := t.balancerOf(in.LoadBalancerArn); err != nil {
+			return out, err
+		}
+	}
+	for _, arn := range in.TargetGroupArns {
+		g, err := t.targetGroupOf(arn)
+		if err != nil {
+			return out, err
+		}
+		if !t.Visible(arn) {
+			return out, core.Refuse("TargetGroupNotFound", "One or more target groups not found")
+		}
+		found = append(found, g)
+	}
+	missing := map[string]bool{}
+	for _, name := range in.Names {
+		missing[name] = true
+	}
+	for _, arn := range core.SortedIDs(t.targetGroups) {
+		g := t.targetGroups[arn]
+		if !t.Visible(arn) || len(in.TargetGroupArns) > 0 || len(in.Names) > 0 && !missing[g.name] ||
+			in.LoadBalancerArn != "" && !slices.Contains(t.balancersOf(arn), in.LoadBalancerArn) {
+			continue
+		}
+		delete(missing, g.name)
+		found = append(found, g)
+	}
+	if len(missing) > 0 {
+		return out, core.Refuse("TargetGroupNotFound", "One or more target groups not found")
+	}
+	out.Groups, out.NextMarker, err = elb.Cut(found, in.Page, func(g *targetGroup) string { return g.arn },
+		t.viewTargetGroup)
+	return out, err
+}
+
+type targetGroupView struct {
+	ARN         string                `xml:"TargetGroupArn"`
+	Name        string                `xml:"TargetGroupName"`
+	Protocol    string                `xml:"Protocol"`
+	Port        int32                 `xml:"Port"`
+	VPC         string                `xml:"VpcId"`
+	CheckProto  string                `xml:"HealthCheckProtocol"`
+	CheckPort   string                `xml:"HealthCheckPort"`
+	Enabled     bool                  `xml:"HealthCheckEnabled"`
+	Interval    int32                 `xml:"HealthCheckIntervalSeconds"`
+	Timeout     int32                 `xml:"HealthCheckTimeoutSeconds"`
+	Healthy     int32                 `xml:"HealthyThresholdCount"`
+	Unhealthy   int32                 `xml:"UnhealthyThresholdCount"`
+	Path        string                `xml:"HealthCheckPath,omitempty"`
+	Matcher     *matcher              `xml:"Matcher"`
+	Balancers   query.Members[string] `xml:"LoadBalancerArns"`
+	TargetType  string                `xml:"TargetType"`
+	AddressType string                `xml:"IpAddressType"`
+}
+
+func (t *Tx) viewTargetGroup(g *targetGroup) targetGroupView {
+	c := g.check
+	return targetGroupView{
+		ARN: g.arn, Name: g.name, Protocol: g.protocol, Port: g.port, VPC: g.VPC, CheckProto: c.HealthCheckProtocol,
+		CheckPort: c.HealthCheckPort,
+		Enabled:   true, Interval: c.HealthCheckIntervalSeconds, Timeout: c.HealthCheckTimeoutSeconds,
+		Healthy:   c.HealthyThresholdCount,
+		Unhealthy: c.UnhealthyThresholdCount, Path: c.HealthCheckPath, Matcher: c.Matcher,
+		Balancers:  query.MembersOf(t.balancersOf(g.arn)),
+		TargetType: g.targetType, AddressType: g.addressType,
+	}
+}
