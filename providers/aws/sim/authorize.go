@@ -150,7 +150,8 @@ func (t *tx) claimLinkedRole() iam.Request {
 	context := t.contextOf("", nil)
 	context["iam:AWSServiceName"] = []string{name}
 	return iam.Request{Action: "iam:CreateServiceLinkedRole", Context: context, Resource: fmt.Sprintf(
-		"arn:%s:iam::%s:role/aws-service-role/%s/AWSServiceRoleForElasticLoadBalancing", t.Options.Partition(), t.Options.Account, name)}
+		"arn:%s:iam::%s:role/aws-service-role/%s/AWSServiceRoleForElasticLoadBalancing", t.Options.Partition(),
+		t.Options.Account, name)}
 }
 
 // resource is something that IAM decides about: its ARN, and under what its tags are kept.

@@ -84,8 +84,8 @@ func (c *Cloud) LaunchFargate(zone string) (ip netip.Addr, err error) {
 		if err != nil {
 			return err
 		}
-		n.Description, n.Requester, n.Groups = "arn:aws:ecs:"+t.Options.Region+":"+t.Options.Account+":attachment/"+n.ID, "578734482556",
-			[]string{g.ID}
+		n.Description = "arn:aws:ecs:" + t.Options.Region + ":" + t.Options.Account + ":attachment/" + n.ID
+		n.Requester, n.Groups = "578734482556", []string{g.ID}
 		ip = n.PrimaryIP()
 		return nil
 	})
