@@ -141,7 +141,7 @@ func placeRows() []row {
 			"The network of floating IPs. The default is the first external network. Existing floating IPs stay."},
 		{"floating-subnet-id", "ID", "", "The subnet of floating IPs. Existing floating IPs stay."},
 		{"floating-subnet", "pattern", "",
-			"Allowed subnets of floating IPs by name: with * and ?, or a regular expression after ~. " +
+			"Allowed subnets of floating IPs by name: a glob with *, ?, [ab] and {a,b}, or a regular expression after ~. " +
 				"A ! in front selects all others."},
 		{"floating-subnet-tags", "list of tags", "",
 			"Allowed subnets of floating IPs by tags: any of them, with & in front all of them, " +

@@ -8,6 +8,7 @@ import (
 
 	commonconfig "github.com/unified-ccm/unified-ccm/pkg/common/config"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/api"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/annotation"
 )
 
 // Defaults, where they are not the zero value.
@@ -153,13 +154,19 @@ func (c *Config) validateLoadBalancer(f *commonconfig.File) {
 	if lb.EnableIngressHostname && strings.Trim(lb.IngressHostnameSuffix, ".") == "" {
 		f.Errorf(sectionLoadBalancer, "ingress-hostname-suffix", "must be a domain such as %s", defaultHostnameSuffix)
 	}
-	validateSubnetTags(f, sectionLoadBalancer, lb.FloatingSubnetTags)
+	if _, err := annotation.ParseNodeLabels(lb.NodeSelector); err != nil {
+		f.Errorf(sectionLoadBalancer, "node-selector", "is %q: %v", lb.NodeSelector, err)
+	}
+	validateFloatingSubnet(f, sectionLoadBalancer, lb.FloatingSubnet, lb.FloatingSubnetTags)
 	for name, class := range c.LoadBalancerClass {
-		validateSubnetTags(f, commonconfig.Section(sectionClass, name), class.FloatingSubnetTags)
+		validateFloatingSubnet(f, commonconfig.Section(sectionClass, name), class.FloatingSubnet, class.FloatingSubnetTags)
 	}
 }
 
-func validateSubnetTags(f *commonconfig.File, section, tags string) {
+func validateFloatingSubnet(f *commonconfig.File, section, pattern, tags string) {
+	if _, err := annotation.ParsePattern(pattern); err != nil {
+		f.Errorf(section, "floating-subnet", "is %q: %v", pattern, err)
+	}
 	if tags != "" && strings.Trim(tags, "!&, ") == "" {
 		f.Errorf(section, "floating-subnet-tags", "%q names no tag; write a list such as a,b, "+
 			"with & in front for all of them and ! in front for subnets without them", tags)

@@ -35,6 +35,7 @@ func TestBadValues(t *testing.T) {
 		KeyClientTimeout: "50s", KeyConnectTimeout: "-1", KeyMemberTimeout: "x", KeyInspectTimeout: "86400001",
 		KeyMonitor: "on", KeyMonitorDelay: "0", KeyMonitorTimeout: "1.5", KeyMonitorRetries: "11", KeyMonitorDown: "0",
 		KeyLoadBalancerTags: "a,,b", KeyListenerTags: "kube_service_x", KeyPoolTags: "unified-ccm:cluster=x",
+		KeyNodeSelector: "a=b=c",
 	} {
 		_, err := Read(intent.Service{Namespace: "default", Name: "web", Annotations: map[string]string{key: value}})
 		if err == nil || !strings.Contains(err.Error(), key) {
@@ -66,6 +67,10 @@ func TestPatterns(t *testing.T) {
 	}{
 		{"public", "public", true}, {"public", "public-a", false}, {"public-*", "public-a", true}, {"public-?", "public-ab", false},
 		{"~public-[ab]", "public-b", true}, {"~public", "public-b", false}, {"!public*", "public-a", false}, {"!~p.*", "q", true}, {"a.c", "abc", false},
+		{"public-{a,b}", "public-b", true}, {"public-{a,b}", "public-c", false}, {"public-{a,b*}", "public-b2", true},
+		{"public-[ab]", "public-b", true}, {"public-[ab]", "public-c", false}, {"public-[a-c]", "public-c", true},
+		{"public-[!ab]", "public-a", false}, {"public-[!ab]", "public-c", true}, {"!public-[ab]", "public-a", false},
+		{"{a,[bc]}-1", "c-1", true}, {"a,b", "a,b", true}, {"a}", "a}", true},
 	} {
 		p, err := ParsePattern(tt.pattern)
 		if err != nil || p.Match(tt.name) != tt.want {
@@ -74,10 +79,32 @@ func TestPatterns(t *testing.T) {
 	}
 }
 
+func TestParsePatternRejectsMissingBracket(t *testing.T) {
+	for _, pattern := range []string{"public-{a,b", "public-[ab", "[]"} {
+		if _, err := ParsePattern(pattern); err == nil {
+			t.Errorf("%s is accepted", pattern)
+		}
+	}
+}
+
 func TestNodeLabels(t *testing.T) {
-	labels := ParseNodeLabels("pool=edge, zone ,a=b=c,,")
-	if want := (map[string]string{"pool": "edge", "zone": "", "a": "b"}); !maps.Equal(labels, want) {
-		t.Errorf("labels %v, want %v", labels, want)
+	labels, err := ParseNodeLabels("pool=edge, zone ,a=b,,")
+	if want := (map[string]string{"pool": "edge", "zone": "", "a": "b"}); err != nil || !maps.Equal(labels, want) {
+		t.Errorf("labels %v, want %v, error %v", labels, want, err)
+	}
+	// The value is b=c, as it always was, and no label can have it.
+	if labels, err := ParseNodeLabels("a=b=c"); err == nil || !strings.Contains(err.Error(), `"b=c"`) {
+		t.Errorf("labels %v, error %v", labels, err)
+	}
+}
+
+func TestReadIgnoresBlankPlaces(t *testing.T) {
+	o, err := Read(intent.Service{Annotations: map[string]string{
+		KeySubnetID: "", KeyNetworkID: " ", KeyMemberSubnetID: "", KeyFloatingSubnetID: "", KeyFloatingSubnet: "",
+		KeyFloatingSubnetTags: "",
+	}})
+	if err != nil || o.Place != (Place{}) {
+		t.Errorf("place %+v, error %v", o.Place, err)
 	}
 }
 

@@ -1,10 +1,13 @@
 package annotation
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
 	"time"
+
+	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
 )
@@ -79,22 +82,23 @@ type Monitor struct {
 	Retries, Down  *int
 }
 
-// ParseNodeLabels parses key=value,key: a key alone requires that the label exists. The text after a
-// second equal sign was always ignored.
-func ParseNodeLabels(text string) map[string]string {
-	labels := map[string]string{}
+// ParseNodeLabels parses key=value,key: a key alone requires that the label exists. A value that no label can have is
+// an error, because no node would be selected.
+func ParseNodeLabels(text string) (map[string]string, error) {
+	selected := map[string]string{}
 	for item := range strings.SplitSeq(text, ",") {
-		parts := strings.Split(strings.TrimSpace(item), "=")
-		key := strings.TrimSpace(parts[0])
+		key, value, _ := strings.Cut(strings.TrimSpace(item), "=")
+		key, value = strings.TrimSpace(key), strings.TrimSpace(value)
 		if key == "" {
 			continue
 		}
-		labels[key] = ""
-		if len(parts) > 1 {
-			labels[key] = strings.TrimSpace(parts[1])
+		if len(validation.IsValidLabelValue(value)) > 0 {
+			return nil, fmt.Errorf("no node can have the label %s with the value %q: write a list such as pool=edge,zone",
+				key, value)
 		}
+		selected[key] = value
 	}
-	return labels
+	return selected, nil
 }
 
 // ShowNodeLabels is the inverse of ParseNodeLabels.

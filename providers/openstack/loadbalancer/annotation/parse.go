@@ -78,8 +78,8 @@ func ParsePattern(value string) (Pattern, error) {
 	}
 	expr, err := regexp.Compile(`\A(?:` + source + `)\z`)
 	if err != nil {
-		return p, fmt.Errorf("it is not a regular expression: write a name, a glob such as public-*, or an expression " +
-			"behind a tilde such as ~public-[ab]")
+		return p, fmt.Errorf("it is not a pattern: write a name, a glob such as public-* or public-{a,b}, or a regular " +
+			"expression after a tilde such as ~public-.+")
 	}
 	p.expr = expr
 	return p, nil
@@ -88,13 +88,36 @@ func ParsePattern(value string) (Pattern, error) {
 // Match reports whether a name matches.
 func (p Pattern) Match(name string) bool { return p.expr.MatchString(name) != p.negate }
 
+// globSource returns the regular expression of a glob with *, ?, [ab], [!ab] and {a,b}. That of a glob with a missing
+// bracket does not compile.
 func globSource(glob string) string {
 	var b strings.Builder
-	for _, r := range glob {
-		switch r {
-		case '*':
+	inClass, alternatives := false, 0
+	for i, r := range glob {
+		switch {
+		case inClass:
+			inClass = r != ']'
+			if r == '!' && glob[i-1] == '[' {
+				r = '^'
+			}
+			if r == '\\' {
+				b.WriteRune(r)
+			}
+			b.WriteRune(r)
+		case r == '[':
+			inClass = true
+			b.WriteRune(r)
+		case r == '{':
+			alternatives++
+			b.WriteString("(?:")
+		case r == '}' && alternatives > 0:
+			alternatives--
+			b.WriteString(")")
+		case r == ',' && alternatives > 0:
+			b.WriteString("|")
+		case r == '*':
 			b.WriteString(".*")
-		case '?':
+		case r == '?':
 			b.WriteString(".")
 		default:
 			b.WriteString(regexp.QuoteMeta(string(r)))

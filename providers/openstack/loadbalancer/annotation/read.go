@@ -26,9 +26,10 @@ func LoadBalancerID(annotations map[string]string) string {
 }
 
 // setNodeSelector also accepts an empty value: every node receives traffic.
-func (o *Options) setNodeSelector(value string) error {
-	o.NodeLabels, o.HasNodeLabels = ParseNodeLabels(value), true
-	return nil
+func (o *Options) setNodeSelector(value string) (err error) {
+	o.NodeLabels, err = ParseNodeLabels(value)
+	o.HasNodeLabels = err == nil
+	return err
 }
 
 // mergePortable adds the portable settings. Different values in a portable and an own annotation are a problem.

@@ -70,21 +70,21 @@ func placement(o *Options) intent.Table {
 		},
 		{
 			Key: KeySubnetID, Type: "ID of a subnet", Default: "[LoadBalancer] " +
-				"subnet-id", Example: "8a7c6c2e-3d1f-4f67-9f5c-0d9e8b7a6c5d", Empty: intent.EmptyAllowed,
+				"subnet-id", Example: "8a7c6c2e-3d1f-4f67-9f5c-0d9e8b7a6c5d",
 			Doc: "The subnet of the load balancer's address. A change on a live Service replaces the load balancer if it is " +
 				"this Service's alone: clients of an internal one have to follow.",
 			Set: intent.IntoPointer(&p.SubnetID, id),
 		},
 		{
 			Key: KeyNetworkID, Type: "ID of a network", Default: "[LoadBalancer] " +
-				"network-id", Example: "8a7c6c2e-3d1f-4f67-9f5c-0d9e8b7a6c5d", Empty: intent.EmptyAllowed,
+				"network-id", Example: "8a7c6c2e-3d1f-4f67-9f5c-0d9e8b7a6c5d",
 			Doc: "The network of the load balancer's address, where no subnet is named. A change on a live Service replaces " +
 				"the load balancer like one of subnet-id.",
 			Set: intent.IntoPointer(&p.NetworkID, id),
 		},
 		{
 			Key: KeyMemberSubnetID, Type: "ID of a subnet", Default: "the subnet of the configuration or of the " +
-				"address", Example: "8a7c6c2e-3d1f-4f67-9f5c-0d9e8b7a6c5d", Empty: intent.EmptyAllowed,
+				"address", Example: "8a7c6c2e-3d1f-4f67-9f5c-0d9e8b7a6c5d",
 			Doc: "The subnet from which the load balancer reaches the nodes. A change applies to a live Service: its members " +
 				"are replaced.",
 			Set: intent.IntoPointer(&p.MemberSubnetID, id),
@@ -119,8 +119,8 @@ func placement(o *Options) intent.Table {
 		{
 			Key: KeyNodeSelector, Type: "list of label=value or label", Default: "[LoadBalancer] " +
 				"node-selector", Example: "pool=edge,zone", Empty: intent.EmptyAllowed,
-			Doc: "Only nodes with all these labels receive traffic. Changes apply to a live Service; a change of a node's " +
-				"labels counts at the next sync.",
+			Doc: "Only nodes with all these labels receive traffic. An empty value ignores the configured one. Changes apply " +
+				"to a live Service; a change of a node's labels counts at the next sync.",
 			Set: o.setNodeSelector,
 		},
 	}
@@ -139,21 +139,23 @@ func floating(o *Options) intent.Table {
 		},
 		{
 			Key: KeyFloatingSubnetID, Type: "ID of a subnet", Default: "[LoadBalancer] " +
-				"floating-subnet-id", Example: "8a7c6c2e-3d1f-4f67-9f5c-0d9e8b7a6c5d", Empty: intent.EmptyAllowed,
-			Doc: "The subnet of the floating IP. It wins over floating-subnet and floating-subnet-tags. It is read when a " +
-				"floating IP is made.",
+				"floating-subnet-id", Example: "8a7c6c2e-3d1f-4f67-9f5c-0d9e8b7a6c5d",
+			Doc: "The subnet of the floating IP. It wins over floating-subnet and floating-subnet-tags. The three are one " +
+				"setting: if the class sets any of them, those of the Service have no effect, and if the Service sets any, " +
+				"those of the configuration. It is read when a floating IP is made.",
 			Set: intent.IntoPointer(&p.FloatingSubnetID, id),
 		},
 		{
 			Key: KeyFloatingSubnet, Type: "glob, or expression behind a tilde", Default: "[LoadBalancer] " +
-				"floating-subnet", Example: "public-*", Empty: intent.EmptyAllowed,
+				"floating-subnet", Example: "public-*",
 			Doc: "Names of subnets for the floating IP, tried one after the other until one has an address left. The whole " +
-				"name has to match; a leading exclamation mark negates. It is read when a floating IP is made.",
+				"name has to match; globs have *, ?, [ab], [!ab] and {a,b}; a leading exclamation mark negates. It is read " +
+				"when a floating IP is made.",
 			Set: intent.IntoPointer(&p.FloatingSubnet, pattern),
 		},
 		{
 			Key: KeyFloatingSubnetTags, Type: "list of tags", Default: "[LoadBalancer] " +
-				"floating-subnet-tags", Example: "public,ipv4", Empty: intent.EmptyAllowed,
+				"floating-subnet-tags", Example: "public,ipv4",
 			Doc: "Tags of subnets for the floating IP: any of the list, or all of it behind an ampersand; a leading " +
 				"exclamation mark negates. It is read when a floating IP is made.",
 			Set: intent.IntoPointer(&p.FloatingSubnetTags, intent.Text),

@@ -1,6 +1,7 @@
 package model
 
 import (
+	"slices"
 	"testing"
 
 	v1 "k8s.io/api/core/v1"
@@ -52,7 +53,6 @@ func TestBuildWarnsWithKnownReasons(t *testing.T) {
 	}
 }
 
-// An empty annotation takes one thing of the configuration away, and not another with it.
 func TestPlaceKeepsConfiguredSettings(t *testing.T) {
 	t.Parallel()
 	settings := Settings{Place: Place{SubnetID: "s-configured", NetworkID: "n-configured"}}
@@ -65,8 +65,6 @@ func TestPlaceKeepsConfiguredSettings(t *testing.T) {
 		wantNetwork     string
 	}{
 		{name: "as configured", wantSubnet: "s-configured", wantNetwork: "n-configured"},
-		{name: "an empty subnet", subnet: new(""), wantNetwork: "n-configured"},
-		{name: "an empty network", network: new(""), wantSubnet: "s-configured"},
 		{name: "a subnet does not go with the configured network", subnet: new("s-own"), wantSubnet: "s-own"},
 		{name: "a network does not go with the configured subnet", network: new("n-own"), wantNetwork: "n-own"},
 		{name: "both", subnet: new("s-own"), network: new("n-own"), wantSubnet: "s-own", wantNetwork: "n-own"},
@@ -82,6 +80,57 @@ func TestPlaceKeepsConfiguredSettings(t *testing.T) {
 			b.place(&lb)
 			if lb.SubnetID != tt.wantSubnet || lb.NetworkID != tt.wantNetwork {
 				t.Errorf("subnet %q, network %q, want %q, %q", lb.SubnetID, lb.NetworkID, tt.wantSubnet, tt.wantNetwork)
+			}
+		})
+	}
+}
+
+// ID, pattern and tags of the floating IP's subnet are one setting, which comes from one place.
+func TestFloatingSubnetComesFromOnePlace(t *testing.T) {
+	t.Parallel()
+	configured := Place{FloatingNetworkID: "n", FloatingSubnetID: "s", FloatingSubnet: "p", FloatingSubnetTags: "t"}
+	for _, tt := range []struct {
+		name              string
+		id, pattern, tags string
+		class             Place
+		want              Place
+		explicit          []string
+	}{
+		{name: "the configuration", want: configured},
+		{name: "pattern of the Service", pattern: "public-*", want: Place{FloatingSubnet: "public-*"},
+			explicit: []string{annotation.KeyFloatingSubnet + ` "public-*"`}},
+		{name: "tags of the Service", tags: "gold", want: Place{FloatingSubnetTags: "gold"},
+			explicit: []string{annotation.KeyFloatingSubnetTags + ` "gold"`}},
+		{name: "pattern and tags of the Service", pattern: "public-*", tags: "gold",
+			want:     Place{FloatingSubnet: "public-*", FloatingSubnetTags: "gold"},
+			explicit: []string{annotation.KeyFloatingSubnet + ` "public-*"`, annotation.KeyFloatingSubnetTags + ` "gold"`}},
+		{name: "class before Service", id: "x", class: Place{FloatingSubnetTags: "c"}, want: Place{FloatingSubnetTags: "c"},
+			explicit: []string{annotation.KeyClass + ` "gold"`}},
+		{name: "class without subnets", pattern: "public-*", class: Place{SubnetID: "vip"},
+			want: Place{FloatingSubnet: "public-*"}, explicit: []string{annotation.KeyFloatingSubnet + ` "public-*"`}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			b := builder{settings: Settings{Place: configured}, class: tt.class}
+			b.in.Families, b.in.Annotations = []v1.IPFamily{v1.IPv4Protocol}, map[string]string{annotation.KeyClass: "gold"}
+			for key, option := range map[string]struct {
+				value string
+				field **string
+			}{
+				annotation.KeyFloatingSubnetID:   {tt.id, &b.options.Place.FloatingSubnetID},
+				annotation.KeyFloatingSubnet:     {tt.pattern, &b.options.Place.FloatingSubnet},
+				annotation.KeyFloatingSubnetTags: {tt.tags, &b.options.Place.FloatingSubnetTags},
+			} {
+				if option.value != "" {
+					b.in.Annotations[key], *option.field = option.value, new(option.value)
+				}
+			}
+			f := b.floatingIP()
+			got := Place{FloatingSubnetID: f.SubnetID, FloatingSubnet: f.SubnetPattern, FloatingSubnetTags: f.SubnetTags}
+			want := tt.want
+			want.FloatingNetworkID = ""
+			if got != want || !slices.Equal(f.Explicit, tt.explicit) {
+				t.Errorf("subnets %+v of %q, want %+v of %q", got, f.Explicit, want, tt.explicit)
 			}
 		})
 	}

@@ -442,7 +442,8 @@ func (b *builder) selector() map[string]string {
 	if b.options.HasNodeLabels {
 		return b.options.NodeLabels
 	}
-	return annotation.ParseNodeLabels(b.settings.NodeSelector)
+	labels, _ := annotation.ParseNodeLabels(b.settings.NodeSelector) // the configuration is valid
+	return labels
 }
 
 // tlsContainer is the certificate with which TLS ends at the load balancer; empty for none.

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/annotation"
@@ -65,23 +66,43 @@ func (b *builder) floatingIP() *FloatingIP {
 func (b *builder) floatingPlace() *FloatingIP {
 	p, c, s := b.options.Place, b.class, b.settings
 	f := &FloatingIP{Description: names.FloatingIPDescription(b.key.ClusterName, b.service())}
-	pick := func(key, class string, own *string, configured string) (string, bool) {
-		value, explicit := first(own, configured)
-		if class != "" {
-			key, value, explicit = annotation.KeyClass, class, true
-		}
-		if text := key + " " + intent.Quote(b.in.Annotations[key]); explicit && !slices.Contains(f.Explicit, text) {
+	explicit := func(key string) {
+		if text := key + " " + intent.Quote(b.in.Annotations[key]); !slices.Contains(f.Explicit, text) {
 			f.Explicit = append(f.Explicit, text)
 		}
-		return value, explicit
 	}
-	f.NetworkID, f.NetworkExplicit = pick(annotation.KeyFloatingNetworkID, c.FloatingNetworkID, p.FloatingNetworkID,
-		s.FloatingNetworkID)
-	f.SubnetID, _ = pick(annotation.KeyFloatingSubnetID, c.FloatingSubnetID, p.FloatingSubnetID, s.FloatingSubnetID)
-	f.SubnetPattern, _ = pick(annotation.KeyFloatingSubnet, c.FloatingSubnet, p.FloatingSubnet, s.FloatingSubnet)
-	f.SubnetTags, _ = pick(annotation.KeyFloatingSubnetTags, c.FloatingSubnetTags, p.FloatingSubnetTags,
-		s.FloatingSubnetTags)
+	f.NetworkID, f.NetworkExplicit = first(p.FloatingNetworkID, s.FloatingNetworkID)
+	switch {
+	case c.FloatingNetworkID != "":
+		f.NetworkID, f.NetworkExplicit = c.FloatingNetworkID, true
+		explicit(annotation.KeyClass)
+	case f.NetworkExplicit:
+		explicit(annotation.KeyFloatingNetworkID)
+	}
+	own := Place{FloatingSubnetID: ptr.Deref(p.FloatingSubnetID, ""), FloatingSubnet: ptr.Deref(p.FloatingSubnet, ""),
+		FloatingSubnetTags: ptr.Deref(p.FloatingSubnetTags, "")}
+	from := s.Place
+	switch {
+	case c.choosesFloatingSubnet():
+		from = c
+		explicit(annotation.KeyClass)
+	case own.choosesFloatingSubnet():
+		from = own
+		for _, key := range []string{annotation.KeyFloatingSubnetID, annotation.KeyFloatingSubnet,
+			annotation.KeyFloatingSubnetTags} {
+			if strings.TrimSpace(b.in.Annotations[key]) != "" {
+				explicit(key)
+			}
+		}
+	}
+	f.SubnetID, f.SubnetPattern, f.SubnetTags = from.FloatingSubnetID, from.FloatingSubnet, from.FloatingSubnetTags
 	return f
+}
+
+// choosesFloatingSubnet reports whether a place says which subnet floating IPs come from. ID, pattern and tags are one
+// setting: they come from one place together.
+func (p Place) choosesFloatingSubnet() bool {
+	return p.FloatingSubnetID != "" || p.FloatingSubnet != "" || p.FloatingSubnetTags != ""
 }
 
 // PlaceDigest is a short hash of where the Service asks its floating IP to come from, for a tag; "" where it
