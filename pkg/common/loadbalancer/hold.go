@@ -130,7 +130,8 @@ func (c *Controller[S, D, O]) hold(t target[D], have O, todo plan.Plan) plan.Pla
 	if t.want == nil {
 		return todo
 	}
-	todo = Hold(todo, c.cause(t, have))
+	cause := c.cause(t, have)
+	todo = withoutIdleMarks(Hold(todo, cause), cause)
 	setHeld(c.options.Provider, lockName(t.key), len(todo.Held))
 	if len(todo.Held) == 0 {
 		return todo

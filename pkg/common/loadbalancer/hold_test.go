@@ -194,6 +194,31 @@ func TestChangeWithoutARecordHasACauseInOneProcess(t *testing.T) {
 	}
 }
 
+// Marks of a load balancer that was taken over are made with other changes, or if a field of theirs has changed.
+func TestMarksRideOnOtherChanges(t *testing.T) {
+	mark := plan.Change{Ref: plan.Ref{Kind: "tags"}, Mark: true, Follows: []string{"tags"}}
+	other := plan.Change{Ref: plan.Ref{Kind: "listener"}}
+	member := plan.Change{Ref: plan.Ref{Kind: "targets"}, Membership: true}
+	before := NewRecord("", "", map[string]string{"tags": "a"})
+	for name, tc := range map[string]struct {
+		changes  []plan.Change
+		adopted  bool
+		tags     string
+		changing int
+	}{
+		"alone":                    {[]plan.Change{mark}, true, "a", 0},
+		"with members":             {[]plan.Change{mark, member}, true, "a", 1},
+		"with another change":      {[]plan.Change{mark, other}, true, "a", 2},
+		"the field has changed":    {[]plan.Change{mark}, true, "b", 1},
+		"of a recorded state, too": {[]plan.Change{mark}, false, "a", 1},
+	} {
+		cause := Cause{Applied: before, TakenOver: tc.adopted, Fields: map[string]string{"tags": tc.tags}}
+		if got := withoutIdleMarks(plan.Plan{Changes: tc.changes}, cause); len(got.Changes) != tc.changing {
+			t.Errorf("%s: changes %v", name, got.Changes)
+		}
+	}
+}
+
 func TestHoldHoldsDependants(t *testing.T) {
 	change := func(name string, disrupts plan.Disruption, after ...string) plan.Change {
 		c := plan.Change{Ref: plan.Ref{Kind: "x", Name: name, Action: plan.Update}, Disrupts: disrupts}

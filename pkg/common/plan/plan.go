@@ -78,6 +78,9 @@ type Change struct {
 	After []Ref
 	// Membership marks a change that only affects which nodes receive traffic: UpdateLoadBalancer may apply it.
 	Membership bool
+	// Mark marks a change that only marks objects, such as tags. A load balancer that was taken over gets its marks
+	// together with the first change that is made anyway.
+	Mark bool
 	// Do makes the mutation: one cloud call if the cloud's API allows it. A creation stores the new object's ID
 	// under its handle.
 	Do func(ctx context.Context, ids *Handles) error

@@ -10,9 +10,11 @@ import (
 	awssdk "github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
+	elbv2 "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
 	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
 
+	kit "github.com/unified-ccm/unified-ccm/pkg/common/sim"
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/annotation"
 	"github.com/unified-ccm/unified-ccm/providers/aws/sim"
 )
@@ -251,4 +253,112 @@ func TestUnclearGroupsOfNodesKeepRules(t *testing.T) {
 			r.ensureError(other, "none has the cluster's tag")
 		})
 	}
+}
+
+// untagParts takes all tags from the target groups and listeners of the only load balancer, as cloud-provider-aws left
+// them before it tagged them.
+func (r *rig) untagParts() {
+	r.t.Helper()
+	ctx := r.t.Context()
+	var arns []string
+	for _, g := range must(r.elbv2.DescribeTargetGroups(ctx, &elbv2.DescribeTargetGroupsInput{}))(r.t).TargetGroups {
+		arns = append(arns, *g.TargetGroupArn)
+	}
+	in := &elbv2.DescribeListenersInput{LoadBalancerArn: r.balancer(webName).LoadBalancerArn}
+	for _, l := range must(r.elbv2.DescribeListeners(ctx, in))(r.t).Listeners {
+		arns = append(arns, *l.ListenerArn)
+	}
+	must(r.elbv2.RemoveTags(ctx, &elbv2.RemoveTagsInput{ResourceArns: arns,
+		TagKeys: []string{"kubernetes.io/service-name", "kubernetes.io/cluster/sim"}}))(r.t)
+}
+
+// TestUntaggedPartsAreTakenOver verifies that target groups and listeners without tags are used, tagged with the first
+// change that is made anyway, and deleted, also if the deletion is interrupted.
+func TestUntaggedPartsAreTakenOver(t *testing.T) {
+	for _, interrupted := range []bool{false, true} {
+		t.Run(fmt.Sprintf("interrupted %t", interrupted), func(t *testing.T) {
+			r := newRig(t, sim.Options{})
+			before := r.bare()
+			oldManager{r, t.Context()}.network(networkShape{})
+			r.untagParts()
+			r.restart()
+			r.ensure(service())
+			r.noMutations("taking over")
+			r.steady(service())
+			r.updateTo(service(), "d")
+			if calls := r.calls(); calls != "RegisterTargets RegisterTargets" {
+				t.Errorf("a node joins by %s", calls)
+			}
+			r.restart()
+			if interrupted {
+				r.sim.Front().SetFaults(kit.Fault{Kind: kit.FaultKillBefore, Operation: "DeleteTargetGroup", Times: 1})
+				r.sim.Front().OnKill(func() {})
+				_ = r.manager.EnsureLoadBalancerDeleted(t.Context(), clusterName, service())
+				r.sim.Front().SetFaults()
+				r.sim.Front().Revive()
+				r.restart()
+			}
+			r.remove(service())
+			before["instances"]++
+			r.sameInventory(before)
+		})
+	}
+}
+
+func TestUntaggedPartsAreTaggedWithFirstChange(t *testing.T) {
+	r := newRig(t, sim.Options{})
+	oldManager{r, t.Context()}.network(networkShape{})
+	r.untagParts()
+	r.restart()
+	r.ensure(service(annotate(annotation.KeyCrossZone, "true")))
+	if got := r.tagsOf(r.groupOn(80).TargetGroupArn)["kubernetes.io/service-name"]; got != "default/web" {
+		t.Errorf("the target group is tagged for %q", got)
+	}
+	r.steady(service(annotate(annotation.KeyCrossZone, "true")))
+}
+
+// TestTagsOfAnnotationAreAddedWithFirstChange verifies that tags that were added to the Service later, which
+// cloud-provider-aws ignores on network load balancers, are no change at the take-over.
+func TestTagsOfAnnotationAreAddedWithFirstChange(t *testing.T) {
+	r := newRig(t, sim.Options{})
+	oldManager{r, t.Context()}.network(networkShape{})
+	r.restart()
+	svc := service(annotate(annotation.KeyTags, "team=web"))
+	r.ensure(svc)
+	r.noMutations("taking over")
+	r.steady(svc)
+	svc = service(annotate(annotation.KeyTags, "team=store"))
+	r.ensure(svc)
+	if calls := r.calls(); !strings.HasPrefix(calls, "AddTags") {
+		t.Errorf("calls once the tags are edited: %s", calls)
+	}
+	if got := r.tagsOf(r.balancer(webName).LoadBalancerArn)["team"]; got != "store" {
+		t.Errorf("team=%s", got)
+	}
+}
+
+// TestTargetGroupOfAnotherNameIsAdopted verifies that the target group of a listener is used whatever its name is, if
+// its settings are those that are wanted.
+func TestTargetGroupOfAnotherNameIsAdopted(t *testing.T) {
+	saved := oldPorts
+	t.Cleanup(func() { oldPorts = saved })
+	oldPorts = []oldPort{{80, 30080, "k8s-default-web-0000000001", "", ""}, {443, 30443, "web-by-hand", "", ""}}
+	r := newRig(t, sim.Options{})
+	before := r.bare()
+	oldManager{r, t.Context()}.network(networkShape{})
+	r.restart()
+	r.ensure(service())
+	r.noMutations("taking over")
+	r.steady(service())
+	r.updateTo(service(), "d")
+	if calls := r.calls(); calls != "RegisterTargets RegisterTargets" {
+		t.Errorf("a node joins by %s", calls)
+	}
+	r.ensure(service(annotate(annotation.KeyHealthCheckHealthy, "4")))
+	if calls := r.calls(); strings.Contains(calls, "CreateTargetGroup") {
+		t.Errorf("another health check is made by %s", calls)
+	}
+	r.remove(service())
+	before["instances"]++
+	r.sameInventory(before)
 }

@@ -59,6 +59,12 @@ func TargetGroupName(g TargetGroup) string {
 	return readable(g.Service, hash.Sum(nil))
 }
 
+// IsTargetGroupOf reports whether a name is one that TargetGroupName gives for a Service, whatever the settings are.
+func IsTargetGroupOf(name string, service types.NamespacedName) bool {
+	prefix := readable(service, nil)
+	return strings.HasPrefix(name, prefix) && len(name) == len(prefix)+hashDigits
+}
+
 // ClassicGroupName returns the name of the security group made for a classic load balancer.
 func ClassicGroupName(loadBalancer string) string { return "k8s-elb-" + loadBalancer }
 
@@ -77,10 +83,13 @@ func ManagedGroupName(clusterName string, service types.NamespacedName, uid type
 	return readable(service, hash.Sum(nil))
 }
 
+// hashDigits is the number of digits of a hash in a name.
+const hashDigits = 10
+
 // readable returns k8s, 8 alphanumeric characters each of namespace and name, and 10 digits of the hash.
 func readable(service types.NamespacedName, hash []byte) string {
-	return fmt.Sprintf("k8s-%.8s-%.8s-%.10s",
-		alphanumeric(service.Namespace), alphanumeric(service.Name), hex.EncodeToString(hash))
+	return fmt.Sprintf("k8s-%.8s-%.8s-%.*s",
+		alphanumeric(service.Namespace), alphanumeric(service.Name), hashDigits, hex.EncodeToString(hash))
 }
 
 func alphanumeric(s string) string {

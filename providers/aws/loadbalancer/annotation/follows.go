@@ -36,3 +36,6 @@ func FollowsRules() []string {
 		intent.KeySourceRanges, v1.AnnotationLoadBalancerSourceRangesKey, intent.FieldHealthCheckNodePort,
 		KeyHealthCheckPort, intent.KeyHealthCheckPort})
 }
+
+// FollowsTags returns the fields of tags.
+func FollowsTags() []string { return []string{KeyTags, intent.KeyTags} }

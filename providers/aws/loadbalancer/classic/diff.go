@@ -87,10 +87,10 @@ func (d *differ) ensure() error {
 	d.diffInstances(b.Instances)
 	retired := d.retireManaged(applied)
 	d.diffNodeRules(refs, created, applied, retired)
-	if b.Tags[names.ClusterUIDTag] != "" {
+	if b.Tags[names.ClusterUIDTag] != "" || b.Tags[tags.ExtraTag] != "" {
 		// Made by this manager: without a record, an interrupted change would be held after a restart.
 		for i := range d.plan.Changes {
-			d.plan.Changes[i].Disrupts = plan.DisruptsNothing
+			d.plan.Changes[i].Disrupts, d.plan.Changes[i].Mark = plan.DisruptsNothing, false
 		}
 	}
 	return nil
@@ -156,8 +156,7 @@ func (d *differ) add(change plan.Change) {
 // foreign returns the owner of a load balancer of our name, "" for ours. One without any mark is ours:
 // its name is made of the Service's UID.
 func (d *differ) foreign(b Balancer) string {
-	marked := names.HasAnyCluster(b.Tags) || b.Tags[names.LegacyClusterTag] != "" || b.Tags[names.ServiceTag] != ""
-	if owner := tags.Foreign(b.Tags, d.cloud.options.Cluster.ID, d.key); owner != "" && marked {
+	if owner := tags.Foreign(b.Tags, d.cloud.options.Cluster.ID, d.key); owner != "" && tags.Marked(b.Tags) {
 		return owner
 	}
 	if b.VPC != d.cloud.options.VPC {

@@ -88,6 +88,7 @@ func (d *differ) ensure() error {
 	} else {
 		base = d.balancerUpdate(attach, groups)
 	}
+	d.adoptGroups()
 	listeners := d.ports(base)
 	for _, i := range d.closing {
 		// Node ports close when no listener sends to them any more, and no subnet probes them.
@@ -121,7 +122,10 @@ func (d *differ) remove() {
 		if owner := tags.Foreign(b.Tags, d.cloud.options.Cluster.ID, d.key); owner != "" {
 			d.warnf("load balancer %s belongs to %s and is left alone", b.Name, owner)
 		} else {
+			marked := d.markUnmarked()
+			d.add(marked...)
 			deletion := d.balancerDelete(*b)
+			deletion.After = append(deletion.After, refs(marked)...)
 			d.add(deletion)
 			after, attached = []plan.Ref{deletion.Ref}, b.SecurityGroups
 		}
@@ -135,10 +139,32 @@ func (d *differ) remove() {
 	d.removeRules(attached, after)
 }
 
+// unmarked reports whether a target group is the Service's although its tags name no owner, as cloud-provider-aws once
+// left them: its name is one for the Service, and only the load balancer uses it.
+func (d *differ) unmarked(g model.TargetGroup) bool {
+	b := d.have.Balancer
+	return b != nil && g.Tags != nil && !tags.Marked(g.Tags) && slices.Equal(g.Balancers, []string{b.ARN}) &&
+		names.IsTargetGroupOf(g.Name, tags.Service(d.key))
+}
+
+// markUnmarked plans the tags of unmarked target groups: without them, they could not be found once the load balancer
+// is deleted.
+func (d *differ) markUnmarked() []plan.Change {
+	d.want.Tags = tags.Wanted(d.cloud.options.Cluster.ID, d.cloud.options.Cluster.Legacy, d.key, nil)
+	var groups []tagged
+	for _, g := range d.have.TargetGroups {
+		if d.unmarked(g) {
+			groups = append(groups, tagged{g.ARN, g.Name, g.Tags})
+		}
+	}
+	return d.tagChanges("parts of load balancer "+d.name(), groups, nil)
+}
+
 // keepGroup reports whether a target group stays when the Service goes: it is used by a load balancer
-// that is not ours, or another cluster's.
+// that is not ours, or its tags do not name this Service's cluster.
 func (d *differ) keepGroup(g model.TargetGroup) bool {
-	if len(g.Balancers) > 1 || g.Tags != nil && tags.Foreign(g.Tags, d.cloud.options.Cluster.ID, d.key) != "" {
+	foreign := g.Tags != nil && tags.Foreign(g.Tags, d.cloud.options.Cluster.ID, d.key) != ""
+	if len(g.Balancers) > 1 || foreign && !d.unmarked(g) {
 		return true
 	}
 	if len(g.Balancers) == 0 {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 	"github.com/unified-ccm/unified-ccm/providers/aws/awserr"
+	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/annotation"
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/nlb/model"
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/tags"
 )
@@ -90,7 +91,8 @@ func (d *differ) retag(name string, c tagChange, after []plan.Ref) plan.Change {
 	return plan.Change{
 		Ref:    plan.Ref{Kind: kindTags, Name: name, Action: plan.Update},
 		Fields: []plan.Field{{Name: "tags", Before: strings.Join(c.remove, ", "), After: plan.ShowMap(c.set)}},
-		After:  after,
+		Mark:   true, Follows: annotation.FollowsTags(),
+		After: after,
 		Do: func(ctx context.Context, _ *plan.Handles) error {
 			if len(c.set) > 0 {
 				_, err := d.cloud.options.API.AddTags(ctx, &elbv2.AddTagsInput{ResourceArns: c.arns, Tags: toTags(c.set)})

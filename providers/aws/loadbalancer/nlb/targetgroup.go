@@ -79,6 +79,29 @@ func (d *differ) newTargetGroup(want model.WantedGroup, base []plan.Ref) (groupR
 	return ref, ready
 }
 
+// adoptGroups keeps the target groups of listeners that have other names than ours and the wanted settings, such as
+// those of a cluster whose ID has changed.
+func (d *differ) adoptGroups() {
+	d.want.Listeners = slices.Clone(d.want.Listeners)
+	for i := range d.want.Listeners {
+		want := &d.want.Listeners[i]
+		l, ok := d.listenerOn(want.Port)
+		if !ok || len(l.Forwards) != 1 {
+			continue
+		}
+		g, ok := d.have.Group(l.Forwards[0].Group)
+		if ok && !d.foreignGroup(g) && inPlace(g, want.Group) {
+			want.Group.Name = g.Name
+		}
+	}
+}
+
+// inPlace reports whether a target group can become the wanted one in place.
+func inPlace(have model.TargetGroup, want model.WantedGroup) bool {
+	return sameKind(have, want) && have.Health.Protocol == want.Health.Protocol &&
+		have.Health.Interval == want.Health.Interval
+}
+
 // sameKind compares what cannot change.
 func sameKind(have model.TargetGroup, want model.WantedGroup) bool {
 	return have.Protocol == want.Protocol && have.Port == want.Port && have.TargetType == want.TargetType &&

@@ -126,6 +126,12 @@ func Foreign(have map[string]string, clusterID string, key lbcommon.Key) string 
 	}
 }
 
+// Marked reports whether tags name any owner.
+func Marked(have map[string]string) bool {
+	return names.HasAnyCluster(have) || have[names.LegacyClusterTag] != "" || have[names.ServiceTag] != "" ||
+		have[names.ClusterUIDTag] != ""
+}
+
 // IsFor reports whether tags mark an object as made for the Service in the cluster.
 func IsFor(have map[string]string, clusterID string, key lbcommon.Key) bool {
 	return have[names.ServiceTag] == names.ServiceTagValue(Service(key)) && names.HasCluster(have, clusterID)

@@ -133,16 +133,18 @@ func (s *GroupStore) groupTags(group Group, want ManagedGroup, after []plan.Ref)
 		changes = append(changes, plan.Change{
 			Ref:    plan.Ref{Kind: kindGroupTags, Name: want.Name, Action: plan.Update},
 			Fields: []plan.Field{{Name: "tags", After: plan.ShowMap(set)}},
-			After:  slices.Clone(after),
-			Do:     func(ctx context.Context, _ *plan.Handles) error { return s.tag(ctx, group.ID, set) },
+			Mark:   true, Follows: annotation.FollowsTags(),
+			After: slices.Clone(after),
+			Do:    func(ctx context.Context, _ *plan.Handles) error { return s.tag(ctx, group.ID, set) },
 		})
 	}
 	if len(surplus) > 0 {
 		changes = append(changes, plan.Change{
 			Ref:    plan.Ref{Kind: kindGroupTags, Name: want.Name, Action: plan.Delete},
 			Fields: []plan.Field{{Name: "tags", Before: strings.Join(surplus, ", ")}},
-			After:  slices.Clone(after),
-			Do:     func(ctx context.Context, _ *plan.Handles) error { return s.untag(ctx, group.ID, surplus) },
+			Mark:   true, Follows: annotation.FollowsTags(),
+			After: slices.Clone(after),
+			Do:    func(ctx context.Context, _ *plan.Handles) error { return s.untag(ctx, group.ID, surplus) },
 		})
 	}
 	return changes

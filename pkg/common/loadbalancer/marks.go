@@ -1,0 +1,20 @@
+package loadbalancer
+
+import (
+	"slices"
+
+	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
+)
+
+// withoutIdleMarks leaves out the marks of a plan for a load balancer that was taken over, unless the plan has other
+// changes than members, or a field that the marks follow from has changed.
+func withoutIdleMarks(p plan.Plan, cause Cause) plan.Plan {
+	made := func(c plan.Change) bool {
+		return !c.Mark && !c.Membership || c.Mark && len(cause.Applied.Changed(cause.Fields, c.Follows)) > 0
+	}
+	if !cause.TakenOver || slices.ContainsFunc(p.Changes, made) {
+		return p
+	}
+	p.Changes = slices.DeleteFunc(slices.Clone(p.Changes), func(c plan.Change) bool { return c.Mark })
+	return p
+}
