@@ -27,7 +27,7 @@ func TestMemberSubnetDefaultsToPlace(t *testing.T) {
 		{name: "the nodes'", wantSubnet: d, wantMember: d},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			b := builder{settings: Settings{Place: Place{SubnetID: tt.configured}}, class: Place{SubnetID: tt.class}, internal: tt.internal, shared: SharedState{NodeSubnet: d}}
+			b := builder{settings: Settings{Place: Place{SubnetID: tt.configured}}, class: Place{SubnetID: tt.class}, internal: tt.internal, shared: SharedState{NodeSubnets: map[v1.IPFamily]string{v1.IPv4Protocol: d}}}
 			b.in.Families = []v1.IPFamily{v1.IPv4Protocol}
 			b.options.Place.SubnetID = tt.own
 			lb := b.loadBalancer()
@@ -75,6 +75,7 @@ func TestPlaceKeepsConfiguredSettings(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			b := builder{settings: settings, class: tt.class, internal: tt.internal}
+			b.in.Families = []v1.IPFamily{v1.IPv4Protocol}
 			b.options.Place.SubnetID, b.options.Place.NetworkID = tt.subnet, tt.network
 			var lb LoadBalancer
 			b.place(&lb)

@@ -296,9 +296,10 @@ func (b *builder) place(lb *LoadBalancer) {
 	if lb.SubnetID != "" || lb.NetworkID != "" {
 		return
 	}
-	if lb.SubnetID = b.shared.NodeSubnet; lb.SubnetID == "" {
-		b.problems.Add(annotation.KeySubnetID, "", "nobody says where the load balancer gets its address, and no node's "+
-			"port shows it: set the annotation, or subnet-id in section [LoadBalancer] of the configuration")
+	if lb.SubnetID = b.shared.NodeSubnets[b.in.Families[0]]; lb.SubnetID == "" {
+		b.problems.Addf(annotation.KeySubnetID, "", "no subnet is set for the load balancer's address, and no node has a "+
+			"port with an %s address: set the annotation, or subnet-id in section [LoadBalancer] of the configuration",
+			b.in.Families[0])
 	}
 }
 

@@ -11,8 +11,8 @@ import (
 // SharedState are what Services share and do not own.
 type SharedState struct {
 	Features Features
-	// NodeSubnet is where the nodes are; it is known where the configuration names no subnet.
-	NodeSubnet string
+	// NodeSubnets are the subnets of the nodes by family; known where the configuration names no subnet.
+	NodeSubnets map[v1.IPFamily]string
 	// Subnets by ID; known where security groups are managed.
 	Subnets map[string]api.Subnet
 	// NodePorts are the ports of each server; known where security groups are managed.

@@ -101,9 +101,14 @@ func (s *SharedReader) Get(ctx context.Context, nodes []*v1.Node) (model.SharedS
 		}
 	}
 	if s.settings.SubnetID == "" && s.settings.NetworkID == "" {
-		out.NodeSubnet, err = s.subnetOfNodes(ctx, nodes)
+		out.NodeSubnets = map[v1.IPFamily]string{}
+		for _, family := range []v1.IPFamily{v1.IPv4Protocol, v1.IPv6Protocol} {
+			if out.NodeSubnets[family], err = s.subnetOfNodes(ctx, nodes, family); err != nil {
+				return model.SharedState{}, err
+			}
+		}
 	}
-	return out, err
+	return out, nil
 }
 
 func (s *SharedReader) servers(nodes []*v1.Node) []string {
@@ -153,16 +158,13 @@ func (s *SharedReader) portsOf(ctx context.Context, servers []string) (map[strin
 	return out, nil
 }
 
-// subnetOfNodes finds the subnet of the first node's internal address, in the order of names, so
-// that every manager finds the same one.
-func (s *SharedReader) subnetOfNodes(ctx context.Context, nodes []*v1.Node) (string, error) {
+// subnetOfNodes returns the subnet of the first node's address of the family, in the order of names, so that every
+// manager finds the same one. It makes no call for a family that no node has.
+func (s *SharedReader) subnetOfNodes(ctx context.Context, nodes []*v1.Node, family v1.IPFamily) (string, error) {
 	nodes = slices.SortedFunc(slices.Values(nodes), func(a, b *v1.Node) int { return cmp.Compare(a.Name, b.Name) })
 	for _, n := range nodes {
 		id, err := s.serverID(n.Spec.ProviderID)
-		address := model.NodeAddress(n, v1.IPv4Protocol)
-		if address == "" {
-			address = model.NodeAddress(n, v1.IPv6Protocol)
-		}
+		address := model.NodeAddress(n, family)
 		if err != nil || address == "" {
 			continue
 		}
