@@ -179,26 +179,29 @@ func (s *SharedReader) subnetOfNodes(ctx context.Context, nodes []*v1.Node, fami
 	return "", nil
 }
 
-// FindExternal returns the first external network with an IPv4 subnet, or one whose subnets cannot
-// be seen. It is "" if there is none.
+// FindExternal returns the first external network with an IPv4 subnet. Without any it is the first one that shows no
+// subnets, because a project may not see them; "" if there is none.
 func FindExternal(ctx context.Context, client api.NetworkAPI) (string, error) {
 	networks, err := client.ListExternalNetworks(ctx)
 	if err != nil {
 		return "", err
 	}
+	hidden := ""
 	for _, n := range networks {
-		if len(n.Subnets) == 0 {
-			return n.ID, nil
+		var subnets []api.Subnet
+		if len(n.Subnets) > 0 {
+			if subnets, err = client.ListSubnets(ctx, n.ID); err != nil {
+				return "", err
+			}
 		}
-		subnets, err := client.ListSubnets(ctx, n.ID)
-		if err != nil {
-			return "", err
-		}
-		if len(subnets) == 0 || slices.ContainsFunc(subnets, func(s api.Subnet) bool { return s.IPVersion == 4 }) {
+		switch {
+		case slices.ContainsFunc(subnets, func(s api.Subnet) bool { return s.IPVersion == 4 }):
 			return n.ID, nil
+		case len(subnets) == 0:
+			hidden = cmp.Or(hidden, n.ID)
 		}
 	}
-	return "", nil
+	return hidden, nil
 }
 
 // FloatingSubnets are the subnets in which a floating IP is tried, in the order of their names. One

@@ -1,0 +1,63 @@
+package observe
+
+import (
+	"context"
+	"testing"
+
+	"github.com/unified-ccm/unified-ccm/providers/openstack/api"
+)
+
+// networks is a Neutron with external networks, and the IP versions of their visible subnets.
+type networks struct {
+	api.NetworkAPI
+	names    []string
+	versions map[string][]int
+	hidden   map[string]bool
+}
+
+func (n networks) ListExternalNetworks(context.Context) ([]api.NeutronNetwork, error) {
+	var list []api.NeutronNetwork
+	for _, name := range n.names {
+		network := api.NeutronNetwork{}
+		network.ID = name
+		for range n.versions[name] {
+			network.Subnets = append(network.Subnets, "subnet of "+name)
+		}
+		list = append(list, network)
+	}
+	return list, nil
+}
+
+func (n networks) ListSubnets(_ context.Context, network string) ([]api.Subnet, error) {
+	var list []api.Subnet
+	for _, version := range n.versions[network] {
+		if !n.hidden[network] {
+			list = append(list, api.Subnet{NetworkID: network, IPVersion: version})
+		}
+	}
+	return list, nil
+}
+
+// Entry 20.
+func TestFindExternalPrefersIPv4Subnets(t *testing.T) {
+	n := networks{
+		versions: map[string][]int{"empty": nil, "six": {6}, "four": {4}, "both": {6, 4}, "hidden": {4}},
+		hidden:   map[string]bool{"hidden": true},
+	}
+	for _, tt := range []struct {
+		names []string
+		want  string
+	}{
+		{[]string{"empty", "four"}, "four"},
+		{[]string{"hidden", "six", "both"}, "both"},
+		{[]string{"six", "hidden", "empty"}, "hidden"},
+		{[]string{"six", "empty"}, "empty"},
+		{[]string{"six"}, ""},
+		{nil, ""},
+	} {
+		n.names = tt.names
+		if got, err := FindExternal(t.Context(), n); err != nil || got != tt.want {
+			t.Errorf("of %q the network %q was chosen, want %q, error %v", tt.names, got, tt.want, err)
+		}
+	}
+}
