@@ -9,6 +9,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
+	"github.com/unified-ccm/unified-ccm/pkg/common/snapshot"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/api"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/observe"
 )
@@ -22,10 +23,8 @@ const (
 	growth      = 2
 	maxBootStep = 2600 * time.Millisecond
 	bootGrowth  = 3
-	// minPollInterval is the shortest time between two polls. Each waiter would poll at times of its
-	// own: for each of them the interval grows by pollIntervalPerWaiter, up to maxPollInterval, so that many waiters whose
-	// changes
-	// start one after the other cost about as many polls as one.
+	// minPollInterval is the shortest time between two polls. It grows by pollIntervalPerWaiter for each waiter, up to
+	// maxPollInterval, so that changes that start one after the other cost about as many polls as one.
 	minPollInterval       = 200 * time.Millisecond
 	pollIntervalPerWaiter = 10 * time.Millisecond
 	maxPollInterval       = time.Second
@@ -66,7 +65,7 @@ type wait struct {
 	done chan settled
 }
 
-// settled is how a wait ended.
+// settled is what a poll found of one load balancer, and how a wait for it ends.
 type settled struct {
 	lb      api.LoadBalancer
 	deleted bool
@@ -161,30 +160,30 @@ func (w *waiter) poll(ctx context.Context) {
 	if len(ids) == 0 {
 		return
 	}
-	found, err := w.read(ctx, ids)
+	found := w.read(ctx, ids)
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	now := w.clock.Now()
 	for one := range w.waiting {
-		if _, awaited := ids[one.id]; awaited {
-			w.update(one, found, err, now)
+		if s, awaited := found[one.id]; awaited {
+			one.update(s, now)
 		}
 	}
 }
 
 // update ends a wait, or sets when to poll again.
-func (w *waiter) update(one *wait, found map[string]api.LoadBalancer, err error, now time.Time) {
-	lb, exists := found[one.id]
-	switch {
-	case err != nil && !cloudapi.Is(err, cloudapi.Unavailable, cloudapi.Throttled, cloudapi.Canceled):
-		one.end(settled{err: err})
-	case err == nil && !exists:
-		one.end(settled{deleted: true})
-	case err == nil && !observe.IsPending(lb.ProvisioningStatus):
-		one.end(settled{lb: lb})
-	default:
-		one.later(now)
+func (o *wait) update(s settled, now time.Time) {
+	busy := s.err == nil && !s.deleted && observe.IsPending(s.lb.ProvisioningStatus)
+	if busy || isTransient(s.err) {
+		o.later(now)
+		return
 	}
+	o.end(s)
+}
+
+// isTransient reports whether the next poll may succeed after an error.
+func isTransient(err error) bool {
+	return cloudapi.Is(err, cloudapi.Unavailable, cloudapi.Throttled, cloudapi.Canceled)
 }
 
 func (o *wait) end(s settled) {
@@ -204,37 +203,50 @@ func (o *wait) later(now time.Time) {
 	o.due = now.Add(o.step)
 }
 
-// read returns the load balancers that exist.
-func (w *waiter) read(ctx context.Context, ids map[string]cause) (map[string]api.LoadBalancer, error) {
-	found := map[string]api.LoadBalancer{}
+// read returns the state of each awaited load balancer. An error about one of them is that one's alone; after a
+// transient error the rest is not read, since it would probably fail too.
+func (w *waiter) read(ctx context.Context, ids map[string]cause) map[string]settled {
+	found := map[string]settled{}
 	before := w.store.Begin()
+	var failed error
 	if len(ids) >= listThreshold {
-		list, err := w.api.ListLoadBalancers(ctx)
-		if err != nil {
-			return nil, err
-		}
+		var list []api.LoadBalancer
+		list, failed = w.api.ListLoadBalancers(ctx)
 		for _, lb := range list {
 			if _, awaited := ids[lb.ID]; awaited && lb.ProvisioningStatus != api.Deleted {
-				found[lb.ID] = lb
+				found[lb.ID] = settled{lb: lb}
 				w.store.Saw(before, lb)
 			}
 		}
 	}
 	for id, why := range ids {
-		// One that is being deleted is expected not to be in the list. Any other is read by its
-		// ID, because lists show the project's own only.
-		if _, listed := found[id]; listed || why == leaving && len(ids) >= listThreshold {
-			continue
-		}
-		lb, err := w.api.GetLoadBalancer(ctx, id)
+		_, listed := found[id]
 		switch {
-		case cloudapi.Is(err, cloudapi.NotFound), err == nil && lb.ProvisioningStatus == api.Deleted:
-		case err != nil:
-			return nil, err
+		case listed:
+		case failed != nil:
+			found[id] = settled{err: failed}
+		case why == leaving && len(ids) >= listThreshold:
+			found[id] = settled{deleted: true} // expected not to be in the list
 		default:
-			found[id] = lb
-			w.store.Saw(before, lb)
+			// Lists show only the project's own load balancers.
+			found[id] = w.readOne(ctx, before, id)
+			if isTransient(found[id].err) {
+				failed = found[id].err
+			}
 		}
 	}
-	return found, nil
+	return found
+}
+
+// readOne reads one load balancer.
+func (w *waiter) readOne(ctx context.Context, before snapshot.Reading, id string) settled {
+	lb, err := w.api.GetLoadBalancer(ctx, id)
+	switch {
+	case cloudapi.Is(err, cloudapi.NotFound), err == nil && lb.ProvisioningStatus == api.Deleted:
+		return settled{deleted: true}
+	case err != nil:
+		return settled{err: err}
+	}
+	w.store.Saw(before, lb)
+	return settled{lb: lb}
 }
