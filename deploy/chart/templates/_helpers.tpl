@@ -1,0 +1,155 @@
+{{- define "unified-ccm.name" -}}
+{{- default .Chart.Name .Values.nameOverride | trunc 63 | trimSuffix "-" -}}
+{{- end -}}
+
+{{- define "unified-ccm.fullname" -}}
+{{- if .Values.fullnameOverride -}}
+{{- .Values.fullnameOverride | trunc 63 | trimSuffix "-" -}}
+{{- else if contains (include "unified-ccm.name" .) .Release.Name -}}
+{{- .Release.Name | trunc 63 | trimSuffix "-" -}}
+{{- else -}}
+{{- printf "%s-%s" .Release.Name (include "unified-ccm.name" .) | trunc 63 | trimSuffix "-" -}}
+{{- end -}}
+{{- end -}}
+
+{{- define "unified-ccm.selectorLabels" -}}
+app.kubernetes.io/name: {{ include "unified-ccm.name" . }}
+app.kubernetes.io/instance: {{ .Release.Name }}
+{{- end -}}
+
+{{- define "unified-ccm.labels" -}}
+{{ include "unified-ccm.selectorLabels" . }}
+app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
+app.kubernetes.io/component: cloud-controller-manager
+app.kubernetes.io/part-of: unified-ccm
+app.kubernetes.io/managed-by: {{ .Release.Service }}
+helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | trunc 63 }}
+{{- end -}}
+
+{{- define "unified-ccm.serviceAccountName" -}}
+{{- if .Values.serviceAccount.create -}}
+{{- default (include "unified-ccm.fullname" .) .Values.serviceAccount.name -}}
+{{- else -}}
+{{- default "default" .Values.serviceAccount.name -}}
+{{- end -}}
+{{- end -}}
+
+{{- define "unified-ccm.image" -}}
+{{- $name := printf "%s/%s" .Values.image.registry .Values.image.repository -}}
+{{- if .Values.image.digest -}}
+{{- printf "%s@%s" $name .Values.image.digest -}}
+{{- else if .Values.image.tag -}}
+{{- printf "%s:%s" $name .Values.image.tag -}}
+{{- else if hasPrefix "0.0.0" .Chart.AppVersion -}}
+{{- printf "%s:latest" $name -}}
+{{- else -}}
+{{- printf "%s:v%s" $name .Chart.AppVersion -}}
+{{- end -}}
+{{- end -}}
+
+{{- define "unified-ccm.secretName" -}}
+{{- default (printf "%s-cloud-config" (include "unified-ccm.fullname" .)) .Values.cloudConfig.existingSecret -}}
+{{- end -}}
+
+{{/* The lease: a dry run has one of its own, which the program names by a suffix. */}}
+{{- define "unified-ccm.leaseName" -}}
+{{- .Values.leaderElection.leaseName -}}{{- if .Values.dryRun -}}-dry-run{{- end -}}
+{{- end -}}
+
+{{/* The flags, as a map from name to value: those of the chart, then args, of which null leaves a flag out. */}}
+{{- define "unified-ccm.args" -}}
+{{- $args := dict
+  "cloud-provider" .Values.cloudProvider
+  "cloud-config" (printf "/etc/unified-ccm/%s" .Values.cloudConfig.key)
+  "cluster-name" .Values.clusterName
+  "configure-cloud-routes" .Values.routes.enabled
+  "leader-elect" true
+  "leader-elect-resource-name" .Values.leaderElection.leaseName
+  "leader-elect-resource-namespace" .Values.leaderElection.namespace
+  "load-balancer-audit-period" .Values.loadBalancers.auditPeriod
+  "load-balancer-disruption" .Values.loadBalancers.disruption
+  "node-not-found-grace" .Values.nodeOwnership.notFoundGrace
+  "secure-port" (int .Values.port)
+  "use-service-account-credentials" false
+  "v" .Values.verbosity
+-}}
+{{- with .Values.routes.clusterCIDR }}{{ $_ := set $args "cluster-cidr" . }}{{ end -}}
+{{- with .Values.nodeOwnership.filter }}{{ $_ := set $args "node-filter-requirements" . }}{{ end -}}
+{{- with .Values.controllers }}{{ $_ := set $args "controllers" (join "," .) }}{{ end -}}
+{{- if .Values.dryRun }}{{ $_ := set $args "dry-run" true }}{{ end -}}
+{{- if .Values.featureGates -}}
+{{- $gates := list -}}
+{{- range $name, $on := .Values.featureGates }}{{ $gates = append $gates (printf "%s=%v" $name $on) }}{{ end -}}
+{{- $_ := set $args "feature-gates" (join "," $gates) -}}
+{{- end -}}
+{{- range $name, $value := .Values.args -}}
+{{- if kindIs "invalid" $value }}{{ $_ := unset $args $name }}{{ else }}{{ $_ := set $args $name $value }}{{ end -}}
+{{- end -}}
+{{- range $name, $value := $args }}
+{{- if kindIs "slice" $value }}
+{{- range $value }}
+- {{ printf "--%s=%v" $name . | quote }}
+{{- end }}
+{{- else if kindIs "float64" $value }}
+- {{ printf "--%s=%s" $name (toString $value) | quote }}
+{{- else }}
+- {{ printf "--%s=%v" $name $value | quote }}
+{{- end }}
+{{- end }}
+{{- end -}}
+
+{{/*
+Problems of keys that no value has, each with the nearest key. Takes a list: the known keys, the values, and the path to them,
+which is empty or ends with a dot.
+*/}}
+{{- define "unified-ccm.unknownKeys" -}}
+{{- $known := index . 0 -}}{{- $path := index . 2 -}}
+{{- range $name, $value := index . 1 -}}
+{{- $key := printf "%s%s" $path $name -}}
+{{- if has (printf "%s." $key) $known -}}
+{{- if kindIs "map" $value }}{{ include "unified-ccm.unknownKeys" (list $known $value (printf "%s." $key)) }}{{ end -}}
+{{- else if not (or (has $key $known) (eq $key "global")) }}
+{{ $key }} is not a value of this chart{{ include "unified-ccm.nearest" (list $known $key) }}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+
+{{/* The known key that shares most sequences of three letters with a key, as the end of a sentence. */}}
+{{- define "unified-ccm.nearest" -}}
+{{- $best := "" -}}{{- $most := 1 -}}
+{{- $key := lower (index . 1) -}}
+{{- range $known := index . 0 -}}
+{{- $score := 0 -}}
+{{- range $i := until (max 0 (sub (len $key) 2) | int) -}}
+{{- if contains (substr $i (int (add $i 3)) $key) (lower $known) }}{{ $score = add1 $score }}{{ end -}}
+{{- end -}}
+{{- if ge (sub (mul 3 $score) (len $known)) (sub (mul 3 $most) (len $best)) }}{{ $best = $known }}{{ $most = $score }}{{ end -}}
+{{- end -}}
+{{- if $best }}: did you mean {{ trimSuffix "." $best }}?{{ end -}}
+{{- end -}}
+
+{{/* Problems of the values that the schema cannot express, all at once. */}}
+{{- define "unified-ccm.validate" -}}
+{{- $problems := list -}}
+{{- $known := splitList "\n" (trim (.Files.Get "files/keys.txt")) -}}
+{{- range splitList "\n" (include "unified-ccm.unknownKeys" (list $known .Values "")) -}}
+{{- with trim . }}{{ $problems = append $problems . }}{{ end -}}
+{{- end -}}
+{{- if not .Values.cloudProvider -}}
+{{- $problems = append $problems "cloudProvider is required: set it to aws, openstack, fake or another provider of the image" -}}
+{{- end -}}
+{{- if and .Values.cloudConfig.content .Values.cloudConfig.existingSecret -}}
+{{- $problems = append $problems "cloudConfig.content and cloudConfig.existingSecret exclude each other: remove one of them" -}}
+{{- end -}}
+{{- if and .Values.routes.enabled (not .Values.routes.clusterCIDR) -}}
+{{- $problems = append $problems "routes.enabled needs routes.clusterCIDR: set it to the addresses of all pods, such as 10.244.0.0/16" -}}
+{{- end -}}
+{{- range $name, $_ := .Values.args -}}
+{{- if hasPrefix "-" $name -}}
+{{- $problems = append $problems (printf "args.%s: write the name of the flag without dashes: %s" $name (trimAll "-" $name)) -}}
+{{- end -}}
+{{- end -}}
+{{- if $problems -}}
+{{- fail (printf "\n\n  %s\n" (join "\n  " $problems)) -}}
+{{- end -}}
+{{- end -}}

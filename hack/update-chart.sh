@@ -1,0 +1,26 @@
+#!/usr/bin/env bash
+# Writes what is derived from the chart: its schema, its README, and the plain manifests, one file for each preset.
+#
+#   hack/update-chart.sh          into deploy/
+#   hack/update-chart.sh FOLDER   into FOLDER, which is laid out like deploy/
+source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+
+out=$(mkdir -p "${1:-deploy}" && cd "${1:-deploy}" && pwd)
+if [[ $out != "$root/deploy" ]]; then
+	cp -r deploy/chart "$out"
+	rm -f "$out/chart/README.md" "$out/chart/values.schema.json" "$out/chart/files/keys.txt"
+fi
+(cd hack/chart && GOWORK=off go run . "$out/chart")
+
+helm=$(hack/helm.sh 4)
+kube_version=$(hack/controlplane/build.sh --versions | sed -n 's/^kubernetes v//p')
+mkdir -p "$out/manifests"
+rm -f "$out"/manifests/*.yaml
+for preset in "$out"/chart/presets/*.yaml; do
+	name=$(basename "$preset")
+	{
+		echo "# Rendered from deploy/chart with presets/$name by hack/update-chart.sh. Do not edit."
+		"$helm" template unified-ccm "$out/chart" --namespace kube-system --kube-version "$kube_version" -f "$preset" |
+			grep -vE '^ *(helm.sh/chart|app.kubernetes.io/managed-by|app.kubernetes.io/version): ' | sed 's/[[:space:]]*$//'
+	} >"$out/manifests/$name"
+done

@@ -1,0 +1,240 @@
+#!/usr/bin/env bash
+# The chart is what it says: generated files are up to date, Helm 3 and 4 lint it, and wrong values are refused with the
+# nearest key. Helm installs it with each preset on a real API server; ccm then runs with the arguments and the account of
+# the Deployment against the simulated cloud, initializes a node, makes a load balancer ready, serves /metrics, and is
+# refused nothing. Helm upgrades and uninstalls it.
+#
+#   hack/verify-chart.sh             all presets
+#   hack/verify-chart.sh aws fake    some of them
+source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+
+helm3=$(hack/helm.sh 3)
+helm4=$(hack/helm.sh 4)
+hack/controlplane/build.sh etcd kube-apiserver kubectl
+assets=${KUBEBUILDER_ASSETS:-$root/bin}
+work=$(mktemp -d)
+pids=()    # the control plane
+running=() # ccm and the simulator of one preset
+stop() {
+	# Nothing of theirs is kept, so they need not end in order.
+	kill -KILL "${pids[@]}" "${running[@]}" 2>/dev/null || true
+	wait 2>/dev/null || true
+	rm -rf "$work"
+}
+trap stop EXIT
+
+free_port() {
+	local port
+	while port=$((20000 + RANDOM % 10000)); do
+		(exec 3<>"/dev/tcp/127.0.0.1/$port") 2>/dev/null || break
+	done
+	printf '%s' "$port"
+}
+
+alive() {
+	local pid
+	for pid in "${pids[@]}" "${running[@]}"; do kill -0 "$pid" 2>/dev/null || return 1; done
+}
+
+await() { # what seconds command...
+	local what=$1 until=$((SECONDS + $2))
+	shift 2
+	until "$@" >"$work/last" 2>&1; do
+		# A process that has ended will not make anything happen any more.
+		if ((SECONDS >= until)) || ! alive; then
+			echo "$what did not happen; last answer:"
+			cat "$work/last"
+			tail -n 8 "$work"/*.log
+			return 1
+		fi
+		sleep 0.5
+	done
+}
+
+# Helm takes a version for granted where it is built from its module.
+kube_version=$(hack/controlplane/build.sh --versions | sed -n 's/^kubernetes v//p')
+
+echo "== generated files"
+hack/update-chart.sh "$work/deploy"
+for path in chart manifests; do
+	diff -r "deploy/$path" "$work/deploy/$path" || { echo "run: make generate" && exit 1; }
+done
+
+echo "== alerts and dashboard"
+(cd hack/chart && GOWORK=off go test ./...)
+
+echo "== lint"
+for preset in deploy/chart/presets/*.yaml; do
+	for helm in "$helm3" "$helm4"; do
+		"$helm" lint --strict --quiet --kube-version "$kube_version" deploy/chart -f "$preset"
+	done
+done
+
+echo "== wrong values"
+refuses() { # expected settings
+	for helm in "$helm3" "$helm4"; do
+		if answer=$("$helm" template unified-ccm deploy/chart --kube-version "$kube_version" --set "$2" 2>&1) || ! grep -qF -- "$1" <<<"$answer"; then
+			printf 'with %s, %s does not say "%s":\n%s\n' "$2" "$helm" "$1" "$answer"
+			return 1
+		fi
+	done
+}
+refuses 'cloudProvider is required' clusterName=a
+refuses 'clustername is not a value of this chart: did you mean clusterName?' cloudProvider=fake,clustername=a
+refuses 'image.tga is not a value of this chart: did you mean image.tag?' cloudProvider=fake,image.tga=v1
+refuses 'args.--v: write the name of the flag without dashes: v' cloudProvider=fake,args.--v=1
+refuses 'routes.enabled needs routes.clusterCIDR' cloudProvider=fake,routes.enabled=true
+refuses "got string, want integer" cloudProvider=fake,replicaCount=two
+refuses "'hold-all'" cloudProvider=fake,loadBalancers.disruption=never
+
+etcd_port=$(free_port)
+api_port=$(free_port)
+token=verify-chart
+# The simulator of AWS accepts these.
+export AWS_ACCESS_KEY_ID=AKIASIMULATED AWS_SECRET_ACCESS_KEY=simulated
+
+# One key pair is enough for everything; the program that makes it comes with Go.
+(cd "$work" && go run "$(go env GOROOT)/src/crypto/tls/generate_cert.go" --host 127.0.0.1 --ecdsa-curve P256 >/dev/null 2>&1)
+printf '%s,admin,admin,system:masters\n' "$token" >"$work/tokens"
+
+"$assets/etcd" --data-dir "$work/etcd" --unsafe-no-fsync \
+	--listen-client-urls "http://127.0.0.1:$etcd_port" --advertise-client-urls "http://127.0.0.1:$etcd_port" \
+	--listen-peer-urls "http://127.0.0.1:0" >"$work/etcd.log" 2>&1 &
+pids+=($!)
+"$assets/kube-apiserver" --etcd-servers "http://127.0.0.1:$etcd_port" --authorization-mode RBAC \
+	--bind-address 127.0.0.1 --advertise-address 127.0.0.1 --endpoint-reconciler-type none --secure-port "$api_port" \
+	--tls-cert-file "$work/cert.pem" --tls-private-key-file "$work/key.pem" --token-auth-file "$work/tokens" \
+	--service-account-issuer https://verify.invalid --service-cluster-ip-range 10.96.0.0/16 \
+	--service-account-key-file "$work/cert.pem" --service-account-signing-key-file "$work/key.pem" \
+	--requestheader-client-ca-file "$work/cert.pem" --requestheader-allowed-names front-proxy \
+	--requestheader-username-headers X-Remote-User --requestheader-group-headers X-Remote-Group \
+	--requestheader-extra-headers-prefix X-Remote-Extra- \
+	>"$work/kube-apiserver.log" 2>&1 &
+pids+=($!)
+
+kubeconfig() { # file user-settings
+	cat >"$1" <<-YAML
+		apiVersion: v1
+		kind: Config
+		clusters: [{name: c, cluster: {server: "https://127.0.0.1:$api_port", certificate-authority: "$work/cert.pem"}}]
+		users: [{name: u, user: {$2}}]
+		contexts: [{name: x, context: {cluster: c, user: u}}]
+		current-context: x
+	YAML
+}
+kubeconfig "$work/admin" "token: $token"
+kubectl() { "$assets/kubectl" --kubeconfig "$work/admin" "$@"; }
+
+await "an API server" 90 kubectl get --raw /readyz
+await "the namespace kube-system" 30 kubectl get namespace kube-system
+
+echo "== plain manifests"
+for manifest in deploy/manifests/*.yaml; do
+	kubectl apply --dry-run=server -f "$manifest" >/dev/null
+done
+
+(cd cmd && go build -o "$work/ccm" ./ccm)
+go build -o "$work/ccm-lab" ./cmd/ccm-lab
+
+has() { # template pattern object...
+	local template=$1 pattern=$2
+	shift 2
+	kubectl get "$@" -o "go-template=$template" | grep -qE "$pattern"
+}
+
+# Metrics are for those who may read them, and only for them.
+metrics() { # token
+	"$assets/kubectl" --kubeconfig /dev/null --server "https://127.0.0.1:$ccm_port" --insecure-skip-tls-verify \
+		--token "$1" get --raw /metrics
+}
+
+# arguments prints those of the Deployment, with what differs outside of a pod.
+arguments() {
+	kubectl -n kube-system get deployment unified-ccm \
+		-o 'go-template={{range (index .spec.template.spec.containers 0).args}}{{.}}{{"\n"}}{{end}}' |
+		sed -e "s|/etc/unified-ccm/cloud.conf|$work/cloud.conf|" -e '/^--secure-port=/d'
+}
+
+install() { # preset
+	local name=$1
+	echo "== $name"
+	# No ports are shared with anything: the simulator and ccm take free ones.
+	"$work/ccm-lab" sim "$name" --instances=1 >"$work/cloud.conf" 2>"$work/sim-$name.log" &
+	running=($!)
+	await "a cloud.conf" 30 test -s "$work/cloud.conf"
+	kubectl -n kube-system create secret generic unified-ccm-cloud-config --from-file="$work/cloud.conf" >/dev/null
+	helm_on "$helm3" install unified-ccm deploy/chart -f "deploy/chart/presets/$name.yaml" \
+		--set cloudConfig.existingSecret=unified-ccm-cloud-config,clusterName=verify \
+		--set routes.enabled=true,routes.clusterCIDR=10.244.0.0/16,networkPolicy.enabled=true >"$work/notes"
+	grep -qF "manages this cluster on $name" "$work/notes"
+
+	kubeconfig "$work/account" "token: $(kubectl -n kube-system create token unified-ccm)"
+	ccm_port=$(free_port)
+	mapfile -t arguments < <(arguments)
+	"$work/ccm" "${arguments[@]}" --kubeconfig "$work/account" --authentication-kubeconfig "$work/account" \
+		--authorization-kubeconfig "$work/account" --bind-address 127.0.0.1 --secure-port "$ccm_port" \
+		>"$work/ccm-$name.log" 2>&1 &
+	running+=($!)
+
+	kubectl apply -f - >/dev/null <<-YAML
+		apiVersion: v1
+		kind: Node
+		metadata: {name: node-1, labels: {kubernetes.io/hostname: node-1}}
+		spec:
+		  podCIDR: 10.244.1.0/24
+		  podCIDRs: [10.244.1.0/24]
+		  taints: [{key: node.cloudprovider.kubernetes.io/uninitialized, value: "true", effect: NoSchedule}]
+		---
+		apiVersion: v1
+		kind: Service
+		metadata: {name: web, namespace: default}
+		spec: {type: LoadBalancer, selector: {app: web}, ports: [{port: 80}]}
+	YAML
+	await "leadership" 60 has '{{.spec.holderIdentity}}' . -n kube-system lease cloud-controller-manager
+	await "the node's provider ID" 60 has '{{.spec.providerID}}' '^[a-z]+://' node node-1
+	await "the node's address" 30 has '{{range .status.addresses}}{{.type}} {{end}}' IP node node-1
+	await "the Service's load balancer" 60 has '{{range .status.loadBalancer.ingress}}{{.ip}}{{.hostname}}{{end}}' . service web
+	await "the Service's events" 30 has '{{range .items}}{{.reason}} {{end}}' EnsuredLoadBalancer events
+	await "metrics for an admin" 60 metrics "$token"
+	if metrics unknown >/dev/null 2>&1; then
+		echo "/metrics answers unknown callers"
+		return 1
+	fi
+	helm_on "$helm4" upgrade unified-ccm deploy/chart --reuse-values --set dryRun=true >/dev/null
+	arguments | grep -qx -- --dry-run=true
+	kubectl delete service web --wait=false >/dev/null
+	await "the deletion of the Service" 60 missing service web
+
+	refused=$(grep -iE 'forbidden|cannot (get|list|watch|create|update|patch|delete) resource' "$work/ccm-$name.log" | head -n 5 || true)
+	if [[ -n $refused ]]; then
+		printf 'the role is too small:\n%s\n' "$refused"
+		return 1
+	fi
+	kill -KILL "${running[@]}"
+	wait "${running[@]}" 2>/dev/null || true
+	running=()
+	helm_on "$helm4" uninstall unified-ccm >/dev/null
+	kubectl -n kube-system delete secret/unified-ccm-cloud-config lease/cloud-controller-manager >/dev/null
+	kubectl delete node --all >/dev/null
+	kubectl delete events --all >/dev/null
+	if kubectl get clusterroles,clusterrolebindings -o name | grep unified-ccm; then
+		echo "remains after helm uninstall"
+		return 1
+	fi
+}
+
+helm_on() { # helm arguments...
+	HELM_CONFIG_HOME=$work/helm HELM_CACHE_HOME=$work/helm HELM_DATA_HOME=$work/helm \
+		"$1" --kubeconfig "$work/admin" --namespace kube-system "${@:2}"
+}
+
+missing() { ! kubectl get "$@" >/dev/null 2>&1; }
+
+if (($# == 0)); then
+	mapfile -t presets < <(basename -s .yaml deploy/chart/presets/*.yaml)
+	set -- "${presets[@]}"
+fi
+for name in "$@"; do
+	install "$name"
+done
+echo "ccm was refused nothing"
