@@ -11,7 +11,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/guard"
 	"github.com/unified-ccm/unified-ccm/providers/openstack"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/config"
-	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/model"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/sim"
 )
 
@@ -39,7 +39,7 @@ create-monitor = true
 manage-security-groups = %t
 [Route]
 router-id = %s
-`, a.ApplicationCredentialID, a.ApplicationCredentialSecret, a.Region, driver, world.Places().PrivateSubnet, driver == loadbalancer.ProviderOVN, world.Places().Router))
+`, a.ApplicationCredentialID, a.ApplicationCredentialSecret, a.Region, driver, world.Places().PrivateSubnet, driver == model.ProviderOVN, world.Places().Router))
 				if err != nil {
 					return nil, err
 				}
@@ -55,7 +55,7 @@ router-id = %s
 
 // drivers are Octavia's providers. Load balancers of the provider ovn keep the addresses of clients, so
 // that the security groups of the nodes' ports restrict who connects.
-func drivers() []string { return []string{"amphora", loadbalancer.ProviderOVN} }
+func drivers() []string { return []string{"amphora", model.ProviderOVN} }
 
 func TestConformance(t *testing.T) {
 	for _, driver := range drivers() {

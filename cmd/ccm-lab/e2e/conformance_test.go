@@ -37,7 +37,7 @@ func TestConformance(t *testing.T) {
 // conform runs one scenario on a cluster of its own.
 func conform(t *testing.T, scenario conformance.Scenario, kind lab.BalancerKind, descriptor provider.Descriptor) {
 	t.Helper()
-	if lack := lacks(scenario.Needs, descriptor.Capabilities); lack != "" {
+	if lack := descriptor.Capabilities.Missing(scenario.Needs); lack != "" {
 		t.Skipf("provider %s has no %s", descriptor.Name, lack)
 	}
 	if reason, cannot := kind.Cannot[scenario.Name]; cannot {
@@ -66,18 +66,4 @@ func conformanceProviders() []string {
 		return []string{openstack.ProviderName}
 	}
 	return lab.Providers()
-}
-
-// lacks names a capability that a scenario needs and a provider does not have.
-func lacks(needs, have provider.Capabilities) string {
-	switch {
-	case needs.InstancesV2 && !have.InstancesV2:
-		return "InstancesV2"
-	case needs.LoadBalancer && !have.LoadBalancer:
-		return "LoadBalancer"
-	case needs.Routes && !have.Routes:
-		return "Routes"
-	default:
-		return ""
-	}
 }

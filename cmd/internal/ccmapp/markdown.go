@@ -61,10 +61,10 @@ func writeCapabilities(w io.Writer, all []provider.Descriptor, portable []string
 	var b strings.Builder
 	b.WriteString("# What each provider does\n\n")
 	writeHeader(&b, "Job", all)
-	for _, c := range provider.AllCapabilities() {
+	for i, c := range (provider.Capabilities{}).List() {
 		fmt.Fprintf(&b, "| **%s**: %s |", c.Name, c.Doc)
 		for _, d := range all {
-			fmt.Fprintf(&b, " %s |", yes(c.Has(d.Capabilities)))
+			fmt.Fprintf(&b, " %s |", yes(d.Capabilities.List()[i].Has))
 		}
 		b.WriteString("\n")
 	}

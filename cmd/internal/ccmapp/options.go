@@ -32,7 +32,6 @@ const (
 	flagClusterName  = "cluster-name"
 	flagClusterCIDR  = "cluster-cidr"
 	flagCloudRoutes  = "configure-cloud-routes"
-	flagWebhooks     = "webhooks"
 	flagWebhookPort  = "webhook-secure-port"
 	flagVersion      = "version"
 	flagAuditPeriod  = "load-balancer-audit-period"

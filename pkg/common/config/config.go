@@ -52,13 +52,6 @@ func Decode(name string, content []byte, into any) *File {
 	return f
 }
 
-// Parse is Decode for callers that do not validate: unknown sections and keys are warnings,
-// malformed lines and values of the wrong type are errors, all of them joined.
-func Parse(file string, content []byte, into any) (warnings Problems, err error) {
-	f := Decode(file, content, into)
-	return f.Warnings(), f.Err()
-}
-
 // Section names a subsection for the methods of File, as it is written in the file: Name "sub".
 func Section(name, sub string) string { return fmt.Sprintf("%s %q", name, sub) }
 

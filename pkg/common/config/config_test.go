@@ -77,7 +77,7 @@ func TestLoadsWhatGcfgLoads(t *testing.T) {
 			if err := gcfg.FatalOnly(gcfg.ReadStringInto(&want, tc.text)); err != nil {
 				t.Fatalf("the case itself is wrong: gcfg says %v", err)
 			}
-			if _, err := Parse("cloud.conf", []byte(tc.text), &got); err != nil {
+			if _, err := parse("cloud.conf", []byte(tc.text), &got); err != nil {
 				t.Fatal(err)
 			}
 			if diff := cmp.Diff(want, got); diff != "" {
@@ -157,7 +157,7 @@ func TestParseProblems(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			var cfg sample
-			warnings, err := Parse("cloud.conf", []byte(tc.text), &cfg)
+			warnings, err := parse("cloud.conf", []byte(tc.text), &cfg)
 			var problems Problems
 			if err != nil && !errors.As(err, &problems) {
 				t.Fatalf("%T is not Problems", err)
@@ -181,7 +181,7 @@ func emptyIsNil(s []string) []string {
 
 func TestGoodLinesAreReadBesideBadOnes(t *testing.T) {
 	var cfg sample
-	_, err := Parse("cloud.conf", []byte("[Global]\nport = x\nregion = r\n"), &cfg)
+	_, err := parse("cloud.conf", []byte("[Global]\nport = x\nregion = r\n"), &cfg)
 	if err == nil || cfg.Global.Region != "r" {
 		t.Errorf("region %q, error %v: want r and an error", cfg.Global.Region, err)
 	}
@@ -258,4 +258,10 @@ func TestReadNamesTheFile(t *testing.T) {
 	if name, content, err := Read(nil); name != "" || content != nil || err != nil {
 		t.Errorf("no file: got %q %q %v", name, content, err)
 	}
+}
+
+// parse decodes content without validation.
+func parse(file string, content []byte, into any) (warnings Problems, err error) {
+	f := Decode(file, content, into)
+	return f.Warnings(), f.Err()
 }

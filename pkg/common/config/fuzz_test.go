@@ -24,7 +24,7 @@ func FuzzParse(f *testing.F) {
 	f.Fuzz(func(t *testing.T, content []byte) {
 		var want, got sample
 		wantErr := gcfg.FatalOnly(gcfg.ReadStringInto(&want, string(content)))
-		warnings, err := Parse("f", content, &got)
+		warnings, err := parse("f", content, &got)
 		// A bare number is a duration here, and a byte order mark is skipped: both are wider than gcfg.
 		if (err == nil) != (wantErr == nil) && !wider(content) {
 			t.Fatalf("gcfg says %v, Parse says %v", wantErr, err)

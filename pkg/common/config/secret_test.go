@@ -45,7 +45,7 @@ func TestEffective(t *testing.T) {
 	var cfg sample
 	text := "[Global]\nregion = \"a #1\"\nzone = x\nzone = y\npassword = p\nwait = 90\nadopt-unknown\n" +
 		"[ServiceOverride \"b\"]\nurl = 2\n[ServiceOverride \"a\"]\nurl = 1\n"
-	if _, err := Parse("", []byte(text), &cfg); err != nil {
+	if _, err := parse("", []byte(text), &cfg); err != nil {
 		t.Fatal(err)
 	}
 	var out strings.Builder
@@ -58,7 +58,7 @@ func TestEffective(t *testing.T) {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	var again sample
-	if _, err := Parse("", []byte(out.String()), &again); err != nil {
+	if _, err := parse("", []byte(out.String()), &again); err != nil {
 		t.Fatalf("the output is not a configuration: %v", err)
 	}
 	again.Global.Password = cfg.Global.Password

@@ -39,27 +39,7 @@ var (
 	needsRoutes    = provider.Capabilities{InstancesV2: true, Routes: true}
 )
 
-// lacks names the first capability that the scenario needs and the subject does not have.
-func (s Scenario) lacks(have provider.Capabilities) string {
-	switch {
-	case s.Needs.InstancesV2 && !have.InstancesV2:
-		return "InstancesV2"
-	case s.Needs.LoadBalancer && !have.LoadBalancer:
-		return "LoadBalancer"
-	case s.Needs.Routes && !have.Routes:
-		return "Routes"
-	default:
-		return ""
-	}
-}
-
-// Execute runs the scenario's steps and, if they succeed, verifies the world, and clears it.
-func (s Scenario) Execute(ctx context.Context, r *Session) error {
-	_, err := s.execute(ctx, r)
-	return err
-}
-
-// execute is Execute, and returns the world as the steps left it.
+// execute runs the steps of a scenario and, if they succeed, verifies the world and clears it. It returns the world as the steps left it.
 func (s Scenario) execute(ctx context.Context, r *Session) (endState, error) {
 	if err := s.Steps(ctx, r); err != nil {
 		return endState{}, err

@@ -51,7 +51,7 @@ func Run(t *testing.T, subject Subject) {
 	for _, scenario := range Scenarios() {
 		t.Run(scenario.Name, func(t *testing.T) {
 			t.Parallel()
-			if lack := scenario.lacks(subject.Capabilities); lack != "" {
+			if lack := subject.Capabilities.Missing(scenario.Needs); lack != "" {
 				t.Skipf("provider %s has no %s", subject.Name, lack)
 			}
 			if reason, cannot := subject.Cannot[scenario.Name]; cannot {
@@ -134,9 +134,6 @@ func capabilitiesOf(cloud cloudprovider.Interface) provider.Capabilities {
 	var c provider.Capabilities
 	_, c.LoadBalancer = cloud.LoadBalancer()
 	_, c.InstancesV2 = cloud.InstancesV2()
-	_, c.Instances = cloud.Instances()
-	_, c.Zones = cloud.Zones()
-	_, c.Clusters = cloud.Clusters()
 	_, c.Routes = cloud.Routes()
 	return c
 }
@@ -168,7 +165,7 @@ func RunFaults(t *testing.T, subject Subject, names ...string) {
 	t.Run("scenarios", func(t *testing.T) {
 		for _, scenario := range Scenarios() {
 			_, cannot := subject.Cannot[scenario.Name]
-			if scenario.OwnFaults || cannot || scenario.lacks(subject.Capabilities) != "" {
+			if scenario.OwnFaults || cannot || subject.Capabilities.Missing(scenario.Needs) != "" {
 				continue
 			}
 			if len(names) > 0 && !slices.Contains(names, scenario.Name) {

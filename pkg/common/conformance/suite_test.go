@@ -71,14 +71,14 @@ func TestMistakeOnlyInterruptionsFind(t *testing.T) {
 
 func TestTruthful(t *testing.T) {
 	lying := toySubject(noMistake)
-	lying.Capabilities.Zones = true
+	lying.Capabilities.Routes = false
 	for _, tc := range []struct {
 		name    string
 		subject Subject
 		want    string
 	}{
 		{"truth", toySubject(noMistake), ""},
-		{"claims too much", lying, "does not have the capabilities it claims"},
+		{"claims too little", lying, "does not have the capabilities it claims"},
 		{"wrong name", toySubject(misnamed), `calls itself "toe", want "toy"`},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

@@ -20,15 +20,6 @@ const (
 	FieldSessionAffinity       = "spec.sessionAffinity"
 )
 
-// FieldPaths returns the paths of the spec fields that load balancers are computed from.
-func FieldPaths() []string {
-	return []string{
-		FieldPorts, FieldIPFamilies, FieldLoadBalancerIP, FieldSourceRanges, FieldExternalTrafficPolicy,
-		FieldHealthCheckNodePort,
-		FieldSessionAffinity,
-	}
-}
-
 // fields returns the values that the user set and that the load balancer is computed from: annotations by key, spec
 // fields by path. Fields with the API server's default count as unset.
 func (r *reader) fields() map[string]string {

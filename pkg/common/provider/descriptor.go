@@ -70,12 +70,6 @@ type Annotation struct {
 	Key, Type, Default, Doc, Example string
 }
 
-// Capabilities are the jobs a provider does. They are declared here and verified by the
-// conformance suite.
-type Capabilities struct {
-	LoadBalancer, InstancesV2, Instances, Zones, Clusters, Routes bool
-}
-
 // Runtime is what a running manager passes to a provider; the registry's factory cannot receive it.
 type Runtime struct {
 	// Recorder records Events on Services and Nodes. Never nil.

@@ -36,11 +36,8 @@ const (
 	TargetsTag = "unified-ccm.io/targets"
 )
 
-// Values of the cluster's tag. Any other value counts like Shared.
-const (
-	Owned  = "owned"
-	Shared = "shared"
-)
+// Owned is the value of the cluster's tag on what is deleted with the cluster. Any other value means shared.
+const Owned = "owned"
 
 // ClusterTag returns the key of the tag of a cluster.
 func ClusterTag(clusterID string) string { return ClusterTagPrefix + clusterID }

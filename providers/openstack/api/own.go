@@ -39,7 +39,6 @@ type ServerAddress struct {
 
 // Statuses of servers.
 const (
-	ServerActive      = "ACTIVE"
 	ServerBuild       = "BUILD"
 	ServerShutOff     = "SHUTOFF"
 	ServerDeleted     = "DELETED"

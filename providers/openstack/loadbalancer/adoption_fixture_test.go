@@ -46,7 +46,7 @@ func (l legacy) tags() []string {
 
 func (l legacy) annotation(key string) string { return l.svc.Annotations[annotation.Prefix+key] }
 
-func (l legacy) ovn() bool { return l.r.settings.Provider == ProviderOVN }
+func (l legacy) ovn() bool { return l.r.settings.Provider == model.ProviderOVN }
 
 // balancer makes the load balancer with everything in it, its floating IP and its security group.
 func (l legacy) balancer() api.LoadBalancer {

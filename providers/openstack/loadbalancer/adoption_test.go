@@ -33,7 +33,7 @@ func legacies() map[string]struct {
 		settings Settings
 		service  func(*v1.Service)
 	}
-	ovn := Settings{Provider: ProviderOVN}
+	ovn := Settings{Provider: model.ProviderOVN}
 	grouped := Settings{ManageSecurityGroups: true}
 	local := func(s *v1.Service) {
 		s.Spec.ExternalTrafficPolicy, s.Spec.HealthCheckNodePort = v1.ServiceExternalTrafficPolicyLocal, 32000
@@ -59,11 +59,11 @@ func legacies() map[string]struct {
 		"managed groups, Local":           {settings: Settings{ManageSecurityGroups: true, CreateMonitor: true}, service: local},
 		"ovn":                             {settings: ovn, service: udp},
 		"ovn, internal":                   {settings: ovn, service: internal},
-		"ovn with monitors":               {settings: Settings{Provider: ProviderOVN, CreateMonitor: true}, service: udp},
-		"ovn with monitors and Local":     {settings: Settings{Provider: ProviderOVN, CreateMonitor: true}, service: local},
-		"ovn with managed groups":         {settings: Settings{Provider: ProviderOVN, ManageSecurityGroups: true}},
-		"ovn with managed groups, Local":  {settings: Settings{Provider: ProviderOVN, ManageSecurityGroups: true, CreateMonitor: true}, service: local},
-		"ovn with managed groups and UDP": {settings: Settings{Provider: ProviderOVN, ManageSecurityGroups: true}, service: udp},
+		"ovn with monitors":               {settings: Settings{Provider: model.ProviderOVN, CreateMonitor: true}, service: udp},
+		"ovn with monitors and Local":     {settings: Settings{Provider: model.ProviderOVN, CreateMonitor: true}, service: local},
+		"ovn with managed groups":         {settings: Settings{Provider: model.ProviderOVN, ManageSecurityGroups: true}},
+		"ovn with managed groups, Local":  {settings: Settings{Provider: model.ProviderOVN, ManageSecurityGroups: true, CreateMonitor: true}, service: local},
+		"ovn with managed groups and UDP": {settings: Settings{Provider: model.ProviderOVN, ManageSecurityGroups: true}, service: udp},
 	}
 }
 

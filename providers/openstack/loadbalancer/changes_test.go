@@ -10,6 +10,7 @@ import (
 
 	"github.com/unified-ccm/unified-ccm/providers/openstack/api"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/annotation"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/model"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/sim"
 )
 
@@ -254,7 +255,7 @@ func TestEnsureReportsAllInvalidAnnotations(t *testing.T) {
 }
 
 func TestOVNRejectsUnsupportedSettings(t *testing.T) {
-	bubble(t, sim.Options{}, Settings{Provider: ProviderOVN, Method: "ROUND_ROBIN"}, func(r *rig) {
+	bubble(t, sim.Options{}, Settings{Provider: model.ProviderOVN, Method: "ROUND_ROBIN"}, func(r *rig) {
 		r.ensureError(service(annotate("proxy-protocol", "true")), "proxy-protocol", "ovn")
 		r.ensureError(service(annotate("x-forwarded-for", "true")), "x-forwarded-for", "ovn")
 		r.ensureError(service(annotate("lb-method", "ROUND_ROBIN")), "lb-method", "SOURCE_IP_PORT")

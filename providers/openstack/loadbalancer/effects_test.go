@@ -13,6 +13,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/golden"
 	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/annotation"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/model"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/sim"
 )
 
@@ -87,7 +88,7 @@ func effects() map[string][]effect {
 		annotation.KeyPoolTags:            {{value: "team-web"}},
 
 		intent.KeyScheme:                         {{value: "internal"}},
-		intent.KeySourceRanges:                   {{value: "192.0.2.0/24"}, {on: ProviderOVN, value: "192.0.2.0/24", settings: func(s *Settings) { s.ManageSecurityGroups = true }}},
+		intent.KeySourceRanges:                   {{value: "192.0.2.0/24"}, {on: model.ProviderOVN, value: "192.0.2.0/24", settings: func(s *Settings) { s.ManageSecurityGroups = true }}},
 		intent.KeyProxyProtocol:                  {{value: "v2"}},
 		intent.KeyHealthCheckProtocol:            {{value: "HTTP"}},
 		intent.KeyHealthCheckPort:                {{value: "10256"}},
@@ -129,7 +130,7 @@ func TestAnnotationEffects(t *testing.T) {
 	for _, key := range documented() {
 		tried := map[string]bool{}
 		for _, e := range table[key] {
-			for _, driver := range []string{onAmphora, ProviderOVN} {
+			for _, driver := range []string{onAmphora, model.ProviderOVN} {
 				if e.on != "" && e.on != driver {
 					continue
 				}
@@ -137,7 +138,7 @@ func TestAnnotationEffects(t *testing.T) {
 				fmt.Fprintf(&report, "%s: %q (%s)\n%s\n", key, e.value, driver, e.difference(t, key, driver))
 			}
 		}
-		if !tried[onAmphora] || !tried[ProviderOVN] {
+		if !tried[onAmphora] || !tried[model.ProviderOVN] {
 			t.Errorf("%s is not tried with both providers: %v", key, tried)
 		}
 	}
@@ -152,7 +153,7 @@ func (e effect) difference(t *testing.T, key, driver string) string {
 		instead = annotate(key, e.instead)
 	}
 	before := look(t, driver, e.settings, service(append(slices.Clone(e.given), instead)...))
-	if before.Refused != nil && key != annotation.KeyXForwardedFor && (driver != ProviderOVN || e.settings == nil) {
+	if before.Refused != nil && key != annotation.KeyXForwardedFor && (driver != model.ProviderOVN || e.settings == nil) {
 		t.Fatalf("%s without the annotation: %v", key, before.Refused)
 	}
 	after := look(t, driver, e.settings, service(append(slices.Clone(e.given), annotate(key, e.value))...))

@@ -12,6 +12,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
 	"github.com/unified-ccm/unified-ccm/pkg/common/intent/intenttest"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/annotation"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/model"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/sim"
 )
 
@@ -91,7 +92,7 @@ func TestAnnotationEvents(t *testing.T) {
 		}
 	}
 	var out strings.Builder
-	for _, driver := range []string{onAmphora, ProviderOVN} {
+	for _, driver := range []string{onAmphora, model.ProviderOVN} {
 		for _, values := range []string{"valid", "invalid", "invalid portable ones"} {
 			synctest.Test(t, func(t *testing.T) {
 				s := Settings{Provider: driver}
@@ -110,7 +111,7 @@ func TestAnnotationEvents(t *testing.T) {
 				for key, value := range annotations {
 					svc.Annotations[key] = r.named.Expand(value)
 				}
-				if values == "valid" && driver == ProviderOVN {
+				if values == "valid" && driver == model.ProviderOVN {
 					for _, key := range impossible {
 						delete(svc.Annotations, key)
 					}

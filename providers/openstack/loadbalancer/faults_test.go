@@ -10,6 +10,7 @@ import (
 
 	kit "github.com/unified-ccm/unified-ccm/pkg/common/sim"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/annotation"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/model"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/sim"
 )
 
@@ -44,7 +45,7 @@ func (r *rig) life() {
 	}
 	r.until("create", ensure)
 	annotate("enable-health-monitor", "true")(svc)
-	if r.settings.Provider != ProviderOVN {
+	if r.settings.Provider != model.ProviderOVN {
 		annotate("x-forwarded-for", "true")(svc)
 	}
 	svc.Spec.Ports = append(svc.Spec.Ports[1:], v1.ServicePort{Protocol: v1.ProtocolUDP, Port: 53, NodePort: 30053})
@@ -99,7 +100,7 @@ func TestFaultAtEveryCall(t *testing.T) {
 // changes is created again, or changed once the cloud's operator has set it right; and nothing leaks.
 func TestFailedOutcomeAtEveryChange(t *testing.T) {
 	const changes = 14
-	for _, driver := range []string{"amphora", ProviderOVN} {
+	for _, driver := range []string{"amphora", model.ProviderOVN} {
 		for _, outcome := range []sim.Outcome{sim.OutcomeError, sim.OutcomeChildrenError, sim.OutcomeStuck, sim.OutcomeChildrenStuck} {
 			for n := 1; n <= changes; n++ {
 				t.Run(fmt.Sprintf("%s, %s at change %d", driver, outcome, n), func(t *testing.T) {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/unified-ccm/unified-ccm/providers/openstack/api"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/annotation"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/model"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/names"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/sim"
 )
@@ -189,8 +190,8 @@ func TestEventReasonsStay(t *testing.T) {
 		service  func(*v1.Service)
 	}{
 		"LoadBalancerForcedInternal":           {settings: Settings{Internal: true}, service: annotate("internal", "false")},
-		"LoadBalancerSourceRangesIgnored":      {settings: Settings{Provider: ProviderOVN}, service: func(s *v1.Service) { s.Spec.LoadBalancerSourceRanges = []string{"192.0.2.0/24"} }},
-		"LoadBalancerAvailabilityZonesIgnored": {settings: Settings{Provider: ProviderOVN}, service: annotate("availability-zone", "az-2")},
+		"LoadBalancerSourceRangesIgnored":      {settings: Settings{Provider: model.ProviderOVN}, service: func(s *v1.Service) { s.Spec.LoadBalancerSourceRanges = []string{"192.0.2.0/24"} }},
+		"LoadBalancerAvailabilityZonesIgnored": {settings: Settings{Provider: model.ProviderOVN}, service: annotate("availability-zone", "az-2")},
 	} {
 		t.Run(reason, func(t *testing.T) {
 			t.Parallel()

@@ -38,12 +38,6 @@ type (
 	Observed = observe.Observed
 )
 
-// Constants of package model for the configuration.
-const (
-	ProviderOVN            = model.ProviderOVN
-	ContainerStoreBarbican = model.ContainerStoreBarbican
-)
-
 // Options of a Cloud. API and ServerID are required.
 type Options struct {
 	API API

@@ -276,7 +276,7 @@ func TestSecurityGroups(t *testing.T) {
 }
 
 func TestOVNSecurityGroupsAllowClients(t *testing.T) {
-	bubble(t, sim.Options{}, Settings{ManageSecurityGroups: true, Provider: ProviderOVN}, func(r *rig) {
+	bubble(t, sim.Options{}, Settings{ManageSecurityGroups: true, Provider: model.ProviderOVN}, func(r *rig) {
 		svc := service(func(s *v1.Service) { s.Spec.LoadBalancerSourceRanges = []string{"192.0.2.0/24"} })
 		r.ensure(svc)
 		if rules := r.ingressRules(); !slices.Contains(rules, "IPv4 tcp 30080-30080 from 192.0.2.0/24") || len(rules) != 2 {

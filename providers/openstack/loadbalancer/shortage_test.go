@@ -12,6 +12,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/openstack/api"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/annotation"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/apply"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/model"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/sim"
 )
 
@@ -151,7 +152,7 @@ func TestDeleteAlwaysSucceeds(t *testing.T) {
 		}},
 		{"without its floating IP", func(r *rig, _ *v1.Service) { r.dropFIPs() }},
 	} {
-		for _, driver := range []string{"amphora", ProviderOVN} {
+		for _, driver := range []string{"amphora", model.ProviderOVN} {
 			t.Run(fmt.Sprintf("%s, %s", tt.name, driver), func(t *testing.T) {
 				t.Parallel()
 				bubble(t, sim.Options{}, Settings{Provider: driver, ManageSecurityGroups: true}, func(r *rig) {

@@ -34,7 +34,7 @@ func (d *differ) certificates(ref listenerRef, have model.Listener, want model.W
 		changes = append(changes, d.certificateChange(ref, plan.Create, missing, after))
 	}
 	if len(superfluous) > 0 {
-		changes = append(changes, d.certificateChange(ref, plan.Delete, superfluous, slices.Concat(after, refs(changes))))
+		changes = append(changes, d.certificateChange(ref, plan.Delete, superfluous, slices.Concat(after, plan.Refs(changes))))
 	}
 	return changes
 }

@@ -315,15 +315,6 @@ func (d *differ) wrote(err error, change func(*Store)) error {
 	return nil
 }
 
-// refs are the references of changes.
-func refs(changes []plan.Change) []plan.Ref {
-	var out []plan.Ref
-	for _, c := range changes {
-		out = append(out, c.Ref)
-	}
-	return out
-}
-
 // name is what the load balancer is called.
 func (d *differ) name() string {
 	if b := d.have.Balancer; b != nil {

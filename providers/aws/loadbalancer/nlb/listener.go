@@ -42,7 +42,7 @@ func (l listenerRef) balancer(ids *plan.Handles, d *differ) string {
 func (d *differ) ports(base []plan.Ref) []plan.Ref {
 	var done []plan.Ref
 	deletions := d.listenersDelete()
-	done = append(done, refs(deletions)...)
+	done = append(done, plan.Refs(deletions)...)
 	moved := map[string][]plan.Ref{} // target groups that listeners leave, with the changes by which they do
 	for _, want := range d.want.Listeners {
 		have, exists := d.listenerOn(want.Port)
@@ -170,7 +170,7 @@ func (d *differ) listenerParts(ref listenerRef, have model.Listener, want model.
 		changes = append(changes, change)
 	}
 	d.add(changes...)
-	return refs(changes)
+	return plan.Refs(changes)
 }
 
 func (d *differ) createListener(ctx context.Context, ids *plan.Handles, group groupRef,

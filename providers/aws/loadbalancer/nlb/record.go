@@ -72,7 +72,7 @@ func (d *differ) createRecord() {
 		return
 	}
 	change := recordChange(d.name(), lbcommon.AppliedRecord{}, d.want.Record)
-	change.After = refs(d.changes)
+	change.After = plan.Refs(d.changes)
 	change.Do = func(ctx context.Context, ids *plan.Handles) error {
 		arn, err := d.balancerARN(ids)
 		if err != nil {

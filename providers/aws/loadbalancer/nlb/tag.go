@@ -53,7 +53,7 @@ func (d *differ) tags(after []plan.Ref) {
 	}
 	changes := d.tagChanges("parts of load balancer "+b.Name, parts, after)
 	d.add(changes...)
-	d.add(d.tagChanges("load balancer "+b.Name, []tagged{{b.ARN, b.Name, b.Tags}}, slices.Concat(after, refs(changes)))...)
+	d.add(d.tagChanges("load balancer "+b.Name, []tagged{{b.ARN, b.Name, b.Tags}}, slices.Concat(after, plan.Refs(changes)))...)
 }
 
 // tagChanges groups objects by what they need. Those whose tags were not read need nothing.
