@@ -125,7 +125,7 @@ func (d *differ) remove() {
 			marked := d.markUnmarked()
 			d.add(marked...)
 			deletion := d.balancerDelete(*b)
-			deletion.After = append(deletion.After, refs(marked)...)
+			deletion.After = append(deletion.After, plan.Refs(marked)...)
 			d.add(deletion)
 			after, attached = []plan.Ref{deletion.Ref}, b.SecurityGroups
 		}
