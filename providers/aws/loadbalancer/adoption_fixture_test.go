@@ -14,7 +14,7 @@ import (
 )
 
 // These are the objects that cloud-provider-aws leaves behind for the Service default/web of
-// package test (TCP 80 → 30080, TCP 443 → 30443), in a cluster with the ID sim and the --cluster-name
+// Package test (TCP 80 → 30080, TCP 443 → 30443), in a cluster with the ID sim and the --cluster-name
 // kubernetes. Every name is written out: what the code computes must be the same.
 const (
 	oldClassicGroup = "k8s-elb-a0123abcd456789ef0123456789abcde"

@@ -9,11 +9,16 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"sync"
-	"time"
 
 	"k8s.io/utils/clock"
 
 	kit "github.com/unified-ccm/unified-ccm/pkg/common/sim"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/sim/barbican"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/sim/core"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/sim/keystone"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/sim/neutron"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/sim/nova"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/sim/octavia"
 )
 
 // callLogLimit bounds the memory of a cloud that runs for days; counts go on beyond it.
@@ -35,8 +40,8 @@ const fixtureSeed = 0
 
 // New builds a cloud. All bad options are reported at once.
 func New(o Options) (*Cloud, error) {
-	o = o.withDefaults()
-	if err := o.validate(); err != nil {
+	o = o.WithDefaults()
+	if err := o.Validate(); err != nil {
 		return nil, err
 	}
 	c := &Cloud{options: o, clock: o.Clock, state: newState(), random: rand.New(rand.NewPCG(fixtureSeed, 2))}
@@ -62,43 +67,64 @@ func New(o Options) (*Cloud, error) {
 // Front returns the entry point of clients: over a socket with ServeHTTP, or in process with Transport.
 func (c *Cloud) Front() *kit.Front { return c.front }
 
+// state is that of all services.
+type state struct {
+	core     *core.State
+	keystone *keystone.State
+	neutron  *neutron.State
+	nova     *nova.State
+	octavia  *octavia.State
+	barbican *barbican.State
+}
+
+func newState() *state {
+	return &state{&core.State{}, keystone.NewState(), neutron.NewState(), nova.NewState(), octavia.NewState(),
+		barbican.NewState()}
+}
+
 // tx is one operation on the state. It holds the cloud's lock.
 type tx struct {
-	*state
-	cloud *Cloud
-	call  *call
-	now   time.Time
-	o     *Options
+	*octavia.Tx
+	keystone *keystone.Tx
+	nova     *nova.Tx
+	neutron  *neutron.Tx
+	barbican *barbican.Tx
+}
+
+func (c *Cloud) begin(k *core.Call) *tx {
+	base := &core.Tx{State: c.state.core, Options: &c.options, Call: k, Now: c.clock.Now(), Random: c.random}
+	network := &neutron.Tx{Tx: base, State: c.state.neutron}
+	compute := &nova.Tx{Tx: network, State: c.state.nova}
+	secrets := &barbican.Tx{Tx: base, State: c.state.barbican}
+	t := &tx{
+		Tx:       &octavia.Tx{Tx: compute, State: c.state.octavia, Secrets: secrets},
+		keystone: &keystone.Tx{Tx: base, State: c.state.keystone},
+		nova:     compute, neutron: network, barbican: secrets,
+	}
+	base.Hidden = t.hiddenAttributes()
+	return t
 }
 
 // do runs one operation. Operations check everything before they change anything, so that an
 // error leaves the state as it was.
-func (c *Cloud) do(k *call, work func(*tx) (answer, error)) (answer, error) {
+func (c *Cloud) do(k *core.Call, work func(*tx) (core.Answer, error)) (core.Answer, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	t := &tx{state: c.state, cloud: c, call: k, now: c.clock.Now(), o: &c.options}
+	t := c.begin(k)
 	t.advance()
 	return work(t)
 }
 
 // console runs an operation of an administrator: no latency, limit, fault or settle time applies.
 func (c *Cloud) console(work func(*tx) error) error {
-	_, err := c.do(&call{}, func(t *tx) (answer, error) {
-		return answer{}, work(t)
+	_, err := c.do(&core.Call{}, func(t *tx) (core.Answer, error) {
+		return core.Answer{}, work(t)
 	})
 	return err
 }
 
-// newID returns a random UUID.
-func (t *tx) newID() string { return kit.UUID(t.cloud.random) }
-
-// newHex returns a random ID as Keystone makes them, a UUID without dashes.
-func (t *tx) newHex() string {
-	return fmt.Sprintf("%016x%016x", t.cloud.random.Uint64(), t.cloud.random.Uint64())
-}
-
-// next returns the number of a new object.
-func (t *tx) next() int {
-	t.made++
-	return t.made
+// advance applies the changes that are due by now.
+func (t *tx) advance() {
+	t.FinishDueChanges()
+	t.FinishBuilds()
 }

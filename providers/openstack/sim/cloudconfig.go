@@ -1,6 +1,8 @@
 package sim
 
-import "fmt"
+import (
+	"fmt"
+)
 
 // CloudConfig returns the cloud.conf of a manager for this cloud, reached at endpoint, a URL.
 func (c *Cloud) CloudConfig(endpoint string) string {
@@ -19,5 +21,6 @@ floating-network-id = %q
 
 [Route]
 router-id = %q
-`, endpoint+"/identity/v3", a.Username, a.Password, a.ProjectName, a.DomainName, a.Region, p.PrivateSubnet, p.PublicNetwork, p.Router)
+`, endpoint+"/identity/v3", a.Username, a.Password, a.ProjectName, a.DomainName, a.Region, p.PrivateSubnet,
+		p.PublicNetwork, p.Router)
 }

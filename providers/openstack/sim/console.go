@@ -8,6 +8,10 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/sim/world"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/sim/core"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/sim/keystone"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/sim/neutron"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/sim/nova"
 )
 
 var _ world.World = (*Cloud)(nil)
@@ -15,9 +19,9 @@ var _ world.World = (*Cloud)(nil)
 // Launch implements world.World.
 func (c *Cloud) Launch(m world.Machine) (node *v1.Node, err error) {
 	err = c.console(func(t *tx) error {
-		s, err := t.launch(m)
+		s, err := t.Launch(m)
 		if err == nil {
-			node = world.Machine{Name: s.Name, PodCIDRs: s.podCIDRs}.Node()
+			node = world.Machine{Name: s.Name, PodCIDRs: s.PodCIDRs}.Node()
 		}
 		return err
 	})
@@ -29,9 +33,10 @@ func (c *Cloud) Launch(m world.Machine) (node *v1.Node, err error) {
 
 // Machine implements world.World.
 func (c *Cloud) Machine(nodeName string) (m world.Machine, err error) {
-	err = c.onMachine(nodeName, func(t *tx, s *server) error {
+	err = c.onMachine(nodeName, func(t *tx, s *nova.Server) error {
 		m = world.Machine{
-			Name: s.Name, Zone: s.Zone, Type: t.flavors[s.Flavor].Name, Region: t.o.Region, PodCIDRs: slices.Clone(s.podCIDRs),
+			Name: s.Name, Zone: s.Zone, Type: t.Flavors[s.Flavor].Name, Region: t.Options.Region,
+			PodCIDRs: slices.Clone(s.PodCIDRs),
 		}
 		return nil
 	})
@@ -41,7 +46,7 @@ func (c *Cloud) Machine(nodeName string) (m world.Machine, err error) {
 // Server returns the ID of a machine's server, or nothing if there is no such machine.
 func (c *Cloud) Server(nodeName string) (id string) {
 	c.inspect(func(t *tx) {
-		if s := t.byNodeName(nodeName); s != nil {
+		if s := t.ByNodeName(nodeName); s != nil {
 			id = s.ID
 		}
 	})
@@ -50,23 +55,23 @@ func (c *Cloud) Server(nodeName string) (id string) {
 
 // Terminate implements world.World.
 func (c *Cloud) Terminate(nodeName string) error {
-	return c.onMachine(nodeName, func(t *tx, s *server) error { t.terminate(s); return nil })
+	return c.onMachine(nodeName, func(t *tx, s *nova.Server) error { t.Terminate(s); return nil })
 }
 
 // Stop implements world.World.
-func (c *Cloud) Stop(nodeName string) error { return c.SetServerStatus(nodeName, statusShutoff) }
+func (c *Cloud) Stop(nodeName string) error { return c.SetServerStatus(nodeName, nova.StatusShutoff) }
 
 // SetServerStatus puts a machine's server into a state of Nova's, such as SUSPENDED or ERROR.
 func (c *Cloud) SetServerStatus(nodeName, status string) error {
-	return c.onMachine(nodeName, func(t *tx, s *server) error { t.setStatus(s, status); return nil })
+	return c.onMachine(nodeName, func(t *tx, s *nova.Server) error { t.SetStatus(s, status); return nil })
 }
 
 // DeleteFlavor deletes a flavor. Servers that were made with it stay as they are.
 func (c *Cloud) DeleteFlavor(name string) error {
 	return c.console(func(t *tx) error {
-		for _, f := range t.flavors {
-			if f.Name == name && !f.deleted {
-				f.deleted = true
+		for _, f := range t.Flavors {
+			if f.Name == name && !f.Deleted {
+				f.Deleted = true
 				return nil
 			}
 		}
@@ -77,13 +82,14 @@ func (c *Cloud) DeleteFlavor(name string) error {
 // Account holds credentials for a project.
 func (c *Cloud) Account() (a Account) {
 	c.inspect(func(t *tx) {
-		u, p, trustee := t.userNamed(userName), t.projects[t.clusterProject], t.userNamed("trustee")
-		cred, trust := bySeq(t.appCreds)[0], bySeq(t.trusts)[0]
+		u, p, trustee := t.keystone.UserNamed(userName), t.keystone.Projects[t.Cluster.Project], t.keystone.UserNamed(
+			"trustee")
+		cred, trust := core.BySeq(t.keystone.AppCreds)[0], core.BySeq(t.keystone.Trusts)[0]
 		a = Account{
-			UserID: u.ID, Username: u.name, Password: u.password, ProjectID: p.ID, ProjectName: p.name,
-			DomainID: domainID, DomainName: domainName, Region: t.o.Region,
-			ApplicationCredentialID: cred.ID, ApplicationCredentialName: cred.name, ApplicationCredentialSecret: cred.secret,
-			TrustID: trust.ID, TrusteeID: trustee.ID, TrusteeUsername: trustee.name, TrusteePassword: trustee.password,
+			UserID: u.ID, Username: u.Name, Password: u.Password, ProjectID: p.ID, ProjectName: p.Name,
+			DomainID: keystone.DomainID, DomainName: keystone.DomainName, Region: t.Options.Region,
+			ApplicationCredentialID: cred.ID, ApplicationCredentialName: cred.Name, ApplicationCredentialSecret: cred.Secret,
+			TrustID: trust.ID, TrusteeID: trustee.ID, TrusteeUsername: trustee.Name, TrusteePassword: trustee.Password,
 		}
 	})
 	return a
@@ -97,35 +103,36 @@ func (c *Cloud) Administrator() Account { return c.accountOf(adminUser, "admin")
 
 func (c *Cloud) accountOf(userName, projectName string) (a Account) {
 	c.inspect(func(t *tx) {
-		u, p := t.userNamed(userName), t.projectOf(&reference{Name: projectName, Domain: &reference{ID: domainID}})
-		a = Account{UserID: u.ID, Username: u.name, Password: u.password, ProjectID: p.ID, ProjectName: p.name,
-			DomainID: domainID, DomainName: domainName, Region: t.o.Region}
+		u, p := t.keystone.UserNamed(userName), t.keystone.ProjectOf(&keystone.Reference{Name: projectName,
+			Domain: &keystone.Reference{ID: keystone.DomainID}})
+		a = Account{UserID: u.ID, Username: u.Name, Password: u.Password, ProjectID: p.ID, ProjectName: p.Name,
+			DomainID: keystone.DomainID, DomainName: keystone.DomainName, Region: t.Options.Region}
 	})
 	return a
 }
 
 // SetPassword changes the password of the manager's user. Tokens stay valid.
 func (c *Cloud) SetPassword(password string) {
-	c.inspect(func(t *tx) { t.userNamed(userName).password = password })
+	c.inspect(func(t *tx) { t.keystone.UserNamed(userName).Password = password })
 }
 
 // EndTokens expires all tokens.
 func (c *Cloud) EndTokens() {
-	c.inspect(func(t *tx) { clear(t.tokens) })
+	c.inspect(func(t *tx) { clear(t.keystone.Tokens) })
 }
 
 // EndTokensAfter expires all tokens after a number of further authenticated calls.
 func (c *Cloud) EndTokensAfter(calls int) {
-	c.inspect(func(t *tx) { t.tokensEndAfter = calls })
+	c.inspect(func(t *tx) { t.keystone.TokensEndAfter = calls })
 }
 
 // Routes implements world.World.
 func (c *Cloud) Routes() []world.Route {
 	var out []world.Route
 	c.inspect(func(t *tx) {
-		for _, r := range t.routers[t.clusterRouter].Routes {
-			name, ok := t.nodeOf(r.NextHop)
-			foreign := t.foreign[r.Destination]
+		for _, r := range t.Routers[t.Cluster.Router].Routes {
+			name, ok := t.NodeOf(r.NextHop)
+			foreign := t.Foreign[r.Destination]
 			if !ok {
 				name = ""
 			}
@@ -144,15 +151,15 @@ func (c *Cloud) AddForeignRoute(destination string) error {
 		if err != nil {
 			return fmt.Errorf("foreign route: %w", err)
 		}
-		r := t.routers[t.clusterRouter]
-		if slices.ContainsFunc(r.Routes, func(x route) bool { return x.Destination == p.Masked().String() }) {
+		r := t.Routers[t.Cluster.Router]
+		if slices.ContainsFunc(r.Routes, func(x neutron.Route) bool { return x.Destination == p.Masked().String() }) {
 			return fmt.Errorf("foreign route: a route to %s exists", p)
 		}
-		hop := lastOf(t.o.Private).Prev().Prev()
-		t.used[t.subnetsOf(t.clusterNetwork, 4)[0].ID][hop] = true
-		r.Routes = append(r.Routes, route{Destination: p.Masked().String(), NextHop: hop.String()})
-		t.foreign[p.Masked().String()] = true
-		t.markUpdated(&r.neutronObject)
+		hop := neutron.LastOf(t.Options.Private).Prev().Prev()
+		t.Used[t.SubnetsOf(t.Cluster.Network, 4)[0].ID][hop] = true
+		r.Routes = append(r.Routes, neutron.Route{Destination: p.Masked().String(), NextHop: hop.String()})
+		t.Foreign[p.Masked().String()] = true
+		t.MarkUpdated(&r.Base)
 		return nil
 	})
 }
@@ -162,18 +169,18 @@ func (c *Cloud) AddForeignRoute(destination string) error {
 func (c *Cloud) Objects() map[string]int {
 	out := map[string]int{}
 	c.inspect(func(t *tx) {
-		out["servers"] = len(t.servers)
-		out["ports"] = len(t.ports)
-		for _, p := range t.ports {
+		out["servers"] = len(t.Servers)
+		out["ports"] = len(t.Ports)
+		for _, p := range t.Ports {
 			out["allowed-address-pairs"] += len(p.Pairs)
 			out["port-security-groups"] += len(p.Groups)
 		}
-		out["floating-ips"] = len(t.addresses)
-		out["security-groups"] = len(t.groups)
-		out["security-group-rules"] = len(t.rules)
-		out["load-balancers"], out["listeners"], out["pools"] = len(t.balancers), len(t.listeners), len(t.pools)
-		out["members"], out["health-monitors"] = t.memberCount(), len(t.monitors)
-		for _, r := range t.routers {
+		out["floating-ips"] = len(t.Addresses)
+		out["security-groups"] = len(t.Groups)
+		out["security-group-rules"] = len(t.Rules)
+		out["load-balancers"], out["listeners"], out["pools"] = len(t.Balancers), len(t.Listeners), len(t.Pools)
+		out["members"], out["health-monitors"] = t.MemberCount(), len(t.Monitors)
+		for _, r := range t.Routers {
 			out["routes"] += len(r.Routes)
 		}
 	})
@@ -187,9 +194,9 @@ func (c *Cloud) inspect(read func(*tx)) {
 }
 
 // onMachine changes or reads the server of a machine.
-func (c *Cloud) onMachine(nodeName string, work func(*tx, *server) error) error {
+func (c *Cloud) onMachine(nodeName string, work func(*tx, *nova.Server) error) error {
 	return c.console(func(t *tx) error {
-		s, err := t.machine(nodeName)
+		s, err := t.Machine(nodeName)
 		if err != nil {
 			return err
 		}

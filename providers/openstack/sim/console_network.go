@@ -5,6 +5,10 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
+
+	"github.com/unified-ccm/unified-ccm/providers/openstack/sim/barbican"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/sim/neutron"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/sim/nova"
 )
 
 // Places are the IDs of the fixtures of the cluster's project.
@@ -21,16 +25,16 @@ type Places struct {
 // Places returns the IDs of the fixtures of the cluster's project.
 func (c *Cloud) Places() (p Places) {
 	c.inspect(func(t *tx) {
-		public := t.external()
-		p = Places{PrivateNetwork: t.clusterNetwork, PrivateSubnet: t.subnetsOf(t.clusterNetwork, 4)[0].ID,
+		public := t.External()
+		p = Places{PrivateNetwork: t.Cluster.Network, PrivateSubnet: t.SubnetsOf(t.Cluster.Network, 4)[0].ID,
 			PublicNetwork: public.ID,
-			PublicSubnet:  t.subnetsOf(public.ID, 4)[0].ID, Router: t.clusterRouter,
-			DefaultGroup:        t.defaultGroup(t.clusterProject).ID,
+			PublicSubnet:  t.SubnetsOf(public.ID, 4)[0].ID, Router: t.Cluster.Router,
+			DefaultGroup:        t.DefaultGroup(t.Cluster.Project).ID,
 			LoadBalancerFlavors: map[string]string{}}
-		if s := t.subnetsOf(t.clusterNetwork, 6); len(s) > 0 {
+		if s := t.SubnetsOf(t.Cluster.Network, 6); len(s) > 0 {
 			p.PrivateSubnet6 = s[0].ID
 		}
-		for _, f := range t.lbFlavors {
+		for _, f := range t.LBFlavors {
 			p.LoadBalancerFlavors[f.Name] = f.ID
 		}
 	})
@@ -43,12 +47,12 @@ func (c *Cloud) AddNetwork(name string, prefix netip.Prefix, external bool) (net
 		if prefix != prefix.Masked() {
 			return fmt.Errorf("network %s has bits set that are its hosts'", prefix)
 		}
-		project := t.clusterProject
+		project := t.Cluster.Project
 		if external {
-			project = t.external().Project
+			project = t.External().Project
 		}
-		n := t.newNetwork(project, name, external)
-		s := t.newSubnet(n, name+"-subnet", prefix)
+		n := t.NewNetwork(project, name, external)
+		s := t.NewSubnet(n, name+"-subnet", prefix)
 		networkID, subnetID = n.ID, s.ID
 		return nil
 	})
@@ -59,21 +63,21 @@ func (c *Cloud) AddNetwork(name string, prefix netip.Prefix, external bool) (net
 // in a network of the cluster's project is connected to its router.
 func (c *Cloud) AddSubnet(networkID, name string, prefix netip.Prefix, tags ...string) (id string, err error) {
 	err = c.console(func(t *tx) error {
-		n := t.networks[networkID]
+		n := t.Networks[networkID]
 		if n == nil {
 			return fmt.Errorf("no network has the ID %q", networkID)
 		}
-		for _, s := range t.subnetsOf(networkID, 0) {
-			if s.prefix.Overlaps(prefix) {
-				return fmt.Errorf("subnet %s overlaps %s, %s", prefix, s.ID, s.prefix)
+		for _, s := range t.SubnetsOf(networkID, 0) {
+			if s.Overlaps(prefix) {
+				return fmt.Errorf("subnet %s overlaps %s, %s", prefix, s.ID, s.CIDR)
 			}
 		}
-		s := t.newSubnet(n, name, prefix)
+		s := t.NewSubnet(n, name, prefix)
 		s.Tags, id = append(s.Tags, tags...), s.ID
-		if n.Project != t.clusterProject {
+		if n.Project != t.Cluster.Project {
 			return nil
 		}
-		return t.addInterface(t.routers[t.clusterRouter], s)
+		return t.AddInterface(t.Routers[t.Cluster.Router], s)
 	})
 	return id, err
 }
@@ -81,13 +85,13 @@ func (c *Cloud) AddSubnet(networkID, name string, prefix netip.Prefix, tags ...s
 // ExhaustSubnet allocates all free addresses of a subnet.
 func (c *Cloud) ExhaustSubnet(id string) error {
 	return c.console(func(t *tx) error {
-		s := t.subnets[id]
+		s := t.Subnets[id]
 		if s == nil {
 			return fmt.Errorf("no subnet has the ID %q", id)
 		}
-		t.exhausted[id] = true
+		t.Exhausted[id] = true
 		for {
-			if _, err := t.allocateIP(s, netip.Addr{}); err != nil {
+			if _, err := t.AllocateIP(s, netip.Addr{}); err != nil {
 				return nil //nolint:nilerr // the subnet is exhausted
 			}
 		}
@@ -96,13 +100,13 @@ func (c *Cloud) ExhaustSubnet(id string) error {
 
 // AttachPort gives a machine a further port in a network, and returns its ID.
 func (c *Cloud) AttachPort(nodeName, networkID string) (id string, err error) {
-	err = c.onMachine(nodeName, func(t *tx, s *server) error {
+	err = c.onMachine(nodeName, func(t *tx, s *nova.Server) error {
 		p, err := t.portIn(networkID, s)
 		if err != nil {
 			return err
 		}
-		p.DeviceID, p.DeviceOwner, p.Status, p.Groups = s.ID, ownerCompute+s.Zone, statusActive,
-			[]string{t.defaultGroup(s.Project).ID}
+		p.DeviceID, p.DeviceOwner, p.Status, p.Groups = s.ID, neutron.OwnerCompute+s.Zone, neutron.StatusActive,
+			[]string{t.DefaultGroup(s.Project).ID}
 		id = p.ID
 		return nil
 	})
@@ -110,28 +114,28 @@ func (c *Cloud) AttachPort(nodeName, networkID string) (id string, err error) {
 }
 
 // portIn makes a port for a server in a network.
-func (t *tx) portIn(networkID string, s *server) (*port, error) {
-	n := t.networks[networkID]
+func (t *tx) portIn(networkID string, s *nova.Server) (*neutron.Port, error) {
+	n := t.Networks[networkID]
 	if n == nil {
 		return nil, fmt.Errorf("no network has the ID %q", networkID)
 	}
-	return t.newPort(s.Project, "", n, nil)
+	return t.NewPort(s.Project, "", n, nil)
 }
 
 // AttachSubPort gives a machine's first port a sub-port in a network, of which Nova knows nothing, and returns its ID.
 func (c *Cloud) AttachSubPort(nodeName, networkID string) (id string, err error) {
-	err = c.onMachine(nodeName, func(t *tx, s *server) error {
+	err = c.onMachine(nodeName, func(t *tx, s *nova.Server) error {
 		p, err := t.portIn(networkID, s)
 		if err != nil {
 			return err
 		}
-		parent := t.portsOfServer(s.ID)[0]
+		parent := t.PortsOfServer(s.ID)[0]
 		if parent.Trunk == nil {
-			parent.Trunk = &trunkDetails{ID: t.newID()}
+			parent.Trunk = &neutron.TrunkDetails{ID: t.NewID()}
 		}
-		p.DeviceID, p.DeviceOwner, p.Status = parent.Trunk.ID, "trunk:subport", statusActive
+		p.DeviceID, p.DeviceOwner, p.Status = parent.Trunk.ID, "trunk:subport", neutron.StatusActive
 		parent.Trunk.SubPorts = append(parent.Trunk.SubPorts,
-			subPort{Port: p.ID, MAC: p.MAC, SegmentationType: "vlan", Segmentation: 100 + len(parent.Trunk.SubPorts)})
+			neutron.SubPort{Port: p.ID, MAC: p.MAC, SegmentationType: "vlan", Segmentation: 100 + len(parent.Trunk.SubPorts)})
 		id = p.ID
 		return nil
 	})
@@ -140,10 +144,10 @@ func (c *Cloud) AttachSubPort(nodeName, networkID string) (id string, err error)
 
 // AttachFloatingIP gives a machine's first port a floating IP and returns the address.
 func (c *Cloud) AttachFloatingIP(nodeName string) (address string, err error) {
-	err = c.onMachine(nodeName, func(t *tx, s *server) error {
-		f, err := t.allocate(s.Project, t.external(), "", "")
+	err = c.onMachine(nodeName, func(t *tx, s *nova.Server) error {
+		f, err := t.Allocate(s.Project, t.External(), "", "")
 		if err == nil {
-			t.attach(f, t.portsOfServer(s.ID)[0], "")
+			t.Attach(f, t.PortsOfServer(s.ID)[0], "")
 			address = f.Address
 		}
 		return err
@@ -154,11 +158,11 @@ func (c *Cloud) AttachFloatingIP(nodeName string) (address string, err error) {
 // SetServer changes what a machine's server shows: addresses that its owner declares, and metadata. Nil leaves as it
 // is.
 func (c *Cloud) SetServer(nodeName string, access4, access6 *string, metadata map[string]string) error {
-	return c.onMachine(nodeName, func(t *tx, s *server) error {
-		set(&s.Access4, access4)
-		set(&s.Access6, access6)
+	return c.onMachine(nodeName, func(t *tx, s *nova.Server) error {
+		neutron.Set(&s.Access4, access4)
+		neutron.Set(&s.Access6, access6)
 		if metadata != nil {
-			s.metadata = metadata
+			s.Metadata = metadata
 		}
 		return nil
 	})
@@ -168,16 +172,16 @@ func (c *Cloud) SetServer(nodeName string, access4, access6 *string, metadata ma
 // The reference names the simulator as it is reached at base, such as http://127.0.0.1:8080.
 func (c *Cloud) AddSecret(base, name string, inContainer bool) (reference string) {
 	c.inspect(func(t *tx) {
-		t.call.base = base
-		s := &secret{object: object{ID: t.newID(), seq: t.next()}, name: name, project: t.clusterProject, kind: "opaque"}
-		t.secrets[s.ID] = s
-		reference = t.keyRef("secrets", s.ID)
+		t.Call.Base = base
+		s := &barbican.Secret{Object: t.NewObject(t.NewID()), Name: name, Project: t.Cluster.Project, Kind: "opaque"}
+		t.barbican.Secrets[s.ID] = s
+		reference = t.barbican.KeyRef("secrets", s.ID)
 		if inContainer {
-			k := &secret{object: object{ID: t.newID(), seq: t.next()}, name: name, project: t.clusterProject,
-				kind:    "certificate",
-				secrets: map[string]string{"certificate": s.ID, "private_key": s.ID}}
-			t.containers[k.ID] = k
-			reference = t.keyRef("containers", k.ID)
+			k := &barbican.Secret{Object: t.NewObject(t.NewID()), Name: name, Project: t.Cluster.Project,
+				Kind:    "certificate",
+				Secrets: map[string]string{"certificate": s.ID, "private_key": s.ID}}
+			t.barbican.Containers[k.ID] = k
+			reference = t.barbican.KeyRef("containers", k.ID)
 		}
 	})
 	return reference
@@ -189,21 +193,21 @@ func (c *Cloud) Leaks() []string {
 	var out []string
 	c.inspect(func(t *tx) {
 		inUse := map[string]bool{}
-		for _, p := range t.ports {
+		for _, p := range t.Ports {
 			for _, g := range p.Groups {
 				inUse[g] = true
 			}
-			if p.DeviceOwner == ownerLoadBalancer && !t.hasVIP(p.ID) {
+			if p.DeviceOwner == neutron.OwnerLoadBalancer && !t.hasVIP(p.ID) {
 				out = append(out, "port "+p.Name)
 			}
 		}
-		for _, f := range t.addresses {
-			if f.Port == nil && f.Project == t.clusterProject {
+		for _, f := range t.Addresses {
+			if f.Port == nil && f.Project == t.Cluster.Project {
 				out = append(out, "floating IP "+f.Address+" "+f.Description)
 			}
 		}
-		for _, g := range t.groups {
-			if g.Project == t.clusterProject && g.Name != defaultGroupName && !inUse[g.ID] {
+		for _, g := range t.Groups {
+			if g.Project == t.Cluster.Project && g.Name != neutron.DefaultGroupName && !inUse[g.ID] {
 				out = append(out, "security group "+cmp.Or(g.Name, g.ID))
 			}
 		}
@@ -213,7 +217,7 @@ func (c *Cloud) Leaks() []string {
 }
 
 func (t *tx) hasVIP(port string) bool {
-	for _, b := range t.balancers {
+	for _, b := range t.Balancers {
 		if b.VIPPort == port {
 			return true
 		}

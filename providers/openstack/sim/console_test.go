@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/sim/world"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/sim/nova"
 )
 
 func TestConsole(t *testing.T) {
@@ -18,7 +19,7 @@ func TestConsole(t *testing.T) {
 		t.Fatalf("node %+v, %v", node, err)
 	}
 	m, err := c.Machine("a")
-	if err != nil || m.Region != "RegionOne" || m.Type != defaultFlavor || m.Zone != "az-2" {
+	if err != nil || m.Region != "RegionOne" || m.Type != nova.DefaultFlavor || m.Zone != "az-2" {
 		t.Errorf("machine %+v, %v", m, err)
 	}
 	for _, bad := range []world.Machine{{Name: "a"}, {Zone: "nowhere"}, {Type: "huge"}} {

@@ -3,21 +3,25 @@ package sim
 import (
 	"fmt"
 	"net/http"
+
+	"github.com/unified-ccm/unified-ccm/providers/openstack/sim/core"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/sim/nova"
 )
 
 // discovery finds the version document of a path: the root of a service, or one version of it.
 func discovery(service string, rest []string) *operation {
-	if len(rest) > 1 || !contains(serviceTypes(), service) {
+	if len(rest) > 1 || !core.Contains(core.ServiceTypes(), service) {
 		return nil
 	}
-	o := &operation{service: service, name: "ListVersions", open: true, do: (*tx).listVersions}
+	o := &operation{service: service}
+	o.Name, o.Open, o.Do = "ListVersions", true, (*tx).listVersions
 	if len(rest) == 1 {
-		if !contains(versionsOf(service), rest[0]) {
+		if !core.Contains(versionsOf(service), rest[0]) {
 			return nil
 		}
-		o.name, o.do = "ShowVersion", (*tx).showVersion
+		o.Name, o.Do = "ShowVersion", (*tx).showVersion
 		// Neutron's version document, unlike the others, is behind authentication; Octavia has none.
-		o.open = service != serviceNetwork
+		o.Open = service != core.ServiceNetwork
 	}
 	return o
 }
@@ -29,7 +33,7 @@ type versionLink struct {
 
 func (t *tx) versionView(id, status, path string, more map[string]any) map[string]any {
 	out := map[string]any{"id": id, "status": status,
-		"links": []versionLink{{HRef: t.call.base + "/" + t.call.service + "/" + path, Rel: "self"}}}
+		"links": []versionLink{{HRef: t.Call.Base + "/" + t.Call.Service + "/" + path, Rel: "self"}}}
 	for k, v := range more {
 		out[k] = v
 	}
@@ -37,25 +41,25 @@ func (t *tx) versionView(id, status, path string, more map[string]any) map[strin
 }
 
 func (t *tx) versions() []any {
-	switch t.call.service {
-	case serviceIdentity:
+	switch t.Call.Service {
+	case core.ServiceIdentity:
 		return []any{t.versionView("v3.14", "stable", "v3/", map[string]any{
 			"updated": "2020-04-07T00:00:00Z",
 			"media-types": []any{map[string]any{"base": "application/json",
 				"type": "application/vnd.openstack.identity-v3+json"}},
 		})}
-	case serviceCompute:
+	case core.ServiceCompute:
 		return []any{
 			t.versionView("v2.0", "SUPPORTED", "v2/",
 				map[string]any{"version": "", "min_version": "", "updated": "2011-01-21T11:33:21Z"}),
 			t.versionView("v2.1", "CURRENT", "v2.1/", map[string]any{
-				"version": fmt.Sprintf("2.%d", maxMicro), "min_version": "2.1", "updated": "2013-07-23T11:33:21Z"}),
+				"version": fmt.Sprintf("2.%d", nova.MaxMicro), "min_version": "2.1", "updated": "2013-07-23T11:33:21Z"}),
 		}
-	case serviceNetwork:
+	case core.ServiceNetwork:
 		return []any{t.versionView("v2.0", "CURRENT", "v2.0/", nil)}
-	case serviceImage:
+	case core.ServiceImage:
 		return []any{t.versionView("v2.15", "CURRENT", "v2/", nil)}
-	case serviceKeyManager:
+	case core.ServiceKeyManager:
 		return []any{t.versionView("v1", "stable", "v1/", map[string]any{
 			"updated": "2015-04-28T00:00:00Z",
 			"media-types": []any{map[string]any{"base": "application/json",
@@ -63,9 +67,9 @@ func (t *tx) versions() []any {
 		})}
 	}
 	var out []any
-	for minor := range t.o.octavia() + 1 {
+	for minor := range t.Options.Octavia() + 1 {
 		status := "SUPPORTED"
-		if minor == t.o.octavia() {
+		if minor == t.Options.Octavia() {
 			status = "CURRENT"
 		}
 		out = append(out, t.versionView(fmt.Sprintf("v2.%d", minor), status, "v2",
@@ -75,28 +79,28 @@ func (t *tx) versions() []any {
 }
 
 // listVersions answers at the root of a service. Keystone, Nova's newest code aside, and Barbican say 300.
-func (t *tx) listVersions() (answer, error) {
+func (t *tx) listVersions() (core.Answer, error) {
 	versions := t.versions()
-	switch t.call.service {
-	case serviceIdentity, serviceKeyManager:
-		return answer{status: http.StatusMultipleChoices,
-			body: map[string]any{"versions": map[string]any{"values": versions}}}, nil
+	switch t.Call.Service {
+	case core.ServiceIdentity, core.ServiceKeyManager:
+		return core.Answer{Status: http.StatusMultipleChoices,
+			Body: map[string]any{"versions": map[string]any{"values": versions}}}, nil
 	}
 	status := http.StatusOK
-	if t.call.service == serviceImage {
+	if t.Call.Service == core.ServiceImage {
 		status = http.StatusMultipleChoices
 	}
-	return answer{status: status, body: map[string]any{"versions": versions}}, nil
+	return core.Answer{Status: status, Body: map[string]any{"versions": versions}}, nil
 }
 
-func (t *tx) showVersion() (answer, error) {
+func (t *tx) showVersion() (core.Answer, error) {
 	versions := t.versions()
 	one := versions[len(versions)-1]
-	switch t.call.service {
-	case serviceNetwork:
-		return answer{status: http.StatusOK, body: map[string]any{"resources": []any{}}}, nil
-	case serviceLoadBalancer, serviceImage:
-		return answer{}, errNoResource()
+	switch t.Call.Service {
+	case core.ServiceNetwork:
+		return core.Answer{Status: http.StatusOK, Body: map[string]any{"resources": []any{}}}, nil
+	case core.ServiceLoadBalancer, core.ServiceImage:
+		return core.Answer{}, core.ErrNoResource()
 	}
-	return answer{status: http.StatusOK, body: map[string]any{"version": one}}, nil
+	return core.Answer{Status: http.StatusOK, Body: map[string]any{"version": one}}, nil
 }

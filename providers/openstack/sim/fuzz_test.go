@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/sim/world"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/sim/core"
 )
 
 // FuzzRequest sends bodies to every operation: the answer may be a refusal, and never a fault of the simulator.
@@ -30,20 +31,20 @@ func FuzzRequest(f *testing.F) {
 			p.PublicNetwork, "ID", ids[0]).Replace(body)
 		random := rand.New(rand.NewPCG(seed, 0))
 		operations := catalogue()
-		for _, service := range sortedKeys(operations) {
+		for _, service := range core.SortedKeys(operations) {
 			for _, o := range operations[service] {
-				path := "/" + service + "/" + versionOf(service)
-				for _, part := range o.path {
+				path := "/" + service + "/" + core.VersionOf(service)
+				for _, part := range o.Path {
 					if strings.HasPrefix(part, "{") && part != "{kind}" {
 						part = ids[random.IntN(len(ids))]
 					}
 					path += "/" + part
 				}
-				if r := k.do(o.method, path, body); r.status >= 500 && r.status != http.StatusNotImplemented {
-					t.Fatalf("%s %s: %d %s", o.method, path, r.status, r.body)
+				if r := k.do(o.Method, path, body); r.status >= 500 && r.status != http.StatusNotImplemented {
+					t.Fatalf("%s %s: %d %s", o.Method, path, r.status, r.body)
 				}
 				if err := cloud.Check(); err != nil {
-					t.Fatalf("after %s %s: %v", o.method, path, err)
+					t.Fatalf("after %s %s: %v", o.Method, path, err)
 				}
 			}
 		}

@@ -7,6 +7,8 @@ import (
 	"strconv"
 
 	kit "github.com/unified-ccm/unified-ccm/pkg/common/sim"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/sim/core"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/sim/nova"
 )
 
 // handler serves the APIs without faults and limits, which the front adds.
@@ -19,119 +21,115 @@ var _ http.Handler = (*handler)(nil)
 
 // ServeHTTP implements http.Handler.
 func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	k, err := h.parseCall(r)
-	var a answer
+	k, o, err := h.parseCall(r)
+	var a core.Answer
 	if err == nil {
 		if body, bad := io.ReadAll(r.Body); bad == nil {
-			k.body = body
+			k.Body = body
 		}
-		a, err = h.serve(k)
+		a, err = h.serve(k, o)
 	}
 	if err != nil {
-		sendError(w, k, refusalOf(err))
+		sendError(w, k, core.RefusalOf(err))
 		return
 	}
 	send(w, k, a)
 }
 
 // parseCall finds the operation of a request. With an error, the call holds what was parsed before it.
-func (h *handler) parseCall(r *http.Request) (*call, error) {
+func (h *handler) parseCall(r *http.Request) (*core.Call, *operation, error) {
 	service, rest := serviceOf(r.URL.Path)
-	k := &call{service: service, query: r.URL.Query(), header: r.Header, base: baseOf(r), path: r.URL.Path,
-		micro: minMicro}
+	k := &core.Call{Service: service, Query: r.URL.Query(), Header: r.Header, Base: baseOf(r), Path: r.URL.Path,
+		Micro: nova.MinMicro}
 	if slices.Contains(h.cloud.options.Without, service) {
-		return k, errNoResource()
+		return k, nil, core.ErrNoResource()
 	}
 	if o := discovery(service, rest); o != nil && r.Method == http.MethodGet {
-		k.op = o
-		return k, nil
+		return k, o, nil
 	}
 	if len(rest) < 2 || !slices.Contains(versionsOf(service), rest[0]) {
-		return k, errNoResource()
+		return k, nil, core.ErrNoResource()
 	}
-	if k.op, k.params = match(h.catalogue[service], r.Method, rest[1:]); k.op == nil {
-		return k, errNoResource()
+	o, params := match(h.catalogue[service], r.Method, rest[1:])
+	if o == nil {
+		return k, nil, core.ErrNoResource()
 	}
-	if service != serviceCompute {
-		return k, nil
+	k.Params, k.Operation = params, o.Name
+	if service != core.ServiceCompute {
+		return k, o, nil
 	}
 	var err error
-	k.micro, err = microOf(r.Header)
-	return k, err
+	k.Micro, err = nova.MicroOf(r.Header)
+	return k, o, err
 }
 
 // versionsOf returns the versions that a service answers at.
 func versionsOf(service string) []string {
 	switch service {
-	case serviceLoadBalancer:
+	case core.ServiceLoadBalancer:
 		return []string{"v2.0", "v2"}
-	case serviceCompute:
+	case core.ServiceCompute:
 		return []string{"v2.1", "v2"}
 	}
-	return []string{versionOf(service)}
+	return []string{core.VersionOf(service)}
 }
 
 // serve authenticates and runs a call.
-func (h *handler) serve(k *call) (answer, error) {
-	return h.cloud.do(k, func(t *tx) (answer, error) {
-		if !k.op.open {
+func (h *handler) serve(k *core.Call, o *operation) (core.Answer, error) {
+	return h.cloud.do(k, func(t *tx) (core.Answer, error) {
+		if !o.Open {
 			if err := t.authorize(k); err != nil {
-				return answer{}, err
+				return core.Answer{}, err
 			}
 		}
-		if err := t.checkVersion(); err != nil {
-			return answer{}, err
+		if err := t.CheckVersion(); err != nil {
+			return core.Answer{}, err
 		}
-		a, err := k.op.do(t)
-		if err == nil {
-			a.body, err = t.withoutHidden(a.body)
+		a, err := o.Do(t)
+		if err == nil && !o.Open {
+			a.Body, err = withoutHidden(a.Body, t.Hidden)
 		}
 		if err == nil {
 			// Encoded under the lock: the body refers to the state.
-			err = a.encode()
+			err = a.Encode()
 		}
 		return a, err
 	})
 }
 
 // authorize checks the token of a call and what it may do.
-func (t *tx) authorize(k *call) error {
-	if k.token = t.valid(k.header.Get("X-Auth-Token")); k.token == nil {
-		return errUnauthorized()
+func (t *tx) authorize(k *core.Call) error {
+	if err := t.keystone.Identify(k); err != nil {
+		return err
 	}
-	if t.tokensEndAfter > 0 {
-		if t.tokensEndAfter--; t.tokensEndAfter == 0 {
-			clear(t.tokens)
-		}
-	}
-	unscoped := k.service != serviceIdentity && k.token.project == ""
-	if unscoped || t.o.Deny != nil && !k.token.admin && t.o.Deny(k.service, k.op.name) {
-		return refuse(http.StatusForbidden, "", "Policy does not allow this request to be performed.")
+	unscoped := k.Service != core.ServiceIdentity && k.Caller.Project == ""
+	if unscoped || t.Options.Deny != nil && !k.Caller.Admin && t.Options.Deny(k.Service, k.Operation) {
+		return core.ErrPolicy()
 	}
 	return nil
 }
 
 // describe implements kit.Describe.
 func (h *handler) describe(r *http.Request) kit.Operation {
-	k, _ := h.parseCall(r)
-	if k.op == nil {
-		return kit.Operation{Service: k.service, Name: "Unknown", Mutating: r.Method != http.MethodGet &&
+	k, o, _ := h.parseCall(r)
+	if o == nil {
+		return kit.Operation{Service: k.Service, Name: "Unknown", Mutating: r.Method != http.MethodGet &&
 			r.Method != http.MethodHead}
 	}
-	return kit.Operation{Service: k.service, Name: k.op.name, Mutating: k.op.mutating}
+	return kit.Operation{Service: k.Service, Name: o.Name, Mutating: o.Mutating}
 }
 
 // dialect formats the errors of the front.
 func (h *handler) dialect() kit.Dialect {
 	return kit.Dialect{
 		Error: func(w http.ResponseWriter, r *http.Request) {
-			k, _ := h.parseCall(r)
-			sendError(w, k, &refusalError{status: http.StatusInternalServerError,
-				message: "Unexpected API Error. Please try again later."})
+			k, _, _ := h.parseCall(r)
+			sendError(w, k, &core.RefusalError{Status: http.StatusInternalServerError,
+				Message: "Unexpected API Error. Please try again later."})
 		},
 		Throttled: func(w http.ResponseWriter, r *http.Request) {
-			k, _ := h.parseCall(r)
-			sendError(w, k, &refusalError{status: http.StatusTooManyRequests, message: "This request was rate-limited."})
+			k, _, _ := h.parseCall(r)
+			sendError(w, k, &core.RefusalError{Status: http.StatusTooManyRequests, Message: "This request was rate-limited."})
 		},
 	}
 }
@@ -143,35 +141,35 @@ func Dialect() (kit.Describe, kit.Dialect) {
 	return h.describe, h.dialect()
 }
 
-func sendError(w http.ResponseWriter, k *call, e *refusalError) {
-	a := answer{status: e.status, body: e.document(k.service)}
-	if e.status == http.StatusUnauthorized {
-		a.header = http.Header{"Www-Authenticate": {`Keystone uri="` + k.base + `/identity"`}}
+func sendError(w http.ResponseWriter, k *core.Call, e *core.RefusalError) {
+	a := core.Answer{Status: e.Status, Body: e.Document(k.Service)}
+	if e.Status == http.StatusUnauthorized {
+		a.Header = http.Header{"Www-Authenticate": {`Keystone uri="` + k.Base + `/identity"`}}
 	}
-	if err := a.encode(); err != nil {
+	if err := a.Encode(); err != nil {
 		http.Error(w, err.Error(), http.StatusInternalServerError)
 		return
 	}
 	send(w, k, a)
 }
 
-func send(w http.ResponseWriter, k *call, a answer) {
+func send(w http.ResponseWriter, k *core.Call, a core.Answer) {
 	header := w.Header()
-	for name, values := range a.header {
+	for name, values := range a.Header {
 		header[name] = values
 	}
-	if k.service == serviceCompute {
-		version := "2." + strconv.Itoa(k.micro)
+	if k.Service == core.ServiceCompute {
+		version := "2." + strconv.Itoa(k.Micro)
 		header.Set("OpenStack-API-Version", "compute "+version)
 		header.Set("X-OpenStack-Nova-API-Version", version)
 		header.Add("Vary", "OpenStack-API-Version, X-OpenStack-Nova-API-Version")
 	}
-	if a.document == nil {
-		w.WriteHeader(a.status)
+	if a.Document == nil {
+		w.WriteHeader(a.Status)
 		return
 	}
 	header.Set("Content-Type", "application/json")
-	w.WriteHeader(a.status)
+	w.WriteHeader(a.Status)
 	// This fails only if the client has disconnected.
-	_, _ = w.Write(a.document)
+	_, _ = w.Write(a.Document)
 }

@@ -11,6 +11,7 @@ import (
 
 	kit "github.com/unified-ccm/unified-ccm/pkg/common/sim"
 	"github.com/unified-ccm/unified-ccm/pkg/common/sim/world"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/sim/core"
 )
 
 // client calls a cloud without the help of a library.
@@ -118,13 +119,13 @@ func TestOperationsAreUnique(t *testing.T) {
 	for service, list := range catalogue() {
 		seen := map[string]bool{}
 		for _, o := range list {
-			key := o.method + " " + strings.Join(o.path, "/")
+			key := o.Method + " " + strings.Join(o.Path, "/")
 			if seen[key] {
 				t.Errorf("%s: %s exists twice", service, key)
 			}
 			seen[key] = true
-			if o.name != "CreateToken" && o.mutating == (o.method == http.MethodGet) {
-				t.Errorf("%s: %s is mutating: %t", service, key, o.mutating)
+			if o.Name != "CreateToken" && o.Mutating == (o.Method == http.MethodGet) {
+				t.Errorf("%s: %s is mutating: %t", service, key, o.Mutating)
 			}
 		}
 	}
@@ -146,7 +147,7 @@ func TestFaultsAndLimits(t *testing.T) {
 
 func TestDeniedOperations(t *testing.T) {
 	_, k := newClient(t, Options{Deny: func(service, operation string) bool {
-		return service == serviceNetwork &&
+		return service == core.ServiceNetwork &&
 			operation == "ListPorts"
 	}})
 	if r := k.do("GET", "/network/v2.0/ports", ""); r.status != http.StatusForbidden {
@@ -209,7 +210,7 @@ func idsIn(document string) []string {
 			if id, ok := x["id"].(string); ok {
 				out = append(out, id)
 			}
-			for _, key := range sortedKeys(x) {
+			for _, key := range core.SortedKeys(x) {
 				walk(x[key])
 			}
 		case []any:

@@ -1,4 +1,4 @@
-// package classic simulates the first generation of Elastic Load Balancing.
+// Package classic simulates the first generation of Elastic Load Balancing.
 package classic
 
 import (

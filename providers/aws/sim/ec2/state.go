@@ -1,4 +1,4 @@
-// package ec2 simulates EC2: instances, network interfaces, subnets, route tables, security groups and addresses.
+// Package ec2 simulates EC2: instances, network interfaces, subnets, route tables, security groups and addresses.
 package ec2
 
 import (

@@ -1,4 +1,4 @@
-// package elb holds what both generations of Elastic Load Balancing share.
+// Package elb holds what both generations of Elastic Load Balancing share.
 package elb
 
 import (

@@ -1,4 +1,4 @@
-// package imds simulates the instance metadata service.
+// Package imds simulates the instance metadata service.
 package imds
 
 import (

@@ -1,4 +1,4 @@
-// package nlb simulates the second generation of Elastic Load Balancing, with network load balancers only.
+// Package nlb simulates the second generation of Elastic Load Balancing, with network load balancers only.
 package nlb
 
 import (

@@ -1,4 +1,4 @@
-// package sts simulates STS.
+// Package sts simulates STS.
 package sts
 
 import (

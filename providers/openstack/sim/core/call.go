@@ -1,0 +1,75 @@
+package core
+
+import (
+	"net/http"
+	"net/url"
+)
+
+// Types of the services in the catalogue, by which the call log and the limits of the front call them.
+// Each answers at the path that is its type, on one endpoint.
+const (
+	ServiceIdentity     = "identity"
+	ServiceCompute      = "compute"
+	ServiceNetwork      = "network"
+	ServiceLoadBalancer = "load-balancer"
+	ServiceKeyManager   = "key-manager"
+	// ServiceImage is Glance, without any image: command lines query it when they list servers.
+	ServiceImage = "image"
+)
+
+func ServiceTypes() []string {
+	return []string{ServiceIdentity, ServiceCompute, ServiceNetwork, ServiceLoadBalancer, ServiceKeyManager, ServiceImage}
+}
+
+// VersionOf returns the part of a service's paths that names its version.
+func VersionOf(service string) string {
+	switch service {
+	case ServiceIdentity:
+		return "v3"
+	case ServiceCompute:
+		return "v2.1"
+	case ServiceKeyManager:
+		return "v1"
+	case ServiceImage:
+		return "v2"
+	default:
+		return "v2.0"
+	}
+}
+
+// Call is a parsed request with its operation.
+type Call struct {
+	Service string
+	Params  map[string]string
+	Query   url.Values
+	Header  http.Header
+	Body    []byte
+	// Base is scheme and host at which the client reached the cloud, and path the path of the request.
+	Base, Path string
+	// Micro is the minor part of Nova's microversion 2.x.
+	Micro int
+	// Caller is nil for the console.
+	Caller *Caller
+	// Operation is the name of the operation.
+	Operation string
+}
+
+// Caller is who makes a call.
+type Caller struct {
+	User, Project string
+	Admin         bool
+}
+
+// Project returns the project of the caller.
+func (k *Call) Project() string {
+	if k.Caller == nil {
+		return ""
+	}
+	return k.Caller.Project
+}
+
+// Admin callers see and change the objects of all projects. So does the console.
+func (k *Call) Admin() bool { return k.Caller == nil || k.Caller.Admin }
+
+// May reports whether the caller may read and change objects of a project.
+func (k *Call) May(project string) bool { return k.Admin() || k.Project() == project }

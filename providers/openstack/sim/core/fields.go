@@ -1,0 +1,55 @@
+package core
+
+import (
+	"encoding/json"
+	"reflect"
+	"strings"
+	"sync"
+)
+
+// fieldInfo is a field with a name in JSON. Its default is a tag: a text, or for other types JSON.
+type fieldInfo struct {
+	Index    []int
+	Standard reflect.Value
+}
+
+// SetDefault restores the default. A pointer without one becomes nil, any other field without one keeps its value.
+func (f fieldInfo) SetDefault(field reflect.Value) {
+	switch {
+	case f.Standard.IsValid() && field.Kind() == reflect.Map:
+		field.Set(reflect.MakeMap(field.Type())) // Objects must not share a map.
+	case f.Standard.IsValid():
+		field.Set(f.Standard)
+	case field.Kind() == reflect.Pointer:
+		field.SetZero()
+	}
+}
+
+// fieldCache holds the result of fieldsOf by type: batches have thousands of members.
+var fieldCache sync.Map
+
+// FieldsOf returns the fields of a struct by their names in JSON.
+func FieldsOf(t reflect.Type) map[string]fieldInfo {
+	if known, ok := fieldCache.Load(t); ok {
+		return known.(map[string]fieldInfo)
+	}
+	out := map[string]fieldInfo{}
+	for _, f := range reflect.VisibleFields(t) {
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		if name == "" || !f.IsExported() {
+			continue
+		}
+		info := fieldInfo{Index: f.Index}
+		if text, ok := f.Tag.Lookup("default"); ok {
+			info.Standard = reflect.New(f.Type).Elem()
+			if f.Type.Kind() == reflect.String {
+				info.Standard.SetString(text)
+			} else if err := json.Unmarshal([]byte(text), info.Standard.Addr().Interface()); err != nil {
+				panic(err) // Tags are constants.
+			}
+		}
+		out[name] = info
+	}
+	fieldCache.Store(t, out)
+	return out
+}

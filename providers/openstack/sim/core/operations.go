@@ -1,0 +1,119 @@
+package core
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"strings"
+)
+
+// serviceOperation is one action of a service, on its part X of the state. Its path is below the service's version.
+type Operation[X any] struct {
+	Name     string
+	Method   string
+	Path     []string
+	Mutating bool
+	// Open operations need no token.
+	Open bool
+	Do   func(X) (Answer, error)
+}
+
+// Answer is the result of an operation; a body of nil is sent as none.
+type Answer struct {
+	Status int
+	Body   any
+	Header http.Header
+	// Document is the body as it is sent.
+	Document []byte
+}
+
+func (a *Answer) Encode() (err error) {
+	if a.Body != nil {
+		a.Document, err = json.Marshal(a.Body)
+	}
+	return err
+}
+
+// Read builds an operation that reads.
+func Read[X any](name, path string, do func(X) (any, error)) Operation[X] {
+	return Operation[X]{Name: name, Method: http.MethodGet, Path: Split(path), Do: func(t X) (Answer, error) {
+		body, err := do(t)
+		return Answer{Status: http.StatusOK, Body: body}, err
+	}}
+}
+
+// Write builds an operation that changes the cloud.
+func Write[X any](name, method, path string, status int, do func(X) (any, error)) Operation[X] {
+	return Operation[X]{Name: name, Method: method, Path: Split(path), Mutating: true, Do: func(t X) (Answer, error) {
+		body, err := do(t)
+		return Answer{Status: status, Body: body}, err
+	}}
+}
+
+// create, change and remove are the writes of the usual methods and statuses.
+func Create[X any](name, path string, do func(X) (any, error)) Operation[X] {
+	return Write(name, http.MethodPost, path, http.StatusCreated, do)
+}
+
+func Change[X any](name, path string, do func(X) (any, error)) Operation[X] {
+	return Write(name, http.MethodPut, path, http.StatusOK, do)
+}
+
+func Remove[X any](name, path string, do func(X) error) Operation[X] {
+	return Write(name, http.MethodDelete, path, http.StatusNoContent, func(t X) (any, error) { return nil, do(t) })
+}
+
+func Split(path string) []string { return strings.Split(strings.Trim(path, "/"), "/") }
+
+// Decode reads the body's object under key into a struct. Like the services it refuses what it does not know.
+func Decode[T any](t *Tx, key string) (T, error) {
+	var in T
+	var envelope map[string]json.RawMessage
+	if err := json.Unmarshal(t.Call.Body, &envelope); err != nil {
+		return in, Malformed(t.Call.Service)
+	}
+	raw, ok := envelope[key]
+	if !ok {
+		return in, BadBody(t.Call.Service, "Unable to find '%s' in request body", key)
+	}
+	return in, strict(t.Call.Service, raw, &in)
+}
+
+// strict decodes JSON and refuses unknown fields and wrong types.
+func strict(service string, raw []byte, into any) error {
+	d := json.NewDecoder(bytes.NewReader(raw))
+	d.DisallowUnknownFields()
+	err := d.Decode(into)
+	var wrong *json.UnmarshalTypeError
+	switch {
+	case err == nil, errors.Is(err, io.EOF):
+		return nil
+	case errors.As(err, &wrong):
+		return BadBody(service, "Invalid input for field/attribute %s. Value: '%s'. Wrong type.", wrong.Field, wrong.Value)
+	}
+	if name, ok := strings.CutPrefix(err.Error(), "json: unknown field "); ok {
+		name = strings.Trim(name, `"`)
+		if service == ServiceNetwork {
+			return BadBody(service, "Unrecognized attribute(s) '%s'", name)
+		}
+		return BadBody(service, "Unknown attribute: %s", name)
+	}
+	return Malformed(service)
+}
+
+func Malformed(service string) error {
+	if service == ServiceLoadBalancer {
+		return BadBody(service, "Request is not in valid JSON format")
+	}
+	return BadBody(service, "Malformed request body: it is not valid JSON.")
+}
+
+func BadBody(service, format string, args ...any) error {
+	kind := ""
+	if service == ServiceNetwork {
+		kind = "HTTPBadRequest"
+	}
+	return Refuse(http.StatusBadRequest, kind, format, args...)
+}

@@ -1,0 +1,193 @@
+package core
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"k8s.io/utils/clock"
+
+	kit "github.com/unified-ccm/unified-ccm/pkg/common/sim"
+)
+
+// Options of a cloud. The zero value is one region with two availability zones and a project that is
+// ready for a cluster, without latency, limits, faults and settle times.
+type Options struct {
+	// Region is RegionOne by default; Zones are Nova's availability zones, az-1 and az-2 by default.
+	Region string
+	Zones  []string
+	// OtherRegions are in the catalogue too, with endpoints that do not answer.
+	OtherRegions []string
+	// Cluster is the name of the project in which the cluster lives: "k8s" by default. Password is that of its user, ccm.
+	Cluster, Password string
+
+	// Private is the network of the machines, 10.0.0.0/16 by default, and Public that of floating IPs, 172.24.4.0/22.
+	Private, Public netip.Prefix
+	// IPv6 gives the private network an IPv6 subnet too, and every machine an address in it.
+	IPv6 bool
+	// PublicNodes gives every machine a floating IP.
+	PublicNodes bool
+
+	// Services that are missing from the catalogue, by type: load-balancer, key-manager, network, compute.
+	Without []string
+	// WithoutExtensions are Neutron extensions, by alias, that are switched off.
+	WithoutExtensions []string
+	// UnversionedCatalogue makes the catalogue name the roots of services, which is what most deployments do for all
+	// but Nova and Keystone; VersionedCatalogue names all with their version. Neither is what DevStack does.
+	UnversionedCatalogue, VersionedCatalogue bool
+	// OctaviaVersion is the newest version of Octavia's API, from 2.0 to 2.27: 2.26 by default.
+	OctaviaVersion string
+	// AllowFailover is a policy that lets the users of a project fail over its load balancers; by default, administrators
+	// can.
+	AllowFailover bool
+	// TokenLife is how long a token is valid; an hour by default.
+	TokenLife time.Duration
+	// Providers are Octavia's, the first of which is the default one: amphora and ovn by default.
+	Providers []string
+
+	// Deny is the services' policy for users: it reports whether an operation such as CreateFloatingIP of the service
+	// network is refused. Nil refuses nothing.
+	Deny func(service, operation string) bool
+
+	// BootTime is how long a launched server is in BUILD.
+	BootTime time.Duration
+	// ProvisionTime is how long a new load balancer is PENDING_CREATE. SettleTime is how long each later change keeps
+	// it immutable, its deletion included.
+	ProvisionTime, SettleTime time.Duration
+
+	// Latency of every call.
+	Latency time.Duration
+	// Limits are token buckets of the front, by service and class such as load-balancer/write.
+	Limits map[string]kit.Bucket
+	// ErrorRate is the probability with which a call fails with an internal error, from 0 to 1.
+	ErrorRate float64
+	// Seed makes failures, IDs and secrets repeatable.
+	Seed int64
+	// Quotas by name replace the default ones.
+	Quotas map[string]int
+	// Clock is the real one by default.
+	Clock clock.WithTicker
+}
+
+// Names of quotas, as Neutron and Octavia call them.
+const (
+	QuotaPorts          = "port"
+	QuotaFloatingIPs    = "floatingip"
+	QuotaGroups         = "security_group"
+	QuotaRules          = "security_group_rule"
+	QuotaRoutes         = "max_routes"
+	QuotaLoadBalancers  = "loadbalancer"
+	QuotaListeners      = "listener"
+	QuotaPools          = "pool"
+	QuotaMembers        = "member"
+	QuotaHealthMonitors = "healthmonitor"
+)
+
+// defaultQuotas returns high: a simulated cluster of 5,000 nodes must fit.
+func defaultQuotas() map[string]int {
+	return map[string]int{
+		QuotaPorts: 20_000, QuotaFloatingIPs: 5_000, QuotaGroups: 5_000, QuotaRules: 50_000, QuotaRoutes: 10_000,
+		QuotaLoadBalancers: 5_000, QuotaListeners: 20_000, QuotaPools: 20_000, QuotaMembers: 1_000_000,
+		QuotaHealthMonitors: 20_000,
+	}
+}
+
+func (o Options) WithDefaults() Options {
+	if o.Region == "" {
+		o.Region = "RegionOne"
+	}
+	if len(o.Zones) == 0 {
+		o.Zones = []string{"az-1", "az-2"}
+	}
+	if o.Cluster == "" {
+		o.Cluster = "k8s"
+	}
+	if o.Password == "" {
+		o.Password = DefaultPassword
+	}
+	if !o.Private.IsValid() {
+		o.Private = netip.MustParsePrefix("10.0.0.0/16")
+	}
+	if !o.Public.IsValid() {
+		o.Public = netip.MustParsePrefix("172.24.4.0/22")
+	}
+	if o.OctaviaVersion == "" {
+		o.OctaviaVersion = fmt.Sprintf("2.%d", DefaultOctavia)
+	}
+	if o.TokenLife == 0 {
+		o.TokenLife = time.Hour
+	}
+	if len(o.Providers) == 0 {
+		o.Providers = []string{providerAmphora, ProviderOVN}
+	}
+	o.Quotas = kit.Quotas(defaultQuotas(), o.Quotas)
+	if o.Clock == nil {
+		o.Clock = clock.RealClock{}
+	}
+	return o
+}
+
+func (o Options) Validate() error {
+	var problems kit.Problems
+	for name, p := range map[string]netip.Prefix{"private": o.Private, "public": o.Public} {
+		if !p.Addr().Is4() || p != p.Masked() || p.Bits() > 28 {
+			problems.Addf("%s network %s is not an IPv4 network of size /28 or larger", name, p)
+		}
+	}
+	if o.Private.Overlaps(o.Public) {
+		problems.Addf("private network %s and public network %s overlap", o.Private, o.Public)
+	}
+	for _, s := range o.Without {
+		if s == ServiceIdentity || !slices.Contains(ServiceTypes(), s) {
+			problems.Addf("service %q cannot be left out: only %s can", s, strings.Join(ServiceTypes()[1:], ", "))
+		}
+	}
+	if _, err := parseOctaviaVersion(o.OctaviaVersion); err != nil {
+		problems.Addf("%w", err)
+	}
+	if o.UnversionedCatalogue && o.VersionedCatalogue {
+		problems.Addf("the catalogue cannot be both versioned and unversioned")
+	}
+	problems.ErrorRate(o.ErrorRate)
+	problems.Quotas(o.Quotas, defaultQuotas())
+	problems.Durations(o.BootTime, o.ProvisionTime, o.SettleTime, o.Latency, o.TokenLife)
+	return problems.Err()
+}
+
+// Octavia's API has minor versions, which clients do not negotiate: a service has all attributes and values up to its
+// newest version. octavia/api/root_controller.py lists the versions with what each of them added.
+const (
+	newestOctavia  = 27
+	DefaultOctavia = 26 // of the release Zed
+)
+
+// parseOctaviaVersion returns the minor part of a version such as 2.5.
+func parseOctaviaVersion(text string) (int, error) {
+	minor, ok := strings.CutPrefix(text, "2.")
+	n, err := strconv.Atoi(minor)
+	if !ok || err != nil || n < 0 || n > newestOctavia {
+		return 0, fmt.Errorf("version %q of Octavia's API is not one of 2.0 to 2.%d", text, newestOctavia)
+	}
+	return n, nil
+}
+
+// Octavia is the minor version of Octavia's API.
+func (o *Options) Octavia() int {
+	n, err := parseOctaviaVersion(o.OctaviaVersion)
+	if err != nil {
+		return DefaultOctavia // The options were validated.
+	}
+	return n
+}
+
+// Octavia's providers, and what they cannot do.
+const (
+	providerAmphora = "amphora"
+	ProviderOVN     = "ovn"
+)
+
+// DefaultPassword is the manager's user's, if the options name none.
+const DefaultPassword = "simulated"

@@ -1,0 +1,59 @@
+package core
+
+import (
+	"slices"
+)
+
+// transaction is an operation on a part of the state.
+type transaction interface{ Base() *Tx }
+
+func (t *Tx) Base() *Tx { return t }
+
+// Resource is one kind of object with the usual reads: a list, and one object by its ID.
+type Resource[X transaction, T Entity] struct {
+	// Name is the singular in names of operations, such as FloatingIP; key that of JSON, such as floatingip.
+	Name, Key string
+	// Path is that of the list; paths of single objects end in their ID.
+	Path string
+	// List returns the objects that the caller may see, in the order in which the service lists them.
+	List func(X) ([]T, error)
+	// Get returns the object that the call names.
+	Get func(X) (T, error)
+	// Filters are those of the list besides filters by field.
+	Filters map[string]Filter[T]
+	// refresh, where set, updates the fields of an object that show related objects.
+	Refresh func(X, T)
+}
+
+// Operations returns the reads, followed by further operations on the resource.
+func (r Resource[X, T]) Operations(further ...Operation[X]) []Operation[X] {
+	list := func(t X) (any, error) {
+		objects, err := r.List(t)
+		if err != nil {
+			return nil, err
+		}
+		r.RefreshAll(t, objects...)
+		return Listing[T]{Plural: r.Key + "s", filters: r.Filters}.Answer(t.Base(), objects)
+	}
+	show := func(t X) (any, error) {
+		x, err := r.Get(t)
+		if err != nil {
+			return nil, err
+		}
+		r.RefreshAll(t, x)
+		return show(t.Base(), r.Key, x), nil
+	}
+	return append([]Operation[X]{Read("List"+r.Name+"s", r.Path, list), Read("Show"+r.Name, r.Path+"/{id}", show)},
+		further...)
+}
+
+func (r Resource[X, T]) RefreshAll(t X, objects ...T) {
+	if r.Refresh != nil {
+		for _, x := range objects {
+			r.Refresh(t, x)
+		}
+	}
+}
+
+// Contains reports whether a list has an element.
+func Contains(list []string, x string) bool { return slices.Contains(list, x) }

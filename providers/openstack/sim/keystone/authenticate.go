@@ -1,0 +1,196 @@
+package keystone
+
+import (
+	"encoding/json"
+	"net/http"
+	"slices"
+
+	"github.com/unified-ccm/unified-ccm/providers/openstack/sim/core"
+)
+
+// Reference names something in a domain by ID, or by name.
+type Reference struct {
+	ID     string     `json:"id"`
+	Name   string     `json:"name"`
+	Domain *Reference `json:"domain"`
+}
+
+type authRequest struct {
+	Identity struct {
+		Methods  []string `json:"methods"`
+		Password struct {
+			User struct {
+				Reference
+				Password string `json:"password"`
+			} `json:"user"`
+		} `json:"password"`
+		Token struct {
+			ID string `json:"id"`
+		} `json:"token"`
+		AppCred struct {
+			ID     string     `json:"id"`
+			Name   string     `json:"name"`
+			Secret string     `json:"secret"`
+			User   *Reference `json:"user"`
+		} `json:"application_credential"`
+	} `json:"identity"`
+	Scope json.RawMessage `json:"scope"`
+}
+
+type authScope struct {
+	Project *Reference `json:"project"`
+	Domain  *Reference `json:"domain"`
+	Trust   *Reference `json:"OS-TRUST:trust"`
+	System  any        `json:"system"`
+}
+
+func decodeAuth(body []byte) (authRequest, error) {
+	var envelope struct {
+		Auth *authRequest `json:"auth"`
+	}
+	if err := json.Unmarshal(body, &envelope); err != nil || envelope.Auth == nil ||
+		len(envelope.Auth.Identity.Methods) == 0 {
+		return authRequest{}, core.Refuse(http.StatusBadRequest, "", "Expecting to find auth in request body. "+
+			"The server could not comply with the request since it is either malformed or otherwise incorrect. The client is "+
+			"assumed to be in error.")
+	}
+	return *envelope.Auth, nil
+}
+
+// authenticate identifies the caller. Every requested method must succeed.
+func (t *Tx) authenticate(in authRequest) (*token, error) {
+	k := &token{Object: t.NewObject(""), methods: slices.Clone(in.Identity.Methods),
+		expires: t.Now.Add(t.Options.TokenLife)}
+	for _, method := range in.Identity.Methods {
+		ok := false
+		switch method {
+		case "password":
+			ok = t.byPassword(k, in)
+		case "token":
+			ok = t.byToken(k, in.Identity.Token.ID)
+		case "application_credential":
+			ok = t.byAppCred(k, in)
+		}
+		if !ok {
+			return nil, core.ErrUnauthorized()
+		}
+	}
+	return k, nil
+}
+
+func (t *Tx) byPassword(k *token, in authRequest) bool {
+	u := t.userOf(&in.Identity.Password.User.Reference)
+	if u == nil || u.Password != in.Identity.Password.User.Password {
+		return false
+	}
+	k.User = u.ID
+	return true
+}
+
+// byToken exchanges a token for another, which ends when the first does.
+func (t *Tx) byToken(k *token, id string) bool {
+	old := t.valid(id)
+	if old == nil {
+		return false
+	}
+	k.User, k.expires, k.Project = old.User, old.expires, old.Project
+	for _, m := range old.methods {
+		if !slices.Contains(k.methods, m) {
+			k.methods = append(k.methods, m)
+		}
+	}
+	return true
+}
+
+func (t *Tx) byAppCred(k *token, in authRequest) bool {
+	want := in.Identity.AppCred
+	for _, a := range t.AppCreds {
+		found := a.ID == want.ID
+		if want.ID == "" && want.Name != "" && want.User != nil {
+			u := t.userOf(want.User)
+			found = u != nil && u.ID == a.User && a.Name == want.Name
+		}
+		if found && a.Secret == want.Secret {
+			k.User, k.Project, k.appCred = a.User, a.Project, a.ID
+			return true
+		}
+	}
+	return false
+}
+
+func (t *Tx) userOf(r *Reference) *user {
+	for _, u := range t.users {
+		if u.ID == r.ID && r.ID != "" || r.ID == "" && u.Name == r.Name && r.Name != "" && isDefault(r.Domain) {
+			return u
+		}
+	}
+	return nil
+}
+
+func (t *Tx) ProjectOf(r *Reference) *project {
+	for _, p := range t.Projects {
+		if p.ID == r.ID && r.ID != "" || r.ID == "" && p.Name == r.Name && r.Name != "" && isDefault(r.Domain) {
+			return p
+		}
+	}
+	return nil
+}
+
+func isDefault(d *Reference) bool {
+	return d != nil && (d.ID == DomainID || d.ID == "" && d.Name == DomainName)
+}
+
+// scope gives a token its project and roles.
+func (t *Tx) scope(k *token, in authRequest) error {
+	if k.appCred != "" {
+		if len(in.Scope) > 0 && string(in.Scope) != "null" {
+			return core.ErrUnauthorized() // An application credential has its scope.
+		}
+		k.roles = t.users[k.User].roles[k.Project]
+		return nil
+	}
+	var want authScope
+	if len(in.Scope) > 0 {
+		// A scope may also be the word "unscoped", which is no object.
+		_ = json.Unmarshal(in.Scope, &want)
+		k.Project = ""
+	}
+	switch {
+	case want.Trust != nil:
+		x := t.Trusts[want.Trust.ID]
+		if x == nil || x.Trustee != k.User {
+			return core.Refuse(http.StatusForbidden, "", "You are not authorized to perform the requested action.")
+		}
+		k.trust, k.User, k.Project = x.ID, x.Trustor, x.Project
+	case want.Project != nil:
+		p := t.ProjectOf(want.Project)
+		if p == nil {
+			return core.ErrUnauthorized()
+		}
+		k.Project = p.ID
+	}
+	if k.Project == "" {
+		return nil
+	}
+	k.roles = t.users[k.User].roles[k.Project]
+	if len(k.roles) == 0 {
+		return core.ErrUnauthorized()
+	}
+	k.Admin = slices.Contains(k.roles, "admin")
+	return nil
+}
+
+// Identify finds the caller by the token of a call.
+func (t *Tx) Identify(k *core.Call) error {
+	valid := t.valid(k.Header.Get("X-Auth-Token"))
+	if valid == nil {
+		return core.ErrUnauthorized()
+	}
+	k.Caller = &valid.Caller
+	if t.TokensEndAfter > 0 {
+		if t.TokensEndAfter--; t.TokensEndAfter == 0 {
+			clear(t.Tokens)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,268 @@
+// Package keystone simulates Keystone.
+package keystone
+
+import (
+	"net/http"
+	"time"
+
+	"github.com/unified-ccm/unified-ccm/providers/openstack/sim/core"
+)
+
+// State has all objects by ID.
+type State struct {
+	Projects map[string]*project
+	users    map[string]*user
+	AppCreds map[string]*AppCred
+	Trusts   map[string]*Trust
+	Tokens   map[string]*token
+	// TokensEndAfter is after how many more calls with a token all tokens end; 0 is never.
+	TokensEndAfter int
+}
+
+// NewState returns the state without objects.
+func NewState() *State {
+	return &State{
+		Projects: map[string]*project{}, users: map[string]*user{},
+		AppCreds: map[string]*AppCred{}, Trusts: map[string]*Trust{},
+		Tokens: map[string]*token{},
+	}
+}
+
+// Tx is one operation on the state.
+type Tx struct {
+	*core.Tx
+	*State
+}
+
+// project is a tenant. All are in the domain Default.
+type project struct {
+	core.Object
+	Name string
+}
+
+type user struct {
+	core.Object
+	Name, Password string
+	// roles by project.
+	roles map[string][]string
+}
+
+type AppCred struct {
+	core.Object
+	Name, Secret  string
+	User, Project string
+}
+
+type Trust struct {
+	core.Object
+	Trustor, Trustee, Project string
+}
+
+// token grants access to a project, or only to Keystone if project is empty.
+type token struct {
+	core.Object
+	core.Caller
+	methods         []string
+	trust, appCred  string
+	issued, expires time.Time
+	roles           []string
+}
+
+// The one domain.
+const (
+	DomainID   = "default"
+	DomainName = "Default"
+)
+
+// keystoneTime is the time format of Keystone.
+const keystoneTime = "2006-01-02T15:04:05.000000Z"
+
+func Operations() []core.Operation[*Tx] {
+	issue := core.Operation[*Tx]{Name: "CreateToken", Method: http.MethodPost, Path: core.Split("auth/tokens"), Open: true,
+		Do: (*Tx).issueToken}
+	revoke := core.Remove("RevokeToken", "auth/tokens", (*Tx).revokeToken)
+	return []core.Operation[*Tx]{
+		issue, revoke,
+		{Name: "ValidateToken", Method: http.MethodGet, Path: core.Split("auth/tokens"), Do: (*Tx).showToken},
+		core.Read("ShowCatalog", "auth/catalog", func(t *Tx) (any, error) {
+			return map[string]any{"catalog": t.catalog()}, nil
+		}),
+		core.Read("ListAuthProjects", "auth/projects", (*Tx).listProjects),
+		core.Read("ListUserProjects", "users/{id}/projects", (*Tx).listProjects),
+		core.Read("ListProjects", "projects", (*Tx).listProjects),
+		core.Read("ShowProject", "projects/{id}", func(t *Tx) (any, error) {
+			p := t.Projects[t.Call.Params["id"]]
+			if p == nil || !t.Call.May(p.ID) {
+				return nil, core.Refuse(http.StatusNotFound, "", "Could not find project: %s.", t.Call.Params["id"])
+			}
+			return map[string]any{"project": p.view()}, nil
+		}),
+	}
+}
+
+func (p *project) view() any {
+	return map[string]any{"id": p.ID, "name": p.Name, "domain_id": DomainID, "enabled": true, "is_domain": false,
+		"parent_id": DomainID, "description": "", "tags": []string{}, "options": map[string]any{}}
+}
+
+func (t *Tx) listProjects() (any, error) {
+	out := []any{}
+	for _, p := range core.BySeq(t.Projects) {
+		if u := t.users[t.Call.Caller.User]; u != nil && len(u.roles[p.ID]) > 0 {
+			if name := t.Call.Query.Get("name"); name == "" || name == p.Name {
+				out = append(out, p.view())
+			}
+		}
+	}
+	return map[string]any{"projects": out, "links": map[string]any{"self": t.Call.Base + t.Call.Path, "next": nil,
+		"previous": nil}}, nil
+}
+
+// valid returns the token with the ID unless it has expired.
+func (t *Tx) valid(id string) *token {
+	k := t.Tokens[id]
+	if k == nil || !t.Now.Before(k.expires) {
+		return nil
+	}
+	return k
+}
+
+func (t *Tx) revokeToken() error {
+	id := t.Call.Header.Get("X-Subject-Token")
+	if t.valid(id) == nil {
+		return core.Refuse(http.StatusNotFound, "", "Could not recognize Fernet token")
+	}
+	delete(t.Tokens, id)
+	return nil
+}
+
+func (t *Tx) showToken() (core.Answer, error) {
+	id := t.Call.Header.Get("X-Subject-Token")
+	k := t.valid(id)
+	if k == nil {
+		return core.Answer{}, core.Refuse(http.StatusNotFound, "", "Could not recognize Fernet token")
+	}
+	return core.Answer{Status: http.StatusOK, Body: map[string]any{"token": t.tokenView(k)},
+		Header: http.Header{"X-Subject-Token": {id}}}, nil
+}
+
+func (t *Tx) issueToken() (core.Answer, error) {
+	in, err := decodeAuth(t.Call.Body)
+	if err != nil {
+		return core.Answer{}, err
+	}
+	k, err := t.authenticate(in)
+	if err == nil {
+		err = t.scope(k, in)
+	}
+	if err != nil {
+		return core.Answer{}, err
+	}
+	t.deleteExpiredTokens()
+	k.ID, k.issued = "gAAAAA"+t.NewHex()+t.NewHex(), t.Now
+	t.Tokens[k.ID] = k
+	body := t.tokenView(k)
+	return core.Answer{Status: http.StatusCreated, Body: map[string]any{"token": body},
+		Header: http.Header{"X-Subject-Token": {k.ID}}}, nil
+}
+
+func (t *Tx) deleteExpiredTokens() {
+	for id, k := range t.Tokens {
+		if !t.Now.Before(k.expires) {
+			delete(t.Tokens, id)
+		}
+	}
+}
+
+func (t *Tx) tokenView(k *token) map[string]any {
+	domain := map[string]any{"id": DomainID, "name": DomainName}
+	u := t.users[k.User]
+	out := map[string]any{
+		"methods": k.methods, "audit_ids": []string{k.ID[6:28]}, "issued_at": k.issued.UTC().Format(keystoneTime),
+		"expires_at": k.expires.UTC().Format(keystoneTime),
+		"user":       map[string]any{"id": k.User, "name": u.Name, "domain": domain, "password_expires_at": nil},
+	}
+	if k.Project == "" {
+		return out
+	}
+	out["project"] = map[string]any{"id": k.Project, "name": t.Projects[k.Project].Name, "domain": domain}
+	out["is_domain"] = false
+	roles := []any{}
+	for _, r := range k.roles {
+		roles = append(roles, map[string]any{"id": core.RoleID(r), "name": r})
+	}
+	out["roles"] = roles
+	if !t.Call.Query.Has("nocatalog") {
+		out["catalog"] = t.catalog()
+	}
+	if x := t.Trusts[k.trust]; x != nil {
+		out["OS-TRUST:trust"] = map[string]any{"id": x.ID, "impersonation": true,
+			"trustor_user": map[string]any{"id": x.Trustor}, "trustee_user": map[string]any{"id": x.Trustee}}
+	}
+	if a := t.AppCreds[k.appCred]; a != nil {
+		out["application_credential"] = map[string]any{"id": a.ID, "name": a.Name, "restricted": true}
+	}
+	return out
+}
+
+// catalog names every service's endpoints in the region, after those of other regions.
+func (t *Tx) catalog() []any {
+	out := []any{}
+	for _, service := range core.ServiceTypes() {
+		if core.Contains(t.Options.Without, service) {
+			continue
+		}
+		endpoints := []any{}
+		add := func(region, url string) {
+			for _, kind := range []string{"public", "internal", "admin"} {
+				endpoints = append(endpoints, map[string]any{"id": core.RoleID(service + kind + region), "interface": kind,
+					"region": region, "region_id": region, "url": url})
+			}
+		}
+		for _, other := range t.Options.OtherRegions {
+			add(other, t.Call.Base+"/other-region/"+other+"/"+service)
+		}
+		add(t.Options.Region, t.endpoint(t.Call.Base, service))
+		out = append(out, map[string]any{"id": core.RoleID(service), "type": service, "name": serviceNames()[service],
+			"endpoints": endpoints})
+	}
+	return out
+}
+
+// serviceNames returns the names in the catalogue, by type.
+func serviceNames() map[string]string {
+	return map[string]string{
+		core.ServiceIdentity: "keystone", core.ServiceCompute: "nova", core.ServiceNetwork: "neutron",
+		core.ServiceLoadBalancer: "octavia", core.ServiceKeyManager: "barbican", core.ServiceImage: "glance",
+	}
+}
+
+// endpoint returns a service's URL in the catalogue.
+func (t *Tx) endpoint(base, service string) string {
+	root := base + "/" + service
+	versioned := service == core.ServiceCompute || service == core.ServiceIdentity
+	if t.Options.VersionedCatalogue || versioned && !t.Options.UnversionedCatalogue {
+		return root + "/" + core.VersionOf(service)
+	}
+	return root
+}
+
+func (t *Tx) NewProject(name string) *project {
+	p := &project{Object: t.NewObject(t.NewHex()), Name: name}
+	t.Projects[p.ID] = p
+	return p
+}
+
+func (t *Tx) NewUser(name string, p *project, roles ...string) *user {
+	u := &user{Object: t.NewObject(t.NewHex()), Name: name, Password: t.NewHex()[:16],
+		roles: map[string][]string{}}
+	if p != nil {
+		u.roles[p.ID] = roles
+	}
+	t.users[u.ID] = u
+	return u
+}
+
+func (t *Tx) UserNamed(name string) *user {
+	return t.userOf(&Reference{Name: name, Domain: &Reference{ID: DomainID}})
+}

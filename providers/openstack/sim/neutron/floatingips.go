@@ -1,0 +1,251 @@
+package neutron
+
+import (
+	"encoding/json"
+	"net/netip"
+
+	"github.com/unified-ccm/unified-ccm/providers/openstack/sim/core"
+)
+
+type floatingIP struct {
+	Base
+	Network     string         `json:"floating_network_id"`
+	Address     string         `json:"floating_ip_address"`
+	Port        *string        `json:"port_id"`
+	Fixed       *string        `json:"fixed_ip_address"`
+	Router      *string        `json:"router_id"`
+	Status      string         `json:"status"`
+	QoS         *string        `json:"qos_policy_id"`
+	Details     map[string]any `json:"port_details"`
+	Forwardings []any          `json:"port_forwardings"`
+
+	subnet string
+}
+
+func floatingIPOperations() []core.Operation[*Tx] {
+	r := newResource("FloatingIP", "floatingip", "floatingips",
+		func(t *Tx) map[string]*floatingIP { return t.Addresses }, (*Tx).floatingIP)
+	return r.Operations(
+		core.Create("CreateFloatingIP", "floatingips", (*Tx).createFloatingIP),
+		core.Change("UpdateFloatingIP", "floatingips/{id}", (*Tx).updateFloatingIP),
+		core.Remove("DeleteFloatingIP", "floatingips/{id}", func(t *Tx) error {
+			f, err := r.Get(t)
+			if err != nil {
+				return err
+			}
+			if err := t.ifMatch(&f.Base); err != nil {
+				return err
+			}
+			t.releaseFloatingIP(f)
+			return nil
+		}),
+	)
+}
+
+func (t *Tx) floatingIP(id string) (*floatingIP, error) {
+	return lookup(t, t.Addresses, id, missing("FloatingIP"))
+}
+
+type floatingIPInput struct {
+	Network     string  `json:"floating_network_id"`
+	Subnet      string  `json:"subnet_id"`
+	Address     string  `json:"floating_ip_address"`
+	Fixed       string  `json:"fixed_ip_address"`
+	Description *string `json:"description"`
+	Project     string  `json:"project_id"`
+	Tenant      string  `json:"tenant_id"`
+	// Port is absent, null or an ID.
+	Port json.RawMessage `json:"port_id"`
+}
+
+// portOf reads the port that a request gives; given is false if it says nothing of one.
+func (in floatingIPInput) portOf() (id string, given bool) {
+	if len(in.Port) == 0 {
+		return "", false
+	}
+	// Null leaves the ID empty, and so does what is no text, which no port has as its ID.
+	_ = json.Unmarshal(in.Port, &id)
+	return id, true
+}
+
+func (t *Tx) createFloatingIP() (any, error) {
+	in, err := core.Decode[floatingIPInput](t.Base(), "floatingip")
+	if err != nil {
+		return nil, err
+	}
+	n := t.Networks[in.Network]
+	switch {
+	case n == nil || !t.SeesNetwork(n):
+		return nil, notFound("Network", in.Network)
+	case !n.External:
+		return nil, badRequest("BadRequest", "Bad floatingip request: Network %s is not a valid external network.", n.ID)
+	case in.Address != "" && !t.Call.Admin():
+		return nil, core.Refuse(403, "PolicyNotAuthorized",
+			"(rule:create_floatingip and rule:create_floatingip:floating_ip_address) is disallowed by policy")
+	}
+	used := 0
+	for _, f := range t.Addresses {
+		if f.Project == t.Call.Project() {
+			used++
+		}
+	}
+	if err := t.overQuota(core.QuotaFloatingIPs, used, 1); err != nil {
+		return nil, err
+	}
+	portID, _ := in.portOf()
+	if err := t.checkAssociation(n.ID, portID, in.Fixed, nil); err != nil {
+		return nil, err
+	}
+	f, err := t.Allocate(t.Call.Project(), n, in.Subnet, in.Address)
+	if err != nil {
+		return nil, err
+	}
+	Set(&f.Description, in.Description)
+	if portID != "" {
+		t.Attach(f, t.Ports[portID], in.Fixed)
+	}
+	return map[string]any{"floatingip": f}, nil
+}
+
+// Allocate takes an address of the external network: of the requested subnet, if any.
+func (t *Tx) Allocate(project string, n *Network, subnetID, address string) (*floatingIP, error) {
+	candidates := t.SubnetsOf(n.ID, 4)
+	if subnetID != "" {
+		s := t.Subnets[subnetID]
+		if s == nil {
+			return nil, notFound("Subnet", subnetID)
+		}
+		if s.Network != n.ID {
+			return nil, badRequest("InvalidInput",
+				"Invalid input for operation: Failed to create port on network %s, because fixed_ips included invalid subnet %s.",
+				n.ID, s.ID)
+		}
+		candidates = []*Subnet{s}
+	}
+	var want netip.Addr
+	if address != "" {
+		var err error
+		if want, err = netip.ParseAddr(address); err != nil {
+			return nil, badRequest("HTTPBadRequest",
+				"Invalid input for floating_ip_address. Reason: '%s' is not a valid IP address.", address)
+		}
+		candidates = core.Only(candidates, func(s *Subnet) bool { return s.Contains(want) })
+		if len(candidates) == 0 {
+			return nil, badRequest("InvalidIpForNetwork",
+				"IP address %s is not a valid IP for any of the subnets on the specified network.", address)
+		}
+	}
+	if len(candidates) == 0 {
+		return nil, badRequest("BadRequest", "Bad floatingip request: Network %s does not contain any IPv4 subnet.", n.ID)
+	}
+	var err error
+	for _, s := range candidates {
+		var ip netip.Addr
+		if ip, err = t.AllocateIP(s, want); err == nil {
+			f := &floatingIP{Base: t.newNeutron(project, ip.String()), Network: n.ID, Address: ip.String(),
+				Status: StatusDown, Forwardings: []any{}, subnet: s.ID}
+			t.Addresses[f.ID] = f
+			return f, nil
+		}
+	}
+	return nil, err
+}
+
+// checkAssociation returns an error unless a floating IP of the network can be associated with a port.
+func (t *Tx) checkAssociation(external, portID, fixed string, self *floatingIP) error {
+	if portID == "" {
+		return nil
+	}
+	p, err := t.port(portID)
+	if err != nil {
+		return err
+	}
+	f, err := t.fixedOf(p, fixed)
+	if err != nil {
+		return err
+	}
+	if t.routerTo(external, f.Subnet) == nil {
+		return core.Refuse(404, "ExternalGatewayForFloatingIPNotFound",
+			"External network %s is not reachable from subnet %s.  Therefore, cannot associate Port %s with a Floating IP.",
+			external, f.Subnet, p.ID)
+	}
+	for _, other := range t.Addresses {
+		if other != self && other.Port != nil && *other.Port == p.ID && *other.Fixed == f.Address {
+			return conflict("FloatingIPPortAlreadyAssociated",
+				"Cannot associate floating IP %s (%s) with port %s using fixed IP %s, as that fixed IP already has a floating "+
+					"IP on external network %s.",
+				external, external, p.ID, f.Address, external)
+		}
+	}
+	return nil
+}
+
+// fixedOf returns the IPv4 address of a port that a floating IP leads to.
+func (t *Tx) fixedOf(p *Port, fixed string) (FixedIP, error) {
+	for _, f := range p.FixedIPs {
+		if t.Subnets[f.Subnet].Version == 4 && (fixed == "" || fixed == f.Address) {
+			return f, nil
+		}
+	}
+	if fixed != "" {
+		return FixedIP{}, badRequest("BadRequest", "Bad floatingip request: Port %s does not have fixed ip %s.", p.ID, fixed)
+	}
+	return FixedIP{}, badRequest("BadRequest",
+		"Bad floatingip request: Cannot add floating IP to port %s that has no fixed IPv4 addresses.", p.ID)
+}
+
+func (t *Tx) Attach(f *floatingIP, p *Port, fixed string) {
+	at, err := t.fixedOf(p, fixed)
+	if err != nil {
+		return // Checked before.
+	}
+	id, r := p.ID, t.routerTo(f.Network, at.Subnet)
+	f.Port, f.Fixed, f.Status = &id, &at.Address, StatusActive
+	if r != nil {
+		f.Router = &r.ID
+	}
+	f.Details = map[string]any{"name": p.Name, "network_id": p.Network, "mac_address": p.MAC,
+		"admin_state_up": p.AdminStateUp,
+		"status":         p.Status, "device_id": p.DeviceID, "device_owner": p.DeviceOwner}
+	t.MarkUpdated(&f.Base)
+}
+
+func (t *Tx) detach(f *floatingIP) {
+	f.Port, f.Fixed, f.Router, f.Details, f.Status = nil, nil, nil, nil, StatusDown
+	t.MarkUpdated(&f.Base)
+}
+
+func (t *Tx) updateFloatingIP() (any, error) {
+	f, err := t.floatingIP(t.Call.Params["id"])
+	if err != nil {
+		return nil, err
+	}
+	in, err := core.Decode[floatingIPInput](t.Base(), "floatingip")
+	if err != nil {
+		return nil, err
+	}
+	if err := t.ifMatch(&f.Base); err != nil {
+		return nil, err
+	}
+	portID, given := in.portOf()
+	if err := t.checkAssociation(f.Network, portID, in.Fixed, f); err != nil {
+		return nil, err
+	}
+	Set(&f.Description, in.Description)
+	switch {
+	case portID != "":
+		t.Attach(f, t.Ports[portID], in.Fixed)
+	case given:
+		t.detach(f)
+	default:
+		t.MarkUpdated(&f.Base)
+	}
+	return map[string]any{"floatingip": f}, nil
+}
+
+func (t *Tx) releaseFloatingIP(f *floatingIP) {
+	if ip, err := netip.ParseAddr(f.Address); err == nil {
+		delete(t.Used[f.subnet], ip)
+	}
+	delete(t.Addresses, f.ID)
+}

@@ -1,0 +1,413 @@
+package neutron
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/netip"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/unified-ccm/unified-ccm/providers/openstack/sim/core"
+)
+
+type FixedIP struct {
+	Subnet  string `json:"subnet_id"`
+	Address string `json:"ip_address"`
+}
+
+type addressPair struct {
+	MAC     string `json:"mac_address"`
+	Address string `json:"ip_address"`
+}
+
+type SubPort struct {
+	Port             string `json:"port_id"`
+	MAC              string `json:"mac_address"`
+	SegmentationType string `json:"segmentation_type"`
+	Segmentation     int    `json:"segmentation_id"`
+}
+
+type TrunkDetails struct {
+	ID       string    `json:"trunk_id"`
+	SubPorts []SubPort `json:"sub_ports"`
+}
+
+type Port struct {
+	Base
+	Network      string         `json:"network_id"`
+	MAC          string         `json:"mac_address"`
+	AdminStateUp bool           `json:"admin_state_up"`
+	Status       string         `json:"status"`
+	DeviceID     string         `json:"device_id"`
+	DeviceOwner  string         `json:"device_owner"`
+	FixedIPs     []FixedIP      `json:"fixed_ips"`
+	Pairs        []addressPair  `json:"allowed_address_pairs"`
+	Groups       []string       `json:"security_groups"`
+	PortSecurity bool           `json:"port_security_enabled"`
+	VNICType     string         `json:"binding:vnic_type"`
+	DHCPOptions  []any          `json:"extra_dhcp_opts"`
+	QoS          *string        `json:"qos_policy_id"`
+	Trunk        *TrunkDetails  `json:"trunk_details,omitempty"`
+	DNSName      string         `json:"dns_name,omitempty"`
+	Profile      map[string]any `json:"binding:profile,omitempty"`
+}
+
+const (
+	OwnerLoadBalancer = "Octavia"
+	ownerInterface    = "network:router_interface"
+	OwnerCompute      = "compute:"
+)
+
+const (
+	StatusActive = "ACTIVE"
+	StatusDown   = "DOWN"
+)
+
+func portOperations() []core.Operation[*Tx] {
+	r := newResource("Port", "port", "ports", func(t *Tx) map[string]*Port { return t.Ports }, (*Tx).port)
+	r.Filters = map[string]core.Filter[*Port]{"fixed_ips": matchesFixedIPs}
+	return r.Operations(
+		core.Create("CreatePort", "ports", (*Tx).createPort),
+		core.Change("UpdatePort", "ports/{id}", (*Tx).updatePort),
+		core.Remove("DeletePort", "ports/{id}", func(t *Tx) error {
+			p, err := t.port(t.Call.Params["id"])
+			if err != nil {
+				return err
+			}
+			if err := t.ifMatch(&p.Base); err != nil {
+				return err
+			}
+			if strings.HasPrefix(p.DeviceOwner, "network:router") {
+				return conflict("ServicePortInUse", "Port %s cannot be deleted directly via the port API: has device owner %s.",
+					p.ID, p.DeviceOwner)
+			}
+			t.RemovePort(p)
+			return nil
+		}),
+	)
+}
+
+func (t *Tx) port(id string) (*Port, error) { return lookup(t, t.Ports, id, missing("Port")) }
+
+// matchesFixedIPs reports whether the port has one of the addresses and one of the subnets that are named, on whichever
+// of its IPs.
+func matchesFixedIPs(p *Port, values []string) bool {
+	wanted := map[string][]string{}
+	for _, v := range values {
+		name, value, _ := strings.Cut(v, "=")
+		wanted[name] = append(wanted[name], value)
+	}
+	for name, options := range wanted {
+		if !slices.ContainsFunc(p.FixedIPs, func(f FixedIP) bool {
+			switch name {
+			case "ip_address":
+				return core.Contains(options, f.Address)
+			case "ip_address_substr":
+				return slices.ContainsFunc(options, func(o string) bool { return strings.Contains(f.Address, o) })
+			}
+			return name == "subnet_id" && core.Contains(options, f.Subnet)
+		}) {
+			return false
+		}
+	}
+	return true
+}
+
+// portInput is what a create or an update may give; what is nil is not given.
+type portInput struct {
+	Name         *string          `json:"name"`
+	Description  *string          `json:"description"`
+	Network      string           `json:"network_id"`
+	AdminStateUp *bool            `json:"admin_state_up"`
+	FixedIPs     *[]FixedIP       `json:"fixed_ips"`
+	DeviceID     *string          `json:"device_id"`
+	DeviceOwner  *string          `json:"device_owner"`
+	Project      string           `json:"project_id"`
+	Tenant       string           `json:"tenant_id"`
+	Groups       *[]string        `json:"security_groups"`
+	Pairs        *[]addressPair   `json:"allowed_address_pairs"`
+	PortSecurity *bool            `json:"port_security_enabled"`
+	MAC          string           `json:"mac_address"`
+	DNSName      *string          `json:"dns_name"`
+	VNICType     *string          `json:"binding:vnic_type"`
+	QoS          *json.RawMessage `json:"qos_policy_id"`
+}
+
+func (t *Tx) createPort() (any, error) {
+	in, err := core.Decode[portInput](t.Base(), "port")
+	if err != nil {
+		return nil, err
+	}
+	n, err := t.network(in.Network)
+	if err != nil {
+		return nil, err
+	}
+	if err := t.overQuota(core.QuotaPorts, t.portsOf(t.Call.Project()), 1); err != nil {
+		return nil, err
+	}
+	var wanted []FixedIP
+	if in.FixedIPs != nil {
+		wanted = *in.FixedIPs
+	}
+	if err := t.checkPort(in); err != nil {
+		return nil, err
+	}
+	p, err := t.NewPort(t.Call.Project(), "", n, wanted)
+	if err != nil {
+		return nil, err
+	}
+	t.applyPort(p, in)
+	if in.Groups == nil && p.PortSecurity {
+		p.Groups = []string{t.DefaultGroup(p.Project).ID}
+	}
+	return map[string]any{"port": p}, nil
+}
+
+func (t *Tx) portsOf(project string) int {
+	n := 0
+	for _, p := range t.Ports {
+		if p.Project == project {
+			n++
+		}
+	}
+	return n
+}
+
+// NewPort makes a port with the requested addresses, or one of each IP version that the network has.
+func (t *Tx) NewPort(project, name string, n *Network, wanted []FixedIP) (*Port, error) {
+	if wanted == nil {
+		for _, version := range []int{4, 6} {
+			if s := t.SubnetsOf(n.ID, version); len(s) > 0 {
+				wanted = append(wanted, FixedIP{Subnet: s[0].ID})
+			}
+		}
+	}
+	p := &Port{Network: n.ID, AdminStateUp: true, Status: StatusDown, FixedIPs: []FixedIP{}, Pairs: []addressPair{},
+		Groups:       []string{},
+		PortSecurity: true, VNICType: "normal", DHCPOptions: []any{}}
+	for _, w := range wanted {
+		f, err := t.allocateFixedIP(n, w)
+		if err != nil {
+			t.releaseAddresses(p)
+			return nil, err
+		}
+		p.FixedIPs = append(p.FixedIPs, f)
+	}
+	p.Base = t.newNeutron(project, name)
+	r := t.Random.Uint64()
+	p.MAC = "fa:16:3e:" + hexByte(r) + ":" + hexByte(r>>8) + ":" + hexByte(r>>16)
+	t.Ports[p.ID] = p
+	return p, nil
+}
+
+func hexByte(n uint64) string {
+	const digits = "0123456789abcdef"
+	return string([]byte{digits[n>>4&15], digits[n&15]})
+}
+
+// allocateFixedIP reserves an address by subnet, by address, or by both.
+func (t *Tx) allocateFixedIP(n *Network, want FixedIP) (FixedIP, error) {
+	var ip netip.Addr
+	if want.Address != "" {
+		var err error
+		if ip, err = netip.ParseAddr(want.Address); err != nil {
+			return want, badRequest("HTTPBadRequest", "Invalid input for fixed_ips. Reason: '%s' is not a valid IP address.",
+				want.Address)
+		}
+	}
+	candidates := t.SubnetsOf(n.ID, 0)
+	if want.Subnet != "" {
+		s := t.Subnets[want.Subnet]
+		if s == nil {
+			return want, notFound("Subnet", want.Subnet)
+		}
+		if s.Network != n.ID {
+			return want, badRequest("InvalidInput",
+				"Invalid input for operation: Failed to create port on network %s, because fixed_ips included invalid subnet %s.",
+				n.ID, s.ID)
+		}
+		candidates = []*Subnet{s}
+	}
+	for _, s := range candidates {
+		if ip.IsValid() && want.Subnet == "" && !s.Contains(ip) {
+			continue
+		}
+		got, err := t.AllocateIP(s, ip)
+		if err != nil {
+			return want, err
+		}
+		return FixedIP{Subnet: s.ID, Address: got.String()}, nil
+	}
+	return want, badRequest("InvalidIpForNetwork",
+		"IP address %s is not a valid IP for any of the subnets on the specified network.", want.Address)
+}
+
+func (t *Tx) releaseAddresses(p *Port) {
+	for _, f := range p.FixedIPs {
+		if ip, err := netip.ParseAddr(f.Address); err == nil {
+			delete(t.Used[f.Subnet], ip)
+		}
+	}
+}
+
+// RemovePort deletes a port; floating IPs at it are detached.
+func (t *Tx) RemovePort(p *Port) {
+	t.releaseAddresses(p)
+	delete(t.Ports, p.ID)
+	for _, f := range t.Addresses {
+		if f.Port != nil && *f.Port == p.ID {
+			t.detach(f)
+		}
+	}
+}
+
+func (t *Tx) updatePort() (any, error) {
+	p, err := t.port(t.Call.Params["id"])
+	if err != nil {
+		return nil, err
+	}
+	in, err := core.Decode[portInput](t.Base(), "port")
+	if err != nil {
+		return nil, err
+	}
+	if err := t.ifMatch(&p.Base); err != nil {
+		return nil, err
+	}
+	if in.Network != "" || in.Project != "" || in.Tenant != "" {
+		return nil, badRequest("HTTPBadRequest", "Cannot update read-only attribute network_id")
+	}
+	if err := t.checkPort(in); err != nil {
+		return nil, err
+	}
+	if err := p.checkSecurity(in); err != nil {
+		return nil, err
+	}
+	if in.FixedIPs != nil {
+		if err := t.replaceFixedIPs(p, *in.FixedIPs); err != nil {
+			return nil, err
+		}
+	}
+	t.applyPort(p, in)
+	t.MarkUpdated(&p.Base)
+	return map[string]any{"port": p}, nil
+}
+
+// checkSecurity refuses security groups and address pairs on a port without port security.
+func (p *Port) checkSecurity(in portInput) error {
+	secure := p.PortSecurity
+	Set(&secure, in.PortSecurity)
+	if !secure && (in.Groups != nil && len(*in.Groups) > 0 || in.Groups == nil && len(p.Groups) > 0) {
+		return conflict("PortSecurityPortHasSecurityGroup",
+			"Port has security group associated. Cannot disable port security or IP address until security group is removed.")
+	}
+	if !secure && in.Pairs != nil && len(*in.Pairs) > 0 {
+		return conflict("AddressPairAndPortSecurityRequired",
+			"Port Security must be enabled in order to have allowed address pairs on a port.")
+	}
+	return nil
+}
+
+// replaceFixedIPs replaces a port's addresses; those that it has and keeps stay.
+func (t *Tx) replaceFixedIPs(p *Port, wanted []FixedIP) error {
+	kept, fresh := []FixedIP{}, &Port{}
+	for _, w := range wanted {
+		if i := slices.IndexFunc(p.FixedIPs, func(f FixedIP) bool {
+			return (w.Address == "" || w.Address == f.Address) && (w.Subnet == "" || w.Subnet == f.Subnet) &&
+				!slices.Contains(kept, f)
+		}); i >= 0 {
+			kept = append(kept, p.FixedIPs[i])
+			continue
+		}
+		f, err := t.allocateFixedIP(t.Networks[p.Network], w)
+		if err != nil {
+			t.releaseAddresses(fresh)
+			return err
+		}
+		fresh.FixedIPs = append(fresh.FixedIPs, f)
+	}
+	removed := &Port{FixedIPs: core.Only(slices.Clone(p.FixedIPs), func(f FixedIP) bool {
+		return !slices.Contains(kept,
+			f)
+	})}
+	t.releaseAddresses(removed)
+	p.FixedIPs = append(kept, fresh.FixedIPs...)
+	return nil
+}
+
+// checkPort checks references of a port.
+func (t *Tx) checkPort(in portInput) error {
+	if in.Groups != nil {
+		for _, id := range *in.Groups {
+			if g := t.Groups[id]; g == nil || !t.Call.May(g.Project) {
+				return core.Refuse(http.StatusNotFound, "SecurityGroupNotFound", "Security group %s does not exist", id)
+			}
+		}
+	}
+	if in.Pairs == nil {
+		return nil
+	}
+	if !t.HasExtension("allowed-address-pairs") {
+		return core.BadBody(core.ServiceNetwork, "Unrecognized attribute(s) 'allowed_address_pairs'")
+	}
+	seen := map[addressPair]bool{}
+	for _, pair := range *in.Pairs {
+		_, errPrefix := netip.ParsePrefix(pair.Address)
+		_, errAddr := netip.ParseAddr(pair.Address)
+		if errPrefix != nil && errAddr != nil {
+			return badRequest("HTTPBadRequest", "'%s' is not a valid IP address", pair.Address)
+		}
+		if seen[pair] {
+			return badRequest("DuplicateAddressPairInRequest",
+				"Request contains duplicate address pair: mac_address %s ip_address %s.", pair.MAC, pair.Address)
+		}
+		seen[pair] = true
+	}
+	return nil
+}
+
+func (t *Tx) applyPort(p *Port, in portInput) {
+	Set(&p.Name, in.Name)
+	Set(&p.Description, in.Description)
+	Set(&p.AdminStateUp, in.AdminStateUp)
+	Set(&p.DeviceID, in.DeviceID)
+	Set(&p.DeviceOwner, in.DeviceOwner)
+	Set(&p.PortSecurity, in.PortSecurity)
+	Set(&p.DNSName, in.DNSName)
+	Set(&p.VNICType, in.VNICType)
+	if in.Groups != nil {
+		p.Groups = append([]string{}, *in.Groups...)
+	}
+	if in.Pairs != nil {
+		p.Pairs = append([]addressPair{}, *in.Pairs...)
+		for i := range p.Pairs {
+			if p.Pairs[i].MAC == "" {
+				p.Pairs[i].MAC = p.MAC
+			}
+		}
+	}
+}
+
+// Set sets a field if the request gives a value.
+func Set[T any](field, value *T) {
+	if value != nil {
+		*field = *value
+	}
+}
+
+// ifMatch rejects a change with another revision of an object.
+func (t *Tx) ifMatch(n *Base) error {
+	want := t.Call.Header.Get("If-Match")
+	if want == "" || !t.HasExtension("revision-if-match") {
+		return nil
+	}
+	number, ok := strings.CutPrefix(want, "revision_number=")
+	if !ok {
+		return badRequest("HTTPBadRequest", "The 'If-Match' header must be of the form 'revision_number=X'")
+	}
+	if have := strconv.Itoa(n.Revision); number != have {
+		return core.Refuse(http.StatusPreconditionFailed, "RevisionNumberConstraintFailed",
+			"Constrained to %s, but current revision is %s", number, have)
+	}
+	return nil
+}

@@ -1,0 +1,73 @@
+package neutron
+
+import (
+	"slices"
+
+	"github.com/unified-ccm/unified-ccm/providers/openstack/sim/core"
+)
+
+// neutronResource returns a resource of Neutron: objects of the caller's project, sorted by ID.
+func newResource[T neutronEntity](
+	name, key, path string, all func(*Tx) map[string]T, get func(*Tx, string) (T, error),
+) core.Resource[*Tx, T] {
+	return core.Resource[*Tx, T]{
+		Name: name, Key: key, Path: path,
+		List: func(t *Tx) ([]T, error) {
+			return core.Only(core.ByID(all(t)), func(x T) bool { return t.Call.May(x.common().Project) }), nil
+		},
+		Get: func(t *Tx) (T, error) { return get(t, t.Call.Params["id"]) },
+	}
+}
+
+// lookup returns an object of Neutron by its ID; objects of other projects are not visible.
+func lookup[T neutronEntity](t *Tx, all map[string]T, id string, missing func(id string) error) (T, error) {
+	x, ok := all[id]
+	if !ok || !t.Call.May(x.common().Project) {
+		var none T
+		return none, missing(id)
+	}
+	return x, nil
+}
+
+// neutronObject is embedded in all objects of Neutron.
+type Base struct {
+	core.Object
+	Name        string   `json:"name"`
+	Project     string   `json:"project_id"`
+	Tenant      string   `json:"tenant_id"`
+	Description string   `json:"description"`
+	Created     string   `json:"created_at"`
+	Updated     string   `json:"updated_at"`
+	Revision    int      `json:"revision_number"`
+	Tags        []string `json:"tags"`
+}
+
+func (n *Base) common() *Base { return n }
+
+// neutronEntity is a pointer to a struct that embeds neutronObject.
+type neutronEntity interface {
+	core.Entity
+	common() *Base
+}
+
+// neutronTime is the time format of Neutron and Nova.
+const TimeFormat = "2006-01-02T15:04:05Z"
+
+// newNeutron returns the common fields of a new Neutron object.
+func (t *Tx) newNeutron(project, name string) Base {
+	now := t.Now.UTC().Format(TimeFormat)
+	return Base{Object: t.NewObject(t.NewID()), Name: name, Project: project, Tenant: project,
+		Created: now, Updated: now, Revision: 1, Tags: []string{}}
+}
+
+// MarkUpdated updates the revision and the time of the last change.
+func (t *Tx) MarkUpdated(n *Base) {
+	n.Updated = t.Now.UTC().Format(TimeFormat)
+	n.Revision++
+}
+
+// neutronOperations returns the operations of Neutron.
+func Operations() []core.Operation[*Tx] {
+	return slices.Concat(networkOperations(), portOperations(), routerOperations(), floatingIPOperations(),
+		securityGroupOperations(), tagOperations())
+}

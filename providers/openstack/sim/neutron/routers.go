@@ -1,0 +1,231 @@
+package neutron
+
+import (
+	"net/http"
+	"net/netip"
+	"slices"
+
+	"github.com/unified-ccm/unified-ccm/providers/openstack/sim/core"
+)
+
+// Route is one of a router's extra routes, and of a subnet's routes for hosts.
+type Route struct {
+	Destination string `json:"destination"`
+	NextHop     string `json:"nexthop"`
+}
+
+type gatewayInfo struct {
+	Network  string    `json:"network_id"`
+	FixedIPs []FixedIP `json:"external_fixed_ips"`
+	SNAT     bool      `json:"enable_snat"`
+}
+
+type router struct {
+	Base
+	AdminStateUp bool         `json:"admin_state_up"`
+	Status       string       `json:"status"`
+	Gateway      *gatewayInfo `json:"external_gateway_info"`
+	Routes       []Route      `json:"routes"`
+	Zones        []string     `json:"availability_zones"`
+	ZoneHints    []string     `json:"availability_zone_hints"`
+	Flavor       *string      `json:"flavor_id"`
+}
+
+func routerOperations() []core.Operation[*Tx] {
+	r := newResource("Router", "router", "routers", func(t *Tx) map[string]*router { return t.Routers }, (*Tx).router)
+	return r.Operations(
+		core.Change("UpdateRouter", "routers/{id}", (*Tx).updateRouter),
+		core.Change("AddExtraRoutes", "routers/{id}/add_extraroutes", func(t *Tx) (any, error) {
+			return t.extraRoutes(func(have, given []Route) []Route {
+				for _, g := range given {
+					if !slices.Contains(have, g) {
+						have = append(have, g)
+					}
+				}
+				return have
+			})
+		}),
+		core.Change("RemoveExtraRoutes", "routers/{id}/remove_extraroutes", func(t *Tx) (any, error) {
+			return t.extraRoutes(func(have, given []Route) []Route {
+				return core.Only(have, func(r Route) bool { return !slices.Contains(given, r) })
+			})
+		}),
+	)
+}
+
+func (t *Tx) router(id string) (*router, error) { return lookup(t, t.Routers, id, missing("Router")) }
+
+type routerInput struct {
+	Name         *string      `json:"name"`
+	Description  *string      `json:"description"`
+	AdminStateUp *bool        `json:"admin_state_up"`
+	Routes       *[]Route     `json:"routes"`
+	Gateway      *gatewayInfo `json:"external_gateway_info"`
+}
+
+func (t *Tx) updateRouter() (any, error) {
+	r, err := t.router(t.Call.Params["id"])
+	if err != nil {
+		return nil, err
+	}
+	in, err := core.Decode[routerInput](t.Base(), "router")
+	if err != nil {
+		return nil, err
+	}
+	if err := t.ifMatch(&r.Base); err != nil {
+		return nil, err
+	}
+	if in.Routes != nil {
+		if !t.HasExtension("extraroute") {
+			return nil, core.BadBody(core.ServiceNetwork, "Unrecognized attribute(s) 'routes'")
+		}
+		if err := t.checkRoutes(r, *in.Routes); err != nil {
+			return nil, err
+		}
+		r.Routes = append([]Route{}, *in.Routes...)
+	}
+	Set(&r.Name, in.Name)
+	Set(&r.Description, in.Description)
+	Set(&r.AdminStateUp, in.AdminStateUp)
+	t.MarkUpdated(&r.Base)
+	return map[string]any{"router": r}, nil
+}
+
+// extraRoutes merges the given routes into those of the router. What changes nothing leaves the revision as it is.
+func (t *Tx) extraRoutes(merge func(have, given []Route) []Route) (any, error) {
+	if !t.HasExtension("extraroute-atomic") {
+		return nil, core.ErrNoResource()
+	}
+	r, err := t.router(t.Call.Params["id"])
+	if err != nil {
+		return nil, err
+	}
+	in, err := core.Decode[routerInput](t.Base(), "router")
+	if err != nil {
+		return nil, err
+	}
+	if in.Routes == nil {
+		return nil, core.BadBody(core.ServiceNetwork, "Invalid input for routes: it is missing")
+	}
+	if err := t.ifMatch(&r.Base); err != nil {
+		return nil, err
+	}
+	merged := merge(slices.Clone(r.Routes), *in.Routes)
+	if err := t.checkRoutes(r, merged); err != nil {
+		return nil, err
+	}
+	if !slices.Equal(merged, r.Routes) {
+		r.Routes = merged
+		t.MarkUpdated(&r.Base)
+	}
+	return map[string]any{"router": r}, nil
+}
+
+// checkRoutes refuses routes that Neutron cannot install. Only routes that the router does not have yet are looked at.
+func (t *Tx) checkRoutes(r *router, routes []Route) error {
+	if most := t.Options.Quotas[core.QuotaRoutes]; len(routes) > most {
+		return badRequest("RoutesExhausted", "Unable to complete operation for %s. The number of routes exceeds the "+
+			"maximum %d.", r.ID, most)
+	}
+	seen := map[Route]bool{}
+	for _, x := range routes {
+		if _, err := netip.ParsePrefix(x.Destination); err != nil {
+			return badRequest("HTTPBadRequest", "Invalid input for routes. Reason: '%s' is not a valid CIDR.", x.Destination)
+		}
+		hop, err := netip.ParseAddr(x.NextHop)
+		if err != nil {
+			return badRequest("HTTPBadRequest", "Invalid input for routes. Reason: '%s' is not a valid IP address.", x.NextHop)
+		}
+		if seen[x] {
+			return badRequest("HTTPBadRequest", "Invalid input for routes. Reason: Duplicate items in the list: '%s'.",
+				x.Destination)
+		}
+		seen[x] = true
+		if slices.Contains(r.Routes, x) {
+			continue
+		}
+		if err := t.checkNextHop(r, x, hop); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (t *Tx) checkNextHop(r *router, x Route, hop netip.Addr) error {
+	invalid := func(reason string) error {
+		return badRequest("InvalidRoutes", "Invalid format for routes: [{'destination': '%s', 'nexthop': '%s'}], %s",
+			x.Destination, x.NextHop, reason)
+	}
+	connected := false
+	for _, p := range t.interfacesOf(r) {
+		for _, f := range p.FixedIPs {
+			if f.Address == hop.String() {
+				return invalid("the nexthop is used by router")
+			}
+			connected = connected || t.Subnets[f.Subnet].Contains(hop)
+		}
+	}
+	if r.Gateway != nil {
+		for _, f := range r.Gateway.FixedIPs {
+			connected = connected || t.Subnets[f.Subnet].Contains(hop)
+		}
+	}
+	if !connected {
+		return invalid("the nexthop is not connected with router")
+	}
+	return nil
+}
+
+// interfacesOf returns the ports by which a router is in its networks.
+func (t *Tx) interfacesOf(r *router) []*Port {
+	return core.Only(core.BySeq(t.Ports), func(p *Port) bool {
+		return p.DeviceID == r.ID &&
+			p.DeviceOwner == ownerInterface
+	})
+}
+
+func (t *Tx) NewRouter(project, name string, external *Subnet) (*router, error) {
+	r := &router{Base: t.newNeutron(project, name), AdminStateUp: true, Status: StatusActive, Routes: []Route{},
+		Zones: []string{"nova"}, ZoneHints: []string{}}
+	if external != nil {
+		ip, err := t.AllocateIP(external, netip.Addr{})
+		if err != nil {
+			return nil, err
+		}
+		r.Gateway = &gatewayInfo{Network: external.Network, SNAT: true,
+			FixedIPs: []FixedIP{{Subnet: external.ID, Address: ip.String()}}}
+	}
+	t.Routers[r.ID] = r
+	return r, nil
+}
+
+// AddInterface puts a router into a subnet, at the address of its gateway.
+func (t *Tx) AddInterface(r *router, s *Subnet) error {
+	if s.Gateway == nil {
+		return core.Refuse(http.StatusBadRequest, "", "Subnet %s has no gateway", s.ID)
+	}
+	p := &Port{Base: t.newNeutron(r.Project, ""), Network: s.Network, MAC: "fa:16:3e:00:00:" +
+		hexByte(uint64(t.Made)), AdminStateUp: true,
+		Status: StatusActive, DeviceID: r.ID, DeviceOwner: ownerInterface,
+		FixedIPs: []FixedIP{{Subnet: s.ID, Address: *s.Gateway}},
+		Pairs:    []addressPair{}, Groups: []string{}, VNICType: "normal", DHCPOptions: []any{}}
+	t.Ports[p.ID] = p
+	return nil
+}
+
+// routerTo returns the router by which a floating network reaches a subnet, or nil.
+func (t *Tx) routerTo(external, subnet string) *router {
+	for _, r := range core.BySeq(t.Routers) {
+		if r.Gateway == nil || r.Gateway.Network != external {
+			continue
+		}
+		for _, p := range t.interfacesOf(r) {
+			for _, f := range p.FixedIPs {
+				if f.Subnet == subnet {
+					return r
+				}
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,325 @@
+package neutron
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"net/http"
+	"net/netip"
+	"slices"
+	"strings"
+
+	"github.com/unified-ccm/unified-ccm/providers/openstack/sim/core"
+)
+
+type securityGroup struct {
+	Base
+	Stateful bool            `json:"stateful"`
+	Shared   bool            `json:"shared"`
+	Rules    []*securityRule `json:"security_group_rules"`
+}
+
+type securityRule struct {
+	Base
+	Group        string  `json:"security_group_id"`
+	Direction    string  `json:"direction"`
+	EtherType    string  `json:"ethertype"`
+	Protocol     *string `json:"protocol"`
+	PortMin      *int    `json:"port_range_min"`
+	PortMax      *int    `json:"port_range_max"`
+	RemoteIP     *string `json:"remote_ip_prefix"`
+	RemoteGroup  *string `json:"remote_group_id"`
+	AddressGroup *string `json:"remote_address_group_id"`
+	Normalized   *string `json:"normalized_cidr"`
+}
+
+func securityGroupOperations() []core.Operation[*Tx] {
+	groups := newResource("SecurityGroup", "security_group", "security-groups",
+		func(t *Tx) map[string]*securityGroup { return t.Groups }, (*Tx).group)
+	rules := newResource("SecurityGroupRule", "security_group_rule", "security-group-rules",
+		func(t *Tx) map[string]*securityRule { return t.Rules }, (*Tx).ruleByID)
+	return append(groups.Operations(
+		core.Create("CreateSecurityGroup", groups.Path, (*Tx).createGroup),
+		core.Change("UpdateSecurityGroup", groups.Path+"/{id}", (*Tx).updateGroup),
+		core.Remove("DeleteSecurityGroup", groups.Path+"/{id}", (*Tx).deleteGroup),
+	), rules.Operations(
+		core.Create("CreateSecurityGroupRule", rules.Path, (*Tx).createRules),
+		core.Remove("DeleteSecurityGroupRule", rules.Path+"/{id}", func(t *Tx) error {
+			r, err := rules.Get(t)
+			if err == nil {
+				t.removeRule(r)
+			}
+			return err
+		}),
+	)...)
+}
+
+func (t *Tx) group(id string) (*securityGroup, error) {
+	return lookup(t, t.Groups, id, func(id string) error {
+		return core.Refuse(http.StatusNotFound, "SecurityGroupNotFound", "Security group %s does not exist", id)
+	})
+}
+
+func (t *Tx) ruleByID(id string) (*securityRule, error) {
+	return lookup(t, t.Rules, id, func(id string) error {
+		return core.Refuse(http.StatusNotFound, "SecurityGroupRuleNotFound", "Security group rule %s does not exist", id)
+	})
+}
+
+type groupInput struct {
+	Name        *string `json:"name"`
+	Description *string `json:"description"`
+	Stateful    *bool   `json:"stateful"`
+	Project     string  `json:"project_id"`
+	Tenant      string  `json:"tenant_id"`
+}
+
+func (t *Tx) createGroup() (any, error) {
+	in, err := core.Decode[groupInput](t.Base(), "security_group")
+	if err != nil {
+		return nil, err
+	}
+	if in.Name != nil && *in.Name == DefaultGroupName {
+		return nil, conflict("SecurityGroupDefaultAlreadyExists", "Default security group already exists.")
+	}
+	used := len(core.Only(core.BySeq(t.Groups), func(g *securityGroup) bool { return g.Project == t.Call.Project() }))
+	if err := t.overQuota(core.QuotaGroups, used, 1); err != nil {
+		return nil, err
+	}
+	g := t.newGroup(t.Call.Project(), "")
+	Set(&g.Name, in.Name)
+	Set(&g.Description, in.Description)
+	Set(&g.Stateful, in.Stateful)
+	return map[string]any{"security_group": g}, nil
+}
+
+// DefaultGroupName is the name of the group that every project has.
+const DefaultGroupName = "default"
+
+// newGroup makes a group with the two rules that let everything out.
+func (t *Tx) newGroup(project, name string) *securityGroup {
+	g := &securityGroup{Base: t.newNeutron(project, name), Stateful: true, Rules: []*securityRule{}}
+	t.Groups[g.ID] = g
+	for _, ether := range []string{"IPv4", "IPv6"} {
+		t.addRule(g, &securityRule{Direction: "egress", EtherType: ether})
+	}
+	return g
+}
+
+// DefaultGroup returns a project's group for ports that name none. Neutron makes it when it is first needed.
+func (t *Tx) DefaultGroup(project string) *securityGroup {
+	for _, g := range t.Groups {
+		if g.Project == project && g.Name == DefaultGroupName {
+			return g
+		}
+	}
+	g := t.newGroup(project, DefaultGroupName)
+	g.Description = "Default security group"
+	for _, ether := range []string{"IPv4", "IPv6"} {
+		t.addRule(g, &securityRule{Direction: "ingress", EtherType: ether, RemoteGroup: &g.ID})
+	}
+	return g
+}
+
+func (t *Tx) addRule(g *securityGroup, r *securityRule) {
+	r.Base, r.Group = t.newNeutron(g.Project, ""), g.ID
+	t.Rules[r.ID] = r
+	g.Rules = append(g.Rules, r)
+	t.MarkUpdated(&g.Base)
+}
+
+func (t *Tx) removeRule(r *securityRule) {
+	g := t.Groups[r.Group]
+	g.Rules = core.Only(g.Rules, func(x *securityRule) bool { return x != r })
+	delete(t.Rules, r.ID)
+	t.MarkUpdated(&g.Base)
+}
+
+func (t *Tx) updateGroup() (any, error) {
+	g, err := t.group(t.Call.Params["id"])
+	if err != nil {
+		return nil, err
+	}
+	in, err := core.Decode[groupInput](t.Base(), "security_group")
+	if err != nil {
+		return nil, err
+	}
+	if err := t.ifMatch(&g.Base); err != nil {
+		return nil, err
+	}
+	Set(&g.Name, in.Name)
+	Set(&g.Description, in.Description)
+	t.MarkUpdated(&g.Base)
+	return map[string]any{"security_group": g}, nil
+}
+
+func (t *Tx) deleteGroup() error {
+	g, err := t.group(t.Call.Params["id"])
+	if err != nil {
+		return err
+	}
+	if err := t.ifMatch(&g.Base); err != nil {
+		return err
+	}
+	if g.Name == DefaultGroupName && !t.Call.Admin() {
+		return conflict("SecurityGroupCannotRemoveDefault", "Insufficient rights for removing default security group.")
+	}
+	for _, p := range t.Ports {
+		if core.Contains(p.Groups, g.ID) {
+			return conflict("SecurityGroupInUse", "Security Group %s in use.", g.ID)
+		}
+	}
+	for _, r := range core.BySeq(t.Rules) {
+		if r.Group == g.ID || r.RemoteGroup != nil && *r.RemoteGroup == g.ID {
+			t.removeRule(r)
+		}
+	}
+	delete(t.Groups, g.ID)
+	return nil
+}
+
+type ruleInput struct {
+	Group       string          `json:"security_group_id"`
+	Direction   string          `json:"direction"`
+	EtherType   string          `json:"ethertype"`
+	Protocol    json.RawMessage `json:"protocol"`
+	PortMin     *int            `json:"port_range_min"`
+	PortMax     *int            `json:"port_range_max"`
+	RemoteIP    *string         `json:"remote_ip_prefix"`
+	RemoteGroup *string         `json:"remote_group_id"`
+	Description string          `json:"description"`
+	Project     string          `json:"project_id"`
+	Tenant      string          `json:"tenant_id"`
+}
+
+// createRules makes one rule, or all of a list or none.
+func (t *Tx) createRules() (any, error) {
+	bulk := bytes.Contains(t.Call.Body, []byte(`"security_group_rules"`))
+	var list []ruleInput
+	var err error
+	if bulk {
+		list, err = core.Decode[[]ruleInput](t.Base(), "security_group_rules")
+	} else {
+		list = make([]ruleInput, 1)
+		list[0], err = core.Decode[ruleInput](t.Base(), "security_group_rule")
+	}
+	if err != nil {
+		return nil, err
+	}
+	used := len(core.Only(core.BySeq(t.Rules), func(r *securityRule) bool { return r.Project == t.Call.Project() }))
+	if err := t.overQuota(core.QuotaRules, used, len(list)); err != nil {
+		return nil, err
+	}
+	made := make([]*securityRule, 0, len(list))
+	for _, in := range list {
+		r, err := t.rule(in)
+		if err != nil {
+			return nil, err
+		}
+		for _, other := range append(slices.Clone(t.Groups[in.Group].Rules), made...) {
+			if same(other, r) && (other.Group == in.Group) {
+				return nil, conflict("SecurityGroupRuleExists", "Security group rule already exists. Rule id is %s.", other.ID)
+			}
+		}
+		r.Group = in.Group
+		made = append(made, r)
+	}
+	for _, r := range made {
+		description := r.Description
+		t.addRule(t.Groups[r.Group], r)
+		r.Description = description
+	}
+	if bulk {
+		return map[string]any{"security_group_rules": made}, nil
+	}
+	return map[string]any{"security_group_rule": made[0]}, nil
+}
+
+func same(a, b *securityRule) bool {
+	return a.Direction == b.Direction && a.EtherType == b.EtherType && equal(a.Protocol, b.Protocol) &&
+		equal(a.PortMin, b.PortMin) &&
+		equal(a.PortMax, b.PortMax) && equal(a.RemoteIP, b.RemoteIP) && equal(a.RemoteGroup, b.RemoteGroup)
+}
+
+func equal[T comparable](a, b *T) bool {
+	return a == nil && b == nil || a != nil && b != nil && *a == *b
+}
+
+// rule validates a requested rule.
+func (t *Tx) rule(in ruleInput) (*securityRule, error) {
+	if _, err := t.group(in.Group); err != nil {
+		return nil, err
+	}
+	r := &securityRule{Direction: in.Direction, EtherType: cmp.Or(in.EtherType, "IPv4"), PortMin: in.PortMin,
+		PortMax: in.PortMax, RemoteGroup: in.RemoteGroup}
+	r.Description = in.Description
+	if !core.Contains([]string{"ingress", "egress"}, in.Direction) {
+		return nil, badRequest("HTTPBadRequest", "Invalid input for direction. Reason: %s is not in valid_values.",
+			in.Direction)
+	}
+	if !core.Contains([]string{"IPv4", "IPv6"}, r.EtherType) {
+		return nil, badRequest("SecurityGroupRuleInvalidEtherType",
+			"Security group rule for ethertype '%s' not supported. Allowed values are ['IPv4', 'IPv6'].", r.EtherType)
+	}
+	r.Protocol = protocolOf(in.Protocol)
+	if err := r.checkPorts(); err != nil {
+		return nil, err
+	}
+	if in.RemoteIP != nil && *in.RemoteIP != "" {
+		p, err := netip.ParsePrefix(*in.RemoteIP)
+		if addr, bad := netip.ParseAddr(*in.RemoteIP); err != nil && bad == nil {
+			p, err = netip.PrefixFrom(addr, addr.BitLen()), nil
+		}
+		if err != nil {
+			return nil, badRequest("HTTPBadRequest",
+				"Invalid input for remote_ip_prefix. Reason: '%s' is not a valid IP subnet.", *in.RemoteIP)
+		}
+		if p.Addr().Is4() != (r.EtherType == "IPv4") {
+			return nil, badRequest("SecurityGroupRuleParameterConflict", "Conflicting value ethertype %s for CIDR %s",
+				r.EtherType, *in.RemoteIP)
+		}
+		text, normalized := p.String(), p.Masked().String()
+		r.RemoteIP, r.Normalized = &text, &normalized
+	}
+	if in.RemoteGroup != nil {
+		if r.RemoteIP != nil {
+			return nil, badRequest("SecurityGroupMultipleRemoteEntites",
+				"Only remote_ip_prefix or remote_group_id or remote_address_group_id may be provided.")
+		}
+		if _, err := t.group(*in.RemoteGroup); err != nil {
+			return nil, err
+		}
+	}
+	return r, nil
+}
+
+// protocolOf returns a protocol's name; a number is written as text, and what is empty or null is any protocol.
+func protocolOf(raw json.RawMessage) *string {
+	text := string(bytes.Trim(raw, `"`))
+	if text == "" || text == "null" || text == "any" {
+		return nil
+	}
+	return &text
+}
+
+func (r *securityRule) checkPorts() error {
+	if r.PortMin == nil && r.PortMax == nil {
+		return nil
+	}
+	switch {
+	case r.Protocol == nil:
+		return badRequest("SecurityGroupProtocolRequiredWithPorts", "Must also specify protocol if port range is given.")
+	case r.PortMin == nil || r.PortMax == nil, *r.PortMin > *r.PortMax:
+		return badRequest("SecurityGroupInvalidPortRange", "For TCP/UDP protocols, port_range_min must be <= port_range_max")
+	case *r.PortMin < 1 && *r.Protocol != "icmp", *r.PortMax > 65535:
+		return badRequest("SecurityGroupInvalidPortValue", "Invalid value for port %d", *r.PortMin)
+	}
+	return nil
+}
+
+// Opens reports whether a rule lets a network in on a port.
+func (r *securityRule) Opens(protocol string, port int) bool {
+	return r.Direction == "ingress" && r.RemoteIP != nil && r.Protocol != nil &&
+		strings.EqualFold(*r.Protocol, protocol) &&
+		r.PortMin != nil && *r.PortMin <= port && port <= *r.PortMax
+}

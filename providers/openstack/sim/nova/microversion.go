@@ -1,0 +1,44 @@
+package nova
+
+import (
+	"net/http"
+	"strconv"
+	"strings"
+
+	"github.com/unified-ccm/unified-ccm/providers/openstack/sim/core"
+)
+
+// Nova's microversions are those of its release Zed.
+const (
+	MinMicro = 1
+	MaxMicro = 93
+)
+
+// MicroOf reads the requested microversion, in the newer or the older header.
+func MicroOf(h http.Header) (int, error) {
+	text := h.Get("X-OpenStack-Nova-API-Version")
+	for _, line := range h.Values("OpenStack-API-Version") {
+		for one := range strings.SplitSeq(line, ",") {
+			if service, version, ok := strings.Cut(strings.TrimSpace(one), " "); ok && service == core.ServiceCompute {
+				text = strings.TrimSpace(version)
+			}
+		}
+	}
+	switch text {
+	case "":
+		return MinMicro, nil
+	case "latest":
+		return MaxMicro, nil
+	}
+	major, minor, _ := strings.Cut(text, ".")
+	n, err := strconv.Atoi(minor)
+	if _, bad := strconv.Atoi(major); err != nil || bad != nil {
+		return 0, core.Refuse(http.StatusBadRequest, "badRequest",
+			"API Version String %s is of invalid format. Must be of format MajorNum.MinorNum.", text)
+	}
+	if major != "2" || n < MinMicro || n > MaxMicro {
+		return 0, core.Refuse(http.StatusNotAcceptable, "computeFault",
+			"Version %s is not supported by the API. Minimum is 2.%d and maximum is 2.%d.", text, MinMicro, MaxMicro)
+	}
+	return n, nil
+}

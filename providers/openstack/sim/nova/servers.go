@@ -1,0 +1,400 @@
+// Package nova simulates Nova.
+package nova
+
+import (
+	"encoding/json"
+	"maps"
+	"net/http"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/unified-ccm/unified-ccm/providers/openstack/sim/core"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/sim/neutron"
+)
+
+// State has all objects by ID.
+type State struct {
+	Servers  map[string]*Server
+	Flavors  map[string]*Flavor
+	launched int
+}
+
+// NewState returns the state without objects.
+func NewState() *State {
+	return &State{
+		Servers: map[string]*Server{}, Flavors: map[string]*Flavor{},
+	}
+}
+
+// Tx is one operation on the state.
+type Tx struct {
+	*neutron.Tx
+	*State
+}
+
+type Server struct {
+	core.Object
+	Name     string `json:"name"`
+	Project  string `json:"tenant_id"`
+	Status   string `json:"status"`
+	Zone     string `json:"OS-EXT-AZ:availability_zone"`
+	User     string `json:"user_id"`
+	Host     string `json:"hostId"`
+	Flavor   string `json:"flavor"`
+	Access4  string `json:"accessIPv4"`
+	Access6  string `json:"accessIPv6"`
+	Metadata map[string]string
+	created  time.Time
+	updated  time.Time
+	// ready is when a server that is being built runs.
+	ready    time.Time
+	PodCIDRs []string
+}
+
+// States of a server.
+const (
+	statusBuild   = "BUILD"
+	StatusShutoff = "SHUTOFF"
+)
+
+type Flavor struct {
+	core.Object
+	Name  string
+	VCPUs int
+	RamMB int
+	Disk  int
+	// Deleted flavors are still what servers were made with, and Nova goes on to show them there.
+	Deleted bool
+}
+
+func serverOperations() []core.Operation[*Tx] {
+	return []core.Operation[*Tx]{
+		core.Read("ListServers", "servers", func(t *Tx) (any, error) { return t.listServers(t.serverStub) }),
+		core.Read("ListServersDetailed", "servers/detail", func(t *Tx) (any, error) { return t.listServers(t.serverView) }),
+		core.Read("ShowServer", "servers/{id}", onServer(func(t *Tx, s *Server) (any, error) {
+			return map[string]any{"server": t.serverView(s)}, nil
+		})),
+		core.Remove("DeleteServer", "servers/{id}", func(t *Tx) error {
+			s, err := t.server()
+			if err == nil {
+				t.Terminate(s)
+			}
+			return err
+		}),
+		core.Write("RunServerAction", http.MethodPost, "servers/{id}/action", http.StatusAccepted,
+			onServer((*Tx).serverAction)),
+		core.Read("ListServerMetadata", "servers/{id}/metadata", onServer(func(_ *Tx, s *Server) (any, error) {
+			return map[string]any{"metadata": s.Metadata}, nil
+		})),
+		core.Write("UpdateServerMetadata", http.MethodPost, "servers/{id}/metadata", http.StatusOK,
+			func(t *Tx) (any, error) { return t.setMetadata(false) }),
+		core.Change("ReplaceServerMetadata", "servers/{id}/metadata", func(t *Tx) (any,
+			error) {
+			return t.setMetadata(true)
+		}),
+		core.Remove("DeleteServerMetadataItem", "servers/{id}/metadata/{key}", func(t *Tx) error {
+			s, err := t.server()
+			if err != nil {
+				return err
+			}
+			if _, ok := s.Metadata[t.Call.Params["key"]]; !ok {
+				return core.Refuse(http.StatusNotFound, "itemNotFound", "Metadata item was not found")
+			}
+			delete(s.Metadata, t.Call.Params["key"])
+			return nil
+		}),
+		core.Read("ListPortInterfaces", "servers/{id}/os-interface", onServer((*Tx).listInterfaces)),
+	}
+}
+
+// onServer returns an operation on the server that the call names.
+func onServer(do func(*Tx, *Server) (any, error)) func(*Tx) (any, error) {
+	return func(t *Tx) (any, error) {
+		s, err := t.server()
+		if err != nil {
+			return nil, err
+		}
+		return do(t, s)
+	}
+}
+
+func (t *Tx) server() (*Server, error) {
+	s := t.Servers[t.Call.Params["id"]]
+	if s == nil || !t.Call.May(s.Project) {
+		return nil, core.Refuse(http.StatusNotFound, "itemNotFound", "Instance %s could not be found.", t.Call.Params["id"])
+	}
+	return s, nil
+}
+
+// listServers lists the newest first, as Nova does.
+func (t *Tx) listServers(view func(*Server) map[string]any) (any, error) {
+	list := core.BySeq(t.Servers)
+	slices.Reverse(list)
+	list = core.Only(list, func(s *Server) bool { return t.Call.May(s.Project) })
+	keep, err := t.serverFilter()
+	if err != nil {
+		return nil, err
+	}
+	page, links, err := core.Paged(t.Base(), core.Only(list, keep), 1000)
+	if err != nil {
+		return nil, err
+	}
+	servers := make([]map[string]any, 0, len(page))
+	for _, s := range page {
+		servers = append(servers, view(s))
+	}
+	out := map[string]any{"servers": servers}
+	if len(links) > 0 {
+		out["servers_links"] = links
+	}
+	return out, nil
+}
+
+// serverFilter reads the filters that Nova offers to users. It ignores those that it does not know, and those that are
+// an administrator's.
+func (t *Tx) serverFilter() (func(*Server) bool, error) {
+	q := t.Call.Query
+	patterns := map[string]*regexp.Regexp{}
+	for _, name := range []string{"name", "ip", "ip6"} {
+		if text := q.Get(name); text != "" {
+			p, err := regexp.Compile(text)
+			if err != nil {
+				return nil, core.BadBody(core.ServiceCompute, "Invalid input for query parameters %s. Value: %s.", name, text)
+			}
+			patterns[name] = p
+		}
+	}
+	return func(s *Server) bool {
+		for name, p := range patterns {
+			if name == "name" && !p.MatchString(s.Name) || name != "name" &&
+				!slices.ContainsFunc(t.serverIPs(s), p.MatchString) {
+				return false
+			}
+		}
+		return t.hasValues(s)
+	}, nil
+}
+
+// hasValues applies the filters that name a value.
+func (t *Tx) hasValues(s *Server) bool {
+	q := t.Call.Query
+	if want := q.Get("status"); want != "" && !strings.EqualFold(want, s.Status) {
+		return false
+	}
+	if want := q.Get("flavor"); want != "" && want != s.Flavor {
+		return false
+	}
+	zone := q.Get("availability_zone")
+	return zone == "" || t.Call.Micro < microUserFilters || zone == s.Zone
+}
+
+// microUserFilters is the microversion since which users may filter by availability zone.
+const microUserFilters = 83
+
+func (t *Tx) serverIPs(s *Server) []string {
+	var out []string
+	for _, p := range t.PortsOfServer(s.ID) {
+		for _, f := range p.FixedIPs {
+			out = append(out, f.Address)
+		}
+	}
+	return out
+}
+
+// PortsOfServer returns the ports of a server in the order in which they were attached.
+func (t *Tx) PortsOfServer(id string) []*neutron.Port {
+	return core.Only(core.BySeq(t.Ports), func(p *neutron.Port) bool {
+		return p.DeviceID == id && strings.HasPrefix(p.DeviceOwner, neutron.OwnerCompute)
+	})
+}
+
+func (t *Tx) serverStub(s *Server) map[string]any {
+	self := t.Call.Base + "/" + core.ServiceCompute
+	return map[string]any{"id": s.ID, "name": s.Name, "links": []core.Link{
+		{Rel: "self", HRef: self + "/v2.1/servers/" + s.ID}, {Rel: "bookmark", HRef: self + "/servers/" + s.ID},
+	}}
+}
+
+// vmStates returns Nova's words for power and task of a server, by status.
+func vmStates(status string) (vm string, power int) {
+	switch status {
+	case neutron.StatusActive:
+		return "active", 1
+	case statusBuild:
+		return "building", 0
+	case StatusShutoff:
+		return "stopped", 4
+	}
+	return strings.ToLower(status), 4
+}
+
+func (t *Tx) serverView(s *Server) map[string]any {
+	out := t.serverStub(s)
+	vm, power := vmStates(s.Status)
+	var task *string
+	if s.Status == statusBuild {
+		spawning := "spawning"
+		task = &spawning
+	}
+	groups := []any{}
+	seen := map[string]bool{}
+	for _, p := range t.PortsOfServer(s.ID) {
+		for _, id := range p.Groups {
+			if g := t.Groups[id]; g != nil && !seen[id] {
+				seen[id] = true
+				groups = append(groups, map[string]string{"name": g.Name})
+			}
+		}
+	}
+	maps.Copy(out, map[string]any{
+		"status": s.Status, "tenant_id": s.Project, "user_id": s.User, "metadata": s.Metadata, "hostId": s.Host, "image": "",
+		"key_name":   nil,
+		"accessIPv4": s.Access4, "accessIPv6": s.Access6, "addresses": t.serverAddresses(s), "flavor": t.flavorOf(s),
+		"config_drive": "",
+		"created":      s.created.UTC().Format(neutron.TimeFormat), "updated": s.updated.UTC().Format(neutron.TimeFormat),
+		"security_groups":   groups,
+		"OS-DCF:diskConfig": "MANUAL", "OS-EXT-AZ:availability_zone": s.Zone, "OS-EXT-STS:vm_state": vm,
+		"OS-EXT-STS:power_state": power,
+		"OS-EXT-STS:task_state":  task, "OS-SRV-USG:launched_at": s.created.UTC().Format("2006-01-02T15:04:05.000000"),
+		"OS-SRV-USG:terminated_at":             nil,
+		"os-extended-volumes:volumes_attached": []any{},
+	})
+	if s.Status == neutron.StatusActive {
+		out["progress"] = 0
+	}
+	if t.Call.Micro >= 19 {
+		out["description"] = s.Name
+	}
+	if t.Call.Micro >= 26 {
+		out["tags"] = []string{}
+	}
+	if t.Call.Micro >= 9 {
+		out["locked"] = false
+	}
+	return out
+}
+
+// flavorOf returns a reference to the flavor, or since 2.47 what it was at the launch.
+func (t *Tx) flavorOf(s *Server) any {
+	f := t.Flavors[s.Flavor]
+	if t.Call.Micro < 47 || f == nil {
+		return map[string]any{"id": s.Flavor, "links": []core.Link{{Rel: "bookmark", HRef: t.Call.Base + "/" +
+			core.ServiceCompute +
+			"/flavors/" + s.Flavor}}}
+	}
+	return map[string]any{"original_name": f.Name, "vcpus": f.VCPUs, "ram": f.RamMB, "disk": f.Disk, "swap": 0,
+		"ephemeral": 0, "extra_specs": map[string]string{}}
+}
+
+type serverAddress struct {
+	Address string `json:"addr"`
+	Version int    `json:"version"`
+	MAC     string `json:"OS-EXT-IPS-MAC:mac_addr"`
+	Type    string `json:"OS-EXT-IPS:type"`
+}
+
+func (t *Tx) serverAddresses(s *Server) map[string][]serverAddress {
+	out := map[string][]serverAddress{}
+	for _, p := range t.PortsOfServer(s.ID) {
+		name := t.Networks[p.Network].Name
+		for _, f := range p.FixedIPs {
+			out[name] = append(out[name], serverAddress{Address: f.Address, Version: t.Subnets[f.Subnet].Version, MAC: p.MAC,
+				Type: "fixed"})
+			for _, a := range t.Addresses {
+				if a.Port != nil && *a.Port == p.ID && a.Fixed != nil && *a.Fixed == f.Address {
+					out[name] = append(out[name], serverAddress{Address: a.Address, Version: 4, MAC: p.MAC, Type: "floating"})
+				}
+			}
+		}
+	}
+	return out
+}
+
+func (t *Tx) setMetadata(replace bool) (any, error) {
+	s, err := t.server()
+	if err != nil {
+		return nil, err
+	}
+	var in struct {
+		Metadata map[string]string `json:"metadata"`
+	}
+	if err := json.Unmarshal(t.Call.Body, &in); err != nil || in.Metadata == nil {
+		return nil, core.Malformed(core.ServiceCompute)
+	}
+	if replace {
+		s.Metadata = map[string]string{}
+	}
+	maps.Copy(s.Metadata, in.Metadata)
+	s.updated = t.Now
+	return map[string]any{"metadata": s.Metadata}, nil
+}
+
+func (t *Tx) serverAction(s *Server) (any, error) {
+	var in map[string]json.RawMessage
+	if err := json.Unmarshal(t.Call.Body, &in); err != nil {
+		return nil, core.Malformed(core.ServiceCompute)
+	}
+	for action := range in {
+		from, to := neutron.StatusActive, StatusShutoff
+		switch action {
+		case "os-stop":
+		case "os-start":
+			from, to = to, from
+		default:
+			return nil, core.BadBody(core.ServiceCompute, "There is no such action: %s", action)
+		}
+		if s.Status != from {
+			return nil, core.Refuse(http.StatusConflict, "conflictingRequest",
+				"Cannot '%s' instance %s while it is in vm_state %s",
+				strings.TrimPrefix(action, "os-"), s.ID, strings.ToLower(s.Status))
+		}
+		t.SetStatus(s, to)
+	}
+	return nil, nil
+}
+
+func (t *Tx) listInterfaces(s *Server) (any, error) {
+	out := []any{}
+	for _, p := range t.PortsOfServer(s.ID) {
+		out = append(out, map[string]any{"port_state": p.Status, "fixed_ips": p.FixedIPs, "port_id": p.ID,
+			"net_id": p.Network, "mac_addr": p.MAC})
+	}
+	return map[string]any{"interfaceAttachments": out}, nil
+}
+
+// SetStatus moves a server to a state. Its ports are up while it runs.
+func (t *Tx) SetStatus(s *Server, status string) {
+	s.Status, s.updated = status, t.Now
+	for _, p := range t.PortsOfServer(s.ID) {
+		switch status {
+		case neutron.StatusActive:
+			p.Status = neutron.StatusActive
+		case StatusShutoff:
+			p.Status = neutron.StatusDown
+		}
+	}
+}
+
+// FinishBuilds starts the servers that have been built by now.
+func (t *Tx) FinishBuilds() {
+	for _, s := range t.Servers {
+		if s.Status == statusBuild && !s.ready.IsZero() && !t.Now.Before(s.ready) {
+			t.SetStatus(s, neutron.StatusActive)
+		}
+	}
+}
+
+// Terminate deletes a server and its ports.
+func (t *Tx) Terminate(s *Server) {
+	for _, p := range t.PortsOfServer(s.ID) {
+		t.RemovePort(p)
+	}
+	delete(t.Servers, s.ID)
+}
+
+// novaOperations returns the operations of Nova.
+func Operations() []core.Operation[*Tx] {
+	return slices.Concat(serverOperations(), flavorOperations())
+}

@@ -1,0 +1,394 @@
+// Package octavia simulates Octavia.
+package octavia
+
+import (
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/unified-ccm/unified-ccm/providers/openstack/sim/barbican"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/sim/core"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/sim/neutron"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/sim/nova"
+)
+
+// State has all objects by ID.
+type State struct {
+	Balancers map[string]*balancer
+	Listeners map[string]*listener
+	Pools     map[string]*pool
+	Monitors  map[string]*monitor
+	LBFlavors map[string]*LBFlavor
+	// changes of load balancers that have not ended, and how future ones will.
+	changes      []*pendingChange
+	outcomeRules []*outcomeRule
+}
+
+// NewState returns the state without objects.
+func NewState() *State {
+	return &State{
+		Balancers: map[string]*balancer{}, Listeners: map[string]*listener{},
+		Pools: map[string]*pool{}, Monitors: map[string]*monitor{},
+		LBFlavors: map[string]*LBFlavor{},
+	}
+}
+
+// Tx is one operation on the state.
+type Tx struct {
+	*nova.Tx
+	*State
+	// Secrets are those of Barbican.
+	Secrets *barbican.Tx
+}
+
+// Provisioning and operating statuses of Octavia. Active is that of Neutron too.
+const (
+	pendingCreate = "PENDING_CREATE"
+	pendingUpdate = "PENDING_UPDATE"
+	pendingDelete = "PENDING_DELETE"
+	statusError   = "ERROR"
+
+	operatingOnline    = "ONLINE"
+	operatingOffline   = "OFFLINE"
+	operatingNoMonitor = "NO_MONITOR"
+	operatingError     = "ERROR"
+)
+
+// octaviaObject is embedded in all objects of Octavia.
+type base struct {
+	core.Object
+	Name         string   `json:"name" default:""`
+	Project      string   `json:"project_id"`
+	Tenant       string   `json:"tenant_id"`
+	AdminStateUp bool     `json:"admin_state_up" default:"true"`
+	Provisioning string   `json:"provisioning_status"`
+	Operating    string   `json:"operating_status"`
+	Created      string   `json:"created_at"`
+	Updated      *string  `json:"updated_at"`
+	Tags         []string `json:"tags" default:"[]"`
+}
+
+func (o *base) octavia() *base { return o }
+
+// octaviaEntity is a pointer to a struct that embeds octaviaObject.
+type octaviaEntity interface {
+	core.Entity
+	octavia() *base
+}
+
+func (t *Tx) newOctavia(project string) base {
+	return base{Object: t.NewObject(t.NewID()), Project: project, Tenant: project,
+		AdminStateUp: true, Provisioning: pendingCreate,
+		Operating: operatingOffline, Created: t.Now.UTC().Format(timeFormat), Tags: []string{}}
+}
+
+// ref names another object.
+type ref struct {
+	ID string `json:"id"`
+}
+
+type additionalVIP struct {
+	Subnet  string `json:"subnet_id"`
+	Address string `json:"ip_address"`
+}
+
+type balancer struct {
+	base
+	Description string          `json:"description" default:""`
+	Provider    string          `json:"provider"`
+	VIP         string          `json:"vip_address"`
+	VIPPort     string          `json:"vip_port_id"`
+	VIPSubnet   string          `json:"vip_subnet_id"`
+	VIPNetwork  string          `json:"vip_network_id"`
+	VIPQoS      *string         `json:"vip_qos_policy_id"`
+	Additional  []additionalVIP `json:"additional_vips"`
+	Flavor      *string         `json:"flavor_id"`
+	Zone        *string         `json:"availability_zone"`
+	Listeners   []ref           `json:"listeners"`
+	Pools       []ref           `json:"pools"`
+
+	listeners []*listener
+	pools     []*pool
+}
+
+func balancerOperations() []core.Operation[*Tx] {
+	r := newResource("LoadBalancer", "loadbalancer", func(t *Tx) map[string]*balancer { return t.Balancers },
+		(*Tx).balancer)
+	r.Refresh = func(_ *Tx, b *balancer) { b.refresh() }
+	r.Filters = map[string]core.Filter[*balancer]{"listeners": nil, "pools": nil}
+	return r.Operations(
+		core.Create("CreateLoadBalancer", r.Path, (*Tx).createBalancer),
+		core.Change("UpdateLoadBalancer", r.Path+"/{id}", (*Tx).updateBalancer),
+		core.Remove("DeleteLoadBalancer", r.Path+"/{id}", (*Tx).deleteBalancer),
+		core.Read("ShowLoadBalancerStatusTree", r.Path+"/{id}/status", (*Tx).statusTree),
+		core.Read("ShowLoadBalancerStatusTree", r.Path+"/{id}/statuses", (*Tx).statusTree),
+		core.Read("ShowLoadBalancerStatistics", r.Path+"/{id}/stats", func(t *Tx) (any, error) {
+			_, err := t.balancer(t.Call.Params["id"])
+			return noTraffic(), err
+		}),
+		core.Write("FailoverLoadBalancer", http.MethodPut, r.Path+"/{id}/failover", http.StatusAccepted, func(t *Tx) (any,
+			error) {
+			b, err := t.balancer(t.Call.Params["id"])
+			if err != nil {
+				return nil, err
+			}
+			if !t.Call.Admin() && !t.Options.AllowFailover {
+				return nil, core.ErrPolicy()
+			}
+			if b.Provisioning != neutron.StatusActive && b.Provisioning != statusError {
+				return nil, errState(b)
+			}
+			t.startChange(b, pendingUpdate, nil)
+			return nil, nil
+		}),
+	)
+}
+
+// noTraffic returns the statistics of a load balancer or a listener: nothing is forwarded here.
+func noTraffic() any {
+	return map[string]any{"stats": map[string]int{
+		"active_connections": 0, "bytes_in": 0, "bytes_out": 0, "request_errors": 0, "total_connections": 0,
+	}}
+}
+
+// refresh updates the references of a load balancer to its children.
+func (b *balancer) refresh() {
+	b.Listeners, b.Pools = []ref{}, []ref{}
+	for _, l := range b.listeners {
+		b.Listeners = append(b.Listeners, ref{l.ID})
+	}
+	for _, p := range b.pools {
+		b.Pools = append(b.Pools, ref{p.ID})
+	}
+}
+
+// errMissing is the error of Octavia for an object that does not exist.
+func errMissing(kind, id string) error {
+	return core.Refuse(http.StatusNotFound, "", "%s %s not found.", kind, id)
+}
+
+// errUnknown is the error of Octavia for a reference to an object that does not exist.
+func errUnknown(kind, id string) error {
+	return core.Refuse(http.StatusBadRequest, "", "%s %s not found.", kind, id)
+}
+
+// errImmutable refuses a change of a child of a load balancer that cannot be changed now.
+func errImmutable(kind, id string) error {
+	return core.Refuse(http.StatusConflict, "", "%s %s is immutable and cannot be updated.", kind, id)
+}
+
+// errState refuses a change of a load balancer that cannot be changed now.
+func errState(b *balancer) error {
+	return core.Refuse(http.StatusConflict, "", "Invalid state %s of loadbalancer resource %s", b.Provisioning, b.ID)
+}
+
+func invalid(format string, args ...any) error {
+	return core.Refuse(http.StatusBadRequest, "", "Validation failure: "+format, args...)
+}
+
+func (t *Tx) balancer(id string) (*balancer, error) {
+	return lookup(t, t.Balancers, "Load Balancer", id)
+}
+
+// mutable returns an error unless load balancer and children can be changed: none of them may be pending.
+func (t *Tx) mutable(b *balancer, children ...octaviaEntity) error {
+	if b.Provisioning != neutron.StatusActive {
+		return errImmutable("Load Balancer", b.ID)
+	}
+	for _, c := range children {
+		switch c.octavia().Provisioning {
+		case pendingCreate, pendingUpdate, pendingDelete:
+			return errImmutable(kindOf(c), c.Meta().ID)
+		}
+	}
+	return nil
+}
+
+func kindOf(c octaviaEntity) string {
+	switch c.(type) {
+	case *listener:
+		return "Listener"
+	case *pool:
+		return "Pool"
+	case *member:
+		return "Member"
+	case *monitor:
+		return "Health Monitor"
+	}
+	return "Load Balancer"
+}
+
+// pendingChange is a change of a load balancer in progress.
+type pendingChange struct {
+	at       time.Time
+	balancer *balancer
+	// parts are the changed children of the load balancer.
+	parts   []octaviaEntity
+	outcome Outcome
+}
+
+// startChange starts a change of a load balancer. Parts that have no pending status yet are being updated.
+func (t *Tx) startChange(b *balancer, status string, parts []octaviaEntity) {
+	took := t.Options.SettleTime
+	if status == pendingCreate {
+		took = t.Options.ProvisionTime
+	}
+	now := t.Now.UTC().Format(timeFormat)
+	for _, p := range parts {
+		if o := p.octavia(); o.Provisioning != pendingCreate && o.Provisioning != pendingDelete {
+			o.Provisioning, o.Updated = pendingUpdate, &now
+		}
+	}
+	b.Provisioning = status
+	if status != pendingCreate {
+		b.Updated = &now
+	}
+	t.changes = append(t.changes, &pendingChange{at: t.Now.Add(took), balancer: b, parts: parts, outcome: t.nextOutcome()})
+}
+
+// FinishDueChanges finishes the changes that are due.
+func (t *Tx) FinishDueChanges() {
+	var later []*pendingChange
+	for _, g := range t.changes {
+		if t.Now.Before(g.at) || g.outcome == OutcomeStuck {
+			later = append(later, g)
+			continue
+		}
+		t.finishChange(g)
+	}
+	t.changes = later
+}
+
+// finishChange applies the outcome of a change.
+func (t *Tx) finishChange(g *pendingChange) {
+	b := g.balancer
+	if t.Balancers[b.ID] != b {
+		return
+	}
+	deleting := b.Provisioning == pendingDelete
+	switch {
+	case g.outcome == OutcomeError:
+		b.Provisioning, b.Operating = statusError, operatingError
+	case deleting:
+		t.removeBalancer(b)
+		return
+	default:
+		b.Provisioning, b.Operating = neutron.StatusActive, operatingOnline
+	}
+	for _, p := range g.parts {
+		o := p.octavia()
+		switch {
+		case g.outcome == OutcomeChildrenStuck:
+		case g.outcome == OutcomeError, g.outcome == OutcomeChildrenError:
+			o.Provisioning, o.Operating = statusError, operatingError
+		case o.Provisioning == pendingDelete:
+			t.removePart(b, p)
+		default:
+			o.Provisioning, o.Operating = neutron.StatusActive, operatingOnline
+		}
+	}
+}
+
+// removePart deletes a child at the end of its deletion.
+func (t *Tx) removePart(b *balancer, part octaviaEntity) {
+	switch x := part.(type) {
+	case *listener:
+		delete(t.Listeners, x.ID)
+		b.listeners = core.Only(b.listeners, func(l *listener) bool { return l != x })
+	case *pool:
+		delete(t.Pools, x.ID)
+		b.pools = core.Only(b.pools, func(p *pool) bool { return p != x })
+		if x.monitor != nil {
+			delete(t.Monitors, x.monitor.ID)
+		}
+		for _, l := range b.listeners {
+			if l.DefaultPool != nil && *l.DefaultPool == x.ID {
+				l.DefaultPool = nil
+			}
+		}
+	case *member:
+		x.pool.members = core.Only(x.pool.members, func(m *member) bool { return m != x })
+	case *monitor:
+		delete(t.Monitors, x.ID)
+		x.pool.monitor = nil
+	}
+}
+
+// removeBalancer deletes a load balancer with all it has. A VIP port that Octavia made goes too, and a floating IP
+// there is detached.
+func (t *Tx) removeBalancer(b *balancer) {
+	t.removeChildren(b)
+	delete(t.Balancers, b.ID)
+	p := t.Ports[b.VIPPort]
+	switch {
+	case p == nil:
+	case p.DeviceOwner == neutron.OwnerLoadBalancer:
+		t.RemovePort(p)
+	default:
+		p.DeviceID = ""
+	}
+}
+
+type balancerUpdate struct {
+	Name         opt[string]   `json:"name"`
+	Description  opt[string]   `json:"description"`
+	AdminStateUp opt[bool]     `json:"admin_state_up"`
+	VIPQoS       opt[string]   `json:"vip_qos_policy_id"`
+	Tags         opt[[]string] `json:"tags"`
+}
+
+func (t *Tx) updateBalancer() (any, error) {
+	b, err := t.balancer(t.Call.Params["id"])
+	if err != nil {
+		return nil, err
+	}
+	in, err := core.Decode[balancerUpdate](t.Base(), "loadbalancer")
+	if err != nil {
+		return nil, err
+	}
+	if err := checkTexts(in.Name.v, in.Description.v, in.Tags.v); err != nil {
+		return nil, err
+	}
+	if b.Provisioning != neutron.StatusActive {
+		return nil, errState(b)
+	}
+	merge(b, &in)
+	t.startChange(b, pendingUpdate, nil)
+	b.refresh()
+	return map[string]any{"loadbalancer": b}, nil
+}
+
+func (t *Tx) deleteBalancer() error {
+	b, err := t.balancer(t.Call.Params["id"])
+	if err != nil {
+		return err
+	}
+	cascade := core.Contains([]string{"true", "True", "1", "yes"}, t.Call.Query.Get("cascade"))
+	if len(b.listeners)+len(b.pools) > 0 && !cascade {
+		return invalid("Cannot delete Load Balancer %s - it has children", b.ID)
+	}
+	if b.Provisioning != neutron.StatusActive && b.Provisioning != statusError {
+		return errState(b)
+	}
+	t.startChange(b, pendingDelete, nil)
+	return nil
+}
+
+// maxText is the longest name, description and tag of Octavia.
+const maxText = 255
+
+func checkTexts(name, description string, tags []string) error {
+	for field, text := range map[string]string{"name": name, "description": description} {
+		if len(text) > maxText {
+			return core.BadBody(core.ServiceLoadBalancer,
+				"Invalid input for field/attribute %s. Value: '%s'. Value should have a "+
+					"maximum character requirement of %d", field, text, maxText)
+		}
+	}
+	if i := slices.IndexFunc(tags, func(s string) bool { return len(s) > maxText }); i >= 0 {
+		return core.BadBody(core.ServiceLoadBalancer,
+			"Invalid input for field/attribute tags. Value: '%s'. Value should have a "+
+				"maximum character requirement of %d", tags[i], maxText)
+	}
+	return nil
+}

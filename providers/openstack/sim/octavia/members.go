@@ -1,0 +1,300 @@
+package octavia
+
+import (
+	"net/http"
+	"net/netip"
+	"slices"
+
+	"github.com/unified-ccm/unified-ccm/providers/openstack/sim/core"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/sim/neutron"
+)
+
+type member struct {
+	base
+	Address        string  `json:"address"`
+	Port           int     `json:"protocol_port"`
+	Weight         int     `json:"weight" default:"1"`
+	Backup         bool    `json:"backup" default:"false"`
+	Subnet         *string `json:"subnet_id"`
+	MonitorAddress *string `json:"monitor_address"`
+	MonitorPort    *int    `json:"monitor_port"`
+
+	pool *pool
+}
+
+func memberOperations() []core.Operation[*Tx] {
+	r := core.Resource[*Tx, *member]{
+		Name: "Member", Key: "member", Path: "lbaas/pools/{pool}/members", List: (*Tx).members, Get: (*Tx).member,
+		Filters: map[string]core.Filter[*member]{},
+	}
+	return append(childOperations[member, memberSettings](r, (*Tx).createMember),
+		core.Write("BatchUpdateMembers", http.MethodPut, r.Path, http.StatusAccepted, (*Tx).batchUpdate))
+}
+
+func (t *Tx) members() ([]*member, error) {
+	p, err := t.pool(t.Call.Params["pool"])
+	if err != nil {
+		return nil, err
+	}
+	t.updateMemberStatus(p.members)
+	return slices.Clone(p.members), nil
+}
+
+func (t *Tx) member() (*member, error) {
+	members, err := t.members()
+	if err != nil {
+		return nil, err
+	}
+	if i := slices.IndexFunc(members, func(m *member) bool { return m.ID == t.Call.Params["id"] }); i >= 0 {
+		return members[i], nil
+	}
+	return nil, errMissing("Member", t.Call.Params["id"])
+}
+
+// updateMemberStatus sets the operating status of members: with a health monitor, a member is online while its server
+// runs.
+func (t *Tx) updateMemberStatus(members []*member) {
+	up := map[string]bool{}
+	for _, p := range t.Ports {
+		if s := t.Servers[p.DeviceID]; s != nil && s.Status == neutron.StatusActive {
+			for _, f := range p.FixedIPs {
+				up[f.Address] = true
+			}
+		}
+	}
+	for _, m := range members {
+		switch {
+		case m.pool.monitor == nil:
+			m.Operating = operatingNoMonitor
+		case m.Provisioning == pendingCreate:
+			m.Operating = operatingOffline
+		case up[m.Address]:
+			m.Operating = operatingOnline
+		default:
+			m.Operating = operatingError
+		}
+	}
+}
+
+type memberSettings struct {
+	Name           opt[string]   `json:"name"`
+	AdminStateUp   opt[bool]     `json:"admin_state_up"`
+	Weight         opt[int]      `json:"weight"`
+	Backup         opt[bool]     `json:"backup"`
+	MonitorAddress opt[string]   `json:"monitor_address"`
+	MonitorPort    opt[int]      `json:"monitor_port"`
+	Tags           opt[[]string] `json:"tags"`
+}
+
+type memberSpec struct {
+	memberSettings
+	Address string      `json:"address"`
+	Port    int         `json:"protocol_port"`
+	Subnet  opt[string] `json:"subnet_id"`
+	Project string      `json:"project_id"`
+	Tenant  string      `json:"tenant_id"`
+}
+
+const defaultWeight = 1
+
+func (in memberSettings) check() error {
+	errs := []error{checkTexts(in.Name.v, "", in.Tags.v), within("weight", in.Weight.or(defaultWeight), 0, 256)}
+	if in.MonitorPort.given && !in.MonitorPort.null {
+		errs = append(errs, within("monitor_port", in.MonitorPort.v, 1, 65535))
+	}
+	if in.MonitorAddress.v != "" {
+		errs = append(errs, isAddress("monitor_address", in.MonitorAddress.v))
+	}
+	return firstOf(errs...)
+}
+
+func isAddress(field, value string) error {
+	if _, err := netip.ParseAddr(value); err != nil {
+		return badField(field, value, "Value should be IPv4 or IPv6 format")
+	}
+	return nil
+}
+
+func (in *memberSpec) checkTypes() error {
+	return firstOf(isAddress("address", in.Address), within("protocol_port", in.Port, 1, 65535), in.check())
+}
+
+func (m *member) apply(in memberSettings) {
+	merge(m, &in)
+}
+
+// addMember puts a new member into a pool. Like Octavia it does not check the subnet when a load balancer is created
+// with its children.
+func (t *Tx) addMember(p *pool, in memberSpec) (*member, error) {
+	if in.Address == "169.254.169.254" {
+		return nil, core.Refuse(http.StatusBadRequest, "", "%s is not a valid option for member address", in.Address)
+	}
+	for _, other := range p.members {
+		if other.Address == in.Address && other.Port == in.Port && other.Provisioning != pendingDelete {
+			return nil, errDuplicateMember(in)
+		}
+	}
+	m := &member{base: t.newOctavia(p.Project), Address: in.Address, Port: in.Port, pool: p}
+	setDefaults(m)
+	m.Operating = operatingNoMonitor
+	if in.Subnet.v != "" {
+		m.Subnet = &in.Subnet.v
+	}
+	m.apply(in.memberSettings)
+	if err := ovnMember(m); err != nil {
+		return nil, err
+	}
+	p.members = append(p.members, m)
+	return m, nil
+}
+
+func errDuplicateMember(in memberSpec) error {
+	return core.Refuse(http.StatusConflict, "", "Another member on this pool is already using ip %s on protocol_port %d",
+		in.Address, in.Port)
+}
+
+// checkSubnet checks the subnet of a member. It need not be one that the caller sees.
+func (t *Tx) checkSubnet(in memberSpec) error {
+	if id := in.Subnet.v; id != "" && t.Subnets[id] == nil {
+		return errUnknown("Subnet", id)
+	}
+	return nil
+}
+
+func (t *Tx) MemberCount() int {
+	n := 0
+	for _, p := range t.Pools {
+		n += len(p.members)
+	}
+	return n
+}
+
+func (t *Tx) createMember() (any, error) {
+	in, err := core.Decode[memberSpec](t.Base(), "member")
+	if err != nil {
+		return nil, err
+	}
+	if err := in.checkTypes(); err != nil {
+		return nil, err
+	}
+	if err := t.checkSubnet(in); err != nil {
+		return nil, err
+	}
+	p, err := t.pool(t.Call.Params["pool"])
+	if err != nil {
+		return nil, err
+	}
+	if err := t.overQuota(core.QuotaMembers, "Member", t.MemberCount(), 1); err != nil {
+		return nil, err
+	}
+	if err := t.mutable(p.balancer, p); err != nil {
+		return nil, err
+	}
+	if err := ovnFamily(p, in.Address); err != nil {
+		return nil, err
+	}
+	m, err := t.addMember(p, in)
+	if err != nil {
+		return nil, err
+	}
+	t.startChange(p.balancer, pendingUpdate, m.affected())
+	return map[string]any{"member": m}, nil
+}
+
+func (m *member) validate(*Tx) error { return nil }
+
+// batchUpdate makes a pool's members those of the request, or with additive_only only adds and updates.
+// A member is known by address and port. What the request leaves out of one that exists goes back to its
+// default, but for name, administrative state and tags, which stay.
+func (t *Tx) batchUpdate() (any, error) {
+	p, err := t.pool(t.Call.Params["pool"])
+	if err != nil {
+		return nil, err
+	}
+	list, err := core.Decode[[]memberSpec](t.Base(), "members")
+	if err != nil {
+		return nil, err
+	}
+	if err := t.checkBatch(p, list); err != nil {
+		return nil, err
+	}
+	stuck := hasDuplicates(list)
+	additive := core.Contains([]string{"true", "True", "1"}, t.Call.Query.Get("additive_only")) &&
+		t.Options.Octavia() >= octaviaAdditiveOnly
+	parts, kept := p.affected(), map[*member]bool{}
+	for _, in := range list {
+		m := p.memberAt(in.Address, in.Port)
+		if m == nil {
+			if m, err = t.addMember(p, in); err != nil {
+				return nil, err
+			}
+		} else {
+			m.reset()
+			m.apply(in.memberSettings)
+		}
+		if !kept[m] {
+			kept[m], parts = true, append(parts, m)
+		}
+	}
+	for _, m := range p.members {
+		if !kept[m] && !additive {
+			m.Provisioning = pendingDelete
+			parts = append(parts, m)
+		}
+	}
+	t.startChange(p.balancer, pendingUpdate, parts)
+	if stuck {
+		t.changes[len(t.changes)-1].outcome = OutcomeStuck
+	}
+	return nil, nil
+}
+
+// hasDuplicates reports whether a batch names a member twice. Octavia does not check this: the change starts, and its
+// worker then fails to plan it, so that the load balancer stays pending.
+func hasDuplicates(list []memberSpec) bool {
+	type key struct {
+		address string
+		port    int
+	}
+	seen := map[key]bool{}
+	for _, in := range list {
+		k := key{in.Address, in.Port}
+		if seen[k] {
+			return true
+		}
+		seen[k] = true
+	}
+	return false
+}
+
+// checkBatch checks all of a batch before any of it is done. Octavia does not check the subnets.
+func (t *Tx) checkBatch(p *pool, list []memberSpec) error {
+	for _, in := range list {
+		if err := in.checkTypes(); err != nil {
+			return err
+		}
+		trial := &member{Address: in.Address, Port: in.Port, pool: p}
+		trial.apply(in.memberSettings)
+		if err := firstOf(ovnFamily(p, in.Address), ovnMember(trial)); err != nil {
+			return err
+		}
+	}
+	if err := t.overQuota(core.QuotaMembers, "Member", t.MemberCount()-len(p.members), len(list)); err != nil {
+		return err
+	}
+	return t.mutable(p.balancer, p)
+}
+
+func (p *pool) memberAt(address string, port int) *member {
+	for _, m := range p.members {
+		if m.Address == address && m.Port == port {
+			return m
+		}
+	}
+	return nil
+}
+
+// reset puts back what a batch update does not keep.
+func (m *member) reset() {
+	m.Weight, m.Backup, m.MonitorAddress, m.MonitorPort = defaultWeight, false, nil, nil
+}

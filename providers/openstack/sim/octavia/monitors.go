@@ -1,0 +1,191 @@
+package octavia
+
+import (
+	"net/http"
+	"strings"
+
+	"github.com/unified-ccm/unified-ccm/providers/openstack/sim/core"
+)
+
+type monitor struct {
+	base
+	Type     string   `json:"type"`
+	Delay    int      `json:"delay"`
+	Timeout  int      `json:"timeout"`
+	Retries  int      `json:"max_retries"`
+	Down     int      `json:"max_retries_down" default:"3"`
+	Method   *string  `json:"http_method"`
+	Path     *string  `json:"url_path"`
+	Codes    *string  `json:"expected_codes"`
+	Version  *float64 `json:"http_version"`
+	Domain   *string  `json:"domain_name"`
+	PoolRefs []ref    `json:"pools"`
+
+	pool *pool
+}
+
+// Types of health monitors.
+const (
+	monitorHTTP = "HTTP"
+	monitorPing = "PING"
+	monitorTCP  = "TCP"
+	monitorUDP  = "UDP-CONNECT"
+	monitorSCTP = "SCTP"
+)
+
+func monitorOperations() []core.Operation[*Tx] {
+	r := newResource("HealthMonitor", "healthmonitor", func(t *Tx) map[string]*monitor { return t.Monitors },
+		(*Tx).monitor)
+	r.Filters = map[string]core.Filter[*monitor]{
+		"pool_id": func(m *monitor, ids []string) bool { return core.Contains(ids, m.pool.ID) }, "pools": nil,
+	}
+	return childOperations[monitor, monitorSettings](r, (*Tx).createMonitor)
+}
+
+func (t *Tx) monitor(id string) (*monitor, error) {
+	return lookup(t, t.Monitors, "Health Monitor", id)
+}
+
+type monitorSettings struct {
+	Name         opt[string]   `json:"name"`
+	AdminStateUp opt[bool]     `json:"admin_state_up"`
+	Delay        opt[int]      `json:"delay"`
+	Timeout      opt[int]      `json:"timeout"`
+	Retries      opt[int]      `json:"max_retries"`
+	Down         opt[int]      `json:"max_retries_down"`
+	Method       opt[string]   `json:"http_method"`
+	Path         opt[string]   `json:"url_path"`
+	Codes        opt[string]   `json:"expected_codes"`
+	Version      opt[float64]  `json:"http_version"`
+	Domain       opt[string]   `json:"domain_name"`
+	Tags         opt[[]string] `json:"tags"`
+}
+
+type monitorSpec struct {
+	monitorSettings
+	Type    string `json:"type"`
+	Pool    string `json:"pool_id"`
+	Project string `json:"project_id"`
+	Tenant  string `json:"tenant_id"`
+}
+
+func (in monitorSettings) check() error {
+	var errs []error
+	number := func(field string, o opt[int], most int) {
+		if o.given && !o.null {
+			errs = append(errs, within(field, o.v, 1, most))
+		}
+	}
+	number("delay", in.Delay, 1<<31-1)
+	number("timeout", in.Timeout, 1<<31-1)
+	number("max_retries", in.Retries, 10)
+	number("max_retries_down", in.Down, 10)
+	if in.Method.v != "" {
+		errs = append(errs, oneOf("http_method", in.Method.v, "CONNECT", "DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST",
+			"PUT", "TRACE"))
+	}
+	if in.Path.v != "" && !strings.HasPrefix(in.Path.v, "/") {
+		errs = append(errs, badField("url_path", in.Path.v, "Value must be a valid URL Path string"))
+	}
+	return firstOf(append(errs, checkTexts(in.Name.v, "", in.Tags.v))...)
+}
+
+// checkTypes checks a new monitor's values; one inside a pool has no pool ID.
+func (in *monitorSpec) checkTypes(inside bool) error {
+	if err := oneOf("type", in.Type, monitorHTTP, protocolHTTPS, monitorPing, monitorSCTP, monitorTCP, "TLS-HELLO",
+		monitorUDP); err != nil {
+		return err
+	}
+	for field, o := range map[string]opt[int]{"delay": in.Delay, "timeout": in.Timeout, "max_retries": in.Retries} {
+		if !o.given || o.null {
+			return badField(field, "None", "Mandatory field missing.")
+		}
+	}
+	if !inside && in.Pool == "" {
+		return badField("pool_id", "None", "Mandatory field missing.")
+	}
+	return in.check()
+}
+
+func (m *monitor) apply(in monitorSettings) {
+	merge(m, &in)
+	if m.isHTTP() {
+		for field, standard := range map[**string]string{&m.Method: http.MethodGet, &m.Path: "/", &m.Codes: "200"} {
+			if *field == nil {
+				*field = &standard
+			}
+		}
+	}
+}
+
+func (m *monitor) isHTTP() bool { return m.Type == monitorHTTP || m.Type == protocolHTTPS }
+
+// addMonitor gives a pool its monitor.
+func (t *Tx) addMonitor(p *pool, in monitorSpec) (*monitor, error) {
+	if p.monitor != nil {
+		return nil, core.Refuse(http.StatusConflict, "", "This pool already has a health monitor")
+	}
+	m := &monitor{base: t.newOctavia(p.Project), Type: in.Type, PoolRefs: []ref{{p.ID}}, pool: p}
+	setDefaults(m)
+	m.apply(in.monitorSettings)
+	if err := m.validate(t); err != nil {
+		return nil, err
+	}
+	p.monitor, t.Monitors[m.ID] = m, m
+	return m, nil
+}
+
+// validate checks the settings against each other. That the timeout may not exceed the delay is not checked.
+func (m *monitor) validate(t *Tx) error {
+	if err := m.checkType(t); err != nil {
+		return err
+	}
+	switch {
+	case !m.isHTTP() && (m.Method != nil || m.Path != nil || m.Codes != nil):
+		return invalid("http_method, url_path and expected_codes are only valid for HTTP and HTTPS monitors.")
+	case m.Domain != nil && (m.Version == nil || *m.Version < 1.1):
+		return invalid("'http_version' must be greater than 1.0 when 'domain_name' is used")
+	}
+	return ovnMonitor(m)
+}
+
+// checkType checks the type against the protocol of the pool.
+func (m *monitor) checkType(t *Tx) error {
+	datagrams := transportOf(m.pool.Protocol) != protocolTCP
+	switch {
+	case datagrams && t.Options.Octavia() < octaviaUDPMonitors && m.Type != monitorUDP:
+		return invalid("The associated pool protocol is UDP, so only a UDP-CONNECT health monitor is supported.")
+	case datagrams && !core.Contains([]string{monitorUDP, monitorHTTP, monitorTCP, monitorSCTP}, m.Type):
+		return invalid("The associated pool protocol is %s, so only a HTTP, SCTP, TCP, UDP-CONNECT health monitor is "+
+			"supported.", m.pool.Protocol)
+	case !datagrams && (m.Type == monitorUDP || m.Type == monitorSCTP):
+		return invalid("The %s type is only supported for pools of type UDP/SCTP.", m.Type)
+	}
+	return nil
+}
+
+func (t *Tx) createMonitor() (any, error) {
+	in, err := core.Decode[monitorSpec](t.Base(), "healthmonitor")
+	if err != nil {
+		return nil, err
+	}
+	if err := in.checkTypes(false); err != nil {
+		return nil, err
+	}
+	p, err := t.pool(in.Pool)
+	if err != nil {
+		return nil, err
+	}
+	if err := t.overQuota(core.QuotaHealthMonitors, "Health Monitor", len(t.Monitors), 1); err != nil {
+		return nil, err
+	}
+	if err := t.mutable(p.balancer, p); err != nil {
+		return nil, err
+	}
+	m, err := t.addMonitor(p, in)
+	if err != nil {
+		return nil, err
+	}
+	t.startChange(p.balancer, pendingUpdate, m.affected())
+	return map[string]any{"healthmonitor": m}, nil
+}

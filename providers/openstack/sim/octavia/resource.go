@@ -1,0 +1,139 @@
+package octavia
+
+import (
+	"slices"
+
+	"github.com/unified-ccm/unified-ccm/providers/openstack/sim/core"
+)
+
+// child is a pointer to a listener, pool, member or health monitor of a load balancer.
+type child[T, S any] interface {
+	*T
+	octaviaEntity
+	octaviaChild
+	// apply sets the fields that a request gives.
+	apply(settings S)
+	// validate checks the fields against each other and against related objects.
+	validate(*Tx) error
+}
+
+type octaviaChild interface {
+	octaviaEntity
+	// parent is the load balancer, and lineage the objects from it down to the child that must not be pending for a
+	// change.
+	parent() *balancer
+	lineage() []octaviaEntity
+	// affected are the objects that a change makes pending besides the load balancer.
+	affected() []octaviaEntity
+}
+
+// settings are the fields of a child that an update may give.
+type settings interface{ check() error }
+
+// octaviaResource returns a resource of Octavia: objects of the caller's project in the order of their creation.
+func newResource[T octaviaEntity](
+	name, key string, all func(*Tx) map[string]T, get func(*Tx, string) (T, error),
+) core.Resource[*Tx, T] {
+	return core.Resource[*Tx, T]{
+		Name: name, Key: key, Path: "lbaas/" + key + "s",
+		List: func(t *Tx) ([]T, error) {
+			return core.Only(core.BySeq(all(t)), func(x T) bool { return t.Call.May(x.octavia().Project) }), nil
+		},
+		Get: func(t *Tx) (T, error) { return get(t, t.Call.Params["id"]) },
+	}
+}
+
+// octaviaLookup returns an object of Octavia by its ID.
+func lookup[T octaviaEntity](t *Tx, all map[string]T, kind, id string) (T, error) {
+	x, ok := all[id]
+	var none T
+	switch {
+	case !ok:
+		return none, errMissing(kind, id)
+	case !t.Call.May(x.octavia().Project):
+		return none, core.ErrPolicy()
+	}
+	return x, nil
+}
+
+// childOperations returns reads, create, update and delete of a kind of child.
+func childOperations[T any, S settings, P child[T, S]](r core.Resource[*Tx, P], createChild func(*Tx) (any,
+	error)) []core.Operation[*Tx] {
+	return r.Operations(
+		core.Create("Create"+r.Name, r.Path, createChild),
+		core.Change("Update"+r.Name, r.Path+"/{id}", func(t *Tx) (any, error) { return updateChild[T, S](t, r) }),
+		core.Remove("Delete"+r.Name, r.Path+"/{id}", func(t *Tx) error {
+			x, err := r.Get(t)
+			if err == nil {
+				err = t.mutable(x.parent(), x.lineage()...)
+			}
+			if err != nil {
+				return err
+			}
+			parts := x.affected()
+			x.octavia().Provisioning = pendingDelete
+			t.startChange(x.parent(), pendingUpdate, parts)
+			return nil
+		}),
+	)
+}
+
+// updateChild changes a child: the object stays as it is until everything has been checked.
+func updateChild[T any, S settings, P child[T, S]](t *Tx, r core.Resource[*Tx, P]) (any, error) {
+	x, err := r.Get(t)
+	if err != nil {
+		return nil, err
+	}
+	in, err := core.Decode[S](t.Base(), r.Key)
+	if err != nil {
+		return nil, err
+	}
+	if err := in.check(); err != nil {
+		return nil, err
+	}
+	changed := *x
+	P(&changed).apply(in)
+	if err := P(&changed).validate(t); err != nil {
+		return nil, err
+	}
+	if err := t.mutable(x.parent(), x.lineage()...); err != nil {
+		return nil, err
+	}
+	*x = changed
+	t.startChange(x.parent(), pendingUpdate, x.affected())
+	r.RefreshAll(t, x)
+	return map[string]any{r.Key: x}, nil
+}
+
+func (l *listener) parent() *balancer         { return l.balancer }
+func (l *listener) lineage() []octaviaEntity  { return []octaviaEntity{l} }
+func (l *listener) affected() []octaviaEntity { return []octaviaEntity{l} }
+
+func (p *pool) parent() *balancer        { return p.balancer }
+func (p *pool) lineage() []octaviaEntity { return []octaviaEntity{p} }
+
+// affected returns the pool and its listeners.
+func (p *pool) affected() []octaviaEntity {
+	out := []octaviaEntity{p}
+	for _, l := range p.referrers() {
+		out = append(out, l)
+	}
+	return out
+}
+
+func (m *member) parent() *balancer         { return m.pool.balancer }
+func (m *member) lineage() []octaviaEntity  { return []octaviaEntity{m.pool, m} }
+func (m *member) affected() []octaviaEntity { return append(m.pool.affected(), m) }
+
+func (m *monitor) parent() *balancer         { return m.pool.balancer }
+func (m *monitor) lineage() []octaviaEntity  { return []octaviaEntity{m.pool, m} }
+func (m *monitor) affected() []octaviaEntity { return append(m.pool.affected(), m) }
+
+// octaviaTime is the time format of Octavia.
+const timeFormat = "2006-01-02T15:04:05"
+
+// octaviaOperations returns the operations of Octavia.
+func Operations() []core.Operation[*Tx] {
+	return slices.Concat(balancerOperations(), listenerOperations(), poolOperations(), memberOperations(),
+		monitorOperations(), choiceOperations())
+}
