@@ -2,6 +2,7 @@ package instances
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"time"
 
@@ -92,23 +93,10 @@ func (p *Ports) read(ctx context.Context, f api.PortFilter, out map[string][]api
 // subPorts returns the addresses of trunk subports, by server and by the name of their network. Errors are
 // only logged: without these addresses a node still has its own.
 func (p *Ports) subPorts(ctx context.Context, ports map[string][]api.Port) map[string]networkAddresses {
-	owner := map[string]string{}
-	var ids []string
-	for server, list := range ports {
-		for _, port := range list {
-			if port.Trunk == nil {
-				continue
-			}
-			for _, sub := range port.Trunk.SubPorts {
-				owner[sub.PortID] = server
-				ids = append(ids, sub.PortID)
-			}
-		}
-	}
+	owner, ids := trunkSubPorts(ports)
 	if len(ids) == 0 {
 		return nil
 	}
-	slices.Sort(ids)
 	found, networks, err := p.portsAndNetworks(ctx, ids)
 	if err != nil {
 		klog.FromContext(ctx).Error(err, "Failed to read trunk subports; nodes lack their addresses", "ports", len(ids))
@@ -129,19 +117,69 @@ func (p *Ports) subPorts(ctx context.Context, ports map[string][]api.Port) map[s
 	return out
 }
 
-// portsAndNetworks returns ports, and the names of their networks by ID.
-func (p *Ports) portsAndNetworks(ctx context.Context, ids []string) ([]api.Port, map[string]string, error) {
-	var (
-		found    []api.Port
-		networks []string
-	)
+// trunkSubPorts returns the subports of the trunks of servers: their IDs in order, and the server of each.
+func trunkSubPorts(ports map[string][]api.Port) (owner map[string]string, ids []string) {
+	owner = map[string]string{}
+	for server, list := range ports {
+		for _, port := range list {
+			if port.Trunk == nil {
+				continue
+			}
+			for _, sub := range port.Trunk.SubPorts {
+				owner[sub.PortID] = server
+				ids = append(ids, sub.PortID)
+			}
+		}
+	}
+	slices.Sort(ids)
+	return owner, ids
+}
+
+// SubPortsByAddress returns the trunk subports of servers by address. Servers are the server's ID for each address.
+func (p *Ports) SubPortsByAddress(ctx context.Context, servers map[string]string) (map[string]api.Port, error) {
+	out := map[string]api.Port{}
+	byServer := map[string][]api.Port{}
+	for _, server := range servers {
+		byServer[server] = nil
+	}
+	for chunk := range slices.Chunk(slices.Sorted(maps.Keys(byServer)), idsPerCall) {
+		if err := p.read(ctx, api.PortFilter{DeviceIDs: chunk}, byServer); err != nil {
+			return nil, err
+		}
+	}
+	owner, ids := trunkSubPorts(byServer)
+	r := p.store.Begin()
+	found, err := p.byIDs(ctx, ids)
+	for _, port := range found {
+		p.known.Merge(r, port.ID, port)
+		for _, ip := range port.FixedIPs {
+			if server, ok := servers[ip.Address]; ok && server == owner[port.ID] {
+				out[ip.Address] = port
+			}
+		}
+	}
+	return out, err
+}
+
+func (p *Ports) byIDs(ctx context.Context, ids []string) ([]api.Port, error) {
+	var found []api.Port
 	for chunk := range slices.Chunk(ids, idsPerCall) {
 		list, err := p.api.ListPorts(ctx, api.PortFilter{IDs: chunk})
 		if err != nil {
-			return nil, nil, err
+			return nil, err
 		}
 		found = append(found, list...)
 	}
+	return found, nil
+}
+
+// portsAndNetworks returns ports, and the names of their networks by ID.
+func (p *Ports) portsAndNetworks(ctx context.Context, ids []string) ([]api.Port, map[string]string, error) {
+	found, err := p.byIDs(ctx, ids)
+	if err != nil {
+		return nil, nil, err
+	}
+	var networks []string
 	for _, port := range found {
 		networks = append(networks, port.NetworkID)
 	}

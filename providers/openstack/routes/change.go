@@ -201,9 +201,12 @@ func hasPair(port api.Port, destination string) bool {
 	return !missing
 }
 
+// portFinder returns ports by their addresses.
+type portFinder func(ctx context.Context, addresses []string) (map[string]api.Port, error)
+
 // pairAll changes the ports at the next hops of all routes that have no error.
 func (s *Source) pairAll(
-	ctx context.Context, list []api.ExtraRoute, errs []error, match func(string, api.Port) bool, change pairChange,
+	ctx context.Context, list []api.ExtraRoute, errs []error, find portFinder, change pairChange,
 ) {
 	var hops []string
 	for i, r := range list {
@@ -217,7 +220,7 @@ func (s *Source) pairAll(
 	}
 	var ports map[string]api.Port
 	if err == nil {
-		ports, err = s.ports.ByAddress(ctx, hops, match)
+		ports, err = find(ctx, hops)
 	}
 	if err != nil {
 		copy(errs, slices.Repeat([]error{err}, len(errs)))

@@ -77,3 +77,66 @@ func TestRoutesWithEveryCatalogForm(t *testing.T) {
 		})
 	}
 }
+
+// Entry 17. An address on a subport of a trunk, which belongs to the trunk and not to the server.
+func TestTrunkSubportGetsAddressPair(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, sim.Options{}, 2)
+	id, err := w.AttachSubPort("node-1", w.Places().PrivateNetwork)
+	if err != nil {
+		t.Fatal(err)
+	}
+	subPort := func() api.Port {
+		t.Helper()
+		port, err := w.api.GetPort(t.Context(), id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return port
+	}
+	w.nodes[1].Status.Addresses = slices.Insert(w.nodes[1].Status.Addresses, 0,
+		v1.NodeAddress{Type: v1.NodeInternalIP, Address: subPort().FixedIPs[0].Address})
+	w.mustSync()
+	if pairs := subPort().AllowedAddressPairs; len(pairs) != 1 || pairs[0].IPAddress != "10.128.1.0/24" {
+		t.Errorf("address pairs of the subport are %v", pairs)
+	}
+	if pairs := w.pairs(w.nodes[1]); len(pairs) != 0 {
+		t.Errorf("address pairs of the parent port are %v", pairs)
+	}
+	// The pair shows that the route is the cluster's, and goes with it.
+	if _, err := w.api.SetTags(t.Context(), api.Routers, w.Places().Router, []string{}); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.indexer.Delete(w.nodes[1]); err != nil {
+		t.Fatal(err)
+	}
+	w.restart()
+	w.mustSync()
+	w.wantRoutes("10.128.0.0/24 node-0")
+	if pairs := subPort().AllowedAddressPairs; len(pairs) != 0 {
+		t.Errorf("address pairs of the subport are %v after the node was deleted", pairs)
+	}
+}
+
+// hiddenPorts is a Neutron that does not show the ports of a server.
+type hiddenPorts struct {
+	api.NetworkAPI
+	server string
+}
+
+func (h hiddenPorts) ListPorts(ctx context.Context, f api.PortFilter) ([]api.Port, error) {
+	list, err := h.NetworkAPI.ListPorts(ctx, f)
+	return slices.DeleteFunc(list, func(p api.Port) bool { return p.DeviceID == h.server }), err
+}
+
+// Entry 17.
+func TestRouteWithoutVisiblePortIsAnError(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, sim.Options{}, 2)
+	w.source.ports = instances.NewPorts(hiddenPorts{w.api, w.Server("node-1")}, w.clock)
+	err := w.sync()
+	if !cloudapi.Is(err, cloudapi.Unavailable) || !strings.Contains(err.Error(), "node node-1: its server") {
+		t.Errorf("error %v, want one that names the node", err)
+	}
+	w.wantRoutes("10.128.0.0/24 node-0")
+}

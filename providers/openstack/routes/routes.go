@@ -11,6 +11,7 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/clocks"
@@ -196,7 +197,11 @@ func (s *Source) addByPorts(ctx context.Context, candidates []api.ExtraRoute, ou
 		hops = append(hops, r.NextHop)
 	}
 	slices.Sort(hops)
-	ports, err := s.ports.ByAddress(ctx, slices.Compact(hops), matchPairs(candidates))
+	visible, match := map[string]bool{}, matchPairs(candidates)
+	ports, err := s.ports.ByAddress(ctx, slices.Compact(hops), func(address string, port api.Port) bool {
+		visible[address] = true
+		return match(address, port)
+	})
 	if err != nil {
 		return err
 	}
@@ -204,6 +209,10 @@ func (s *Source) addByPorts(ctx context.Context, candidates []api.ExtraRoute, ou
 		if port, ok := ports[r.NextHop]; ok && hasPair(port, r.DestinationCIDR) {
 			out[r] = true
 			continue
+		}
+		if s.foreign[r].IsZero() && !visible[r.NextHop] {
+			klog.FromContext(ctx).Info("Skipping a route that leads to no visible port and is not known to belong to this "+
+				"cluster; remove it if nothing needs it", "router", s.router, "route", routeName(r))
 		}
 		s.foreign[r] = s.clock.Now()
 	}
@@ -244,7 +253,7 @@ func (s *Source) Create(ctx context.Context, clusterName string, list []common.R
 		}
 		stale = append(stale, replaced...)
 	}
-	s.pairAll(ctx, wanted, errs, matchServers(list, wanted), addPair)
+	s.pairAll(ctx, wanted, errs, s.findServerPorts(list, wanted, errs), addPair)
 	s.mark(ctx, s.cluster(clusterName), withoutErrors(wanted, errs))
 	if err := s.change(ctx, stale, remove); err != nil {
 		return slices.Repeat([]error{err}, len(errs))
@@ -320,7 +329,9 @@ func (s *Source) Delete(ctx context.Context, _ string, list []common.Route) []er
 	for i, r := range list {
 		unwanted[i] = s.listed(r)
 	}
-	s.pairAll(ctx, unwanted, errs, matchPairs(unwanted), dropPair)
+	s.pairAll(ctx, unwanted, errs, func(ctx context.Context, hops []string) (map[string]api.Port, error) {
+		return s.ports.ByAddress(ctx, hops, matchPairs(unwanted))
+	}, dropPair)
 	s.changeEach(ctx, unwanted, errs, remove)
 	for i, r := range unwanted {
 		if errs[i] == nil {
@@ -362,9 +373,43 @@ func canonicalCIDR(text string) string {
 // matchPairs matches ports of servers with one of the routed destinations as an allowed address pair.
 func matchPairs(list []api.ExtraRoute) func(string, api.Port) bool {
 	return func(address string, port api.Port) bool {
-		return strings.HasPrefix(port.DeviceOwner, "compute:") && slices.ContainsFunc(list, func(r api.ExtraRoute) bool {
+		ofServer := strings.HasPrefix(port.DeviceOwner, "compute:") || port.DeviceOwner == "trunk:subport"
+		return ofServer && slices.ContainsFunc(list, func(r api.ExtraRoute) bool {
 			return r.NextHop == address && hasPair(port, r.DestinationCIDR)
 		})
+	}
+}
+
+// findServerPorts finds the ports of the servers that the routes lead to: their own ones, and subports of their trunks.
+// A route without a port gets an error, because Neutron would drop the traffic of its pods.
+func (s *Source) findServerPorts(list []common.Route, wanted []api.ExtraRoute, errs []error) portFinder {
+	return func(ctx context.Context, hops []string) (map[string]api.Port, error) {
+		ports, err := s.ports.ByAddress(ctx, hops, matchServers(list, wanted))
+		if err != nil {
+			return nil, err
+		}
+		servers := map[string]string{}
+		for i, r := range wanted {
+			if _, ok := ports[r.NextHop]; !ok && errs[i] == nil {
+				servers[r.NextHop] = list[i].InstanceID
+			}
+		}
+		if len(servers) == 0 {
+			return ports, nil
+		}
+		subPorts, err := s.ports.SubPortsByAddress(ctx, servers)
+		if err != nil {
+			return nil, err
+		}
+		maps.Copy(ports, subPorts)
+		for i, r := range wanted {
+			if _, ok := ports[r.NextHop]; !ok && errs[i] == nil {
+				errs[i] = &cloudapi.Error{Class: cloudapi.Unavailable, Operation: "ListPorts", Err: fmt.Errorf(
+					"node %s: its server %s has no visible port with the address %s, which needs %s as an allowed address pair",
+					list[i].NodeName, list[i].InstanceID, r.NextHop, r.DestinationCIDR)}
+			}
+		}
+		return ports, nil
 	}
 }
 
