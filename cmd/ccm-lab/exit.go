@@ -14,7 +14,10 @@ func notReady(summary string, details []string) error {
 }
 
 // errInterrupted reports that the user pressed Ctrl-C.
-var errInterrupted = &cli.ExitError{Code: cli.ExitInterrupted, Lines: []string{"interrupted; everything was stopped and removed"}}
+var errInterrupted = &cli.ExitError{
+	Code:  cli.ExitInterrupted,
+	Lines: []string{"interrupted; everything was stopped and removed"},
+}
 
 // report prints the error of a command and returns the exit code.
 func report(w io.Writer, err error) int {

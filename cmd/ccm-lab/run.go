@@ -53,7 +53,8 @@ func newRunCommand(ctx context.Context, s streams) *cobra.Command {
 	fs.StringVar(&o.provider, "provider", o.provider, "The cloud to simulate: "+strings.Join(lab.Providers(), ", ")+".")
 	fs.IntVar(&o.nodes, "nodes", o.nodes, "Number of demo nodes that join.")
 	fs.IntVar(&o.services, "services", o.services, "Number of demo Services to create.")
-	fs.BoolVar(&o.once, "once", o.once, "Exit when everything is ready, with the final tables and code 0; or at the timeout, "+
+	fs.BoolVar(&o.once, "once", o.once, "Exit when everything is ready, with the final tables and code 0; "+
+		"or at the timeout, "+
 		"with a list of what is missing and code 1.")
 	fs.DurationVar(&o.timeout, "timeout", o.timeout, "With --once: the timeout, which starts when the "+
 		"nodes join.")

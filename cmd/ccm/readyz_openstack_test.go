@@ -33,7 +33,7 @@ func TestReadinessOnOpenStack(t *testing.T) {
 		{"all well", sim.Options{}, nil, http.StatusOK, []string{"[+]nodes ok", "[+]load-balancers ok", "readyz check passed"}},
 		{"no Octavia", sim.Options{Without: []string{"load-balancer"}}, nil, http.StatusOK, []string{
 			"[+]nodes ok",
-			"[-]load-balancers failing for 0s: the catalogue has no public endpoint of the service load-balancer in region RegionOne: check region and os-endpoint-type in section [Global], or whether the cloud has this service",
+			"[-]load-balancers failing for 0s: the catalog has no public endpoint of the service load-balancer in region RegionOne: check region and os-endpoint-type in section [Global], or whether the cloud has this service",
 			"readyz check passed"}},
 		{"Keystone fails", sim.Options{}, []kit.Fault{outage}, http.StatusServiceUnavailable, []string{
 			"[-]nodes failing for 0s: CreateToken: ", "[-]load-balancers failing for 0s: CreateToken: ", "readyz check failed"}},

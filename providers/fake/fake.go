@@ -1,7 +1,7 @@
-// Package fake is the provider of a cloud that runs on a laptop: a cloud with instances, load
-// balancers, addresses and routes, behind an HTTP API of its own, simulated by package sim in
-// this process or in another. It goes the same way as every provider, and is the worked example
-// for those who write one: docs/guides/write-a-provider.md walks through these files.
+// Package fake is the provider of a cloud that runs on a laptop: a cloud with instances, load balancers,
+// addresses and routes, behind its own HTTP API, simulated by package sim in this process or in another. It
+// has the structure of every provider, and is the example for new ones: docs/guides/write-a-provider.md
+// explains these files.
 package fake
 
 import (
@@ -42,7 +42,7 @@ func Descriptor() provider.Descriptor {
 	return provider.Descriptor{
 		Name:  ProviderName,
 		Title: "Fake",
-		Summary: "A cloud simulated on this machine, for trying things out, for tests, and for clusters made " +
+		Summary: "A cloud simulated on this machine, for demos, for tests, and for clusters made " +
 			"with kind and kwok.",
 		Config:             config.Keys(),
 		Annotations:        annotation.Documentation(),
@@ -55,8 +55,8 @@ func Descriptor() provider.Descriptor {
 	}
 }
 
-// factory implements cloudprovider.Factory. The registry holds its lock meanwhile, so nothing here
-// calls the network; Check does.
+// factory implements cloudprovider.Factory. The registry holds its lock while it runs, so it makes no network
+// call; Check does.
 func factory(r io.Reader) (cloudprovider.Interface, error) {
 	cfg, _, err := config.Reader.From(r)
 	if err != nil {
@@ -65,7 +65,7 @@ func factory(r io.Reader) (cloudprovider.Interface, error) {
 	return NewCloud(cfg)
 }
 
-// Cloud implements cloudprovider.Interface. It only hands out what NewCloud has built.
+// Cloud implements cloudprovider.Interface. It returns the values that NewCloud has built.
 type Cloud struct {
 	provider.Base
 
@@ -75,7 +75,7 @@ type Cloud struct {
 
 	api    api.API
 	config config.Config
-	// simulator is the cloud itself where it runs in this process.
+	// simulator is the simulated cloud if it runs in this process.
 	simulator *sim.Cloud
 	// dryRun is set before Initialize, once.
 	dryRun bool
@@ -97,14 +97,14 @@ type options struct {
 	clock     clock.WithTicker
 }
 
-// WithTransport sends all requests to the cloud behind rt, instead of the one in the config.Reader.
+// WithTransport sends all requests to the cloud behind rt, instead of the one in the configuration.
 func WithTransport(rt http.RoundTripper) Option { return func(o *options) { o.transport = rt } }
 
 // WithClock sets the clock of everything, the simulated cloud included.
 func WithClock(c clock.WithTicker) Option { return func(o *options) { o.clock = c } }
 
-// NewCloud returns the provider for a valid config.Reader. It makes no call. Where the cloud runs
-// in this process, it runs until the channel given to Initialize is closed.
+// NewCloud returns the provider for a valid configuration. It makes no call. A cloud in this process runs
+// until the channel given to Initialize is closed.
 func NewCloud(cfg config.Config, opts ...Option) (*Cloud, error) {
 	o := options{clock: clock.RealClock{}}
 	for _, set := range opts {
@@ -125,7 +125,8 @@ func NewCloud(cfg config.Config, opts ...Option) (*Cloud, error) {
 	return c, nil
 }
 
-// connect decides which cloud it is: the caller's, the configured endpoint's, or one of our own.
+// connect returns a client of the caller's cloud, of the configured endpoint, or of a new cloud in this
+// process.
 func (c *Cloud) connect(o *options) error {
 	if o.transport != nil || c.config.Global.Endpoint != "" {
 		return nil
@@ -167,7 +168,7 @@ func (c *Cloud) Initialize(_ cloudprovider.ControllerClientBuilder, stop <-chan 
 	go func() {
 		<-stop
 		if err := c.simulator.Close(); err != nil {
-			klog.Background().Error(err, "Closing the simulated cloud failed", "stateFile", c.config.Global.StateFile)
+			klog.Background().Error(err, "Failed to close the simulated cloud", "stateFile", c.config.Global.StateFile)
 		}
 	}()
 }
@@ -182,8 +183,8 @@ func (c *Cloud) SetRuntime(r provider.Runtime) {
 // checkTimeout bounds Check: a manager that cannot reach its cloud should report that soon.
 const checkTimeout = client.CallTimeout
 
-// Check implements provider.Checker: it reads the zones, which proves that the cloud is
-// reachable, accepts the token, and has the configured region.
+// Check implements provider.Checker: it reads the zones, which verifies that the cloud is reachable, accepts
+// the token, and has the configured region.
 func (c *Cloud) Check(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
 	defer cancel()
@@ -191,7 +192,7 @@ func (c *Cloud) Check(ctx context.Context) error {
 	switch {
 	case cloudapi.Is(err, cloudapi.Denied):
 		return &cloudapi.Error{Class: cloudapi.Denied, Operation: "ListZones",
-			Err: fmt.Errorf("the fake cloud refuses the credentials: set token in section [Global] to the token that the "+
+			Err: fmt.Errorf("the fake cloud rejects the credentials: set token in section [Global] to the token that the "+
 				"cloud was started with: %w", causeOf(err))}
 	case err != nil && c.config.Global.Endpoint != "":
 		return fmt.Errorf("the fake cloud does not answer at endpoint %s (section [Global]): %w", c.config.Global.Endpoint,

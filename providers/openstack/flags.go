@@ -15,5 +15,5 @@ type flags struct {
 // add adds the flags.
 func (f *flags) add(fs *pflag.FlagSet) {
 	fs.StringArrayVar(&f.userAgent, flagUserAgent, f.userAgent,
-		"A name to put before the manager's own in the User-Agent header of requests to OpenStack. May be repeated.")
+		"A prefix of the User-Agent header of requests to OpenStack. May be repeated.")
 }

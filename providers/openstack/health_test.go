@@ -55,7 +55,7 @@ func TestMissingOctaviaDisablesOnlyLoadBalancers(t *testing.T) {
 		if err := cloud.Check(t.Context()); err != nil {
 			t.Errorf("Check: %v", err)
 		}
-		const missing = "the catalogue has no public endpoint of the service load-balancer in region RegionOne: check region and os-endpoint-type in section [Global]"
+		const missing = "the catalog has no public endpoint of the service load-balancer in region RegionOne: check region and os-endpoint-type in section [Global]"
 		wantHealth(t, cloud, "with nothing but the token", map[string]string{provider.PartNodes: "", provider.PartLoadBalancers: missing, provider.PartRoutes: ""})
 		// The catalog is read again, but not with each check.
 		for range 30 {

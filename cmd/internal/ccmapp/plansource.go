@@ -140,7 +140,8 @@ func add(w *work, object runtime.Object) error {
 			w.nodes = append(w.nodes, &o.Items[i])
 		}
 	default:
-		return fmt.Errorf("%s is skipped: only Services and Nodes are supported", object.GetObjectKind().GroupVersionKind().Kind)
+		return fmt.Errorf("%s is skipped: only Services and Nodes are supported",
+			object.GetObjectKind().GroupVersionKind().Kind)
 	}
 	return nil
 }

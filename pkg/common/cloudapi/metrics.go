@@ -54,7 +54,8 @@ func newInstruments() *instruments {
 		wait: s.Histogram(metrics.Doc{
 			Name:   "ccm_cloud_api_rate_limit_wait_seconds",
 			Labels: []string{"provider", "service", "kind"},
-			Help: "Time that cloud API requests waited for the manager's own rate limiter, in seconds; kind is read or mutate. " +
+			Help: "Time that cloud API requests waited for the manager's own rate limiter, in seconds; " +
+				"kind is read or mutate. " +
 				"Requests without a limit are not counted.",
 		}, []float64{0, .01, .05, .1, .5, 1, 5, 10, 30, 60}),
 	}

@@ -99,7 +99,7 @@ func (i *instances) InstanceMetadata(ctx context.Context, node *v1.Node) (*cloud
 	}
 	if foreign || i.dryRun {
 		if nodes.Uninitialized(node) {
-			return nil, nil // //nolint:nilnil // the framework's value for "skip"
+			return nil, nil //nolint:nilnil // the framework's value for "skip"
 		}
 		return &cloudprovider.InstanceMetadata{}, nil
 	}

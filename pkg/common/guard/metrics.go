@@ -52,7 +52,8 @@ var process = sync.OnceValue(func() *instruments {
 		nodes: s.Gauge(metrics.Doc{
 			Name:   "ccm_nodes",
 			Labels: []string{"provider", "ownership"},
-			Help: "Nodes by ownership: mine, foreign (another cloud's, or opted out by label), unknown (no provider ID, or one that " +
+			Help: "Nodes by ownership: mine, foreign (another cloud's, or opted out by label), unknown " +
+				"(no provider ID, or one that " +
 				"cannot be parsed).",
 		}),
 	}

@@ -77,10 +77,11 @@ func (o *Options) AddFlags(fs *pflag.FlagSet) {
 	fs.IntVar(&o.MaxDeletions, flagMaxDeletions, o.MaxDeletions,
 		"Maximum number of nodes that are deleted within --"+flagDeletionInterval+". "+
 			"It limits the damage when a cloud suddenly reports none of the machines (wrong project or region). "+
-			"The default is the number that the cluster autoscaler removes at once; raise it if yours removes more. A negative value "+
+			"The default is the number that the cluster autoscaler removes at once; raise it if yours "+
+			"removes more. A negative value "+
 			"means no limit.")
 	fs.DurationVar(&o.DeletionInterval, flagDeletionInterval, o.DeletionInterval,
-		"The time window of --"+flagMaxDeletions+" counts.")
+		"The time window of --"+flagMaxDeletions+".")
 	fs.StringVar((*string)(&o.Disruption), flagDisruption, string(o.Disruption),
 		"What happens to changes that disrupt traffic, an address or a whole load balancer. hold applies them only if the "+
 			"Service has changed, and holds what follows from other causes (discovery, configuration, defaults) until the "+
@@ -108,7 +109,8 @@ func (o *Options) Validate() error {
 			DefaultMaxDeletions))
 	}
 	if o.DeletionInterval <= 0 {
-		errs = append(errs, fmt.Errorf("--%s=%s: use a duration like %s; to remove the limit use --%s=-1", flagDeletionInterval,
+		errs = append(errs, fmt.Errorf("--%s=%s: use a duration like %s; to remove the limit use --%s=-1",
+			flagDeletionInterval,
 			o.DeletionInterval, DefaultDeletionInterval, flagMaxDeletions))
 	}
 	switch o.Disruption {

@@ -1,6 +1,6 @@
-// Package api is every call that the provider may make to AWS: one page answers what it can
-// touch. The SDK's clients implement these interfaces as they are, and deploy/aws/iam-policy.json
-// is generated from them, so that a call that is not listed here is neither made nor allowed.
+// Package api declares every call that the provider makes to AWS. The SDK's clients implement these
+// interfaces, and deploy/aws/iam-policy.json is generated from them, so that a call that is not listed here
+// is neither made nor allowed.
 package api
 
 import (
@@ -12,9 +12,9 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sts"
 )
 
-// EC2 is what the provider asks of EC2.
+// EC2 has the calls to EC2.
 type EC2 interface {
-	// Instances, and where they run.
+	// Instances and their zones.
 	DescribeInstances(ctx context.Context, in *ec2.DescribeInstancesInput, opts ...func(*ec2.Options)) (*ec2.DescribeInstancesOutput, error)
 	DescribeInstanceTopology(ctx context.Context, in *ec2.DescribeInstanceTopologyInput, opts ...func(*ec2.Options)) (*ec2.DescribeInstanceTopologyOutput, error)
 	DescribeAvailabilityZones(ctx context.Context, in *ec2.DescribeAvailabilityZonesInput, opts ...func(*ec2.Options)) (*ec2.DescribeAvailabilityZonesOutput, error)
@@ -30,7 +30,7 @@ type EC2 interface {
 	DeleteRoute(ctx context.Context, in *ec2.DeleteRouteInput, opts ...func(*ec2.Options)) (*ec2.DeleteRouteOutput, error)
 	ModifyInstanceAttribute(ctx context.Context, in *ec2.ModifyInstanceAttributeInput, opts ...func(*ec2.Options)) (*ec2.ModifyInstanceAttributeOutput, error)
 
-	// Security groups of load balancers, and the rules that let them reach nodes.
+	// Security groups of load balancers, and the rules of nodes' groups that allow their traffic.
 	DescribeSecurityGroups(ctx context.Context, in *ec2.DescribeSecurityGroupsInput, opts ...func(*ec2.Options)) (*ec2.DescribeSecurityGroupsOutput, error)
 	CreateSecurityGroup(ctx context.Context, in *ec2.CreateSecurityGroupInput, opts ...func(*ec2.Options)) (*ec2.CreateSecurityGroupOutput, error)
 	DeleteSecurityGroup(ctx context.Context, in *ec2.DeleteSecurityGroupInput, opts ...func(*ec2.Options)) (*ec2.DeleteSecurityGroupOutput, error)
@@ -42,7 +42,7 @@ type EC2 interface {
 	DeleteTags(ctx context.Context, in *ec2.DeleteTagsInput, opts ...func(*ec2.Options)) (*ec2.DeleteTagsOutput, error)
 }
 
-// ELB is what the provider asks of Elastic Load Balancing for classic load balancers.
+// ELB has the calls to Elastic Load Balancing for classic load balancers.
 type ELB interface {
 	// Load balancers.
 	DescribeLoadBalancers(ctx context.Context, in *elb.DescribeLoadBalancersInput, opts ...func(*elb.Options)) (*elb.DescribeLoadBalancersOutput, error)
@@ -73,7 +73,7 @@ type ELB interface {
 	DeregisterInstancesFromLoadBalancer(ctx context.Context, in *elb.DeregisterInstancesFromLoadBalancerInput, opts ...func(*elb.Options)) (*elb.DeregisterInstancesFromLoadBalancerOutput, error)
 }
 
-// ELBV2 is what the provider asks of Elastic Load Balancing for network load balancers.
+// ELBV2 has the calls to Elastic Load Balancing for network load balancers.
 type ELBV2 interface {
 	// Load balancers.
 	DescribeLoadBalancers(ctx context.Context, in *elbv2.DescribeLoadBalancersInput, opts ...func(*elbv2.Options)) (*elbv2.DescribeLoadBalancersOutput, error)
@@ -115,9 +115,9 @@ type ELBV2 interface {
 	RemoveTags(ctx context.Context, in *elbv2.RemoveTagsInput, opts ...func(*elbv2.Options)) (*elbv2.RemoveTagsOutput, error)
 }
 
-// STS is what the provider asks of the Security Token Service. Role credentials come through the SDK's own providers.
+// STS has the calls to the Security Token Service. Role credentials come through the SDK's own providers.
 type STS interface {
-	// Roles, and whether the credentials are accepted at all.
+	// Roles, and the check of the credentials.
 	AssumeRole(ctx context.Context, in *sts.AssumeRoleInput, opts ...func(*sts.Options)) (*sts.AssumeRoleOutput, error)
 	AssumeRoleWithWebIdentity(ctx context.Context, in *sts.AssumeRoleWithWebIdentityInput, opts ...func(*sts.Options)) (*sts.AssumeRoleWithWebIdentityOutput, error)
 	GetCallerIdentity(ctx context.Context, in *sts.GetCallerIdentityInput, opts ...func(*sts.Options)) (*sts.GetCallerIdentityOutput, error)

@@ -7,8 +7,8 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
 )
 
-// ClassOfCode returns the class of an error code, and "" for one that says nothing. It looks the
-// code up, and goes by the patterns that AWS' codes follow where it is not listed.
+// ClassOfCode returns the class of an error code, and "" for an unknown one. Codes that are not listed are
+// classified by AWS' naming patterns.
 func ClassOfCode(code string) cloudapi.Class {
 	if code == "" {
 		return ""
@@ -39,8 +39,8 @@ var codes = sync.OnceValue(func() map[string]cloudapi.Class {
 			"DependencyViolation", "ResourceInUse", "IncorrectInstanceState", "IncorrectState", "PriorityInUse",
 			"OperationNotPermitted", "InvalidInstanceID.NotLinkable",
 		},
-		// RequestLimitExceeded and Throttling are what EC2 and Elastic Load Balancing say; the
-		// others are common to AWS' services.
+		// RequestLimitExceeded and Throttling are the codes of EC2 and Elastic Load Balancing; the others are
+		// common to AWS' services.
 		cloudapi.Throttled: {
 			"Throttling", "ThrottlingException", "ThrottledException", "RequestThrottled", "RequestThrottledException",
 			"RequestLimitExceeded", "TooManyRequests", "TooManyRequestsException", "SlowDown", "EC2ThrottledException",
@@ -57,7 +57,7 @@ var codes = sync.OnceValue(func() map[string]cloudapi.Class {
 		cloudapi.Quota: {
 			"InsufficientFreeAddressesInSubnet", "LimitExceededException",
 		},
-		// These are about something that the request refers to, not about the object of the call.
+		// These are about an object that the request refers to, not about the object of the call.
 		cloudapi.Invalid: {
 			"SubnetNotFound", "CertificateNotFound", "AllocationIdNotFound", "SSLPolicyNotFound", "ALPNPolicyNotSupported",
 			"LoadBalancerAttributeNotFound", "PolicyTypeNotFound", "AvailabilityZoneNotSupported", "IncompatibleProtocols",
@@ -76,7 +76,7 @@ var codes = sync.OnceValue(func() map[string]cloudapi.Class {
 	return out
 })
 
-// pattern is what many codes have in common.
+// pattern is a common part of codes.
 type pattern struct {
 	prefix, suffix string
 	class          cloudapi.Class

@@ -33,7 +33,7 @@ const (
 	staleDateAfter = 5 * time.Second
 	// errorBodyLimit bounds the bytes that are searched for an error code.
 	errorBodyLimit = 64 << 10
-	// requestIDHeader holds the ID that AWS support asks for. All services send it.
+	// requestIDHeader contains the ID that AWS support needs. All services send it.
 	requestIDHeader = "X-Amzn-Requestid"
 )
 

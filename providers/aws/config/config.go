@@ -61,12 +61,12 @@ const (
 	FamilyIPv4 = "ipv4"
 	FamilyIPv6 = "ipv6"
 
-	// ProbeNodePort makes load balancers probe each Service at its own port; ProbeShared makes them
-	// probe kube-proxy for Services with externalTrafficPolicy: Cluster.
+	// ProbeNodePort makes load balancers probe each Service at its own port; ProbeShared makes them probe
+	// kube-proxy for Services with externalTrafficPolicy: Cluster.
 	ProbeNodePort = "ServiceNodePort"
 	ProbeShared   = "Shared"
 
-	// GroupsManaged gives each network load balancer a security group of its own.
+	// GroupsManaged gives each network load balancer its own security group.
 	GroupsManaged = "Managed"
 )
 

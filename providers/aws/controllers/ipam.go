@@ -191,7 +191,7 @@ func (p *ipam) assign(ctx context.Context, node *v1.Node, ranges []netip.Prefix)
 	}
 	logger := klog.FromContext(ctx).WithValues("node", node.Name, "podCIDRs", texts)
 	if p.controller.DryRun {
-		logger.Info("Dry run: podCIDRs of the node not set")
+		logger.Info("Dry run: not setting podCIDRs of the node")
 		return nil
 	}
 	// The resource version makes the API server reject the patch after a concurrent change.

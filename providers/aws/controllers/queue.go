@@ -174,12 +174,12 @@ func (q *nodeQueue) sync(ctx context.Context, tasks []nodeTask) {
 			q.queue.Forget(task)
 		case q.options.MaxRetries > 0 && q.queue.NumRequeues(task) >= q.options.MaxRetries:
 			q.observeError(true)
-			logger.Error(err, "Syncing node failed; not retried until the node changes",
+			logger.Error(err, "Failed to sync node; not retried until the node changes",
 				"queue", q.options.Name, "node", task.node, "attempts", q.options.MaxRetries+1)
 			q.queue.Forget(task)
 		default:
 			q.observeError(false)
-			logger.V(2).Info("Syncing node failed; retrying", "queue", q.options.Name, "node", task.node, "err", err)
+			logger.V(2).Info("Failed to sync node; retrying", "queue", q.options.Name, "node", task.node, "err", err)
 			q.queue.AddRateLimited(task)
 		}
 		q.queue.Done(task)

@@ -37,7 +37,8 @@ const (
 	// taggingRetries and taggingBackoff retry a task for about five minutes.
 	taggingRetries = 18
 	taggingBackoff = time.Minute
-	// freshNode is the age of a Node until which EC2 may not find its instance, since it is eventually consistent.
+	// freshNode is the age of a Node until which EC2 may not find its instance, since it is eventually
+	// consistent.
 	freshNode = 5 * time.Minute
 	// labelWriters is the number of Nodes that are labeled concurrently.
 	labelWriters = 16
@@ -88,7 +89,7 @@ func (t *tagging) instanceOf(node *v1.Node) (string, bool) {
 // sync tags the instances of Nodes that exist and untags those of deleted Nodes.
 func (t *tagging) sync(ctx context.Context, batch []nodeWork) map[nodeTask]error {
 	if t.controller.DryRun {
-		klog.FromContext(ctx).Info("Dry run: tags of instances not changed", "nodes", len(batch), "tags", t.Flags.tags)
+		klog.FromContext(ctx).Info("Dry run: not changing tags of instances", "nodes", len(batch), "tags", t.Flags.tags)
 		return nil
 	}
 	ec2Client, err := t.EC2(ctx)

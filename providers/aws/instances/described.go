@@ -184,7 +184,7 @@ func (s *Source) Described(
 	return s.describedOrStale(ctx, ids, oldest{now.Add(-describedAge), now.Add(-absentAge), now.Add(-absentAge)})
 }
 
-// describedOrStale returns stale instances where EC2 does not answer. It never returns stale absence.
+// describedOrStale returns stale instances if EC2 does not answer. It never returns stale absence.
 func (s *Source) describedOrStale(
 	ctx context.Context, ids []string, use oldest,
 ) (map[string]ec2types.Instance, error) {
@@ -196,7 +196,7 @@ func (s *Source) describedOrStale(
 	if len(unknown) > 0 {
 		return nil, err
 	}
-	klog.FromContext(ctx).Error(err, "Instances cannot be read; what was last read of them counts", "instances", len(last))
+	klog.FromContext(ctx).Error(err, "Failed to read instances; using cached ones", "instances", len(last))
 	return last, nil
 }
 

@@ -84,7 +84,7 @@ func newTopology(o topologyOptions) *topology {
 // of returns the topology of instances, and reads what is missing.
 func (t *topology) of(ctx context.Context, found []ec2types.Instance) knownTopology {
 	known := knownTopology{layers: map[string][]string{}, errs: map[string]error{}}
-	unlock, err := t.mu.Lock(ctx) // its holder may be waiting for EC2
+	unlock, err := t.mu.Lock(ctx) // The holder of the lock may be waiting for EC2.
 	if err != nil {
 		for n := range found {
 			if t.requires(string(found[n].InstanceType)) && running(&found[n]) {
@@ -245,7 +245,7 @@ func (t *topology) failLocked(ctx context.Context, err error, now time.Time) err
 		return nil
 	}
 	t.failedAt, t.err = now, err
-	logger.Info("Reading the network topology of instances failed", "err", err)
+	logger.Info("Failed to read the network topology of instances", "err", err)
 	return err
 }
 

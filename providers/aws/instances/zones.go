@@ -94,7 +94,7 @@ func (s *Source) readZoneIDs(ctx context.Context) (map[string]string, error) {
 	answer, err := in.EC2.DescribeAvailabilityZones(ctx, &ec2.DescribeAvailabilityZonesInput{})
 	if err != nil {
 		err = awserr.Wrap("DescribeAvailabilityZones", err)
-		klog.FromContext(ctx).Info("Reading zone IDs failed; nodes get no zone ID label", "err", err)
+		klog.FromContext(ctx).Info("Failed to read zone IDs; nodes get no zone ID label", "err", err)
 		return nil, err
 	}
 	ids := make(map[string]string, len(answer.AvailabilityZones))

@@ -1,6 +1,7 @@
-// Package names holds all names that the provider writes into clouds and clusters and finds objects by: of load
-// balancers, target groups, security groups and their rules, policies, tags, labels and provider IDs. Existing
-// clusters on AWS contain them, so none can ever change: a different byte would create a second load balancer.
+// Package names has all names that the provider writes into clouds and clusters and finds objects by: of load
+// balancers, target groups, security groups and their rules, policies, tags, labels and provider IDs.
+// Existing clusters on AWS contain them, so none can ever change: a different byte would create a second load
+// balancer.
 package names
 
 import (
@@ -24,8 +25,9 @@ func LoadBalancerName(uid types.UID) string {
 	return name[:min(len(name), maxLoadBalancerName)]
 }
 
-// TargetGroup holds the properties that the name of a target group depends on: all that AWS cannot change in place.
-// A change of any of them leads to another target group, so that the new one can exist beside the old one.
+// TargetGroup has the properties that the name of a target group depends on: those that AWS cannot change in
+// place. A change of any of them leads to another target group, so that the new one can exist beside the old
+// one.
 type TargetGroup struct {
 	// ClusterID is the cluster's ID in tags.
 	ClusterID string

@@ -8,9 +8,9 @@ import (
 
 // Keys of tags.
 const (
-	// ClusterTagPrefix and the cluster's ID mark what belongs to a cluster.
+	// ClusterTagPrefix and the cluster's ID mark objects of a cluster.
 	ClusterTagPrefix = "kubernetes.io/cluster/"
-	// LegacyClusterTag marked it before, with the ID as its value.
+	// LegacyClusterTag is the previous mark, with the ID as its value.
 	LegacyClusterTag = "KubernetesCluster"
 	// ServiceTag holds the namespace and name of the Service that an object is for.
 	ServiceTag = "kubernetes.io/service-name"
@@ -18,17 +18,16 @@ const (
 	// their values do not matter.
 	RoleELBTag         = "kubernetes.io/role/elb"
 	RoleInternalELBTag = "kubernetes.io/role/internal-elb"
-	// NameTag is what the console shows as the name of an object that has none of its own.
+	// NameTag is the name that the console shows for objects without a name.
 	NameTag = "Name"
 )
 
-// MaxTagKey is the length of the longest tag key that EC2 and Elastic Load Balancing accept.
+// MaxTagKey is the maximum length of a tag key in EC2 and Elastic Load Balancing.
 const MaxTagKey = 128
 
-// Tags of our own.
+// Tags of this manager.
 const (
-	// ClusterUIDTag holds the UID of the namespace kube-system, which tells clusters apart that
-	// were given the same ID.
+	// ClusterUIDTag holds the UID of the namespace kube-system, which distinguishes clusters of the same ID.
 	ClusterUIDTag = "unified-ccm.io/cluster-uid"
 	// AppliedTag holds the applied record of a load balancer without its targets; TargetsTag holds a
 	// digest of the targets.
@@ -36,7 +35,7 @@ const (
 	TargetsTag = "unified-ccm.io/targets"
 )
 
-// Owned is the value of the cluster's tag on what is deleted with the cluster. Any other value means shared.
+// Owned is the value of the cluster's tag on objects that are deleted with the cluster. Any other value means shared.
 const Owned = "owned"
 
 // ClusterTag returns the key of the tag of a cluster.

@@ -2,8 +2,7 @@ package api
 
 import "context"
 
-// API is every call that this provider may make. What is not on this page is not done. Lists
-// return all pages; errors carry a class of package cloudapi.
+// API declares every call of this provider. Lists return all pages; errors carry a class of package cloudapi.
 type API interface {
 	InstanceAPI
 	LoadBalancerAPI
@@ -11,20 +10,23 @@ type API interface {
 	PlaceAPI
 }
 
-// InstanceAPI reads machines. It starts machines only to adopt nodes that run outside of the cloud, and stops none.
+// InstanceAPI reads instances. It launches instances only to adopt nodes that run outside of the cloud, and
+// stops none.
 type InstanceAPI interface {
 	// ListInstances returns all instances.
 	ListInstances(ctx context.Context) ([]Instance, error)
-	// GetInstances and FindInstances return those of these IDs or names that exist.
+	// GetInstances and FindInstances return the existing instances of these IDs or names.
 	GetInstances(ctx context.Context, ids []string) ([]Instance, error)
 	FindInstances(ctx context.Context, names []string) ([]Instance, error)
-	// LaunchInstances is only called with adopt-unknown-nodes. It answers one that exists with that one.
+	// LaunchInstances is only called with adopt-unknown-nodes. For an existing instance it returns that
+	// instance.
 	LaunchInstances(ctx context.Context, specs []InstanceSpec) ([]Instance, error)
 }
 
 // LoadBalancerAPI manages load balancers and their public addresses.
 type LoadBalancerAPI interface {
-	// ListLoadBalancers returns those of a cluster (all clusters' if empty) and name (all if empty).
+	// ListLoadBalancers returns the load balancers of a cluster (all clusters' if empty) and name (all if
+	// empty).
 	ListLoadBalancers(ctx context.Context, cluster, name string) ([]LoadBalancer, error)
 	CreateLoadBalancer(ctx context.Context, spec LoadBalancerSpec) (LoadBalancer, error)
 	UpdateLoadBalancer(ctx context.Context, id string, patch LoadBalancerPatch) (LoadBalancer, error)
@@ -39,22 +41,22 @@ type LoadBalancerAPI interface {
 	UpdateListener(ctx context.Context, loadBalancerID, name string, patch ListenerPatch) (Listener, error)
 	DeleteListener(ctx context.Context, loadBalancerID, name string) error
 
-	// ListAddresses returns those of a cluster (all clusters' if empty) whose names begin with prefix.
+	// ListAddresses returns the addresses of a cluster (all clusters' if empty) with a name prefix.
 	ListAddresses(ctx context.Context, cluster, prefix string) ([]Address, error)
 	AllocateAddress(ctx context.Context, spec AddressSpec) (Address, error)
 	ReleaseAddress(ctx context.Context, id string) error
 }
 
-// RouteAPI manages the region's route table. One call takes at most RouteBatch routes and
-// answers one result for each.
+// RouteAPI manages the region's route table. One call accepts at most RouteBatch routes and returns one
+// result for each.
 type RouteAPI interface {
-	// ListRoutes returns the routes of all clusters, and those made by hand.
+	// ListRoutes returns the routes of all clusters, and those that users created.
 	ListRoutes(ctx context.Context) ([]Route, error)
 	CreateRoutes(ctx context.Context, routes []Route) ([]RouteResult, error)
 	DeleteRoutes(ctx context.Context, routes []Route) ([]RouteResult, error)
 }
 
-// PlaceAPI reads what is where.
+// PlaceAPI reads the zones and instance types.
 type PlaceAPI interface {
 	ListZones(ctx context.Context) ([]Zone, error)
 }

@@ -1,9 +1,8 @@
-// Package api is the HTTP API of the fake cloud: the types that travel, and their paths. The
-// server is package sim; the client is package fake. Both sides import this package and nothing
-// of each other.
+// Package api is the HTTP API of the fake cloud: its types and paths. The server is package sim; the client
+// is package client. Both import this package and not each other.
 //
-// All bodies are JSON. Errors are Error with an HTTP status. Lists are paged: at most PageSize
-// items, and a next token. Reads of several objects by ID or name skip those that do not exist.
+// All bodies are JSON. Errors are Error with an HTTP status. Lists are paged: at most PageSize items, and a
+// next token. Reads of several objects by ID or name skip those that do not exist.
 //
 //	GET    /v1/instances?ids=a,b&names=x,y&page=T        ListInstances
 //	POST   /v1/instances                                 LaunchInstances     (InstanceSpec list)
@@ -23,15 +22,15 @@
 //	POST   /v1/routes     POST /v1/routes/delete         CreateRoutes, DeleteRoutes (up to RouteBatch each)
 //	GET    /v1/zones  /v1/instance-types  /v1/quotas
 //
-// Requests: a creation's body is the Spec where there is one, else the object itself (Pool with its
-// members, Listener); LaunchInstances, SetMembers, CreateRoutes and DeleteRoutes take a bare
-// JSON array; a PATCH takes the Patch type. Unknown fields are refused with CodeInvalid.
-// Answers: 201 and the object for a creation, 200 and the object for a change (SetMembers: the
-// Pool), 204 and no body for a DELETE, 404 NotFound for a DELETE of what does not exist.
-// LaunchInstances, CreateRoutes and DeleteRoutes answer 200 and a Page, in the order of the request.
-// Launching is all or nothing; routes succeed and fail one by one.
+// Requests: the body of a creation is the Spec if there is one, else the object itself (Pool with its
+// members, Listener); the body of LaunchInstances, SetMembers, CreateRoutes and DeleteRoutes is a JSON array;
+// the body of a PATCH is the Patch type. Unknown fields are rejected with CodeInvalid. Responses: 201 and the
+// object for a creation, 200 and the object for an update (SetMembers: the Pool), 204 and no body for a
+// DELETE, 404 NotFound for a DELETE of a missing object. LaunchInstances, CreateRoutes and DeleteRoutes
+// return 200 and a Page, in the order of the request. Launching is all or nothing; routes succeed and fail
+// one by one.
 //
-// Every request carries "Authorization: Bearer TOKEN"; a cloud with a token refuses others with 401.
+// Every request has the header "Authorization: Bearer TOKEN"; a cloud with a token rejects others with 401.
 package api
 
 import "time"
@@ -57,7 +56,7 @@ const (
 	CodeInternal      = "Internal"      // 500
 )
 
-// Error is the body of every answer with a status of 400 and above.
+// Error is the body of every response with a status of 400 and above.
 type Error struct {
 	Code    string `json:"code"`
 	Message string `json:"message"`
@@ -76,8 +75,8 @@ const (
 	StateStopped = "stopped"
 )
 
-// Instance is a machine. It vanishes from every answer when it is terminated, leaves every pool,
-// and turns its routes into blackholes.
+// Instance is a machine. Terminating it removes it from every response and every pool, and turns its routes
+// into blackholes.
 type Instance struct {
 	ID    string `json:"id"`
 	Name  string `json:"name"` // unique in the region; the node name
@@ -91,11 +90,11 @@ type Instance struct {
 	LaunchedAt        time.Time         `json:"launchedAt"`
 }
 
-// InstanceSpec describes a machine to launch. Empty fields are chosen by the cloud. Launching a name that
-// exists answers with the existing instance if the spec does not contradict it (idempotent).
+// InstanceSpec describes a machine to launch. The cloud chooses empty fields. Launching an existing name
+// returns the existing instance if the spec does not contradict it (idempotent).
 type InstanceSpec struct {
-	// ID lets a machine that runs already, outside this cloud, be adopted under an identity that
-	// it has: a node of kind. Empty, as usual, lets the cloud choose. A taken ID is AlreadyExists.
+	// ID adopts a machine that already runs outside this cloud under an existing identity: a node of kind.
+	// Usually it is empty, and the cloud chooses. A used ID is AlreadyExists.
 	ID                string            `json:"id,omitempty"`
 	Name              string            `json:"name"`
 	Zone              string            `json:"zone,omitempty"`
@@ -110,8 +109,8 @@ type InstanceState struct {
 	State string `json:"state"`
 }
 
-// Address is a public address taken from a pool. Name is unique in the cloud, so that a creation
-// whose reply was lost is found again.
+// Address is a public address allocated from a pool. Name is unique in the cloud, so that a creation with a
+// lost reply can be found.
 type Address struct {
 	ID      string            `json:"id"`
 	Name    string            `json:"name"`
@@ -123,7 +122,7 @@ type Address struct {
 	LoadBalancer string `json:"loadBalancer,omitempty"`
 }
 
-// AddressSpec describes an address to allocate. IP may name a particular one.
+// AddressSpec describes an address to allocate. IP requests a particular one.
 type AddressSpec struct {
 	Name    string            `json:"name"`
 	Family  string            `json:"family"`
@@ -132,14 +131,14 @@ type AddressSpec struct {
 	Tags    map[string]string `json:"tags,omitempty"`
 }
 
-// Load balancer states. While provisioning, changes of children answer 409 Busy.
+// Load balancer states. While provisioning, changes of children fail with 409 Busy.
 const (
 	LBProvisioning = "provisioning"
 	LBActive       = "active"
 )
 
-// LoadBalancer with its pools and listeners. Deleting it deletes them, and frees its addresses
-// without releasing them.
+// LoadBalancer with its pools and listeners. Deleting it deletes them, and detaches its addresses without
+// releasing them.
 type LoadBalancer struct {
 	ID      string            `json:"id"`
 	Name    string            `json:"name"` // unique in the cloud
@@ -147,14 +146,14 @@ type LoadBalancer struct {
 	Scheme  string            `json:"scheme"` // public or internal; cannot be changed
 	State   string            `json:"state"`
 	Tags    map[string]string `json:"tags,omitempty"`
-	// AddressIDs of a public load balancer; an internal one gets Addresses from the cloud itself.
+	// AddressIDs of a public load balancer; the cloud assigns Addresses to an internal one.
 	AddressIDs []string   `json:"addressIDs,omitempty"`
 	Addresses  []string   `json:"addresses"`
 	Subnets    []string   `json:"subnets,omitempty"`
 	Pools      []Pool     `json:"pools"`
 	Listeners  []Listener `json:"listeners"`
-	// Warning says what the data plane cannot do for it, such as open a port. It is not a
-	// setting, and differs from reader to reader.
+	// Warning describes a failure of the data plane, such as a port that cannot be opened. It is not a setting,
+	// and may differ between processes.
 	Warning string `json:"warning,omitempty"`
 }
 
@@ -163,26 +162,26 @@ type LoadBalancerSpec struct {
 	Name       string            `json:"name"`
 	Cluster    string            `json:"cluster"`
 	Scheme     string            `json:"scheme"`
-	Families   []string          `json:"families"` // of an internal one's addresses
+	Families   []string          `json:"families"` // of the addresses of an internal one
 	AddressIDs []string          `json:"addressIDs,omitempty"`
 	Subnets    []string          `json:"subnets,omitempty"`
 	Tags       map[string]string `json:"tags,omitempty"`
 }
 
-// LoadBalancerPatch changes what can be changed; nil leaves it alone.
+// LoadBalancerPatch changes mutable fields; nil leaves a field unchanged.
 type LoadBalancerPatch struct {
 	Tags       *map[string]string `json:"tags,omitempty"`
 	AddressIDs *[]string          `json:"addressIDs,omitempty"`
 	Subnets    *[]string          `json:"subnets,omitempty"`
 }
 
-// Pool is where one port's traffic goes.
+// Pool holds the targets of one port's traffic.
 type Pool struct {
 	Name          string      `json:"name"` // unique in the load balancer
 	Protocol      string      `json:"protocol"`
 	ProxyProtocol int         `json:"proxyProtocol,omitempty"`
 	HealthCheck   HealthCheck `json:"healthCheck"`
-	// AffinitySeconds keeps a client on a member; 0 is off.
+	// AffinitySeconds is the duration of client IP affinity; 0 disables it.
 	AffinitySeconds int      `json:"affinitySeconds,omitempty"`
 	Members         []Member `json:"members"`
 }
@@ -204,7 +203,8 @@ type Member struct {
 	Port       int32  `json:"port"`
 }
 
-// PoolPatch changes what can be changed in place; nil leaves it alone. Members have SetMembers.
+// PoolPatch changes fields that are mutable in place; nil leaves a field unchanged. SetMembers changes
+// members.
 type PoolPatch struct {
 	ProxyProtocol   *int         `json:"proxyProtocol,omitempty"`
 	HealthCheck     *HealthCheck `json:"healthCheck,omitempty"`
@@ -221,7 +221,7 @@ type Listener struct {
 	IdleTimeoutSeconds int      `json:"idleTimeoutSeconds,omitempty"`
 }
 
-// ListenerPatch changes what can be changed in place; nil leaves it alone, and a pointer to an
+// ListenerPatch changes fields that are mutable in place; nil leaves a field unchanged, and a pointer to an
 // empty list empties it.
 type ListenerPatch struct {
 	Pool               *string   `json:"pool,omitempty"`
@@ -232,34 +232,34 @@ type ListenerPatch struct {
 // Route is one entry of the region's route table. (Cluster, Destination) is unique.
 type Route struct {
 	Name        string `json:"name"`
-	Cluster     string `json:"cluster"` // empty: made by hand
+	Cluster     string `json:"cluster"` // empty: created by a user
 	Destination string `json:"destination"`
-	// InstanceID is the target. Only a route made by hand may have none: it leads to a gateway.
+	// InstanceID is the target. Only a route that a user created may have none: it leads to a gateway.
 	InstanceID string `json:"instanceID"`
 	// Blackhole is set by the cloud when the instance was terminated.
 	Blackhole bool `json:"blackhole,omitempty"`
 }
 
-// RouteResult answers CreateRoutes and DeleteRoutes, one for each route; a nil Error is success.
+// RouteResult is the result of CreateRoutes and DeleteRoutes, one for each route; a nil Error is success.
 type RouteResult struct {
 	Destination string `json:"destination"`
 	Error       *Error `json:"error,omitempty"`
 }
 
-// Zone is one part of a region.
+// Zone is a failure domain of a region.
 type Zone struct {
 	Name   string `json:"name"`
 	Region string `json:"region"`
 }
 
-// InstanceType is a size.
+// InstanceType is a size of instances.
 type InstanceType struct {
 	Name     string `json:"name"`
 	CPUs     int    `json:"cpus"`
 	MemoryMB int    `json:"memoryMB"`
 }
 
-// Quota is a limit and what is used of it.
+// Quota is a limit and its usage.
 type Quota struct {
 	Name  string `json:"name"` // load-balancers, addresses, instances, routes
 	Limit int    `json:"limit"`

@@ -24,27 +24,27 @@ import (
 )
 
 const (
-	// apiService is the name under which metrics and rate limits file all calls.
+	// apiService is the name of the service in metrics and rate limits.
 	apiService = "fake"
-	// CallTimeout bounds one attempt of one call. Reads of a full page take milliseconds; a
-	// request that has had no answer for this long will not get one.
+	// CallTimeout bounds one attempt of one call. Reads of a full page take milliseconds; a longer request will
+	// not get a response.
 	CallTimeout = 30 * time.Second
-	// maxAnswer bounds what is read of an answer: far above a page of load balancers with a
-	// thousand members each, and far below what would exhaust the manager's memory.
+	// maxAnswer limits the bytes that are read of a response: far above a page of load balancers with a thousand
+	// members each, and far below what would exhaust the manager's memory.
 	maxAnswer = 256 << 20
 	// MaxInstances keeps the query string of a read by ID or name below the 64 kB that
 	// proxies allow: names have at most 253 characters.
 	MaxInstances = 200
-	// inProcess is the base URL where requests do not leave the process.
+	// inProcess is the base URL if requests do not leave the process.
 	inProcess = "http://fake.invalid"
 )
 
-// Options say how to reach the cloud.
+// Options configure New.
 type Options struct {
-	// Endpoint is the base URL; empty where Transport knows the way.
+	// Endpoint is the base URL; empty if Transport does not need one.
 	Endpoint string
 	Token    config.Secret
-	// Transport sends the requests; nil is a transport of our own.
+	// Transport sends the requests; nil uses a new transport.
 	Transport http.RoundTripper
 	Clock     clock.Clock
 }
@@ -57,7 +57,7 @@ type Client struct {
 	retry cloudapi.Retry
 }
 
-// New returns a client of the API at the endpoint. Without one, the transport has to answer in this process.
+// New returns a client of the API at the endpoint. Without one, the transport has to respond in this process.
 func New(o Options) (*Client, error) {
 	if o.Endpoint == "" {
 		o.Endpoint = inProcess
@@ -68,8 +68,8 @@ func New(o Options) (*Client, error) {
 	}
 	if o.Transport == nil {
 		own := http.DefaultTransport.(*http.Transport).Clone()
-		// Sixteen workers talk to one host: with the default of 2 most of them would open a new
-		// connection for each call.
+		// Sixteen workers send requests to one host: with the default of 2 most of them would open a new connection
+		// for each call.
 		own.MaxIdleConnsPerHost = 32
 		o.Transport = own
 	}
@@ -86,7 +86,7 @@ func New(o Options) (*Client, error) {
 				Classify: classify,
 				Limits:   cloudapi.Limits{ObeyRetryAfter: true},
 			}),
-			// A redirect would carry the token to another host.
+			// Following a redirect would send the token to another host.
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		},
 	}, nil
@@ -103,23 +103,23 @@ type call struct {
 	body any
 }
 
-// operationKey is how a request carries the name of its operation to the transport.
+// operationKey is the context key of the operation's name.
 type operationKey struct{}
 
-// describe names a request for metrics and rate limits.
+// describe returns the description of a request for metrics and rate limits.
 func describe(r *http.Request) cloudapi.Request {
 	operation, _ := r.Context().Value(operationKey{}).(string)
 	return request(operation, r.Method)
 }
 
-// request describes an operation. All mutations of this cloud are idempotent: what they create
-// has a name that is unique, and what a repeated creation finds is compared with what it wanted.
+// request describes an operation. All mutations of this cloud are idempotent: created objects have a unique
+// name, and a repeated creation compares the existing object with the requested one.
 func request(operation, method string) cloudapi.Request {
 	mutating := method != http.MethodGet
 	return cloudapi.Request{Service: apiService, Operation: operation, Mutating: mutating, Idempotent: mutating}
 }
 
-// do makes the call, again where that is safe and may help, and decodes the answer into out.
+// do makes the call, retries it if that is safe and may help, and decodes the response into out.
 func (c *Client) do(ctx context.Context, call call, out any) error {
 	ctx = context.WithValue(ctx, operationKey{}, call.operation)
 	var body []byte
@@ -156,7 +156,7 @@ func (c *Client) attempt(ctx context.Context, call call, body []byte, out any) e
 	if err != nil {
 		return transportError(call.operation, err)
 	}
-	// Nothing can be done about a failure to close what has been read.
+	// The content has been read; a failure to close is irrelevant.
 	defer func() { _ = resp.Body.Close() }()
 	answer, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
 	if err != nil {
@@ -169,9 +169,9 @@ func (c *Client) attempt(ctx context.Context, call call, body []byte, out any) e
 		return nil
 	}
 	if err := json.Unmarshal(answer, out); err != nil {
-		// What was done is unknown, so this is never read as "not there".
+		// The outcome is unknown, so this is never classified as "not found".
 		return &cloudapi.Error{Class: cloudapi.Unavailable, Operation: call.operation,
-			Err: fmt.Errorf("the answer is not what the API promises: %w", err)}
+			Err: fmt.Errorf("invalid response: %w", err)}
 	}
 	return nil
 }
@@ -208,7 +208,7 @@ func list[T any](ctx context.Context, c *Client, operation, path string, query u
 	}
 }
 
-// change makes a call that answers with an object.
+// change makes a call that returns an object.
 func change[T any](ctx context.Context, c *Client, operation, method string, body any, path ...string) (T, error) {
 	var out T
 	err := c.do(ctx, call{operation: operation, method: method, path: path, body: body}, &out)

@@ -13,7 +13,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/fake/api"
 )
 
-// errorBodyLimit is how much of an answer is looked at for an error: codes and messages are short.
+// errorBodyLimit limits the bytes of a response that are parsed for an error: codes and messages are short.
 const errorBodyLimit = 64 << 10
 
 // ClassOfCode returns the class of a code of the API. It is empty for unknown codes: their HTTP status has the class.
@@ -40,21 +40,21 @@ func ClassOfCode(code string) cloudapi.Class {
 	}
 }
 
-// classOf sorts an answer with a status of 400 and above.
+// classOf classifies a response with a status of 400 and above.
 func classOf(status int, body api.Error) cloudapi.Class {
 	if class := ClassOfCode(body.Code); class != "" {
 		return class
 	}
 	class := cloudapi.ClassOfStatus(status)
 	if class == cloudapi.NotFound || class == "" {
-		// A 404 without the API's own code comes from a proxy or a wrong endpoint, and a redirect
-		// does not come from this API: neither proves anything about the object.
+		// A 404 without the API's own code comes from a proxy or a wrong endpoint, and a redirect does not come
+		// from this API: neither is evidence about the object.
 		return cloudapi.Unknown
 	}
 	return class
 }
 
-// classify is the transport's view of an answer, for metrics.
+// classify classifies a response for metrics.
 func classify(resp *http.Response, err error) cloudapi.Class {
 	if err != nil || resp.StatusCode < http.StatusMultipleChoices {
 		return cloudapi.ClassifyStatus(resp, err)
@@ -91,8 +91,8 @@ func retryAfter(h http.Header) time.Duration {
 	return time.Duration(n) * time.Second
 }
 
-// transportError classifies a request that got no whole answer. An error of the transport that
-// has a class (a rate limit of our own) keeps it.
+// transportError classifies a request without a complete response. An error of the transport that has a class
+// (our own rate limiter) keeps it.
 func transportError(operation string, err error) error {
 	class := cloudapi.ClassifyStatus(nil, err)
 	var own *cloudapi.Error

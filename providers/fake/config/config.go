@@ -1,4 +1,5 @@
-// Package config reads the cloud.conf of the fake provider: parse, default, validate, all errors at once.
+// Package config reads the cloud.conf of the fake provider: it parses, sets defaults and validates, and
+// reports all errors at once.
 package config
 
 import (
@@ -26,7 +27,7 @@ type Global struct {
 	AdoptUnknownNodes bool        `gcfg:"adopt-unknown-nodes"`
 	InstanceType      string      `gcfg:"instance-type"`
 
-	// What follows describes the cloud in this process, and has no meaning with an endpoint.
+	// The following keys describe the cloud in this process, and have no effect with an endpoint.
 	Zone          []string      `gcfg:"zone"`
 	StateFile     string        `gcfg:"state-file"`
 	AddressPool   []string      `gcfg:"address-pool"`
@@ -83,13 +84,13 @@ func (c *Config) validate(f *gcfg.File) {
 	c.validateSimulation(f)
 	for _, q := range c.Quota.list() {
 		if q.limit < 0 {
-			f.Errorf(sectionQuota, q.name, "must not be negative, but is %d; leave it out for the cloud's own limit", q.limit)
+			f.Errorf(sectionQuota, q.name, "must not be negative, but is %d; remove it to use the cloud's own limit", q.limit)
 		}
 	}
 	c.warnUnused(f)
 }
 
-// validatePlace checks which cloud it is and where.
+// validatePlace validates the endpoint, region and zones.
 func (c *Config) validatePlace(f *gcfg.File) {
 	g := c.Global
 	validateName(f, "region", g.Region)
@@ -107,7 +108,7 @@ func (c *Config) validatePlace(f *gcfg.File) {
 	}
 }
 
-// validateName checks what becomes a label value and a part of provider IDs.
+// validateName validates a label value that is part of provider IDs.
 func validateName(f *gcfg.File, key, value string) {
 	valid := func(r rune) bool {
 		return r >= 'a' && r <= 'z' || r >= '0' && r <= '9' || r == '-'
@@ -118,7 +119,7 @@ func validateName(f *gcfg.File, key, value string) {
 	}
 }
 
-// validateSimulation checks how the cloud in this process behaves.
+// validateSimulation validates the behaviour of the cloud in this process.
 func (c *Config) validateSimulation(f *gcfg.File) {
 	g := c.Global
 	for _, text := range g.AddressPool {
@@ -194,7 +195,7 @@ func (c *Config) Simulator(clk clock.WithTicker) sim.Options {
 	return o
 }
 
-// namedQuota is a limit under the name that both the file and the API use.
+// namedQuota is a limit with its name in the file and in the API.
 type namedQuota struct {
 	name  string
 	limit int

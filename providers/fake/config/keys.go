@@ -9,8 +9,8 @@ func Keys() []provider.ConfigKey {
 		return provider.ConfigKey{Section: sectionGlobal, Key: key, Type: kind, Default: value, Doc: doc}
 	}
 	token := global("token", "string", "",
-		"The token that every request carries. With an endpoint it is the one that the cloud was started with; the cloud "+
-			"in this process accepts the same. Changing it changes nothing that exists.")
+		"The token of every request. With an endpoint it must be the token of that cloud; the cloud "+
+			"in this process accepts the same. Changing it does not affect existing objects.")
 	token.Secret = true
 	keys := []provider.ConfigKey{
 		global("region", "string", defaultRegion,
@@ -20,34 +20,35 @@ func Keys() []provider.ConfigKey {
 			"Where a fake cloud serves its API, such as http://127.0.0.1:8099. Without it the cloud runs inside this process. With another endpoint the manager sees another cloud, in which its load balancers do not exist and are recreated."),
 		token,
 		global("adopt-unknown-nodes", "bool", "true",
-			"Whether a Node without an instance gets one: nodes of kind and kwok, which run without a cloud, then work as "+
-				"they are. "+
-				"Nodes whose provider IDs begin with kind:// or kwok:// then count as ours. With false, an instance exists only "+
+			"Whether a Node without an instance gets one: nodes of kind and kwok, which run without a cloud, then work "+
+				"unchanged. "+
+				"Nodes with provider IDs that begin with kind:// or kwok:// then count as ours. "+
+				"With false, an instance exists only "+
 				"if it was started explicitly, and the node of a terminated instance is deleted."),
 		global("instance-type", "string", "the cloud's smallest",
-			"The type of instances that are made for adopted nodes; it becomes the label node.kubernetes.io/instance-type. "+
-				"Instances that exist keep theirs."),
+			"The type of instances that are launched for adopted nodes; it becomes the label node.kubernetes.io/instance-type. "+
+				"Existing instances keep theirs."),
 		global("zone", "string, may be repeated", "the region with a, b and c appended",
-			"The zones of the region. A zone that is removed while instances are in it keeps them."+unusedWithEndpoint),
+			"The zones of the region. Instances in a zone that is removed keep it."+unusedWithEndpoint),
 		global("state-file", "path", "",
-			"Where the cloud keeps its state, so that it survives a restart. Several managers may share one file: they see "+
+			"The file with the cloud's state, so that it survives a restart. Several managers may share one file: they share "+
 				"one cloud. Without it the cloud is empty after every start, and every load balancer is recreated, possibly with "+
 				"another address."+unusedWithEndpoint),
 		global("address-pool", "CIDR, may be repeated", "198.51.100.0/24 and 2001:db8::/64",
-			"The public addresses of load balancers. The defaults are reserved for documentation and lead nowhere; with "+
+			"The public addresses of load balancers. The defaults are reserved for documentation and not reachable; with "+
 				"data-plane = proxy the default is 127.66.0.0/16. Load balancers keep addresses of a pool that is "+
 				"removed."+unusedWithEndpoint),
 		global("provision-time", "duration", "0s",
-			"How long a new load balancer takes until it is active."+unusedWithEndpoint),
+			"Provisioning time of a new load balancer."+unusedWithEndpoint),
 		global("latency", "duration", "0s",
-			"How long every call takes."+unusedWithEndpoint),
+			"Latency of every call."+unusedWithEndpoint),
 		global("rate-limit", "number", "0",
-			"How many calls the cloud answers per second, reads and changes each; it refuses those above. 0 is no "+
+			"Rate limit of the cloud in calls per second, for reads and for changes; it rejects calls above. 0 is no "+
 				"limit."+unusedWithEndpoint),
 		global("error-rate", "number from 0 to 1", "0",
 			"The probability with which a call fails with an internal error."+unusedWithEndpoint),
 		global("seed", "integer", "0",
-			"Makes the failures of error-rate repeatable."+unusedWithEndpoint),
+			"Seed of error-rate, to repeat its failures."+unusedWithEndpoint),
 		global("data-plane", "none or proxy", dataPlaneNone,
 			"Whether load balancers forward traffic. With proxy they listen on this machine and forward TCP and UDP to the "+
 				"nodes' ports, with health checks, source ranges and session affinity. Changing it while load balancers exist "+

@@ -20,8 +20,8 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/fake/names"
 )
 
-// Instances gives every node an instance, if the configuration enables it: nodes of kind and kwok run
-// without any cloud. It offers the node of a call for adoption, and leaves the rest to
+// Instances launches an instance for every node, if the configuration enables it: nodes of kind and kwok run
+// without any cloud. It offers the node of a call for adoption, and delegates the rest to
 // pkg/common/instances.
 type Instances struct {
 	*common.Instances
@@ -36,15 +36,15 @@ type Options struct {
 	Clock clock.WithTicker
 	// Region of the instances.
 	Region string
-	// Adopt starts instances for nodes that have none, of InstanceType; empty lets the cloud choose.
+	// Adopt launches instances for nodes that have none, of InstanceType; empty lets the cloud choose.
 	Adopt        bool
 	InstanceType string
-	// Forgetful is true for a cloud that is in this process's memory only, and was empty when the process
-	// started. A node with one of its IDs is then all that is left of the instance.
+	// Forgetful is true for a cloud in this process's memory, which was empty when the process started. A node
+	// with one of its IDs then identifies an instance that was lost.
 	Forgetful bool
 }
 
-// New returns the nodes' identity.
+// New returns the instances of nodes.
 func New(o Options) *Instances {
 	a := &adopter{
 		api: o.API, ids: o.IDs, enabled: o.Adopt, forgetful: o.Forgetful, instanceType: o.InstanceType,
@@ -55,7 +55,7 @@ func New(o Options) *Instances {
 		&source{api: o.API, region: o.Region, adopter: a}, o.IDs)}
 }
 
-// SetDryRun makes nodes without an instance stay without one.
+// SetDryRun disables adoption.
 func (a *Instances) SetDryRun(dryRun bool) { a.adopter.setDryRun(dryRun) }
 
 var _ cloudprovider.InstancesV2 = (*Instances)(nil)
@@ -81,7 +81,7 @@ func (a *Instances) InstanceMetadata(ctx context.Context, node *v1.Node) (*cloud
 	return a.Instances.InstanceMetadata(ctx, node)
 }
 
-// adopter starts instances for nodes that have none.
+// adopter launches instances for nodes that have none.
 type adopter struct {
 	api       api.API
 	ids       *names.Scheme
@@ -91,7 +91,7 @@ type adopter struct {
 	instanceType string
 
 	mu sync.Mutex
-	// dryRun keeps the adopter from starting anything.
+	// dryRun keeps the adopter from launching instances.
 	dryRun bool
 	// pending holds the nodes of calls in flight, by instance ID or, without one, by name.
 	pending map[string]*pendingNode
@@ -130,16 +130,16 @@ func (a *adopter) withdraw(key string) {
 	}
 }
 
-// setDryRun makes nodes without an instance stay without one.
+// setDryRun disables adoption.
 func (a *adopter) setDryRun(dryRun bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.dryRun = dryRun
 }
 
-// specOf returns the instance that a node would be adopted as, and the key under which package
-// instances requests it. A node that has one of our IDs is adopted only by a forgetful cloud: in
-// any other, an instance that does not exist has been terminated.
+// specOf returns the instance for the adoption of a node, and the key under which package instances requests
+// it. A node that has one of our IDs is adopted only by a forgetful cloud: in any other, a missing instance
+// has been terminated.
 func (a *adopter) specOf(node *v1.Node) (spec api.InstanceSpec, key string, ok bool) {
 	if !a.enabled {
 		return spec, "", false
@@ -165,7 +165,7 @@ func (a *adopter) specOf(node *v1.Node) (spec api.InstanceSpec, key string, ok b
 	return spec, id, true
 }
 
-// adopt starts instances for the keys of offered nodes, in one call, and returns them.
+// adopt launches instances for the keys of offered nodes, in one call, and returns them.
 func (a *adopter) adopt(ctx context.Context, keys []string) ([]api.Instance, error) {
 	specs := a.specs(keys)
 	if len(specs) == 0 {
@@ -175,16 +175,16 @@ func (a *adopter) adopt(ctx context.Context, keys []string) ([]api.Instance, err
 	if err != nil {
 		return nil, err
 	}
-	// Nodes of kwok join by the thousand. Calls for the others follow, a few at a time: adopted now,
-	// they are all in the next list of instances.
+	// Nodes of kwok join by the thousand. Calls for the others follow, a few at a time: nodes that are adopted
+	// now are all in the next list of instances.
 	if err := a.adoptJoining(ctx, adopted); err != nil {
-		klog.FromContext(ctx).Info("Nodes could not be adopted together and will be one by one", "provider", names.Provider,
+		klog.FromContext(ctx).Info("Failed to adopt nodes in one call; adopting them one by one", "provider", names.Provider,
 			"err", err)
 	}
 	return adopted, nil
 }
 
-// adoptJoining adopts every node that waits for its initialisation, without those adopted already.
+// adoptJoining adopts every node that waits for its initialisation, except those already adopted.
 func (a *adopter) adoptJoining(ctx context.Context, adopted []api.Instance) error {
 	specs, err := a.joiningSpecs(adopted)
 	if err != nil || len(specs) == 0 {
@@ -228,7 +228,7 @@ func (a *adopter) joiningSpecs(adopted []api.Instance) ([]api.InstanceSpec, erro
 	return specs, nil
 }
 
-// waitsForCloud reports whether a node still has the taint with which it joined, and is not opted out.
+// waitsForCloud reports whether a node still has its initial taint, and is not opted out.
 func waitsForCloud(node *v1.Node) bool {
 	return node.Labels[provider.ManagedLabel] != "false" && slices.ContainsFunc(node.Spec.Taints, func(t v1.Taint) bool {
 		return t.Key == cloudproviderapi.TaintExternalCloudProvider
@@ -269,8 +269,8 @@ func (a *adopter) specs(keys []string) []api.InstanceSpec {
 	return specs
 }
 
-// knownZones reads the zones once: a zone that the region gains later only goes unrecognised in
-// the labels of adopted nodes.
+// knownZones reads the zones once: a zone that is added to the region later is only missing in the labels of
+// adopted nodes.
 func (a *adopter) knownZones(ctx context.Context) ([]string, error) {
 	a.mu.Lock()
 	zones := a.zones
@@ -291,7 +291,7 @@ func (a *adopter) knownZones(ctx context.Context) ([]string, error) {
 	return zones, nil
 }
 
-// addressesOfKind returns a node's own addresses, so that the cloud's word about them changes nothing.
+// addressesOfKind returns a node's own addresses, so that adoption does not change them.
 func addressesOfKind(node *v1.Node, kind v1.NodeAddressType) []string {
 	var out []string
 	for _, address := range node.Status.Addresses {

@@ -1,4 +1,4 @@
-// Package instances gives nodes their identity, and adopts nodes that run outside the cloud.
+// Package instances reads the instances of nodes, and adopts nodes that run outside the cloud.
 package instances
 
 import (
@@ -12,12 +12,12 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/fake/api"
 )
 
-// source reads instances from the cloud. pkg/common/instances adds batching, the snapshot and the rule
-// about when an instance counts as deleted.
+// source reads instances from the cloud. pkg/common/instances adds batching, the snapshot and the rules for
+// deleted instances.
 type source struct {
 	api    api.InstanceAPI
 	region string
-	// adopter starts instances for nodes that run outside the cloud.
+	// adopter launches instances for nodes that run outside the cloud.
 	adopter *adopter
 }
 
@@ -58,7 +58,7 @@ func (s *source) Find(ctx context.Context, nodeNames []string) ([]common.Instanc
 	return s.convert(append(found, adopted...))
 }
 
-// missing returns the keys that no instance has.
+// missing returns the keys without an instance.
 func missing(keys []string, found []api.Instance, key func(api.Instance) string) []string {
 	have := make(map[string]bool, len(found))
 	for _, i := range found {
@@ -96,8 +96,7 @@ func (s *source) convert(found []api.Instance) ([]common.Instance, error) {
 	return out, nil
 }
 
-// stateOf maps the cloud's states. One that is new to us is an instance that exists and runs: the
-// answer that never taints or deletes a node.
+// stateOf maps the cloud's states. An unknown state counts as running, which never taints or deletes a node.
 func stateOf(state string) common.State {
 	switch state {
 	case api.StateStopped:
@@ -109,7 +108,7 @@ func stateOf(state string) common.State {
 	}
 }
 
-// addressesOf lists internal addresses first: the first of a kind is the one that the cluster uses.
+// addressesOf lists internal addresses first: the cluster uses the first of each type.
 func addressesOf(i api.Instance) []v1.NodeAddress {
 	var out []v1.NodeAddress
 	for _, ip := range i.InternalAddresses {

@@ -26,7 +26,7 @@ func providerIDs() *instances.TableScheme {
 	})
 }
 
-// Scheme parses provider IDs: our own and, where nodes are adopted, those of kind and kwok.
+// Scheme parses provider IDs: our own and, if nodes are adopted, those of kind and kwok.
 type Scheme struct {
 	*instances.TableScheme
 	adopts bool
@@ -34,7 +34,7 @@ type Scheme struct {
 
 var _ instances.Scheme = (*Scheme)(nil)
 
-// NewScheme returns the provider IDs of fake. adopts makes it accept those of other managers too.
+// NewScheme returns the provider IDs of fake. With adopts it accepts those of kind and kwok too.
 func NewScheme(adopts bool) *Scheme { return &Scheme{TableScheme: providerIDs(), adopts: adopts} }
 
 // Parse implements instances.Scheme.
@@ -45,8 +45,8 @@ func (s *Scheme) Parse(providerID string) (string, error) {
 	return s.TableScheme.Parse(providerID)
 }
 
-// AdoptedID returns the instance ID that a node of kind or kwok is adopted under. It follows from
-// the provider ID alone, so that such a node can be a member of a pool without a call.
+// AdoptedID returns the instance ID of an adopted node of kind or kwok. It depends on the provider ID only,
+// so that such a node can be a member of a pool without a call.
 func (s *Scheme) AdoptedID(providerID string) (string, bool) {
 	from, rest, ok := strings.Cut(providerID, "://")
 	if !s.adopts || !ok || from != schemeKind && from != schemeKwok {
@@ -64,8 +64,8 @@ func (s *Scheme) Format(zone, id string) (string, error) {
 	return s.TableScheme.Format(instances.Fields{"zone": zone, "id": id})
 }
 
-// Route returns the name of a cluster's route, which a person reads in the cloud's route
-// table. Destinations are unique in a cluster.
+// Route returns the name of a cluster's route in the cloud's route table. Destinations are unique in a
+// cluster.
 func Route(clusterName, destination string) string {
 	return fmt.Sprintf("%s-%s", clusterName, strings.ReplaceAll(destination, "/", "-"))
 }

@@ -1,4 +1,4 @@
-// Package routes answers the framework's route controller from the region's route table.
+// Package routes implements the routes of the framework's route controller with the region's route table.
 package routes
 
 import (
@@ -14,13 +14,13 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/fake/names"
 )
 
-// Source answers package routes out of the region's route table.
+// Source implements the Source of package routes with the region's route table.
 type Source struct{ API api.RouteAPI }
 
 var _ common.Source = (*Source)(nil)
 
-// List implements common.Source. A route is ours if it carries the cluster's name, which the
-// cloud stores beside it.
+// List implements common.Source. A route is ours if it has the cluster's name, which the cloud stores with
+// it.
 func (s *Source) List(ctx context.Context, clusterName string) ([]common.Route, error) {
 	found, err := s.API.ListRoutes(ctx)
 	if err != nil {
@@ -56,8 +56,8 @@ func (s *Source) Delete(ctx context.Context, clusterName string, list []common.R
 	return errs
 }
 
-// inBatches makes as few calls as the cloud allows, and returns one error for each route. A call
-// that fails is the error of all its routes.
+// inBatches makes as few calls as the cloud allows, and returns one error for each route. The error of a
+// failed call applies to all its routes.
 func inBatches(ctx context.Context, operation, clusterName string, list []common.Route,
 	call func(context.Context, []api.Route) ([]api.RouteResult, error)) []error {
 	errs := make([]error, 0, len(list))
@@ -74,7 +74,7 @@ func inBatches(ctx context.Context, operation, clusterName string, list []common
 		results, err := call(ctx, batch)
 		if err == nil && len(results) != len(batch) {
 			err = &cloudapi.Error{Class: cloudapi.Unknown, Operation: operation,
-				Err: fmt.Errorf("the cloud answered %d results for %d routes", len(results), len(batch))}
+				Err: fmt.Errorf("the cloud returned %d results for %d routes", len(results), len(batch))}
 		}
 		for i := range batch {
 			if err != nil {

@@ -1,6 +1,6 @@
-// Package api is every call that the provider may make to OpenStack: this page answers what it can touch.
-// Requests and answers are those of gophercloud's packages; file own.go has what they cannot express. New
-// returns all of it over a Caller, which knows how to reach the services.
+// Package api declares every call that the provider makes to OpenStack. Requests and responses use
+// gophercloud's packages; file own.go has what they cannot express. New returns all services over a Caller,
+// which has the endpoints and tokens.
 //
 // Lists return all pages. Errors carry a class of package cloudapi.
 package api
@@ -25,7 +25,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
 )
 
-// Services, by their types in Keystone's catalogue. They name the service in metrics, too.
+// Services, by their types in Keystone's catalog. The types are also the names of the services in metrics.
 const (
 	Identity      = "identity"
 	Compute       = "compute"
@@ -48,7 +48,7 @@ type (
 	SecurityGroup = groups.SecGroup
 	// SecurityGroupRule is one rule of a security group.
 	SecurityGroupRule = rules.SecGroupRule
-	// AddressPair is an address besides its own that a port may use.
+	// AddressPair is an additional address that a port may use.
 	AddressPair = ports.AddressPair
 	// PortUpdate is a change of a port.
 	PortUpdate = ports.UpdateOpts
@@ -66,30 +66,31 @@ type (
 	HealthMonitor = monitors.Monitor
 )
 
-// Caller makes a call: it finds the service, sends what call sends with a valid token, again where
-// that is safe and may help, each time within a deadline, and classifies the error.
+// Caller makes a call: it finds the service, sends the call with a valid token, retries it if that is safe
+// and may help, each attempt with a timeout, and classifies the error.
 type Caller interface {
 	Call(ctx context.Context, r cloudapi.Request, call func(context.Context, *gophercloud.ServiceClient) error) error
 }
 
-// ComputeAPI is what the provider needs of Nova.
+// ComputeAPI has the calls to Nova.
 type ComputeAPI interface {
 	// ListServers returns the project's servers, or those whose names match the regular expression.
 	ListServers(ctx context.Context, name string) ([]Server, error)
 	GetServer(ctx context.Context, id string) (Server, error)
-	// ListFlavors returns the flavors that the project may use; GetFlavor also another that it uses.
+	// ListFlavors returns the flavors that are visible to the project; GetFlavor also returns others that its
+	// servers use.
 	ListFlavors(ctx context.Context) ([]Flavor, error)
 	GetFlavor(ctx context.Context, id string) (Flavor, error)
 }
 
-// NetworkAPI is what the provider needs of Neutron. Updates with a revision number are refused with
-// class Conflict (oserr.Changed) if the object has another revision by now.
+// NetworkAPI has the calls to Neutron. Updates with a revision number are rejected with class Conflict
+// (oserr.Changed) if the object has another revision.
 type NetworkAPI interface {
-	// ListExtensions returns the aliases of the extensions that this Neutron has.
+	// ListExtensions returns the aliases of the extensions of this Neutron.
 	ListExtensions(ctx context.Context) ([]string, error)
 
-	// Networks, which are only read. ListNetworks returns those with the IDs, ListExternalNetworks those
-	// that floating IPs come from, ListSubnets those of one network, or with "" all.
+	// Networks, which are only read. ListNetworks returns those with the IDs, ListExternalNetworks those with
+	// floating IPs, ListSubnets those of one network, or with "" all.
 	ListNetworks(ctx context.Context, ids []string) ([]NeutronNetwork, error)
 	ListExternalNetworks(ctx context.Context) ([]NeutronNetwork, error)
 	ListSubnets(ctx context.Context, networkID string) ([]Subnet, error)
@@ -107,29 +108,29 @@ type NetworkAPI interface {
 	UpdateFloatingIP(ctx context.Context, id string, o floatingips.UpdateOpts) (FloatingIP, error)
 	DeleteFloatingIP(ctx context.Context, id string) error
 
-	// Security groups that open node ports, by name, or with "" all. Rules come with their groups.
+	// Security groups that open node ports, by name, or with "" all. Groups include their rules.
 	ListSecurityGroups(ctx context.Context, name string) ([]SecurityGroup, error)
 	CreateSecurityGroup(ctx context.Context, o groups.CreateOpts) (SecurityGroup, error)
 	DeleteSecurityGroup(ctx context.Context, id string) error
-	// CreateSecurityGroupRules creates all rules or none; one that exists is AlreadyExists.
+	// CreateSecurityGroupRules creates all rules or none; an existing rule is AlreadyExists.
 	CreateSecurityGroupRules(ctx context.Context, o []rules.CreateOpts) ([]SecurityGroupRule, error)
 	DeleteSecurityGroupRule(ctx context.Context, id string) error
 
-	// Tags. kind is the plural in paths: FloatingIPs, Routers. SetTags returns the tags that the object has now;
-	// AddTag does nothing for a tag that the object has.
+	// Tags. kind is the plural in paths: FloatingIPs, Routers. SetTags returns the resulting tags of the object;
+	// AddTag has no effect if the object has the tag.
 	SetTags(ctx context.Context, kind, id string, tags []string) ([]string, error)
 	AddTag(ctx context.Context, kind, id, tag string) error
 	RemoveTag(ctx context.Context, kind, id, tag string) error
 
-	// Pod routes. AddRoutes ignores routes that exist, RemoveRoutes those that do not.
+	// Pod routes. AddRoutes ignores existing routes, RemoveRoutes missing ones.
 	GetRouter(ctx context.Context, id string) (Router, error)
 	SetRoutes(ctx context.Context, id string, revision int, routes []ExtraRoute) (Router, error)
 	AddRoutes(ctx context.Context, id string, routes []ExtraRoute) (Router, error)
 	RemoveRoutes(ctx context.Context, id string, routes []ExtraRoute) (Router, error)
 }
 
-// LoadBalancingAPI is what the provider needs of Octavia. While a load balancer or anything in it is
-// PENDING, every change is refused with class Conflict (oserr.Immutable).
+// LoadBalancingAPI has the calls to Octavia. While a load balancer or anything in it is PENDING, every change
+// is rejected with class Conflict (oserr.Immutable).
 type LoadBalancingAPI interface {
 	// ListVersions returns the versions of the API, oldest first, such as v2.26.
 	ListVersions(ctx context.Context) ([]string, error)
@@ -154,7 +155,7 @@ type LoadBalancingAPI interface {
 	DeletePool(ctx context.Context, id string) error
 
 	ListMembers(ctx context.Context, poolID string) ([]Member, error)
-	// SetMembers replaces the members of a pool. Settings of existing members that are not named are reset.
+	// SetMembers replaces the members of a pool. Settings of existing members that are not given are reset.
 	SetMembers(ctx context.Context, poolID string, members []Member) error
 	CreateMember(ctx context.Context, poolID string, m Member) (Member, error)
 	DeleteMember(ctx context.Context, poolID, id string) error
@@ -167,7 +168,8 @@ type LoadBalancingAPI interface {
 	DeleteHealthMonitor(ctx context.Context, id string) error
 }
 
-// KeyManagerAPI is what the provider needs of Barbican: whether certificates exist. It never reads them.
+// KeyManagerAPI has the calls to Barbican, which check whether certificates exist. The provider never reads
+// them.
 type KeyManagerAPI interface {
 	CheckSecret(ctx context.Context, id string) error
 	CheckContainer(ctx context.Context, id string) error

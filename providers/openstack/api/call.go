@@ -22,7 +22,7 @@ func reading(service, operation string) cloudapi.Request {
 	return cloudapi.Request{Service: service, Operation: operation, Idempotent: true}
 }
 
-// setting describes a change that leads to the same state when it is created twice.
+// setting describes an idempotent creation.
 func setting(service, operation string) cloudapi.Request {
 	return cloudapi.Request{Service: service, Operation: operation, Mutating: true, Idempotent: true}
 }
@@ -31,7 +31,7 @@ func creating(service, operation string) cloudapi.Request {
 	return cloudapi.Request{Service: service, Operation: operation, Mutating: true}
 }
 
-// object makes a call and returns the object under key of its answer.
+// object makes a call and returns the object under key in the response.
 func object[T any](ctx context.Context, c *Clients, r cloudapi.Request, key string, send sender) (T, error) {
 	var result gophercloud.Result
 	err := c.perform(ctx, r, func(ctx context.Context, s *gophercloud.ServiceClient) gophercloud.Result {
@@ -45,12 +45,12 @@ func object[T any](ctx context.Context, c *Clients, r cloudapi.Request, key stri
 	body, _ := result.Body.(map[string]any)
 	raw, err := json.Marshal(body[key])
 	if err != nil {
-		raw = nil // decode reports that there is nothing
+		raw = nil // decode reports the missing object.
 	}
 	return decode[T](r.Operation, key, raw)
 }
 
-// perform makes a call whose answer has no content.
+// perform makes a call with a response without content.
 func (c *Clients) perform(ctx context.Context, r cloudapi.Request, send sender) error {
 	return c.send(ctx, r, func(ctx context.Context, s *gophercloud.ServiceClient) error { return send(ctx, s).Err })
 }
@@ -62,12 +62,12 @@ func (c *Clients) send(ctx context.Context, r cloudapi.Request,
 	})
 }
 
-// askProxy says what gives answers that no service would.
+// askProxy is the advice for responses that no service would send.
 const askProxy = "check for a proxy between ccm and OpenStack"
 
-// validateResponse recognizes answers that report success and do not come from the service: gophercloud takes
-// their status for that of an error, and their text for broken JSON. A proxy that answers a deletion with a page
-// and status 200 must not pass for a service that deleted the object.
+// validateResponse detects successful responses that do not come from the service: gophercloud returns the
+// status as an error, and the text as invalid JSON. A proxy that answers a deletion with a page and status
+// 200 must not count as a successful deletion.
 func validateResponse(operation string, err error) error {
 	var (
 		status gophercloud.ErrUnexpectedResponseCode
@@ -76,14 +76,14 @@ func validateResponse(operation string, err error) error {
 	)
 	switch {
 	case errors.As(err, &status) && status.Actual == http.StatusOK:
-		return unexpected(operation, errors.New("status 200 without the content that goes with it; "+askProxy))
+		return unexpected(operation, errors.New("status 200 without the content that belongs to it; "+askProxy))
 	case errors.As(err, &syntax), errors.As(err, &typ), errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
 		return unexpected(operation, fmt.Errorf("%w; "+askProxy, err))
 	}
 	return err
 }
 
-// decode reads what stands under key. Null and an empty object mean that the service did not answer.
+// decode parses the value under key. Null and an empty object mean that the response is not from the service.
 func decode[T any](operation, key string, raw json.RawMessage) (T, error) {
 	var found T
 	if text := string(bytes.TrimSpace(raw)); text == "" || text == "null" || text == "{}" {
@@ -95,17 +95,17 @@ func decode[T any](operation, key string, raw json.RawMessage) (T, error) {
 	return found, nil
 }
 
-// unexpected is the error about an answer that cannot be read. The outcome of the call is unknown, and it never
-// means "not found".
+// unexpected returns the error about a response that cannot be parsed. The outcome of the call is unknown,
+// and it never means "not found".
 func unexpected(operation string, err error) error {
 	return &cloudapi.Error{Class: cloudapi.Unavailable, Operation: operation,
 		Err: fmt.Errorf("unexpected response: %w", err)}
 }
 
-// list reads all pages of the objects under key. query is nil or options of gophercloud. It stands in for
-// gophercloud's pagers, which follow links to whatever host a service behind a proxy names, with the token; which
-// decode a page into maps first, some hundred MB for the pools of a large project; and which would repeat all
-// pages when one fails.
+// list reads all pages of the objects under key. query is nil or options of gophercloud. It replaces
+// gophercloud's pagers, which follow links with the token to any host that a service behind a proxy names;
+// which decode a page into maps first, some hundred MB for the pools of a large project; and which would
+// repeat all pages when one fails.
 func list[T any](ctx context.Context, c *Clients, r cloudapi.Request, key string, query any, path ...string,
 ) ([]T, error) {
 	values, err := queryOf(query)
@@ -115,7 +115,7 @@ func list[T any](ctx context.Context, c *Clients, r cloudapi.Request, key string
 	var all []T
 	for seen := map[string]bool{}; ; {
 		if seen[values.Encode()] {
-			return nil, unexpected(r.Operation, errors.New("endless list: a page links to one that was read already"))
+			return nil, unexpected(r.Operation, errors.New("endless list: a page links to a page that was already read"))
 		}
 		seen[values.Encode()] = true
 		var page map[string]json.RawMessage

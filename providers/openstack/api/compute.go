@@ -10,7 +10,7 @@ import (
 	"github.com/gophercloud/gophercloud/v2/openstack/keymanager/v1/secrets"
 )
 
-// pageSize is how many servers a page has; Nova's own limit is 1000 as well.
+// pageSize is the number of servers of a page; Nova's own limit is 1000 as well.
 const pageSize = 1000
 
 // ListServers implements ComputeAPI.
@@ -26,7 +26,7 @@ func (c *Clients) GetServer(ctx context.Context, id string) (Server, error) {
 	})
 }
 
-// ListFlavors implements ComputeAPI. gophercloud lists flavors with all their details only.
+// ListFlavors implements ComputeAPI. gophercloud only lists flavors with all their details.
 func (c *Clients) ListFlavors(ctx context.Context) ([]Flavor, error) {
 	return list[Flavor](ctx, c, reading(Compute, "ListFlavors"), "flavors", nil, "flavors")
 }

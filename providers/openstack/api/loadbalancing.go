@@ -11,8 +11,8 @@ import (
 	"github.com/gophercloud/gophercloud/v2/openstack/loadbalancer/v2/pools"
 )
 
-// ListVersions implements LoadBalancingAPI. gophercloud asks the host of the service without the path under which
-// the catalogue has it.
+// ListVersions implements LoadBalancingAPI. gophercloud sends the request to the host of the service without
+// the path in the catalog.
 func (c *Clients) ListVersions(ctx context.Context) ([]string, error) {
 	found, err := list[apiversions.APIVersion](ctx, c, reading(LoadBalancing, "ListVersions"), "versions", nil)
 	ids := make([]string, len(found))

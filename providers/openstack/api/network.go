@@ -16,7 +16,7 @@ import (
 	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/subnets"
 )
 
-// Short names of what every call below needs.
+// Short names of common parts of the calls below.
 type (
 	ctxt   = context.Context
 	client = *gophercloud.ServiceClient
@@ -187,7 +187,7 @@ func (c *Clients) SetRoutes(ctx context.Context, id string, revision int, routes
 	})
 }
 
-// condition makes an update unconditional for an object without a revision: the extension may be switched off.
+// condition makes an update unconditional for an object without a revision: the extension may be disabled.
 func condition(revision *int) *int {
 	if revision != nil && *revision == 0 {
 		return nil

@@ -10,27 +10,28 @@ import (
 	"github.com/gophercloud/gophercloud/v2/openstack/loadbalancer/v2/pools"
 )
 
-// What gophercloud's types cannot say, or not in the memory of a manager of 500 pools with 5,000 members each.
+// Requests and responses that gophercloud's types cannot express, or that need too much memory for 500 pools
+// with 5,000 members each.
 
-// Server is a machine. gophercloud's leaves addresses and flavor as untyped maps.
+// Server is a machine. gophercloud's type has addresses and flavor as untyped maps.
 type Server struct {
 	ID     string `json:"id"`
 	Name   string `json:"name"`
 	Status string `json:"status"`
 	Zone   string `json:"OS-EXT-AZ:availability_zone"`
 	Flavor struct {
-		// ID is known up to microversion 2.46, OriginalName from 2.47 on.
+		// ID is set up to microversion 2.46, OriginalName from 2.47 on.
 		ID           string `json:"id"`
 		OriginalName string `json:"original_name"`
 	} `json:"flavor"`
 	AccessIPv4 string            `json:"accessIPv4"`
 	AccessIPv6 string            `json:"accessIPv6"`
 	Metadata   map[string]string `json:"metadata"`
-	// Addresses are by the names of networks.
+	// Addresses are keyed by the names of networks.
 	Addresses map[string][]ServerAddress `json:"addresses"`
 }
 
-// ServerAddress is an address as Nova remembers it, which may be late by a minute.
+// ServerAddress is an address in Nova's cache, which may be a minute old.
 type ServerAddress struct {
 	Address string `json:"addr"`
 	// Type is fixed or floating.
@@ -54,8 +55,8 @@ const (
 	Routers     = "routers"
 )
 
-// Port is a network interface. gophercloud's lacks port security, trunks and the difference between a creation
-// time and none, and its extensions do not combine.
+// Port is a network interface. gophercloud's type lacks port security and trunks, and cannot represent a
+// missing creation time; its extensions cannot be combined.
 type Port struct {
 	ID                  string        `json:"id"`
 	Name                string        `json:"name"`
@@ -67,16 +68,17 @@ type Port struct {
 	FixedIPs            []FixedIP     `json:"fixed_ips"`
 	SecurityGroups      []string      `json:"security_groups"`
 	AllowedAddressPairs []AddressPair `json:"allowed_address_pairs"`
-	// PortSecurity is nil where the extension is switched off, and means true then.
+	// PortSecurity is nil if the extension is disabled, which means true.
 	PortSecurity *bool `json:"port_security_enabled"`
-	// CreatedAt is by Neutron's clock, in whole seconds of RFC 3339; empty where the extension is switched off.
+	// CreatedAt is the time of Neutron's clock, in whole seconds of RFC 3339; empty if the extension is
+	// disabled.
 	CreatedAt string   `json:"created_at"`
 	Tags      []string `json:"tags"`
 	Revision  int      `json:"revision_number"`
 	Trunk     *Trunk   `json:"trunk_details"`
 }
 
-// StatusActive is the status of a port that works.
+// StatusActive is the status of a working port.
 const StatusActive = "ACTIVE"
 
 // FixedIP is an address of a port.
@@ -85,20 +87,21 @@ type FixedIP struct {
 	Address  string `json:"ip_address"`
 }
 
-// Trunk names the ports below a port.
+// Trunk lists the subports of a port.
 type Trunk struct {
 	SubPorts []struct {
 		PortID string `json:"port_id"`
 	} `json:"sub_ports"`
 }
 
-// PortFilter selects ports; an empty field selects all. gophercloud's has one ID where we send a hundred.
+// PortFilter selects ports; an empty field selects all. gophercloud's type has a single ID, and the provider
+// sends up to a hundred.
 type PortFilter struct {
 	IDs       []string
 	DeviceIDs []string
-	// DeviceOwner is what uses the port, such as network:router_interface.
+	// DeviceOwner is the user of the port, such as network:router_interface.
 	DeviceOwner, NetworkID string
-	// Addresses are fixed addresses, of which a port has one.
+	// Addresses are fixed addresses; a port matches with any of them.
 	Addresses     []string
 	SecurityGroup string
 }
@@ -131,7 +134,7 @@ const (
 	Deleted       = "DELETED"
 )
 
-// Protocols that listeners and pools share. gophercloud has a type of its own for each.
+// Protocols that listeners and pools share. gophercloud has a separate type for each.
 const (
 	ProtocolTCP             = "TCP"
 	ProtocolUDP             = "UDP"
@@ -150,39 +153,39 @@ const (
 	AlgorithmSourceIPPort     = "SOURCE_IP_PORT"
 )
 
-// PersistenceSourceIP keeps clients at their members by address.
+// PersistenceSourceIP is session persistence by client address.
 const PersistenceSourceIP = "SOURCE_IP"
 
-// Ref names another object.
+// Ref references another object.
 type Ref struct {
 	ID string `json:"id"`
 }
 
-// Pool is a set of members. A list names its members by their IDs alone, for each of which gophercloud's would
-// hold a whole Member.
+// Pool is a set of members. A list contains only the IDs of its members; gophercloud's type would hold a
+// whole Member for each.
 type Pool struct {
 	pools.Pool
 	Members []Ref `json:"members"`
-	// RequestedMonitor is the health monitor that the pool was created with, until the pool is read: Octavia
-	// creates a load balancer with everything in it, and answers as if its pools had no health monitors.
+	// RequestedMonitor is the health monitor that the pool was created with, until the pool is read: the
+	// response of Octavia to the creation of a complete load balancer omits the health monitors of its pools.
 	RequestedMonitor *HealthMonitor `json:"-"`
 }
 
-// Member is a port of a node: one that exists, or, without an ID, one to create or to keep. gophercloud's is
-// three times as large, and its options are of another type for each way to send it.
+// Member is a port of a node: an existing member, or, without an ID, one to create or to keep. gophercloud's
+// type is three times as large, and has different options for each way to send it.
 type Member struct {
 	ID       string `json:"id"`
 	Name     string `json:"name"`
 	Address  string `json:"address"`
 	Port     int    `json:"protocol_port"`
 	SubnetID string `json:"subnet_id"`
-	// MonitorPort is 0 where health checks go to Port.
+	// MonitorPort is 0 if health checks use Port.
 	MonitorPort int `json:"monitor_port"`
-	// Weight is set by Octavia; members are sent without.
+	// Weight is set by Octavia; requests omit it.
 	Weight int `json:"weight"`
 }
 
-// CreateOpts returns what creates the member, alone or with its pool.
+// CreateOpts returns the options to create the member, alone or with its pool.
 func (m Member) CreateOpts() pools.CreateMemberOpts {
 	o := pools.CreateMemberOpts{Name: m.Name, Address: m.Address, ProtocolPort: m.Port, SubnetID: m.SubnetID}
 	if m.MonitorPort != 0 {
@@ -191,8 +194,8 @@ func (m Member) CreateOpts() pools.CreateMemberOpts {
 	return o
 }
 
-// ToBatchMemberUpdateMap implements pools.BatchUpdateMemberOptsBuilder. gophercloud's options go through JSON and
-// back for each member.
+// ToBatchMemberUpdateMap implements pools.BatchUpdateMemberOptsBuilder. gophercloud's options convert each
+// member to JSON and back.
 func (m Member) ToBatchMemberUpdateMap() (map[string]any, error) {
 	body := map[string]any{"address": m.Address, "protocol_port": m.Port}
 	if m.Name != "" {

@@ -90,7 +90,7 @@ func availability(g config.Global) gophercloud.Availability {
 // tlsConfig reads the certificates that the section references. It returns nil for Go's default.
 func tlsConfig(g config.Global) (*tls.Config, error) {
 	if g.CAFile == "" && g.CertFile == "" && !g.Insecure() {
-		return nil, nil //nolint:nilnil // nil is what http.Transport takes for its default
+		return nil, nil //nolint:nilnil // http.Transport uses its default for nil
 	}
 	c := &tls.Config{
 		MinVersion:         tls.VersionTLS12,

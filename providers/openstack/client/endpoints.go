@@ -43,7 +43,7 @@ func (s *session) checkService(service string) error {
 	if s.region != "" {
 		where = fmt.Sprintf(" in region %s", s.region)
 	}
-	return fmt.Errorf("the catalogue has no %s endpoint of the service %s%s: check region and os-endpoint-type "+
+	return fmt.Errorf("the catalog has no %s endpoint of the service %s%s: check region and os-endpoint-type "+
 		"in section [Global], or whether the cloud has this service", s.availability, service, where)
 }
 

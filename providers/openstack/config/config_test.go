@@ -88,7 +88,7 @@ monitor-max-retries = 11
 		{"no time at all", minimal + "[LoadBalancer]\nmonitor-timeout = 500ms\n", []string{"must be at least 1s"}, nil},
 		{"an unknown driver", minimal + "[LoadBalancer]\nlb-provider = a10\n", nil, []string{`"a10" is none of`}},
 		{"bad ranges", minimal + "[Networking]\naddress-sort-order = 10.0.0.0/8, banana\n", nil, []string{`"banana" is not a CIDR`}},
-		{"tags that name none", minimal + "[LoadBalancerClass \"x\"]\nfloating-subnet-tags = !&\n", []string{`floating-subnet-tags: "!&" names no tag`}, nil},
+		{"tags that name none", minimal + "[LoadBalancerClass \"x\"]\nfloating-subnet-tags = !&\n", []string{`floating-subnet-tags: "!&" contains no tag`}, nil},
 		{"a label value that no node has", minimal + "[LoadBalancer]\nnode-selector = a=b=c\n",
 			[]string{`node-selector: is "a=b=c": no node can have the label a with the value "b=c"`}, nil},
 		{"a glob without its bracket", minimal + "[LoadBalancerClass \"x\"]\nfloating-subnet = public-{a,b\n",

@@ -64,7 +64,7 @@ func Keys() []provider.ConfigKey {
 func accessRows() []row {
 	return []row{
 		{"auth-url", "URL", "", "Keystone. If the URL ends with /v3, no request for its versions is needed."},
-		{"region", "string", "the first in the catalogue",
+		{"region", "string", "the first in the catalog",
 			"The region of this manager. It becomes the label topology.kubernetes.io/region of nodes; without it they " +
 				"have none. If it changes while nodes and load balancers exist, the manager looks for them in the other " +
 				"region and deletes the nodes that do not exist there."},

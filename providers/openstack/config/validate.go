@@ -30,7 +30,7 @@ const (
 	endpointPublic   = "public"
 	endpointInternal = "internal"
 	endpointAdmin    = "admin"
-	// suffixURL ends the older names of them, such as internalURL.
+	// suffixURL is the suffix of their older names, such as internalURL.
 	suffixURL = "URL"
 
 	lbVersion      = "v2"
@@ -43,7 +43,7 @@ const (
 	longestTimeout = 10 * time.Minute
 )
 
-// octaviaProviders returns the drivers that are known to work. Others are accepted.
+// octaviaProviders returns the supported drivers. Others are accepted.
 func octaviaProviders() []string {
 	return []string{"amphora", "octavia", providerOVN, "f5", "amphorav2"}
 }
@@ -94,7 +94,7 @@ func (c *Config) validateCloud(f *commonconfig.File) {
 	}
 	if f.Has(sectionGlobal, "region") && g.Region == "" {
 		f.Warnf(sectionGlobal, "region",
-			"is empty: the first region in the catalogue is used, and nodes get no region label")
+			"is empty: the first region in the catalog is used, and nodes get no region label")
 	}
 }
 
@@ -133,15 +133,15 @@ func (c *Config) validateTLS(f *commonconfig.File) {
 func (c *Config) validateLoadBalancer(f *commonconfig.File) {
 	lb := c.LoadBalancer
 	if lb.Version != "" && lb.Version != lbVersion {
-		f.Errorf(sectionLoadBalancer, "lb-version", "must be %s (Octavia) or be left out, not %q", lbVersion, lb.Version)
+		f.Errorf(sectionLoadBalancer, "lb-version", "must be %s (Octavia) or unset, not %q", lbVersion, lb.Version)
 	}
 	if !slices.Contains(octaviaProviders(), lb.Provider) {
-		f.Warnf(sectionLoadBalancer, "lb-provider", "%q is none of %s: it is used as it is, and treated like amphora",
+		f.Warnf(sectionLoadBalancer, "lb-provider", "%q is none of %s: it is used unchanged, and treated like amphora",
 			lb.Provider, strings.Join(octaviaProviders(), ", "))
 	}
 	f.OneOf(sectionLoadBalancer, "lb-method", lb.Method, algorithms()...)
 	if lb.Provider == providerOVN && lb.Method != api.AlgorithmSourceIPPort {
-		f.Errorf(sectionLoadBalancer, "lb-method", "must be %s with lb-provider = ovn, which has no other, not %q",
+		f.Errorf(sectionLoadBalancer, "lb-method", "must be %s with lb-provider = ovn, which supports no other, not %q",
 			api.AlgorithmSourceIPPort, lb.Method)
 	}
 	if lb.ContainerStore != storeBarbican && lb.ContainerStore != storeExternal {
@@ -168,7 +168,7 @@ func validateFloatingSubnet(f *commonconfig.File, section, pattern, tags string)
 		f.Errorf(section, "floating-subnet", "is %q: %v", pattern, err)
 	}
 	if tags != "" && strings.Trim(tags, "!&, ") == "" {
-		f.Errorf(section, "floating-subnet-tags", "%q names no tag; write a list such as a,b, "+
+		f.Errorf(section, "floating-subnet-tags", "%q contains no tag; write a list such as a,b, "+
 			"with & in front for all of them and ! in front for subnets without them", tags)
 	}
 }
@@ -210,7 +210,7 @@ func (c *Config) validateNetworking(f *commonconfig.File) {
 	}
 	for _, name := range c.Networking.PublicNetworkNames {
 		if slices.Contains(c.Networking.InternalNetworkNames, name) {
-			f.Warnf(sectionNetworking, "internal-network-name", "%q is a public-network-name too, which wins", name)
+			f.Warnf(sectionNetworking, "internal-network-name", "%q is a public-network-name too, which takes precedence", name)
 		}
 	}
 }
@@ -220,7 +220,7 @@ func splitList(text string) []string {
 	return strings.FieldsFunc(text, func(r rune) bool { return r == ',' || r == ' ' || r == '\t' })
 }
 
-// SortOrder returns the ranges of address-sort-order. Validation has warned about items that are none.
+// SortOrder returns the ranges of address-sort-order. Validation has warned about invalid items.
 func (n Networking) SortOrder() []netip.Prefix {
 	var order []netip.Prefix
 	for _, item := range splitList(n.AddressSortOrder) {

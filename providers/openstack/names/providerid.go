@@ -7,7 +7,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/instances"
 )
 
-// Scheme is what provider IDs begin with, which is the provider's name.
+// Scheme is the scheme of provider IDs, which is the provider's name.
 const Scheme = "openstack"
 
 // Forms of provider IDs that are written.
@@ -19,9 +19,9 @@ const (
 // serverID is the form of Nova's IDs, with and without hyphens.
 var serverID = regexp.MustCompile(`\A[0-9a-fA-F]{8}-?([0-9a-fA-F]{4}-?){3}[0-9a-fA-F]{12}\z`)
 
-// ProviderIDs are the forms of spec.providerID that were ever accepted. region is the region that
-// this manager looks after, "" if none is configured. A node of another region is foreign, because
-// the Nova of our region would say that its server does not exist.
+// ProviderIDs returns the forms of spec.providerID that were ever accepted. region is the configured region
+// of this manager, "" for none. A node of another region is foreign, because the Nova of our region would
+// report that its server does not exist.
 func ProviderIDs(region string) *instances.TableScheme {
 	return instances.MustScheme(instances.Table{
 		Scheme: Scheme,
@@ -38,12 +38,12 @@ func ProviderIDs(region string) *instances.TableScheme {
 			if theirs == "" || region == "" || theirs == region {
 				return ""
 			}
-			return fmt.Sprintf("its region is %s, and this manager looks after %s", theirs, region)
+			return fmt.Sprintf("its region is %s, and the region of this manager is %s", theirs, region)
 		},
 	})
 }
 
-// FormatProviderID writes the provider ID of a server: with its region where regional asks for it.
+// FormatProviderID returns the provider ID of a server, with its region if regional is set.
 func FormatProviderID(ids *instances.TableScheme, regional bool, region, id string) (string, error) {
 	if regional {
 		return ids.FormatAs(formRegional, instances.Fields{"region": region, "id": id})

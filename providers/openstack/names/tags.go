@@ -6,37 +6,37 @@ import (
 	"strings"
 )
 
-// Tags of our own. Neutron stores at most 60 characters, takes commas for the end of a tag where it
-// filters, and has tags in paths: hence short keys without commas and slashes. None begins like
-// LoadBalancerPrefix, because tags that do are counted as Services.
+// Tags of this manager. Neutron stores at most 60 characters, treats commas as separators in filters, and has
+// tags in paths: hence short keys without commas and slashes. None has the prefix LoadBalancerPrefix, because
+// tags with it are counted as Services.
 const (
-	// ClusterTagPrefix and the UID of the namespace kube-system mark what belongs to a cluster, and
-	// distinguish clusters of the same name.
+	// ClusterTagPrefix and the UID of the namespace kube-system mark objects of a cluster, and distinguish
+	// clusters of the same name.
 	ClusterTagPrefix = "unified-ccm:cluster="
-	// ExtraTagPrefix and the tags that a Service's annotations ask for, separated by commas, are what
-	// lets a tag be removed when it leaves the annotation, while one that another client set stays.
+	// ExtraTagPrefix and the tags in a Service's annotations, separated by commas, record the tags that the
+	// manager has set: a tag can then be removed when it leaves the annotation, while a tag of another client
+	// stays.
 	ExtraTagPrefix = "unified-ccm:extra="
-	// AppliedTagPrefix and an applied record describe what the Service asked for when its load balancer was last
-	// changed.
+	// AppliedTagPrefix and an applied record describe the Service at the last change of its load balancer.
 	AppliedTagPrefix = "unified-ccm:applied="
-	// UnmonitoredTag says that another manager made a load balancer without health monitors, and that
-	// no one has asked for any since.
+	// UnmonitoredTag marks a load balancer that another manager created without health monitors, while its
+	// Service has not requested any since.
 	UnmonitoredTag = "unified-ccm:unmonitored"
 	// KeepTag marks a floating IP that outlives its Service.
 	KeepTag = "unified-ccm:keep"
 )
 
-// ClusterTag marks what belongs to the cluster with that UID.
+// ClusterTag returns the tag of objects of the cluster with that UID.
 func ClusterTag(clusterUID string) string { return ClusterTagPrefix + clusterUID }
 
-// ServiceTag marks a load balancer or listener as one for the Service whose load balancer would
-// have that name: see LoadBalancer.
+// ServiceTag returns the tag of a load balancer or listener for the Service with a load balancer of that
+// name: see LoadBalancer.
 func ServiceTag(loadBalancer string) string { return loadBalancer }
 
 // ClusterUID returns the UID in the tag of ClusterTag, and "" if there is none.
 func ClusterUID(tags []string) string { return Value(tags, ClusterTagPrefix) }
 
-// Value returns what follows the prefix in the first tag that has it, and "" if none has.
+// Value returns the rest of the first tag with the prefix, and "" if there is none.
 func Value(tags []string, prefix string) string {
 	for _, tag := range tags {
 		if value, ok := strings.CutPrefix(tag, prefix); ok {
@@ -46,7 +46,8 @@ func Value(tags []string, prefix string) string {
 	return ""
 }
 
-// Services returns the tags that name Services: how many share a load balancer, and its owner.
+// Services returns the tags with names of Services: their number is that of the Services that share a load
+// balancer, and the first is its owner.
 func Services(tags []string) []string {
 	var out []string
 	for _, tag := range tags {
@@ -57,20 +58,20 @@ func Services(tags []string) []string {
 	return out
 }
 
-// RouteTagPrefix begins the tags of a router that say which of its routes are a cluster's.
+// RouteTagPrefix is the prefix of the tags of a router that identify a cluster's routes.
 const RouteTagPrefix = "unified-ccm:route="
 
-// RouteTagsOf is how the tags of all routes of one cluster begin. cluster is the UID of the namespace
-// kube-system, or the cluster's name where that is not known.
+// RouteTagsOf returns the common prefix of the tags of all routes of one cluster. cluster is the UID of the
+// namespace kube-system, or the cluster's name if the UID is unknown.
 func RouteTagsOf(cluster string) string { return RouteTagPrefix + digest(8, cluster) + "-" }
 
-// RouteTag marks a router's route as one of the cluster's. Routes have no names and no tags of their
-// own, and the text of an IPv6 route is longer than a tag: hence the hash.
+// RouteTag returns the router's tag for a route of the cluster. Routes have no names or tags of their own,
+// and the text of an IPv6 route is longer than a tag: hence the hash.
 func RouteTag(cluster, destination, nextHop string) string {
 	return RouteTagsOf(cluster) + digest(16, destination, nextHop)
 }
 
-// digest is the first digits of a hash over the parts.
+// digest returns the first digits of a hash over the parts.
 func digest(digits int, parts ...string) string {
 	sum := sha256.Sum256([]byte(strings.Join(parts, " ")))
 	return hex.EncodeToString(sum[:])[:digits]

@@ -1,6 +1,6 @@
-// Package oserr sorts the errors of OpenStack's services into the classes of package cloudapi. The
-// services say what is wrong in different ways: by status alone (Octavia), by type (Neutron), by the
-// key of the object that holds the message (Nova).
+// Package oserr classifies the errors of OpenStack's services, with the classes of package cloudapi. The
+// services report errors in different ways: by status alone (Octavia), by type (Neutron), by the key of the
+// object that holds the message (Nova).
 package oserr
 
 import (
@@ -19,11 +19,11 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
 )
 
-// immutableWait is when to look again at a load balancer that is busy with a change before. The
-// fastest driver takes about as long.
+// immutableWait is the time until the retry of a change that Octavia rejects because of another change in
+// progress. The fastest driver takes about as long.
 const immutableWait = time.Second
 
-// Status returns the HTTP status that a service answered with, and 0 for an error that is no answer.
+// Status returns the HTTP status of a response, and 0 for other errors.
 func Status(err error) int {
 	var answer gophercloud.ErrUnexpectedResponseCode
 	if !errors.As(err, &answer) {
@@ -32,7 +32,7 @@ func Status(err error) int {
 	return answer.Actual
 }
 
-// Kind returns the type that Neutron gave an error, such as NetworkNotFound, and "" for other errors.
+// Kind returns the type of a Neutron error, such as NetworkNotFound, and "" for other errors.
 func Kind(err error) string {
 	var answer gophercloud.ErrUnexpectedResponseCode
 	if !errors.As(err, &answer) {
@@ -41,19 +41,19 @@ func Kind(err error) string {
 	return parse(answer.Body).kind
 }
 
-// Immutable reports whether Octavia refused a change because the load balancer is busy with one before.
-// The same change is accepted once that has ended.
+// Immutable reports whether Octavia rejected a change because another change of the load balancer is in
+// progress. The same change is accepted afterwards.
 func Immutable(err error) bool {
 	return Status(err) == http.StatusConflict && isImmutable(messageOf(err))
 }
 
-// Changed reports whether Neutron refused a change because the object has another revision than the
-// one that the change was made for. It must be read again.
+// Changed reports whether Neutron rejected a change because the object has another revision than the one in
+// the request. The caller must read it again.
 func Changed(err error) bool { return Status(err) == http.StatusPreconditionFailed }
 
-// Classify returns the class of an error: the one that it carries already, else the one of the
-// service's words, else of its status. A nil error has no class (""). The class is NotFound only where
-// the service itself says so: a status 404 alone comes from proxies and wrong endpoints too.
+// Classify returns the class of an error: its own if it has one, else the one of the service's message, else
+// of its status. A nil error has no class (""). The class is NotFound only if the service itself reports it:
+// a status 404 alone comes from proxies and wrong endpoints too.
 func Classify(err error) cloudapi.Class {
 	var (
 		own    *cloudapi.Error
@@ -74,7 +74,8 @@ func Classify(err error) cloudapi.Class {
 	return cloudapi.Unknown
 }
 
-// isUnanswered reports whether what was done is unknown because no answer arrived, or none that can be read.
+// isUnanswered reports whether the outcome is unknown because no response arrived, or none that can be
+// parsed.
 func isUnanswered(err error) bool {
 	var (
 		network net.Error
@@ -85,7 +86,7 @@ func isUnanswered(err error) bool {
 		errors.As(err, &typ)
 }
 
-// ClassOfAnswer sorts an answer with a status of 300 and above.
+// ClassOfAnswer classifies a response with a status of 300 and above.
 func ClassOfAnswer(status int, header http.Header, body []byte) cloudapi.Class {
 	e := parse(body)
 	switch status {
@@ -101,7 +102,7 @@ func ClassOfAnswer(status int, header http.Header, body []byte) cloudapi.Class {
 			return cloudapi.Quota
 		}
 	case http.StatusRequestEntityTooLarge:
-		// Nova's older way to say that there were too many requests. From a proxy it is what it says.
+		// Nova's older form of "too many requests". From a proxy the status has its usual meaning.
 		if e.kind == "overLimit" || header.Get("Retry-After") != "" {
 			return cloudapi.Throttled
 		}
@@ -110,7 +111,7 @@ func ClassOfAnswer(status int, header http.Header, body []byte) cloudapi.Class {
 			return cloudapi.Quota
 		}
 	case http.StatusNotImplemented, http.StatusNotAcceptable:
-		// The driver of a load balancer, or the service's version, will never do this.
+		// The driver of a load balancer, or the version of the service, does not support the request.
 		return cloudapi.Invalid
 	case http.StatusGone:
 		return cloudapi.Unknown
@@ -134,14 +135,15 @@ func classOfConflict(e fault) cloudapi.Class {
 	return cloudapi.Conflict
 }
 
-// isImmutable knows both of Octavia's texts: the one about what is in a load balancer, and the one about itself.
+// isImmutable detects both of Octavia's messages: the one about parts of a load balancer, and the one about
+// the load balancer.
 func isImmutable(message string) bool {
 	return strings.Contains(message, "immutable") || strings.Contains(message, "Invalid state PENDING_")
 }
 
-// Wrap returns err as a *cloudapi.Error with its class, and nil for nil. Its text has the service's
-// message and the status, and no request ID, so that the same error always reads the same and events
-// about it are counted instead of repeated. service and operation name the call.
+// Wrap returns err as a *cloudapi.Error with its class, and nil for nil. Its message has the service's
+// message and the status, and no request ID, so that equal errors have equal messages and Events about them
+// are aggregated. service and operation identify the call.
 func Wrap(service, operation string, now time.Time, err error) error {
 	var own *cloudapi.Error
 	if err == nil || errors.As(err, &own) {
@@ -153,7 +155,7 @@ func Wrap(service, operation string, now time.Time, err error) error {
 	}
 }
 
-// retryAfter is how long the service asked to wait.
+// retryAfter returns the wait that the service requested.
 func retryAfter(err error, now time.Time) time.Duration {
 	var answer gophercloud.ErrUnexpectedResponseCode
 	if !errors.As(err, &answer) {
@@ -168,7 +170,7 @@ func retryAfter(err error, now time.Time) time.Duration {
 	return 0
 }
 
-// readable is an error of the SDK with a text for users.
+// readable is an error of the SDK with a message for users.
 type readable struct {
 	service string
 	err     error
@@ -182,7 +184,7 @@ func (r *readable) Error() string {
 	}
 	text := parse(answer.Body).message
 	if text == "" {
-		text = "the answer has no message that OpenStack's services would write; is the endpoint in the catalogue right?"
+		text = "the response has no message of an OpenStack service; check the endpoint in the catalog"
 	}
 	return fmt.Sprintf("%s: %s (HTTP %d)", r.service, text, answer.Actual)
 }
@@ -198,18 +200,18 @@ func messageOf(err error) string {
 	return parse(answer.Body).message
 }
 
-// fault is what a service says is wrong.
+// fault is the error in a response.
 type fault struct {
-	// kind is Neutron's type, or the key that Nova puts the message under.
+	// kind is Neutron's type, or Nova's key of the message.
 	kind, message string
-	// service says that the body has the form of one of the services.
+	// service reports that the body has the form of one of the services.
 	service bool
 }
 
-// requestID is what Nova and Keystone end messages with.
+// requestID matches the suffix of messages of Nova and Keystone.
 var requestID = regexp.MustCompile(`\s*(\(Request-ID:? |<br ?/>|\n|req-)[^\n]*\z`)
 
-// parse reads an error's body.
+// parse parses the body of an error.
 func parse(body []byte) fault {
 	var document map[string]json.RawMessage
 	if json.Unmarshal(body, &document) != nil {
@@ -238,12 +240,13 @@ func parse(body []byte) fault {
 			return fault{kind: kind, message: clean(text), service: true}
 		}
 	}
-	// What the web framework under a service writes by itself, when it knows no such path.
+	// Written by the web framework under a service for an unknown path.
 	text, _ := stringAt(document, "message")
 	return fault{message: clean(text)}
 }
 
-// isUnknownPath reports whether the service has no such path, as when an extension is switched off.
+// isUnknownPath reports whether the service does not have the path, for example because an extension is
+// disabled.
 func (f fault) isUnknownPath() bool {
 	return f.kind == "HTTPNotFound" || f.message == "The resource could not be found."
 }

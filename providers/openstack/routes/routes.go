@@ -26,8 +26,8 @@ import (
 )
 
 const (
-	// routerMaxAge is the max age for a read of the router to count as fresh. Our own changes are seen at
-	// once, those of others after this time: 288 reads a day instead of one every ten seconds.
+	// routerMaxAge is the max age for a read of the router to count as fresh. Our own changes are visible at
+	// once, those of other clients after this time: 288 reads a day instead of one every ten seconds.
 	routerMaxAge = 5 * time.Minute
 	// foreignMaxAge is the time after which the ownership of a foreign route is checked again.
 	foreignMaxAge = time.Hour
@@ -284,7 +284,8 @@ func (s *Source) wanted(r common.Route, all []*v1.Node) (api.ExtraRoute, error) 
 				"ipv6-support-disabled in section [Networking]", node.Name, family, r.Destination)}
 	}
 	return api.ExtraRoute{}, &cloudapi.Error{
-		Class: cloudapi.Unavailable, Operation: "AddExtraRoutes", Err: fmt.Errorf("node %s is not known yet", r.NodeName),
+		Class: cloudapi.Unavailable, Operation: "AddExtraRoutes",
+		Err: fmt.Errorf("node %s is not in the informer's cache yet", r.NodeName),
 	}
 }
 

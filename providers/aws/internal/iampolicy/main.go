@@ -1,5 +1,5 @@
-// Command iampolicy prints the IAM policy that the AWS provider needs: every call of package api, and
-// nothing else, changes only of what carries the cluster's tag wherever AWS can tell. hack/update-iam.sh
+// Command iampolicy prints the IAM policy that the AWS provider needs: every call of package api, and no
+// others. Changes are restricted to objects with the cluster's tag if AWS supports it. hack/update-iam.sh
 // writes it to deploy/aws/iam-policy.json.
 package main
 

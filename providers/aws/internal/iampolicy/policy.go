@@ -15,11 +15,11 @@ import (
 // version is the version of IAM's policy language.
 const version = "2012-10-17"
 
-// maxSize is how many characters a managed policy may have, white space apart (IAM's quotas).
+// maxSize is the maximum number of characters of a managed policy, without white space (IAM's quotas).
 const maxSize = 6144
 
-// Actions are what IAM calls the provider's calls, sorted, each once, and what AWS asks for besides: the role that
-// the first load balancer of an account makes.
+// Actions returns the sorted IAM actions of the provider's calls, and the additional action that AWS
+// requires: creating the service-linked role for the first load balancer of an account.
 func Actions() []string {
 	out := []string{"iam:CreateServiceLinkedRole"}
 	for _, service := range []struct {
@@ -39,7 +39,7 @@ func Actions() []string {
 	return slices.Compact(out)
 }
 
-// Document is the policy, in JSON. A call whose scope nobody has thought of is an error.
+// Document returns the policy in JSON. A call without a scope is an error.
 func Document() ([]byte, error) {
 	all := statements()
 	index := map[string]*statement{}
@@ -55,7 +55,7 @@ func Document() ([]byte, error) {
 			in, ok = []string{reading}, true
 		}
 		if !ok {
-			problems = append(problems, fmt.Errorf("%s: package api lists the call, scopes.go does not say on what it may act",
+			problems = append(problems, fmt.Errorf("%s: package api lists the call, but scopes.go has no scope for it",
 				action))
 		}
 		for _, sid := range in {
@@ -76,7 +76,7 @@ func checkSize(document []byte) error {
 		return err
 	}
 	if n := compact.Len(); n > maxSize {
-		return fmt.Errorf("the policy has %d characters, and IAM takes at most %d in one", n, maxSize)
+		return fmt.Errorf("the policy has %d characters; the limit of IAM is %d", n, maxSize)
 	}
 	return nil
 }

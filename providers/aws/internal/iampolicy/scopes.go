@@ -1,17 +1,17 @@
 package main
 
 // Placeholder stands in the policy for the cluster's ID, the end of the key of its tag. IAM has no wildcards
-// or variables in the names of condition keys, so that each cluster has a policy of its own.
+// or variables in the names of condition keys, so each cluster has its own policy.
 const Placeholder = "CLUSTER_ID"
 
-// clusterTag is the tag by which a cluster's objects are known. Its value reports whether the cluster owns
-// an object or shares it, and is of no consequence here.
+// clusterTag is the tag that identifies a cluster's objects. Its value distinguishes owned and shared
+// objects, and does not matter here.
 const clusterTag = "kubernetes.io/cluster/" + Placeholder
 
 // conditions of a statement: values by key by operator.
 type conditions map[string]map[string]any
 
-// statement is one statement of the policy, actions apart, which are filled in from the scopes.
+// statement is one statement of the policy without actions, which are filled in from the scopes.
 type statement struct {
 	Sid       string
 	Effect    string
@@ -20,17 +20,17 @@ type statement struct {
 	Condition conditions `json:",omitempty"`
 }
 
-// tagged demands that the resource has the cluster's tag.
+// tagged requires that the resource has the cluster's tag.
 func tagged() conditions {
 	return conditions{"Null": {"aws:ResourceTag/" + clusterTag: "false"}}
 }
 
-// born demands that the request gives the cluster's tag to what it makes.
+// born requires that the request sets the cluster's tag on the object that it creates.
 func born() conditions {
 	return conditions{"Null": {"aws:RequestTag/" + clusterTag: "false"}}
 }
 
-// bornBy is born for the tagging that one of the actions brings with it, and no tagging besides.
+// bornBy is born for tagging as part of one of the actions, and forbids separate tagging.
 func bornBy(key string, actions ...string) conditions {
 	c := born()
 	c["StringEquals"] = map[string]any{key: actions}
@@ -53,17 +53,17 @@ const (
 	firstBalancer   = "FirstLoadBalancerOfTheAccount"
 )
 
-// statements are the policy without its actions, in the order in which a reader should meet them. Resources are
-// of any partition, region and account: a policy applies in the account that it is in.
+// statements are the policy without its actions, in reading order. Resources are of any partition, region and
+// account: a policy applies to its own account.
 func statements() []statement {
 	const ec2, elb = "arn:*:ec2:*:*:", "arn:*:elasticloadbalancing:*:*:"
 	return []statement{
-		// AWS knows no resources of these.
+		// AWS defines no resource types for these.
 		{Sid: reading, Resource: "*"},
 		{Sid: routes, Resource: ec2 + "route-table/*", Condition: tagged()},
 		{Sid: machines, Resource: ec2 + "instance/*", Condition: tagged()},
 		{Sid: newGroup, Resource: ec2 + "security-group/*", Condition: born()},
-		// Making a group is asked about its VPC too, which need not have a tag.
+		// Creating a group also requires permission for its VPC, which need not have a tag.
 		{Sid: newGroupVPC, Resource: ec2 + "vpc/*"},
 		{Sid: newGroupTags, Resource: ec2 + "security-group/*", Condition: bornBy("ec2:CreateAction", "CreateSecurityGroup")},
 		{Sid: groups, Resource: ec2 + "security-group/*", Condition: tagged()},
@@ -73,14 +73,14 @@ func statements() []statement {
 			Condition: bornBy("elasticloadbalancing:CreateAction", "CreateLoadBalancer", "CreateTargetGroup", "CreateListener")},
 		{Sid: balancers, Resource: []string{elb + "loadbalancer/*", elb + "targetgroup/*", elb + "listener/net/*"},
 			Condition: tagged()},
-		// The first load balancer of an account makes the role by which Elastic Load Balancing acts.
+		// The first load balancer of an account creates the service-linked role of Elastic Load Balancing.
 		{Sid: firstBalancer,
 			Resource:  "arn:*:iam::*:role/aws-service-role/elasticloadbalancing.amazonaws.com/AWSServiceRoleForElasticLoadBalancing",
 			Condition: conditions{"StringEquals": {"iam:AWSServiceName": "elasticloadbalancing.amazonaws.com"}}},
 	}
 }
 
-// scopes are the statements in which the action of a change stands; actions that only look are in the first one.
+// scopes are the statements of each mutating action; read-only actions are in the first statement.
 func scopes() map[string][]string {
 	out := map[string][]string{
 		"ec2:CreateRoute": {routes}, "ec2:ReplaceRoute": {routes}, "ec2:DeleteRoute": {routes},
@@ -92,9 +92,9 @@ func scopes() map[string][]string {
 		"ec2:CreateTags":                    {newGroupTags, ec2Tags},
 		"ec2:DeleteTags":                    {ec2Tags},
 		"iam:CreateServiceLinkedRole":       {firstBalancer},
-		// Whose role one takes on is written in the configuration, and a permission of its own.
+		// The role to assume is part of the configuration, and requires its own permission.
 		"sts:AssumeRole": {}, "sts:AssumeRoleWithWebIdentity": {},
-		// Everyone may ask who they are.
+		// Allowed for every caller.
 		"sts:GetCallerIdentity": {},
 	}
 	const elb = "elasticloadbalancing:"
