@@ -35,6 +35,8 @@ type Reference struct {
 	Class string
 	// ID is an existing load balancer that the Service names.
 	ID string
+	// KeepAddress is whether the public address outlives the Service; nil if the Service does not say.
+	KeepAddress *bool
 }
 
 // Freshness is how current an observation must be.

@@ -95,9 +95,11 @@ func HeldID(held []plan.Held) string {
 	return DigestSet(items)
 }
 
-// heldFields returns the fields that held changes follow from.
-func heldFields(held []plan.Held) (names []string) {
-	for _, h := range held {
+// unappliedFields returns the fields of the Service that a plan does not apply: those that held changes follow from,
+// and those that the cloud leaves out.
+func unappliedFields(p plan.Plan) []string {
+	names := slices.Clone(p.Unapplied)
+	for _, h := range p.Held {
 		names = append(names, h.Follows...)
 	}
 	return names

@@ -25,19 +25,13 @@ const (
 // RecordKeeper is implemented by a Cloud that stores an AppliedRecord with each load balancer. The record of a new
 // load balancer is part of its creation, which the cloud plans; the Controller plans all updates.
 type RecordKeeper[D, O any] interface {
-	RecordReader[O]
+	// StoredRecord returns the record found with the load balancer, and whether one can be stored there: not
+	// without a load balancer, or with one of another owner. It is pure.
+	StoredRecord(key Key, have O) (record AppliedRecord, writable bool)
 	// DesiredRecord returns the record to store once the desired state is applied. It is pure.
 	DesiredRecord(want D) AppliedRecord
 	// StoreRecords returns the changes, of kind KindRecord, that store records, in as few calls as the cloud allows.
 	StoreRecords(updates []RecordUpdate[O]) []plan.Change
-}
-
-// RecordReader is implemented by a Cloud that finds an AppliedRecord with each load balancer, also if the cloud itself
-// plans the changes that store it.
-type RecordReader[O any] interface {
-	// StoredRecord returns the record found with the load balancer, and whether one can be stored there: not
-	// without a load balancer, or with one of another owner. It is pure.
-	StoredRecord(key Key, have O) (record AppliedRecord, writable bool)
 }
 
 // RecordUpdate is a record to be stored with an existing load balancer.
@@ -90,31 +84,36 @@ func (r *dueRecords[O]) names() (names []string, changed time.Time) {
 }
 
 // recordUpdate returns the update of the stored record that is due once the target is applied. It is false if
-// there is none: for a load balancer that was taken over and to which nothing is changed, too.
-func (c *Controller[S, D, O]) recordUpdate(t target[D], have O, changes bool,
-	held []plan.Held) (RecordUpdate[O], bool) {
+// there is none. A load balancer that was taken over gets its first record with the first change that is made anyway:
+// not without a change, and not with a change of members alone that the record does not describe.
+func (c *Controller[S, D, O]) recordUpdate(t target[D], have O, made plan.Plan) (RecordUpdate[O], bool) {
 	keeper, ok := any(c.cloud).(RecordKeeper[D, O])
 	if !ok || t.want == nil {
 		return RecordUpdate[O]{}, false
 	}
 	stored, writable := keeper.StoredRecord(t.key, have)
 	want := keeper.DesiredRecord(*t.want)
-	if len(held) > 0 {
+	if fields := unappliedFields(made); len(fields) > 0 {
 		applied, _ := c.lastApplied(t, have)
-		want = want.Without(applied, heldFields(held))
+		want = want.Without(applied, fields)
 	}
-	if !writable || want.IsZero() || !stored.Outdated(want) || stored.IsZero() && !changes {
+	if !writable || want.IsZero() || !stored.Outdated(want) {
+		return RecordUpdate[O]{}, false
+	}
+	if stored.IsZero() && (made.Empty() || membersOnly(made) && want.Members == "") {
 		return RecordUpdate[O]{}, false
 	}
 	return RecordUpdate[O]{Key: t.key, Have: have, Record: want}, true
 }
 
+// membersOnly reports whether a plan changes nothing but members.
+func membersOnly(p plan.Plan) bool { return countMembership(p) == len(p.Changes) }
+
 // withRecord appends the update of the stored record to a plan, unless it can be deferred: where the plan changes
 // nothing but members.
 func (c *Controller[S, D, O]) withRecord(t target[D], have O, todo plan.Plan) plan.Plan {
-	membersOnly := countMembership(todo) == len(todo.Changes)
-	update, ok := c.recordUpdate(t, have, !todo.Empty(), todo.Held)
-	if !ok || membersOnly && c.options.DeferRecords || createsLoadBalancer(todo) {
+	update, ok := c.recordUpdate(t, have, todo)
+	if !ok || membersOnly(todo) && c.options.DeferRecords || createsLoadBalancer(todo) {
 		return todo
 	}
 	keeper, _ := any(c.cloud).(RecordKeeper[D, O])
@@ -124,7 +123,7 @@ func (c *Controller[S, D, O]) withRecord(t target[D], have O, todo plan.Plan) pl
 	}
 	changes := keeper.StoreRecords([]RecordUpdate[O]{update})
 	for i := range changes {
-		changes[i].After, changes[i].Membership = after, membersOnly
+		changes[i].After, changes[i].Membership = after, membersOnly(todo)
 	}
 	todo.Changes = slices.Concat(todo.Changes, changes)
 	return todo
@@ -141,7 +140,7 @@ func createsLoadBalancer(p plan.Plan) bool {
 // deferRecord notes the update of the stored record for WriteRecords. Have is what exists after the target was
 // applied, made the plan that was.
 func (c *Controller[S, D, O]) deferRecord(t target[D], have O, made plan.Plan) {
-	update, ok := c.recordUpdate(t, have, !made.Empty(), made.Held)
+	update, ok := c.recordUpdate(t, have, made)
 	if !ok || !c.options.DeferRecords {
 		c.due.take(lockName(t.key))
 		return

@@ -96,6 +96,9 @@ type Plan struct {
 	Changes []Change
 	// Held are further changes, which are not applied.
 	Held []Held
+	// Unapplied names fields of the Service whose values have no effect on what exists. The applied record keeps their
+	// values of before.
+	Unapplied []string
 	// Warnings are messages for the user about the plan. They change nothing.
 	Warnings []string
 	// Reasons are the reasons of the Events about Warnings, by their texts, for warnings with a reason other

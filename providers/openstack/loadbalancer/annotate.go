@@ -8,7 +8,8 @@ import (
 
 // annotations returns what Status writes on the Service: the ID, by which the load balancer is found also
 // when its name is no longer the one that the Service would give it, the address that clients
-// use, and what the members of its pools are, by which the next manager need not read them.
+// use, and checksums of the members, by which the next manager need not read them. Other managers write the first two
+// as well; the checksums come after the first change of ours.
 func (c *Cloud) annotations(in intent.Service, have observe.Observed) map[string]string {
 	if have.LoadBalancer == nil {
 		return nil
@@ -19,7 +20,8 @@ func (c *Cloud) annotations(in intent.Service, have observe.Observed) map[string
 	if ips := addresses(in, have, internal); len(ips) > 0 {
 		notes[annotation.KeyLoadBalancerAddress] = ips[0]
 	}
-	if text, ok := observe.EncodeChecksums(have.Pools); ok {
+	_, noted := in.Annotations[annotation.KeyMembers]
+	if text, ok := observe.EncodeChecksums(have.Pools); ok && (noted || !storedRecord(*have.LoadBalancer).IsZero()) {
 		notes[annotation.KeyMembers] = text
 	}
 	return notes

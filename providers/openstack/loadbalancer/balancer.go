@@ -83,7 +83,7 @@ func (d *differ) explain(err error, spec loadbalancers.CreateOpts) error {
 
 // createSpec is what a creation sends. What would stop the load balancer's floating IP is found before.
 func (d *differ) createSpec(ctx context.Context) (loadbalancers.CreateOpts, error) {
-	if f := d.want.FloatingIP; f != nil && f.NetworkID != "" && f.Address == "" {
+	if f := d.wantedFloatingIP(nil); f != nil && f.NetworkID != "" && f.Address == "" {
 		if _, err := observe.FloatingSubnets(ctx, d.cloud.api, *f); err != nil {
 			return loadbalancers.CreateOpts{}, err
 		}
@@ -94,7 +94,7 @@ func (d *differ) createSpec(ctx context.Context) (loadbalancers.CreateOpts, erro
 		VipSubnetID: w.SubnetID, VipNetworkID: w.NetworkID, FlavorID: w.FlavorID, AvailabilityZone: w.Zone,
 	}
 	if d.want.Features.Tags() {
-		spec.Tags = d.loadBalancerTags(nil)
+		spec.Tags = d.creationTags()
 	}
 	families := d.want.Families[:1]
 	if len(d.want.Families) > 1 && d.want.Features.AdditionalVIPs() && w.PortID == "" {
@@ -159,50 +159,11 @@ func (d *differ) createFields() plan.Fields {
 	f.Diff("vip_address", "", w.Address)
 	f.Diff("flavor_id", "", w.FlavorID)
 	f.Diff("availability_zone", "", w.Zone)
-	f.Diff("tags", "", plan.ShowSet(d.loadBalancerTags(nil)))
+	f.Diff("tags", "", plan.ShowSet(d.creationTags()))
 	for _, port := range d.want.Ports {
 		f.Diff(fmt.Sprintf("listener %s %d", port.Transport, port.Number), "", showMembers(port.Members))
 	}
 	return f
-}
-
-// loadBalancerTags returns our tags, those that the Service names, and those of other clients. Only the
-// owner marks the cluster: a load balancer that was created by hand stays its creator's.
-func (d *differ) loadBalancerTags(have []string) []string {
-	if !d.want.Features.Tags() {
-		return have
-	}
-	service := names.ServiceTag(d.key.LoadBalancer())
-	if d.have.LoadBalancer != nil && !d.owner {
-		// A guest marks that it is there, and nothing else.
-		if slices.Contains(have, service) {
-			return have
-		}
-		return append(slices.Clone(have), service)
-	}
-	have = slices.DeleteFunc(slices.Clone(have), d.isOutdatedTag)
-	extra := d.want.LoadBalancer.Tags
-	return mergeTags(have, slices.Concat([]string{service}, extra, d.ownMarks()), extra)
-}
-
-// ownMarks returns the tags that only this manager reads.
-func (d *differ) ownMarks() []string {
-	var marks []string
-	if d.key.ClusterUID != "" {
-		marks = append(marks, names.ClusterTag(d.key.ClusterUID))
-	}
-	if d.unmonitored {
-		marks = append(marks, names.UnmonitoredTag)
-	}
-	marks = append(marks, names.AppliedTagPrefix+d.desiredRecord().Encode())
-	return marks
-}
-
-// isOutdatedTag reports whether a tag is dropped, because it is written again or has a previous name.
-func (d *differ) isOutdatedTag(tag string) bool {
-	lb := d.have.LoadBalancer
-	return tag == names.UnmonitoredTag || strings.HasPrefix(tag, names.AppliedTagPrefix) || lb != nil && tag == lb.Name &&
-		d.key.Renamed(*lb)
 }
 
 // loadBalancerUpdate updates tags and name, or waits for a load balancer that is still being created. False means
@@ -211,8 +172,8 @@ func (d *differ) loadBalancerUpdate(have api.LoadBalancer) (plan.Change, bool) {
 	var f plan.Fields
 	var patch loadbalancers.UpdateOpts
 	var retag func([]string) []string
-	if f.Diff("tags", plan.ShowSet(have.Tags), plan.ShowSet(d.loadBalancerTags(have.Tags))) {
-		retag = d.loadBalancerTags
+	if diffTags(&f, have.Tags, d.serviceTags(have.Tags)) {
+		retag = d.serviceTags
 	}
 	if d.key.Renamed(have) && f.Diff("name", have.Name, d.want.Name) {
 		patch.Name, patch.Description = &d.want.Name, &d.want.LoadBalancer.Description
@@ -222,7 +183,7 @@ func (d *differ) loadBalancerUpdate(have api.LoadBalancer) (plan.Change, bool) {
 		if have.ProvisioningStatus != api.PendingCreate {
 			return plan.Change{}, false
 		}
-		reason = "it is still being made"
+		reason = "it is still being created"
 		f.Diff("provisioning_status", have.ProvisioningStatus, api.Active)
 	}
 	return plan.Change{
@@ -292,12 +253,7 @@ func (d *differ) untag(have api.LoadBalancer, after []plan.Ref) plan.Change {
 // error if it must not be replaced, because others use it.
 func (d *differ) replaceReason(lb api.LoadBalancer) (string, error) {
 	reason := cmp.Or(broken(lb), d.misplaced(lb))
-	switch {
-	case reason == "":
-		return "", nil
-	case broken(lb) == "" && d.isInherited(lb):
-		d.warnf("%s; it is not done, because the Service asked for it before this manager came: to have it, delete the "+
-			"Service and make it again", reason)
+	if reason == "" {
 		return "", nil
 	}
 	if lb.ProvisioningStatus == api.PendingDelete {
@@ -312,6 +268,7 @@ func (d *differ) replaceReason(lb api.LoadBalancer) (string, error) {
 			Err: fmt.Errorf("the load balancer %s is in the state ERROR, and is not this Service's alone: ask the cloud's "+
 				"operator for a failover, or move the Services %s to others", lb.ID, strings.Join(others, ", "))}
 	case d.owner:
+		d.plan.Unapplied = append(d.plan.Unapplied, placeFields()...)
 		d.warnf("%s; it is not done, because other Services share the load balancer: %s", reason, strings.Join(others, ", "))
 	}
 	return "", nil

@@ -42,11 +42,11 @@ func (d *differ) deleteIfLast(ctx context.Context, id string) (bool, error) {
 		return false, nil
 	}
 	for _, f := range d.attached(&lb) {
-		if !d.ownsFloatingIP(f) || kept(f) {
+		change, ok := d.releaseAtDeletion(f)
+		if !ok {
 			continue
 		}
-		err := cloudapi.IgnoreNotFound(d.cloud.api.DeleteFloatingIP(ctx, f.ID))
-		if err := d.finish(err, func() { d.cloud.store.FloatingIPs.Delete(f.ID) }); err != nil {
+		if err := change.Do(ctx, nil); err != nil {
 			return true, err
 		}
 	}

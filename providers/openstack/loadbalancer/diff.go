@@ -3,6 +3,7 @@ package loadbalancer
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -25,19 +26,10 @@ func (c *Cloud) Diff(key lbcommon.Key, want *Desired, have observe.Observed) (pl
 }
 
 func (c *Cloud) diff(key lbcommon.Key, want *Desired, have observe.Observed, held []plan.Held) (plan.Plan, error) {
-	d := &differ{
-		cloud: c, held: held, key: observe.Key{Key: key, Named: have.Named}, have: have,
-		refs: map[plan.Ref]bool{}, taken: map[string]bool{},
-	}
-	d.plan.Subject = "Service " + key.Namespace + "/" + key.Name
-	if lb := have.LoadBalancer; lb != nil {
-		d.owner = d.key.Owns(*lb)
-		if d.isOfCluster(*lb) {
-			d.home = lb.VipPortID
-		}
-	}
+	d := c.newDiffer(key, have)
+	d.held = held
 	if want == nil {
-		d.want.Serial = c.settings.Serial
+		d.want.Serial, d.deleting = c.settings.Serial, true
 		d.remove()
 		return d.plan, nil
 	}
@@ -55,6 +47,22 @@ func (c *Cloud) diff(key lbcommon.Key, want *Desired, have observe.Observed, hel
 	return d.plan, nil
 }
 
+// newDiffer returns a differ for what exists of one Service.
+func (c *Cloud) newDiffer(key lbcommon.Key, have observe.Observed) *differ {
+	d := &differ{
+		cloud: c, key: observe.Key{Key: key, Named: have.Named}, have: have,
+		refs: map[plan.Ref]bool{}, taken: map[string]bool{},
+	}
+	d.plan.Subject = key.Subject()
+	if lb := have.LoadBalancer; lb != nil {
+		d.owner = d.key.Owns(*lb)
+		if d.isOfCluster(*lb) {
+			d.home = lb.VipPortID
+		}
+	}
+	return d
+}
+
 // differ builds one plan.
 type differ struct {
 	cloud *Cloud
@@ -64,6 +72,8 @@ type differ struct {
 	plan  plan.Plan
 	// held are changes that are not made: what they would replace stays.
 	held []plan.Held
+	// deleting is set if nothing should exist.
+	deleting bool
 	// owner says that the load balancer that exists was created for this Service.
 	owner bool
 	// home is the port of the load balancer that exists, if it was created for a Service of this cluster.
@@ -71,10 +81,9 @@ type differ struct {
 	// refs are the changes that have been named, taken the pools that stay.
 	refs  map[plan.Ref]bool
 	taken map[string]bool
-	// unmonitored says that the load balancer was adopted without health monitors, and stays so.
-	unmonitored bool
-	// keepsFloatingIP is set if the Service keeps a floating IP although it asks for one from elsewhere.
-	keepsFloatingIP bool
+	// unmonitored is set if the load balancer was adopted without health monitors, and stays so; marksUnmonitored if
+	// the plan tags it so.
+	unmonitored, marksUnmonitored bool
 }
 
 // add appends a change to the plan, unless it is held.
@@ -86,6 +95,17 @@ func (d *differ) add(change plan.Change) {
 
 func (d *differ) warnf(format string, args ...any) {
 	d.plan.Warnings = append(d.plan.Warnings, fmt.Sprintf(format, args...))
+}
+
+// warnAs is warnf with the reason of its Event.
+func (d *differ) warnAs(reason, format string, args ...any) {
+	d.warnf(format, args...)
+	reasons := maps.Clone(d.plan.Reasons)
+	if reasons == nil {
+		reasons = map[string]string{}
+	}
+	reasons[d.plan.Warnings[len(d.plan.Warnings)-1]] = reason
+	d.plan.Reasons = reasons
 }
 
 // ref names a change. Octavia's names are not unique, so the object's ID distinguishes a second one of a name.
@@ -151,7 +171,7 @@ func (d *differ) refuseGuest(lb api.LoadBalancer) error {
 			"configuration is %d: raise it, or use another load balancer",
 			len(others), strings.Join(others, ", "), d.want.MaxShared))
 	}
-	if d.want.FloatingIP != nil && len(d.attached(&lb)) == 0 {
+	if d.wantedFloatingIP(&lb) != nil && len(d.attached(&lb)) == 0 {
 		return d.badReference(lb.ID, fmt.Sprintf("it has no floating IP, so that only an internal Service can share it: "+
 			"set %s to \"true\"", annotation.KeyInternal))
 	}
@@ -184,13 +204,7 @@ func (d *differ) ensure() error {
 		}
 		if reason != "" && !d.isHeld(removal.Ref) {
 			freed = d.attached(lb)
-			remove, failed := removal.Do, *lb
-			removal.Do = func(ctx context.Context, ids *plan.Handles) error {
-				if err := d.cloud.applier.KeepFailed(d.key, failed, d.want); err != nil {
-					return err
-				}
-				return remove(ctx, ids)
-			}
+			removal.Do = d.replacing(*lb, freed, removal.Do)
 			d.add(removal)
 			replaced = []plan.Ref{removal.Ref}
 			d.have.LoadBalancer, d.have.Listeners, d.have.Pools, lb = nil, nil, nil, nil
@@ -208,22 +222,48 @@ func (d *differ) ensure() error {
 	return d.ensureExisting(lb)
 }
 
+// replacing wraps the deletion of a load balancer that another one replaces. Its floating IPs are marked before, so that
+// they are found again if the replacement is interrupted.
+func (d *differ) replacing(lb api.LoadBalancer, freed []api.FloatingIP,
+	remove func(context.Context, *plan.Handles) error) func(context.Context, *plan.Handles) error {
+	return func(ctx context.Context, ids *plan.Handles) error {
+		if err := d.cloud.applier.KeepFailed(d.key, lb, d.want); err != nil {
+			return err
+		}
+		for _, f := range freed {
+			if change, ok := d.mark(f); ok {
+				if err := change.Do(ctx, ids); err != nil {
+					return err
+				}
+			}
+		}
+		return remove(ctx, ids)
+	}
+}
+
 // ensureExisting plans the changes of a load balancer that stays.
 func (d *differ) ensureExisting(lb *api.LoadBalancer) error {
-	if update, changed := d.loadBalancerUpdate(*lb); changed {
-		d.add(update)
-	}
+	first := len(d.plan.Changes)
 	d.ensurePorts(nil)
 	d.warnStuckParts(*lb)
-	if !d.owner {
-		return nil
+	if d.owner {
+		d.warnUnmovable(*lb)
+		if len(d.want.Families) > 1 && len(lb.AdditionalVips) == 0 {
+			d.warnf("the load balancer has no %s address, and Octavia adds none to one that exists: delete the Service and "+
+				"create it again, with a subnet of that family in the load balancer's network", d.want.Families[1])
+		}
+		if err := d.diffFloatingIP(lb, nil, nil); err != nil {
+			return err
+		}
 	}
-	d.warnUnmovable(*lb)
-	if len(d.want.Families) > 1 && len(lb.AdditionalVips) == 0 {
-		d.warnf("the load balancer has no %s address, and Octavia adds none to one that exists: delete the Service and "+
-			"create it again, with a subnet of that family in the load balancer's network", d.want.Families[1])
+	// The mark is needed once the record is written, with the first change of more than members.
+	d.marksUnmonitored = d.unmonitored && slices.ContainsFunc(d.plan.Changes, func(c plan.Change) bool {
+		return !c.Membership
+	})
+	if update, changed := d.loadBalancerUpdate(*lb); changed && !d.isHeld(update.Ref) {
+		d.plan.Changes = slices.Insert(d.plan.Changes, first, update)
 	}
-	return d.diffFloatingIP(lb, nil, nil)
+	return nil
 }
 
 // warnNamedMissing warns if the Service names a load balancer that does not exist.
@@ -367,12 +407,16 @@ func (d *differ) remove() {
 			"rather than that of another one with the --cluster-name %s: it is left alone; delete it if nobody needs it",
 			lb.Name, lb.ID, d.key.ClusterName)
 	case d.isLastUser(*lb):
-		d.add(d.loadBalancerDelete(*lb, ""))
+		var released []plan.Ref
 		for _, f := range d.attached(lb) {
-			if d.ownsFloatingIP(f) && !kept(f) {
-				d.add(d.floatingIPRelease(f, ""))
+			if change, ok := d.releaseAtDeletion(f); ok {
+				d.add(change)
+				released = append(released, change.Ref)
 			}
 		}
+		removal := d.loadBalancerDelete(*lb, "")
+		removal.After = released // afterwards a floating IP without our mark would not be found
+		d.add(removal)
 	default:
 		d.leave(*lb)
 	}

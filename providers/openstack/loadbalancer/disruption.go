@@ -52,15 +52,6 @@ func recordedFields() []string {
 	return slices.Compact(slices.Sorted(slices.Values(slices.Concat(placeFields(), floatingFields()))))
 }
 
-// StoredRecord implements lbcommon.RecordReader. The changes that store it are part of Diff.
-func (c *Cloud) StoredRecord(key lbcommon.Key, have observe.Observed) (record lbcommon.AppliedRecord, writable bool) {
-	// The record is the owner's: a guest has none.
-	if have.LoadBalancer == nil || !(observe.Key{Key: key, Named: have.Named}).Owns(*have.LoadBalancer) {
-		return lbcommon.AppliedRecord{}, false
-	}
-	return storedRecord(*have.LoadBalancer), false
-}
-
 // DiffKeeping implements lbcommon.Keeper.
 func (c *Cloud) DiffKeeping(
 	key lbcommon.Key, want *Desired, have observe.Observed, held []plan.Held,

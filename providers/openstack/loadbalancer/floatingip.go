@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/extensions/layer3/floatingips"
+	v1 "k8s.io/api/core/v1"
 	"k8s.io/utils/ptr"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
@@ -26,9 +27,9 @@ import (
 const kindFloatingIP = "floating IP"
 
 // ownsFloatingIP reports whether a floating IP was created for a Service of this cluster. Our mark proves it.
-// Other managers mark it with the cluster's name alone, and two clusters may have the same name: without our mark it
-// is ours only at a load balancer of ours. Where nothing can be marked, because the cluster's UID is unknown
-// or Neutron has no tags, the description is enough.
+// Other managers mark it with the cluster's name alone, and two clusters may have the same name: without our mark, or
+// if the cluster's UID is unknown, it is ours only at a load balancer of ours. Where Neutron has no tags, the
+// description is enough.
 func (d *differ) ownsFloatingIP(f api.FloatingIP) bool {
 	if !strings.HasPrefix(f.Description, names.FloatingIPMark) {
 		return false
@@ -37,18 +38,25 @@ func (d *differ) ownsFloatingIP(f api.FloatingIP) bool {
 		return uid == d.key.ClusterUID
 	}
 	named := strings.HasSuffix(f.Description, " from cluster "+d.key.ClusterName)
-	return named && (!d.canMark(f) || f.PortID != "" && f.PortID == d.home)
+	return named && (!d.supportsTags(f) || f.PortID != "" && f.PortID == d.home)
 }
 
 // canMark reports whether our mark can be set on a floating IP.
 func (d *differ) canMark(f api.FloatingIP) bool { return d.key.ClusterUID != "" && d.supportsTags(f) }
 
-// supportsTags reports whether this Neutron has tags for floating IPs, as far as is known.
+// supportsTags reports whether tags of floating IPs can be written, as far as is known.
 func (d *differ) supportsTags(f api.FloatingIP) bool {
-	return f.Tags != nil && !d.cloud.untagged.Load()
+	return f.Tags != nil && !d.cloud.untagged.Load() && !d.cloud.tagsDenied.Load()
 }
 
-func kept(f api.FloatingIP) bool { return slices.Contains(f.Tags, names.KeepTag) }
+// isKept reports whether a floating IP of ours outlives the Service: the Service decides. Of a Service that is being
+// deleted and has lost its annotation, the tag does.
+func (d *differ) isKept(f api.FloatingIP) bool {
+	if keep := d.have.KeepFloatingIP; keep != nil {
+		return *keep
+	}
+	return d.deleting && slices.Contains(f.Tags, names.KeepTag)
+}
 
 // attached are the floating IPs at the load balancer's port.
 func (d *differ) attached(lb *api.LoadBalancer) []api.FloatingIP {
@@ -72,22 +80,45 @@ func (d *differ) orphanedFloatingIPs() []api.FloatingIP {
 	return found
 }
 
+// wantedFloatingIP returns the floating IP that a load balancer should have, which is nil for one that is to be created.
+// The family of its address decides: only IPv4 has floating IPs.
+func (d *differ) wantedFloatingIP(lb *api.LoadBalancer) *model.FloatingIP {
+	family := d.want.Families[0]
+	if lb != nil && lb.VipAddress != "" {
+		family = model.FamilyOf(lb.VipAddress)
+	}
+	if family != v1.IPv4Protocol {
+		return nil
+	}
+	return d.want.FloatingIP
+}
+
 // diffFloatingIP plans the public address of a load balancer that is ours alone or that we share as
 // its owner. lb is nil for one that the plan creates; freed are those that its predecessor has until
 // the change named by after.
 func (d *differ) diffFloatingIP(lb *api.LoadBalancer, freed []api.FloatingIP, after []plan.Ref) error {
 	attached, free := d.attached(lb), append(d.orphanedFloatingIPs(), freed...)
-	want := d.want.FloatingIP
-	if want == nil {
+	want := d.wantedFloatingIP(lb)
+	d.warnFloatingIP(want)
+	switch {
+	case want == nil && d.want.Internal:
 		for _, f := range attached {
 			d.add(d.floatingIPRelease(f, "the load balancer becomes internal"))
 		}
 		d.releaseFloatingIPs(free, after)
 		return nil
+	case want == nil:
+		// What is attached stays, also at the load balancer that replaces another.
+		if len(attached) == 0 && len(freed) > 0 {
+			d.add(d.floatingIPAttach(freed[0], after))
+		}
+		return nil
 	}
 	for _, f := range attached {
 		if want.Address == "" || model.SameIP(f.FloatingIP, want.Address) {
-			d.mark(f)
+			if change, ok := d.mark(f); ok && !storedRecord(*lb).IsZero() {
+				d.add(change)
+			}
 			d.releaseFloatingIPs(free, nil)
 			return nil
 		}
@@ -110,7 +141,6 @@ func (d *differ) diffFloatingIP(lb *api.LoadBalancer, freed []api.FloatingIP, af
 		d.add(d.floatingIPCreate(*want, after))
 	} else {
 		d.add(d.floatingIPAttach(*use, after))
-		d.mark(*use)
 	}
 	d.releaseFloatingIPs(slices.DeleteFunc(free, func(f api.FloatingIP) bool { return use != nil && f.ID == use.ID }),
 		after)
@@ -129,7 +159,7 @@ func (d *differ) exchangeFloatingIP(want model.FloatingIP, attached []api.Floati
 			return err
 		}
 		ids.Set(handle, made.ID)
-		return d.retag(ctx, made, d.marks(made, d.canMark(made)))
+		return d.retag(ctx, made, d.marks(made))
 	}
 	d.add(creation)
 	after := []plan.Ref{creation.Ref}
@@ -180,54 +210,76 @@ func (d *differ) pick(want model.FloatingIP, free []api.FloatingIP) (*api.Floati
 	return nil, nil
 }
 
+// warnFloatingIP warns about annotations for a floating IP that a load balancer with an IPv6 address cannot have, and
+// about tags that cannot be written.
+func (d *differ) warnFloatingIP(want *model.FloatingIP) {
+	asked := d.want.FloatingIP
+	if want == nil && asked != nil && len(asked.Explicit) > 0 {
+		d.warnAs(model.EventFloatingIPSkipped, "%s has no effect: the load balancer has an IPv6 address, for which there "+
+			"are no floating IPs; its own address is used", strings.Join(asked.Explicit, ", "))
+	}
+	if want != nil && d.cloud.tagsDenied.Load() {
+		d.warnf("Neutron denies this manager the tags of floating IPs, so that the floating IP of the Service is " +
+			"identified by its description alone: allow update_floatingips_tags in Neutron's policy")
+	}
+}
+
 func (d *differ) releaseFloatingIPs(list []api.FloatingIP, after []plan.Ref) {
 	for _, f := range list {
-		if kept(f) || d.want.KeepFloatingIP || !d.ownsFloatingIP(f) {
+		if slices.Contains(f.Tags, names.KeepTag) || d.isKept(f) || !d.ownsFloatingIP(f) {
 			continue
 		}
-		change := d.floatingIPRelease(f, "nobody uses it")
+		change := d.floatingIPRelease(f, "no Service uses it")
 		change.After = after
 		d.add(change)
 	}
 }
 
-// mark plans the tags of a floating IP that the Service uses: its cluster, and whether it outlives the
-// Service, since a Service that is deleted has annotations that are no longer ours to read.
-func (d *differ) mark(f api.FloatingIP) {
-	want := d.marks(f, d.canMark(f) && d.ownsFloatingIP(f))
-	if plan.ShowSet(f.Tags) == plan.ShowSet(want) {
-		return
+// releaseAtDeletion plans the deletion of a floating IP whose load balancer is about to be deleted. One that outlives
+// the Service gets a tag, so that no other Service of the same name releases it. It is false if nothing has to change.
+func (d *differ) releaseAtDeletion(f api.FloatingIP) (plan.Change, bool) {
+	switch {
+	case !d.ownsFloatingIP(f):
+		return plan.Change{}, false
+	case d.isKept(f):
+		return d.mark(f)
 	}
-	if !d.supportsTags(f) {
-		d.warnf("%s has no effect: this Neutron has no tags for floating IPs, on which it would be remembered; it needs "+
-			"the extension standard-attr-tag", annotation.KeyKeepFloatingIP)
-		return
-	}
-	d.add(plan.Change{
-		Ref:    d.ref(kindFloatingIP, f.FloatingIP, plan.Update, "tags"),
-		Fields: []plan.Field{{Name: "tags", Before: plan.ShowSet(f.Tags), After: plan.ShowSet(want)}},
-		Do:     func(ctx context.Context, _ *plan.Handles) error { return d.retag(ctx, f, want) },
-	})
+	return d.floatingIPRelease(f, ""), true
 }
 
-// marks are what the tags of a floating IP should be: ours, and those of others as they are. One that
-// is not ours, having been made by another client, says only whether it is kept.
-func (d *differ) marks(f api.FloatingIP, ours bool) []string {
+// mark plans the tags of a floating IP that was created for the Service: its cluster, and whether it outlives the
+// Service. It is false if they are as they should be or cannot be written.
+func (d *differ) mark(f api.FloatingIP) (plan.Change, bool) {
+	want := d.marks(f)
+	if !d.ownsFloatingIP(f) || plan.ShowSet(f.Tags) == plan.ShowSet(want) {
+		return plan.Change{}, false
+	}
+	return plan.Change{
+		Ref:    d.ref(kindFloatingIP, f.FloatingIP, plan.Update, "tags"),
+		Fields: []plan.Field{{Name: "tags", Before: plan.ShowSet(f.Tags), After: plan.ShowSet(want)}},
+		Do: func(ctx context.Context, _ *plan.Handles) error {
+			if _, ok := d.cloud.store.FloatingIPs.Get(f.ID); !ok {
+				return nil // the plan has released it
+			}
+			return d.retag(ctx, f, want)
+		},
+	}, true
+}
+
+// marks returns the tags of a floating IP that was created for the Service: ours, and those of others as they are.
+func (d *differ) marks(f api.FloatingIP) []string {
+	if !d.canMark(f) {
+		return f.Tags
+	}
 	want := slices.DeleteFunc(slices.Clone(f.Tags), func(tag string) bool { return tag == names.KeepTag })
-	if d.want.KeepFloatingIP {
+	if d.isKept(f) {
 		want = append(want, names.KeepTag)
 	}
-	if ours && names.ClusterUID(f.Tags) == "" {
-		want = append(want, names.ClusterTag(d.key.ClusterUID))
-	}
-	return want
+	return addTags(want, []string{names.ClusterTag(d.key.ClusterUID)})
 }
 
 // retag adds and removes tags one by one, so that concurrent changes of other clients are kept.
 func (d *differ) retag(ctx context.Context, f api.FloatingIP, want []string) error {
-	if !d.supportsTags(f) {
-		return nil // mark says so
-	}
 	var err error
 	for _, tag := range want {
 		if err == nil && !slices.Contains(f.Tags, tag) {
@@ -239,9 +291,13 @@ func (d *differ) retag(ctx context.Context, f api.FloatingIP, want []string) err
 			err = cloudapi.IgnoreNotFound(d.cloud.api.RemoveTag(ctx, api.FloatingIPs, f.ID, tag))
 		}
 	}
-	if oserr.Status(err) == http.StatusNotFound && !cloudapi.Is(err, cloudapi.NotFound) {
+	switch {
+	case oserr.Status(err) == http.StatusNotFound && !cloudapi.Is(err, cloudapi.NotFound):
 		// Neutron does not know the path: the extension is switched off.
 		d.cloud.untagged.Store(true)
+		return nil
+	case cloudapi.Is(err, cloudapi.Denied):
+		d.cloud.tagsDenied.Store(true) // warnFloatingIP reports it
 		return nil
 	}
 	return d.finish(err, func() {
@@ -262,14 +318,14 @@ func (d *differ) floatingIPCreate(want model.FloatingIP, after []plan.Ref) plan.
 		Ref: d.ref(kindFloatingIP, d.want.Name, plan.Create, ""), Fields: f, After: after,
 		Do: func(ctx context.Context, ids *plan.Handles) error {
 			port, err := d.vipPort(ids)
-			if err != nil {
+			if err != nil || port == "" {
 				return err
 			}
 			made, err := d.cloud.allocateFloatingIP(ctx, want, port)
 			if err := d.finish(err, func() { d.cloud.store.FloatingIPs.Put(made.ID, made) }); err != nil {
 				return err
 			}
-			return d.retag(ctx, made, d.marks(made, d.canMark(made)))
+			return d.retag(ctx, made, d.marks(made))
 		},
 	}
 }
@@ -304,8 +360,8 @@ func (c *Cloud) allocateFloatingIP(ctx context.Context, want model.FloatingIP, p
 			return made, nil
 		}
 		failed = append(failed, err)
-		if !cloudapi.Is(err, cloudapi.Quota) {
-			break // only a subnet that has run dry makes the next one worth a try
+		if cloudapi.Is(err, cloudapi.Denied) {
+			break // a permission does not depend on the subnet
 		}
 	}
 	err := errors.Join(failed...)
@@ -326,11 +382,17 @@ func (d *differ) floatingIPAttach(f api.FloatingIP, after []plan.Ref) plan.Chang
 		After:  after,
 		Do: func(ctx context.Context, ids *plan.Handles) error {
 			port, err := d.vipPort(ids)
-			if err != nil {
+			if err != nil || port == "" {
 				return err
 			}
 			made, err := d.cloud.api.UpdateFloatingIP(ctx, f.ID, floatingips.UpdateOpts{PortID: &port})
-			return d.finish(err, func() { d.cloud.store.FloatingIPs.Put(made.ID, made) })
+			if err := d.finish(err, func() { d.cloud.store.FloatingIPs.Put(made.ID, made) }); err != nil {
+				return err
+			}
+			if !slices.Contains(made.Tags, names.KeepTag) {
+				return nil
+			}
+			return d.retag(ctx, made, d.marks(made))
 		},
 	}
 }
@@ -341,12 +403,17 @@ func (d *differ) floatingIPRelease(f api.FloatingIP, reason string) plan.Change 
 	if f.PortID != "" {
 		disrupts = plan.DisruptsAddress
 	}
-	if !d.ownsFloatingIP(f) || kept(f) || d.want.KeepFloatingIP {
+	if ours := d.ownsFloatingIP(f); !ours || d.isKept(f) {
 		return plan.Change{
 			Ref:    d.ref(kindFloatingIP, f.FloatingIP, plan.Update, "detach"),
 			Reason: reason + "; it is kept", Disrupts: disrupts, Follows: floatingFields(),
 			Fields: []plan.Field{{Name: "port", Before: f.PortID}},
 			Do: func(ctx context.Context, _ *plan.Handles) error {
+				if ours {
+					if err := d.retag(ctx, f, d.marks(f)); err != nil {
+						return err
+					}
+				}
 				made, err := d.cloud.api.UpdateFloatingIP(ctx, f.ID, floatingips.UpdateOpts{PortID: ptr.To("")})
 				return d.finish(err, func() { d.cloud.store.FloatingIPs.Put(made.ID, made) })
 			},
@@ -362,7 +429,8 @@ func (d *differ) floatingIPRelease(f api.FloatingIP, reason string) plan.Change 
 	}
 }
 
-// vipPort returns the port of the load balancer's address.
+// vipPort returns the port of the load balancer's address. It is "" if the address is of IPv6, which shows only after
+// the creation: there is no floating IP for it.
 func (d *differ) vipPort(ids *plan.Handles) (string, error) {
 	id, err := d.loadBalancerID(ids)
 	if err != nil {
@@ -372,6 +440,9 @@ func (d *differ) vipPort(ids *plan.Handles) (string, error) {
 	if !ok || lb.VipPortID == "" {
 		return "", &cloudapi.Error{Class: cloudapi.Conflict, Operation: "load balancer " + id,
 			Err: errors.New("it has no port yet")}
+	}
+	if model.FamilyOf(lb.VipAddress) == v1.IPv6Protocol {
+		return "", nil
 	}
 	return lb.VipPortID, nil
 }

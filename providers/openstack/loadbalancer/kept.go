@@ -31,11 +31,13 @@ func (d *differ) warnKeptFloatingIP(lb *api.LoadBalancer) {
 	}
 	stays := d.attached(lb)[at]
 	// Without a record, what exists counts as applied.
-	changed := !storedRecord(*lb).IsZero() && d.hasChanged(*lb, fieldFloatingPlace)
+	changed := len(storedRecord(*lb).Changed(appliedFields(d.want), []string{fieldFloatingPlace})) > 0
 	if !changed && (!want.NetworkExplicit || stays.FloatingNetworkID == want.NetworkID) {
 		return
 	}
-	d.keepsFloatingIP = changed
+	if changed {
+		d.plan.Unapplied = append(d.plan.Unapplied, fieldFloatingPlace)
+	}
 	named := strings.Join(want.Explicit, ", ")
 	if named == "" {
 		named = "the annotations that chose a floating IP are gone, which"
@@ -103,7 +105,7 @@ func (d *differ) isInheritedUnmonitored(lb api.LoadBalancer) bool {
 		return d.owner
 	}
 	monitored := slices.ContainsFunc(d.have.Pools, func(p observe.Pool) bool { return p.MonitorID != "" })
-	return d.owner && d.want.Features.Tags() && d.key.ClusterUID != "" && names.ClusterUID(lb.Tags) == "" && !monitored
+	return d.owner && d.want.Features.Tags() && names.ClusterUID(lb.Tags) == "" && storedRecord(lb).IsZero() && !monitored
 }
 
 // warnUnmovable warns about settings of a load balancer that the Service's class or the configuration would

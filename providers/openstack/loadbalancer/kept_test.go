@@ -10,7 +10,6 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/openstack/api"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/annotation"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/model"
-	"github.com/unified-ccm/unified-ccm/providers/openstack/names"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/sim"
 )
 
@@ -125,8 +124,13 @@ func TestAdoptedFloatingIPsWarnNothing(t *testing.T) {
 		if events := strings.Join(r.events(), "\n"); strings.Contains(events, "Warning") {
 			t.Errorf("events %s", events)
 		}
-		if names.Value(r.made().Tags, names.AppliedTagPrefix) == "" {
-			t.Errorf("what the Service asked is not noted: %q", r.made().Tags)
+		if m := r.mutations(); len(m) > 0 {
+			t.Errorf("changes %v", m)
+		}
+		annotate("timeout-client-data", "60000")(svc)
+		r.ensure(svc)
+		if storedRecord(r.made()).IsZero() {
+			t.Errorf("no applied record: %q", r.made().Tags)
 		}
 		r.steady(svc)
 		r.remove(svc)
@@ -189,8 +193,12 @@ func TestEventReasonsStay(t *testing.T) {
 		settings Settings
 		service  func(*v1.Service)
 	}{
-		"LoadBalancerForcedInternal":           {settings: Settings{Internal: true}, service: annotate("internal", "false")},
-		"LoadBalancerSourceRangesIgnored":      {settings: Settings{Provider: model.ProviderOVN}, service: func(s *v1.Service) { s.Spec.LoadBalancerSourceRanges = []string{"192.0.2.0/24"} }},
+		"LoadBalancerForcedInternal":      {settings: Settings{Internal: true}, service: annotate("internal", "false")},
+		"LoadBalancerSourceRangesIgnored": {settings: Settings{Provider: model.ProviderOVN}, service: func(s *v1.Service) { s.Spec.LoadBalancerSourceRanges = []string{"192.0.2.0/24"} }},
+		"LoadBalancerFloatingIPSkipped": {options: sim.Options{IPv6: true}, service: func(s *v1.Service) {
+			annotate("floating-subnet", "tier-a", "subnet-id", "{private6}")(s)
+			s.Spec.IPFamilies = []v1.IPFamily{v1.IPv6Protocol}
+		}},
 		"LoadBalancerAvailabilityZonesIgnored": {settings: Settings{Provider: model.ProviderOVN}, service: annotate("availability-zone", "az-2")},
 	} {
 		t.Run(reason, func(t *testing.T) {
@@ -200,6 +208,9 @@ func TestEventReasonsStay(t *testing.T) {
 				if value, ok := svc.Annotations[annotation.Prefix+"internal"]; ok {
 					delete(svc.Annotations, annotation.Prefix+"internal")
 					svc.Annotations[annotation.KeyInternal] = value
+				}
+				if svc.Annotations[annotation.KeySubnetID] != "" {
+					svc.Annotations[annotation.KeySubnetID] = r.sim.Places().PrivateSubnet6
 				}
 				r.ensure(svc)
 				r.wantEvent("Warning " + reason + " ")

@@ -109,6 +109,17 @@ func (d *differ) listenerTags(have []string, port model.Port) []string {
 		port.ListenerTags)
 }
 
+// diffListenerTags adds the tags to the fields that differ. Listeners from before there were tags are found by their
+// names: those of a load balancer that was taken over get the tag with its record.
+func (d *differ) diffListenerTags(f *plan.Fields, have api.Listener, port model.Port) {
+	var optional []string
+	lb := d.have.LoadBalancer
+	if lb != nil && storedRecord(*lb).IsZero() && len(names.Services(have.Tags)) == 0 && d.ownsListener(have) {
+		optional = []string{names.ServiceTag(d.key.LoadBalancer())}
+	}
+	diffTags(f, have.Tags, d.listenerTags(have.Tags, port), optional...)
+}
+
 // listenerCreate opens a port, once its pool is there and what had the port before is deleted.
 func (d *differ) listenerCreate(port model.Port, pool poolRef, after []plan.Ref) plan.Change {
 	spec := port.Listener
@@ -265,6 +276,6 @@ func (d *differ) listenerFields(have api.Listener, port model.Port, pool poolRef
 		f.Diff("timeout_member_data", fmt.Sprint(have.TimeoutMemberData), fmt.Sprint(*want.TimeoutMemberData))
 		f.Diff("timeout_tcp_inspect", fmt.Sprint(have.TimeoutTCPInspect), fmt.Sprint(*want.TimeoutTCPInspect))
 	}
-	f.Diff("tags", plan.ShowSet(have.Tags), plan.ShowSet(d.listenerTags(have.Tags, port)))
+	d.diffListenerTags(&f, have, port)
 	return f
 }

@@ -61,8 +61,8 @@ type Cloud struct {
 	store    *observe.Store
 	applier  *apply.Applier
 	shared   *observe.SharedReader
-	// untagged says that Neutron has turned out to have no tags.
-	untagged atomic.Bool
+	// untagged is set if Neutron has turned out to have no tags, tagsDenied if it denies them.
+	untagged, tagsDenied atomic.Bool
 }
 
 var _ lbcommon.Cloud[SharedState, Desired, Observed] = (*Cloud)(nil)
@@ -84,9 +84,11 @@ func (c *Cloud) Name(key lbcommon.Key) string {
 	return observe.Key{Key: key}.LoadBalancer()
 }
 
-// Reference implements loadbalancer.Cloud: the load balancer that a Service names.
+// Reference implements lbcommon.Cloud: the load balancer that a Service names, and whether it keeps its floating IP.
 func (c *Cloud) Reference(service *v1.Service) lbcommon.Reference {
-	return lbcommon.Reference{ID: annotation.LoadBalancerID(service.Annotations)}
+	return lbcommon.Reference{
+		ID: annotation.LoadBalancerID(service.Annotations), KeepAddress: annotation.KeepFloatingIP(service.Annotations),
+	}
 }
 
 // SharedState implements loadbalancer.Cloud.
@@ -138,6 +140,7 @@ func (c *Cloud) Observe(ctx context.Context, request lbcommon.Request[Desired]) 
 		d.Checksums = observe.ParseChecksums(request.Want.MemberNote)
 	}
 	have, err := c.store.Observe(ctx, key, d)
+	have.KeepFloatingIP = request.Reference.KeepAddress
 	if err == nil && have.LoadBalancer != nil {
 		c.applier.Found(key)
 	}

@@ -139,6 +139,7 @@ func TestAdoptUnmarkedLoadBalancerWithProof(t *testing.T) {
 				lb := r.left(svc, lbName("web"), true)
 				r.nodes = ours
 				tt.prove(r, svc, lb.ID)
+				r.annotates = true
 				r.restart()
 				r.ensure(svc)
 				if got := r.balancer().ID; got != lb.ID {

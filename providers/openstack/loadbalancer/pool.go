@@ -188,7 +188,7 @@ func (d *differ) poolFields(have api.Pool, port model.Port) plan.Fields {
 		f.Diff("session_persistence", have.Persistence.Type,
 			ptr.Deref(port.Pool.Persistence, pools.SessionPersistence{}).Type)
 	}
-	f.Diff("tags", plan.ShowSet(have.Tags), plan.ShowSet(d.poolTags(have.Tags, port)))
+	diffTags(&f, have.Tags, d.poolTags(have.Tags, port))
 	return f
 }
 

@@ -1,8 +1,16 @@
 package loadbalancer
 
 import (
+	"context"
+	"slices"
+
+	"github.com/gophercloud/gophercloud/v2/openstack/loadbalancer/v2/listeners"
+	"github.com/gophercloud/gophercloud/v2/openstack/loadbalancer/v2/loadbalancers"
+
 	lbcommon "github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
+	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/api"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/observe"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/names"
 )
 
@@ -10,9 +18,14 @@ import (
 // Service asked for that a load balancer cannot change in place. The checksums of members are kept with the Service
 // (package observe): a tag would send an amphora through PENDING_UPDATE whenever a node joins.
 
-// Fields of the record: where the Service asks its load balancer and its floating IP to be.
+var _ lbcommon.RecordKeeper[Desired, Observed] = (*Cloud)(nil)
+
+// Fields of the record beside those of the Service.
 const (
-	fieldPlace         = "load balancer place"
+	// fieldName is the name of the load balancer, without which the record of a Service without annotations would be
+	// empty.
+	fieldName = "name"
+	// fieldFloatingPlace is where the Service asks its floating IP to be.
 	fieldFloatingPlace = "floating IP place"
 )
 
@@ -21,56 +34,91 @@ func storedRecord(lb api.LoadBalancer) lbcommon.AppliedRecord {
 	return lbcommon.ParseRecord(names.Value(lb.Tags, names.AppliedTagPrefix))
 }
 
-// fields returns what the Service asks for now.
-func (d *differ) fields() map[string]string {
-	fields := map[string]string{fieldPlace: d.want.LoadBalancer.PlaceDigest()}
-	if f := d.want.FloatingIP; f != nil && f.PlaceDigest() != "" {
+// StoredRecord implements lbcommon.RecordKeeper. The record is the owner's: a Service that shares the load balancer has
+// none.
+func (c *Cloud) StoredRecord(key lbcommon.Key, have Observed) (record lbcommon.AppliedRecord, writable bool) {
+	k := observe.Key{Key: key, Named: have.Named}
+	if have.LoadBalancer == nil || !k.Owns(*have.LoadBalancer) {
+		return lbcommon.AppliedRecord{}, false
+	}
+	return storedRecord(*have.LoadBalancer), k.Foreign(*have.LoadBalancer) == ""
+}
+
+// DesiredRecord implements lbcommon.RecordKeeper. Without tags there is no record.
+func (c *Cloud) DesiredRecord(want Desired) lbcommon.AppliedRecord {
+	if !want.Features.Tags() {
+		return lbcommon.AppliedRecord{}
+	}
+	return lbcommon.NewRecord("", "", appliedFields(want))
+}
+
+// appliedFields returns the fields of a record.
+func appliedFields(want Desired) map[string]string {
+	fields := map[string]string{fieldName: want.Name}
+	if f := want.FloatingIP; f != nil && f.PlaceDigest() != "" {
 		fields[fieldFloatingPlace] = f.PlaceDigest()
 	}
 	for _, name := range recordedFields() {
-		if value, ok := d.want.Fields[name]; ok {
+		if value, ok := want.Fields[name]; ok {
 			fields[name] = value
 		}
 	}
 	return fields
 }
 
-// hasChanged reports whether the Service asks for something else than when the record was written.
-func (d *differ) hasChanged(lb api.LoadBalancer, field string) bool {
-	record := storedRecord(lb)
-	return record.IsZero() || len(record.Changed(d.fields(), []string{field})) > 0
+// StoreRecords implements lbcommon.RecordKeeper. The marks of a load balancer that was taken over come with its record:
+// the cluster on the load balancer and its floating IPs, and the Service on listeners from before there were tags.
+func (c *Cloud) StoreRecords(updates []lbcommon.RecordUpdate[Observed]) []plan.Change {
+	var changes []plan.Change
+	for _, update := range updates {
+		d := c.newDiffer(update.Key, update.Have)
+		lb := *update.Have.LoadBalancer
+		changes = append(changes, d.recordUpdate(lb, update.Record))
+		for _, l := range d.have.Listeners {
+			if d.ownsListener(l) && len(names.Services(l.Tags)) == 0 {
+				changes = append(changes, d.listenerMark(l))
+			}
+		}
+		for _, f := range d.attached(&lb) {
+			if change, ok := d.mark(f); ok {
+				change.Kind = lbcommon.KindRecord
+				changes = append(changes, change)
+			}
+		}
+	}
+	return changes
 }
 
-// desiredRecord returns the record to store. Of fields that were changed and not applied it has the values of the
-// record before: the change is still to come.
-func (d *differ) desiredRecord() lbcommon.AppliedRecord {
-	record := lbcommon.NewRecord("", "", d.fields())
-	var held []string
-	if d.keepsFloatingIP {
-		held = append(held, fieldFloatingPlace)
+// listenerMark tags a listener with its Service, unless the plan has deleted it meanwhile.
+func (d *differ) listenerMark(have api.Listener) plan.Change {
+	tags := addTags(slices.Clone(have.Tags), []string{names.ServiceTag(d.key.LoadBalancer())})
+	return plan.Change{
+		Ref:    d.ref(lbcommon.KindRecord, have.Name, plan.Update, have.ID),
+		Fields: []plan.Field{{Name: "tags", Before: showTags(have.Tags), After: showTags(tags)}},
+		Do: func(ctx context.Context, ids *plan.Handles) error {
+			if now, ok := d.cloud.store.Listeners.Get(have.ID); !ok || len(names.Services(now.Tags)) > 0 {
+				return nil
+			}
+			var made api.Listener
+			return d.mutate(ctx, ids, func(ctx context.Context) (err error) {
+				made, err = d.cloud.api.UpdateListener(ctx, have.ID, listeners.UpdateOpts{Tags: &tags})
+				return err
+			}, func() { d.cloud.store.Listeners.Put(made.ID, made) })
+		},
 	}
-	lb := d.have.LoadBalancer
-	if lb == nil {
-		return record
-	}
-	if d.misplaced(*lb) != "" && !d.isInherited(*lb) {
-		held = append(held, fieldPlace)
-	}
-	for _, h := range d.held {
-		held = append(held, h.Follows...)
-	}
-	if len(held) > 0 && !storedRecord(*lb).IsZero() {
-		record = record.Without(storedRecord(*lb), held)
-	}
-	return record
 }
 
-// isInherited reports whether a load balancer is where another manager created it, and the Service has asked
-// for no other place since it was adopted. That manager reads the place once, at the creation; a move to us must
-// not change the address of a Service whose owner changed nothing.
-func (d *differ) isInherited(lb api.LoadBalancer) bool {
-	if !storedRecord(lb).IsZero() {
-		return !d.hasChanged(lb, fieldPlace)
+// recordUpdate stores a record in the tags of a load balancer.
+func (d *differ) recordUpdate(have api.LoadBalancer, record lbcommon.AppliedRecord) plan.Change {
+	retag := func(tags []string) []string {
+		return addTags(withoutRecord(tags), d.ownerTags(record))
 	}
-	return d.owner && d.want.Features.Tags() && names.ClusterUID(lb.Tags) == ""
+	return plan.Change{
+		Ref:    d.ref(lbcommon.KindRecord, have.Name, plan.Update, have.ID),
+		Fields: []plan.Field{{Name: "tags", Before: showTags(have.Tags), After: showTags(retag(have.Tags))}},
+		Do: func(ctx context.Context, ids *plan.Handles) error {
+			do, note := d.patch(have, loadbalancers.UpdateOpts{}, retag)
+			return d.mutate(ctx, ids, do, note)
+		},
+	}
 }

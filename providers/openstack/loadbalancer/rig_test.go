@@ -3,6 +3,7 @@ package loadbalancer
 import (
 	"context"
 	"fmt"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -84,6 +85,8 @@ type rig struct {
 	nodes    []*v1.Node
 	cluster  string
 	uid      string
+	// annotates makes the manager write the annotations of Services.
+	annotates bool
 	// named are IDs and the names that a test has given them.
 	named golden.Names
 
@@ -139,7 +142,14 @@ func (r *rig) restart() {
 		return server, nil
 	}})
 	r.manager = lbcommon.New(lbcommon.Options{Provider: "openstack", Vocabulary: annotation.Vocabulary("openstack")}, r.cloud)
-	r.manager.SetRuntime(provider.Runtime{Recorder: r.recorder, ClusterUID: r.uid})
+	runtime := provider.Runtime{Recorder: r.recorder, ClusterUID: r.uid}
+	if r.annotates {
+		runtime.Annotate = func(_ context.Context, svc *v1.Service, annotations map[string]string) error {
+			maps.Copy(svc.Annotations, annotations)
+			return nil
+		}
+	}
+	r.manager.SetRuntime(runtime)
 	r.sim.Front().Log().Reset()
 }
 

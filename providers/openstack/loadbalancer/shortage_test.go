@@ -10,7 +10,6 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/unified-ccm/unified-ccm/providers/openstack/api"
-	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/annotation"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/apply"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/model"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/sim"
@@ -99,12 +98,11 @@ func TestNeutronWithoutExtensions(t *testing.T) {
 				}
 				annotate("keep-floatingip", "true")(svc)
 				r.ensure(svc)
-				if extension == "standard-attr-tag" {
-					r.wantEvent(annotation.KeyKeepFloatingIP + " has no effect")
-				}
-				delete(svc.Annotations, annotation.KeyKeepFloatingIP)
-				r.ensure(svc)
 				r.remove(svc)
+				if fips := r.fips(); len(fips) != 1 || fips[0].PortID != "" {
+					t.Errorf("floating IPs %+v, want a kept one", fips)
+				}
+				r.dropFIPs()
 				r.nothing()
 			})
 		})

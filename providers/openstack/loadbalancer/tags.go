@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 
+	lbcommon "github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
+	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/api"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/observe"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/names"
@@ -39,6 +41,99 @@ func mergeTags(have, want, extra []string) []string {
 		merged = []string{}
 	}
 	return merged
+}
+
+// addTags returns tags with those of more that are missing.
+func addTags(tags, more []string) []string {
+	for _, tag := range more {
+		if !slices.Contains(tags, tag) {
+			tags = append(tags, tag)
+		}
+	}
+	return tags
+}
+
+// diffTags adds a field if the tags of an object differ from the wanted ones. A missing mark of this manager, or one of
+// the optional tags, is no reason for a change: it is written with the next one.
+func diffTags(f *plan.Fields, have, want []string, optional ...string) bool {
+	needed := slices.DeleteFunc(slices.Clone(want), func(tag string) bool {
+		return !slices.Contains(have, tag) && (slices.Contains(optional, tag) ||
+			strings.HasPrefix(tag, names.ExtraTagPrefix) && names.Value(have, names.ExtraTagPrefix) == "")
+	})
+	if showTags(have) == showTags(needed) {
+		return false
+	}
+	return f.Diff("tags", showTags(have), showTags(want))
+}
+
+// showTags renders tags for a plan. The empty tag, which the other manager leaves, is none.
+func showTags(tags []string) string {
+	return plan.ShowSet(slices.DeleteFunc(slices.Clone(tags), func(tag string) bool { return tag == "" }))
+}
+
+// withoutRecord returns the tags without the applied record.
+func withoutRecord(tags []string) []string {
+	return slices.DeleteFunc(slices.Clone(tags), func(tag string) bool {
+		return strings.HasPrefix(tag, names.AppliedTagPrefix)
+	})
+}
+
+// creationTags returns the tags of a new load balancer.
+func (d *differ) creationTags() []string {
+	if !d.want.Features.Tags() {
+		return nil
+	}
+	extra := d.want.LoadBalancer.Tags
+	marks := d.ownerTags(d.cloud.DesiredRecord(d.want))
+	return mergeTags(nil, slices.Concat(marks[:1], extra, marks[1:]), extra)
+}
+
+// ownerTags returns the tags of a load balancer that its owner sets: its Service, which other managers read too, and
+// what only this one reads. A load balancer that was created by hand stays its creator's and has none of them.
+func (d *differ) ownerTags(record lbcommon.AppliedRecord) []string {
+	tags := []string{names.ServiceTag(d.key.LoadBalancer())}
+	if d.key.ClusterUID != "" {
+		tags = append(tags, names.ClusterTag(d.key.ClusterUID))
+	}
+	return append(tags, names.AppliedTagPrefix+record.Encode())
+}
+
+// serviceTags returns the tags of an existing load balancer with those that the Service asks for. The tags of
+// ownerTags are written with the applied record.
+func (d *differ) serviceTags(have []string) []string {
+	service := names.ServiceTag(d.key.LoadBalancer())
+	switch {
+	case !d.want.Features.Tags():
+		return have
+	case d.owner:
+		return d.ownedTags(have)
+	case slices.Contains(have, service):
+		return have
+	}
+	// A Service that shares the load balancer marks that it uses it, and nothing else. Load balancers from before there
+	// were tags do not name their owner.
+	tags := slices.Clone(have)
+	if owner := d.have.LoadBalancer.Name; len(names.Services(have)) == 0 &&
+		strings.HasPrefix(owner, names.LoadBalancerPrefix) {
+		tags = append(tags, names.ServiceTag(owner))
+	}
+	return append(tags, service)
+}
+
+// ownedTags is serviceTags for the owner.
+func (d *differ) ownedTags(have []string) []string {
+	lb, extra := *d.have.LoadBalancer, d.want.LoadBalancer.Tags
+	want := extra
+	if d.marksUnmonitored {
+		want = append(slices.Clone(want), names.UnmonitoredTag)
+	}
+	if d.key.Renamed(lb) {
+		want = append(slices.Clone(want), names.ServiceTag(d.key.LoadBalancer()))
+	}
+	have = slices.DeleteFunc(slices.Clone(have), func(tag string) bool {
+		return tag == names.UnmonitoredTag && !d.unmonitored || tag == lb.Name && d.key.Renamed(lb)
+	})
+	return mergeTags(have, want, extra)
 }
 
 // servesUs reports whether a load balancer has a node of this cluster among its members, by name and

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
 
 	lbcommon "github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
@@ -42,6 +43,64 @@ func takeOver(t *testing.T, o sim.Options, svc *v1.Service, test func(r *rig, lb
 		r.restart()
 		test(r, lb)
 	})
+}
+
+// Many Services: the first sync of a manager, and that of the next one, read each kind of object once and the members
+// of each pool, and write nothing, neither to the cloud nor to the Services. A node that joins or leaves changes
+// members only.
+func TestTakeOverOfManyServicesWritesNothing(t *testing.T) {
+	bubble(t, sim.Options{Latency: latency}, Settings{}, func(r *rig) {
+		const kinds, services = 10, 50
+		list := fleet(services)
+		for _, svc := range list {
+			lb := legacy{r: r, svc: svc}.balancer()
+			annotate("load-balancer-id", lb.ID, "load-balancer-address", r.addressOf(lb))(svc)
+		}
+		before := r.records(true)
+		r.annotates = true
+		for range 2 {
+			r.restart()
+			together(list, func(svc *v1.Service) { r.ensure(svc) })
+			r.wantCalls("the first sync", kinds+2*services)
+			if m := r.mutations(); len(m) > 0 {
+				t.Errorf("changes %v", m)
+			}
+		}
+		for _, svc := range list {
+			if len(svc.Annotations) != 2 {
+				t.Errorf("annotations %v", svc.Annotations)
+			}
+		}
+		if diff := cmp.Diff(before, r.records(true)); diff != "" {
+			t.Errorf("what changed (-before +after):\n%s", diff)
+		}
+		for _, change := range []func(){
+			func() { r.launch("joins") },
+			func() { r.nodes = r.nodes[1:] },
+		} {
+			change()
+			r.sim.Front().Log().Reset()
+			together(list, func(svc *v1.Service) { r.update(svc) })
+			m := r.mutations()
+			if len(m) != 2*services || slices.ContainsFunc(m, func(m string) bool { return m != "BatchUpdateMembers" }) {
+				t.Errorf("%d changes, want one of the members of each pool: %v", len(m), m)
+			}
+		}
+		for _, svc := range list {
+			r.remove(svc)
+		}
+		r.nothing()
+	})
+}
+
+// addressOf returns the floating IP of a load balancer.
+func (r *rig) addressOf(lb api.LoadBalancer) string {
+	for _, f := range r.fips() {
+		if f.PortID == lb.VipPortID {
+			return f.FloatingIP
+		}
+	}
+	return lb.VipAddress
 }
 
 func (r *rig) wantNoDisruption() {

@@ -25,6 +25,16 @@ func LoadBalancerID(annotations map[string]string) string {
 	return strings.TrimSpace(annotations[KeyLoadBalancerID])
 }
 
+// KeepFloatingIP returns whether the floating IP outlives the Service, and nil if the Service does not say. It reads a
+// Service that is being deleted, of which other annotations may be invalid.
+func KeepFloatingIP(annotations map[string]string) *bool {
+	keep, err := boolean(annotations[KeyKeepFloatingIP])
+	if err != nil {
+		return nil
+	}
+	return &keep
+}
+
 // setNodeSelector also accepts an empty value: every node receives traffic.
 func (o *Options) setNodeSelector(value string) (err error) {
 	o.NodeLabels, err = ParseNodeLabels(value)

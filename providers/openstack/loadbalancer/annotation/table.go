@@ -162,8 +162,7 @@ func floating(o *Options) intent.Table {
 		},
 		{
 			Key: KeyKeepFloatingIP, Type: "true or false", Default: "false", Example: "true",
-			Doc: "Whether the floating IP outlives the Service, detached. It is remembered on the floating IP, so that it " +
-				"counts also when the Service is gone.",
+			Doc: "Whether the floating IP outlives the Service, detached. It is read when the Service is deleted.",
 			Set: intent.Into(&o.KeepFloatingIP, boolean),
 		},
 	}

@@ -41,7 +41,6 @@ func TestMemberSubnetDefaultsToPlace(t *testing.T) {
 // Events keep the reasons that alerts of today look for.
 func TestBuildWarnsWithKnownReasons(t *testing.T) {
 	for reason, b := range map[string]builder{
-		"LoadBalancerFloatingIPSkipped":           {in: intent.Service{Families: []v1.IPFamily{v1.IPv6Protocol}, Annotations: map[string]string{annotation.KeyFloatingSubnet: "tier-a"}}, options: annotation.Options{Place: annotation.Place{FloatingSubnet: new("tier-a")}}},
 		"LoadBalancerExternalNetworkSearchFailed": {in: intent.Service{Families: []v1.IPFamily{v1.IPv4Protocol}}, shared: SharedState{NoExternal: true}},
 	} {
 		t.Run(reason, func(t *testing.T) {

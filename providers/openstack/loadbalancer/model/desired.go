@@ -35,10 +35,10 @@ type Desired struct {
 	MemberSubnet MemberSubnet
 	// Ports in the order of the Service.
 	Ports []Port
-	// FloatingIP is nil for an internal load balancer.
+	// Internal is set if the Service or the configuration asks for a load balancer without a floating IP.
+	Internal bool
+	// FloatingIP is nil for an internal load balancer, and where there is no external network.
 	FloatingIP *FloatingIP
-	// KeepFloatingIP says that it outlives the Service.
-	KeepFloatingIP bool
 	// Group is nil where security groups are not managed.
 	Group *Group
 	// Warnings are for the Service's owner, Reasons those of their Events where they have one of their own.
@@ -86,14 +86,6 @@ type Explicit struct{ Subnet, Network, Port, Address, Flavor, Zone bool }
 // From is who else names a setting of a load balancer: the Service's class or a key of the configuration. Empty
 // where it is only the Service itself.
 type From struct{ Subnet, Network, Flavor, Zone string }
-
-// PlaceDigest is a short hash of where the Service asks its load balancer to be, for a tag.
-func (lb LoadBalancer) PlaceDigest() string {
-	text := fmt.Sprintf("%q %q %q %q %q %q %v", lb.SubnetID, lb.NetworkID, lb.PortID, lb.Address, lb.FlavorID, lb.Zone,
-		lb.Explicit)
-	sum := sha256.Sum256([]byte(text))
-	return hex.EncodeToString(sum[:8])
-}
 
 // Port is what makes one port of the Service: a listener with its pool, the pool's members and
 // health monitor.
@@ -171,7 +163,7 @@ func (b *builder) build(nodes []*v1.Node) (Desired, error) {
 		Name: names.LoadBalancer(b.key.ClusterName, b.service()), Reference: b.options.LoadBalancerID,
 		Features: b.shared.Features, Families: b.in.Families, MaxShared: b.settings.MaxShared, Serial: b.settings.Serial,
 		ProbedForLocal: b.probedForLocal(),
-		KeepFloatingIP: b.options.KeepFloatingIP, MemberNote: b.in.Annotations[annotation.KeyMembers],
+		Internal:       b.internal, MemberNote: b.in.Annotations[annotation.KeyMembers],
 		Fields:  b.in.Fields,
 		Sources: b.options.Sources,
 	}

@@ -30,20 +30,13 @@ type FloatingIP struct {
 	NetworkExplicit bool
 }
 
-// floatingIP says which public address the Service needs; nil for none. Only IPv4 has floating IPs.
+// floatingIP returns the public address of the Service if its load balancer has an IPv4 address; nil for none.
 // The class wins over the Service here, and the Service over the configuration.
 func (b *builder) floatingIP() *FloatingIP {
 	if b.internal {
 		return nil
 	}
 	f := b.floatingPlace()
-	if b.in.Families[0] != v1.IPv4Protocol {
-		if len(f.Explicit) > 0 {
-			b.warnAs(eventFloatingIPSkipped, "%s has no effect: the Service's first address is IPv6, for which there are no "+
-				"floating IPs; the load balancer's own address is used", strings.Join(f.Explicit, ", "))
-		}
-		return nil
-	}
 	for _, text := range b.options.StaticAddresses {
 		if FamilyOf(text) == v1.IPv4Protocol {
 			f.Address = text
@@ -53,7 +46,10 @@ func (b *builder) floatingIP() *FloatingIP {
 		f.NetworkID = b.shared.External
 	}
 	if f.NetworkID == "" && b.shared.NoExternal {
-		b.warnAs(eventNoExternalNetwork, "there is no external network, so that the load balancer is internal: set %s, or "+
+		if b.in.Families[0] != v1.IPv4Protocol {
+			return nil
+		}
+		b.warnAs(eventNoExternalNetwork, "there is no external network, so that the load balancer gets no floating IP: set %s, or "+
 			"floating-network-id in section [LoadBalancer] of the configuration; or set %s to \"true\" if it is meant to be "+
 			"internal",
 			annotation.KeyFloatingNetworkID, annotation.KeyInternal)

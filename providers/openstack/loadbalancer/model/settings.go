@@ -8,8 +8,11 @@ const (
 	eventNoExternalNetwork   = "LoadBalancerExternalNetworkSearchFailed"
 	eventSourceRangesIgnored = "LoadBalancerSourceRangesIgnored"
 	eventZonesIgnored        = "LoadBalancerAvailabilityZonesIgnored"
-	eventFloatingIPSkipped   = "LoadBalancerFloatingIPSkipped"
 )
+
+// EventFloatingIPSkipped is the reason of the Event about annotations for a floating IP that the load balancer cannot
+// have.
+const EventFloatingIPSkipped = "LoadBalancerFloatingIPSkipped"
 
 // ProviderOVN is Octavia's provider that works without machines of its own, and with fewer features.
 const ProviderOVN = "ovn"

@@ -28,6 +28,8 @@ type Observed struct {
 	GroupPorts []api.Port
 	// Named is the ID of the load balancer that the Service names.
 	Named string
+	// KeepFloatingIP is what the Service says about its floating IP; nil if it says nothing.
+	KeepFloatingIP *bool
 	// Project are all floating IPs of the project, by ID: one of them may have the address that the Service names.
 	Project map[string]api.FloatingIP
 }
