@@ -41,11 +41,14 @@ USER 65532:65532
 EXPOSE 10258/tcp
 ENTRYPOINT ["/ccm"]
 
+# /bin has the names of the clouds' own managers as links: see the chart's page.
 # Used by `make image` with bin/image as its context: see hack/image.sh.
 FROM base AS prebuilt
 COPY ca-certificates.crt /etc/ssl/certs/ca-certificates.crt
 COPY LICENSE ccm /
+COPY bin /bin
 
 FROM base AS image
 COPY --from=build /out/ca-certificates.crt /etc/ssl/certs/ca-certificates.crt
 COPY --from=build /out/LICENSE /out/ccm /
+COPY --from=build /out/bin /bin

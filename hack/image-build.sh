@@ -2,7 +2,8 @@
 # Compiles the ccm that goes into an image: static, for Linux on TARGETARCH (this
 # machine's when unset), without the providers in PROVIDERS_EXCLUDE (a,b).
 #
-#   hack/image-build.sh DIRECTORY     writes DIRECTORY/ccm
+#   hack/image-build.sh DIRECTORY     writes DIRECTORY/ccm, and links to it in DIRECTORY/bin under the names of the
+#                                     clouds' own managers
 set -euo pipefail
 
 out=$(mkdir -p "${1:?usage: hack/image-build.sh DIRECTORY}" && cd "$1" && pwd)
@@ -22,3 +23,10 @@ done
 export GOOS=linux
 [[ -z ${TARGETARCH:-} ]] || export GOARCH=$TARGETARCH
 go build -tags "$tags" -ldflags "$(hack/version.sh --ldflags)" -o "$out/ccm" ./cmd/ccm
+
+mkdir -p "$out/bin"
+for name in $(providers); do
+	if [[ ,$exclude, != *,$name,* ]]; then
+		ln -sf ../ccm "$out/bin/$name-cloud-controller-manager"
+	fi
+done

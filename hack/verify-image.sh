@@ -33,3 +33,12 @@ if [[ $answer != *"$VERSION"* || $answer != *"${COMMIT:0:12}"* ]]; then
 	echo "the binary in the image does not say $VERSION and commit ${COMMIT:0:12}"
 	exit 1
 fi
+
+# In the manifests of a cloud's own manager, only the image changes.
+for name in $(providers); do
+	answer=$(buildah run "$container" -- "/bin/$name-cloud-controller-manager" --cloud-config=/missing 2>&1 || true)
+	if [[ $answer == *cloud-provider* ]]; then
+		printf '/bin/%s-cloud-controller-manager does not select the provider:\n%s\n' "$name" "$answer"
+		exit 1
+	fi
+done

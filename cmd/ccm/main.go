@@ -15,5 +15,5 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	// The second signal ends the process at once.
 	context.AfterFunc(ctx, stop)
-	os.Exit(ccmapp.Main(ctx, os.Args[1:], ccmapp.Streams{Out: os.Stdout, Err: os.Stderr}))
+	os.Exit(ccmapp.Main(ctx, ccmapp.Arguments(os.Args), ccmapp.Streams{Out: os.Stdout, Err: os.Stderr}))
 }
