@@ -120,8 +120,9 @@ func TestReadProblems(t *testing.T) {
 			`cloud.conf:1: [ServiceOverride "1"] Region: is missing: Service, Region, URL and SigningRegion are required`,
 			`cloud.conf:1: [ServiceOverride "1"] URL: is missing: Service, Region, URL and SigningRegion are required`,
 			`cloud.conf:1: [ServiceOverride "1"] SigningRegion: is missing: Service, Region, URL and SigningRegion are required`}},
-		{name: "override, bad", text: "[ServiceOverride \"1\"]\nService = EC3\nRegion = r\nURL = ec2.example\nSigningRegion = r\n", errors: []string{
-			`cloud.conf:2: [ServiceOverride "1"] Service: unknown service "EC3"; did you mean EC2?`,
+		{name: "override, unknown", text: "[ServiceOverride \"1\"]\nService = EC3\nRegion = r\nURL = http://ec2\nSigningRegion = r\n", warnings: []string{
+			`cloud.conf:2: [ServiceOverride "1"] Service: has no effect: unknown service "EC3"; did you mean EC2?`}},
+		{name: "override, bad", text: "[ServiceOverride \"1\"]\nService = EC2\nRegion = r\nURL = ec2.example\nSigningRegion = r\n", errors: []string{
 			`cloud.conf:4: [ServiceOverride "1"] URL: must be a URL such as https://ec2.us-west-2.amazonaws.com, not "ec2.example"`}},
 		{name: "override, twice", text: override("1", "ec2", "us-west-2", "http://a") + override("2", "EC2", "us-west-2", "http://b"), errors: []string{
 			`cloud.conf:7: [ServiceOverride "2"] Service: EC2 in us-west-2 is overridden twice, here and in [ServiceOverride "1"]; keep one`}},

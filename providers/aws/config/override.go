@@ -76,7 +76,7 @@ func (o *ServiceOverride) validateService(f *commonconfig.File, section string) 
 	case unused:
 		f.Warnf(section, "Service", "has no effect: this manager does not call %s", o.Service)
 	case o.Service != "" && services == nil:
-		f.Errorf(section, "Service", "unknown service %q%s", o.Service, knownServices(o.Service))
+		f.Warnf(section, "Service", "has no effect: unknown service %q%s", o.Service, knownServices(o.Service))
 	}
 	return services
 }

@@ -56,9 +56,18 @@ func invalid() map[string]string {
 	}
 }
 
-// harmless are keys whose bad values stop nothing: the one is read as it always was, the other is
-// overruled by a portable annotation.
-var harmless = map[string]bool{annotation.KeyInternal: true, v1.AnnotationLoadBalancerSourceRangesKey: true}
+// harmless returns the keys with bad values that refuse no Service: any text is valid for the first one, a portable
+// annotation overrides the second one, and network load balancers ignore the settings of classic ones.
+func harmless(kind annotation.Type) map[string]bool {
+	keys := map[string]bool{annotation.KeyInternal: true, v1.AnnotationLoadBalancerSourceRangesKey: true}
+	if kind == onNetwork {
+		for _, key := range []string{annotation.KeyProxyProtocol, annotation.KeyAccessLogInterval, annotation.KeyDraining,
+			annotation.KeyDrainTimeout, annotation.KeyIdleTimeout} {
+			keys[key] = true
+		}
+	}
+	return keys
+}
 
 // A Service with every annotation at once, with good and with bad values, gets Events about all there
 // is to know, in words that need no look into the code: see testdata/events.golden. Nothing is made
@@ -102,7 +111,7 @@ func TestEventsOfAServiceWithEveryAnnotation(t *testing.T) {
 				r.steady(svc)
 				continue
 			}
-			event := intenttest.Refused(t, err, annotations, harmless)
+			event := intenttest.Refused(t, err, annotations, harmless(kind))
 			fmt.Fprintln(&out, r.named.Show(event))
 			r.noMutations("a Service with bad annotations")
 			r.sameAs(t, before)

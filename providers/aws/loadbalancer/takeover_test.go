@@ -362,3 +362,26 @@ func TestTargetGroupOfAnotherNameIsAdopted(t *testing.T) {
 	before["instances"]++
 	r.sameInventory(before)
 }
+
+// TestSettingsThatTodayIgnoresAreWarnings verifies that settings which cloud-provider-aws ignores on a network load
+// balancer refuse no Service.
+func TestSettingsThatTodayIgnoresAreWarnings(t *testing.T) {
+	for key, value := range map[string]string{
+		annotation.KeyProxyProtocol: "true", annotation.KeyIdleTimeout: "350s", annotation.KeyDraining: "yes",
+		annotation.KeyDrainTimeout: "0", annotation.KeyAccessLogInterval: "10", annotation.KeySecurityGroups: "sg-1",
+		annotation.KeyTags: "team=web,team=store,", annotation.KeyNodeLabels: "pool=x,pool=y,",
+		annotation.KeyTLSPorts: "443,443", annotation.KeyGroupAttributes: "preserve_client_ip.enabled=true,",
+	} {
+		t.Run(key, func(t *testing.T) {
+			r := newRig(t, sim.Options{})
+			for _, n := range r.nodes {
+				n.Labels = map[string]string{"pool": "y"}
+			}
+			r.ensure(service(annotate(key, value)))
+			if key != annotation.KeyGroupAttributes {
+				r.wantEvent(key)
+			}
+			r.steady(service(annotate(key, value)))
+		})
+	}
+}

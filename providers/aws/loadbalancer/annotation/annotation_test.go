@@ -79,6 +79,16 @@ func TestRead(t *testing.T) {
 		{"lists with spaces and leftovers of templates", map[string]string{KeySubnets: " subnet-1, public-b ,"}, Options{Type: Classic, Subnets: []string{"subnet-1", "public-b"}}},
 		{"tags end at the second equal sign", map[string]string{KeyTags: "a=1=2,b=,c"}, Options{Type: Classic, Tags: map[string]string{"a": "1", "b": "", "c": ""},
 			Warnings: []string{KeyTags + ": a value is cut at its second equal sign; to keep all of it, write load-balancer.unified-ccm.io/tags instead"}}},
+		{"empty entries and duplicates", map[string]string{KeyType: "nlb", KeyTags: "a=1,,a=2,", KeyNodeLabels: "pool=x,pool=y,",
+			KeyGroupAttributes: "stickiness.enabled=true,stickiness.enabled=false,", KeyCertificates: certificate, KeyTLSPorts: "443,443,"},
+			Options{Type: Network, Tags: map[string]string{"a": "2"}, NodeLabels: map[string]string{"pool": "y"},
+				GroupAttributes: map[string]string{"stickiness.enabled": "false"}, Certificates: []string{certificate}, TLSPorts: []string{"443"},
+				Warnings: []string{KeyTags + `: "a" is given twice, and the last one counts; give it once`,
+					KeyNodeLabels + `: "pool" is given twice, and the last one counts; give it once`,
+					KeyTLSPorts + `: "443" is given twice, and the last one counts; give it once`,
+					KeyGroupAttributes + `: "stickiness.enabled" is given twice, and the last one counts; give it once`}}},
+		{"values that network load balancers ignore", map[string]string{KeyType: "nlb", KeyProxyProtocol: "true", KeyIdleTimeout: "350s", KeyDraining: "yes",
+			KeyDrainTimeout: "0", KeyAccessLogInterval: "10"}, Options{Type: Network}},
 		{"portable tags keep theirs", map[string]string{intent.KeyTags: "a=1=2"}, Options{Type: Classic, Tags: map[string]string{"a": "1=2"}}},
 		{"any other text is internal", map[string]string{KeyInternal: "0.0.0.0/0"}, Options{Type: Classic, Internal: true,
 			Warnings: []string{KeyInternal + `: "0.0.0.0/0" makes the load balancer internal, as every text but false does; write true or false`}}},
@@ -146,7 +156,7 @@ func TestContradictions(t *testing.T) {
 }
 
 func TestGroupAttributesSuggest(t *testing.T) {
-	_, err := parseGroupAttributes("proxy_protocol_v2.enable=true")
+	_, _, err := parseGroupAttributes("proxy_protocol_v2.enable=true")
 	if err == nil || !strings.Contains(err.Error(), "did you mean "+AttributeProxyProtocol) {
 		t.Errorf("error %v", err)
 	}

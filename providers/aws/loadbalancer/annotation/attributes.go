@@ -42,30 +42,32 @@ func groupAttributes() map[string]func(string) (string, error) {
 // GroupAttributeKeys returns the attributes of target groups that can be set, sorted.
 func GroupAttributeKeys() []string { return slices.Sorted(maps.Keys(groupAttributes())) }
 
-// parseGroupAttributes parses key=value,key=value, and refuses everything that AWS would refuse later.
-func parseGroupAttributes(value string) (map[string]string, error) {
+// parseGroupAttributes parses key=value,key=value, and refuses what AWS would refuse later. The last of several values
+// of an attribute counts; twice are such attributes.
+func parseGroupAttributes(value string) (out map[string]string, twice []string, err error) {
 	known := groupAttributes()
-	out := map[string]string{}
-	for item := range strings.SplitSeq(value, ",") {
+	items, _ := split(value)
+	out = make(map[string]string, len(items))
+	for _, item := range items {
 		key, val, found := strings.Cut(item, "=")
 		key, val = strings.TrimSpace(key), strings.TrimSpace(val)
 		parse, ok := known[key]
-		_, twice := out[key]
 		switch {
 		case !found || key == "" || val == "":
-			return nil, fmt.Errorf("%q is not key=value: write for example "+
-				"deregistration_delay.timeout_seconds=60", strings.TrimSpace(item))
+			return nil, nil, fmt.Errorf("%q is not key=value: write for example "+
+				"deregistration_delay.timeout_seconds=60", item)
 		case !ok:
-			return nil, unknownAttribute(key)
-		case twice:
-			return nil, fmt.Errorf("the attribute %s is given twice: give it once", key)
+			return nil, nil, unknownAttribute(key)
 		}
 		if _, err := parse(val); err != nil {
-			return nil, fmt.Errorf("the value %q of %s is invalid: %w", val, key, err)
+			return nil, nil, fmt.Errorf("the value %q of %s is invalid: %w", val, key, err)
+		}
+		if _, again := out[key]; again {
+			twice = append(twice, key)
 		}
 		out[key] = val
 	}
-	return out, nil
+	return out, twice, nil
 }
 
 func unknownAttribute(key string) error {

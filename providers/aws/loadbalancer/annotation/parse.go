@@ -1,6 +1,7 @@
 package annotation
 
 import (
+	"errors"
 	"fmt"
 	"net/netip"
 	"regexp"
@@ -12,24 +13,36 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
 )
 
-// list splits a comma list and trims the spaces around its entries. It skips empty entries, which
-// templates leave behind, and refuses duplicates.
-func list(value string) ([]string, error) {
-	var items []string
+// errEmptyList is the problem of a list without entries.
+var errEmptyList = errors.New("the list is empty: fill it in, or remove the annotation")
+
+// split splits a comma list and trims the spaces around its entries. It skips empty entries, which templates leave
+// behind, and returns those that are listed twice.
+func split(value string) (items, twice []string) {
 	for item := range strings.SplitSeq(value, ",") {
 		item = strings.TrimSpace(item)
 		switch {
 		case item == "":
 		case slices.Contains(items, item):
-			return nil, fmt.Errorf("%s is listed twice: list it once", intent.Quote(item))
+			twice = append(twice, item)
 		default:
 			items = append(items, item)
 		}
 	}
-	if len(items) == 0 {
-		return nil, fmt.Errorf("the list is empty: fill it in, or remove the annotation")
+	return items, twice
+}
+
+// list splits a comma list and refuses duplicates.
+func list(value string) ([]string, error) {
+	items, twice := split(value)
+	switch {
+	case len(twice) > 0:
+		return nil, fmt.Errorf("%s is listed twice: list it once", intent.Quote(twice[0]))
+	case len(items) == 0:
+		return nil, errEmptyList
+	default:
+		return items, nil
 	}
-	return items, nil
 }
 
 // listOf parses lists with a condition on every entry.
@@ -81,14 +94,6 @@ func parseName(value string) (string, error) {
 func parseTargetType(value string) (bool, error) {
 	kind, err := intent.OneOf("instance", "ip")(value)
 	return kind == "ip", err
-}
-
-// parseTLSPorts returns nil for all ports.
-func parseTLSPorts(value string) ([]string, error) {
-	if value == "*" {
-		return nil, nil
-	}
-	return list(value)
 }
 
 func parseTLSPolicy(value string) (string, error) {
@@ -163,25 +168,20 @@ func seconds(least, most int) func(string) (time.Duration, error) {
 	}
 }
 
-func labels(value string) (map[string]string, error) {
-	out, _, err := pairs(value)
-	return out, err
-}
-
-// pairs parses k=v,k2=,k3 with the rules that existing Services rely on: a key may stand alone,
-// spaces around a pair are trimmed, and a value ends at its second equal sign; truncated reports
-// whether one did.
-func pairs(value string) (out map[string]string, truncated bool, err error) {
-	items := strings.Split(value, ",")
+// pairs parses k=v,k2=,k3 with the rules that existing Services rely on: a key may stand alone, empty entries are
+// skipped, spaces around a pair are trimmed, and a value ends at its second equal sign; truncated reports whether one
+// did. The last of several values of a key counts; twice are such keys.
+func pairs(value string) (out map[string]string, twice []string, truncated bool, err error) {
+	items, _ := split(value)
 	out = make(map[string]string, len(items))
-	for i, item := range items {
-		parts := strings.Split(strings.TrimSpace(item), "=")
+	for _, item := range items {
+		parts := strings.Split(item, "=")
 		key := strings.TrimSpace(parts[0])
 		if key == "" {
-			return nil, false, fmt.Errorf("entry %d of the list has no key: write key=value", i+1)
+			return nil, nil, false, fmt.Errorf("the entry %s has no key: write key=value", intent.Quote(item))
 		}
-		if _, twice := out[key]; twice {
-			return nil, false, fmt.Errorf("the key %s is given twice: give it once", intent.Quote(key))
+		if _, again := out[key]; again {
+			twice = append(twice, key)
 		}
 		out[key] = ""
 		if len(parts) > 1 {
@@ -189,7 +189,7 @@ func pairs(value string) (out map[string]string, truncated bool, err error) {
 		}
 		truncated = truncated || len(parts) > 2
 	}
-	return out, truncated, nil
+	return out, twice, truncated, nil
 }
 
 // matchesPort reports whether a list of names and numbers contains a port. Names match in any case.

@@ -57,15 +57,57 @@ func (o *Options) setInternal(value string) error {
 }
 
 func (o *Options) setTags(value string) error {
-	tags, truncated, err := pairs(value)
+	tags, twice, truncated, err := pairs(value)
 	if err != nil {
 		return err
 	}
+	o.warnTwice(KeyTags, twice)
 	if truncated {
 		o.warnf(KeyTags, "a value is cut at its second equal sign; to keep all of it, write %s instead", intent.KeyTags)
 	}
 	o.Tags = tags
 	return nil
+}
+
+func (o *Options) setNodeLabels(value string) error {
+	labels, twice, _, err := pairs(value)
+	if err != nil {
+		return err
+	}
+	o.warnTwice(KeyNodeLabels, twice)
+	o.NodeLabels = labels
+	return nil
+}
+
+// setTLSPorts leaves TLSPorts nil for all ports.
+func (o *Options) setTLSPorts(value string) error {
+	if value == "*" {
+		return nil
+	}
+	items, twice := split(value)
+	if len(items) == 0 {
+		return errEmptyList
+	}
+	o.warnTwice(KeyTLSPorts, twice)
+	o.TLSPorts = items
+	return nil
+}
+
+func (o *Options) setGroupAttributes(value string) error {
+	attributes, twice, err := parseGroupAttributes(value)
+	if err != nil {
+		return err
+	}
+	o.warnTwice(KeyGroupAttributes, twice)
+	o.GroupAttributes = attributes
+	return nil
+}
+
+// warnTwice warns about entries of a list that are given twice: existing Services have such lists.
+func (o *Options) warnTwice(key string, twice []string) {
+	for _, entry := range twice {
+		o.warnf(key, "%s is given twice, and the last one counts; give it once", intent.Quote(entry))
+	}
 }
 
 // mergePortable adds the portable settings. Different values in a portable and an own annotation are a problem.

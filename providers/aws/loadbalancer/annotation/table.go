@@ -3,7 +3,6 @@ package annotation
 import (
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
 	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
@@ -19,6 +18,15 @@ func Keys() []string { return table(&Options{}).Keys() }
 // sets the fields of o, whose Type is known.
 func table(o *Options) intent.Table {
 	return slices.Concat(kind(o), placement(o), targets(o), encryption(o), attributes(o), healthChecks(o))
+}
+
+// onlyClassic returns how a setting of classic load balancers is read. Network load balancers ignore it, whatever its
+// value is, and OnlyClassic warns about it.
+func (o *Options) onlyClassic(set func(string) error) func(string) error {
+	if o.Type == Classic {
+		return set
+	}
+	return func(string) error { return nil }
 }
 
 // kind are the annotations for which kind of load balancer the Service gets, and its name.
@@ -108,7 +116,7 @@ func targets(o *Options) intent.Table {
 			Key: KeyNodeLabels, Type: "list of key=value", Default: "all nodes", Example: "pool=ingress,edge=",
 			Doc: "The labels that a node needs to receive traffic; an empty value asks for the key alone. Labels that change " +
 				"on a node count from the next change of the Service or of the set of nodes on.",
-			Set: intent.Into(&o.NodeLabels, labels),
+			Set: o.setNodeLabels,
 		},
 		{
 			Key: KeyTargetType, Type: "instance or ip", Default: "instance", Example: "ip", Empty: intent.EmptyRefused,
@@ -133,7 +141,7 @@ func encryption(o *Options) intent.Table {
 			Key: KeyTLSPorts, Type: "list of port numbers or names, or *", Default: "*", Example: "443,https",
 			Doc: "The ports of the Service that are encrypted. Without " + KeyCertificates + " it has no effect. Changes " +
 				"apply in place.",
-			Set: intent.Into(&o.TLSPorts, parseTLSPorts),
+			Set: o.setTLSPorts,
 		},
 		{
 			Key: KeyTLSPolicy, Type: "name of a security policy", Default: "AWS' " +
@@ -152,17 +160,13 @@ func encryption(o *Options) intent.Table {
 			Key: KeyProxyProtocol, Type: "*", Default: "off", Example: "*",
 			Doc: "Whether a classic load balancer begins connections with a PROXY protocol header, version 1. Network load " +
 				"balancers use " + KeyGroupAttributes + " instead.",
-			Set: intent.Into(&o.ProxyProtocol, parseProxyProtocol),
+			Set: o.onlyClassic(intent.Into(&o.ProxyProtocol, parseProxyProtocol)),
 		},
 	}
 }
 
 // attributes are the annotations for attributes of the load balancer and its target groups.
 func attributes(o *Options) intent.Table {
-	idleTimeout := &o.IdleTimeout
-	if o.Type != Classic {
-		idleTimeout = new(time.Duration) // Network load balancers ignore it: OnlyClassic warns.
-	}
 	return intent.Table{
 		{
 			Key: KeyCrossZone, Type: "true or false", Default: "false", Example: "true",
@@ -178,7 +182,7 @@ func attributes(o *Options) intent.Table {
 		{
 			Key: KeyAccessLogInterval, Type: "5 or 60", Default: "AWS' default, 60", Example: "5",
 			Doc: "Minutes between two logs of a classic load balancer. Network load balancers have no such setting.",
-			Set: intent.Into(&o.AccessLog.EmitInterval, parseEmitInterval),
+			Set: o.onlyClassic(intent.Into(&o.AccessLog.EmitInterval, parseEmitInterval)),
 		},
 		{
 			Key: KeyAccessLogBucket, Type: "name", Example: "my-logs",
@@ -193,25 +197,25 @@ func attributes(o *Options) intent.Table {
 		{
 			Key: KeyDraining, Type: "true or false", Default: "false", Example: "true",
 			Doc: "Whether a classic load balancer lets open connections finish on nodes that leave.",
-			Set: intent.Into(&o.DrainConnections, boolean),
+			Set: o.onlyClassic(intent.Into(&o.DrainConnections, boolean)),
 		},
 		{
 			Key: KeyDrainTimeout, Type: "seconds", Default: "AWS' default, 300", Example: "60",
 			Doc: "How long a classic load balancer waits for them.",
-			Set: intent.Into(&o.DrainTimeout, seconds(1, 3600)),
+			Set: o.onlyClassic(intent.Into(&o.DrainTimeout, seconds(1, 3600))),
 		},
 		{
 			Key: KeyIdleTimeout, Type: "seconds", Default: "60", Example: "300",
 			Doc: "How long a classic load balancer keeps a connection without traffic. For network load balancers, which " +
 				"ignore it, there is load-balancer.unified-ccm.io/idle-timeout.",
-			Set: intent.Into(idleTimeout, seconds(1, 4000)),
+			Set: o.onlyClassic(intent.Into(&o.IdleTimeout, seconds(1, 4000))),
 		},
 		{
 			Key: KeyGroupAttributes, Type: "list of attribute=value", Default: "AWS' " +
 				"defaults", Example: "preserve_client_ip.enabled=false,deregistration_delay.timeout_seconds=60",
 			Doc: "Attributes of a network load balancer's target groups: " + strings.Join(GroupAttributeKeys(), ", ") + ". " +
 				"Changes apply in place; removing one keeps its value. A classic load balancer refuses it.",
-			Set: intent.Into(&o.GroupAttributes, parseGroupAttributes),
+			Set: o.setGroupAttributes,
 		},
 	}
 }

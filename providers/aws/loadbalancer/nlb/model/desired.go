@@ -191,9 +191,8 @@ func (b *builder) warnf(format string, args ...any) {
 func (b *builder) check() {
 	o, annotations := b.Options, b.Service.Annotations
 	if len(o.SecurityGroups) > 0 && !b.settings.Managed {
-		b.problems.Addf(annotation.KeySecurityGroups, annotations[annotation.KeySecurityGroups],
-			"a network load balancer gets security groups only with NLBSecurityGroupMode=Managed in the cloud configuration: "+
-				"set that, or remove the annotation")
+		b.warnf("%s: no effect, because a network load balancer gets security groups only with NLBSecurityGroupMode=Managed "+
+			"in the cloud configuration; set that, or remove the annotation", annotation.KeySecurityGroups)
 	}
 	tags.Check(o.Tags, b.Service.Tags, annotation.KeyTags, &b.problems)
 	if o.BackendProtocol != "" && o.BackendProtocol != "ssl" && o.BackendProtocol != "tcp" {
