@@ -25,18 +25,18 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 )
 
-// apiServer is an API server in memory: client-go's object tracker, with what controllers need of a
-// real one besides. Writes set the resource version, without which informers drop updates; a stale
-// one is a conflict; an object with finalizers stays until the last one is removed.
+// apiServer is an API server in memory: client-go's object tracker, with the additional behaviour that
+// controllers need. Writes set the resource version, without which informers drop updates; a stale one is a
+// conflict; an object with finalizers stays until the last one is removed.
 type apiServer struct {
 	clienttesting.ObjectTracker
 
-	// mu makes read, compare and write one step for all clients.
+	// mu makes read, compare and write atomic for all clients.
 	mu sync.Mutex
-	// writes counts changes of nodes and Services, so that Settle sees whether anything changes.
+	// writes counts changes of nodes and Services, so that Settle detects changes.
 	writes atomic.Int64
-	// Each kind is numbered separately, so that an interruption, which makes more Events, changes
-	// no UID and no node port.
+	// Each kind has its own counter, so that an interruption, which creates more Events, changes no UID and no
+	// node port.
 	uids, nodePorts, events, versions int64
 }
 
@@ -86,7 +86,7 @@ func (s *apiServer) Create(
 	case *v1.Node:
 		s.identify(object)
 	case *v1.Event, *eventsv1.Event:
-		// Events are named by their time, and in a bubble many are made at the same time.
+		// Names of Events contain their time, and in a bubble many are created at the same time.
 		s.events++
 		object.SetName(fmt.Sprintf("%s.%d", object.GetName(), s.events))
 	}
@@ -108,7 +108,7 @@ func (s *apiServer) Patch(
 	return s.replace(gvr, obj, ns, func() error { return s.ObjectTracker.Patch(gvr, obj, ns, opts...) })
 }
 
-// replace writes an object if that changes it, and deletes one whose last finalizer was removed.
+// replace writes an object if it has changed, and deletes one without remaining finalizers.
 func (s *apiServer) replace(
 	gvr schema.GroupVersionResource, obj runtime.Object, ns string, write func() error,
 ) error {
@@ -165,14 +165,14 @@ func (s *apiServer) Delete(
 	return s.ObjectTracker.Update(gvr, obj, ns)
 }
 
-// identify sets a UID that differs at its front, because names of load balancers may cut its end off.
+// identify sets a UID that differs at its start, because names of load balancers may cut off its end.
 func (s *apiServer) identify(object metav1.Object) {
 	s.uids++
 	object.SetUID(types.UID(fmt.Sprintf("%08x-0000-4000-8000-000000000000", s.uids)))
 	object.SetCreationTimestamp(metav1.Now())
 }
 
-// version gives an object that is written its resource version.
+// version sets the resource version of an object.
 func (s *apiServer) version(obj runtime.Object, object metav1.Object) {
 	s.versions++
 	object.SetResourceVersion(strconv.FormatInt(s.versions, 10))
@@ -182,7 +182,7 @@ func (s *apiServer) version(obj runtime.Object, object metav1.Object) {
 	}
 }
 
-// defaultService fills in what an API server does: before is the Service as it is, or nil.
+// defaultService sets the defaults of an API server: before is the existing Service, or nil.
 func (s *apiServer) defaultService(svc, before *v1.Service) {
 	if svc.Spec.Type == "" {
 		svc.Spec.Type = v1.ServiceTypeClusterIP
@@ -231,7 +231,7 @@ func nodePort(ports []v1.ServicePort, matches func(v1.ServicePort) bool) int32 {
 	return 0
 }
 
-// clientBuilder hands the API server's client to the provider.
+// clientBuilder passes the API server's client to the provider.
 type clientBuilder struct{ client clientset.Interface }
 
 func (b clientBuilder) Config(string) (*restclient.Config, error) { return &restclient.Config{}, nil }

@@ -24,28 +24,29 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 )
 
-// Manager starts a manager on a world: the provider, wrapped in the guards as cmd/ccm wraps it,
-// with an empty memory. The driver calls Initialize.
+// Manager starts a manager on a world: the provider, wrapped in the guards as cmd/ccm wraps it, with empty
+// caches. The driver calls Initialize.
 type Manager func(o ManagerOptions) (cloudprovider.Interface, error)
 
 const (
-	// tick is the period of every controller: longer than the age at which snapshots are read again,
-	// and than the interval between the two answers by which the guards believe that a machine was deleted.
+	// tick is the period of every controller: longer than the max age of snapshots, and than the interval
+	// between the two answers after which the guards count a machine as deleted.
 	tick = 45 * time.Second
-	// statusPeriod is the framework's default: how often the addresses of initialised nodes are compared.
+	// statusPeriod is the framework's default: the interval at which the addresses of initialised nodes are
+	// compared.
 	statusPeriod = 5 * time.Minute
-	// quietTicks is how many ticks without a change end Settle: in one the guards may wait for their
-	// second answer.
+	// quietTicks is the number of ticks without a change that end Settle: during one, the guards may wait for
+	// their second answer.
 	quietTicks = 2
-	// quietFailingTicks is the same while a call failed last: more than the service controller's
-	// longest backoff, 5 minutes.
+	// quietFailingTicks is the same if a call failed last: more than the service controller's longest backoff, 5
+	// minutes.
 	quietFailingTicks = 8
-	// settleTimeout is when Settle gives up.
+	// settleTimeout is the timeout of Settle.
 	settleTimeout = 4 * time.Hour
-	// killDelay is how long the calls of a killed manager get to end, with their backoff, before its
+	// killDelay is the time that the calls of a killed manager have to end, with their backoff, before its
 	// successor starts: a dead process retries nothing.
 	killDelay = 10 * time.Minute
-	// restDelay is longer than any provider defers what is not urgent.
+	// restDelay is longer than any provider defers low-priority work.
 	restDelay = 10 * time.Minute
 )
 
@@ -62,7 +63,7 @@ type inProcess struct {
 	killed  atomic.Bool
 	options ManagerOptions
 
-	mu      sync.Mutex // guards manager against the kill fault, which comes from another goroutine
+	mu      sync.Mutex // protects manager from the kill fault, which comes from another goroutine
 	manager *manager
 }
 
@@ -78,7 +79,7 @@ func newInProcess(ctx context.Context, world World, start Manager, idle func()) 
 	return c, c.boot(ctx)
 }
 
-// boot starts a manager with an empty memory.
+// boot starts a manager with empty caches.
 func (c *inProcess) boot(ctx context.Context) error {
 	cloud, err := c.start(c.options)
 	if err != nil {
@@ -90,15 +91,15 @@ func (c *inProcess) boot(ctx context.Context) error {
 	}
 	c.mu.Lock()
 	c.manager = m
-	if c.killed.Load() { // by one of the calls that its controllers made meanwhile
+	if c.killed.Load() { // by a call of its controllers in the meantime
 		m.end()
 	}
 	c.mu.Unlock()
-	c.idle() // A watch starts after its list: what is written in between, informers would never see.
+	c.idle() // A watch starts after its list: informers would never see a write in between.
 	return nil
 }
 
-// kill does what SIGKILL does: no answer reaches the process any more.
+// kill has the effect of SIGKILL: no response reaches the process any more.
 func (c *inProcess) kill() {
 	c.killed.Store(true)
 	c.mu.Lock()
@@ -108,7 +109,7 @@ func (c *inProcess) kill() {
 	}
 }
 
-// revive replaces a manager that was killed.
+// revive replaces a killed manager.
 func (c *inProcess) revive(ctx context.Context) error {
 	if !c.killed.Load() {
 		return nil
@@ -122,7 +123,7 @@ func (c *inProcess) revive(ctx context.Context) error {
 	return c.boot(ctx)
 }
 
-// close ends the manager's life and waits until its goroutines end.
+// close stops the manager and waits until its goroutines end.
 func (c *inProcess) close() {
 	c.mu.Lock()
 	c.manager.end()
@@ -244,7 +245,7 @@ func (c *inProcess) DeleteService(ctx context.Context, namespace, name string) e
 
 // Events implements Cluster. Both Event APIs count.
 func (c *inProcess) Events(ctx context.Context, kind, namespace, name string) ([]string, error) {
-	c.idle() // goroutines of their own record Events
+	c.idle() // Separate goroutines record Events.
 	about := func(ref v1.ObjectReference) bool {
 		return ref.Kind == kind && ref.Namespace == namespace && ref.Name == name
 	}
@@ -304,10 +305,10 @@ func (c *inProcess) Plan(ctx context.Context, namespace, name string) (plan.Plan
 	return planner.PlanLoadBalancer(call, ClusterName, svc, loadbalancer.TrafficNodes(nodes), !loadbalancer.Wanted(svc))
 }
 
-// Settle implements Cluster: it waits until the controllers change nothing any more.
+// Settle implements Cluster: it waits until the controllers stop changing anything.
 func (c *inProcess) Settle(ctx context.Context) error {
 	var failures error
-	// The first tick may be answered by what was read just before the world changed.
+	// The first tick may use a read from just before the world changed.
 	quiet := -1
 	for waited := time.Duration(0); waited < settleTimeout; waited += tick {
 		if err := c.revive(ctx); err != nil {
@@ -327,7 +328,7 @@ func (c *inProcess) Settle(ctx context.Context) error {
 			return failures
 		}
 	}
-	return errors.Join(fmt.Errorf("%w: the controllers still change something after %s", ErrUnsettled, settleTimeout),
+	return errors.Join(fmt.Errorf("%w: the controllers still make changes after %s", ErrUnsettled, settleTimeout),
 		prefixed("the last failures", failures))
 }
 

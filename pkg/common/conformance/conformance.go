@@ -1,17 +1,17 @@
-// Package conformance is one list of scenarios that every provider must pass. The scenarios
-// speak of Kubernetes objects and of a cloud's world; drivers bind them to a provider in process
-// (fast, every fault at every call) or to a real API server and the real binary.
+// Package conformance is one list of scenarios that every provider must pass. The scenarios use Kubernetes
+// objects and a cloud's world; drivers bind them to a provider in process (fast, every fault at every call)
+// or to a real API server and the real binary.
 //
 // A provider's test is three lines:
 //
 //	func TestConformance(t *testing.T) { conformance.Run(t, subject) }
 //	func TestFaults(t *testing.T)      { conformance.RunFaults(t, subject) }
 //
-// In process, every scenario runs inside a testing/synctest bubble: time.Now, timers and
-// clock.RealClock are a fake clock that moves on only when every goroutine waits. Confirmation
-// intervals, provisioning times and the back-off inside SDKs therefore pass at once, and no clock
-// has to be injected. What a Subject builds must keep to the bubble's two rules: no sockets (use
-// sim.Front's Transport), and no goroutine may outlive the world or the manager's stop channel.
+// In process, every scenario runs inside a testing/synctest bubble: time.Now, timers and clock.RealClock are
+// a fake clock that advances only when every goroutine waits. Confirmation intervals, provisioning times and
+// the backoff inside SDKs therefore take no time, and no clock has to be injected. The code of a Subject must
+// follow the bubble's two rules: no sockets (use sim.Front's Transport), and no goroutine may outlive the
+// world or the manager's stop channel.
 package conformance
 
 import (
@@ -29,9 +29,9 @@ const ClusterName = "conformance"
 
 // The cloud under test, as package world describes it.
 type (
-	// World is the whole of it.
+	// World is the whole cloud.
 	World = world.World
-	// Machine is what to launch.
+	// Machine is a machine to launch.
 	Machine = world.Machine
 	// LoadBalancer is a load balancer in portable terms.
 	LoadBalancer = world.LoadBalancer
@@ -41,14 +41,13 @@ type (
 	Route = world.Route
 )
 
-// ManagerOptions say how the manager under test is started.
+// ManagerOptions configure the manager under test.
 type ManagerOptions struct {
 	// DryRun is the --dry-run flag.
 	DryRun bool
 }
 
-// ErrUnsettled is wrapped by the error of Settle when the controllers never come to rest, or the
-// manager is gone.
+// ErrUnsettled is wrapped by the error of Settle if the controllers never settle, or the manager has ended.
 var ErrUnsettled = errors.New("not settled")
 
 // Cluster is the Kubernetes side, as a driver provides it.
@@ -58,30 +57,28 @@ type Cluster interface {
 	AddNode(ctx context.Context, node *v1.Node) error
 	// SetReady sets the node's Ready condition.
 	SetReady(ctx context.Context, nodeName string, ready bool) error
-	// Node returns the node, or nil if it is gone.
+	// Node returns the node, or nil if it is deleted.
 	Node(ctx context.Context, nodeName string) (*v1.Node, error)
 	// DeleteNode removes the node object, as an administrator would.
 	DeleteNode(ctx context.Context, nodeName string) error
 	// PutService creates or updates a Service; the driver assigns node ports.
 	PutService(ctx context.Context, service *v1.Service) error
 	DeleteService(ctx context.Context, namespace, name string) error
-	// Service returns the Service, or nil if it is gone.
+	// Service returns the Service, or nil if it is deleted.
 	Service(ctx context.Context, namespace, name string) (*v1.Service, error)
 	// Events returns "Reason: message" of the object's Events.
 	Events(ctx context.Context, kind, namespace, name string) ([]string, error)
-	// Plan returns what the manager would change for the Service, as `ccm plan` shows it. Changes
-	// of the answer carry no functions.
+	// Plan returns the manager's plan for the Service, as `ccm plan` shows it. Its changes have no functions.
 	Plan(ctx context.Context, namespace, name string) (plan.Plan, error)
-	// Settle runs the controllers until they have nothing left to do, as far as the driver can
-	// tell. It returns the errors of the last round, joined, or an ErrUnsettled.
+	// Settle runs the controllers until they have no more work, as far as the driver can detect. It returns the
+	// errors of the last round, joined, or an ErrUnsettled.
 	Settle(ctx context.Context) error
-	// Restart replaces the manager by a new one with an empty memory.
+	// Restart replaces the manager by a new one with empty caches.
 	Restart(ctx context.Context, o ManagerOptions) error
 }
 
-// Rester is implemented by a Cluster that can let minutes pass at once.
+// Rester is implemented by a Cluster that can skip minutes.
 type Rester interface {
-	// Rest lets the manager alone for as long as it takes to end what it does when nobody asks for
-	// anything, such as noting in tags what it has seen.
+	// Rest waits for the deferred work of an idle manager, such as writing applied records into tags.
 	Rest(ctx context.Context) error
 }

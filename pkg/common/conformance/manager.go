@@ -27,7 +27,7 @@ import (
 // ignores routes outside of it.
 const ClusterCIDR = "10.244.0.0/16"
 
-// How many objects each controller works on at the same time.
+// Number of concurrent workers of each controller.
 const (
 	nodeWorkers    = 16
 	serviceWorkers = 64
@@ -37,17 +37,17 @@ var controllerMetrics = sync.OnceValue(func() *controllersmetrics.ControllerMana
 	return controllersmetrics.NewControllerManagerMetrics("conformance")
 })
 
-// prepareProcess makes the framework's global state fit for bubbles, once.
+// prepareProcess adapts the framework's global state to bubbles, once.
 var prepareProcess = sync.OnceValue(func() error {
-	// The default handlers sleep until a millisecond after the last error of the whole process. Each
-	// bubble has a clock of its own, so that the sleep would last for years of it.
-	utilruntime.ErrorHandlers = nil //nolint:reassign // the variable is there to be set, and nothing else removes the sleep
-	// Routes are compared periodically, which is the framework's default. cmd/ccm lets node events trigger it:
-	// then a route whose deletion failed stays until the next event, and the last node has none.
+	// The default handlers sleep until a millisecond after the last error of the whole process. Each bubble has
+	// its own clock, so that the sleep could take years of it.
+	utilruntime.ErrorHandlers = nil //nolint:reassign // exported for this purpose, and the only way to remove the sleep
+	// Routes are compared periodically, which is the framework's default. In cmd/ccm, node events trigger it:
+	// then a route with a failed deletion stays until the next event, and the last node has none.
 	return features.SetupCurrentKubernetesSpecificFeatureGates(utilfeature.DefaultMutableFeatureGate)
 })
 
-// silence drops the framework's log lines for the duration of a test: it logs every provoked failure.
+// silence drops the framework's log lines for the duration of a test: it logs every injected failure.
 func silence(t testing.TB) {
 	t.Helper()
 	if err := prepareProcess(); err != nil {
@@ -58,7 +58,7 @@ func silence(t testing.TB) {
 	klog.SetLogger(logr.Discard())
 }
 
-// manager is one life of the manager under test: the provider and the framework's controllers.
+// manager is one run of the manager under test: the provider and the framework's controllers.
 type manager struct {
 	cloud   cloudprovider.Interface
 	results *results
@@ -126,14 +126,14 @@ func startManager(ctx context.Context, server *apiServer, cloud cloudprovider.In
 	return m, nil
 }
 
-// call returns a context for calls into the provider: it ends with the manager's life.
+// call returns a context for calls of the provider: it ends with the manager.
 func (m *manager) call(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(ctx)
 	stop := context.AfterFunc(m.life, cancel)
 	return ctx, func() { stop(); cancel() }
 }
 
-// results keeps the last error of each kind of call and object, so that Settle knows what will be retried.
+// results keeps the last error of each kind of call and object, so that Settle can predict retries.
 type results struct {
 	mu   sync.Mutex
 	errs map[string]error
@@ -141,7 +141,7 @@ type results struct {
 
 func newResults() *results { return &results{errs: map[string]error{}} }
 
-// add records how a call ended and returns its error.
+// add records the result of a call and returns its error.
 func (r *results) add(call string, err error) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -164,7 +164,7 @@ func (r *results) failures() error {
 	return errors.Join(errs...)
 }
 
-// observedCloud records how the controllers' calls of a provider end.
+// observedCloud records the results of the controllers' calls of a provider.
 type observedCloud struct {
 	cloudprovider.Interface
 	*manager
@@ -185,7 +185,7 @@ func (c observedCloud) InstancesV2() (cloudprovider.InstancesV2, bool) {
 	return observedInstances{instances, c.results}, ok
 }
 
-// observedBalancer also ends calls with the manager's life: the framework updates members with a context
+// observedBalancer also cancels calls when the manager ends: the framework updates members with a context
 // that never ends.
 type observedBalancer struct {
 	cloudprovider.LoadBalancer

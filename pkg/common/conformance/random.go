@@ -17,27 +17,28 @@ import (
 )
 
 const (
-	// randomServices is how many Services there are at most.
+	// randomServices is the maximum number of Services.
 	randomServices = 50
-	// randomRounds is how many times the controllers come to rest in between, and shortRounds with -short.
+	// randomRounds is the number of rounds, each of which ends with settled controllers; shortRounds with
+	// -short.
 	randomRounds = 60
 	shortRounds  = 8
-	// randomChanges is how many things users do at most before they do.
+	// randomChanges is the maximum number of changes per round.
 	randomChanges = 12
-	// faultRate is the share of calls that go wrong, among the first faultyCalls of a round: a
-	// cloud in which something always fails would never be at rest.
+	// faultRate is the share of calls that fail, among the first faultyCalls of a round: with permanent failures
+	// the cluster would never settle.
 	faultRate   = 0.05
 	faultyCalls = 600
 	// killRate is the share of rounds in which the manager is killed at a call.
 	killRate = 0.25
 )
 
-// randomSeeds are the cases, of which -short takes the first. A failure names its seed; any number may be added.
+// randomSeeds are the test cases; -short runs the first. A failure names its seed; more can be added.
 var randomSeeds = []uint64{1, 2, 3}
 
-// RunRandom changes a cluster of up to 50 Services at random, under a cloud in which 5 % of the
-// calls fail and with a manager that is killed every now and then, and demands that in the end the
-// cloud holds exactly what the cluster asks for.
+// RunRandom changes a cluster of up to 50 Services at random, with a cloud in which 5 % of the calls fail and
+// a manager that is killed from time to time, and checks that in the end the cloud contains exactly the
+// desired objects.
 func RunRandom(t *testing.T, subject Subject) {
 	t.Helper()
 	silence(t)
@@ -49,7 +50,7 @@ func RunRandom(t *testing.T, subject Subject) {
 		t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				c := &chance{random: rand.New(rand.NewPCG(seed, 0))} //nolint:gosec // It shall be repeatable.
+				c := &chance{random: rand.New(rand.NewPCG(seed, 0))} //nolint:gosec // must be repeatable
 				err := c.run(t, subject)
 				line := fmt.Sprintf("random load on %s, seed %d: %d changes in %d rounds, %d faults, %d kills", subject.Name, seed,
 					c.changes, c.rounds, c.faults, c.kills)
@@ -67,8 +68,8 @@ type chance struct {
 	random             *rand.Rand
 	session            *Session
 	services, machines []string
-	// settled is how many of the machines, from the first, have nodes that were initialised. Others
-	// are not terminated: a node that was never ours is only deleted after its grace period.
+	// settled is the number of machines, from the first, with initialised nodes. Others are not terminated: a
+	// node that was never ours is only deleted after its grace period.
 	settled int
 
 	changes, rounds, faults, kills int
@@ -86,7 +87,7 @@ func (c *chance) run(t testing.TB, subject Subject) error {
 	defer cluster.close()
 	c.session = NewSession(cluster, world, subject.Capabilities)
 	c.session.ServiceAnnotations = subject.ServiceAnnotations
-	// One in three attempts to verify the world may meet a guard that waits for its second answer.
+	// One in three attempts to verify the world may run while a guard waits for its second answer.
 	c.session.Attempts = 3
 	rounds := randomRounds
 	if testing.Short() {
@@ -106,8 +107,8 @@ func (c *chance) run(t testing.TB, subject Subject) error {
 	return nil
 }
 
-// round changes a few things, lets the controllers work against the faults, and verifies the world
-// once these are over.
+// round makes a few changes, runs the controllers with faults, and verifies the world after the faults have
+// ended.
 func (c *chance) round(ctx context.Context) error {
 	c.rounds++
 	c.last = nil
@@ -122,14 +123,14 @@ func (c *chance) round(ctx context.Context) error {
 		c.changes++
 		c.last = append(c.last, what)
 	}
-	// What the controllers say under faults is no failure; where they end is.
+	// Errors of the controllers are expected with faults; only the final state counts.
 	_ = c.session.Cluster.Settle(ctx)
 	c.faults += front.Injected()
 	front.SetFaults()
 	return c.session.Converge(ctx)
 }
 
-// script is which calls of a round go wrong.
+// script selects the calls of a round that fail.
 func (c *chance) script() []sim.Fault {
 	kinds := []sim.FaultKind{sim.FaultError, sim.FaultThrottle, sim.FaultLostReply}
 	var faults []sim.Fault
@@ -149,7 +150,7 @@ func (c *chance) script() []sim.Fault {
 	return faults
 }
 
-// change does one thing that users and machines do, and says what.
+// change makes one change of a user or a machine, and describes it.
 func (c *chance) change(ctx context.Context) (string, error) {
 	s := c.session
 	number := c.changes + 1

@@ -11,24 +11,24 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
 )
 
-// Scenario is one thing that a cluster's owner may do or suffer, and what must come of it.
+// Scenario is one sequence of changes of a cluster, and its required result.
 type Scenario struct {
 	// Name is a few words; it names the subtest and the row of a table.
 	Name string
-	// Doc is one sentence that says what must hold.
+	// Doc is one sentence with the required behaviour.
 	Doc string
-	// Needs are the capabilities without which the scenario has no meaning.
+	// Needs are the capabilities that the scenario requires.
 	Needs provider.Capabilities
-	// OwnFaults marks a scenario that injects faults itself, into which no others are injected.
+	// OwnFaults marks a scenario that injects faults itself, so that RunFaults skips it.
 	OwnFaults bool
-	// Teardown says that deleting everything is interrupted too. All scenarios end with that, so
-	// one that has made something of every kind is enough.
+	// Teardown also interrupts the deletion of everything. All scenarios end with it, so one scenario with
+	// objects of every kind is enough.
 	Teardown bool
-	// Steps does it. Runner and drivers verify the world after it, and clear it.
+	// Steps runs the scenario. The runner and drivers verify the world after it, and clear it.
 	Steps func(ctx context.Context, r *Session) error
 }
 
-// Scenarios returns the list, in the order in which a reader should meet them.
+// Scenarios returns all scenarios, in reading order.
 func Scenarios() []Scenario {
 	return slices.Concat(nodeScenarios(), serviceScenarios(), lifeScenarios(), routeScenarios(), planScenarios())
 }
@@ -39,7 +39,8 @@ var (
 	needsRoutes    = provider.Capabilities{InstancesV2: true, Routes: true}
 )
 
-// execute runs the steps of a scenario and, if they succeed, verifies the world and clears it. It returns the world as the steps left it.
+// execute runs the steps of a scenario and, if they succeed, verifies the world and clears it. It returns the
+// world after the steps.
 func (s Scenario) execute(ctx context.Context, r *Session) (endState, error) {
 	if err := s.Steps(ctx, r); err != nil {
 		return endState{}, err

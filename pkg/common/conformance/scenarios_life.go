@@ -5,17 +5,17 @@ import (
 	"fmt"
 )
 
-// lifeScenarios are about managers that start again and load balancers that others delete.
+// lifeScenarios are about restarts of the manager and load balancers that other clients delete.
 func lifeScenarios() []Scenario {
 	return []Scenario{
 		{
 			Name: "restart", Needs: needsInstances, Teardown: true,
-			Doc: "A manager that starts on a converged cluster makes not one mutating call.",
+			Doc: "A manager that starts on a converged cluster makes no mutating call.",
 			Steps: func(ctx context.Context, r *Session) error {
 				if err := r.populate(ctx); err != nil {
 					return err
 				}
-				// A start that a fault makes long would else write what its predecessor had no time for.
+				// After a start that a fault delays, it would write records that its predecessor had no time for.
 				if cluster, ok := r.Cluster.(Rester); ok {
 					if err := cluster.Rest(ctx); err != nil {
 						return err
@@ -30,7 +30,7 @@ func lifeScenarios() []Scenario {
 		},
 		{
 			Name: "changed while away", Needs: needsBalancer,
-			Doc: "What changed between two managers is made good by the second.",
+			Doc: "A new manager applies changes that were made while no manager ran.",
 			Steps: withNodes(2, func(ctx context.Context, r *Session) error {
 				return steps(
 					func() error { return r.Put(ctx, balanced("web", 80)) },
@@ -45,7 +45,7 @@ func lifeScenarios() []Scenario {
 		},
 		{
 			Name: "load balancer deleted behind our back", Needs: needsBalancer,
-			Doc: "A load balancer that someone else deleted is made again, and its leftovers are used or removed.",
+			Doc: "A load balancer that another client deleted is recreated, and its orphans are used or removed.",
 			Steps: withNodes(2, func(ctx context.Context, r *Session) error {
 				return steps(
 					func() error { return r.change(ctx, balanced("web", 80)) },
@@ -57,7 +57,7 @@ func lifeScenarios() []Scenario {
 		},
 		{
 			Name: "Service deleted after its load balancer", Needs: needsBalancer,
-			Doc: "Deleting a Service whose load balancer someone else deleted removes the leftovers too.",
+			Doc: "Deleting a Service after another client deleted its load balancer removes the orphans too.",
 			Steps: withNodes(1, func(ctx context.Context, r *Session) error {
 				return steps(
 					func() error { return r.change(ctx, balanced("web", 80)) },
@@ -70,7 +70,7 @@ func lifeScenarios() []Scenario {
 	}
 }
 
-// populate makes a small cluster of every kind of thing that the subject can do.
+// populate creates a small cluster with every kind of object that the subject supports.
 func (r *Session) populate(ctx context.Context) error {
 	if err := r.JoinN(ctx, 3); err != nil {
 		return err

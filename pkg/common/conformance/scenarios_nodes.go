@@ -16,7 +16,7 @@ func nodeScenarios() []Scenario {
 	return []Scenario{
 		{
 			Name: "node initialisation", Needs: needsInstances,
-			Doc: "A joining node gets a provider ID of its own and loses the uninitialized taint.",
+			Doc: "A joining node gets its own provider ID and loses the uninitialized taint.",
 			Steps: func(ctx context.Context, r *Session) error {
 				if err := r.JoinN(ctx, 3); err != nil {
 					return err
@@ -26,13 +26,13 @@ func nodeScenarios() []Scenario {
 		},
 		{
 			Name: "node addresses", Needs: needsInstances,
-			Doc: "A node lists internal addresses before external ones, each once, keeps its host name, and keeps the order " +
-				"over a restart.",
+			Doc: "A node lists internal addresses before external ones, without duplicates, keeps its host name, " +
+				"and keeps the order over a restart.",
 			Steps: nodeAddresses,
 		},
 		{
 			Name: "node labels", Needs: needsInstances,
-			Doc: "A node is labelled with the type, zone and region that its machine really has.",
+			Doc: "A node is labelled with the type, zone and region of its machine.",
 			Steps: func(ctx context.Context, r *Session) error {
 				if err := r.JoinN(ctx, 2); err != nil {
 					return err
@@ -42,7 +42,7 @@ func nodeScenarios() []Scenario {
 		},
 		{
 			Name: "shutdown taint", Needs: needsInstances,
-			Doc: "A machine that is powered off keeps its node, which carries the shutdown taint until it is ready again.",
+			Doc: "A machine that is powered off keeps its node, which has the shutdown taint until it is ready again.",
 			Steps: func(ctx context.Context, r *Session) error {
 				return steps(
 					func() error { return r.JoinN(ctx, 2) },
@@ -86,7 +86,7 @@ func nodeScenarios() []Scenario {
 		},
 		{
 			Name: "unknown node", Needs: needsInstances,
-			Doc: "A node without a provider ID whose machine this cloud does not know is left as it is while it reports.",
+			Doc: "A node without a provider ID and without a machine in this cloud is not changed while it reports.",
 			Steps: func(ctx context.Context, r *Session) error {
 				return steps(
 					func() error { return r.JoinN(ctx, 1) },
@@ -226,7 +226,7 @@ func (r *Session) truthfulLabels(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// tainted checks whether the node carries the shutdown taint.
+// tainted checks the shutdown taint of the node.
 func (r *Session) tainted(name string, want bool) Check {
 	return func(ctx context.Context) error {
 		node, err := r.Cluster.Node(ctx, name)

@@ -13,7 +13,7 @@ func planScenarios() []Scenario {
 	return []Scenario{
 		{
 			Name: "plan of a converged Service", Needs: needsBalancer,
-			Doc: "A plan for a Service that has what it asks for is empty, and planning changes nothing.",
+			Doc: "A plan for a converged Service is empty, and planning changes nothing.",
 			Steps: withNodes(2, func(ctx context.Context, r *Session) error {
 				if err := r.change(ctx, open(balanced("web", 80, 443), "203.0.113.0/24")); err != nil {
 					return err
@@ -27,13 +27,13 @@ func planScenarios() []Scenario {
 		},
 		{
 			Name: "drift", Needs: needsBalancer,
-			Doc: "A plan names the field that someone changed by hand; the next manager puts it right.",
+			Doc: "A plan names the field that was changed by hand; the next manager corrects it.",
 			Steps: withNodes(2, func(ctx context.Context, r *Session) error {
 				var fields []string
 				return steps(
 					func() error { return r.change(ctx, balanced("web", 80)) },
 					func() (err error) { fields, err = r.drift(ctx, "web"); return err },
-					// Not after settling: a manager that starts meanwhile puts it right, as it should.
+					// Not after settling: a manager that starts in the meantime corrects it, as it should.
 					func() error { return r.planned("web", names(&fields))(ctx) },
 					func() error { return r.Restart(ctx, ManagerOptions{}) },
 					func() error { return r.Converge(ctx, r.planned("web", noChanges)) },
@@ -42,7 +42,7 @@ func planScenarios() []Scenario {
 		},
 		{
 			Name: "dry run", Needs: needsBalancer,
-			Doc: "A manager with --dry-run makes no mutating call, leaves nodes alone, and its plan shows what is missing.",
+			Doc: "A manager with --dry-run makes no mutating call, does not change nodes, and its plan shows what is missing.",
 			Steps: withNodes(2, func(ctx context.Context, r *Session) error {
 				if err := r.change(ctx, balanced("web", 80)); err != nil {
 					return err
@@ -78,14 +78,14 @@ func noChanges(p plan.Plan) error {
 	if p.Empty() {
 		return nil
 	}
-	return fmt.Errorf("has changes, and nothing has changed: %s", strings.Join(summaries(p), "; "))
+	return fmt.Errorf("has changes, although nothing has changed: %s", strings.Join(summaries(p), "; "))
 }
 
 func creates(p plan.Plan) error {
 	if slices.ContainsFunc(p.Changes, func(c plan.Change) bool { return c.Action == plan.Create }) {
 		return nil
 	}
-	return fmt.Errorf("creates nothing, and nothing exists yet: %s", strings.Join(summaries(p), "; "))
+	return fmt.Errorf("creates nothing, although nothing exists yet: %s", strings.Join(summaries(p), "; "))
 }
 
 // names checks that the plan changes each of these fields.

@@ -22,7 +22,7 @@ func routeScenarios() []Scenario {
 		},
 		{
 			Name: "routes removed", Needs: needsRoutes,
-			Doc: "The route of a node that an administrator deletes goes with it.",
+			Doc: "Deleting a node deletes its route.",
 			Steps: func(ctx context.Context, r *Session) error {
 				return steps(
 					func() error { return r.JoinN(ctx, 2) },
@@ -35,7 +35,7 @@ func routeScenarios() []Scenario {
 		},
 		{
 			Name: "blackhole", Needs: needsRoutes,
-			Doc: "A route whose machine vanished is removed with its node, and the others stay.",
+			Doc: "A route to a deleted machine is removed with its node, and the others stay.",
 			Steps: func(ctx context.Context, r *Session) error {
 				return steps(
 					func() error { return r.JoinN(ctx, 3) },
@@ -49,7 +49,7 @@ func routeScenarios() []Scenario {
 		},
 		{
 			Name: "foreign routes", Needs: needsRoutes,
-			Doc: "Routes that are not ours are never touched, inside the cluster's CIDR or out of it.",
+			Doc: "Foreign routes are never changed, inside the cluster's CIDR or outside of it.",
 			Steps: func(ctx context.Context, r *Session) error {
 				return steps(
 					func() error { return r.AddForeignRoute("192.168.77.0/24") },
@@ -64,7 +64,7 @@ func routeScenarios() []Scenario {
 	}
 }
 
-// seesBlackhole checks the scenario itself: a world that never shows a blackhole would prove nothing.
+// seesBlackhole checks the scenario itself: a world without blackholes would make the test useless.
 func (r *Session) seesBlackhole() error {
 	for _, route := range r.World.Routes() {
 		if route.Blackhole {

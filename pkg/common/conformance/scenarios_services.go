@@ -23,7 +23,7 @@ func serviceScenarios() []Scenario {
 		},
 		{
 			Name: "Service before nodes", Needs: needsBalancer,
-			Doc: "A load balancer asked for before there are nodes gets them as members as they join.",
+			Doc: "A load balancer that is created before there are nodes gets them as members as they join.",
 			Steps: func(ctx context.Context, r *Session) error {
 				return steps(
 					func() error { return r.change(ctx, balanced("web", 80)) },
@@ -44,7 +44,7 @@ func serviceScenarios() []Scenario {
 		},
 		{
 			Name: "UDP and TCP on one port", Needs: needsBalancer,
-			Doc: "Listeners of different protocols share a port number without getting in each other's way.",
+			Doc: "Listeners of different protocols can share a port number.",
 			Steps: withNodes(2, func(ctx context.Context, r *Session) error {
 				dns := balanced("dns", 53)
 				dns.Spec.Ports = append(dns.Spec.Ports, port(v1.ProtocolUDP, 53))
@@ -55,7 +55,7 @@ func serviceScenarios() []Scenario {
 		},
 		{
 			Name: "nodes changed", Needs: needsBalancer,
-			Doc:   "Members follow nodes that join, leave and are labelled out.",
+			Doc:   "Members follow nodes that join, leave and are excluded by label.",
 			Steps: nodesChanged,
 		},
 		{
@@ -67,7 +67,7 @@ func serviceScenarios() []Scenario {
 		},
 		{
 			Name: "source ranges", Needs: needsBalancer,
-			Doc: "Source ranges are set, changed and lifted on a load balancer that stays.",
+			Doc: "Source ranges are set, changed and removed on a load balancer that stays.",
 			Steps: withNodes(2, func(ctx context.Context, r *Session) error {
 				return r.changes(ctx,
 					open(balanced("web", 80), "203.0.113.0/24"),
@@ -77,7 +77,7 @@ func serviceScenarios() []Scenario {
 		},
 		{
 			Name: "deletion", Needs: needsBalancer,
-			Doc: "Deleting a Service deletes everything that was made for it, and no other Service's.",
+			Doc: "Deleting a Service deletes all of its objects, and none of other Services.",
 			Steps: withNodes(2, func(ctx context.Context, r *Session) error {
 				return steps(
 					func() error { return r.Put(ctx, balanced("web", 80, 443)) },
@@ -102,7 +102,7 @@ func serviceScenarios() []Scenario {
 		},
 		{
 			Name: "made again under the same name", Needs: needsBalancer,
-			Doc: "A Service deleted and created again under its name has one load balancer, its own.",
+			Doc: "A Service that is deleted and recreated under its name has one load balancer, its own.",
 			Steps: withNodes(2, func(ctx context.Context, r *Session) error {
 				return steps(
 					func() error { return r.change(ctx, balanced("web", 80)) },
@@ -114,7 +114,7 @@ func serviceScenarios() []Scenario {
 		},
 		{
 			Name: "two Services at once", Needs: needsBalancer,
-			Doc: "Services worked on side by side don't mix and don't take each other's addresses.",
+			Doc: "Services that are synced concurrently don't mix and don't take each other's addresses.",
 			Steps: withNodes(2, func(ctx context.Context, r *Session) error {
 				return steps(
 					func() error { return r.Put(ctx, balanced("web", 80)) },
@@ -140,7 +140,7 @@ func nodesChanged(ctx context.Context, r *Session) error {
 	)
 }
 
-// withNodes returns steps that begin with n initialised nodes.
+// withNodes returns steps that start with n initialised nodes.
 func withNodes(n int, then func(context.Context, *Session) error) func(context.Context, *Session) error {
 	return func(ctx context.Context, r *Session) error {
 		return steps(
@@ -151,7 +151,7 @@ func withNodes(n int, then func(context.Context, *Session) error) func(context.C
 	}
 }
 
-// change puts a Service and waits for the world to follow.
+// change puts a Service and converges.
 func (r *Session) change(ctx context.Context, svc *v1.Service) error {
 	if err := r.Put(ctx, svc); err != nil {
 		return err
@@ -183,13 +183,13 @@ func (r *Session) gone(name string) Check {
 	return func(ctx context.Context) error {
 		svc, err := r.Cluster.Service(ctx, Namespace, name)
 		if err == nil && svc != nil {
-			return fmt.Errorf("service %s is still there with finalizers %v", name, svc.Finalizers)
+			return fmt.Errorf("service %s still exists with finalizers %v", name, svc.Finalizers)
 		}
 		return err
 	}
 }
 
-// plain checks that nothing of a load balancer is left on the Service.
+// plain checks that the Service has no finalizer and no address of a load balancer.
 func (r *Session) plain(name string) Check {
 	return func(ctx context.Context) error {
 		svc, err := r.Cluster.Service(ctx, Namespace, name)

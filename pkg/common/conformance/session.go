@@ -17,23 +17,22 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
 )
 
-// Namespace is where the scenarios put their Services.
+// Namespace is the namespace of the scenarios' Services.
 const Namespace = metav1.NamespaceDefault
 
-// Session is one scenario at work: a cluster, a world, and what the scenario has asked of both, from
-// which Verify knows what must be there.
+// Session is one running scenario: a cluster, a world, and the expected state of both, which Verify checks.
 type Session struct {
 	Cluster Cluster
 	World   World
-	// Capabilities are the subject's. What it does not claim is not verified.
+	// Capabilities are the subject's. Others are not verified.
 	Capabilities provider.Capabilities
-	// Attempts is how many times Converge settles and checks before it gives up; 0 means once.
+	// Attempts is the number of times that Converge settles and checks; 0 means once.
 	Attempts int
-	// Timeout, where set, bounds how long Converge retries instead: for drivers whose Settle
-	// can't know when the controllers are done.
+	// Timeout, if set, bounds the retries of Converge instead: for drivers with a Settle that cannot detect the
+	// end of the controllers' work.
 	Timeout time.Duration
-	// ServiceAnnotations are on every Service that does not set them itself, for clouds that make
-	// several kinds of load balancers.
+	// ServiceAnnotations are set on every Service that does not set them itself, for clouds with several kinds
+	// of load balancers.
 	ServiceAnnotations map[string]string
 
 	machines map[string]*machine
@@ -49,12 +48,13 @@ type Session struct {
 // machine is a machine of the world and the node it registered.
 type machine struct {
 	uid types.UID
-	// gone: terminated, and its kubelet silent, so that the node must go too.
+	// gone: terminated, and its kubelet silent, so that the node must be deleted too.
 	terminated, silent bool
 	cidrs              []string
 }
 
-// NewSession returns a session on an empty cluster; what exists in the world now is what must exist after Clear.
+// NewSession returns a session on an empty cluster; the objects that exist in the world now must exist after
+// Clear.
 func NewSession(cluster Cluster, world World, capabilities provider.Capabilities) *Session {
 	return &Session{
 		Cluster: cluster, World: world, Capabilities: capabilities,
@@ -63,7 +63,7 @@ func NewSession(cluster Cluster, world World, capabilities provider.Capabilities
 	}
 }
 
-// Join launches machines and registers their nodes; pod CIDRs are assigned where none are given.
+// Join launches machines and registers their nodes; it assigns pod CIDRs if none are given.
 func (r *Session) Join(ctx context.Context, machines ...Machine) error {
 	for _, m := range machines {
 		if len(m.PodCIDRs) == 0 {
@@ -81,7 +81,7 @@ func (r *Session) Join(ctx context.Context, machines ...Machine) error {
 		}
 		registered, err := r.Cluster.Node(ctx, m.Name)
 		if err != nil || registered == nil {
-			return fmt.Errorf("node %s is not there after its registration: %w", m.Name, errors.Join(err))
+			return fmt.Errorf("node %s does not exist after its registration: %w", m.Name, errors.Join(err))
 		}
 		r.machines[m.Name] = &machine{uid: registered.UID, cidrs: node.Spec.PodCIDRs}
 	}
@@ -98,8 +98,8 @@ func (r *Session) JoinN(ctx context.Context, n int) error {
 	return nil
 }
 
-// Visit registers a node that no machine of the world stands behind; with a provider ID of another
-// cloud it is a foreign node, with none an unknown one.
+// Visit registers a node without a machine in the world; with a provider ID of another cloud it is a foreign
+// node, with none an unknown one.
 func (r *Session) Visit(ctx context.Context, name, providerID string) error {
 	node := &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: v1.NodeSpec{ProviderID: providerID}}
 	if err := r.Cluster.AddNode(ctx, node); err != nil {
@@ -107,13 +107,13 @@ func (r *Session) Visit(ctx context.Context, name, providerID string) error {
 	}
 	registered, err := r.Cluster.Node(ctx, name)
 	if err != nil || registered == nil {
-		return fmt.Errorf("node %s is not there after its registration: %w", name, errors.Join(err))
+		return fmt.Errorf("node %s does not exist after its registration: %w", name, errors.Join(err))
 	}
 	r.visitors[name] = registered
 	return nil
 }
 
-// Terminate makes a machine vanish and, where silent, its kubelet's heartbeat with it.
+// Terminate terminates a machine and, if silent, stops its kubelet's heartbeat.
 func (r *Session) Terminate(ctx context.Context, name string, silent bool) error {
 	if err := r.World.Terminate(name); err != nil {
 		return err
@@ -156,7 +156,7 @@ func (r *Session) Drop(ctx context.Context, names ...string) error {
 	return nil
 }
 
-// AddForeignRoute adds a route that is not ours and must never be touched.
+// AddForeignRoute adds a route that is not ours and must never be changed.
 func (r *Session) AddForeignRoute(destination string) error {
 	before := r.World.Objects()
 	if err := r.World.AddForeignRoute(destination); err != nil {
@@ -169,13 +169,13 @@ func (r *Session) AddForeignRoute(destination string) error {
 	return nil
 }
 
-// Restart replaces the manager by a new one with an empty memory.
+// Restart replaces the manager by a new one with empty caches.
 func (r *Session) Restart(ctx context.Context, o ManagerOptions) error {
 	r.dryRun = o.DryRun
 	return r.Cluster.Restart(ctx, o)
 }
 
-// Check is something that must be true once the controllers have nothing left to do.
+// Check is a condition that must hold once the controllers have no more work.
 type Check func(ctx context.Context) error
 
 // Converge settles, verifies the world and checks.
@@ -183,7 +183,7 @@ func (r *Session) Converge(ctx context.Context, checks ...Check) error {
 	return r.Settled(ctx, append([]Check{r.Verify}, checks...)...)
 }
 
-// Settled settles and checks, without verifying that the world is as the cluster asks.
+// Settled settles and checks, without verifying the world.
 func (r *Session) Settled(ctx context.Context, checks ...Check) error {
 	deadline := time.Now().Add(r.Timeout)
 	for attempt := 1; ; attempt++ {
@@ -200,12 +200,12 @@ func (r *Session) Settled(ctx context.Context, checks ...Check) error {
 			return nil
 		}
 		if ctx.Err() != nil || (attempt >= r.Attempts && !time.Now().Before(deadline)) {
-			return errors.Join(err, prefixed("the controllers last said", settleErr))
+			return errors.Join(err, prefixed("the last errors of the controllers", settleErr))
 		}
 	}
 }
 
-// Plan asks what the manager would change for a Service, again if a call to the cloud fails.
+// Plan returns the manager's plan for a Service. It retries if a call to the cloud fails.
 func (r *Session) Plan(ctx context.Context, name string) (plan.Plan, error) {
 	for attempt := 1; ; attempt++ {
 		p, err := r.Cluster.Plan(ctx, Namespace, name)
@@ -226,7 +226,7 @@ func (r *Session) balancer(ctx context.Context, key types.NamespacedName) (LoadB
 		return LoadBalancer{}, err
 	}
 	if svc == nil {
-		return LoadBalancer{}, fmt.Errorf("service %s is gone", key)
+		return LoadBalancer{}, fmt.Errorf("service %s is deleted", key)
 	}
 	addresses := statusAddresses(svc)
 	if len(addresses) == 0 {
@@ -246,7 +246,7 @@ func (r *Session) balancer(ctx context.Context, key types.NamespacedName) (LoadB
 	return found[0], nil
 }
 
-// Clear deletes everything the scenario made, and verifies that the world is back where it began.
+// Clear deletes everything that the scenario created, and verifies that the world is in its initial state.
 func (r *Session) Clear(ctx context.Context) error {
 	if r.dryRun {
 		if err := r.Restart(ctx, ManagerOptions{}); err != nil {
@@ -280,7 +280,7 @@ func (r *Session) clearMachine(ctx context.Context, name string) error {
 	return r.Silence(ctx, name)
 }
 
-// Untouched returns a check that no mutating call was made, and nothing came or went, since now.
+// Untouched returns a check that no mutating call was made, and no object was created or deleted, since now.
 func (r *Session) Untouched() Check {
 	log, objects := r.World.Front().Log(), r.World.Objects()
 	last := 0

@@ -25,18 +25,19 @@ import (
 type Subject struct {
 	// Name is the provider's name.
 	Name string
-	// Capabilities are those of its descriptor: the suite verifies that they are the truth, and
-	// skips, saying so, what they leave out.
+	// Capabilities are those of its descriptor: the suite verifies them, and skips the scenarios of the others
+	// with a message.
 	Capabilities provider.Capabilities
-	// New makes an empty world and the way to start managers on it. It is called inside a
-	// synctest bubble, once for each run; t.Cleanup ends the world.
+	// New creates an empty world and the function that starts managers on it. It is called inside a synctest
+	// bubble, once for each run; t.Cleanup ends the world.
 	New func(t testing.TB) (World, Manager)
-	// ServiceAnnotations choose the kind of load balancer, where the cloud makes several.
+	// ServiceAnnotations select the kind of load balancer, if the cloud has several.
 	ServiceAnnotations map[string]string
-	// Sample is how many calls of each scenario are interrupted in each way with -short; 0 means
-	// DefaultSample. A cloud whose SDK takes its time has a smaller one.
+	// Sample is the number of calls of each scenario that are interrupted in each way with -short; 0 means
+	// DefaultSample. A cloud with a slow SDK has a smaller one.
 	Sample int
-	// Cannot are scenarios that this kind of load balancer cannot do, with the reason; the suite skips them, saying so.
+	// Cannot are scenarios that this kind of load balancer does not support, with the reason; the suite skips
+	// them with a message.
 	Cannot map[string]string
 }
 
@@ -65,7 +66,7 @@ func Run(t *testing.T, subject Subject) {
 	}
 }
 
-// inBubble runs one function in a bubble of its own and reports its error.
+// inBubble runs a function in its own bubble and returns its error.
 func inBubble(t *testing.T, f func(t *testing.T) error) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -75,11 +76,11 @@ func inBubble(t *testing.T, f func(t *testing.T) error) {
 	})
 }
 
-// outcome is what one run left behind.
+// outcome is the result of one run.
 type outcome struct {
 	end endState
-	// calls are the names of the calls made, in order, those of deleting everything left out
-	// unless the scenario counts them in.
+	// calls are the names of the calls, in order, without those of deleting everything unless the scenario
+	// includes them.
 	calls []string
 	// injected is the number of faults that hit.
 	injected int
@@ -98,7 +99,7 @@ func (s Subject) run(t testing.TB, scenario Scenario, fault *sim.Fault) (outcome
 	r := NewSession(cluster, world, s.Capabilities)
 	r.ServiceAnnotations = s.ServiceAnnotations
 	if fault != nil {
-		// Reads that the scenario itself asks for, a plan, meet the fault too.
+		// Reads by the scenario itself, for a plan, are interrupted too.
 		r.Attempts = 3
 		world.Front().SetFaults(*fault)
 	}
@@ -113,7 +114,7 @@ func (s Subject) run(t testing.TB, scenario Scenario, fault *sim.Fault) (outcome
 	return out, err
 }
 
-// truthful compares what the descriptor says with what the provider hands out.
+// truthful compares the descriptor's capabilities with those of the provider.
 func (s Subject) truthful(t testing.TB) error {
 	_, start := s.New(t)
 	cloud, err := start(ManagerOptions{})
@@ -125,7 +126,7 @@ func (s Subject) truthful(t testing.TB) error {
 		err = fmt.Errorf("the provider does not have the capabilities it claims (-claimed +found):\n%s", diff)
 	}
 	if cloud.ProviderName() != s.Name {
-		err = errors.Join(err, fmt.Errorf("the provider calls itself %q, want %q", cloud.ProviderName(), s.Name))
+		err = errors.Join(err, fmt.Errorf("the provider's name is %q, want %q", cloud.ProviderName(), s.Name))
 	}
 	return err
 }
@@ -144,22 +145,22 @@ func kinds() []sim.FaultKind {
 }
 
 const (
-	// DefaultSample is the Sample of a subject that names none.
+	// DefaultSample is the Sample of a subject without its own.
 	DefaultSample = 6
-	// enough is how many failures of one scenario and kind are reported: more say nothing new.
+	// enough is the maximum number of failures of one scenario and kind in a report: more add no information.
 	enough = 3
 	// gcPercent trades some ten megabytes for time.
 	gcPercent = 800
 )
 
-// RunFaults interrupts every scenario at every single cloud call, in every way, and demands that
-// it ends where it ends without the fault: nothing doubled, nothing leaked, no node deleted. With
-// -short it interrupts a sample of calls; with names, only those scenarios.
+// RunFaults interrupts every scenario at every single cloud call, in every way, and checks that it ends in
+// the same state as without the fault: nothing doubled, nothing leaked, no node deleted. With -short it
+// interrupts a sample of calls; with names, only those scenarios.
 func RunFaults(t *testing.T, subject Subject, names ...string) {
 	t.Helper()
 	silence(t)
-	// Thousands of small worlds live for milliseconds each: collecting their garbage less often
-	// saves a quarter of the time. The next test has the old setting again.
+	// Thousands of small worlds live for milliseconds each: collecting their garbage less often saves a quarter
+	// of the time. The setting is restored for the next test.
 	defer debug.SetGCPercent(debug.SetGCPercent(gcPercent))
 	var tally tally
 	t.Run("scenarios", func(t *testing.T) {
@@ -179,7 +180,7 @@ func RunFaults(t *testing.T, subject Subject, names ...string) {
 	})
 	line := tally.String(subject.Name)
 	t.Log(line)
-	// The number is part of what the test has to say, so it is printed without -v too.
+	// The number is part of the result, so it is printed without -v too.
 	_, _ = fmt.Fprintln(os.Stdout, line)
 }
 
@@ -237,8 +238,8 @@ func (s Subject) interruptAt(t *testing.T, scenario Scenario, fault sim.Fault, c
 	return err
 }
 
-// callsToInterrupt returns 1 to n, or with -short a sample spread over them, which is another one
-// for each kind of fault.
+// callsToInterrupt returns 1 to n, or with -short an evenly spread sample, which differs for each kind of
+// fault.
 func callsToInterrupt(n, sample int, kind sim.FaultKind) []int {
 	stride, first := 1, 0
 	if testing.Short() {

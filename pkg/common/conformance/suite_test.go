@@ -27,12 +27,12 @@ func TestMistakes(t *testing.T) {
 		scenario string
 		want     string
 	}{
-		{errorIsGone, "failing cloud", "node node-1 was deleted, its machine is there"},
+		{errorIsGone, "failing cloud", "node node-1 was deleted, although its machine exists"},
 		{alwaysWrites, "restart", "mutating calls where none was needed: PUT balancers"},
 		{remembersOnly, "changed while away", "load balancers, want"},
 		{keepsBalancers, "deletion", "the world has 2 load balancers, want 1"},
 		{forgetsRanges, "source ranges", "source ranges are [], want [203.0.113.0/24]"},
-		{greedyRoutes, "foreign routes", "foreign route to 10.244.200.0/24 was touched"},
+		{greedyRoutes, "foreign routes", "foreign route to 10.244.200.0/24 was changed"},
 		{blindPlan, "drift", `does not name "balancer", which was changed by hand`},
 		{wrongZone, "node labels", `label topology.kubernetes.io/zone is "z0", the machine says "z1"`},
 		{externalFirst, "node addresses", "after an external one"},

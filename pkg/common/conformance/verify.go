@@ -16,9 +16,9 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
 )
 
-// Verify checks that cluster and world are what the scenario asked for: every node of a living
-// machine initialised and none wrongly deleted, exactly one load balancer for each Service with
-// the right listeners and members, exactly one route for each pod CIDR, and nothing besides.
+// Verify checks that cluster and world are in the expected state: every node of a running machine initialised
+// and none wrongly deleted, exactly one load balancer for each Service with the right listeners and members,
+// exactly one route for each pod CIDR, and no other objects.
 func (r *Session) Verify(ctx context.Context) error {
 	errs := []error{r.verifyNodes(ctx), r.verifyVisitors(ctx)}
 	if r.Capabilities.LoadBalancer {
@@ -40,14 +40,14 @@ func (r *Session) verifyNodes(ctx context.Context) error {
 			errs = append(errs, err)
 		case m.terminated && m.silent:
 			if node != nil {
-				errs = append(errs, fmt.Errorf("node %s is still there, its machine is gone", name))
+				errs = append(errs, fmt.Errorf("node %s still exists, although its machine is deleted", name))
 			}
 		case node == nil:
-			errs = append(errs, fmt.Errorf("node %s was deleted, its machine is there", name))
+			errs = append(errs, fmt.Errorf("node %s was deleted, although its machine exists", name))
 		case node.UID != m.uid:
 			errs = append(errs, fmt.Errorf("node %s was replaced", name))
 		case hasTaint(node, cloudproviderapi.TaintExternalCloudProvider):
-			errs = append(errs, fmt.Errorf("node %s still carries the uninitialized taint", name))
+			errs = append(errs, fmt.Errorf("node %s still has the uninitialized taint", name))
 		case node.Spec.ProviderID == "":
 			errs = append(errs, fmt.Errorf("node %s has no provider ID", name))
 		}
@@ -55,7 +55,7 @@ func (r *Session) verifyNodes(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// verifyVisitors checks that nodes without a machine of this world were left as they came.
+// verifyVisitors checks that nodes without a machine of this world are unchanged.
 func (r *Session) verifyVisitors(ctx context.Context) error {
 	var errs []error
 	for name, came := range r.visitors {
@@ -76,8 +76,8 @@ func (r *Session) verifyVisitors(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// cloudTaints are the taints that a cloud controller manager sets or removes; others belong to
-// controllers that the driver may run or not.
+// cloudTaints are the taints that a cloud controller manager sets or removes; others belong to controllers
+// that may run with the driver.
 func cloudTaints(node *v1.Node) []string {
 	var out []string
 	for _, key := range []string{cloudproviderapi.TaintExternalCloudProvider, cloudproviderapi.TaintNodeShutdown} {
@@ -107,7 +107,7 @@ func (r *Session) verifyBalancers(ctx context.Context) error {
 		}
 		svc, err := r.Cluster.Service(ctx, key.Namespace, key.Name)
 		if err != nil || svc == nil {
-			errs = append(errs, fmt.Errorf("service %s is gone: %w", key, errors.Join(err)))
+			errs = append(errs, fmt.Errorf("service %s is deleted: %w", key, errors.Join(err)))
 			continue
 		}
 		errs = append(errs, prefixed("service "+key.String(), compareBalancer(svc, members, lb)))
@@ -138,7 +138,7 @@ func (r *Session) members(ctx context.Context) ([]string, error) {
 	return out, nil
 }
 
-// compareBalancer compares a load balancer with what the Service asks for.
+// compareBalancer compares a load balancer with its Service.
 func compareBalancer(svc *v1.Service, members []string, lb LoadBalancer) error {
 	var errs []error
 	if want := svc.Annotations[intent.KeyScheme] == string(intent.Internal); lb.Internal != want {
@@ -183,7 +183,7 @@ func compareListener(svc *v1.Service, p v1.ServicePort, members []string, l List
 	return errors.Join(errs...)
 }
 
-// openTo normalises source ranges: nil stands for everyone.
+// openTo normalises source ranges: nil stands for all clients.
 func openTo(ranges []string) []string {
 	if slices.Contains(ranges, "0.0.0.0/0") {
 		return nil
@@ -214,7 +214,7 @@ func (r *Session) verifyRoutes() error {
 		routes := have[destination]
 		delete(have, destination)
 		if len(routes) != 1 || routes[0].Owned {
-			errs = append(errs, fmt.Errorf("foreign route to %s was touched: %+v", destination, routes))
+			errs = append(errs, fmt.Errorf("foreign route to %s was changed: %+v", destination, routes))
 		}
 	}
 	for destination, routes := range have {
@@ -225,8 +225,8 @@ func (r *Session) verifyRoutes() error {
 	return errors.Join(errs...)
 }
 
-// mayOutliveMachine reports whether a route belongs to a machine that is gone while its node still reports:
-// the framework makes and unmakes such routes until the node goes too.
+// mayOutliveMachine reports whether a route belongs to a deleted machine with a node that still reports: the
+// framework deletes and creates such routes until the node is deleted too.
 func (r *Session) mayOutliveMachine(destination string) bool {
 	for _, m := range r.machines {
 		if m.terminated && !m.silent && slices.Contains(m.cidrs, destination) {
@@ -236,8 +236,8 @@ func (r *Session) mayOutliveMachine(destination string) bool {
 	return false
 }
 
-// endState is what must be the same however often the way there was interrupted. Addresses and
-// IDs are the cloud's to choose and are left out.
+// endState is the part of the final state that must not depend on interruptions. It omits addresses and IDs,
+// which the cloud chooses.
 type endState struct {
 	LoadBalancers []LoadBalancer
 	Routes        []Route

@@ -9,8 +9,8 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// Keys of FrontOptions.Limits. More precise keys are "SERVICE/read", "SERVICE/write" and
-// "SERVICE/OPERATION"; a call takes from the most precise bucket that exists, and from that one only.
+// Keys of FrontOptions.Limits. More specific keys are "SERVICE/read", "SERVICE/write" and
+// "SERVICE/OPERATION"; a call uses the most specific existing bucket only.
 const (
 	ClassRead  = "read"
 	ClassWrite = "write"
@@ -20,7 +20,7 @@ const (
 type Bucket struct {
 	// Rate is in calls per second; 0 or less means no limit.
 	Rate float64
-	// Burst is how many calls an idle client may make at once; less than 1 means 1.
+	// Burst is the burst size; less than 1 means 1.
 	Burst int
 }
 
@@ -52,7 +52,7 @@ func (b buckets) reserve(op Operation, now time.Time) (wait time.Duration, ok bo
 	return 0, true
 }
 
-// of returns the most precise bucket for op, or nil.
+// of returns the most specific bucket for op, or nil.
 func (b buckets) of(op Operation) *rate.Limiter {
 	class := ClassRead
 	if op.Mutating {

@@ -5,8 +5,8 @@ import (
 	"math/rand/v2"
 )
 
-// script decides which calls go wrong. It is not safe for concurrent use: the front's lock guards
-// it, so that numbering and choosing are one step.
+// script selects the calls that fail. It is not safe for concurrent use: the front's lock protects it, so
+// that numbering and selection are one step.
 type script struct {
 	faults   []faultState
 	rate     float64
@@ -14,14 +14,14 @@ type script struct {
 	injected int
 }
 
-// faultState is a fault with what it has seen and done so far.
+// faultState is a fault with its counters.
 type faultState struct {
 	Fault
 	seen, fired int
 }
 
-// newScript panics on a fault that cannot happen: a script that silently injects nothing would
-// make the test that set it pass.
+// newScript panics on a fault that cannot happen: a script that silently injects nothing would make a test of
+// it pass.
 func newScript(faults []Fault, errorRate float64, random *rand.Rand) *script {
 	s := &script{rate: errorRate, random: random}
 	for i, f := range faults {
@@ -48,9 +48,9 @@ func (f Fault) validate() error {
 	return nil
 }
 
-// next numbers one call and returns the fault that it gets; the zero Fault is none. Every fault
-// counts every call that matches it, also one that another fault takes, so that numbers do not
-// depend on the other faults of the script. The first fault in the list wins.
+// next numbers one call and returns its fault; the zero Fault is none. Every fault counts every call that
+// matches it, even if another fault applies, so that numbers do not depend on the other faults of the script.
+// The first fault in the list has precedence.
 func (s *script) next(op Operation) Fault {
 	var chosen Fault
 	for i := range s.faults {

@@ -12,30 +12,30 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/clocks"
 )
 
-// FrontOptions configure a front. Only Handler is needed.
+// FrontOptions configure a front. Only Handler is required.
 type FrontOptions struct {
-	// Handler is the simulator: it does what requests ask, at once and without faults.
+	// Handler is the simulator: it executes requests at once and without faults.
 	Handler http.Handler
 	// Describe names operations. Nil names them by method and path.
 	Describe Describe
-	// Dialect writes the errors that the front makes.
+	// Dialect writes the errors of the front.
 	Dialect Dialect
-	// Clock is what latency, buckets and the log go by. Nil is the real one.
+	// Clock is the clock of latency, buckets and the log. Nil is the real one.
 	Clock clock.Clock
-	// Latency is how long each call takes before it is done.
+	// Latency is the delay of each call.
 	Latency time.Duration
-	// Limits are token buckets by ClassRead and ClassWrite, or by the more precise keys described there.
+	// Limits are token buckets by ClassRead and ClassWrite, or by the more specific keys described there.
 	Limits map[string]Bucket
-	// Seed starts the random numbers of rates.
+	// Seed initializes the random numbers of rates.
 	Seed int64
-	// ErrorRate is the probability with which a call that no fault takes ends in FaultError.
+	// ErrorRate is the probability of FaultError for a call without another fault.
 	ErrorRate float64
-	// LogLimit is how many calls the log keeps, counts apart; 0 keeps all, which a simulator
-	// that runs for days should not.
+	// LogLimit is the number of calls that the log keeps; counts are kept separately. 0 keeps all calls, which
+	// is not suitable for a simulator that runs for days.
 	LogLimit int
 }
 
-// Front stands between clients and a simulator. Safe for concurrent use.
+// Front wraps a simulator. Safe for concurrent use.
 type Front struct {
 	handler  http.Handler
 	describe Describe
@@ -92,9 +92,9 @@ func NewFront(o FrontOptions) *Front {
 	return f
 }
 
-// SetFaults replaces the fault script; none ends all faults but ErrorRate. It restarts the
-// numbering of calls, Injected, and the random numbers, so that one script does the same to the
-// same calls each time. It panics on a fault that cannot happen.
+// SetFaults replaces the fault script; none ends all faults but ErrorRate. It restarts the numbering of
+// calls, Injected, and the random numbers, so that the same script has the same effect on the same calls. It
+// panics on a fault that cannot happen.
 func (f *Front) SetFaults(faults ...Fault) {
 	s := newScript(faults, f.rate, rand.New(rand.NewPCG(uint64(f.seed), 0)))
 	f.mu.Lock()
@@ -102,16 +102,16 @@ func (f *Front) SetFaults(faults ...Fault) {
 	f.script = s
 }
 
-// OnKill sets the function that kill faults call, once for each generation and before the client
-// sees anything. It runs in the call that is killed and must not wait for that call's client.
+// OnKill sets the function that kill faults call, once for each generation and before the client sees
+// anything. It runs in the killed call and must not wait for that call's client.
 func (f *Front) OnKill(kill func()) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.onKill = kill
 }
 
-// Revive begins a new generation after a kill: calls that start from now on are done again.
-// Calls that started before stay broken. Without a kill it does nothing.
+// Revive starts a new generation after a kill: calls that start from now on are executed again. Calls that
+// started before stay broken. Without a kill it has no effect.
 func (f *Front) Revive() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -140,12 +140,12 @@ func (f *Front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	a.sendTo(w)
 }
 
-// Transport returns a round tripper that reaches the simulator without sockets. Calls are done
-// in the caller's goroutine. A broken connection is an error that wraps ErrBroken.
+// Transport returns a round tripper that reaches the simulator without sockets. Calls run in the caller's
+// goroutine. A broken connection is an error that wraps ErrBroken.
 func (f *Front) Transport() http.RoundTripper { return transport{f} }
 
-// handle takes a request through the steps of the package documentation. An error means that
-// the client gets no answer.
+// handle processes a request in the steps of the package documentation. An error means that the client gets
+// no response.
 func (f *Front) handle(r *http.Request) (*response, error) {
 	start, gen := f.clock.Now(), f.generation()
 	if gen.isDead() {
@@ -167,7 +167,7 @@ func (f *Front) handle(r *http.Request) (*response, error) {
 	return f.arrive(r, op, start, gen)
 }
 
-// arrive does a call that has reached the cloud.
+// arrive executes a call that has reached the cloud.
 func (f *Front) arrive(r *http.Request, op Operation, start time.Time, gen *generation) (*response, error) {
 	fault, alive := f.next(op, gen)
 	if !alive {
@@ -195,7 +195,7 @@ func (f *Front) arrive(r *http.Request, op Operation, start time.Time, gen *gene
 	return a, err
 }
 
-// do makes the answer: the fault's, the token bucket's or the simulator's.
+// do returns the response of the fault, the token bucket or the simulator.
 func (f *Front) do(r *http.Request, op Operation, fault Fault) (*response, error) {
 	a := newResponse()
 	switch fault.Kind {
@@ -234,8 +234,8 @@ func (f *Front) next(op Operation, gen *generation) (fault Fault, alive bool) {
 	return f.script.next(op), true
 }
 
-// kill ends gen, logs the call with record, and calls the function set by OnKill, which thereby
-// finds the call in the log. Two kills of one generation call the function once.
+// kill ends gen, logs the call with record, and then calls the function set by OnKill, so that it finds the
+// call in the log. Two kills of one generation call the function once.
 func (f *Front) kill(gen *generation, record func()) {
 	f.mu.Lock()
 	first, hook := !gen.isDead(), f.onKill
@@ -255,7 +255,7 @@ func (f *Front) generation() *generation {
 	return f.gen
 }
 
-// record logs a call; a nil answer is none.
+// record logs a call; a nil response means none.
 func (f *Front) record(op Operation, start time.Time, a *response, fault FaultKind) {
 	c := Call{Operation: op, At: start, Duration: f.clock.Since(start), Fault: fault}
 	if a != nil {
@@ -264,7 +264,7 @@ func (f *Front) record(op Operation, start time.Time, a *response, fault FaultKi
 	f.log.add(c)
 }
 
-// wait spends the latency. It ends early with the client's context or with the generation.
+// wait sleeps for the latency. It ends early with the client's context or with the generation.
 func (f *Front) wait(ctx context.Context, gen *generation) error {
 	if f.latency <= 0 {
 		return ctx.Err()

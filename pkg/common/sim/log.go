@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// Log has the calls of clients, in the order in which they ended. Statistics are kept
-// for ever; single calls too, unless FrontOptions.LogLimit says how many. Safe for concurrent use.
+// Log has the calls of clients, in the order in which they ended. It keeps statistics forever, and single
+// calls up to FrontOptions.LogLimit. Safe for concurrent use.
 type Log struct {
 	limit int
 
@@ -19,12 +19,12 @@ type Log struct {
 	stats  map[Operation]*Stat
 }
 
-// Stat is what is remembered of an operation for ever, also when single calls are forgotten.
+// Stat has the statistics of an operation, including calls that are no longer kept.
 type Stat struct {
 	Operation
 	Calls int
-	// Failed counts answers with a status of 400 and above, NoAnswer calls without an answer,
-	// Faulted the calls into which a fault was injected, whatever came of them.
+	// Failed counts responses with a status of 400 and above, NoAnswer calls without a response, Faulted the
+	// calls with an injected fault, regardless of their result.
 	Failed, NoAnswer, Faulted int
 	// Total and Longest are over all calls.
 	Total, Longest time.Duration
@@ -74,7 +74,7 @@ func (l *Log) Calls() []Call {
 	return l.filter(func(Call) bool { return true })
 }
 
-// Mutations returns the calls of mutating operations that are kept, oldest first, whatever their answer.
+// Mutations returns the calls of mutating operations that are kept, oldest first, whatever their result.
 func (l *Log) Mutations() []Call {
 	return l.filter(func(c Call) bool { return c.Mutating })
 }
@@ -109,7 +109,7 @@ func (l *Log) Len() int {
 	return l.len
 }
 
-// Reset forgets every call and count. Sequence numbers go on.
+// Reset removes every call and count. Sequence numbers continue.
 func (l *Log) Reset() {
 	l.mu.Lock()
 	defer l.mu.Unlock()

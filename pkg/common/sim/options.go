@@ -10,15 +10,15 @@ import (
 	"time"
 )
 
-// Quotas returns the quotas of a cloud: the default ones, but for those that are given.
+// Quotas returns the quotas of a cloud: the defaults, overridden by the given ones.
 func Quotas(defaults, given map[string]int) map[string]int {
 	out := maps.Clone(defaults)
 	maps.Copy(out, given)
 	return out
 }
 
-// Problems gathers what is wrong with a simulator's options, so that all of it is reported at once.
-// The zero value has none.
+// Problems collects the errors in a simulator's options, so that all of them are reported at once. The zero
+// value is empty.
 type Problems struct{ errs []error }
 
 // Addf adds a problem.
@@ -55,7 +55,7 @@ func (p *Problems) Durations(list ...time.Duration) {
 // Err returns all problems joined, nil if there are none.
 func (p *Problems) Err() error { return errors.Join(p.errs...) }
 
-// UUID returns a random UUID (version 4), as clouds number requests and objects.
+// UUID returns a random UUID (version 4), as clouds use for requests and objects.
 func UUID(r *rand.Rand) string {
 	hi, lo := r.Uint64(), r.Uint64()
 	return fmt.Sprintf("%08x-%04x-4%03x-%04x-%012x", hi>>32, hi>>16&0xffff, hi&0xfff, lo>>48&0x3fff|0x8000,

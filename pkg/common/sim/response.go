@@ -7,8 +7,8 @@ import (
 	"strconv"
 )
 
-// response is complete before any of it is sent, so that it can be lost whole.
-// Simulated clouds answer with small documents; nothing here streams.
+// response is complete before any of it is sent, so that it can be lost completely. Simulated clouds respond
+// with small documents; nothing here streams.
 type response struct {
 	header http.Header
 	status int

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Operation is how a simulator names one request, and is the same word that the cloud's own API reference uses.
+// Operation identifies the kind of a request, with the name in the cloud's own API reference.
 type Operation struct {
 	Service, Name string
 	// Mutating operations change the cloud.
@@ -27,51 +27,51 @@ type Call struct {
 	Fault FaultKind
 }
 
-// FaultKind is what goes wrong.
+// FaultKind is the kind of a fault.
 type FaultKind string
 
 // The closed set of faults.
 const (
-	// FaultError answers with an error; the operation is not done.
+	// FaultError returns an error; the operation is not executed.
 	FaultError FaultKind = "error"
-	// FaultThrottle answers as the cloud answers a throttled call; the operation is not done.
+	// FaultThrottle returns the cloud's response to a throttled call; the operation is not executed.
 	FaultThrottle FaultKind = "throttle"
-	// FaultLostReply does the operation and drops the connection before the reply.
+	// FaultLostReply executes the operation and drops the connection before the reply.
 	FaultLostReply FaultKind = "lost-reply"
-	// FaultKillBefore calls the function set by OnKill, and the operation is not done.
+	// FaultKillBefore calls the function set by OnKill, and the operation is not executed.
 	FaultKillBefore FaultKind = "kill-before"
-	// FaultKillAfter does the operation, then calls the function set by OnKill; the client sees no reply.
+	// FaultKillAfter executes the operation, then calls the function set by OnKill; the client sees no reply.
 	FaultKillAfter FaultKind = "kill-after"
 )
 
-// Fault says which calls go wrong and how.
+// Fault selects the calls that fail, and the kind of failure.
 type Fault struct {
 	Kind FaultKind
-	// Call is the number of the first call that goes wrong, counted from 1 when the script was set:
-	// among all calls, or among those of Operation where that is set. 0 means from the first on.
+	// Call is the number of the first call that fails, counted from 1 when the script was set: among all calls,
+	// or among those of Operation if that is set. 0 means from the first on.
 	Call int
-	// Operation, where set, restricts the fault to calls of that name.
+	// Operation, if set, restricts the fault to calls of that name.
 	Operation string
-	// Times is how many calls go wrong in all. 0 means one, or with a Rate any number; Always has no end.
+	// Times is the total number of calls that fail. 0 means one, or with a Rate any number; Always has no end.
 	Times int
-	// Rate, where not 0, makes each matching call go wrong with this probability instead.
+	// Rate, if not 0, makes each matching call fail with this probability instead.
 	Rate float64
 	// RetryAfter is the Retry-After of a FaultThrottle, rounded up to a second; 0 sends none.
 	RetryAfter time.Duration
 }
 
-// Always is the Times of a fault that makes every matching call go wrong until the script is replaced.
+// Always is the Times of a fault that makes every matching call fail until the script is replaced.
 const Always = -1
 
-// Describe names the operation of a request. It may read the body, whole or in part: the handler
-// gets all of it again.
+// Describe names the operation of a request. It may read the body, completely or in part: the handler gets
+// all of it again.
 type Describe func(*http.Request) Operation
 
-// Dialect writes errors as one cloud writes them.
+// Dialect writes errors in the format of one cloud.
 type Dialect struct {
-	// Error writes an internal error; Throttled the answer to a call over the limit. When
-	// Throttled is called, the header Retry-After is already set where the wait is known: a
-	// cloud that does not send it deletes it. Nil functions answer 500 and 429 in plain text.
+	// Error writes an internal error; Throttled the response to a call over the limit. When Throttled is called,
+	// the header Retry-After is already set if the wait is known: a cloud that does not send it deletes it. Nil
+	// functions respond with 500 and 429 in plain text.
 	Error, Throttled func(http.ResponseWriter, *http.Request)
 }
 

@@ -38,7 +38,7 @@ func (l *Log) MutationCount() int {
 	return n
 }
 
-// WriteTable writes the statistics as a table for people: one line for each operation, and a total.
+// WriteTable writes the statistics as a table: one line for each operation, and a total.
 func (l *Log) WriteTable(w io.Writer) error {
 	stats := l.Stats()
 	total := Stat{Operation: Operation{Service: "total"}}
@@ -77,5 +77,5 @@ func (s Stat) kind() string {
 
 func (s Stat) mean() time.Duration { return s.Total / time.Duration(max(s.Calls, 1)) }
 
-// readable keeps a duration short enough for a column.
+// readable formats a duration for a column.
 func readable(d time.Duration) time.Duration { return d.Round(10 * time.Microsecond) }

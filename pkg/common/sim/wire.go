@@ -38,7 +38,7 @@ func (t transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	return a.toHTTP(r), nil
 }
 
-// asServerSees turns a client's request into the one that net/http hands to a handler.
+// asServerSees converts a client's request into the one that net/http passes to a handler.
 func asServerSees(r *http.Request) *http.Request {
 	in := r.Clone(r.Context())
 	in.RequestURI = r.URL.RequestURI()
@@ -51,8 +51,8 @@ func asServerSees(r *http.Request) *http.Request {
 	return in
 }
 
-// receive reads the whole request, as a cloud does before it acts, and returns one whose body can
-// be read again after each rewind. Only then can a server notice that its client goes away.
+// receive reads the whole request, as a cloud does before it acts, and returns one with a body that can be
+// read again after each rewind. Only then can a server detect that its client disconnects.
 func receive(r *http.Request) (in *http.Request, rewind func(), err error) {
 	var content []byte
 	if r.Body != nil {
@@ -67,7 +67,7 @@ func receive(r *http.Request) (in *http.Request, rewind func(), err error) {
 	return in, rewind, err
 }
 
-// aborts runs a handler and reports whether it aborted the connection. Other panics go on.
+// aborts runs a handler and reports whether it aborted the connection. It propagates other panics.
 func aborts(handle func()) (aborted bool) {
 	defer func() {
 		p := recover()

@@ -1,5 +1,5 @@
-// Package world is what the conformance suite sees of a cloud. It stands apart from the suite, so
-// that a simulator that is linked into a shipped program does not bring package testing with it.
+// Package world is the conformance suite's view of a cloud. It is separate from the suite, so that a
+// simulator in a shipped program does not link package testing.
 package world
 
 import (
@@ -14,44 +14,45 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/sim"
 )
 
-// World is the cloud under test, seen from outside: what a person with the cloud's console could
-// do and see. Every provider's simulator implements it. It is safe for concurrent use, and its
-// methods never show up in the Front's call log.
+// World is the cloud under test, seen from outside, as a user of the cloud's console sees it. Every
+// provider's simulator implements it. It is safe for concurrent use, and its methods do not appear in the
+// Front's call log.
 type World interface {
-	// Launch starts a machine and returns the node that its kubelet would register: name, and
-	// pod CIDRs; no provider ID, no addresses but the host name.
+	// Launch starts a machine and returns the node that its kubelet would register: name, and pod CIDRs; no
+	// provider ID, no addresses except the host name.
 	Launch(m Machine) (*v1.Node, error)
-	// Machine returns what was launched, with the fields that the cloud chose filled in.
+	// Machine returns the launched machine, with the fields that the cloud chose.
 	Machine(nodeName string) (Machine, error)
-	// Terminate makes a machine vanish; Stop powers it off.
+	// Terminate terminates a machine; Stop powers it off.
 	Terminate(nodeName string) error
 	Stop(nodeName string) error
-	// LoadBalancers returns what exists, in portable terms, sorted by name.
+	// LoadBalancers returns the existing load balancers, in portable terms, sorted by name.
 	LoadBalancers() []LoadBalancer
-	// DeleteLoadBalancer removes a load balancer behind the manager's back, leaving its orphans.
+	// DeleteLoadBalancer removes a load balancer as another client would, leaving its orphans.
 	DeleteLoadBalancer(name string) error
-	// Drift changes one field of the load balancer by hand and returns the name by which a plan calls it.
+	// Drift changes one field of the load balancer by hand and returns its name in plans.
 	Drift(name string) (fields []string, err error)
 	// Routes returns the routes in the cluster's tables, sorted by destination.
 	Routes() []Route
 	// AddForeignRoute adds a route that is not ours.
 	AddForeignRoute(destination string) error
-	// Objects counts everything that exists by kind, so that leaks and doubles show. Machines
-	// are among them; kinds of which nothing exists may be absent.
+	// Objects counts the existing objects by kind, so that leaks and duplicates show. Machines are among them;
+	// kinds without objects may be absent.
 	Objects() map[string]int
-	// Front is the simulator's kit: faults and call log.
+	// Front is the simulator's front: faults and call log.
 	Front() *sim.Front
 }
 
-// Machine is what to launch. Empty fields are chosen by the cloud.
+// Machine is a machine to launch. The cloud chooses empty fields.
 type Machine struct {
 	Name, Zone, Type string
-	// Region is only read.
+	// Region is read-only.
 	Region   string
 	PodCIDRs []string
 }
 
-// Node returns what the machine's kubelet registers under --cloud-provider=external, and what Launch returns.
+// Node returns the node that the machine's kubelet registers under --cloud-provider=external, and that Launch
+// returns.
 func (m Machine) Node() *v1.Node {
 	node := &v1.Node{
 		ObjectMeta: metav1.ObjectMeta{Name: m.Name, Labels: map[string]string{
@@ -78,7 +79,7 @@ func (m Machine) Node() *v1.Node {
 type LoadBalancer struct {
 	Name     string
 	Internal bool
-	// Addresses are what the Service's status should list, IP addresses or host names.
+	// Addresses are the expected addresses in the Service's status, IP addresses or host names.
 	Addresses []string
 	Listeners []Listener
 }
@@ -87,14 +88,14 @@ type LoadBalancer struct {
 type Listener struct {
 	Protocol v1.Protocol
 	Port     int32
-	// SourceRanges that may connect; empty, or all of 0.0.0.0/0, for everyone.
+	// SourceRanges that may connect; empty, or all of 0.0.0.0/0, for all clients.
 	SourceRanges []string
 	// Members are the node names that receive traffic, sorted, and the port they receive it on.
 	Members    []string
 	MemberPort int32
 }
 
-// SortLoadBalancers puts load balancers, their listeners and the listeners' members in order.
+// SortLoadBalancers sorts load balancers, their listeners and the listeners' members.
 func SortLoadBalancers(list []LoadBalancer) {
 	slices.SortFunc(list, func(a, b LoadBalancer) int { return cmp.Compare(a.Name, b.Name) })
 	for _, lb := range list {
@@ -107,7 +108,7 @@ func SortLoadBalancers(list []LoadBalancer) {
 	}
 }
 
-// SortRoutes puts routes in order. Their destinations are prefixes in canonical form.
+// SortRoutes sorts routes. Their destinations are prefixes in canonical form.
 func SortRoutes(list []Route) {
 	slices.SortFunc(list, func(a, b Route) int {
 		return netip.MustParsePrefix(a.Destination).Compare(netip.MustParsePrefix(b.Destination))
