@@ -30,7 +30,8 @@ type Scenario struct {
 
 // Scenarios returns all scenarios, in reading order.
 func Scenarios() []Scenario {
-	return slices.Concat(nodeScenarios(), serviceScenarios(), lifeScenarios(), routeScenarios(), planScenarios())
+	return slices.Concat(nodeScenarios(), serviceScenarios(), lifeScenarios(), routeScenarios(),
+		planScenarios(), ruleScenarios())
 }
 
 var (

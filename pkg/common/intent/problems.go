@@ -3,6 +3,7 @@ package intent
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -86,6 +87,12 @@ func (p *Problems) Err(subject string) error {
 
 // ProblemsError is the cause inside the error of Problems.Err.
 type ProblemsError struct{ Problems []Problem }
+
+// HasProblem reports whether a setting is among the problems of an error.
+func HasProblem(err error, where string) bool {
+	var pe *ProblemsError
+	return errors.As(err, &pe) && slices.ContainsFunc(pe.Problems, func(p Problem) bool { return p.Where == where })
+}
 
 // Error lists all problems on one line.
 func (e *ProblemsError) Error() string {

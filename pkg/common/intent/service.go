@@ -85,6 +85,16 @@ type HealthCheck struct {
 	UnhealthyThreshold int
 }
 
+// NodePort returns the node port of a port, or 0 if the Service has no such port.
+func (s Service) NodePort(protocol v1.Protocol, port int32) int32 {
+	for _, p := range s.Ports {
+		if p.Protocol == protocol && p.Port == port {
+			return p.NodePort
+		}
+	}
+	return 0
+}
+
 // AllowedFrom returns the source ranges of one family: the whole family if the Service has no ranges, and
 // none if it has ranges of the other family only. Providers filter by family with it, because an empty list
 // would mean "no restriction".

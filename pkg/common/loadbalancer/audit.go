@@ -45,11 +45,11 @@ func (c *Controller[S, D, O]) AuditLoadBalancer(ctx context.Context, clusterName
 	}
 	t, err := c.target(ctx, key, service, nodes)
 	if err != nil {
-		return plan.Plan{}, nil, err
+		return plan.Plan{}, nil, c.keptMembers(ctx, t, service, nodes, err)
 	}
 	have, drift, err := c.confirmed(ctx, t)
 	if err != nil {
-		return plan.Plan{}, nil, err
+		return plan.Plan{}, nil, c.keptMembers(ctx, t, service, nodes, err)
 	}
 	c.recordPlanWarnings(service, drift)
 	if !drift.Empty() {

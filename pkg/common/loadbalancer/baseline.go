@@ -47,7 +47,7 @@ func (b *baselines) forget(service types.UID) {
 }
 
 // lastApplied returns what counts as last applied for a Service, and whether that is a stored record.
-func (c *Controller[S, D, O]) lastApplied(t target[D], have O) (record AppliedRecord, stored bool) {
+func (c *Controller[S, D, O]) lastApplied(t target[S, D], have O) (record AppliedRecord, stored bool) {
 	if keeper, ok := any(c.cloud).(RecordKeeper[D, O]); ok {
 		if record, _ := keeper.StoredRecord(t.key, have); !record.IsZero() {
 			return record, true
@@ -57,7 +57,7 @@ func (c *Controller[S, D, O]) lastApplied(t target[D], have O) (record AppliedRe
 }
 
 // rebase makes what was just applied the baseline. Fields that were not applied keep their values of before.
-func (c *Controller[S, D, O]) rebase(t target[D], have O, made plan.Plan) {
+func (c *Controller[S, D, O]) rebase(t target[S, D], have O, made plan.Plan) {
 	before, _ := c.lastApplied(t, have)
 	c.baselines.set(t.key.UID, NewRecord("", "", t.in.Fields).Without(before, unappliedFields(made)))
 }

@@ -107,6 +107,10 @@ type Cloud[S, D, O any] interface {
 	// first change. With a nil want, objects of other owners and objects to keep are left out instead of
 	// refused: a Service can always be deleted, and an empty plan means that nothing of it is left.
 	Diff(key Key, want *D, have O) (plan.Plan, error)
+	// DiffMembers returns the changes of members alone that lead from have to the nodes: what exists of the Service's
+	// load balancer keeps all settings. It is pure. Annotations of in that cannot be parsed are ignored, except for
+	// those that select nodes, which are an error. Each change bears the name of its pool, as the pool's deletion does.
+	DiffMembers(key Key, in intent.Service, nodes []*v1.Node, shared S, have O) (plan.Plan, error)
 	// Status returns what the Service should say. It is pure. Annotations of in that cannot be parsed are ignored.
 	Status(in intent.Service, have O) Status
 }

@@ -76,7 +76,7 @@ type Controller[S, D, O any] struct {
 	due     dueRecords[O]
 	// ensured has the Service of each key's last Ensure, because Update may be given an older one; see latest.
 	ensured sync.Map
-	// valid has the last Service of each UID whose load balancer was ensured; see followNodes.
+	// valid has the settings of each UID whose load balancer was ensured last; see selecting.
 	valid sync.Map
 	// baselines are used where no record is stored.
 	baselines baselines
@@ -160,14 +160,11 @@ func (c *Controller[S, D, O]) EnsureLoadBalancer(ctx context.Context, clusterNam
 
 	t, err := c.target(ctx, key, service, nodes)
 	if err != nil {
-		if membersErr := c.followNodes(ctx, key, service, nodes, err); membersErr != nil {
-			err = membersErr
-		}
-		return nil, err
+		return nil, c.keptMembers(ctx, t, service, nodes, err)
 	}
 	have, todo, err := c.compare(ctx, t)
 	if err != nil {
-		return nil, err
+		return nil, c.keptMembers(ctx, t, service, nodes, err)
 	}
 	c.recordPlanWarnings(service, todo)
 	todo = c.withRecord(t, have, todo)
@@ -182,7 +179,7 @@ func (c *Controller[S, D, O]) EnsureLoadBalancer(ctx context.Context, clusterNam
 	c.created.finish(lockName(key))
 	c.deferRecord(t, have, todo)
 	c.rebase(t, have, todo)
-	c.valid.Store(key.UID, service)
+	c.valid.Store(key.UID, t.in)
 	status := c.cloud.Status(t.in, have)
 	c.annotate(ctx, service, status.Annotations)
 	if status.LoadBalancer == nil || len(status.LoadBalancer.Ingress) == 0 {
@@ -209,7 +206,7 @@ func (c *Controller[S, D, O]) UpdateLoadBalancer(ctx context.Context, clusterNam
 	service, nodes = c.latest(key, service), c.current(nodes)
 	t, err := c.target(ctx, key, service, nodes)
 	if err != nil {
-		return c.followNodes(ctx, key, service, nodes, err)
+		return c.followNodes(ctx, t, service, nodes, err)
 	}
 	return c.updateMembers(ctx, t, service, nodes)
 }
@@ -282,11 +279,10 @@ func (c *Controller[S, D, O]) PlanLoadBalancer(ctx context.Context, clusterName 
 	if err != nil {
 		return plan.Plan{}, err
 	}
-	want, err := c.desired(ctx, key, in, nodes)
+	t, err := c.desired(ctx, target[S, D]{key: key, reference: c.cloud.Reference(service), in: in}, nodes)
 	if err != nil {
 		return plan.Plan{}, err
 	}
-	t := target[D]{key: key, reference: c.cloud.Reference(service), in: in, want: want}
 	have, todo, err := c.confirmed(ctx, t)
 	if err != nil {
 		return plan.Plan{}, err

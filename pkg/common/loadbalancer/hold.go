@@ -1,7 +1,9 @@
 package loadbalancer
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -23,14 +25,11 @@ type Cause struct {
 	TakenOver bool
 	// Fields are intent.Service.Fields.
 	Fields map[string]string
-	// Approved is the value of KeyApprove.
-	Approved string
 }
 
 // Hold splits a plan into the changes to apply and those that are held, which are returned in the plan's Held. A change
 // that disrupts more than members is applied if one of the fields that it follows from has changed since the record was
-// stored, or if it only restores traffic as it was applied. Changes that wait for held ones are held with them. If the
-// ID of the held changes is approved, nothing is held.
+// stored, or if it only restores traffic as it was applied. Changes that wait for held ones are held with them.
 func Hold(p plan.Plan, cause Cause) plan.Plan {
 	reasons := map[plan.Ref]string{}
 	for _, c := range p.Changes {
@@ -59,9 +58,6 @@ func Hold(p plan.Plan, cause Cause) plan.Plan {
 			apply.Changes = append(apply.Changes, c)
 		}
 	}
-	if cause.Approved != "" && cause.Approved == HeldID(apply.Held) {
-		return p
-	}
 	return apply
 }
 
@@ -86,11 +82,16 @@ func (c Cause) holds(change plan.Change) string {
 	}
 }
 
-// HeldID identifies held changes, for an approval of exactly these.
+// HeldID identifies held changes, for an approval of exactly these. Members are not part of it: nodes that join or
+// leave do not revoke an approval.
 func HeldID(held []plan.Held) string {
 	var items []string
 	for _, h := range held {
-		items = append(items, Digest([]any{h.Ref, h.Fields, h.Disrupts}))
+		if h.Membership {
+			continue
+		}
+		fields := slices.DeleteFunc(slices.Clone(h.Fields), func(f plan.Field) bool { return f.Membership })
+		items = append(items, Digest([]any{h.Ref, fields, h.Disrupts}))
 	}
 	return DigestSet(items)
 }
@@ -105,17 +106,9 @@ func unappliedFields(p plan.Plan) []string {
 	return names
 }
 
-func heldChanges(p plan.Plan) []plan.Change {
-	changes := make([]plan.Change, len(p.Held))
-	for i, h := range p.Held {
-		changes[i] = h.Change
-	}
-	return changes
-}
-
 // cause returns what decides about the disruptive changes of a plan that leads to t.
-func (c *Controller[S, D, O]) cause(t target[D], have O) Cause {
-	cause := Cause{Fields: t.in.Fields, Approved: t.in.Annotations[KeyApprove]}
+func (c *Controller[S, D, O]) cause(t target[S, D], have O) Cause {
+	cause := Cause{Fields: t.in.Fields}
 	if r := c.runtime.Load(); r != nil {
 		cause.Policy = r.Disruption
 	}
@@ -127,29 +120,62 @@ func (c *Controller[S, D, O]) cause(t target[D], have O) Cause {
 	return cause
 }
 
-// hold applies the policy to a plan, and warns about held changes.
-func (c *Controller[S, D, O]) hold(t target[D], have O, todo plan.Plan) plan.Plan {
+// hold applies the policy to a plan. Of what exists, held changes leave everything as it is but the members, which
+// follow the nodes.
+func (c *Controller[S, D, O]) hold(t target[S, D], have O, todo plan.Plan) (plan.Plan, error) {
 	if t.want == nil {
-		return todo
+		return todo, nil
 	}
 	cause := c.cause(t, have)
-	todo = withoutIdleMarks(Hold(todo, cause), cause)
-	setHeld(c.options.Provider, lockName(t.key), len(todo.Held))
-	if len(todo.Held) == 0 {
-		return todo
+	applied := Hold(todo, cause)
+	if keeper, ok := any(c.cloud).(Keeper[D, O]); ok && len(applied.Held) > 0 {
+		rest, err := keeper.DiffKeeping(t.key, t.want, have, applied.Held)
+		if err != nil {
+			return rest, err
+		}
+		rest = Hold(rest, cause)
+		applied.Changes, applied.Held = rest.Changes, slices.Concat(applied.Held, rest.Held)
 	}
+	if len(applied.Held) == 0 {
+		return withoutIdleMarks(todo, cause), nil
+	}
+	if applied.HeldID = HeldID(applied.Held); applied.HeldID == t.in.Annotations[KeyApprove] {
+		return todo, nil
+	}
+	members, err := c.cloud.DiffMembers(t.key, t.in, t.nodes, t.shared, have)
+	if err != nil {
+		return applied, err
+	}
+	applied.Changes = append(slices.Clone(applied.Changes), missingMembers(members, applied)...)
+	return withHeldWarning(withoutIdleMarks(applied, cause)), nil
+}
+
+// missingMembers returns the changes of members for which a plan has none, and of which the plan does not delete the
+// pool.
+func missingMembers(members, p plan.Plan) []plan.Change {
+	return slices.DeleteFunc(slices.Clone(members.Changes), func(m plan.Change) bool {
+		return slices.ContainsFunc(p.Changes, func(c plan.Change) bool {
+			return c.Ref == m.Ref || c.Action == plan.Delete && c.Name == m.Name && !c.Membership
+		})
+	})
+}
+
+// withHeldWarning adds the warning about held changes.
+func withHeldWarning(p plan.Plan) plan.Plan {
 	var texts []string
-	for _, h := range todo.Held {
-		texts = append(texts, fmt.Sprintf("%s (disrupts %s: %s)", h.Ref, h.Disrupts, h.Reason))
+	for _, h := range p.Held {
+		if !h.Membership {
+			texts = append(texts, fmt.Sprintf("%s (disrupts %s: %s)", h.Ref, cmp.Or(h.Disrupts, "nothing"), h.Reason))
+		}
 	}
 	text := fmt.Sprintf("held, because the changes disrupt without a cause in the Service: %s; to apply them, set the "+
-		"annotation %s to %s",
-		strings.Join(texts, "; "), KeyApprove, HeldID(todo.Held))
-	todo.Warnings = append(slices.Clone(todo.Warnings), text)
-	reasons := map[string]string{text: EventLoadBalancerChangesHeld}
-	for warning, reason := range todo.Reasons {
-		reasons[warning] = reason
+		"annotation %s to %s", strings.Join(texts, "; "), KeyApprove, p.HeldID)
+	p.Warnings = append(slices.Clone(p.Warnings), text)
+	reasons := maps.Clone(p.Reasons)
+	if reasons == nil {
+		reasons = map[string]string{}
 	}
-	todo.Reasons = reasons
-	return todo
+	reasons[text] = EventLoadBalancerChangesHeld
+	p.Reasons = reasons
+	return p
 }

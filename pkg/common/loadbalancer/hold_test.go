@@ -143,6 +143,50 @@ func TestMembersFollowWhileChangesAreHeld(t *testing.T) {
 	f.stored(t, web(), nodes...)
 }
 
+// The pool that a held change would replace stays, and its members follow.
+func TestMembersOfPoolFollowWhileItsReplacementIsHeld(t *testing.T) {
+	f := newHolding(t, plan.DisruptsTraffic)
+	f.cloud.declare = func(c *plan.Change) {
+		if strings.HasSuffix(c.Name, "/443-TCP") && c.Action == plan.Delete {
+			c.Disrupts, c.Follows = plan.DisruptsTraffic, []string{intent.FieldPorts}
+		}
+	}
+	f.SetRuntime(provider.Runtime{Recorder: f.events, Disruption: provider.HoldAllDisruption})
+	kept, held := ref("pool", "lb-web/443-TCP"), web(onePort)
+	if err := f.UpdateLoadBalancer(t.Context(), "prod", held, []*v1.Node{node("b")}); err != nil {
+		t.Fatal(err)
+	}
+	if got := f.cloud.have[kept]; got != "b" {
+		t.Errorf("members after an update %q", got)
+	}
+	f.ensure(t, held, node("c"))
+	if got := f.cloud.have[kept]; got != "c" {
+		t.Errorf("members after a sync %q", got)
+	}
+	f.SetRuntime(provider.Runtime{Recorder: f.events})
+	f.ensure(t, held, node("d"))
+	if _, exists := f.cloud.have[kept]; exists {
+		t.Error("the pool is not deleted")
+	}
+}
+
+// Nodes that join do not revoke an approval, and are not reported as a new plan.
+func TestHeldIDDoesNotDependOnMembers(t *testing.T) {
+	held := func(members string, fields ...plan.Field) []plan.Held {
+		replacement := plan.Change{Ref: plan.Ref{Kind: "pool", Name: "x", Action: plan.Create}, Disrupts: plan.DisruptsTraffic,
+			Fields: append(fields, plan.Field{Name: "members", After: members, Membership: true})}
+		join := plan.Change{Ref: plan.Ref{Kind: "members", Name: "x", Action: plan.Create}, Membership: true,
+			Fields: []plan.Field{{Name: "members", After: members}}}
+		return []plan.Held{{Change: replacement}, {Change: join}}
+	}
+	if HeldID(held("a")) != HeldID(held("a, b")) {
+		t.Error("a node that joins changes the ID")
+	}
+	if HeldID(held("a")) == HeldID(held("a", plan.Field{Name: "protocol", After: "UDP"})) {
+		t.Error("another protocol has the same ID")
+	}
+}
+
 // With hold-all, the cause is not lost: it counts as soon as the policy changes.
 func TestRecordKeepsTheCauseOfHeldChanges(t *testing.T) {
 	f := newHolding(t, plan.DisruptsTraffic)

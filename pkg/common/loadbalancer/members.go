@@ -12,13 +12,18 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 )
 
-// updateMembers applies the changes of a target that only concern which nodes receive traffic.
-func (c *Controller[S, D, O]) updateMembers(ctx context.Context, t target[D], service *v1.Service,
+// unknownMembers is the digest of members in the record of a load balancer whose members differ from what was last
+// applied for its Service. No list of members has it.
+var unknownMembers = Digest("unknown members")
+
+// updateMembers applies the changes of a target that only concern which nodes receive traffic. Members of a load
+// balancer that Diff refuses to change follow, too.
+func (c *Controller[S, D, O]) updateMembers(ctx context.Context, t target[S, D], service *v1.Service,
 	nodes []*v1.Node) error {
 	key := t.key
 	have, todo, err := c.memberChanges(ctx, t)
 	if err != nil {
-		return err
+		return c.followNodes(ctx, t, service, nodes, err)
 	}
 	if countMembership(todo) < len(todo.Changes) {
 		switch absent, err := c.absent(key, have); {
@@ -37,35 +42,81 @@ func (c *Controller[S, D, O]) updateMembers(ctx context.Context, t target[D], se
 		return errors.Join(err, c.missingAfter(ctx, t, err))
 	}
 	c.deferMembers(ctx, t, members)
-	waiting := countMembership(todo) - countMembership(members) + countMembership(plan.Plan{Changes: heldChanges(todo)})
-	if waiting > 0 {
+	if waiting := countMembership(todo) - countMembership(members); waiting > 0 {
 		return fmt.Errorf("load balancer %s: %d changes of its members wait for other changes, which are made when the "+
 			"Service is synced next", c.cloud.Name(key), waiting)
 	}
 	return nil
 }
 
-// followNodes updates the members of a load balancer whose Service has become invalid: it keeps what the Service last
-// asked for while it was valid, and nodes still join and leave it. Cause is why the Service is invalid; it is returned
-// where members cannot be updated: for other errors, and for a Service that was not valid since this process started.
-func (c *Controller[S, D, O]) followNodes(ctx context.Context, key Key, service *v1.Service, nodes []*v1.Node,
+// followNodes updates the members of what exists of a load balancer whose Service is invalid or refused, which is the
+// cause: the load balancer stays as it is, and nodes still join and leave it. It returns the cause if it is of another
+// class, or if no load balancer exists; joined with the error, if members cannot be updated. A Service that never had an
+// address has no load balancer to be read.
+func (c *Controller[S, D, O]) followNodes(ctx context.Context, t target[S, D], service *v1.Service, nodes []*v1.Node,
 	cause error) error {
-	last, ok := c.valid.Load(key.UID)
-	valid, isService := last.(*v1.Service)
-	if !ok || !isService || !cloudapi.Is(cause, cloudapi.Invalid) {
+	_, seen := c.valid.Load(t.key.UID)
+	if !cloudapi.Is(cause, cloudapi.Invalid) || !seen && len(service.Status.LoadBalancer.Ingress) == 0 {
 		return cause
 	}
-	in, _, err := intent.Read(valid, c.options.Vocabulary)
+	t, err := c.withNodes(ctx, t, nodes)
 	if err != nil {
 		return errors.Join(cause, err)
 	}
-	want, err := c.desired(ctx, key, in, nodes)
+	t.want = nil
+	have, err := c.cloud.Observe(ctx, Request[D]{Key: t.key, Reference: t.reference})
 	if err != nil {
 		return errors.Join(cause, err)
 	}
-	t := target[D]{key: key, reference: c.cloud.Reference(valid), in: in, want: want}
-	if err := c.updateMembers(ctx, t, service, nodes); err != nil {
+	if absent, err := c.absent(t.key, have); absent || err != nil {
+		return errors.Join(cause, err)
+	}
+	todo, err := c.cloud.DiffMembers(t.key, c.selecting(t), t.nodes, t.shared, have)
+	if err != nil {
+		return errors.Join(cause, err)
+	}
+	todo.Subject = t.key.Subject()
+	if err := c.apply(ctx, service, c.withUnknownMembers(t.key, have, todo)); err != nil {
 		return errors.Join(cause, err)
 	}
 	return nil
+}
+
+// keptMembers is followNodes for callers that return the cause in any case.
+func (c *Controller[S, D, O]) keptMembers(ctx context.Context, t target[S, D], service *v1.Service, nodes []*v1.Node,
+	cause error) error {
+	if err := c.followNodes(ctx, t, service, nodes, cause); err != nil {
+		return err
+	}
+	return cause
+}
+
+// selecting returns the settings that select the nodes of an invalid Service: those of the time when it was valid, if
+// this process has seen it then.
+func (c *Controller[S, D, O]) selecting(t target[S, D]) intent.Service {
+	if valid, ok := c.valid.Load(t.key.UID); ok {
+		if in, ok := valid.(intent.Service); ok {
+			return in
+		}
+	}
+	return t.in
+}
+
+// withUnknownMembers appends to changes of members that the stored record, if there is one, no longer proves any.
+func (c *Controller[S, D, O]) withUnknownMembers(key Key, have O, todo plan.Plan) plan.Plan {
+	keeper, ok := any(c.cloud).(RecordKeeper[D, O])
+	if !ok || todo.Empty() {
+		return todo
+	}
+	record, writable := keeper.StoredRecord(key, have)
+	if !writable || record.Members == "" || record.Members == unknownMembers {
+		return todo
+	}
+	record.Members = unknownMembers
+	changes := keeper.StoreRecords([]RecordUpdate[O]{{Key: key, Have: have, Record: record}})
+	for i := range changes {
+		changes[i].Membership = true
+	}
+	todo.Changes = append(changes, todo.Changes...)
+	return todo
 }

@@ -1,11 +1,14 @@
 package loadbalancer
 
 import (
+	"errors"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
+	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
 )
 
 func TestMembersFollowWhileTheServiceIsInvalid(t *testing.T) {
@@ -26,10 +29,103 @@ func TestMembersFollowWhileTheServiceIsInvalid(t *testing.T) {
 	if got := f.cloud.have[pool]; got != "b" {
 		t.Errorf("members after Update %q", got)
 	}
+}
 
-	other := newFixture(t)
-	other.cloud.have = f.cloud.have
-	if err := other.UpdateLoadBalancer(t.Context(), "prod", invalid, []*v1.Node{node("c")}); !cloudapi.Is(err, cloudapi.Invalid) {
-		t.Errorf("Update of a process that has not seen the Service valid: %v, want an error: members are not updated", err)
+func TestMembersFollowAfterRestartWhileTheServiceIsInvalid(t *testing.T) {
+	invalid := web(annotated(intent.KeyScheme, "neither"), addressed)
+	pool := ref("pool", "lb-web/80-TCP")
+	for name, follow := range map[string]func(*fixture) error{
+		"ensure": func(f *fixture) error {
+			_, err := f.EnsureLoadBalancer(t.Context(), "prod", invalid, []*v1.Node{node("a"), node("b")})
+			return err
+		},
+		"update": func(f *fixture) error {
+			return f.UpdateLoadBalancer(t.Context(), "prod", invalid, []*v1.Node{node("a"), node("b")})
+		},
+		"audit": func(f *fixture) error {
+			_, _, err := f.AuditLoadBalancer(t.Context(), "prod",
+				func() (*v1.Service, []*v1.Node) { return invalid, []*v1.Node{node("a"), node("b")} })
+			return err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			before := newFixture(t)
+			before.mustEnsure(t, web(), node("a"))
+			f := newFixture(t)
+			f.cloud.have = before.cloud.have
+			if err := follow(f); cloudapi.Is(err, cloudapi.Invalid) != (name != "update") {
+				t.Errorf("%s: %v", name, err)
+			}
+			if got := f.cloud.have[pool]; got != "a,b" {
+				t.Errorf("members %q", got)
+			}
+			if diff := cmp.Diff([]string{"update pool lb-web/443-TCP", "update pool lb-web/80-TCP"},
+				sorted(f.cloud.mutations)); diff != "" {
+				t.Errorf("mutations (-want +got):\n%s", diff)
+			}
+		})
 	}
+}
+
+func TestUpdateOfInvalidServiceWithoutLoadBalancerFails(t *testing.T) {
+	f := newFixture(t)
+	err := f.UpdateLoadBalancer(t.Context(), "prod", web(annotated(intent.KeyScheme, "neither"), addressed),
+		[]*v1.Node{node("a")})
+	if !cloudapi.Is(err, cloudapi.Invalid) || len(f.cloud.mutations) > 0 {
+		t.Errorf("%v, mutations %v", err, f.cloud.mutations)
+	}
+}
+
+// A change that the cloud refuses leaves the load balancer as it is; its members follow.
+func TestMembersFollowWhileDiffRefuses(t *testing.T) {
+	f := newFixture(t)
+	f.mustEnsure(t, web(), node("a"))
+	f.cloud.refused = &cloudapi.Error{Class: cloudapi.Invalid, Operation: "Diff", Err: errors.New("the type cannot change")}
+	if err := f.UpdateLoadBalancer(t.Context(), "prod", web(), []*v1.Node{node("b")}); err != nil {
+		t.Error(err)
+	}
+	if got := f.cloud.have[ref("pool", "lb-web/80-TCP")]; got != "b" {
+		t.Errorf("members %q", got)
+	}
+}
+
+// An error of the cloud on the way is returned: the framework retries.
+func TestUpdateReturnsErrorsOfMembersOfInvalidServices(t *testing.T) {
+	f := newFixture(t)
+	f.mustEnsure(t, web(), node("a"))
+	f.cloud.fault = func(int, bool) error {
+		return &cloudapi.Error{Class: cloudapi.Unavailable, Operation: "fault", Err: errors.New("no answer")}
+	}
+	err := f.UpdateLoadBalancer(t.Context(), "prod", web(annotated(intent.KeyScheme, "neither")), []*v1.Node{node("b")})
+	if err == nil {
+		t.Error("members are left undone, and the update succeeds")
+	}
+}
+
+// The stored record must not prove members that were changed while the Service was invalid.
+func TestRecordDoesNotProveMembersOfInvalidService(t *testing.T) {
+	f := newKeeping(false)
+	f.ensure(t, web(), node("a"))
+	invalid := web(annotated(intent.KeyScheme, "neither"))
+	for range 2 {
+		if err := f.UpdateLoadBalancer(t.Context(), "prod", invalid, []*v1.Node{node("b")}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	in, _, _ := intent.Read(web(), f.options.Vocabulary)
+	want, _ := f.cloud.Desired(f.key("prod", web()), in, []*v1.Node{node("a")}, "")
+	stored := ParseRecord(f.cloud.records["lb-web"])
+	if stored.Proves(want.record) {
+		t.Error("the record proves members that were replaced")
+	}
+	if stored.State != want.record.State {
+		t.Error("the record lost the state")
+	}
+	f.ensure(t, web(), node("b"))
+	f.stored(t, web(), node("b"))
+}
+
+// addressed gives the Service the status that a load balancer has left.
+func addressed(svc *v1.Service) {
+	svc.Status.LoadBalancer.Ingress = []v1.LoadBalancerIngress{{IP: "198.51.100.7"}}
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/cloud-provider/api"
@@ -16,16 +15,19 @@ import (
 )
 
 // target is the desired state of one Service's load balancer. A nil want means that nothing should exist.
-type target[D any] struct {
+type target[S, D any] struct {
 	key       Key
 	reference Reference
 	in        intent.Service
 	want      *D
+	// nodes may receive traffic. They and the shared state are what want was computed from.
+	nodes  []*v1.Node
+	shared S
 }
 
 // nothing is the target of a Service that needs no load balancer.
-func (c *Controller[S, D, O]) nothing(key Key, service *v1.Service) target[D] {
-	return target[D]{key: key, reference: c.cloud.Reference(service)}
+func (c *Controller[S, D, O]) nothing(key Key, service *v1.Service) target[S, D] {
+	return target[S, D]{key: key, reference: c.cloud.Reference(service)}
 }
 
 func (c *Controller[S, D, O]) key(clusterName string, service *v1.Service) Key {
@@ -42,7 +44,7 @@ func (c *Controller[S, D, O]) handles(service *v1.Service) bool {
 	return !ok || filter.Handles(service)
 }
 
-// enter waits for the Service's turn and bounds the time for what follows.
+// enter waits for the lock of the load balancer and bounds the time for what follows.
 func (c *Controller[S, D, O]) enter(ctx context.Context, key Key) (context.Context, func(), error) {
 	unlock, err := c.locks.Lock(ctx, lockName(key))
 	if err != nil {
@@ -52,38 +54,48 @@ func (c *Controller[S, D, O]) enter(ctx context.Context, key Key) (context.Conte
 	return ctx, func() { cancel(); unlock() }, nil
 }
 
-// target reads the Service, tells its owner what has no effect, and works out what should exist.
+// target reads the Service, warns about settings without effect, and computes what should exist.
 func (c *Controller[S, D, O]) target(ctx context.Context, key Key, service *v1.Service,
-	nodes []*v1.Node) (target[D], error) {
+	nodes []*v1.Node) (target[S, D], error) {
 	in, warnings, err := intent.Read(service, c.options.Vocabulary)
 	c.recordWarnings(service, warnings)
+	t := target[S, D]{key: key, reference: c.cloud.Reference(service), in: in}
 	if err != nil {
-		return target[D]{}, intent.Join(intent.Subject(service), err, c.cloud.Validate(in))
+		return t, intent.Join(intent.Subject(service), err, c.cloud.Validate(in))
 	}
-	want, err := c.desired(ctx, key, in, nodes)
-	return target[D]{key: key, reference: c.cloud.Reference(service), in: in, want: want}, err
+	return c.desired(ctx, t, nodes)
 }
 
-func (c *Controller[S, D, O]) desired(ctx context.Context, key Key, in intent.Service, nodes []*v1.Node) (*D, error) {
-	members, err := c.addressed(ctx, c.targets(nodes))
+// desired completes a target by what should exist.
+func (c *Controller[S, D, O]) desired(ctx context.Context, t target[S, D], nodes []*v1.Node) (target[S, D], error) {
+	t, err := c.withNodes(ctx, t, nodes)
 	if err != nil {
-		return nil, err
+		return t, err
 	}
-	shared, err := c.cloud.SharedState(ctx, members)
+	want, err := c.cloud.Desired(t.key, t.in, t.nodes, t.shared)
 	if err != nil {
-		return nil, fmt.Errorf("reading what load balancers share: %w", err)
+		return t, err
 	}
-	want, err := c.cloud.Desired(key, in, members, shared)
-	if err != nil {
-		return nil, err
+	t.want = &want
+	return t, nil
+}
+
+// withNodes completes a target by the nodes that may receive traffic, and the state that Services share.
+func (c *Controller[S, D, O]) withNodes(ctx context.Context, t target[S, D], nodes []*v1.Node) (target[S, D], error) {
+	var err error
+	if t.nodes, err = c.addressed(ctx, c.targets(nodes)); err != nil {
+		return t, err
 	}
-	return &want, nil
+	if t.shared, err = c.cloud.SharedState(ctx, t.nodes); err != nil {
+		return t, fmt.Errorf("reading what load balancers share: %w", err)
+	}
+	return t, nil
 }
 
 // compare returns what exists and what has to change. The snapshot's word is enough to say that
 // nothing has to change; whatever it says beyond that, refusals included, is confirmed by an
 // authoritative read first, so that an old snapshot never makes us create or delete anything.
-func (c *Controller[S, D, O]) compare(ctx context.Context, t target[D]) (O, plan.Plan, error) {
+func (c *Controller[S, D, O]) compare(ctx context.Context, t target[S, D]) (O, plan.Plan, error) {
 	have, err := c.observe(ctx, t, Cached)
 	if err != nil {
 		return have, plan.Plan{}, err
@@ -95,7 +107,7 @@ func (c *Controller[S, D, O]) compare(ctx context.Context, t target[D]) (O, plan
 }
 
 // confirmed is compare without the snapshot.
-func (c *Controller[S, D, O]) confirmed(ctx context.Context, t target[D]) (O, plan.Plan, error) {
+func (c *Controller[S, D, O]) confirmed(ctx context.Context, t target[S, D]) (O, plan.Plan, error) {
 	have, err := c.observe(ctx, t, Authoritative)
 	if err != nil {
 		return have, plan.Plan{}, err
@@ -107,7 +119,7 @@ func (c *Controller[S, D, O]) confirmed(ctx context.Context, t target[D]) (O, pl
 // memberChanges is compare for a change of nodes. Adding and removing members can be repeated and
 // creates nothing, so a snapshot is enough when there is nothing else to do: one node that joins 200 load balancers
 // costs 200 changes, and not as many reads before them.
-func (c *Controller[S, D, O]) memberChanges(ctx context.Context, t target[D]) (O, plan.Plan, error) {
+func (c *Controller[S, D, O]) memberChanges(ctx context.Context, t target[S, D]) (O, plan.Plan, error) {
 	have, err := c.observe(ctx, t, Cached)
 	if err != nil {
 		return have, plan.Plan{}, err
@@ -133,7 +145,7 @@ func (c *Controller[S, D, O]) reportMissing(key Key) error {
 
 // missingAfter returns an error if the load balancer does not exist, after a change that failed because an object was
 // not found.
-func (c *Controller[S, D, O]) missingAfter(ctx context.Context, t target[D], cause error) error {
+func (c *Controller[S, D, O]) missingAfter(ctx context.Context, t target[S, D], cause error) error {
 	if !cloudapi.Is(cause, cloudapi.NotFound) {
 		return nil
 	}
@@ -162,7 +174,7 @@ func (c *Controller[S, D, O]) removal(ctx context.Context, key Key, service *v1.
 }
 
 // observe reads what the target is compared with. Settings do not matter where nothing should exist.
-func (c *Controller[S, D, O]) observe(ctx context.Context, t target[D], fresh Freshness) (O, error) {
+func (c *Controller[S, D, O]) observe(ctx context.Context, t target[S, D], fresh Freshness) (O, error) {
 	request := Request[D]{Key: t.key, Reference: t.reference, Want: t.want, Depth: Full, Freshness: fresh}
 	if t.want == nil {
 		request.Depth = Existence
@@ -175,7 +187,7 @@ func (c *Controller[S, D, O]) observe(ctx context.Context, t target[D], fresh Fr
 }
 
 // diff returns the changes to apply, and those that are held.
-func (c *Controller[S, D, O]) diff(t target[D], have O) (plan.Plan, error) {
+func (c *Controller[S, D, O]) diff(t target[S, D], have O) (plan.Plan, error) {
 	todo, err := c.cloud.Diff(t.key, t.want, have)
 	if todo.Subject == "" {
 		todo.Subject = "Service " + lockName(t.key)
@@ -183,25 +195,17 @@ func (c *Controller[S, D, O]) diff(t target[D], have O) (plan.Plan, error) {
 	if err != nil {
 		return todo, err
 	}
-	todo = c.hold(t, have, todo)
-	keeper, ok := any(c.cloud).(Keeper[D, O])
-	if !ok || len(todo.Held) == 0 {
-		return todo, nil
+	if todo, err = c.hold(t, have, todo); err == nil && t.want != nil {
+		setHeld(c.options.Provider, lockName(t.key), len(todo.Held))
 	}
-	rest, err := keeper.DiffKeeping(t.key, t.want, have, todo.Held)
-	if err != nil {
-		return rest, err
-	}
-	rest = Hold(rest, c.cause(t, have))
-	todo.Changes, todo.Held = rest.Changes, slices.Concat(todo.Held, rest.Held)
-	return todo, nil
+	return todo, err
 }
 
 // settled makes sure after an apply that nothing is left to do. The snapshot holds what the cloud
 // answered to every change, so its word is enough when it agrees; otherwise the cloud is read.
 // What is left then is an error, since the framework would not come back before the Service's
 // next change.
-func (c *Controller[S, D, O]) settled(ctx context.Context, t target[D]) (O, error) {
+func (c *Controller[S, D, O]) settled(ctx context.Context, t target[S, D]) (O, error) {
 	have, rest, err := c.compare(ctx, t)
 	if err == nil && !rest.Empty() {
 		err = fmt.Errorf("load balancer %s differs from what is asked after every change was made; still to do: %s",
@@ -302,6 +306,7 @@ type retryError struct {
 func (e *retryError) Error() string   { return e.cause.Error() }
 func (e *retryError) Unwrap() []error { return []error{e.cause, e.retry} }
 
+// countMembership returns the number of changes that only concern which nodes receive traffic.
 func countMembership(p plan.Plan) int {
 	n := 0
 	for _, c := range p.Changes {

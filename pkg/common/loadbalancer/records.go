@@ -86,7 +86,7 @@ func (r *dueRecords[O]) names() (names []string, changed time.Time) {
 // recordUpdate returns the update of the stored record that is due once the target is applied. It is false if
 // there is none. A load balancer that was taken over gets its first record with the first change that is made anyway:
 // not without a change, and not with a change of members alone that the record does not describe.
-func (c *Controller[S, D, O]) recordUpdate(t target[D], have O, made plan.Plan) (RecordUpdate[O], bool) {
+func (c *Controller[S, D, O]) recordUpdate(t target[S, D], have O, made plan.Plan) (RecordUpdate[O], bool) {
 	keeper, ok := any(c.cloud).(RecordKeeper[D, O])
 	if !ok || t.want == nil {
 		return RecordUpdate[O]{}, false
@@ -111,7 +111,7 @@ func membersOnly(p plan.Plan) bool { return countMembership(p) == len(p.Changes)
 
 // withRecord appends the update of the stored record to a plan, unless it can be deferred: where the plan changes
 // nothing but members.
-func (c *Controller[S, D, O]) withRecord(t target[D], have O, todo plan.Plan) plan.Plan {
+func (c *Controller[S, D, O]) withRecord(t target[S, D], have O, todo plan.Plan) plan.Plan {
 	update, ok := c.recordUpdate(t, have, todo)
 	if !ok || membersOnly(todo) && c.options.DeferRecords || createsLoadBalancer(todo) {
 		return todo
@@ -139,7 +139,7 @@ func createsLoadBalancer(p plan.Plan) bool {
 
 // deferRecord notes the update of the stored record for WriteRecords. Have is what exists after the target was
 // applied, made the plan that was.
-func (c *Controller[S, D, O]) deferRecord(t target[D], have O, made plan.Plan) {
+func (c *Controller[S, D, O]) deferRecord(t target[S, D], have O, made plan.Plan) {
 	update, ok := c.recordUpdate(t, have, made)
 	if !ok || !c.options.DeferRecords {
 		c.due.take(lockName(t.key))
@@ -149,7 +149,7 @@ func (c *Controller[S, D, O]) deferRecord(t target[D], have O, made plan.Plan) {
 }
 
 // deferMembers notes the update of the stored record after members were changed, if the target is reached.
-func (c *Controller[S, D, O]) deferMembers(ctx context.Context, t target[D], made plan.Plan) {
+func (c *Controller[S, D, O]) deferMembers(ctx context.Context, t target[S, D], made plan.Plan) {
 	if !c.options.DeferRecords {
 		return
 	}

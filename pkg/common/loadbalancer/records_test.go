@@ -85,6 +85,12 @@ func (c *keeping) Diff(key Key, want *kept, have kept) (plan.Plan, error) {
 	return p, err
 }
 
+func (c *keeping) DiffMembers(
+	key Key, in intent.Service, nodes []*v1.Node, shared string, have kept,
+) (plan.Plan, error) {
+	return c.toy.DiffMembers(key, in, nodes, shared, have.objects)
+}
+
 func (c *keeping) Status(in intent.Service, have kept) Status { return c.toy.Status(in, have.objects) }
 
 func (c *keeping) DesiredRecord(want kept) AppliedRecord { return want.record }

@@ -49,6 +49,8 @@ type toy struct {
 	sticky bool
 	// foreign makes Diff refuse what it would change.
 	foreign bool
+	// refused is the error with which Diff refuses every change.
+	refused error
 	// noAddress hides the address from the status.
 	noAddress bool
 	// failure is what the cloud says of a load balancer that failed.
@@ -69,18 +71,14 @@ func (c *toy) Validate(intent.Service) error { return nil }
 
 func (c *toy) Desired(key Key, in intent.Service, nodes []*v1.Node, _ string) (objects, error) {
 	name := c.Name(key)
-	var members, ranges []string
-	for _, n := range nodes {
-		members = append(members, n.Name)
-	}
+	var ranges []string
 	for _, r := range in.SourceRanges {
 		ranges = append(ranges, r.String())
 	}
-	slices.Sort(members)
 	want := objects{ref("address", name): "", ref("load balancer", name): string(in.Scheme)}
 	for _, p := range in.Ports {
 		id := fmt.Sprintf("%s/%d-%s", name, p.Port, p.Protocol)
-		want[ref("pool", id)] = strings.Join(members, ",")
+		want[ref("pool", id)] = membersOf(nodes)
 		want[ref("listener", id)] = strings.Join(ranges, ",")
 	}
 	return want, nil
@@ -116,6 +114,9 @@ func (c *toy) Diff(key Key, want *objects, have objects) (plan.Plan, error) {
 	var target objects
 	if want != nil {
 		target = *want
+	}
+	if c.refused != nil && want != nil {
+		return plan.Plan{}, c.refused
 	}
 	if c.foreign && len(have) > 0 {
 		if want == nil {
@@ -300,4 +301,23 @@ func annotated(key, value string) func(*v1.Service) {
 
 func node(name string) *v1.Node {
 	return &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: v1.NodeSpec{ProviderID: "toy://" + name}}
+}
+
+func (c *toy) DiffMembers(_ Key, _ intent.Service, nodes []*v1.Node, _ string, have objects) (plan.Plan, error) {
+	var p plan.Plan
+	for _, r := range inOrder(have) {
+		if members := membersOf(nodes); r.Kind == "pool" && have[r] != members {
+			p.Add(c.change(r, plan.Update, have[r], members, nil))
+		}
+	}
+	return p, nil
+}
+
+func membersOf(nodes []*v1.Node) string {
+	var members []string
+	for _, n := range nodes {
+		members = append(members, n.Name)
+	}
+	slices.Sort(members)
+	return strings.Join(members, ",")
 }

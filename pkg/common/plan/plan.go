@@ -31,6 +31,8 @@ type Field struct {
 	Name   string `json:"name"`
 	Before string `json:"before"`
 	After  string `json:"after"`
+	// Membership marks a field that lists members, which follow the nodes.
+	Membership bool `json:"-"`
 }
 
 // Disruption is the most severe effect that a change has on clients.
@@ -94,8 +96,9 @@ type Plan struct {
 	// Subject identifies the object of the plan: "Service default/web", "routes of cluster prod".
 	Subject string
 	Changes []Change
-	// Held are further changes, which are not applied.
-	Held []Held
+	// Held are further changes, which are not applied. HeldID identifies them, for an approval.
+	Held   []Held
+	HeldID string
 	// Unapplied names fields of the Service whose values have no effect on what exists. The applied record keeps their
 	// values of before.
 	Unapplied []string

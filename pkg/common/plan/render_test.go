@@ -131,7 +131,7 @@ func TestSummary(t *testing.T) {
 	}
 	less := slices.Concat(nodes[:7], nodes[8:], []string{"new"})
 	members := Plan{Changes: []Change{{Ref: Ref{"pool", "a", Update},
-		Fields: []Field{{"members", strings.Join(nodes, ","), strings.Join(less, ",")}}}}}
+		Fields: []Field{{Name: "members", Before: strings.Join(nodes, ","), After: strings.Join(less, ",")}}}}}
 	huge := Plan{Changes: []Change{{Ref: create(strings.Repeat("ü", 4000))}}}
 	for _, tc := range []struct {
 		name string

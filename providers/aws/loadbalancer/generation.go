@@ -3,12 +3,17 @@ package loadbalancer
 import (
 	"context"
 	"fmt"
+	"slices"
+
+	v1 "k8s.io/api/core/v1"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
 	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
 	lbcommon "github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
+	"github.com/unified-ccm/unified-ccm/pkg/common/nodes"
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/annotation"
+	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/classic"
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/nlb/model"
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/tags"
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/vpc"
@@ -131,6 +136,21 @@ func (c *Cloud) Diff(key lbcommon.Key, want *Desired, have Observed) (plan.Plan,
 		p.Subject = subject
 		return p, err
 	}
+}
+
+// DiffMembers implements lbcommon.Cloud, for the load balancer that exists of either generation.
+func (c *Cloud) DiffMembers(key lbcommon.Key, in intent.Service, all []*v1.Node, shared SharedState,
+	have Observed) (plan.Plan, error) {
+	options, err := annotation.Read(in)
+	if intent.HasProblem(err, annotation.KeyNodeLabels) {
+		return plan.Plan{}, err
+	}
+	members, _ := c.members(nodes.WithLabels(all, options.NodeLabels), shared.SharedState)
+	network := shared.made.network.DiffMembers(model.Request{Key: key, Service: in, Options: options, Nodes: members,
+		Shared: shared.SharedState}, have.Network)
+	old := shared.made.classic.DiffMembers(classic.Request{Key: key, Instances: instanceIDs(members),
+		Shared: shared.SharedState}, have.Classic)
+	return plan.Plan{Subject: key.Subject(), Changes: slices.Concat(network, old)}, nil
 }
 
 // refuseChange refuses to make a load balancer beside one of the other generation that is the

@@ -173,15 +173,21 @@ func desirePool(in intent.Service, port intent.Port, targets []target) api.Pool 
 		Protocol:        string(port.Protocol),
 		HealthCheck:     desireHealthCheck(in.HealthCheck),
 		AffinitySeconds: seconds(in.ClientIPAffinity),
-		Members:         make([]api.Member, 0, len(targets)),
+		Members:         members(targets, port.NodePort),
 	}
 	if port.Protocol == v1.ProtocolTCP {
 		pool.ProxyProtocol = in.ProxyProtocol // The cloud has it for TCP only, as its specification does.
 	}
-	for _, t := range targets {
-		pool.Members = append(pool.Members, api.Member{InstanceID: t.instanceID, Port: port.NodePort})
-	}
 	return pool
+}
+
+// members returns the targets as members of a pool.
+func members(targets []target, port int32) []api.Member {
+	members := make([]api.Member, len(targets))
+	for i, t := range targets {
+		members[i] = api.Member{InstanceID: t.instanceID, Port: port}
+	}
+	return members
 }
 
 // desireHealthCheck fills in what the Service leaves open. A chosen interval below the default

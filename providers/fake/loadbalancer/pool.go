@@ -54,7 +54,9 @@ func (d *differ) poolCreate(want api.Pool, after []plan.Ref) plan.Change {
 	var f plan.Fields
 	f.Diff("protocol", "", want.Protocol)
 	f = append(f, poolFields(api.Pool{}, want)...)
-	f.Diff("members", "", showMembers(want.Members))
+	if f.Diff("members", "", showMembers(want.Members)) {
+		f[len(f)-1].Membership = true
+	}
 	return plan.Change{
 		Ref:    plan.Ref{Kind: kindPool, Name: want.Name, Action: plan.Create},
 		Fields: f,

@@ -161,7 +161,9 @@ func (d *differ) createFields() plan.Fields {
 	f.Diff("availability_zone", "", w.Zone)
 	f.Diff("tags", "", plan.ShowSet(d.creationTags()))
 	for _, port := range d.want.Ports {
-		f.Diff(fmt.Sprintf("listener %s %d", port.Transport, port.Number), "", showMembers(port.Members))
+		if f.Diff(fmt.Sprintf("listener %s %d", port.Transport, port.Number), "", showMembers(port.Members)) {
+			f[len(f)-1].Membership = true
+		}
 	}
 	return f
 }

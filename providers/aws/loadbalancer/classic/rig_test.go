@@ -159,6 +159,13 @@ func (s seam) Observe(ctx context.Context, request lbcommon.Request[Desired]) (O
 	return s.Cloud.Observe(ctx, request.Key, request.Freshness)
 }
 
+func (s seam) DiffMembers(
+	key lbcommon.Key, _ intent.Service, nodes []*v1.Node, shared vpc.SharedState, have Observed,
+) (plan.Plan, error) {
+	changes := s.Cloud.DiffMembers(Request{Key: key, Instances: ids(nodes), Shared: shared}, have)
+	return plan.Plan{Changes: changes}, nil
+}
+
 func (s seam) Status(_ intent.Service, have Observed) lbcommon.Status {
 	return lbcommon.Status{LoadBalancer: s.Cloud.Status(have)}
 }

@@ -186,12 +186,37 @@ func (b *builder) membersOf(port intent.Port, nodes []node, monitor *monitors.Cr
 		probe = b.probePort(monitor.Type)
 	}
 	for _, n := range nodes {
-		name := n.name
-		if b.settings.Serial {
-			name = names.SerialMember(n.name, n.address, int(port.NodePort))
-		}
-		members = append(members, api.Member{Name: name, Address: n.address, Port: int(port.NodePort), SubnetID: n.subnet,
-			MonitorPort: probe})
+		members = append(members, b.member(n, int(port.NodePort), probe))
 	}
 	return members
+}
+
+// member returns a node as the member of a pool.
+func (b *builder) member(n node, port, probe int) api.Member {
+	name := n.name
+	if b.settings.Serial {
+		name = names.SerialMember(n.name, n.address, port)
+	}
+	return api.Member{Name: name, Address: n.address, Port: port, SubnetID: n.subnet, MonitorPort: probe}
+}
+
+// MembersLike returns the members of a pool that exists: the nodes that the Service selects, with the port, the subnet
+// and the probed port of another member. Unowned are those of nodes of other clouds and regions. Both are nil without
+// a port.
+func (i Input) MembersLike(like api.Member) (members, unowned []api.Member) {
+	if like.Port == 0 {
+		return nil, nil
+	}
+	b := builder{key: i.Key, in: i.Service, settings: i.Settings, shared: i.Shared, serverID: i.ServerID}
+	b.options, _ = annotation.Read(i.Service) // other problems do not matter to members
+	subnet := cmp.Or(like.SubnetID, i.Shared.NodeSubnets[i.Service.Families[0]])
+	list := func(nodes []node) []api.Member {
+		list := []api.Member{}
+		for _, n := range nodes {
+			list = append(list, b.member(n, like.Port, like.MonitorPort))
+		}
+		return list
+	}
+	return list(b.members(i.Nodes, subnet)),
+		list(b.withAddress(nodes.WithLabels(i.Shared.Unowned, b.selector()), subnet))
 }

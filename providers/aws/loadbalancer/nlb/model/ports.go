@@ -108,7 +108,7 @@ func (b *builder) targetGroup(l WantedListener, p intent.Port) WantedGroup {
 	if g.AddressType = b.targetFamily(); g.AddressType != AddressIPv4 {
 		variant = g.AddressType
 	}
-	g.Targets = b.targets(g)
+	g.Targets = b.Targets(g)
 	g.Name = names.TargetGroupName(names.TargetGroup{
 		ClusterID: b.Shared.Cluster.ID, Service: tags.Service(b.Key), Port: l.Port, NodePort: g.Port, Protocol: g.Protocol,
 		TargetType:     g.TargetType,
@@ -186,11 +186,11 @@ func (b *builder) reported(key string) bool {
 
 func seconds(d time.Duration) int32 { return int32(d / time.Second) } //nolint:gosec // at most 6000
 
-// targets returns the nodes as targets of a group, sorted.
-func (b *builder) targets(g WantedGroup) []WantedTarget {
+// Targets returns the nodes as targets of a group, sorted.
+func (r Request) Targets(g WantedGroup) []WantedTarget {
 	var out []WantedTarget
-	for _, node := range b.Nodes {
-		instance, ok := b.Shared.Instances[node.InstanceID]
+	for _, node := range r.Nodes {
+		instance, ok := r.Shared.Instances[node.InstanceID]
 		if !ok {
 			continue // it does not exist, or is in another VPC
 		}

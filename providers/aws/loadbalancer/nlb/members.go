@@ -1,0 +1,43 @@
+package nlb
+
+import (
+	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
+	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/nlb/model"
+	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/tags"
+)
+
+// DiffMembers returns the changes of targets alone: every target group to which a listener sends traffic gets the
+// nodes of the request, and keeps its settings. Problems of the request's options are ignored.
+func (c *Cloud) DiffMembers(r model.Request, have model.Observed) []plan.Change {
+	b := have.Balancer
+	if b == nil || tags.Foreign(b.Tags, c.options.Cluster.ID, r.Key) != "" {
+		return nil
+	}
+	d := &differ{cloud: c, key: r.Key, have: have}
+	serving := serving(have.Listeners)
+	for _, g := range have.TargetGroups {
+		if !serving[g.ARN] || d.foreignGroup(g) {
+			continue
+		}
+		want := model.WantedGroup{Name: g.Name, Port: g.Port, TargetType: g.TargetType, AddressType: g.AddressType}
+		want.Targets = r.Targets(want)
+		if change, ok := d.targetsUpdate(groupRef{arn: g.ARN, name: g.Name}, g, want, nil); ok {
+			d.add(change)
+		}
+	}
+	return d.changes
+}
+
+// serving returns the target groups that get new connections. A group without weight finishes those that it has, or
+// waits for its listener.
+func serving(listeners []model.Listener) map[string]bool {
+	arns := map[string]bool{}
+	for _, l := range listeners {
+		for _, f := range l.Forwards {
+			if len(l.Forwards) == 1 || f.Weight > 0 {
+				arns[f.Group] = true
+			}
+		}
+	}
+	return arns
+}
