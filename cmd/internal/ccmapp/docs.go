@@ -22,6 +22,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
 	"github.com/unified-ccm/unified-ccm/pkg/common/metrics"
 	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
+	"github.com/unified-ccm/unified-ccm/pkg/common/sorting"
 )
 
 // generated is the first line of every page, so that it is not edited by hand.
@@ -172,7 +173,7 @@ func writeMetrics(w io.Writer) error {
 		instances.Metrics(), loadbalancer.Metrics()} {
 		all = append(all, docs...)
 	}
-	slices.SortFunc(all, func(a, b metrics.Doc) int { return strings.Compare(a.Name, b.Name) })
+	sorting.Func(all, func(a, b metrics.Doc) int { return strings.Compare(a.Name, b.Name) })
 	fmt.Fprint(w, "# Metrics\n\nServed at `/metrics` of the secure port (10258), beside those of the framework "+
 		"(`service_controller_*`, `node_controller_*`, `route_controller_*`, `workqueue_*`, `rest_client_*`, "+
 		"`leader_election_*`).\n")

@@ -21,6 +21,7 @@ import (
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
+	"github.com/unified-ccm/unified-ccm/pkg/common/sorting"
 )
 
 // DefaultPeriod is the longest time that drift stays undetected. Each load balancer costs a handful of reads per
@@ -110,7 +111,7 @@ func (a *Audit) keys(ctx context.Context) []cache.ObjectName {
 			keys = append(keys, cache.MetaObjectToName(s))
 		}
 	}
-	slices.SortFunc(keys, func(x, y cache.ObjectName) int {
+	sorting.Func(keys, func(x, y cache.ObjectName) int {
 		return slices.Compare([]string{x.Namespace, x.Name}, []string{y.Namespace, y.Name})
 	})
 	return keys

@@ -20,6 +20,7 @@ import (
 	"gopkg.in/gcfg.v1"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/internal/spell"
+	"github.com/unified-ccm/unified-ccm/pkg/common/sorting"
 )
 
 // File is a decoded file: it records the line of each key and collects problems.
@@ -114,7 +115,7 @@ func splitSection(section string) (name, sub string) {
 // sorted orders by line; problems without a line come last. It keeps the order within a line.
 func sorted(ps Problems) Problems {
 	ps = slices.Clone(ps)
-	slices.SortStableFunc(ps, func(a, b Problem) int {
+	sorting.StableFunc(ps, func(a, b Problem) int {
 		if a.Line == 0 || b.Line == 0 {
 			return b.Line - a.Line
 		}

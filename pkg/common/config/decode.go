@@ -3,8 +3,9 @@ package config
 import (
 	"fmt"
 	"reflect"
-	"slices"
 	"strings"
+
+	"github.com/unified-ccm/unified-ccm/pkg/common/sorting"
 )
 
 // decoder sets the statements of a file into a struct, one by one, so that every problem gets its line.
@@ -82,7 +83,7 @@ func (d *decoder) suggestion(section field, key string) string {
 // assign sets the accepted statements. Sections with subsections come second, because gcfg creates new
 // subsections from the default-NAME section, whose position in the file does not matter.
 func (d *decoder) assign() {
-	slices.SortStableFunc(d.accepted, func(a, b accepted) int {
+	sorting.StableFunc(d.accepted, func(a, b accepted) int {
 		return rank(a.section) - rank(b.section)
 	})
 	for _, st := range d.accepted {

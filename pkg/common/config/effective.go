@@ -6,8 +6,9 @@ import (
 	"fmt"
 	"io"
 	"reflect"
-	"slices"
 	"strings"
+
+	"github.com/unified-ccm/unified-ccm/pkg/common/sorting"
 )
 
 // Effective writes the effective configuration, defaults included, in the form of a cloud.conf file. Values
@@ -26,7 +27,7 @@ func Effective(w io.Writer, cfg any) error {
 			continue
 		}
 		subs := value.MapKeys()
-		slices.SortFunc(subs, func(a, b reflect.Value) int { return strings.Compare(a.String(), b.String()) })
+		sorting.Func(subs, func(a, b reflect.Value) int { return strings.Compare(a.String(), b.String()) })
 		for _, sub := range subs {
 			p.section("["+Section(section.name, sub.String())+"]", value.MapIndex(sub))
 		}

@@ -11,6 +11,8 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	netutils "k8s.io/utils/net"
+
+	"github.com/unified-ccm/unified-ccm/pkg/common/sorting"
 )
 
 // splitList splits a comma list and trims spaces. An empty entry is an error, because it usually results from
@@ -67,7 +69,7 @@ func parseRange(text string) (prefix netip.Prefix, changed bool, err error) {
 
 // canonicalRanges sorts source ranges and removes duplicates.
 func canonicalRanges(ranges []netip.Prefix) []netip.Prefix {
-	slices.SortFunc(ranges, netip.Prefix.Compare)
+	sorting.Func(ranges, netip.Prefix.Compare)
 	return slices.Compact(ranges)
 }
 

@@ -9,6 +9,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/unified-ccm/unified-ccm/pkg/common/sorting"
 )
 
 // AppliedRecord describes what this manager last applied for one Service. It is stored with the load balancer, as a
@@ -199,7 +201,7 @@ func isDigest(text string) bool {
 }
 
 func sortedNames(values map[nameHash]string) []nameHash {
-	return slices.SortedFunc(maps.Keys(values), func(a, b nameHash) int {
+	return sorting.SortedFunc(maps.Keys(values), func(a, b nameHash) int {
 		return int(binary.BigEndian.Uint16(a[:])) - int(binary.BigEndian.Uint16(b[:]))
 	})
 }

@@ -12,6 +12,7 @@ import (
 	cloudprovider "k8s.io/cloud-provider"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/internal/spell"
+	"github.com/unified-ccm/unified-ccm/pkg/common/sorting"
 )
 
 // registry is filled by the init functions of providers and only read after that. It is the only package
@@ -56,7 +57,7 @@ func All() []Descriptor {
 	registry.RLock()
 	defer registry.RUnlock()
 	all := slices.Collect(maps.Values(registry.byName))
-	slices.SortFunc(all, func(a, b Descriptor) int { return strings.Compare(a.Name, b.Name) })
+	sorting.Func(all, func(a, b Descriptor) int { return strings.Compare(a.Name, b.Name) })
 	return all
 }
 

@@ -6,8 +6,9 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"slices"
 	"time"
+
+	"github.com/unified-ccm/unified-ccm/pkg/common/sorting"
 )
 
 // Stats returns the statistics of each operation since the last Reset, sorted by service and name.
@@ -18,7 +19,7 @@ func (l *Log) Stats() []Stat {
 	for _, s := range l.stats {
 		out = append(out, *s)
 	}
-	slices.SortFunc(out, func(a, b Stat) int {
+	sorting.Func(out, func(a, b Stat) int {
 		return cmp.Or(cmp.Compare(a.Service, b.Service), cmp.Compare(a.Name, b.Name))
 	})
 	return out

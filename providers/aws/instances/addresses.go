@@ -10,6 +10,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	commoninstances "github.com/unified-ccm/unified-ccm/pkg/common/instances"
+	"github.com/unified-ccm/unified-ccm/pkg/common/sorting"
 	"github.com/unified-ccm/unified-ccm/providers/aws/config"
 )
 
@@ -60,7 +61,7 @@ func InUse(all []ec2types.InstanceNetworkInterface) []ec2types.InstanceNetworkIn
 	interfaces := slices.DeleteFunc(slices.Clone(all), func(n ec2types.InstanceNetworkInterface) bool {
 		return n.Status != ec2types.NetworkInterfaceStatusInUse
 	})
-	slices.SortStableFunc(interfaces, func(a, b ec2types.InstanceNetworkInterface) int {
+	sorting.StableFunc(interfaces, func(a, b ec2types.InstanceNetworkInterface) int {
 		return cmp.Or(cmp.Compare(index(a), index(b)), cmp.Compare(card(a), card(b)))
 	})
 	return interfaces

@@ -15,6 +15,7 @@ import (
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
 	commonroutes "github.com/unified-ccm/unified-ccm/pkg/common/routes"
+	"github.com/unified-ccm/unified-ccm/pkg/common/sorting"
 	"github.com/unified-ccm/unified-ccm/providers/aws/api"
 	"github.com/unified-ccm/unified-ccm/providers/aws/awserr"
 	"github.com/unified-ccm/unified-ccm/providers/aws/instances"
@@ -126,7 +127,7 @@ func (s *Source) read(ctx context.Context) ([]*routeTable, error) {
 		}
 		tables = append(tables, table)
 	}
-	slices.SortFunc(tables, func(a, b *routeTable) int { return cmp.Compare(a.id, b.id) })
+	sorting.Func(tables, func(a, b *routeTable) int { return cmp.Compare(a.id, b.id) })
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.tables, s.readAt = tables, at
@@ -228,7 +229,7 @@ func merge(clusterName string, tables []*routeTable) []commonroutes.Route {
 			count[key{destination, r}]++
 		}
 	}
-	keys := slices.SortedFunc(maps.Keys(count), func(a, b key) int {
+	keys := sorting.SortedFunc(maps.Keys(count), func(a, b key) int {
 		if c := cmp.Compare(a.destination, b.destination); c != 0 {
 			return c
 		}

@@ -12,6 +12,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
 	lbcommon "github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
+	"github.com/unified-ccm/unified-ccm/pkg/common/sorting"
 	"github.com/unified-ccm/unified-ccm/providers/fake/api"
 )
 
@@ -44,7 +45,7 @@ func resolve(refs []addressRef, ids *plan.Handles) ([]string, error) {
 // those that are missing. It returns them, those of ours that are not needed, and the creations.
 func (d *differ) ensureAddresses() (use []addressRef, surplus []api.Address, created []plan.Ref) {
 	free := slices.Clone(d.have.Addresses)
-	slices.SortFunc(free, func(a, b api.Address) int {
+	sorting.Func(free, func(a, b api.Address) int {
 		return cmp.Or(d.preference(b)-d.preference(a), cmp.Compare(a.Name, b.Name))
 	})
 	for _, spec := range d.want.Addresses {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
 	lbcommon "github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
+	"github.com/unified-ccm/unified-ccm/pkg/common/sorting"
 	"github.com/unified-ccm/unified-ccm/providers/fake/api"
 	"github.com/unified-ccm/unified-ccm/providers/fake/loadbalancer/annotation"
 )
@@ -57,7 +58,7 @@ func (c *Cloud) targets(nodes []*v1.Node) []target {
 		}
 		targets = append(targets, target{id, node.Labels[v1.LabelTopologyZone]})
 	}
-	slices.SortFunc(targets, func(a, b target) int { return cmp.Compare(a.instanceID, b.instanceID) })
+	sorting.Func(targets, func(a, b target) int { return cmp.Compare(a.instanceID, b.instanceID) })
 	return slices.Compact(targets)
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
+	"github.com/unified-ccm/unified-ccm/pkg/common/sorting"
 	"github.com/unified-ccm/unified-ccm/providers/fake/api"
 )
 
@@ -158,7 +159,7 @@ func sameMembers(a, b []api.Member) bool {
 }
 
 func sortedMembers(members []api.Member) []api.Member {
-	return slices.SortedFunc(slices.Values(members), func(a, b api.Member) int {
+	return sorting.SortedFunc(slices.Values(members), func(a, b api.Member) int {
 		return cmp.Or(cmp.Compare(a.InstanceID, b.InstanceID), cmp.Compare(a.Port, b.Port))
 	})
 }

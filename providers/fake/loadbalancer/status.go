@@ -8,6 +8,7 @@ import (
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
 	lbcommon "github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
+	"github.com/unified-ccm/unified-ccm/pkg/common/sorting"
 )
 
 // Status implements loadbalancer.Cloud. Addresses are listed in the order of the Service's
@@ -23,7 +24,7 @@ func (c *Cloud) Status(in intent.Service, have Observed) lbcommon.Status {
 	if in.ProxyProtocol != 0 {
 		mode = v1.LoadBalancerIPModeProxy
 	}
-	ips := slices.SortedStableFunc(slices.Values(have.LoadBalancer.Addresses), func(a, b string) int {
+	ips := sorting.SortedFunc(slices.Values(have.LoadBalancer.Addresses), func(a, b string) int {
 		return slices.Index(in.Families, familyOf(a)) - slices.Index(in.Families, familyOf(b))
 	})
 	status := &v1.LoadBalancerStatus{}

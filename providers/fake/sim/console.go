@@ -9,6 +9,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/sim/world"
+	"github.com/unified-ccm/unified-ccm/pkg/common/sorting"
 	"github.com/unified-ccm/unified-ccm/providers/fake/api"
 )
 
@@ -227,7 +228,7 @@ func (t *tx) portable(lb *loadBalancer) world.LoadBalancer {
 		slices.Sort(listener.Members)
 		out.Listeners = append(out.Listeners, listener)
 	}
-	slices.SortFunc(out.Listeners, func(a, b world.Listener) int {
+	sorting.Func(out.Listeners, func(a, b world.Listener) int {
 		return cmp.Or(cmp.Compare(a.Port, b.Port), cmp.Compare(a.Protocol, b.Protocol))
 	})
 	return out

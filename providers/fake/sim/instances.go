@@ -9,6 +9,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/validation"
 
+	"github.com/unified-ccm/unified-ccm/pkg/common/sorting"
 	"github.com/unified-ccm/unified-ccm/providers/fake/api"
 )
 
@@ -46,7 +47,7 @@ func (t *tx) launch(specs []api.InstanceSpec) ([]api.Instance, error) {
 		return nil, err
 	}
 	// Machines that bring an ID come first, so that none of them finds it chosen for another.
-	slices.SortStableFunc(l.fresh, func(a, b *instance) int { return cmp.Compare(b.ID, a.ID) })
+	sorting.StableFunc(l.fresh, func(a, b *instance) int { return cmp.Compare(b.ID, a.ID) })
 	for _, i := range l.fresh {
 		for i.ID == "" || t.Instances[i.ID] != nil {
 			i.ID = t.newID("i") // until it is none that an adopted machine brought
@@ -168,7 +169,7 @@ func parseAddresses(list []string) ([]netip.Addr, error) {
 		}
 		out = append(out, a)
 	}
-	slices.SortStableFunc(out, func(a, b netip.Addr) int { return a.BitLen() - b.BitLen() })
+	sorting.StableFunc(out, func(a, b netip.Addr) int { return a.BitLen() - b.BitLen() })
 	return out, nil
 }
 

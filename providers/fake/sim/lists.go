@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/unified-ccm/unified-ccm/pkg/common/sorting"
 	"github.com/unified-ccm/unified-ccm/providers/fake/api"
 )
 
@@ -123,7 +124,7 @@ func listRoutes(c *Cloud, r *http.Request) (any, error) {
 
 // sortedBy is a sorted copy of a map's values.
 func sortedBy[V any](all map[string]V, key func(V) string) []V {
-	return slices.SortedFunc(maps.Values(all), func(a, b V) int { return cmp.Compare(key(a), key(b)) })
+	return sorting.SortedFunc(maps.Values(all), func(a, b V) int { return cmp.Compare(key(a), key(b)) })
 }
 
 func sortedKeys[V any](all map[string]V) []string { return slices.Sorted(maps.Keys(all)) }

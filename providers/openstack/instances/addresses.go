@@ -8,6 +8,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	common "github.com/unified-ccm/unified-ccm/pkg/common/instances"
+	"github.com/unified-ccm/unified-ccm/pkg/common/sorting"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/api"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/config"
 )
@@ -83,7 +84,7 @@ func (r addressRules) sort(list []v1.NodeAddress) {
 	if len(r.order) == 0 {
 		return
 	}
-	slices.SortStableFunc(list, func(a, b v1.NodeAddress) int {
+	sorting.StableFunc(list, func(a, b v1.NodeAddress) int {
 		ipA, rankA := r.rank(a.Address)
 		ipB, rankB := r.rank(b.Address)
 		if rankA == rankB && rankA < len(r.order) {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
+	"github.com/unified-ccm/unified-ccm/pkg/common/sorting"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/api"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/model"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/observe"
@@ -167,7 +168,7 @@ func showMembers(members []api.Member) string {
 	if len(members) > membersShown {
 		return fmt.Sprintf("%d members", len(members))
 	}
-	sorted := slices.SortedFunc(slices.Values(members), func(a, b api.Member) int {
+	sorted := sorting.SortedFunc(slices.Values(members), func(a, b api.Member) int {
 		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Address, b.Address), cmp.Compare(a.Port, b.Port))
 	})
 	shown := make([]string, 0, len(sorted))

@@ -10,6 +10,7 @@ import (
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
+	"github.com/unified-ccm/unified-ccm/pkg/common/sorting"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/api"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/model"
 )
@@ -123,7 +124,7 @@ func (d *differ) rulesUpdate(group api.SecurityGroup, want model.Group) (plan.Ch
 	for _, r := range have {
 		surplus = append(surplus, r)
 	}
-	slices.SortFunc(surplus, func(a, b api.SecurityGroupRule) int { return cmp.Compare(a.ID, b.ID) })
+	sorting.Func(surplus, func(a, b api.SecurityGroupRule) int { return cmp.Compare(a.ID, b.ID) })
 	for _, r := range surplus {
 		f.Diff("rule", model.ShowRule(model.RuleOf(r)), "")
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
 	lbcommon "github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
+	"github.com/unified-ccm/unified-ccm/pkg/common/sorting"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/api"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/annotation"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/model"
@@ -64,7 +65,7 @@ func addresses(in intent.Service, have observe.Observed, internal bool) []string
 		}
 	}
 	ips = slices.DeleteFunc(ips, func(ip string) bool { return ip == "" })
-	slices.SortStableFunc(ips, func(a, b string) int {
+	sorting.StableFunc(ips, func(a, b string) int {
 		return slices.Index(in.Families, model.FamilyOf(a)) - slices.Index(in.Families, model.FamilyOf(b))
 	})
 	return ips

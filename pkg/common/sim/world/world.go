@@ -12,6 +12,7 @@ import (
 	cloudproviderapi "k8s.io/cloud-provider/api"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/sim"
+	"github.com/unified-ccm/unified-ccm/pkg/common/sorting"
 )
 
 // World is the cloud under test, seen from outside, as a user of the cloud's console sees it. Every
@@ -97,9 +98,9 @@ type Listener struct {
 
 // SortLoadBalancers sorts load balancers, their listeners and the listeners' members.
 func SortLoadBalancers(list []LoadBalancer) {
-	slices.SortFunc(list, func(a, b LoadBalancer) int { return cmp.Compare(a.Name, b.Name) })
+	sorting.Func(list, func(a, b LoadBalancer) int { return cmp.Compare(a.Name, b.Name) })
 	for _, lb := range list {
-		slices.SortFunc(lb.Listeners, func(a, b Listener) int {
+		sorting.Func(lb.Listeners, func(a, b Listener) int {
 			return cmp.Or(cmp.Compare(a.Port, b.Port), cmp.Compare(a.Protocol, b.Protocol))
 		})
 		for _, l := range lb.Listeners {
@@ -110,7 +111,7 @@ func SortLoadBalancers(list []LoadBalancer) {
 
 // SortRoutes sorts routes. Their destinations are prefixes in canonical form.
 func SortRoutes(list []Route) {
-	slices.SortFunc(list, func(a, b Route) int {
+	sorting.Func(list, func(a, b Route) int {
 		return netip.MustParsePrefix(a.Destination).Compare(netip.MustParsePrefix(b.Destination))
 	})
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
+	"github.com/unified-ccm/unified-ccm/pkg/common/sorting"
 	"github.com/unified-ccm/unified-ccm/providers/aws/awserr"
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/annotation"
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/vpc"
@@ -85,7 +86,7 @@ func toBalancer(in elbtypes.LoadBalancerDescription) Balancer {
 			Certificate: aws.ToString(l.Listener.SSLCertificateId), Policies: l.PolicyNames,
 		})
 	}
-	slices.SortFunc(b.Listeners, compareListeners)
+	sorting.Func(b.Listeners, compareListeners)
 	for _, backend := range in.BackendServerDescriptions {
 		b.Backends[aws.ToInt32(backend.InstancePort)] = backend.PolicyNames
 	}

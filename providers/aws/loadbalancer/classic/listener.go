@@ -15,6 +15,7 @@ import (
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
+	"github.com/unified-ccm/unified-ccm/pkg/common/sorting"
 	"github.com/unified-ccm/unified-ccm/providers/aws/awserr"
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/annotation"
 )
@@ -74,7 +75,7 @@ func desireListeners(in intent.Service, o annotation.Options, problems *intent.P
 		}
 		listeners = append(listeners, l)
 	}
-	slices.SortFunc(listeners, compareListeners)
+	sorting.Func(listeners, compareListeners)
 	return listeners
 }
 
@@ -135,7 +136,7 @@ func (d *differ) diffListeners(have []Listener) {
 }
 
 func (d *differ) listenersCreate(want []Listener, after []plan.Ref) plan.Change {
-	slices.SortFunc(want, compareListeners)
+	sorting.Func(want, compareListeners)
 	return plan.Change{
 		Ref:    d.listenersRef(plan.Create),
 		Fields: []plan.Field{{Name: "listeners", After: showListeners(want)}},
@@ -148,14 +149,14 @@ func (d *differ) listenersCreate(want []Listener, after []plan.Ref) plan.Change 
 					b.Listeners = slices.DeleteFunc(slices.Clone(b.Listeners), func(x Listener) bool { return x.Port == l.Port })
 					b.Listeners = append(b.Listeners, l)
 				}
-				slices.SortFunc(b.Listeners, compareListeners)
+				sorting.Func(b.Listeners, compareListeners)
 			})
 		},
 	}
 }
 
 func (d *differ) listenersDelete(surplus []Listener, after []plan.Ref) plan.Change {
-	slices.SortFunc(surplus, compareListeners)
+	sorting.Func(surplus, compareListeners)
 	ports := make([]int32, len(surplus))
 	for i, l := range surplus {
 		ports[i] = l.Port

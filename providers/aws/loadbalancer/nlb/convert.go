@@ -3,12 +3,12 @@ package nlb
 import (
 	"cmp"
 	"fmt"
-	"slices"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
+	"github.com/unified-ccm/unified-ccm/pkg/common/sorting"
 	"github.com/unified-ccm/unified-ccm/providers/aws/awserr"
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/nlb/model"
 )
@@ -38,7 +38,7 @@ func toZones(in []types.AvailabilityZone) []model.Zone {
 		}
 		zones = append(zones, zone)
 	}
-	slices.SortFunc(zones, func(a, b model.Zone) int { return cmp.Compare(a.Subnet, b.Subnet) })
+	sorting.Func(zones, func(a, b model.Zone) int { return cmp.Compare(a.Subnet, b.Subnet) })
 	return zones
 }
 

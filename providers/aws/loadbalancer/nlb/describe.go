@@ -12,6 +12,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
+	"github.com/unified-ccm/unified-ccm/pkg/common/sorting"
 	"github.com/unified-ccm/unified-ccm/providers/aws/awserr"
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/nlb/model"
 )
@@ -99,7 +100,7 @@ func (s *Store) describeListeners(ctx context.Context, balancer string) ([]model
 			list = append(list, toListener(l))
 		}
 	}
-	slices.SortFunc(list, func(a, b model.Listener) int { return cmp.Compare(a.Port, b.Port) })
+	sorting.Func(list, func(a, b model.Listener) int { return cmp.Compare(a.Port, b.Port) })
 	return list, nil
 }
 

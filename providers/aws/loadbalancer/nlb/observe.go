@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	lbcommon "github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
+	"github.com/unified-ccm/unified-ccm/pkg/common/sorting"
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/nlb/model"
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/tags"
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/vpc"
@@ -111,6 +112,6 @@ func (s *Store) view(ctx context.Context, key lbcommon.Key) (model.Observed, err
 			have.TargetGroups = append(have.TargetGroups, g)
 		}
 	}
-	slices.SortFunc(have.TargetGroups, func(a, b model.TargetGroup) int { return strings.Compare(a.Name, b.Name) })
+	sorting.Func(have.TargetGroups, func(a, b model.TargetGroup) int { return strings.Compare(a.Name, b.Name) })
 	return have, nil
 }

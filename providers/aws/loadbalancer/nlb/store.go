@@ -10,6 +10,7 @@ import (
 
 	lbcommon "github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
 	"github.com/unified-ccm/unified-ccm/pkg/common/snapshot"
+	"github.com/unified-ccm/unified-ccm/pkg/common/sorting"
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/nlb/model"
 	"github.com/unified-ccm/unified-ccm/providers/aws/names"
 )
@@ -129,7 +130,7 @@ func (s *Store) putListener(balancer string, listener model.Listener) {
 	s.listeners.Update(balancer, func(list *[]model.Listener) {
 		others := slices.DeleteFunc(slices.Clone(*list), func(l model.Listener) bool { return l.ARN == listener.ARN })
 		*list = append(others, listener)
-		slices.SortFunc(*list, func(a, b model.Listener) int { return cmp.Compare(a.Port, b.Port) })
+		sorting.Func(*list, func(a, b model.Listener) int { return cmp.Compare(a.Port, b.Port) })
 	})
 	s.relink(balancer)
 }

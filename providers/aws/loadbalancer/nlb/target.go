@@ -15,6 +15,7 @@ import (
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
+	"github.com/unified-ccm/unified-ccm/pkg/common/sorting"
 	"github.com/unified-ccm/unified-ccm/providers/aws/awserr"
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/nlb/model"
 )
@@ -76,7 +77,7 @@ func diffTargets(have model.Health, want []model.WantedTarget) (join, leave []mo
 		}
 	}
 	for _, list := range [][]model.Target{join, leave} {
-		slices.SortFunc(list, func(a, b model.Target) int { return strings.Compare(a.ID, b.ID) })
+		sorting.Func(list, func(a, b model.Target) int { return strings.Compare(a.ID, b.ID) })
 	}
 	return join, leave
 }

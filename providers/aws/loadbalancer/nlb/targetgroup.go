@@ -15,6 +15,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/clocks"
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
+	"github.com/unified-ccm/unified-ccm/pkg/common/sorting"
 	"github.com/unified-ccm/unified-ccm/providers/aws/awserr"
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/nlb/model"
 )
@@ -251,7 +252,7 @@ func (d *differ) groupRetire(have model.TargetGroup, after []plan.Ref) plan.Chan
 					leaving = append(leaving, target)
 				}
 			}
-			slices.SortFunc(leaving, func(a, b model.Target) int { return cmp.Compare(a.ID, b.ID) })
+			sorting.Func(leaving, func(a, b model.Target) int { return cmp.Compare(a.ID, b.ID) })
 			err := d.deregister(ctx, have.ARN, leaving)
 			if cloudapi.Is(err, cloudapi.NotFound) {
 				d.cloud.store.groups.Delete(have.ARN)

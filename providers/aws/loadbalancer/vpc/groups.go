@@ -14,6 +14,7 @@ import (
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/locks"
 	"github.com/unified-ccm/unified-ccm/pkg/common/snapshot"
+	"github.com/unified-ccm/unified-ccm/pkg/common/sorting"
 	"github.com/unified-ccm/unified-ccm/providers/aws/awserr"
 	"github.com/unified-ccm/unified-ccm/providers/aws/names"
 )
@@ -66,7 +67,7 @@ func (g Groups) Named(name string) (Group, bool) {
 // All returns every group that was read, by ID in ascending order: those with the cluster's tag,
 // and those that were needed.
 func (g Groups) All() []Group {
-	return slices.SortedFunc(maps.Values(g.byID), func(a, b Group) int { return cmp.Compare(a.ID, b.ID) })
+	return sorting.SortedFunc(maps.Values(g.byID), func(a, b Group) int { return cmp.Compare(a.ID, b.ID) })
 }
 
 // Tagged reports whether a group has the cluster's tag.

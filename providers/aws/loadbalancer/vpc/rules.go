@@ -4,11 +4,12 @@ import (
 	"cmp"
 	"fmt"
 	"net/netip"
-	"slices"
 	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
+
+	"github.com/unified-ccm/unified-ccm/pkg/common/sorting"
 )
 
 // Protocols of rules as EC2 writes them.
@@ -95,7 +96,7 @@ func without(rules, others []Rule) []Rule {
 			out = append(out, r)
 		}
 	}
-	slices.SortFunc(out, compareRules)
+	sorting.Func(out, compareRules)
 	return out
 }
 

@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
+	"github.com/unified-ccm/unified-ccm/pkg/common/sorting"
 	"github.com/unified-ccm/unified-ccm/providers/aws/awserr"
 	"github.com/unified-ccm/unified-ccm/providers/aws/names"
 )
@@ -83,7 +84,7 @@ func (r *Reader) readSubnets(ctx context.Context) ([]Subnet, error) {
 		subnet.Public, subnet.ZoneType = public(subnet.ID), zones[subnet.Zone]
 		subnets = append(subnets, subnet)
 	}
-	slices.SortFunc(subnets, func(a, b Subnet) int { return cmp.Compare(a.ID, b.ID) })
+	sorting.Func(subnets, func(a, b Subnet) int { return cmp.Compare(a.ID, b.ID) })
 	return subnets, nil
 }
 

@@ -12,6 +12,7 @@ import (
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
 	"github.com/unified-ccm/unified-ccm/pkg/common/nodes"
+	"github.com/unified-ccm/unified-ccm/pkg/common/sorting"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/api"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/annotation"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/names"
@@ -67,7 +68,7 @@ func (b *builder) withAddress(list []*v1.Node, subnet string) []node {
 		}
 		found = append(found, node{name: n.Name, address: address, subnet: subnet, server: server})
 	}
-	slices.SortFunc(found, func(a, b node) int { return cmp.Compare(a.name, b.name) })
+	sorting.Func(found, func(a, b node) int { return cmp.Compare(a.name, b.name) })
 	// A member is its address. Octavia accepts a batch that names one twice, but its worker fails to apply it: the
 	// load balancer stays PENDING_UPDATE, and nothing can change or delete it.
 	seen := map[string]bool{}

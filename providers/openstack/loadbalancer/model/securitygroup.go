@@ -8,6 +8,7 @@ import (
 
 	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/extensions/security/rules"
 
+	"github.com/unified-ccm/unified-ccm/pkg/common/sorting"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/api"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/names"
 )
@@ -46,7 +47,7 @@ func (b *builder) group(ports []Port, nodes []node) *Group {
 			g.Ports = append(g.Ports, port)
 		}
 	}
-	slices.SortFunc(g.Ports, func(a, b api.Port) int { return cmp.Compare(a.ID, b.ID) })
+	sorting.Func(g.Ports, func(a, b api.Port) int { return cmp.Compare(a.ID, b.ID) })
 	g.Ports = slices.CompactFunc(g.Ports, func(a, b api.Port) bool { return a.ID == b.ID })
 	var inside []string
 	for _, id := range subnets {
@@ -87,7 +88,7 @@ func rule(protocol string, port int, cidr string) rules.CreateOpts {
 }
 
 func sortRules(list []rules.CreateOpts) []rules.CreateOpts {
-	slices.SortFunc(list, func(a, b rules.CreateOpts) int { return cmp.Compare(ShowRule(a), ShowRule(b)) })
+	sorting.Func(list, func(a, b rules.CreateOpts) int { return cmp.Compare(ShowRule(a), ShowRule(b)) })
 	return slices.Compact(list)
 }
 

@@ -5,6 +5,7 @@ import (
 	"context"
 	"slices"
 
+	"github.com/unified-ccm/unified-ccm/pkg/common/sorting"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/api"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/names"
 )
@@ -117,7 +118,7 @@ func (s *Store) find(key Key) Observed {
 	have := Observed{Named: key.Named}
 	leaving := func(lb api.LoadBalancer) bool { return lb.ProvisioningStatus == api.PendingDelete }
 	named := s.named(key)
-	slices.SortFunc(named, func(a, b api.LoadBalancer) int {
+	sorting.Func(named, func(a, b api.LoadBalancer) int {
 		return cmp.Or(cmp.Compare(rank(key, a), rank(key, b)), cmp.Compare(a.ID, b.ID))
 	})
 	if lb, ok := s.LoadBalancers.Get(key.Named); ok && key.Named != "" && !leaving(lb) {
@@ -140,14 +141,14 @@ func (s *Store) find(key Key) Observed {
 	if lb := have.LoadBalancer; lb != nil && lb.VipPortID != "" {
 		have.FloatingIPs = append(have.FloatingIPs, s.FloatingIPs.Lookup(indexPort+lb.VipPortID)...)
 	}
-	slices.SortFunc(have.FloatingIPs, func(a, b api.FloatingIP) int { return cmp.Compare(a.ID, b.ID) })
+	sorting.Func(have.FloatingIPs, func(a, b api.FloatingIP) int { return cmp.Compare(a.ID, b.ID) })
 	have.FloatingIPs = slices.CompactFunc(have.FloatingIPs, func(a, b api.FloatingIP) bool { return a.ID == b.ID })
 	have.Project = s.FloatingIPs.All()
 	have.Groups = s.Groups.Lookup(indexName + names.SecurityGroup(key.UID, key.Service()))
 	for _, g := range have.Groups {
 		have.GroupPorts = append(have.GroupPorts, s.Ports.Lookup(g.ID)...)
 	}
-	slices.SortFunc(have.GroupPorts, func(a, b api.Port) int { return cmp.Compare(a.ID, b.ID) })
+	sorting.Func(have.GroupPorts, func(a, b api.Port) int { return cmp.Compare(a.ID, b.ID) })
 	have.GroupPorts = slices.CompactFunc(have.GroupPorts, func(a, b api.Port) bool { return a.ID == b.ID })
 	return have
 }
@@ -172,7 +173,7 @@ func rank(key Key, lb api.LoadBalancer) int {
 func (s *Store) withParts(have Observed, d Depth) Observed {
 	id := have.LoadBalancer.ID
 	have.Listeners = s.Listeners.Lookup(id)
-	slices.SortFunc(have.Listeners, func(a, b api.Listener) int {
+	sorting.Func(have.Listeners, func(a, b api.Listener) int {
 		return cmp.Or(cmp.Compare(a.ProtocolPort, b.ProtocolPort), cmp.Compare(a.ID, b.ID))
 	})
 	for _, p := range s.Pools.Lookup(id) {
@@ -187,7 +188,7 @@ func (s *Store) withParts(have Observed, d Depth) Observed {
 		}
 		have.Pools = append(have.Pools, pool)
 	}
-	slices.SortFunc(have.Pools, func(a, b Pool) int {
+	sorting.Func(have.Pools, func(a, b Pool) int {
 		return cmp.Or(cmp.Compare(a.Name, b.Name),
 			cmp.Compare(a.ID, b.ID))
 	})

@@ -13,6 +13,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
 	"github.com/unified-ccm/unified-ccm/pkg/common/locks"
 	"github.com/unified-ccm/unified-ccm/pkg/common/snapshot"
+	"github.com/unified-ccm/unified-ccm/pkg/common/sorting"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/api"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/annotation"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/model"
@@ -161,7 +162,7 @@ func (s *SharedReader) portsOf(ctx context.Context, servers []string) (map[strin
 // subnetOfNodes returns the subnet of the first node's address of the family, in the order of names, so that every
 // manager finds the same one. It makes no call for a family that no node has.
 func (s *SharedReader) subnetOfNodes(ctx context.Context, nodes []*v1.Node, family v1.IPFamily) (string, error) {
-	nodes = slices.SortedFunc(slices.Values(nodes), func(a, b *v1.Node) int { return cmp.Compare(a.Name, b.Name) })
+	nodes = sorting.SortedFunc(slices.Values(nodes), func(a, b *v1.Node) int { return cmp.Compare(a.Name, b.Name) })
 	for _, n := range nodes {
 		id, err := s.serverID(n.Spec.ProviderID)
 		address := model.NodeAddress(n, family)
@@ -226,7 +227,7 @@ func FloatingSubnets(ctx context.Context, client api.NetworkAPI, f model.Floatin
 		match = func(s api.Subnet) bool { return pattern.Match(s.Name) }
 	}
 	filter := annotation.ParseTagFilter(f.SubnetTags)
-	slices.SortFunc(subnets, func(a, b api.Subnet) int {
+	sorting.Func(subnets, func(a, b api.Subnet) int {
 		return cmp.Or(cmp.Compare(a.Name, b.Name),
 			cmp.Compare(a.ID, b.ID))
 	})
@@ -268,7 +269,7 @@ func SecondSubnet(ctx context.Context, client api.NetworkAPI, place model.LoadBa
 	if family == v1.IPv6Protocol {
 		version = 6
 	}
-	slices.SortFunc(subnets, func(a, b api.Subnet) int {
+	sorting.Func(subnets, func(a, b api.Subnet) int {
 		return cmp.Or(cmp.Compare(a.Name, b.Name),
 			cmp.Compare(a.ID, b.ID))
 	})

@@ -11,6 +11,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
+	"github.com/unified-ccm/unified-ccm/pkg/common/sorting"
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/annotation"
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/tags"
 	"github.com/unified-ccm/unified-ccm/providers/aws/names"
@@ -60,7 +61,7 @@ func (b *builder) listeners() []WantedListener {
 		l.Group = b.targetGroup(l, p)
 		out = append(out, l)
 	}
-	slices.SortFunc(out, func(a, b WantedListener) int { return cmp.Compare(a.Port, b.Port) })
+	sorting.Func(out, func(a, b WantedListener) int { return cmp.Compare(a.Port, b.Port) })
 	return out
 }
 
@@ -206,7 +207,7 @@ func (r Request) Targets(g WantedGroup) []WantedTarget {
 		}
 		out = append(out, WantedTarget{Target: Target{ID: id, Port: g.Port}, Keep: !can})
 	}
-	slices.SortFunc(out, func(a, b WantedTarget) int { return cmp.Compare(a.ID, b.ID) })
+	sorting.Func(out, func(a, b WantedTarget) int { return cmp.Compare(a.ID, b.ID) })
 	return slices.CompactFunc(out, func(a, b WantedTarget) bool { return a.ID == b.ID })
 }
 
