@@ -248,7 +248,7 @@ func (d *differ) ensureExisting(lb *api.LoadBalancer) error {
 	d.warnStuckParts(*lb)
 	if d.owner {
 		d.warnUnmovable(*lb)
-		if len(d.want.Families) > 1 && len(lb.AdditionalVips) == 0 {
+		if len(d.want.Families) > 1 && len(lb.AdditionalVips) == 0 && d.want.Features.AdditionalVIPs() {
 			d.warnf("the load balancer has no %s address, and Octavia adds none to one that exists: delete the Service and "+
 				"create it again, with a subnet of that family in the load balancer's network", d.want.Families[1])
 		}

@@ -362,6 +362,7 @@ func (b *builder) check() {
 			b.problems.Add(key, value, "it works for TCP, and the Service has no TCP port: remove it")
 		}
 	}
+	b.checkVersion()
 	b.checkFeatures()
 	if ref := b.tlsContainer(); ref != "" && b.settings.ContainerStore == ContainerStoreBarbican {
 		if _, err := annotation.ParseContainer(ref); err != nil {
@@ -370,13 +371,30 @@ func (b *builder) check() {
 	}
 }
 
-// checkFeatures finds what this Octavia or its provider cannot do.
-func (b *builder) checkFeatures() {
+// checkVersion finds what this version of Octavia's API lacks.
+func (b *builder) checkVersion() {
 	f := b.shared.Features
 	if !f.SCTP() && slices.ContainsFunc(b.in.Ports, func(p intent.Port) bool { return p.Protocol == v1.ProtocolSCTP }) {
 		b.problems.Addf("spec.ports", "", "version %s of Octavia's API has no SCTP, which came with %s: use TCP or UDP",
 			f.Version, versionSCTP)
 	}
+	if f.OVN && !f.SourceIPPort() {
+		b.problems.Addf(InConfiguration("lb-provider"), ProviderOVN, "version %s of Octavia's API lacks the algorithm of "+
+			"this provider, which came with %s: use another provider", f.Version, versionSourceIPPort)
+	}
+	if b.options.ProxyProtocol == 2 && !f.PROXYv2() {
+		b.problems.Addf(annotation.KeyProxyProtocol, "v2", "version %s of Octavia's API lacks version 2 of the PROXY "+
+			"protocol, which came with %s: write v1", f.Version, versionPROXYv2)
+	}
+	if len(b.in.Families) > 1 && !f.AdditionalVIPs() {
+		b.warnf("the load balancer has an %s address only: Octavia's provider %s, with version %s of its API, has no "+
+			"additional VIPs", b.in.Families[0], b.settings.Provider, f.Version)
+	}
+}
+
+// checkFeatures finds what has no effect with this Octavia and its provider.
+func (b *builder) checkFeatures() {
+	f := b.shared.Features
 	if !f.Timeouts() {
 		for _, key := range []string{annotation.KeyClientTimeout, annotation.KeyConnectTimeout, annotation.KeyMemberTimeout,
 			annotation.KeyInspectTimeout, intent.KeyIdleTimeout} {

@@ -9,20 +9,24 @@ import (
 // Version is one of Octavia's API. What a version lacks is left out of requests, or is a problem of the Service.
 type Version struct{ major, minor int }
 
-// Versions in which Octavia's API learnt something.
+// Versions of Octavia's API that added a feature.
 var (
 	versionTimeouts       = Version{2, 1}
 	VersionTags           = Version{2, 5}
 	versionFlavors        = Version{2, 6}
 	versionAllowedCIDRs   = Version{2, 12}
+	versionSourceIPPort   = Version{2, 13}
 	versionZones          = Version{2, 14}
 	versionUDPMonitors    = Version{2, 16}
+	versionPROXYv2        = Version{2, 22}
 	versionSCTP           = Version{2, 23}
 	versionAdditionalVIPs = Version{2, 26}
+	// The driver of the provider ovn ignores additional VIPs before.
+	versionOVNAdditionalVIPs = Version{2, 27}
 )
 
-// NewestVersion returns the NewestVersion of versions such as v2.26. An answer without any is an error: reading it
-// as an old version would switch off what load balancers have.
+// NewestVersion returns the newest of versions such as v2.26. A response without any is an error: reading it as an
+// old version would switch off features that load balancers use.
 func NewestVersion(versions []string) (Version, error) {
 	var best Version
 	for _, text := range versions {
@@ -37,7 +41,7 @@ func NewestVersion(versions []string) (Version, error) {
 		}
 	}
 	if best.major == 0 {
-		return best, fmt.Errorf("octavia names no version of its API that can be read: %q", versions)
+		return best, fmt.Errorf("octavia returned no known version of its API: %q", versions)
 	}
 	return best, nil
 }
@@ -78,5 +82,16 @@ func (f Features) UDPMonitors() bool { return f.since(versionUDPMonitors) && !f.
 // SCTP reports whether listeners support SCTP.
 func (f Features) SCTP() bool { return f.since(versionSCTP) }
 
+// SourceIPPort reports whether pools have the algorithm SOURCE_IP_PORT, the only one of the provider ovn.
+func (f Features) SourceIPPort() bool { return f.since(versionSourceIPPort) }
+
+// PROXYv2 reports whether pools have version 2 of the PROXY protocol.
+func (f Features) PROXYv2() bool { return f.since(versionPROXYv2) }
+
+// SCTPMonitors reports whether pools have health monitors of type SCTP.
+func (f Features) SCTPMonitors() bool { return f.SCTP() && !f.OVN }
+
 // AdditionalVIPs reports whether load balancers have additional VIPs.
-func (f Features) AdditionalVIPs() bool { return f.since(versionAdditionalVIPs) }
+func (f Features) AdditionalVIPs() bool {
+	return f.since(versionAdditionalVIPs) && (!f.OVN || f.since(versionOVNAdditionalVIPs))
+}

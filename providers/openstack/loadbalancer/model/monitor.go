@@ -36,6 +36,10 @@ func (b *builder) monitor(lbName string, index int, port intent.Port) *monitors.
 		}
 		return nil
 	}
+	if port.Protocol == v1.ProtocolSCTP && !b.shared.Features.SCTPMonitors() {
+		b.warnf("the SCTP port %d is not probed: Octavia's provider %s has no probes of SCTP", port.Port, b.settings.Provider)
+		return nil
+	}
 	m, s := b.options.Monitor, b.settings
 	delay, timeout := valueOr(m.Delay, s.MonitorDelay), valueOr(m.Timeout, s.MonitorTimeout)
 	if m.Delay != nil && m.Timeout == nil {
@@ -63,7 +67,7 @@ func (b *builder) monitor(lbName string, index int, port intent.Port) *monitors.
 	return spec
 }
 
-// monitorType is how a port is probed. The provider ovn has no HTTP probes, and Octavia had none for
+// monitorType returns how a port is probed. The provider ovn has no HTTP probes, and Octavia had none for
 // UDP at first: a plain probe stands in, which nodes without a pod fail too where Local traffic is dropped.
 func (b *builder) monitorType(protocol v1.Protocol) string {
 	plain := map[v1.Protocol]string{v1.ProtocolTCP: monitors.TypeTCP, v1.ProtocolUDP: monitors.TypeUDPConnect,
