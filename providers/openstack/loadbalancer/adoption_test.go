@@ -183,14 +183,13 @@ func TestAdoptLocalServiceWithoutMonitors(t *testing.T) {
 // What we make is what today's manager makes and looks for: it can take over again.
 func TestRollbackToOtherManagerChangesNothing(t *testing.T) {
 	onLegacy(t, func(r *rig, svc *v1.Service) {
-		legacy{r: r, svc: svc}.balancer()
+		lb := legacy{r: r, svc: svc}.balancer()
 		theirs := r.records(false)
-		r.restart()
-		r.uid = "" // so that it counts as ours, for its deletion
+		annotate("load-balancer-id", lb.ID)(svc)
 		r.restart()
 		r.remove(svc)
 		r.nothing()
-		r.uid = clusterUID
+		delete(svc.Annotations, annotation.KeyLoadBalancerID)
 		r.restart()
 		r.ensure(svc)
 		if diff := cmp.Diff(theirs, r.records(false)); diff != "" {

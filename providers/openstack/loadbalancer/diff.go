@@ -141,11 +141,11 @@ func (d *differ) refuse() error {
 			Err: fmt.Errorf("the load balancer %s (%s) belongs to %s, and is left alone: give each cluster its own "+
 				"--cluster-name, or delete that load balancer", lb.Name, lb.ID, owner)}
 	}
-	if d.owner && !d.key.Proves(*lb) && !d.servesUs() {
-		return d.badReference("", fmt.Sprintf("the load balancer %s has the name %s, and nothing shows that it is this "+
-			"cluster's rather than that of another one with the --cluster-name %s: "+
-			"if it is this Service's, write its ID here; if not, give each cluster its own --cluster-name", lb.ID, lb.Name,
-			d.key.ClusterName))
+	if !d.key.Proves(*lb) && !d.servesUs() {
+		return d.badReference("", fmt.Sprintf("the load balancer %s has the name or tag %s, and nothing shows that "+
+			"it is this cluster's rather than that of another one with the --cluster-name %s: "+
+			"if it is this Service's, write its ID here; if not, give each cluster its own --cluster-name", lb.ID,
+			d.key.LoadBalancer(), d.key.ClusterName))
 	}
 	if d.owner {
 		return nil
@@ -402,9 +402,9 @@ func (d *differ) remove() {
 	case lb == nil:
 	case d.owner && d.key.Foreign(*lb) != "":
 		d.warnf("the load balancer %s (%s) belongs to %s, and is left alone", lb.Name, lb.ID, d.key.Foreign(*lb))
-	case d.owner && !d.key.Proves(*lb):
-		d.warnf("the load balancer %s (%s) has the name of this Service's, and nothing shows that it is this cluster's "+
-			"rather than that of another one with the --cluster-name %s: it is left alone; delete it if nobody needs it",
+	case !d.key.Proves(*lb):
+		d.warnf("the load balancer %s (%s) has the name or tag of this Service, and nothing shows that it is this cluster's "+
+			"rather than that of another one with the --cluster-name %s: it is left alone; delete it if it is not needed",
 			lb.Name, lb.ID, d.key.ClusterName)
 	case d.isLastUser(*lb):
 		var released []plan.Ref

@@ -127,7 +127,10 @@ func TestAdoptUnmarkedLoadBalancerWithProof(t *testing.T) {
 	}{
 		{"the Service names it", func(_ *rig, svc *v1.Service, lb string) { annotate("load-balancer-id", lb)(svc) }},
 		{"one of our nodes is in it", func(r *rig, _ *v1.Service, _ string) { r.nodes = r.nodes[:1] }},
-		{"nobody knows this cluster's UID", func(r *rig, _ *v1.Service, _ string) { r.uid = "" }},
+		{"the Service names it, and the UID is unknown", func(r *rig, svc *v1.Service, lb string) {
+			annotate("load-balancer-id", lb)(svc)
+			r.uid = ""
+		}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			bubble(t, sim.Options{}, Settings{}, func(r *rig) {

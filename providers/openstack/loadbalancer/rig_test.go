@@ -87,6 +87,8 @@ type rig struct {
 	uid      string
 	// annotates makes the manager write the annotations of Services.
 	annotates bool
+	// wrap, where set, stands between the manager and the cloud.
+	wrap func(*api.Clients) API
 	// named are IDs and the names that a test has given them.
 	named golden.Names
 
@@ -134,7 +136,11 @@ func newRig(t *testing.T, o sim.Options, settings Settings) *rig {
 // restart gives the rig a new manager, which knows nothing.
 func (r *rig) restart() {
 	r.recorder = record.NewFakeRecorder(1000)
-	r.cloud = New(Options{API: r.api, Settings: r.settings, ServerID: func(id string) (string, error) {
+	var client API = r.api
+	if r.wrap != nil {
+		client = r.wrap(r.api)
+	}
+	r.cloud = New(Options{API: client, Settings: r.settings, ServerID: func(id string) (string, error) {
 		server, ok := strings.CutPrefix(id, "openstack:///")
 		if !ok {
 			return "", fmt.Errorf("%q is not ours", id)

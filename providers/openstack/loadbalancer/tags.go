@@ -7,7 +7,6 @@ import (
 	lbcommon "github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/api"
-	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/observe"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/names"
 )
 
@@ -136,8 +135,8 @@ func (d *differ) ownedTags(have []string) []string {
 	return mergeTags(have, want, extra)
 }
 
-// servesUs reports whether a load balancer has a node of this cluster among its members, by name and
-// address: that shows its owner, too.
+// servesUs reports whether the listeners of this Service have a node of this cluster among their members, by name and
+// address: that shows their owner, too.
 func (d *differ) servesUs() bool {
 	type member struct{ name, address string }
 	nodes := map[member]bool{}
@@ -146,7 +145,10 @@ func (d *differ) servesUs() bool {
 			nodes[member{m.Name, m.Address}] = true
 		}
 	}
-	return slices.ContainsFunc(d.have.Pools, func(p observe.Pool) bool {
-		return slices.ContainsFunc(p.Members, func(m api.Member) bool { return nodes[member{m.Name, m.Address}] })
+	return slices.ContainsFunc(d.have.Listeners, func(l api.Listener) bool {
+		pool, _ := d.poolOf(l.DefaultPoolID)
+		return d.ownsListener(l) && slices.ContainsFunc(pool.Members, func(m api.Member) bool {
+			return nodes[member{m.Name, m.Address}]
+		})
 	})
 }

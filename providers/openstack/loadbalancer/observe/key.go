@@ -29,22 +29,30 @@ func (k Key) Service() types.NamespacedName {
 func (k Key) LoadBalancer() string { return names.LoadBalancer(k.ClusterName, k.Service()) }
 
 // Foreign returns the owner of a load balancer that is marked as another cluster's, and "" for all others.
-// Load balancers of other managers have no mark: they carry the cluster's name alone.
+// Load balancers of other managers have no mark: they carry the cluster's name alone. If the UID of this cluster is
+// unknown, a mark may be another cluster's, unless the Service names the load balancer.
 func (k Key) Foreign(lb api.LoadBalancer) string {
 	uid := names.ClusterUID(lb.Tags)
-	if k.ClusterUID == "" || uid == "" || uid == k.ClusterUID {
+	switch {
+	case uid == "" || uid == k.ClusterUID:
 		return ""
+	case k.ClusterUID == "" && lb.ID == k.Named:
+		return ""
+	case k.ClusterUID == "":
+		return "the cluster with the UID " + uid + ", and the UID of this one cannot be read"
 	}
 	return "another cluster, whose namespace kube-system has the UID " + uid
 }
 
-// Proves reports whether a load balancer that has the name of this Service's is certainly this cluster's.
+// Proves reports whether a load balancer that has the name or the tag of this Service is certainly this cluster's.
 // Other managers mark it with the cluster's name alone, and two clusters may have the same name. The proof is
-// our mark, the Service that names it, or a name that contains the Service's UID. Where nothing can be
-// marked, because the cluster's UID is unknown or Octavia has no tags, the name is enough.
+// our mark, the Service that names it, or a name that contains the Service's UID. While the cluster's UID is unknown, our
+// mark is an applied record alone. Where Octavia has no tags, the name is enough.
 func (k Key) Proves(lb api.LoadBalancer) bool {
-	return k.ClusterUID == "" || lb.Tags == nil || names.ClusterUID(lb.Tags) == k.ClusterUID ||
-		k.Named != "" && lb.ID == k.Named || k.UID != "" && lb.Name == names.LegacyLoadBalancer(k.UID)
+	marked := names.ClusterUID(lb.Tags) == k.ClusterUID &&
+		(k.ClusterUID != "" || names.Value(lb.Tags, names.AppliedTagPrefix) != "")
+	return marked || lb.Tags == nil || k.Named != "" && lb.ID == k.Named ||
+		k.UID != "" && lb.Name == names.LegacyLoadBalancer(k.UID)
 }
 
 // Owns reports whether a load balancer was created for this Service: by its name, of today or of before.

@@ -127,8 +127,7 @@ func (s *Store) find(key Key) Observed {
 	} else if len(named) > 0 {
 		have.LoadBalancer = &named[0]
 		have.Others = slices.DeleteFunc(named[1:], leaving)
-	} else if shared := slices.DeleteFunc(s.LoadBalancers.Lookup(indexTag+key.LoadBalancer()), leaving); len(shared) > 0 {
-		// Another Service's load balancer carries our tag: we shared it, and the annotation is lost.
+	} else if shared := s.sharedBy(key); len(shared) > 0 {
 		have.LoadBalancer = &shared[0]
 	}
 	s.mu.Lock()
@@ -151,6 +150,14 @@ func (s *Store) find(key Key) Observed {
 	sorting.Func(have.GroupPorts, func(a, b api.Port) int { return cmp.Compare(a.ID, b.ID) })
 	have.GroupPorts = slices.CompactFunc(have.GroupPorts, func(a, b api.Port) bool { return a.ID == b.ID })
 	return have
+}
+
+// sharedBy returns load balancers of other Services that carry our tag: we shared them, and the annotation is lost. On
+// one of another cluster the tag is that of a Service of the same name there.
+func (s *Store) sharedBy(key Key) []api.LoadBalancer {
+	return slices.DeleteFunc(s.LoadBalancers.Lookup(indexTag+key.LoadBalancer()), func(lb api.LoadBalancer) bool {
+		return lb.ProvisioningStatus == api.PendingDelete || key.Foreign(lb) != ""
+	})
 }
 
 // rank orders load balancers of one name: this cluster's first, then those that are not being deleted, then those
