@@ -2,8 +2,10 @@ package sdktest
 
 import (
 	"net/netip"
+	"slices"
 	"strconv"
 	"testing"
+	"time"
 
 	"github.com/gophercloud/gophercloud/v2"
 	"github.com/gophercloud/gophercloud/v2/openstack/loadbalancer/v2/apiversions"
@@ -13,6 +15,8 @@ import (
 	"github.com/gophercloud/gophercloud/v2/openstack/loadbalancer/v2/pools"
 	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/extensions/attributestags"
 	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/extensions/layer3/floatingips"
+	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/ports"
+	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/unified-ccm/unified-ccm/providers/openstack/sim"
 )
@@ -233,5 +237,84 @@ func TestFloatingIPErrors(t *testing.T) {
 	byTag := floatingips.List(c.network, floatingips.ListOpts{Tags: "a"})
 	if list := all(t, byTag, floatingips.ExtractFloatingIPs); len(list) != 1 {
 		t.Errorf("%d floating IPs: without the extension, the filter must be ignored", len(list))
+	}
+}
+
+// The section "Update a load balancer" of the API reference of Octavia: the load balancer is in PENDING_UPDATE until the
+// provider has finished, also when only tags changed, and in ERROR if the provider cannot finish. A change of a
+// listener's tags makes the load balancer pending too: test_and_set_lb_and_listeners_prov_status of
+// octavia/db/repositories.py sets the status of both.
+func TestTagsMakeLoadBalancerPending(t *testing.T) {
+	clock := clocktesting.NewFakeClock(time.Unix(1_700_000_000, 0))
+	c := newClients(t, sim.Options{Clock: clock, SettleTime: time.Second})
+	b := c.balancerOn(t, "amphora", pools.LBMethodRoundRobin)
+	tag := func(tags ...string) (*loadbalancers.LoadBalancer, error) {
+		return loadbalancers.Update(t.Context(), c.balancer, b.ID, loadbalancers.UpdateOpts{Tags: &tags}).Extract()
+	}
+	if got := must(tag("a"))(t); got.ProvisioningStatus != "PENDING_UPDATE" || !slices.Equal(got.Tags, []string{"a"}) {
+		t.Errorf("status %s, tags %v", got.ProvisioningStatus, got.Tags)
+	}
+	_, err := tag("b")
+	wantStatus(t, err, 409, "Invalid state PENDING_UPDATE")
+	clock.Step(time.Second)
+	must(listeners.Update(t.Context(), c.balancer, b.Listeners[0].ID,
+		listeners.UpdateOpts{Tags: &[]string{"c"}}).Extract())(t)
+	if s := c.state(t, b.ID); s != "PENDING_UPDATE" {
+		t.Errorf("after tags of a listener: %s", s)
+	}
+	clock.Step(time.Second)
+	c.cloud.SetOutcomes(sim.OutcomeRule{Operation: "UpdateLoadBalancer", Outcome: sim.OutcomeError})
+	must(tag("d"))(t)
+	clock.Step(time.Second)
+	if s := c.state(t, b.ID); s != "ERROR" {
+		t.Errorf("after tags that the provider could not apply: %s", s)
+	}
+}
+
+// delete_port of neutron/plugins/ml2/plugin.py calls disassociate_floatingips of neutron/db/l3_db.py: a floating IP
+// outlives its port, with its address and its tags, and can be associated again.
+func TestFloatingIPOutlivesItsPort(t *testing.T) {
+	c := newClients(t, sim.Options{})
+	places := c.cloud.Places()
+	port := func() *ports.Port {
+		return must(ports.Create(t.Context(), c.network, ports.CreateOpts{NetworkID: places.PrivateNetwork}).Extract())(t)
+	}
+	first, second := port(), port()
+	f := must(floatingips.Create(t.Context(), c.network, floatingips.CreateOpts{
+		FloatingNetworkID: places.PublicNetwork, PortID: first.ID,
+	}).Extract())(t)
+	if err := attributestags.Add(t.Context(), c.network, "floatingips", f.ID, "a").ExtractErr(); err != nil {
+		t.Fatal(err)
+	}
+	if err := ports.Delete(t.Context(), c.network, first.ID).ExtractErr(); err != nil {
+		t.Fatal(err)
+	}
+	got := must(floatingips.Get(t.Context(), c.network, f.ID).Extract())(t)
+	if got.PortID != "" || got.FixedIP != "" || got.RouterID != "" || got.Status != "DOWN" ||
+		got.FloatingIP != f.FloatingIP || !slices.Equal(got.Tags, []string{"a"}) {
+		t.Errorf("without its port: %+v", got)
+	}
+	got = must(floatingips.Update(t.Context(), c.network, f.ID, floatingips.UpdateOpts{PortID: &second.ID}).Extract())(t)
+	if got.PortID != second.ID || got.Status != "ACTIVE" {
+		t.Errorf("at another port: %+v", got)
+	}
+}
+
+// _check_for_allowed_cidrs of ovn_octavia_provider/driver.py rejects listeners with allowed_cidrs; the amphora provider
+// has them.
+func TestOVNRejectsAllowedCIDRs(t *testing.T) {
+	for provider, algorithm := range map[string]pools.LBMethod{
+		"amphora": pools.LBMethodRoundRobin, "ovn": pools.LBMethodSourceIpPort,
+	} {
+		c := newClients(t, sim.Options{})
+		b := c.balancerOn(t, provider, algorithm)
+		_, err := listeners.Create(t.Context(), c.balancer, listeners.CreateOpts{
+			LoadbalancerID: b.ID, Protocol: listeners.ProtocolTCP, ProtocolPort: 81, AllowedCIDRs: []string{"10.0.0.0/8"},
+		}).Extract()
+		if provider == "ovn" {
+			wantStatus(t, err, 501, "allowed_cidrs")
+		} else if err != nil {
+			t.Errorf("%s: %v", provider, err)
+		}
 	}
 }
