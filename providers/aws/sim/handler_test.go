@@ -3,6 +3,7 @@ package sim
 import (
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"slices"
 	"strings"
 	"testing"
@@ -162,20 +163,6 @@ func equalCounts(a, b map[string]int) bool {
 	return slices.EqualFunc(core.SortedIDs(a), core.SortedIDs(b), func(x, y string) bool { return x == y && a[x] == b[y] })
 }
 
-func TestFilterWildcards(t *testing.T) {
-	for _, tc := range []struct {
-		pattern, text string
-		want          bool
-	}{
-		{"a", "a", true}, {"a", "ab", false}, {"a*", "ab", true}, {"a?", "ab", true}, {"a?", "a", false},
-		{`a\*`, "a*", true}, {`a\*`, "ab", false}, {"a.c", "abc", false}, {"a.*", "abc", false}, {"*", "", true},
-	} {
-		if got := core.Matches(tc.pattern, tc.text); got != tc.want {
-			t.Errorf("%q matches %q: %v", tc.pattern, tc.text, got)
-		}
-	}
-}
-
 func TestTerminatedInstancesExpire(t *testing.T) {
 	clock := clocktesting.NewFakeClock(time.Unix(1_700_000_000, 0))
 	c := newCloud(t, Options{Clock: clock})
@@ -210,6 +197,69 @@ func BenchmarkDescribeFiveThousandInstances(b *testing.B) {
 			"&Filter.1.Name=tag-key&Filter.1.Value.1=kubernetes.io/cluster/sim")
 		if w.Code != http.StatusOK {
 			b.Fatal(w.Body)
+		}
+	}
+}
+
+// TestFilters has the filters of the EC2 API reference that managers send, or may send.
+func TestFilters(t *testing.T) {
+	c := newCloud(t, Options{IPv6: true})
+	if _, err := c.Launch(world.Machine{Name: "a"}); err != nil {
+		t.Fatal(err)
+	}
+	for operation, names := range map[string]string{
+		"DescribeInstances": `instance-id instance-state-name instance-state-code instance-type availability-zone
+			availability-zone-id image-id owner-id reservation-id launch-time iam-instance-profile.arn source-dest-check
+			vpc-id subnet-id private-dns-name private-ip-address ipv6-address instance.group-id instance.group-name tag:Name
+			network-interface.vpc-id network-interface.subnet-id network-interface.private-dns-name
+			network-interface.source-dest-check network-interface.network-interface-id network-interface.group-id
+			network-interface.addresses.private-ip-address network-interface.ipv6-addresses.ipv6-address`,
+		"DescribeNetworkInterfaces": `network-interface-id vpc-id subnet-id availability-zone private-ip-address
+			private-dns-name mac-address status interface-type requester-managed owner-id attachment.instance-id
+			attachment.attachment-id attachment.status attachment.device-index source-dest-check group-id group-name
+			addresses.private-ip-address ipv6-addresses.ipv6-address`,
+		"DescribeVpcs": `vpc-id cidr cidr-block-association.cidr-block state owner-id is-default isDefault dhcp-options-id
+			ipv6-cidr-block-association.ipv6-cidr-block tag-key tag-value`,
+		"DescribeSubnets": `subnet-id vpc-id availability-zone availabilityZone availability-zone-id cidr-block cidr cidrBlock
+			ipv6-cidr-block-association.ipv6-cidr-block state owner-id default-for-az defaultForAz ipv6-native enable-dns64
+			map-customer-owned-ip-on-launch map-public-ip-on-launch subnet-arn`,
+		"DescribeRouteTables": `route-table-id association.route-table-id vpc-id owner-id association.subnet-id
+			association.main route.destination-cidr-block route.destination-ipv6-cidr-block route.gateway-id
+			route.nat-gateway-id route.state route.origin`,
+		"DescribeSecurityGroups": `group-id group-name vpc-id description owner-id ip-permission.group-id
+			ip-permission.group-name ip-permission.protocol ip-permission.user-id egress.ip-permission.cidr`,
+		"DescribeSecurityGroupRules": `group-id security-group-rule-id`,
+		"DescribeAvailabilityZones":  `zone-name zone-id region-name state zone-type group-name opt-in-status`,
+		"DescribeRegions":            `region-name endpoint opt-in-status`,
+		"DescribeTags":               `key value resource-id resource-type`,
+	} {
+		for _, name := range strings.Fields(names) {
+			for value, found := range map[string]bool{"*": true, "no such value": false} {
+				form := url.Values{"Action": {operation}, "Version": {"2016-11-15"}, "Filter.1.Name": {name},
+					"Filter.1.Value.1": {value}}
+				w := post(c, "ec2", form.Encode())
+				if w.Code != http.StatusOK || strings.Contains(w.Body.String(), "<item>") != found {
+					t.Errorf("%s by %s %q: %d %s", operation, name, value, w.Code, w.Body)
+				}
+			}
+		}
+	}
+	for operation, names := range map[string]string{
+		"DescribeInstances": "dns-name ip-address network-interface.association.public-ip",
+		"DescribeAddresses": `allocation-id association-id domain instance-id network-interface-id private-ip-address
+			public-ip network-interface-owner-id network-border-group`,
+		"DescribeNetworkInterfaces": "requester-id association.public-ip description",
+		"DescribeRouteTables":       "route.instance-id",
+		"DescribeInstanceTopology":  "availability-zone instance-type zone-id",
+		"DescribeSecurityGroups": `ip-permission.cidr ip-permission.ipv6-cidr ip-permission.prefix-list-id
+			ip-permission.from-port ip-permission.to-port`,
+		"DescribeAvailabilityZones": "parent-zone-id parent-zone-name message group-long-name",
+	} {
+		for _, name := range strings.Fields(names) {
+			w := post(c, "ec2", "Action="+operation+"&Version=2016-11-15&Filter.1.Value.1=x&Filter.1.Name="+name)
+			if w.Code != http.StatusOK || strings.Contains(w.Body.String(), "<item>") {
+				t.Errorf("%s by %s, which nothing has: %d %s", operation, name, w.Code, w.Body)
+			}
 		}
 	}
 }

@@ -20,17 +20,17 @@ func addressOperations() []core.Operation[*Tx] {
 }
 
 type addressView struct {
-	IP          string           `xml:"publicIp"`
-	Allocation  string           `xml:"allocationId"`
-	Domain      string           `xml:"domain"`
-	Instance    string           `xml:"instanceId,omitempty"`
-	Association string           `xml:"associationId,omitempty"`
-	ENI         string           `xml:"networkInterfaceId,omitempty"`
-	Owner       string           `xml:"networkInterfaceOwnerId,omitempty"`
-	Private     string           `xml:"privateIpAddress,omitempty"`
+	IP          string           `xml:"publicIp" filter:"public-ip"`
+	Allocation  string           `xml:"allocationId" filter:"allocation-id"`
+	Domain      string           `xml:"domain" filter:"domain"`
+	Instance    string           `xml:"instanceId,omitempty" filter:"instance-id"`
+	Association string           `xml:"associationId,omitempty" filter:"association-id"`
+	ENI         string           `xml:"networkInterfaceId,omitempty" filter:"network-interface-id"`
+	Owner       string           `xml:"networkInterfaceOwnerId,omitempty" filter:"network-interface-owner-id"`
+	Private     string           `xml:"privateIpAddress,omitempty" filter:"private-ip-address"`
 	Tags        query.Items[tag] `xml:"tagSet"`
 	Pool        string           `xml:"publicIpv4Pool"`
-	Border      string           `xml:"networkBorderGroup"`
+	Border      string           `xml:"networkBorderGroup" filter:"network-border-group"`
 }
 
 func (t *Tx) describeAddresses(in struct {
@@ -48,21 +48,8 @@ func (t *Tx) describeAddresses(in struct {
 		}
 		ids = append(ids, a.ID)
 	}
-	values := func(a *elasticIP, name string) ([]string, bool) {
-		if a == nil {
-			a = &elasticIP{}
-		}
-		v := t.viewAddress(a)
-		return core.OneOf(name, map[string]string{
-			"allocation-id": v.Allocation, "association-id": v.Association, "domain": v.Domain, "instance-id": v.Instance,
-			"network-interface-id": v.ENI, "network-interface-owner-id": v.Owner, "private-ip-address": v.Private,
-			"public-ip": v.IP, "network-border-group": v.Border,
-		})
-	}
-	found, _, err := core.SelectObjects(t.Tx, addressKind, t.Addresses, ids, core.Selection{Filter: in.Filter}, values)
-	for _, a := range found {
-		out.Addresses.Item = append(out.Addresses.Item, t.viewAddress(a))
-	}
+	all := core.Description[*elasticIP, addressView]{Kind: addressKind, All: t.Addresses, View: t.viewAddress}
+	out.Addresses, _, err = all.Page(t.Tx, ids, core.Selection{Filter: in.Filter})
 	return out, err
 }
 

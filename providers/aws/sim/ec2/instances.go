@@ -2,7 +2,6 @@ package ec2
 
 import (
 	"slices"
-	"strconv"
 	"time"
 
 	"github.com/unified-ccm/unified-ccm/providers/aws/sim/core"
@@ -65,11 +64,11 @@ func (t *Tx) describeInstances(in describeInstancesInput) (out describeInstances
 	if err := t.checkZones(in.InstanceID); err != nil {
 		return out, err
 	}
-	found, ids, err := core.SelectObjects(t.Tx, InstanceKind, t.Instances, in.InstanceID, in.Selection, instanceFields(t))
+	found, ids, err := t.instances().Select(t.Tx, in.InstanceID, in.Selection)
 	if err != nil {
 		return out, err
 	}
-	found, out.NextToken, err = core.Page(found, ids, in.Selection, core.Ec2Pages)
+	found, out.NextToken, err = core.Page(found, ids, in.Selection, core.PageRule{})
 	at := map[string]int{}
 	for _, i := range found {
 		if _, ok := at[i.Reservation]; !ok {
@@ -82,91 +81,8 @@ func (t *Tx) describeInstances(in describeInstancesInput) (out describeInstances
 	return out, err
 }
 
-// instanceFields returns the values of an instance's filters.
-func instanceFields(t *Tx) core.Fields[*Instance] {
-	return func(i *Instance, name string) ([]string, bool) {
-		if i == nil {
-			i = &Instance{}
-		}
-		var value string
-		switch name {
-		case "instance-id":
-			value = i.ID
-		case "instance-state-name":
-			value = t.StateOf(i)
-		case "instance-state-code":
-			value = strconv.Itoa(stateCodes[t.StateOf(i)])
-		case "instance-type":
-			value = i.Kind
-		case "availability-zone":
-			value = i.Zone
-		case "availability-zone-id":
-			value = t.Options.ZoneID(i.Zone)
-		case "image-id":
-			value = i.Image
-		case "owner-id":
-			value = t.Options.Account
-		case "reservation-id":
-			value = i.Reservation
-		case "launch-time":
-			value = Timestamp(i.Launched)
-		case "iam-instance-profile.arn":
-			value = t.ProfileARN(i)
-		case "source-dest-check", "network-interface.source-dest-check":
-			value = strconv.FormatBool(i.checkTraffic)
-		default:
-			return t.interfaceFieldsOf(i, name)
-		}
-		return []string{value}, true
-	}
-}
-
-// interfaceFieldsOf returns filters whose values come from the network interfaces; a terminated instance has none.
-func (t *Tx) interfaceFieldsOf(i *Instance, name string) (values []string, ok bool) {
-	primary := &NetworkInterface{}
-	if n := t.Primary(i); n != nil {
-		primary = n
-	}
-	alive := func(s string) []string {
-		if len(i.ENIs) == 0 {
-			return nil
-		}
-		return []string{s}
-	}
-	switch name {
-	case "vpc-id", "network-interface.vpc-id":
-		return alive(i.VPC), true
-	case "subnet-id", "network-interface.subnet-id":
-		return alive(i.Subnet), true
-	case "private-dns-name", "network-interface.private-dns-name":
-		return alive(i.DNSName), true
-	case "dns-name":
-		return alive(t.PublicName(primary)), true
-	case "ip-address", "network-interface.association.public-ip":
-		return alive(AddressText(t.PublicOf(primary))), true
-	case "private-ip-address":
-		return alive(AddressText(primary.PrimaryIP())), true
-	}
-	return t.eachInterface(i, name)
-}
-
-func (t *Tx) eachInterface(i *Instance, name string) (values []string, ok bool) {
-	of := map[string]func(*NetworkInterface) []string{
-		"network-interface.network-interface-id":         func(n *NetworkInterface) []string { return []string{n.ID} },
-		"network-interface.addresses.private-ip-address": func(n *NetworkInterface) []string { return Texts(n.Private) },
-		"network-interface.ipv6-addresses.ipv6-address":  func(n *NetworkInterface) []string { return Texts(n.IPv6) },
-		"ipv6-address":               func(n *NetworkInterface) []string { return Texts(n.IPv6) },
-		"instance.group-id":          func(n *NetworkInterface) []string { return n.Groups },
-		"network-interface.group-id": func(n *NetworkInterface) []string { return n.Groups },
-		"instance.group-name":        t.GroupNames,
-	}[name]
-	if of == nil {
-		return nil, false
-	}
-	for _, n := range t.InterfacesOf(i) {
-		values = append(values, of(n)...)
-	}
-	return values, true
+func (t *Tx) instances() core.Description[*Instance, instanceView] {
+	return core.Description[*Instance, instanceView]{Kind: InstanceKind, All: t.Instances, View: t.viewInstance}
 }
 
 type describeInstanceStatusInput struct {
@@ -203,7 +119,7 @@ func (t *Tx) describeInstanceStatus(in describeInstanceStatusInput) (out struct 
 		return out, core.Refuse("InvalidParameterCombination",
 			"The parameter instancesSet cannot be used with the parameter maxResults")
 	}
-	found, ids, err := core.SelectObjects(t.Tx, InstanceKind, t.Instances, in.InstanceID, in.Selection, instanceFields(t))
+	found, ids, err := t.instances().Select(t.Tx, in.InstanceID, in.Selection)
 	if err != nil {
 		return out, err
 	}
@@ -220,7 +136,7 @@ func (t *Tx) describeInstanceStatus(in describeInstanceStatusInput) (out struct 
 			names = append(names, ids[n])
 		}
 	}
-	out.Statuses.Item, out.NextToken, err = core.Page(shown, names, in.Selection, core.Ec2Pages)
+	out.Statuses.Item, out.NextToken, err = core.Page(shown, names, in.Selection, core.PageRule{})
 	return out, err
 }
 

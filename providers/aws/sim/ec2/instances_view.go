@@ -9,13 +9,13 @@ import (
 )
 
 type groupRef struct {
-	ID   string `xml:"groupId"`
-	Name string `xml:"groupName"`
+	ID   string `xml:"groupId" filter:"group-id"`
+	Name string `xml:"groupName" filter:"group-name"`
 }
 
 type instanceState struct {
-	Code int    `xml:"code"`
-	Name string `xml:"name"`
+	Code int    `xml:"code" filter:"code"`
+	Name string `xml:"name" filter:"name"`
 }
 
 func instanceStateOf(name string) instanceState { return instanceState{stateCodes[name], name} }
@@ -28,14 +28,14 @@ type reservationView struct {
 }
 
 type placementView struct {
-	Zone    string `xml:"availabilityZone"`
-	ZoneID  string `xml:"availabilityZoneId"`
+	Zone    string `xml:"availabilityZone" filter:"availability-zone"`
+	ZoneID  string `xml:"availabilityZoneId" filter:"availability-zone-id"`
 	Group   string `xml:"groupName"`
 	Tenancy string `xml:"tenancy"`
 }
 
 type profileView struct {
-	ARN string `xml:"arn"`
+	ARN string `xml:"arn" filter:"arn"`
 	ID  string `xml:"id"`
 }
 
@@ -46,32 +46,35 @@ type hostnamesView struct {
 }
 
 type instanceView struct {
-	ID           string                             `xml:"instanceId"`
-	Image        string                             `xml:"imageId"`
-	State        instanceState                      `xml:"instanceState"`
-	PrivateName  string                             `xml:"privateDnsName"`
-	PublicName   string                             `xml:"dnsName"`
+	ID           string                             `xml:"instanceId" filter:"instance-id"`
+	Image        string                             `xml:"imageId" filter:"image-id"`
+	State        instanceState                      `xml:"instanceState" filter:"instance-state-"`
+	PrivateName  string                             `xml:"privateDnsName" filter:"private-dns-name"`
+	PublicName   string                             `xml:"dnsName" filter:"dns-name"`
 	Reason       string                             `xml:"reason"`
 	Key          string                             `xml:"keyName,omitempty"`
 	LaunchIndex  int                                `xml:"amiLaunchIndex"`
-	Type         string                             `xml:"instanceType"`
-	Launched     string                             `xml:"launchTime"`
-	Placement    placementView                      `xml:"placement"`
-	Subnet       string                             `xml:"subnetId,omitempty"`
-	VPC          string                             `xml:"vpcId,omitempty"`
-	PrivateIP    string                             `xml:"privateIpAddress,omitempty"`
-	PublicIP     string                             `xml:"ipAddress,omitempty"`
-	IPv6         string                             `xml:"ipv6Address,omitempty"`
-	Check        bool                               `xml:"sourceDestCheck"`
-	Groups       query.Items[groupRef]              `xml:"groupSet"`
+	Type         string                             `xml:"instanceType" filter:"instance-type"`
+	Launched     string                             `xml:"launchTime" filter:"launch-time"`
+	Placement    placementView                      `xml:"placement" filter:""`
+	Subnet       string                             `xml:"subnetId,omitempty" filter:"subnet-id"`
+	VPC          string                             `xml:"vpcId,omitempty" filter:"vpc-id"`
+	PrivateIP    string                             `xml:"privateIpAddress,omitempty" filter:"private-ip-address"`
+	PublicIP     string                             `xml:"ipAddress,omitempty" filter:"ip-address"`
+	IPv6         string                             `xml:"ipv6Address,omitempty" filter:"ipv6-address"`
+	Check        bool                               `xml:"sourceDestCheck" filter:"source-dest-check"`
+	Groups       query.Items[groupRef]              `xml:"groupSet" filter:"instance."`
 	StateReason  *stateReason                       `xml:"stateReason"`
 	Devices      query.Items[deviceView]            `xml:"blockDeviceMapping"`
 	Tags         query.Items[tag]                   `xml:"tagSet"`
-	Interfaces   query.Items[instanceInterfaceView] `xml:"networkInterfaceSet"`
-	Profile      *profileView                       `xml:"iamInstanceProfile"`
+	Interfaces   query.Items[instanceInterfaceView] `xml:"networkInterfaceSet" filter:"network-interface."`
+	Profile      *profileView                       `xml:"iamInstanceProfile" filter:"iam-instance-profile."`
 	UsageUpdated string                             `xml:"usageOperationUpdateTime"`
 	Hostnames    *hostnamesView                     `xml:"privateDnsNameOptions"`
 	Constant     string                             `xml:",innerxml"`
+	// Owner and Reservation are shown with the reservation.
+	Owner       string `xml:"-" filter:"owner-id"`
+	Reservation string `xml:"-" filter:"reservation-id"`
 }
 
 // constantParts is what all instances have in common.
@@ -110,6 +113,7 @@ func (t *Tx) viewInstance(i *Instance) instanceView {
 		Launched:  Timestamp(i.Launched),
 		Placement: placementView{Zone: i.Zone, ZoneID: t.Options.ZoneID(i.Zone), Tenancy: "default"}, Check: i.checkTraffic,
 		Tags: t.tagSet(i.ID), UsageUpdated: Timestamp(i.Launched), Constant: constantParts,
+		Owner: t.Options.Account, Reservation: i.Reservation,
 	}
 	if i.State == StateStopped || i.State == StateTerminated {
 		v.Reason = "User initiated"

@@ -4,17 +4,21 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
-	"strconv"
 
 	"github.com/unified-ccm/unified-ccm/providers/aws/sim/core"
 	"github.com/unified-ccm/unified-ccm/providers/aws/sim/query"
 )
 
-var interfaceKind = core.IDKind{Prefix: "eni", Code: "InvalidNetworkInterfaceID", Noun: "networkInterface ID"}
+var interfaceKind = core.IDKind{Prefix: "eni", Code: "InvalidNetworkInterfaceID", Noun: "networkInterface ID",
+	Parameter: "NetworkInterfaceId", Set: "networkInterfaceSet"}
 
 func interfaceOperations() []core.Operation[*Tx] {
 	return []core.Operation[*Tx]{
-		core.Read("DescribeNetworkInterfaces", (*Tx).describeInterfaces),
+		core.Describe("DescribeNetworkInterfaces", func(t *Tx) core.Description[*NetworkInterface, interfaceView] {
+			return core.Description[*NetworkInterface, interfaceView]{
+				Kind: interfaceKind, All: t.Interfaces, View: t.viewInterface,
+			}
+		}, "IncludeManagedResources"),
 		core.Write("AssignIpv6Addresses", (*Tx).assignIPv6),
 		core.Write("ModifyNetworkInterfaceAttribute", (*Tx).modifyInterface),
 		core.Write("UnassignIpv6Addresses", (*Tx).unassignIPv6),
@@ -24,20 +28,20 @@ func interfaceOperations() []core.Operation[*Tx] {
 type associationView struct {
 	Allocation  string `xml:"allocationId,omitempty"`
 	Association string `xml:"associationId,omitempty"`
-	IP          string `xml:"publicIp"`
+	IP          string `xml:"publicIp" filter:"public-ip"`
 	Name        string `xml:"publicDnsName"`
 	Owner       string `xml:"ipOwnerId"`
 }
 
 type privateIPView struct {
-	IP          string           `xml:"privateIpAddress"`
+	IP          string           `xml:"privateIpAddress" filter:"private-ip-address"`
 	Name        string           `xml:"privateDnsName,omitempty"`
 	Primary     bool             `xml:"primary"`
 	Association *associationView `xml:"association"`
 }
 
 type ipv6View struct {
-	IP      string `xml:"ipv6Address"`
+	IP      string `xml:"ipv6Address" filter:"ipv6-address"`
 	Primary bool   `xml:"isPrimaryIpv6"`
 }
 
@@ -46,44 +50,44 @@ type prefixView struct {
 }
 
 type attachmentView struct {
-	ID       string `xml:"attachmentId"`
-	Instance string `xml:"instanceId,omitempty"`
+	ID       string `xml:"attachmentId" filter:"attachment-id"`
+	Instance string `xml:"instanceId,omitempty" filter:"instance-id"`
 	Owner    string `xml:"instanceOwnerId,omitempty"`
-	Device   int    `xml:"deviceIndex"`
+	Device   int    `xml:"deviceIndex" filter:"device-index"`
 	Card     int    `xml:"networkCardIndex"`
-	Status   string `xml:"status"`
+	Status   string `xml:"status" filter:"status"`
 	Time     string `xml:"attachTime"`
 	Delete   bool   `xml:"deleteOnTermination"`
 }
 
 // instanceInterfaceView is a network interface as a part of an instance.
 type instanceInterfaceView struct {
-	ID          string                     `xml:"networkInterfaceId"`
-	Subnet      string                     `xml:"subnetId"`
-	VPC         string                     `xml:"vpcId"`
-	Description string                     `xml:"description"`
-	Owner       string                     `xml:"ownerId"`
-	Status      string                     `xml:"status"`
-	MAC         string                     `xml:"macAddress"`
-	IP          string                     `xml:"privateIpAddress"`
-	Name        string                     `xml:"privateDnsName,omitempty"`
-	Check       bool                       `xml:"sourceDestCheck"`
-	Groups      query.Items[groupRef]      `xml:"groupSet"`
-	Attachment  *attachmentView            `xml:"attachment"`
-	Association *associationView           `xml:"association"`
-	Private     query.Items[privateIPView] `xml:"privateIpAddressesSet"`
-	IPv6        query.Items[ipv6View]      `xml:"ipv6AddressesSet"`
+	ID          string                     `xml:"networkInterfaceId" filter:"network-interface-id"`
+	Subnet      string                     `xml:"subnetId" filter:"subnet-id"`
+	VPC         string                     `xml:"vpcId" filter:"vpc-id"`
+	Description string                     `xml:"description" filter:"description"`
+	Owner       string                     `xml:"ownerId" filter:"owner-id"`
+	Status      string                     `xml:"status" filter:"status"`
+	MAC         string                     `xml:"macAddress" filter:"mac-address"`
+	IP          string                     `xml:"privateIpAddress" filter:"private-ip-address"`
+	Name        string                     `xml:"privateDnsName,omitempty" filter:"private-dns-name"`
+	Check       bool                       `xml:"sourceDestCheck" filter:"source-dest-check"`
+	Groups      query.Items[groupRef]      `xml:"groupSet" filter:""`
+	Attachment  *attachmentView            `xml:"attachment" filter:"attachment."`
+	Association *associationView           `xml:"association" filter:"association."`
+	Private     query.Items[privateIPView] `xml:"privateIpAddressesSet" filter:"addresses."`
+	IPv6        query.Items[ipv6View]      `xml:"ipv6AddressesSet" filter:"ipv6-addresses."`
 	Prefixes    *query.Items[prefixView]   `xml:"ipv6PrefixSet"`
-	Type        string                     `xml:"interfaceType"`
+	Type        string                     `xml:"interfaceType" filter:"interface-type"`
 }
 
 // interfaceView is a network interface on its own.
 type interfaceView struct {
 	instanceInterfaceView
-	Zone    string           `xml:"availabilityZone"`
+	Zone    string           `xml:"availabilityZone" filter:"availability-zone"`
 	ZoneID  string           `xml:"availabilityZoneId"`
-	By      string           `xml:"requesterId,omitempty"`
-	Managed bool             `xml:"requesterManaged"`
+	By      string           `xml:"requesterId,omitempty" filter:"requester-id"`
+	Managed bool             `xml:"requesterManaged" filter:"requester-managed"`
 	Tags    query.Items[tag] `xml:"tagSet"`
 }
 
@@ -125,6 +129,13 @@ func (t *Tx) viewAttached(n *NetworkInterface) instanceInterfaceView {
 	return v
 }
 
+func (t *Tx) viewInterface(n *NetworkInterface) interfaceView {
+	return interfaceView{
+		instanceInterfaceView: t.viewAttached(n), Zone: n.Zone, ZoneID: t.Options.ZoneID(n.Zone), By: n.Requester,
+		Managed: n.Requester != "", Tags: t.tagSet(n.ID),
+	}
+}
+
 func (t *Tx) PrivateName(ip netip.Addr) string {
 	if !ip.IsValid() {
 		return ""
@@ -151,76 +162,6 @@ func (t *Tx) associationOf(n *NetworkInterface) *associationView {
 		}
 	}
 	return v
-}
-
-func (t *Tx) describeInterfaces(in struct {
-	core.Selection
-	NetworkInterfaceID      []string `q:"NetworkInterfaceId"`
-	IncludeManagedResources bool
-}) (out struct {
-	Interfaces query.Items[interfaceView] `xml:"networkInterfaceSet"`
-	NextToken  string                     `xml:"nextToken,omitempty"`
-}, err error) {
-	out.Interfaces, out.NextToken, err = core.Description[*NetworkInterface, interfaceView]{
-		Kind:   interfaceKind,
-		All:    t.Interfaces,
-		Rule:   core.Ec2Pages,
-		Values: interfaceFields(t),
-		View: func(n *NetworkInterface) interfaceView {
-			return interfaceView{
-				instanceInterfaceView: t.viewAttached(n), Zone: n.Zone, ZoneID: t.Options.ZoneID(n.Zone),
-				By: n.Requester, Managed: n.Requester != "", Tags: t.tagSet(n.ID),
-			}
-		},
-	}.Page(t.Tx, in.NetworkInterfaceID, in.Selection)
-	return out, err
-}
-
-func interfaceFields(t *Tx) core.Fields[*NetworkInterface] {
-	return func(n *NetworkInterface, name string) ([]string, bool) {
-		if n == nil {
-			n = &NetworkInterface{}
-		}
-		switch name {
-		case "group-id":
-			return n.Groups, true
-		case "group-name":
-			return t.GroupNames(n), true
-		case "addresses.private-ip-address":
-			return Texts(n.Private), true
-		case "ipv6-addresses.ipv6-address":
-			return Texts(n.IPv6), true
-		}
-		return t.attachmentFields(n, name)
-	}
-}
-
-func (t *Tx) attachmentFields(n *NetworkInterface, name string) ([]string, bool) {
-	status, attached := "available", ""
-	if n.attachment != "" {
-		status, attached = "in-use", "attached"
-	}
-	return core.OneOf(name, map[string]string{
-		"network-interface-id":     n.ID,
-		"vpc-id":                   n.VPC,
-		"subnet-id":                n.Subnet,
-		"availability-zone":        n.Zone,
-		"description":              n.Description,
-		"private-ip-address":       AddressText(n.PrimaryIP()),
-		"private-dns-name":         t.PrivateName(n.PrimaryIP()),
-		"mac-address":              n.MAC,
-		"status":                   status,
-		"interface-type":           n.Kind,
-		"requester-id":             n.Requester,
-		"requester-managed":        strconv.FormatBool(n.Requester != ""),
-		"owner-id":                 t.Options.Account,
-		"attachment.instance-id":   n.Instance,
-		"attachment.attachment-id": n.attachment,
-		"attachment.status":        attached,
-		"attachment.device-index":  strconv.Itoa(n.Device),
-		"association.public-ip":    AddressText(t.PublicOf(n)),
-		"source-dest-check":        strconv.FormatBool(n.checkTraffic),
-	})
 }
 
 // NewInterface makes a network interface with one IPv4 address in a subnet, and an IPv6 address if v6 is set.
@@ -312,4 +253,12 @@ func (t *Tx) GroupNames(n *NetworkInterface) []string {
 		out = append(out, g.Name)
 	}
 	return out
+}
+
+// groupName returns the name of a security group, empty if it was deleted.
+func (t *Tx) groupName(id string) string {
+	if g := t.Groups[id]; g != nil {
+		return g.Name
+	}
+	return ""
 }

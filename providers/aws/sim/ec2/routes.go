@@ -8,7 +8,8 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/aws/sim/query"
 )
 
-var tableKind = core.IDKind{Prefix: "rtb", Code: "InvalidRouteTableID", Noun: "routeTable ID"}
+var tableKind = core.IDKind{Prefix: "rtb", Code: "InvalidRouteTableID", Noun: "routeTable ID",
+	Parameter: "RouteTableId", Set: "routeTableSet"}
 
 type RouteTable struct {
 	id, VPC string
@@ -30,7 +31,11 @@ type Route struct {
 
 func routeOperations() []core.Operation[*Tx] {
 	return []core.Operation[*Tx]{
-		core.Read("DescribeRouteTables", (*Tx).describeTables),
+		core.Describe("DescribeRouteTables", func(t *Tx) core.Description[*RouteTable, tableView] {
+			return core.Description[*RouteTable, tableView]{
+				Kind: tableKind, All: t.Tables, View: t.viewTable, Rule: core.PageRule{Least: 5, Most: 100},
+			}
+		}),
 		core.Write("CreateRoute", (*Tx).createRoute),
 		core.Write("ReplaceRoute", (*Tx).replaceRoute),
 		core.Write("DeleteRoute", (*Tx).deleteRoute),
@@ -38,50 +43,33 @@ func routeOperations() []core.Operation[*Tx] {
 }
 
 type routeView struct {
-	V4       string `xml:"destinationCidrBlock,omitempty"`
-	V6       string `xml:"destinationIpv6CidrBlock,omitempty"`
-	Gateway  string `xml:"gatewayId,omitempty"`
-	NAT      string `xml:"natGatewayId,omitempty"`
-	Instance string `xml:"instanceId,omitempty"`
+	V4       string `xml:"destinationCidrBlock,omitempty" filter:"destination-cidr-block"`
+	V6       string `xml:"destinationIpv6CidrBlock,omitempty" filter:"destination-ipv6-cidr-block"`
+	Gateway  string `xml:"gatewayId,omitempty" filter:"gateway-id"`
+	NAT      string `xml:"natGatewayId,omitempty" filter:"nat-gateway-id"`
+	Instance string `xml:"instanceId,omitempty" filter:"instance-id"`
 	Owner    string `xml:"instanceOwnerId,omitempty"`
 	ENI      string `xml:"networkInterfaceId,omitempty"`
-	State    string `xml:"state"`
-	Origin   string `xml:"origin"`
+	State    string `xml:"state" filter:"state"`
+	Origin   string `xml:"origin" filter:"origin"`
 }
 
 type tableAssociation struct {
-	ID     string    `xml:"routeTableAssociationId"`
-	Table  string    `xml:"routeTableId"`
-	Subnet string    `xml:"subnetId,omitempty"`
-	Main   bool      `xml:"main"`
+	ID     string    `xml:"routeTableAssociationId" filter:"route-table-association-id"`
+	Table  string    `xml:"routeTableId" filter:"route-table-id"`
+	Subnet string    `xml:"subnetId,omitempty" filter:"subnet-id"`
+	Main   bool      `xml:"main" filter:"main"`
 	State  stateText `xml:"associationState"`
 }
 
 type tableView struct {
-	ID           string                        `xml:"routeTableId"`
-	VPC          string                        `xml:"vpcId"`
-	Owner        string                        `xml:"ownerId"`
-	Routes       query.Items[routeView]        `xml:"routeSet"`
-	Associations query.Items[tableAssociation] `xml:"associationSet"`
+	ID           string                        `xml:"routeTableId" filter:"route-table-id"`
+	VPC          string                        `xml:"vpcId" filter:"vpc-id"`
+	Owner        string                        `xml:"ownerId" filter:"owner-id"`
+	Routes       query.Items[routeView]        `xml:"routeSet" filter:"route."`
+	Associations query.Items[tableAssociation] `xml:"associationSet" filter:"association."`
 	Gateways     query.Items[core.Nothing]     `xml:"propagatingVgwSet"`
 	Tags         query.Items[tag]              `xml:"tagSet"`
-}
-
-func (t *Tx) describeTables(in struct {
-	core.Selection
-	RouteTableID []string `q:"RouteTableId"`
-}) (out struct {
-	Tables    query.Items[tableView] `xml:"routeTableSet"`
-	NextToken string                 `xml:"nextToken,omitempty"`
-}, err error) {
-	out.Tables, out.NextToken, err = core.Description[*RouteTable, tableView]{
-		Kind:   tableKind,
-		All:    t.Tables,
-		Rule:   core.PageRule{Least: 5, Most: 100},
-		Values: tableFields(t),
-		View:   t.viewTable,
-	}.Page(t.Tx, in.RouteTableID, in.Selection)
-	return out, err
 }
 
 func (t *Tx) viewTable(r *RouteTable) tableView {
@@ -125,54 +113,6 @@ func (t *Tx) viewRoute(r *Route) routeView {
 }
 
 func (t *Tx) Blackhole(r *Route) bool { return r.Iface != "" && !core.Has(t.Interfaces, r.Iface) }
-
-func tableFields(t *Tx) core.Fields[*RouteTable] {
-	return func(r *RouteTable, name string) ([]string, bool) {
-		if r == nil {
-			r = &RouteTable{}
-		}
-		switch name {
-		case "route-table-id", "association.route-table-id":
-			return []string{r.id}, true
-		case "vpc-id":
-			return []string{r.VPC}, true
-		case "owner-id":
-			return []string{t.Options.Account}, true
-		case "association.subnet-id":
-			return r.Subnets, true
-		case "association.main":
-			var out []string
-			if r.Main {
-				out = append(out, "true")
-			}
-			if len(r.Subnets) > 0 {
-				out = append(out, "false")
-			}
-			return out, true
-		}
-		return t.routeFields(r, name)
-	}
-}
-
-func (t *Tx) routeFields(r *RouteTable, name string) (values []string, ok bool) {
-	for _, x := range append(slices.Clone(r.Routes), &Route{}) {
-		v := routeView{}
-		if x.Destination.IsValid() {
-			v = t.viewRoute(x)
-		}
-		text, known := map[string]string{
-			"route.destination-cidr-block": v.V4, "route.destination-ipv6-cidr-block": v.V6, "route.gateway-id": v.Gateway,
-			"route.nat-gateway-id": v.NAT, "route.instance-id": v.Instance, "route.state": v.State, "route.origin": v.Origin,
-		}[name]
-		if !known {
-			return nil, false
-		}
-		if text != "" {
-			values = append(values, text)
-		}
-	}
-	return values, true
-}
 
 type routeInput struct {
 	RouteTableID                string `q:"RouteTableId"`

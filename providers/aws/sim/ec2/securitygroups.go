@@ -3,7 +3,6 @@ package ec2
 import (
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/unified-ccm/unified-ccm/providers/aws/sim/core"
@@ -20,7 +19,7 @@ type securityGroup struct {
 func securityGroupOperations() []core.Operation[*Tx] {
 	return []core.Operation[*Tx]{
 		core.Read("DescribeSecurityGroups", (*Tx).describeGroups),
-		core.Read("DescribeSecurityGroupRules", (*Tx).describeRules),
+		core.Describe("DescribeSecurityGroupRules", (*Tx).rules),
 		core.Write("CreateSecurityGroup", (*Tx).createGroup),
 		core.Write("DeleteSecurityGroup", (*Tx).deleteGroup),
 		core.Write("AuthorizeSecurityGroupIngress", (*Tx).authorizeIngress),
@@ -31,14 +30,14 @@ func securityGroupOperations() []core.Operation[*Tx] {
 }
 
 type groupView struct {
-	ID          string                      `xml:"groupId"`
+	ID          string                      `xml:"groupId" filter:"group-id"`
 	ARN         string                      `xml:"securityGroupArn"`
-	Name        string                      `xml:"groupName"`
-	Description string                      `xml:"groupDescription"`
-	Owner       string                      `xml:"ownerId"`
-	VPC         string                      `xml:"vpcId"`
-	Ingress     query.Items[permissionView] `xml:"ipPermissions"`
-	Egress      query.Items[permissionView] `xml:"ipPermissionsEgress"`
+	Name        string                      `xml:"groupName" filter:"group-name"`
+	Description string                      `xml:"groupDescription" filter:"description"`
+	Owner       string                      `xml:"ownerId" filter:"owner-id"`
+	VPC         string                      `xml:"vpcId" filter:"vpc-id"`
+	Ingress     query.Items[permissionView] `xml:"ipPermissions" filter:"ip-permission."`
+	Egress      query.Items[permissionView] `xml:"ipPermissionsEgress" filter:"egress.ip-permission."`
 	Tags        query.Items[tag]            `xml:"tagSet"`
 }
 
@@ -59,53 +58,17 @@ func (t *Tx) describeGroups(in struct {
 		}
 		ids = append(ids, g.ID)
 	}
-	out.Groups, out.NextToken, err = core.Description[*securityGroup, groupView]{
-		Kind:   groupKind,
-		All:    t.Groups,
-		Rule:   core.Ec2Pages,
-		Values: groupFields(t),
-		View: func(g *securityGroup) groupView {
-			return groupView{
-				ID: g.ID, ARN: t.ARN("ec2",
-					"security-group/"+g.ID), Name: g.Name, Description: g.description, Owner: t.Options.Account,
-				VPC: g.VPC, Ingress: t.viewPermissions(g.Ingress), Egress: t.viewPermissions(g.Egress), Tags: t.tagSet(g.ID),
-			}
-		},
-	}.Page(t.Tx, ids, in.Selection)
+	all := core.Description[*securityGroup, groupView]{Kind: groupKind, All: t.Groups, View: t.viewGroup}
+	out.Groups, out.NextToken, err = all.Page(t.Tx, ids, in.Selection)
 	return out, err
 }
 
-func groupFields(t *Tx) core.Fields[*securityGroup] {
-	return func(g *securityGroup, name string) ([]string, bool) {
-		if g == nil {
-			g = &securityGroup{}
-		}
-		if rest, ok := strings.CutPrefix(name, "egress.ip-permission."); ok {
-			return ruleValues(g.Egress, rest)
-		}
-		if rest, ok := strings.CutPrefix(name, "ip-permission."); ok {
-			return ruleValues(g.Ingress, rest)
-		}
-		return core.OneOf(name, map[string]string{
-			"group-id": g.ID, "group-name": g.Name, "vpc-id": g.VPC, "description": g.description, "owner-id": t.Options.Account,
-		})
+func (t *Tx) viewGroup(g *securityGroup) groupView {
+	return groupView{
+		ID: g.ID, ARN: t.ARN("ec2", "security-group/"+g.ID), Name: g.Name, Description: g.description,
+		Owner: t.Options.Account, VPC: g.VPC, Ingress: t.viewPermissions(g.Ingress), Egress: t.viewPermissions(g.Egress),
+		Tags: t.tagSet(g.ID),
 	}
-}
-
-func ruleValues(rules []*Rule, name string) (values []string, ok bool) {
-	for _, r := range append(slices.Clone(rules), &Rule{}) {
-		v, known := map[string]string{
-			"cidr": r.CIDR4, "ipv6-cidr": r.CIDR6, "group-id": r.Group, "prefix-list-id": r.prefixList, "protocol": r.protocol,
-			"from-port": strconv.Itoa(int(r.from)), "to-port": strconv.Itoa(int(r.to)), "user-id": "", "group-name": "",
-		}[name]
-		if !known {
-			return nil, false
-		}
-		if r.id != "" {
-			values = append(values, v)
-		}
-	}
-	return values, true
 }
 
 // defaultVPC returns where groups are looked for by name alone; the simulated account has none unless the VPC is made

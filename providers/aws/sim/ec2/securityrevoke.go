@@ -1,7 +1,6 @@
 package ec2
 
 import (
-	"cmp"
 	"slices"
 	"strconv"
 
@@ -71,33 +70,34 @@ func (t *Tx) findRules(have []*Rule, in rulesInput) (revoked []*Rule, err error)
 
 // permissionView is rules that share protocol and ports, as DescribeSecurityGroups shows them.
 type permissionView struct {
-	Protocol    string                  `xml:"ipProtocol"`
-	From        *int32                  `xml:"fromPort"`
-	To          *int32                  `xml:"toPort"`
-	Groups      query.Items[pairView]   `xml:"groups"`
-	Ranges      query.Items[rangeView]  `xml:"ipRanges"`
-	Ranges6     query.Items[range6View] `xml:"ipv6Ranges"`
-	PrefixLists query.Items[listView]   `xml:"prefixListIds"`
+	Protocol    string                  `xml:"ipProtocol" filter:"protocol"`
+	From        *int32                  `xml:"fromPort" filter:"from-port"`
+	To          *int32                  `xml:"toPort" filter:"to-port"`
+	Groups      query.Items[pairView]   `xml:"groups" filter:""`
+	Ranges      query.Items[rangeView]  `xml:"ipRanges" filter:""`
+	Ranges6     query.Items[range6View] `xml:"ipv6Ranges" filter:""`
+	PrefixLists query.Items[listView]   `xml:"prefixListIds" filter:""`
 }
 
 type pairView struct {
-	User        string `xml:"userId"`
-	Group       string `xml:"groupId"`
+	User        string `xml:"userId" filter:"user-id"`
+	Group       string `xml:"groupId" filter:"group-id"`
 	Description string `xml:"description,omitempty"`
+	Name        string `xml:"-" filter:"group-name"`
 }
 
 type rangeView struct {
-	CIDR        string `xml:"cidrIp"`
+	CIDR        string `xml:"cidrIp" filter:"cidr"`
 	Description string `xml:"description,omitempty"`
 }
 
 type range6View struct {
-	CIDR        string `xml:"cidrIpv6"`
+	CIDR        string `xml:"cidrIpv6" filter:"ipv6-cidr"`
 	Description string `xml:"description,omitempty"`
 }
 
 type listView struct {
-	ID          string `xml:"prefixListId"`
+	ID          string `xml:"prefixListId" filter:"prefix-list-id"`
 	Description string `xml:"description,omitempty"`
 }
 
@@ -125,7 +125,7 @@ func (t *Tx) viewPermissions(rules []*Rule) query.Items[permissionView] {
 		case r.CIDR6 != "":
 			v.Ranges6.Item = append(v.Ranges6.Item, range6View{r.CIDR6, r.Description})
 		case r.Group != "":
-			v.Groups.Item = append(v.Groups.Item, pairView{t.Options.Account, r.Group, r.Description})
+			v.Groups.Item = append(v.Groups.Item, pairView{t.Options.Account, r.Group, r.Description, t.groupName(r.Group)})
 		default:
 			v.PrefixLists.Item = append(v.PrefixLists.Item, listView{r.prefixList, r.Description})
 		}
@@ -145,13 +145,7 @@ func (t *Tx) ruleByID(id string) (*securityGroup, *Rule) {
 	return nil, nil
 }
 
-func (t *Tx) describeRules(in struct {
-	core.Selection
-	SecurityGroupRuleID []string `q:"SecurityGroupRuleId"`
-}) (out struct {
-	Rules     query.Items[ruleView] `xml:"securityGroupRuleSet"`
-	NextToken string                `xml:"nextToken,omitempty"`
-}, err error) {
+func (t *Tx) rules() core.Description[ruleView, ruleView] {
 	all := map[string]ruleView{}
 	for _, g := range t.Groups {
 		if !t.Visible(g.ID) {
@@ -164,20 +158,5 @@ func (t *Tx) describeRules(in struct {
 			all[r.id] = t.viewRule(g, r, true)
 		}
 	}
-	values := func(v ruleView, name string) ([]string, bool) {
-		switch name {
-		case "group-id":
-			return []string{v.Group}, true
-		case "security-group-rule-id":
-			return []string{v.ID}, true
-		}
-		return nil, false
-	}
-	found, ids, err := core.SelectObjects(t.Tx, ruleKind, all, in.SecurityGroupRuleID, in.Selection, values)
-	if err != nil {
-		return out, err
-	}
-	slices.SortFunc(found, func(a, b ruleView) int { return cmp.Compare(a.ID, b.ID) })
-	out.Rules.Item, out.NextToken, err = core.Page(found, ids, in.Selection, core.Ec2Pages)
-	return out, err
+	return core.Description[ruleView, ruleView]{Kind: ruleKind, All: all, View: func(v ruleView) ruleView { return v }}
 }

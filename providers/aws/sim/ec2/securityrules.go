@@ -17,7 +17,8 @@ func (r *Rule) Covers(protocol string, port int32) bool {
 	return r.protocol == allProtocols || r.protocol == protocol && r.from <= port && port <= r.to
 }
 
-var ruleKind = core.IDKind{Prefix: "sgr", Code: "InvalidSecurityGroupRuleId", Noun: "security group rule ID"}
+var ruleKind = core.IDKind{Prefix: "sgr", Code: "InvalidSecurityGroupRuleId", Noun: "security group rule ID",
+	Parameter: "SecurityGroupRuleId", Set: "securityGroupRuleSet"}
 
 // allProtocols is the protocol of a rule for all traffic, which has no ports.
 const allProtocols = "-1"
@@ -211,9 +212,9 @@ func canonicalCIDR(text string, v4 bool) (string, error) {
 }
 
 type ruleView struct {
-	ID          string     `xml:"securityGroupRuleId"`
+	ID          string     `xml:"securityGroupRuleId" filter:"security-group-rule-id"`
 	ARN         string     `xml:"securityGroupRuleArn"`
-	Group       string     `xml:"groupId"`
+	Group       string     `xml:"groupId" filter:"group-id"`
 	Owner       string     `xml:"groupOwnerId"`
 	Egress      bool       `xml:"isEgress"`
 	Protocol    string     `xml:"ipProtocol"`

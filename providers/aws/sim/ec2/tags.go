@@ -184,10 +184,10 @@ var ResourceTypes = map[string]string{
 }
 
 type tagDescription struct {
-	ResourceID   string `xml:"resourceId"`
-	ResourceType string `xml:"resourceType"`
-	Key          string `xml:"key"`
-	Value        string `xml:"value"`
+	ResourceID   string `xml:"resourceId" filter:"resource-id"`
+	ResourceType string `xml:"resourceType" filter:"resource-type"`
+	Key          string `xml:"key" filter:"key"`
+	Value        string `xml:"value" filter:"value"`
 }
 
 type describeTagsOutput struct {
@@ -196,36 +196,26 @@ type describeTagsOutput struct {
 }
 
 func (t *Tx) describeTags(in struct{ core.Selection }) (describeTagsOutput, error) {
-	values := func(d tagDescription, name string) ([]string, bool) {
-		return core.OneOf(name, map[string]string{
-			"key": d.Key, "value": d.Value, "resource-id": d.ResourceID, "resource-type": d.ResourceType,
-		})
-	}
-	if err := in.Check(); err != nil {
-		return describeTagsOutput{}, err
-	}
-	if err := core.CheckFilters(in.Filter, values); err != nil {
-		return describeTagsOutput{}, err
-	}
 	var all []tagDescription
-	var ids []string
 	for id, tags := range t.Tags {
 		prefix, _, _ := strings.Cut(id, "-")
 		if ResourceTypes[prefix] == "" || !t.Visible(id) {
 			continue
 		}
 		for k, v := range tags {
-			d := tagDescription{id, ResourceTypes[prefix], k, v}
-			if core.MatchesAll(t.Tx, "", d, in.Filter, values) {
-				all = append(all, d)
-			}
+			all = append(all, tagDescription{id, ResourceTypes[prefix], k, v})
 		}
 	}
+	all, err := core.FilterViews(all, in.Filter)
+	if err != nil {
+		return describeTagsOutput{}, err
+	}
+	var ids []string
 	key := func(d tagDescription) string { return d.ResourceID + "/" + d.Key }
 	slices.SortFunc(all, func(a, b tagDescription) int { return cmp.Compare(key(a), key(b)) })
 	for _, d := range all {
 		ids = append(ids, key(d))
 	}
-	out, next, err := core.Page(all, ids, in.Selection, core.Ec2Pages)
+	out, next, err := core.Page(all, ids, in.Selection, core.PageRule{})
 	return describeTagsOutput{query.ItemsOf(out), next}, err
 }

@@ -25,10 +25,10 @@ const (
 
 type topologyView struct {
 	ID     string              `xml:"instanceId"`
-	Type   string              `xml:"instanceType"`
+	Type   string              `xml:"instanceType" filter:"instance-type"`
 	Nodes  query.Items[string] `xml:"networkNodeSet"`
-	Zone   string              `xml:"availabilityZone"`
-	ZoneID string              `xml:"zoneId"`
+	Zone   string              `xml:"availabilityZone" filter:"availability-zone"`
+	ZoneID string              `xml:"zoneId" filter:"zone-id"`
 }
 
 func (t *Tx) describeTopology(in struct {
@@ -49,16 +49,8 @@ func (t *Tx) describeTopology(in struct {
 	if len(in.GroupName) > 0 {
 		return out, core.Refuse("InvalidPlacementGroup.Unknown", "The Placement Group '%s' is unknown.", in.GroupName[0])
 	}
-	values := func(i *Instance, name string) ([]string, bool) {
-		switch name {
-		case "availability-zone", "instance-type":
-			return instanceFields(t)(i, name)
-		case "zone-id":
-			return instanceFields(t)(i, "availability-zone-id")
-		}
-		return nil, false
-	}
-	found, ids, err := core.SelectObjects(t.Tx, InstanceKind, t.Instances, in.InstanceID, in.Selection, values)
+	all := core.Description[*Instance, topologyView]{Kind: InstanceKind, All: t.Instances, View: t.viewTopology}
+	found, ids, err := all.Select(t.Tx, in.InstanceID, in.Selection)
 	if err != nil {
 		return out, err
 	}

@@ -9,17 +9,17 @@ import (
 )
 
 type zoneView struct {
-	State    string `xml:"zoneState"`
-	OptIn    string `xml:"optInStatus"`
+	State    string `xml:"zoneState" filter:"state"`
+	OptIn    string `xml:"optInStatus" filter:"opt-in-status"`
 	Messages query.Items[struct {
-		Message string `xml:"message"`
-	}] `xml:"messageSet"`
-	Region string `xml:"regionName"`
-	Name   string `xml:"zoneName"`
-	ID     string `xml:"zoneId"`
-	Group  string `xml:"groupName"`
+		Message string `xml:"message" filter:"message,parent-zone-id,parent-zone-name,group-long-name"`
+	}] `xml:"messageSet" filter:""`
+	Region string `xml:"regionName" filter:"region-name"`
+	Name   string `xml:"zoneName" filter:"zone-name"`
+	ID     string `xml:"zoneId" filter:"zone-id"`
+	Group  string `xml:"groupName" filter:"group-name"`
 	Border string `xml:"networkBorderGroup"`
-	Type   string `xml:"zoneType"`
+	Type   string `xml:"zoneType" filter:"zone-type"`
 }
 
 func (t *Tx) describeZones(in struct {
@@ -30,12 +30,6 @@ func (t *Tx) describeZones(in struct {
 }) (out struct {
 	Zones query.Items[zoneView] `xml:"availabilityZoneInfo"`
 }, err error) {
-	if err := (core.Selection{Filter: in.Filter}).Check(); err != nil {
-		return out, err
-	}
-	if err := core.CheckFilters(in.Filter, zoneFields); err != nil {
-		return out, err
-	}
 	all := map[string]zoneView{}
 	ids := map[string]string{}
 	for _, z := range t.Options.Zones {
@@ -50,11 +44,10 @@ func (t *Tx) describeZones(in struct {
 		return out, err
 	}
 	for _, name := range names {
-		if core.MatchesAll(t.Tx, "", all[name], in.Filter, zoneFields) {
-			out.Zones.Item = append(out.Zones.Item, all[name])
-		}
+		out.Zones.Item = append(out.Zones.Item, all[name])
 	}
-	return out, nil
+	out.Zones.Item, err = core.FilterViews(out.Zones.Item, in.Filter)
+	return out, err
 }
 
 func zoneNames(all map[string]zoneView, ids map[string]string, names, zoneIDs []string) ([]string, error) {
@@ -75,18 +68,10 @@ func zoneNames(all map[string]zoneView, ids map[string]string, names, zoneIDs []
 	return slices.Compact(slices.Sorted(slices.Values(names))), nil
 }
 
-func zoneFields(z zoneView, name string) ([]string, bool) {
-	return core.OneOf(name, map[string]string{
-		"zone-name": z.Name, "zone-id": z.ID, "region-name": z.Region, "state": z.State, "zone-type": z.Type,
-		"group-name": z.Group, "opt-in-status": z.OptIn, "parent-zone-id": "", "parent-zone-name": "", "message": "",
-		"group-long-name": "",
-	})
-}
-
 type regionView struct {
-	Name     string `xml:"regionName"`
-	Endpoint string `xml:"regionEndpoint"`
-	OptIn    string `xml:"optInStatus"`
+	Name     string `xml:"regionName" filter:"region-name"`
+	Endpoint string `xml:"regionEndpoint" filter:"endpoint"`
+	OptIn    string `xml:"optInStatus" filter:"opt-in-status"`
 }
 
 // describeRegions returns the region of this cloud.
@@ -103,14 +88,6 @@ func (t *Tx) describeRegions(in struct {
 		}
 	}
 	region := regionView{t.Options.Region, "ec2." + t.Options.Region + "." + t.Options.DNSSuffix(), "opt-in-not-required"}
-	values := func(r regionView, name string) ([]string, bool) {
-		return core.OneOf(name, map[string]string{"region-name": r.Name, "endpoint": r.Endpoint, "opt-in-status": r.OptIn})
-	}
-	if err := core.CheckFilters(in.Filter, values); err != nil {
-		return out, err
-	}
-	if core.MatchesAll(t.Tx, "", region, in.Filter, values) {
-		out.Regions.Item = append(out.Regions.Item, region)
-	}
-	return out, nil
+	out.Regions.Item, err = core.FilterViews([]regionView{region}, in.Filter)
+	return out, err
 }
