@@ -3,35 +3,47 @@ package loadbalancer
 import (
 	lbcommon "github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
+	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/classic"
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/nlb"
 )
 
 var _ lbcommon.RecordKeeper[Desired, Observed] = (*Cloud)(nil)
 
-// DesiredRecord implements lbcommon.RecordKeeper. Only network load balancers have a record.
+// DesiredRecord implements lbcommon.RecordKeeper.
 func (c *Cloud) DesiredRecord(want Desired) lbcommon.AppliedRecord {
 	if want.Network == nil {
-		return lbcommon.AppliedRecord{}
+		return want.Classic.Record
 	}
 	return want.Network.Record
 }
 
 // StoredRecord implements lbcommon.RecordKeeper.
 func (c *Cloud) StoredRecord(key lbcommon.Key, have Observed) (record lbcommon.AppliedRecord, writable bool) {
-	if have.made == nil {
+	switch {
+	case have.made == nil:
 		return lbcommon.AppliedRecord{}, false
+	case have.Network.Balancer != nil:
+		return have.made.network.StoredRecord(key, have.Network)
+	default:
+		return have.made.classic.StoredRecord(key, have.Classic)
 	}
-	return have.made.network.StoredRecord(key, have.Network)
 }
 
 // StoreRecords implements lbcommon.RecordKeeper.
 func (c *Cloud) StoreRecords(updates []lbcommon.RecordUpdate[Observed]) []plan.Change {
-	var list []nlb.RecordUpdate
-	for _, u := range updates {
-		list = append(list, nlb.RecordUpdate{Balancer: u.Have.Network.Balancer, Record: u.Record})
-	}
-	if len(list) == 0 {
+	if len(updates) == 0 {
 		return nil
 	}
-	return updates[0].Have.made.network.StoreRecords(list)
+	var networks []nlb.RecordUpdate
+	var classics []lbcommon.RecordUpdate[classic.Observed]
+	for _, u := range updates {
+		if b := u.Have.Network.Balancer; b != nil {
+			networks = append(networks, nlb.RecordUpdate{Balancer: b, Record: u.Record})
+		} else {
+			classics = append(classics, lbcommon.RecordUpdate[classic.Observed]{Key: u.Key, Have: u.Have.Classic,
+				Record: u.Record})
+		}
+	}
+	made := updates[0].Have.made
+	return append(made.network.StoreRecords(networks), made.classic.StoreRecords(classics)...)
 }

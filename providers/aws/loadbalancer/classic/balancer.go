@@ -113,7 +113,7 @@ func (d *differ) initial() Balancer {
 		Name: d.name, Scheme: d.want.Scheme, VPC: d.cloud.options.VPC, Listeners: d.want.Listeners,
 		Backends: map[int32][]string{},
 		Subnets:  d.want.Subnets, HealthCheck: initialHealthCheck(d.want.Listeners[0]), Attributes: initialAttributes(),
-		Tags: d.want.Tags,
+		Tags: d.want.creationTags(),
 	}
 }
 
@@ -135,7 +135,7 @@ func (d *differ) create(groups []vpc.GroupRef, after []plan.Ref) plan.Change {
 				return err
 			}
 			in := &elb.CreateLoadBalancerInput{LoadBalancerName: &d.name, Listeners: toListeners(d.want.Listeners),
-				Subnets: d.want.Subnets, SecurityGroups: groupIDs, Tags: toTags(d.want.Tags)}
+				Subnets: d.want.Subnets, SecurityGroups: groupIDs, Tags: toTags(d.want.creationTags())}
 			if d.want.Scheme == schemeInternal {
 				in.Scheme = aws.String(schemeInternal)
 			}

@@ -55,11 +55,13 @@ type Desired struct {
 	// of groups that exist; the managed one stands before them.
 	Managed    *vpc.ManagedGroup
 	Groups     []string
-	NodeGroups vpc.NodeGroups
+	NodeGroups vpc.NodeGroups `json:"-"`
 	// Instances are IDs, sorted.
 	Instances []string
 	Tags      map[string]string
-	Warnings  []string
+	// Record is the applied record of all this.
+	Record   lbcommon.AppliedRecord `json:"-"`
+	Warnings []string
 }
 
 // Desire computes the objects that should exist for a Service. It is pure and returns all problems joined.
@@ -89,6 +91,7 @@ func (c *Cloud) Desire(r Request) (Desired, error) {
 	if !c.options.DisableIngress {
 		d.NodeGroups = vpc.NodeGroupsOf(r.Shared, d.Instances)
 	}
+	d.Record = d.record(in.Fields)
 	subject := "Service " + service.String()
 	err := intent.Join(subject, problems.Err(subject), subnetErr)
 	if err != nil {

@@ -13,7 +13,6 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/annotation"
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/tags"
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/vpc"
-	"github.com/unified-ccm/unified-ccm/providers/aws/names"
 )
 
 // Diff plans what leads from what exists to what is wanted; nothing is wanted if want is nil. It
@@ -87,12 +86,6 @@ func (d *differ) ensure() error {
 	d.diffInstances(b.Instances)
 	retired := d.retireManaged(applied)
 	d.diffNodeRules(refs, created, applied, retired)
-	if b.Tags[names.ClusterUIDTag] != "" || b.Tags[tags.ExtraTag] != "" {
-		// Made by this manager: without a record, an interrupted change would be held after a restart.
-		for i := range d.plan.Changes {
-			d.plan.Changes[i].Disrupts, d.plan.Changes[i].Mark = plan.DisruptsNothing, false
-		}
-	}
 	return nil
 }
 
@@ -153,13 +146,15 @@ func (d *differ) add(change plan.Change) {
 	d.plan.Changes = append(d.plan.Changes, change)
 }
 
+func (d *differ) foreign(b Balancer) string { return d.cloud.foreign(d.key, b) }
+
 // foreign returns the owner of a load balancer of our name, "" for ours. One without any mark is ours:
 // its name is made of the Service's UID.
-func (d *differ) foreign(b Balancer) string {
-	if owner := tags.Foreign(b.Tags, d.cloud.options.Cluster.ID, d.key); owner != "" && tags.Marked(b.Tags) {
+func (c *Cloud) foreign(key lbcommon.Key, b Balancer) string {
+	if owner := tags.Foreign(b.Tags, c.options.Cluster.ID, key); owner != "" && tags.Marked(b.Tags) {
 		return owner
 	}
-	if b.VPC != d.cloud.options.VPC {
+	if b.VPC != c.options.VPC {
 		return "a cluster in VPC " + b.VPC
 	}
 	return ""

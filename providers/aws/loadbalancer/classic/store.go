@@ -234,6 +234,16 @@ func (s *store) create(b Balancer) {
 	s.attributes.Create(b.Name, b.Attributes)
 }
 
+// updateTags changes a copy of the tags of a load balancer after a write.
+func (s *store) updateTags(name string, change func(tags map[string]string)) {
+	s.tags.Update(name, func(tags *map[string]string) {
+		after := map[string]string{}
+		maps.Copy(after, *tags)
+		change(after)
+		*tags = after
+	})
+}
+
 // sharedGroups returns the security groups that load balancers other than this one use.
 func (s *store) sharedGroups(name string) map[string]bool {
 	groups := map[string]bool{}

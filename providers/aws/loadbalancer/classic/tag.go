@@ -67,14 +67,7 @@ func (d *differ) tagsRemove(keys []string, have map[string]string) plan.Change {
 
 // wroteTags notes a change of the tags in the snapshot.
 func (d *differ) wroteTags(err error, change func(tags map[string]string)) error {
-	return d.wrote(err, func(s *store) {
-		s.tags.Update(d.name, func(tags *map[string]string) {
-			after := map[string]string{}
-			maps.Copy(after, *tags)
-			change(after)
-			*tags = after
-		})
-	})
+	return d.wrote(err, func(s *store) { s.updateTags(d.name, change) })
 }
 
 func toTags(m map[string]string) []elbtypes.Tag {

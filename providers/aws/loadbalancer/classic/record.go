@@ -1,0 +1,73 @@
+package classic
+
+import (
+	"context"
+	"maps"
+
+	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancing"
+
+	lbcommon "github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
+	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
+	"github.com/unified-ccm/unified-ccm/providers/aws/awserr"
+	"github.com/unified-ccm/unified-ccm/providers/aws/names"
+)
+
+// The applied record of a load balancer is kept in one of its tags, without its members: AWS takes the tags of one
+// load balancer per call, so that a node that joins would otherwise cost a call for each of them. The record is part of
+// the creation, and is updated with changes that are made anyway. No read is saved by it.
+
+// record returns the applied record of a desired state.
+func (d Desired) record(fields map[string]string) lbcommon.AppliedRecord {
+	// Security groups and their rules are compared by every Diff, and a load balancer that exists keeps discovered
+	// subnets.
+	d.Name, d.Managed, d.Zones, d.Instances, d.Warnings = "", nil, nil, nil, nil
+	if !d.Listed {
+		d.Subnets = nil
+	}
+	return lbcommon.NewRecord(lbcommon.Digest(d), "", fields)
+}
+
+func recordTags(record lbcommon.AppliedRecord) map[string]string {
+	return map[string]string{names.AppliedTag: record.Encode()}
+}
+
+// creationTags are the tags of a new load balancer.
+func (d Desired) creationTags() map[string]string {
+	tags := maps.Clone(d.Tags)
+	maps.Copy(tags, recordTags(d.Record))
+	return tags
+}
+
+// DesiredRecord returns the applied record of a desired state.
+func (c *Cloud) DesiredRecord(want Desired) lbcommon.AppliedRecord { return want.Record }
+
+// StoredRecord returns the applied record of a load balancer, and whether one can be stored with it: not with the load
+// balancer of another owner, or with one whose tags are unknown.
+func (c *Cloud) StoredRecord(key lbcommon.Key, have Observed) (record lbcommon.AppliedRecord, writable bool) {
+	b := have.Balancer
+	if b == nil || b.Tags == nil || c.foreign(key, *b) != "" {
+		return lbcommon.AppliedRecord{}, false
+	}
+	return lbcommon.ParseRecord(b.Tags[names.AppliedTag]), true
+}
+
+// StoreRecords plans updates of records, one call for each load balancer.
+func (c *Cloud) StoreRecords(updates []lbcommon.RecordUpdate[Observed]) []plan.Change {
+	changes := make([]plan.Change, len(updates))
+	for i, u := range updates {
+		name, set := u.Have.Balancer.Name, recordTags(u.Record)
+		changes[i] = plan.Change{
+			Ref: plan.Ref{Kind: lbcommon.KindRecord, Name: name, Action: plan.Update},
+			Fields: []plan.Field{{Name: "record", Before: u.Have.Balancer.Tags[names.AppliedTag],
+				After: set[names.AppliedTag]}},
+			Do: func(ctx context.Context, _ *plan.Handles) error {
+				_, err := c.options.API.AddTags(ctx, &elb.AddTagsInput{LoadBalancerNames: []string{name}, Tags: toTags(set)})
+				if err = awserr.Wrap("AddTags", err); err == nil {
+					c.store.updateTags(name, func(tags map[string]string) { maps.Copy(tags, set) })
+				}
+				return err
+			},
+		}
+	}
+	return changes
+}
