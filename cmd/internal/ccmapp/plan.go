@@ -12,7 +12,9 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/unified-ccm/unified-ccm/cmd/internal/cli"
+	"github.com/unified-ccm/unified-ccm/pkg/common/guard"
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
+	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
 )
 
 // Values of --color.
@@ -33,6 +35,7 @@ type planOptions struct {
 	clusterName     string
 	clusterCIDR     string
 	routes          bool
+	disruption      provider.DisruptionPolicy
 	output, color   string
 	verbose         bool
 }
@@ -47,8 +50,11 @@ anything in the cloud or in the cluster. Services come from files or from the
 cluster; nodes come from the same files if they contain any, or else from the
 cluster.
 
-Exit codes: 0 when nothing would change, 2 when something would, 1 when a plan
-could not be made.`,
+Changes that the manager would hold are listed with the reason and with the ID
+that approves them.
+
+Exit codes: 0 when nothing would change or all changes are held, 2 when
+something would change, 1 when a plan could not be made.`,
 		Example: `  # What would be created for this Service?
   ccm plan --cloud-provider=fake --cloud-config=cloud.conf -f service.yaml
 
@@ -70,6 +76,7 @@ could not be made.`,
 		"The manager's --cluster-name: it is part of the names of objects in the cloud.")
 	fs.StringVar(&o.clusterCIDR, flagClusterCIDR, "", "The manager's --cluster-cidr: without it, routes are not planned.")
 	fs.BoolVar(&o.routes, flagCloudRoutes, o.routes, "Whether the manager sets up pod routes, which --all then includes.")
+	guard.AddDisruptionFlag(fs, &o.disruption)
 	fs.StringVar(&o.color, "color", o.color, "auto (on a terminal, unless NO_COLOR is set), always or never.")
 	fs.BoolVar(&o.verbose, "verbose", false, "Do not shorten values, and also list what does not change.")
 	o.source.addFlags(fs, true)
@@ -133,6 +140,9 @@ func (o planOptions) check() error {
 			return cli.UsageErrorf("--service=%s: write NAMESPACE/NAME, for example default/%s", service,
 				strings.Trim(service, "/"))
 		}
+	}
+	if err := guard.ValidateDisruption(o.disruption); err != nil {
+		return cli.UsageErrorf("%v", err)
 	}
 	_, err := o.clusterCIDRs()
 	return err

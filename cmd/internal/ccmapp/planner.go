@@ -90,7 +90,7 @@ func (p *planner) lend(ctx context.Context, cloud cloudprovider.Interface) error
 	if !ok {
 		return nil
 	}
-	runtime := provider.Runtime{Recorder: &record.FakeRecorder{}, DryRun: true}
+	runtime := provider.Runtime{Recorder: &record.FakeRecorder{}, DryRun: true, Disruption: p.options.disruption}
 	if p.client != nil {
 		namespace, err := p.client.CoreV1().Namespaces().Get(ctx, metav1.NamespaceSystem, metav1.GetOptions{})
 		if err != nil {

@@ -1,6 +1,7 @@
 package guard
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"time"
@@ -82,14 +83,30 @@ func (o *Options) AddFlags(fs *pflag.FlagSet) {
 			"means no limit.")
 	fs.DurationVar(&o.DeletionInterval, flagDeletionInterval, o.DeletionInterval,
 		"The time window of --"+flagMaxDeletions+".")
-	fs.StringVar((*string)(&o.Disruption), flagDisruption, string(o.Disruption),
+	AddDisruptionFlag(fs, &o.Disruption)
+	fs.StringVar(&o.NodeFilterRequirements, flagNodeFilter, o.NodeFilterRequirements,
+		"Label selector for the nodes that this manager sees, as in kubectl get nodes -l; empty for all. "+
+			"Use it if another manager handles the other nodes. Services are not affected by it.")
+}
+
+// AddDisruptionFlag adds the flag of the policy for disruptive changes.
+func AddDisruptionFlag(fs *pflag.FlagSet, policy *provider.DisruptionPolicy) {
+	*policy = cmp.Or(*policy, provider.HoldDisruption)
+	fs.StringVar((*string)(policy), flagDisruption, string(*policy),
 		"What happens to changes that disrupt traffic, an address or a whole load balancer. hold applies them only if the "+
 			"Service has changed, and holds what follows from other causes (discovery, configuration, defaults) until the "+
 			"annotation load-balancer.unified-ccm.io/approve of the Service has the ID of the held changes. "+
 			"allow applies all changes. hold-all holds all of them.")
-	fs.StringVar(&o.NodeFilterRequirements, flagNodeFilter, o.NodeFilterRequirements,
-		"Label selector for the nodes that this manager sees, as in kubectl get nodes -l; empty for all. "+
-			"Use it if another manager handles the other nodes. Services are not affected by it.")
+}
+
+// ValidateDisruption checks the value of the flag of AddDisruptionFlag.
+func ValidateDisruption(policy provider.DisruptionPolicy) error {
+	switch policy {
+	case provider.HoldDisruption, provider.AllowDisruption, provider.HoldAllDisruption:
+		return nil
+	default:
+		return fmt.Errorf("--%s=%q: use hold, allow or hold-all", flagDisruption, policy)
+	}
 }
 
 // Validate checks values that were given by flags, all at once. It is for after parsing; before, zero means
@@ -113,10 +130,8 @@ func (o *Options) Validate() error {
 			flagDeletionInterval,
 			o.DeletionInterval, DefaultDeletionInterval, flagMaxDeletions))
 	}
-	switch o.Disruption {
-	case provider.HoldDisruption, provider.AllowDisruption, provider.HoldAllDisruption:
-	default:
-		errs = append(errs, fmt.Errorf("--%s=%q: use hold, allow or hold-all", flagDisruption, o.Disruption))
+	if err := ValidateDisruption(o.Disruption); err != nil {
+		errs = append(errs, err)
 	}
 	if _, err := o.NodeSelector(); err != nil {
 		errs = append(errs, err)

@@ -287,7 +287,7 @@ func (c *Controller[S, D, O]) PlanLoadBalancer(ctx context.Context, clusterName 
 	if err != nil {
 		return plan.Plan{}, err
 	}
-	todo = c.withRecord(t, have, todo)
+	todo = c.withRecords(t, have, todo)
 	texts := make([]string, 0, len(warnings)+len(todo.Warnings))
 	for _, w := range warnings {
 		texts = append(texts, w.Message)

@@ -1,6 +1,7 @@
 package loadbalancer
 
 import (
+	"errors"
 	"strings"
 	"testing"
 
@@ -261,6 +262,24 @@ func TestMarksRideOnOtherChanges(t *testing.T) {
 			t.Errorf("%s: changes %v", name, got.Changes)
 		}
 	}
+}
+
+// The cause of a change is stored before it, so that an interruption does not turn it into a held one.
+func TestCauseSurvivesARestartAfterTakingOver(t *testing.T) {
+	f := newHolding(t, plan.DisruptsTraffic)
+	takeOver(f)
+	f.ensure(t, web(), node("a"))
+	f.cloud.fault = func(int, bool) error { return errors.New("interrupted") }
+	edited := web(ranges("10.0.0.0/8"))
+	if _, err := f.EnsureLoadBalancer(t.Context(), "prod", edited, []*v1.Node{node("a")}); err == nil {
+		t.Fatal("the change was not interrupted")
+	}
+	f.cloud.fault, f.baselines = nil, baselines{}
+	f.ensure(t, edited, node("a"))
+	if got := f.listener(); got != "10.0.0.0/8" {
+		t.Errorf("listener %q", got)
+	}
+	f.stored(t, edited, node("a"))
 }
 
 func TestHoldHoldsDependants(t *testing.T) {

@@ -109,23 +109,57 @@ func (c *Controller[S, D, O]) recordUpdate(t target[S, D], have O, made plan.Pla
 // membersOnly reports whether a plan changes nothing but members.
 func membersOnly(p plan.Plan) bool { return countMembership(p) == len(p.Changes) }
 
-// withRecord appends the update of the stored record to a plan, unless it can be deferred: where the plan changes
-// nothing but members.
+// withRecord adds the updates of the stored record to a plan, unless they are deferred: where the plan changes nothing
+// but members.
 func (c *Controller[S, D, O]) withRecord(t target[S, D], have O, todo plan.Plan) plan.Plan {
+	if c.options.DeferRecords && membersOnly(todo) {
+		return todo
+	}
+	return c.withRecords(t, have, todo)
+}
+
+// withRecords adds the updates of the stored record to a plan, deferred ones included.
+func (c *Controller[S, D, O]) withRecords(t target[S, D], have O, todo plan.Plan) plan.Plan {
+	if createsLoadBalancer(todo) {
+		return todo
+	}
+	todo = c.withCause(t, have, todo)
 	update, ok := c.recordUpdate(t, have, todo)
-	if !ok || membersOnly(todo) && c.options.DeferRecords || createsLoadBalancer(todo) {
+	if !ok {
 		return todo
 	}
 	keeper, _ := any(c.cloud).(RecordKeeper[D, O])
-	after := make([]plan.Ref, len(todo.Changes))
-	for i, change := range todo.Changes {
-		after[i] = change.Ref
-	}
 	changes := keeper.StoreRecords([]RecordUpdate[O]{update})
 	for i := range changes {
-		changes[i].After, changes[i].Membership = after, membersOnly(todo)
+		changes[i].After, changes[i].Membership = plan.Refs(todo.Changes), membersOnly(todo)
 	}
 	todo.Changes = slices.Concat(todo.Changes, changes)
+	return todo
+}
+
+// withCause stores what counts as applied before the first disruptive change of a load balancer that was taken over.
+// If the change is interrupted, the next process finds its cause in the record.
+func (c *Controller[S, D, O]) withCause(t target[S, D], have O, todo plan.Plan) plan.Plan {
+	keeper, ok := any(c.cloud).(RecordKeeper[D, O])
+	severe := func(change plan.Change) bool { return change.Disrupts.Severe() }
+	if !ok || !slices.ContainsFunc(todo.Changes, severe) {
+		return todo
+	}
+	stored, writable := keeper.StoredRecord(t.key, have)
+	before, _ := c.lastApplied(t, have)
+	if !writable || !stored.IsZero() || before.IsZero() {
+		return todo
+	}
+	causes := keeper.StoreRecords([]RecordUpdate[O]{{Key: t.key, Have: have, Record: before}})
+	for i := range causes {
+		causes[i].Action = plan.Create
+	}
+	todo.Changes = slices.Concat(causes, todo.Changes)
+	for i := range todo.Changes {
+		if severe(todo.Changes[i]) {
+			todo.Changes[i].After = slices.Concat(todo.Changes[i].After, plan.Refs(causes))
+		}
+	}
 	return todo
 }
 

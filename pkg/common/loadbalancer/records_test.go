@@ -314,3 +314,16 @@ func TestRunWritesRecordsWhenABurstEnds(t *testing.T) {
 		}
 	})
 }
+
+// A plan shows the update of the record that a sync defers.
+func TestPlanShowsDeferredRecords(t *testing.T) {
+	f := newKeeping(true)
+	f.ensure(t, web(), node("a"))
+	p := f.planned(t, web(), node("a"), node("b"))
+	if last := p.Changes[len(p.Changes)-1]; last.Kind != KindRecord || !last.Membership {
+		t.Errorf("the last change is %+v", last)
+	}
+	if p := f.planned(t, web(), node("a")); !p.Empty() {
+		t.Errorf("plan of a converged Service: %s", plan.Summary(p))
+	}
+}

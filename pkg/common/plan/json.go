@@ -20,9 +20,11 @@ type Document struct {
 // DocumentPlan is one plan: its subject ("Service default/web"), and its changes in an order in which they
 // can be made.
 type DocumentPlan struct {
-	Subject  string           `json:"subject"`
-	Changes  []DocumentChange `json:"changes"`
+	Subject string           `json:"subject"`
+	Changes []DocumentChange `json:"changes"`
+	// Held are further changes that are not applied, HeldID the ID with which an annotation approves them.
 	Held     []DocumentChange `json:"held,omitempty"`
+	HeldID   string           `json:"heldID,omitempty"`
 	Warnings []string         `json:"warnings"`
 }
 
@@ -48,6 +50,7 @@ type DocumentSummary struct {
 	Create   int `json:"create"`
 	Update   int `json:"update"`
 	Delete   int `json:"delete"`
+	Held     int `json:"held"`
 	Subjects int `json:"subjects"`
 	Changed  int `json:"changed"`
 }
@@ -64,6 +67,7 @@ func RenderJSON(w io.Writer, plans ...Plan) error {
 		d.Summary.Create += n[Create]
 		d.Summary.Update += n[Update]
 		d.Summary.Delete += n[Delete]
+		d.Summary.Held += len(p.Held)
 		d.Summary.Subjects++
 		if !p.Empty() {
 			d.Summary.Changed++
@@ -77,7 +81,7 @@ func RenderJSON(w io.Writer, plans ...Plan) error {
 }
 
 func documentPlan(p Plan) DocumentPlan {
-	d := DocumentPlan{Subject: p.Subject, Changes: make([]DocumentChange, len(p.Changes)),
+	d := DocumentPlan{Subject: p.Subject, HeldID: p.HeldID, Changes: make([]DocumentChange, len(p.Changes)),
 		Warnings: append([]string{}, p.Warnings...)}
 	for i, c := range p.Changes {
 		d.Changes[i] = documentChange(c)

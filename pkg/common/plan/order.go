@@ -76,7 +76,8 @@ func (p Plan) Membership() Plan {
 			}
 		}
 	}
-	sub := Plan{Subject: p.Subject, Held: p.Held, Warnings: p.Warnings, Reasons: p.Reasons}
+	sub := p
+	sub.Changes = nil
 	for _, c := range p.Changes {
 		if keep[c.Ref] {
 			sub.Changes = append(sub.Changes, c)

@@ -38,6 +38,16 @@ func samples() []Plan {
 			},
 			Warnings: []string{"load-balancer.unified-ccm.io/idle-timout: no such annotation, so it has no effect; did you mean load-balancer.unified-ccm.io/idle-timeout?"},
 		},
+		{
+			Subject: "Service default/held", HeldID: "aBcDeFgHiJk",
+			Held: []Held{
+				{Change: Change{Ref: Ref{"listener", "e5f6/443-TCP", Delete}, Fields: []Field{{Name: "port", Before: "443"}},
+					Disrupts: DisruptsTraffic, Follows: []string{"spec.ports"}}, Reason: "not changed since it was applied: spec.ports"},
+				{Change: Change{Ref: Ref{"pool", "e5f6/443-TCP", Delete}, After: []Ref{{"listener", "e5f6/443-TCP", Delete}}},
+					Reason: "it waits for: delete listener e5f6/443-TCP"},
+			},
+			Warnings: []string{"held, because the changes disrupt without a cause in the Service"},
+		},
 		{Subject: "Service default/unchanged"},
 		{Subject: "Service default/warned", Warnings: []string{"a tag with a \x1b[31mcolour"}},
 		{Subject: "routes of cluster prod", Changes: []Change{{Ref: Ref{"route", "10.244.1.0/24", Create}, Fields: []Field{{Name: "node", After: "node-1"}}}}},
@@ -104,7 +114,7 @@ func TestRenderJSON(t *testing.T) {
 	if err := json.Unmarshal(b.Bytes(), &d); err != nil {
 		t.Fatal(err)
 	}
-	if want := (DocumentSummary{Create: 5, Update: 2, Delete: 1, Subjects: 5, Changed: 3}); d.Summary != want {
+	if want := (DocumentSummary{Create: 5, Update: 2, Delete: 1, Held: 2, Subjects: 6, Changed: 3}); d.Summary != want {
 		t.Errorf("summary %+v, want %+v", d.Summary, want)
 	}
 }

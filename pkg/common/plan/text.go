@@ -84,10 +84,17 @@ func (t *textWriter) plan(p Plan) {
 	}
 	t.line(0, bold, printable(p.Subject))
 	for _, c := range p.Changes {
-		t.change(c)
+		t.change(c, "")
 	}
 	if p.Empty() {
 		t.line(2, dim, "no changes")
+	}
+	if len(p.Held) > 0 {
+		t.line(2, purple, "held until an approval of "+printable(p.HeldID)+":")
+	}
+	for _, h := range p.Held {
+		h.Change.Reason = h.Reason
+		t.change(h.Change, " (held)")
 	}
 	for _, warning := range p.Warnings {
 		t.line(2, purple, "! "+printable(warning))
@@ -95,9 +102,9 @@ func (t *textWriter) plan(p Plan) {
 	t.buffer.WriteByte('\n')
 }
 
-func (t *textWriter) change(c Change) {
+func (t *textWriter) change(c Change, suffix string) {
 	sign, colour := look(c.Action)
-	t.line(2, colour, sign+" "+printable(c.Kind)+" "+printable(c.Name))
+	t.line(2, colour, sign+" "+printable(c.Kind)+" "+printable(c.Name)+suffix)
 	if c.Reason != "" {
 		t.line(6, dim, "because "+printable(c.Reason))
 	}
@@ -167,14 +174,15 @@ func (t *textWriter) line(indent int, s style, text string) {
 
 // totals is the summary line.
 func totals(plans []Plan) string {
-	n := map[Action]int{}
+	n, held := map[Action]int{}, 0
 	all, changed := tally{}, tally{}
 	for _, p := range plans {
 		all.count(p)
-		if p.Empty() {
+		if p.Empty() && len(p.Held) == 0 {
 			continue
 		}
 		changed.count(p)
+		held += len(p.Held)
 		for a, k := range p.Count() {
 			n[a] += k
 		}
@@ -182,7 +190,11 @@ func totals(plans []Plan) string {
 	if changed.total() == 0 {
 		return "No changes: " + all.held()
 	}
-	return fmt.Sprintf("Plan: %d to create, %d to update, %d to delete in %s.", n[Create], n[Update], n[Delete], changed)
+	text := fmt.Sprintf("Plan: %d to create, %d to update, %d to delete", n[Create], n[Update], n[Delete])
+	if held > 0 {
+		text += fmt.Sprintf(", %d held", held)
+	}
+	return text + " in " + changed.String() + "."
 }
 
 // tally counts subjects: Services by number, anything else by name.
