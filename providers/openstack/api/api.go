@@ -96,7 +96,7 @@ type NetworkAPI interface {
 	ListSubnets(ctx context.Context, networkID string) ([]Subnet, error)
 	GetSubnet(ctx context.Context, id string) (Subnet, error)
 
-	// Ports of nodes, routers and load balancers.
+	// Ports of nodes, routers and load balancers; without a filter all of the project.
 	ListPorts(ctx context.Context, f PortFilter) ([]Port, error)
 	GetPort(ctx context.Context, id string) (Port, error)
 	UpdatePort(ctx context.Context, id string, o PortUpdate) (Port, error)
@@ -135,6 +135,7 @@ type LoadBalancingAPI interface {
 	// ListVersions returns the versions of the API, oldest first, such as v2.26.
 	ListVersions(ctx context.Context) ([]string, error)
 
+	// ListLoadBalancers returns those of the project.
 	ListLoadBalancers(ctx context.Context) ([]LoadBalancer, error)
 	GetLoadBalancer(ctx context.Context, id string) (LoadBalancer, error)
 	// CreateLoadBalancer creates a load balancer with everything in it.

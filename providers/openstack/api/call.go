@@ -7,10 +7,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/url"
 
 	"github.com/gophercloud/gophercloud/v2"
+	"github.com/gophercloud/gophercloud/v2/openstack/identity/v3/tokens"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
 )
@@ -108,6 +110,33 @@ func unexpected(operation string, err error) error {
 // repeat all pages when one fails.
 func list[T any](ctx context.Context, c *Clients, r cloudapi.Request, key string, query any, path ...string,
 ) ([]T, error) {
+	return pages[T](ctx, c, r, key, query, func(client) url.Values { return nil }, path...)
+}
+
+// listOwned is list for objects of the token's project alone: an administrator's token would list those of all
+// projects.
+func listOwned[T any](ctx context.Context, c *Clients, r cloudapi.Request, key string, query any, path ...string,
+) ([]T, error) {
+	return pages[T](ctx, c, r, key, query, ofProject, path...)
+}
+
+// ofProject returns the query that selects the objects of the token's project. It is empty for a token that is not
+// scoped to a project.
+func ofProject(s client) url.Values {
+	auth, ok := s.GetAuthResult().(tokens.CreateResult)
+	if !ok {
+		return nil
+	}
+	project, err := auth.ExtractProject()
+	if err != nil || project == nil || project.ID == "" {
+		return nil
+	}
+	return url.Values{"project_id": {project.ID}}
+}
+
+// pages reads all pages of a list. more returns what to add to the query of the first page, which links to the others.
+func pages[T any](ctx context.Context, c *Clients, r cloudapi.Request, key string, query any,
+	more func(client) url.Values, path ...string) ([]T, error) {
 	values, err := queryOf(query)
 	if err != nil {
 		return nil, err
@@ -124,8 +153,12 @@ func list[T any](ctx context.Context, c *Clients, r cloudapi.Request, key string
 			if len(path) > 0 {
 				target = s.ServiceURL(path...)
 			}
-			if len(values) > 0 {
-				target += "?" + values.Encode()
+			query := values
+			if len(seen) == 1 {
+				query = merged(values, more(s))
+			}
+			if len(query) > 0 {
+				target += "?" + query.Encode()
 			}
 			_, err := s.Get(ctx, target, &page, nil) //nolint:bodyclose // gophercloud reads and closes it
 			return err
@@ -144,6 +177,14 @@ func list[T any](ctx context.Context, c *Clients, r cloudapi.Request, key string
 		}
 		values = next
 	}
+}
+
+// merged returns a query of both.
+func merged(a, b url.Values) url.Values {
+	both := url.Values{}
+	maps.Copy(both, a)
+	maps.Copy(both, b)
+	return both
 }
 
 // queryOf returns the query of url.Values, or of gophercloud's options.

@@ -24,7 +24,7 @@ func (c *Clients) ListVersions(ctx context.Context) ([]string, error) {
 
 // ListLoadBalancers implements LoadBalancingAPI.
 func (c *Clients) ListLoadBalancers(ctx context.Context) ([]LoadBalancer, error) {
-	return list[LoadBalancer](ctx, c, reading(LoadBalancing, "ListLoadBalancers"), "loadbalancers", nil, "lbaas",
+	return listOwned[LoadBalancer](ctx, c, reading(LoadBalancing, "ListLoadBalancers"), "loadbalancers", nil, "lbaas",
 		"loadbalancers")
 }
 
@@ -37,13 +37,21 @@ func (c *Clients) DeleteLoadBalancer(ctx context.Context, id string, cascade boo
 
 // ListListeners implements LoadBalancingAPI.
 func (c *Clients) ListListeners(ctx context.Context, loadBalancerID string) ([]Listener, error) {
-	return list[Listener](ctx, c, reading(LoadBalancing, "ListListeners"), "listeners",
+	read := list[Listener]
+	if loadBalancerID == "" {
+		read = listOwned[Listener]
+	}
+	return read(ctx, c, reading(LoadBalancing, "ListListeners"), "listeners",
 		listeners.ListOpts{LoadbalancerID: loadBalancerID}, "lbaas", "listeners")
 }
 
 // ListPools implements LoadBalancingAPI.
 func (c *Clients) ListPools(ctx context.Context, loadBalancerID string) ([]Pool, error) {
-	return list[Pool](ctx, c, reading(LoadBalancing, "ListPools"), "pools",
+	read := list[Pool]
+	if loadBalancerID == "" {
+		read = listOwned[Pool]
+	}
+	return read(ctx, c, reading(LoadBalancing, "ListPools"), "pools",
 		pools.ListOpts{LoadbalancerID: loadBalancerID}, "lbaas", "pools")
 }
 
@@ -75,7 +83,7 @@ func (c *Clients) DeleteMember(ctx context.Context, poolID, id string) error {
 
 // ListHealthMonitors implements LoadBalancingAPI.
 func (c *Clients) ListHealthMonitors(ctx context.Context) ([]HealthMonitor, error) {
-	return list[HealthMonitor](ctx, c, reading(LoadBalancing, "ListHealthMonitors"), "healthmonitors", nil, "lbaas",
+	return listOwned[HealthMonitor](ctx, c, reading(LoadBalancing, "ListHealthMonitors"), "healthmonitors", nil, "lbaas",
 		"healthmonitors")
 }
 

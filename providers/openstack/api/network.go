@@ -44,7 +44,7 @@ func (c *Clients) ListExternalNetworks(ctx context.Context) ([]NeutronNetwork, e
 		url.Values{"router:external": {"true"}}, "networks")
 }
 
-// ListSubnets implements NetworkAPI.
+// ListSubnets implements NetworkAPI. It includes subnets of other projects: those of shared networks.
 func (c *Clients) ListSubnets(ctx context.Context, networkID string) ([]Subnet, error) {
 	return list[Subnet](ctx, c, reading(Network, "ListSubnets"), "subnets", subnets.ListOpts{NetworkID: networkID},
 		"subnets")
@@ -59,7 +59,11 @@ func (c *Clients) GetSubnet(ctx context.Context, id string) (Subnet, error) {
 
 // ListPorts implements NetworkAPI.
 func (c *Clients) ListPorts(ctx context.Context, f PortFilter) ([]Port, error) {
-	return list[Port](ctx, c, reading(Network, "ListPorts"), "ports", f.query(), "ports")
+	query := f.query()
+	if len(query) == 0 {
+		return listOwned[Port](ctx, c, reading(Network, "ListPorts"), "ports", query, "ports")
+	}
+	return list[Port](ctx, c, reading(Network, "ListPorts"), "ports", query, "ports")
 }
 
 // GetPort implements NetworkAPI.
@@ -86,8 +90,12 @@ func (c *Clients) DeletePort(ctx context.Context, id string) error {
 
 // ListFloatingIPs implements NetworkAPI.
 func (c *Clients) ListFloatingIPs(ctx context.Context, portID string) ([]FloatingIP, error) {
-	return list[FloatingIP](ctx, c, reading(Network, "ListFloatingIPs"), "floatingips",
-		floatingips.ListOpts{PortID: portID}, "floatingips")
+	read := list[FloatingIP]
+	if portID == "" {
+		read = listOwned[FloatingIP]
+	}
+	return read(ctx, c, reading(Network, "ListFloatingIPs"), "floatingips", floatingips.ListOpts{PortID: portID},
+		"floatingips")
 }
 
 // CreateFloatingIP implements NetworkAPI.
@@ -114,7 +122,7 @@ func (c *Clients) DeleteFloatingIP(ctx context.Context, id string) error {
 
 // ListSecurityGroups implements NetworkAPI.
 func (c *Clients) ListSecurityGroups(ctx context.Context, name string) ([]SecurityGroup, error) {
-	return list[SecurityGroup](ctx, c, reading(Network, "ListSecurityGroups"), "security_groups",
+	return listOwned[SecurityGroup](ctx, c, reading(Network, "ListSecurityGroups"), "security_groups",
 		groups.ListOpts{Name: name}, "security-groups")
 }
 
