@@ -39,3 +39,8 @@ func FollowsRules() []string {
 
 // FollowsTags returns the fields of tags.
 func FollowsTags() []string { return []string{KeyTags, intent.KeyTags} }
+
+// FollowsProxyProtocol returns the fields of the PROXY protocol.
+func FollowsProxyProtocol() []string {
+	return []string{KeyProxyProtocol, KeyGroupAttributes, intent.KeyProxyProtocol}
+}

@@ -49,6 +49,11 @@ func (b Balancer) listener(want Listener) Listener {
 	return want
 }
 
+// sendsTo reports whether a listener sends to a node port.
+func (b Balancer) sendsTo(port int32) bool {
+	return slices.ContainsFunc(b.Listeners, func(l Listener) bool { return l.InstancePort == port })
+}
+
 // changeListener changes one listener in a copy of the list.
 func (b *Balancer) changeListener(port int32, change func(*Listener)) {
 	b.Listeners = slices.Clone(b.Listeners)

@@ -95,10 +95,10 @@ func (d *differ) diffGroups(have []string, refs []vpc.GroupRef, created []plan.R
 		return nil
 	}
 	change := plan.Change{
-		Ref:     plan.Ref{Kind: kindGroups, Name: d.name, Action: plan.Update},
-		Fields:  []plan.Field{{Name: "securityGroups", Before: plan.ShowSet(have), After: showRefs(refs)}},
-		After:   created,
-		Follows: annotation.FollowsGroups(),
+		Ref:      plan.Ref{Kind: kindGroups, Name: d.name, Action: plan.Update},
+		Fields:   []plan.Field{{Name: "securityGroups", Before: plan.ShowSet(have), After: showRefs(refs)}},
+		After:    created,
+		Disrupts: vpc.DisruptsByGroups(have, want), Follows: annotation.FollowsGroups(),
 		Do: func(ctx context.Context, ids *plan.Handles) error {
 			groupIDs, err := resolve(refs, ids)
 			if err != nil {

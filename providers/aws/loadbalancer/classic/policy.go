@@ -11,7 +11,6 @@ import (
 	elbtypes "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancing/types"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
-	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 	"github.com/unified-ccm/unified-ccm/providers/aws/awserr"
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/annotation"
@@ -54,17 +53,19 @@ func (d *differ) diffPolicies(have Balancer) {
 	}
 	for _, port := range d.nodePorts() {
 		policies := have.Backends[port]
-		on := slices.Contains(policies, names.ProxyProtocolPolicy)
-		switch {
-		case d.want.ProxyProtocol && !on:
-			after := need(names.ProxyProtocolPolicy, proxyPolicyType, proxyPolicyAttribute, "true")
-			d.add(d.backendPolicies(port, policies, append(slices.Clone(policies), names.ProxyProtocolPolicy), after))
-		case !d.want.ProxyProtocol && on:
-			change := d.backendPolicies(port, policies, remove(policies, names.ProxyProtocolPolicy), nil)
-			change.Disrupts = plan.DisruptsTraffic
-			change.Follows = []string{annotation.KeyProxyProtocol, intent.KeyProxyProtocol}
-			d.add(change)
+		if slices.Contains(policies, names.ProxyProtocolPolicy) == d.want.ProxyProtocol {
+			continue
 		}
+		wanted, after := remove(policies, names.ProxyProtocolPolicy), []plan.Ref(nil)
+		if d.want.ProxyProtocol {
+			wanted = append(wanted, names.ProxyProtocolPolicy)
+			after = need(names.ProxyProtocolPolicy, proxyPolicyType, proxyPolicyAttribute, "true")
+		}
+		change := d.backendPolicies(port, policies, wanted, after)
+		if d.have.Balancer != nil && have.sendsTo(port) {
+			change.Disrupts, change.Follows = plan.DisruptsTraffic, annotation.FollowsProxyProtocol()
+		}
+		d.add(change)
 	}
 	for _, want := range d.want.Listeners {
 		if !want.encrypted() {
@@ -80,8 +81,8 @@ func (d *differ) diffPolicies(have Balancer) {
 		policies := append(slices.DeleteFunc(slices.Clone(listener.Policies),
 			func(p string) bool { return !slices.Contains(have.Sticky, p) }), name)
 		change := d.listenerPolicies(want.Port, listener.Policies, policies, after)
-		if d.want.TLSPolicy == "" {
-			// AWS' default may be weaker than the policy in use, or refuse clients that this one accepts.
+		if len(listener.Policies) > 0 {
+			// The other policy may be weaker than the one in use, or refuse clients that this one accepts.
 			change.Disrupts, change.Follows = plan.DisruptsTraffic, []string{annotation.KeyTLSPolicy}
 		}
 		d.add(change)

@@ -238,10 +238,10 @@ func (d *differ) groupsUpdate(b model.Balancer, groups []vpc.GroupRef, after []p
 	var detached []plan.Ref
 	if plan.ShowSet(b.SecurityGroups) != plan.ShowSet(want) {
 		change := plan.Change{
-			Ref:     plan.Ref{Kind: "security groups of load balancer", Name: b.Name, Action: plan.Update},
-			Fields:  []plan.Field{{Name: "securityGroups", Before: plan.ShowSet(b.SecurityGroups), After: showGroups(groups)}},
-			After:   after,
-			Follows: annotation.FollowsGroups(),
+			Ref:      plan.Ref{Kind: "security groups of load balancer", Name: b.Name, Action: plan.Update},
+			Fields:   []plan.Field{{Name: "securityGroups", Before: plan.ShowSet(b.SecurityGroups), After: showGroups(groups)}},
+			After:    after,
+			Disrupts: vpc.DisruptsByGroups(b.SecurityGroups, want), Follows: annotation.FollowsGroups(),
 			Do: func(ctx context.Context, ids *plan.Handles) error {
 				attach, err := groupIDs(groups, ids)
 				if err != nil {

@@ -257,6 +257,11 @@ func (d *differ) listenerUpdate(name string, have model.Listener, want model.Wan
 			return d.modifyListener(ctx, have, in)
 		},
 	}
+	if f.Has("sslPolicy") && have.Protocol == want.Protocol {
+		// The other policy may refuse clients that this one accepts.
+		change.Disrupts = plan.DisruptsTraffic
+		change.Follows = []string{annotation.KeyTLSPolicy, annotation.KeyCertificates}
+	}
 	d.add(change)
 	if have.Protocol != want.Protocol {
 		have.CertificatesRead, have.Certificates, have.Attributes = true, nil, newListenerAttributes()

@@ -17,6 +17,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 	"github.com/unified-ccm/unified-ccm/pkg/common/sorting"
 	"github.com/unified-ccm/unified-ccm/providers/aws/awserr"
+	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/annotation"
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/nlb/model"
 )
 
@@ -54,6 +55,9 @@ func (d *differ) targetGroup(want model.WantedGroup, base []plan.Ref) (groupRef,
 		d.add(change)
 	}
 	if change, ok := d.groupAttributes(ref, have.Attributes, want, nil); ok {
+		if plan.Fields(change.Fields).Has(annotation.AttributeProxyProtocol) && len(have.Balancers) > 0 {
+			change.Disrupts, change.Follows = plan.DisruptsTraffic, annotation.FollowsProxyProtocol()
+		}
 		d.add(change)
 	}
 	if change, ok := d.targetsUpdate(ref, have, want, nil); ok {

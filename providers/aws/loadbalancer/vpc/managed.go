@@ -65,7 +65,9 @@ func (s *GroupStore) ManagedGroupChanges(have Groups, want ManagedGroup, after [
 		removalAfter = []plan.Ref{change.Ref}
 	}
 	if len(revoke) > 0 {
-		changes = append(changes, s.groupRevoke(group, revoke, "only the rules of the Service are kept", removalAfter))
+		change := s.groupRevoke(group, revoke, "only the rules of the Service are kept", removalAfter)
+		change.Disrupts = ruleDiff{group: group, authorize: authorize, revoke: revoke, used: true}.disrupts()
+		changes = append(changes, change)
 	}
 	return changes, ref, nil
 }

@@ -89,6 +89,15 @@ func TooBig(source netip.Prefix, description string) Rule {
 		Description: description}
 }
 
+// DisruptsByGroups returns what it disrupts that a load balancer gets other security groups: traffic that one of those
+// it had let in, or nothing if it only gets more.
+func DisruptsByGroups(have, want []string) plan.Disruption {
+	if slices.ContainsFunc(have, func(id string) bool { return !slices.Contains(want, id) }) {
+		return plan.DisruptsTraffic
+	}
+	return plan.DisruptsNothing
+}
+
 // GroupRef is a security group that exists (ID), or that the plan creates (Handle).
 type GroupRef struct {
 	ID     string
@@ -151,6 +160,14 @@ func (d ruleDiff) closes() bool {
 		return r.CIDR.IsValid() && r.Description != names.MTURule &&
 			!slices.ContainsFunc(left, func(l Rule) bool { return l.covers(r) })
 	})
+}
+
+// disrupts returns what the removal of the rules disrupts.
+func (d ruleDiff) disrupts() plan.Disruption {
+	if d.closes() {
+		return plan.DisruptsTraffic
+	}
+	return plan.DisruptsNothing
 }
 
 // covers reports whether a rule lets in everything that another rule for a network does.
@@ -276,13 +293,9 @@ func (s *GroupStore) nodeAuthorize(n NodeRules, d ruleDiff, after []plan.Ref) pl
 }
 
 func (s *GroupStore) nodeRevoke(loadBalancer string, d ruleDiff, after []plan.Ref) plan.Change {
-	disrupts := plan.DisruptsNothing
-	if d.closes() {
-		disrupts = plan.DisruptsTraffic
-	}
 	return plan.Change{
 		Ref:        plan.Ref{Kind: KindRules, Name: d.group.String(), Action: plan.Delete},
-		Disrupts:   disrupts,
+		Disrupts:   d.disrupts(),
 		Follows:    annotation.FollowsRules(),
 		Fields:     []plan.Field{{Name: "ingress", Before: showRules(d.revoke)}},
 		Reason:     "no longer needed by the load balancer",
