@@ -35,13 +35,16 @@ cp LICENSE "$context/"
 
 arguments=(--file Dockerfile --target prebuilt --platform "linux/$arch" --tag "$image:$tag"
 	--build-arg "BASE=$base" --build-arg "VERSION=$version" --build-arg "COMMIT=$commit")
+# The time of the commit, not of the build: the same commit gives the same digest.
+SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$(git show -s --format=%ct HEAD 2>/dev/null || echo 0)}
+export SOURCE_DATE_EPOCH
 if command -v buildah >/dev/null; then
 	# chroot: works inside of a container too, and no step of this stage runs anything.
-	BUILDAH_ISOLATION=${BUILDAH_ISOLATION:-chroot} buildah build "${arguments[@]}" "$context"
+	BUILDAH_ISOLATION=${BUILDAH_ISOLATION:-chroot} buildah build --timestamp "$SOURCE_DATE_EPOCH" "${arguments[@]}" "$context"
 elif command -v podman >/dev/null; then
-	podman build "${arguments[@]}" "$context"
+	podman build --timestamp "$SOURCE_DATE_EPOCH" "${arguments[@]}" "$context"
 elif command -v docker >/dev/null; then
-	docker build "${arguments[@]}" "$context"
+	docker build --build-arg SOURCE_DATE_EPOCH "${arguments[@]}" "$context"
 else
 	echo "image: needs buildah, podman or docker; the binary for it is $context/ccm" >&2
 	exit 1
