@@ -10,6 +10,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
+	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
 	lbcommon "github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 	"github.com/unified-ccm/unified-ccm/pkg/common/sorting"
@@ -135,10 +136,15 @@ func (d *differ) releaseAddresses(addresses []api.Address, after []plan.Ref) {
 				address.LoadBalancer)
 			continue
 		}
+		disrupts := plan.DisruptsNothing // an orphan
+		if address.LoadBalancer != "" {
+			disrupts = plan.DisruptsAddress
+		}
 		d.plan.Add(plan.Change{
-			Ref:    plan.Ref{Kind: kindAddress, Name: address.Name, Action: plan.Delete},
-			Fields: []plan.Field{{Name: "ip", Before: address.IP}},
-			After:  after,
+			Ref:      plan.Ref{Kind: kindAddress, Name: address.Name, Action: plan.Delete},
+			Fields:   []plan.Field{{Name: "ip", Before: address.IP}},
+			Disrupts: disrupts, Follows: append(addressFields(), intent.KeyScheme),
+			After: after,
 			Do: func(ctx context.Context, _ *plan.Handles) error {
 				err := cloudapi.IgnoreNotFound(d.cloud.api.ReleaseAddress(ctx, address.ID))
 				return d.write(err, func(o *Observed) {

@@ -42,6 +42,8 @@ type Desired struct {
 	// Pools with their members, and Listeners, one of each for each port.
 	Pools     []api.Pool
 	Listeners []api.Listener
+	// Fields are intent.Service.Fields.
+	Fields map[string]string
 }
 
 // target is a node as a load balancer sees it.
@@ -80,7 +82,7 @@ func desire(key lbcommon.Key, in intent.Service, targets []target, around Shared
 		Subnets:  in.Subnets,
 		Tags:     ownTags(key, in.Tags),
 	}
-	d := Desired{LoadBalancer: lb, Addresses: desireAddresses(lb, in, &problems)}
+	d := Desired{LoadBalancer: lb, Addresses: desireAddresses(lb, in, &problems), Fields: in.Fields}
 	zones := annotation.Read(in, &problems).MemberZones
 	checkZones(zones, around, in.Annotations[annotation.KeyMemberZones], &problems)
 	for _, port := range in.Ports {

@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -113,6 +114,7 @@ func (d *differ) loadBalancerCreate(addresses []addressRef, after []plan.Ref, re
 				return err
 			}
 			spec.AddressIDs = addressIDs
+			spec.Tags = withTag(spec.Tags, TagApplied, d.want.record().Encode())
 			lb, err := d.createLoadBalancer(ctx, spec)
 			if err != nil {
 				return err
@@ -161,10 +163,14 @@ func (d *differ) loadBalancerUpdate(have api.LoadBalancer, addresses []addressRe
 	if len(f) == 0 {
 		return plan.Change{}, false
 	}
+	disrupts, follows := plan.DisruptsNothing, []string(nil)
+	if leavesAddress(have.AddressIDs, addresses) {
+		disrupts, follows = plan.DisruptsAddress, addressFields()
+	}
 	return plan.Change{
 		Ref:    d.loadBalancerRef(plan.Update),
-		Fields: f,
-		After:  after,
+		Fields: f, Disrupts: disrupts, Follows: follows,
+		After: after,
 		Do: func(ctx context.Context, ids *plan.Handles) error {
 			if err := d.active.wait(ctx); err != nil {
 				return err
@@ -182,11 +188,19 @@ func (d *differ) loadBalancerUpdate(have api.LoadBalancer, addresses []addressRe
 	}, true
 }
 
+// leavesAddress reports whether the load balancer loses an address.
+func leavesAddress(have []string, want []addressRef) bool {
+	return slices.ContainsFunc(have, func(id string) bool {
+		return !slices.ContainsFunc(want, func(r addressRef) bool { return r.id == id })
+	})
+}
+
 // loadBalancerDelete is the change that deletes the load balancer with its listeners and pools.
 func (d *differ) loadBalancerDelete(have api.LoadBalancer, reason string) plan.Change {
 	return plan.Change{
-		Ref:    d.loadBalancerRef(plan.Delete),
-		Reason: reason,
+		Ref:      d.loadBalancerRef(plan.Delete),
+		Reason:   reason,
+		Disrupts: plan.DisruptsLoadBalancer, Follows: placeFields(),
 		Do: func(ctx context.Context, _ *plan.Handles) error {
 			err := cloudapi.IgnoreNotFound(d.cloud.api.DeleteLoadBalancer(ctx, have.ID))
 			return d.write(err, func(o *Observed) { o.forget() })

@@ -27,6 +27,9 @@ const (
 	// A tag of this list is removed when it leaves the annotation, while a tag that a user added in the cloud stays.
 	TagExtraKeys = "unified-ccm.io/extra-tags"
 
+	// TagApplied is the applied record of a load balancer: see package loadbalancer of pkg/common.
+	TagApplied = "unified-ccm.io/applied"
+
 	// tagPrefix is reserved: a Service cannot set tags that begin with it.
 	tagPrefix = "unified-ccm.io/"
 )
