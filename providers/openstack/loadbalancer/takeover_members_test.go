@@ -2,6 +2,7 @@ package loadbalancer
 
 import (
 	"maps"
+	"net/netip"
 	"strings"
 	"testing"
 
@@ -179,6 +180,35 @@ func TestTakeOverKeepsForeignHeadersAndPersistence(t *testing.T) {
 		check()
 		r.wantEvent("spec.sessionAffinity has no effect on port TCP 80")
 		r.steady(svc)
+		r.remove(svc)
+	})
+}
+
+// Entry 9. A pool that has to be replaced gets no members from Update, which says so, unless the replacement is held.
+func TestUpdateFailsWhilePoolIsToBeReplaced(t *testing.T) {
+	bubble(t, sim.Options{}, Settings{}, func(r *rig) {
+		other, _, err := r.sim.AddNetwork("other", netip.MustParsePrefix("192.0.2.0/24"), false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		subnets, err := r.api.ListSubnets(r.t.Context(), other)
+		if err != nil {
+			t.Fatal(err)
+		}
+		svc := service()
+		r.ensure(svc)
+		pool := r.pool(80).ID
+		r.launch("node-9")
+		annotate("member-subnet-id", subnets[0].ID)(svc)
+		r.restart()
+		err = r.manager.UpdateLoadBalancer(r.t.Context(), r.cluster, svc, r.nodes)
+		if members := len(r.membersAt(80)); err == nil && members != 4 {
+			t.Errorf("Update succeeded with %d members, want 4 or an error", members)
+		}
+		r.ensure(svc)
+		if members := len(r.membersAt(80)); members != 4 {
+			t.Errorf("%d members of pool %s (before: %s), want 4", members, r.pool(80).ID, pool)
+		}
 		r.remove(svc)
 	})
 }
