@@ -10,7 +10,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
-	"github.com/unified-ccm/unified-ccm/pkg/common/locks"
+	"github.com/unified-ccm/unified-ccm/pkg/common/snapshot"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/api"
 )
 
@@ -33,21 +33,34 @@ func isLabelValue(text string) bool {
 // flavorMaxAge limits the age of the flavor list. Flavors rarely change, and the flavor of a server never does.
 const flavorMaxAge = time.Hour
 
+// Keys of the flavors' index.
+const indexFlavorName = "name "
+
 // flavorCache resolves the instance types of servers that do not contain one: before microversion 2.47 of
 // Nova, or where the name of the flavor is not a valid label value.
-type flavorCache struct {
-	api   api.ComputeAPI
-	clock clock.PassiveClock
+type flavorCache struct{ flavors *snapshot.Table[api.Flavor] }
 
-	mu     locks.Mutex
-	readAt time.Time
-	byID   map[string]string
-	byName map[string]string
+func newFlavorCache(compute api.ComputeAPI, c clock.PassiveClock) flavorCache {
+	return flavorCache{snapshot.NewTable(snapshot.NewStore(c), snapshot.Kind[api.Flavor]{
+		ID:   func(f api.Flavor) string { return f.ID },
+		List: compute.ListFlavors,
+		// Servers may have flavors that lists do not include.
+		Covers: func(api.Flavor) bool { return false },
+		Read: func(ctx context.Context, id string) (api.Flavor, error) {
+			found, err := compute.GetFlavor(ctx, id)
+			if cloudapi.Is(err, cloudapi.Denied) {
+				err = &cloudapi.Error{Class: cloudapi.NotFound, Operation: "ShowFlavor", Err: err}
+			}
+			return found, err
+		},
+		MaxAge: flavorMaxAge,
+		Index:  func(f api.Flavor) []string { return []string{indexFlavorName + f.Name} },
+	})}
 }
 
 // typeOf returns the instance type of a server: the name of its flavor if that is a valid label value, else
 // the flavor's ID. A deleted or hidden flavor must not keep a node from being initialized.
-func (f *flavorCache) typeOf(ctx context.Context, s api.Server) (string, error) {
+func (f flavorCache) typeOf(ctx context.Context, s api.Server) (string, error) {
 	if name := s.Flavor.OriginalName; name != "" {
 		if isLabelValue(name) {
 			return name, nil
@@ -65,55 +78,23 @@ func (f *flavorCache) typeOf(ctx context.Context, s api.Server) (string, error) 
 }
 
 // nameOf returns the name of a flavor, or "" if it is not visible.
-func (f *flavorCache) nameOf(ctx context.Context, id string) (string, error) {
-	unlock, err := f.mu.Lock(ctx)
-	if err != nil {
+func (f flavorCache) nameOf(ctx context.Context, id string) (string, error) {
+	if err := f.flavors.Refresh(ctx); err != nil {
 		return "", err
 	}
-	defer unlock()
-	if err := f.readLocked(ctx); err != nil {
-		return "", err
-	}
-	if name, ok := f.byID[id]; ok {
-		return name, nil
-	}
-	found, err := f.api.GetFlavor(ctx, id)
-	if err != nil && !cloudapi.Is(err, cloudapi.NotFound, cloudapi.Denied) {
-		return "", err
-	}
-	f.byID[id] = found.Name
-	return found.Name, nil
+	found, _, err := f.flavors.Ensure(ctx, id)
+	return found.Name, err
 }
 
 // idOf returns the ID of the flavor of that name if it is a valid label value, else the converted name.
-func (f *flavorCache) idOf(ctx context.Context, name string) (string, error) {
-	unlock, err := f.mu.Lock(ctx)
-	if err != nil {
+func (f flavorCache) idOf(ctx context.Context, name string) (string, error) {
+	if err := f.flavors.Refresh(ctx); err != nil {
 		return "", err
 	}
-	defer unlock()
-	if err := f.readLocked(ctx); err != nil {
-		return "", err
-	}
-	if id, ok := f.byName[name]; ok && isLabelValue(id) {
-		return id, nil
+	for _, id := range f.flavors.LookupIDs(indexFlavorName + name) {
+		if isLabelValue(id) {
+			return id, nil
+		}
 	}
 	return labelValue(name), nil
-}
-
-func (f *flavorCache) readLocked(ctx context.Context) error {
-	now := f.clock.Now()
-	if f.byID != nil && now.Sub(f.readAt) < flavorMaxAge {
-		return nil
-	}
-	list, err := f.api.ListFlavors(ctx)
-	if err != nil {
-		return err
-	}
-	f.byID, f.byName = make(map[string]string, len(list)), make(map[string]string, len(list))
-	f.readAt = now
-	for _, one := range list {
-		f.byID[one.ID], f.byName[one.Name] = one.Name, one.ID
-	}
-	return nil
 }

@@ -35,7 +35,7 @@ type Source struct {
 	region    string
 	regional  bool
 	addresses addressRules
-	flavors   *flavorCache
+	flavors   flavorCache
 	clock     clock.PassiveClock
 
 	mu         sync.Mutex
@@ -58,7 +58,7 @@ type Options struct {
 func NewSource(o Options) *Source {
 	return &Source{
 		compute: o.Compute, ports: NewPorts(o.Network, o.Clock), ids: o.ProviderIDs, region: o.Region, regional: o.Regional,
-		addresses: newAddressRules(o.Networking), flavors: &flavorCache{api: o.Compute, clock: o.Clock}, clock: o.Clock,
+		addresses: newAddressRules(o.Networking), flavors: newFlavorCache(o.Compute, o.Clock), clock: o.Clock,
 	}
 }
 

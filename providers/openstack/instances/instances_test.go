@@ -261,7 +261,7 @@ func TestInstanceTypes(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			m := &manyFlavors{fail: tt.fail}
-			f := &flavorCache{api: m, clock: testingclock.NewFakePassiveClock(time.Unix(0, 0))}
+			f := newFlavorCache(m, testingclock.NewFakePassiveClock(time.Unix(0, 0)))
 			s := api.Server{}
 			s.Flavor.ID, s.Flavor.OriginalName = tt.id, tt.original
 			for range 2 { // the second time from memory

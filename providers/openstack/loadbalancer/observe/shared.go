@@ -34,7 +34,6 @@ const (
 // SharedReader reads the SharedState and caches it.
 type SharedReader struct {
 	api      API
-	clock    clock.PassiveClock
 	settings model.Settings
 	serverID func(string) (string, error)
 
@@ -44,20 +43,18 @@ type SharedReader struct {
 
 	// reading is held by the one caller that reads ports; the others wait for it and use its result.
 	reading locks.Mutex
-	ports   map[string]portList
-}
-
-// portList is what was read of one server.
-type portList struct {
-	ports  []api.Port
-	readAt time.Time
+	store   *snapshot.Store
+	// ports are those of each server.
+	ports *snapshot.Table[[]api.Port]
 }
 
 // NewSharedReader returns a reader of the state that Services share. serverID returns the server of a provider ID.
 func NewSharedReader(client API, c clock.PassiveClock, s model.Settings,
 	serverID func(string) (string, error)) *SharedReader {
+	store := snapshot.NewStore(c)
 	return &SharedReader{
-		api: client, clock: c, settings: s, serverID: serverID, ports: map[string]portList{},
+		api: client, settings: s, serverID: serverID, store: store,
+		ports: snapshot.NewTable(store, snapshot.Kind[[]api.Port]{MaxAge: nodePortsAge}),
 		version: snapshot.NewValue(snapshot.ValueOptions[model.Version]{Clock: c, Age: versionAge,
 			Read: func(ctx context.Context) (model.Version, error) {
 				list, err := client.ListVersions(ctx)
@@ -130,31 +127,25 @@ func (s *SharedReader) portsOf(ctx context.Context, servers []string) (map[strin
 		return nil, err
 	}
 	defer done()
-	now := s.clock.Now()
+	out := make(map[string][]api.Port, len(servers))
 	var missing []string
 	for _, id := range servers {
-		if r, ok := s.ports[id]; !ok || now.Sub(r.readAt) >= nodePortsAge || len(r.ports) == 0 {
-			missing = append(missing, id)
+		if out[id], _ = s.ports.Get(id); !s.ports.Fresh(id) || len(out[id]) == 0 {
+			missing, out[id] = append(missing, id), nil
 		}
 	}
 	for chunk := range slices.Chunk(missing, manyServers) {
+		r := s.store.Begin()
 		list, err := s.api.ListPorts(ctx, api.PortFilter{DeviceIDs: chunk})
 		if err != nil {
 			return nil, err
 		}
-		for _, id := range chunk {
-			s.ports[id] = portList{readAt: now}
-		}
 		for _, p := range list {
-			r := s.ports[p.DeviceID]
-			r.ports = append(r.ports, p)
-			r.readAt = now
-			s.ports[p.DeviceID] = r
+			out[p.DeviceID] = append(out[p.DeviceID], p)
 		}
-	}
-	out := make(map[string][]api.Port, len(servers))
-	for _, id := range servers {
-		out[id] = s.ports[id].ports
+		for _, id := range chunk {
+			s.ports.Merge(r, id, out[id])
+		}
 	}
 	return out, nil
 }
