@@ -79,7 +79,7 @@ func TestTruthful(t *testing.T) {
 	}{
 		{"truth", toySubject(noMistake), ""},
 		{"claims too little", lying, "does not have the capabilities it claims"},
-		{"wrong name", toySubject(misnamed), `calls itself "toe", want "toy"`},
+		{"wrong name", toySubject(misnamed), `the provider's name is "toe", want "toy"`},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			err := tc.subject.truthful(t)
