@@ -16,8 +16,8 @@ import (
 )
 
 const (
-	// lookEvery is the interval at which the cluster is observed.
-	lookEvery = 500 * time.Millisecond
+	// observeInterval is the interval at which the cluster is observed.
+	observeInterval = 500 * time.Millisecond
 	// answerTime is the time that the final tables wait for an answer through every load balancer: health checks
 	// and stand-ins take a moment.
 	answerTime = 10 * time.Second
@@ -107,7 +107,7 @@ func (v *view) waitReady(ctx context.Context) (state screen.State, err error) {
 			state = s
 			if s.Ready() && answersUntil.IsZero() {
 				answersUntil = time.Now().Add(answerTime)
-				v.observer.AskAgain()
+				v.observer.ProbeAgain()
 				return false
 			}
 			return s.Ended != "" || s.Ready() && (lab.Answered(s) || time.Now().After(answersUntil))
@@ -121,10 +121,10 @@ func (v *view) waitReady(ctx context.Context) (state screen.State, err error) {
 
 // follow observes the cluster until show returns true or ctx ends.
 func (v *view) follow(ctx context.Context, show func(screen.State) bool) error {
-	tick := time.NewTicker(lookEvery)
+	tick := time.NewTicker(observeInterval)
 	defer tick.Stop()
 	for {
-		state, err := v.observer.Look(ctx)
+		state, err := v.observer.Observe(ctx)
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
@@ -144,7 +144,7 @@ func (v *view) follow(ctx context.Context, show func(screen.State) bool) error {
 
 func (v *view) notReady(s screen.State) error {
 	missing := s.Missing()
-	if complaints := lab.Complaints(v.cluster.ManagerOptions.Log, logTail); len(complaints) > 0 {
+	if complaints := lab.LastWarnings(v.cluster.ManagerOptions.Log, logTail); len(complaints) > 0 {
 		missing = append(missing, "the last warnings and errors in the log of ccm:")
 		for _, line := range complaints {
 			missing = append(missing, "  "+line)

@@ -145,7 +145,7 @@ func (c *Cloud) build(clk clock.WithTicker) {
 	ids := names.NewScheme(g.AdoptUnknownNodes)
 	c.instances = instances.New(instances.Options{
 		API: c.api, IDs: ids, Nodes: c.Nodes(), Clock: clk, Region: g.Region,
-		Adopt: g.AdoptUnknownNodes, InstanceType: g.InstanceType, Forgetful: c.simulator != nil && g.StateFile == "",
+		Adopt: g.AdoptUnknownNodes, InstanceType: g.InstanceType, InMemory: c.simulator != nil && g.StateFile == "",
 	})
 	c.routes = routes.New(routes.Options{Provider: ProviderName}, &fakeroutes.Source{API: c.api}, c.instances)
 	c.loadBalancer = lbcommon.New(lbcommon.Options{

@@ -112,7 +112,7 @@ func (c *chaos) change() (string, error) {
 		i := c.random.IntN(len(c.services))
 		name := c.services[i]
 		c.services = slices.Delete(c.services, i, i+1)
-		return "delete " + name, s.Drop(ctx, name)
+		return "delete " + name, s.Delete(ctx, name)
 	case what < 9 || len(c.machines) == 0:
 		name := fmt.Sprintf("machine-%d", c.made)
 		c.machines = append(c.machines, name)

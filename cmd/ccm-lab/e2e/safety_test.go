@@ -26,7 +26,7 @@ func TestNodeSafety(t *testing.T) {
 	serve, scrape := metricsPort(t)
 	c := newCluster(t, setup{noRoutes: true, flags: append(serve, "--node-deletion-confirmation=2s"), front: refuse.serve(t)})
 	ctx, s := t.Context(), c.session
-	c.must(s.JoinN(ctx, 2), s.Visit(ctx, "foreign", foreignID))
+	c.must(s.JoinN(ctx, 2), s.AddForeignNode(ctx, "foreign", foreignID))
 	c.start()
 	c.converge()
 

@@ -90,7 +90,7 @@ func (a apiServer) reach(ctx context.Context, config *rest.Config, s source) err
 	config.Timeout = apiServerTimeout
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
-		return cli.EnvironmentErrorf("API server %s: %s; check %s", config.Host, err, s.whence())
+		return cli.EnvironmentErrorf("API server %s: %s; check %s", config.Host, err, s.origin())
 	}
 	start := a.clock.Now()
 	for {
@@ -100,14 +100,14 @@ func (a apiServer) reach(ctx context.Context, config *rest.Config, s source) err
 			return nil
 		case apierrors.IsUnauthorized(err):
 			return cli.EnvironmentErrorf("API server %s refuses the credentials (401 Unauthorized): renew those in %s",
-				config.Host, s.whence())
+				config.Host, s.origin())
 		case untrusted(err):
 			return cli.EnvironmentErrorf("API server %s: the connection is not trusted: %s; check the certificate authority "+
-				"in %s", config.Host, urlCause(err), s.whence())
+				"in %s", config.Host, urlCause(err), s.origin())
 		case a.clock.Since(start) >= a.wait:
 			return cli.EnvironmentErrorf("API server %s does not answer (tried for %s): %s; check that it runs, and its "+
 				"address in %s",
-				config.Host, a.wait, urlCause(err), s.whence())
+				config.Host, a.wait, urlCause(err), s.origin())
 		}
 		select {
 		case <-ctx.Done():
@@ -117,8 +117,8 @@ func (a apiServer) reach(ctx context.Context, config *rest.Config, s source) err
 	}
 }
 
-// whence describes the source of the address and the credentials.
-func (s source) whence() string {
+// origin describes the source of the address and the credentials.
+func (s source) origin() string {
 	switch {
 	case s.kubeconfig != "":
 		return "--" + flagKubeconfig + "=" + s.kubeconfig

@@ -150,7 +150,7 @@ func (d *daemon) initialize(config *appconfig.CompletedConfig) cloudprovider.Int
 	if d.options.guard.DryRun {
 		logger.Info("Dry run: changing nothing, neither in the cloud nor in the cluster",
 			"lease", config.ComponentConfig.Generic.LeaderElection.ResourceName)
-		makeDry(config)
+		useDryRunClients(config)
 	}
 	if err := d.serve(config, d.stop); err != nil {
 		logger.Error(err, "Failed to serve the secure port")
@@ -162,6 +162,6 @@ func (d *daemon) initialize(config *appconfig.CompletedConfig) cloudprovider.Int
 		logger.Info("Watching a subset of the nodes", "selector", selector.String())
 		filterNodes(config, selector)
 	}
-	logger.Info("Starting", "provider", d.cloud.ProviderName(), "version", thisVersion().Version)
+	logger.Info("Starting", "provider", d.cloud.ProviderName(), "version", currentVersion().Version)
 	return d.cloud
 }

@@ -35,7 +35,7 @@ func TestDefaults(t *testing.T) {
 			t.Errorf("there is no --%s", flag)
 			continue
 		}
-		if f.DefValue != want || !strings.Contains(f.Usage, reasons[flag]) {
+		if f.DefValue != want || !strings.Contains(f.Usage, defaultReasons[flag]) {
 			t.Errorf("--%s: default %s, want %s with its reason; help: %s", flag, f.DefValue, want, f.Usage)
 		}
 	}

@@ -89,8 +89,8 @@ func (o *options) constructors() map[string]app.ControllerInitFuncConstructor {
 	return own
 }
 
-// reasons are added to the help of the framework's flags for which ccm changes the default.
-var reasons = map[string]string{
+// defaultReasons are added to the help of the framework's flags for which ccm changes the default.
+var defaultReasons = map[string]string{
 	"concurrent-service-syncs": "256 instead of the framework's 1: one slow load balancer must not hold up the " +
 		"others, and each one is locked by itself.",
 	"concurrent-node-syncs": "16 instead of the framework's 1: nodes that join together share " +
@@ -111,8 +111,8 @@ var reasons = map[string]string{
 	"use-service-account-credentials": "All controllers use the one account kube-system/" + clientName + ".",
 }
 
-// rewritten replaces help texts of the framework that do not match the behaviour of ccm.
-func rewritten() map[string]string {
+// helpOverrides replaces help texts of the framework that do not match the behaviour of ccm.
+func helpOverrides() map[string]string {
 	return map[string]string{
 		flagProvider: "The cloud: " + providerChoice() + ".",
 		flagConfig: "The cloud's configuration file (cloud.conf). Its content depends on the cloud; ccm config " +
@@ -137,12 +137,12 @@ func explainDefaults(fs *pflag.FlagSet) error {
 			return fmt.Errorf("default of --%s: %w", f.Name, err)
 		}
 	}
-	for name, usage := range rewritten() {
+	for name, usage := range helpOverrides() {
 		if f := fs.Lookup(name); f != nil {
 			f.Usage = usage
 		}
 	}
-	for name, reason := range reasons {
+	for name, reason := range defaultReasons {
 		if f := fs.Lookup(name); f != nil {
 			f.Usage = strings.TrimSuffix(f.Usage, ".") + ". " + reason
 		}

@@ -36,9 +36,9 @@ type Health struct {
 	clock clock.Clock
 
 	mu sync.Mutex
-	// refused is the error of the last check, and its start.
-	refused error
-	since   time.Time
+	// err is the error of the last check, and its start.
+	err   error
+	since time.Time
 }
 
 // NewHealth returns the health of a cloud.
@@ -58,10 +58,10 @@ func (h *Health) Check(ctx context.Context) error {
 	err := checker.Check(ctx)
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if err != nil && h.refused == nil {
+	if err != nil && h.err == nil {
 		h.since = h.clock.Now()
 	}
-	h.refused = err
+	h.err = err
 	return err
 }
 
@@ -74,7 +74,7 @@ func (h *Health) Parts() []provider.PartHealth {
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return []provider.PartHealth{{Part: partCloud, Err: h.refused, Since: h.since}}
+	return []provider.PartHealth{{Part: partCloud, Err: h.err, Since: h.since}}
 }
 
 // Watch checks an unhealthy cloud again periodically, until ctx ends. It logs when a part fails and when it

@@ -31,8 +31,8 @@ func filterNodes(config *appconfig.CompletedConfig, selector labels.Selector) {
 	})
 }
 
-// makeDry turns every change that the manager's clients request into a dry run of the API server.
-func makeDry(config *appconfig.CompletedConfig) {
+// useDryRunClients turns every change that the manager's clients request into a dry run of the API server.
+func useDryRunClients(config *appconfig.CompletedConfig) {
 	// The leader election and the informers of the framework take their clients from Kubeconfig; the controllers
 	// from ClientBuilder, which may be independent of it.
 	config.Kubeconfig.Wrap(dryTransport)

@@ -22,7 +22,7 @@ func TestAdoptKeepsWhatTheFileDoesNotSay(t *testing.T) {
 		Ports: []v1.ServicePort{
 			{Port: 53, Protocol: v1.ProtocolUDP}, {Port: 53, Protocol: v1.ProtocolTCP}, {Port: 80, Protocol: v1.ProtocolTCP, NodePort: 30999},
 		}}}
-	adopt(s, live)
+	mergeExisting(s, live)
 	var ports []int32
 	for _, p := range s.Spec.Ports {
 		ports = append(ports, p.NodePort)
@@ -52,7 +52,7 @@ func TestDecodeManifests(t *testing.T) {
 		{"no kind", "a: b\n", 0, 0, "document 1: "},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			var w work
+			var w planInput
 			problems := strings.Join(decodeManifests("f", []byte(tc.text), &w), "\n")
 			if len(w.services) != tc.services || len(w.nodes) != tc.nodes {
 				t.Errorf("%d services, %d nodes", len(w.services), len(w.nodes))

@@ -58,11 +58,11 @@ func newPlanner(ctx context.Context, o planOptions, errOut io.Writer) (*planner,
 	if err != nil {
 		return nil, err
 	}
-	if err := p.lend(ctx, cloud); err != nil {
+	if err := p.initialize(ctx, cloud); err != nil {
 		return nil, err
 	}
 	p.cloud = guard.Wrap(cloud, guard.Options{DryRun: true})
-	return p, p.inform(ctx)
+	return p, p.startInformers(ctx)
 }
 
 // connect connects to the cluster. A plan from files does not need one.
@@ -83,9 +83,9 @@ func (p *planner) connect(ctx context.Context) error {
 	return err
 }
 
-// lend initializes the provider like the manager: with the cluster's UID, which identifies its own objects.
+// initialize initializes the provider like the manager: with the cluster's UID, which identifies its own objects.
 // Its Events are discarded: a plan reports by its text.
-func (p *planner) lend(ctx context.Context, cloud cloudprovider.Interface) error {
+func (p *planner) initialize(ctx context.Context, cloud cloudprovider.Interface) error {
 	user, ok := cloud.(provider.RuntimeUser)
 	if !ok {
 		return nil
@@ -103,8 +103,8 @@ func (p *planner) lend(ctx context.Context, cloud cloudprovider.Interface) error
 	return nil
 }
 
-// inform passes the synced informers to the provider.
-func (p *planner) inform(ctx context.Context) error {
+// startInformers passes the synced informers to the provider.
+func (p *planner) startInformers(ctx context.Context) error {
 	user, ok := p.cloud.(cloudprovider.InformerUser)
 	if !ok || p.client == nil {
 		return nil
@@ -122,15 +122,15 @@ func (p *planner) inform(ctx context.Context) error {
 	return nil
 }
 
-// work is the input of plans.
-type work struct {
+// planInput is the input of plans.
+type planInput struct {
 	services []*v1.Service
 	nodes    []*v1.Node
 	routes   bool
 }
 
 // plan makes the plans, in the order of the work. failed has a line for each that could not be made.
-func (p *planner) plan(ctx context.Context, w work) (plans []plan.Plan, failed []string) {
+func (p *planner) plan(ctx context.Context, w planInput) (plans []plan.Plan, failed []string) {
 	balancer, ok := p.cloud.LoadBalancer()
 	lbPlanner, canPlan := balancer.(loadbalancer.Planner)
 	if len(w.services) > 0 && (!ok || !canPlan) {
@@ -155,7 +155,7 @@ func (p *planner) plan(ctx context.Context, w work) (plans []plan.Plan, failed [
 	_ = group.Wait() // Each Service has its own error.
 	for i, err := range errs {
 		if err != nil {
-			failed = append(failed, about(intent.Subject(w.services[i]), err))
+			failed = append(failed, withSubject(intent.Subject(w.services[i]), err))
 			continue
 		}
 		plans = append(plans, results[i])
@@ -166,8 +166,8 @@ func (p *planner) plan(ctx context.Context, w work) (plans []plan.Plan, failed [
 	return plans, failed
 }
 
-// about prefixes an error with its subject, unless it has that prefix.
-func about(subject string, err error) string {
+// withSubject prefixes an error with its subject, unless it has that prefix.
+func withSubject(subject string, err error) string {
 	text := oneLine(err)
 	if strings.HasPrefix(text, subject) {
 		return text

@@ -29,8 +29,8 @@ import (
 const pageSize = 500
 
 // read collects the Services and Nodes to plan from files or the cluster.
-func (p *planner) read(ctx context.Context, stdin io.Reader) (work, error) {
-	var w work
+func (p *planner) read(ctx context.Context, stdin io.Reader) (planInput, error) {
+	var w planInput
 	var err error
 	switch o := p.options; {
 	case len(o.files) > 0:
@@ -54,8 +54,8 @@ func (p *planner) read(ctx context.Context, stdin io.Reader) (work, error) {
 
 // readFiles reads Services and Nodes. A Service that already exists in the cluster keeps its UID and its
 // ports.
-func (p *planner) readFiles(ctx context.Context, stdin io.Reader) (work, error) {
-	var w work
+func (p *planner) readFiles(ctx context.Context, stdin io.Reader) (planInput, error) {
+	var w planInput
 	var lines []string
 	for _, file := range p.options.files {
 		content, err := readFile(file, stdin)
@@ -75,12 +75,12 @@ func (p *planner) readFiles(ctx context.Context, stdin io.Reader) (work, error) 
 			return w, err
 		}
 	}
-	p.onlyBalanced(&w)
+	p.selectServices(&w)
 	return w, nil
 }
 
-// onlyBalanced removes Services that neither have nor need a load balancer, and prints a note about each.
-func (p *planner) onlyBalanced(w *work) {
+// selectServices removes Services that neither have nor need a load balancer, and prints a note about each.
+func (p *planner) selectServices(w *planInput) {
 	w.services = slices.DeleteFunc(w.services, func(s *v1.Service) bool {
 		if loadbalancer.Wanted(s) || servicehelper.HasLBFinalizer(s) {
 			return false
@@ -99,7 +99,7 @@ func readFile(file string, stdin io.Reader) ([]byte, error) {
 
 // decodeManifests adds the Services and Nodes of a file, and returns a line for each document of another
 // kind.
-func decodeManifests(file string, content []byte, w *work) (problems []string) {
+func decodeManifests(file string, content []byte, w *planInput) (problems []string) {
 	codec := serializer.NewCodecFactory(clientscheme.Scheme, serializer.EnableStrict).UniversalDeserializer()
 	reader := utilyaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(content)))
 	for n := 1; ; n++ {
@@ -123,7 +123,7 @@ func decodeManifests(file string, content []byte, w *work) (problems []string) {
 	}
 }
 
-func add(w *work, object runtime.Object) error {
+func add(w *planInput, object runtime.Object) error {
 	switch o := object.(type) {
 	case *v1.Service:
 		w.services = append(w.services, o)
@@ -184,12 +184,12 @@ func (p *planner) identify(ctx context.Context, s *v1.Service) error {
 	case err != nil:
 		return cli.EnvironmentErrorf("Service %s/%s cannot be read from the cluster: %s", s.Namespace, s.Name, oneLine(err))
 	}
-	adopt(s, live)
+	mergeExisting(s, live)
 	return nil
 }
 
-// adopt copies fields of the cluster's Service that the file does not set.
-func adopt(s, live *v1.Service) {
+// mergeExisting copies fields of the cluster's Service that the file does not set.
+func mergeExisting(s, live *v1.Service) {
 	s.UID, s.Finalizers, s.Status, s.DeletionTimestamp = live.UID, live.Finalizers, live.Status, live.DeletionTimestamp
 	for i := range s.Spec.Ports {
 		port := &s.Spec.Ports[i]
@@ -211,7 +211,7 @@ func adopt(s, live *v1.Service) {
 }
 
 func (p *planner) getServices(ctx context.Context) ([]*v1.Service, error) {
-	var w work
+	var w planInput
 	for _, id := range p.options.services {
 		namespace, name, _ := strings.Cut(id, "/")
 		s, err := p.client.CoreV1().Services(namespace).Get(ctx, name, metav1.GetOptions{})
@@ -223,7 +223,7 @@ func (p *planner) getServices(ctx context.Context) ([]*v1.Service, error) {
 		}
 		w.services = append(w.services, s)
 	}
-	p.onlyBalanced(&w)
+	p.selectServices(&w)
 	return w.services, nil
 }
 

@@ -19,13 +19,13 @@ import (
 )
 
 // startServices starts the framework's service controller as the framework does, except for its node
-// informer; see gatheredNodes.
+// informer; see coalescedNodes.
 func startServices(start app.ControllerInitContext, config *appconfig.CompletedConfig,
 	cloud cloudprovider.Interface) app.InitFunc {
 	return func(ctx context.Context, shared controllermanagerapp.ControllerContext) (controller.Interface, bool, error) {
 		informers := config.SharedInformers.Core().V1()
 		services, err := servicecontroller.New(cloud, config.ClientBuilder.ClientOrDie(start.ClientName),
-			informers.Services(), gatheredNodes{informers.Nodes()},
+			informers.Services(), coalescedNodes{informers.Nodes()},
 			config.ComponentConfig.KubeCloudShared.ClusterName, utilfeature.DefaultFeatureGate)
 		if err != nil {
 			return nil, false, fmt.Errorf("the service controller: %w", err)
@@ -36,44 +36,44 @@ func startServices(start app.ControllerInitContext, config *appconfig.CompletedC
 	}
 }
 
-// gatheredNodes is the node informer of the framework's service controller. The controller queues the name of
+// coalescedNodes is the node informer of the framework's service controller. The controller queues the name of
 // each node that is added, deleted or changed, and for each name compares all nodes with those of every
 // Service: after a start that is nodes x Services comparisons of all nodes, minutes of CPU time at 1,000
 // nodes and 200 Services, and a call for each load balancer and node while nodes join. The comparison does
 // not use the name, so all nodes share one: events during a comparison lead to one further comparison,
 // instead of one each.
-type gatheredNodes struct{ coreinformers.NodeInformer }
+type coalescedNodes struct{ coreinformers.NodeInformer }
 
 // Informer implements coreinformers.NodeInformer.
-func (g gatheredNodes) Informer() cache.SharedIndexInformer {
-	return gatheredInformer{g.NodeInformer.Informer()}
+func (g coalescedNodes) Informer() cache.SharedIndexInformer {
+	return coalescedInformer{g.NodeInformer.Informer()}
 }
 
-type gatheredInformer struct{ cache.SharedIndexInformer }
+type coalescedInformer struct{ cache.SharedIndexInformer }
 
 // AddEventHandlerWithResyncPeriod implements cache.SharedIndexInformer. The service controller registers
 // through no other method.
-func (g gatheredInformer) AddEventHandlerWithResyncPeriod(h cache.ResourceEventHandler,
+func (g coalescedInformer) AddEventHandlerWithResyncPeriod(h cache.ResourceEventHandler,
 	resync time.Duration) (cache.ResourceEventHandlerRegistration, error) {
-	registration, err := g.SharedIndexInformer.AddEventHandlerWithResyncPeriod(gatheredEvents{h}, resync)
+	registration, err := g.SharedIndexInformer.AddEventHandlerWithResyncPeriod(coalescedEvents{h}, resync)
 	if err != nil {
 		return nil, fmt.Errorf("watching nodes: %w", err)
 	}
 	return registration, nil
 }
 
-// gatheredEvents forwards events of all nodes under one name.
-type gatheredEvents struct{ inner cache.ResourceEventHandler }
+// coalescedEvents forwards events of all nodes under one name.
+type coalescedEvents struct{ inner cache.ResourceEventHandler }
 
 // OnAdd implements cache.ResourceEventHandler.
-func (g gatheredEvents) OnAdd(any, bool) { g.inner.OnAdd(anyNode(), false) }
+func (g coalescedEvents) OnAdd(any, bool) { g.inner.OnAdd(anyNode(), false) }
 
 // OnDelete implements cache.ResourceEventHandler.
-func (g gatheredEvents) OnDelete(any) { g.inner.OnDelete(anyNode()) }
+func (g coalescedEvents) OnDelete(any) { g.inner.OnDelete(anyNode()) }
 
 // OnUpdate implements cache.ResourceEventHandler. The controller compares both nodes to decide whether the
 // change matters, so all fields but the name stay.
-func (g gatheredEvents) OnUpdate(before, after any) {
+func (g coalescedEvents) OnUpdate(before, after any) {
 	old, ok := before.(*v1.Node)
 	now, ok2 := after.(*v1.Node)
 	if ok && ok2 {

@@ -36,25 +36,25 @@ type someBalancers struct{ cloudprovider.Interface }
 
 func (someBalancers) LoadBalancer() (cloudprovider.LoadBalancer, bool) { return nil, true }
 
-// The framework's controller registers in the way that is gathered. If a new version of it takes
-// another, its node events go past us, and the informer here has none to offer.
-func TestServiceControllerWatchesGatheredNodes(t *testing.T) {
+// The framework's controller registers through the coalescing informer. If a new version of it takes
+// another, it bypasses the coalescing, and the informer of this test fails.
+func TestServiceControllerWatchesCoalescedNodes(t *testing.T) {
 	client := fake.NewClientset()
 	core := informers.NewSharedInformerFactory(client, 0).Core().V1()
 	nodes := &handedOver{NodeInformer: core.Nodes(), SharedIndexInformer: core.Nodes().Informer()}
-	if _, err := servicecontroller.New(someBalancers{}, client, core.Services(), gatheredNodes{nodes}, "test",
+	if _, err := servicecontroller.New(someBalancers{}, client, core.Services(), coalescedNodes{nodes}, "test",
 		utilfeature.DefaultFeatureGate); err != nil {
 		t.Fatal(err)
 	}
 	if len(nodes.handlers) != 1 {
 		t.Fatalf("%d handlers were registered, want 1", len(nodes.handlers))
 	}
-	if _, ok := nodes.handlers[0].(gatheredEvents); !ok {
-		t.Errorf("the handler is a %T, want gatheredEvents", nodes.handlers[0])
+	if _, ok := nodes.handlers[0].(coalescedEvents); !ok {
+		t.Errorf("the handler is a %T, want coalescedEvents", nodes.handlers[0])
 	}
 }
 
-func TestNodesAreGathered(t *testing.T) {
+func TestNodeEventsAreCoalesced(t *testing.T) {
 	var queued []string
 	note := func(what string, objects ...any) {
 		for _, o := range objects {
@@ -63,7 +63,7 @@ func TestNodesAreGathered(t *testing.T) {
 		}
 		queued = append(queued, what)
 	}
-	events := gatheredEvents{cache.ResourceEventHandlerFuncs{
+	events := coalescedEvents{cache.ResourceEventHandlerFuncs{
 		AddFunc:    func(o any) { note("add", o) },
 		UpdateFunc: func(old, now any) { note("update", old, now) },
 		DeleteFunc: func(o any) { note("delete", o) },

@@ -34,7 +34,7 @@ type versionInfo struct {
 	Providers  []string `json:"providers"`
 }
 
-func thisVersion() versionInfo {
+func currentVersion() versionInfo {
 	v := version.Get()
 	info := versionInfo{
 		Version: v.GitVersion, Commit: v.GitCommit, State: v.GitTreeState,
@@ -76,7 +76,7 @@ func printVersion(w io.Writer, output string) error {
 	if err := checkOutput(output); err != nil {
 		return err
 	}
-	info := thisVersion()
+	info := currentVersion()
 	if output == outputJSON {
 		return printJSON(w, info)
 	}

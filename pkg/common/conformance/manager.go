@@ -62,15 +62,15 @@ func silence(t testing.TB) {
 type manager struct {
 	cloud   cloudprovider.Interface
 	results *results
-	// life ends when the process is stopped or killed.
-	life context.Context
-	end  context.CancelFunc
+	// ctx ends when the process is stopped or killed.
+	ctx context.Context
+	end context.CancelFunc
 }
 
 // startManager starts the controllers of k8s.io/cloud-provider on a provider, and waits for their caches.
 func startManager(ctx context.Context, server *apiServer, cloud cloudprovider.Interface) (*manager, error) {
 	life, end := context.WithCancel(context.WithoutCancel(ctx))
-	m := &manager{cloud: cloud, results: newResults(), life: life, end: end}
+	m := &manager{cloud: cloud, results: newResults(), ctx: life, end: end}
 	client := server.client(life)
 	factory := informers.NewSharedInformerFactory(client, tick)
 	cloud.Initialize(clientBuilder{client}, life.Done())
@@ -129,7 +129,7 @@ func startManager(ctx context.Context, server *apiServer, cloud cloudprovider.In
 // call returns a context for calls of the provider: it ends with the manager.
 func (m *manager) call(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(ctx)
-	stop := context.AfterFunc(m.life, cancel)
+	stop := context.AfterFunc(m.ctx, cancel)
 	return ctx, func() { stop(); cancel() }
 }
 

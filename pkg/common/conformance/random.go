@@ -50,7 +50,7 @@ func RunRandom(t *testing.T, subject Subject) {
 		t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				c := &chance{random: rand.New(rand.NewPCG(seed, 0))} //nolint:gosec // must be repeatable
+				c := &randomLoad{random: rand.New(rand.NewPCG(seed, 0))} //nolint:gosec // must be repeatable
 				err := c.run(t, subject)
 				line := fmt.Sprintf("random load on %s, seed %d: %d changes in %d rounds, %d faults, %d kills", subject.Name, seed,
 					c.changes, c.rounds, c.faults, c.kills)
@@ -63,8 +63,8 @@ func RunRandom(t *testing.T, subject Subject) {
 	}
 }
 
-// chance changes a cluster at random.
-type chance struct {
+// randomLoad changes a cluster at random.
+type randomLoad struct {
 	random             *rand.Rand
 	session            *Session
 	services, machines []string
@@ -77,7 +77,7 @@ type chance struct {
 	last []string
 }
 
-func (c *chance) run(t testing.TB, subject Subject) error {
+func (c *randomLoad) run(t testing.TB, subject Subject) error {
 	world, start := subject.New(t)
 	ctx := klog.NewContext(t.Context(), logr.Discard())
 	cluster, err := newInProcess(ctx, world, start, synctest.Wait)
@@ -109,7 +109,7 @@ func (c *chance) run(t testing.TB, subject Subject) error {
 
 // round makes a few changes, runs the controllers with faults, and verifies the world after the faults have
 // ended.
-func (c *chance) round(ctx context.Context) error {
+func (c *randomLoad) round(ctx context.Context) error {
 	c.rounds++
 	c.last = nil
 	c.settled = len(c.machines)
@@ -131,7 +131,7 @@ func (c *chance) round(ctx context.Context) error {
 }
 
 // script selects the calls of a round that fail.
-func (c *chance) script() []sim.Fault {
+func (c *randomLoad) script() []sim.Fault {
 	kinds := []sim.FaultKind{sim.FaultError, sim.FaultThrottle, sim.FaultLostReply}
 	var faults []sim.Fault
 	for call := range faultyCalls {
@@ -151,7 +151,7 @@ func (c *chance) script() []sim.Fault {
 }
 
 // change makes one change of a user or a machine, and describes it.
-func (c *chance) change(ctx context.Context) (string, error) {
+func (c *randomLoad) change(ctx context.Context) (string, error) {
 	s := c.session
 	number := c.changes + 1
 	switch what := c.random.IntN(10); {
@@ -167,15 +167,15 @@ func (c *chance) change(ctx context.Context) (string, error) {
 	case what < 6 && len(c.services) < randomServices || len(c.services) == 0:
 		name := fmt.Sprintf("svc-%d", number)
 		c.services = append(c.services, name)
-		return "create " + name, s.Put(ctx, balanced(name, 80, 443))
+		return "create " + name, s.Put(ctx, loadBalancerService(name, 80, 443))
 	case what < 8:
-		svc := balanced(c.services[c.random.IntN(len(c.services))], 80, int32(8000+number))
+		svc := loadBalancerService(c.services[c.random.IntN(len(c.services))], 80, int32(8000+number))
 		svc.Spec.LoadBalancerSourceRanges = []string{fmt.Sprintf("203.0.113.%d/32", number%250)}
 		return "change " + svc.Name, s.Put(ctx, svc)
 	default:
 		i := c.random.IntN(len(c.services))
 		name := c.services[i]
 		c.services = slices.Delete(c.services, i, i+1)
-		return "delete " + name, s.Drop(ctx, name)
+		return "delete " + name, s.Delete(ctx, name)
 	}
 }

@@ -56,8 +56,8 @@ func (s Scenario) execute(ctx context.Context, r *Session) (endState, error) {
 	return end, prefixed("after deleting everything", r.Clear(ctx))
 }
 
-// balanced returns a Service of type LoadBalancer with TCP ports.
-func balanced(name string, ports ...int32) *v1.Service {
+// loadBalancerService returns a Service of type LoadBalancer with TCP ports.
+func loadBalancerService(name string, ports ...int32) *v1.Service {
 	svc := &v1.Service{
 		ObjectMeta: metav1.ObjectMeta{Namespace: Namespace, Name: name, Annotations: map[string]string{}},
 		Spec:       v1.ServiceSpec{Type: v1.ServiceTypeLoadBalancer, Selector: map[string]string{"app": name}},

@@ -21,7 +21,7 @@ func lifeScenarios() []Scenario {
 						return err
 					}
 				}
-				untouched := r.Untouched()
+				untouched := r.Unchanged()
 				if err := r.Restart(ctx, ManagerOptions{}); err != nil {
 					return err
 				}
@@ -33,10 +33,10 @@ func lifeScenarios() []Scenario {
 			Doc: "A new manager applies changes that were made while no manager ran.",
 			Steps: withNodes(2, func(ctx context.Context, r *Session) error {
 				return steps(
-					func() error { return r.Put(ctx, balanced("web", 80)) },
-					func() error { return r.change(ctx, balanced("api", 443)) },
-					func() error { return r.Drop(ctx, "api") },
-					func() error { return r.Put(ctx, balanced("web", 80, 8080)) },
+					func() error { return r.Put(ctx, loadBalancerService("web", 80)) },
+					func() error { return r.change(ctx, loadBalancerService("api", 443)) },
+					func() error { return r.Delete(ctx, "api") },
+					func() error { return r.Put(ctx, loadBalancerService("web", 80, 8080)) },
 					func() error { return r.Join(ctx, Machine{Name: "node-3"}) },
 					func() error { return r.Restart(ctx, ManagerOptions{}) },
 					func() error { return r.Converge(ctx, r.gone("api")) },
@@ -48,8 +48,8 @@ func lifeScenarios() []Scenario {
 			Doc: "A load balancer that another client deleted is recreated, and its orphans are used or removed.",
 			Steps: withNodes(2, func(ctx context.Context, r *Session) error {
 				return steps(
-					func() error { return r.change(ctx, balanced("web", 80)) },
-					func() error { return r.vandalise(ctx, "web") },
+					func() error { return r.change(ctx, loadBalancerService("web", 80)) },
+					func() error { return r.deleteBalancer(ctx, "web") },
 					func() error { return r.Restart(ctx, ManagerOptions{}) },
 					func() error { return r.Converge(ctx) },
 				)
@@ -60,9 +60,9 @@ func lifeScenarios() []Scenario {
 			Doc: "Deleting a Service after another client deleted its load balancer removes the orphans too.",
 			Steps: withNodes(1, func(ctx context.Context, r *Session) error {
 				return steps(
-					func() error { return r.change(ctx, balanced("web", 80)) },
-					func() error { return r.vandalise(ctx, "web") },
-					func() error { return r.Drop(ctx, "web") },
+					func() error { return r.change(ctx, loadBalancerService("web", 80)) },
+					func() error { return r.deleteBalancer(ctx, "web") },
+					func() error { return r.Delete(ctx, "web") },
 					func() error { return r.Converge(ctx, r.gone("web")) },
 				)
 			}),
@@ -77,9 +77,9 @@ func (r *Session) populate(ctx context.Context) error {
 	}
 	if r.Capabilities.LoadBalancer {
 		for _, put := range []func() error{
-			func() error { return r.Put(ctx, balanced("web", 80, 443)) },
-			func() error { return r.Put(ctx, internal(balanced("db", 5432))) },
-			func() error { return r.Put(ctx, open(balanced("admin", 8443), "203.0.113.0/24")) },
+			func() error { return r.Put(ctx, loadBalancerService("web", 80, 443)) },
+			func() error { return r.Put(ctx, internal(loadBalancerService("db", 5432))) },
+			func() error { return r.Put(ctx, open(loadBalancerService("admin", 8443), "203.0.113.0/24")) },
 		} {
 			if err := put(); err != nil {
 				return err
@@ -89,8 +89,8 @@ func (r *Session) populate(ctx context.Context) error {
 	return r.Converge(ctx)
 }
 
-// vandalise deletes the Service's load balancer in the cloud.
-func (r *Session) vandalise(ctx context.Context, service string) error {
+// deleteBalancer deletes the Service's load balancer in the cloud.
+func (r *Session) deleteBalancer(ctx context.Context, service string) error {
 	lb, err := r.Balancer(ctx, service)
 	if err != nil {
 		return err

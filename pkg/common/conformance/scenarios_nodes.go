@@ -37,7 +37,7 @@ func nodeScenarios() []Scenario {
 				if err := r.JoinN(ctx, 2); err != nil {
 					return err
 				}
-				return r.Converge(ctx, r.truthfulLabels)
+				return r.Converge(ctx, r.verifyLabels)
 			},
 		},
 		{
@@ -90,7 +90,7 @@ func nodeScenarios() []Scenario {
 			Steps: func(ctx context.Context, r *Session) error {
 				return steps(
 					func() error { return r.JoinN(ctx, 1) },
-					func() error { return r.Visit(ctx, "unheard-of", "") },
+					func() error { return r.AddForeignNode(ctx, "unheard-of", "") },
 					func() error { return r.Converge(ctx) },
 				)
 			},
@@ -145,12 +145,12 @@ func nodeAddresses(ctx context.Context, r *Session) error {
 func foreignNode(ctx context.Context, r *Session) error {
 	return steps(
 		func() error { return r.JoinN(ctx, 2) },
-		func() error { return r.Visit(ctx, "stranger", "elsewhere:///zone/i-0123456789") },
+		func() error { return r.AddForeignNode(ctx, "stranger", "elsewhere:///zone/i-0123456789") },
 		func() error {
 			if !r.Capabilities.LoadBalancer {
 				return nil
 			}
-			return r.Put(ctx, balanced("web", 80))
+			return r.Put(ctx, loadBalancerService("web", 80))
 		},
 		func() error { return r.Converge(ctx) },
 		func() error { return r.Silence(ctx, "stranger") },
@@ -202,7 +202,7 @@ func (r *Session) orderedAddresses(name string) Check {
 	}
 }
 
-func (r *Session) truthfulLabels(ctx context.Context) error {
+func (r *Session) verifyLabels(ctx context.Context) error {
 	var errs []error
 	for name := range r.machines {
 		node, err := r.Cluster.Node(ctx, name)

@@ -15,10 +15,10 @@ func planScenarios() []Scenario {
 			Name: "plan of a converged Service", Needs: needsBalancer,
 			Doc: "A plan for a converged Service is empty, and planning changes nothing.",
 			Steps: withNodes(2, func(ctx context.Context, r *Session) error {
-				if err := r.change(ctx, open(balanced("web", 80, 443), "203.0.113.0/24")); err != nil {
+				if err := r.change(ctx, open(loadBalancerService("web", 80, 443), "203.0.113.0/24")); err != nil {
 					return err
 				}
-				untouched := r.Untouched()
+				untouched := r.Unchanged()
 				if err := r.Settled(ctx, r.planned("web", noChanges)); err != nil {
 					return err
 				}
@@ -31,7 +31,7 @@ func planScenarios() []Scenario {
 			Steps: withNodes(2, func(ctx context.Context, r *Session) error {
 				var fields []string
 				return steps(
-					func() error { return r.change(ctx, balanced("web", 80)) },
+					func() error { return r.change(ctx, loadBalancerService("web", 80)) },
 					func() (err error) { fields, err = r.drift(ctx, "web"); return err },
 					// Not after settling: a manager that starts in the meantime corrects it, as it should.
 					func() error { return r.planned("web", names(&fields))(ctx) },
@@ -44,18 +44,18 @@ func planScenarios() []Scenario {
 			Name: "dry run", Needs: needsBalancer,
 			Doc: "A manager with --dry-run makes no mutating call, does not change nodes, and its plan shows what is missing.",
 			Steps: withNodes(2, func(ctx context.Context, r *Session) error {
-				if err := r.change(ctx, balanced("web", 80)); err != nil {
+				if err := r.change(ctx, loadBalancerService("web", 80)); err != nil {
 					return err
 				}
 				if err := r.Restart(ctx, ManagerOptions{DryRun: true}); err != nil {
 					return err
 				}
-				untouched := r.Untouched()
+				untouched := r.Unchanged()
 				return steps(
-					func() error { return r.Put(ctx, balanced("web", 80, 443)) },
-					func() error { return r.Put(ctx, balanced("api", 443)) },
+					func() error { return r.Put(ctx, loadBalancerService("web", 80, 443)) },
+					func() error { return r.Put(ctx, loadBalancerService("api", 443)) },
 					func() error { return r.Settled(ctx, untouched, r.planned("api", creates)) },
-					func() error { return r.Drop(ctx, "web") },
+					func() error { return r.Delete(ctx, "web") },
 					func() error { return r.Settled(ctx, untouched) },
 				)
 			}),

@@ -20,16 +20,16 @@ func ruleScenarios() []Scenario {
 			Steps: withNodes(2, func(ctx context.Context, r *Session) error {
 				var before LoadBalancer
 				return steps(
-					func() error { return r.change(ctx, balanced("web", 80, 443)) },
+					func() error { return r.change(ctx, loadBalancerService("web", 80, 443)) },
 					func() (err error) { before, err = r.Balancer(ctx, "web"); return err },
-					func() error { return r.Put(ctx, invalid(balanced("web", 80, 443))) },
+					func() error { return r.Put(ctx, invalid(loadBalancerService("web", 80, 443))) },
 					func() error { return r.Join(ctx, Machine{Name: "node-3"}) },
 					func() error { return r.Converge(ctx, r.keeps("web", &before), r.warned("web", intent.KeyScheme)) },
 					func() error { return r.Restart(ctx, ManagerOptions{}) },
 					func() error { return r.Join(ctx, Machine{Name: "node-4"}) },
 					func() error { return r.Terminate(ctx, "node-1", true) },
 					func() error { return r.Converge(ctx, r.keeps("web", &before)) },
-					func() error { return r.change(ctx, balanced("web", 80)) },
+					func() error { return r.change(ctx, loadBalancerService("web", 80)) },
 				)
 			}),
 		},

@@ -18,7 +18,7 @@ func serviceScenarios() []Scenario {
 			Doc: "A Service of type LoadBalancer gets one load balancer with a listener for each port and every node as a " +
 				"member.",
 			Steps: withNodes(3, func(ctx context.Context, r *Session) error {
-				return r.change(ctx, balanced("web", 80, 443))
+				return r.change(ctx, loadBalancerService("web", 80, 443))
 			}),
 		},
 		{
@@ -26,7 +26,7 @@ func serviceScenarios() []Scenario {
 			Doc: "A load balancer that is created before there are nodes gets them as members as they join.",
 			Steps: func(ctx context.Context, r *Session) error {
 				return steps(
-					func() error { return r.change(ctx, balanced("web", 80)) },
+					func() error { return r.change(ctx, loadBalancerService("web", 80)) },
 					func() error { return r.JoinN(ctx, 2) },
 					func() error { return r.Converge(ctx) },
 				)
@@ -36,19 +36,19 @@ func serviceScenarios() []Scenario {
 			Name: "ports changed", Needs: needsBalancer,
 			Doc: "Ports added, moved to another node port and removed change exactly those listeners, and keep the address.",
 			Steps: withNodes(2, func(ctx context.Context, r *Session) error {
-				added := balanced("web", 80, 443, 8080)
-				moved := balanced("web", 80, 443, 8080)
+				added := loadBalancerService("web", 80, 443, 8080)
+				moved := loadBalancerService("web", 80, 443, 8080)
 				moved.Spec.Ports[0].NodePort = 32080
-				return r.changes(ctx, balanced("web", 80, 443), added, moved, balanced("web", 8080))
+				return r.changes(ctx, loadBalancerService("web", 80, 443), added, moved, loadBalancerService("web", 8080))
 			}),
 		},
 		{
 			Name: "UDP and TCP on one port", Needs: needsBalancer,
 			Doc: "Listeners of different protocols can share a port number.",
 			Steps: withNodes(2, func(ctx context.Context, r *Session) error {
-				dns := balanced("dns", 53)
+				dns := loadBalancerService("dns", 53)
 				dns.Spec.Ports = append(dns.Spec.Ports, port(v1.ProtocolUDP, 53))
-				udp := balanced("dns")
+				udp := loadBalancerService("dns")
 				udp.Spec.Ports = []v1.ServicePort{port(v1.ProtocolUDP, 53)}
 				return r.changes(ctx, dns, udp)
 			}),
@@ -62,7 +62,7 @@ func serviceScenarios() []Scenario {
 			Name: "internal", Needs: needsBalancer,
 			Doc: "A Service with the portable scheme annotation gets an internal load balancer.",
 			Steps: withNodes(2, func(ctx context.Context, r *Session) error {
-				return r.change(ctx, internal(balanced("db", 5432)))
+				return r.change(ctx, internal(loadBalancerService("db", 5432)))
 			}),
 		},
 		{
@@ -70,9 +70,9 @@ func serviceScenarios() []Scenario {
 			Doc: "Source ranges are set, changed and removed on a load balancer that stays.",
 			Steps: withNodes(2, func(ctx context.Context, r *Session) error {
 				return r.changes(ctx,
-					open(balanced("web", 80), "203.0.113.0/24"),
-					open(balanced("web", 80), "203.0.113.0/25", "192.0.2.7/32"),
-					balanced("web", 80))
+					open(loadBalancerService("web", 80), "203.0.113.0/24"),
+					open(loadBalancerService("web", 80), "203.0.113.0/25", "192.0.2.7/32"),
+					loadBalancerService("web", 80))
 			}),
 		},
 		{
@@ -80,9 +80,9 @@ func serviceScenarios() []Scenario {
 			Doc: "Deleting a Service deletes all of its objects, and none of other Services.",
 			Steps: withNodes(2, func(ctx context.Context, r *Session) error {
 				return steps(
-					func() error { return r.Put(ctx, balanced("web", 80, 443)) },
-					func() error { return r.change(ctx, balanced("api", 443)) },
-					func() error { return r.Drop(ctx, "web") },
+					func() error { return r.Put(ctx, loadBalancerService("web", 80, 443)) },
+					func() error { return r.change(ctx, loadBalancerService("api", 443)) },
+					func() error { return r.Delete(ctx, "web") },
 					func() error { return r.Converge(ctx, r.gone("web")) },
 				)
 			}),
@@ -91,12 +91,12 @@ func serviceScenarios() []Scenario {
 			Name: "type changed", Needs: needsBalancer,
 			Doc: "A Service that stops being of type LoadBalancer loses its load balancer, its address and the finalizer.",
 			Steps: withNodes(2, func(ctx context.Context, r *Session) error {
-				plain := balanced("web", 80)
+				plain := loadBalancerService("web", 80)
 				plain.Spec.Type = v1.ServiceTypeClusterIP
 				return steps(
-					func() error { return r.change(ctx, balanced("web", 80)) },
+					func() error { return r.change(ctx, loadBalancerService("web", 80)) },
 					func() error { return r.Put(ctx, plain) },
-					func() error { return r.Converge(ctx, r.plain("web")) },
+					func() error { return r.Converge(ctx, r.withoutBalancer("web")) },
 				)
 			}),
 		},
@@ -105,10 +105,10 @@ func serviceScenarios() []Scenario {
 			Doc: "A Service that is deleted and recreated under its name has one load balancer, its own.",
 			Steps: withNodes(2, func(ctx context.Context, r *Session) error {
 				return steps(
-					func() error { return r.change(ctx, balanced("web", 80)) },
-					func() error { return r.Drop(ctx, "web") },
+					func() error { return r.change(ctx, loadBalancerService("web", 80)) },
+					func() error { return r.Delete(ctx, "web") },
 					func() error { return r.Converge(ctx, r.gone("web")) },
-					func() error { return r.change(ctx, balanced("web", 80)) },
+					func() error { return r.change(ctx, loadBalancerService("web", 80)) },
 				)
 			}),
 		},
@@ -117,8 +117,8 @@ func serviceScenarios() []Scenario {
 			Doc: "Services that are synced concurrently don't mix and don't take each other's addresses.",
 			Steps: withNodes(2, func(ctx context.Context, r *Session) error {
 				return steps(
-					func() error { return r.Put(ctx, balanced("web", 80)) },
-					func() error { return r.Put(ctx, internal(balanced("db", 5432))) },
+					func() error { return r.Put(ctx, loadBalancerService("web", 80)) },
+					func() error { return r.Put(ctx, internal(loadBalancerService("db", 5432))) },
 					func() error { return r.Converge(ctx) },
 				)
 			}),
@@ -129,7 +129,7 @@ func serviceScenarios() []Scenario {
 func nodesChanged(ctx context.Context, r *Session) error {
 	return steps(
 		func() error { return r.JoinN(ctx, 2) },
-		func() error { return r.change(ctx, balanced("web", 80, 443)) },
+		func() error { return r.change(ctx, loadBalancerService("web", 80, 443)) },
 		func() error { return r.Join(ctx, Machine{Name: "node-3"}) },
 		func() error {
 			return r.Join(ctx, Machine{Name: "node-4"})
@@ -189,8 +189,8 @@ func (r *Session) gone(name string) Check {
 	}
 }
 
-// plain checks that the Service has no finalizer and no address of a load balancer.
-func (r *Session) plain(name string) Check {
+// withoutBalancer checks that the Service has no finalizer and no address of a load balancer.
+func (r *Session) withoutBalancer(name string) Check {
 	return func(ctx context.Context) error {
 		svc, err := r.Cluster.Service(ctx, Namespace, name)
 		switch {

@@ -35,12 +35,12 @@ type Session struct {
 	// of load balancers.
 	ServiceAnnotations map[string]string
 
-	machines map[string]*machine
-	visitors map[string]*v1.Node
-	services map[types.NamespacedName]*v1.Service
-	baseline map[string]int
-	foreign  []string
-	dryRun   bool
+	machines     map[string]*machine
+	foreignNodes map[string]*v1.Node
+	services     map[types.NamespacedName]*v1.Service
+	baseline     map[string]int
+	foreign      []string
+	dryRun       bool
 	// stepCalls is the number of cloud calls before everything was deleted.
 	stepCalls int
 }
@@ -58,7 +58,7 @@ type machine struct {
 func NewSession(cluster Cluster, world World, capabilities provider.Capabilities) *Session {
 	return &Session{
 		Cluster: cluster, World: world, Capabilities: capabilities,
-		machines: map[string]*machine{}, visitors: map[string]*v1.Node{},
+		machines: map[string]*machine{}, foreignNodes: map[string]*v1.Node{},
 		services: map[types.NamespacedName]*v1.Service{}, baseline: world.Objects(),
 	}
 }
@@ -98,9 +98,9 @@ func (r *Session) JoinN(ctx context.Context, n int) error {
 	return nil
 }
 
-// Visit registers a node without a machine in the world; with a provider ID of another cloud it is a foreign
+// AddForeignNode registers a node without a machine in the world; with a provider ID of another cloud it is a foreign
 // node, with none an unknown one.
-func (r *Session) Visit(ctx context.Context, name, providerID string) error {
+func (r *Session) AddForeignNode(ctx context.Context, name, providerID string) error {
 	node := &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: v1.NodeSpec{ProviderID: providerID}}
 	if err := r.Cluster.AddNode(ctx, node); err != nil {
 		return fmt.Errorf("registering node %s: %w", name, err)
@@ -109,7 +109,7 @@ func (r *Session) Visit(ctx context.Context, name, providerID string) error {
 	if err != nil || registered == nil {
 		return fmt.Errorf("node %s does not exist after its registration: %w", name, errors.Join(err))
 	}
-	r.visitors[name] = registered
+	r.foreignNodes[name] = registered
 	return nil
 }
 
@@ -145,8 +145,8 @@ func (r *Session) Put(ctx context.Context, svc *v1.Service) error {
 	return r.Cluster.PutService(ctx, svc)
 }
 
-// Drop deletes Services of the scenarios' namespace.
-func (r *Session) Drop(ctx context.Context, names ...string) error {
+// Delete deletes Services of the scenarios' namespace.
+func (r *Session) Delete(ctx context.Context, names ...string) error {
 	for _, name := range names {
 		delete(r.services, types.NamespacedName{Namespace: Namespace, Name: name})
 		if err := r.Cluster.DeleteService(ctx, Namespace, name); err != nil {
@@ -254,7 +254,7 @@ func (r *Session) Clear(ctx context.Context) error {
 		}
 	}
 	for _, key := range slices.SortedFunc(maps.Keys(r.services), compareKeys) {
-		if err := r.Drop(ctx, key.Name); err != nil {
+		if err := r.Delete(ctx, key.Name); err != nil {
 			return err
 		}
 	}
@@ -263,8 +263,8 @@ func (r *Session) Clear(ctx context.Context) error {
 			return err
 		}
 	}
-	for name := range r.visitors {
-		delete(r.visitors, name)
+	for name := range r.foreignNodes {
+		delete(r.foreignNodes, name)
 		if err := r.Cluster.DeleteNode(ctx, name); err != nil {
 			return err
 		}
@@ -280,8 +280,8 @@ func (r *Session) clearMachine(ctx context.Context, name string) error {
 	return r.Silence(ctx, name)
 }
 
-// Untouched returns a check that no mutating call was made, and no object was created or deleted, since now.
-func (r *Session) Untouched() Check {
+// Unchanged returns a check that no mutating call was made, and no object was created or deleted, since now.
+func (r *Session) Unchanged() Check {
 	log, objects := r.World.Front().Log(), r.World.Objects()
 	last := 0
 	for _, call := range log.Calls() {

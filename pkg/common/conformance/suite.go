@@ -47,7 +47,7 @@ func Run(t *testing.T, subject Subject) {
 	silence(t)
 	t.Run("capabilities", func(t *testing.T) {
 		t.Parallel()
-		inBubble(t, func(t *testing.T) error { return subject.truthful(t) })
+		inBubble(t, func(t *testing.T) error { return subject.verifyCapabilities(t) })
 	})
 	for _, scenario := range Scenarios() {
 		t.Run(scenario.Name, func(t *testing.T) {
@@ -114,8 +114,8 @@ func (s Subject) run(t testing.TB, scenario Scenario, fault *sim.Fault) (outcome
 	return out, err
 }
 
-// truthful compares the descriptor's capabilities with those of the provider.
-func (s Subject) truthful(t testing.TB) error {
+// verifyCapabilities compares the descriptor's capabilities with those of the provider.
+func (s Subject) verifyCapabilities(t testing.TB) error {
 	_, start := s.New(t)
 	cloud, err := start(ManagerOptions{})
 	if err != nil {
@@ -147,8 +147,8 @@ func kinds() []sim.FaultKind {
 const (
 	// DefaultSample is the Sample of a subject without its own.
 	DefaultSample = 6
-	// enough is the maximum number of failures of one scenario and kind in a report: more add no information.
-	enough = 3
+	// maxReportedFailures is the maximum number of failures of one scenario and kind in a report: more add no information.
+	maxReportedFailures = 3
 	// gcPercent trades some ten megabytes for time.
 	gcPercent = 800
 )
@@ -216,7 +216,7 @@ func (s Subject) interruptBy(t *testing.T, scenario Scenario, kind sim.FaultKind
 		}
 		failures = append(failures, fmt.Sprintf("%s at call %d (%s without the fault):\n%v", kind, call, clean.calls[call-1],
 			err))
-		if len(failures) == enough {
+		if len(failures) == maxReportedFailures {
 			break
 		}
 	}

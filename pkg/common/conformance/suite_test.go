@@ -82,7 +82,7 @@ func TestTruthful(t *testing.T) {
 		{"wrong name", toySubject(misnamed), `the provider's name is "toe", want "toy"`},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			err := tc.subject.truthful(t)
+			err := tc.subject.verifyCapabilities(t)
 			if (err == nil) != (tc.want == "") || (err != nil && !strings.Contains(err.Error(), tc.want)) {
 				t.Errorf("got %v, want %q", err, tc.want)
 			}

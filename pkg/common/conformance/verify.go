@@ -20,7 +20,7 @@ import (
 // and none wrongly deleted, exactly one load balancer for each Service with the right listeners and members,
 // exactly one route for each pod CIDR, and no other objects.
 func (r *Session) Verify(ctx context.Context) error {
-	errs := []error{r.verifyNodes(ctx), r.verifyVisitors(ctx)}
+	errs := []error{r.verifyNodes(ctx), r.verifyForeignNodes(ctx)}
 	if r.Capabilities.LoadBalancer {
 		errs = append(errs, r.verifyBalancers(ctx))
 	}
@@ -55,10 +55,10 @@ func (r *Session) verifyNodes(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// verifyVisitors checks that nodes without a machine of this world are unchanged.
-func (r *Session) verifyVisitors(ctx context.Context) error {
+// verifyForeignNodes checks that nodes without a machine of this world are unchanged.
+func (r *Session) verifyForeignNodes(ctx context.Context) error {
 	var errs []error
-	for name, came := range r.visitors {
+	for name, came := range r.foreignNodes {
 		node, err := r.Cluster.Node(ctx, name)
 		switch {
 		case err != nil:

@@ -6,11 +6,11 @@ import "strings"
 // cases can use the names. The zero value has none.
 type Names struct{ pairs []string }
 
-// Call assigns a name, such as {subnet-a}, to an ID. Neither may be a substring of another one.
-func (n *Names) Call(name, id string) { n.pairs = append(n.pairs, id, name) }
+// Add assigns a name, such as {subnet-a}, to an ID. Neither may be a substring of another one.
+func (n *Names) Add(name, id string) { n.pairs = append(n.pairs, id, name) }
 
-// Show replaces IDs by names. It trims trailing white space, which an empty ID leaves.
-func (n *Names) Show(text string) string {
+// Replace replaces IDs by names. It trims trailing white space, which an empty ID leaves.
+func (n *Names) Replace(text string) string {
 	return strings.TrimRight(strings.NewReplacer(n.pairs...).Replace(text), " ")
 }
 

@@ -28,12 +28,12 @@ func TestSince(t *testing.T) {
 
 func TestNames(t *testing.T) {
 	var n Names
-	if got := n.Show("as it is"); got != "as it is" {
+	if got := n.Replace("as it is"); got != "as it is" {
 		t.Errorf("without names: %q", got)
 	}
-	n.Call("{a}", "id-1")
-	n.Call("{b}", "id-2")
-	if got := n.Show("id-2 before id-1, "); got != "{b} before {a}," {
+	n.Add("{a}", "id-1")
+	n.Add("{b}", "id-2")
+	if got := n.Replace("id-2 before id-1, "); got != "{b} before {a}," {
 		t.Errorf("shown is %q", got)
 	}
 	if got := n.Expand("{b},{a}"); got != "id-2,id-1" {

@@ -88,7 +88,7 @@ func (d *deletions) missing(uid types.UID, owner provider.Ownership) verdict {
 		d.absent[uid] = a
 	}
 	a.last = now
-	v := d.judgeLocked(a, owner, now)
+	v := d.decideLocked(a, owner, now)
 	v.changed = isNew || a.kept != v.kept
 	a.kept = v.kept
 	if v.kept == "" && !a.allowed {
@@ -98,7 +98,7 @@ func (d *deletions) missing(uid types.UID, owner provider.Ownership) verdict {
 	return v
 }
 
-func (d *deletions) judgeLocked(a *absence, owner provider.Ownership, now time.Time) verdict {
+func (d *deletions) decideLocked(a *absence, owner provider.Ownership, now time.Time) verdict {
 	o := d.options
 	since := now.Sub(a.first)
 	switch {

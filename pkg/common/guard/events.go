@@ -25,11 +25,11 @@ type recorder struct {
 
 func newRecorder() *recorder {
 	r := &recorder{sent: events.NewDeduplicator()}
-	r.use(&record.FakeRecorder{}) // drops Events, because it has no channel
+	r.setRecorder(&record.FakeRecorder{}) // drops Events, because it has no channel
 	return r
 }
 
-func (r *recorder) use(current record.EventRecorder) { r.current.Store(&current) }
+func (r *recorder) setRecorder(current record.EventRecorder) { r.current.Store(&current) }
 
 func (r *recorder) get() record.EventRecorder { return *r.current.Load() }
 

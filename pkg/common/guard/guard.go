@@ -79,7 +79,7 @@ func Wrap(cloud cloudprovider.Interface, o Options) cloudprovider.Interface {
 func (g *guarded) Initialize(clients cloudprovider.ControllerClientBuilder, stop <-chan struct{}) {
 	runtime := kube.NewRuntime(clients, stop, g.dryRun)
 	runtime.Disruption = g.policy
-	g.shared.events.use(runtime.Recorder)
+	g.shared.events.setRecorder(runtime.Recorder)
 	if user, ok := g.inner.(provider.RuntimeUser); ok {
 		user.SetRuntime(runtime)
 	}
@@ -88,7 +88,7 @@ func (g *guarded) Initialize(clients cloudprovider.ControllerClientBuilder, stop
 
 // SetInformers implements cloudprovider.InformerUser.
 func (g *guarded) SetInformers(factory informers.SharedInformerFactory) {
-	g.shared.nodes.use(factory.Core().V1().Nodes(), g.shared)
+	g.shared.nodes.setInformer(factory.Core().V1().Nodes(), g.shared)
 	if user, ok := g.inner.(cloudprovider.InformerUser); ok {
 		user.SetInformers(factory)
 	}

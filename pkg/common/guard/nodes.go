@@ -13,8 +13,8 @@ import (
 // nodeLister lists the informer's Nodes once the framework has set the informer.
 type nodeLister struct{ nodes.LazyLister }
 
-// use sets the informer, and counts its nodes by ownership.
-func (n *nodeLister) use(informer coreinformers.NodeInformer, s *shared) {
+// setInformer sets the informer, and counts its nodes by ownership.
+func (n *nodeLister) setInformer(informer coreinformers.NodeInformer, s *shared) {
 	n.Set(informer.Lister(), nil)
 	count := func(obj any, by float64) {
 		if tombstone, ok := obj.(cache.DeletedFinalStateUnknown); ok {

@@ -165,7 +165,7 @@ func newFixture(t *testing.T, o Options) *fixture {
 	if !ok {
 		t.Fatal("Wrap returned another type")
 	}
-	g.shared.events.use(f.events)
+	g.shared.events.setRecorder(f.events)
 	f.guarded = g
 	return f
 }

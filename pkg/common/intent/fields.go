@@ -25,7 +25,7 @@ const (
 func (r *reader) fields() map[string]string {
 	fields := map[string]string{}
 	for key, value := range r.svc.Annotations {
-		read := r.honours(key) || slices.Contains(r.vocabulary.Own, key) || key == v1.AnnotationLoadBalancerSourceRangesKey
+		read := r.supports(key) || slices.Contains(r.vocabulary.Own, key) || key == v1.AnnotationLoadBalancerSourceRangesKey
 		if read && !slices.Contains(r.vocabulary.Written, key) {
 			fields[key] = strings.TrimSpace(value)
 		}

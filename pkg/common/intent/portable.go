@@ -31,12 +31,12 @@ const (
 // Bounds of values. They cover the ranges of all known clouds; a provider refuses what its own cloud does not
 // allow.
 const (
-	maxProbe       = time.Hour
-	maxIdle        = 24 * time.Hour
-	maxThreshold   = 10 // ELB and Octavia both end at 10
-	maxPort        = 65535
-	defaultSticky  = 10800 // the API server's default of sessionAffinityConfig.clientIP.timeoutSeconds
-	localProbePath = "/healthz"
+	maxProbe               = time.Hour
+	maxIdle                = 24 * time.Hour
+	maxThreshold           = 10 // ELB and Octavia both end at 10
+	maxPort                = 65535
+	defaultAffinityTimeout = 10800 // the API server's default of sessionAffinityConfig.clientIP.timeoutSeconds
+	localProbePath         = "/healthz"
 )
 
 // Annotations documents every portable annotation, in the order in which Read reports problems.

@@ -101,10 +101,10 @@ func (r *reader) warn(reason Reason, where, message string) {
 // set reports whether a portable annotation is present and supported.
 func (r *reader) set(key string) bool {
 	_, ok := r.svc.Annotations[key]
-	return ok && r.honours(key)
+	return ok && r.supports(key)
 }
 
-func (r *reader) honours(key string) bool { return slices.Contains(r.vocabulary.Portable, key) }
+func (r *reader) supports(key string) bool { return slices.Contains(r.vocabulary.Portable, key) }
 
 // source records that a portable setting was written as a field or as another annotation.
 func (r *reader) source(key, where string) {
@@ -117,7 +117,7 @@ func (r *reader) source(key, where string) {
 // portable reads the portable annotations that the cloud supports, and warns about the others.
 func (r *reader) portable() {
 	honoured := slices.DeleteFunc(portableTable(&r.out), func(e Entry) bool {
-		if r.honours(e.Key) {
+		if r.supports(e.Key) {
 			return false
 		}
 		if _, ok := r.svc.Annotations[e.Key]; ok {

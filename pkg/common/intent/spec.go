@@ -18,7 +18,7 @@ func (r *reader) spec() {
 	spec := r.svc.Spec
 	r.out.LocalTraffic = spec.ExternalTrafficPolicy == v1.ServiceExternalTrafficPolicyLocal
 	if spec.SessionAffinity == v1.ServiceAffinityClientIP {
-		seconds := int32(defaultSticky)
+		seconds := int32(defaultAffinityTimeout)
 		if c := spec.SessionAffinityConfig; c != nil && c.ClientIP != nil && c.ClientIP.TimeoutSeconds != nil {
 			seconds = *c.ClientIP.TimeoutSeconds
 		}
@@ -122,22 +122,22 @@ func (r *reader) sourceRanges() {
 	case len(r.svc.Spec.LoadBalancerSourceRanges) > 0:
 		where, items = field, r.svc.Spec.LoadBalancerSourceRanges
 		value = strings.Join(items, ",")
-		r.overridden(KeySourceRanges, field)
-		r.overridden(beta, field)
+		r.warnOverridden(KeySourceRanges, field)
+		r.warnOverridden(beta, field)
 	case r.set(KeySourceRanges):
 		where, value = KeySourceRanges, strings.TrimSpace(r.svc.Annotations[KeySourceRanges])
 		if value == "" {
 			return // reported by Table.Read
 		}
 		items, err = splitList(value)
-		r.overridden(beta, KeySourceRanges)
+		r.warnOverridden(beta, KeySourceRanges)
 	case old != "":
 		where, value = beta, old
 		items, err = splitList(old)
 	default:
 		return
 	}
-	if where != KeySourceRanges && !r.honours(KeySourceRanges) {
+	if where != KeySourceRanges && !r.supports(KeySourceRanges) {
 		r.warn(Unsupported, where, "the cloud "+r.vocabulary.Provider+" cannot restrict who connects: the load balancer is "+
 			"open to everyone")
 		return
@@ -153,10 +153,10 @@ func (r *reader) sourceRanges() {
 	r.rangeFamilies(where, value)
 }
 
-// overridden warns about a setting that another one overrides.
-func (r *reader) overridden(key, winner string) {
+// warnOverridden warns about a setting that another one overrides.
+func (r *reader) warnOverridden(key, winner string) {
 	if strings.TrimSpace(r.svc.Annotations[key]) != "" &&
-		(key == v1.AnnotationLoadBalancerSourceRangesKey || r.honours(key)) {
+		(key == v1.AnnotationLoadBalancerSourceRangesKey || r.supports(key)) {
 		r.warn(Ignored, key, winner+" is set too and takes precedence; remove one of them")
 	}
 }
@@ -216,7 +216,7 @@ func (r *reader) staticAddresses() {
 			if !slices.Equal(r.out.StaticAddresses, []string{ip}) {
 				r.warn(Ignored, field, KeyStaticAddresses+" is set too and takes precedence; remove the field, which is deprecated")
 			}
-		case !r.honours(KeyStaticAddresses):
+		case !r.supports(KeyStaticAddresses):
 			r.warnUnsupported(field)
 		default:
 			where = field
@@ -237,8 +237,8 @@ func (r *reader) staticAddresses() {
 func (r *reader) healthCheck() {
 	h := &r.out.HealthCheck
 	if h.Interval > 0 && h.Timeout > h.Interval {
-		r.problems.Addf(KeyHealthCheckTimeout, short(h.Timeout), "it exceeds %s, which is %s: write at most "+
-			"that", KeyHealthCheckInterval, short(h.Interval))
+		r.problems.Addf(KeyHealthCheckTimeout, formatDuration(h.Timeout), "it exceeds %s, which is %s: write at most "+
+			"that", KeyHealthCheckInterval, formatDuration(h.Interval))
 	}
 	if !r.out.LocalTraffic {
 		if h.Path != "" && h.Protocol != HealthCheckHTTP {

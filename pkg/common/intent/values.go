@@ -92,14 +92,14 @@ func durationBetween(least, most time.Duration) func(string) (time.Duration, err
 			return 0, fmt.Errorf("write a duration such as 30s or 5m")
 		}
 		if d < least || d > most || d%time.Second != 0 {
-			return 0, fmt.Errorf("write whole seconds from %s to %s", short(least), short(most))
+			return 0, fmt.Errorf("write whole seconds from %s to %s", formatDuration(least), formatDuration(most))
 		}
 		return d, nil
 	}
 }
 
-// short formats a duration without zero units: 5m instead of 5m0s.
-func short(d time.Duration) string {
+// formatDuration formats a duration without zero units: 5m instead of 5m0s.
+func formatDuration(d time.Duration) string {
 	s := d.String()
 	if strings.HasSuffix(s, "m0s") {
 		s = strings.TrimSuffix(s, "0s")

@@ -152,7 +152,7 @@ func (r *run) all(ctx context.Context) {
 		if r.doing+r.waiting == 0 {
 			return
 		}
-		r.take(<-r.events)
+		r.handle(<-r.events)
 	}
 }
 
@@ -188,8 +188,8 @@ func (r *run) work(ctx context.Context, index int, wait bool, f func(context.Con
 	r.events <- event{index: index, wait: wait, err: err, took: r.options.Clock.Since(began)}
 }
 
-// take processes a worker's report.
-func (r *run) take(e event) {
+// handle processes a worker's report.
+func (r *run) handle(e event) {
 	c, outcome := &r.plan.Changes[e.index], &r.result.Outcomes[e.index]
 	outcome.Took += e.took
 	if e.wait {

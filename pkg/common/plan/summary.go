@@ -29,17 +29,17 @@ func Summary(p Plan) string {
 			text := join + summaryOf(c)
 			more := fmt.Sprintf("; and %d more", len(p.Changes)-written)
 			if b.Len()+len(text)+len(more) > MaxSummary {
-				return trimJoin(b.String() + more)
+				return changedEntries(b.String() + more)
 			}
 			b.WriteString(text)
 			written++
 			join = ", "
 		}
 	}
-	return trimJoin(b.String())
+	return changedEntries(b.String())
 }
 
-func trimJoin(s string) string { return strings.TrimPrefix(s, "; ") }
+func changedEntries(s string) string { return strings.TrimPrefix(s, "; ") }
 
 // summaryOf names the change; an update also includes the fields and values, because nothing else
 // distinguishes it from the next one. Long values and names are shortened.

@@ -60,8 +60,8 @@ const (
 	reset        = "\x1b[0m"
 )
 
-// look is the style of each action. Each has a sign, so that colour is never needed to understand it.
-func look(a Action) (sign string, s style) {
+// actionStyle is the style of each action. Each has a sign, so that colour is never needed to understand it.
+func actionStyle(a Action) (sign string, s style) {
 	switch a {
 	case Create:
 		return "+", green
@@ -103,7 +103,7 @@ func (t *textWriter) plan(p Plan) {
 }
 
 func (t *textWriter) change(c Change, suffix string) {
-	sign, colour := look(c.Action)
+	sign, colour := actionStyle(c.Action)
 	t.line(2, colour, sign+" "+printable(c.Kind)+" "+printable(c.Name)+suffix)
 	if c.Reason != "" {
 		t.line(6, dim, "because "+printable(c.Reason))

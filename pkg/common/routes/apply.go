@@ -46,7 +46,7 @@ func (r *Routes) apply(ctx context.Context, ops []operation) (map[operation]erro
 	for op, err := range bulk(ctx, possible, r.source.Create) {
 		results[op] = err
 		if err == nil {
-			r.noteCreated(op.route)
+			r.recordCreated(op.route)
 		}
 	}
 	return results, nil
@@ -85,8 +85,8 @@ func (r *Routes) blackholeAt(op operation) (operation, bool) {
 	return operation{cluster: op.cluster, route: stale}, ok && !r.replaces
 }
 
-// noteCreated records a creation until the next list.
-func (r *Routes) noteCreated(route Route) {
+// recordCreated records a creation until the next list.
+func (r *Routes) recordCreated(route Route) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.created[route.Destination] = route.InstanceID

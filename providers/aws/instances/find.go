@@ -112,7 +112,7 @@ func (s *Source) findValues(
 	if err != nil {
 		return err
 	}
-	list = in.ours(list)
+	list = in.owned(list)
 	converted, err := s.convert(ctx, in, list)
 	if err != nil {
 		return err

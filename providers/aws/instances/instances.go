@@ -113,13 +113,13 @@ func (s *Source) list(ctx context.Context, in Connection) ([]ec2types.Instance, 
 	if err != nil {
 		return nil, err
 	}
-	found = in.ours(found)
+	found = in.owned(found)
 	s.known.putList(in.Scope, found, at)
 	return found, nil
 }
 
-// ours returns the instances that exist and carry the cluster's tag.
-func (s Scope) ours(list []ec2types.Instance) []ec2types.Instance {
+// owned returns the instances that exist and carry the cluster's tag.
+func (s Scope) owned(list []ec2types.Instance) []ec2types.Instance {
 	return slices.DeleteFunc(list, func(i ec2types.Instance) bool {
 		return terminated(&i) || !s.has(&i)
 	})

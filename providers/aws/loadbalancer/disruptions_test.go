@@ -74,7 +74,7 @@ func TestDisruptions(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			r := newRig(t, sim.Options{}, managed)
 			r.name()
-			r.named.Call("{group-other}", must(r.sim.AddSecurityGroup("other", nil))(t))
+			r.named.Add("{group-other}", must(r.sim.AddSecurityGroup("other", nil))(t))
 			for _, svc := range []*v1.Service{tt.before, tt.after} {
 				for key, value := range svc.Annotations {
 					svc.Annotations[key] = r.named.Expand(value)

@@ -102,7 +102,7 @@ func TestEventsOfAServiceWithEveryAnnotation(t *testing.T) {
 			_, err := r.manager.EnsureLoadBalancer(t.Context(), clusterName, svc, r.nodes)
 			fmt.Fprintf(&out, "# %s, %s\n", kind, values)
 			for _, event := range r.events() {
-				fmt.Fprintln(&out, r.named.Show(event))
+				fmt.Fprintln(&out, r.named.Replace(event))
 			}
 			if values == "valid" {
 				if err != nil {
@@ -112,7 +112,7 @@ func TestEventsOfAServiceWithEveryAnnotation(t *testing.T) {
 				continue
 			}
 			event := intenttest.Refused(t, err, annotations, harmless(kind))
-			fmt.Fprintln(&out, r.named.Show(event))
+			fmt.Fprintln(&out, r.named.Replace(event))
 			r.noMutations("a Service with bad annotations")
 			r.sameAs(t, before)
 		}

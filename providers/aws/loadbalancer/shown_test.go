@@ -47,7 +47,7 @@ func (r *rig) shown() []string {
 		}
 	}
 	for i := range out {
-		out[i] = r.named.Show(out[i])
+		out[i] = r.named.Replace(out[i])
 	}
 	slices.Sort(out)
 	return slices.Compact(out)
@@ -199,27 +199,27 @@ func shownTags(tags map[string]string) []string {
 func (r *rig) name() {
 	r.t.Helper()
 	for i, id := range r.sim.Subnets(false) {
-		r.named.Call(fmt.Sprintf("{public-%d}", i), id)
+		r.named.Add(fmt.Sprintf("{public-%d}", i), id)
 	}
 	for i, id := range r.sim.Subnets(true) {
-		r.named.Call(fmt.Sprintf("{private-%d}", i), id)
+		r.named.Add(fmt.Sprintf("{private-%d}", i), id)
 	}
 	for i := range 3 {
 		out, err := r.ec2.AllocateAddress(r.t.Context(), &ec2.AllocateAddressInput{Domain: "vpc"})
 		if err != nil {
 			r.t.Fatal(err)
 		}
-		r.named.Call(fmt.Sprintf("{elastic-%d}", i), *out.AllocationId)
+		r.named.Add(fmt.Sprintf("{elastic-%d}", i), *out.AllocationId)
 	}
 	own, err := r.sim.AddSecurityGroup("own", nil)
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	r.named.Call("{group-own}", own)
+	r.named.Add("{group-own}", own)
 	for _, n := range r.nodes {
-		r.named.Call("{node-"+n.Name+"}", r.sim.Instance(n.Name))
+		r.named.Add("{node-"+n.Name+"}", r.sim.Instance(n.Name))
 		address := r.privateIP(n)
-		r.named.Call("{address-"+n.Name+"}", address)
+		r.named.Add("{address-"+n.Name+"}", address)
 		n.Status.Addresses = []v1.NodeAddress{{Type: v1.NodeInternalIP, Address: address}}
 	}
 }
@@ -234,10 +234,10 @@ func look(t *testing.T, o sim.Options, settings func(*Settings), svc *v1.Service
 	r.nodes[0].Labels["pool"] = "ingress"
 	_, err := r.manager.EnsureLoadBalancer(t.Context(), clusterName, svc, r.nodes)
 	for _, event := range r.events() {
-		out.Events = append(out.Events, r.named.Show(event))
+		out.Events = append(out.Events, r.named.Replace(event))
 	}
 	if err != nil {
-		out.Refused = errors.New(r.named.Show(err.Error()))
+		out.Refused = errors.New(r.named.Replace(err.Error()))
 		return out
 	}
 	out.Facts = r.shown()

@@ -13,13 +13,13 @@ import (
 
 func TestProblemsNameTheUsersField(t *testing.T) {
 	internal := map[string]string{intent.KeyScheme: "internal"}
-	shared := []intenttest.Bad{
+	shared := []intenttest.InvalidValue{
 		{Setting: intent.KeySubnets, Value: "nosuchsubnet"},
 		{Setting: intent.KeyTags, Value: "aws:x=1"},
 		{Setting: intent.KeyTags, Value: "unified-ccm.io/x=1", Given: map[string]string{annotation.KeyTags: "team=web"}},
 		{Setting: intent.KeyHealthCheckTimeout, Value: "9s", Given: map[string]string{annotation.KeyHealthCheckInterval: "8"}},
 	}
-	for kind, own := range map[annotation.Type][]intenttest.Bad{
+	for kind, own := range map[annotation.Type][]intenttest.InvalidValue{
 		onClassic: {
 			{Setting: intent.KeyStaticAddresses, Value: "192.0.2.1"},
 			{Setting: intent.KeyProxyProtocol, Value: "v2"},

@@ -40,7 +40,7 @@ func ProviderIDs(region func() string) *instances.TableScheme {
 			{Name: "of a Fargate pod", Template: "aws:///{zone}/{pod}/{id}"},
 			{Name: "bare", Template: "{id}"},
 		},
-		Valid: map[string]func(string) bool{FieldID: isMachine},
+		Valid: map[string]func(string) bool{FieldID: isInstance},
 		Foreign: func(fields instances.Fields) string {
 			ours := region()
 			theirs, ok := RegionOfZone(fields[FieldZone])
@@ -53,9 +53,9 @@ func ProviderIDs(region func() string) *instances.TableScheme {
 	})
 }
 
-// isMachine reports whether an ID is valid: one line after the prefix. EC2 assigns hexadecimal ones; other ones occur
+// isInstance reports whether an ID is valid: one line after the prefix. EC2 assigns hexadecimal ones; other ones occur
 // in tests of clusters, and EC2 rejects them.
-func isMachine(id string) bool {
+func isInstance(id string) bool {
 	for _, prefix := range []string{InstancePrefix, FargatePrefix} {
 		if rest, ok := strings.CutPrefix(id, prefix); ok && rest != "" && !strings.Contains(rest, "\n") {
 			return true

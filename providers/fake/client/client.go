@@ -29,9 +29,9 @@ const (
 	// CallTimeout bounds one attempt of one call. Reads of a full page take milliseconds; a longer request will
 	// not get a response.
 	CallTimeout = 30 * time.Second
-	// maxAnswer limits the bytes that are read of a response: far above a page of load balancers with a thousand
+	// maxResponse limits the bytes that are read of a response: far above a page of load balancers with a thousand
 	// members each, and far below what would exhaust the manager's memory.
-	maxAnswer = 256 << 20
+	maxResponse = 256 << 20
 	// MaxInstances keeps the query string of a read by ID or name below the 64 kB that
 	// proxies allow: names have at most 253 characters.
 	MaxInstances = 200
@@ -158,12 +158,12 @@ func (c *Client) attempt(ctx context.Context, call call, body []byte, out any) e
 	}
 	// The content has been read; a failure to close is irrelevant.
 	defer func() { _ = resp.Body.Close() }()
-	answer, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
+	answer, err := io.ReadAll(io.LimitReader(resp.Body, maxResponse))
 	if err != nil {
 		return transportError(call.operation, err)
 	}
 	if resp.StatusCode >= http.StatusMultipleChoices {
-		return answerError(call.operation, resp, answer)
+		return responseError(call.operation, resp, answer)
 	}
 	if out == nil {
 		return nil

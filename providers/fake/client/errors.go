@@ -70,8 +70,8 @@ func parseError(body []byte) api.Error {
 	return e
 }
 
-// answerError converts an unsuccessful response into a classified error.
-func answerError(operation string, resp *http.Response, body []byte) error {
+// responseError converts an unsuccessful response into a classified error.
+func responseError(operation string, resp *http.Response, body []byte) error {
 	e := parseError(body)
 	cause := fmt.Errorf("%s (%s)", e.Message, e.Code)
 	if e.Code == "" {

@@ -39,15 +39,15 @@ type Options struct {
 	// Adopt launches instances for nodes that have none, of InstanceType; empty lets the cloud choose.
 	Adopt        bool
 	InstanceType string
-	// Forgetful is true for a cloud in this process's memory, which was empty when the process started. A node
+	// InMemory is true for a cloud in this process's memory, which was empty when the process started. A node
 	// with one of its IDs then identifies an instance that was lost.
-	Forgetful bool
+	InMemory bool
 }
 
 // New returns the instances of nodes.
 func New(o Options) *Instances {
 	a := &adopter{
-		api: o.API, ids: o.IDs, enabled: o.Adopt, forgetful: o.Forgetful, instanceType: o.InstanceType,
+		api: o.API, ids: o.IDs, enabled: o.Adopt, inMemory: o.InMemory, instanceType: o.InstanceType,
 		pending: map[string]*pendingNode{}, nodes: o.Nodes,
 	}
 	return &Instances{adopter: a, Instances: common.New(
@@ -83,10 +83,10 @@ func (a *Instances) InstanceMetadata(ctx context.Context, node *v1.Node) (*cloud
 
 // adopter launches instances for nodes that have none.
 type adopter struct {
-	api       api.API
-	ids       *names.Scheme
-	enabled   bool
-	forgetful bool
+	api      api.API
+	ids      *names.Scheme
+	enabled  bool
+	inMemory bool
 	// instanceType of adopted nodes; empty lets the cloud choose.
 	instanceType string
 
@@ -158,7 +158,7 @@ func (a *adopter) specOf(node *v1.Node) (spec api.InstanceSpec, key string, ok b
 	if err != nil {
 		return spec, "", false // another cloud's
 	}
-	if _, adopted := a.ids.AdoptedID(node.Spec.ProviderID); !adopted && !a.forgetful {
+	if _, adopted := a.ids.AdoptedID(node.Spec.ProviderID); !adopted && !a.inMemory {
 		return spec, "", false
 	}
 	spec.ID = id

@@ -15,9 +15,9 @@ func TestProblemsNameWhatTheUserWrote(t *testing.T) {
 	t.Parallel()
 	internal := map[string]string{intent.KeyScheme: "internal"}
 	bad := append(intenttest.Invalid(),
-		intenttest.Bad{Setting: intent.KeyStaticAddresses, Value: "web"},
-		intenttest.Bad{Setting: intent.KeyStaticAddresses, Value: "198.51.100.7", Given: internal},
-		intenttest.Bad{Setting: intent.KeyTags, Value: tagPrefix + "x=1"},
+		intenttest.InvalidValue{Setting: intent.KeyStaticAddresses, Value: "web"},
+		intenttest.InvalidValue{Setting: intent.KeyStaticAddresses, Value: "198.51.100.7", Given: internal},
+		intenttest.InvalidValue{Setting: intent.KeyTags, Value: tagPrefix + "x=1"},
 	)
 	service := func() *v1.Service {
 		return &v1.Service{

@@ -182,10 +182,10 @@ func look(t *testing.T, driver string, settings func(*Settings), svc *v1.Service
 		r.nodes[0].Labels["pool"] = "ingress"
 		status, err := r.manager.EnsureLoadBalancer(t.Context(), r.cluster, svc, r.nodes)
 		for _, event := range r.events() {
-			out.Events = append(out.Events, r.named.Show(event))
+			out.Events = append(out.Events, r.named.Replace(event))
 		}
 		if err != nil {
-			out.Refused = errors.New(r.named.Show(err.Error()))
+			out.Refused = errors.New(r.named.Replace(err.Error()))
 			return
 		}
 		out.Facts = r.shown(status)

@@ -120,7 +120,7 @@ func TestAnnotationEvents(t *testing.T) {
 				_, err := r.manager.EnsureLoadBalancer(t.Context(), r.cluster, svc, r.nodes)
 				fmt.Fprintf(&out, "# %s, %s\n", driver, values)
 				for _, event := range r.events() {
-					fmt.Fprintln(&out, r.named.Show(event))
+					fmt.Fprintln(&out, r.named.Replace(event))
 				}
 				if values == "valid" {
 					if err != nil {
@@ -131,7 +131,7 @@ func TestAnnotationEvents(t *testing.T) {
 					return
 				}
 				event := intenttest.Refused(t, err, annotations, harmless)
-				fmt.Fprintln(&out, r.named.Show(event))
+				fmt.Fprintln(&out, r.named.Replace(event))
 				if m := r.mutations(); len(m) > 0 {
 					t.Errorf("%s: made %v although annotations are bad", driver, m)
 				}

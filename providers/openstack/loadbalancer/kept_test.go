@@ -85,7 +85,7 @@ func TestKeepFloatingIPWhenPlaceChanges(t *testing.T) {
 					switch {
 					case tt.quiet && len(warned) > 0:
 						t.Errorf("events %q about nothing", warned)
-					case !tt.quiet && (len(warned) != 1 || !strings.Contains(r.named.Show(warned[0]), tt.event) || !strings.Contains(warned[0], address)):
+					case !tt.quiet && (len(warned) != 1 || !strings.Contains(r.named.Replace(warned[0]), tt.event) || !strings.Contains(warned[0], address)):
 						t.Errorf("events %q, want one that says %q and %s", warned, tt.event, address)
 					}
 					r.restart()
@@ -175,8 +175,8 @@ func TestWarnUnmovableLoadBalancer(t *testing.T) {
 					t.Fatalf("events %q, want one for %d texts", warned, len(tt.texts))
 				}
 				for _, text := range tt.texts {
-					if !strings.Contains(r.named.Show(warned[0]), text) {
-						t.Errorf("%q does not say %q", r.named.Show(warned[0]), text)
+					if !strings.Contains(r.named.Replace(warned[0]), text) {
+						t.Errorf("%q does not say %q", r.named.Replace(warned[0]), text)
 					}
 				}
 				r.remove(svc)

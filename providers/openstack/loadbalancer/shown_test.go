@@ -26,7 +26,7 @@ func (r *rig) shown(status *v1.LoadBalancerStatus) []string {
 	}
 	for _, b := range list {
 		kind := "a port of Octavia's"
-		if r.named.Show(b.VipPortID) != b.VipPortID {
+		if r.named.Replace(b.VipPortID) != b.VipPortID {
 			kind = "port " + b.VipPortID
 		}
 		out = append(out, fmt.Sprintf("placed: %s in network %s, flavor %s, zone %s, address of %s", b.Name, b.VipNetworkID, cmp.Or(b.FlavorID, "none"), cmp.Or(b.AvailabilityZone, "none"), kind))
@@ -41,7 +41,7 @@ func (r *rig) shown(status *v1.LoadBalancerStatus) []string {
 		}
 	}
 	for i := range out {
-		out[i] = r.named.Show(out[i])
+		out[i] = r.named.Replace(out[i])
 	}
 	slices.Sort(out)
 	return slices.Compact(out)
@@ -51,7 +51,7 @@ func (r *rig) shown(status *v1.LoadBalancerStatus) []string {
 func (r *rig) place(ip string) string {
 	for prefix, name := range map[string]string{"10.0.0.0/16": "{private}", "10.9.0.0/24": "{other-subnet}", "172.24.4.0/22": "{public}", "198.51.100.0/28": "{tier-a}", "192.0.2.0/28": "{public-2}"} {
 		if a, err := netip.ParseAddr(ip); err == nil && netip.MustParsePrefix(prefix).Contains(a) {
-			if named := r.named.Show(ip); named != ip {
+			if named := r.named.Replace(ip); named != ip {
 				return named
 			}
 			return "address of " + name
@@ -69,34 +69,34 @@ func (r *rig) name() {
 		}
 	}
 	p := r.sim.Places()
-	r.named.Call("{private}", p.PrivateSubnet)
-	r.named.Call("{vip}", "10.0.44.44")
-	r.named.Call("{private-network}", p.PrivateNetwork)
-	r.named.Call("{public}", p.PublicNetwork)
-	r.named.Call("{flavor-large}", p.LoadBalancerFlavors["large"])
-	r.named.Call(certificate, r.sim.AddSecret("http://openstack.invalid", "web", true))
+	r.named.Add("{private}", p.PrivateSubnet)
+	r.named.Add("{vip}", "10.0.44.44")
+	r.named.Add("{private-network}", p.PrivateNetwork)
+	r.named.Add("{public}", p.PublicNetwork)
+	r.named.Add("{flavor-large}", p.LoadBalancerFlavors["large"])
+	r.named.Add(certificate, r.sim.AddSecret("http://openstack.invalid", "web", true))
 	network, subnet, err := r.sim.AddNetwork("other", netip.MustParsePrefix("10.9.0.0/24"), false)
 	must(err)
-	r.named.Call("{other-network}", network)
-	r.named.Call("{other-subnet}", subnet)
+	r.named.Add("{other-network}", network)
+	r.named.Add("{other-subnet}", subnet)
 	network, _, err = r.sim.AddNetwork("public-2", netip.MustParsePrefix("192.0.2.0/28"), true)
 	must(err)
-	r.named.Call("{public-2}", network)
+	r.named.Add("{public-2}", network)
 	subnet, err = r.sim.AddSubnet(p.PublicNetwork, "tier-a", netip.MustParsePrefix("198.51.100.0/28"), "gold")
 	must(err)
-	r.named.Call("{tier-a}", subnet)
+	r.named.Add("{tier-a}", subnet)
 	port, err := ports.Create(r.t.Context(), connect(r.t, r.sim, r.sim.Account()).services[api.Network], ports.CreateOpts{NetworkID: p.PrivateNetwork, Name: "mine"}).Extract()
 	must(err)
-	r.named.Call("{port}", port.ID)
+	r.named.Add("{port}", port.ID)
 	free, err := r.api.CreateFloatingIP(r.t.Context(), floatingips.CreateOpts{FloatingNetworkID: p.PublicNetwork, Description: "mine"})
 	must(err)
-	r.named.Call("{address}", free.FloatingIP)
+	r.named.Add("{address}", free.FloatingIP)
 	lb, err := r.api.CreateLoadBalancer(r.t.Context(), loadbalancers.CreateOpts{Name: "shared", Provider: cmp.Or(r.settings.Provider, "amphora"), VipSubnetID: p.PrivateSubnet})
 	must(err)
-	r.named.Call("{shared}", lb.ID)
+	r.named.Add("{shared}", lb.ID)
 	used, err := r.api.CreateFloatingIP(r.t.Context(), floatingips.CreateOpts{FloatingNetworkID: p.PublicNetwork, Description: "in use", PortID: lb.VipPortID})
 	must(err)
-	r.named.Call("{address-in-use}", used.FloatingIP)
-	r.named.Call("{floating-IP-in-use}", used.ID)
-	r.named.Call("{shared-port}", lb.VipPortID)
+	r.named.Add("{address-in-use}", used.FloatingIP)
+	r.named.Add("{floating-IP-in-use}", used.ID)
+	r.named.Add("{shared-port}", lb.VipPortID)
 }

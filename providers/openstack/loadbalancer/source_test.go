@@ -14,7 +14,7 @@ import (
 
 func TestProblemsNameUserSettings(t *testing.T) {
 	const id = "8a7c6c2e-3d1f-4f67-9f5c-0d9e8b7a6c5d"
-	bad := append(intenttest.Invalid(), []intenttest.Bad{
+	bad := append(intenttest.Invalid(), []intenttest.InvalidValue{
 		{Setting: intent.KeyScheme, Value: "internal", Given: map[string]string{annotation.KeyInternal: "false"}},
 		{Setting: intent.KeyProxyProtocol, Value: "v2", Given: map[string]string{annotation.KeyProxyProtocol: "v1"}},
 		{Setting: intent.KeyIdleTimeout, Value: "5m", Given: map[string]string{annotation.KeyClientTimeout: "1000"}},

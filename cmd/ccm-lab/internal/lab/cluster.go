@@ -107,7 +107,7 @@ func (c *Cluster) StartManager(ctx context.Context, args ...string) error {
 	if c.manager, err = StartManager(o); err != nil {
 		return err
 	}
-	deadline := time.NewTimer(firstSign)
+	deadline := time.NewTimer(firstCallTimeout)
 	defer deadline.Stop()
 	tick := time.NewTicker(poll)
 	defer tick.Stop()
@@ -118,7 +118,7 @@ func (c *Cluster) StartManager(ctx context.Context, args ...string) error {
 		case <-c.manager.Done():
 			return errors.New(c.Ended())
 		case <-deadline.C:
-			return fmt.Errorf("ccm neither called the cloud nor was healthy within %s; its log ends: %s", firstSign,
+			return fmt.Errorf("ccm neither called the cloud nor was healthy within %s; its log ends: %s", firstCallTimeout,
 				strings.Join(Tail(o.Log, 3), "; "))
 		case <-tick.C:
 		}

@@ -23,12 +23,12 @@ import (
 )
 
 const (
-	// calm is the time without a mutating call after which a live cluster counts as settled.
-	calm = time.Second
+	// quietTime is the time without a mutating call after which a live cluster counts as settled.
+	quietTime = time.Second
 	// poll is the interval at which conditions are checked.
 	poll = 50 * time.Millisecond
-	// firstSign is the time that a new manager has for its first call to the cloud.
-	firstSign = 30 * time.Second
+	// firstCallTimeout is the time that a new manager has for its first call to the cloud.
+	firstCallTimeout = 30 * time.Second
 )
 
 // Live is a cluster with a real API server and the real ccm process.
@@ -55,7 +55,7 @@ func (l *Live) Start(ctx context.Context, o conformance.ManagerOptions) error {
 		return err
 	}
 	l.manager = manager
-	ctx, cancel := context.WithTimeout(ctx, firstSign)
+	ctx, cancel := context.WithTimeout(ctx, firstCallTimeout)
 	defer cancel()
 	err = wait.PollUntilContextCancel(ctx, poll, true, func(context.Context) (bool, error) {
 		select {
@@ -66,7 +66,7 @@ func (l *Live) Start(ctx context.Context, o conformance.ManagerOptions) error {
 		}
 	})
 	if wait.Interrupted(err) {
-		err = fmt.Errorf("ccm made no call to the cloud within %s; its log %s ends:\n%s", firstSign, options.Log,
+		err = fmt.Errorf("ccm made no call to the cloud within %s; its log %s ends:\n%s", firstCallTimeout, options.Log,
 			strings.Join(Tail(options.Log, 5), "\n"))
 	}
 	return err
@@ -247,7 +247,7 @@ func (l *Live) Settle(ctx context.Context) error {
 		if now := lastMutation(front); now != last {
 			last, since = now, time.Now()
 		}
-		return time.Since(since) >= calm, nil
+		return time.Since(since) >= quietTime, nil
 	})
 }
 

@@ -102,9 +102,9 @@ func Tail(path string, n int) []string {
 	return tail(path, n, func(string) bool { return true })
 }
 
-// Complaints returns the last n warnings and errors of a log file in klog's format, each shortened for a
+// LastWarnings returns the last n warnings and errors of a log file in klog's format, each shortened for a
 // message.
-func Complaints(path string, n int) []string {
+func LastWarnings(path string, n int) []string {
 	return tail(path, n, func(line string) bool {
 		return strings.HasPrefix(line, "E") || strings.HasPrefix(line, "W") || strings.HasPrefix(line, "ccm: ")
 	})

@@ -19,9 +19,9 @@ import (
 )
 
 const (
-	// askEvery is the interval at which each load balancer is probed, and askTimeout the timeout of a probe.
-	askEvery   = 2 * time.Second
-	askTimeout = time.Second
+	// probeInterval is the interval at which each load balancer is probed, and probeTimeout the timeout of a probe.
+	probeInterval = 2 * time.Second
+	probeTimeout  = time.Second
 	// eventsShown and problemsShown limit the rows on the screen.
 	eventsShown   = 50
 	problemsShown = 3
@@ -40,12 +40,12 @@ type Observer struct {
 	Provider string
 	Started  time.Time
 
-	asked   time.Time
-	answers map[string]string
+	probedAt time.Time
+	answers  map[string]string
 }
 
-// Look returns the current state.
-func (o *Observer) Look(ctx context.Context) (screen.State, error) {
+// Observe returns the current state.
+func (o *Observer) Observe(ctx context.Context) (screen.State, error) {
 	core := o.Cluster.Plane.Client.CoreV1()
 	nodes, err := core.Nodes().List(ctx, metav1.ListOptions{})
 	if err != nil {
@@ -75,7 +75,7 @@ func (o *Observer) Look(ctx context.Context) (screen.State, error) {
 	if o.StandIns != nil {
 		o.StandIns.Sync(ctx, nodes.Items, services)
 		state.Problems = firstOf(o.StandIns.Problems(), problemsShown)
-		o.askAll(ctx, services)
+		o.probeAll(ctx, services)
 		for i, svc := range state.Services {
 			state.Services[i].Answers = o.answers[svc.Namespace+"/"+svc.Name]
 		}
@@ -108,12 +108,12 @@ func firstOf(list []string, n int) []string {
 	return append(slices.Clone(list[:n]), fmt.Sprintf("… and %d more", len(list)-n))
 }
 
-// askAll probes every load balancer, unless it was probed recently.
-func (o *Observer) askAll(ctx context.Context, services []v1.Service) {
-	if time.Since(o.asked) < askEvery {
+// probeAll probes every load balancer, unless it was probed recently.
+func (o *Observer) probeAll(ctx context.Context, services []v1.Service) {
+	if time.Since(o.probedAt) < probeInterval {
 		return
 	}
-	ctx, cancel := context.WithTimeout(ctx, askTimeout)
+	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
 	var mu sync.Mutex
 	var wg sync.WaitGroup
@@ -124,23 +124,23 @@ func (o *Observer) askAll(ctx context.Context, services []v1.Service) {
 		}
 		address, port := svc.Status.LoadBalancer.Ingress[0].IP, svc.Spec.Ports[0]
 		wg.Go(func() {
-			who := ask(ctx, port.Protocol, address, port.Port)
+			who := probe(ctx, port.Protocol, address, port.Port)
 			mu.Lock()
 			defer mu.Unlock()
 			o.answers[svc.Namespace+"/"+svc.Name] = who
 		})
 	}
 	wg.Wait()
-	o.asked = time.Now()
+	o.probedAt = time.Now()
 }
 
 // Answered reports whether a stand-in answers through every load balancer that was probed.
 func Answered(s screen.State) bool {
-	return !slices.ContainsFunc(s.Services, func(svc screen.Service) bool { return svc.Answers == nobody })
+	return !slices.ContainsFunc(s.Services, func(svc screen.Service) bool { return svc.Answers == noAnswer })
 }
 
-// AskAgain makes the next Look probe every load balancer.
-func (o *Observer) AskAgain() { o.asked = time.Time{} }
+// ProbeAgain makes the next Observe probe every load balancer.
+func (o *Observer) ProbeAgain() { o.probedAt = time.Time{} }
 
 func (o *Observer) calls() []screen.Operation {
 	var out []screen.Operation

@@ -155,7 +155,7 @@ func TestStandIns(t *testing.T) {
 	who := func(protocol v1.Protocol, port int32) string {
 		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 		defer cancel()
-		return ask(ctx, protocol, "127.0.0.1", port)
+		return probe(ctx, protocol, "127.0.0.1", port)
 	}
 	if got := who(v1.ProtocolTCP, ports[0]); got != "node-1" {
 		t.Errorf("%s answers over TCP, want node-1", got)
@@ -164,7 +164,7 @@ func TestStandIns(t *testing.T) {
 		t.Errorf("%s answers over UDP, want node-1", got)
 	}
 	stand.Sync(t.Context(), nodes, []v1.Service{dns})
-	if got := who(v1.ProtocolTCP, ports[0]); got != nobody {
+	if got := who(v1.ProtocolTCP, ports[0]); got != noAnswer {
 		t.Errorf("%s answers for a Service that is gone", got)
 	}
 	// A second one finds the port taken, and says so.

@@ -63,15 +63,15 @@ func newOpenStack(o SimulatorOptions) (conformance.World, func() error, error) {
 	return cloud, func() error { return nil }, nil
 }
 
-// furnishTime is the timeout for creating a project on real services.
-const furnishTime = 15 * time.Minute
+// projectTimeout is the timeout for creating a project on real services.
+const projectTimeout = 15 * time.Minute
 
 // spareServers is the number of machines that most scenarios launch.
 const spareServers = 3
 
 // newOpenStackProject creates its own project on real services, so that several can run concurrently.
 func newOpenStackProject(o SimulatorOptions) (conformance.World, func() error, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), furnishTime)
+	ctx, cancel := context.WithTimeout(context.Background(), projectTimeout)
 	defer cancel()
 	cloud, err := realworld.New(ctx, realworld.Options{
 		Dir: o.Services, Spares: spareServers, Latency: o.Latency, Seed: o.Seed, ErrorRate: o.ErrorRate,

@@ -170,24 +170,24 @@ func (s standIn) echo(conn net.PacketConn) {
 	}
 }
 
-// nobody is the result of a probe without an answer from a stand-in.
-const nobody = "nobody"
+// noAnswer is the result of a probe without an answer from a stand-in.
+const noAnswer = "nobody"
 
-// ask probes a load balancer and returns the name of the node that answered, or nobody.
-func ask(ctx context.Context, protocol v1.Protocol, address string, port int32) string {
+// probe sends a request to a load balancer and returns the name of the node that answered, or noAnswer.
+func probe(ctx context.Context, protocol v1.Protocol, address string, port int32) string {
 	target := net.JoinHostPort(address, strconv.Itoa(int(port)))
-	send := askHTTP
+	send := probeHTTP
 	if protocol == v1.ProtocolUDP {
-		send = askUDP
+		send = probeUDP
 	}
 	answer, err := send(ctx, target)
 	if node, ok := answeredBy(answer); err == nil && ok {
 		return node
 	}
-	return nobody
+	return noAnswer
 }
 
-func askHTTP(ctx context.Context, target string) (string, error) {
+func probeHTTP(ctx context.Context, target string) (string, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+target, nil)
 	if err != nil {
 		return "", err
@@ -201,7 +201,7 @@ func askHTTP(ctx context.Context, target string) (string, error) {
 	return string(body), errors.Join(err, answer.Body.Close())
 }
 
-func askUDP(ctx context.Context, target string) (answer string, err error) {
+func probeUDP(ctx context.Context, target string) (answer string, err error) {
 	var dialer net.Dialer
 	conn, err := dialer.DialContext(ctx, "udp", target)
 	if err != nil {

@@ -47,8 +47,8 @@ func Misspelt(t testing.TB, keys []string, events func(typo string) []string) {
 	}
 }
 
-// Bad is a value of a portable setting that a provider refuses.
-type Bad struct {
+// InvalidValue is a value of a portable setting that a provider refuses.
+type InvalidValue struct {
 	// Setting is the key of the portable annotation; Value is an invalid value for it.
 	Setting, Value string
 	// Given are other annotations of the Service, without which the value would be valid.
@@ -58,12 +58,12 @@ type Bad struct {
 // NamesSource fails the test unless a problem with a portable setting names the field or annotation
 // that the user wrote, for every way in which the setting can be written. refuse returns the error of
 // a Service; bad covers every portable annotation.
-func NamesSource(t testing.TB, bad []Bad, service func() *v1.Service, refuse func(*v1.Service) error) {
+func NamesSource(t testing.TB, bad []InvalidValue, service func() *v1.Service, refuse func(*v1.Service) error) {
 	t.Helper()
 	covered := map[string]bool{}
 	for _, b := range bad {
 		covered[b.Setting] = true
-		for where, write := range ways(b.Setting) {
+		for where, write := range writers(b.Setting) {
 			svc := service()
 			if svc.Annotations == nil {
 				svc.Annotations = map[string]string{}
@@ -89,8 +89,8 @@ func NamesSource(t testing.TB, bad []Bad, service func() *v1.Service, refuse fun
 	}
 }
 
-// ways returns the functions that write a portable setting into a Service, by what a problem names.
-func ways(setting string) map[string]func(svc *v1.Service, value string) {
+// writers returns the functions that write a portable setting into a Service, by what a problem names.
+func writers(setting string) map[string]func(svc *v1.Service, value string) {
 	annotate := func(key string) func(*v1.Service, string) {
 		return func(svc *v1.Service, value string) { svc.Annotations[key] = value }
 	}
@@ -108,9 +108,9 @@ func ways(setting string) map[string]func(svc *v1.Service, value string) {
 }
 
 // Invalid returns a value of every portable setting that no provider accepts for an IPv4 Service.
-func Invalid() []Bad {
+func Invalid() []InvalidValue {
 	http := map[string]string{intent.KeyHealthCheckProtocol: "HTTP"}
-	return []Bad{
+	return []InvalidValue{
 		{Setting: intent.KeyScheme, Value: "private"},
 		{Setting: intent.KeySourceRanges, Value: "ten,10.0.0.0/33"},
 		{Setting: intent.KeySourceRanges, Value: "2001:db8::/32"},

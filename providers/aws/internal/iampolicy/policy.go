@@ -52,7 +52,7 @@ func Document() ([]byte, error) {
 	for _, action := range Actions() {
 		in, ok := known[action]
 		if _, name, _ := strings.Cut(action, ":"); !ok && strings.HasPrefix(name, "Describe") {
-			in, ok = []string{reading}, true
+			in, ok = []string{readOnly}, true
 		}
 		if !ok {
 			problems = append(problems, fmt.Errorf("%s: package api lists the call, but scopes.go has no scope for it",

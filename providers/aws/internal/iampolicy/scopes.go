@@ -25,32 +25,32 @@ func tagged() conditions {
 	return conditions{"Null": {"aws:ResourceTag/" + clusterTag: "false"}}
 }
 
-// born requires that the request sets the cluster's tag on the object that it creates.
-func born() conditions {
+// requestTagged requires that the request sets the cluster's tag on the object that it creates.
+func requestTagged() conditions {
 	return conditions{"Null": {"aws:RequestTag/" + clusterTag: "false"}}
 }
 
-// bornBy is born for tagging as part of one of the actions, and forbids separate tagging.
-func bornBy(key string, actions ...string) conditions {
-	c := born()
+// requestTaggedBy is requestTagged for tagging as part of one of the actions, and forbids separate tagging.
+func requestTaggedBy(key string, actions ...string) conditions {
+	c := requestTagged()
 	c["StringEquals"] = map[string]any{key: actions}
 	return c
 }
 
 // Names of the policy's statements.
 const (
-	reading         = "Read"
-	routes          = "RoutesInTablesOfTheCluster"
-	machines        = "InstancesOfTheCluster"
-	newGroup        = "NewSecurityGroupsOfTheCluster"
-	newGroupVPC     = "NewSecurityGroupsInAnyVPC"
-	newGroupTags    = "TagsOfNewSecurityGroups"
-	groups          = "SecurityGroupsOfTheCluster"
-	ec2Tags         = "TagsOfWhatTheClusterHas"
-	newBalancer     = "NewLoadBalancersOfTheCluster"
-	newBalancerTags = "TagsOfNewLoadBalancers"
-	balancers       = "LoadBalancersOfTheCluster"
-	firstBalancer   = "FirstLoadBalancerOfTheAccount"
+	readOnly           = "Read"
+	routes             = "RoutesInTablesOfTheCluster"
+	machines           = "InstancesOfTheCluster"
+	newGroup           = "NewSecurityGroupsOfTheCluster"
+	newGroupVPC        = "NewSecurityGroupsInAnyVPC"
+	newGroupTags       = "TagsOfNewSecurityGroups"
+	groups             = "SecurityGroupsOfTheCluster"
+	ec2Tags            = "TagsOfWhatTheClusterHas"
+	createBalancer     = "NewLoadBalancersOfTheCluster"
+	createBalancerTags = "TagsOfNewLoadBalancers"
+	balancers          = "LoadBalancersOfTheCluster"
+	serviceLinkedRole  = "FirstLoadBalancerOfTheAccount"
 )
 
 // statements are the policy without its actions, in reading order. Resources are of any partition, region and
@@ -59,22 +59,26 @@ func statements() []statement {
 	const ec2, elb = "arn:*:ec2:*:*:", "arn:*:elasticloadbalancing:*:*:"
 	return []statement{
 		// AWS defines no resource types for these.
-		{Sid: reading, Resource: "*"},
+		{Sid: readOnly, Resource: "*"},
 		{Sid: routes, Resource: ec2 + "route-table/*", Condition: tagged()},
 		{Sid: machines, Resource: ec2 + "instance/*", Condition: tagged()},
-		{Sid: newGroup, Resource: ec2 + "security-group/*", Condition: born()},
+		{Sid: newGroup, Resource: ec2 + "security-group/*", Condition: requestTagged()},
 		// Creating a group also requires permission for its VPC, which need not have a tag.
 		{Sid: newGroupVPC, Resource: ec2 + "vpc/*"},
-		{Sid: newGroupTags, Resource: ec2 + "security-group/*", Condition: bornBy("ec2:CreateAction", "CreateSecurityGroup")},
+		{
+			Sid: newGroupTags, Resource: ec2 + "security-group/*",
+			Condition: requestTaggedBy("ec2:CreateAction", "CreateSecurityGroup"),
+		},
 		{Sid: groups, Resource: ec2 + "security-group/*", Condition: tagged()},
 		{Sid: ec2Tags, Resource: []string{ec2 + "instance/*", ec2 + "security-group/*"}, Condition: tagged()},
-		{Sid: newBalancer, Resource: []string{elb + "loadbalancer/*", elb + "targetgroup/*"}, Condition: born()},
-		{Sid: newBalancerTags, Resource: []string{elb + "loadbalancer/*", elb + "targetgroup/*", elb + "listener/net/*"},
-			Condition: bornBy("elasticloadbalancing:CreateAction", "CreateLoadBalancer", "CreateTargetGroup", "CreateListener")},
+		{Sid: createBalancer, Resource: []string{elb + "loadbalancer/*", elb + "targetgroup/*"}, Condition: requestTagged()},
+		{Sid: createBalancerTags, Resource: []string{elb + "loadbalancer/*", elb + "targetgroup/*", elb + "listener/net/*"},
+			Condition: requestTaggedBy("elasticloadbalancing:CreateAction",
+				"CreateLoadBalancer", "CreateTargetGroup", "CreateListener")},
 		{Sid: balancers, Resource: []string{elb + "loadbalancer/*", elb + "targetgroup/*", elb + "listener/net/*"},
 			Condition: tagged()},
 		// The first load balancer of an account creates the service-linked role of Elastic Load Balancing.
-		{Sid: firstBalancer,
+		{Sid: serviceLinkedRole,
 			Resource:  "arn:*:iam::*:role/aws-service-role/elasticloadbalancing.amazonaws.com/AWSServiceRoleForElasticLoadBalancing",
 			Condition: conditions{"StringEquals": {"iam:AWSServiceName": "elasticloadbalancing.amazonaws.com"}}},
 	}
@@ -91,7 +95,7 @@ func scopes() map[string][]string {
 		"ec2:RevokeSecurityGroupIngress":    {groups},
 		"ec2:CreateTags":                    {newGroupTags, ec2Tags},
 		"ec2:DeleteTags":                    {ec2Tags},
-		"iam:CreateServiceLinkedRole":       {firstBalancer},
+		"iam:CreateServiceLinkedRole":       {serviceLinkedRole},
 		// The role to assume is part of the configuration, and requires its own permission.
 		"sts:AssumeRole": {}, "sts:AssumeRoleWithWebIdentity": {},
 		// Allowed for every caller.
@@ -99,9 +103,9 @@ func scopes() map[string][]string {
 	}
 	const elb = "elasticloadbalancing:"
 	for _, name := range []string{"CreateLoadBalancer", "CreateTargetGroup"} {
-		out[elb+name] = []string{newBalancer}
+		out[elb+name] = []string{createBalancer}
 	}
-	out[elb+"AddTags"] = []string{newBalancerTags, balancers}
+	out[elb+"AddTags"] = []string{createBalancerTags, balancers}
 	for _, name := range []string{
 		"DeleteLoadBalancer", "AttachLoadBalancerToSubnets", "DetachLoadBalancerFromSubnets",
 		"ApplySecurityGroupsToLoadBalancer",

@@ -145,7 +145,7 @@ func Run(ctx context.Context, b lab.Binaries, o Options) (_ Report, err error) {
 			if err != nil {
 				return err
 			}
-			if budget, ok := budgets[p.key]; ok && !r.real() {
+			if budget, ok := budgets[p.key]; ok && !r.realServices() {
 				measured.Target = &budget
 			}
 			report.Phases = append(report.Phases, measured)
@@ -164,8 +164,8 @@ type runner struct {
 	cluster *lab.Cluster
 	watch   *watch
 	budgets map[string]lab.Budget
-	// made counts the Services in addition to the first ones, added the nodes.
-	made, added int
+	// extraServices counts the Services in addition to the first ones, extraNodes the nodes.
+	extraServices, extraNodes int
 }
 
 func (r *runner) measure(ctx context.Context, p phase) (Phase, error) {

@@ -14,15 +14,15 @@ import (
 // extra returns the optional phases that the cloud has a budget for.
 func (r *runner) extra(phases ...phase) (out []phase) {
 	for _, p := range phases {
-		if _, ok := r.budgets[p.key]; ok && !r.real() {
+		if _, ok := r.budgets[p.key]; ok && !r.realServices() {
 			out = append(out, p)
 		}
 	}
 	return out
 }
 
-// real reports whether the cloud consists of real services, which have fixed latencies.
-func (r *runner) real() bool { return r.ServicesAt != "" }
+// realServices reports whether the cloud consists of real services, which have fixed latencies.
+func (r *runner) realServices() bool { return r.ServicesAt != "" }
 
 // settle sets the provisioning time of load balancers, if the simulator supports it.
 func (r *runner) settle(provision, settle time.Duration) {
@@ -31,17 +31,17 @@ func (r *runner) settle(provision, settle time.Duration) {
 	}
 }
 
-// silence makes some nodes stop reporting while their machines run. The controllers then look up their
+// stopReporting makes some nodes stop reporting while their machines run. The controllers then look up their
 // instances repeatedly.
-func (r *runner) silence(ctx context.Context) error {
+func (r *runner) stopReporting(ctx context.Context) error {
 	return errors.Join(r.untilQuiet(ctx), each(ctx, min(lab.SilentNodes, r.Nodes), func(ctx context.Context, i int) error {
 		return lab.SetReady(ctx, r.cluster.Plane.Client, lab.DemoMachine(i).Name, false)
 	}))
 }
 
-// awaken makes them report again.
-func (r *runner) awaken(ctx context.Context) error {
-	if _, ok := r.budgets[lab.PhaseSilent]; !ok || r.real() {
+// resumeReporting makes them report again.
+func (r *runner) resumeReporting(ctx context.Context) error {
+	if _, ok := r.budgets[lab.PhaseSilent]; !ok || r.realServices() {
 		return nil
 	}
 	return each(ctx, min(lab.SilentNodes, r.Nodes), func(ctx context.Context, i int) error {
@@ -49,9 +49,10 @@ func (r *runner) awaken(ctx context.Context) error {
 	})
 }
 
-// slow increases the provisioning time of new load balancers, and removes the Services of the previous phase.
-func (r *runner) slow(ctx context.Context) error {
-	err := r.removeMade(ctx)
+// slowDown increases the provisioning time of new load balancers, and removes the Services of the previous
+// phase.
+func (r *runner) slowDown(ctx context.Context) error {
+	err := r.deleteExtra(ctx)
 	r.settle(lab.SlowSettle, lab.QuickSettle)
 	return errors.Join(err, r.untilQuiet(ctx))
 }
@@ -63,7 +64,7 @@ func (r *runner) create(n int) func(context.Context) (time.Duration, error) {
 		err := each(ctx, n, func(ctx context.Context, i int) error {
 			return lab.CreateService(ctx, r.cluster.Plane.Client, r.service(r.Services+i))
 		})
-		r.made = n
+		r.extraServices = n
 		if err == nil {
 			err = r.until(ctx, r.servicesAddressed(before+n))
 		}
@@ -73,22 +74,22 @@ func (r *runner) create(n int) func(context.Context) (time.Duration, error) {
 	}
 }
 
-// removeMade deletes the Services that create has created.
-func (r *runner) removeMade(ctx context.Context) error {
-	left := r.watch.services() - r.made
-	err := each(ctx, r.made, func(ctx context.Context, i int) error {
+// deleteExtra deletes the Services that create has created.
+func (r *runner) deleteExtra(ctx context.Context) error {
+	left := r.watch.services() - r.extraServices
+	err := each(ctx, r.extraServices, func(ctx context.Context, i int) error {
 		services := r.cluster.Plane.Client.CoreV1().Services(lab.DemoNamespace)
 		return services.Delete(ctx, r.service(r.Services+i).Name, metav1.DeleteOptions{})
 	})
-	r.made = 0
+	r.extraServices = 0
 	if err != nil {
 		return err
 	}
 	return r.until(ctx, r.servicesLeft(left))
 }
 
-// few creates some Services before the first ones, and sets the duration of a change of members.
-func (r *runner) few(ctx context.Context) error {
+// createFew creates some Services before the first ones, and sets the duration of a change of members.
+func (r *runner) createFew(ctx context.Context) error {
 	if err := r.restart(ctx); err != nil {
 		return err
 	}
@@ -107,9 +108,9 @@ func (r *runner) addNodeToFew(ctx context.Context) (time.Duration, error) {
 
 // beforeServices deletes the Services and restarts the manager.
 func (r *runner) beforeServices(ctx context.Context) error {
-	if r.made > 0 {
+	if r.extraServices > 0 {
 		r.settle(lab.QuickSettle, lab.QuickSettle)
-		if err := r.removeMade(ctx); err != nil {
+		if err := r.deleteExtra(ctx); err != nil {
 			return err
 		}
 	}
@@ -118,7 +119,7 @@ func (r *runner) beforeServices(ctx context.Context) error {
 
 // beforeNode makes changes of members take as long as they do when a node joins.
 func (r *runner) beforeNode(ctx context.Context) error {
-	err := r.removeMade(ctx)
+	err := r.deleteExtra(ctx)
 	if _, ok := r.budgets[lab.PhaseCreateSlow]; ok {
 		r.settle(lab.QuickSettle, lab.MemberSettle)
 	}

@@ -40,23 +40,23 @@ func (r *runner) phases() []phase {
 			out = append(out, r.extra(
 				phase{
 					key: lab.PhaseSilent, name: count(lab.SilentNodes, "node") + " silent, 1 min",
-					prepare: r.silence, do: r.idle,
+					prepare: r.stopReporting, do: r.idle,
 				},
 				phase{
 					key: lab.PhaseAddNodeFew, name: "1 node added, " + count(lab.FewServices, "Service"),
-					prepare: r.few, do: r.addNodeToFew,
+					prepare: r.createFew, do: r.addNodeToFew,
 				},
 			)...)
 		case lab.PhaseDeleteOne:
 			out = append(out, r.extra(
 				phase{
 					key: lab.PhaseCreateSlow, name: "1 Service, settles in " + lab.SlowSettle.String(),
-					prepare: r.slow, do: r.create(1),
+					prepare: r.slowDown, do: r.create(1),
 				},
 				phase{
 					key:     lab.PhaseCreateMany,
 					name:    count(lab.ManyServices, "Service") + ", settle in " + lab.SlowSettle.String(),
-					prepare: r.slow, do: r.create(lab.ManyServices),
+					prepare: r.slowDown, do: r.create(lab.ManyServices),
 				},
 			)...)
 		case lab.PhaseDeleteAll:
@@ -200,12 +200,12 @@ func (r *runner) deleteService(ctx context.Context, number, left int) error {
 
 // addNode adds one more node, and waits until every load balancer has it as a member.
 func (r *runner) addNode(ctx context.Context) (time.Duration, error) {
-	r.added++
-	added := lab.DemoMachine(r.Nodes + r.added)
+	r.extraNodes++
+	added := lab.DemoMachine(r.Nodes + r.extraNodes)
 	if err := r.joinNode(ctx, added, true); err != nil {
 		return 0, err
 	}
-	if err := r.until(ctx, r.nodesInitialized(r.Nodes+r.added)); err != nil {
+	if err := r.until(ctx, r.nodesInitialized(r.Nodes+r.extraNodes)); err != nil {
 		return 0, err
 	}
 	return 0, r.until(ctx, r.memberOfAll(added.Name))
@@ -255,7 +255,7 @@ func (r *runner) lastCall(started time.Time) time.Duration {
 }
 
 func (r *runner) restart(ctx context.Context) error {
-	if err := r.awaken(ctx); err != nil {
+	if err := r.resumeReporting(ctx); err != nil {
 		return err
 	}
 	r.cluster.StopManager(ctx)
@@ -320,7 +320,7 @@ func (r *runner) deleteAll(ctx context.Context) (time.Duration, error) {
 		return 0, fmt.Errorf("the Services are deleted, but %s left, the first is %s", count(len(left), "load balancer"),
 			left[0].Name)
 	}
-	err = each(ctx, r.Nodes+r.added, func(ctx context.Context, i int) error {
+	err = each(ctx, r.Nodes+r.extraNodes, func(ctx context.Context, i int) error {
 		return client.Nodes().Delete(ctx, lab.DemoMachine(i).Name, metav1.DeleteOptions{})
 	})
 	return 0, err
