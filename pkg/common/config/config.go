@@ -17,8 +17,6 @@ import (
 	"slices"
 	"strings"
 
-	"gopkg.in/gcfg.v1"
-
 	"github.com/unified-ccm/unified-ccm/pkg/common/internal/spell"
 	"github.com/unified-ccm/unified-ccm/pkg/common/sorting"
 )
@@ -153,13 +151,4 @@ func nearest(word string, known []string) string {
 		return fmt.Sprintf("; did you mean %s?", near)
 	}
 	return ""
-}
-
-// set passes one statement to gcfg.
-func set(into any, st statement) error {
-	source := st.source
-	if !st.header {
-		source = st.headerSource + "\n" + st.source
-	}
-	return gcfg.FatalOnly(gcfg.ReadStringInto(into, source))
 }

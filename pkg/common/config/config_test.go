@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	"gopkg.in/gcfg.v1"
 )
 
@@ -24,6 +25,7 @@ type sample struct {
 		Wait           Duration
 		Port           uint16
 		Count          int
+		Rate           float64
 		NodeIPFamilies []string
 	}
 	LoadBalancer struct {
@@ -71,6 +73,8 @@ func TestLoadsWhatGcfgLoads(t *testing.T) {
 		{"a subsection where there is none", "[Global \"x\"]\nregion=r\n"},
 		{"a section inside a comment", "#[Global]\n[Global]\nregion=r #[LoadBalancer]\n"},
 		{"a pointer", "[LoadBalancer]\nenabled=false\n"},
+		{"line feeds and tabs", "[Global]\npassword = \"a\\nb\\tc\"\n"},
+		{"a number", "[Global]\nrate = 1.5e1\n"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			var want, got sample
@@ -84,6 +88,27 @@ func TestLoadsWhatGcfgLoads(t *testing.T) {
 				t.Errorf("differs from gcfg (-gcfg +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// Each value has to be accepted or refused as by gcfg, for each kind of field.
+func TestJudgesValuesAsGcfgDoes(t *testing.T) {
+	for _, key := range []string{"port", "count", "rate", "adopt-unknown", "region", "zone"} {
+		for _, value := range []string{
+			"", "0", "7", " 7 ", "010", "-1", "+5", "1_0", "0x", "0x1f", "-0x5", "0X1F", "0b1", "0o7", "65536", "9999999999999999999",
+			"1.5", "1e3", ".5", "7 8", "x", "true", "Off", "nan", "\"7\"", "\" 7\"", "7\" \"",
+		} {
+			text := "[Global]\n" + key + " = " + value + "\n"
+			var want, got sample
+			wantErr := gcfg.FatalOnly(gcfg.ReadStringInto(&want, text))
+			_, err := parse("cloud.conf", []byte(text), &got)
+			if (err == nil) != (wantErr == nil) {
+				t.Errorf("%s = %s: gcfg says %v, got %v", key, value, wantErr, err)
+			}
+			if diff := cmp.Diff(want, got, cmpopts.EquateNaNs()); err == nil && diff != "" {
+				t.Errorf("%s = %s differs from gcfg (-gcfg +got):\n%s", key, value, diff)
+			}
+		}
 	}
 }
 

@@ -80,14 +80,14 @@ func (d *decoder) suggestion(section field, key string) string {
 	return nearest(key, names(sectionKeys(section)))
 }
 
-// assign sets the accepted statements. Sections with subsections come second, because gcfg creates new
-// subsections from the default-NAME section, whose position in the file does not matter.
+// assign sets the accepted statements. Sections with subsections come second: new subsections start with the values
+// of the default-NAME section, which may be anywhere in the file.
 func (d *decoder) assign() {
 	sorting.StableFunc(d.accepted, func(a, b accepted) int {
 		return rank(a.section) - rank(b.section)
 	})
 	for _, st := range d.accepted {
-		if err := set(d.into, st.statement); err != nil {
+		if err := d.set(st); err != nil {
 			d.file.errors = append(d.file.errors, Problem{File: d.file.Name, Line: st.line,
 				Message: place(st.section.name, st.key.name) + ": " + explain(st, err)})
 		}
@@ -105,7 +105,7 @@ func (f *File) warn(line int, format string, args ...any) {
 	f.warnings = append(f.warnings, Problem{File: f.Name, Line: line, Message: fmt.Sprintf(format, args...)})
 }
 
-// explain turns gcfg's error about a value into an instruction.
+// explain turns an error about a value into an instruction.
 func explain(st accepted, err error) string {
 	t := st.key.typ
 	if repeatable(st.key) || t.Kind() == reflect.Pointer {
@@ -129,6 +129,5 @@ func explain(st accepted, err error) string {
 	if t.Kind() == reflect.Float32 || t.Kind() == reflect.Float64 {
 		return fmt.Sprintf("must be a number, not %q", st.value)
 	}
-	message, _, _ := strings.Cut(err.Error(), ` at section "`)
-	return message
+	return err.Error()
 }

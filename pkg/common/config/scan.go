@@ -10,8 +10,6 @@ import (
 
 // A statement is one section header or one key of the file, which may continue over several lines.
 type statement struct {
-	// source is the statement as written, with its line end.
-	source string
 	line   int
 	header bool
 	// section as written, in headers and keys alike; sub is the subsection, "" for none.
@@ -21,8 +19,6 @@ type statement struct {
 	blank bool
 	// value as written, quotes included, without a comment.
 	value string
-	// headerSource is the header above a key, as written.
-	headerSource string
 	// cut is set if a comment starts in the middle of a word of the value, as in "pass#word".
 	cut bool
 }
@@ -51,9 +47,9 @@ func scan(file string, content []byte) ([]statement, Problems) {
 			section, inSection = st, true
 			statements = append(statements, st)
 		case st.key != "" && inSection:
-			st.section, st.sub, st.headerSource = section.section, section.sub, section.source
+			st.section, st.sub = section.section, section.sub
 			statements = append(statements, st)
-		case st.key != "" && section.source == "" && len(problems) == 0:
+		case st.key != "" && section.section == "" && len(problems) == 0:
 			problems = append(problems, Problem{File: file, Line: st.line,
 				Message: "key " + st.key + " stands before any [Section] header"})
 		}
@@ -92,9 +88,7 @@ func next(src []byte) (st statement, size int, message string) {
 	if message != "" {
 		return st, lineEnd(src), message
 	}
-	size = p.end()
-	st.source = string(src[:size])
-	return st, size, ""
+	return st, p.end(), ""
 }
 
 // lineEnd returns the size of the first line, its line end included.
@@ -170,7 +164,7 @@ func (p *tokens) readHeader(st *statement) string {
 	}
 	st.section = lit
 	if tok, lit = p.next(); tok == token.STRING {
-		st.sub = unescape(lit)
+		st.sub = unquote(lit)
 		if st.sub == "" {
 			return "the subsection's name is empty"
 		}
@@ -202,22 +196,4 @@ func (p *tokens) readValue(st *statement) string {
 		return "nothing but a comment may follow the value on its line"
 	}
 	return ""
-}
-
-// unescape resolves a quoted subsection name, which the scanner has validated.
-func unescape(lit string) string {
-	var b strings.Builder
-	escaped := false
-	for _, r := range lit {
-		switch {
-		case escaped:
-			b.WriteRune(r)
-			escaped = false
-		case r == '\\':
-			escaped = true
-		case r != '"':
-			b.WriteRune(r)
-		}
-	}
-	return b.String()
 }

@@ -52,7 +52,7 @@ func TestEffective(t *testing.T) {
 	if err := Effective(&out, &cfg); err != nil {
 		t.Fatal(err)
 	}
-	want := "[Global]\nRegion = \"a #1\"\nZone = x\nZone = y\nPassword = REDACTED\nAdopt-Unknown = true\nWait = 1m30s\nPort = 0\nCount = 0\n\n" +
+	want := "[Global]\nRegion = \"a #1\"\nZone = x\nZone = y\nPassword = REDACTED\nAdopt-Unknown = true\nWait = 1m30s\nPort = 0\nCount = 0\nRate = 0\n\n" +
 		"[ServiceOverride \"a\"]\nURL = 1\n\n[ServiceOverride \"b\"]\nURL = 2\n"
 	if diff := cmp.Diff(want, out.String()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

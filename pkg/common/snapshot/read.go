@@ -8,41 +8,41 @@ import (
 )
 
 // Refresh reads the list unless it is fresh.
-func (t *Table[T]) Refresh(ctx context.Context) error {
+func (t *table) Refresh(ctx context.Context) error {
 	return t.list(ctx, func(last Reading) bool { return t.store.clock.Since(last.at) < t.kind.MaxAge })
 }
 
 // RefreshSince reads the list unless the last one started at oldest or later.
-func (t *Table[T]) RefreshSince(ctx context.Context, oldest time.Time) error {
+func (t *table) RefreshSince(ctx context.Context, oldest time.Time) error {
 	return t.list(ctx, func(last Reading) bool { return !last.at.Before(oldest) })
 }
 
 // RefreshAfter reads the list unless the last one started after r.
-func (t *Table[T]) RefreshAfter(ctx context.Context, r Reading) error {
+func (t *table) RefreshAfter(ctx context.Context, r Reading) error {
 	return t.list(ctx, func(last Reading) bool { return last.After(r) })
 }
 
 // Reread makes sure that the list was read after the call. Callers that arrive before the read starts share
 // it.
-func (t *Table[T]) Reread(ctx context.Context) error { return t.RefreshAfter(ctx, t.store.Begin()) }
+func (t *table) Reread(ctx context.Context) error { return t.RefreshAfter(ctx, t.store.Begin()) }
 
 // Listed returns the start of the last complete list, and whether it is usable: false before the first list
 // and after Invalidate.
-func (t *Table[T]) Listed() (Reading, bool) {
+func (t *table) Listed() (Reading, bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.listed, t.usable()
 }
 
 // Invalidate makes the list unusable: a write failed and may have created an object that no list shows yet.
-func (t *Table[T]) Invalidate() {
+func (t *table) Invalidate() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.invalid = t.store.wrote()
 }
 
 // list reads the list unless the last one is recent enough. One caller lists at a time.
-func (t *Table[T]) list(ctx context.Context, good func(last Reading) bool) error {
+func (t *table) list(ctx context.Context, good func(last Reading) bool) error {
 	if last, usable := t.Listed(); usable && good(last) {
 		return nil
 	}
@@ -63,8 +63,8 @@ func (t *Table[T]) list(ctx context.Context, good func(last Reading) bool) error
 	return nil
 }
 
-// Ensure returns an object that is fresh, and whether it exists. It reads the object if necessary.
-func (t *Table[T]) Ensure(ctx context.Context, id string) (T, bool, error) {
+// Ensure implements Table.Ensure.
+func (t *table) Ensure(ctx context.Context, id string) (any, bool, error) {
 	if t.Fresh(id) {
 		value, exists := t.Get(id)
 		return value, exists, nil
@@ -72,16 +72,15 @@ func (t *Table[T]) Ensure(ctx context.Context, id string) (T, bool, error) {
 	return t.Read(ctx, id)
 }
 
-// Read reads an object and returns its row afterwards: that of a newer write of ours, if there is one.
-func (t *Table[T]) Read(ctx context.Context, id string) (T, bool, error) {
+// Read implements Table.Read.
+func (t *table) Read(ctx context.Context, id string) (any, bool, error) {
 	r := t.store.Begin()
 	value, err := t.kind.Read(ctx, id)
 	switch {
 	case cloudapi.Is(err, cloudapi.NotFound):
 		t.MergeMissing(r, id)
 	case err != nil:
-		var none T
-		return none, false, err
+		return nil, false, err
 	default:
 		t.Merge(r, id, value)
 	}
@@ -89,8 +88,8 @@ func (t *Table[T]) Read(ctx context.Context, id string) (T, bool, error) {
 	return value, exists, nil
 }
 
-// Merge stores an object that was read.
-func (t *Table[T]) Merge(r Reading, id string, value T) {
+// Merge implements Table.Merge.
+func (t *table) Merge(r Reading, id string, value any) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.merge(r, id, value)
@@ -98,20 +97,20 @@ func (t *Table[T]) Merge(r Reading, id string, value T) {
 }
 
 // MergeMissing stores the result of a read that an object does not exist.
-func (t *Table[T]) MergeMissing(r Reading, id string) {
+func (t *table) MergeMissing(r Reading, id string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	old := t.rows[id]
 	if old.generation > r.generation || old.exists && t.settles(old.createdAt, r.at) {
 		return
 	}
-	t.put(id, row[T]{generation: r.generation, readAt: r.at, deletedAt: old.deletedAt})
+	t.put(id, row{generation: r.generation, readAt: r.at, deletedAt: old.deletedAt})
 	t.forgetDetails(id, r.generation)
 	t.evict()
 }
 
-// MergeList stores a complete list, unless a newer one is stored.
-func (t *Table[T]) MergeList(r Reading, list []T) {
+// MergeList implements Table.MergeList.
+func (t *table) MergeList(r Reading, list []any) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if r.generation < t.listed.generation {
@@ -122,8 +121,8 @@ func (t *Table[T]) MergeList(r Reading, list []T) {
 	t.evict()
 }
 
-// MergeSome stores a list of the objects that selected matches.
-func (t *Table[T]) MergeSome(r Reading, list []T, selected func(T) bool) {
+// MergeSome implements Table.MergeSome.
+func (t *table) MergeSome(r Reading, list []any, selected func(any) bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.mergeList(r, list, selected)
@@ -133,7 +132,7 @@ func (t *Table[T]) MergeSome(r Reading, list []T, selected func(T) bool) {
 // mergeList stores the objects of a list, and removes those that the list should include and does not. Such a
 // removal keeps its generation: lists may lag behind, so the result of a read in flight takes effect. The
 // caller holds the lock.
-func (t *Table[T]) mergeList(r Reading, list []T, selected func(T) bool) {
+func (t *table) mergeList(r Reading, list []any, selected func(any) bool) {
 	seen := make(map[string]bool, len(list))
 	for _, value := range list {
 		id := t.kind.ID(value)
@@ -147,27 +146,27 @@ func (t *Table[T]) mergeList(r Reading, list []T, selected func(T) bool) {
 		if seen[id] || newer || !old.exists || !selected(old.value) {
 			continue
 		}
-		t.put(id, row[T]{generation: old.generation, readAt: r.at})
+		t.put(id, row{generation: old.generation, readAt: r.at})
 		t.forgetDetails(id, r.generation)
 	}
 }
 
 // merge stores an object unless its row is newer. The caller holds the lock.
-func (t *Table[T]) merge(r Reading, id string, value T) {
+func (t *table) merge(r Reading, id string, value any) {
 	old := t.rows[id]
 	if old.generation > r.generation {
 		return
 	}
-	t.put(id, row[T]{
+	t.put(id, row{
 		value: value, exists: true, generation: r.generation, readAt: r.at, createdAt: old.createdAt,
 	})
 }
 
-func (t *Table[T]) covers(value T) bool { return t.kind.Covers == nil || t.kind.Covers(value) }
+func (t *table) covers(value any) bool { return t.kind.Covers == nil || t.kind.Covers(value) }
 
 // evict drops rows that have not been confirmed for a long time. It scans the table rarely. The caller holds
 // the lock.
-func (t *Table[T]) evict() {
+func (t *table) evict() {
 	now := t.store.clock.Now()
 	if now.Sub(t.evictedAt) < tombstoneAge/2 {
 		return
@@ -182,7 +181,7 @@ func (t *Table[T]) evict() {
 }
 
 // evictable reports whether neither a list nor settling keeps an object.
-func (t *Table[T]) evictable(r row[T]) bool {
+func (t *table) evictable(r row) bool {
 	listed := t.kind.List != nil && t.covers(r.value)
 	return t.kind.EvictAfter > 0 && !listed && !t.settles(r.createdAt, t.store.clock.Now())
 }

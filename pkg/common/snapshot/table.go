@@ -1,7 +1,6 @@
 package snapshot
 
 import (
-	"context"
 	"maps"
 	"slices"
 	"sync"
@@ -10,42 +9,18 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/locks"
 )
 
-// Kind declares one kind of object. Each field is optional unless a used method of a Table needs it.
-type Kind[T any] struct {
-	// ID returns the unique ID of an object. Lists need it.
-	ID func(T) string
-	// List reads all objects of this kind.
-	List func(context.Context) ([]T, error)
-	// Covers reports whether List includes an object. Lists say nothing about other objects, which only single
-	// reads find. Nil means that lists are complete.
-	Covers func(T) bool
-	// Read reads one object. An error of class NotFound means that it does not exist.
-	Read func(ctx context.Context, id string) (T, error)
-	// MaxAge is the max age for a list, or a single object, to count as fresh.
-	MaxAge time.Duration
-	// Settle bounds how long reads may miss an object that we created, and how long lists may return one that we
-	// deleted. Zero is for strongly consistent clouds.
-	Settle time.Duration
-	// EvictAfter bounds how long an object stays that lists do not include and that is neither read nor written.
-	// Zero means twice MaxAge, or forever without MaxAge.
-	EvictAfter time.Duration
-	// Index returns the keys under which Lookup finds an object, such as its name or its parent.
-	Index func(T) []string
-}
-
-// Table caches one kind of object, by ID. It is safe for concurrent use. Values are shared between callers,
-// who must not modify what they point to.
-type Table[T any] struct {
+// table is what a Table does, for values of any type: Table is compiled for each type, table once.
+type table struct {
 	store *Store
-	kind  Kind[T]
+	kind  Kind[any]
 	// listing serializes lists.
 	listing locks.Mutex
 
 	mu   sync.Mutex
-	rows map[string]row[T]
+	rows map[string]row
 	keys map[string]map[string]bool
-	// all is a copy of the existing objects, nil after a change. It is returned to callers and never modified.
-	all map[string]T
+	// changes counts the changes of rows.
+	changes uint64
 	// listed is the last complete list; a usable list must be newer than the generation invalid.
 	listed    Reading
 	invalid   uint64
@@ -58,8 +33,8 @@ type Table[T any] struct {
 const tombstoneAge = 10 * time.Minute
 
 // row is the cached state of one object. Rows are replaced, never modified.
-type row[T any] struct {
-	value T
+type row struct {
+	value any
 	// exists is false for a tombstone: the object does not exist, or its state is unknown.
 	exists bool
 	// generation is the generation of the read or write that the row comes from.
@@ -78,29 +53,20 @@ type detail interface {
 	forget(id string, generation uint64)
 }
 
-// NewTable returns an empty table. It reads nothing.
-func NewTable[T any](s *Store, k Kind[T]) *Table[T] {
-	if k.EvictAfter == 0 {
-		k.EvictAfter = 2 * k.MaxAge
-	}
-	return &Table[T]{store: s, kind: k, rows: map[string]row[T]{}, keys: map[string]map[string]bool{}}
-}
-
 // Owns declares tables with details of the objects in this one, under the same IDs: removing an object
 // removes its details. Call it before the first use.
-func (t *Table[T]) Owns(details ...detail) { t.details = append(t.details, details...) }
+func (t *table) Owns(details ...detail) { t.details = append(t.details, details...) }
 
-// Get returns the cached object, whatever its age. False means that it does not exist or is unknown.
-func (t *Table[T]) Get(id string) (T, bool) {
+// Get implements Table.Get.
+func (t *table) Get(id string) (any, bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	r := t.rows[id]
 	return r.value, r.exists
 }
 
-// GetSince returns an object as of a read that started at oldest or later. Known is false if there was no
-// such read; then the object may exist or not.
-func (t *Table[T]) GetSince(id string, oldest time.Time) (value T, exists, known bool) {
+// GetSince implements Table.GetSince.
+func (t *table) GetSince(id string, oldest time.Time) (value any, exists, known bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	r := t.rows[id]
@@ -112,18 +78,18 @@ func (t *Table[T]) GetSince(id string, oldest time.Time) (value T, exists, known
 }
 
 // Fresh reports whether the row of an object is younger than the max age of its kind.
-func (t *Table[T]) Fresh(id string) bool {
+func (t *table) Fresh(id string) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	r := t.rows[id]
 	return !r.readAt.IsZero() && t.store.clock.Since(r.readAt) < t.kind.MaxAge
 }
 
-// Lookup returns the objects with an index key, sorted by ID.
-func (t *Table[T]) Lookup(key string) []T {
+// Lookup implements Table.Lookup.
+func (t *table) Lookup(key string) []any {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	found := make([]T, 0, len(t.keys[key]))
+	found := make([]any, 0, len(t.keys[key]))
 	for _, id := range slices.Sorted(maps.Keys(t.keys[key])) {
 		found = append(found, t.rows[id].value)
 	}
@@ -131,66 +97,35 @@ func (t *Table[T]) Lookup(key string) []T {
 }
 
 // LookupIDs returns the IDs of the objects with an index key, sorted.
-func (t *Table[T]) LookupIDs(key string) []string {
+func (t *table) LookupIDs(key string) []string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return slices.Sorted(maps.Keys(t.keys[key]))
 }
 
-// All returns the objects that exist, by ID. Callers share the map and must not modify it.
-func (t *Table[T]) All() map[string]T {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.all == nil {
-		t.all = make(map[string]T, len(t.rows))
-		for id, r := range t.rows {
-			if r.exists {
-				t.all[id] = r.value
-			}
-		}
-	}
-	return t.all
-}
-
-// Select returns the objects that match keep, sorted by ID.
-func (t *Table[T]) Select(keep func(T) bool) []T {
-	all := t.All()
-	var ids []string
-	for id, value := range all {
-		if keep(value) {
-			ids = append(ids, id)
-		}
-	}
-	slices.Sort(ids)
-	found := make([]T, len(ids))
-	for i, id := range ids {
-		found[i] = all[id]
-	}
-	return found
-}
-
 // Settling reports whether we created an object so recently that reads may still miss it.
-func (t *Table[T]) Settling(id string) bool {
+func (t *table) Settling(id string) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	r := t.rows[id]
 	return r.exists && t.settles(r.createdAt, t.store.clock.Now())
 }
 
-func (t *Table[T]) settles(since, now time.Time) bool {
+func (t *table) settles(since, now time.Time) bool {
 	return !since.IsZero() && now.Sub(since) < t.kind.Settle
 }
 
 // usable reports whether there is a valid list. The caller holds the lock.
-func (t *Table[T]) usable() bool {
+func (t *table) usable() bool {
 	return t.listed.generation > t.invalid
 }
 
 // put replaces a row. The caller holds the lock.
-func (t *Table[T]) put(id string, r row[T]) {
+func (t *table) put(id string, r row) {
 	t.unindex(id)
 	r.confirmedAt = t.store.clock.Now()
-	t.rows[id], t.all = r, nil
+	t.rows[id] = r
+	t.changes++
 	if t.kind.Index == nil || !r.exists {
 		return
 	}
@@ -203,13 +138,13 @@ func (t *Table[T]) put(id string, r row[T]) {
 }
 
 // remove drops a row. The caller holds the lock.
-func (t *Table[T]) remove(id string) {
+func (t *table) remove(id string) {
 	t.unindex(id)
 	delete(t.rows, id)
-	t.all = nil
+	t.changes++
 }
 
-func (t *Table[T]) unindex(id string) {
+func (t *table) unindex(id string) {
 	r := t.rows[id]
 	if t.kind.Index == nil || !r.exists {
 		return

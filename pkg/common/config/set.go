@@ -1,0 +1,150 @@
+package config
+
+import (
+	"encoding"
+	"errors"
+	"fmt"
+	"io"
+	"reflect"
+	"strings"
+)
+
+var errNoValue = errors.New("a value is missing")
+
+// set assigns a statement to its field by gcfg's rules. gcfg itself links encoding/gob, to copy the defaults of
+// subsections; the tests of this package compare both.
+func (d *decoder) set(st accepted) error {
+	section := reflect.ValueOf(d.into).Elem().FieldByIndex(st.section.index)
+	if hasSubsections(st.section) {
+		section = d.subsection(st, section)
+	}
+	if st.header {
+		return nil
+	}
+	target := section.FieldByIndex(st.key.index)
+	if !repeatable(st.key) {
+		return setValue(target, st.statement)
+	}
+	if target.Kind() == reflect.Pointer {
+		if target.IsNil() {
+			target.Set(reflect.New(target.Type().Elem()))
+		}
+		target = target.Elem()
+	}
+	if st.blank {
+		target.SetZero()
+		return nil
+	}
+	value := reflect.New(target.Type().Elem()).Elem()
+	if err := setValue(value, st.statement); err != nil {
+		return err
+	}
+	n := target.Len()
+	target.Set(reflect.Append(target.Slice3(0, n, n), value))
+	return nil
+}
+
+// subsection returns the struct of a subsection. A new one starts with the values of the section default-NAME.
+func (d *decoder) subsection(st accepted, all reflect.Value) reflect.Value {
+	if all.IsNil() {
+		all.Set(reflect.MakeMap(all.Type()))
+	}
+	sub := all.MapIndex(reflect.ValueOf(st.sub))
+	if !sub.IsValid() {
+		sub = reflect.New(all.Type().Elem().Elem())
+		if defaults, ok := find(d.sections, "default-"+st.statement.section); ok {
+			sub.Elem().Set(reflect.ValueOf(d.into).Elem().FieldByIndex(defaults.index))
+		}
+		all.SetMapIndex(reflect.ValueOf(st.sub), sub)
+	}
+	return sub.Elem()
+}
+
+// setValue parses the value of a statement into a field.
+func setValue(target reflect.Value, st statement) error {
+	if target.Kind() == reflect.Pointer && target.Type().Name() == "" {
+		if target.IsNil() {
+			value := reflect.New(target.Type().Elem())
+			err := setValue(value.Elem(), st)
+			if err == nil {
+				target.Set(value)
+			}
+			return err
+		}
+		target = target.Elem()
+	}
+	text := unquote(st.value)
+	unmarshaler, custom := target.Addr().Interface().(encoding.TextUnmarshaler)
+	switch kind := target.Kind(); {
+	case kind == reflect.Bool && !custom:
+		return setBool(target, text, st.blank)
+	case st.blank:
+		return errNoValue
+	case custom:
+		return unmarshaler.UnmarshalText([]byte(text))
+	case target.Type() == reflect.TypeFor[string]():
+		target.SetString(text)
+		return nil
+	case kind >= reflect.Int && kind <= reflect.Uint64:
+		// Decimal, or hexadecimal with 0x: a leading zero does not mean octal.
+		text = strings.TrimSpace(text)
+		if !strings.HasPrefix(strings.TrimPrefix(text, "-"), "0x") {
+			return scanValue(target, text, "%d%s")
+		}
+	}
+	return scanValue(target, text, "%v%s")
+}
+
+// setBool parses a bool. A key without a value is true.
+func setBool(target reflect.Value, text string, blank bool) error {
+	switch strings.ToLower(text) {
+	case "true", "yes", "on", "1":
+		target.SetBool(true)
+	case "false", "no", "off", "0":
+		target.SetBool(false)
+	default:
+		if !blank {
+			return fmt.Errorf("%q is not a bool", text)
+		}
+		target.SetBool(true)
+	}
+	return nil
+}
+
+// scanValue parses all of a text. The format ends with %s, for what is left over.
+func scanValue(target reflect.Value, text, format string) error {
+	var rest []byte
+	n, err := fmt.Sscanf(text, format, target.Addr().Interface(), &rest)
+	if n != 1 || !errors.Is(err, io.EOF) {
+		return fmt.Errorf("%q is not a value of type %v", text, target.Type())
+	}
+	return nil
+}
+
+// unquote resolves the quotes and escapes of a value or subsection, which the scanner has validated. A backslash
+// at the end of a line continues it.
+func unquote(literal string) string {
+	var b strings.Builder
+	escaped := false
+	for _, r := range literal {
+		switch {
+		case escaped:
+			escaped = false
+			if r == '\n' {
+				continue
+			}
+			switch r {
+			case 'n':
+				r = '\n'
+			case 't':
+				r = '\t'
+			}
+			b.WriteRune(r)
+		case r == '\\':
+			escaped = true
+		case r != '"':
+			b.WriteRune(r)
+		}
+	}
+	return b.String()
+}
