@@ -22,7 +22,7 @@ type draining struct {
 
 type connectionSettings struct{ IdleTimeout int32 }
 
-// classicAttributes are all attributes of a classic load balancer, and in a request those that change.
+// attributes are all attributes of a classic load balancer, and in a request those that change.
 type attributes struct {
 	CrossZoneLoadBalancing *enabledAttribute
 	AccessLog              *accessLog

@@ -25,7 +25,7 @@ type Tx struct {
 	*State
 }
 
-// classic is a load balancer of the first generation. Its name is its identity.
+// balancer is a load balancer of the first generation. Its name is its identity.
 type balancer struct {
 	name, scheme, VPC string
 	dns               string
@@ -43,10 +43,10 @@ type balancer struct {
 	ENIs       map[string]string
 }
 
-// classicTags returns the key of the tags of a classic load balancer.
+// TagKey returns the key of the tags of a classic load balancer.
 func TagKey(name string) string { return "classic/" + name }
 
-// ofClassic is the part of requests that names a load balancer.
+// ofBalancer is the part of requests that names a load balancer.
 type ofBalancer struct{ LoadBalancerName string }
 
 func (n ofBalancer) Object(t *Tx) (*balancer, error) { return t.balancerOf(n.LoadBalancerName) }
@@ -132,7 +132,7 @@ func (b *balancer) sameAs(in balancerInput) bool {
 		slices.Equal(slices.Sorted(slices.Values(in.SecurityGroups)), slices.Sorted(slices.Values(b.groups)))
 }
 
-// checkClassic rejects an invalid load balancer.
+// checkBalancer rejects an invalid load balancer.
 func (t *Tx) checkBalancer(in balancerInput) error {
 	switch {
 	case !elb.NamePattern.MatchString(in.LoadBalancerName):
@@ -173,7 +173,7 @@ func (t *Tx) checkBalancer(in balancerInput) error {
 	return nil
 }
 
-// classicSubnets refuses subnets that cannot be added to those that a load balancer has.
+// checkSubnets refuses subnets that cannot be added to those that a load balancer has.
 func (t *Tx) checkSubnets(have, add []string) error {
 	zones := map[string]string{}
 	vpc := ""
@@ -205,7 +205,7 @@ func (t *Tx) checkGroups(groups []string, vpc string) error {
 	return nil
 }
 
-// attachClassic gives a load balancer an interface in each subnet and takes it from those that it left.
+// attachBalancer gives a load balancer an interface in each subnet and takes it from those that it left.
 func (t *Tx) attachBalancer(b *balancer, subnets []string) error {
 	for _, id := range subnets {
 		if b.ENIs[id] != "" {
@@ -237,7 +237,7 @@ func (t *Tx) balancerOf(name string) (*balancer, error) {
 	return nil, core.Refuse("LoadBalancerNotFound", "There is no ACTIVE Load Balancer named '%s'", name)
 }
 
-// deleteClassic is no error when there is nothing to delete, as AWS documents.
+// deleteBalancer is no error when there is nothing to delete, as AWS documents.
 func (t *Tx) deleteBalancer(in struct{ LoadBalancerName string }) (core.Nothing, error) {
 	if b := t.balancers[in.LoadBalancerName]; b != nil {
 		t.removeBalancer(b)
@@ -371,7 +371,7 @@ func (t *Tx) removeTags(in tagsInput) (core.Nothing, error) {
 	return core.Nothing{}, nil
 }
 
-// classicOperations returns the operations of the first generation of Elastic Load Balancing.
+// Operations returns the operations of the first generation of Elastic Load Balancing.
 func Operations() []core.Operation[*Tx] {
 	return slices.Concat(balancerOperations(), listenerOperations(), policyOperations(), instanceOperations())
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/aws/sim/elb"
 )
 
-// worldClassics returns the load balancers in portable terms.
+// LoadBalancers returns the load balancers in portable terms.
 func (t *Tx) LoadBalancers() []world.LoadBalancer {
 	var out []world.LoadBalancer
 	for _, b := range t.balancers {
@@ -37,7 +37,7 @@ func (t *Tx) toWorld(b *balancer) world.LoadBalancer {
 	return out
 }
 
-// deleteClassicNamed removes a load balancer. It reports whether there was one.
+// Delete removes a load balancer. It reports whether there was one.
 func (t *Tx) Delete(name string) bool {
 	b := t.balancers[name]
 	if b != nil {
@@ -46,7 +46,7 @@ func (t *Tx) Delete(name string) bool {
 	return b != nil
 }
 
-// countClassics counts what exists by kind.
+// Count counts what exists by kind.
 func (t *Tx) Count(out map[string]int) {
 	out["classic-load-balancers"] = len(t.balancers)
 	for _, b := range t.balancers {
@@ -56,13 +56,13 @@ func (t *Tx) Count(out map[string]int) {
 	}
 }
 
-// Names by which a plan is expected to call what driftClassic changed, which are those of AWS.
+// Names by which a plan is expected to call what Drift changed, which are those of AWS.
 const (
 	driftClassicInterval = "interval"
 	driftInstances       = "instances"
 )
 
-// driftClassic changes the interval of the health check of a load balancer and removes its first instance. It returns
+// Drift changes the interval of the health check of a load balancer and removes its first instance. It returns
 // the names of these fields, none if there is no such load balancer.
 func (t *Tx) Drift(name string) ([]string, error) {
 	b := t.balancers[name]

@@ -10,7 +10,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/aws/sim/elb"
 )
 
-// classicListener is one port of a classic load balancer.
+// listener is one port of a classic load balancer.
 type listener struct {
 	Protocol         string
 	LoadBalancerPort int32
@@ -31,7 +31,7 @@ func listenerOperations() []core.Operation[*Tx] {
 // layers are the protocols of a classic load balancer; both sides of a listener are of the same layer.
 var layers = map[string]int{"HTTP": 7, "HTTPS": 7, "TCP": 4, "SSL": 4}
 
-// checkClassicListener completes and checks a listener that is added to others.
+// checkListener completes and checks a listener that is added to others.
 func (t *Tx) checkListener(have []*listener, l listener) error {
 	front := strings.ToUpper(l.Protocol)
 	back := strings.ToUpper(cmp.Or(l.InstanceProtocol, defaultInstanceProtocol(front)))
@@ -126,7 +126,7 @@ func (t *Tx) createListeners(b *balancer, in balancerInput) (core.Nothing, error
 	return core.Nothing{}, nil
 }
 
-// deleteClassicListeners ignores ports without a listener.
+// deleteListeners ignores ports without a listener.
 func (t *Tx) deleteListeners(b *balancer, in struct {
 	ofBalancer
 	LoadBalancerPorts []string

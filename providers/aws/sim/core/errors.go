@@ -19,7 +19,7 @@ func Refuse(code, format string, args ...any) error {
 	return &RefusalError{Status: statusOf(code), Code: code, Message: fmt.Sprintf(format, args...)}
 }
 
-// refuseClassic builds the classic API's response to an invalid configuration. The other API
+// RefuseConfiguration builds the classic API's response to an invalid configuration. The other API
 // sends the same code with another status.
 func RefuseConfiguration(format string, args ...any) error {
 	return &RefusalError{Status: http.StatusConflict, Code: "InvalidConfigurationRequest",

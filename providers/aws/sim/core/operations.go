@@ -8,7 +8,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/aws/sim/query"
 )
 
-// serviceOperation is one action of a service, on its part T of the state.
+// Operation is one action of a service, on its part T of the state.
 type Operation[T any] struct {
 	Name     string
 	Mutating bool

@@ -132,7 +132,7 @@ func (t *Tx) Advance() {
 	}
 }
 
-// ec2Operations returns the operations of EC2.
+// Operations returns the operations of EC2.
 func Operations() []core.Operation[*Tx] {
 	return slices.Concat(instanceOperations(), networkOperations(), routeOperations(), securityGroupOperations(),
 		interfaceOperations(), addressOperations(), tagOperations())

@@ -7,7 +7,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/aws/sim/query"
 )
 
-// elbPage has the paging parameters of both generations of Elastic Load Balancing.
+// Page has the paging parameters of both generations of Elastic Load Balancing.
 type Page struct {
 	Marker   string
 	PageSize *int32
@@ -19,7 +19,7 @@ const (
 	MaxDescribeV2 = 20
 )
 
-// elbCut cuts one page out of a list that is sorted by key, and returns what a client sees of each object.
+// Cut cuts one page out of a list that is sorted by key, and returns what a client sees of each object.
 func Cut[T, V any](
 	all []T, p Page, key func(T) string, view func(T) V,
 ) (out query.Members[V], next string, err error) {

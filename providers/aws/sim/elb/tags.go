@@ -8,13 +8,13 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/aws/sim/query"
 )
 
-// elbTag is a tag as Elastic Load Balancing writes it.
+// Tag is a tag as Elastic Load Balancing writes it.
 type Tag struct {
 	Key   string
 	Value string
 }
 
-// checkELBTags refuses tags that Elastic Load Balancing does not allow.
+// CheckTags refuses tags that Elastic Load Balancing does not allow.
 func CheckTags(tags []Tag) (map[string]string, error) {
 	out := map[string]string{}
 	for _, tag := range tags {

@@ -353,7 +353,7 @@ func (t *Tx) removeBalancer(b *balancer) {
 	t.RemoveRecords(b.arn)
 }
 
-// nlbOperations returns the operations of the second generation of Elastic Load Balancing.
+// Operations returns the operations of the second generation of Elastic Load Balancing.
 func Operations() []core.Operation[*Tx] {
 	return slices.Concat(balancerOperations(), listenerOperations(), targetGroupOperations(), targetOperations(),
 		tagOperations())

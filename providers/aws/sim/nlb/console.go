@@ -12,7 +12,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/aws/sim/elb"
 )
 
-// worldBalancers returns the load balancers in portable terms.
+// LoadBalancers returns the load balancers in portable terms.
 func (t *Tx) LoadBalancers() []world.LoadBalancer {
 	var out []world.LoadBalancer
 	for _, b := range t.balancers {
@@ -84,7 +84,7 @@ func (t *Tx) sources(b *balancer, l *listener, memberPort int32, transport v1.Pr
 // AWS write it.
 const healthRule = "kubernetes.io/rule/nlb/health"
 
-// deleteNamed removes a load balancer; its target groups stay. It reports whether there was one.
+// Delete removes a load balancer; its target groups stay. It reports whether there was one.
 func (t *Tx) Delete(name string) bool {
 	b := t.balancerByName(name)
 	if b != nil {
@@ -93,7 +93,7 @@ func (t *Tx) Delete(name string) bool {
 	return b != nil
 }
 
-// countObjects counts what exists by kind.
+// Count counts what exists by kind.
 func (t *Tx) Count(out map[string]int) {
 	out["load-balancers"] = len(t.balancers)
 	out["listeners"] = len(t.listeners)
@@ -103,13 +103,13 @@ func (t *Tx) Count(out map[string]int) {
 	}
 }
 
-// Names by which a plan is expected to call what driftNamed changed, which are those of AWS.
+// Names by which a plan is expected to call what Drift changed, which are those of AWS.
 const (
 	driftInterval = "healthCheckIntervalSeconds"
 	driftTargets  = "targets"
 )
 
-// driftNamed changes the health check's interval of the first target group of a load balancer and removes its first
+// Drift changes the health check's interval of the first target group of a load balancer and removes its first
 // target. It returns the names of these fields, none if there is no such load balancer.
 func (t *Tx) Drift(name string) ([]string, error) {
 	b := t.balancerByName(name)

@@ -21,7 +21,7 @@ type tagsInput struct {
 	TagKeys      []string
 }
 
-// v2Resources refuses ARNs under which nothing exists.
+// checkResources refuses ARNs under which nothing exists.
 func (t *Tx) checkResources(arns []string) error {
 	if len(arns) == 0 {
 		return core.Validation(

@@ -53,3 +53,21 @@ func FieldsOf(t reflect.Type) map[string]fieldInfo {
 	fieldCache.Store(t, out)
 	return out
 }
+
+// Assign sets the fields of an object that a request gives as a pointer to a text, a boolean or a number, matched by
+// their names in JSON.
+func Assign[Object, Request any](object *Object, request Request) {
+	fields, in := reflect.ValueOf(object).Elem(), reflect.ValueOf(request)
+	known := FieldsOf(fields.Type())
+	for name, source := range FieldsOf(in.Type()) {
+		given := in.FieldByIndex(source.Index)
+		target, ok := known[name]
+		if !ok || given.Kind() != reflect.Pointer || given.IsNil() {
+			continue
+		}
+		field := fields.FieldByIndex(target.Index)
+		if field.Kind() != reflect.Slice && given.Type().Elem() == field.Type() {
+			field.Set(given.Elem())
+		}
+	}
+}

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// serviceOperation is one action of a service, on its part X of the state. Its path is below the service's version.
+// Operation is one action of a service, on its part X of the state. Its path is below the service's version.
 type Operation[X any] struct {
 	Name     string
 	Method   string

@@ -8,7 +8,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/openstack/sim/core"
 )
 
-// checkNetwork returns the inconsistencies of Neutron's objects.
+// Check returns the inconsistencies of Neutron's objects.
 func (t *Tx) Check() []error {
 	var problems []error
 	add := func(format string, args ...any) { problems = append(problems, fmt.Errorf(format, args...)) }

@@ -27,18 +27,8 @@ func floatingIPOperations() []core.Operation[*Tx] {
 		func(t *Tx) map[string]*floatingIP { return t.Addresses }, (*Tx).floatingIP)
 	return r.Operations(
 		core.Create("CreateFloatingIP", "floatingips", (*Tx).createFloatingIP),
-		core.Change("UpdateFloatingIP", "floatingips/{id}", (*Tx).updateFloatingIP),
-		core.Remove("DeleteFloatingIP", "floatingips/{id}", func(t *Tx) error {
-			f, err := r.Get(t)
-			if err != nil {
-				return err
-			}
-			if err := t.ifMatch(&f.Base); err != nil {
-				return err
-			}
-			t.releaseFloatingIP(f)
-			return nil
-		}),
+		update(r, (*Tx).updateFloatingIP),
+		remove(r, func(t *Tx, f *floatingIP) error { t.releaseFloatingIP(f); return nil }),
 	)
 }
 
@@ -100,7 +90,7 @@ func (t *Tx) createFloatingIP() (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	Set(&f.Description, in.Description)
+	core.Assign(f, in)
 	if portID != "" {
 		t.Attach(f, t.Ports[portID], in.Fixed)
 	}
@@ -215,23 +205,12 @@ func (t *Tx) detach(f *floatingIP) {
 	t.MarkUpdated(&f.Base)
 }
 
-func (t *Tx) updateFloatingIP() (any, error) {
-	f, err := t.floatingIP(t.Call.Params["id"])
-	if err != nil {
-		return nil, err
-	}
-	in, err := core.Decode[floatingIPInput](t.Base(), "floatingip")
-	if err != nil {
-		return nil, err
-	}
-	if err := t.ifMatch(&f.Base); err != nil {
-		return nil, err
-	}
+func (t *Tx) updateFloatingIP(f *floatingIP, in floatingIPInput) error {
 	portID, given := in.portOf()
 	if err := t.checkAssociation(f.Network, portID, in.Fixed, f); err != nil {
-		return nil, err
+		return err
 	}
-	Set(&f.Description, in.Description)
+	core.Assign(f, in)
 	switch {
 	case portID != "":
 		t.Attach(f, t.Ports[portID], in.Fixed)
@@ -240,7 +219,7 @@ func (t *Tx) updateFloatingIP() (any, error) {
 	default:
 		t.MarkUpdated(&f.Base)
 	}
-	return map[string]any{"floatingip": f}, nil
+	return nil
 }
 
 func (t *Tx) releaseFloatingIP(f *floatingIP) {

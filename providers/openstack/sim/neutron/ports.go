@@ -69,15 +69,8 @@ func portOperations() []core.Operation[*Tx] {
 	r.Filters = map[string]core.Filter[*Port]{"fixed_ips": matchesFixedIPs}
 	return r.Operations(
 		core.Create("CreatePort", "ports", (*Tx).createPort),
-		core.Change("UpdatePort", "ports/{id}", (*Tx).updatePort),
-		core.Remove("DeletePort", "ports/{id}", func(t *Tx) error {
-			p, err := t.port(t.Call.Params["id"])
-			if err != nil {
-				return err
-			}
-			if err := t.ifMatch(&p.Base); err != nil {
-				return err
-			}
+		update(r, (*Tx).updatePort),
+		remove(r, func(t *Tx, p *Port) error {
 			if strings.HasPrefix(p.DeviceOwner, "network:router") {
 				return conflict("ServicePortInUse", "Port %s cannot be deleted directly via the port API: has device owner %s.",
 					p.ID, p.DeviceOwner)
@@ -262,35 +255,24 @@ func (t *Tx) RemovePort(p *Port) {
 	}
 }
 
-func (t *Tx) updatePort() (any, error) {
-	p, err := t.port(t.Call.Params["id"])
-	if err != nil {
-		return nil, err
-	}
-	in, err := core.Decode[portInput](t.Base(), "port")
-	if err != nil {
-		return nil, err
-	}
-	if err := t.ifMatch(&p.Base); err != nil {
-		return nil, err
-	}
+func (t *Tx) updatePort(p *Port, in portInput) error {
 	if in.Network != "" || in.Project != "" || in.Tenant != "" {
-		return nil, badRequest("HTTPBadRequest", "Cannot update read-only attribute network_id")
+		return badRequest("HTTPBadRequest", "Cannot update read-only attribute network_id")
 	}
 	if err := t.checkPort(in); err != nil {
-		return nil, err
+		return err
 	}
 	if err := p.checkSecurity(in); err != nil {
-		return nil, err
+		return err
 	}
 	if in.FixedIPs != nil {
 		if err := t.replaceFixedIPs(p, *in.FixedIPs); err != nil {
-			return nil, err
+			return err
 		}
 	}
 	t.applyPort(p, in)
 	t.MarkUpdated(&p.Base)
-	return map[string]any{"port": p}, nil
+	return nil
 }
 
 // checkSecurity refuses security groups and address pairs on a port without port security.
@@ -367,14 +349,7 @@ func (t *Tx) checkPort(in portInput) error {
 }
 
 func (t *Tx) applyPort(p *Port, in portInput) {
-	Set(&p.Name, in.Name)
-	Set(&p.Description, in.Description)
-	Set(&p.AdminStateUp, in.AdminStateUp)
-	Set(&p.DeviceID, in.DeviceID)
-	Set(&p.DeviceOwner, in.DeviceOwner)
-	Set(&p.PortSecurity, in.PortSecurity)
-	Set(&p.DNSName, in.DNSName)
-	Set(&p.VNICType, in.VNICType)
+	core.Assign(p, in)
 	if in.Groups != nil {
 		p.Groups = append([]string{}, *in.Groups...)
 	}

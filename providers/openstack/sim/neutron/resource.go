@@ -6,7 +6,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/openstack/sim/core"
 )
 
-// neutronResource returns a resource of Neutron: objects of the caller's project, sorted by ID.
+// newResource returns a resource of Neutron: objects of the caller's project, sorted by ID.
 func newResource[T neutronEntity](
 	name, key, path string, all func(*Tx) map[string]T, get func(*Tx, string) (T, error),
 ) core.Resource[*Tx, T] {
@@ -19,6 +19,45 @@ func newResource[T neutronEntity](
 	}
 }
 
+// update builds the operation that changes an object; In has the fields that a request may give.
+func update[T neutronEntity, In any](
+	r core.Resource[*Tx, T], apply func(*Tx, T, In) error,
+) core.Operation[*Tx] {
+	return core.Change("Update"+r.Name, r.Path+"/{id}", func(t *Tx) (any, error) { return change(t, r, apply) })
+}
+
+func change[T neutronEntity, In any](t *Tx, r core.Resource[*Tx, T], apply func(*Tx, T, In) error) (any, error) {
+	x, err := r.Get(t)
+	if err != nil {
+		return nil, err
+	}
+	in, err := core.Decode[In](t.Base(), r.Key)
+	if err != nil {
+		return nil, err
+	}
+	if err := t.ifMatch(x.common()); err != nil {
+		return nil, err
+	}
+	if err := apply(t, x, in); err != nil {
+		return nil, err
+	}
+	return map[string]any{r.Key: x}, nil
+}
+
+// remove builds the operation that deletes an object.
+func remove[T neutronEntity](r core.Resource[*Tx, T], do func(*Tx, T) error) core.Operation[*Tx] {
+	return core.Remove("Delete"+r.Name, r.Path+"/{id}", func(t *Tx) error {
+		x, err := r.Get(t)
+		if err != nil {
+			return err
+		}
+		if err := t.ifMatch(x.common()); err != nil {
+			return err
+		}
+		return do(t, x)
+	})
+}
+
 // lookup returns an object of Neutron by its ID; objects of other projects are not visible.
 func lookup[T neutronEntity](t *Tx, all map[string]T, id string, missing func(id string) error) (T, error) {
 	x, ok := all[id]
@@ -29,7 +68,7 @@ func lookup[T neutronEntity](t *Tx, all map[string]T, id string, missing func(id
 	return x, nil
 }
 
-// neutronObject is embedded in all objects of Neutron.
+// Base is embedded in all objects of Neutron.
 type Base struct {
 	core.Object
 	Name        string   `json:"name"`
@@ -44,13 +83,13 @@ type Base struct {
 
 func (n *Base) common() *Base { return n }
 
-// neutronEntity is a pointer to a struct that embeds neutronObject.
+// neutronEntity is a pointer to a struct that embeds Base.
 type neutronEntity interface {
 	core.Entity
 	common() *Base
 }
 
-// neutronTime is the time format of Neutron and Nova.
+// TimeFormat is the time format of Neutron and Nova.
 const TimeFormat = "2006-01-02T15:04:05Z"
 
 // newNeutron returns the common fields of a new Neutron object.
@@ -66,7 +105,7 @@ func (t *Tx) MarkUpdated(n *Base) {
 	n.Revision++
 }
 
-// neutronOperations returns the operations of Neutron.
+// Operations returns the operations of Neutron.
 func Operations() []core.Operation[*Tx] {
 	return slices.Concat(networkOperations(), portOperations(), routerOperations(), floatingIPOperations(),
 		securityGroupOperations(), tagOperations())

@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"net/netip"
 	"slices"
+	"strings"
 
 	"github.com/unified-ccm/unified-ccm/providers/openstack/sim/core"
 )
@@ -34,21 +35,17 @@ type router struct {
 func routerOperations() []core.Operation[*Tx] {
 	r := newResource("Router", "router", "routers", func(t *Tx) map[string]*router { return t.Routers }, (*Tx).router)
 	return r.Operations(
-		core.Change("UpdateRouter", "routers/{id}", (*Tx).updateRouter),
-		core.Change("AddExtraRoutes", "routers/{id}/add_extraroutes", func(t *Tx) (any, error) {
-			return t.extraRoutes(func(have, given []Route) []Route {
-				for _, g := range given {
-					if !slices.Contains(have, g) {
-						have = append(have, g)
-					}
+		update(r, (*Tx).updateRouter),
+		extraRoutes(r, "add", func(have, given []Route) []Route {
+			for _, g := range given {
+				if !slices.Contains(have, g) {
+					have = append(have, g)
 				}
-				return have
-			})
+			}
+			return have
 		}),
-		core.Change("RemoveExtraRoutes", "routers/{id}/remove_extraroutes", func(t *Tx) (any, error) {
-			return t.extraRoutes(func(have, given []Route) []Route {
-				return core.Only(have, func(r Route) bool { return !slices.Contains(given, r) })
-			})
+		extraRoutes(r, "remove", func(have, given []Route) []Route {
+			return core.Only(have, func(r Route) bool { return !slices.Contains(given, r) })
 		}),
 	)
 }
@@ -63,65 +60,48 @@ type routerInput struct {
 	Gateway      *gatewayInfo `json:"external_gateway_info"`
 }
 
-func (t *Tx) updateRouter() (any, error) {
-	r, err := t.router(t.Call.Params["id"])
-	if err != nil {
-		return nil, err
-	}
-	in, err := core.Decode[routerInput](t.Base(), "router")
-	if err != nil {
-		return nil, err
-	}
-	if err := t.ifMatch(&r.Base); err != nil {
-		return nil, err
-	}
+func (t *Tx) updateRouter(r *router, in routerInput) error {
 	if in.Routes != nil {
 		if !t.HasExtension("extraroute") {
-			return nil, core.BadBody(core.ServiceNetwork, "Unrecognized attribute(s) 'routes'")
+			return core.BadBody(core.ServiceNetwork, "Unrecognized attribute(s) 'routes'")
 		}
 		if err := t.checkRoutes(r, *in.Routes); err != nil {
-			return nil, err
+			return err
 		}
 		r.Routes = append([]Route{}, *in.Routes...)
 	}
-	Set(&r.Name, in.Name)
-	Set(&r.Description, in.Description)
-	Set(&r.AdminStateUp, in.AdminStateUp)
+	core.Assign(r, in)
 	t.MarkUpdated(&r.Base)
-	return map[string]any{"router": r}, nil
+	return nil
 }
 
 // extraRoutes merges the given routes into those of the router. What changes nothing leaves the revision as it is.
-func (t *Tx) extraRoutes(merge func(have, given []Route) []Route) (any, error) {
-	if !t.HasExtension("extraroute-atomic") {
-		return nil, core.ErrNoResource()
-	}
-	r, err := t.router(t.Call.Params["id"])
-	if err != nil {
-		return nil, err
-	}
-	in, err := core.Decode[routerInput](t.Base(), "router")
-	if err != nil {
-		return nil, err
-	}
-	if in.Routes == nil {
-		return nil, core.BadBody(core.ServiceNetwork, "Invalid input for routes: it is missing")
-	}
-	if err := t.ifMatch(&r.Base); err != nil {
-		return nil, err
-	}
-	merged := merge(slices.Clone(r.Routes), *in.Routes)
-	if err := t.checkRoutes(r, merged); err != nil {
-		return nil, err
-	}
-	if !slices.Equal(merged, r.Routes) {
-		r.Routes = merged
-		t.MarkUpdated(&r.Base)
-	}
-	return map[string]any{"router": r}, nil
+func extraRoutes(
+	r core.Resource[*Tx, *router], verb string, merge func(have, given []Route) []Route,
+) core.Operation[*Tx] {
+	name := strings.ToUpper(verb[:1]) + verb[1:] + "ExtraRoutes"
+	return core.Change(name, "routers/{id}/"+verb+"_extraroutes", func(t *Tx) (any, error) {
+		if !t.HasExtension("extraroute-atomic") {
+			return nil, core.ErrNoResource()
+		}
+		return change(t, r, func(t *Tx, r *router, in routerInput) error {
+			if in.Routes == nil {
+				return core.BadBody(core.ServiceNetwork, "Invalid input for routes: it is missing")
+			}
+			merged := merge(slices.Clone(r.Routes), *in.Routes)
+			if err := t.checkRoutes(r, merged); err != nil {
+				return err
+			}
+			if !slices.Equal(merged, r.Routes) {
+				r.Routes = merged
+				t.MarkUpdated(&r.Base)
+			}
+			return nil
+		})
+	})
 }
 
-// checkRoutes refuses routes that Neutron cannot install. Only routes that the router does not have yet are looked at.
+// checkRoutes refuses routes that Neutron cannot install. Routes that the router has already pass.
 func (t *Tx) checkRoutes(r *router, routes []Route) error {
 	if most := t.Options.Quotas[core.QuotaRoutes]; len(routes) > most {
 		return badRequest("RoutesExhausted", "Unable to complete operation for %s. The number of routes exceeds the "+

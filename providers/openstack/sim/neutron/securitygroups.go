@@ -40,17 +40,16 @@ func securityGroupOperations() []core.Operation[*Tx] {
 		func(t *Tx) map[string]*securityRule { return t.Rules }, (*Tx).ruleByID)
 	return append(groups.Operations(
 		core.Create("CreateSecurityGroup", groups.Path, (*Tx).createGroup),
-		core.Change("UpdateSecurityGroup", groups.Path+"/{id}", (*Tx).updateGroup),
-		core.Remove("DeleteSecurityGroup", groups.Path+"/{id}", (*Tx).deleteGroup),
+		update(groups, func(t *Tx, g *securityGroup, in groupInput) error {
+			in.Stateful = nil
+			core.Assign(g, in)
+			t.MarkUpdated(&g.Base)
+			return nil
+		}),
+		remove(groups, (*Tx).deleteGroup),
 	), rules.Operations(
 		core.Create("CreateSecurityGroupRule", rules.Path, (*Tx).createRules),
-		core.Remove("DeleteSecurityGroupRule", rules.Path+"/{id}", func(t *Tx) error {
-			r, err := rules.Get(t)
-			if err == nil {
-				t.removeRule(r)
-			}
-			return err
-		}),
+		remove(rules, func(t *Tx, r *securityRule) error { t.removeRule(r); return nil }),
 	)...)
 }
 
@@ -87,9 +86,7 @@ func (t *Tx) createGroup() (any, error) {
 		return nil, err
 	}
 	g := t.newGroup(t.Call.Project(), "")
-	Set(&g.Name, in.Name)
-	Set(&g.Description, in.Description)
-	Set(&g.Stateful, in.Stateful)
+	core.Assign(g, in)
 	return map[string]any{"security_group": g}, nil
 }
 
@@ -135,32 +132,7 @@ func (t *Tx) removeRule(r *securityRule) {
 	t.MarkUpdated(&g.Base)
 }
 
-func (t *Tx) updateGroup() (any, error) {
-	g, err := t.group(t.Call.Params["id"])
-	if err != nil {
-		return nil, err
-	}
-	in, err := core.Decode[groupInput](t.Base(), "security_group")
-	if err != nil {
-		return nil, err
-	}
-	if err := t.ifMatch(&g.Base); err != nil {
-		return nil, err
-	}
-	Set(&g.Name, in.Name)
-	Set(&g.Description, in.Description)
-	t.MarkUpdated(&g.Base)
-	return map[string]any{"security_group": g}, nil
-}
-
-func (t *Tx) deleteGroup() error {
-	g, err := t.group(t.Call.Params["id"])
-	if err != nil {
-		return err
-	}
-	if err := t.ifMatch(&g.Base); err != nil {
-		return err
-	}
+func (t *Tx) deleteGroup(g *securityGroup) error {
 	if g.Name == DefaultGroupName && !t.Call.Admin() {
 		return conflict("SecurityGroupCannotRemoveDefault", "Insufficient rights for removing default security group.")
 	}

@@ -394,7 +394,7 @@ func (t *Tx) Terminate(s *Server) {
 	delete(t.Servers, s.ID)
 }
 
-// novaOperations returns the operations of Nova.
+// Operations returns the operations of Nova.
 func Operations() []core.Operation[*Tx] {
 	return slices.Concat(serverOperations(), flavorOperations())
 }

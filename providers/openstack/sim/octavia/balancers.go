@@ -54,7 +54,7 @@ const (
 	operatingError     = "ERROR"
 )
 
-// octaviaObject is embedded in all objects of Octavia.
+// base is embedded in all objects of Octavia.
 type base struct {
 	core.Object
 	Name         string   `json:"name" default:""`
@@ -70,7 +70,7 @@ type base struct {
 
 func (o *base) octavia() *base { return o }
 
-// octaviaEntity is a pointer to a struct that embeds octaviaObject.
+// octaviaEntity is a pointer to a struct that embeds base.
 type octaviaEntity interface {
 	core.Entity
 	octavia() *base

@@ -7,7 +7,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/openstack/sim/neutron"
 )
 
-// checkBalancers returns the inconsistencies of load balancers.
+// Check returns the inconsistencies of load balancers.
 func (t *Tx) Check() []error {
 	var problems []error
 	add := func(format string, args ...any) { problems = append(problems, fmt.Errorf(format, args...)) }

@@ -12,7 +12,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/openstack/sim/neutron"
 )
 
-// worldBalancers returns the load balancers of the cluster's project that are not being deleted, in portable terms.
+// LoadBalancers returns the load balancers of the cluster's project that are not being deleted, in portable terms.
 func (t *Tx) LoadBalancers() []world.LoadBalancer {
 	var out []world.LoadBalancer
 	names := t.NodeNames()
@@ -97,7 +97,7 @@ func (t *Tx) balancerByName(name string) (*balancer, error) {
 	return nil, fmt.Errorf("no load balancer is called %q", name)
 }
 
-// deleteNamed deletes a load balancer with all that it has.
+// Delete deletes a load balancer with all that it has.
 func (t *Tx) Delete(name string) error {
 	b, err := t.balancerByName(name)
 	if err == nil {

@@ -68,7 +68,7 @@ func (in listenerSettings) check() error {
 	)
 }
 
-// octaviaQuota returns an error if n more objects exceed a quota.
+// overQuota returns an error if n more objects exceed a quota.
 func (t *Tx) overQuota(name, kind string, used, n int) error {
 	if limit := t.Options.Quotas[name]; limit >= 0 && used+n > limit {
 		return core.Refuse(http.StatusForbidden, "", "Quota has been met for resources: %s", kind)

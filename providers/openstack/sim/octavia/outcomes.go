@@ -96,7 +96,7 @@ func (t *Tx) SetOutcomes(rules []OutcomeRule) {
 	}
 }
 
-// unstickAll lets all stuck changes succeed.
+// Unstick lets all stuck changes succeed.
 func (t *Tx) Unstick() {
 	for _, g := range t.changes {
 		if g.outcome == OutcomeStuck {

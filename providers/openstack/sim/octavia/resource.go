@@ -30,7 +30,7 @@ type octaviaChild interface {
 // settings are the fields of a child that an update may give.
 type settings interface{ check() error }
 
-// octaviaResource returns a resource of Octavia: objects of the caller's project in the order of their creation.
+// newResource returns a resource of Octavia: objects of the caller's project in the order of their creation.
 func newResource[T octaviaEntity](
 	name, key string, all func(*Tx) map[string]T, get func(*Tx, string) (T, error),
 ) core.Resource[*Tx, T] {
@@ -43,7 +43,7 @@ func newResource[T octaviaEntity](
 	}
 }
 
-// octaviaLookup returns an object of Octavia by its ID.
+// lookup returns an object of Octavia by its ID.
 func lookup[T octaviaEntity](t *Tx, all map[string]T, kind, id string) (T, error) {
 	x, ok := all[id]
 	var none T
@@ -129,10 +129,10 @@ func (m *monitor) parent() *balancer         { return m.pool.balancer }
 func (m *monitor) lineage() []octaviaEntity  { return []octaviaEntity{m.pool, m} }
 func (m *monitor) affected() []octaviaEntity { return append(m.pool.affected(), m) }
 
-// octaviaTime is the time format of Octavia.
+// timeFormat is the time format of Octavia.
 const timeFormat = "2006-01-02T15:04:05"
 
-// octaviaOperations returns the operations of Octavia.
+// Operations returns the operations of Octavia.
 func Operations() []core.Operation[*Tx] {
 	return slices.Concat(balancerOperations(), listenerOperations(), poolOperations(), memberOperations(),
 		monitorOperations(), choiceOperations())
