@@ -50,7 +50,7 @@ func (t *tx) createFixtures() error {
 	x := &keystone.Trust{Object: t.NewObject(t.NewHex()), Trustor: ccm.ID, Trustee: trustee.ID, Project: k8s.ID}
 	t.keystone.Trusts[x.ID] = x
 	for i, name := range []string{"m1.tiny", nova.DefaultFlavor, "m1.medium", "m1.large"} {
-		f := &nova.Flavor{Object: t.NewObject(t.NewID()), Name: name, VCPUs: 1 << i, RamMB: 512 << (2 * i),
+		f := &nova.Flavor{Object: t.NewObject(t.NewID()), Name: name, VCPUs: 1 << i, RAM: 512 << (2 * i),
 			Disk: 10 << i}
 		t.Flavors[f.ID] = f
 	}

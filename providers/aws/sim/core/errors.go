@@ -57,10 +57,12 @@ func RefusalOf(err error) *RefusalError {
 
 // The errors that several operations of EC2 share.
 
+// MissingParameter is the error for a required parameter that is absent.
 func MissingParameter(name string) error {
 	return Refuse("MissingParameter", "The request must contain the parameter %s", name)
 }
 
+// InvalidValue is the error for a value that EC2 does not accept.
 func InvalidValue(format string, args ...any) error {
 	return Refuse("InvalidParameterValue", format, args...)
 }

@@ -140,6 +140,7 @@ func PublishedLimits() map[string]kit.Bucket {
 	return limits
 }
 
+// WithDefaults returns the options with the defaults of those that are not set.
 func (o Options) WithDefaults() Options {
 	if o.Region == "" {
 		o.Region = "us-west-2"
@@ -169,6 +170,7 @@ func (o Options) WithDefaults() Options {
 	return o
 }
 
+// Validate returns all problems of the options, joined.
 func (o Options) Validate() error {
 	var problems kit.Problems
 	if len(o.Zones) > 3 {

@@ -19,6 +19,7 @@ type IDKind struct {
 	Parameter, Set string
 }
 
+// NotFound is the error for IDs of objects that do not exist.
 func (k IDKind) NotFound(ids ...string) error {
 	if len(ids) == 1 {
 		return Refuse(k.Code+".NotFound", "The %s '%s' does not exist", k.Noun, ids[0])
@@ -75,6 +76,7 @@ type Selection struct {
 	NextToken  string
 }
 
+// Check refuses filters without a name or a value, and too many values.
 func (s Selection) Check() error {
 	values := 0
 	for _, f := range s.Filter {
@@ -93,6 +95,7 @@ func (s Selection) Check() error {
 	return nil
 }
 
+// SelectIDs returns the IDs of visible objects: those that are given, or all; sorted.
 func SelectIDs[T any](t *Tx, k IDKind, all map[string]T, ids []string) ([]string, error) {
 	if len(ids) == 0 {
 		return slices.DeleteFunc(slices.Sorted(maps.Keys(all)), func(id string) bool { return !t.Visible(id) }), nil
@@ -153,10 +156,12 @@ func Page[T any](objects []T, ids []string, s Selection, rule PageRule) (out []T
 // Tokens hold the last ID of a page, so that what is made or removed between two pages moves nothing.
 const tokenMark = "eyJ2IjoiMiJ9:"
 
+// EncodeToken returns the token of the page that begins after an ID.
 func EncodeToken(id string) string {
 	return base64.StdEncoding.EncodeToString([]byte(tokenMark + id))
 }
 
+// DecodeToken returns the ID in a token.
 func DecodeToken(token string) (id string, ok bool) {
 	raw, err := base64.StdEncoding.DecodeString(token)
 	if err != nil {

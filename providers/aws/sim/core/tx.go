@@ -44,6 +44,7 @@ func (t *Tx) HideNew(id string) {
 	}
 }
 
+// Visible reports whether reads show an object yet.
 func (t *Tx) Visible(id string) bool {
 	at, hidden := t.VisibleAt[id]
 	return !hidden || !t.Now.Before(at)
@@ -54,6 +55,7 @@ func (t *Tx) ARN(service, resource string) string {
 	return fmt.Sprintf("arn:%s:%s:%s:%s:%s", t.Options.Partition(), service, t.Options.Region, t.Options.Account, resource)
 }
 
+// SortedIDs returns the keys of a map, sorted.
 func SortedIDs[T any](m map[string]T) []string { return slices.Sorted(maps.Keys(m)) }
 
 // RemoveRecords deletes the tags and the visibility time of an object.
@@ -62,6 +64,7 @@ func (t *Tx) RemoveRecords(id string) {
 	delete(t.VisibleAt, id)
 }
 
+// Has reports whether a map has a key.
 func Has[T any](m map[string]T, id string) bool {
 	_, ok := m[id]
 	return ok

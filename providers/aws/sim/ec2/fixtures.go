@@ -73,15 +73,16 @@ func (t *Tx) NewSubnet(v *VPC, zone string, p netip.Prefix, n int) *Subnet {
 	return s
 }
 
-func (t *Tx) NewGroup(v *VPC, name, description string) *securityGroup {
-	g := &securityGroup{ID: t.NewID("sg"), Name: name, description: description, VPC: v.ID}
+// NewGroup creates a security group that lets everything out.
+func (t *Tx) NewGroup(v *VPC, name, description string) *SecurityGroup {
+	g := &SecurityGroup{ID: t.NewID("sg"), Name: name, description: description, VPC: v.ID}
 	g.Egress = []*Rule{{id: t.NewID("sgr"), protocol: allProtocols, from: -1, to: -1, CIDR4: "0.0.0.0/0"}}
 	t.Groups[g.ID] = g
 	return g
 }
 
 // NodeGroup returns the security group of the nodes.
-func (t *Tx) NodeGroup() (*securityGroup, error) {
+func (t *Tx) NodeGroup() (*SecurityGroup, error) {
 	for _, g := range t.Groups {
 		if g.Name == "nodes."+t.Options.Cluster {
 			return g, nil
@@ -174,6 +175,7 @@ func (t *Tx) ByNodeName(name string) *Instance {
 	return nil
 }
 
+// Machine returns the instance of a node.
 func (t *Tx) Machine(name string) (*Instance, error) {
 	if i := t.ByNodeName(name); i != nil {
 		return i, nil

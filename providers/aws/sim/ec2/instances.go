@@ -8,6 +8,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/aws/sim/query"
 )
 
+// InstanceKind names instances in IDs and errors.
 var InstanceKind = core.IDKind{Prefix: "i", Code: "InvalidInstanceID", Noun: "instance ID"}
 
 // States of an instance.
@@ -223,6 +224,7 @@ func (t *Tx) SetState(i *Instance, to string) {
 	i.State = to
 }
 
+// Timestamp formats a time as EC2 and Elastic Load Balancing do.
 func Timestamp(at time.Time) string { return at.UTC().Format("2006-01-02T15:04:05.000Z") }
 
 // checkZones fails DescribeInstances during the disruption of a zone, unless it names instances and only those of other

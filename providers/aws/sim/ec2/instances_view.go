@@ -168,6 +168,7 @@ func (t *Tx) Primary(i *Instance) *NetworkInterface {
 	return t.Interfaces[i.ENIs[0]]
 }
 
+// InterfacesOf returns the network interfaces of an instance by device index.
 func (t *Tx) InterfacesOf(i *Instance) []*NetworkInterface {
 	var out []*NetworkInterface
 	for _, id := range i.ENIs {
@@ -190,6 +191,7 @@ func (t *Tx) PublicOf(n *NetworkInterface) netip.Addr {
 	return n.publicIP
 }
 
+// PublicName returns the DNS name of an interface's public address, empty without one.
 func (t *Tx) PublicName(n *NetworkInterface) string {
 	ip := t.PublicOf(n)
 	if !ip.IsValid() {
@@ -208,6 +210,7 @@ func AddressText(ip netip.Addr) string {
 	return ip.String()
 }
 
+// Texts returns addresses as text.
 func Texts(ips []netip.Addr) []string {
 	out := make([]string, 0, len(ips))
 	for _, ip := range ips {

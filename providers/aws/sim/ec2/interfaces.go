@@ -136,6 +136,7 @@ func (t *Tx) viewInterface(n *NetworkInterface) interfaceView {
 	}
 }
 
+// PrivateName returns the DNS name of a private address, empty for an invalid one.
 func (t *Tx) PrivateName(ip netip.Addr) string {
 	if !ip.IsValid() {
 		return ""
@@ -143,6 +144,7 @@ func (t *Tx) PrivateName(ip netip.Addr) string {
 	return "ip-" + dashed(ip) + "." + t.Options.InternalDomain()
 }
 
+// PrimaryIP returns the first private address, an invalid one if there is none.
 func (n *NetworkInterface) PrimaryIP() netip.Addr {
 	if len(n.Private) == 0 {
 		return netip.Addr{}
@@ -247,6 +249,7 @@ func (t *Tx) NodeOf(id string) string {
 	return id
 }
 
+// GroupNames returns the names of the security groups of an interface.
 func (t *Tx) GroupNames(n *NetworkInterface) []string {
 	var out []string
 	for _, g := range t.groupRefs(n.Groups).Item {

@@ -11,6 +11,7 @@ import (
 var tableKind = core.IDKind{Prefix: "rtb", Code: "InvalidRouteTableID", Noun: "routeTable ID",
 	Parameter: "RouteTableId", Set: "routeTableSet"}
 
+// RouteTable is a route table of a VPC.
 type RouteTable struct {
 	id, VPC string
 	// Main is the table of subnets that have no other; subnets are those that have this one.
@@ -112,6 +113,7 @@ func (t *Tx) viewRoute(r *Route) routeView {
 	return v
 }
 
+// Blackhole reports whether the network interface of a route was deleted.
 func (t *Tx) Blackhole(r *Route) bool { return r.Iface != "" && !core.Has(t.Interfaces, r.Iface) }
 
 type routeInput struct {
@@ -223,6 +225,7 @@ func (t *Tx) createRoute(in routeInput) (core.Done, error) {
 	return core.Done{Return: true}, nil
 }
 
+// Index returns the position of the route to a destination, -1 if there is none.
 func (r *RouteTable) Index(p netip.Prefix) int {
 	return slices.IndexFunc(r.Routes, func(x *Route) bool { return x.Destination == p })
 }

@@ -11,7 +11,8 @@ import (
 
 var groupKind = core.IDKind{Prefix: "sg", Code: "InvalidGroup", Noun: "security group"}
 
-type securityGroup struct {
+// SecurityGroup is a security group of a VPC.
+type SecurityGroup struct {
 	ID, Name, description, VPC string
 	Ingress, Egress            []*Rule
 }
@@ -58,12 +59,12 @@ func (t *Tx) describeGroups(in struct {
 		}
 		ids = append(ids, g.ID)
 	}
-	all := core.Description[*securityGroup, groupView]{Kind: groupKind, All: t.Groups, View: t.viewGroup}
+	all := core.Description[*SecurityGroup, groupView]{Kind: groupKind, All: t.Groups, View: t.viewGroup}
 	out.Groups, out.NextToken, err = all.Page(t.Tx, ids, in.Selection)
 	return out, err
 }
 
-func (t *Tx) viewGroup(g *securityGroup) groupView {
+func (t *Tx) viewGroup(g *SecurityGroup) groupView {
 	return groupView{
 		ID: g.ID, ARN: t.ARN("ec2", "security-group/"+g.ID), Name: g.Name, Description: g.description,
 		Owner: t.Options.Account, VPC: g.VPC, Ingress: t.viewPermissions(g.Ingress), Egress: t.viewPermissions(g.Egress),
@@ -82,7 +83,8 @@ func (t *Tx) defaultVPC() string {
 	return ""
 }
 
-func (t *Tx) GroupByName(name, vpc string) *securityGroup {
+// GroupByName returns the security group of a VPC with a name, nil if there is none.
+func (t *Tx) GroupByName(name, vpc string) *SecurityGroup {
 	for _, g := range t.Groups {
 		if g.Name == name && g.VPC == vpc {
 			return g
@@ -117,7 +119,7 @@ func (t *Tx) createGroup(in struct {
 	if err != nil {
 		return out, err
 	}
-	g := &securityGroup{ID: t.NewID("sg"), Name: in.GroupName, description: in.GroupDescription, VPC: in.VpcID}
+	g := &SecurityGroup{ID: t.NewID("sg"), Name: in.GroupName, description: in.GroupDescription, VPC: in.VpcID}
 	g.Egress = []*Rule{{id: t.NewID("sgr"), protocol: allProtocols, from: -1, to: -1, CIDR4: "0.0.0.0/0"}}
 	t.Groups[g.ID] = g
 	t.SetTags(g.ID, tags)
@@ -159,7 +161,7 @@ func (t *Tx) checkNewGroup(name, description, vpc string) error {
 }
 
 // groupOf finds the group that a change names, by ID or, in a default VPC, by name.
-func (t *Tx) groupOf(id, name string) (*securityGroup, error) {
+func (t *Tx) groupOf(id, name string) (*SecurityGroup, error) {
 	if id == "" && name == "" {
 		return nil, core.MissingParameter("groupName or groupId")
 	}

@@ -134,7 +134,7 @@ func (t *Tx) viewPermissions(rules []*Rule) query.Items[permissionView] {
 }
 
 // ruleByID finds a rule and its group.
-func (t *Tx) ruleByID(id string) (*securityGroup, *Rule) {
+func (t *Tx) ruleByID(id string) (*SecurityGroup, *Rule) {
 	for _, g := range t.Groups {
 		for _, r := range slices.Concat(g.Ingress, g.Egress) {
 			if r.id == id {

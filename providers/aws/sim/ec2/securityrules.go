@@ -235,7 +235,7 @@ type reference struct {
 	User  string `xml:"userId"`
 }
 
-func (t *Tx) viewRule(g *securityGroup, r *Rule, egress bool) ruleView {
+func (t *Tx) viewRule(g *SecurityGroup, r *Rule, egress bool) ruleView {
 	v := ruleView{
 		ID: r.id, ARN: t.ARN("ec2", "security-group-rule/"+r.id), Group: g.ID, Owner: t.Options.Account, Egress: egress,
 		Protocol: r.protocol, From: r.from, To: r.to, CIDR4: r.CIDR4, CIDR6: r.CIDR6, PrefixList: r.prefixList,
@@ -288,7 +288,7 @@ func (t *Tx) authorizeRules(in rulesInput, egress bool) (out authorizeOutput, er
 	return out, nil
 }
 
-func (t *Tx) checkNewRules(_ *securityGroup, have, rules []*Rule) error {
+func (t *Tx) checkNewRules(_ *SecurityGroup, have, rules []*Rule) error {
 	keys := map[string]bool{}
 	for _, r := range have {
 		keys[r.key()] = true
@@ -338,7 +338,7 @@ func (r *Rule) portsText() string {
 	return fmt.Sprintf("%s, type: %d, code: %d", strings.ToUpper(r.protocol), r.from, r.to)
 }
 
-func (g *securityGroup) rules(egress bool) *[]*Rule {
+func (g *SecurityGroup) rules(egress bool) *[]*Rule {
 	if egress {
 		return &g.Egress
 	}

@@ -14,7 +14,7 @@ type State struct {
 	VPCs       map[string]*VPC
 	Subnets    map[string]*Subnet
 	Tables     map[string]*RouteTable
-	Groups     map[string]*securityGroup
+	Groups     map[string]*SecurityGroup
 	Instances  map[string]*Instance
 	Interfaces map[string]*NetworkInterface
 	Addresses  map[string]*elasticIP
@@ -31,7 +31,7 @@ type State struct {
 func NewState() *State {
 	return &State{
 		VPCs: map[string]*VPC{}, Subnets: map[string]*Subnet{}, Tables: map[string]*RouteTable{},
-		Groups: map[string]*securityGroup{}, Instances: map[string]*Instance{},
+		Groups: map[string]*SecurityGroup{}, Instances: map[string]*Instance{},
 		Interfaces: map[string]*NetworkInterface{}, Addresses: map[string]*elasticIP{},
 		Unhealthy: map[string]bool{}, allocated: map[string]int{}, launches: map[string]string{},
 	}
@@ -49,6 +49,7 @@ type Tx struct {
 	byAddress map[netip.Addr]*NetworkInterface
 }
 
+// VPC is a virtual private cloud.
 type VPC struct {
 	ID         string
 	CIDR       netip.Prefix
@@ -59,6 +60,7 @@ type VPC struct {
 	natGateway string
 }
 
+// Subnet is a subnet of a VPC.
 type Subnet struct {
 	ID, VPC, Zone string
 	CIDR, CIDR6   netip.Prefix
@@ -66,6 +68,7 @@ type Subnet struct {
 	assign6       bool
 }
 
+// Instance is an instance, also a terminated one that is still visible.
 type Instance struct {
 	ID, Reservation, Image, Kind string
 	// Order is the number of the launch.
@@ -89,6 +92,7 @@ type Instance struct {
 	key     string
 }
 
+// NetworkInterface is a network interface of an instance or of a load balancer.
 type NetworkInterface struct {
 	ID, Subnet, VPC, Zone string
 	// Instance and device say where it is attached; empty for those that are not, or to a load balancer.

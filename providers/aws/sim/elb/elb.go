@@ -28,6 +28,7 @@ const (
 	SchemeInternal = "internal"
 )
 
+// NamePattern is what load balancers and target groups may be called.
 var NamePattern = regexp.MustCompile(`^[a-zA-Z0-9](?:[a-zA-Z0-9-]{0,30}[a-zA-Z0-9])?$`)
 
 // HostedZone is the DNS zone of load balancers' names, an ID of the simulated Route 53.

@@ -20,6 +20,7 @@ type Peer struct {
 	addresses []netip.Addr
 }
 
+// PeerOf returns a load balancer as the source of connections.
 func (t *Tx) PeerOf(enis map[string]string, groups []string) Peer {
 	p := Peer{groups: groups}
 	for _, id := range enis {

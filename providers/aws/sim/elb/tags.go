@@ -56,16 +56,19 @@ func (t *Tx) AddELBTags(ids []string, tags []Tag) error {
 	return nil
 }
 
+// TagsView is the tags of one load balancer, listener or target group.
 type TagsView struct {
 	ARN  string             `xml:"ResourceArn,omitempty"`
 	Name string             `xml:"LoadBalancerName,omitempty"`
 	Tags query.Members[Tag] `xml:"Tags"`
 }
 
+// TagsOutput is the response of DescribeTags.
 type TagsOutput struct {
 	Descriptions query.Members[TagsView] `xml:"TagDescriptions"`
 }
 
+// ELBTags returns the tags of an object, sorted by key.
 func (t *Tx) ELBTags(id string) query.Members[Tag] {
 	var out []Tag
 	for _, k := range core.SortedIDs(t.Tags[id]) {

@@ -67,11 +67,13 @@ func metadataPath(path string) (instance, rest string, ok bool) {
 	return instance, rest, strings.HasPrefix(rest, metadataRoot)
 }
 
+// IsRequest reports whether a request is for the metadata service.
 func IsRequest(r *http.Request) bool {
 	_, _, ok := metadataPath(r.URL.Path)
 	return ok
 }
 
+// Operation returns the name of the operation of a request.
 func Operation(r *http.Request) string {
 	if _, rest, _ := metadataPath(r.URL.Path); rest == metadataToken {
 		return "PutToken"

@@ -29,6 +29,7 @@ type Session struct {
 	Expires     time.Time
 }
 
+// Operations returns the operations of STS.
 func Operations() []core.Operation[*Tx] {
 	// A session is nothing that a cluster's owner would call a change.
 	web := core.Read("AssumeRoleWithWebIdentity", (*Tx).assumeWithWebIdentity)
@@ -66,6 +67,7 @@ func (t *Tx) callerIdentity(core.Nothing) (out struct {
 	return out, nil
 }
 
+// CredentialsView is the credentials of a session.
 type CredentialsView struct {
 	Key     string `xml:"AccessKeyId"`
 	Secret  string `xml:"SecretAccessKey"`
@@ -78,7 +80,8 @@ type assumedView struct {
 	ARN string `xml:"Arn"`
 }
 
-type assumeOutput struct {
+// AssumeOutput is the response with credentials for a session.
+type AssumeOutput struct {
 	User        assumedView     `xml:"AssumedRoleUser"`
 	Credentials CredentialsView `xml:"Credentials"`
 }
@@ -97,7 +100,7 @@ const (
 )
 
 // Issue makes credentials for a session of a role; every role exists and trusts everyone.
-func (t *Tx) Issue(role, name string, seconds *int32) (out assumeOutput, err error) {
+func (t *Tx) Issue(role, name string, seconds *int32) (out AssumeOutput, err error) {
 	parts := roleARN.FindStringSubmatch(role)
 	if parts == nil {
 		return out, core.Validation("%s is invalid", role)
@@ -140,12 +143,12 @@ func (t *Tx) assumeRole(in struct {
 	RoleArn         string
 	RoleSessionName string
 	DurationSeconds *int32
-}) (assumeOutput, error) {
+}) (AssumeOutput, error) {
 	return t.Issue(in.RoleArn, in.RoleSessionName, in.DurationSeconds)
 }
 
 type webIdentityOutput struct {
-	assumeOutput
+	AssumeOutput
 	Subject  string `xml:"SubjectFromWebIdentityToken"`
 	Audience string `xml:"Audience"`
 	Provider string `xml:"Provider"`
@@ -162,7 +165,7 @@ func (t *Tx) assumeWithWebIdentity(in struct {
 		return out, core.Refuse("InvalidIdentityToken",
 			"The ID Token provided is not a valid JWT. (You may see this error if you sent an Access Token)")
 	}
-	out.assumeOutput, err = t.Issue(in.RoleArn, in.RoleSessionName, in.DurationSeconds)
+	out.AssumeOutput, err = t.Issue(in.RoleArn, in.RoleSessionName, in.DurationSeconds)
 	out.Subject, out.Audience, out.Provider = "system:serviceaccount:kube-system:cloud-controller-manager",
 		"sts.amazonaws.com", t.ARN("iam", "oidc-provider/simulated")
 	return out, err

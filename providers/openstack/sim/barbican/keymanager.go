@@ -34,6 +34,7 @@ type Secret struct {
 	Secrets             map[string]string
 }
 
+// Operations returns the operations of Barbican.
 func Operations() []core.Operation[*Tx] {
 	return append(
 		keyOperations("Secret", "secrets", func(t *Tx) map[string]*Secret { return t.Secrets }, (*Tx).secretView),
@@ -69,6 +70,7 @@ func keyOperations(kind, path string, all func(*Tx) map[string]*Secret, view fun
 	}
 }
 
+// KeyRef returns the reference to a secret or a container.
 func (t *Tx) KeyRef(kind, id string) string {
 	return t.Call.Base + "/key-manager/v1/" + kind + "/" + id
 }

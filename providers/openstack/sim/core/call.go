@@ -17,6 +17,7 @@ const (
 	ServiceImage = "image"
 )
 
+// ServiceTypes returns the types of all services.
 func ServiceTypes() []string {
 	return []string{ServiceIdentity, ServiceCompute, ServiceNetwork, ServiceLoadBalancer, ServiceKeyManager, ServiceImage}
 }

@@ -88,6 +88,7 @@ func computeKind(status int) string {
 	return "computeFault"
 }
 
+// ErrPolicy is the error for a call that the policy does not allow.
 func ErrPolicy() error {
 	return Refuse(http.StatusForbidden, "", "Policy does not allow this request to be performed.")
 }

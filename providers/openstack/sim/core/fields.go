@@ -7,14 +7,14 @@ import (
 	"sync"
 )
 
-// fieldInfo is a field with a name in JSON. Its default is a tag: a text, or for other types JSON.
-type fieldInfo struct {
+// FieldInfo is a field with a name in JSON. Its default is a tag: a text, or for other types JSON.
+type FieldInfo struct {
 	Index    []int
 	Standard reflect.Value
 }
 
 // SetDefault restores the default. A pointer without one becomes nil, any other field without one keeps its value.
-func (f fieldInfo) SetDefault(field reflect.Value) {
+func (f FieldInfo) SetDefault(field reflect.Value) {
 	switch {
 	case f.Standard.IsValid() && field.Kind() == reflect.Map:
 		field.Set(reflect.MakeMap(field.Type())) // Objects must not share a map.
@@ -29,17 +29,17 @@ func (f fieldInfo) SetDefault(field reflect.Value) {
 var fieldCache sync.Map
 
 // FieldsOf returns the fields of a struct by their names in JSON.
-func FieldsOf(t reflect.Type) map[string]fieldInfo {
+func FieldsOf(t reflect.Type) map[string]FieldInfo {
 	if known, ok := fieldCache.Load(t); ok {
-		return known.(map[string]fieldInfo)
+		return known.(map[string]FieldInfo)
 	}
-	out := map[string]fieldInfo{}
+	out := map[string]FieldInfo{}
 	for _, f := range reflect.VisibleFields(t) {
 		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
 		if name == "" || !f.IsExported() {
 			continue
 		}
-		info := fieldInfo{Index: f.Index}
+		info := FieldInfo{Index: f.Index}
 		if text, ok := f.Tag.Lookup("default"); ok {
 			info.Standard = reflect.New(f.Type).Elem()
 			if f.Type.Kind() == reflect.String {

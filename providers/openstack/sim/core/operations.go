@@ -29,6 +29,7 @@ type Answer struct {
 	Document []byte
 }
 
+// Encode encodes the body.
 func (a *Answer) Encode() (err error) {
 	if a.Body != nil {
 		a.Document, err = json.Marshal(a.Body)
@@ -52,19 +53,22 @@ func Write[X any](name, method, path string, status int, do func(X) (any, error)
 	}}
 }
 
-// create, change and remove are the writes of the usual methods and statuses.
+// Create builds an operation that creates an object.
 func Create[X any](name, path string, do func(X) (any, error)) Operation[X] {
 	return Write(name, http.MethodPost, path, http.StatusCreated, do)
 }
 
+// Change builds an operation that updates an object.
 func Change[X any](name, path string, do func(X) (any, error)) Operation[X] {
 	return Write(name, http.MethodPut, path, http.StatusOK, do)
 }
 
+// Remove builds an operation that deletes an object.
 func Remove[X any](name, path string, do func(X) error) Operation[X] {
 	return Write(name, http.MethodDelete, path, http.StatusNoContent, func(t X) (any, error) { return nil, do(t) })
 }
 
+// Split returns the parts of a path.
 func Split(path string) []string { return strings.Split(strings.Trim(path, "/"), "/") }
 
 // Decode reads the body's object under key into a struct. Like the services it refuses what it does not know.
@@ -103,6 +107,7 @@ func strict(service string, raw []byte, into any) error {
 	return Malformed(service)
 }
 
+// Malformed is the error for a body that is not valid JSON.
 func Malformed(service string) error {
 	if service == ServiceLoadBalancer {
 		return BadBody(service, "Request is not in valid JSON format")
@@ -110,6 +115,7 @@ func Malformed(service string) error {
 	return BadBody(service, "Malformed request body: it is not valid JSON.")
 }
 
+// BadBody is the error for a body with invalid content.
 func BadBody(service, format string, args ...any) error {
 	kind := ""
 	if service == ServiceNetwork {

@@ -95,6 +95,7 @@ func defaultQuotas() map[string]int {
 	}
 }
 
+// WithDefaults returns the options with the defaults of those that are not set.
 func (o Options) WithDefaults() Options {
 	if o.Region == "" {
 		o.Region = "RegionOne"
@@ -130,6 +131,7 @@ func (o Options) WithDefaults() Options {
 	return o
 }
 
+// Validate returns all problems of the options, joined.
 func (o Options) Validate() error {
 	var problems kit.Problems
 	for name, p := range map[string]netip.Prefix{"private": o.Private, "public": o.Public} {

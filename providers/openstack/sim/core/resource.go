@@ -7,6 +7,7 @@ import (
 // transaction is an operation on a part of the state.
 type transaction interface{ Base() *Tx }
 
+// Base returns the part of an operation that all services share.
 func (t *Tx) Base() *Tx { return t }
 
 // Resource is one kind of object with the usual reads: a list, and one object by its ID.
@@ -47,6 +48,7 @@ func (r Resource[X, T]) Operations(further ...Operation[X]) []Operation[X] {
 		further...)
 }
 
+// RefreshAll updates the fields of objects that show related objects.
 func (r Resource[X, T]) RefreshAll(t X, objects ...T) {
 	if r.Refresh != nil {
 		for _, x := range objects {

@@ -190,6 +190,7 @@ func (Listing[T]) sort(t *Tx, objects []T) error {
 	return nil
 }
 
+// Link is a link in a response.
 type Link struct {
 	Rel  string `json:"rel"`
 	HRef string `json:"href"`
@@ -289,4 +290,5 @@ func AsMap(x any) map[string]any {
 	return out
 }
 
+// SortedKeys returns the keys of a map, sorted.
 func SortedKeys[K cmp.Ordered, V any, M ~map[K]V](m M) []K { return slices.Sorted(maps.Keys(m)) }

@@ -36,6 +36,7 @@ type Object struct {
 	seq int
 }
 
+// Meta returns the fields that all objects have.
 func (o *Object) Meta() *Object { return o }
 
 // Entity is a pointer to a struct that embeds object.
@@ -82,6 +83,7 @@ func RoleID(name string) string {
 	return string(out)
 }
 
+// Deref returns the text, empty for nil.
 func Deref(s *string) string {
 	if s == nil {
 		return ""

@@ -118,7 +118,7 @@ func (t *Tx) byAppCred(k *token, in authRequest) bool {
 	return false
 }
 
-func (t *Tx) userOf(r *Reference) *user {
+func (t *Tx) userOf(r *Reference) *User {
 	for _, u := range t.users {
 		if u.ID == r.ID && r.ID != "" || r.ID == "" && u.Name == r.Name && r.Name != "" && isDefault(r.Domain) {
 			return u
@@ -127,7 +127,8 @@ func (t *Tx) userOf(r *Reference) *user {
 	return nil
 }
 
-func (t *Tx) ProjectOf(r *Reference) *project {
+// ProjectOf returns the project that a reference names, nil if there is none.
+func (t *Tx) ProjectOf(r *Reference) *Project {
 	for _, p := range t.Projects {
 		if p.ID == r.ID && r.ID != "" || r.ID == "" && p.Name == r.Name && r.Name != "" && isDefault(r.Domain) {
 			return p

@@ -10,8 +10,8 @@ import (
 
 // State has all objects by ID.
 type State struct {
-	Projects map[string]*project
-	users    map[string]*user
+	Projects map[string]*Project
+	users    map[string]*User
 	AppCreds map[string]*AppCred
 	Trusts   map[string]*Trust
 	Tokens   map[string]*token
@@ -22,7 +22,7 @@ type State struct {
 // NewState returns the state without objects.
 func NewState() *State {
 	return &State{
-		Projects: map[string]*project{}, users: map[string]*user{},
+		Projects: map[string]*Project{}, users: map[string]*User{},
 		AppCreds: map[string]*AppCred{}, Trusts: map[string]*Trust{},
 		Tokens: map[string]*token{},
 	}
@@ -34,25 +34,28 @@ type Tx struct {
 	*State
 }
 
-// project is a tenant. All are in the domain Default.
-type project struct {
+// Project is a tenant. All are in the domain Default.
+type Project struct {
 	core.Object
 	Name string
 }
 
-type user struct {
+// User is a user with roles.
+type User struct {
 	core.Object
 	Name, Password string
 	// roles by project.
 	roles map[string][]string
 }
 
+// AppCred is an application credential.
 type AppCred struct {
 	core.Object
 	Name, Secret  string
 	User, Project string
 }
 
+// Trust lets a trustee act as the trustor in a project.
 type Trust struct {
 	core.Object
 	Trustor, Trustee, Project string
@@ -77,6 +80,7 @@ const (
 // keystoneTime is the time format of Keystone.
 const keystoneTime = "2006-01-02T15:04:05.000000Z"
 
+// Operations returns the operations of Keystone.
 func Operations() []core.Operation[*Tx] {
 	issue := core.Operation[*Tx]{Name: "CreateToken", Method: http.MethodPost, Path: core.Split("auth/tokens"), Open: true,
 		Do: (*Tx).issueToken}
@@ -100,7 +104,7 @@ func Operations() []core.Operation[*Tx] {
 	}
 }
 
-func (p *project) view() any {
+func (p *Project) view() any {
 	return map[string]any{"id": p.ID, "name": p.Name, "domain_id": DomainID, "enabled": true, "is_domain": false,
 		"parent_id": DomainID, "description": "", "tags": []string{}, "options": map[string]any{}}
 }
@@ -247,14 +251,16 @@ func (t *Tx) endpoint(base, service string) string {
 	return root
 }
 
-func (t *Tx) NewProject(name string) *project {
-	p := &project{Object: t.NewObject(t.NewHex()), Name: name}
+// NewProject creates a project.
+func (t *Tx) NewProject(name string) *Project {
+	p := &Project{Object: t.NewObject(t.NewHex()), Name: name}
 	t.Projects[p.ID] = p
 	return p
 }
 
-func (t *Tx) NewUser(name string, p *project, roles ...string) *user {
-	u := &user{Object: t.NewObject(t.NewHex()), Name: name, Password: t.NewHex()[:16],
+// NewUser creates a user with roles in a project.
+func (t *Tx) NewUser(name string, p *Project, roles ...string) *User {
+	u := &User{Object: t.NewObject(t.NewHex()), Name: name, Password: t.NewHex()[:16],
 		roles: map[string][]string{}}
 	if p != nil {
 		u.roles[p.ID] = roles
@@ -263,6 +269,7 @@ func (t *Tx) NewUser(name string, p *project, roles ...string) *user {
 	return u
 }
 
-func (t *Tx) UserNamed(name string) *user {
+// UserNamed returns the user with a name.
+func (t *Tx) UserNamed(name string) *User {
 	return t.userOf(&Reference{Name: name, Domain: &Reference{ID: DomainID}})
 }

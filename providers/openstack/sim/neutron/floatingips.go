@@ -7,7 +7,8 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/openstack/sim/core"
 )
 
-type floatingIP struct {
+// FloatingIP is a floating IP.
+type FloatingIP struct {
 	Base
 	Network     string         `json:"floating_network_id"`
 	Address     string         `json:"floating_ip_address"`
@@ -24,15 +25,15 @@ type floatingIP struct {
 
 func floatingIPOperations() []core.Operation[*Tx] {
 	r := newResource("FloatingIP", "floatingip", "floatingips",
-		func(t *Tx) map[string]*floatingIP { return t.Addresses }, (*Tx).floatingIP)
+		func(t *Tx) map[string]*FloatingIP { return t.Addresses }, (*Tx).floatingIP)
 	return r.Operations(
 		core.Create("CreateFloatingIP", "floatingips", (*Tx).createFloatingIP),
 		update(r, (*Tx).updateFloatingIP),
-		remove(r, func(t *Tx, f *floatingIP) error { t.releaseFloatingIP(f); return nil }),
+		remove(r, func(t *Tx, f *FloatingIP) error { t.releaseFloatingIP(f); return nil }),
 	)
 }
 
-func (t *Tx) floatingIP(id string) (*floatingIP, error) {
+func (t *Tx) floatingIP(id string) (*FloatingIP, error) {
 	return lookup(t, t.Addresses, id, missing("FloatingIP"))
 }
 
@@ -98,7 +99,7 @@ func (t *Tx) createFloatingIP() (any, error) {
 }
 
 // Allocate takes an address of the external network: of the requested subnet, if any.
-func (t *Tx) Allocate(project string, n *Network, subnetID, address string) (*floatingIP, error) {
+func (t *Tx) Allocate(project string, n *Network, subnetID, address string) (*FloatingIP, error) {
 	candidates := t.SubnetsOf(n.ID, 4)
 	if subnetID != "" {
 		s := t.Subnets[subnetID]
@@ -132,7 +133,7 @@ func (t *Tx) Allocate(project string, n *Network, subnetID, address string) (*fl
 	for _, s := range candidates {
 		var ip netip.Addr
 		if ip, err = t.AllocateIP(s, want); err == nil {
-			f := &floatingIP{Base: t.newNeutron(project, ip.String()), Network: n.ID, Address: ip.String(),
+			f := &FloatingIP{Base: t.newNeutron(project, ip.String()), Network: n.ID, Address: ip.String(),
 				Status: StatusDown, Forwardings: []any{}, subnet: s.ID}
 			t.Addresses[f.ID] = f
 			return f, nil
@@ -142,7 +143,7 @@ func (t *Tx) Allocate(project string, n *Network, subnetID, address string) (*fl
 }
 
 // checkAssociation returns an error unless a floating IP of the network can be associated with a port.
-func (t *Tx) checkAssociation(external, portID, fixed string, self *floatingIP) error {
+func (t *Tx) checkAssociation(external, portID, fixed string, self *FloatingIP) error {
 	if portID == "" {
 		return nil
 	}
@@ -184,7 +185,8 @@ func (t *Tx) fixedOf(p *Port, fixed string) (FixedIP, error) {
 		"Bad floatingip request: Cannot add floating IP to port %s that has no fixed IPv4 addresses.", p.ID)
 }
 
-func (t *Tx) Attach(f *floatingIP, p *Port, fixed string) {
+// Attach associates a floating IP with a port. The association was checked.
+func (t *Tx) Attach(f *FloatingIP, p *Port, fixed string) {
 	at, err := t.fixedOf(p, fixed)
 	if err != nil {
 		return // Checked before.
@@ -200,12 +202,12 @@ func (t *Tx) Attach(f *floatingIP, p *Port, fixed string) {
 	t.MarkUpdated(&f.Base)
 }
 
-func (t *Tx) detach(f *floatingIP) {
+func (t *Tx) detach(f *FloatingIP) {
 	f.Port, f.Fixed, f.Router, f.Details, f.Status = nil, nil, nil, nil, StatusDown
 	t.MarkUpdated(&f.Base)
 }
 
-func (t *Tx) updateFloatingIP(f *floatingIP, in floatingIPInput) error {
+func (t *Tx) updateFloatingIP(f *FloatingIP, in floatingIPInput) error {
 	portID, given := in.portOf()
 	if err := t.checkAssociation(f.Network, portID, in.Fixed, f); err != nil {
 		return err
@@ -222,7 +224,7 @@ func (t *Tx) updateFloatingIP(f *floatingIP, in floatingIPInput) error {
 	return nil
 }
 
-func (t *Tx) releaseFloatingIP(f *floatingIP) {
+func (t *Tx) releaseFloatingIP(f *FloatingIP) {
 	if ip, err := netip.ParseAddr(f.Address); err == nil {
 		delete(t.Used[f.subnet], ip)
 	}

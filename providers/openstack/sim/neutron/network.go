@@ -14,9 +14,9 @@ type State struct {
 	Networks  map[string]*Network
 	Subnets   map[string]*Subnet
 	Ports     map[string]*Port
-	Routers   map[string]*router
-	Addresses map[string]*floatingIP
-	Groups    map[string]*securityGroup
+	Routers   map[string]*Router
+	Addresses map[string]*FloatingIP
+	Groups    map[string]*SecurityGroup
 	Rules     map[string]*securityRule
 	// Used are the addresses taken in each subnet.
 	Used map[string]map[netip.Addr]bool
@@ -30,8 +30,8 @@ type State struct {
 func NewState() *State {
 	return &State{
 		Networks: map[string]*Network{}, Subnets: map[string]*Subnet{},
-		Ports: map[string]*Port{}, Routers: map[string]*router{},
-		Addresses: map[string]*floatingIP{}, Groups: map[string]*securityGroup{},
+		Ports: map[string]*Port{}, Routers: map[string]*Router{},
+		Addresses: map[string]*FloatingIP{}, Groups: map[string]*SecurityGroup{},
 		Rules: map[string]*securityRule{},
 		Used:  map[string]map[netip.Addr]bool{}, Exhausted: map[string]bool{}, Foreign: map[string]bool{},
 	}
@@ -43,6 +43,7 @@ type Tx struct {
 	*State
 }
 
+// Network is a network.
 type Network struct {
 	Base
 	AdminStateUp bool     `json:"admin_state_up"`
@@ -64,6 +65,7 @@ type addressRange struct {
 	End   string `json:"end"`
 }
 
+// Subnet is a subnet of a network.
 type Subnet struct {
 	Base
 	Network      string         `json:"network_id"`
@@ -121,6 +123,7 @@ func badRequest(kind, format string, args ...any) error {
 	return core.Refuse(http.StatusBadRequest, kind, format, args...)
 }
 
+// SeesNetwork reports whether the caller sees a network.
 func (t *Tx) SeesNetwork(n *Network) bool { return t.Call.May(n.Project) || n.Shared || n.External }
 
 func (t *Tx) seesSubnet(s *Subnet) bool {
@@ -136,6 +139,7 @@ func (t *Tx) network(id string) (*Network, error) {
 	return n, nil
 }
 
+// Subnet returns a subnet that the caller sees.
 func (t *Tx) Subnet(id string) (*Subnet, error) {
 	s := t.Subnets[id]
 	if s == nil || !t.seesSubnet(s) {
@@ -164,6 +168,7 @@ func extensions() map[string]string {
 	}
 }
 
+// HasExtension reports whether an extension is known and enabled.
 func (t *Tx) HasExtension(alias string) bool {
 	_, known := extensions()[alias]
 	return known && !slices.Contains(t.Options.WithoutExtensions, alias)
@@ -219,6 +224,7 @@ func (t *Tx) NewNetwork(project, name string, external bool) *Network {
 	return n
 }
 
+// NewSubnet creates a subnet of a network.
 func (t *Tx) NewSubnet(n *Network, name string, p netip.Prefix) *Subnet {
 	gateway := p.Addr().Next()
 	text := gateway.String()
@@ -241,6 +247,7 @@ func (t *Tx) NewSubnet(n *Network, name string, p netip.Prefix) *Subnet {
 	return s
 }
 
+// LastOf returns the last address of a network.
 func LastOf(p netip.Prefix) netip.Addr {
 	bytes := p.Addr().AsSlice()
 	for bit := p.Bits(); bit < len(bytes)*8; bit++ {
@@ -300,4 +307,5 @@ func (t *Tx) External() *Network {
 	return nil
 }
 
+// Overlaps reports whether the subnet has addresses of a network.
 func (s *Subnet) Overlaps(p netip.Prefix) bool { return s.prefix.Overlaps(p) }

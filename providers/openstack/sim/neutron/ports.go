@@ -11,6 +11,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/openstack/sim/core"
 )
 
+// FixedIP is an address of a port.
 type FixedIP struct {
 	Subnet  string `json:"subnet_id"`
 	Address string `json:"ip_address"`
@@ -21,6 +22,7 @@ type addressPair struct {
 	Address string `json:"ip_address"`
 }
 
+// SubPort is a port of a trunk besides its parent.
 type SubPort struct {
 	Port             string `json:"port_id"`
 	MAC              string `json:"mac_address"`
@@ -28,11 +30,13 @@ type SubPort struct {
 	Segmentation     int    `json:"segmentation_id"`
 }
 
+// TrunkDetails is the trunk of a parent port.
 type TrunkDetails struct {
 	ID       string    `json:"trunk_id"`
 	SubPorts []SubPort `json:"sub_ports"`
 }
 
+// Port is a port.
 type Port struct {
 	Base
 	Network      string         `json:"network_id"`
@@ -53,12 +57,14 @@ type Port struct {
 	Profile      map[string]any `json:"binding:profile,omitempty"`
 }
 
+// Owners of ports.
 const (
 	OwnerLoadBalancer = "Octavia"
 	ownerInterface    = "network:router_interface"
 	OwnerCompute      = "compute:"
 )
 
+// Statuses of ports and of other objects.
 const (
 	StatusActive = "ACTIVE"
 	StatusDown   = "DOWN"

@@ -21,7 +21,8 @@ type gatewayInfo struct {
 	SNAT     bool      `json:"enable_snat"`
 }
 
-type router struct {
+// Router is a router.
+type Router struct {
 	Base
 	AdminStateUp bool         `json:"admin_state_up"`
 	Status       string       `json:"status"`
@@ -33,7 +34,7 @@ type router struct {
 }
 
 func routerOperations() []core.Operation[*Tx] {
-	r := newResource("Router", "router", "routers", func(t *Tx) map[string]*router { return t.Routers }, (*Tx).router)
+	r := newResource("Router", "router", "routers", func(t *Tx) map[string]*Router { return t.Routers }, (*Tx).router)
 	return r.Operations(
 		update(r, (*Tx).updateRouter),
 		extraRoutes(r, "add", func(have, given []Route) []Route {
@@ -50,7 +51,7 @@ func routerOperations() []core.Operation[*Tx] {
 	)
 }
 
-func (t *Tx) router(id string) (*router, error) { return lookup(t, t.Routers, id, missing("Router")) }
+func (t *Tx) router(id string) (*Router, error) { return lookup(t, t.Routers, id, missing("Router")) }
 
 type routerInput struct {
 	Name         *string      `json:"name"`
@@ -60,7 +61,7 @@ type routerInput struct {
 	Gateway      *gatewayInfo `json:"external_gateway_info"`
 }
 
-func (t *Tx) updateRouter(r *router, in routerInput) error {
+func (t *Tx) updateRouter(r *Router, in routerInput) error {
 	if in.Routes != nil {
 		if !t.HasExtension("extraroute") {
 			return core.BadBody(core.ServiceNetwork, "Unrecognized attribute(s) 'routes'")
@@ -77,14 +78,14 @@ func (t *Tx) updateRouter(r *router, in routerInput) error {
 
 // extraRoutes merges the given routes into those of the router. What changes nothing leaves the revision as it is.
 func extraRoutes(
-	r core.Resource[*Tx, *router], verb string, merge func(have, given []Route) []Route,
+	r core.Resource[*Tx, *Router], verb string, merge func(have, given []Route) []Route,
 ) core.Operation[*Tx] {
 	name := strings.ToUpper(verb[:1]) + verb[1:] + "ExtraRoutes"
 	return core.Change(name, "routers/{id}/"+verb+"_extraroutes", func(t *Tx) (any, error) {
 		if !t.HasExtension("extraroute-atomic") {
 			return nil, core.ErrNoResource()
 		}
-		return change(t, r, func(t *Tx, r *router, in routerInput) error {
+		return change(t, r, func(t *Tx, r *Router, in routerInput) error {
 			if in.Routes == nil {
 				return core.BadBody(core.ServiceNetwork, "Invalid input for routes: it is missing")
 			}
@@ -102,7 +103,7 @@ func extraRoutes(
 }
 
 // checkRoutes refuses routes that Neutron cannot install. Routes that the router has already pass.
-func (t *Tx) checkRoutes(r *router, routes []Route) error {
+func (t *Tx) checkRoutes(r *Router, routes []Route) error {
 	if most := t.Options.Quotas[core.QuotaRoutes]; len(routes) > most {
 		return badRequest("RoutesExhausted", "Unable to complete operation for %s. The number of routes exceeds the "+
 			"maximum %d.", r.ID, most)
@@ -131,7 +132,7 @@ func (t *Tx) checkRoutes(r *router, routes []Route) error {
 	return nil
 }
 
-func (t *Tx) checkNextHop(r *router, x Route, hop netip.Addr) error {
+func (t *Tx) checkNextHop(r *Router, x Route, hop netip.Addr) error {
 	invalid := func(reason string) error {
 		return badRequest("InvalidRoutes", "Invalid format for routes: [{'destination': '%s', 'nexthop': '%s'}], %s",
 			x.Destination, x.NextHop, reason)
@@ -157,15 +158,16 @@ func (t *Tx) checkNextHop(r *router, x Route, hop netip.Addr) error {
 }
 
 // interfacesOf returns the ports by which a router is in its networks.
-func (t *Tx) interfacesOf(r *router) []*Port {
+func (t *Tx) interfacesOf(r *Router) []*Port {
 	return core.Only(core.BySeq(t.Ports), func(p *Port) bool {
 		return p.DeviceID == r.ID &&
 			p.DeviceOwner == ownerInterface
 	})
 }
 
-func (t *Tx) NewRouter(project, name string, external *Subnet) (*router, error) {
-	r := &router{Base: t.newNeutron(project, name), AdminStateUp: true, Status: StatusActive, Routes: []Route{},
+// NewRouter creates a router with a gateway in an external subnet, if there is one.
+func (t *Tx) NewRouter(project, name string, external *Subnet) (*Router, error) {
+	r := &Router{Base: t.newNeutron(project, name), AdminStateUp: true, Status: StatusActive, Routes: []Route{},
 		Zones: []string{"nova"}, ZoneHints: []string{}}
 	if external != nil {
 		ip, err := t.AllocateIP(external, netip.Addr{})
@@ -180,7 +182,7 @@ func (t *Tx) NewRouter(project, name string, external *Subnet) (*router, error) 
 }
 
 // AddInterface puts a router into a subnet, at the address of its gateway.
-func (t *Tx) AddInterface(r *router, s *Subnet) error {
+func (t *Tx) AddInterface(r *Router, s *Subnet) error {
 	if s.Gateway == nil {
 		return core.Refuse(http.StatusBadRequest, "", "Subnet %s has no gateway", s.ID)
 	}
@@ -194,7 +196,7 @@ func (t *Tx) AddInterface(r *router, s *Subnet) error {
 }
 
 // routerTo returns the router by which a floating network reaches a subnet, or nil.
-func (t *Tx) routerTo(external, subnet string) *router {
+func (t *Tx) routerTo(external, subnet string) *Router {
 	for _, r := range core.BySeq(t.Routers) {
 		if r.Gateway == nil || r.Gateway.Network != external {
 			continue

@@ -12,7 +12,8 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/openstack/sim/core"
 )
 
-type securityGroup struct {
+// SecurityGroup is a security group of a project.
+type SecurityGroup struct {
 	Base
 	Stateful bool            `json:"stateful"`
 	Shared   bool            `json:"shared"`
@@ -35,12 +36,12 @@ type securityRule struct {
 
 func securityGroupOperations() []core.Operation[*Tx] {
 	groups := newResource("SecurityGroup", "security_group", "security-groups",
-		func(t *Tx) map[string]*securityGroup { return t.Groups }, (*Tx).group)
+		func(t *Tx) map[string]*SecurityGroup { return t.Groups }, (*Tx).group)
 	rules := newResource("SecurityGroupRule", "security_group_rule", "security-group-rules",
 		func(t *Tx) map[string]*securityRule { return t.Rules }, (*Tx).ruleByID)
 	return append(groups.Operations(
 		core.Create("CreateSecurityGroup", groups.Path, (*Tx).createGroup),
-		update(groups, func(t *Tx, g *securityGroup, in groupInput) error {
+		update(groups, func(t *Tx, g *SecurityGroup, in groupInput) error {
 			in.Stateful = nil
 			core.Assign(g, in)
 			t.MarkUpdated(&g.Base)
@@ -53,7 +54,7 @@ func securityGroupOperations() []core.Operation[*Tx] {
 	)...)
 }
 
-func (t *Tx) group(id string) (*securityGroup, error) {
+func (t *Tx) group(id string) (*SecurityGroup, error) {
 	return lookup(t, t.Groups, id, func(id string) error {
 		return core.Refuse(http.StatusNotFound, "SecurityGroupNotFound", "Security group %s does not exist", id)
 	})
@@ -81,7 +82,7 @@ func (t *Tx) createGroup() (any, error) {
 	if in.Name != nil && *in.Name == DefaultGroupName {
 		return nil, conflict("SecurityGroupDefaultAlreadyExists", "Default security group already exists.")
 	}
-	used := len(core.Only(core.BySeq(t.Groups), func(g *securityGroup) bool { return g.Project == t.Call.Project() }))
+	used := len(core.Only(core.BySeq(t.Groups), func(g *SecurityGroup) bool { return g.Project == t.Call.Project() }))
 	if err := t.overQuota(core.QuotaGroups, used, 1); err != nil {
 		return nil, err
 	}
@@ -94,8 +95,8 @@ func (t *Tx) createGroup() (any, error) {
 const DefaultGroupName = "default"
 
 // newGroup makes a group with the two rules that let everything out.
-func (t *Tx) newGroup(project, name string) *securityGroup {
-	g := &securityGroup{Base: t.newNeutron(project, name), Stateful: true, Rules: []*securityRule{}}
+func (t *Tx) newGroup(project, name string) *SecurityGroup {
+	g := &SecurityGroup{Base: t.newNeutron(project, name), Stateful: true, Rules: []*securityRule{}}
 	t.Groups[g.ID] = g
 	for _, ether := range []string{"IPv4", "IPv6"} {
 		t.addRule(g, &securityRule{Direction: "egress", EtherType: ether})
@@ -104,7 +105,7 @@ func (t *Tx) newGroup(project, name string) *securityGroup {
 }
 
 // DefaultGroup returns a project's group for ports that name none. Neutron makes it when it is first needed.
-func (t *Tx) DefaultGroup(project string) *securityGroup {
+func (t *Tx) DefaultGroup(project string) *SecurityGroup {
 	for _, g := range t.Groups {
 		if g.Project == project && g.Name == DefaultGroupName {
 			return g
@@ -118,7 +119,7 @@ func (t *Tx) DefaultGroup(project string) *securityGroup {
 	return g
 }
 
-func (t *Tx) addRule(g *securityGroup, r *securityRule) {
+func (t *Tx) addRule(g *SecurityGroup, r *securityRule) {
 	r.Base, r.Group = t.newNeutron(g.Project, ""), g.ID
 	t.Rules[r.ID] = r
 	g.Rules = append(g.Rules, r)
@@ -132,7 +133,7 @@ func (t *Tx) removeRule(r *securityRule) {
 	t.MarkUpdated(&g.Base)
 }
 
-func (t *Tx) deleteGroup(g *securityGroup) error {
+func (t *Tx) deleteGroup(g *SecurityGroup) error {
 	if g.Name == DefaultGroupName && !t.Call.Admin() {
 		return conflict("SecurityGroupCannotRemoveDefault", "Insufficient rights for removing default security group.")
 	}

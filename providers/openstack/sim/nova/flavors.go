@@ -65,7 +65,7 @@ func (t *Tx) flavorView(f *Flavor, detail bool) map[string]any {
 		{Rel: "self", HRef: self + "/v2.1/flavors/" + f.ID}, {Rel: "bookmark", HRef: self + "/flavors/" + f.ID},
 	}}
 	if detail {
-		more := map[string]any{"vcpus": f.VCPUs, "ram": f.RamMB, "disk": f.Disk, "swap": "", "OS-FLV-EXT-DATA:ephemeral": 0,
+		more := map[string]any{"vcpus": f.VCPUs, "ram": f.RAM, "disk": f.Disk, "swap": "", "OS-FLV-EXT-DATA:ephemeral": 0,
 			"OS-FLV-DISABLED:disabled": false, "os-flavor-access:is_public": true, "rxtx_factor": 1.0}
 		for k, v := range more {
 			out[k] = v
@@ -74,6 +74,7 @@ func (t *Tx) flavorView(f *Flavor, detail bool) map[string]any {
 	return out
 }
 
+// ImageOperations returns the operations of Glance, which has no image.
 func ImageOperations() []core.Operation[*Tx] {
 	return []core.Operation[*Tx]{
 		core.Read("ListImages", "images", func(*Tx) (any, error) {

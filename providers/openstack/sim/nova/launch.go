@@ -65,6 +65,7 @@ func (t *Tx) ByNodeName(name string) *Server {
 	return nil
 }
 
+// Machine returns the server of a node.
 func (t *Tx) Machine(name string) (*Server, error) {
 	if s := t.ByNodeName(name); s != nil {
 		return s, nil

@@ -34,6 +34,7 @@ type Tx struct {
 	*State
 }
 
+// Server is a server.
 type Server struct {
 	core.Object
 	Name     string `json:"name"`
@@ -59,11 +60,12 @@ const (
 	StatusShutoff = "SHUTOFF"
 )
 
+// Flavor is a flavor of servers.
 type Flavor struct {
 	core.Object
 	Name  string
 	VCPUs int
-	RamMB int
+	RAM   int
 	Disk  int
 	// Deleted flavors are still what servers were made with, and Nova goes on to show them there.
 	Deleted bool
@@ -284,7 +286,7 @@ func (t *Tx) flavorOf(s *Server) any {
 			core.ServiceCompute +
 			"/flavors/" + s.Flavor}}}
 	}
-	return map[string]any{"original_name": f.Name, "vcpus": f.VCPUs, "ram": f.RamMB, "disk": f.Disk, "swap": 0,
+	return map[string]any{"original_name": f.Name, "vcpus": f.VCPUs, "ram": f.RAM, "disk": f.Disk, "swap": 0,
 		"ephemeral": 0, "extra_specs": map[string]string{}}
 }
 

@@ -161,6 +161,7 @@ func (t *Tx) checkSubnet(in memberSpec) error {
 	return nil
 }
 
+// MemberCount returns the number of members of all pools.
 func (t *Tx) MemberCount() int {
 	n := 0
 	for _, p := range t.Pools {
