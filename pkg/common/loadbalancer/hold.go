@@ -150,11 +150,12 @@ func (c *Controller[S, D, O]) hold(t target[S, D], have O, todo plan.Plan) (plan
 	return withHeldWarning(withoutIdleMarks(applied, cause)), nil
 }
 
-// missingMembers returns the changes of members for which a plan has none, and of which the plan does not delete the
-// pool.
+// missingMembers returns the changes of members for which a plan has none, held ones included, and of which the plan does
+// not delete the pool.
 func missingMembers(members, p plan.Plan) []plan.Change {
 	return slices.DeleteFunc(slices.Clone(members.Changes), func(m plan.Change) bool {
-		return slices.ContainsFunc(p.Changes, func(c plan.Change) bool {
+		held := slices.ContainsFunc(p.Held, func(h plan.Held) bool { return h.Ref == m.Ref })
+		return held || slices.ContainsFunc(p.Changes, func(c plan.Change) bool {
 			return c.Ref == m.Ref || c.Action == plan.Delete && c.Name == m.Name && !c.Membership
 		})
 	})

@@ -42,11 +42,23 @@ func (c *Controller[S, D, O]) updateMembers(ctx context.Context, t target[S, D],
 		return errors.Join(err, c.missingAfter(ctx, t, err))
 	}
 	c.deferMembers(ctx, t, members)
-	if waiting := countMembership(todo) - countMembership(members); waiting > 0 {
+	if waiting := countMembership(todo) - countMembership(members) + countHeldMembers(todo); waiting > 0 {
 		return fmt.Errorf("load balancer %s: %d changes of its members wait for other changes, which are made when the "+
 			"Service is synced next", c.cloud.Name(key), waiting)
 	}
 	return nil
+}
+
+// countHeldMembers returns the number of held changes of existing members, such as those of a load balancer that takes no
+// change until a held one is made.
+func countHeldMembers(p plan.Plan) int {
+	n := 0
+	for _, h := range p.Held {
+		if h.Membership && h.Action == plan.Update {
+			n++
+		}
+	}
+	return n
 }
 
 // followNodes updates the members of what exists of a load balancer whose Service is invalid or refused, which is the

@@ -143,6 +143,8 @@ type LoadBalancingAPI interface {
 	UpdateLoadBalancer(ctx context.Context, id string, o loadbalancers.UpdateOpts) (LoadBalancer, error)
 	// DeleteLoadBalancer deletes it, with everything in it if cascade is set.
 	DeleteLoadBalancer(ctx context.Context, id string, cascade bool) error
+	// FailoverLoadBalancer builds the load balancer again, with its address. By default only administrators may.
+	FailoverLoadBalancer(ctx context.Context, id string) error
 
 	// ListListeners and ListPools return those of one load balancer, or with "" all of the project.
 	ListListeners(ctx context.Context, loadBalancerID string) ([]Listener, error)

@@ -35,6 +35,13 @@ func (c *Clients) DeleteLoadBalancer(ctx context.Context, id string, cascade boo
 	})
 }
 
+// FailoverLoadBalancer implements LoadBalancingAPI.
+func (c *Clients) FailoverLoadBalancer(ctx context.Context, id string) error {
+	return c.perform(ctx, setting(LoadBalancing, "FailoverLoadBalancer"), func(ctx ctxt, s client) result {
+		return loadbalancers.Failover(ctx, s, id).Result
+	})
+}
+
 // ListListeners implements LoadBalancingAPI.
 func (c *Clients) ListListeners(ctx context.Context, loadBalancerID string) ([]Listener, error) {
 	read := list[Listener]

@@ -81,6 +81,15 @@ func (d *differ) explain(err error, spec loadbalancers.CreateOpts) error {
 	return fmt.Errorf("%w; %s: write one that exists, or remove the annotation", err, strings.Join(suspects, ", "))
 }
 
+// place returns where a new load balancer is. One that replaces a load balancer in the state ERROR gets its address.
+func (d *differ) place() model.LoadBalancer {
+	w := d.want.LoadBalancer
+	if old := d.replaced; old != nil && w.PortID == "" && w.Address == "" && d.misplaced(*old) == "" {
+		w.Address, w.SubnetID, w.NetworkID = old.VipAddress, old.VipSubnetID, ""
+	}
+	return w
+}
+
 // createSpec is what a creation sends. What would stop the load balancer's floating IP is found before.
 func (d *differ) createSpec(ctx context.Context) (loadbalancers.CreateOpts, error) {
 	if f := d.wantedFloatingIP(nil); f != nil && f.NetworkID != "" && f.Address == "" {
@@ -88,7 +97,7 @@ func (d *differ) createSpec(ctx context.Context) (loadbalancers.CreateOpts, erro
 			return loadbalancers.CreateOpts{}, err
 		}
 	}
-	w := d.want.LoadBalancer
+	w := d.place()
 	spec := loadbalancers.CreateOpts{
 		Name: d.want.Name, Description: w.Description, Provider: w.Provider, VipAddress: w.Address, VipPortID: w.PortID,
 		VipSubnetID: w.SubnetID, VipNetworkID: w.NetworkID, FlavorID: w.FlavorID, AvailabilityZone: w.Zone,
@@ -151,7 +160,7 @@ func (d *differ) listenerSpecs(families []v1.IPFamily) []listeners.CreateOpts {
 
 func (d *differ) createFields() plan.Fields {
 	var f plan.Fields
-	w := d.want.LoadBalancer
+	w := d.place()
 	f.Diff("provider", "", w.Provider)
 	f.Diff("vip_subnet_id", "", w.SubnetID)
 	f.Diff("vip_network_id", "", w.NetworkID)
@@ -277,12 +286,10 @@ func (d *differ) replaceReason(lb api.LoadBalancer) (string, error) {
 }
 
 // replacementDisrupts returns what the replacement of a load balancer disrupts, and the fields that it follows from. A
-// load balancer that is being deleted has nothing left to disrupt, nor has one of ours whose creation failed: its ID is
-// written on the Service once it works.
+// load balancer that is being deleted has nothing left to disrupt, nor has one of ours whose creation failed.
 func (d *differ) replacementDisrupts(lb api.LoadBalancer) (plan.Disruption, []string) {
-	neverWorked := !storedRecord(lb).IsZero() && d.key.Named != lb.ID
 	switch {
-	case lb.ProvisioningStatus == api.PendingDelete, lb.ProvisioningStatus == api.Error && neverWorked:
+	case lb.ProvisioningStatus == api.PendingDelete, lb.ProvisioningStatus == api.Error && d.neverWorked(lb):
 		return plan.DisruptsNothing, nil
 	case lb.ProvisioningStatus == api.Error:
 		return plan.DisruptsLoadBalancer, nil

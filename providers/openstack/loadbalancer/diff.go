@@ -76,6 +76,8 @@ type differ struct {
 	deleting bool
 	// owner says that the load balancer that exists was created for this Service.
 	owner bool
+	// replaced is the load balancer in the state ERROR of which the plan keeps the address.
+	replaced *api.LoadBalancer
 	// home is the port of the load balancer that exists, if it was created for a Service of this cluster.
 	home string
 	// refs are the changes that have been named, taken the pools that stay.
@@ -197,6 +199,10 @@ func (d *differ) ensure() error {
 		if err != nil {
 			return err
 		}
+		if reason != "" && d.recovers(*lb) {
+			d.diffGroup()
+			return d.recover(lb)
+		}
 		removal := plan.Change{}
 		if reason != "" {
 			removal = d.loadBalancerDelete(*lb, reason)
@@ -205,6 +211,9 @@ func (d *differ) ensure() error {
 		if reason != "" && !d.isHeld(removal.Ref) {
 			freed = d.attached(lb)
 			removal.Do = d.replacing(*lb, freed, removal.Do)
+			if lb.ProvisioningStatus == api.Error && !d.neverWorked(*lb) {
+				d.replaced = lb
+			}
 			d.add(removal)
 			replaced = []plan.Ref{removal.Ref}
 			d.have.LoadBalancer, d.have.Listeners, d.have.Pools, lb = nil, nil, nil, nil
@@ -222,8 +231,8 @@ func (d *differ) ensure() error {
 	return d.ensureExisting(lb)
 }
 
-// replacing wraps the deletion of a load balancer that another one replaces. Its floating IPs are marked before, so that
-// they are found again if the replacement is interrupted.
+// replacing wraps the deletion of a load balancer that another one replaces. Its floating IPs are marked before, so
+// that they are found again if the replacement is interrupted.
 func (d *differ) replacing(lb api.LoadBalancer, freed []api.FloatingIP,
 	remove func(context.Context, *plan.Handles) error) func(context.Context, *plan.Handles) error {
 	return func(ctx context.Context, ids *plan.Handles) error {

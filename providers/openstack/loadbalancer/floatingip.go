@@ -80,8 +80,8 @@ func (d *differ) orphanedFloatingIPs() []api.FloatingIP {
 	return found
 }
 
-// wantedFloatingIP returns the floating IP that a load balancer should have, which is nil for one that is to be created.
-// The family of its address decides: only IPv4 has floating IPs.
+// wantedFloatingIP returns the floating IP that a load balancer should have; nil for none. Without a load balancer it
+// returns that of a new one. The family of the address decides: only IPv4 has floating IPs.
 func (d *differ) wantedFloatingIP(lb *api.LoadBalancer) *model.FloatingIP {
 	family := d.want.Families[0]
 	if lb != nil && lb.VipAddress != "" {

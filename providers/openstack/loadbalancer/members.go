@@ -18,7 +18,7 @@ func (c *Cloud) DiffMembers(
 	d := c.newDiffer(key, have)
 	d.want.Serial = c.settings.Serial
 	lb := have.LoadBalancer
-	if lb == nil || d.key.Foreign(*lb) != "" || d.owner && !d.key.Proves(*lb) && !d.servesUs() {
+	if lb == nil || d.key.Foreign(*lb) != "" || !d.key.Proves(*lb) && !d.servesUs() {
 		return d.plan, nil
 	}
 	input := model.Input{Key: key, Service: in, Settings: c.settings, Shared: shared, ServerID: c.serverID, Nodes: nodes}

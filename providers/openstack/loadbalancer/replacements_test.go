@@ -26,6 +26,8 @@ func TestReplaceLoadBalancer(t *testing.T) {
 			}
 			r.restart()
 			r.approveHeld(s)
+			r.ensureError(s, "Octavia refuses the failover")
+			r.approveHeld(s)
 		}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -153,24 +153,59 @@ func TestTakeOverHoldsFloatingIPUnlikeLoadBalancerIP(t *testing.T) {
 }
 
 // Entry 3.
-func TestTakeOverHoldsReplacementOfFailedLoadBalancer(t *testing.T) {
-	svc := service(internal)
-	takeOver(t, sim.Options{}, svc, func(r *rig, lb api.LoadBalancer) {
-		if err := r.sim.SetLoadBalancerStatus(lb.Name, api.Error); err != nil {
-			t.Fatal(err)
-		}
-		r.restart()
-		_, _ = r.manager.EnsureLoadBalancer(r.t.Context(), r.cluster, svc, r.nodes)
-		r.wantNoDisruption()
-		r.wantEvent("held")
-		r.approveHeld(svc)
-		r.ensure(svc)
-		if r.balancer().ID == lb.ID {
-			t.Error("the load balancer was not replaced although that was approved")
-		}
-		delete(svc.Annotations, annotation.KeyLoadBalancerID)
-		r.remove(svc)
-	})
+func TestFailedLoadBalancerIsRecoveredWhenApproved(t *testing.T) {
+	for name, allowed := range map[string]bool{"by a failover": true, "by a replacement where Octavia refuses that": false} {
+		t.Run(name, func(t *testing.T) {
+			svc := service()
+			takeOver(t, sim.Options{AllowFailover: allowed}, svc, func(r *rig, lb api.LoadBalancer) {
+				vip, address := lb.VipAddress, r.fips()[0].FloatingIP
+				if err := r.sim.SetLoadBalancerStatus(lb.Name, api.Error); err != nil {
+					r.t.Fatal(err)
+				}
+				r.restart()
+				if got := r.ensure(svc).Ingress[0].IP; got != address {
+					r.t.Errorf("the address is %s, was %s", got, address)
+				}
+				r.wantEvent("held")
+				r.launch("joins")
+				annotate("timeout-client-data", "60000")(svc)
+				r.ensure(svc)
+				if err := r.manager.UpdateLoadBalancer(r.t.Context(), r.cluster, svc, r.nodes); err == nil {
+					r.t.Error("an update succeeded that cannot change the members")
+				}
+				if m := r.mutations(); len(m) > 0 {
+					r.t.Errorf("changes without an approval: %v", m)
+				}
+				r.approveHeld(svc)
+				if !allowed {
+					r.ensureError(svc, "Octavia refuses the failover")
+					if m := r.mutations(); !slices.Equal(m, []string{"FailoverLoadBalancer"}) {
+						r.t.Errorf("changes %v, want the failover that is refused", m)
+					}
+					_, _ = r.manager.EnsureLoadBalancer(r.t.Context(), r.cluster, svc, r.nodes)
+					if r.balancer().ID != lb.ID {
+						r.t.Fatal("the approval of the failover replaced the load balancer")
+					}
+					r.approveHeld(svc)
+					delete(svc.Annotations, annotation.KeyLoadBalancerID)
+				}
+				if got := r.ensure(svc).Ingress[0].IP; got != address {
+					r.t.Errorf("the address is %s, was %s", got, address)
+				}
+				now := r.balancer()
+				if now.VipAddress != vip || (now.ID == lb.ID) != allowed || now.ProvisioningStatus != api.Active {
+					r.t.Errorf("load balancer %+v, was %s at %s", now, lb.ID, vip)
+				}
+				if n := len(r.membersAt(80)); n != 4 || r.listener(80).TimeoutClientData != 60000 {
+					r.t.Errorf("%d members, timeout %d", n, r.listener(80).TimeoutClientData)
+				}
+				annotate("load-balancer-id", now.ID)(svc)
+				r.steady(svc)
+				r.remove(svc)
+				r.nothing()
+			})
+		})
+	}
 }
 
 // Entry 4.

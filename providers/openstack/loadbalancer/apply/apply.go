@@ -177,9 +177,28 @@ func (a *Applier) AtRest(ctx context.Context, id string) error {
 		return nil
 	}
 	return &cloudapi.Error{Class: cloudapi.Unavailable, Operation: "load balancer " + id,
-		Err: fmt.Errorf("it is in the state %s, in which Octavia changes nothing: it is created again when the Service is "+
-			"synced next if it is this Service's alone; otherwise ask the cloud's operator for a failover",
+		Err: fmt.Errorf("it is in the state %s, in which Octavia changes nothing: approve the failover that an Event of the "+
+			"Service names, or ask the cloud's operator for one",
 			lb.ProvisioningStatus)}
+}
+
+// Failover asks Octavia to build a load balancer again, and waits until it is ACTIVE. Refused is true if Octavia does
+// not do so for this client or with this driver.
+func (a *Applier) Failover(ctx context.Context, id string) (refused bool, err error) {
+	unlock, err := a.locks.Lock(ctx, id)
+	if err != nil {
+		return false, err
+	}
+	defer unlock()
+	if err := a.API.FailoverLoadBalancer(ctx, id); err != nil {
+		return cloudapi.Is(err, cloudapi.Denied, cloudapi.Invalid), err
+	}
+	a.store.SetStatus(id, api.PendingUpdate)
+	if err := a.AtRest(ctx, id); err != nil {
+		return false, err
+	}
+	a.store.SettleParts(id)
+	return false, nil
 }
 
 // Delete deletes a load balancer with everything in it, and waits until it does not exist any more.

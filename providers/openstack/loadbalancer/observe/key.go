@@ -46,8 +46,8 @@ func (k Key) Foreign(lb api.LoadBalancer) string {
 
 // Proves reports whether a load balancer that has the name or the tag of this Service is certainly this cluster's.
 // Other managers mark it with the cluster's name alone, and two clusters may have the same name. The proof is
-// our mark, the Service that names it, or a name that contains the Service's UID. While the cluster's UID is unknown, our
-// mark is an applied record alone. Where Octavia has no tags, the name is enough.
+// our mark, the Service that names it, or a name that contains the Service's UID. While the cluster's UID is unknown,
+// our mark is an applied record alone. Where Octavia has no tags, the name is enough.
 func (k Key) Proves(lb api.LoadBalancer) bool {
 	marked := names.ClusterUID(lb.Tags) == k.ClusterUID &&
 		(k.ClusterUID != "" || names.Value(lb.Tags, names.AppliedTagPrefix) != "")

@@ -15,6 +15,8 @@ import (
 type Observed struct {
 	// LoadBalancer is nil if there is none: the one that the Service names if it exists, else the one of our name.
 	LoadBalancer *api.LoadBalancer
+	// FailoverRefused is set if Octavia refused the failover of the load balancer.
+	FailoverRefused bool
 	// Others have our name too.
 	Others []api.LoadBalancer
 	// Denied is the ID that the Service names, if we may not read that load balancer.
@@ -134,6 +136,7 @@ func (s *Store) find(key Key) Observed {
 	if s.denied[key.Named] {
 		have.Denied = key.Named
 	}
+	have.FailoverRefused = have.LoadBalancer != nil && s.unrecoverable[have.LoadBalancer.ID]
 	s.mu.Unlock()
 	have.FloatingIPs = slices.DeleteFunc(s.FloatingIPs.Lookup(indexService+key.Service().String()),
 		func(f api.FloatingIP) bool { return !key.CreatedFloatingIP(f) })

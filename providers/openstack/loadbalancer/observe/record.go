@@ -157,3 +157,10 @@ func (s *Store) Deny(id string) {
 	defer s.mu.Unlock()
 	s.denied[id] = true
 }
+
+// RefuseFailover records that Octavia refused the failover of a load balancer.
+func (s *Store) RefuseFailover(id string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.unrecoverable[id] = true
+}

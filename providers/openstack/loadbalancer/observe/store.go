@@ -65,8 +65,9 @@ type Store struct {
 	Members *snapshot.Table[[]api.Member]
 
 	mu sync.Mutex
-	// denied are load balancers that we may not read; deleted ones do not exist.
-	denied, deleted map[string]bool
+	// denied are load balancers that we may not read; deleted ones do not exist. The failover of unrecoverable ones was
+	// refused.
+	denied, deleted, unrecoverable map[string]bool
 	// reads is when each Service was last read, writtenAt when it was last changed by us, which happens only
 	// when all of it is known.
 	reads     map[string]lastRead
@@ -83,7 +84,7 @@ func NewStore(client API, c clock.PassiveClock) *Store {
 	state := snapshot.NewStore(c)
 	s := &Store{
 		api: client, clock: c, state: state,
-		denied: map[string]bool{}, deleted: map[string]bool{}, reads: map[string]lastRead{},
+		denied: map[string]bool{}, deleted: map[string]bool{}, unrecoverable: map[string]bool{}, reads: map[string]lastRead{},
 		writtenAt: map[string]time.Time{},
 		Monitors: snapshot.NewTable(state, snapshot.Kind[api.HealthMonitor]{
 			ID: func(m api.HealthMonitor) string { return m.ID }, List: client.ListHealthMonitors, Read: client.GetHealthMonitor,

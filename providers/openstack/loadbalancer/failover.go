@@ -1,0 +1,62 @@
+package loadbalancer
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/api"
+)
+
+// A load balancer in the state ERROR may still forward traffic, and Octavia changes nothing of it, its members included.
+// A failover builds it again with its address and all that is in it. Only where Octavia refuses that, which by default
+// it does to everyone but administrators, another load balancer replaces it, with its address where that is still
+// free. Either needs an approval.
+
+// recovers reports whether a failover is planned for a load balancer.
+func (d *differ) recovers(lb api.LoadBalancer) bool {
+	return lb.ProvisioningStatus == api.Error && d.owner && !d.neverWorked(lb) && !d.have.FailoverRefused
+}
+
+// neverWorked reports whether the creation of a load balancer of ours failed: its ID is written on the Service once it
+// works.
+func (d *differ) neverWorked(lb api.LoadBalancer) bool {
+	return !storedRecord(lb).IsZero() && d.key.Named != lb.ID
+}
+
+// recover plans the failover of a load balancer, and after it all other changes.
+func (d *differ) recover(lb *api.LoadBalancer) error {
+	change := d.failover(*lb)
+	if d.isHeld(change.Ref) {
+		return nil
+	}
+	before := len(d.plan.Changes)
+	if err := d.ensureExisting(lb); err != nil {
+		return err
+	}
+	for i := range d.plan.Changes[before:] {
+		after := &d.plan.Changes[before+i].After
+		*after = append([]plan.Ref{change.Ref}, *after...)
+	}
+	d.add(change)
+	return nil
+}
+
+// failover asks Octavia to build a load balancer again.
+func (d *differ) failover(have api.LoadBalancer) plan.Change {
+	return plan.Change{
+		Ref:      d.ref(kindLoadBalancer, have.Name, plan.Update, "failover"),
+		Fields:   []plan.Field{{Name: "provisioning_status", Before: have.ProvisioningStatus, After: api.Active}},
+		Reason:   "Octavia is asked for a failover",
+		Disrupts: plan.DisruptsLoadBalancer,
+		Do: func(ctx context.Context, _ *plan.Handles) error {
+			refused, err := d.cloud.applier.Failover(ctx, have.ID)
+			if refused {
+				d.cloud.store.RefuseFailover(have.ID)
+				return fmt.Errorf("%w; Octavia refuses the failover: ask the cloud's operator for it, or approve the "+
+					"replacement that is planned next", err)
+			}
+			return d.finish(err, nil)
+		},
+	}
+}
