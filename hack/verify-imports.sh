@@ -2,7 +2,7 @@
 # Who may import whom. pkg/common imports no provider and no command; a provider imports neither
 # another provider nor a command. Only tests, simulators and ccm-lab import a simulator or the
 # conformance suite, so that a program that links a provider links neither; fake is a simulator.
-# The linter says the same in an editor; this needs no edit for a new provider.
+# This needs no edit for a new provider. The linter forbids the SDKs of clouds outside of providers.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
 # The modules of the workspace, longest path first: a package belongs to the first one that is a prefix.
