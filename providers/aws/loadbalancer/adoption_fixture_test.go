@@ -19,11 +19,13 @@ import (
 const (
 	oldClassicGroup = "k8s-elb-a0123abcd456789ef0123456789abcde"
 	oldManagedGroup = "k8s-default-web-53cbc2b2ce"
-	oldDescription  = "Security group for Kubernetes ELB a0123abcd456789ef0123456789abcde (default/web)"
 	oldClientRule   = "kubernetes.io/rule/nlb/client=a0123abcd456789ef0123456789abcde"
 	oldHealthRule   = "kubernetes.io/rule/nlb/health=a0123abcd456789ef0123456789abcde"
 	oldMTURule      = "kubernetes.io/rule/nlb/mtu"
 )
+
+// oldDescription is that of managed security groups.
+var oldDescription = "Security group for Kubernetes ELB a0123abcd456789ef0123456789abcde (default/web)"
 
 // oldPort is a port with the name of its target group, by how it is probed.
 type oldPort struct {

@@ -1,8 +1,10 @@
 package loadbalancer
 
 import (
+	"bytes"
 	"fmt"
 	"net/netip"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -16,6 +18,7 @@ import (
 
 	kit "github.com/unified-ccm/unified-ccm/pkg/common/sim"
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/annotation"
+	"github.com/unified-ccm/unified-ccm/providers/aws/names"
 	"github.com/unified-ccm/unified-ccm/providers/aws/sim"
 )
 
@@ -269,7 +272,7 @@ func (r *rig) untagParts() {
 		arns = append(arns, *l.ListenerArn)
 	}
 	must(r.elbv2.RemoveTags(ctx, &elbv2.RemoveTagsInput{ResourceArns: arns,
-		TagKeys: []string{"kubernetes.io/service-name", "kubernetes.io/cluster/sim"}}))(r.t)
+		TagKeys: []string{"kubernetes.io/service-name", "kubernetes.io/cluster/sim", names.ClusterUIDTag}}))(r.t)
 }
 
 // TestUntaggedPartsAreTakenOver verifies that target groups and listeners without tags are used, tagged with the first
@@ -384,4 +387,45 @@ func TestSettingsThatTodayIgnoresAreWarnings(t *testing.T) {
 			r.steady(service(annotate(key, value)))
 		})
 	}
+}
+
+// TestPolicyCoversUntaggedParts takes over target groups and listeners without tags under the published policy.
+func TestPolicyCoversUntaggedParts(t *testing.T) {
+	policy, err := os.ReadFile("../../../deploy/aws/iam-policy.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := newRig(t, sim.Options{Policy: bytes.ReplaceAll(policy, []byte("CLUSTER_ID"), []byte("sim"))})
+	before := r.bare()
+	oldManager{r, t.Context()}.network(networkShape{})
+	r.untagParts()
+	r.restart()
+	r.ensure(service())
+	r.updateTo(service(), "d")
+	changed := service(annotate(annotation.KeyCrossZone, "true", annotation.KeyHealthCheckHealthy, "4",
+		annotation.KeyCertificates, certificateA, annotation.KeyTLSPorts, "443"))
+	r.ensure(changed)
+	r.steady(changed)
+	r.untagParts()
+	r.restart()
+	r.remove(changed)
+	before["instances"]++
+	r.sameInventory(before)
+}
+
+// TestDescriptionOfManagedGroupDoesNotMatter verifies that the managed security group is found by its name alone. Its
+// description cannot change.
+func TestDescriptionOfManagedGroupDoesNotMatter(t *testing.T) {
+	saved := oldDescription
+	t.Cleanup(func() { oldDescription = saved })
+	oldDescription = "another description"
+	r := newRig(t, sim.Options{}, managed)
+	before := r.bare()
+	oldManager{r, t.Context()}.network(networkShape{managed: true})
+	r.restart()
+	r.ensure(service())
+	r.noMutations("taking over")
+	r.steady(service())
+	r.remove(service())
+	r.sameAs(t, before)
 }

@@ -139,12 +139,16 @@ func (t *tx) claimsELB(form url.Values) []iam.Request {
 		out = append(out, iam.Request{Action: "elasticloadbalancing:AddTags", Resource: t.madeELB(form), Context: context})
 	}
 	if t.Call.Action == "CreateLoadBalancer" && !t.elb.LinkedRole {
-		out = append(out, t.claimLinkedRole())
+		out = append(out, t.claimLinkedRole(),
+			iam.Request{Action: "ec2:DescribeAccountAttributes", Resource: "*", Context: t.contextOf("", nil)},
+			iam.Request{Action: "ec2:DescribeInternetGateways", Resource: "*", Context: t.contextOf("", nil)})
 	}
 	return out
 }
 
-// claimLinkedRole returns the further request for the first load balancer of an account.
+// claimLinkedRole returns the further request for the first load balancer of an account. AWS documents that it reads the
+// account's attributes and internet gateways as well with the caller's permissions ("AWS managed policies for Amazon
+// Elastic Kubernetes Service").
 func (t *tx) claimLinkedRole() iam.Request {
 	const name = "elasticloadbalancing.amazonaws.com"
 	context := t.contextOf("", nil)

@@ -18,10 +18,10 @@ const version = "2012-10-17"
 // maxSize is the maximum number of characters of a managed policy, without white space (IAM's quotas).
 const maxSize = 6144
 
-// Actions returns the sorted IAM actions of the provider's calls, and the additional action that AWS
-// requires: creating the service-linked role for the first load balancer of an account.
+// Actions returns the sorted IAM actions of the provider's calls, and the additional actions that AWS
+// requires for the first load balancer of an account, which creates the service-linked role.
 func Actions() []string {
-	out := []string{"iam:CreateServiceLinkedRole"}
+	out := []string{"iam:CreateServiceLinkedRole", "ec2:DescribeAccountAttributes", "ec2:DescribeInternetGateways"}
 	for _, service := range []struct {
 		prefix string
 		calls  reflect.Type

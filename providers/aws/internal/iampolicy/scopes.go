@@ -50,6 +50,7 @@ const (
 	createBalancer     = "NewLoadBalancersOfTheCluster"
 	createBalancerTags = "TagsOfNewLoadBalancers"
 	balancers          = "LoadBalancersOfTheCluster"
+	untagged           = "PartsThatWereNeverTagged"
 	serviceLinkedRole  = "FirstLoadBalancerOfTheAccount"
 )
 
@@ -77,6 +78,14 @@ func statements() []statement {
 				"CreateLoadBalancer", "CreateTargetGroup", "CreateListener")},
 		{Sid: balancers, Resource: []string{elb + "loadbalancer/*", elb + "targetgroup/*", elb + "listener/net/*"},
 			Condition: tagged()},
+		// Earlier managers did not tag listeners and target groups, which had the same names. Those with the tags of
+		// another cluster's Service, or of the AWS Load Balancer Controller, stay out of reach.
+		{
+			Sid: untagged, Resource: []string{elb + "targetgroup/k8s-*", elb + "listener/net/a*"},
+			Condition: conditions{"Null": {
+				"aws:ResourceTag/kubernetes.io/service-name": "true", "aws:ResourceTag/elbv2.k8s.aws/cluster": "true",
+			}},
+		},
 		// The first load balancer of an account creates the service-linked role of Elastic Load Balancing.
 		{Sid: serviceLinkedRole,
 			Resource:  "arn:*:iam::*:role/aws-service-role/elasticloadbalancing.amazonaws.com/AWSServiceRoleForElasticLoadBalancing",
@@ -119,6 +128,12 @@ func scopes() map[string][]string {
 		"ModifyTargetGroupAttributes", "RegisterTargets", "DeregisterTargets",
 	} {
 		out[elb+name] = []string{balancers}
+	}
+	for _, name := range []string{
+		"AddTags", "ModifyListener", "DeleteListener", "ModifyListenerAttributes", "ModifyTargetGroup",
+		"DeleteTargetGroup", "ModifyTargetGroupAttributes", "RegisterTargets", "DeregisterTargets",
+	} {
+		out[elb+name] = append(out[elb+name], untagged)
 	}
 	return out
 }

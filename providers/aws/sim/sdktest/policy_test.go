@@ -66,6 +66,18 @@ func TestFirstLoadBalancerCreatesServiceLinkedRole(t *testing.T) {
 	wantCode(t, err, "AccessDenied", 403)
 }
 
+// The page "AWS managed policies for Amazon Elastic Kubernetes Service" gives the permissions that Elastic Load Balancing
+// uses to create its role with the first load balancer.
+func TestFirstLoadBalancerReadsTheAccount(t *testing.T) {
+	for _, denied := range []string{"ec2:DescribeAccountAttributes", "ec2:DescribeInternetGateways"} {
+		c := newClients(t, sim.Options{Allow: func(action string) bool { return action != denied }})
+		in := &elbv2.CreateLoadBalancerInput{Name: ptr("web"), Type: types.LoadBalancerTypeEnumNetwork,
+			Subnets: subnetIDs(c.subnets(t, "elb"))}
+		_, err := c.elbv2.CreateLoadBalancer(t.Context(), in)
+		wantCode(t, err, "AccessDenied", 403)
+	}
+}
+
 func TestBadPolicy(t *testing.T) {
 	if _, err := sim.New(sim.Options{Policy: []byte(`{"Version": "1"}`)}); err == nil {
 		t.Error("an invalid policy was accepted")
