@@ -110,33 +110,10 @@ func unexpected(operation string, err error) error {
 // repeat all pages when one fails.
 func list[T any](ctx context.Context, c *Clients, r cloudapi.Request, key string, query any, path ...string,
 ) ([]T, error) {
-	return pages[T](ctx, c, r, key, query, func(client) url.Values { return nil }, path...)
-}
-
-// listOwned is list for objects of the token's project alone: an administrator's token would list those of all
-// projects.
-func listOwned[T any](ctx context.Context, c *Clients, r cloudapi.Request, key string, query any, path ...string,
-) ([]T, error) {
-	return pages[T](ctx, c, r, key, query, ofProject, path...)
-}
-
-// ofProject returns the query that selects the objects of the token's project. It is empty for a token that is not
-// scoped to a project.
-func ofProject(s client) url.Values {
-	auth, ok := s.GetAuthResult().(tokens.CreateResult)
-	if !ok {
-		return nil
+	own, isOwn := query.(ownProject)
+	if isOwn {
+		query = own.query
 	}
-	project, err := auth.ExtractProject()
-	if err != nil || project == nil || project.ID == "" {
-		return nil
-	}
-	return url.Values{"project_id": {project.ID}}
-}
-
-// pages reads all pages of a list. more returns what to add to the query of the first page, which links to the others.
-func pages[T any](ctx context.Context, c *Clients, r cloudapi.Request, key string, query any,
-	more func(client) url.Values, path ...string) ([]T, error) {
 	values, err := queryOf(query)
 	if err != nil {
 		return nil, err
@@ -154,8 +131,8 @@ func pages[T any](ctx context.Context, c *Clients, r cloudapi.Request, key strin
 				target = s.ServiceURL(path...)
 			}
 			query := values
-			if len(seen) == 1 {
-				query = merged(values, more(s))
+			if isOwn { // on every page: links need not repeat filters
+				query = merged(values, ofProject(s))
 			}
 			if len(query) > 0 {
 				target += "?" + query.Encode()
@@ -177,6 +154,32 @@ func pages[T any](ctx context.Context, c *Clients, r cloudapi.Request, key strin
 		}
 		values = next
 	}
+}
+
+// ownProject is the query of a list that returns the objects of the token's project alone: an administrator's token
+// would list those of all projects.
+type ownProject struct{ query any }
+
+// ownUnless returns a query that is limited to the token's project unless it selects objects by something else.
+func ownUnless(selected bool, query any) any {
+	if selected {
+		return query
+	}
+	return ownProject{query}
+}
+
+// ofProject returns the query that selects the objects of the token's project. It is empty for a token that is not
+// scoped to a project.
+func ofProject(s client) url.Values {
+	auth, ok := s.GetAuthResult().(tokens.CreateResult)
+	if !ok {
+		return nil
+	}
+	project, err := auth.ExtractProject()
+	if err != nil || project == nil || project.ID == "" {
+		return nil
+	}
+	return url.Values{"project_id": {project.ID}}
 }
 
 // merged returns a query of both.

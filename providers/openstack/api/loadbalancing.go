@@ -24,8 +24,8 @@ func (c *Clients) ListVersions(ctx context.Context) ([]string, error) {
 
 // ListLoadBalancers implements LoadBalancingAPI.
 func (c *Clients) ListLoadBalancers(ctx context.Context) ([]LoadBalancer, error) {
-	return listOwned[LoadBalancer](ctx, c, reading(LoadBalancing, "ListLoadBalancers"), "loadbalancers", nil, "lbaas",
-		"loadbalancers")
+	return list[LoadBalancer](ctx, c, reading(LoadBalancing, "ListLoadBalancers"), "loadbalancers", ownProject{},
+		"lbaas", "loadbalancers")
 }
 
 // DeleteLoadBalancer implements LoadBalancingAPI.
@@ -44,22 +44,14 @@ func (c *Clients) FailoverLoadBalancer(ctx context.Context, id string) error {
 
 // ListListeners implements LoadBalancingAPI.
 func (c *Clients) ListListeners(ctx context.Context, loadBalancerID string) ([]Listener, error) {
-	read := list[Listener]
-	if loadBalancerID == "" {
-		read = listOwned[Listener]
-	}
-	return read(ctx, c, reading(LoadBalancing, "ListListeners"), "listeners",
-		listeners.ListOpts{LoadbalancerID: loadBalancerID}, "lbaas", "listeners")
+	return list[Listener](ctx, c, reading(LoadBalancing, "ListListeners"), "listeners",
+		ownUnless(loadBalancerID != "", listeners.ListOpts{LoadbalancerID: loadBalancerID}), "lbaas", "listeners")
 }
 
 // ListPools implements LoadBalancingAPI.
 func (c *Clients) ListPools(ctx context.Context, loadBalancerID string) ([]Pool, error) {
-	read := list[Pool]
-	if loadBalancerID == "" {
-		read = listOwned[Pool]
-	}
-	return read(ctx, c, reading(LoadBalancing, "ListPools"), "pools",
-		pools.ListOpts{LoadbalancerID: loadBalancerID}, "lbaas", "pools")
+	return list[Pool](ctx, c, reading(LoadBalancing, "ListPools"), "pools",
+		ownUnless(loadBalancerID != "", pools.ListOpts{LoadbalancerID: loadBalancerID}), "lbaas", "pools")
 }
 
 // ListMembers implements LoadBalancingAPI.
@@ -90,8 +82,8 @@ func (c *Clients) DeleteMember(ctx context.Context, poolID, id string) error {
 
 // ListHealthMonitors implements LoadBalancingAPI.
 func (c *Clients) ListHealthMonitors(ctx context.Context) ([]HealthMonitor, error) {
-	return listOwned[HealthMonitor](ctx, c, reading(LoadBalancing, "ListHealthMonitors"), "healthmonitors", nil, "lbaas",
-		"healthmonitors")
+	return list[HealthMonitor](ctx, c, reading(LoadBalancing, "ListHealthMonitors"), "healthmonitors", ownProject{},
+		"lbaas", "healthmonitors")
 }
 
 // GetLoadBalancer implements LoadBalancingAPI.

@@ -60,10 +60,7 @@ func (c *Clients) GetSubnet(ctx context.Context, id string) (Subnet, error) {
 // ListPorts implements NetworkAPI.
 func (c *Clients) ListPorts(ctx context.Context, f PortFilter) ([]Port, error) {
 	query := f.query()
-	if len(query) == 0 {
-		return listOwned[Port](ctx, c, reading(Network, "ListPorts"), "ports", query, "ports")
-	}
-	return list[Port](ctx, c, reading(Network, "ListPorts"), "ports", query, "ports")
+	return list[Port](ctx, c, reading(Network, "ListPorts"), "ports", ownUnless(len(query) > 0, query), "ports")
 }
 
 // GetPort implements NetworkAPI.
@@ -90,12 +87,8 @@ func (c *Clients) DeletePort(ctx context.Context, id string) error {
 
 // ListFloatingIPs implements NetworkAPI.
 func (c *Clients) ListFloatingIPs(ctx context.Context, portID string) ([]FloatingIP, error) {
-	read := list[FloatingIP]
-	if portID == "" {
-		read = listOwned[FloatingIP]
-	}
-	return read(ctx, c, reading(Network, "ListFloatingIPs"), "floatingips", floatingips.ListOpts{PortID: portID},
-		"floatingips")
+	return list[FloatingIP](ctx, c, reading(Network, "ListFloatingIPs"), "floatingips",
+		ownUnless(portID != "", floatingips.ListOpts{PortID: portID}), "floatingips")
 }
 
 // CreateFloatingIP implements NetworkAPI.
@@ -122,8 +115,8 @@ func (c *Clients) DeleteFloatingIP(ctx context.Context, id string) error {
 
 // ListSecurityGroups implements NetworkAPI.
 func (c *Clients) ListSecurityGroups(ctx context.Context, name string) ([]SecurityGroup, error) {
-	return listOwned[SecurityGroup](ctx, c, reading(Network, "ListSecurityGroups"), "security_groups",
-		groups.ListOpts{Name: name}, "security-groups")
+	return list[SecurityGroup](ctx, c, reading(Network, "ListSecurityGroups"), "security_groups",
+		ownProject{groups.ListOpts{Name: name}}, "security-groups")
 }
 
 // CreateSecurityGroup implements NetworkAPI.
