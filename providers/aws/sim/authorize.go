@@ -15,8 +15,8 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/aws/sim/iam"
 )
 
-// authorize evaluates the policy of the options for every resource of a call; all must be allowed.
-// Actions that the caller may do are noted, see UsedActions.
+// authorize evaluates the policy of the options for every resource of a call; all must be allowed. It records
+// allowed actions, see UsedActions.
 func (c *Cloud) authorize(k core.Call, form url.Values) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -37,8 +37,8 @@ func (c *Cloud) authorize(k core.Call, form url.Values) error {
 	return nil
 }
 
-// UsedActions returns the actions, as IAM calls them, that callers did or were refused only for other reasons than
-// permissions, sorted. They include those that a call needs besides its own, such as tagging what it makes.
+// UsedActions returns the IAM actions that callers used, or that failed for other reasons than permissions,
+// sorted. They include additional actions of a call, such as tagging a new object.
 func (c *Cloud) UsedActions() []string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -61,8 +61,8 @@ func (t *tx) unauthorized(claim iam.Request, d iam.Decision) error {
 	return core.Refuse("AccessDenied", "%s", text)
 }
 
-// claims returns the requests that IAM decides about: the action on each resource that it names or creates, and if it
-// creates something with tags, the action of tagging.
+// claims returns the requests that IAM decides about: the action on each resource that the call names or
+// creates, and the tagging action if it creates an object with tags.
 func (t *tx) claims(form url.Values) []iam.Request {
 	switch t.Call.Service {
 	case core.ServiceEC2:
@@ -78,7 +78,7 @@ func (t *tx) claims(form url.Values) []iam.Request {
 	return nil
 }
 
-// namingEC2 are the parameters of changes that name the resources which IAM decides about; N stands for a number.
+// namingEC2 are the parameters of changes with the resources that IAM decides about; N stands for a number.
 var namingEC2 = map[string][]string{
 	"CreateRoute": {"RouteTableId"}, "ReplaceRoute": {"RouteTableId"}, "DeleteRoute": {"RouteTableId"},
 	"ModifyInstanceAttribute": {"InstanceId"}, "StartInstances": {"InstanceId.N"}, "StopInstances": {"InstanceId.N"},
@@ -91,7 +91,7 @@ var namingEC2 = map[string][]string{
 	"ModifyNetworkInterfaceAttribute": {"NetworkInterfaceId"},
 }
 
-// makingEC2 is what kind of resource an action makes.
+// makingEC2 is the kind of resource that an action creates.
 var makingEC2 = map[string]string{
 	"CreateSecurityGroup": "security-group", "RunInstances": "instance", "AllocateAddress": "elastic-ip",
 }
@@ -146,7 +146,7 @@ func (t *tx) claimsELB(form url.Values) []iam.Request {
 	return out
 }
 
-// claimLinkedRole returns the further request for the first load balancer of an account. AWS documents that it reads the
+// claimLinkedRole returns the additional request for the first load balancer of an account. AWS documents that it reads the
 // account's attributes and internet gateways as well with the caller's permissions ("AWS managed policies for Amazon
 // Elastic Kubernetes Service").
 func (t *tx) claimLinkedRole() iam.Request {
@@ -158,10 +158,11 @@ func (t *tx) claimLinkedRole() iam.Request {
 		t.Options.Account, name)}
 }
 
-// resource is something that IAM decides about: its ARN, and under what its tags are kept.
+// resource is an object of IAM decisions: its ARN, and the key of its tags.
 type resource struct{ arn, id string }
 
-// resourcesELB are what a change names. A change of a listener is about the listener, not its load balancer.
+// resourcesELB are the resources in a change. A change of a listener names the listener, not its load
+// balancer.
 func (t *tx) resourcesELB(form url.Values) []resource {
 	if t.Call.Service == core.ServiceELB {
 		var out []resource
@@ -185,7 +186,7 @@ func (t *tx) resourcesELB(form url.Values) []resource {
 	return nil
 }
 
-// madeELB returns the ARN of what a request makes, as far as it is known before.
+// madeELB returns the ARN of the object that a request creates, as far as it is known in advance.
 func (t *tx) madeELB(form url.Values) string {
 	switch {
 	case t.Call.Service == core.ServiceELB:
@@ -218,7 +219,8 @@ func (t *tx) contextOf(id string, tags map[string]string) map[string][]string {
 	return out
 }
 
-// parameters returns the values of a parameter of that name, where N stands for any number, in no particular order.
+// parameters returns the values of a parameter of that name, where N stands for any number, in no particular
+// order.
 func parameters(form url.Values, name string) []string {
 	var out []string
 	for _, found := range parameterNames(form, name) {
@@ -227,7 +229,7 @@ func parameters(form url.Values, name string) []string {
 	return out
 }
 
-// parameterNames returns the names of parameters of a form that fit a pattern; empty values are left out.
+// parameterNames returns the names of parameters that match a pattern; it skips empty values.
 func parameterNames(form url.Values, pattern string) []string {
 	if form.Get(pattern) != "" {
 		return []string{pattern}
@@ -253,8 +255,8 @@ func fitsPart(pattern, part string) bool {
 	return pattern == part || pattern == "N" && number.MatchString(part)
 }
 
-// requestTags returns the tags that a request sets or removes: Key and Value below each parameter that fits the
-// pattern.
+// requestTags returns the tags that a request sets or removes: Key and Value below each parameter that
+// matches the pattern.
 func requestTags(form url.Values, pattern string) map[string]string {
 	out := map[string]string{}
 	for _, name := range parameterNames(form, pattern+".Key") {

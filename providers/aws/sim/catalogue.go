@@ -26,7 +26,7 @@ func catalogue() map[string]map[string]operation {
 	return out
 }
 
-// bind adds the operations of a service, which run on a part of the state.
+// bind adds the operations of a service, which run on its part of the state.
 func bind[T any](
 	all map[string]map[string]operation, service string, list []core.Operation[T], part func(*tx) T,
 ) {

@@ -24,7 +24,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/aws/sim/sts"
 )
 
-// callLogLimit bounds the memory of a cloud that runs for days; counts go on beyond it.
+// callLogLimit bounds the memory of a cloud that runs for days; counts continue beyond it.
 const callLogLimit = 100_000
 
 // Cloud is one account in one region. It is safe for concurrent use.
@@ -34,11 +34,11 @@ type Cloud struct {
 	front   *kit.Front
 	policy  *iam.Policy // nil allows everything
 
-	mu         sync.Mutex // guards all below
+	mu         sync.Mutex // protects all fields below
 	state      *state
 	random     *rand.Rand
 	disruption Disruption
-	// used counts actions that were allowed, by what IAM calls them.
+	// used counts allowed actions by their IAM names.
 	used map[string]int
 }
 

@@ -4,10 +4,10 @@ import (
 	"fmt"
 )
 
-// CloudConfig returns the cloud.conf of a manager of the cluster, for a simulation that answers at endpoint. It names
-// the cluster, so that the manager does not look for it in the metadata of an instance. The subnet is for the
-// manager of Kubernetes' own cloud-provider-aws, which takes its VPC from here only with one. Credentials come
-// from the environment.
+// CloudConfig returns the cloud.conf of a manager of the cluster, for a simulation at endpoint. It contains
+// the cluster's ID, so that the manager does not read it from the metadata of an instance. The subnet is for
+// Kubernetes' own cloud-provider-aws, which reads its VPC from here only with a subnet. Credentials come from
+// the environment.
 func (c *Cloud) CloudConfig(endpoint string) string {
 	config := fmt.Sprintf("[Global]\nRegion = %s\nVPC = %s\nSubnetID = %s\nKubernetesClusterID = %s\n",
 		c.Region(), c.VPC(), c.Subnets(false)[0], c.ClusterID())

@@ -39,7 +39,7 @@ func (c *Cloud) Machine(nodeName string) (m world.Machine, err error) {
 	return m, err
 }
 
-// Instance returns the ID of a machine's instance, or nothing if there is no such machine.
+// Instance returns the ID of a machine's instance, "" for an unknown machine.
 func (c *Cloud) Instance(nodeName string) (id string) {
 	c.inspect(func(t *tx) {
 		if i := t.ByNodeName(nodeName); i != nil {
@@ -61,7 +61,7 @@ func (c *Cloud) setMachineState(nodeName, to string) error {
 	return c.onMachine(nodeName, func(t *tx, i *ec2.Instance) error { t.SetState(i, to); return nil })
 }
 
-// onMachine changes or reads the instance of a machine.
+// onMachine runs a function on the instance of a machine.
 func (c *Cloud) onMachine(nodeName string, work func(*tx, *ec2.Instance) error) error {
 	return c.console(func(t *tx) error {
 		i, err := t.Machine(nodeName)
@@ -72,7 +72,7 @@ func (c *Cloud) onMachine(nodeName string, work func(*tx, *ec2.Instance) error) 
 	})
 }
 
-// Routes implements world.World: of the cluster's table those that people or programs made.
+// Routes implements world.World: it returns the routes of the cluster's table that users or programs created.
 func (c *Cloud) Routes() []world.Route {
 	var out []world.Route
 	c.inspect(func(t *tx) {
@@ -121,8 +121,8 @@ func (c *Cloud) AddForeignRoute(destination string) error {
 	})
 }
 
-// Objects implements world.World. Terminated instances are left out; network interfaces come and go with what they
-// belong to.
+// Objects implements world.World. It omits terminated instances, and network interfaces, which share the life
+// of other objects.
 func (c *Cloud) Objects() map[string]int {
 	out := map[string]int{}
 	c.inspect(func(t *tx) {

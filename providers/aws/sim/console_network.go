@@ -26,18 +26,18 @@ func (c *Cloud) VPC() (id string) {
 	return id
 }
 
-// Interface is a further network interface for a machine.
+// Interface is an additional network interface of a machine.
 type Interface struct {
 	// Device is its index; the first interface has 0.
 	Device int
-	// Addresses is how many IPv4 addresses it has; 0 means one.
+	// Addresses is the number of its IPv4 addresses; 0 means one.
 	Addresses int
-	// IPv6 gives it an IPv6 address, and Prefix, where valid, delegates it an IPv6 prefix of size /80.
+	// IPv6 adds an IPv6 address, and Prefix, if valid, delegates an IPv6 prefix of size /80.
 	IPv6   bool
 	Prefix netip.Prefix
 }
 
-// AttachInterface gives a machine a further network interface in its subnet, and returns the ID.
+// AttachInterface creates an additional network interface of a machine in its subnet, and returns the ID.
 func (c *Cloud) AttachInterface(nodeName string, want Interface) (id string, err error) {
 	err = c.onMachine(nodeName, func(t *tx, i *ec2.Instance) error {
 		for _, n := range t.InterfacesOf(i) {
@@ -69,7 +69,8 @@ func (c *Cloud) AttachInterface(nodeName string, want Interface) (id string, err
 	return id, err
 }
 
-// LaunchFargate makes the network interface behind a Fargate node, which has no instance, and returns its address.
+// LaunchFargate creates the network interface of a Fargate node, which has no instance, and returns its
+// address.
 func (c *Cloud) LaunchFargate(zone string) (ip netip.Addr, err error) {
 	err = c.console(func(t *tx) error {
 		s, err := t.SubnetFor(zone)
@@ -100,8 +101,8 @@ func (c *Cloud) DelegatePrefix(nodeName string, prefix netip.Prefix) error {
 	})
 }
 
-// AddSubnet makes a further subnet in the VPC and returns its ID. A public one is put into the public route table;
-// any other is in the main one.
+// AddSubnet creates an additional subnet in the VPC and returns its ID. A public one uses the public route
+// table; any other the main one.
 func (c *Cloud) AddSubnet(
 	zone string, network netip.Prefix, public bool, tags map[string]string,
 ) (id string, err error) {
@@ -132,7 +133,7 @@ func (c *Cloud) AddSubnet(
 	return id, err
 }
 
-// AddSecurityGroup makes a security group in the VPC, without rules that let anything in, and returns its ID.
+// AddSecurityGroup creates a security group in the VPC, without ingress rules, and returns its ID.
 func (c *Cloud) AddSecurityGroup(name string, tags map[string]string) (id string, err error) {
 	err = c.console(func(t *tx) error {
 		v := t.VPCs[core.SortedIDs(t.VPCs)[0]]
@@ -146,7 +147,7 @@ func (c *Cloud) AddSecurityGroup(name string, tags map[string]string) (id string
 	return id, err
 }
 
-// Subnets returns the IDs of the subnets in which public load balancers may be, or internal ones, by zone.
+// Subnets returns the IDs of the subnets of public load balancers, or of internal ones, by zone.
 func (c *Cloud) Subnets(internal bool) (ids []string) {
 	role := ec2.TagPublicRole
 	if internal {

@@ -10,14 +10,14 @@ import (
 
 // Disruption affects the whole cloud; faults of the Front affect single calls.
 type Disruption struct {
-	// Denied are the actions that are refused to everyone, as IAM writes them, with wildcards: "ec2:Describe*".
+	// Denied are the IAM actions, with wildcards, that are denied for all callers: "ec2:Describe*".
 	Denied []string
-	// Empty makes reads find nothing, like reads in the wrong account or region. Changes
-	// still find their objects.
+	// Empty makes reads return no objects, like reads in the wrong account or region. Changes still find their
+	// objects.
 	Empty bool
 	// Zones are disrupted availability zones, see checkZones.
 	Zones []string
-	// Truncated cuts responses off in the middle, as a broken proxy does. The operation is done.
+	// Truncated cuts responses off in the middle, as a broken proxy does. The operation is executed.
 	Truncated bool
 }
 

@@ -8,7 +8,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/aws/sim/query"
 )
 
-// API versions. EC2 answers every version that was ever published in the shape of the last one.
+// API versions. EC2 responds to every published version in the format of the last one.
 const (
 	versionEC2   = "2016-11-15"
 	versionELB   = "2012-06-01"

@@ -28,7 +28,7 @@ func validFamily(family string) error {
 	return nil
 }
 
-// ranges are prefixes from which addresses are taken, lowest first.
+// ranges are prefixes for allocation, lowest address first.
 type ranges []netip.Prefix
 
 func (r ranges) contains(a netip.Addr) bool {
@@ -39,8 +39,8 @@ func (r ranges) has(family string) bool {
 	return slices.ContainsFunc(r, func(p netip.Prefix) bool { return familyOf(p.Addr()) == family })
 }
 
-// usable leaves out an IPv4 network's own and broadcast address, and IPv6's subnet-router anycast
-// address. Prefixes of one or two addresses have none to spare (RFC 3021, RFC 6164).
+// usable omits an IPv4 network's own and broadcast address, and IPv6's subnet-router anycast address.
+// Prefixes of one or two addresses use all of them (RFC 3021, RFC 6164).
 func usable(p netip.Prefix, a netip.Addr) bool {
 	if p.Bits() >= a.BitLen()-1 {
 		return true
@@ -51,10 +51,10 @@ func usable(p netip.Prefix, a netip.Addr) bool {
 	return a.Is6() || p.Contains(a.Next())
 }
 
-// allocator hands out free addresses. It knows what is used once, so that many can be taken in one operation.
+// allocator allocates free addresses. It collects the used ones once, so that an operation can allocate many.
 type allocator struct {
 	used map[netip.Addr]bool
-	// next is where the search goes on, for each prefix.
+	// next is the position of the search in each prefix.
 	next map[netip.Prefix]netip.Addr
 }
 
@@ -70,7 +70,7 @@ func (a *allocator) mark(ips ...string) {
 	}
 }
 
-// take returns the lowest free address of a family, or an error that names the exhausted ranges.
+// take returns the lowest free address of a family, or an error with the exhausted ranges.
 func (a *allocator) take(from ranges, family, what string) (string, error) {
 	var exhausted []string
 	for _, p := range from {
@@ -97,8 +97,8 @@ func (a *allocator) take(from ranges, family, what string) (string, error) {
 		family, strings.Join(exhausted, ", "), what)
 }
 
-// allocateAddress takes a public address. A name that exists is refused, so that a caller whose
-// reply was lost finds the address by its name and does not take a second one.
+// allocateAddress allocates a public address. It rejects an existing name, so that a caller with a lost reply
+// finds the address by its name and does not allocate a second one.
 func (t *tx) allocateAddress(spec api.AddressSpec) (api.Address, error) {
 	if err := validName("address", spec.Name); err != nil {
 		return api.Address{}, err

@@ -9,14 +9,14 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/fake/api"
 )
 
-// checker collects what in a state contradicts itself.
+// checker collects the inconsistencies of a state.
 type checker struct {
 	*state
 	problems []error
 }
 
-// check verifies every rule that must hold between operations: no reference dangles, names and
-// keys are unique, and both ends of each relation agree.
+// check verifies the invariants of the state: no dangling references, unique names and keys, and consistent
+// ends of each relation.
 func (s *state) check() error {
 	c := &checker{state: s}
 	c.instances()

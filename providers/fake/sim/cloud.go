@@ -1,6 +1,6 @@
-// Package sim is the fake cloud: a world of instances, load balancers, addresses and routes
-// behind the HTTP API of package api. It runs in process or behind a socket, forgets everything
-// or keeps a state file, and can really forward traffic on the loopback.
+// Package sim is the fake cloud: a world of instances, load balancers, addresses and routes behind the HTTP
+// API of package api. It runs in process or behind a socket, in memory or with a state file, and can forward
+// traffic on the loopback.
 package sim
 
 import (
@@ -23,13 +23,13 @@ import (
 // DataPlaneProxy is the value of Options.DataPlane that forwards traffic.
 const DataPlaneProxy = "proxy"
 
-// callLogLimit bounds the memory of a cloud that runs for days; counts go on beyond it.
+// callLogLimit bounds the memory of a cloud that runs for days; counts continue beyond it.
 const callLogLimit = 100_000
 
 // Options of a cloud. The zero value is a cloud in memory without limits, latency and faults.
 type Options struct {
-	// StateFile keeps the world across restarts; empty keeps it in memory. Several clouds, in
-	// one process or in many, may share one file: they are one world.
+	// StateFile keeps the world across restarts; empty keeps it in memory. Several clouds, in one process or in
+	// many, may share one file and thereby one world.
 	StateFile string
 	// Region is "fake-1" by default, and Zones are the region's name with a, b and c appended.
 	Region string
@@ -53,8 +53,8 @@ type Options struct {
 	ProvisionTime time.Duration
 	// Latency of every call.
 	Latency time.Duration
-	// RateLimit is how many calls per second are answered, for reads and for changes each; 0 is
-	// no limit. An idle client may make that many at once.
+	// RateLimit is the number of calls per second, for reads and for changes each; 0 means no limit. The burst
+	// size is the same.
 	RateLimit float64
 	// ErrorRate is the probability with which a call fails with an internal error, from 0 to 1.
 	ErrorRate float64
@@ -63,14 +63,13 @@ type Options struct {
 	// Token is required from callers; empty disables authentication.
 	Token string
 
-	// DataPlane is empty, or DataPlaneProxy to forward traffic on the loopback from each load
-	// balancer's listeners to its members. All default ranges are then loopback ranges, so that
-	// every load balancer and every instance has an address of its own (on Linux, where all of
-	// 127.0.0.0/8 is local): 127.65.0.0/16 for instances, 127.66.0.0/16 and 127.67.0.0/16 for
-	// public and internal load balancers.
+	// DataPlane is empty, or DataPlaneProxy to forward traffic on the loopback from each load balancer's
+	// listeners to its members. All default ranges are then loopback ranges, so that every load balancer and
+	// every instance has its own address (on Linux, where all of 127.0.0.0/8 is local): 127.65.0.0/16 for
+	// instances, 127.66.0.0/16 and 127.67.0.0/16 for public and internal load balancers.
 	DataPlane string
-	// Standby leaves the data plane off until Forward is called: a process that only looks at a
-	// shared world must not take its ports.
+	// Standby disables the data plane until Forward is called: a process that only reads a shared world must not
+	// open its ports.
 	Standby bool
 	// PageSize of lists: api.PageSize by default, which is also the most.
 	PageSize int
@@ -78,7 +77,7 @@ type Options struct {
 	Clock clock.WithTicker
 }
 
-// Cloud is one world. It is safe for concurrent use. Close it.
+// Cloud is one world. It is safe for concurrent use. The caller must close it.
 type Cloud struct {
 	options Options
 	store   *store
@@ -87,8 +86,7 @@ type Cloud struct {
 	plane   atomic.Pointer[plane] // nil without a data plane
 }
 
-// New builds a cloud, or reads it from the state file. Its errors name the option or the file that
-// is at fault; all bad options are reported at once.
+// New builds a cloud, or reads it from the state file. It reports all invalid options at once, by name.
 func New(o Options) (*Cloud, error) {
 	o = o.withDefaults()
 	if err := o.validate(); err != nil {
@@ -117,17 +115,17 @@ func New(o Options) (*Cloud, error) {
 	return c, nil
 }
 
-// Forward starts the data plane, where the options ask for one. It is called once.
+// Forward starts the data plane, if the options enable it. It is called once.
 func (c *Cloud) Forward() {
 	if c.options.DataPlane == DataPlaneProxy {
 		c.plane.Store(startPlane(c))
 	}
 }
 
-// Front is where clients call: over a socket with ServeHTTP, or in process with Transport.
+// Front is the entry point of clients: over a socket with ServeHTTP, or in process with Transport.
 func (c *Cloud) Front() *sim.Front { return c.front }
 
-// Close stops the data plane, if there is one, and lets go of the state file. The world in it stays.
+// Close stops the data plane, if there is one, and closes the state file. The world in it stays.
 func (c *Cloud) Close() error {
 	if p := c.plane.Load(); p != nil {
 		p.stop()

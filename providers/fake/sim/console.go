@@ -15,8 +15,8 @@ import (
 
 var _ world.World = (*Cloud)(nil)
 
-// The methods of this file are what a person does at the cloud's console. They pass by the front:
-// no latency, limit or fault applies, and the call log does not show them.
+// The methods of this file are actions of a user at the cloud's console. They bypass the front: no latency,
+// limit or fault applies, and the call log omits them.
 
 // Launch implements world.World.
 func (c *Cloud) Launch(m world.Machine) (*v1.Node, error) {
@@ -86,7 +86,7 @@ func (c *Cloud) LoadBalancers() []world.LoadBalancer {
 	return out
 }
 
-// DeleteLoadBalancer implements world.World: the addresses are left over.
+// DeleteLoadBalancer implements world.World: it orphans the addresses.
 func (c *Cloud) DeleteLoadBalancer(name string) error {
 	return c.console(func(t *tx) error {
 		lb, err := t.namedLoadBalancer(name)
@@ -100,8 +100,8 @@ func (c *Cloud) DeleteLoadBalancer(name string) error {
 // driftRange is the source range that Drift allows: one host of a documentation range (RFC 5737).
 const driftRange = "203.0.113.7/32"
 
-// Drift implements world.World. By hand it changes the first listener's source ranges, and
-// of its pool the health check's interval, the session affinity and, if there are any, the members.
+// Drift implements world.World. It changes the first listener's source ranges, and of its pool the health
+// check's interval, the session affinity and, if there are any, the members.
 func (c *Cloud) Drift(name string) (fields []string, err error) {
 	err = c.console(func(t *tx) error {
 		lb, err := t.namedLoadBalancer(name)
@@ -181,7 +181,7 @@ func (c *Cloud) Objects() map[string]int {
 	return counts
 }
 
-// Check says what in the world contradicts itself; all problems are joined.
+// Check returns the inconsistencies of the world, joined.
 func (c *Cloud) Check() error {
 	return c.look(func(t *tx) error { return t.check() })
 }
@@ -190,8 +190,8 @@ func (c *Cloud) console(do func(*tx) error) error { return c.store.update(contex
 
 func (c *Cloud) look(read func(*tx) error) error { return c.store.view(context.Background(), read) }
 
-// mustLook is for methods that cannot report an error, such as a state file that was damaged
-// since it was opened: they show the world as it was last known.
+// mustLook is for methods without an error result: if the state file was damaged after it was opened, they
+// return the last known world.
 func (c *Cloud) mustLook(read func(*tx)) {
 	if c.look(func(t *tx) error { read(t); return nil }) != nil {
 		c.store.viewLastKnown(read)
@@ -212,7 +212,7 @@ func (t *tx) namedLoadBalancer(name string) (*loadBalancer, error) {
 	return nil, notFound("load balancer", name)
 }
 
-// portable shows a load balancer with its listeners by port.
+// portable formats a load balancer with its listeners by port.
 func (t *tx) portable(lb *loadBalancer) world.LoadBalancer {
 	out := world.LoadBalancer{
 		Name: lb.Name, Internal: lb.Scheme == schemeInternal, Addresses: slices.Clone(lb.Addresses),

@@ -8,7 +8,8 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/fake/api"
 )
 
-// refusalError is an answer with a status of 400 and above. An operation that returns one has changed nothing.
+// refusalError is a response with a status of 400 and above. An operation that returns one has changed
+// nothing.
 type refusalError struct {
 	status int
 	body   api.Error
@@ -16,7 +17,7 @@ type refusalError struct {
 
 func (r *refusalError) Error() string { return r.body.Code + ": " + r.body.Message }
 
-// refuse builds the answer for one of the codes of package api.
+// refuse returns the response for one of the codes of package api.
 func refuse(code, format string, args ...any) error {
 	return &refusalError{status: statusOf(code), body: api.Error{Code: code, Message: fmt.Sprintf(format, args...)}}
 }
@@ -27,7 +28,7 @@ func notFound(kind, id string) error {
 	return refuse(api.CodeNotFound, "%s %q does not exist", kind, id)
 }
 
-// statusOf is the table in the documentation of the codes.
+// statusOf returns the documented status of a code.
 func statusOf(code string) int {
 	switch code {
 	case api.CodeNotFound:
@@ -46,7 +47,7 @@ func statusOf(code string) int {
 	return http.StatusInternalServerError
 }
 
-// refusalOf turns any error into an answer. What is not a refusal is a fault of the cloud itself,
+// refusalOf converts any error into a response. Errors other than refusals are failures of the cloud itself,
 // such as a full disk under the state file.
 func refusalOf(err error) *refusalError {
 	var r *refusalError

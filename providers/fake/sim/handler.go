@@ -66,7 +66,7 @@ func (h *handler) describe(r *http.Request) sim.Operation {
 	return sim.Operation{Service: service, Name: "Unknown", Mutating: r.Method != http.MethodGet}
 }
 
-// dialect is how this cloud words the errors that the front makes. The front adds Retry-After.
+// dialect formats the errors of the front for this cloud. The front adds Retry-After.
 func dialect() sim.Dialect {
 	return sim.Dialect{
 		Error: func(w http.ResponseWriter, _ *http.Request) {
@@ -95,6 +95,6 @@ func writeJSON(w http.ResponseWriter, status int, body any) {
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	// This only fails if the client has disconnected, so there is no one left to report it to.
+	// This only fails if the client has disconnected.
 	_, _ = w.Write(content)
 }

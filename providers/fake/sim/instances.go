@@ -13,7 +13,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/fake/api"
 )
 
-// instanceTypes is the cloud's catalogue. The first is what an empty type means.
+// instanceTypes is the cloud's catalog. The first is the default.
 func instanceTypes() []api.InstanceType {
 	return []api.InstanceType{
 		{Name: "fake.small", CPUs: 2, MemoryMB: 4096},
@@ -31,8 +31,8 @@ func (t *tx) instanceByName(name string) *instance {
 	return nil
 }
 
-// launch starts machines, all or none. A name that exists answers with what exists, so that a
-// lost reply can be requested again.
+// launch starts machines, all or none. An existing name returns the existing machine, so that a request with
+// a lost reply can be repeated.
 func (t *tx) launch(specs []api.InstanceSpec) ([]api.Instance, error) {
 	l := t.newLaunch()
 	answer := make([]*instance, 0, len(specs))
@@ -46,11 +46,11 @@ func (t *tx) launch(specs []api.InstanceSpec) ([]api.Instance, error) {
 	if err := t.withinQuota(quotaInstances, len(l.fresh)); err != nil {
 		return nil, err
 	}
-	// Machines that bring an ID come first, so that none of them finds it chosen for another.
+	// Machines with an ID come first, so that their IDs are not chosen for others.
 	sorting.StableFunc(l.fresh, func(a, b *instance) int { return cmp.Compare(b.ID, a.ID) })
 	for _, i := range l.fresh {
 		for i.ID == "" || t.Instances[i.ID] != nil {
-			i.ID = t.newID("i") // until it is none that an adopted machine brought
+			i.ID = t.newID("i") // skips IDs of adopted machines
 		}
 		t.Instances[i.ID] = i
 		t.touch()
@@ -62,13 +62,13 @@ func (t *tx) launch(specs []api.InstanceSpec) ([]api.Instance, error) {
 	return out, nil
 }
 
-// launch is one call of launch: it prepares all instances before the first comes into being.
+// launch is one call of launch: it prepares all instances before it creates the first.
 type launch struct {
 	*tx
 	byName             map[string]*instance
 	internal, external *allocator
 	fresh              []*instance
-	// brings are the IDs that machines of this call bring with them.
+	// brings are the IDs of machines in this call.
 	brings map[string]bool
 }
 
@@ -122,9 +122,9 @@ func (l *launch) prepare(spec api.InstanceSpec) (*instance, error) {
 	return i, nil
 }
 
-// address returns the addresses that the machine brings, or takes one of each family from the
-// cloud's ranges. A machine that runs outside of the cloud and is adopted (a node of kind) brings its own;
-// outside the cloud's ranges they may be shared, because nodes on a laptop share the loopback.
+// address returns the addresses of the request, or allocates one of each family from the cloud's ranges. A
+// machine that runs outside of the cloud and is adopted (a node of kind) has its own; outside the cloud's
+// ranges they may be shared, because nodes on a laptop share the loopback.
 func (l *launch) address(from *allocator, own ranges, brought []string) ([]string, error) {
 	if len(brought) == 0 {
 		var out []string
@@ -155,7 +155,7 @@ func (l *launch) address(from *allocator, own ranges, brought []string) ([]strin
 	return out, nil
 }
 
-// parseAddresses puts IPv4 before IPv6, and keeps the order within a family.
+// parseAddresses sorts IPv4 before IPv6, and keeps the order within a family.
 func parseAddresses(list []string) ([]netip.Addr, error) {
 	out := make([]netip.Addr, 0, len(list))
 	for _, s := range list {
@@ -197,7 +197,7 @@ func (l *launch) validate(spec api.InstanceSpec) error {
 	return nil
 }
 
-// contradiction names the field in which a spec differs from the existing instance.
+// contradiction returns the field in which a spec differs from the existing instance.
 func contradiction(spec api.InstanceSpec, have api.Instance) string {
 	same := func(want, have []string) bool {
 		addrs, err := parseAddresses(want)
@@ -221,7 +221,7 @@ func contradiction(spec api.InstanceSpec, have api.Instance) string {
 	return ""
 }
 
-// terminate makes a machine vanish: it leaves every pool, and its routes become blackholes.
+// terminate deletes a machine: it leaves every pool, and its routes become blackholes.
 func (t *tx) terminate(id string) error {
 	if _, ok := t.Instances[id]; !ok {
 		return notFound("instance", id)

@@ -12,7 +12,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/fake/api"
 )
 
-// listing is one paged list: objects by key, a filter for the query, and how to render them.
+// listing is one paged list: objects by key, a filter for the query, and their format.
 type listing[S, T any] struct {
 	kind   string
 	all    map[string]S
@@ -20,8 +20,8 @@ type listing[S, T any] struct {
 	render func(S) T
 }
 
-// page answers one page in the order of keys. The token names the last key that was shown, so a
-// page is right even if objects came and went since the one before.
+// page returns one page in the order of keys. The token is the last key of the previous page, so a page is
+// correct even if objects were created or deleted in between.
 func (l listing[S, T]) page(r *http.Request, size int) (api.Page[T], error) {
 	after, err := l.parseToken(r.FormValue("page"))
 	if err != nil {
@@ -82,7 +82,7 @@ func words(r *http.Request, name string) map[string]bool {
 // matches is true if a filter is not set or has the value.
 func matches(filter, value string) bool { return filter == "" || filter == value }
 
-// listInstances answers those with one of the IDs or one of the names; all, if neither is given.
+// listInstances returns the instances with one of the IDs or names, or all without either.
 func listInstances(c *Cloud, r *http.Request) (any, error) {
 	ids, names := words(r, "ids"), words(r, "names")
 	filtered := r.Form.Has("ids") || r.Form.Has("names")

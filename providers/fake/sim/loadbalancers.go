@@ -28,7 +28,7 @@ func (t *tx) loadBalancer(id string) (*loadBalancer, error) {
 	return nil, notFound("load balancer", id)
 }
 
-// settled returns the load balancer for a change of its children, which has to wait until it is active.
+// settled returns the load balancer for a change of its children, which requires that it is active.
 func (t *tx) settled(id string) (*loadBalancer, error) {
 	lb, err := t.loadBalancer(id)
 	if err != nil {
@@ -40,8 +40,8 @@ func (t *tx) settled(id string) (*loadBalancer, error) {
 	return lb, nil
 }
 
-// createLoadBalancer refuses a name that exists, so that a caller whose reply was lost finds the
-// load balancer by its name and does not make a second one.
+// createLoadBalancer rejects an existing name, so that a caller with a lost reply finds the load balancer by
+// its name and does not create a second one.
 func (t *tx) createLoadBalancer(spec api.LoadBalancerSpec) (api.LoadBalancer, error) {
 	var none api.LoadBalancer
 	if err := validName("load balancer", spec.Name); err != nil {
@@ -122,7 +122,7 @@ func (t *tx) validateAddressIDs(id string, addressIDs []string) error {
 	return nil
 }
 
-// attach makes addressIDs, which are valid, the load balancer's addresses, and frees all others.
+// attach sets the addresses of the load balancer to addressIDs, which are valid, and detaches all others.
 func (t *tx) attach(lb *loadBalancer, addressIDs []string) {
 	t.detach(lb)
 	lb.AddressIDs = slices.Clone(addressIDs)
@@ -140,7 +140,7 @@ func (t *tx) detach(lb *loadBalancer) {
 	}
 }
 
-// internalAddresses takes one address of each family, IPv4 if none is given.
+// internalAddresses allocates one address of each family, IPv4 if none is given.
 func (t *tx) internalAddresses(families []string) ([]string, error) {
 	if len(families) == 0 {
 		families = []string{familyIPv4}
@@ -191,7 +191,7 @@ func (t *tx) updateLoadBalancer(id string, patch api.LoadBalancerPatch) (api.Loa
 	return t.renderLoadBalancer(lb), nil
 }
 
-// deleteLoadBalancer deletes pools and listeners with it, in any state, and frees its addresses
+// deleteLoadBalancer deletes it with its pools and listeners, in any state, and detaches its addresses
 // without releasing them.
 func (t *tx) deleteLoadBalancer(id string) error {
 	lb, err := t.loadBalancer(id)

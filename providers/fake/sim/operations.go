@@ -12,14 +12,14 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/fake/api"
 )
 
-// service is the name under which the call log files all operations.
+// service is the service of all operations in the call log.
 const service = "fake"
 
 // operation is one line of the table in the documentation of package api.
 type operation struct {
 	pattern string
 	name    string
-	// status of an answer that is not a refusal.
+	// status of a successful response.
 	status int
 	serve  func(c *Cloud, r *http.Request) (any, error)
 }
@@ -32,7 +32,7 @@ func operations() []operation {
 	return slices.Concat(machineOperations(), loadBalancerOperations(), regionOperations())
 }
 
-// Statuses of answers that are not refusals.
+// Statuses of successful responses.
 const (
 	ok      = http.StatusOK
 	created = http.StatusCreated
@@ -131,7 +131,7 @@ func (r *rules) zoneList() []api.Zone {
 	return out
 }
 
-// reads serves an operation that takes no arguments and changes nothing.
+// reads returns an operation without arguments and changes.
 func reads(read func(*tx) any) func(*Cloud, *http.Request) (any, error) {
 	return func(c *Cloud, r *http.Request) (answer any, err error) {
 		err = c.store.view(r.Context(), func(t *tx) error {
@@ -142,7 +142,7 @@ func reads(read func(*tx) any) func(*Cloud, *http.Request) (any, error) {
 	}
 }
 
-// changes serves an operation with a body of type B.
+// changes returns an operation with a body of type B.
 func changes[B any](change func(*tx, *http.Request, B) (any, error)) func(*Cloud, *http.Request) (any, error) {
 	return func(c *Cloud, r *http.Request) (answer any, err error) {
 		body, err := decode[B](r)
@@ -157,17 +157,17 @@ func changes[B any](change func(*tx, *http.Request, B) (any, error)) func(*Cloud
 	}
 }
 
-// deletes serves an operation without body and answer.
+// deletes returns an operation without request and response body.
 func deletes(remove func(*tx, *http.Request) error) func(*Cloud, *http.Request) (any, error) {
 	return func(c *Cloud, r *http.Request) (any, error) {
 		return nil, c.store.update(r.Context(), func(t *tx) error { return remove(t, r) })
 	}
 }
 
-// maxBodyBytes is far above what the largest request, 10,000 members of a pool, takes.
+// maxBodyBytes is far above the largest request, 10,000 members of a pool.
 const maxBodyBytes = 16 << 20
 
-// decode is strict: a field that the operation does not know is a change that it would not make.
+// decode is strict: ignoring an unknown field would silently drop a requested change.
 func decode[B any](r *http.Request) (body B, err error) {
 	d := json.NewDecoder(http.MaxBytesReader(nil, r.Body, maxBodyBytes))
 	d.DisallowUnknownFields()
@@ -188,5 +188,5 @@ func pageOrError[T any](items []T, err error) (any, error) {
 	return wholeList(items), nil
 }
 
-// wholeList is a page of all there is, for lists that stay short.
+// wholeList returns all objects as one page, for lists that stay short.
 func wholeList[T any](items []T) api.Page[T] { return api.Page[T]{Items: orEmpty(items)} }

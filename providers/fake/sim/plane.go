@@ -19,7 +19,7 @@ import (
 // another process's change of the state file, the end of provisioning, a port that became free.
 const planeInterval = 500 * time.Millisecond
 
-// plane keeps the proxy's frontends in line with the load balancers.
+// plane keeps the proxy's frontends in sync with the load balancers.
 type plane struct {
 	cloud  *Cloud
 	proxy  *dataplane.Proxy
@@ -41,7 +41,7 @@ func startPlane(c *Cloud) *plane {
 	c.store.notify(func() {
 		select {
 		case p.kick <- struct{}{}:
-		default: // one is pending already, and will see this change too
+		default: // one is already pending, and will include this change
 		}
 	})
 	go p.run(ctx, c.options.Clock)
@@ -77,15 +77,15 @@ func (p *plane) sync(ctx context.Context) {
 	})
 	if err != nil {
 		if ctx.Err() == nil {
-			klog.FromContext(ctx).Error(err, "The data plane keeps forwarding as it did")
+			klog.FromContext(ctx).Error(err, "Failed to update the data plane; forwarding is unchanged")
 		}
 		return
 	}
-	p.proxy.Sync(want) //nolint:contextcheck // what it starts lives until the proxy is closed, not until this pass ends
+	p.proxy.Sync(want) //nolint:contextcheck // its goroutines live until the proxy is closed, not until this pass ends
 	p.note(ctx, p.proxy.Problems())
 }
 
-// note keeps problems for the API, and logs those that are new.
+// note stores problems for the API, and logs new ones.
 func (p *plane) note(ctx context.Context, problems map[string]error) {
 	texts := map[string][]string{}
 	for id, err := range problems {
@@ -108,7 +108,7 @@ func (p *plane) note(ctx context.Context, problems map[string]error) {
 	}
 }
 
-// addWarnings shows callers what the data plane of this process cannot do.
+// addWarnings adds the problems of this process's data plane to load balancers.
 func (c *Cloud) addWarnings(list []api.LoadBalancer) {
 	p := c.plane.Load()
 	if p == nil {
@@ -121,7 +121,7 @@ func (c *Cloud) addWarnings(list []api.LoadBalancer) {
 	}
 }
 
-// frontends are the open ports of all active load balancers, in a stable order.
+// frontends returns the open ports of all active load balancers, in a stable order.
 func (t *tx) frontends() []dataplane.Frontend {
 	var out []dataplane.Frontend
 	for _, lb := range sortedBy(t.LoadBalancers, func(lb *loadBalancer) string { return lb.ID }) {
@@ -165,7 +165,8 @@ func (t *tx) frontend(lb *loadBalancer, l api.Listener, addr netip.Addr) datapla
 	return f
 }
 
-// planeCheck leaves a UDP pool without a check of its own port: no TCP check of a UDP port ever passes.
+// planeCheck returns no check for a UDP pool without its own check port: no TCP check of a UDP port ever
+// passes.
 func planeCheck(p api.Pool) dataplane.Check {
 	h := p.HealthCheck
 	if p.Protocol == protocolUDP && h.Port == 0 {
@@ -178,7 +179,7 @@ func planeCheck(p api.Pool) dataplane.Check {
 	}
 }
 
-// target is a running member's internal address, of the load balancer's family where it has one.
+// target returns a running member's internal address, preferably of the load balancer's family.
 func (t *tx) target(m api.Member, lb netip.Addr) (netip.AddrPort, bool) {
 	i := t.Instances[m.InstanceID]
 	if i.State != api.StateRunning {

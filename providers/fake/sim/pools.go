@@ -102,7 +102,7 @@ func (t *tx) deletePool(id, name string) error {
 	return nil
 }
 
-// validMembers wants every member's instance to exist, once for each port.
+// validMembers checks that every member's instance exists, and is listed once for each port.
 func (t *tx) validMembers(members []api.Member) error {
 	seen := make(map[api.Member]bool, len(members))
 	for _, m := range members {

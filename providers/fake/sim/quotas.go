@@ -39,7 +39,7 @@ func (t *tx) quotaUsed(name string) int {
 	return 0
 }
 
-// withinQuota refuses to make more objects than the quota allows.
+// withinQuota rejects more objects than the quota allows.
 func (t *tx) withinQuota(name string, more int) error {
 	limit, used := t.rules.quotas[name], t.quotaUsed(name)
 	if used+more > limit {

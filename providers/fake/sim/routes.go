@@ -7,13 +7,13 @@ import (
 // routeKey identifies a route uniquely.
 func routeKey(cluster, destination string) string { return destination + " " + cluster }
 
-// blackhole is true once the target is gone. IDs are never used again, so it stays true.
+// blackhole is true once the target is deleted. IDs are never reused, so it stays true.
 func (t *tx) blackhole(r *api.Route) bool {
 	return r.InstanceID != "" && t.Instances[r.InstanceID] == nil
 }
 
-// createRoute adds one route. An existing one with the same target is not an error, so that a call
-// whose reply was lost can be made again.
+// createRoute adds one route. An existing one with the same target is not an error, so that a call with a
+// lost reply can be repeated.
 func (t *tx) createRoute(r api.Route) error {
 	if r.Cluster == "" {
 		return invalid("route %s: cluster is missing", r.Destination)
@@ -42,12 +42,12 @@ func (t *tx) createRoute(r api.Route) error {
 }
 
 func (t *tx) addRoute(r api.Route) {
-	r.Blackhole = false // follows from the target
+	r.Blackhole = false // derived from the target
 	t.Routes[routeKey(r.Cluster, r.Destination)] = &r
 	t.touch()
 }
 
-// deleteRoute never deletes a route made by hand: it has no cluster, and no caller can name it.
+// deleteRoute never deletes a route that a user created: it has no cluster, and no call can name it.
 func (t *tx) deleteRoute(r api.Route) error {
 	if r.Cluster == "" {
 		return invalid("route %s: cluster is missing", r.Destination)
@@ -61,7 +61,7 @@ func (t *tx) deleteRoute(r api.Route) error {
 	return nil
 }
 
-// eachRoute answers one by one: routes that are refused do not stop the others.
+// eachRoute returns one result per route: rejected routes do not affect the others.
 func eachRoute(batch []api.Route, do func(api.Route) error) ([]api.RouteResult, error) {
 	if len(batch) > api.RouteBatch {
 		return nil, invalid("%d routes are more than the %d that one call takes", len(batch), api.RouteBatch)

@@ -9,11 +9,11 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/fake/api"
 )
 
-// state is everything that exists in the cloud, as the state file holds it. Nothing that follows
-// from other parts is kept twice, except Address.LoadBalancer, which check verifies.
+// state is everything that exists in the cloud, as in the state file. It contains no derived data, except
+// Address.LoadBalancer, which check verifies.
 type state struct {
 	header
-	// LastID numbers objects of all kinds. It never goes back, so that an ID never means two objects.
+	// LastID numbers objects of all kinds. It never decreases, so that an ID is never reused.
 	LastID        uint64                   `json:"lastID"`
 	Instances     map[string]*instance     `json:"instances"`
 	Addresses     map[string]*api.Address  `json:"addresses"`
@@ -28,7 +28,7 @@ type instance struct {
 	PodCIDRs []string `json:"podCIDRs,omitempty"`
 }
 
-// loadBalancer without State, which follows from ReadyAt and the clock, and without Warning.
+// loadBalancer omits State, which depends on ReadyAt and the clock, and Warning.
 type loadBalancer struct {
 	api.LoadBalancer
 	ReadyAt time.Time `json:"readyAt"`
@@ -44,8 +44,8 @@ func newState() *state {
 	}
 }
 
-// tx is one operation's access to the state, under the store's lock. An operation either returns
-// an error and has changed nothing, or calls touch if it changed something.
+// tx is one operation's access to the state, under the store's lock. An operation either returns an error and
+// has changed nothing, or calls touch if it changed something.
 type tx struct {
 	*state
 	rules   *rules
@@ -55,8 +55,8 @@ type tx struct {
 
 func (t *tx) touch() { t.changed = true }
 
-// newID numbers an object. IDs have a fixed width so that their order as text is the order of creation,
-// on which paging rests.
+// newID numbers an object. IDs have a fixed width so that their text order is the order of creation, which
+// paging relies on.
 func (t *tx) newID(prefix string) string {
 	t.LastID++
 	return fmt.Sprintf("%s-%08d", prefix, t.LastID)

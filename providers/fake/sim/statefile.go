@@ -14,22 +14,22 @@ import (
 	"syscall"
 )
 
-// stateVersion is the form of the state file. A file of another version is refused, never guessed at.
+// stateVersion is the format version of the state file. A file of another version is rejected.
 const stateVersion = 1
 
-// header stands at the beginning of the file, so that a change is noticed without reading the rest.
+// header is the start of the file, so that a change is detected without reading the rest.
 type header struct {
 	Version int `json:"version"`
-	// World is drawn when a world begins; with it, Generation counts the writes.
+	// World is chosen when a world is created; with it, Generation counts the writes.
 	World      string `json:"world"`
 	Generation uint64 `json:"generation"`
 }
 
-// headerBytes is more than the header's fields take: 20 digits, 16 characters and the keys.
+// headerBytes exceeds the size of the header's fields: 20 digits, 16 characters and the keys.
 const headerBytes = 160
 
-// stateFile is the file and, beside it, FILE.lock. The lock is a file of its own because the
-// state file is replaced by every write, and a lock on a replaced file excludes no other process.
+// stateFile is the state file and its lock file, FILE.lock. The lock is a separate file because every write
+// replaces the state file, and a lock on a replaced file excludes no other process.
 type stateFile struct {
 	path    string
 	lockFD  *os.File
@@ -75,14 +75,14 @@ func (f *stateFile) explain(err error) error {
 	return fmt.Errorf("state file %s: %w", f.path, err)
 }
 
-// readIfChanged returns nil if the file is as known, or if there is none and never was one.
+// readIfChanged returns nil if the file is unchanged, or if there is none and never was one.
 func (f *stateFile) readIfChanged(known header) (*state, error) {
 	file, err := os.Open(f.path)
 	if errors.Is(err, fs.ErrNotExist) {
 		if known.Generation == 0 {
 			return nil, nil
 		}
-		// An empty world would mean that every machine is gone, and every node would be deleted.
+		// With an empty world every machine would be missing, and every node would be deleted.
 		return nil, fmt.Errorf("state file %s has vanished: restore it, or restart to begin with an empty cloud", f.path)
 	}
 	if err != nil {
@@ -104,7 +104,7 @@ func (f *stateFile) readIfChanged(known header) (*state, error) {
 	return f.parse(append(start[:n], rest...))
 }
 
-// prefix is how a file with this header begins; see write.
+// prefix returns the start of a file with this header; see write.
 func (h header) prefix() []byte {
 	return fmt.Appendf(nil, "{\n \"version\": %d,\n \"world\": %q,\n \"generation\": %d,\n", h.Version, h.World,
 		h.Generation)
@@ -135,8 +135,8 @@ func (f *stateFile) parse(content []byte) (*state, error) {
 	return fresh, nil
 }
 
-// write replaces the file as a whole: a kill at any moment leaves the old or the new content. The
-// caller holds the lock, so the temporary name is its own, and one left over is overwritten.
+// write replaces the whole file: a kill at any moment leaves the old or the new content. The caller holds the
+// lock, so the temporary name is unique, and an orphaned one is overwritten.
 func (f *stateFile) write(s *state) error {
 	content, err := marshalState(s)
 	if err != nil {

@@ -9,12 +9,12 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// store serialises operations on the state and keeps the file, if there is one, true.
+// store serialises operations on the state and keeps the file, if there is one, up to date.
 //
-// Several processes may share one file: every mutation holds an exclusive lock on FILE.lock while
-// it re-reads what others wrote, changes it and writes it back. Reads take no lock, because the
-// file is only ever replaced as a whole. A mutation is answered after its write has reached the
-// disk. Mutations that arrive while another is being written are written together.
+// Several processes may share one file: every mutation holds an exclusive lock on FILE.lock while it re-reads
+// the file, changes it and writes it back. Reads take no lock, because the file is only ever replaced as a
+// whole. A mutation returns after its write has reached the disk. Mutations that arrive during a write are
+// written together.
 type store struct {
 	rules *rules
 	clock clock.PassiveClock
@@ -23,9 +23,9 @@ type store struct {
 	queueMu sync.Mutex
 	queue   []*mutation
 
-	mu    sync.Mutex // guards state, and is held by whoever commits the queue
+	mu    sync.Mutex // protects state; the committer of the queue holds it
 	state *state
-	// stale says that state ran ahead of the file, because a write failed.
+	// stale is set if state is newer than the file, because a write failed.
 	stale bool
 
 	// changed is called after the state changed, with mu held: it must not block or call back.
@@ -38,7 +38,7 @@ type mutation struct {
 	done  chan struct{}
 }
 
-// openStore reads the state file, or begins with an empty world. path may be empty.
+// openStore reads the state file, or starts with an empty world. path may be empty.
 func openStore(path string, r *rules, c clock.PassiveClock) (*store, error) {
 	s := &store{rules: r, clock: c, state: newState(), changed: func() {}}
 	if path == "" {
@@ -50,7 +50,7 @@ func openStore(path string, r *rules, c clock.PassiveClock) (*store, error) {
 	}
 	s.file = file
 	if err := s.refresh(); err != nil {
-		_ = file.close() // the reason why it is of no use is in err
+		_ = file.close() // err already has the reason
 		return nil, err
 	}
 	return s, nil
@@ -65,14 +65,14 @@ func (s *store) close() error {
 	return s.file.close()
 }
 
-// notify sets what is called after each change. It must not block or call back.
+// notify sets the function that is called after each change. It must not block or call back.
 func (s *store) notify(changed func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.changed = changed
 }
 
-// view runs a read on the current state. What read keeps, it must copy.
+// view runs a read on the current state. Read must copy what it keeps.
 func (s *store) view(ctx context.Context, read func(*tx) error) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -85,15 +85,15 @@ func (s *store) view(ctx context.Context, read func(*tx) error) error {
 	return read(s.begin())
 }
 
-// viewLastKnown is view for readers that prefer old truth to none.
+// viewLastKnown is view for readers that accept a stale state.
 func (s *store) viewLastKnown(read func(*tx)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	read(s.begin())
 }
 
-// update runs a mutation and returns once it is durable, or has failed. Once queued it is not
-// abandoned when ctx ends: the wait is bounded by one write.
+// update runs a mutation and returns once it is durable, or has failed. Once queued, it is not cancelled with
+// ctx: the wait is bounded by one write.
 func (s *store) update(ctx context.Context, apply func(*tx) error) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -103,7 +103,7 @@ func (s *store) update(ctx context.Context, apply func(*tx) error) error {
 	s.queue = append(s.queue, m)
 	s.queueMu.Unlock()
 
-	// Whoever gets the lock first commits for all who queued up meanwhile.
+	// The first holder of the lock commits for all queued mutations.
 	s.mu.Lock()
 	s.queueMu.Lock()
 	batch := s.queue
@@ -165,7 +165,7 @@ func (s *store) commitLocked(batch []*mutation) error {
 	return nil
 }
 
-// refresh re-reads the file if another process wrote it since.
+// refresh re-reads the file if another process has written it.
 func (s *store) refresh() error {
 	if s.file == nil {
 		return nil
@@ -189,7 +189,7 @@ func (s *store) refresh() error {
 	return nil
 }
 
-// newWorldID tells a state file from another one that took its place.
+// newWorldID identifies a state file, to detect its replacement.
 func newWorldID() string {
 	var id [8]byte
 	_, _ = rand.Read(id[:]) // never fails, by its documentation

@@ -21,7 +21,7 @@ const maxNameLength = 255
 // maxAffinitySeconds is a day, the same limit that a Service's session affinity has.
 const maxAffinitySeconds = 86400
 
-// validName allows what is one segment of a path.
+// validName accepts names that are one segment of a path.
 func validName(kind, name string) error {
 	if name == "" {
 		return invalid("the %s needs a name", kind)
@@ -132,8 +132,8 @@ func validListener(lb *loadBalancer, l api.Listener) error {
 	return nil
 }
 
-// checkCanonical refuses a CIDR with host bits: it would read back in another form than it was
-// written in, and look changed for ever after.
+// checkCanonical rejects a CIDR with host bits: it would be returned in another form than it was written in,
+// and look changed forever.
 func checkCanonical(cidr string) error {
 	p, err := netip.ParsePrefix(cidr)
 	if err != nil {

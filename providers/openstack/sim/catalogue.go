@@ -29,7 +29,7 @@ func catalogue() map[string][]operation {
 	return out
 }
 
-// bind adds the operations of a service, which run on a part of the state.
+// bind adds the operations of a service, which run on its part of the state.
 func bind[X any](all map[string][]operation, service string, list []core.Operation[X], part func(*tx) X) {
 	for _, o := range list {
 		do := o.Do

@@ -1,6 +1,6 @@
-// Package sim is a simulation of OpenStack: the HTTP APIs of Keystone, Nova, Neutron, Octavia and
-// Barbican, with state, at one endpoint, each at the path that is its type. Clients that are pointed at
-// its Keystone, at /identity/v3, find the rest in the catalogue and work unchanged.
+// Package sim is a simulation of OpenStack: the HTTP APIs of Keystone, Nova, Neutron, Octavia and Barbican,
+// with state, at one endpoint, each under the path of its type. Clients with its Keystone URL, /identity/v3,
+// find the other services in the catalog and work unchanged.
 //
 // It simulates control, not traffic: nothing is forwarded, and members are healthy when their server runs.
 package sim
@@ -21,7 +21,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/openstack/sim/octavia"
 )
 
-// callLogLimit bounds the memory of a cloud that runs for days; counts go on beyond it.
+// callLogLimit bounds the memory of a cloud that runs for days; counts continue beyond it.
 const callLogLimit = 100_000
 
 // Cloud is one region with the projects of its Keystone. It is safe for concurrent use.
@@ -30,7 +30,7 @@ type Cloud struct {
 	clock   clock.PassiveClock
 	front   *kit.Front
 
-	mu     sync.Mutex // guards all below
+	mu     sync.Mutex // protects all fields below
 	state  *state
 	random *rand.Rand
 }

@@ -43,7 +43,7 @@ func (c *Cloud) Machine(nodeName string) (m world.Machine, err error) {
 	return m, err
 }
 
-// Server returns the ID of a machine's server, or nothing if there is no such machine.
+// Server returns the ID of a machine's server, "" for an unknown machine.
 func (c *Cloud) Server(nodeName string) (id string) {
 	c.inspect(func(t *tx) {
 		if s := t.ByNodeName(nodeName); s != nil {
@@ -61,12 +61,12 @@ func (c *Cloud) Terminate(nodeName string) error {
 // Stop implements world.World.
 func (c *Cloud) Stop(nodeName string) error { return c.SetServerStatus(nodeName, nova.StatusShutoff) }
 
-// SetServerStatus puts a machine's server into a state of Nova's, such as SUSPENDED or ERROR.
+// SetServerStatus sets the status of a machine's server, such as SUSPENDED or ERROR.
 func (c *Cloud) SetServerStatus(nodeName, status string) error {
 	return c.onMachine(nodeName, func(t *tx, s *nova.Server) error { t.SetStatus(s, status); return nil })
 }
 
-// DeleteFlavor deletes a flavor. Servers that were made with it stay as they are.
+// DeleteFlavor deletes a flavor. Existing servers of it stay unchanged.
 func (c *Cloud) DeleteFlavor(name string) error {
 	return c.console(func(t *tx) error {
 		for _, f := range t.Flavors {
@@ -164,8 +164,7 @@ func (c *Cloud) AddForeignRoute(destination string) error {
 	})
 }
 
-// Objects implements world.World. The objects of all projects are counted; those that come with Octavia's service are
-// not.
+// Objects implements world.World. It counts the objects of all projects, except those of Octavia's service.
 func (c *Cloud) Objects() map[string]int {
 	out := map[string]int{}
 	c.inspect(func(t *tx) {
@@ -193,7 +192,7 @@ func (c *Cloud) inspect(read func(*tx)) {
 	_ = c.console(func(t *tx) error { read(t); return nil })
 }
 
-// onMachine changes or reads the server of a machine.
+// onMachine runs a function on the server of a machine.
 func (c *Cloud) onMachine(nodeName string, work func(*tx, *nova.Server) error) error {
 	return c.console(func(t *tx) error {
 		s, err := t.Machine(nodeName)

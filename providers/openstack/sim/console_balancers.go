@@ -28,7 +28,7 @@ func (c *Cloud) SetLoadBalancerStatus(name, status string) error {
 	})
 }
 
-// SetSettleTimes replaces Options.ProvisionTime and SettleTime for what begins from now on.
+// SetSettleTimes replaces Options.ProvisionTime and SettleTime for future changes.
 func (c *Cloud) SetSettleTimes(provision, settle time.Duration) {
 	c.inspect(func(t *tx) { t.Options.ProvisionTime, t.Options.SettleTime = provision, settle })
 }

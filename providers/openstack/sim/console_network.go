@@ -41,7 +41,8 @@ func (c *Cloud) Places() (p Places) {
 	return p
 }
 
-// AddNetwork makes a network with one subnet in the cluster's project, or an external one, and returns both IDs.
+// AddNetwork creates a network with one subnet in the cluster's project, or an external one, and returns both
+// IDs.
 func (c *Cloud) AddNetwork(name string, prefix netip.Prefix, external bool) (networkID, subnetID string, err error) {
 	err = c.console(func(t *tx) error {
 		if prefix != prefix.Masked() {
@@ -59,8 +60,8 @@ func (c *Cloud) AddNetwork(name string, prefix netip.Prefix, external bool) (net
 	return networkID, subnetID, err
 }
 
-// AddSubnet makes a further subnet in a network, with tags, and returns its ID. A small one soon runs dry. One that is
-// in a network of the cluster's project is connected to its router.
+// AddSubnet creates an additional subnet in a network, with tags, and returns its ID. A subnet of a network
+// of the cluster's project is connected to its router.
 func (c *Cloud) AddSubnet(networkID, name string, prefix netip.Prefix, tags ...string) (id string, err error) {
 	err = c.console(func(t *tx) error {
 		n := t.Networks[networkID]
@@ -98,7 +99,7 @@ func (c *Cloud) ExhaustSubnet(id string) error {
 	})
 }
 
-// AttachPort gives a machine a further port in a network, and returns its ID.
+// AttachPort adds a port in a network to a machine, and returns its ID.
 func (c *Cloud) AttachPort(nodeName, networkID string) (id string, err error) {
 	err = c.onMachine(nodeName, func(t *tx, s *nova.Server) error {
 		p, err := t.portIn(networkID, s)
@@ -113,7 +114,7 @@ func (c *Cloud) AttachPort(nodeName, networkID string) (id string, err error) {
 	return id, err
 }
 
-// portIn makes a port for a server in a network.
+// portIn creates a port for a server in a network.
 func (t *tx) portIn(networkID string, s *nova.Server) (*neutron.Port, error) {
 	n := t.Networks[networkID]
 	if n == nil {
@@ -122,7 +123,8 @@ func (t *tx) portIn(networkID string, s *nova.Server) (*neutron.Port, error) {
 	return t.NewPort(s.Project, "", n, nil)
 }
 
-// AttachSubPort gives a machine's first port a sub-port in a network, of which Nova knows nothing, and returns its ID.
+// AttachSubPort adds a subport in a network to a machine's first port, which Nova does not report, and
+// returns its ID.
 func (c *Cloud) AttachSubPort(nodeName, networkID string) (id string, err error) {
 	err = c.onMachine(nodeName, func(t *tx, s *nova.Server) error {
 		p, err := t.portIn(networkID, s)
@@ -142,7 +144,7 @@ func (c *Cloud) AttachSubPort(nodeName, networkID string) (id string, err error)
 	return id, err
 }
 
-// AttachFloatingIP gives a machine's first port a floating IP and returns the address.
+// AttachFloatingIP attaches a floating IP to a machine's first port and returns the address.
 func (c *Cloud) AttachFloatingIP(nodeName string) (address string, err error) {
 	err = c.onMachine(nodeName, func(t *tx, s *nova.Server) error {
 		f, err := t.Allocate(s.Project, t.External(), "", "")
@@ -155,8 +157,8 @@ func (c *Cloud) AttachFloatingIP(nodeName string) (address string, err error) {
 	return address, err
 }
 
-// SetServer changes what a machine's server shows: addresses that its owner declares, and metadata. Nil leaves as it
-// is.
+// SetServer changes the addresses that a machine's owner declares, and metadata. Nil leaves a field
+// unchanged.
 func (c *Cloud) SetServer(nodeName string, access4, access6 *string, metadata map[string]string) error {
 	return c.onMachine(nodeName, func(t *tx, s *nova.Server) error {
 		neutron.Set(&s.Access4, access4)
@@ -168,8 +170,8 @@ func (c *Cloud) SetServer(nodeName string, access4, access6 *string, metadata ma
 	})
 }
 
-// AddSecret makes a certificate in Barbican, in a container or by itself, and returns how listeners refer to it.
-// The reference names the simulator as it is reached at base, such as http://127.0.0.1:8080.
+// AddSecret creates a certificate in Barbican, in a container or by itself, and returns the reference for
+// listeners. The reference contains the simulator's URL base, such as http://127.0.0.1:8080.
 func (c *Cloud) AddSecret(base, name string, inContainer bool) (reference string) {
 	c.inspect(func(t *tx) {
 		t.Call.Base = base
@@ -187,8 +189,8 @@ func (c *Cloud) AddSecret(base, name string, inContainer bool) (reference string
 	return reference
 }
 
-// Leaks names the objects in the cluster's project that a manager makes and that nothing uses any more: VIP ports
-// without their load balancer, floating IPs that lead nowhere, security groups that no port has.
+// Leaks names the unused objects of a manager in the cluster's project: VIP ports without their load
+// balancer, floating IPs without a port, security groups without a port.
 func (c *Cloud) Leaks() []string {
 	var out []string
 	c.inspect(func(t *tx) {

@@ -78,7 +78,7 @@ func (t *tx) versions() []any {
 	return out
 }
 
-// listVersions answers at the root of a service. Keystone, Nova's newest code aside, and Barbican say 300.
+// listVersions responds at the root of a service. Keystone, older Nova and Barbican respond with 300.
 func (t *tx) listVersions() (core.Answer, error) {
 	versions := t.versions()
 	switch t.Call.Service {

@@ -134,8 +134,8 @@ func (h *handler) dialect() kit.Dialect {
 	}
 }
 
-// Dialect returns how the APIs name operations and format errors, for a front before services that were not simulated.
-// Their URLs must be laid out as the simulator's are: all at one address, each at the path that is its type.
+// Dialect returns how the APIs name operations and format errors, for a front before real services. Their
+// URLs must have the layout of the simulator's: all at one address, each under the path of its type.
 func Dialect() (kit.Describe, kit.Dialect) {
 	h := &handler{cloud: &Cloud{}, catalogue: catalogue()}
 	return h.describe, h.dialect()

@@ -7,7 +7,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/openstack/sim/core"
 )
 
-// withoutHidden returns a body without attributes that the service does not have.
+// withoutHidden removes attributes that the service does not have.
 func withoutHidden(body any, hidden []string) (any, error) {
 	if len(hidden) == 0 || body == nil {
 		return body, nil

@@ -78,15 +78,15 @@ func (l *listener) same(other listener) bool {
 		l.SSLCertificateID == other.SSLCertificateID
 }
 
-// complete writes protocols as AWS shows them.
+// complete formats protocols as AWS does.
 func (l listener) complete() listener {
 	l.Protocol = strings.ToUpper(l.Protocol)
 	l.InstanceProtocol = strings.ToUpper(cmp.Or(l.InstanceProtocol, defaultInstanceProtocol(l.Protocol)))
 	return l
 }
 
-// addListeners adds listeners that were checked; an existing one stays as it is. TLS listeners
-// get the default negotiation policy.
+// addListeners adds listeners that were checked; an existing one stays unchanged. TLS listeners get the
+// default negotiation policy.
 func (b *balancer) addListeners(listeners []listener) {
 	for _, l := range listeners {
 		l = l.complete()

@@ -8,7 +8,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/aws/sim/query"
 )
 
-// Types of policies that can be made here.
+// Types of policies that can be created here.
 const (
 	sslPolicyType   = "SSLNegotiationPolicyType"
 	proxyPolicyType = "ProxyProtocolPolicyType"
@@ -132,8 +132,8 @@ type policyView struct {
 	Attributes query.Members[policyAttribute] `xml:"PolicyAttributeDescriptions"`
 }
 
-// describePolicies shows the policies of a load balancer. Without one, AWS shows its sample policies; here is one of
-// them.
+// describePolicies returns the policies of a load balancer. Without one, AWS returns its sample policies;
+// here it is one of them.
 func (t *Tx) describePolicies(in policyInput) (out struct {
 	Policies query.Members[policyView] `xml:"PolicyDescriptions"`
 }, err error) {

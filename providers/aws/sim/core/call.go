@@ -4,7 +4,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/aws/sim/query"
 )
 
-// GlobalRegion is what calls to the global endpoint of STS are signed for.
+// GlobalRegion is the region in signatures of calls to the global endpoint of STS.
 const GlobalRegion = "us-east-1"
 
 // Names of the services, as the call log and the limits of the front use them.
@@ -22,6 +22,6 @@ type Call struct {
 	Credential               query.Credential
 	Signed, Malformed        bool
 	Mutating                 bool
-	// NoObjects calls see a cloud in which nothing exists.
+	// NoObjects makes the call see a cloud without objects.
 	NoObjects bool
 }

@@ -17,7 +17,7 @@ type Operation[T any] struct {
 	Do   func(t T, service string, form url.Values) (any, error)
 }
 
-// Done is the response of EC2 operations that return nothing else.
+// Done is the response of EC2 operations without other content.
 type Done struct {
 	Return bool `xml:"return"`
 }
@@ -46,7 +46,7 @@ func Write[T, In, Out any](name string, do func(T, In) (Out, error)) Operation[T
 	return o
 }
 
-// On returns an operation on the object that the request names: the object is looked up before the operation runs.
+// On returns an operation on the object in the request: it looks up the object before the operation runs.
 func On[T any, In interface{ Object(T) (O, error) }, O, Out any](do func(T, O, In) (Out, error)) func(T, In) (Out,
 	error) {
 	return func(t T, in In) (out Out, err error) {
@@ -63,7 +63,7 @@ func errDryRun() error {
 	return Refuse("DryRunOperation", "Request would have succeeded, but DryRun flag is set.")
 }
 
-// decode reads a request. EC2 refuses parameters that it does not know, the other services ignore them.
+// decode parses a request. EC2 rejects unknown parameters, the other services ignore them.
 func decode[In any](service string, form url.Values) (in In, dry bool, err error) {
 	values := url.Values{}
 	for name, texts := range form {

@@ -36,10 +36,10 @@ type Options struct {
 	AccessKeys []string
 	// Secret is the secret of all AccessKeys. Where it is set, signatures are checked, also those of sessions.
 	Secret string
-	// Skew is how far the cloud's clock is ahead of Clock, or behind if negative, in the dates of responses and for
-	// signatures. Where Skew or Secret is set, requests that are not of the last or the next five minutes are refused.
+	// Skew is how far the cloud's clock is ahead of Clock, or behind if negative, in the dates of responses and
+	// for signatures. With Skew or Secret, requests that are more than five minutes off are rejected.
 	Skew time.Duration
-	// Policy is an IAM policy document, in JSON, that every caller is subject to; see package iam for what it may hold.
+	// Policy is an IAM policy document, in JSON, for all callers; package iam documents the supported elements.
 	// Empty allows all.
 	Policy []byte
 	// Allow reports in addition to Policy whether an action such as ec2:DescribeInstances is allowed. Nil allows all.
@@ -50,14 +50,15 @@ type Options struct {
 
 	// BootTime is how long a launched instance is pending.
 	BootTime time.Duration
-	// TerminatedTime is how long terminated instances stay visible; an hour by default, negative is none.
+	// TerminatedTime is how long terminated instances stay visible; an hour by default, negative means not at
+	// all.
 	TerminatedTime time.Duration
-	// SettleTime is how long a new object stays unknown to reads.
+	// SettleTime is how long a new object stays invisible to reads.
 	SettleTime time.Duration
 	// ProvisionTime is how long a new load balancer stays in provisioning.
 	ProvisionTime time.Duration
-	// HealthTime is how long a new target stays initial, DrainTime the most that a removed one is seen draining,
-	// within its group's deregistration delay.
+	// HealthTime is how long a new target stays initial, DrainTime the maximum time that a removed one is
+	// draining, within its group's deregistration delay.
 	HealthTime, DrainTime time.Duration
 	// ReleaseTime is how long a deleted load balancer's network interfaces hold its subnets and security groups.
 	ReleaseTime time.Duration
@@ -112,10 +113,10 @@ func defaultQuotas() map[string]int {
 	}
 }
 
-// PublishedLimits returns the token buckets that AWS publishes: for EC2 those of most actions, in the chapter on
-// request throttling of its developer guide, though for each action, and here for all; for both generations of
-// Elastic Load Balancing those of the chapter of the same name in its user guide, without the one that an
-// account has for all actions together.
+// PublishedLimits returns the token buckets that AWS publishes: for EC2 those of most actions, in the chapter
+// on request throttling of its developer guide (AWS applies them to each action, the simulator to all
+// together); for both generations of Elastic Load Balancing those of the same chapter in its user guide,
+// without the bucket for all actions of an account.
 func PublishedLimits() map[string]kit.Bucket {
 	limits := map[string]kit.Bucket{
 		ServiceEC2 + "/" + kit.ClassRead:              {Rate: 20, Burst: 100},

@@ -24,8 +24,8 @@ func (o *Options) ZoneID(zone string) string {
 // partitionOf is a part of AWS with its own accounts and names.
 type partitionOf struct{ prefix, id, domain string }
 
-// partitions are those that the SDK knows, by how the names of their regions begin. A region of no
-// other one is in the first that AWS had.
+// partitions are those that the SDK knows, by the prefixes of their regions. A region with another prefix is
+// in the first partition of AWS.
 var partitions = []partitionOf{
 	{"cn-", "aws-cn", "amazonaws.com.cn"},
 	{"us-gov-", "aws-us-gov", "amazonaws.com"},
@@ -46,13 +46,13 @@ func (o *Options) inPartition() partitionOf {
 	return partitionOf{}
 }
 
-// Partition returns the part of AWS to which the region belongs.
+// Partition returns the partition of the region.
 func (o *Options) Partition() string { return o.inPartition().id }
 
 // DNSSuffix returns the domain of the partition's public names.
 func (o *Options) DNSSuffix() string { return o.inPartition().domain }
 
-// InternalDomain returns the domain of instances' private names; the oldest region has a name of its own.
+// InternalDomain returns the domain of instances' private names; the oldest region has its own.
 func (o *Options) InternalDomain() string {
 	if o.Region == GlobalRegion {
 		return "ec2.internal"

@@ -29,7 +29,7 @@ func (k IDKind) NotFound(ids ...string) error {
 
 var hexID = regexp.MustCompile(`^(?:[0-9a-f]{8}|[0-9a-f]{17})$`)
 
-// Check refuses IDs that no object can have.
+// Check rejects IDs that no object can have.
 func (k IDKind) Check(id string) error {
 	digits, ok := strings.CutPrefix(id, k.Prefix+"-")
 	if !ok {
@@ -66,10 +66,10 @@ type Filter struct {
 	Value []string
 }
 
-// maxFilterValues is how many values all filters of a call may have in sum.
+// maxFilterValues is the maximum sum of the values of all filters of a call.
 const maxFilterValues = 200
 
-// Selection is what all Describe operations of EC2 understand.
+// Selection has the common parameters of all Describe operations of EC2.
 type Selection struct {
 	Filter     []Filter
 	MaxResults *int32
@@ -115,10 +115,10 @@ func SelectIDs[T any](t *Tx, k IDKind, all map[string]T, ids []string) ([]string
 	return slices.Compact(slices.Sorted(slices.Values(ids))), nil
 }
 
-// PageRule says how long pages are. The zero value is the rule of most Describe operations.
+// PageRule defines the page size. The zero value is the rule of most Describe operations.
 type PageRule struct{ Least, Most int }
 
-// Page cuts one page out of a sorted list. Without MaxResults a page holds as many as is possible.
+// Page returns one page of a sorted list. Without MaxResults it has the maximum size.
 func Page[T any](objects []T, ids []string, s Selection, rule PageRule) (out []T, next string, err error) {
 	if rule == (PageRule{}) {
 		rule = PageRule{Least: 5, Most: 1000}
@@ -153,7 +153,8 @@ func Page[T any](objects []T, ids []string, s Selection, rule PageRule) (out []T
 	return objects[from:to], next, nil
 }
 
-// Tokens hold the last ID of a page, so that what is made or removed between two pages moves nothing.
+// Tokens contain the last ID of a page, so that creations and deletions between two pages do not shift the
+// rest.
 const tokenMark = "eyJ2IjoiMiJ9:"
 
 // EncodeToken returns the token of the page that begins after an ID.

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// State holds what objects of all services have.
+// State has the common state of objects of all services.
 type State struct {
 	// Tags of every object, by its ID or ARN.
 	Tags map[string]map[string]string
@@ -37,7 +37,7 @@ func (t *Tx) NewID(prefix string) string {
 	return fmt.Sprintf("%s-0%016x", prefix, t.Random.Uint64())
 }
 
-// HideNew hides a new object from reads for the settle time, unless it was made by the console.
+// HideNew hides a new object from reads for the settle time, unless the console created it.
 func (t *Tx) HideNew(id string) {
 	if t.Options.SettleTime > 0 && t.Call.Service != "" {
 		t.VisibleAt[id] = t.Now.Add(t.Options.SettleTime)

@@ -101,8 +101,8 @@ func (t *Tx) allocateAddress(in struct {
 	return out, nil
 }
 
-// publicPool is where public addresses come from: 198.18.0.0/15, which is reserved for tests between networks (RFC
-// 2544).
+// publicPool is the range of public addresses: 198.18.0.0/15, which is reserved for tests between networks
+// (RFC 2544).
 var publicPool = netip.MustParsePrefix("198.18.0.0/15")
 
 func (t *Tx) publicAddress() netip.Addr {

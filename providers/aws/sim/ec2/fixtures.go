@@ -10,7 +10,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/aws/sim/core"
 )
 
-// The tags by which a cluster's objects are known, and the roles of its subnets.
+// The tags of a cluster's objects, and the roles of its subnets.
 const (
 	TagClusterPrefix = "kubernetes.io/cluster/"
 	TagPublicRole    = "kubernetes.io/role/elb"
@@ -19,7 +19,7 @@ const (
 )
 
 // CreateFixtures builds the VPC: in each zone a public and a private subnet, a public route table, the
-// main one, which is the cluster's, and the security group of the nodes.
+// cluster's main route table, and the security group of the nodes.
 func (t *Tx) CreateFixtures() error {
 	cluster := TagClusterPrefix + t.Options.Cluster
 	v := &VPC{ID: t.NewID("vpc"), CIDR: t.Options.VPC, CIDR6: t.Options.VPC6, dhcp: t.NewID("dopt"),
@@ -107,8 +107,8 @@ const (
 	defaultImage = "ami-0123456789abcdef0"
 )
 
-// Launch starts the instance of a node. The name of a machine, if set, is its private DNS name,
-// because that is how a node finds its instance.
+// Launch starts the instance of a node. The name of a machine, if set, is its private DNS name, which
+// identifies the instance of a node.
 func (t *Tx) Launch(m world.Machine) (*Instance, error) {
 	if m.Name != "" && t.ByNodeName(m.Name) != nil {
 		return nil, fmt.Errorf("machine %q exists", m.Name)
@@ -130,9 +130,9 @@ func (t *Tx) Launch(m world.Machine) (*Instance, error) {
 	return i, nil
 }
 
-// bootOptions say what instance to start. Empty fields have defaults.
+// bootOptions configure an instance. Empty fields have defaults.
 type bootOptions struct {
-	// name is the private DNS name and thereby the node's; the one of its address by default.
+	// name is the private DNS name and thereby the node's; the default derives from its address.
 	name, kind, image, reservation string
 	groups                         []string
 	// public gives it a public IPv4 address.
@@ -165,7 +165,7 @@ func (t *Tx) boot(s *Subnet, o bootOptions) (*Instance, error) {
 	return i, nil
 }
 
-// ByNodeName finds a machine that was not terminated.
+// ByNodeName finds a machine that is not terminated.
 func (t *Tx) ByNodeName(name string) *Instance {
 	for _, i := range t.Instances {
 		if i.NodeName == name && i.State != StateTerminated {

@@ -4,12 +4,12 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/aws/sim/core"
 )
 
-// booleanAttribute is a boolean in an attribute of its own, as EC2 sends them.
+// booleanAttribute is a boolean in an element of its own, as EC2 sends them.
 type booleanAttribute struct{ Value *bool }
 
 type textAttribute struct{ Value *string }
 
-// modifyInstanceAttribute knows the attributes that belong to the network. One call changes one.
+// modifyInstanceAttribute supports the attributes of the network. One call changes one.
 func (t *Tx) modifyInstanceAttribute(in struct {
 	InstanceID      string `q:"InstanceId"`
 	Attribute       string

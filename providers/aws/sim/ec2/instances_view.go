@@ -177,8 +177,8 @@ func (t *Tx) InterfacesOf(i *Instance) []*NetworkInterface {
 	return out
 }
 
-// PublicOf returns an interface's public address: its Elastic IP, or the one it was given at launch.
-// An instance that is stopped keeps only an Elastic IP.
+// PublicOf returns an interface's public address: its Elastic IP, or the one assigned at launch. A stopped
+// instance keeps only an Elastic IP.
 func (t *Tx) PublicOf(n *NetworkInterface) netip.Addr {
 	for _, a := range t.Addresses {
 		if a.Iface == n.ID && n.ID != "" {

@@ -188,7 +188,8 @@ func (t *Tx) NewInterface(s *Subnet, v6 bool) (*NetworkInterface, error) {
 	return v, nil
 }
 
-// AllocateIP gives out the addresses of a subnet in order, and when all were given out once, those that are free again.
+// AllocateIP allocates the addresses of a subnet in order, and after all were used once, those that are free
+// again.
 func (t *Tx) AllocateIP(s *Subnet) (netip.Addr, int, error) {
 	size := 1<<(32-s.CIDR.Bits()) - reservedAddresses
 	used := map[netip.Addr]bool{}
@@ -238,7 +239,8 @@ func (t *Tx) InterfaceOf(id string) *NetworkInterface {
 	return t.byAddress[ip]
 }
 
-// NodeOf returns the node with an instance's ID or one of its addresses; an address of no node is returned as it is.
+// NodeOf returns the node with an instance's ID or one of its addresses; it returns other addresses
+// unchanged.
 func (t *Tx) NodeOf(id string) string {
 	if i := t.Instances[id]; i != nil {
 		return i.NodeName

@@ -31,10 +31,10 @@ type unassignOutput struct {
 	Prefixes  query.Items[string] `xml:"unassignedIpv6PrefixSet"`
 }
 
-// maxAssigned bounds what one request may ask for.
+// maxAssigned bounds the number of addresses in one request.
 const maxAssigned = 50
 
-// assignIPv6 gives a network interface addresses or prefixes, those that are named or the requested number.
+// assignIPv6 assigns addresses or prefixes to a network interface, the given ones or the requested number.
 func (t *Tx) assignIPv6(in ipv6Input) (out assignOutput, err error) {
 	n, err := core.Find(interfaceKind, t.Interfaces, in.NetworkInterfaceID)
 	if err != nil {
@@ -68,7 +68,7 @@ func (t *Tx) assignIPv6(in ipv6Input) (out assignOutput, err error) {
 	return out, nil
 }
 
-// assignable reads what a request names.
+// assignable parses the given addresses or prefixes.
 func (t *Tx) assignable(s *Subnet, in ipv6Input) (addresses []netip.Addr, prefixes []netip.Prefix, err error) {
 	for _, text := range in.IPv6Addresses {
 		ip, err := netip.ParseAddr(text)
@@ -90,7 +90,7 @@ func (t *Tx) assignable(s *Subnet, in ipv6Input) (addresses []netip.Addr, prefix
 	return addresses, prefixes, nil
 }
 
-// nextIPv6 gives out the addresses of a subnet in order, above those that come with network interfaces.
+// nextIPv6 allocates the addresses of a subnet in order, above those of new network interfaces.
 func (t *Tx) nextIPv6(s *Subnet) netip.Addr {
 	key := "ipv6/" + s.ID
 	t.allocated[key]++
@@ -99,7 +99,7 @@ func (t *Tx) nextIPv6(s *Subnet) netip.Addr {
 	return netip.AddrFrom16(ip)
 }
 
-// nextPrefix gives out the prefixes of a subnet in order; the first holds the addresses.
+// nextPrefix allocates the prefixes of a subnet in order; the first contains the addresses.
 func (t *Tx) nextPrefix(s *Subnet) netip.Prefix {
 	key := "prefix/" + s.ID
 	t.allocated[key]++
@@ -108,7 +108,7 @@ func (t *Tx) nextPrefix(s *Subnet) netip.Prefix {
 	return netip.PrefixFrom(netip.AddrFrom16(ip), prefixBits)
 }
 
-// unassignIPv6 takes addresses and prefixes away, all or none.
+// unassignIPv6 removes addresses and prefixes, all or none.
 func (t *Tx) unassignIPv6(in ipv6Input) (out unassignOutput, err error) {
 	n, err := core.Find(interfaceKind, t.Interfaces, in.NetworkInterfaceID)
 	if err != nil {

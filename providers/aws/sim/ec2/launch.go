@@ -38,7 +38,7 @@ type runInput struct {
 	}
 }
 
-// maxRun bounds what one request starts; AWS bounds it by quotas of virtual processors.
+// maxRun bounds the instances of one request; AWS bounds them by quotas of virtual processors.
 const maxRun = 5000
 
 // runInstances starts instances in one subnet. Its instances are the cluster's only if they are tagged so.
@@ -74,7 +74,7 @@ func (t *Tx) runInstances(in runInput) (out reservationView, err error) {
 	return t.viewReservation(o.reservation), nil
 }
 
-// checkRun checks a request and returns where and what to start.
+// checkRun validates a request and returns the subnet and the options of the instances.
 func (t *Tx) checkRun(in runInput) (*Subnet, bootOptions, error) {
 	o := bootOptions{kind: in.InstanceType, image: in.ImageID, groups: in.SecurityGroupID,
 		PrimaryIPv6: in.EnablePrimaryIPv6 != nil && *in.EnablePrimaryIPv6}
@@ -105,8 +105,8 @@ func (t *Tx) checkRun(in runInput) (*Subnet, bootOptions, error) {
 	return s, o, t.checkInterfaceGroups(o.groups, s.VPC)
 }
 
-// subnetOf returns the subnet that a request names, or one of the zone. Settings of the network interface are copied to
-// o.
+// subnetOf returns the subnet of a request, or one of the zone. It copies settings of the network interface
+// to o.
 func (t *Tx) subnetOf(in runInput, o *bootOptions) (subnetID string, err error) {
 	id := in.SubnetID
 	if len(in.NetworkInterface) == 1 {
@@ -133,7 +133,7 @@ func (t *Tx) subnetOf(in runInput, o *bootOptions) (subnetID string, err error) 
 	return s.ID, nil
 }
 
-// viewReservation answers a request to start instances with those that were, in the order of their launch.
+// viewReservation responds to a launch request with the instances, in the order of their launch.
 func (t *Tx) viewReservation(id string) reservationView {
 	var members []*Instance
 	for _, i := range t.Instances {

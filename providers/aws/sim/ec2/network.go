@@ -14,7 +14,7 @@ var (
 		Parameter: "SubnetId", Set: "subnetSet"}
 )
 
-// reservedAddresses is how many addresses of each subnet AWS keeps for itself: the first four and the last.
+// reservedAddresses is the number of addresses that AWS reserves in each subnet: the first four and the last.
 const reservedAddresses = 5
 
 func networkOperations() []core.Operation[*Tx] {
@@ -109,7 +109,7 @@ func (t *Tx) viewSubnet(s *Subnet) subnetView {
 	return v
 }
 
-// freeAddresses is how many IPv4 addresses of a subnet no network interface holds.
+// freeAddresses returns the number of free IPv4 addresses of a subnet.
 func (t *Tx) freeAddresses(s *Subnet) int {
 	free := 1<<(32-s.CIDR.Bits()) - reservedAddresses
 	for _, n := range t.Interfaces {

@@ -14,7 +14,7 @@ var tableKind = core.IDKind{Prefix: "rtb", Code: "InvalidRouteTableID", Noun: "r
 // RouteTable is a route table of a VPC.
 type RouteTable struct {
 	id, VPC string
-	// Main is the table of subnets that have no other; subnets are those that have this one.
+	// Main is the table of subnets without another; subnets are those with this one.
 	Main    bool
 	Subnets []string
 	Routes  []*Route
@@ -95,7 +95,7 @@ func (r *RouteTable) associations() []tableAssociation {
 	return out
 }
 
-// viewRoute shows a route whose network interface was deleted as a blackhole, which then names no instance any more.
+// viewRoute returns a route with a deleted network interface as a blackhole, without an instance.
 func (t *Tx) viewRoute(r *Route) routeView {
 	v := routeView{Gateway: r.Gateway, NAT: r.nat, ENI: r.Iface, State: "active", Origin: r.Origin}
 	if r.Destination.Addr().Is4() {
@@ -132,7 +132,7 @@ type routeInput struct {
 	LocalTarget                 bool
 }
 
-// destination reads where a route leads to, in the table that it names.
+// destination parses the destination of a route in its table.
 func (t *Tx) destination(in routeInput) (*RouteTable, netip.Prefix, error) {
 	if in.RouteTableID == "" {
 		return nil, netip.Prefix{}, core.MissingParameter("routeTableId")
@@ -161,7 +161,7 @@ func (t *Tx) destination(in routeInput) (*RouteTable, netip.Prefix, error) {
 	return table, p.Masked(), nil
 }
 
-// target reads what a route leads through.
+// target parses the target of a route.
 func (t *Tx) target(in routeInput, table *RouteTable, to netip.Prefix) (*Route, error) {
 	r := &Route{Destination: to, Origin: "CreateRoute", Gateway: in.GatewayID + in.EgressOnlyInternetGatewayID +
 		in.TransitGatewayID +

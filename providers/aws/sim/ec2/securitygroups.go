@@ -72,8 +72,8 @@ func (t *Tx) viewGroup(g *SecurityGroup) groupView {
 	}
 }
 
-// defaultVPC returns where groups are looked for by name alone; the simulated account has none unless the VPC is made
-// so.
+// defaultVPC returns the VPC of groups that are named without a VPC; the simulated account has none unless
+// the VPC is created so.
 func (t *Tx) defaultVPC() string {
 	for _, v := range t.VPCs {
 		if v.isDefault {
@@ -93,7 +93,7 @@ func (t *Tx) GroupByName(name, vpc string) *SecurityGroup {
 	return nil
 }
 
-// groupText is what EC2 allows in names and descriptions of security groups in a VPC.
+// groupText matches the characters that EC2 allows in names and descriptions of security groups in a VPC.
 var groupText = regexp.MustCompile(`^[a-zA-Z0-9 ._\-:/()#,@\[\]+=&;{}!$*]*$`)
 
 const maxGroupText = 255

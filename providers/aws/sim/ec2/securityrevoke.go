@@ -18,7 +18,7 @@ func (t *Tx) revokeIngress(in rulesInput) (revokeOutput, error) { return t.revok
 
 func (t *Tx) revokeEgress(in rulesInput) (revokeOutput, error) { return t.revokeRules(in, true) }
 
-// revokeRules removes all rules of a request or none; in a VPC a rule that does not exist is an error.
+// revokeRules removes all rules of a request or none; in a VPC a missing rule is an error.
 func (t *Tx) revokeRules(in rulesInput, egress bool) (out revokeOutput, err error) {
 	g, err := t.groupOf(in.GroupID, in.GroupName)
 	if err != nil {

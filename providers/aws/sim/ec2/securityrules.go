@@ -32,7 +32,7 @@ type Rule struct {
 	Description                     string
 }
 
-// key returns what no two rules of a group share; the description is not part of it.
+// key returns the unique fields of a rule in its group; the description is not part of it.
 func (r *Rule) key() string {
 	return strings.Join([]string{r.protocol, strconv.Itoa(int(r.from)), strconv.Itoa(int(r.to)), r.peer()}, " ")
 }
@@ -67,7 +67,7 @@ type rangeInput struct {
 	Description  string
 }
 
-// rulesInput is the request of Authorize and Revoke. The single fields are an older way to send one rule.
+// rulesInput is the request of Authorize and Revoke. The single fields are an older form of one rule.
 type rulesInput struct {
 	GroupID                    string `q:"GroupId"`
 	GroupName                  string
@@ -81,10 +81,10 @@ type rulesInput struct {
 	SourceSecurityGroupOwnerID string `q:"SourceSecurityGroupOwnerId"`
 }
 
-// protocolNumbers are protocols that EC2 shows by name although they may be sent by number.
+// protocolNumbers are protocols that EC2 returns by name even if a request has their number.
 var protocolNumbers = map[string]string{"6": "tcp", "17": "udp", "1": "icmp", "58": "icmpv6"}
 
-// rulesOf reads the rules that a request names.
+// rulesOf parses the rules of a request.
 func (t *Tx) rulesOf(in rulesInput) ([]*Rule, error) {
 	permissions := in.IPPermissions
 	if in.IPProtocol != "" {
@@ -162,7 +162,7 @@ func (t *Tx) rulesOfOne(p permission) ([]*Rule, error) {
 	return out, nil
 }
 
-// portsOf reads protocol and ports, which for ICMP are type and code.
+// portsOf parses protocol and ports, which for ICMP are type and code.
 func portsOf(p permission) (Rule, error) { //nolint:cyclop // a list of independent checks, read from top to bottom
 	protocol := strings.ToLower(p.IPProtocol)
 	if name := protocolNumbers[protocol]; name != "" {
@@ -305,7 +305,7 @@ func (t *Tx) checkNewRules(_ *SecurityGroup, have, rules []*Rule) error {
 				r.portsText())
 		}
 	}
-	// The quota counts IPv4 and IPv6 rules apart; rules that refer to a group count for both.
+	// The quota counts IPv4 and IPv6 rules separately; rules that refer to a group count for both.
 	for _, family := range []func(*Rule) bool{
 		func(r *Rule) bool { return r.CIDR6 == "" }, func(r *Rule) bool { return r.CIDR4 == "" },
 	} {

@@ -20,7 +20,7 @@ type State struct {
 	Addresses  map[string]*elasticIP
 	// Unhealthy are the nodes that fail health checks.
 	Unhealthy map[string]bool
-	// allocated counts addresses given out, by subnet ID or pool.
+	// allocated counts allocated addresses, by subnet ID or pool.
 	allocated map[string]int
 	// launches are reservations by the client token of the request that made them.
 	launches map[string]string
@@ -45,7 +45,7 @@ type Tx struct {
 	DisruptedZones []string
 	// OnTerminate is called with the ID of an instance when it is terminated.
 	OnTerminate func(id string)
-	// byAddress are the network interfaces by each of their addresses, from when it is first needed in the operation.
+	// byAddress are the network interfaces by each of their addresses, built on first use in the operation.
 	byAddress map[netip.Addr]*NetworkInterface
 }
 
@@ -79,7 +79,7 @@ type Instance struct {
 	DNSName string
 	// ENIs are its network interfaces by device index.
 	ENIs []string
-	// NodeName is how the cluster calls it.
+	// NodeName is the name of its node.
 	NodeName string
 	PodCIDRs []string
 	// State is the last requested one; stateOf adds the effect of time.
@@ -95,7 +95,8 @@ type Instance struct {
 // NetworkInterface is a network interface of an instance or of a load balancer.
 type NetworkInterface struct {
 	ID, Subnet, VPC, Zone string
-	// Instance and device say where it is attached; empty for those that are not, or to a load balancer.
+	// Instance and device of the attachment; empty for an interface that is detached or belongs to a load
+	// balancer.
 	Instance, attachment string
 	Device               int
 	attached             time.Time

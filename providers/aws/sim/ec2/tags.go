@@ -53,7 +53,7 @@ type tagSpecification struct {
 	Tag          []tag
 }
 
-// tagsFor reads the specifications, all of which must be for the kind of object that is made.
+// tagsFor parses the specifications, all of which must be for the kind of the new object.
 func tagsFor(resource string, specifications []tagSpecification) (map[string]string, error) {
 	var all []tag
 	for _, s := range specifications {
@@ -125,7 +125,7 @@ func (t *Tx) createTags(in tagsInput) (core.Done, error) {
 	return core.Done{Return: true}, nil
 }
 
-// deleteTags removes tags by key, or only where the value too is as given. Missing tags are no error.
+// deleteTags removes tags by key, or only if the value matches too. Missing tags are not an error.
 func (t *Tx) deleteTags(in tagsInput) (core.Done, error) {
 	if len(in.ResourceID) == 0 {
 		return core.Done{}, core.MissingParameter("resourceIdSet")
@@ -146,7 +146,7 @@ func (t *Tx) deleteTags(in tagsInput) (core.Done, error) {
 	return core.Done{Return: true}, nil
 }
 
-// taggable refuses IDs under which nothing exists.
+// taggable rejects IDs of missing objects.
 func (t *Tx) taggable(ids []string) error {
 	kinds := map[string]struct {
 		kind  core.IDKind
@@ -177,7 +177,7 @@ func (t *Tx) taggable(ids []string) error {
 	return nil
 }
 
-// ResourceTypes are EC2's words for what has a tag, by the prefix of its ID.
+// ResourceTypes are EC2's names of resource types, by the prefix of their IDs.
 var ResourceTypes = map[string]string{
 	"i": "instance", "subnet": "subnet", "vpc": "vpc", "rtb": "route-table", "sg": "security-group",
 	"sgr": "security-group-rule", "eni": "network-interface", "eipalloc": "elastic-ip",

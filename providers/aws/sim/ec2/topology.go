@@ -9,7 +9,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/aws/sim/query"
 )
 
-// topologyTypes are the instance types of which DescribeInstanceTopology knows the network; it leaves others out.
+// topologyTypes are the instance types with a network topology in DescribeInstanceTopology; it omits others.
 var topologyTypes = regexp.MustCompile(`^(hpc|trn|p)[0-9]+[a-z]*(-[a-z0-9]+)?\.`)
 
 // Limits of DescribeInstanceTopology.
@@ -79,6 +79,6 @@ func (t *Tx) viewTopology(i *Instance) topologyView {
 
 func networkNode(layer, zone string, n int) string {
 	h := fnv.New64a()
-	_, _ = fmt.Fprint(h, layer, zone, n) // a hash takes everything
+	_, _ = fmt.Fprint(h, layer, zone, n) // writing to a hash cannot fail
 	return fmt.Sprintf("nn-0%016x", h.Sum64())
 }

@@ -1,4 +1,4 @@
-// Package elb holds what both generations of Elastic Load Balancing share.
+// Package elb has the shared parts of both generations of Elastic Load Balancing.
 package elb
 
 import (
@@ -12,7 +12,7 @@ import (
 
 // State of the service in an account.
 type State struct {
-	// LinkedRole is the role by which Elastic Load Balancing acts; the first load balancer makes it.
+	// LinkedRole is the service-linked role of Elastic Load Balancing; the first load balancer creates it.
 	LinkedRole bool
 }
 
@@ -34,7 +34,7 @@ var NamePattern = regexp.MustCompile(`^[a-zA-Z0-9](?:[a-zA-Z0-9-]{0,30}[a-zA-Z0-
 // HostedZone is the DNS zone of load balancers' names, an ID of the simulated Route 53.
 const HostedZone = "Z18D5FSROUN65G"
 
-// DefaultPolicy is what a TLS listener gets that names no security policy.
+// DefaultPolicy is the security policy of a TLS listener without one.
 const DefaultPolicy = "ELBSecurityPolicy-2016-08"
 
 // Attribute is a setting by name, in requests and responses of the second generation.
@@ -43,8 +43,8 @@ type Attribute struct {
 	Value string
 }
 
-// CheckCertificate refuses certificates that do not exist: ARNs of another form, and where the options list
-// certificates, all others.
+// CheckCertificate rejects missing certificates: ARNs of another form, and if the options list certificates,
+// all others.
 func (t *Tx) CheckCertificate(arn string) error {
 	well := strings.Contains(arn, ":acm:") && strings.Contains(arn, ":certificate/") ||
 		strings.Contains(arn, ":iam:") && strings.Contains(arn, ":server-certificate/")
@@ -54,7 +54,7 @@ func (t *Tx) CheckCertificate(arn string) error {
 	return nil
 }
 
-// Associate gives an interface one Elastic IP and takes any other away; an empty ID is none.
+// Associate associates an interface with one Elastic IP instead of any other; an empty ID is none.
 func (t *Tx) Associate(n *ec2.NetworkInterface, allocation string) {
 	for _, a := range t.Addresses {
 		switch {

@@ -15,7 +15,7 @@ type Page struct {
 
 const (
 	maxPage = 400
-	// MaxDescribeV2 is how many objects one Describe or tag operation may name.
+	// MaxDescribeV2 is the maximum number of objects in one Describe or tag operation.
 	MaxDescribeV2 = 20
 )
 

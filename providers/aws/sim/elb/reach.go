@@ -8,10 +8,10 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/aws/sim/ec2"
 )
 
-// Nothing is forwarded here, but security groups are evaluated: a target that no rule lets the load balancer
-// reach is unhealthy, and LoadBalancers leaves it out.
+// The simulator forwards no traffic, but evaluates security groups: a target that the load balancer may not
+// reach is unhealthy, and LoadBalancers omits it.
 
-// noSource is what a listener's source ranges show when no rule lets any client in: an empty list would mean everyone.
+// noSource is the source range of a listener that no client may reach: an empty list would mean all clients.
 const noSource = "none"
 
 // Peer is the source of connections: the network interfaces of a load balancer.
@@ -31,8 +31,8 @@ func (t *Tx) PeerOf(enis map[string]string, groups []string) Peer {
 	return p
 }
 
-// Admits reports whether the rules of any of the groups let a peer in. A rule for networks must cover
-// each of the peer's addresses of its family.
+// Admits reports whether the rules of any of the groups allow a peer. A rule for networks must cover each of
+// the peer's addresses of its family.
 func (t *Tx) Admits(groups []string, p Peer, protocol string, port int32) bool {
 	var networks []netip.Prefix
 	for _, id := range groups {
@@ -60,7 +60,7 @@ func (t *Tx) Admits(groups []string, p Peer, protocol string, port int32) bool {
 	})
 }
 
-// RangesOf returns the networks that rules of the groups let in on a port, noSource if there is none.
+// RangesOf returns the networks that rules of the groups allow on a port, noSource if there is none.
 func (t *Tx) RangesOf(groups []string, protocol string, port int32, keep func(*ec2.Rule) bool) []string {
 	var out []string
 	for _, id := range groups {

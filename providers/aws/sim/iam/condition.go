@@ -16,7 +16,7 @@ type condition struct {
 	negated bool
 	// ifExists makes the condition hold without the key.
 	ifExists bool
-	// set is forAny, forAll or empty: how several values of a key count.
+	// set is forAny, forAll or empty: how several values of a key are combined.
 	set string
 }
 

@@ -1,4 +1,4 @@
-// Package iam evaluates policies of AWS Identity and Access Management: the part of the language
-// that policies for programs use. It knows nothing of services; callers name the action
-// and the resource, with its tags.
+// Package iam evaluates policies of AWS Identity and Access Management: the part of the language that
+// policies for programs use. It contains no code of a service; callers pass the action and the resource, with
+// its tags.
 package iam

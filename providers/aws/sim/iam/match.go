@@ -2,7 +2,7 @@ package iam
 
 // Match compares with IAM's wildcards: * stands for any text, ? for any one character, slashes included.
 func Match(pattern, text string) bool {
-	// back is where in the pattern to go on after the last star, and from where in the text it was tried.
+	// back is the position in the pattern after the last star, and in the text of its last attempt.
 	p, t, back, from := 0, 0, -1, 0
 	for t < len(text) {
 		switch {

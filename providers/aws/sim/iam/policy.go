@@ -36,11 +36,11 @@ type Request struct {
 	Context map[string][]string
 }
 
-// Decision is what a policy says to a request.
+// Decision is the result of a policy for a request.
 type Decision struct {
 	Allowed bool
-	// Explicit says that a statement denied, rather than that none allowed; Sid names the statement that decided, if it
-	// has a name.
+	// Explicit reports that a statement denied, rather than that none allowed; Sid is the ID of the deciding
+	// statement, if any.
 	Explicit bool
 	Sid      string
 }

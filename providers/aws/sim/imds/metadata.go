@@ -316,7 +316,7 @@ func (t *Tx) identity(i *ec2.Instance) string {
 	})
 }
 
-// mustJSON writes maps of plain values, which cannot fail.
+// mustJSON encodes maps of plain values, which cannot fail.
 func mustJSON(v any) string {
 	text, err := json.MarshalIndent(v, "", "  ")
 	if err != nil {

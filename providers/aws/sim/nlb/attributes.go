@@ -75,7 +75,7 @@ var attributeWords = map[string][]string{
 	"stickiness.type": {"source_ip"},
 }
 
-// checkAttributes refuses attributes that an object does not have, and values that they cannot have.
+// checkAttributes rejects attributes that an object does not have, and invalid values.
 //
 //nolint:cyclop // a list of independent checks, read from top to bottom
 func checkAttributes(have map[string]string, changes []elb.Attribute) error {

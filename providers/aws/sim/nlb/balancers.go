@@ -33,14 +33,14 @@ type Tx struct {
 	*State
 }
 
-// balancer is a load balancer of the second generation. Only network load balancers can be made.
+// balancer is a load balancer of the second generation. Only network load balancers are supported.
 type balancer struct {
 	arn, name, suffix string
 	scheme, VPC       string
 	addressType       string
 	mappings          []subnetMapping
 	groups            []string
-	// withGroups is decided when it is made and can never change: one made without security groups cannot get any.
+	// withGroups is set at creation and can never change: one created without security groups cannot get any.
 	withGroups  bool
 	privateLink string
 	// sourceNAT is on or off: whether UDP of IPv6 clients reaches IPv4 targets.
@@ -322,7 +322,7 @@ func (t *Tx) describeBalancers(in describeBalancersInput) (out balancersOutput, 
 	return out, err
 }
 
-// deleteBalancer is no error when there is nothing to delete, as AWS documents. Its listeners go with it, its target
+// deleteBalancer succeeds for a missing load balancer, as AWS documents. It deletes its listeners; its target
 // groups stay.
 func (t *Tx) deleteBalancer(in struct{ LoadBalancerArn string }) (core.Nothing, error) {
 	b := t.balancers[in.LoadBalancerArn]

@@ -89,7 +89,8 @@ func (t *Tx) balancerZones(b *balancer) query.Members[balancerZoneView] {
 	return query.MembersOf(out)
 }
 
-// attachBalancer gives a load balancer a network interface in each subnet and takes it from those that it left.
+// attachBalancer creates a network interface of the load balancer in each subnet, and deletes those in other
+// subnets.
 func (t *Tx) attachBalancer(b *balancer, mappings []subnetMapping) error {
 	made := map[string]string{}
 	undo := func() {
@@ -127,7 +128,7 @@ func (t *Tx) attachBalancer(b *balancer, mappings []subnetMapping) error {
 	return nil
 }
 
-// setSecurityGroups replaces the groups of a load balancer that was made with any.
+// setSecurityGroups replaces the groups of a load balancer that was created with any.
 func (t *Tx) setSecurityGroups(b *balancer, in struct {
 	ofBalancer
 	SecurityGroups []string

@@ -24,7 +24,7 @@ type certificatesOutput struct {
 func (t *Tx) describeCertificates(l *listener, in certificatesInput) (out certificatesOutput, err error) {
 	var views []certificateView
 	for n, arn := range l.certificates {
-		isDefault := n == 0 // The default certificate may be a further one too.
+		isDefault := n == 0 // The default certificate may be an additional one too.
 		views = append(views, certificateView{arn, &isDefault})
 	}
 	slices.SortStableFunc(views, func(a, b certificateView) int { return cmp.Compare(a.ARN, b.ARN) })

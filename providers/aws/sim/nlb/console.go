@@ -45,8 +45,7 @@ func (t *Tx) toWorld(b *balancer) world.LoadBalancer {
 	return out
 }
 
-// membersOf returns the nodes of a target group that can be reached, and the security groups of all, of which there are
-// few.
+// membersOf returns the reachable nodes of a target group, and their security groups.
 func (t *Tx) membersOf(b *balancer, g *targetGroup) (nodes, groups []string) {
 	reach := t.reachOf(b, g)
 	var last []string
@@ -65,8 +64,8 @@ func (t *Tx) membersOf(b *balancer, g *targetGroup) (nodes, groups []string) {
 	return nodes, groups
 }
 
-// sources returns the networks that may connect: by the load balancer's own security groups, or if it has
-// none, by the client rules of those behind it.
+// sources returns the networks that may connect: by the load balancer's own security groups, or without any,
+// by the client rules of its targets.
 func (t *Tx) sources(b *balancer, l *listener, memberPort int32, transport v1.Protocol, behind []string) []string {
 	protocol := strings.ToLower(string(transport))
 	if b.withGroups {
@@ -80,8 +79,8 @@ func (t *Tx) sources(b *balancer, l *listener, memberPort int32, transport v1.Pr
 		func(r *ec2.Rule) bool { return !strings.HasPrefix(r.Description, healthRule) })
 }
 
-// healthRule starts the description of rules on nodes that let health checks in, as all cloud controller managers for
-// AWS write it.
+// healthRule is the prefix of the description of rules on nodes for health checks, as all cloud controller
+// managers for AWS write it.
 const healthRule = "kubernetes.io/rule/nlb/health"
 
 // Delete removes a load balancer; its target groups stay. It reports whether there was one.

@@ -15,13 +15,13 @@ type listener struct {
 	port                    int32
 	policy                  string
 	alpn                    []string
-	// certificates begin with the default one.
+	// The first of certificates is the default one.
 	certificates []string
 	actions      []action
 	attributes   map[string]string
 }
 
-// action is what a listener does. Listeners of network load balancers forward, and nothing else.
+// action is the action of a listener. Listeners of network load balancers only forward.
 type action struct {
 	Type           string
 	TargetGroupArn string
@@ -51,7 +51,7 @@ func (l *listener) targetGroups() []string {
 	return out
 }
 
-// forwardsTo returns requested each pair of a listener and a target group, so it makes no list.
+// forwardsTo is called for each pair of a listener and a target group, so it allocates no list.
 func (l *listener) forwardsTo(group string) bool {
 	for _, a := range l.actions {
 		if a.TargetGroupArn == group {
@@ -273,7 +273,7 @@ func (t *Tx) checkFamilies(b *balancer, l *listener, g *targetGroup) error {
 	return nil
 }
 
-// checkAllFamilies does so for all listeners of a load balancer that is to change.
+// checkAllFamilies does so for all listeners of a changed load balancer.
 func (t *Tx) checkAllFamilies(b *balancer) error {
 	for _, l := range t.listeners {
 		if l.balancer != b.arn {
@@ -318,7 +318,7 @@ func (t *Tx) checkTLS(l *listener) error {
 	return nil
 }
 
-// markInUse records since when the target groups of a listener are health-checked.
+// markInUse records the start of health checks of a listener's target groups.
 func (t *Tx) markInUse(l *listener) {
 	for _, arn := range l.targetGroups() {
 		if g := t.targetGroups[arn]; g.usedSince.IsZero() {

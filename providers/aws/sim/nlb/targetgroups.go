@@ -138,7 +138,7 @@ func (t *Tx) newTargetGroup(in targetGroupInput) (*targetGroup, error) {
 	return g, err
 }
 
-// completeCheck applies a request to a health check, and gives what is still open its default.
+// completeCheck applies a request to a health check, and sets the defaults of unset fields.
 func completeCheck(c, in healthCheck) (healthCheck, error) {
 	c.HealthCheckProtocol = cmp.Or(in.HealthCheckProtocol, c.HealthCheckProtocol, "TCP")
 	c.HealthCheckPort = cmp.Or(in.HealthCheckPort, c.HealthCheckPort, "traffic-port")
@@ -210,7 +210,7 @@ func (t *Tx) modifyTargetGroup(g *targetGroup, in targetGroupInput) (out targetG
 	return out, nil
 }
 
-// deleteTargetGroup is no error when there is nothing to delete.
+// deleteTargetGroup succeeds for a missing target group.
 func (t *Tx) deleteTargetGroup(in struct{ TargetGroupArn string }) (core.Nothing, error) {
 	if !strings.Contains(in.TargetGroupArn, ":targetgroup/") {
 		return core.Nothing{}, core.Validation("'%s' is not a valid target group ARN", in.TargetGroupArn)

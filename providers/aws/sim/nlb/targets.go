@@ -83,7 +83,7 @@ func (t *Tx) registerTargets(g *targetGroup, in targetsInput) (core.Nothing, err
 	return core.Nothing{}, nil
 }
 
-// checkTargetQuota refuses more targets than a load balancer may have in any zone. Each registration counts.
+// checkTargetQuota rejects more targets than a load balancer may have in any zone. Each registration counts.
 func (t *Tx) checkTargetQuota(balancer string, g *targetGroup, more []targetInput) error {
 	count := map[string]int{}
 	seen := map[string]bool{}
@@ -115,7 +115,7 @@ func (t *Tx) checkTargetQuota(balancer string, g *targetGroup, more []targetInpu
 	return nil
 }
 
-// zoneOf returns where a target is; targets outside the VPC are in all zones.
+// zoneOf returns the zone of a target; targets outside the VPC are in all zones.
 func (t *Tx) zoneOf(id string) string {
 	if n := t.InterfaceOf(id); n != nil {
 		return n.Zone
@@ -178,7 +178,7 @@ const (
 	noPrimaryIPv6 = "have no primary IPv6 address"
 )
 
-// whyNoTarget returns why an instance cannot be a target of a group, empty if it can.
+// whyNoTarget returns the reason why an instance cannot be a target of a group, empty if it can.
 func (t *Tx) whyNoTarget(g *targetGroup, i *ec2.Instance) string {
 	switch {
 	case i == nil || i.VPC != g.VPC:
@@ -215,10 +215,10 @@ func (t *Tx) checkIPTarget(g *targetGroup, x targetInput) error {
 	return nil
 }
 
-// deregisterTargets starts to drain. Targets that are not registered are no error.
+// deregisterTargets starts draining. Unregistered targets are not an error.
 func (t *Tx) deregisterTargets(g *targetGroup, in targetsInput) (core.Nothing, error) {
 	for _, x := range in.Targets {
-		// Without a port a target goes on all its ports.
+		// Without a port all registrations of the target end.
 		for _, old := range g.targets {
 			if old.id == x.ID && (x.Port == nil || old.port == *x.Port) && old.drained.IsZero() {
 				old.drained = t.Now.Add(t.drainTime(g))
@@ -290,7 +290,7 @@ func (t *Tx) describeTargetHealth(g *targetGroup, in targetsInput) (out struct {
 	return out, nil
 }
 
-// reachOfGroup is how the load balancer that forwards to a group reaches its targets; nil if none does.
+// reachOfGroup returns the reach of the load balancer that forwards to a group; nil without one.
 func (t *Tx) reachOfGroup(g *targetGroup) *reach {
 	if used := t.balancersOf(g.arn); len(used) > 0 {
 		return t.reachOf(t.balancers[used[0]], g)
@@ -298,8 +298,8 @@ func (t *Tx) reachOfGroup(g *targetGroup) *reach {
 	return nil
 }
 
-// health returns what the load balancer knows of a target by now. An instance that runs passes its checks, unless
-// SetHealth made it fail or no security group admits them.
+// health returns the current health of a target. A running instance passes its checks, unless SetHealth made
+// it fail or no security group allows them.
 func (t *Tx) health(g *targetGroup, x *target, reach *reach) healthView {
 	i := t.Instances[x.id]
 	switch {

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Credential is what the signature of a request says about the caller and the service.
+// Credential is the caller and the service in the signature of a request.
 type Credential struct {
 	AccessKey, Region, Service string
 }
@@ -35,7 +35,7 @@ func CredentialOf(r *http.Request) (c Credential, malformed, ok bool) {
 		return Credential{}, true, false
 	}
 	n := len(parts)
-	// An access key may itself hold slashes; the scope is the last four parts.
+	// An access key may contain slashes; the scope is the last four parts.
 	return Credential{AccessKey: strings.Join(parts[:n-4], "/"), Region: parts[n-3], Service: parts[n-2]}, false, true
 }
 

@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// maxMember bounds the number of one list member: AWS refuses such requests too, and a request must not be
-// able to make the decoder loop or allocate without end.
+// maxMember bounds the number of one list member: AWS rejects such requests too, and a request must not make
+// the decoder loop or allocate without limit.
 const maxMember = 10_000
 
 // ValueError is a parameter with a text that does not fit its type.

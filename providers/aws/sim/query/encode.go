@@ -6,8 +6,8 @@ import (
 	"fmt"
 )
 
-// Items is a list as EC2 writes it: its element is there even when the list is empty, which
-// clients in other languages rely upon.
+// Items is a list as EC2 writes it: its element exists even if the list is empty, which clients in other
+// languages rely on.
 type Items[T any] struct {
 	Item []T `xml:"item"`
 }

@@ -17,7 +17,7 @@ import (
 // dateFormat is the format of dates in requests.
 const dateFormat = "20060102T150405Z"
 
-// Signature is what a request is signed with, in its header or its query.
+// Signature is the signature of a request, in its header or its query.
 type Signature struct {
 	Credential Credential
 	// At is when the request was signed.

@@ -1,5 +1,5 @@
-// Package simtest holds what tests share: a simulated cloud with clients of the SDK in process with it, and a transport
-// that records requests.
+// Package simtest has shared helpers of tests: a simulated cloud with clients of the SDK in the same process,
+// and a transport that records requests.
 package simtest
 
 import (
@@ -11,8 +11,8 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/aws/sim"
 )
 
-// Config returns what clients of the SDK are made from that are in process with a cloud. They repeat no
-// call, so that tests see each one.
+// Config returns the SDK configuration of clients in process with a cloud. They do not retry, so that tests
+// see each call.
 func Config(cloud *sim.Cloud) aws.Config {
 	return aws.Config{
 		Region: cloud.Region(), BaseEndpoint: aws.String("http://aws.invalid"),

@@ -22,7 +22,7 @@ type Tx struct {
 	*State
 }
 
-// Session is what STS issued credentials for.
+// Session is a session with credentials from STS.
 type Session struct {
 	arn, userID string
 	Secret      string
@@ -31,7 +31,7 @@ type Session struct {
 
 // Operations returns the operations of STS.
 func Operations() []core.Operation[*Tx] {
-	// A session is nothing that a cluster's owner would call a change.
+	// A session does not count as a change of the cloud.
 	web := core.Read("AssumeRoleWithWebIdentity", (*Tx).assumeWithWebIdentity)
 	web.Open = true
 	return []core.Operation[*Tx]{
@@ -44,7 +44,7 @@ func Operations() []core.Operation[*Tx] {
 // userName is the IAM user with keys that are valid without STS.
 const userName = "sim"
 
-// CallerARN returns who signs a call.
+// CallerARN returns the ARN of the signer of a call.
 func (t *Tx) CallerARN() string {
 	if s, ok := t.Sessions[t.Call.Credential.AccessKey]; ok {
 		return s.arn
@@ -86,7 +86,7 @@ type AssumeOutput struct {
 	Credentials CredentialsView `xml:"Credentials"`
 }
 
-// roleARN names a role with its path; roleSession is what a session may be called.
+// roleARN matches the ARN of a role with its path; roleSession matches the name of a session.
 var (
 	roleARN     = regexp.MustCompile(`^arn:(aws[a-z-]*):iam::(\d{12}):role/(?:.*/)?([\w+=,.@-]+)$`)
 	roleSession = regexp.MustCompile(`^[\w+=,.@-]{2,64}$`)
@@ -99,7 +99,7 @@ const (
 	defaultSession = time.Hour
 )
 
-// Issue makes credentials for a session of a role; every role exists and trusts everyone.
+// Issue issues credentials for a session of a role; every role exists and trusts all callers.
 func (t *Tx) Issue(role, name string, seconds *int32) (out AssumeOutput, err error) {
 	parts := roleARN.FindStringSubmatch(role)
 	if parts == nil {

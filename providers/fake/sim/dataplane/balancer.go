@@ -8,7 +8,7 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// maxSticky is how many clients are remembered before those that are silent are forgotten.
+// maxSticky is the number of remembered clients above which silent ones are evicted.
 const maxSticky = 4096
 
 // balancer chooses targets for one frontend. It is safe for concurrent use.
@@ -23,7 +23,7 @@ type balancer struct {
 	sticky   map[netip.Addr]stick
 }
 
-// stick is the target that a client stays with, and when it was last seen.
+// stick is the target of a client, and when the client was last seen.
 type stick struct {
 	target netip.AddrPort
 	seen   time.Time
@@ -32,7 +32,7 @@ type stick struct {
 // verdict on one target.
 type verdict struct {
 	known, healthy bool
-	// streak is how many results in a row contradicted the verdict.
+	// streak is the number of consecutive results that contradict the verdict.
 	streak int
 }
 
@@ -63,7 +63,7 @@ func (b *balancer) set(targets []netip.AddrPort, affinity time.Duration) {
 	}
 }
 
-// pick returns a usable target for a client, in turn or by affinity, but none of those already tried.
+// pick returns a usable target for a client, round robin or by affinity, except those already tried.
 func (b *balancer) pick(client netip.Addr, tried map[netip.AddrPort]bool) (netip.AddrPort, bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -109,7 +109,7 @@ func (b *balancer) usableLocked(t netip.AddrPort) bool {
 	return v != nil && (!v.known || v.healthy)
 }
 
-// trust forgets all verdicts: without a check, every target is usable.
+// trust resets all verdicts: without a check, every target is usable.
 func (b *balancer) trust() {
 	b.mu.Lock()
 	defer b.mu.Unlock()

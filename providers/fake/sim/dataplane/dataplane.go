@@ -1,5 +1,5 @@
-// Package dataplane forwards TCP and UDP in user space, from the addresses of simulated load
-// balancers to the node ports of their members. It knows sockets, and nothing of a cloud.
+// Package dataplane forwards TCP and UDP in user space, from the addresses of simulated load balancers to the
+// node ports of their members. It handles sockets only, and contains no code of a cloud.
 package dataplane
 
 import (
@@ -22,26 +22,26 @@ const (
 	HTTP = "HTTP"
 )
 
-// Frontend is one open port and where its traffic goes.
+// Frontend is an open port and its targets.
 type Frontend struct {
 	// ID names the frontend in Problems.
 	ID       string
 	Protocol string // TCP or UDP
 	Address  netip.AddrPort
-	// SourceRanges may connect; empty lets everyone in.
+	// SourceRanges may connect; empty allows all clients.
 	SourceRanges []netip.Prefix
-	// IdleTimeout ends a connection on which neither side sends; 0 means DefaultIdleTimeout.
+	// IdleTimeout closes an idle connection; 0 means DefaultIdleTimeout.
 	IdleTimeout time.Duration
-	// Targets receive the traffic, in turn.
+	// Targets receive the traffic, round robin.
 	Targets []netip.AddrPort
 	Check   Check
-	// Affinity keeps a client's address on one target until it was silent for so long; 0 is off.
+	// Affinity keeps a client's address on one target until it was silent for this duration; 0 disables it.
 	Affinity time.Duration
 	// ProxyProtocol is the version of the PROXY protocol header that TCP targets get; 0 is none.
 	ProxyProtocol int
 }
 
-// Check says how targets prove that they are healthy. The zero value takes them all as healthy.
+// Check configures the health checks of targets. The zero value counts all targets as healthy.
 type Check struct {
 	Protocol string // TCP (a connection is accepted), HTTP (a status from 200 to 399), or empty
 	// Port to check; 0 is the target's own.
@@ -49,8 +49,8 @@ type Check struct {
 	Path string
 	// Interval between checks, and the Timeout of one.
 	Interval, Timeout time.Duration
-	// Healthy and Unhealthy are how many results in a row change the verdict. The first result
-	// of a target counts at once, and until then it gets traffic.
+	// Healthy and Unhealthy are the numbers of consecutive results that change the verdict. The first result of
+	// a target takes effect at once, and until then it gets traffic.
 	Healthy, Unhealthy int
 }
 
@@ -67,7 +67,7 @@ type Proxy struct {
 	problems  map[string]error
 }
 
-// key holds the fields of a frontend that cannot change without opening another socket.
+// key has the immutable fields of a frontend: a change of them opens another socket.
 type key struct {
 	protocol string
 	address  netip.AddrPort
@@ -77,7 +77,7 @@ type key struct {
 type frontend interface {
 	// update replaces all but protocol and address; connections stay.
 	update(Frontend)
-	// close ends the port and its connections, and waits for what served them.
+	// close closes the port and its connections, and waits for their goroutines.
 	close()
 }
 
@@ -86,8 +86,8 @@ func New(c clock.WithTicker) *Proxy {
 	return &Proxy{clock: c, frontends: map[key]*open{}, problems: map[string]error{}}
 }
 
-// Sync makes the frontends what is wanted: it opens, changes and closes ports, and tries again to
-// open those that could not be opened before. Problems says which could not.
+// Sync updates the frontends to the desired ones: it opens, changes and closes ports, and retries ports that
+// could not be opened. Problems returns the failed ones.
 func (p *Proxy) Sync(want []Frontend) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -113,7 +113,7 @@ func (p *Proxy) Sync(want []Frontend) {
 	}
 }
 
-// open is a frontend that has its port, and the settings it runs with.
+// open is a frontend with an open port, and its settings.
 type open struct {
 	frontend
 	settings Frontend
@@ -151,14 +151,14 @@ func (p *Proxy) start(f Frontend) (frontend, error) {
 	return startTCP(listener, f, p.clock), nil
 }
 
-// Problems says, by the frontends' IDs, what could not be opened and what helps.
+// Problems returns, by the frontends' IDs, the ports that could not be opened, with advice.
 func (p *Proxy) Problems() map[string]error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.problems // replaced, never changed
 }
 
-// Close closes all ports and connections, and returns when nothing runs any more.
+// Close closes all ports and connections, and returns when all goroutines have ended.
 func (p *Proxy) Close() {
 	p.mu.Lock()
 	defer p.mu.Unlock()

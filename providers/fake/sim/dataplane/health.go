@@ -10,7 +10,7 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// checksAtOnce bounds how many targets of one frontend are checked side by side.
+// checksAtOnce is the number of concurrent checks of one frontend.
 const checksAtOnce = 16
 
 // checker keeps a balancer's verdicts up to date until it is stopped.
@@ -58,7 +58,7 @@ func (k *checker) round(ctx context.Context, b *balancer) {
 		wg.Go(func() {
 			defer func() { <-slots }()
 			healthy := k.check.passes(ctx, t)
-			if ctx.Err() == nil { // a check that was interrupted says nothing
+			if ctx.Err() == nil { // an interrupted check has no result
 				b.report(t, healthy, k.check)
 			}
 		})
@@ -93,7 +93,7 @@ func (c Check) passesHTTP(ctx context.Context, t netip.AddrPort) bool {
 	if err != nil {
 		return false
 	}
-	transport := &http.Transport{DisableKeepAlives: true} // not through a proxy of the environment
+	transport := &http.Transport{DisableKeepAlives: true} // ignores proxies of the environment
 	answer, err := transport.RoundTrip(r)
 	if err != nil {
 		return false
@@ -102,7 +102,7 @@ func (c Check) passesHTTP(ctx context.Context, t netip.AddrPort) bool {
 	return answer.StatusCode >= http.StatusOK && answer.StatusCode < http.StatusBadRequest
 }
 
-// backend is shared by both kinds of frontend: settings, balancer and checks.
+// backend has the common parts of both kinds of frontend: settings, balancer and checks.
 type backend struct {
 	clock    clock.WithTicker
 	balancer *balancer
@@ -124,7 +124,7 @@ func (b *backend) update(f Frontend) {
 	defer b.mu.Unlock()
 	b.settings = f
 	b.balancer.set(f.Targets, f.Affinity)
-	// Also new targets alone restart the checks: they are not to wait for the next interval.
+	// New targets restart the checks too, so that they do not wait for the next interval.
 	b.checker.stop()
 	b.checker = startChecker(b.clock, f.Check, b.balancer)
 }

@@ -6,7 +6,7 @@ import (
 	"net/netip"
 )
 
-// signatureV2 begins every binary header of the PROXY protocol, so that no other protocol is taken for it.
+// signatureV2 is the prefix of every binary header of the PROXY protocol, which no other protocol has.
 const signatureV2 = "\r\n\r\n\x00\r\nQUIT\n"
 
 // proxyHeader encodes source and destination of a connection in the PROXY protocol of HAProxy

@@ -12,7 +12,7 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// dialTimeout is how long a target may take to accept before the next one is tried.
+// dialTimeout is the time that a target has to accept before the next one is tried.
 const dialTimeout = 3 * time.Second
 
 // tcpFrontend accepts connections and pipes each to a target.
@@ -20,7 +20,7 @@ type tcpFrontend struct {
 	*backend
 	listener *net.TCPListener
 	wg       sync.WaitGroup
-	// dialing ends with the frontend, so that closing does not wait for a target.
+	// dialing is canceled with the frontend, so that closing does not wait for a target.
 	dialing context.Context
 	cancel  context.CancelFunc
 
@@ -51,7 +51,7 @@ func (t *tcpFrontend) close() {
 	t.stop()
 }
 
-// acceptPause keeps a lack of file descriptors from turning into a busy loop.
+// acceptPause prevents a busy loop when file descriptors run out.
 const acceptPause = 50 * time.Millisecond
 
 func (t *tcpFrontend) accept() {
@@ -68,7 +68,8 @@ func (t *tcpFrontend) accept() {
 	}
 }
 
-// track closes a connection with the frontend. It answers false if that has happened already.
+// track registers a connection, to be closed with the frontend. It returns false if the frontend is already
+// closed.
 func (t *tcpFrontend) track(conn net.Conn) bool {
 	t.connsMu.Lock()
 	defer t.connsMu.Unlock()
@@ -115,7 +116,7 @@ func (t *tcpFrontend) serve(client *net.TCPConn) {
 	pipe(client, target, settings.idle())
 }
 
-// reset makes the client see a refusal and not an empty answer.
+// reset makes the client see a refused connection instead of an empty response.
 func reset(conn *net.TCPConn) { _ = conn.SetLinger(0) }
 
 // dial connects to a usable target, trying each of them at most once.
@@ -135,7 +136,7 @@ func (t *tcpFrontend) dial(client netip.Addr) (*net.TCPConn, bool) {
 	}
 }
 
-// pipe copies both ways until both sides have ended, or neither sent anything for so long.
+// pipe copies both directions until both sides have ended, or the connection is idle for too long.
 func pipe(a, b *net.TCPConn, idle time.Duration) {
 	alive := func() {
 		deadline := time.Now().Add(idle)
@@ -149,7 +150,7 @@ func pipe(a, b *net.TCPConn, idle time.Duration) {
 	wg.Wait()
 }
 
-// forward copies one way, and passes on the end of the stream. Any other end ends both ways.
+// forward copies one direction, and passes on the end of the stream. Any other end closes both directions.
 func forward(to, from *net.TCPConn, alive func()) {
 	buffer := make([]byte, 32<<10)
 	for {

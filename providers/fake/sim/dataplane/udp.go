@@ -69,7 +69,7 @@ func (u *udpFrontend) receive() {
 		}
 		if s := u.session(client, settings.idle()); s != nil {
 			_ = s.conn.SetReadDeadline(time.Now().Add(settings.idle()))
-			_, _ = s.conn.Write(buffer[:n]) // UDP promises nothing
+			_, _ = s.conn.Write(buffer[:n]) // UDP guarantees nothing
 		}
 	}
 }
@@ -83,8 +83,8 @@ func (u *udpFrontend) endAll() {
 	}
 }
 
-// session returns the client's session, a new one if there is none or its target can no longer
-// be used, or nil if no target can.
+// session returns the client's session. It creates one if there is none or its target is no longer usable,
+// and returns nil without a usable target.
 func (u *udpFrontend) session(client netip.AddrPort, idle time.Duration) *session {
 	u.sessionsMu.Lock()
 	defer u.sessionsMu.Unlock()
@@ -127,7 +127,7 @@ func (u *udpFrontend) answer(client netip.AddrPort, s *session, idle time.Durati
 		case errors.Is(err, net.ErrClosed), errors.As(err, &timeout) && timeout.Timeout():
 			return
 		}
-		// Anything else is the target's port being closed for now (ECONNREFUSED).
+		// Any other error means that the target's port is closed for now (ECONNREFUSED).
 	}
 }
 

@@ -27,7 +27,7 @@ type Tx struct {
 	*State
 }
 
-// Secret is a secret of Barbican, or with secrets by name a container of some.
+// Secret is a secret of Barbican, or a container of secrets by name.
 type Secret struct {
 	core.Object
 	Name, Project, Kind string
@@ -92,7 +92,7 @@ func (t *Tx) containerView(c *Secret) any {
 		"consumers": []any{}, "created": "2024-01-01T00:00:00", "updated": "2024-01-01T00:00:00", "creator_id": c.Project}
 }
 
-// SecretExists reports whether a reference is to a secret or a container that exists. Only its last part counts,
+// SecretExists reports whether a reference is to an existing secret or container. Only its last part matters,
 // because Octavia gets secrets by ID.
 func (t *Tx) SecretExists(reference string) bool {
 	id := reference[strings.LastIndexByte(reference, '/')+1:]

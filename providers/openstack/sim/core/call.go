@@ -5,8 +5,8 @@ import (
 	"net/url"
 )
 
-// Types of the services in the catalogue, by which the call log and the limits of the front call them.
-// Each answers at the path that is its type, on one endpoint.
+// Types of the services in the catalog, which the call log and the limits of the front use as names. Each
+// service responds under the path of its type, on one endpoint.
 const (
 	ServiceIdentity     = "identity"
 	ServiceCompute      = "compute"
@@ -45,7 +45,7 @@ type Call struct {
 	Query   url.Values
 	Header  http.Header
 	Body    []byte
-	// Base is scheme and host at which the client reached the cloud, and path the path of the request.
+	// Base is scheme and host in the client's URL, and path the path of the request.
 	Base, Path string
 	// Micro is the minor part of Nova's microversion 2.x.
 	Micro int
@@ -55,7 +55,7 @@ type Call struct {
 	Operation string
 }
 
-// Caller is who makes a call.
+// Caller is the authenticated caller.
 type Caller struct {
 	User, Project string
 	Admin         bool

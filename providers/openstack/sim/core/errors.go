@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// RefusalError is an error response. An operation that returns one has changed nothing, unless it says so.
+// RefusalError is an error response. An operation that returns one has changed nothing, unless documented.
 type RefusalError struct {
 	Status int
 	// Kind is Neutron's type and Nova's key of an error; the other services have none.

@@ -25,7 +25,7 @@ func (f FieldInfo) SetDefault(field reflect.Value) {
 	}
 }
 
-// fieldCache holds the result of fieldsOf by type: batches have thousands of members.
+// fieldCache caches fieldsOf by type: batches have thousands of members.
 var fieldCache sync.Map
 
 // FieldsOf returns the fields of a struct by their names in JSON.

@@ -71,7 +71,7 @@ func Remove[X any](name, path string, do func(X) error) Operation[X] {
 // Split returns the parts of a path.
 func Split(path string) []string { return strings.Split(strings.Trim(path, "/"), "/") }
 
-// Decode reads the body's object under key into a struct. Like the services it refuses what it does not know.
+// Decode parses the object under key in the body into a struct. Like the services it rejects unknown fields.
 func Decode[T any](t *Tx, key string) (T, error) {
 	var in T
 	var envelope map[string]json.RawMessage
@@ -85,7 +85,7 @@ func Decode[T any](t *Tx, key string) (T, error) {
 	return in, strict(t.Call.Service, raw, &in)
 }
 
-// strict decodes JSON and refuses unknown fields and wrong types.
+// strict decodes JSON and rejects unknown fields and wrong types.
 func strict(service string, raw []byte, into any) error {
 	d := json.NewDecoder(bytes.NewReader(raw))
 	d.DisallowUnknownFields()

@@ -19,24 +19,25 @@ type Options struct {
 	// Region is RegionOne by default; Zones are Nova's availability zones, az-1 and az-2 by default.
 	Region string
 	Zones  []string
-	// OtherRegions are in the catalogue too, with endpoints that do not answer.
+	// OtherRegions are in the catalog too, with unreachable endpoints.
 	OtherRegions []string
 	// Cluster is the name of the project in which the cluster lives: "k8s" by default. Password is that of its user, ccm.
 	Cluster, Password string
 
-	// Private is the network of the machines, 10.0.0.0/16 by default, and Public that of floating IPs, 172.24.4.0/22.
+	// Private is the network of the machines, 10.0.0.0/16 by default, and Public that of floating IPs,
+	// 172.24.4.0/22.
 	Private, Public netip.Prefix
-	// IPv6 gives the private network an IPv6 subnet too, and every machine an address in it.
+	// IPv6 adds an IPv6 subnet to the private network, and an address in it to every machine.
 	IPv6 bool
-	// PublicNodes gives every machine a floating IP.
+	// PublicNodes attaches a floating IP to every machine.
 	PublicNodes bool
 
-	// Services that are missing from the catalogue, by type: load-balancer, key-manager, network, compute.
+	// Services that are missing from the catalog, by type: load-balancer, key-manager, network, compute.
 	Without []string
-	// WithoutExtensions are Neutron extensions, by alias, that are switched off.
+	// WithoutExtensions are disabled Neutron extensions, by alias.
 	WithoutExtensions []string
-	// UnversionedCatalogue makes the catalogue name the roots of services, which is what most deployments do for all
-	// but Nova and Keystone; VersionedCatalogue names all with their version. Neither is what DevStack does.
+	// UnversionedCatalogue lists all services in the catalog by their root URLs, as most deployments do except
+	// for Nova and Keystone; VersionedCatalogue lists all with their version. DevStack does neither.
 	UnversionedCatalogue, VersionedCatalogue bool
 	// OctaviaVersion is the newest version of Octavia's API, from 2.0 to 2.27: 2.26 by default.
 	OctaviaVersion string
@@ -48,14 +49,14 @@ type Options struct {
 	// Providers are Octavia's, the first of which is the default one: amphora and ovn by default.
 	Providers []string
 
-	// Deny is the services' policy for users: it reports whether an operation such as CreateFloatingIP of the service
-	// network is refused. Nil refuses nothing.
+	// Deny is the services' policy for users: it reports whether an operation such as CreateFloatingIP of the
+	// service network is denied. Nil denies nothing.
 	Deny func(service, operation string) bool
 
 	// BootTime is how long a launched server is in BUILD.
 	BootTime time.Duration
-	// ProvisionTime is how long a new load balancer is PENDING_CREATE. SettleTime is how long each later change keeps
-	// it immutable, its deletion included.
+	// ProvisionTime is how long a new load balancer is PENDING_CREATE. SettleTime is how long each later change,
+	// including its deletion, keeps it immutable.
 	ProvisionTime, SettleTime time.Duration
 
 	// Latency of every call.
@@ -86,7 +87,7 @@ const (
 	QuotaHealthMonitors = "healthmonitor"
 )
 
-// defaultQuotas returns high: a simulated cluster of 5,000 nodes must fit.
+// defaultQuotas returns high values: a simulated cluster of 5,000 nodes must fit.
 func defaultQuotas() map[string]int {
 	return map[string]int{
 		QuotaPorts: 20_000, QuotaFloatingIPs: 5_000, QuotaGroups: 5_000, QuotaRules: 50_000, QuotaRoutes: 10_000,
@@ -151,7 +152,7 @@ func (o Options) Validate() error {
 		problems.Addf("%w", err)
 	}
 	if o.UnversionedCatalogue && o.VersionedCatalogue {
-		problems.Addf("the catalogue cannot be both versioned and unversioned")
+		problems.Addf("the catalog cannot be both versioned and unversioned")
 	}
 	problems.ErrorRate(o.ErrorRate)
 	problems.Quotas(o.Quotas, defaultQuotas())
@@ -185,7 +186,7 @@ func (o *Options) Octavia() int {
 	return n
 }
 
-// Octavia's providers, and what they cannot do.
+// Octavia's providers, and their unsupported features.
 const (
 	providerAmphora = "amphora"
 	ProviderOVN     = "ovn"

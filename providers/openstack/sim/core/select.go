@@ -12,13 +12,13 @@ import (
 	"strings"
 )
 
-// Filter decides by the values of a query parameter whether an object is listed.
+// Filter decides by the values of a query parameter whether to list an object.
 type Filter[T any] func(x T, values []string) bool
 
 // Listing lists objects of one kind.
 type Listing[T Entity] struct {
 	Plural string
-	// filters besides those by field. A nil one refuses the field of its name.
+	// filters besides those by field. A nil one disables the field of its name.
 	filters map[string]Filter[T]
 }
 
@@ -65,7 +65,7 @@ func (Listing[T]) limit(t *Tx) int {
 
 func (l Listing[T]) filterBy(t *Tx, name string, values []string) (func(T) bool, error) {
 	if name == "id" && len(values) > 1 && t.Call.Service == ServiceLoadBalancer {
-		return nil, Refuse(http.StatusInternalServerError, "", "Internal Server Error") // Octavia fails at this.
+		return nil, Refuse(http.StatusInternalServerError, "", "Internal Server Error") // Octavia fails here.
 	}
 	if name != "id" && slices.Contains(t.Hidden,
 		strings.TrimPrefix(strings.TrimSuffix(name, "-any"), "not-")) {
@@ -81,7 +81,7 @@ func (l Listing[T]) filterBy(t *Tx, name string, values []string) (func(T) bool,
 	index, known := fieldIndex[T](name)
 	if special || !known {
 		if t.Call.Service == ServiceNetwork {
-			return func(T) bool { return true }, nil // Neutron ignores what it does not know.
+			return func(T) bool { return true }, nil // Neutron ignores unknown parameters.
 		}
 		return nil, Refuse(http.StatusBadRequest, "", "One or more arguments are either duplicate or invalid")
 	}
@@ -123,7 +123,7 @@ func fieldIndex[T any](name string) ([]int, bool) {
 	return f.Index, ok
 }
 
-// texts returns a field's values as queries spell them.
+// texts returns a field's values in the format of queries.
 func texts(v reflect.Value) []string {
 	switch v.Kind() {
 	case reflect.String:
@@ -196,7 +196,7 @@ type Link struct {
 	HRef string `json:"href"`
 }
 
-// Paged cuts the page that a query asks for out of the whole list. most is the largest that there is; 0 is without end.
+// Paged returns the requested page of a list. most is the maximum size; 0 means unlimited.
 func Paged[T Entity](t *Tx, objects []T, most int) (page []T, links []Link, err error) {
 	q, links := t.Call.Query, []Link{}
 	limit := most

@@ -1,5 +1,5 @@
-// Package core holds what the simulated services of OpenStack share: options, calls and their errors, operations and
-// resources, and how lists are filtered, sorted and paged.
+// Package core has the shared parts of the simulated services of OpenStack: options, calls and their errors,
+// operations and resources, and how lists are filtered, sorted and paged.
 package core
 
 import (

@@ -8,7 +8,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/openstack/sim/core"
 )
 
-// Reference names something in a domain by ID, or by name.
+// Reference references an object in a domain by ID, or by name.
 type Reference struct {
 	ID     string     `json:"id"`
 	Name   string     `json:"name"`
@@ -141,7 +141,7 @@ func isDefault(d *Reference) bool {
 	return d != nil && (d.ID == DomainID || d.ID == "" && d.Name == DomainName)
 }
 
-// scope gives a token its project and roles.
+// scope sets the project and roles of a token.
 func (t *Tx) scope(k *token, in authRequest) error {
 	if k.appCred != "" {
 		if len(in.Scope) > 0 && string(in.Scope) != "null" {

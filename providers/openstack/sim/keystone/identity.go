@@ -15,7 +15,7 @@ type State struct {
 	AppCreds map[string]*AppCred
 	Trusts   map[string]*Trust
 	Tokens   map[string]*token
-	// TokensEndAfter is after how many more calls with a token all tokens end; 0 is never.
+	// TokensEndAfter is the number of authenticated calls after which all tokens end; 0 means never.
 	TokensEndAfter int
 }
 
@@ -233,7 +233,7 @@ func (t *Tx) catalog() []any {
 	return out
 }
 
-// serviceNames returns the names in the catalogue, by type.
+// serviceNames returns the names in the catalog, by type.
 func serviceNames() map[string]string {
 	return map[string]string{
 		core.ServiceIdentity: "keystone", core.ServiceCompute: "nova", core.ServiceNetwork: "neutron",
@@ -241,7 +241,7 @@ func serviceNames() map[string]string {
 	}
 }
 
-// endpoint returns a service's URL in the catalogue.
+// endpoint returns a service's URL in the catalog.
 func (t *Tx) endpoint(base, service string) string {
 	root := base + "/" + service
 	versioned := service == core.ServiceCompute || service == core.ServiceIdentity

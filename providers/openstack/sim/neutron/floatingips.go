@@ -49,12 +49,12 @@ type floatingIPInput struct {
 	Port json.RawMessage `json:"port_id"`
 }
 
-// portOf reads the port that a request gives; given is false if it says nothing of one.
+// portOf parses the port of a request; given is false if the request does not set it.
 func (in floatingIPInput) portOf() (id string, given bool) {
 	if len(in.Port) == 0 {
 		return "", false
 	}
-	// Null leaves the ID empty, and so does what is no text, which no port has as its ID.
+	// Null leaves the ID empty, and so does a value that is not a text, which no port has as its ID.
 	_ = json.Unmarshal(in.Port, &id)
 	return id, true
 }
@@ -98,7 +98,7 @@ func (t *Tx) createFloatingIP() (any, error) {
 	return map[string]any{"floatingip": f}, nil
 }
 
-// Allocate takes an address of the external network: of the requested subnet, if any.
+// Allocate allocates an address of the external network: of the requested subnet, if any.
 func (t *Tx) Allocate(project string, n *Network, subnetID, address string) (*FloatingIP, error) {
 	candidates := t.SubnetsOf(n.ID, 4)
 	if subnetID != "" {
@@ -171,7 +171,7 @@ func (t *Tx) checkAssociation(external, portID, fixed string, self *FloatingIP) 
 	return nil
 }
 
-// fixedOf returns the IPv4 address of a port that a floating IP leads to.
+// fixedOf returns the IPv4 address of a port for a floating IP.
 func (t *Tx) fixedOf(p *Port, fixed string) (FixedIP, error) {
 	for _, f := range p.FixedIPs {
 		if t.Subnets[f.Subnet].Version == 4 && (fixed == "" || fixed == f.Address) {

@@ -22,7 +22,7 @@ type State struct {
 	Used map[string]map[netip.Addr]bool
 	// Exhausted are subnets without free addresses.
 	Exhausted map[string]bool
-	// Foreign are destinations of routes that were made by the console.
+	// Foreign are destinations of routes that the console created.
 	Foreign map[string]bool
 }
 
@@ -148,7 +148,7 @@ func (t *Tx) Subnet(id string) (*Subnet, error) {
 	return s, nil
 }
 
-// extensions returns the ones that a controller may look for, and their names.
+// extensions returns the extensions that a controller may look for, and their names.
 func extensions() map[string]string {
 	return map[string]string{
 		"address-scope": "Address scope", "allowed-address-pairs": "Allowed Address Pairs",

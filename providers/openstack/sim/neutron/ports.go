@@ -113,7 +113,7 @@ func matchesFixedIPs(p *Port, values []string) bool {
 	return true
 }
 
-// portInput is what a create or an update may give; what is nil is not given.
+// portInput has the fields of a create or update request; nil fields are unset.
 type portInput struct {
 	Name         *string          `json:"name"`
 	Description  *string          `json:"description"`
@@ -173,7 +173,7 @@ func (t *Tx) portsOf(project string) int {
 	return n
 }
 
-// NewPort makes a port with the requested addresses, or one of each IP version that the network has.
+// NewPort creates a port with the requested addresses, or one of each IP version of the network.
 func (t *Tx) NewPort(project, name string, n *Network, wanted []FixedIP) (*Port, error) {
 	if wanted == nil {
 		for _, version := range []int{4, 6} {
@@ -281,7 +281,7 @@ func (t *Tx) updatePort(p *Port, in portInput) error {
 	return nil
 }
 
-// checkSecurity refuses security groups and address pairs on a port without port security.
+// checkSecurity rejects security groups and address pairs on a port without port security.
 func (p *Port) checkSecurity(in portInput) error {
 	secure := p.PortSecurity
 	Set(&secure, in.PortSecurity)
@@ -296,7 +296,7 @@ func (p *Port) checkSecurity(in portInput) error {
 	return nil
 }
 
-// replaceFixedIPs replaces a port's addresses; those that it has and keeps stay.
+// replaceFixedIPs replaces a port's addresses; existing ones that stay keep their allocation.
 func (t *Tx) replaceFixedIPs(p *Port, wanted []FixedIP) error {
 	kept, fresh := []FixedIP{}, &Port{}
 	for _, w := range wanted {

@@ -76,7 +76,7 @@ func (t *Tx) updateRouter(r *Router, in routerInput) error {
 	return nil
 }
 
-// extraRoutes merges the given routes into those of the router. What changes nothing leaves the revision as it is.
+// extraRoutes merges the given routes into those of the router. A change without effect keeps the revision.
 func extraRoutes(
 	r core.Resource[*Tx, *Router], verb string, merge func(have, given []Route) []Route,
 ) core.Operation[*Tx] {
@@ -157,7 +157,7 @@ func (t *Tx) checkNextHop(r *Router, x Route, hop netip.Addr) error {
 	return nil
 }
 
-// interfacesOf returns the ports by which a router is in its networks.
+// interfacesOf returns the router's ports in its networks.
 func (t *Tx) interfacesOf(r *Router) []*Port {
 	return core.Only(core.BySeq(t.Ports), func(p *Port) bool {
 		return p.DeviceID == r.ID &&
@@ -181,7 +181,7 @@ func (t *Tx) NewRouter(project, name string, external *Subnet) (*Router, error) 
 	return r, nil
 }
 
-// AddInterface puts a router into a subnet, at the address of its gateway.
+// AddInterface connects a router to a subnet, at the address of its gateway.
 func (t *Tx) AddInterface(r *Router, s *Subnet) error {
 	if s.Gateway == nil {
 		return core.Refuse(http.StatusBadRequest, "", "Subnet %s has no gateway", s.ID)

@@ -94,7 +94,7 @@ func (t *Tx) createGroup() (any, error) {
 // DefaultGroupName is the name of the group that every project has.
 const DefaultGroupName = "default"
 
-// newGroup makes a group with the two rules that let everything out.
+// newGroup creates a group with the two rules that allow all egress.
 func (t *Tx) newGroup(project, name string) *SecurityGroup {
 	g := &SecurityGroup{Base: t.newNeutron(project, name), Stateful: true, Rules: []*securityRule{}}
 	t.Groups[g.ID] = g
@@ -104,7 +104,7 @@ func (t *Tx) newGroup(project, name string) *SecurityGroup {
 	return g
 }
 
-// DefaultGroup returns a project's group for ports that name none. Neutron makes it when it is first needed.
+// DefaultGroup returns a project's group for ports without one. Neutron creates it on first use.
 func (t *Tx) DefaultGroup(project string) *SecurityGroup {
 	for _, g := range t.Groups {
 		if g.Project == project && g.Name == DefaultGroupName {
@@ -165,7 +165,7 @@ type ruleInput struct {
 	Tenant      string          `json:"tenant_id"`
 }
 
-// createRules makes one rule, or all of a list or none.
+// createRules creates one rule, or all of a list or none.
 func (t *Tx) createRules() (any, error) {
 	bulk := bytes.Contains(t.Call.Body, []byte(`"security_group_rules"`))
 	var list []ruleInput
@@ -266,7 +266,8 @@ func (t *Tx) rule(in ruleInput) (*securityRule, error) {
 	return r, nil
 }
 
-// protocolOf returns a protocol's name; a number is written as text, and what is empty or null is any protocol.
+// protocolOf returns a protocol's name; a number becomes a text, and an empty or null value means any
+// protocol.
 func protocolOf(raw json.RawMessage) *string {
 	text := string(bytes.Trim(raw, `"`))
 	if text == "" || text == "null" || text == "any" {
@@ -290,7 +291,7 @@ func (r *securityRule) checkPorts() error {
 	return nil
 }
 
-// Opens reports whether a rule lets a network in on a port.
+// Opens reports whether a rule allows a network on a port.
 func (r *securityRule) Opens(protocol string, port int) bool {
 	return r.Direction == "ingress" && r.RemoteIP != nil && r.Protocol != nil &&
 		strings.EqualFold(*r.Protocol, protocol) &&

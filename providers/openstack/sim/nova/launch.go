@@ -9,7 +9,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/openstack/sim/neutron"
 )
 
-// DefaultFlavor is the flavor of machines that name none.
+// DefaultFlavor is the flavor of machines without one.
 const DefaultFlavor = "m1.small"
 
 // Launch starts a server in the cluster's project. The name of a machine, if set, is that of its server.

@@ -49,7 +49,7 @@ type Server struct {
 	Metadata map[string]string
 	created  time.Time
 	updated  time.Time
-	// ready is when a server that is being built runs.
+	// ready is when the build of a server is complete.
 	ready    time.Time
 	PodCIDRs []string
 }
@@ -67,7 +67,7 @@ type Flavor struct {
 	VCPUs int
 	RAM   int
 	Disk  int
-	// Deleted flavors are still what servers were made with, and Nova goes on to show them there.
+	// Deleted flavors still belong to existing servers, and Nova shows them there.
 	Deleted bool
 }
 
@@ -154,8 +154,8 @@ func (t *Tx) listServers(view func(*Server) map[string]any) (any, error) {
 	return out, nil
 }
 
-// serverFilter reads the filters that Nova offers to users. It ignores those that it does not know, and those that are
-// an administrator's.
+// serverFilter parses the filters that Nova offers to users. It ignores unknown filters, and those of
+// administrators.
 func (t *Tx) serverFilter() (func(*Server) bool, error) {
 	q := t.Call.Query
 	patterns := map[string]*regexp.Regexp{}
@@ -366,7 +366,7 @@ func (t *Tx) listInterfaces(s *Server) (any, error) {
 	return map[string]any{"interfaceAttachments": out}, nil
 }
 
-// SetStatus moves a server to a state. Its ports are up while it runs.
+// SetStatus sets the status of a server. Its ports are up while it runs.
 func (t *Tx) SetStatus(s *Server, status string) {
 	s.Status, s.updated = status, t.Now
 	for _, p := range t.PortsOfServer(s.ID) {
@@ -379,7 +379,7 @@ func (t *Tx) SetStatus(s *Server, status string) {
 	}
 }
 
-// FinishBuilds starts the servers that have been built by now.
+// FinishBuilds starts the servers with completed builds.
 func (t *Tx) FinishBuilds() {
 	for _, s := range t.Servers {
 		if s.Status == statusBuild && !s.ready.IsZero() && !t.Now.Before(s.ready) {

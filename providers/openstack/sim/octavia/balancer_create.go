@@ -25,7 +25,7 @@ type balancerSpec struct {
 	Pools      []poolSpec      `json:"pools"`
 }
 
-// checkTypes checks every value of a create by itself, down to the members, which Octavia does before all else.
+// checkTypes validates every value of a create by itself, including members, which Octavia does first.
 func (in *balancerSpec) checkTypes() error {
 	errs := []error{checkTexts(in.Name.v, in.Description.v, in.Tags.v)}
 	for i := range in.Listeners {
@@ -44,8 +44,8 @@ func (in *balancerSpec) checkTypes() error {
 	return firstOf(errs...)
 }
 
-// createBalancer makes a load balancer with all that the request has. The VIP port is made first, and a refusal
-// of what comes after it leaves it behind, as Octavia does.
+// createBalancer creates a load balancer with all objects of the request. It creates the VIP port first, and
+// a later error leaves that port behind, as in Octavia.
 func (t *Tx) createBalancer() (any, error) {
 	in, err := core.Decode[balancerSpec](t.Base(), "loadbalancer")
 	if err != nil {
@@ -174,7 +174,7 @@ func ofProvider(name string, err error) error {
 	return err
 }
 
-// assignVIP gives a load balancer its port: the one that is named, or a new one.
+// assignVIP sets the port of a load balancer: an existing one from the request, or a new one.
 func (t *Tx) assignVIP(b *balancer, in balancerSpec, n *neutron.Network, s *neutron.Subnet) error {
 	p := t.Ports[in.VIPPort]
 	if in.Provider == core.ProviderOVN && t.Options.Octavia() < octaviaOVNAdditionalVIPs {
@@ -298,7 +298,7 @@ func (t *Tx) removeChildren(b *balancer) {
 	}
 }
 
-// fullView shows a new load balancer with all that it has.
+// fullView returns a new load balancer with all of its children.
 func (t *Tx) fullView(b *balancer) any {
 	b.refresh()
 	out := core.AsMap(b)
@@ -316,7 +316,7 @@ func (t *Tx) fullView(b *balancer) any {
 			members = append(members, m)
 		}
 		one["members"] = members
-		// Octavia shows none here, although there may be one.
+		// Octavia returns none here, although there may be one.
 		one["healthmonitor"] = nil
 		delete(one, "healthmonitor_id")
 		delete(one, "loadbalancers")

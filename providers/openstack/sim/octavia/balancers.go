@@ -19,7 +19,7 @@ type State struct {
 	Pools     map[string]*pool
 	Monitors  map[string]*monitor
 	LBFlavors map[string]*LBFlavor
-	// changes of load balancers that have not ended, and how future ones will.
+	// changes of load balancers in progress, and the outcomes of future ones.
 	changes      []*pendingChange
 	outcomeRules []*outcomeRule
 }
@@ -144,7 +144,7 @@ func balancerOperations() []core.Operation[*Tx] {
 	)
 }
 
-// noTraffic returns the statistics of a load balancer or a listener: nothing is forwarded here.
+// noTraffic returns the statistics of a load balancer or a listener: the simulator forwards nothing.
 func noTraffic() any {
 	return map[string]any{"stats": map[string]int{
 		"active_connections": 0, "bytes_in": 0, "bytes_out": 0, "request_errors": 0, "total_connections": 0,
@@ -314,8 +314,8 @@ func (t *Tx) removePart(b *balancer, part octaviaEntity) {
 	}
 }
 
-// removeBalancer deletes a load balancer with all it has. A VIP port that Octavia made goes too, and a floating IP
-// there is detached.
+// removeBalancer deletes a load balancer with its children. It deletes a VIP port that Octavia created, and
+// detaches its floating IP.
 func (t *Tx) removeBalancer(b *balancer) {
 	t.removeChildren(b)
 	delete(t.Balancers, b.ID)

@@ -59,8 +59,8 @@ func (t *Tx) toWorld(b *balancer, names map[string]string) world.LoadBalancer {
 	return out
 }
 
-// openSources returns the networks that the security groups of a listener's members let in on the members' port, the
-// project's own group apart. That is where clients are refused if the load balancer keeps their addresses.
+// openSources returns the networks that the security groups of a listener's members allow on the members'
+// port, except the project's own group. They restrict clients if the load balancer keeps their addresses.
 func (t *Tx) openSources(l *listener) []string {
 	p := t.Pools[core.Deref(l.DefaultPool)]
 	if p == nil || len(p.members) == 0 {

@@ -28,7 +28,7 @@ func ovnListener(b *balancer, l *listener) error {
 	return nil
 }
 
-// driverPool checks a pool against what its provider can do.
+// driverPool validates a pool against the features of its provider.
 func driverPool(p *pool) error {
 	if p.balancer.Provider != core.ProviderOVN {
 		if p.Algorithm == algorithmSourceIPPort {

@@ -21,7 +21,7 @@ type lbZone struct {
 	Profile     string `json:"availability_zone_profile_id"`
 }
 
-// choiceOperations list what a load balancer can be made with.
+// choiceOperations list the options for new load balancers.
 func choiceOperations() []core.Operation[*Tx] {
 	return []core.Operation[*Tx]{
 		core.Read("ListProviders", "lbaas/providers", func(t *Tx) (any, error) {

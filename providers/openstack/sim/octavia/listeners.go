@@ -186,7 +186,7 @@ func compatible(listenerProtocol, poolProtocol string) error {
 	return nil
 }
 
-// transportOf returns the protocol below, of which two listeners cannot share a port.
+// transportOf returns the transport protocol, on which two listeners cannot share a port.
 func transportOf(protocol string) string {
 	switch protocol {
 	case protocolUDP, protocolSCTP:
@@ -218,7 +218,7 @@ func (l *listener) validate(t *Tx) error {
 	return firstOf(l.checkHeaders(), t.checkTLS(l), checkCIDRs(l.balancer, l), ovnListener(l.balancer, l))
 }
 
-// checkTLS checks certificates and what goes with them.
+// checkTLS validates certificates and related settings.
 func (t *Tx) checkTLS(l *listener) error {
 	refs := slices.Clone(l.SNI)
 	if l.Certificate != nil {
@@ -271,7 +271,7 @@ func (b *balancer) families(vip netip.Addr) []bool {
 	return out
 }
 
-// checkHeaders checks which headers a listener is to insert.
+// checkHeaders validates the headers that a listener inserts.
 func (l *listener) checkHeaders() error {
 	if len(l.Headers) == 0 {
 		return nil

@@ -204,9 +204,9 @@ func (t *Tx) createMember() (any, error) {
 
 func (m *member) validate(*Tx) error { return nil }
 
-// batchUpdate makes a pool's members those of the request, or with additive_only only adds and updates.
-// A member is known by address and port. What the request leaves out of one that exists goes back to its
-// default, but for name, administrative state and tags, which stay.
+// batchUpdate sets a pool's members to those of the request, or with additive_only only adds and updates.
+// Address and port identify a member. Unset fields of an existing member are reset to their default, except
+// name, administrative state and tags.
 func (t *Tx) batchUpdate() (any, error) {
 	p, err := t.pool(t.Call.Params["pool"])
 	if err != nil {
@@ -268,7 +268,7 @@ func hasDuplicates(list []memberSpec) bool {
 	return false
 }
 
-// checkBatch checks all of a batch before any of it is done. Octavia does not check the subnets.
+// checkBatch validates a whole batch before any change. Octavia does not validate the subnets.
 func (t *Tx) checkBatch(p *pool, list []memberSpec) error {
 	for _, in := range list {
 		if err := in.checkTypes(); err != nil {
@@ -295,7 +295,7 @@ func (p *pool) memberAt(address string, port int) *member {
 	return nil
 }
 
-// reset puts back what a batch update does not keep.
+// reset resets the fields that a batch update does not keep.
 func (m *member) reset() {
 	m.Weight, m.Backup, m.MonitorAddress, m.MonitorPort = defaultWeight, false, nil, nil
 }

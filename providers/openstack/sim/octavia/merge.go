@@ -70,7 +70,7 @@ func merge[Object, Request any](object *Object, request *Request) {
 	}
 }
 
-// setDefaults gives every field of a new object its default.
+// setDefaults sets every field of a new object to its default.
 func setDefaults[Object any](object *Object) {
 	fields := reflect.ValueOf(object).Elem()
 	for _, f := range core.FieldsOf(fields.Type()) {

@@ -27,9 +27,10 @@ type OutcomeRule struct {
 	Outcome Outcome
 	// Operation, where set, restricts the rule to changes by that operation, such as CreateLoadBalancer.
 	Operation string
-	// Call is the number of the first change that ends so, counted from 1 since SetOutcomes; 0 is the first one.
+	// Call is the number of the first change with this outcome, counted from 1 since SetOutcomes; 0 is the first
+	// one.
 	Call int
-	// Times is how many changes end so; 0 means one, and less than 0 all.
+	// Times is the number of changes with this outcome; 0 means one, and less than 0 all.
 	Times int
 }
 

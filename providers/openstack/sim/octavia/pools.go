@@ -95,7 +95,7 @@ type poolSettings struct {
 	Tags         opt[[]string]    `json:"tags"`
 }
 
-// poolSpec is a pool in a request that makes one, by itself or with its load balancer.
+// poolSpec is a pool in a create request, by itself or with its load balancer.
 type poolSpec struct {
 	poolSettings
 	Protocol string       `json:"protocol"`

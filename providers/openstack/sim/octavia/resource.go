@@ -78,7 +78,7 @@ func childOperations[T any, S settings, P child[T, S]](r core.Resource[*Tx, P], 
 	)
 }
 
-// updateChild changes a child: the object stays as it is until everything has been checked.
+// updateChild changes a child after all checks: on an error the object stays unchanged.
 func updateChild[T any, S settings, P child[T, S]](t *Tx, r core.Resource[*Tx, P]) (any, error) {
 	x, err := r.Get(t)
 	if err != nil {

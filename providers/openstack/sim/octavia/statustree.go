@@ -4,7 +4,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/openstack/sim/core"
 )
 
-// statusTree returns what /status shows: names and statuses of what is below listeners, and little more.
+// statusTree returns the response of /status: little more than names and statuses below listeners.
 func (t *Tx) statusTree() (any, error) {
 	b, err := t.balancer(t.Call.Params["id"])
 	if err != nil {

@@ -235,7 +235,7 @@ func (c *Cloud) Drift(name string) (fields []string, err error) {
 	return fields, err
 }
 
-// change does something to a part of a load balancer, and waits until that is done.
+// change changes a part of a load balancer, and waits until it is done.
 func (c *Cloud) change(ctx context.Context, balancerID, request string, body object) error {
 	var in any
 	if body != nil {

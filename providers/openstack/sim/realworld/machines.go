@@ -53,7 +53,7 @@ func (c *Cloud) boot(ctx context.Context, m world.Machine) error {
 	return c.awaitServer(ctx, id, active)
 }
 
-// bootSpares does not wait until they run: useSpare does.
+// bootSpares boots servers without waiting until they run: useSpare does.
 func (c *Cloud) bootSpares(ctx context.Context, n int) error {
 	spec := c.specOf("spare")
 	spec["min_count"] = n
@@ -82,7 +82,7 @@ func (c *Cloud) isSpare(server string) bool {
 	return slices.Contains(c.spares, server)
 }
 
-// useSpare gives a server the name of a machine. Its node's name is all that a manager knows it by.
+// useSpare renames a server to a machine. A manager identifies it by the name of its node only.
 func (c *Cloud) useSpare(ctx context.Context, id, name string) error {
 	if err := c.awaitServer(ctx, id, active); err != nil {
 		return err
@@ -153,7 +153,7 @@ func (c *Cloud) removeServer(ctx context.Context, id string) error {
 	})
 }
 
-// removeServers deletes all before it waits for any.
+// removeServers starts all deletions before it waits for any.
 func (c *Cloud) removeServers(ctx context.Context) error {
 	all, err := list[named](ctx, c.tenant, "compute/servers")
 	errs := []error{err}

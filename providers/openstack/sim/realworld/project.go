@@ -14,7 +14,7 @@ func roles() []string { return []string{"member", "load-balancer_member", "creat
 // named is an object of which only name and ID matter.
 type named struct{ ID, Name string }
 
-// createProject creates the project, and the network in which machines are launched.
+// createProject creates the project, and the network of machines.
 func (c *Cloud) createProject(ctx context.Context) error {
 	name, password := "ccm-"+strings.ToLower(rand.Text()[:10]), rand.Text()
 	var err error
@@ -61,7 +61,7 @@ func (c *Cloud) grant(ctx context.Context) error {
 	return nil
 }
 
-// choose finds what machines are booted from, and the network of floating IPs.
+// choose selects the image or volume of machines, and the network of floating IPs.
 func (c *Cloud) choose(ctx context.Context) error {
 	first := func(path string, id *string) func() error {
 		return func() error {
@@ -82,7 +82,7 @@ func (c *Cloud) choose(ctx context.Context) error {
 	)
 }
 
-// connect makes the machines' network. Its subnet has room for foreign routes' next hops, which no machine gets.
+// connect creates the machines' network. Its subnet reserves addresses for next hops of foreign routes.
 func (c *Cloud) connect(ctx context.Context) (err error) {
 	p := &c.places
 	if p.network, err = c.tenant.make(ctx, "network/networks", "network", object{"name": "private"}); err != nil {
@@ -109,7 +109,7 @@ func (c *Cloud) connect(ctx context.Context) (err error) {
 	return err
 }
 
-// Close removes the project and all that is in it.
+// Close removes the project and all of its objects.
 func (c *Cloud) Close() error {
 	ctx, cancel := withTimeout()
 	defer cancel()
@@ -126,7 +126,7 @@ func (c *Cloud) Close() error {
 	return errors.Join(errs...)
 }
 
-// empty removes everything in the project, in the order of their dependencies.
+// empty removes all objects of the project, dependents first.
 func (c *Cloud) empty(ctx context.Context) error {
 	p := c.places
 	var errs []error
@@ -147,7 +147,7 @@ func (c *Cloud) empty(ctx context.Context) error {
 	groups, err := list[named](ctx, c.tenant, "network/security-groups")
 	note(err)
 	for _, g := range groups {
-		// The default one is the administrator's to remove, together with the project.
+		// Only the administrator can remove the default one, together with the project.
 		note(c.admin.remove(ctx, "network/security-groups/"+g.ID))
 	}
 	return errors.Join(errs...)

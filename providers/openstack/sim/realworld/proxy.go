@@ -14,8 +14,8 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/openstack/sim"
 )
 
-// newFront puts the kit's front before services. As on the simulator all of them are at one address, each at the path
-// that is its type, so that the call log names their operations in the same words.
+// newFront puts the front before services. As in the simulator, all of them are at one address, each under
+// the path of its type, so that the call log names their operations alike.
 func newFront(roots map[string]string, o Options) *kit.Front {
 	describe, dialect := sim.Dialect()
 	return kit.NewFront(kit.FrontOptions{
@@ -24,7 +24,7 @@ func newFront(roots map[string]string, o Options) *kit.Front {
 	})
 }
 
-// newProxy forwards calls to services, and replaces their addresses by its own.
+// newProxy forwards calls to services, and replaces their URLs by its own.
 func newProxy(roots map[string]string) http.Handler {
 	return &httputil.ReverseProxy{
 		Rewrite: func(r *httputil.ProxyRequest) {
@@ -42,13 +42,13 @@ func newProxy(roots map[string]string) http.Handler {
 			return nil
 		},
 		Transport: newTransport(),
-		// Clients see a service that does not respond as they do without the front: as a broken connection.
+		// Clients see an unresponsive service as they do without the front: as a broken connection.
 		ErrorHandler: func(http.ResponseWriter, *http.Request, error) { panic(http.ErrAbortHandler) },
 	}
 }
 
-// newTransport keeps no connection open: a server of OpenStack gives each one a thread out of about a hundred for as
-// long as it lives, and the idle ones of a few worlds, and of those that have ended, would block all other clients.
+// newTransport keeps no idle connections: a server of OpenStack has about a hundred threads, one per
+// connection, and the idle connections of a few worlds would block all other clients.
 func newTransport() *http.Transport { return &http.Transport{DisableKeepAlives: true} }
 
 // whereHeader carries the address at which the client reached the front. The services ignore it.

@@ -1,7 +1,7 @@
-// Package realworld is a real OpenStack as the conformance suite and the laptop tool see a cloud: a project of its own
-// in it, and the kit's front, with call log and faults, as a proxy before its services.
+// Package realworld adapts a real OpenStack to the conformance suite and ccm-lab: its own project, and the
+// front, with call log and faults, as a proxy before its services.
 //
-// It is for clouds that hold nothing of value, such as the one that hack/openstack-lab starts: it needs an
+// It is for clouds without valuable data, such as the one that hack/openstack-lab starts: it needs an
 // administrator.
 package realworld
 
@@ -23,8 +23,8 @@ import (
 type Options struct {
 	// Dir has the administrator's credentials in a file openrc-admin, as hack/openstack-lab writes it.
 	Dir string
-	// Spares is how many servers are booted in advance, all at once, because one after the other takes many times longer.
-	// They count as machines only when they are launched.
+	// Spares is the number of servers that are booted in advance and concurrently, which is many times faster
+	// than one by one. They count as machines only when they are launched.
 	Spares int
 	// Latency is added to every call; Seed and ErrorRate are those of the front.
 	Latency   time.Duration
@@ -35,13 +35,13 @@ type Options struct {
 // Cloud is one project of a real cloud. It is safe for concurrent use.
 type Cloud struct {
 	front *kit.Front
-	// admin makes and removes the project, and tenant is its user.
+	// admin creates and deletes the project, and tenant is its user.
 	admin, tenant *session
 	places        places
 
 	mu      sync.Mutex
-	foreign map[string]bool // destinations of routes that are not the manager's
-	spares  []string        // servers that machines are made of when they are launched
+	foreign map[string]bool // destinations of foreign routes
+	spares  []string        // booted servers for machines
 }
 
 var _ world.World = (*Cloud)(nil)
@@ -57,7 +57,8 @@ const changeTimeout = 15 * time.Minute
 // credentials is the file that Options.Dir must have.
 const credentials = "openrc-admin"
 
-// New makes a project with a network that is connected to the outside, for machines that Launch boots. Close it.
+// New creates a project with a network that is connected to the outside, for machines that Launch boots. The
+// caller must close it.
 func New(ctx context.Context, o Options) (*Cloud, error) {
 	env, err := readCredentials(filepath.Join(o.Dir, credentials))
 	if err != nil {

@@ -32,14 +32,14 @@ func versions() map[string]string {
 	}
 }
 
-// login returns a session with a token and the endpoints of the catalogue.
+// login returns a session with a token and the endpoints of the catalog.
 func login(ctx context.Context, auth, user, password, project string) (*session, error) {
 	s := &session{auth: auth, user: user, password: password, project: project, roots: map[string]string{}}
 	var err error
 	if s.client, err = openstack.NewClient(auth); err != nil {
 		return nil, err
 	}
-	s.client.HTTPClient = http.Client{Transport: newTransport()} // Ignores a proxy of the environment.
+	s.client.HTTPClient = http.Client{Transport: newTransport()} // Ignores proxies of the environment.
 	err = openstack.Authenticate(ctx, s.client, gophercloud.AuthOptions{
 		IdentityEndpoint: auth, Username: user, Password: password, TenantName: project, DomainName: "Default",
 		AllowReauth: true,
@@ -49,7 +49,7 @@ func login(ctx context.Context, auth, user, password, project string) (*session,
 	}
 	issued, ok := s.client.GetAuthResult().(tokens.CreateResult)
 	if !ok {
-		return nil, fmt.Errorf("logging in as %s: no catalogue of Keystone v3", user)
+		return nil, fmt.Errorf("logging in as %s: no catalog of Keystone v3", user)
 	}
 	catalogue, err := issued.ExtractServiceCatalog()
 	if err != nil {
@@ -92,8 +92,8 @@ func (s *session) call(ctx context.Context, request string, in, out any) error {
 	return err
 }
 
-// list reads all objects of a list. Its key in the response is the last part of its path. The services page lists that
-// are longer than a thousand objects, which is more than a lab can hold.
+// list reads all objects of a list. Its key in the response is the last part of its path. It does not page:
+// the services return up to a thousand objects, which is more than a lab contains.
 func list[T any](ctx context.Context, s *session, path string) ([]T, error) {
 	resource, _, _ := strings.Cut(path, "?")
 	resource = strings.TrimSuffix(resource, "/detail")
@@ -109,14 +109,14 @@ func list[T any](ctx context.Context, s *session, path string) ([]T, error) {
 	return items, nil
 }
 
-// make posts an object under its key and returns its ID.
+// make creates an object under its key and returns its ID.
 func (s *session) make(ctx context.Context, path, key string, attributes object) (id string, err error) {
 	var out map[string]struct{ ID string }
 	err = s.call(ctx, "POST "+path, object{key: attributes}, &out)
 	return out[key].ID, err
 }
 
-// remove deletes an object; an object that does not exist is no error.
+// remove deletes an object; a missing object is not an error.
 func (s *session) remove(ctx context.Context, path string) error {
 	if err := s.call(ctx, "DELETE "+path, nil, nil); !hasStatus(err, http.StatusNotFound) {
 		return err
