@@ -228,3 +228,15 @@ func digest(kind, text string, length int) string {
 	sum := sha256.Sum256([]byte(kind + "\n" + text))
 	return encoding.EncodeToString(sum[:length])
 }
+
+// CheckFieldNames returns an error if two names of fields have the same hash, for tests of providers.
+func CheckFieldNames(names []string) error {
+	seen := map[nameHash]string{}
+	for _, name := range names {
+		if other, ok := seen[hashName(name)]; ok && other != name {
+			return fmt.Errorf("the fields %s and %s have the same hash", other, name)
+		}
+		seen[hashName(name)] = name
+	}
+	return nil
+}

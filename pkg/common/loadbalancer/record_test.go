@@ -117,20 +117,8 @@ func TestWithoutKeepsTheValuesOfHeldFields(t *testing.T) {
 
 // Two names with one hash would share a value. A new name that collides needs another recordVersion with another hash.
 func TestFieldNamesDoNotCollide(t *testing.T) {
-	if err := checkFieldNames(append(intent.Keys(), intent.FieldPorts, intent.FieldIPFamilies, intent.FieldLoadBalancerIP,
+	if err := CheckFieldNames(append(intent.Keys(), intent.FieldPorts, intent.FieldIPFamilies, intent.FieldLoadBalancerIP,
 		intent.FieldSourceRanges, intent.FieldExternalTrafficPolicy, intent.FieldHealthCheckNodePort, intent.FieldSessionAffinity)); err != nil {
 		t.Error(err)
 	}
-}
-
-// checkFieldNames returns an error if two names of fields have the same hash.
-func checkFieldNames(names []string) error {
-	seen := map[nameHash]string{}
-	for _, name := range names {
-		if other, ok := seen[hashName(name)]; ok && other != name {
-			return fmt.Errorf("the fields %s and %s have the same hash", other, name)
-		}
-		seen[hashName(name)] = name
-	}
-	return nil
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 	"testing"
 
@@ -105,6 +106,29 @@ func writers(setting string) map[string]func(svc *v1.Service, value string) {
 		}
 	}
 	return all
+}
+
+// FieldNames returns the names of all fields of Services that a provider reads: see intent.Service.Fields.
+func FieldNames(vocabulary intent.Vocabulary) []string {
+	names := slices.Concat(vocabulary.Portable, vocabulary.Own, []string{
+		intent.FieldPorts, intent.FieldIPFamilies, intent.FieldLoadBalancerIP, intent.FieldSourceRanges,
+		intent.FieldExternalTrafficPolicy, intent.FieldHealthCheckNodePort, intent.FieldSessionAffinity,
+		v1.AnnotationLoadBalancerSourceRangesKey,
+	})
+	names = slices.DeleteFunc(names, func(name string) bool { return slices.Contains(vocabulary.Written, name) })
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// Follows fails the test if a change follows from a field that the provider does not read: it would never have a cause.
+func Follows(t testing.TB, vocabulary intent.Vocabulary, follows ...[]string) {
+	t.Helper()
+	known := FieldNames(vocabulary)
+	for _, name := range slices.Concat(follows...) {
+		if !slices.Contains(known, name) {
+			t.Errorf("a change follows from %q, which is not a field of a Service", name)
+		}
+	}
 }
 
 // Invalid returns a value of every portable setting that no provider accepts for an IPv4 Service.

@@ -1,0 +1,18 @@
+package loadbalancer
+
+import (
+	"testing"
+
+	"github.com/unified-ccm/unified-ccm/pkg/common/intent/intenttest"
+	lbcommon "github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
+	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/annotation"
+)
+
+func TestChangesFollowFromFieldsThatExist(t *testing.T) {
+	vocabulary := annotation.Vocabulary("aws")
+	intenttest.Follows(t, vocabulary, annotation.FollowsZones(), annotation.FollowsListeners(), annotation.FollowsTargetGroups(),
+		annotation.FollowsGroups(), annotation.FollowsRules(), annotation.FollowsTags())
+	if err := lbcommon.CheckFieldNames(intenttest.FieldNames(vocabulary)); err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,17 @@
+package loadbalancer
+
+import (
+	"testing"
+
+	"github.com/unified-ccm/unified-ccm/pkg/common/intent/intenttest"
+	lbcommon "github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
+	"github.com/unified-ccm/unified-ccm/providers/fake/loadbalancer/annotation"
+)
+
+func TestChangesFollowFromFieldsThatExist(t *testing.T) {
+	vocabulary := annotation.Vocabulary("fake")
+	intenttest.Follows(t, vocabulary, placeFields(), addressFields(), rangeFields())
+	if err := lbcommon.CheckFieldNames(intenttest.FieldNames(vocabulary)); err != nil {
+		t.Error(err)
+	}
+}
