@@ -40,7 +40,7 @@ func subject() conformance.Subject {
 				if err != nil {
 					return nil, err
 				}
-				return guard.Wrap(cloud, guard.Options{DryRun: o.DryRun}), nil
+				return guard.Wrap(cloud, guard.Options{DryRun: o.DryRun, Disruption: o.Disruption}), nil
 			}
 		},
 	}

@@ -47,7 +47,7 @@ router-id = %s
 				if err != nil {
 					return nil, err
 				}
-				return guard.Wrap(cloud, guard.Options{DryRun: o.DryRun}), nil
+				return guard.Wrap(cloud, guard.Options{DryRun: o.DryRun, Disruption: o.Disruption}), nil
 			}
 		},
 	}

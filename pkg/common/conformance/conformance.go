@@ -21,6 +21,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
+	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
 	"github.com/unified-ccm/unified-ccm/pkg/common/sim/world"
 )
 
@@ -45,6 +46,8 @@ type (
 type ManagerOptions struct {
 	// DryRun is the --dry-run flag.
 	DryRun bool
+	// Disruption is the --load-balancer-disruption flag.
+	Disruption provider.DisruptionPolicy
 }
 
 // ErrUnsettled is wrapped by the error of Settle if the controllers never settle, or the manager has ended.

@@ -2,6 +2,7 @@ package conformance
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -9,6 +10,9 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
+	"github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
+	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
+	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
 )
 
 // ruleScenarios are about load balancers that live while their Service, or what surrounds it, cannot be applied.
@@ -33,6 +37,85 @@ func ruleScenarios() []Scenario {
 				)
 			}),
 		},
+		{
+			Name: "held changes", Needs: needsBalancer,
+			Doc:   "Held changes wait for an approval of exactly these, or for another policy; members follow meanwhile.",
+			Steps: withNodes(2, heldChanges),
+		},
+	}
+}
+
+func heldChanges(ctx context.Context, r *Session) error {
+	policy := func(p provider.DisruptionPolicy) func() error {
+		return func() error { return r.Restart(ctx, ManagerOptions{Disruption: p}) }
+	}
+	put := func(port int32, approval string) func() error {
+		svc := loadBalancerService("web", port)
+		if approval != "" {
+			svc.Annotations[loadbalancer.KeyApprove] = approval
+		}
+		return func() error { return r.Put(ctx, svc) }
+	}
+	held := func(ports ...int32) func() error {
+		return func() error {
+			return r.Settled(ctx, r.listens("web", ports...), r.planned("web", holds),
+				r.warned("web", loadbalancer.EventLoadBalancerChangesHeld))
+		}
+	}
+	converge := func() error { return r.Converge(ctx) }
+	return steps(
+		func() error { return r.change(ctx, loadBalancerService("web", 80, 443)) },
+		policy(provider.HoldAllDisruption),
+		put(80, ""), held(80, 443),
+		func() error { return r.Put(ctx, loadBalancerService("api", 8443)) },
+		func() error { return r.Join(ctx, Machine{Name: "node-3"}) },
+		held(80, 443),
+		put(80, "another"), held(80, 443),
+		func() error {
+			p, err := r.Plan(ctx, "web")
+			if err != nil {
+				return err
+			}
+			return put(80, p.HeldID)()
+		},
+		converge,
+		put(8080, ""), held(80, 8080), policy(provider.AllowDisruption), converge,
+		policy(provider.HoldAllDisruption), put(80, ""), held(80, 8080), policy(provider.HoldDisruption), converge,
+	)
+}
+
+// holds checks that a plan holds changes, and changes nothing.
+func holds(p plan.Plan) error {
+	if len(p.Held) > 0 && p.HeldID != "" && p.Empty() {
+		return nil
+	}
+	return fmt.Errorf("holds %d changes with the ID %q and makes: %s", len(p.Held), p.HeldID,
+		strings.Join(summaries(p), "; "))
+}
+
+// listens checks that the load balancer of a Service has these ports, and all nodes as members at each.
+func (r *Session) listens(name string, ports ...int32) Check {
+	return func(ctx context.Context) error {
+		lb, err := r.Balancer(ctx, name)
+		if err != nil {
+			return err
+		}
+		members, err := r.members(ctx)
+		if err != nil {
+			return err
+		}
+		var have []int32
+		for _, l := range lb.Listeners {
+			have = append(have, l.Port)
+			if !slices.Equal(sorted(l.Members), members) {
+				err = errors.Join(err, fmt.Errorf("port %d of service %s has the members %v, want %v", l.Port, name, l.Members,
+					members))
+			}
+		}
+		if !slices.Equal(have, ports) {
+			err = errors.Join(err, fmt.Errorf("service %s has the ports %v, want %v", name, have, ports))
+		}
+		return err
 	}
 }
 

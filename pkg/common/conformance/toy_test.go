@@ -224,6 +224,9 @@ func toySubject(mistake mistake) Subject {
 	return Subject{
 		Name:         "toy",
 		Capabilities: toyCapabilities,
+		Cannot: map[string]string{
+			"Service becomes invalid": "the toy reads no annotations", "held changes": "the toy declares no disruptions",
+		},
 		New: func(testing.TB) (World, Manager) {
 			w := newToyWorld()
 			return w, func(o ManagerOptions) (toyInterface, error) { return newToyProvider(w, mistake, o), nil }

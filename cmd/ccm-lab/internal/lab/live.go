@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"os/exec"
+	"slices"
 	"strings"
 	"time"
 
@@ -39,6 +40,8 @@ type Live struct {
 	Options ManagerOptions
 
 	manager *Manager
+	// disruption is the policy of the manager that was started last.
+	disruption []string
 }
 
 var _ conformance.Cluster = (*Live)(nil)
@@ -49,6 +52,10 @@ func (l *Live) Start(ctx context.Context, o conformance.ManagerOptions) error {
 	if o.DryRun {
 		options.Args = append([]string{"--dry-run"}, options.Args...)
 	}
+	if l.disruption = nil; o.Disruption != "" {
+		l.disruption = []string{"--load-balancer-disruption=" + string(o.Disruption)}
+	}
+	options.Args = slices.Concat(l.disruption, options.Args)
 	before := lastCall(l.World.Front())
 	manager, err := StartManager(options)
 	if err != nil {
@@ -190,7 +197,7 @@ func (l *Live) Events(ctx context.Context, kind, namespace, name string) ([]stri
 
 // Plan implements conformance.Cluster: it runs `ccm plan`.
 func (l *Live) Plan(ctx context.Context, namespace, name string) (plan.Plan, error) {
-	out, err := l.RunPlan(ctx, "--service="+namespace+"/"+name, "-o", "json")
+	out, err := l.RunPlan(ctx, append([]string{"--service=" + namespace + "/" + name, "-o", "json"}, l.disruption...)...)
 	if err != nil {
 		return plan.Plan{}, err
 	}
@@ -201,10 +208,16 @@ func (l *Live) Plan(ctx context.Context, namespace, name string) (plan.Plan, err
 	if len(document.Plans) != 1 {
 		return plan.Plan{}, fmt.Errorf("ccm plan printed %d plans, want 1:\n%s", len(document.Plans), out)
 	}
-	p := plan.Plan{Subject: document.Plans[0].Subject, Warnings: document.Plans[0].Warnings}
-	for _, c := range document.Plans[0].Changes {
-		p.Changes = append(p.Changes, plan.Change{Ref: c.Ref, Fields: c.Fields, Reason: c.Reason, After: c.After,
-			Membership: c.Membership})
+	one := document.Plans[0]
+	p := plan.Plan{Subject: one.Subject, Warnings: one.Warnings, HeldID: one.HeldID}
+	change := func(c plan.DocumentChange) plan.Change {
+		return plan.Change{Ref: c.Ref, Fields: c.Fields, Reason: c.Reason, After: c.After, Membership: c.Membership}
+	}
+	for _, c := range one.Changes {
+		p.Changes = append(p.Changes, change(c))
+	}
+	for _, h := range one.Held {
+		p.Held = append(p.Held, plan.Held{Change: change(h), Reason: h.Held})
 	}
 	return p, nil
 }
