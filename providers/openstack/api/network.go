@@ -59,8 +59,8 @@ func (c *Clients) GetSubnet(ctx context.Context, id string) (Subnet, error) {
 
 // ListPorts implements NetworkAPI.
 func (c *Clients) ListPorts(ctx context.Context, f PortFilter) ([]Port, error) {
-	query := f.query()
-	return list[Port](ctx, c, reading(Network, "ListPorts"), "ports", ownUnless(len(query) > 0, query), "ports")
+	byID := len(f.IDs) > 0 || len(f.DeviceIDs) > 0 || f.SecurityGroup != ""
+	return list[Port](ctx, c, reading(Network, "ListPorts"), "ports", ownUnless(byID, f.query()), "ports")
 }
 
 // GetPort implements NetworkAPI.

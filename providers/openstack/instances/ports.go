@@ -135,8 +135,9 @@ func trunkSubPorts(ports map[string][]api.Port) (owner map[string]string, ids []
 	return owner, ids
 }
 
-// SubPortsByAddress returns the trunk subports of servers by address. Servers are the server's ID for each address.
-func (p *Ports) SubPortsByAddress(ctx context.Context, servers map[string]string) (map[string]api.Port, error) {
+// ByServer returns the ports of servers and the subports of their trunks, by address. Servers are the server's ID for
+// each address.
+func (p *Ports) ByServer(ctx context.Context, servers map[string]string) (map[string]api.Port, error) {
 	out := map[string]api.Port{}
 	byServer := map[string][]api.Port{}
 	for _, server := range servers {
@@ -150,15 +151,21 @@ func (p *Ports) SubPortsByAddress(ctx context.Context, servers map[string]string
 	owner, ids := trunkSubPorts(byServer)
 	r := p.store.Begin()
 	found, err := p.byIDs(ctx, ids)
+	if err != nil {
+		return nil, err
+	}
 	for _, port := range found {
 		p.known.Merge(r, port.ID, port)
-		for _, ip := range port.FixedIPs {
-			if server, ok := servers[ip.Address]; ok && server == owner[port.ID] {
-				out[ip.Address] = port
+		byServer[owner[port.ID]] = append(byServer[owner[port.ID]], port)
+	}
+	for address, server := range servers {
+		for _, port := range byServer[server] {
+			if slices.Contains(fixedAddresses(port), address) {
+				out[address] = port
 			}
 		}
 	}
-	return out, err
+	return out, nil
 }
 
 func (p *Ports) byIDs(ctx context.Context, ids []string) ([]api.Port, error) {

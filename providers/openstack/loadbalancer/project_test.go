@@ -6,7 +6,10 @@ import (
 
 	"github.com/gophercloud/gophercloud/v2/openstack/loadbalancer/v2/loadbalancers"
 
+	v1 "k8s.io/api/core/v1"
+
 	"github.com/unified-ccm/unified-ccm/providers/openstack/api"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/model"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/sim"
 )
 
@@ -24,6 +27,12 @@ func TestListsOfAdministratorHaveOneProject(t *testing.T) {
 			"floating IPs":    count(func(ctx context.Context) ([]api.FloatingIP, error) { return admin.ListFloatingIPs(ctx, "") }),
 			"ports": count(func(ctx context.Context) ([]api.Port, error) {
 				return admin.ListPorts(ctx, api.PortFilter{})
+			}),
+			"ports by address": count(func(ctx context.Context) ([]api.Port, error) {
+				return admin.ListPorts(ctx, api.PortFilter{Addresses: []string{model.NodeAddress(r.nodes[0], v1.IPv4Protocol)}})
+			}),
+			"ports by owner": count(func(ctx context.Context) ([]api.Port, error) {
+				return admin.ListPorts(ctx, api.PortFilter{DeviceOwner: "Octavia"})
 			}),
 			"security groups": count(func(ctx context.Context) ([]api.SecurityGroup, error) {
 				list, err := admin.ListSecurityGroups(ctx, "")

@@ -381,8 +381,9 @@ func matchPairs(list []api.ExtraRoute) func(string, api.Port) bool {
 	}
 }
 
-// findServerPorts finds the ports of the servers that the routes lead to: their own ones, and subports of their trunks.
-// A route without a port gets an error, because Neutron would drop the traffic of its pods.
+// findServerPorts finds the ports of the servers that the routes lead to: those of the project, or else those that
+// belong to the server or to its trunks. A route without a port gets an error, because Neutron would drop the traffic
+// of its pods.
 func (s *Source) findServerPorts(list []common.Route, wanted []api.ExtraRoute, errs []error) portFinder {
 	return func(ctx context.Context, hops []string) (map[string]api.Port, error) {
 		ports, err := s.ports.ByAddress(ctx, hops, matchServers(list, wanted))
@@ -398,11 +399,11 @@ func (s *Source) findServerPorts(list []common.Route, wanted []api.ExtraRoute, e
 		if len(servers) == 0 {
 			return ports, nil
 		}
-		subPorts, err := s.ports.SubPortsByAddress(ctx, servers)
+		others, err := s.ports.ByServer(ctx, servers)
 		if err != nil {
 			return nil, err
 		}
-		maps.Copy(ports, subPorts)
+		maps.Copy(ports, others)
 		for i, r := range wanted {
 			if _, ok := ports[r.NextHop]; !ok && errs[i] == nil {
 				errs[i] = &cloudapi.Error{Class: cloudapi.Unavailable, Operation: "ListPorts", Err: fmt.Errorf(
