@@ -53,7 +53,7 @@ func (l legacy) balancer() api.LoadBalancer {
 	r := l.r
 	r.t.Helper()
 	spec := loadbalancers.CreateOpts{
-		Name: cmp.Or(l.name, l.serviceName()), Tags: l.tags(), VipSubnetID: r.sim.Places().PrivateSubnet, Provider: cmp.Or(r.settings.Provider, "amphora"),
+		Name: cmp.Or(l.name, l.serviceName()), Tags: l.tags(), VipSubnetID: r.privateSubnet, Provider: cmp.Or(r.settings.Provider, "amphora"),
 		Description: fmt.Sprintf("Kubernetes external service %s/%s from cluster kubernetes", l.svc.Namespace, l.svc.Name),
 	}
 	for i := range l.svc.Spec.Ports {
@@ -65,7 +65,7 @@ func (l legacy) balancer() api.LoadBalancer {
 	}
 	if l.svc.Annotations[annotation.KeyInternal] != "true" {
 		if _, err := r.api.CreateFloatingIP(r.t.Context(), floatingips.CreateOpts{
-			FloatingNetworkID: r.sim.Places().PublicNetwork, PortID: lb.VipPortID,
+			FloatingNetworkID: r.publicNetwork, PortID: lb.VipPortID,
 			Description: fmt.Sprintf("Floating IP for Kubernetes external service %s/%s from cluster kubernetes", l.svc.Namespace, l.svc.Name),
 		}); err != nil {
 			r.t.Fatal(err)
@@ -138,7 +138,7 @@ func (l legacy) listener(i int, name string) listeners.CreateOpts {
 	probe := l.monitor(&pool, i, name)
 	for _, n := range l.r.nodes {
 		pool.Members = append(pool.Members, api.Member{
-			Name: n.Name, Address: model.NodeAddress(n, v1.IPv4Protocol), Port: int(port.NodePort), SubnetID: l.r.sim.Places().PrivateSubnet, MonitorPort: probe,
+			Name: n.Name, Address: model.NodeAddress(n, v1.IPv4Protocol), Port: int(port.NodePort), SubnetID: l.r.privateSubnet, MonitorPort: probe,
 		}.CreateOpts())
 	}
 	slices.Reverse(pool.Members) // in any order

@@ -35,13 +35,13 @@ func storedRecord(lb api.LoadBalancer) lbcommon.AppliedRecord {
 }
 
 // StoredRecord implements lbcommon.RecordKeeper. The record is the owner's: a Service that shares the load balancer has
-// none.
+// none. In the state ERROR a load balancer takes no record.
 func (c *Cloud) StoredRecord(key lbcommon.Key, have Observed) (record lbcommon.AppliedRecord, writable bool) {
-	k := observe.Key{Key: key, Named: have.Named}
-	if have.LoadBalancer == nil || !k.Owns(*have.LoadBalancer) {
+	k, lb := observe.Key{Key: key, Named: have.Named}, have.LoadBalancer
+	if lb == nil || !k.Owns(*lb) {
 		return lbcommon.AppliedRecord{}, false
 	}
-	return storedRecord(*have.LoadBalancer), k.Foreign(*have.LoadBalancer) == ""
+	return storedRecord(*lb), k.Foreign(*lb) == "" && lb.ProvisioningStatus != api.Error
 }
 
 // DesiredRecord implements lbcommon.RecordKeeper. Without tags there is no record.

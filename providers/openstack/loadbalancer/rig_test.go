@@ -49,16 +49,16 @@ func (c *caller) Call(ctx context.Context, r cloudapi.Request, call func(context
 // newAPI is what the manager's user can do.
 func newAPI(t *testing.T, cloud *sim.Cloud, a sim.Account) *api.Clients {
 	t.Helper()
-	return api.New(connect(t, cloud, a))
+	return api.New(connect(t, cloud.Front(), a))
 }
 
-func connect(t *testing.T, cloud *sim.Cloud, a sim.Account) *caller {
+func connect(t *testing.T, front *kit.Front, a sim.Account) *caller {
 	t.Helper()
 	p, err := openstack.NewClient("http://openstack.invalid/identity/v3")
 	if err != nil {
 		t.Fatal(err)
 	}
-	p.HTTPClient = http.Client{Transport: cloud.Front().Transport()}
+	p.HTTPClient = http.Client{Transport: front.Transport()}
 	err = openstack.AuthenticateV3(t.Context(), p, &gophercloud.AuthOptions{
 		Username: a.Username, Password: a.Password, DomainName: a.DomainName, TenantName: a.ProjectName, AllowReauth: true,
 	}, gophercloud.EndpointOpts{})
@@ -78,13 +78,17 @@ func connect(t *testing.T, cloud *sim.Cloud, a sim.Account) *caller {
 
 // rig is a manager of load balancers alone, in process with a simulated cloud, in a bubble where time is cheap.
 type rig struct {
-	t        *testing.T
+	t *testing.T
+	// sim is nil for real services.
 	sim      *sim.Cloud
+	front    *kit.Front
 	api      *api.Clients
 	settings Settings
 	nodes    []*v1.Node
 	cluster  string
 	uid      string
+	// privateSubnet is that of the nodes, publicNetwork that of floating IPs.
+	privateSubnet, publicNetwork string
 	// annotates makes the manager write the annotations of Services.
 	annotates bool
 	// wrap, where set, stands between the manager and the cloud.
@@ -118,8 +122,9 @@ func newRig(t *testing.T, o sim.Options, settings Settings) *rig {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &rig{t: t, sim: cloud, api: newAPI(t, cloud, cloud.Account()), settings: settings, cluster: clusterName, uid: clusterUID}
+	r := &rig{t: t, sim: cloud, front: cloud.Front(), api: newAPI(t, cloud, cloud.Account()), settings: settings, cluster: clusterName, uid: clusterUID}
 	places := cloud.Places()
+	r.privateSubnet, r.publicNetwork = places.PrivateSubnet, places.PublicNetwork
 	if settings.SubnetID == "" && settings.NetworkID == "" {
 		r.settings.SubnetID = places.PrivateSubnet
 	}
@@ -156,7 +161,7 @@ func (r *rig) restart() {
 		}
 	}
 	r.manager.SetRuntime(runtime)
-	r.sim.Front().Log().Reset()
+	r.front.Log().Reset()
 }
 
 func (r *rig) launch(name string) *v1.Node {
@@ -257,7 +262,7 @@ func (r *rig) remove(svc *v1.Service) {
 // steady checks that nothing is left to do, for the snapshot and for a manager that knows nothing.
 func (r *rig) steady(svc *v1.Service) {
 	r.t.Helper()
-	r.sim.Front().Log().Reset()
+	r.front.Log().Reset()
 	r.ensure(svc)
 	r.restart()
 	r.ensure(svc)
@@ -266,11 +271,11 @@ func (r *rig) steady(svc *v1.Service) {
 	}
 }
 
-func (r *rig) mutations() []string { return operations(r.sim.Front().Log().Mutations()) }
+func (r *rig) mutations() []string { return operations(r.front.Log().Mutations()) }
 
 // calls are all calls but those for tokens.
 func (r *rig) calls() []string {
-	return slices.DeleteFunc(operations(r.sim.Front().Log().Calls()), func(s string) bool { return strings.Contains(s, "Token") })
+	return slices.DeleteFunc(operations(r.front.Log().Calls()), func(s string) bool { return strings.Contains(s, "Token") })
 }
 
 func operations(calls []kit.Call) []string {

@@ -85,7 +85,7 @@ func (r *rig) name() {
 	subnet, err = r.sim.AddSubnet(p.PublicNetwork, "tier-a", netip.MustParsePrefix("198.51.100.0/28"), "gold")
 	must(err)
 	r.named.Add("{tier-a}", subnet)
-	port, err := ports.Create(r.t.Context(), connect(r.t, r.sim, r.sim.Account()).services[api.Network], ports.CreateOpts{NetworkID: p.PrivateNetwork, Name: "mine"}).Extract()
+	port, err := ports.Create(r.t.Context(), connect(r.t, r.front, r.sim.Account()).services[api.Network], ports.CreateOpts{NetworkID: p.PrivateNetwork, Name: "mine"}).Extract()
 	must(err)
 	r.named.Add("{port}", port.ID)
 	free, err := r.api.CreateFloatingIP(r.t.Context(), floatingips.CreateOpts{FloatingNetworkID: p.PublicNetwork, Description: "mine"})
