@@ -111,7 +111,7 @@ func TestUnchangedServiceMakesNoMutation(t *testing.T) {
 				mode += ", managed security group"
 			}
 			t.Run(mode, func(t *testing.T) {
-				r := newRig(t, sim.Options{IPv6: true}, func(s *Settings) { s.ManagedGroups = managed })
+				r := newRig(t, sim.Options{IPv6: true, PrimaryIPv6: true}, func(s *Settings) { s.ManagedGroups = managed })
 				for _, n := range r.nodes {
 					n.Status.Addresses = []v1.NodeAddress{{Type: v1.NodeInternalIP, Address: r.privateIP(n)}}
 				}
@@ -241,7 +241,7 @@ func TestServiceChanges(t *testing.T) {
 		{name: "an idle timeout", from: base, to: service(annotate(intent.KeyIdleTimeout, "60s"))},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			r := newRig(t, sim.Options{IPv6: true})
+			r := newRig(t, sim.Options{IPv6: true, PrimaryIPv6: true})
 			for _, n := range r.nodes {
 				n.Status.Addresses = []v1.NodeAddress{{Type: v1.NodeInternalIP, Address: r.privateIP(n)}}
 			}

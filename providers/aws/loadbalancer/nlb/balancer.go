@@ -201,13 +201,20 @@ func (d *differ) narrows() bool {
 	return b != nil && b.AddressType != d.want.AddressType && !d.widens(*b)
 }
 
+// narrowsFirst reports whether the load balancer has to lose IPv6 before it can get its listeners: those for UDP.
+func (d *differ) narrowsFirst() bool {
+	return d.narrows() &&
+		slices.ContainsFunc(d.want.Listeners, model.WantedListener.Datagrams) &&
+		!slices.ContainsFunc(d.have.TargetGroups, func(g model.TargetGroup) bool { return g.AddressType != model.AddressIPv4 })
+}
+
 // narrow takes IPv6 away, after the listeners no longer send to IPv6 targets.
-func (d *differ) narrow(after []plan.Ref) {
+func (d *differ) narrow(after []plan.Ref) []plan.Ref {
 	if !d.narrows() {
-		return
+		return nil
 	}
 	b := d.have.Balancer
-	d.add(plan.Change{
+	change := plan.Change{
 		Ref:      plan.Ref{Kind: "address type", Name: b.Name, Action: plan.Update},
 		Fields:   []plan.Field{{Name: "addressType", Before: b.AddressType, After: d.want.AddressType}},
 		After:    after,
@@ -215,7 +222,9 @@ func (d *differ) narrow(after []plan.Ref) {
 		Do: func(ctx context.Context, _ *plan.Handles) error {
 			return d.setAddressType(ctx, b.ARN, d.want.AddressType)
 		},
-	})
+	}
+	d.add(change)
+	return []plan.Ref{change.Ref}
 }
 
 func (d *differ) setAddressType(ctx context.Context, arn, to string) error {

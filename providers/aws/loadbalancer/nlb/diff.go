@@ -63,6 +63,8 @@ type differ struct {
 	// those that no longer do.
 	opened  []plan.Ref
 	closing []int
+	// keptPorts are ports of the Service that get no listener. One that exists there stays.
+	keptPorts []int32
 	// creationTags are tags of a new load balancer besides those that all of its objects have.
 	creationTags map[string]string
 }
@@ -89,12 +91,18 @@ func (d *differ) ensure() error {
 		base = d.balancerUpdate(attach, groups)
 	}
 	d.adoptGroups()
+	narrowsFirst := d.narrowsFirst()
+	if narrowsFirst {
+		base = append(base, d.narrow(base)...)
+	}
 	listeners := d.ports(base)
 	for _, i := range d.closing {
 		// Node ports close when no listener sends to them any more, and no subnet probes them.
 		d.changes[i].After = slices.Concat(d.changes[i].After, base, listeners)
 	}
-	d.narrow(listeners)
+	if !narrowsFirst {
+		d.narrow(listeners)
+	}
 	d.tags(listeners)
 	d.createRecord()
 	d.warnUnserved()

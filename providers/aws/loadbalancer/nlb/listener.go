@@ -113,7 +113,7 @@ func (d *differ) listenersDelete() []plan.Change {
 	var changes []plan.Change
 	for _, have := range d.have.Listeners {
 		i := slices.IndexFunc(d.want.Listeners, func(w model.WantedListener) bool { return w.Port == have.Port })
-		if i >= 0 && !replaced(have, d.want.Listeners[i]) {
+		if i >= 0 && !replaced(have, d.want.Listeners[i]) || slices.Contains(d.keptPorts, have.Port) {
 			continue
 		}
 		balancer := d.have.Balancer.ARN

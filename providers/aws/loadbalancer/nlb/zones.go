@@ -26,10 +26,32 @@ func (d *differ) fitZones() error {
 		}
 		want.Zones = model.KeepAllocations(b.Zones, want.Zones)
 	}
+	d.keepDualStack()
 	var networks []netip.Prefix
 	for _, z := range want.Zones {
 		networks = append(networks, want.Probes[z.Subnet]...)
 	}
 	want.ByCIDR.Subnets = networks
 	return nil
+}
+
+// keepDualStack leaves IPv6 to a load balancer that has it, if only UDP ports of the Service speak against it. AWS takes
+// no listeners for these.
+func (d *differ) keepDualStack() {
+	b, want := d.have.Balancer, &d.want
+	if b == nil || !want.UDPKeepsIPv4 || b.AddressType == want.AddressType {
+		return
+	}
+	want.AddressType, want.SourceNAT = b.AddressType, b.SourceNAT
+	var listeners []model.WantedListener
+	for _, l := range want.Listeners {
+		if !l.Datagrams() {
+			listeners = append(listeners, l)
+			continue
+		}
+		d.keptPorts = append(d.keptPorts, l.Port)
+		d.warnf("port %d/%s has no listener: load balancer %s has IPv6, and AWS sends UDP of both families to IPv6 targets "+
+			"only; write IPv6 first in spec.ipFamilies, or move the port to another Service", l.Port, l.Protocol, b.Name)
+	}
+	want.Listeners = listeners
 }

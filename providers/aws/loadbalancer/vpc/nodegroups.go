@@ -61,7 +61,7 @@ func NodeGroupsOf(s SharedState, instanceIDs []string) NodeGroups {
 	}
 	var problems intent.Problems
 	for _, why := range slices.Sorted(maps.Keys(unclear)) {
-		problems.Addf(showInstances(unclear[why]), "", "%s: give the tag %s=%s to the security group in which load "+
+		problems.Addf(ShowInstances(unclear[why]), "", "%s: give the tag %s=%s to the security group in which load "+
 			"balancers may open ports",
 			why, names.ClusterTag(s.Cluster.ID), names.Owned)
 	}
@@ -84,7 +84,7 @@ func (s SharedState) Untagged(ids []string) (untagged []string, warning string) 
 		verb = "lack"
 	}
 	return untagged, fmt.Sprintf("%s %s the tag %s, without which load balancers of the cluster send no traffic there: "+
-		"add the tag, with any value", showInstances(untagged), verb, names.ClusterTag(s.Cluster.ID))
+		"add the tag, with any value", ShowInstances(untagged), verb, names.ClusterTag(s.Cluster.ID))
 }
 
 // nodeGroups returns the groups of one instance, or why they are not clear.
@@ -107,7 +107,8 @@ func nodeGroups(instance ec2types.Instance, known Groups) (groups []string, why 
 	}
 }
 
-func showInstances(list []string) string {
+// ShowInstances lists instances for a message, and counts those beyond a few.
+func ShowInstances(list []string) string {
 	slices.Sort(list)
 	if len(list) == 1 {
 		return "instance " + list[0]
@@ -117,4 +118,13 @@ func showInstances(list []string) string {
 		shown += fmt.Sprintf(" and %d more", more)
 	}
 	return "instances " + shown
+}
+
+// HasPrimaryIPv6 reports whether an instance has a primary IPv6 address, on any network interface.
+func HasPrimaryIPv6(instance ec2types.Instance) bool {
+	return slices.ContainsFunc(instance.NetworkInterfaces, func(n ec2types.InstanceNetworkInterface) bool {
+		return slices.ContainsFunc(n.Ipv6Addresses, func(a ec2types.InstanceIpv6Address) bool {
+			return aws.ToBool(a.IsPrimaryIpv6)
+		})
+	})
 }

@@ -28,10 +28,6 @@ type Options struct {
 	IPv6, PublicNodes bool
 	// PrimaryIPv6 makes the IPv6 address of launched instances their primary one, which target groups of instances need.
 	PrimaryIPv6 bool
-	// RequirePrimaryIPv6 rejects instances without a primary IPv6 address as targets of an IPv6 target group, and
-	// RejectIPv4DualStackUDP an IPv4 target group of a UDP listener of a dualstack load balancer, both as AWS does. They
-	// are off by default for managers that do not avoid these requests.
-	RequirePrimaryIPv6, RejectIPv4DualStackUDP bool
 	// AccessKeys are valid; without any, every key is.
 	AccessKeys []string
 	// Secret is the secret of all AccessKeys. Where it is set, signatures are checked, also those of sessions.

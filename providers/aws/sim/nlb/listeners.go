@@ -266,7 +266,7 @@ func (t *Tx) checkFamilies(b *balancer, l *listener, g *targetGroup) error {
 	case dual && datagrams && b.sourceNAT != "on":
 		return core.Refuse("InvalidConfigurationRequest",
 			"%s listeners of dualstack load balancers require EnablePrefixForIpv6SourceNat", l.protocol)
-	case dual && datagrams && g.addressType == "ipv4" && t.Options.RejectIPv4DualStackUDP:
+	case dual && datagrams && g.addressType == "ipv4":
 		return core.Refuse("InvalidConfigurationRequest",
 			"You can't use an IPv4 target group with a %s listener for a dualstack load balancer", l.protocol)
 	}

@@ -185,7 +185,7 @@ func (t *Tx) whyNoTarget(g *targetGroup, i *ec2.Instance) string {
 		return foreignTarget
 	case t.StateOf(i) != ec2.StateRunning:
 		return idleTarget
-	case t.Options.RequirePrimaryIPv6 && g.addressType == "ipv6" && !t.Primary(i).PrimaryIPv6:
+	case g.addressType == "ipv6" && !t.Primary(i).PrimaryIPv6:
 		return noPrimaryIPv6
 	}
 	return ""

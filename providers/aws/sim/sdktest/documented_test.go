@@ -43,18 +43,16 @@ func TestUDPListenerOfDualStackLoadBalancer(t *testing.T) {
 		nat      types.EnablePrefixForIpv6SourceNatEnum
 		family   types.TargetGroupIpAddressTypeEnum
 		protocol types.ProtocolEnum
-		lenient  bool
 		rejected bool
 	}{
 		{name: "TCP, IPv4", nat: off, family: v4, protocol: types.ProtocolEnumTcp},
 		{name: "UDP, IPv6", nat: on, family: v6, protocol: types.ProtocolEnumUdp},
 		{name: "UDP, IPv4", nat: on, family: v4, protocol: types.ProtocolEnumUdp, rejected: true},
 		{name: "TCP_UDP, IPv4", nat: on, family: v4, protocol: types.ProtocolEnumTcpUdp, rejected: true},
-		{name: "UDP, IPv4, not rejected by default", nat: on, family: v4, protocol: types.ProtocolEnumUdp, lenient: true},
 		{name: "UDP, IPv6, no prefix for source NAT", nat: off, family: v6, protocol: types.ProtocolEnumUdp, rejected: true},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			n := newDualStack(t, sim.Options{RejectIPv4DualStackUDP: !tc.lenient}, tc.nat, tc.family, tc.protocol)
+			n := newDualStack(t, sim.Options{}, tc.nat, tc.family, tc.protocol)
 			_, err := n.elbv2.CreateListener(t.Context(), n.listener(n.arn, n.group, tc.protocol, 53))
 			if tc.rejected {
 				wantCode(t, err, "InvalidConfigurationRequest", 400)
@@ -67,7 +65,7 @@ func TestUDPListenerOfDualStackLoadBalancer(t *testing.T) {
 
 // The same pages: a change of the IP address type must not lead to a combination that CreateListener rejects.
 func TestDualStackIsRejectedWithIPv4UDPListener(t *testing.T) {
-	c := newClients(t, sim.Options{RejectIPv4DualStackUDP: true})
+	c := newClients(t, sim.Options{})
 	subnets := c.subnets(t, "elb")
 	b := must(c.elbv2.CreateLoadBalancer(t.Context(), &elbv2.CreateLoadBalancerInput{
 		Name: ptr("web"), Type: types.LoadBalancerTypeEnumNetwork, Subnets: subnetIDs(subnets),
@@ -148,7 +146,7 @@ func TestDescribeInstancesDuringZoneDisruption(t *testing.T) {
 // API reference: it can be enabled, and not disabled.
 func TestIPv6TargetGroupRequiresPrimaryIPv6(t *testing.T) {
 	const v6 = types.TargetGroupIpAddressTypeEnumIpv6
-	o := sim.Options{RequirePrimaryIPv6: true, IPv6: true}
+	o := sim.Options{IPv6: true}
 	n := newDualStack(t, o, types.EnablePrefixForIpv6SourceNatEnumOff, v6, types.ProtocolEnumTcp)
 	if _, err := n.cloud.Launch(world.Machine{Name: "a"}); err != nil {
 		t.Fatal(err)

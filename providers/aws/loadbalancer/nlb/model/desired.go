@@ -60,7 +60,8 @@ func (r Request) instanceIDs() []string {
 // WantedTarget is a target that should be registered.
 type WantedTarget struct {
 	Target
-	// Keep is set if it stays while it is registered, but cannot be registered now: its instance is stopped.
+	// Keep is set if it stays while it is registered, but cannot be registered now: its instance is stopped, or has no
+	// primary IPv6 address.
 	Keep bool
 }
 
@@ -87,6 +88,11 @@ type WantedListener struct {
 	IdleTimeout int32
 }
 
+// Datagrams reports whether a listener takes UDP.
+func (l WantedListener) Datagrams() bool {
+	return l.Protocol == protocolUDP || l.Protocol == protocolTCPUDP
+}
+
 // Desired are the objects that should exist for one Service.
 type Desired struct {
 	Key lbcommon.Key
@@ -94,6 +100,8 @@ type Desired struct {
 	Name, Scheme, VPC string
 	AddressType       string
 	SourceNAT         bool
+	// UDPKeepsIPv4 is set if the UDP ports of a Service with both families keep a new load balancer from having IPv6.
+	UDPKeepsIPv4 bool `json:"-"`
 	// Zones are in the order written. Listed is set if the user chose the subnets, Addressed if the user chose
 	// addresses. Without either, the zones of a load balancer that exists stay.
 	Zones             []Zone
@@ -157,8 +165,10 @@ func Desire(r Request, settings Settings) (Desired, error) {
 	}
 	b.warnings = append(b.warnings, o.Warnings...)
 	for _, l := range d.Listeners {
-		d.SourceNAT = d.SourceNAT || b.dual && (l.Protocol == protocolUDP || l.Protocol == protocolTCPUDP)
+		d.SourceNAT = d.SourceNAT || b.dual && l.Datagrams()
 	}
+	d.UDPKeepsIPv4 = b.udpKeepsIPv4
+	b.checkPrimaryIPv6()
 	d.ByCIDR = b.byCIDR(d)
 	d.Managed = b.managedGroup(d)
 	d.Warnings = b.warnings
@@ -175,8 +185,9 @@ type builder struct {
 	Request
 	settings Settings
 	// dual is set if the load balancer has addresses of both families.
-	dual     bool
-	problems intent.Problems
+	dual         bool
+	udpKeepsIPv4 bool
+	problems     intent.Problems
 	// creation are problems that only prevent the creation of a load balancer.
 	creation intent.Problems
 	warnings []string

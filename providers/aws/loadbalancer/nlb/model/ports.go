@@ -2,6 +2,7 @@ package model
 
 import (
 	"cmp"
+	"fmt"
 	"net/netip"
 	"slices"
 	"strconv"
@@ -14,6 +15,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/sorting"
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/annotation"
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/tags"
+	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/vpc"
 	"github.com/unified-ccm/unified-ccm/providers/aws/names"
 )
 
@@ -199,6 +201,7 @@ func (r Request) Targets(g WantedGroup) []WantedTarget {
 		if !keep {
 			continue
 		}
+		can = can && (g.TargetType != targetInstance || g.AddressType == AddressIPv4 || vpc.HasPrimaryIPv6(instance))
 		id := node.InstanceID
 		if g.TargetType == targetIP {
 			if id = address(node.Addresses, g.AddressType); id == "" {
@@ -209,6 +212,36 @@ func (r Request) Targets(g WantedGroup) []WantedTarget {
 	}
 	sorting.Func(out, func(a, b WantedTarget) int { return cmp.Compare(a.ID, b.ID) })
 	return slices.CompactFunc(out, func(a, b WantedTarget) bool { return a.ID == b.ID })
+}
+
+// checkPrimaryIPv6 warns about nodes that AWS does not take as IPv6 targets, and refuses a Service without any others.
+func (b *builder) checkPrimaryIPv6() {
+	if b.Options.IPTargets || b.targetFamily() == AddressIPv4 {
+		return
+	}
+	var lacking []string
+	targets := 0
+	for _, node := range b.Nodes {
+		instance, ok := b.Shared.Instances[node.InstanceID]
+		if _, keep := instanceState(instance); !ok || !keep {
+			continue
+		}
+		targets++
+		if !vpc.HasPrimaryIPv6(instance) {
+			lacking = append(lacking, node.InstanceID)
+		}
+	}
+	if len(lacking) == 0 {
+		return
+	}
+	slices.Sort(lacking)
+	problem := fmt.Sprintf("%s without a primary IPv6 address cannot be targets: enable it on the network interfaces "+
+		"(EnablePrimaryIpv6), or set %s to ip", vpc.ShowInstances(lacking), annotation.KeyTargetType)
+	if len(lacking) == targets {
+		b.problems.Add("spec.ipFamilies", string(v1.IPv6Protocol), problem)
+	} else {
+		b.warnf("spec.ipFamilies: %s", problem)
+	}
 }
 
 // address returns the first address of a family.

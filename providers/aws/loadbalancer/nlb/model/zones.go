@@ -122,6 +122,13 @@ func (b *builder) noDualStack(subnets []vpc.Subnet) string {
 				annotation.KeySubnets)
 		}
 	}
+	if b.targetFamily() == AddressIPv4 && slices.ContainsFunc(b.Service.Ports, func(p intent.Port) bool {
+		return p.Protocol == v1.ProtocolUDP
+	}) {
+		b.udpKeepsIPv4 = true
+		return "AWS sends UDP of both families to IPv6 targets only: write IPv6 first in spec.ipFamilies, or move the UDP " +
+			"ports to another Service"
+	}
 	// A packet of the other family reaches nodes under the load balancer's address, so no rule on
 	// nodes could identify its sender.
 	if len(b.Service.SourceRanges) > 0 && !b.settings.Managed {
