@@ -95,8 +95,8 @@ type Trunk struct {
 }
 
 // PortFilter selects ports; an empty field selects all. Ports of other projects are selected only by their IDs, or by
-// that of a server or a security group, because projects have the same addresses. gophercloud's type has a single ID, and the provider
-// sends up to a hundred.
+// that of a server or a security group, because projects have the same addresses. gophercloud's type has a single ID,
+// and the provider sends up to a hundred.
 type PortFilter struct {
 	IDs       []string
 	DeviceIDs []string

@@ -9,7 +9,6 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/openstack/sim"
 )
 
-// Entry 13.
 func TestIPv6FirstServiceNeedsNoSubnetID(t *testing.T) {
 	for _, families := range [][]v1.IPFamily{
 		{v1.IPv6Protocol}, {v1.IPv6Protocol, v1.IPv4Protocol}, {v1.IPv4Protocol, v1.IPv6Protocol}, {v1.IPv4Protocol},

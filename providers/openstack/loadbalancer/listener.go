@@ -230,7 +230,8 @@ func (d *differ) listenerPatch(have api.Listener, port model.Port, f plan.Fields
 	return patch
 }
 
-// insertHeaders returns the headers that a listener should add: X-Forwarded-For as the Service asks, and those of others.
+// insertHeaders returns the headers that a listener should add: X-Forwarded-For if the Service requests it, and those
+// of other clients.
 func insertHeaders(have api.Listener, port model.Port) map[string]string {
 	headers := map[string]string{}
 	maps.Copy(headers, have.InsertHeaders)

@@ -13,7 +13,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/openstack/sim"
 )
 
-// Entry 21. The token of an administrator is not limited to its project: lists ask for the project.
+// The token of an administrator is not limited to its project: lists select the project.
 func TestListsOfAdministratorHaveOneProject(t *testing.T) {
 	bubble(t, sim.Options{}, Settings{ManageSecurityGroups: true, CreateMonitor: true}, func(r *rig) {
 		svc := service()

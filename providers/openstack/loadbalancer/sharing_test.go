@@ -9,7 +9,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/openstack/sim"
 )
 
-// Entry 11. The owner of a load balancer adds a port that a guest has, or a guest one that the owner has.
+// The owner of a load balancer adds a port that a guest has, or a guest one that the owner has.
 func TestSharedListenerKeepsItsPool(t *testing.T) {
 	for _, adds := range []string{"owner", "guest"} {
 		t.Run(adds, func(t *testing.T) {

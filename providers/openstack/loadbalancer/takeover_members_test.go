@@ -53,7 +53,6 @@ func (r *rig) renameProviderID(index int, id string) {
 	r.nodes[index].Spec.ProviderID = id
 }
 
-// Entry 7.
 func TestMembersOfUnownedNodesStay(t *testing.T) {
 	for name, id := range map[string]string{
 		"no provider ID": "", "another cloud": "metal3://rack/node-2",
@@ -110,7 +109,6 @@ func TestMembersOfUnownedNodesStay(t *testing.T) {
 	}
 }
 
-// Entry 10.
 func TestTakeOverHoldsProbesOfGuest(t *testing.T) {
 	bubble(t, sim.Options{}, Settings{}, func(r *rig) {
 		owner := service()
@@ -150,7 +148,6 @@ func TestTakeOverHoldsProbesOfGuest(t *testing.T) {
 	})
 }
 
-// Entry 10.
 func TestTakeOverKeepsForeignHeadersAndPersistence(t *testing.T) {
 	svc := service(annotate("x-forwarded-for", "true"))
 	takeOver(t, sim.Options{}, svc, func(r *rig, _ api.LoadBalancer) {
@@ -184,7 +181,7 @@ func TestTakeOverKeepsForeignHeadersAndPersistence(t *testing.T) {
 	})
 }
 
-// Entry 9. A pool that has to be replaced gets no members from Update, which says so, unless the replacement is held.
+// A pool that has to be replaced gets no members from Update, which says so, unless the replacement is held.
 func TestUpdateFailsWhilePoolIsToBeReplaced(t *testing.T) {
 	bubble(t, sim.Options{}, Settings{}, func(r *rig) {
 		other, _, err := r.sim.AddNetwork("other", netip.MustParsePrefix("192.0.2.0/24"), false)

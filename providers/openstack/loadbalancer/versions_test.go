@@ -12,7 +12,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/openstack/sim"
 )
 
-// Entries 18 and 21. With every version of Octavia's API and each provider, a Service either gets its load balancer,
+// With every version of Octavia's API and each provider, a Service either gets its load balancer,
 // and nothing is left to change, or it is refused before the first change.
 func TestEveryOctaviaVersion(t *testing.T) {
 	local := func(s *v1.Service) {

@@ -78,7 +78,7 @@ func TestRoutesWithEveryCatalogForm(t *testing.T) {
 	}
 }
 
-// Entry 17. An address on a subport of a trunk, which belongs to the trunk and not to the server.
+// An address on a subport of a trunk, which belongs to the trunk and not to the server.
 func TestTrunkSubportGetsAddressPair(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, sim.Options{}, 2)
@@ -129,7 +129,6 @@ func (h hiddenPorts) ListPorts(ctx context.Context, f api.PortFilter) ([]api.Por
 	return slices.DeleteFunc(list, func(p api.Port) bool { return p.DeviceID == h.server }), err
 }
 
-// Entry 17.
 func TestRouteWithoutVisiblePortIsAnError(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, sim.Options{}, 2)

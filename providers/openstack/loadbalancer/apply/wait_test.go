@@ -41,7 +41,6 @@ func (o *octavia) GetLoadBalancer(_ context.Context, id string) (api.LoadBalance
 	return lb, err
 }
 
-// Entry 19.
 func TestDeniedReadEndsOnlyItsOwnWait(t *testing.T) {
 	failing := func(class cloudapi.Class) error {
 		return &cloudapi.Error{Class: class, Operation: "ShowLoadBalancer", Err: errors.New("refused")}

@@ -38,7 +38,6 @@ func (n networks) ListSubnets(_ context.Context, network string) ([]api.Subnet, 
 	return list, nil
 }
 
-// Entry 20.
 func TestFindExternalPrefersIPv4Subnets(t *testing.T) {
 	n := networks{
 		versions: map[string][]int{"empty": nil, "six": {6}, "four": {4}, "both": {6, 4}, "hidden": {4}},
