@@ -10,19 +10,19 @@ import (
 
 // Auditor is implemented by every LoadBalancer built by this package.
 type Auditor interface {
-	// AuditLoadBalancer reads the load balancer of a Service from the cloud, past every snapshot,
-	// and corrects what differs from the desired state. It returns what differed, which is empty in
-	// a healthy cluster, and the status the Service should have, nil where that is not known.
+	// AuditLoadBalancer reads the load balancer of a Service from the cloud, bypassing every snapshot, and
+	// corrects differences from the desired state. It returns the differences, which are empty in a healthy
+	// cluster, and the expected status of the Service, nil if it is unknown.
 	//
-	// Current returns the Service and the nodes as they are at the moment it is called. It is
-	// called once the load balancer's turn has come: an audit with a Service of a second ago would
-	// undo what has been done since. A nil Service means that there is nothing to audit any more.
+	// Current returns the Service and the nodes at the time of its call, which is once the audit holds the lock
+	// of the load balancer: an audit with an older Service would undo later changes. A nil Service means that no
+	// audit is needed any more.
 	AuditLoadBalancer(ctx context.Context, clusterName string,
 		current Current) (drift plan.Plan, status *v1.LoadBalancerStatus, err error)
 }
 
-// Current returns a Service, nil if it needs no load balancer, and the nodes that may receive
-// traffic. What it returns is not changed.
+// Current returns a Service, nil if it needs no load balancer, and the nodes that may receive traffic.
+// Callers do not modify the result.
 type Current func() (*v1.Service, []*v1.Node)
 
 // AuditLoadBalancer implements Auditor.

@@ -8,16 +8,16 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 )
 
-// baselines stand in for the records of load balancers that have none stored, such as those that were taken over:
-// the fields of a Service as this process first saw them, or as it last applied them. What exists then counts as
-// applied, and a field that the user changes afterwards is a cause. They do not survive a restart, which only ever
-// holds more changes.
+// baselines replace the records of load balancers without a stored one, such as those that were taken over:
+// they have the fields of a Service when this process first saw it, or when it last applied them. The
+// existing objects then count as applied, and a field that the user changes afterwards is a cause. Baselines
+// are lost at a restart, which can only hold more changes.
 type baselines struct {
 	mu      sync.Mutex
 	records map[types.UID]AppliedRecord
 }
 
-// first returns the baseline of a Service, which is now if it has none yet.
+// first returns the baseline of a Service; without one, now becomes the baseline.
 func (b *baselines) first(service types.UID, now AppliedRecord) AppliedRecord {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -46,7 +46,7 @@ func (b *baselines) forget(service types.UID) {
 	delete(b.records, service)
 }
 
-// lastApplied returns what counts as last applied for a Service, and whether that is a stored record.
+// lastApplied returns the last applied fields of a Service, and whether they come from a stored record.
 func (c *Controller[S, D, O]) lastApplied(t target[S, D], have O) (record AppliedRecord, stored bool) {
 	if keeper, ok := any(c.cloud).(RecordKeeper[D, O]); ok {
 		if record, _ := keeper.StoredRecord(t.key, have); !record.IsZero() {
@@ -56,7 +56,7 @@ func (c *Controller[S, D, O]) lastApplied(t target[S, D], have O) (record Applie
 	return c.baselines.first(t.key.UID, NewRecord("", "", t.in.Fields)), false
 }
 
-// rebase makes what was just applied the baseline. Fields that were not applied keep their values of before.
+// rebase sets the baseline to the applied fields. Fields that were not applied keep their previous values.
 func (c *Controller[S, D, O]) rebase(t target[S, D], have O, made plan.Plan) {
 	before, _ := c.lastApplied(t, have)
 	c.baselines.set(t.key.UID, NewRecord("", "", t.in.Fields).Without(before, unappliedFields(made)))

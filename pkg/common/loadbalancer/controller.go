@@ -18,53 +18,50 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
 )
 
-// DefaultTimeout bounds one call of Ensure, Update or EnsureDeleted. It is longer than the slowest
-// cloud needs to bring up a load balancer (virtual machines that boot, about 10 minutes), and it
-// is there because the framework calls Update with a context that never ends: a hung wait must
-// not keep its worker for ever.
+// DefaultTimeout bounds one call of Ensure, Update or EnsureDeleted. It is longer than the slowest cloud
+// needs to create a load balancer (virtual machines that boot, about 10 minutes). It exists because the
+// framework calls Update with a context that never ends: a hung wait must not block its worker forever.
 const DefaultTimeout = 15 * time.Minute
 
-// DefaultRetryAfter is how soon the framework asks again for a load balancer that is complete
-// and has no address yet. One read every 10 seconds is cheap, and exponential backoff would leave
-// a Service without an address for up to 5 minutes after the cloud has assigned it.
+// DefaultRetryAfter is the time until the framework retries a load balancer that is complete and has no
+// address yet. One read every 10 seconds is cheap, and exponential backoff would leave a Service without an
+// address for up to 5 minutes after the cloud has assigned it.
 const DefaultRetryAfter = 10 * time.Second
 
-// Options are what every cloud gives to New. Provider is required.
+// Options configure New. Provider is required.
 type Options struct {
-	// Provider is the cloud's name, for texts and metric labels.
+	// Provider is the cloud's name, for messages and metric labels.
 	Provider string
 	// Vocabulary lists the annotations that the cloud reads.
 	Vocabulary intent.Vocabulary
 	// OwnsNode classifies nodes; only Mine become targets. Nil makes every node a target.
 	OwnsNode func(*v1.Node) provider.Ownership
-	// NodeAddresses is asked about nodes whose status has no addresses yet, and returns what the
-	// cloud knows; cloudprovider.InstanceNotFound for a node whose instance does not exist. Clouds
-	// that send traffic to addresses need it: the framework syncs load balancers when a node gets
-	// its provider ID, writes the addresses after that, and then does not sync again. Nil for
-	// clouds that send traffic to instances.
+	// NodeAddresses returns the cloud's addresses of a node without addresses in its status, and
+	// cloudprovider.InstanceNotFound for a node without an instance. Clouds that send traffic to addresses need
+	// it: the framework syncs load balancers when a node gets its provider ID, writes the addresses after that,
+	// and then does not sync again. Nil for clouds that send traffic to instances.
 	NodeAddresses func(context.Context, *v1.Node) ([]v1.NodeAddress, error)
-	// Nodes lists the nodes as they are once a call has the lock of its load balancer; nil for the nodes that
-	// the call was given.
+	// Nodes lists the current nodes once a call has the lock of its load balancer; nil uses the nodes of the
+	// call.
 	Nodes *nodes.LazyLister
-	// Parallel bounds the mutations of one plan that run at once; 0 means plan.DefaultParallel.
+	// Parallel bounds the concurrent mutations of one plan; 0 means plan.DefaultParallel.
 	Parallel int
 	// Timeout bounds one call; 0 means DefaultTimeout.
 	Timeout time.Duration
-	// RetryAfter is the pause before a load balancer without an address is looked at again; 0
-	// means DefaultRetryAfter.
+	// RetryAfter is the time until a load balancer without an address is read again; 0 means DefaultRetryAfter.
 	RetryAfter time.Duration
-	// Observer hears of every step of every change that is applied, beside the metrics. It may be called from several
-	// goroutines at once. May be nil.
+	// Observer receives every step of every applied change, in addition to the metrics. It must be safe for
+	// concurrent use. May be nil.
 	Observer func(change plan.Change, status plan.Status, err error)
-	// DeferRecords writes the applied records that follow from changed members in batches, by Run, instead of with
-	// each change.
+	// DeferRecords makes Run write the applied records of changed members in batches, instead of with each
+	// change.
 	DeferRecords bool
 	// Clock is the real one if nil.
 	Clock clock.Clock
 }
 
-// Controller implements cloudprovider.LoadBalancer for one cloud. It is safe for concurrent use;
-// calls for one Service queue up behind each other, calls for different Services don't.
+// Controller implements cloudprovider.LoadBalancer for one cloud. It is safe for concurrent use; calls for
+// one Service are serialized, calls for different Services run concurrently.
 type Controller[S, D, O any] struct {
 	options Options
 	cloud   Cloud[S, D, O]
@@ -74,11 +71,11 @@ type Controller[S, D, O any] struct {
 	missing *keySet
 	created creations
 	due     dueRecords[O]
-	// ensured has the Service of each key's last Ensure, because Update may be given an older one; see latest.
+	// ensured has the Service of each key's last Ensure, because Update may get an older one; see latest.
 	ensured sync.Map
-	// valid has the settings of each UID whose load balancer was ensured last; see selecting.
+	// valid has the settings of each UID at its last successful Ensure; see selecting.
 	valid sync.Map
-	// baselines are used where no record is stored.
+	// baselines are used if no record is stored.
 	baselines baselines
 }
 
@@ -106,8 +103,8 @@ func New[S, D, O any](o Options, cloud Cloud[S, D, O]) *Controller[S, D, O] {
 	return &Controller[S, D, O]{options: o, cloud: cloud, sent: events.NewDeduplicator(), missing: newKeySet()}
 }
 
-// SetRuntime implements provider.RuntimeUser. Before it is called, Events go nowhere and the
-// cluster's UID is unknown.
+// SetRuntime implements provider.RuntimeUser. Before it is called, Events are dropped and the cluster's UID
+// is unknown.
 func (c *Controller[S, D, O]) SetRuntime(r provider.Runtime) { c.runtime.Store(&r) }
 
 // GetLoadBalancerName implements cloudprovider.LoadBalancer. It makes no call.
@@ -115,11 +112,11 @@ func (c *Controller[S, D, O]) GetLoadBalancerName(_ context.Context, clusterName
 	return c.cloud.Name(c.key(clusterName, service))
 }
 
-// GetLoadBalancer implements cloudprovider.LoadBalancer. A load balancer "exists" as long as
-// anything of it does, orphans without a load balancer included: on false, the framework removes the
-// Service's finalizer, and nothing would ever remove the orphans.
+// GetLoadBalancer implements cloudprovider.LoadBalancer. A load balancer "exists" as long as any of its
+// objects does, including orphans without a load balancer: on false, the framework removes the Service's
+// finalizer, and the orphans would never be deleted.
 //
-// It takes no lock, because it changes nothing and must not queue behind a creation.
+// It takes no lock, because it changes nothing and must not wait for a creation.
 func (c *Controller[S, D, O]) GetLoadBalancer(ctx context.Context, clusterName string,
 	service *v1.Service) (*v1.LoadBalancerStatus, bool, error) {
 	key := c.key(clusterName, service)
@@ -134,13 +131,12 @@ func (c *Controller[S, D, O]) GetLoadBalancer(ctx context.Context, clusterName s
 	return c.cloud.Status(in, have).LoadBalancer, !removal.Empty(), nil
 }
 
-// EnsureLoadBalancer implements cloudprovider.LoadBalancer: it makes the cloud hold what the
-// Service and the nodes ask for, and returns once that is so. When it already does, no mutating
-// call is made.
+// EnsureLoadBalancer implements cloudprovider.LoadBalancer: it reconciles the cloud with the Service and the
+// nodes, and returns once they match. It makes no mutating call if they already do.
 //
-// Errors: class cloudapi.Invalid names every problem of the Service; a refusal of the provider
-// names what cannot be done; other classes come from the cloud. An api.RetryError is in the chain
-// where the cloud said when to come back, or where only an address is still missing and will come.
+// Errors: class cloudapi.Invalid names every problem of the Service; a refusal of the provider names the
+// impossible change; other classes come from the cloud. An api.RetryError is in the chain if the cloud
+// requested a wait, or if only an address is missing that the cloud will assign.
 func (c *Controller[S, D, O]) EnsureLoadBalancer(ctx context.Context, clusterName string, service *v1.Service,
 	nodes []*v1.Node) (*v1.LoadBalancerStatus, error) {
 	if !c.handles(service) {
@@ -188,9 +184,9 @@ func (c *Controller[S, D, O]) EnsureLoadBalancer(ctx context.Context, clusterNam
 	return status.LoadBalancer, nil
 }
 
-// UpdateLoadBalancer implements cloudprovider.LoadBalancer: it applies the changes that only
-// concern which nodes receive traffic. When more is needed before that can be done, or when the
-// load balancer is gone, it returns an error, upon which the framework calls Ensure.
+// UpdateLoadBalancer implements cloudprovider.LoadBalancer: it applies the changes that only affect which
+// nodes receive traffic. If they depend on other changes, or if the load balancer is deleted, it returns an
+// error, after which the framework calls Ensure.
 func (c *Controller[S, D, O]) UpdateLoadBalancer(ctx context.Context, clusterName string, service *v1.Service,
 	nodes []*v1.Node) error {
 	if !c.handles(service) {
@@ -211,9 +207,9 @@ func (c *Controller[S, D, O]) UpdateLoadBalancer(ctx context.Context, clusterNam
 	return c.updateMembers(ctx, t, service, nodes)
 }
 
-// latest returns the Service that was ensured last in place of one that Update was given. When a node and a
-// Service change at the same time, the framework may call Ensure with the new Service and after that Update
-// with the old one: a listener that Ensure has just created would then lack the node, and no retry follows.
+// latest returns the Service of the last Ensure instead of the one that Update got. When a node and a Service
+// change at the same time, the framework may call Ensure with the new Service and then Update with the old
+// one: a listener that Ensure has just created would then lack the node, and no retry follows.
 func (c *Controller[S, D, O]) latest(key Key, service *v1.Service) *v1.Service {
 	last, ok := c.ensured.Load(lockName(key))
 	if !ok {
@@ -225,9 +221,9 @@ func (c *Controller[S, D, O]) latest(key Key, service *v1.Service) *v1.Service {
 	return service
 }
 
-// EnsureLoadBalancerDeleted implements cloudprovider.LoadBalancer. It needs nothing of the Service
-// but its identity, so that a Service whose annotations are wrong can be deleted, and it removes
-// orphans when the load balancer itself was deleted already.
+// EnsureLoadBalancerDeleted implements cloudprovider.LoadBalancer. It uses only the identity of the Service,
+// so that a Service with invalid annotations can be deleted, and it removes orphans if the load balancer
+// itself is already deleted.
 func (c *Controller[S, D, O]) EnsureLoadBalancerDeleted(ctx context.Context, clusterName string,
 	service *v1.Service) error {
 	key := c.key(clusterName, service)
@@ -273,7 +269,7 @@ func (c *Controller[S, D, O]) PlanLoadBalancer(ctx context.Context, clusterName 
 	}
 	if !c.handles(service) {
 		return plan.Plan{Subject: intent.Subject(service),
-			Warnings: []string{"another controller makes this Service's load balancer: nothing is done here"}}, nil
+			Warnings: []string{"another controller reconciles this Service's load balancer: this manager changes nothing"}}, nil
 	}
 	in, warnings, err := intent.Read(service, c.options.Vocabulary)
 	if err != nil {

@@ -175,7 +175,7 @@ func TestEnsureSaysWhenAChangeDoesNotStick(t *testing.T) {
 	f.mustEnsure(t, web(), node("a"))
 	f.cloud.sticky = true
 	_, err := f.EnsureLoadBalancer(t.Context(), "prod", web(), []*v1.Node{node("b")})
-	want := "load balancer lb-web differs from what is asked after every change was made; still to do: " +
+	want := "load balancer lb-web still differs from the desired state after all changes; remaining: " +
 		"update pool lb-web/443-TCP (value: a → b), pool lb-web/80-TCP (value: a → b)"
 	if err == nil || err.Error() != want {
 		t.Errorf("error\n got %v\nwant %s", err, want)
@@ -263,7 +263,7 @@ func TestUpdateNoticesALoadBalancerThatVanishedBehindTheSnapshot(t *testing.T) {
 	}
 
 	err := f.UpdateLoadBalancer(t.Context(), "prod", svc, []*v1.Node{node("b")})
-	if !cloudapi.Is(err, cloudapi.NotFound) || !strings.Contains(err.Error(), "does not exist although") {
+	if !cloudapi.Is(err, cloudapi.NotFound) || !strings.Contains(err.Error(), "does not exist, but") {
 		t.Errorf("Update: %v", err)
 	}
 	if _, exists, err := f.GetLoadBalancer(t.Context(), "prod", svc); err == nil || exists {

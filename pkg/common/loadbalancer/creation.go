@@ -6,8 +6,9 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-// creations knows which load balancers are still to be created. Between a Service's appearance and the end of its
-// first sync, the framework already calls UpdateLoadBalancer when nodes change, and turns its error into a Warning.
+// creations tracks the load balancers that do not exist yet. Between a Service's creation and the end of its
+// first sync, the framework already calls UpdateLoadBalancer when nodes change, and turns its error into a
+// Warning.
 type creations struct {
 	mu       sync.Mutex
 	services map[string]*creation
@@ -36,7 +37,8 @@ func (c *creations) change(name string, change func(*creation)) {
 	change(c.services[name])
 }
 
-// enter notes a call of EnsureLoadBalancer, before it waits for the lock. Leave must be called when it returns.
+// enter records a call of EnsureLoadBalancer, before it waits for the lock. Leave must be called when it
+// returns.
 func (c *creations) enter(name string) (leave func()) {
 	c.change(name, func(s *creation) { s.ensuring++ })
 	return func() { c.change(name, func(s *creation) { s.ensuring-- }) }

@@ -25,7 +25,7 @@ const (
 	EventLoadBalancerDrift = "LoadBalancerDrift"
 	// EventLoadBalancerChangesHeld (Warning): disruptive changes wait for an approval.
 	EventLoadBalancerChangesHeld = "LoadBalancerChangesHeld"
-	// EventLoadBalancerChanged (Normal): cloud objects were changed; the message says which.
+	// EventLoadBalancerChanged (Normal): cloud objects were changed; the message lists them.
 	EventLoadBalancerChanged = "LoadBalancerChanged"
 )
 

@@ -12,24 +12,25 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
 )
 
-// KeyApprove is the annotation that approves held changes: its value is the ID of the held plan. It is in users'
-// manifests and can never change.
+// KeyApprove is the annotation that approves held changes: its value is the ID of the held plan. It is in
+// users' manifests and can never change.
 const KeyApprove = intent.Prefix + "approve"
 
-// Cause is what decides whether a disruptive change has a cause in its Service.
+// Cause has the inputs of the decision whether a disruptive change has a cause in its Service.
 type Cause struct {
 	Policy provider.DisruptionPolicy
-	// Applied is what was last applied. Desired is the record of the desired state.
+	// Applied is the last applied record. Desired is the record of the desired state.
 	Applied, Desired AppliedRecord
-	// TakenOver is true for a load balancer without a stored record: then what exists counts as applied.
+	// TakenOver is true for a load balancer without a stored record: then the existing objects count as applied.
 	TakenOver bool
 	// Fields are intent.Service.Fields.
 	Fields map[string]string
 }
 
-// Hold splits a plan into the changes to apply and those that are held, which are returned in the plan's Held. A change
-// that disrupts more than members is applied if one of the fields that it follows from has changed since the record was
-// stored, or if it only restores traffic as it was applied. Changes that wait for held ones are held with them.
+// Hold splits a plan into the changes to apply and those that are held, which it returns in the plan's Held.
+// A change that disrupts more than members is applied if one of the fields that it follows from has changed
+// since the record was stored, or if it only restores traffic as it was applied. Changes that depend on held
+// ones are held with them.
 func Hold(p plan.Plan, cause Cause) plan.Plan {
 	reasons := map[plan.Ref]string{}
 	for _, c := range p.Changes {
@@ -61,7 +62,7 @@ func Hold(p plan.Plan, cause Cause) plan.Plan {
 	return apply
 }
 
-// holds returns why a change is held, or "".
+// holds returns the reason why a change is held, or "".
 func (c Cause) holds(change plan.Change) string {
 	if !change.Disrupts.Severe() || c.Policy == provider.AllowDisruption {
 		return ""
@@ -72,7 +73,7 @@ func (c Cause) holds(change plan.Change) string {
 	case len(c.Applied.Changed(c.Fields, change.Follows)) > 0:
 		return ""
 	case change.Disrupts == plan.DisruptsTraffic && c.Applied.State != "" && c.Applied.State == c.Desired.State:
-		return "" // repairs drift
+		return "" // corrects drift
 	case len(change.Follows) == 0:
 		return "it does not follow from the Service"
 	case c.TakenOver:
@@ -82,8 +83,8 @@ func (c Cause) holds(change plan.Change) string {
 	}
 }
 
-// HeldID identifies held changes, for an approval of exactly these. Members are not part of it: nodes that join or
-// leave do not revoke an approval.
+// HeldID identifies held changes, for an approval of exactly these. It does not depend on members: nodes that
+// join or leave do not revoke an approval.
 func HeldID(held []plan.Held) string {
 	var items []string
 	for _, h := range held {
@@ -96,8 +97,8 @@ func HeldID(held []plan.Held) string {
 	return DigestSet(items)
 }
 
-// unappliedFields returns the fields of the Service that a plan does not apply: those that held changes follow from,
-// and those that the cloud leaves out.
+// unappliedFields returns the fields of the Service that a plan does not apply: those that held changes
+// follow from, and those that the cloud omits.
 func unappliedFields(p plan.Plan) []string {
 	names := slices.Clone(p.Unapplied)
 	for _, h := range p.Held {
@@ -106,7 +107,7 @@ func unappliedFields(p plan.Plan) []string {
 	return names
 }
 
-// cause returns what decides about the disruptive changes of a plan that leads to t.
+// cause returns the inputs of the decision about the disruptive changes of a plan for t.
 func (c *Controller[S, D, O]) cause(t target[S, D], have O) Cause {
 	cause := Cause{Fields: t.in.Fields}
 	if r := c.runtime.Load(); r != nil {
@@ -120,8 +121,8 @@ func (c *Controller[S, D, O]) cause(t target[S, D], have O) Cause {
 	return cause
 }
 
-// hold applies the policy to a plan. Of what exists, held changes leave everything as it is but the members, which
-// follow the nodes.
+// hold applies the policy to a plan. Held changes leave existing objects unchanged, except for the members,
+// which follow the nodes.
 func (c *Controller[S, D, O]) hold(t target[S, D], have O, todo plan.Plan) (plan.Plan, error) {
 	if t.want == nil {
 		return todo, nil
@@ -150,8 +151,8 @@ func (c *Controller[S, D, O]) hold(t target[S, D], have O, todo plan.Plan) (plan
 	return withHeldWarning(withoutIdleMarks(applied, cause)), nil
 }
 
-// missingMembers returns the changes of members for which a plan has none, held ones included, and of which the plan does
-// not delete the pool.
+// missingMembers returns the changes of members for which a plan has none, held ones included, unless the
+// plan deletes their pool.
 func missingMembers(members, p plan.Plan) []plan.Change {
 	return slices.DeleteFunc(slices.Clone(members.Changes), func(m plan.Change) bool {
 		held := slices.ContainsFunc(p.Held, func(h plan.Held) bool { return h.Ref == m.Ref })

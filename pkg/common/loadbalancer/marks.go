@@ -6,8 +6,8 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 )
 
-// withoutIdleMarks leaves out the marks of a plan for a load balancer that was taken over, unless the plan has other
-// changes than members, or a field that the marks follow from has changed.
+// withoutIdleMarks removes the marks from a plan for a load balancer that was taken over, unless the plan has
+// other changes than members, or a field that the marks follow from has changed.
 func withoutIdleMarks(p plan.Plan, cause Cause) plan.Plan {
 	made := func(c plan.Change) bool {
 		return !c.Mark && !c.Membership || c.Mark && len(cause.Applied.Changed(cause.Fields, c.Follows)) > 0

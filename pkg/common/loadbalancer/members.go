@@ -12,12 +12,12 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 )
 
-// unknownMembers is the digest of members in the record of a load balancer whose members differ from what was last
-// applied for its Service. No list of members has it.
+// unknownMembers is the digest of members in the record of a load balancer with members that differ from the
+// last applied ones of its Service. No list of members has this digest.
 var unknownMembers = Digest("unknown members")
 
-// updateMembers applies the changes of a target that only concern which nodes receive traffic. Members of a load
-// balancer that Diff refuses to change follow, too.
+// updateMembers applies the changes of a target that only affect which nodes receive traffic. Members of a
+// load balancer that Diff refuses to change follow the nodes, too.
 func (c *Controller[S, D, O]) updateMembers(ctx context.Context, t target[S, D], service *v1.Service,
 	nodes []*v1.Node) error {
 	key := t.key
@@ -49,8 +49,8 @@ func (c *Controller[S, D, O]) updateMembers(ctx context.Context, t target[S, D],
 	return nil
 }
 
-// countHeldMembers returns the number of held changes of existing members, such as those of a load balancer that takes no
-// change until a held one is made.
+// countHeldMembers returns the number of held changes of existing members, such as those of a load balancer
+// that accepts no change before a held one.
 func countHeldMembers(p plan.Plan) int {
 	n := 0
 	for _, h := range p.Held {
@@ -61,10 +61,10 @@ func countHeldMembers(p plan.Plan) int {
 	return n
 }
 
-// followNodes updates the members of what exists of a load balancer whose Service is invalid or refused, which is the
-// cause: the load balancer stays as it is, and nodes still join and leave it. It returns the cause if it is of another
-// class, or if no load balancer exists; joined with the error, if members cannot be updated. A Service that never had an
-// address has no load balancer to be read.
+// followNodes updates the members of existing objects of a load balancer with an invalid or refused Service,
+// which is the cause: the load balancer stays unchanged, and nodes still join and leave it. It returns the
+// cause if it is of another class, or if no load balancer exists; joined with the error, if members cannot be
+// updated. A Service that never had an address has no load balancer, so nothing is read.
 func (c *Controller[S, D, O]) followNodes(ctx context.Context, t target[S, D], service *v1.Service, nodes []*v1.Node,
 	cause error) error {
 	_, seen := c.valid.Load(t.key.UID)
@@ -103,8 +103,8 @@ func (c *Controller[S, D, O]) keptMembers(ctx context.Context, t target[S, D], s
 	return cause
 }
 
-// selecting returns the settings that select the nodes of an invalid Service: those of the time when it was valid, if
-// this process has seen it then.
+// selecting returns the settings that select the nodes of an invalid Service: those of its last valid form,
+// if this process has seen it.
 func (c *Controller[S, D, O]) selecting(t target[S, D]) intent.Service {
 	if valid, ok := c.valid.Load(t.key.UID); ok {
 		if in, ok := valid.(intent.Service); ok {
@@ -114,7 +114,8 @@ func (c *Controller[S, D, O]) selecting(t target[S, D]) intent.Service {
 	return t.in
 }
 
-// withUnknownMembers appends to changes of members that the stored record, if there is one, no longer proves any.
+// withUnknownMembers adds, to changes of members, the update of a stored record that no longer proves any
+// members.
 func (c *Controller[S, D, O]) withUnknownMembers(key Key, have O, todo plan.Plan) plan.Plan {
 	keeper, ok := any(c.cloud).(RecordKeeper[D, O])
 	if !ok || todo.Empty() {

@@ -26,11 +26,11 @@ var process = sync.OnceValue(func() *instruments {
 		Name:   "ccm_load_balancer_changes_held",
 		Labels: []string{"provider"},
 		Help: "Changes of load balancers that are held, because they disrupt traffic, an address or the load balancer " +
-			"without a cause in the Service. Events and ccm plan say which.",
+			"without a cause in the Service. Events and ccm plan list them.",
 	}), changes: s.Counter(metrics.Doc{
 		Name:   "ccm_plan_changes_total",
 		Labels: []string{"provider", "kind", "action", "result"},
-		Help: "Changes of cloud objects that were tried, by the kind of object (listener, pool, …) and action (create, " +
+		Help: "Changes of cloud objects that were attempted, by the kind of object (listener, pool, …) and action (create, " +
 			"update, delete). " +
 			"result is success, or the class of the error.",
 	})}
@@ -39,7 +39,7 @@ var process = sync.OnceValue(func() *instruments {
 // Metrics documents the metrics of load balancer changes.
 func Metrics() []metrics.Doc { return process().set.Docs() }
 
-// setHeld records how many changes of a Service are held.
+// setHeld records the number of held changes of a Service.
 func setHeld(provider, service string, n int) {
 	p := process()
 	p.mu.Lock()
@@ -63,7 +63,7 @@ func setHeld(provider, service string, n int) {
 	p.held.WithLabelValues(provider).Set(float64(sum))
 }
 
-// count counts a change when its fate is known.
+// count counts a change once its outcome is known.
 func count(provider string, change plan.Change, status plan.Status, err error) {
 	result := "success"
 	switch {

@@ -12,11 +12,11 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
 )
 
-// targets returns the nodes that may receive traffic: ours, and not opted out. A node whose owner
-// is unknown is left out too; as soon as it has a provider ID, the framework syncs again.
+// targets returns the nodes that may receive traffic: ours, and not opted out. It omits a node with an
+// unknown owner; as soon as the node has a provider ID, the framework syncs again.
 //
-// externalTrafficPolicy: Local changes nothing here. All nodes stay targets and the health check
-// decides, because pods move faster than members can be changed.
+// externalTrafficPolicy: Local has no effect here. All nodes stay targets and the health check decides,
+// because pods move faster than members can be changed.
 func (c *Controller[S, D, O]) targets(nodes []*v1.Node) []*v1.Node {
 	kept := make([]*v1.Node, 0, len(nodes))
 	for _, node := range nodes {
@@ -31,8 +31,8 @@ func (c *Controller[S, D, O]) targets(nodes []*v1.Node) []*v1.Node {
 	return kept
 }
 
-// current returns the nodes that should receive traffic now. The framework lists nodes before it calls, and calls
-// for one Service wait for each other: one with an older list may come second and would remove a node that
+// current returns the nodes that should receive traffic now. The framework lists nodes before it calls, and
+// calls for one Service are serialized: one with an older list may come second and would remove a node that
 // has just joined, and no retry follows.
 func (c *Controller[S, D, O]) current(given []*v1.Node) []*v1.Node {
 	if c.options.Nodes.Lister() == nil {
@@ -45,9 +45,9 @@ func (c *Controller[S, D, O]) current(given []*v1.Node) []*v1.Node {
 	return TrafficNodes(all)
 }
 
-// addressed returns the nodes with the addresses that their status is about to get. A node that has
-// IP addresses keeps them, so that the cloud is called only in the moment between the two writes of a
-// node's initialisation, when the kubelet's host name is all there is.
+// addressed returns the nodes with the addresses that their status is about to get. A node that has IP
+// addresses keeps them, so that the cloud is called only between the two writes of a node's initialisation,
+// when the node has only the kubelet's host name.
 func (c *Controller[S, D, O]) addressed(ctx context.Context, nodes []*v1.Node) ([]*v1.Node, error) {
 	if c.options.NodeAddresses == nil {
 		return nodes, nil
@@ -63,7 +63,7 @@ func (c *Controller[S, D, O]) addressed(ctx context.Context, nodes []*v1.Node) (
 		if err != nil {
 			return nil, fmt.Errorf("reading the addresses of node %s: %w", node.Name, err)
 		}
-		// The informer's object is not ours to write to.
+		// The informer's object is read-only.
 		nodes[i] = node.DeepCopy()
 		nodes[i].Status.Addresses = append(nodes[i].Status.Addresses, addresses...)
 	}

@@ -20,7 +20,7 @@ type target[S, D any] struct {
 	reference Reference
 	in        intent.Service
 	want      *D
-	// nodes may receive traffic. They and the shared state are what want was computed from.
+	// nodes may receive traffic. They and the shared state are the inputs of want.
 	nodes  []*v1.Node
 	shared S
 }
@@ -38,13 +38,13 @@ func (c *Controller[S, D, O]) key(clusterName string, service *v1.Service) Key {
 	return key
 }
 
-// handles reports whether this manager makes the Service's load balancer.
+// handles reports whether this manager reconciles the Service's load balancer.
 func (c *Controller[S, D, O]) handles(service *v1.Service) bool {
 	filter, ok := any(c.cloud).(ClassFilter)
 	return !ok || filter.Handles(service)
 }
 
-// enter waits for the lock of the load balancer and bounds the time for what follows.
+// enter waits for the lock of the load balancer and bounds the duration of the call.
 func (c *Controller[S, D, O]) enter(ctx context.Context, key Key) (context.Context, func(), error) {
 	unlock, err := c.locks.Lock(ctx, lockName(key))
 	if err != nil {
@@ -54,7 +54,7 @@ func (c *Controller[S, D, O]) enter(ctx context.Context, key Key) (context.Conte
 	return ctx, func() { cancel(); unlock() }, nil
 }
 
-// target reads the Service, warns about settings without effect, and computes what should exist.
+// target parses the Service, warns about settings without effect, and computes the desired state.
 func (c *Controller[S, D, O]) target(ctx context.Context, key Key, service *v1.Service,
 	nodes []*v1.Node) (target[S, D], error) {
 	in, warnings, err := intent.Read(service, c.options.Vocabulary)
@@ -66,7 +66,7 @@ func (c *Controller[S, D, O]) target(ctx context.Context, key Key, service *v1.S
 	return c.desired(ctx, t, nodes)
 }
 
-// desired completes a target by what should exist.
+// desired adds the desired state to a target.
 func (c *Controller[S, D, O]) desired(ctx context.Context, t target[S, D], nodes []*v1.Node) (target[S, D], error) {
 	t, err := c.withNodes(ctx, t, nodes)
 	if err != nil {
@@ -80,21 +80,21 @@ func (c *Controller[S, D, O]) desired(ctx context.Context, t target[S, D], nodes
 	return t, nil
 }
 
-// withNodes completes a target by the nodes that may receive traffic, and the state that Services share.
+// withNodes adds to a target the nodes that may receive traffic, and the state that Services share.
 func (c *Controller[S, D, O]) withNodes(ctx context.Context, t target[S, D], nodes []*v1.Node) (target[S, D], error) {
 	var err error
 	if t.nodes, err = c.addressed(ctx, c.targets(nodes)); err != nil {
 		return t, err
 	}
 	if t.shared, err = c.cloud.SharedState(ctx, t.nodes); err != nil {
-		return t, fmt.Errorf("reading what load balancers share: %w", err)
+		return t, fmt.Errorf("reading the state that load balancers share: %w", err)
 	}
 	return t, nil
 }
 
-// compare returns what exists and what has to change. The snapshot's word is enough to say that
-// nothing has to change; whatever it says beyond that, refusals included, is confirmed by an
-// authoritative read first, so that an old snapshot never makes us create or delete anything.
+// compare returns the existing objects and the changes. A snapshot is enough to decide that nothing has to
+// change; any other result, refusals included, is confirmed by an authoritative read first, so that a stale
+// snapshot never leads to a creation or deletion.
 func (c *Controller[S, D, O]) compare(ctx context.Context, t target[S, D]) (O, plan.Plan, error) {
 	have, err := c.observe(ctx, t, Cached)
 	if err != nil {
@@ -116,9 +116,9 @@ func (c *Controller[S, D, O]) confirmed(ctx context.Context, t target[S, D]) (O,
 	return have, todo, err
 }
 
-// memberChanges is compare for a change of nodes. Adding and removing members can be repeated and
-// creates nothing, so a snapshot is enough when there is nothing else to do: one node that joins 200 load balancers
-// costs 200 changes, and not as many reads before them.
+// memberChanges is compare for a change of nodes. Adding and removing members is idempotent and creates
+// nothing, so a snapshot is enough if there are no other changes: one node that joins 200 load balancers
+// costs 200 changes, without as many reads before them.
 func (c *Controller[S, D, O]) memberChanges(ctx context.Context, t target[S, D]) (O, plan.Plan, error) {
 	have, err := c.observe(ctx, t, Cached)
 	if err != nil {
@@ -130,14 +130,14 @@ func (c *Controller[S, D, O]) memberChanges(ctx context.Context, t target[S, D])
 	return c.confirmed(ctx, t)
 }
 
-// absent reports whether nothing exists of a load balancer.
+// absent reports whether no object of a load balancer exists.
 func (c *Controller[S, D, O]) absent(key Key, have O) (bool, error) {
 	left, err := c.cloud.Diff(key, nil, have)
 	return err == nil && left.Empty(), err
 }
 
-// reportMissing returns the error about a load balancer that was deleted, and remembers it for GetLoadBalancer: the
-// framework calls it next, and would drop the error if the load balancer did not exist.
+// reportMissing returns the error about a load balancer that was deleted, and stores it for GetLoadBalancer:
+// the framework calls it next, and would drop the error if the load balancer did not exist.
 func (c *Controller[S, D, O]) reportMissing(key Key) error {
 	c.missing.add(lockName(key))
 	return c.missingError(key)
@@ -159,8 +159,8 @@ func (c *Controller[S, D, O]) missingAfter(ctx context.Context, t target[S, D], 
 	return c.reportMissing(t.key)
 }
 
-// removal returns what exists of a load balancer and the changes that would delete it. A snapshot can prove
-// that something exists, but never that nothing does.
+// removal returns the existing objects of a load balancer and the changes that would delete them. A snapshot
+// can prove that something exists, but never that nothing does.
 func (c *Controller[S, D, O]) removal(ctx context.Context, key Key, service *v1.Service) (O, plan.Plan, error) {
 	t := c.nothing(key, service)
 	have, err := c.observe(ctx, t, Cached)
@@ -173,7 +173,8 @@ func (c *Controller[S, D, O]) removal(ctx context.Context, key Key, service *v1.
 	return c.confirmed(ctx, t)
 }
 
-// observe reads what the target is compared with. Settings do not matter where nothing should exist.
+// observe reads the objects for the comparison with the target. Settings do not matter if nothing should
+// exist.
 func (c *Controller[S, D, O]) observe(ctx context.Context, t target[S, D], fresh Freshness) (O, error) {
 	request := Request[D]{Key: t.key, Reference: t.reference, Want: t.want, Depth: Full, Freshness: fresh}
 	if t.want == nil {
@@ -201,20 +202,19 @@ func (c *Controller[S, D, O]) diff(t target[S, D], have O) (plan.Plan, error) {
 	return todo, err
 }
 
-// settled makes sure after an apply that nothing is left to do. The snapshot holds what the cloud
-// answered to every change, so its word is enough when it agrees; otherwise the cloud is read.
-// What is left then is an error, since the framework would not come back before the Service's
-// next change.
+// settled verifies after an apply that the diff is empty. The snapshot includes the responses to every
+// change, so it is enough if it agrees; otherwise the cloud is read. Remaining changes are an error, since
+// the framework would not retry before the Service's next change.
 func (c *Controller[S, D, O]) settled(ctx context.Context, t target[S, D]) (O, error) {
 	have, rest, err := c.compare(ctx, t)
 	if err == nil && !rest.Empty() {
-		err = fmt.Errorf("load balancer %s differs from what is asked after every change was made; still to do: %s",
+		err = fmt.Errorf("load balancer %s still differs from the desired state after all changes; remaining: %s",
 			c.cloud.Name(t.key), plan.Summary(rest))
 	}
 	return have, err
 }
 
-// apply runs the plan, and sends an Event about the changes that were made.
+// apply runs the plan, and sends an Event about the applied changes.
 func (c *Controller[S, D, O]) apply(ctx context.Context, service *v1.Service, todo plan.Plan) error {
 	if todo.Empty() {
 		return nil
@@ -243,8 +243,8 @@ func (c *Controller[S, D, O]) run(ctx context.Context, logger klog.Logger, todo 
 	})
 }
 
-// noAddressError is the error about a load balancer that matches the desired state but has no address. While the
-// cloud is working on it, the Service is retried soon. A failed one waits for a person, so the framework's
+// noAddressError is the error about a load balancer that matches the desired state but has no address. While
+// the cloud is working on it, the Service is retried soon. A failed one needs a user, so the framework's
 // exponential backoff applies.
 func (c *Controller[S, D, O]) noAddressError(key Key, failure string) error {
 	if failure != "" {
@@ -279,12 +279,12 @@ func (c *Controller[S, D, O]) missingError(key Key) error {
 	return &cloudapi.Error{
 		Class:     cloudapi.NotFound,
 		Operation: "load balancer " + c.cloud.Name(key),
-		Err: fmt.Errorf("it does not exist although Service %s/%s asks for it; it is created when the Service is synced next",
+		Err: fmt.Errorf("it does not exist, but Service %s/%s needs it; it is created at the next sync of the Service",
 			key.Namespace, key.Name),
 	}
 }
 
-// withRetry makes the framework wait as long as the cloud asked for, where it did.
+// withRetry makes the framework wait as long as the cloud requested.
 func (c *Controller[S, D, O]) withRetry(err error) error {
 	var ce *cloudapi.Error
 	if errors.As(err, &ce) && ce.RetryAfter > 0 {
@@ -306,7 +306,7 @@ type retryError struct {
 func (e *retryError) Error() string   { return e.cause.Error() }
 func (e *retryError) Unwrap() []error { return []error{e.cause, e.retry} }
 
-// countMembership returns the number of changes that only concern which nodes receive traffic.
+// countMembership returns the number of changes that only affect which nodes receive traffic.
 func countMembership(p plan.Plan) int {
 	n := 0
 	for _, c := range p.Changes {
@@ -317,6 +317,6 @@ func countMembership(p plan.Plan) int {
 	return n
 }
 
-// lockName is what calls queue up on. It leaves out the UID, because a Service that is deleted and
-// created again under its name has, on some clouds, the same load balancer.
+// lockName is the key of the lock. It omits the UID, because a Service that is deleted and recreated under
+// its name has, on some clouds, the same load balancer.
 func lockName(key Key) string { return key.Namespace + "/" + key.Name }

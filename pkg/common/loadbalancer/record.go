@@ -13,9 +13,9 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/sorting"
 )
 
-// AppliedRecord describes what this manager last applied for one Service. It is stored with the load balancer, as a
-// tag. A record proves without further reads that a load balancer matches a desired state, and it shows which of the
-// Service's fields have changed since. The zero value is "no record".
+// AppliedRecord describes what this manager last applied for one Service. It is stored with the load
+// balancer, as a tag. A record proves without further reads that a load balancer matches a desired state, and
+// it shows which of the Service's fields have changed since. The zero value is "no record".
 type AppliedRecord struct {
 	// State is the Digest of the desired state without its members; empty if it is unknown.
 	State string
@@ -28,15 +28,15 @@ type AppliedRecord struct {
 }
 
 const (
-	// recordVersion changes when digests cover something else. A record of another version is ignored.
+	// recordVersion changes when the input of the digests changes. A record of another version is ignored.
 	recordVersion = "1"
 	// MaxRecord is the length limit of an encoded record. Tag values of AWS have at most 256 characters, tags of
 	// Octavia 255 including a prefix.
 	MaxRecord = 230
 	// digestLength is the length of State and Members in bytes, before they are encoded.
 	digestLength = 8
-	// valueLength is the preferred length of a value's digest. Where there are too many fields, it is
-	// shortened down to 1 byte, and then a combined digest replaces all of them.
+	// valueLength is the preferred length of a value's digest. With too many fields, it is shortened down to 1
+	// byte, and then a combined digest replaces all of them.
 	valueLength = 3
 )
 
@@ -45,8 +45,8 @@ type nameHash [2]byte
 
 var encoding = base64.RawURLEncoding
 
-// NewRecord returns the record of a desired state. Fields are the values that it was computed from: annotations by
-// key, spec fields by path (intent.Service.Fields), and, where a cloud adds them, configuration keys.
+// NewRecord returns the record of a desired state. Fields are its inputs: annotations by key, spec fields by
+// path (intent.Service.Fields), and, if a cloud adds them, configuration keys.
 func NewRecord(state, members string, fields map[string]string) AppliedRecord {
 	r := AppliedRecord{State: state, Members: members, values: map[nameHash]string{}}
 	for name, value := range fields {
@@ -80,8 +80,8 @@ func (r AppliedRecord) Proves(want AppliedRecord) bool {
 	return r.State != "" && r.State == want.State && r.Members != "" && r.Members == want.Members
 }
 
-// Changed returns those of the named fields whose values differ between the record and now, set and unset included.
-// Without a record nothing is known to have changed.
+// Changed returns those of the named fields that differ between the record and now, set and unset included.
+// Without a record no change is known.
 func (r AppliedRecord) Changed(now map[string]string, names []string) []string {
 	if r.IsZero() {
 		return nil
@@ -111,8 +111,8 @@ func (r AppliedRecord) Outdated(want AppliedRecord) bool {
 	return r.Encode() != want.Encode()
 }
 
-// Without returns the record of a state in which some changes are still to come: its State is unknown, and the
-// fields that these changes follow from have the values of the record before.
+// Without returns the record of a state with some pending changes: its State is unknown, and the fields that
+// these changes follow from have the values of the previous record.
 func (r AppliedRecord) Without(before AppliedRecord, names []string) AppliedRecord {
 	if r.IsZero() {
 		return r

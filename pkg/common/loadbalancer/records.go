@@ -14,7 +14,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 )
 
-// Kinds of changes that mean the same on every cloud.
+// Kinds of changes with the same meaning on every cloud.
 const (
 	// KindLoadBalancer is the load balancer itself.
 	KindLoadBalancer = "load balancer"
@@ -22,11 +22,11 @@ const (
 	KindRecord = "applied record"
 )
 
-// RecordKeeper is implemented by a Cloud that stores an AppliedRecord with each load balancer. The record of a new
-// load balancer is part of its creation, which the cloud plans; the Controller plans all updates.
+// RecordKeeper is implemented by a Cloud that stores an AppliedRecord with each load balancer. The record of
+// a new load balancer is part of its creation, which the cloud plans; the Controller plans all updates.
 type RecordKeeper[D, O any] interface {
-	// StoredRecord returns the record found with the load balancer, and whether one can be stored there: not
-	// without a load balancer, or with one of another owner. It is pure.
+	// StoredRecord returns the stored record of the load balancer, and whether one can be stored: not without a
+	// load balancer, or with one of another owner. It is pure.
 	StoredRecord(key Key, have O) (record AppliedRecord, writable bool)
 	// DesiredRecord returns the record to store once the desired state is applied. It is pure.
 	DesiredRecord(want D) AppliedRecord
@@ -41,13 +41,13 @@ type RecordUpdate[O any] struct {
 	Record AppliedRecord
 }
 
-// A stored record only saves reads at the next start and proves that a field has not changed, so minutes do not
-// matter. Where many Services change at once, as when a node joins, waiting until the burst ends lets one call
-// store the records of many load balancers.
+// A stored record only saves reads at the next start and proves that a field has not changed, so minutes do
+// not matter. If many Services change at once, as when a node joins, waiting until the burst ends lets one
+// call store the records of many load balancers.
 const (
-	// recordCalm is how long no record must become due before the due ones are written.
+	// recordCalm is the time without new due records after which the due ones are written.
 	recordCalm = 30 * time.Second
-	// recordPeriod bounds the wait, and is the pause before failed writes are retried.
+	// recordPeriod bounds the wait, and is the backoff after failed writes.
 	recordPeriod = 5 * time.Minute
 )
 
@@ -84,8 +84,8 @@ func (r *dueRecords[O]) names() (names []string, changed time.Time) {
 }
 
 // recordUpdate returns the update of the stored record that is due once the target is applied. It is false if
-// there is none. A load balancer that was taken over gets its first record with the first change that is made anyway:
-// not without a change, and not with a change of members alone that the record does not describe.
+// there is none. A load balancer that was taken over gets its first record with the first change that is made
+// anyway: not without a change, and not with a change of only members that the record does not describe.
 func (c *Controller[S, D, O]) recordUpdate(t target[S, D], have O, made plan.Plan) (RecordUpdate[O], bool) {
 	keeper, ok := any(c.cloud).(RecordKeeper[D, O])
 	if !ok || t.want == nil {
@@ -109,8 +109,8 @@ func (c *Controller[S, D, O]) recordUpdate(t target[S, D], have O, made plan.Pla
 // membersOnly reports whether a plan changes nothing but members.
 func membersOnly(p plan.Plan) bool { return countMembership(p) == len(p.Changes) }
 
-// withRecord adds the updates of the stored record to a plan, unless they are deferred: where the plan changes nothing
-// but members.
+// withRecord adds the updates of the stored record to a plan, unless they are deferred: if the plan only
+// changes members.
 func (c *Controller[S, D, O]) withRecord(t target[S, D], have O, todo plan.Plan) plan.Plan {
 	if c.options.DeferRecords && membersOnly(todo) {
 		return todo
@@ -137,8 +137,8 @@ func (c *Controller[S, D, O]) withRecords(t target[S, D], have O, todo plan.Plan
 	return todo
 }
 
-// withCause stores what counts as applied before the first disruptive change of a load balancer that was taken over.
-// If the change is interrupted, the next process finds its cause in the record.
+// withCause stores the applied fields before the first disruptive change of a load balancer that was taken
+// over. If the change is interrupted, the next process finds its cause in the record.
 func (c *Controller[S, D, O]) withCause(t target[S, D], have O, todo plan.Plan) plan.Plan {
 	keeper, ok := any(c.cloud).(RecordKeeper[D, O])
 	severe := func(change plan.Change) bool { return change.Disrupts.Severe() }
@@ -163,16 +163,16 @@ func (c *Controller[S, D, O]) withCause(t target[S, D], have O, todo plan.Plan) 
 	return todo
 }
 
-// createsLoadBalancer reports whether the plan creates or replaces the load balancer, whose record is then part of
-// the creation.
+// createsLoadBalancer reports whether the plan creates or replaces the load balancer; the record is then part
+// of the creation.
 func createsLoadBalancer(p plan.Plan) bool {
 	return slices.ContainsFunc(p.Changes, func(c plan.Change) bool {
 		return c.Kind == KindLoadBalancer && c.Action == plan.Create
 	})
 }
 
-// deferRecord notes the update of the stored record for WriteRecords. Have is what exists after the target was
-// applied, made the plan that was.
+// deferRecord stores the update of the stored record for WriteRecords. Have are the existing objects after
+// the target was applied, made the applied plan.
 func (c *Controller[S, D, O]) deferRecord(t target[S, D], have O, made plan.Plan) {
 	update, ok := c.recordUpdate(t, have, made)
 	if !ok || !c.options.DeferRecords {
@@ -182,14 +182,14 @@ func (c *Controller[S, D, O]) deferRecord(t target[S, D], have O, made plan.Plan
 	c.due.add(update, c.options.Clock.Now())
 }
 
-// deferMembers notes the update of the stored record after members were changed, if the target is reached.
+// deferMembers stores the update of the stored record after members were changed, if the target is reached.
 func (c *Controller[S, D, O]) deferMembers(ctx context.Context, t target[S, D], made plan.Plan) {
 	if !c.options.DeferRecords {
 		return
 	}
 	have, err := c.observe(ctx, t, Cached)
 	if err != nil {
-		return // the next sync notes it
+		return // the next sync stores it
 	}
 	if rest, err := c.diff(t, have); err != nil || !rest.Empty() {
 		c.due.take(lockName(t.key))
@@ -220,8 +220,8 @@ func (c *Controller[S, D, O]) Run(ctx context.Context) {
 	}
 }
 
-// WriteRecords writes the deferred records of all Services that are not being synced right now. Those whose write
-// failed stay due.
+// WriteRecords writes the deferred records of all Services that are not being synced. Those with a failed
+// write stay due.
 func (c *Controller[S, D, O]) WriteRecords(ctx context.Context) error {
 	keeper, ok := any(c.cloud).(RecordKeeper[D, O])
 	if r := c.runtime.Load(); !ok || r != nil && r.DryRun {
@@ -242,14 +242,15 @@ func (c *Controller[S, D, O]) WriteRecords(ctx context.Context) error {
 	return err
 }
 
-// takeRecords takes the due records of the Services that are not being synced, and locks these until unlock.
+// takeRecords removes the due records of the Services that are not being synced, and locks these until
+// unlock.
 func (c *Controller[S, D, O]) takeRecords() (updates []RecordUpdate[O], unlock func()) {
 	var locked []func()
 	names, _ := c.due.names()
 	for _, name := range names {
 		unlock, ok := c.locks.TryLock(name)
 		if !ok {
-			continue // the sync in progress notes it again
+			continue // the sync in progress stores it again
 		}
 		locked = append(locked, unlock)
 		if update, ok := c.due.take(name); ok {
@@ -263,7 +264,7 @@ func (c *Controller[S, D, O]) takeRecords() (updates []RecordUpdate[O], unlock f
 	}
 }
 
-// recordChanged sends an Event about the changes that were made, records aside.
+// recordChanged sends an Event about the applied changes, except records.
 func (c *Controller[S, D, O]) recordChanged(service *v1.Service, made plan.Plan) {
 	made.Changes = slices.DeleteFunc(slices.Clone(made.Changes), func(c plan.Change) bool {
 		return c.Kind == KindRecord

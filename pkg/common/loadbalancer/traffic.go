@@ -7,8 +7,8 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-// Wanted reports whether the framework's service controller keeps a load balancer for the Service:
-// its type is LoadBalancer, no other controller's class is named, and it is not being deleted.
+// Wanted reports whether the framework's service controller keeps a load balancer for the Service: its type
+// is LoadBalancer, it has no class of another controller, and it is not being deleted.
 func Wanted(s *v1.Service) bool {
 	return s.Spec.Type == v1.ServiceTypeLoadBalancer && s.Spec.LoadBalancerClass == nil && s.DeletionTimestamp.IsZero()
 }
@@ -16,9 +16,9 @@ func Wanted(s *v1.Service) bool {
 // TaintToBeDeleted is set by the cluster autoscaler on nodes that it is about to remove.
 const TaintToBeDeleted = "ToBeDeletedByClusterAutoscaler"
 
-// TrafficNodes returns the nodes that the framework hands to load balancers: those that stay, and
-// are neither excluded by label nor about to be removed. Whether they are ready is for the load
-// balancer's health checks to find out.
+// TrafficNodes returns the nodes that the framework passes to load balancers: those that stay, and are
+// neither excluded by label nor about to be removed. The load balancer's health checks detect whether they
+// are ready.
 func TrafficNodes(nodes []*v1.Node) []*v1.Node {
 	var eligible []*v1.Node
 	for _, node := range nodes {

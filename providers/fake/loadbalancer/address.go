@@ -20,13 +20,13 @@ import (
 // kindAddress is the kind of addresses in plans.
 const kindAddress = "address"
 
-// addressRef is an address for the load balancer: one that exists, with its ID, or one that the plan creates.
+// addressRef is an address for the load balancer: an existing one, with its ID, or one that the plan creates.
 type addressRef struct{ id, name string }
 
-// handle names the address in a plan before it exists.
+// handle identifies the address in a plan before it exists.
 func (r addressRef) handle() plan.Handle { return plan.Handle("address " + r.name) }
 
-// resolve returns the IDs, once the plan has created what was missing.
+// resolve returns the IDs, once the plan has created the missing addresses.
 func resolve(refs []addressRef, ids *plan.Handles) ([]string, error) {
 	resolved := []string{}
 	for _, ref := range refs {
@@ -42,8 +42,8 @@ func resolve(refs []addressRef, ids *plan.Handles) ([]string, error) {
 	return resolved, nil
 }
 
-// ensureAddresses finds an address of ours for each that is wanted, and plans the creation of
-// those that are missing. It returns them, those of ours that are not needed, and the creations.
+// ensureAddresses finds an address of ours for each desired one, and plans the creation of the missing ones.
+// It returns them, those of ours that are not needed, and the creations.
 func (d *differ) ensureAddresses() (use []addressRef, surplus []api.Address, created []plan.Ref) {
 	free := slices.Clone(d.have.Addresses)
 	sorting.Func(free, func(a, b api.Address) int {
@@ -64,8 +64,8 @@ func (d *differ) ensureAddresses() (use []addressRef, surplus []api.Address, cre
 	return use, free, created
 }
 
-// preference orders the addresses of one family: the one in use is kept, so that clients do not
-// have to follow; then come those that an interrupted creation left behind.
+// preference sorts the addresses of one family: the one in use is kept, so that clients do not have to
+// follow; then come orphans of an interrupted creation.
 func (d *differ) preference(a api.Address) int {
 	if lb := d.have.LoadBalancer; lb != nil && slices.Contains(lb.AddressIDs, a.ID) {
 		return 1
@@ -73,7 +73,7 @@ func (d *differ) preference(a api.Address) int {
 	return 0
 }
 
-// usable reports whether an address of ours is the wanted one.
+// usable reports whether an address of ours is the desired one.
 func (d *differ) usable(a api.Address, spec api.AddressSpec) bool {
 	return a.Family == spec.Family && (spec.IP == "" || sameIP(a.IP, spec.IP)) && !d.inUse(a)
 }
@@ -102,8 +102,8 @@ func (d *differ) addressCreate(spec api.AddressSpec) plan.Change {
 	}
 }
 
-// allocateAddress allocates an address. If its name exists, the reply to an earlier attempt was lost,
-// or another cluster uses the name: its tags show which.
+// allocateAddress allocates an address. If its name exists, an earlier allocation lost its reply, or another
+// cluster uses the name: its tags distinguish the two.
 func (d *differ) allocateAddress(ctx context.Context, spec api.AddressSpec) (api.Address, error) {
 	address, err := d.cloud.api.AllocateAddress(ctx, spec)
 	if cloudapi.Is(err, cloudapi.Quota) {
@@ -127,8 +127,8 @@ func (d *differ) allocateAddress(ctx context.Context, spec api.AddressSpec) (api
 	return have.Addresses[i], nil
 }
 
-// releaseAddresses plans the release of addresses of ours. The cloud refuses those still in use, so
-// the releases wait for after.
+// releaseAddresses plans the release of addresses of ours. The cloud rejects those still in use, so the
+// releases wait for after.
 func (d *differ) releaseAddresses(addresses []api.Address, after []plan.Ref) {
 	for _, address := range addresses {
 		if d.inUse(address) {
@@ -155,8 +155,7 @@ func (d *differ) releaseAddresses(addresses []api.Address, after []plan.Ref) {
 	}
 }
 
-// showIDs and showRefs format addresses by name where it is known: one that does not exist yet has
-// nothing else.
+// showIDs and showRefs format addresses by name if it is known: one that does not exist yet has no ID.
 func (d *differ) showIDs(ids []string) []string {
 	shown := slices.Clone(ids)
 	for i, id := range ids {
@@ -180,7 +179,7 @@ func showRefs(refs []addressRef) []string {
 // refuseAddress returns the error about an address of our name that belongs to another cluster.
 func refuseAddress(key lbcommon.Key, address api.Address, owner string) error {
 	return &cloudapi.Error{Class: cloudapi.Invalid, Operation: key.Subject(),
-		Err: fmt.Errorf("the address %s (%s) belongs to %s, not to cluster %q, and is left alone: give each cluster its "+
+		Err: fmt.Errorf("the address %s (%s) belongs to %s, not to cluster %q, and is not changed: give each cluster its "+
 			"own --cluster-name, or release that address",
 			address.Name, address.ID, owner, key.ClusterName)}
 }

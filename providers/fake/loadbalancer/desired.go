@@ -17,8 +17,8 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/fake/loadbalancer/annotation"
 )
 
-// The health check where the Service says nothing. A node that fails is out after 30 seconds,
-// which is about as long as Kubernetes itself takes to call it not ready, and back in after 20.
+// The default health check. A node that fails is out after 30 seconds, which is about as long as Kubernetes
+// itself takes to mark it as not ready, and back in after 20.
 const (
 	defaultInterval           = 10 * time.Second
 	defaultTimeout            = 5 * time.Second
@@ -34,10 +34,10 @@ type SharedState struct {
 
 // Desired are the objects that should exist for one Service.
 type Desired struct {
-	// LoadBalancer lacks AddressIDs: the addresses may not exist yet, and Diff knows their handles.
+	// LoadBalancer omits AddressIDs: the addresses may not exist yet, and Diff has their handles.
 	LoadBalancer api.LoadBalancerSpec
-	// Addresses of a public load balancer, in the order of the Service's families. IP is set
-	// for those that the user chose; any address of ours will do for the others.
+	// Addresses of a public load balancer, in the order of the Service's families. IP is set for those that the
+	// user chose; the others accept any address of ours.
 	Addresses []api.AddressSpec
 	// Pools with their members, and Listeners, one of each for each port.
 	Pools     []api.Pool
@@ -46,11 +46,11 @@ type Desired struct {
 	Fields map[string]string
 }
 
-// target is a node as a load balancer sees it.
+// target is a node with its instance and zone.
 type target struct{ instanceID, zone string }
 
-// targets returns the instances behind nodes. A node without a provider ID, or with another
-// cloud's, has no instance here and receives no traffic.
+// targets returns the instances of nodes. A node without a provider ID, or with another cloud's, has no
+// instance here and receives no traffic.
 func (c *Cloud) targets(nodes []*v1.Node) []target {
 	targets := make([]target, 0, len(nodes))
 	for _, node := range nodes {
@@ -109,8 +109,8 @@ func inZones(targets []target, zones []string) []target {
 	return slices.DeleteFunc(slices.Clone(targets), func(t target) bool { return !slices.Contains(zones, t.zone) })
 }
 
-// desireAddresses returns one address for each family of a public Service, with the user's choice
-// of IP where there is one.
+// desireAddresses returns one address for each family of a public Service, with the user's IP if there is
+// one.
 func desireAddresses(lb api.LoadBalancerSpec, in intent.Service, problems *intent.Problems) []api.AddressSpec {
 	chosen := staticAddresses(in, problems)
 	if in.Scheme != intent.Public {
@@ -126,8 +126,8 @@ func desireAddresses(lb api.LoadBalancerSpec, in intent.Service, problems *inten
 	return specs
 }
 
-// staticAddresses reads the user's addresses, which in this cloud are IP addresses of its pools.
-// Whether a pool has them is the cloud's to say, when they are taken: before anything else is done.
+// staticAddresses parses the user's addresses, which in this cloud are IP addresses of its pools. The cloud
+// checks whether a pool has them when they are allocated, which is the first change.
 func staticAddresses(in intent.Service, problems *intent.Problems) map[v1.IPFamily]string {
 	chosen := map[v1.IPFamily]string{}
 	for _, text := range in.StaticAddresses {
@@ -179,7 +179,7 @@ func desirePool(in intent.Service, port intent.Port, targets []target) api.Pool 
 		Members:         members(targets, port.NodePort),
 	}
 	if port.Protocol == v1.ProtocolTCP {
-		pool.ProxyProtocol = in.ProxyProtocol // The cloud has it for TCP only, as its specification does.
+		pool.ProxyProtocol = in.ProxyProtocol // The cloud supports it for TCP only, as its specification does.
 	}
 	return pool
 }
@@ -193,8 +193,8 @@ func members(targets []target, port int32) []api.Member {
 	return members
 }
 
-// desireHealthCheck fills in what the Service leaves open. A chosen interval below the default
-// timeout shortens the timeout: a probe never outlasts the time until the next.
+// desireHealthCheck sets the defaults. A chosen interval below the default timeout shortens the timeout: a
+// probe must end before the next starts.
 func desireHealthCheck(in intent.HealthCheck) api.HealthCheck {
 	interval := cmp.Or(in.Interval, defaultInterval)
 	timeout := cmp.Or(in.Timeout, min(defaultTimeout, interval))

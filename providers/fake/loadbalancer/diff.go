@@ -13,9 +13,8 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/fake/api"
 )
 
-// Diff implements loadbalancer.Cloud. A plan allocates addresses, creates the load balancer and waits
-// until it is active, and creates pools, then the listeners that send to them. Deletions have the
-// reverse order.
+// Diff implements loadbalancer.Cloud. A plan allocates addresses, creates the load balancer and waits until
+// it is active, and creates pools, then the listeners that forward to them. Deletions have the reverse order.
 func (c *Cloud) Diff(key lbcommon.Key, want *Desired, have Observed) (plan.Plan, error) {
 	d := &differ{cloud: c, store: c.stores(key.ClusterName), key: key, have: have}
 	d.plan.Subject = key.Subject()
@@ -39,7 +38,7 @@ type differ struct {
 	want  Desired
 	have  Observed
 	plan  plan.Plan
-	// active is the change that changes of an existing load balancer wait for.
+	// active is the change that changes of an existing load balancer depend on.
 	active *activeGate
 }
 
@@ -56,7 +55,7 @@ func (d *differ) refuse() error {
 	return nil
 }
 
-// ensure plans what leads to the wanted objects.
+// ensure plans the changes to the desired objects.
 func (d *differ) ensure() {
 	lb := d.have.LoadBalancer
 	reason := ""
@@ -101,7 +100,7 @@ func (d *differ) ensurePorts(lb api.LoadBalancer, base []plan.Ref) {
 	for _, change := range listeners {
 		change.After = append(change.After, base...)
 		for _, pool := range pools {
-			// A listener needs its pool; a pool that goes waits for its listeners instead.
+			// A listener needs its pool; the deletion of a pool waits for its listeners instead.
 			if pool.Action == plan.Create && change.Action != plan.Delete && pool.Name == change.pool {
 				change.After = append(change.After, pool.Ref)
 			}
@@ -110,13 +109,13 @@ func (d *differ) ensurePorts(lb api.LoadBalancer, base []plan.Ref) {
 	}
 }
 
-// remove plans the deletion of everything of ours. It ignores what belongs to another cluster, which
-// must neither change nor block the deletion of the Service.
+// remove plans the deletion of all objects of ours. It ignores objects of another cluster, which must neither
+// change nor block the deletion of the Service.
 func (d *differ) remove() {
 	var after []plan.Ref
 	if lb := d.have.LoadBalancer; lb != nil {
 		if owner := foreign(d.key, lb.Cluster, lb.Tags); owner != "" {
-			d.plan.Warnf("load balancer %s belongs to %s and is left alone", lb.Name, owner)
+			d.plan.Warnf("load balancer %s belongs to %s and is not changed", lb.Name, owner)
 			d.have.LoadBalancer = nil // An address of ours that it uses is not released either.
 		} else {
 			removal := d.loadBalancerDelete(*lb, "")
@@ -127,7 +126,7 @@ func (d *differ) remove() {
 	var ours []api.Address
 	for _, address := range d.have.Addresses {
 		if owner := foreign(d.key, address.Cluster, address.Tags); owner != "" {
-			d.plan.Warnf("address %s belongs to %s and is left alone", address.Name, owner)
+			d.plan.Warnf("address %s belongs to %s and is not changed", address.Name, owner)
 			continue
 		}
 		ours = append(ours, address)
@@ -135,7 +134,7 @@ func (d *differ) remove() {
 	d.releaseAddresses(ours, after)
 }
 
-// replaceReason returns why an existing load balancer cannot become the wanted one in place, or "".
+// replaceReason returns why an existing load balancer cannot become the desired one in place, or "".
 func (d *differ) replaceReason(lb api.LoadBalancer) string {
 	want := d.want.LoadBalancer
 	if lb.Scheme != want.Scheme {
@@ -151,8 +150,8 @@ func (d *differ) replaceReason(lb api.LoadBalancer) string {
 	return ""
 }
 
-// write records the outcome of a mutation in the shared snapshot: what it changed or, with an error,
-// that the outcome is uncertain. It returns err.
+// write records the outcome of a mutation in the shared snapshot: the change or, with an error, that the
+// outcome is uncertain. It returns err.
 func (d *differ) write(err error, change func(*Observed)) error {
 	name := loadBalancerName(d.key)
 	if err != nil {
@@ -176,8 +175,8 @@ func (d *differ) writeChild(err error, change func(*api.LoadBalancer)) error {
 	})
 }
 
-// exists turns "already exists" into success if what exists is what was to be created: the reply
-// to an earlier attempt was lost. The next reconcile plans the change of anything else with the name.
+// exists turns "already exists" into success if the existing object equals the one to create: an earlier
+// creation lost its reply. The next reconcile plans the change of any other object with the name.
 func (d *differ) exists(ctx context.Context, err error, same func(api.LoadBalancer) bool) error {
 	if !cloudapi.Is(err, cloudapi.AlreadyExists) {
 		return err

@@ -13,10 +13,10 @@ import (
 // kindListener is the kind of listeners in plans.
 const kindListener = "listener"
 
-// listenerChange is a change of a listener with the pools that it concerns.
+// listenerChange is a change of a listener with its pools.
 type listenerChange struct {
 	plan.Change
-	// pool is the one that the listener sends to after the change, leaves the one before it.
+	// pool is the pool of the listener after the change, leaves the previous one.
 	pool, leaves string
 }
 
@@ -42,7 +42,7 @@ func (d *differ) diffListeners(lb api.LoadBalancer) []listenerChange {
 	return changes
 }
 
-// listenerCreate creates a listener after everything that has its name or port is deleted.
+// listenerCreate creates a listener after everything with its name or port is deleted.
 func (d *differ) listenerCreate(lb api.LoadBalancer, want api.Listener, deletions []listenerChange) listenerChange {
 	f := listenerFields(api.Listener{}, want)
 	change := plan.Change{
@@ -129,8 +129,8 @@ func listenerName(l api.Listener) string { return l.Name }
 
 func samePort(a, b api.Listener) bool { return a.Protocol == b.Protocol && a.Port == b.Port }
 
-// loadBalancerID returns the ID of the load balancer in which a pool or listener is created: of the
-// existing one, once it is active, or of the one that this plan created.
+// loadBalancerID returns the ID of the load balancer for a new pool or listener: of the existing one, once it
+// is active, or of the one that this plan created.
 func (d *differ) loadBalancerID(ctx context.Context, ids *plan.Handles) (string, error) {
 	if d.active == nil {
 		return ids.ID(loadBalancerHandle)

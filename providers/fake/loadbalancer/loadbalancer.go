@@ -1,6 +1,6 @@
 // Package loadbalancer implements load balancers of the fake cloud. It implements the interface of
-// pkg/common/loadbalancer: Desired says what should exist, Observe what does, and Diff how the
-// one becomes the other. Each kind of object has a file of its own.
+// pkg/common/loadbalancer: Desired computes the objects that should exist, Observe reads the existing ones,
+// and Diff returns the changes between them. Each kind of object has its own file.
 package loadbalancer
 
 import (
@@ -27,12 +27,12 @@ import (
 // kindLoadBalancer is the kind of load balancers in plans.
 const kindLoadBalancer = "load balancer"
 
-// loadBalancerHandle names the load balancer in a plan before it exists.
+// loadBalancerHandle identifies the load balancer in a plan before it exists.
 const loadBalancerHandle plan.Handle = "load balancer"
 
-// pollInterval is how long to wait between two looks at a load balancer that is provisioning.
-// Provisioning takes seconds: a shorter interval would not finish sooner in any way that a person
-// notices, and 16 workers that wait at once should stay far below any rate limit.
+// pollInterval is the interval of polls of a load balancer that is provisioning. Provisioning takes seconds:
+// a shorter interval would not be noticeably faster, and 16 concurrent workers should stay far below any rate
+// limit.
 const pollInterval = time.Second
 
 // API is the part of the cloud that load balancers need.
@@ -80,8 +80,8 @@ func (c *Cloud) SharedState(ctx context.Context, _ []*v1.Node) (SharedState, err
 	return SharedState{Zones: zones}, err
 }
 
-// Validate implements loadbalancer.Cloud. The only annotation of this cloud names zones, which Desired compares
-// with those of the region.
+// Validate implements loadbalancer.Cloud. The only annotation of this cloud contains zones, which Desired
+// compares with those of the region.
 func (c *Cloud) Validate(intent.Service) error { return nil }
 
 // Desired implements loadbalancer.Cloud.
@@ -98,11 +98,11 @@ func (c *Cloud) Observe(ctx context.Context, request lbcommon.Request[Desired]) 
 	return store.cached(ctx, name)
 }
 
-// loadBalancerCreate is the change that creates the load balancer, without children, and waits
-// until it takes them.
+// loadBalancerCreate is the change that creates the load balancer, without children, and waits until it
+// accepts them.
 func (d *differ) loadBalancerCreate(addresses []addressRef, after []plan.Ref, reason string) plan.Change {
 	spec := d.want.LoadBalancer
-	var state string // what the creation answers; nothing, if an earlier run of the plan created it
+	var state string // the result of the creation; empty if an earlier run of the plan created it
 	return plan.Change{
 		Ref:    d.loadBalancerRef(plan.Create),
 		Fields: loadBalancerFields(spec, addresses),
@@ -127,8 +127,8 @@ func (d *differ) loadBalancerCreate(addresses []addressRef, after []plan.Ref, re
 	}
 }
 
-// createLoadBalancer creates a load balancer. If its name is taken, an earlier creation lost its
-// reply, or another cluster uses the name: the tags on it distinguish the two.
+// createLoadBalancer creates a load balancer. If its name exists, an earlier creation lost its reply, or
+// another cluster uses the name: its tags distinguish the two.
 func (d *differ) createLoadBalancer(ctx context.Context, spec api.LoadBalancerSpec) (api.LoadBalancer, error) {
 	lb, err := d.cloud.api.CreateLoadBalancer(ctx, spec)
 	if cloudapi.Is(err, cloudapi.AlreadyExists) {
@@ -146,7 +146,7 @@ func (d *differ) createLoadBalancer(ctx context.Context, spec api.LoadBalancerSp
 	return lb, d.write(err, func(o *Observed) { o.LoadBalancer = &lb })
 }
 
-// loadBalancerUpdate is the change that brings tags, subnets and addresses in line, or nothing.
+// loadBalancerUpdate returns the change of tags, subnets and addresses, if they differ.
 func (d *differ) loadBalancerUpdate(have api.LoadBalancer, addresses []addressRef,
 	after []plan.Ref) (plan.Change, bool) {
 	var f plan.Fields
@@ -208,7 +208,7 @@ func (d *differ) loadBalancerDelete(have api.LoadBalancer, reason string) plan.C
 	}
 }
 
-// loadBalancerFields are what a creation sets.
+// loadBalancerFields are the fields that a creation sets.
 func loadBalancerFields(spec api.LoadBalancerSpec, addresses []addressRef) plan.Fields {
 	var f plan.Fields
 	f.Diff("scheme", "", spec.Scheme)
@@ -223,8 +223,8 @@ func (d *differ) loadBalancerRef(action plan.Action) plan.Ref {
 	return plan.Ref{Kind: kindLoadBalancer, Name: loadBalancerName(d.key), Action: action}
 }
 
-// waitActive returns once the load balancer, last seen in state, takes changes of its children.
-// One that vanishes in the meantime is an error, not a reason to wait until the context ends.
+// waitActive returns once the load balancer, last seen in state, accepts changes of its children. Its
+// deletion in the meantime is an error, so that the wait ends.
 func (c *Cloud) waitActive(ctx context.Context, key lbcommon.Key, state string) error {
 	name := loadBalancerName(key)
 	for state != api.LBActive {
@@ -245,10 +245,10 @@ func (c *Cloud) waitActive(ctx context.Context, key lbcommon.Key, state string) 
 	return nil
 }
 
-// refuseForeign is the error about a load balancer of our name that is marked as another cluster's.
+// refuseForeign returns the error about a load balancer of our name that is marked as another cluster's.
 func refuseForeign(key lbcommon.Key, lb api.LoadBalancer) error {
 	return &cloudapi.Error{Class: cloudapi.Invalid, Operation: key.Subject(),
-		Err: fmt.Errorf("the load balancer %s (%s) belongs to %s, not to cluster %q, and is left alone: give each cluster "+
+		Err: fmt.Errorf("the load balancer %s (%s) belongs to %s, not to cluster %q, and is not changed: give each cluster "+
 			"its own --cluster-name, or delete that load balancer",
 			lb.Name, lb.ID, foreign(key, lb.Cluster, lb.Tags), key.ClusterName)}
 }

@@ -35,8 +35,8 @@ func (c *Cloud) DiffMembers(
 	return d.plan, nil
 }
 
-// memberPort returns the port at which the members of a pool receive traffic. A pool without members gets the node
-// port of the Service.
+// memberPort returns the port at which the members of a pool receive traffic. For a pool without members it
+// is the node port of the Service.
 func memberPort(in intent.Service, pool api.Pool) int32 {
 	if len(pool.Members) > 0 {
 		return pool.Members[0].Port

@@ -12,8 +12,8 @@ import (
 	lbcommon "github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
 )
 
-// Everything in this file is written into users' clouds. None of it can ever change: the next release would create
-// an object again if it did not recognise the name or the tags, and would never delete the old one.
+// Everything in this file is written into users' clouds. None of it can ever change: the next release would
+// create an object again if it did not recognise the name or the tags, and would never delete the old one.
 
 // Tags that mark an object as ours.
 const (
@@ -21,7 +21,7 @@ const (
 	TagCluster = "unified-ccm.io/cluster"
 	// TagClusterUID is the UID of the namespace kube-system. It distinguishes clusters of one name.
 	TagClusterUID = "unified-ccm.io/cluster-uid"
-	// TagService is the Service, as namespace/name. It is for people; nothing reads it.
+	// TagService is the Service, as namespace/name. It is for users only.
 	TagService = "unified-ccm.io/service"
 	// TagExtraKeys lists, separated by commas, the keys that came from the Service's annotation.
 	// A tag of this list is removed when it leaves the annotation, while a tag that a user added in the cloud stays.
@@ -56,9 +56,9 @@ func loadBalancerName(key lbcommon.Key) string {
 	return namePrefix + strings.TrimRight(readable, "-.") + "-" + uid
 }
 
-// addressName returns the name of a load balancer's address of one family. One that must have a
-// particular IP address carries it in its name, so that it can be taken before the address that
-// it replaces is given up.
+// addressName returns the name of a load balancer's address of one family. The name contains a particular IP
+// address, if the Service requires one, so that it can be allocated before the address that it replaces is
+// released.
 func addressName(loadBalancer string, family v1.IPFamily, ip string) string {
 	name := loadBalancer + "-" + strings.ToLower(string(family))
 	if ip != "" {
@@ -67,8 +67,8 @@ func addressName(loadBalancer string, family v1.IPFamily, ip string) string {
 	return name
 }
 
-// addressOwner is the inverse of addressName: it returns the name of the load balancer that an
-// address was taken for, and false for an address that no load balancer of ours has named.
+// addressOwner is the inverse of addressName: it returns the name of the load balancer that an address was
+// allocated for, and false for other addresses.
 func addressOwner(address string) (loadBalancer string, ok bool) {
 	for _, family := range []v1.IPFamily{v1.IPv4Protocol, v1.IPv6Protocol} {
 		suffix := "-" + strings.ToLower(string(family))
@@ -87,9 +87,9 @@ func addressOwner(address string) (loadBalancer string, ok bool) {
 	return "", false
 }
 
-// portName returns the name of a port's listener and of its pool: tcp-80. The protocol and the
-// Service port are what a listener cannot change, so the name of a port changes exactly when its
-// listener has to be replaced; a new node port only changes the pool's members.
+// portName returns the name of a port's listener and of its pool: tcp-80. The protocol and the Service port
+// are immutable in a listener, so the name of a port changes exactly when its listener has to be replaced; a
+// new node port only changes the pool's members.
 func portName(protocol v1.Protocol, port int32) string {
 	return fmt.Sprintf("%s-%d", strings.ToLower(string(protocol)), port)
 }
@@ -111,8 +111,8 @@ func ownTags(key lbcommon.Key, extra map[string]string) map[string]string {
 	return tags
 }
 
-// mergeTags returns what an object's tags should be: ours as wanted, without those that the
-// Service requested earlier and no longer does. Tags of other tools stay.
+// mergeTags returns the desired tags of an object: our own, without those that the Service requested earlier
+// and no longer does. Tags of other clients stay.
 func mergeTags(have, want map[string]string) map[string]string {
 	merged := maps.Clone(have)
 	if merged == nil {
@@ -130,8 +130,8 @@ func mergeTags(have, want map[string]string) map[string]string {
 }
 
 // foreign describes the owner of an object that is tagged as another cluster's, and returns "" if it is ours.
-// A missing UID proves nothing: objects made before the UID was known, or by a manager that may not
-// read the namespace kube-system, carry the cluster's name alone.
+// A missing UID proves nothing: objects that were created before the UID was known, or by a manager that may
+// not read the namespace kube-system, have only the cluster's name.
 func foreign(key lbcommon.Key, cluster string, tags map[string]string) string {
 	uid := tags[TagClusterUID]
 	switch {

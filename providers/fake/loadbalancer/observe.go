@@ -14,9 +14,9 @@ import (
 )
 
 const (
-	// snapshotAge is the max age for the shared list to count as fresh. It only has to span a burst: a
-	// restart, which reconciles every Service within seconds, reads the cloud once. Beyond that it is
-	// how long a reconcile may miss a change that was made by hand.
+	// snapshotAge is the max age for the shared list to count as fresh. It only has to span a burst: a restart,
+	// which reconciles every Service within seconds, reads the cloud once. It is also the time for which a
+	// reconcile may miss a change that was made by hand.
 	snapshotAge = 30 * time.Second
 	// zonesAge is the max age of the list of zones, which hardly ever changes.
 	zonesAge = 10 * time.Minute
@@ -31,7 +31,7 @@ type Observed struct {
 	Addresses []api.Address
 }
 
-// forget removes the load balancer and frees its addresses, as the cloud does when it is deleted.
+// forget removes the load balancer and detaches its addresses, as the cloud does when it is deleted.
 func (o *Observed) forget() {
 	if o.LoadBalancer == nil {
 		return
@@ -80,7 +80,7 @@ func (c *Cloud) stores(cluster string) *store {
 	return c.byCluster[cluster]
 }
 
-// cached returns what exists from a list that is at most snapshotAge old.
+// cached returns the objects from a list that is at most snapshotAge old.
 func (s *store) cached(ctx context.Context, name string) (Observed, error) {
 	if err := s.table.Refresh(ctx); err != nil {
 		return Observed{}, err
@@ -92,8 +92,8 @@ func (s *store) cached(ctx context.Context, name string) (Observed, error) {
 	return have.Observed, nil
 }
 
-// read reads the objects of one name in all clusters: Diff must see, and refuse, a load balancer of
-// our name that belongs to another cluster.
+// read reads the objects of one name in all clusters: Diff must see, and refuse, a load balancer of our name
+// that belongs to another cluster.
 func (s *store) read(ctx context.Context, name string) (Observed, error) {
 	r := s.state.Begin()
 	found, err := s.list(ctx, "", name)

@@ -13,14 +13,13 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/fake/api"
 )
 
-// The kinds in plans. Members are a kind of their own, because they alone change when nodes join and
-// leave.
+// The kinds in plans. Members are a separate kind, because only they change when nodes join and leave.
 const (
 	kindPool    = "pool"
 	kindMembers = "members"
 )
 
-// membersShown is how many members a plan lists one by one: people do not read more.
+// membersShown is the maximum number of members that a plan lists one by one.
 const membersShown = 10
 
 // diffPools plans the pools. Creations wait for base, deletions for the listeners that leave the pool.
@@ -164,7 +163,7 @@ func sortedMembers(members []api.Member) []api.Member {
 	})
 }
 
-// showMembers lists members, or counts them where they are many.
+// showMembers lists members, or counts them if there are many.
 func showMembers(members []api.Member) string {
 	if len(members) > membersShown {
 		return fmt.Sprintf("%d members", len(members))
@@ -176,8 +175,8 @@ func showMembers(members []api.Member) string {
 	return strings.Join(shown, ", ")
 }
 
-// showMembersChange formats two sets of members such that a person sees the difference: whole if they
-// are small, else by the members that leave and join.
+// showMembersChange formats two sets of members: completely if they are small, else by the removed and added
+// members.
 func showMembersChange(before, after []api.Member) (string, string) {
 	if len(before) <= membersShown && len(after) <= membersShown {
 		return showMembers(before), showMembers(after)

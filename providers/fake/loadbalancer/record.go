@@ -13,7 +13,8 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/fake/api"
 )
 
-// The applied record is a tag of the load balancer. It has no members: the list of load balancers shows them.
+// The applied record is a tag of the load balancer. It has no members: the list of load balancers contains
+// them.
 
 var _ lbcommon.RecordKeeper[Desired, Observed] = (*Cloud)(nil)
 

@@ -17,9 +17,8 @@ func (c *Cloud) Status(in intent.Service, have Observed) lbcommon.Status {
 	if have.LoadBalancer == nil {
 		return lbcommon.Status{}
 	}
-	// With VIP, nodes short-cut traffic to the load balancer's address straight to a pod. A pod
-	// that expects the PROXY protocol would then miss its header: such traffic must take the way
-	// through the load balancer.
+	// With VIP, nodes short-circuit traffic for the load balancer's address directly to a pod. A pod that
+	// expects the PROXY protocol would then miss its header: such traffic must pass through the load balancer.
 	mode := v1.LoadBalancerIPModeVIP
 	if in.ProxyProtocol != 0 {
 		mode = v1.LoadBalancerIPModeProxy

@@ -1,6 +1,6 @@
-// Package annotation documents the Service annotations of the fake provider and parses them once
-// into typed options. Every provider has such a package: the portable annotations are in package
-// intent, and what is here is read on top of them.
+// Package annotation documents the Service annotations of the fake provider and parses them once into typed
+// options. Every provider has such a package: the portable annotations are in package intent, and this
+// package adds the provider's own.
 package annotation
 
 import (
@@ -10,7 +10,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
 )
 
-// Prefix begins the keys of the provider's own annotations. It can never change.
+// Prefix is the prefix of the provider's own annotations. It can never change.
 const Prefix = "fake.unified-ccm.io/"
 
 // KeyMemberZones restricts the members of a load balancer to the nodes of some zones. It is in
@@ -38,7 +38,7 @@ func table(o *Options) intent.Table {
 	}
 }
 
-// zones splits a comma list. Which zones exist is known later: see Desired.
+// zones splits a comma list. Desired checks whether the zones exist.
 func zones(value string) ([]string, error) {
 	list := strings.Split(value, ",")
 	for i := range list {
@@ -60,7 +60,7 @@ func Documentation() []provider.Annotation { return table(&Options{}).Documentat
 // Prefixes returns the prefixes of the provider's own annotations.
 func Prefixes() []string { return []string{Prefix} }
 
-// Portable returns the keys of the portable annotations that the provider honours: all of them.
+// Portable returns the keys of the portable annotations that the provider supports: all of them.
 func Portable() []string { return intent.Keys() }
 
 // Vocabulary returns the annotations that the provider reads.
