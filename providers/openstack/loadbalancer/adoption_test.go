@@ -200,6 +200,31 @@ func TestRollbackToOtherManagerChangesNothing(t *testing.T) {
 	})
 }
 
+// Today's manager names health monitors by the current index of their port, and leaves the names of listeners and pools.
+// It finds nothing to rename after ports were removed or reordered.
+func TestHealthMonitorsAreNamedByIndex(t *testing.T) {
+	bubble(t, sim.Options{}, Settings{CreateMonitor: true}, func(r *rig) {
+		svc := service(onPorts(80, 443, 8080, 8443))
+		r.ensure(svc)
+		listener := r.listener(8443).Name
+		for _, ports := range [][]int32{{443, 8080, 8443}, {8443, 443, 8080}, {8080, 9000, 8443}} {
+			onPorts(ports...)(svc)
+			r.ensure(svc)
+			for i, port := range ports {
+				if got, want := r.monitor(int(port)).Name, names.HealthMonitor(i, lbName("web")); got != want {
+					t.Errorf("ports %v: the monitor at %d is %s, want %s", ports, port, got, want)
+				}
+			}
+			r.steady(svc)
+		}
+		if got := r.listener(8443).Name; got != listener {
+			t.Errorf("the listener is %s, was %s", got, listener)
+		}
+		r.remove(svc)
+		r.nothing()
+	})
+}
+
 // What older managers left is adopted too.
 func TestAdoptLegacyNames(t *testing.T) {
 	for _, tt := range []struct {

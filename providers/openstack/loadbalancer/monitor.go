@@ -3,6 +3,7 @@ package loadbalancer
 import (
 	"context"
 	"slices"
+	"strings"
 
 	"github.com/gophercloud/gophercloud/v2/openstack/loadbalancer/v2/monitors"
 
@@ -17,7 +18,7 @@ import (
 const kindMonitor = "health monitor"
 
 // diffMonitor plans the health monitor of a pool that stays. A change of its type is a deletion and
-// a creation, since Octavia cannot change it. Names are left as they are.
+// a creation, since Octavia cannot change it.
 func (d *differ) diffMonitor(pool observe.Pool, want model.Port) {
 	have, spec := pool.Monitor, want.Monitor
 	var after []plan.Ref
@@ -91,6 +92,8 @@ func (d *differ) monitorCreate(spec monitors.CreateOpts, pool func(*plan.Handles
 
 func (d *differ) monitorUpdate(have api.HealthMonitor, spec monitors.CreateOpts) (plan.Change, bool) {
 	f := monitorFields(have, spec)
+	renamed := d.owner && monitorIndex(have.Name) != "" && monitorIndex(have.Name) != monitorIndex(spec.Name) &&
+		f.Diff("name", have.Name, spec.Name)
 	if len(f) == 0 {
 		return plan.Change{}, false
 	}
@@ -98,6 +101,9 @@ func (d *differ) monitorUpdate(have api.HealthMonitor, spec monitors.CreateOpts)
 		MaxRetriesDown: spec.MaxRetriesDown}
 	if spec.Type == monitors.TypeHTTP {
 		patch.URLPath, patch.HTTPMethod, patch.ExpectedCodes = spec.URLPath, spec.HTTPMethod, spec.ExpectedCodes
+	}
+	if renamed {
+		patch.Name = &spec.Name
 	}
 	return plan.Change{
 		Ref:    monitorRef(spec, plan.Update),
@@ -110,6 +116,18 @@ func (d *differ) monitorUpdate(have api.HealthMonitor, spec monitors.CreateOpts)
 			}, func() { d.cloud.store.Monitors.Put(made.ID, made) })
 		},
 	}, true
+}
+
+// monitorIndex returns the part of a health monitor's name with the index of its port, or "" for other names. Other
+// managers correct the name when the ports of a Service are reordered, while they leave those of listeners and pools:
+// a name with another index would be a change when they take over again. On a shared load balancer they name the
+// monitors of a guest in two ways in turn.
+func monitorIndex(name string) string {
+	parts := strings.SplitN(name, "_", 3)
+	if len(parts) < 3 || parts[0] != "monitor" {
+		return ""
+	}
+	return parts[1]
 }
 
 func (d *differ) monitorDelete(pool observe.Pool, have api.HealthMonitor) plan.Change {
