@@ -144,18 +144,13 @@ func keyOfInterface(filter string, n *ec2types.NetworkInterface) fargateKey {
 func (c Connection) describeInterfaces(
 	ctx context.Context, filters []ec2types.Filter,
 ) ([]ec2types.NetworkInterface, error) {
-	var all []ec2types.NetworkInterface
 	pages := ec2.NewDescribeNetworkInterfacesPaginator(c.EC2, &ec2.DescribeNetworkInterfacesInput{
 		Filters: filters, MaxResults: aws.Int32(pageSize),
 	})
-	for pages.HasMorePages() {
-		page, err := pages.NextPage(ctx)
-		if err != nil {
-			return nil, awserr.Wrap("DescribeNetworkInterfaces", err)
-		}
-		all = append(all, page.NetworkInterfaces...)
-	}
-	return all, nil
+	return awserr.Collect(ctx, "DescribeNetworkInterfaces", pages,
+		func(page *ec2.DescribeNetworkInterfacesOutput) []ec2types.NetworkInterface {
+			return page.NetworkInterfaces
+		})
 }
 
 // convertFargate converts network interfaces to instances. A Fargate node has no instance type, and its ID is

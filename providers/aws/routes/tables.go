@@ -151,16 +151,13 @@ func (s *Source) describe(ctx context.Context, in instances.Connection) ([]ec2ty
 	if s.tableID != "" {
 		filters = []ec2types.Filter{api.Filter("route-table-id", s.tableID)}
 	}
-	var all []ec2types.RouteTable
 	pages := ec2.NewDescribeRouteTablesPaginator(in.EC2, &ec2.DescribeRouteTablesInput{
 		Filters: filters, MaxResults: aws.Int32(maxTablePage),
 	})
-	for pages.HasMorePages() {
-		page, err := pages.NextPage(ctx)
-		if err != nil {
-			return nil, awserr.Wrap("DescribeRouteTables", err)
-		}
-		all = append(all, page.RouteTables...)
+	all, err := awserr.Collect(ctx, "DescribeRouteTables", pages,
+		func(page *ec2.DescribeRouteTablesOutput) []ec2types.RouteTable { return page.RouteTables })
+	if err != nil {
+		return nil, err
 	}
 	return slices.DeleteFunc(all, func(t ec2types.RouteTable) bool {
 		return s.tableID == "" && !names.HasCluster(api.TagMap(t.Tags), in.ClusterID)

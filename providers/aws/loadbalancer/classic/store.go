@@ -145,18 +145,10 @@ func (s *store) isNew(name string, err error) bool {
 
 // list reads all load balancers.
 func (s *store) list(ctx context.Context) ([]Balancer, error) {
-	var list []Balancer
 	pages := elb.NewDescribeLoadBalancersPaginator(s.api, &elb.DescribeLoadBalancersInput{PageSize: aws.Int32(listPage)})
-	for pages.HasMorePages() {
-		page, err := pages.NextPage(ctx)
-		if err != nil {
-			return nil, awserr.Wrap("DescribeLoadBalancers", err)
-		}
-		for _, in := range page.LoadBalancerDescriptions {
-			list = append(list, toBalancer(in))
-		}
-	}
-	return list, nil
+	return awserr.Collect(ctx, "DescribeLoadBalancers", pages, func(page *elb.DescribeLoadBalancersOutput) []Balancer {
+		return awserr.Convert(page.LoadBalancerDescriptions, toBalancer)
+	})
 }
 
 // readTags reads the tags of one load balancer, together with those of others that will be needed.

@@ -72,17 +72,10 @@ func (s *Store) listGroups(ctx context.Context) ([]model.TargetGroup, error) {
 
 func (s *Store) describeGroups(ctx context.Context, in *elbv2.DescribeTargetGroupsInput) ([]model.TargetGroup, error) {
 	pages := elbv2.NewDescribeTargetGroupsPaginator(s.options.API, in)
-	var list []model.TargetGroup
-	for pages.HasMorePages() {
-		page, err := pages.NextPage(ctx)
-		if err != nil {
-			return nil, awserr.Wrap("DescribeTargetGroups", err)
-		}
-		for _, g := range page.TargetGroups {
-			list = append(list, toGroup(g))
-		}
-	}
-	return list, nil
+	return awserr.Collect(ctx, "DescribeTargetGroups", pages,
+		func(page *elbv2.DescribeTargetGroupsOutput) []model.TargetGroup {
+			return awserr.Convert(page.TargetGroups, toGroup)
+		})
 }
 
 // describeListeners returns the listeners of a load balancer by port, without what takes a call for each.
@@ -90,15 +83,12 @@ func (s *Store) describeListeners(ctx context.Context, balancer string) ([]model
 	pages := elbv2.NewDescribeListenersPaginator(s.options.API, &elbv2.DescribeListenersInput{
 		LoadBalancerArn: &balancer, PageSize: aws.Int32(listPage),
 	})
-	list := []model.Listener{}
-	for pages.HasMorePages() {
-		page, err := pages.NextPage(ctx)
-		if err != nil {
-			return nil, awserr.Wrap("DescribeListeners", err)
-		}
-		for _, l := range page.Listeners {
-			list = append(list, toListener(l))
-		}
+	list, err := awserr.Collect(ctx, "DescribeListeners", pages,
+		func(page *elbv2.DescribeListenersOutput) []model.Listener {
+			return awserr.Convert(page.Listeners, toListener)
+		})
+	if err != nil {
+		return nil, err
 	}
 	sorting.Func(list, func(a, b model.Listener) int { return cmp.Compare(a.Port, b.Port) })
 	return list, nil

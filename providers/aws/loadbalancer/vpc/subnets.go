@@ -92,15 +92,8 @@ func (r *Reader) listSubnets(ctx context.Context) ([]ec2types.Subnet, error) {
 	pages := ec2.NewDescribeSubnetsPaginator(r.options.API, &ec2.DescribeSubnetsInput{
 		Filters: []ec2types.Filter{inVPC(r.options.VPC)}, MaxResults: aws.Int32(subnetPage),
 	})
-	var subnets []ec2types.Subnet
-	for pages.HasMorePages() {
-		page, err := pages.NextPage(ctx)
-		if err != nil {
-			return nil, awserr.Wrap("DescribeSubnets", err)
-		}
-		subnets = append(subnets, page.Subnets...)
-	}
-	return subnets, nil
+	return awserr.Collect(ctx, "DescribeSubnets", pages,
+		func(page *ec2.DescribeSubnetsOutput) []ec2types.Subnet { return page.Subnets })
 }
 
 // publicSubnets returns a function that reports whether the route table of a subnet, its own or the VPC's
@@ -109,21 +102,20 @@ func (r *Reader) publicSubnets(ctx context.Context) (func(subnetID string) bool,
 	pages := ec2.NewDescribeRouteTablesPaginator(r.options.API, &ec2.DescribeRouteTablesInput{
 		Filters: []ec2types.Filter{inVPC(r.options.VPC)}, MaxResults: aws.Int32(routeTablePage),
 	})
+	tables, err := awserr.Collect(ctx, "DescribeRouteTables", pages,
+		func(page *ec2.DescribeRouteTablesOutput) []ec2types.RouteTable { return page.RouteTables })
+	if err != nil {
+		return nil, err
+	}
 	own, main := map[string]bool{}, false
-	for pages.HasMorePages() {
-		page, err := pages.NextPage(ctx)
-		if err != nil {
-			return nil, awserr.Wrap("DescribeRouteTables", err)
-		}
-		for _, table := range page.RouteTables {
-			public := slices.ContainsFunc(table.Routes,
-				func(r ec2types.Route) bool { return strings.HasPrefix(aws.ToString(r.GatewayId), "igw") })
-			for _, a := range table.Associations {
-				if aws.ToBool(a.Main) {
-					main = public
-				} else if a.SubnetId != nil {
-					own[*a.SubnetId] = public
-				}
+	for _, table := range tables {
+		public := slices.ContainsFunc(table.Routes,
+			func(r ec2types.Route) bool { return strings.HasPrefix(aws.ToString(r.GatewayId), "igw") })
+		for _, a := range table.Associations {
+			if aws.ToBool(a.Main) {
+				main = public
+			} else if a.SubnetId != nil {
+				own[*a.SubnetId] = public
 			}
 		}
 	}
