@@ -77,9 +77,6 @@ func factory(r io.Reader, f *controllers.Flags) (cloudprovider.Interface, error)
 	return NewCloud(cfg, withFlags(f))
 }
 
-// balancers implements cloudprovider.LoadBalancer.
-type balancers = lbcommon.Controller[loadbalancer.SharedState, loadbalancer.Desired, loadbalancer.Observed]
-
 // Cloud implements cloudprovider.Interface. It discovers region, VPC and cluster with the first call
 // that needs them, unless they are configured.
 type Cloud struct {
@@ -90,7 +87,7 @@ type Cloud struct {
 	region     *snapshot.Value[string]
 	connection *snapshot.Value[connection]
 
-	loadBalancer *balancers
+	loadBalancer *lbcommon.Balancers
 	instances    *commoninstances.Instances
 	routes       *commonroutes.Routes
 	source       *instances.Source
@@ -180,7 +177,7 @@ func (c *Cloud) build(o options, topologyTypes *regexp.Regexp) {
 	balancing := loadbalancer.New(loadbalancer.Options{
 		Connect: c.connectBalancers, InstanceID: ids.Parse, Settings: loadBalancerSettings(&c.config), Clock: o.clock,
 	})
-	c.loadBalancer = lbcommon.New(lbcommon.Options{
+	c.loadBalancer = lbcommon.NewBalancers(lbcommon.Options{
 		Provider: ProviderName, Vocabulary: annotation.Vocabulary(ProviderName),
 		OwnsNode: c.instances.OwnsNode, NodeAddresses: c.instances.NodeAddresses, Clock: o.clock, Nodes: c.Nodes(),
 		DeferRecords: true, // one AddTags stores the records of 20 load balancers

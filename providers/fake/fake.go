@@ -69,7 +69,7 @@ func factory(r io.Reader) (cloudprovider.Interface, error) {
 type Cloud struct {
 	provider.Base
 
-	loadBalancer *lbcommon.Controller[loadbalancer.SharedState, loadbalancer.Desired, loadbalancer.Observed]
+	loadBalancer *lbcommon.Balancers
 	instances    *instances.Instances
 	routes       *routes.Routes
 
@@ -148,7 +148,7 @@ func (c *Cloud) build(clk clock.WithTicker) {
 		Adopt: g.AdoptUnknownNodes, InstanceType: g.InstanceType, InMemory: c.simulator != nil && g.StateFile == "",
 	})
 	c.routes = routes.New(routes.Options{Provider: ProviderName}, &fakeroutes.Source{API: c.api}, c.instances)
-	c.loadBalancer = lbcommon.New(lbcommon.Options{
+	c.loadBalancer = lbcommon.NewBalancers(lbcommon.Options{
 		Provider:   ProviderName,
 		Vocabulary: annotation.Vocabulary(ProviderName),
 		OwnsNode:   c.instances.OwnsNode,

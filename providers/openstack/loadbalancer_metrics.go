@@ -6,6 +6,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/utils/clock"
 
+	lbcommon "github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/client"
 )
 
@@ -18,7 +19,7 @@ const (
 
 // measuredBalancers records the calls of the service controller in the legacy metrics.
 type measuredBalancers struct {
-	*balancers
+	*lbcommon.Balancers
 	metrics *client.LegacyMetrics
 	clock   clock.PassiveClock
 }
@@ -28,7 +29,7 @@ func (m measuredBalancers) EnsureLoadBalancer(
 	ctx context.Context, clusterName string, service *v1.Service, nodes []*v1.Node,
 ) (*v1.LoadBalancerStatus, error) {
 	start := m.clock.Now()
-	status, err := m.balancers.EnsureLoadBalancer(ctx, clusterName, service, nodes)
+	status, err := m.Balancers.EnsureLoadBalancer(ctx, clusterName, service, nodes)
 	m.metrics.Reconcile(reconcileEnsure, m.clock.Since(start), err)
 	return status, err
 }
@@ -38,7 +39,7 @@ func (m measuredBalancers) UpdateLoadBalancer(
 	ctx context.Context, clusterName string, service *v1.Service, nodes []*v1.Node,
 ) error {
 	start := m.clock.Now()
-	err := m.balancers.UpdateLoadBalancer(ctx, clusterName, service, nodes)
+	err := m.Balancers.UpdateLoadBalancer(ctx, clusterName, service, nodes)
 	m.metrics.Reconcile(reconcileUpdate, m.clock.Since(start), err)
 	return err
 }
@@ -48,7 +49,7 @@ func (m measuredBalancers) EnsureLoadBalancerDeleted(
 	ctx context.Context, clusterName string, service *v1.Service,
 ) error {
 	start := m.clock.Now()
-	err := m.balancers.EnsureLoadBalancerDeleted(ctx, clusterName, service)
+	err := m.Balancers.EnsureLoadBalancerDeleted(ctx, clusterName, service)
 	m.metrics.Reconcile(reconcileDelete, m.clock.Since(start), err)
 	return err
 }

@@ -71,9 +71,6 @@ func factory(r io.Reader, f *flags) (cloudprovider.Interface, error) {
 	return NewCloud(cfg, WithConfigFile(file), withFlags(f))
 }
 
-// balancers implements cloudprovider.LoadBalancer.
-type balancers = lbcommon.Controller[loadbalancer.SharedState, loadbalancer.Desired, loadbalancer.Observed]
-
 // Cloud implements cloudprovider.Interface.
 type Cloud struct {
 	provider.Base
@@ -82,7 +79,7 @@ type Cloud struct {
 	client *client.Client
 	clock  clock.PassiveClock
 
-	loadBalancer *balancers
+	loadBalancer *lbcommon.Balancers
 	instances    *commoninstances.Instances
 	routes       *commonroutes.Routes
 	clusterUID   atomic.Value
@@ -160,7 +157,7 @@ func (c *Cloud) build(o options) {
 		Network: calls, RouterID: c.config.Route.RouterID, Ports: servers.Ports(), Nodes: c.Nodes(), ProviderIDs: ids,
 		Clock: o.clock, ClusterUID: c.knownClusterUID,
 	}), c.instances)
-	c.loadBalancer = lbcommon.New(lbcommon.Options{
+	c.loadBalancer = lbcommon.NewBalancers(lbcommon.Options{
 		Provider: ProviderName, Vocabulary: annotation.Vocabulary(ProviderName),
 		OwnsNode: c.instances.OwnsNode, NodeAddresses: c.instances.NodeAddresses, Clock: o.clock, Nodes: c.Nodes(),
 	}, loadbalancer.New(loadbalancer.Options{
