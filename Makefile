@@ -68,8 +68,8 @@ e2e: build apiserver ## Only the end-to-end tests, against a real kube-apiserver
 	@hack/test.sh e2e $(TEST_FLAGS)
 
 .PHONY: e2e-chart
-e2e-chart: ## Helm installs the chart with each preset on a real API server, and ccm works under its account
-	@hack/verify-chart.sh $(ARGS)
+e2e-chart: ## Helm 3 installs the chart with each preset on a real API server, ccm works under its account, and Helm 4 upgrades it
+	@HELM3=1 hack/verify-chart.sh $(ARGS)
 
 .PHONY: e2e-openstack
 e2e-openstack: build apiserver ## The conformance list on real OpenStack services (Debian 12 and root; minutes), not part of CI
