@@ -4,13 +4,8 @@
 package sim
 
 import (
-	"errors"
-	"fmt"
-	"maps"
 	"math"
 	"net/netip"
-	"slices"
-	"strings"
 	"sync/atomic"
 	"time"
 
@@ -144,9 +139,7 @@ func (o Options) withDefaults() Options {
 	o.Pools = orRanges(o.Pools, loopback, "127.66.0.0/16", "198.51.100.0/24", "2001:db8::/64")
 	o.InternalPools = orRanges(o.InternalPools, loopback, "127.67.0.0/16", "10.241.0.0/16", "2001:db8:f01::/64")
 	o.InstanceRanges = orRanges(o.InstanceRanges, loopback, "127.65.0.0/16", "10.240.0.0/16", "2001:db8:f00::/64")
-	quotas := defaultQuotas()
-	maps.Copy(quotas, o.Quotas)
-	o.Quotas = quotas
+	o.Quotas = sim.Quotas(defaultQuotas(), o.Quotas)
 	if o.PageSize == 0 {
 		o.PageSize = api.PageSize
 	}
@@ -172,27 +165,7 @@ func orRanges(set []netip.Prefix, loopback bool, local string, documentation ...
 }
 
 func (o Options) validate() error {
-	problems := append(o.rangeProblems(), o.quotaProblems()...)
-	add := func(format string, args ...any) { problems = append(problems, fmt.Errorf(format, args...)) }
-	if o.ErrorRate < 0 || o.ErrorRate > 1 {
-		add("error rate %v is not between 0 and 1", o.ErrorRate)
-	}
-	if o.RateLimit < 0 {
-		add("rate limit %v must not be negative", o.RateLimit)
-	}
-	if o.Latency < 0 || o.ProvisionTime < 0 {
-		add("latency %v and provision time %v must not be negative", o.Latency, o.ProvisionTime)
-	}
-	if o.PageSize < 1 || o.PageSize > api.PageSize {
-		add("page size %d is not between 1 and %d", o.PageSize, api.PageSize)
-	}
-	if o.DataPlane != "" && o.DataPlane != DataPlaneProxy {
-		add("data plane %q is unknown: use %q, or leave it empty for none", o.DataPlane, DataPlaneProxy)
-	}
-	return errors.Join(problems...)
-}
-
-func (o Options) rangeProblems() (problems []error) {
+	var problems sim.Problems
 	for _, list := range []struct {
 		name     string
 		prefixes []netip.Prefix
@@ -202,24 +175,30 @@ func (o Options) rangeProblems() (problems []error) {
 	} {
 		for _, p := range list.prefixes {
 			if !p.IsValid() || p != p.Masked() {
-				problems = append(problems, fmt.Errorf("%s %s is not a network: write %s", list.name, p, p.Masked()))
+				problems.Addf("%s %s is not a network: write %s", list.name, p, p.Masked())
 			}
 		}
 	}
-	return problems
-}
-
-func (o Options) quotaProblems() (problems []error) {
-	known := sortedKeys(defaultQuotas())
+	problems.Quotas(o.Quotas, defaultQuotas())
 	for _, name := range sortedKeys(o.Quotas) {
-		if !slices.Contains(known, name) {
-			problems = append(problems, fmt.Errorf("quota %q is unknown: use one of %s", name, strings.Join(known, ", ")))
-		}
 		if limit := o.Quotas[name]; limit < 0 {
-			problems = append(problems, fmt.Errorf("quota %s is %d: it must not be negative", name, limit))
+			problems.Addf("quota %s is %d: it must not be negative", name, limit)
 		}
 	}
-	return problems
+	problems.ErrorRate(o.ErrorRate)
+	if o.RateLimit < 0 {
+		problems.Addf("rate limit %v must not be negative", o.RateLimit)
+	}
+	if o.Latency < 0 || o.ProvisionTime < 0 {
+		problems.Addf("latency %v and provision time %v must not be negative", o.Latency, o.ProvisionTime)
+	}
+	if o.PageSize < 1 || o.PageSize > api.PageSize {
+		problems.Addf("page size %d is not between 1 and %d", o.PageSize, api.PageSize)
+	}
+	if o.DataPlane != "" && o.DataPlane != DataPlaneProxy {
+		problems.Addf("data plane %q is unknown: use %q, or leave it empty for none", o.DataPlane, DataPlaneProxy)
+	}
+	return problems.Err()
 }
 
 func (o Options) rules() *rules {

@@ -1,9 +1,6 @@
 package sim
 
 import (
-	"maps"
-	"slices"
-
 	"github.com/unified-ccm/unified-ccm/providers/fake/api"
 )
 
@@ -26,17 +23,10 @@ func defaultQuotas() map[string]int {
 }
 
 func (t *tx) quotaUsed(name string) int {
-	switch name {
-	case quotaLoadBalancers:
-		return len(t.LoadBalancers)
-	case quotaAddresses:
-		return len(t.Addresses)
-	case quotaInstances:
-		return len(t.Instances)
-	case quotaRoutes:
-		return len(t.Routes)
-	}
-	return 0
+	return map[string]int{
+		quotaLoadBalancers: len(t.LoadBalancers), quotaAddresses: len(t.Addresses), quotaInstances: len(t.Instances),
+		quotaRoutes: len(t.Routes),
+	}[name]
 }
 
 // withinQuota rejects more objects than the quota allows.
@@ -50,7 +40,7 @@ func (t *tx) withinQuota(name string, more int) error {
 
 func (t *tx) quotas() []api.Quota {
 	out := make([]api.Quota, 0, len(t.rules.quotas))
-	for _, name := range slices.Sorted(maps.Keys(t.rules.quotas)) {
+	for _, name := range sortedKeys(t.rules.quotas) {
 		out = append(out, api.Quota{Name: name, Limit: t.rules.quotas[name], Used: t.quotaUsed(name)})
 	}
 	return out

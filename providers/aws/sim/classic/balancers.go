@@ -208,24 +208,15 @@ func (t *Tx) checkGroups(groups []string, vpc string) error {
 // attachBalancer gives a load balancer an interface in each subnet and takes it from those that it left.
 func (t *Tx) attachBalancer(b *balancer, subnets []string) error {
 	for _, id := range subnets {
-		if b.ENIs[id] != "" {
-			continue
-		}
-		n, err := t.NewInterface(t.Subnets[id], false)
+		n, added, err := t.Attach(b.ENIs, id, false)
 		if err != nil {
-			return core.Refuse("InvalidSubnet",
-				"Not enough IP space available in %s. ELB requires at least 8 free IP addresses "+
-					"in each subnet.", id)
+			return err
 		}
-		n.Description, n.Requester, n.Groups = "ELB "+b.name, "amazon-elb", slices.Clone(b.groups)
-		b.ENIs[id] = n.ID
-	}
-	for id, eni := range b.ENIs {
-		if !slices.Contains(subnets, id) {
-			t.ReleaseInterface(eni)
-			delete(b.ENIs, id)
+		if added {
+			n.Description, n.Groups = "ELB "+b.name, slices.Clone(b.groups)
 		}
 	}
+	t.DetachOthers(b.ENIs, subnets)
 	b.subnets = slices.Clone(subnets)
 	return nil
 }
@@ -263,9 +254,7 @@ func (t *Tx) applyGroups(b *balancer, in balancerInput) (out struct {
 		return out, err
 	}
 	b.groups = slices.Clone(in.SecurityGroups)
-	for _, eni := range b.ENIs {
-		t.Interfaces[eni].Groups = slices.Clone(b.groups)
-	}
+	t.SetGroups(b.ENIs, b.groups)
 	out.Groups = query.MembersOf(b.groups)
 	return out, nil
 }

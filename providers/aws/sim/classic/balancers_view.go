@@ -9,16 +9,8 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/aws/sim/query"
 )
 
-type listenerView struct {
-	Protocol         string `xml:"Protocol"`
-	Port             int32  `xml:"LoadBalancerPort"`
-	InstanceProtocol string `xml:"InstanceProtocol"`
-	InstancePort     int32  `xml:"InstancePort"`
-	Certificate      string `xml:"SSLCertificateId,omitempty"`
-}
-
 type listenerDescription struct {
-	Listener listenerView          `xml:"Listener"`
+	Listener listener              `xml:"Listener"`
 	Policies query.Members[string] `xml:"PolicyNames"`
 }
 
@@ -75,9 +67,7 @@ func (t *Tx) viewBalancer(b *balancer) balancerView {
 	}
 	for _, l := range b.listeners {
 		v.Listeners.Member = append(v.Listeners.Member, listenerDescription{
-			Listener: listenerView{l.Protocol, l.LoadBalancerPort, l.InstanceProtocol, l.InstancePort,
-				l.SSLCertificateID},
-			Policies: query.MembersOf(l.policies),
+			Listener: *l, Policies: query.MembersOf(l.policies),
 		})
 	}
 	for _, p := range b.policies {

@@ -16,7 +16,7 @@ type listener struct {
 	LoadBalancerPort int32
 	InstanceProtocol string
 	InstancePort     int32
-	SSLCertificateID string `q:"SSLCertificateId"`
+	SSLCertificateID string `q:"SSLCertificateId" xml:"SSLCertificateId,omitempty"`
 	policies         []string
 }
 

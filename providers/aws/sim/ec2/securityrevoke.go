@@ -70,35 +70,13 @@ func (t *Tx) findRules(have []*Rule, in rulesInput) (revoked []*Rule, err error)
 
 // permissionView is rules that share protocol and ports, as DescribeSecurityGroups shows them.
 type permissionView struct {
-	Protocol    string                  `xml:"ipProtocol" filter:"protocol"`
-	From        *int32                  `xml:"fromPort" filter:"from-port"`
-	To          *int32                  `xml:"toPort" filter:"to-port"`
-	Groups      query.Items[pairView]   `xml:"groups" filter:""`
-	Ranges      query.Items[rangeView]  `xml:"ipRanges" filter:""`
-	Ranges6     query.Items[range6View] `xml:"ipv6Ranges" filter:""`
-	PrefixLists query.Items[listView]   `xml:"prefixListIds" filter:""`
-}
-
-type pairView struct {
-	User        string `xml:"userId" filter:"user-id"`
-	Group       string `xml:"groupId" filter:"group-id"`
-	Description string `xml:"description,omitempty"`
-	Name        string `xml:"-" filter:"group-name"`
-}
-
-type rangeView struct {
-	CIDR        string `xml:"cidrIp" filter:"cidr"`
-	Description string `xml:"description,omitempty"`
-}
-
-type range6View struct {
-	CIDR        string `xml:"cidrIpv6" filter:"ipv6-cidr"`
-	Description string `xml:"description,omitempty"`
-}
-
-type listView struct {
-	ID          string `xml:"prefixListId" filter:"prefix-list-id"`
-	Description string `xml:"description,omitempty"`
+	Protocol    string                    `xml:"ipProtocol" filter:"protocol"`
+	From        *int32                    `xml:"fromPort" filter:"from-port"`
+	To          *int32                    `xml:"toPort" filter:"to-port"`
+	Groups      query.Items[groupPair]    `xml:"groups" filter:""`
+	Ranges      query.Items[addressRange] `xml:"ipRanges" filter:""`
+	Ranges6     query.Items[addressRange] `xml:"ipv6Ranges" filter:""`
+	PrefixLists query.Items[addressRange] `xml:"prefixListIds" filter:""`
 }
 
 // viewPermissions groups rules by protocol and ports. Rules for all traffic show no ports.
@@ -121,13 +99,15 @@ func (t *Tx) viewPermissions(rules []*Rule) query.Items[permissionView] {
 		v := &out[at]
 		switch {
 		case r.CIDR4 != "":
-			v.Ranges.Item = append(v.Ranges.Item, rangeView{r.CIDR4, r.Description})
+			v.Ranges.Item = append(v.Ranges.Item, addressRange{CidrIP: r.CIDR4, Description: r.Description})
 		case r.CIDR6 != "":
-			v.Ranges6.Item = append(v.Ranges6.Item, range6View{r.CIDR6, r.Description})
+			v.Ranges6.Item = append(v.Ranges6.Item, addressRange{CidrIPv6: r.CIDR6, Description: r.Description})
 		case r.Group != "":
-			v.Groups.Item = append(v.Groups.Item, pairView{t.Options.Account, r.Group, r.Description, t.groupName(r.Group)})
+			v.Groups.Item = append(v.Groups.Item, groupPair{
+				UserID: t.Options.Account, GroupID: r.Group, GroupName: t.groupName(r.Group), Description: r.Description,
+			})
 		default:
-			v.PrefixLists.Item = append(v.PrefixLists.Item, listView{r.prefixList, r.Description})
+			v.PrefixLists.Item = append(v.PrefixLists.Item, addressRange{PrefixListID: r.prefixList, Description: r.Description})
 		}
 	}
 	return query.ItemsOf(out)

@@ -45,26 +45,28 @@ type permission struct {
 	FromPort      *int32
 	ToPort        *int32
 	Groups        []groupPair
-	IPRanges      []rangeInput `q:"IpRanges"`
-	IPv6Ranges    []rangeInput `q:"Ipv6Ranges"`
-	PrefixListIDs []rangeInput `q:"PrefixListIds"`
+	IPRanges      []addressRange `q:"IpRanges"`
+	IPv6Ranges    []addressRange `q:"Ipv6Ranges"`
+	PrefixListIDs []addressRange `q:"PrefixListIds"`
 }
 
+// groupPair is a security group as the source or destination of a permission.
 type groupPair struct {
-	GroupID                string `q:"GroupId"`
-	GroupName              string
-	UserID                 string `q:"UserId"`
-	VpcID                  string `q:"VpcId"`
-	VpcPeeringConnectionID string `q:"VpcPeeringConnectionId"`
-	PeeringStatus          string
-	Description            string
+	UserID                 string `q:"UserId" xml:"userId" filter:"user-id"`
+	GroupID                string `q:"GroupId" xml:"groupId" filter:"group-id"`
+	GroupName              string `xml:"-" filter:"group-name"`
+	VpcID                  string `q:"VpcId" xml:"vpcId,omitempty"`
+	VpcPeeringConnectionID string `q:"VpcPeeringConnectionId" xml:"vpcPeeringConnectionId,omitempty"`
+	PeeringStatus          string `xml:"peeringStatus,omitempty"`
+	Description            string `xml:"description,omitempty"`
 }
 
-type rangeInput struct {
-	CidrIP       string `q:"CidrIp"`
-	CidrIPv6     string `q:"CidrIpv6"`
-	PrefixListID string `q:"PrefixListId"`
-	Description  string
+// addressRange is a network or a prefix list as the source or destination of a permission.
+type addressRange struct {
+	CidrIP       string `q:"CidrIp" xml:"cidrIp,omitempty" filter:"cidr"`
+	CidrIPv6     string `q:"CidrIpv6" xml:"cidrIpv6,omitempty" filter:"ipv6-cidr"`
+	PrefixListID string `q:"PrefixListId" xml:"prefixListId,omitempty" filter:"prefix-list-id"`
+	Description  string `xml:"description,omitempty"`
 }
 
 // rulesInput is the request of Authorize and Revoke. The single fields are an older form of one rule.
@@ -90,7 +92,7 @@ func (t *Tx) rulesOf(in rulesInput) ([]*Rule, error) {
 	if in.IPProtocol != "" {
 		p := permission{IPProtocol: in.IPProtocol, FromPort: in.FromPort, ToPort: in.ToPort}
 		if in.CidrIP != "" {
-			p.IPRanges = []rangeInput{{CidrIP: in.CidrIP}}
+			p.IPRanges = []addressRange{{CidrIP: in.CidrIP}}
 		}
 		if in.SourceSecurityGroupName != "" {
 			p.Groups = []groupPair{{GroupName: in.SourceSecurityGroupName}}

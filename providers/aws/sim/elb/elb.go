@@ -66,6 +66,36 @@ func (t *Tx) Associate(n *ec2.NetworkInterface, allocation string) {
 	}
 }
 
+// Attach gives a load balancer a network interface in a subnet, unless it has one. enis are its interfaces by subnet.
+func (t *Tx) Attach(enis map[string]string, subnet string, ipv6 bool) (n *ec2.NetworkInterface, added bool, err error) {
+	if n = t.Interfaces[enis[subnet]]; n != nil {
+		return n, false, nil
+	}
+	if n, err = t.NewInterface(t.Subnets[subnet], ipv6); err != nil {
+		return nil, false, core.Refuse("InvalidSubnet", "Not enough IP space available in %s. ELB requires at least 8 free "+
+			"IP addresses in each subnet.", subnet)
+	}
+	enis[subnet], n.Requester = n.ID, "amazon-elb"
+	return n, true, nil
+}
+
+// DetachOthers releases the interfaces in all but the given subnets.
+func (t *Tx) DetachOthers(enis map[string]string, subnets []string) {
+	for subnet, eni := range enis {
+		if !slices.Contains(subnets, subnet) {
+			t.ReleaseInterface(eni)
+			delete(enis, subnet)
+		}
+	}
+}
+
+// SetGroups replaces the security groups of a load balancer's interfaces.
+func (t *Tx) SetGroups(enis map[string]string, groups []string) {
+	for _, eni := range enis {
+		t.Interfaces[eni].Groups = slices.Clone(groups)
+	}
+}
+
 // ReleaseInterface frees a load balancer's interface, which AWS removes a while later.
 func (t *Tx) ReleaseInterface(id string) {
 	n := t.Interfaces[id]

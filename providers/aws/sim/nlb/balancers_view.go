@@ -92,38 +92,28 @@ func (t *Tx) balancerZones(b *balancer) query.Members[balancerZoneView] {
 // attachBalancer creates a network interface of the load balancer in each subnet, and deletes those in other
 // subnets.
 func (t *Tx) attachBalancer(b *balancer, mappings []subnetMapping) error {
-	made := map[string]string{}
-	undo := func() {
-		for subnet, eni := range made {
-			delete(t.Interfaces, eni)
-			delete(b.ENIs, subnet)
-		}
-	}
+	made, subnets := map[string]string{}, make([]string, 0, len(mappings))
 	for _, m := range mappings {
-		if b.ENIs[m.SubnetID] == "" {
-			n, err := t.NewInterface(t.Subnets[m.SubnetID], b.addressType == "dualstack")
-			if err != nil {
-				undo()
-				return core.Refuse("InvalidSubnet",
-					"Not enough IP space available in %s. ELB requires at least 8 free IP addresses "+
-						"in each subnet.", m.SubnetID)
+		n, added, err := t.Attach(b.ENIs, m.SubnetID, b.addressType == "dualstack")
+		if err != nil {
+			for subnet, eni := range made {
+				delete(t.Interfaces, eni)
+				delete(b.ENIs, subnet)
 			}
-			n.Description, n.Requester, n.Kind = "ELB net/"+b.name+"/"+b.suffix, "amazon-elb", "network_load_balancer"
-			b.ENIs[m.SubnetID], made[m.SubnetID] = n.ID, n.ID
+			return err
 		}
-		n := t.Interfaces[b.ENIs[m.SubnetID]]
+		if added {
+			n.Description, n.Kind = "ELB net/"+b.name+"/"+b.suffix, "network_load_balancer"
+			made[m.SubnetID] = n.ID
+		}
 		n.Groups = slices.Clone(b.groups)
 		if ip, err := netip.ParseAddr(m.PrivateIPv4); err == nil {
 			n.Private[0] = ip
 		}
 		t.Associate(n, m.AllocationID)
+		subnets = append(subnets, m.SubnetID)
 	}
-	for subnet, eni := range b.ENIs {
-		if !slices.ContainsFunc(mappings, func(m subnetMapping) bool { return m.SubnetID == subnet }) {
-			t.ReleaseInterface(eni)
-			delete(b.ENIs, subnet)
-		}
-	}
+	t.DetachOthers(b.ENIs, subnets)
 	b.mappings = mappings
 	return nil
 }
@@ -152,9 +142,7 @@ func (t *Tx) setSecurityGroups(b *balancer, in struct {
 	if in.PrivateLink != "" {
 		b.privateLink = in.PrivateLink
 	}
-	for _, eni := range b.ENIs {
-		t.Interfaces[eni].Groups = slices.Clone(b.groups)
-	}
+	t.SetGroups(b.ENIs, b.groups)
 	out.Groups, out.PrivateLink = query.MembersOf(b.groups), b.privateLink
 	return out, nil
 }

@@ -29,7 +29,7 @@ type targetGroup struct {
 type healthCheck struct {
 	HealthCheckProtocol        string
 	HealthCheckPort            string
-	HealthCheckPath            string
+	HealthCheckPath            string `xml:",omitempty"`
 	HealthCheckEnabled         *bool
 	HealthCheckIntervalSeconds int32
 	HealthCheckTimeoutSeconds  int32
@@ -290,34 +290,23 @@ func (t *Tx) describeTargetGroups(in struct {
 }
 
 type targetGroupView struct {
+	healthCheck
 	ARN         string                `xml:"TargetGroupArn"`
 	Name        string                `xml:"TargetGroupName"`
 	Protocol    string                `xml:"Protocol"`
 	Port        int32                 `xml:"Port"`
 	VPC         string                `xml:"VpcId"`
-	CheckProto  string                `xml:"HealthCheckProtocol"`
-	CheckPort   string                `xml:"HealthCheckPort"`
-	Enabled     bool                  `xml:"HealthCheckEnabled"`
-	Interval    int32                 `xml:"HealthCheckIntervalSeconds"`
-	Timeout     int32                 `xml:"HealthCheckTimeoutSeconds"`
-	Healthy     int32                 `xml:"HealthyThresholdCount"`
-	Unhealthy   int32                 `xml:"UnhealthyThresholdCount"`
-	Path        string                `xml:"HealthCheckPath,omitempty"`
-	Matcher     *matcher              `xml:"Matcher"`
 	Balancers   query.Members[string] `xml:"LoadBalancerArns"`
 	TargetType  string                `xml:"TargetType"`
 	AddressType string                `xml:"IpAddressType"`
 }
 
 func (t *Tx) viewTargetGroup(g *targetGroup) targetGroupView {
-	c := g.check
-	return targetGroupView{
-		ARN: g.arn, Name: g.name, Protocol: g.protocol, Port: g.port, VPC: g.VPC, CheckProto: c.HealthCheckProtocol,
-		CheckPort: c.HealthCheckPort,
-		Enabled:   true, Interval: c.HealthCheckIntervalSeconds, Timeout: c.HealthCheckTimeoutSeconds,
-		Healthy:   c.HealthyThresholdCount,
-		Unhealthy: c.UnhealthyThresholdCount, Path: c.HealthCheckPath, Matcher: c.Matcher,
-		Balancers:  query.MembersOf(t.balancersOf(g.arn)),
-		TargetType: g.targetType, AddressType: g.addressType,
+	enabled := true
+	v := targetGroupView{
+		healthCheck: g.check, ARN: g.arn, Name: g.name, Protocol: g.protocol, Port: g.port, VPC: g.VPC,
+		Balancers: query.MembersOf(t.balancersOf(g.arn)), TargetType: g.targetType, AddressType: g.addressType,
 	}
+	v.HealthCheckEnabled = &enabled
+	return v
 }
