@@ -228,7 +228,7 @@ func (t *Tx) balancerOf(name string) (*balancer, error) {
 	return nil, core.Refuse("LoadBalancerNotFound", "There is no ACTIVE Load Balancer named '%s'", name)
 }
 
-// deleteBalancer is no error when there is nothing to delete, as AWS documents.
+// deleteBalancer succeeds if the load balancer does not exist, as AWS documents.
 func (t *Tx) deleteBalancer(in struct{ LoadBalancerName string }) (core.Nothing, error) {
 	if b := t.balancers[in.LoadBalancerName]; b != nil {
 		t.removeBalancer(b)

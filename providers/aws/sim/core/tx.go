@@ -32,7 +32,7 @@ type Tx struct {
 	Random  *rand.Rand
 }
 
-// NewID returns an ID in the long form: the prefix and 17 hexadecimal digits of which the first is 0.
+// NewID returns an ID in the long form: the prefix and 17 hexadecimal digits, with 0 as the first.
 func (t *Tx) NewID(prefix string) string {
 	return fmt.Sprintf("%s-0%016x", prefix, t.Random.Uint64())
 }

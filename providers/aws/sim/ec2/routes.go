@@ -198,7 +198,7 @@ func (t *Tx) target(in routeInput, table *RouteTable, to netip.Prefix) (*Route, 
 	return r, nil
 }
 
-// isLocal reports whether a destination is the VPC itself, whose route cannot be changed.
+// isLocal reports whether a destination is the VPC itself. The route to it cannot be changed.
 func (t *Tx) isLocal(table *RouteTable, p netip.Prefix) bool {
 	return slices.ContainsFunc(table.Routes, func(r *Route) bool { return r.Gateway == "local" && r.Destination == p })
 }

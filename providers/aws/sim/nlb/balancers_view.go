@@ -147,7 +147,7 @@ func (t *Tx) setSecurityGroups(b *balancer, in struct {
 	return out, nil
 }
 
-// checkSourceNAT refuses IPv6 prefixes for source NAT where there is no IPv6.
+// checkSourceNAT refuses IPv6 prefixes for source NAT on IPv4 load balancers.
 func checkSourceNAT(sourceNAT, addressType string) error {
 	switch {
 	case sourceNAT != "on" && sourceNAT != "off":

@@ -46,7 +46,7 @@ type Options struct {
 	AllowFailover bool
 	// TokenLife is how long a token is valid; an hour by default.
 	TokenLife time.Duration
-	// Providers are Octavia's, the first of which is the default one: amphora and ovn by default.
+	// Providers are those of Octavia, beginning with the default one: amphora and ovn by default.
 	Providers []string
 
 	// Deny is the services' policy for users: it reports whether an operation such as CreateFloatingIP of the

@@ -270,7 +270,7 @@ func picked[T any](objects []T, fields []string) any {
 	return out
 }
 
-// show returns the response with one object, of which a query may name the fields.
+// show returns the response with one object. The query may select fields.
 func show[T any](t *Tx, singular string, x T) any {
 	fields := t.Call.Query["fields"]
 	if len(fields) == 0 {

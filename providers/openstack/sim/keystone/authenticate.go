@@ -152,7 +152,7 @@ func (t *Tx) scope(k *token, in authRequest) error {
 	}
 	var want authScope
 	if len(in.Scope) > 0 {
-		// A scope may also be the word "unscoped", which is no object.
+		// A scope may also be the word "unscoped" instead of an object.
 		_ = json.Unmarshal(in.Scope, &want)
 		k.Project = ""
 	}
