@@ -30,9 +30,9 @@ func instanceOperations() []core.Operation[*Tx] {
 		core.Read("DescribeInstanceTopology", (*Tx).describeTopology),
 		core.Write("ModifyInstanceAttribute", (*Tx).modifyInstanceAttribute),
 		core.Write("RunInstances", (*Tx).runInstances),
-		core.Write("StartInstances", (*Tx).startInstances),
-		core.Write("StopInstances", (*Tx).stopInstances),
-		core.Write("TerminateInstances", (*Tx).terminateInstances),
+		core.Write("StartInstances", setStates(StateRunning)),
+		core.Write("StopInstances", setStates(StateStopped)),
+		core.Write("TerminateInstances", setStates(StateTerminated)),
 	}
 }
 
@@ -165,19 +165,11 @@ type stateChanges struct {
 	Changes query.Items[stateChange] `xml:"instancesSet"`
 }
 
-func (t *Tx) startInstances(in instanceIDs) (stateChanges, error) {
-	return t.setStates(in, StateRunning)
+// setStates returns the operation that changes the state of instances. The states between are skipped.
+func setStates(to string) func(*Tx, instanceIDs) (stateChanges, error) {
+	return func(t *Tx, in instanceIDs) (stateChanges, error) { return t.setStates(in, to) }
 }
 
-func (t *Tx) stopInstances(in instanceIDs) (stateChanges, error) {
-	return t.setStates(in, StateStopped)
-}
-
-func (t *Tx) terminateInstances(in instanceIDs) (stateChanges, error) {
-	return t.setStates(in, StateTerminated)
-}
-
-// setStates changes the state of instances. The states between are skipped.
 func (t *Tx) setStates(in instanceIDs, to string) (out stateChanges, err error) {
 	if len(in.InstanceID) == 0 {
 		return out, core.MissingParameter("InstanceId")

@@ -23,11 +23,16 @@ func securityGroupOperations() []core.Operation[*Tx] {
 		core.Describe("DescribeSecurityGroupRules", (*Tx).rules),
 		core.Write("CreateSecurityGroup", (*Tx).createGroup),
 		core.Write("DeleteSecurityGroup", (*Tx).deleteGroup),
-		core.Write("AuthorizeSecurityGroupIngress", (*Tx).authorizeIngress),
-		core.Write("RevokeSecurityGroupIngress", (*Tx).revokeIngress),
-		core.Write("AuthorizeSecurityGroupEgress", (*Tx).authorizeEgress),
-		core.Write("RevokeSecurityGroupEgress", (*Tx).revokeEgress),
+		core.Write("AuthorizeSecurityGroupIngress", inDirection((*Tx).authorizeRules, false)),
+		core.Write("RevokeSecurityGroupIngress", inDirection((*Tx).revokeRules, false)),
+		core.Write("AuthorizeSecurityGroupEgress", inDirection((*Tx).authorizeRules, true)),
+		core.Write("RevokeSecurityGroupEgress", inDirection((*Tx).revokeRules, true)),
 	}
+}
+
+// inDirection returns the operation on the ingress or the egress rules of a group.
+func inDirection[Out any](do func(*Tx, rulesInput, bool) (Out, error), egress bool) func(*Tx, rulesInput) (Out, error) {
+	return func(t *Tx, in rulesInput) (Out, error) { return do(t, in, egress) }
 }
 
 type groupView struct {

@@ -14,10 +14,6 @@ type revokeOutput struct {
 	Revoked query.Items[ruleView]       `xml:"revokedSecurityGroupRuleSet"`
 }
 
-func (t *Tx) revokeIngress(in rulesInput) (revokeOutput, error) { return t.revokeRules(in, false) }
-
-func (t *Tx) revokeEgress(in rulesInput) (revokeOutput, error) { return t.revokeRules(in, true) }
-
 // revokeRules removes all rules of a request or none; in a VPC a missing rule is an error.
 func (t *Tx) revokeRules(in rulesInput, egress bool) (out revokeOutput, err error) {
 	g, err := t.groupOf(in.GroupID, in.GroupName)

@@ -254,14 +254,6 @@ type authorizeOutput struct {
 	Rules query.Items[ruleView] `xml:"securityGroupRuleSet"`
 }
 
-func (t *Tx) authorizeIngress(in rulesInput) (authorizeOutput, error) {
-	return t.authorizeRules(in, false)
-}
-
-func (t *Tx) authorizeEgress(in rulesInput) (authorizeOutput, error) {
-	return t.authorizeRules(in, true)
-}
-
 // authorizeRules adds all rules of a request or none.
 func (t *Tx) authorizeRules(in rulesInput, egress bool) (out authorizeOutput, err error) {
 	g, err := t.groupOf(in.GroupID, in.GroupName)
