@@ -4,6 +4,9 @@ import (
 	"slices"
 	"testing"
 
+	awssdk "github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
@@ -106,5 +109,29 @@ func TestAnotherSharedSecurityGroupIsHeld(t *testing.T) {
 	if p, err := r.manager.PlanLoadBalancer(t.Context(), clusterName, a.svc, r.nodes, false); err != nil ||
 		!slices.ContainsFunc(p.Held, func(h plan.Held) bool { return h.Disrupts == plan.DisruptsTraffic }) {
 		t.Errorf("held %v, %v", p.Held, err)
+	}
+}
+
+// TestRuleAddedByHandStaysWhenTakenOver verifies that a further client of a managed security group keeps its access, also
+// after other changes of the load balancer.
+func TestRuleAddedByHandStaysWhenTakenOver(t *testing.T) {
+	r := newRig(t, sim.Options{})
+	m := oldManager{r, t.Context()}
+	m.classic(classicShape{})
+	group := *must(r.ec2.DescribeSecurityGroups(t.Context(), &ec2.DescribeSecurityGroupsInput{Filters: []ec2types.Filter{
+		{Name: awssdk.String("group-name"), Values: []string{oldClassicGroup}},
+	}}))(t).SecurityGroups[0].GroupId
+	m.authorize(group, cidr("tcp", 9000, 9000, "by hand", "192.0.2.0/24"))
+	r.restart()
+	svc := service(without(annotation.KeyType))
+	r.ensure(svc)
+	r.noMutations("taking over")
+	r.wantEvent("LoadBalancerChangesHeld")
+	svc.Annotations[annotation.KeyCrossZone] = "true"
+	r.ensure(svc)
+	r.restart()
+	r.ensure(svc)
+	if calls := r.calls(); calls != "" {
+		t.Errorf("calls after a change: %s", calls)
 	}
 }

@@ -385,6 +385,9 @@ func (r *rig) until(step func() error) {
 // that knows nothing agrees; nothing is left once the Service was deleted.
 func (r *rig) check(step string, kind kit.FaultKind, k int, wanted any, before map[string]int) {
 	r.t.Helper()
+	if err := r.manager.WriteRecords(r.t.Context()); err != nil { // as Run does
+		r.t.Error(err)
+	}
 	r.restart()
 	if svc, ok := wanted.(*v1.Service); ok {
 		if p := r.remaining(svc); !p.Empty() {

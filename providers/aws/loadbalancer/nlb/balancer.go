@@ -203,9 +203,9 @@ func (d *differ) narrows() bool {
 
 // narrowsFirst reports whether the load balancer has to lose IPv6 before it can get its listeners: those for UDP.
 func (d *differ) narrowsFirst() bool {
-	return d.narrows() &&
-		slices.ContainsFunc(d.want.Listeners, model.WantedListener.Datagrams) &&
-		!slices.ContainsFunc(d.have.TargetGroups, func(g model.TargetGroup) bool { return g.AddressType != model.AddressIPv4 })
+	ipv6 := func(g model.TargetGroup) bool { return g.AddressType != model.AddressIPv4 }
+	return d.narrows() && slices.ContainsFunc(d.want.Listeners, model.WantedListener.Datagrams) &&
+		!slices.ContainsFunc(d.have.TargetGroups, ipv6)
 }
 
 // narrow takes IPv6 away, after the listeners no longer send to IPv6 targets.

@@ -3,6 +3,7 @@ package loadbalancer
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -100,6 +101,33 @@ func TestReplacedNodeLeavesClassicLoadBalancers(t *testing.T) {
 					t.Errorf("%s has instances %v, want %v", name, have, want)
 				}
 			}
+		})
+	}
+}
+
+// TestTakeOverWritesNothing takes over what cloud-provider-aws leaves behind, with restarts and nodes that come and go:
+// no call but those for members changes anything.
+func TestTakeOverWritesNothing(t *testing.T) {
+	members := []string{"RegisterTargets", "DeregisterTargets", "RegisterInstancesWithLoadBalancer",
+		"DeregisterInstancesFromLoadBalancer"}
+	for _, a := range adoptions() {
+		t.Run(a.name, func(t *testing.T) {
+			r := a.rig(t)
+			a.leave(oldManager{r, t.Context()})
+			for _, node := range []string{"d", "e"} {
+				r.restart()
+				r.ensure(a.svc)
+				r.steady(a.svc)
+				r.nodes = r.nodes[1:]
+				r.updateTo(a.svc, node)
+				r.ensure(a.svc)
+				calls := strings.Fields(r.calls())
+				if len(calls) == 0 || slices.ContainsFunc(calls, func(c string) bool { return !slices.Contains(members, c) }) {
+					t.Errorf("a node is replaced by %q", calls)
+				}
+			}
+			r.restart()
+			r.steady(a.svc)
 		})
 	}
 }
