@@ -146,9 +146,9 @@ func (t *tx) claimsELB(form url.Values) []iam.Request {
 	return out
 }
 
-// claimLinkedRole returns the additional request for the first load balancer of an account. AWS documents that it reads
-// the account's attributes and internet gateways as well with the caller's permissions ("AWS managed policies for Amazon
-// Elastic Kubernetes Service").
+// claimLinkedRole returns the additional request for the first load balancer of an account. AWS documents that it
+// reads the account's attributes and internet gateways as well with the caller's permissions ("AWS managed policies for
+// Amazon Elastic Kubernetes Service").
 func (t *tx) claimLinkedRole() iam.Request {
 	const name = "elasticloadbalancing.amazonaws.com"
 	context := t.contextOf("", nil)

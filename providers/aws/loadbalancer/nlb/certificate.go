@@ -34,7 +34,8 @@ func (d *differ) certificates(ref listenerRef, have model.Listener, want model.W
 		changes = append(changes, d.certificateChange(ref, plan.Create, missing, after))
 	}
 	if len(superfluous) > 0 {
-		changes = append(changes, d.certificateChange(ref, plan.Delete, superfluous, slices.Concat(after, plan.Refs(changes))))
+		after = slices.Concat(after, plan.Refs(changes))
+		changes = append(changes, d.certificateChange(ref, plan.Delete, superfluous, after))
 	}
 	return changes
 }

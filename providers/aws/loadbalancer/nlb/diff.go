@@ -243,7 +243,8 @@ func (d *differ) nodeRulesAfter(from *vpc.GroupRef, after []plan.Ref) {
 	if d.want.NoNodeRules {
 		return
 	}
-	byCIDR := vpc.NodeRules{LoadBalancer: model.DefaultName(d.key), Groups: d.want.NodeGroups.IDs, Keep: d.want.NodeGroups.Unclear,
+	byCIDR := vpc.NodeRules{LoadBalancer: model.DefaultName(d.key), Groups: d.want.NodeGroups.IDs,
+		Keep:  d.want.NodeGroups.Unclear,
 		Rules: d.want.ByCIDR.Rules()}
 	rules := byCIDR
 	if from != nil {

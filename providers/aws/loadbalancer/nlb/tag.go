@@ -53,7 +53,8 @@ func (d *differ) tags(after []plan.Ref) {
 	}
 	changes := d.tagChanges("parts of load balancer "+b.Name, parts, after)
 	d.add(changes...)
-	d.add(d.tagChanges("load balancer "+b.Name, []tagged{{b.ARN, b.Name, b.Tags}}, slices.Concat(after, plan.Refs(changes)))...)
+	after = slices.Concat(after, plan.Refs(changes))
+	d.add(d.tagChanges("load balancer "+b.Name, []tagged{{b.ARN, b.Name, b.Tags}}, after)...)
 }
 
 // tagChanges groups objects by what they need. Those whose tags were not read need nothing.

@@ -26,8 +26,8 @@ type NodeGroups struct {
 	Problem error `json:"-"`
 }
 
-// Refuse returns Problem for a load balancer that does not exist yet. For one that exists it returns a warning, if there
-// is a problem.
+// Refuse returns Problem for a load balancer that does not exist yet. For one that exists it returns a warning, if
+// there is a problem.
 func (g NodeGroups) Refuse(exists bool) (warning string, err error) {
 	switch {
 	case g.Problem == nil:
