@@ -2,6 +2,7 @@ package aws_test
 
 import (
 	"fmt"
+	"net/netip"
 	"testing"
 	"time"
 
@@ -27,6 +28,10 @@ func subject(generation string, changes ...func(*sim.Options)) conformance.Subje
 		Name:         aws.ProviderName,
 		Capabilities: aws.Descriptor().Capabilities, ServiceAnnotations: map[string]string{annotation.KeyType: generation},
 		Cannot: cannot,
+		TakeOver: &conformance.TakeOver{
+			Unmark:   func(w conformance.World) error { return w.(*sim.Cloud).RemoveTags("unified-ccm.io/") },
+			Discover: addSubnets,
+		},
 		Sample: 1,
 		New: func(t testing.TB) (conformance.World, conformance.Manager) {
 			o := sim.Options{
@@ -42,8 +47,12 @@ func subject(generation string, changes ...func(*sim.Options)) conformance.Subje
 				t.Fatal(err)
 			}
 			return world, func(o conformance.ManagerOptions) (cloudprovider.Interface, error) {
-				cfg, _, err := config.Read("", fmt.Appendf(nil, "[Global]\nRegion = %s\nVPC = %s\nKubernetesClusterID = %s\n",
-					world.Region(), world.VPC(), world.ClusterID()))
+				text := fmt.Sprintf("[Global]\nRegion = %s\nVPC = %s\nKubernetesClusterID = %s\n",
+					world.Region(), world.VPC(), world.ClusterID())
+				if o.OtherDefaults {
+					text += "NLBSecurityGroupMode = Managed\n"
+				}
+				cfg, _, err := config.Read("", []byte(text))
 				if err != nil {
 					return nil, err
 				}
@@ -56,6 +65,22 @@ func subject(generation string, changes ...func(*sim.Options)) conformance.Subje
 			}
 		},
 	}
+}
+
+// addSubnets adds subnets to the zones in use. IDs are random, so it takes several for one that discovery prefers.
+func addSubnets(w conformance.World) error {
+	world, ok := w.(*sim.Cloud)
+	if !ok {
+		return fmt.Errorf("%T is no simulated cloud", w)
+	}
+	for i := range 8 {
+		tags := map[string]string{"kubernetes.io/role/elb": "1", "kubernetes.io/cluster/" + world.ClusterID(): "owned"}
+		network := netip.MustParsePrefix(fmt.Sprintf("10.0.%d.0/24", 48+i))
+		if _, err := world.AddSubnet(world.Region()+"a", network, true, tags); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // generations are the values of the annotation that chooses one.

@@ -2,6 +2,7 @@ package openstack_test
 
 import (
 	"fmt"
+	"net/netip"
 	"testing"
 	"time"
 
@@ -20,6 +21,20 @@ func subject(driver string) conformance.Subject {
 	return conformance.Subject{
 		Name:         openstack.ProviderName,
 		Capabilities: openstack.Descriptor().Capabilities,
+		TakeOver: &conformance.TakeOver{
+			Unmark: func(w conformance.World) error {
+				w.(*sim.Cloud).RemoveTags("unified-ccm:")
+				return nil
+			},
+			Discover: func(w conformance.World) error {
+				world := w.(*sim.Cloud)
+				if _, _, err := world.AddNetwork("a-public", netip.MustParsePrefix("198.18.0.0/24"), true); err != nil {
+					return err
+				}
+				_, err := world.AddSubnet(world.Places().PrivateNetwork, "a-private", netip.MustParsePrefix("10.9.0.0/24"))
+				return err
+			},
+		},
 		New: func(t testing.TB) (conformance.World, conformance.Manager) {
 			world, err := sim.New(sim.Options{ProvisionTime: 3 * time.Second, SettleTime: 500 * time.Millisecond, TokenLife: 24 * time.Hour})
 			if err != nil {
@@ -27,6 +42,10 @@ func subject(driver string) conformance.Subject {
 			}
 			return world, func(o conformance.ManagerOptions) (cloudprovider.Interface, error) {
 				a := world.Account()
+				internal := ""
+				if o.OtherDefaults {
+					internal = "internal-lb = true"
+				}
 				cfg, _, err := config.Read("", fmt.Appendf(nil, `[Global]
 auth-url = http://openstack.invalid/identity/v3
 application-credential-id = %s
@@ -37,9 +56,10 @@ lb-provider = %s
 subnet-id = %s
 create-monitor = true
 manage-security-groups = %t
+%s
 [Route]
 router-id = %s
-`, a.ApplicationCredentialID, a.ApplicationCredentialSecret, a.Region, driver, world.Places().PrivateSubnet, driver == model.ProviderOVN, world.Places().Router))
+`, a.ApplicationCredentialID, a.ApplicationCredentialSecret, a.Region, driver, world.Places().PrivateSubnet, driver == model.ProviderOVN, internal, world.Places().Router))
 				if err != nil {
 					return nil, err
 				}

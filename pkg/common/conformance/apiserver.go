@@ -38,6 +38,8 @@ type apiServer struct {
 	// Each kind has its own counter, so that an interruption, which creates more Events, changes no UID and no
 	// node port.
 	uids, nodePorts, events, versions int64
+	// denied denies reads of the kube-system namespace.
+	denied atomic.Bool
 }
 
 // newAPIServer returns an API server with the kube-system namespace, whose UID identifies the cluster.
@@ -59,6 +61,9 @@ func (s *apiServer) client(ctx context.Context) clientset.Interface {
 	client.AddReactor("*", "*", func(action clienttesting.Action) (bool, runtime.Object, error) {
 		if ctx.Err() != nil {
 			return true, nil, ctx.Err()
+		}
+		if s.denied.Load() && action.Matches("get", "namespaces") {
+			return true, nil, apierrors.NewForbidden(v1.Resource("namespaces"), metav1.NamespaceSystem, nil)
 		}
 		s.mu.Lock()
 		defer s.mu.Unlock()

@@ -48,6 +48,18 @@ type ManagerOptions struct {
 	DryRun bool
 	// Disruption is the --load-balancer-disruption flag.
 	Disruption provider.DisruptionPolicy
+	// OtherDefaults starts the manager with another configuration: one whose keys apply to new load balancers.
+	OtherDefaults bool
+	// NoClusterUID denies the manager the namespace kube-system, whose UID identifies the cluster.
+	NoClusterUID bool
+}
+
+// TakeOver prepares a world for a manager that takes it over from another one. Its calls are not in the world's log.
+type TakeOver struct {
+	// Unmark removes from all load balancers what only this manager writes.
+	Unmark func(World) error
+	// Discover adds subnets or networks that discovery may prefer to those in use; may be nil.
+	Discover func(World) error
 }
 
 // ErrUnsettled is wrapped by the error of Settle if the controllers never settle, or the manager has ended.

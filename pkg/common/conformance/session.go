@@ -35,6 +35,9 @@ type Session struct {
 	// of load balancers.
 	ServiceAnnotations map[string]string
 
+	// TakeOver is nil where the world cannot be taken over.
+	TakeOver *TakeOver
+
 	machines     map[string]*machine
 	foreignNodes map[string]*v1.Node
 	services     map[types.NamespacedName]*v1.Service
@@ -156,15 +159,33 @@ func (r *Session) Delete(ctx context.Context, names ...string) error {
 	return nil
 }
 
+// discover adds what discovery may prefer to what is in use. It stays when everything is deleted.
+func (r *Session) discover() error {
+	if r.TakeOver.Discover == nil {
+		return nil
+	}
+	before := r.World.Objects()
+	if err := r.TakeOver.Discover(r.World); err != nil {
+		return err
+	}
+	r.keep(before)
+	return nil
+}
+
+// keep makes what was added since before part of what must exist after Clear.
+func (r *Session) keep(before map[string]int) {
+	for kind, n := range r.World.Objects() {
+		r.baseline[kind] += n - before[kind]
+	}
+}
+
 // AddForeignRoute adds a route that is not ours and must never be changed.
 func (r *Session) AddForeignRoute(destination string) error {
 	before := r.World.Objects()
 	if err := r.World.AddForeignRoute(destination); err != nil {
 		return err
 	}
-	for kind, n := range r.World.Objects() {
-		r.baseline[kind] += n - before[kind]
-	}
+	r.keep(before)
 	r.foreign = append(r.foreign, destination)
 	return nil
 }

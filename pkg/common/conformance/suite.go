@@ -36,6 +36,8 @@ type Subject struct {
 	// Sample is the number of calls of each scenario that are interrupted in each way with -short; 0 means
 	// DefaultSample. A cloud with a slow SDK has a smaller one.
 	Sample int
+	// TakeOver is nil if the world cannot be taken over; the scenarios that need it are skipped.
+	TakeOver *TakeOver
 	// Cannot are scenarios that this kind of load balancer does not support, with the reason; the suite skips
 	// them with a message.
 	Cannot map[string]string
@@ -97,7 +99,7 @@ func (s Subject) run(t testing.TB, scenario Scenario, fault *sim.Fault) (outcome
 	}
 	defer cluster.close()
 	r := NewSession(cluster, world, s.Capabilities)
-	r.ServiceAnnotations = s.ServiceAnnotations
+	r.ServiceAnnotations, r.TakeOver = s.ServiceAnnotations, s.TakeOver
 	if fault != nil {
 		// Reads by the scenario itself, for a plan, are interrupted too.
 		r.Attempts = 3

@@ -2,8 +2,10 @@ package sim
 
 import (
 	"fmt"
+	"maps"
 	"net/netip"
 	"slices"
+	"strings"
 
 	v1 "k8s.io/api/core/v1"
 
@@ -69,6 +71,16 @@ func (c *Cloud) onMachine(nodeName string, work func(*tx, *ec2.Instance) error) 
 			return err
 		}
 		return work(t, i)
+	})
+}
+
+// RemoveTags removes the tags whose keys have the prefix from all objects.
+func (c *Cloud) RemoveTags(prefix string) error {
+	return c.console(func(t *tx) error {
+		for _, tags := range t.Tags {
+			maps.DeleteFunc(tags, func(key, _ string) bool { return strings.HasPrefix(key, prefix) })
+		}
+		return nil
 	})
 }
 

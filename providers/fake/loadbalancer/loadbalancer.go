@@ -163,13 +163,15 @@ func (d *differ) loadBalancerUpdate(have api.LoadBalancer, addresses []addressRe
 	if len(f) == 0 {
 		return plan.Change{}, false
 	}
-	disrupts, follows := plan.DisruptsNothing, []string(nil)
+	disrupts, follows := plan.DisruptsNothing, []string{intent.KeyTags, intent.KeySubnets}
+	marks := len(f) == 1 && f.Has("tags")
 	if leavesAddress(have.AddressIDs, addresses) {
 		disrupts, follows = plan.DisruptsAddress, addressFields()
 	}
 	return plan.Change{
 		Ref:    d.loadBalancerRef(plan.Update),
 		Fields: f, Disrupts: disrupts, Follows: follows,
+		Mark:  marks,
 		After: after,
 		Do: func(ctx context.Context, ids *plan.Handles) error {
 			if err := d.active.wait(ctx); err != nil {

@@ -2,6 +2,7 @@ package loadbalancer
 
 import (
 	"slices"
+	"strings"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/utils/ptr"
@@ -13,6 +14,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/annotation"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/model"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/observe"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/names"
 )
 
 // Status implements loadbalancer.Cloud. Addresses are listed in the order of the Service's families,
@@ -47,13 +49,16 @@ func (c *Cloud) status(in intent.Service, have observe.Observed) *v1.LoadBalance
 	return status
 }
 
-// addresses are where clients reach the load balancer: its floating IP where it has one and the
-// Service is not internal, else its own address; and the other addresses that it has.
+// addresses returns the addresses of clients: the floating IP, if there is one and the Service is not internal, or else
+// the VIP; and the additional VIPs. A floating IP that was created for the Service counts as long as it is attached:
+// its removal may be held.
 func addresses(in intent.Service, have observe.Observed, internal bool) []string {
 	lb := have.LoadBalancer
 	main := lb.VipAddress
+	created := names.FloatingIPMark + " " + in.Namespace + "/" + in.Name + " from cluster "
 	for _, f := range have.FloatingIPs {
-		if !internal && f.PortID != "" && f.PortID == lb.VipPortID {
+		serves := !internal || strings.HasPrefix(f.Description, created)
+		if serves && f.PortID != "" && f.PortID == lb.VipPortID {
 			main = f.FloatingIP
 			break
 		}
