@@ -12,8 +12,8 @@ import (
 const managerSuffix = "-cloud-controller-manager"
 
 // Arguments returns the arguments of a command line, whose first element is the path of the program. A program with the
-// name of a cloud's own manager, such as a link in the image, selects that cloud, unless a flag selects one. The image is
-// then a replacement in the manifests of that manager.
+// name of a cloud's own manager, such as a link in the image, selects that cloud, unless a flag selects one. The
+// image is then a replacement in the manifests of that manager.
 func Arguments(commandLine []string) []string {
 	if len(commandLine) == 0 {
 		return nil

@@ -20,8 +20,8 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/aws/names"
 )
 
-// Observe implements lbcommon.Cloud. The generation that the Service selects is read as freshly as
-// requested; for the other one, which only matters for a change of type, the shared list will do.
+// Observe implements lbcommon.Cloud. The generation that the Service selects is read as freshly as requested;
+// for the other one, which only matters for a change of type, the shared list is enough.
 func (c *Cloud) Observe(ctx context.Context, request lbcommon.Request[Desired]) (Observed, error) {
 	if request.Depth == lbcommon.Existence {
 		return c.inventory(ctx, request)
@@ -49,8 +49,8 @@ func (c *Cloud) Observe(ctx context.Context, request lbcommon.Request[Desired]) 
 	return have, err
 }
 
-// inventory is Observe with depth Existence. Authoritative, it reads the generation that the Service
-// selects, and the other one where the shared list shows something.
+// inventory is Observe with depth Existence. Authoritative, it reads the generation that the Service selects,
+// and the other one if the shared list contains an object of it.
 func (c *Cloud) inventory(ctx context.Context, request lbcommon.Request[Desired]) (Observed, error) {
 	key, class, fresh := request.Key, request.Reference.Class, request.Freshness
 	made, err := c.made.Get(ctx)
@@ -85,7 +85,7 @@ func (c *Cloud) inventory(ctx context.Context, request lbcommon.Request[Desired]
 	return have, err
 }
 
-// listed is what the shared lists show of both generations.
+// listed returns the objects of both generations in the shared lists.
 func (g *generations) listed(ctx context.Context, key lbcommon.Key) (Observed, error) {
 	have := Observed{made: g}
 	var err error
@@ -96,7 +96,7 @@ func (g *generations) listed(ctx context.Context, key lbcommon.Key) (Observed, e
 	return have, err
 }
 
-// traces are how rules on nodes are known as the load balancer's.
+// traces identify the rules on nodes as the load balancer's.
 func traces(key lbcommon.Key, have Observed) vpc.Traces {
 	t := vpc.Traces{LoadBalancer: names.LoadBalancerName(key.UID)}
 	if b := have.Network.Balancer; b != nil {
@@ -110,8 +110,8 @@ func traces(key lbcommon.Key, have Observed) vpc.Traces {
 
 func empty(changes []plan.Change, _ []string, err error) bool { return err == nil && len(changes) == 0 }
 
-// Diff implements lbcommon.Cloud. Both generations are removed when nothing should exist, whichever
-// the Service selects by then.
+// Diff implements lbcommon.Cloud. Both generations are removed if nothing should exist, whichever the Service
+// selects by then.
 func (c *Cloud) Diff(key lbcommon.Key, want *Desired, have Observed) (plan.Plan, error) {
 	subject := "Service " + key.Namespace + "/" + key.Name
 	switch {
@@ -138,7 +138,7 @@ func (c *Cloud) Diff(key lbcommon.Key, want *Desired, have Observed) (plan.Plan,
 	}
 }
 
-// DiffMembers implements lbcommon.Cloud, for the load balancer that exists of either generation.
+// DiffMembers implements lbcommon.Cloud, for the existing load balancer of either generation.
 func (c *Cloud) DiffMembers(key lbcommon.Key, in intent.Service, all []*v1.Node, shared SharedState,
 	have Observed) (plan.Plan, error) {
 	options, err := annotation.Read(in)
@@ -153,8 +153,8 @@ func (c *Cloud) DiffMembers(key lbcommon.Key, in intent.Service, all []*v1.Node,
 	return plan.Plan{Subject: key.Subject(), Changes: slices.Concat(network, old)}, nil
 }
 
-// refuseChange refuses to make a load balancer beside one of the other generation that is the
-// Service's: what exists counts, not what a host name looks like.
+// refuseChange refuses to create a load balancer while the Service has one of the other generation: it checks
+// the existing objects, not the form of a host name.
 func (c *Cloud) refuseChange(key lbcommon.Key, to annotation.Type, have Observed) error {
 	cluster := have.made.cluster.ID
 	var name, kind, back string
@@ -181,8 +181,8 @@ func (c *Cloud) Status(_ intent.Service, have Observed) lbcommon.Status {
 	return lbcommon.Status{LoadBalancer: have.made.classic.Status(have.Classic)}
 }
 
-// join appends a plan to another one. Both may change one security group: then the second change
-// gets a name of its own, and comes after the first.
+// join appends a plan to another one. Both may change one security group: then the second change gets another
+// name, and follows the first.
 func join(p, q plan.Plan) plan.Plan {
 	taken := map[plan.Ref]bool{}
 	for _, change := range p.Changes {

@@ -1,6 +1,6 @@
-// Package loadbalancer fills in the seam of pkg/common/loadbalancer for AWS: it reads annotations,
-// selects the generation of load balancer of a Service, and calls package nlb or
-// classic. Both share subnets and security groups, in package vpc.
+// Package loadbalancer implements the interface of pkg/common/loadbalancer for AWS: it reads annotations,
+// selects the generation of load balancer of a Service, and calls package nlb or classic. Both share subnets
+// and security groups, in package vpc.
 package loadbalancer
 
 import (
@@ -25,8 +25,8 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/aws/names"
 )
 
-// Connection is what load balancers need of an AWS account. It may become known only when the
-// first call is made.
+// Connection has the clients and identity of an AWS account for load balancers. It may become known only when
+// the first call is made.
 type Connection struct {
 	EC2   api.EC2
 	ELB   api.ELB
@@ -34,7 +34,7 @@ type Connection struct {
 	// VPC is the ID of the cluster's VPC.
 	VPC     string
 	Cluster vpc.Cluster
-	// FallbackSubnet is used where no subnet qualifies by its tags. May be empty.
+	// FallbackSubnet is used if no subnet qualifies by its tags. May be empty.
 	FallbackSubnet string
 	Instances      vpc.InstanceSource
 }
@@ -58,7 +58,7 @@ func (s Settings) network() model.Settings {
 
 // Options of a Cloud. Connect and InstanceID are required.
 type Options struct {
-	// Connect returns the connection. It is called again until it succeeds, and not thereafter.
+	// Connect returns the connection. It is called until it succeeds, and not thereafter.
 	Connect func(context.Context) (Connection, error)
 	// InstanceID returns the instance in a provider ID, and an error for those of other clouds. It makes no call.
 	InstanceID func(providerID string) (string, error)
@@ -78,7 +78,7 @@ type generations struct {
 // Cloud implements lbcommon.Cloud. It is safe for concurrent use.
 type Cloud struct {
 	options Options
-	// made is connected with the first call.
+	// made is set with the first call.
 	made *snapshot.Value[*generations]
 }
 
@@ -107,7 +107,7 @@ type Desired struct {
 	Classic *classic.Desired
 }
 
-// Observed is what exists of one Service's load balancer, in both generations.
+// Observed has the existing objects of one Service's load balancer, in both generations.
 type Observed struct {
 	Network model.Observed
 	Classic classic.Observed
@@ -130,7 +130,7 @@ func (c *Cloud) Reference(service *v1.Service) lbcommon.Reference {
 // Validate implements lbcommon.Cloud.
 func (c *Cloud) Validate(in intent.Service) error { return annotation.Validate(in) }
 
-// connect makes both generations.
+// connect builds both generations.
 func (c *Cloud) connect(ctx context.Context) (*generations, error) {
 	to, err := c.options.Connect(ctx)
 	if err != nil {
@@ -156,7 +156,7 @@ func (c *Cloud) connect(ctx context.Context) (*generations, error) {
 	}, nil
 }
 
-// SharedState implements lbcommon.Cloud: the VPC, and the instances behind the nodes with their security groups.
+// SharedState implements lbcommon.Cloud: the VPC, and the instances of nodes with their security groups.
 func (c *Cloud) SharedState(ctx context.Context, nodes []*v1.Node) (SharedState, error) {
 	made, err := c.made.Get(ctx)
 	if err != nil {
@@ -174,20 +174,22 @@ func instanceIDs(members []model.Node) []string {
 	return ids
 }
 
-// members returns the nodes that receive traffic, and a warning about those whose instances lack the cluster's tag.
+// members returns the nodes that receive traffic, and a warning about those with instances without the
+// cluster's tag.
 func (c *Cloud) members(all []*v1.Node, shared vpc.SharedState) (members []model.Node, warning string) {
 	members = c.targets(all)
 	untagged, warning := shared.Untagged(instanceIDs(members))
 	return slices.DeleteFunc(members, func(n model.Node) bool { return slices.Contains(untagged, n.InstanceID) }), warning
 }
 
-// targets returns the instances behind nodes. A node without a provider ID, or with another cloud's, has none and
+// targets returns the instances of nodes. A node without a provider ID, or with another cloud's, has none and
 // receives no traffic.
 func (c *Cloud) targets(nodes []*v1.Node) []model.Node {
 	out := make([]model.Node, 0, len(nodes))
 	for _, node := range nodes {
 		id, err := c.options.InstanceID(node.Spec.ProviderID)
-		if err != nil || !strings.HasPrefix(id, names.InstancePrefix) { // Other machines, such as Fargate's, are no targets.
+		if err != nil || !strings.HasPrefix(id, names.InstancePrefix) {
+			// Other machines, such as Fargate's, cannot be targets.
 			continue
 		}
 		target := model.Node{InstanceID: id}

@@ -6,10 +6,10 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/observe"
 )
 
-// annotations returns what Status writes on the Service: the ID, by which the load balancer is found also
-// when its name is no longer the one that the Service would give it, the address that clients
-// use, and checksums of the members, by which the next manager need not read them. Other managers write the first two
-// as well; the checksums come after the first change of ours.
+// annotations returns the annotations that Status sets on the Service: the ID, which identifies the load
+// balancer even if its name differs from the one that the Service would give it, the address of clients, and
+// checksums of the members, which save the next manager reads. Other managers write the first two as well;
+// the checksums are written after the first change of ours.
 func (c *Cloud) annotations(in intent.Service, have observe.Observed) map[string]string {
 	if have.LoadBalancer == nil {
 		return nil

@@ -21,10 +21,10 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/openstack/names"
 )
 
-// kindLoadBalancer is what plans call it.
+// kindLoadBalancer is the kind in plans.
 const kindLoadBalancer = "load balancer"
 
-// loadBalancerHandle names the load balancer in a plan before it exists.
+// loadBalancerHandle identifies the load balancer in a plan before it exists.
 const loadBalancerHandle = plan.Handle("load balancer")
 
 // loadBalancerCreate creates the load balancer with everything in it, and waits until it is ACTIVE.
@@ -55,7 +55,7 @@ func (d *differ) loadBalancerCreate(after []plan.Ref) plan.Change {
 	}
 }
 
-// explain adds to a refusal the annotations that choose where the load balancer is and how it is built.
+// explain adds to an error the annotations for the place and properties of the load balancer.
 func (d *differ) explain(err error, spec loadbalancers.CreateOpts) error {
 	if !cloudapi.Is(err, cloudapi.Invalid) {
 		return err
@@ -81,7 +81,8 @@ func (d *differ) explain(err error, spec loadbalancers.CreateOpts) error {
 	return fmt.Errorf("%w; %s: write one that exists, or remove the annotation", err, strings.Join(suspects, ", "))
 }
 
-// place returns where a new load balancer is. One that replaces a load balancer in the state ERROR gets its address.
+// place returns the place of a new load balancer. One that replaces a load balancer in the state ERROR gets
+// its address.
 func (d *differ) place() model.LoadBalancer {
 	w := d.want.LoadBalancer
 	if old := d.replaced; old != nil && w.PortID == "" && w.Address == "" && d.misplaced(*old) == "" {
@@ -90,7 +91,8 @@ func (d *differ) place() model.LoadBalancer {
 	return w
 }
 
-// createSpec is what a creation sends. What would stop the load balancer's floating IP is found before.
+// createSpec returns the options of a creation. It first checks conditions that would block the load
+// balancer's floating IP.
 func (d *differ) createSpec(ctx context.Context) (loadbalancers.CreateOpts, error) {
 	if f := d.wantedFloatingIP(nil); f != nil && f.NetworkID != "" && f.Address == "" {
 		if _, err := observe.FloatingSubnets(ctx, d.cloud.api, *f); err != nil {
@@ -177,8 +179,8 @@ func (d *differ) createFields() plan.Fields {
 	return f
 }
 
-// loadBalancerUpdate updates tags and name, or waits for a load balancer that is still being created. False means
-// that nothing has to change.
+// loadBalancerUpdate updates tags and name, or waits for a load balancer that is still being created. It
+// returns false if nothing has to change.
 func (d *differ) loadBalancerUpdate(have api.LoadBalancer) (plan.Change, bool) {
 	var f plan.Fields
 	var patch loadbalancers.UpdateOpts
@@ -229,8 +231,8 @@ func (d *differ) patch(have api.LoadBalancer, patch loadbalancers.UpdateOpts,
 	return do, func() { d.cloud.store.LoadBalancers.Put(have.ID, made) }
 }
 
-// untag takes this Service's tag off a load balancer that stays. Where other Services left meanwhile,
-// whoever is the last deletes it.
+// untag removes this Service's tag from a load balancer that stays. If other Services leave at the same time,
+// the last one deletes it.
 func (d *differ) untag(have api.LoadBalancer, after []plan.Ref) plan.Change {
 	mine := names.ServiceTag(d.key.LoadBalancer())
 	retag := func(tags []string) []string {
@@ -260,8 +262,8 @@ func (d *differ) untag(have api.LoadBalancer, after []plan.Ref) plan.Change {
 	}
 }
 
-// replaceReason explains why an existing load balancer cannot become the wanted one, or returns "". It is an
-// error if it must not be replaced, because others use it.
+// replaceReason returns why an existing load balancer cannot become the desired one, or "". It returns an
+// error if the load balancer must not be replaced, because others use it.
 func (d *differ) replaceReason(lb api.LoadBalancer) (string, error) {
 	reason := cmp.Or(broken(lb), d.misplaced(lb))
 	if reason == "" {
@@ -280,13 +282,15 @@ func (d *differ) replaceReason(lb api.LoadBalancer) (string, error) {
 				"operator for a failover, or move the Services %s to others", lb.ID, strings.Join(others, ", "))}
 	case d.owner:
 		d.plan.Unapplied = append(d.plan.Unapplied, placeFields()...)
-		d.warnf("%s; it is not done, because other Services share the load balancer: %s", reason, strings.Join(others, ", "))
+		d.warnf("%s; it is not replaced, because other Services share the load balancer: %s", reason,
+			strings.Join(others, ", "))
 	}
 	return "", nil
 }
 
-// replacementDisrupts returns what the replacement of a load balancer disrupts, and the fields that it follows from. A
-// load balancer that is being deleted has nothing left to disrupt, nor has one of ours whose creation failed.
+// replacementDisrupts returns the disruption of replacing a load balancer, and the fields that it follows
+// from. Replacing one that is being deleted disrupts nothing, and neither does one of ours with a failed
+// creation.
 func (d *differ) replacementDisrupts(lb api.LoadBalancer) (plan.Disruption, []string) {
 	switch {
 	case lb.ProvisioningStatus == api.PendingDelete, lb.ProvisioningStatus == api.Error && d.neverWorked(lb):

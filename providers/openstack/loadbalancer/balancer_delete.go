@@ -18,7 +18,7 @@ func (d *differ) loadBalancerDelete(have api.LoadBalancer, reason string) plan.C
 		Do: func(ctx context.Context, _ *plan.Handles) error {
 			err := d.cloud.applier.Delete(ctx, have, listeners, pools)
 			if cloudapi.Is(err, cloudapi.Denied) {
-				// It is another project's: it stays, and must not keep the Service from going.
+				// It is another project's: it stays, and must not block the deletion of the Service.
 				d.cloud.store.Deny(have.ID)
 				return nil
 			}
@@ -27,9 +27,9 @@ func (d *differ) loadBalancerDelete(have api.LoadBalancer, reason string) plan.C
 	}
 }
 
-// deleteIfLast deletes a load balancer, and its floating IP, if this Service is the last that uses it
-// and it was created for a Service of this cluster. The caller holds the load balancer's lock, so that of
-// several Services that leave at once the last is sure to know it; and what the cloud says now counts.
+// deleteIfLast deletes a load balancer, and its floating IP, if this Service is the last that uses it and it
+// was created for a Service of this cluster. The caller holds the load balancer's lock, so that of several
+// Services that leave at once exactly the last one deletes it; it reads the current state of the cloud.
 func (d *differ) deleteIfLast(ctx context.Context, id string) (bool, error) {
 	if known, ok := d.cloud.store.LoadBalancer(id); ok && len(d.key.Guests(known)) > 0 {
 		return false, nil

@@ -18,9 +18,9 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/openstack/names"
 )
 
-// Diff implements loadbalancer.Cloud. A new load balancer is created with everything in it, and its
-// floating IP follows. In one that exists, a pool is complete before a listener sends to it, and
-// what has to go goes after what replaces it wherever Octavia lets both exist.
+// Diff implements loadbalancer.Cloud. A new load balancer is created with everything in it, and its floating
+// IP follows. In an existing one, a pool is complete before a listener forwards to it, and deletions follow
+// the replacements if Octavia lets both exist.
 func (c *Cloud) Diff(key lbcommon.Key, want *Desired, have observe.Observed) (plan.Plan, error) {
 	return c.diff(key, want, have, nil)
 }
@@ -47,7 +47,7 @@ func (c *Cloud) diff(key lbcommon.Key, want *Desired, have observe.Observed, hel
 	return d.plan, nil
 }
 
-// newDiffer returns a differ for what exists of one Service.
+// newDiffer returns a differ for the existing objects of one Service.
 func (c *Cloud) newDiffer(key lbcommon.Key, have observe.Observed) *differ {
 	d := &differ{
 		cloud: c, key: observe.Key{Key: key, Named: have.Named}, have: have,
@@ -70,21 +70,21 @@ type differ struct {
 	want  Desired
 	have  observe.Observed
 	plan  plan.Plan
-	// held are changes that are not made: what they would replace stays.
+	// held are changes that are not made: the objects that they would replace stay.
 	held []plan.Held
 	// deleting is set if nothing should exist.
 	deleting bool
-	// owner says that the load balancer that exists was created for this Service.
+	// owner reports that the existing load balancer was created for this Service.
 	owner bool
-	// replaced is the load balancer in the state ERROR of which the plan keeps the address.
+	// replaced is the load balancer in the state ERROR whose address the plan keeps.
 	replaced *api.LoadBalancer
-	// home is the port of the load balancer that exists, if it was created for a Service of this cluster.
+	// home is the port of the existing load balancer, if it was created for a Service of this cluster.
 	home string
-	// refs are the changes that have been named, taken the pools that stay.
+	// refs are the references of changes, taken the pools that stay.
 	refs  map[plan.Ref]bool
 	taken map[string]bool
-	// unmonitored is set if the load balancer was adopted without health monitors, and stays so; marksUnmonitored if
-	// the plan tags it so.
+	// unmonitored is set if the load balancer was adopted without health monitors, and stays so;
+	// marksUnmonitored if the plan sets the tag.
 	unmonitored, marksUnmonitored bool
 }
 
@@ -110,7 +110,8 @@ func (d *differ) warnAs(reason, format string, args ...any) {
 	d.plan.Reasons = reasons
 }
 
-// ref names a change. Octavia's names are not unique, so the object's ID distinguishes a second one of a name.
+// ref returns the reference of a change. Octavia's names are not unique, so the object's ID distinguishes a
+// second one of a name.
 func (d *differ) ref(kind, name string, action plan.Action, detail string) plan.Ref {
 	ref := plan.Ref{Kind: kind, Name: name, Action: action}
 	for n := 2; d.refs[ref]; n++ {
@@ -155,13 +156,13 @@ func (d *differ) refuse() error {
 	return d.refuseGuest(*lb)
 }
 
-// twins are other load balancers of this cluster that have the name of this Service's.
+// twins are other load balancers of this cluster with the name of this Service's.
 func (d *differ) twins() []api.LoadBalancer {
 	return slices.DeleteFunc(slices.Clone(d.have.Others),
 		func(lb api.LoadBalancer) bool { return d.key.Foreign(lb) != "" || !d.key.Proves(lb) })
 }
 
-// refuseGuest says why this Service cannot share a load balancer.
+// refuseGuest returns why this Service cannot share a load balancer.
 func (d *differ) refuseGuest(lb api.LoadBalancer) error {
 	if !d.want.Features.Tags() {
 		return d.badReference(lb.ID, fmt.Sprintf("sharing needs tags, which came with version %s of Octavia's API: remove "+
@@ -180,14 +181,14 @@ func (d *differ) refuseGuest(lb api.LoadBalancer) error {
 	return d.clashes()
 }
 
-// badReference is the error about the load balancer that the Service names.
+// badReference returns the error about the load balancer that the Service names.
 func (d *differ) badReference(value, fix string) error {
 	var problems intent.Problems
 	problems.Add(annotation.KeyLoadBalancerID, value, fix)
 	return problems.Err(d.plan.Subject)
 }
 
-// ensure plans what leads to the wanted objects.
+// ensure plans the changes to the desired objects.
 func (d *differ) ensure() error {
 	lb := d.have.LoadBalancer
 	d.warnNamedMissing(lb)
@@ -231,8 +232,8 @@ func (d *differ) ensure() error {
 	return d.ensureExisting(lb)
 }
 
-// replacing wraps the deletion of a load balancer that another one replaces. Its floating IPs are marked before, so
-// that they are found again if the replacement is interrupted.
+// replacing wraps the deletion of a load balancer that another one replaces. Its floating IPs are marked
+// before, so that they are found if the replacement is interrupted.
 func (d *differ) replacing(lb api.LoadBalancer, freed []api.FloatingIP,
 	remove func(context.Context, *plan.Handles) error) func(context.Context, *plan.Handles) error {
 	return func(ctx context.Context, ids *plan.Handles) error {
@@ -389,7 +390,7 @@ func (d *differ) deleteListeners(stale []api.Listener) {
 	}
 }
 
-// deleteUnusedPools deletes pools of ours that no listener uses: what interrupted changes left.
+// deleteUnusedPools deletes pools of ours without a listener: orphans of interrupted changes.
 func (d *differ) deleteUnusedPools() {
 	for _, p := range d.have.Pools {
 		if !d.taken[p.ID] && !d.used(p.ID) && d.hasOurName(p) {
@@ -398,8 +399,8 @@ func (d *differ) deleteUnusedPools() {
 	}
 }
 
-// remove plans the deletion of everything of ours. What is another cluster's or another project's is
-// ignored: it must neither block the deletion of the Service nor be changed.
+// remove plans the deletion of all objects of ours. Objects of another cluster or project are ignored: they
+// must neither block the deletion of the Service nor be changed.
 func (d *differ) remove() {
 	for _, lb := range d.twins() {
 		if len(d.key.Guests(lb)) == 0 {
@@ -433,8 +434,8 @@ func (d *differ) remove() {
 	d.removeGroups()
 }
 
-// isLastUser reports whether a load balancer is deleted with this Service: it was created for a Service of this
-// cluster, and no other Service is left on it. One that was created by hand stays.
+// isLastUser reports whether a load balancer is deleted with this Service: it was created for a Service of
+// this cluster, and no other Service uses it. One that was created by hand stays.
 func (d *differ) isLastUser(lb api.LoadBalancer) bool {
 	ours := d.owner || slices.Contains(lb.Tags, names.ServiceTag(d.key.LoadBalancer()))
 	return ours && d.isOfCluster(lb) && len(d.key.Guests(lb)) == 0
@@ -446,7 +447,7 @@ func (d *differ) isOfCluster(lb api.LoadBalancer) bool {
 		strings.HasPrefix(lb.Name, names.LoadBalancerPrefix+d.key.ClusterName+"_"))
 }
 
-// leave plans to take everything of this Service out of a load balancer that stays.
+// leave plans the removal of all objects of this Service from a load balancer that stays.
 func (d *differ) leave(lb api.LoadBalancer) {
 	var mine []api.Listener
 	for _, l := range d.have.Listeners {

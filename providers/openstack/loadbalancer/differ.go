@@ -28,7 +28,7 @@ func (d *differ) finish(err error, record func()) error {
 	return nil
 }
 
-// loadBalancerID returns the ID of the load balancer that exists, or of the one that this plan has created.
+// loadBalancerID returns the ID of the existing load balancer, or of the one that this plan has created.
 func (d *differ) loadBalancerID(ids *plan.Handles) (string, error) {
 	if d.have.LoadBalancer != nil {
 		return d.have.LoadBalancer.ID, nil

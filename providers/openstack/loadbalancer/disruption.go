@@ -24,7 +24,7 @@ func placeFields() []string {
 	}
 }
 
-// floatingFields are the fields of a Service that decide about its floating IP.
+// floatingFields are the fields of a Service that determine its floating IP.
 func floatingFields() []string {
 	return []string{
 		annotation.KeyClass, annotation.KeyFloatingNetworkID, annotation.KeyFloatingSubnetID, annotation.KeyFloatingSubnet,
@@ -33,8 +33,9 @@ func floatingFields() []string {
 	}
 }
 
-// protocolFields are the fields of a Service that decide about protocols and member subnets: a change of one replaces
-// listeners and pools. The stored record has no spec.ports, so that drift of listeners and pools is repaired.
+// protocolFields are the fields of a Service that determine protocols and member subnets: a change of one
+// replaces listeners and pools. The stored record has no spec.ports, so that drift of listeners and pools is
+// corrected.
 func protocolFields() []string {
 	return []string{
 		annotation.KeyClass, annotation.KeyXForwardedFor, annotation.KeyTLSContainer, annotation.KeyProxyProtocol,
@@ -42,7 +43,7 @@ func protocolFields() []string {
 	}
 }
 
-// monitorFieldsOfService are the fields of a Service that decide whether its nodes are probed.
+// monitorFieldsOfService are the fields of a Service that determine whether its nodes are probed.
 func monitorFieldsOfService() []string {
 	return []string{annotation.KeyMonitor, intent.FieldExternalTrafficPolicy}
 }
@@ -65,7 +66,8 @@ func (d *differ) keepsPort(l api.Listener) bool {
 		d.isHeld(plan.Ref{Kind: kindListener, Name: l.Name, Action: plan.Delete})
 }
 
-// asItIs returns a port with what only a replacement of its listener or pool could change, as it exists.
+// asItIs returns a port with the existing values of the fields that only a replacement of its listener or
+// pool could change.
 func asItIs(port model.Port, l api.Listener, p observe.Pool) model.Port {
 	port.Listener.Protocol, port.Pool.Protocol = listeners.Protocol(l.Protocol), pools.Protocol(p.Protocol)
 	port.Listener.DefaultTlsContainerRef, port.Listener.InsertHeaders = l.DefaultTlsContainerRef, l.InsertHeaders

@@ -8,18 +8,18 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/openstack/api"
 )
 
-// A load balancer in the state ERROR may still forward traffic, and Octavia changes nothing of it, its members included.
-// A failover builds it again with its address and all that is in it. Only where Octavia refuses that, which by default
-// it does to everyone but administrators, another load balancer replaces it, with its address where that is still
-// free. Either needs an approval.
+// A load balancer in the state ERROR may still forward traffic, and Octavia changes nothing of it, including
+// its members. A failover builds it again with its address and all its parts. Only if Octavia denies it, as
+// it does by default to all but administrators, another load balancer replaces it, with its address if that
+// is still free. Either needs an approval.
 
 // recovers reports whether a failover is planned for a load balancer.
 func (d *differ) recovers(lb api.LoadBalancer) bool {
 	return lb.ProvisioningStatus == api.Error && d.owner && !d.neverWorked(lb) && !d.have.FailoverRefused
 }
 
-// neverWorked reports whether the creation of a load balancer of ours failed: its ID is written on the Service once it
-// works.
+// neverWorked reports whether the creation of a load balancer of ours failed: its ID is written on the
+// Service once it works.
 func (d *differ) neverWorked(lb api.LoadBalancer) bool {
 	return !storedRecord(lb).IsZero() && d.key.Named != lb.ID
 }
@@ -42,7 +42,7 @@ func (d *differ) recover(lb *api.LoadBalancer) error {
 	return nil
 }
 
-// failover asks Octavia to build a load balancer again.
+// failover requests that Octavia builds a load balancer again.
 func (d *differ) failover(have api.LoadBalancer) plan.Change {
 	return plan.Change{
 		Ref:      d.ref(kindLoadBalancer, have.Name, plan.Update, "failover"),

@@ -23,13 +23,13 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/openstack/oserr"
 )
 
-// kindFloatingIP is what plans call it.
+// kindFloatingIP is the kind in plans.
 const kindFloatingIP = "floating IP"
 
 // ownsFloatingIP reports whether a floating IP was created for a Service of this cluster. Our mark proves it.
-// Other managers mark it with the cluster's name alone, and two clusters may have the same name: without our mark, or
-// if the cluster's UID is unknown, it is ours only at a load balancer of ours. Where Neutron has no tags, the
-// description is enough.
+// Other managers mark it only with the cluster's name, and two clusters may have the same name: without our
+// mark, or if the cluster's UID is unknown, it is ours only at a load balancer of ours. If Neutron has no
+// tags, the description is enough.
 func (d *differ) ownsFloatingIP(f api.FloatingIP) bool {
 	if !strings.HasPrefix(f.Description, names.FloatingIPMark) {
 		return false
@@ -44,13 +44,13 @@ func (d *differ) ownsFloatingIP(f api.FloatingIP) bool {
 // canMark reports whether our mark can be set on a floating IP.
 func (d *differ) canMark(f api.FloatingIP) bool { return d.key.ClusterUID != "" && d.supportsTags(f) }
 
-// supportsTags reports whether tags of floating IPs can be written, as far as is known.
+// supportsTags reports whether tags of floating IPs can be written, as far as it is known.
 func (d *differ) supportsTags(f api.FloatingIP) bool {
 	return f.Tags != nil && !d.cloud.untagged.Load() && !d.cloud.tagsDenied.Load()
 }
 
-// isKept reports whether a floating IP of ours outlives the Service: the Service decides. Of a Service that is being
-// deleted and has lost its annotation, the tag does.
+// isKept reports whether a floating IP of ours outlives the Service: the Service decides. For a deleted
+// Service without the annotation, the tag decides.
 func (d *differ) isKept(f api.FloatingIP) bool {
 	if keep := d.have.KeepFloatingIP; keep != nil {
 		return *keep
@@ -80,8 +80,8 @@ func (d *differ) orphanedFloatingIPs() []api.FloatingIP {
 	return found
 }
 
-// wantedFloatingIP returns the floating IP that a load balancer should have; nil for none. Without a load balancer it
-// returns that of a new one. The family of the address decides: only IPv4 has floating IPs.
+// wantedFloatingIP returns the desired floating IP of a load balancer; nil for none. Without a load balancer
+// it returns that of a new one. The family of the address decides: only IPv4 has floating IPs.
 func (d *differ) wantedFloatingIP(lb *api.LoadBalancer) *model.FloatingIP {
 	family := d.want.Families[0]
 	if lb != nil && lb.VipAddress != "" {
@@ -93,9 +93,9 @@ func (d *differ) wantedFloatingIP(lb *api.LoadBalancer) *model.FloatingIP {
 	return d.want.FloatingIP
 }
 
-// diffFloatingIP plans the public address of a load balancer that is ours alone or that we share as
-// its owner. lb is nil for one that the plan creates; freed are those that its predecessor has until
-// the change named by after.
+// diffFloatingIP plans the public address of a load balancer of this Service, or of one that we share as its
+// owner. lb is nil for one that the plan creates; freed are those of its predecessor until the change named
+// by after.
 func (d *differ) diffFloatingIP(lb *api.LoadBalancer, freed []api.FloatingIP, after []plan.Ref) error {
 	attached, free := d.attached(lb), append(d.orphanedFloatingIPs(), freed...)
 	want := d.wantedFloatingIP(lb)
@@ -108,7 +108,7 @@ func (d *differ) diffFloatingIP(lb *api.LoadBalancer, freed []api.FloatingIP, af
 		d.releaseFloatingIPs(free, after)
 		return nil
 	case want == nil:
-		// What is attached stays, also at the load balancer that replaces another.
+		// Attached floating IPs stay, also at a load balancer that replaces another.
 		if len(attached) == 0 && len(freed) > 0 {
 			d.add(d.floatingIPAttach(freed[0], after))
 		}
@@ -147,8 +147,8 @@ func (d *differ) diffFloatingIP(lb *api.LoadBalancer, freed []api.FloatingIP, af
 	return nil
 }
 
-// exchangeFloatingIP plans another floating IP in place of those that are attached. It is allocated before one is
-// released: many users may not choose an address, and a refusal must not cost the one that works.
+// exchangeFloatingIP plans another floating IP in place of those that are attached. It is allocated before
+// one is released: many users may not choose an address, and a rejection must not cost the working one.
 func (d *differ) exchangeFloatingIP(want model.FloatingIP, attached []api.FloatingIP) {
 	creation := d.floatingIPCreate(want, nil)
 	handle, port := plan.Handle(creation.Ref.Name), d.have.LoadBalancer.VipPortID
@@ -184,8 +184,8 @@ func (d *differ) exchangeFloatingIP(want model.FloatingIP, attached []api.Floati
 	})
 }
 
-// pick returns a floating IP that exists and can be used: one that an interrupted creation or a replaced
-// load balancer left, or the one of the address that the Service names.
+// pick returns an existing floating IP that can be used: an orphan of an interrupted creation or a replaced
+// load balancer, or the one of the address that the Service names.
 func (d *differ) pick(want model.FloatingIP, free []api.FloatingIP) (*api.FloatingIP, error) {
 	for _, f := range free {
 		if want.Address == "" || model.SameIP(f.FloatingIP, want.Address) {
@@ -247,8 +247,8 @@ func (d *differ) releaseAtDeletion(f api.FloatingIP) (plan.Change, bool) {
 	return d.floatingIPRelease(f, ""), true
 }
 
-// mark plans the tags of a floating IP that was created for the Service: its cluster, and whether it outlives the
-// Service. It is false if they are as they should be or cannot be written.
+// mark plans the tags of a floating IP that was created for the Service: its cluster, and whether it outlives
+// the Service. It is false if they are up to date or cannot be written.
 func (d *differ) mark(f api.FloatingIP) (plan.Change, bool) {
 	want := d.marks(f)
 	if !d.ownsFloatingIP(f) || plan.ShowSet(f.Tags) == plan.ShowSet(want) {
@@ -266,7 +266,8 @@ func (d *differ) mark(f api.FloatingIP) (plan.Change, bool) {
 	}, true
 }
 
-// marks returns the tags of a floating IP that was created for the Service: ours, and those of others as they are.
+// marks returns the desired tags of a floating IP that was created for the Service: ours, and existing ones
+// of other clients.
 func (d *differ) marks(f api.FloatingIP) []string {
 	if !d.canMark(f) {
 		return f.Tags
@@ -293,7 +294,7 @@ func (d *differ) retag(ctx context.Context, f api.FloatingIP, want []string) err
 	}
 	switch {
 	case oserr.Status(err) == http.StatusNotFound && !cloudapi.Is(err, cloudapi.NotFound):
-		// Neutron does not know the path: the extension is switched off.
+		// Neutron does not have the path: the extension is disabled.
 		d.cloud.untagged.Store(true)
 		return nil
 	case cloudapi.Is(err, cloudapi.Denied):
@@ -367,7 +368,8 @@ func (c *Cloud) allocateFloatingIP(ctx context.Context, want model.FloatingIP, p
 	err := errors.Join(failed...)
 	if kind := oserr.Kind(err); kind == "NetworkNotFound" || kind == "ExternalGatewayForFloatingIPNotFound" ||
 		kind == "BadRequest" {
-		// Neutron refuses alike a network that does not exist, one that is not external, and one that no router connects.
+		// Neutron returns the same error for a network that does not exist, one that is not external, and one
+		// without a router.
 		err = &cloudapi.Error{Class: cloudapi.Invalid, Operation: "making a floating IP",
 			Err: fmt.Errorf("%w; name in %s an external network that a router connects with the load balancer's subnet", err,
 				annotation.KeyFloatingNetworkID)}
@@ -397,7 +399,7 @@ func (d *differ) floatingIPAttach(f api.FloatingIP, after []plan.Ref) plan.Chang
 	}
 }
 
-// floatingIPRelease gives a floating IP back, or detaches one that was not made by us or is to be kept.
+// floatingIPRelease deletes a floating IP, or detaches one that was not created by us or is to be kept.
 func (d *differ) floatingIPRelease(f api.FloatingIP, reason string) plan.Change {
 	disrupts := plan.DisruptsNothing
 	if f.PortID != "" {
@@ -429,8 +431,8 @@ func (d *differ) floatingIPRelease(f api.FloatingIP, reason string) plan.Change 
 	}
 }
 
-// vipPort returns the port of the load balancer's address. It is "" if the address is of IPv6, which shows only after
-// the creation: there is no floating IP for it.
+// vipPort returns the port of the load balancer's address. It is "" for an IPv6 address, whose family is
+// known only after the creation: there is no floating IP for it.
 func (d *differ) vipPort(ids *plan.Handles) (string, error) {
 	id, err := d.loadBalancerID(ids)
 	if err != nil {

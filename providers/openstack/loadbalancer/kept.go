@@ -13,10 +13,10 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/openstack/names"
 )
 
-// Settings that cannot be applied to what exists without changing the address of a working Service are reported
-// as warnings, and nothing is done.
+// Settings that cannot be applied to existing objects without changing the address of a working Service are
+// reported as warnings, and not applied.
 
-// warnKeptFloatingIP warns if the Service asks its floating IP to come from elsewhere than when it got it.
+// warnKeptFloatingIP warns if the Service selects another source of its floating IP than when it got it.
 func (d *differ) warnKeptFloatingIP(lb *api.LoadBalancer) {
 	want := d.want.FloatingIP
 	if want == nil || !d.owner {
@@ -30,7 +30,7 @@ func (d *differ) warnKeptFloatingIP(lb *api.LoadBalancer) {
 		return
 	}
 	stays := d.attached(lb)[at]
-	// Without a record, what exists counts as applied.
+	// Without a record, the existing objects count as applied.
 	changed := len(storedRecord(*lb).Changed(appliedFields(d.want), []string{fieldFloatingPlace})) > 0
 	if !changed && (!want.NetworkExplicit || stays.FloatingNetworkID == want.NetworkID) {
 		return
@@ -47,8 +47,8 @@ func (d *differ) warnKeptFloatingIP(lb *api.LoadBalancer) {
 		named, stays.FloatingIP, annotation.KeyInternal)
 }
 
-// keepUnowned adds to the members those of nodes of other clouds and regions, and of nodes without a provider ID, that
-// another manager added: it found nodes by their addresses alone. New ones are not added.
+// keepUnowned adds to the members those of nodes of other clouds and regions, and of nodes without a provider
+// ID, that another manager added: it identified nodes by their addresses only. New ones are not added.
 func (d *differ) keepUnowned() {
 	var kept []string
 	d.want.Ports = slices.Clone(d.want.Ports)
@@ -77,9 +77,10 @@ func (d *differ) keepUnowned() {
 	}
 }
 
-// keepUnmonitored leaves a load balancer without health monitors that another manager made so, and whose
-// Service asks for none: those that externalTrafficPolicy: Local makes of itself are for what is created here.
-// Probes that a firewall drops would take every node out, of a Service that no one touched.
+// keepUnmonitored adds no health monitors to a load balancer that another manager created without them,
+// unless its Service requests them: the default monitors of externalTrafficPolicy: Local apply only to
+// objects that this manager creates. Probes that a firewall drops would otherwise take every node of an
+// unchanged Service out of service.
 func (d *differ) keepUnmonitored() {
 	lb := d.have.LoadBalancer
 	if lb == nil || !d.want.ProbedForLocal || !d.isInheritedUnmonitored(*lb) {
@@ -108,8 +109,8 @@ func (d *differ) isInheritedUnmonitored(lb api.LoadBalancer) bool {
 	return d.owner && d.want.Features.Tags() && names.ClusterUID(lb.Tags) == "" && storedRecord(lb).IsZero() && !monitored
 }
 
-// warnUnmovable warns about settings of a load balancer that the Service's class or the configuration would
-// give a new one differently.
+// warnUnmovable warns about settings that the Service's class or the configuration would apply only to a new
+// load balancer.
 func (d *differ) warnUnmovable(lb api.LoadBalancer) {
 	want := d.want.LoadBalancer
 	provider := model.InConfiguration("lb-provider")
@@ -134,13 +135,13 @@ func (d *differ) warnUnmovable(lb api.LoadBalancer) {
 	}
 }
 
-// sameProvider reports whether two names are of one provider of Octavia's. A load balancer that does not
-// say its provider has any.
+// sameProvider reports whether two names are of one Octavia provider. A load balancer without a provider
+// matches any.
 func sameProvider(a, b string) bool {
 	return a == "" || a == b || isAmphora(a) && isAmphora(b)
 }
 
-// isAmphora knows the names that the amphora driver has had.
+// isAmphora reports whether a name is one of those that the amphora driver has had.
 func isAmphora(provider string) bool {
 	return slices.Contains([]string{"amphora", "amphorav2", "octavia"}, provider)
 }

@@ -20,11 +20,11 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/openstack/names"
 )
 
-// kindListener is what plans call it.
+// kindListener is the kind in plans.
 const kindListener = "listener"
 
-// transportOf is what a listener occupies its port with: TCP, UDP and SCTP may share a number, all
-// others are TCP.
+// transportOf returns the transport of a listener's port: TCP, UDP and SCTP may share a number, all other
+// protocols use TCP.
 func transportOf(protocol string) string {
 	switch protocol {
 	case api.ProtocolUDP, api.ProtocolSCTP:
@@ -44,9 +44,9 @@ func (d *differ) listenerOf(port model.Port) (api.Listener, bool) {
 	return d.have.Listeners[i], true
 }
 
-// ownsListener reports whether a listener is for this Service. One without a tag that names a Service was created
-// before there were tags, where its name says so too, and belongs to the owner of the load balancer.
-// A listener of another name without a tag was created by hand, and is left alone.
+// ownsListener reports whether a listener is for this Service. One without a tag of a Service was created
+// before tags were used, if its name is the Service's too, and belongs to the owner of the load balancer. A
+// listener of another name without a tag was created by hand, and is not changed.
 func (d *differ) ownsListener(l api.Listener) bool {
 	if slices.Contains(l.Tags, names.ServiceTag(d.key.LoadBalancer())) {
 		return true
@@ -57,7 +57,7 @@ func (d *differ) ownsListener(l api.Listener) bool {
 	return d.owner && strings.HasPrefix(l.Name, "listener_") && strings.HasSuffix(l.Name, "_"+d.have.LoadBalancer.Name)
 }
 
-// clash returns the owner of the listener that a port of the Service would need on a shared load balancer, or "".
+// clash returns the owner of the listener that blocks a port of the Service on a shared load balancer, or "".
 func (d *differ) clash(port model.Port) (l api.Listener, owner string) {
 	l, ok := d.listenerOf(port)
 	if !ok || d.ownsListener(l) || d.owner && len(names.Services(l.Tags)) == 0 {
@@ -66,8 +66,8 @@ func (d *differ) clash(port model.Port) (l api.Listener, owner string) {
 	return l, cmp.Or(strings.Join(names.Services(l.Tags), ", "), "another client")
 }
 
-// clashes returns a problem for each port that another Service has on a shared load balancer. Only a Service without
-// any listener is refused: see skipClashes.
+// clashes returns a problem for each port that another Service has on a shared load balancer. Only a Service
+// without any listener is refused: see skipClashes.
 func (d *differ) clashes() error {
 	var problems intent.Problems
 	if slices.ContainsFunc(d.have.Listeners, d.ownsListener) {
@@ -83,8 +83,8 @@ func (d *differ) clashes() error {
 	return problems.Err(d.plan.Subject)
 }
 
-// skipClashes leaves out the ports that another Service has on a shared load balancer: its listener keeps its pool, and
-// the other ports of this Service still work.
+// skipClashes omits the ports that another Service has on a shared load balancer: its listener keeps its
+// pool, and the other ports of this Service still work.
 func (d *differ) skipClashes() {
 	if d.have.LoadBalancer == nil {
 		return
@@ -99,7 +99,7 @@ func (d *differ) skipClashes() {
 	})
 }
 
-// listenerTags returns the wanted tags of a listener: ours, those that the Service names, and those of
+// listenerTags returns the desired tags of a listener: ours, those of the Service's annotations, and those of
 // other clients.
 func (d *differ) listenerTags(have []string, port model.Port) []string {
 	if !d.want.Features.Tags() {
@@ -109,8 +109,8 @@ func (d *differ) listenerTags(have []string, port model.Port) []string {
 		port.ListenerTags)
 }
 
-// diffListenerTags adds the tags to the fields that differ. Listeners from before there were tags are found by their
-// names: those of a load balancer that was taken over get the tag with its record.
+// diffListenerTags adds the tags to the differing fields. Listeners without tags are found by their names:
+// those of a load balancer that was taken over get the tag with its record.
 func (d *differ) diffListenerTags(f *plan.Fields, have api.Listener, port model.Port) {
 	var optional []string
 	lb := d.have.LoadBalancer
@@ -120,7 +120,7 @@ func (d *differ) diffListenerTags(f *plan.Fields, have api.Listener, port model.
 	diffTags(f, have.Tags, d.listenerTags(have.Tags, port), optional...)
 }
 
-// listenerCreate opens a port, once its pool is there and what had the port before is deleted.
+// listenerCreate creates a listener, once its pool exists and the previous user of the port is deleted.
 func (d *differ) listenerCreate(port model.Port, pool poolRef, after []plan.Ref) plan.Change {
 	spec := port.Listener
 	spec.Tags = d.listenerTags(nil, port)
@@ -148,7 +148,7 @@ func (d *differ) listenerCreate(port model.Port, pool poolRef, after []plan.Ref)
 	}
 }
 
-// cidrs are who may connect, of the families that the load balancer has.
+// cidrs returns the allowed clients, of the families of the load balancer.
 func (d *differ) cidrs(balancer string, port model.Port) []string {
 	families := []v1.IPFamily{}
 	if lb, ok := d.cloud.store.LoadBalancer(balancer); ok {
@@ -157,7 +157,7 @@ func (d *differ) cidrs(balancer string, port model.Port) []string {
 	return model.OfFamilies(port.Listener.AllowedCIDRs, families)
 }
 
-// listenerUpdate changes a listener in place, or nothing.
+// listenerUpdate returns the change of a listener in place, if it differs.
 func (d *differ) listenerUpdate(have api.Listener, port model.Port, pool poolRef, after []plan.Ref) (plan.Change,
 	bool) {
 	f := d.listenerFields(have, port, pool)
@@ -195,7 +195,8 @@ func (d *differ) listenerUpdate(have api.Listener, port model.Port, pool poolRef
 	}, true
 }
 
-// listenerPatch is what an update sends: only what differs, so that it disturbs as little as possible.
+// listenerPatch returns the options of an update: only differing fields, so that it disturbs as little as
+// possible.
 func (d *differ) listenerPatch(have api.Listener, port model.Port, f plan.Fields) listeners.UpdateOpts {
 	want := port.Listener
 	var patch listeners.UpdateOpts
@@ -253,8 +254,8 @@ func (d *differ) listenerDelete(have api.Listener, reason string, after []plan.R
 	}
 }
 
-// listenerFields are the settings in which two listeners differ, by their names in the API. Names are
-// left as they are: they show the index that the port had when the listener was created.
+// listenerFields are the differing settings of two listeners, by their names in the API. Names are not
+// compared: they contain the index of the port when the listener was created.
 func (d *differ) listenerFields(have api.Listener, port model.Port, pool poolRef) plan.Fields {
 	var f plan.Fields
 	want := port.Listener

@@ -1,4 +1,4 @@
-// Package loadbalancer fills in the seam of pkg/common/loadbalancer for Octavia: intent → desired →
+// Package loadbalancer implements the interface of pkg/common/loadbalancer for Octavia: intent → desired →
 // diff, with one file for each kind of resource.
 package loadbalancer
 
@@ -21,20 +21,20 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/observe"
 )
 
-// API is what load balancers need of OpenStack.
+// API has the calls to OpenStack for load balancers.
 type API = apply.API
 
 // Types of packages model and observe in the signatures of this one.
 type (
-	// Settings are what the configuration says about load balancers.
+	// Settings are the configuration of load balancers.
 	Settings = model.Settings
-	// Place is where addresses come from.
+	// Place selects the networks and subnets of addresses.
 	Place = model.Place
 	// Desired are the objects that should exist for one Service.
 	Desired = model.Desired
 	// SharedState is what Services share and do not own.
 	SharedState = model.SharedState
-	// Observed is what exists of one Service's load balancer.
+	// Observed has the existing objects of one Service's load balancer.
 	Observed = observe.Observed
 )
 
@@ -43,7 +43,8 @@ type Options struct {
 	API API
 	// ServerID returns the server in a provider ID, and an error for those of other clouds. It makes no call.
 	ServerID func(providerID string) (string, error)
-	// Nodes lists the cluster's nodes, and OwnsNode classifies them. Without them, nodes of other clouds leave pools.
+	// Nodes lists the cluster's nodes, and OwnsNode classifies them. Without them, nodes of other clouds are
+	// removed from pools.
 	Nodes    *nodes.LazyLister
 	OwnsNode func(*v1.Node) provider.Ownership
 	Settings Settings
@@ -61,7 +62,7 @@ type Cloud struct {
 	store    *observe.Store
 	applier  *apply.Applier
 	shared   *observe.SharedReader
-	// untagged is set if Neutron has turned out to have no tags, tagsDenied if it denies them.
+	// untagged is set if Neutron has no tags, tagsDenied if it denies them.
 	untagged, tagsDenied atomic.Bool
 }
 
@@ -101,8 +102,8 @@ func (c *Cloud) SharedState(ctx context.Context, nodes []*v1.Node) (SharedState,
 	return state, err
 }
 
-// unowned returns the nodes that the framework hands to load balancers and that are not of this cloud and region. A
-// node that is opted out by its label is not among them.
+// unowned returns the nodes that the framework passes to load balancers and that are not of this cloud and
+// region. It omits nodes that are opted out by label.
 func (c *Cloud) unowned() ([]*v1.Node, error) {
 	if c.ownsNode == nil || c.nodes.Lister() == nil {
 		return nil, nil
@@ -135,7 +136,7 @@ func (c *Cloud) Observe(ctx context.Context, request lbcommon.Request[Desired]) 
 	if request.Depth == lbcommon.Full {
 		d.Members, d.Groups = true, c.settings.ManageSecurityGroups
 	}
-	// Each member has to be known where members change one by one, and where those of unowned nodes are kept.
+	// Each member has to be known if members change one by one, and if those of unowned nodes are kept.
 	if request.Want != nil && !c.settings.Serial && !request.Want.HasUnowned() {
 		d.Checksums = observe.ParseChecksums(request.Want.MemberNote)
 	}

@@ -15,20 +15,20 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/observe"
 )
 
-// kindMembers is what plans call them. They are a change of their own, because they alone change
-// when nodes come and go.
+// kindMembers is the kind in plans. Members are a separate kind, because only they change when nodes join and
+// leave.
 const kindMembers = "members"
 
-// membersShown is how many members a plan lists one by one; a person does not read more.
+// membersShown is the maximum number of members that a plan lists one by one.
 const membersShown = 10
 
-// identity is what Octavia knows a member by: a batch that names both keeps the member.
+// identity has the fields that identify a member in Octavia: a batch with both keeps the member.
 type identity struct {
 	address string
 	port    int
 }
 
-// membersUpdate replaces a pool's members with one call, or does nothing.
+// membersUpdate returns the change that replaces a pool's members with one call, if they differ.
 func (d *differ) membersUpdate(have observe.Pool, port model.Port) (plan.Change, bool) {
 	want := keepSubnets(have.Members, port.Members)
 	if have.Checksum != "" && have.Checksum == observe.MemberChecksum(want) || have.Checksum == "" &&
@@ -56,7 +56,7 @@ func (d *differ) membersCreate(port model.Port, pool poolRef, after plan.Ref) pl
 		Ref:    d.ref(kindMembers, port.Pool.Name, plan.Create, ""),
 		Fields: []plan.Field{{Name: "members", After: showMembers(want)}},
 		After:  []plan.Ref{after},
-		// An update of the members alone cannot make it, and fails instead of ignoring it.
+		// An update of only the members cannot make it, and fails instead of ignoring it.
 		Membership: true,
 		Do: func(ctx context.Context, ids *plan.Handles) error {
 			id, err := pool.resolve(ids)
@@ -78,8 +78,8 @@ func (d *differ) setMembers(ctx context.Context, ids *plan.Handles, pool string,
 	}, func() { d.cloud.store.SetMembers(pool, want) })
 }
 
-// setMembersSerially makes one call for each member that leaves, joins or changes: some drivers
-// cannot do more at once.
+// setMembersSerially makes one call for each member that leaves, joins or changes: some drivers support no
+// batches.
 func (d *differ) setMembersSerially(ctx context.Context, ids *plan.Handles, pool string, have []api.Member,
 	want []api.Member) error {
 	current := slices.Clone(have)
@@ -116,8 +116,8 @@ func (d *differ) setMembersSerially(ctx context.Context, ids *plan.Handles, pool
 
 func identityOf(m api.Member) identity { return identity{m.Address, m.Port} }
 
-// sameMember reports whether a member is as it should be. The subnet of one that exists cannot change,
-// and one that Octavia was not told is not held against it.
+// sameMember reports whether a member is as desired. The subnet of an existing one is immutable, and a member
+// without a subnet in Octavia matches any.
 func sameMember(have api.Member, want api.Member) bool {
 	return have.Name == want.Name && model.SameIP(have.Address, want.Address) && have.Port == want.Port &&
 		have.MonitorPort == want.MonitorPort
@@ -163,7 +163,7 @@ func sameMembers(have []api.Member, want []api.Member) bool {
 	})
 }
 
-// showMembers lists members, or counts them where they are many.
+// showMembers lists members, or counts them if there are many.
 func showMembers(members []api.Member) string {
 	if len(members) > membersShown {
 		return fmt.Sprintf("%d members", len(members))
@@ -182,8 +182,8 @@ func showMembers(members []api.Member) string {
 	return strings.Join(shown, ", ")
 }
 
-// showMembersChange shows two sets of members such that a person sees the difference: whole where
-// they are small, else by who leaves and who joins.
+// showMembersChange formats two sets of members: completely if they are small, else by the removed and added
+// members.
 func showMembersChange(before, after []api.Member) (string, string) {
 	if len(before) <= membersShown && len(after) <= membersShown {
 		return showMembers(before), showMembers(after)

@@ -11,7 +11,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/observe"
 )
 
-// DiffMembers implements loadbalancer.Cloud. New members are like those that a pool has.
+// DiffMembers implements loadbalancer.Cloud. New members copy the settings of existing ones in the pool.
 func (c *Cloud) DiffMembers(
 	key lbcommon.Key, in intent.Service, nodes []*v1.Node, shared SharedState, have observe.Observed,
 ) (plan.Plan, error) {

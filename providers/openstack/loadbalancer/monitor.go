@@ -14,7 +14,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/observe"
 )
 
-// kindMonitor is what plans call it.
+// kindMonitor is the kind in plans.
 const kindMonitor = "health monitor"
 
 // diffMonitor plans the health monitor of a pool that stays. A change of its type is a deletion and
@@ -43,9 +43,9 @@ func (d *differ) diffMonitor(pool observe.Pool, want model.Port) {
 	}
 }
 
-// addsProbesToGuest reports whether the pool of a guest on a shared load balancer receives traffic without probes, and
-// would get them for externalTrafficPolicy: Local alone. Probes that a firewall drops would stop its traffic. For the
-// owner see keepUnmonitored.
+// addsProbesToGuest reports whether the pool of a guest on a shared load balancer receives traffic without
+// probes, and would get them only for externalTrafficPolicy: Local. Probes that a firewall drops would stop
+// its traffic. For the owner see keepUnmonitored.
 func (d *differ) addsProbesToGuest(pool observe.Pool) bool {
 	return !d.owner && d.want.ProbedForLocal && d.used(pool.ID)
 }
@@ -144,7 +144,7 @@ func (d *differ) monitorDelete(pool observe.Pool, have api.HealthMonitor) plan.C
 	}
 }
 
-// monitorFields are the settings in which two health monitors differ, by their names in the API.
+// monitorFields are the differing settings of two health monitors, by their names in the API.
 func monitorFields(have api.HealthMonitor, want monitors.CreateOpts) plan.Fields {
 	var f plan.Fields
 	f.Diff("type", have.Type, want.Type)

@@ -16,10 +16,10 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/observe"
 )
 
-// kindPool is what plans call it.
+// kindPool is the kind in plans.
 const kindPool = "pool"
 
-// poolRef is a pool that a listener shall use: one that exists, with its ID, or one that the plan creates.
+// poolRef is a pool for a listener: an existing one, with its ID, or one that the plan creates.
 type poolRef struct {
 	id, name string
 	handle   plan.Handle
@@ -32,7 +32,7 @@ func (r poolRef) resolve(ids *plan.Handles) (string, error) {
 	return ids.ID(r.handle)
 }
 
-// show is the ID, or the name while there is none.
+// show returns the ID, or the name if there is none yet.
 func (r poolRef) show() string {
 	if r.id != "" {
 		return r.id
@@ -60,21 +60,21 @@ func (d *differ) orphan(port model.Port) (observe.Pool, bool) {
 	return d.have.Pools[i], true
 }
 
-// used reports whether any listener sends to the pool.
+// used reports whether any listener forwards to the pool.
 func (d *differ) used(pool string) bool {
 	return slices.ContainsFunc(d.have.Listeners, func(l api.Listener) bool { return l.DefaultPoolID == pool })
 }
 
-// reusable reports whether a pool can become the wanted one in place: its protocol cannot change, nor
-// the subnet of a member. Only a subnet that the Service or its class names replaces members: those that exist are
-// reachable, and a discovered subnet depends on the order of the nodes.
+// reusable reports whether a pool can become the desired one in place: its protocol is immutable, and so is
+// the subnet of a member. Only a subnet that the Service or its class sets replaces members: existing ones
+// are reachable, and a discovered subnet depends on the order of the nodes.
 func (d *differ) reusable(have observe.Pool, port model.Port) bool {
 	return have.Protocol == string(port.Pool.Protocol) &&
 		(!d.want.MemberSubnet.Explicit || !changesSubnet(have.Members, port.Members))
 }
 
-// ensurePool plans the pool of one port and what is in it. It returns the pool, and the changes that
-// a listener waits for which is to use it.
+// ensurePool plans the pool of one port with its members and monitor. It returns the pool, and the changes
+// that its listener waits for.
 func (d *differ) ensurePool(have observe.Pool, exists bool, port model.Port, base []plan.Ref) (poolRef, []plan.Ref) {
 	if exists {
 		d.taken[have.ID] = true
@@ -109,7 +109,7 @@ func (d *differ) ensurePool(have observe.Pool, exists bool, port model.Port, bas
 	return ref, ready
 }
 
-// poolCreate makes a pool without members: Octavia takes those with a new load balancer only.
+// poolCreate creates a pool without members: Octavia accepts those only with a new load balancer.
 func (d *differ) poolCreate(port model.Port, after []plan.Ref) plan.Change {
 	ref := d.ref(kindPool, port.Pool.Name, plan.Create, "")
 	spec := port.Pool
@@ -136,7 +136,7 @@ func (d *differ) poolCreate(port model.Port, after []plan.Ref) plan.Change {
 	}
 }
 
-// poolUpdate changes a pool's settings, or nothing.
+// poolUpdate returns the change of a pool's settings, if they differ.
 func (d *differ) poolUpdate(have observe.Pool, port model.Port) (plan.Change, bool) {
 	f := d.poolFields(have.Pool, port)
 	if len(f) == 0 {
@@ -165,7 +165,7 @@ func (d *differ) poolUpdate(have observe.Pool, port model.Port) (plan.Change, bo
 	}, true
 }
 
-// poolDelete deletes a pool with its members and health monitor, once no listener sends to it.
+// poolDelete deletes a pool with its members and health monitor, once no listener forwards to it.
 func (d *differ) poolDelete(have observe.Pool, reason string, after []plan.Ref) plan.Change {
 	return plan.Change{
 		Ref:    d.ref(kindPool, have.Name, plan.Delete, have.ID),
@@ -179,8 +179,8 @@ func (d *differ) poolDelete(have observe.Pool, reason string, after []plan.Ref) 
 	}
 }
 
-// poolFields are the settings in which two pools differ, by their names in the API. The protocol is
-// not among them: it cannot change.
+// poolFields are the differing settings of two pools, by their names in the API. The protocol is not among
+// them: it is immutable.
 func (d *differ) poolFields(have api.Pool, port model.Port) plan.Fields {
 	var f plan.Fields
 	f.Diff("lb_algorithm", have.LBMethod, string(port.Pool.LBMethod))
@@ -192,12 +192,13 @@ func (d *differ) poolFields(have api.Pool, port model.Port) plan.Fields {
 	return f
 }
 
-// isForeignPersistence reports whether a pool has a session persistence that no Service can ask for. It stays.
+// isForeignPersistence reports whether a pool has a session persistence that no Service can request. It
+// stays.
 func isForeignPersistence(have api.Pool) bool {
 	return have.Persistence.Type != "" && have.Persistence.Type != api.PersistenceSourceIP
 }
 
-// poolTags are the ones that the Service names, and those of others as they are.
+// poolTags returns the Service's tags, and existing ones of other clients.
 func (d *differ) poolTags(have []string, port model.Port) []string {
 	if !d.want.Features.Tags() {
 		return have
@@ -205,7 +206,7 @@ func (d *differ) poolTags(have []string, port model.Port) []string {
 	return mergeTags(have, port.PoolTags, port.PoolTags)
 }
 
-// hasOurName reports whether a pool's name says that it was created for this Service.
+// hasOurName reports whether a pool's name is one that was created for this Service.
 func (d *differ) hasOurName(p observe.Pool) bool {
 	return strings.HasPrefix(p.Name, "pool_") && strings.HasSuffix(p.Name, "_"+d.key.LoadBalancer())
 }

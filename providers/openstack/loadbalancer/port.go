@@ -10,16 +10,16 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/openstack/oserr"
 )
 
-// kindPort is what plans call it.
+// kindPort is the kind in plans.
 const kindPort = "port"
 
-// portTries is how often a change of a port is tried that another client changes at the same time.
+// portTries is the number of attempts of a change of a port that another client changes at the same time.
 const portTries = 8
 
-// groupRef is a security group that exists, with its ID, or one that the plan creates.
+// groupRef is a security group: an existing one, with its ID, or one that the plan creates.
 type groupRef struct{ id, name string }
 
-// portAttach puts the Service's group on a port of a node. It belongs to which nodes receive traffic.
+// portAttach adds the Service's group to a port of a node. It is a change of membership.
 func (d *differ) portAttach(port api.Port, group groupRef, after []plan.Ref) plan.Change {
 	return plan.Change{
 		Ref:        d.ref(kindPort, port.ID, plan.Update, ""),
@@ -44,7 +44,7 @@ func (d *differ) portAttach(port api.Port, group groupRef, after []plan.Ref) pla
 	}
 }
 
-// portDetach takes groups off a port.
+// portDetach removes groups from a port.
 func (d *differ) portDetach(port api.Port, groups []string, reason string) plan.Change {
 	return plan.Change{
 		Ref:        d.ref(kindPort, port.ID, plan.Update, "detach"),
@@ -59,9 +59,9 @@ func (d *differ) portDetach(port api.Port, groups []string, reason string) plan.
 	}
 }
 
-// changeGroups changes the groups of a port on the condition that no one else has changed the port
-// since it was read: groups are replaced as a whole, and what another manager has added would be
-// lost. A port that was deleted needs no change.
+// changeGroups changes the groups of a port on the condition that no other client has changed the port since
+// it was read: groups are replaced as a whole, and groups of another manager would be lost. A deleted port
+// needs no change.
 func (d *differ) changeGroups(ctx context.Context, port api.Port, change func([]string) []string) error {
 	done, err := d.cloud.applier.Lock(ctx, port.ID)
 	if err != nil {

@@ -14,18 +14,18 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/openstack/names"
 )
 
-// The applied record is a tag of the load balancer, which its creation or its next change writes. It has what the
-// Service asked for that a load balancer cannot change in place. The checksums of members are kept with the Service
-// (package observe): a tag would send an amphora through PENDING_UPDATE whenever a node joins.
+// The applied record is a tag of the load balancer, which its creation or its next change writes. It has the
+// Service's settings that a load balancer cannot change in place. The checksums of members are stored with
+// the Service (package observe): a tag would send an amphora through PENDING_UPDATE whenever a node joins.
 
 var _ lbcommon.RecordKeeper[Desired, Observed] = (*Cloud)(nil)
 
-// Fields of the record beside those of the Service.
+// Fields of the record in addition to those of the Service.
 const (
 	// fieldName is the name of the load balancer, without which the record of a Service without annotations would be
 	// empty.
 	fieldName = "name"
-	// fieldFloatingPlace is where the Service asks its floating IP to be.
+	// fieldFloatingPlace is the source of the Service's floating IP.
 	fieldFloatingPlace = "floating IP place"
 )
 
@@ -66,8 +66,9 @@ func appliedFields(want Desired) map[string]string {
 	return fields
 }
 
-// StoreRecords implements lbcommon.RecordKeeper. The marks of a load balancer that was taken over come with its record:
-// the cluster on the load balancer and its floating IPs, and the Service on listeners from before there were tags.
+// StoreRecords implements lbcommon.RecordKeeper. The marks of a load balancer that was taken over are set
+// with its record: the cluster on the load balancer and its floating IPs, and the Service on listeners
+// without tags.
 func (c *Cloud) StoreRecords(updates []lbcommon.RecordUpdate[Observed]) []plan.Change {
 	var changes []plan.Change
 	for _, update := range updates {
@@ -89,7 +90,7 @@ func (c *Cloud) StoreRecords(updates []lbcommon.RecordUpdate[Observed]) []plan.C
 	return changes
 }
 
-// listenerMark tags a listener with its Service, unless the plan has deleted it meanwhile.
+// listenerMark tags a listener with its Service, unless the plan has deleted it in the meantime.
 func (d *differ) listenerMark(have api.Listener) plan.Change {
 	tags := addTags(slices.Clone(have.Tags), []string{names.ServiceTag(d.key.LoadBalancer())})
 	return plan.Change{

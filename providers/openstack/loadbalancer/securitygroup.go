@@ -15,17 +15,17 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/model"
 )
 
-// What plans call them.
+// The kinds in plans.
 const (
 	kindGroup = "security group"
 	kindRules = "security group rules"
 )
 
-// groupHandle names the group in a plan before it exists.
+// groupHandle identifies the group in a plan before it exists.
 const groupHandle = plan.Handle("security group")
 
-// diffGroup plans the managed security group, its rules, and the ports that it is on. Where groups
-// are no longer managed, what was created before goes.
+// diffGroup plans the managed security group, its rules, and its ports. If groups are no longer managed,
+// existing ones are deleted.
 func (d *differ) diffGroup() {
 	want := d.want.Group
 	if want == nil {
@@ -57,13 +57,13 @@ func (d *differ) diffGroup() {
 	}
 }
 
-// carries reports whether a port has the group, by what was seen last.
+// carries reports whether a port had the group when it was last read.
 func (d *differ) carries(port, group string) bool {
 	return slices.ContainsFunc(d.have.GroupPorts,
 		func(p api.Port) bool { return p.ID == port && slices.Contains(p.SecurityGroups, group) })
 }
 
-// groupCreate makes the group with its rules. Neutron's own rules for what nodes send stay.
+// groupCreate creates the group with its rules. Neutron's own egress rules stay.
 func (d *differ) groupCreate(want model.Group) plan.Change {
 	var f plan.Fields
 	for _, r := range want.Rules {
@@ -82,7 +82,7 @@ func (d *differ) groupCreate(want model.Group) plan.Change {
 	}
 }
 
-// addRules makes all rules with one call.
+// addRules creates all rules with one call.
 func (d *differ) addRules(ctx context.Context, group api.SecurityGroup, missing []rules.CreateOpts) error {
 	if len(missing) == 0 {
 		return nil
@@ -102,8 +102,8 @@ func (d *differ) addRules(ctx context.Context, group api.SecurityGroup, missing 
 	})
 }
 
-// rulesUpdate adds what is missing and then removes what is too much: for a moment more is open than
-// needed, and never less.
+// rulesUpdate adds missing rules and then removes surplus ones: for a moment more is open than needed, and
+// never less.
 func (d *differ) rulesUpdate(group api.SecurityGroup, want model.Group) (plan.Change, bool) {
 	have := map[string]api.SecurityGroupRule{}
 	for _, r := range group.Rules {
@@ -152,8 +152,8 @@ func (d *differ) rulesUpdate(group api.SecurityGroup, want model.Group) (plan.Ch
 	}, true
 }
 
-// removeGroups takes the Service's groups off all ports and deletes them: Neutron refuses to delete
-// one that is in use.
+// removeGroups removes the Service's groups from all ports and deletes them: Neutron refuses to delete one
+// that is in use.
 func (d *differ) removeGroups() {
 	for _, group := range d.have.Groups {
 		var after []plan.Ref

@@ -27,7 +27,7 @@ func (c *Cloud) status(in intent.Service, have observe.Observed) *v1.LoadBalance
 	if have.LoadBalancer == nil || have.LoadBalancer.ProvisioningStatus == api.PendingDelete {
 		return nil
 	}
-	options, _ := annotation.Read(in) // annotations that cannot be read matter for the form only
+	options, _ := annotation.Read(in) // invalid annotations only affect the format
 	if options.Hostname != "" {
 		return &v1.LoadBalancerStatus{Ingress: []v1.LoadBalancerIngress{{Hostname: options.Hostname}}}
 	}
@@ -39,8 +39,8 @@ func (c *Cloud) status(in intent.Service, have observe.Observed) *v1.LoadBalance
 			status.Ingress = append(status.Ingress,
 				v1.LoadBalancerIngress{Hostname: ip + "." + c.settings.IngressHostnameSuffix})
 		case options.ProxyProtocol != 0:
-			// With VIP, nodes short-cut traffic to the load balancer's address straight to a pod, which
-			// would then miss the header that it expects.
+			// With VIP, nodes short-circuit traffic for the load balancer's address directly to a pod, which would
+			// then miss the header that it expects.
 			status.Ingress = append(status.Ingress, v1.LoadBalancerIngress{IP: ip, IPMode: ptr.To(v1.LoadBalancerIPModeProxy)})
 		default:
 			status.Ingress = append(status.Ingress, v1.LoadBalancerIngress{IP: ip, IPMode: ptr.To(v1.LoadBalancerIPModeVIP)})

@@ -10,11 +10,11 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/openstack/names"
 )
 
-// maxTag is the longest tag that Octavia stores.
+// maxTag is the maximum length of a tag in Octavia.
 const maxTag = 255
 
-// mergeTags returns what an object's tags should be: marks and what the Service asks for, without
-// what it asked for earlier and no longer does, and those of others as they are.
+// mergeTags returns the desired tags of an object: marks and the Service's tags, without those that the
+// Service requested earlier and no longer does, and existing ones of other clients.
 func mergeTags(have, want, extra []string) []string {
 	asked := strings.Split(names.Value(have, names.ExtraTagPrefix), ",")
 	var merged []string
@@ -42,7 +42,7 @@ func mergeTags(have, want, extra []string) []string {
 	return merged
 }
 
-// addTags returns tags with those of more that are missing.
+// addTags returns tags with the missing ones of more.
 func addTags(tags, more []string) []string {
 	for _, tag := range more {
 		if !slices.Contains(tags, tag) {
@@ -52,8 +52,8 @@ func addTags(tags, more []string) []string {
 	return tags
 }
 
-// diffTags adds a field if the tags of an object differ from the wanted ones. A missing mark of this manager, or one of
-// the optional tags, is no reason for a change: it is written with the next one.
+// diffTags adds a field if the tags of an object differ from the desired ones. A missing mark of this
+// manager, or one of the optional tags, is not a reason for a change: it is written with the next one.
 func diffTags(f *plan.Fields, have, want []string, optional ...string) bool {
 	needed := slices.DeleteFunc(slices.Clone(want), func(tag string) bool {
 		return !slices.Contains(have, tag) && (slices.Contains(optional, tag) ||
@@ -65,7 +65,7 @@ func diffTags(f *plan.Fields, have, want []string, optional ...string) bool {
 	return f.Diff("tags", showTags(have), showTags(want))
 }
 
-// showTags renders tags for a plan. The empty tag, which the other manager leaves, is none.
+// showTags formats tags for a plan. The empty tag, which another manager leaves, is omitted.
 func showTags(tags []string) string {
 	return plan.ShowSet(slices.DeleteFunc(slices.Clone(tags), func(tag string) bool { return tag == "" }))
 }
@@ -87,8 +87,8 @@ func (d *differ) creationTags() []string {
 	return mergeTags(nil, slices.Concat(marks[:1], extra, marks[1:]), extra)
 }
 
-// ownerTags returns the tags of a load balancer that its owner sets: its Service, which other managers read too, and
-// what only this one reads. A load balancer that was created by hand stays its creator's and has none of them.
+// ownerTags returns the tags of a load balancer that its owner sets: its Service, which other managers read
+// too, and those of this manager. A load balancer that was created by hand has none of them.
 func (d *differ) ownerTags(record lbcommon.AppliedRecord) []string {
 	tags := []string{names.ServiceTag(d.key.LoadBalancer())}
 	if d.key.ClusterUID != "" {
@@ -97,8 +97,8 @@ func (d *differ) ownerTags(record lbcommon.AppliedRecord) []string {
 	return append(tags, names.AppliedTagPrefix+record.Encode())
 }
 
-// serviceTags returns the tags of an existing load balancer with those that the Service asks for. The tags of
-// ownerTags are written with the applied record.
+// serviceTags returns the tags of an existing load balancer with those of the Service. The tags of ownerTags
+// are written with the applied record.
 func (d *differ) serviceTags(have []string) []string {
 	service := names.ServiceTag(d.key.LoadBalancer())
 	switch {
@@ -109,8 +109,8 @@ func (d *differ) serviceTags(have []string) []string {
 	case slices.Contains(have, service):
 		return have
 	}
-	// A Service that shares the load balancer marks that it uses it, and nothing else. Load balancers from before there
-	// were tags do not name their owner.
+	// A Service that shares the load balancer only marks that it uses it. Load balancers without tags do not
+	// name their owner.
 	tags := slices.Clone(have)
 	if owner := d.have.LoadBalancer.Name; len(names.Services(have)) == 0 &&
 		strings.HasPrefix(owner, names.LoadBalancerPrefix) {
@@ -135,8 +135,8 @@ func (d *differ) ownedTags(have []string) []string {
 	return mergeTags(have, want, extra)
 }
 
-// servesUs reports whether the listeners of this Service have a node of this cluster among their members, by name and
-// address: that shows their owner, too.
+// servesUs reports whether the listeners of this Service have a node of this cluster among their members, by
+// name and address: that proves their owner, too.
 func (d *differ) servesUs() bool {
 	type member struct{ name, address string }
 	nodes := map[member]bool{}

@@ -46,7 +46,7 @@ func TestUnansweredCreationIsNotRepeated(t *testing.T) {
 				svc := service()
 				r.ensureError(svc, "deadline exceeded")
 				began := time.Now()
-				err := r.ensureError(svc, "not answered", "sent in 2m0s")
+				err := r.ensureError(svc, "got no reply", "sent in 2m0s")
 				var retry *cpapi.RetryError
 				if !errors.As(err, &retry) || retry.RetryAfter() > apply.LateTime {
 					t.Errorf("the error does not say when to come back: %v", err)

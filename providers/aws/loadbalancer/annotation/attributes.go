@@ -42,8 +42,8 @@ func groupAttributes() map[string]func(string) (string, error) {
 // GroupAttributeKeys returns the attributes of target groups that can be set, sorted.
 func GroupAttributeKeys() []string { return slices.Sorted(maps.Keys(groupAttributes())) }
 
-// parseGroupAttributes parses key=value,key=value, and refuses what AWS would refuse later. The last of several values
-// of an attribute counts; twice are such attributes.
+// parseGroupAttributes parses key=value,key=value, and rejects what AWS would reject later. The last of
+// several values of an attribute takes effect; twice are such attributes.
 func parseGroupAttributes(value string) (out map[string]string, twice []string, err error) {
 	known := groupAttributes()
 	items, _ := split(value)

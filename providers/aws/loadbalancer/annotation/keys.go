@@ -2,10 +2,10 @@ package annotation
 
 import "github.com/unified-ccm/unified-ccm/pkg/common/intent"
 
-// Prefix begins the annotations that Services carry today. It can never change.
+// Prefix is the prefix of the annotations of cloud-provider-aws. It can never change.
 const Prefix = "service.beta.kubernetes.io/aws-load-balancer-"
 
-// OwnPrefix begins the annotations that only this manager reads. Services of other managers don't have
+// OwnPrefix is the prefix of annotations that only this manager reads. Services of other managers don't have
 // them, so taking over a load balancer never changes it. It can never change.
 const OwnPrefix = "aws.unified-ccm.io/"
 
@@ -46,10 +46,10 @@ const (
 	KeyIPv6                 = OwnPrefix + "ipv6-addresses"
 )
 
-// onlyThere begins the advice about annotations of the AWS Load Balancer Controller.
-const onlyThere = "it is read by the AWS Load Balancer Controller alone and has no effect here; "
+// onlyThere is the start of the advice about annotations of the AWS Load Balancer Controller.
+const onlyThere = "only the AWS Load Balancer Controller reads it, so it has no effect here; "
 
-// Portable returns the keys of the portable annotations that the provider honours: all of them.
+// Portable returns the keys of the portable annotations that the provider supports: all of them.
 func Portable() []string { return intent.Keys() }
 
 // Prefixes returns the prefixes of the provider's own annotations.
@@ -61,8 +61,7 @@ func Vocabulary(provider string) intent.Vocabulary {
 		Advice: Advice()}
 }
 
-// Advice maps annotations of the AWS Load Balancer Controller, which have no effect here, to what to
-// write instead.
+// Advice maps annotations of the AWS Load Balancer Controller, which have no effect here, to instructions.
 func Advice() map[string]string {
 	advice := map[string]string{
 		"scheme":              "for a load balancer that only the VPC reaches, write " + KeyInternal + ": \"true\"",
@@ -72,9 +71,9 @@ func Advice() map[string]string {
 		"ipv6-addresses":      "write " + KeyIPv6,
 		"attributes":          "write the annotation of the attribute, such as " + KeyCrossZone,
 		"listener-attributes": "for the idle timeout of TCP, write " + intent.KeyIdleTimeout,
-		"enable-prefix-for-ipv6-source-nat": "it is switched on by itself where a dual-stack load balancer needs it; " +
+		"enable-prefix-for-ipv6-source-nat": "it is enabled automatically if a dual-stack load balancer needs it; " +
 			"remove it",
-		"enable-tcp-udp-listener": "a Service with TCP and UDP on one port gets such a listener by itself; remove it",
+		"enable-tcp-udp-listener": "a Service with TCP and UDP on one port gets such a listener automatically; remove it",
 	}
 	for _, name := range []string{
 		"alpn-policy", "manage-backend-security-group-rules", "inbound-sg-rules-on-private-link-traffic",

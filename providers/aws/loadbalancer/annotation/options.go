@@ -12,7 +12,7 @@ import (
 // Type is the kind of load balancer of a Service.
 type Type string
 
-// The types. A value that is none of these means Classic, and causes a warning.
+// The types. Any other value means Classic, and causes a warning.
 const (
 	Classic Type = "classic"
 	Network Type = "nlb"
@@ -29,7 +29,7 @@ type Options struct {
 	Name string
 	// Subnets are IDs or Name tags, in the order written.
 	Subnets []string
-	// SecurityGroups replace the managed one, ExtraSecurityGroups come on top. IDs, in the order written.
+	// SecurityGroups replace the managed one, ExtraSecurityGroups are added. IDs, in the order written.
 	SecurityGroups, ExtraSecurityGroups []string
 	// Allocations are IDs of Elastic IPs, PrivateIPv4 and IPv6 are addresses: one for each subnet, in the order of
 	// the subnets.
@@ -50,7 +50,7 @@ type Options struct {
 
 	CrossZone bool
 	AccessLog AccessLog
-	// DrainConnections and DrainTimeout concern classic load balancers; a zero timeout is AWS' default.
+	// DrainConnections and DrainTimeout apply to classic load balancers; a zero timeout is AWS' default.
 	DrainConnections bool
 	DrainTimeout     time.Duration
 	// IdleTimeout of a classic load balancer's connections or a network load balancer's TCP flows; zero for the
@@ -65,7 +65,7 @@ type Options struct {
 	// NodeLabels are required of nodes that receive traffic: every key, with the value unless that is empty.
 	NodeLabels map[string]string
 
-	// Warnings for the Service's owner are about valid settings that do not have the obvious effect.
+	// Warnings for the Service's author are about valid settings without the obvious effect.
 	Warnings []string
 	// Sources are the fields and annotations that set these options. Problems about options use them.
 	Sources intent.Sources

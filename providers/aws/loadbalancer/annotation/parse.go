@@ -16,8 +16,8 @@ import (
 // errEmptyList is the problem of a list without entries.
 var errEmptyList = errors.New("the list is empty: fill it in, or remove the annotation")
 
-// split splits a comma list and trims the spaces around its entries. It skips empty entries, which templates leave
-// behind, and returns those that are listed twice.
+// split splits a comma list and trims the spaces of its entries. It skips empty entries, which templates
+// leave behind, and returns duplicates.
 func split(value string) (items, twice []string) {
 	for item := range strings.SplitSeq(value, ",") {
 		item = strings.TrimSpace(item)
@@ -32,7 +32,7 @@ func split(value string) (items, twice []string) {
 	return items, twice
 }
 
-// list splits a comma list and refuses duplicates.
+// list splits a comma list and rejects duplicates.
 func list(value string) ([]string, error) {
 	items, twice := split(value)
 	switch {
@@ -168,9 +168,9 @@ func seconds(least, most int) func(string) (time.Duration, error) {
 	}
 }
 
-// pairs parses k=v,k2=,k3 with the rules that existing Services rely on: a key may stand alone, empty entries are
-// skipped, spaces around a pair are trimmed, and a value ends at its second equal sign; truncated reports whether one
-// did. The last of several values of a key counts; twice are such keys.
+// pairs parses k=v,k2=,k3 with the rules that existing Services rely on: a key may have no value, empty
+// entries are skipped, spaces outside of a pair are trimmed, and a value ends at its second equal sign;
+// truncated reports whether one did. The last of several values of a key takes effect; twice are such keys.
 func pairs(value string) (out map[string]string, twice []string, truncated bool, err error) {
 	items, _ := split(value)
 	out = make(map[string]string, len(items))

@@ -103,10 +103,10 @@ func (o *Options) setGroupAttributes(value string) error {
 	return nil
 }
 
-// warnTwice warns about entries of a list that are given twice: existing Services have such lists.
+// warnTwice warns about duplicate entries of a list: existing Services have such lists.
 func (o *Options) warnTwice(key string, twice []string) {
 	for _, entry := range twice {
-		o.warnf(key, "%s is given twice, and the last one counts; give it once", intent.Quote(entry))
+		o.warnf(key, "%s is given twice, and the last one takes effect; give it once", intent.Quote(entry))
 	}
 }
 
@@ -250,8 +250,8 @@ func (o *Options) check(in intent.Service, problems *intent.Problems) {
 	}
 }
 
-// checkType refuses settings that the other type of load balancer has, where ignoring them would
-// leave the Service unprotected or broken.
+// checkType refuses settings of the other type of load balancer, if ignoring them would leave the Service
+// unprotected or broken.
 func (o *Options) checkType(annotations map[string]string, problems *intent.Problems) {
 	switch {
 	case o.Type == Network && len(o.ExtraSecurityGroups) > 0:

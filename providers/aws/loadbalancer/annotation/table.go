@@ -20,8 +20,8 @@ func table(o *Options) intent.Table {
 	return slices.Concat(kind(o), placement(o), targets(o), encryption(o), attributes(o), healthChecks(o))
 }
 
-// onlyClassic returns how a setting of classic load balancers is read. Network load balancers ignore it, whatever its
-// value is, and OnlyClassic warns about it.
+// onlyClassic returns the parser of a setting of classic load balancers. Network load balancers ignore it,
+// whatever its value is, and OnlyClassic warns about it.
 func (o *Options) onlyClassic(set func(string) error) func(string) error {
 	if o.Type == Classic {
 		return set
@@ -29,27 +29,27 @@ func (o *Options) onlyClassic(set func(string) error) func(string) error {
 	return func(string) error { return nil }
 }
 
-// kind are the annotations for which kind of load balancer the Service gets, and its name.
+// kind are the annotations for the kind and name of the load balancer.
 func kind(o *Options) intent.Table {
 	return intent.Table{
 		{
 			Key: KeyType, Type: "nlb, nlb-ip or external", Default: "a classic load balancer", Example: "nlb",
-			Doc: "nlb makes a network load balancer. nlb-ip and external leave the Service to the AWS Load Balancer " +
-				"Controller. Anything else is a classic load balancer. " +
+			Doc: "nlb creates a network load balancer. nlb-ip and external leave the Service to the AWS Load Balancer " +
+				"Controller. Any other value is a classic load balancer. " +
 				"It cannot change while the load balancer exists: delete the Service and create it again.",
 		},
 		{
 			Key: KeyInternal, Type: "true or false", Default: "false", Example: "true",
-			Doc: "Whether only the VPC reaches the load balancer. Any text other than false makes it internal, and one that " +
-				"is not true is warned about. " +
-				"It cannot change while the load balancer exists: a change has no effect and is warned about.",
+			Doc: "Whether only the VPC reaches the load balancer. Any text other than false makes it internal; one that " +
+				"is not true causes a warning. " +
+				"It cannot change while the load balancer exists: a change has no effect and causes a warning.",
 			Set: o.setInternal,
 		},
 		{
 			Key: KeyName, Type: "name", Default: "the letter a and the Service's " +
 				"UID", Example: "web-prod", Empty: intent.EmptyRefused,
 			Doc: "The name of a network load balancer: 1 to 32 letters, digits and hyphens. It is read when the load balancer " +
-				"is created; a later change has no effect and is warned about.",
+				"is created; a later change has no effect and causes a warning.",
 			Set: intent.Into(&o.Name, parseName),
 		},
 	}
@@ -70,12 +70,13 @@ func placement(o *Options) intent.Table {
 				"own", Example: "sg-0a1b2c3d",
 			Doc: "Security groups to use instead of a managed one; their rules are never edited. On a network load balancer " +
 				"it needs NLBSecurityGroupMode=Managed in the configuration. Changes apply in place, " +
-				"except that a network load balancer made without security groups can never get any.",
+				"except that a network load balancer created without security groups can never get any.",
 			Set: intent.Into(&o.SecurityGroups, securityGroups),
 		},
 		{
 			Key: KeyExtraSecurityGroups, Type: "list of security group IDs", Default: "none", Example: "sg-0a1b2c3d",
-			Doc: "Security groups of a classic load balancer besides the managed one or those of " + KeySecurityGroups + ". " +
+			Doc: "Security groups of a classic load balancer in addition to the managed one or those of " +
+				KeySecurityGroups + ". " +
 				"Changes apply in place. A network load balancer refuses it.",
 			Set: intent.Into(&o.ExtraSecurityGroups, securityGroups),
 		},
@@ -83,14 +84,14 @@ func placement(o *Options) intent.Table {
 			Key: KeyAllocations, Type: "list of allocation IDs", Default: "addresses of AWS' " +
 				"choice", Example: "eipalloc-0a1b2c3d,eipalloc-1a2b3c4d",
 			Doc: "Elastic IPs of a public network load balancer, one for each subnet, in the subnets' order. Changes apply in " +
-				"place, and clients must follow. They stay yours when the Service goes.",
+				"place, and clients must follow. They are kept when the Service is deleted.",
 			Set: intent.Into(&o.Allocations, listOf(withPrefix("eipalloc-"), "the ID of an Elastic IP's allocation, "+
 				"eipalloc-…")),
 		},
 		{
 			Key: KeyPrivateIPv4, Type: "list of IPv4 addresses", Default: "addresses of AWS' " +
 				"choice", Example: "10.0.1.10,10.0.2.10",
-			Doc: "Addresses of an internal network load balancer, one for each subnet, in the subnets' order. AWS may refuse " +
+			Doc: "Addresses of an internal network load balancer, one for each subnet, in the subnets' order. AWS may reject " +
 				"another address in a subnet that stays: list another subnet as well.",
 			Set: intent.Into(&o.PrivateIPv4, listOf(isIPv4, "an IPv4 address")),
 		},
@@ -102,20 +103,20 @@ func placement(o *Options) intent.Table {
 		},
 		{
 			Key: KeyTags, Type: "list of key=value", Default: "none", Example: "team=web,stage=prod",
-			Doc: "Tags for every object of the load balancer, besides the manager's own, which win. A value ends at its " +
-				"second equal sign. Changes apply to objects that exist; a tag that is removed here is removed there.",
+			Doc: "Tags for every object of the load balancer. The manager's own tags take precedence. A value ends at its " +
+				"second equal sign. Changes apply to existing objects; a tag that is removed here is removed there.",
 			Set: o.setTags,
 		},
 	}
 }
 
-// targets are the annotations for which nodes receive traffic, and how they are registered.
+// targets are the annotations for the nodes that receive traffic, and their registration.
 func targets(o *Options) intent.Table {
 	return intent.Table{
 		{
 			Key: KeyNodeLabels, Type: "list of key=value", Default: "all nodes", Example: "pool=ingress,edge=",
-			Doc: "The labels that a node needs to receive traffic; an empty value asks for the key alone. Labels that change " +
-				"on a node count from the next change of the Service or of the set of nodes on.",
+			Doc: "The labels that a node needs to receive traffic; an empty value requires only the key. Changed labels " +
+				"of a node take effect at the next change of the Service or of the set of nodes.",
 			Set: o.setNodeLabels,
 		},
 		{
@@ -134,7 +135,7 @@ func encryption(o *Options) intent.Table {
 			Key: KeyCertificates, Type: "list of ARNs", Default: "no " +
 				"encryption", Example: "arn:aws:acm:us-west-2:123456789012:certificate/12345678-1234-1234-1234-123456789012",
 			Doc: "The certificate of TLS listeners, of ACM or IAM. On a network load balancer more than one may be listed: " +
-				"the first is the default, the others are chosen by the name that a client asks for. Changes apply in place.",
+				"the first is the default, the others are selected by the server name of a client. Changes apply in place.",
 			Set: intent.Into(&o.Certificates, listOf(arn.MatchString, "the ARN of a certificate: copy it from ACM or IAM")),
 		},
 		{
@@ -146,13 +147,13 @@ func encryption(o *Options) intent.Table {
 		{
 			Key: KeyTLSPolicy, Type: "name of a security policy", Default: "AWS' " +
 				"default", Example: "ELBSecurityPolicy-TLS13-1-2-2021-06",
-			Doc: "The ciphers and versions that encrypted listeners accept. Changes apply in place. Removing it gives a " +
-				"classic load balancer AWS' default again; a network load balancer keeps the policy that it has.",
+			Doc: "The ciphers and versions that encrypted listeners accept. Changes apply in place. Removing it resets a " +
+				"classic load balancer to AWS' default; a network load balancer keeps its policy.",
 			Set: intent.Into(&o.TLSPolicy, parseTLSPolicy),
 		},
 		{
 			Key: KeyBackendProtocol, Type: "http, https, ssl or tcp", Default: "tcp", Example: "ssl",
-			Doc: "What is spoken to the nodes. A network load balancer knows ssl alone, which encrypts to the node where the " +
+			Doc: "The protocol to the nodes. A network load balancer supports only ssl, which encrypts to the node if the " +
 				"port is encrypted. Changes apply in place, on a network load balancer by replacing target groups.",
 			Set: intent.Into(&o.BackendProtocol, lower("http", "https", "ssl", "tcp")),
 		},
@@ -191,7 +192,7 @@ func attributes(o *Options) intent.Table {
 		},
 		{
 			Key: KeyAccessLogPrefix, Type: "path", Default: "none", Example: "prod/web",
-			Doc: "What the names of access logs begin with. Changes apply in place.",
+			Doc: "Prefix of the names of access logs. Changes apply in place.",
 			Set: intent.Into(&o.AccessLog.Prefix, intent.Text),
 		},
 		{
@@ -201,12 +202,12 @@ func attributes(o *Options) intent.Table {
 		},
 		{
 			Key: KeyDrainTimeout, Type: "seconds", Default: "AWS' default, 300", Example: "60",
-			Doc: "How long a classic load balancer waits for them.",
+			Doc: "Connection draining timeout of a classic load balancer.",
 			Set: o.onlyClassic(intent.Into(&o.DrainTimeout, seconds(1, 3600))),
 		},
 		{
 			Key: KeyIdleTimeout, Type: "seconds", Default: "60", Example: "300",
-			Doc: "How long a classic load balancer keeps a connection without traffic. For network load balancers, which " +
+			Doc: "Idle timeout of the connections of a classic load balancer. For network load balancers, which " +
 				"ignore it, there is load-balancer.unified-ccm.io/idle-timeout.",
 			Set: o.onlyClassic(intent.Into(&o.IdleTimeout, seconds(1, 4000))),
 		},
@@ -240,25 +241,25 @@ func healthChecks(o *Options) intent.Table {
 		},
 		{
 			Key: KeyHealthCheckPath, Type: "path", Default: "/; /healthz with externalTrafficPolicy: Local", Example: "/ready",
-			Doc: "The path that HTTP probes ask for. Changes apply in place.",
+			Doc: "The path of HTTP probes. Changes apply in place.",
 			Set: intent.Into(&h.Path, parsePath),
 		},
 		{
 			Key: KeyHealthCheckHealthy, Type: "2 to 10", Default: "2 on a classic load balancer and with " +
 				"externalTrafficPolicy: Local, otherwise 3", Example: "2",
-			Doc: "How many probes in a row must succeed before a node receives traffic. Changes apply in place.",
+			Doc: "Number of successful probes in a row before a node receives traffic. Changes apply in place.",
 			Set: intent.Into(&h.Healthy, intent.Int(2, 10)),
 		},
 		{
 			Key: KeyHealthCheckUnhealthy, Type: "2 to 10", Default: "6 on a classic load balancer, 2 with " +
 				"externalTrafficPolicy: Local, otherwise 3", Example: "2",
-			Doc: "How many probes in a row must fail before a node receives no more traffic. Changes apply in place.",
+			Doc: "Number of failed probes in a row before a node stops receiving traffic. Changes apply in place.",
 			Set: intent.Into(&h.Unhealthy, intent.Int(2, 10)),
 		},
 		{
 			Key: KeyHealthCheckTimeout, Type: "seconds", Default: "5 on a classic load balancer, otherwise AWS' " +
 				"default", Example: "6",
-			Doc: "How long a probe may take; at most the interval. Changes apply in place.",
+			Doc: "Timeout of a probe; at most the interval. Changes apply in place.",
 			Set: intent.Into(&h.Timeout, seconds(2, 120)),
 		},
 		{

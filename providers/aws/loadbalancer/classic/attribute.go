@@ -13,15 +13,14 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/annotation"
 )
 
-// defaultIdle is the idle timeout where a Service sets nothing: AWS' own default.
+// defaultIdle is the default idle timeout, which is AWS' own.
 const defaultIdle = 60
 
-// initialDrain is the draining timeout that AWS shows for a new load balancer, in seconds.
+// initialDrain is the draining timeout of a new load balancer in AWS, in seconds.
 const initialDrain = 300
 
-// Attributes are those of a classic load balancer. Times are in seconds. In what is wanted, a zero
-// number and an empty text mean that the value is not set; whatever else AWS returns is not
-// ours to compare.
+// Attributes are those of a classic load balancer. Times are in seconds. In the desired state, a zero number
+// and an empty text mean that the value is not set; any other value of AWS is not compared then.
 type Attributes struct {
 	CrossZone bool
 	AccessLog AccessLog
@@ -31,7 +30,7 @@ type Attributes struct {
 	IdleTimeout  int32
 }
 
-// AccessLog is where connections are logged. All but Enabled matters while Enabled.
+// AccessLog is the destination of connection logs. All fields but Enabled matter only while Enabled.
 type AccessLog struct {
 	Enabled bool
 	// Interval is in minutes.
@@ -52,10 +51,10 @@ func desireAttributes(o annotation.Options) Attributes {
 	return a
 }
 
-// diffAttributes plans the attributes that differ. What is not set is neither compared nor sent.
+// diffAttributes plans the attributes that differ. Unset ones are neither compared nor sent.
 func (d *differ) diffAttributes(have Attributes) {
 	want := d.want.Attributes
-	after := have // what there is once the request is made
+	after := have // the state after the request
 	var f plan.Fields
 	request := &elbtypes.LoadBalancerAttributes{}
 	if f.Diff("crossZone", strconv.FormatBool(have.CrossZone), strconv.FormatBool(want.CrossZone)) {
@@ -102,7 +101,7 @@ func (d *differ) attributesUpdate(f plan.Fields, request *elbtypes.LoadBalancerA
 	}
 }
 
-// over returns the settings with those filled in that are not set and exist.
+// over returns the settings, with unset ones filled from the existing ones.
 func (l AccessLog) over(have AccessLog) AccessLog {
 	if !l.Enabled {
 		have.Enabled = false
@@ -135,7 +134,7 @@ func (l AccessLog) request() *elbtypes.AccessLog {
 	return out
 }
 
-// diffLog compares access logs, of which nothing matters while they are off.
+// diffLog compares access logs. Their settings do not matter while they are disabled.
 func diffLog(f *plan.Fields, have, after AccessLog) bool {
 	before := len(*f)
 	f.Diff("accessLog", strconv.FormatBool(have.Enabled), strconv.FormatBool(after.Enabled))
@@ -147,7 +146,7 @@ func diffLog(f *plan.Fields, have, after AccessLog) bool {
 	return len(*f) > before
 }
 
-// toAttributes reads what AWS returned.
+// toAttributes converts the response of AWS.
 func toAttributes(in *elbtypes.LoadBalancerAttributes) Attributes {
 	var a Attributes
 	if in == nil {
@@ -169,7 +168,7 @@ func toAttributes(in *elbtypes.LoadBalancerAttributes) Attributes {
 	return a
 }
 
-// initialAttributes are what AWS gives a new load balancer, by the documentation of the API.
+// initialAttributes are those of a new load balancer, by the documentation of the API.
 func initialAttributes() Attributes {
 	return Attributes{DrainTimeout: initialDrain, IdleTimeout: defaultIdle}
 }

@@ -22,7 +22,7 @@ const (
 	kindSubnets      = "subnets"
 )
 
-// Balancer is a classic load balancer that exists. Its name is its identity.
+// Balancer is an existing classic load balancer. Its name is its identity.
 type Balancer struct {
 	Name, DNS, Scheme, VPC string
 	Listeners              []Listener
@@ -38,8 +38,8 @@ type Balancer struct {
 	Tags        map[string]string
 }
 
-// listener returns the listener that can become the wanted one in place, or else the wanted one as
-// it will be when it is made.
+// listener returns the listener that can become the desired one in place, or else the desired one as it will
+// be created.
 func (b Balancer) listener(want Listener) Listener {
 	for _, l := range b.Listeners {
 		if l.sameBut(want) {
@@ -49,7 +49,7 @@ func (b Balancer) listener(want Listener) Listener {
 	return want
 }
 
-// sendsTo reports whether a listener sends to a node port.
+// sendsTo reports whether a listener forwards to a node port.
 func (b Balancer) sendsTo(port int32) bool {
 	return slices.ContainsFunc(b.Listeners, func(l Listener) bool { return l.InstancePort == port })
 }
@@ -112,7 +112,7 @@ func toBalancer(in elbtypes.LoadBalancerDescription) Balancer {
 	return b
 }
 
-// initial is the load balancer as AWS makes it on our request.
+// initial is the load balancer as AWS creates it for our request.
 func (d *differ) initial() Balancer {
 	return Balancer{
 		Name: d.name, Scheme: d.want.Scheme, VPC: d.cloud.options.VPC, Listeners: d.want.Listeners,
@@ -122,7 +122,8 @@ func (d *differ) initial() Balancer {
 	}
 }
 
-// create plans the load balancer with its listeners, subnets, groups and tags, which are one call.
+// create plans the creation of the load balancer with its listeners, subnets, groups and tags, which is one
+// call.
 func (d *differ) create(groups []vpc.GroupRef, after []plan.Ref) plan.Change {
 	var f plan.Fields
 	f.Diff("scheme", "", d.want.Scheme)
@@ -156,8 +157,8 @@ func (d *differ) create(groups []vpc.GroupRef, after []plan.Ref) plan.Change {
 	}
 }
 
-// created reads the load balancer that has the name already: an earlier reply may have been lost, or
-// it has another owner.
+// created reads the existing load balancer of the name: an earlier reply may have been lost, or it has
+// another owner.
 func (d *differ) created(ctx context.Context, err error) error {
 	d.cloud.store.state.MarkUncertain(d.name)
 	if !cloudapi.Is(err, cloudapi.AlreadyExists) {
@@ -194,8 +195,8 @@ func (d *differ) delete(after []plan.Ref) plan.Change {
 	}
 }
 
-// wantedSubnets returns the subnets that the load balancer should have. Where they are discovered, it keeps those in
-// use, also if discovery prefers others by now, and gets those of further zones.
+// wantedSubnets returns the desired subnets of the load balancer. If they are discovered, it keeps those in
+// use, even if discovery now prefers others, and gets those of additional zones.
 func (d *differ) wantedSubnets(have []string) []string {
 	if d.want.Listed {
 		return d.want.Subnets
@@ -209,9 +210,9 @@ func (d *differ) wantedSubnets(have []string) []string {
 	return slices.Sorted(slices.Values(subnets))
 }
 
-// diffSubnets plans the subnets. Those of new zones are attached before others are detached, so
-// that traffic goes on; in a zone that keeps a subnet the old one has to go first, since a load
-// balancer has one in each zone.
+// diffSubnets plans the subnets. Those of new zones are attached before others are detached, so that traffic
+// continues; in a zone that keeps a subnet the old one is detached first, since a load balancer has one in
+// each zone.
 func (d *differ) diffSubnets(have, want []string) {
 	join, leave := without(want, have), without(have, want)
 	var first, later []string

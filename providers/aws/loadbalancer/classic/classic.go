@@ -1,6 +1,6 @@
-// Package classic is what the AWS provider knows about classic load balancers, the generation that
-// a Service gets unless it selects another. Desire computes what should exist, Observe reads what does, and
-// Diff plans the changes between them. Each kind of object has a file of its own.
+// Package classic manages classic load balancers, the generation that a Service gets unless it selects
+// another. Desire computes the objects that should exist, Observe reads the existing ones, and Diff plans the
+// changes between them. Each kind of object has its own file.
 package classic
 
 import (
@@ -25,13 +25,13 @@ type Options struct {
 	SecurityGroup string
 	// DisableIngress leaves the rules of nodes' security groups to the user (DisableSecurityGroupIngress).
 	DisableIngress bool
-	// SharedProbe is nil where each Service is probed at its node port.
+	// SharedProbe is nil if each Service is probed at its node port.
 	SharedProbe *annotation.SharedProbe
 	// Clock is the real one if nil.
 	Clock clock.Clock
 }
 
-// Cloud makes classic load balancers. It is safe for concurrent use.
+// Cloud manages classic load balancers. It is safe for concurrent use.
 type Cloud struct {
 	options Options
 	store   *store

@@ -23,15 +23,15 @@ const (
 	schemeInternal = "internal"
 )
 
-// groupHandle names the managed security group in a plan before it exists.
+// groupHandle identifies the managed security group in a plan before it exists.
 const groupHandle plan.Handle = "security group"
 
-// Request is what Desire works from.
+// Request is the input of Desire.
 type Request struct {
 	Key     lbcommon.Key
 	Service intent.Service
 	Options annotation.Options
-	// Instances are the IDs behind the nodes that may receive traffic.
+	// Instances are the IDs of the instances of nodes that may receive traffic.
 	Instances []string
 	Shared    vpc.SharedState
 }
@@ -51,15 +51,15 @@ type Desired struct {
 	Subnets []string
 	Listed  bool
 	Zones   map[string]string
-	// Managed is the group made for this load balancer, nil where others are used. Groups are IDs
-	// of groups that exist; the managed one stands before them.
+	// Managed is the group created for this load balancer, nil if others are used. Groups are IDs of existing
+	// groups; the managed one precedes them.
 	Managed    *vpc.ManagedGroup
 	Groups     []string
 	NodeGroups vpc.NodeGroups `json:"-"`
 	// Instances are IDs, sorted.
 	Instances []string
 	Tags      map[string]string
-	// Record is the applied record of all this.
+	// Record is the applied record of this state.
 	Record   lbcommon.AppliedRecord `json:"-"`
 	Warnings []string
 }
@@ -103,7 +103,7 @@ func (c *Cloud) Desire(r Request) (Desired, error) {
 // Name is the load balancer's name.
 func Name(key lbcommon.Key) string { return names.LoadBalancerName(key.UID) }
 
-// refuseIPv6 notes that classic load balancers have IPv4 only.
+// refuseIPv6 adds a problem about IPv6, because classic load balancers support only IPv4.
 func refuseIPv6(in intent.Service, problems *intent.Problems) {
 	if !slices.Contains(in.Families, v1.IPv4Protocol) {
 		problems.Addf("spec.ipFamilies", "IPv6", "classic load balancers have IPv4 only: add IPv4, or set %s to nlb on a "+
@@ -131,8 +131,8 @@ func (d *Desired) desireSubnets(r Request) error {
 	return err
 }
 
-// running returns the instances that can be registered, sorted: AWS refuses a whole request for
-// one that is terminated.
+// running returns the instances that can be registered, sorted: AWS rejects a whole request for a terminated
+// one.
 func running(ids []string, known map[string]ec2types.Instance) []string {
 	kept := make([]string, 0, len(ids))
 	for _, id := range ids {

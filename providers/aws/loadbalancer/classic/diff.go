@@ -15,8 +15,8 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/vpc"
 )
 
-// Diff plans what leads from what exists to what is wanted; nothing is wanted if want is nil. It
-// makes no call. An error refuses an object that is another cluster's, before the first change.
+// Diff plans the changes from the existing to the desired objects; a nil want means that nothing should
+// exist. It makes no call. An error refuses an object of another cluster, before the first change.
 func (c *Cloud) Diff(key lbcommon.Key, want *Desired, have Observed) (plan.Plan, error) {
 	d := &differ{cloud: c, key: key, name: Name(key), have: have}
 	d.plan.Subject = "Service " + key.Namespace + "/" + key.Name
@@ -54,11 +54,11 @@ type differ struct {
 	plan  plan.Plan
 	// base is what every change of the load balancer waits for: its creation.
 	base []plan.Ref
-	// listeners is what policies of new listeners wait for.
+	// listeners is the change that policies of new listeners wait for.
 	listeners []plan.Ref
 }
 
-// ensure plans what leads to the wanted objects.
+// ensure plans the changes to the desired objects.
 func (d *differ) ensure() error {
 	refs, created, err := d.diffManaged()
 	if err != nil {
@@ -89,8 +89,8 @@ func (d *differ) ensure() error {
 	return nil
 }
 
-// diffScheme reports whether the load balancer has the wanted scheme. If not, the change is refused
-// with advice, and everything else is kept up in the subnets that it has: nodes have to come and go.
+// diffScheme reports whether the load balancer has the desired scheme. If not, it refuses the change with
+// advice, and all other changes are made in the existing subnets: nodes must be able to join and leave.
 func (d *differ) diffScheme(have string) bool {
 	if have != d.want.Scheme {
 		d.warnf("%s: load balancer %s is %s, and AWS cannot make it %s, so it stays as it is: set the annotation back, or "+
@@ -104,14 +104,14 @@ func (d *differ) warnf(format string, args ...any) {
 	d.plan.Warnings = append(d.plan.Warnings, fmt.Sprintf(format, args...))
 }
 
-// remove plans the deletion of everything of ours. Objects of another cluster are ignored: they must
-// not block the deletion of the Service, and they stay as they are.
+// remove plans the deletion of all objects of ours. Objects of another cluster are ignored: they must not
+// block the deletion of the Service, and they are not changed.
 func (d *differ) remove() {
 	var after []plan.Ref
 	if b := d.have.Balancer; b != nil {
 		if owner := d.foreign(*b); owner != "" {
 			d.warnf("load balancer %s belongs to %s and is left alone", b.Name, owner)
-			return // its security group is its own too
+			return // Its security group is its own too.
 		}
 		after = d.removeNodeRules()
 		removal := d.delete(after)
@@ -123,9 +123,9 @@ func (d *differ) remove() {
 	}
 }
 
-// removeNodeRules plans the removal of the rules that let the traffic of groups in that are not
-// deleted with the load balancer and that no other one uses. It comes first, since the load
-// balancer shows which groups those are.
+// removeNodeRules plans the removal of the rules that allow the traffic of groups in that are not deleted
+// with the load balancer and that no other one uses. It comes first, since the load balancer identifies those
+// groups.
 func (d *differ) removeNodeRules() []plan.Ref {
 	if d.cloud.options.DisableIngress {
 		return nil
@@ -148,8 +148,8 @@ func (d *differ) add(change plan.Change) {
 
 func (d *differ) foreign(b Balancer) string { return d.cloud.foreign(d.key, b) }
 
-// foreign returns the owner of a load balancer of our name, "" for ours. One without any mark is ours:
-// its name is made of the Service's UID.
+// foreign returns the owner of a load balancer of our name, "" for ours. One without any mark is ours: its
+// name contains the Service's UID.
 func (c *Cloud) foreign(key lbcommon.Key, b Balancer) string {
 	if owner := tags.Foreign(b.Tags, c.options.Cluster.ID, key); owner != "" && tags.Marked(b.Tags) {
 		return owner
@@ -171,8 +171,8 @@ func (d *differ) refuseForeign(b Balancer) error {
 			b.Name, owner, d.cloud.options.Cluster.ID, d.cloud.options.VPC)}
 }
 
-// wrote notes the outcome of a write in the snapshot: what it changed, or, if it failed, that its outcome
-// is uncertain. It returns err.
+// wrote records the outcome of a write in the snapshot: the change, or, if it failed, that its outcome is
+// uncertain. It returns err.
 func (d *differ) wrote(err error, change func(*store)) error {
 	if err != nil {
 		d.cloud.store.state.MarkUncertain(d.name)
@@ -182,12 +182,12 @@ func (d *differ) wrote(err error, change func(*store)) error {
 	return nil
 }
 
-// write is wrote for what describes the load balancer.
+// write is wrote for properties of the load balancer itself.
 func (d *differ) write(err error, change func(*Balancer)) error {
 	return d.wrote(err, func(s *store) { s.balancers.Update(d.name, change) })
 }
 
-// blame classifies an error, and names the annotation that is behind it.
+// blame classifies an error, and names the annotation that caused it.
 func (d *differ) blame(operation string, err error) error {
 	wrapped := awserr.Wrap(operation, err)
 	if err == nil {

@@ -18,9 +18,8 @@ import (
 
 const kindGroups = "security groups of load balancer"
 
-// desireGroups chooses the security groups: those that the Service lists, else the one that all
-// share, else one of the load balancer's own; then the extra ones. The first is the one from which
-// nodes let traffic in.
+// desireGroups selects the security groups: those that the Service lists, else the one that all share, else
+// one for this load balancer; then the extra ones. The first is the source in the rules on nodes.
 func (d *Desired) desireGroups(c Options, r Request) {
 	switch {
 	case len(r.Options.SecurityGroups) > 0:
@@ -47,7 +46,7 @@ func groupTags(balancer map[string]string) map[string]string {
 	return tags
 }
 
-// clientRules let clients in, by IPv4, which is all that a classic load balancer in a VPC has.
+// clientRules allow clients, by IPv4, which is all that a classic load balancer in a VPC supports.
 func clientRules(r Request, listeners []Listener) []vpc.Rule {
 	var rules []vpc.Rule
 	for _, source := range r.Service.AllowedFrom(v1.IPv4Protocol) {
@@ -59,8 +58,8 @@ func clientRules(r Request, listeners []Listener) []vpc.Rule {
 	return rules
 }
 
-// diffManaged plans the managed group, and returns all groups that the load balancer should have
-// with the change that creates one of them.
+// diffManaged plans the managed group, and returns the desired groups of the load balancer with the change
+// that creates one of them.
 func (d *differ) diffManaged() (refs []vpc.GroupRef, created []plan.Ref, err error) {
 	if d.want.Managed != nil {
 		changes, ref, err := d.cloud.options.Groups.ManagedGroupChanges(d.have.Groups, *d.want.Managed, nil)
@@ -85,7 +84,7 @@ func (d *differ) diffManaged() (refs []vpc.GroupRef, created []plan.Ref, err err
 	return refs, created, nil
 }
 
-// diffGroups plans which groups an existing load balancer has.
+// diffGroups plans the groups of an existing load balancer.
 func (d *differ) diffGroups(have []string, refs []vpc.GroupRef, created []plan.Ref) (applied []plan.Ref) {
 	var want []string
 	for _, ref := range refs {
@@ -113,8 +112,8 @@ func (d *differ) diffGroups(have []string, refs []vpc.GroupRef, created []plan.R
 	return []plan.Ref{change.Ref}
 }
 
-// diffNodeRules plans the rule of each security group of nodes that lets the load balancer's
-// traffic in. A group that other load balancers use too keeps its rules wherever they are.
+// diffNodeRules plans the rule of each security group of nodes that allows the load balancer's traffic. A
+// group that other load balancers use too keeps its rules everywhere.
 func (d *differ) diffNodeRules(refs []vpc.GroupRef, created, applied []plan.Ref, retired string) {
 	if d.cloud.options.DisableIngress || len(refs) == 0 {
 		return
@@ -124,8 +123,8 @@ func (d *differ) diffNodeRules(refs []vpc.GroupRef, created, applied []plan.Ref,
 	d.plan.Changes = append(d.plan.Changes, d.cloud.options.Groups.NodeRuleChanges(d.have.Groups, rules, created)...)
 }
 
-// exclusive returns the groups, of those that the load balancer has and should have, that no other
-// load balancer uses. The retired one is left out: its deletion looks after its rules.
+// exclusive returns the existing and desired groups of the load balancer that no other load balancer uses. It
+// omits the retired one: its deletion includes its rules.
 func (d *differ) exclusive(refs []vpc.GroupRef, retired string) []string {
 	var groups []string
 	if b := d.have.Balancer; b != nil {
@@ -140,14 +139,14 @@ func (d *differ) exclusive(refs []vpc.GroupRef, retired string) []string {
 	return slices.DeleteFunc(groups, func(id string) bool { return d.have.InUse[id] || id == retired })
 }
 
-// managedGroup returns the group that was made for this load balancer, if it is ours to delete.
+// managedGroup returns the group that was created for this load balancer, if we may delete it.
 func (d *differ) managedGroup() (vpc.Group, bool) {
 	group, ok := d.have.Groups.Named(names.ClassicGroupName(d.name))
 	return group, ok && !d.cloud.options.Cluster.Foreign(group.Tags)
 }
 
-// retireManaged plans the deletion of the group that was made for the load balancer, once it uses
-// others. Groups that others have made are never deleted, whatever their tags say.
+// retireManaged plans the deletion of the group that was created for the load balancer, once it uses others.
+// Groups of other clients are never deleted, whatever their tags.
 func (d *differ) retireManaged(applied []plan.Ref) (retired string) {
 	group, ok := d.managedGroup()
 	if !ok || d.want.Managed != nil {

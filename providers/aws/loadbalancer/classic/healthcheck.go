@@ -16,8 +16,8 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/annotation"
 )
 
-// The health check where a Service sets nothing. Every classic load balancer of Kubernetes has
-// these values, so they can never change.
+// The default health check. Every classic load balancer of Kubernetes has these values, so they can never
+// change.
 const (
 	defaultInterval  = 10 * time.Second
 	defaultTimeout   = 5 * time.Second
@@ -25,17 +25,17 @@ const (
 	defaultUnhealthy = 6
 )
 
-// maxTimeout is the longest that the API accepts; an interval is always longer than the timeout.
+// maxTimeout is the limit of the API; an interval is always longer than the timeout.
 const maxTimeout = 60 * time.Second
 
 // HealthCheck is the one health check of a classic load balancer. Times are in seconds.
 type HealthCheck struct {
-	// Target is PROTOCOL:PORT, for HTTP and HTTPS with a path behind.
+	// Target is PROTOCOL:PORT, for HTTP and HTTPS followed by a path.
 	Target                                string
 	Interval, Timeout, Healthy, Unhealthy int32
 }
 
-// desireHealthCheck fills in what the Service leaves open. The first port stands for all.
+// desireHealthCheck sets the defaults. The first port represents all.
 func (c *Cloud) desireHealthCheck(in intent.Service, o annotation.Options, problems *intent.Problems) HealthCheck {
 	chosen := o.HealthCheck
 	protocol, port, path := protocolTCP, annotation.TrafficPort, "/"
@@ -103,7 +103,7 @@ func (d *differ) diffHealthCheck(have HealthCheck) {
 	})
 }
 
-// initialHealthCheck is what AWS gives a new load balancer, by the documentation of the API.
+// initialHealthCheck is that of a new load balancer, by the documentation of the API.
 func initialHealthCheck(first Listener) HealthCheck {
 	protocol := protocolTCP
 	if first.InstanceProtocol == protocolSSL {

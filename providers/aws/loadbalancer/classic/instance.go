@@ -16,14 +16,14 @@ import (
 
 const kindInstances = "instances"
 
-// instancesShown is how many instances a plan lists one by one; a person does not read more.
+// instancesShown is the maximum number of instances that a plan lists one by one.
 const instancesShown = 10
 
-// codeNoSuchInstance is the answer to registering an instance that does not exist, and to
-// removing one that is not registered.
+// codeNoSuchInstance is the error for registering an instance that does not exist, and for deregistering one
+// that is not registered.
 const codeNoSuchInstance = "InvalidInstance"
 
-// diffInstances plans which instances receive traffic. They are added before others are removed.
+// diffInstances plans the registered instances. They are added before others are removed.
 func (d *differ) diffInstances(have []string) {
 	join, leave := without(d.want.Instances, have), without(have, d.want.Instances)
 	var after []plan.Ref
@@ -71,7 +71,7 @@ func (d *differ) stillThere(ctx context.Context, ids []string) []string {
 	}
 	known, err := d.cloud.options.Instances.Described(ctx, ids, true)
 	if err != nil {
-		return nil // the refusal itself is what gets reported
+		return nil // The refusal itself is reported.
 	}
 	return running(ids, known)
 }
@@ -85,7 +85,7 @@ func (d *differ) deregister(ids []string, after []plan.Ref) plan.Change {
 		Do: func(ctx context.Context, _ *plan.Handles) error {
 			left, err := d.deregisterOnce(ctx, ids)
 			if awserr.Is(err, codeNoSuchInstance) {
-				// Terminated instances leave by themselves, and AWS has removed none of the others.
+				// Terminated instances are deregistered automatically, and AWS has removed none of the others.
 				have, readErr := d.cloud.store.read(ctx, d.name, shallow)
 				switch {
 				case readErr != nil:

@@ -28,7 +28,7 @@ const (
 	protocolHTTPS = "HTTPS"
 )
 
-// kindListeners is what plans call them. One call makes or deletes all that change.
+// kindListeners is the kind in plans. One call creates or deletes all that change.
 const kindListeners = "listeners"
 
 // Listener is one port of a classic load balancer.
@@ -39,18 +39,18 @@ type Listener struct {
 	InstancePort     int32
 	// Certificate is the ARN for SSL and HTTPS.
 	Certificate string
-	// Policies are what an existing listener has; nothing is wanted of them here.
+	// Policies are those of an existing listener; they are not part of the desired state.
 	Policies []string
 }
 
-// String shows the listener to people.
+// String formats the listener for users.
 func (l Listener) String() string {
 	return fmt.Sprintf("%s %d → %s %d", l.Protocol, l.Port, l.InstanceProtocol, l.InstancePort)
 }
 
 func (l Listener) encrypted() bool { return l.Protocol == protocolSSL || l.Protocol == protocolHTTPS }
 
-// sameBut reports whether two listeners differ at most in what can be changed in place.
+// sameBut reports whether two listeners differ at most in fields that can be changed in place.
 func (l Listener) sameBut(other Listener) bool {
 	return l.Protocol == other.Protocol && l.Port == other.Port && l.InstanceProtocol == other.InstanceProtocol &&
 		l.InstancePort == other.InstancePort
@@ -81,8 +81,8 @@ func desireListeners(in intent.Service, o annotation.Options, problems *intent.P
 
 func compareListeners(a, b Listener) int { return cmp.Compare(a.Port, b.Port) }
 
-// encryptedProtocols are the protocols of a listener with a certificate, on both sides: the side of
-// the clients is of the same layer as that of the nodes.
+// encryptedProtocols returns the protocols of a listener with a certificate, on both sides: the clients' side
+// is of the same layer as that of the nodes.
 func encryptedProtocols(backend string) (front, back string) {
 	switch backend {
 	case "http":

@@ -8,8 +8,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/aws/names"
 )
 
-// Observed is what exists of one Service's load balancer. It is shared between readers: nobody
-// changes what it holds.
+// Observed has the existing objects of one Service's load balancer. Readers share it and must not modify it.
 type Observed struct {
 	// Balancer is nil if there is none.
 	Balancer *Balancer
@@ -19,13 +18,13 @@ type Observed struct {
 	InUse map[string]bool
 }
 
-// Observe reads what exists of a Service's load balancer, orphans without it included. A cached
-// answer costs nothing while the shared lists are fresh.
+// Observe reads the existing objects of a Service's load balancer, including orphans without one. A cached
+// observation makes no call while the shared lists are fresh.
 func (c *Cloud) Observe(ctx context.Context, key lbcommon.Key, fresh lbcommon.Freshness) (Observed, error) {
 	return c.observe(ctx, key, fresh == lbcommon.Authoritative, full)
 }
 
-// Inventory reads what exists and who owns it, but not how it is set.
+// Inventory reads the existing objects and their owners, but not their settings.
 func (c *Cloud) Inventory(ctx context.Context, key lbcommon.Key, fresh lbcommon.Freshness) (Observed, error) {
 	return c.observe(ctx, key, fresh == lbcommon.Authoritative, marked)
 }

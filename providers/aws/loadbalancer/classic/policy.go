@@ -23,10 +23,10 @@ const (
 	proxyPolicyAttribute = "ProxyProtocol"
 	tlsPolicyType        = "SSLNegotiationPolicyType"
 	tlsPolicyAttribute   = "Reference-Security-Policy"
-	// predefinedPrefix begins the names of AWS' own policies. A load balancer has the default one
-	// from the day of its first encrypted listener.
+	// predefinedPrefix is the prefix of AWS' own policies. A load balancer has the default one since its first
+	// encrypted listener.
 	predefinedPrefix = "ELBSecurityPolicy-"
-	// defaultTLSPolicy is what the documentation of predefined policies names as the default.
+	// defaultTLSPolicy is the default according to the documentation of predefined policies.
 	defaultTLSPolicy = predefinedPrefix + "2016-08"
 )
 
@@ -36,8 +36,8 @@ const (
 	kindBackendPolicies = "policies of node port"
 )
 
-// diffPolicies plans the policies of node ports and of encrypted listeners. Policies cannot
-// change: each is created once and then referred to.
+// diffPolicies plans the policies of node ports and of encrypted listeners. Policies are immutable: each is
+// created once and then referenced.
 func (d *differ) diffPolicies(have Balancer) {
 	created := map[string][]plan.Ref{}
 	need := func(name, kind, attribute, value string) []plan.Ref {
@@ -89,7 +89,7 @@ func (d *differ) diffPolicies(have Balancer) {
 	}
 }
 
-// nodePorts are those of the wanted listeners, each once.
+// nodePorts are those of the desired listeners, without duplicates.
 func (d *differ) nodePorts() []int32 {
 	var ports []int32
 	for _, l := range d.want.Listeners {
@@ -99,8 +99,8 @@ func (d *differ) nodePorts() []int32 {
 	return slices.Compact(ports)
 }
 
-// tlsPolicy returns the policy that an encrypted listener should have, and what AWS calls it; ""
-// if any will do. A policy of an annotation that was removed gives way to AWS' default.
+// tlsPolicy returns the policy that an encrypted listener should have, and its name in AWS; "" if any is
+// accepted. A policy of a removed annotation is replaced by AWS' default.
 func (d *differ) tlsPolicy(have Balancer, listener Listener) (name, reference string) {
 	if d.want.TLSPolicy != "" {
 		return names.SSLNegotiationPolicy(d.want.TLSPolicy), d.want.TLSPolicy
@@ -130,7 +130,7 @@ func (d *differ) policyCreate(name, kind, attribute, value string) plan.Change {
 			})
 			err = d.blame("CreateLoadBalancerPolicy", err)
 			if cloudapi.Is(err, cloudapi.AlreadyExists) {
-				err = nil // An earlier reply was lost. The name identifies what the policy holds.
+				err = nil // An earlier reply was lost. The name identifies the content of the policy.
 			}
 			return d.write(err, func(b *Balancer) {
 				if !slices.Contains(b.Policies, name) {

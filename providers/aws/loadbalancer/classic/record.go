@@ -12,9 +12,9 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/aws/names"
 )
 
-// The applied record of a load balancer is kept in one of its tags, without its members: AWS takes the tags of one
-// load balancer per call, so that a node that joins would otherwise cost a call for each of them. The record is part of
-// the creation, and is updated with changes that are made anyway. No read is saved by it.
+// The applied record of a load balancer is stored in one of its tags, without its members: AWS changes the
+// tags of one load balancer per call, so that a joining node would otherwise cost a call for each of them.
+// The record is part of the creation, and is updated with changes that are made anyway. It saves no reads.
 
 // record returns the applied record of a desired state.
 func (d Desired) record(fields map[string]string) lbcommon.AppliedRecord {

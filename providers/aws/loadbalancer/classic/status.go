@@ -2,8 +2,8 @@ package classic
 
 import v1 "k8s.io/api/core/v1"
 
-// Status is what the Service's status should say: the load balancer's host name, and nil while
-// there is none. There is no IP mode, because nodes cannot short-cut traffic to a name.
+// Status returns the Service's status: the load balancer's host name, and nil while there is none. There is
+// no IP mode, because nodes cannot short-circuit traffic to a name.
 func (c *Cloud) Status(have Observed) *v1.LoadBalancerStatus {
 	if have.Balancer == nil {
 		return nil

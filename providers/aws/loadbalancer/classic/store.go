@@ -19,28 +19,28 @@ import (
 )
 
 const (
-	// listAge is the max age of the shared list of load balancers. It only has to span a burst,
-	// such as a restart that reconciles every Service within seconds.
+	// listAge is the max age of the shared list of load balancers. It only has to span a burst, such as a
+	// restart that reconciles every Service within seconds.
 	listAge = 30 * time.Second
-	// detailAge is the max age of tags and attributes, which take calls of their own. Our own
-	// writes keep them true; what other clients change, the audit finds at this pace.
+	// detailAge is the max age of tags and attributes, which need additional calls. Our own writes update them;
+	// the audit finds changes of other clients at this interval.
 	detailAge = 30 * time.Minute
 	// settleTime bounds how long reads may miss a new load balancer.
 	settleTime = time.Minute
 
-	// listPage and tagPage are the largest that the API reference allows.
+	// listPage and tagPage are the maximum sizes in the API reference.
 	listPage = 400
 	tagPage  = 20
 )
 
-// ourName matches the names that the manager gives: tags of such load balancers are read together.
+// ourName matches names that the manager assigns: tags of such load balancers are read together.
 var ourName = regexp.MustCompile(`^a[0-9a-f]{31}$`)
 
-// depth is how much of a load balancer is read.
+// depth selects the details of a load balancer that are read.
 type depth int
 
 const (
-	// shallow is what describes it.
+	// shallow is the description.
 	shallow depth = iota
 	// marked adds its tags.
 	marked
@@ -48,16 +48,16 @@ const (
 	full
 )
 
-// store is the snapshot that all Services share. Its tables are by name, which is the owner of
+// store is the snapshot that all Services share. Its tables are keyed by name, which is the owner of
 // uncertain outcomes as well.
 type store struct {
 	api   api.ELB
 	state *snapshot.Store
-	// balancers have neither tags nor attributes, which calls of their own read.
+	// balancers have neither tags nor attributes, which need additional calls.
 	balancers  *snapshot.Table[Balancer]
 	tags       *snapshot.Table[map[string]string]
 	attributes *snapshot.Table[Attributes]
-	// tagging is held by the one caller that reads tags.
+	// tagging serializes reads of tags.
 	tagging locks.Mutex
 }
 
@@ -72,7 +72,7 @@ func newStore(client api.ELB, c clock.PassiveClock) *store {
 	return s
 }
 
-// observe returns a load balancer, or nil if there is none, out of the snapshot; fresh reads it.
+// observe returns a load balancer from the snapshot, or nil if there is none; fresh reads it.
 func (s *store) observe(ctx context.Context, name string, fresh bool, d depth) (*Balancer, error) {
 	if err := s.balancers.Refresh(ctx); err != nil {
 		return nil, err
@@ -98,7 +98,7 @@ func (s *store) confirmMissing(ctx context.Context, name string, err error) (*Ba
 	if readErr != nil || have == nil {
 		return nil, readErr
 	}
-	return nil, err // It exists, and its tags do not: AWS does not agree with itself yet.
+	return nil, err // It exists, and its tags do not: AWS is eventually consistent.
 }
 
 // read reads one load balancer with its details.
@@ -125,7 +125,7 @@ func (s *store) read(ctx context.Context, name string, d depth) (*Balancer, erro
 	return s.get(name), nil
 }
 
-// readDetails reads the tags and attributes that are not fresh, as far as the depth asks for them.
+// readDetails reads the tags and attributes that are not fresh, as far as the depth includes them.
 func (s *store) readDetails(ctx context.Context, name string, d depth) error {
 	if d >= marked && !s.tags.Fresh(name) {
 		if err := s.readTags(ctx, name); err != nil {
@@ -164,12 +164,12 @@ func (s *store) readTags(ctx context.Context, name string) error {
 	batch := s.untagged(name)
 	err = s.readTagsOf(ctx, batch)
 	if len(batch) > 1 && cloudapi.Is(err, cloudapi.NotFound) {
-		err = s.readTagsOf(ctx, []string{name}) // One of the others was deleted, which refuses the whole call.
+		err = s.readTagsOf(ctx, []string{name}) // One of the others was deleted, for which AWS rejects the whole call.
 	}
 	return err
 }
 
-// untagged returns a name and others whose tags are not known, as many as one call takes.
+// untagged returns a name and others with unknown tags, as many as one call accepts.
 func (s *store) untagged(name string) []string {
 	batch := []string{name}
 	for _, other := range slices.Sorted(maps.Keys(s.balancers.All())) {
@@ -208,7 +208,7 @@ func (s *store) readAttributes(ctx context.Context, name string) error {
 	return nil
 }
 
-// get returns a load balancer with its tags and attributes as they are known, nil if there is none.
+// get returns a load balancer with its cached tags and attributes, nil if there is none.
 func (s *store) get(name string) *Balancer {
 	b, exists := s.balancers.Get(name)
 	if !exists {

@@ -17,8 +17,8 @@ import (
 
 const kindTags = "tags"
 
-// diffTags plans the tags. Those that go are removed first: the memory of which tags are the
-// Service's must not lose one that is still there.
+// diffTags plans the tags. Removals come first: the list of the Service's tags must not lose a tag that still
+// exists.
 func (d *differ) diffTags(have map[string]string) {
 	set, surplus := tags.Diff(have, d.want.Tags)
 	var after []plan.Ref
@@ -65,7 +65,7 @@ func (d *differ) tagsRemove(keys []string, have map[string]string) plan.Change {
 	}
 }
 
-// wroteTags notes a change of the tags in the snapshot.
+// wroteTags records a change of the tags in the snapshot.
 func (d *differ) wroteTags(err error, change func(tags map[string]string)) error {
 	return d.wrote(err, func(s *store) { s.updateTags(d.name, change) })
 }

@@ -15,8 +15,8 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/nlb/model"
 )
 
-// changed returns the wanted attributes that are not so, and the fields that show it. Attributes
-// that were not read count as different: the authoritative read that follows decides.
+// changed returns the desired attributes that differ, and the fields for the plan. Attributes that were not
+// read count as different: the authoritative read that follows decides.
 func changed(have, want map[string]string) (map[string]string, plan.Fields) {
 	var f plan.Fields
 	set := map[string]string{}
@@ -29,14 +29,14 @@ func changed(have, want map[string]string) (map[string]string, plan.Fields) {
 	return set, f
 }
 
-// attributesAfterCreate sets what a new load balancer lacks.
+// attributesAfterCreate sets the attributes that differ from those of a new load balancer.
 func (d *differ) attributesAfterCreate(after []plan.Ref) {
 	if set, f := changed(newAttributes(), d.want.Attributes); len(set) > 0 {
 		d.add(d.attributesChange(set, f, after))
 	}
 }
 
-// attributesUpdate brings the attributes of the load balancer in line, or nothing.
+// attributesUpdate returns the change of the load balancer's attributes, if they differ.
 func (d *differ) attributesUpdate(model.Balancer) (plan.Change, bool) {
 	set, f := changed(d.have.Attributes, d.want.Attributes)
 	return d.attributesChange(set, f, nil), len(set) > 0
@@ -63,7 +63,7 @@ func (d *differ) attributesChange(set map[string]string, f plan.Fields, after []
 	}
 }
 
-// merged returns a map with changes, leaving the first as it is.
+// merged returns a copy of a map with changes.
 func merged(have, set map[string]string) map[string]string {
 	after := maps.Clone(have)
 	if after == nil {
@@ -73,7 +73,7 @@ func merged(have, set map[string]string) map[string]string {
 	return after
 }
 
-// groupAttributes sets the attributes that the Service sets, or nothing.
+// groupAttributes returns the change of the attributes that the Service sets, if they differ.
 func (d *differ) groupAttributes(g groupRef, have map[string]string, want model.WantedGroup,
 	after []plan.Ref) (plan.Change, bool) {
 	set, f := changed(have, want.Attributes)
@@ -97,7 +97,7 @@ func (d *differ) groupAttributes(g groupRef, have map[string]string, want model.
 	}, len(set) > 0
 }
 
-// listenerAttributes sets the idle timeout, or nothing.
+// listenerAttributes returns the change of the idle timeout, if it differs.
 func (d *differ) listenerAttributes(l listenerRef, have map[string]string, want model.WantedListener,
 	after []plan.Ref) (plan.Change, bool) {
 	if want.IdleTimeout == 0 {

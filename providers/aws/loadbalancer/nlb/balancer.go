@@ -18,16 +18,16 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/vpc"
 )
 
-// balancerHandle names the load balancer in a plan before it exists.
+// balancerHandle identifies the load balancer in a plan before it exists.
 const balancerHandle plan.Handle = "load balancer"
 
-// newAttributes are what AWS gives every new network load balancer, of those that we own.
+// newAttributes are those of every new network load balancer in AWS, of those that we own.
 func newAttributes() map[string]string {
 	return map[string]string{model.AttributeCrossZone: "false", model.AttributeLogs: "false", model.AttributeLogBucket: "",
 		model.AttributeLogPrefix: ""}
 }
 
-// balancerARN is the ARN of the load balancer that exists, or of the one that this plan has created.
+// balancerARN returns the ARN of the existing load balancer, or of the one that this plan has created.
 func (d *differ) balancerARN(ids *plan.Handles) (string, error) {
 	if b := d.have.Balancer; b != nil {
 		return b.ARN, nil
@@ -63,8 +63,8 @@ func (d *differ) balancerCreate(groups []vpc.GroupRef, after []plan.Ref) plan.Ch
 	}
 }
 
-// createBalancer creates the load balancer and returns its ARN. AWS answers with one that exists
-// if it has the same name and settings: an earlier call created it, and its reply was lost.
+// createBalancer creates the load balancer and returns its ARN. AWS returns an existing one if it has the
+// same name and settings: an earlier call created it, and its reply was lost.
 func (d *differ) createBalancer(ctx context.Context, groups []string) (string, error) {
 	w := d.want
 	in := &elbv2.CreateLoadBalancerInput{
@@ -88,7 +88,7 @@ func (d *differ) createBalancer(ctx context.Context, groups []string) (string, e
 	}
 	b := toBalancer(made)
 	if w.Name != model.DefaultName(d.key) {
-		// A name that the user chose may be in use, and AWS then answers with what exists.
+		// A name that the user chose may be in use, and AWS then returns the existing load balancer.
 		if err := d.checkNew(ctx, b); err != nil {
 			return "", err
 		}
@@ -123,8 +123,8 @@ func (d *differ) checkNew(ctx context.Context, b model.Balancer) error {
 	return nil
 }
 
-// balancerUpdate plans the changes of a load balancer that exists. It returns those that target
-// groups and listeners have to wait for.
+// balancerUpdate plans the changes of an existing load balancer. It returns those that target groups and
+// listeners have to wait for.
 func (d *differ) balancerUpdate(groups []vpc.GroupRef, after []plan.Ref) (base []plan.Ref) {
 	b := *d.have.Balancer
 	if failure := model.Failure(d.have); failure != "" {
@@ -154,7 +154,7 @@ func (d *differ) widens(b model.Balancer) bool {
 	return d.want.AddressType == string(types.IpAddressTypeDualstack) && b.AddressType != d.want.AddressType
 }
 
-// placeUpdate changes subnets, addresses and, to IPv6, the address type in place, or nothing.
+// placeUpdate returns the change of subnets, addresses and, to IPv6, the address type, if they differ.
 func (d *differ) placeUpdate(b model.Balancer) (plan.Change, bool) {
 	var f plan.Fields
 	zones := b.Zones
@@ -208,7 +208,7 @@ func (d *differ) narrowsFirst() bool {
 		!slices.ContainsFunc(d.have.TargetGroups, ipv6)
 }
 
-// narrow takes IPv6 away, after the listeners no longer send to IPv6 targets.
+// narrow removes IPv6, after the listeners no longer forward to IPv6 targets.
 func (d *differ) narrow(after []plan.Ref) []plan.Ref {
 	if !d.narrows() {
 		return nil
@@ -235,7 +235,8 @@ func (d *differ) setAddressType(ctx context.Context, arn, to string) error {
 	})
 }
 
-// groupsUpdate replaces the security groups of a load balancer, and deletes a managed one that it no longer has.
+// groupsUpdate replaces the security groups of a load balancer, and deletes a managed one that it no longer
+// uses.
 func (d *differ) groupsUpdate(b model.Balancer, groups []vpc.GroupRef, after []plan.Ref) {
 	if groups == nil {
 		return
@@ -285,7 +286,7 @@ func (d *differ) balancerDelete(b model.Balancer) plan.Change {
 	}
 }
 
-// toMappings are subnets as requests name them: plain where no address is chosen.
+// toMappings converts subnets for requests: without an address if none was chosen.
 func toMappings(zones []model.Zone) (plain []string, mappings []types.SubnetMapping) {
 	chosen := slices.ContainsFunc(zones, func(z model.Zone) bool { return z.Allocation+z.PrivateIPv4+z.IPv6 != "" })
 	for _, z := range zones {
@@ -301,7 +302,7 @@ func toMappings(zones []model.Zone) (plain []string, mappings []types.SubnetMapp
 	return plain, mappings
 }
 
-// optional is nil for an empty text.
+// optional returns nil for an empty text.
 func optional(s string) *string {
 	if s == "" {
 		return nil
@@ -309,7 +310,7 @@ func optional(s string) *string {
 	return &s
 }
 
-// groupIDs are the IDs of security groups, once the plan has created what was missing.
+// groupIDs returns the IDs of security groups, once the plan has created the missing ones.
 func groupIDs(groups []vpc.GroupRef, ids *plan.Handles) ([]string, error) {
 	var out []string
 	for _, g := range groups {
@@ -333,7 +334,7 @@ func showGroups(groups []vpc.GroupRef) string {
 	return plan.ShowSet(shown)
 }
 
-// showZones shows subnets with the addresses that were chosen.
+// showZones formats subnets with the chosen addresses.
 func showZones(zones []model.Zone) string {
 	var shown []string
 	for _, z := range zones {

@@ -14,9 +14,8 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/aws/names"
 )
 
-// certificates plans the certificates of a TLS listener besides the default one. On a listener that
-// an earlier manager made, people add such certificates by hand: as long as the Service lists one
-// certificate, they stay there.
+// certificates plans the additional certificates of a TLS listener. On a listener of an earlier manager,
+// users add such certificates by hand: as long as the Service lists one certificate, they stay.
 func (d *differ) certificates(ref listenerRef, have model.Listener, want model.WantedListener,
 	after []plan.Ref) []plan.Change {
 	if want.Protocol != model.ProtocolTLS {
@@ -53,7 +52,7 @@ func (d *differ) certificateChange(ref listenerRef, action plan.Action, arns []s
 				return err
 			}
 			balancer := ref.balancer(ids, d)
-			for _, c := range arns { // AWS takes one at a time
+			for _, c := range arns { // AWS accepts one at a time
 				if err := d.changeCertificate(ctx, balancer, arn, action, c); err != nil {
 					return err
 				}

@@ -20,13 +20,13 @@ import (
 const (
 	// listPage is the largest page of Elastic Load Balancing.
 	listPage = 400
-	// tagsAtOnce is how many objects DescribeTags and AddTags take at most.
+	// tagsAtOnce is the maximum number of objects in DescribeTags and AddTags.
 	tagsAtOnce = 20
 	// readsAtOnce bounds the parallel calls that read one load balancer.
 	readsAtOnce = 4
 )
 
-// listBalancers returns all network load balancers, and reads the tags that are not known of those in the VPC.
+// listBalancers returns all network load balancers, and reads the unknown tags of those in the VPC.
 func (s *Store) listBalancers(ctx context.Context) ([]model.Balancer, error) {
 	pages := elbv2.NewDescribeLoadBalancersPaginator(s.options.API, &elbv2.DescribeLoadBalancersInput{
 		PageSize: aws.Int32(listPage),
@@ -53,8 +53,8 @@ func (s *Store) listBalancers(ctx context.Context) ([]model.Balancer, error) {
 	return list, s.readTags(ctx, arns)
 }
 
-// listGroups returns all target groups, and reads the tags that are not known of orphans in the VPC:
-// those in use are found through their load balancer.
+// listGroups returns all target groups, and reads the unknown tags of orphans in the VPC: those in use are
+// found through their load balancer.
 func (s *Store) listGroups(ctx context.Context) ([]model.TargetGroup, error) {
 	list, err := s.describeGroups(ctx, &elbv2.DescribeTargetGroupsInput{PageSize: aws.Int32(listPage)})
 	if err != nil {
@@ -78,7 +78,8 @@ func (s *Store) describeGroups(ctx context.Context, in *elbv2.DescribeTargetGrou
 		})
 }
 
-// describeListeners returns the listeners of a load balancer by port, without what takes a call for each.
+// describeListeners returns the listeners of a load balancer by port, without details that need a call for
+// each.
 func (s *Store) describeListeners(ctx context.Context, balancer string) ([]model.Listener, error) {
 	pages := elbv2.NewDescribeListenersPaginator(s.options.API, &elbv2.DescribeListenersInput{
 		LoadBalancerArn: &balancer, PageSize: aws.Int32(listPage),
@@ -107,7 +108,8 @@ func (s *Store) describeFullListeners(ctx context.Context, balancer string) ([]m
 	return list, work.Wait()
 }
 
-// completeListener adds certificates and attributes. A listener that is deleted meanwhile stays as it is.
+// completeListener adds certificates and attributes. A listener that is deleted in the meantime is returned
+// unchanged.
 func (s *Store) completeListener(ctx context.Context, l *model.Listener) error {
 	switch l.Protocol {
 	case model.ProtocolTLS:
@@ -127,7 +129,7 @@ func (s *Store) completeListener(ctx context.Context, l *model.Listener) error {
 	return nil
 }
 
-// describeCertificates returns the certificates of a listener besides the default one, sorted.
+// describeCertificates returns the additional certificates of a listener, sorted.
 func (s *Store) describeCertificates(ctx context.Context, listener string) ([]string, error) {
 	pages := elbv2.NewDescribeListenerCertificatesPaginator(s.options.API, &elbv2.DescribeListenerCertificatesInput{
 		ListenerArn: &listener, PageSize: aws.Int32(listPage),
@@ -182,8 +184,8 @@ func (s *Store) describeTargets(ctx context.Context, group string) (model.Health
 	return health, nil
 }
 
-// describeTags returns the tags of objects by ARN. When one of them does not exist, AWS refuses the whole
-// call, and the objects are read in halves.
+// describeTags returns the tags of objects by ARN. If one of them does not exist, AWS rejects the whole call,
+// and the objects are read in halves.
 func (s *Store) describeTags(ctx context.Context, arns []string) (map[string]map[string]string, error) {
 	out, err := s.options.API.DescribeTags(ctx, &elbv2.DescribeTagsInput{ResourceArns: arns})
 	err = awserr.Wrap("DescribeTags", err)

@@ -16,10 +16,10 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/aws/names"
 )
 
-// Diff plans what makes the wanted objects out of those that exist: security groups first, then
-// the load balancer, then target groups with their targets, then the listeners that send to them.
-// What has to go goes the other way round. With a nil want nothing shall exist; what is not ours is
-// left out then. The error refuses another cluster's load balancer.
+// Diff plans the changes from the existing to the desired objects: security groups first, then the load
+// balancer, then target groups with their targets, then the listeners that forward to them. Deletions have
+// the reverse order. A nil want means that nothing should exist; foreign objects are omitted then. The error
+// refuses another cluster's load balancer.
 func (c *Cloud) Diff(key lbcommon.Key, want *model.Desired, have model.Observed) (changes []plan.Change,
 	warnings []string,
 	err error) {
@@ -59,13 +59,13 @@ type differ struct {
 	have     model.Observed
 	changes  []plan.Change
 	warnings []string
-	// opened are the changes that let the load balancer reach nodes, closing are the indexes of
-	// those that no longer do.
+	// opened are the changes that allow the load balancer to reach nodes, closing are the indexes of those that
+	// revoke it.
 	opened  []plan.Ref
 	closing []int
 	// keptPorts are ports of the Service that get no listener. One that exists there stays.
 	keptPorts []int32
-	// creationTags are tags of a new load balancer besides those that all of its objects have.
+	// creationTags are tags of a new load balancer in addition to those of all its objects.
 	creationTags map[string]string
 }
 
@@ -75,7 +75,7 @@ func (d *differ) warnf(format string, args ...any) {
 	d.warnings = append(d.warnings, fmt.Sprintf(format, args...))
 }
 
-// ensure plans what leads to the wanted objects.
+// ensure plans the changes to the desired objects.
 func (d *differ) ensure() error {
 	attach, groups, err := d.securityGroups()
 	if err != nil {
@@ -97,7 +97,7 @@ func (d *differ) ensure() error {
 	}
 	listeners := d.ports(base)
 	for _, i := range d.closing {
-		// Node ports close when no listener sends to them any more, and no subnet probes them.
+		// Node ports close when no listener forwards to them any more, and no subnet probes them.
 		d.changes[i].After = slices.Concat(d.changes[i].After, base, listeners)
 	}
 	if !narrowsFirst {
@@ -121,8 +121,8 @@ func (d *differ) warnUnserved() {
 	}
 }
 
-// remove plans the deletion of everything of ours. Objects of another cluster are ignored: they must
-// not block the deletion of the Service, and they stay as they are.
+// remove plans the deletion of all objects of ours. Objects of another cluster are ignored: they must not
+// block the deletion of the Service, and they are not changed.
 func (d *differ) remove() {
 	var after []plan.Ref
 	var attached []string
@@ -147,8 +147,8 @@ func (d *differ) remove() {
 	d.removeRules(attached, after)
 }
 
-// unmarked reports whether a target group is the Service's although its tags name no owner, as cloud-provider-aws once
-// left them: its name is one for the Service, and only the load balancer uses it.
+// unmarked reports whether a target group is the Service's although its tags name no owner, as older releases
+// of cloud-provider-aws left them: it has a name of the Service, and only the load balancer uses it.
 func (d *differ) unmarked(g model.TargetGroup) bool {
 	b := d.have.Balancer
 	return b != nil && g.Tags != nil && !tags.Marked(g.Tags) && slices.Equal(g.Balancers, []string{b.ARN}) &&
@@ -168,8 +168,8 @@ func (d *differ) markUnmarked() []plan.Change {
 	return d.tagChanges("parts of load balancer "+d.name(), groups, nil)
 }
 
-// keepGroup reports whether a target group stays when the Service goes: it is used by a load balancer
-// that is not ours, or its tags do not name this Service's cluster.
+// keepGroup reports whether a target group stays when the Service is deleted: a foreign load balancer uses
+// it, or its tags do not name this Service's cluster.
 func (d *differ) keepGroup(g model.TargetGroup) bool {
 	foreign := g.Tags != nil && tags.Foreign(g.Tags, d.cloud.options.Cluster.ID, d.key) != ""
 	if len(g.Balancers) > 1 || foreign && !d.unmarked(g) {
@@ -182,8 +182,8 @@ func (d *differ) keepGroup(g model.TargetGroup) bool {
 	return b == nil || tags.Foreign(b.Tags, d.cloud.options.Cluster.ID, d.key) != "" || g.Balancers[0] != b.ARN
 }
 
-// securityGroups plans the load balancer's security groups and the rules on nodes. It returns what
-// the load balancer shall be given, nil to leave it as it is, and the changes that this waits for.
+// securityGroups plans the load balancer's security groups and the rules on nodes. It returns the desired
+// groups of the load balancer, nil to keep the existing ones, and the changes that this waits for.
 func (d *differ) securityGroups() (attach []vpc.GroupRef, after []plan.Ref, err error) {
 	b := d.have.Balancer
 	if b == nil && !d.want.Secured || b != nil && len(b.SecurityGroups) == 0 {
@@ -217,8 +217,8 @@ func (d *differ) securityGroups() (attach []vpc.GroupRef, after []plan.Ref, err 
 	return attach, after, nil
 }
 
-// keptGroups keeps the rules of a managed group true after the mode was switched off: the load
-// balancer keeps what is attached.
+// keptGroups keeps the rules of a managed group up to date after the mode was disabled: the load balancer
+// keeps its groups.
 func (d *differ) keptGroups(b model.Balancer) error {
 	if group, ok := d.have.Groups.Named(d.want.Managed.Name); ok && slices.Contains(b.SecurityGroups, group.ID) {
 		changes, _, err := d.cloud.options.Groups.ManagedGroupChanges(d.have.Groups, d.want.Managed, nil)
@@ -233,12 +233,13 @@ func (d *differ) keptGroups(b model.Balancer) error {
 
 func (d *differ) nodeRules(from *vpc.GroupRef) { d.nodeRulesAfter(from, nil) }
 
-// fromDescription describes the rules that let in all traffic of a load balancer's security group.
+// fromDescription returns the description of the rules that allow all traffic of a load balancer's security
+// group.
 const fromDescription = "kubernetes.io/rule/nlb/security-group"
 
-// nodeRulesAfter plans the rules on the security groups of nodes. A load balancer with a security
-// group needs one rule, whatever ports it has; but where an earlier manager's rules by address
-// let everything through, they stay.
+// nodeRulesAfter plans the rules on the security groups of nodes. A load balancer with a security group needs
+// one rule, whatever ports it has; but if an earlier manager's rules by address allow all its traffic, they
+// stay.
 func (d *differ) nodeRulesAfter(from *vpc.GroupRef, after []plan.Ref) {
 	if d.want.NoNodeRules {
 		return
@@ -281,7 +282,7 @@ func (d *differ) removeRules(attached []string, after []plan.Ref) {
 	}
 }
 
-// managedGroups are the security groups that were made for the Service's load balancer.
+// managedGroups are the security groups that were created for the Service's load balancer.
 func (d *differ) managedGroups() []vpc.Group {
 	name := names.ManagedGroupName(d.key.ClusterName, tags.Service(d.key), d.key.UID)
 	var out []vpc.Group
@@ -296,9 +297,9 @@ func (d *differ) managedGroups() []vpc.Group {
 	return out
 }
 
-// ownSources are the security groups of a load balancer that no other network load balancer has.
-// Rules of ours that refer to them go with it; those that refer to a group that is deleted are
-// removed with that anyway.
+// ownSources are the security groups of a load balancer that no other network load balancer has. Rules of
+// ours that refer to them are removed with it; those that refer to a deleted group are removed with that
+// anyway.
 func (d *differ) ownSources(attached []string, managed []vpc.Group) []string {
 	return slices.DeleteFunc(slices.Clone(attached), func(id string) bool {
 		return slices.Contains(d.have.SharedGroups, id) || slices.ContainsFunc(managed,
@@ -306,15 +307,15 @@ func (d *differ) ownSources(attached []string, managed []vpc.Group) []string {
 	})
 }
 
-// refuseForeign is the error about a load balancer of our name that is not ours.
+// refuseForeign returns the error about a foreign load balancer of our name.
 func refuseForeign(key lbcommon.Key, b model.Balancer, owner string) error {
 	return &cloudapi.Error{Class: cloudapi.Invalid, Operation: "Service " + key.Namespace + "/" + key.Name,
 		Err: fmt.Errorf("the load balancer %s belongs to %s and is left alone: give each cluster an ID of its own, or "+
 			"delete that load balancer", b.Name, owner)}
 }
 
-// wrote notes the outcome of a write in the snapshot: what it changed, or, if it failed, that its outcome
-// is uncertain. It returns err.
+// wrote records the outcome of a write in the snapshot: the change, or, if it failed, that its outcome is
+// uncertain. It returns err.
 func (d *differ) wrote(err error, change func(*Store)) error {
 	if err != nil {
 		d.cloud.store.markUncertain(d.key)
@@ -324,7 +325,7 @@ func (d *differ) wrote(err error, change func(*Store)) error {
 	return nil
 }
 
-// name is what the load balancer is called.
+// name returns the name of the load balancer.
 func (d *differ) name() string {
 	if b := d.have.Balancer; b != nil {
 		return b.Name

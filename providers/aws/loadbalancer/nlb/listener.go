@@ -17,7 +17,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/nlb/model"
 )
 
-// listenerRef is a listener: one that exists, with its ARN, or one that the plan creates.
+// listenerRef is a listener: an existing one, with its ARN, or one that the plan creates.
 type listenerRef struct{ arn, name string }
 
 func (l listenerRef) handle() plan.Handle { return plan.Handle("listener " + l.name) }
@@ -29,7 +29,7 @@ func (l listenerRef) resolve(ids *plan.Handles) (string, error) {
 	return ids.ID(l.handle())
 }
 
-// balancer is the ARN of the load balancer, which exists when a listener does.
+// balancer returns the ARN of the load balancer, which exists when a listener does.
 func (l listenerRef) balancer(ids *plan.Handles, d *differ) string {
 	arn, err := d.balancerARN(ids)
 	if err != nil {
@@ -108,7 +108,8 @@ func refOf(changes []plan.Change, name string) plan.Ref {
 	return plan.Ref{}
 }
 
-// listenersDelete plans the deletion of listeners that are not wanted, or are in the way of those that are.
+// listenersDelete plans the deletion of listeners that are not desired, or that block the port of desired
+// ones.
 func (d *differ) listenersDelete() []plan.Change {
 	var changes []plan.Change
 	for _, have := range d.have.Listeners {
@@ -131,7 +132,7 @@ func (d *differ) listenersDelete() []plan.Change {
 	return changes
 }
 
-// listenerCreate opens a port.
+// listenerCreate creates a listener.
 func (d *differ) listenerCreate(name string, group groupRef, want model.WantedListener, after []plan.Ref) []plan.Ref {
 	var f plan.Fields
 	f.Diff("protocol", "", want.Protocol)
@@ -157,12 +158,12 @@ func (d *differ) listenerCreate(name string, group groupRef, want model.WantedLi
 		done)...)
 }
 
-// newListenerAttributes are what AWS gives a new listener for TCP.
+// newListenerAttributes are those of a new TCP listener in AWS.
 func newListenerAttributes() map[string]string {
 	return map[string]string{model.AttributeIdleTimeout: "350"}
 }
 
-// listenerParts plans what has calls of its own: further certificates and attributes.
+// listenerParts plans the parts with their own calls: additional certificates and attributes.
 func (d *differ) listenerParts(ref listenerRef, have model.Listener, want model.WantedListener,
 	after []plan.Ref) []plan.Ref {
 	changes := d.certificates(ref, have, want, after)
@@ -212,15 +213,15 @@ func (d *differ) createListener(ctx context.Context, ids *plan.Handles, group gr
 	return l.ARN, nil
 }
 
-// listenerUpdate changes a listener in place, or nothing. A listener that moves to another target
-// group sends to both first, to the new one with no weight: only then does AWS probe its targets.
-// Afterwards the old one stays, with no weight, while its connections finish.
+// listenerUpdate returns the changes of a listener in place, if it differs. A listener that moves to another
+// target group forwards to both first, to the new one with weight 0: only then does AWS probe its targets.
+// Afterwards the old one stays, with weight 0, while its connections drain.
 func (d *differ) listenerUpdate(name string, have model.Listener, want model.WantedListener, group groupRef,
 	after []plan.Ref) []plan.Ref {
 	ref := listenerRef{arn: have.ARN, name: name}
 	var f plan.Fields
 	f.Diff("protocol", have.Protocol, want.Protocol)
-	if want.Policy != "" { // without an opinion, AWS' default is as good as any other
+	if want.Policy != "" { // if unset, any policy is accepted
 		f.Diff("sslPolicy", have.Policy, want.Policy)
 	}
 	if len(want.Certificates) > 0 {
@@ -229,7 +230,7 @@ func (d *differ) listenerUpdate(name string, have model.Listener, want model.Wan
 	m := &move{listener: have, group: group}
 	if !d.moved(have.Forwards, group.arn) {
 		f.Diff("targetGroup", d.showForwards(have.Forwards), group.name)
-		// IPv6 can only be taken away once no listener names an IPv6 group: then there is no time to finish.
+		// IPv6 can only be removed once no listener names an IPv6 group: then there is no time to drain.
 		if have.Protocol == want.Protocol && !d.narrows() {
 			after = d.listenerJoin(name, m, after)
 		}
@@ -292,9 +293,9 @@ func (d *differ) modifyListener(ctx context.Context, have model.Listener, in *el
 	})
 }
 
-// surplusGroups plans what becomes of target groups that are not wanted. Those that a listener
-// leaves are retired; those with a deleted listener, and those that no listener uses, are deleted. One whose
-// connections are still finishing has time.
+// surplusGroups plans the removal of target groups that are not desired. Those that a listener leaves are
+// retired; those with a deleted listener, and those without a listener, are deleted. One with draining
+// connections stays for now.
 func (d *differ) surplusGroups(deletions []plan.Change, moved map[string][]plan.Ref) {
 	for _, g := range d.have.TargetGroups {
 		if slices.ContainsFunc(d.want.Listeners, func(w model.WantedListener) bool { return w.Group.Name == g.Name }) ||
@@ -322,7 +323,7 @@ func (d *differ) surplusGroups(deletions []plan.Change, moved map[string][]plan.
 	}
 }
 
-// foreignGroup reports whether a target group has another owner, such as one that a person attached.
+// foreignGroup reports whether a target group has another owner, such as one that a user attached.
 func (d *differ) foreignGroup(g model.TargetGroup) bool {
 	return g.Tags != nil && d.keepGroup(g)
 }

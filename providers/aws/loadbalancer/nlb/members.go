@@ -6,7 +6,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/tags"
 )
 
-// DiffMembers returns the changes of targets alone: every target group to which a listener sends traffic gets the
+// DiffMembers returns only the changes of targets: every target group to which a listener forwards gets the
 // nodes of the request, and keeps its settings. Problems of the request's options are ignored.
 func (c *Cloud) DiffMembers(r model.Request, have model.Observed) []plan.Change {
 	b := have.Balancer
@@ -28,8 +28,8 @@ func (c *Cloud) DiffMembers(r model.Request, have model.Observed) []plan.Change 
 	return d.changes
 }
 
-// serving returns the target groups that get new connections. A group without weight finishes those that it has, or
-// waits for its listener.
+// serving returns the target groups that get new connections. A group with weight 0 drains, or waits for its
+// listener.
 func serving(listeners []model.Listener) map[string]bool {
 	arns := map[string]bool{}
 	for _, l := range listeners {

@@ -13,16 +13,15 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/nlb/model"
 )
 
-// move is a listener on its way to another target group.
+// move is a listener that moves to another target group.
 type move struct {
 	listener model.Listener
 	group    groupRef
-	// old is the ARN of the group that it sends to beside the new one; it is known when both are attached.
+	// old is the ARN of the group that it also forwards to; it is known when both are attached.
 	old string
 }
 
-// moved reports whether a listener sends to a target group alone, but for others that only finish
-// their connections.
+// moved reports whether a listener forwards to a target group only, except for others that drain.
 func (d *differ) moved(forwards []model.Forward, group string) bool {
 	there := false
 	for _, f := range forwards {
@@ -37,18 +36,18 @@ func (d *differ) moved(forwards []model.Forward, group string) bool {
 	return there
 }
 
-// listenerJoin lets a listener send to its new target group as well, with no weight, and waits
-// until that can take over. It returns what the move waits for.
+// listenerJoin lets a listener forward to its new target group as well, with weight 0, and waits until that
+// can take over. It returns what the move waits for.
 func (d *differ) listenerJoin(name string, m *move, after []plan.Ref) []plan.Ref {
 	forwards, group := m.listener.Forwards, m.group
 	others := slices.DeleteFunc(slices.Clone(forwards), func(f model.Forward) bool { return f.Group == group.arn })
 	if len(others) == 0 {
 		return after
 	}
-	// Of several, the one with traffic: the others only finish their connections.
+	// Of several, the one with traffic: the others only drain.
 	old := slices.MaxFunc(others, func(a, b model.Forward) int { return cmp.Compare(a.Weight, b.Weight) }).Group
 	if group.arn != "" && slices.ContainsFunc(forwards, func(f model.Forward) bool { return f.Group == group.arn }) {
-		// An earlier run has come this far. What has no targets any more needs no time to finish.
+		// An earlier run was interrupted here. A group without targets has no connections to drain.
 		if g, ok := d.have.Group(old); ok && (g.Active() > 0 || g.Draining()) {
 			m.old = old
 		}
@@ -67,7 +66,7 @@ func (d *differ) listenerJoin(name string, m *move, after []plan.Ref) []plan.Ref
 			err = d.modifyListener(ctx, m.listener, &elbv2.ModifyListenerInput{ListenerArn: aws.String(m.listener.ARN),
 				DefaultActions: forwardToBoth(old, 1, arn, 0)})
 			if cloudapi.Is(err, cloudapi.Invalid) {
-				return nil // these two cannot stand side by side: the listener moves at once
+				return nil // these two cannot be attached together: the listener moves at once
 			}
 			if err == nil {
 				m.old = old
@@ -86,7 +85,7 @@ func (d *differ) listenerJoin(name string, m *move, after []plan.Ref) []plan.Ref
 	return []plan.Ref{change.Ref}
 }
 
-// detach takes a target group without connections off the listeners that still name it.
+// detach removes a target group without connections from the listeners that still name it.
 func (d *differ) detach(ctx context.Context, group string) error {
 	for _, l := range d.cloud.store.listenersWith(d.have.Balancer, group) {
 		others := slices.DeleteFunc(slices.Clone(l.Forwards), func(f model.Forward) bool { return f.Group == group })

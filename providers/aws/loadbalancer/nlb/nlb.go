@@ -1,6 +1,6 @@
-// Package nlb manages network load balancers: it observes what exists and plans the changes that lead to what should
-// exist. Both are values of package model. Each kind of object has a file of its own. Subnets, security groups
-// and their rules come from package vpc.
+// Package nlb manages network load balancers: it observes the existing objects and plans the changes to the
+// desired ones. Both are values of package model. Each kind of object has its own file. Subnets, security
+// groups and their rules come from package vpc.
 package nlb
 
 import (
@@ -15,7 +15,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/vpc"
 )
 
-// What plans call the objects.
+// The kinds in plans.
 const (
 	kindBalancer    = "load balancer"
 	kindListener    = "listener"
@@ -31,7 +31,7 @@ type Options struct {
 	API api.ELBV2
 	// Groups are the security groups of the VPC.
 	Groups *vpc.GroupStore
-	// Instances shows which instances run, when AWS refuses targets. It may be nil.
+	// Instances reads which instances run, when AWS rejects targets. It may be nil.
 	Instances vpc.InstanceSource
 	// VPC is the ID of the cluster's VPC: objects in other VPCs are ignored.
 	VPC      string
@@ -41,8 +41,8 @@ type Options struct {
 	Clock clock.Clock
 }
 
-// Cloud plans and makes changes of network load balancers, over a Store that it keeps true. It is
-// safe for concurrent use.
+// Cloud plans and makes changes of network load balancers, over a Store that it updates. It is safe for
+// concurrent use.
 type Cloud struct {
 	options Options
 	store   *Store
@@ -54,10 +54,10 @@ func New(o Options) *Cloud {
 	return &Cloud{options: o, store: newStore(o)}
 }
 
-// Store is the observations.
+// Store returns the store of observations.
 func (c *Cloud) Store() *Store { return c.store }
 
-// nameInARN is the name of a load balancer or target group in its ARN.
+// nameInARN returns the name of a load balancer or target group in its ARN.
 func nameInARN(arn string) string {
 	parts := strings.Split(arn, "/")
 	if len(parts) < 3 {
@@ -67,10 +67,10 @@ func nameInARN(arn string) string {
 }
 
 const (
-	// healthPoll is the pause between two reads of the health of targets. Probes take 5 s at the least.
+	// healthPoll is the interval of reads of the health of targets. The minimum interval of probes is 5 s.
 	healthPoll = 5 * time.Second
-	// healthWait bounds how long a new target group may take to become healthy before it is used
-	// anyway. AWS takes up to 3 minutes to begin with a target. Longer waits would leave the Service
-	// on node ports that are closed by now.
+	// healthWait bounds how long a new target group may take to become healthy before it is used anyway. AWS
+	// takes up to 3 minutes to start with a target. Longer waits would leave the Service on node ports that may
+	// be closed.
 	healthWait = 3 * time.Minute
 )

@@ -13,9 +13,10 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/aws/names"
 )
 
-// Observe returns what exists of a Service's load balancer.
+// Observe returns the existing objects of a Service's load balancer.
 //
-// What its applied record proves to be as wanted is not read, unless the observation is authoritative.
+// It does not read what the applied record proves to equal the desired state, unless the observation is
+// authoritative.
 func (s *Store) Observe(ctx context.Context, key lbcommon.Key, want *model.Desired,
 	fresh lbcommon.Freshness) (model.Observed,
 	error) {
@@ -34,7 +35,7 @@ func (s *Store) Observe(ctx context.Context, key lbcommon.Key, want *model.Desir
 	return s.view(ctx, key)
 }
 
-// Inventory is Observe without the settings of what exists: enough to delete it.
+// Inventory is Observe without settings: enough to delete the objects.
 func (s *Store) Inventory(ctx context.Context, key lbcommon.Key, fresh lbcommon.Freshness) (model.Observed, error) {
 	read := s.refresh
 	if fresh == lbcommon.Authoritative || s.state.IsUncertain(serviceName(key)) {
@@ -66,8 +67,8 @@ func (s *Store) isFor(arn string, key lbcommon.Key) bool {
 	return tags.IsFor(have, s.options.Cluster.ID, key)
 }
 
-// groupsOf returns the ARNs of the target groups of a Service: those that the load balancer uses, and
-// orphans that bear its tags. They are sorted.
+// groupsOf returns the ARNs of the target groups of a Service: those that the load balancer uses, and orphans
+// with its tags. They are sorted.
 func (s *Store) groupsOf(key lbcommon.Key, balancer string) []string {
 	var arns []string
 	if balancer != "" {
@@ -82,7 +83,7 @@ func (s *Store) groupsOf(key lbcommon.Key, balancer string) []string {
 	return arns
 }
 
-// view assembles what is known of a Service's load balancer.
+// view assembles the cached state of a Service's load balancer.
 func (s *Store) view(ctx context.Context, key lbcommon.Key) (model.Observed, error) {
 	groups, err := s.options.Groups.Get(ctx, vpc.GroupQuery{})
 	if err != nil {

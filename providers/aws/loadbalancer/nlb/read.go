@@ -23,16 +23,17 @@ func (s *Store) refresh(ctx context.Context) error {
 	return s.groups.Refresh(ctx)
 }
 
-// readOne reads one Service's load balancer past the snapshot: with all its settings, or only what exists.
+// readOne reads one Service's load balancer, bypassing the snapshot: with all its settings, or only the
+// existing objects.
 func (s *Store) readOne(ctx context.Context, key lbcommon.Key, full bool) error {
 	r := s.state.Begin()
 	if err := s.refresh(ctx); err != nil {
 		return err
 	}
 	arn := s.find(key)
-	// What a list showed a moment ago can be deleted, and what it did not show can be created: creating
-	// one that the list does not show yet is refused, or answered with that one. That nothing is
-	// left, or how something is set, takes a read of its own.
+	// An object in a recent list can be deleted, and one that the list lacks can be created: if it exists after
+	// all, AWS rejects the creation or returns that object. Proving that nothing is left, or a setting, takes
+	// its own read.
 	if !s.justListed() || (arn == "") != full {
 		var err error
 		if arn, err = s.readBalancer(ctx, arn, key); err != nil {
@@ -90,7 +91,7 @@ func (s *Store) readGroups(ctx context.Context, balancer string) error {
 	r := s.state.Begin()
 	list, err := s.describeGroups(ctx, &elbv2.DescribeTargetGroupsInput{LoadBalancerArn: &balancer})
 	if cloudapi.Is(err, cloudapi.NotFound) {
-		return nil // the load balancer was created or deleted a moment ago; what is known of it counts
+		return nil // The load balancer was created or deleted a moment ago; the snapshot takes precedence.
 	}
 	if err != nil {
 		return err
@@ -106,7 +107,7 @@ func (s *Store) readGroups(ctx context.Context, balancer string) error {
 	return nil
 }
 
-// readRest reads the tags and, if full, every setting of what exists.
+// readRest reads the tags and, if full, every setting of the existing objects.
 func (s *Store) readRest(ctx context.Context, key lbcommon.Key, balancer string, full bool) error {
 	groups := s.groupsOf(key, balancer)
 	arns := slices.Clone(groups)
@@ -135,8 +136,8 @@ func (s *Store) readRest(ctx context.Context, key lbcommon.Key, balancer string,
 	return s.readTags(ctx, arns)
 }
 
-// readDetails reads what lists do not show of a Service's load balancer, unless it is known or its
-// applied record proves it.
+// readDetails reads the details of a Service's load balancer that lists lack, unless they are cached or its
+// applied record proves them.
 func (s *Store) readDetails(ctx context.Context, key lbcommon.Key, want *model.Desired) error {
 	arn := s.find(key)
 	s.prove(arn, want)
@@ -178,7 +179,7 @@ func (s *Store) readGroupAttributes(ctx context.Context, group string) error {
 	return readDetail(ctx, s, s.groupAttributes, group, s.describeGroupAttributes, s.groupMissing)
 }
 
-// readDetail reads what belongs to one object. Missing handles the answer that the object does not exist.
+// readDetail reads the details of one object. Missing handles its deletion.
 func readDetail[T any](ctx context.Context, s *Store, t *snapshot.Table[T], arn string,
 	describe func(context.Context, string) (T, error), missing func(r snapshot.Reading, arn string,
 		err error) error) error {

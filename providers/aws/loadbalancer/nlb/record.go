@@ -16,17 +16,17 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/tags"
 )
 
-// The applied record of a load balancer is kept in two of its tags. AppliedTag has the record without its
-// members, TargetsTag has the members: load balancers with the same nodes have equal values there, so
-// that one call writes many. A manager that starts and finds the record of what is wanted
-// reads neither listeners and attributes nor targets. What other clients change meanwhile is found
-// by the audit, which ignores records.
+// The applied record of a load balancer is stored in two of its tags. AppliedTag has the record without its
+// members, TargetsTag has the members: load balancers with the same nodes have equal values there, so that
+// one call writes many. A manager that starts and finds the record of the desired state reads neither
+// listeners and attributes nor targets. The audit, which ignores records, finds changes that other clients
+// made in the meantime.
 //
-// The record is written with changes that are made anyway, and never by itself: a load balancer that
-// was taken over has none until something about it changes.
+// The record is written with changes that are made anyway, and never by itself: a load balancer that was
+// taken over has none until the first change.
 
-// prove fills in what the applied record of a load balancer proves to be as wanted, if nothing is known of
-// its details yet.
+// prove fills in the details that the applied record of a load balancer proves to equal the desired state, if
+// none are cached yet.
 func (s *Store) prove(arn string, want *model.Desired) {
 	have, _ := s.tags.Get(arn)
 	record := model.RecordOf(have)
@@ -83,9 +83,9 @@ func (d *differ) createRecord() {
 	d.add(change)
 }
 
-// provenByLists reports whether a load balancer that is created is complete as soon as the lists show its
-// target groups in use: a listener is created after everything that its target group needs. Then
-// the creation of the load balancer writes the record, although the rest is still to come.
+// provenByLists reports whether a new load balancer is complete as soon as the lists show its target groups
+// in use: a listener is created after everything that its target group needs. Then the creation of the load
+// balancer writes the record, although later changes are still pending.
 func (d *differ) provenByLists() bool {
 	return !slices.ContainsFunc(d.changes, func(c plan.Change) bool {
 		return c.Kind == kindAttributes || c.Kind == kindCertificate || c.Kind == kindListener+" "+kindAttributes
@@ -102,7 +102,7 @@ func (c *Cloud) StoredRecord(key lbcommon.Key, have model.Observed) (record lbco
 	return model.RecordOf(b.Tags), true
 }
 
-// RecordUpdate is an applied record to be stored with a load balancer that exists.
+// RecordUpdate is an applied record to be stored with an existing load balancer.
 type RecordUpdate struct {
 	Balancer *model.Balancer
 	Record   lbcommon.AppliedRecord

@@ -16,22 +16,23 @@ import (
 )
 
 const (
-	// listAge is the max age of the shared lists. It only has to span a burst: a restart that reconciles
-	// every Service within seconds reads them once. Beyond that it is how long a load balancer
-	// deleted by hand may stay unnoticed by a reconcile that happens anyway.
+	// listAge is the max age of the shared lists. It only has to span a burst: a restart that reconciles every
+	// Service within seconds reads them once. It is also the time for which a reconcile may miss that a load
+	// balancer was deleted by hand.
 	listAge = 30 * time.Second
-	// confirmAge is the max age of the shared lists for a creation or a deletion to use them as its own
-	// read: they were read for the same Service, or for one beside it.
+	// confirmAge is the max age of the shared lists for a creation or a deletion to use them as its own read:
+	// they were read for the same Service, or for a concurrent one.
 	confirmAge = 5 * time.Second
-	// detailAge is the max age of what is read for each load balancer: listeners, attributes and
-	// targets. The audit reads them every 30 minutes, so that they grow older only without it.
+	// detailAge is the max age of details of each load balancer: listeners, attributes and targets. The audit
+	// reads them every 30 minutes, so that they become older only without it.
 	detailAge = 40 * time.Minute
-	// settleTime bounds how long lists may miss what we created, or show what we deleted. AWS documents no bound.
+	// settleTime bounds how long lists may miss objects that we created, or show objects that we deleted. AWS
+	// documents no bound.
 	settleTime = 2 * time.Minute
 )
 
-// Store is the snapshot that all Services share: lists of load balancers and target groups, and what
-// only a call for each of them returns. Before an object is created or deleted, it is read again.
+// Store is the snapshot that all Services share: lists of load balancers and target groups, and details that
+// need a call for each of them. Before an object is created or deleted, it is read again.
 type Store struct {
 	options Options
 	// state orders the reads and writes of the tables. Services are its owners.
@@ -95,7 +96,7 @@ func newStore(o Options) *Store {
 	return s
 }
 
-// newDetails returns a table of what is read for each object. It forgets what was not used for a day.
+// newDetails returns a table of the details of objects. It evicts rows that were not used for a day.
 func newDetails[T any](state *snapshot.Store, index func(T) []string) *snapshot.Table[T] {
 	return snapshot.NewTable(state, snapshot.Kind[T]{
 		MaxAge: detailAge, Settle: settleTime, EvictAfter: 24 * time.Hour, Index: index,
@@ -105,8 +106,8 @@ func newDetails[T any](state *snapshot.Store, index func(T) []string) *snapshot.
 // serviceName identifies a Service as an owner in the store.
 func serviceName(key lbcommon.Key) string { return key.Namespace + "/" + key.Name }
 
-// markUncertain makes the next Observe of a Service's load balancer read it, and lists be read again:
-// a write failed and may have happened nevertheless, so that an object may exist that no list shows yet.
+// markUncertain makes the next Observe of a Service's load balancer read it, and its lists: a write failed
+// and may have been applied nevertheless, so that an object may exist that no list shows yet.
 func (s *Store) markUncertain(key lbcommon.Key) {
 	s.state.MarkUncertain(serviceName(key))
 	s.balancers.Invalidate()
@@ -149,7 +150,7 @@ func (s *Store) deleteBalancer(arn string) {
 	s.relink(arn)
 }
 
-// relink updates which target groups a load balancer uses, after its listeners changed.
+// relink updates the target groups that a load balancer uses, after its listeners changed.
 func (s *Store) relink(balancer string) {
 	used := map[string]bool{}
 	listeners, _ := s.listeners.Get(balancer)
@@ -171,7 +172,7 @@ func (s *Store) relink(balancer string) {
 	}
 }
 
-// updateTargets notes the state of targets after a write.
+// updateTargets records the state of targets after a write.
 func (s *Store) updateTargets(group string, targets []model.Target, state types.TargetHealthStateEnum) {
 	s.targets.Update(group, func(health *model.Health) {
 		*health = maps.Clone(*health)
@@ -189,7 +190,7 @@ func (s *Store) updateTags(arn string, set map[string]string, remove []string) {
 	})
 }
 
-// group returns what is known of a target group now, our own writes included.
+// group returns the cached target group, our own writes included.
 func (s *Store) group(arn string) (model.TargetGroup, bool) {
 	g, exists := s.groups.Get(arn)
 	g.Targets, _ = s.targets.Get(arn)

@@ -18,22 +18,22 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/tags"
 )
 
-// tagged is an object whose tags are known.
+// tagged is an object with known tags.
 type tagged struct {
 	arn, name string
 	tags      map[string]string
 }
 
-// tagChange is one call's worth: the same change for several objects.
+// tagChange is one call: the same change for several objects.
 type tagChange struct {
 	set    map[string]string
 	remove []string
 	arns   []string
 }
 
-// tags plans the tags of what exists: objects that need the same share a call, and the load
-// balancer comes last. So its tags prove, without reading those of its listeners and target groups,
-// that all of them are up to date.
+// tags plans the tags of existing objects: objects with the same change share a call, and the load balancer
+// comes last. So its tags prove, without reading those of its listeners and target groups, that all of them
+// are up to date.
 func (d *differ) tags(after []plan.Ref) {
 	b := d.have.Balancer
 	if b == nil {
@@ -57,7 +57,7 @@ func (d *differ) tags(after []plan.Ref) {
 	d.add(d.tagChanges("load balancer "+b.Name, []tagged{{b.ARN, b.Name, b.Tags}}, after)...)
 }
 
-// tagChanges groups objects by what they need. Those whose tags were not read need nothing.
+// tagChanges groups objects by their changes. Those with unread tags get none.
 func (d *differ) tagChanges(what string, objects []tagged, after []plan.Ref) []plan.Change {
 	var groups []tagChange
 	for _, o := range objects {

@@ -21,17 +21,18 @@ import (
 )
 
 const (
-	// targetsAtOnce is how many targets one call names.
+	// targetsAtOnce is the maximum number of targets in one call.
 	targetsAtOnce = 100
-	// targetsShown is how many a plan lists one by one; a person does not read more.
+	// targetsShown is the maximum number that a plan lists one by one.
 	targetsShown = 10
-	// codeInvalidTarget is AWS' answer when any of the targets cannot be registered.
+	// codeInvalidTarget is AWS' error if any of the targets cannot be registered.
 	codeInvalidTarget = "InvalidTarget"
-	// startTime is when to try again an instance that is not running yet.
+	// startTime is the time until the retry of an instance that is not running yet.
 	startTime = 15 * time.Second
 )
 
-// targetsUpdate registers and removes targets, or nothing. Those that are draining count as absent.
+// targetsUpdate returns the registrations and deregistrations of targets, if any. Draining ones count as
+// absent.
 func (d *differ) targetsUpdate(g groupRef, have model.TargetGroup, want model.WantedGroup,
 	after []plan.Ref) (plan.Change, bool) {
 	join, leave := diffTargets(have.Targets, want.Targets)
@@ -50,13 +51,13 @@ func (d *differ) targetsUpdate(g groupRef, have model.TargetGroup, want model.Wa
 			}
 			err = d.register(ctx, arn, join)
 			if cloudapi.Is(err, cloudapi.Quota) && len(leave) > 0 {
-				// There is no room for both at once. Removing first leaves fewer nodes for a moment.
+				// The quota does not allow both at once. Removing first leaves fewer nodes for a moment.
 				if err := d.deregister(ctx, arn, leave); err != nil {
 					return err
 				}
 				leave, err = nil, d.register(ctx, arn, join)
 			}
-			// A target that cannot join must not keep others from leaving.
+			// A target that cannot join must not prevent others from leaving.
 			return adviseTargets(errors.Join(err, d.deregister(ctx, arn, leave)))
 		},
 	}, true
@@ -82,8 +83,8 @@ func diffTargets(have model.Health, want []model.WantedTarget) (join, leave []mo
 	return join, leave
 }
 
-// register registers targets. AWS refuses all of a call if it refuses one: those are found, the
-// others registered, and an error names those.
+// register registers targets. AWS rejects a whole call for one bad target: it finds those, registers the
+// others, and returns an error with the bad ones.
 func (d *differ) register(ctx context.Context, arn string, targets []model.Target) error {
 	var refused []string
 	var errs []error
@@ -102,7 +103,7 @@ func (d *differ) register(ctx context.Context, arn string, targets []model.Targe
 	return errors.Join(errs...)
 }
 
-// registerSome registers a chunk and returns the targets that AWS refuses.
+// registerSome registers a chunk and returns the targets that AWS rejects.
 func (d *differ) registerSome(ctx context.Context, arn string, targets []model.Target) (refused []string, err error) {
 	_, err = d.cloud.options.API.RegisterTargets(ctx, &elbv2.RegisterTargetsInput{TargetGroupArn: &arn,
 		Targets: descriptions(targets)})
@@ -112,7 +113,7 @@ func (d *differ) registerSome(ctx context.Context, arn string, targets []model.T
 	if len(targets) == 1 {
 		return []string{targets[0].ID}, nil
 	}
-	// AWS refuses instances that are not running. Where their states do not explain the refusal, halves are tried.
+	// AWS rejects instances that are not running. If their states do not explain the error, halves are tried.
 	stopped, running := d.splitStopped(ctx, targets)
 	if len(stopped) == 0 || len(running) == 0 {
 		bad, err := d.registerSome(ctx, arn, targets[:len(targets)/2])
@@ -126,8 +127,8 @@ func (d *differ) registerSome(ctx context.Context, arn string, targets []model.T
 	return append(refused, more...), err
 }
 
-// splitStopped separates the targets whose instances do not run, as EC2 shows them now. Without an answer all count
-// as running.
+// splitStopped separates the targets with instances that do not run, as EC2 reports now. If EC2 does not
+// answer, all count as running.
 func (d *differ) splitStopped(ctx context.Context, targets []model.Target) (stopped, running []model.Target) {
 	if d.cloud.options.Instances == nil {
 		return nil, targets
@@ -151,7 +152,7 @@ func (d *differ) splitStopped(ctx context.Context, targets []model.Target) (stop
 	return stopped, running
 }
 
-// deregister removes targets. One that AWS does not know is as good as removed.
+// deregister removes targets. An unknown one counts as removed.
 func (d *differ) deregister(ctx context.Context, arn string, targets []model.Target) error {
 	var errs []error
 	for chunk := range slices.Chunk(targets, targetsAtOnce) {
@@ -173,12 +174,12 @@ func (d *differ) deregisterSome(ctx context.Context, arn string, targets []model
 	return errors.Join(d.deregisterSome(ctx, arn, targets[:half]), d.deregisterSome(ctx, arn, targets[half:]))
 }
 
-// wroteTargets notes targets that were registered or removed.
+// wroteTargets records targets that were registered or removed.
 func (d *differ) wroteTargets(err error, arn string, targets []model.Target, state types.TargetHealthStateEnum) error {
 	return d.wrote(err, func(s *Store) { s.updateTargets(arn, targets, state) })
 }
 
-// adviseTargets adds to an error what to do about too many targets.
+// adviseTargets adds advice about too many targets to an error.
 func adviseTargets(err error) error {
 	if !cloudapi.Is(err, cloudapi.Quota) {
 		return err
@@ -196,7 +197,7 @@ func descriptions(targets []model.Target) []types.TargetDescription {
 	return out
 }
 
-// suffix shows targets after a label: one by one, or counted where they are many.
+// suffix formats targets after a label: one by one, or counted if there are many.
 func suffix(label string, targets []model.Target) string {
 	if len(targets) == 0 {
 		return ""

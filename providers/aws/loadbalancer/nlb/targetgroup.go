@@ -21,10 +21,10 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/nlb/model"
 )
 
-// defaultTimeout is how long AWS lets a probe by TCP take, in seconds.
+// defaultTimeout is AWS' timeout of a TCP probe, in seconds.
 const defaultTimeout = 10
 
-// groupRef is a target group: one that exists, with its ARN, or one that the plan creates.
+// groupRef is a target group: an existing one, with its ARN, or one that the plan creates.
 type groupRef struct{ arn, name string }
 
 func (g groupRef) handle() plan.Handle { return plan.Handle("target group " + g.name) }
@@ -36,12 +36,12 @@ func (g groupRef) resolve(ids *plan.Handles) (string, error) {
 	return ids.ID(g.handle())
 }
 
-// targetGroup plans a wanted target group with its targets. It returns the group, and the changes
-// after which listeners may send to it. Creations wait for base.
+// targetGroup plans a desired target group with its targets. It returns the group, and the changes after
+// which listeners may forward to it. Creations wait for base.
 func (d *differ) targetGroup(want model.WantedGroup, base []plan.Ref) (groupRef, []plan.Ref) {
 	have, exists := d.have.GroupNamed(want.Name)
 	if exists && !sameKind(have, want) && len(have.Balancers) == 0 {
-		// Something of our name that is no use blocks the name.
+		// An unusable object of our name blocks the name.
 		deletion := d.groupDelete(have, nil, "it has the name of a target group that is needed, and other settings that "+
 			"cannot change")
 		d.add(deletion)
@@ -84,8 +84,8 @@ func (d *differ) newTargetGroup(want model.WantedGroup, base []plan.Ref) (groupR
 	return ref, ready
 }
 
-// adoptGroups keeps the target groups of listeners that have other names than ours and the wanted settings, such as
-// those of a cluster whose ID has changed.
+// adoptGroups keeps the target groups of listeners that have other names than ours and the desired settings,
+// such as those of a cluster with a changed ID.
 func (d *differ) adoptGroups() {
 	d.want.Listeners = slices.Clone(d.want.Listeners)
 	for i := range d.want.Listeners {
@@ -101,13 +101,13 @@ func (d *differ) adoptGroups() {
 	}
 }
 
-// inPlace reports whether a target group can become the wanted one in place.
+// inPlace reports whether a target group can become the desired one in place.
 func inPlace(have model.TargetGroup, want model.WantedGroup) bool {
 	return sameKind(have, want) && have.Health.Protocol == want.Health.Protocol &&
 		have.Health.Interval == want.Health.Interval
 }
 
-// sameKind compares what cannot change.
+// sameKind compares immutable fields.
 func sameKind(have model.TargetGroup, want model.WantedGroup) bool {
 	return have.Protocol == want.Protocol && have.Port == want.Port && have.TargetType == want.TargetType &&
 		have.AddressType == want.AddressType
@@ -147,7 +147,7 @@ func (d *differ) createGroup(ctx context.Context, want model.WantedGroup) (strin
 	case h.Timeout > 0:
 		in.HealthCheckTimeoutSeconds = aws.Int32(h.Timeout)
 	case h.Interval < defaultTimeout:
-		in.HealthCheckTimeoutSeconds = aws.Int32(h.Interval) // a probe cannot outlast the time until the next
+		in.HealthCheckTimeoutSeconds = aws.Int32(h.Interval) // a probe must end before the next starts
 	}
 	if want.AddressType != model.AddressIPv4 {
 		in.IpAddressType = types.TargetGroupIpAddressTypeEnum(want.AddressType)
@@ -176,7 +176,7 @@ func (d *differ) createGroup(ctx context.Context, want model.WantedGroup) (strin
 	return g.ARN, nil
 }
 
-// groupUpdate changes a target group's health check in place, or nothing.
+// groupUpdate returns the change of a target group's health check, if it differs.
 func (d *differ) groupUpdate(have model.TargetGroup, want model.WantedGroup) (plan.Change, bool) {
 	h := want.Health
 	if h.Timeout == 0 {
@@ -206,8 +206,8 @@ func (d *differ) groupUpdate(have model.TargetGroup, want model.WantedGroup) (pl
 	}, true
 }
 
-// healthFields are the settings in which two health checks differ, by their names in the API. All
-// of them are compared with what exists.
+// healthFields are the differing settings of two health checks, by their names in the API. All of them are
+// compared with the existing ones.
 func healthFields(have, want model.HealthCheck) plan.Fields {
 	var f plan.Fields
 	f.Diff("healthCheckProtocol", have.Protocol, want.Protocol)
@@ -233,18 +233,18 @@ func (d *differ) deleteGroup(ctx context.Context, arn string) error {
 	_, err := d.cloud.options.API.DeleteTargetGroup(ctx, &elbv2.DeleteTargetGroupInput{TargetGroupArn: &arn})
 	err = cloudapi.IgnoreNotFound(awserr.Wrap("DeleteTargetGroup", err))
 	if cloudapi.Is(err, cloudapi.Conflict) {
-		// A deleted load balancer may count as a user of its target groups for some seconds.
+		// For some seconds, a deleted load balancer may count as a user of its target groups.
 		err = &cloudapi.Error{Class: cloudapi.Conflict, Operation: "DeleteTargetGroup", RetryAfter: releaseTime, Err: err}
 	}
 	return d.wrote(err, func(s *Store) { s.groups.Delete(arn) })
 }
 
-// releaseTime is when to try again what a load balancer that was just deleted still holds.
+// releaseTime is the time until the retry for objects that a deleted load balancer still uses.
 const releaseTime = 15 * time.Second
 
 // groupRetire takes a target group out of service after its listener has moved to another one: its
-// connections may finish, and then it is deleted. What AWS still lets finish is left to a later
-// reconcile, so that no worker waits for it; the audit is the latest one.
+// connections drain, and then it is deleted. A group that still drains is left to a later reconcile, so that
+// no worker waits for it; at the latest the audit deletes it.
 func (d *differ) groupRetire(have model.TargetGroup, after []plan.Ref) plan.Change {
 	return plan.Change{
 		Ref: plan.Ref{Kind: kindTargetGroup, Name: have.Name, Action: plan.Delete}, After: slices.Clone(after),
@@ -281,8 +281,8 @@ func (d *differ) groupRetire(have model.TargetGroup, after []plan.Ref) plan.Chan
 	}
 }
 
-// waitHealthy returns once a new target group can take over: a target of it is healthy, or the old
-// one has none that is, or it has taken too long.
+// waitHealthy returns once a new target group can take over: one of its targets is healthy, or the old one
+// has no healthy target, or the wait timed out.
 func (d *differ) waitHealthy(ctx context.Context, fresh, old string) error {
 	s, c := d.cloud.store, d.cloud.options.Clock
 	for deadline := c.Now().Add(healthWait); c.Now().Before(deadline); {

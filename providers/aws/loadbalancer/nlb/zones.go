@@ -6,8 +6,8 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/aws/loadbalancer/nlb/model"
 )
 
-// fitZones fits the desired zones to the load balancer that exists, and lets its subnets probe the nodes. The error
-// prevents the creation of a load balancer.
+// fitZones fits the desired zones to the existing load balancer, and allows its subnets to probe the nodes.
+// The error prevents the creation of a load balancer.
 func (d *differ) fitZones() error {
 	b, want := d.have.Balancer, &d.want
 	switch {

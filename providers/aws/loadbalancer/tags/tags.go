@@ -1,5 +1,5 @@
-// Package tags computes the tags of the objects of a Service's load balancer, the owner of an object by
-// its tags, and the changes of tags that leave those of other owners alone.
+// Package tags computes the tags of the objects of a Service's load balancer, the owner of an object by its
+// tags, and the changes of tags that keep those of other owners.
 package tags
 
 import (
@@ -17,10 +17,10 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/aws/names"
 )
 
-// ExtraTag lists which tags came from the Service: 6 digits of a hash of each key, joined by dots,
-// because the values of tags of load balancers may contain few characters and at most 256 of them.
-// It is what lets a tag be removed when it leaves the Service, while one that a person added by
-// hand stays. The key and its form can never change.
+// ExtraTag lists the tags that came from the Service: 6 digits of a hash of each key, joined by dots, because
+// the values of tags of load balancers allow few characters and at most 256 of them. A tag can then be
+// removed when it leaves the Service, while one that a user added by hand stays. The key and its form can
+// never change.
 const ExtraTag = "unified-ccm.io/extra-tags"
 
 const (
@@ -37,8 +37,8 @@ func Service(key lbcommon.Key) types.NamespacedName {
 	return types.NamespacedName{Namespace: key.Namespace, Name: key.Name}
 }
 
-// Wanted are the tags of every object of a Service's load balancer: the cluster's, and those that
-// the Service sets, where they don't collide. With legacy the tag of earlier managers is among them.
+// Wanted returns the desired tags of every object of a Service's load balancer: the cluster's, and those that
+// the Service sets, unless they collide. With legacy they include the tag of earlier managers.
 func Wanted(clusterID string, legacy bool, key lbcommon.Key, extra map[string]string) map[string]string {
 	tags := maps.Clone(extra)
 	if tags == nil {
@@ -77,9 +77,9 @@ func Check(extra, portable map[string]string, own string, problems *intent.Probl
 	}
 }
 
-// Diff returns which tags to set and which keys to remove so that an object has the tags that it
-// should, keeping those that others gave it. Marks that are missing from an object that an earlier
-// manager made are no reason for a change; they are added together with the next one.
+// Diff returns the tags to set and the keys to remove so that an object has its desired tags, keeping those
+// of other clients. Marks that are missing from an object of an earlier manager are not a reason for a
+// change; they are added together with the next one.
 func Diff(have, want map[string]string) (set map[string]string, remove []string) {
 	set = map[string]string{}
 	reason := false
@@ -106,8 +106,8 @@ func Diff(have, want map[string]string) (set map[string]string, remove []string)
 	return set, remove
 }
 
-// Foreign returns the owner of an object, "" if it is the cluster's. An object without any cluster's
-// tag is ours if it names the Service, as objects of earlier managers do.
+// Foreign returns the owner of an object, "" if it is the cluster's. An object without any cluster's tag is
+// ours if it names the Service, as objects of earlier managers do.
 func Foreign(have map[string]string, clusterID string, key lbcommon.Key) string {
 	uid := have[names.ClusterUIDTag]
 	switch {
@@ -132,7 +132,7 @@ func Marked(have map[string]string) bool {
 		have[names.ClusterUIDTag] != ""
 }
 
-// IsFor reports whether tags mark an object as made for the Service in the cluster.
+// IsFor reports whether tags mark an object as created for the Service in the cluster.
 func IsFor(have map[string]string, clusterID string, key lbcommon.Key) bool {
 	return have[names.ServiceTag] == names.ServiceTagValue(Service(key)) && names.HasCluster(have, clusterID)
 }
@@ -148,7 +148,7 @@ func clusters(have map[string]string) []string {
 	return ids
 }
 
-// list is the value of ExtraTag.
+// list returns the value of ExtraTag.
 func list(extra map[string]string) string {
 	var hashes []string
 	for key := range extra {
@@ -158,8 +158,8 @@ func list(extra map[string]string) string {
 	return strings.Join(hashes[:min(len(hashes), maxListed)], ".")
 }
 
-// ours reports whether a key is listed as having come from the Service. Marks never are, whatever
-// the list contains.
+// ours reports whether a key is listed as having come from the Service. Marks never are, whatever the list
+// contains.
 func ours(key, listed string) bool {
 	if listed == "" || strings.HasPrefix(key, ownPrefix) || strings.HasPrefix(key, names.ClusterTagPrefix) ||
 		key == names.ServiceTag {

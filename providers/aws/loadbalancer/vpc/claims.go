@@ -6,12 +6,12 @@ import (
 	"sync"
 )
 
-// claims remembers which rules each load balancer needs on nodes. EC2 has one rule of a kind in a
-// group, with one description: if two load balancers are probed at the same port, the rule bears
-// the name of the first. When that one goes, the rule has to be written again for the other.
+// claims records which rules each load balancer needs on nodes. EC2 has one rule of a kind in a group, with
+// one description: if two load balancers are probed at the same port, the rule has the name of the first.
+// When that one is deleted, the rule has to be written again for the other.
 //
-// A manager that has just started knows the claims of the Services that it has reconciled. Those of
-// the others are made good when it gets to them, moments later.
+// A manager that has just started has the claims of the Services that it has reconciled. Missing rules of the
+// others are restored when it reconciles them, moments later.
 type claims struct {
 	mu sync.Mutex
 	// wanted is by the load balancer's name.
@@ -34,8 +34,8 @@ func (c *claims) set(n NodeRules) {
 	c.wanted[n.LoadBalancer] = n
 }
 
-// heirs returns, of the rules that a load balancer gives up in a group, those that another one
-// needs, as that one describes them.
+// heirs returns, of the rules that a load balancer gives up in a group, those that another one needs, with
+// the description of that one.
 func (c *claims) heirs(loadBalancer, groupID string, revoked []Rule) []Rule {
 	c.mu.Lock()
 	defer c.mu.Unlock()

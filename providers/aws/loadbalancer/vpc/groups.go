@@ -20,10 +20,10 @@ import (
 )
 
 const (
-	// filterValues is how many values a filter of EC2 may have.
+	// filterValues is the maximum number of values of a filter of EC2.
 	filterValues = 200
-	// settleTime is how long EC2 may take to show a new group to reads. It documents no bound;
-	// until then a group that we made and that a list lacks is taken to exist.
+	// settleTime bounds how long reads of EC2 may miss a new group. EC2 documents no bound; until then a group
+	// that we created and that a list lacks counts as existing.
 	settleTime = 2 * time.Minute
 )
 
@@ -34,7 +34,7 @@ type Group struct {
 	Rules                 []Rule
 }
 
-// String shows the group to people.
+// String formats the group for users.
 func (g Group) String() string {
 	if g.Name == "" {
 		return g.ID
@@ -42,7 +42,7 @@ func (g Group) String() string {
 	return g.ID + " (" + g.Name + ")"
 }
 
-// Groups are security groups of the VPC at one time. Readers must not modify what they hold.
+// Groups are security groups of the VPC at one time. Readers must not modify them.
 type Groups struct {
 	cluster Cluster
 	byID    map[string]Group
@@ -64,8 +64,8 @@ func (g Groups) Named(name string) (Group, bool) {
 	return Group{}, false
 }
 
-// All returns every group that was read, by ID in ascending order: those with the cluster's tag,
-// and those that were needed.
+// All returns every group that was read, by ID in ascending order: those with the cluster's tag, and those of
+// queries.
 func (g Groups) All() []Group {
 	return sorting.SortedFunc(maps.Values(g.byID), func(a, b Group) int { return cmp.Compare(a.ID, b.ID) })
 }
@@ -76,40 +76,39 @@ func (g Groups) Tagged(id string) bool {
 	return ok && g.cluster.has(group.Tags)
 }
 
-// Owned reports whether a group was made for the cluster alone.
+// Owned reports whether a group was created for the cluster only.
 func (g Groups) Owned(id string) bool {
 	group, ok := g.byID[id]
 	return ok && names.OwnedByCluster(group.Tags, g.cluster.ID)
 }
 
-// GroupQuery selects the groups that are needed beside those with the cluster's tag.
+// GroupQuery selects groups in addition to those with the cluster's tag.
 type GroupQuery struct {
-	// IDs that are needed. Those that do not exist are missing from the answer.
+	// IDs of groups. Missing ones are absent from the result.
 	IDs []string
-	// Name of a group that is needed although it may have no tag yet. It is read only if Fresh.
+	// Name of a group that may have no tag yet. It is read only if Fresh.
 	Name string
-	// Fresh demands that the group of Name is read from EC2. Others are shared, kept true by our
-	// own writes and never older than half a minute.
+	// Fresh reads the group of Name from EC2. Others are shared, updated by our own writes and at most half a
+	// minute old.
 	Fresh bool
 }
 
-// GroupStore is the snapshot of security groups that all Services share. Our own writes keep it
-// true; one whose outcome is uncertain makes the next Get a read.
+// GroupStore is the snapshot of security groups that all Services share. Our own writes update it; after an
+// uncertain one, the next Get is a read.
 type GroupStore struct {
 	options Options
 	state   *snapshot.Store
-	// groups are those with the cluster's tag and those that are needed, all those of the VPC as the
-	// last sweep showed them.
+	// groups are those with the cluster's tag and those of queries, all those of the VPC as of the last sweep.
 	groups, all *snapshot.Table[Group]
 
 	mu sync.Mutex
-	// needed are the IDs, beyond the cluster's tag, that a caller needs. Lists that start later look for them.
+	// needed are the IDs of queries, in addition to the cluster's tag. Later lists include them.
 	needed map[string]snapshot.Reading
-	// releasing is since when groups are to be deleted that are still in use.
+	// releasing has the start of the deletion of groups that are still in use.
 	releasing map[string]time.Time
 
 	claims claims
-	// removals are held by those who remove rules, by group.
+	// removals serialize the removal of rules, by group.
 	removals locks.KeyedMutex
 }
 
@@ -148,7 +147,7 @@ func (s *GroupStore) Get(ctx context.Context, q GroupQuery) (Groups, error) {
 	return Groups{cluster: s.options.Cluster, byID: s.groups.All()}, nil
 }
 
-// need notes IDs for the lists to come.
+// need adds IDs for future lists.
 func (s *GroupStore) need(ids []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -159,7 +158,7 @@ func (s *GroupStore) need(ids []string) {
 	}
 }
 
-// missing reports whether some of these IDs are not known, and were not looked for by the last list.
+// missing reports whether some of these IDs are unknown, and the last list did not include them.
 func (s *GroupStore) missing(ids []string) (since snapshot.Reading, missing bool) {
 	listed, _ := s.groups.Listed()
 	s.mu.Lock()
@@ -172,7 +171,7 @@ func (s *GroupStore) missing(ids []string) (since snapshot.Reading, missing bool
 	return since, missing
 }
 
-// list reads the groups with the cluster's tag, and the needed ones that are not among them.
+// list reads the groups with the cluster's tag, and the needed ones without it.
 func (s *GroupStore) list(ctx context.Context) ([]Group, error) {
 	cluster := s.options.Cluster
 	list, err := s.describe(ctx, inVPC(s.options.VPC), filter("tag-key", names.ClusterTag(cluster.ID)))
@@ -257,13 +256,14 @@ func (s *GroupStore) forget(id string) {
 	delete(s.releasing, id)
 }
 
-// markUncertain makes the next Get and the next Sweep read: a write failed and may have happened nevertheless.
+// markUncertain makes the next Get and the next Sweep read: a write failed and may have been applied
+// nevertheless.
 func (s *GroupStore) markUncertain() {
 	s.groups.Invalidate()
 	s.all.Invalidate()
 }
 
-// groupIDs are the security groups of instances, sorted.
+// groupIDs returns the security groups of instances, sorted.
 func groupIDs(instances map[string]ec2types.Instance) []string {
 	set := map[string]bool{}
 	for _, instance := range instances {

@@ -19,26 +19,26 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/aws/names"
 )
 
-// What plans call a security group and its tags.
+// The kinds of a security group and its tags in plans.
 const (
 	KindGroup     = "security group"
 	kindGroupTags = "tags of security group"
 )
 
-// ManagedGroup is the security group that is made for one load balancer.
+// ManagedGroup is the security group that is created for one load balancer.
 type ManagedGroup struct {
-	// Name and Description cannot change. The name can be found again and is unique in the VPC.
+	// Name and Description are immutable. The name is deterministic and unique in the VPC.
 	Name, Description string
-	// Tags that it should have beside those that others gave it, of package tags.
+	// Tags are the desired tags, in addition to those of other clients, of package tags.
 	Tags map[string]string
-	// Rules are exactly the ingress rules that it should have: others are removed.
+	// Rules are exactly the desired ingress rules: others are removed.
 	Rules []Rule
-	// Handle is under what the ID is stored when the group is created.
+	// Handle is the handle of the ID when the group is created.
 	Handle plan.Handle
 }
 
-// ManagedGroupChanges plans what makes the group exist as wanted, and returns what names it. An
-// error of class Invalid means that the group of that name is another cluster's.
+// ManagedGroupChanges plans the changes to the desired group, and returns its reference. An error of class
+// Invalid means that the group of that name is another cluster's.
 func (s *GroupStore) ManagedGroupChanges(have Groups, want ManagedGroup, after []plan.Ref) ([]plan.Change, GroupRef,
 	error) {
 	ref := GroupRef{Handle: want.Handle, Name: want.Name}
@@ -93,8 +93,8 @@ func (s *GroupStore) groupCreate(want ManagedGroup, after []plan.Ref) plan.Chang
 	}
 }
 
-// create makes a group. One of that name that is not another cluster's was created by an earlier call,
-// and its reply was lost.
+// create creates a group. If one of that name exists and is not another cluster's, an earlier call created
+// it, and its reply was lost.
 func (s *GroupStore) create(ctx context.Context, want ManagedGroup) (string, error) {
 	out, err := s.options.API.CreateSecurityGroup(ctx, &ec2.CreateSecurityGroupInput{
 		GroupName: &want.Name, Description: &want.Description, VpcId: &s.options.VPC,
@@ -152,8 +152,8 @@ func (s *GroupStore) groupTags(group Group, want ManagedGroup, after []plan.Ref)
 	return changes
 }
 
-// onlyMarks reports whether nothing is missing but what earlier managers have never put on a security
-// group. It is added together with the next change.
+// onlyMarks reports whether the only missing tags are those that earlier managers have never set on a
+// security group. They are added together with the next change.
 func onlyMarks(have, set map[string]string) bool {
 	for key := range set {
 		_, exists := have[key]
@@ -189,9 +189,9 @@ func (s *GroupStore) groupRevoke(group Group, rules []Rule, reason string, after
 	}
 }
 
-// GroupDeleteChanges plans the deletion of a group that belongs to the cluster, after the rules of
-// other groups that refer to it. While something still uses the group, the deletion fails with an
-// error of class Conflict that says when to retry: no worker waits for it.
+// GroupDeleteChanges plans the deletion of a group that belongs to the cluster, after the rules of other
+// groups that refer to it. While the group is in use, the deletion fails with an error of class Conflict with
+// the time of the retry: no worker waits for it.
 func (s *GroupStore) GroupDeleteChanges(have Groups, group Group, after []plan.Ref) []plan.Change {
 	var changes []plan.Change
 	last := slices.Clone(after)
@@ -222,8 +222,7 @@ func (s *GroupStore) GroupDeleteChanges(have Groups, group Group, after []plan.R
 	})
 }
 
-// delete deletes a group. If it is still in use, rules that the snapshot does not know of are
-// looked for once.
+// delete deletes a group. If it is still in use, it searches once for rules that the snapshot lacks.
 func (s *GroupStore) delete(ctx context.Context, group Group) error {
 	err := s.deleteOnce(ctx, group.ID)
 	if !cloudapi.Is(err, cloudapi.Conflict) {
@@ -280,7 +279,7 @@ func (s *GroupStore) deleteOnce(ctx context.Context, id string) error {
 	case err == nil || awserr.Is(err, codeNoSuchGroup):
 		s.forget(id)
 		return nil
-	case !cloudapi.Is(err, cloudapi.Conflict): // EC2 said that it did nothing
+	case !cloudapi.Is(err, cloudapi.Conflict): // EC2 reported that nothing was changed
 		s.markUncertain()
 	}
 	return err

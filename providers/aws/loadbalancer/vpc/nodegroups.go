@@ -13,12 +13,12 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/aws/names"
 )
 
-// instancesShown is how many instances of one problem a message names.
+// instancesShown is the maximum number of instances of one problem in a message.
 const instancesShown = 3
 
-// NodeGroups are the security groups in which rules let a load balancer reach nodes, sorted.
+// NodeGroups are the security groups with rules that allow a load balancer to reach nodes, sorted.
 type NodeGroups struct {
-	// IDs are of each instance all groups with the cluster's tag, or else its only group.
+	// IDs are all groups of each instance with the cluster's tag, or else its only group.
 	IDs []string
 	// Unclear are the groups of instances that have several and none with the cluster's tag. Rules in them stay.
 	Unclear []string
@@ -39,10 +39,10 @@ func (g NodeGroups) Refuse(exists bool) (warning string, err error) {
 	}
 }
 
-// NodeGroupsOf returns the security groups of instances. Instances that are not in the shared state are left out.
+// NodeGroupsOf returns the security groups of instances. It omits instances that are not in the shared state.
 func NodeGroupsOf(s SharedState, instanceIDs []string) NodeGroups {
 	set, kept := map[string]bool{}, map[string]bool{}
-	unclear := map[string][]string{} // instances by why their group is not clear
+	unclear := map[string][]string{} // instances by the reason why their group is not clear
 	for _, id := range instanceIDs {
 		instance, ok := s.Instances[id]
 		if !ok {
@@ -87,7 +87,7 @@ func (s SharedState) Untagged(ids []string) (untagged []string, warning string) 
 		"add the tag, with any value", ShowInstances(untagged), verb, names.ClusterTag(s.Cluster.ID))
 }
 
-// nodeGroups returns the groups of one instance, or why they are not clear.
+// nodeGroups returns the groups of one instance, or the reason why they are not clear.
 func nodeGroups(instance ec2types.Instance, known Groups) (groups []string, why string) {
 	var attached []string
 	for _, group := range instance.SecurityGroups {

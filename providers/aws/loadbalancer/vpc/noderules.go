@@ -11,37 +11,36 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/aws/names"
 )
 
-// KindRules is what plans call rules of security groups.
+// KindRules is the kind of rules of security groups in plans.
 const KindRules = "security group rules"
 
-// ICMP types and codes by which routers say that a packet is too big.
+// ICMP types and codes of "packet too big".
 const (
 	icmpUnreachable, icmpFragmentationNeeded = 3, 4
 	icmpv6PacketTooBig, icmpv6NoCode         = 2, 0
 )
 
-// Port is where nodes take traffic.
+// Port is a port at which nodes receive traffic.
 type Port struct {
 	// Protocol is tcp or udp.
 	Protocol string
 	Port     int32
 }
 
-// ByCIDR is how a network load balancer without security groups reaches nodes: packets keep the
-// address of the client, and health checks come from the load balancer's subnets.
+// ByCIDR is the traffic of a network load balancer without security groups: packets keep the address of the
+// client, and health checks come from the load balancer's subnets.
 type ByCIDR struct {
 	// LoadBalancer is its name, which is part of the rules' descriptions.
 	LoadBalancer string
-	// Traffic are the node ports, Sources who may connect, in both families.
+	// Traffic are the node ports, Sources the allowed clients, in both families.
 	Traffic []Port
 	Sources []netip.Prefix
-	// Health are the TCP ports that are probed, Subnets from where, in both families.
+	// Health are the probed TCP ports, Subnets the sources of probes, in both families.
 	Health  []int32
 	Subnets []netip.Prefix
 }
 
-// Rules returns the rules for each security group of nodes, with the descriptions by which they
-// are found again.
+// Rules returns the rules for each security group of nodes, with the descriptions that identify them.
 func (b ByCIDR) Rules() []Rule {
 	var rules []Rule
 	for _, source := range b.Sources {
@@ -53,7 +52,7 @@ func (b ByCIDR) Rules() []Rule {
 	}
 	for _, subnet := range b.Subnets {
 		if b.open(subnet.Addr().Is4()) {
-			continue // probes are let in with the clients
+			continue // the rules for clients include probes
 		}
 		for _, port := range b.Health {
 			rules = append(rules, Rule{Protocol: ProtocolTCP, FromPort: port, ToPort: port, CIDR: subnet,
@@ -63,7 +62,7 @@ func (b ByCIDR) Rules() []Rule {
 	return without(rules, nil)
 }
 
-// open reports whether everyone of a family may connect by TCP to the very ports that are probed.
+// open reports whether all addresses of a family may connect by TCP to the probed ports.
 func (b ByCIDR) open(v4 bool) bool {
 	sources := slices.DeleteFunc(slices.Clone(b.Sources), func(p netip.Prefix) bool { return p.Addr().Is4() != v4 })
 	if len(sources) != 1 || sources[0].Bits() != 0 {
@@ -79,7 +78,7 @@ func (b ByCIDR) open(v4 bool) bool {
 	return slices.Equal(sortedSet(ports), sortedSet(b.Health))
 }
 
-// TooBig is the rule that lets path MTU discovery through from a source.
+// TooBig returns the rule that allows path MTU discovery from a source.
 func TooBig(source netip.Prefix, description string) Rule {
 	if source.Addr().Is4() {
 		return Rule{Protocol: ProtocolICMP, FromPort: icmpUnreachable, ToPort: icmpFragmentationNeeded, CIDR: source,
@@ -89,8 +88,8 @@ func TooBig(source netip.Prefix, description string) Rule {
 		Description: description}
 }
 
-// DisruptsByGroups returns what it disrupts that a load balancer gets other security groups: traffic that one of those
-// it had let in, or nothing if it only gets more.
+// DisruptsByGroups returns the disruption of a change of the load balancer's security groups: traffic if one
+// is removed that allowed some, nothing if groups are only added.
 func DisruptsByGroups(have, want []string) plan.Disruption {
 	if slices.ContainsFunc(have, func(id string) bool { return !slices.Contains(want, id) }) {
 		return plan.DisruptsTraffic
@@ -102,11 +101,11 @@ func DisruptsByGroups(have, want []string) plan.Disruption {
 type GroupRef struct {
 	ID     string
 	Handle plan.Handle
-	// Name is for people.
+	// Name is for users.
 	Name string
 }
 
-// Resolve returns the ID, which is known once the group's creation has run.
+// Resolve returns the ID, which is known after the group's creation.
 func (r GroupRef) Resolve(ids *plan.Handles) (string, error) {
 	if r.ID != "" {
 		return r.ID, nil
@@ -116,33 +115,33 @@ func (r GroupRef) Resolve(ids *plan.Handles) (string, error) {
 
 // NodeRules are the rules on the security groups of nodes that belong to one load balancer.
 type NodeRules struct {
-	// LoadBalancer is its name. Rules with its description on any group that is known are its own,
-	// and no other rules are changed.
+	// LoadBalancer is its name. Rules with its description on any known group are its own, and no other rules
+	// are changed.
 	LoadBalancer string
-	// Groups are those of the nodes. None means that no rule is wanted anywhere.
+	// Groups are those of the nodes. Empty means that no rule should exist.
 	Groups []string
-	// Keep are groups whose rules are not removed, NodeGroups.Unclear.
+	// Keep are groups without removal of rules, NodeGroups.Unclear.
 	Keep []string
 	// Rules for each of the Groups: those of ByCIDR.
 	Rules []Rule
-	// From lets all traffic in from one of the load balancer's security groups: one rule for each
-	// of the Groups, whatever ports there are. Nil for none.
+	// From allows all traffic from one of the load balancer's security groups: one rule for each of the Groups,
+	// whatever ports there are. Nil for none.
 	From *GroupRef
 	// FromDescription describes that rule.
 	FromDescription string
-	// NotFrom are IDs of groups of the load balancer, From among them where no other load balancer uses it:
-	// rules that let all their traffic in are the load balancer's own too.
+	// NotFrom are IDs of groups of the load balancer, including From if no other load balancer uses it: rules
+	// that allow all their traffic are the load balancer's own too.
 	NotFrom []string
-	// RevokeAfter are changes that rules are removed after, beside those that add some.
+	// RevokeAfter are changes that removals of rules wait for, in addition to those that add some.
 	RevokeAfter []plan.Ref
 }
 
-// fromRule lets in all traffic of a group.
+// fromRule allows all traffic of a group.
 func fromRule(groupID, description string) Rule {
 	return Rule{Protocol: ProtocolAll, FromPort: noPort, ToPort: noPort, SourceGroup: groupID, Description: description}
 }
 
-// ruleDiff is what has to change in one group.
+// ruleDiff is the change of one group.
 type ruleDiff struct {
 	group             Group
 	authorize, revoke []Rule
@@ -152,8 +151,8 @@ type ruleDiff struct {
 	used bool
 }
 
-// closes reports whether a network that is let in to nodes that receive traffic is not let in any more. Rules that
-// refer to a security group are removed after the load balancer has left the group.
+// closes reports whether a network loses access to nodes that receive traffic. Rules that refer to a security
+// group are removed after the load balancer has left the group.
 func (d ruleDiff) closes() bool {
 	left := slices.Concat(without(d.group.Rules, d.revoke), d.authorize)
 	return d.used && slices.ContainsFunc(d.revoke, func(r Rule) bool {
@@ -162,7 +161,7 @@ func (d ruleDiff) closes() bool {
 	})
 }
 
-// disrupts returns what the removal of the rules disrupts.
+// disrupts returns the disruption of removing the rules.
 func (d ruleDiff) disrupts() plan.Disruption {
 	if d.closes() {
 		return plan.DisruptsTraffic
@@ -170,17 +169,17 @@ func (d ruleDiff) disrupts() plan.Disruption {
 	return plan.DisruptsNothing
 }
 
-// covers reports whether a rule lets in everything that another rule for a network does.
+// covers reports whether a rule allows everything that another rule for a network does.
 func (r Rule) covers(other Rule) bool {
 	ports := r.Protocol == ProtocolAll || r.Protocol == other.Protocol && r.FromPort <= other.FromPort &&
 		other.ToPort <= r.ToPort
 	return ports && r.CIDR.IsValid() && r.CIDR.Bits() <= other.CIDR.Bits() && r.CIDR.Contains(other.CIDR.Addr())
 }
 
-// Satisfied reports whether the groups have the rules already.
+// Satisfied reports whether the groups already have the rules.
 func (n NodeRules) Satisfied(have Groups) bool { return len(n.diff(have)) == 0 }
 
-// diff compares the rules with what the groups have.
+// diff compares the rules with the existing ones of the groups.
 func (n NodeRules) diff(have Groups) []ruleDiff {
 	var diffs []ruleDiff
 	for _, group := range have.All() {
@@ -222,8 +221,8 @@ func (n NodeRules) own(rules []Rule) []Rule {
 	return own
 }
 
-// unusedMTU returns the rules for path MTU discovery that no load balancer needs any more once some rules are
-// revoked: all load balancers share them, so each source counts the rules of clients that remain.
+// unusedMTU returns the rules for path MTU discovery that no load balancer needs once some rules are revoked:
+// all load balancers share them, so it checks the remaining rules of clients for each source.
 func unusedMTU(have, revoked, desired []Rule) []Rule {
 	leaving := map[netip.Prefix]bool{}
 	for _, r := range revoked {
@@ -248,8 +247,8 @@ func unusedMTU(have, revoked, desired []Rule) []Rule {
 	return unused
 }
 
-// NodeRuleChanges plans what makes the groups have the rules: for each group one call that adds
-// and then one that removes. They wait for after. The store remembers what is wanted, see claims.
+// NodeRuleChanges plans the desired rules of the groups: for each group one call that adds and then one that
+// removes. They wait for after. The store records the desired rules, see claims.
 func (s *GroupStore) NodeRuleChanges(have Groups, n NodeRules, after []plan.Ref) []plan.Change {
 	s.claims.set(n)
 	var changes []plan.Change
@@ -277,7 +276,7 @@ func (s *GroupStore) nodeAuthorize(n NodeRules, d ruleDiff, after []plan.Ref) pl
 		Fields:     []plan.Field{{Name: "ingress", After: showRules(shown)}},
 		Reason:     "lets the load balancer reach nodes",
 		After:      slices.Clone(after),
-		Membership: true, // a node in a group that no node was in before needs it
+		Membership: true, // a node in a group without other nodes before needs it
 		Do: func(ctx context.Context, ids *plan.Handles) error {
 			rules := slices.Clone(d.authorize)
 			if d.from {
@@ -302,8 +301,8 @@ func (s *GroupStore) nodeRevoke(loadBalancer string, d ruleDiff, after []plan.Re
 		After:      slices.Clone(after),
 		Membership: true,
 		Do: func(ctx context.Context, _ *plan.Handles) error {
-			// One after the other: of two load balancers that leave at once, the second one sees
-			// that their shared rules are not needed any more.
+			// One after the other: of two load balancers that are deleted at once, the second one detects that their
+			// shared rules are not needed any more.
 			release, err := s.removals.Lock(ctx, d.group.ID)
 			if err != nil {
 				return err
@@ -321,8 +320,8 @@ func (s *GroupStore) nodeRevoke(loadBalancer string, d ruleDiff, after []plan.Re
 	}
 }
 
-// unneeded are the rules that a load balancer gives up, with the shared rules as they are needed
-// now: since the plan was made another load balancer may have come to need one, or have left.
+// unneeded returns the rules that a load balancer gives up, with the current need of the shared rules: since
+// the plan was made, another load balancer may have come to need one, or have been deleted.
 func (s *GroupStore) unneeded(groupID string, revoke []Rule) []Rule {
 	group, _ := s.groups.Get(groupID)
 	own := slices.DeleteFunc(slices.Clone(revoke), func(r Rule) bool { return r.Description == names.MTURule })

@@ -21,26 +21,25 @@ const (
 	ProtocolAll    = "-1"
 )
 
-// noPort stands for the ports of a rule whose protocol has none.
+// noPort is the port of a rule for a protocol without ports.
 const noPort = -1
 
-// Rule is one ingress rule of a security group: one source. Exactly one of CIDR, SourceGroup and
-// PrefixList is set. For ICMP the ports are type and code.
+// Rule is one ingress rule of a security group: one source. Exactly one of CIDR, SourceGroup and PrefixList
+// is set. For ICMP the ports are type and code.
 type Rule struct {
-	// GroupID is the group that has the rule. It is empty in rules that are wanted for a group
-	// that does not exist yet.
+	// GroupID is the group of the rule. It is empty in desired rules of a group that does not exist yet.
 	GroupID          string
 	Protocol         string
 	FromPort, ToPort int32
 	CIDR             netip.Prefix
-	// SourceGroup is the ID of a group, SourceAccount its owner, where AWS names it.
+	// SourceGroup is the ID of a group, SourceAccount its owner, if AWS returns it.
 	SourceGroup, SourceAccount string
 	PrefixList                 string
 	Description                string
 }
 
-// ruleKey is what no two rules of one group share. Neither the description nor the owner of the
-// source is part of it.
+// ruleKey has the unique fields of a rule in its group. Neither the description nor the owner of the source
+// is part of it.
 type ruleKey struct {
 	protocol                string
 	from, to                int32
@@ -52,7 +51,7 @@ func (r Rule) key() ruleKey {
 	return ruleKey{r.Protocol, r.FromPort, r.ToPort, r.CIDR, r.SourceGroup, r.PrefixList}
 }
 
-// source is where the rule lets traffic in from.
+// source returns the source of the rule.
 func (r Rule) source() string {
 	if r.CIDR.IsValid() {
 		return r.CIDR.String()
@@ -60,7 +59,7 @@ func (r Rule) source() string {
 	return cmp.Or(r.SourceGroup, r.PrefixList)
 }
 
-// String shows the rule to people: "tcp 80 from 0.0.0.0/0".
+// String formats the rule for users: "tcp 80 from 0.0.0.0/0".
 func (r Rule) String() string {
 	var ports string
 	switch {
@@ -76,9 +75,9 @@ func (r Rule) String() string {
 	return r.Protocol + ports + " from " + r.source()
 }
 
-// diffRules compares rules of one group by all that makes them different rules for EC2: protocol,
-// ports and source, of IPv4, IPv6, groups and prefix lists alike. It returns what to add and what
-// to remove, in a stable order. A rule that differs in its description only stays.
+// diffRules compares rules of one group by the fields that distinguish them in EC2: protocol, ports and
+// source, of IPv4, IPv6, groups and prefix lists alike. It returns the rules to add and to remove, in a
+// stable order. A rule that differs only in its description stays.
 func diffRules(desired, have []Rule) (authorize, revoke []Rule) {
 	return without(desired, have), without(have, desired)
 }
@@ -108,7 +107,7 @@ func compareRules(a, b Rule) int {
 		cmp.Compare(a.ToPort, b.ToPort), cmp.Compare(a.source(), b.source()))
 }
 
-// showRules lists rules for people.
+// showRules formats rules for users.
 func showRules(rules []Rule) string {
 	shown := make([]string, len(rules))
 	for i, r := range rules {
@@ -117,7 +116,7 @@ func showRules(rules []Rule) string {
 	return strings.Join(shown, ", ")
 }
 
-// permissions are rules as requests send them, those of the same protocol and ports together.
+// permissions converts rules for requests, grouped by protocol and ports.
 func permissions(rules []Rule) []ec2types.IpPermission {
 	var out []ec2types.IpPermission
 	index := map[ruleKey]int{}
@@ -161,7 +160,7 @@ func addSource(p *ec2types.IpPermission, r Rule) {
 	}
 }
 
-// toRules reads permissions of a group, one rule for each source.
+// toRules parses permissions of a group, one rule for each source.
 func toRules(groupID string, permissions []ec2types.IpPermission) ([]Rule, error) {
 	var rules []Rule
 	for _, p := range permissions {

@@ -20,13 +20,13 @@ type Request struct {
 	IDsOrNames []string
 	// Annotation is the key that lists them, for messages.
 	Annotation string
-	// Family6 demands subnets that have IPv6: the load balancer has two families, or IPv6 alone.
+	// Family6 requires subnets with IPv6: the load balancer has two families, or only IPv6.
 	Family6 bool
 }
 
-// Select returns the subnets of a load balancer, one in each zone: those that the user lists, in
-// the order written, or else the best of each zone, in the order of the zones' names. The error
-// holds intent.Problems, to be merged with those of other settings by intent.Join.
+// Select returns the subnets of a load balancer, one in each zone: those that the user lists, in the order
+// written, or else the best of each zone, in the order of the zones' names. The error contains
+// intent.Problems, to be merged with those of other settings by intent.Join.
 func Select(s SharedState, r Request) ([]Subnet, error) {
 	var problems intent.Problems
 	var chosen []Subnet
@@ -128,7 +128,7 @@ func candidates(s SharedState) []Subnet {
 	return slices.DeleteFunc(slices.Clone(s.Subnets), func(subnet Subnet) bool { return subnet.ID != s.FallbackSubnet })
 }
 
-// better reports whether a subnet goes before another one of its zone: the one with the role, then
+// better reports whether a subnet has precedence over another one of its zone: the one with the role, then
 // the one marked for the cluster, then the one with the smaller ID.
 func better(a, b Subnet, scheme intent.Scheme) bool {
 	role := func(s Subnet) bool {
@@ -152,7 +152,7 @@ func compareBool(a, b bool) int {
 	}
 }
 
-// noSubnet explains why none of the VPC's subnets will do, and what to do about it.
+// noSubnet returns the error that none of the VPC's subnets qualifies, with the fix.
 func noSubnet(s SharedState, r Request) string {
 	wanted := "a subnet"
 	if r.Scheme != intent.Internal {

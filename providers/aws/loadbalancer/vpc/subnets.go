@@ -27,11 +27,11 @@ const (
 	groupPage      = 1000
 )
 
-// zoneTypeStandard is the type of zones that every load balancer can be in, unlike local zones,
-// wavelength zones and outposts.
+// zoneTypeStandard is the type of zones that support every load balancer, unlike local zones, wavelength
+// zones and outposts.
 const zoneTypeStandard = "availability-zone"
 
-// Subnet is a subnet as load balancers see it.
+// Subnet has the properties of a subnet for load balancers.
 type Subnet struct {
 	ID, Zone, VPC string
 	// CIDR4 is not valid for a subnet that has only IPv6.
@@ -41,15 +41,15 @@ type Subnet struct {
 	Public bool
 	// Name is the value of the tag Name.
 	Name string
-	// ClusterTagged is set if it is marked for this cluster, ForeignTagged if for others only.
+	// ClusterTagged is set if it is marked for this cluster, ForeignTagged if only for others.
 	ClusterTagged, ForeignTagged bool
 	// RoleELB and RoleInternal are set if it is marked for public and for internal load balancers.
 	RoleELB, RoleInternal bool
-	// ZoneType is "availability-zone", "local-zone" and so on; "" where it is not known.
+	// ZoneType is "availability-zone", "local-zone" and so on; "" if it is unknown.
 	ZoneType string
 }
 
-// String shows the subnet to people.
+// String formats the subnet for users.
 func (s Subnet) String() string {
 	if s.Name == "" {
 		return s.ID
@@ -125,7 +125,7 @@ func (r *Reader) publicSubnets(ctx context.Context) (func(subnetID string) bool,
 	}, nil
 }
 
-// zoneTypes returns the types of zones by name, and reads them again where a subnet is in an unknown one.
+// zoneTypes returns the types of zones by name, and reads them again for an unknown zone.
 func (r *Reader) zoneTypes(ctx context.Context, subnets []ec2types.Subnet, started time.Time) (map[string]string,
 	error) {
 	types, err := r.zones.Get(ctx)
@@ -134,7 +134,7 @@ func (r *Reader) zoneTypes(ctx context.Context, subnets []ec2types.Subnet, start
 	}
 	for _, subnet := range subnets {
 		if _, ok := types[aws.ToString(subnet.AvailabilityZone)]; !ok {
-			return r.zones.GetSince(ctx, started) // nothing is read if it has just been read
+			return r.zones.GetSince(ctx, started) // reads nothing if it has just been read
 		}
 	}
 	return types, nil
@@ -181,12 +181,12 @@ func toSubnet(in ec2types.Subnet, cluster Cluster) (Subnet, error) {
 	return subnet, nil
 }
 
-// parsePrefix reads a network that AWS returned.
+// parsePrefix parses a network that AWS returned.
 func parsePrefix(operation, text string) (netip.Prefix, error) {
 	prefix, err := netip.ParsePrefix(text)
 	if err != nil {
 		return prefix, &cloudapi.Error{Class: cloudapi.Unknown, Operation: operation,
-			Err: fmt.Errorf("the answer cannot be read: %w", err)}
+			Err: fmt.Errorf("the response cannot be parsed: %w", err)}
 	}
 	return prefix.Masked(), nil
 }

@@ -7,11 +7,11 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/aws/names"
 )
 
-// Traces are how rules of one load balancer are known on groups that no query has needed.
+// Traces identify rules of one load balancer on groups that no query has included.
 type Traces struct {
 	// LoadBalancer is its name, which is part of the descriptions of its rules by address.
 	LoadBalancer string
-	// Groups are the IDs of its security groups, from which nodes let in all traffic.
+	// Groups are the IDs of its security groups, which rules of nodes refer to.
 	Groups []string
 }
 
@@ -22,13 +22,12 @@ func (t Traces) in(group Group) bool {
 	})
 }
 
-// Sweep reads all groups of the VPC, for those in which a load balancer has left rules: see Find. EC2
-// has no filter for descriptions, so it reads them all, 1,000 a page, once for all callers within
-// half a minute.
+// Sweep reads all groups of the VPC, to find those in which a load balancer has left rules: see Find. EC2 has
+// no filter for descriptions, so it reads them all, 1,000 a page, once for all callers within half a minute.
 func (s *GroupStore) Sweep(ctx context.Context) error { return s.all.Refresh(ctx) }
 
-// Find adds those groups of the last sweep to the snapshot in which there are traces, and the load balancer's
-// own. Once the nodes that used them are deleted, those without the cluster's tag are found in no other way.
+// Find adds to the snapshot those groups of the last sweep that contain traces, and the load balancer's own.
+// Once the nodes that used them are deleted, those without the cluster's tag are found in no other way.
 func (s *GroupStore) Find(t Traces) {
 	swept, _ := s.all.Listed()
 	for _, group := range s.all.Select(func(g Group) bool { return t.in(g) || slices.Contains(t.Groups, g.ID) }) {
@@ -39,7 +38,7 @@ func (s *GroupStore) Find(t Traces) {
 	}
 }
 
-// listAll reads all groups of the VPC. Those that list would return become known as well.
+// listAll reads all groups of the VPC. Those that list would return are cached as well.
 func (s *GroupStore) listAll(ctx context.Context) ([]Group, error) {
 	r := s.state.Begin()
 	needed := s.neededIDs()

@@ -1,6 +1,6 @@
-// Package vpc is what load balancers of both generations share of their VPC: subnets, security
-// groups, and the rules that let load balancers reach nodes. Reading is cached and shared between
-// Services; what to select and what to change are pure functions.
+// Package vpc has the parts of their VPC that load balancers of both generations share: subnets, security
+// groups, and the rules that allow load balancers to reach nodes. Reads are cached and shared between
+// Services; selections and diffs are pure functions.
 package vpc
 
 import (
@@ -17,13 +17,13 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/aws/names"
 )
 
-// InstanceSource knows the instances behind nodes.
+// InstanceSource reads the instances of nodes.
 type InstanceSource interface {
-	// Described returns the instances of these IDs that exist, out of a shared snapshot unless fresh.
+	// Described returns the existing instances of these IDs, from a shared snapshot unless fresh.
 	Described(ctx context.Context, ids []string, fresh bool) (map[string]ec2types.Instance, error)
 }
 
-// Cluster is how the cluster's objects are marked.
+// Cluster has the marks of the cluster's objects.
 type Cluster struct {
 	// ID is the cluster's ID in tags. Legacy is set if the tag of earlier managers is written too.
 	ID     string
@@ -48,8 +48,8 @@ type Options struct {
 	// VPC is the ID of the VPC in which the nodes are.
 	VPC     string
 	Cluster Cluster
-	// FallbackSubnet is used where no subnet qualifies by its tags: the configured one, or the
-	// manager's own. May be empty.
+	// FallbackSubnet is used if no subnet qualifies by its tags: the configured one, or the manager's own. May
+	// be empty.
 	FallbackSubnet string
 	Instances      InstanceSource
 	// Clock is the real one if nil.
@@ -57,14 +57,13 @@ type Options struct {
 }
 
 const (
-	// subnetsAge is how old shared lists may be. It only has to span a burst, such as a restart
-	// that reconciles every Service within seconds; beyond that it is how long a change made by
-	// hand may stay unnoticed by a reconcile that happens anyway.
+	// subnetsAge is the max age of shared lists. It only has to span a burst, such as a restart that reconciles
+	// every Service within seconds; it is also the time for which a reconcile may miss a change made by hand.
 	subnetsAge = 30 * time.Second
-	// groupsAge is the same for security groups. Our own writes keep their snapshot true meanwhile.
+	// groupsAge is the same for security groups. Our own writes update their snapshot in between.
 	groupsAge = 30 * time.Second
-	// zonesAge: the type of a zone never changes, and a region gets a new one about once in its
-	// life; a zone that is not known is looked up at once.
+	// zonesAge: the type of a zone never changes, and a region rarely gets a new one; an unknown zone is looked
+	// up at once.
 	zonesAge = 24 * time.Hour
 )
 
@@ -88,15 +87,15 @@ func NewReader(o Options) *Reader {
 // Groups is the store of security groups.
 func (r *Reader) Groups() *GroupStore { return r.groups }
 
-// SharedState are what Services share of the VPC and do not own. Readers must not modify what they hold.
+// SharedState is the part of the VPC that Services share and do not own. Readers must not modify it.
 type SharedState struct {
 	VPC     string
 	Cluster Cluster
 	// Subnets of the VPC, by ID in ascending order.
 	Subnets []Subnet
-	// FallbackSubnet is used where no subnet qualifies by its tags; "" for none.
+	// FallbackSubnet is used if no subnet qualifies by its tags; "" for none.
 	FallbackSubnet string
-	// Instances that were needed and exist, by ID.
+	// Instances are the existing requested ones, by ID.
 	Instances map[string]ec2types.Instance
 	// Groups are the cluster's security groups, and those of the Instances.
 	Groups Groups

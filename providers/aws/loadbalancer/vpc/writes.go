@@ -22,20 +22,20 @@ const (
 	codeNoSuchGroup = "InvalidGroup.NotFound"
 	codeNoSuchRule  = "InvalidPermission.NotFound"
 
-	// A group that has just been created may be unknown to the next call for some seconds. Beyond
-	// that the Service is tried again as a whole, so that no worker is held up.
+	// A group that has just been created may be unknown to the next call for some seconds. After that the whole
+	// Service is retried, so that no worker is blocked.
 	settleTries = 4
 	settlePause = time.Second
 
-	// When to ask again whether a group is free: the network interfaces of a deleted load balancer
-	// hold it for seconds to some minutes, so the pause grows with the time that it has taken.
+	// Backoff until a group is no longer in use: the network interfaces of a deleted load balancer use it for
+	// seconds to some minutes, so the backoff grows with the elapsed time.
 	minReleasePause = 2 * time.Second
 	maxReleasePause = 15 * time.Second
 )
 
 func isClientRule(r Rule) bool { return strings.HasPrefix(r.Description, names.ClientRulePrefix) }
 
-// authorize adds rules to a group in one call. Rules that exist already are as good as added.
+// authorize adds rules to a group in one call. Existing rules count as added.
 func (s *GroupStore) authorize(ctx context.Context, groupID string, rules []Rule) error {
 	err := s.authorizeOnce(ctx, groupID, rules)
 	for try := 1; awserr.Is(err, codeNoSuchGroup) && s.groups.Settling(groupID) && try < settleTries; try++ {
@@ -76,7 +76,7 @@ func (s *GroupStore) authorizeOnce(ctx context.Context, groupID string, rules []
 	return nil
 }
 
-// advise adds to an error what to do about a group that is full.
+// advise adds advice about a full group to an error.
 func advise(err error, groupID string) error {
 	if !cloudapi.Is(err, cloudapi.Quota) {
 		return err
@@ -86,7 +86,7 @@ func advise(err error, groupID string) error {
 		"or set NLBSecurityGroupMode=Managed, with which a network load balancer needs one rule: %w", groupID, err)
 }
 
-// revoke removes rules of a group in one call. Rules that do not exist are as good as removed.
+// revoke removes rules of a group in one call. Missing rules count as removed.
 func (s *GroupStore) revoke(ctx context.Context, groupID string, rules []Rule) error {
 	if len(rules) == 0 {
 		return nil
@@ -111,7 +111,7 @@ func (s *GroupStore) revoke(ctx context.Context, groupID string, rules []Rule) e
 }
 
 func (s *GroupStore) revokeOnce(ctx context.Context, groupID string, rules []Rule) error {
-	// Descriptions are left out: EC2 finds a rule by its ports and source.
+	// Descriptions are omitted: EC2 finds a rule by its ports and source.
 	bare := slices.Clone(rules)
 	for i := range bare {
 		bare[i].Description = ""
@@ -126,7 +126,7 @@ func (s *GroupStore) revokeOnce(ctx context.Context, groupID string, rules []Rul
 	return nil
 }
 
-// read reads one group from EC2. One that does not exist is an error of class NotFound.
+// read reads one group from EC2. A missing one is an error of class NotFound.
 func (s *GroupStore) read(ctx context.Context, id string) (Group, error) {
 	r := s.state.Begin()
 	found, err := s.describe(ctx, filter("group-id", id))

@@ -28,9 +28,9 @@ func (s SharedState) ZonesOfSubnets() map[string]string {
 	return zones
 }
 
-// UnservedZones returns a warning about nodes that receive no traffic, because the load balancer
-// has none of its subnets in their zone; "" if there are none. The annotation lists subnets. Of subnets that
-// are not in zoneOf nothing is known, so that nothing is said.
+// UnservedZones returns a warning about nodes that receive no traffic, because the load balancer has none of
+// its subnets in their zone; "" if there are none. The annotation lists subnets. It ignores subnets that are
+// not in zoneOf.
 func UnservedZones(nodeZones, subnets []string, zoneOf map[string]string, annotation string) string {
 	served := map[string]bool{"": true}
 	for _, id := range subnets {

@@ -6,10 +6,10 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
 )
 
-// Prefix begins the annotations that Services carry today. It can never change.
+// Prefix is the prefix of the annotations of openstack-cloud-controller-manager. It can never change.
 const Prefix = "loadbalancer.openstack.org/"
 
-// ownPrefix begins the annotations that only this manager reads.
+// ownPrefix is the prefix of annotations that only this manager reads.
 const ownPrefix = "openstack.unified-ccm.io/"
 
 // The keys. They are in users' manifests and can never change.
@@ -64,7 +64,7 @@ func Prefixes() []string {
 	return []string{Prefix, "service.beta.kubernetes.io/openstack-", ownPrefix}
 }
 
-// Portable returns the keys of the portable annotations that the provider honours: all of them.
+// Portable returns the keys of the portable annotations that the provider supports: all of them.
 func Portable() []string { return intent.Keys() }
 
 // Vocabulary returns the annotations that the provider reads.

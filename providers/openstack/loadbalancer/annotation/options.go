@@ -12,8 +12,8 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
 )
 
-// Options combine a Service's OpenStack annotations and the portable ones. A nil pointer means that
-// the configuration decides. A pointer to an empty text overrides the configuration with "none".
+// Options combine a Service's OpenStack annotations and the portable ones. A nil pointer means that the
+// configuration decides. A pointer to an empty text overrides the configuration with "none".
 type Options struct {
 	// Internal load balancers have no floating IP.
 	Internal *bool

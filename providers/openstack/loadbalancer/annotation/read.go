@@ -25,8 +25,8 @@ func LoadBalancerID(annotations map[string]string) string {
 	return strings.TrimSpace(annotations[KeyLoadBalancerID])
 }
 
-// KeepFloatingIP returns whether the floating IP outlives the Service, and nil if the Service does not say. It reads a
-// Service that is being deleted, of which other annotations may be invalid.
+// KeepFloatingIP reports whether the floating IP outlives the Service; nil if the Service does not set it. It
+// works for a Service that is being deleted and has other invalid annotations.
 func KeepFloatingIP(annotations map[string]string) *bool {
 	keep, err := boolean(annotations[KeyKeepFloatingIP])
 	if err != nil {
@@ -132,7 +132,7 @@ func (o *Options) check(in intent.Service, problems *intent.Problems) {
 	}
 	p := o.Place
 	if isSet(p.FloatingSubnetID) && (isSet(p.FloatingSubnet) || isSet(p.FloatingSubnetTags)) {
-		// The ID always won: Services that work are not refused.
+		// The ID always took precedence: working Services are not refused.
 		o.Place.FloatingSubnet, o.Place.FloatingSubnetTags = nil, nil
 	}
 	if o.PortID != "" && len(in.StaticAddresses) > 0 && o.Internal != nil && *o.Internal {

@@ -8,8 +8,8 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
 )
 
-// Bounds of values, from Octavia's API: the largest number it stores for limits and timeouts, one
-// day for the latter, and ten probes.
+// Bounds of values, from Octavia's API: the largest number it stores for limits and timeouts, one day for the
+// latter, and ten probes.
 const (
 	maxLimit   = 1<<31 - 1
 	maxTimeout = 24 * 3600 * 1000
@@ -29,43 +29,46 @@ func table(o *Options) intent.Table {
 	return slices.Concat(identity(o), placement(o), floating(o), traffic(o), timeouts(o), monitors(o), tagging(o))
 }
 
-// identity returns the annotations about which load balancer the Service uses, and what the manager writes of it.
+// identity returns the annotations that select the load balancer of the Service, and those that the manager
+// writes.
 func identity(o *Options) intent.Table {
 	return intent.Table{
 		{
 			Key: KeyInternal, Type: "true or false", Default: "[LoadBalancer] internal-lb", Example: "true",
-			Doc: "Whether the load balancer has no floating IP. Changes apply in place: the floating IP goes or comes. Where " +
+			Doc: "Whether the load balancer has no floating IP. Changes apply in place: the floating IP is released or " +
+				"allocated. If " +
 				"the configuration sets internal-lb, every load balancer is internal.",
 			Set: intent.IntoPointer(&o.Internal, boolean),
 		},
 		{
 			Key: KeyLoadBalancerID, Type: "ID of a load balancer", Default: "written by the " +
 				"manager", Example: "8a7c6c2e-3d1f-4f67-9f5c-0d9e8b7a6c5d",
-			Doc: "The load balancer to use. The manager writes it when it has made one. Set it to share the load balancer of " +
+			Doc: "The load balancer to use. The manager writes it after it has created one. Set it to share the load " +
+				"balancer of " +
 				"another Service, or to use one of your own, which then outlives the Service. " +
-				"An ID of a load balancer that is gone is dropped, and one is made or found by its name.",
+				"The ID of a deleted load balancer is dropped, and one is created or found by its name.",
 			Set: intent.Into(&o.LoadBalancerID, id),
 		},
 		{
 			Key: KeyLoadBalancerAddress, Type: "IP address", Default: "written by the manager", Example: "198.51.100.7",
-			Doc: "The address of the load balancer, for people and tools. The manager writes it and never reads it.",
+			Doc: "The address of the load balancer, for users and tools. The manager writes it and never reads it.",
 		},
 		{
 			Key: KeyMembers, Type: "text", Default: "written by the manager", Example: "8a7c6c2e-3:0123456789:abcdef0123",
-			Doc: "What the members of the load balancer's pools are, by which a manager that starts need not read them one " +
-				"pool after the other. It can be removed at any time: it is written again.",
+			Doc: "Checksums of the members of the load balancer's pools, so that a restarted manager need not read them pool " +
+				"by pool. It can be removed at any time: it is written again.",
 		},
 	}
 }
 
-// placement returns the annotations about where the load balancer is, and which nodes it reaches.
+// placement returns the annotations for the place of the load balancer, and for the nodes that it reaches.
 func placement(o *Options) intent.Table {
 	p := &o.Place
 	return intent.Table{
 		{
 			Key: KeyClass, Type: "name of a class", Default: "none", Example: "internet",
-			Doc: "The section [LoadBalancerClass \"name\"] of the configuration that says where addresses come from. Its " +
-				"floating network and subnets win over the Service's own annotations; for the rest the annotations win.",
+			Doc: "The section [LoadBalancerClass \"name\"] of the configuration for addresses. Its " +
+				"floating network and subnets override the Service's own annotations; otherwise the annotations override it.",
 			Set: intent.Into(&o.Class, intent.Text),
 		},
 		{
@@ -78,7 +81,7 @@ func placement(o *Options) intent.Table {
 		{
 			Key: KeyNetworkID, Type: "ID of a network", Default: "[LoadBalancer] " +
 				"network-id", Example: "8a7c6c2e-3d1f-4f67-9f5c-0d9e8b7a6c5d",
-			Doc: "The network of the load balancer's address, where no subnet is named. A change on a live Service replaces " +
+			Doc: "The network of the load balancer's address, if no subnet is set. A change on a live Service replaces " +
 				"the load balancer like one of subnet-id.",
 			Set: intent.IntoPointer(&p.NetworkID, id),
 		},
@@ -92,7 +95,7 @@ func placement(o *Options) intent.Table {
 		{
 			Key: KeyPortID, Type: "ID of a port", Default: "a port of the load balancer's " +
 				"own", Example: "8a7c6c2e-3d1f-4f67-9f5c-0d9e8b7a6c5d",
-			Doc: "A Neutron port of yours that gives the load balancer its address, and outlives it. Subnet and network are " +
+			Doc: "Your own Neutron port with the address of the load balancer, which outlives it. Subnet and network are " +
 				"then the port's. A change on a live Service replaces the load balancer.",
 			Set: intent.Into(&o.PortID, id),
 		},
@@ -133,31 +136,31 @@ func floating(o *Options) intent.Table {
 		{
 			Key: KeyFloatingNetworkID, Type: "ID of an external network", Default: "[LoadBalancer] floating-network-id, else " +
 				"the first external network", Example: "8a7c6c2e-3d1f-4f67-9f5c-0d9e8b7a6c5d", Empty: intent.EmptyAllowed,
-			Doc: "Where the floating IP comes from. An empty value ignores the configured one. It is read when a floating IP " +
-				"is made; one that the load balancer has stays.",
+			Doc: "The network of the floating IP. An empty value ignores the configured one. It is read when a floating IP " +
+				"is allocated; an existing one stays.",
 			Set: intent.IntoPointer(&p.FloatingNetworkID, id),
 		},
 		{
 			Key: KeyFloatingSubnetID, Type: "ID of a subnet", Default: "[LoadBalancer] " +
 				"floating-subnet-id", Example: "8a7c6c2e-3d1f-4f67-9f5c-0d9e8b7a6c5d",
-			Doc: "The subnet of the floating IP. It wins over floating-subnet and floating-subnet-tags. The three are one " +
+			Doc: "The subnet of the floating IP. It overrides floating-subnet and floating-subnet-tags. The three are one " +
 				"setting: if the class sets any of them, those of the Service have no effect, and if the Service sets any, " +
-				"those of the configuration. It is read when a floating IP is made.",
+				"those of the configuration. It is read when a floating IP is allocated.",
 			Set: intent.IntoPointer(&p.FloatingSubnetID, id),
 		},
 		{
 			Key: KeyFloatingSubnet, Type: "glob, or expression behind a tilde", Default: "[LoadBalancer] " +
 				"floating-subnet", Example: "public-*",
-			Doc: "Names of subnets for the floating IP, tried one after the other until one has an address left. The whole " +
+			Doc: "Names of subnets for the floating IP, tried in order until one has a free address. The whole " +
 				"name has to match; globs have *, ?, [ab], [!ab] and {a,b}; a leading exclamation mark negates. It is read " +
-				"when a floating IP is made.",
+				"when a floating IP is allocated.",
 			Set: intent.IntoPointer(&p.FloatingSubnet, pattern),
 		},
 		{
 			Key: KeyFloatingSubnetTags, Type: "list of tags", Default: "[LoadBalancer] " +
 				"floating-subnet-tags", Example: "public,ipv4",
 			Doc: "Tags of subnets for the floating IP: any of the list, or all of it behind an ampersand; a leading " +
-				"exclamation mark negates. It is read when a floating IP is made.",
+				"exclamation mark negates. It is read when a floating IP is allocated.",
 			Set: intent.IntoPointer(&p.FloatingSubnetTags, intent.Text),
 		},
 		{
@@ -174,13 +177,14 @@ func traffic(o *Options) intent.Table {
 		{
 			Key: KeyMethod, Type: "ROUND_ROBIN, LEAST_CONNECTIONS, SOURCE_IP or SOURCE_IP_PORT", Default: "[LoadBalancer] " +
 				"lb-method; SOURCE_IP_PORT with the provider ovn", Example: "LEAST_CONNECTIONS",
-			Doc: "How the node for a connection is chosen. SOURCE_IP_PORT is for the provider ovn, which has no other. " +
+			Doc: "The load balancing algorithm. SOURCE_IP_PORT is for the provider ovn, which supports no other. " +
 				"Changes apply to a live Service.",
 			Set: intent.IntoPointer(&o.Method, intent.OneOf("ROUND_ROBIN", "LEAST_CONNECTIONS", "SOURCE_IP", "SOURCE_IP_PORT")),
 		},
 		{
 			Key: KeyProxyProtocol, Type: "true, v1, v2 or false", Default: "false", Example: "v2",
-			Doc: "Whether connections to the nodes begin with a PROXY protocol header that names the client; true means v1. " +
+			Doc: "Whether connections to the nodes begin with a PROXY protocol header with the client's address; true " +
+				"means v1. " +
 				"For TCP ports, and not with the provider ovn. " +
 				"A change on a live Service replaces its pools: connections break for a moment.",
 			Set: intent.Into(&o.ProxyProtocol, parseProxyProtocol),
@@ -195,14 +199,15 @@ func traffic(o *Options) intent.Table {
 		{
 			Key: KeyTLSContainer, Type: "reference of Barbican", Default: "[LoadBalancer] " +
 				"default-tls-container-ref", Example: "https://barbican.example.org/v1/containers/8a7c6c2e-3d1f-4f67-9f5c-0d9e8b7a6c5d", Empty: intent.EmptyAllowed,
-			Doc: "The certificate with which the load balancer ends TLS on all TCP ports; the nodes get HTTP. An empty value " +
+			Doc: "The certificate with which the load balancer terminates TLS on all TCP ports; the nodes get HTTP. An " +
+				"empty value " +
 				"ignores the configured one. A changed reference applies in place; switching TLS on or off replaces listeners " +
 				"and pools.",
 			Set: intent.IntoPointer(&o.TLSContainer, intent.Text),
 		},
 		{
 			Key: KeyConnectionLimit, Type: "-1 or a number of connections", Default: "-1", Example: "10000",
-			Doc: "How many connections a listener accepts at once; -1 is no limit. Changes apply to a live Service.",
+			Doc: "Maximum number of concurrent connections of a listener; -1 is no limit. Changes apply to a live Service.",
 			Set: intent.IntoPointer(&o.ConnectionLimit, intent.Int(-1, maxLimit)),
 		},
 	}
@@ -219,10 +224,10 @@ func timeouts(o *Options) intent.Table {
 	}
 	t := &o.Timeouts
 	return intent.Table{
-		milliseconds(KeyClientTimeout, "50000", "How long a client's connection may be idle.", &t.Client),
-		milliseconds(KeyConnectTimeout, "5000", "How long connecting to a node may take.", &t.Connect),
-		milliseconds(KeyMemberTimeout, "50000", "How long a connection to a node may be idle.", &t.Member),
-		milliseconds(KeyInspectTimeout, "0", "How long to wait for more TCP packets to inspect.", &t.Inspect),
+		milliseconds(KeyClientTimeout, "50000", "Idle timeout of a client's connection.", &t.Client),
+		milliseconds(KeyConnectTimeout, "5000", "Timeout of connecting to a node.", &t.Connect),
+		milliseconds(KeyMemberTimeout, "50000", "Idle timeout of a connection to a node.", &t.Member),
+		milliseconds(KeyInspectTimeout, "0", "Time to wait for more TCP packets to inspect.", &t.Inspect),
 	}
 }
 
@@ -233,7 +238,7 @@ func monitors(o *Options) intent.Table {
 		{
 			Key: KeyMonitor, Type: "true or false", Default: "[LoadBalancer] create-monitor; true with externalTrafficPolicy: " +
 				"Local", Example: "true",
-			Doc: "Whether nodes are probed. Without it a dead node keeps its share of connections until it is removed, and " +
+			Doc: "Whether nodes are probed. Without it a failed node keeps its share of connections until it is removed, and " +
 				"externalTrafficPolicy: Local loses those that reach a node without a pod. Changes apply to a live Service.",
 			Set: intent.IntoPointer(&m.Enabled, boolean),
 		},
@@ -244,7 +249,7 @@ func monitors(o *Options) intent.Table {
 		},
 		{
 			Key: KeyMonitorTimeout, Type: "seconds", Default: "[LoadBalancer] monitor-timeout", Example: "3",
-			Doc: "How long a probe may take, at most the delay. Changes apply to a live Service.",
+			Doc: "Timeout of a probe, at most the delay. Changes apply to a live Service.",
 			Set: intent.IntoPointer(&m.Timeout, seconds),
 		},
 		{
@@ -265,8 +270,8 @@ func tagging(o *Options) intent.Table {
 	list := func(key, what string, option *[]string) intent.Entry {
 		return intent.Entry{
 			Key: key, Type: "list of tags", Default: "none", Example: "team-web,prod",
-			Doc: "Octavia tags for " + what + ", beside the manager's own and those of " + intent.KeyTags +
-				". Tags of other tools stay.",
+			Doc: "Octavia tags for " + what + ", in addition to the manager's own and those of " + intent.KeyTags +
+				". Tags of other clients stay.",
 			Set: intent.Into(option, tags),
 		}
 	}

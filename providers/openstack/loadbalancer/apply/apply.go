@@ -1,5 +1,5 @@
-// Package apply changes load balancers in Octavia: it makes one change after the other, waits until Octavia accepts
-// the next one, and records in the snapshot what was changed.
+// Package apply changes load balancers in Octavia: it serializes changes, waits until Octavia accepts the
+// next one, and records the changes in the snapshot.
 package apply
 
 import (
@@ -21,14 +21,15 @@ import (
 )
 
 const (
-	// busyTries is how often a change is tried that Octavia refuses because of another one: our own
-	// are never concurrent, so that another client has to make it refuse even the second try.
+	// busyTries is the number of attempts of a change that Octavia rejects because of another one: our own are
+	// serialized, so only another client can make Octavia reject the second attempt.
 	busyTries = 10
-	// busyPause is for a load balancer that is ACTIVE and refuses all the same, because a part of it is not.
+	// busyPause is the backoff for a load balancer that is ACTIVE and rejects changes because a part of it is
+	// not.
 	busyPause = time.Second
 )
 
-// API is what changes need of OpenStack.
+// API has the calls to OpenStack for changes.
 type API interface {
 	api.LoadBalancingAPI
 	api.NetworkAPI
@@ -40,7 +41,7 @@ type Options struct {
 	API   API
 	Clock clock.Clock
 	Store *observe.Store
-	// Settings are those that say how load balancers are changed.
+	// Settings configure how load balancers are changed.
 	Settings model.Settings
 }
 
@@ -67,7 +68,8 @@ func New(o Options) *Applier {
 	}
 }
 
-// Create creates a load balancer with everything in it. It refuses while an earlier creation may still take effect.
+// Create creates a load balancer with everything in it. It returns an error while an earlier creation may
+// still take effect.
 func (a *Applier) Create(ctx context.Context, key observe.Key, spec loadbalancers.CreateOpts,
 ) (api.LoadBalancer, error) {
 	if err := a.unanswered.check(key); err != nil {
@@ -85,7 +87,7 @@ func (a *Applier) Create(ctx context.Context, key observe.Key, spec loadbalancer
 	return made, err
 }
 
-// Found ends the wait for a creation that was not answered: the load balancer exists.
+// Found ends the wait for a creation without a reply: the load balancer exists.
 func (a *Applier) Found(key observe.Key) { a.unanswered.forget(key) }
 
 // AwaitCreation waits until a new load balancer is ACTIVE.
@@ -102,8 +104,8 @@ func (a *Applier) AwaitCreation(ctx context.Context, key observe.Key, id string,
 	return nil
 }
 
-// Lock waits until no other change is in flight of a load balancer, or of a port of a node, however many Services
-// share it.
+// Lock waits until no other change of a load balancer, or of a port of a node, is in flight, however many
+// Services share it.
 func (a *Applier) Lock(ctx context.Context, id string) (unlock func(), err error) {
 	return a.locks.Lock(ctx, id)
 }
@@ -151,7 +153,7 @@ func (a *Applier) MutateLocked(ctx context.Context, id string, do func(context.C
 	return nil
 }
 
-// AtRest waits until a load balancer takes changes. One that cannot come to rest any more is an error.
+// AtRest waits until a load balancer accepts changes. It returns an error for one that never will.
 func (a *Applier) AtRest(ctx context.Context, id string) error {
 	lb, ok := a.store.LoadBalancer(id)
 	if ok && lb.ProvisioningStatus == api.Active {
@@ -182,8 +184,8 @@ func (a *Applier) AtRest(ctx context.Context, id string) error {
 			lb.ProvisioningStatus)}
 }
 
-// Failover asks Octavia to build a load balancer again, and waits until it is ACTIVE. Refused is true if Octavia does
-// not do so for this client or with this driver.
+// Failover requests a failover from Octavia, which builds a load balancer again, and waits until it is
+// ACTIVE. Refused is true if Octavia denies it to this client or does not support it with this driver.
 func (a *Applier) Failover(ctx context.Context, id string) (refused bool, err error) {
 	unlock, err := a.locks.Lock(ctx, id)
 	if err != nil {
@@ -212,7 +214,8 @@ func (a *Applier) Delete(ctx context.Context, have api.LoadBalancer, listeners [
 	return a.delete(ctx, have)
 }
 
-// deleteParts deletes what is in a load balancer piece by piece, for drivers that cannot do it at once.
+// deleteParts deletes the parts of a load balancer one by one, for drivers that do not support cascading
+// deletion.
 func (a *Applier) deleteParts(ctx context.Context, id string, listeners []api.Listener, pools []observe.Pool) error {
 	nothing := func() {}
 	for _, p := range pools {
@@ -242,7 +245,7 @@ func (a *Applier) deleteParts(ctx context.Context, id string, listeners []api.Li
 	return nil
 }
 
-// delete deletes one load balancer once Octavia takes the deletion, and waits until it is deleted.
+// delete deletes one load balancer once Octavia accepts the deletion, and waits until it is deleted.
 func (a *Applier) delete(ctx context.Context, have api.LoadBalancer) error {
 	done, err := a.locks.Lock(ctx, have.ID)
 	if err != nil {

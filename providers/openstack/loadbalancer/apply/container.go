@@ -9,8 +9,8 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/model"
 )
 
-// CheckContainer checks that a certificate exists, before a listener is created that cannot work
-// without. It reads no secret. Only references into Barbican can be looked up.
+// CheckContainer checks that a certificate exists, before a listener is created that needs it. It reads no
+// secret. Only references into Barbican can be checked.
 func (a *Applier) CheckContainer(ctx context.Context, ref string) error {
 	if ref == "" || a.settings.ContainerStore != model.ContainerStoreBarbican {
 		return nil

@@ -15,17 +15,17 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/observe"
 )
 
-// Octavia accepts a load balancer, and may find out only when it builds it that it cannot. The load balancer is in
-// the state ERROR then, which it leaves by its deletion alone. One failure may be a host that was full, and is
-// repaired at once. The second one of the same load balancer, and any of which the cause is known, would be
-// repeated by every retry: the load balancer is kept as it is, and created again after a pause that grows, or when
-// the Service asks for something else.
+// Octavia may accept a load balancer and fail to build it. The load balancer is then in the state ERROR,
+// which only its deletion ends. A single failure may have a temporary cause, such as a full host, and is
+// retried at once. A second failure of the same load balancer, and any failure with a known cause, would
+// repeat with every retry: the load balancer is kept, and created again after an exponential backoff, or when
+// the Service requests different settings.
 const (
 	FirstCreationPause   = 5 * time.Minute
 	longestCreationPause = time.Hour
 )
 
-// failedCreations remembers the load balancers that Octavia could not build. It is safe for concurrent use.
+// failedCreations records the load balancers that Octavia could not build. It is safe for concurrent use.
 type failedCreations struct {
 	clock clock.PassiveClock
 
@@ -34,15 +34,15 @@ type failedCreations struct {
 }
 
 type failedCreation struct {
-	// digest is that of the creation's settings.
+	// digest is the digest of the creation's settings.
 	digest string
 	count  int
 	until  time.Time
-	// cause says why it fails, and what to do, where that is known.
+	// cause is the reason of the failure with its fix, if it is known.
 	cause string
 }
 
-// note remembers a failure and returns the error about it.
+// note records a failure and returns the error about it.
 func (f *failedCreations) note(service types.NamespacedName, id, digest, cause string) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -64,7 +64,8 @@ func (f *failedCreations) note(service types.NamespacedName, id, digest, cause s
 	return failed.err(id, pause)
 }
 
-// check returns an error if a load balancer in the state ERROR is not to be replaced by one with the same settings yet.
+// check returns an error if a load balancer in the state ERROR must not be replaced by one with the same
+// settings yet.
 func (f *failedCreations) check(service types.NamespacedName, id, digest string) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -76,7 +77,7 @@ func (f *failedCreations) check(service types.NamespacedName, id, digest string)
 	return failed.err(id, left)
 }
 
-// forget is for a load balancer that was built.
+// forget removes a load balancer that was built.
 func (f *failedCreations) forget(service types.NamespacedName) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -96,7 +97,7 @@ func (c failedCreation) err(id string, pause time.Duration) error {
 		Err: fmt.Errorf("its creation failed in Octavia, and left it in the state ERROR: %s; %s", cause, next)}
 }
 
-// creationFailed notes that a load balancer that was just created is in the state ERROR.
+// creationFailed records that a load balancer that was just created is in the state ERROR.
 func (a *Applier) creationFailed(ctx context.Context, key observe.Key, id string, want model.Desired) error {
 	cause := ""
 	if subnet := want.MemberSubnet; subnet.ID != "" && subnet.ID != want.LoadBalancer.SubnetID {

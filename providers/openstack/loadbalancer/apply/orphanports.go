@@ -18,47 +18,48 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/observe"
 )
 
-// Octavia creates the port of an address before it checks the rest of a creation, and leaves the port
-// behind when it then refuses: one more with each retry. The port has no mark of its creator. It is
-// deleted only if all of this holds:
-//   - our creation was refused: after a lost answer or an error of the server the outcome is uncertain;
-//   - the port was created while that creation ran, in the network, the subnet and with the address that
-//     the creation asked for;
+// Octavia creates the port of an address before it validates the rest of a creation, and leaves an orphaned
+// port if it then rejects the creation: one more with each retry. The port has no mark of its creator. It is
+// deleted only if all of these conditions hold:
+//   - our creation was rejected: after a lost reply or an error of the server the outcome is uncertain;
+//   - the port was created while that creation ran, in the network, the subnet and with the address of
+//     the creation;
 //   - Octavia owns it, and it is named after a load balancer that does not exist;
-//   - that still holds after RefusalAge, when no creation can be in flight any more, and no floating IP is
-//     attached to the port;
-//   - no more such ports were created than creations of ours were refused meanwhile. If there are more,
+//   - the conditions still hold after RefusalAge, when no creation can be in flight any more, and no floating
+//     IP
+//     is attached to the port;
+//   - no more such ports were created than creations of ours were rejected in that time. If there are more,
 //     the ownership is ambiguous, and all stay.
 
 const (
-	// portOwner is the device owner of ports that Octavia created; their names are portPrefix and the
-	// load balancer's ID, and their device devicePrefix and the same.
+	// portOwner is the device owner of ports that Octavia created; their names are portPrefix and the load
+	// balancer's ID, and their device is devicePrefix and the ID.
 	portOwner    = "Octavia"
 	portPrefix   = "octavia-lb-"
 	devicePrefix = "lb-"
-	// RefusalAge is how long the port of a refused creation is left alone. A load balancer is listed
-	// when its creation has been answered, and Octavia, its proxies and clients give up on a request
-	// after one to a few minutes.
+	// RefusalAge is the minimum age of a port of a rejected creation before it is deleted. A load balancer is
+	// listed when its creation has returned, and Octavia, its proxies and clients time out after one to a few
+	// minutes.
 	RefusalAge = 10 * time.Minute
-	// clockSkew is how far Neutron's clock, which counts whole seconds, may be from ours. Where it is
-	// further away, ports stay.
+	// clockSkew is the tolerated difference between Neutron's clock, which counts whole seconds, and ours. With
+	// a larger one, ports stay.
 	clockSkew = 3 * time.Second
 )
 
-// orphanPorts finds and deletes the ports that refused creations leave behind.
+// orphanPorts finds and deletes the orphaned ports of rejected creations.
 type orphanPorts struct {
 	api   API
 	clock clock.Clock
 
 	mu sync.Mutex
-	// refusals are those whose ports are not decided yet, and those that overlap them.
+	// refusals are those with undecided ports, and those that overlap them.
 	refusals []*refusal
 }
 
-// refusal is one creation that Octavia refused.
+// refusal is one creation that Octavia rejected.
 type refusal struct {
 	startedAt, endedAt time.Time
-	// suspects are the ports that were created meanwhile, by ID.
+	// suspects are the ports that were created during it, by ID.
 	suspects map[string]api.Port
 }
 
@@ -73,7 +74,7 @@ func (r *refusal) overlaps(other *refusal) bool {
 		!other.startedAt.Add(-clockSkew).After(r.endedAt.Add(clockSkew))
 }
 
-// noteRefusal records a creation that started at a time and that Octavia refused. The ports that it left are
+// noteRefusal records a creation that started at a time and that Octavia rejected. Its orphaned ports are
 // deleted in the background, after RefusalAge. The context carries the logger, and does not limit that.
 func (o *orphanPorts) noteRefusal(ctx context.Context, spec loadbalancers.CreateOpts, startedAt time.Time) {
 	if spec.VipPortID != "" {
@@ -98,7 +99,7 @@ func (o *orphanPorts) noteRefusal(ctx context.Context, spec loadbalancers.Create
 	}
 }
 
-// afterRefusalAge runs work with a timer, rather than in a goroutine that waits, where the clock has timers.
+// afterRefusalAge runs work with a timer if the clock supports it, instead of a waiting goroutine.
 func (o *orphanPorts) afterRefusalAge(work func()) {
 	if timers, ok := o.clock.(clock.WithDelayedExecution); ok {
 		timers.AfterFunc(RefusalAge, work)
@@ -110,8 +111,8 @@ func (o *orphanPorts) afterRefusalAge(work func()) {
 	}()
 }
 
-// cleanUp deletes the ports that a refused creation left behind: it reads what became of them, plans, and
-// applies the plan.
+// cleanUp deletes the orphaned ports of a rejected creation: it reads their state, plans, and applies the
+// plan.
 func (o *orphanPorts) cleanUp(ctx context.Context, r *refusal) {
 	logger := klog.FromContext(ctx)
 	suspects, refusals := o.overlapping(r)
@@ -140,7 +141,7 @@ func (o *orphanPorts) cleanUp(ctx context.Context, r *refusal) {
 			}
 		}})
 	if err != nil {
-		logger.Error(err, "Cannot delete orphaned VIP ports")
+		logger.Error(err, "Failed to delete orphaned VIP ports")
 	}
 }
 
@@ -157,8 +158,8 @@ func (o *orphanPorts) deletions(orphans []api.Port) plan.Plan {
 	return p
 }
 
-// overlapping returns the suspects of all refused creations that overlap one, and the number of these
-// creations. It forgets the creations that are too old to be needed again.
+// overlapping returns the suspects of all rejected creations that overlap one, and the number of these
+// creations. It removes creations that are too old.
 func (o *orphanPorts) overlapping(r *refusal) (map[string]api.Port, int) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -175,7 +176,7 @@ func (o *orphanPorts) overlapping(r *refusal) (map[string]api.Port, int) {
 	return suspects, refusals
 }
 
-// isPlaced reports whether a port is where a creation asked for one.
+// isPlaced reports whether a port matches the place of a creation.
 func isPlaced(p api.Port, spec loadbalancers.CreateOpts) bool {
 	return slices.ContainsFunc(p.FixedIPs, func(f api.FixedIP) bool {
 		return (spec.VipSubnetID == "" || f.SubnetID == spec.VipSubnetID) &&

@@ -17,13 +17,13 @@ import (
 )
 
 // LateTime is how long a creation without a reply may still take effect. Before Octavia replies, Neutron
-// creates the port of the address, and a busy API queues requests long after their callers have given up.
-// Nothing documents a bound; proxies and API servers usually end requests within a minute or two.
+// creates the port of the address, and a busy API queues requests long after their callers have timed out. No
+// bound is documented; proxies and API servers usually end requests within a minute or two.
 const LateTime = 2 * time.Minute
 
-// unanswered are Services for which a creation was sent without a reply. Octavia has no idempotency token: a second
-// request creates a second load balancer of the same name, and the two cannot be distinguished afterwards.
-// It is safe for concurrent use.
+// unanswered are Services with a creation without a reply. Octavia has no idempotency token: a second request
+// creates a second load balancer of the same name, and the two cannot be distinguished afterwards. It is safe
+// for concurrent use.
 type unanswered struct {
 	clock clock.PassiveClock
 
@@ -31,7 +31,7 @@ type unanswered struct {
 	until map[types.NamespacedName]time.Time
 }
 
-// note remembers a creation that ended with err, if it may still take effect.
+// note records a creation that ended with err, if it may still take effect.
 func (u *unanswered) note(key observe.Key, err error) {
 	if !mayTakeEffect(err) {
 		return
@@ -41,14 +41,15 @@ func (u *unanswered) note(key observe.Key, err error) {
 	u.until[key.Service()] = u.clock.Now().Add(LateTime)
 }
 
-// forget is for a load balancer that has appeared.
+// forget removes the creation of a load balancer that has appeared.
 func (u *unanswered) forget(key observe.Key) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	delete(u.until, key.Service())
 }
 
-// check returns an error of class Unavailable that says when to come back, if a creation may still take effect.
+// check returns an error of class Unavailable with the time of the retry, if a creation may still take
+// effect.
 func (u *unanswered) check(key observe.Key) error {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -58,11 +59,11 @@ func (u *unanswered) check(key observe.Key) error {
 		return nil
 	}
 	return &cloudapi.Error{Class: cloudapi.Unavailable, Operation: "CreateLoadBalancer", RetryAfter: left, Err: fmt.Errorf(
-		"not sent again yet: the request before was not answered, and may still be carried out; if no load balancer has "+
+		"not sent again yet: the previous request got no reply, and may still take effect; if no load balancer has "+
 			"appeared by then, it is sent in %s", left.Round(time.Second))}
 }
 
-// mayTakeEffect reports whether a request was sent and no one knows what became of it.
+// mayTakeEffect reports whether a request was sent and its outcome is unknown.
 func mayTakeEffect(err error) bool {
 	switch oserr.Status(err) {
 	case 0:
@@ -70,7 +71,7 @@ func mayTakeEffect(err error) bool {
 		sent := !errors.As(err, &dial) || dial.Op != "dial"
 		return sent && cloudapi.Is(err, cloudapi.Unavailable, cloudapi.Canceled)
 	case http.StatusBadGateway, http.StatusGatewayTimeout:
-		return true // these are a proxy's words
+		return true // proxies send these
 	default:
 		return false
 	}

@@ -14,9 +14,9 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/observe"
 )
 
-// How often a load balancer is polled while it changes. OVN takes about 0.2 s for a change and an
-// amphora a few seconds, which the steps up to maxStep cover; a new amphora boots for about a minute,
-// where polling more often than maxBootStep would cost more requests than it saves time.
+// Intervals of polls of a load balancer while it changes. OVN takes about 0.2 s for a change and an amphora a
+// few seconds, which the steps up to maxStep cover; a new amphora boots for about a minute, where polling
+// more often than maxBootStep would cost more requests than it saves time.
 const (
 	firstPoll   = 250 * time.Millisecond
 	maxStep     = 2 * time.Second
@@ -32,7 +32,7 @@ const (
 	listThreshold = 2
 )
 
-// waiter polls all load balancers that callers wait for, together: one list serves all of them.
+// waiter polls all awaited load balancers together: one list serves all callers.
 type waiter struct {
 	api   api.LoadBalancingAPI
 	clock clock.Clock
@@ -65,7 +65,7 @@ type wait struct {
 	done chan settled
 }
 
-// settled is what a poll found of one load balancer, and how a wait for it ends.
+// settled is the result of a poll of one load balancer, which ends a wait.
 type settled struct {
 	lb      api.LoadBalancer
 	deleted bool
@@ -84,7 +84,7 @@ func (w *waiter) await(ctx context.Context, id string, why cause) (lb api.LoadBa
 	w.waiting[one] = struct{}{}
 	if !w.running {
 		w.running = true
-		// The others who wait want to know also when this one gives up; each call has a deadline of its own.
+		// Other waiters also need this one's deadline; each call has its own.
 		go w.run(context.WithoutCancel(ctx))
 	}
 	w.mu.Unlock()
@@ -203,8 +203,8 @@ func (o *wait) later(now time.Time) {
 	o.due = now.Add(o.step)
 }
 
-// read returns the state of each awaited load balancer. An error about one of them is that one's alone; after a
-// transient error the rest is not read, since it would probably fail too.
+// read returns the state of each awaited load balancer. An error about one of them affects only that one;
+// after a transient error the rest is not read, since it would probably fail too.
 func (w *waiter) read(ctx context.Context, ids map[string]cause) map[string]settled {
 	found := map[string]settled{}
 	before := w.store.Begin()

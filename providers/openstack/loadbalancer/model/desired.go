@@ -1,4 +1,4 @@
-// Package model has the desired state of a load balancer, and what Octavia can do.
+// Package model has the desired state of a load balancer, and the features of Octavia.
 package model
 
 import (
@@ -37,21 +37,21 @@ type Desired struct {
 	Ports []Port
 	// Internal is set if the Service or the configuration asks for a load balancer without a floating IP.
 	Internal bool
-	// FloatingIP is nil for an internal load balancer, and where there is no external network.
+	// FloatingIP is nil for an internal load balancer, and if there is no external network.
 	FloatingIP *FloatingIP
-	// Group is nil where security groups are not managed.
+	// Group is nil if security groups are not managed.
 	Group *Group
-	// Warnings are for the Service's owner, Reasons those of their Events where they have one of their own.
+	// Warnings are for the Service's author, Reasons the reasons of their Events if they have their own.
 	Warnings []string
 	Reasons  map[string]string
 
 	Features  Features
 	Families  []v1.IPFamily
 	MaxShared int
-	// Serial makes one object with each call.
+	// Serial creates one object with each call.
 	Serial bool
-	// ProbedForLocal is set if neither Service nor configuration enables health monitors: they exist because of
-	// externalTrafficPolicy: Local alone.
+	// ProbedForLocal is set if neither Service nor configuration enables health monitors: they exist only
+	// because of externalTrafficPolicy: Local.
 	ProbedForLocal bool
 	// MemberNote is the annotation with the checksums of the members: see observe.Checksums.
 	MemberNote string
@@ -61,13 +61,13 @@ type Desired struct {
 	Sources intent.Sources
 }
 
-// LoadBalancer is how a load balancer is created.
+// LoadBalancer has the settings of a new load balancer.
 type LoadBalancer struct {
 	Description, Provider, FlavorID, Zone string
 	SubnetID, NetworkID, PortID, Address  string
 	Tags                                  []string
-	// Explicit are those of the fields above that the Service itself names. Only they are a reason to
-	// replace one that exists: a key of the configuration is for new ones.
+	// Explicit are the fields above that the Service itself sets. Only they are a reason to replace an existing
+	// load balancer: a key of the configuration is for new ones.
 	Explicit Explicit
 	// From is the source of the others: the Service's class, or a key of the configuration.
 	From From
@@ -83,12 +83,12 @@ type MemberSubnet struct {
 // Explicit are the settings of a load balancer that a Service itself names.
 type Explicit struct{ Subnet, Network, Port, Address, Flavor, Zone bool }
 
-// From is who else names a setting of a load balancer: the Service's class or a key of the configuration. Empty
-// where it is only the Service itself.
+// From is the other source of a setting of a load balancer: the Service's class or a key of the
+// configuration. Empty for the Service itself.
 type From struct{ Subnet, Network, Flavor, Zone string }
 
-// Port is what makes one port of the Service: a listener with its pool, the pool's members and
-// health monitor.
+// Port has the objects of one port of the Service: a listener with its pool, the pool's members and health
+// monitor.
 type Port struct {
 	// Transport is TCP, UDP or SCTP.
 	Transport string
@@ -96,10 +96,10 @@ type Port struct {
 	Listener  listeners.CreateOpts
 	Pool      pools.CreateOpts
 	Members   []api.Member
-	// Unowned are the members that nodes of other clouds and regions, and nodes without a provider ID, have where
-	// another manager added them.
+	// Unowned are the members for nodes of other clouds and regions, and nodes without a provider ID, if another
+	// manager added them.
 	Unowned []api.Member
-	// Monitor is nil where members are not probed.
+	// Monitor is nil if members are not probed.
 	Monitor *monitors.CreateOpts
 	// ListenerTags and PoolTags are those of the Service's annotations.
 	ListenerTags, PoolTags []string
@@ -110,7 +110,7 @@ func (d Desired) HasUnowned() bool {
 	return slices.ContainsFunc(d.Ports, func(p Port) bool { return len(p.Unowned) > 0 })
 }
 
-// builder computes what one Service needs.
+// builder computes the desired state of one Service.
 type builder struct {
 	key      lbcommon.Key
 	in       intent.Service
@@ -129,7 +129,7 @@ type builder struct {
 	reasons  map[string]string
 }
 
-// Input is what Build computes from.
+// Input is the input of Build.
 type Input struct {
 	Key      lbcommon.Key
 	Service  intent.Service
@@ -193,7 +193,7 @@ func (b *builder) warnf(format string, args ...any) {
 	b.warnings = append(b.warnings, fmt.Sprintf(format, args...))
 }
 
-// warnAs is warnf with the reason that the Event has always had, for alerts that look for it.
+// warnAs is warnf with an Event reason of earlier managers, for existing alerts.
 func (b *builder) warnAs(reason, format string, args ...any) {
 	b.warnf(format, args...)
 	if b.reasons == nil {
@@ -202,7 +202,7 @@ func (b *builder) warnAs(reason, format string, args ...any) {
 	b.reasons[b.warnings[len(b.warnings)-1]] = reason
 }
 
-// first returns the first text that says something: a pointer to an empty one says that there is none.
+// first returns the first text that is set: a pointer to an empty one means none.
 func first(given *string, others ...string) (value string, own bool) {
 	if given != nil {
 		return *given, *given != ""
@@ -210,7 +210,7 @@ func first(given *string, others ...string) (value string, own bool) {
 	return cmp.Or(others...), false
 }
 
-// loadBalancer says where the load balancer is and how it is created.
+// loadBalancer computes the place and settings of a new load balancer.
 func (b *builder) loadBalancer() LoadBalancer {
 	f := b.shared.Features
 	lb := LoadBalancer{
@@ -248,14 +248,14 @@ func (b *builder) loadBalancer() LoadBalancer {
 	return lb
 }
 
-// overrule takes what the class says, if it says anything.
+// overrule replaces a value by the class's, if the class sets it.
 func overrule(class string, value *string, explicit *bool) {
 	if class != "" {
 		*value, *explicit = class, false
 	}
 }
 
-// placedByClass notes which settings of the place come from the Service's class.
+// placedByClass records which settings of the place come from the Service's class.
 func (b *builder) placedByClass(lb *LoadBalancer) {
 	class := annotation.KeyClass + " " + intent.Quote(b.options.Class)
 	if lb.SubnetID != "" && lb.SubnetID == b.class.SubnetID && !lb.Explicit.Subnet {
@@ -266,8 +266,8 @@ func (b *builder) placedByClass(lb *LoadBalancer) {
 	}
 }
 
-// place finds subnet and network. The Service's win over those of its class, except for an external
-// load balancer, which has always been made where the class says.
+// place finds subnet and network. The Service's override those of its class, except for an external load
+// balancer, which has always used the class's.
 func (b *builder) place(lb *LoadBalancer) {
 	p := b.options.Place
 	lb.SubnetID, lb.Explicit.Subnet = first(p.SubnetID, b.class.SubnetID, b.settings.SubnetID)
@@ -276,8 +276,8 @@ func (b *builder) place(lb *LoadBalancer) {
 		overrule(b.class.SubnetID, &lb.SubnetID, &lb.Explicit.Subnet)
 		overrule(b.class.NetworkID, &lb.NetworkID, &lb.Explicit.Network)
 	}
-	// A network that the Service or its class names is not meant to go with the configured subnet, nor
-	// their subnet with the configured network.
+	// A network of the Service or its class must not be combined with the configured subnet, nor their subnet
+	// with the configured network.
 	if b.class.SubnetID == "" && p.SubnetID == nil && (lb.Explicit.Network || b.class.NetworkID != "") {
 		lb.SubnetID = ""
 	}
@@ -295,7 +295,7 @@ func (b *builder) place(lb *LoadBalancer) {
 	}
 }
 
-// unsupported warns about a setting that this Octavia cannot do.
+// unsupported warns about a setting that this Octavia does not support.
 func (b *builder) unsupported(own bool, key, value string) {
 	if own {
 		b.warnf("%s", b.unsupportedText(key, value))
@@ -308,12 +308,12 @@ func (b *builder) unsupportedText(key, value string) string {
 		key, intent.Quote(value), b.settings.Provider, b.shared.Features.Version)
 }
 
-// InConfiguration names a key of the configuration in a text for the Service's owner.
+// InConfiguration returns the name of a key of the configuration in a message for the Service's author.
 func InConfiguration(key string) string {
 	return key + " in section [LoadBalancer] of the configuration"
 }
 
-// vipAddress is the address of the load balancer itself that the Service names.
+// vipAddress returns the address of the load balancer itself that the Service requests.
 func (b *builder) vipAddress() string {
 	for _, text := range b.options.StaticAddresses {
 		family := FamilyOf(text)
@@ -328,8 +328,8 @@ func (b *builder) vipAddress() string {
 	return ""
 }
 
-// memberSubnet is the subnet from which members are reached. The configured subnet of addresses
-// stands in for the configured one of members, before the Service's own.
+// memberSubnet returns the subnet from which members are reached. The configured subnet of addresses replaces
+// an unset configured one of members, before the Service's own.
 func (b *builder) memberSubnet(lb LoadBalancer) MemberSubnet {
 	subnet, own := first(b.options.Place.MemberSubnetID, b.class.MemberSubnetID, b.settings.MemberSubnetID,
 		b.settings.SubnetID, lb.SubnetID)
@@ -342,7 +342,7 @@ func (b *builder) memberSubnet(lb LoadBalancer) MemberSubnet {
 	return MemberSubnet{ID: subnet, From: InConfiguration("member-subnet-id")}
 }
 
-// check finds what no single setting shows.
+// check validates combinations of settings.
 func (b *builder) check() {
 	tcp := slices.ContainsFunc(b.in.Ports, func(p intent.Port) bool { return p.Protocol == v1.ProtocolTCP })
 	for _, c := range []struct {
@@ -371,7 +371,7 @@ func (b *builder) check() {
 	}
 }
 
-// checkVersion finds what this version of Octavia's API lacks.
+// checkVersion validates settings against the version of Octavia's API.
 func (b *builder) checkVersion() {
 	f := b.shared.Features
 	if !f.SCTP() && slices.ContainsFunc(b.in.Ports, func(p intent.Port) bool { return p.Protocol == v1.ProtocolSCTP }) {
@@ -392,7 +392,7 @@ func (b *builder) checkVersion() {
 	}
 }
 
-// checkFeatures finds what has no effect with this Octavia and its provider.
+// checkFeatures warns about settings without effect with this Octavia and its provider.
 func (b *builder) checkFeatures() {
 	f := b.shared.Features
 	if !f.Timeouts() {
@@ -426,7 +426,7 @@ func (b *builder) allowedCIDRs() []string {
 	return texts
 }
 
-// OfFamilies keeps the ranges of the families that a load balancer has: Octavia refuses the others.
+// OfFamilies filters ranges by the families of a load balancer: Octavia rejects the others.
 func OfFamilies(cidrs []string, families []v1.IPFamily) []string {
 	kept := []string{}
 	for _, text := range cidrs {
@@ -448,7 +448,7 @@ func VIPFamilies(lb api.LoadBalancer) []v1.IPFamily {
 	return families
 }
 
-// selector is which labels a node needs to receive traffic.
+// selector returns the labels that a node needs to receive traffic.
 func (b *builder) selector() map[string]string {
 	if b.options.HasNodeLabels {
 		return b.options.NodeLabels
@@ -457,13 +457,14 @@ func (b *builder) selector() map[string]string {
 	return labels
 }
 
-// tlsContainer is the certificate with which TLS ends at the load balancer; empty for none.
+// tlsContainer returns the certificate for TLS termination at the load balancer; empty for none.
 func (b *builder) tlsContainer() string {
 	ref, _ := first(b.options.TLSContainer, b.settings.TLSContainer)
 	return strings.TrimSpace(ref)
 }
 
-// CreationDigest is a hash of everything that a creation sets but the members, which change with the nodes.
+// CreationDigest is a hash of everything that a creation sets except the members, which change with the
+// nodes.
 func (d Desired) CreationDigest() string {
 	type port struct {
 		Listener listeners.CreateOpts

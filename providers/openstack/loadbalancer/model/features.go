@@ -6,7 +6,8 @@ import (
 	"strings"
 )
 
-// Version is one of Octavia's API. What a version lacks is left out of requests, or is a problem of the Service.
+// Version is a version of Octavia's API. Features that a version lacks are omitted from requests, or are a
+// problem of the Service.
 type Version struct{ major, minor int }
 
 // Versions of Octavia's API that added a feature.
@@ -21,12 +22,12 @@ var (
 	versionPROXYv2        = Version{2, 22}
 	versionSCTP           = Version{2, 23}
 	versionAdditionalVIPs = Version{2, 26}
-	// The driver of the provider ovn ignores additional VIPs before.
+	// Before, the driver of the provider ovn ignores additional VIPs.
 	versionOVNAdditionalVIPs = Version{2, 27}
 )
 
-// NewestVersion returns the newest of versions such as v2.26. A response without any is an error: reading it as an
-// old version would switch off features that load balancers use.
+// NewestVersion returns the newest of versions such as v2.26. A response without any is an error: treating it
+// as an old version would disable features that load balancers use.
 func NewestVersion(versions []string) (Version, error) {
 	var best Version
 	for _, text := range versions {
@@ -52,7 +53,7 @@ func (v Version) before(other Version) bool {
 
 func (v Version) String() string { return fmt.Sprintf("%d.%d", v.major, v.minor) }
 
-// Features are what a version and a provider of Octavia can do together.
+// Features are the features that a version and a provider of Octavia support together.
 type Features struct {
 	Version Version
 	// OVN is set for the provider ovn.

@@ -13,8 +13,8 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/openstack/names"
 )
 
-// monitored reports whether members are probed. With externalTrafficPolicy: Local they are unless the
-// Service says otherwise: most nodes have no pod then, and only a probe knows which have.
+// monitored reports whether members are probed. With externalTrafficPolicy: Local they are unless the Service
+// disables it: most nodes have no pod then, and only a probe detects which have.
 func (b *builder) monitored() bool {
 	if on := b.options.Monitor.Enabled; on != nil {
 		return *on
@@ -22,12 +22,12 @@ func (b *builder) monitored() bool {
 	return b.settings.CreateMonitor || b.in.LocalTraffic
 }
 
-// probedForLocal reports whether they are for that reason alone.
+// probedForLocal reports whether they are probed only for that reason.
 func (b *builder) probedForLocal() bool {
 	return b.in.LocalTraffic && b.options.Monitor.Enabled == nil && !b.settings.CreateMonitor
 }
 
-// monitor says how the nodes are probed for one port; nil for not at all.
+// monitor returns the health monitor of one port; nil for none.
 func (b *builder) monitor(lbName string, index int, port intent.Port) *monitors.CreateOpts {
 	if !b.monitored() {
 		if index == 0 && b.in.LocalTraffic {
@@ -67,8 +67,9 @@ func (b *builder) monitor(lbName string, index int, port intent.Port) *monitors.
 	return spec
 }
 
-// monitorType returns how a port is probed. The provider ovn has no HTTP probes, and Octavia had none for
-// UDP at first: a plain probe stands in, which nodes without a pod fail too where Local traffic is dropped.
+// monitorType returns the type of health monitor of a port. The provider ovn has no HTTP probes, and early
+// versions of Octavia had none for UDP: a plain probe replaces them, which nodes without a pod fail too if
+// Local traffic is dropped.
 func (b *builder) monitorType(protocol v1.Protocol) string {
 	plain := map[v1.Protocol]string{v1.ProtocolTCP: monitors.TypeTCP, v1.ProtocolUDP: monitors.TypeUDPConnect,
 		v1.ProtocolSCTP: monitors.TypeSCTP}[protocol]
@@ -86,7 +87,7 @@ func (b *builder) monitorType(protocol v1.Protocol) string {
 	return monitors.TypeHTTP
 }
 
-// probePort is where members are probed; 0 for the port of the traffic.
+// probePort returns the port of probes; 0 for the port of the traffic.
 func (b *builder) probePort(kind string) int {
 	if kind != monitors.TypeHTTP && b.in.LocalTraffic {
 		return 0

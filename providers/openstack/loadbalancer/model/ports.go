@@ -18,8 +18,8 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/openstack/names"
 )
 
-// Timeouts of listeners in milliseconds, where the Service says nothing. They are sent in any case,
-// as they have always been, whatever the operator's own defaults are.
+// Default timeouts of listeners in milliseconds. They are always sent, as earlier managers did, whatever the
+// operator's own defaults are.
 const (
 	defaultClientTimeout  = 50_000
 	defaultConnectTimeout = 5_000
@@ -33,13 +33,13 @@ const noLimit = -1
 // shortestUDPProbe is the shortest time between two probes of a UDP pool that Octavia accepts.
 const shortestUDPProbe = 3 * time.Second
 
-// ForwardedFor is the header that names the client, the only one that a Service can ask for.
+// ForwardedFor is the header with the client's address, the only one that a Service can request.
 const ForwardedFor = "X-Forwarded-For"
 
 // node is one that receives traffic.
 type node struct{ name, address, subnet, server string }
 
-// members returns the nodes that the Service wants traffic on and that have an address, sorted by name.
+// members returns the nodes that the Service selects and that have an address, sorted by name.
 func (b *builder) members(list []*v1.Node, subnet string) []node {
 	selector := b.selector()
 	selected := nodes.WithLabels(list, selector)
@@ -69,8 +69,8 @@ func (b *builder) withAddress(list []*v1.Node, subnet string) []node {
 		found = append(found, node{name: n.Name, address: address, subnet: subnet, server: server})
 	}
 	sorting.Func(found, func(a, b node) int { return cmp.Compare(a.name, b.name) })
-	// A member is its address. Octavia accepts a batch that names one twice, but its worker fails to apply it: the
-	// load balancer stays PENDING_UPDATE, and nothing can change or delete it.
+	// A member is identified by its address. Octavia accepts a batch that contains one twice, but its worker
+	// fails to apply it: the load balancer stays PENDING_UPDATE, and cannot be changed or deleted.
 	seen := map[string]bool{}
 	return slices.DeleteFunc(found, func(n node) bool {
 		duplicate := seen[n.address]
@@ -79,7 +79,7 @@ func (b *builder) withAddress(list []*v1.Node, subnet string) []node {
 	})
 }
 
-// port works out one port of the Service.
+// port computes one port of the Service.
 func (b *builder) port(lbName string, index int, port intent.Port, nodes []node) Port {
 	transport := string(port.Protocol)
 	listener, pool := b.protocols(port.Protocol)
@@ -127,8 +127,8 @@ func orDefault(given *int, standard int) *int {
 	return &standard
 }
 
-// protocols are those of the listener and its pool. What ends or changes HTTP or adds the PROXY
-// header is for TCP ports; the others of the Service are passed on as they are.
+// protocols returns those of the listener and its pool. HTTP, TLS and the PROXY header apply to TCP ports;
+// the other ports of the Service are forwarded unchanged.
 func (b *builder) protocols(protocol v1.Protocol) (listener, pool string) {
 	listener, pool = string(protocol), string(protocol)
 	if protocol != v1.ProtocolTCP {
@@ -149,8 +149,8 @@ func (b *builder) protocols(protocol v1.Protocol) (listener, pool string) {
 	return listener, pool
 }
 
-// algorithm is how nodes are chosen. The provider ovn has one of its own and no other; the default
-// of the configuration is not meant for it.
+// algorithm returns the load balancing algorithm. The provider ovn supports only its own; the default of the
+// configuration does not apply to it.
 func (b *builder) algorithm() pools.LBMethod {
 	name, own := first(b.options.Method, b.settings.Method)
 	method, ovn := pools.LBMethod(name), b.shared.Features.OVN
@@ -167,7 +167,7 @@ func (b *builder) algorithm() pools.LBMethod {
 	return cmp.Or(method, api.AlgorithmRoundRobin)
 }
 
-// problemOnce notes a problem that every port would note.
+// problemOnce adds a problem that every port would add.
 func (b *builder) problemOnce(key, value, fix string) {
 	if slices.Contains(b.reported, key) {
 		return
@@ -176,7 +176,7 @@ func (b *builder) problemOnce(key, value, fix string) {
 	b.problems.Add(key, value, fix)
 }
 
-// membersOf are the members of one port's pool. A port without a node port has none.
+// membersOf returns the members of one port's pool. A port without a node port has none.
 func (b *builder) membersOf(port intent.Port, nodes []node, monitor *monitors.CreateOpts) []api.Member {
 	members := []api.Member{}
 	if port.NodePort == 0 {
@@ -201,9 +201,9 @@ func (b *builder) member(n node, port, probe int) api.Member {
 	return api.Member{Name: name, Address: n.address, Port: port, SubnetID: n.subnet, MonitorPort: probe}
 }
 
-// MembersLike returns the members of a pool that exists: the nodes that the Service selects, with the port, the subnet
-// and the probed port of another member. Unowned are those of nodes of other clouds and regions. Both are nil without
-// a port.
+// MembersLike returns the members of an existing pool: the nodes that the Service selects, with the port, the
+// subnet and the probed port of another member. Unowned are those of nodes of other clouds and regions. Both
+// are nil without a port.
 func (i Input) MembersLike(like api.Member) (members, unowned []api.Member) {
 	if like.Port == 0 {
 		return nil, nil

@@ -22,8 +22,8 @@ type Group struct {
 	Ports []api.Port
 }
 
-// group works out the managed security group. Connections come from the load balancer's place in
-// the members' subnet, or, with the provider ovn, from the clients themselves.
+// group computes the managed security group. Connections come from the load balancer's place in the members'
+// subnet, or, with the provider ovn, from the clients themselves.
 func (b *builder) group(ports []Port, nodes []node) *Group {
 	g := &Group{
 		Name:        names.SecurityGroup(b.key.UID, b.service()),
@@ -92,13 +92,13 @@ func sortRules(list []rules.CreateOpts) []rules.CreateOpts {
 	return slices.Compact(list)
 }
 
-// ShowRule is a rule as a person reads it, and what tells it from others.
+// ShowRule formats a rule for users, with the fields that identify it.
 func ShowRule(r rules.CreateOpts) string {
 	return fmt.Sprintf("%s %s %d-%d from %s", r.EtherType, r.Protocol, r.PortRangeMin, r.PortRangeMax,
 		cmp.Or(r.RemoteIPPrefix, r.RemoteGroupID, "everywhere"))
 }
 
-// RuleOf returns what would create a rule. Neutron keeps protocols as they were sent.
+// RuleOf returns the options to create a rule. Neutron keeps protocols as they were sent.
 func RuleOf(r api.SecurityGroupRule) rules.CreateOpts {
 	return rules.CreateOpts{
 		EtherType: rules.RuleEtherType(r.EtherType), Protocol: rules.RuleProtocol(strings.ToLower(r.Protocol)),

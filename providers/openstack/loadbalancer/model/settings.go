@@ -2,7 +2,7 @@ package model
 
 import "time"
 
-// Reasons of Events that managers before this one had for the same things: alerts may look for them.
+// Reasons of Events of earlier managers: existing alerts may match them.
 const (
 	eventForcedInternal      = "LoadBalancerForcedInternal"
 	eventNoExternalNetwork   = "LoadBalancerExternalNetworkSearchFailed"
@@ -14,14 +14,14 @@ const (
 // have.
 const EventFloatingIPSkipped = "LoadBalancerFloatingIPSkipped"
 
-// ProviderOVN is Octavia's provider that works without machines of its own, and with fewer features.
+// ProviderOVN is Octavia's provider without machines of its own, and with fewer features.
 const ProviderOVN = "ovn"
 
-// ContainerStoreBarbican is the container-store whose references are looked up before they are used.
+// ContainerStoreBarbican is the container-store with references that are checked before use.
 const ContainerStoreBarbican = "barbican"
 
-// Place is where addresses come from: a section of the configuration. FloatingSubnet is a pattern
-// and FloatingSubnetTags an expression; all others are IDs. Empty fields say nothing.
+// Place selects the networks and subnets of addresses: a section of the configuration. FloatingSubnet is a
+// pattern and FloatingSubnetTags an expression; all others are IDs. Empty fields are unset.
 type Place struct {
 	FloatingNetworkID, FloatingSubnetID, FloatingSubnet, FloatingSubnetTags string
 	SubnetID, NetworkID, MemberSubnetID                                     string
@@ -39,29 +39,30 @@ type Settings struct {
 	// Internal makes every load balancer internal.
 	Internal             bool
 	ManageSecurityGroups bool
-	// CreateMonitor is whether nodes are probed where the Service does not say.
+	// CreateMonitor reports whether nodes are probed if the Service does not set it.
 	CreateMonitor                          bool
 	MonitorDelay, MonitorTimeout           time.Duration
 	MonitorMaxRetries, MonitorMaxRetryDown int
 	// NodeSelector limits the nodes that receive traffic: label=value,label.
 	NodeSelector string
-	// NoCascade deletes load balancers piece by piece.
+	// NoCascade deletes load balancers part by part.
 	NoCascade bool
 	// FlavorID and AvailabilityZone are Octavia's.
 	FlavorID, AvailabilityZone string
-	// IngressHostname makes the status show a host name, IP address and suffix, where the PROXY protocol is used.
+	// IngressHostname makes the status contain a host name, IP address and suffix, if the PROXY protocol is
+	// used.
 	IngressHostname       bool
 	IngressHostnameSuffix string
-	// TLSContainer is used where the Service does not say.
+	// TLSContainer is used if the Service does not set one.
 	TLSContainer   string
 	ContainerStore string
-	// MaxShared is how many Services may share a load balancer.
+	// MaxShared is the maximum number of Services that share a load balancer.
 	MaxShared int
-	// Serial makes one object with each call.
+	// Serial creates one object with each call.
 	Serial bool
 }
 
-// WithDefaults fills in what a configuration without any key means.
+// WithDefaults sets the defaults of unset keys of the configuration.
 func (s Settings) WithDefaults() Settings {
 	if s.Provider == "" {
 		s.Provider = "amphora"

@@ -11,17 +11,17 @@ import (
 // SharedState are what Services share and do not own.
 type SharedState struct {
 	Features Features
-	// NodeSubnets are the subnets of the nodes by family; known where the configuration names no subnet.
+	// NodeSubnets are the subnets of the nodes by family; known if the configuration sets no subnet.
 	NodeSubnets map[v1.IPFamily]string
-	// Subnets by ID; known where security groups are managed.
+	// Subnets by ID; known if security groups are managed.
 	Subnets map[string]api.Subnet
-	// NodePorts are the ports of each server; known where security groups are managed.
+	// NodePorts are the ports of each server; known if security groups are managed.
 	NodePorts map[string][]api.Port
-	// External is the network that floating IPs come from where none is configured; NoExternal says that there is none.
+	// External is the default network of floating IPs; NoExternal reports that there is none.
 	External   string
 	NoExternal bool
 	// Unowned are the nodes that may receive traffic and have no provider ID of this cloud and region. They stay
-	// members where another manager added them, and are added nowhere.
+	// members if another manager added them, and are not added to other pools.
 	Unowned []*v1.Node
 }
 
@@ -37,7 +37,8 @@ func PortWithAddress(ports []api.Port, address string) (port api.Port, subnet st
 	return api.Port{}, ""
 }
 
-// NodeAddress is where a node receives traffic: its first internal address of the family, else its first external one.
+// NodeAddress returns the address at which a node receives traffic: its first internal address of the family,
+// else its first external one.
 func NodeAddress(n *v1.Node, family v1.IPFamily) string {
 	for _, kind := range []v1.NodeAddressType{v1.NodeInternalIP, v1.NodeExternalIP} {
 		for _, a := range n.Status.Addresses {
@@ -49,7 +50,7 @@ func NodeAddress(n *v1.Node, family v1.IPFamily) string {
 	return ""
 }
 
-// FamilyOf is "" for what is no address.
+// FamilyOf returns "" for an invalid address.
 func FamilyOf(ip string) v1.IPFamily {
 	addr, err := netip.ParseAddr(ip)
 	switch {
@@ -61,7 +62,7 @@ func FamilyOf(ip string) v1.IPFamily {
 	return v1.IPv4Protocol
 }
 
-// SameIP compares addresses however they are written.
+// SameIP compares addresses in any notation.
 func SameIP(a, b string) bool {
 	x, errA := netip.ParseAddr(a)
 	y, errB := netip.ParseAddr(b)

@@ -10,11 +10,11 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/openstack/api"
 )
 
-// A manager that starts would have to read the members of every pool: two hundred requests for a hundred
-// Services. The list of pools has the IDs of their members, and the address and port of a member never change
-// under its ID. So an annotation of the Service has, for each pool, a checksum of these IDs and one of what the
-// members were when they were last read. Where the IDs are unchanged, nothing is read. An audit ignores the
-// checksums and reads all members every half hour.
+// Without checksums, a manager that starts would have to read the members of every pool: two hundred requests
+// for a hundred Services. The list of pools has the IDs of their members, and the address and port of a
+// member never change under its ID. So an annotation of the Service has, for each pool, a checksum of these
+// IDs and one of the members when they were last read. Pools with unchanged IDs are not read. An audit
+// ignores the checksums and reads all members every half hour.
 
 // checksumLength is the number of digits of a checksum: 40 bits, for a handful of pools.
 const checksumLength = 10
@@ -36,7 +36,7 @@ func ParseChecksums(text string) Checksums {
 	return found
 }
 
-// of returns the checksum of the members that a pool has, or "" if their IDs prove none.
+// of returns the checksum of a pool's members, or "" if their IDs prove none.
 func (c Checksums) of(p api.Pool) string {
 	one, ok := c[poolKey(p.ID)]
 	if !ok {
@@ -74,7 +74,7 @@ func EncodeChecksums(pools []Pool) (string, bool) {
 
 func poolKey(pool string) string { return pool[:min(len(pool), checksumLength)] }
 
-// MemberChecksum returns a checksum of everything that is compared of members.
+// MemberChecksum returns a checksum of all compared fields of members.
 func MemberChecksum(members []api.Member) string {
 	texts := make([]string, len(members))
 	for i, m := range members {

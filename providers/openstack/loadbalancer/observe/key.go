@@ -11,8 +11,8 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/openstack/names"
 )
 
-// Key identifies the load balancer of a Service: by its names, or by the ID that the Service names. It knows
-// which load balancers belong to the Service, and to its cluster.
+// Key identifies the load balancer of a Service: by its names, or by the ID that the Service names. It
+// determines which load balancers belong to the Service, and to its cluster.
 type Key struct {
 	lbcommon.Key
 	// Named is the ID of the load balancer that the Service names; empty if it names none.
@@ -24,13 +24,13 @@ func (k Key) Service() types.NamespacedName {
 	return types.NamespacedName{Namespace: k.Namespace, Name: k.Name}
 }
 
-// LoadBalancer returns the name of the Service's load balancer, which is also the tag of everything that is for
-// the Service.
+// LoadBalancer returns the name of the Service's load balancer, which is also the tag of all objects of the
+// Service.
 func (k Key) LoadBalancer() string { return names.LoadBalancer(k.ClusterName, k.Service()) }
 
 // Foreign returns the owner of a load balancer that is marked as another cluster's, and "" for all others.
-// Load balancers of other managers have no mark: they carry the cluster's name alone. If the UID of this cluster is
-// unknown, a mark may be another cluster's, unless the Service names the load balancer.
+// Load balancers of other managers have no mark: they have only the cluster's name. If the UID of this
+// cluster is unknown, a mark may be another cluster's, unless the Service names the load balancer.
 func (k Key) Foreign(lb api.LoadBalancer) string {
 	uid := names.ClusterUID(lb.Tags)
 	switch {
@@ -44,10 +44,10 @@ func (k Key) Foreign(lb api.LoadBalancer) string {
 	return "another cluster, whose namespace kube-system has the UID " + uid
 }
 
-// Proves reports whether a load balancer that has the name or the tag of this Service is certainly this cluster's.
-// Other managers mark it with the cluster's name alone, and two clusters may have the same name. The proof is
-// our mark, the Service that names it, or a name that contains the Service's UID. While the cluster's UID is unknown,
-// our mark is an applied record alone. Where Octavia has no tags, the name is enough.
+// Proves reports whether a load balancer that has the name or the tag of this Service is certainly this
+// cluster's. Other managers mark it only with the cluster's name, and two clusters may have the same name.
+// The proof is our mark, the Service that names it, or a name that contains the Service's UID. While the
+// cluster's UID is unknown, our mark is the applied record. If Octavia has no tags, the name is enough.
 func (k Key) Proves(lb api.LoadBalancer) bool {
 	marked := names.ClusterUID(lb.Tags) == k.ClusterUID &&
 		(k.ClusterUID != "" || names.Value(lb.Tags, names.AppliedTagPrefix) != "")
@@ -55,7 +55,7 @@ func (k Key) Proves(lb api.LoadBalancer) bool {
 		k.UID != "" && lb.Name == names.LegacyLoadBalancer(k.UID)
 }
 
-// Owns reports whether a load balancer was created for this Service: by its name, of today or of before.
+// Owns reports whether a load balancer was created for this Service: by its current or earlier name.
 func (k Key) Owns(lb api.LoadBalancer) bool {
 	return lb.Name == k.LoadBalancer() || k.UID != "" && lb.Name == names.LegacyLoadBalancer(k.UID) || k.Renamed(lb)
 }
@@ -76,7 +76,7 @@ func (k Key) Guests(lb api.LoadBalancer) []string {
 }
 
 // CreatedFloatingIP reports whether a floating IP was created for this Service: by its description, in which
-// the name of the cluster counts only where no mark identifies the cluster.
+// the name of the cluster only matters if no mark identifies the cluster.
 func (k Key) CreatedFloatingIP(f api.FloatingIP) bool {
 	if uid := names.ClusterUID(f.Tags); uid != "" && k.ClusterUID != "" {
 		return uid == k.ClusterUID && strings.HasPrefix(f.Description,

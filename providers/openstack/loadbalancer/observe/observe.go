@@ -10,8 +10,8 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/openstack/names"
 )
 
-// Observed is what exists of one Service's load balancer. It is shared between readers: no one
-// changes what it points to.
+// Observed has the existing objects of one Service's load balancer. Readers share it and must not modify what
+// it points to.
 type Observed struct {
 	// LoadBalancer is nil if there is none: the one that the Service names if it exists, else the one of our name.
 	LoadBalancer *api.LoadBalancer
@@ -21,7 +21,7 @@ type Observed struct {
 	Others []api.LoadBalancer
 	// Denied is the ID that the Service names, if we may not read that load balancer.
 	Denied string
-	// Listeners and Pools are all of the load balancer's, whoever they are for.
+	// Listeners and Pools are all of the load balancer's, of all Services.
 	Listeners []api.Listener
 	Pools     []Pool
 	// FloatingIPs are those at the load balancer's port, and those that were created for the Service.
@@ -31,37 +31,38 @@ type Observed struct {
 	GroupPorts []api.Port
 	// Named is the ID of the load balancer that the Service names.
 	Named string
-	// KeepFloatingIP is what the Service says about its floating IP; nil if it says nothing.
+	// KeepFloatingIP is the Service's annotation about its floating IP; nil if it is not set.
 	KeepFloatingIP *bool
-	// Project are all floating IPs of the project, by ID: one of them may have the address that the Service names.
+	// Project are all floating IPs of the project, by ID: one of them may have the address that the Service
+	// names.
 	Project map[string]api.FloatingIP
 }
 
-// Pool is a pool with what is in it.
+// Pool is a pool with its members and health monitor.
 type Pool struct {
 	api.Pool
 	Members []api.Member
 	// Monitor is nil if there is none.
 	Monitor *api.HealthMonitor
-	// Checksum stands in for the members where they were not read.
+	// Checksum replaces the members if they were not read.
 	Checksum string
 }
 
-// Depth is how much to read.
+// Depth selects what is read.
 type Depth struct {
-	// Authoritative reads from the cloud, past the snapshot.
+	// Authoritative reads from the cloud, bypassing the snapshot.
 	Authoritative bool
 	// Members includes the members of the pools, and how they are probed.
 	Members bool
 	// Groups includes the security groups that open node ports.
 	Groups bool
-	// known is set if lists cannot show more than is known.
+	// known is set if lists cannot show more than the snapshot.
 	known bool
-	// Checksums are those of the members, as the Service remembers them.
+	// Checksums are those of the members, from the Service's annotation.
 	Checksums Checksums
 }
 
-// Observe returns what exists.
+// Observe returns the existing objects.
 func (s *Store) Observe(ctx context.Context, key Key, d Depth) (Observed, error) {
 	if !d.Authoritative {
 		return s.cached(ctx, key, d)
@@ -103,7 +104,7 @@ func (s *Store) cached(ctx context.Context, key Key, d Depth) (Observed, error) 
 	return s.assemble(ctx, key, d)
 }
 
-// assemble puts together what the snapshot has, and reads what is read for each load balancer alone.
+// assemble combines the snapshot with the reads for this load balancer.
 func (s *Store) assemble(ctx context.Context, key Key, d Depth) (Observed, error) {
 	have := s.find(key)
 	if have.LoadBalancer == nil {
@@ -115,7 +116,7 @@ func (s *Store) assemble(ctx context.Context, key Key, d Depth) (Observed, error
 	return s.withParts(have, d), nil
 }
 
-// find selects the load balancer and what is beside it.
+// find selects the load balancer, and others of its name.
 func (s *Store) find(key Key) Observed {
 	have := Observed{Named: key.Named}
 	leaving := func(lb api.LoadBalancer) bool { return lb.ProvisioningStatus == api.PendingDelete }
@@ -155,16 +156,16 @@ func (s *Store) find(key Key) Observed {
 	return have
 }
 
-// sharedBy returns load balancers of other Services that carry our tag: we shared them, and the annotation is lost. On
-// one of another cluster the tag is that of a Service of the same name there.
+// sharedBy returns load balancers of other Services with our tag: we shared them, and the annotation is lost.
+// On one of another cluster the tag is that of a Service of the same name there.
 func (s *Store) sharedBy(key Key) []api.LoadBalancer {
 	return slices.DeleteFunc(s.LoadBalancers.Lookup(indexTag+key.LoadBalancer()), func(lb api.LoadBalancer) bool {
 		return lb.ProvisioningStatus == api.PendingDelete || key.Foreign(lb) != ""
 	})
 }
 
-// rank orders load balancers of one name: this cluster's first, then those that are not being deleted, then those
-// with the name of today.
+// rank sorts load balancers of one name: this cluster's first, then those that are not being deleted, then
+// those with the current name.
 func rank(key Key, lb api.LoadBalancer) int {
 	r := 0
 	if key.Foreign(lb) != "" || !key.Proves(lb) {
@@ -205,8 +206,8 @@ func (s *Store) withParts(have Observed, d Depth) Observed {
 	return have
 }
 
-// monitorOf returns how a pool is probed; nil if it is not, or if that is unknown. A requested monitor has no ID: it
-// proves that nothing has to change, and nothing else.
+// monitorOf returns the health monitor of a pool; nil if there is none, or if it is unknown. A requested
+// monitor has no ID: it only proves that nothing has to change.
 func (s *Store) monitorOf(p api.Pool) *api.HealthMonitor {
 	if monitor, ok := s.Monitors.Get(p.MonitorID); ok {
 		return &monitor
@@ -214,8 +215,8 @@ func (s *Store) monitorOf(p api.Pool) *api.HealthMonitor {
 	return p.RequestedMonitor
 }
 
-// hasRequestedMonitors reports whether a health monitor of the Service's load balancer is known from its creation
-// alone: it has to be read before it is changed.
+// hasRequestedMonitors reports whether a health monitor of the Service's load balancer is known only from its
+// creation: it has to be read before it is changed.
 func (s *Store) hasRequestedMonitors(key Key) bool {
 	lb := s.find(key).LoadBalancer
 	return lb != nil && slices.ContainsFunc(s.Pools.Lookup(lb.ID),

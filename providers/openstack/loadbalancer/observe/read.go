@@ -9,16 +9,16 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/openstack/names"
 )
 
-// read reads one Service from the cloud, in all clusters: a load balancer of our name that is
-// another cluster's must be found to be refused.
+// read reads one Service from the cloud, in all clusters: a load balancer of our name that is another
+// cluster's must be found to be refused.
 func (s *Store) read(ctx context.Context, key Key, d Depth) error {
 	r := s.state.Begin()
 	found, err := s.findNamed(ctx, key)
 	if err != nil {
 		return err
 	}
-	// Whole lists: the names that earlier managers gave are needed too, while filters take one name, and all
-	// callers that wait meanwhile share the lists.
+	// Whole lists: the names of earlier managers are needed too, while filters accept one name, and concurrent
+	// callers share the lists.
 	lists := []refresher{s.FloatingIPs}
 	if !found {
 		lists = append(lists, s.LoadBalancers)
@@ -75,7 +75,7 @@ func (s *Store) readGroups(ctx context.Context, key Key) error {
 	return nil
 }
 
-// readParts reads what is in one load balancer.
+// readParts reads the parts of one load balancer.
 func (s *Store) readParts(ctx context.Context, id string, d Depth) error {
 	r := s.state.Begin()
 	listeners, err := s.api.ListListeners(ctx, id)
@@ -106,7 +106,7 @@ func (s *Store) readParts(ctx context.Context, id string, d Depth) error {
 	return nil
 }
 
-// ensureParts makes sure that what is in a load balancer is known.
+// ensureParts makes sure that the parts of a load balancer are known.
 func (s *Store) ensureParts(ctx context.Context, id string, d Depth) error {
 	if s.state.IsUncertain(id) {
 		return s.readParts(ctx, id, d)
@@ -145,7 +145,7 @@ func (s *Store) ensureParts(ctx context.Context, id string, d Depth) error {
 	return nil
 }
 
-// lacksMonitor reports whether nothing but the ID is known of a pool's health monitor.
+// lacksMonitor reports whether only the ID of a pool's health monitor is known.
 func (s *Store) lacksMonitor(p api.Pool) bool {
 	_, ok := s.Monitors.Get(p.MonitorID)
 	return p.MonitorID != "" && !ok

@@ -9,8 +9,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/openstack/api"
 )
 
-// Created records what a creation asked for and what it returned. What neither shows is read before
-// it is used.
+// Created records the request and response of a creation. Fields that neither contains are read before use.
 func (s *Store) Created(spec loadbalancers.CreateOpts, made api.LoadBalancer) {
 	requested := requestedMonitors(spec)
 	for _, l := range made.Listeners {
@@ -92,7 +91,7 @@ func IsPending(status string) bool {
 	return status == api.PendingCreate || status == api.PendingUpdate || status == api.PendingDelete
 }
 
-// SetMembers records the members of a pool after a batch, which Octavia answers without them.
+// SetMembers records the members of a pool after a batch, whose response does not contain them.
 func (s *Store) SetMembers(pool string, want []api.Member) {
 	type identity struct {
 		address string
@@ -128,8 +127,8 @@ func (s *Store) SetMonitor(pool, monitorID string) {
 	s.Pools.Update(pool, func(p *api.Pool) { p.MonitorID, p.RequestedMonitor = monitorID, nil })
 }
 
-// Delete records the deletion of a load balancer and of what was in it. Its floating IPs are detached, as the
-// cloud does.
+// Delete records the deletion of a load balancer and of its parts. It detaches its floating IPs, as the cloud
+// does.
 func (s *Store) Delete(id string) {
 	lb, _ := s.LoadBalancers.Get(id)
 	s.LoadBalancers.Delete(id)

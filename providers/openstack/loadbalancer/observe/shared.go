@@ -24,9 +24,9 @@ const (
 	versionAge = time.Hour
 	// networkAge: networks and subnets change about as often as clusters are created.
 	networkAge = 10 * time.Minute
-	// nodePortsAge: the ports of a node change when it is created, which is noticed by its absence.
+	// nodePortsAge: the ports of a node change when it is created, which is detected by their absence.
 	nodePortsAge = 5 * time.Minute
-	// manyServers is how many servers' ports are read with one request, so that its line stays short
+	// manyServers is the maximum number of servers in one read of ports, so that the request line stays short
 	// enough for every proxy: an ID takes 47 characters of it.
 	manyServers = 50
 )
@@ -41,7 +41,7 @@ type SharedReader struct {
 	external *snapshot.Value[string]
 	subnets  *snapshot.Value[map[string]api.Subnet]
 
-	// reading is held by the one caller that reads ports; the others wait for it and use its result.
+	// reading serializes reads of ports; waiting callers use its result.
 	reading locks.Mutex
 	store   *snapshot.Store
 	// ports are those of each server.
@@ -77,7 +77,7 @@ func NewSharedReader(client API, c clock.PassiveClock, s model.Settings,
 	}
 }
 
-// Get reads what is missing or too old. Callers wait for each other, so that everything is read once.
+// Get reads what is missing or stale. Reads are serialized, so that everything is read once.
 func (s *SharedReader) Get(ctx context.Context, nodes []*v1.Node) (model.SharedState, error) {
 	v, err := s.version.Get(ctx)
 	if err != nil {
@@ -150,8 +150,8 @@ func (s *SharedReader) portsOf(ctx context.Context, servers []string) (map[strin
 	return out, nil
 }
 
-// subnetOfNodes returns the subnet of the first node's address of the family, in the order of names, so that every
-// manager finds the same one. It makes no call for a family that no node has.
+// subnetOfNodes returns the subnet of the first node's address of the family, in the order of names, so that
+// every manager finds the same one. It makes no call for a family without nodes.
 func (s *SharedReader) subnetOfNodes(ctx context.Context, nodes []*v1.Node, family v1.IPFamily) (string, error) {
 	nodes = sorting.SortedFunc(slices.Values(nodes), func(a, b *v1.Node) int { return cmp.Compare(a.Name, b.Name) })
 	for _, n := range nodes {
@@ -171,8 +171,8 @@ func (s *SharedReader) subnetOfNodes(ctx context.Context, nodes []*v1.Node, fami
 	return "", nil
 }
 
-// FindExternal returns the first external network with an IPv4 subnet. Without any it is the first one that shows no
-// subnets, because a project may not see them; "" if there is none.
+// FindExternal returns the first external network with an IPv4 subnet. Without any it is the first one
+// without visible subnets, because a project may not see them; "" if there is none.
 func FindExternal(ctx context.Context, client api.NetworkAPI) (string, error) {
 	networks, err := client.ListExternalNetworks(ctx)
 	if err != nil {
@@ -196,8 +196,8 @@ func FindExternal(ctx context.Context, client api.NetworkAPI) (string, error) {
 	return hidden, nil
 }
 
-// FloatingSubnets are the subnets in which a floating IP is tried, in the order of their names. One
-// empty ID leaves the choice to Neutron.
+// FloatingSubnets returns the subnets for a floating IP, in the order of their names. One empty ID leaves the
+// choice to Neutron.
 func FloatingSubnets(ctx context.Context, client api.NetworkAPI, f model.FloatingIP) ([]string, error) {
 	switch {
 	case f.SubnetID != "":

@@ -1,5 +1,5 @@
-// Package observe reads what exists of load balancers. All Services share one snapshot of the project's objects:
-// lists fill it, and package loadbalancer records there what it changes.
+// Package observe reads the existing objects of load balancers. All Services share one snapshot of the
+// project's objects: lists fill it, and package loadbalancer records its changes there.
 package observe
 
 import (
@@ -19,19 +19,19 @@ import (
 )
 
 const (
-	// ListAge is the max age of a list of the whole project. It spans a burst, a restart that reads
-	// every Service within seconds, and the creation of a load balancer, which takes about a minute and
-	// after which the framework reads the Service again. It is also how long a change made by
-	// hand may stay unnoticed by a reconcile that happens anyway.
+	// ListAge is the max age of a list of the whole project. It spans a burst, such as a restart that reads
+	// every Service within seconds, and the creation of a load balancer, which takes about a minute and after
+	// which the framework reads the Service again. It is also the time for which a reconcile may miss a change
+	// made by hand.
 	ListAge = 2 * time.Minute
-	// objectAge is the max age of what is read for each pool. An audit reads it this often.
+	// objectAge is the max age of details of each pool. An audit reads them at this interval.
 	objectAge = 30 * time.Minute
-	// confirmAge is the max age for a read to count as fresh: the decision that follows from it takes longer
-	// to reach the cloud than this.
+	// confirmAge is the max age for a read to count as fresh: the resulting decision takes longer to reach the
+	// cloud.
 	confirmAge = time.Second
 )
 
-// API is what is read of OpenStack.
+// API has the read calls to OpenStack.
 type API interface {
 	api.LoadBalancingAPI
 	api.NetworkAPI
@@ -45,13 +45,13 @@ const (
 	indexService = "Service "
 )
 
-// Store is the snapshot. It is never the truth: callers confirm with an authoritative read before they create or
+// Store is the snapshot. It is a cache: callers confirm with an authoritative read before they create or
 // delete anything. It is safe for concurrent use.
 type Store struct {
 	api   API
 	clock clock.PassiveClock
-	// state orders reads and writes. Its owners are Services, by name, and load balancers, by ID, whose listeners
-	// and pools are uncertain.
+	// state orders reads and writes. Its owners are Services, by name, and load balancers, by ID, with uncertain
+	// listeners and pools.
 	state *snapshot.Store
 
 	LoadBalancers *snapshot.Table[api.LoadBalancer]
@@ -61,15 +61,15 @@ type Store struct {
 	FloatingIPs   *snapshot.Table[api.FloatingIP]
 	Ports         *snapshot.Table[api.Port]
 	Groups        *snapshot.Table[api.SecurityGroup]
-	// Members are by the ID of their pool.
+	// Members are keyed by the ID of their pool.
 	Members *snapshot.Table[[]api.Member]
 
 	mu sync.Mutex
 	// denied are load balancers that we may not read; deleted ones do not exist. The failover of unrecoverable ones was
 	// refused.
 	denied, deleted, unrecoverable map[string]bool
-	// reads is when each Service was last read, writtenAt when it was last changed by us, which happens only
-	// when all of it is known.
+	// reads is when each Service was last read, writtenAt when it was last changed by us, which requires that
+	// all of it is known.
 	reads     map[string]lastRead
 	writtenAt map[string]time.Time
 }
@@ -189,12 +189,12 @@ type refresher interface {
 	Reread(ctx context.Context) error
 }
 
-// refresh reads the lists that are too old, in parallel.
+// refresh reads the stale lists, in parallel.
 func refresh(ctx context.Context, tables ...refresher) error {
 	return parallel(tables, func(t refresher) error { return t.Refresh(ctx) })
 }
 
-// reread reads lists again, in parallel: what they show is as fresh as if the caller had read them alone.
+// reread reads lists again, in parallel: their results are as fresh as separate reads by the caller.
 func reread(ctx context.Context, tables ...refresher) error {
 	return parallel(tables, func(t refresher) error { return t.Reread(ctx) })
 }
@@ -207,13 +207,13 @@ func parallel(tables []refresher, do func(refresher) error) error {
 	return group.Wait()
 }
 
-// LoadBalancer returns what is known of a load balancer.
+// LoadBalancer returns the cached load balancer.
 func (s *Store) LoadBalancer(id string) (api.LoadBalancer, bool) { return s.LoadBalancers.Get(id) }
 
 // Begin starts a read of load balancers that ends in Saw.
 func (s *Store) Begin() snapshot.Reading { return s.state.Begin() }
 
-// Saw takes a load balancer that was read.
+// Saw stores a load balancer that was read.
 func (s *Store) Saw(r snapshot.Reading, lb api.LoadBalancer) {
 	s.LoadBalancers.Merge(r, lb.ID, WithoutParts(lb))
 }
@@ -221,14 +221,14 @@ func (s *Store) Saw(r snapshot.Reading, lb api.LoadBalancer) {
 // MarkUncertain makes the next observation of a Service a read: a write failed, and its outcome is unknown.
 func (s *Store) MarkUncertain(key Key) { s.state.MarkUncertain(key.subject()) }
 
-// MarkWritten notes a change of ours that succeeded.
+// MarkWritten records a change of ours that succeeded.
 func (s *Store) MarkWritten(key Key) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.writtenAt[key.subject()] = s.clock.Now()
 }
 
-// isKnown reports whether a Service was changed by us lately, so that no list can show more of it.
+// isKnown reports whether a Service was changed by us recently, so that no list can show more of it.
 func (s *Store) isKnown(key Key) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -236,7 +236,7 @@ func (s *Store) isKnown(key Key) bool {
 	return ok && s.clock.Since(at) < ListAge && !s.state.IsUncertain(key.subject())
 }
 
-// isResolved reports whether it is known what the ID of a load balancer stands for.
+// isResolved reports whether the load balancer of an ID is known.
 func (s *Store) isResolved(id string) bool {
 	_, ok := s.LoadBalancers.Get(id)
 	s.mu.Lock()
@@ -264,13 +264,13 @@ func isFresh[T any](s *Store, t *snapshot.Table[T]) bool {
 	return usable && s.clock.Since(last.At()) < confirmAge
 }
 
-// hasNothing reports whether a Service has no load balancer: lists prove that, while the settings of one are
-// read in full.
+// hasNothing reports whether a Service has no load balancer: lists prove that, while the settings of an
+// existing one are read in full.
 func (s *Store) hasNothing(key Key) bool {
 	return key.Named == "" && len(s.named(key)) == 0 && len(s.LoadBalancers.Lookup(indexTag+key.LoadBalancer())) == 0
 }
 
-// named returns the load balancers that have the name of a Service's, of today or of before.
+// named returns the load balancers with the current or earlier name of a Service's.
 func (s *Store) named(key Key) []api.LoadBalancer {
 	found := s.LoadBalancers.Lookup(indexName + key.LoadBalancer())
 	if key.UID != "" {

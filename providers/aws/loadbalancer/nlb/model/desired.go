@@ -28,27 +28,27 @@ const (
 	AttributeIdleTimeout = "tcp.idle_timeout.seconds"
 )
 
-// managedHandle names the managed security group in a plan before it exists.
+// managedHandle identifies the managed security group in a plan before it exists.
 const managedHandle plan.Handle = "managed security group"
 
-// Node is a node as a load balancer sees it.
+// Node is a node as a target.
 type Node struct {
 	InstanceID string
 	// Addresses are the internal ones.
 	Addresses []string
 }
 
-// Request is all that Desired builds on.
+// Request is the input of Desire.
 type Request struct {
 	Key     lbcommon.Key
 	Service intent.Service
 	Options annotation.Options
-	// Nodes may receive traffic; those without the labels that the Service requires are left out already.
+	// Nodes may receive traffic; those without the labels that the Service requires are already excluded.
 	Nodes  []Node
 	Shared vpc.SharedState
 }
 
-// instanceIDs are those behind the nodes.
+// instanceIDs returns the instances of the nodes.
 func (r Request) instanceIDs() []string {
 	ids := make([]string, len(r.Nodes))
 	for i, n := range r.Nodes {
@@ -70,21 +70,21 @@ type WantedGroup struct {
 	Name, Protocol          string
 	Port                    int32
 	TargetType, AddressType string
-	// Health has a timeout of zero where AWS' default will do.
+	// Health has a timeout of zero if AWS' default is accepted.
 	Health HealthCheck
-	// Attributes are those that the Service sets; others are left as they are.
+	// Attributes are those that the Service sets; others are not changed.
 	Attributes map[string]string
 	Targets    []WantedTarget
 }
 
-// WantedListener is a port that should be open.
+// WantedListener is a listener that should exist.
 type WantedListener struct {
 	Port             int32
 	Protocol, Policy string
-	// Certificates begin with the default one.
+	// The first of Certificates is the default one.
 	Certificates []string
 	Group        WantedGroup
-	// IdleTimeout is in seconds, zero for no opinion.
+	// IdleTimeout is in seconds, zero if unset.
 	IdleTimeout int32
 }
 
@@ -103,12 +103,13 @@ type Desired struct {
 	// UDPKeepsIPv4 is set if the UDP ports of a Service with both families keep a new load balancer from having IPv6.
 	UDPKeepsIPv4 bool `json:"-"`
 	// Zones are in the order written. Listed is set if the user chose the subnets, Addressed if the user chose
-	// addresses. Without either, the zones of a load balancer that exists stay.
+	// addresses. Without either, an existing load balancer keeps its zones.
 	Zones             []Zone
 	Listed, Addressed bool
-	// Probes are the networks of all subnets of the VPC from which the load balancer probes targets.
+	// Probes are the source networks of health checks, of all subnets of the VPC.
 	Probes map[string][]netip.Prefix `json:"-"`
-	// Invalid are problems of the zones. They prevent the creation of a load balancer; one that exists keeps its zones.
+	// Invalid are problems of the zones. They prevent the creation of a load balancer; an existing one keeps its
+	// zones.
 	Invalid error `json:"-"`
 	// NodeZones are the zones of the nodes that receive traffic, ZoneOf those of the VPC's subnets.
 	NodeZones []string
@@ -121,14 +122,13 @@ type Desired struct {
 	Secured        bool
 	SecurityGroups []string
 	Managed        vpc.ManagedGroup
-	// NodeGroups have rules on nodes; ByCIDR lets in traffic without security groups of the load balancer's
-	// own.
+	// NodeGroups have rules on nodes; ByCIDR allows traffic if the load balancer has no security groups.
 	NodeGroups  vpc.NodeGroups `json:"-"`
 	NoNodeRules bool
 	ByCIDR      vpc.ByCIDR
-	// Record is the applied record of all this.
+	// Record is the applied record of this state.
 	Record lbcommon.AppliedRecord
-	// Warnings are for the Service's owner.
+	// Warnings are for the Service's author.
 	Warnings []string
 }
 
@@ -144,7 +144,7 @@ func Desire(r Request, settings Settings) (Desired, error) {
 	zones, zonesErr := b.zones()
 	invalid := b.creation.Err(subject)
 	if o.Subnets == nil {
-		invalid, zonesErr = intent.Join(subject, invalid, zonesErr), nil // what is discovered is not up to the user
+		invalid, zonesErr = intent.Join(subject, invalid, zonesErr), nil // the user does not control discovery
 	}
 	d := Desired{
 		Key: r.Key, Name: cmp.Or(o.Name, DefaultName(r.Key)), Scheme: b.scheme(), VPC: r.Shared.VPC,
@@ -180,7 +180,7 @@ func Desire(r Request, settings Settings) (Desired, error) {
 	return d, err
 }
 
-// builder carries one Desire through its steps.
+// builder is the state of one Desire.
 type builder struct {
 	Request
 	settings Settings
@@ -198,7 +198,7 @@ func (b *builder) warnf(format string, args ...any) {
 	b.warnings = append(b.warnings, fmt.Sprintf(format, args...))
 }
 
-// check refuses what a network load balancer cannot do.
+// check refuses settings that a network load balancer does not support.
 func (b *builder) check() {
 	o, annotations := b.Options, b.Service.Annotations
 	if len(o.SecurityGroups) > 0 && !b.settings.Managed {
@@ -243,7 +243,7 @@ func (b *builder) nodeGroups() vpc.NodeGroups {
 	}
 	var ids []string
 	for _, n := range b.Nodes {
-		// A terminated instance has lost its groups, and must not stand in the others' way.
+		// A terminated instance has lost its groups, and must not block the others.
 		if _, keep := instanceState(b.Shared.Instances[n.InstanceID]); keep {
 			ids = append(ids, n.InstanceID)
 		}
@@ -261,7 +261,7 @@ func loadBalancerAttributes(o annotation.Options) map[string]string {
 	return attributes
 }
 
-// packetFamily returns the family of packets to targets: that of the targets, whatever clients use.
+// packetFamily returns the family of packets to targets: that of the targets, regardless of clients.
 func (b *builder) packetFamily() v1.IPFamily {
 	if b.targetFamily() == addressIPv6 {
 		return v1.IPv6Protocol
@@ -269,7 +269,7 @@ func (b *builder) packetFamily() v1.IPFamily {
 	return v1.IPv4Protocol
 }
 
-// probes returns the networks of each subnet of the VPC from which a load balancer there probes targets.
+// probes returns the source networks of health checks for each subnet of the VPC.
 func (b *builder) probes() map[string][]netip.Prefix {
 	networks := make(map[string][]netip.Prefix, len(b.Shared.Subnets))
 	for _, s := range b.Shared.Subnets {
@@ -283,10 +283,10 @@ func (b *builder) probes() map[string][]netip.Prefix {
 	return networks
 }
 
-// byCIDR returns the rules on nodes for a load balancer without security groups. The subnets are added by
-// differ.fitZones: they are those of the load balancer.
+// byCIDR returns the rules on nodes for a load balancer without security groups. differ.fitZones adds the
+// subnets: they are those of the load balancer.
 func (b *builder) byCIDR(d Desired) vpc.ByCIDR {
-	rules := vpc.ByCIDR{LoadBalancer: DefaultName(b.Key)} // also where it has another name: they must be found without it
+	rules := vpc.ByCIDR{LoadBalancer: DefaultName(b.Key)} // also if it has another name: they must be found without it
 	rules.Sources = b.Service.AllowedFrom(b.packetFamily())
 	for _, l := range d.Listeners {
 		g := l.Group
@@ -308,7 +308,7 @@ func (b *builder) clientFamilies() []v1.IPFamily {
 	return []v1.IPFamily{v1.IPv4Protocol}
 }
 
-// managedGroup is the security group of the load balancer's own.
+// managedGroup is the load balancer's own security group.
 func (b *builder) managedGroup(d Desired) vpc.ManagedGroup {
 	service := tags.Service(b.Key)
 	group := vpc.ManagedGroup{
@@ -329,8 +329,8 @@ func (b *builder) managedGroup(d Desired) vpc.ManagedGroup {
 	return group
 }
 
-// transport is what a listener's or target group's protocol is on the wire, as rules of security
-// groups name it: TLS is no protocol to them.
+// transport returns the transport of a listener's or target group's protocol, as in rules of security groups,
+// which have no TLS.
 func transport(protocol string) []string {
 	switch protocol {
 	case protocolUDP:
@@ -342,7 +342,7 @@ func transport(protocol string) []string {
 	}
 }
 
-// instanceState sorts instances by whether they can be registered.
+// instanceState classifies instances by whether they can be registered.
 func instanceState(i ec2types.Instance) (can, keep bool) {
 	if i.State == nil {
 		return true, true

@@ -1,5 +1,5 @@
-// Package model has the state of network load balancers: what exists, and what should exist for a Service. It makes no
-// calls; package nlb reads the one and plans the changes that lead to the other.
+// Package model has the state of network load balancers: the existing objects, and those that should exist
+// for a Service. It makes no calls; package nlb reads the former and plans the changes to the latter.
 package model
 
 import (
@@ -15,11 +15,11 @@ import (
 
 // Settings are the configuration of network load balancers.
 type Settings struct {
-	// Managed gives every new load balancer a security group of its own (NLBSecurityGroupMode).
+	// Managed gives every new load balancer its own security group (NLBSecurityGroupMode).
 	Managed bool
-	// NoNodeRules leaves the security groups of nodes alone (DisableSecurityGroupIngress).
+	// NoNodeRules leaves the security groups of nodes unchanged (DisableSecurityGroupIngress).
 	NoNodeRules bool
-	// Shared probes kube-proxy instead of each Service, where all nodes take its traffic; nil does not.
+	// Shared probes kube-proxy instead of each Service, if all nodes accept its traffic; nil disables it.
 	Shared *annotation.SharedProbe
 }
 
@@ -35,19 +35,19 @@ type Forward struct {
 	Weight int32
 }
 
-// Zone is one subnet of a load balancer with the addresses it has there.
+// Zone is one subnet of a load balancer with its addresses there.
 type Zone struct {
 	Subnet, Allocation, PrivateIPv4, IPv6 string
 }
 
-// Balancer is a network load balancer that exists.
+// Balancer is an existing network load balancer.
 type Balancer struct {
 	ARN, Name, DNSName, VPC string
-	// Reason is why it is in its State, in AWS' words; mostly empty.
+	// Reason is AWS' explanation of its State; mostly empty.
 	State, Reason string
 	Scheme        string
 	AddressType   string
-	// SourceNAT is whether UDP reaches nodes over IPv6 prefixes.
+	// SourceNAT reports whether UDP reaches nodes over IPv6 prefixes.
 	SourceNAT      bool
 	Zones          []Zone
 	SecurityGroups []string
@@ -55,25 +55,25 @@ type Balancer struct {
 	Tags map[string]string
 }
 
-// Listener is one port of a load balancer that exists.
+// Listener is one port of an existing load balancer.
 type Listener struct {
 	ARN, Protocol, Policy string
 	Port                  int32
 	Forwards              []Forward
-	// Certificates begin with the default one. Others are known only if CertificatesRead.
+	// The first of Certificates is the default one. Others are known only if CertificatesRead.
 	Certificates     []string
 	CertificatesRead bool
 	// Attributes and Tags are nil if they were not read.
 	Attributes, Tags map[string]string
 }
 
-// HealthCheck is how targets are probed. Times are in seconds.
+// HealthCheck configures the probes of targets. Times are in seconds.
 type HealthCheck struct {
 	Protocol, Port, Path                  string
 	Interval, Timeout, Healthy, Unhealthy int32
 }
 
-// TargetGroup is a set of targets that exists.
+// TargetGroup is an existing target group.
 type TargetGroup struct {
 	ARN, Name, Protocol, VPC string
 	TargetType, AddressType  string
@@ -81,13 +81,13 @@ type TargetGroup struct {
 	Health                   HealthCheck
 	// Balancers are the ARNs of load balancers that forward to it.
 	Balancers []string
-	// Targets are those that are registered, by their state; nil if they were not read.
+	// Targets are the registered ones, by their state; nil if they were not read.
 	Targets Health
 	// Attributes and Tags are nil if they were not read.
 	Attributes, Tags map[string]string
 }
 
-// Draining reports whether targets that were removed still finish their connections.
+// Draining reports whether removed targets still drain their connections.
 func (g TargetGroup) Draining() bool {
 	for _, state := range g.Targets {
 		if state == types.TargetHealthStateEnumDraining {
@@ -97,7 +97,7 @@ func (g TargetGroup) Draining() bool {
 	return false
 }
 
-// Active counts the targets that take new connections.
+// Active counts the targets that accept new connections.
 func (g TargetGroup) Active() (n int) {
 	for _, state := range g.Targets {
 		if state != types.TargetHealthStateEnumDraining {
@@ -107,20 +107,20 @@ func (g TargetGroup) Active() (n int) {
 	return n
 }
 
-// Observed is what exists of one Service's network load balancer. It is shared between readers, who
-// must not modify what it points to.
+// Observed has the existing objects of one Service's network load balancer. Readers share it and must not
+// modify what it points to.
 type Observed struct {
 	// Balancer is nil if there is none.
 	Balancer *Balancer
 	// Listeners by port, and Attributes of the load balancer; both nil if they were not read.
 	Listeners  []Listener
 	Attributes map[string]string
-	// TargetGroups are those that the load balancer forwards to, and those that bear the
-	// Service's tag and that no load balancer uses. By name in ascending order.
+	// TargetGroups are those that the load balancer forwards to, and orphans with the Service's tag. By name in
+	// ascending order.
 	TargetGroups []TargetGroup
 	// Groups are the cluster's security groups.
 	Groups vpc.Groups
-	// SharedGroups are the security groups of the load balancer that other network load balancers have too.
+	// SharedGroups are the security groups of the load balancer that other network load balancers use too.
 	SharedGroups []string
 }
 
@@ -144,7 +144,7 @@ func (o Observed) GroupNamed(name string) (TargetGroup, bool) {
 	return TargetGroup{}, false
 }
 
-// DefaultName is the name of a Service's load balancer where the Service doesn't choose one.
+// DefaultName returns the name of a Service's load balancer if the Service doesn't choose one.
 func DefaultName(key lbcommon.Key) string { return names.LoadBalancerName(key.UID) }
 
 // Health is the state of each target of a target group.

@@ -36,8 +36,8 @@ const (
 	addressIPv6    = string(types.TargetGroupIpAddressTypeEnumIpv6)
 )
 
-// Health checks where the Service sets nothing. They are what load balancers of today's clusters
-// have: another interval would replace every target group.
+// Default health checks. They are those of existing load balancers: another interval would replace every
+// target group.
 const (
 	clusterInterval, clusterThreshold = 30 * time.Second, 3
 	localInterval, localThreshold     = 10 * time.Second, 2
@@ -82,7 +82,7 @@ func (b *builder) listener(p intent.Port) WantedListener {
 	return l
 }
 
-// join makes a listener take both protocols on its port.
+// join makes a listener accept both protocols on its port.
 func (b *builder) join(l *WantedListener, p, q intent.Port) {
 	where := "spec.ports (" + strconv.Itoa(int(p.Port)) + "/" + string(q.Protocol) + ")"
 	switch {
@@ -133,7 +133,7 @@ func (b *builder) targetFamily() string {
 	return AddressIPv4
 }
 
-// health is how the targets of a listener are probed.
+// health returns the health check of the targets of a listener.
 func (b *builder) health() HealthCheck {
 	local := b.Service.LocalTraffic
 	o := b.Options.HealthCheck
@@ -159,7 +159,7 @@ func (b *builder) health() HealthCheck {
 	return h
 }
 
-// checkHealth refuses what AWS would refuse. Portable annotations allow more than network load balancers do.
+// checkHealth refuses what AWS would reject. Portable annotations allow more than network load balancers do.
 func (b *builder) checkHealth(h HealthCheck) {
 	for _, c := range []struct {
 		key                string
@@ -177,7 +177,7 @@ func (b *builder) checkHealth(h HealthCheck) {
 	}
 }
 
-// reported reports whether there is a problem with a key already: every listener has the same health check.
+// reported reports whether there is already a problem with a key: every listener has the same health check.
 func (b *builder) reported(key string) bool {
 	if b.seen == nil {
 		b.seen = map[string]bool{}
@@ -254,7 +254,7 @@ func address(addresses []string, family string) string {
 	return ""
 }
 
-// healthPort is the port of the nodes that is probed.
+// healthPort returns the probed port of the nodes.
 func healthPort(g WantedGroup) int32 {
 	port, err := strconv.ParseInt(g.Health.Port, 10, 32)
 	if err != nil {

@@ -19,21 +19,21 @@ func (d Desired) AppliedRecord(fields map[string]string) lbcommon.AppliedRecord 
 			ids[t.ID] = ids[t.ID] || t.Keep
 		}
 	}
-	// While an instance is stopped, it may be a target or not.
+	// While an instance is stopped, it may or may not be a target.
 	if !slices.Contains(slices.Collect(maps.Values(ids)), true) {
 		members = lbcommon.DigestSet(slices.Collect(maps.Keys(ids)))
 	}
 	return lbcommon.NewRecord(d.stateDigest(), members, fields)
 }
 
-// stateDigest covers everything of a load balancer but its targets and what every Diff compares anyway:
+// stateDigest covers everything of a load balancer except its targets and what every Diff compares anyway:
 // security groups and their rules.
 func (d Desired) stateDigest() string {
 	d.Key, d.Record, d.Warnings = lbcommon.Key{}, lbcommon.AppliedRecord{}, nil
 	d.Managed, d.ByCIDR = vpc.ManagedGroup{}, vpc.ByCIDR{}
 	d.NodeZones, d.ZoneOf = nil, nil
 	if !d.Listed && !d.Addressed {
-		d.Zones = nil // a load balancer that exists keeps its own
+		d.Zones = nil // an existing load balancer keeps its own
 	}
 	d.Listeners = slices.Clone(d.Listeners)
 	for i := range d.Listeners {
@@ -51,7 +51,7 @@ func RecordOf(all map[string]string) lbcommon.AppliedRecord {
 	return record
 }
 
-// RecordTags returns the tags that hold an applied record.
+// RecordTags returns the tags of an applied record.
 func RecordTags(record lbcommon.AppliedRecord) map[string]string {
 	set := map[string]string{}
 	if record.Members != "" {
@@ -62,7 +62,7 @@ func RecordTags(record lbcommon.AppliedRecord) map[string]string {
 	return set
 }
 
-// Applied returns a listener as it was applied. Its ARN is not known: before a change, it is read.
+// Applied returns a listener as it was applied. Its ARN is unknown: before a change, it is read.
 func (w WantedListener) Applied(group string) Listener {
 	l := Listener{
 		Port: w.Port, Protocol: w.Protocol, Policy: w.Policy,

@@ -80,7 +80,7 @@ func (b *builder) match(key string, values []string, subnets []vpc.Subnet, give 
 	if len(values) != len(subnets) {
 		problems := &b.problems
 		if b.Options.Subnets == nil {
-			problems = &b.creation // a zone more or less must not refuse a load balancer that exists
+			problems = &b.creation // an additional or missing zone must not refuse an existing load balancer
 		}
 		var ids []string
 		for _, s := range subnets {
@@ -96,8 +96,8 @@ func (b *builder) match(key string, values []string, subnets []vpc.Subnet, give 
 	}
 }
 
-// dualStack reports whether the load balancer gets both families. A Service that merely has IPv6 beside
-// IPv4 goes without where the VPC, or its own source ranges, don't allow it.
+// dualStack reports whether the load balancer gets both families. A Service with IPv6 as its second family
+// goes without it if the VPC, or its own source ranges, don't allow it.
 func (b *builder) dualStack(subnets []vpc.Subnet) bool {
 	families := b.Service.Families
 	if !slices.Contains(families, v1.IPv6Protocol) {
@@ -129,8 +129,8 @@ func (b *builder) noDualStack(subnets []vpc.Subnet) string {
 		return "AWS sends UDP of both families to IPv6 targets only: write IPv6 first in spec.ipFamilies, or move the UDP " +
 			"ports to another Service"
 	}
-	// A packet of the other family reaches nodes under the load balancer's address, so no rule on
-	// nodes could identify its sender.
+	// A packet of the other family reaches nodes under the load balancer's address, so no rule on nodes could
+	// identify its sender.
 	if len(b.Service.SourceRanges) > 0 && !b.settings.Managed {
 		return "without security groups of its own it could not restrict who connects over both families: set " +
 			"NLBSecurityGroupMode=Managed in the cloud configuration"
@@ -142,7 +142,7 @@ func contains(networks []netip.Prefix, addr netip.Addr) bool {
 	return slices.ContainsFunc(networks, func(p netip.Prefix) bool { return p.Contains(addr) })
 }
 
-// InSubnetsOf replaces the discovered subnets of zones in which the load balancer has one already.
+// InSubnetsOf replaces the discovered subnets of zones in which the load balancer already has one.
 func InSubnetsOf(have, want []Zone, zoneOf map[string]string) []Zone {
 	subnets := map[string]string{}
 	for _, z := range have {
@@ -157,8 +157,9 @@ func InSubnetsOf(have, want []Zone, zoneOf map[string]string) []Zone {
 	return zones
 }
 
-// KeepAllocations leaves the Elastic IPs that are desired where they are: AWS does not move an Elastic IP that is in
-// use, and today's manager matched them with subnets in another order. The others follow the order of the subnets.
+// KeepAllocations keeps desired Elastic IPs in their subnets: AWS does not move an Elastic IP that is in use,
+// and cloud-provider-aws matched them with subnets in another order. The others follow the order of the
+// subnets.
 func KeepAllocations(have, want []Zone) []Zone {
 	at := map[string]string{}
 	for _, z := range have {
@@ -184,7 +185,7 @@ func KeepAllocations(have, want []Zone) []Zone {
 	return zones
 }
 
-// SameZones compares subnets, and addresses as far as the user chose them.
+// SameZones compares subnets, and addresses that the user chose.
 func SameZones(have, want []Zone) bool {
 	subnets := func(zones []Zone) string {
 		ids := make([]string, len(zones))
@@ -206,5 +207,5 @@ func SameZones(have, want []Zone) bool {
 	})
 }
 
-// differs reports whether a desired value, if there is one, is not what exists.
+// differs reports whether a desired value is set and differs from the existing one.
 func differs(have, want string) bool { return want != "" && have != want }
