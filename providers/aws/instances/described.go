@@ -207,8 +207,8 @@ func onlyInstanceIDs(ids []string) []string {
 	return slices.Compact(ids)
 }
 
-// Owned returns those of the instances that carry the cluster's tag, or whose Nodes are initialized: cloud-provider-aws
-// requires no tag of the instance behind a Node.
+// Owned returns those of the instances that carry the cluster's tag, or that have an initialized Node:
+// cloud-provider-aws requires no tag of the instance behind a Node.
 func (s *Source) Owned(ctx context.Context, in Scope, ids []string) (map[string]ec2types.Instance, error) {
 	now := s.clock.Now()
 	use := oldest{now.Add(-ownerAge), now.Add(-ownerAge), now.Add(-absentAge)}

@@ -275,6 +275,19 @@ func (r *rig) untagParts() {
 		TagKeys: []string{"kubernetes.io/service-name", "kubernetes.io/cluster/sim", names.ClusterUIDTag}}))(r.t)
 }
 
+// takeOver takes over a network load balancer, which changes nothing, and lets a node join.
+func (r *rig) takeOver(svc *v1.Service) {
+	r.t.Helper()
+	r.restart()
+	r.ensure(svc)
+	r.noMutations("taking over")
+	r.steady(svc)
+	r.updateTo(svc, "d")
+	if calls := r.calls(); calls != "RegisterTargets RegisterTargets" {
+		r.t.Errorf("a node joins by %s", calls)
+	}
+}
+
 // TestUntaggedPartsAreTakenOver verifies that target groups and listeners without tags are used, tagged with the first
 // change that is made anyway, and deleted, also if the deletion is interrupted.
 func TestUntaggedPartsAreTakenOver(t *testing.T) {
@@ -284,14 +297,7 @@ func TestUntaggedPartsAreTakenOver(t *testing.T) {
 			before := r.bare()
 			oldManager{r, t.Context()}.network(networkShape{})
 			r.untagParts()
-			r.restart()
-			r.ensure(service())
-			r.noMutations("taking over")
-			r.steady(service())
-			r.updateTo(service(), "d")
-			if calls := r.calls(); calls != "RegisterTargets RegisterTargets" {
-				t.Errorf("a node joins by %s", calls)
-			}
+			r.takeOver(service())
 			r.restart()
 			if interrupted {
 				r.sim.Front().SetFaults(kit.Fault{Kind: kit.FaultKillBefore, Operation: "DeleteTargetGroup", Times: 1})
@@ -349,14 +355,7 @@ func TestTargetGroupOfAnotherNameIsAdopted(t *testing.T) {
 	r := newRig(t, sim.Options{})
 	before := r.bare()
 	oldManager{r, t.Context()}.network(networkShape{})
-	r.restart()
-	r.ensure(service())
-	r.noMutations("taking over")
-	r.steady(service())
-	r.updateTo(service(), "d")
-	if calls := r.calls(); calls != "RegisterTargets RegisterTargets" {
-		t.Errorf("a node joins by %s", calls)
-	}
+	r.takeOver(service())
 	r.ensure(service(annotate(annotation.KeyHealthCheckHealthy, "4")))
 	if calls := r.calls(); strings.Contains(calls, "CreateTargetGroup") {
 		t.Errorf("another health check is made by %s", calls)

@@ -42,7 +42,7 @@ func (d Desired) creationTags() map[string]string {
 func (c *Cloud) DesiredRecord(want Desired) lbcommon.AppliedRecord { return want.Record }
 
 // StoredRecord returns the applied record of a load balancer, and whether one can be stored with it: not with the load
-// balancer of another owner, or with one whose tags are unknown.
+// balancer of another owner, or with unknown tags.
 func (c *Cloud) StoredRecord(key lbcommon.Key, have Observed) (record lbcommon.AppliedRecord, writable bool) {
 	b := have.Balancer
 	if b == nil || b.Tags == nil || c.foreign(key, *b) != "" {
