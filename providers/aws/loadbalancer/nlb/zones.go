@@ -35,8 +35,8 @@ func (d *differ) fitZones() error {
 	return nil
 }
 
-// keepDualStack keeps IPv6 on a load balancer that has it, if only UDP ports of the Service prevent it on a new one. AWS
-// rejects listeners for these ports.
+// keepDualStack keeps IPv6 on a load balancer that has it, if only UDP ports of the Service prevent it on a new
+// one. AWS rejects listeners for these ports.
 func (d *differ) keepDualStack() {
 	b, want := d.have.Balancer, &d.want
 	if b == nil || !want.UDPKeepsIPv4 || b.AddressType == want.AddressType {
