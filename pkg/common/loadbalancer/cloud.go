@@ -114,14 +114,6 @@ type Cloud[S, D, O any] interface {
 	Status(in intent.Service, have O) Status
 }
 
-// Keeper is implemented by a Cloud with plans that replace objects. If a replacement is held, the existing
-// object stays, and its members must still follow the nodes.
-type Keeper[D, O any] interface {
-	// DiffKeeping is Diff without the held changes: the objects that these would delete stay and get the other
-	// changes.
-	DiffKeeping(key Key, want *D, have O, held []plan.Held) (plan.Plan, error)
-}
-
 // ClassFilter is implemented by a Cloud whose Services may select load balancers of other controllers.
 type ClassFilter interface {
 	// Handles reports whether this manager reconciles the Service's load balancer. It does no I/O. If not,

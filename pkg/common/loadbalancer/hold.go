@@ -129,8 +129,8 @@ func (c *Controller[S, D, O]) hold(t target[S, D], have O, todo plan.Plan) (plan
 	}
 	cause := c.cause(t, have)
 	applied := Hold(todo, cause)
-	if keeper, ok := any(c.cloud).(Keeper[D, O]); ok && len(applied.Held) > 0 {
-		rest, err := keeper.DiffKeeping(t.key, t.want, have, applied.Held)
+	if todo.Replan != nil && len(applied.Held) > 0 {
+		rest, err := todo.Replan(applied.Held)
 		if err != nil {
 			return rest, err
 		}

@@ -15,11 +15,7 @@ type Balancers = Controller[any, any, any]
 
 // NewBalancers returns the load balancers of a cloud. It makes no call.
 func NewBalancers[S, D, O any](o Options, cloud recordingCloud[S, D, O]) *Balancers {
-	u := untyped[S, D, O]{cloud}
-	if keeper, ok := any(cloud).(Keeper[D, O]); ok {
-		return New[any, any, any](o, untypedKeeper[S, D, O]{u, keeper})
-	}
-	return New[any, any, any](o, u)
+	return New[any, any, any](o, untyped[S, D, O]{cloud})
 }
 
 // recordingCloud is a Cloud that stores applied records.
@@ -86,17 +82,6 @@ func (u untyped[S, D, O]) StoreRecords(updates []RecordUpdate[any]) []plan.Chang
 		list[i] = RecordUpdate[O]{update.Key, typed[O](update.Have), update.Record}
 	}
 	return u.recordingCloud.StoreRecords(list)
-}
-
-// untypedKeeper is an untyped Keeper.
-type untypedKeeper[S, D, O any] struct {
-	untyped[S, D, O]
-	keeper Keeper[D, O]
-}
-
-// DiffKeeping implements Keeper.
-func (u untypedKeeper[S, D, O]) DiffKeeping(key Key, want *any, have any, held []plan.Held) (plan.Plan, error) {
-	return u.keeper.DiffKeeping(key, pointer[D](want), typed[O](have), held)
 }
 
 // typed returns a value of its type: the zero value for none.

@@ -99,6 +99,9 @@ type Plan struct {
 	// Held are further changes, which are not applied. HeldID identifies them, for an approval.
 	Held   []Held
 	HeldID string
+	// Replan returns the plan that keeps what the held changes would replace. It is pure; nil if the other changes do
+	// not depend on the held ones.
+	Replan func(held []Held) (Plan, error)
 	// Unapplied names fields of the Service whose values have no effect on what exists. The applied record keeps their
 	// values of before.
 	Unapplied []string

@@ -22,9 +22,12 @@ import (
 // IP follows. In an existing one, a pool is complete before a listener forwards to it, and deletions follow
 // the replacements if Octavia lets both exist.
 func (c *Cloud) Diff(key lbcommon.Key, want *Desired, have observe.Observed) (plan.Plan, error) {
-	return c.diff(key, want, have, nil)
+	p, err := c.diff(key, want, have, nil)
+	p.Replan = func(held []plan.Held) (plan.Plan, error) { return c.diff(key, want, have, held) }
+	return p, err
 }
 
+// diff is Diff without the held changes: what they would replace stays, and gets the other changes.
 func (c *Cloud) diff(key lbcommon.Key, want *Desired, have observe.Observed, held []plan.Held) (plan.Plan, error) {
 	d := c.newDiffer(key, have)
 	d.held = held

@@ -7,7 +7,6 @@ import (
 	"github.com/gophercloud/gophercloud/v2/openstack/loadbalancer/v2/pools"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
-	lbcommon "github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/api"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/annotation"
@@ -51,13 +50,6 @@ func monitorFieldsOfService() []string {
 // recordedFields are the fields whose values are part of the record.
 func recordedFields() []string {
 	return slices.Compact(slices.Sorted(slices.Values(slices.Concat(placeFields(), floatingFields()))))
-}
-
-// DiffKeeping implements lbcommon.Keeper.
-func (c *Cloud) DiffKeeping(
-	key lbcommon.Key, want *Desired, have observe.Observed, held []plan.Held,
-) (plan.Plan, error) {
-	return c.diff(key, want, have, held)
 }
 
 // keepsPort reports whether the replacement of a listener or of its pool is held.

@@ -19,19 +19,19 @@ import (
 type FloatingIP struct {
 	// NetworkID is empty if it has to be looked up.
 	NetworkID string
-	// SubnetID overrides the pattern and the tags, all of which may be empty.
+	// SubnetID wins over the pattern and the tags, all of which may be empty.
 	SubnetID, SubnetPattern, SubnetTags string
 	// Address is empty for any.
 	Address     string
 	Description string
-	// Explicit are the annotations for its source, with their values; NetworkExplicit reports that NetworkID is
-	// one of them.
+	// Explicit names the annotations that say where it comes from, with their values; NetworkExplicit says that
+	// NetworkID is one of them.
 	Explicit        []string
 	NetworkExplicit bool
 }
 
-// floatingIP returns the public address of the Service if its load balancer has an IPv4 address; nil for
-// none. Here the class overrides the Service, and the Service the configuration.
+// floatingIP returns the public address of the Service if its load balancer has an IPv4 address; nil for none.
+// The class wins over the Service here, and the Service over the configuration.
 func (b *builder) floatingIP() *FloatingIP {
 	if b.internal {
 		return nil
@@ -49,17 +49,15 @@ func (b *builder) floatingIP() *FloatingIP {
 		if b.in.Families[0] != v1.IPv4Protocol {
 			return nil
 		}
-		b.warnAs(eventNoExternalNetwork, "there is no external network, so that the load balancer gets no floating "+
-			"IP: set %s, "+
-			"or floating-network-id in section [LoadBalancer] of the configuration; or set %s to \"true\" if it is meant to be "+
-			"internal",
-			annotation.KeyFloatingNetworkID, annotation.KeyInternal)
+		b.warnAs(eventNoExternalNetwork, "there is no external network, so that the load balancer gets no floating IP: set "+
+			"%s, or floating-network-id in section [LoadBalancer] of the configuration; or set %s to \"true\" if it is meant "+
+			"to be internal", annotation.KeyFloatingNetworkID, annotation.KeyInternal)
 		return nil
 	}
 	return f
 }
 
-// floatingPlace returns the source of the floating IP, as far as it is configured.
+// floatingPlace returns where the floating IP comes from, as far as it is configured.
 func (b *builder) floatingPlace() *FloatingIP {
 	p, c, s := b.options.Place, b.class, b.settings
 	f := &FloatingIP{Description: names.FloatingIPDescription(b.key.ClusterName, b.service())}
@@ -96,14 +94,14 @@ func (b *builder) floatingPlace() *FloatingIP {
 	return f
 }
 
-// choosesFloatingSubnet reports whether a place selects the subnet of floating IPs. ID, pattern and tags are
-// one setting: they come from one place together.
+// choosesFloatingSubnet reports whether a place says which subnet floating IPs come from. ID, pattern and tags are one
+// setting: they come from one place together.
 func (p Place) choosesFloatingSubnet() bool {
 	return p.FloatingSubnetID != "" || p.FloatingSubnet != "" || p.FloatingSubnetTags != ""
 }
 
-// PlaceDigest is a short hash of the Service's settings for the source of its floating IP, for a tag; "" if
-// it sets none.
+// PlaceDigest is a short hash of where the Service asks its floating IP to come from, for a tag; "" where it
+// names nothing.
 func (f *FloatingIP) PlaceDigest() string {
 	if f == nil || len(f.Explicit) == 0 {
 		return ""
