@@ -224,8 +224,8 @@ func (d *differ) diffSubnets(have, want []string) {
 		}
 	}
 	if len(leave) == len(have) && len(first) == 0 && len(leave) > 0 {
-		d.warnf("%s: load balancer %s stays in %s, because AWS takes no second subnet in a zone and does not let go of "+
-			"the last one: to move it to %s, list a subnet of another zone for a while, then the wanted one",
+		d.plan.Warnf("%s: load balancer %s stays in %s, because AWS takes no second subnet in a zone and does not "+
+			"let go of the last one: to move it to %s, list a subnet of another zone for a while, then the wanted one",
 			annotation.KeySubnets, d.name, plan.ShowSet(have), plan.ShowSet(want))
 		return
 	}

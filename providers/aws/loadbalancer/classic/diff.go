@@ -36,7 +36,7 @@ func (c *Cloud) Diff(key lbcommon.Key, want *Desired, have Observed) (plan.Plan,
 		return plan.Plan{}, err
 	}
 	if warning != "" {
-		d.warnf("%s", warning)
+		d.plan.Warnf("%s", warning)
 	}
 	if err := d.ensure(); err != nil {
 		return plan.Plan{}, err
@@ -93,15 +93,11 @@ func (d *differ) ensure() error {
 // advice, and all other changes are made in the existing subnets: nodes must be able to join and leave.
 func (d *differ) diffScheme(have string) bool {
 	if have != d.want.Scheme {
-		d.warnf("%s: load balancer %s is %s, and AWS cannot make it %s, so it stays as it is: set the annotation back, or "+
-			"delete the Service and create it again, which gives it a new address",
+		d.plan.Warnf("%s: load balancer %s is %s, and AWS cannot make it %s, so it stays as it is: set the annotation "+
+			"back, or delete the Service and create it again, which gives it a new address",
 			annotation.KeyInternal, d.name, have, d.want.Scheme)
 	}
 	return have == d.want.Scheme
-}
-
-func (d *differ) warnf(format string, args ...any) {
-	d.plan.Warnings = append(d.plan.Warnings, fmt.Sprintf(format, args...))
 }
 
 // remove plans the deletion of all objects of ours. Objects of another cluster are ignored: they must not
@@ -110,7 +106,7 @@ func (d *differ) remove() {
 	var after []plan.Ref
 	if b := d.have.Balancer; b != nil {
 		if owner := d.foreign(*b); owner != "" {
-			d.warnf("load balancer %s belongs to %s and is left alone", b.Name, owner)
+			d.plan.Warnf("load balancer %s belongs to %s and is left alone", b.Name, owner)
 			return // Its security group is its own too.
 		}
 		after = d.removeNodeRules()
@@ -119,7 +115,7 @@ func (d *differ) remove() {
 		after = []plan.Ref{removal.Ref}
 	}
 	if group, ok := d.managedGroup(); ok {
-		d.plan.Changes = append(d.plan.Changes, d.cloud.options.Groups.GroupDeleteChanges(d.have.Groups, group, after)...)
+		d.plan.Add(d.cloud.options.Groups.GroupDeleteChanges(d.have.Groups, group, after)...)
 	}
 }
 
@@ -134,7 +130,7 @@ func (d *differ) removeNodeRules() []plan.Ref {
 	var refs []plan.Ref
 	for _, change := range d.cloud.options.Groups.NodeRuleChanges(d.have.Groups,
 		vpc.NodeRules{NotFrom: d.exclusive(nil, managed.ID)}, nil) {
-		d.plan.Changes = append(d.plan.Changes, change)
+		d.plan.Add(change)
 		refs = append(refs, change.Ref)
 	}
 	return refs
@@ -143,7 +139,7 @@ func (d *differ) removeNodeRules() []plan.Ref {
 // add appends a change of the load balancer, which waits for its creation.
 func (d *differ) add(change plan.Change) {
 	change.After = append(slices.Clone(change.After), d.base...)
-	d.plan.Changes = append(d.plan.Changes, change)
+	d.plan.Add(change)
 }
 
 func (d *differ) foreign(b Balancer) string { return d.cloud.foreign(d.key, b) }

@@ -71,7 +71,7 @@ func (d *differ) diffManaged() (refs []vpc.GroupRef, created []plan.Ref, err err
 				created = append(created, change.Ref)
 			}
 		}
-		d.plan.Changes = append(d.plan.Changes, changes...)
+		d.plan.Add(changes...)
 		refs = append(refs, ref)
 	}
 	for _, id := range d.want.Groups {
@@ -120,7 +120,7 @@ func (d *differ) diffNodeRules(refs []vpc.GroupRef, created, applied []plan.Ref,
 	}
 	rules := vpc.NodeRules{Groups: d.want.NodeGroups.IDs, Keep: d.want.NodeGroups.Unclear, From: &refs[0],
 		NotFrom: d.exclusive(refs, retired), RevokeAfter: applied}
-	d.plan.Changes = append(d.plan.Changes, d.cloud.options.Groups.NodeRuleChanges(d.have.Groups, rules, created)...)
+	d.plan.Add(d.cloud.options.Groups.NodeRuleChanges(d.have.Groups, rules, created)...)
 }
 
 // exclusive returns the existing and desired groups of the load balancer that no other load balancer uses. It
@@ -152,7 +152,7 @@ func (d *differ) retireManaged(applied []plan.Ref) (retired string) {
 	if !ok || d.want.Managed != nil {
 		return ""
 	}
-	d.plan.Changes = append(d.plan.Changes, d.cloud.options.Groups.GroupDeleteChanges(d.have.Groups, group, applied)...)
+	d.plan.Add(d.cloud.options.Groups.GroupDeleteChanges(d.have.Groups, group, applied)...)
 	return group.ID
 }
 
