@@ -67,7 +67,7 @@ func managerOn(world *sim.Cloud, lines string) conformance.Manager {
 		if err != nil {
 			return nil, err
 		}
-		return guard.Wrap(cloud, guard.Options{DryRun: o.DryRun}), nil
+		return guard.Wrap(cloud, guard.Options{DryRun: o.DryRun, Disruption: o.Disruption}), nil
 	}
 }
 
