@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -121,11 +122,15 @@ func (r *rig) restart() {
 type instances struct {
 	client *ec2.Client
 	clock  clock.PassiveClock
+
+	mu     sync.Mutex
 	readAt time.Time
 	known  map[string]ec2types.Instance
 }
 
 func (i *instances) Described(ctx context.Context, ids []string, fresh bool) (map[string]ec2types.Instance, error) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
 	missing := slices.ContainsFunc(ids, func(id string) bool { _, ok := i.known[id]; return !ok })
 	if fresh || missing || i.clock.Since(i.readAt) > 30*time.Second {
 		out, err := i.client.DescribeInstances(ctx, &ec2.DescribeInstancesInput{})
