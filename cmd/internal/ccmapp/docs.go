@@ -63,7 +63,8 @@ func pages(root *cobra.Command, o *options) []page {
 		{"annotations.md", func(w io.Writer) error {
 			return writeAnnotationReference(w, "Portable annotations",
 				"These annotations on a Service of type LoadBalancer mean the same on every cloud. "+
-					"A cloud's own annotations override them; capabilities.md lists which cloud supports which.", intent.Annotations())
+					"A cloud's own annotations override them; capabilities.md lists which cloud supports which.",
+				append(intent.Annotations(), intent.Approval()))
 		}},
 		{"metrics.md", writeMetrics},
 		{"capabilities.md", func(w io.Writer) error { return writeCapabilities(w, all, intent.Keys()) }},

@@ -102,7 +102,7 @@ func (r *Session) approved(ctx context.Context, svc *v1.Service) error {
 		return err
 	}
 	if len(p.Held) > 0 {
-		svc.Annotations[loadbalancer.KeyApprove] = p.HeldID
+		svc.Annotations[intent.KeyApprove] = p.HeldID
 	}
 	return r.change(ctx, svc)
 }
@@ -114,7 +114,7 @@ func heldChanges(ctx context.Context, r *Session) error {
 	put := func(port int32, approval string) func() error {
 		svc := loadBalancerService("web", port)
 		if approval != "" {
-			svc.Annotations[loadbalancer.KeyApprove] = approval
+			svc.Annotations[intent.KeyApprove] = approval
 		}
 		return func() error { return r.Put(ctx, svc) }
 	}

@@ -39,8 +39,22 @@ const (
 	localProbePath         = "/healthz"
 )
 
+// KeyApprove approves held changes: its value is the ID of the held plan. It is in users' manifests and can never
+// change. Package loadbalancer reads it: it is not a setting of the load balancer.
+const KeyApprove = Prefix + "approve"
+
 // Annotations documents every portable annotation, in the order in which Read reports problems.
 func Annotations() []provider.Annotation { return portableTable(&Service{}).Documentation() }
+
+// Approval documents KeyApprove.
+func Approval() provider.Annotation {
+	return provider.Annotation{
+		Key: KeyApprove, Type: "ID of held changes", Default: "nothing is approved", Example: "pnaK4GV1XtQ",
+		Doc: "Applies changes that are held because they disrupt traffic, an address or the load balancer without a cause " +
+			"in the Service. The Event LoadBalancerChangesHeld and ccm plan list them with their ID. The approval is for " +
+			"exactly these changes: others have another ID and stay held. It is not needed any more once they are applied.",
+	}
+}
 
 // Keys returns the keys of all portable annotations, for a cloud that supports all of them.
 func Keys() []string { return portableTable(&Service{}).Keys() }

@@ -20,8 +20,8 @@ func (r *reader) warnUnknownAnnotations() {
 			r.warn(Unsupported, key, advice)
 		case slices.Contains(r.vocabulary.Own, key), key == v1.AnnotationLoadBalancerSourceRangesKey:
 		case strings.HasPrefix(key, Prefix):
-			if !slices.Contains(Keys(), key) && key != Prefix+"approve" { // loadbalancer.KeyApprove, which the controller reads
-				r.unknown(key, "no such annotation", r.vocabulary.Portable)
+			if known := append(Keys(), KeyApprove); !slices.Contains(known, key) {
+				r.unknown(key, "no such annotation", append(slices.Clone(r.vocabulary.Portable), KeyApprove))
 			}
 		default:
 			r.warnByPrefix(key)

@@ -12,10 +12,6 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
 )
 
-// KeyApprove is the annotation that approves held changes: its value is the ID of the held plan. It is in
-// users' manifests and can never change.
-const KeyApprove = intent.Prefix + "approve"
-
 // Cause has the inputs of the decision whether a disruptive change has a cause in its Service.
 type Cause struct {
 	Policy provider.DisruptionPolicy
@@ -140,7 +136,7 @@ func (c *Controller[S, D, O]) hold(t target[S, D], have O, todo plan.Plan) (plan
 	if len(applied.Held) == 0 {
 		return withoutIdleMarks(todo, cause), nil
 	}
-	if applied.HeldID = HeldID(applied.Held); applied.HeldID == t.in.Annotations[KeyApprove] {
+	if applied.HeldID = HeldID(applied.Held); applied.HeldID == t.in.Annotations[intent.KeyApprove] {
 		return todo, nil
 	}
 	members, err := c.cloud.DiffMembers(t.key, t.in, t.nodes, t.shared, have)
@@ -171,7 +167,7 @@ func withHeldWarning(p plan.Plan) plan.Plan {
 		}
 	}
 	text := fmt.Sprintf("held, because the changes disrupt without a cause in the Service: %s; to apply them, set the "+
-		"annotation %s to %s", strings.Join(texts, "; "), KeyApprove, p.HeldID)
+		"annotation %s to %s", strings.Join(texts, "; "), intent.KeyApprove, p.HeldID)
 	p.Warnings = append(slices.Clone(p.Warnings), text)
 	reasons := maps.Clone(p.Reasons)
 	if reasons == nil {

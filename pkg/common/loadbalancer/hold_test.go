@@ -105,19 +105,19 @@ func TestApprovalHoldsForOnePlan(t *testing.T) {
 	f := newHolding(t, plan.DisruptsTraffic)
 	discover(f)
 	id := HeldID(f.planned(t, web(), node("a")).Held)
-	f.ensure(t, web(annotated(KeyApprove, "another")), node("a"))
+	f.ensure(t, web(annotated(intent.KeyApprove, "another")), node("a"))
 	if got := f.listener(); got != "" {
 		t.Errorf("approved for another plan: listener %q", got)
 	}
-	if warnings := f.drain(); len(warnings) != 1 || !strings.Contains(warnings[0], KeyApprove+" to "+id) {
+	if warnings := f.drain(); len(warnings) != 1 || !strings.Contains(warnings[0], intent.KeyApprove+" to "+id) {
 		t.Errorf("Warnings %q", warnings)
 	}
-	f.ensure(t, web(annotated(KeyApprove, id)), node("a"))
+	f.ensure(t, web(annotated(intent.KeyApprove, id)), node("a"))
 	if got := f.listener(); got != "discovered" {
 		t.Errorf("approved: listener %q", got)
 	}
 	f.cloud.discovered = "discovered again"
-	f.ensure(t, web(annotated(KeyApprove, id)), node("a"))
+	f.ensure(t, web(annotated(intent.KeyApprove, id)), node("a"))
 	if got := f.listener(); got != "discovered" {
 		t.Errorf("the next plan: listener %q", got)
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
 	lbcommon "github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/api"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/annotation"
@@ -119,7 +120,7 @@ func (r *rig) approveHeld(svc *v1.Service) {
 	if err != nil || len(todo.Held) == 0 {
 		r.t.Fatalf("%d changes are held, error %v", len(todo.Held), err)
 	}
-	svc.Annotations[lbcommon.KeyApprove] = lbcommon.HeldID(todo.Held)
+	svc.Annotations[intent.KeyApprove] = lbcommon.HeldID(todo.Held)
 }
 
 // Entry 1.
