@@ -28,6 +28,8 @@ type keeping struct {
 	fail   error
 	// discovered is a value of listeners that follows from no field of the Service.
 	discovered string
+	// withoutMembers leaves the members out of records.
+	withoutMembers bool
 	// declare sets Disrupts and Follows of changes; may be nil.
 	declare func(*plan.Change)
 }
@@ -93,7 +95,12 @@ func (c *keeping) DiffMembers(
 
 func (c *keeping) Status(in intent.Service, have kept) Status { return c.toy.Status(in, have.objects) }
 
-func (c *keeping) DesiredRecord(want kept) AppliedRecord { return want.record }
+func (c *keeping) DesiredRecord(want kept) AppliedRecord {
+	if c.withoutMembers {
+		want.record.Members = ""
+	}
+	return want.record
+}
 
 func (c *keeping) StoredRecord(_ Key, have kept) (AppliedRecord, bool) {
 	for r := range have.objects {
@@ -238,6 +245,24 @@ func TestTakingOverWritesNoRecord(t *testing.T) {
 		}
 		f.ensure(t, web(ranges("10.0.0.0/8")), node("a"))
 		f.stored(t, web(ranges("10.0.0.0/8")), node("a"))
+	}
+}
+
+func TestTakingOverWritesNoRecordForMembersThatItLeavesOut(t *testing.T) {
+	f := newKeeping(false)
+	f.cloud.withoutMembers = true
+	f.ensure(t, web(), node("a"))
+	clear(f.cloud.records)
+	if err := f.UpdateLoadBalancer(t.Context(), "prod", web(), []*v1.Node{node("a"), node("b")}); err != nil {
+		t.Fatal(err)
+	}
+	f.ensure(t, web(), node("a"))
+	if len(f.cloud.writes) > 0 {
+		t.Errorf("writes %v", f.cloud.writes)
+	}
+	f.ensure(t, web(ranges("10.0.0.0/8")), node("a"))
+	if len(f.cloud.writes) != 1 {
+		t.Errorf("writes %v, want one with the first change of more than members", f.cloud.writes)
 	}
 }
 
