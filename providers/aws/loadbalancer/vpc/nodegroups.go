@@ -72,9 +72,14 @@ func NodeGroupsOf(s SharedState, instanceIDs []string) NodeGroups {
 // Untagged returns those of the instances that exist and lack the cluster's tag, sorted, and a warning that names them.
 // As with cloud-provider-aws, they receive no traffic.
 func (s SharedState) Untagged(ids []string) (untagged []string, warning string) {
+	key := names.ClusterTag(s.Cluster.ID)
+	ours := func(t ec2types.Tag) bool { // without a map of each instance's tags, for each of many Services
+		tag := aws.ToString(t.Key)
+		return tag == key || tag == names.LegacyClusterTag && aws.ToString(t.Value) == s.Cluster.ID
+	}
 	untagged = slices.Sorted(slices.Values(slices.DeleteFunc(slices.Clone(ids), func(id string) bool {
 		instance, ok := s.Instances[id]
-		return !ok || s.Cluster.has(tagMap(instance.Tags))
+		return !ok || slices.ContainsFunc(instance.Tags, ours)
 	})))
 	if len(untagged) == 0 {
 		return nil, ""
