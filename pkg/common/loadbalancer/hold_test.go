@@ -2,12 +2,15 @@ package loadbalancer
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/component-base/metrics/testutil"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
+	"github.com/unified-ccm/unified-ccm/pkg/common/metrics"
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
 )
@@ -168,6 +171,37 @@ func TestMembersOfPoolFollowWhileItsReplacementIsHeld(t *testing.T) {
 	f.ensure(t, held, node("d"))
 	if _, exists := f.cloud.have[kept]; exists {
 		t.Error("the pool is not deleted")
+	}
+}
+
+func TestMetricCountsHeldChanges(t *testing.T) {
+	const name = "ccm_load_balancer_changes_held"
+	f := newHolding(t, plan.DisruptsTraffic)
+	f.options.Provider = "held-metric"
+	held := func(want float64) {
+		t.Helper()
+		got, err := testutil.GetGaugeMetricValue(process().held.WithLabelValues("held-metric"))
+		if err != nil || got != want {
+			t.Errorf("%s{provider} is %v, want %v: %v", name, got, want, err)
+		}
+	}
+	discover(f)
+	f.ensure(t, web(), node("a"))
+	held(2) // the listeners of both ports
+	f.cloud.discovered = ""
+	f.ensure(t, web(), node("a"))
+	held(0)
+	discover(f)
+	f.ensure(t, web(), node("a"))
+	held(2)
+	if err := f.EnsureLoadBalancerDeleted(t.Context(), "prod", web()); err != nil {
+		t.Fatal(err)
+	}
+	held(0)
+	docs := Metrics()
+	i := slices.IndexFunc(docs, func(d metrics.Doc) bool { return d.Name == name })
+	if i < 0 || !slices.Equal(docs[i].Labels, []string{"provider"}) {
+		t.Errorf("documented metrics %+v", docs)
 	}
 }
 
