@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # No Go file grows past 500 lines: in this field the load balancer always does,
-# and nobody ever takes it apart again. From 400 on there is a warning.
+# and is rarely split again. From 400 on there is a warning.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
 go_files | xargs -d '\n' wc -l | awk '

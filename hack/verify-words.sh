@@ -13,7 +13,6 @@ mend|repair, correct
 mends|repairs, corrects
 mended|repaired, corrected
 patience|timeout
-genuine|valid
 surroundings|shared state
 doubted|uncertain
 seals|checksums
@@ -23,6 +22,33 @@ tells whether|reports whether
 strangers|unknown, foreign
 lingering|remaining
 in vain|without effect
+anybody|any client, all clients
+lent|set, injected
+told|passed, reported, sent an Event
+tells|reports, identifies
+is asked|gets a request
+begun|started
+patient|adaptive
+genuine|valid
+undated|without a date
+anew|again
+look at|read, check
+looks at|reads, checks
+looked at|read, checked
+stranger|foreign
+promise|guarantee
+promises|guarantees
+promised|guaranteed
+wish|request
+doubt|uncertain
+seal|checksum
+fingerprint|applied record
+touched|changed
+leftover|orphan
+leftovers|orphans
+made up|invalid, generated
+for ever|forever
+somewhere|name the place
 END
 )
 pattern=$(cut -d'|' -f1 <<<"$words" | paste -sd'|')

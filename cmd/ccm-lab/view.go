@@ -144,14 +144,14 @@ func (v *view) follow(ctx context.Context, show func(screen.State) bool) error {
 
 func (v *view) notReady(s screen.State) error {
 	missing := s.Missing()
-	if complaints := lab.LastWarnings(v.cluster.ManagerOptions.Log, logTail); len(complaints) > 0 {
+	if warnings := lab.LastWarnings(v.cluster.ManagerOptions.Log, logTail); len(warnings) > 0 {
 		missing = append(missing, "the last warnings and errors in the log of ccm:")
-		for _, line := range complaints {
+		for _, line := range warnings {
 			missing = append(missing, "  "+line)
 		}
 	}
 	if !v.options.keep {
-		missing = append(missing, "run it again with --keep to have all logs")
+		missing = append(missing, "run it again with --keep to keep all logs")
 	}
 	what := "not ready after " + v.options.timeout.String()
 	if s.Ended != "" {

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # shellcheck disable=SC2034,SC2154 # variables are shared with lab.sh
-# Sourced by lab.sh: ports, and the configuration of every service below $etc. It is written anew at each up.
+# Sourced by lab.sh: ports, and the configuration of every service below $etc. It is rewritten at each up.
 
 # ports sets where the services listen, on the loopback only.
 ports() { # offset

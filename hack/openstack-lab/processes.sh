@@ -17,7 +17,7 @@ alive() { # name
 	[[ $(born "$pid") == "$birth" ]]
 }
 
-# signal is for a process and its children, and for nobody if it has ended.
+# signal is for a process and its children, and has no effect if it has ended.
 signal() { # signal name
 	if alive "$2"; then kill -s "$1" -- "-$(head -1 "$run/$2")" 2>/dev/null || true; fi
 }
@@ -73,5 +73,5 @@ once() { # name command...
 	say "$name: done"
 }
 
-# answers says whether a web server answers, be it with an error.
+# answers reports whether a web server answers, be it with an error.
 answers() { curl --silent --output /dev/null --noproxy '*' --max-time 5 "http://127.0.0.1:$1/"; }

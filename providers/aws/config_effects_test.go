@@ -107,7 +107,7 @@ func TestConfigKeysHaveEffect(t *testing.T) {
 		name := key.Section + "/" + key.Key
 		effect, tried := table[name]
 		if !tried {
-			t.Errorf("nobody tries %s", name)
+			t.Errorf("no test uses %s", name)
 			continue
 		}
 		delete(table, name)

@@ -142,7 +142,7 @@ func TestFailingServiceAffectsOnlyItsParts(t *testing.T) {
 	s.want("once EC2 is back", "", "", "")
 	s.world.Front().Log().Reset()
 	if err := s.Check(t.Context()); err != nil || s.world.Front().Log().Len() != 1 {
-		t.Errorf("%v, calls %v: of a cloud that is well only the caller is asked", err, simtest.Operations(s.world))
+		t.Errorf("%v, calls %v: for a healthy cloud, Check only calls STS", err, simtest.Operations(s.world))
 	}
 }
 

@@ -47,7 +47,7 @@ func start(t *testing.T, world *sim.Cloud) cloudprovider.Interface {
 	return cloud
 }
 
-// join launches a machine, and returns its node as it is once it is initialised.
+// join launches a machine, and returns its initialised node.
 func (l *life) join(name string, cidrs ...string) *v1.Node {
 	l.Helper()
 	node, err := l.world.Launch(conformance.Machine{Name: name, Zone: "us-west-2a", PodCIDRs: cidrs})

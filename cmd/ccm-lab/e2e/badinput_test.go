@@ -34,7 +34,7 @@ func TestBadInput(t *testing.T) {
 	wrongToken := c.write("wrong.conf", "[Global]\nendpoint = "+guarded+"\ntoken = wrong-hunter2\n")
 	noToken := c.write("none.conf", "[Global]\nendpoint = "+guarded+"\n")
 	rightToken := c.write("right.conf", "[Global]\nendpoint = "+guarded+"\ntoken = right\n")
-	unknownUser := c.kubeconfig("unknown-user", func(r *rest.Config) { withToken(r, "nobody-hunter2") })
+	unknownUser := c.kubeconfig("unknown-user", func(r *rest.Config) { withToken(r, "unknown-hunter2") })
 	otherAuthority := c.kubeconfig("no-authority", func(r *rest.Config) { r.CAData = nil })
 	powerless := c.kubeconfig("powerless", func(r *rest.Config) { withToken(r, c.powerlessToken()) })
 	daemon := []string{"--cloud-provider=fake", "--cluster-cidr=10.244.0.0/16", "--secure-port=0"}
@@ -51,12 +51,12 @@ func TestBadInput(t *testing.T) {
 		want string // regular expression; "" for nothing on stderr
 	}{
 		{"the cloud refuses the token", with(daemon, admin, wrongToken), exitEnvironment,
-			`^ccm: Fake refuses the credentials: .*token.*; renew those in ` + wrongToken + `$`},
+			`^ccm: Fake rejects the credentials: .*token.*; renew those in ` + wrongToken + `$`},
 		{"the cloud wants a token", with(daemon, admin, noToken), exitEnvironment,
-			`^ccm: Fake refuses the credentials: .*set token in section \[Global\].*; renew those in ` + noToken + `$`},
+			`^ccm: Fake rejects the credentials: .*set token in section \[Global\].*; renew those in ` + noToken + `$`},
 		{"the cloud takes the token", with(planAll, admin, rightToken), exitOK, ``},
 		{"the API server does not know the user", with(daemon, unknownUser, cloud), exitEnvironment,
-			`^ccm: API server https://\S+ refuses the credentials \(401 Unauthorized\): renew those in --kubeconfig=` + unknownUser + `$`},
+			`^ccm: API server https://\S+ rejects the credentials \(401 Unauthorized\): renew those in --kubeconfig=` + unknownUser + `$`},
 		{"the API server's certificate is of an unknown authority", with(daemon, otherAuthority, cloud), exitEnvironment,
 			`^ccm: API server https://\S+: the connection is not trusted: .*; check the certificate authority in --kubeconfig=` + otherAuthority + `$`},
 		{"the user of a plan may read nothing", with(planAll, powerless, cloud), exitEnvironment,
@@ -151,7 +151,7 @@ func TestAPIServerGoesAway(t *testing.T) {
 		}
 	})
 	if manager.Err() == nil {
-		t.Error("the manager ended with exit code 0: nobody would start it again")
+		t.Error("the manager ended with exit code 0: its supervisor would not restart it")
 	}
 	log := strings.Join(lab.Tail(c.live.Options.Log, 1000), "\n")
 	if strings.Contains(log, "goroutine ") || strings.Contains(log, "panic:") {

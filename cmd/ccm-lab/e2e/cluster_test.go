@@ -30,7 +30,7 @@ const (
 	testTimeout = 2 * time.Minute
 	// realTimeout is the same for real services, which need seconds for what a simulation does at once.
 	realTimeout = 15 * time.Minute
-	// poll is how often a condition is looked at.
+	// poll is the interval at which a condition is checked.
 	poll = 100 * time.Millisecond
 	// calm is how long nothing may happen before a test believes that nothing will.
 	calm = 2 * time.Second
@@ -47,7 +47,7 @@ type setup struct {
 	balancers lab.BalancerKind
 	// flags are added to the manager's usual ones, and win over them.
 	flags []string
-	// noRoutes leaves pod routes out: the framework looks at them every ten seconds only, for
+	// noRoutes disables pod routes: the framework reads them every ten seconds only, for
 	// which a test about something else should not wait.
 	noRoutes bool
 	// simulator are the cloud's options.

@@ -39,7 +39,7 @@ func (d *driver) Settle(ctx context.Context) error {
 // later one: the API server removes an object that had no finalizer when the deletion looked,
 // even if one is added the moment after (registry.Store.Delete). A manager that adds its finalizer
 // in that moment learns of it from its watch and cleans up; if it is also killed before it has,
-// nobody ever knows of the load balancer. No manager can help that, so no test may provoke it.
+// no component knows about the load balancer. No manager can prevent that, so no test may provoke it.
 func (d *driver) DeleteService(ctx context.Context, namespace, name string) error {
 	services := d.Client.CoreV1().Services(namespace)
 	err := retry.RetryOnConflict(retry.DefaultBackoff, func() error {

@@ -66,7 +66,7 @@ func (c *cluster) untouchedNodes(ctx context.Context, names ...string) error {
 		}
 		tainted := slices.ContainsFunc(node.Spec.Taints, func(t v1.Taint) bool { return t.Key == cloudproviderapi.TaintExternalCloudProvider })
 		if !tainted || node.Spec.ProviderID != "" || node.Labels[v1.LabelTopologyZone] != "" {
-			errs = append(errs, fmt.Errorf("node %s was touched: taints %v, provider ID %q, labels %v", name, node.Spec.Taints, node.Spec.ProviderID, node.Labels))
+			errs = append(errs, fmt.Errorf("node %s was changed: taints %v, provider ID %q, labels %v", name, node.Spec.Taints, node.Spec.ProviderID, node.Labels))
 		}
 	}
 	return errors.Join(errs...)
@@ -80,7 +80,7 @@ func (c *cluster) untouchedServices(ctx context.Context, names ...string) error 
 			return fmt.Errorf("service %s is gone: %w", name, errors.Join(err))
 		}
 		if len(svc.Finalizers) > 0 || len(svc.Status.LoadBalancer.Ingress) > 0 {
-			errs = append(errs, fmt.Errorf("service %s was touched: finalizers %v, status %v", name, svc.Finalizers, svc.Status.LoadBalancer))
+			errs = append(errs, fmt.Errorf("service %s was changed: finalizers %v, status %v", name, svc.Finalizers, svc.Status.LoadBalancer))
 		}
 	}
 	return errors.Join(errs...)

@@ -12,7 +12,7 @@ import (
 )
 
 // TestLeaderKilled: while Services are being made, the leader of two managers is killed in the
-// middle of a call to the cloud, of which nobody will ever see the answer. The other one takes
+// middle of a call to the cloud, whose response is lost. The other one takes
 // over and finishes the work: nothing twice, nothing left over.
 func TestLeaderKilled(t *testing.T) {
 	t.Parallel()

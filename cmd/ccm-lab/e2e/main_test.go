@@ -54,12 +54,12 @@ func run(m *testing.M) (code int) {
 // A control plane takes about half a gigabyte of memory.
 const lanes = 4
 
-// pool lends control planes, and starts one when all are lent and there may be more.
+// pool hands out control planes, and starts another if all are in use and the limit allows it.
 type pool struct {
 	binaries lab.Binaries
 	dir      string
 	idle     chan *lab.ControlPlane
-	// broken is closed when one did not start, so that nobody waits for it.
+	// broken is closed when one did not start, so that no test waits for it.
 	broken chan struct{}
 
 	mu      sync.Mutex

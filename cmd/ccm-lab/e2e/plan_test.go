@@ -69,7 +69,7 @@ func TestPlan(t *testing.T) {
 	if len(c.calls(before)) == 0 {
 		t.Error("plans made no calls at all: they cannot have looked")
 	}
-	// What plans promise comes true: the next manager does it, and then there is nothing left to do.
+	// The next manager applies what the plans show, and then no changes are left.
 	c.live.Options.Args = append(c.live.Options.Args, "--configure-cloud-routes=true")
 	c.session.Capabilities.Routes = true
 	c.start()
@@ -98,7 +98,7 @@ func (c *cluster) planDrift(t *testing.T, changed, other string) {
 	named := map[string]bool{}
 	for _, p := range document.Plans {
 		if len(p.Changes) > 0 && p.Subject != fmt.Sprintf("Service %s/%s", namespace, changed) {
-			t.Errorf("%s is to be changed, and nobody touched it: %+v", p.Subject, p.Changes)
+			t.Errorf("%s has planned changes, although nothing was changed: %+v", p.Subject, p.Changes)
 		}
 		for _, change := range p.Changes {
 			if change.Action == plan.Update {

@@ -19,7 +19,7 @@ import (
 const foreignID = "aws:///eu-central-1a/i-0123456789abcdef0"
 
 // TestNodeSafety: no answer but "it does not exist", given twice, deletes a node, and no node of
-// another cloud is ever touched.
+// another cloud is ever changed.
 func TestNodeSafety(t *testing.T) {
 	t.Parallel()
 	var refuse gate
@@ -31,7 +31,7 @@ func TestNodeSafety(t *testing.T) {
 	c.converge()
 
 	// The machine vanishes and the foreign node falls silent. While the cloud refuses to say
-	// anything, nobody can know which is which.
+	// anything, the nodes cannot be distinguished.
 	c.must(s.Terminate(ctx, "node-1", false), s.Silence(ctx, "foreign"))
 	for _, status := range []int{http.StatusUnauthorized, http.StatusForbidden, http.StatusInternalServerError} {
 		refuse.with(status)
@@ -69,7 +69,7 @@ func TestNodeSafety(t *testing.T) {
 		t.Fatalf("the foreign node is gone: %v", err)
 	}
 	if node.Spec.ProviderID != foreignID || len(node.Labels[v1.LabelTopologyZone]) > 0 {
-		t.Errorf("the foreign node was touched: provider ID %s, labels %v", node.Spec.ProviderID, node.Labels)
+		t.Errorf("the foreign node was changed: provider ID %s, labels %v", node.Spec.ProviderID, node.Labels)
 	}
 }
 
@@ -83,7 +83,7 @@ func (c *cluster) exist(ctx context.Context, names ...string) error {
 	return errors.Join(errs...)
 }
 
-// gate stands before a cloud and, when told to, answers in its place.
+// gate is a proxy of a cloud that can answer in its place.
 type gate struct {
 	status atomic.Int32
 	count  atomic.Int64 // answers given

@@ -18,7 +18,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/conformance"
 )
 
-// TestRestartChangesNothing: a manager that starts on a converged cluster looks at every Service
+// TestRestartChangesNothing: a manager that starts on a converged cluster reads every Service
 // and every node again, and does not touch the cloud.
 func TestRestartChangesNothing(t *testing.T) {
 	t.Parallel()

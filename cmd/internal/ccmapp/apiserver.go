@@ -99,7 +99,7 @@ func (a apiServer) reach(ctx context.Context, config *rest.Config, s source) err
 		case err == nil || apierrors.IsForbidden(err):
 			return nil
 		case apierrors.IsUnauthorized(err):
-			return cli.EnvironmentErrorf("API server %s refuses the credentials (401 Unauthorized): renew those in %s",
+			return cli.EnvironmentErrorf("API server %s rejects the credentials (401 Unauthorized): renew those in %s",
 				config.Host, s.origin())
 		case untrusted(err):
 			return cli.EnvironmentErrorf("API server %s: the connection is not trusted: %s; check the certificate authority "+

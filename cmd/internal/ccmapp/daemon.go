@@ -90,8 +90,8 @@ func (d *daemon) preflight(ctx context.Context) error {
 		return err
 	}
 	if !cloud.HasClusterID() && !d.options.framework.KubeCloudShared.AllowUntaggedCloud {
-		return cli.EnvironmentErrorf("%s does not say which cluster this is: set the cluster's ID in %s, or accept that "+
-			"with --allow-untagged-cloud",
+		return cli.EnvironmentErrorf("%s: the configuration does not identify the cluster: "+
+			"set the cluster's ID in %s, or accept that with --allow-untagged-cloud",
 			descriptor.Title, s.configName())
 	}
 	if err := d.options.checkRoutes(cloud, descriptor); err != nil {
@@ -128,7 +128,7 @@ func (d *daemon) checkCredentials(ctx context.Context, descriptor provider.Descr
 	case err == nil:
 		return nil
 	case cloudapi.Is(err, cloudapi.Denied):
-		return cli.EnvironmentErrorf("%s refuses the credentials: %v; renew those in %s", descriptor.Title, err,
+		return cli.EnvironmentErrorf("%s rejects the credentials: %v; renew those in %s", descriptor.Title, err,
 			s.configName())
 	default:
 		d.warn(descriptor.Title+" did not answer at start; continuing, because it may recover", err.Error())

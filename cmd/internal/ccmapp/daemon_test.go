@@ -118,7 +118,7 @@ func TestReachTriesUntilTheTimeIsUp(t *testing.T) {
 		{"up", []int{200}, "", 1},
 		{"up, but not for us", []int{403}, "", 1},
 		{"starting", []int{500, 500, 200}, "", 3},
-		{"credentials refused", []int{401}, "refuses the credentials", 1},
+		{"credentials refused", []int{401}, "rejects the credentials", 1},
 		{"never up", []int{500}, "does not answer (tried for 10s)", 11},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

@@ -21,7 +21,7 @@ var process = sync.OnceValue(func() *instruments {
 		Labels: []string{"provider", "result"},
 		Help: "Load balancers that were compared with the cloud in the periodic audit. result is clean, repaired (drift " +
 			"was corrected) or failed. " +
-			"A rising number of repaired means that another tool or person manages the same objects.",
+			"A rising number of repaired means that another client manages the same objects.",
 	})}
 })
 

@@ -145,7 +145,7 @@ func nodeAddresses(ctx context.Context, r *Session) error {
 func foreignNode(ctx context.Context, r *Session) error {
 	return steps(
 		func() error { return r.JoinN(ctx, 2) },
-		func() error { return r.AddForeignNode(ctx, "stranger", "elsewhere:///zone/i-0123456789") },
+		func() error { return r.AddForeignNode(ctx, "node-foreign", "elsewhere:///zone/i-0123456789") },
 		func() error {
 			if !r.Capabilities.LoadBalancer {
 				return nil
@@ -153,7 +153,7 @@ func foreignNode(ctx context.Context, r *Session) error {
 			return r.Put(ctx, loadBalancerService("web", 80))
 		},
 		func() error { return r.Converge(ctx) },
-		func() error { return r.Silence(ctx, "stranger") },
+		func() error { return r.Silence(ctx, "node-foreign") },
 		func() error { return r.Converge(ctx) },
 	)
 }

@@ -89,7 +89,7 @@ func takenOver(ctx context.Context, r *Session) error {
 }
 
 // approved puts a Service and approves what is held. A manager that was killed when it had not recorded what it saw
-// first holds what the Service asks for.
+// first applies the Service's settings.
 func (r *Session) approved(ctx context.Context, svc *v1.Service) error {
 	if err := r.Put(ctx, svc); err != nil {
 		return err

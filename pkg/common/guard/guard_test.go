@@ -159,7 +159,7 @@ func TestUnknownNodesHaveAGrace(t *testing.T) {
 	}{
 		"within it":    {10 * time.Minute, 9 * time.Minute, false},
 		"after it":     {10 * time.Minute, 10 * time.Minute, true},
-		"for ever":     {-1, 1000 * time.Hour, false},
+		"forever":      {-1, 1000 * time.Hour, false},
 		"the default":  {0, DefaultNotFoundGrace - time.Minute, false},
 		"default over": {0, DefaultNotFoundGrace, true},
 	}

@@ -17,7 +17,7 @@ type Options struct {
 	// MaxBatch limits the instances of one Get or Find; 0 means DefaultMaxBatch.
 	MaxBatch int
 	// Nodes are the cluster's Nodes. With them, a node name is resolved by the Node's provider ID, which also
-	// works for nodes whose name the cloud does not know; nil makes the cloud resolve names.
+	// works for node names that the cloud does not know; nil makes the cloud resolve names.
 	Nodes *nodes.LazyLister
 	// IDOfName, if set, returns the ID of the instance of a node without a provider ID, if the node's name
 	// contains it. Such nodes are looked up by ID.
@@ -29,7 +29,7 @@ const (
 	// minutes between two status updates, so that each reads the cloud once, and a multiple of the five
 	// seconds between two lifecycle checks, so that not each check of a NotReady node costs a call.
 	SnapshotMaxAge = 30 * time.Second
-	// JoinMaxAge is the max age of an instance whose node is being initialized. Sixteen workers initialize a
+	// JoinMaxAge is the max age of the instance of a node that is being initialized. Sixteen workers initialize a
 	// thousand nodes in about this time, so that these share a list or two. A booting machine changes its
 	// addresses for seconds only.
 	JoinMaxAge = 10 * time.Second

@@ -76,7 +76,7 @@ func TestUpdateOfInvalidServiceWithoutLoadBalancerFails(t *testing.T) {
 	}
 }
 
-// A change that the cloud refuses leaves the load balancer as it is; its members follow.
+// A change that the cloud refuses keeps the load balancer unchanged; its members follow.
 func TestMembersFollowWhileDiffRefuses(t *testing.T) {
 	f := newFixture(t)
 	f.mustEnsure(t, web(), node("a"))

@@ -17,7 +17,7 @@ import (
 type Descriptor struct {
 	// Name is the registry key, the scheme of provider IDs and the metric label alike. It can never change.
 	Name string
-	// Title is the name people use: "Amazon Web Services".
+	// Title is the common name: "Amazon Web Services".
 	Title string
 	// Summary is one sentence for help texts.
 	Summary string

@@ -34,7 +34,7 @@ func TestValueIsReadOncePerAge(t *testing.T) {
 	}{
 		{"fresh", time.Minute, 59 * time.Second, 1},
 		{"stale", time.Minute, time.Minute, 2},
-		{"for ever", 0, 1000 * time.Hour, 1},
+		{"forever", 0, 1000 * time.Hour, 1},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			clock := clocktesting.NewFakePassiveClock(time.Unix(1000, 0))

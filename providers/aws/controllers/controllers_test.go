@@ -137,11 +137,11 @@ func TestControllersStart(t *testing.T) {
 		started    bool
 		fails      bool
 	}{
-		"unknown":            {"x", func() {}, false, false},
-		"tagging, no tags":   {taggingController, func() { w.start.Flags = &Flags{} }, false, true},
-		"ranges of others":   {ipamController, func() { w.controller.CIDRAllocatorType = "RangeAllocator" }, false, false},
-		"ranges by nobody":   {ipamController, func() { w.controller.AllocateNodeCIDRs = false }, false, false},
-		"ranges from clouds": {ipamController, func() { w.controller.AllocateNodeCIDRs, w.controller.CIDRAllocatorType = true, cloudAllocator }, true, false},
+		"unknown":             {"x", func() {}, false, false},
+		"tagging, no tags":    {taggingController, func() { w.start.Flags = &Flags{} }, false, true},
+		"ranges of others":    {ipamController, func() { w.controller.CIDRAllocatorType = "RangeAllocator" }, false, false},
+		"no range allocation": {ipamController, func() { w.controller.AllocateNodeCIDRs = false }, false, false},
+		"ranges from clouds":  {ipamController, func() { w.controller.AllocateNodeCIDRs, w.controller.CIDRAllocatorType = true, cloudAllocator }, true, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			tc.edit()

@@ -42,7 +42,7 @@ func TestDescribed(t *testing.T) {
 		w.WantCalls(0)
 		time.Sleep(absentAge + time.Second)
 		described(false, a, b)
-		w.WantCalls(1) // The one that was absent is asked for again.
+		w.WantCalls(1) // The absent one is read again.
 		if err := w.Cloud.Cloud.Terminate("b"); err != nil {
 			t.Fatal(err)
 		}
@@ -104,7 +104,7 @@ func TestListSharesReadOfDescribed(t *testing.T) {
 		calls         int
 	}{
 		{"while it is read", 200 * time.Millisecond, 100 * time.Millisecond, 1},
-		{"while it is read, and begun long ago", 3 * time.Second, 2 * time.Second, 2},
+		{"while it is read, and started long ago", 3 * time.Second, 2 * time.Second, 2},
 		{"after it has ended", 200 * time.Millisecond, 300 * time.Millisecond, 2},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

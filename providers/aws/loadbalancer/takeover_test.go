@@ -24,7 +24,7 @@ import (
 
 // The tests in this file take over load balancers of cloud-provider-aws under changes that it ignores.
 
-// updateTo registers a further node, with the Service as it is now.
+// updateTo registers an additional node, with the current Service.
 func (r *rig) updateTo(svc *v1.Service, node string) {
 	r.t.Helper()
 	r.launch(node)

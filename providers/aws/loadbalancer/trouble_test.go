@@ -110,7 +110,7 @@ func TestInvalidTargetDoesNotBlockOthers(t *testing.T) {
 	}
 }
 
-// An instance that is stopped stays a target: it comes back without anybody telling.
+// An instance that is stopped stays a target: it may be started again without an event.
 func TestStoppedInstanceStaysTarget(t *testing.T) {
 	r := newRig(t, sim.Options{})
 	r.ensure(service())

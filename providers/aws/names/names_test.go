@@ -127,7 +127,7 @@ func TestProviderIDs(t *testing.T) {
 		{name: "bare", in: "i-0123", want: "i-0123"},
 		{name: "fargate", in: "aws:///us-west-2a/fargate-ip-10-0-1-2.us-west-2.compute.internal", want: "fargate-ip-10-0-1-2.us-west-2.compute.internal"},
 		{name: "fargate with its pod", in: "aws:///us-west-2a/7d0b/fargate-10.0.1.2", want: "fargate-10.0.1.2"},
-		{name: "made up", in: "aws:///us-west-2a/i-kwok-node-1", want: "i-kwok-node-1"},
+		{name: "invented ID", in: "aws:///us-west-2a/i-kwok-node-1", want: "i-kwok-node-1"},
 		{name: "local zone", in: "aws:///us-west-2-lax-1a/i-0123", want: "i-0123"},
 		{name: "another region", in: "aws:///us-east-1a/i-0123", want: foreign},
 		{name: "another region, longer", in: "aws:///us-west-21a/i-0123", want: foreign},
@@ -145,9 +145,9 @@ func TestProviderIDs(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			scheme := ProviderIDs(func() string { return strings.TrimPrefix(region(tt.region), "-") })
 			got, err := scheme.Parse(tt.in)
-			var stranger *instances.ForeignIDError
+			var foreignID *instances.ForeignIDError
 			switch {
-			case errors.As(err, &stranger):
+			case errors.As(err, &foreignID):
 				got = foreign
 			case err != nil:
 				got = malformed

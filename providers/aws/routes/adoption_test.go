@@ -41,7 +41,7 @@ func (o oldRoutes) put(table, destination, instance string) {
 	}
 }
 
-// finds is what it would see: the routes of the only table that it may look at, by destination, with
+// finds is the routes that it finds: those of the configured table, by destination, with
 // the node's instance, or blackhole.
 func (o oldRoutes) finds() map[string]string {
 	o.T.Helper()

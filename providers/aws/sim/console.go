@@ -74,7 +74,7 @@ func (c *Cloud) onMachine(nodeName string, work func(*tx, *ec2.Instance) error) 
 	})
 }
 
-// RemoveTags removes the tags whose keys have the prefix from all objects.
+// RemoveTags removes the tags with the key prefix from all objects.
 func (c *Cloud) RemoveTags(prefix string) error {
 	return c.console(func(t *tx) error {
 		for _, tags := range t.Tags {

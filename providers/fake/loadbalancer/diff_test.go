@@ -275,7 +275,7 @@ func TestDiffRemoval(t *testing.T) {
 			func(*Observed) {},
 			[]string{"delete load balancer LB", "delete address LB-ipv4 <- delete load balancer LB"}, 0,
 		},
-		"a leftover address":                           {func(o *Observed) { o.forget() }, []string{"delete address LB-ipv4"}, 0},
+		"an orphaned address":                          {func(o *Observed) { o.forget() }, []string{"delete address LB-ipv4"}, 0},
 		"nothing left":                                 {func(o *Observed) { *o = Observed{} }, nil, 0},
 		"another cluster's load balancer":              {func(o *Observed) { o.LoadBalancer.Cluster = "test" }, nil, 2},
 		"an address assigned to another load balancer": {func(o *Observed) { o.LoadBalancer = nil }, nil, 1},

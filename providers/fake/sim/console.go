@@ -135,7 +135,7 @@ func (lb *loadBalancer) drift() []string {
 	return fields
 }
 
-// RemoveTags removes the tags whose keys have the prefix from all load balancers and addresses.
+// RemoveTags removes the tags with the key prefix from all load balancers and addresses.
 func (c *Cloud) RemoveTags(prefix string) error {
 	return c.console(func(t *tx) error {
 		hasPrefix := func(key, _ string) bool { return strings.HasPrefix(key, prefix) }

@@ -176,7 +176,7 @@ func decode[B any](r *http.Request) (body B, err error) {
 			r.Method, r.Pattern, err)
 	}
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		return body, invalid("the body of the request goes on after its JSON document")
+		return body, invalid("the body of the request continues after its JSON document")
 	}
 	return body, nil
 }

@@ -146,7 +146,7 @@ func (l legacy) listener(i int, name string) listeners.CreateOpts {
 	return spec
 }
 
-// monitor adds the pool's health monitor, and returns the port of members that it looks at; 0 for that of traffic.
+// monitor adds the pool's health monitor, and returns the probed port of members; 0 for that of traffic.
 func (l legacy) monitor(pool *pools.CreateOpts, i int, name string) int {
 	if !l.r.settings.CreateMonitor {
 		return 0
@@ -207,7 +207,7 @@ func (l legacy) group() {
 }
 
 // records is everything that the cloud has for load balancers, one line an object, without our own
-// tags. ids reports whether their IDs are told, and with them what refers to what.
+// tags. ids includes their IDs, and thereby their references.
 func (r *rig) records(ids bool) []string {
 	r.t.Helper()
 	ctx := r.t.Context()

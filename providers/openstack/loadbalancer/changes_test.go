@@ -266,7 +266,7 @@ func TestOVNRejectsUnsupportedSettings(t *testing.T) {
 		if p := r.pool(80); p.LBMethod != "SOURCE_IP_PORT" {
 			t.Errorf("pool %+v", p)
 		}
-		// Today the members of such a Service never match, and are sent anew with every sync.
+		// Today the members of such a Service never match, and are sent with every sync.
 		r.steady(svc)
 		r.remove(svc)
 		r.nothing()

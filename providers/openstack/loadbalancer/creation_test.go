@@ -84,7 +84,7 @@ func newRigBeside(r *rig) *rig {
 	return &other
 }
 
-// The list of pools may be read anew, for another Service, while load balancers boot. It has the IDs of
+// The list of pools may be read again, for another Service, while load balancers boot. It has the IDs of
 // health monitors that no list had before: one list serves all callers.
 func TestHealthMonitorsListedDuringCreation(t *testing.T) {
 	bubble(t, sim.Options{ProvisionTime: time.Minute, Latency: latency}, Settings{CreateMonitor: true}, func(r *rig) {

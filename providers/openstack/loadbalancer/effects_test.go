@@ -117,7 +117,7 @@ func documented() []string {
 // silent are annotations that only the manager writes, for people and for itself.
 var silent = []string{annotation.KeyLoadBalancerAddress, annotation.KeyMembers}
 
-// Every annotation has an effect with each of Octavia's providers, or its owner is told why not:
+// Every annotation has an effect with each of Octavia's providers, or an Event explains why not:
 // facts that it adds (+) and removes (-), events, or a refusal.
 func TestAnnotationEffects(t *testing.T) {
 	table := effects()
@@ -159,7 +159,7 @@ func (e effect) difference(t *testing.T, key, driver string) string {
 	after := look(t, driver, e.settings, service(append(slices.Clone(e.given), annotate(key, e.value))...))
 	difference := after.Since(before)
 	if difference == "" && !slices.Contains(silent, key) {
-		t.Errorf("%s: %q does nothing with the provider %s, and nobody is told", key, e.value, driver)
+		t.Errorf("%s: %q has no effect with the provider %s, without an Event", key, e.value, driver)
 	}
 	return difference
 }

@@ -78,7 +78,7 @@ var free = map[string]bool{
 // harmless are keys whose bad values stop nothing: a portable annotation overrules them.
 var harmless = map[string]bool{v1.AnnotationLoadBalancerSourceRangesKey: true}
 
-// A Service with every annotation at once, with good and with bad values, tells its owner all there
+// A Service with every annotation at once, with good and with bad values, reports all there
 // is to know, in words that need no look into the code: see testdata/events.golden. Nothing is created
 // before the last bad value is deleted.
 func TestAnnotationEvents(t *testing.T) {
@@ -141,7 +141,7 @@ func TestAnnotationEvents(t *testing.T) {
 	golden.Compare(t, "events.golden", out.String())
 }
 
-// A slip in any key is told with the key that was meant.
+// A typo in any key gets an Event with the right key.
 func TestWarnMisspelledAnnotations(t *testing.T) {
 	bubble(t, sim.Options{}, Settings{}, func(r *rig) {
 		intenttest.Misspelt(t, append(annotation.Keys(), annotation.Portable()...), func(slip string) []string {

@@ -47,7 +47,7 @@ func (d *differ) failover(have api.LoadBalancer) plan.Change {
 	return plan.Change{
 		Ref:      d.ref(kindLoadBalancer, have.Name, plan.Update, "failover"),
 		Fields:   []plan.Field{{Name: "provisioning_status", Before: have.ProvisioningStatus, After: api.Active}},
-		Reason:   "Octavia is asked for a failover",
+		Reason:   "the load balancer is in the state ERROR: requesting a failover",
 		Disrupts: plan.DisruptsLoadBalancer,
 		Do: func(ctx context.Context, _ *plan.Handles) error {
 			refused, err := d.cloud.applier.Failover(ctx, have.ID)

@@ -145,7 +145,7 @@ func TestUnknownOctaviaVersionChangesNothing(t *testing.T) {
 		r.restart()
 		r.sim.Front().SetFaults(kit.Fault{Kind: kit.FaultError, Operation: "ListVersions", Times: kit.Always})
 		if _, err := r.manager.EnsureLoadBalancer(r.t.Context(), r.cluster, owner, r.nodes); err == nil {
-			t.Error("no error although nobody knows what Octavia can do")
+			t.Error("no error although the features of Octavia are unknown")
 		}
 		r.remove(owner)
 		r.sim.Front().SetFaults()

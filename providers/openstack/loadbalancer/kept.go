@@ -40,7 +40,7 @@ func (d *differ) warnKeptFloatingIP(lb *api.LoadBalancer) {
 	}
 	named := strings.Join(want.Explicit, ", ")
 	if named == "" {
-		named = "the annotations that chose a floating IP are gone, which"
+		named = "removing the annotations of the floating IP"
 	}
 	d.warnf("%s has no effect on the floating IP %s, which the Service has already and keeps: to get another one, and "+
 		"with it another address, set %s to \"true\", and back to \"false\" once the Service is internal",
@@ -130,7 +130,7 @@ func (d *differ) warnUnmovable(lb api.LoadBalancer) {
 		}
 	}
 	if len(unmoved) > 0 {
-		d.warnf("the load balancer stays as it was made: %s; to have it made anew, which gives it another address, delete "+
+		d.warnf("the load balancer keeps its settings: %s; to recreate it, which gives it another address, delete "+
 			"the Service and create it again", strings.Join(unmoved, "; "))
 	}
 }

@@ -34,7 +34,7 @@ func (r *rig) unname() {
 	r.nothing()
 }
 
-// Where a floating IP comes from is decided once: a later wish does not take a working Service's
+// Where a floating IP comes from is decided once: a later setting does not take a working Service's
 // address from it, and is answered with one event, also by a manager that has just started.
 func TestKeepFloatingIPWhenPlaceChanges(t *testing.T) {
 	tiers := func(s *Settings) {
@@ -51,7 +51,7 @@ func TestKeepFloatingIPWhenPlaceChanges(t *testing.T) {
 		{name: "a subnet at last", after: map[string]string{annotation.KeyFloatingSubnet: "tier-a"}, event: annotation.KeyFloatingSubnet + ` "tier-a" has no effect`, another: true},
 		{name: "other tags", before: map[string]string{annotation.KeyFloatingSubnetTags: "gold"}, after: map[string]string{annotation.KeyFloatingSubnetTags: "silver"},
 			event: annotation.KeyFloatingSubnetTags + ` "silver" has no effect`},
-		{name: "no subnet any more", before: map[string]string{annotation.KeyFloatingSubnet: "tier-a"}, event: "the annotations that chose a floating IP are gone"},
+		{name: "no subnet any more", before: map[string]string{annotation.KeyFloatingSubnet: "tier-a"}, event: "removing the annotations of the floating IP has no effect"},
 		{name: "another class", before: map[string]string{annotation.KeyClass: "gold"}, after: map[string]string{annotation.KeyClass: "silver"},
 			event: annotation.KeyClass + ` "silver" has no effect`, another: true},
 		{name: "a network that it is of", after: map[string]string{annotation.KeyFloatingNetworkID: "{public}"}, event: annotation.KeyFloatingNetworkID + ` "{public}" has no effect`},
@@ -139,7 +139,7 @@ func TestAdoptedFloatingIPsWarnNothing(t *testing.T) {
 }
 
 // What the class or the configuration would give a new load balancer does not move one that works,
-// and is told in one event.
+// and gets one Event.
 func TestWarnUnmovableLoadBalancer(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
@@ -170,7 +170,7 @@ func TestWarnUnmovableLoadBalancer(t *testing.T) {
 				if r.made().ID != id {
 					t.Error("the load balancer was replaced")
 				}
-				warned := slices.DeleteFunc(r.events(), func(e string) bool { return !strings.Contains(e, "stays as it was made") })
+				warned := slices.DeleteFunc(r.events(), func(e string) bool { return !strings.Contains(e, "keeps its settings") })
 				if len(tt.texts) == 0 && len(warned) > 0 || len(tt.texts) > 0 && len(warned) != 1 {
 					t.Fatalf("events %q, want one for %d texts", warned, len(tt.texts))
 				}

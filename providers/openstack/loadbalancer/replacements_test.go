@@ -53,7 +53,7 @@ func TestReplaceLoadBalancer(t *testing.T) {
 }
 
 // The address of an internal load balancer is its own: a change replaces the load balancer, which
-// today does nothing and tells no one.
+// today has no effect and no Event.
 func TestReplaceInternalLoadBalancer(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
@@ -95,7 +95,7 @@ func TestReplaceInternalLoadBalancer(t *testing.T) {
 }
 
 // Today's manager reads once where a load balancer shall be. A Service that has asked for another place
-// since then keeps its load balancer when we come, and gets another as soon as it asks anew.
+// since then keeps its load balancer when this manager takes over, and gets another after its next change.
 func TestAdoptionKeepsPlace(t *testing.T) {
 	bubble(t, sim.Options{}, Settings{}, func(r *rig) {
 		r.name()
@@ -118,7 +118,7 @@ func TestAdoptionKeepsPlace(t *testing.T) {
 
 		svc.Spec.LoadBalancerIP = "10.9.0.44"
 		if got := r.ensure(svc).Ingress[0].IP; got != "10.9.0.44" {
-			t.Errorf("the address is %s: a place that is asked for later is not given", got)
+			t.Errorf("the address is %s: a later change of the place has no effect", got)
 		}
 		r.steady(svc)
 		r.remove(svc)

@@ -66,7 +66,7 @@ func TestSharingNeedsDistinctPorts(t *testing.T) {
 		r.ensure(owner)
 		guest := service(named("guest"), onPorts(443, 8080), annotate("load-balancer-id", r.balancer().ID))
 		r.sim.Front().Log().Reset()
-		// Today an HTTP listener is not seen to have the port, and Octavia refuses for ever.
+		// Today an HTTP listener is not seen to have the port, and Octavia rejects it forever.
 		r.ensureError(guest, "TCP 443", lbName("web"))
 		if m := r.mutations(); len(m) > 0 {
 			t.Errorf("made %v before the clash was found", m)
@@ -206,8 +206,8 @@ func TestClusterRename(t *testing.T) {
 // Another project's load balancer can be neither read nor deleted. Today such a Service never goes.
 func TestRejectLoadBalancerOfOtherProject(t *testing.T) {
 	bubble(t, sim.Options{}, Settings{}, func(r *rig) {
-		stranger := newAPI(r.t, r.sim, r.sim.OtherAccount())
-		made, err := stranger.CreateLoadBalancer(r.t.Context(), loadbalancers.CreateOpts{Name: "theirs", VipSubnetID: r.sim.Places().PublicSubnet})
+		other := newAPI(r.t, r.sim, r.sim.OtherAccount())
+		made, err := other.CreateLoadBalancer(r.t.Context(), loadbalancers.CreateOpts{Name: "theirs", VipSubnetID: r.sim.Places().PublicSubnet})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -176,7 +176,7 @@ func (r *rig) pools() []api.Pool {
 	return list
 }
 
-// A Service that Octavia would refuse is told why before anything is created.
+// A Service that Octavia would reject gets an Event before anything is created.
 func TestRejectWhatOctaviaRefuses(t *testing.T) {
 	udp := func(s *v1.Service) { s.Spec.Ports = s.Spec.Ports[:1]; s.Spec.Ports[0].Protocol = v1.ProtocolUDP }
 	for _, tt := range []struct {

@@ -9,14 +9,14 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/openstack/sim"
 )
 
-// What a Service is told while its load balancer is in a state of Octavia's is true of that state: one
+// The Events of a Service match the state of its load balancer in Octavia: one
 // that failed is not hasContent to be worked on.
 func TestErrorsByProvisioningStatus(t *testing.T) {
 	for _, tt := range []struct {
 		state string
 		// shared says that another Service uses the load balancer too.
 		shared bool
-		// error is what the Service is told; "" where it gets what it asks for.
+		// error is the expected error; "" for success.
 		error string
 	}{
 		{state: api.Active},
@@ -46,10 +46,10 @@ func TestErrorsByProvisioningStatus(t *testing.T) {
 				defer cancel()
 				_, err := r.manager.EnsureLoadBalancer(ctx, r.cluster, svc, r.nodes)
 				if (err == nil) != (tt.error == "") || err != nil && !strings.Contains(err.Error(), tt.error) {
-					t.Errorf("the Service is told %v, want %q", err, tt.error)
+					t.Errorf("error %v, want %q", err, tt.error)
 				}
 				if err != nil && strings.Contains(err.Error(), "still working") {
-					t.Errorf("the Service is told to wait: %v", err)
+					t.Errorf("the Service has to wait: %v", err)
 				}
 			})
 		})

@@ -9,7 +9,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/openstack/sim"
 )
 
-// A part that stays PENDING under a load balancer ACTIVE is told about, and not waited for without end.
+// A part that stays PENDING under a load balancer ACTIVE is reported, and not waited for forever.
 func TestWarnStuckParts(t *testing.T) {
 	bubble(t, sim.Options{}, Settings{}, func(r *rig) {
 		r.sim.SetOutcomes(sim.OutcomeRule{Operation: "CreateLoadBalancer", Outcome: sim.OutcomeChildrenStuck})
@@ -58,7 +58,7 @@ func TestGuestMonitorsKeepNames(t *testing.T) {
 	})
 }
 
-// interrupted has a load balancer begun by a manager that is killed before it is created.
+// interrupted starts the creation of a load balancer with a manager that is killed before its end.
 func (r *rig) interrupted(svc *v1.Service) {
 	r.t.Helper()
 	ctx, cancel := contextWithTimeout(r.t, 5*time.Second)
@@ -76,7 +76,7 @@ func TestResumeInterruptedCreation(t *testing.T) {
 		r.interrupted(svc)
 		r.ensure(svc)
 		if lb := r.balancer(); lb.ProvisioningStatus != "ACTIVE" {
-			t.Errorf("the status of the Service was told while the load balancer is %s", lb.ProvisioningStatus)
+			t.Errorf("the status of the Service was set while the load balancer is %s", lb.ProvisioningStatus)
 		}
 		r.steady(svc)
 		r.remove(svc)

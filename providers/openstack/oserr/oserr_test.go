@@ -105,8 +105,8 @@ func TestWrap(t *testing.T) {
 		{"the request ID is left out", nova(500, "computeFault", "Unexpected API Error. (Request-ID: req-1234)"), "CreateListener: load-balancer: Unexpected API Error. (HTTP 500) (unavailable)", 0},
 		{"a proxy's answer", answer(502, html), "CreateListener: load-balancer: the response has no message of an OpenStack service; check the endpoint in the catalog (HTTP 502) (unavailable)", 0},
 		{"busy", octavia(409, "Load Balancer x is immutable and cannot be updated."), "CreateListener: load-balancer: Load Balancer x is immutable and cannot be updated. (HTTP 409) (conflict)", immutableWait},
-		{"told to wait", answer(429, `{"overLimit":{"code":429,"message":"slow down"}}`, "Retry-After", "7"), "CreateListener: load-balancer: slow down (HTTP 429) (throttled)", 7 * time.Second},
-		{"told to wait for a day", answer(503, `{"error":{"code":503,"message":"later"}}`, "Retry-After", "86400"), "CreateListener: load-balancer: later (HTTP 503) (unavailable)", cloudapi.LongestRetryAfter},
+		{"Retry-After in seconds", answer(429, `{"overLimit":{"code":429,"message":"slow down"}}`, "Retry-After", "7"), "CreateListener: load-balancer: slow down (HTTP 429) (throttled)", 7 * time.Second},
+		{"Retry-After of a day", answer(503, `{"error":{"code":503,"message":"later"}}`, "Retry-After", "86400"), "CreateListener: load-balancer: later (HTTP 503) (unavailable)", cloudapi.LongestRetryAfter},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
@@ -118,7 +118,7 @@ func TestWrap(t *testing.T) {
 			if e.Error() != tt.text || e.RetryAfter != tt.retryAfter {
 				t.Errorf("got %q, retry after %v\nwant %q, %v", e.Error(), e.RetryAfter, tt.text, tt.retryAfter)
 			}
-			if again := Wrap("x", "y", now, err); again != err { //nolint:errorlint // the same value is what is promised
+			if again := Wrap("x", "y", now, err); again != err { //nolint:errorlint // the same value is required
 				t.Errorf("wrapping twice changed the error to %v", again)
 			}
 		})

@@ -82,7 +82,7 @@ func (l *Live) Start(ctx context.Context, o conformance.ManagerOptions) error {
 // Manager returns the running process, or nil.
 func (l *Live) Manager() *Manager { return l.manager }
 
-// Stop ends the manager.
+// Stop stops the manager.
 func (l *Live) Stop(ctx context.Context) {
 	if l.manager != nil {
 		l.manager.Stop(ctx)

@@ -171,7 +171,7 @@ func (s standIn) echo(conn net.PacketConn) {
 }
 
 // noAnswer is the result of a probe without an answer from a stand-in.
-const noAnswer = "nobody"
+const noAnswer = "no answer"
 
 // probe sends a request to a load balancer and returns the name of the node that answered, or noAnswer.
 func probe(ctx context.Context, protocol v1.Protocol, address string, port int32) string {

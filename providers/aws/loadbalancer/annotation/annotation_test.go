@@ -76,7 +76,7 @@ func TestRead(t *testing.T) {
 	}{
 		{"nothing", nil, Options{Type: Classic}},
 		{"empty values mean not set", map[string]string{KeySubnets: "", KeyCrossZone: "", KeyInternal: "", KeyCertificates: " "}, Options{Type: Classic}},
-		{"lists with spaces and leftovers of templates", map[string]string{KeySubnets: " subnet-1, public-b ,"}, Options{Type: Classic, Subnets: []string{"subnet-1", "public-b"}}},
+		{"lists with spaces and empty entries of templates", map[string]string{KeySubnets: " subnet-1, public-b ,"}, Options{Type: Classic, Subnets: []string{"subnet-1", "public-b"}}},
 		{"tags end at the second equal sign", map[string]string{KeyTags: "a=1=2,b=,c"}, Options{Type: Classic, Tags: map[string]string{"a": "1", "b": "", "c": ""},
 			Warnings: []string{KeyTags + ": a value is cut at its second equal sign; to keep all of it, write load-balancer.unified-ccm.io/tags instead"}}},
 		{"empty entries and duplicates", map[string]string{KeyType: "nlb", KeyTags: "a=1,,a=2,", KeyNodeLabels: "pool=x,pool=y,",

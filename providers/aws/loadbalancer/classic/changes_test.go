@@ -129,7 +129,7 @@ func TestInvalidAnnotationsAreRefused(t *testing.T) {
 		{"timeout above AWS' limit", service(annotate("healthcheck-timeout", "61", "healthcheck-interval", "100")), []string{key("healthcheck-timeout"), "61", "60"}},
 		{"target group attributes", service(annotate("target-group-attributes", "preserve_client_ip.enabled=true")), []string{key("target-group-attributes"), "nlb"}},
 		{"several certificates", service(annotate("ssl-cert", certificate+","+otherCertificate)), []string{key("ssl-cert"), "list one"}},
-		{"unknown subnet", service(annotate("subnets", "subnet-1,nobody")), []string{key("subnets"), "subnet-1", "nobody"}},
+		{"unknown subnet", service(annotate("subnets", "subnet-1,unknown")), []string{key("subnets"), "subnet-1", "unknown"}},
 		{"tags", service(annotate("additional-resource-tags", "aws:x=1")), []string{key("additional-resource-tags"), "aws:x"}},
 		{"IPv6 alone", service(func(svc *v1.Service) { svc.Spec.IPFamilies = []v1.IPFamily{v1.IPv6Protocol} }), []string{"spec.ipFamilies", "IPv4"}},
 		{"affinity", service(func(svc *v1.Service) { svc.Spec.SessionAffinity = v1.ServiceAffinityClientIP }), []string{"spec.sessionAffinity"}},

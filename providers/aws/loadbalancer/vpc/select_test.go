@@ -52,7 +52,7 @@ func TestSelect(t *testing.T) {
 		{name: "listed, in the order written", subnets: []Subnet{subnet("subnet-1", "a"), subnet("subnet-2", "b", name("two")), subnet("subnet-3", "c", private)},
 			request: Request{IDsOrNames: []string{"subnet-3", "two", "subnet-1"}}, want: []string{"subnet-3", "subnet-2", "subnet-1"}},
 		{name: "listed twice in a zone", subnets: []Subnet{subnet("subnet-1", "a"), subnet("subnet-2", "a", name("two"))}, request: Request{IDsOrNames: []string{"subnet-1", "two"}}, problem: []string{key, "subnet-1", "subnet-2 (two)", "zone a"}},
-		{name: "listed and unknown", subnets: []Subnet{subnet("subnet-1", "a")}, request: Request{IDsOrNames: []string{"subnet-9", "nobody"}}, problem: []string{key, "subnet-9", "nobody"}},
+		{name: "listed and unknown", subnets: []Subnet{subnet("subnet-1", "a")}, request: Request{IDsOrNames: []string{"subnet-9", "unknown"}}, problem: []string{key, "subnet-9", "unknown"}},
 		{name: "an ambiguous name", subnets: []Subnet{subnet("subnet-1", "a", name("x")), subnet("subnet-2", "b", name("x"))}, request: Request{IDsOrNames: []string{"x"}}, problem: []string{key, "subnet-1, subnet-2"}},
 		{name: "an empty list", subnets: []Subnet{subnet("subnet-1", "a")}, request: Request{IDsOrNames: []string{}}, problem: []string{key}},
 	} {

@@ -56,7 +56,7 @@ func (t *Tx) Count(out map[string]int) {
 	}
 }
 
-// Names by which a plan is expected to call what Drift changed, which are those of AWS.
+// Names in plans of the fields that Drift changes, which are those of AWS.
 const (
 	driftClassicInterval = "interval"
 	driftInstances       = "instances"

@@ -115,13 +115,13 @@ func TestDeleteOrphanPorts(t *testing.T) {
 			later: func(c *portCloud) {
 				c.balancers["theirs"] = &cloudapi.Error{Class: cloudapi.Denied, Err: errors.New("policy")}
 			}, left: []string{"theirs"}},
-		{name: "nobody knows whether the load balancer exists", while: func(c *portCloud) { c.come("ours") },
+		{name: "existence of the load balancer unknown", while: func(c *portCloud) { c.come("ours") },
 			later: func(c *portCloud) {
 				c.balancers["ours"] = &cloudapi.Error{Class: cloudapi.Unavailable, Err: errors.New("down")}
 			}, left: []string{"ours"}},
-		{name: "nobody knows which ports there are", while: func(c *portCloud) { c.come("ours"); c.failure = errors.New("down") },
+		{name: "ports unknown", while: func(c *portCloud) { c.come("ours"); c.failure = errors.New("down") },
 			after: func(c *portCloud) { c.failure = nil }, left: []string{"ours"}},
-		{name: "nobody knows when the port was made", while: func(c *portCloud) { c.come("ours", func(p *api.Port) { p.CreatedAt = "" }) }, left: []string{"ours"}},
+		{name: "creation time of the port unknown", while: func(c *portCloud) { c.come("ours", func(p *api.Port) { p.CreatedAt = "" }) }, left: []string{"ours"}},
 		{name: "a port that is not Octavia's", while: func(c *portCloud) { c.come("a", func(p *api.Port) { p.DeviceOwner = "compute:nova" }) }, left: []string{"a"}},
 		{name: "a port of another name", while: func(c *portCloud) { c.come("a", func(p *api.Port) { p.Name = "mine" }) }, left: []string{"a"}},
 		{name: "a port that a device uses", while: func(c *portCloud) { c.come("a", func(p *api.Port) { p.DeviceID = "server" }) }, left: []string{"a"}},

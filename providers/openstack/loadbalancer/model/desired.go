@@ -35,7 +35,7 @@ type Desired struct {
 	MemberSubnet MemberSubnet
 	// Ports in the order of the Service.
 	Ports []Port
-	// Internal is set if the Service or the configuration asks for a load balancer without a floating IP.
+	// Internal is set if the Service or the configuration requests a load balancer without a floating IP.
 	Internal bool
 	// FloatingIP is nil for an internal load balancer, and if there is no external network.
 	FloatingIP *FloatingIP

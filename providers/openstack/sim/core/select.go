@@ -22,7 +22,7 @@ type Listing[T Entity] struct {
 	filters map[string]Filter[T]
 }
 
-// pagingParameters are parameters of lists that are no filters.
+// pagingParameters are parameters of lists that are not filters.
 var pagingParameters = []string{"fields", "limit", "marker", "page_reverse", "sort_key", "sort_dir", "sort"}
 
 // Answer filters, sorts and pages objects, and selects their fields.
@@ -55,7 +55,7 @@ func (l Listing[T]) Answer(t *Tx, objects []T) (any, error) {
 	return out, nil
 }
 
-// limit returns the largest page of a service; 0 is without end.
+// limit returns the maximum page size of a service; 0 means unlimited.
 func (Listing[T]) limit(t *Tx) int {
 	if t.Call.Service == ServiceNetwork {
 		return 0
@@ -244,7 +244,7 @@ func (t *Tx) pageURL(marker string, limit int) string {
 	return t.Call.Base + t.Call.Path + "?" + q.Encode()
 }
 
-// picked returns objects with some of their fields; without any named, with all.
+// picked returns objects with the selected fields; without a selection, with all.
 func picked[T any](objects []T, fields []string) any {
 	if objects == nil {
 		objects = []T{}

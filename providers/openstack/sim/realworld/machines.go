@@ -101,7 +101,7 @@ func (c *Cloud) awaitServer(ctx context.Context, id, status string) error {
 	})
 }
 
-// server finds a machine's.
+// server returns the server of a machine.
 func (c *Cloud) server(ctx context.Context, name string) (server, error) {
 	all, err := list[server](ctx, c.tenant, "compute/servers/detail?name=^"+name+"$")
 	if err != nil {
@@ -143,7 +143,7 @@ func (c *Cloud) removeServer(ctx context.Context, id string) error {
 	if err := c.tenant.remove(ctx, "compute/servers/"+id); err != nil {
 		return err
 	}
-	return until(ctx, "the end of server "+id, func() (bool, error) {
+	return until(ctx, "the deletion of server "+id, func() (bool, error) {
 		err := c.tenant.call(ctx, "GET compute/servers/"+id, nil, nil)
 		if !hasStatus(err, http.StatusNotFound) {
 			return false, err

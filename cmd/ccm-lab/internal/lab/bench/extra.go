@@ -39,7 +39,7 @@ func (r *runner) stopReporting(ctx context.Context) error {
 	}))
 }
 
-// resumeReporting makes them report again.
+// resumeReporting makes these nodes report again.
 func (r *runner) resumeReporting(ctx context.Context) error {
 	if _, ok := r.budgets[lab.PhaseSilent]; !ok || r.realServices() {
 		return nil

@@ -143,7 +143,7 @@ func TestMissing(t *testing.T) {
 		summary string
 	}{
 		"nothing": {func(*State) {}, nil, "2/2 nodes initialised, 2/2 load balancers ready, 2/2 routes"},
-		"a node that nobody saw": {func(s *State) { s.Nodes[1].ProviderID = "" },
+		"an unknown node": {func(s *State) { s.Nodes[1].ProviderID = "" },
 			[]string{"node node-2 has no provider ID yet"}, "1/2 nodes initialised, 2/2 load balancers ready, 2/2 routes"},
 		"a node with its taint": {func(s *State) { s.Nodes[1].Initialised = false },
 			[]string{"node node-2 still has the taint node.cloudprovider.kubernetes.io/uninitialized"}, "1/2 nodes initialised, 2/2 load balancers ready, 2/2 routes"},
