@@ -22,6 +22,8 @@ type Options struct {
 	// Class is the name of a section of the configuration.
 	Class string
 	Place Place
+	// AnyFloatingNetwork is set if the Service ignores the configured network of floating IPs.
+	AnyFloatingNetwork bool
 	// PortID is a Neutron port to use for the address.
 	PortID string
 	// KeepFloatingIP keeps the floating IP when the Service is deleted.
@@ -61,11 +63,17 @@ type Options struct {
 // NewProblems returns an empty list for problems with these options.
 func (o Options) NewProblems() intent.Problems { return intent.Problems{Sources: o.Sources.Clone()} }
 
-// Place are the networks and subnets of addresses. IDs, except for FloatingSubnet (a pattern) and
-// FloatingSubnetTags (an expression).
+// Place selects the networks and subnets of addresses. FloatingSubnet is a pattern and FloatingSubnetTags an
+// expression; all others are IDs. Empty fields are unset.
 type Place struct {
-	FloatingNetworkID, FloatingSubnetID, FloatingSubnet, FloatingSubnetTags *string
-	SubnetID, NetworkID, MemberSubnetID                                     *string
+	FloatingNetworkID, FloatingSubnetID, FloatingSubnet, FloatingSubnetTags string
+	SubnetID, NetworkID, MemberSubnetID                                     string
+}
+
+// ChoosesFloatingSubnet reports whether the place sets the subnet of floating IPs. ID, pattern and tags are one
+// setting: they come from one place together.
+func (p Place) ChoosesFloatingSubnet() bool {
+	return p.FloatingSubnetID != "" || p.FloatingSubnet != "" || p.FloatingSubnetTags != ""
 }
 
 // Timeouts in milliseconds; nil for the default.

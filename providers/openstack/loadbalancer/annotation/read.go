@@ -42,6 +42,13 @@ func (o *Options) setNodeSelector(value string) (err error) {
 	return err
 }
 
+// setFloatingNetwork also accepts an empty value: the configured network is ignored.
+func (o *Options) setFloatingNetwork(value string) (err error) {
+	o.Place.FloatingNetworkID, err = id(value)
+	o.AnyFloatingNetwork = value == ""
+	return err
+}
+
 // mergePortable adds the portable settings. Different values in a portable and an own annotation are a problem.
 func (o *Options) mergePortable(in intent.Service, problems *intent.Problems) {
 	if _, set := in.Annotations[intent.KeyScheme]; set {
@@ -99,7 +106,7 @@ func (o *Options) mergeSubnet(in intent.Service, problems *intent.Problems) {
 	case !uuid.MatchString(value):
 		problems.Add(intent.KeySubnets, value, "write the ID of the subnet, not its name")
 	default:
-		intent.Merge(problems, &o.Place.SubnetID, &value, intent.KeySubnets, KeySubnetID)
+		intent.Merge(problems, &o.Place.SubnetID, value, intent.KeySubnets, KeySubnetID)
 	}
 }
 
@@ -130,15 +137,12 @@ func (o *Options) check(in intent.Service, problems *intent.Problems) {
 		problems.Addf(KeyXForwardedFor, "true", "%s is on too, and both tell the nodes who the client is: remove one of them",
 			problems.Sources.Where(KeyProxyProtocol))
 	}
-	p := o.Place
-	if isSet(p.FloatingSubnetID) && (isSet(p.FloatingSubnet) || isSet(p.FloatingSubnetTags)) {
+	if o.Place.FloatingSubnetID != "" {
 		// The ID always took precedence: working Services are not refused.
-		o.Place.FloatingSubnet, o.Place.FloatingSubnetTags = nil, nil
+		o.Place.FloatingSubnet, o.Place.FloatingSubnetTags = "", ""
 	}
 	if o.PortID != "" && len(in.StaticAddresses) > 0 && o.Internal != nil && *o.Internal {
 		problems.Addf(KeyPortID, o.PortID, "the port has its address already: remove %s",
 			problems.Sources.Where(intent.KeyStaticAddresses))
 	}
 }
-
-func isSet(s *string) bool { return s != nil && *s != "" }

@@ -76,21 +76,21 @@ func placement(o *Options) intent.Table {
 				"subnet-id", Example: "8a7c6c2e-3d1f-4f67-9f5c-0d9e8b7a6c5d",
 			Doc: "The subnet of the load balancer's address. A change on a live Service replaces the load balancer if it is " +
 				"this Service's alone: clients of an internal one have to follow.",
-			Set: intent.IntoPointer(&p.SubnetID, id),
+			Set: intent.Into(&p.SubnetID, id),
 		},
 		{
 			Key: KeyNetworkID, Type: "ID of a network", Default: "[LoadBalancer] " +
 				"network-id", Example: "8a7c6c2e-3d1f-4f67-9f5c-0d9e8b7a6c5d",
 			Doc: "The network of the load balancer's address, if no subnet is set. A change on a live Service replaces " +
 				"the load balancer like one of subnet-id.",
-			Set: intent.IntoPointer(&p.NetworkID, id),
+			Set: intent.Into(&p.NetworkID, id),
 		},
 		{
 			Key: KeyMemberSubnetID, Type: "ID of a subnet", Default: "the subnet of the configuration or of the " +
 				"address", Example: "8a7c6c2e-3d1f-4f67-9f5c-0d9e8b7a6c5d",
 			Doc: "The subnet from which the load balancer reaches the nodes. A change applies to a live Service: its members " +
 				"are replaced.",
-			Set: intent.IntoPointer(&p.MemberSubnetID, id),
+			Set: intent.Into(&p.MemberSubnetID, id),
 		},
 		{
 			Key: KeyPortID, Type: "ID of a port", Default: "a port of the load balancer's " +
@@ -138,7 +138,7 @@ func floating(o *Options) intent.Table {
 				"the first external network", Example: "8a7c6c2e-3d1f-4f67-9f5c-0d9e8b7a6c5d", Empty: intent.EmptyAllowed,
 			Doc: "The network of the floating IP. An empty value ignores the configured one. It is read when a floating IP " +
 				"is allocated; an existing one stays.",
-			Set: intent.IntoPointer(&p.FloatingNetworkID, id),
+			Set: o.setFloatingNetwork,
 		},
 		{
 			Key: KeyFloatingSubnetID, Type: "ID of a subnet", Default: "[LoadBalancer] " +
@@ -146,7 +146,7 @@ func floating(o *Options) intent.Table {
 			Doc: "The subnet of the floating IP. It overrides floating-subnet and floating-subnet-tags. The three are one " +
 				"setting: if the class sets any of them, those of the Service have no effect, and if the Service sets any, " +
 				"those of the configuration. It is read when a floating IP is allocated.",
-			Set: intent.IntoPointer(&p.FloatingSubnetID, id),
+			Set: intent.Into(&p.FloatingSubnetID, id),
 		},
 		{
 			Key: KeyFloatingSubnet, Type: "glob, or expression behind a tilde", Default: "[LoadBalancer] " +
@@ -154,14 +154,14 @@ func floating(o *Options) intent.Table {
 			Doc: "Names of subnets for the floating IP, tried in order until one has a free address. The whole " +
 				"name has to match; globs have *, ?, [ab], [!ab] and {a,b}; a leading exclamation mark negates. It is read " +
 				"when a floating IP is allocated.",
-			Set: intent.IntoPointer(&p.FloatingSubnet, pattern),
+			Set: intent.Into(&p.FloatingSubnet, pattern),
 		},
 		{
 			Key: KeyFloatingSubnetTags, Type: "list of tags", Default: "[LoadBalancer] " +
 				"floating-subnet-tags", Example: "public,ipv4",
 			Doc: "Tags of subnets for the floating IP: any of the list, or all of it behind an ampersand; a leading " +
 				"exclamation mark negates. It is read when a floating IP is allocated.",
-			Set: intent.IntoPointer(&p.FloatingSubnetTags, intent.Text),
+			Set: intent.Into(&p.FloatingSubnetTags, intent.Text),
 		},
 		{
 			Key: KeyKeepFloatingIP, Type: "true or false", Default: "false", Example: "true",

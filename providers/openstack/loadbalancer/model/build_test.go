@@ -12,18 +12,17 @@ import (
 
 func TestMemberSubnetDefaultsToPlace(t *testing.T) {
 	const a, b, c, d = "a", "b", "c", "d"
-	own := func(s string) *string { return &s }
 	for _, tt := range []struct {
 		name                   string
 		internal               bool
-		own                    *string
+		own                    string
 		class, configured      string
 		wantSubnet, wantMember string
 	}{
 		{name: "the configuration's", configured: a, wantSubnet: a, wantMember: a},
-		{name: "the Service's own before the configuration's", own: own(b), configured: a, wantSubnet: b, wantMember: a},
-		{name: "the class's before the Service's own, external", own: own(b), class: c, configured: a, wantSubnet: c, wantMember: a},
-		{name: "the Service's own before the class's, internal", internal: true, own: own(b), class: c, configured: a, wantSubnet: b, wantMember: a},
+		{name: "the Service's own before the configuration's", own: b, configured: a, wantSubnet: b, wantMember: a},
+		{name: "the class's before the Service's own, external", own: b, class: c, configured: a, wantSubnet: c, wantMember: a},
+		{name: "the Service's own before the class's, internal", internal: true, own: b, class: c, configured: a, wantSubnet: b, wantMember: a},
 		{name: "the nodes'", wantSubnet: d, wantMember: d},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -57,19 +56,19 @@ func TestPlaceKeepsConfiguredSettings(t *testing.T) {
 	settings := Settings{Place: Place{SubnetID: "s-configured", NetworkID: "n-configured"}}
 	for _, tt := range []struct {
 		name            string
-		subnet, network *string
+		subnet, network string
 		class           Place
 		internal        bool
 		wantSubnet      string
 		wantNetwork     string
 	}{
 		{name: "as configured", wantSubnet: "s-configured", wantNetwork: "n-configured"},
-		{name: "a subnet does not go with the configured network", subnet: new("s-own"), wantSubnet: "s-own"},
-		{name: "a network does not go with the configured subnet", network: new("n-own"), wantNetwork: "n-own"},
-		{name: "both", subnet: new("s-own"), network: new("n-own"), wantSubnet: "s-own", wantNetwork: "n-own"},
+		{name: "a subnet does not go with the configured network", subnet: "s-own", wantSubnet: "s-own"},
+		{name: "a network does not go with the configured subnet", network: "n-own", wantNetwork: "n-own"},
+		{name: "both", subnet: "s-own", network: "n-own", wantSubnet: "s-own", wantNetwork: "n-own"},
 		{name: "a class", class: Place{SubnetID: "s-class"}, wantSubnet: "s-class"},
-		{name: "the class wins where the load balancer is public", subnet: new("s-own"), class: Place{SubnetID: "s-class"}, wantSubnet: "s-class"},
-		{name: "the annotation wins where it is internal", subnet: new("s-own"), class: Place{SubnetID: "s-class"}, internal: true, wantSubnet: "s-own"},
+		{name: "the class wins where the load balancer is public", subnet: "s-own", class: Place{SubnetID: "s-class"}, wantSubnet: "s-class"},
+		{name: "the annotation wins where it is internal", subnet: "s-own", class: Place{SubnetID: "s-class"}, internal: true, wantSubnet: "s-own"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
@@ -115,14 +114,14 @@ func TestFloatingSubnetComesFromOnePlace(t *testing.T) {
 			b.in.Families, b.in.Annotations = []v1.IPFamily{v1.IPv4Protocol}, map[string]string{annotation.KeyClass: "gold"}
 			for key, option := range map[string]struct {
 				value string
-				field **string
+				field *string
 			}{
 				annotation.KeyFloatingSubnetID:   {tt.id, &b.options.Place.FloatingSubnetID},
 				annotation.KeyFloatingSubnet:     {tt.pattern, &b.options.Place.FloatingSubnet},
 				annotation.KeyFloatingSubnetTags: {tt.tags, &b.options.Place.FloatingSubnetTags},
 			} {
 				if option.value != "" {
-					b.in.Annotations[key], *option.field = option.value, new(option.value)
+					b.in.Annotations[key], *option.field = option.value, option.value
 				}
 			}
 			f := b.floatingIP()
@@ -133,5 +132,20 @@ func TestFloatingSubnetComesFromOnePlace(t *testing.T) {
 				t.Errorf("subnets %+v of %q, want %+v of %q", got, f.Explicit, want, tt.explicit)
 			}
 		})
+	}
+}
+
+func TestBlankFloatingNetworkIgnoresConfiguration(t *testing.T) {
+	t.Parallel()
+	annotations := map[string]string{annotation.KeyFloatingNetworkID: ""}
+	options, err := annotation.Read(intent.Service{Annotations: annotations})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := builder{options: options, settings: Settings{Place: Place{FloatingNetworkID: "configured"}},
+		shared: SharedState{External: "found"}}
+	b.in.Families = []v1.IPFamily{v1.IPv4Protocol}
+	if f := b.floatingIP(); f.NetworkID != "found" || f.NetworkExplicit {
+		t.Errorf("floating IP %+v, want one of the network that was found", f)
 	}
 }

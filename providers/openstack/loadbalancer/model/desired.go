@@ -270,18 +270,18 @@ func (b *builder) placedByClass(lb *LoadBalancer) {
 // balancer, which has always used the class's.
 func (b *builder) place(lb *LoadBalancer) {
 	p := b.options.Place
-	lb.SubnetID, lb.Explicit.Subnet = first(p.SubnetID, b.class.SubnetID, b.settings.SubnetID)
-	lb.NetworkID, lb.Explicit.Network = first(p.NetworkID, b.class.NetworkID, b.settings.NetworkID)
+	lb.SubnetID, lb.Explicit.Subnet = cmp.Or(p.SubnetID, b.class.SubnetID, b.settings.SubnetID), p.SubnetID != ""
+	lb.NetworkID, lb.Explicit.Network = cmp.Or(p.NetworkID, b.class.NetworkID, b.settings.NetworkID), p.NetworkID != ""
 	if !b.internal {
 		overrule(b.class.SubnetID, &lb.SubnetID, &lb.Explicit.Subnet)
 		overrule(b.class.NetworkID, &lb.NetworkID, &lb.Explicit.Network)
 	}
 	// A network of the Service or its class must not be combined with the configured subnet, nor their subnet
 	// with the configured network.
-	if b.class.SubnetID == "" && p.SubnetID == nil && (lb.Explicit.Network || b.class.NetworkID != "") {
+	if b.class.SubnetID == "" && p.SubnetID == "" && (lb.Explicit.Network || b.class.NetworkID != "") {
 		lb.SubnetID = ""
 	}
-	if b.class.NetworkID == "" && p.NetworkID == nil && lb.SubnetID != "" && lb.SubnetID != b.settings.SubnetID {
+	if b.class.NetworkID == "" && p.NetworkID == "" && lb.SubnetID != "" && lb.SubnetID != b.settings.SubnetID {
 		lb.NetworkID = ""
 	}
 	b.placedByClass(lb)
@@ -331,10 +331,10 @@ func (b *builder) vipAddress() string {
 // memberSubnet returns the subnet from which members are reached. The configured subnet of addresses replaces
 // an unset configured one of members, before the Service's own.
 func (b *builder) memberSubnet(lb LoadBalancer) MemberSubnet {
-	subnet, own := first(b.options.Place.MemberSubnetID, b.class.MemberSubnetID, b.settings.MemberSubnetID,
-		b.settings.SubnetID, lb.SubnetID)
+	own := b.options.Place.MemberSubnetID
+	subnet := cmp.Or(own, b.class.MemberSubnetID, b.settings.MemberSubnetID, b.settings.SubnetID, lb.SubnetID)
 	switch {
-	case own:
+	case own != "":
 		return MemberSubnet{ID: subnet, From: annotation.KeyMemberSubnetID, Explicit: true}
 	case subnet == b.class.MemberSubnetID && subnet != "":
 		return MemberSubnet{ID: subnet, From: annotation.KeyClass + " " + intent.Quote(b.options.Class), Explicit: true}

@@ -1,6 +1,7 @@
 package model
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
@@ -8,7 +9,6 @@ import (
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
-	"k8s.io/utils/ptr"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/annotation"
@@ -66,7 +66,10 @@ func (b *builder) floatingPlace() *FloatingIP {
 			f.Explicit = append(f.Explicit, text)
 		}
 	}
-	f.NetworkID, f.NetworkExplicit = first(p.FloatingNetworkID, s.FloatingNetworkID)
+	f.NetworkID, f.NetworkExplicit = cmp.Or(p.FloatingNetworkID, s.FloatingNetworkID), p.FloatingNetworkID != ""
+	if b.options.AnyFloatingNetwork {
+		f.NetworkID = ""
+	}
 	switch {
 	case c.FloatingNetworkID != "":
 		f.NetworkID, f.NetworkExplicit = c.FloatingNetworkID, true
@@ -74,15 +77,13 @@ func (b *builder) floatingPlace() *FloatingIP {
 	case f.NetworkExplicit:
 		explicit(annotation.KeyFloatingNetworkID)
 	}
-	own := Place{FloatingSubnetID: ptr.Deref(p.FloatingSubnetID, ""), FloatingSubnet: ptr.Deref(p.FloatingSubnet, ""),
-		FloatingSubnetTags: ptr.Deref(p.FloatingSubnetTags, "")}
 	from := s.Place
 	switch {
-	case c.choosesFloatingSubnet():
+	case c.ChoosesFloatingSubnet():
 		from = c
 		explicit(annotation.KeyClass)
-	case own.choosesFloatingSubnet():
-		from = own
+	case p.ChoosesFloatingSubnet():
+		from = p
 		for _, key := range []string{annotation.KeyFloatingSubnetID, annotation.KeyFloatingSubnet,
 			annotation.KeyFloatingSubnetTags} {
 			if strings.TrimSpace(b.in.Annotations[key]) != "" {
@@ -92,12 +93,6 @@ func (b *builder) floatingPlace() *FloatingIP {
 	}
 	f.SubnetID, f.SubnetPattern, f.SubnetTags = from.FloatingSubnetID, from.FloatingSubnet, from.FloatingSubnetTags
 	return f
-}
-
-// choosesFloatingSubnet reports whether a place says which subnet floating IPs come from. ID, pattern and tags are one
-// setting: they come from one place together.
-func (p Place) choosesFloatingSubnet() bool {
-	return p.FloatingSubnetID != "" || p.FloatingSubnet != "" || p.FloatingSubnetTags != ""
 }
 
 // PlaceDigest is a short hash of where the Service asks its floating IP to come from, for a tag; "" where it

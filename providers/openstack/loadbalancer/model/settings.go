@@ -1,6 +1,10 @@
 package model
 
-import "time"
+import (
+	"time"
+
+	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/annotation"
+)
 
 // Reasons of Events of earlier managers: existing alerts may match them.
 const (
@@ -20,12 +24,8 @@ const ProviderOVN = "ovn"
 // ContainerStoreBarbican is the container-store with references that are checked before use.
 const ContainerStoreBarbican = "barbican"
 
-// Place selects the networks and subnets of addresses: a section of the configuration. FloatingSubnet is a
-// pattern and FloatingSubnetTags an expression; all others are IDs. Empty fields are unset.
-type Place struct {
-	FloatingNetworkID, FloatingSubnetID, FloatingSubnet, FloatingSubnetTags string
-	SubnetID, NetworkID, MemberSubnetID                                     string
-}
+// Place selects the networks and subnets of addresses: a section of the configuration.
+type Place = annotation.Place
 
 // Settings are what the configuration says about load balancers.
 type Settings struct {
