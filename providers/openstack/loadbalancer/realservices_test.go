@@ -2,6 +2,7 @@ package loadbalancer
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"os"
 	"regexp"
@@ -13,6 +14,7 @@ import (
 	gocmp "github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/unified-ccm/unified-ccm/providers/openstack/api"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/sim"
@@ -105,50 +107,42 @@ func newRealRig(t *testing.T, dir string) *rig {
 // addServers waits for the ports of the servers, and makes nodes of them.
 func (r *rig) addServers() {
 	r.t.Helper()
-	for deadline := time.Now().Add(5 * time.Minute); ; time.Sleep(time.Second) {
-		ports, err := r.api.ListPorts(r.t.Context(), api.PortFilter{})
-		if err != nil {
-			r.t.Fatal(err)
-		}
+	var ports []api.Port
+	r.poll(5*time.Minute, "servers with a port", func(ctx context.Context) (bool, error) {
+		var err error
+		ports, err = r.api.ListPorts(ctx, api.PortFilter{})
 		ports = slices.DeleteFunc(ports, func(p api.Port) bool {
 			return !strings.HasPrefix(p.DeviceOwner, "compute:") || len(p.FixedIPs) == 0
 		})
-		if len(ports) < realNodes && time.Now().Before(deadline) {
-			continue
-		}
-		if len(ports) != realNodes {
-			r.t.Fatalf("%d servers have a port, want %d", len(ports), realNodes)
-		}
-		slices.SortFunc(ports, func(a, b api.Port) int { return cmp.Compare(a.ID, b.ID) })
-		for i, p := range ports {
-			r.nodes = append(r.nodes, &v1.Node{
-				ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("node-%d", i)},
-				Spec:       v1.NodeSpec{ProviderID: "openstack:///" + p.DeviceID},
-				Status: v1.NodeStatus{Addresses: []v1.NodeAddress{
-					{Type: v1.NodeInternalIP, Address: p.FixedIPs[0].Address},
-				}},
-			})
-		}
-		return
+		return len(ports) == realNodes, err
+	})
+	slices.SortFunc(ports, func(a, b api.Port) int { return cmp.Compare(a.ID, b.ID) })
+	for i, p := range ports {
+		r.nodes = append(r.nodes, &v1.Node{
+			ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("node-%d", i)},
+			Spec:       v1.NodeSpec{ProviderID: "openstack:///" + p.DeviceID},
+			Status: v1.NodeStatus{Addresses: []v1.NodeAddress{
+				{Type: v1.NodeInternalIP, Address: p.FixedIPs[0].Address},
+			}},
+		})
+	}
+}
+
+// poll waits until a condition of the real services holds.
+func (r *rig) poll(timeout time.Duration, what string, done wait.ConditionWithContextFunc) {
+	r.t.Helper()
+	if err := wait.PollUntilContextTimeout(r.t.Context(), time.Second, timeout, true, done); err != nil {
+		r.t.Fatalf("%s: %v", what, err)
 	}
 }
 
 // awaitActive waits until all load balancers are ACTIVE, as the other manager leaves them.
 func (r *rig) awaitActive() {
 	r.t.Helper()
-	for deadline := time.Now().Add(10 * time.Minute); ; time.Sleep(time.Second) {
-		list, err := r.api.ListLoadBalancers(r.t.Context())
-		if err != nil {
-			r.t.Fatal(err)
-		}
-		waiting := slices.DeleteFunc(list, func(lb api.LoadBalancer) bool { return lb.ProvisioningStatus == api.Active })
-		if len(waiting) == 0 {
-			return
-		}
-		if time.Now().After(deadline) {
-			r.t.Fatalf("%d load balancers are not ACTIVE", len(waiting))
-		}
-	}
+	r.poll(10*time.Minute, "load balancers that are ACTIVE", func(ctx context.Context) (bool, error) {
+		list, err := r.api.ListLoadBalancers(ctx)
+		return !slices.ContainsFunc(list, func(lb api.LoadBalancer) bool { return lb.ProvisioningStatus != api.Active }), err
+	})
 }
 
 // wantMembers checks the number of members of each pool.
