@@ -15,7 +15,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
 )
 
-// ruleScenarios are about load balancers that live while their Service, or what surrounds it, cannot be applied.
+// ruleScenarios are about load balancers that stay while changes of their Service or of shared state are not applied.
 func ruleScenarios() []Scenario {
 	return []Scenario{
 		{
