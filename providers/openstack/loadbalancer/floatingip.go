@@ -100,18 +100,8 @@ func (d *differ) diffFloatingIP(lb *api.LoadBalancer, freed []api.FloatingIP, af
 	attached, free := d.attached(lb), append(d.orphanedFloatingIPs(), freed...)
 	want := d.wantedFloatingIP(lb)
 	d.warnFloatingIP(want)
-	switch {
-	case want == nil && d.want.Internal:
-		for _, f := range attached {
-			d.add(d.floatingIPRelease(f, "the load balancer becomes internal"))
-		}
-		d.releaseFloatingIPs(free, after)
-		return nil
-	case want == nil:
-		// Attached floating IPs stay, also at a load balancer that replaces another.
-		if len(attached) == 0 && len(freed) > 0 {
-			d.add(d.floatingIPAttach(freed[0], after))
-		}
+	if want == nil {
+		d.withoutFloatingIP(attached, free, freed, after)
 		return nil
 	}
 	for _, f := range attached {
@@ -123,12 +113,31 @@ func (d *differ) diffFloatingIP(lb *api.LoadBalancer, freed []api.FloatingIP, af
 			return nil
 		}
 	}
-	use, err := d.pick(*want, free)
+	return d.attachFloatingIP(*want, attached, free, after)
+}
+
+// withoutFloatingIP plans for a load balancer that should have no floating IP: one that becomes internal loses those that
+// are attached. Where no floating IP can be chosen, attached ones stay, also at a load balancer that replaces another.
+func (d *differ) withoutFloatingIP(attached, free, freed []api.FloatingIP, after []plan.Ref) {
+	switch {
+	case d.want.Internal:
+		for _, f := range attached {
+			d.add(d.floatingIPRelease(f, "the load balancer becomes internal"))
+		}
+		d.releaseFloatingIPs(free, after)
+	case len(attached) == 0 && len(freed) > 0:
+		d.add(d.floatingIPAttach(freed[0], after))
+	}
+}
+
+// attachFloatingIP plans the wanted floating IP in place of those that are attached: a free one, or a new one.
+func (d *differ) attachFloatingIP(want model.FloatingIP, attached, free []api.FloatingIP, after []plan.Ref) error {
+	use, err := d.pick(want, free)
 	if err != nil {
 		return err
 	}
 	if use == nil && len(attached) > 0 {
-		d.exchangeFloatingIP(*want, attached)
+		d.exchangeFloatingIP(want, attached)
 		d.releaseFloatingIPs(free, nil)
 		return nil
 	}
@@ -138,7 +147,7 @@ func (d *differ) diffFloatingIP(lb *api.LoadBalancer, freed []api.FloatingIP, af
 		after = append(after, release.Ref)
 	}
 	if use == nil {
-		d.add(d.floatingIPCreate(*want, after))
+		d.add(d.floatingIPCreate(want, after))
 	} else {
 		d.add(d.floatingIPAttach(*use, after))
 	}

@@ -22,10 +22,10 @@ type octavia struct {
 	list   error
 }
 
-func (o *octavia) ListLoadBalancers(context.Context) ([]api.LoadBalancer, error) {
+func (o *octavia) ListLoadBalancers(ctx context.Context) ([]api.LoadBalancer, error) {
 	var list []api.LoadBalancer
 	for _, id := range o.listed {
-		lb, _ := o.GetLoadBalancer(context.Background(), id)
+		lb, _ := o.GetLoadBalancer(ctx, id)
 		list = append(list, lb)
 	}
 	return list, o.list

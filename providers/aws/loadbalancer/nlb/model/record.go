@@ -63,13 +63,13 @@ func RecordTags(record lbcommon.AppliedRecord) map[string]string {
 }
 
 // Applied returns a listener as it was applied. Its ARN is unknown: before a change, it is read.
-func (w WantedListener) Applied(group string) Listener {
-	l := Listener{
-		Port: w.Port, Protocol: w.Protocol, Policy: w.Policy,
-		Certificates: w.Certificates, CertificatesRead: true, Forwards: []Forward{{Group: group}},
+func (l WantedListener) Applied(group string) Listener {
+	applied := Listener{
+		Port: l.Port, Protocol: l.Protocol, Policy: l.Policy,
+		Certificates: l.Certificates, CertificatesRead: true, Forwards: []Forward{{Group: group}},
 	}
-	if w.IdleTimeout > 0 {
-		l.Attributes = map[string]string{AttributeIdleTimeout: strconv.Itoa(int(w.IdleTimeout))}
+	if l.IdleTimeout > 0 {
+		applied.Attributes = map[string]string{AttributeIdleTimeout: strconv.Itoa(int(l.IdleTimeout))}
 	}
-	return l
+	return applied
 }
