@@ -48,7 +48,7 @@ func TestRefusalsOfInstancesAddressesAndRoutes(t *testing.T) {
 		"unknown operation":      {"GET", "/v1/volumes", "", api.CodeNotFound, 404, "not an operation"},
 		"unknown method":         {"PUT", "/v1/instances", "", api.CodeNotFound, 404, "not an operation"},
 		"body is not JSON":       {"POST", "/v1/instances", "{", api.CodeInvalid, 400, "body"},
-		"body goes on":           {"POST", "/v1/addresses", `{"name":"x","family":"IPv4"} {}`, api.CodeInvalid, 400, "goes on"},
+		"body continues":         {"POST", "/v1/addresses", `{"name":"x","family":"IPv4"} {}`, api.CodeInvalid, 400, "continues"},
 		"instance name":          {"POST", "/v1/instances", `[{"name":"Not_DNS"}]`, api.CodeInvalid, 400, "Not_DNS"},
 		"instance zone":          {"POST", "/v1/instances", `[{"name":"n","zone":"mars"}]`, api.CodeInvalid, 400, "use one of fake-1a"},
 		"instance type":          {"POST", "/v1/instances", `[{"name":"n","type":"huge"}]`, api.CodeInvalid, 400, "use one of fake.small"},

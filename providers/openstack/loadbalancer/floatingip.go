@@ -117,7 +117,8 @@ func (d *differ) diffFloatingIP(lb *api.LoadBalancer, freed []api.FloatingIP, af
 }
 
 // withoutFloatingIP plans for a load balancer that should have no floating IP: one that becomes internal loses those
-// that are attached. Where no floating IP can be chosen, attached ones stay, also at a load balancer that replaces another.
+// that are attached. Where no floating IP can be chosen, attached ones stay, also at a load balancer that replaces
+// another.
 func (d *differ) withoutFloatingIP(attached, free, freed []api.FloatingIP, after []plan.Ref) {
 	switch {
 	case d.want.Internal:
