@@ -1,13 +1,68 @@
 package ccmapp
 
 import (
+	"context"
+	"io"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes/fake"
+	cloudprovider "k8s.io/cloud-provider"
+
+	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 )
+
+// portsPlanner records the first port of each Service that it plans.
+type portsPlanner struct {
+	cloudprovider.LoadBalancer
+	planned []int32
+}
+
+// plannerCloud is a cloud with these load balancers.
+type plannerCloud struct {
+	cloudprovider.Interface
+	balancers *portsPlanner
+}
+
+func (c plannerCloud) LoadBalancer() (cloudprovider.LoadBalancer, bool) { return c.balancers, true }
+
+func (p *portsPlanner) PlanLoadBalancer(_ context.Context, _ string, service *v1.Service, _ []*v1.Node,
+	_ bool) (plan.Plan, error) {
+	p.planned = append(p.planned, service.Spec.Ports[0].Port)
+	return plan.Plan{}, nil
+}
+
+// What the manager has seen of a Service counts as applied where no record is stored, so that the plan of a file begins
+// with the Service of the cluster. A new Service has none.
+func TestPlanOfFileKnowsTheServiceOfTheCluster(t *testing.T) {
+	live := &v1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web", UID: "u"},
+		Spec: v1.ServiceSpec{Type: v1.ServiceTypeLoadBalancer, Ports: []v1.ServicePort{{Port: 80}}}}
+	for name, want := range map[string][]int32{"web": {80, 443}, "new": {443}} {
+		balancers := &portsPlanner{}
+		file := filepath.Join(t.TempDir(), "service.yaml")
+		text := "apiVersion: v1\nkind: Service\nmetadata: {name: " + name + "}\nspec: {type: LoadBalancer, ports: [{port: 443}]}\n"
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		p := &planner{options: planOptions{files: []string{file}}, client: fake.NewClientset(live),
+			cloud: plannerCloud{balancers: balancers}, err: io.Discard}
+		input, err := p.read(t.Context(), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, failed := p.plan(t.Context(), input); len(failed) > 0 {
+			t.Error(failed)
+		}
+		if diff := cmp.Diff(want, balancers.planned); diff != "" {
+			t.Errorf("%s: planned ports:\n%s", name, diff)
+		}
+	}
+}
 
 func TestAdoptKeepsWhatTheFileDoesNotSay(t *testing.T) {
 	live := &v1.Service{

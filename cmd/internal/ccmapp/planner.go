@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sync/errgroup"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/record"
@@ -125,8 +126,10 @@ func (p *planner) startInformers(ctx context.Context) error {
 // planInput is the input of plans.
 type planInput struct {
 	services []*v1.Service
-	nodes    []*v1.Node
-	routes   bool
+	// live are the cluster's Services that services from files would replace, by UID.
+	live   map[types.UID]*v1.Service
+	nodes  []*v1.Node
+	routes bool
 }
 
 // plan makes the plans, in the order of the work. failed has a line for each that could not be made.
@@ -147,6 +150,11 @@ func (p *planner) plan(ctx context.Context, w planInput) (plans []plan.Plan, fai
 			nodes, remove := eligible, false
 			if !loadbalancer.Wanted(service) {
 				nodes, remove = nil, true
+			}
+			if live, ok := w.live[service.UID]; ok && !remove && loadbalancer.Wanted(live) {
+				// What the manager has seen so far counts as applied where no record is stored. So a field that the
+				// file changes is a cause, as it will be for the manager.
+				_, _ = lbPlanner.PlanLoadBalancer(ctx, p.options.clusterName, live, nodes, false)
 			}
 			results[i], errs[i] = lbPlanner.PlanLoadBalancer(ctx, p.options.clusterName, service, nodes, remove)
 			return nil

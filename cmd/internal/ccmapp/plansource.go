@@ -17,6 +17,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
+	"k8s.io/apimachinery/pkg/types"
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 	clientscheme "k8s.io/client-go/kubernetes/scheme"
 	servicehelper "k8s.io/cloud-provider/service/helpers"
@@ -70,8 +71,9 @@ func (p *planner) readFiles(ctx context.Context, stdin io.Reader) (planInput, er
 	if len(w.services) == 0 {
 		return w, cli.UsageErrorf("-f %s: there is no Service in it", strings.Join(p.options.files, " -f "))
 	}
+	w.live = map[types.UID]*v1.Service{}
 	for _, service := range w.services {
-		if err := p.identify(ctx, service); err != nil {
+		if err := p.identify(ctx, service, w.live); err != nil {
 			return w, err
 		}
 	}
@@ -160,8 +162,8 @@ func onlyComments(document []byte) bool {
 const noUID = "00000000-0000-0000-0000-000000000000"
 
 // identify sets the fields that the API server would: the namespace and the protocols, and for an existing
-// Service its UID (which its load balancer's name derives from) and its node ports.
-func (p *planner) identify(ctx context.Context, s *v1.Service) error {
+// Service its UID (which its load balancer's name derives from) and its node ports. It adds the existing Service to live.
+func (p *planner) identify(ctx context.Context, s *v1.Service, live map[types.UID]*v1.Service) error {
 	if s.Namespace == "" {
 		s.Namespace = metav1.NamespaceDefault
 	}
@@ -176,7 +178,7 @@ func (p *planner) identify(ctx context.Context, s *v1.Service) error {
 		}
 		return nil
 	}
-	live, err := p.client.CoreV1().Services(s.Namespace).Get(ctx, s.Name, metav1.GetOptions{})
+	existing, err := p.client.CoreV1().Services(s.Namespace).Get(ctx, s.Name, metav1.GetOptions{})
 	switch {
 	case apierrors.IsNotFound(err):
 		s.UID = noUID
@@ -184,7 +186,8 @@ func (p *planner) identify(ctx context.Context, s *v1.Service) error {
 	case err != nil:
 		return cli.EnvironmentErrorf("Service %s/%s cannot be read from the cluster: %s", s.Namespace, s.Name, oneLine(err))
 	}
-	mergeExisting(s, live)
+	mergeExisting(s, existing)
+	live[existing.UID] = existing
 	return nil
 }
 
