@@ -161,8 +161,8 @@ func onlyComments(document []byte) bool {
 // object in the cloud matches it.
 const noUID = "00000000-0000-0000-0000-000000000000"
 
-// identify sets the fields that the API server would: the namespace and the protocols, and for an existing
-// Service its UID (which its load balancer's name derives from) and its node ports. It adds the existing Service to live.
+// identify sets the fields that the API server would: the namespace and the protocols, and for an existing Service its
+// UID (which its load balancer's name derives from) and its node ports. It adds the existing Service to live.
 func (p *planner) identify(ctx context.Context, s *v1.Service, live map[types.UID]*v1.Service) error {
 	if s.Namespace == "" {
 		s.Namespace = metav1.NamespaceDefault
