@@ -55,15 +55,21 @@ go_files() {
 	done
 }
 
-# tool builds a pinned tool into bin/tools when its pin changed, and prints its path.
-tool() { # name package
-	local out=$root/bin/tools/$1 key
-	key=$(cat hack/tools/go.mod hack/tools/go.sum | git hash-object --stdin)
+# tool builds a pinned tool into bin/tools when its pin changed, and prints its path. The pin is in the module FOLDER,
+# which is hack/tools by default.
+tool() { # name package [folder]
+	local out=$root/bin/tools/$1 folder=${3:-hack/tools} key
+	key=$(cat "$folder/go.mod" "$folder/go.sum" | git hash-object --stdin)
 	if [[ ! -x $out || ! -f $out.key || $(<"$out.key") != "$key" ]]; then
 		echo "building $1 (once)" >&2
 		mkdir -p bin/tools
-		(cd hack/tools && GOWORK=off go build -o "$out" "$2" >&2)
+		(cd "$folder" && GOWORK=off go build -o "$out" "$2" >&2)
 		printf '%s\n' "$key" >"$out.key"
 	fi
 	printf '%s\n' "$out"
+}
+
+# helm builds the pinned Helm of a major version and prints its path.
+helm() { # major version
+	tool "helm$1" "helm.sh/helm/v$1/cmd/helm" hack/chart
 }

@@ -12,7 +12,7 @@ if [[ $out != "$root/deploy" ]]; then
 fi
 (cd hack/chart && GOWORK=off go run . "$out/chart")
 
-helm=$(hack/helm.sh 4)
+helm4=$(helm 4)
 kube_version=$(hack/controlplane/build.sh --versions | sed -n 's/^kubernetes v//p')
 mkdir -p "$out/manifests"
 rm -f "$out"/manifests/*.yaml
@@ -20,7 +20,7 @@ for preset in "$out"/chart/presets/*.yaml; do
 	name=$(basename "$preset")
 	{
 		echo "# Rendered from deploy/chart with presets/$name by hack/update-chart.sh. Do not edit."
-		"$helm" template unified-ccm "$out/chart" --namespace kube-system --kube-version "$kube_version" -f "$preset" |
+		"$helm4" template unified-ccm "$out/chart" --namespace kube-system --kube-version "$kube_version" -f "$preset" |
 			grep -vE '^ *(helm.sh/chart|app.kubernetes.io/managed-by|app.kubernetes.io/version): ' | sed 's/[[:space:]]*$//'
 	} >"$out/manifests/$name"
 done

@@ -8,10 +8,10 @@
 #   hack/verify-chart.sh aws fake    some of them
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
-helm4=$(hack/helm.sh 4)
+helm4=$(helm 4)
 # Compiling a second Helm takes a minute, so that only make e2e-chart does it.
 helm3=$helm4
-[[ -z ${HELM3:-} ]] || helm3=$(hack/helm.sh 3)
+[[ -z ${HELM3:-} ]] || helm3=$(helm 3)
 hack/controlplane/build.sh etcd kube-apiserver kubectl
 assets=${KUBEBUILDER_ASSETS:-$root/bin}
 work=$(mktemp -d)
