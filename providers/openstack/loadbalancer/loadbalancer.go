@@ -15,6 +15,7 @@ import (
 	lbcommon "github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
 	"github.com/unified-ccm/unified-ccm/pkg/common/nodes"
 	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/api"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/annotation"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/apply"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/model"
@@ -123,7 +124,7 @@ func (c *Cloud) Desired(key lbcommon.Key, in intent.Service, nodes []*v1.Node, s
 		Nodes: nodes})
 }
 
-// Validate implements lbcommon.Validator.
+// Validate implements lbcommon.Cloud.
 func (c *Cloud) Validate(in intent.Service) error {
 	_, err := annotation.Read(in)
 	return err
@@ -141,9 +142,25 @@ func (c *Cloud) Observe(ctx context.Context, request lbcommon.Request[Desired]) 
 		d.Checksums = observe.ParseChecksums(request.Want.MemberNote)
 	}
 	have, err := c.store.Observe(ctx, key, d)
+	if err == nil && d.Checksums != nil && c.keepsMore(request, have) {
+		d.Checksums = nil
+		have, err = c.store.Observe(ctx, key, d)
+	}
 	have.KeepFloatingIP = request.Reference.KeepAddress
 	if err == nil && have.LoadBalancer != nil {
 		c.applier.Found(key)
 	}
 	return have, err
+}
+
+// keepsMore reports whether a held change can keep pools that the desired state does not have: those of other ports,
+// and all of a failed load balancer. Their members follow the nodes, so that they have to be known: Diff compares
+// checksums only with the members of the Service's ports.
+func (c *Cloud) keepsMore(request lbcommon.Request[Desired], have Observed) bool {
+	if have.LoadBalancer == nil {
+		return false
+	}
+	d := c.newDiffer(request.Key, have)
+	d.want = *request.Want
+	return have.LoadBalancer.ProvisioningStatus == api.Error || len(d.surplusListeners()) > 0
 }

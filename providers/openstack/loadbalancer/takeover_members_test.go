@@ -209,3 +209,40 @@ func TestUpdateFailsWhilePoolIsToBeReplaced(t *testing.T) {
 		r.remove(svc)
 	})
 }
+
+// The checksums of members prove the members of the Service's ports. Those of a listener that is to be deleted are
+// read, so that they follow the nodes while the deletion is held.
+func TestMembersOfHeldListenerFollowNodesAfterRestart(t *testing.T) {
+	bubble(t, sim.Options{}, Settings{}, func(r *rig) {
+		r.annotates = true
+		r.restart()
+		svc := service()
+		r.ensure(svc)
+		r.ensure(svc)
+		if svc.Annotations[annotation.KeyMembers] == "" {
+			t.Fatal("the Service has no checksums of its members")
+		}
+		holdAll := func() {
+			r.restart()
+			runtime := provider.Runtime{Recorder: r.recorder, ClusterUID: r.uid, Disruption: provider.HoldAllDisruption}
+			r.manager.SetRuntime(runtime)
+		}
+		svc.Spec.Ports = svc.Spec.Ports[:1]
+		holdAll()
+		r.ensure(svc)
+		r.wantEvent("held")
+		for name, sync := range map[string]func(*v1.Service){
+			"update": r.update, "ensure": func(svc *v1.Service) { r.ensure(svc) },
+		} {
+			r.launch(name)
+			holdAll()
+			sync(svc)
+			for _, port := range []int{80, 443} {
+				if n := len(r.membersAt(port)); n != len(r.nodes) {
+					t.Errorf("%s: %d members at port %d, want %d", name, n, port, len(r.nodes))
+				}
+			}
+		}
+		r.remove(svc)
+	})
+}
