@@ -199,7 +199,7 @@ func (d *differ) loadBalancerUpdate(have api.LoadBalancer) (plan.Change, bool) {
 		reason = "it is still being created"
 		f.Diff("provisioning_status", have.ProvisioningStatus, api.Active)
 	}
-	return plan.Change{
+	change := plan.Change{
 		Ref:    d.ref(kindLoadBalancer, have.Name, plan.Update, have.ID),
 		Fields: f, Reason: reason,
 		Do: func(ctx context.Context, ids *plan.Handles) error {
@@ -209,7 +209,11 @@ func (d *differ) loadBalancerUpdate(have api.LoadBalancer) (plan.Change, bool) {
 			do, note := d.patch(have, patch, retag)
 			return d.mutate(ctx, ids, do, note)
 		},
-	}, true
+	}
+	if d.owner { // the tag of a Service that shares the load balancer counts it
+		change = markTags(change, annotation.KeyLoadBalancerTags)
+	}
+	return change, true
 }
 
 // patch updates a load balancer and records it. Tags are computed under the lock, since

@@ -86,9 +86,8 @@ type differ struct {
 	// refs are the references of changes, taken the pools that stay.
 	refs  map[plan.Ref]bool
 	taken map[string]bool
-	// unmonitored is set if the load balancer was adopted without health monitors, and stays so;
-	// marksUnmonitored if the plan sets the tag.
-	unmonitored, marksUnmonitored bool
+	// unmonitored is set if the load balancer was adopted without health monitors, and stays so.
+	unmonitored bool
 }
 
 // add appends a change to the plan, unless it is held.
@@ -269,10 +268,6 @@ func (d *differ) ensureExisting(lb *api.LoadBalancer) error {
 			return err
 		}
 	}
-	// The mark is needed once the record is written, with the first change of more than members.
-	d.marksUnmonitored = d.unmonitored && slices.ContainsFunc(d.plan.Changes, func(c plan.Change) bool {
-		return !c.Membership
-	})
 	if update, changed := d.loadBalancerUpdate(*lb); changed && !d.isHeld(update.Ref) {
 		d.plan.Changes = slices.Insert(d.plan.Changes, first, update)
 	}

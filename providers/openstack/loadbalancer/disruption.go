@@ -47,6 +47,10 @@ func monitorFieldsOfService() []string {
 	return []string{annotation.KeyMonitor, intent.FieldExternalTrafficPolicy}
 }
 
+// tagFields are the fields of a Service that determine the tags of one kind of object: one annotation of this cloud,
+// and the portable one.
+func tagFields(annotation string) []string { return []string{annotation, intent.KeyTags} }
+
 // recordedFields are the fields whose values are part of the record.
 func recordedFields() []string {
 	return slices.Compact(slices.Sorted(slices.Values(slices.Concat(placeFields(), floatingFields()))))

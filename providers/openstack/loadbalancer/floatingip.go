@@ -106,7 +106,7 @@ func (d *differ) diffFloatingIP(lb *api.LoadBalancer, freed []api.FloatingIP, af
 	}
 	for _, f := range attached {
 		if want.Address == "" || model.SameIP(f.FloatingIP, want.Address) {
-			if change, ok := d.mark(f); ok && !storedRecord(*lb).IsZero() {
+			if change, ok := d.mark(f); ok {
 				d.add(change)
 			}
 			d.releaseFloatingIPs(free, nil)
@@ -267,6 +267,7 @@ func (d *differ) mark(f api.FloatingIP) (plan.Change, bool) {
 	return plan.Change{
 		Ref:    d.ref(kindFloatingIP, f.FloatingIP, plan.Update, "tags"),
 		Fields: []plan.Field{{Name: "tags", Before: plan.ShowSet(f.Tags), After: plan.ShowSet(want)}},
+		Mark:   true, Follows: []string{annotation.KeyKeepFloatingIP},
 		Do: func(ctx context.Context, _ *plan.Handles) error {
 			if _, ok := d.cloud.store.FloatingIPs.Get(f.ID); !ok {
 				return nil // the plan has released it

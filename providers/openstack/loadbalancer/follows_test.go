@@ -10,7 +10,9 @@ import (
 
 func TestChangesFollowFromFieldsThatExist(t *testing.T) {
 	vocabulary := annotation.Vocabulary("openstack")
-	intenttest.Follows(t, vocabulary, placeFields(), floatingFields(), protocolFields(), monitorFieldsOfService())
+	intenttest.Follows(t, vocabulary, placeFields(), floatingFields(), protocolFields(), monitorFieldsOfService(),
+		tagFields(annotation.KeyLoadBalancerTags), tagFields(annotation.KeyListenerTags), tagFields(annotation.KeyPoolTags),
+		[]string{annotation.KeyKeepFloatingIP})
 	if err := lbcommon.CheckFieldNames(intenttest.FieldNames(vocabulary)); err != nil {
 		t.Error(err)
 	}

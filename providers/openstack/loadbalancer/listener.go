@@ -16,6 +16,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/api"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/annotation"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/model"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/names"
 )
@@ -109,17 +110,6 @@ func (d *differ) listenerTags(have []string, port model.Port) []string {
 		port.ListenerTags)
 }
 
-// diffListenerTags adds the tags to the differing fields. Listeners without tags are found by their names:
-// those of a load balancer that was taken over get the tag with its record.
-func (d *differ) diffListenerTags(f *plan.Fields, have api.Listener, port model.Port) {
-	var optional []string
-	lb := d.have.LoadBalancer
-	if lb != nil && storedRecord(*lb).IsZero() && len(names.Services(have.Tags)) == 0 && d.ownsListener(have) {
-		optional = []string{names.ServiceTag(d.key.LoadBalancer())}
-	}
-	diffTags(f, have.Tags, d.listenerTags(have.Tags, port), optional...)
-}
-
 // listenerCreate creates a listener, once its pool exists and the previous user of the port is deleted.
 func (d *differ) listenerCreate(port model.Port, pool poolRef, after []plan.Ref) plan.Change {
 	spec := port.Listener
@@ -169,7 +159,7 @@ func (d *differ) listenerUpdate(have api.Listener, port model.Port, pool poolRef
 	if have.DefaultPoolID != "" && f.Has("default_pool_id") {
 		disrupts = plan.DisruptsTraffic
 	}
-	return plan.Change{
+	return markTags(plan.Change{
 		Ref:    d.ref(kindListener, have.Name, plan.Update, have.ID),
 		Fields: f, Disrupts: disrupts, Follows: protocolFields(),
 		After: after,
@@ -192,7 +182,7 @@ func (d *differ) listenerUpdate(have api.Listener, port model.Port, pool poolRef
 				return err
 			}, func() { d.cloud.store.Listeners.Put(made.ID, made) })
 		},
-	}, true
+	}, annotation.KeyListenerTags), true
 }
 
 // listenerPatch returns the options of an update: only differing fields, so that it disturbs as little as
@@ -278,6 +268,6 @@ func (d *differ) listenerFields(have api.Listener, port model.Port, pool poolRef
 		f.Diff("timeout_member_data", fmt.Sprint(have.TimeoutMemberData), fmt.Sprint(*want.TimeoutMemberData))
 		f.Diff("timeout_tcp_inspect", fmt.Sprint(have.TimeoutTCPInspect), fmt.Sprint(*want.TimeoutTCPInspect))
 	}
-	d.diffListenerTags(&f, have, port)
+	diffTags(&f, have.Tags, d.listenerTags(have.Tags, port))
 	return f
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/api"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/annotation"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/model"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/observe"
 )
@@ -152,7 +153,7 @@ func (d *differ) poolUpdate(have observe.Pool, port model.Port) (plan.Change, bo
 	if f.Has("tags") {
 		patch.Tags = ptr.To(d.poolTags(have.Tags, port))
 	}
-	return plan.Change{
+	return markTags(plan.Change{
 		Ref:    d.ref(kindPool, have.Name, plan.Update, have.ID),
 		Fields: f,
 		Do: func(ctx context.Context, ids *plan.Handles) error {
@@ -162,7 +163,7 @@ func (d *differ) poolUpdate(have observe.Pool, port model.Port) (plan.Change, bo
 				return err
 			}, func() { d.cloud.store.Pools.Put(made.ID, made) })
 		},
-	}, true
+	}, annotation.KeyPoolTags), true
 }
 
 // poolDelete deletes a pool with its members and health monitor, once no listener forwards to it.

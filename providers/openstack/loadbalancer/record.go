@@ -2,9 +2,7 @@ package loadbalancer
 
 import (
 	"context"
-	"slices"
 
-	"github.com/gophercloud/gophercloud/v2/openstack/loadbalancer/v2/listeners"
 	"github.com/gophercloud/gophercloud/v2/openstack/loadbalancer/v2/loadbalancers"
 
 	lbcommon "github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
@@ -67,46 +65,13 @@ func appliedFields(want Desired) map[string]string {
 }
 
 // StoreRecords implements lbcommon.RecordKeeper. The marks of a load balancer that was taken over are set
-// with its record: the cluster on the load balancer and its floating IPs, and the Service on listeners
-// without tags.
+// with its record.
 func (c *Cloud) StoreRecords(updates []lbcommon.RecordUpdate[Observed]) []plan.Change {
-	var changes []plan.Change
-	for _, update := range updates {
-		d := c.newDiffer(update.Key, update.Have)
-		lb := *update.Have.LoadBalancer
-		changes = append(changes, d.recordUpdate(lb, update.Record))
-		for _, l := range d.have.Listeners {
-			if d.ownsListener(l) && len(names.Services(l.Tags)) == 0 {
-				changes = append(changes, d.listenerMark(l))
-			}
-		}
-		for _, f := range d.attached(&lb) {
-			if change, ok := d.mark(f); ok {
-				change.Kind = lbcommon.KindRecord
-				changes = append(changes, change)
-			}
-		}
+	changes := make([]plan.Change, len(updates))
+	for i, update := range updates {
+		changes[i] = c.newDiffer(update.Key, update.Have).recordUpdate(*update.Have.LoadBalancer, update.Record)
 	}
 	return changes
-}
-
-// listenerMark tags a listener with its Service, unless the plan has deleted it in the meantime.
-func (d *differ) listenerMark(have api.Listener) plan.Change {
-	tags := addTags(slices.Clone(have.Tags), []string{names.ServiceTag(d.key.LoadBalancer())})
-	return plan.Change{
-		Ref:    d.ref(lbcommon.KindRecord, have.Name, plan.Update, have.ID),
-		Fields: []plan.Field{{Name: "tags", Before: showTags(have.Tags), After: showTags(tags)}},
-		Do: func(ctx context.Context, ids *plan.Handles) error {
-			if now, ok := d.cloud.store.Listeners.Get(have.ID); !ok || len(names.Services(now.Tags)) > 0 {
-				return nil
-			}
-			var made api.Listener
-			return d.mutate(ctx, ids, func(ctx context.Context) (err error) {
-				made, err = d.cloud.api.UpdateListener(ctx, have.ID, listeners.UpdateOpts{Tags: &tags})
-				return err
-			}, func() { d.cloud.store.Listeners.Put(made.ID, made) })
-		},
-	}
 }
 
 // recordUpdate stores a record in the tags of a load balancer.

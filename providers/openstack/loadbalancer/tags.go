@@ -52,17 +52,18 @@ func addTags(tags, more []string) []string {
 	return tags
 }
 
-// diffTags adds a field if the tags of an object differ from the desired ones. A missing mark of this
-// manager, or one of the optional tags, is not a reason for a change: it is written with the next one.
-func diffTags(f *plan.Fields, have, want []string, optional ...string) bool {
-	needed := slices.DeleteFunc(slices.Clone(want), func(tag string) bool {
-		return !slices.Contains(have, tag) && (slices.Contains(optional, tag) ||
-			strings.HasPrefix(tag, names.ExtraTagPrefix) && names.Value(have, names.ExtraTagPrefix) == "")
-	})
-	if showTags(have) == showTags(needed) {
-		return false
-	}
+// diffTags adds a field if the tags of an object differ from the desired ones.
+func diffTags(f *plan.Fields, have, want []string) bool {
 	return f.Diff("tags", showTags(have), showTags(want))
+}
+
+// markTags makes a change that only sets tags a mark. It follows from the annotation with the tags of the object, and
+// from the portable one.
+func markTags(change plan.Change, annotation string) plan.Change {
+	if fields := plan.Fields(change.Fields); len(fields) == 1 && fields.Has("tags") {
+		change.Mark, change.Follows = true, tagFields(annotation)
+	}
+	return change
 }
 
 // showTags formats tags for a plan. The empty tag, which another manager leaves, is omitted.
@@ -123,7 +124,7 @@ func (d *differ) serviceTags(have []string) []string {
 func (d *differ) ownedTags(have []string) []string {
 	lb, extra := *d.have.LoadBalancer, d.want.LoadBalancer.Tags
 	want := extra
-	if d.marksUnmonitored {
+	if d.unmonitored {
 		want = append(slices.Clone(want), names.UnmonitoredTag)
 	}
 	if d.key.Renamed(lb) {

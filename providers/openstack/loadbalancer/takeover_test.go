@@ -270,3 +270,32 @@ func TestMembersFollowNodesOfOtherSubnets(t *testing.T) {
 		r.remove(svc)
 	})
 }
+
+// Tags alone are no reason to write to a load balancer that was taken over, unless the Service asks for others.
+func TestTagsOfTakenOverLoadBalancerAreMarks(t *testing.T) {
+	tagged := func(tags string) func(*v1.Service) { return annotate("listener-tags", tags, "pool-tags", tags) }
+	for name, change := range map[string]func(*v1.Service){
+		"another setting": annotate("timeout-client-data", "60000"),
+		"other tags":      tagged("gold,silver"),
+	} {
+		t.Run(name, func(t *testing.T) {
+			svc := service(tagged("gold"))
+			takeOver(t, sim.Options{}, svc, func(r *rig, _ api.LoadBalancer) {
+				r.steady(svc)
+				r.launch("joins")
+				r.update(svc)
+				r.ensure(svc)
+				if tags := r.listener(80).Tags; slices.Contains(tags, "gold") {
+					t.Errorf("the listener has the tags %q after a node joined", tags)
+				}
+				change(svc)
+				r.ensure(svc)
+				if l, p := r.listener(80).Tags, r.pool(80).Tags; !slices.Contains(l, "gold") || !slices.Contains(p, "gold") {
+					t.Errorf("tags %q of the listener, %q of the pool, want gold in both", l, p)
+				}
+				r.steady(svc)
+				r.remove(svc)
+			})
+		})
+	}
+}
