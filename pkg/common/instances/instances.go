@@ -31,7 +31,7 @@ type Instances struct {
 	known  *snapshot.Table[Instance]
 	policy *listPolicy
 	get    *batch.Batcher[string, Instance]
-	find   *batch.Batcher[string, Instance]
+	find   *batch.Batcher[NodeRef, Instance]
 }
 
 var (
@@ -47,7 +47,7 @@ func New(o Options, source Source, scheme Scheme) *Instances {
 	i.known = snapshot.NewTable(i.store, snapshot.Kind[Instance]{
 		ID:    func(in Instance) string { return in.ID },
 		List:  i.list,
-		Index: func(in Instance) []string { return []string{in.NodeName} },
+		Index: indexKeys,
 	})
 	i.policy = &listPolicy{clock: o.Clock, store: i.store}
 	i.get = batch.New(i.batchOptions("get"), i.getAll)

@@ -108,8 +108,24 @@ func (c *cloud) Get(ctx context.Context, ids []string) ([]instances.Instance, er
 	return c.read(ctx, "get", ids, func(in instances.Instance) bool { return slices.Contains(ids, in.ID) })
 }
 
-func (c *cloud) Find(ctx context.Context, names []string) ([]instances.Instance, error) {
-	return c.read(ctx, "find", names, func(in instances.Instance) bool { return slices.Contains(names, in.NodeName) })
+func (c *cloud) Find(ctx context.Context, nodes []instances.NodeRef) ([]instances.Instance, error) {
+	names := instances.NamesOf(nodes)
+	list, err := c.read(ctx, "find", names, func(in instances.Instance) bool {
+		return slices.ContainsFunc(nodes, func(node instances.NodeRef) bool { return identifies(node, in) })
+	})
+	for n := range list {
+		at := slices.IndexFunc(nodes, func(node instances.NodeRef) bool { return identifies(node, list[n]) })
+		list[n].NodeName = nodes[at].Name
+	}
+	return list, err
+}
+
+// identifies reports whether a Node is that of an instance: by system UUID if both have one, else by name.
+func identifies(node instances.NodeRef, in instances.Instance) bool {
+	if node.SystemUUID != "" && len(in.SystemUUIDs) > 0 {
+		return slices.Contains(in.SystemUUIDs, node.SystemUUID)
+	}
+	return node.Name == in.NodeName
 }
 
 func newInstances(c *cloud) *instances.Instances {

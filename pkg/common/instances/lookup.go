@@ -3,18 +3,22 @@ package instances
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
 )
 
-// ref references one instance: by ID if that is known, else by node name.
-type ref struct{ id, name string }
+// ref references one instance: by ID if that is known, else by its Node.
+type ref struct {
+	id   string
+	node NodeRef
+}
 
 // ofNode returns the node's instance, by provider ID if it has one, else by name. With bulk, many nodes are
 // looked up, so that a list is worth its calls.
 func (i *Instances) ofNode(ctx context.Context, node *v1.Node, age time.Duration, bulk bool) (Instance, bool, error) {
-	r := ref{name: node.Name}
+	r := ref{node: RefOf(node)}
 	if node.Spec.ProviderID != "" {
 		id, err := i.scheme.Parse(node.Spec.ProviderID)
 		if err != nil {
@@ -46,14 +50,13 @@ func (i *Instances) lookup(ctx context.Context, r ref, age time.Duration, bulk b
 	if r.id != "" {
 		return i.get.Do(ctx, r.id)
 	}
-	return i.find.Do(ctx, r.name)
+	return i.find.Do(ctx, r.node)
 }
 
-// cached returns an instance that was read at oldest or later. A name that several instances have is not
-// resolved: Source.Find decides.
+// cached returns an instance that was read at oldest or later.
 func (i *Instances) cached(r ref, oldest time.Time) (Instance, bool) {
 	if r.id == "" {
-		ids := i.known.LookupIDs(r.name)
+		ids := i.cachedIDs(r.node)
 		if len(ids) != 1 {
 			return Instance{}, false
 		}
@@ -61,6 +64,34 @@ func (i *Instances) cached(r ref, oldest time.Time) (Instance, bool) {
 	}
 	in, exists, known := i.known.GetSince(r.id, oldest)
 	return in, exists && known
+}
+
+// cachedIDs returns the IDs of the instances that a Node matches. It returns none for a Node that matches by name
+// an instance with another system UUID: Source.Find decides about those, and about several.
+func (i *Instances) cachedIDs(node NodeRef) []string {
+	if node.SystemUUID == "" {
+		return i.known.LookupIDs(node.Name)
+	}
+	if ids := i.known.LookupIDs(systemUUIDKey(node.SystemUUID)); len(ids) > 0 {
+		return ids
+	}
+	ids := i.known.LookupIDs(node.Name)
+	return slices.DeleteFunc(ids, func(id string) bool {
+		in, _ := i.known.Get(id)
+		return len(in.SystemUUIDs) > 0
+	})
+}
+
+// systemUUIDKey is the index key of a system UUID. No node name contains a colon.
+func systemUUIDKey(uuid string) string { return "system-uuid:" + uuid }
+
+// indexKeys are the keys under which an instance is found without its ID.
+func indexKeys(in Instance) []string {
+	keys := []string{in.NodeName}
+	for _, uuid := range in.SystemUUIDs {
+		keys = append(keys, systemUUIDKey(uuid))
+	}
+	return keys
 }
 
 // lookupByList returns an instance from a list, if one is due or if single reads are rate limited.
@@ -103,23 +134,25 @@ func (i *Instances) getAll(ctx context.Context, ids []string) (map[string]Instan
 	return found, nil
 }
 
-// findAll reads instances by node name.
-func (i *Instances) findAll(ctx context.Context, names []string) (map[string]Instance, error) {
+// findAll reads the instances of Nodes.
+func (i *Instances) findAll(ctx context.Context, nodes []NodeRef) (map[NodeRef]Instance, error) {
 	r := i.store.Begin()
-	list, err := i.source.Find(ctx, names)
+	list, err := i.source.Find(ctx, nodes)
 	if err != nil {
 		return nil, err
 	}
-	found := make(map[string]Instance, len(list))
+	byName := make(map[string]Instance, len(list))
 	for _, in := range list {
-		found[in.NodeName] = in
+		byName[in.NodeName] = in
 		i.known.Merge(r, in.ID, in)
 	}
-	for _, name := range names {
-		if _, ok := found[name]; ok {
+	found := make(map[NodeRef]Instance, len(list))
+	for _, node := range nodes {
+		if in, ok := byName[node.Name]; ok {
+			found[node] = in
 			continue
 		}
-		for _, id := range i.known.LookupIDs(name) {
+		for _, id := range i.cachedIDs(node) {
 			i.known.MergeMissing(r, id)
 		}
 	}

@@ -2,10 +2,12 @@ package instances_test
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
 	v1 "k8s.io/api/core/v1"
+	cloudprovider "k8s.io/cloud-provider"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/instances"
 )
@@ -49,4 +51,42 @@ func TestIncompleteInstanceBlocksOnlyInitialization(t *testing.T) {
 		t.Errorf("refresh: %v", err)
 	}
 	mustExist(t, i, readyNode(0), true)
+}
+
+func TestNodeIsLookedUpBySystemUUIDBeforeName(t *testing.T) {
+	c := newCloud(3)
+	for n := range 3 {
+		in := c.instances[fmt.Sprintf("m-%d", n)]
+		in.SystemUUIDs = []string{fmt.Sprintf("a-%d", n), fmt.Sprintf("b-%d", n)}
+		in.NodeName = "same"
+		c.instances[in.ID] = in
+	}
+	i := newInstances(c)
+	for n := range 3 {
+		node := joiningNode(0)
+		node.Name, node.Status.NodeInfo.SystemUUID = fmt.Sprintf("other-%d", n), fmt.Sprintf("B-%d", n)
+		if m := mustMetadata(t, i, node); m != fmt.Sprintf("fake://a/m-%d", n) {
+			t.Errorf("node %s has provider ID %s", node.Name, m)
+		}
+	}
+	if calls := c.total(); calls != 1 {
+		t.Errorf("%d calls, want one list", calls)
+	}
+}
+
+func TestNodeIsNotTheInstanceOfItsNameWithAnotherSystemUUID(t *testing.T) {
+	c := newCloud(1)
+	in := c.instances["m-0"]
+	in.SystemUUIDs = []string{"a-0"}
+	c.instances["m-0"] = in
+	i := newInstances(c)
+	node := joiningNode(0)
+	node.Status.NodeInfo.SystemUUID = "another"
+	if _, err := i.InstanceMetadata(t.Context(), node); !errors.Is(err, cloudprovider.InstanceNotFound) {
+		t.Errorf("error %v, want %v", err, cloudprovider.InstanceNotFound)
+	}
+	node.Status.NodeInfo.SystemUUID = ""
+	if m := mustMetadata(t, i, node); m != "fake://a/m-0" {
+		t.Errorf("a node without a system UUID has provider ID %s", m)
+	}
 }

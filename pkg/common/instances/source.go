@@ -5,6 +5,7 @@ package instances
 
 import (
 	"context"
+	"strings"
 
 	v1 "k8s.io/api/core/v1"
 )
@@ -28,10 +29,13 @@ type Instance struct {
 	ProviderID string
 	// NodeName is the node name of the instance according to the cloud's naming rule.
 	NodeName string
-	Type     string
-	Zone     string
-	Region   string
-	State    State
+	// SystemUUIDs are the values, in lower case, of which the instance's kubelet reports one as the Node's
+	// system UUID. They identify instances in clouds where names are not unique; empty in all others.
+	SystemUUIDs []string
+	Type        string
+	Zone        string
+	Region      string
+	State       State
 	// Addresses are in the order of the node's status.
 	Addresses []v1.NodeAddress
 	// Labels are additional labels of the node, beside those of type, zone and region.
@@ -42,6 +46,28 @@ type Instance struct {
 	Incomplete error
 }
 
+// NodeRef identifies the Node of an instance before the Node has a provider ID.
+type NodeRef struct {
+	Name string
+	// SystemUUID is that of the Node's status in lower case, which the kubelet reads from the firmware; empty if
+	// the Node has none.
+	SystemUUID string
+}
+
+// RefOf returns the NodeRef of a Node.
+func RefOf(node *v1.Node) NodeRef {
+	return NodeRef{Name: node.Name, SystemUUID: strings.ToLower(node.Status.NodeInfo.SystemUUID)}
+}
+
+// NamesOf returns the names of Nodes, for clouds that identify instances by them.
+func NamesOf(nodes []NodeRef) []string {
+	names := make([]string, len(nodes))
+	for i, node := range nodes {
+		names[i] = node.Name
+	}
+	return names
+}
+
 // Source reads instances from a cloud. Every method makes as few calls as the cloud's API allows, and
 // returns errors with a class of package cloudapi.
 type Source interface {
@@ -50,9 +76,9 @@ type Source interface {
 	// Get reads instances authoritatively. One that does not exist is absent from the result, and does
 	// not fail the call.
 	Get(ctx context.Context, ids []string) ([]Instance, error)
-	// Find reads the instances with these node names authoritatively. One that does not exist is absent
-	// from the result. Two instances of one name are an error.
-	Find(ctx context.Context, nodeNames []string) ([]Instance, error)
+	// Find reads the instances of these Nodes authoritatively, and returns each with the name of its Node. One
+	// that does not exist is absent from the result. Two instances of one Node are an error.
+	Find(ctx context.Context, nodes []NodeRef) ([]Instance, error)
 }
 
 // Scheme is a cloud's form of spec.providerID.

@@ -28,13 +28,15 @@ func IDOfNodeName(nodeName string) (id string, ok bool) {
 // Find implements commoninstances.Source. The name of a Node is its instance's private DNS name, or contains
 // the instance's ID, or contains its address before a custom domain (ip-10-0-1-2.example.com). Find ignores
 // instances without the cluster's tag, because instances in other VPCs may have the same names.
-func (s *Source) Find(ctx context.Context, nodeNames []string) ([]commoninstances.Instance, error) {
+func (s *Source) Find(
+	ctx context.Context, nodes []commoninstances.NodeRef,
+) ([]commoninstances.Instance, error) {
 	in, err := s.connect(ctx)
 	if err != nil {
 		return nil, err
 	}
 	found := matches{}
-	named, err := s.findByID(ctx, nodeNames, found)
+	named, err := s.findByID(ctx, commoninstances.NamesOf(nodes), found)
 	if err != nil {
 		return nil, err
 	}

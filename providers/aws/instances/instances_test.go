@@ -205,7 +205,7 @@ func TestFind(t *testing.T) {
 		"a private DNS name of another address": {[]string{"ip-10-0-64-7.example.com"}, map[string]string{"ip-10-0-64-7.example.com": a}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			found, err := w.source.Find(t.Context(), tc.names)
+			found, err := w.source.Find(t.Context(), refs(tc.names...))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -289,4 +289,13 @@ func (w *testCloud) refresh(ctx context.Context, i *commoninstances.Instances, n
 	workqueue.ParallelizeUntil(ctx, 16, len(nodes), func(n int) {
 		w.metadata(ctx, i, simtest.InitializedNode(nodes[n].Name, "aws:///us-west-2a/"+w.Cloud.Cloud.Instance(nodes[n].Name)))
 	})
+}
+
+// refs returns Nodes with these names and no system UUID.
+func refs(names ...string) []commoninstances.NodeRef {
+	nodes := make([]commoninstances.NodeRef, len(names))
+	for i, name := range names {
+		nodes[i].Name = name
+	}
+	return nodes
 }

@@ -46,7 +46,8 @@ func (s *source) Get(ctx context.Context, ids []string) ([]common.Instance, erro
 }
 
 // Find implements common.Source. The name of an instance is the name of its node.
-func (s *source) Find(ctx context.Context, nodeNames []string) ([]common.Instance, error) {
+func (s *source) Find(ctx context.Context, nodes []common.NodeRef) ([]common.Instance, error) {
+	nodeNames := common.NamesOf(nodes)
 	found, err := s.api.FindInstances(ctx, nodeNames)
 	if err != nil {
 		return nil, err

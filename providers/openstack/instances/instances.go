@@ -117,7 +117,8 @@ func (s *Source) allowSingleRead() bool {
 }
 
 // Find implements instances.Source. The name of a node is the name of its server in lower case.
-func (s *Source) Find(ctx context.Context, nodeNames []string) ([]common.Instance, error) {
+func (s *Source) Find(ctx context.Context, nodes []common.NodeRef) ([]common.Instance, error) {
+	nodeNames := common.NamesOf(nodes)
 	servers, err := s.compute.ListServers(ctx, namePattern(nodeNames))
 	if err != nil {
 		return nil, err

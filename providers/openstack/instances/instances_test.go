@@ -96,7 +96,7 @@ func TestSingleNodeCallBudget(t *testing.T) {
 		name string
 		do   func(context.Context) ([]common.Instance, error)
 	}{
-		{"by name", func(ctx context.Context) ([]common.Instance, error) { return w.source.Find(ctx, []string{"node-1"}) }},
+		{"by name", func(ctx context.Context) ([]common.Instance, error) { return w.source.Find(ctx, refs("node-1")) }},
 		{"by ID", func(ctx context.Context) ([]common.Instance, error) {
 			return w.source.Get(ctx, []string{w.Server("node-1")})
 		}},
@@ -191,7 +191,7 @@ func TestFindByNames(t *testing.T) {
 		{[]string{"node-0", "node-1", "node-2", "node-3", "node-4", "node-5", "node-6", "node-7", "node-8", "node-9", "node-10", "node-11", "node-12", "node-13", "node-14",
 			"node-15", "node-16", "node-17", "node-18", "node-19", "node-20"}, 21},
 	} {
-		found, err := w.source.Find(t.Context(), tt.names)
+		found, err := w.source.Find(t.Context(), refs(tt.names...))
 		if err != nil || len(found) != tt.want {
 			t.Errorf("%d names %s...: found %d, %v, want %d", len(tt.names), tt.names[0], len(found), err, tt.want)
 		}
@@ -210,11 +210,11 @@ func TestFindRejectsDuplicateNames(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, sim.Options{}, config.Networking{})
 	w.source.compute = twins{w.api}
-	if _, err := w.source.Find(t.Context(), []string{"web"}); !cloudapi.Is(err, cloudapi.Invalid) || !strings.Contains(err.Error(),
+	if _, err := w.source.Find(t.Context(), refs("web")); !cloudapi.Is(err, cloudapi.Invalid) || !strings.Contains(err.Error(),
 		"the servers 1 and 2 are both called web") {
 		t.Errorf("two servers of one name: %v, want an error that names both", err)
 	}
-	found, err := w.source.Find(t.Context(), []string{"db-1"})
+	found, err := w.source.Find(t.Context(), refs("db-1"))
 	if err != nil || len(found) != 1 || found[0].NodeName != "db-1" {
 		t.Errorf("found %+v, %v, want DB-1 as db-1", found, err)
 	}
@@ -347,7 +347,7 @@ func TestRegionalProviderIDs(t *testing.T) {
 	w := newWorld(t, sim.Options{}, config.Networking{})
 	w.Launch(1)
 	w.source.regional = true
-	found, err := w.source.Find(t.Context(), []string{"node-0"})
+	found, err := w.source.Find(t.Context(), refs("node-0"))
 	if err != nil || len(found) != 1 || found[0].ProviderID != "openstack://RegionOne/"+w.Server("node-0") {
 		t.Errorf("found %+v, %v", found, err)
 	}
@@ -366,4 +366,13 @@ func readConfig(t *testing.T, content string) config.Config {
 		t.Fatal(err)
 	}
 	return cfg
+}
+
+// refs returns Nodes with these names and no system UUID.
+func refs(names ...string) []common.NodeRef {
+	nodes := make([]common.NodeRef, len(names))
+	for i, name := range names {
+		nodes[i].Name = name
+	}
+	return nodes
 }
