@@ -1,0 +1,138 @@
+package report
+
+import (
+	"cmp"
+	"slices"
+)
+
+// words are how a verdict is shown: a sign that needs no colour, a word for a column and a label for a legend.
+type words struct {
+	verdict            Verdict
+	sign, short, label string
+}
+
+// verdicts has every verdict, from best to worst.
+var verdicts = []words{
+	{Works, "✓", "works", "works"},
+	{WorksDifferently, "≈", "differs", "works differently"},
+	{NotApplicable, "–", "n/a", "not applicable"},
+	{Refuses, "⊘", "refuses", "refuses with a message"},
+	{Ignored, "?", "ignored", "ignored in silence"},
+	{Failed, "✗", "failed", "scenario failed"},
+}
+
+// Verdicts returns all verdicts, from best to worst.
+func Verdicts() []Verdict {
+	out := make([]Verdict, 0, len(verdicts))
+	for _, w := range verdicts {
+		out = append(out, w.verdict)
+	}
+	return out
+}
+
+// Known reports whether v is one of Verdicts.
+func (v Verdict) Known() bool { return v.rank() < len(verdicts) }
+
+// Compare returns a negative number if v is better than other, a positive one if it is worse, else zero.
+func (v Verdict) Compare(other Verdict) int { return cmp.Compare(v.rank(), other.rank()) }
+
+// Sign returns one character for v.
+func (v Verdict) Sign() string { return v.words().sign }
+
+// Short returns one word for v.
+func (v Verdict) Short() string { return v.words().short }
+
+// Label returns v in full, as a legend has it.
+func (v Verdict) Label() string { return v.words().label }
+
+// rank returns the position of v in verdicts, and their number for an unknown verdict.
+func (v Verdict) rank() int {
+	if i := slices.IndexFunc(verdicts, func(w words) bool { return w.verdict == v }); i >= 0 {
+		return i
+	}
+	return len(verdicts)
+}
+
+func (v Verdict) words() words {
+	if i := v.rank(); i < len(verdicts) {
+		return verdicts[i]
+	}
+	return words{v, "!", string(v), string(v)}
+}
+
+// Contradicts reports whether what was observed differs from what the provider declares.
+func (c Cell) Contradicts() bool { return c.Declared != "" && c.Declared != c.Verdict }
+
+// Group is the capabilities of one group.
+type Group struct {
+	Name         string
+	Capabilities []Capability
+}
+
+// Groups returns the capabilities by group, in the order in which groups first occur.
+func (r Report) Groups() []Group {
+	var out []Group
+	for _, c := range r.Capabilities {
+		i := slices.IndexFunc(out, func(g Group) bool { return g.Name == c.Group })
+		if i < 0 {
+			i = len(out)
+			out = append(out, Group{Name: c.Group})
+		}
+		out[i].Capabilities = append(out[i].Capabilities, c)
+	}
+	return out
+}
+
+// Total returns the number of rows of a column with each verdict.
+func (r Report) Total(column string) map[Verdict]int {
+	out := map[Verdict]int{}
+	for _, c := range r.Capabilities {
+		if cell, ok := c.Cells[column]; ok {
+			out[cell.Verdict]++
+		}
+	}
+	return out
+}
+
+// Problem is one reason why a report is not clean.
+type Problem struct {
+	Row    string // ID of a capability or an operation; empty for the column as a whole
+	Column string // name; empty for the run as a whole
+	Text   string
+}
+
+// Problems returns what a reader must know before trusting the report: columns without results, verdicts that
+// contradict a declaration, objects that were left in the cloud, and rows that are missing.
+func (r Report) Problems() []Problem {
+	var out []Problem
+	for _, missing := range r.Missing {
+		out = append(out, Problem{Text: "missing: " + missing})
+	}
+	for _, column := range r.Columns {
+		if column.Error != "" {
+			out = append(out, Problem{Column: column.Name, Text: column.Error})
+		}
+		for _, c := range r.Capabilities {
+			out = append(out, c.problems(column.Name)...)
+		}
+		for _, o := range r.Operations {
+			for _, left := range o.Costs[column.Name].Left {
+				out = append(out, Problem{o.ID, column.Name, "left after an interruption: " + left})
+			}
+		}
+	}
+	return out
+}
+
+func (c Capability) problems(column string) []Problem {
+	var out []Problem
+	cell := c.Cells[column]
+	if cell.Contradicts() {
+		out = append(out, Problem{c.ID, column,
+			"declared \"" + cell.Declared.Label() + "\", observed \"" + cell.Verdict.Label() + "\""})
+	}
+	for _, leaked := range cell.Leaked {
+		out = append(out, Problem{c.ID, column, "left in the cloud: " + leaked})
+	}
+	return out
+}
