@@ -2,6 +2,7 @@ package sim
 
 import (
 	"net/url"
+	"reflect"
 
 	"github.com/unified-ccm/unified-ccm/providers/aws/sim/classic"
 	"github.com/unified-ccm/unified-ccm/providers/aws/sim/core"
@@ -13,6 +14,7 @@ import (
 // operation is one action of a service, on the state of the cloud.
 type operation struct {
 	mutating, open bool
+	request        reflect.Type
 	do             func(*tx, url.Values) (any, error)
 }
 
@@ -32,7 +34,7 @@ func bind[T any](
 ) {
 	all[service] = map[string]operation{}
 	for _, o := range list {
-		all[service][o.Name] = operation{o.Mutating, o.Open, func(t *tx, form url.Values) (any, error) {
+		all[service][o.Name] = operation{o.Mutating, o.Open, o.Request, func(t *tx, form url.Values) (any, error) {
 			return o.Do(part(t), service, form)
 		}}
 	}

@@ -58,6 +58,9 @@ func (h *handler) serve(c core.Call, r *http.Request) (any, error) {
 			return nil, err
 		}
 	}
+	if err := checkModel(c, r.Form); err != nil {
+		return nil, err
+	}
 	c.NoObjects = h.cloud.currentDisruption().Empty && !o.mutating && c.Service != core.ServiceSTS
 	return h.cloud.do(c, func(t *tx) (any, error) { return o.do(t, r.Form) })
 }

@@ -130,17 +130,6 @@ func (t *Tx) configureCheck(b *balancer, in struct {
 	if port, err := strconv.Atoi(parts[1] + parts[2]); err != nil || port < 1 || port > 65535 {
 		return out, core.Validation("HealthCheck port must be between 1 and 65535")
 	}
-	for _, x := range []struct {
-		name               string
-		value, least, most int32
-	}{
-		{"Interval", c.Interval, 5, 300}, {"Timeout", c.Timeout, 2, 60},
-		{"HealthyThreshold", c.HealthyThreshold, 2, 10}, {"UnhealthyThreshold", c.UnhealthyThreshold, 2, 10},
-	} {
-		if x.value < x.least || x.value > x.most {
-			return out, core.Validation("HealthCheck %s must be between %d and %d", x.name, x.least, x.most)
-		}
-	}
 	if c.Timeout >= c.Interval {
 		return out, core.Validation("HealthCheck timeout must be less than interval")
 	}

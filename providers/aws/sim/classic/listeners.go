@@ -3,7 +3,6 @@ package classic
 import (
 	"cmp"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/unified-ccm/unified-ccm/providers/aws/sim/core"
@@ -44,8 +43,6 @@ func (t *Tx) checkListener(have []*listener, l listener) error {
 			front, l.InstanceProtocol)
 	case l.LoadBalancerPort < 1 || l.LoadBalancerPort > 65535:
 		return core.Validation("Listener port '%d' must be between 1 and 65535", l.LoadBalancerPort)
-	case l.InstancePort < 1 || l.InstancePort > 65535:
-		return core.Validation("Instance port '%d' must be between 1 and 65535", l.InstancePort)
 	}
 	if front == "HTTPS" || front == "SSL" {
 		if l.SSLCertificateID == "" {
@@ -129,10 +126,10 @@ func (t *Tx) createListeners(b *balancer, in balancerInput) (core.Nothing, error
 // deleteListeners ignores ports without a listener.
 func (t *Tx) deleteListeners(b *balancer, in struct {
 	ofBalancer
-	LoadBalancerPorts []string
+	LoadBalancerPorts []int32
 }) (core.Nothing, error) {
 	b.listeners = slices.DeleteFunc(b.listeners, func(l *listener) bool {
-		return slices.Contains(in.LoadBalancerPorts, strconv.Itoa(int(l.LoadBalancerPort)))
+		return slices.Contains(in.LoadBalancerPorts, l.LoadBalancerPort)
 	})
 	return core.Nothing{}, nil
 }

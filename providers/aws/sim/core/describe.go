@@ -3,6 +3,7 @@ package core
 import (
 	"encoding/xml"
 	"net/url"
+	"reflect"
 	"strings"
 
 	"github.com/unified-ccm/unified-ccm/providers/aws/sim/query"
@@ -86,7 +87,7 @@ func element(name string) xml.StartElement { return xml.StartElement{Name: xml.N
 func Describe[X interface{ Base() *Tx }, T, V any](
 	name string, describe func(X) Description[T, V], ignored ...string,
 ) Operation[X] {
-	return Operation[X]{Name: name, Do: func(x X, service string, form url.Values) (any, error) {
+	do := func(x X, service string, form url.Values) (any, error) {
 		d := describe(x)
 		values := url.Values{}
 		for parameter, texts := range form {
@@ -107,7 +108,8 @@ func Describe[X interface{ Base() *Tx }, T, V any](
 		}
 		items, next, err := d.Page(x.Base(), in.IDs, in.Selection)
 		return describeOutput[V]{d.Kind.Set, items, next}, err
-	}}
+	}
+	return Operation[X]{Name: name, Request: reflect.TypeFor[Selection](), Do: do}
 }
 
 // Base returns the part of an operation that all services share.

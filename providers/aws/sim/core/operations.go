@@ -3,6 +3,7 @@ package core
 import (
 	"errors"
 	"net/url"
+	"reflect"
 	"strings"
 
 	"github.com/unified-ccm/unified-ccm/providers/aws/sim/query"
@@ -14,7 +15,9 @@ type Operation[T any] struct {
 	Mutating bool
 	// Open operations need no signature.
 	Open bool
-	Do   func(t T, service string, form url.Values) (any, error)
+	// Request is the struct that a request is decoded into.
+	Request reflect.Type
+	Do      func(t T, service string, form url.Values) (any, error)
 }
 
 // Done is the response of EC2 operations without other content.
@@ -27,7 +30,7 @@ type Nothing struct{}
 
 // Read builds an operation that reads; In and Out are the structs of its request and its response.
 func Read[T, In, Out any](name string, do func(T, In) (Out, error)) Operation[T] {
-	return Operation[T]{Name: name, Do: func(t T, service string, form url.Values) (any, error) {
+	run := func(t T, service string, form url.Values) (any, error) {
 		in, dry, err := decode[In](service, form)
 		if err != nil {
 			return nil, err
@@ -36,7 +39,8 @@ func Read[T, In, Out any](name string, do func(T, In) (Out, error)) Operation[T]
 			return nil, errDryRun()
 		}
 		return do(t, in)
-	}}
+	}
+	return Operation[T]{Name: name, Request: reflect.TypeFor[In](), Do: run}
 }
 
 // Write builds an operation that changes the cloud.
@@ -63,11 +67,16 @@ func errDryRun() error {
 	return Refuse("DryRunOperation", "Request would have succeeded, but DryRun flag is set.")
 }
 
+// OfProtocol reports whether a parameter belongs to the protocol and not to an operation.
+func OfProtocol(parameter string) bool {
+	return parameter == "Action" || parameter == "Version" || strings.HasPrefix(parameter, "X-Amz-")
+}
+
 // decode parses a request. EC2 rejects unknown parameters, the other services ignore them.
 func decode[In any](service string, form url.Values) (in In, dry bool, err error) {
 	values := url.Values{}
 	for name, texts := range form {
-		if name != "Action" && name != "Version" && !strings.HasPrefix(name, "X-Amz-") {
+		if !OfProtocol(name) {
 			values[name] = texts
 		}
 	}

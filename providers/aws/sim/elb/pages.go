@@ -25,11 +25,7 @@ func Cut[T, V any](
 ) (out query.Members[V], next string, err error) {
 	size := maxPage
 	if p.PageSize != nil {
-		if size = int(*p.PageSize); size < 1 || size > maxPage {
-			return out, "", core.Validation(
-				"1 validation error detected: Value '%d' at 'pageSize' failed to satisfy constraint: "+
-					"Member must have value between 1 and %d", size, maxPage)
-		}
+		size = int(*p.PageSize)
 	}
 	from := 0
 	if p.Marker != "" {

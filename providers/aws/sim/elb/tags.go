@@ -18,11 +18,6 @@ type Tag struct {
 func CheckTags(tags []Tag) (map[string]string, error) {
 	out := map[string]string{}
 	for _, tag := range tags {
-		if tag.Key == "" || len([]rune(tag.Key)) > core.MaxTagKey || len([]rune(tag.Value)) > core.MaxTagValue {
-			return nil, core.Validation("Tag '%s' is not valid: keys have 1 to %d characters and values up to %d", tag.Key,
-				core.MaxTagKey,
-				core.MaxTagValue)
-		}
 		if strings.HasPrefix(strings.ToLower(tag.Key), "aws:") {
 			return nil, core.Validation("Tag keys cannot start with 'aws:'")
 		}

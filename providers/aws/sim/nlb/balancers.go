@@ -151,9 +151,6 @@ func (t *Tx) newBalancer(in createBalancerInput) (*balancer, map[string]string, 
 	if err := checkSourceNAT(b.sourceNAT, b.addressType); err != nil {
 		return nil, nil, err
 	}
-	if b.scheme != elb.SchemePublic && b.scheme != elb.SchemeInternal {
-		return nil, nil, core.Validation("Scheme '%s' must be 'internal' or 'internet-facing'", b.scheme)
-	}
 	if b.addressType != "ipv4" && b.addressType != "dualstack" {
 		return nil, nil, core.Validation("IpAddressType '%s' is not supported for network load balancers", b.addressType)
 	}

@@ -149,10 +149,7 @@ func (t *Tx) setSecurityGroups(b *balancer, in struct {
 
 // checkSourceNAT refuses IPv6 prefixes for source NAT on IPv4 load balancers.
 func checkSourceNAT(sourceNAT, addressType string) error {
-	switch {
-	case sourceNAT != "on" && sourceNAT != "off":
-		return core.Validation("EnablePrefixForIpv6SourceNat '%s' must be 'on' or 'off'", sourceNAT)
-	case sourceNAT == "on" && addressType != "dualstack":
+	if sourceNAT == "on" && addressType != "dualstack" {
 		return core.Refuse("InvalidConfigurationRequest",
 			"EnablePrefixForIpv6SourceNat requires the IP address type 'dualstack'")
 	}

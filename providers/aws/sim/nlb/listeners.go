@@ -213,9 +213,6 @@ func (t *Tx) change(l *listener, in listenerInput) error {
 }
 
 func (t *Tx) checkListener(l *listener) error {
-	if l.port < 1 || l.port > 65535 {
-		return core.Validation("Port '%d' must be between 1 and 65535", l.port)
-	}
 	if !slices.Contains([]string{"TCP", "TLS", "UDP", "TCP_UDP"}, l.protocol) {
 		return core.Refuse("UnsupportedProtocol", "Listener protocol '%s' is not supported for network load balancers",
 			l.protocol)

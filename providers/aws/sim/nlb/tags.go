@@ -23,11 +23,6 @@ type tagsInput struct {
 
 // checkResources refuses ARNs under which nothing exists.
 func (t *Tx) checkResources(arns []string) error {
-	if len(arns) == 0 {
-		return core.Validation(
-			"1 validation error detected: Value null at 'resourceArns' failed to satisfy constraint: Member " +
-				"must not be null")
-	}
 	if len(arns) > elb.MaxDescribeV2 {
 		return core.Validation("No more than %d resources can be named at once", elb.MaxDescribeV2)
 	}

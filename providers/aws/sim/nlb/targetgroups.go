@@ -125,12 +125,10 @@ func (t *Tx) newTargetGroup(in targetGroupInput) (*targetGroup, error) {
 		return nil, core.Refuse("UnsupportedProtocol",
 			"Target group protocol '%s' is not supported for network load balancers",
 			g.protocol)
-	case in.Port == nil || *in.Port < 1 || *in.Port > 65535:
+	case in.Port == nil:
 		return nil, core.Validation("A port between 1 and 65535 must be specified")
 	case !core.Has(t.VPCs, in.VpcID):
 		return nil, core.Validation("The VPC ID '%s' is not found", in.VpcID)
-	case g.addressType != "ipv4" && g.addressType != "ipv6":
-		return nil, core.Validation("IpAddressType '%s' must be 'ipv4' or 'ipv6'", g.addressType)
 	}
 	g.port = *in.Port
 	check, err := completeCheck(healthCheck{}, in.healthCheck)
@@ -180,18 +178,6 @@ func (c healthCheck) validate() error {
 	}
 	if c.HealthCheckPath != "" && !strings.HasPrefix(c.HealthCheckPath, "/") {
 		return core.Validation("Health check path '%s' must begin with a '/' character", c.HealthCheckPath)
-	}
-	for _, b := range []struct {
-		name               string
-		value, least, most int32
-	}{
-		{"interval", c.HealthCheckIntervalSeconds, 5, 300}, {"timeout", c.HealthCheckTimeoutSeconds, 2, 120},
-		{"healthy threshold count", c.HealthyThresholdCount, 2, 10},
-		{"unhealthy threshold count", c.UnhealthyThresholdCount, 2, 10},
-	} {
-		if b.value < b.least || b.value > b.most {
-			return core.Validation("Health check %s must be between %d and %d", b.name, b.least, b.most)
-		}
 	}
 	if c.HealthCheckTimeoutSeconds > c.HealthCheckIntervalSeconds {
 		return core.Validation("Health check timeout '%d' must be smaller than or equal to the interval '%d'",

@@ -48,11 +48,6 @@ func (t *Tx) registered(g *targetGroup) []*target {
 }
 
 func (t *Tx) registerTargets(g *targetGroup, in targetsInput) (core.Nothing, error) {
-	if len(in.Targets) == 0 {
-		return core.Nothing{}, core.Validation(
-			"1 validation error detected: Value null at 'targets' failed to satisfy constraint: " +
-				"Member must not be null")
-	}
 	if err := t.checkTargets(g, in.Targets); err != nil {
 		return core.Nothing{}, err
 	}
@@ -143,9 +138,6 @@ func (g *targetGroup) find(x targetInput) *target {
 func (t *Tx) checkTargets(g *targetGroup, targets []targetInput) error {
 	rejected := map[string][]string{}
 	for _, x := range targets {
-		if p := g.portOf(x); p < 1 || p > 65535 {
-			return core.Validation("Port '%d' must be between 1 and 65535", p)
-		}
 		if g.targetType == "ip" {
 			if err := t.checkIPTarget(g, x); err != nil {
 				return err

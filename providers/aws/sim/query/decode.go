@@ -9,10 +9,6 @@ import (
 	"strings"
 )
 
-// maxMember bounds the number of one list member: AWS rejects such requests too, and a request must not make
-// the decoder loop or allocate without limit.
-const maxMember = 10_000
-
 // ValueError is a parameter with a text that does not fit its type.
 type ValueError struct {
 	// Parameter is the whole name as sent, such as Filter.1.Value.2.
@@ -33,14 +29,7 @@ func (e *ValueError) Error() string {
 //
 // unknown are the parameters that no field took, sorted. An error is a *ValueError.
 func Decode(values url.Values, into any) (unknown []string, err error) {
-	d := &decoder{values: values, used: map[string]bool{}, prefixes: map[string]bool{}}
-	for name := range values {
-		for i := range len(name) {
-			if name[i] == '.' {
-				d.prefixes[name[:i]] = true
-			}
-		}
-	}
+	d := &decoder{Params: NewParams(values), used: map[string]bool{}}
 	if err := d.fields("", reflect.ValueOf(into).Elem()); err != nil {
 		return nil, err
 	}
@@ -54,16 +43,8 @@ func Decode(values url.Values, into any) (unknown []string, err error) {
 }
 
 type decoder struct {
-	values url.Values
-	used   map[string]bool
-	// prefixes are all names before a dot of any parameter.
-	prefixes map[string]bool
-}
-
-// present reports whether anything was sent under a name.
-func (d *decoder) present(name string) bool {
-	_, ok := d.values[name]
-	return ok || d.prefixes[name]
+	Params
+	used map[string]bool
 }
 
 func (d *decoder) fields(prefix string, v reflect.Value) error {
@@ -90,7 +71,7 @@ func (d *decoder) fields(prefix string, v reflect.Value) error {
 }
 
 func (d *decoder) value(name string, v reflect.Value) error {
-	if !d.present(name) {
+	if !d.Present(name) {
 		return nil
 	}
 	switch v.Kind() {
@@ -107,12 +88,11 @@ func (d *decoder) value(name string, v reflect.Value) error {
 }
 
 func (d *decoder) scalar(name string, v reflect.Value) error {
-	texts, ok := d.values[name]
+	text, ok := d.Text(name)
 	if !ok {
 		return nil
 	}
 	d.used[name] = true
-	text := texts[len(texts)-1]
 	switch v.Kind() {
 	case reflect.String:
 		v.SetString(text)
@@ -140,11 +120,8 @@ func (d *decoder) list(name string, v reflect.Value) error {
 	if text, ok := d.values[name]; ok && text[0] == "" {
 		d.used[name] = true
 	}
-	base := name
-	if d.prefixes[name+".member"] {
-		base = name + ".member"
-	}
-	for _, n := range d.numbers(base) {
+	base, numbers := d.Numbers(name)
+	for _, n := range numbers {
 		member := reflect.New(v.Type().Elem()).Elem()
 		if err := d.value(base+"."+strconv.Itoa(n), member); err != nil {
 			return err
@@ -152,22 +129,4 @@ func (d *decoder) list(name string, v reflect.Value) error {
 		v.Set(reflect.Append(v, member))
 	}
 	return nil
-}
-
-// numbers returns the member numbers sent under a name, ascending.
-func (d *decoder) numbers(base string) []int {
-	var out []int
-	for name := range d.values {
-		rest, ok := strings.CutPrefix(name, base+".")
-		if !ok {
-			continue
-		}
-		digits, _, _ := strings.Cut(rest, ".")
-		n, err := strconv.Atoi(digits)
-		if err == nil && n > 0 && n <= maxMember && strconv.Itoa(n) == digits {
-			out = append(out, n)
-		}
-	}
-	slices.Sort(out)
-	return slices.Compact(out)
 }

@@ -1,0 +1,148 @@
+package apimodel
+
+import (
+	"fmt"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/unified-ccm/unified-ccm/providers/aws/sim/query"
+)
+
+// Violation is a constraint of the model that a request does not meet.
+type Violation struct {
+	// Parameter is the whole name as sent, such as Filter.1.Value.2.
+	Parameter string
+	// Missing is set for a required parameter without a value.
+	Missing bool
+	Value   string
+	// Constraint is the constraint in the words of AWS' error messages.
+	Constraint string
+}
+
+func (v *Violation) Error() string {
+	return fmt.Sprintf("parameter %s: %q: %s", v.Parameter, v.Value, v.Constraint)
+}
+
+// Check returns the first constraint that the request of an operation does not meet, in the order of the parameters'
+// names. Values of the wrong type are left to query.Decode.
+func (m *Model) Check(operation string, form url.Values) *Violation {
+	c := checker{model: m, params: query.NewParams(form)}
+	return c.structure(m.Shapes[m.Requests[operation]], "")
+}
+
+// Knows reports whether an operation has a parameter, such as Filter.1.Value.2.
+func (m *Model) Knows(operation, parameter string) bool {
+	s := m.Shapes[m.Requests[operation]]
+	for _, part := range strings.Split(parameter, ".") {
+		switch _, err := strconv.Atoi(part); {
+		case s == nil:
+			return false
+		case s.Type == "structure":
+			s = m.Shapes[s.Members[part]]
+		case s.Type == "list" && err == nil:
+			s = m.Shapes[s.Item]
+		case s.Type != "list" || part != "member":
+			return false
+		}
+	}
+	return s != nil
+}
+
+type checker struct {
+	model  *Model
+	params query.Params
+}
+
+func (c *checker) structure(s *Shape, prefix string) *Violation {
+	if s == nil {
+		return nil
+	}
+	for _, name := range s.names() {
+		if !c.params.Present(prefix + name) {
+			if slices.Contains(s.Required, name) {
+				return &Violation{Parameter: prefix + name, Missing: true, Constraint: "Member must not be null"}
+			}
+			continue
+		}
+		if v := c.value(c.model.Shapes[s.Members[name]], prefix+name); v != nil {
+			return v
+		}
+	}
+	return nil
+}
+
+func (c *checker) value(s *Shape, name string) *Violation {
+	switch s.Type {
+	case "structure":
+		return c.structure(s, name+".")
+	case "list":
+		return c.list(s, name)
+	}
+	text, ok := c.params.Text(name)
+	if !ok {
+		return nil
+	}
+	if constraint := s.constraint(text); constraint != "" {
+		return &Violation{Parameter: name, Value: text, Constraint: constraint}
+	}
+	return nil
+}
+
+func (c *checker) list(s *Shape, name string) *Violation {
+	base, numbers := c.params.Numbers(name)
+	if constraint := s.bounds(len(numbers), "have length"); constraint != "" {
+		return &Violation{Parameter: name, Value: fmt.Sprintf("[%d items]", len(numbers)), Constraint: constraint}
+	}
+	for _, n := range numbers {
+		if v := c.value(c.model.Shapes[s.Item], base+"."+strconv.Itoa(n)); v != nil {
+			return v
+		}
+	}
+	return nil
+}
+
+// names returns the names of a structure's members, sorted.
+func (s *Shape) names() []string {
+	names := make([]string, 0, len(s.Members))
+	for name := range s.Members {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// constraint returns what a scalar value does not meet, empty if it is valid.
+func (s *Shape) constraint(text string) string {
+	switch s.Type {
+	case "integer", "long":
+		n, err := strconv.Atoi(strings.TrimSpace(text))
+		if err != nil {
+			return ""
+		}
+		return s.bounds(n, "have value")
+	case "string":
+		if constraint := s.bounds(utf8.RuneCountInString(text), "have length"); constraint != "" {
+			return constraint
+		}
+		if s.Pattern != nil && !s.Pattern.whole.MatchString(text) {
+			return "Member must satisfy regular expression pattern: " + s.Pattern.Source
+		}
+		if len(s.Enum) > 0 && !slices.Contains(s.Enum, text) {
+			return "Member must satisfy enum value set: [" + strings.Join(s.Enum, ", ") + "]"
+		}
+	}
+	return ""
+}
+
+func (s *Shape) bounds(n int, what string) string {
+	switch {
+	case s.Min != nil && n < *s.Min:
+		return fmt.Sprintf("Member must %s greater than or equal to %d", what, *s.Min)
+	case s.Max != nil && n > *s.Max:
+		return fmt.Sprintf("Member must %s less than or equal to %d", what, *s.Max)
+	}
+	return ""
+}
