@@ -23,7 +23,7 @@ WORKDIR /src
 COPY . .
 ENV GOMODCACHE=/cache/modules GOCACHE=/cache/build
 RUN --mount=type=cache,target=/cache hack/image-build.sh /out
-RUN cp /etc/ssl/certs/ca-certificates.crt LICENSE /out/
+RUN cp /etc/ssl/certs/ca-certificates.crt LICENSE NOTICE /out/
 
 # What both ways of building share. 65532 is "nonroot" in distroless; a number,
 # because Kubernetes can only check runAsNonRoot against one.
@@ -45,10 +45,10 @@ ENTRYPOINT ["/ccm"]
 # Used by `make image` with bin/image as its context: see hack/image.sh.
 FROM base AS prebuilt
 COPY ca-certificates.crt /etc/ssl/certs/ca-certificates.crt
-COPY LICENSE ccm /
+COPY LICENSE NOTICE ccm /
 COPY bin /bin
 
 FROM base AS image
 COPY --from=build /out/ca-certificates.crt /etc/ssl/certs/ca-certificates.crt
-COPY --from=build /out/LICENSE /out/ccm /
+COPY --from=build /out/LICENSE /out/NOTICE /out/ccm /
 COPY --from=build /out/bin /bin

@@ -112,6 +112,14 @@ vulncheck: ## Known vulnerabilities in what is linked (asks vuln.go.dev, so not 
 image: ## The container image from bin/ccm, with buildah or docker; BASE=scratch needs no registry
 	@BASE='$(BASE)' IMAGE='$(IMAGE)' PROVIDERS_EXCLUDE='$(PROVIDERS_EXCLUDE)' hack/image.sh
 
+.PHONY: release-snapshot
+release-snapshot: ## The files of a release in dist/: archives, SBOMs, chart, manifests, image index, checksums
+	@hack/release.sh dist
+
+.PHONY: release-check
+release-check: ## Builds a release twice, once with an empty build cache, and compares the digests (tens of minutes)
+	@hack/verify-release.sh full
+
 .PHONY: apiserver
 apiserver: ## etcd and kube-apiserver into bin/, from source: all that run, test and bench need
 	@hack/controlplane/build.sh etcd kube-apiserver
@@ -121,8 +129,8 @@ controlplane: ## The same, and kube-controller-manager and kubectl
 	@hack/controlplane/build.sh
 
 .PHONY: clean
-clean: ## Remove bin/ (the control plane too: building it again takes minutes)
-	rm -rf $(BIN)
+clean: ## Remove bin/ and dist/ (the control plane too: building it again takes minutes)
+	rm -rf $(BIN) dist
 
 ##@ Variables
 ## PROVIDER=NAME         run, bench: the cloud to simulate (default fake)

@@ -31,7 +31,7 @@ rm -rf "$context"
 mkdir -p "$context"
 TARGETARCH=$arch hack/image-build.sh "$context"
 cp "$bundle" "$context/ca-certificates.crt"
-cp LICENSE "$context/"
+cp LICENSE NOTICE "$context/"
 
 arguments=(--file Dockerfile --target prebuilt --platform "linux/$arch" --tag "$image:$tag"
 	--build-arg "BASE=$base" --build-arg "VERSION=$version" --build-arg "COMMIT=$commit")

@@ -73,3 +73,9 @@ tool() { # name package [folder]
 helm() { # major version
 	tool "helm$1" "helm.sh/helm/v$1/cmd/helm" hack/chart
 }
+
+# release builds and runs the program of hack/release.
+release() {
+	(cd hack/release && GOWORK=off go build -o "$root/bin/tools/release" .)
+	bin/tools/release "$@"
+}

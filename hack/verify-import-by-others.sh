@@ -1,32 +1,36 @@
 #!/usr/bin/env bash
-# Someone else's program can link pkg/common and a provider: for each provider of the workspace, a
-# module outside of it that knows only these two builds and runs. Simulators and the conformance suite
-# are not needed for that: nothing tells that module where they are, and their versions are published nowhere.
+# Someone else's program can link a provider by `go get` of its version, without replace lines and without go.work: for
+# each provider, a module outside of this repository builds and runs. The modules come from a proxy with all modules of
+# this tree at one version, as they are published when a release is tagged; all others from the module cache, as far as
+# it has them. Simulators and the conformance suite are not linked.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
-program=$(mktemp -d)
-trap 'rm -rf "$program"' EXIT
 mapfile -t providers < <(workspace_modules | grep -E '^providers/[^/]+$')
 if ((${#providers[@]} == 0)); then
 	echo "go.work names no provider" >&2
 	exit 1
 fi
 test_packages="^$module_prefix/($(test_modules | paste -sd"|"))(/|\$)"
-export GOWORK=off
+version=v0.0.1-verify
+
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+mkdir -p "$work/sources" "$work/proxy"
+git ls-files -z --cached --others --exclude-standard |
+	tar --create --null --ignore-failed-read --files-from=- 2>/dev/null | tar --extract --directory "$work/sources"
+release changelog check # builds the program
+(cd "$work/sources" && hack/release-versions.sh "$version" && "$root/bin/tools/release" proxy "$version" "$work/proxy")
+
+GOPROXY=file://$work/proxy,file://$(go env GOMODCACHE)/cache/download,$(go env GOPROXY)
+export GOPROXY GOSUMDB=off GOWORK=off GOMODCACHE=$work/modules GOFLAGS="$GOFLAGS -modcacherw"
 
 # link makes a program that links one provider, in the folder $2, and runs it.
 link() {
-	local provider=$1 folder=$2 module
-	mkdir "$folder"
-	{
-		printf 'module example.com/other\n\ngo %s\n\n' "$(awk '$1 == "go" { print $2 }' "$provider/go.mod")"
-		for module in pkg/common "$provider"; do
-			printf 'require %s/%s v0.0.0\nreplace %s/%s => %s/%s\n' \
-				"$module_prefix" "$module" "$module_prefix" "$module" "$root" "$module"
-		done
-	} >"$folder/go.mod"
-
-	cat >"$folder/main.go" <<GO
+	local provider=$1
+	mkdir "$2"
+	cd "$2"
+	go mod init example.com/other 2>/dev/null
+	cat >main.go <<GO
 package main
 
 import (
@@ -53,19 +57,18 @@ func main() {
 	fmt.Println(descriptor.Name, descriptor.Title)
 }
 GO
-	# Only what this repository's own go.sum files name is looked up: same versions, nothing new
-	# to download. No `go mod tidy`: that resolves what the tests of imported packages import too.
-	cat pkg/common/go.sum "$provider/go.sum" | sort -u >"$folder/go.sum"
-	(
-		cd "$folder"
-		go run -mod=mod .
-		if go list -mod=mod -deps . | grep -E "$test_packages"; then
-			echo "a program that imports $provider compiles these, which only tests need" >&2
-			exit 1
-		fi
-	)
+	go get "$module_prefix/$provider@$version"
+	go run -mod=mod .
+	if grep -n '^replace' go.mod; then
+		echo "the module needs a replace line"
+		exit 1
+	fi
+	if go list -mod=mod -deps . | grep -E "$test_packages"; then
+		echo "a program that imports $provider compiles these, which only tests need" >&2
+		exit 1
+	fi
 }
 
 for provider in "${providers[@]}"; do
-	link "$provider" "$program/${provider##*/}"
+	(link "$provider" "$work/${provider##*/}")
 done

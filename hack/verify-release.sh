@@ -1,0 +1,44 @@
+#!/usr/bin/env bash
+# A release is reproducible: the same sources in two folders give the same files. The fragments of the changelog are
+# well-formed, SBOMs valid, and the program that makes them is tested.
+#
+#   hack/verify-release.sh        ccm for this machine, from one build cache: what CI can afford
+#   hack/verify-release.sh full   every program, platform and image, the second time with an empty build cache
+source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+
+release changelog check
+(cd hack/release && GOWORK=off go test ./...)
+
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+# Copies without .git: what a checkout adds to a build must come in by these.
+VERSION=$(hack/version.sh)
+COMMIT=$(git rev-parse HEAD)
+SOURCE_DATE_EPOCH=$(git show -s --format=%ct HEAD)
+export VERSION COMMIT SOURCE_DATE_EPOCH
+if [[ ${1:-} != full ]]; then
+	export PROGRAMS=ccm WITHOUT_IMAGE=1
+	PLATFORMS=$(go env GOOS)/$(go env GOARCH)
+	export PLATFORMS
+fi
+
+tools=$root/bin/tools
+helm 4 >/dev/null
+for build in first second; do
+	mkdir -p "$work/$build/sources/bin"
+	git ls-files -z --cached --others --exclude-standard |
+		tar --create --null --ignore-failed-read --files-from=- 2>/dev/null | tar --extract --directory "$work/$build/sources"
+	ln -s "$tools" "$work/$build/sources/bin/tools"
+	if [[ ${1:-} == full && $build == second ]]; then
+		export GOCACHE=$work/cache
+	fi
+	"$work/$build/sources/hack/release.sh" "$work/$build/dist"
+	sleep 1 # another time of day
+done
+
+if ! diff "$work"/{first,second}/dist/SHA256SUMS; then
+	echo "two builds of one commit differ"
+	exit 1
+fi
+echo "note: $(wc -l <"$work/first/dist/SHA256SUMS") files, equal in two builds"
+awk '{ printf "note: %s %.1f MB\n", $1, $2 / 1e6 }' "$work/first/dist/sizes.txt"
