@@ -40,7 +40,7 @@ func newRoot(ctx context.Context, s streams) *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.CompletionOptions.HiddenDefaultCmd = true
-	cmd.AddCommand(newRunCommand(ctx, s), newSimCommand(ctx, s), newBenchCommand(ctx, s))
+	cmd.AddCommand(newRunCommand(ctx, s), newSimCommand(ctx, s), newBenchCommand(ctx, s), newCompareCommand(ctx, s))
 	cmd.SetHelpCommand(&cobra.Command{Hidden: true})
 	cmd.SetFlagErrorFunc(cli.BadFlag)
 	cmd.SetHelpFunc(func(c *cobra.Command, _ []string) { printHelp(c) })

@@ -12,6 +12,7 @@ type generation interface {
 	Delete(name string) bool
 	Drift(name string) ([]string, error)
 	Count(objects map[string]int)
+	Inventory() []world.Object
 	RemoveInstance(id string)
 }
 

@@ -18,8 +18,8 @@ const (
 	// startTimeout has a margin: on a busy machine with two cores kube-apiserver takes 10 seconds.
 	startTimeout = 90 * time.Second
 	stopTimeout  = 10 * time.Second
-	// serviceRange has room for the cluster IPs of all Services of a lab.
-	serviceRange = "10.96.0.0/16"
+	// serviceRange has room for the cluster IPs of all Services of a lab, of both families.
+	serviceRange = "10.96.0.0/16,fd00:10:96::/112"
 )
 
 // ControlPlane is etcd and kube-apiserver, running on free ports of the loopback.

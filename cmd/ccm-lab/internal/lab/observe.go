@@ -154,7 +154,7 @@ func describeNodes(nodes []v1.Node) []screen.Node {
 	out := make([]screen.Node, 0, len(nodes))
 	for _, node := range nodes {
 		out = append(out, screen.Node{
-			Name: node.Name, Ready: isReady(node), Initialised: isInitialised(node), ProviderID: node.Spec.ProviderID,
+			Name: node.Name, Ready: isReady(node), Initialised: IsInitialised(node), ProviderID: node.Spec.ProviderID,
 			Zone: node.Labels[v1.LabelTopologyZone], Type: node.Labels[v1.LabelInstanceTypeStable], InternalIP: internalIP(node),
 		})
 	}
@@ -170,8 +170,8 @@ func isReady(node v1.Node) bool {
 	})
 }
 
-// isInitialised reports whether a cloud controller manager has initialised the node.
-func isInitialised(node v1.Node) bool {
+// IsInitialised reports whether a cloud controller manager has initialised the node.
+func IsInitialised(node v1.Node) bool {
 	return !slices.ContainsFunc(node.Spec.Taints,
 		func(t v1.Taint) bool { return t.Key == cloudproviderapi.TaintExternalCloudProvider })
 }
@@ -179,7 +179,7 @@ func isInitialised(node v1.Node) bool {
 func describeServices(services []v1.Service, nodes []v1.Node, balancers []world.LoadBalancer) []screen.Service {
 	members := 0
 	for _, node := range nodes {
-		if isReady(node) && isInitialised(node) {
+		if isReady(node) && IsInitialised(node) {
 			members++
 		}
 	}

@@ -48,7 +48,7 @@ func newOpenStack(o SimulatorOptions) (conformance.World, func() error, error) {
 		return newOpenStackProject(o)
 	}
 	options := openstacksim.Options{
-		Latency: o.Latency, ProvisionTime: o.ProvisionTime, Seed: o.Seed, ErrorRate: o.ErrorRate,
+		Latency: o.Latency, ProvisionTime: o.ProvisionTime, Seed: o.Seed, ErrorRate: o.ErrorRate, IPv6: o.IPv6,
 	}
 	if o.LoadBalancers > 0 {
 		options.Public = largePool

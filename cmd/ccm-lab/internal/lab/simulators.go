@@ -41,6 +41,8 @@ type SimulatorOptions struct {
 	// LoadBalancers is the number of load balancers for which the cloud needs public addresses at the same time.
 	// Zero leaves the simulator's pool, which has 254 addresses on fake.
 	LoadBalancers int
+	// IPv6 adds IPv6 to the cluster's network, if the simulator has a choice.
+	IPv6 bool
 }
 
 // largePool is the public address pool of a cloud with LoadBalancers: the range for benchmarks (RFC 2544),

@@ -45,6 +45,14 @@ type Manager struct {
 	Args []string
 }
 
+// Config returns the content of the configuration file, given the cloud's URL and the simulator's own cloud.conf.
+func (m Manager) Config(endpoint, own string) string {
+	if m.CloudConfig == "" {
+		return own
+	}
+	return strings.NewReplacer(EndpointVariable, endpoint, ConfigVariable, own).Replace(m.CloudConfig)
+}
+
 // In Manager.CloudConfig, EndpointVariable stands for the cloud's URL, and ConfigVariable for the complete
 // configuration of ccm: the IDs of objects in a project of real services are not known beforehand.
 const (
@@ -81,9 +89,9 @@ const (
 // each node would hide everything else. -v=2 makes the framework log the duration of a refresh.
 func ManagerArgs() []string { return []string{"--configure-cloud-routes=false", "-v=2"} }
 
-// ownArgs are the arguments of ccm only. With hundreds of load balancers its audit reads one every few
+// OwnArgs are the arguments of ccm only. With hundreds of load balancers its audit reads one every few
 // seconds, and those calls would count in the measured phase.
-func ownArgs() []string { return []string{"--load-balancer-audit-period=0"} }
+func OwnArgs() []string { return []string{"--load-balancer-audit-period=0"} }
 
 // Run measures all phases, one after the other, on one cluster.
 func Run(ctx context.Context, b lab.Binaries, o Options) (_ Report, err error) {
@@ -91,7 +99,7 @@ func Run(ctx context.Context, b lab.Binaries, o Options) (_ Report, err error) {
 	if o.Manager.Binary != "" {
 		b.CCM = o.Manager.Binary
 	} else {
-		args = append(args, ownArgs()...)
+		args = append(args, OwnArgs()...)
 	}
 	cluster, err := lab.StartCluster(ctx, b, lab.ClusterOptions{
 		Provider: o.Provider, Dir: o.Dir, Step: o.Step, Listen: o.Manager.Listen,
@@ -99,12 +107,7 @@ func Run(ctx context.Context, b lab.Binaries, o Options) (_ Report, err error) {
 			Latency: o.Latency, Services: o.ServicesAt, LoadBalancers: o.Services + spareLoadBalancers,
 		},
 		ManagerArgs: slices.Concat(args, o.Manager.Args),
-		CloudConfig: func(endpoint, own string) string {
-			if o.Manager.CloudConfig == "" {
-				return own
-			}
-			return strings.NewReplacer(EndpointVariable, endpoint, ConfigVariable, own).Replace(o.Manager.CloudConfig)
-		},
+		CloudConfig: o.Manager.Config,
 	})
 	if err != nil {
 		return Report{}, err

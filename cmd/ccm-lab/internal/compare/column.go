@@ -1,0 +1,189 @@
+package compare
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+
+	"github.com/unified-ccm/unified-ccm/cmd/ccm-lab/internal/compare/report"
+	"github.com/unified-ccm/unified-ccm/cmd/ccm-lab/internal/lab"
+	"github.com/unified-ccm/unified-ccm/cmd/ccm-lab/internal/lab/bench"
+	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
+	"github.com/unified-ccm/unified-ccm/pkg/common/sim/world"
+)
+
+// Column is one manager on one cloud.
+type Column struct {
+	// Name identifies the column, and Title is displayed.
+	Name, Title string
+	// Provider is one of lab.Providers, and Kind one of its kinds of load balancers.
+	Provider string
+	Kind     lab.BalancerKind
+	// Manager is another manager's binary; the zero value is ccm.
+	Manager bench.Manager
+	// ServicesAt is lab.SimulatorOptions.Services.
+	ServicesAt string
+	// Descriptor is what the manager declares; nil for another manager.
+	Descriptor *provider.Descriptor
+}
+
+// Columns returns the columns of a cloud: one for each kind of load balancers.
+func Columns(name, servicesAt string) []Column {
+	d, _ := provider.Get(name) // Every cloud of the lab is linked.
+	kinds := lab.Balancers(name)
+	out := make([]Column, 0, len(kinds))
+	for _, kind := range kinds {
+		c := Column{Name: name, Title: d.Title, Provider: name, Kind: kind, ServicesAt: servicesAt, Descriptor: &d}
+		if kind.Name != "" {
+			c.Name, c.Title = name+"-"+kind.Name, d.Title+", "+kind.Name+" load balancer"
+		}
+		out = append(out, c)
+	}
+	return out
+}
+
+func (c *Column) describe() report.Column {
+	out := report.Column{Name: c.Name, Title: c.Title, Provider: c.Provider, Program: "ccm", Cloud: "simulator"}
+	if c.Manager.Binary != "" {
+		out.Program = filepath.Base(c.Manager.Binary)
+	}
+	if c.ServicesAt != "" {
+		out.Cloud = "services"
+	}
+	return out
+}
+
+// run is a column that is running: a cluster with some nodes.
+type run struct {
+	*Column
+	cluster    *lab.Cluster
+	live       *lab.Live
+	kubernetes string
+	// nodes are the names of the nodes that every scenario finds.
+	nodes []string
+	// routed reports that the manager runs with the route controller.
+	routed bool
+}
+
+// sharedNodes is the number of nodes that every scenario finds.
+const sharedNodes = 2
+
+// readyTimeout is the timeout for the first nodes to be initialised.
+const readyTimeout = 30 * time.Second
+
+func startColumn(ctx context.Context, o Options, column *Column) (_ *run, err error) {
+	dir := filepath.Join(o.Dir, column.Name)
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, err
+	}
+	binaries, args := o.Binaries, bench.ManagerArgs()
+	if column.Manager.Binary != "" {
+		binaries.CCM = column.Manager.Binary
+	} else {
+		args = append(args, bench.OwnArgs()...)
+	}
+	cluster, err := lab.StartCluster(ctx, binaries, lab.ClusterOptions{
+		Provider: column.Provider, Dir: dir, Listen: column.Manager.Listen,
+		Cloud:       lab.SimulatorOptions{Services: column.ServicesAt, IPv6: true},
+		ManagerArgs: slices.Concat(args, column.Manager.Args), CloudConfig: column.Manager.Config,
+	})
+	if err != nil {
+		return nil, err
+	}
+	r := &run{Column: column, cluster: cluster, live: &lab.Live{
+		Client: cluster.Plane.Client, World: cluster.Cloud.World, Options: cluster.ManagerOptions,
+	}}
+	if err := r.prepare(ctx); err != nil {
+		return nil, errors.Join(err, cluster.Stop(context.WithoutCancel(ctx)))
+	}
+	return r, nil
+}
+
+func (r *run) stop(ctx context.Context) error { return r.cluster.Stop(ctx) }
+
+// prepare joins the nodes that all scenarios share, and waits until the manager has initialised them.
+func (r *run) prepare(ctx context.Context) error {
+	version, err := r.cluster.Plane.Client.Discovery().ServerVersion()
+	if err != nil {
+		return fmt.Errorf("reading the version of the API server: %w", err)
+	}
+	r.kubernetes = version.GitVersion
+	for i := range sharedNodes {
+		node, err := r.cluster.Cloud.World.Launch(lab.DemoMachine(i + 1))
+		if err != nil {
+			return err
+		}
+		if err := lab.RegisterNode(ctx, r.cluster.Plane.Client, node); err != nil {
+			return err
+		}
+		r.nodes = append(r.nodes, node.Name)
+	}
+	slices.Sort(r.nodes)
+	waiting, cancel := context.WithTimeout(ctx, readyTimeout)
+	defer cancel()
+	// A manager without instances initialises no node: the scenarios show that.
+	_ = wait.PollUntilContextCancel(waiting, poll, true, func(ctx context.Context) (bool, error) {
+		return r.initialised(ctx), nil
+	})
+	return ctx.Err()
+}
+
+// initialised reports whether all shared nodes are initialised, or the manager has no instances.
+func (r *run) initialised(ctx context.Context) bool {
+	nodes, err := r.cluster.Plane.Client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
+	return err == nil && !slices.ContainsFunc(nodes.Items, func(n v1.Node) bool { return !lab.IsInitialised(n) }) ||
+		r.unsupported(withoutInstances) != ""
+}
+
+// Log lines of the framework about an interface that a manager does not have.
+const (
+	withoutBalancers = "does not support external load balancers"
+	withoutInstances = "does not support instances"
+	withoutRoutes    = "does not support routes"
+)
+
+// unsupported returns the manager's log line about a missing interface, or "".
+func (r *run) unsupported(text string) string {
+	content, err := os.ReadFile(r.cluster.ManagerOptions.Log)
+	if err != nil {
+		return ""
+	}
+	for line := range strings.Lines(string(content)) {
+		if strings.Contains(line, text) {
+			_, message, _ := strings.Cut(line, "] ")
+			return strings.TrimSpace(message)
+		}
+	}
+	return ""
+}
+
+// inventory lists the objects in the cloud.
+func (r *run) inventory() []world.Object {
+	if listing, ok := r.cluster.Cloud.World.(world.Inventory); ok {
+		return listing.Inventory()
+	}
+	return nil
+}
+
+// withRoutes restarts the manager with the route controller, or without it.
+func (r *run) withRoutes(ctx context.Context, routed bool) error {
+	if r.routed == routed {
+		return nil
+	}
+	r.cluster.StopManager(ctx)
+	var args []string
+	if routed {
+		args = []string{"--configure-cloud-routes=true", "--cluster-cidr=" + lab.PodRange, "--route-reconciliation-period=2s"}
+	}
+	r.routed = routed
+	return r.cluster.StartManager(ctx, args...)
+}

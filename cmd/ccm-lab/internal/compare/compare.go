@@ -1,0 +1,202 @@
+// Package compare runs the same scenarios on several managers, each on its own API server and cloud, and reports what
+// each of them did. Verdicts follow from observations: objects in the cloud, status and Events.
+package compare
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/unified-ccm/unified-ccm/cmd/ccm-lab/internal/compare/report"
+	"github.com/unified-ccm/unified-ccm/cmd/ccm-lab/internal/lab"
+)
+
+// Options configure a comparison.
+type Options struct {
+	Binaries lab.Binaries
+	// Dir takes logs and the data of all processes. It must exist.
+	Dir string
+	// Version is the version of this program.
+	Version string
+	// Columns are compared.
+	Columns   []Column
+	Scenarios []Scenario
+	// Operations are measured after the scenarios.
+	Operations bool
+	// Parallel is the number of columns that run at the same time.
+	Parallel int
+	// Notify reports progress, one line at a time; safe for concurrent use.
+	Notify func(line string)
+	// Resume has the results of an interrupted run, which are kept; nil starts from nothing.
+	Resume *report.Report
+}
+
+// Run runs all scenarios on all columns. When ctx ends, it returns what it has, with the names of what is missing and
+// the error of the context. A column that does not start has its error in the report.
+func Run(ctx context.Context, o Options) (report.Report, error) {
+	r := newResult(o)
+	slots := make(chan struct{}, max(o.Parallel, 1))
+	var running sync.WaitGroup
+	for i := range o.Columns {
+		column := &o.Columns[i]
+		running.Go(func() {
+			select {
+			case slots <- struct{}{}:
+			case <-ctx.Done():
+				return
+			}
+			defer func() { <-slots }()
+			if err := r.runColumn(ctx, column); err != nil && ctx.Err() == nil {
+				r.fail(column, err)
+			}
+		})
+	}
+	running.Wait()
+	return r.finish(), ctx.Err()
+}
+
+// result is a report while columns add to it.
+type result struct {
+	options Options
+	total   int
+
+	mu     sync.Mutex
+	done   int
+	report report.Report
+}
+
+func newResult(o Options) *result {
+	r := &result{options: o, report: report.Report{Schema: report.Schema, Version: o.Version}}
+	for i := range o.Columns {
+		r.report.Columns = append(r.report.Columns, o.Columns[i].describe())
+	}
+	for _, s := range o.Scenarios {
+		c := report.Capability{ID: s.ID, Group: s.Group, Title: s.Title, Detail: s.Detail, Cells: map[string]report.Cell{}}
+		for i := range o.Columns {
+			if cell, ok := resumed(o.Resume, s.ID, o.Columns[i].Name); ok {
+				c.Cells[o.Columns[i].Name] = cell
+			} else {
+				r.total++
+			}
+		}
+		r.report.Capabilities = append(r.report.Capabilities, c)
+	}
+	return r
+}
+
+// resumed returns the cell of an earlier run. A failed one runs again.
+func resumed(old *report.Report, scenario, column string) (report.Cell, bool) {
+	if old == nil {
+		return report.Cell{}, false
+	}
+	for _, c := range old.Capabilities {
+		if cell, ok := c.Cells[column]; ok && c.ID == scenario && cell.Verdict != report.Failed {
+			return cell, true
+		}
+	}
+	return report.Cell{}, false
+}
+
+// runColumn starts a column and runs the missing scenarios on it, one after the other, so that every call belongs to
+// one of them.
+func (r *result) runColumn(ctx context.Context, column *Column) (err error) {
+	missing := r.missing(column.Name)
+	if len(missing) == 0 {
+		return nil
+	}
+	started := time.Now()
+	run, err := startColumn(ctx, r.options, column)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, run.stop(context.WithoutCancel(ctx))) }()
+	r.notify("%s: started in %.1f s", column.Name, time.Since(started).Seconds())
+	r.setKubernetes(run.kubernetes)
+	for _, scenario := range missing {
+		cell, err := run.run(ctx, scenario)
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if err != nil {
+			return err
+		}
+		r.add(scenario.ID, column.Name, cell)
+	}
+	return nil
+}
+
+// missing returns the scenarios without a cell of a column.
+func (r *result) missing(column string) []Scenario {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.DeleteFunc(slices.Clone(r.options.Scenarios), func(s Scenario) bool {
+		_, ok := r.capability(s.ID).Cells[column]
+		return ok
+	})
+}
+
+func (r *result) capability(id string) report.Capability {
+	i := slices.IndexFunc(r.report.Capabilities, func(c report.Capability) bool { return c.ID == id })
+	return r.report.Capabilities[i]
+}
+
+func (r *result) setKubernetes(version string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.report.Kubernetes = version
+}
+
+func (r *result) add(scenario, column string, cell report.Cell) {
+	r.mu.Lock()
+	r.capability(scenario).Cells[column] = cell
+	r.done++
+	done := r.done
+	r.mu.Unlock()
+	line := fmt.Sprintf("%d/%d %s %s: %s", done, r.total, column, scenario, cell.Verdict)
+	if cell.Verdict != report.Works {
+		line += ": " + cell.Summary
+	}
+	if len(cell.Leaked) > 0 {
+		line += "; left: " + strings.Join(cell.Leaked, ", ")
+	}
+	r.notify("%s (%.1f s)", line, cell.Seconds)
+}
+
+// fail records why a column has no (further) results.
+func (r *result) fail(column *Column, err error) {
+	r.mu.Lock()
+	for i := range r.report.Columns {
+		if r.report.Columns[i].Name == column.Name {
+			r.report.Columns[i].Error = err.Error()
+		}
+	}
+	r.mu.Unlock()
+	r.notify("%s: %s", column.Name, err)
+}
+
+func (r *result) notify(format string, args ...any) {
+	if r.options.Notify != nil {
+		r.options.Notify(fmt.Sprintf(format, args...))
+	}
+}
+
+// finish names what is missing.
+func (r *result) finish() report.Report {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, column := range r.report.Columns {
+		if column.Error != "" {
+			continue
+		}
+		for _, c := range r.report.Capabilities {
+			if _, ok := c.Cells[column.Name]; !ok {
+				r.report.Missing = append(r.report.Missing, column.Name+" "+c.ID)
+			}
+		}
+	}
+	return r.report
+}

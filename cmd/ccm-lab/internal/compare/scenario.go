@@ -1,0 +1,57 @@
+package compare
+
+import (
+	"context"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/unified-ccm/unified-ccm/cmd/ccm-lab/internal/compare/report"
+	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
+)
+
+// Scenario shows one capability.
+type Scenario struct {
+	ID, Group, Title, Detail string
+	// Routes runs it with the route controller.
+	Routes bool
+	// Declared returns what a descriptor claims, "" if it claims nothing.
+	Declared func(d provider.Descriptor) report.Verdict
+	// Run returns the verdict and its summary. With an error, there is no verdict.
+	Run func(ctx context.Context, t *Trial) (report.Verdict, string, error)
+}
+
+// Groups of scenarios.
+const (
+	groupService     = "Service"
+	groupAnnotations = "Annotations"
+)
+
+// Scenarios returns all scenarios, in the order in which they run.
+func Scenarios() []Scenario { return slices.Concat(serviceScenarios(), annotationScenarios()) }
+
+// Select returns the scenarios with IDs that match the pattern, which is a path pattern such as "service.*".
+func Select(scenarios []Scenario, pattern string) ([]Scenario, error) {
+	if pattern == "" {
+		return scenarios, nil
+	}
+	var out []Scenario
+	for _, s := range scenarios {
+		ok, err := path.Match(pattern, s.ID)
+		if err != nil {
+			return nil, fmt.Errorf("%q is not a pattern such as service.*: %w", pattern, err)
+		}
+		if ok {
+			out = append(out, s)
+		}
+	}
+	if len(out) == 0 {
+		ids := make([]string, len(scenarios))
+		for i, s := range scenarios {
+			ids[i] = s.ID
+		}
+		return nil, fmt.Errorf("no scenario matches %q; there are %s", pattern, strings.Join(ids, ", "))
+	}
+	return out, nil
+}

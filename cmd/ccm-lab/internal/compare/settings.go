@@ -1,0 +1,175 @@
+package compare
+
+import (
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/unified-ccm/unified-ccm/cmd/ccm-lab/internal/compare/report"
+	"github.com/unified-ccm/unified-ccm/pkg/common/sim/world"
+	"github.com/unified-ccm/unified-ccm/providers/aws"
+	"github.com/unified-ccm/unified-ccm/providers/fake"
+	"github.com/unified-ccm/unified-ccm/providers/openstack"
+)
+
+// setting is a setting of a load balancer in portable terms.
+type setting string
+
+// The settings. Durations are in seconds.
+const (
+	healthCheckProtocol  setting = "health check protocol"
+	healthCheckPort      setting = "health check port"
+	healthCheckPath      setting = "health check path"
+	healthCheckInterval  setting = "health check interval"
+	healthCheckTimeout   setting = "health check timeout"
+	healthyThreshold     setting = "healthy threshold"
+	unhealthyThreshold   setting = "unhealthy threshold"
+	idleTimeout          setting = "idle timeout"
+	proxyProtocol        setting = "PROXY protocol"
+	clientIPAffinity     setting = "client IP affinity"
+	loadBalancerSubnet   setting = "subnet"
+	tagTeam              setting = "tag team"
+	healthCheckTargetAWS         = "HealthCheck.Target"
+)
+
+// field is where a cloud's API shows a setting.
+type field struct {
+	// kind is that of the object, and name the field, a path pattern.
+	kind, name string
+	// read converts a value; nil takes it as it is. An empty result means that the value is not about the setting.
+	read func(value string) string
+}
+
+// settings are the fields of each cloud.
+func settings() map[string]map[setting][]field {
+	return map[string]map[setting][]field{
+		fake.ProviderName: {
+			healthCheckProtocol: {{"pool", "healthCheck.protocol", nil}},
+			healthCheckPort:     {{"pool", "healthCheck.port", nil}},
+			healthCheckPath:     {{"pool", "healthCheck.path", nil}},
+			healthCheckInterval: {{"pool", "healthCheck.intervalSeconds", nil}},
+			healthCheckTimeout:  {{"pool", "healthCheck.timeoutSeconds", nil}},
+			healthyThreshold:    {{"pool", "healthCheck.healthyThreshold", nil}},
+			unhealthyThreshold:  {{"pool", "healthCheck.unhealthyThreshold", nil}},
+			idleTimeout:         {{"listener", "idleTimeoutSeconds", nil}},
+			proxyProtocol:       {{"pool", "proxyProtocol", words(map[string]string{"1": "v1", "2": "v2"})}},
+			clientIPAffinity:    {{"pool", "affinitySeconds", constant("on")}},
+			loadBalancerSubnet:  {{"load balancer", "subnets", nil}},
+			tagTeam:             {{"load balancer", "tags.team", nil}},
+		},
+		aws.ProviderName: {
+			healthCheckProtocol: {{"target group", "HealthCheckProtocol", nil},
+				{classicBalancer, healthCheckTargetAWS, part(1)}},
+			healthCheckPort: {{"target group", "HealthCheckPort", nil}, {classicBalancer, healthCheckTargetAWS, part(2)}},
+			healthCheckPath: {{"target group", "HealthCheckPath", nil}, {classicBalancer, healthCheckTargetAWS, part(3)}},
+			healthCheckInterval: {{"target group", "HealthCheckIntervalSeconds", nil},
+				{classicBalancer, "HealthCheck.Interval", nil}},
+			healthCheckTimeout: {{"target group", "HealthCheckTimeoutSeconds", nil},
+				{classicBalancer, "HealthCheck.Timeout", nil}},
+			healthyThreshold: {{"target group", "HealthyThresholdCount", nil},
+				{classicBalancer, "HealthCheck.HealthyThreshold", nil}},
+			unhealthyThreshold: {{"target group", "UnhealthyThresholdCount", nil},
+				{classicBalancer, "HealthCheck.UnhealthyThreshold", nil}},
+			idleTimeout: {{"listener", "Attributes.tcp.idle_timeout.seconds", nil},
+				{classicBalancer, "Attributes.ConnectionSettings.IdleTimeout", nil}},
+			proxyProtocol: {
+				{"target group", "Attributes.proxy_protocol_v2.enabled", words(map[string]string{"true": "v2"})},
+				{classicBalancer, "BackendServerDescriptions.*.PolicyNames", constant("v1")}},
+			clientIPAffinity:   {{"target group", "Attributes.stickiness.enabled", words(map[string]string{"true": "on"})}},
+			loadBalancerSubnet: {{"load balancer", "AvailabilityZones.*.SubnetId", nil}, {classicBalancer, "Subnets", nil}},
+			tagTeam:            {{"load balancer", "Tags.team", nil}, {classicBalancer, "Tags.team", nil}},
+		},
+		openstack.ProviderName: {
+			healthCheckProtocol: {{"health monitor", "type", nil}},
+			healthCheckPort:     {{"member", "monitor_port", nil}},
+			healthCheckPath:     {{"health monitor", "url_path", nil}},
+			healthCheckInterval: {{"health monitor", "delay", nil}},
+			healthCheckTimeout:  {{"health monitor", "timeout", nil}},
+			healthyThreshold:    {{"health monitor", "max_retries", nil}},
+			unhealthyThreshold:  {{"health monitor", "max_retries_down", nil}},
+			idleTimeout: {{"listener", "timeout_client_data", fromMilliseconds},
+				{"listener", "timeout_member_data", fromMilliseconds}},
+			proxyProtocol:      {{"pool", "protocol", words(map[string]string{"PROXY": "v1", "PROXYV2": "v2"})}},
+			clientIPAffinity:   {{"pool", "session_persistence.type", words(map[string]string{"SOURCE_IP": "on"})}},
+			loadBalancerSubnet: {{"load balancer", "vip_subnet_id", nil}},
+			tagTeam:            {{"load balancer", "tags", tagged("team")}},
+		},
+	}
+}
+
+const classicBalancer = "classic load balancer"
+
+// valuesOf returns the different values of a setting in objects of a cloud, sorted.
+func valuesOf(provider string, what setting, objects []world.Object) []string {
+	var out []string
+	for _, f := range settings()[provider][what] {
+		for _, o := range objects {
+			if o.Kind == f.kind {
+				out = append(out, f.values(o)...)
+			}
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+func (f field) values(o world.Object) []string {
+	var out []string
+	for name, value := range o.Fields {
+		if ok, _ := path.Match(f.name, name); !ok { // The patterns are constants.
+			continue
+		}
+		if f.read != nil {
+			value = f.read(value)
+		}
+		if value != "" {
+			out = append(out, value)
+		}
+	}
+	return out
+}
+
+// has checks a setting of all objects of the Service.
+func has(what setting, want string) effect {
+	return func(s *state) []report.Check {
+		got := valuesOf(s.Provider, what, s.created)
+		return []report.Check{s.check(string(what), want, strings.Join(got, ", "))}
+	}
+}
+
+// words translates values. Others are not about the setting.
+func words(translate map[string]string) func(string) string {
+	return func(value string) string { return translate[value] }
+}
+
+// constant replaces every value.
+func constant(text string) func(string) string { return func(string) string { return text } }
+
+// fromMilliseconds converts to seconds.
+func fromMilliseconds(value string) string { return strings.TrimSuffix(value, "000") }
+
+// checkTarget matches a health check of a classic load balancer: protocol, port and path.
+var checkTarget = regexp.MustCompile(`^([A-Z]+):(\d+)(/.*)?$`)
+
+// part returns a part of a health check of a classic load balancer.
+func part(number int) func(string) string {
+	return func(value string) string {
+		if parts := checkTarget.FindStringSubmatch(value); parts != nil {
+			return parts[number]
+		}
+		return ""
+	}
+}
+
+// tagged returns the value of a tag in a list of key=value.
+func tagged(key string) func(string) string {
+	return func(list string) string {
+		for tag := range strings.SplitSeq(list, ", ") {
+			if value, ok := strings.CutPrefix(tag, key+"="); ok {
+				return value
+			}
+		}
+		return ""
+	}
+}

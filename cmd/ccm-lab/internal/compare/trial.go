@@ -1,0 +1,288 @@
+package compare
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"sigs.k8s.io/yaml"
+
+	"github.com/unified-ccm/unified-ccm/cmd/ccm-lab/internal/compare/report"
+	"github.com/unified-ccm/unified-ccm/pkg/common/sim"
+	"github.com/unified-ccm/unified-ccm/pkg/common/sim/world"
+)
+
+const (
+	// poll is the interval at which conditions are checked.
+	poll = 100 * time.Millisecond
+	// quiet is the time without a mutation in the cloud after which it counts as settled.
+	quiet = 500 * time.Millisecond
+	// cleanTimeout is the timeout for deleting what a scenario has created.
+	cleanTimeout = time.Minute
+)
+
+// Trial is one scenario on one column: it collects the evidence.
+type Trial struct {
+	*run
+	namespace string
+	started   time.Time
+	evidence  report.Evidence
+	// took is the time until the last condition was reached.
+	took time.Duration
+	// before are the objects in the cloud when the trial started, and firstCall is the first call in the log after it.
+	before    []world.Object
+	firstCall int
+	cleanups  []func(context.Context) error
+}
+
+// run runs one scenario. An error means that the column cannot go on.
+func (r *run) run(ctx context.Context, s Scenario) (report.Cell, error) {
+	if err := r.withRoutes(ctx, s.Routes); err != nil {
+		return report.Cell{}, err
+	}
+	t, err := r.newTrial(ctx, strings.ReplaceAll(s.ID, ".", "-"))
+	if err != nil {
+		return report.Cell{}, err
+	}
+	verdict, summary, err := s.Run(ctx, t)
+	if err != nil {
+		verdict, summary = report.Failed, err.Error()
+	}
+	cell := report.Cell{Verdict: verdict, Summary: summary, Seconds: seconds(cmp.Or(t.took, time.Since(t.started)))}
+	if r.Descriptor != nil && s.Declared != nil {
+		cell.Declared = s.Declared(*r.Descriptor)
+	}
+	if len(t.evidence.After) == 0 {
+		t.evidence.After = objects(world.Changed(t.before, r.inventory()))
+	}
+	if cell.Leaked, err = t.clean(context.WithoutCancel(ctx)); err != nil {
+		cell.Verdict, cell.Summary = report.Failed, err.Error()
+	}
+	t.collectCalls(&cell)
+	cell.Evidence = &t.evidence
+	if ended := r.cluster.Ended(); ended != "" {
+		return cell, fmt.Errorf("%s: %s", s.ID, ended)
+	}
+	return cell, nil
+}
+
+// newTrial creates the trial's namespace once the cloud is quiet.
+func (r *run) newTrial(ctx context.Context, name string) (*Trial, error) {
+	t := &Trial{run: r, namespace: name}
+	namespace := &v1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: t.namespace}}
+	_, err := r.cluster.Plane.Client.CoreV1().Namespaces().Create(ctx, namespace, metav1.CreateOptions{})
+	if err != nil {
+		return nil, fmt.Errorf("creating a namespace: %w", err)
+	}
+	t.cleanUp(t.deleteNamespace)
+	if err := t.untilQuiet(ctx); err != nil {
+		return nil, err
+	}
+	t.before = r.inventory()
+	t.begin()
+	return t, nil
+}
+
+// begin starts the measurement of calls and time.
+func (t *Trial) begin() {
+	t.started, t.firstCall = time.Now(), lastCall(t.log())+1
+}
+
+func (t *Trial) log() *sim.Log { return t.cluster.Cloud.World.Front().Log() }
+
+func lastCall(log *sim.Log) int {
+	calls := log.Calls()
+	if len(calls) == 0 {
+		return 0
+	}
+	return calls[len(calls)-1].Seq
+}
+
+// untilQuiet waits until no call has changed the cloud for a while.
+func (t *Trial) untilQuiet(ctx context.Context) error {
+	mutations, since := t.log().MutationCount(), time.Now()
+	return wait.PollUntilContextCancel(ctx, poll, true, func(context.Context) (bool, error) {
+		if n := t.log().MutationCount(); n != mutations {
+			mutations, since = n, time.Now()
+		}
+		return time.Since(since) >= quiet, nil
+	})
+}
+
+// cleanUp registers what to do at the end, in reverse order.
+func (t *Trial) cleanUp(do func(context.Context) error) { t.cleanups = append(t.cleanups, do) }
+
+// clean deletes what the trial has created, and returns the objects in the cloud that are left.
+func (t *Trial) clean(ctx context.Context) (leaked []string, err error) {
+	ctx, cancel := context.WithTimeout(ctx, cleanTimeout)
+	defer cancel()
+	for _, do := range slices.Backward(t.cleanups) {
+		if err := do(ctx); err != nil {
+			return nil, fmt.Errorf("cleaning up: %w", err)
+		}
+	}
+	if err := t.untilQuiet(ctx); err != nil {
+		return nil, err
+	}
+	after := t.inventory()
+	for _, o := range world.Missing(after, t.before) {
+		leaked = append(leaked, o.Kind+" "+cmp.Or(o.Name, o.ID))
+	}
+	if deleted := world.Missing(t.before, after); len(deleted) > 0 {
+		return leaked, fmt.Errorf("%s %s was deleted, which the scenario does not own", deleted[0].Kind, deleted[0].Name)
+	}
+	return leaked, nil
+}
+
+// deleteNamespace finalizes it too, because no namespace controller runs.
+func (t *Trial) deleteNamespace(ctx context.Context) error {
+	namespaces := t.cluster.Plane.Client.CoreV1().Namespaces()
+	if err := namespaces.Delete(ctx, t.namespace, metav1.DeleteOptions{}); err != nil {
+		return err
+	}
+	namespace, err := namespaces.Get(ctx, t.namespace, metav1.GetOptions{})
+	if err == nil {
+		namespace.Spec.Finalizers = nil
+		_, err = namespaces.Finalize(ctx, namespace, metav1.UpdateOptions{})
+	}
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	return err
+}
+
+// manifest adds an object to the evidence as a user writes it.
+func (t *Trial) manifest(object any) error {
+	text, err := yaml.Marshal(object)
+	if err != nil {
+		return err
+	}
+	if t.evidence.Manifest != "" {
+		t.evidence.Manifest += "---\n"
+	}
+	t.evidence.Manifest += withoutServerFields(string(text))
+	return nil
+}
+
+// withoutServerFields removes lines that a user does not write.
+func withoutServerFields(manifest string) string {
+	var b strings.Builder
+	for line := range strings.Lines(manifest) {
+		switch strings.TrimSpace(line) {
+		case "creationTimestamp: null", "loadBalancer: {}", "status: {}", "status:":
+		default:
+			b.WriteString(line)
+		}
+	}
+	return b.String()
+}
+
+// plan adds what `ccm plan` prints for the manifest. Another manager has no plan.
+func (t *Trial) plan(ctx context.Context) error {
+	if t.Manager.Binary != "" {
+		return nil
+	}
+	file := filepath.Join(filepath.Dir(t.cluster.ManagerOptions.Log), "manifest.yaml")
+	if err := os.WriteFile(file, []byte(t.evidence.Manifest), 0o600); err != nil {
+		return err
+	}
+	out, err := t.live.RunPlan(ctx, "-f", file)
+	t.evidence.Plan = string(out)
+	if err != nil && ctx.Err() == nil {
+		t.evidence.Plan += err.Error() + "\n" // A refusal is a result.
+		return nil
+	}
+	return err
+}
+
+// check compares what was observed with what is wanted, and adds the result to the evidence.
+func (t *Trial) check(name, want, got string) report.Check {
+	c := report.Check{Name: name, Want: want, Got: got, OK: want == got}
+	t.evidence.Checks = append(t.evidence.Checks, c)
+	return c
+}
+
+// collectCalls adds the calls since begin.
+func (t *Trial) collectCalls(cell *report.Cell) {
+	for _, c := range t.log().Calls() {
+		if c.Seq < t.firstCall {
+			continue
+		}
+		call := report.Call{
+			Seconds: seconds(c.At.Sub(t.started)), Took: seconds(c.Duration), Operation: c.Name, Change: c.Mutating,
+		}
+		switch {
+		case c.Status == 0:
+			call.Error = "no response"
+		case c.Status >= 400:
+			call.Error = fmt.Sprintf("status %d", c.Status)
+		}
+		t.evidence.Calls = append(t.evidence.Calls, call)
+		cell.Calls++
+		if c.Mutating {
+			cell.Changes++
+		}
+	}
+}
+
+// collectEvents adds the Events of an object to the evidence, and returns them.
+func (t *Trial) collectEvents(ctx context.Context, kind, namespace, name string) ([]v1.Event, error) {
+	list, err := t.events(ctx, kind, namespace, name)
+	if err != nil {
+		return nil, err
+	}
+	for _, e := range list {
+		t.evidence.Events = append(t.evidence.Events, report.Event{
+			Seconds: seconds(max(0, eventTime(e).Sub(t.started))), Type: e.Type, Reason: e.Reason,
+			Object: kind + " " + name, Message: e.Message,
+		})
+	}
+	return list, nil
+}
+
+// events returns the Events of an object since the trial started, oldest first.
+func (t *Trial) events(ctx context.Context, kind, namespace, name string) ([]v1.Event, error) {
+	list, err := t.cluster.Plane.Client.CoreV1().Events(metav1.NamespaceAll).List(ctx, metav1.ListOptions{
+		FieldSelector: "involvedObject.kind=" + kind + ",involvedObject.name=" + name,
+	})
+	if err != nil {
+		return nil, err
+	}
+	since := t.started.Truncate(time.Second) // The times of Events are whole seconds.
+	out := slices.DeleteFunc(list.Items, func(e v1.Event) bool {
+		return e.InvolvedObject.Namespace != namespace || eventTime(e).Before(since)
+	})
+	slices.SortStableFunc(out, func(a, b v1.Event) int { return eventTime(a).Compare(eventTime(b)) })
+	return out, nil
+}
+
+func eventTime(e v1.Event) time.Time {
+	for _, at := range []time.Time{e.LastTimestamp.Time, e.EventTime.Time} {
+		if !at.IsZero() {
+			return at
+		}
+	}
+	return e.CreationTimestamp.Time
+}
+
+// objects converts objects for the report.
+func objects(list []world.Object) []report.Object {
+	out := make([]report.Object, 0, len(list))
+	for _, o := range list {
+		out = append(out, report.Object{Kind: o.Kind, Name: o.Name, ID: o.ID, Fields: o.Fields})
+	}
+	return out
+}
+
+func seconds(d time.Duration) float64 {
+	return float64(d.Round(time.Millisecond)) / float64(time.Second)
+}

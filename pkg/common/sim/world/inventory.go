@@ -1,0 +1,164 @@
+package world
+
+import (
+	"cmp"
+	"encoding"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/unified-ccm/unified-ccm/pkg/common/sorting"
+)
+
+// Inventory is implemented by worlds that list their objects with the fields that the cloud's API shows. Comparisons
+// read settings and orphans from it. Its calls do not appear in the Front's call log.
+type Inventory interface {
+	// Inventory returns the existing objects, sorted by kind and ID.
+	Inventory() []Object
+}
+
+// Object is one object in the cloud.
+type Object struct {
+	// Kind is singular, in words of the cloud: "target group".
+	Kind, Name, ID string
+	// Fields have the names of the cloud's API, with a dot between the parts: "healthCheck.port". Empty ones are left
+	// out.
+	Fields map[string]string
+}
+
+// NewObject returns the object with the exported fields of all views, which are structs, maps or pointers to them. A
+// field is named by its json or xml tag.
+func NewObject(kind, name, id string, views ...any) Object {
+	o := Object{Kind: kind, Name: name, ID: id, Fields: map[string]string{}}
+	for _, view := range views {
+		o.add("", reflect.ValueOf(view))
+	}
+	return o
+}
+
+// SortObjects sorts objects by kind, name and ID.
+func SortObjects(list []Object) {
+	sorting.Func(list, func(a, b Object) int {
+		return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Name, b.Name), cmp.Compare(a.ID, b.ID))
+	})
+}
+
+// add adds a value under a name; an empty name adds the fields of a struct without a prefix.
+func (o *Object) add(name string, v reflect.Value) {
+	if text, ok := scalar(v); ok {
+		if text != "" {
+			o.Fields[name] = text
+		}
+		return
+	}
+	switch v.Kind() {
+	case reflect.Pointer, reflect.Interface:
+		if !v.IsNil() {
+			o.add(name, v.Elem())
+		}
+	case reflect.Struct:
+		o.addStruct(name, v)
+	case reflect.Map:
+		for _, key := range v.MapKeys() {
+			o.add(join(name, fmt.Sprint(key)), v.MapIndex(key))
+		}
+	case reflect.Slice, reflect.Array:
+		o.addList(name, v)
+	}
+}
+
+func (o *Object) addStruct(name string, v reflect.Value) {
+	for i := range v.NumField() {
+		field := v.Type().Field(i)
+		label := labelOf(field)
+		switch {
+		case label == "-":
+		case field.Anonymous, v.NumField() == 1 && (field.Name == "Member" || field.Name == "Item"):
+			// A list in AWS' XML has an element around its members.
+			o.add(name, v.Field(i))
+		case field.IsExported():
+			o.add(join(name, label), v.Field(i))
+		}
+	}
+}
+
+// addList joins scalars, and numbers other elements.
+func (o *Object) addList(name string, v reflect.Value) {
+	var texts []string
+	for i := range v.Len() {
+		text, ok := scalar(v.Index(i))
+		if !ok {
+			o.add(join(name, strconv.Itoa(i)), v.Index(i))
+			continue
+		}
+		texts = append(texts, text)
+	}
+	if len(texts) > 0 {
+		o.Fields[name] = strings.Join(texts, ", ")
+	}
+}
+
+// scalar formats a value that has no parts. Values of unexported embedded structs cannot be formatted by their methods.
+func scalar(v reflect.Value) (string, bool) {
+	switch v.Kind() {
+	case reflect.Bool:
+		return strconv.FormatBool(v.Bool()), true
+	case reflect.String:
+		return v.String(), true
+	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
+		return strconv.FormatInt(v.Int(), 10), true
+	case reflect.Float32, reflect.Float64:
+		return strconv.FormatFloat(v.Float(), 'g', -1, 64), true
+	case reflect.Struct:
+		if v.CanInterface() {
+			if m, ok := v.Interface().(encoding.TextMarshaler); ok {
+				text, err := m.MarshalText()
+				return string(text), err == nil
+			}
+		}
+	}
+	return "", false
+}
+
+// labelOf returns the name of a field in the cloud's API.
+func labelOf(field reflect.StructField) string {
+	for _, tag := range []string{"json", "xml"} {
+		if label, _, _ := strings.Cut(field.Tag.Get(tag), ","); label != "" {
+			return strings.ReplaceAll(label, ">", ".")
+		}
+	}
+	return field.Name
+}
+
+func join(prefix, name string) string {
+	if prefix == "" {
+		return name
+	}
+	return prefix + "." + name
+}
+
+// Changed returns the objects of after that before lacks, or has with other fields, sorted as after.
+func Changed(before, after []Object) []Object {
+	had := map[string]Object{}
+	for _, o := range before {
+		had[o.key()] = o
+	}
+	return slices.DeleteFunc(slices.Clone(after), func(o Object) bool {
+		old, ok := had[o.key()]
+		return ok && maps.Equal(old.Fields, o.Fields)
+	})
+}
+
+// Missing returns the objects of before that do not exist in after.
+func Missing(before, after []Object) []Object {
+	has := map[string]bool{}
+	for _, o := range after {
+		has[o.key()] = true
+	}
+	return slices.DeleteFunc(slices.Clone(before), func(o Object) bool { return has[o.key()] })
+}
+
+func (o Object) key() string { return o.Kind + "\x00" + o.ID }

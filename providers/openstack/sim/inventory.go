@@ -1,0 +1,42 @@
+package sim
+
+import (
+	"github.com/unified-ccm/unified-ccm/pkg/common/sim/world"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/sim/neutron"
+)
+
+var _ world.Inventory = (*Cloud)(nil)
+
+// Inventory implements world.Inventory for the cluster's project.
+func (c *Cloud) Inventory() []world.Object {
+	var out []world.Object
+	c.inspect(func(t *tx) {
+		out = t.Tx.Inventory()
+		for id, s := range t.Servers {
+			out = append(out, world.NewObject("server", s.Name, id, s))
+		}
+		for id, p := range t.Ports {
+			if p.Project == t.Cluster.Project && p.DeviceOwner != neutron.OwnerLoadBalancer {
+				out = append(out, world.NewObject("port", p.Name, id, p))
+			}
+		}
+		for id, f := range t.Addresses {
+			out = append(out, world.NewObject("floating IP", f.Address, id, f))
+		}
+		for id, g := range t.Groups {
+			view := *g
+			view.Rules = nil
+			out = append(out, world.NewObject("security group", g.Name, id, view))
+		}
+		for id, r := range t.Rules {
+			out = append(out, world.NewObject("security group rule", r.Direction, id, r))
+		}
+		for id, router := range t.Routers {
+			for _, r := range router.Routes {
+				out = append(out, world.NewObject("route", r.Destination, id+"/"+r.Destination, r))
+			}
+		}
+	})
+	world.SortObjects(out)
+	return out
+}
