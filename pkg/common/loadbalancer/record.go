@@ -75,6 +75,12 @@ func (r AppliedRecord) IsZero() bool {
 	return r.State == "" && r.Members == "" && len(r.values) == 0 && r.combined == ""
 }
 
+// Has reports whether the record describes a field that is set.
+func (r AppliedRecord) Has(name string) bool {
+	_, ok := r.values[hashName(name)]
+	return ok || r.combined != ""
+}
+
 // Proves reports whether a load balancer with record r has the desired state and members of want.
 func (r AppliedRecord) Proves(want AppliedRecord) bool {
 	return r.State != "" && r.State == want.State && r.Members != "" && r.Members == want.Members

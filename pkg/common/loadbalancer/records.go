@@ -11,6 +11,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/clocks"
+	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 )
 
@@ -85,7 +86,8 @@ func (r *dueRecords[O]) names() (names []string, changed time.Time) {
 
 // recordUpdate returns the update of the stored record that is due once the target is applied. It is false if
 // there is none. A load balancer that was taken over gets its first record with the first change that is made
-// anyway: not without a change, and not with a change of only members that the record does not describe.
+// anyway: not without a change, and not with a change of only members that the record does not describe. So does a
+// record of an earlier release, which has no ports, while every Service has some.
 func (c *Controller[S, D, O]) recordUpdate(t target[S, D], have O, made plan.Plan) (RecordUpdate[O], bool) {
 	keeper, ok := any(c.cloud).(RecordKeeper[D, O])
 	if !ok || t.want == nil {
@@ -96,11 +98,14 @@ func (c *Controller[S, D, O]) recordUpdate(t target[S, D], have O, made plan.Pla
 	if fields := unappliedFields(made); len(fields) > 0 {
 		applied, _ := c.lastApplied(t, have)
 		want = want.Without(applied, fields)
+		if membersOnly(made) {
+			want.State = stored.State // still that of the load balancer
+		}
 	}
 	if !writable || want.IsZero() || !stored.Outdated(want) {
 		return RecordUpdate[O]{}, false
 	}
-	if stored.IsZero() && (made.Empty() || membersOnly(made) && want.Members == "") {
+	if !stored.Has(intent.FieldPorts) && (made.Empty() || membersOnly(made) && want.Members == "") {
 		return RecordUpdate[O]{}, false
 	}
 	return RecordUpdate[O]{Key: t.key, Have: have, Record: want}, true

@@ -33,8 +33,7 @@ func floatingFields() []string {
 }
 
 // protocolFields are the fields of a Service that determine protocols and member subnets: a change of one
-// replaces listeners and pools. The stored record has no spec.ports, so that drift of listeners and pools is
-// corrected.
+// replaces listeners and pools.
 func protocolFields() []string {
 	return []string{
 		annotation.KeyClass, annotation.KeyXForwardedFor, annotation.KeyTLSContainer, annotation.KeyProxyProtocol,
@@ -53,7 +52,7 @@ func tagFields(annotation string) []string { return []string{annotation, intent.
 
 // recordedFields are the fields whose values are part of the record.
 func recordedFields() []string {
-	return slices.Compact(slices.Sorted(slices.Values(slices.Concat(placeFields(), floatingFields()))))
+	return slices.Compact(slices.Sorted(slices.Values(slices.Concat(placeFields(), floatingFields(), protocolFields()))))
 }
 
 // keepsPort reports whether the replacement of a listener or of its pool is held.

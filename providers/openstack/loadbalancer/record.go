@@ -2,6 +2,7 @@ package loadbalancer
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/gophercloud/gophercloud/v2/openstack/loadbalancer/v2/loadbalancers"
 
@@ -13,8 +14,8 @@ import (
 )
 
 // The applied record is a tag of the load balancer, which its creation or its next change writes. It has the
-// Service's settings that a load balancer cannot change in place. The checksums of members are stored with
-// the Service (package observe): a tag would send an amphora through PENDING_UPDATE whenever a node joins.
+// Service's settings that disruptive changes follow from, and no others: each write of a tag sends an amphora through
+// PENDING_UPDATE. The checksums of members are stored with the Service (package observe), because nodes join often.
 
 var _ lbcommon.RecordKeeper[Desired, Observed] = (*Cloud)(nil)
 
@@ -47,7 +48,20 @@ func (c *Cloud) DesiredRecord(want Desired) lbcommon.AppliedRecord {
 	if !want.Features.Tags() {
 		return lbcommon.AppliedRecord{}
 	}
-	return lbcommon.NewRecord("", "", appliedFields(want))
+	return lbcommon.NewRecord(trafficDigest(want), "", appliedFields(want))
+}
+
+// trafficDigest returns the digest of what replaces listeners and pools when it changes. Equal digests show that a
+// listener or pool has drifted.
+func trafficDigest(want Desired) string {
+	items := make([]string, 0, len(want.Ports)+1)
+	for _, p := range want.Ports {
+		items = append(items, fmt.Sprintf("%s %d %s %s", p.Transport, p.Number, p.Listener.Protocol, p.Pool.Protocol))
+	}
+	if want.MemberSubnet.Explicit {
+		items = append(items, want.MemberSubnet.ID)
+	}
+	return lbcommon.DigestSet(items)
 }
 
 // appliedFields returns the fields of a record.
