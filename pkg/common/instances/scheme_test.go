@@ -77,6 +77,11 @@ func TestParse(t *testing.T) {
 			if fields["id"] != test.wantID || form != test.wantForm {
 				t.Errorf("id %q in form %q, want %q in %q", fields["id"], form, test.wantID, test.wantForm)
 			}
+			for _, call := range []string{"first", "second"} { // the second may be answered from memory
+				if id, got := test.scheme.Parse(test.providerID); id != test.wantID || (got == nil) != (err == nil) {
+					t.Errorf("%s Parse = %q, %v, want %q, %v", call, id, got, test.wantID, err)
+				}
+			}
 		})
 	}
 }

@@ -46,8 +46,8 @@ type RecordUpdate[O any] struct {
 // not matter. If many Services change at once, as when a node joins, waiting until the burst ends lets one
 // call store the records of many load balancers.
 const (
-	// recordCalm is the time without new due records after which the due ones are written.
-	recordCalm = 30 * time.Second
+	// RecordCalm is the time without new due records after which the due ones are written.
+	RecordCalm = 30 * time.Second
 	// recordPeriod bounds the wait, and is the backoff after failed writes.
 	recordPeriod = 5 * time.Minute
 )
@@ -209,10 +209,10 @@ func (c *Controller[S, D, O]) Run(ctx context.Context) {
 		return
 	}
 	clock := c.options.Clock
-	for last := clock.Now(); clocks.Sleep(ctx, clock, recordCalm) == nil; {
+	for last := clock.Now(); clocks.Sleep(ctx, clock, RecordCalm) == nil; {
 		names, changed := c.due.names()
 		now := clock.Now()
-		if len(names) == 0 || now.Sub(changed) < recordCalm && now.Sub(last) < recordPeriod {
+		if len(names) == 0 || now.Sub(changed) < RecordCalm && now.Sub(last) < recordPeriod {
 			continue
 		}
 		last = now

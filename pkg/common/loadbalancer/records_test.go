@@ -330,7 +330,7 @@ func TestRunWritesRecordsWhenABurstEnds(t *testing.T) {
 				t.Errorf("%d writes during the burst", n)
 			}
 		})
-		time.Sleep(2 * recordCalm)
+		time.Sleep(2 * RecordCalm)
 		f.locked(t, func() { f.stored(t, web(), node(string(rune('a'+34)))) })
 		cancel()
 		synctest.Wait()

@@ -21,7 +21,7 @@ func All() []provider.Controller {
 
 // Instances reads instances in bulk.
 type Instances interface {
-	Described(ctx context.Context, ids []string, fresh bool) (map[string]ec2types.Instance, error)
+	Described(ctx context.Context, ids []string, fresh bool) (map[string]*ec2types.Instance, error)
 }
 
 // Starter starts controllers. All fields but Legacy are required.

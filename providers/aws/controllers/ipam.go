@@ -83,7 +83,7 @@ func (p *ipam) sync(ctx context.Context, batch []nodeWork) map[nodeTask]error {
 		var lacking []nodeWork
 		for n, w := range batch {
 			instance, exists := found[ids[n]]
-			ranges, err := p.ranges(ids[n], &instance, exists)
+			ranges, err := p.ranges(ids[n], instance, exists)
 			switch {
 			case err == nil:
 				errs[w.nodeTask] = p.assign(ctx, w.object, ranges)

@@ -57,7 +57,9 @@ type listedAt struct {
 }
 
 type describedAt struct {
-	instance ec2types.Instance
+	// instance is shared by all callers and never written. The structure is large: copies of it for each of
+	// thousands of nodes and hundreds of Services in flight would be most of the memory of this process.
+	instance *ec2types.Instance
 	// at is when the read started: the oldest state that its response can show.
 	at time.Time
 	// tagged reports whether the instance has the cluster's tag.
@@ -77,7 +79,7 @@ func (d *describedInstances) putList(in Scope, list []ec2types.Instance, at time
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	maps.DeleteFunc(d.byID, func(_ string, o describedAt) bool {
-		listed := o.at.Before(at) && (in.VPC == "" || in.VPC == aws.ToString(o.instance.VpcId)) && in.has(&o.instance)
+		listed := o.at.Before(at) && (in.VPC == "" || in.VPC == aws.ToString(o.instance.VpcId)) && in.has(o.instance)
 		return listed || at.Sub(o.at) > ownerAge
 	})
 	maps.DeleteFunc(d.absent, func(_ string, since time.Time) bool { return at.Sub(since) > absentAge })
@@ -130,7 +132,7 @@ func (d *describedInstances) putLocked(in Scope, i ec2types.Instance, at time.Ti
 	if o, ok := d.byID[id]; ok && o.at.After(at) {
 		return
 	}
-	d.byID[id] = describedAt{i, at, in.has(&i)}
+	d.byID[id] = describedAt{&i, at, in.has(&i)}
 	delete(d.absent, id)
 }
 
@@ -139,7 +141,9 @@ func (d *describedInstances) update(id string, edit func(*ec2types.Instance)) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if o, ok := d.byID[id]; ok {
-		edit(&o.instance)
+		edited := *o.instance
+		edit(&edited)
+		o.instance = &edited
 		d.byID[id] = o
 	}
 }
@@ -154,10 +158,10 @@ func (o oldest) allows(d describedAt) bool {
 }
 
 // get returns the cached instances, and the IDs that have to be read because nothing fresh enough is cached.
-func (d *describedInstances) get(ids []string, use oldest) (found map[string]ec2types.Instance, unknown []string) {
+func (d *describedInstances) get(ids []string, use oldest) (found map[string]*ec2types.Instance, unknown []string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	found = make(map[string]ec2types.Instance, len(ids))
+	found = make(map[string]*ec2types.Instance, len(ids))
 	for _, id := range ids {
 		if o, ok := d.byID[id]; ok && use.allows(o) {
 			found[id] = o.instance
@@ -168,7 +172,7 @@ func (d *describedInstances) get(ids []string, use oldest) (found map[string]ec2
 	return found, unknown
 }
 
-// Described returns the instances that exist, as EC2 describes them. Fargate nodes have none. With fresh all
+// Described returns the instances that exist, as EC2 describes them, which callers do not write. Fargate nodes have none. With fresh all
 // of them are read after the call, else results of the last minutes are used. Concurrent callers share reads,
 // by ID in bulk, or by a list where that takes fewer calls.
 //
@@ -176,7 +180,7 @@ func (d *describedInstances) get(ids []string, use oldest) (found map[string]ec2
 // while a zone is disrupted, and load balancers have to follow nodes in the other zones then.
 func (s *Source) Described(
 	ctx context.Context, ids []string, fresh bool,
-) (map[string]ec2types.Instance, error) {
+) (map[string]*ec2types.Instance, error) {
 	now := s.clock.Now()
 	if fresh {
 		return s.described(ctx, ids, oldest{now, now, now})
@@ -187,7 +191,7 @@ func (s *Source) Described(
 // describedOrStale returns stale instances if EC2 does not answer. It never returns stale absence.
 func (s *Source) describedOrStale(
 	ctx context.Context, ids []string, use oldest,
-) (map[string]ec2types.Instance, error) {
+) (map[string]*ec2types.Instance, error) {
 	found, err := s.described(ctx, ids, use)
 	if !cloudapi.Is(err, cloudapi.Unavailable) || ctx.Err() != nil {
 		return found, err
@@ -209,17 +213,17 @@ func onlyInstanceIDs(ids []string) []string {
 
 // Owned returns those of the instances that carry the cluster's tag, or that have an initialized Node:
 // cloud-provider-aws requires no tag of the instance behind a Node.
-func (s *Source) Owned(ctx context.Context, in Scope, ids []string) (map[string]ec2types.Instance, error) {
+func (s *Source) Owned(ctx context.Context, in Scope, ids []string) (map[string]*ec2types.Instance, error) {
 	now := s.clock.Now()
 	use := oldest{now.Add(-ownerAge), now.Add(-ownerAge), now.Add(-absentAge)}
 	found, err := s.describedOrStale(ctx, ids, use)
 	ofNodes := s.initialized()
-	maps.DeleteFunc(found, func(id string, i ec2types.Instance) bool { return !in.has(&i) && !ofNodes[id] })
+	maps.DeleteFunc(found, func(id string, i *ec2types.Instance) bool { return !in.has(i) && !ofNodes[id] })
 	return found, err
 }
 
 // described returns the instances that exist, from reads not older than use.
-func (s *Source) described(ctx context.Context, ids []string, use oldest) (map[string]ec2types.Instance, error) {
+func (s *Source) described(ctx context.Context, ids []string, use oldest) (map[string]*ec2types.Instance, error) {
 	ids = onlyInstanceIDs(ids)
 	found, unknown := s.known.get(ids, use)
 	if len(unknown) == 0 {

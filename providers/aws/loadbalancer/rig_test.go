@@ -125,10 +125,10 @@ type instances struct {
 
 	mu     sync.Mutex
 	readAt time.Time
-	known  map[string]ec2types.Instance
+	known  map[string]*ec2types.Instance
 }
 
-func (i *instances) Described(ctx context.Context, ids []string, fresh bool) (map[string]ec2types.Instance, error) {
+func (i *instances) Described(ctx context.Context, ids []string, fresh bool) (map[string]*ec2types.Instance, error) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	missing := slices.ContainsFunc(ids, func(id string) bool { _, ok := i.known[id]; return !ok })
@@ -137,10 +137,10 @@ func (i *instances) Described(ctx context.Context, ids []string, fresh bool) (ma
 		if err != nil {
 			return nil, err
 		}
-		i.known, i.readAt = map[string]ec2types.Instance{}, i.clock.Now()
+		i.known, i.readAt = map[string]*ec2types.Instance{}, i.clock.Now()
 		for _, reservation := range out.Reservations {
 			for _, instance := range reservation.Instances {
-				i.known[*instance.InstanceId] = instance
+				i.known[*instance.InstanceId] = &instance
 			}
 		}
 	}

@@ -104,7 +104,7 @@ func (s *Source) Create(ctx context.Context, _ string, list []commonroutes.Route
 			return &cloudapi.Error{Class: cloudapi.NotFound, Operation: "CreateRoute",
 				Err: fmt.Errorf("instance %s does not exist", r.InstanceID)}
 		}
-		return s.create(ctx, tables, r.Destination, &instance)
+		return s.create(ctx, tables, r.Destination, instance)
 	})
 }
 

@@ -290,7 +290,7 @@ func TestBlackholes(t *testing.T) {
 }
 
 func TestStoppedNodeKeepsItsRoute(t *testing.T) {
-	machines := map[string]ec2types.Instance{"i-1": {}}
+	machines := map[string]*ec2types.Instance{"i-1": {}}
 	r := &ec2types.Route{Origin: ec2types.RouteOriginCreateRoute, State: ec2types.RouteStateBlackhole, InstanceId: aws.String("i-1")}
 	if got := classifyRoute(r, netip.MustParsePrefix("10.0.0.0/24"), machines); got.kind != toInstance {
 		t.Errorf("kind %v", got)
@@ -298,7 +298,7 @@ func TestStoppedNodeKeepsItsRoute(t *testing.T) {
 }
 
 func TestClassifyRoute(t *testing.T) {
-	machines := map[string]ec2types.Instance{"i-node": {}}
+	machines := map[string]*ec2types.Instance{"i-node": {}}
 	made := func(edit func(*ec2types.Route)) *ec2types.Route {
 		r := &ec2types.Route{Origin: ec2types.RouteOriginCreateRoute, State: ec2types.RouteStateActive}
 		edit(r)

@@ -189,7 +189,7 @@ func destinationOf(r *ec2types.Route) (netip.Prefix, bool) {
 
 // classifyRoute classifies a route; owned are the instances with the cluster's tag. A stopped instance keeps its
 // route, whatever the state of the route.
-func classifyRoute(r *ec2types.Route, destination netip.Prefix, owned map[string]ec2types.Instance) tableRoute {
+func classifyRoute(r *ec2types.Route, destination netip.Prefix, owned map[string]*ec2types.Instance) tableRoute {
 	instance := aws.ToString(r.InstanceId)
 	gateway := ""
 	for _, id := range []*string{

@@ -133,7 +133,7 @@ func (d *Desired) desireSubnets(r Request) error {
 
 // running returns the instances that can be registered, sorted: AWS rejects a whole request for a terminated
 // one.
-func running(ids []string, known map[string]ec2types.Instance) []string {
+func running(ids []string, known map[string]*ec2types.Instance) []string {
 	kept := make([]string, 0, len(ids))
 	for _, id := range ids {
 		instance, ok := known[id]

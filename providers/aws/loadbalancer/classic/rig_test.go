@@ -79,7 +79,7 @@ func newRig(t *testing.T, o sim.Options, change ...func(*Options)) *rig {
 
 // restart gives the rig a new manager, which knows nothing.
 func (r *rig) restart() {
-	source := &instances{client: r.ec2, known: map[string]ec2types.Instance{}}
+	source := &instances{client: r.ec2, known: map[string]*ec2types.Instance{}}
 	reader := vpc.NewReader(vpc.Options{API: r.ec2, VPC: r.vpc, Cluster: r.settings.Cluster, Instances: source, Clock: r.clock})
 	o := r.settings
 	o.Groups, o.Instances = reader.Groups(), source
@@ -109,11 +109,11 @@ func (r *rig) launch() {
 // instances is a bulk snapshot of instances that are read once.
 type instances struct {
 	client *ec2.Client
-	known  map[string]ec2types.Instance
+	known  map[string]*ec2types.Instance
 }
 
-func (i *instances) Described(ctx context.Context, ids []string, fresh bool) (map[string]ec2types.Instance, error) {
-	out := map[string]ec2types.Instance{}
+func (i *instances) Described(ctx context.Context, ids []string, fresh bool) (map[string]*ec2types.Instance, error) {
+	out := map[string]*ec2types.Instance{}
 	for _, id := range ids {
 		if _, ok := i.known[id]; ok && !fresh {
 			out[id] = i.known[id]
@@ -124,8 +124,8 @@ func (i *instances) Described(ctx context.Context, ids []string, fresh bool) (ma
 			return nil, err
 		}
 		for _, reservation := range answer.Reservations {
-			i.known[id] = reservation.Instances[0]
-			out[id] = reservation.Instances[0]
+			i.known[id] = &reservation.Instances[0]
+			out[id] = &reservation.Instances[0]
 		}
 	}
 	return out, nil

@@ -264,7 +264,7 @@ func (s *GroupStore) markUncertain() {
 }
 
 // groupIDs returns the security groups of instances, sorted.
-func groupIDs(instances map[string]ec2types.Instance) []string {
+func groupIDs(instances map[string]*ec2types.Instance) []string {
 	set := map[string]bool{}
 	for _, instance := range instances {
 		for _, group := range instance.SecurityGroups {

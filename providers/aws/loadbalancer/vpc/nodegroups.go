@@ -93,7 +93,7 @@ func (s SharedState) Untagged(ids []string) (untagged []string, warning string) 
 }
 
 // nodeGroups returns the groups of one instance, or the reason why they are not clear.
-func nodeGroups(instance ec2types.Instance, known Groups) (groups []string, why string) {
+func nodeGroups(instance *ec2types.Instance, known Groups) (groups []string, why string) {
 	var attached []string
 	for _, group := range instance.SecurityGroups {
 		attached = append(attached, aws.ToString(group.GroupId))
@@ -126,7 +126,7 @@ func ShowInstances(list []string) string {
 }
 
 // HasPrimaryIPv6 reports whether an instance has a primary IPv6 address, on any network interface.
-func HasPrimaryIPv6(instance ec2types.Instance) bool {
+func HasPrimaryIPv6(instance *ec2types.Instance) bool {
 	return slices.ContainsFunc(instance.NetworkInterfaces, func(n ec2types.InstanceNetworkInterface) bool {
 		return slices.ContainsFunc(n.Ipv6Addresses, func(a ec2types.InstanceIpv6Address) bool {
 			return aws.ToBool(a.IsPrimaryIpv6)

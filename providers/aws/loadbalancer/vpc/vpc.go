@@ -20,7 +20,7 @@ import (
 // InstanceSource reads the instances of nodes.
 type InstanceSource interface {
 	// Described returns the existing instances of these IDs, from a shared snapshot unless fresh.
-	Described(ctx context.Context, ids []string, fresh bool) (map[string]ec2types.Instance, error)
+	Described(ctx context.Context, ids []string, fresh bool) (map[string]*ec2types.Instance, error)
 }
 
 // Cluster has the marks of the cluster's objects.
@@ -96,7 +96,7 @@ type SharedState struct {
 	// FallbackSubnet is used if no subnet qualifies by its tags; "" for none.
 	FallbackSubnet string
 	// Instances are the existing requested ones, by ID.
-	Instances map[string]ec2types.Instance
+	Instances map[string]*ec2types.Instance
 	// Groups are the cluster's security groups, and those of the Instances.
 	Groups Groups
 }

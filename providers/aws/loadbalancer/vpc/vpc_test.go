@@ -54,19 +54,19 @@ func newRig(t *testing.T, o sim.Options) *rig {
 // everything is an instance source without a cache.
 type everything struct{ client *ec2.Client }
 
-func (e everything) Cluster(ctx context.Context) (map[string]ec2types.Instance, error) {
+func (e everything) Cluster(ctx context.Context) (map[string]*ec2types.Instance, error) {
 	return e.Described(ctx, nil, false)
 }
 
-func (e everything) Described(ctx context.Context, ids []string, _ bool) (map[string]ec2types.Instance, error) {
+func (e everything) Described(ctx context.Context, ids []string, _ bool) (map[string]*ec2types.Instance, error) {
 	answer, err := e.client.DescribeInstances(ctx, &ec2.DescribeInstancesInput{Filters: []ec2types.Filter{filter("instance-id", ids...)}})
 	if err != nil {
 		return nil, err
 	}
-	out := map[string]ec2types.Instance{}
+	out := map[string]*ec2types.Instance{}
 	for _, r := range answer.Reservations {
 		for _, i := range r.Instances {
-			out[*i.InstanceId] = i
+			out[*i.InstanceId] = &i
 		}
 	}
 	return out, nil

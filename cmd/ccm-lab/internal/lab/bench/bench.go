@@ -11,6 +11,7 @@ import (
 
 	"github.com/unified-ccm/unified-ccm/cmd/ccm-lab/internal/lab"
 	"github.com/unified-ccm/unified-ccm/pkg/common/instances"
+	"github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
 )
 
 // Options configure a benchmark.
@@ -68,6 +69,9 @@ const (
 	poll = 200 * time.Millisecond
 	// quietPeriod is the time without a call to the cloud that ends phases without another condition.
 	quietPeriod = 5 * time.Second
+	// recordsPeriod is the time without a call after which ccm has stored the records that it defers while Services
+	// change.
+	recordsPeriod = loadbalancer.RecordCalm + quietPeriod
 	// maxTargets is the number of nodes that are targets of load balancers in clouds that limit them, and
 	// targetValue the value of the label that selects them.
 	maxTargets  = 100

@@ -34,7 +34,7 @@ func (r *runner) settle(provision, settle time.Duration) {
 // stopReporting makes some nodes stop reporting while their machines run. The controllers then look up their
 // instances repeatedly.
 func (r *runner) stopReporting(ctx context.Context) error {
-	return errors.Join(r.untilQuiet(ctx), each(ctx, min(lab.SilentNodes, r.Nodes), func(ctx context.Context, i int) error {
+	return errors.Join(r.untilQuiet(ctx, quietPeriod), each(ctx, min(lab.SilentNodes, r.Nodes), func(ctx context.Context, i int) error {
 		return lab.SetReady(ctx, r.cluster.Plane.Client, lab.DemoMachine(i).Name, false)
 	}))
 }
@@ -54,7 +54,7 @@ func (r *runner) resumeReporting(ctx context.Context) error {
 func (r *runner) slowDown(ctx context.Context) error {
 	err := r.deleteExtra(ctx)
 	r.settle(lab.SlowSettle, lab.QuickSettle)
-	return errors.Join(err, r.untilQuiet(ctx))
+	return errors.Join(err, r.untilQuiet(ctx, quietPeriod))
 }
 
 // create creates Services concurrently, in addition to the existing ones.
@@ -70,7 +70,7 @@ func (r *runner) create(n int) func(context.Context) (time.Duration, error) {
 		}
 		took := time.Since(started)
 		// Calls that follow belong to the Services too.
-		return took, errors.Join(err, r.untilQuiet(ctx))
+		return took, errors.Join(err, r.untilQuiet(ctx, quietPeriod))
 	}
 }
 
@@ -103,7 +103,7 @@ func (r *runner) addNodeToFew(ctx context.Context) (time.Duration, error) {
 	started := time.Now()
 	_, err := r.addNode(ctx)
 	took := r.lastCall(started)
-	return took, errors.Join(err, r.untilQuiet(ctx))
+	return took, errors.Join(err, r.untilQuiet(ctx, quietPeriod))
 }
 
 // beforeServices deletes the Services and restarts the manager.
@@ -123,7 +123,7 @@ func (r *runner) beforeNode(ctx context.Context) error {
 	if _, ok := r.budgets[lab.PhaseCreateSlow]; ok {
 		r.settle(lab.QuickSettle, lab.MemberSettle)
 	}
-	return errors.Join(err, r.untilQuiet(ctx))
+	return errors.Join(err, r.untilQuiet(ctx, quietPeriod))
 }
 
 // stopQuick stops the manager, and resets the provisioning time of load balancers.
@@ -162,5 +162,5 @@ func (r *runner) makeRoutes(ctx context.Context) (time.Duration, error) {
 		return 0, err
 	}
 	err := r.until(ctx, r.routesCreated(lab.RoutedNodes))
-	return 0, errors.Join(err, r.untilQuiet(ctx))
+	return 0, errors.Join(err, r.untilQuiet(ctx, quietPeriod))
 }

@@ -79,7 +79,7 @@ func (r *runner) usualPhases() []phase {
 		{key: lab.PhaseDeleteOne, name: "1 Service deleted", prepare: r.warmUpDeleted, do: r.deleteOne, lastCall: true},
 		{key: lab.PhaseAddNode, name: "1 node added", prepare: r.beforeNode, do: r.addNode, lastCall: true},
 		{key: lab.PhaseRestart, name: "restart", prepare: r.stopQuick, do: r.start},
-		{key: lab.PhaseRestartAgain, name: "restart again", prepare: r.stopWhenQuiet, do: r.start},
+		{key: lab.PhaseRestartAgain, name: "restart again", prepare: r.stopWhenRecorded, do: r.start},
 		{key: lab.PhaseDeleteAll, name: "delete all", do: r.deleteAll, lastCall: true},
 		{key: lab.PhaseIdle, name: "idle with routes, 1 min", prepare: r.restartWithRoutes, do: r.idle},
 	}
@@ -152,14 +152,14 @@ func (r *runner) service(i int) *v1.Service {
 // warmUp creates a Service before the one that is measured, so that the manager's caches are filled as in
 // normal operation. Without it the result would depend on the speed of this machine.
 func (r *runner) warmUp(ctx context.Context) error {
-	if err := r.untilQuiet(ctx); err != nil {
+	if err := r.untilQuiet(ctx, quietPeriod); err != nil {
 		return err
 	}
 	if err := lab.CreateService(ctx, r.cluster.Plane.Client, r.service(r.Services+warmUp)); err != nil {
 		return err
 	}
 	err := r.until(ctx, r.servicesAddressed(r.Services+1))
-	return errors.Join(err, r.untilQuiet(ctx))
+	return errors.Join(err, r.untilQuiet(ctx, quietPeriod))
 }
 
 // warmUpDeleted deletes that Service.
@@ -167,7 +167,7 @@ func (r *runner) warmUpDeleted(ctx context.Context) error {
 	if err := r.deleteService(ctx, r.Services+warmUp, r.Services+1); err != nil {
 		return err
 	}
-	return r.untilQuiet(ctx)
+	return r.untilQuiet(ctx, quietPeriod)
 }
 
 // warmUp and measured are the numbers, after those of all other Services, of two temporary Services.
@@ -216,9 +216,9 @@ func (r *runner) stop(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// stopWhenQuiet stops the manager after its last call.
-func (r *runner) stopWhenQuiet(ctx context.Context) error {
-	return errors.Join(r.untilQuiet(ctx), r.stop(ctx))
+// stopWhenRecorded stops the manager after it has stored its deferred records.
+func (r *runner) stopWhenRecorded(ctx context.Context) error {
+	return errors.Join(r.untilQuiet(ctx, recordsPeriod), r.stop(ctx))
 }
 
 // start returns when every Service has been ensured again and calls to the cloud have stopped.
@@ -238,7 +238,7 @@ func (r *runner) start(ctx context.Context) (time.Duration, error) {
 	}
 	// A Service without changes makes no call, so the last call alone does not mark the end.
 	ensured := time.Since(started)
-	if err := r.untilQuiet(ctx); err != nil {
+	if err := r.untilQuiet(ctx, quietPeriod); err != nil {
 		return 0, err
 	}
 	return max(ensured, r.lastCall(started)), nil
@@ -262,7 +262,7 @@ func (r *runner) restart(ctx context.Context) error {
 	if err := r.cluster.StartManager(ctx); err != nil {
 		return err
 	}
-	return r.untilQuiet(ctx)
+	return r.untilQuiet(ctx, quietPeriod)
 }
 
 // restartForRefresh starts ccm with a short refresh interval, and waits for the refresh that every start
@@ -340,7 +340,7 @@ func (r *runner) restartWithRoutes(ctx context.Context) error {
 	err := r.until(ctx, goal{what: "a route to the node's pods", missing: func() int {
 		return boolToInt(len(r.cluster.Cloud.World.Routes()) == 0)
 	}})
-	return errors.Join(err, r.untilQuiet(ctx))
+	return errors.Join(err, r.untilQuiet(ctx, quietPeriod))
 }
 
 // idle waits.

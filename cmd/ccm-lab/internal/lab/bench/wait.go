@@ -90,17 +90,17 @@ func (r *runner) until(ctx context.Context, g goal) error {
 	return nil
 }
 
-// untilQuiet waits until no call has reached the cloud for quietPeriod.
-func (r *runner) untilQuiet(ctx context.Context) error {
+// untilQuiet waits until no call has reached the cloud for the period.
+func (r *runner) untilQuiet(ctx context.Context, period time.Duration) error {
 	log := r.cluster.Cloud.World.Front().Log()
 	calls, since := log.Len(), time.Now()
 	return r.until(ctx, goal{
-		what: "a cloud without calls for " + quietPeriod.String(),
+		what: "a cloud without calls for " + period.String(),
 		missing: func() int {
 			if n := log.Len(); n != calls {
 				calls, since = n, time.Now()
 			}
-			return boolToInt(time.Since(since) < quietPeriod)
+			return boolToInt(time.Since(since) < period)
 		},
 		examples: func() []string {
 			all := log.Calls()

@@ -342,9 +342,9 @@ func transport(protocol string) []string {
 	}
 }
 
-// instanceState classifies instances by whether they can be registered.
-func instanceState(i ec2types.Instance) (can, keep bool) {
-	if i.State == nil {
+// instanceState classifies instances by whether they can be registered; an unknown one can.
+func instanceState(i *ec2types.Instance) (can, keep bool) {
+	if i == nil || i.State == nil {
 		return true, true
 	}
 	switch i.State.Name {
