@@ -14,6 +14,7 @@ NODES ?=
 ONCE ?=
 ARGS ?=
 RUN ?=
+FUZZTIME ?= 1m
 PROVIDERS_EXCLUDE ?=
 BASE ?= gcr.io/distroless/static:nonroot
 IMAGE ?= unified-ccm
@@ -62,6 +63,10 @@ test-unit: ## The same without the end-to-end tests: no control plane needed
 .PHONY: test-faults
 test-faults: ## Every provider, interrupted at every single call to its cloud, and under random load
 	@hack/test.sh faults $(TEST_FLAGS)
+
+.PHONY: fuzz
+fuzz: ## Every fuzz target for FUZZTIME (1m)
+	@FUZZTIME='$(FUZZTIME)' hack/fuzz.sh $(if $(RUN),'$(RUN)')
 
 .PHONY: e2e
 e2e: build apiserver ## Only the end-to-end tests, against a real kube-apiserver
@@ -137,6 +142,7 @@ clean: ## Remove bin/ and dist/ (the control plane too: building it again takes 
 ## NODES=N               run: how many demo nodes join (default 3)
 ## ONCE=1                run: print the final tables and exit, 1 when not reached
 ## RUN=REGEXP            test, test-unit, test-faults, e2e: only tests whose name matches
+## FUZZTIME=TIME         fuzz: how long each target runs (default 1m)
 ## ARGS='...'            run, bench, test: passed on as they are
 ## PROVIDERS_EXCLUDE=a,b build, image: providers to leave out
 ## KUBEBUILDER_ASSETS=DIR  use the control plane in DIR and build none

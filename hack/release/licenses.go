@@ -9,8 +9,8 @@ import (
 	"github.com/google/licensecheck"
 )
 
-// allowed are the licences that linked modules may have: those that the Cloud Native Computing Foundation allows without
-// an exception, as far as a module uses them today. Another one is a decision for the approvers: add it here.
+// allowed are the licences that linked modules may have: those that the Cloud Native Computing Foundation allows
+// without an exception, as far as a module uses them today. Another one is a decision for the approvers: add it here.
 var allowed = []string{"Apache-2.0", "BSD-2-Clause", "BSD-3-Clause", "ISC", "MIT"}
 
 // minCoverage is the percentage of a licence file's words that known licences must cover. The rest are copyright
