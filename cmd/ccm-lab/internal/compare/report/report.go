@@ -35,7 +35,7 @@ type Verdict string
 // The closed set of verdicts, from best to worst; a baseline compares by this order.
 const (
 	Works            Verdict = "works"
-	WorksDifferently Verdict = "works-differently" // the effect is there, by other means or with a limit that Summary names
+	WorksDifferently Verdict = "works-differently" // by other means, or with a limit that Summary names
 	NotApplicable    Verdict = "not-applicable"    // the cloud has nothing of the kind, and says so
 	Refuses          Verdict = "refuses"           // nothing is made, and an Event names the reason
 	Ignored          Verdict = "ignored"           // no effect and no message

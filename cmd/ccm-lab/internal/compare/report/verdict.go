@@ -94,6 +94,19 @@ func (r Report) Total(column string) map[Verdict]int {
 	return out
 }
 
+// Works returns how many rows of a column work, and how many rows apply to its cloud.
+func (r Report) Works(column string) (works, applicable int) {
+	for verdict, n := range r.Total(column) {
+		if verdict != NotApplicable {
+			applicable += n
+		}
+		if verdict == Works || verdict == WorksDifferently {
+			works += n
+		}
+	}
+	return works, applicable
+}
+
 // Problem is one reason why a report is not clean.
 type Problem struct {
 	Row    string // ID of a capability or an operation; empty for the column as a whole

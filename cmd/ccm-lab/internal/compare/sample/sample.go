@@ -14,8 +14,9 @@ var groups = []struct {
 	rows []string
 }{
 	{"Service", []string{"TCP port", "UDP port", "SCTP port", "Several ports", "TCP and UDP in one Service",
-		"TCP and UDP with one port number", "Named target ports", "IPv4", "IPv6", "Dual stack", "External traffic policy Local",
-		"Source ranges", "Session affinity by client", "spec.loadBalancerIP", "Load balancer class of this manager",
+		"TCP and UDP with one port number", "Named target ports", "IPv4", "IPv6", "Dual stack",
+		"External traffic policy Local", "Source ranges", "Session affinity by client", "spec.loadBalancerIP",
+		"Load balancer class of this manager",
 		"Load balancer class of another manager", "No node ports", "Port added", "Port removed", "Type changed to ClusterIP"}},
 	{"Annotations", []string{"scheme: internal", "source-ranges", "proxy-protocol", "health-check-protocol",
 		"health-check-port", "health-check-path", "health-check-interval", "health-check-timeout",
@@ -121,11 +122,13 @@ func evidence(title string, column report.Column, v report.Verdict, seed int) *r
 	works := v == report.Works || v == report.WorksDifferently
 	name := slug(title)
 	e := &report.Evidence{
-		Manifest: fmt.Sprintf("# %s </script><script>alert(1)</script>\napiVersion: v1\nkind: Service\nmetadata:\n  name: %s\n"+
+		Manifest: fmt.Sprintf("# %s </script><script>alert(1)</script>\n"+
+			"apiVersion: v1\nkind: Service\nmetadata:\n  name: %s\n"+
 			"  annotations:\n    load-balancer.unified-ccm.io/scheme: internal\nspec:\n  type: LoadBalancer\n  ports:\n"+
 			"  - name: web\n    port: 80\n    protocol: TCP\n", title, name),
 		Checks: []report.Check{
-			{Name: "address in the status", Want: "one", Got: map[bool]string{true: "one", false: "none"}[works], OK: works},
+			{Name: "address in the status", Want: "one",
+				Got: map[bool]string{true: "one", false: "none"}[works], OK: works},
 			{Name: "listeners", Want: "TCP/80", Got: map[bool]string{true: "TCP/80", false: ""}[works], OK: works},
 			{Name: "members", Want: "node-1 node-2 node-3", Got: "node-1 node-2 node-3", OK: true},
 		},
@@ -144,7 +147,8 @@ func evidence(title string, column report.Column, v report.Verdict, seed int) *r
 		"  + Listener TCP/80\n      waits for: LoadBalancer k8s-%s\n  ~ SecurityGroup nodes\n      rules: 1 → 2\n", name, name, name)
 	e.Status = "loadBalancer:\n  ingress:\n  - ip: 203.0.113.7\n    ipMode: VIP\n"
 	e.After = append(e.After,
-		report.Object{Kind: "SecurityGroup", Name: "nodes", ID: "sg-1", Fields: map[string]string{"rules": "2", "vpc": "net-1"}},
+		report.Object{Kind: "SecurityGroup", Name: "nodes", ID: "sg-1",
+			Fields: map[string]string{"rules": "2", "vpc": "net-1"}},
 		report.Object{Kind: "LoadBalancer", Name: "k8s-" + name, ID: fmt.Sprintf("lb-%04x", seed*977),
 			Fields: map[string]string{"scheme": "internal", "state": "active", "subnets": "subnet-a subnet-b"}},
 		report.Object{Kind: "Listener", Name: "TCP/80", ID: fmt.Sprintf("ls-%04x", seed*991),
@@ -157,8 +161,10 @@ func events(name string, v report.Verdict) []report.Event {
 	switch v {
 	case report.Works, report.WorksDifferently:
 		return []report.Event{
-			{Seconds: 0.1, Type: "Normal", Reason: "EnsuringLoadBalancer", Object: object, Message: "Ensuring load balancer"},
-			{Seconds: 1.4, Type: "Normal", Reason: "EnsuredLoadBalancer", Object: object, Message: "Ensured load balancer"},
+			{Seconds: 0.1, Type: "Normal", Reason: "EnsuringLoadBalancer", Object: object,
+				Message: "Ensuring load balancer"},
+			{Seconds: 1.4, Type: "Normal", Reason: "EnsuredLoadBalancer", Object: object,
+				Message: "Ensured load balancer"},
 		}
 	case report.Refuses:
 		return []report.Event{{Seconds: 0.1, Type: "Warning", Reason: "UnsupportedAnnotation", Object: object,

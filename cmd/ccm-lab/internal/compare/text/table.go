@@ -148,23 +148,11 @@ func styleOf(v report.Verdict) screen.Style {
 
 // worksOf returns how many of the rows that apply to a column work, such as "40/52".
 func worksOf(r report.Report, column string) string {
-	works, applicable := works(r, column)
+	works, applicable := r.Works(column)
 	if applicable == 0 {
 		return ""
 	}
 	return fmt.Sprintf("%d/%d", works, applicable)
-}
-
-func works(r report.Report, column string) (works, applicable int) {
-	for verdict, n := range r.Total(column) {
-		if verdict != report.NotApplicable {
-			applicable += n
-		}
-		if verdict == report.Works || verdict == report.WorksDifferently {
-			works += n
-		}
-	}
-	return works, applicable
 }
 
 // costs returns one row per operation.

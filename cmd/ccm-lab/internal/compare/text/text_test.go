@@ -20,8 +20,8 @@ func TestTableFitsTerminals(t *testing.T) {
 		60:  "  health-check-path         ✗      ✓      ✓",
 		80:  "  health-check-path                     ✗ failed   ✓ works    ✓ works",
 		120: "✗ failed, 11 calls",
-		200: "✗ failed, 11 calls: The scenario ended after 1…",
-		0:   "✗ failed, 11 calls: The scenario ended after 1…",
+		200: "✗ failed, 11 calls: The scenario ended after 12…",
+		0:   "✗ failed, 11 calls: The scenario ended after 12…",
 	} {
 		t.Run(fmt.Sprint(width), func(t *testing.T) {
 			var b bytes.Buffer
@@ -212,8 +212,9 @@ func TestCompare(t *testing.T) {
 			"worse nodes-join aws calls 6 7", true},
 		"repetition with one change more": {func(r *report.Report) { spend(r, func(c *report.Cost) { c.AgainChanges++ }) },
 			"worse nodes-join aws changes again 0 1", true},
-		"orphan after an interruption": {func(r *report.Report) { spend(r, func(c *report.Cost) { c.Left = []string{"ip"} }) },
-			"worse nodes-join aws left after an interruption nothing ip", true},
+		"orphan after an interruption": {func(r *report.Report) {
+			spend(r, func(c *report.Cost) { c.Left = []string{"ip"} })
+		}, "worse nodes-join aws left after an interruption nothing ip", true},
 		"cost is missing": {func(r *report.Report) { spend(r, func(c *report.Cost) { c.Missing = "no time" }) },
 			"removed: cell nodes-join, aws", false},
 		"row is missing": {func(r *report.Report) { r.Capabilities = r.Capabilities[1:] },

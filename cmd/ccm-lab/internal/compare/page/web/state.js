@@ -1,0 +1,52 @@
+// State is what the user selected. It lives in the fragment of the URL, so that a link shows the same.
+
+const initial = () => ({ q: "", show: [], verdict: [], differ: false, sort: "", cell: null, beside: "" });
+
+let state = initial();
+
+// parse reads a fragment. Unknown keys and values are ignored.
+function parse(fragment) {
+  const p = new URLSearchParams(fragment.replace(/^#/, ""));
+  const list = (key) => (p.get(key) || "").split(",").filter(Boolean);
+  const s = initial();
+  s.q = p.get("q") || "";
+  s.show = list("show").filter((name) => columns.some((c) => c.name === name));
+  s.verdict = list("verdict").filter((v) => v in verdicts);
+  s.differ = p.get("differ") === "1";
+  s.sort = p.get("sort") in orders ? p.get("sort") : "";
+  const [row, column] = splitCell(p.get("cell") || "");
+  if (rowByID.has(row) && columns.some((c) => c.name === column)) s.cell = { row, column };
+  s.beside = columns.some((c) => c.name === p.get("beside")) ? p.get("beside") : "";
+  return s;
+}
+
+// splitCell splits at the last slash: a row's ID may have some.
+function splitCell(text) {
+  const i = text.lastIndexOf("/");
+  return [text.slice(0, i), text.slice(i + 1)];
+}
+
+function format(s) {
+  const p = new URLSearchParams();
+  if (s.q) p.set("q", s.q);
+  if (s.show.length) p.set("show", s.show.join(","));
+  if (s.verdict.length) p.set("verdict", s.verdict.join(","));
+  if (s.differ) p.set("differ", "1");
+  if (s.sort) p.set("sort", s.sort);
+  if (s.cell) p.set("cell", s.cell.row + "/" + s.cell.column);
+  if (s.cell && s.beside) p.set("beside", s.beside);
+  const text = p.toString().replaceAll("%2C", ",").replaceAll("%2F", "/");
+  return text ? "#" + text : location.pathname + location.search;
+}
+
+// update changes the state and shows it. A step can be undone with the browser's back button.
+function update(change, step = false) {
+  Object.assign(state, change);
+  history[step ? "pushState" : "replaceState"](null, "", format(state));
+  render();
+}
+
+// visible returns the columns that are shown, in the order of the page.
+function visible() {
+  return columns.filter((c) => !state.show.length || state.show.includes(c.name));
+}
