@@ -138,17 +138,36 @@ func (t *tx) claimsELB(form url.Values) []iam.Request {
 		context["elasticloadbalancing:CreateAction"] = []string{t.Call.Action}
 		out = append(out, iam.Request{Action: "elasticloadbalancing:AddTags", Resource: t.madeELB(form), Context: context})
 	}
-	if t.Call.Action == "CreateLoadBalancer" && !t.elb.LinkedRole {
-		out = append(out, t.claimLinkedRole(),
-			iam.Request{Action: "ec2:DescribeAccountAttributes", Resource: "*", Context: t.contextOf("", nil)},
-			iam.Request{Action: "ec2:DescribeInternetGateways", Resource: "*", Context: t.contextOf("", nil)})
+	for _, name := range readByELB[t.Call.Service][t.Call.Action] {
+		out = append(out, iam.Request{Action: "ec2:Describe" + name, Resource: "*", Context: t.contextOf("", nil)})
+	}
+	creates := t.Call.Action == "CreateLoadBalancer" || t.Call.Action == "CreateTargetGroup"
+	if creates && !t.elb.LinkedRole {
+		out = append(out, t.claimLinkedRole())
 	}
 	return out
 }
 
-// claimLinkedRole returns the additional request for the first load balancer of an account. AWS documents that it
-// reads the account's attributes and internet gateways as well with the caller's permissions ("AWS managed policies for
-// Amazon Elastic Kubernetes Service").
+// readByELB are the objects of EC2 that an action reads with the caller's permissions: the page "Elastic Load Balancing
+// API permissions" of the user guide. CreateLoadBalancer of 2012-06-01 needs CreateSecurityGroup as well, for the
+// group that it creates for a request without any.
+var readByELB = map[string]map[string][]string{
+	core.ServiceELBv2: {
+		"CreateLoadBalancer": {"AccountAttributes", "Addresses", "InternetGateways", "SecurityGroups", "Subnets", "Vpcs"},
+		"CreateTargetGroup":  {"InternetGateways", "Vpcs"},
+		"RegisterTargets":    {"Instances", "InternetGateways", "Subnets", "Vpcs"},
+		"SetIpAddressType":   {"Subnets"},
+		"SetSubnets":         {"Subnets"},
+	},
+	core.ServiceELB: {
+		"ApplySecurityGroupsToLoadBalancer": {"AccountAttributes", "SecurityGroups"},
+		"AttachLoadBalancerToSubnets":       {"Subnets"},
+		"CreateLoadBalancer":                {"AccountAttributes", "InternetGateways", "SecurityGroups", "Subnets", "Vpcs"},
+	},
+}
+
+// claimLinkedRole returns the additional request for the first load balancer or target group of an account, which
+// creates the service-linked role: the page "Elastic Load Balancing service-linked role" of the user guide.
 func (t *tx) claimLinkedRole() iam.Request {
 	const name = "elasticloadbalancing.amazonaws.com"
 	context := t.contextOf("", nil)

@@ -18,10 +18,16 @@ const version = "2012-10-17"
 // maxSize is the maximum number of characters of a managed policy, without white space (IAM's quotas).
 const maxSize = 6144
 
-// Actions returns the sorted IAM actions of the provider's calls, and the additional actions that AWS
-// requires for the first load balancer of an account, which creates the service-linked role.
+// required are the actions that AWS requires in addition for some of the provider's calls: the pages "Elastic Load
+// Balancing API permissions" and "Elastic Load Balancing service-linked role" of AWS' user guide.
+var required = []string{
+	"iam:CreateServiceLinkedRole", "ec2:DescribeAccountAttributes", "ec2:DescribeAddresses", "ec2:DescribeInternetGateways",
+	"ec2:DescribeVpcs",
+}
+
+// Actions returns the sorted IAM actions of the provider's calls, and those that AWS requires for them in addition.
 func Actions() []string {
-	out := []string{"iam:CreateServiceLinkedRole", "ec2:DescribeAccountAttributes", "ec2:DescribeInternetGateways"}
+	out := slices.Clone(required)
 	for _, service := range []struct {
 		prefix string
 		calls  reflect.Type

@@ -12,7 +12,7 @@ import (
 
 // State of the service in an account.
 type State struct {
-	// LinkedRole is the service-linked role of Elastic Load Balancing; the first load balancer creates it.
+	// LinkedRole is the service-linked role of Elastic Load Balancing; the first load balancer or target group creates it.
 	LinkedRole bool
 }
 

@@ -98,6 +98,7 @@ func (t *Tx) createTargetGroup(in targetGroupInput) (out targetGroupsOutput, err
 	t.targetGroups[g.arn] = g
 	t.SetTags(g.arn, tags)
 	t.HideNew(g.arn)
+	t.LinkedRole = true
 	out.Groups.Member = []targetGroupView{t.viewTargetGroup(g)}
 	return out, nil
 }

@@ -167,7 +167,7 @@ func (t *Tx) checkTargets(g *targetGroup, targets []targetInput) error {
 const (
 	foreignTarget = "are not in the target group VPC"
 	idleTarget    = "are not in a running state and cannot be registered"
-	noPrimaryIPv6 = "have no primary IPv6 address"
+	noPrimaryIPv6 = "cannot be used with this IPv6 target group because of missing primary IPv6 addresses"
 )
 
 // whyNoTarget returns the reason why an instance cannot be a target of a group, empty if it can.

@@ -6,6 +6,8 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	ec2types "github.com/aws/aws-sdk-go-v2/service/ec2/types"
+	"github.com/aws/aws-sdk-go-v2/service/elasticloadbalancing"
+	elbtypes "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancing/types"
 	elbv2 "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2"
 	"github.com/aws/aws-sdk-go-v2/service/elasticloadbalancingv2/types"
 
@@ -22,6 +24,7 @@ const clusterPolicy = `{"Version": "2012-10-17", "Statement": [
   {"Effect": "Allow", "Action": "ec2:DeleteSecurityGroup", "Resource": "*", "Condition": {"Null": {"aws:ResourceTag/k": "false"}}},
   {"Effect": "Allow", "Action": ["elasticloadbalancing:CreateTargetGroup", "elasticloadbalancing:AddTags"],
    "Resource": "arn:*:elasticloadbalancing:*:*:targetgroup/*", "Condition": {"StringEquals": {"aws:RequestTag/k": "v"}}},
+  {"Effect": "Allow", "Action": "iam:CreateServiceLinkedRole", "Resource": "*"},
   {"Effect": "Allow", "Action": "elasticloadbalancing:DeleteTargetGroup", "Resource": "*", "Condition": {"StringEquals": {"elasticloadbalancing:ResourceTag/k": "v"}}}
 ]}`
 
@@ -49,9 +52,10 @@ func TestPolicy(t *testing.T) {
 	_, err = c.elbv2.ModifyTargetGroup(ctx, &elbv2.ModifyTargetGroupInput{TargetGroupArn: made})
 	wantCode(t, err, "AccessDenied", 403)
 	must(c.elbv2.DeleteTargetGroup(ctx, &elbv2.DeleteTargetGroupInput{TargetGroupArn: made}))(t)
-	want := []string{"ec2:CreateSecurityGroup", "ec2:CreateTags", "ec2:DeleteSecurityGroup", "ec2:DescribeSecurityGroups",
-		"ec2:DescribeVpcs",
-		"elasticloadbalancing:AddTags", "elasticloadbalancing:CreateTargetGroup", "elasticloadbalancing:DeleteTargetGroup"}
+	want := []string{"ec2:CreateSecurityGroup", "ec2:CreateTags", "ec2:DeleteSecurityGroup",
+		"ec2:DescribeInternetGateways", "ec2:DescribeSecurityGroups", "ec2:DescribeVpcs",
+		"elasticloadbalancing:AddTags", "elasticloadbalancing:CreateTargetGroup", "elasticloadbalancing:DeleteTargetGroup",
+		"iam:CreateServiceLinkedRole"}
 	if used := c.cloud.UsedActions(); !slices.Equal(used, want) {
 		t.Errorf("used %v, want %v", used, want)
 	}
@@ -66,15 +70,49 @@ func TestFirstLoadBalancerCreatesServiceLinkedRole(t *testing.T) {
 	wantCode(t, err, "AccessDenied", 403)
 }
 
-// The page "AWS managed policies for Amazon Elastic Kubernetes Service" gives the permissions that Elastic Load Balancing
-// uses to create its role with the first load balancer.
-func TestFirstLoadBalancerReadsTheAccount(t *testing.T) {
-	for _, denied := range []string{"ec2:DescribeAccountAttributes", "ec2:DescribeInternetGateways"} {
-		c := newClients(t, sim.Options{Allow: func(action string) bool { return action != denied }})
-		in := &elbv2.CreateLoadBalancerInput{Name: ptr("web"), Type: types.LoadBalancerTypeEnumNetwork,
-			Subnets: subnetIDs(c.subnets(t, "elb"))}
-		_, err := c.elbv2.CreateLoadBalancer(t.Context(), in)
-		wantCode(t, err, "AccessDenied", 403)
+// The page "Elastic Load Balancing API permissions" of the user guide lists the actions of EC2 and IAM that an action
+// requires besides its own. The page "Elastic Load Balancing service-linked role" has the target group as well.
+func TestActionsRequirePermissionsOfOtherServices(t *testing.T) {
+	const role = "iam:CreateServiceLinkedRole"
+	var denied string
+	c := newClients(t, sim.Options{Allow: func(action string) bool { return action != denied }})
+	subnets := c.subnets(t, "elb")
+	group := &elbv2.CreateTargetGroupInput{Name: ptr("web"), Protocol: types.ProtocolEnumTcp, Port: ptr(int32(30080)),
+		VpcId: subnets[0].VpcId}
+	balancer := &elbv2.CreateLoadBalancerInput{Name: ptr("web"), Type: types.LoadBalancerTypeEnumNetwork,
+		Subnets: subnetIDs(subnets)}
+	classic := &elasticloadbalancing.CreateLoadBalancerInput{LoadBalancerName: ptr("web"), Subnets: subnetIDs(subnets),
+		Listeners: []elbtypes.Listener{{Protocol: ptr("TCP"), LoadBalancerPort: 80, InstancePort: ptr(int32(30080))}}}
+	for _, tc := range []struct {
+		name    string
+		call    func() error
+		require []string
+	}{
+		{"CreateTargetGroup", func() error { _, err := c.elbv2.CreateTargetGroup(t.Context(), group); return err },
+			[]string{role, "ec2:DescribeInternetGateways", "ec2:DescribeVpcs"}},
+		{"CreateLoadBalancer", func() error { _, err := c.elbv2.CreateLoadBalancer(t.Context(), balancer); return err },
+			[]string{role, "ec2:DescribeAccountAttributes", "ec2:DescribeAddresses", "ec2:DescribeInternetGateways",
+				"ec2:DescribeSecurityGroups", "ec2:DescribeSubnets", "ec2:DescribeVpcs"}},
+		{"CreateLoadBalancer of 2012-06-01",
+			func() error { _, err := c.elb.CreateLoadBalancer(t.Context(), classic); return err },
+			[]string{role, "ec2:DescribeAccountAttributes", "ec2:DescribeInternetGateways", "ec2:DescribeSecurityGroups",
+				"ec2:DescribeSubnets", "ec2:DescribeVpcs"}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			for _, denied = range tc.require {
+				wantCode(t, tc.call(), "AccessDenied", 403)
+			}
+		})
+	}
+	denied = role
+	if _, err := c.elbv2.CreateTargetGroup(t.Context(), group); err == nil {
+		t.Error("the first target group was created without the service-linked role")
+	}
+	denied = ""
+	must(c.elbv2.CreateTargetGroup(t.Context(), group))(t)
+	denied = role
+	if _, err := c.elbv2.CreateLoadBalancer(t.Context(), balancer); err != nil {
+		t.Errorf("the service-linked role exists: %v", err)
 	}
 }
 
