@@ -4,8 +4,13 @@
 # and the account of the Deployment against the simulated cloud, initializes a node, makes a load balancer ready, and
 # serves /metrics. Each permission of the roles is used, and none is missing. Helm upgrades and uninstalls it.
 #
+# ccm chart-values converts the values of other managers' charts, and what it prints is valid. A release of AWS' own
+# chart, the real one, is upgraded to this chart and rolled back, each time with a manager that is killed in the middle
+# of its work.
+#
 #   hack/verify-chart.sh             all presets
 #   hack/verify-chart.sh aws fake    some of them
+#   hack/verify-chart.sh move        only the upgrade from AWS' own chart, and the way back
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
 helm4=$(helm 4)
@@ -160,20 +165,17 @@ metrics() { # token
 		--token "$1" get --raw /metrics
 }
 
-# arguments prints those of the Deployment, with what differs outside of a pod.
-arguments() {
-	kubectl -n kube-system get deployment unified-ccm \
+# arguments prints those of a workload's pods, with what differs outside of a pod.
+arguments() { # [object]
+	kubectl -n kube-system get "${1:-deployment/unified-ccm}" \
 		-o 'go-template={{range (index .spec.template.spec.containers 0).args}}{{.}}{{"\n"}}{{end}}' |
-		sed -e "s|/etc/unified-ccm/cloud.conf|$work/cloud.conf|" -e '/^--secure-port=/d'
+		sed -e "s|=/etc/.*/cloud.conf|=$work/cloud.conf|" -e '/^--secure-port=/d'
 }
 
 install() { # preset
 	local name=$1
 	echo "== $name"
-	# No ports are shared with anything: the simulator and ccm take free ones.
-	"$work/ccm-lab" sim "$name" --instances=1 >"$work/cloud.conf" 2>"$work/sim-$name.log" &
-	running=($!)
-	await "a cloud.conf" 30 test -s "$work/cloud.conf"
+	start_sim "$name"
 	kubectl -n kube-system create secret generic unified-ccm-cloud-config --from-file="$work/cloud.conf" >/dev/null
 	helm_on "$helm3" install unified-ccm deploy/chart -f "deploy/chart/presets/$name.yaml" \
 		--set cloudConfig.existingSecret=unified-ccm-cloud-config,clusterName=verify \
@@ -222,16 +224,12 @@ install() { # preset
 	kubectl delete service web --wait=false >/dev/null
 	await "the deletion of the Service" 60 missing service web
 
-	kill -KILL "${running[1]}"
-	wait "${running[1]}" 2>/dev/null || true
-	unset 'running[1]'
+	kill_ccm
 	# API servers that stream no lists, and those whose streaming is off, are listed.
 	KUBE_FEATURE_WatchListClient=false start_ccm "$name-2"
 	await "leadership of the dry run" 60 has '{{.spec.holderIdentity}}' . -n kube-system lease cloud-controller-manager-dry-run
 	await "lists" 30 grep -q 'Caches are synced' "$work/ccm-$name-2.log"
-	kill -KILL "${running[@]}"
-	wait "${running[@]}" 2>/dev/null || true
-	running=()
+	stop_running
 	helm_on "$helm4" get manifest unified-ccm >"$work/manifest.yaml"
 	helm_on "$helm4" uninstall unified-ccm >/dev/null
 	kubectl -n kube-system delete secret/unified-ccm-cloud-config lease/cloud-controller-manager lease/cloud-controller-manager-dry-run >/dev/null
@@ -243,13 +241,136 @@ install() { # preset
 	fi
 }
 
-start_ccm() { # name of its log; with the arguments of the Deployment
+start_ccm() { # name of its log [object [program]]; with the arguments of the Deployment
 	local arguments
-	mapfile -t arguments < <(arguments)
-	"$work/ccm" "${arguments[@]}" --kubeconfig "$work/account" --authentication-kubeconfig "$work/account" \
+	mapfile -t arguments < <(arguments "${2:-deployment/unified-ccm}")
+	"$work/${3:-ccm}" "${arguments[@]}" --kubeconfig "$work/account" --authentication-kubeconfig "$work/account" \
 		--authorization-kubeconfig "$work/account" --bind-address 127.0.0.1 --secure-port "$ccm_port" \
 		>"$work/ccm-$1.log" 2>&1 &
 	running+=($!)
+}
+
+# start_sim starts the simulated cloud. It and ccm use free ports, so that nothing is shared.
+start_sim() { # provider flags...
+	"$work/ccm-lab" sim "$1" --instances=1 "${@:2}" >"$work/cloud.conf" 2>"$work/sim-$1.log" &
+	running=($!)
+	await "a cloud.conf" 30 test -s "$work/cloud.conf"
+}
+
+kill_ccm() {
+	kill -KILL "${running[1]}"
+	wait "${running[1]}" 2>/dev/null || true
+	unset 'running[1]'
+}
+
+stop_running() {
+	kill -KILL "${running[@]}"
+	wait "${running[@]}" 2>/dev/null || true
+	running=()
+}
+
+# converted checks that what ccm chart-values prints is valid for the chart.
+converted() {
+	echo "== values of other managers' charts"
+	local file
+	for file in cmd/internal/chartvalues/testdata/*.yaml "$(upstream_chart)/values.yaml"; do
+		"$work/ccm" chart-values -f "$file" >"$work/values.yaml" 2>/dev/null
+		for helm in "$helm3" "$helm4"; do
+			"$helm" lint --strict --quiet --kube-version "$kube_version" deploy/chart -f "$work/values.yaml"
+		done
+	done
+}
+
+# upstream_chart prints the folder of AWS' own chart. It is part of the Go module of that manager, which nothing imports.
+upstream_chart() {
+	(cd "$work" && GOWORK=off GOFLAGS=-mod=mod go mod download -json k8s.io/cloud-provider-aws@v1.37.0) |
+		sed -n 's|.*"Dir": "\(.*\)".*|\1/charts/aws-cloud-controller-manager|p'
+}
+
+# move upgrades a release of AWS' own chart to this chart while Services are waiting, and rolls it back while Services
+# are deleted. Each manager is killed in the middle of that, and the next one finishes.
+move() {
+	echo "== upgrade from AWS' own chart, and back"
+	local release=aws-cloud-controller-manager uid
+	local theirs=daemonset/$release ours=deployment/$release-unified-ccm
+	# With this latency and one worker, the managers are killed before they have finished.
+	start_sim aws --latency=150ms
+	cat >"$work/theirs.yaml" <<-YAML
+		image: {repository: ghcr.io/unified-ccm/unified-ccm, tag: latest}
+		args:
+		  - --v=2
+		  - --cloud-provider=aws
+		  - --cloud-config=/etc/aws/cloud.conf
+		  - --cluster-name=move
+		  - --configure-cloud-routes=false
+		  - --concurrent-service-syncs=1
+		  - --leader-elect-lease-duration=4s
+		  - --leader-elect-renew-deadline=3s
+		  - --leader-elect-retry-period=1s
+		extraVolumes: [{name: cloud-config, secret: {secretName: aws-cloud-config}}]
+		extraVolumeMounts: [{name: cloud-config, mountPath: /etc/aws}]
+	YAML
+	kubectl apply -f - >/dev/null <<-YAML
+		apiVersion: v1
+		kind: Node
+		metadata: {name: node-1, labels: {kubernetes.io/hostname: node-1}}
+		spec: {taints: [{key: node.cloudprovider.kubernetes.io/uninitialized, value: "true", effect: NoSchedule}]}
+	YAML
+	helm_on "$helm3" install "$release" "$(upstream_chart)" -f "$work/theirs.yaml" >/dev/null
+	kubectl create clusterrole cluster-uid --verb=get --resource=namespaces --resource-name=kube-system >/dev/null
+	kubectl create clusterrolebinding cluster-uid --clusterrole=cluster-uid \
+		--serviceaccount=kube-system:cloud-controller-manager >/dev/null
+	uid=$(kubectl -n kube-system get serviceaccount cloud-controller-manager -o 'go-template={{.metadata.uid}}')
+	kubeconfig "$work/account" "token: $(kubectl -n kube-system create token cloud-controller-manager)"
+	ccm_port=$(free_port)
+	# The image has ccm under this name, so that an image is all that changes in their chart.
+	ln -sf ccm "$work/aws-cloud-controller-manager"
+	start_ccm move-theirs "$theirs" aws-cloud-controller-manager
+	await "the node's provider ID" 60 has '{{.spec.providerID}}' '^aws://' node node-1
+
+	for name in a b c d e f; do
+		kubectl create service loadbalancer "$name" --tcp=80 >/dev/null
+	done
+	await "a first load balancer" 60 addresses -ge 1
+	kill_ccm
+	addresses -lt 6
+	helm_on "$helm3" get values "$release" -o yaml >"$work/moved.yaml"
+	"$work/ccm" chart-values -f "$work/moved.yaml" >"$work/values.yaml"
+	helm_on "$helm4" upgrade "$release" deploy/chart -f "$work/values.yaml" >/dev/null
+	missing -n kube-system "$theirs"
+	[[ $(kubectl -n kube-system get serviceaccount cloud-controller-manager -o 'go-template={{.metadata.uid}}') == "$uid" ]]
+	start_ccm move-ours "$ours"
+	await "the load balancers of all Services" 90 addresses -eq 6
+	nothing_to_do
+
+	kubectl delete service a b c --wait=false >/dev/null
+	await "the deletion of a Service" 60 addresses -lt 6
+	kill_ccm
+	addresses -gt 3
+	helm_on "$helm4" rollback "$release" 1 >/dev/null
+	missing -n kube-system "$ours"
+	start_ccm move-back "$theirs" aws-cloud-controller-manager
+	await "the deletion of three Services" 90 missing service a b c
+	await "the other load balancers" 60 addresses -eq 3
+	nothing_to_do
+	kubectl delete service d e f >/dev/null
+	stop_running
+	helm_on "$helm4" uninstall "$release" >/dev/null
+	kubectl -n kube-system delete lease/cloud-controller-manager >/dev/null
+	kubectl delete clusterrole/cluster-uid clusterrolebinding/cluster-uid >/dev/null
+	kubectl delete node --all >/dev/null
+}
+
+# addresses compares the number of Services with a load balancer.
+addresses() { # operator number
+	local list='{{range .items}}{{range .status.loadBalancer.ingress}}{{.hostname}}{{"\n"}}{{end}}{{end}}'
+	test "$(kubectl get services -o "go-template=$list" | grep -c .)" "$1" "$2"
+}
+
+# nothing_to_do checks that the cloud matches the Services.
+nothing_to_do() {
+	"$work/ccm" plan --cloud-provider=aws --cloud-config="$work/cloud.conf" --kubeconfig="$work/admin" \
+		--cluster-name=move --configure-cloud-routes=false --all >"$work/plan" || { cat "$work/plan" && return 1; }
 }
 
 helm_on() { # helm arguments...
@@ -260,13 +381,18 @@ helm_on() { # helm arguments...
 missing() { ! kubectl get "$@" >/dev/null 2>&1; }
 
 mapfile -t presets < <(basename -s .yaml deploy/chart/presets/*.yaml)
+converted
 for name in "${@:-"${presets[@]}"}"; do
-	install "$name"
+	case $name in
+	move) move ;;
+	*) install "$name" ;;
+	esac
 done
 if (($# > 0)); then
 	echo "== permissions are compared with all presets only"
 	exit
 fi
+move
 
 echo "== permissions"
 (cd hack/chart && GOWORK=off go run ./permissions system:serviceaccount:kube-system:unified-ccm "$work/manifest.yaml" "$work/audit.log")

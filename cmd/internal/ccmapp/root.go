@@ -7,6 +7,7 @@ import (
 	"k8s.io/cloud-provider/app"
 	"k8s.io/cloud-provider/names"
 
+	"github.com/unified-ccm/unified-ccm/cmd/internal/chartvalues"
 	"github.com/unified-ccm/unified-ccm/cmd/internal/cli"
 )
 
@@ -33,7 +34,8 @@ func newRoot(ctx context.Context) (*cobra.Command, error) {
 		return nil, err
 	}
 	//nolint:contextcheck // Each takes its command's context.
-	cmd.AddCommand(newPlanCommand(), newConfigCommand(), newProvidersCommand(), newVersionCommand(), newDocsCommand(o))
+	cmd.AddCommand(newPlanCommand(), newConfigCommand(), newProvidersCommand(), newVersionCommand(), newDocsCommand(o),
+		chartvalues.NewCommand(func(name string) bool { return cmd.Flags().Lookup(name) != nil }))
 	cmd.SetFlagErrorFunc(cli.BadFlag)
 	cmd.SetHelpFunc(func(c *cobra.Command, _ []string) { printHelp(c, o) })
 	cmd.SetUsageFunc(func(c *cobra.Command) error {

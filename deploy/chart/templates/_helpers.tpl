@@ -51,6 +51,11 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | 
 {{- default (printf "%s-cloud-config" (include "unified-ccm.fullname" .)) .Values.cloudConfig.existingSecret -}}
 {{- end -}}
 
+{{/* Not empty if the file is mounted from a Secret. A flag that names another file, or none, replaces that. */}}
+{{- define "unified-ccm.mountsConfig" -}}
+{{- if not (hasKey .Values.args "cloud-config") }}true{{ end -}}
+{{- end -}}
+
 {{/* The lease: a dry run has one of its own, which the program names by a suffix. */}}
 {{- define "unified-ccm.leaseName" -}}
 {{- .Values.leaderElection.leaseName -}}{{- if .Values.dryRun -}}-dry-run{{- end -}}

@@ -1,0 +1,116 @@
+package chartvalues
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+)
+
+// copyTo sets a value of this chart to the same content.
+func copyTo(path string) rule {
+	return func(c *conversion, _ string, value any) error {
+		c.set(path, value)
+		return nil
+	}
+}
+
+// drop ignores a value, because this chart needs none.
+func drop(*conversion, string, any) error { return nil }
+
+// advise reports what to do about a value without an equivalent.
+func advise(action string) rule {
+	return func(c *conversion, key string, _ any) error {
+		c.note(key, "%s", action)
+		return nil
+	}
+}
+
+// list copies a list, and rejects other types, which Helm would render into an invalid manifest.
+func list(path string) rule {
+	return func(c *conversion, key string, value any) error {
+		items, err := listOf(key, value)
+		if err == nil {
+			c.set(path, items)
+		}
+		return err
+	}
+}
+
+// group applies a rule to each value below a key.
+func group(rules map[string]rule) rule {
+	return func(c *conversion, key string, value any) error {
+		below, err := mapOf(key, value)
+		if err != nil {
+			return err
+		}
+		for _, name := range sortedKeys(below) {
+			path := key + "." + name
+			apply, known := rules[name]
+			if !known {
+				c.note(path, "the chart %s has no such value: remove it", c.chart.name)
+				continue
+			}
+			if empty(below[name]) {
+				continue
+			}
+			if err := apply(c, path, below[name]); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+}
+
+// image reports a registry of the user's own. The images of the public ones are replaced by this chart's.
+func image(public ...string) rule {
+	return group(map[string]rule{
+		"tag": drop,
+		"repository": func(c *conversion, key string, value any) error {
+			for _, name := range public {
+				if value == name {
+					return nil
+				}
+			}
+			c.note(key, "mirror the image of this chart there, and set image.registry and image.repository")
+			return nil
+		},
+	})
+}
+
+// pullSecrets converts objects with a name, as a pod spec has them, to names.
+func pullSecrets(c *conversion, key string, value any) error {
+	items, err := listOf(key, value)
+	if err != nil {
+		return err
+	}
+	var names []any
+	for _, item := range items {
+		if object, ok := item.(map[string]any); ok {
+			item = object["name"]
+		}
+		name, err := typed[string](key, "the name of a Secret", item)
+		if err != nil {
+			return err
+		}
+		names = append(names, name)
+	}
+	c.set("image.pullSecrets", names)
+	return nil
+}
+
+// text returns a scalar as it is written in YAML, without exponents.
+func text(key string, value any) (string, error) {
+	switch v := value.(type) {
+	case string:
+		return v, nil
+	case bool:
+		return strconv.FormatBool(v), nil
+	case float64:
+		return strconv.FormatFloat(v, 'f', -1, 64), nil
+	default:
+		return "", fmt.Errorf("%s: %v is not a text, a number or a boolean", key, value)
+	}
+}
+
+func sortedKeys(m map[string]any) []string { return slices.Sorted(maps.Keys(m)) }
