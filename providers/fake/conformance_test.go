@@ -7,6 +7,7 @@ import (
 	cloudprovider "k8s.io/cloud-provider"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/conformance"
+	"github.com/unified-ccm/unified-ccm/pkg/common/conformance/orphantest"
 	"github.com/unified-ccm/unified-ccm/pkg/common/guard"
 	"github.com/unified-ccm/unified-ccm/providers/fake"
 	"github.com/unified-ccm/unified-ccm/providers/fake/config"
@@ -54,3 +55,10 @@ func TestConformance(t *testing.T) { conformance.Run(t, subject()) }
 func TestFaults(t *testing.T) { conformance.RunFaults(t, subject()) }
 
 func TestRandomLoad(t *testing.T) { conformance.RunRandom(t, subject()) }
+
+func TestOrphans(t *testing.T) {
+	orphantest.Run(t, subject(), orphantest.Options{
+		Dump:  func(w conformance.World) map[string]string { return w.(*sim.Cloud).Dump() },
+		Lists: []string{"ListLoadBalancers", "ListAddresses", "ListRoutes"}, MaxLists: 9,
+	})
+}

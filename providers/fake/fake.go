@@ -18,6 +18,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
+	"github.com/unified-ccm/unified-ccm/pkg/common/inventory"
 	lbcommon "github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
 	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
 	"github.com/unified-ccm/unified-ccm/pkg/common/routes"
@@ -72,6 +73,7 @@ type Cloud struct {
 	loadBalancer *lbcommon.Balancers
 	instances    *instances.Instances
 	routes       *routes.Routes
+	inventory    inventory.Listers
 
 	api    api.API
 	config config.Config
@@ -87,6 +89,7 @@ var (
 	_ provider.RuntimeUser       = (*Cloud)(nil)
 	_ provider.Checker           = (*Cloud)(nil)
 	_ provider.NodeOwner         = (*Cloud)(nil)
+	_ inventory.Provider         = (*Cloud)(nil)
 )
 
 // Option changes how NewCloud builds a Cloud.
@@ -148,13 +151,15 @@ func (c *Cloud) build(clk clock.WithTicker) {
 		Adopt: g.AdoptUnknownNodes, InstanceType: g.InstanceType, InMemory: c.simulator != nil && g.StateFile == "",
 	})
 	c.routes = routes.New(routes.Options{Provider: ProviderName}, &fakeroutes.Source{API: c.api}, c.instances)
+	balancing := loadbalancer.New(c.api, ids.Parse, clk)
 	c.loadBalancer = lbcommon.NewBalancers(lbcommon.Options{
 		Provider:   ProviderName,
 		Vocabulary: annotation.Vocabulary(ProviderName),
 		OwnsNode:   c.instances.OwnsNode,
 		Nodes:      c.Nodes(),
 		Clock:      clk,
-	}, loadbalancer.New(c.api, ids.Parse, clk))
+	}, balancing)
+	c.inventory = inventory.Listers{balancing, c.routes}
 }
 
 // Initialize implements cloudprovider.Interface.
@@ -232,3 +237,6 @@ func (c *Cloud) InstancesV2() (cloudprovider.InstancesV2, bool) { return c.insta
 
 // Routes implements cloudprovider.Interface.
 func (c *Cloud) Routes() (cloudprovider.Routes, bool) { return c.routes, true }
+
+// Inventory implements inventory.Provider.
+func (c *Cloud) Inventory() (inventory.Lister, bool) { return c.inventory, true }

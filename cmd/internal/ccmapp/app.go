@@ -19,7 +19,7 @@ type Streams struct {
 
 // Main runs ccm with the arguments behind the program's name until it ends or ctx is cancelled.
 // It returns the exit code: 0 for success, 1 when the environment is wrong, 2 for a wrong command
-// line or configuration (ccm plan: 2 for changes, 1 for everything that is wrong).
+// line or configuration (ccm plan and ccm audit: 2 for changes, 1 for everything that is wrong).
 func Main(ctx context.Context, args []string, streams Streams) int {
 	defer logs.FlushLogs()
 	cmd, err := newRoot(ctx)
@@ -32,7 +32,8 @@ func Main(ctx context.Context, args []string, streams Streams) int {
 	cmd.SetGlobalNormalizationFunc(cliflag.WordSepNormalizeFunc)
 	executed, err := cmd.ExecuteContextC(ctx)
 	code := cli.Report(streams.Err, "ccm", err)
-	if executed.Name() == planCommand && code == cli.ExitUsage && !changesFound(err) {
+	comparing := executed.Name() == planCommand || executed.Name() == auditCommand
+	if comparing && code == cli.ExitUsage && !changesFound(err) {
 		// For a script, 2 means changes and nothing else.
 		return cli.ExitEnvironment
 	}

@@ -33,7 +33,10 @@ const rootExample = `  # Run in a cluster, on the cloud called fake
   ccm config validate --cloud-provider=fake --cloud-config=cloud.conf
 
   # Show the plan of a Service before you create it
-  ccm plan --cloud-provider=fake -f service.yaml`
+  ccm plan --cloud-provider=fake -f service.yaml
+
+  # List what the cloud has of each cluster, and what nothing needs
+  ccm audit --cloud-provider=fake --cloud-config=cloud.conf --kubeconfig=$HOME/.kube/config`
 
 // essentials are the most used flags; the others follow in their sections.
 var essentials = []string{flagProvider, flagConfig, flagKubeconfig, flagClusterName, flagClusterCIDR, flagDryRun,

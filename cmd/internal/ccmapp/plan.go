@@ -1,6 +1,7 @@
 package ccmapp
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"net/netip"
@@ -72,6 +73,13 @@ something would change, 1 when a plan could not be made.`,
 		"YAML or JSON file with Services, and optionally Nodes; - is standard input. May be repeated.")
 	fs.StringSliceVar(&o.services, "service", nil, "Service of the cluster, as NAMESPACE/NAME. May be repeated.")
 	fs.BoolVar(&o.all, "all", false, "All Services of the cluster that have or need a load balancer, and the pod routes.")
+	o.addClusterFlags(cmd)
+	return cmd
+}
+
+// addClusterFlags adds the flags about the cluster, the cloud and the output. --all includes the routes.
+func (o *planOptions) addClusterFlags(cmd *cobra.Command) {
+	fs := cmd.Flags()
 	fs.StringVar(&o.clusterName, flagClusterName, o.clusterName,
 		"The manager's --cluster-name: it is part of the names of objects in the cloud.")
 	fs.StringVar(&o.clusterCIDR, flagClusterCIDR, "", "The manager's --cluster-cidr: without it, routes are not planned.")
@@ -80,10 +88,8 @@ something would change, 1 when a plan could not be made.`,
 	fs.StringVar(&o.color, "color", o.color, "auto (on a terminal, unless NO_COLOR is set), always or never.")
 	fs.BoolVar(&o.verbose, "verbose", false, "Do not shorten values, and also list what does not change.")
 	o.source.addFlags(fs, true)
-	fs.BoolVar(&o.strict, flagStrict, false, "Reject a cloud configuration with warnings, such as an unknown "+
-		"reads.")
+	fs.BoolVar(&o.strict, flagStrict, false, "Reject a cloud configuration with warnings, such as an unknown key.")
 	addOutputFlag(cmd, &o.output)
-	return cmd
 }
 
 func runPlan(cmd *cobra.Command, o planOptions) error {
@@ -93,7 +99,7 @@ func runPlan(cmd *cobra.Command, o planOptions) error {
 	// Log output of libraries would appear within the plan, or break the JSON.
 	klog.LogToStderr(false)
 	klog.SetOutput(io.Discard)
-	p, err := newPlanner(cmd.Context(), o, cmd.ErrOrStderr())
+	p, err := newPlanner(cmd.Context(), o, cmd.ErrOrStderr(), false)
 	if err != nil {
 		return err
 	}
@@ -118,14 +124,6 @@ func runPlan(cmd *cobra.Command, o planOptions) error {
 
 // check validates the flags.
 func (o planOptions) check() error {
-	if err := checkOutput(o.output); err != nil {
-		return err
-	}
-	switch o.color {
-	case colorAuto, colorAlways, colorNever:
-	default:
-		return cli.UsageErrorf("--color=%s: use auto, always or never", o.color)
-	}
 	given := 0
 	for _, is := range []bool{len(o.files) > 0, len(o.services) > 0, o.all} {
 		if is {
@@ -140,6 +138,19 @@ func (o planOptions) check() error {
 			return cli.UsageErrorf("--service=%s: write NAMESPACE/NAME, for example default/%s", service,
 				strings.Trim(service, "/"))
 		}
+	}
+	return o.checkCluster()
+}
+
+// checkCluster validates the flags of addClusterFlags.
+func (o planOptions) checkCluster() error {
+	if err := checkOutput(o.output); err != nil {
+		return err
+	}
+	switch o.color {
+	case colorAuto, colorAlways, colorNever:
+	default:
+		return cli.UsageErrorf("--color=%s: use auto, always or never", o.color)
 	}
 	if err := guard.ValidateDisruption(o.disruption); err != nil {
 		return cli.UsageErrorf("%v", err)
@@ -186,3 +197,11 @@ func (o planOptions) colored(w io.Writer) bool {
 func note(w io.Writer, format string, args ...any) {
 	fmt.Fprintf(w, "ccm: note: "+format+"\n", args...)
 }
+
+// exitChanges: ccm plan found changes.
+const exitChanges = 2
+
+// errChanges is the outcome of a plan with changes. It has no message: the plan has been printed.
+var errChanges = &cli.ExitError{Code: exitChanges}
+
+func changesFound(err error) bool { return errors.Is(err, errChanges) }

@@ -29,17 +29,22 @@ import (
 // plansAtOnce is the number of concurrent plans: as many as the manager has workers.
 const plansAtOnce = concurrentSyncs
 
-// planner makes plans with a provider in dry run, initialized like the manager's.
+// planner makes plans with a provider that is initialized like the manager's.
 type planner struct {
 	options planOptions
 	title   string
 	// client is nil without a cluster.
 	client kubernetes.Interface
-	cloud  cloudprovider.Interface
-	err    io.Writer
+	// clusterUID is the UID of the namespace kube-system; empty without a cluster.
+	clusterUID string
+	cloud      cloudprovider.Interface
+	err        io.Writer
+	// applies is set if changes are applied, too.
+	applies bool
 }
 
-func newPlanner(ctx context.Context, o planOptions, errOut io.Writer) (*planner, error) {
+// newPlanner returns a planner. Unless it applies changes, the provider is in dry run.
+func newPlanner(ctx context.Context, o planOptions, errOut io.Writer, applies bool) (*planner, error) {
 	d, err := o.descriptor()
 	if err != nil {
 		return nil, err
@@ -51,7 +56,7 @@ func newPlanner(ctx context.Context, o planOptions, errOut io.Writer) (*planner,
 	for _, w := range config.warnings {
 		note(errOut, "%s", w)
 	}
-	p := &planner{options: o, title: d.Title, err: errOut}
+	p := &planner{options: o, title: d.Title, err: errOut, applies: applies}
 	if err := p.connect(ctx); err != nil {
 		return nil, err
 	}
@@ -62,7 +67,7 @@ func newPlanner(ctx context.Context, o planOptions, errOut io.Writer) (*planner,
 	if err := p.initialize(ctx, cloud); err != nil {
 		return nil, err
 	}
-	p.cloud = guard.Wrap(cloud, guard.Options{DryRun: true})
+	p.cloud = guard.Wrap(cloud, guard.Options{DryRun: !applies})
 	return p, p.startInformers(ctx)
 }
 
@@ -91,14 +96,15 @@ func (p *planner) initialize(ctx context.Context, cloud cloudprovider.Interface)
 	if !ok {
 		return nil
 	}
-	runtime := provider.Runtime{Recorder: &record.FakeRecorder{}, DryRun: true, Disruption: p.options.disruption}
+	runtime := provider.Runtime{Recorder: &record.FakeRecorder{}, DryRun: !p.applies, Disruption: p.options.disruption}
 	if p.client != nil {
 		namespace, err := p.client.CoreV1().Namespaces().Get(ctx, metav1.NamespaceSystem, metav1.GetOptions{})
 		if err != nil {
 			return cli.EnvironmentErrorf("the cluster's UID cannot be read, and without it other clusters' objects look like "+
 				"our own: %v", err)
 		}
-		runtime.ClusterUID = string(namespace.UID)
+		p.clusterUID = string(namespace.UID)
+		runtime.ClusterUID = p.clusterUID
 	}
 	user.SetRuntime(runtime)
 	return nil
@@ -140,6 +146,23 @@ func (p *planner) plan(ctx context.Context, w planInput) (plans []plan.Plan, fai
 		failed = append(failed, p.title+" makes no load balancers that could be planned")
 		w.services = nil
 	}
+	results, errs := p.planServices(ctx, lbPlanner, w)
+	for i, err := range errs {
+		if err != nil {
+			failed = append(failed, withSubject(intent.Subject(w.services[i]), err))
+			continue
+		}
+		plans = append(plans, results[i])
+	}
+	if w.routes {
+		plans, failed = p.planRoutes(ctx, w.nodes, plans, failed)
+	}
+	return plans, failed
+}
+
+// planServices returns the plan or the error of each Service.
+func (p *planner) planServices(ctx context.Context, lbPlanner loadbalancer.Planner,
+	w planInput) ([]plan.Plan, []error) {
 	results := make([]plan.Plan, len(w.services))
 	eligible := loadbalancer.TrafficNodes(w.nodes)
 	errs := make([]error, len(w.services))
@@ -161,17 +184,7 @@ func (p *planner) plan(ctx context.Context, w planInput) (plans []plan.Plan, fai
 		})
 	}
 	_ = group.Wait() // Each Service has its own error.
-	for i, err := range errs {
-		if err != nil {
-			failed = append(failed, withSubject(intent.Subject(w.services[i]), err))
-			continue
-		}
-		plans = append(plans, results[i])
-	}
-	if w.routes {
-		plans, failed = p.planRoutes(ctx, w.nodes, plans, failed)
-	}
-	return plans, failed
+	return results, errs
 }
 
 // withSubject prefixes an error with its subject, unless it has that prefix.

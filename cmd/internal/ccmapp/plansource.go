@@ -84,7 +84,7 @@ func (p *planner) readFiles(ctx context.Context, stdin io.Reader) (planInput, er
 // selectServices removes Services that neither have nor need a load balancer, and prints a note about each.
 func (p *planner) selectServices(w *planInput) {
 	w.services = slices.DeleteFunc(w.services, func(s *v1.Service) bool {
-		if loadbalancer.Wanted(s) || servicehelper.HasLBFinalizer(s) {
+		if balanced(s) {
 			return false
 		}
 		note(p.err, "Service %s/%s is skipped: its type is %s%s", s.Namespace, s.Name, typeOf(s), classOf(s))
@@ -232,6 +232,15 @@ func (p *planner) getServices(ctx context.Context) ([]*v1.Service, error) {
 
 // listServices returns the Services that have or want a load balancer, sorted by name.
 func (p *planner) listServices(ctx context.Context) ([]*v1.Service, error) {
+	all, err := p.listAllServices(ctx)
+	return slices.DeleteFunc(all, func(s *v1.Service) bool { return !balanced(s) }), err
+}
+
+// balanced reports whether a Service has or wants a load balancer.
+func balanced(s *v1.Service) bool { return loadbalancer.Wanted(s) || servicehelper.HasLBFinalizer(s) }
+
+// listAllServices returns the Services of all namespaces and types, sorted by name.
+func (p *planner) listAllServices(ctx context.Context) ([]*v1.Service, error) {
 	var all []*v1.Service
 	options := metav1.ListOptions{Limit: pageSize}
 	for {
@@ -240,9 +249,7 @@ func (p *planner) listServices(ctx context.Context) ([]*v1.Service, error) {
 			return nil, cli.EnvironmentErrorf("the cluster's Services cannot be listed: %s", oneLine(err))
 		}
 		for i := range page.Items {
-			if s := &page.Items[i]; loadbalancer.Wanted(s) || servicehelper.HasLBFinalizer(s) {
-				all = append(all, s)
-			}
+			all = append(all, &page.Items[i])
 		}
 		if options.Continue = page.Continue; options.Continue == "" {
 			return all, nil

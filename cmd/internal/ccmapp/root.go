@@ -34,7 +34,8 @@ func newRoot(ctx context.Context) (*cobra.Command, error) {
 		return nil, err
 	}
 	//nolint:contextcheck // Each takes its command's context.
-	cmd.AddCommand(newPlanCommand(), newConfigCommand(), newProvidersCommand(), newVersionCommand(), newDocsCommand(o),
+	cmd.AddCommand(newPlanCommand(), newAuditCommand(), newConfigCommand(), newProvidersCommand(),
+		newVersionCommand(), newDocsCommand(o),
 		chartvalues.NewCommand(func(name string) bool { return cmd.Flags().Lookup(name) != nil }))
 	cmd.SetFlagErrorFunc(cli.BadFlag)
 	cmd.SetHelpFunc(func(c *cobra.Command, _ []string) { printHelp(c, o) })

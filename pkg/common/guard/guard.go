@@ -11,6 +11,7 @@ import (
 	"k8s.io/client-go/informers"
 	cloudprovider "k8s.io/cloud-provider"
 
+	"github.com/unified-ccm/unified-ccm/pkg/common/inventory"
 	"github.com/unified-ccm/unified-ccm/pkg/common/kube"
 	"github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
 	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
@@ -36,6 +37,7 @@ var (
 	_ provider.HealthReporter    = (*guarded)(nil)
 	_ provider.NodeOwner         = (*guarded)(nil)
 	_ provider.ControllerStarter = (*guarded)(nil)
+	_ inventory.Provider         = (*guarded)(nil)
 )
 
 // shared is the state that all decorators of one provider use.
@@ -49,7 +51,7 @@ type shared struct {
 
 // Wrap returns cloud with the guards. Optional interfaces of the provider are forwarded:
 // cloudprovider.InformerUser, provider.Checker, provider.HealthReporter, provider.NodeOwner,
-// provider.ControllerStarter, and routes.Planner on the routes. Load balancers must implement
+// provider.ControllerStarter, inventory.Provider, and routes.Planner on the routes. Load balancers must implement
 // loadbalancer.Interface. Initialize passes the provider its provider.Runtime before it calls the provider's
 // own.
 func Wrap(cloud cloudprovider.Interface, o Options) cloudprovider.Interface {
@@ -124,6 +126,15 @@ func (g *guarded) StartController(ctx context.Context, name string, given provid
 	}
 	given.Owns, given.DryRun, given.Recorder = g.OwnsNode, g.dryRun, g.shared.events.get()
 	return starter.StartController(ctx, name, given)
+}
+
+// Inventory implements inventory.Provider.
+func (g *guarded) Inventory() (inventory.Lister, bool) {
+	lister, ok := g.inner.(inventory.Provider)
+	if !ok {
+		return nil, false
+	}
+	return lister.Inventory()
 }
 
 // OwnsNode implements provider.NodeOwner. The opt-out label has the same effect as a foreign provider ID.

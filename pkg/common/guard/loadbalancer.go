@@ -2,6 +2,7 @@ package guard
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	v1 "k8s.io/api/core/v1"
@@ -107,6 +108,17 @@ func (b *balancer) AuditLoadBalancer(
 	return drift, status, err
 }
 
+// RemoveOrphans implements loadbalancer.OrphanRemover.
+func (b *balancer) RemoveOrphans(
+	ctx context.Context, cluster string, service *v1.Service, approve loadbalancer.Approval,
+) (result plan.Result, err error) {
+	err = b.call("RemoveOrphans", func() (err error) {
+		result, err = b.inner.RemoveOrphans(ctx, cluster, service, approve)
+		return err
+	})
+	return result, err
+}
+
 func (b *balancer) call(method string, do func() error) error {
 	_, err := observed(b.observe, "LoadBalancer", method, func() (struct{}, error) { return struct{}{}, do() })
 	return err
@@ -153,6 +165,13 @@ func (d *dryBalancer) AuditLoadBalancer(
 	context.Context, string, loadbalancer.Current,
 ) (plan.Plan, *v1.LoadBalancerStatus, error) {
 	return plan.Plan{}, nil, nil
+}
+
+// RemoveOrphans refuses: a dry run plans the removal instead.
+func (d *dryBalancer) RemoveOrphans(
+	context.Context, string, *v1.Service, loadbalancer.Approval,
+) (plan.Result, error) {
+	return plan.Result{}, errors.New("dry run: orphans are not deleted; run without --dry-run to delete them")
 }
 
 // report logs the plan and sends it as an Event, unless it has not changed since the last report.

@@ -111,6 +111,11 @@ func (s spyBalancer) AuditLoadBalancer(_ context.Context, _ string,
 	return s.plan, nil, s.err
 }
 
+func (s spyBalancer) RemoveOrphans(context.Context, string, *v1.Service, loadbalancer.Approval) (plan.Result, error) {
+	s.note("RemoveOrphans")
+	return plan.Result{}, s.err
+}
+
 func (s spyRoutes) ListRoutes(context.Context, string) ([]*cloudprovider.Route, error) {
 	return nil, s.err
 }

@@ -127,6 +127,7 @@ type Interface interface {
 	cloudprovider.LoadBalancer
 	Planner
 	Auditor
+	OrphanRemover
 }
 
 // Planner computes plans.

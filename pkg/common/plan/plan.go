@@ -67,6 +67,8 @@ type Handle string
 // Change is one mutation of one cloud object.
 type Change struct {
 	Ref
+	// ID is the cloud's ID of the existing object. Changes that delete an object of an inventory have it.
+	ID string
 	// Fields are the differences, in a stable order. A Create lists all fields (Before empty).
 	Fields []Field
 	// Reason is a short explanation, if the fields alone are not enough.

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	cloudprovider "k8s.io/cloud-provider"
 
+	"github.com/unified-ccm/unified-ccm/pkg/common/inventory"
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 )
 
@@ -24,7 +25,7 @@ type Planner interface {
 var _ Planner = (*Routes)(nil)
 
 // kindRoute is the kind of routes in plans.
-const kindRoute = "route"
+const kindRoute = inventory.KindRoute
 
 // FieldNode is the field of a planned route with its node.
 const FieldNode = "node"
@@ -149,6 +150,7 @@ func (r *Routes) deletion(clusterName string, route Route, another bool) plan.Ch
 	}
 	return plan.Change{
 		Ref:    plan.Ref{Kind: kindRoute, Name: name, Action: plan.Delete},
+		ID:     route.Name,
 		Fields: []plan.Field{{Name: FieldNode, Before: route.NodeName}, {Name: "instance", Before: route.InstanceID}},
 		Reason: reason,
 		Do: func(ctx context.Context, _ *plan.Handles) error {

@@ -55,7 +55,7 @@ func (s *script) next(op Operation) Fault {
 	var chosen Fault
 	for i := range s.faults {
 		f := &s.faults[i]
-		if f.Operation != "" && f.Operation != op.Name {
+		if f.Operation != "" && f.Operation != op.Name || f.Mutating && !op.Mutating {
 			continue
 		}
 		f.seen++

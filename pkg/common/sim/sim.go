@@ -52,6 +52,8 @@ type Fault struct {
 	Call int
 	// Operation, if set, restricts the fault to calls of that name.
 	Operation string
+	// Mutating restricts the fault to mutating calls, and Call counts only these.
+	Mutating bool
 	// Times is the total number of calls that fail. 0 means one, or with a Rate any number; Always has no end.
 	Times int
 	// Rate, if not 0, makes each matching call fail with this probability instead.

@@ -142,6 +142,7 @@ func (d *differ) releaseAddresses(addresses []api.Address, after []plan.Ref) {
 		}
 		d.plan.Add(plan.Change{
 			Ref:      plan.Ref{Kind: kindAddress, Name: address.Name, Action: plan.Delete},
+			ID:       address.ID,
 			Fields:   []plan.Field{{Name: "ip", Before: address.IP}},
 			Disrupts: disrupts, Follows: append(addressFields(), intent.KeyScheme),
 			After: after,

@@ -201,6 +201,7 @@ func leavesAddress(have []string, want []addressRef) bool {
 func (d *differ) loadBalancerDelete(have api.LoadBalancer, reason string) plan.Change {
 	return plan.Change{
 		Ref:      d.loadBalancerRef(plan.Delete),
+		ID:       have.ID,
 		Reason:   reason,
 		Disrupts: plan.DisruptsLoadBalancer, Follows: placeFields(),
 		Do: func(ctx context.Context, _ *plan.Handles) error {

@@ -1,0 +1,258 @@
+// Package orphantest verifies that an audit finds and deletes every orphan in a cloud, and changes nothing else.
+package orphantest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/klog/v2"
+
+	"github.com/unified-ccm/unified-ccm/pkg/common/conformance"
+	"github.com/unified-ccm/unified-ccm/pkg/common/inventory"
+	"github.com/unified-ccm/unified-ccm/pkg/common/orphans"
+	"github.com/unified-ccm/unified-ccm/pkg/common/sim"
+)
+
+// Options describe a provider to Run.
+type Options struct {
+	// Dump returns every object of a world by kind and ID, with all of its fields.
+	Dump func(conformance.World) map[string]string
+	// Lists are the operations that list the inventory.
+	Lists []string
+	// MaxLists is the maximum number of their calls in one inventory.
+	MaxLists int
+	// OrphanedRoutes is set if the mark of routes proves their cluster.
+	OrphanedRoutes bool
+}
+
+// Run plants orphans beside objects of a Service and of another cluster of the same name. It verifies that an
+// audit finds and deletes all of them and changes nothing else, also while calls are throttled, while each list fails,
+// and when it is killed before or after any deletion.
+func Run(t *testing.T, subject conformance.Subject, options Options) {
+	t.Helper()
+	state := klog.CaptureState()
+	t.Cleanup(state.Restore)
+	klog.SetLogger(logr.Discard()) // the clients log every injected fault
+	run := func(name string, f func(*rig) error) {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			inBubble(t, func(t *testing.T) error { return withOrphans(t, subject, options, f) })
+		})
+	}
+	run("found and deleted", (*rig).deleteAll)
+	run("throttled", (*rig).deleteThrottled)
+	for _, operation := range options.Lists {
+		run("without "+operation, func(r *rig) error { return r.deleteWithout(operation) })
+	}
+	for _, kind := range []sim.FaultKind{sim.FaultKillBefore, sim.FaultKillAfter} {
+		t.Run(string(kind), func(t *testing.T) {
+			t.Parallel()
+			for n := 1; ; n++ {
+				killed := false
+				inBubble(t, func(t *testing.T) error {
+					return withOrphans(t, subject, options, func(r *rig) (err error) {
+						killed, err = r.deleteKilled(kind, n)
+						return prefixed(fmt.Sprintf("%s at mutating call %d", kind, n), err)
+					})
+				})
+				if !killed || t.Failed() {
+					return
+				}
+			}
+		})
+	}
+}
+
+// deleteOrphans audits and deletes once.
+func (r *rig) deleteOrphans(ctx context.Context) (*orphans.Audit, []orphans.Deletion, error) {
+	audit, err := r.audit(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	all := audit.Refused()
+	for _, removal := range audit.Removals(ctx) {
+		all = append(all, removal.Apply(ctx)...)
+	}
+	return audit, all, nil
+}
+
+// deleteAll verifies the states, the number of calls, and that one run deletes all orphans.
+func (r *rig) deleteAll() error {
+	time.Sleep(time.Hour) // orphans are old enough
+	r.world.Front().Log().Reset()
+	audit, err := r.audit(r.ctx)
+	if err != nil {
+		return err
+	}
+	lists := 0
+	for _, call := range r.world.Front().Log().Calls() {
+		if slices.Contains(r.options.Lists, call.Name) {
+			lists++
+		}
+	}
+	if n := r.world.Front().Log().MutationCount(); n > 0 {
+		return fmt.Errorf("an audit made %d mutating calls", n)
+	}
+	states := audit.Report.Count()
+	if len(audit.Failures) > 0 || states[inventory.Drifted]+states[inventory.Unknown]+states[inventory.Held]+
+		states[inventory.Unidentified] > 0 {
+		return fmt.Errorf("states %v, failures %q:\n%s", states, audit.Failures, describeEntries(audit.Report.Entries))
+	}
+	if states[inventory.Orphaned] == 0 || states[inventory.InSync] == 0 || states[inventory.Foreign] == 0 {
+		return fmt.Errorf("states %v:\n%s", states, describeEntries(audit.Report.Entries))
+	}
+	_, deletions, err := r.deleteOrphans(r.ctx)
+	if err != nil {
+		return err
+	}
+	for _, d := range deletions {
+		if d.Outcome != orphans.Deleted {
+			err = errors.Join(err, fmt.Errorf("%s %s (%s): %s: %s", d.Kind, d.Name, d.Service(), d.Outcome, d.Detail))
+		}
+	}
+	if r.options.MaxLists > 0 && lists > r.options.MaxLists {
+		err = errors.Join(err, fmt.Errorf("%d calls of %q, at most %d are allowed", lists, r.options.Lists,
+			r.options.MaxLists))
+	}
+	return errors.Join(err, r.unchanged())
+}
+
+// unchanged returns an error unless the world has its objects from before the orphans, and no other.
+func (r *rig) unchanged() error {
+	if diff := cmp.Diff(r.before, r.options.Dump(r.world)); diff != "" {
+		return fmt.Errorf("objects (-before the orphans +after their deletion):\n%s", diff)
+	}
+	return nil
+}
+
+// intact returns an error if an object that existed before the orphans has changed.
+func (r *rig) intact() error {
+	now := r.options.Dump(r.world)
+	maps.DeleteFunc(now, func(key, _ string) bool { _, existed := r.before[key]; return !existed })
+	if diff := cmp.Diff(r.before, now); diff != "" {
+		return fmt.Errorf("objects that are no orphans (-before +after):\n%s", diff)
+	}
+	return nil
+}
+
+// deleteRest repeats audits until nothing is left to delete.
+func (r *rig) deleteRest() error {
+	var last error
+	for range 40 {
+		audit, deletions, err := r.deleteOrphans(r.ctx)
+		if intact := r.intact(); intact != nil {
+			return intact
+		}
+		if err == nil && len(deletions) == 0 && len(audit.Failures) == 0 {
+			return r.unchanged()
+		}
+		last = err
+		for _, d := range deletions {
+			if d.Outcome != orphans.Deleted {
+				last = errors.Join(last, fmt.Errorf("%s %s: %s: %s", d.Kind, d.Name, d.Outcome, d.Detail))
+			}
+		}
+		time.Sleep(10 * time.Minute)
+	}
+	return errors.Join(errors.New("orphans are left after 40 audits"), last, r.unchanged())
+}
+
+// deleteThrottled deletes while every third call is throttled.
+func (r *rig) deleteThrottled() error {
+	time.Sleep(time.Hour)
+	r.world.Front().SetFaults(sim.Fault{Kind: sim.FaultThrottle, Rate: 0.3})
+	for range 5 {
+		if _, _, err := r.deleteOrphans(r.ctx); err != nil {
+			continue
+		}
+		if err := r.intact(); err != nil {
+			return err
+		}
+		time.Sleep(10 * time.Minute)
+	}
+	r.world.Front().SetFaults()
+	return r.deleteRest()
+}
+
+// deleteWithout deletes while a list fails: of the kinds that it shows, nothing may be called an orphan.
+func (r *rig) deleteWithout(operation string) error {
+	time.Sleep(time.Hour)
+	r.world.Front().SetFaults(sim.Fault{Kind: sim.FaultError, Operation: operation, Times: sim.Always})
+	audit, _, err := r.deleteOrphans(r.ctx)
+	if err != nil {
+		return err
+	}
+	unlisted := map[string]bool{}
+	for _, k := range audit.Report.Unlisted {
+		unlisted[k.Name] = true
+	}
+	if len(unlisted) == 0 {
+		return fmt.Errorf("%s fails, and every kind is listed", operation)
+	}
+	needs := map[string][]string{}
+	for _, k := range audit.Inventory.Kinds {
+		needs[k.Name] = append([]string{k.Name}, k.Needs...)
+	}
+	for _, e := range audit.Report.Entries {
+		if e.State == inventory.Orphaned && slices.ContainsFunc(needs[e.Kind], func(k string) bool { return unlisted[k] }) {
+			return fmt.Errorf("%s fails, and %s %s is called an orphan", operation, e.Kind, e.Name)
+		}
+	}
+	if err := r.intact(); err != nil {
+		return err
+	}
+	r.world.Front().SetFaults()
+	return r.deleteRest()
+}
+
+// deleteKilled kills the process at its n-th mutating call. It returns false if there are fewer.
+func (r *rig) deleteKilled(kind sim.FaultKind, n int) (bool, error) {
+	time.Sleep(time.Hour)
+	front := r.world.Front()
+	ctx, kill := context.WithCancel(r.ctx)
+	defer kill()
+	front.OnKill(kill)
+	audit, err := r.audit(ctx)
+	if err != nil {
+		return false, err
+	}
+	front.SetFaults(sim.Fault{Kind: kind, Mutating: true, Call: n})
+	for _, removal := range audit.Removals(ctx) {
+		removal.Apply(ctx)
+	}
+	if front.Injected() == 0 {
+		return false, r.unchanged()
+	}
+	front.SetFaults()
+	front.Revive()
+	time.Sleep(10 * time.Minute) // the calls of the killed process end
+	return true, errors.Join(r.intact(), r.deleteRest())
+}
+
+func describeEntries(entries []inventory.Entry) string {
+	var b strings.Builder
+	for _, e := range entries {
+		fmt.Fprintf(&b, "%s: %s %s (%s) of %q: %s%s\n", e.State, e.Kind, e.Name, e.ID, e.Service(), e.Reason,
+			strings.TrimRight("; "+e.Refusal, "; "))
+	}
+	return b.String()
+}
+
+// inBubble runs a function in a bubble of package synctest, whose clock needs no time.
+func inBubble(t *testing.T, f func(t *testing.T) error) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		if err := f(t); err != nil {
+			t.Errorf("\n%v", err)
+		}
+	})
+}

@@ -1,0 +1,109 @@
+package inventory
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
+)
+
+// comparePlans replaces Owned by the state in the Service's plan, and adds an entry for each object that is missing.
+func (c *classifier) comparePlans() {
+	entriesOf := make([][]int, len(c.in.Services))
+	for i, at := range c.live {
+		if at >= 0 && c.entries[i].State == Owned {
+			entriesOf[at] = append(entriesOf[at], i)
+		}
+	}
+	for at, s := range c.in.Services {
+		switch {
+		case s.Err != nil:
+			for _, i := range entriesOf[at] {
+				c.entries[i].State, c.entries[i].Reason = Unknown, "no plan: "+oneLine(s.Err)
+			}
+		case s.Plan != nil:
+			for _, i := range entriesOf[at] {
+				c.entries[i].State = InSync
+			}
+			for _, h := range s.Plan.Held {
+				c.mark(s, entriesOf[at], h.Change, Held)
+			}
+			for _, change := range s.Plan.Changes {
+				c.mark(s, entriesOf[at], change, Drifted)
+			}
+		}
+	}
+	c.addMissingRoutes()
+}
+
+// mark sets the state of the entry that a change is for: the one of its kind and ID or name, else a part of its name,
+// else the Service's first object. Without any, the change creates an object that is missing.
+func (c *classifier) mark(s Service, of []int, change plan.Change, state State) {
+	found := -1
+	for _, same := range []func(Object) bool{
+		func(o Object) bool { return o.Kind == change.Kind && o.ID == change.ID },
+		func(o Object) bool { return o.Kind == change.Kind && o.Name == change.Name },
+		func(o Object) bool { return change.Action != plan.Create && o.Name == change.Name },
+		func(o Object) bool { return change.Action != plan.Create && o.Parent == "" },
+	} {
+		if i := slices.IndexFunc(of, func(i int) bool { return same(c.entries[i].Object) }); i >= 0 {
+			found = of[i]
+			break
+		}
+	}
+	if found < 0 {
+		c.entries = append(c.entries, Entry{State: state, Reason: "missing: " + changeReason(change),
+			Object: Object{Kind: change.Kind, Name: change.Name, Owners: []Owner{{NamespacedName: s.NamespacedName}}}})
+		return
+	}
+	e := &c.entries[found]
+	reason := changeReason(change)
+	if e.State == InSync || e.State == Held && state == Drifted {
+		e.State, e.Reason = state, reason
+	} else if e.State == state {
+		e.Reason += "; " + reason
+	}
+}
+
+func (c *classifier) addMissingRoutes() {
+	if c.in.Routes == nil {
+		return
+	}
+	for _, change := range c.in.Routes.Changes {
+		if change.Action == plan.Create {
+			c.entries = append(c.entries, Entry{State: Drifted, Reason: "missing: " + changeReason(change),
+				Object: Object{Kind: change.Kind, Name: change.Name}})
+		}
+	}
+}
+
+// changeOf returns the first change of a plan that matches, with the state that it leads to.
+func changeOf(p plan.Plan, match func(plan.Ref) bool) (plan.Change, State) {
+	for _, change := range p.Changes {
+		if match(change.Ref) {
+			return change, Drifted
+		}
+	}
+	for _, h := range p.Held {
+		if match(h.Ref) {
+			return h.Change, Held
+		}
+	}
+	return plan.Change{}, InSync
+}
+
+// changeReason describes a change on one line.
+func changeReason(change plan.Change) string {
+	text := string(change.Action)
+	if len(change.Fields) > 0 && change.Action == plan.Update {
+		names := make([]string, len(change.Fields))
+		for i, f := range change.Fields {
+			names[i] = f.Name
+		}
+		text += " " + strings.Join(names, ", ")
+	}
+	if change.Reason != "" {
+		text += ": " + change.Reason
+	}
+	return change.Kind + " " + change.Name + ": " + text
+}

@@ -1,0 +1,143 @@
+package inventory
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
+	"github.com/unified-ccm/unified-ccm/pkg/common/sorting"
+)
+
+// Orphanage is the deletable orphans of one deleted Service.
+type Orphanage struct {
+	// Service has the identity of the deleted one: its namespace, name, and the UID, as far as it is known.
+	Service *v1.Service
+	Orphans []Entry
+}
+
+// Orphanages groups the deletable orphans by their deleted Service. Orphans of no Service are omitted: routes have a
+// plan of their own.
+func (r Report) Orphanages() []Orphanage {
+	type key struct{ service, uid string }
+	groups := map[key][]Entry{}
+	uids := map[string]string{}
+	for _, e := range r.Entries {
+		if e.Deletable() && e.Service() != "" {
+			uid := e.Owners[0].UID
+			groups[key{e.Service(), uid}] = append(groups[key{e.Service(), uid}], e)
+			uids[e.Service()] = max(uids[e.Service()], uid)
+		}
+	}
+	// Objects without a UID are deleted with those that have one.
+	for k, entries := range groups {
+		if uid := uids[k.service]; k.uid == "" && uid != "" {
+			delete(groups, k)
+			groups[key{k.service, uid}] = append(groups[key{k.service, uid}], entries...)
+		}
+	}
+	all := make([]Orphanage, 0, len(groups))
+	for k, entries := range groups {
+		owner := entries[0].Owners[0]
+		service := &v1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: owner.Namespace, Name: owner.Name,
+			UID: types.UID(k.uid)}}
+		sorting.Func(entries, compareEntries)
+		all = append(all, Orphanage{Service: service, Orphans: entries})
+	}
+	sorting.Func(all, func(a, b Orphanage) int {
+		return slices.Compare([]string{a.Service.Namespace, a.Service.Name, string(a.Service.UID)},
+			[]string{b.Service.Namespace, b.Service.Name, string(b.Service.UID)})
+	})
+	return all
+}
+
+// Refusal is an orphan that is not deleted.
+type Refusal struct {
+	Object Object
+	Reason string
+}
+
+// Select returns the part of the removal plan of a deleted Service that deletes only orphans, and a refusal for each
+// orphan that it does not delete. A deletion is matched by the ID of its object: several objects may have one name.
+// kinds are the kinds of the inventory: a change of another kind, such as the detachment of a security group, is made
+// only if the deletion of an orphan waits for it.
+func Select(removal plan.Plan, orphans []Entry, kinds []Kind) (plan.Plan, []Refusal) {
+	dropped := map[plan.Ref]string{}
+	matched := map[int]plan.Ref{}
+	for _, c := range removal.Changes {
+		at := slices.IndexFunc(orphans, func(e Entry) bool { return e.Kind == c.Kind && e.ID == c.ID })
+		switch {
+		case at >= 0 && c.Action == plan.Delete && c.ID != "":
+			matched[at] = c.Ref
+		case c.Action == plan.Create || slices.ContainsFunc(kinds, func(k Kind) bool { return k.Name == c.Kind }):
+			dropped[c.Ref] = "is not provably an orphan of this cluster"
+		}
+	}
+	dropDependants(removal, dropped)
+	selected := removal
+	selected.Changes, selected.Held, selected.HeldID = nil, nil, ""
+	needed := neededRefs(removal, matched, dropped)
+	for _, c := range removal.Changes {
+		if needed[c.Ref] {
+			selected.Changes = append(selected.Changes, c)
+		}
+	}
+	var refusals []Refusal
+	for i, e := range orphans {
+		ref, ok := matched[i]
+		switch {
+		case e.Parent != "" && !ok:
+			// Deleted with its parent, which has a refusal of its own.
+		case !ok:
+			refusals = append(refusals, Refusal{e.Object, notPlanned(removal)})
+		case dropped[ref] != "":
+			refusals = append(refusals, Refusal{e.Object, dropped[ref]})
+		}
+	}
+	return selected, refusals
+}
+
+// notPlanned explains why the provider does not delete an orphan.
+func notPlanned(removal plan.Plan) string {
+	if len(removal.Warnings) > 0 {
+		return "the provider does not delete it: " + strings.Join(removal.Warnings, "; ")
+	}
+	return "the provider does not find it as an object of its Service"
+}
+
+// dropDependants drops changes that wait for a dropped one.
+func dropDependants(p plan.Plan, dropped map[plan.Ref]string) {
+	for more := true; more; {
+		more = false
+		for _, c := range p.Changes {
+			i := slices.IndexFunc(c.After, func(r plan.Ref) bool { return dropped[r] != "" })
+			if i >= 0 && dropped[c.Ref] == "" {
+				dropped[c.Ref] = fmt.Sprintf("it waits for: %s, which %s", c.After[i], dropped[c.After[i]])
+				more = true
+			}
+		}
+	}
+}
+
+// neededRefs returns the deletions of orphans and the changes that they wait for.
+func neededRefs(p plan.Plan, matched map[int]plan.Ref, dropped map[plan.Ref]string) map[plan.Ref]bool {
+	needed := map[plan.Ref]bool{}
+	for _, ref := range matched {
+		needed[ref] = dropped[ref] == ""
+	}
+	for more := true; more; {
+		more = false
+		for _, c := range p.Changes {
+			for _, before := range c.After {
+				if needed[c.Ref] && !needed[before] {
+					needed[before], more = true, true
+				}
+			}
+		}
+	}
+	return needed
+}

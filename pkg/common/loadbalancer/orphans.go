@@ -1,0 +1,69 @@
+package loadbalancer
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/klog/v2"
+
+	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
+	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
+)
+
+// OrphanRemover deletes objects of Services that are deleted.
+type OrphanRemover interface {
+	// RemoveOrphans plans the deletion of all objects of a Service from an authoritative read, and applies the part
+	// of the plan that approve returns. Before each deletion it reads the objects again, and calls approve again: a
+	// deletion that is not part of the new result is an error of class Conflict, which ends the call. Of the
+	// Service, only its namespace, name and UID matter.
+	RemoveOrphans(ctx context.Context, clusterName string, service *v1.Service, approve Approval) (plan.Result, error)
+}
+
+// Approval returns the part of a removal plan to apply, or an error to refuse all of it.
+type Approval func(ctx context.Context, removal plan.Plan) (plan.Plan, error)
+
+// RemoveOrphans implements OrphanRemover.
+func (c *Controller[S, D, O]) RemoveOrphans(ctx context.Context, clusterName string, service *v1.Service,
+	approve Approval) (plan.Result, error) {
+	key := c.key(clusterName, service)
+	ctx, release, err := c.enter(ctx, key)
+	if err != nil {
+		return plan.Result{}, err
+	}
+	defer release()
+	read := func(ctx context.Context) (plan.Plan, error) {
+		_, removal, err := c.confirmed(ctx, c.nothing(key, service))
+		if err != nil {
+			return plan.Plan{}, err
+		}
+		return approve(ctx, removal)
+	}
+	approved, err := read(ctx)
+	if err != nil || approved.Empty() {
+		return plan.Result{}, err
+	}
+	approved.Changes = slices.Clone(approved.Changes)
+	for i := range approved.Changes {
+		approved.Changes[i].Do = confirmFirst(approved.Changes[i], read)
+	}
+	logger := klog.FromContext(ctx).WithValues("provider", c.options.Provider, "service", klog.KObj(service))
+	return c.run(ctx, logger, approved)
+}
+
+// confirmFirst returns the function of a change, after a check that a new plan still has that change.
+func confirmFirst(change plan.Change, read func(context.Context) (plan.Plan, error)) func(context.Context,
+	*plan.Handles) error {
+	return func(ctx context.Context, ids *plan.Handles) error {
+		now, err := read(ctx)
+		if err != nil {
+			return err
+		}
+		if !slices.ContainsFunc(now.Changes, func(c plan.Change) bool { return c.Ref == change.Ref && c.ID == change.ID }) {
+			return &cloudapi.Error{Class: cloudapi.Conflict, Operation: change.String(),
+				Err: errors.New("it has changed since the plan was made; run the audit again")}
+		}
+		return change.Do(ctx, ids)
+	}
+}

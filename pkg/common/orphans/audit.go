@@ -1,0 +1,159 @@
+// Package orphans compares the inventory of a cloud with the cluster, and deletes orphans: objects with this cluster's
+// mark that no Service or node needs.
+package orphans
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
+	cloudprovider "k8s.io/cloud-provider"
+	servicehelper "k8s.io/cloud-provider/service/helpers"
+
+	"github.com/unified-ccm/unified-ccm/pkg/common/inventory"
+	"github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
+	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
+)
+
+// ErrUnsupported is the error about a provider that cannot list its objects.
+var ErrUnsupported = errors.New("the provider cannot list its objects")
+
+// Session is the access to a cluster and its cloud.
+type Session struct {
+	Cloud  cloudprovider.Interface
+	Client kubernetes.Interface
+	// ClusterName is the --cluster-name flag, ClusterUID the UID of the namespace kube-system.
+	ClusterName, ClusterUID string
+	// Services lists all Services of the cluster, of every type, and Nodes its nodes. Their errors are for users.
+	Services func(ctx context.Context) ([]*v1.Service, error)
+	Nodes    func(ctx context.Context) ([]*v1.Node, error)
+	// Plan returns the plan or the error of each Service.
+	Plan func(ctx context.Context, services []*v1.Service, nodes []*v1.Node) ([]plan.Plan, []error)
+	// PlanRoutes returns the plan of the routes; nil if they are not planned.
+	PlanRoutes func(ctx context.Context, nodes []*v1.Node) (plan.Plan, error)
+	// MinAge is the age from which an orphan with a creation date is deleted, at the time of Now.
+	MinAge time.Duration
+	Now    func() time.Time
+}
+
+// Audit is the result of a comparison.
+type Audit struct {
+	Inventory inventory.Inventory
+	Report    inventory.Report
+	// Failures are lines about what could not be listed or compared.
+	Failures []string
+
+	session Session
+}
+
+// Run lists the cloud before the cluster, so that an object without a Service belongs to a deleted one, and classifies
+// the objects. It changes nothing.
+func Run(ctx context.Context, s Session) (*Audit, error) {
+	provider, ok := s.Cloud.(inventory.Provider)
+	if !ok {
+		return nil, ErrUnsupported
+	}
+	lister, ok := provider.Inventory()
+	if !ok {
+		return nil, ErrUnsupported
+	}
+	a := &Audit{session: s}
+	a.Inventory = lister.ListInventory(ctx, inventory.Request{ClusterName: s.ClusterName, Parts: true})
+	in := inventory.Input{Inventory: a.Inventory, ClusterUID: s.ClusterUID, Now: s.Now(), MinAge: s.MinAge}
+	for _, k := range a.Inventory.Kinds {
+		if k.Err != nil {
+			a.fail("%s cannot be listed: %s", k.Name, oneLine(k.Err))
+		}
+	}
+	nodes, nodesErr := s.Nodes(ctx)
+	if nodesErr != nil {
+		a.fail("%s", oneLine(nodesErr))
+	}
+	services, err := s.Services(ctx)
+	if err != nil {
+		in.ServicesErr = err
+		a.fail("%s", oneLine(err))
+	} else {
+		in.Services = a.plans(ctx, services, nodes, nodesErr)
+	}
+	a.planRoutes(ctx, &in, nodes, nodesErr)
+	if err := ctx.Err(); err != nil {
+		return nil, fmt.Errorf("the audit was interrupted: %w", err)
+	}
+	a.Report = inventory.Classify(in)
+	return a, nil
+}
+
+// plans returns the Services, with plans of those that have or need a load balancer. Without nodes there are no plans:
+// they would remove all members.
+func (a *Audit) plans(ctx context.Context, services []*v1.Service, nodes []*v1.Node,
+	nodesErr error) []inventory.Service {
+	s := a.session
+	list := make([]inventory.Service, len(services))
+	var balanced []*v1.Service
+	var indexes []int
+	for i, service := range services {
+		list[i] = Describe(ctx, s.Cloud, s.ClusterName, service)
+		switch {
+		case !list[i].Wanted:
+		case nodesErr != nil:
+			list[i].Err = nodesErr
+		default:
+			balanced, indexes = append(balanced, service), append(indexes, i)
+		}
+	}
+	if len(balanced) == 0 {
+		return list
+	}
+	plans, errs := s.Plan(ctx, balanced, nodes)
+	for n, i := range indexes {
+		if list[i].Err = errs[n]; errs[n] != nil {
+			a.fail("Service %s: %s", list[i], oneLine(errs[n]))
+			continue
+		}
+		list[i].Plan = &plans[n]
+	}
+	return list
+}
+
+// Describe returns what the inventory needs of a Service. It makes no call.
+func Describe(ctx context.Context, cloud cloudprovider.Interface, clusterName string,
+	service *v1.Service) inventory.Service {
+	described := inventory.Service{
+		NamespacedName: types.NamespacedName{Namespace: service.Namespace, Name: service.Name},
+		UID:            string(service.UID),
+		Wanted:         loadbalancer.Wanted(service) || servicehelper.HasLBFinalizer(service),
+	}
+	if balancers, ok := cloud.LoadBalancer(); ok {
+		described.LoadBalancer = balancers.GetLoadBalancerName(ctx, clusterName, service)
+	}
+	return described
+}
+
+func (a *Audit) planRoutes(ctx context.Context, in *inventory.Input, nodes []*v1.Node, nodesErr error) {
+	if a.session.PlanRoutes == nil {
+		return
+	}
+	if nodesErr != nil {
+		in.RoutesErr = nodesErr
+		return
+	}
+	routes, err := a.session.PlanRoutes(ctx, nodes)
+	if err != nil {
+		in.RoutesErr = err
+		a.fail("routes: %s", oneLine(err))
+		return
+	}
+	in.Routes = &routes
+}
+
+func (a *Audit) fail(format string, args ...any) {
+	a.Failures = append(a.Failures, fmt.Sprintf(format, args...))
+}
+
+func oneLine(err error) string { return strings.ReplaceAll(strings.TrimSpace(err.Error()), "\n", "; ") }

@@ -1,0 +1,239 @@
+package orphans
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+
+	v1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	cloudprovider "k8s.io/cloud-provider"
+
+	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
+	"github.com/unified-ccm/unified-ccm/pkg/common/inventory"
+	"github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
+	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
+)
+
+// Outcome is what happened to an orphan.
+type Outcome string
+
+// The closed set of outcomes.
+const (
+	Deleted Outcome = "deleted"
+	Refused Outcome = "refused"
+	Failed  Outcome = "failed"
+	// NotTried: an earlier deletion failed, or the deletion was interrupted.
+	NotTried Outcome = "not tried"
+)
+
+// Deletion is the outcome of one orphan.
+type Deletion struct {
+	inventory.Entry
+	Outcome Outcome
+	// Detail is the reason, unless the orphan was deleted.
+	Detail string
+}
+
+// Removal is the plan for the orphans of one deleted Service, or for the orphaned routes.
+type Removal struct {
+	Plan plan.Plan
+
+	orphans  []inventory.Entry
+	refusals []inventory.Refusal
+	err      error
+	kinds    []inventory.Kind
+	// apply makes the plan again from a new read, and applies what is approved.
+	apply func(ctx context.Context, approve loadbalancer.Approval) (plan.Result, error)
+	// confirm returns an error unless the orphans are still orphans.
+	confirm func(ctx context.Context) error
+}
+
+// Refused returns the outcomes of orphans that are refused without a plan.
+func (a *Audit) Refused() []Deletion {
+	var refused []Deletion
+	for _, e := range a.Report.Entries {
+		if e.State == inventory.Orphaned && e.Refusal != "" {
+			refused = append(refused, Deletion{e, Refused, e.Refusal})
+		}
+	}
+	return refused
+}
+
+// Removals plans the deletion of all other orphans. It changes nothing.
+func (a *Audit) Removals(ctx context.Context) []Removal {
+	var all []Removal
+	for _, o := range a.Report.Orphanages() {
+		all = append(all, a.planService(ctx, o))
+	}
+	routes := slices.DeleteFunc(slices.Clone(a.Report.Entries), func(e inventory.Entry) bool {
+		return e.Kind != inventory.KindRoute || !e.Deletable()
+	})
+	if len(routes) > 0 {
+		all = append(all, a.planRouteRemoval(ctx, routes))
+	}
+	return all
+}
+
+// planService plans the removal of the orphans of one Service, through the same path as the manager's deletions.
+func (a *Audit) planService(ctx context.Context, o inventory.Orphanage) Removal {
+	s := a.session
+	r := Removal{orphans: o.Orphans, kinds: a.Inventory.Kinds}
+	balancers, _ := s.Cloud.LoadBalancer()
+	full, ok := balancers.(loadbalancer.Interface)
+	if !ok {
+		r.err = errors.New("the provider has no load balancers")
+		return r
+	}
+	r.apply = func(ctx context.Context, approve loadbalancer.Approval) (plan.Result, error) {
+		return full.RemoveOrphans(ctx, s.ClusterName, o.Service, approve)
+	}
+	r.confirm = func(ctx context.Context) error { return a.confirmDeleted(ctx, full, o) }
+	whole, err := full.PlanLoadBalancer(ctx, s.ClusterName, o.Service, nil, true)
+	return r.selected(whole, err)
+}
+
+// planRouteRemoval plans the removal of orphaned routes as a part of the plan of all routes.
+func (a *Audit) planRouteRemoval(ctx context.Context, routes []inventory.Entry) Removal {
+	r := Removal{orphans: routes, kinds: a.Inventory.Kinds, confirm: func(context.Context) error { return nil }}
+	read := func(ctx context.Context) (plan.Plan, error) {
+		nodes, err := a.session.Nodes(ctx)
+		if err != nil {
+			return plan.Plan{}, err
+		}
+		return a.session.PlanRoutes(ctx, nodes)
+	}
+	r.apply = func(ctx context.Context, approve loadbalancer.Approval) (plan.Result, error) {
+		whole, err := read(ctx)
+		if err != nil {
+			return plan.Result{}, err
+		}
+		approved, err := approve(ctx, whole)
+		if err != nil {
+			return plan.Result{}, err
+		}
+		return approved.Apply(ctx, plan.ApplyOptions{})
+	}
+	whole, err := read(ctx)
+	return r.selected(whole, err)
+}
+
+// selected adds the part of a plan that deletes the orphans.
+func (r Removal) selected(whole plan.Plan, err error) Removal {
+	if r.err = err; err == nil {
+		r.Plan, r.refusals = inventory.Select(whole, r.orphans, r.kinds)
+		r.Plan.Warnings = nil // they are about the refusals
+	}
+	return r
+}
+
+// Apply deletes the orphans of a removal. Each is read again before it is deleted. An interrupted call has deleted a
+// part of them, and a new audit finds the others.
+func (r Removal) Apply(ctx context.Context) []Deletion {
+	if r.err != nil || r.Plan.Empty() {
+		return r.outcomes(nil, r.err)
+	}
+	if err := ctx.Err(); err != nil {
+		return r.outcomes(nil, err)
+	}
+	shown := r.Plan
+	var once sync.Once
+	approve := func(ctx context.Context, whole plan.Plan) (plan.Plan, error) {
+		if err := r.confirm(ctx); err != nil {
+			return plan.Plan{}, err
+		}
+		approved, refusals := inventory.Select(whole, r.orphans, r.kinds)
+		approved.Changes = slices.DeleteFunc(approved.Changes, func(c plan.Change) bool { return !hasChange(shown, c) })
+		once.Do(func() { r.Plan, r.refusals = approved, refusals })
+		return approved, nil
+	}
+	result, err := r.apply(ctx, approve)
+	return r.outcomes(result.Outcomes, err)
+}
+
+// hasChange reports whether a plan has a change of the same object.
+func hasChange(p plan.Plan, change plan.Change) bool {
+	return slices.ContainsFunc(p.Changes, func(c plan.Change) bool { return c.Ref == change.Ref && c.ID == change.ID })
+}
+
+// confirmDeleted returns an error unless the API server reports that the Service does not exist, or that the orphans
+// belong to an earlier one of its name.
+func (a *Audit) confirmDeleted(ctx context.Context, balancers cloudprovider.LoadBalancer,
+	o inventory.Orphanage) error {
+	name := o.Service.Namespace + "/" + o.Service.Name
+	live, err := a.session.Client.CoreV1().Services(o.Service.Namespace).Get(ctx, o.Service.Name, metav1.GetOptions{})
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil
+	case err != nil:
+		return fmt.Errorf("nothing proves that Service %s is deleted: %w", name, err)
+	}
+	if a.belongTo(ctx, balancers, o, live) {
+		return &cloudapi.Error{Class: cloudapi.Conflict, Operation: "Service " + name,
+			Err: errors.New("the Service exists now; run the audit again")}
+	}
+	return nil
+}
+
+// belongTo reports whether any of the orphans may belong to a Service.
+func (a *Audit) belongTo(ctx context.Context, balancers cloudprovider.LoadBalancer, o inventory.Orphanage,
+	service *v1.Service) bool {
+	current := balancers.GetLoadBalancerName(ctx, a.session.ClusterName, service)
+	return slices.ContainsFunc(o.Orphans, func(e inventory.Entry) bool {
+		owner := e.Owners[0]
+		if owner.LoadBalancer != "" {
+			return owner.LoadBalancer == current
+		}
+		return owner.UID == "" || owner.UID == string(service.UID)
+	})
+}
+
+// outcomes returns what happened to each orphan. steps are the outcomes of the changes of the plan.
+func (r Removal) outcomes(steps []plan.Outcome, err error) []Deletion {
+	all := make([]Deletion, 0, len(r.orphans))
+	byID := map[string]Deletion{}
+	for _, e := range r.orphans {
+		d := Deletion{Entry: e, Outcome: NotTried}
+		if err != nil {
+			d.Detail = oneLine(err)
+		}
+		if len(steps) == 0 && err != nil {
+			d.Outcome = Failed
+		}
+		if i := slices.IndexFunc(r.refusals, func(f inventory.Refusal) bool {
+			return f.Object.Kind == e.Kind && f.Object.ID == e.ID
+		}); i >= 0 {
+			d.Outcome, d.Detail = Refused, r.refusals[i].Reason
+		}
+		for i, c := range r.Plan.Changes {
+			if c.Kind == e.Kind && c.ID == e.ID && i < len(steps) {
+				d = d.after(steps[i])
+			}
+		}
+		byID[e.ID] = d
+		all = append(all, d)
+	}
+	for i, d := range all {
+		parent, ok := byID[d.Parent]
+		if d.Parent != "" && ok && d.Outcome == NotTried {
+			all[i].Outcome, all[i].Detail = parent.Outcome, "with "+parent.Kind+" "+parent.Name
+		}
+	}
+	return all
+}
+
+// after returns the outcome after a step of the plan.
+func (d Deletion) after(step plan.Outcome) Deletion {
+	switch {
+	case step.Err != nil:
+		d.Outcome, d.Detail = Failed, oneLine(step.Err)
+	case step.Status == plan.Done:
+		d.Outcome, d.Detail = Deleted, ""
+	case step.Status != plan.Pending:
+		d.Outcome = Failed
+	}
+	return d
+}
