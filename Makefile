@@ -125,6 +125,10 @@ release-snapshot: ## The files of a release in dist/: archives, SBOMs, chart, ma
 release-check: ## Builds a release twice, once with an empty build cache, and compares the digests (tens of minutes)
 	@hack/verify-release.sh full
 
+.PHONY: site
+site: ## The documentation site in bin/site, with a folder for each released version
+	@hack/site.sh
+
 .PHONY: apiserver
 apiserver: ## etcd and kube-apiserver into bin/, from source: all that run, test and bench need
 	@hack/controlplane/build.sh etcd kube-apiserver
