@@ -11,6 +11,7 @@ import (
 	"k8s.io/component-base/version"
 
 	"github.com/unified-ccm/unified-ccm/cmd/ccm-lab/internal/compare"
+	results "github.com/unified-ccm/unified-ccm/cmd/ccm-lab/internal/compare/report"
 	"github.com/unified-ccm/unified-ccm/cmd/ccm-lab/internal/lab"
 	"github.com/unified-ccm/unified-ccm/cmd/internal/cli"
 )
@@ -78,6 +79,15 @@ func (o compareOptions) columns() []compare.Column {
 	return out
 }
 
+// problemsOf returns the error of a comparison that found a contradiction, an orphan or a scenario that broke.
+func problemsOf(r results.Report) error {
+	details := compare.Failures(r)
+	if len(details) == 0 {
+		return nil
+	}
+	return &cli.ExitError{Code: cli.ExitEnvironment, Lines: []string{"the comparison is not clean:"}, Details: details}
+}
+
 func runCompare(ctx context.Context, o compareOptions, s streams) (err error) {
 	if err := o.validate(); err != nil {
 		return err
@@ -108,10 +118,5 @@ func runCompare(ctx context.Context, o compareOptions, s streams) (err error) {
 	if len(result.Missing) > 0 {
 		return errors.Join(err, fmt.Errorf("interrupted; missing are %s", strings.Join(result.Missing, ", ")))
 	}
-	if problems := compare.Problems(result); len(problems) > 0 {
-		return errors.Join(err, &cli.ExitError{
-			Code: cli.ExitEnvironment, Lines: []string{"the comparison found contradictions or orphans:"}, Details: problems,
-		})
-	}
-	return err
+	return errors.Join(err, problemsOf(result))
 }

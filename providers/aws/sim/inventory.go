@@ -16,3 +16,24 @@ func (c *Cloud) Inventory() []world.Object {
 	world.SortObjects(out)
 	return out
 }
+
+var _ world.Place = (*Cloud)(nil)
+
+// Reserve implements world.Place: it allocates one Elastic IP for each public subnet.
+func (c *Cloud) Reserve() (names []string, ip string, err error) {
+	subnets := c.Subnets(false)
+	err = c.console(func(t *tx) error {
+		for range subnets {
+			id, err := t.AllocateElasticIP()
+			if err != nil {
+				return err
+			}
+			names, ip = append(names, id), t.Addresses[id].IP.String()
+		}
+		return nil
+	})
+	return names, ip, err
+}
+
+// Subnet implements world.Place. It returns one of the public subnets; by default a load balancer is in all of them.
+func (c *Cloud) Subnet() (string, error) { return c.Subnets(false)[0], nil }

@@ -32,3 +32,24 @@ func (c *Cloud) Inventory() []world.Object {
 	world.SortObjects(out)
 	return out
 }
+
+var _ world.Place = (*Cloud)(nil)
+
+// Reserve implements world.Place. The manager allocates the address that a Service names.
+func (c *Cloud) Reserve() (names []string, ip string, err error) {
+	err = c.look(func(t *tx) error {
+		addr := t.rules.public[0].Masked().Addr()
+		for range reservedHost {
+			addr = addr.Next()
+		}
+		ip = addr.String()
+		return nil
+	})
+	return []string{ip}, ip, err
+}
+
+// reservedHost is the number of the address in its pool.
+const reservedHost = 77
+
+// Subnet implements world.Place. Subnets have names only.
+func (c *Cloud) Subnet() (string, error) { return "subnet-b", nil }

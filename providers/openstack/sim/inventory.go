@@ -1,6 +1,8 @@
 package sim
 
 import (
+	"net/netip"
+
 	"github.com/unified-ccm/unified-ccm/pkg/common/sim/world"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/sim/neutron"
 )
@@ -39,4 +41,26 @@ func (c *Cloud) Inventory() []world.Object {
 	})
 	world.SortObjects(out)
 	return out
+}
+
+var _ world.Place = (*Cloud)(nil)
+
+// Reserve implements world.Place: it creates a floating IP.
+func (c *Cloud) Reserve() (names []string, ip string, err error) {
+	err = c.console(func(t *tx) error {
+		f, err := t.Allocate(t.Cluster.Project, t.External(), "", "")
+		if err == nil {
+			ip = f.Address
+		}
+		return err
+	})
+	return []string{ip}, ip, err
+}
+
+// otherSubnet is the network of a second subnet, from a range for documentation.
+var otherSubnet = netip.MustParsePrefix("198.51.100.0/24")
+
+// Subnet implements world.Place: it adds a subnet to the private network.
+func (c *Cloud) Subnet() (string, error) {
+	return c.AddSubnet(c.Places().PrivateNetwork, "second", otherSubnet)
 }

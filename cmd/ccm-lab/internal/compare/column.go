@@ -69,7 +69,8 @@ type run struct {
 	live       *lab.Live
 	kubernetes string
 	// nodes are the names of the nodes that every scenario finds.
-	nodes []string
+	nodes  []string
+	places places
 	// routed reports that the manager runs with the route controller.
 	routed bool
 }
@@ -117,6 +118,9 @@ func (r *run) prepare(ctx context.Context) error {
 		return fmt.Errorf("reading the version of the API server: %w", err)
 	}
 	r.kubernetes = version.GitVersion
+	if r.places, err = newPlaces(r.cluster.Cloud.World); err != nil {
+		return err
+	}
 	for i := range sharedNodes {
 		node, err := r.cluster.Cloud.World.Launch(lab.DemoMachine(i + 1))
 		if err != nil {
@@ -179,11 +183,14 @@ func (r *run) withRoutes(ctx context.Context, routed bool) error {
 	if r.routed == routed {
 		return nil
 	}
-	r.cluster.StopManager(ctx)
-	var args []string
-	if routed {
-		args = []string{"--configure-cloud-routes=true", "--cluster-cidr=" + lab.PodRange, "--route-reconciliation-period=2s"}
-	}
 	r.routed = routed
-	return r.cluster.StartManager(ctx, args...)
+	return r.restartManager(ctx)
+}
+
+// routeArgs are the arguments that turn on the route controller, if the scenario needs it.
+func (r *run) routeArgs() []string {
+	if !r.routed {
+		return nil
+	}
+	return []string{"--configure-cloud-routes=true", "--cluster-cidr=" + lab.PodRange, "--route-reconciliation-period=2s"}
 }

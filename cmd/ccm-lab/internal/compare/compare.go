@@ -188,6 +188,7 @@ func (r *result) notify(format string, args ...any) {
 func (r *result) finish() report.Report {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	clearKinds(r.report)
 	for _, column := range r.report.Columns {
 		if column.Error != "" {
 			continue

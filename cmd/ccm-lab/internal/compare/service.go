@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -115,22 +116,20 @@ func (t *Trial) syncs(ctx context.Context, name string) (int, error) {
 // awaitSync waits until a further sync has ended and the cloud is quiet, or the manager has ignored the Service.
 func (t *Trial) awaitSync(ctx context.Context, name string, before int) error {
 	timeout := syncTimeout
-	if t.unsupported(withoutBalancers) != "" {
+	svc, err := t.live.Service(ctx, t.namespace, name)
+	if err != nil {
+		return err
+	}
+	if t.unsupported(withoutBalancers) != "" || svc != nil && svc.Spec.LoadBalancerClass != nil {
 		timeout = ignoredTimeout
 	}
-	waiting, cancel := context.WithTimeout(ctx, timeout)
-	defer cancel()
-	err := wait.PollUntilContextCancel(waiting, poll, true, func(ctx context.Context) (bool, error) {
+	err = t.until(ctx, timeout, func(ctx context.Context) (bool, error) {
 		n, err := t.syncs(ctx, name)
 		return n > before, err
 	})
-	if err != nil && waiting.Err() == nil {
+	if err != nil {
 		return err
 	}
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	t.took = time.Since(t.started)
 	return t.untilQuiet(ctx)
 }
 
@@ -188,11 +187,14 @@ func (t *Trial) deleteService(ctx context.Context, name string) error {
 func warningOf(events []v1.Event) string {
 	for _, e := range slices.Backward(events) {
 		if e.Type == v1.EventTypeWarning {
-			return e.Reason + ": " + e.Message
+			return e.Reason + ": " + afterPrefix.ReplaceAllString(e.Message, "")
 		}
 	}
 	return ""
 }
+
+// afterPrefix matches what the framework, and then ccm, put before every message about a Service.
+var afterPrefix = regexp.MustCompile(`^Error syncing load balancer: failed to ensure load balancer: (Service \S+: )?`)
 
 // effect is the observable effect of a setting.
 type effect func(s *state) []report.Check
@@ -236,6 +238,16 @@ func portOf(p v1.ServicePort, l world.Listener) string {
 		return nodePort
 	}
 	return strconv.Itoa(int(l.MemberPort))
+}
+
+// of runs effects in order.
+func of(effects ...effect) effect {
+	return func(s *state) (out []report.Check) {
+		for _, e := range effects {
+			out = append(out, e(s)...)
+		}
+		return out
+	}
 }
 
 // base is what every load balancer needs: its listeners, and the members of each.

@@ -30,6 +30,8 @@ const (
 	clientIPAffinity     setting = "client IP affinity"
 	loadBalancerSubnet   setting = "subnet"
 	tagTeam              setting = "tag team"
+	balancerAddress      setting = "addresses"
+	addressFamilies      setting = "address families"
 	healthCheckTargetAWS         = "HealthCheck.Target"
 )
 
@@ -57,6 +59,7 @@ func settings() map[string]map[setting][]field {
 			clientIPAffinity:    {{"pool", "affinitySeconds", constant("on")}},
 			loadBalancerSubnet:  {{"load balancer", "subnets", nil}},
 			tagTeam:             {{"load balancer", "tags.team", nil}},
+			balancerAddress:     {{"load balancer", "addresses", nil}},
 		},
 		aws.ProviderName: {
 			healthCheckProtocol: {{"target group", "HealthCheckProtocol", nil},
@@ -79,6 +82,9 @@ func settings() map[string]map[setting][]field {
 			clientIPAffinity:   {{"target group", "Attributes.stickiness.enabled", words(map[string]string{"true": "on"})}},
 			loadBalancerSubnet: {{"load balancer", "AvailabilityZones.*.SubnetId", nil}, {classicBalancer, "Subnets", nil}},
 			tagTeam:            {{"load balancer", "Tags.team", nil}, {classicBalancer, "Tags.team", nil}},
+			balancerAddress:    {{"load balancer", "AvailabilityZones.*.LoadBalancerAddresses.*.AllocationId", nil}},
+			addressFamilies: {{"load balancer", "IpAddressType", words(map[string]string{"ipv4": "IPv4",
+				"dualstack": "IPv4, IPv6"})}, {classicBalancer, "Scheme", constant("IPv4")}},
 		},
 		openstack.ProviderName: {
 			healthCheckProtocol: {{"health monitor", "type", nil}},
@@ -94,6 +100,7 @@ func settings() map[string]map[setting][]field {
 			clientIPAffinity:   {{"pool", "session_persistence.type", words(map[string]string{"SOURCE_IP": "on"})}},
 			loadBalancerSubnet: {{"load balancer", "vip_subnet_id", nil}},
 			tagTeam:            {{"load balancer", "tags", tagged("team")}},
+			balancerAddress:    {{"floating IP", "floating_ip_address", nil}},
 		},
 	}
 }

@@ -42,6 +42,8 @@ type Trial struct {
 	before    []world.Object
 	firstCall int
 	cleanups  []func(context.Context) error
+	// terminate terminates the machine of join, unless it has been terminated.
+	terminate func() error
 }
 
 // run runs one scenario. An error means that the column cannot go on.
@@ -122,7 +124,7 @@ func (t *Trial) untilQuiet(ctx context.Context) error {
 func (t *Trial) cleanUp(do func(context.Context) error) { t.cleanups = append(t.cleanups, do) }
 
 // clean deletes what the trial has created, and returns the objects in the cloud that are left.
-func (t *Trial) clean(ctx context.Context) (leaked []string, err error) {
+func (t *Trial) clean(ctx context.Context) ([]string, error) {
 	ctx, cancel := context.WithTimeout(ctx, cleanTimeout)
 	defer cancel()
 	for _, do := range slices.Backward(t.cleanups) {
@@ -133,14 +135,20 @@ func (t *Trial) clean(ctx context.Context) (leaked []string, err error) {
 	if err := t.untilQuiet(ctx); err != nil {
 		return nil, err
 	}
-	after := t.inventory()
-	for _, o := range world.Missing(after, t.before) {
-		leaked = append(leaked, o.Kind+" "+cmp.Or(o.Name, o.ID))
-	}
+	leaked, after := t.left(), t.inventory()
 	if deleted := world.Missing(t.before, after); len(deleted) > 0 {
 		return leaked, fmt.Errorf("%s %s was deleted, which the scenario does not own", deleted[0].Kind, deleted[0].Name)
 	}
 	return leaked, nil
+}
+
+// left names the objects in the cloud that did not exist when the trial started.
+func (t *Trial) left() []string {
+	var out []string
+	for _, o := range world.Missing(t.inventory(), t.before) {
+		out = append(out, o.Kind+" "+cmp.Or(o.Name, o.ID))
+	}
+	return out
 }
 
 // deleteNamespace finalizes it too, because no namespace controller runs.

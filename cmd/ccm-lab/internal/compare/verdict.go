@@ -75,58 +75,38 @@ func orNothing(text string) string {
 	return text
 }
 
-// Problems returns why a comparison fails: contradictions between a descriptor and an observation, orphans, and
-// scenarios without a verdict.
-func Problems(r report.Report) []string {
+// Failures returns why a comparison fails: the problems of the report, and scenarios that broke.
+func Failures(r report.Report) []string {
 	var out []string
-	for _, column := range r.Columns {
-		if column.Error != "" {
-			out = append(out, fmt.Sprintf("%s: %s", column.Name, column.Error))
-		}
-		for _, c := range r.Capabilities {
-			cell, ok := c.Cells[column.Name]
-			if !ok {
-				continue
-			}
-			where := column.Name + " " + c.ID
-			if cell.Verdict == report.Failed {
-				out = append(out, fmt.Sprintf("%s: failed: %s", where, cell.Summary))
-			} else if contradicts(cell) && !otherKindWorks(r, c, column) {
-				out = append(out, fmt.Sprintf("%s: declares %s, but was observed: %s: %s", where, cell.Declared, cell.Verdict,
-					cell.Summary))
-			}
-			if len(cell.Leaked) > 0 {
-				out = append(out, fmt.Sprintf("%s: left in the cloud: %s", where, strings.Join(cell.Leaked, ", ")))
-			}
-		}
+	for _, p := range r.Problems() {
+		out = append(out, strings.TrimSpace(p.Column+" "+p.Row)+": "+p.Text)
 	}
-	for _, o := range r.Operations {
+	for _, c := range r.Capabilities {
 		for _, column := range r.Columns {
-			if left := o.Costs[column.Name].Left; len(left) > 0 {
-				out = append(out, fmt.Sprintf("%s %s: left in the cloud: %s", column.Name, o.ID, strings.Join(left, ", ")))
+			if cell := c.Cells[column.Name]; cell.Verdict == report.Failed {
+				out = append(out, fmt.Sprintf("%s %s: failed: %s", column.Name, c.ID, cell.Summary))
 			}
 		}
 	}
 	return out
 }
 
-// contradicts reports whether the observed verdict is another one than the declared. What works differently works.
-func contradicts(c report.Cell) bool {
-	observed := c.Verdict
-	if observed == report.WorksDifferently {
-		observed = report.Works
-	}
-	return c.Declared != "" && observed != c.Declared
-}
-
-// otherKindWorks reports whether a column refuses what another kind of load balancer of the same cloud does. A
+// clearKinds removes the declarations of cells that refuse what another kind of load balancer of the same cloud does: a
 // descriptor is about the cloud.
-func otherKindWorks(r report.Report, c report.Capability, column report.Column) bool {
-	if c.Cells[column.Name].Verdict != report.Refuses {
-		return false
+func clearKinds(r report.Report) {
+	for _, c := range r.Capabilities {
+		for _, column := range r.Columns {
+			cell := c.Cells[column.Name]
+			if cell.Verdict != report.Refuses || !cell.Contradicts() {
+				continue
+			}
+			if slices.ContainsFunc(r.Columns, func(o report.Column) bool {
+				other, ok := c.Cells[o.Name]
+				return ok && o.Provider == column.Provider && o.Program == column.Program && !other.Contradicts()
+			}) {
+				cell.Declared = ""
+				c.Cells[column.Name] = cell
+			}
+		}
 	}
-	return slices.ContainsFunc(r.Columns, func(other report.Column) bool {
-		cell, ok := c.Cells[other.Name]
-		return ok && other.Provider == column.Provider && other.Program == column.Program && !contradicts(cell)
-	})
 }

@@ -36,7 +36,7 @@ func TestDecideFollowsFromObservations(t *testing.T) {
 	}
 }
 
-func TestProblems(t *testing.T) {
+func TestFailures(t *testing.T) {
 	r := report.Report{
 		Columns: []report.Column{
 			{Name: "honest", Provider: "a"}, {Name: "lies", Provider: "b"}, {Name: "modest", Provider: "c"},
@@ -48,22 +48,23 @@ func TestProblems(t *testing.T) {
 			"lies":   {Verdict: report.Ignored, Declared: report.Works, Summary: "tag team is not set"},
 			"modest": {Verdict: report.Works, Declared: report.Refuses},
 			"leaks":  {Verdict: report.Works, Leaked: []string{"address web"}},
-			"breaks": {Verdict: report.Failed, Summary: "no node"},
+			"breaks": {Verdict: report.Failed, Declared: report.Works, Summary: "no node"},
 			// Of two kinds of load balancers of one cloud, one has the capability.
 			"old": {Verdict: report.Refuses, Declared: report.Works},
 			"new": {Verdict: report.Works, Declared: report.Works},
 		}}},
 		Operations: []report.Operation{{ID: "create-all", Costs: map[string]report.Cost{"leaks": {Left: []string{"pool x"}}}}},
 	}
+	clearKinds(r)
 	want := []string{
-		"lies annotation.tags: declares works, but was observed: ignored: tag team is not set",
-		"modest annotation.tags: declares refuses, but was observed: works: ",
+		`lies annotation.tags: declared "works", observed "ignored in silence"`,
+		`modest annotation.tags: declared "refuses with a message", observed "works"`,
 		"leaks annotation.tags: left in the cloud: address web",
-		"breaks annotation.tags: failed: no node",
+		"leaks create-all: left after an interruption: pool x",
 		"down: no simulator",
-		"leaks create-all: left in the cloud: pool x",
+		"breaks annotation.tags: failed: no node",
 	}
-	if diff := cmp.Diff(want, Problems(r)); diff != "" {
+	if diff := cmp.Diff(want, Failures(r)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }

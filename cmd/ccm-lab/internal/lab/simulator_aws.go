@@ -45,7 +45,7 @@ func awsBudgets(nodes, services int) map[string]Budget {
 // newAWS has no data plane and no state file: these options have no effect.
 func newAWS(o SimulatorOptions) (conformance.World, func() error, error) {
 	options := awssim.Options{Latency: o.Latency, ProvisionTime: o.ProvisionTime, Seed: o.Seed, ErrorRate: o.ErrorRate,
-		IPv6: o.IPv6,
+		IPv6: o.IPv6, PrimaryIPv6: o.IPv6,
 		// Room for the benchmark: each network load balancer without a group of its own needs rules on the nodes' group.
 		Quotas: map[string]int{awssim.QuotaRulesPerGroup: 10_000, awssim.QuotaTargetsPerBalancer: 10_000,
 			awssim.QuotaTargetsPerGroup: 10_000}}

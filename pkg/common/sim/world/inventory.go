@@ -29,6 +29,15 @@ type Object struct {
 	Fields map[string]string
 }
 
+// Place is implemented by worlds with objects that a Service can name.
+type Place interface {
+	// Reserve reserves addresses for one load balancer. It returns them as the portable annotation for static addresses
+	// names them, and one as an IP address.
+	Reserve() (names []string, ip string, err error)
+	// Subnet returns a subnet for load balancers that is not the default one, as the portable annotation names it.
+	Subnet() (subnet string, err error)
+}
+
 // NewObject returns the object with the exported fields of all views, which are structs, maps or pointers to them. A
 // field is named by its json or xml tag.
 func NewObject(kind, name, id string, views ...any) Object {

@@ -90,15 +90,25 @@ func (t *Tx) allocateAddress(in struct {
 	if err != nil {
 		return out, err
 	}
-	if len(t.Addresses) >= t.Options.Quotas[core.QuotaAddresses] {
-		return out, core.Refuse("AddressLimitExceeded", "The maximum number of addresses has been reached.")
+	id, err := t.AllocateElasticIP()
+	if err != nil {
+		return out, err
 	}
-	a := &elasticIP{ID: t.NewID("eipalloc"), IP: t.publicAddress()}
-	t.Addresses[a.ID] = a
+	a := t.Addresses[id]
 	t.SetTags(a.ID, tags)
 	t.HideNew(a.ID)
 	out.IP, out.Domain, out.Allocation, out.Pool, out.Border = a.IP.String(), "vpc", a.ID, "amazon", t.Options.Region
 	return out, nil
+}
+
+// AllocateElasticIP allocates an address and returns its ID.
+func (t *Tx) AllocateElasticIP() (id string, err error) {
+	if len(t.Addresses) >= t.Options.Quotas[core.QuotaAddresses] {
+		return "", core.Refuse("AddressLimitExceeded", "The maximum number of addresses has been reached.")
+	}
+	a := &elasticIP{ID: t.NewID("eipalloc"), IP: t.publicAddress()}
+	t.Addresses[a.ID] = a
+	return a.ID, nil
 }
 
 // publicPool is the range of public addresses: 198.18.0.0/15, which is reserved for tests between networks

@@ -60,8 +60,15 @@ func (v Verdict) words() words {
 	return words{v, "!", string(v), string(v)}
 }
 
-// Contradicts reports whether what was observed differs from what the provider declares.
-func (c Cell) Contradicts() bool { return c.Declared != "" && c.Declared != c.Verdict }
+// Contradicts reports whether what was observed differs from what the provider declares. What works differently works,
+// and a scenario that broke observed nothing.
+func (c Cell) Contradicts() bool {
+	observed := c.Verdict
+	if observed == WorksDifferently {
+		observed = Works
+	}
+	return c.Declared != "" && observed != Failed && observed != c.Declared
+}
 
 // Group is the capabilities of one group.
 type Group struct {

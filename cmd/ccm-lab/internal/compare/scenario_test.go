@@ -1,0 +1,66 @@
+package compare
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/unified-ccm/unified-ccm/cmd/ccm-lab/internal/lab"
+	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
+)
+
+func TestEveryPortableAnnotationHasAScenario(t *testing.T) {
+	for _, key := range intent.Keys() {
+		id := portableID + strings.TrimPrefix(key, intent.Prefix)
+		if !slices.ContainsFunc(Scenarios(), func(s Scenario) bool { return s.ID == id }) {
+			t.Errorf("%s has no scenario %s: add one to annotationScenarios", key, id)
+		}
+	}
+}
+
+func TestEveryCloudShowsEverySetting(t *testing.T) {
+	// The host name of a load balancer has no family; those of other clouds have addresses.
+	without := map[string][]setting{"fake": {addressFamilies}, "openstack": {addressFamilies}}
+	all := map[setting]bool{}
+	for _, fields := range settings() {
+		for what := range fields {
+			all[what] = true
+		}
+	}
+	for _, name := range lab.Providers() {
+		if len(settings()[name]) == 0 {
+			continue // a cloud without load balancers
+		}
+		for what := range all {
+			if _, ok := settings()[name][what]; !ok && !slices.Contains(without[name], what) {
+				t.Errorf("settings of %s have no field for %s", name, what)
+			}
+		}
+	}
+}
+
+func TestScenariosHaveDifferentIDsAndTexts(t *testing.T) {
+	seen := map[string]bool{}
+	for _, s := range Scenarios() {
+		if seen[s.ID] || s.Group == "" || s.Title == "" || s.Detail == "" || s.Run == nil {
+			t.Errorf("scenario %+v is a duplicate or incomplete", s)
+		}
+		seen[s.ID] = true
+	}
+}
+
+func TestSelect(t *testing.T) {
+	all := []Scenario{{ID: "service.tcp"}, {ID: "service.udp"}, {ID: "node.zone"}}
+	for pattern, want := range map[string]int{"": 3, "service.*": 2, "node.zone": 1} {
+		if got, err := Select(all, pattern); err != nil || len(got) != want {
+			t.Errorf("%q: %d scenarios, %v, want %d", pattern, len(got), err, want)
+		}
+	}
+	for pattern, want := range map[string]string{
+		"zone": `no scenario matches "zone"; there are service.tcp, service.udp, node.zone`, "[": "is not a pattern such as",
+	} {
+		if _, err := Select(all, pattern); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v, want %q", pattern, err, want)
+		}
+	}
+}
