@@ -17,7 +17,7 @@ failed=()
 for target in "${targets[@]}"; do
 	read -r folder name <<<"$target"
 	echo "== $target"
-	(cd "$folder" && go test -run '^$' -fuzz "^$name\$" -fuzztime "${FUZZTIME:-1m}" .) || failed+=("$target")
+	(cd "$folder" && go test -run '^$' -fuzz "^$name\$" -fuzztime "${FUZZTIME:-1m}" -fuzzminimizetime 1s .) || failed+=("$target")
 done
 if ((${#failed[@]} > 0)); then
 	printf 'FAILED: %s\n' "${failed[@]}" >&2

@@ -55,6 +55,7 @@ func frameworkOptions() (*frameworkoptions.CloudControllerManagerOptions, error)
 	s.Generic.ClientConnection.QPS = kubeAPIQPS
 	s.Generic.ClientConnection.Burst = kubeAPIBurst
 	s.Generic.MinResyncPeriod.Duration = minResync
+	s.Generic.Debugging.EnableProfiling = false
 	return s, watchRoutesByDefault()
 }
 
@@ -102,6 +103,7 @@ var defaultReasons = map[string]string{
 	"kube-api-burst":                  "200 instead of the framework's 30, to match the workers of the controllers.",
 	"min-resync-period": "30m instead of the framework's 12h, because pod routes that were " +
 		"changed by other clients are found at a resync.",
+	"profiling": "Off, unlike the framework's default: profiles and goroutine dumps show what the process works on.",
 	"webhook-secure-port": "0 unless --webhooks names one (then 10260): an unused port should not " +
 		"be open.",
 	"route-reconciliation-period": "Used only with " +

@@ -145,6 +145,7 @@ func (t *transport) send(req *http.Request, call *Call, labels Request, b *bucke
 	start := t.o.Clock.Now()
 	resp, err := t.o.Base.RoundTrip(req)
 	call.Duration = t.o.Clock.Since(start)
+	redactResponse(req, resp)
 	return resp, err
 }
 

@@ -176,6 +176,7 @@ func (c *Client) issue(ctx context.Context, g config.Global) (*session, []string
 		ProviderClient: provider, Endpoint: provider.IdentityEndpoint, Type: api.Identity,
 	}
 	options := AuthOptions(g)
+	ctx = cloudapi.WithSecrets(ctx, g.Secrets()...)
 	now := c.options.Clock.Now()
 	result := tokens.Create(withRequest(ctx, tokenRequest()), identity, &options)
 	if err := provider.SetTokenAndAuthResult(result); err != nil {

@@ -161,3 +161,8 @@ func (g Global) Complete() (Global, []string, error) {
 	})
 	return g, append(read, g.Files()...), errors.Join(problems...)
 }
+
+// Secrets returns the credentials that must not be printed.
+func (g Global) Secrets() []string {
+	return []string{g.Password.Reveal(), g.TrusteePassword.Reveal(), g.ApplicationCredentialSecret.Reveal(), g.Token.Reveal()}
+}

@@ -1,0 +1,62 @@
+package cloudapi
+
+import (
+	"errors"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+)
+
+func TestErrorResponsesHaveNoSecretsOfTheRequest(t *testing.T) {
+	const secret = `pa"ss/wo rd`
+	for name, tc := range map[string]struct {
+		status     int
+		body, want string
+	}{
+		"header":                {403, "bad token tok-123456 and Bearer tok-123456", "bad token REDACTED and REDACTED"},
+		"credential":            {401, "password pa\"ss/wo rd.", "password REDACTED."},
+		"credential in JSON":    {400, `{"password": "pa\"ss/wo rd"}`, `{"password": "REDACTED"}`},
+		"credential in a form":  {400, "password=pa%22ss%2Fwo+rd&x=1", "password=REDACTED&x=1"},
+		"nothing to redact":     {404, "not found", "not found"},
+		"a success stays as is": {200, "tok-123456", "tok-123456"},
+		"short values stay":     {400, "abc", "abc"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			transport := NewTransport(TransportOptions{
+				Provider: "test", Describe: func(*http.Request) Request { return Request{} },
+				Base: roundTrip(func(*http.Request) (*http.Response, error) {
+					return &http.Response{StatusCode: tc.status, Header: http.Header{"Content-Length": {"1"}},
+						Body: io.NopCloser(strings.NewReader(tc.body))}, nil
+				}),
+			})
+			req, err := http.NewRequestWithContext(WithSecrets(t.Context(), secret, "abc", ""), http.MethodGet, "http://cloud.invalid", http.NoBody)
+			if err != nil {
+				t.Fatal(err)
+			}
+			req.Header.Set("Authorization", "Bearer tok-123456")
+			resp, err := transport.RoundTrip(req)
+			if err != nil {
+				t.Fatal(err)
+			}
+			body, err := io.ReadAll(resp.Body)
+			if err != nil || string(body) != tc.want {
+				t.Errorf("body %q, want %q (%v)", body, tc.want, err)
+			}
+			if err := resp.Body.Close(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+func TestRedactionKeepsErrorsOfTheBody(t *testing.T) {
+	broken := errors.New("connection reset")
+	resp := &http.Response{StatusCode: 500, Body: io.NopCloser(io.MultiReader(strings.NewReader("half secret-1"), failing{broken}))}
+	request := (&http.Request{}).WithContext(WithSecrets(t.Context(), "secret-1"))
+	redactResponse(request, resp)
+	body, err := io.ReadAll(resp.Body)
+	if string(body) != "half REDACTED" || !errors.Is(err, broken) {
+		t.Errorf("body %q, error %v", body, err)
+	}
+}
