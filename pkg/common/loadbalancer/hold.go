@@ -80,11 +80,11 @@ func (c Cause) holds(change plan.Change) string {
 }
 
 // HeldID identifies held changes, for an approval of exactly these. It does not depend on members: nodes that
-// join or leave do not revoke an approval.
+// join or leave do not revoke an approval. Nor does it depend on marks.
 func HeldID(held []plan.Held) string {
 	var items []string
 	for _, h := range held {
-		if h.Membership {
+		if h.Membership || h.Mark {
 			continue
 		}
 		fields := slices.DeleteFunc(slices.Clone(h.Fields), func(f plan.Field) bool { return f.Membership })
@@ -143,26 +143,29 @@ func (c *Controller[S, D, O]) hold(t target[S, D], have O, todo plan.Plan) (plan
 	if err != nil {
 		return applied, err
 	}
-	applied.Changes = append(slices.Clone(applied.Changes), missingMembers(members, applied)...)
-	return withHeldWarning(withoutIdleMarks(applied, cause)), nil
+	return withHeldWarning(withoutIdleMarks(withMembers(applied, members), cause)), nil
 }
 
-// missingMembers returns the changes of members for which a plan has none, held ones included, unless the
-// plan deletes their pool.
-func missingMembers(members, p plan.Plan) []plan.Change {
-	return slices.DeleteFunc(slices.Clone(members.Changes), func(m plan.Change) bool {
-		held := slices.ContainsFunc(p.Held, func(h plan.Held) bool { return h.Ref == m.Ref })
+// withMembers adds the changes of members for which a plan has none, held ones included, unless the plan deletes their
+// pool.
+func withMembers(p, members plan.Plan) plan.Plan {
+	has := func(m plan.Ref) bool {
+		held := slices.ContainsFunc(p.Held, func(h plan.Held) bool { return h.Ref == m })
 		return held || slices.ContainsFunc(p.Changes, func(c plan.Change) bool {
-			return c.Ref == m.Ref || c.Action == plan.Delete && c.Name == m.Name && !c.Membership
+			return c.Ref == m || c.Action == plan.Delete && c.Name == m.Name && !c.Membership
 		})
-	})
+	}
+	changes := slices.DeleteFunc(slices.Clone(members.Changes), func(c plan.Change) bool { return has(c.Ref) })
+	held := slices.DeleteFunc(slices.Clone(members.Held), func(h plan.Held) bool { return has(h.Ref) })
+	p.Changes, p.Held = slices.Concat(p.Changes, changes), slices.Concat(p.Held, held)
+	return p
 }
 
 // withHeldWarning adds the warning about held changes.
 func withHeldWarning(p plan.Plan) plan.Plan {
 	var texts []string
 	for _, h := range p.Held {
-		if !h.Membership {
+		if !h.Membership && !h.Mark {
 			texts = append(texts, fmt.Sprintf("%s (disrupts %s: %s)", h.Ref, cmp.Or(h.Disrupts, "nothing"), h.Reason))
 		}
 	}

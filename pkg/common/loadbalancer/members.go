@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 
 	v1 "k8s.io/api/core/v1"
 
@@ -42,11 +43,16 @@ func (c *Controller[S, D, O]) updateMembers(ctx context.Context, t target[S, D],
 		return errors.Join(err, c.missingAfter(ctx, t, err))
 	}
 	c.deferMembers(ctx, t, members)
-	if waiting := countMembership(todo) - countMembership(members) + countHeldMembers(todo); waiting > 0 {
-		return fmt.Errorf("load balancer %s: %d changes of its members wait for other changes, which are made when the "+
-			"Service is synced next", c.cloud.Name(key), waiting)
+	return c.waitingError(key, countMembership(todo)-countMembership(members)+countHeldMembers(todo))
+}
+
+// waitingError returns the error about changes of members that cannot be made yet; nil if there are none.
+func (c *Controller[S, D, O]) waitingError(key Key, waiting int) error {
+	if waiting == 0 {
+		return nil
 	}
-	return nil
+	return fmt.Errorf("load balancer %s: %d changes of its members wait for other changes, which are made when the "+
+		"Service is synced next", c.cloud.Name(key), waiting)
 }
 
 // countHeldMembers returns the number of held changes of existing members, such as those of a load balancer
@@ -83,12 +89,15 @@ func (c *Controller[S, D, O]) followNodes(ctx context.Context, t target[S, D], s
 	if absent, err := c.absent(t.key, have); absent || err != nil {
 		return errors.Join(cause, err)
 	}
-	todo, err := c.cloud.DiffMembers(t.key, c.selecting(t), t.nodes, t.shared, have)
+	todo, err := c.cloud.DiffMembers(t.key, c.selecting(t, have), t.nodes, t.shared, have)
 	if err != nil {
 		return errors.Join(cause, err)
 	}
 	todo.Subject = t.key.Subject()
 	if err := c.apply(ctx, service, c.withUnknownMembers(t.key, have, todo)); err != nil {
+		return errors.Join(cause, err)
+	}
+	if err := c.waitingError(t.key, countHeldMembers(todo)); err != nil {
 		return errors.Join(cause, err)
 	}
 	return nil
@@ -104,14 +113,23 @@ func (c *Controller[S, D, O]) keptMembers(ctx context.Context, t target[S, D], s
 }
 
 // selecting returns the settings that select the nodes of an invalid Service: those of its last valid form,
-// if this process has seen it.
-func (c *Controller[S, D, O]) selecting(t target[S, D]) intent.Service {
+// if this process has seen it. Otherwise it omits the annotations that the applied record shows to be new.
+func (c *Controller[S, D, O]) selecting(t target[S, D], have O) intent.Service {
 	if valid, ok := c.valid.Load(t.key.UID); ok {
 		if in, ok := valid.(intent.Service); ok {
 			return in
 		}
 	}
-	return t.in
+	in := t.in
+	keeper, ok := any(c.cloud).(RecordKeeper[D, O])
+	if !ok {
+		return in
+	}
+	if record, _ := keeper.StoredRecord(t.key, have); record.Has(intent.FieldPorts) {
+		in.Annotations = maps.Clone(in.Annotations)
+		maps.DeleteFunc(in.Annotations, func(key, _ string) bool { return !record.Has(key) })
+	}
+	return in
 }
 
 // withUnknownMembers adds, to changes of members, the update of a stored record that no longer proves any

@@ -65,7 +65,7 @@ func (c *Cloud) targets(nodes []*v1.Node) []target {
 }
 
 // desire computes the objects that should exist for a Service. It is pure.
-func desire(key lbcommon.Key, in intent.Service, targets []target, around SharedState) (Desired, error) {
+func desire(key lbcommon.Key, in intent.Service, targets []target, shared SharedState) (Desired, error) {
 	problems := in.NewProblems()
 	name := loadBalancerName(key)
 	for _, tag := range slices.Sorted(maps.Keys(in.Tags)) {
@@ -84,7 +84,7 @@ func desire(key lbcommon.Key, in intent.Service, targets []target, around Shared
 	}
 	d := Desired{LoadBalancer: lb, Addresses: desireAddresses(lb, in, &problems), Fields: in.Fields}
 	zones := annotation.Read(in, &problems).MemberZones
-	checkZones(zones, around, in.Annotations[annotation.KeyMemberZones], &problems)
+	checkZones(zones, shared, in.Annotations[annotation.KeyMemberZones], &problems)
 	for _, port := range in.Ports {
 		d.Pools = append(d.Pools, desirePool(in, port, inZones(targets, zones)))
 		d.Listeners = append(d.Listeners, desireListener(in, port))
@@ -93,11 +93,11 @@ func desire(key lbcommon.Key, in intent.Service, targets []target, around Shared
 }
 
 // checkZones refuses zones that the region does not have.
-func checkZones(zones []string, around SharedState, value string, problems *intent.Problems) {
+func checkZones(zones []string, shared SharedState, value string, problems *intent.Problems) {
 	for _, zone := range zones {
-		if !slices.Contains(around.Zones, zone) {
+		if !slices.Contains(shared.Zones, zone) {
 			problems.Addf(annotation.KeyMemberZones, value, "%s is not a zone of this region; its zones are %s",
-				intent.Quote(zone), strings.Join(around.Zones, ", "))
+				intent.Quote(zone), strings.Join(shared.Zones, ", "))
 		}
 	}
 }

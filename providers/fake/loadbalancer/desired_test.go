@@ -29,13 +29,13 @@ func web(changes ...func(*intent.Service)) intent.Service {
 	return in
 }
 
-func around() SharedState { return SharedState{Zones: []string{"a", "b"}} }
+func sharedState() SharedState { return SharedState{Zones: []string{"a", "b"}} }
 
 func twoTargets() []target { return []target{{"i-1", "a"}, {"i-2", "b"}} }
 
 func mustDesire(t *testing.T, in intent.Service, targets []target) Desired {
 	t.Helper()
-	d, err := desire(testKey(), in, targets, around())
+	d, err := desire(testKey(), in, targets, sharedState())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -141,7 +141,7 @@ func TestDesireReportsAllProblemsAtOnce(t *testing.T) {
 		in.Annotations = map[string]string{annotation.KeyMemberZones: "a,z"}
 		in.StaticAddresses = []string{"addr-1", "2001:db8::7", "198.51.100.7", "198.51.100.8"}
 		in.Tags = map[string]string{TagCluster: "mine"}
-	}), nil, around())
+	}), nil, sharedState())
 	if !cloudapi.Is(err, cloudapi.Invalid) {
 		t.Fatalf("error %v has class %q, want %q", err, cloudapi.ClassOf(err), cloudapi.Invalid)
 	}
@@ -164,7 +164,7 @@ func TestDesireRefusesStaticAddressOfInternal(t *testing.T) {
 	_, err := desire(testKey(), web(func(in *intent.Service) {
 		in.Scheme = intent.Internal
 		in.StaticAddresses = []string{"198.51.100.7"}
-	}), nil, around())
+	}), nil, sharedState())
 	if !cloudapi.Is(err, cloudapi.Invalid) {
 		t.Errorf("error = %v, want one of class %q", err, cloudapi.Invalid)
 	}

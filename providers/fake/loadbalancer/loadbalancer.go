@@ -85,8 +85,8 @@ func (c *Cloud) SharedState(ctx context.Context, _ []*v1.Node) (SharedState, err
 func (c *Cloud) Validate(intent.Service) error { return nil }
 
 // Desired implements loadbalancer.Cloud.
-func (c *Cloud) Desired(key lbcommon.Key, in intent.Service, nodes []*v1.Node, around SharedState) (Desired, error) {
-	return desire(key, in, c.targets(nodes), around)
+func (c *Cloud) Desired(key lbcommon.Key, in intent.Service, nodes []*v1.Node, shared SharedState) (Desired, error) {
+	return desire(key, in, c.targets(nodes), shared)
 }
 
 // Observe implements loadbalancer.Cloud.

@@ -1,6 +1,8 @@
 package loadbalancer
 
 import (
+	"slices"
+
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
@@ -12,19 +14,27 @@ import (
 
 // DiffMembers implements loadbalancer.Cloud.
 func (c *Cloud) DiffMembers(
-	key lbcommon.Key, in intent.Service, nodes []*v1.Node, _ SharedState, have Observed,
+	key lbcommon.Key, in intent.Service, nodes []*v1.Node, shared SharedState, have Observed,
 ) (plan.Plan, error) {
 	problems := in.NewProblems()
 	zones := annotation.Read(in, &problems).MemberZones
+	checkZones(zones, shared, in.Annotations[annotation.KeyMemberZones], &problems)
+	unclear := intent.HasProblem(problems.Err(in.Subject()), annotation.KeyMemberZones)
 	lb := have.LoadBalancer
-	if err := problems.Err(in.Subject()); err != nil || lb == nil || foreign(key, lb.Cluster, lb.Tags) != "" {
-		return plan.Plan{}, err
+	if lb == nil || foreign(key, lb.Cluster, lb.Tags) != "" {
+		return plan.Plan{}, nil
 	}
 	d := &differ{cloud: c, store: c.stores(key.ClusterName), key: key, have: have}
 	d.active = newActiveGate(d, *lb)
+	if unclear {
+		zones = nil
+	}
 	targets := inZones(c.targets(nodes), zones)
 	for _, pool := range lb.Pools {
-		want := pool
+		want, targets := pool, targets
+		if unclear {
+			targets = stillMembers(targets, pool)
+		}
 		if want.Members = members(targets, memberPort(in, pool)); len(want.Members) > 0 && want.Members[0].Port == 0 {
 			continue // neither the pool nor the Service has a node port
 		}
@@ -33,6 +43,13 @@ func (c *Cloud) DiffMembers(
 		}
 	}
 	return d.plan, nil
+}
+
+// stillMembers returns the targets that are members of a pool.
+func stillMembers(targets []target, pool api.Pool) []target {
+	return slices.DeleteFunc(slices.Clone(targets), func(t target) bool {
+		return !slices.ContainsFunc(pool.Members, func(m api.Member) bool { return m.InstanceID == t.instanceID })
+	})
 }
 
 // memberPort returns the port at which the members of a pool receive traffic. For a pool without members it

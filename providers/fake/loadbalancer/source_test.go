@@ -31,7 +31,7 @@ func TestProblemsNameWhatTheUserWrote(t *testing.T) {
 	intenttest.NamesSource(t, bad, service, func(svc *v1.Service) error {
 		in, _, err := intent.Read(svc, annotation.Vocabulary("fake"))
 		if err == nil {
-			_, err = desire(testKey(), in, nil, around())
+			_, err = desire(testKey(), in, nil, sharedState())
 		}
 		return err
 	})

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/extensions/layer3/floatingips"
 	v1 "k8s.io/api/core/v1"
@@ -24,6 +25,8 @@ type limitedNetwork struct {
 	*api.Clients
 	// hidden hides external networks, deniesTags denies tags.
 	hidden, deniesTags bool
+	// tagged counts the requests to add a tag.
+	tagged int
 	// refused is the error of floating IPs in one subnet.
 	refused map[string]error
 }
@@ -36,6 +39,7 @@ func (n *limitedNetwork) ListExternalNetworks(ctx context.Context) ([]api.Neutro
 }
 
 func (n *limitedNetwork) AddTag(ctx context.Context, kind, id, tag string) error {
+	n.tagged++
 	if n.deniesTags {
 		return &cloudapi.Error{Class: cloudapi.Denied, Operation: "AddTag", Err: errors.New("HTTP 403")}
 	}
@@ -222,6 +226,47 @@ func TestDeniedTagsOfFloatingIPs(t *testing.T) {
 		}
 		r.ensure(svc)
 		r.wantEvent("Neutron denies this manager the tags of floating IPs")
+		r.remove(svc)
+		r.nothing()
+	})
+}
+
+// Denied tags are tried again with backoff, without a second Event.
+func TestDeniedTagsOfFloatingIPsAreRetried(t *testing.T) {
+	bubble(t, sim.Options{}, Settings{}, func(r *rig) {
+		network := &limitedNetwork{deniesTags: true}
+		r.limit(network)
+		svc := service()
+		r.ensure(svc)
+		r.ensure(svc)
+		r.wantEvent("Neutron denies this manager the tags of floating IPs")
+		tried := network.tagged
+		for range 3 {
+			r.sleep(time.Minute)
+			r.ensure(svc)
+		}
+		if network.tagged != tried {
+			t.Errorf("%d attempts within minutes, want none", network.tagged-tried)
+		}
+		r.sleep(firstTagsPause)
+		r.ensure(svc)
+		r.sleep(firstTagsPause)
+		r.ensure(svc)
+		if network.tagged != tried+1 {
+			t.Errorf("%d attempts after two pauses, want one", network.tagged-tried)
+		}
+		for _, e := range r.events() {
+			if strings.Contains(e, "Neutron denies") {
+				t.Errorf("the Event is repeated: %s", e)
+			}
+		}
+		network.deniesTags = false
+		r.sleep(2 * firstTagsPause)
+		r.ensure(svc)
+		if tags := r.fips()[0].Tags; names.ClusterUID(tags) != clusterUID {
+			t.Errorf("tags %q, want the cluster's", tags)
+		}
+		r.steady(svc)
 		r.remove(svc)
 		r.nothing()
 	})

@@ -2,6 +2,7 @@ package loadbalancer
 
 import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/api"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/annotation"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/observe"
 )
@@ -23,6 +24,12 @@ func (c *Cloud) annotations(in intent.Service, have observe.Observed) map[string
 	_, noted := in.Annotations[annotation.KeyMembers]
 	if text, ok := observe.EncodeChecksums(have.Pools); ok && (noted || !storedRecord(*have.LoadBalancer).IsZero()) {
 		notes[annotation.KeyMembers] = text
+	}
+	if in.Annotations[annotation.KeyFailoverRefused] != "" && have.LoadBalancer.ProvisioningStatus != api.Error {
+		notes[annotation.KeyFailoverRefused] = "" // the next failure is another one
+	}
+	if have.FailoverRefused && have.LoadBalancer.ProvisioningStatus == api.Error {
+		notes[annotation.KeyFailoverRefused] = have.LoadBalancer.ID
 	}
 	return notes
 }

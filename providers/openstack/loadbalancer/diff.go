@@ -211,6 +211,10 @@ func (d *differ) ensure() error {
 			removal = d.loadBalancerDelete(*lb, reason)
 			removal.Disrupts, removal.Follows = d.replacementDisrupts(*lb)
 		}
+		if reason != "" && d.isHeld(removal.Ref) && lb.ProvisioningStatus == api.Error {
+			d.diffGroup() // Octavia changes nothing of the load balancer
+			return nil
+		}
 		if reason != "" && !d.isHeld(removal.Ref) {
 			freed = d.attached(lb)
 			removal.Do = d.replacing(*lb, freed, removal.Do)

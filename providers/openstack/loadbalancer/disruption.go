@@ -50,9 +50,11 @@ func monitorFieldsOfService() []string {
 // and the portable one.
 func tagFields(annotation string) []string { return []string{annotation, intent.KeyTags} }
 
-// recordedFields are the fields whose values are part of the record.
+// recordedFields are the fields whose values are part of the record. The node selector is one of them, so that the
+// members of a Service with an invalid one follow the nodes if the record shows that it is new.
 func recordedFields() []string {
-	return slices.Compact(slices.Sorted(slices.Values(slices.Concat(placeFields(), floatingFields(), protocolFields()))))
+	fields := slices.Concat(placeFields(), floatingFields(), protocolFields(), []string{annotation.KeyNodeSelector})
+	return slices.Compact(slices.Sorted(slices.Values(fields)))
 }
 
 // keepsPort reports whether the replacement of a listener or of its pool is held.

@@ -55,6 +55,7 @@ func effects() map[string][]effect {
 		annotation.KeyLoadBalancerID:      {{value: "{shared}"}, {value: "8a7c6c2e-3d1f-4f67-9f5c-0d9e8b7a6c5d"}, {value: "web"}},
 		annotation.KeyLoadBalancerAddress: {{value: "192.0.2.1"}},
 		annotation.KeyMembers:             {{value: "8a7c6c2e-3:0123456789:abcdef0123"}},
+		annotation.KeyFailoverRefused:     {{value: "8a7c6c2e-3d1f-4f67-9f5c-0d9e8b7a6c5d"}},
 		annotation.KeyClass:               {{value: "tiered", settings: classed}, {value: "other", settings: classed}},
 		annotation.KeySubnetID:            {{value: "{other-subnet}", given: private}, {value: "8a7c6c2e-3d1f-4f67-9f5c-0d9e8b7a6c5d"}, {value: "other"}},
 		annotation.KeyNetworkID:           {{value: "{other-network}", given: private}, {value: "other"}},
@@ -115,7 +116,7 @@ func documented() []string {
 }
 
 // silent are annotations that only the manager writes, for people and for itself.
-var silent = []string{annotation.KeyLoadBalancerAddress, annotation.KeyMembers}
+var silent = []string{annotation.KeyLoadBalancerAddress, annotation.KeyMembers, annotation.KeyFailoverRefused}
 
 // Every annotation has an effect with each of Octavia's providers, or an Event explains why not:
 // facts that it adds (+) and removes (-), events, or a refusal.

@@ -21,7 +21,8 @@ import (
 func valid() map[string]string {
 	return map[string]string{
 		annotation.KeyInternal: "false", annotation.KeyLoadBalancerID: "", annotation.KeyLoadBalancerAddress: "192.0.2.1",
-		annotation.KeyMembers: "8a7c6c2e-3:0123456789:abcdef0123", annotation.KeyClass: "tiered", annotation.KeySubnetID: "{private}",
+		annotation.KeyFailoverRefused: "8a7c6c2e-3d1f-4f67-9f5c-0d9e8b7a6c5d",
+		annotation.KeyMembers:         "8a7c6c2e-3:0123456789:abcdef0123", annotation.KeyClass: "tiered", annotation.KeySubnetID: "{private}",
 		annotation.KeyNetworkID: "{private-network}", annotation.KeyMemberSubnetID: "{private}", annotation.KeyPortID: "", annotation.KeyFlavorID: "{flavor-large}",
 		annotation.KeyAvailabilityZone: "az-2", annotation.KeyHostname: "web.example.org", annotation.KeyNodeSelector: "pool=ingress",
 		annotation.KeyFloatingNetworkID: "{public}", annotation.KeyFloatingSubnetID: "", annotation.KeyFloatingSubnet: "tier-*", annotation.KeyFloatingSubnetTags: "gold",
@@ -71,7 +72,8 @@ func invalidPortable() map[string]string {
 
 // free are keys of which every value is good: names and lists that are only compared.
 var free = map[string]bool{
-	annotation.KeyLoadBalancerAddress: true, annotation.KeyMembers: true, annotation.KeyHostname: true, annotation.KeyFlavorID: true,
+	annotation.KeyLoadBalancerAddress: true, annotation.KeyMembers: true, annotation.KeyFailoverRefused: true,
+	annotation.KeyHostname: true, annotation.KeyFlavorID: true,
 	annotation.KeyAvailabilityZone: true, annotation.KeyNodeSelector: true, annotation.KeyFloatingSubnetTags: true,
 }
 

@@ -15,7 +15,8 @@ import (
 
 // recovers reports whether a failover is planned for a load balancer.
 func (d *differ) recovers(lb api.LoadBalancer) bool {
-	return lb.ProvisioningStatus == api.Error && d.owner && !d.neverWorked(lb) && !d.have.FailoverRefused
+	refused := d.have.FailoverRefused || d.want.FailoverRefused == lb.ID
+	return lb.ProvisioningStatus == api.Error && d.owner && !d.neverWorked(lb) && !refused
 }
 
 // neverWorked reports whether the creation of a load balancer of ours failed: its ID is written on the

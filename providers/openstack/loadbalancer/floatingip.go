@@ -46,7 +46,7 @@ func (d *differ) canMark(f api.FloatingIP) bool { return d.key.ClusterUID != "" 
 
 // supportsTags reports whether tags of floating IPs can be written, as far as it is known.
 func (d *differ) supportsTags(f api.FloatingIP) bool {
-	return f.Tags != nil && !d.cloud.untagged.Load() && !d.cloud.tagsDenied.Load()
+	return f.Tags != nil && !d.cloud.untagged.Load() && !d.have.TagsWait
 }
 
 // isKept reports whether a floating IP of ours outlives the Service: the Service decides. For a deleted
@@ -228,7 +228,7 @@ func (d *differ) warnFloatingIP(want *model.FloatingIP) {
 		d.warnAs(model.EventFloatingIPSkipped, "%s has no effect: the load balancer has an IPv6 address, for which there "+
 			"are no floating IPs; its own address is used", strings.Join(asked.Explicit, ", "))
 	}
-	if want != nil && d.cloud.tagsDenied.Load() {
+	if want != nil && d.have.TagsDenied {
 		d.warnf("Neutron denies this manager the tags of floating IPs, so that the floating IP of the Service is " +
 			"identified by its description alone: allow update_floatingips_tags in Neutron's policy")
 	}
@@ -309,8 +309,11 @@ func (d *differ) retag(ctx context.Context, f api.FloatingIP, want []string) err
 		d.cloud.untagged.Store(true)
 		return nil
 	case cloudapi.Is(err, cloudapi.Denied):
-		d.cloud.tagsDenied.Store(true) // warnFloatingIP reports it
+		d.cloud.deniedTags.add() // warnFloatingIP reports it
 		return nil
+	}
+	if err == nil {
+		d.cloud.deniedTags.reset()
 	}
 	return d.finish(err, func() {
 		if now, ok := d.cloud.store.FloatingIPs.Get(f.ID); ok {

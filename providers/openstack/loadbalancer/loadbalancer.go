@@ -63,8 +63,10 @@ type Cloud struct {
 	store    *observe.Store
 	applier  *apply.Applier
 	shared   *observe.SharedReader
-	// untagged is set if Neutron has no tags, tagsDenied if it denies them.
-	untagged, tagsDenied atomic.Bool
+	// untagged is set if Neutron has no tags.
+	untagged atomic.Bool
+	// deniedTags are the denials of tags of floating IPs.
+	deniedTags denials
 }
 
 var _ lbcommon.Cloud[SharedState, Desired, Observed] = (*Cloud)(nil)
@@ -77,7 +79,7 @@ func New(o Options) *Cloud {
 	return &Cloud{
 		api: o.API, serverID: o.ServerID, nodes: o.Nodes, ownsNode: o.OwnsNode, settings: settings,
 		store: s, applier: apply.New(apply.Options{API: o.API, Clock: c, Store: s, Settings: settings}),
-		shared: observe.NewSharedReader(o.API, c, o.Settings, o.ServerID),
+		shared: observe.NewSharedReader(o.API, c, o.Settings, o.ServerID), deniedTags: denials{clock: c},
 	}
 }
 
@@ -147,6 +149,7 @@ func (c *Cloud) Observe(ctx context.Context, request lbcommon.Request[Desired]) 
 		have, err = c.store.Observe(ctx, key, d)
 	}
 	have.KeepFloatingIP = request.Reference.KeepAddress
+	have.TagsDenied, have.TagsWait = c.deniedTags.state()
 	if err == nil && have.LoadBalancer != nil {
 		c.applier.Found(key)
 	}

@@ -1,12 +1,16 @@
 package loadbalancer
 
 import (
+	"maps"
+	"slices"
+
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
 	lbcommon "github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/api"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/annotation"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/model"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/observe"
 )
@@ -21,6 +25,7 @@ func (c *Cloud) DiffMembers(
 	if lb == nil || d.key.Foreign(*lb) != "" || !d.key.Proves(*lb) && !d.servesUs() {
 		return d.plan, nil
 	}
+	in, unclear := selectable(in)
 	input := model.Input{Key: key, Service: in, Settings: c.settings, Shared: shared, ServerID: c.serverID, Nodes: nodes}
 	var pools []observe.Pool
 	for _, l := range have.Listeners {
@@ -32,6 +37,9 @@ func (c *Cloud) DiffMembers(
 		d.taken[pool.ID] = true
 		port := model.Port{Transport: transportOf(l.Protocol), Number: l.ProtocolPort}
 		if port.Members, port.Unowned = input.MembersLike(d.memberLike(pool, in, port)); port.Members != nil {
+			if unclear {
+				port.Members = existing(port.Members, pool.Members)
+			}
 			pools, d.want.Ports = append(pools, pool), append(d.want.Ports, port)
 		}
 	}
@@ -41,7 +49,31 @@ func (c *Cloud) DiffMembers(
 			d.add(change)
 		}
 	}
+	if lb.ProvisioningStatus == api.Error {
+		for _, change := range d.plan.Changes {
+			d.plan.Held = append(d.plan.Held, plan.Held{Change: change, Reason: "the load balancer is in the state ERROR"})
+		}
+		d.plan.Changes = nil
+	}
 	return d.plan, nil
+}
+
+// selectable returns a Service that selects all nodes in place of one with an invalid selector, and reports whether it
+// does.
+func selectable(in intent.Service) (out intent.Service, unclear bool) {
+	if _, err := annotation.Read(in); !intent.HasProblem(err, annotation.KeyNodeSelector) {
+		return in, false
+	}
+	in.Annotations = maps.Clone(in.Annotations)
+	in.Annotations[annotation.KeyNodeSelector] = ""
+	return in, true
+}
+
+// existing returns the wanted members that a pool has.
+func existing(want, have []api.Member) []api.Member {
+	return slices.DeleteFunc(want, func(m api.Member) bool {
+		return !slices.ContainsFunc(have, func(h api.Member) bool { return model.SameIP(h.Address, m.Address) })
+	})
 }
 
 // memberLike returns a member of a pool, as a pattern for others. A pool without members takes the pattern from

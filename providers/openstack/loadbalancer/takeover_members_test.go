@@ -3,6 +3,7 @@ package loadbalancer
 import (
 	"maps"
 	"net/netip"
+	"slices"
 	"strings"
 	"testing"
 
@@ -245,4 +246,47 @@ func TestMembersOfHeldListenerFollowNodesAfterRestart(t *testing.T) {
 		}
 		r.remove(svc)
 	})
+}
+
+// After a restart nothing shows which nodes an invalid selector would select. If it is new, all nodes stay selected, as
+// the applied record shows; otherwise members leave with their nodes, and none join.
+func TestMembersFollowInvalidSelectorAfterRestart(t *testing.T) {
+	for name, tt := range map[string]struct {
+		before string
+		want   []string
+	}{
+		"new selector":     {want: []string{"joins", "node-0", "node-1"}},
+		"changed selector": {before: "pool=edge", want: []string{"node-1"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, sim.Options{}, Settings{}, func(r *rig) {
+				for _, n := range r.nodes[1:] {
+					n.Labels = map[string]string{"pool": "edge"}
+				}
+				svc := service()
+				if tt.before != "" {
+					annotate("node-selector", tt.before)(svc)
+				}
+				svc.Status.LoadBalancer = *r.ensure(svc)
+				annotate("node-selector", "a=b=c")(svc)
+				r.restart()
+				r.launch("joins").Labels = map[string]string{"pool": "edge"}
+				r.nodes = slices.DeleteFunc(r.nodes, func(n *v1.Node) bool { return n.Name == "node-2" })
+				r.update(svc)
+				var got []string
+				for _, m := range r.membersAt(80) {
+					got = append(got, m.Name)
+				}
+				slices.Sort(got)
+				if !slices.Equal(got, tt.want) {
+					t.Errorf("members %v, want %v", got, tt.want)
+				}
+				r.ensureError(svc, "node-selector")
+				delete(svc.Annotations, annotation.KeyNodeSelector)
+				r.ensure(svc)
+				r.steady(svc)
+				r.remove(svc)
+			})
+		})
+	}
 }

@@ -209,6 +209,58 @@ func TestFailedLoadBalancerIsRecoveredWhenApproved(t *testing.T) {
 	}
 }
 
+// Members of a load balancer in ERROR wait for its replacement, which an Event names: a sync succeeds, so that it is not
+// retried, and an update does not. The refused failover is on the Service, where a restart finds it.
+func TestMembersOfFailedLoadBalancerWait(t *testing.T) {
+	svc := service()
+	takeOver(t, sim.Options{}, svc, func(r *rig, lb api.LoadBalancer) {
+		r.annotates = true
+		fail := func() {
+			if err := r.sim.SetLoadBalancerStatus(lb.Name, api.Error); err != nil {
+				t.Fatal(err)
+			}
+			r.restart()
+		}
+		fail()
+		r.approveHeld(svc)
+		r.ensureError(svc, "Octavia refuses the failover")
+		delete(svc.Annotations, intent.KeyApprove)
+		r.launch("joins")
+		annotate("timeout-client-data", "60000")(svc)
+		r.front.Log().Reset()
+		for range 2 {
+			r.ensure(svc)
+			r.wantEvent("delete load balancer")
+			if err := r.manager.UpdateLoadBalancer(r.t.Context(), r.cluster, svc, r.nodes); err == nil {
+				t.Error("an update succeeds with members undone")
+			}
+			if m := r.mutations(); len(m) > 0 {
+				t.Errorf("changes %v", m)
+			}
+			if svc.Annotations[annotation.KeyFailoverRefused] != lb.ID {
+				t.Errorf("annotations %v", svc.Annotations)
+			}
+			r.restart()
+		}
+		if err := r.sim.SetLoadBalancerStatus(lb.Name, api.Active); err != nil {
+			t.Fatal(err)
+		}
+		r.restart()
+		r.ensure(svc)
+		if n := len(r.membersAt(80)); n != 4 || svc.Annotations[annotation.KeyFailoverRefused] != "" {
+			t.Errorf("%d members, annotations %v", n, svc.Annotations)
+		}
+		fail()
+		r.ensure(svc)
+		r.wantEvent("update load balancer")
+		if err := r.sim.SetLoadBalancerStatus(lb.Name, api.Active); err != nil {
+			t.Fatal(err)
+		}
+		r.remove(svc)
+		r.nothing()
+	})
+}
+
 // Entry 4.
 func TestTakeOverKeepsFloatingIPWithoutVisibleExternalNetwork(t *testing.T) {
 	svc := service()

@@ -20,8 +20,9 @@ const (
 	KeyLoadBalancerID      = Prefix + "load-balancer-id"
 	KeyLoadBalancerAddress = Prefix + "load-balancer-address"
 
-	// KeyMembers is written by the manager only.
-	KeyMembers = ownPrefix + "members"
+	// KeyMembers and KeyFailoverRefused are written by the manager only.
+	KeyMembers         = ownPrefix + "members"
+	KeyFailoverRefused = ownPrefix + "failover-refused"
 
 	KeyClass              = Prefix + "class"
 	KeyFloatingNetworkID  = Prefix + "floating-network-id"

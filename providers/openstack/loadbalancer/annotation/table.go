@@ -58,6 +58,12 @@ func identity(o *Options) intent.Table {
 			Doc: "Checksums of the members of the load balancer's pools, so that a restarted manager need not read them pool " +
 				"by pool. It can be removed at any time: it is written again.",
 		},
+		{
+			Key: KeyFailoverRefused, Type: "ID", Default: "written by the manager",
+			Example: "8a7c6c2e-3d1f-4f67-9f5c-0d9e8b7a6c5d",
+			Doc: "The load balancer in the state ERROR of which Octavia refused the failover, so that its replacement is " +
+				"planned instead. Remove it to plan the failover again.",
+		},
 	}
 }
 

@@ -55,6 +55,8 @@ type Desired struct {
 	ProbedForLocal bool
 	// MemberNote is the annotation with the checksums of the members: see observe.Checksums.
 	MemberNote string
+	// FailoverRefused is the annotation with the ID of the load balancer of which Octavia refused the failover.
+	FailoverRefused string
 	// Fields are the Service's: see intent.Service.Fields.
 	Fields map[string]string
 	// Sources are the fields and annotations that set the options, for problems found later.
@@ -164,8 +166,9 @@ func (b *builder) build(nodes []*v1.Node) (Desired, error) {
 		Features: b.shared.Features, Families: b.in.Families, MaxShared: b.settings.MaxShared, Serial: b.settings.Serial,
 		ProbedForLocal: b.probedForLocal(),
 		Internal:       b.internal, MemberNote: b.in.Annotations[annotation.KeyMembers],
-		Fields:  b.in.Fields,
-		Sources: b.options.Sources,
+		FailoverRefused: b.in.Annotations[annotation.KeyFailoverRefused],
+		Fields:          b.in.Fields,
+		Sources:         b.options.Sources,
 	}
 	d.LoadBalancer = b.loadBalancer()
 	d.FloatingIP = b.floatingIP()

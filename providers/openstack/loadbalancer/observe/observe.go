@@ -33,6 +33,8 @@ type Observed struct {
 	Named string
 	// KeepFloatingIP is the Service's annotation about its floating IP; nil if it is not set.
 	KeepFloatingIP *bool
+	// TagsDenied is set if Neutron denied tags of floating IPs last, TagsWait until they are tried again.
+	TagsDenied, TagsWait bool
 	// Project are all floating IPs of the project, by ID: one of them may have the address that the Service
 	// names.
 	Project map[string]api.FloatingIP
