@@ -21,8 +21,8 @@ const maxSize = 6144
 // required are the actions that AWS requires in addition for some of the provider's calls: the pages "Elastic Load
 // Balancing API permissions" and "Elastic Load Balancing service-linked role" of AWS' user guide.
 var required = []string{
-	"iam:CreateServiceLinkedRole", "ec2:DescribeAccountAttributes", "ec2:DescribeAddresses", "ec2:DescribeInternetGateways",
-	"ec2:DescribeVpcs",
+	"iam:CreateServiceLinkedRole", "ec2:DescribeAccountAttributes", "ec2:DescribeAddresses",
+	"ec2:DescribeInternetGateways", "ec2:DescribeVpcs",
 }
 
 // Actions returns the sorted IAM actions of the provider's calls, and those that AWS requires for them in addition.
