@@ -43,14 +43,16 @@ func (d *differ) register(ids []string) plan.Change {
 		Fields:     []plan.Field{{Name: "instances", After: showInstances(ids)}},
 		Membership: true,
 		Do: func(ctx context.Context, _ *plan.Handles) error {
-			registered, err := d.registerOnce(ctx, ids)
+			joining := ids
+			registered, err := d.registerOnce(ctx, joining)
 			if awserr.Is(err, codeNoSuchInstance) {
 				// One of them was terminated since it was last read, and AWS has registered none.
 				if left := d.stillThere(ctx, ids); len(left) > 0 && len(left) < len(ids) {
-					registered, err = d.registerOnce(ctx, left)
+					joining = left
+					registered, err = d.registerOnce(ctx, joining)
 				}
 			}
-			return d.write(err, func(b *Balancer) { b.Instances = registered })
+			return d.recordInstances(err, registered, len(without(joining, registered)) == 0)
 		},
 	}
 }
@@ -96,7 +98,7 @@ func (d *differ) deregister(ids []string, after []plan.Ref) plan.Change {
 					left, err = d.deregisterOnce(ctx, common(ids, have.Instances))
 				}
 			}
-			return d.write(err, func(b *Balancer) { b.Instances = left })
+			return d.recordInstances(err, left, len(common(ids, left)) == 0)
 		},
 	}
 }
@@ -108,6 +110,19 @@ func (d *differ) deregisterOnce(ctx context.Context, ids []string) ([]string, er
 		return nil, awserr.Wrap("DeregisterInstancesFromLoadBalancer", err)
 	}
 	return fromInstances(out.Instances), nil
+}
+
+// recordInstances records which instances the response to a write lists. AWS documents that these are all that are
+// registered after the write. If they contradict the write, the load balancer has to be read again: such a response
+// would keep instances registered, or leave them out, until the next audit.
+func (d *differ) recordInstances(err error, listed []string, consistent bool) error {
+	return d.wrote(err, func(s *store) {
+		if !consistent || slices.Contains(listed, "") {
+			s.state.MarkUncertain(d.name)
+			return
+		}
+		s.balancers.Update(d.name, func(b *Balancer) { b.Instances = listed })
+	})
 }
 
 func toInstances(ids []string) []elbtypes.Instance {

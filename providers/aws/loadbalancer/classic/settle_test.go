@@ -1,10 +1,15 @@
 package classic
 
 import (
+	"context"
 	"slices"
 	"testing"
 	"time"
 
+	elb "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancing"
+	elbtypes "github.com/aws/aws-sdk-go-v2/service/elasticloadbalancing/types"
+
+	"github.com/unified-ccm/unified-ccm/providers/aws/api"
 	"github.com/unified-ccm/unified-ccm/providers/aws/sim"
 )
 
@@ -66,6 +71,51 @@ func TestTerminatedInstanceDoesNotBlockRegistration(t *testing.T) {
 	}
 	if !slices.Contains(have, r.nodes[3].Spec.ProviderID) {
 		t.Errorf("instances %v lack %s", have, r.nodes[3].Spec.ProviderID)
+	}
+}
+
+// inconsistentELB responds to changes of instances without those that are registered, as moto does.
+type inconsistentELB struct{ api.ELB }
+
+func (e inconsistentELB) RegisterInstancesWithLoadBalancer(
+	ctx context.Context, in *elb.RegisterInstancesWithLoadBalancerInput, opts ...func(*elb.Options),
+) (*elb.RegisterInstancesWithLoadBalancerOutput, error) {
+	out, err := e.ELB.RegisterInstancesWithLoadBalancer(ctx, in, opts...)
+	if err == nil {
+		out.Instances = []elbtypes.Instance{{}}
+	}
+	return out, err
+}
+
+func (e inconsistentELB) DeregisterInstancesFromLoadBalancer(
+	ctx context.Context, in *elb.DeregisterInstancesFromLoadBalancerInput, opts ...func(*elb.Options),
+) (*elb.DeregisterInstancesFromLoadBalancerOutput, error) {
+	out, err := e.ELB.DeregisterInstancesFromLoadBalancer(ctx, in, opts...)
+	if err == nil {
+		out.Instances = []elbtypes.Instance{{}}
+	}
+	return out, err
+}
+
+// TestInconsistentResponseIsNotTrusted replaces nodes, again after responses that contradict the calls.
+func TestInconsistentResponseIsNotTrusted(t *testing.T) {
+	r := newRig(t, sim.Options{}, func(o *Options) { o.API = inconsistentELB{o.API} })
+	svc := service()
+	r.ensure(svc)
+	for _, joins := range []bool{true, true, false, true} {
+		r.nodes = r.nodes[1:]
+		if joins {
+			r.launch()
+		}
+		r.update(svc)
+		var want []string
+		for _, n := range r.nodes {
+			want = append(want, n.Spec.ProviderID)
+		}
+		slices.Sort(want)
+		if have := fromInstances(r.balancer().Instances); !slices.Equal(have, want) {
+			t.Errorf("instances %v, want %v", have, want)
+		}
 	}
 }
 
