@@ -46,8 +46,10 @@ type RecordUpdate[O any] struct {
 // not matter. If many Services change at once, as when a node joins, waiting until the burst ends lets one
 // call store the records of many load balancers.
 const (
-	// RecordCalm is the time without new due records after which the due ones are written.
-	RecordCalm = 30 * time.Second
+	// RecordCalm is the time without new due records after which the due ones are written, at the next of the
+	// checks every recordCheck.
+	RecordCalm  = 30 * time.Second
+	recordCheck = RecordCalm / 3
 	// recordPeriod bounds the wait, and is the backoff after failed writes.
 	recordPeriod = 5 * time.Minute
 )
@@ -209,7 +211,7 @@ func (c *Controller[S, D, O]) Run(ctx context.Context) {
 		return
 	}
 	clock := c.options.Clock
-	for last := clock.Now(); clocks.Sleep(ctx, clock, RecordCalm) == nil; {
+	for last := clock.Now(); clocks.Sleep(ctx, clock, recordCheck) == nil; {
 		names, changed := c.due.names()
 		now := clock.Now()
 		if len(names) == 0 || now.Sub(changed) < RecordCalm && now.Sub(last) < recordPeriod {

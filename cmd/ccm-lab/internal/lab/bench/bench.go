@@ -71,7 +71,7 @@ const (
 	quietPeriod = 5 * time.Second
 	// recordsPeriod is the time without a call after which ccm has stored the records that it defers while Services
 	// change.
-	recordsPeriod = loadbalancer.RecordCalm + quietPeriod
+	recordsPeriod = 2 * loadbalancer.RecordCalm
 	// maxTargets is the number of nodes that are targets of load balancers in clouds that limit them, and
 	// targetValue the value of the label that selects them.
 	maxTargets  = 100
