@@ -76,6 +76,10 @@ e2e: build apiserver ## Only the end-to-end tests, against a real kube-apiserver
 e2e-chart: ## Helm 3 installs the chart with each preset on a real API server, ccm works under its account, and Helm 4 upgrades it
 	@HELM3=1 hack/verify-chart.sh $(ARGS)
 
+.PHONY: e2e-docs
+e2e-docs: ## The commands of the documentation, on a real API server and each simulated cloud
+	@hack/e2e-docs.sh $(ARGS)
+
 .PHONY: e2e-openstack
 e2e-openstack: build apiserver ## The conformance list on real OpenStack services (Debian 12 and root; minutes), not part of CI
 	@hack/e2e-openstack.sh $(ARGS)

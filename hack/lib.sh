@@ -55,6 +55,12 @@ go_files() {
 	done
 }
 
+# documentation_pages prints the pages of the site that people wrote.
+documentation_pages() {
+	git ls-files --cached --others --exclude-standard -- README.md CONTRIBUTING.md SECURITY.md 'docs/*.md' 'deploy/*.md' \
+		'examples/*.md' ':!docs/reference/*'
+}
+
 # tool builds a pinned tool into bin/tools when its pin changed, and prints its path. The pin is in the module FOLDER,
 # which is hack/tools by default.
 tool() { # name package [folder]

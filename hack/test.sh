@@ -66,6 +66,10 @@ if [[ $what == all || $what == e2e ]]; then
 	# -count=1: what these test, the binaries in bin/, is nothing that go test's
 	# own cache can see.
 	run "end-to-end tests" 30m "$e2e/..." -- -race -count=1 "$@"
+	if (($# == 0)); then
+		echo "== commands of the documentation"
+		hack/e2e-docs.sh || failed+=("commands of the documentation")
+	fi
 fi
 if ((${#failed[@]} > 0)); then
 	printf 'FAILED: %s\n' "${failed[@]}" >&2

@@ -1,0 +1,5 @@
+#!/usr/bin/env bash
+# Each shell block of the documentation is run by hack/e2e-docs.sh, or names the reason why it cannot be.
+source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+
+documentation_pages | xargs awk -f hack/docs-commands.awk
