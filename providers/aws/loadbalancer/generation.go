@@ -142,15 +142,33 @@ func (c *Cloud) Diff(key lbcommon.Key, want *Desired, have Observed) (plan.Plan,
 func (c *Cloud) DiffMembers(key lbcommon.Key, in intent.Service, all []*v1.Node, shared SharedState,
 	have Observed) (plan.Plan, error) {
 	options, err := annotation.Read(in)
-	if intent.HasProblem(err, annotation.KeyNodeLabels) {
-		return plan.Plan{}, err
-	}
 	members, _ := c.members(nodes.WithLabels(all, options.NodeLabels), shared.SharedState)
+	if intent.HasProblem(err, annotation.KeyNodeLabels) { // NodeLabels are not set
+		members = have.existing(members)
+	}
 	network := shared.made.network.DiffMembers(model.Request{Key: key, Service: in, Options: options, Nodes: members,
 		Shared: shared.SharedState}, have.Network)
 	old := shared.made.classic.DiffMembers(classic.Request{Key: key, Instances: instanceIDs(members),
 		Shared: shared.SharedState}, have.Classic)
 	return plan.Plan{Subject: key.Subject(), Changes: slices.Concat(network, old)}, nil
+}
+
+// existing returns the nodes that receive traffic from a load balancer.
+func (o Observed) existing(members []model.Node) []model.Node {
+	ids := map[string]bool{}
+	for _, g := range o.Network.TargetGroups {
+		for target := range g.Targets {
+			ids[target.ID] = true
+		}
+	}
+	if b := o.Classic.Balancer; b != nil {
+		for _, id := range b.Instances {
+			ids[id] = true
+		}
+	}
+	return slices.DeleteFunc(members, func(n model.Node) bool {
+		return !ids[n.InstanceID] && !slices.ContainsFunc(n.Addresses, func(a string) bool { return ids[a] })
+	})
 }
 
 // refuseChange refuses to create a load balancer while the Service has one of the other generation: it checks

@@ -2,6 +2,7 @@ package loadbalancer
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -87,6 +88,39 @@ func TestNodesByLabels(t *testing.T) {
 		t.Errorf("members %v", members)
 	}
 	r.steady(svc)
+}
+
+// An invalid selector neither removes nodes that exist nor adds others, also after a restart; a new one is ignored.
+func TestMembersFollowInvalidSelectorAfterRestart(t *testing.T) {
+	for _, kind := range []string{"", "nlb"} {
+		for before, want := range map[string][]string{"": {"a", "joins"}, "pool=ingress": {"a"}} {
+			t.Run(kind+" "+before, func(t *testing.T) {
+				r := newRig(t, sim.Options{})
+				svc := service(annotate(annotation.KeyType, kind))
+				if before != "" {
+					annotate(annotation.KeyNodeLabels, before)(svc)
+				}
+				for _, n := range r.nodes[:2] {
+					n.Labels["pool"] = "ingress"
+				}
+				svc.Status.LoadBalancer = *r.ensure(svc)
+				svc.Annotations[annotation.KeyNodeLabels] = "="
+				r.restart()
+				r.launch("joins")
+				r.nodes = slices.DeleteFunc(r.nodes, func(n *v1.Node) bool { return n.Name == "b" || n.Name == "c" })
+				if err := r.manager.UpdateLoadBalancer(t.Context(), clusterName, svc, r.nodes); err != nil {
+					t.Fatal(err)
+				}
+				got := r.sim.LoadBalancers()[0].Listeners[0].Members
+				if slices.Sort(got); !slices.Equal(got, want) {
+					t.Errorf("members %v, want %v", got, want)
+				}
+				delete(svc.Annotations, annotation.KeyNodeLabels)
+				r.ensure(svc)
+				r.steady(svc)
+			})
+		}
+	}
 }
 
 // A call names at most 100 targets.
