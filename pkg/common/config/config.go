@@ -28,6 +28,8 @@ type File struct {
 	lines    map[location]int
 	errors   Problems
 	warnings Problems
+	// yaml are the sections of a YAML file, nil for the other form.
+	yaml []field
 }
 
 // location is a key of a section; section and key are in lower case, sub as written.
@@ -37,10 +39,7 @@ type location struct{ section, sub, key string }
 // from subsection to pointer-to-struct; repeated keys fill slices. Name is used in messages only. Well-formed
 // lines are set even if others are not, so that validation can report their problems too.
 func Decode(name string, content []byte, into any) *File {
-	if name == "" {
-		name = "cloud.conf"
-	}
-	f := &File{Name: name, lines: map[location]int{}}
+	f := newFile(name)
 	statements, malformed := scan(name, content)
 	f.errors = malformed
 	d := newDecoder(f, into)
@@ -49,6 +48,13 @@ func Decode(name string, content []byte, into any) *File {
 	}
 	d.assign()
 	return f
+}
+
+func newFile(name string) *File {
+	if name == "" {
+		name = "cloud.conf"
+	}
+	return &File{Name: name, lines: map[location]int{}}
 }
 
 // Section names a subsection for the methods of File, as it is written in the file: Name "sub".
@@ -91,10 +97,13 @@ func (f *File) problem(section, key, format string, args ...any) Problem {
 	if line == 0 {
 		line = f.Line(section, "")
 	}
-	return Problem{File: f.Name, Line: line, Message: place(section, key) + ": " + fmt.Sprintf(format, args...)}
+	return Problem{File: f.Name, Line: line, Message: f.place(section, key) + ": " + fmt.Sprintf(format, args...)}
 }
 
-func place(section, key string) string {
+func (f *File) place(section, key string) string {
+	if f.yaml != nil {
+		return f.yamlPlace(section, key)
+	}
 	return strings.TrimSpace(fmt.Sprintf("[%s] %s", section, key))
 }
 

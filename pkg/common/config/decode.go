@@ -61,10 +61,11 @@ func (d *decoder) check(st statement) {
 		return
 	}
 	if st.cut {
-		f.warn(st.line, `%s: the value ends at the comment character (# or ;) in its middle; put the value in double quotes to keep all of it`, place(section.name, key.name))
+		f.warn(st.line, "%s: the value ends at the comment character (# or ;) in its middle; put the value in double "+
+			"quotes to keep all of it", f.place(section.name, key.name))
 	}
 	if earlier := f.lines[at]; earlier > 0 && !repeatable(key) {
-		f.warn(st.line, "%s is set again and overrides line %d", place(section.name, key.name), earlier)
+		f.warn(st.line, "%s is set again and overrides line %d", f.place(section.name, key.name), earlier)
 	}
 	f.lines[at] = st.line
 	d.accepted = append(d.accepted, accepted{st, section, key})
@@ -89,7 +90,7 @@ func (d *decoder) assign() {
 	for _, st := range d.accepted {
 		if err := d.set(st); err != nil {
 			d.file.errors = append(d.file.errors, Problem{File: d.file.Name, Line: st.line,
-				Message: place(st.section.name, st.key.name) + ": " + explain(st, err)})
+				Message: d.file.place(st.section.name, st.key.name) + ": " + explain(st, err)})
 		}
 	}
 }

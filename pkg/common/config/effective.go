@@ -26,13 +26,18 @@ func Effective(w io.Writer, cfg any) error {
 			p.section("["+section.name+"]", value)
 			continue
 		}
-		subs := value.MapKeys()
-		sorting.Func(subs, func(a, b reflect.Value) int { return strings.Compare(a.String(), b.String()) })
-		for _, sub := range subs {
+		for _, sub := range sortedKeys(value) {
 			p.section("["+Section(section.name, sub.String())+"]", value.MapIndex(sub))
 		}
 	}
 	return out.Flush()
+}
+
+// sortedKeys returns the names of subsections, sorted.
+func sortedKeys(subsections reflect.Value) []reflect.Value {
+	subs := subsections.MapKeys()
+	sorting.Func(subs, func(a, b reflect.Value) int { return strings.Compare(a.String(), b.String()) })
+	return subs
 }
 
 type printer struct {

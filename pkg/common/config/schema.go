@@ -16,8 +16,10 @@ type field struct {
 	// ident is the form for comparisons, ignoring case; tagged reports that it comes from a tag.
 	ident  string
 	tagged bool
-	typ    reflect.Type
-	index  []int
+	// yaml is the name in YAML files, "" for a field that they do not have.
+	yaml  string
+	typ   reflect.Type
+	index []int
 }
 
 // fields returns the fields of a struct type that can be set, in source order, embedded structs included.
@@ -30,6 +32,7 @@ func fields(t reflect.Type) []field {
 		f := field{typ: sf.Type, index: sf.Index}
 		f.ident, _, _ = strings.Cut(sf.Tag.Get("gcfg"), ",")
 		f.name, f.tagged = f.ident, f.ident != ""
+		f.yaml = sf.Tag.Get("yaml")
 		if !f.tagged {
 			f.ident = sf.Name
 			f.name = strings.ReplaceAll(sf.Name, "_", "-")

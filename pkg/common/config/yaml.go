@@ -1,0 +1,243 @@
+package config
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// DecodeINIOrYAML is Decode for clouds with two forms of files: that of Decode, and YAML. A YAML file has one map
+// for each section, and one more level for subsections. The names in it are those of the yaml tags of the struct;
+// sections and keys without such a tag exist only in the other form. Case matters in YAML.
+func DecodeINIOrYAML(name string, content []byte, into any) *File {
+	if !isYAML(content) {
+		return Decode(name, content, into)
+	}
+	f := newFile(name)
+	d := newDecoder(f, into)
+	f.yaml = d.sections
+	y := yamlReader{file: f, decoder: d}
+	y.read(content)
+	d.assign()
+	return f
+}
+
+// isYAML reports whether a file is not in the form of Decode, where the first line that is not empty and no comment
+// is the header of a section.
+func isYAML(content []byte) bool {
+	for line := range bytes.Lines(bytes.TrimPrefix(content, []byte("\ufeff"))) {
+		line = bytes.TrimSpace(line)
+		if len(line) > 0 && !bytes.ContainsAny(line[:1], "#;") {
+			return line[0] != '['
+		}
+	}
+	return false
+}
+
+// yamlReader converts the nodes of a YAML document into statements.
+type yamlReader struct {
+	file    *File
+	decoder *decoder
+}
+
+var yamlLine = regexp.MustCompile(`\Ayaml: (?:unmarshal errors:\s+)?line (\d+): `)
+
+func (y yamlReader) read(content []byte) {
+	var document yaml.Node
+	if err := yaml.Unmarshal(content, &document); err != nil {
+		p := Problem{File: y.file.Name, Message: strings.TrimPrefix(err.Error(), "yaml: ")}
+		if at := yamlLine.FindStringSubmatch(err.Error()); at != nil {
+			p.Line, _ = strconv.Atoi(at[1])
+			p.Message = strings.TrimPrefix(err.Error(), at[0])
+		}
+		y.file.errors = append(y.file.errors, p)
+		return
+	}
+	if len(document.Content) == 0 {
+		return
+	}
+	y.each(document.Content[0], "the file", func(key, value *yaml.Node) {
+		section, ok := y.find("section", "", key, y.decoder.sections)
+		switch {
+		case !ok:
+		case hasSubsections(section):
+			y.each(value, section.yaml, func(sub, keys *yaml.Node) { y.section(section, sub, keys) })
+		default:
+			y.section(section, &yaml.Node{Line: key.Line}, value)
+		}
+	})
+}
+
+// section reads the keys of a section.
+func (y yamlReader) section(section field, sub, keys *yaml.Node) {
+	st := statement{line: sub.Line, section: section.ident, sub: sub.Value, header: true}
+	y.decoder.check(st)
+	path := section.yaml
+	if sub.Value != "" {
+		path += "." + sub.Value
+	}
+	y.each(keys, path, func(key, value *yaml.Node) {
+		known, ok := y.find("key", path, key, sectionKeys(section))
+		if !ok {
+			return
+		}
+		for _, text := range y.texts(path+"."+key.Value, known, value) {
+			y.decoder.check(statement{line: key.Line, section: section.ident, sub: sub.Value, key: known.name,
+				value: quote(text)})
+		}
+	})
+}
+
+// each calls add for each entry of a map. A node without a value is an empty map.
+func (y yamlReader) each(node *yaml.Node, path string, add func(key, value *yaml.Node)) {
+	node = resolved(node)
+	switch {
+	case node.Kind == yaml.MappingNode:
+		for i := 0; i+1 < len(node.Content); i += 2 {
+			add(node.Content[i], resolved(node.Content[i+1]))
+		}
+	case node.Tag != "!!null":
+		y.errorf(node, "%s must be a map with a line \"key: value\" for each setting", path)
+	}
+}
+
+// find returns the field of a key, and warns if there is none.
+func (y yamlReader) find(what, path string, key *yaml.Node, all []field) (field, bool) {
+	var spellings []string
+	for _, f := range all {
+		if f.yaml == key.Value && f.yaml != "" {
+			return f, true
+		}
+		spellings = append(spellings, f.yaml)
+	}
+	suggestion := nearest(key.Value, spellings)
+	if f, ok := find(all, key.Value); ok && f.yaml != "" {
+		suggestion = fmt.Sprintf("; in YAML it is written %s", f.yaml)
+	}
+	if path != "" {
+		path = " in " + path
+	}
+	y.file.warn(key.Line, "unknown %s %s%s%s", what, key.Value, path, suggestion)
+	return field{}, false
+}
+
+// texts returns the values of a key: one, several for a repeated key, or none.
+func (y yamlReader) texts(path string, key field, value *yaml.Node) []string {
+	switch {
+	case value.Tag == "!!null":
+		return nil
+	case value.Kind == yaml.ScalarNode:
+		return []string{value.Value}
+	case value.Kind == yaml.MappingNode:
+		var content map[string]any
+		if err := value.Decode(&content); err != nil || key.typ.Kind() != reflect.String {
+			y.errorf(value, "%s must not be a map", path)
+			return nil
+		}
+		text, _ := json.Marshal(content) // Maps of YAML with text as keys are JSON.
+		return []string{string(text)}
+	case key.typ.Kind() != reflect.Slice:
+		y.errorf(value, "%s must be one value, not a list", path)
+		return nil
+	}
+	var texts []string
+	for _, item := range value.Content {
+		if item = resolved(item); item.Kind != yaml.ScalarNode {
+			y.errorf(item, "%s must be a list of texts", path)
+			return nil
+		}
+		texts = append(texts, item.Value)
+	}
+	if !repeatable(key) {
+		return []string{strings.Join(texts, ",")}
+	}
+	return texts
+}
+
+func (y yamlReader) errorf(node *yaml.Node, format string, args ...any) {
+	p := Problem{File: y.file.Name, Line: node.Line, Message: fmt.Sprintf(format, args...)}
+	y.file.errors = append(y.file.errors, p)
+}
+
+func resolved(node *yaml.Node) *yaml.Node {
+	if node.Kind == yaml.AliasNode {
+		return node.Alias
+	}
+	return node
+}
+
+// yamlPlace returns the name of a key in a YAML file: global.insecureFlag.
+func (f *File) yamlPlace(section, key string) string {
+	name, sub := splitSection(section)
+	parts := []string{name}
+	known, ok := find(f.yaml, name)
+	if ok {
+		parts[0] = known.yaml
+	}
+	if sub != "" {
+		parts = append(parts, sub)
+	}
+	if k, found := find(sectionKeys(known), key); ok && found {
+		key = k.yaml
+	}
+	if key != "" {
+		parts = append(parts, key)
+	}
+	return strings.Join(parts, ".")
+}
+
+// YAML returns a configuration in the form of a YAML file, with its secrets. Empty values are omitted.
+func YAML(cfg any) ([]byte, error) {
+	v := reflect.Indirect(reflect.ValueOf(cfg))
+	document := &yaml.Node{Kind: yaml.MappingNode}
+	for _, section := range fields(v.Type()) {
+		value := v.FieldByIndex(section.index)
+		if section.yaml == "" || value.IsZero() {
+			continue
+		}
+		if !hasSubsections(section) {
+			add(document, section.yaml, yamlSection(value))
+			continue
+		}
+		subsections := &yaml.Node{Kind: yaml.MappingNode}
+		for _, sub := range sortedKeys(value) {
+			add(subsections, sub.String(), yamlSection(value.MapIndex(sub)))
+		}
+		add(document, section.yaml, subsections)
+	}
+	return yaml.Marshal(document)
+}
+
+// yamlSection returns the keys of a section that have a value.
+func yamlSection(section reflect.Value) *yaml.Node {
+	node := &yaml.Node{Kind: yaml.MappingNode}
+	section = reflect.Indirect(section)
+	for _, key := range fields(section.Type()) {
+		value := section.FieldByIndex(key.index)
+		if key.yaml == "" || value.IsZero() {
+			continue
+		}
+		var leaf yaml.Node
+		plain := value.Interface()
+		if value.Kind() == reflect.String {
+			plain = value.String() // also of a Secret
+		}
+		if err := leaf.Encode(plain); err == nil {
+			add(node, key.yaml, &leaf)
+		}
+	}
+	return node
+}
+
+// add appends an entry to a map.
+func add(node *yaml.Node, key string, value *yaml.Node) {
+	var name yaml.Node
+	name.SetString(key)
+	node.Content = append(node.Content, &name, value)
+}
