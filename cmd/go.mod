@@ -11,6 +11,7 @@ require (
 	github.com/unified-ccm/unified-ccm/providers/fake v0.0.0
 	github.com/unified-ccm/unified-ccm/providers/openstack v0.0.0
 	github.com/unified-ccm/unified-ccm/providers/openstack/sim v0.0.0
+	github.com/unified-ccm/unified-ccm/providers/vsphere v0.0.0
 	golang.org/x/sync v0.24.0
 	k8s.io/api v0.37.1
 	k8s.io/apimachinery v0.37.1
@@ -110,7 +111,7 @@ require (
 	go.uber.org/multierr v1.11.0 // indirect
 	go.uber.org/zap v1.27.1 // indirect
 	go.yaml.in/yaml/v2 v2.4.4 // indirect
-	go.yaml.in/yaml/v3 v3.0.4 // indirect
+	go.yaml.in/yaml/v3 v3.0.5 // indirect
 	golang.org/x/crypto v0.55.0 // indirect
 	golang.org/x/exp v0.0.0-20260410095643-746e56fc9e2f // indirect
 	golang.org/x/net v0.57.0 // indirect
@@ -146,4 +147,6 @@ replace (
 	github.com/unified-ccm/unified-ccm/providers/fake => ../providers/fake
 	github.com/unified-ccm/unified-ccm/providers/openstack => ../providers/openstack
 	github.com/unified-ccm/unified-ccm/providers/openstack/sim => ../providers/openstack/sim
+	github.com/unified-ccm/unified-ccm/providers/vsphere => ../providers/vsphere
+	github.com/unified-ccm/unified-ccm/providers/vsphere/sim => ../providers/vsphere/sim
 )

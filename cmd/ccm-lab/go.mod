@@ -13,6 +13,8 @@ require (
 	github.com/unified-ccm/unified-ccm/providers/fake v0.0.0
 	github.com/unified-ccm/unified-ccm/providers/openstack v0.0.0
 	github.com/unified-ccm/unified-ccm/providers/openstack/sim v0.0.0
+	github.com/unified-ccm/unified-ccm/providers/vsphere v0.0.0
+	github.com/unified-ccm/unified-ccm/providers/vsphere/sim v0.0.0
 	k8s.io/api v0.37.1
 	k8s.io/apimachinery v0.37.1
 	k8s.io/client-go v0.37.1
@@ -95,6 +97,7 @@ require (
 	github.com/prometheus/common v0.70.0 // indirect
 	github.com/prometheus/procfs v0.21.1 // indirect
 	github.com/spf13/pflag v1.0.10 // indirect
+	github.com/vmware/govmomi v0.56.0 // indirect
 	github.com/x448/float16 v0.8.4 // indirect
 	go.etcd.io/etcd/api/v3 v3.7.0 // indirect
 	go.etcd.io/etcd/client/pkg/v3 v3.7.0 // indirect
@@ -112,7 +115,7 @@ require (
 	go.uber.org/multierr v1.11.0 // indirect
 	go.uber.org/zap v1.27.1 // indirect
 	go.yaml.in/yaml/v2 v2.4.4 // indirect
-	go.yaml.in/yaml/v3 v3.0.4 // indirect
+	go.yaml.in/yaml/v3 v3.0.5 // indirect
 	golang.org/x/crypto v0.55.0 // indirect
 	golang.org/x/exp v0.0.0-20260410095643-746e56fc9e2f // indirect
 	golang.org/x/net v0.57.0 // indirect
@@ -131,6 +134,7 @@ require (
 	gopkg.in/inf.v0 v0.9.1 // indirect
 	gopkg.in/natefinch/lumberjack.v2 v2.2.1 // indirect
 	gopkg.in/yaml.v2 v2.4.0 // indirect
+	gopkg.in/yaml.v3 v3.0.1 // indirect
 	k8s.io/apiextensions-apiserver v0.37.1 // indirect
 	k8s.io/apiserver v0.37.1 // indirect
 	k8s.io/component-helpers v0.37.1 // indirect
@@ -153,4 +157,6 @@ replace (
 	github.com/unified-ccm/unified-ccm/providers/fake => ../../providers/fake
 	github.com/unified-ccm/unified-ccm/providers/openstack => ../../providers/openstack
 	github.com/unified-ccm/unified-ccm/providers/openstack/sim => ../../providers/openstack/sim
+	github.com/unified-ccm/unified-ccm/providers/vsphere => ../../providers/vsphere
+	github.com/unified-ccm/unified-ccm/providers/vsphere/sim => ../../providers/vsphere/sim
 )

@@ -192,7 +192,9 @@ func (r *Session) orderedAddresses(name string) Check {
 				return fmt.Errorf("node %s lists an internal address after an external one: %v", name, addresses)
 			}
 		}
-		if len(addresses) == 0 || addresses[0].Type != v1.NodeInternalIP {
+		// Some clouds list the host name before all IP addresses.
+		at := slices.IndexFunc(addresses, func(a v1.NodeAddress) bool { return a.Type != v1.NodeHostName })
+		if at < 0 || addresses[at].Type != v1.NodeInternalIP {
 			return fmt.Errorf("the first address of node %s is not its InternalIP: %v", name, addresses)
 		}
 		if !slices.ContainsFunc(addresses, func(a v1.NodeAddress) bool { return a.Type == v1.NodeHostName }) {

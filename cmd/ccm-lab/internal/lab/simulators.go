@@ -3,6 +3,7 @@ package lab
 import (
 	"cmp"
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"maps"
@@ -20,6 +21,7 @@ import (
 	fakesim "github.com/unified-ccm/unified-ccm/providers/fake/sim"
 	"github.com/unified-ccm/unified-ccm/providers/openstack"
 	openstackannotation "github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/annotation"
+	"github.com/unified-ccm/unified-ccm/providers/vsphere"
 )
 
 // SimulatorOptions configure a simulated cloud.
@@ -112,6 +114,7 @@ func simulators() map[string]Simulator {
 		fake.ProviderName: {New: newFakeWorld, CloudConfig: fakeConfig},
 		openstack.ProviderName: {New: newOpenStack, CloudConfig: openStackConfig, Services: true,
 			Budgets: openStackBudgets, TargetAnnotation: openstackannotation.KeyNodeSelector},
+		vsphere.ProviderName: {New: newVSphere, CloudConfig: vSphereConfig, Budgets: vSphereBudgets},
 	}
 }
 
@@ -215,8 +218,13 @@ func StartCloud(ctx context.Context, provider, addr string, o SimulatorOptions) 
 	if err != nil {
 		return nil, fmt.Errorf("the simulated cloud cannot listen at %s: %w", addr, err)
 	}
+	scheme := "http"
+	if secure, ok := world.(interface{ TLS() *tls.Config }); ok {
+		// Clients of such a cloud accept only https.
+		listener, scheme = tls.NewListener(listener, secure.TLS()), "https"
+	}
 	c := &Cloud{
-		World: world, Endpoint: "http://" + listener.Addr().String(), close: closeWorld,
+		World: world, Endpoint: scheme + "://" + listener.Addr().String(), close: closeWorld,
 		server: &http.Server{Handler: world.Front(), ReadHeaderTimeout: 10 * time.Second},
 	}
 	c.Config = simulator.CloudConfig(c.Endpoint, world, o)

@@ -1,0 +1,117 @@
+package client
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"k8s.io/utils/clock"
+
+	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
+)
+
+const (
+	// shortestWait and longestWait bound the time that a caller waits for a call. The framework's loops visit nodes
+	// one by one, so that a silent vCenter must not occupy them for long.
+	shortestWait = 5 * time.Second
+	longestWait  = 30 * time.Second
+	// waitFactor relates the wait to the slowest recent call.
+	waitFactor = 4
+	// retryAfter is the time between calls to a vCenter that does not answer.
+	retryAfter = 10 * time.Second
+)
+
+// circuit is the circuit breaker of a vCenter. A call that takes far longer than the calls before it continues
+// without its caller. Until it ends, and for a while after a failed call, all other calls fail at once: nodes of
+// other vCenters do not wait for this one. It is safe for concurrent use.
+type circuit struct {
+	name  string
+	clock clock.Clock
+
+	mu sync.Mutex
+	// err is why the circuit is open, nil while it is closed.
+	err     error
+	retryAt time.Time
+	// probing is set while a call is in flight that may close the circuit.
+	probing bool
+	// slowest is the duration of the slowest recent call.
+	slowest time.Duration
+}
+
+func newCircuit(name string, c clock.Clock) *circuit { return &circuit{name: name, clock: c} }
+
+// enter returns how long the caller of a new call waits for it, or the error of an open circuit.
+func (c *circuit) enter() (wait time.Duration, err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.err != nil {
+		if c.probing || c.clock.Now().Before(c.retryAt) {
+			return 0, c.err
+		}
+		c.probing = true
+	}
+	return min(max(shortestWait, waitFactor*c.slowest), longestWait), nil
+}
+
+// exit records the result of a call.
+func (c *circuit) exit(took time.Duration, err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.probing = false
+	if cloudapi.Is(err, cloudapi.Unavailable) {
+		c.err, c.retryAt = err, c.clock.Now().Add(retryAfter)
+		return
+	}
+	if !cloudapi.Is(err, cloudapi.Canceled) {
+		c.err = nil
+		// One slow call counts for a few calls after it.
+		c.slowest = max(took, c.slowest*3/4)
+	}
+}
+
+// open opens the circuit while a call is still in flight, and returns the reason.
+func (c *circuit) open(method string, waited time.Duration) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.probing = true
+	c.err = &cloudapi.Error{Class: cloudapi.Unavailable, Operation: method,
+		Err: fmt.Errorf("vCenter %s has not answered for %v", c.name, waited)}
+	return c.err
+}
+
+// through makes a call of which the caller may not see the end. The call gets a context that outlives that of its
+// caller, because a login or a collection that was started serves others too.
+func through[T any](ctx context.Context, c *circuit, method string, call func(context.Context) (T, error)) (T, error) {
+	var none T
+	if err := ctx.Err(); err != nil {
+		return none, err
+	}
+	wait, err := c.enter()
+	if err != nil {
+		return none, err
+	}
+	type result struct {
+		value T
+		err   error
+	}
+	done := make(chan result, 1)
+	detached, cancel := context.WithTimeout(context.WithoutCancel(ctx), callTimeout)
+	started := c.clock.Now()
+	go func() {
+		defer cancel()
+		value, err := call(detached)
+		c.exit(c.clock.Since(started), err)
+		done <- result{value, err}
+	}()
+	timer := c.clock.NewTimer(wait)
+	defer timer.Stop()
+	select {
+	case r := <-done:
+		return r.value, r.err
+	case <-ctx.Done():
+		return none, ctx.Err()
+	case <-timer.C():
+		return none, c.open(method, wait)
+	}
+}

@@ -1,0 +1,252 @@
+package client
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
+	"github.com/unified-ccm/unified-ccm/pkg/common/locks"
+	"github.com/unified-ccm/unified-ccm/providers/vsphere/api"
+	"github.com/unified-ccm/unified-ccm/providers/vsphere/config"
+)
+
+const (
+	// serviceLogin is the service of logins, for the health.
+	serviceLogin = "session"
+	methodLogin  = "Login"
+	// deniedRetryAfter delays the retry of rejected credentials, unless they change: many attempts with a wrong
+	// password would lock the account.
+	deniedRetryAfter = 30 * time.Second
+	// responseLimit bounds a response. A page of a property collection has a few megabytes.
+	responseLimit = 256 << 20
+)
+
+// errCut is the error of a response that ends early.
+var errCut = errors.New("the response ended early")
+
+// serviceInstance is the only object with a fixed reference.
+func serviceInstance() api.Ref { return api.Ref{Type: "ServiceInstance", Value: "ServiceInstance"} }
+
+// serviceContent has the references of the singletons of a vCenter.
+type serviceContent struct {
+	RootFolder        soapRef `xml:"rootFolder"`
+	PropertyCollector soapRef `xml:"propertyCollector"`
+	SearchIndex       soapRef `xml:"searchIndex"`
+	SessionManager    soapRef `xml:"sessionManager"`
+}
+
+// session is a login.
+type session struct {
+	content serviceContent
+	cookie  string
+	// used are the credentials of the login, which the login of the REST API uses too.
+	used config.Credentials
+
+	// rest is held while a session of the REST API is created. restID is guarded by the client's mutex.
+	rest   locks.Mutex
+	restID string
+}
+
+// denial is the last rejection of credentials.
+type denial struct {
+	of  []config.Credentials
+	err error
+	at  time.Time
+}
+
+// session returns the current session, and logs in if there is none. One caller logs in at a time.
+func (c *Client) session(ctx context.Context) (*session, error) {
+	if s := c.currentSession(); s != nil {
+		return s, nil
+	}
+	unlock, err := c.login.Lock(ctx)
+	if err != nil {
+		return nil, wrap(methodLogin, err)
+	}
+	defer unlock()
+	if s := c.currentSession(); s != nil {
+		return s, nil
+	}
+	s, err := c.logIn(ctx)
+	c.health.Set(serviceLogin, rejection(err))
+	if err != nil {
+		return nil, wrap(methodLogin, err)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.current = s
+	return s, nil
+}
+
+// rejection returns errors that no request shows as a failure of the service, such as a wrong password.
+func rejection(err error) error {
+	if cloudapi.Is(err, cloudapi.Denied, cloudapi.Invalid) {
+		return err
+	}
+	return nil
+}
+
+func (c *Client) currentSession() *session {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.current
+}
+
+// discard drops a session that has ended.
+func (c *Client) discard(s *session) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.current == s {
+		c.current = nil
+	}
+}
+
+// logIn creates a session with the first credentials that the vCenter accepts.
+func (c *Client) logIn(ctx context.Context) (*session, error) {
+	list, err := c.options.Credentials(ctx)
+	if err != nil {
+		return nil, &cloudapi.Error{Class: cloudapi.Denied, Operation: methodLogin,
+			Err: fmt.Errorf("credentials for vCenter %s: %w", c.Name(), err)}
+	}
+	if err := c.stillDenied(list); err != nil {
+		return nil, err
+	}
+	if err := c.updateTransport(); err != nil {
+		return nil, &cloudapi.Error{Class: cloudapi.Invalid, Operation: methodLogin, Err: err}
+	}
+	s := &session{}
+	var out struct {
+		Content serviceContent `xml:"returnval"`
+	}
+	const method = "RetrieveServiceContent"
+	if err := c.soap(ctx, s, method, operation(method, serviceInstance()), &out); err != nil {
+		return nil, wrap(method, err)
+	}
+	s.content = out.Content
+	for _, one := range list {
+		if err = c.logInWith(ctx, s, one); err == nil || faultKind(err) != faultInvalidLogin {
+			break
+		}
+	}
+	if faultKind(err) == faultInvalidLogin {
+		err = &cloudapi.Error{Class: cloudapi.Denied, Operation: methodLogin,
+			Err: fmt.Errorf("vCenter %s rejects the credentials of %s: %w", c.Name(), describeUsers(list), err)}
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if cloudapi.Is(err, cloudapi.Denied) {
+		c.denied = denial{of: list, err: err, at: c.options.Clock.Now()}
+	}
+	return s, err
+}
+
+// stillDenied returns the error of credentials that were rejected a moment ago.
+func (c *Client) stillDenied(list []config.Credentials) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.denied.err != nil && slices.Equal(c.denied.of, list) && c.options.Clock.Since(c.denied.at) < deniedRetryAfter {
+		return c.denied.err
+	}
+	return nil
+}
+
+func describeUsers(list []config.Credentials) string {
+	var users []string
+	for _, one := range list {
+		users = append(users, one.Describe())
+	}
+	return strings.Join(users, ", ")
+}
+
+// logInWith logs in with one set of credentials.
+func (c *Client) logInWith(ctx context.Context, s *session, one config.Credentials) error {
+	manager := s.content.SessionManager.ref()
+	method, parameters := methodLogin, element("userName", "", one.User)+element("password", "", one.Password.Reveal())
+	if one.SessionManagerURL != "" {
+		ticket, err := c.cloneTicket(ctx, one)
+		if err != nil {
+			return err
+		}
+		method, parameters = "CloneSession", element("cloneTicket", "", ticket)
+	}
+	var out struct{}
+	s.cookie = ""
+	err := c.soap(ctx, s, method, operation(method, manager, parameters), &out)
+	if err == nil && s.cookie == "" {
+		err = errors.New("the response to the login has no session cookie")
+	}
+	s.used = one
+	return err
+}
+
+// Logout ends the sessions of both APIs.
+func (c *Client) Logout(ctx context.Context) {
+	c.mu.Lock()
+	s := c.current
+	c.current = nil
+	var restID string
+	if s != nil {
+		restID = s.restID
+	}
+	c.mu.Unlock()
+	if s == nil {
+		return
+	}
+	// The sessions end by themselves if this fails.
+	if restID != "" {
+		_, _, _ = c.send(ctx, restRequest{method: http.MethodDelete, path: sessionPath, name: "DeleteSession", id: restID})
+	}
+	var out struct{}
+	_ = c.soap(ctx, s, "Logout", operation("Logout", s.content.SessionManager.ref()), &out)
+}
+
+// soap makes one SOAP call. A login sets the session's cookie.
+func (c *Client) soap(ctx context.Context, s *session, method, body string, into any) error {
+	service := api.ServiceInventory
+	req, err := http.NewRequestWithContext(withRequest(ctx, service, method), http.MethodPost, c.address(soapPath, ""),
+		strings.NewReader(envelopeStart+body+envelopeEnd))
+	if err != nil {
+		return err
+	}
+	req.Header.Set("Content-Type", "text/xml; charset=utf-8")
+	req.Header.Set("SOAPAction", soapAction)
+	req.Header.Set("User-Agent", c.options.UserAgent)
+	if s.cookie != "" {
+		req.AddCookie(&http.Cookie{Name: soapCookie, Value: s.cookie})
+	}
+	resp, err := c.http.Do(req)
+	if err != nil {
+		return err
+	}
+	content, err := readAll(resp)
+	if err != nil {
+		return err
+	}
+	for _, cookie := range resp.Cookies() {
+		if cookie.Name == soapCookie {
+			s.cookie = cookie.Value
+		}
+	}
+	return decodeSOAP(resp.StatusCode, content, into)
+}
+
+// readAll reads and closes the body of a response.
+func readAll(resp *http.Response) ([]byte, error) {
+	defer func() { _ = resp.Body.Close() }()
+	var b bytes.Buffer
+	n, err := b.ReadFrom(io.LimitReader(resp.Body, responseLimit+1))
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("%w: %w", errCut, err)
+	case n > responseLimit:
+		return nil, fmt.Errorf("the response is longer than %d bytes", responseLimit)
+	}
+	return b.Bytes(), nil
+}

@@ -1,0 +1,201 @@
+package config
+
+import (
+	"fmt"
+	"maps"
+	"net"
+	"net/netip"
+	"os"
+	"slices"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+
+	common "github.com/unified-ccm/unified-ccm/pkg/common/config"
+	"github.com/unified-ccm/unified-ccm/providers/vsphere/names"
+)
+
+const (
+	defaultPort = "443"
+	// DefaultSecretsDirectory is read if it exists and no other source of credentials is configured.
+	DefaultSecretsDirectory = "/etc/cloud/secrets"
+)
+
+// Config is a valid configuration with the settings of the environment.
+type Config struct {
+	// File is the file, for output.
+	File File
+	// VCenters are sorted by name.
+	VCenters []VCenter
+	// Region and Zone are the categories of tags; both or none are set.
+	Region, Zone string
+	Addresses    Addresses
+	// KeepDeleted keeps the nodes of deleted machines.
+	KeepDeleted bool
+}
+
+// VCenter is one vCenter, with the defaults of [Global] filled in.
+type VCenter struct {
+	// Name is the name of the section, or the address of the server.
+	Name, Server, Port string
+	Insecure           bool
+	CAFile, Thumbprint string
+	Datacenters        []string
+	Families           []v1.IPFamily
+	Credentials        Credentials
+	Secret             SecretRef
+	SecretsDirectory   string
+}
+
+// Address returns host:port.
+func (v VCenter) Address() string { return net.JoinHostPort(strings.Trim(v.Server, "[]"), v.Port) }
+
+// SecretRef references a Secret of the cluster.
+type SecretRef struct{ Namespace, Name string }
+
+// Credentials are the credentials of one vCenter. Those of a session manager have no user.
+type Credentials struct {
+	User     string
+	Password common.Secret
+	// SessionManagerURL and SessionManagerToken give access to a shared session.
+	SessionManagerURL   string
+	SessionManagerToken common.Secret
+}
+
+// Empty reports whether there is nothing to log in with.
+func (c Credentials) Empty() bool { return c.User == "" && c.SessionManagerURL == "" }
+
+// Describe returns a text without secrets.
+func (c Credentials) Describe() string {
+	if c.SessionManagerURL != "" {
+		return "session manager " + c.SessionManagerURL
+	}
+	return "user " + c.User
+}
+
+// Addresses selects the addresses of a node.
+type Addresses struct{ Internal, External AddressRule }
+
+// AddressRule selects the addresses of one type.
+type AddressRule struct {
+	// Ranges are those of which the first that has an address decides.
+	Ranges []netip.Prefix
+	// Exclude are ranges whose addresses are never used.
+	Exclude []netip.Prefix
+	// Network is the name of the port group that is used if no range decides.
+	Network string
+}
+
+// Reader reads vsphere.conf for the descriptor and the factory.
+var Reader common.Reader[Config] = Read
+
+// Read parses, defaults and validates a vsphere.conf, with the environment of the process.
+func Read(file string, content []byte) (Config, common.Problems, error) {
+	return ReadWith(file, content, os.Environ())
+}
+
+// ReadWith is Read with an environment. It returns all errors at once, each with its line. Warnings are about
+// settings that have no effect. Nil content means that there is no file: then the environment has all settings.
+func ReadWith(file string, content []byte, environment []string) (Config, common.Problems, error) {
+	c := Config{}
+	f := common.DecodeINIOrYAML(file, content, &c.File)
+	r := resolver{config: &c, file: f, env: parseEnvironment(environment)}
+	r.resolve()
+	if content == nil && len(c.VCenters) == 0 {
+		return c, nil, fmt.Errorf("the %s provider requires a configuration file: set --cloud-config to a file with a "+
+			"section [VirtualCenter \"address\"]", names.Scheme)
+	}
+	return c, f.Warnings(), f.Err()
+}
+
+// resolver computes a Config from a file and the environment.
+type resolver struct {
+	config *Config
+	file   *common.File
+	env    environment
+}
+
+func (r *resolver) resolve() {
+	r.env.apply(&r.config.File)
+	r.refuseNSX()
+	r.labels()
+	r.nodes()
+	r.ignored()
+	for _, name := range slices.Sorted(maps.Keys(r.config.File.VirtualCenter)) {
+		r.vcenter(name, *r.config.File.VirtualCenter[name])
+	}
+	r.globalServer()
+	if len(r.config.VCenters) == 0 && r.file.Err() == nil {
+		r.file.Errorf(sectionGlobal, "server", `names no vCenter: add a section [VirtualCenter "address"], or set server`)
+	}
+	slices.SortFunc(r.config.VCenters, func(a, b VCenter) int { return strings.Compare(a.Name, b.Name) })
+	r.config.KeepDeleted = r.env.keepDeleted
+}
+
+// globalServer adds the vCenter of [Global], unless a section has its name or its address.
+func (r *resolver) globalServer() {
+	server := r.config.File.Global.Server
+	if server == "" || slices.ContainsFunc(r.config.VCenters, func(v VCenter) bool {
+		return v.Name == server || v.Server == server
+	}) {
+		return
+	}
+	r.vcenter(server, VirtualCenter{Server: server})
+}
+
+// vcenter adds a vCenter with the defaults of [Global].
+func (r *resolver) vcenter(name string, c VirtualCenter) {
+	g, section := r.config.File.Global, common.Section(sectionCenter, name)
+	if c.Server == "" {
+		c.Server = name
+	}
+	v := VCenter{
+		Name: name, Server: c.Server, Port: first(c.Port, g.Port, defaultPort), Insecure: c.Insecure || g.Insecure,
+		CAFile: first(c.CAFile, g.CAFile), Thumbprint: first(c.Thumbprint, g.Thumbprint),
+		Datacenters: firstList(c.Datacenters, g.Datacenters),
+		Secret:      SecretRef{Namespace: c.SecretNamespace, Name: c.SecretName},
+		Credentials: Credentials{User: first(c.User, g.User), Password: c.Password},
+	}
+	if v.Credentials.Password == "" {
+		v.Credentials.Password = g.Password
+	}
+	v.Families = r.families(section, firstList(c.IPFamily, g.IPFamily))
+	r.checkVCenter(section, v, c)
+	if v.Secret == (SecretRef{}) {
+		// A directory has precedence over the Secret of [Global].
+		v.SecretsDirectory = g.SecretsDirectory
+		if v.SecretsDirectory == "" {
+			v.Secret = SecretRef{Namespace: g.SecretNamespace, Name: g.SecretName}
+		}
+	}
+	if v.Credentials.User == "" {
+		v.Credentials = Credentials{}
+	}
+	if v.Credentials.Empty() && v.Secret.Name == "" && v.SecretsDirectory == "" {
+		if !r.env.exists(DefaultSecretsDirectory) {
+			r.file.Errorf(section, "user", "has no credentials: set user and password, secret-name and "+
+				"secret-namespace, or secrets-directory in section [Global]")
+		}
+		v.SecretsDirectory = DefaultSecretsDirectory
+	}
+	r.config.VCenters = append(r.config.VCenters, v)
+}
+
+// first returns the first text that is not empty.
+func first(texts ...string) string {
+	for _, text := range texts {
+		if text != "" {
+			return text
+		}
+	}
+	return ""
+}
+
+func firstList(lists ...List) List {
+	for _, list := range lists {
+		if len(list) > 0 {
+			return list
+		}
+	}
+	return nil
+}

@@ -1,0 +1,67 @@
+package vsphere_test
+
+import (
+	"fmt"
+	"net/http"
+	"testing"
+
+	cloudprovider "k8s.io/cloud-provider"
+
+	"github.com/unified-ccm/unified-ccm/pkg/common/conformance"
+	"github.com/unified-ccm/unified-ccm/pkg/common/guard"
+	"github.com/unified-ccm/unified-ccm/providers/vsphere"
+	"github.com/unified-ccm/unified-ccm/providers/vsphere/config"
+	"github.com/unified-ccm/unified-ccm/providers/vsphere/sim"
+)
+
+// subject is the provider on a new simulated vCenter.
+func subject() conformance.Subject {
+	return conformance.Subject{
+		Name:         vsphere.ProviderName,
+		Capabilities: vsphere.Descriptor().Capabilities,
+		New: func(t testing.TB) (conformance.World, conformance.Manager) {
+			world := newWorld(t, "")
+			return world, func(o conformance.ManagerOptions) (cloudprovider.Interface, error) {
+				cloud, err := newCloud("", world)
+				if err != nil {
+					return nil, err
+				}
+				return guard.Wrap(cloud, guard.Options{DryRun: o.DryRun, Disruption: o.Disruption}), nil
+			}
+		},
+	}
+}
+
+func newWorld(t testing.TB, name string) *sim.Cloud {
+	t.Helper()
+	world, err := sim.New(sim.Options{Name: name})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = world.Close() })
+	return world
+}
+
+// newCloud returns the provider for vCenters, with zones and further lines of the configuration. The vCenters are
+// vcenter-0.test and so on.
+func newCloud(lines string, worlds ...*sim.Cloud) (*vsphere.Cloud, error) {
+	text := fmt.Sprintf("[Global]\nuser = %s\npassword = %q\n[Labels]\nregion = %s\nzone = %s\n", sim.User, sim.Password,
+		sim.CategoryRegion, sim.CategoryZone)
+	transports := map[string]http.RoundTripper{}
+	for i, world := range worlds {
+		server := fmt.Sprintf("vcenter-%d.test", i)
+		text += fmt.Sprintf("[VirtualCenter %q]\n", server)
+		transports[server] = world.Front().Transport()
+	}
+	cfg, _, err := config.ReadWith("vsphere.conf", []byte(text+lines), nil)
+	if err != nil {
+		return nil, err
+	}
+	return vsphere.NewCloud(cfg, vsphere.WithTransport(func(server string) http.RoundTripper { return transports[server] }))
+}
+
+func TestConformance(t *testing.T) { conformance.Run(t, subject()) }
+
+func TestFaults(t *testing.T) { conformance.RunFaults(t, subject()) }
+
+func TestRandomLoad(t *testing.T) { conformance.RunRandom(t, subject()) }

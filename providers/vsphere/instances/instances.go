@@ -1,0 +1,362 @@
+// Package instances implements the Source of pkg/common/instances with the virtual machines of one vCenter.
+package instances
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+	"sync"
+
+	"k8s.io/utils/clock"
+
+	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
+	common "github.com/unified-ccm/unified-ccm/pkg/common/instances"
+	"github.com/unified-ccm/unified-ccm/providers/vsphere/api"
+	"github.com/unified-ccm/unified-ccm/providers/vsphere/names"
+)
+
+// operation is the call that all data of machines come from.
+const operation = "RetrievePropertiesEx"
+
+// Options configure NewSource.
+type Options struct {
+	// Name is the name of the vCenter, for messages.
+	Name string
+	API  api.VCenter
+	// Datacenters are those in scope, by name, path or reference; none for all.
+	Datacenters []string
+	Addresses   AddressRules
+	// Region and Zone are categories of tags; "" for no zones.
+	Region, Zone string
+	// Labels are set on each node when it is initialized.
+	Labels map[string]string
+	// KeepDeleted returns an error for a deleted machine, so that its node stays.
+	KeepDeleted bool
+	Clock       clock.PassiveClock
+}
+
+// Source implements instances.Source with the machines of one vCenter.
+type Source struct {
+	options Options
+	ids     names.ProviderIDs
+	zones   *zones
+
+	mu sync.Mutex
+	// seen has the machines of the last collection by UUID, to prove that one is deleted.
+	seen map[string]api.Ref
+}
+
+var _ common.Source = (*Source)(nil)
+
+// NewSource returns a Source. It makes no call.
+func NewSource(o Options) *Source {
+	return &Source{
+		options: o, ids: names.NewProviderIDs(), seen: map[string]api.Ref{},
+		zones: newZones(o.API, o.Region, o.Zone, o.Clock),
+	}
+}
+
+// List implements instances.Source. It omits machines that share their UUID: Get and Find name them.
+func (s *Source) List(ctx context.Context) ([]common.Instance, error) {
+	found, err := s.collect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var out []common.Instance
+	for _, uuid := range slices.Sorted(maps.Keys(found.byUUID)) {
+		if machines := found.byUUID[uuid]; len(machines) == 1 {
+			in, err := s.convert(found, machines[0])
+			if err != nil {
+				return nil, err
+			}
+			out = append(out, in)
+		}
+	}
+	return out, nil
+}
+
+// Get implements instances.Source. An ID whose bytes are swapped is that of the same machine.
+func (s *Source) Get(ctx context.Context, ids []string) ([]common.Instance, error) {
+	found, err := s.collect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var out []common.Instance
+	for _, id := range ids {
+		machine, ok, err := found.unique(id, names.SwapUUID(id))
+		if err == nil && !ok {
+			err = s.proveDeleted(ctx, id)
+		}
+		if err != nil {
+			return nil, err
+		}
+		if !ok {
+			continue
+		}
+		in, err := s.convert(found, machine)
+		if err != nil {
+			return nil, err
+		}
+		in.ID = id
+		out = append(out, in)
+	}
+	return out, nil
+}
+
+// Find implements instances.Source. The system UUID of a Node identifies its machine. A Node that no machine matches by
+// UUID is matched by the name of the guest, and then by the node's name as an address.
+func (s *Source) Find(ctx context.Context, nodes []common.NodeRef) ([]common.Instance, error) {
+	found, err := s.collect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var out []common.Instance
+	for _, node := range nodes {
+		machine, ok, err := found.ofNode(node)
+		if err != nil {
+			return nil, err
+		}
+		if !ok {
+			continue
+		}
+		in, err := s.convert(found, machine)
+		if err != nil {
+			return nil, err
+		}
+		in.NodeName = node.Name
+		out = append(out, in)
+	}
+	return out, nil
+}
+
+// collect reads all machines in scope, and remembers where they are.
+func (s *Source) collect(ctx context.Context) (*collection, error) {
+	inventory, err := s.options.API.Collect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	found := &collection{vcenter: s.options.Name, inventory: inventory, byUUID: map[string][]api.Machine{}}
+	for _, m := range inventory.Machines {
+		if m.Template || m.UUID == "" || !inScope(inventory, m, s.options.Datacenters) {
+			continue
+		}
+		found.byUUID[m.UUID] = append(found.byUUID[m.UUID], m)
+	}
+	var machines []api.Machine
+	s.mu.Lock()
+	for uuid, all := range found.byUUID {
+		found.byUUID[uuid] = preferRunning(all)
+		s.seen[uuid] = all[0].Ref
+		machines = append(machines, found.byUUID[uuid]...)
+	}
+	s.mu.Unlock()
+	found.places = s.zones.read(ctx, inventory, machines)
+	return found, nil
+}
+
+// preferRunning returns the machines with one UUID of which one is that of the node. A clone is usually powered off.
+func preferRunning(machines []api.Machine) []api.Machine {
+	if len(machines) == 1 {
+		return machines
+	}
+	running := slices.DeleteFunc(slices.Clone(machines), func(m api.Machine) bool { return m.PowerState != api.PoweredOn })
+	if len(running) == 1 {
+		return running
+	}
+	return machines
+}
+
+// container returns the folder or vApp of a machine.
+func container(m api.Machine) api.Ref {
+	if m.Parent != (api.Ref{}) {
+		return m.Parent
+	}
+	return m.ParentVApp
+}
+
+// inScope reports whether a machine is in one of the datacenters: by name with wildcards, by path, or by reference.
+func inScope(inventory api.Inventory, m api.Machine, datacenters []string) bool {
+	if len(datacenters) == 0 {
+		return true
+	}
+	chain := inventory.Chain(container(m))
+	at := slices.IndexFunc(chain, func(r api.Ref) bool { return r.Type == api.TypeDatacenter })
+	if at < 0 {
+		return false
+	}
+	dc := inventory.Entities[chain[at]]
+	var location strings.Builder
+	for _, ref := range slices.Backward(chain[at:]) {
+		// The root folder has no name in paths.
+		if e := inventory.Entities[ref]; e.Parent != (api.Ref{}) {
+			location.WriteString("/" + e.Name)
+		}
+	}
+	return slices.ContainsFunc(datacenters, func(want string) bool {
+		if ref, ok := strings.CutPrefix(want, api.TypeDatacenter+":"); ok {
+			return ref == dc.Ref.Value
+		}
+		if strings.HasPrefix(want, "/") {
+			matched, err := path.Match(want, location.String())
+			return err == nil && matched
+		}
+		matched, err := path.Match(want, dc.Name)
+		return err == nil && matched
+	})
+}
+
+// proveDeleted returns nil if the machine with that UUID is deleted, and an error if that is uncertain. The collection
+// does not have it. It is deleted only if the search index does not have it in any form, and if the object that it was
+// does not exist; an account that has lost its permission, or a host that does not answer, proves nothing.
+func (s *Source) proveDeleted(ctx context.Context, id string) error {
+	if s.options.KeepDeleted {
+		return uncertain(cloudapi.Unknown, "machine %s was not found in vCenter %s; its node stays because the environment "+
+			"variable SKIP_NODE_DELETION is set", id, s.options.Name)
+	}
+	s.mu.Lock()
+	seen, known := s.seen[id]
+	if !known {
+		seen, known = s.seen[names.SwapUUID(id)]
+	}
+	s.mu.Unlock()
+	for _, uuid := range []string{id, names.SwapUUID(id)} {
+		refs, err := s.options.API.FindByUUID(ctx, uuid)
+		if err != nil {
+			return err
+		}
+		if len(refs) > 0 {
+			return s.outOfScope(ctx, id, refs)
+		}
+	}
+	if !known {
+		return nil
+	}
+	machines, err := s.options.API.ReadMachines(ctx, []api.Ref{seen})
+	switch {
+	case cloudapi.Is(err, cloudapi.NotFound):
+		return nil
+	case err != nil:
+		return err
+	case len(machines) > 0 && machines[0].UUID != "" && machines[0].UUID != id && machines[0].UUID != names.SwapUUID(id):
+		return nil // Its UUID was changed: the node's machine does not exist any more.
+	}
+	return uncertain(cloudapi.Unavailable, "machine %s (%s) exists in vCenter %s and cannot be read: check its host, and "+
+		"that the account has the permission System.Read for it", id, seen.Value, s.options.Name)
+}
+
+// outOfScope returns an error for machines that only the search index has, unless all of them are templates.
+func (s *Source) outOfScope(ctx context.Context, id string, refs []api.Ref) error {
+	machines, err := s.options.API.ReadMachines(ctx, refs)
+	if err != nil {
+		if cloudapi.Is(err, cloudapi.NotFound) {
+			return uncertain(cloudapi.Unavailable, "machine %s is being deleted from vCenter %s", id, s.options.Name)
+		}
+		return err
+	}
+	if len(machines) > 0 && !slices.ContainsFunc(machines, func(m api.Machine) bool { return !m.Template }) {
+		return nil
+	}
+	return uncertain(cloudapi.Unknown, "machine %s (%s) of vCenter %s is not in the configured datacenters, or the account "+
+		"cannot read the folders above it", id, refs[0].Value, s.options.Name)
+}
+
+func uncertain(class cloudapi.Class, format string, args ...any) error {
+	return &cloudapi.Error{Class: class, Operation: operation, Err: fmt.Errorf(format, args...)}
+}
+
+// collection is the machines in scope, by UUID. Usually each has one.
+type collection struct {
+	vcenter   string
+	inventory api.Inventory
+	byUUID    map[string][]api.Machine
+	places    places
+}
+
+// unique returns the machine with one of the UUIDs. Several are an error: each could be that of the node.
+func (c *collection) unique(uuids ...string) (api.Machine, bool, error) {
+	for _, uuid := range uuids {
+		if machines := c.byUUID[uuid]; len(machines) > 0 {
+			return c.only(machines, "the BIOS UUID "+uuid)
+		}
+	}
+	return api.Machine{}, false, nil
+}
+
+func (c *collection) only(machines []api.Machine, what string) (api.Machine, bool, error) {
+	if len(machines) == 1 {
+		return machines[0], true, nil
+	}
+	var all []string
+	for _, m := range machines {
+		all = append(all, fmt.Sprintf("%s (%s)", m.Name, m.Ref.Value))
+	}
+	slices.Sort(all)
+	return api.Machine{}, false, uncertain(cloudapi.Invalid, "several machines in vCenter %s have %s: %s; change that of all "+
+		"but one", c.vcenter, what, strings.Join(all, ", "))
+}
+
+// ofNode returns the machine of a Node.
+func (c *collection) ofNode(node common.NodeRef) (api.Machine, bool, error) {
+	if uuid, ok := names.ParseUUID(node.SystemUUID); ok {
+		machine, found, err := c.unique(names.SwapUUID(uuid), uuid)
+		if found || err != nil {
+			return machine, found, err
+		}
+	}
+	for _, match := range []func(api.Machine) bool{
+		func(m api.Machine) bool { return m.HostName == node.Name },
+		func(m api.Machine) bool { return hasAddress(m, node.Name) },
+	} {
+		var machines []api.Machine
+		for _, uuid := range slices.Sorted(maps.Keys(c.byUUID)) {
+			for _, m := range c.byUUID[uuid] {
+				if match(m) {
+					machines = append(machines, m)
+				}
+			}
+		}
+		if len(machines) > 0 {
+			return c.only(machines, "the guest name or address "+node.Name)
+		}
+	}
+	return api.Machine{}, false, nil
+}
+
+func hasAddress(m api.Machine, address string) bool {
+	return slices.ContainsFunc(m.NICs, func(n api.NIC) bool { return slices.Contains(n.Addresses, address) })
+}
+
+// convert returns the instance of a machine. What only a joining node needs, and is missing, makes it incomplete: a
+// node that has joined keeps its addresses and labels.
+func (s *Source) convert(found *collection, m api.Machine) (common.Instance, error) {
+	providerID, err := s.ids.Format(m.UUID)
+	if err != nil {
+		return common.Instance{}, uncertain(cloudapi.Unknown, "machine %s: %w", m.Name, err)
+	}
+	addresses, addressErr := s.options.Addresses.of(m)
+	place, placeErr := found.places.of(m)
+	in := common.Instance{
+		ID: m.UUID, ProviderID: providerID, NodeName: m.HostName,
+		SystemUUIDs: []string{m.UUID, names.SwapUUID(m.UUID)},
+		Type:        instanceType(m), State: stateOf(m.PowerState), Addresses: addresses, Labels: s.options.Labels,
+		Region: place.region, Zone: place.zone,
+	}
+	if err := errors.Join(addressErr, placeErr); err != nil {
+		in.Incomplete = uncertain(cloudapi.Unavailable, "machine %s of vCenter %s: %w", m.Name, s.options.Name, err)
+	}
+	return in, nil
+}
+
+// stateOf maps the power states. Suspended machines count as stopped, as they always have.
+func stateOf(power string) common.State {
+	switch power {
+	case api.PoweredOff, api.Suspended:
+		return common.Stopped
+	default:
+		return common.Running
+	}
+}

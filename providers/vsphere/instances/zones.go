@@ -1,0 +1,218 @@
+package instances
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"k8s.io/utils/clock"
+
+	"github.com/unified-ccm/unified-ccm/providers/vsphere/api"
+)
+
+const (
+	// tagsMaxAge is the max age of what is known about tags. Labels of zones are set once, when a node joins.
+	tagsMaxAge = 10 * time.Minute
+	// missingMaxAge is the max age of the knowledge that tags are missing, so that a node joins soon after they were
+	// attached.
+	missingMaxAge = 20 * time.Second
+	// namesMaxAge is the max age of the names of tags and categories.
+	namesMaxAge = time.Hour
+	// objectsPerCall bounds the objects of one call.
+	objectsPerCall = 1000
+)
+
+// zones reads the regions and zones of machines from the tags of the objects above them.
+type zones struct {
+	api          api.VCenter
+	region, zone string
+	clock        clock.PassiveClock
+
+	mu       sync.Mutex
+	attached map[api.Ref]attachment
+	tags     map[string]tag
+	names    map[string]string
+	namesAt  time.Time
+}
+
+// attachment is the tags of an object.
+type attachment struct {
+	at   time.Time
+	tags []string
+}
+
+// tag is the name of a tag and of its category.
+type tag struct{ category, name string }
+
+func newZones(a api.VCenter, region, zone string, c clock.PassiveClock) *zones {
+	return &zones{api: a, region: region, zone: zone, clock: c, attached: map[api.Ref]attachment{}}
+}
+
+// place is the region and the zone of a machine.
+type place struct{ region, zone string }
+
+func (p place) complete() bool { return p.region != "" && p.zone != "" }
+
+// places are those of all machines, or the reason why they are unknown.
+type places struct {
+	zones *zones
+	byRef map[api.Ref]place
+	err   error
+}
+
+// of returns the place of a machine. It returns an error if the region or zone is missing.
+func (p places) of(m api.Machine) (place, error) {
+	if p.zones == nil {
+		return place{}, nil
+	}
+	if p.err != nil {
+		return place{}, p.err
+	}
+	found := p.byRef[m.Ref]
+	if found.complete() {
+		return found, nil
+	}
+	missing := p.zones.region
+	if found.region != "" {
+		missing = p.zones.zone
+	}
+	return place{}, fmt.Errorf("no tag of category %s on its host, its resource pool, itself or the objects above one of "+
+		"them: attach one, for example to the cluster or the datacenter", missing)
+}
+
+// read reads the tags of all machines with few calls: one for all objects above them, one for the machines that these
+// leave without a place, and one for each tag and category that is not known yet.
+func (z *zones) read(ctx context.Context, inventory api.Inventory, machines []api.Machine) places {
+	if z.region == "" || z.zone == "" {
+		return places{}
+	}
+	z.mu.Lock()
+	defer z.mu.Unlock()
+	out := places{zones: z, byRef: map[api.Ref]place{}}
+	above := map[api.Ref]bool{}
+	for _, m := range machines {
+		for _, chain := range chains(inventory, m) {
+			for _, ref := range chain {
+				above[ref] = above[ref] || ref.Type != api.TypeMachine
+			}
+		}
+	}
+	if out.err = z.know(ctx, above, tagsMaxAge); out.err != nil {
+		return out
+	}
+	incomplete := z.placeAll(inventory, machines, out.byRef)
+	if len(incomplete) == 0 {
+		return out
+	}
+	again := map[api.Ref]bool{}
+	for _, m := range incomplete {
+		for _, chain := range chains(inventory, m) {
+			for _, ref := range chain {
+				again[ref] = true
+			}
+		}
+	}
+	if out.err = z.know(ctx, again, missingMaxAge); out.err == nil {
+		z.placeAll(inventory, incomplete, out.byRef)
+	}
+	return out
+}
+
+// chains are the objects with the tags of a machine, in the order in which they are tried: its host, its resource pool
+// and the machine, each with the objects above it.
+func chains(inventory api.Inventory, m api.Machine) [][]api.Ref {
+	return [][]api.Ref{
+		inventory.Chain(m.Host), inventory.Chain(m.Pool), append([]api.Ref{m.Ref}, inventory.Chain(container(m))...),
+	}
+}
+
+// placeAll sets the places of machines, and returns those without one.
+func (z *zones) placeAll(inventory api.Inventory, machines []api.Machine, into map[api.Ref]place) []api.Machine {
+	var incomplete []api.Machine
+	for _, m := range machines {
+		into[m.Ref] = z.placeOf(chains(inventory, m))
+		if !into[m.Ref].complete() {
+			incomplete = append(incomplete, m)
+		}
+	}
+	return incomplete
+}
+
+// placeOf returns the place from the first chain that has both a region and a zone, or else that of the last chain. In
+// a chain, the tag of the nearest object decides, for each category by itself.
+func (z *zones) placeOf(chains [][]api.Ref) place {
+	var p place
+	for _, chain := range chains {
+		p = place{}
+		for _, ref := range chain {
+			for _, id := range z.attached[ref].tags {
+				switch t := z.tags[id]; {
+				case t.category == z.region && p.region == "":
+					p.region = t.name
+				case t.category == z.zone && p.zone == "":
+					p.zone = t.name
+				}
+			}
+		}
+		if p.complete() {
+			break
+		}
+	}
+	return p
+}
+
+// know reads the tags of objects that are not known, or older than age.
+func (z *zones) know(ctx context.Context, wanted map[api.Ref]bool, age time.Duration) error {
+	now := z.clock.Now()
+	var refs []api.Ref
+	for ref, want := range wanted {
+		if a, known := z.attached[ref]; want && (!known || now.Sub(a.at) >= age) {
+			refs = append(refs, ref)
+		}
+	}
+	slices.SortFunc(refs, api.Ref.Compare)
+	for part := range slices.Chunk(refs, objectsPerCall) {
+		attached, err := z.api.AttachedTags(ctx, part)
+		if err != nil {
+			return fmt.Errorf("read the tags of zones: %w", err)
+		}
+		for _, ref := range part {
+			tags := attached[ref]
+			slices.Sort(tags)
+			if err := z.knowTags(ctx, tags); err != nil {
+				return fmt.Errorf("read the tags of zones: %w", err)
+			}
+			z.attached[ref] = attachment{at: now, tags: tags}
+		}
+	}
+	return nil
+}
+
+// knowTags reads the names of tags and of their categories, each once in a while.
+func (z *zones) knowTags(ctx context.Context, ids []string) error {
+	if now := z.clock.Now(); z.tags == nil || now.Sub(z.namesAt) >= namesMaxAge {
+		z.tags, z.names, z.namesAt = map[string]tag{}, map[string]string{}, now
+	}
+	for _, id := range ids {
+		if _, known := z.tags[id]; known {
+			continue
+		}
+		t, err := z.api.Tag(ctx, id)
+		if err != nil {
+			return err
+		}
+		category, known := z.names[t.CategoryID]
+		if !known {
+			c, err := z.api.Category(ctx, t.CategoryID)
+			if err != nil {
+				return err
+			}
+			category = c.Name
+			z.names[t.CategoryID] = category
+		}
+		z.tags[id] = tag{category: category, name: t.Name}
+	}
+	return nil
+}

@@ -1,0 +1,71 @@
+// Package names has the provider IDs and labels that exist in users' clusters. They can never change.
+package names
+
+import (
+	"regexp"
+	"strings"
+
+	"github.com/unified-ccm/unified-ccm/pkg/common/instances"
+)
+
+// Scheme is the name of the provider, the scheme of provider IDs and the metric label.
+const Scheme = "vsphere"
+
+var uuidForm = regexp.MustCompile(`\A[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\z`)
+
+// ProviderIDs parses and formats provider IDs: vsphere://UUID, where UUID is the BIOS UUID of the virtual machine in
+// lower case. Earlier managers also read a UUID without a scheme, upper case and white space.
+type ProviderIDs struct{ table *instances.TableScheme }
+
+var _ instances.Scheme = ProviderIDs{}
+
+// NewProviderIDs returns the forms of provider IDs.
+func NewProviderIDs() ProviderIDs {
+	return ProviderIDs{instances.MustScheme(instances.Table{
+		Scheme: Scheme,
+		Forms: []instances.Form{
+			{Name: "current", Template: Scheme + "://{id}"},
+			{Name: "bare", Template: "{id}"},
+		},
+		Valid: map[string]func(string) bool{"id": func(id string) bool { _, ok := ParseUUID(id); return ok }},
+	})}
+}
+
+// Parse implements instances.Scheme. It returns the UUID in lower case.
+func (p ProviderIDs) Parse(providerID string) (string, error) {
+	id, err := p.table.Parse(providerID)
+	if err != nil {
+		return "", err
+	}
+	uuid, _ := ParseUUID(id)
+	return uuid, nil
+}
+
+// Format returns the provider ID of a virtual machine.
+func (p ProviderIDs) Format(uuid string) (string, error) {
+	return p.table.Format(instances.Fields{"id": uuid})
+}
+
+// ParseUUID returns a UUID in lower case and without white space. It returns false for other texts.
+func ParseUUID(text string) (string, bool) {
+	uuid := strings.ToLower(strings.TrimSpace(text))
+	return uuid, uuidForm.MatchString(uuid)
+}
+
+// SwapUUID reverses the bytes of the first three groups of a UUID. Guests with hardware version 13 and later report
+// the BIOS UUID in this form as their system UUID, older ones report it unchanged. It returns any other text
+// unchanged.
+func SwapUUID(uuid string) string {
+	if !uuidForm.MatchString(uuid) {
+		return uuid
+	}
+	groups := strings.SplitN(uuid, "-", 4)
+	for i, group := range groups[:3] {
+		var b strings.Builder
+		for at := len(group) - 2; at >= 0; at -= 2 {
+			b.WriteString(group[at : at+2])
+		}
+		groups[i] = b.String()
+	}
+	return strings.Join(groups, "-")
+}

@@ -1,0 +1,205 @@
+package sim
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+
+	"github.com/google/uuid"
+	"github.com/vmware/govmomi/simulator"
+	"github.com/vmware/govmomi/vim25/mo"
+	"github.com/vmware/govmomi/vim25/types"
+	v1 "k8s.io/api/core/v1"
+
+	"github.com/unified-ccm/unified-ccm/pkg/common/sim/world"
+)
+
+var _ world.World = (*Cloud)(nil)
+
+// The type label of machines, as they are created.
+const (
+	cpus         = 2
+	memoryMB     = 4096
+	guestID      = "ubuntu64Guest"
+	instanceType = "vsphere-vm.cpu-2.mem-4gb.os-ubuntu"
+	// Network is the port group of machines.
+	Network = "VM Network"
+)
+
+var errUnsupported = errors.New("vCenter has no load balancers and no routes")
+
+// machine is a virtual machine with its node.
+type machine struct {
+	vm   *simulator.VirtualMachine
+	zone string
+}
+
+// Launch implements world.World. The machine's guest reports its name and one address. The node has the system UUID that
+// firmware of hardware version 13 and later shows: the BIOS UUID with other byte order in its first groups.
+func (c *Cloud) Launch(m world.Machine) (*v1.Node, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if _, exists := c.machines[m.Name]; exists {
+		return nil, fmt.Errorf("machine %s exists", m.Name)
+	}
+	clusters := c.clusters()
+	at := c.next % len(clusters)
+	for i := range clusters {
+		if m.Zone == zoneName(i) {
+			at = i
+		}
+	}
+	c.next++
+	if m.Name == "" {
+		m.Name = fmt.Sprintf("vm-%d", c.next)
+	}
+	bios, err := uuid.NewRandomFromReader(rand.NewChaCha8(seed(c.options.Name, m.Name, c.next)))
+	if err != nil {
+		return nil, err
+	}
+	vm := c.newMachine(m.Name, bios.String(), clusters[at])
+	c.machines[m.Name] = &machine{vm: vm, zone: zoneName(at)}
+	node := m.Node()
+	node.Status.NodeInfo.SystemUUID = strings.ToUpper(Swapped(bios))
+	return node, nil
+}
+
+// seed returns the seed of a machine's UUID, so that runs are repeatable.
+func seed(cloud, name string, n int) (out [32]byte) {
+	copy(out[:], fmt.Sprintf("%d/%s/%s", n, cloud, name))
+	return out
+}
+
+// Swapped returns a UUID with the other byte order in its first three groups.
+func Swapped(u uuid.UUID) string {
+	for _, group := range [][]byte{u[0:4], u[4:6], u[6:8]} {
+		for i, j := 0, len(group)-1; i < j; i, j = i+1, j-1 {
+			group[i], group[j] = group[j], group[i]
+		}
+	}
+	return u.String()
+}
+
+// newMachine adds a running virtual machine to a cluster. The caller holds the lock.
+func (c *Cloud) newMachine(name, bios string, cluster mo.Entity) *simulator.VirtualMachine {
+	registry, ctx := c.model.Map(), c.model.Service.Context
+	compute := cluster.(*simulator.ClusterComputeResource)
+	folder := c.folder()
+	vm := &simulator.VirtualMachine{}
+	vm.Name = name
+	vm.ResourcePool, vm.Runtime.Host = compute.ResourcePool, &compute.Host[0]
+	vm.Runtime.PowerState = types.VirtualMachinePowerStatePoweredOn
+	vm.Runtime.ConnectionState = types.VirtualMachineConnectionStateConnected
+	vm.Config = &types.VirtualMachineConfigInfo{Name: name, Uuid: bios, GuestId: guestID}
+	vm.Summary.Config = types.VirtualMachineConfigSummary{
+		Name: name, Uuid: bios, GuestId: guestID, NumCpu: cpus, MemorySizeMB: memoryMB,
+	}
+	address := fmt.Sprintf("10.%d.%d.%d", c.next>>16&255, c.next>>8&255, c.next&255)
+	vm.Guest = &types.GuestInfo{
+		HostName: name, IpAddress: address, ToolsRunningStatus: string(types.VirtualMachineToolsRunningStatusGuestToolsRunning),
+		Net: []types.GuestNicInfo{{Network: Network, IpAddress: []string{address}, DeviceConfigId: 4000, Connected: true}},
+	}
+	registry.PutEntity(folder, vm)
+	registry.AddReference(ctx, folder, &folder.ChildEntity, vm.Self)
+	return vm
+}
+
+// folder returns the folder of the datacenter's machines.
+func (c *Cloud) folder() *simulator.Folder {
+	registry := c.model.Map()
+	dc := registry.Any("Datacenter").(*simulator.Datacenter)
+	return registry.Get(dc.VmFolder).(*simulator.Folder)
+}
+
+// find returns a machine. The caller holds the lock.
+func (c *Cloud) find(nodeName string) (*machine, error) {
+	m := c.machines[nodeName]
+	if m == nil {
+		return nil, fmt.Errorf("no machine %s", nodeName)
+	}
+	return m, nil
+}
+
+// Update changes a virtual machine, as its owner or VMware Tools would.
+func (c *Cloud) Update(nodeName string, change func(*simulator.VirtualMachine)) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	m, err := c.find(nodeName)
+	if err != nil {
+		return err
+	}
+	c.model.Map().WithLock(c.model.Service.Context, m.vm.Self, func() { change(m.vm) })
+	return nil
+}
+
+// Machine implements world.World.
+func (c *Cloud) Machine(nodeName string) (world.Machine, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	m, err := c.find(nodeName)
+	if err != nil {
+		return world.Machine{}, err
+	}
+	return world.Machine{Name: nodeName, Zone: m.zone, Region: Region, Type: instanceType}, nil
+}
+
+// Terminate implements world.World.
+func (c *Cloud) Terminate(nodeName string) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	m, err := c.find(nodeName)
+	if err != nil {
+		return err
+	}
+	delete(c.machines, nodeName)
+	registry, ctx, folder := c.model.Map(), c.model.Service.Context, c.folder()
+	registry.RemoveReference(ctx, folder, &folder.ChildEntity, m.vm.Self)
+	registry.Remove(ctx, m.vm.Self)
+	return nil
+}
+
+// Stop implements world.World. The guest's data is cleared, as a vCenter does some time after a machine was powered off,
+// and vcsim does not.
+func (c *Cloud) Stop(nodeName string) error {
+	return c.Update(nodeName, func(vm *simulator.VirtualMachine) {
+		vm.Runtime.PowerState = types.VirtualMachinePowerStatePoweredOff
+		vm.Guest = &types.GuestInfo{ToolsRunningStatus: string(types.VirtualMachineToolsRunningStatusGuestToolsNotRunning)}
+	})
+}
+
+// Hide removes a machine from what the account can see, and does not delete it: vcsim has no permissions.
+func (c *Cloud) Hide(nodeName string) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	m, err := c.find(nodeName)
+	if err != nil {
+		return err
+	}
+	registry, ctx, folder := c.model.Map(), c.model.Service.Context, c.folder()
+	registry.RemoveReference(ctx, folder, &folder.ChildEntity, m.vm.Self)
+	m.vm.Config.Uuid = ""
+	return nil
+}
+
+// LoadBalancers implements world.World.
+func (c *Cloud) LoadBalancers() []world.LoadBalancer { return nil }
+
+// DeleteLoadBalancer implements world.World.
+func (c *Cloud) DeleteLoadBalancer(string) error { return errUnsupported }
+
+// Drift implements world.World.
+func (c *Cloud) Drift(string) ([]string, error) { return nil, errUnsupported }
+
+// Routes implements world.World.
+func (c *Cloud) Routes() []world.Route { return nil }
+
+// AddForeignRoute implements world.World.
+func (c *Cloud) AddForeignRoute(string) error { return errUnsupported }
+
+// Objects implements world.World.
+func (c *Cloud) Objects() map[string]int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return map[string]int{"VirtualMachine": len(c.machines)}
+}

@@ -1,0 +1,204 @@
+// Package vsphere is the provider of vSphere: virtual machines of one or more vCenters as nodes. It reads from vCenters
+// and never writes to them.
+package vsphere
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	cloudprovider "k8s.io/cloud-provider"
+	"k8s.io/component-base/version"
+	"k8s.io/utils/clock"
+
+	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
+	commoninstances "github.com/unified-ccm/unified-ccm/pkg/common/instances"
+	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
+	"github.com/unified-ccm/unified-ccm/providers/vsphere/client"
+	"github.com/unified-ccm/unified-ccm/providers/vsphere/config"
+	"github.com/unified-ccm/unified-ccm/providers/vsphere/instances"
+	"github.com/unified-ccm/unified-ccm/providers/vsphere/names"
+)
+
+// ProviderName is the registry key, the scheme of provider IDs and the metric label. It can never change.
+const ProviderName = names.Scheme
+
+// logoutTimeout bounds the end of all sessions when the manager stops. They end by themselves otherwise.
+const logoutTimeout = 5 * time.Second
+
+func init() { provider.Register(Descriptor()) }
+
+// Descriptor describes the provider to the registry.
+func Descriptor() provider.Descriptor {
+	flags := &flags{}
+	return provider.Descriptor{
+		Name:    ProviderName,
+		Title:   "VMware vSphere",
+		Summary: "Virtual machines of one or more vCenters as nodes, with regions and zones from tags.",
+		Config:  config.Keys(),
+		Capabilities: provider.Capabilities{
+			InstancesV2: true,
+		},
+		Flags:          flags.add,
+		InheritedFlags: inheritedFlags(),
+		ValidateConfig: config.Reader.Validate,
+		ShowConfig:     config.Show,
+		New:            func(r io.Reader) (cloudprovider.Interface, error) { return factory(r, flags) },
+	}
+}
+
+// factory implements cloudprovider.Factory. The registry holds its lock while it runs, so it makes no network call;
+// Check does.
+func factory(r io.Reader, f *flags) (cloudprovider.Interface, error) {
+	cfg, file, err := config.Reader.From(r)
+	if err != nil {
+		return nil, err
+	}
+	labels, err := f.labels()
+	if err != nil {
+		return nil, err
+	}
+	return NewCloud(cfg, WithConfigFile(file), withLabels(labels))
+}
+
+// nodeInstances is the part of the provider that the framework calls.
+type nodeInstances interface {
+	cloudprovider.InstancesV2
+	provider.NodeOwner
+}
+
+// Cloud implements cloudprovider.Interface.
+type Cloud struct {
+	provider.Base
+
+	clients   []*client.Client
+	secrets   *client.Secrets
+	instances nodeInstances
+}
+
+var (
+	_ cloudprovider.Interface    = (*Cloud)(nil)
+	_ cloudprovider.InformerUser = (*Cloud)(nil)
+	_ provider.Checker           = (*Cloud)(nil)
+	_ provider.HealthReporter    = (*Cloud)(nil)
+	_ provider.NodeOwner         = (*Cloud)(nil)
+)
+
+// Option changes how NewCloud builds a Cloud.
+type Option func(*options)
+
+type options struct {
+	transport  func(server string) http.RoundTripper
+	clock      clock.WithTicker
+	configFile string
+	labels     map[string]string
+	retry      cloudapi.Retry
+}
+
+// WithTransport sends all requests to a vCenter through the round tripper that the function returns for it.
+func WithTransport(of func(server string) http.RoundTripper) Option {
+	return func(o *options) { o.transport = of }
+}
+
+// WithClock sets the clock of everything but deadlines.
+func WithClock(c clock.WithTicker) Option { return func(o *options) { o.clock = c } }
+
+// WithConfigFile sets the file that the configuration was read from. Credentials are read from it again at each login.
+func WithConfigFile(name string) Option { return func(o *options) { o.configFile = name } }
+
+// withLabels sets additional labels of nodes.
+func withLabels(labels map[string]string) Option { return func(o *options) { o.labels = labels } }
+
+// NewCloud returns the provider for a valid configuration. It makes no call.
+func NewCloud(cfg config.Config, opts ...Option) (*Cloud, error) {
+	o := options{clock: clock.RealClock{}}
+	for _, set := range opts {
+		set(&o)
+	}
+	if len(cfg.VCenters) == 0 {
+		return nil, errors.New("the configuration has no vCenter")
+	}
+	c := &Cloud{Base: provider.NewBase(ProviderName), secrets: &client.Secrets{}}
+	ids := names.NewProviderIDs()
+	var shards []*commoninstances.Instances
+	for _, v := range cfg.VCenters {
+		own := client.Options{
+			VCenter: v, Clock: o.clock, Retry: o.retry, UserAgent: "unified-ccm/" + version.Get().GitVersion,
+			Credentials: client.NewCredentials(v, o.configFile, c.secrets),
+		}
+		if o.transport != nil {
+			own.Transport = o.transport(v.Server)
+		}
+		calls := client.New(own)
+		c.clients = append(c.clients, calls)
+		shards = append(shards, commoninstances.New(commoninstances.Options{
+			Provider: ProviderName, Clock: o.clock, Nodes: c.Nodes(),
+		}, instances.NewSource(instances.Options{
+			Name: v.Name, API: calls, Datacenters: v.Datacenters,
+			Addresses: instances.AddressRules{Families: v.Families, Addresses: cfg.Addresses},
+			Region:    cfg.Region, Zone: cfg.Zone, Labels: o.labels, KeepDeleted: cfg.KeepDeleted, Clock: o.clock,
+		}), ids))
+	}
+	c.instances = shards[0]
+	return c, nil
+}
+
+// Initialize implements cloudprovider.Interface. The Secrets with credentials are read with the manager's own client.
+func (c *Cloud) Initialize(builder cloudprovider.ControllerClientBuilder, stop <-chan struct{}) {
+	if builder != nil {
+		c.secrets.SetClient(builder.ClientOrDie("vsphere-credentials"))
+	}
+	if stop == nil {
+		return
+	}
+	go func() {
+		<-stop
+		ctx, cancel := context.WithTimeout(context.Background(), logoutTimeout)
+		defer cancel()
+		for _, one := range c.clients {
+			one.Logout(ctx)
+		}
+	}()
+}
+
+// InstancesV2 implements cloudprovider.Interface.
+func (c *Cloud) InstancesV2() (cloudprovider.InstancesV2, bool) { return c.instances, true }
+
+// LoadBalancer implements cloudprovider.Interface. vSphere without NSX-T has no load balancers.
+func (c *Cloud) LoadBalancer() (cloudprovider.LoadBalancer, bool) { return nil, false }
+
+// Routes implements cloudprovider.Interface. vSphere without NSX-T has no routes.
+func (c *Cloud) Routes() (cloudprovider.Routes, bool) { return nil, false }
+
+// OwnsNode implements provider.NodeOwner.
+func (c *Cloud) OwnsNode(node *v1.Node) provider.Ownership { return c.instances.OwnsNode(node) }
+
+// Check implements provider.Checker. One vCenter that answers is enough to start: the others may recover.
+func (c *Cloud) Check(ctx context.Context) error {
+	errs := make([]error, len(c.clients))
+	done := make(chan struct{})
+	for i, one := range c.clients {
+		go func() {
+			errs[i] = one.Check(ctx)
+			done <- struct{}{}
+		}()
+	}
+	for range c.clients {
+		<-done
+	}
+	return errors.Join(errs...)
+}
+
+// Health implements provider.HealthReporter.
+func (c *Cloud) Health() []provider.PartHealth {
+	out := provider.PartHealth{Part: provider.PartNodes}
+	for _, one := range c.clients {
+		if since, err := one.Health(); err != nil && out.Err == nil {
+			out.Since, out.Err = since, err
+		}
+	}
+	return []provider.PartHealth{out}
+}
