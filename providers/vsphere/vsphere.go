@@ -123,7 +123,7 @@ func NewCloud(cfg config.Config, opts ...Option) (*Cloud, error) {
 	}
 	c := &Cloud{Base: provider.NewBase(ProviderName), secrets: &client.Secrets{}}
 	ids := names.NewProviderIDs()
-	var shards []*commoninstances.Instances
+	var members []commoninstances.Member
 	for _, v := range cfg.VCenters {
 		own := client.Options{
 			VCenter: v, Clock: o.clock, Retry: o.retry, UserAgent: "unified-ccm/" + version.Get().GitVersion,
@@ -134,15 +134,20 @@ func NewCloud(cfg config.Config, opts ...Option) (*Cloud, error) {
 		}
 		calls := client.New(own)
 		c.clients = append(c.clients, calls)
-		shards = append(shards, commoninstances.New(commoninstances.Options{
-			Provider: ProviderName, Clock: o.clock, Nodes: c.Nodes(),
-		}, instances.NewSource(instances.Options{
+		source := instances.NewSource(instances.Options{
 			Name: v.Name, API: calls, Datacenters: v.Datacenters,
 			Addresses: instances.AddressRules{Families: v.Families, Addresses: cfg.Addresses},
 			Region:    cfg.Region, Zone: cfg.Zone, Labels: o.labels, KeepDeleted: cfg.KeepDeleted, Clock: o.clock,
-		}), ids))
+		})
+		all := commoninstances.Options{Provider: ProviderName, Clock: o.clock, Nodes: c.Nodes()}
+		members = append(members, commoninstances.Member{
+			Name: "vCenter " + v.Name, Instances: commoninstances.New(all, source, ids),
+		})
 	}
-	c.instances = shards[0]
+	c.instances = members[0].Instances
+	if len(members) > 1 {
+		c.instances = commoninstances.NewFederation(members...)
+	}
 	return c, nil
 }
 

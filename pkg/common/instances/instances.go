@@ -1,19 +1,13 @@
 package instances
 
 import (
-	"context"
 	"errors"
-	"maps"
-	"slices"
 
 	v1 "k8s.io/api/core/v1"
 	cloudprovider "k8s.io/cloud-provider"
-	cloudproviderapi "k8s.io/cloud-provider/api"
-	cloudnodeutil "k8s.io/cloud-provider/node/helpers"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/batch"
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
-	"github.com/unified-ccm/unified-ccm/pkg/common/nodes"
 	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
 	"github.com/unified-ccm/unified-ccm/pkg/common/snapshot"
 )
@@ -23,6 +17,8 @@ import (
 // Every method preserves the class of the Source's error, and never interprets an error as "does not
 // exist". A provider ID of another cloud is a *ForeignIDError, an invalid one a *MalformedIDError.
 type Instances struct {
+	answers
+
 	options Options
 	source  Source
 	scheme  Scheme
@@ -49,6 +45,7 @@ func New(o Options, source Source, scheme Scheme) *Instances {
 		List:  i.list,
 		Index: indexKeys,
 	})
+	i.answers = answers{i}
 	i.policy = &listPolicy{clock: o.Clock, store: i.store}
 	i.get = batch.New(i.batchOptions("get"), i.getAll)
 	i.find = batch.New(i.batchOptions("find"), i.findAll)
@@ -61,73 +58,6 @@ func (i *Instances) batchOptions(operation string) batch.Options {
 		// An API that rejects a request as invalid rejects one of its IDs.
 		Split: func(err error) bool { return cloudapi.Is(err, cloudapi.Invalid) },
 	}
-}
-
-// InstanceExists reports whether the node's instance exists. It returns false only after a read of that
-// instance that started after the call.
-func (i *Instances) InstanceExists(ctx context.Context, node *v1.Node) (bool, error) {
-	_, behind := i.policy.behind()
-	_, found, err := i.ofNode(ctx, node, SnapshotMaxAge, behind)
-	return found, err
-}
-
-// InstanceShutdown reports whether the node's instance is stopped. It returns
-// cloudprovider.InstanceNotFound if the instance does not exist.
-func (i *Instances) InstanceShutdown(ctx context.Context, node *v1.Node) (bool, error) {
-	_, behind := i.policy.behind()
-	in, found, err := i.ofNode(ctx, node, SnapshotMaxAge, behind)
-	if err != nil {
-		return false, err
-	}
-	if !found {
-		return false, cloudprovider.InstanceNotFound
-	}
-	return in.State == Stopped, nil
-}
-
-// InstanceMetadata returns the node's addresses and labels. It returns cloudprovider.InstanceNotFound if
-// the instance does not exist.
-func (i *Instances) InstanceMetadata(ctx context.Context, node *v1.Node) (*cloudprovider.InstanceMetadata, error) {
-	age := SnapshotMaxAge
-	if nodes.Uninitialized(node) {
-		age = JoinMaxAge
-	}
-	in, found, err := i.ofNode(ctx, node, age, true)
-	if err != nil {
-		return nil, err
-	}
-	if !found {
-		return nil, cloudprovider.InstanceNotFound
-	}
-	if in.Incomplete != nil && nodes.Uninitialized(node) {
-		return nil, in.Incomplete
-	}
-	return &cloudprovider.InstanceMetadata{
-		ProviderID:    in.ProviderID,
-		InstanceType:  in.Type,
-		NodeAddresses: slices.Clone(in.Addresses),
-		Zone:          in.Zone,
-		Region:        in.Region,
-		// The framework and its callers may modify the result.
-		AdditionalLabels: maps.Clone(in.Labels),
-	}, nil
-}
-
-// NodeAddresses returns the addresses that the framework is about to set in the node's status: those of the
-// instance, restricted by the kubelet's --node-ip. It returns cloudprovider.InstanceNotFound if the
-// instance does not exist.
-func (i *Instances) NodeAddresses(ctx context.Context, node *v1.Node) ([]v1.NodeAddress, error) {
-	in, found, err := i.ofNode(ctx, node, SnapshotMaxAge, true)
-	if err != nil {
-		return nil, err
-	}
-	if !found {
-		return nil, cloudprovider.InstanceNotFound
-	}
-	if nodeIP, ok := node.Annotations[cloudproviderapi.AnnotationAlphaProvidedIPAddr]; ok {
-		return cloudnodeutil.GetNodeAddressesFromNodeIP(nodeIP, in.Addresses)
-	}
-	return slices.Clone(in.Addresses), nil
 }
 
 // OwnsNode returns the ownership of a node by its provider ID. It does no I/O.

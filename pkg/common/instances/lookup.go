@@ -15,22 +15,32 @@ type ref struct {
 	node NodeRef
 }
 
-// ofNode returns the node's instance, by provider ID if it has one, else by name. With bulk, many nodes are
-// looked up, so that a list is worth its calls.
+// ofNode implements finder: by provider ID if the node has one, else by system UUID and name. If so many instances were
+// read singly that a list is cheaper, it lists without bulk too.
 func (i *Instances) ofNode(ctx context.Context, node *v1.Node, age time.Duration, bulk bool) (Instance, bool, error) {
-	r := ref{node: RefOf(node)}
+	r, err := i.refOf(node)
+	if err != nil {
+		return Instance{}, false, err
+	}
+	_, behind := i.policy.behind()
+	return i.lookup(ctx, r, age, bulk || behind)
+}
+
+// refOf returns the reference of a node's instance.
+func (i *Instances) refOf(node *v1.Node) (ref, error) {
 	if node.Spec.ProviderID != "" {
 		id, err := i.scheme.Parse(node.Spec.ProviderID)
 		if err != nil {
-			return Instance{}, false, fmt.Errorf("node %s: %w", node.Name, err)
+			return ref{}, fmt.Errorf("node %s: %w", node.Name, err)
 		}
-		r = ref{id: id}
-	} else if i.options.IDOfName != nil {
+		return ref{id: id}, nil
+	}
+	if i.options.IDOfName != nil {
 		if id, ok := i.options.IDOfName(node.Name); ok {
-			r = ref{id: id}
+			return ref{id: id}, nil
 		}
 	}
-	return i.lookup(ctx, r, age, bulk)
+	return ref{node: RefOf(node)}, nil
 }
 
 // lookup returns an instance from the snapshot if it is no older than age, from a list if one is due, and

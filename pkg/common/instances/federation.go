@@ -1,0 +1,138 @@
+package instances
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	cloudprovider "k8s.io/cloud-provider"
+
+	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
+	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
+)
+
+// Federation implements cloudprovider.InstancesV2 over independent parts of one cloud, such as several vCenters, any of
+// which may have the instance of a node. A part that fails or does not answer affects only its own nodes, and those that
+// no other part has: an instance does not exist only if every part has answered that it does not. It is safe for
+// concurrent use.
+type Federation struct {
+	answers
+
+	members []Member
+}
+
+// Member is one part of a federation. All members have the same scheme of provider IDs.
+type Member struct {
+	// Name is for messages.
+	Name string
+	*Instances
+}
+
+var (
+	_ cloudprovider.InstancesV2 = (*Federation)(nil)
+	_ provider.NodeOwner        = (*Federation)(nil)
+)
+
+// NewFederation returns a federation of at least one member.
+func NewFederation(members ...Member) *Federation {
+	f := &Federation{members: members}
+	f.answers = answers{f}
+	return f
+}
+
+// OwnsNode implements provider.NodeOwner.
+func (f *Federation) OwnsNode(node *v1.Node) provider.Ownership { return f.members[0].OwnsNode(node) }
+
+// ofNode implements finder.
+func (f *Federation) ofNode(ctx context.Context, node *v1.Node, age time.Duration, bulk bool) (Instance, bool, error) {
+	r, err := f.members[0].refOf(node)
+	if err != nil {
+		return Instance{}, false, err
+	}
+	for _, m := range f.members {
+		if in, ok := m.cached(r, m.options.Clock.Now().Add(-age)); ok && r.proves(in) {
+			m.observeCache("hit")
+			return in, true, nil
+		}
+	}
+	return f.ask(ctx, r, age, bulk)
+}
+
+// proves reports whether no other instance can be that of the reference: by ID or system UUID. Names are not unique.
+func (r ref) proves(in Instance) bool {
+	return r.id != "" || slices.Contains(in.SystemUUIDs, r.node.SystemUUID)
+}
+
+// answer is the answer of a member.
+type answer struct {
+	in    Instance
+	found bool
+	err   error
+}
+
+// ask looks an instance up in all members at the same time. The first that has it ends the others.
+func (f *Federation) ask(ctx context.Context, r ref, age time.Duration, bulk bool) (Instance, bool, error) {
+	single, cancel := context.WithCancel(ctx)
+	defer cancel()
+	all := make(chan answer, len(f.members))
+	for _, m := range f.members {
+		go func() { all <- m.answer(single, r, age, bulk) }()
+	}
+	var found []Instance
+	var errs []error
+	for range f.members {
+		var a answer
+		select {
+		case a = <-all:
+		case <-ctx.Done():
+			return Instance{}, false, ctx.Err()
+		}
+		switch {
+		case a.err != nil:
+			errs = append(errs, a.err)
+		case a.found && r.proves(a.in):
+			return a.in, true, nil
+		case a.found:
+			found = append(found, a.in)
+		}
+	}
+	switch {
+	case len(errs) > 0:
+		return Instance{}, false, joined(errs)
+	case len(found) == 1:
+		return found[0], true, nil
+	case len(found) > 1:
+		return Instance{}, false, &cloudapi.Error{Class: cloudapi.Invalid, Operation: "Find",
+			Err: fmt.Errorf("node %s matches several instances (%s and %s): start its kubelet with --provider-id",
+				r.node.Name, found[0].ProviderID, found[1].ProviderID)}
+	}
+	return Instance{}, false, nil
+}
+
+// joined returns the errors of members as one, of the class of the first.
+func joined(errs []error) error {
+	if len(errs) == 1 {
+		return errs[0]
+	}
+	return &cloudapi.Error{Class: cloudapi.ClassOf(errs[0]), Operation: "Find", Err: errors.Join(errs...)}
+}
+
+// answer looks an instance up in one member. A list serves all nodes, so that it does not end with the caller.
+func (m Member) answer(ctx context.Context, r ref, age time.Duration, bulk bool) answer {
+	_, behind := m.policy.behind()
+	if bulk || behind {
+		detached, cancel := context.WithTimeout(context.WithoutCancel(ctx), listTimeout)
+		defer cancel()
+		if err := m.refresh(detached, m.options.Clock.Now().Add(-age)); err != nil {
+			return answer{err: fmt.Errorf("%s: %w", m.Name, err)}
+		}
+	}
+	in, found, err := m.lookup(ctx, r, age, bulk || behind)
+	if err != nil {
+		err = fmt.Errorf("%s: %w", m.Name, err)
+	}
+	return answer{in: in, found: found, err: err}
+}
