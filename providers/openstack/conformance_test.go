@@ -9,6 +9,7 @@ import (
 	cloudprovider "k8s.io/cloud-provider"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/conformance"
+	"github.com/unified-ccm/unified-ccm/pkg/common/conformance/orphantest"
 	"github.com/unified-ccm/unified-ccm/pkg/common/guard"
 	"github.com/unified-ccm/unified-ccm/providers/openstack"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/config"
@@ -92,5 +93,20 @@ func TestFaults(t *testing.T) {
 func TestRandomLoad(t *testing.T) {
 	for _, driver := range drivers() {
 		t.Run(driver, func(t *testing.T) { conformance.RunRandom(t, subject(driver)) })
+	}
+}
+
+func TestOrphans(t *testing.T) {
+	for _, driver := range drivers() {
+		t.Run(driver, func(t *testing.T) {
+			orphantest.Run(t, subject(driver), orphantest.Options{
+				Dump: func(w conformance.World) map[string]string { return w.(*sim.Cloud).Dump() },
+				Lists: []string{"ListLoadBalancers", "ListListeners", "ListPools", "ListHealthMonitors", "ListFloatingIPs",
+					"ListSecurityGroups", "ListPorts", "ShowRouter"},
+				MaxLists: 30, OrphanedRoutes: true,
+				// Once it is detached from the nodes, nothing on a group proves its cluster.
+				Unproven: []string{"security-group", "security-group-rule"},
+			})
+		})
 	}
 }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
 	commoninstances "github.com/unified-ccm/unified-ccm/pkg/common/instances"
+	"github.com/unified-ccm/unified-ccm/pkg/common/inventory"
 	lbcommon "github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
 	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
 	commonroutes "github.com/unified-ccm/unified-ccm/pkg/common/routes"
@@ -82,6 +83,7 @@ type Cloud struct {
 	loadBalancer *lbcommon.Balancers
 	instances    *commoninstances.Instances
 	routes       *commonroutes.Routes
+	inventory    inventory.Listers
 	clusterUID   atomic.Value
 }
 
@@ -92,6 +94,7 @@ var (
 	_ provider.Checker           = (*Cloud)(nil)
 	_ provider.HealthReporter    = (*Cloud)(nil)
 	_ provider.NodeOwner         = (*Cloud)(nil)
+	_ inventory.Provider         = (*Cloud)(nil)
 )
 
 // Option changes how NewCloud builds a Cloud.
@@ -157,13 +160,20 @@ func (c *Cloud) build(o options) {
 		Network: calls, RouterID: c.config.Route.RouterID, Ports: servers.Ports(), Nodes: c.Nodes(), ProviderIDs: ids,
 		Clock: o.clock, ClusterUID: c.knownClusterUID,
 	}), c.instances)
+	balancing := loadbalancer.New(loadbalancer.Options{
+		API: calls, ServerID: ids.Parse, Settings: loadBalancerSettings(c.config), Clock: o.clock,
+		Nodes: c.Nodes(), OwnsNode: c.instances.OwnsNode,
+	})
 	c.loadBalancer = lbcommon.NewBalancers(lbcommon.Options{
 		Provider: ProviderName, Vocabulary: annotation.Vocabulary(ProviderName),
 		OwnsNode: c.instances.OwnsNode, NodeAddresses: c.instances.NodeAddresses, Clock: o.clock, Nodes: c.Nodes(),
-	}, loadbalancer.New(loadbalancer.Options{
-		API: calls, ServerID: ids.Parse, Settings: loadBalancerSettings(c.config), Clock: o.clock,
-		Nodes: c.Nodes(), OwnsNode: c.instances.OwnsNode,
-	}))
+	}, balancing)
+	if c.config.LoadBalancer.Enabled {
+		c.inventory = append(c.inventory, balancing)
+	}
+	if c.config.Route.RouterID != "" {
+		c.inventory = append(c.inventory, c.routes)
+	}
 }
 
 // knownClusterUID returns the UID of the cluster, "" before SetRuntime.
@@ -194,3 +204,6 @@ func (c *Cloud) InstancesV2() (cloudprovider.InstancesV2, bool) { return c.insta
 
 // Routes implements cloudprovider.Interface.
 func (c *Cloud) Routes() (cloudprovider.Routes, bool) { return c.routes, c.config.Route.RouterID != "" }
+
+// Inventory implements inventory.Provider.
+func (c *Cloud) Inventory() (inventory.Lister, bool) { return c.inventory, len(c.inventory) > 0 }

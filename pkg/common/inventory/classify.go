@@ -75,6 +75,14 @@ type Service struct {
 	Err  error
 }
 
+// Identifies reports whether the owner may be the Service.
+func (o Owner) Identifies(s Service) bool {
+	if o.LoadBalancer != "" {
+		return o.LoadBalancer == s.LoadBalancer
+	}
+	return o.NamespacedName == s.NamespacedName && (o.UID == "" || o.UID == s.UID)
+}
+
 // Entry is a classified object.
 type Entry struct {
 	Object
@@ -171,7 +179,7 @@ func (c *classifier) classify(o Object) Entry {
 	case live >= 0:
 		e.State = Owned
 	case !proven:
-		e.State, e.Reason = Unidentified, unprovenReason(o.Mark)
+		e.State, e.Reason = Unidentified, unprovenReason(o)
 	case c.in.ServicesErr != nil:
 		e.State, e.Reason = Unknown, "the cluster's Services cannot be listed"
 	case o.Keep != "":
@@ -183,8 +191,11 @@ func (c *classifier) classify(o Object) Entry {
 }
 
 // unprovenReason explains why an object without a Service may be another cluster's.
-func unprovenReason(m Mark) string {
-	if m.Cluster == "" {
+func unprovenReason(o Object) string {
+	if o.Note != "" {
+		return o.Note
+	}
+	if o.Mark.Cluster == "" {
 		return "it has a name that this manager gives, and no mark of a cluster"
 	}
 	return "it is marked with the cluster's name only, which another cluster may have too"
@@ -217,19 +228,24 @@ func (c *classifier) unlisted(kind string) string {
 	return ""
 }
 
-// liveOwner returns the index of the Service that an object belongs to, or -1.
+// liveOwner returns the index of the Service with a load balancer that an object belongs to, or -1.
 func (c *classifier) liveOwner(o Object) int {
 	for _, owner := range o.Owners {
-		if owner.LoadBalancer != "" {
-			if at, ok := c.byLoadBalancer[owner.LoadBalancer]; ok && c.in.Services[at].Wanted {
-				return at
-			}
-			continue
-		}
-		at, ok := c.byName[owner.String()]
-		if ok && c.in.Services[at].Wanted && (owner.UID == "" || owner.UID == c.in.Services[at].UID) {
+		if at := c.find(owner); at >= 0 && c.in.Services[at].Wanted {
 			return at
 		}
+	}
+	return -1
+}
+
+// find returns the index of the Service, or -1.
+func (c *classifier) find(owner Owner) int {
+	at, ok := c.byName[owner.String()]
+	if owner.LoadBalancer != "" {
+		at, ok = c.byLoadBalancer[owner.LoadBalancer]
+	}
+	if ok && owner.Identifies(c.in.Services[at]) {
+		return at
 	}
 	return -1
 }
@@ -264,9 +280,8 @@ func (c *classifier) refuse() {
 		if e.State != Orphaned {
 			continue
 		}
-		_, exists := c.byName[e.Service()]
 		switch {
-		case exists && len(e.Owners) > 0 && e.Owners[0].LoadBalancer == "" && e.Owners[0].UID == "":
+		case len(e.Owners) > 0 && c.find(e.Owners[0]) >= 0:
 			e.Refusal = "Service " + e.Service() + " exists: make its type LoadBalancer and back, and the manager deletes it"
 		case e.Settling != "":
 			e.Refusal = "the cloud is still changing it (" + e.Settling + ")"

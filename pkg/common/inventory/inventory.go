@@ -25,8 +25,8 @@ type Lister interface {
 
 // Request selects what is listed.
 type Request struct {
-	// ClusterName is the --cluster-name flag.
-	ClusterName string
+	// ClusterName is the --cluster-name flag, ClusterUID the UID of the namespace kube-system.
+	ClusterName, ClusterUID string
 	// Parts includes the parts of load balancers.
 	Parts bool
 }
@@ -68,11 +68,17 @@ type Object struct {
 	Created time.Time
 	// Settling is the state of an object that the cloud is still changing; empty for others.
 	Settling string
+	// Note is what is known about an object without a mark.
+	Note string
 	// Keep is the reason why the object outlives its Service; empty for others.
 	Keep string
 	// Fields are the most important settings, for users.
 	Fields []Field
 }
+
+// KindTag is the kind of a tag with the name of a Service on an object that stays. Its orphans are removed by an update
+// of that object.
+const KindTag = "tag"
 
 // Field is a setting of an object.
 type Field struct {

@@ -63,16 +63,17 @@ type Refusal struct {
 
 // Select returns the part of the removal plan of a deleted Service that deletes only orphans, and a refusal for each
 // orphan that it does not delete. A deletion is matched by the ID of its object: several objects may have one name.
-// kinds are the kinds of the inventory: a change of another kind, such as the detachment of a security group, is made
-// only if the deletion of an orphan waits for it.
+// kinds are the kinds of the inventory, of which only orphans are deleted. Updates, such as the detachment of a security
+// group from a port, and deletions of other kinds are made only if the deletion of an orphan waits for them.
 func Select(removal plan.Plan, orphans []Entry, kinds []Kind) (plan.Plan, []Refusal) {
 	dropped := map[plan.Ref]string{}
 	matched := map[int]plan.Ref{}
 	for _, c := range removal.Changes {
-		at := slices.IndexFunc(orphans, func(e Entry) bool { return e.Kind == c.Kind && e.ID == c.ID })
+		at := slices.IndexFunc(orphans, func(e Entry) bool { return e.RemovedBy(c) })
 		switch {
-		case at >= 0 && c.Action == plan.Delete && c.ID != "":
+		case at >= 0:
 			matched[at] = c.Ref
+		case c.Action == plan.Update:
 		case c.Action == plan.Create || slices.ContainsFunc(kinds, func(k Kind) bool { return k.Name == c.Kind }):
 			dropped[c.Ref] = "is not provably an orphan of this cluster"
 		}
@@ -99,6 +100,14 @@ func Select(removal plan.Plan, orphans []Entry, kinds []Kind) (plan.Plan, []Refu
 		}
 	}
 	return selected, refusals
+}
+
+// RemovedBy reports whether a change deletes the object, or removes the tag.
+func (o Object) RemovedBy(c plan.Change) bool {
+	if o.ID == "" || o.ID != c.ID {
+		return false
+	}
+	return o.Kind == c.Kind && c.Action == plan.Delete || o.Kind == KindTag && c.Action == plan.Update
 }
 
 // notPlanned explains why the provider does not delete an orphan.

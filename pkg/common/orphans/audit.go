@@ -63,7 +63,8 @@ func Run(ctx context.Context, s Session) (*Audit, error) {
 		return nil, ErrUnsupported
 	}
 	a := &Audit{session: s}
-	a.Inventory = lister.ListInventory(ctx, inventory.Request{ClusterName: s.ClusterName, Parts: true})
+	a.Inventory = lister.ListInventory(ctx, inventory.Request{ClusterName: s.ClusterName,
+		ClusterUID: s.ClusterUID, Parts: true})
 	in := inventory.Input{Inventory: a.Inventory, ClusterUID: s.ClusterUID, Now: s.Now(), MinAge: s.MinAge}
 	for _, k := range a.Inventory.Kinds {
 		if k.Err != nil {

@@ -10,7 +10,6 @@ import (
 	v1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	cloudprovider "k8s.io/cloud-provider"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
 	"github.com/unified-ccm/unified-ccm/pkg/common/inventory"
@@ -91,7 +90,7 @@ func (a *Audit) planService(ctx context.Context, o inventory.Orphanage) Removal 
 	r.apply = func(ctx context.Context, approve loadbalancer.Approval) (plan.Result, error) {
 		return full.RemoveOrphans(ctx, s.ClusterName, o.Service, approve)
 	}
-	r.confirm = func(ctx context.Context) error { return a.confirmDeleted(ctx, full, o) }
+	r.confirm = func(ctx context.Context) error { return a.confirmDeleted(ctx, o) }
 	whole, err := full.PlanLoadBalancer(ctx, s.ClusterName, o.Service, nil, true)
 	return r.selected(whole, err)
 }
@@ -161,8 +160,7 @@ func hasChange(p plan.Plan, change plan.Change) bool {
 
 // confirmDeleted returns an error unless the API server reports that the Service does not exist, or that the orphans
 // belong to an earlier one of its name.
-func (a *Audit) confirmDeleted(ctx context.Context, balancers cloudprovider.LoadBalancer,
-	o inventory.Orphanage) error {
+func (a *Audit) confirmDeleted(ctx context.Context, o inventory.Orphanage) error {
 	name := o.Service.Namespace + "/" + o.Service.Name
 	live, err := a.session.Client.CoreV1().Services(o.Service.Namespace).Get(ctx, o.Service.Name, metav1.GetOptions{})
 	switch {
@@ -171,7 +169,7 @@ func (a *Audit) confirmDeleted(ctx context.Context, balancers cloudprovider.Load
 	case err != nil:
 		return fmt.Errorf("nothing proves that Service %s is deleted: %w", name, err)
 	}
-	if a.belongTo(ctx, balancers, o, live) {
+	if a.belongTo(ctx, o, live) {
 		return &cloudapi.Error{Class: cloudapi.Conflict, Operation: "Service " + name,
 			Err: errors.New("the Service exists now; run the audit again")}
 	}
@@ -179,16 +177,9 @@ func (a *Audit) confirmDeleted(ctx context.Context, balancers cloudprovider.Load
 }
 
 // belongTo reports whether any of the orphans may belong to a Service.
-func (a *Audit) belongTo(ctx context.Context, balancers cloudprovider.LoadBalancer, o inventory.Orphanage,
-	service *v1.Service) bool {
-	current := balancers.GetLoadBalancerName(ctx, a.session.ClusterName, service)
-	return slices.ContainsFunc(o.Orphans, func(e inventory.Entry) bool {
-		owner := e.Owners[0]
-		if owner.LoadBalancer != "" {
-			return owner.LoadBalancer == current
-		}
-		return owner.UID == "" || owner.UID == string(service.UID)
-	})
+func (a *Audit) belongTo(ctx context.Context, o inventory.Orphanage, service *v1.Service) bool {
+	described := Describe(ctx, a.session.Cloud, a.session.ClusterName, service)
+	return slices.ContainsFunc(o.Orphans, func(e inventory.Entry) bool { return e.Owners[0].Identifies(described) })
 }
 
 // outcomes returns what happened to each orphan. steps are the outcomes of the changes of the plan.
@@ -209,7 +200,7 @@ func (r Removal) outcomes(steps []plan.Outcome, err error) []Deletion {
 			d.Outcome, d.Detail = Refused, r.refusals[i].Reason
 		}
 		for i, c := range r.Plan.Changes {
-			if c.Kind == e.Kind && c.ID == e.ID && i < len(steps) {
+			if e.RemovedBy(c) && i < len(steps) {
 				d = d.after(steps[i])
 			}
 		}

@@ -16,15 +16,16 @@ func (r *Routes) ListInventory(ctx context.Context, request inventory.Request) i
 	if err != nil {
 		return found
 	}
-	mark := inventory.Mark{Cluster: request.ClusterName}
-	if r.mark != nil {
-		mark = r.mark(ctx, request.ClusterName)
-	}
 	for _, route := range list {
-		if route.Owned {
-			found.Objects = append(found.Objects, inventory.Object{Kind: kindRoute, ID: route.Name, Name: route.Destination,
-				Mark: mark, Fields: []inventory.Field{{Name: "instance", Value: route.InstanceID}}})
+		if !route.Owned {
+			continue
 		}
+		object := inventory.Object{Kind: kindRoute, ID: route.Name, Name: route.Destination,
+			Fields: []inventory.Field{{Name: "instance", Value: route.InstanceID}}}
+		if route.Marked {
+			object.Mark.UID = request.ClusterUID
+		}
+		found.Objects = append(found.Objects, object)
 	}
 	return found
 }

@@ -15,7 +15,6 @@ import (
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/batch"
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
-	"github.com/unified-ccm/unified-ccm/pkg/common/inventory"
 	"github.com/unified-ccm/unified-ccm/pkg/common/nodes"
 )
 
@@ -33,8 +32,6 @@ type Options struct {
 	// Nodes are the cluster's Nodes. Sources whose routes may be incomplete need them: without them an
 	// incomplete route is listed like any other, and is never completed.
 	Nodes *nodes.LazyLister
-	// Mark returns how the cloud marks the routes of a cluster; nil if with the cluster's name only.
-	Mark func(ctx context.Context, clusterName string) inventory.Mark
 }
 
 // DefaultMaxBatch is the number of concurrent calls of the framework's route controller, so that all fit into
@@ -49,8 +46,6 @@ type Routes struct {
 	nodes   *nodes.LazyLister
 	// replaces is Options.ReplacesBlackholes.
 	replaces bool
-	// mark is Options.Mark.
-	mark func(ctx context.Context, clusterName string) inventory.Mark
 
 	// mu guards the fields below, which hold from one list to the next.
 	mu sync.Mutex
@@ -69,8 +64,7 @@ func New(o Options, source Source, targets NodeTargets) *Routes {
 	if o.MaxBatch <= 0 {
 		o.MaxBatch = DefaultMaxBatch
 	}
-	r := &Routes{source: source, targets: targets, nodes: o.Nodes, replaces: o.ReplacesBlackholes,
-		mark: o.Mark}
+	r := &Routes{source: source, targets: targets, nodes: o.Nodes, replaces: o.ReplacesBlackholes}
 	r.setListed(nil)
 	r.batches = batch.New(batch.Options{
 		Provider: o.Provider, Operation: "routes", MaxSize: o.MaxBatch, Timeout: o.CallTimeout,

@@ -21,6 +21,8 @@ type Route struct {
 	Incomplete bool
 	// Owned is set if the route belongs to the cluster, by our marks or those of earlier managers.
 	Owned bool
+	// Marked is set if the cloud stores the UID of the cluster with the route.
+	Marked bool
 }
 
 // Source reads and changes the routes of a cloud.

@@ -22,7 +22,7 @@ import (
 )
 
 // kindLoadBalancer is the kind in plans.
-const kindLoadBalancer = "load balancer"
+const kindLoadBalancer = observe.KindLoadBalancer
 
 // loadBalancerHandle identifies the load balancer in a plan before it exists.
 const loadBalancerHandle = plan.Handle("load balancer")
@@ -248,6 +248,7 @@ func (d *differ) untag(have api.LoadBalancer, after []plan.Ref) plan.Change {
 	}
 	return plan.Change{
 		Ref:    d.ref(kindLoadBalancer, have.Name, plan.Update, have.ID),
+		ID:     observe.TagID(have.ID, mine),
 		Fields: []plan.Field{{Name: "tags", Before: plan.ShowSet(have.Tags), After: plan.ShowSet(retag(have.Tags))}},
 		After:  after,
 		Do: func(ctx context.Context, _ *plan.Handles) error {

@@ -14,6 +14,7 @@ func (d *differ) loadBalancerDelete(have api.LoadBalancer, reason string) plan.C
 	listeners, pools := d.have.Listeners, d.have.Pools
 	return plan.Change{
 		Ref:    d.ref(kindLoadBalancer, have.Name, plan.Delete, have.ID),
+		ID:     have.ID,
 		Reason: reason,
 		Do: func(ctx context.Context, _ *plan.Handles) error {
 			err := d.cloud.applier.Delete(ctx, have, listeners, pools)

@@ -24,7 +24,7 @@ import (
 )
 
 // kindFloatingIP is the kind in plans.
-const kindFloatingIP = "floating IP"
+const kindFloatingIP = observe.KindFloatingIP
 
 // ownsFloatingIP reports whether a floating IP was created for a Service of this cluster. Our mark proves it.
 // Other managers mark it only with the cluster's name, and two clusters may have the same name: without our
@@ -437,6 +437,7 @@ func (d *differ) floatingIPRelease(f api.FloatingIP, reason string) plan.Change 
 	}
 	return plan.Change{
 		Ref:    d.ref(kindFloatingIP, f.FloatingIP, plan.Delete, f.ID),
+		ID:     f.ID,
 		Reason: reason, Disrupts: disrupts, Follows: floatingFields(),
 		Do: func(ctx context.Context, _ *plan.Handles) error {
 			err := cloudapi.IgnoreNotFound(d.cloud.api.DeleteFloatingIP(ctx, f.ID))

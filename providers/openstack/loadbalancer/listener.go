@@ -18,11 +18,12 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/openstack/api"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/annotation"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/model"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/observe"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/names"
 )
 
 // kindListener is the kind in plans.
-const kindListener = "listener"
+const kindListener = observe.KindListener
 
 // transportOf returns the transport of a listener's port: TCP, UDP and SCTP may share a number, all other
 // protocols use TCP.
@@ -234,6 +235,7 @@ func insertHeaders(have api.Listener, port model.Port) map[string]string {
 func (d *differ) listenerDelete(have api.Listener, reason string, after []plan.Ref) plan.Change {
 	return plan.Change{
 		Ref:    d.ref(kindListener, have.Name, plan.Delete, have.ID),
+		ID:     have.ID,
 		Reason: reason, Disrupts: plan.DisruptsTraffic, Follows: protocolFields(),
 		After: after,
 		Do: func(ctx context.Context, ids *plan.Handles) error {

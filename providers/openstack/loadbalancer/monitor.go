@@ -15,7 +15,7 @@ import (
 )
 
 // kindMonitor is the kind in plans.
-const kindMonitor = "health monitor"
+const kindMonitor = observe.KindMonitor
 
 // diffMonitor plans the health monitor of a pool that stays. A change of its type is a deletion and
 // a creation, since Octavia cannot change it.

@@ -18,7 +18,7 @@ import (
 )
 
 // kindPool is the kind in plans.
-const kindPool = "pool"
+const kindPool = observe.KindPool
 
 // poolRef is a pool for a listener: an existing one, with its ID, or one that the plan creates.
 type poolRef struct {
@@ -170,6 +170,7 @@ func (d *differ) poolUpdate(have observe.Pool, port model.Port) (plan.Change, bo
 func (d *differ) poolDelete(have observe.Pool, reason string, after []plan.Ref) plan.Change {
 	return plan.Change{
 		Ref:    d.ref(kindPool, have.Name, plan.Delete, have.ID),
+		ID:     have.ID,
 		Reason: reason,
 		After:  after,
 		Do: func(ctx context.Context, ids *plan.Handles) error {

@@ -7,11 +7,12 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/api"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/observe"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/oserr"
 )
 
 // kindPort is the kind in plans.
-const kindPort = "port"
+const kindPort = observe.KindPort
 
 // portTries is the number of attempts of a change of a port that another client changes at the same time.
 const portTries = 8

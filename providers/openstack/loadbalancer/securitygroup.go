@@ -13,11 +13,12 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/sorting"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/api"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/model"
+	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/observe"
 )
 
 // The kinds in plans.
 const (
-	kindGroup = "security group"
+	kindGroup = observe.KindGroup
 	kindRules = "security group rules"
 )
 
@@ -165,7 +166,7 @@ func (d *differ) removeGroups() {
 			}
 		}
 		d.add(plan.Change{
-			Ref: d.ref(kindGroup, group.Name, plan.Delete, group.ID), After: after,
+			Ref: d.ref(kindGroup, group.Name, plan.Delete, group.ID), ID: group.ID, After: after,
 			Do: func(ctx context.Context, _ *plan.Handles) error {
 				err := cloudapi.IgnoreNotFound(d.cloud.api.DeleteSecurityGroup(ctx, group.ID))
 				return d.finish(err, func() { d.cloud.store.Groups.Delete(group.ID) })

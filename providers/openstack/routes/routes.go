@@ -124,6 +124,8 @@ func (s *Source) List(ctx context.Context, clusterName string) ([]common.Route, 
 		route := common.Route{
 			Name: routeName(r), Destination: canonicalCIDR(r.DestinationCIDR),
 			Owned: owned[r], Blackhole: nodesByIP[r.NextHop] == nil,
+			Marked: s.clusterUID() != "" &&
+				slices.Contains(s.known.Tags, names.RouteTag(s.clusterUID(), r.DestinationCIDR, r.NextHop)),
 		}
 		if node := nodesByIP[r.NextHop]; node != nil {
 			route.NodeName = node.Name

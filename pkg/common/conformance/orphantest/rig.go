@@ -43,7 +43,8 @@ type rig struct {
 	subject conformance.Subject
 	// ours and theirs are the API servers of this cluster and of the other one.
 	ours, theirs *fake.Clientset
-	nodes        []*v1.Node
+	// nodes are those of this cluster, others that of the other one.
+	nodes, others []*v1.Node
 	// before is the world without the orphans.
 	before map[string]string
 	// created counts Services.
@@ -81,7 +82,13 @@ func (r *rig) plant() error {
 		return err
 	}
 	defer endTheirs()
-	if err := r.join(ours, 2); err != nil {
+	if r.nodes, err = r.join(ours, r.ours, "node-1", "node-2"); err != nil {
+		return err
+	}
+	if r.others, err = r.join(ours, r.theirs, "other-1"); err != nil {
+		return err
+	}
+	if err := r.createRoutes(); err != nil {
 		return err
 	}
 	// The other cluster has a Service of the same name, where load balancers can have equal names.
@@ -128,30 +135,29 @@ func (r *rig) manager(client clientset.Interface) (cloudprovider.Interface, func
 	return cloud, cancel, nil
 }
 
-// join launches machines and registers their nodes, initialised, in both clusters.
-func (r *rig) join(cloud cloudprovider.Interface, n int) error {
+// join launches machines and registers their nodes, initialised.
+func (r *rig) join(cloud cloudprovider.Interface, client clientset.Interface, names ...string) ([]*v1.Node, error) {
 	instances, _ := cloud.InstancesV2()
-	for i := range n {
+	var nodes []*v1.Node
+	for i, name := range names {
 		cidr := fmt.Sprintf("10.244.%d.0/24", i+1)
-		node, err := r.world.Launch(conformance.Machine{Name: fmt.Sprintf("node-%d", i+1), PodCIDRs: []string{cidr}})
+		node, err := r.world.Launch(conformance.Machine{Name: name, PodCIDRs: []string{cidr}})
 		if err != nil {
-			return err
+			return nil, err
 		}
 		metadata, err := instances.InstanceMetadata(r.ctx, node)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		node.Spec.ProviderID, node.Spec.Taints = metadata.ProviderID, nil
 		node.Spec.PodCIDR, node.Spec.PodCIDRs = cidr, []string{cidr}
 		node.Status.Addresses = metadata.NodeAddresses
-		r.nodes = append(r.nodes, node)
-		for _, client := range []*fake.Clientset{r.ours, r.theirs} {
-			if _, err := client.CoreV1().Nodes().Create(r.ctx, node, metav1.CreateOptions{}); err != nil {
-				return err
-			}
+		nodes = append(nodes, node)
+		if _, err := client.CoreV1().Nodes().Create(r.ctx, node, metav1.CreateOptions{}); err != nil {
+			return nil, err
 		}
 	}
-	return r.createRoutes()
+	return nodes, nil
 }
 
 // createRoutes creates the routes of the nodes, in a manager that knows them.
@@ -198,8 +204,12 @@ func uidOf(n int) types.UID { return types.UID(fmt.Sprintf("%08x-0000-4000-8000-
 // ensure creates the load balancer of a Service, and the Service unless client is nil.
 func (r *rig) ensure(cloud cloudprovider.Interface, client clientset.Interface, svc *v1.Service) error {
 	balancers, _ := cloud.LoadBalancer()
+	nodes := r.nodes
+	if client == clientset.Interface(r.theirs) {
+		nodes = r.others
+	}
 	for attempt := 1; ; attempt++ {
-		status, err := balancers.EnsureLoadBalancer(r.ctx, conformance.ClusterName, svc, r.nodes)
+		status, err := balancers.EnsureLoadBalancer(r.ctx, conformance.ClusterName, svc, nodes)
 		switch {
 		case err != nil && attempt < 10:
 			time.Sleep(time.Minute)
