@@ -129,9 +129,8 @@ func (o benchOptions) validate() error {
 		latency = cli.UsageErrorf("--latency=%s: must not be negative", o.latency)
 	}
 	var binary error
-	if info, err := os.Stat(o.manager.Binary); o.manager.Binary != "" &&
-		(err != nil || info.IsDir() || info.Mode()&0o111 == 0) {
-		binary = cli.UsageErrorf("--ccm-binary=%s: no such program", o.manager.Binary)
+	if o.manager.Binary != "" {
+		binary = checkBinary(o.manager.Binary)
 	}
 	return cli.UsageErrors(
 		checkProvider("--provider="+o.provider, o.provider), binary,

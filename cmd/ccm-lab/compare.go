@@ -2,9 +2,9 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -12,7 +12,9 @@ import (
 
 	"github.com/unified-ccm/unified-ccm/cmd/ccm-lab/internal/compare"
 	results "github.com/unified-ccm/unified-ccm/cmd/ccm-lab/internal/compare/report"
+	"github.com/unified-ccm/unified-ccm/cmd/ccm-lab/internal/compare/text"
 	"github.com/unified-ccm/unified-ccm/cmd/ccm-lab/internal/lab"
+	"github.com/unified-ccm/unified-ccm/cmd/ccm-lab/internal/lab/bench"
 	"github.com/unified-ccm/unified-ccm/cmd/internal/cli"
 )
 
@@ -23,23 +25,37 @@ never from what a provider declares.
 
 Each column has its own API server, its own simulated cloud and the real ccm
 process. The exit code is 1 if a declaration contradicts an observation, if a
-scenario leaves an object in the cloud, or if it breaks.`
+scenario leaves an object in the cloud, or if it breaks; with --baseline, it is 2
+if a verdict is worse than in the baseline or needs more calls.
+
+Ctrl-C ends the run with the results so far. Keep them with --out or -o json, and
+continue with --resume.`
 
 const compareExample = `  ccm-lab compare
-  ccm-lab compare --provider=fake --provider=openstack --only='service.*'`
+  ccm-lab compare --provider=fake --provider=openstack --only='service.*'
+  ccm-lab compare --out=comparison --baseline=old/comparison.json
+
+  # Your own Services
+  ccm-lab compare --scenario=web.yaml
+
+  # Another manager beside ccm, on the same simulated cloud
+  ccm-lab compare --provider=openstack --ccm-binary=./other-ccm --cloud-config=other.conf --name=other`
 
 type compareOptions struct {
-	providers []string
-	only      string
-	output    string
-	keep      bool
+	providers                   []string
+	binaries, configs, names    []string
+	args, scenarios             []string
+	only, servicesAt            string
+	output, out, baseline, from string
+	keep, operations            bool
 }
 
-// parallelColumns is the number of columns that run at the same time. Each has an API server and etcd.
-const parallelColumns = 2
+// parallelColumns is the number of columns that run at the same time. They mostly wait. Each has an API server and etcd,
+// about half a gigabyte of memory.
+const parallelColumns = 4
 
 func newCompareCommand(ctx context.Context, s streams) *cobra.Command {
-	o := compareOptions{output: outputJSON}
+	o := compareOptions{output: outputTable}
 	cmd := &cobra.Command{
 		Use: "compare [flags]", Short: "Compare what managers do on their clouds",
 		Long: compareLong, Example: compareExample, Args: cli.NoSuchCommand, DisableFlagsInUseLine: true,
@@ -49,8 +65,23 @@ func newCompareCommand(ctx context.Context, s streams) *cobra.Command {
 	fs.SortFlags = false
 	fs.StringSliceVar(&o.providers, "provider", nil, "A cloud to compare, of "+strings.Join(lab.Providers(), ", ")+
 		"; all if not given. May be repeated.")
+	fs.StringArrayVar(&o.binaries, "ccm-binary", nil,
+		"Another cloud controller manager, which is a further column on the one --provider. May be repeated.")
+	fs.StringArrayVar(&o.configs, "cloud-config", nil, "Its configuration file, in which "+bench.EndpointVariable+
+		" stands for the cloud's URL and "+bench.ConfigVariable+" for a complete configuration file; one for each --ccm-binary, "+
+		"or none.")
+	fs.StringArrayVar(&o.names, "name", nil, "The name of its column; one for each --ccm-binary.")
+	fs.StringArrayVar(&o.args, "ccm-arg", nil, "An additional argument for all --ccm-binary. May be repeated.")
+	fs.StringVar(&o.servicesAt, "services-at", "",
+		"The directory of a lab of real services, which replace the simulation; openstack only.")
 	fs.StringVar(&o.only, "only", "", "Run only the scenarios with IDs that match this pattern, such as 'service.*'.")
-	fs.StringVarP(&o.output, "output", "o", o.output, "Output format: json.")
+	fs.StringArrayVar(&o.scenarios, "scenario", nil,
+		"Also apply the Services of this file, as the row user.NAME. May be repeated.")
+	fs.BoolVar(&o.operations, "operations", true, "Also measure the cost of operations.")
+	fs.StringVarP(&o.output, "output", "o", o.output, "Output format: "+strings.Join(formats(), ", ")+".")
+	fs.StringVar(&o.out, "out", "", "Also write all formats to this directory, as comparison.json, .md and .html.")
+	fs.StringVar(&o.baseline, "baseline", "", "Compare the result with this one, in JSON.")
+	fs.StringVar(&o.from, "resume", "", "Continue an interrupted run, with its result in JSON.")
 	fs.BoolVar(&o.keep, "keep", false, "Keep the directory with logs and etcd's data, and print its path.")
 	return cmd
 }
@@ -60,41 +91,117 @@ func (o compareOptions) validate() error {
 	for _, name := range o.providers {
 		errs = append(errs, checkProvider("--provider="+name, name))
 	}
-	if o.output != outputJSON {
-		errs = append(errs, cli.UsageErrorf("--output=%s: use json", o.output))
+	if _, ok := writers()[o.output]; !ok {
+		errs = append(errs, cli.UsageErrorf("--output=%s: use %s", o.output, strings.Join(formats(), ", ")))
+	}
+	if len(o.names) != len(o.binaries) {
+		errs = append(errs, cli.UsageErrorf("--name is given %d times and --ccm-binary %d times: give each binary a name",
+			len(o.names), len(o.binaries)))
+	}
+	if n := len(o.configs); n != 0 && n != len(o.binaries) {
+		errs = append(errs, cli.UsageErrorf("--cloud-config is given %d times and --ccm-binary %d times: give each binary one, "+
+			"or none", n, len(o.binaries)))
+	}
+	if len(o.binaries) > 0 && len(o.providers) != 1 {
+		errs = append(errs, cli.UsageErrorf("--ccm-binary needs one --provider, the cloud that it runs on"))
+	}
+	for _, binary := range o.binaries {
+		errs = append(errs, checkBinary(binary))
 	}
 	return cli.UsageErrors(errs...)
 }
 
+// checkBinary rejects a path that is not an executable file.
+func checkBinary(path string) error {
+	if info, err := os.Stat(path); err != nil || info.IsDir() || info.Mode()&0o111 == 0 {
+		return cli.UsageErrorf("--ccm-binary=%s: no such program", path)
+	}
+	return nil
+}
+
 // columns returns the columns to compare.
-func (o compareOptions) columns() []compare.Column {
+func (o compareOptions) columns() ([]compare.Column, error) {
 	names := o.providers
 	if len(names) == 0 {
 		names = lab.Providers()
 	}
 	var out []compare.Column
 	for _, name := range names {
-		out = append(out, compare.Columns(name, "")...)
+		out = append(out, compare.Columns(name, o.servicesAt)...)
 	}
-	return out
+	for i, binary := range o.binaries {
+		column := compare.Column{
+			Name: o.names[i], Title: o.names[i], Provider: o.providers[0], ServicesAt: o.servicesAt,
+			Kind: lab.Balancers(o.providers[0])[0], Manager: bench.Manager{Binary: binary, Args: o.args},
+		}
+		if len(o.configs) > 0 {
+			content, err := os.ReadFile(o.configs[i])
+			if err != nil {
+				return nil, cli.UsageErrorf("--cloud-config=%s cannot be read: %v", o.configs[i], err)
+			}
+			column.Manager.CloudConfig = string(content)
+		}
+		out = append(out, column)
+	}
+	seen := map[string]bool{}
+	for _, column := range out {
+		if seen[column.Name] {
+			return nil, cli.UsageErrorf("--name=%s: there is another column with this name; choose another", column.Name)
+		}
+		seen[column.Name] = true
+	}
+	return out, nil
 }
 
-// problemsOf returns the error of a comparison that found a contradiction, an orphan or a scenario that broke.
-func problemsOf(r results.Report) error {
-	details := compare.Failures(r)
-	if len(details) == 0 {
-		return nil
+// rows returns the scenarios to run.
+func (o compareOptions) rows() ([]compare.Scenario, error) {
+	all := compare.Scenarios()
+	examples, err := compare.Examples()
+	if err != nil {
+		return nil, err
 	}
-	return &cli.ExitError{Code: cli.ExitEnvironment, Lines: []string{"the comparison is not clean:"}, Details: details}
+	all = append(all, examples...)
+	for _, file := range o.scenarios {
+		s, err := compare.UserScenario(file)
+		if err != nil {
+			return nil, cli.UsageErrorf("--scenario=%v", err)
+		}
+		all = append(all, s)
+	}
+	rows, err := compare.Select(all, o.only)
+	if err != nil {
+		return nil, cli.UsageErrorf("--only: %v", err)
+	}
+	return rows, nil
+}
+
+// readResult reads the result of another run; nil without one.
+func readResult(flag, path string) (*results.Report, error) {
+	if path == "" {
+		return nil, nil //nolint:nilnil // there is none
+	}
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, cli.UsageErrorf("--%s=%s cannot be read: %v", flag, path, err)
+	}
+	defer func() { _ = file.Close() }() // It was only read.
+	r, err := text.Read(file)
+	if err != nil {
+		return nil, cli.UsageErrorf("--%s=%s: %v", flag, path, err)
+	}
+	return &r, nil
 }
 
 func runCompare(ctx context.Context, o compareOptions, s streams) (err error) {
 	if err := o.validate(); err != nil {
 		return err
 	}
-	scenarios, err := compare.Select(compare.Scenarios(), o.only)
-	if err != nil {
-		return cli.UsageErrorf("--only: %v", err)
+	columns, columnsErr := o.columns()
+	rows, rowsErr := o.rows()
+	baseline, baselineErr := readResult("baseline", o.baseline)
+	resumed, resumeErr := readResult("resume", o.from)
+	if err := cli.UsageErrors(columnsErr, rowsErr, baselineErr, resumeErr); err != nil {
+		return err
 	}
 	binaries, err := lab.FindBinaries()
 	if err != nil {
@@ -106,17 +213,47 @@ func runCompare(ctx context.Context, o compareOptions, s streams) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, dir.close(p)) }()
-	result, err := compare.Run(ctx, compare.Options{
-		Binaries: binaries, Dir: dir.path, Version: version.Get().GitVersion, Columns: o.columns(), Scenarios: scenarios,
-		Parallel: parallelColumns, Notify: func(line string) { p.say("%s", line) },
+	result, runErr := compare.Run(ctx, compare.Options{
+		Binaries: binaries, Dir: dir.path, Version: version.Get().GitVersion, Columns: columns, Scenarios: rows,
+		Operations: o.operations && o.only == "", Parallel: parallelColumns, Resume: resumed,
+		Notify: func(line string) { p.say("%s", line) },
 	})
-	e := json.NewEncoder(s.out)
-	e.SetIndent("", "  ")
-	if printErr := e.Encode(result); printErr != nil {
-		return errors.Join(err, printErr)
+	if err := writeComparison(o, s, result); err != nil {
+		return errors.Join(runErr, err)
 	}
-	if len(result.Missing) > 0 {
-		return errors.Join(err, fmt.Errorf("interrupted; missing are %s", strings.Join(result.Missing, ", ")))
+	if runErr != nil {
+		return interruptedComparison(result)
 	}
-	return errors.Join(err, problemsOf(result))
+	return verdictOf(s, result, baseline)
 }
+
+// interruptedComparison names what an interrupted run has not reached.
+func interruptedComparison(r results.Report) error {
+	return &cli.ExitError{
+		Code:  cli.ExitInterrupted,
+		Lines: []string{fmt.Sprintf("interrupted; %d results are missing, continue with --resume:", len(r.Missing))},
+		// One line for each would fill many screens.
+		Details: []string{strings.Join(r.Missing, ", ")},
+	}
+}
+
+// verdictOf returns the error of a comparison that is not clean, or worse than its baseline.
+func verdictOf(s streams, r results.Report, baseline *results.Report) error {
+	if details := compare.Failures(r); len(details) > 0 {
+		return &cli.ExitError{Code: cli.ExitEnvironment, Lines: []string{"the comparison is not clean:"}, Details: details}
+	}
+	if baseline == nil {
+		return nil
+	}
+	difference := text.Compare(*baseline, r)
+	if err := difference.Table(s.err, terminalWidth(s.err)); err != nil {
+		return err
+	}
+	if difference.Regressed() {
+		return &cli.ExitError{Code: exitRegressed, Lines: []string{"worse than the baseline"}}
+	}
+	return nil
+}
+
+// exitRegressed is the exit code of a comparison that is worse than its baseline.
+const exitRegressed = 2

@@ -178,13 +178,19 @@ func (r *run) inventory() []world.Object {
 	return nil
 }
 
-// withRoutes restarts the manager with the route controller, or without it.
-func (r *run) withRoutes(ctx context.Context, routed bool) error {
-	if r.routed == routed {
-		return nil
+// restartFor restarts the manager, with the route controller if the scenario needs it.
+func (r *run) restartFor(ctx context.Context, s Scenario) error {
+	r.routed = s.Routes
+	if err := r.restartManager(ctx); err != nil || !s.Routes {
+		return err
 	}
-	r.routed = routed
-	return r.restartManager(ctx)
+	// The routes of the shared nodes belong to no scenario.
+	waiting, cancel := context.WithTimeout(ctx, readyTimeout)
+	defer cancel()
+	_ = wait.PollUntilContextCancel(waiting, poll, true, func(context.Context) (bool, error) {
+		return len(r.cluster.Cloud.World.Routes()) >= len(r.nodes) || r.unsupported(withoutRoutes) != "", nil
+	})
+	return ctx.Err()
 }
 
 // routeArgs are the arguments that turn on the route controller, if the scenario needs it.

@@ -50,7 +50,11 @@ func Run(ctx context.Context, o Options) (report.Report, error) {
 				return
 			}
 			defer func() { <-slots }()
-			if err := r.runColumn(ctx, column); err != nil && ctx.Err() == nil {
+			err := r.runColumn(ctx, column)
+			if err == nil {
+				err = r.measure(ctx, column)
+			}
+			if err != nil && ctx.Err() == nil {
 				r.fail(column, err)
 			}
 		})
@@ -85,6 +89,10 @@ func newResult(o Options) *result {
 		}
 		r.report.Capabilities = append(r.report.Capabilities, c)
 	}
+	if o.Operations {
+		r.report.Operations = operations()
+		r.resumeOperations(o.Resume)
+	}
 	return r
 }
 
@@ -99,6 +107,25 @@ func resumed(old *report.Report, scenario, column string) (report.Cell, bool) {
 		}
 	}
 	return report.Cell{}, false
+}
+
+// resumeOperations takes over the costs of an earlier run.
+func (r *result) resumeOperations(old *report.Report) {
+	if old == nil {
+		return
+	}
+	for _, o := range r.report.Operations {
+		for _, was := range old.Operations {
+			if was.ID != o.ID {
+				continue
+			}
+			for _, column := range r.report.Columns {
+				if cost, ok := was.Costs[column.Name]; ok && cost.Missing == "" {
+					o.Costs[column.Name] = cost
+				}
+			}
+		}
+	}
 }
 
 // runColumn starts a column and runs the missing scenarios on it, one after the other, so that every call belongs to
@@ -196,6 +223,11 @@ func (r *result) finish() report.Report {
 		for _, c := range r.report.Capabilities {
 			if _, ok := c.Cells[column.Name]; !ok {
 				r.report.Missing = append(r.report.Missing, column.Name+" "+c.ID)
+			}
+		}
+		for _, o := range r.report.Operations {
+			if _, ok := o.Costs[column.Name]; !ok {
+				r.report.Missing = append(r.report.Missing, column.Name+" "+o.ID)
 			}
 		}
 	}

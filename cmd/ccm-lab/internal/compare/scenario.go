@@ -29,7 +29,9 @@ const (
 )
 
 // Scenarios returns all scenarios, in the order in which they run.
-func Scenarios() []Scenario { return slices.Concat(serviceScenarios(), annotationScenarios()) }
+func Scenarios() []Scenario {
+	return slices.Concat(serviceScenarios(), annotationScenarios(), nodeScenarios(), routeScenarios())
+}
 
 // Select returns the scenarios with IDs that match the pattern, which is a path pattern such as "service.*".
 func Select(scenarios []Scenario, pattern string) ([]Scenario, error) {

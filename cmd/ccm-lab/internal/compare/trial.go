@@ -26,8 +26,10 @@ const (
 	poll = 100 * time.Millisecond
 	// quiet is the time without a mutation in the cloud after which it counts as settled.
 	quiet = 500 * time.Millisecond
-	// cleanTimeout is the timeout for deleting what a scenario has created.
-	cleanTimeout = time.Minute
+	// cleanTimeout is the timeout for deleting what a scenario has created, and leftTimeout that for objects in the cloud
+	// to disappear after that.
+	cleanTimeout = 2 * time.Minute
+	leftTimeout  = 30 * time.Second
 )
 
 // Trial is one scenario on one column: it collects the evidence.
@@ -48,7 +50,8 @@ type Trial struct {
 
 // run runs one scenario. An error means that the column cannot go on.
 func (r *run) run(ctx context.Context, s Scenario) (report.Cell, error) {
-	if err := r.withRoutes(ctx, s.Routes); err != nil {
+	// Each scenario finds a manager with empty caches, so that its calls do not depend on the scenarios before it.
+	if err := r.restartFor(ctx, s); err != nil {
 		return report.Cell{}, err
 	}
 	t, err := r.newTrial(ctx, strings.ReplaceAll(s.ID, ".", "-"))
@@ -86,7 +89,7 @@ func (r *run) newTrial(ctx context.Context, name string) (*Trial, error) {
 		return nil, fmt.Errorf("creating a namespace: %w", err)
 	}
 	t.cleanUp(t.deleteNamespace)
-	if err := t.untilQuiet(ctx); err != nil {
+	if err := t.untilIdle(ctx, func() int { return t.log().Len() }); err != nil {
 		return nil, err
 	}
 	t.before = r.inventory()
@@ -110,11 +113,14 @@ func lastCall(log *sim.Log) int {
 }
 
 // untilQuiet waits until no call has changed the cloud for a while.
-func (t *Trial) untilQuiet(ctx context.Context) error {
-	mutations, since := t.log().MutationCount(), time.Now()
+func (t *Trial) untilQuiet(ctx context.Context) error { return t.untilIdle(ctx, t.log().MutationCount) }
+
+// untilIdle waits until a count of calls has not changed for a while.
+func (t *Trial) untilIdle(ctx context.Context, count func() int) error {
+	last, since := count(), time.Now()
 	return wait.PollUntilContextCancel(ctx, poll, true, func(context.Context) (bool, error) {
-		if n := t.log().MutationCount(); n != mutations {
-			mutations, since = n, time.Now()
+		if n := count(); n != last {
+			last, since = n, time.Now()
 		}
 		return time.Since(since) >= quiet, nil
 	})
@@ -133,6 +139,11 @@ func (t *Trial) clean(ctx context.Context) ([]string, error) {
 		}
 	}
 	if err := t.untilQuiet(ctx); err != nil {
+		return nil, err
+	}
+	// Deletions may be asynchronous.
+	err := t.until(ctx, leftTimeout, func(context.Context) (bool, error) { return len(t.left()) == 0, nil })
+	if err != nil {
 		return nil, err
 	}
 	leaked, after := t.left(), t.inventory()

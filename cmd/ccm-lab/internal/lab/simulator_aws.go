@@ -3,6 +3,7 @@ package lab
 import (
 	"cmp"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/conformance"
@@ -76,9 +77,18 @@ func awsConfig(endpoint string, world conformance.World, o SimulatorOptions) str
 		return ""
 	}
 	return "# Credentials come from the environment: AWS_ACCESS_KEY_ID=" + accessKey(o) +
-		" AWS_SECRET_ACCESS_KEY=simulated\n" + cloud.CloudConfig(endpoint)
+		" AWS_SECRET_ACCESS_KEY=simulated\n" + withFamilies(cloud.CloudConfig(endpoint), o)
 }
 
 // accessKey returns the ID of the key that the lab signs with: the caller's token, or a default for a
 // simulation that accepts any.
 func accessKey(o SimulatorOptions) string { return cmp.Or(o.Token, "AKIASIMULATED") }
+
+// withFamilies adds the families of the nodes' addresses of a dual-stack cluster.
+func withFamilies(config string, o SimulatorOptions) string {
+	if !o.IPv6 {
+		return config
+	}
+	const global = "[Global]\n"
+	return strings.Replace(config, global, global+"NodeIPFamilies = ipv4\nNodeIPFamilies = ipv6\n", 1)
+}

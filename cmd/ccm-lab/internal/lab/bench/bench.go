@@ -30,6 +30,13 @@ type Options struct {
 	ServicesAt string
 	// Manager is the process to measure: ccm or another cloud controller manager.
 	Manager Manager
+	// Balancers is the kind of load balancers; nil is the one that the lab shows.
+	Balancers *lab.BalancerKind
+	// Phases selects phases by lab's names; empty runs all.
+	Phases []string
+	// Again also measures, after each phase but restarts, what the result costs a manager that has just started, and at
+	// the end what is left after one was killed.
+	Again bool
 }
 
 // Manager identifies a cloud controller manager's binary. The zero value is this repository's ccm.
@@ -140,29 +147,44 @@ func Run(ctx context.Context, b lab.Binaries, o Options) (_ Report, err error) {
 	if lab.TargetAnnotation(o.Provider) != "" {
 		report.Targets = min(o.Nodes, maxTargets)
 	}
-	budgets := lab.Budgets(o.Provider, o.Nodes, o.Services)
 	for _, p := range r.phases() {
 		err := o.Step(ctx, p.name, func(ctx context.Context) error {
-			if p.prepare != nil {
-				if err := p.prepare(ctx); err != nil {
-					return err
-				}
+			measured, err := r.runPhase(ctx, p)
+			if err == nil {
+				report.Phases = append(report.Phases, measured)
 			}
-			measured, err := r.measure(ctx, p)
-			if err != nil {
-				return err
-			}
-			if budget, ok := budgets[p.key]; ok && !r.realServices() {
-				measured.Target = &budget
-			}
-			report.Phases = append(report.Phases, measured)
-			return nil
+			return err
 		})
 		if err != nil {
 			return report, fmt.Errorf("%s: %w", p.name, err)
 		}
 	}
-	return report, nil
+	if o.Again {
+		err = o.Step(ctx, "interruption", func(ctx context.Context) (err error) {
+			report.Interruption, err = r.interrupt(ctx, report.mutations(lab.PhaseCreateAll))
+			return err
+		})
+	}
+	return report, err
+}
+
+// runPhase prepares and measures a phase.
+func (r *runner) runPhase(ctx context.Context, p phase) (measured Phase, err error) {
+	if p.prepare != nil {
+		if err := p.prepare(ctx); err != nil {
+			return Phase{}, err
+		}
+	}
+	if measured, err = r.measure(ctx, p); err != nil {
+		return Phase{}, err
+	}
+	if budget, ok := r.budgets[p.key]; ok && !r.realServices() {
+		measured.Target = &budget
+	}
+	if r.Again && p.key != lab.PhaseRestart {
+		measured.Again, err = r.again(ctx)
+	}
+	return measured, err
 }
 
 // runner measures phases on a cluster.
@@ -204,7 +226,7 @@ func (r *runner) measure(ctx context.Context, p phase) (Phase, error) {
 		before = lab.Usage{}
 	}
 	out := Phase{
-		Name: p.name, Seconds: seconds(took),
+		Key: p.key, Name: p.name, Seconds: seconds(took),
 		CPUSeconds: seconds(after.CPU - before.CPU), PeakMemoryBytes: after.PeakMemory, Operations: log.Count(),
 	}
 	for _, s := range log.Stats() {

@@ -34,9 +34,10 @@ func (r *runner) settle(provision, settle time.Duration) {
 // stopReporting makes some nodes stop reporting while their machines run. The controllers then look up their
 // instances repeatedly.
 func (r *runner) stopReporting(ctx context.Context) error {
-	return errors.Join(r.untilQuiet(ctx, quietPeriod), each(ctx, min(lab.SilentNodes, r.Nodes), func(ctx context.Context, i int) error {
-		return lab.SetReady(ctx, r.cluster.Plane.Client, lab.DemoMachine(i).Name, false)
-	}))
+	return errors.Join(r.untilQuiet(ctx, quietPeriod), each(ctx, min(lab.SilentNodes, r.Nodes),
+		func(ctx context.Context, i int) error {
+			return lab.SetReady(ctx, r.cluster.Plane.Client, lab.DemoMachine(i).Name, false)
+		}))
 }
 
 // resumeReporting makes these nodes report again.

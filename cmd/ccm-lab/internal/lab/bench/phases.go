@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -32,6 +33,9 @@ type phase struct {
 // phases returns all phases for this cloud, in order.
 func (r *runner) phases() []phase {
 	usual := r.usualPhases()
+	if len(r.Phases) > 0 {
+		return slices.DeleteFunc(usual, func(p phase) bool { return !slices.Contains(r.Phases, p.key) })
+	}
 	var out []phase
 	for _, p := range usual {
 		out = append(out, p)
@@ -127,9 +131,11 @@ func (r *runner) createServices(ctx context.Context) (time.Duration, error) {
 
 // service returns Service number i, from 1: two TCP ports, which every kind of load balancer supports.
 func (r *runner) service(i int) *v1.Service {
-	annotations := maps.Clone(lab.ServiceAnnotations(r.Provider))
-	if annotations == nil {
-		annotations = map[string]string{}
+	annotations := map[string]string{}
+	if r.Balancers != nil {
+		maps.Copy(annotations, r.Balancers.ServiceAnnotations)
+	} else {
+		maps.Copy(annotations, lab.ServiceAnnotations(r.Provider))
 	}
 	if key := lab.TargetAnnotation(r.Provider); key != "" {
 		annotations[key] = lab.TargetLabel + "=" + targetValue

@@ -33,10 +33,23 @@ type Report struct {
 	// CPUs of this machine, which ccm shares with the API server, etcd and the cloud.
 	CPUs   int     `json:"cpus"`
 	Phases []Phase `json:"phases"`
+	// Interruption is the result of a killed manager, with Options.Again.
+	Interruption *Interruption `json:"interruption,omitempty"`
+}
+
+// mutations returns the mutations of a phase.
+func (r Report) mutations(key string) int {
+	i := slices.IndexFunc(r.Phases, func(p Phase) bool { return p.Key == key })
+	if i < 0 {
+		return 0
+	}
+	return r.Phases[i].Mutations
 }
 
 // Phase is the result of one phase.
 type Phase struct {
+	// Key is one of lab's names of phases.
+	Key  string `json:"key"`
 	Name string `json:"name"`
 	// Reads and Mutations are calls to the cloud.
 	Reads     int `json:"reads"`
@@ -50,6 +63,8 @@ type Phase struct {
 	PeakMemoryBytes int64   `json:"peakMemoryBytes"`
 	// Operations counts the calls of each operation.
 	Operations map[string]int `json:"operations,omitempty"`
+	// Again are the calls of a manager that starts when the phase is complete, with Options.Again.
+	Again *Calls `json:"again,omitempty"`
 	// Target is the budget of the phase; nil without one.
 	Target *lab.Budget `json:"target,omitempty"`
 }

@@ -1,0 +1,146 @@
+package compare
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/unified-ccm/unified-ccm/cmd/ccm-lab/internal/compare/report"
+	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
+	"github.com/unified-ccm/unified-ccm/pkg/common/sim/world"
+)
+
+const groupRoutes = "Routes"
+
+// Pod ranges of the nodes of the scenarios, outside those of the shared nodes.
+const (
+	createdRange     = "10.244.100.0/24"
+	removedRange     = "10.244.101.0/24"
+	conflictingRange = "10.244.102.0/24"
+)
+
+func routeScenarios() []Scenario {
+	routes := func(id, title, detail string, run func(context.Context, *Trial) (report.Verdict, string, error)) Scenario {
+		return Scenario{
+			ID: "route." + id, Group: groupRoutes, Title: title, Detail: detail, Routes: true, Run: run,
+			Declared: func(d provider.Descriptor) report.Verdict {
+				if d.Capabilities.Routes {
+					return report.Works
+				}
+				return report.NotApplicable
+			},
+		}
+	}
+	return []Scenario{
+		routes("created", "Route created", "A node's pod range gets a route to its machine.", routeCreated),
+		routes("removed", "Route removed", "The route of a deleted node is deleted.", routeRemoved),
+		routes("conflict", "Conflicting route", "A route of another owner stays when a node has the same pod range.",
+			routeConflict),
+	}
+}
+
+// routeTo describes the routes to a destination.
+func (t *Trial) routeTo(destination string) string {
+	for _, r := range t.cluster.Cloud.World.Routes() {
+		switch {
+		case r.Destination != destination:
+		case !r.Owned:
+			return "another owner's"
+		case r.Blackhole:
+			return "to a machine that does not exist"
+		default:
+			return "to " + r.NodeName
+		}
+	}
+	return "none"
+}
+
+// joinRouted joins a node with a pod range and waits for a route to it.
+func (t *Trial) joinRouted(ctx context.Context, name, podRange string) (node string, err error) {
+	t.begin()
+	if node, err = t.join(ctx, name, podRange); err != nil {
+		return "", err
+	}
+	err = t.until(ctx, nodeTimeout, func(context.Context) (bool, error) {
+		return t.routeTo(podRange) == "to "+node || t.unsupported(withoutRoutes) != "", nil
+	})
+	t.evidence.After = objects(world.Changed(t.before, t.inventory()))
+	return node, err
+}
+
+// decideRoute returns the verdict about a route.
+func (t *Trial) decideRoute(ctx context.Context, node string, checks ...report.Check) (report.Verdict, string, error) {
+	if line := t.unsupported(withoutRoutes); line != "" {
+		return report.NotApplicable, "The manager has no routes: " + line, nil
+	}
+	_, warning, err := t.observeNode(ctx, node)
+	if err != nil {
+		return "", "", err
+	}
+	verdict, summary := decide(observation{exists: true, effect: checks, warning: warning})
+	return verdict, summary, nil
+}
+
+func routeCreated(ctx context.Context, t *Trial) (report.Verdict, string, error) {
+	node, err := t.joinRouted(ctx, "routed", createdRange)
+	if err != nil {
+		return "", "", err
+	}
+	return t.decideRoute(ctx, node, t.check("route to "+createdRange, "to "+node, t.routeTo(createdRange)))
+}
+
+func routeRemoved(ctx context.Context, t *Trial) (report.Verdict, string, error) {
+	node, err := t.joinRouted(ctx, "unrouted", removedRange)
+	if err != nil {
+		return "", "", err
+	}
+	had := t.check("route to "+removedRange, "to "+node, t.routeTo(removedRange))
+	if err := t.live.DeleteNode(ctx, node); err != nil {
+		return "", "", err
+	}
+	err = t.until(ctx, nodeTimeout, func(context.Context) (bool, error) {
+		return !had.OK || t.routeTo(removedRange) == "none", nil
+	})
+	if err != nil {
+		return "", "", err
+	}
+	return t.decideRoute(ctx, node, had, t.check("route after the deletion", "none", t.routeTo(removedRange)))
+}
+
+// routeConflict adds a route that stays in the cloud, as part of what exists before.
+func routeConflict(ctx context.Context, t *Trial) (report.Verdict, string, error) {
+	if err := t.cluster.Cloud.World.AddForeignRoute(conflictingRange); err != nil {
+		return "", "", fmt.Errorf("adding a route: %w", err)
+	}
+	t.before = t.inventory()
+	t.begin()
+	node, err := t.join(ctx, "conflict", conflictingRange)
+	if err != nil {
+		return "", "", err
+	}
+	err = t.until(ctx, conflictTime, func(context.Context) (bool, error) {
+		return t.routeTo(conflictingRange) != "another owner's", nil
+	})
+	if err != nil {
+		return "", "", err
+	}
+	kept := t.check("route to "+conflictingRange, "another owner's", t.routeTo(conflictingRange))
+	own := t.check("the node's own route", "none", t.routeOf(node))
+	verdict, summary, err := t.decideRoute(ctx, node, kept)
+	if verdict == report.Works && !own.OK {
+		return report.WorksDifferently, "The route stays, and the node gets a second one to the same destination.", nil
+	}
+	return verdict, summary, err
+}
+
+// conflictTime is the time in which a foreign route must not change: several passes of the route controller.
+const conflictTime = nodeTimeout / 2
+
+// routeOf returns the destination of a route to a node.
+func (t *Trial) routeOf(node string) string {
+	routes := t.cluster.Cloud.World.Routes()
+	if i := slices.IndexFunc(routes, func(r world.Route) bool { return r.NodeName == node }); i >= 0 {
+		return routes[i].Destination
+	}
+	return "none"
+}
