@@ -84,6 +84,10 @@ e2e-docs: ## The commands of the documentation, on a real API server and each si
 e2e-openstack: build apiserver ## The conformance list on real OpenStack services (Debian 12 and root; minutes), not part of CI
 	@hack/e2e-openstack.sh $(ARGS)
 
+.PHONY: test-page
+test-page: ## The page of a comparison in a real Chromium, with screenshots in bin/page; not part of CI
+	@hack/test-page.sh $(ARGS)
+
 .PHONY: bench
 bench: build apiserver ## Calls, seconds, CPU and memory at 1,000 nodes and 200 Services
 	@$(BIN)/ccm-lab bench $(if $(PROVIDER),--provider=$(PROVIDER)) $(ARGS)

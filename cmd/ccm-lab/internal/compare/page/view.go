@@ -15,7 +15,7 @@ type view struct {
 	Policy     string
 	Style      template.CSS
 	Script     template.JS
-	Problems   []report.Problem
+	Problems   []problemView
 	Verdicts   []verdictView
 	Columns    []columnView
 	Groups     []groupView
@@ -38,6 +38,12 @@ type legendVerdict struct {
 type legendColumn struct {
 	Name  string `json:"name"`
 	Title string `json:"title"`
+}
+
+// problemView is a problem; Linked if there is a cell with its evidence.
+type problemView struct {
+	report.Problem
+	Linked bool
 }
 
 // verdictView is a verdict with its number of cells.
@@ -111,7 +117,11 @@ type evidenceData struct {
 }
 
 func newView(r report.Report) view {
-	v := view{Report: r, Problems: r.Problems()}
+	v := view{Report: r}
+	for _, p := range r.Problems() {
+		linked := slices.ContainsFunc(r.Capabilities, func(c report.Capability) bool { return c.ID == p.Row })
+		v.Problems = append(v.Problems, problemView{p, linked})
+	}
 	total := map[report.Verdict]int{}
 	for _, c := range r.Columns {
 		column := newColumn(r, c)

@@ -3,6 +3,7 @@ package sample
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/unified-ccm/unified-ccm/cmd/ccm-lab/internal/compare/report"
@@ -18,8 +19,8 @@ var groups = []struct {
 		"External traffic policy Local", "Source ranges", "Session affinity by client", "spec.loadBalancerIP",
 		"Load balancer class of this manager",
 		"Load balancer class of another manager", "No node ports", "Port added", "Port removed", "Type changed to ClusterIP"}},
-	{"Annotations", []string{"scheme: internal", "source-ranges", "proxy-protocol", "health-check-protocol",
-		"health-check-port", "health-check-path", "health-check-interval", "health-check-timeout",
+	{"Annotations", []string{"scheme: internal", "source-ranges", "proxy-protocol",
+		"health-check-protocol", "health-check-port", "health-check-path", "health-check-interval", "health-check-timeout",
 		"health-check-healthy-threshold", "health-check-unhealthy-threshold", "idle-timeout", "static-addresses", "tags",
 		"subnets", "Unknown annotation", "Annotation with an invalid value"}},
 	{"Nodes", []string{"Provider ID", "IPv4 addresses", "IPv6 addresses", "Instance type", "Zone and region",
@@ -31,8 +32,7 @@ var groups = []struct {
 		"Load balancer changed by hand", "Take over from another manager", "Quota is reached", "Node joins", "Node leaves"}},
 }
 
-// Columns of the sample.
-var Columns = []report.Column{
+var columns = []report.Column{
 	{Name: "aws", Title: "Amazon Web Services", Provider: "aws", Program: "ccm", Cloud: "simulator"},
 	{Name: "fake", Title: "Fake", Provider: "fake", Program: "ccm", Cloud: "simulator"},
 	{Name: "openstack", Title: "OpenStack", Provider: "openstack", Program: "ccm", Cloud: "services"},
@@ -40,7 +40,7 @@ var Columns = []report.Column{
 
 // Report returns the sample.
 func Report() report.Report {
-	r := report.Report{Schema: report.Schema, Version: "v0.4.0", Kubernetes: "v1.37.1", Columns: Columns}
+	r := report.Report{Schema: report.Schema, Version: "v0.4.0", Kubernetes: "v1.37.1", Columns: slices.Clone(columns)}
 	n := 0
 	for _, g := range groups {
 		for _, title := range g.rows {
@@ -65,7 +65,7 @@ func Report() report.Report {
 func Troubled() report.Report {
 	r := Report()
 	r.Missing = []string{"routes.ipv6-pod-range on openstack: interrupted"}
-	r.Columns = append(r.Columns[:len(r.Columns):len(r.Columns)], report.Column{Name: "vsphere", Title: "vSphere",
+	r.Columns = append(r.Columns, report.Column{Name: "vsphere", Title: "vSphere",
 		Provider: "vsphere", Program: "ccm", Cloud: "simulator", Error: "the simulator did not start: address in use"})
 	first := r.Capabilities[0].Cells["fake"]
 	first.Declared, first.Leaked = report.Refuses, []string{"LoadBalancer lb-7f3a"}
@@ -85,7 +85,7 @@ func slug(title string) string {
 
 // verdict makes most cells work, and gives every verdict to some.
 func verdict(row, column int) report.Verdict {
-	n := row*len(Columns) + column
+	n := row*len(columns) + column
 	if n%5 != 0 {
 		return report.Works
 	}
@@ -144,7 +144,8 @@ func evidence(title string, column report.Column, v report.Verdict, seed int) *r
 		return e
 	}
 	e.Plan = fmt.Sprintf("Service demo/%s: 3 changes\n  + LoadBalancer k8s-%s\n      scheme: internal\n"+
-		"  + Listener TCP/80\n      waits for: LoadBalancer k8s-%s\n  ~ SecurityGroup nodes\n      rules: 1 → 2\n", name, name, name)
+		"  + Listener TCP/80\n      waits for: LoadBalancer k8s-%s\n  ~ SecurityGroup nodes\n      rules: 1 → 2\n",
+			name, name, name)
 	e.Status = "loadBalancer:\n  ingress:\n  - ip: 203.0.113.7\n    ipMode: VIP\n"
 	e.After = append(e.After,
 		report.Object{Kind: "SecurityGroup", Name: "nodes", ID: "sg-1",
@@ -208,7 +209,7 @@ func operations() []report.Operation {
 	var out []report.Operation
 	for _, row := range rows {
 		o := report.Operation{ID: row.id, Title: row.title, Detail: row.detail, Costs: map[string]report.Cost{}}
-		for i, column := range Columns {
+		for i, column := range columns {
 			o.Costs[column.Name] = report.Cost{Calls: row.calls + i*row.step, Changes: row.changes, AgainCalls: 3 + i,
 				Seconds: 1.5 * float64(i+1)}
 		}

@@ -20,7 +20,8 @@ function renderDialog() {
   document.getElementById("previous").disabled = at <= 0;
   document.getElementById("next").disabled = at < 0 || at === shown.length - 1;
   dialog().classList.toggle("two", Boolean(second));
-  document.getElementById("evidence").replaceChildren(proof(cell.row, column), ...(second ? [proof(cell.row, second)] : []));
+  const both = columns.filter((c) => c === column || c === second);
+  document.getElementById("evidence").replaceChildren(...proof(cell.row, both));
   if (!dialog().open) {
     dialog().showModal();
     document.getElementById("dialog-title").focus();

@@ -7,7 +7,7 @@ function h(name, attributes, ...children) {
   for (const [key, value] of Object.entries(attributes || {})) {
     if (value !== undefined && value !== false) element.setAttribute(key, value);
   }
-  element.append(...children.flat().filter((child) => child !== undefined && child !== null && child !== false && child !== ""));
+  element.append(...children.flat(Infinity).filter((child) => child !== undefined && child !== null && child !== false && child !== ""));
   return element;
 }
 
@@ -21,30 +21,35 @@ function cellData(row, column) {
   return element ? JSON.parse(element.textContent) : undefined;
 }
 
-// proof returns the evidence of a cell.
-function proof(row, column) {
-  const data = cellData(row, column.name);
-  const root = h("article", { class: "proof", "aria-label": column.title });
-  if (!data) {
-    root.append(h("p", { class: "none" }, `No result of ${column.title} in this run.`));
-    return root;
+// proof returns the evidence of one cell, or of two side by side: the same section of both in one row.
+function proof(row, shown) {
+  const all = shown.map((column) => ({ column, data: cellData(row, column.name) }));
+  const out = all.map(({ column, data }) => result(data, column));
+  for (const [title, note, body] of sections) {
+    if (!all.some(({ data }) => data && body(data))) continue;
+    for (const { column, data } of all) {
+      const content = data && body(data);
+      out.push(h("section", { class: "proof", "aria-label": `${title}, ${column.title}` },
+        h("h3", {}, title, h("span", { class: "muted" }, content && note ? note(data) : "")),
+        content || h("p", { class: "none" }, "none")));
+    }
   }
-  root.append(result(data, column));
-  for (const [title, note, body] of [
-    ["Checks", "", data.checks && checks(data.checks)],
-    ["Cloud objects", objectsNote(data.objects), data.objects && objects(data.objects)],
-    ["Calls to the cloud", data.log && callsNote(data.log), data.log && timeline(data.log)],
-    ["Events", "", data.events && events(data.events)],
-    ["Plan", "", data.plan && code(data.plan)],
-    ["Status", "", data.status && code(data.status)],
-    ["Manifest", data.manifest && copyButton(data.manifest), data.manifest && code(data.manifest)],
-  ]) {
-    if (body) root.append(h("section", {}, h("h3", {}, title, note && h("span", { class: "muted" }, note)), body));
-  }
-  return root;
+  return out;
 }
 
+// sections are the parts of the evidence: a title, a note beside it, and a body if there is any.
+const sections = [
+  ["Checks", null, (d) => d.checks && checks(d.checks)],
+  ["Cloud objects", (d) => objectsNote(d.objects), (d) => d.objects && objects(d.objects)],
+  ["Calls to the cloud", (d) => callsNote(d.log), (d) => d.log && timeline(d.log)],
+  ["Events", null, (d) => d.events && events(d.events)],
+  ["Plan", null, (d) => d.plan && code(d.plan)],
+  ["Status", null, (d) => d.status && code(d.status)],
+  ["Manifest", (d) => copyButton(d.manifest), (d) => d.manifest && code(d.manifest)],
+];
+
 function result(data, column) {
+  if (!data) return h("p", { class: "none" }, `No result of ${column.title} in this run.`);
   const figures = data.calls
     ? `${count(data.calls, "call")}, ${count(data.changes, "change")}${data.seconds ? ", " + seconds(data.seconds) : ""}` : "";
   return h("div", { class: "result " + data.verdict },
@@ -69,7 +74,6 @@ function checks(list) {
 }
 
 function objectsNote(list) {
-  if (!list) return "";
   const parts = ["created", "changed", "deleted", "same"].map((change) => [change, list.filter((o) => o.change === change).length]);
   return parts.filter(([, n]) => n).map(([change, n]) => `${n} ${change}`).join(", ");
 }
@@ -110,7 +114,7 @@ function timeline(log) {
     const bar = h("rect", { x: `${100 * c.seconds / end}%`, width: `${Math.max(100 * c.took / end, 0.6)}%`, y: "1", height: "8", rx: "1.5" });
     return h("div", { class: `call${c.change ? " change" : ""}${c.error ? " error" : ""}`, role: "listitem" },
       h("span", { class: "at" }, c.seconds.toFixed(2)),
-      h("span", { class: "op" }, c.operation, c.change && h("span", { class: "hidden" }, " (change)")),
+      h("span", { class: "op" }, c.operation, c.change && h("span", { class: "tag" }, "change")),
       h("svg", { class: "lane", "aria-hidden": "true" }, bar),
       h("span", { class: "took" }, seconds(c.took)),
       c.error && h("span", { class: "problem" }, c.error));

@@ -39,7 +39,8 @@ function renderMatrix() {
 function matches(row, terms) {
   if (!terms.every((term) => row.text.includes(term))) return false;
   if (state.verdict.length && !row.shown.some((td) => state.verdict.includes(td.dataset.verdict))) return false;
-  return !state.differ || new Set(row.shown.map((td) => td.dataset.verdict)).size > 1;
+  // A column without a result differs from none.
+  return !state.differ || new Set(row.shown.map((td) => td.dataset.verdict).filter(Boolean)).size > 1;
 }
 
 // sortRows moves the rows. In an order of their own they are in one body, and name their group.

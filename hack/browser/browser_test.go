@@ -1,0 +1,496 @@
+package browser
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/log"
+	"github.com/chromedp/cdproto/network"
+	"github.com/chromedp/cdproto/runtime"
+	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
+)
+
+// browser is one Chromium for all tests; each test has a tab of its own.
+var browser context.Context
+
+func TestMain(m *testing.M) {
+	os.Exit(run(m))
+}
+
+func run(m *testing.M) int {
+	if os.Getenv("PAGE") == "" {
+		fmt.Fprintln(os.Stderr, "PAGE is not set: run hack/test-page.sh, which writes a page and sets it")
+		return 1
+	}
+	path, err := chromium()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path), chromedp.Flag("lang", "en"),
+		chromedp.Flag("force-color-profile", "srgb"))
+	if os.Getuid() == 0 {
+		options = append(options, chromedp.NoSandbox)
+	}
+	allocator, stop := chromedp.NewExecAllocator(context.Background(), options...)
+	defer stop()
+	var closeBrowser context.CancelFunc
+	browser, closeBrowser = chromedp.NewContext(allocator)
+	defer closeBrowser()
+	if err := chromedp.Do(browser); err != nil {
+		fmt.Fprintln(os.Stderr, "start "+path+":", err)
+		return 1
+	}
+	return m.Run()
+}
+
+// chromium returns the browser's path.
+func chromium() (string, error) {
+	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {
+		if path, err := exec.LookPath(name); err == nil {
+			return path, nil
+		}
+	}
+	return "", fmt.Errorf("there is no chromium: install it, on Debian with apt-get install chromium")
+}
+
+// tab is the page in a browser of one size and colour scheme. A test fails if the page makes a request, logs an error or
+// throws.
+type tab struct {
+	*testing.T
+	ctx context.Context
+}
+
+type size struct{ width, height int64 }
+
+var desktop = size{1600, 1000}
+
+type step = chromedp.Action[chromedp.Void]
+
+// call sends a command of the browser's protocol.
+func call[P any](command cdp.Command[P, cdp.Empty], params P) step {
+	return chromedp.Func(func(ctx context.Context, t *chromedp.Target) error {
+		_, err := cdp.Call(ctx, t, command, params)
+		return err
+	})
+}
+
+func script(expression string) step { return chromedp.Evaluate[chromedp.Void](expression) }
+
+func open(t *testing.T, s size, scheme, fragment string, more ...step) *tab {
+	t.Helper()
+	ctx, cancel := chromedp.NewContext(browser, chromedp.WithListener(watch(t)))
+	t.Cleanup(cancel)
+	out := &tab{t, ctx}
+	out.do() // opens the tab, which must outlive the timeout of its actions
+	out.do(
+		call(network.Enable, network.EnableParams{}), call(log.Enable, cdp.Empty{}),
+		call(emulation.SetDeviceMetricsOverride, emulation.SetDeviceMetricsOverrideParams{
+			Width: s.width, Height: s.height, DeviceScaleFactor: 1, Mobile: s.width < 720}),
+		call(emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{
+			{Name: "prefers-color-scheme", Value: scheme}, {Name: "prefers-reduced-motion", Value: "reduce"},
+		}}),
+	)
+	out.do(more...)
+	out.do(chromedp.Navigate(page()+fragment), chromedp.WaitReady(chromedp.CSS("#matrix")))
+	return out
+}
+
+func page() string {
+	path, _ := filepath.Abs(os.Getenv("PAGE"))
+	return "file://" + path
+}
+
+// watch fails the test at its end if the page did what a self-contained page must not do.
+func watch(t *testing.T) func(event any) {
+	var mu sync.Mutex
+	var problems []string
+	t.Cleanup(func() {
+		mu.Lock()
+		defer mu.Unlock()
+		for _, p := range problems {
+			t.Error(p)
+		}
+	})
+	return func(event any) {
+		mu.Lock()
+		defer mu.Unlock()
+		switch e := event.(type) {
+		case *network.EventRequestWillBeSent:
+			if url := e.Request.URL; !strings.HasPrefix(url, page()) && !strings.HasPrefix(url, "data:") {
+				problems = append(problems, "request of "+url)
+			}
+		case *runtime.EventExceptionThrown:
+			problems = append(problems, "exception: "+e.ExceptionDetails.Text)
+		case *runtime.EventConsoleAPICalled:
+			problems = append(problems, "console."+string(e.Type))
+		case *log.EventEntryAdded:
+			problems = append(problems, "log: "+e.Entry.Text)
+		}
+	}
+}
+
+func (t *tab) do(steps ...step) {
+	t.Helper()
+	ctx, stop := t.ctx, func() {}
+	if len(steps) > 0 {
+		ctx, stop = context.WithTimeout(t.ctx, time.Minute)
+	}
+	defer stop()
+	if err := chromedp.Do(ctx, steps...); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (t *tab) key(keys ...string) {
+	t.Helper()
+	for _, k := range keys {
+		t.do(chromedp.KeyEvent(k))
+	}
+}
+
+// eval returns the value of a JavaScript expression as text.
+func (t *tab) eval(expression string) string {
+	t.Helper()
+	out, err := chromedp.Run(t.ctx, chromedp.Evaluate[any](expression))
+	if err != nil {
+		t.Fatalf("%s: %v", expression, err)
+	}
+	return fmt.Sprint(out)
+}
+
+func (t *tab) want(expression, want string) {
+	t.Helper()
+	if got := t.eval(expression); got != want {
+		t.Errorf("%s is %q, want %q", expression, got, want)
+	}
+}
+
+// until waits for what the page does on its own, such as giving the focus back when a dialog has closed.
+func (t *tab) until(expression string) {
+	t.Helper()
+	t.do(func(ctx context.Context, target *chromedp.Target) (chromedp.Void, error) {
+		_, err := chromedp.Poll[bool](expression)(ctx, target)
+		return chromedp.Void{}, err
+	})
+}
+
+// shot writes a screenshot beside the page, for people to see.
+func (t *tab) shot(name string, full bool) {
+	t.Helper()
+	action := chromedp.CaptureScreenshot()
+	if full {
+		action = chromedp.FullScreenshot(100)
+	}
+	png, err := chromedp.Run(t.ctx, action)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(filepath.Dir(os.Getenv("PAGE")), name+".png"), png, 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Expressions of the page's state.
+const (
+	rows    = `document.querySelectorAll("#matrix tr[data-row]:not([hidden])").length`
+	columns = `[...document.querySelectorAll("#matrix thead th[data-column]:not([hidden])")]` +
+		`.map((e) => e.dataset.column).join()`
+	focus   = `document.activeElement.closest("[data-row]")?.dataset.row + " " + ` +
+		`document.activeElement.closest("[data-column]")?.dataset.column`
+	opened = `document.getElementById("dialog").open`
+)
+
+func TestScreenshots(t *testing.T) {
+	for _, scheme := range []string{"light", "dark"} {
+		for _, s := range []size{{400, 900}, {1000, 900}, {1600, 1100}} {
+			t.Run(fmt.Sprintf("%d %s", s.width, scheme), func(t *testing.T) {
+				b := open(t, s, scheme, "")
+				name := fmt.Sprintf("%d-%s-", s.width, scheme)
+				b.shot(name+"page", true)
+				b.want(`document.scrollingElement.scrollWidth <= innerWidth`, "true")
+				contrast(b)
+				b.do(script(`location.hash = "#cell=service.tcp-port/fake"`),
+					chromedp.WaitVisible(chromedp.CSS("#dialog")))
+				b.shot(name+"evidence", false)
+				b.want(`document.getElementById("dialog").scrollWidth <= innerWidth`, "true")
+				contrast(b)
+				b.do(script(`location.hash = "#show=aws,openstack&differ=1"`),
+					chromedp.WaitNotVisible(chromedp.CSS("#dialog")))
+				b.shot(name+"two", false)
+			})
+		}
+	}
+}
+
+// contrast fails for text that is hard to read on its background: WCAG wants 4.5.
+func contrast(t *tab) {
+	t.Helper()
+	if got := t.eval(`(() => {
+		const canvas = document.createElement("canvas").getContext("2d", { willReadFrequently: true });
+		const rgba = (color) => {
+			canvas.clearRect(0, 0, 1, 1);
+			canvas.fillStyle = color;
+			canvas.fillRect(0, 0, 1, 1);
+			return [...canvas.getImageData(0, 0, 1, 1).data];
+		};
+		const light = ([r, g, b]) => {
+			const f = (v) => (v /= 255) <= 0.03928 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4;
+			return 0.2126 * f(r) + 0.7152 * f(g) + 0.0722 * f(b);
+		};
+		const ground = (e) => {
+			for (; e; e = e.parentElement) {
+				const color = rgba(getComputedStyle(e).backgroundColor);
+				if (color[3] === 255) return color;
+			}
+			return [255, 255, 255, 255];
+		};
+		const bad = new Set();
+		for (const e of document.querySelectorAll("body *:not(script)")) {
+			if (![...e.childNodes].some((n) => n.nodeType === 3 && n.data.trim()) || !e.checkVisibility()) continue;
+			const [a, b] = [light(rgba(getComputedStyle(e).color)), light(ground(e))].sort((x, y) => y - x);
+			const ratio = (a + 0.05) / (b + 0.05);
+			if (ratio < 4.5) bad.add(e.className + " in " + e.parentElement.className + ": " + ratio.toFixed(2));
+		}
+		return [...bad].join("\n");
+	})()`); got != "" {
+		t.Errorf("contrast:\n%s", got)
+	}
+}
+
+func TestKeyboardAloneReachesEvidence(t *testing.T) {
+	b := open(t, desktop, "light", "")
+	for range 60 {
+		b.key(kb.Tab)
+		if b.eval(`document.activeElement.matches("button.cell")`) == "true" {
+			break
+		}
+	}
+	b.want(focus, "service.tcp-port aws")
+	b.want(`document.querySelectorAll("#matrix button[tabindex='0']").length`, "1")
+	b.key(kb.ArrowRight, kb.ArrowRight, kb.ArrowDown)
+	b.want(focus, "service.udp-port openstack")
+	b.want(`getComputedStyle(document.activeElement).outlineStyle`, "solid")
+	// vsphere has no results: there is nothing to the right.
+	b.key(kb.ArrowRight)
+	b.want(focus, "service.udp-port openstack")
+	b.key(kb.Home)
+	b.want(focus, "service.udp-port aws")
+	b.key(kb.End, kb.PageDown)
+	b.want(focus, "service.source-ranges openstack")
+	b.key(kb.PageUp, kb.PageUp)
+	b.want(focus, "service.tcp-port openstack")
+	b.key(kb.Enter)
+	b.do(chromedp.WaitVisible(chromedp.CSS("#dialog")))
+	b.want(`document.activeElement.id`, "dialog-title")
+	b.want(`document.getElementById("evidence").innerText.includes("Listeners, members and address are there.")`, "true")
+	b.want(`location.hash`, "#cell=service.tcp-port/openstack")
+	b.key(kb.Escape)
+	b.until(`location.hash === ""`)
+	b.want(opened, "false")
+	b.want(focus, "service.tcp-port openstack")
+}
+
+func TestFocusStaysInDialog(t *testing.T) {
+	b := open(t, desktop, "light", "#cell=service.udp-port/openstack")
+	for range 30 {
+		b.key(kb.Tab)
+		// The browser's own controls are between the last and the first element.
+		at := b.eval(`document.activeElement === document.body || dialog.contains(document.activeElement)`)
+		if at != "true" {
+			b.Fatalf("focus left the dialog: %s", b.eval(`document.activeElement.outerHTML.slice(0, 200)`))
+		}
+	}
+}
+
+func TestListOnNarrowScreens(t *testing.T) {
+	b := open(t, size{400, 900}, "light", "")
+	b.do(chromedp.Focus(chromedp.CSS(`#matrix button[tabindex="0"]`)))
+	b.want(focus, "service.tcp-port aws")
+	b.key(kb.ArrowDown)
+	b.want(focus, "service.tcp-port fake")
+	b.key(kb.ArrowDown, kb.ArrowDown)
+	b.want(focus, "service.udp-port aws")
+	b.want(`document.activeElement.querySelector(".who").checkVisibility()`, "true")
+}
+
+func TestFilters(t *testing.T) {
+	click := func(selector string) []step {
+		return []step{chromedp.Click(chromedp.CSS(selector))}
+	}
+	choose := func(id, value string) []step {
+		return []step{script(fmt.Sprintf(
+			`(() => { const e = document.getElementById(%q); e.value = %q; e.dispatchEvent(new Event("change")); })()`,
+			id, value))}
+	}
+	join := func(lists ...[]step) (out []step) {
+		for _, l := range lists {
+			out = append(out, l...)
+		}
+		return out
+	}
+	for name, c := range map[string]struct {
+		actions             []step
+		rows, columns, hash string
+		check, want         string
+	}{
+		"search": {
+			[]step{chromedp.SendKeys(chromedp.CSS("#search"), "tcp udp")}, "2", "aws,fake,openstack,vsphere", "#q=tcp+udp",
+			`document.getElementById("count").value`, "2 of 60 capabilities"},
+		"search without result": {
+			[]step{chromedp.SendKeys(chromedp.CSS("#search"), "nothing of this")}, "0", "aws,fake,openstack,vsphere",
+			"#q=nothing+of+this", `document.getElementById("empty").checkVisibility()`, "true"},
+		"verdict": {
+			click(`#tools [data-verdict="refuses"]`), "6", "aws,fake,openstack,vsphere", "#verdict=refuses",
+			`document.querySelectorAll("tr[data-row]:not([hidden]) td:not(.faded) .refuses").length`, "6"},
+		"two verdicts": {
+			join(click(`#tools [data-verdict="refuses"]`), click(`#tools [data-verdict="ignored"]`)), "12",
+			"aws,fake,openstack,vsphere", "#verdict=refuses,ignored",
+			`document.querySelector('#tools [data-verdict="ignored"]').ariaPressed`, "true"},
+		"provider": {
+			click(`[data-show="fake"]`), "60", "aws,openstack,vsphere", "#show=aws,openstack,vsphere",
+			`document.querySelector('[data-show="fake"]').ariaPressed`, "false"},
+		"last provider stays": {
+			join(click(`[data-show="fake"]`), click(`[data-show="openstack"]`), click(`[data-show="vsphere"]`),
+				click(`[data-show="aws"]`)), "60", "aws", "#show=aws",
+			`document.querySelector('[data-show="aws"]').ariaPressed`, "true"},
+		"rows that differ": {
+			click(`#differ`), "30", "aws,fake,openstack,vsphere", "#differ=1",
+			`document.getElementById("differ").checked`, "true"},
+		"side by side": {
+			join(choose("left", "aws"), choose("right", "openstack")), "20", "aws,openstack",
+			"#show=aws,openstack&differ=1", `document.querySelector("#costs .delta:not(:empty)").textContent`, "+34 calls"},
+		"sorted by name": {
+			choose("sort", "name"), "60", "aws,fake,openstack,vsphere", "#sort=name",
+			`document.querySelector("#matrix tr[data-row] .title").textContent`, "Annotation with an invalid value"},
+		"worst first": {
+			choose("sort", "worst"), "60", "aws,fake,openstack,vsphere", "#sort=worst",
+			`[...document.querySelectorAll("#matrix tr[data-row]")].slice(0, 6).every((e) => e.querySelector(".failed"))`,
+			"true"},
+		"most calls first": {
+			choose("sort", "calls"), "60", "aws,fake,openstack,vsphere", "#sort=calls",
+			`document.querySelector("#matrix tr[data-row] .cell .calls").textContent`, "10 calls"},
+		"reset": {
+			join([]step{chromedp.SendKeys(chromedp.CSS("#search"), "tcp")}, choose("sort", "name"), click(`#differ`),
+				click(`#reset`)), "60", "aws,fake,openstack,vsphere", "",
+			`document.querySelector("#matrix tr[data-row] .title").textContent`, "TCP port"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := open(t, desktop, "light", "")
+			b.do(c.actions...)
+			check := func() {
+				b.want(rows, c.rows)
+				b.want(columns, c.columns)
+				b.want(`location.hash`, c.hash)
+				b.want(c.check, c.want)
+			}
+			check()
+			// The fragment alone shows the same.
+			b.do(chromedp.Reload(), chromedp.WaitReady(chromedp.CSS("#matrix")))
+			check()
+		})
+	}
+}
+
+func TestEvidence(t *testing.T) {
+	b := open(t, desktop, "light", "#cell=service.tcp-port/fake")
+	b.do(chromedp.WaitVisible(chromedp.CSS("#dialog")))
+	for _, want := range []string{
+		"TCP port", "The provider declares “refuses with a message”.", "Left in the cloud: LoadBalancer lb-7f3a",
+		"address in the status", "+ created", "1 → 2", "CreateLoadBalancer", "EnsuredLoadBalancer", "203.0.113.7",
+		"</script><script>alert(1)</script>", "waits for: LoadBalancer",
+	} {
+		if got := b.eval(`document.getElementById("dialog").innerText`); !strings.Contains(got, want) {
+			b.Errorf("no %q in the evidence", want)
+		}
+	}
+	b.want(`document.querySelectorAll(".lane rect").length`, "5")
+	b.do(chromedp.Click(chromedp.CSS("#next")))
+	b.want(`document.getElementById("dialog-title").textContent`, "UDP port")
+	b.do(chromedp.Click(chromedp.CSS("#previous")))
+	b.want(`document.getElementById("previous").disabled`, "true")
+	b.do(chromedp.Click(chromedp.CSS(`[data-tab="openstack"]`)))
+	b.want(`location.hash`, "#cell=service.tcp-port/openstack")
+	b.want(`document.activeElement.dataset.tab`, "openstack")
+	b.do(chromedp.Click(chromedp.CSS(`[data-tab="vsphere"]`)))
+	b.want(`document.getElementById("evidence").innerText.trim()`, "No result of vSphere in this run.")
+	b.do(chromedp.Click(chromedp.CSS("#close")), chromedp.WaitNotVisible(chromedp.CSS("#dialog")))
+}
+
+func TestTwoCellsSideBySide(t *testing.T) {
+	b := open(t, desktop, "light", "#show=aws,openstack&cell=service.udp-port/openstack")
+	results := `[...document.querySelectorAll("#evidence .result")].map((e) => e.firstChild.textContent).join()`
+	b.want(results, "Amazon Web Services,OpenStack")
+	beside := func(value string) {
+		b.do(script(fmt.Sprintf(`(() => { const e = document.getElementById("beside"); e.value = %q;
+			e.dispatchEvent(new Event("change")); })()`, value)))
+	}
+	beside("fake")
+	b.want(results, "Fake,OpenStack")
+	b.want(`location.hash`, "#show=aws,openstack&cell=service.udp-port/openstack&beside=fake")
+	beside("")
+	b.want(results, "OpenStack")
+}
+
+func TestBackClosesEvidence(t *testing.T) {
+	b := open(t, desktop, "light", "#verdict=ignored")
+	b.do(chromedp.Click(chromedp.CSS("#matrix tr[data-row]:not([hidden]) .ignored")),
+		chromedp.WaitVisible(chromedp.CSS("#dialog")))
+	b.do(script(`history.back()`), chromedp.WaitNotVisible(chromedp.CSS("#dialog")))
+	b.want(`location.hash`, "#verdict=ignored")
+	b.want(rows, "6")
+}
+
+func TestFragmentOfUnknownThingsIsIgnored(t *testing.T) {
+	b := open(t, desktop, "light", "#cell=no.such/row&show=gcp&verdict=great&sort=up&x=1")
+	b.want(opened, "false")
+	b.want(rows, "60")
+	b.want(columns, "aws,fake,openstack,vsphere")
+}
+
+func TestThemeSwitch(t *testing.T) {
+	b := open(t, desktop, "light", "")
+	ground := `getComputedStyle(document.body).backgroundColor`
+	light := b.eval(ground)
+	b.do(chromedp.Click(chromedp.CSS("#theme")), chromedp.Click(chromedp.CSS("#theme")))
+	b.want(`document.getElementById("theme").textContent`, "Theme: dark")
+	dark := b.eval(ground)
+	if light == dark {
+		b.Errorf("dark and light are %s", dark)
+	}
+	b.do(chromedp.Reload(), chromedp.WaitReady(chromedp.CSS("#matrix")))
+	b.want(ground, dark)
+	b.do(chromedp.Click(chromedp.CSS("#theme")))
+	b.want(`document.getElementById("theme").textContent`, "Theme: automatic")
+	b.want(ground, light)
+}
+
+func TestReadableWithoutJavaScript(t *testing.T) {
+	disabled := emulation.SetScriptExecutionDisabledParams{Value: true}
+	b := open(t, desktop, "light", "", call(emulation.SetScriptExecutionDisabled, disabled))
+	b.shot("1600-without-javascript", false)
+	b.want(`document.getElementById("tools").checkVisibility()`, "false")
+	b.want(`document.querySelector("#matrix .refuses .summary").checkVisibility()`, "true")
+	b.want(`[...document.querySelectorAll("#matrix .verdict")].every((e) => e.checkVisibility())`, "true")
+}
+
+func TestPrint(t *testing.T) {
+	b := open(t, desktop, "dark", "")
+	b.do(call(emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Media: "print"}))
+	b.want(`document.getElementById("tools").checkVisibility()`, "false")
+	b.want(`getComputedStyle(document.body).backgroundColor`, "rgb(255, 255, 255)")
+	contrast(b)
+	b.do(script(`location.hash = "#cell=service.tcp-port/fake"`))
+	b.want(`document.getElementById("matrix").checkVisibility()`, "false")
+	b.want(`document.getElementById("evidence").checkVisibility()`, "true")
+}
