@@ -206,7 +206,7 @@ const (
 	rows    = `document.querySelectorAll("#matrix tr[data-row]:not([hidden])").length`
 	columns = `[...document.querySelectorAll("#matrix thead th[data-column]:not([hidden])")]` +
 		`.map((e) => e.dataset.column).join()`
-	focus   = `document.activeElement.closest("[data-row]")?.dataset.row + " " + ` +
+	focus = `document.activeElement.closest("[data-row]")?.dataset.row + " " + ` +
 		`document.activeElement.closest("[data-column]")?.dataset.column`
 	opened = `document.getElementById("dialog").open`
 )

@@ -145,7 +145,7 @@ func evidence(title string, column report.Column, v report.Verdict, seed int) *r
 	}
 	e.Plan = fmt.Sprintf("Service demo/%s: 3 changes\n  + LoadBalancer k8s-%s\n      scheme: internal\n"+
 		"  + Listener TCP/80\n      waits for: LoadBalancer k8s-%s\n  ~ SecurityGroup nodes\n      rules: 1 → 2\n",
-			name, name, name)
+		name, name, name)
 	e.Status = "loadBalancer:\n  ingress:\n  - ip: 203.0.113.7\n    ipMode: VIP\n"
 	e.After = append(e.After,
 		report.Object{Kind: "SecurityGroup", Name: "nodes", ID: "sg-1",
