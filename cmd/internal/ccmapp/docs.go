@@ -67,6 +67,7 @@ func pages(root *cobra.Command, o *options) []page {
 				append(intent.Annotations(), intent.Approval()))
 		}},
 		{"metrics.md", writeMetrics},
+		{"events.md", writeEvents},
 		{"capabilities.md", func(w io.Writer) error { return writeCapabilities(w, all, intent.Keys()) }},
 	}
 	for _, d := range all {

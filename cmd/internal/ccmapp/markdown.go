@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/unified-ccm/unified-ccm/pkg/common/events"
 	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
 )
 
@@ -108,4 +109,25 @@ func code(s string) string {
 // cell escapes a text for a cell of a Markdown table.
 func cell(s string) string {
 	return strings.NewReplacer("|", `\|`, "\n", " ").Replace(strings.TrimSpace(s))
+}
+
+// writeEvents writes the table of the reasons of Events.
+func writeEvents(w io.Writer) error {
+	var b strings.Builder
+	b.WriteString("# Events\n\nThe reasons of the Events that `ccm` sends. They never change, so that alerts and scripts can " +
+		"match them: `kubectl get events -A --field-selector reason=LoadBalancerDrift`. An Event is sent again when its " +
+		"message changes. [Runbooks](../runbooks.md) has what to do in more detail.\n")
+	for _, part := range []struct {
+		title     string
+		framework bool
+	}{{"Events of this project", false}, {"Events of Kubernetes' controllers in `ccm`", true}} {
+		fmt.Fprintf(&b, "\n## %s\n\n| Reason | Type | On | When | What to do |\n|---|---|---|---|---|\n", part.title)
+		for _, d := range events.All() {
+			if d.Framework == part.framework {
+				fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s |\n", d.Reason, d.Type, d.Object, cell(d.When), cell(d.Action))
+			}
+		}
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
 }

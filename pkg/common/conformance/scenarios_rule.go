@@ -9,8 +9,8 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/unified-ccm/unified-ccm/pkg/common/events"
 	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
-	"github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
 )
@@ -121,7 +121,7 @@ func heldChanges(ctx context.Context, r *Session) error {
 	held := func(ports ...int32) func() error {
 		return func() error {
 			return r.Settled(ctx, r.listens("web", ports...), r.planned("web", holds),
-				r.warned("web", loadbalancer.EventLoadBalancerChangesHeld))
+				r.warned("web", events.LoadBalancerChangesHeld.String()))
 		}
 	}
 	converge := func() error { return r.Converge(ctx) }

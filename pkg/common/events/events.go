@@ -17,7 +17,10 @@ const (
 )
 
 // Message is the reason and text of an Event.
-type Message struct{ Reason, Text string }
+type Message struct {
+	Reason Reason
+	Text   string
+}
 
 // Deduplicator remembers the messages that were last sent about objects. It is safe for concurrent use.
 type Deduplicator struct {

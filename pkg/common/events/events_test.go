@@ -8,7 +8,7 @@ import (
 )
 
 func TestNewReturnsMessagesOnceUntilTheyChange(t *testing.T) {
-	a, b := Message{"Reason", "a"}, Message{"Reason", "b"}
+	a, b := Message{LoadBalancerDrift, "a"}, Message{LoadBalancerDrift, "b"}
 	d := NewDeduplicator()
 	for i, step := range []struct{ current, want []Message }{
 		{[]Message{a}, []Message{a}},

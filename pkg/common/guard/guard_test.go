@@ -21,6 +21,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 	cloudprovider "k8s.io/cloud-provider"
 
+	"github.com/unified-ccm/unified-ccm/pkg/common/events"
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 )
 
@@ -83,7 +84,7 @@ func TestForeignNodesAreLeftAlone(t *testing.T) {
 			if len(f.spy.calls) != 0 {
 				t.Errorf("unexpected calls to the provider: %v", f.spy.calls)
 			}
-			if said := f.said(); len(said) != 1 || !strings.Contains(said[0], reasonNotOurs) {
+			if said := f.said(); len(said) != 1 || !strings.Contains(said[0], events.NodeNotOurs.String()) {
 				t.Errorf("events = %v, want one", said)
 			}
 		})
@@ -131,7 +132,7 @@ func TestAnInstanceThatComesBackStartsANewStory(t *testing.T) {
 	f.exists(t, n, true)
 	f.spy.exists = false
 	f.exists(t, n, true)
-	if said := f.said(); len(said) != 3 || !strings.Contains(said[1], reasonInstanceFound) {
+	if said := f.said(); len(said) != 3 || !strings.Contains(said[1], events.InstanceFound.String()) {
 		t.Errorf("events = %v", said)
 	}
 }
@@ -305,7 +306,7 @@ func TestDryRun(t *testing.T) {
 			t.Errorf("Ensure: %v (-want +got):\n%s", err, diff)
 		}
 	}
-	if said := f.said(); len(said) != 1 || !strings.Contains(said[0], reasonDryRunPlan) ||
+	if said := f.said(); len(said) != 1 || !strings.Contains(said[0], events.DryRunPlan.String()) ||
 		!strings.Contains(said[0], "listener") {
 		t.Errorf("events = %v, want the plan once", said)
 	}

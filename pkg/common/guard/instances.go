@@ -9,6 +9,7 @@ import (
 	cloudprovider "k8s.io/cloud-provider"
 	"k8s.io/klog/v2"
 
+	"github.com/unified-ccm/unified-ccm/pkg/common/events"
 	"github.com/unified-ccm/unified-ccm/pkg/common/nodes"
 	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
 )
@@ -44,7 +45,7 @@ func (i *instances) InstanceExists(ctx context.Context, node *v1.Node) (bool, er
 	uid := identity(node)
 	if exists {
 		if i.deletions.found(uid) {
-			i.events.node(node, v1.EventTypeNormal, reasonInstanceFound,
+			i.events.node(node, events.InstanceFound,
 				"The cloud reports the instance of this node again; the node stays.")
 		}
 		return true, nil
@@ -63,12 +64,12 @@ func (i *instances) reportKept(ctx context.Context, node *v1.Node, v verdict) {
 	i.observe.suppressed(v.kept)
 	klog.FromContext(ctx).Info("Instance not found, keeping the node", "node", klog.KObj(node), "provider", i.provider,
 		"providerID", node.Spec.ProviderID, "reason", v.kept)
-	kind := v1.EventTypeWarning
+	send := events.Send
 	if v.kept == confirming {
 		// Every scale-down takes this path, so it is not a warning.
-		kind = v1.EventTypeNormal
+		send = events.SendNormal
 	}
-	i.events.node(node, kind, reasonDeletionSuppressed,
+	send(i.events.get(), node, events.NodeDeletionSuppressed,
 		"The cloud reports that the instance of this node does not exist. The node is not deleted yet: "+v.detail+".")
 }
 
@@ -94,7 +95,7 @@ func (i *instances) InstanceShutdown(ctx context.Context, node *v1.Node) (bool, 
 func (i *instances) InstanceMetadata(ctx context.Context, node *v1.Node) (*cloudprovider.InstanceMetadata, error) {
 	foreign := i.ownership(node) == provider.Foreign
 	if foreign {
-		i.events.nodeOnce(node, reasonNotOurs, "This node is skipped, because "+i.whyForeign(node)+
+		i.events.nodeOnce(node, events.NodeNotOurs, "This node is skipped, because "+i.whyForeign(node)+
 			". The manager of its own cloud has to initialise it and to delete it.")
 	}
 	if foreign || i.dryRun {

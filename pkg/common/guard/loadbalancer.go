@@ -9,6 +9,7 @@ import (
 	cloudprovider "k8s.io/cloud-provider"
 	"k8s.io/klog/v2"
 
+	"github.com/unified-ccm/unified-ccm/pkg/common/events"
 	"github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 )
@@ -180,7 +181,7 @@ func (d *dryBalancer) report(ctx context.Context, service *v1.Service, p plan.Pl
 	for _, warning := range p.Warnings {
 		text += "; " + warning
 	}
-	if d.events.serviceOnce(service, reasonDryRunPlan, text) {
+	if d.events.serviceOnce(service, events.DryRunPlan, text) {
 		klog.FromContext(ctx).Info("Dry run: not applying the plan", "service", klog.KObj(service), "plan", text)
 	}
 }

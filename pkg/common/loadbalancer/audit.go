@@ -5,6 +5,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/unified-ccm/unified-ccm/pkg/common/events"
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 )
 
@@ -54,7 +55,7 @@ func (c *Controller[S, D, O]) AuditLoadBalancer(ctx context.Context, clusterName
 	c.recordPlanWarnings(service, drift)
 	if !drift.Empty() {
 		drift = c.withRecord(t, have, drift)
-		c.event(service, v1.EventTypeWarning, EventLoadBalancerDrift,
+		c.event(service, events.LoadBalancerDrift,
 			"The load balancer drifted from this Service, changed outside of this manager; correcting: "+plan.Summary(drift))
 		if err := c.apply(ctx, service, drift); err != nil {
 			return drift, nil, err

@@ -10,6 +10,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
+	"github.com/unified-ccm/unified-ccm/pkg/common/events"
 	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
 )
 
@@ -97,7 +98,8 @@ func TestPlanWarningsAreToldAtADeletion(t *testing.T) {
 func TestPlanWarningsWithReasonsOfTheirOwn(t *testing.T) {
 	f := newFixture(t)
 	f.cloud.warnings = []string{"it is internal all the same", "something else"}
-	f.cloud.reasons = map[string]string{"it is internal all the same": "LoadBalancerForcedInternal"}
+	f.cloud.reasons = map[string]events.Reason{
+		"it is internal all the same": events.LoadBalancerForcedInternal}
 	f.mustEnsure(t, web())
 	want := []string{"Warning LoadBalancerForcedInternal it is internal all the same",
 		"Warning LoadBalancerWarning something else"}

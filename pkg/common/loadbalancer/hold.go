@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/unified-ccm/unified-ccm/pkg/common/events"
 	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
@@ -174,9 +175,9 @@ func withHeldWarning(p plan.Plan) plan.Plan {
 	p.Warnings = append(slices.Clone(p.Warnings), text)
 	reasons := maps.Clone(p.Reasons)
 	if reasons == nil {
-		reasons = map[string]string{}
+		reasons = map[string]events.Reason{}
 	}
-	reasons[text] = EventLoadBalancerChangesHeld
+	reasons[text] = events.LoadBalancerChangesHeld
 	p.Reasons = reasons
 	return p
 }

@@ -11,6 +11,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/clocks"
+	"github.com/unified-ccm/unified-ccm/pkg/common/events"
 	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 )
@@ -277,6 +278,6 @@ func (c *Controller[S, D, O]) recordChanged(service *v1.Service, made plan.Plan)
 		return c.Kind == KindRecord
 	})
 	if !made.Empty() {
-		c.event(service, v1.EventTypeNormal, EventLoadBalancerChanged, plan.Summary(made))
+		c.event(service, events.LoadBalancerChanged, plan.Summary(made))
 	}
 }

@@ -16,6 +16,7 @@ import (
 	"k8s.io/client-go/tools/record"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
+	"github.com/unified-ccm/unified-ccm/pkg/common/events"
 	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
 	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
@@ -56,7 +57,7 @@ type toy struct {
 	// failure is what the cloud says of a load balancer that failed.
 	failure  string
 	warnings []string
-	reasons  map[string]string
+	reasons  map[string]events.Reason
 }
 
 var _ Cloud[string, objects, objects] = (*toy)(nil)

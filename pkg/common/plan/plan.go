@@ -3,6 +3,8 @@
 // function that does.
 package plan
 
+import "github.com/unified-ccm/unified-ccm/pkg/common/events"
+
 import "context"
 
 // Action is the kind of a change.
@@ -111,7 +113,7 @@ type Plan struct {
 	Warnings []string
 	// Reasons are the reasons of the Events about Warnings, by their texts, for warnings with a reason other
 	// than the default.
-	Reasons map[string]string
+	Reasons map[string]events.Reason
 }
 
 // Empty reports whether the plan has no changes.

@@ -17,6 +17,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
+	"github.com/unified-ccm/unified-ccm/pkg/common/events"
 	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
 	"github.com/unified-ccm/unified-ccm/providers/aws/config"
 	"github.com/unified-ccm/unified-ccm/providers/aws/instances"
@@ -30,8 +31,6 @@ const (
 	cloudAllocator = "CloudAllocator"
 	// ipamBackoff is the max time until a prefix that was delegated later is found.
 	ipamBackoff = time.Minute
-	// reasonNoPrefix is the reason of the Event about a Node that gets no podCIDR.
-	reasonNoPrefix = "NoDelegatedPrefix"
 )
 
 // ipam sets the podCIDRs of Nodes to the prefixes that are delegated to the primary network interface of their
@@ -89,7 +88,7 @@ func (p *ipam) sync(ctx context.Context, batch []nodeWork) map[nodeTask]error {
 				errs[w.nodeTask] = p.assign(ctx, w.object, ranges)
 			case fresh:
 				errs[w.nodeTask] = err
-				p.controller.Recorder.Event(w.object, v1.EventTypeWarning, reasonNoPrefix, err.Error())
+				events.Send(p.controller.Recorder, w.object, events.NoDelegatedPrefix, err.Error())
 			default:
 				lacking = append(lacking, w)
 			}

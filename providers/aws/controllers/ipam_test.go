@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/unified-ccm/unified-ccm/pkg/common/events"
 	"github.com/unified-ccm/unified-ccm/providers/aws/sim"
 	"github.com/unified-ccm/unified-ccm/providers/aws/sim/simtest"
 )
@@ -43,7 +44,7 @@ func TestNodeIPAM(t *testing.T) {
 		}
 		select {
 		case event := <-w.events.Events:
-			if !strings.Contains(event, reasonNoPrefix) || !strings.Contains(event, w.Cloud.Cloud.Instance("late")) {
+			if !strings.Contains(event, events.NoDelegatedPrefix.String()) || !strings.Contains(event, w.Cloud.Cloud.Instance("late")) {
 				t.Errorf("event %q", event)
 			}
 		default:

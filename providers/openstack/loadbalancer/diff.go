@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
+	"github.com/unified-ccm/unified-ccm/pkg/common/events"
 	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
 	lbcommon "github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
 	"github.com/unified-ccm/unified-ccm/pkg/common/plan"
@@ -102,11 +103,11 @@ func (d *differ) warnf(format string, args ...any) {
 }
 
 // warnAs is warnf with the reason of its Event.
-func (d *differ) warnAs(reason, format string, args ...any) {
+func (d *differ) warnAs(reason events.Reason, format string, args ...any) {
 	d.warnf(format, args...)
 	reasons := maps.Clone(d.plan.Reasons)
 	if reasons == nil {
-		reasons = map[string]string{}
+		reasons = map[string]events.Reason{}
 	}
 	reasons[d.plan.Warnings[len(d.plan.Warnings)-1]] = reason
 	d.plan.Reasons = reasons

@@ -44,7 +44,7 @@ func TestBuildWarnsWithKnownReasons(t *testing.T) {
 	} {
 		t.Run(reason, func(t *testing.T) {
 			t.Parallel()
-			if b.floatingIP() != nil || len(b.warnings) != 1 || b.reasons[b.warnings[0]] != reason {
+			if b.floatingIP() != nil || len(b.warnings) != 1 || b.reasons[b.warnings[0]].String() != reason {
 				t.Errorf("warnings %q with the reasons %q", b.warnings, b.reasons)
 			}
 		})

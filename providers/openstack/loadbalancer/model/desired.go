@@ -17,6 +17,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/unified-ccm/unified-ccm/pkg/common/events"
 	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
 	lbcommon "github.com/unified-ccm/unified-ccm/pkg/common/loadbalancer"
 	commonnodes "github.com/unified-ccm/unified-ccm/pkg/common/nodes"
@@ -43,7 +44,7 @@ type Desired struct {
 	Group *Group
 	// Warnings are for the Service's author, Reasons the reasons of their Events if they have their own.
 	Warnings []string
-	Reasons  map[string]string
+	Reasons  map[string]events.Reason
 
 	Features  Features
 	Families  []v1.IPFamily
@@ -128,7 +129,7 @@ type builder struct {
 	// reported are the keys of problems that every port would report.
 	reported []string
 	warnings []string
-	reasons  map[string]string
+	reasons  map[string]events.Reason
 }
 
 // Input is the input of Build.
@@ -197,10 +198,10 @@ func (b *builder) warnf(format string, args ...any) {
 }
 
 // warnAs is warnf with an Event reason of earlier managers, for existing alerts.
-func (b *builder) warnAs(reason, format string, args ...any) {
+func (b *builder) warnAs(reason events.Reason, format string, args ...any) {
 	b.warnf(format, args...)
 	if b.reasons == nil {
-		b.reasons = map[string]string{}
+		b.reasons = map[string]events.Reason{}
 	}
 	b.reasons[b.warnings[len(b.warnings)-1]] = reason
 }
@@ -233,7 +234,7 @@ func (b *builder) loadBalancer() LoadBalancer {
 	lb.Zone, lb.Explicit.Zone = first(b.options.AvailabilityZone, b.settings.AvailabilityZone)
 	if lb.Zone != "" && !f.Zones() {
 		if lb.Explicit.Zone {
-			b.warnAs(eventZonesIgnored, "%s", b.unsupportedText(annotation.KeyAvailabilityZone, lb.Zone))
+			b.warnAs(events.LoadBalancerAvailabilityZonesIgnored, "%s", b.unsupportedText(annotation.KeyAvailabilityZone, lb.Zone))
 		}
 		lb.Zone, lb.Explicit.Zone = "", false
 	}
@@ -407,13 +408,13 @@ func (b *builder) checkFeatures() {
 	}
 	filtered := f.AllowedCIDRs() || f.OVN && b.settings.ManageSecurityGroups
 	if len(b.in.SourceRanges) > 0 && !filtered {
-		b.warnAs(eventSourceRangesIgnored, "spec.loadBalancerSourceRanges has no effect: Octavia's provider %s, with "+
+		b.warnAs(events.LoadBalancerSourceRangesIgnored, "spec.loadBalancerSourceRanges has no effect: Octavia's provider %s, with "+
 			"version %s of its API, cannot restrict who connects; set manage-security-groups in the configuration where the "+
 			"provider is ovn",
 			b.settings.Provider, f.Version)
 	}
 	if b.settings.Internal && b.options.Internal != nil && !*b.options.Internal {
-		b.warnAs(eventForcedInternal, "%s is \"false\", but internal-lb in the configuration makes every load balancer "+
+		b.warnAs(events.LoadBalancerForcedInternal, "%s is \"false\", but internal-lb in the configuration makes every load balancer "+
 			"internal", annotation.KeyInternal)
 	}
 }

@@ -10,6 +10,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 
+	"github.com/unified-ccm/unified-ccm/pkg/common/events"
 	"github.com/unified-ccm/unified-ccm/pkg/common/intent"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/annotation"
 	"github.com/unified-ccm/unified-ccm/providers/openstack/names"
@@ -49,7 +50,7 @@ func (b *builder) floatingIP() *FloatingIP {
 		if b.in.Families[0] != v1.IPv4Protocol {
 			return nil
 		}
-		b.warnAs(eventNoExternalNetwork, "there is no external network, so that the load balancer gets no floating IP: set "+
+		b.warnAs(events.LoadBalancerExternalNetworkSearchFailed, "there is no external network, so that the load balancer gets no floating IP: set "+
 			"%s, or floating-network-id in section [LoadBalancer] of the configuration; or set %s to \"true\" if it is meant "+
 			"to be internal", annotation.KeyFloatingNetworkID, annotation.KeyInternal)
 		return nil

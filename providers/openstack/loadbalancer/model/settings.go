@@ -6,18 +6,6 @@ import (
 	"github.com/unified-ccm/unified-ccm/providers/openstack/loadbalancer/annotation"
 )
 
-// Reasons of Events of earlier managers: existing alerts may match them.
-const (
-	eventForcedInternal      = "LoadBalancerForcedInternal"
-	eventNoExternalNetwork   = "LoadBalancerExternalNetworkSearchFailed"
-	eventSourceRangesIgnored = "LoadBalancerSourceRangesIgnored"
-	eventZonesIgnored        = "LoadBalancerAvailabilityZonesIgnored"
-)
-
-// EventFloatingIPSkipped is the reason of the Event about annotations for a floating IP that the load balancer cannot
-// have.
-const EventFloatingIPSkipped = "LoadBalancerFloatingIPSkipped"
-
 // ProviderOVN is Octavia's provider without machines of its own, and with fewer features.
 const ProviderOVN = "ovn"
 

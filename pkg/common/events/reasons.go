@@ -1,0 +1,163 @@
+package events
+
+import (
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+)
+
+// Reason is the reason of an Event. Alerts and scripts match reasons, so that a reason never changes. Only this package
+// makes one, so that every Event has a reason of All.
+type Reason struct{ name string }
+
+// String returns the reason as the Event has it.
+func (r Reason) String() string { return r.name }
+
+// Definition describes a reason to users.
+type Definition struct {
+	Reason Reason
+	// Type is v1.EventTypeNormal or v1.EventTypeWarning.
+	Type string
+	// Object is the kind of object that the Event is about.
+	Object string
+	// When is the condition, Action what to do about it.
+	When, Action string
+	// Framework reports that Kubernetes' own controllers send it, which run in this program.
+	Framework bool
+}
+
+// Kinds of objects.
+const (
+	onService = "Service"
+	onNode    = "Node"
+	onLease   = "Lease"
+)
+
+var definitions []Definition
+
+func define(name, kind, object, when, action string) Reason {
+	definitions = append(definitions, Definition{Reason{name}, kind, object, when, action, false})
+	return Reason{name}
+}
+
+func normal(object, name, when, action string) Reason {
+	return define(name, v1.EventTypeNormal, object, when, action)
+}
+
+func warning(object, name, when, action string) Reason {
+	return define(name, v1.EventTypeWarning, object, when, action)
+}
+
+// All returns the definitions of all reasons: those of this project, then those of Kubernetes' controllers.
+func All() []Definition { return append(definitions[:len(definitions):len(definitions)], framework...) }
+
+// Reasons of Events on Services.
+var (
+	LoadBalancerChanged = normal(onService, "LoadBalancerChanged",
+		"Objects of the load balancer were created, changed or deleted; the message lists them.", "Nothing.")
+	LoadBalancerChangesHeld = warning(onService, "LoadBalancerChangesHeld",
+		"Changes would disrupt traffic, an address or the load balancer, and no edit of the Service caused them.",
+		"Approve them or keep what exists: "+runbook("UnifiedCCMLoadBalancerChangesHeld")+".")
+	LoadBalancerDrift = warning(onService, "LoadBalancerDrift",
+		"An audit found cloud objects that were changed outside of this manager, and corrects them.",
+		"Find the other client: "+runbook("UnifiedCCMLoadBalancerDrift")+".")
+	LoadBalancerWarning = warning(onService, "LoadBalancerWarning",
+		"Something about the cloud's objects needs attention and does not stop the sync.",
+		"The message names what the manager did not change, and why.")
+	UnsupportedAnnotation = warning(onService, "UnsupportedAnnotation",
+		"An annotation or a field has no effect on this cloud.",
+		"Remove it, or use the annotation that the message names.")
+	UnknownAnnotation = warning(onService, "UnknownAnnotation",
+		"No such annotation exists; probably a typing error.", "Correct the key: the message names the nearest one.")
+	IgnoredSetting = warning(onService, "IgnoredSetting",
+		"A setting has no effect because of another one that the message names.", "Remove one of the two.")
+	DryRunPlan = normal(onService, "DryRunPlan",
+		"The manager runs with --dry-run: the message is the plan, and nothing was changed.",
+		"Compare the plan with what you expect.")
+
+	// Reasons that alerts for earlier managers of a cloud match.
+	LoadBalancerForcedInternal = warning(onService, "LoadBalancerForcedInternal",
+		"The Service requests a public load balancer, and the configuration makes all of them internal.",
+		"Remove the annotation, or the setting of the configuration.")
+	LoadBalancerExternalNetworkSearchFailed = warning(onService, "LoadBalancerExternalNetworkSearchFailed",
+		"There is no external network for a floating IP.", "Name the network in the configuration.")
+	LoadBalancerSourceRangesIgnored = warning(onService, "LoadBalancerSourceRangesIgnored",
+		"The cloud's load balancers do not restrict sources: spec.loadBalancerSourceRanges has no effect.",
+		"Restrict the sources with a NetworkPolicy, or use another load balancer provider.")
+	LoadBalancerAvailabilityZonesIgnored = warning(onService, "LoadBalancerAvailabilityZonesIgnored",
+		"The cloud's load balancers have no availability zones.", "Remove the annotation.")
+	LoadBalancerFloatingIPSkipped = warning(onService, "LoadBalancerFloatingIPSkipped",
+		"The load balancer cannot have the floating IP that annotations request, for example with an IPv6 address.",
+		"Remove these annotations.")
+)
+
+// Reasons of Events on Nodes.
+var (
+	NodeDeletionSuppressed = warning(onNode, "NodeDeletionSuppressed",
+		"The cloud reports that the machine does not exist, and the node is kept for now. Normal while the manager "+
+			"waits for a second report.",
+		"Nothing for a machine that was deleted. For others: "+runbook("UnifiedCCMNodeDeletionsLimited")+".")
+	InstanceFound = normal(onNode, "InstanceFound",
+		"The cloud lists the machine again, which it had reported as missing.", "Nothing.")
+	NodeNotOurs = normal(onNode, "NodeNotOurs",
+		"The node is of another cloud, or has the opt-out label, and is skipped.",
+		"Nothing, unless the node is of this cloud: "+runbook("UnifiedCCMNodesUnknown")+".")
+	NoDelegatedPrefix = warning(onNode, "NoDelegatedPrefix",
+		"The node gets no pod range, because its network interface has no delegated prefix.",
+		"Delegate a prefix to the network interface of the machine.")
+)
+
+// framework has the reasons of the controllers of k8s.io/cloud-provider and of leader election.
+var framework = []Definition{
+	{Reason{"EnsuringLoadBalancer"}, v1.EventTypeNormal, onService, "A sync starts.", "Nothing.", true},
+	{Reason{"EnsuredLoadBalancer"}, v1.EventTypeNormal, onService, "A sync has ended well.", "Nothing.", true},
+	{Reason{"UpdatedLoadBalancer"}, v1.EventTypeNormal, onService, "The members follow the nodes.", "Nothing.", true},
+	{Reason{"DeletingLoadBalancer"}, v1.EventTypeNormal, onService, "A deletion starts.", "Nothing.", true},
+	{Reason{"DeletedLoadBalancer"}, v1.EventTypeNormal, onService, "A deletion has ended well.", "Nothing.", true},
+	{Reason{"SyncLoadBalancerFailed"}, v1.EventTypeWarning, onService,
+		"A sync has failed and is retried; the message has the class of the error and the object.",
+		"See " + runbook("UnifiedCCMErrors") + ".", true},
+	{Reason{"UpdateLoadBalancerFailed"}, v1.EventTypeWarning, onService,
+		"The members could not follow the nodes; it is retried.", "See " + runbook("UnifiedCCMErrors") + ".", true},
+	{Reason{"DeleteLoadBalancerFailed"}, v1.EventTypeWarning, onService,
+		"A Service is no load balancer any more, and its objects could not be deleted; it is retried.",
+		"See " + runbook("UnifiedCCMErrors") + ".", true},
+	{Reason{"UnAvailableLoadBalancer"}, v1.EventTypeWarning, onService,
+		"The load balancer has no members, because there are no nodes for it.",
+		"Check that nodes are ready and have no label that excludes them from load balancers.", true},
+	{Reason{"Synced"}, v1.EventTypeNormal, onNode, "The node is initialised.", "Nothing.", true},
+	{Reason{"DeletingNode"}, v1.EventTypeNormal, onNode, "The machine was deleted, so the node is.", "Nothing.", true},
+	{Reason{"DeletingNodeFailed"}, v1.EventTypeWarning, onNode,
+		"The node of a deleted machine could not be deleted; it is retried.",
+		"The message has the API server's error.", true},
+	{Reason{"FailedToCreateRoute"}, v1.EventTypeWarning, onNode,
+		"The route to the pods of the node could not be created; it is retried.",
+		"See " + runbook("UnifiedCCMErrors") + ".", true},
+	{Reason{"LeaderElection"}, v1.EventTypeNormal, onLease, "Another replica leads.", "Nothing.", true},
+}
+
+// runbook returns a link from the reference to the runbook of an alert.
+func runbook(alert string) string {
+	return "[" + alert + "](../runbooks.md#" + strings.ToLower(alert) + ")"
+}
+
+// Recorder sends Events, as record.EventRecorder does.
+type Recorder interface {
+	Event(object runtime.Object, kind, reason, message string)
+}
+
+// Send sends an Event of the type that its reason has.
+func Send(r Recorder, object runtime.Object, reason Reason, message string) {
+	for _, d := range definitions {
+		if d.Reason == reason {
+			r.Event(object, d.Type, reason.name, Shorten(message))
+			return
+		}
+	}
+}
+
+// SendNormal sends a normal Event with a reason that is a warning in other cases.
+func SendNormal(r Recorder, object runtime.Object, reason Reason, message string) {
+	r.Event(object, v1.EventTypeNormal, reason.name, Shorten(message))
+}
