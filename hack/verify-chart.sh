@@ -185,7 +185,11 @@ install() { # preset
 
 	kubeconfig "$work/account" "token: $(kubectl -n kube-system create token unified-ccm)"
 	ccm_port=$(free_port)
+	local started=${EPOCHREALTIME//[.,]/}
 	start_ccm "$name"
+	# The port is opened once the cloud and the API server have answered.
+	until (exec 3<>"/dev/tcp/127.0.0.1/$ccm_port") 2>/dev/null; do alive && sleep 0.02 || break; done
+	echo "note: $name serves /readyz $(((${EPOCHREALTIME//[.,]/} - started) / 1000)) ms after its start"
 
 	kubectl apply -f - >/dev/null <<-YAML
 		apiVersion: v1

@@ -83,35 +83,37 @@ type apiServer struct {
 	pause time.Duration
 }
 
-// reach returns nil once the API server has returned a response that shows it works. Permanent failures
-// (certificates, rejected credentials) end the attempts.
-func (a apiServer) reach(ctx context.Context, config *rest.Config, s source) error {
+// reach returns the API server's version once it has returned a response that shows it works; "" if this account may
+// not read the version. Permanent failures (certificates, rejected credentials) end the attempts.
+func (a apiServer) reach(ctx context.Context, config *rest.Config, s source) (string, error) {
 	config = rest.CopyConfig(config)
 	config.Timeout = apiServerTimeout
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
-		return cli.EnvironmentErrorf("API server %s: %s; check %s", config.Host, err, s.origin())
+		return "", cli.EnvironmentErrorf("API server %s: %s; check %s", config.Host, err, s.origin())
 	}
 	start := a.clock.Now()
 	for {
-		err := client.Discovery().RESTClient().Get().AbsPath("/version").Do(ctx).Error()
+		response, err := client.Discovery().RESTClient().Get().AbsPath("/version").Do(ctx).Raw()
 		switch {
-		case err == nil || apierrors.IsForbidden(err):
-			return nil
+		case err == nil:
+			return versionOf(response), nil
+		case apierrors.IsForbidden(err):
+			return "", nil
 		case apierrors.IsUnauthorized(err):
-			return cli.EnvironmentErrorf("API server %s rejects the credentials (401 Unauthorized): renew those in %s",
+			return "", cli.EnvironmentErrorf("API server %s rejects the credentials (401 Unauthorized): renew those in %s",
 				config.Host, s.origin())
 		case untrusted(err):
-			return cli.EnvironmentErrorf("API server %s: the connection is not trusted: %s; check the certificate authority "+
-				"in %s", config.Host, urlCause(err), s.origin())
+			return "", cli.EnvironmentErrorf("API server %s: the connection is not trusted: %s; check the certificate "+
+				"authority in %s", config.Host, urlCause(err), s.origin())
 		case a.clock.Since(start) >= a.wait:
-			return cli.EnvironmentErrorf("API server %s does not answer (tried for %s): %s; check that it runs, and its "+
+			return "", cli.EnvironmentErrorf("API server %s does not answer (tried for %s): %s; check that it runs, and its "+
 				"address in %s",
 				config.Host, a.wait, urlCause(err), s.origin())
 		}
 		select {
 		case <-ctx.Done():
-			return cli.EnvironmentErrorf("stopped while waiting for API server %s: %s", config.Host, urlCause(err))
+			return "", cli.EnvironmentErrorf("stopped while waiting for API server %s: %s", config.Host, urlCause(err))
 		case <-a.clock.After(a.pause):
 		}
 	}

@@ -102,7 +102,15 @@ func (d *daemon) preflight(ctx context.Context) error {
 	if err := d.checkCredentials(ctx, descriptor, s); err != nil {
 		return err
 	}
-	return d.apiServer.reach(ctx, kube, s)
+	server, err := d.apiServer.reach(ctx, kube, s)
+	if err != nil {
+		return err
+	}
+	if problem := unsupported(server); problem != nil {
+		d.warn("Unsupported version of Kubernetes", problem.Error())
+		d.health.SetKubernetes(problem)
+	}
+	return nil
 }
 
 // construct creates the provider. The file was found readable, so the framework's function, which exits the

@@ -28,7 +28,7 @@ func TestDefaults(t *testing.T) {
 	}
 	for flag, want := range map[string]string{
 		"concurrent-service-syncs": "256", "concurrent-node-syncs": "16", "concurrent-node-status-updates": "16", "concurrent-node-lifecycle-syncs": "16",
-		"kube-api-qps": "100", "kube-api-burst": "200", "min-resync-period": "30m0s", "webhook-secure-port": "0", "leader-elect-resource-name": "cloud-controller-manager",
+		"kube-api-qps": "100", "kube-api-burst": "200", "profiling": "false", "min-resync-period": "30m0s", "webhook-secure-port": "0", "leader-elect-resource-name": "cloud-controller-manager",
 	} {
 		f := root.Flags().Lookup(flag)
 		if f == nil {
@@ -131,8 +131,9 @@ func TestReachTriesUntilTheTimeIsUp(t *testing.T) {
 			c := testclock.NewFakeClock(time.Unix(0, 0))
 			done := make(chan error, 1)
 			go func() {
-				done <- apiServer{clock: c, wait: 10 * time.Second, pause: time.Second}.reach(t.Context(),
+				_, err := apiServer{clock: c, wait: 10 * time.Second, pause: time.Second}.reach(t.Context(),
 					&rest.Config{Host: server.URL}, source{kubeconfig: "kc"})
+				done <- err
 			}()
 			var err error
 			for waiting := true; waiting; {

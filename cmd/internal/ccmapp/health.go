@@ -24,6 +24,10 @@ const recheckPeriod = 30 * time.Second
 // partCloud is the only part of a provider that does not report health by part.
 const partCloud = "cloud"
 
+// partKubernetes is the version of the API server. It is reported, and does not decide about readiness: what works with
+// an unsupported version must not stop.
+const partKubernetes = "kubernetes"
+
 // Health is the manager's view of its cloud, for /readyz.
 //
 // The manager is ready as long as any part of its work can be done: a cloud without load balancers must not
@@ -39,6 +43,9 @@ type Health struct {
 	// err is the error of the last check, and its start.
 	err   error
 	since time.Time
+	// kubernetes is the problem with the version of the API server, and when it was found.
+	kubernetes      error
+	kubernetesSince time.Time
 }
 
 // NewHealth returns the health of a cloud.
@@ -77,6 +84,23 @@ func (h *Health) Parts() []provider.PartHealth {
 	return []provider.PartHealth{{Part: partCloud, Err: h.err, Since: h.since}}
 }
 
+// SetKubernetes stores the problem with the version of the API server.
+func (h *Health) SetKubernetes(err error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.kubernetes, h.kubernetesSince = err, h.clock.Now()
+}
+
+// kubernetesParts returns the health of the API server's version if it has a problem.
+func (h *Health) kubernetesParts() []provider.PartHealth {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.kubernetes == nil {
+		return nil
+	}
+	return []provider.PartHealth{{Part: partKubernetes, Err: h.kubernetes, Since: h.kubernetesSince}}
+}
+
 // Watch checks an unhealthy cloud again periodically, until ctx ends. It logs when a part fails and when it
 // recovers.
 func (h *Health) Watch(ctx context.Context) {
@@ -106,16 +130,17 @@ func failed(p provider.PartHealth) bool { return p.Err != nil }
 func (h *Health) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	w.Header().Set("X-Content-Type-Options", "nosniff")
-	parts := h.Parts()
+	parts, notes := h.Parts(), h.kubernetesParts()
 	if part := strings.Trim(strings.TrimPrefix(r.URL.Path, pathReady), "/"); part != "" {
-		parts = slices.DeleteFunc(parts, func(p provider.PartHealth) bool { return p.Part != part })
+		parts = slices.DeleteFunc(slices.Concat(parts, notes), func(p provider.PartHealth) bool { return p.Part != part })
+		notes = nil
 		if len(parts) == 0 {
 			http.NotFound(w, r)
 			return
 		}
 	}
 	var out strings.Builder
-	for _, p := range parts {
+	for _, p := range slices.Concat(parts, notes) {
 		out.WriteString(h.line(p))
 	}
 	_, verbose := r.URL.Query()["verbose"]

@@ -82,7 +82,7 @@ func (p *planner) connect(ctx context.Context) error {
 	}
 	config.QPS, config.Burst = kubeAPIQPS, kubeAPIBurst
 	server := apiServer{clock: clock.RealClock{}, wait: apiServerWait, pause: apiServerPause}
-	if err := server.reach(ctx, config, p.options.source); err != nil {
+	if _, err := server.reach(ctx, config, p.options.source); err != nil {
 		return err
 	}
 	p.client, err = kubernetes.NewForConfig(config)

@@ -164,5 +164,7 @@ func (g Global) Complete() (Global, []string, error) {
 
 // Secrets returns the credentials that must not be printed.
 func (g Global) Secrets() []string {
-	return []string{g.Password.Reveal(), g.TrusteePassword.Reveal(), g.ApplicationCredentialSecret.Reveal(), g.Token.Reveal()}
+	return []string{
+		g.Password.Reveal(), g.TrusteePassword.Reveal(), g.ApplicationCredentialSecret.Reveal(), g.Token.Reveal(),
+	}
 }
