@@ -16,6 +16,7 @@
 //  3. A stale list deletes nothing. A list removes a row only if the row is older than the start of
 //     the list. A deleted object returns only through a read that started after its deletion.
 //     Deletions, and single reads that find nothing, leave tombstones that outlive any read.
+//     Where lists lag behind (Kind.ListsLag), an object that a list lacks is unknown, not missing.
 //  4. An uncertain outcome forces a read. After a write with an unknown outcome, MarkUncertain
 //     marks the owner of the object until a read that started later confirms it, and Invalidate
 //     makes a list unusable until it has been read again.

@@ -133,7 +133,10 @@ func (t *table) MergeSome(r Reading, list []any, selected func(any) bool) {
 // removal keeps its generation: lists may lag behind, so the result of a read in flight takes effect. The
 // caller holds the lock.
 func (t *table) mergeList(r Reading, list []any, selected func(any) bool) {
-	seen := make(map[string]bool, len(list))
+	seen, removedAt := make(map[string]bool, len(list)), r.at
+	if t.kind.ListsLag {
+		removedAt = time.Time{} // unknown
+	}
 	for _, value := range list {
 		id := t.kind.ID(value)
 		seen[id] = true
@@ -146,7 +149,7 @@ func (t *table) mergeList(r Reading, list []any, selected func(any) bool) {
 		if seen[id] || newer || !old.exists || !selected(old.value) {
 			continue
 		}
-		t.put(id, row{generation: old.generation, readAt: r.at})
+		t.put(id, row{generation: old.generation, readAt: removedAt})
 		t.forgetDetails(id, r.generation)
 	}
 }

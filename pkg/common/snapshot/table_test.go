@@ -361,6 +361,23 @@ func TestListKeepsWhatItDoesNotCover(t *testing.T) {
 	}
 }
 
+func TestLaggingListMakesObjectsUnknown(t *testing.T) {
+	c := newCloud(pool{name: "a"}, pool{name: "b"})
+	pools := c.table(func(k *snapshot.Kind[pool]) { k.ListsLag = true })
+	if err := pools.Refresh(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	read := c.store.Begin()
+	pools.MergeList(c.store.Begin(), []pool{{name: "a"}})
+	if _, exists, known := pools.GetSince("b", time.Time{}); exists || known {
+		t.Errorf("exists %t, known %t after a list without the object", exists, known)
+	}
+	pools.Merge(read, "b", pool{name: "b"})
+	if _, exists, known := pools.GetSince("b", time.Time{}); !exists || !known {
+		t.Errorf("exists %t, known %t after the read in flight", exists, known)
+	}
+}
+
 func TestGetSince(t *testing.T) {
 	type answer struct{ Exists, Known bool }
 	c := newCloud(pool{"a", "x"})

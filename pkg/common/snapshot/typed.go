@@ -15,6 +15,9 @@ type Kind[T any] struct {
 	// Covers reports whether List includes an object. Lists say nothing about other objects, which only single
 	// reads find. Nil means that lists are complete.
 	Covers func(T) bool
+	// ListsLag is set for clouds with lists that may miss objects that exist. An object that a list lacks is unknown
+	// then, and has to be read.
+	ListsLag bool
 	// Read reads one object. An error of class NotFound means that it does not exist.
 	Read func(ctx context.Context, id string) (T, error)
 	// MaxAge is the max age for a list, or a single object, to count as fresh.
@@ -31,7 +34,7 @@ type Kind[T any] struct {
 
 // boxed returns the kind for values of any type.
 func (k Kind[T]) boxed() Kind[any] {
-	out := Kind[any]{MaxAge: k.MaxAge, Settle: k.Settle, EvictAfter: k.EvictAfter}
+	out := Kind[any]{MaxAge: k.MaxAge, Settle: k.Settle, EvictAfter: k.EvictAfter, ListsLag: k.ListsLag}
 	if out.EvictAfter == 0 {
 		out.EvictAfter = 2 * k.MaxAge
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"maps"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -14,6 +13,7 @@ import (
 
 	"github.com/unified-ccm/unified-ccm/pkg/common/cloudapi"
 	"github.com/unified-ccm/unified-ccm/pkg/common/locks"
+	"github.com/unified-ccm/unified-ccm/pkg/common/snapshot"
 	"github.com/unified-ccm/unified-ccm/providers/aws/names"
 )
 
@@ -33,118 +33,65 @@ const (
 	listAge = time.Second
 )
 
-// describedInstances caches instances as EC2 described them, and the IDs of instances that it did not find.
-// It is safe for concurrent use.
+// described is an instance as EC2 described it.
+type described struct {
+	// Instance is shared by all callers and never written. The structure is large: copies of it for each of
+	// thousands of nodes and hundreds of Services in flight would be most of the memory of this process.
+	*ec2types.Instance
+	// tagged reports whether it has the cluster's tag, and listed whether lists include it.
+	tagged, listed bool
+}
+
+// describedInstances caches instances, and the IDs of instances that reads by ID did not find. A list that lacks an
+// instance proves nothing, because EC2 is eventually consistent: the instance is read by ID before it counts as deleted.
 type describedInstances struct {
-	clock clock.Clock
+	*snapshot.Table[described]
+	store *snapshot.Store
 	// reading is held during reads of all instances, or of many for Described, so that concurrent callers
 	// share their result: at a start load balancers need what the nodes' first list returns.
 	reading locks.Mutex
-
-	mu     sync.Mutex
-	byID   map[string]describedAt
-	absent map[string]time.Time
-	last   listedAt
-	// lists counts the lists.
-	lists uint64
 }
 
-// listedAt is the result of a list of all instances in a scope that started at.
-type listedAt struct {
-	in        Scope
-	instances []ec2types.Instance
-	at        time.Time
-}
-
-type describedAt struct {
-	// instance is shared by all callers and never written. The structure is large: copies of it for each of
-	// thousands of nodes and hundreds of Services in flight would be most of the memory of this process.
-	instance *ec2types.Instance
-	// at is when the read started: the oldest state that its response can show.
-	at time.Time
-	// tagged reports whether the instance has the cluster's tag.
-	tagged bool
-}
-
-func newDescribedInstances(c clock.Clock) *describedInstances {
-	return &describedInstances{
-		clock: c,
-		byID:  map[string]describedAt{}, absent: map[string]time.Time{},
-	}
-}
-
-// putList caches the result of a list of all instances in scope that started at. It evicts instances in scope
-// that the list lacks, so that they are read by ID before they count as deleted.
-func (d *describedInstances) putList(in Scope, list []ec2types.Instance, at time.Time) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	maps.DeleteFunc(d.byID, func(_ string, o describedAt) bool {
-		listed := o.at.Before(at) && (in.VPC == "" || in.VPC == aws.ToString(o.instance.VpcId)) && in.has(o.instance)
-		return listed || at.Sub(o.at) > ownerAge
+func newDescribedInstances(c clock.PassiveClock) *describedInstances {
+	d := &describedInstances{store: snapshot.NewStore(c)}
+	d.Table = snapshot.NewTable(d.store, snapshot.Kind[described]{
+		ID:     func(i described) string { return aws.ToString(i.InstanceId) },
+		Covers: func(i described) bool { return i.listed }, ListsLag: true, EvictAfter: ownerAge,
 	})
-	maps.DeleteFunc(d.absent, func(_ string, since time.Time) bool { return at.Sub(since) > absentAge })
-	for _, i := range list {
-		d.putLocked(in, i, at)
+	return d
+}
+
+// describedIn returns instances with their relation to a scope.
+func describedIn(in Scope, list []ec2types.Instance) []described {
+	out := make([]described, len(list))
+	for n, i := range list {
+		tagged := in.has(&i)
+		out[n] = described{&i, tagged, tagged && (in.VPC == "" || in.VPC == aws.ToString(i.VpcId))}
 	}
-	d.last = listedAt{in, list, at}
-	d.lists++
+	return out
 }
 
-// countLists returns the number of lists so far.
-func (d *describedInstances) countLists() uint64 {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return d.lists
-}
-
-// listed returns the last list of the instances in scope, if it started at notBefore or later and is not among
-// the first ignored lists.
-func (d *describedInstances) listed(
-	in Scope, notBefore time.Time, ignored uint64,
-) (list []ec2types.Instance, ok bool) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.lists == ignored || d.last.in != in || d.last.at.Before(notBefore) {
-		return nil, false
+// all returns the instances of the last list.
+func (d *describedInstances) all() []ec2types.Instance {
+	var out []ec2types.Instance
+	for _, i := range d.Select(func(i described) bool { return i.listed }) {
+		out = append(out, *i.Instance)
 	}
-	return slices.Clone(d.last.instances), true
+	return out
 }
 
-// put caches the result of a read of ids that started at.
-func (d *describedInstances) put(in Scope, ids []string, found []ec2types.Instance, at time.Time) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
+// put caches the result of a read of ids.
+func (d *describedInstances) put(r snapshot.Reading, in Scope, ids []string, found []ec2types.Instance) {
 	have := make(map[string]bool, len(found))
-	for _, i := range found {
-		have[aws.ToString(i.InstanceId)] = true
-		d.putLocked(in, i, at)
+	for _, i := range describedIn(in, found) {
+		id := aws.ToString(i.InstanceId)
+		have[id] = true
+		d.Merge(r, id, i)
 	}
 	for _, id := range ids {
-		if o, ok := d.byID[id]; !have[id] && (!ok || !o.at.After(at)) {
-			delete(d.byID, id)
-			d.absent[id] = at
+		if !have[id] {
+			d.MergeMissing(r, id)
 		}
-	}
-}
-
-func (d *describedInstances) putLocked(in Scope, i ec2types.Instance, at time.Time) {
-	id := aws.ToString(i.InstanceId)
-	if o, ok := d.byID[id]; ok && o.at.After(at) {
-		return
-	}
-	d.byID[id] = describedAt{&i, at, in.has(&i)}
-	delete(d.absent, id)
-}
-
-// update edits a cached instance after a change by this manager.
-func (d *describedInstances) update(id string, edit func(*ec2types.Instance)) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if o, ok := d.byID[id]; ok {
-		edited := *o.instance
-		edit(&edited)
-		o.instance = &edited
-		d.byID[id] = o
 	}
 }
 
@@ -152,21 +99,22 @@ func (d *describedInstances) update(id string, edit func(*ec2types.Instance)) {
 // cluster's tag, and for those that were not found.
 type oldest struct{ found, untagged, absent time.Time }
 
-// allows reports whether a cached instance may be used.
-func (o oldest) allows(d describedAt) bool {
-	return !d.at.Before(o.found) && (d.tagged || !d.at.Before(o.untagged))
-}
-
 // get returns the cached instances, and the IDs that have to be read because nothing fresh enough is cached.
 func (d *describedInstances) get(ids []string, use oldest) (found map[string]*ec2types.Instance, unknown []string) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
 	found = make(map[string]*ec2types.Instance, len(ids))
 	for _, id := range ids {
-		if o, ok := d.byID[id]; ok && use.allows(o) {
-			found[id] = o.instance
-		} else if at, ok := d.absent[id]; !ok || at.Before(use.absent) {
+		i, exists := d.Get(id)
+		since := use.found
+		switch {
+		case !exists:
+			since = use.absent
+		case !i.tagged && use.untagged.After(since):
+			since = use.untagged
+		}
+		if i, exists, known := d.GetSince(id, since); !known {
 			unknown = append(unknown, id)
+		} else if exists {
+			found[id] = i.Instance
 		}
 	}
 	return found, unknown
@@ -246,16 +194,35 @@ func (s *Source) described(ctx context.Context, ids []string, use oldest) (map[s
 		}
 		_, unknown = s.known.get(ids, use)
 	}
+	var read []ec2types.Instance
 	if len(unknown) > 0 {
-		if _, err := s.get(ctx, in, unknown); err != nil {
+		if read, err = s.get(ctx, in, unknown); err != nil {
 			return nil, err
 		}
 	}
-	found, _ = s.known.get(ids, use)
-	return found, nil
+	return s.current(ids, read), nil
+}
+
+// current returns the instances after a read. A read does not replace the row of an instance that this manager changed
+// in the meantime; this row keeps its age, and is current.
+func (s *Source) current(ids []string, read []ec2types.Instance) map[string]*ec2types.Instance {
+	found := make(map[string]*ec2types.Instance, len(ids))
+	for n := range read {
+		found[aws.ToString(read[n].InstanceId)] = &read[n]
+	}
+	for _, id := range ids {
+		if i, exists := s.known.Get(id); exists {
+			found[id] = i.Instance
+		}
+	}
+	return found
 }
 
 // SetForwarding records in the cache that this manager disabled an instance's source/destination check.
 func (s *Source) SetForwarding(id string) {
-	s.known.update(id, func(i *ec2types.Instance) { i.SourceDestCheck = aws.Bool(false) })
+	s.known.Update(id, func(i *described) {
+		edited := *i.Instance
+		edited.SourceDestCheck = aws.Bool(false)
+		i.Instance = &edited
+	})
 }

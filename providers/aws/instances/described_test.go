@@ -135,6 +135,30 @@ func TestListSharesReadOfDescribed(t *testing.T) {
 	}
 }
 
+// TestDescribedReturnsInstanceChangedDuringRead changes an instance while it is read: the result includes it.
+func TestDescribedReturnsInstanceChangedDuringRead(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for _, cached := range []bool{false, true} {
+			w := newTestCloud(t, sim.Options{Latency: 100 * time.Millisecond})
+			id := w.LaunchNamed("a")
+			describe := func() bool {
+				found, err := w.source.Described(t.Context(), []string{id}, true)
+				if err != nil || found[id] == nil {
+					t.Fatalf("cached %t: found %v, %v", cached, found, err)
+				}
+				return *found[id].SourceDestCheck
+			}
+			if cached {
+				describe()
+			}
+			time.AfterFunc(50*time.Millisecond, func() { w.source.SetForwarding(id) })
+			if checked := describe(); checked == cached {
+				t.Errorf("cached %t: source/destination check %t", cached, checked)
+			}
+		}
+	})
+}
+
 func TestListEvictsDeletedInstances(t *testing.T) {
 	w := newTestCloud(t, sim.Options{})
 	a, b := w.LaunchNamed("a"), w.LaunchNamed("b")

@@ -94,27 +94,28 @@ func (s *Source) List(ctx context.Context) ([]commoninstances.Instance, error) {
 // sharedList lists the cluster's instances, or returns the result of a list that was in flight: at a
 // start nodes and load balancers need all instances at the same time.
 func (s *Source) sharedList(ctx context.Context, in Connection) ([]ec2types.Instance, error) {
-	oldest, before := s.clock.Now().Add(-listAge), s.known.countLists()
+	oldest := s.clock.Now().Add(-listAge)
+	before, _ := s.known.Listed()
 	unlock, err := s.known.reading.Lock(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer unlock()
-	if found, ok := s.known.listed(in.Scope, oldest, before); ok {
-		return found, nil
+	if last, _ := s.known.Listed(); last.After(before) && !last.At().Before(oldest) {
+		return s.known.all(), nil
 	}
 	return s.list(ctx, in)
 }
 
 // list lists the cluster's instances and caches them. The caller holds the lock known.reading.
 func (s *Source) list(ctx context.Context, in Connection) ([]ec2types.Instance, error) {
-	at := s.clock.Now()
+	r := s.known.store.Begin()
 	found, err := in.describe(ctx, append(in.InVPC(), in.ClusterTagged(), existingStates()))
 	if err != nil {
 		return nil, err
 	}
 	found = in.owned(found)
-	s.known.putList(in.Scope, found, at)
+	s.known.MergeList(r, describedIn(in.Scope, found))
 	return found, nil
 }
 
@@ -155,7 +156,7 @@ func (s *Source) get(ctx context.Context, in Connection, ids []string) ([]ec2typ
 	if err := validateIDs(ids); err != nil {
 		return nil, err
 	}
-	at := s.clock.Now()
+	r := s.known.store.Begin()
 	found, err := inChunks(ids, "instance-id", nil, func(filters []ec2types.Filter) ([]ec2types.Instance, error) {
 		return in.describe(ctx, filters)
 	})
@@ -163,7 +164,7 @@ func (s *Source) get(ctx context.Context, in Connection, ids []string) ([]ec2typ
 		return nil, err
 	}
 	found = slices.DeleteFunc(found, func(i ec2types.Instance) bool { return terminated(&i) })
-	s.known.put(in.Scope, ids, found, at)
+	s.known.put(r, in.Scope, ids, found)
 	return found, nil
 }
 
