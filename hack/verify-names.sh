@@ -17,7 +17,7 @@ search() { # what is wrong, extended regular expression, pathspecs...
 search "a path of one machine" '(^|[^[:alnum:]_.-])/(home|Users|root|work|workspace)/[[:alnum:]_.-]+' .
 search "an address of one network" '(^|[^0-9.])192\.168\.[0-9]+\.[0-9]+:[0-9]+/|\.(internal|corp|lan|local):[0-9]+/' .
 search "a registry or proxy that is not the public one" \
-	'GOPROXY=|GONOSUMDB|GOINSECURE|(index-url|registry-mirror)|artifactory|nexus\.' .
+	'GOPROXY=([^f]|f[^i])|GONOSUMDB|GOINSECURE|(index-url|registry-mirror)|artifactory|nexus\.' .
 search "something left undone" '(^|[^[:alnum:]_.])(TODO|FIXME|XXX|HACK)([^[:alnum:]_]|$)' .
 
 # A replace directive may point into this repository and, in the module that
