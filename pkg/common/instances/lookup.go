@@ -135,12 +135,16 @@ func (i *Instances) getAll(ctx context.Context, ids []string) (map[string]Instan
 		found[in.ID] = in
 		i.known.Merge(r, in.ID, in)
 	}
+	requested := 0
 	for _, id := range ids {
-		if _, ok := found[id]; !ok {
+		if _, ok := found[id]; ok {
+			requested++
+		} else {
 			i.known.MergeMissing(r, id)
 		}
 	}
-	i.policy.countReads(len(found))
+	// A Source may return others too, which no caller had to read singly.
+	i.policy.countReads(requested)
 	return found, nil
 }
 

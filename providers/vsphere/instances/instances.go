@@ -66,6 +66,11 @@ func (s *Source) List(ctx context.Context) ([]common.Instance, error) {
 	if err != nil {
 		return nil, err
 	}
+	return s.all(found)
+}
+
+// all returns the instances of a collection.
+func (s *Source) all(found *collection) ([]common.Instance, error) {
 	var out []common.Instance
 	for _, uuid := range slices.Sorted(maps.Keys(found.byUUID)) {
 		if machines := found.byUUID[uuid]; len(machines) == 1 {
@@ -79,13 +84,17 @@ func (s *Source) List(ctx context.Context) ([]common.Instance, error) {
 	return out, nil
 }
 
-// Get implements instances.Source. An ID whose bytes are swapped is that of the same machine.
+// Get implements instances.Source. The result has all other instances too, which serve the reads that follow. An ID with
+// swapped bytes is that of the same machine.
 func (s *Source) Get(ctx context.Context, ids []string) ([]common.Instance, error) {
 	found, err := s.collect(ctx)
 	if err != nil {
 		return nil, err
 	}
-	var out []common.Instance
+	out, err := s.all(found)
+	if err != nil {
+		return nil, err
+	}
 	for _, id := range ids {
 		machine, ok, err := found.unique(id, names.SwapUUID(id))
 		if err == nil && !ok {
@@ -94,7 +103,7 @@ func (s *Source) Get(ctx context.Context, ids []string) ([]common.Instance, erro
 		if err != nil {
 			return nil, err
 		}
-		if !ok {
+		if !ok || machine.UUID == id {
 			continue
 		}
 		in, err := s.convert(found, machine)

@@ -203,3 +203,21 @@ func (c *Cloud) Objects() map[string]int {
 	defer c.mu.Unlock()
 	return map[string]int{"VirtualMachine": len(c.machines)}
 }
+
+// Datacenter returns the datacenter.
+func (c *Cloud) Datacenter() types.ManagedObjectReference {
+	return c.model.Map().Any("Datacenter").Reference()
+}
+
+// HostOf and ClusterOf return the host and the cluster of a machine.
+func (c *Cloud) HostOf(nodeName string) types.ManagedObjectReference {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return *c.machines[nodeName].vm.Runtime.Host
+}
+
+// ClusterOf is described at HostOf.
+func (c *Cloud) ClusterOf(nodeName string) types.ManagedObjectReference {
+	host := c.HostOf(nodeName)
+	return *c.model.Map().Get(host).(*simulator.HostSystem).Parent
+}
