@@ -1,5 +1,5 @@
-// Package vsphere is the provider of vSphere: virtual machines of one or more vCenters as nodes. It reads from vCenters
-// and never writes to them.
+// Package vsphere is the provider of vSphere: virtual machines of one or more vCenters as nodes. It reads from
+// vCenters and never writes to them.
 package vsphere
 
 import (
@@ -46,6 +46,7 @@ func Descriptor() provider.Descriptor {
 		InheritedFlags: inheritedFlags(),
 		ValidateConfig: config.Reader.Validate,
 		ShowConfig:     config.Show,
+		ConvertConfig:  config.Convert,
 		New:            func(r io.Reader) (cloudprovider.Interface, error) { return factory(r, flags) },
 	}
 }
@@ -106,7 +107,8 @@ func WithTransport(of func(server string) http.RoundTripper) Option {
 // WithClock sets the clock of everything but deadlines.
 func WithClock(c clock.WithTicker) Option { return func(o *options) { o.clock = c } }
 
-// WithConfigFile sets the file that the configuration was read from. Credentials are read from it again at each login.
+// WithConfigFile sets the file that the configuration was read from. Credentials are read from it again at each
+// login.
 func WithConfigFile(name string) Option { return func(o *options) { o.configFile = name } }
 
 // withLabels sets additional labels of nodes.

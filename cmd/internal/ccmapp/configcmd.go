@@ -19,7 +19,7 @@ func newConfigCommand() *cobra.Command {
 			return cli.UsageErrorf("what about the configuration? Use %s validate", cmd.CommandPath())
 		},
 	}
-	cmd.AddCommand(newValidateCommand())
+	cmd.AddCommand(newValidateCommand(), newConvertCommand())
 	return cmd
 }
 
@@ -46,6 +46,39 @@ Exit codes: 0 when there is nothing to report, 2 when there is.`,
 	s.addFlags(cmd.Flags(), false)
 	cmd.Flags().BoolVarP(&show, "show", "v", false, "Also print the effective configuration, defaults included, "+
 		"secrets redacted.")
+	return cmd
+}
+
+func newConvertCommand() *cobra.Command {
+	s := source{}
+	cmd := &cobra.Command{
+		Use:   "convert --cloud-provider=NAME --cloud-config=FILE",
+		Short: "Print a configuration file in the current form of its cloud",
+		Long: `Print a configuration file in the current form of its cloud, for clouds with two
+forms: INI and YAML on vSphere. The output has the secrets of the file, and no
+comments.`,
+		Example:               `  ccm config convert --cloud-provider=vsphere --cloud-config=vsphere.conf >vsphere.yaml`,
+		Args:                  cli.NoSuchCommand,
+		DisableFlagsInUseLine: true,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			d, err := s.descriptor()
+			if err != nil {
+				return err
+			}
+			if d.ConvertConfig == nil {
+				return cli.UsageErrorf("the configuration of %s has only one form", d.Title)
+			}
+			config, err := s.loadConfig(d)
+			if err != nil {
+				return err
+			}
+			if err := d.ConvertConfig(cmd.OutOrStdout(), config.file, config.content); err != nil {
+				return cli.EnvironmentErrorf("%s cannot be converted: %v", s.configName(), err)
+			}
+			return nil
+		},
+	}
+	s.addFlags(cmd.Flags(), false)
 	return cmd
 }
 

@@ -16,7 +16,7 @@ import (
 // for each section, and one more level for subsections. The names in it are those of the yaml tags of the struct;
 // sections and keys without such a tag exist only in the other form. Case matters in YAML.
 func DecodeINIOrYAML(name string, content []byte, into any) *File {
-	if !isYAML(content) {
+	if IsINI(content) {
 		return Decode(name, content, into)
 	}
 	f := newFile(name)
@@ -28,16 +28,16 @@ func DecodeINIOrYAML(name string, content []byte, into any) *File {
 	return f
 }
 
-// isYAML reports whether a file is not in the form of Decode, where the first line that is not empty and no comment
-// is the header of a section.
-func isYAML(content []byte) bool {
+// IsINI reports whether a file is in the form of Decode: the first line that is not empty and no comment is the
+// header of a section.
+func IsINI(content []byte) bool {
 	for line := range bytes.Lines(bytes.TrimPrefix(content, []byte("\ufeff"))) {
 		line = bytes.TrimSpace(line)
 		if len(line) > 0 && !bytes.ContainsAny(line[:1], "#;") {
-			return line[0] != '['
+			return line[0] == '['
 		}
 	}
-	return false
+	return true
 }
 
 // yamlReader converts the nodes of a YAML document into statements.

@@ -14,10 +14,10 @@ import (
 	"github.com/unified-ccm/unified-ccm/pkg/common/provider"
 )
 
-// Federation implements cloudprovider.InstancesV2 over independent parts of one cloud, such as several vCenters, any of
-// which may have the instance of a node. A part that fails or does not answer affects only its own nodes, and those that
-// no other part has: an instance does not exist only if every part has answered that it does not. It is safe for
-// concurrent use.
+// Federation implements cloudprovider.InstancesV2 over independent parts of one cloud, such as several vCenters,
+// any of which may have the instance of a node. A part that fails or does not answer affects only its own nodes,
+// and those that no other part has: an instance does not exist only if every part has answered that it does not.
+// It is safe for concurrent use.
 type Federation struct {
 	answers
 

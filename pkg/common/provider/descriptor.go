@@ -46,6 +46,8 @@ type Descriptor struct {
 	// ShowConfig writes a valid configuration with its defaults filled in and its secrets redacted:
 	// config.Effective of the parsed configuration. May be nil.
 	ShowConfig func(w io.Writer, file string, content []byte) error
+	// ConvertConfig writes a file in an older form in the current one, with its secrets. Nil for clouds with one form.
+	ConvertConfig func(w io.Writer, file string, content []byte) error
 	// New constructs the provider. It is called by the registry with its lock held: no network
 	// calls that can block for long, and no calls back into the registry. A nil reader means
 	// that no configuration file was given.

@@ -134,7 +134,9 @@ func read[T any](
 }
 
 // inSession makes a call, and once more with a new session if its session has ended.
-func inSession[T any](ctx context.Context, c *Client, call func(context.Context, *session) (T, error)) (out T, err error) {
+func inSession[T any](
+	ctx context.Context, c *Client, call func(context.Context, *session) (T, error),
+) (out T, err error) {
 	for range 2 {
 		s, err := c.session(ctx)
 		if err != nil {
@@ -160,7 +162,8 @@ func sessionEnded(err error) bool {
 func isTransport(err error) bool {
 	var u *url.Error
 	var n net.Error
-	return errors.Is(err, errCut) || errors.As(err, &n) || errors.As(err, &u) && cloudapi.ClassOf(u.Err) == cloudapi.Unknown
+	unclassified := errors.As(err, &u) && cloudapi.ClassOf(u.Err) == cloudapi.Unknown
+	return unclassified || errors.Is(err, errCut) || errors.As(err, &n)
 }
 
 // requestKey is the context key of a request's description.

@@ -107,8 +107,8 @@ func (s *Secrets) read(ctx context.Context, ref config.SecretRef) (map[string]st
 	return out, nil
 }
 
-// NewCredentials returns the source of the credentials of a vCenter: first those of the file, then those of its Secret
-// or directory. All are read at each login, so that a change needs no restart.
+// NewCredentials returns the source of the credentials of a vCenter: first those of the file, then those of its
+// Secret or directory. All are read at each login, so that a change needs no restart.
 func NewCredentials(v config.VCenter, file string, secrets *Secrets) CredentialSource {
 	return func(ctx context.Context) ([]config.Credentials, error) {
 		var list []config.Credentials

@@ -115,7 +115,8 @@ func machinesSpec(refs []api.Ref) string {
 
 // Collect implements api.VCenter.
 func (c *Client) Collect(ctx context.Context) (api.Inventory, error) {
-	return read(ctx, c, api.ServiceInventory, methodRetrieve, func(ctx context.Context, s *session) (api.Inventory, error) {
+	const service = api.ServiceInventory
+	return read(ctx, c, service, methodRetrieve, func(ctx context.Context, s *session) (api.Inventory, error) {
 		inventory := api.Inventory{Entities: map[api.Ref]api.Entity{}}
 		err := c.retrieve(ctx, s, collectSpec(s.content.RootFolder.ref()), func(o object) error {
 			ref := o.Ref.ref()
@@ -138,7 +139,8 @@ func (c *Client) Collect(ctx context.Context) (api.Inventory, error) {
 
 // ReadMachines implements api.VCenter.
 func (c *Client) ReadMachines(ctx context.Context, refs []api.Ref) ([]api.Machine, error) {
-	return read(ctx, c, api.ServiceInventory, methodRetrieve, func(ctx context.Context, s *session) ([]api.Machine, error) {
+	const service = api.ServiceInventory
+	return read(ctx, c, service, methodRetrieve, func(ctx context.Context, s *session) ([]api.Machine, error) {
 		var machines []api.Machine
 		err := c.retrieve(ctx, s, machinesSpec(refs), func(o object) error {
 			m, err := o.machine()

@@ -44,8 +44,8 @@ func Keys() []provider.ConfigKey {
 		row{"api-binding", "string", "", "Has no effect: the gRPC API does not exist any more."})...)
 	keys = append(keys, section(common.Section(sectionCenter, "NAME"), accessRows("")...)...)
 	keys = append(keys, section(sectionLabels,
-		row{"region", "string", "", "The category of the tags that become the regions of nodes. Needs zone too. A node without " +
-			"such a tag on its host, its resource pool, itself or an object above one of them is not initialized."},
+		row{"region", "string", "", "The category of the tags that become the regions of nodes. Needs zone too. A node " +
+			"without such a tag on its host, its resource pool, itself or an object above one of them is not initialized."},
 		row{"zone", "string", "", "The category of the tags that become the zones of nodes. The nearest tag decides."})...)
 	keys = append(keys, section(sectionNodes, nodeRows()...)...)
 	return append(keys, nsxKeys()...)
@@ -60,23 +60,24 @@ func accessRows(prefix string) []row {
 		{"user", "string", "", "The user, as user@domain. Like all credentials it is read again at each login."},
 		{"password", secretKind, "", "The password. In the INI form, put it in double quotes and double each backslash."},
 		{"insecure-flag", "bool", "false", "Accepts every certificate, which lets anyone on the way read the password."},
-		{"datacenters", "list", "all", "The datacenters with nodes: names, which may contain * and ?, paths such as /folder/dc, or " +
-			"references such as Datacenter:datacenter-3. Machines elsewhere are not nodes of this cluster."},
+		{"datacenters", "list", "all", "The datacenters with nodes: names, which may contain * and ?, paths such as /folder/dc, " +
+			"or references such as Datacenter:datacenter-3. Machines elsewhere are not nodes of this cluster."},
 		{"soap-roundtrip-count", "integer", "", "Has no effect: failed calls are repeated as long as that can help."},
 		{"ca-file", "path", "the system's", "Certificate authorities to trust, in PEM format. Read again at each login."},
 		{"thumbprint", "hexadecimal", "", "The SHA-1 or SHA-256 thumbprint of a certificate to accept in addition."},
-		{"secret-name", "string", "", "A Secret with the keys SERVER.username and SERVER.password. It is read at each login; " +
-			"the manager needs permission to get it, and no other permission for Secrets."},
+		{"secret-name", "string", "", "A Secret with the keys SERVER.username and SERVER.password. It is read at each " +
+			"login; the manager needs permission to get it, and no other permission for Secrets."},
 		{"secret-namespace", "string", "", "The namespace of the Secret."},
 		{"ip-family", "list of ipv4, ipv6", "ipv4", "The IP families of nodes, in the order of their addresses."},
 	}
 }
 
 func nodeRows() []row {
-	const rest = " A rule by range has precedence over one by network. Without a result for both types, the first address is both."
+	const rest = " A rule by range has precedence over one by network. Without a result for both types, the first " +
+		"address is both."
 	return []row{
-		{"internal-network-subnet-cidr", "list of CIDR", "", "The internal address of a node is in the first of these ranges " +
-			"that has one of its addresses." + rest},
+		{"internal-network-subnet-cidr", "list of CIDR", "", "The internal address of a node is in the first of these " +
+			"ranges that has one of its addresses." + rest},
 		{"external-network-subnet-cidr", "list of CIDR", "", "The same for the external address."},
 		{"internal-vm-network-name", "string", "", "The internal address of a node is the first one on this port group."},
 		{"external-vm-network-name", "string", "", "The same for the external address."},
@@ -96,8 +97,8 @@ func nsxKeys() []provider.ConfigKey {
 		}
 		return out
 	}
-	profile := []string{"ip-pool-name", "ip-pool-id", "tcp-app-profile-name", "tcp-app-profile-path", "udp-app-profile-name",
-		"udp-app-profile-path"}
+	profile := []string{"ip-pool-name", "ip-pool-id", "tcp-app-profile-name", "tcp-app-profile-path",
+		"udp-app-profile-name", "udp-app-profile-path"}
 	keys := section(sectionNSXT, append(rows("string", "host", "user", "ca-file", "client-auth-cert-file",
 		"client-auth-key-file", "vmc-auth-host", "secret-name", "secret-namespace"),
 		append(rows(secretKind, "password", "vmc-access-token"), rows("bool", "insecure-flag", "remote-auth")...)...)...)

@@ -116,7 +116,7 @@ func (r *resolver) ranges(key string, list List) []netip.Prefix {
 }
 
 // refuseNSX returns an error for the sections of NSX-T: without load balancers and routes, a manager that takes over
-// would leave those of its predecessor alone for ever.
+// would leave those of its predecessor alone forever.
 func (r *resolver) refuseNSX() {
 	f := r.config.File
 	sections := map[string]bool{

@@ -27,8 +27,8 @@ type candidate struct {
 	network string
 }
 
-// of returns the addresses of a node: the name of the guest, and for each family at most one internal and one external
-// address. It returns an error and no address if a family has none.
+// of returns the addresses of a node: the name of the guest, and for each family at most one internal and one
+// external address. It returns an error and no address if a family has none.
 func (r AddressRules) of(m api.Machine) ([]v1.NodeAddress, error) {
 	if m.HostName == "" || len(m.NICs) == 0 {
 		return nil, errors.New("VMware Tools report no host name or no network interface: check that they run in the guest")
@@ -62,7 +62,8 @@ func (r AddressRules) candidates(m api.Machine) ([]candidate, error) {
 		if nic.Device == api.NoDevice {
 			continue
 		}
-		onNetwork = onNetwork || strings.EqualFold(nic.Network, r.Internal.Network) || strings.EqualFold(nic.Network, r.External.Network)
+		onNetwork = onNetwork || strings.EqualFold(nic.Network, r.Internal.Network) ||
+			strings.EqualFold(nic.Network, r.External.Network)
 		for _, text := range nic.Addresses {
 			if ip, err := netip.ParseAddr(text); err == nil && usable(ip) {
 				out = append(out, candidate{ip.Unmap(), nic.Network})

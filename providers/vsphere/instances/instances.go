@@ -84,8 +84,8 @@ func (s *Source) all(found *collection) ([]common.Instance, error) {
 	return out, nil
 }
 
-// Get implements instances.Source. The result has all other instances too, which serve the reads that follow. An ID with
-// swapped bytes is that of the same machine.
+// Get implements instances.Source. The result has all other instances too, which serve the reads that follow. An
+// ID with swapped bytes is that of the same machine.
 func (s *Source) Get(ctx context.Context, ids []string) ([]common.Instance, error) {
 	found, err := s.collect(ctx)
 	if err != nil {
@@ -116,8 +116,8 @@ func (s *Source) Get(ctx context.Context, ids []string) ([]common.Instance, erro
 	return out, nil
 }
 
-// Find implements instances.Source. The system UUID of a Node identifies its machine. A Node that no machine matches by
-// UUID is matched by the name of the guest, and then by the node's name as an address.
+// Find implements instances.Source. The system UUID of a Node identifies its machine. A Node that no machine
+// matches by UUID is matched by the name of the guest, and then by the node's name as an address.
 func (s *Source) Find(ctx context.Context, nodes []common.NodeRef) ([]common.Instance, error) {
 	found, err := s.collect(ctx)
 	if err != nil {
@@ -218,9 +218,10 @@ func inScope(inventory api.Inventory, m api.Machine, datacenters []string) bool 
 	})
 }
 
-// proveDeleted returns nil if the machine with that UUID is deleted, and an error if that is uncertain. The collection
-// does not have it. It is deleted only if the search index does not have it in any form, and if the object that it was
-// does not exist; an account that has lost its permission, or a host that does not answer, proves nothing.
+// proveDeleted returns nil if the machine with that UUID is deleted, and an error if that is uncertain. The
+// collection does not have it. It is deleted only if the search index does not have it in any form, and if the
+// object that it was does not exist; an account that has lost its permission, or a host that does not answer,
+// proves nothing.
 func (s *Source) proveDeleted(ctx context.Context, id string) error {
 	if s.options.KeepDeleted {
 		return uncertain(cloudapi.Unknown, "machine %s was not found in vCenter %s; its node stays because the environment "+
@@ -269,8 +270,8 @@ func (s *Source) outOfScope(ctx context.Context, id string, refs []api.Ref) erro
 	if len(machines) > 0 && !slices.ContainsFunc(machines, func(m api.Machine) bool { return !m.Template }) {
 		return nil
 	}
-	return uncertain(cloudapi.Unknown, "machine %s (%s) of vCenter %s is not in the configured datacenters, or the account "+
-		"cannot read the folders above it", id, refs[0].Value, s.options.Name)
+	return uncertain(cloudapi.Unknown, "machine %s (%s) of vCenter %s is not in the configured datacenters, or the "+
+		"account cannot read the folders above it", id, refs[0].Value, s.options.Name)
 }
 
 func uncertain(class cloudapi.Class, format string, args ...any) error {
@@ -304,8 +305,8 @@ func (c *collection) only(machines []api.Machine, what string) (api.Machine, boo
 		all = append(all, fmt.Sprintf("%s (%s)", m.Name, m.Ref.Value))
 	}
 	slices.Sort(all)
-	return api.Machine{}, false, uncertain(cloudapi.Invalid, "several machines in vCenter %s have %s: %s; change that of all "+
-		"but one", c.vcenter, what, strings.Join(all, ", "))
+	return api.Machine{}, false, uncertain(cloudapi.Invalid, "several machines in vCenter %s have %s: %s; change "+
+		"that of all but one", c.vcenter, what, strings.Join(all, ", "))
 }
 
 // ofNode returns the machine of a Node.

@@ -21,8 +21,8 @@ const (
 	metadataLimit = 1 << 20
 )
 
-// staticAddresses returns the addresses that cloud-init was given in guestinfo.metadata, in the order of the document.
-// Metadata in another encoding than base64 do not count.
+// staticAddresses returns the addresses that cloud-init was given in guestinfo.metadata, in the order of the
+// document. Metadata in another encoding than base64 do not count.
 func staticAddresses(m api.Machine) ([]netip.Addr, error) {
 	if m.MetadataEncoding != encodingBase64 || m.Metadata == "" {
 		return nil, nil

@@ -14,8 +14,8 @@ func instanceType(m api.Machine) string {
 	return fmt.Sprintf("vsphere-vm.cpu-%d.mem-%dgb.os-%s", m.CPUs, m.MemoryMB/mbPerGB, guestName(m.GuestID))
 }
 
-// unknownGuest is the name of every guest that the table below lacks. More recent ones stay unknown, because the label
-// of existing nodes is never updated.
+// unknownGuest is the name of every guest that the table below lacks. More recent ones stay unknown, because the
+// label of existing nodes is never updated.
 const unknownGuest = "unknown"
 
 // guestName returns the name of a guest operating system: its identifier without the suffix, with exceptions.

@@ -120,8 +120,8 @@ func (z *zones) read(ctx context.Context, inventory api.Inventory, machines []ap
 	return out
 }
 
-// chains are the objects with the tags of a machine, in the order in which they are tried: its host, its resource pool
-// and the machine, each with the objects above it.
+// chains are the objects with the tags of a machine, in the order in which they are tried: its host, its resource
+// pool and the machine, each with the objects above it.
 func chains(inventory api.Inventory, m api.Machine) [][]api.Ref {
 	return [][]api.Ref{
 		inventory.Chain(m.Host), inventory.Chain(m.Pool), append([]api.Ref{m.Ref}, inventory.Chain(container(m))...),
@@ -140,8 +140,8 @@ func (z *zones) placeAll(inventory api.Inventory, machines []api.Machine, into m
 	return incomplete
 }
 
-// placeOf returns the place from the first chain that has both a region and a zone, or else that of the last chain. In
-// a chain, the tag of the nearest object decides, for each category by itself.
+// placeOf returns the place from the first chain that has both a region and a zone, or else that of the last
+// chain. In a chain, the tag of the nearest object decides, for each category by itself.
 func (z *zones) placeOf(chains [][]api.Ref) place {
 	var p place
 	for _, chain := range chains {

@@ -85,7 +85,9 @@ func New(o Options) (*Cloud, error) {
 	if err := model.Create(); err != nil {
 		return nil, fmt.Errorf("create the simulated inventory: %w", err)
 	}
-	c := &Cloud{options: o, model: model, password: Password, machines: map[string]*machine{}, sessions: map[session]bool{}}
+	c := &Cloud{
+		options: o, model: model, password: Password, machines: map[string]*machine{}, sessions: map[session]bool{},
+	}
 	if err := c.serve(); err != nil {
 		return nil, err
 	}
@@ -95,7 +97,9 @@ func New(o Options) (*Cloud, error) {
 // serve registers the handlers of vcsim without a listener.
 func (c *Cloud) serve() error {
 	service, registry := c.model.Service, c.model.Map()
-	service.Listen = &url.URL{Scheme: "https", Host: "vcenter.invalid", Path: registry.Path, User: url.UserPassword(User, Password)}
+	service.Listen = &url.URL{
+		Scheme: "https", Host: "vcenter.invalid", Path: registry.Path, User: url.UserPassword(User, Password),
+	}
 	registry.SessionManager().ValidLogin = func(login *types.Login) bool {
 		c.mu.Lock()
 		defer c.mu.Unlock()

@@ -35,8 +35,9 @@ type machine struct {
 	zone string
 }
 
-// Launch implements world.World. The machine's guest reports its name and one address. The node has the system UUID that
-// firmware of hardware version 13 and later shows: the BIOS UUID with other byte order in its first groups.
+// Launch implements world.World. The machine's guest reports its name and one address. The node has the system
+// UUID that firmware of hardware version 13 and later shows: the BIOS UUID with other byte order in its first
+// groups.
 func (c *Cloud) Launch(m world.Machine) (*v1.Node, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -97,8 +98,9 @@ func (c *Cloud) newMachine(name, bios string, cluster mo.Entity) *simulator.Virt
 	}
 	address := fmt.Sprintf("10.%d.%d.%d", c.next>>16&255, c.next>>8&255, c.next&255)
 	vm.Guest = &types.GuestInfo{
-		HostName: name, IpAddress: address, ToolsRunningStatus: string(types.VirtualMachineToolsRunningStatusGuestToolsRunning),
-		Net: []types.GuestNicInfo{{Network: Network, IpAddress: []string{address}, DeviceConfigId: 4000, Connected: true}},
+		HostName: name, IpAddress: address,
+		ToolsRunningStatus: string(types.VirtualMachineToolsRunningStatusGuestToolsRunning),
+		Net:                []types.GuestNicInfo{{Network: Network, IpAddress: []string{address}, DeviceConfigId: 4000, Connected: true}},
 	}
 	registry.PutEntity(folder, vm)
 	registry.AddReference(ctx, folder, &folder.ChildEntity, vm.Self)
@@ -159,8 +161,8 @@ func (c *Cloud) Terminate(nodeName string) error {
 	return nil
 }
 
-// Stop implements world.World. The guest's data is cleared, as a vCenter does some time after a machine was powered off,
-// and vcsim does not.
+// Stop implements world.World. The guest's data is cleared, as a vCenter does some time after a machine was
+// powered off, and vcsim does not.
 func (c *Cloud) Stop(nodeName string) error {
 	return c.Update(nodeName, func(vm *simulator.VirtualMachine) {
 		vm.Runtime.PowerState = types.VirtualMachinePowerStatePoweredOff
