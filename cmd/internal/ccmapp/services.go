@@ -16,13 +16,19 @@ import (
 	servicecontroller "k8s.io/cloud-provider/controllers/service"
 	controllermanagerapp "k8s.io/controller-manager/app"
 	"k8s.io/controller-manager/controller"
+	"k8s.io/klog/v2"
 )
 
 // startServices starts the framework's service controller as the framework does, except for its node
-// informer; see coalescedNodes.
+// informer; see coalescedNodes. On a cloud without load balancers it starts none, which is not an error.
 func startServices(start app.ControllerInitContext, config *appconfig.CompletedConfig,
 	cloud cloudprovider.Interface) app.InitFunc {
 	return func(ctx context.Context, shared controllermanagerapp.ControllerContext) (controller.Interface, bool, error) {
+		if _, ok := cloud.LoadBalancer(); !ok {
+			klog.FromContext(ctx).Info("The service controller does not start, because the cloud provider does not support "+
+				"external load balancers", "provider", cloud.ProviderName())
+			return nil, false, nil
+		}
 		informers := config.SharedInformers.Core().V1()
 		services, err := servicecontroller.New(cloud, config.ClientBuilder.ClientOrDie(start.ClientName),
 			informers.Services(), coalescedNodes{informers.Nodes()},

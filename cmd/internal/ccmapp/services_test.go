@@ -14,7 +14,10 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/client-go/tools/cache"
 	cloudprovider "k8s.io/cloud-provider"
+	"k8s.io/cloud-provider/app"
+	appconfig "k8s.io/cloud-provider/app/config"
 	servicecontroller "k8s.io/cloud-provider/controllers/service"
+	controllermanagerapp "k8s.io/controller-manager/app"
 )
 
 // handedOver is an informer of Nodes that only keeps who registers.
@@ -35,6 +38,20 @@ func (h *handedOver) AddEventHandlerWithResyncPeriod(handler cache.ResourceEvent
 type someBalancers struct{ cloudprovider.Interface }
 
 func (someBalancers) LoadBalancer() (cloudprovider.LoadBalancer, bool) { return nil, true }
+
+// withoutBalancers is a cloud that has no load balancers.
+type withoutBalancers struct{ cloudprovider.Interface }
+
+func (withoutBalancers) LoadBalancer() (cloudprovider.LoadBalancer, bool) { return nil, false }
+func (withoutBalancers) ProviderName() string                             { return "none" }
+
+func TestServiceControllerDoesNotStartWithoutLoadBalancers(t *testing.T) {
+	// The manager ends on an error of this function.
+	start := startServices(app.ControllerInitContext{}, &appconfig.CompletedConfig{}, withoutBalancers{})
+	if _, started, err := start(t.Context(), controllermanagerapp.ControllerContext{}); started || err != nil {
+		t.Errorf("started %t, %v, want false and no error", started, err)
+	}
+}
 
 // The framework's controller registers through the coalescing informer. If a new version of it takes
 // another, it bypasses the coalescing, and the informer of this test fails.
