@@ -46,10 +46,7 @@ func (r *result) measure(ctx context.Context, column *Column) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
 	}
-	var phases []string
-	for _, o := range operations() {
-		phases = append(phases, o.ID)
-	}
+	phases := r.phases(column.Name)
 	measured, err := bench.Run(ctx, r.options.Binaries, bench.Options{
 		Provider: column.Provider, Dir: dir, Nodes: operationNodes, Services: operationServices,
 		Latency: lab.Latency(column.Provider), Balancers: &column.Kind, Manager: column.Manager,
@@ -64,6 +61,22 @@ func (r *result) measure(ctx context.Context, column *Column) error {
 	}
 	r.addCosts(column.Name, measured, err)
 	return nil
+}
+
+// phases returns the operations of a column: without load balancers only that of nodes.
+func (r *result) phases(column string) []string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, c := range r.report.Capabilities {
+		if c.ID == basicScenario && c.Cells[column].Verdict == report.NotApplicable {
+			return []string{lab.PhaseJoin}
+		}
+	}
+	var out []string
+	for _, o := range r.report.Operations {
+		out = append(out, o.ID)
+	}
+	return out
 }
 
 // measured reports whether a resumed run has the operations of a column.
@@ -89,7 +102,11 @@ func (r *result) addCosts(column string, measured bench.Report, err error) {
 	for _, o := range r.report.Operations {
 		p, ok := phases[o.ID]
 		if !ok {
-			o.Costs[column] = report.Cost{Missing: fmt.Sprint("not measured: ", err)}
+			cost := report.Cost{Missing: "not applicable, because there are no load balancers"}
+			if err != nil {
+				cost.Missing = "not measured: " + err.Error()
+			}
+			o.Costs[column] = cost
 			continue
 		}
 		cost := report.Cost{Calls: p.Reads + p.Mutations, Changes: p.Mutations, Seconds: p.Seconds}

@@ -109,6 +109,9 @@ func routeRemoved(ctx context.Context, t *Trial) (report.Verdict, string, error)
 
 // routeConflict adds a route that stays in the cloud, as part of what exists before.
 func routeConflict(ctx context.Context, t *Trial) (report.Verdict, string, error) {
+	if line := t.unsupported(withoutRoutes); line != "" {
+		return report.NotApplicable, "The manager has no routes: " + line, nil
+	}
 	if err := t.cluster.Cloud.World.AddForeignRoute(conflictingRange); err != nil {
 		return "", "", fmt.Errorf("adding a route: %w", err)
 	}

@@ -30,8 +30,11 @@ func serviceScenario(id, title, detail string, run func(context.Context, *Trial)
 	}
 }
 
+// basicScenario is the ID of the scenario that shows whether there are load balancers at all.
+const basicScenario = "service.tcp"
+
 func serviceScenarios() []Scenario {
-	tcp := serviceScenario("tcp", "TCP", "A Service with a TCP port gets a load balancer with a listener, all nodes as "+
+	tcp := serviceScenario(strings.TrimPrefix(basicScenario, "service."), "TCP", "A Service with a TCP port gets a load balancer with a listener, all nodes as "+
 		"members, and its address in the status.", spec{service: fixed()}.run)
 	tcp.Declared = func(d provider.Descriptor) report.Verdict {
 		if d.Capabilities.LoadBalancer {
@@ -66,7 +69,10 @@ func familyScenarios() []Scenario {
 	}
 	return []Scenario{
 		serviceScenario("ipv6", "IPv6 only", "A Service with IPv6 alone gets a load balancer with IPv6 addresses alone.",
-			spec{service: fixed(families(v1.IPFamilyPolicySingleStack, v1.IPv6Protocol)), effect: hasFamilies("IPv6")}.run),
+			spec{
+				service: fixed(families(v1.IPFamilyPolicySingleStack, v1.IPv6Protocol)), effect: hasFamilies("IPv6"),
+				alternative: hasFamilies("IPv4, IPv6"), difference: "The load balancer has IPv4 addresses too.",
+			}.run),
 		serviceScenario("dual-stack", "IPv4 and IPv6",
 			"A dual-stack Service gets a load balancer with addresses of both families.",
 			spec{

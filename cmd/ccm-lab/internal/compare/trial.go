@@ -278,10 +278,15 @@ func (t *Trial) events(ctx context.Context, kind, namespace, name string) ([]v1.
 	}
 	since := t.started.Truncate(time.Second) // The times of Events are whole seconds.
 	out := slices.DeleteFunc(list.Items, func(e v1.Event) bool {
-		return e.InvolvedObject.Namespace != namespace || eventTime(e).Before(since)
+		return e.InvolvedObject.Namespace != namespace || eventTime(e).Before(since) || ofAPIServer(e)
 	})
 	slices.SortStableFunc(out, func(a, b v1.Event) int { return eventTime(a).Compare(eventTime(b)) })
 	return out, nil
+}
+
+// ofAPIServer reports whether the API server itself recorded an Event, such as one about a cluster IP.
+func ofAPIServer(e v1.Event) bool {
+	return strings.HasSuffix(cmp.Or(e.ReportingController, e.Source.Component), "-repair-controller")
 }
 
 func eventTime(e v1.Event) time.Time {

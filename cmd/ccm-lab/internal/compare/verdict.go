@@ -31,8 +31,10 @@ func decide(o observation) (report.Verdict, string) {
 		return report.Refuses, o.warning
 	case !o.exists:
 		return report.Ignored, "No load balancer was created, and no Event says why."
+	case len(o.broken) > 0 && o.warning != "":
+		return report.Refuses, o.warning
 	case len(o.broken) > 0:
-		return report.Failed, describe(o.broken)
+		return report.Ignored, describe(o.broken) + ", and no Event says why."
 	case allOK(o.effect):
 		return report.Works, describeOK(o.effect)
 	case len(o.alternative) > 0 && allOK(o.alternative):

@@ -25,7 +25,8 @@ func TestDecideFollowsFromObservations(t *testing.T) {
 		"nothing, and an Event":      {observation{warning: warning}, report.Refuses, warning},
 		"nothing":                    {observation{}, report.Ignored, "No load balancer was created, and no Event says why."},
 		"nothing, and no interface":  {observation{unsupported: "x"}, report.NotApplicable, "The manager has no load balancers: x"},
-		"members missing everywhere": {observation{exists: true, effect: good, broken: bad}, report.Failed, "idle timeout is 60, want 90"},
+		"members missing, an Event":  {observation{exists: true, effect: good, broken: bad, warning: warning}, report.Refuses, warning},
+		"members missing everywhere": {observation{exists: true, effect: good, broken: bad}, report.Ignored, "idle timeout is 60, want 90, and no Event says why."},
 	} {
 		t.Run(name, func(t *testing.T) {
 			verdict, summary := decide(c.seen)

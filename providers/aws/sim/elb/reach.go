@@ -18,6 +18,14 @@ const noSource = "none"
 type Peer struct {
 	groups    []string
 	addresses []netip.Addr
+	// ipv6 means that it connects from its IPv6 addresses.
+	ipv6 bool
+}
+
+// OverIPv6 returns the peer as the source of connections over IPv6.
+func (p Peer) OverIPv6() Peer {
+	p.ipv6 = true
+	return p
 }
 
 // PeerOf returns a load balancer as the source of connections.
@@ -31,8 +39,8 @@ func (t *Tx) PeerOf(enis map[string]string, groups []string) Peer {
 	return p
 }
 
-// Admits reports whether the rules of any of the groups allow a peer. A rule for networks must cover each of
-// the peer's addresses of its family.
+// Admits reports whether the rules of any of the groups allow a peer. Rules for networks must cover each of the
+// peer's addresses of the family that it connects over.
 func (t *Tx) Admits(groups []string, p Peer, protocol string, port int32) bool {
 	var networks []netip.Prefix
 	for _, id := range groups {
@@ -56,7 +64,7 @@ func (t *Tx) Admits(groups []string, p Peer, protocol string, port int32) bool {
 		return false
 	}
 	return !slices.ContainsFunc(p.addresses, func(ip netip.Addr) bool {
-		return ip.Is4() && !slices.ContainsFunc(networks, func(n netip.Prefix) bool { return n.Contains(ip) })
+		return ip.Is6() == p.ipv6 && !slices.ContainsFunc(networks, func(n netip.Prefix) bool { return n.Contains(ip) })
 	})
 }
 

@@ -24,7 +24,11 @@ type reach struct {
 }
 
 func (t *Tx) reachOf(b *balancer, g *targetGroup) *reach {
-	return &reach{t: t, b: b, g: g, from: t.PeerOf(b.ENIs, b.groups)}
+	from := t.PeerOf(b.ENIs, b.groups)
+	if g.addressType == "ipv6" {
+		from = from.OverIPv6()
+	}
+	return &reach{t: t, b: b, g: g, from: from}
 }
 
 // target reports whether health checks reach a target, and where the load balancer has security groups of

@@ -159,7 +159,7 @@ func Run(ctx context.Context, b lab.Binaries, o Options) (_ Report, err error) {
 			return report, fmt.Errorf("%s: %w", p.name, err)
 		}
 	}
-	if o.Again {
+	if o.Again && report.mutations(lab.PhaseCreateAll) > 0 {
 		err = o.Step(ctx, "interruption", func(ctx context.Context) (err error) {
 			report.Interruption, err = r.interrupt(ctx, report.mutations(lab.PhaseCreateAll))
 			return err
